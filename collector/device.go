@@ -1,0 +1,106 @@
+package collector
+
+import (
+	"math"
+	"time"
+)
+
+// Class is what kind of accelerator a Device is.
+type Class string
+
+// The classes of accelerators.
+const (
+	GPU  Class = "gpu"
+	FPGA Class = "fpga"
+)
+
+// Reading is one measured value of one series. A Reading that does not exist
+// is not in the list.
+type Reading struct {
+	Metric *Metric
+	// Labels are the values of Metric.Labels, in that order. They are shared
+	// between Snapshots and must not be changed.
+	Labels []string
+	Value  float64
+}
+
+// Reject is a value that was answered but is no measurement: a sentinel, an
+// unreadable text, a number outside the metric's Range.
+type Reject struct {
+	Metric *Metric
+	// Reason is one of the Reject constants.
+	Reason string
+}
+
+// Why a value was rejected.
+const (
+	RejectRange    = "range"    // outside Metric.Range, infinite or NaN
+	RejectSentinel = "sentinel" // the origin's own mark for "not available"
+	RejectType     = "type"     // answered in a type that the field cannot have
+)
+
+// Why a device is not up: the values of the label reason of accel_device_up.
+// A Source may add its own; the set must stay small and closed.
+const (
+	ReasonLost          = "lost"           // the driver says that the device is lost
+	ReasonResetRequired = "reset_required" // the driver asks for a reset first
+	ReasonStuck         = "stuck"          // a call to it has not returned within its deadline
+	ReasonMissing       = "missing"        // seen before, no longer enumerated
+	ReasonError         = "error"          // none of its vital values can be read
+	ReasonUnavailable   = "unavailable"    // enumerated, but its handle cannot be opened
+)
+
+// Device is one accelerator or one partition of it, as one Source saw it.
+type Device struct {
+	// ID is the stable identity, exported as the label device: a GPU or MIG
+	// UUID, a card's serial, else a PCI address. It survives reboots.
+	ID string
+	// Parent is the ID of the device that this one is a partition of, or
+	// empty.
+	Parent string
+	Class  Class
+	// Vendor is lower case: nvidia, intel, amd.
+	Vendor string
+	// Model is the product name in the vendor's spelling.
+	Model string
+	// PCI is the address as the kernel writes it: 0000:1b:00.0, or empty.
+	PCI string
+	// KubeIDs are the ids by which device plugins and DRA drivers may name
+	// this device to the kubelet.
+	KubeIDs []string
+
+	// Down is empty for a device that answered, else why it did not: one of
+	// the Reason constants.
+	Down string
+	// Sampled is when the Source last read the device with success.
+	Sampled time.Time
+
+	Readings []Reading
+	// Rejects are this round's rejected values.
+	Rejects []Reject
+}
+
+// Set adds a reading of m to d, or a Reject where v is outside m's range. The
+// labels are the values of m.Labels. Set keeps the slice: a caller that
+// passes the same slice each round (labels...) saves an allocation.
+func (d *Device) Set(m *Metric, v float64, labels ...string) {
+	if !m.Range.Contains(v) || math.IsInf(v, 0) {
+		d.Reject(m, RejectRange)
+		return
+	}
+	d.Readings = append(d.Readings, Reading{Metric: m, Labels: labels, Value: v})
+}
+
+// SetBool adds 1 or 0.
+func (d *Device) SetBool(m *Metric, v bool, labels ...string) {
+	f := 0.0
+	if v {
+		f = 1
+	}
+	d.Set(m, f, labels...)
+}
+
+// Reject notes that the origin answered m with something that is no value.
+func (d *Device) Reject(m *Metric, reason string) {
+	d.Rejects = append(d.Rejects, Reject{Metric: m, Reason: reason})
+}

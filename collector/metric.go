@@ -1,0 +1,124 @@
+package collector
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// Kind says how a family behaves over time and what becomes of its series
+// when the device behind it stops answering.
+type Kind uint8
+
+const (
+	// Gauge is a measured state. It is withdrawn as soon as its device or
+	// Source fails: a stale temperature is a lie.
+	Gauge Kind = iota + 1
+	// Counter only grows, except where its origin restarts. It stays at its
+	// last value while its device or Source fails.
+	Counter
+	// Info is a gauge of constant value 1 whose labels are the fact. It is
+	// identity, so it stays like a counter.
+	Info
+	// Mark is a gauge that says when something happened. It stays true
+	// whatever becomes of the device, so it stays like a counter.
+	Mark
+)
+
+// Stays reports whether series of this kind outlive the failure of their
+// device or Source.
+func (k Kind) Stays() bool { return k != Gauge }
+
+// Type returns the Prometheus type of the family: "gauge" or "counter".
+func (k Kind) Type() string {
+	if k == Counter {
+		return "counter"
+	}
+	return "gauge"
+}
+
+// Scope says whose property a family describes.
+type Scope uint8
+
+const (
+	// PerDevice families carry the label device, and parent on partitions,
+	// before their own.
+	PerDevice Scope = iota
+	// PerNode families carry their own labels only.
+	PerNode
+)
+
+// Range holds the values a family can take, both ends included. A number
+// outside it is a fault of its origin: it is counted, never exported.
+type Range struct{ Min, Max float64 }
+
+// Contains reports whether v is a number within r. It is false for NaN.
+func (r Range) Contains(v float64) bool { return v >= r.Min && v <= r.Max }
+
+var (
+	ratio       = Range{0, 1}
+	boolean     = Range{0, 1}
+	celsius     = Range{-100, 250}
+	watts       = Range{0, 100_000}
+	nonNegative = Range{0, math.MaxInt64}
+	timestamp   = Range{0, 1 << 40}
+)
+
+// Metric is one exported family: a row of the metric table. Rows are made by
+// define, once, and compared by pointer.
+type Metric struct {
+	// Name is the full exported name, with its unit.
+	Name string
+	// Help is one sentence that says what is measured, in which unit.
+	Help string
+	Kind Kind
+	// Scope says whether the device labels precede Labels.
+	Scope Scope
+	// Labels are the names of the family's own labels. A Reading gives their
+	// values in the same order.
+	Labels []string
+	Range  Range
+	// From names the origin of the value by vendor: function, field id,
+	// sysfs attribute, and the unit it has there.
+	From []string
+	// Values documents the closed set of values of a label, where it is
+	// closed: "reason: hw_thermal, sw_power_cap".
+	Values []string
+
+	index int
+}
+
+// Index is the position of m in Table. It is the same in every process that
+// runs this build, and only there.
+func (m *Metric) Index() int { return m.index }
+
+var table []*Metric
+
+// define adds a row to the table. Package-level variables call it, so the
+// table is complete before any other code runs.
+func define(m Metric) *Metric {
+	if m.Range == (Range{}) {
+		m.Range = nonNegative
+	}
+	if m.Kind == Info {
+		m.Range = Range{1, 1}
+	}
+	m.index = len(table)
+	table = append(table, &m)
+	return &m
+}
+
+// Table returns every metric the collectors can yield, sorted by name.
+func Table() []*Metric {
+	sorted := slices.Clone(table)
+	slices.SortFunc(sorted, func(a, b *Metric) int { return strings.Compare(a.Name, b.Name) })
+	return sorted
+}
+
+// byIndex returns the row with the given Index, nil where there is none.
+func byIndex(i int) *Metric {
+	if i < 0 || i >= len(table) {
+		return nil
+	}
+	return table[i]
+}

@@ -1,0 +1,363 @@
+package collector
+
+// Families of every accelerator and of the exporter's own sources. A row is
+// the only place where a name is written; docs/metrics.md is generated from
+// it.
+var (
+	DeviceInfo = define(Metric{
+		Name:   "accel_device_info",
+		Help:   "Identity of a device; value 1. Join the other families to it on device.",
+		Kind:   Info,
+		Labels: []string{"class", "vendor", "model", "architecture", "index", "pci_address", "numa_node", "serial", "board_part_number", "profile"},
+		Values: []string{"class: gpu, fpga", "index: NVML index; for a MIG instance parent:gi:ci", "profile: MIG profile of a partition, else empty"},
+		From:   []string{"NVML nvmlDeviceGetName, nvmlDeviceGetArchitecture, nvmlDeviceGetIndex, nvmlDeviceGetPciInfo, nvmlDeviceGetNumaNodeId, nvmlDeviceGetSerial, nvmlDeviceGetBoardPartNumber, nvmlDeviceGetAttributes_v2"},
+	})
+	FirmwareInfo = define(Metric{
+		Name:   "accel_firmware_info",
+		Help:   "Version of one firmware component of a device; value 1.",
+		Kind:   Info,
+		Labels: []string{"component", "version"},
+		Values: []string{"component: vbios, inforom, inforom_oem, inforom_ecc, inforom_power, gsp"},
+		From:   []string{"NVML nvmlDeviceGetVbiosVersion, nvmlDeviceGetInforomImageVersion, nvmlDeviceGetInforomVersion, nvmlDeviceGetGspFirmwareVersion"},
+	})
+	DriverInfo = define(Metric{
+		Name:   "accel_driver_info",
+		Help:   "Versions of a vendor's driver stack on this node; value 1. cuda_version is the newest CUDA the driver supports.",
+		Kind:   Info,
+		Scope:  PerNode,
+		Labels: []string{"vendor", "version", "branch", "library_version", "cuda_version"},
+		From:   []string{"NVML nvmlSystemGetDriverVersion, nvmlSystemGetDriverBranch, nvmlSystemGetNVMLVersion, nvmlSystemGetCudaDriverVersion_v2"},
+	})
+	DeviceUp = define(Metric{
+		Name:   "accel_device_up",
+		Help:   "1 if the device answered in its source's last round, else 0 with the reason. Absent while the source itself is down: a blind exporter knows nothing of the device.",
+		Kind:   Gauge,
+		Labels: []string{"reason"},
+		Range:  boolean,
+		Values: []string{"reason: empty when up, else lost, reset_required, stuck, missing, error, unavailable"},
+		From:   []string{"exporter"},
+	})
+	DeviceSampleTime = define(Metric{
+		Name:  "accel_device_last_sample_timestamp_seconds",
+		Help:  "When the device was last read with success, seconds since the epoch. Kept while the device is down.",
+		Kind:  Mark,
+		Range: timestamp,
+		From:  []string{"exporter"},
+	})
+	DeviceEvents = define(Metric{
+		Name:   "accel_device_events_total",
+		Help:   "Events that the driver announced for a device since the exporter started, by kind. Xids have a family of their own.",
+		Kind:   Counter,
+		Labels: []string{"event"},
+		Values: []string{"event: mig_config_change, recovery_action_change, gpu_unavailable, poison, poison_fatal, ecc_single_bit, ecc_double_bit, ecc_single_bit_storm, dram_retirement, dram_retirement_failure, power_source_change"},
+		From:   []string{"NVML nvmlEventSetWait_v2"},
+	})
+
+	SourceUp = define(Metric{
+		Name:   "accel_source_up",
+		Help:   "1 if the source answered its last round, else 0 with the reason. Reason absent means that this machine has nothing for the source: no fault.",
+		Kind:   Gauge,
+		Scope:  PerNode,
+		Labels: []string{"source", "reason"},
+		Range:  boolean,
+		Values: []string{"reason: empty when up, else absent, released, starting, crashed, garbage, timeout, version_mismatch, driver, error"},
+		From:   []string{"exporter"},
+	})
+	SourceReleasedMetric = define(Metric{
+		Name:   "accel_source_released",
+		Help:   "1 while the source has been told to keep every handle to its hardware closed.",
+		Kind:   Gauge,
+		Scope:  PerNode,
+		Labels: []string{"source"},
+		Range:  boolean,
+		From:   []string{"exporter"},
+	})
+	SourceStuck = define(Metric{
+		Name:   "accel_source_stuck",
+		Help:   "1 while a round of the source is past its deadline and has not returned.",
+		Kind:   Gauge,
+		Scope:  PerNode,
+		Labels: []string{"source"},
+		Range:  boolean,
+		From:   []string{"exporter"},
+	})
+	SourceSuccessTime = define(Metric{
+		Name:   "accel_source_last_success_timestamp_seconds",
+		Help:   "When the source last answered a round, seconds since the epoch. Absent until it has.",
+		Kind:   Gauge,
+		Scope:  PerNode,
+		Labels: []string{"source"},
+		Range:  timestamp,
+		From:   []string{"exporter"},
+	})
+	SourceDuration = define(Metric{
+		Name:   "accel_source_round_duration_seconds",
+		Help:   "How long the source's last finished round took.",
+		Kind:   Gauge,
+		Scope:  PerNode,
+		Labels: []string{"source"},
+		From:   []string{"exporter"},
+	})
+	SourceRounds = define(Metric{
+		Name:   "accel_source_rounds_total",
+		Help:   "Rounds of the source by outcome: ok, partial (answered, something missing), failed.",
+		Kind:   Counter,
+		Scope:  PerNode,
+		Labels: []string{"source", "outcome"},
+		Values: []string{"outcome: ok, partial, failed"},
+		From:   []string{"exporter"},
+	})
+	SourceRestarts = define(Metric{
+		Name:   "accel_source_worker_exits_total",
+		Help:   "Ends of the source's worker process that nobody asked for, by how it ended.",
+		Kind:   Counter,
+		Scope:  PerNode,
+		Labels: []string{"source", "how"},
+		Values: []string{"how: exit_N, signal_NAME, garbage, hung"},
+		From:   []string{"exporter"},
+	})
+	SourceRejected = define(Metric{
+		Name:   "accel_source_rejected_values_total",
+		Help:   "Values that a device answered and that are no measurement, by the family they were meant for.",
+		Kind:   Counter,
+		Scope:  PerNode,
+		Labels: []string{"source", "family", "reason"},
+		Values: []string{"reason: range (impossible number), sentinel (the driver's own mark for not available), type"},
+		From:   []string{"exporter"},
+	})
+	SourceEventsLost = define(Metric{
+		Name:   "accel_source_events_lost_total",
+		Help:   "Events that could not be attributed to a device or exceeded a limit, and were only counted.",
+		Kind:   Counter,
+		Scope:  PerNode,
+		Labels: []string{"source"},
+		From:   []string{"exporter"},
+	})
+	NativeCallErrors = define(Metric{
+		Name:   "accel_native_call_errors_total",
+		Help:   "Answers of a native library other than success, by function or field and return code. not_supported is counted once per device and call: it is then not asked again.",
+		Kind:   Counter,
+		Scope:  PerNode,
+		Labels: []string{"source", "call", "code"},
+		From:   []string{"NVML nvmlReturn_t of every call and of every field of nvmlDeviceGetFieldValues"},
+	})
+
+	UtilizationRatio = define(Metric{
+		Name:   "accel_utilization_ratio",
+		Help:   "Share of time in the driver's last window during which the engine had any work, 0 to 1.",
+		Kind:   Gauge,
+		Labels: []string{"engine"},
+		Range:  ratio,
+		Values: []string{"engine: compute (a kernel ran), memory (device memory was read or written), encoder, decoder, jpeg, ofa"},
+		From:   []string{"NVML nvmlDeviceGetUtilizationRates, nvmlDeviceGetEncoderUtilization, nvmlDeviceGetDecoderUtilization, nvmlDeviceGetJpgUtilization, nvmlDeviceGetOfaUtilization (percent)"},
+	})
+	ActivityRatio = define(Metric{
+		Name:   "accel_activity_ratio",
+		Help:   "Share of cycles in which the unit was active, averaged over the time since the previous sample and over all units of its kind, 0 to 1. From hardware counters; finer than accel_utilization_ratio.",
+		Kind:   Gauge,
+		Labels: []string{"unit"},
+		Range:  ratio,
+		Values: []string{"unit: graphics, sm, tensor, tensor_dfma, tensor_hmma, tensor_imma, integer, fp64, fp32, fp16, dram"},
+		From:   []string{"NVML GPM metrics 1, 2, 5, 6, 7, 9, 4, 11, 12, 13, 10 (percent); per MIG instance by nvmlGpmMigSampleGet"},
+	})
+	OccupancyRatio = define(Metric{
+		Name:  "accel_sm_occupancy_ratio",
+		Help:  "Resident warps as a share of the most the SMs could hold, averaged over the time since the previous sample, 0 to 1.",
+		Kind:  Gauge,
+		Range: ratio,
+		From:  []string{"NVML GPM metric 3 (percent)"},
+	})
+
+	MemoryTotal = define(Metric{
+		Name: "accel_memory_total_bytes",
+		Help: "Device memory installed, or given to the partition.",
+		Kind: Gauge,
+		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2"},
+	})
+	MemoryUsed = define(Metric{
+		Name: "accel_memory_used_bytes",
+		Help: "Device memory allocated, without what the driver reserves for itself.",
+		Kind: Gauge,
+		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2; from nvmlDeviceGetMemoryInfo, which counts the reserved part as used, where v2 is missing"},
+	})
+	MemoryFree = define(Metric{
+		Name: "accel_memory_free_bytes",
+		Help: "Device memory that can still be allocated.",
+		Kind: Gauge,
+		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2"},
+	})
+	MemoryReserved = define(Metric{
+		Name: "accel_memory_reserved_bytes",
+		Help: "Device memory held by the driver and firmware.",
+		Kind: Gauge,
+		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2"},
+	})
+	Processes = define(Metric{
+		Name:   "accel_processes",
+		Help:   "Processes with a context on the device.",
+		Kind:   Gauge,
+		Labels: []string{"type"},
+		Values: []string{"type: compute, graphics, mps"},
+		From:   []string{"NVML nvmlDeviceGetComputeRunningProcesses_v3, nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlDeviceGetMPSComputeRunningProcesses_v3"},
+	})
+
+	TemperatureCelsius = define(Metric{
+		Name:   "accel_temperature_celsius",
+		Help:   "Temperature by sensor.",
+		Kind:   Gauge,
+		Labels: []string{"sensor"},
+		Range:  celsius,
+		Values: []string{"sensor: gpu, memory"},
+		From:   []string{"NVML nvmlDeviceGetTemperatureV or nvmlDeviceGetTemperature; field 82 for memory"},
+	})
+	TemperatureLimit = define(Metric{
+		Name:   "accel_temperature_limit_celsius",
+		Help:   "Temperature at which the device takes the named measure.",
+		Kind:   Gauge,
+		Labels: []string{"sensor", "limit"},
+		Range:  celsius,
+		Values: []string{"limit: shutdown, slowdown, max_operating"},
+		From:   []string{"NVML nvmlDeviceGetTemperatureThreshold"},
+	})
+	TemperatureMargin = define(Metric{
+		Name:   "accel_temperature_margin_celsius",
+		Help:   "Degrees left before the device takes the named measure (T.Limit); negative once past it.",
+		Kind:   Gauge,
+		Labels: []string{"limit"},
+		Range:  celsius,
+		Values: []string{"limit: max_operating, slowdown, shutdown"},
+		From:   []string{"NVML nvmlDeviceGetMarginTemperature less fields 196, 194, 193; where T.Limit is not supported, the limit less the temperature"},
+	})
+
+	PowerWatts = define(Metric{
+		Name:  "accel_power_watts",
+		Help:  "Power drawn by the device now.",
+		Kind:  Gauge,
+		Range: watts,
+		From:  []string{"NVML field 186, else nvmlDeviceGetPowerUsage (mW)"},
+	})
+	PowerAverage = define(Metric{
+		Name:  "accel_power_average_watts",
+		Help:  "Power drawn by the device, averaged by the driver over one second.",
+		Kind:  Gauge,
+		Range: watts,
+		From:  []string{"NVML field 185 (mW)"},
+	})
+	PowerLimit = define(Metric{
+		Name:   "accel_power_limit_watts",
+		Help:   "Power limits of the device.",
+		Kind:   Gauge,
+		Labels: []string{"limit"},
+		Range:  watts,
+		Values: []string{"limit: enforced (in force now, whoever set it), requested, default, min, max"},
+		From:   []string{"NVML fields 190, 192, 189, 187, 188, else nvmlDeviceGetEnforcedPowerLimit, nvmlDeviceGetPowerManagementLimit, nvmlDeviceGetPowerManagementDefaultLimit, nvmlDeviceGetPowerManagementLimitConstraints (mW)"},
+	})
+	EnergyJoules = define(Metric{
+		Name: "accel_energy_joules_total",
+		Help: "Energy used by the device since its driver was loaded.",
+		Kind: Counter,
+		From: []string{"NVML field 83, else nvmlDeviceGetTotalEnergyConsumption (mJ)"},
+	})
+	ClockHertz = define(Metric{
+		Name:   "accel_clock_hertz",
+		Help:   "Clock frequency now.",
+		Kind:   Gauge,
+		Labels: []string{"clock"},
+		Values: []string{"clock: graphics, sm, memory, video"},
+		From:   []string{"NVML nvmlDeviceGetClockInfo (MHz)"},
+	})
+	ClockMax = define(Metric{
+		Name:   "accel_clock_max_hertz",
+		Help:   "Highest clock frequency of the device.",
+		Kind:   Gauge,
+		Labels: []string{"clock"},
+		Values: []string{"clock: graphics, sm, memory, video"},
+		From:   []string{"NVML nvmlDeviceGetMaxClockInfo (MHz)"},
+	})
+	ThrottleActive = define(Metric{
+		Name:   "accel_throttle_active",
+		Help:   "1 if the clocks are held down at this moment for the reason. An idle GPU and a clock set by the operator are not among the reasons.",
+		Kind:   Gauge,
+		Labels: []string{"reason"},
+		Range:  boolean,
+		Values: []string{"reason: sw_power_cap, hw_slowdown (any of the hw_ reasons), sync_boost, sw_thermal, hw_thermal, hw_power_brake"},
+		From:   []string{"NVML nvmlDeviceGetCurrentClocksEventReasons bits 0x4, 0x8, 0x10, 0x20, 0x40, 0x80"},
+	})
+	ThrottleSeconds = define(Metric{
+		Name:   "accel_throttle_seconds_total",
+		Help:   "Time the clocks were held down for the reason, since the driver was loaded.",
+		Kind:   Counter,
+		Labels: []string{"reason"},
+		Values: []string{"reason: sw_power_cap, sync_boost, sw_thermal, hw_thermal, hw_power_brake; on drivers without those fields thermal for both thermal ones"},
+		From:   []string{"NVML fields 74, 76, 269, 270, 271; field 75 on older drivers (ns)"},
+	})
+
+	PCIeGeneration = define(Metric{
+		Name:  "accel_pcie_link_generation",
+		Help:  "PCIe generation of the link now. An idle device may lower it to save power.",
+		Kind:  Gauge,
+		Range: Range{1, 16},
+		From:  []string{"NVML nvmlDeviceGetCurrPcieLinkGeneration"},
+	})
+	PCIeGenerationMax = define(Metric{
+		Name:   "accel_pcie_link_generation_max",
+		Help:   "Highest PCIe generation possible, for the device in this slot and for the device alone.",
+		Kind:   Gauge,
+		Labels: []string{"of"},
+		Range:  Range{1, 16},
+		Values: []string{"of: slot (device and slot together), device"},
+		From:   []string{"NVML nvmlDeviceGetMaxPcieLinkGeneration, nvmlDeviceGetGpuMaxPcieLinkGeneration"},
+	})
+	PCIeWidth = define(Metric{
+		Name:  "accel_pcie_link_width_lanes",
+		Help:  "Lanes of the PCIe link now.",
+		Kind:  Gauge,
+		Range: Range{1, 32},
+		From:  []string{"NVML nvmlDeviceGetCurrPcieLinkWidth"},
+	})
+	PCIeWidthMax = define(Metric{
+		Name:  "accel_pcie_link_width_max_lanes",
+		Help:  "Lanes possible for the device in this slot.",
+		Kind:  Gauge,
+		Range: Range{1, 32},
+		From:  []string{"NVML nvmlDeviceGetMaxPcieLinkWidth"},
+	})
+	PCIeTransmit = define(Metric{
+		Name: "accel_pcie_transmit_bytes_total",
+		Help: "Bytes sent by the device over PCIe. The driver's own counter, which starts anew when the driver is loaded or the counter wraps.",
+		Kind: Counter,
+		From: []string{"NVML field 197"},
+	})
+	PCIeReceive = define(Metric{
+		Name: "accel_pcie_receive_bytes_total",
+		Help: "Bytes received by the device over PCIe. The driver's own counter, which starts anew when the driver is loaded or the counter wraps.",
+		Kind: Counter,
+		From: []string{"NVML field 198"},
+	})
+	PCIeReplays = define(Metric{
+		Name: "accel_pcie_replays_total",
+		Help: "PCIe transactions repeated by the device because of a bad link.",
+		Kind: Counter,
+		From: []string{"NVML field 94, else nvmlDeviceGetPcieReplayCounter"},
+	})
+	PCIeErrors = define(Metric{
+		Name:   "accel_pcie_errors_total",
+		Help:   "PCIe errors counted by the device. The types overlap (a bad TLP is also a correctable error): read one, do not add them up.",
+		Kind:   Counter,
+		Labels: []string{"type"},
+		Values: []string{"type: replay_rollover, l0_to_recovery, correctable, nak_received, receiver, bad_tlp, nak_sent, bad_dllp, non_fatal, fatal, unsupported_request, lcrc, lane"},
+		From:   []string{"NVML fields 95, 169, 173 to 183"},
+	})
+	PCIeTransmitRate = define(Metric{
+		Name: "accel_pcie_transmit_bytes_per_second",
+		Help: "PCIe send rate, averaged over the time since the previous sample. Also on MIG instances, where no counter exists.",
+		Kind: Gauge,
+		From: []string{"NVML GPM metric 20 (MiB/s)"},
+	})
+	PCIeReceiveRate = define(Metric{
+		Name: "accel_pcie_receive_bytes_per_second",
+		Help: "PCIe receive rate, averaged over the time since the previous sample. Also on MIG instances, where no counter exists.",
+		Kind: Gauge,
+		From: []string{"NVML GPM metric 21 (MiB/s)"},
+	})
+)

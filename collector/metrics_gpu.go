@@ -1,0 +1,296 @@
+package collector
+
+import "strconv"
+
+// Families of GPUs alone.
+var (
+	XidErrors = define(Metric{
+		Name:   "accel_gpu_xid_errors_total",
+		Help:   "Xid events of a GPU since the exporter started, by number. Numbers that matter stand at 0 from the start, so that the first one is an increase.",
+		Kind:   Counter,
+		Labels: []string{"xid"},
+		From:   []string{"NVML nvmlEventSetWait_v2, event type 0x8; 999 is the driver's mark for an unknown Xid"},
+	})
+	XidTimestamp = define(Metric{
+		Name:   "accel_gpu_xid_last_timestamp_seconds",
+		Help:   "When the Xid was last seen, seconds since the epoch; partition is the MIG device it was attributed to, or empty. Absent until seen.",
+		Kind:   Mark,
+		Labels: []string{"xid", "partition"},
+		Range:  timestamp,
+		From:   []string{"exporter"},
+	})
+	RecoveryAction = define(Metric{
+		Name:   "accel_gpu_recovery_action",
+		Help:   "What the driver asks for to bring the GPU back to health: 1 for the action in force, 0 for the others.",
+		Kind:   Gauge,
+		Labels: []string{"action"},
+		Range:  boolean,
+		Values: []string{"action: none, reset, reboot, drain_p2p, drain_and_reset, recover_imex_domain"},
+		From:   []string{"NVML field 230"},
+	})
+	RepairPending = define(Metric{
+		Name:   "accel_gpu_repair_pending",
+		Help:   "1 if a repair of the kind waits for a reset of the GPU.",
+		Kind:   Gauge,
+		Labels: []string{"kind"},
+		Range:  boolean,
+		Values: []string{"kind: channel, tpc"},
+		From:   []string{"NVML nvmlDeviceGetRepairStatus"},
+	})
+	PerformanceState = define(Metric{
+		Name:  "accel_gpu_performance_state",
+		Help:  "P-state: 0 is the fastest, 15 the slowest.",
+		Kind:  Gauge,
+		Range: Range{0, 15},
+		From:  []string{"NVML nvmlDeviceGetPerformanceState"},
+	})
+	ComputeMode = define(Metric{
+		Name:   "accel_gpu_compute_mode",
+		Help:   "Which processes may use the GPU: 1 for the mode in force, 0 for the others.",
+		Kind:   Gauge,
+		Labels: []string{"mode"},
+		Range:  boolean,
+		Values: []string{"mode: default, prohibited, exclusive_process"},
+		From:   []string{"NVML nvmlDeviceGetComputeMode"},
+	})
+	PersistenceMode = define(Metric{
+		Name:  "accel_gpu_persistence_mode",
+		Help:  "1 if the driver stays initialised on the GPU without a client.",
+		Kind:  Gauge,
+		Range: boolean,
+		From:  []string{"NVML nvmlDeviceGetPersistenceMode"},
+	})
+	BAR1Total = define(Metric{
+		Name: "accel_gpu_bar1_memory_total_bytes",
+		Help: "Size of the BAR1 window through which others reach the GPU's memory.",
+		Kind: Gauge,
+		From: []string{"NVML nvmlDeviceGetBAR1MemoryInfo"},
+	})
+	BAR1Used = define(Metric{
+		Name: "accel_gpu_bar1_memory_used_bytes",
+		Help: "BAR1 window in use.",
+		Kind: Gauge,
+		From: []string{"NVML nvmlDeviceGetBAR1MemoryInfo"},
+	})
+
+	ECCMode = define(Metric{
+		Name:   "accel_ecc_mode_enabled",
+		Help:   "1 if ECC is on, now and after the next reset.",
+		Kind:   Gauge,
+		Labels: []string{"when"},
+		Range:  boolean,
+		Values: []string{"when: current, pending"},
+		From:   []string{"NVML nvmlDeviceGetEccMode"},
+	})
+	ECCErrors = define(Metric{
+		Name:   "accel_ecc_errors_total",
+		Help:   "ECC errors since the driver was loaded (volatile counters).",
+		Kind:   Counter,
+		Labels: []string{"severity", "location"},
+		Values: []string{"severity: corrected, uncorrected", "location: dram, sram, l1_cache, l2_cache, register_file, texture_memory, texture_shm, cbu; all on boards that only give a sum"},
+		From:   []string{"NVML nvmlDeviceGetMemoryErrorCounter, nvmlDeviceGetTotalEccErrors (volatile)"},
+	})
+	ECCAggregateErrors = define(Metric{
+		Name:   "accel_ecc_aggregate_errors_total",
+		Help:   "ECC errors over the life of the board, kept in its InfoROM.",
+		Kind:   Counter,
+		Labels: []string{"severity", "location"},
+		Values: []string{"severity: corrected, uncorrected", "location: as in accel_ecc_errors_total"},
+		From:   []string{"NVML nvmlDeviceGetMemoryErrorCounter, nvmlDeviceGetTotalEccErrors (aggregate)"},
+	})
+	SRAMThreshold = define(Metric{
+		Name:  "accel_ecc_sram_threshold_exceeded",
+		Help:  "1 if the uncorrectable SRAM errors are past the count at which the board should be replaced.",
+		Kind:  Gauge,
+		Range: boolean,
+		From:  []string{"NVML nvmlDeviceGetSramEccErrorStatus bThresholdExceeded"},
+	})
+	SRAMErrors = define(Metric{
+		Name:   "accel_ecc_sram_aggregate_errors_total",
+		Help:   "SRAM errors over the life of the board, by how they were found.",
+		Kind:   Counter,
+		Labels: []string{"type"},
+		Values: []string{"type: corrected, uncorrected_parity, uncorrected_secded"},
+		From:   []string{"NVML nvmlDeviceGetSramEccErrorStatus (aggregate)"},
+	})
+	SRAMUnitErrors = define(Metric{
+		Name:   "accel_ecc_sram_unit_aggregate_errors_total",
+		Help:   "Uncorrectable SRAM errors over the life of the board, by the unit that holds the SRAM.",
+		Kind:   Counter,
+		Labels: []string{"unit"},
+		Values: []string{"unit: l2, sm, mcu, pcie, other"},
+		From:   []string{"NVML nvmlDeviceGetSramEccErrorStatus (aggregate buckets)"},
+	})
+	RowRemaps = define(Metric{
+		Name:   "accel_row_remaps_total",
+		Help:   "Memory rows replaced by spare ones over the life of the board, by the errors that caused it.",
+		Kind:   Counter,
+		Labels: []string{"cause"},
+		Values: []string{"cause: corrected, uncorrected"},
+		From:   []string{"NVML fields 142, 143, else nvmlDeviceGetRemappedRows"},
+	})
+	RowRemapPending = define(Metric{
+		Name:  "accel_row_remap_pending",
+		Help:  "1 if a remap waits for the next reset. Running work is not harmed.",
+		Kind:  Gauge,
+		Range: boolean,
+		From:  []string{"NVML field 144, else nvmlDeviceGetRemappedRows"},
+	})
+	RowRemapFailed = define(Metric{
+		Name:  "accel_row_remap_failed",
+		Help:  "1 if a remap has failed: the board should be replaced.",
+		Kind:  Gauge,
+		Range: boolean,
+		From:  []string{"NVML field 145, else nvmlDeviceGetRemappedRows"},
+	})
+	RowRemapBanks = define(Metric{
+		Name:   "accel_row_remap_banks",
+		Help:   "Memory banks by how many spare rows they have left.",
+		Kind:   Gauge,
+		Labels: []string{"spare"},
+		Values: []string{"spare: max, high, partial, low, none"},
+		From:   []string{"NVML nvmlDeviceGetRowRemapperHistogram"},
+	})
+	RetiredPages = define(Metric{
+		Name:   "accel_retired_pages_total",
+		Help:   "Memory pages taken out of use over the life of the board (GPUs before Ampere).",
+		Kind:   Counter,
+		Labels: []string{"cause"},
+		Values: []string{"cause: corrected, uncorrected"},
+		From:   []string{"NVML nvmlDeviceGetRetiredPages"},
+	})
+	RetiredPagesPending = define(Metric{
+		Name:  "accel_retired_pages_pending",
+		Help:  "1 if a page waits for the next driver load to be retired.",
+		Kind:  Gauge,
+		Range: boolean,
+		From:  []string{"NVML nvmlDeviceGetRetiredPagesPendingStatus"},
+	})
+
+	NVLinkUp = define(Metric{
+		Name:   "accel_nvlink_up",
+		Help:   "1 if the NVLink is active.",
+		Kind:   Gauge,
+		Labels: []string{"link"},
+		Range:  boolean,
+		From:   []string{"NVML nvmlDeviceGetNvLinkState"},
+	})
+	NVLinkErrors = define(Metric{
+		Name:   "accel_nvlink_errors_total",
+		Help:   "Errors counted by one NVLink. The types overlap: read one, do not add them up.",
+		Kind:   Counter,
+		Labels: []string{"link", "type"},
+		Values: []string{"type to Hopper: crc, replay, recovery; from Blackwell: malformed_packet, buffer_overrun, receive, receive_remote, receive_general, local_integrity, transmit_discard, recovery_successful, recovery_failed, effective, symbol"},
+		From:   []string{"NVML fields 163, 161, 162, else nvmlDeviceGetNvLinkErrorCounter; fields 206 to 214, 219, 221"},
+	})
+	NVLinkBER = define(Metric{
+		Name:   "accel_nvlink_bit_error_ratio",
+		Help:   "Bit error rate of one NVLink as the driver computes it.",
+		Kind:   Gauge,
+		Labels: []string{"link", "type"},
+		Range:  ratio,
+		Values: []string{"type: effective, symbol"},
+		From:   []string{"NVML fields 220, 222 (mantissa and exponent)"},
+	})
+	NVLinkTransmit = define(Metric{
+		Name:   "accel_nvlink_transmit_bytes_total",
+		Help:   "Payload bytes sent over one NVLink.",
+		Kind:   Counter,
+		Labels: []string{"link"},
+		From:   []string{"NVML field 202 (bytes), else field 138 (KiB)"},
+	})
+	NVLinkReceive = define(Metric{
+		Name:   "accel_nvlink_receive_bytes_total",
+		Help:   "Payload bytes received over one NVLink.",
+		Kind:   Counter,
+		Labels: []string{"link"},
+		From:   []string{"NVML field 204 (bytes), else field 139 (KiB)"},
+	})
+	NVLinkTransmitRate = define(Metric{
+		Name: "accel_nvlink_transmit_bytes_per_second",
+		Help: "Send rate over all NVLinks, averaged over the time since the previous sample.",
+		Kind: Gauge,
+		From: []string{"NVML GPM metric 61 (MiB/s)"},
+	})
+	NVLinkReceiveRate = define(Metric{
+		Name: "accel_nvlink_receive_bytes_per_second",
+		Help: "Receive rate over all NVLinks, averaged over the time since the previous sample.",
+		Kind: Gauge,
+		From: []string{"NVML GPM metric 60 (MiB/s)"},
+	})
+	FabricState = define(Metric{
+		Name:   "accel_gpu_fabric_state",
+		Help:   "Registration of the GPU with the NVLink fabric: 1 for the state it is in, 0 for the others. Absent where the GPU has no fabric.",
+		Kind:   Gauge,
+		Labels: []string{"state"},
+		Range:  boolean,
+		Values: []string{"state: not_started, in_progress, completed"},
+		From:   []string{"NVML nvmlDeviceGetGpuFabricInfoV"},
+	})
+	FabricInfo = define(Metric{
+		Name:   "accel_gpu_fabric_info",
+		Help:   "NVLink domain that the GPU belongs to; value 1. Present once registration is completed.",
+		Kind:   Info,
+		Labels: []string{"cluster_uuid", "clique"},
+		From:   []string{"NVML nvmlDeviceGetGpuFabricInfoV"},
+	})
+	FabricFault = define(Metric{
+		Name:   "accel_gpu_fabric_fault",
+		Help:   "1 if the fabric reports the fault for this GPU, 0 if it reports its absence. Absent where the fabric does not say.",
+		Kind:   Gauge,
+		Labels: []string{"fault"},
+		Range:  boolean,
+		Values: []string{"fault: degraded_bandwidth, route_recovery, route_unhealthy, access_timeout_recovery, incorrect_configuration"},
+		From:   []string{"NVML nvmlDeviceGetGpuFabricInfoV healthMask"},
+	})
+
+	MIGMode = define(Metric{
+		Name:   "accel_mig_mode_enabled",
+		Help:   "1 if MIG mode is on, now and after the next reset.",
+		Kind:   Gauge,
+		Labels: []string{"when"},
+		Range:  boolean,
+		Values: []string{"when: current, pending"},
+		From:   []string{"NVML nvmlDeviceGetMigMode"},
+	})
+	MIGInstances = define(Metric{
+		Name:   "accel_mig_instances",
+		Help:   "MIG devices that exist on the GPU, by profile.",
+		Kind:   Gauge,
+		Labels: []string{"profile"},
+		From:   []string{"NVML nvmlDeviceGetMigDeviceHandleByIndex"},
+	})
+	ConfidentialCompute = define(Metric{
+		Name:   "accel_confidential_compute_enabled",
+		Help:   "1 if the node's GPUs run in confidential-computing mode, in which some counters are withheld.",
+		Kind:   Gauge,
+		Scope:  PerNode,
+		Labels: []string{"vendor"},
+		Range:  boolean,
+		From:   []string{"NVML nvmlSystemGetConfComputeState ccFeature"},
+	})
+	PowerSmoothingLifetime = define(Metric{
+		Name:  "accel_gpu_power_smoothing_lifetime_ratio",
+		Help:  "Life left in the power-smoothing circuit, 0 to 1.",
+		Kind:  Gauge,
+		Range: ratio,
+		From:  []string{"NVML field 258 (percent)"},
+	})
+)
+
+// xidBaseline are the Xids that stand at 0 for every NVIDIA GPU from its
+// first sample on: all that the catalogue gives an action to and that still
+// occur on supported boards, plus the newest, which no catalogue ranks yet.
+var xidBaseline = baseline(
+	13, 31, 32, 43, 45, 46, 48, 54, 61, 62, 63, 64, 68, 69, 74, 78, 79, 92, 94, 95,
+	109, 110, 119, 120, 121, 123, 136, 137, 140, 143, 144, 145, 146, 147, 148, 149, 150,
+	151, 154, 155, 156, 157, 158, 159, 160, 161, 171, 172,
+)
+
+func baseline(xids ...int) [][]string {
+	labels := make([][]string, len(xids))
+	for i, x := range xids {
+		labels[i] = []string{strconv.Itoa(x)}
+	}
+	return labels
+}
