@@ -30,6 +30,10 @@ var eventKinds = []EventKind{
 	EventRetirementError, EventPowerSource,
 }
 
+// eventBaseline are the kinds that stand at 0 for every NVIDIA GPU from its
+// first round on.
+var eventBaseline = []EventKind{EventMIGConfig, EventRecoveryAction, EventUnavailable, EventECCDoubleBit}
+
 // Event is something that happened between samples. A Source delivers it by
 // push, so that nothing is lost between two scrapes.
 type Event struct {

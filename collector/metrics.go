@@ -60,7 +60,7 @@ var (
 		Scope:  PerNode,
 		Labels: []string{"source", "reason"},
 		Range:  boolean,
-		Values: []string{"reason: empty when up, else absent, released, starting, crashed, garbage, timeout, version_mismatch, driver, error"},
+		Values: []string{"reason: empty when up, else absent, released, starting, crashed, garbage, timeout, version_mismatch, driver, driver_reloaded, error"},
 		From:   []string{"exporter"},
 	})
 	SourceReleasedMetric = define(Metric{

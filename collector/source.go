@@ -70,6 +70,7 @@ const (
 	SourceTimeout  = "timeout"
 	SourceMismatch = "version_mismatch"
 	SourceDriver   = "driver"
+	SourceReloaded = "driver_reloaded"
 	SourceStarting = "starting"
 	SourceError    = "error"
 )
@@ -86,7 +87,7 @@ func reason(err error) string {
 		{ErrCrashed, SourceCrashed},
 		{ErrBackoff, SourceCrashed},
 		{ErrMismatch, SourceMismatch},
-		{ErrRestart, SourceDriver},
+		{ErrRestart, SourceReloaded},
 		{ErrDriver, SourceDriver},
 		{context.DeadlineExceeded, SourceTimeout},
 	} {

@@ -1,0 +1,316 @@
+package collector
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// Back-off and retry times of a worker.
+const (
+	backoffMin    = 500 * time.Millisecond
+	backoffMax    = time.Minute
+	retryAbsent   = 30 * time.Second // a driver installed later is found this soon
+	retryDriver   = 5 * time.Second
+	retryReload   = time.Second
+	steadyAfter   = time.Minute // a worker that lived this long has no history
+	hungAfter     = 30 * time.Second
+	closePatience = 500 * time.Millisecond // from closing a worker's stdin to SIGKILL
+	killPatience  = time.Second            // from SIGKILL to giving up on its death
+)
+
+// WorkerExit says how a worker ended without being asked to.
+type WorkerExit struct {
+	// How is the value of the label how of accel_source_worker_exits_total:
+	// exit_N, signal_NAME, garbage, hung.
+	How string
+	// Stderr is the end of what the worker wrote to stderr: the dynamic
+	// linker names a missing symbol there.
+	Stderr string
+}
+
+func (e *WorkerExit) Error() string {
+	if e.Stderr == "" {
+		return "worker ended: " + e.How
+	}
+	return fmt.Sprintf("worker ended: %s: %s", e.How, e.Stderr)
+}
+
+// Is makes a WorkerExit an ErrCrashed, or an ErrProtocol for garbage.
+func (e *WorkerExit) Is(target error) bool {
+	if e.How == exitGarbage {
+		return target == ErrProtocol
+	}
+	return target == ErrCrashed
+}
+
+// Process is a Source whose hardware is read by a worker process. Crashes,
+// hangs and garbage of the worker become errors of Sample; the worker is
+// started again with back-off. Sample, Release, Attach and Close may be
+// called by different goroutines.
+type Process struct {
+	name    string
+	command func() *exec.Cmd
+	emit    func(Event)
+
+	mu       sync.Mutex
+	child    *child // nil when none runs
+	released bool
+	until    time.Time // end of the release, zero: until Attach
+	closed   bool
+
+	// Owned by Sample.
+	seq       uint64
+	notBefore time.Time
+	backoff   time.Duration
+	lastErr   error     // why no worker runs
+	failing   time.Time // since when the worker answers nothing but time-outs
+}
+
+// NewProcess returns a Source named name. command yields a fresh, unstarted
+// command of the worker; its Stdin and ExtraFiles are Process's, its Stderr is
+// the caller's. emit receives the worker's events; it must not block.
+func NewProcess(name string, command func() *exec.Cmd, emit func(Event)) *Process {
+	return &Process{name: name, command: command, emit: emit}
+}
+
+// Name implements Source.
+func (p *Process) Name() string { return p.name }
+
+// PID returns the process id of the worker, 0 when none runs.
+func (p *Process) PID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.child == nil {
+		return 0
+	}
+	return p.child.pid
+}
+
+// Sample implements Source: it asks the worker for one round. ctx's deadline
+// is handed to the worker, a little earlier, so that a partial answer arrives
+// in time.
+func (p *Process) Sample(ctx context.Context) (Round, error) {
+	c, err := p.running(ctx)
+	if err != nil {
+		return Round{}, err
+	}
+	if !c.waiting {
+		if err := p.ask(ctx, c); err != nil {
+			return Round{}, p.exited(c, err)
+		}
+	}
+	select {
+	case a := <-c.answers:
+		c.waiting = false
+		return p.answered(c, a)
+	case <-c.done:
+		select { // an answer given just before the end still counts
+		case a := <-c.answers:
+			return p.answered(c, a)
+		default:
+		}
+		return Round{}, p.exited(c, nil)
+	case <-ctx.Done():
+		return Round{}, p.overdue(c, ctx.Err())
+	}
+}
+
+func (p *Process) ask(ctx context.Context, c *child) error {
+	timeout := time.Second
+	if deadline, ok := ctx.Deadline(); ok {
+		timeout = time.Until(deadline)
+	}
+	timeout -= min(timeout/10, 200*time.Millisecond)
+	p.seq++
+	b := binary.AppendUvarint(make([]byte, frameHeader, 64), p.seq)
+	b = binary.AppendUvarint(b, uint64(max(timeout, time.Millisecond)))
+	if err := writeFrame(c.stdin, frameSample, b); err != nil {
+		return err
+	}
+	c.waiting = true
+	return nil
+}
+
+// running returns the worker, starting it where it is time to.
+func (p *Process) running(ctx context.Context) (*child, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, errors.New("source is closed")
+	}
+	if p.released && !p.until.IsZero() && !time.Now().Before(p.until) {
+		p.released = false
+	}
+	if p.released {
+		return nil, ErrReleased
+	}
+	if p.child != nil {
+		return p.child, nil
+	}
+	if time.Now().Before(p.notBefore) {
+		if errors.Is(p.lastErr, ErrCrashed) || errors.Is(p.lastErr, ErrProtocol) {
+			return nil, fmt.Errorf("%w after: %s", ErrBackoff, p.lastErr)
+		}
+		return nil, p.lastErr
+	}
+	c, err := startChild(p.command(), p.name, p.emit)
+	if err != nil {
+		p.retry(fmt.Errorf("start worker: %w", err))
+		return nil, p.lastErr
+	}
+	p.child = c
+	return c, nil
+}
+
+// retry sets when the next worker may start, given why the last one ended.
+func (p *Process) retry(err error) {
+	p.lastErr = err
+	p.failing = time.Time{}
+	wait := time.Duration(0)
+	switch {
+	case errors.Is(err, ErrReleased):
+	case errors.Is(err, ErrAbsent):
+		wait = retryAbsent
+	case errors.Is(err, ErrRestart):
+		wait = retryReload
+	case errors.Is(err, ErrMismatch), errors.Is(err, ErrDriver):
+		wait = retryDriver
+	default:
+		p.backoff = min(max(2*p.backoff, backoffMin), backoffMax)
+		wait = p.backoff
+	}
+	p.notBefore = time.Now().Add(wait)
+}
+
+// answered takes a worker's round.
+func (p *Process) answered(c *child, a roundAnswer) (Round, error) {
+	if a.seq != p.seq {
+		c.condemn(exitGarbage)
+		<-c.done
+		return Round{}, p.exited(c, fmt.Errorf("%w: answer %d to request %d", ErrProtocol, a.seq, p.seq))
+	}
+	if time.Since(c.started) > steadyAfter {
+		p.backoff = 0
+	}
+	if final(a.why) {
+		p.forget(c)
+		c.end()
+		p.retry(a.why)
+	}
+	if errors.Is(a.why, context.DeadlineExceeded) && len(a.round.Devices) == 0 {
+		// The library answers nothing at all, not even what is there.
+		return a.round, p.overdue(c, a.why)
+	}
+	p.failing = time.Time{}
+	return a.round, a.why
+}
+
+// overdue is called when a round yielded nothing within its deadline. A worker
+// that does so for hungAfter is replaced.
+func (p *Process) overdue(c *child, err error) error {
+	now := time.Now()
+	if p.failing.IsZero() {
+		p.failing = now
+	}
+	if now.Sub(p.failing) < hungAfter {
+		return err
+	}
+	c.condemn(exitHung)
+	if !c.end() {
+		// It sits in the kernel. A second one behind it would only sit there
+		// too.
+		return fmt.Errorf("%w: worker %d does not die", err, c.pid)
+	}
+	return p.exited(c, err)
+}
+
+// exited turns the end of a worker into the error of a Sample.
+func (p *Process) exited(c *child, cause error) error {
+	if !c.end() {
+		return fmt.Errorf("%w: worker %d does not die", context.DeadlineExceeded, c.pid)
+	}
+	p.mu.Lock()
+	released := p.released || p.closed
+	p.mu.Unlock()
+	p.forget(c)
+	if released {
+		return ErrReleased
+	}
+	err := error(c.exit())
+	if cause != nil && errors.Is(cause, ErrProtocol) {
+		err = fmt.Errorf("%w (%s)", err, cause)
+	}
+	if time.Since(c.started) > steadyAfter {
+		p.backoff = 0
+	}
+	p.retry(err)
+	return err
+}
+
+func (p *Process) forget(c *child) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.child == c {
+		p.child = nil
+	}
+}
+
+// Release ends the worker, and with it every handle to the hardware, and
+// keeps it ended until Attach or, where d is positive, until d has passed. It
+// returns once the worker is gone, or with an error where it does not die.
+func (p *Process) Release(d time.Duration) error {
+	p.mu.Lock()
+	p.released, p.until = true, time.Time{}
+	if d > 0 {
+		p.until = time.Now().Add(d)
+	}
+	c := p.child
+	p.mu.Unlock()
+	if c != nil && !c.end() {
+		return fmt.Errorf("worker %d does not die: a call of it sits in the kernel", c.pid)
+	}
+	return nil
+}
+
+// Attach ends a release.
+func (p *Process) Attach() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.released = false
+}
+
+// Released reports whether a release is in force and when it ends; the zero
+// time stands for no end.
+func (p *Process) Released() (bool, time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.released && !p.until.IsZero() && !time.Now().Before(p.until) {
+		return false, time.Time{}
+	}
+	return p.released, p.until
+}
+
+// Close ends the worker for good.
+func (p *Process) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	c := p.child
+	p.mu.Unlock()
+	if c != nil && !c.end() {
+		return fmt.Errorf("worker %d does not die", c.pid)
+	}
+	return nil
+}
+
+// WorkerIO returns the pipes over which a worker talks to its parent. It is
+// for the worker's main.
+func WorkerIO() (in io.Reader, out io.Writer) {
+	return os.Stdin, os.NewFile(3, "rounds")
+}

@@ -1,0 +1,377 @@
+package collector
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Bounds on what a source can make the Sampler remember.
+const (
+	maxCells   = 2000 // of counters keyed by what a library answers
+	maxUnknown = 64   // devices known by an event only
+	maxXids    = 256  // Xid numbers per device beyond the baseline
+	maxErrText = 2000
+)
+
+// sourceState is what the Sampler knows of one source: its latest round, and
+// the memory by which counters outlive a device, a round and a worker.
+type sourceState struct {
+	src     Source
+	status  Status
+	started bool // has had an outcome
+	round   Round
+	devices map[string]*deviceState
+
+	rounds   [3]float64 // by outcome
+	exits    cells
+	rejected cells
+	calls    cells
+	lost     float64
+}
+
+// deviceState is the memory of one device.
+type deviceState struct {
+	device  Device // as last seen; Readings as last read with success
+	down    string // verdict of the latest round, ReasonMissing included
+	missing time.Time
+	xids    cells
+	seen    cells // last time by xid and partition
+	events  cells
+	xid     map[uint64]bool
+}
+
+// newSourceState returns the state before the first round.
+func newSourceState(src Source) *sourceState {
+	return &sourceState{
+		src:      src,
+		status:   Status{Source: src.Name(), Reason: SourceStarting},
+		devices:  map[string]*deviceState{},
+		exits:    cells{metric: SourceRestarts},
+		rejected: cells{metric: SourceRejected},
+		calls:    cells{metric: NativeCallErrors},
+	}
+}
+
+// cells are the counter series of one family, in order of appearance.
+type cells struct {
+	metric *Metric
+	index  map[string]int
+	list   []Reading
+}
+
+func (c *cells) add(by float64, labels ...string) { c.at(labels).Value += by }
+
+func (c *cells) at(labels []string) *Reading {
+	key := strings.Join(labels, "\xff")
+	i, ok := c.index[key]
+	if !ok {
+		if c.index == nil {
+			c.index = map[string]int{}
+		}
+		if len(c.list) >= maxCells {
+			// Only a library gone mad gets here; the last series takes it all.
+			return &c.list[len(c.list)-1]
+		}
+		i = len(c.list)
+		c.index[key] = i
+		c.list = append(c.list, Reading{Metric: c.metric, Labels: labels})
+	}
+	return &c.list[i]
+}
+
+// returned takes the outcome of a finished round.
+func (st *sourceState) returned(now time.Time, o outcome, set *Settings) {
+	var exit *WorkerExit
+	if errors.As(o.err, &exit) {
+		st.exits.add(1, st.src.Name(), exit.How)
+	}
+	for _, c := range o.round.Calls {
+		st.calls.add(float64(c.Count), st.src.Name(), c.Call, c.Code)
+	}
+	st.started = true
+	st.status.Stuck = false
+	st.status.Took = o.took
+	st.status.Released = errors.Is(o.err, ErrReleased)
+	st.status.Err = ""
+	if o.err != nil {
+		st.status.Err = clipText(o.err.Error())
+	}
+	// A source that could read nothing at all has failed; one that could
+	// read part, or that finds that there is no device, has not.
+	if o.err != nil && len(o.round.Devices) == 0 {
+		st.fail(reason(o.err))
+		return
+	}
+	st.status.Up, st.status.Reason, st.status.LastSuccess = true, "", now
+	if o.err == nil {
+		st.rounds[0]++
+	} else {
+		st.rounds[1]++
+	}
+	st.round = o.round
+	st.accept(now, set)
+}
+
+// overdue notes that the round in flight is past its deadline.
+func (st *sourceState) overdue(time.Time) {
+	st.started = true
+	st.status.Stuck = true
+	st.status.Err = "round has not returned within its deadline"
+	st.fail(SourceTimeout)
+}
+
+func (st *sourceState) fail(why string) {
+	st.status.Up, st.status.Reason = false, why
+	st.round = Round{}
+	if why == SourceTimeout || why == SourceCrashed || why == SourceGarbage || why == SourceError || why == SourceDriver || why == SourceMismatch {
+		st.rounds[2]++
+	}
+}
+
+// accept merges the devices of a round into the memory.
+func (st *sourceState) accept(now time.Time, set *Settings) {
+	present := make(map[string]bool, len(st.round.Devices))
+	for i := range st.round.Devices {
+		d := &st.round.Devices[i]
+		present[d.ID] = true
+		ds := st.device(d.ID)
+		if d.Down != "" && len(d.Readings) == 0 {
+			// Keep the counters and the identity of when it answered.
+			d.Readings = ds.device.Readings
+			d.Sampled = later(d.Sampled, ds.device.Sampled)
+			if d.Model == "" {
+				d.Model, d.PCI, d.Class, d.Vendor = ds.device.Model, ds.device.PCI, ds.device.Class, ds.device.Vendor
+			}
+		}
+		ds.device, ds.down, ds.missing = *d, d.Down, time.Time{}
+		ds.device.Rejects = nil
+		for _, r := range d.Rejects {
+			st.rejected.add(1, st.src.Name(), r.Metric.Name, r.Reason)
+		}
+		if ds.xids.metric == nil {
+			ds.begin(set.XidBaseline)
+		}
+	}
+	for id, ds := range st.devices {
+		if !present[id] && !st.absent(ds, now, set.ForgetAfter, present) {
+			delete(st.devices, id)
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// absent judges a device that the round does not list, and reports whether to
+// remember it. A partition whose parent answers without it has been
+// reconfigured away; whatever else is gone is missed.
+func (st *sourceState) absent(ds *deviceState, now time.Time, forget time.Duration, present map[string]bool) bool {
+	if ds.device.Parent != "" {
+		parent := st.devices[ds.device.Parent]
+		if parent == nil || present[ds.device.Parent] && parent.down == "" {
+			return false
+		}
+		if parent.down != "" {
+			ds.down = parent.down
+			return true
+		}
+	}
+	if ds.missing.IsZero() {
+		ds.missing = now
+	}
+	ds.down = ReasonMissing
+	return now.Sub(ds.missing) < forget
+}
+
+func (st *sourceState) device(id string) *deviceState {
+	ds := st.devices[id]
+	if ds == nil {
+		ds = &deviceState{device: Device{ID: id}}
+		st.devices[id] = ds
+	}
+	return ds
+}
+
+// begin creates the counters that a GPU has from its first round on. Other
+// devices get theirs with their first event.
+func (ds *deviceState) begin(extra []int) {
+	ds.xids.metric, ds.seen.metric, ds.events.metric = XidErrors, XidTimestamp, DeviceEvents
+	ds.extend(extra)
+	if ds.hasXids() {
+		for _, kind := range eventBaseline {
+			ds.events.add(0, string(kind))
+		}
+	}
+}
+
+func (ds *deviceState) hasXids() bool {
+	return ds.device.Vendor == "nvidia" && ds.device.Class == GPU && ds.device.Parent == ""
+}
+
+func (ds *deviceState) extend(extra []int) {
+	if !ds.hasXids() {
+		return
+	}
+	for _, labels := range xidBaseline {
+		ds.xids.at(labels)
+	}
+	for _, x := range extra {
+		ds.xids.add(0, strconv.Itoa(x))
+	}
+}
+
+func (st *sourceState) extendBaseline(extra []int) {
+	for _, ds := range st.devices {
+		if ds.xids.metric != nil {
+			ds.extend(extra)
+		}
+	}
+}
+
+// count adds an event to the counters of its device.
+func (st *sourceState) count(e Event, extra []int) {
+	ds := st.devices[e.Device]
+	if ds == nil {
+		// An event can precede the first round; the fault must not be lost.
+		if e.Device == "" || st.unknown() >= maxUnknown {
+			st.lost++
+			return
+		}
+		ds = st.device(e.Device)
+	}
+	if ds.xids.metric == nil {
+		ds.begin(extra)
+	}
+	switch {
+	case e.Kind == EventXid:
+		xid := strconv.FormatUint(e.Code, 10)
+		if len(ds.xids.list) >= maxXids {
+			xid = "999"
+		}
+		ds.xids.add(1, xid)
+		ds.seen.at([]string{xid, e.Partition}).Value = float64(e.Time.UnixMilli()) / 1000
+	case slices.Contains(eventKinds, e.Kind):
+		ds.events.add(1, string(e.Kind))
+	default:
+		st.lost++
+	}
+}
+
+func (st *sourceState) unknown() int {
+	n := 0
+	for _, ds := range st.devices {
+		if ds.device.Class == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// render adds the source's devices and its own series to a Snapshot.
+func (st *sourceState) render(snap *Snapshot) {
+	snap.Sources = append(snap.Sources, st.status)
+	snap.Node = append(snap.Node, st.round.Node...)
+	snap.Node = st.ownSeries(snap.Node)
+	snap.Devices = slices.Grow(snap.Devices, len(st.devices))
+	for _, ds := range st.devices {
+		snap.Devices = append(snap.Devices, ds.render(st.status.Up))
+	}
+}
+
+// render returns the device as published: everything while it answers, and
+// what stays true while it does not.
+func (ds *deviceState) render(sourceUp bool) Device {
+	d := ds.device
+	d.Down = ds.down
+	up := sourceUp && ds.down == "" && d.Class != ""
+	readings := make([]Reading, 0, len(d.Readings)+2+len(ds.xids.list)+len(ds.seen.list)+len(ds.events.list))
+	for _, r := range d.Readings {
+		if up || r.Metric.Kind.Stays() {
+			readings = append(readings, r)
+		}
+	}
+	if sourceUp && d.Class != "" {
+		v := 0.0
+		if up {
+			v = 1
+		}
+		readings = append(readings, Reading{DeviceUp, reasonLabel(ds.down), v})
+	}
+	if !d.Sampled.IsZero() {
+		readings = append(readings, Reading{DeviceSampleTime, nil, seconds(d.Sampled)})
+	}
+	readings = append(readings, ds.xids.list...)
+	readings = append(readings, ds.seen.list...)
+	d.Readings = append(readings, ds.events.list...)
+	return d
+}
+
+// reasonLabels keeps the label slices of accel_device_up the same from one
+// Snapshot to the next.
+var reasonLabels = map[string][]string{}
+
+func init() {
+	for _, r := range []string{"", ReasonLost, ReasonResetRequired, ReasonStuck, ReasonMissing, ReasonError, ReasonUnavailable} {
+		reasonLabels[r] = []string{r}
+	}
+}
+
+func reasonLabel(r string) []string {
+	if l, ok := reasonLabels[r]; ok {
+		return l
+	}
+	return []string{r}
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// ownSeries appends what the exporter says of the source itself.
+func (st *sourceState) ownSeries(out []Reading) []Reading {
+	name := []string{st.src.Name()}
+	up := 0.0
+	if st.status.Up {
+		up = 1
+	}
+	out = append(out,
+		Reading{SourceUp, []string{st.src.Name(), st.status.Reason}, up},
+		Reading{SourceReleasedMetric, name, boolValue(st.status.Released)},
+		Reading{SourceStuck, name, boolValue(st.status.Stuck)},
+		Reading{SourceEventsLost, name, st.lost},
+		Reading{SourceDuration, name, st.status.Took.Seconds()},
+	)
+	if !st.status.LastSuccess.IsZero() {
+		out = append(out, Reading{SourceSuccessTime, name, seconds(st.status.LastSuccess)})
+	}
+	for i, outcome := range []string{"ok", "partial", "failed"} {
+		out = append(out, Reading{SourceRounds, []string{st.src.Name(), outcome}, st.rounds[i]})
+	}
+	out = append(out, st.exits.list...)
+	out = append(out, st.rejected.list...)
+	return append(out, st.calls.list...)
+}
+
+func boolValue(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func clipText(s string) string {
+	if len(s) > maxErrText {
+		s = s[:maxErrText] + "…"
+	}
+	return strings.ToValidUTF8(s, "?")
+}
+
+func sortDevices(d []Device) {
+	slices.SortFunc(d, func(a, b Device) int { return cmp.Compare(a.ID, b.ID) })
+}

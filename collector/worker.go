@@ -1,0 +1,109 @@
+package collector
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// Serve is the worker's side of the protocol: it samples src whenever the
+// parent asks over in, and writes rounds to out. It returns when in ends, which
+// is how the parent releases the worker and how the parent's death shows,
+// even while a Sample has not returned; or once src has nothing more to give
+// to this process (ErrAbsent, ErrRestart and their like), the round that says
+// so having been sent. The caller must then end the process at once and not
+// Close src: a library that hangs must not keep it alive.
+//
+// events carries what src pushes; it is drained while Serve runs.
+func Serve(in io.Reader, out io.Writer, src Source, events <-chan Event) error {
+	w := &frameWriter{w: out}
+	hello := putString(make([]byte, frameHeader), src.Name())
+	hello = binary.LittleEndian.AppendUint64(hello, fingerprint())
+	if err := w.write(frameHello, hello); err != nil {
+		return err
+	}
+
+	requests := make(chan request, 1)
+	ended := make(chan error, 3)
+	go func() { ended <- readRequests(in, requests) }()
+	go func() { ended <- forward(events, w) }()
+	go func() { ended <- answer(requests, src, w) }()
+	return <-ended
+}
+
+type request struct {
+	seq     uint64
+	timeout time.Duration
+}
+
+func readRequests(in io.Reader, requests chan<- request) error {
+	var buf []byte
+	for {
+		kind, payload, err := readFrame(in, buf)
+		if err != nil {
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				return nil
+			}
+			return err
+		}
+		buf = payload
+		d := decoder{b: payload}
+		r := request{seq: d.uvarint(), timeout: time.Duration(d.uvarint())}
+		if kind != frameSample || d.err != nil {
+			return fmt.Errorf("%w: request of kind %d", ErrProtocol, kind)
+		}
+		requests <- r
+	}
+}
+
+func forward(events <-chan Event, w *frameWriter) error {
+	for e := range events {
+		if err := w.write(frameEvent, encodeEvent(make([]byte, frameHeader, 128), e)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func answer(requests <-chan request, src Source, w *frameWriter) error {
+	var enc roundEncoder
+	var buf []byte
+	for r := range requests {
+		ctx, cancel := context.WithTimeout(context.Background(), r.timeout)
+		round, why := src.Sample(ctx)
+		cancel()
+		if cap(buf) < frameHeader {
+			buf = make([]byte, frameHeader, 16<<10)
+		}
+		buf = enc.encode(buf[:frameHeader], r.seq, &round, why)
+		if err := w.write(frameRound, buf); err != nil {
+			return err
+		}
+		if final(why) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// final reports whether a worker that failed so can only do better as a new
+// process: a library once loaded stays mapped whatever replaces it on disk.
+func final(err error) bool {
+	return errors.Is(err, ErrAbsent) || errors.Is(err, ErrRestart) || errors.Is(err, ErrMismatch) || errors.Is(err, ErrDriver)
+}
+
+// frameWriter lets rounds and events share one pipe.
+type frameWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (f *frameWriter) write(kind frameKind, buf []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return writeFrame(f.w, kind, buf)
+}
