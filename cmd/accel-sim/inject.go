@@ -1,0 +1,55 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim"
+)
+
+func (c *command) addInject(app *kingpin.Application, actions map[string]func() error) {
+	inject := app.Command("inject", "Do something to the simulated hardware while a program uses it.")
+	for i := range sim.Faults {
+		c.addFault(inject, &sim.Faults[i], actions)
+	}
+	clear := app.Command("clear", "Take faults away again, from one device or all.")
+	device := clear.Arg("device", "Index, UUID, PCI address or all.").Default("all").String()
+	actions[clear.FullCommand()] = func() error {
+		return sim.Update(c.state, func(s *sim.State) error { return s.Clear(*device) })
+	}
+}
+
+func (c *command) addFault(inject *kingpin.CmdClause, f *sim.Fault, actions map[string]func() error) {
+	cmd := inject.Command(f.Name, sentence(f.Help))
+	given := map[string]*string{}
+	for _, a := range f.Args {
+		arg := cmd.Arg(a.Name, sentence(a.Help))
+		if !a.Optional {
+			arg.Required()
+		}
+		given[a.Name] = arg.String()
+	}
+	for _, fl := range f.Flags {
+		flag := cmd.Flag(fl.Name, sentence(fl.Help))
+		if fl.Default != "" {
+			flag.Default(fl.Default)
+		}
+		given[fl.Name] = flag.String()
+	}
+	actions[cmd.FullCommand()] = func() error {
+		values := map[string]string{}
+		for name, v := range given {
+			values[name] = *v
+		}
+		return sim.Update(c.state, func(s *sim.State) error { return f.Apply(s, values) })
+	}
+}
+
+// sentence makes a help text of a line from the fault table.
+func sentence(s string) string {
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + s[1:] + "."
+}

@@ -1,0 +1,88 @@
+// Command accel-sim runs a program against simulated accelerators and injects
+// faults into them while it runs.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "accel-sim: error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	app := kingpin.New("accel-sim", "Simulated accelerators: run a program against them, inject faults.")
+	app.HelpFlag.Short('h')
+	c := command{}
+	app.Flag("state", "State file.").Default(sim.DefaultPath()).StringVar(&c.state)
+	app.Flag("fixtures", "Folder with scenarios and boards; found from here or the program's place.").StringVar(&c.fixtures)
+	actions := map[string]func() error{}
+	c.addRun(app, actions)
+	c.addInject(app, actions)
+	name, err := app.Parse(guardNegative(args))
+	if err != nil {
+		return err
+	}
+	return actions[name]()
+}
+
+type command struct {
+	state, fixtures, library, scenario string
+	frozen                             string
+	argv                               []string
+}
+
+// guardNegative lets `inject set temperature -1 0` through: what looks like a
+// flag and is a number is an argument.
+func guardNegative(args []string) []string {
+	inject := false
+	for i, a := range args {
+		inject = inject || a == "inject"
+		if a == "--" {
+			return args
+		}
+		if inject && len(a) > 1 && a[0] == '-' && a[1] >= '0' && a[1] <= '9' {
+			return append(append(append([]string{}, args[:i]...), "--"), args[i:]...)
+		}
+	}
+	return args
+}
+
+// fixturesFS finds the folder upwards from here, then beside the program.
+func (c *command) fixturesFS() (fs.FS, error) {
+	if c.fixtures != "" {
+		return os.DirFS(c.fixtures), nil
+	}
+	var starts []string
+	if d, err := os.Getwd(); err == nil {
+		starts = append(starts, d)
+	}
+	if exe, err := os.Executable(); err == nil {
+		starts = append(starts, filepath.Dir(exe))
+	}
+	for _, d := range starts {
+		for {
+			at := filepath.Join(d, "fixtures")
+			if _, err := os.Stat(filepath.Join(at, "scenarios")); err == nil {
+				return os.DirFS(at), nil
+			}
+			up := filepath.Dir(d)
+			if up == d {
+				break
+			}
+			d = up
+		}
+	}
+	return nil, errors.New("no fixtures folder here or above; give --fixtures=DIR")
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim"
+)
+
+func (c *command) addRun(app *kingpin.Application, actions map[string]func() error) {
+	cmd := app.Command("run", "Set a scenario up and become COMMAND, with --nvml.library=LIBRARY appended.")
+	c.scenarioFlags(cmd)
+	cmd.Flag("library", "Simulated library; `make -C fixtures/nvml` builds it.").Default("bin/sim/libnvidia-ml.so.1").StringVar(&c.library)
+	cmd.Arg("command", "Command and its arguments, after --.").Required().StringsVar(&c.argv)
+	actions[cmd.FullCommand()] = c.run
+
+	cmd = app.Command("compile", "Set a scenario up and print the library to load.")
+	c.scenarioFlags(cmd)
+	cmd.Flag("library", "Simulated library.").Default("bin/sim/libnvidia-ml.so.1").StringVar(&c.library)
+	actions[cmd.FullCommand()] = func() error {
+		library, err := c.setUp()
+		if err == nil {
+			fmt.Println(library)
+		}
+		return err
+	}
+
+	cmd = app.Command("scenarios", "List the scenarios.")
+	actions[cmd.FullCommand()] = c.scenarios
+	cmd = app.Command("state", "Print the state file.")
+	actions[cmd.FullCommand()] = func() error {
+		s, err := sim.Read(c.state)
+		if err == nil {
+			_, err = os.Stdout.Write(s.Bytes())
+		}
+		return err
+	}
+}
+
+func (c *command) scenarioFlags(cmd *kingpin.CmdClause) {
+	cmd.Flag("scenario", "Name of a scenario, or a path to one.").Default("h100-8").StringVar(&c.scenario)
+	cmd.Flag("frozen", "Stop the simulated clock at so many seconds: every value stands still.").PlaceHolder("SECONDS").StringVar(&c.frozen)
+}
+
+// setUp writes the state and returns the library that goes with the scenario.
+func (c *command) setUp() (string, error) {
+	fixtures, err := c.fixturesFS()
+	if err != nil {
+		return "", err
+	}
+	sc, err := sim.LoadScenario(fixtures, c.scenario)
+	if err != nil {
+		return "", err
+	}
+	var o sim.Options
+	if c.frozen != "" {
+		t, err := strconv.ParseFloat(c.frozen, 64)
+		if err != nil || t < 0 {
+			return "", fmt.Errorf("--frozen: want seconds, found %q", c.frozen)
+		}
+		o.Frozen = &t
+	}
+	s, err := sc.Compile(fixtures, o)
+	if err != nil {
+		return "", err
+	}
+	library, err := filepath.Abs(c.library)
+	if err != nil {
+		return "", err
+	}
+	if err := s.Install(c.state); err != nil {
+		return "", err
+	}
+	if len(sc.Missing) == 0 {
+		return library, nil
+	}
+	patched := c.state + ".libnvidia-ml.so.1"
+	return patched, sim.WithoutSymbols(library, patched, sc.Missing)
+}
+
+func (c *command) run() error {
+	if _, err := os.Stat(c.library); err != nil {
+		return fmt.Errorf("%w; build it with `make -C fixtures/nvml OUT=$PWD/bin/sim`", err)
+	}
+	state, err := filepath.Abs(c.state)
+	if err != nil {
+		return err
+	}
+	c.state = state
+	library, err := c.setUp()
+	if err != nil {
+		return err
+	}
+	program, err := exec.LookPath(c.argv[0])
+	if err != nil && !errors.Is(err, exec.ErrDot) {
+		return err
+	}
+	argv := append(c.argv, "--nvml.library="+library)
+	if err := os.Setenv("ACCEL_SIM_STATE", state); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "accel-sim: scenario %s, state %s: %s\n", c.scenario, state, strings.Join(argv, " "))
+	return fmt.Errorf("exec %s: %w", program, syscall.Exec(program, argv, os.Environ()))
+}
+
+func (c *command) scenarios() error {
+	fixtures, err := c.fixturesFS()
+	if err != nil {
+		return err
+	}
+	names, err := sim.ScenarioNames(fixtures)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		sc, err := sim.LoadScenario(fixtures, name)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%-16s %s\n", name, sc.Description)
+	}
+	return nil
+}

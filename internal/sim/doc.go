@@ -1,0 +1,4 @@
+// Package sim turns scenarios into the state file that the simulated native
+// libraries read, and edits that file while they run. The file is the only
+// truth: there is no daemon, and every edit is one atomic rename.
+package sim

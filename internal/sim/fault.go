@@ -1,0 +1,176 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Arg is a positional argument of a fault.
+type Arg struct {
+	Name, Help string
+	Optional   bool
+	Default    string
+}
+
+// Flag is an option of a fault.
+type Flag struct{ Name, Help, Default string }
+
+// Fault is something that can be done to the simulated hardware.
+type Fault struct {
+	Name, Help string
+	Args       []Arg
+	Flags      []Flag
+	apply      func(*State, input) error
+}
+
+// input holds arguments and flags by name.
+type input map[string]string
+
+func (in input) integer(name string) (uint64, error) {
+	v, err := strconv.ParseUint(in[name], 0, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: want a whole number, found %q", name, in[name])
+	}
+	return v, nil
+}
+
+func (in input) duration(name string) (time.Duration, error) {
+	if in[name] == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(in[name])
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%s: want a duration such as 30s, found %q", name, in[name])
+	}
+	return d, nil
+}
+
+// one looks a word up in a table and names the accepted ones if it is not there.
+func (in input) one(name string, table []string) (int, error) {
+	for i, w := range table {
+		if w == in[name] {
+			return i, nil
+		}
+	}
+	if n, err := strconv.Atoi(in[name]); err == nil && n >= 0 && n < len(table) {
+		return n, nil
+	}
+	return 0, fmt.Errorf("%s: want one of %s, found %q", name, strings.Join(table, ", "), in[name])
+}
+
+// Apply does the fault with the given arguments and flags, by name.
+func (f *Fault) Apply(s *State, given map[string]string) error {
+	in := input{}
+	for _, a := range f.Args {
+		in[a.Name] = a.Default
+	}
+	for _, fl := range f.Flags {
+		in[fl.Name] = fl.Default
+	}
+	for k, v := range given {
+		if _, ok := in[k]; ok && v != "" {
+			in[k] = v
+		}
+	}
+	for _, a := range f.Args {
+		if in[a.Name] == "" && !a.Optional {
+			return fmt.Errorf("%s: the argument %s is missing", f.Name, strings.ToUpper(a.Name))
+		}
+	}
+	return f.apply(s, in)
+}
+
+// Inject does a fault given as words: its name, arguments and --flag=value.
+func (s *State) Inject(words []string) error {
+	if len(words) == 0 {
+		return fmt.Errorf("no fault given; want one of %s", strings.Join(faultNames(), ", "))
+	}
+	f := findFault(words[0])
+	if f == nil {
+		return fmt.Errorf("unknown fault %q; want one of %s", words[0], strings.Join(faultNames(), ", "))
+	}
+	given, n := map[string]string{}, 0
+	for _, w := range words[1:] {
+		if flag, ok := strings.CutPrefix(w, "--"); ok {
+			name, value, _ := strings.Cut(flag, "=")
+			if !f.hasFlag(name) {
+				return fmt.Errorf("%s has no flag --%s", f.Name, name)
+			}
+			given[name] = value
+			continue
+		}
+		if n >= len(f.Args) {
+			return fmt.Errorf("%s: too many arguments at %q", f.Name, w)
+		}
+		given[f.Args[n].Name] = w
+		n++
+	}
+	return f.Apply(s, given)
+}
+
+func (f *Fault) hasFlag(name string) bool {
+	for _, fl := range f.Flags {
+		if fl.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func findFault(name string) *Fault {
+	for i := range Faults {
+		if Faults[i].Name == name {
+			return &Faults[i]
+		}
+	}
+	return nil
+}
+
+func faultNames() []string {
+	var out []string
+	for _, f := range Faults {
+		out = append(out, f.Name)
+	}
+	return out
+}
+
+// Clear takes faults away and lets values run as the scenario says, for one
+// device or all. A MIG layout and a reloaded driver stay.
+func (s *State) Clear(deviceArg string) error {
+	if deviceArg == "" || deviceArg == "all" {
+		for _, key := range s.keys("fault.") {
+			s.Delete(key)
+		}
+		s.restore("")
+		s.Set("driver.state", "loaded")
+		for i := range s.gpus() {
+			s.heal(i)
+		}
+		return nil
+	}
+	ds, err := s.devices(deviceArg)
+	if err != nil {
+		return err
+	}
+	for _, d := range ds {
+		for _, key := range s.keys("fault.") {
+			rec := s.Get(key)
+			if attr(rec, "gpu") == strconv.Itoa(d.gpu) && (d.mig < 0 || attr(rec, "mig") == strconv.Itoa(d.mig)) {
+				s.Delete(key)
+			}
+		}
+		s.restore(d.prefix())
+		if d.mig < 0 {
+			s.heal(d.gpu)
+		}
+	}
+	return nil
+}
+
+func (s *State) heal(gpu int) {
+	for _, flag := range []string{"lost", "gone", "reset_required"} {
+		s.Delete(fmt.Sprintf("gpu.%d.%s", gpu, flag))
+	}
+}

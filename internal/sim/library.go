@@ -1,0 +1,41 @@
+package sim
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"os"
+	"sort"
+)
+
+func sorted(names []string) []string {
+	sort.Strings(names)
+	return names
+}
+
+// WithoutSymbols copies a shared library in such a way that the named
+// functions are not found in it: as an older driver's library is.
+func WithoutSymbols(from, to string, names []string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	f, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		return fmt.Errorf("%s: %w", from, err)
+	}
+	section := f.Section(".dynstr")
+	if section == nil {
+		return fmt.Errorf("%s: no dynamic symbols", from)
+	}
+	table := data[section.Offset : section.Offset+section.Size]
+	for _, name := range names {
+		// The loader compares names after the hash: another first letter hides one.
+		i := bytes.Index(table, []byte("\x00"+name+"\x00"))
+		if i < 0 {
+			return fmt.Errorf("%s: no function %s to take away", from, name)
+		}
+		table[i+1] = 'x'
+	}
+	return os.WriteFile(to, data, 0o755)
+}

@@ -1,0 +1,340 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Scenario is a parsed scenario file.
+type Scenario struct {
+	Name        string
+	Description string
+	// Missing names functions that the library shall not export.
+	Missing []string
+
+	driver map[string]string
+	cc     map[string]int
+	gpus   []gpuEntry
+	inject []line // where it stands, and the fault
+}
+
+type gpuEntry struct {
+	board     string
+	count     int
+	values    []line
+	mig       []string
+	migValues []line
+	processes []process
+	at        node
+}
+
+type process struct {
+	pid, mib, mig, share int
+	kind, name           string
+}
+
+var driverStates = []string{"loaded", "unloaded", "mismatch"}
+
+// ParseScenario reads a scenario strictly; every complaint names file, line and key.
+func ParseScenario(file string, data []byte) (*Scenario, error) {
+	root, err := parseYAML(file, data)
+	if err != nil {
+		return nil, err
+	}
+	sc := &Scenario{
+		Name:   strings.TrimSuffix(filepath.Base(file), ".yaml"),
+		driver: map[string]string{},
+		cc:     map[string]int{},
+	}
+	err = root.fields(map[string]func(node) error{
+		"description":            toText(&sc.Description),
+		"driver":                 sc.parseDriver,
+		"confidential_computing": sc.parseCC,
+		"missing_symbols":        sc.parseMissing,
+		"gpus":                   func(n node) error { return n.items(sc.parseGPU) },
+		"inject": func(n node) error {
+			return n.items(func(_ int, c node) error {
+				var s string
+				err := toText(&s)(c)
+				sc.inject = append(sc.inject, line{fmt.Sprintf("%s:%d: %s", file, c.Line, c.path), s})
+				return err
+			})
+		},
+	})
+	if err == nil && sc.Description == "" {
+		err = root.errorf("the key description is missing")
+	}
+	return sc, err
+}
+
+func (sc *Scenario) parseDriver(n node) error {
+	known := map[string]func(node) error{}
+	for _, key := range []string{"version", "branch", "nvml", "cuda", "state"} {
+		known[key] = func(c node) error {
+			var s string
+			if err := toText(&s)(c); err != nil {
+				return err
+			}
+			if key == "state" && !slices.Contains(driverStates, s) {
+				return c.errorf("want one of %s, found %q", strings.Join(driverStates, ", "), s)
+			}
+			if key == "cuda" {
+				version, err := cudaNumber(s)
+				if err != nil {
+					return c.errorf("%w", err)
+				}
+				s = version
+			}
+			sc.driver[key] = s
+			return nil
+		}
+	}
+	return n.fields(known)
+}
+
+// cudaNumber makes 13010 of 13.1, as nvmlSystemGetCudaDriverVersion does.
+func cudaNumber(s string) (string, error) {
+	major, minor, _ := strings.Cut(s, ".")
+	a, err := strconv.Atoi(major)
+	b, err2 := strconv.Atoi(minor)
+	if err != nil || err2 != nil || a < 0 || b < 0 || a > 99 || b > 99 {
+		return "", fmt.Errorf("want a CUDA version such as 13.0, found %q", s)
+	}
+	return strconv.Itoa(a*1000 + b*10), nil
+}
+
+func (sc *Scenario) parseCC(n node) error {
+	known := map[string]func(node) error{}
+	for _, key := range []string{"environment", "feature", "devtools"} {
+		known[key] = func(c node) error {
+			var v int
+			err := toInt(&v, 0, 2)(c)
+			sc.cc[key] = v
+			return err
+		}
+	}
+	return n.fields(known)
+}
+
+func (sc *Scenario) parseMissing(n node) error {
+	return n.items(func(_ int, c node) error {
+		var s string
+		if err := toText(&s)(c); err != nil {
+			return err
+		}
+		if !strings.HasPrefix(s, "nvml") {
+			return c.errorf("want the name of an NVML function, found %q", s)
+		}
+		sc.Missing = append(sc.Missing, s)
+		return nil
+	})
+}
+
+func (sc *Scenario) parseGPU(_ int, n node) error {
+	g := gpuEntry{count: 1, at: n}
+	var load string
+	err := n.fields(map[string]func(node) error{
+		"board":  toText(&g.board),
+		"count":  toInt(&g.count, 1, 64),
+		"load":   func(c node) error { return parseLoad(&load, c) },
+		"values": toValues(&g.values),
+		"mig":    toTexts(&g.mig),
+		"mig_load": func(c node) error {
+			return c.items(func(i int, v node) error {
+				var s string
+				err := parseLoad(&s, v)
+				g.migValues = append(g.migValues, line{strconv.Itoa(i), s})
+				return err
+			})
+		},
+		"processes": func(c node) error { return c.items(g.parseProcess) },
+	})
+	if load != "" {
+		g.values = append(g.values, line{"load", load})
+	}
+	if err == nil && g.board == "" {
+		err = n.errorf("the key board is missing")
+	}
+	sc.gpus = append(sc.gpus, g)
+	return err
+}
+
+func parseLoad(to *string, n node) error {
+	if err := toText(to)(n); err != nil {
+		return err
+	}
+	if _, err := checkValue("load", *to); err != nil || strings.HasPrefix(*to, "error:") || *to == "model" {
+		return n.errorf("want a load from 0 to 1 (%s), found %q", SignalHelp, *to)
+	}
+	return nil
+}
+
+func (g *gpuEntry) parseProcess(_ int, n node) error {
+	p := process{mig: -1, share: 100, kind: "compute"}
+	err := n.fields(map[string]func(node) error{
+		"pid":        toInt(&p.pid, 1, 1<<22),
+		"memory_mib": toInt(&p.mib, 0, 1<<22),
+		"mig":        toInt(&p.mig, 0, 7),
+		"share":      toInt(&p.share, 0, 100),
+		"name":       toText(&p.name),
+		"type": func(c node) error {
+			if !slices.Contains([]string{"compute", "graphics", "mps"}, c.Value) {
+				return c.errorf("want compute, graphics or mps, found %s", describe(c.Node))
+			}
+			p.kind = c.Value
+			return nil
+		},
+	})
+	if err == nil && p.pid == 0 {
+		err = n.errorf("the key pid is missing")
+	}
+	g.processes = append(g.processes, p)
+	return err
+}
+
+// Options of Compile.
+type Options struct {
+	Frozen *float64 // stop the clock at so many seconds
+	Epoch  time.Time
+}
+
+// Compile makes the state of a scenario, with the boards of the fixtures folder.
+func (sc *Scenario) Compile(fixtures fs.FS, o Options) (*State, error) {
+	s := NewState()
+	s.Set("scenario", sc.Name)
+	if o.Epoch.IsZero() {
+		o.Epoch = time.Now()
+	}
+	s.Set("epoch", strconv.FormatInt(o.Epoch.UnixNano(), 10))
+	s.Set("clock", "running")
+	if o.Frozen != nil {
+		s.Set("clock", "frozen "+strconv.FormatFloat(*o.Frozen, 'f', -1, 64))
+	}
+	for key, fallback := range map[string]string{"version": "580.105.08", "branch": "r580_92", "nvml": "13.580.105.08", "cuda": "13000", "state": "loaded"} {
+		if v, ok := sc.driver[key]; ok {
+			fallback = v
+		}
+		s.Set("driver."+key, fallback)
+	}
+	s.Set("driver.generation", "1")
+	s.Set("driver.loaded_at", "0")
+	for key, v := range sc.cc {
+		s.Set("cc."+key, strconv.Itoa(v))
+	}
+	if len(sc.Missing) > 0 {
+		s.Set("missing_symbols", strings.Join(sc.Missing, " "))
+	}
+	s.Set("seq", "0")
+	if err := sc.compileGPUs(s, fixtures); err != nil {
+		return nil, err
+	}
+	for _, l := range sc.inject {
+		if err := s.Inject(strings.Fields(l.value)); err != nil {
+			return nil, fmt.Errorf("%s: %w", l.key, err)
+		}
+	}
+	return s, nil
+}
+
+func (sc *Scenario) compileGPUs(s *State, fixtures fs.FS) error {
+	total := 0
+	for _, g := range sc.gpus {
+		total += g.count
+	}
+	if total > 64 {
+		return fmt.Errorf("scenario %s: %d GPUs; the libraries hold 64", sc.Name, total)
+	}
+	s.Set("gpus", strconv.Itoa(total))
+	boards, index, n := map[string]*board{}, map[string]int{}, 0
+	for _, g := range sc.gpus {
+		b, ok := boards[g.board]
+		if !ok {
+			var err error
+			if b, err = loadBoard(fixtures, g.board); err != nil {
+				return g.at.errorf("%w", err)
+			}
+			boards[g.board], index[g.board] = b, len(boards)
+			b.compile(s, index[g.board])
+		}
+		for i := range g.count {
+			if err := sc.compileGPU(s, g, b, index[g.board], n, i); err != nil {
+				return g.at.errorf("%w", err)
+			}
+			n++
+		}
+	}
+	return nil
+}
+
+func (sc *Scenario) compileGPU(s *State, g gpuEntry, b *board, boardIndex, n, copyNumber int) error {
+	prefix := fmt.Sprintf("gpu.%d.", n)
+	s.Set(prefix+"board", strconv.Itoa(boardIndex))
+	s.Set(prefix+"minor_number", strconv.Itoa(n))
+	s.Set(prefix+"uuid", madeUUID("GPU", sc.Name, strconv.Itoa(n)))
+	s.Set(prefix+"serial", strconv.Itoa(1650000000001+n))
+	s.Set(prefix+"pci.bus_id", b.address(n))
+	if len(g.mig) > 0 {
+		s.Set(prefix+"mig.mode", "1")
+		s.Set(prefix+"mig.pending", "1")
+		if err := s.setMIG(n, g.mig); err != nil {
+			return err
+		}
+		for _, v := range g.migValues {
+			s.Set(prefix+"mig."+v.key+".load", v.value)
+		}
+	}
+	for _, v := range g.values {
+		s.Set(prefix+v.key, v.value)
+	}
+	for i, p := range g.processes {
+		gi, ci := "-1", "-1"
+		if p.mig >= 0 {
+			rec := s.Get(fmt.Sprintf("%smig.%d", prefix, p.mig))
+			if rec == "" {
+				return fmt.Errorf("process %d names MIG device %d, which the layout does not have", p.pid, p.mig)
+			}
+			gi, ci = attr(rec, "gi"), attr(rec, "ci")
+		}
+		name := strings.ReplaceAll(p.name, " ", "_")
+		s.Set(fmt.Sprintf("%sprocess.%d", prefix, i), fmt.Sprintf("pid=%d type=%s memory=%d gi=%s ci=%s share=%d name=%s",
+			p.pid+copyNumber*10, p.kind, p.mib<<20, gi, ci, p.share, name))
+	}
+	return nil
+}
+
+// LoadScenario finds a scenario by name in the fixtures folder, or by path.
+func LoadScenario(fixtures fs.FS, name string) (*Scenario, error) {
+	if strings.ContainsRune(name, '/') || strings.HasSuffix(name, ".yaml") {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		return ParseScenario(name, data)
+	}
+	file := "scenarios/" + name + ".yaml"
+	data, err := fs.ReadFile(fixtures, file)
+	if errors.Is(err, fs.ErrNotExist) {
+		names, _ := ScenarioNames(fixtures)
+		return nil, fmt.Errorf("no scenario %q; want a path or one of %s", name, strings.Join(names, ", "))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ParseScenario(file, data)
+}
+
+// ScenarioNames lists the scenarios of the fixtures folder.
+func ScenarioNames(fixtures fs.FS) ([]string, error) {
+	files, err := fs.Glob(fixtures, "scenarios/*.yaml")
+	for i, f := range files {
+		files[i] = strings.TrimSuffix(filepath.Base(f), ".yaml")
+	}
+	return files, err
+}

@@ -1,0 +1,207 @@
+package sim
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const header = "accel-sim-state 1"
+
+// State is a state file in memory: `key value` lines in their order.
+// The C reader in fixtures/nvml/state.c is the other end.
+type State struct {
+	lines []line
+	index map[string]int
+}
+
+type line struct{ key, value string }
+
+// NewState returns an empty state.
+func NewState() *State { return &State{index: map[string]int{}} }
+
+// ParseState reads what Bytes wrote.
+func ParseState(data []byte) (*State, error) {
+	sc := bufio.NewScanner(bytes.NewReader(data))
+	sc.Buffer(nil, 1<<20)
+	if !sc.Scan() || sc.Text() != header {
+		return nil, fmt.Errorf("not a state file: it does not begin with %q", header)
+	}
+	s := NewState()
+	for n := 2; sc.Scan(); n++ {
+		key, value, ok := strings.Cut(sc.Text(), " ")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("line %d: want `key value`, found %q", n, sc.Text())
+		}
+		s.Set(key, value)
+	}
+	return s, sc.Err()
+}
+
+// Bytes is the file.
+func (s *State) Bytes() []byte {
+	var b bytes.Buffer
+	b.WriteString(header + "\n")
+	for _, l := range s.lines {
+		if l.key != "" {
+			b.WriteString(l.key + " " + l.value + "\n")
+		}
+	}
+	return b.Bytes()
+}
+
+// Get returns the value of a key, "" where there is none.
+func (s *State) Get(key string) string {
+	if i, ok := s.index[key]; ok {
+		return s.lines[i].value
+	}
+	return ""
+}
+
+// Has tells whether the key is there.
+func (s *State) Has(key string) bool {
+	_, ok := s.index[key]
+	return ok
+}
+
+// Set gives a key a value; line breaks would break the format.
+func (s *State) Set(key, value string) {
+	value = strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\r' {
+			return ' '
+		}
+		return r
+	}, value)
+	if i, ok := s.index[key]; ok {
+		s.lines[i].value = value
+		return
+	}
+	s.index[key] = len(s.lines)
+	s.lines = append(s.lines, line{key, value})
+}
+
+// Delete forgets a key.
+func (s *State) Delete(key string) {
+	if i, ok := s.index[key]; ok {
+		s.lines[i] = line{}
+		delete(s.index, key)
+	}
+}
+
+// keys lists the keys with a prefix in their order.
+func (s *State) keys(prefix string) []string {
+	var out []string
+	for _, l := range s.lines {
+		if l.key != "" && strings.HasPrefix(l.key, prefix) {
+			out = append(out, l.key)
+		}
+	}
+	return out
+}
+
+func (s *State) integer(key string) int64 {
+	n, _ := strconv.ParseInt(s.Get(key), 10, 64)
+	return n
+}
+
+// now is the scenario's time, in seconds.
+func (s *State) now() float64 {
+	if at, ok := strings.CutPrefix(s.Get("clock"), "frozen "); ok {
+		t, _ := strconv.ParseFloat(at, 64)
+		return t
+	}
+	return float64(time.Now().UnixNano()-s.integer("epoch")) / 1e9
+}
+
+// DefaultPath is where the libraries look: $ACCEL_SIM_STATE, else a file of this user.
+func DefaultPath() string {
+	if p := os.Getenv("ACCEL_SIM_STATE"); p != "" {
+		return p
+	}
+	return filepath.Join("/tmp", fmt.Sprintf("accel-sim-%d", os.Getuid()), "state")
+}
+
+// Read loads the state file at path.
+func Read(path string) (*State, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no simulation is set up here; start one with `accel-sim run` or `accel-sim compile`", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := ParseState(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// Write replaces the file at path at once; readers see the old or the new one.
+func (s *State) Write(path string) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".state-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if _, err := f.Write(s.Bytes()); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// Update edits the file at path under a lock, so that edits never lose each other.
+func Update(path string, edit func(*State) error) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("lock %s: %w", path, err)
+	}
+	s, err := Read(path)
+	if err != nil {
+		return err
+	}
+	if err := edit(s); err != nil {
+		return err
+	}
+	return s.Write(path)
+}
+
+// Install begins a new simulation at path: what an earlier one left is gone.
+func (s *State) Install(path string) error {
+	taken, err := filepath.Glob(path + ".taken.*")
+	if err != nil {
+		return err
+	}
+	for _, f := range taken {
+		if err := os.Remove(f); err != nil {
+			return err
+		}
+	}
+	return s.Write(path)
+}

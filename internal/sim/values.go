@@ -1,0 +1,142 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// aliases are short names for what people set most.
+var aliases = map[string]string{
+	"temperature": "temperature.gpu",
+	"power":       "power.usage",
+	"util":        "utilization.gpu",
+	"memory":      "memory.used",
+}
+
+// blanks are what DCGM and others write for "no value".
+var blanks = map[string]string{"blank": "9223372036854775792", "blank32": "2147483632"}
+
+// checkValue checks a key and its value, and returns the value as the state file has it.
+func checkValue(key, value string) (string, error) {
+	if slices.Contains(textKeys, key) {
+		if name, ok := strings.CutPrefix(value, "error:"); ok {
+			code, err := ParseReturn(name)
+			return "error:" + strconv.Itoa(code), err
+		}
+		return value, nil
+	}
+	if !numeric(key) {
+		return "", fmt.Errorf("unknown key %q%s", key, similar(key))
+	}
+	if b, ok := blanks[value]; ok {
+		return b, nil
+	}
+	return ParseSignal(value)
+}
+
+// numeric tells whether the key is a number of a GPU or of one of its links.
+func numeric(key string) bool {
+	if slices.Contains(valueKeys, key) {
+		return true
+	}
+	kind, rest, _ := strings.Cut(key, ".")
+	switch kind {
+	case "field":
+		return inRange(rest, 1, 302)
+	case "gpm":
+		return inRange(rest, 1, 332) && !slices.Contains(valueKeys, key)
+	case "link":
+		n, what, _ := strings.Cut(rest, ".")
+		id, field := strings.CutPrefix(what, "field.")
+		return inRange(n, 0, 35) && (slices.Contains(linkKeys, what) || field && inRange(id, 201, 302))
+	}
+	return false
+}
+
+func inRange(s string, least, most int) bool {
+	n, err := strconv.Atoi(s)
+	return err == nil && n >= least && n <= most && strconv.Itoa(n) == s
+}
+
+// similar lists known keys of the same group, for an error message.
+func similar(key string) string {
+	group, _, _ := strings.Cut(key, ".")
+	var out []string
+	for _, k := range append(slices.Clone(valueKeys), textKeys...) {
+		if g, _, _ := strings.Cut(k, "."); g == group || strings.Contains(k, group) {
+			out = append(out, k)
+		}
+	}
+	if len(out) == 0 {
+		return "; want a key of fixtures/nvml/keys.def, field.ID, gpm.ID, link.N.KEY or link.N.field.ID"
+	}
+	return "; want one of " + strings.Join(out, ", ")
+}
+
+// setAt lets a value take another course from now on; what was stays in the
+// timeline, so that counters made from it never go back.
+func (s *State) setAt(gpu int, full, key, signal string) {
+	now := s.gpuGet(gpu, key)
+	if full != fmt.Sprintf("gpu.%d.%s", gpu, key) {
+		now = s.Get(full)
+	}
+	switch {
+	case now == "" && strings.HasPrefix(key, "link."):
+		now = "0"
+		if strings.HasSuffix(key, ".state") {
+			now = "1"
+		}
+	case now == "":
+		now = "error:3"
+	}
+	if !strings.HasPrefix(now, "@") {
+		now = "@0 " + now
+	}
+	s.Set(full, fmt.Sprintf("%s @%.3f %s", now, s.now(), signal))
+	s.Set("touched."+full, "1")
+}
+
+// set changes a key of a device.
+func (s *State) set(d device, key, signal string) error {
+	if d.mig >= 0 && !slices.Contains(migKeys, key) {
+		return fmt.Errorf("a MIG device has no key %q of its own; want one of %s, or name its GPU", key, strings.Join(migKeys, ", "))
+	}
+	if d.mig < 0 && slices.Contains(textKeys, key) {
+		s.Set(d.prefix()+key, signal)
+		return nil
+	}
+	s.setAt(d.gpu, d.prefix()+key, key, signal)
+	return nil
+}
+
+// last is the newest course of a key.
+func (s *State) last(d device, key string) string {
+	v := s.Get(d.prefix() + key)
+	if v == "" && d.mig < 0 {
+		v = s.gpuGet(d.gpu, key)
+	}
+	f := strings.Fields(v)
+	if len(f) == 0 {
+		return ""
+	}
+	return f[len(f)-1]
+}
+
+// add raises a counter; what is no plain number counts as nought.
+func (s *State) add(d device, key string, n uint64) error {
+	old, _ := strconv.ParseUint(s.last(d, key), 0, 64)
+	return s.set(d, key, strconv.FormatUint(old+n, 10))
+}
+
+// restore undoes every set of the keys with this prefix, from now on.
+func (s *State) restore(prefix string) {
+	for _, mark := range s.keys("touched." + prefix) {
+		key := strings.TrimPrefix(mark, "touched.")
+		if f := strings.Fields(s.Get(key)); len(f) > 1 {
+			s.Set(key, fmt.Sprintf("%s @%.3f %s", s.Get(key), s.now(), f[1]))
+		}
+		s.Delete(mark)
+	}
+}
