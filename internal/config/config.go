@@ -1,0 +1,113 @@
+// Package config reads the configuration file. A file is taken whole or not
+// at all: every mistake in it is reported, each with its line, the path of its
+// key, what was found and what is accepted.
+//
+// A new section is a struct with yaml tags and one field of Config; ranges
+// stand in the tag accept, and a type with a syntax of its own implements
+// encoding.TextUnmarshaler.
+package config
+
+import (
+	"slices"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// MaxSize is the largest file that is read.
+const MaxSize = 1 << 20
+
+// Config is the content of a configuration file.
+type Config struct {
+	Collect Collect `yaml:"collect"`
+	Sources Sources `yaml:"sources"`
+	Devices Devices `yaml:"devices"`
+	Metrics Metrics `yaml:"metrics"`
+	Xid     Xid     `yaml:"xid"`
+}
+
+// Collect says how sources are sampled.
+type Collect struct {
+	// Interval is the time between two rounds; 0 leaves it to the flag
+	// --collect.interval.
+	Interval time.Duration `yaml:"interval" accept:"100ms..10m"`
+}
+
+// Sources holds the settings of each source under its name.
+type Sources struct {
+	NVIDIA NVIDIA `yaml:"nvidia"`
+}
+
+// NVIDIA is the source of NVIDIA GPUs.
+type NVIDIA struct {
+	// Timeout is how long a round may take before it counts as stuck; 0
+	// leaves it to the flag --collector.nvidia.timeout.
+	Timeout time.Duration `yaml:"timeout" accept:"100ms..5m"`
+	// SlowInterval is how often values that seldom change are read.
+	SlowInterval time.Duration `yaml:"slow_interval" accept:"1s..1h"`
+}
+
+// Devices says how the devices of all sources are treated.
+type Devices struct {
+	// ForgetAfter is how long a device that vanished keeps its counters and
+	// an accel_device_up of 0.
+	ForgetAfter time.Duration `yaml:"forget_after" accept:"1m..720h"`
+}
+
+// Metrics says what is served.
+type Metrics struct {
+	// Drop selects the families that are not served.
+	Drop []Families `yaml:"drop"`
+	// MaxSeries bounds the page.
+	MaxSeries int `yaml:"max_series" accept:"1000..1000000"`
+}
+
+// Xid says how Xid events are counted.
+type Xid struct {
+	// BaselineExtra are further Xids that stand at 0 from the start.
+	BaselineExtra []int `yaml:"baseline_extra" accept:"1..1023"`
+}
+
+// Default returns the configuration of an empty file.
+func Default() *Config {
+	return &Config{
+		Sources: Sources{NVIDIA: NVIDIA{SlowInterval: 10 * time.Second}},
+		Devices: Devices{ForgetAfter: 24 * time.Hour},
+		Metrics: Metrics{MaxSeries: 50_000},
+	}
+}
+
+// Timeout returns how long a round of the source may take, 0 where the file
+// leaves that to a flag.
+func (c *Config) Timeout(source string) time.Duration {
+	if source == "nvidia" {
+		return c.Sources.NVIDIA.Timeout
+	}
+	return 0
+}
+
+// SlowInterval returns how often the source reads values that seldom change,
+// 0 where it knows no such thing.
+func (c *Config) SlowInterval(source string) time.Duration {
+	if source == "nvidia" {
+		return c.Sources.NVIDIA.SlowInterval
+	}
+	return 0
+}
+
+// Dropped returns the names of the families that are not to be served, sorted.
+func (c *Config) Dropped() []string {
+	var names []string
+	for _, m := range collector.Table() {
+		if slices.ContainsFunc(c.Metrics.Drop, func(f Families) bool { return f.Match(m.Name) }) {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
+// Load reads the file at path. The error is of type Mistakes where the file
+// could be read and its content is at fault.
+func Load(path string) (*Config, error) {
+	return NewFile(path).Load()
+}

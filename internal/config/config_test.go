@@ -1,0 +1,162 @@
+package config_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/internal/config"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestBroken reads one file per mistake. Each golden file is what a person
+// sees; read the diff after -update.
+func TestBroken(t *testing.T) {
+	files, err := filepath.Glob("testdata/broken/*.yml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := config.Parse(filepath.Base(file), data)
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			if c != nil {
+				t.Error("a configuration beside an error")
+			}
+			got, golden := err.Error()+"\n", strings.TrimSuffix(file, ".yml")+".err"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("message (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// shape is a Config in comparable form.
+type shape struct {
+	Interval, Timeout, Slow, Forget time.Duration
+	Drop                            []string
+	MaxSeries                       int
+	Xids                            []int
+}
+
+func shapeOf(c *config.Config) shape {
+	s := shape{
+		Interval: c.Collect.Interval, Timeout: c.Timeout("nvidia"), Slow: c.SlowInterval("nvidia"),
+		Forget: c.Devices.ForgetAfter, MaxSeries: c.Metrics.MaxSeries, Xids: c.Xid.BaselineExtra,
+	}
+	for _, f := range c.Metrics.Drop {
+		s.Drop = append(s.Drop, f.String())
+	}
+	return s
+}
+
+func TestGood(t *testing.T) {
+	defaults := shapeOf(config.Default())
+	alias := defaults
+	alias.Timeout, alias.Slow = 4*time.Second, 4*time.Second
+	for file, want := range map[string]shape{
+		"empty.yml":    defaults,
+		"comments.yml": defaults,
+		"alias.yml":    alias,
+		"full.yml": {
+			Interval: 500 * time.Millisecond, Timeout: 3 * time.Second, Slow: time.Minute, Forget: 168 * time.Hour,
+			Drop: []string{"accel_gpu_bar1_memory_used_bytes", "accel_nvlink_.*"}, MaxSeries: 2000, Xids: []int{123, 998},
+		},
+	} {
+		t.Run(file, func(t *testing.T) {
+			c, err := config.Load(filepath.Join("testdata/good", file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, shapeOf(c)); diff != "" {
+				t.Errorf("configuration (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDropped(t *testing.T) {
+	c, err := config.Load("testdata/good/full.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := c.Dropped()
+	want := []string{
+		"accel_gpu_bar1_memory_used_bytes",
+		"accel_nvlink_bit_error_ratio", "accel_nvlink_errors_total",
+		"accel_nvlink_receive_bytes_per_second", "accel_nvlink_receive_bytes_total",
+		"accel_nvlink_transmit_bytes_per_second", "accel_nvlink_transmit_bytes_total",
+		"accel_nvlink_up",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("dropped (-want +got):\n%s", diff)
+	}
+}
+
+// TestDefaultIsFresh: what one caller does to its defaults costs no other.
+func TestDefaultIsFresh(t *testing.T) {
+	a := config.Default()
+	a.Metrics.MaxSeries = 1
+	if config.Default().Metrics.MaxSeries == 1 {
+		t.Error("defaults are shared")
+	}
+}
+
+// TestBounded: files made to be expensive are refused, and soon.
+func TestBounded(t *testing.T) {
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c < 'k'; c++ {
+		before := string(c - 1)
+		bomb += string(c) + ": &" + string(c) + " [" + strings.TrimSuffix(strings.Repeat("*"+before+",", 9), ",") + "]\n"
+	}
+	for name, data := range map[string]string{
+		"too long":       strings.Repeat("#", config.MaxSize+1),
+		"aliases":        bomb + "metrics:\n  drop: *j\n",
+		"nested lists":   "metrics: {drop: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "}",
+		"nested maps":    strings.Repeat("{a: ", 5000) + strings.Repeat("}", 5000),
+		"many keys":      strings.Repeat("k: 1\n", 10_000),
+		"many values":    "xid: {baseline_extra: [" + strings.Repeat("5,", 200_000) + "]}",
+		"long pattern":   "metrics: {drop: ['" + strings.Repeat("a", 2000) + "']}",
+		"heavy pattern":  "metrics: {drop: ['((((a{9}){9}){9}){9}){9}']}",
+		"unclosed lists": strings.Repeat("[\n", 400),
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			_, err := config.Parse("f", []byte(data))
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("took %v", took)
+			}
+			if n := len(err.Error()); n > 20_000 {
+				t.Errorf("message of %d bytes", n)
+			}
+			mistakes, ok := err.(config.Mistakes)
+			if !ok || len(mistakes) == 0 || len(mistakes) > 51 {
+				t.Errorf("%T of %d", err, len(mistakes))
+			}
+		})
+	}
+}

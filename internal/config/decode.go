@@ -1,0 +1,343 @@
+package config
+
+import (
+	"bytes"
+	"encoding"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Bounds of one file: of the mistakes that are reported, and of the values
+// that are visited, which keeps aliases from multiplying.
+const (
+	maxMistakes = 50
+	maxValues   = 100_000
+)
+
+// Parse reads the content of a file; name stands for the file in errors,
+// which are of type Mistakes.
+func Parse(name string, data []byte) (*Config, error) {
+	d := &decoder{file: name}
+	c := Default()
+	if len(data) > MaxSize {
+		d.mistake(1, "", "found more than %d bytes; accepted is a file of at most that size", MaxSize)
+	} else if root := d.document(data); root != nil {
+		d.value(root, "", reflect.ValueOf(c).Elem(), "")
+	}
+	if len(d.mistakes) > 0 {
+		return nil, d.sorted()
+	}
+	return c, nil
+}
+
+type decoder struct {
+	file     string
+	mistakes Mistakes
+	values   int
+}
+
+func (d *decoder) mistake(line int, path, format string, args ...any) {
+	d.mistakes = append(d.mistakes, Mistake{File: d.file, Line: max(line, 1), Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+func (d *decoder) sorted() Mistakes {
+	m := d.mistakes
+	slices.SortStableFunc(m, func(a, b Mistake) int { return a.Line - b.Line })
+	if more := len(m) - maxMistakes; more > 0 {
+		m = append(m[:maxMistakes], Mistake{File: d.file, Line: m[maxMistakes].Line, Text: fmt.Sprintf("and %d more mistakes from here on", more)})
+	}
+	return m
+}
+
+// document returns the root of the only document in data, nil where it is
+// empty or at fault.
+func (d *decoder) document(data []byte) *yaml.Node {
+	docs, err := split(data)
+	switch {
+	case err != nil:
+		text, line := syntaxText(err)
+		if at := broken(data); at > 0 {
+			line = at
+		}
+		d.mistake(line, "", "is not YAML: %s", text)
+	case len(docs) > 1:
+		d.mistake(docs[1].Line, "", "found a second document; accepted is one")
+	case len(docs) == 1:
+		return docs[0].Content[0]
+	}
+	return nil
+}
+
+// split parses up to two documents.
+func split(data []byte) (docs []*yaml.Node, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the parser gave up: %v", r)
+		}
+	}()
+	for dec := yaml.NewDecoder(bytes.NewReader(data)); len(docs) < 2; {
+		var doc yaml.Node
+		if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		docs = append(docs, &doc)
+	}
+	return docs, nil
+}
+
+var syntaxError = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
+func syntaxText(err error) (text string, line int) {
+	text = err.Error()
+	if m := syntaxError.FindStringSubmatch(text); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		text = text[len(m[0]):]
+	}
+	return text, line
+}
+
+// broken returns the line at which data stops being YAML: the one after the
+// longest run of first lines that still is. The parser's own number is that
+// of the block around the mistake. It returns 0 where data is too long to
+// look.
+func broken(data []byte) int {
+	const longest = 500
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	if len(lines) > longest {
+		return 0
+	}
+	for n, end := len(lines), len(data); n > 0; n-- {
+		end -= len(lines[n-1])
+		if _, err := split(data[:end]); err != nil {
+			continue
+		}
+		for n < len(lines) && len(bytes.TrimSpace(lines[n-1])) == 0 {
+			n++
+		}
+		return n
+	}
+	return 1
+}
+
+// value decodes n into v. accept is the range that v's tag gives.
+func (d *decoder) value(n *yaml.Node, path string, v reflect.Value, accept string) {
+	if d.values++; d.values > maxValues {
+		if d.values == maxValues+1 {
+			d.mistake(n.Line, path, "found more than %d values, aliases included; accepted are at most that many", maxValues)
+		}
+		return
+	}
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" && (v.Kind() == reflect.Struct || v.Kind() == reflect.Slice) && !isText(v) {
+		return // a section or list whose content is commented out
+	}
+	switch {
+	case isText(v) || isLeaf(v):
+		if text := d.scalar(n, v, accept); text != "" {
+			d.mistake(n.Line, path, "%s", text)
+		}
+	case v.Kind() == reflect.Struct:
+		d.section(n, path, v)
+	case v.Kind() == reflect.Slice:
+		d.list(n, path, v, accept)
+	default:
+		panic("config: no decoder for " + v.Type().String())
+	}
+}
+
+func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
+	keys, fields := keysOf(v.Type())
+	if n.Kind != yaml.MappingNode {
+		d.mistake(n.Line, path, "found %s; accepted is a mapping with the keys %s", found(n), strings.Join(keys, ", "))
+		return
+	}
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, val := n.Content[i], n.Content[i+1]
+		if key.Kind != yaml.ScalarNode {
+			d.mistake(key.Line, path, "found %s as a key; accepted here: %s", found(key), strings.Join(keys, ", "))
+			continue
+		}
+		at := strings.TrimPrefix(path+"."+cut(key.Value), ".")
+		field, known := fields[key.Value]
+		first, again := seen[key.Value]
+		switch {
+		case !known:
+			d.mistake(key.Line, at, "unknown key%s; accepted here: %s", suggest(key.Value, keys), strings.Join(keys, ", "))
+		case again:
+			d.mistake(key.Line, at, "found a second time, first on line %d; accepted is once", first)
+		default:
+			seen[key.Value] = key.Line
+			d.value(val, at, v.Field(field.Index[0]), field.Tag.Get("accept"))
+		}
+	}
+}
+
+func (d *decoder) list(n *yaml.Node, path string, v reflect.Value, accept string) {
+	if n.Kind != yaml.SequenceNode {
+		d.mistake(n.Line, path, "found %s; accepted is a list", found(n))
+		return
+	}
+	list := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
+	seen := map[string]int{}
+	for i, e := range n.Content {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		d.value(e, at, list.Index(i), accept)
+		if e.Kind != yaml.ScalarNode {
+			continue
+		}
+		if first, again := seen[e.Value]; again {
+			d.mistake(e.Line, at, "found %s a second time, first on line %d; accepted is once", quote(e.Value), first)
+		} else {
+			seen[e.Value] = e.Line
+		}
+	}
+	v.Set(list)
+}
+
+// scalar decodes a single value and returns what is wrong with it.
+func (d *decoder) scalar(n *yaml.Node, v reflect.Value, accept string) string {
+	if isText(v) {
+		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
+			return fmt.Sprintf("found %s; accepted is text", found(n))
+		}
+		if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(n.Value)); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	wanted, tag := "text", "!!str"
+	ok := func(string) bool { return true }
+	switch v.Interface().(type) {
+	case time.Duration:
+		wanted = "a duration such as 500ms, 10s or 24h"
+		ok = func(s string) bool {
+			t, err := time.ParseDuration(s)
+			v.SetInt(int64(t))
+			return err == nil && within(t, accept, time.ParseDuration)
+		}
+	case int:
+		wanted, tag = "a whole number", "!!int"
+		ok = func(s string) bool {
+			i, err := whole(s)
+			v.SetInt(int64(i))
+			return err == nil && within(i, accept, whole)
+		}
+	case bool:
+		wanted, tag = "true or false", "!!bool"
+		ok = func(s string) bool {
+			v.SetBool(s == "true")
+			return s == "true" || s == "false"
+		}
+	case string:
+		ok = func(s string) bool { v.SetString(s); return true }
+	}
+	if accept != "" {
+		low, high, _ := strings.Cut(accept, "..")
+		wanted += ", from " + low + " to " + high
+	}
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != tag || !ok(n.Value) {
+		return fmt.Sprintf("found %s; accepted is %s", found(n), wanted)
+	}
+	return ""
+}
+
+// whole parses a number that nobody can read in two ways: decimal, without
+// the leading zero that YAML takes for an octal.
+func whole(s string) (int, error) {
+	i, err := strconv.Atoi(s)
+	if err == nil && strconv.Itoa(i) != s {
+		err = strconv.ErrSyntax
+	}
+	return i, err
+}
+
+// within reports whether x lies in the range "low..high", both included.
+func within[T int | time.Duration](x T, accept string, parse func(string) (T, error)) bool {
+	if accept == "" {
+		return true
+	}
+	low, high, _ := strings.Cut(accept, "..")
+	from, err1 := parse(low)
+	to, err2 := parse(high)
+	if err1 != nil || err2 != nil {
+		panic("config: bad tag accept: " + accept)
+	}
+	return x >= from && x <= to
+}
+
+func isText(v reflect.Value) bool {
+	return v.Addr().Type().Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+func isLeaf(v reflect.Value) bool {
+	switch v.Interface().(type) {
+	case time.Duration, int, bool, string:
+		return true
+	}
+	return false
+}
+
+// keysOf returns the keys of a section, sorted, and the field of each.
+func keysOf(t reflect.Type) ([]string, map[string]reflect.StructField) {
+	fields := map[string]reflect.StructField{}
+	var keys []string
+	for f := range t.Fields() {
+		key := f.Tag.Get("yaml")
+		fields[key] = f
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys, fields
+}
+
+func suggest(key string, keys []string) string {
+	if near := nearest(key, keys, 1); len(near) > 0 {
+		return fmt.Sprintf(" (did you mean %s?)", near[0])
+	}
+	return ""
+}
+
+// found says what a node is.
+func found(n *yaml.Node) string {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	switch {
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.ShortTag() == "!!null":
+		return "no value"
+	case n.ShortTag() == "!!str":
+		return quote(n.Value)
+	}
+	kind, known := map[string]string{"!!int": "number", "!!float": "number", "!!bool": "boolean", "!!timestamp": "date"}[n.ShortTag()]
+	if !known {
+		kind = "tag " + cut(n.ShortTag()) + " with"
+	}
+	return "the " + kind + " " + cut(n.Value)
+}
+
+// cut returns s short enough for a message and without what would break its
+// line.
+func cut(s string) string {
+	if q := quote(s); q != `"`+s+`"` || strings.ContainsAny(s, ". ") {
+		return q
+	}
+	return s
+}

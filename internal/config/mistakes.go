@@ -1,0 +1,84 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Mistake is one thing that is wrong in a file.
+type Mistake struct {
+	File string
+	// Line counts from 1.
+	Line int
+	// Path is the key as one would name it: metrics.drop[2]. It is empty
+	// where the file as a whole is meant.
+	Path string
+	// Text says what was found and what is accepted.
+	Text string
+}
+
+// Error returns the mistake as one line: file:line: path: text.
+func (m Mistake) Error() string {
+	if m.Path == "" {
+		return fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Text)
+	}
+	return fmt.Sprintf("%s:%d: %s: %s", m.File, m.Line, m.Path, m.Text)
+}
+
+// Mistakes is everything that is wrong in a file, in the order of its lines.
+type Mistakes []Mistake
+
+// Error returns the mistakes, one per line.
+func (m Mistakes) Error() string {
+	lines := make([]string, len(m))
+	for i := range m {
+		lines[i] = m[i].Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// quote returns s for an error message: quoted, and cut where it is long.
+func quote(s string) string {
+	const most = 60
+	if r := []rune(s); len(r) > most {
+		return fmt.Sprintf("%q…", string(r[:most]))
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// nearest returns up to n of the names that resemble s, the closest first.
+func nearest(s string, names []string, n int) []string {
+	most := max(2, len(s)/3)
+	byDistance := make([][]string, most+1)
+	for _, name := range names {
+		if d := distance(s, name); d <= most {
+			byDistance[d] = append(byDistance[d], name)
+		}
+	}
+	var close []string
+	for _, group := range byDistance {
+		close = append(close, group...)
+	}
+	return close[:min(n, len(close))]
+}
+
+// distance is the Levenshtein distance of a and b in bytes.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
