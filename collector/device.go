@@ -70,7 +70,8 @@ type Device struct {
 	KubeIDs []string
 
 	// Down is empty for a device that answered, else why it did not: one of
-	// the Reason constants.
+	// the Reason constants. A device that is down needs its ID only; what it
+	// was and counted when it answered is remembered.
 	Down string
 	// Sampled is when the Source last read the device with success.
 	Sampled time.Time

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -52,8 +53,8 @@ func (s *Sampler) Apply(set Settings) {
 // Latest returns the newest Snapshot, nil before the first.
 func (s *Sampler) Latest() *Snapshot { return s.latest.Load() }
 
-// Next returns a channel that is closed when a Snapshot newer than the one
-// that Latest returned before the call is published.
+// Next returns a channel that is closed when the next Snapshot is published.
+// A caller that must miss none calls it before Latest.
 func (s *Sampler) Next() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,10 +65,13 @@ func (s *Sampler) Next() <-chan struct{} {
 
 // Emit takes an event from a source. It does not block.
 func (s *Sampler) Emit(e Event) {
+	if !timestamp.Contains(seconds(e.Time)) {
+		e.Time = time.Now() // its origin did not know, or the clock was mad
+	}
 	s.mu.Lock()
 	for _, st := range s.sources {
 		if st.src.Name() == e.Source {
-			st.count(e, s.settings.XidBaseline)
+			st.count(e)
 		}
 	}
 	if s.events = append(s.events, e); len(s.events) > maxEvents {
@@ -84,8 +88,8 @@ func (s *Sampler) touch() {
 	}
 }
 
-// Run samples until ctx is done and then closes the sources. It returns at
-// once even where a source's Sample does not.
+// Run samples until ctx is done and then closes the sources. A source whose
+// Sample does not return is given up after closeGrace and not closed.
 func (s *Sampler) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	for _, st := range s.sources {
@@ -106,7 +110,11 @@ func (s *Sampler) Run(ctx context.Context) error {
 func (s *Sampler) close() error {
 	var first error
 	for _, st := range s.sources {
-		if err := st.src.Close(); err != nil && first == nil {
+		err := errors.New("its Sample has not returned")
+		if !st.inFlight {
+			err = st.src.Close()
+		}
+		if err != nil && first == nil {
 			first = fmt.Errorf("close %s: %w", st.src.Name(), err)
 		}
 	}
@@ -133,6 +141,9 @@ func (s *Sampler) loop(ctx context.Context, st *sourceState) {
 	for {
 		select {
 		case <-ctx.Done():
+			if busy {
+				st.inFlight = !await(returned, closeGrace)
+			}
 			return
 		case <-tick.C:
 			interval, timeout := s.pace(st)
@@ -150,27 +161,53 @@ func (s *Sampler) loop(ctx context.Context, st *sourceState) {
 				break
 			}
 			overdue = true
-			s.update(func(now time.Time) { st.overdue(now) })
+			s.update(func(time.Time) { st.overdue() })
 		case o := <-returned:
 			busy = false
 			deadline.Stop()
 			if overdue {
-				// It has come back, but what it holds is of the past.
-				o = outcome{err: fmt.Errorf("%w: round returned after %v", context.DeadlineExceeded, o.took.Round(time.Millisecond)), took: o.took}
+				o = o.late()
 			}
 			s.update(func(now time.Time) { st.returned(now, o, &s.settings) })
 		}
 	}
 }
 
-// grace is what a source has beyond the deadline in its context, to return
-// what it has by then.
-const grace = 250 * time.Millisecond
+// late is the outcome of a round that came back after it was given up: what
+// it read is of the past, what it counted and why it failed are not.
+func (o outcome) late() outcome {
+	err := fmt.Errorf("%w: round returned after %v", context.DeadlineExceeded, o.took.Round(time.Millisecond))
+	if o.err != nil {
+		err = fmt.Errorf("%w: %w", err, o.err)
+	}
+	return outcome{round: Round{Calls: o.round.Calls}, err: err, took: o.took}
+}
+
+const (
+	// grace is what a source has beyond the deadline in its context, to
+	// return what it has by then.
+	grace = 250 * time.Millisecond
+	// closeGrace is what a Sample has to return when everything ends; ending
+	// a worker by force takes less.
+	closeGrace = 2 * time.Second
+)
+
+// await reports whether the call in flight returned within d.
+func await(returned <-chan outcome, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-returned:
+		return true
+	case <-t.C:
+		return false
+	}
+}
 
 func (s *Sampler) pace(st *sourceState) (interval, timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.settings.Interval, s.settings.timeout(st.src.Name()) + grace
+	return s.settings.interval(), s.settings.timeout(st.src.Name()) + grace
 }
 
 func call(ctx context.Context, src Source, timeout time.Duration, returned chan<- outcome) {

@@ -22,6 +22,13 @@ func DefaultSettings() Settings {
 
 const defaultTimeout = 5 * time.Second
 
+func (s *Settings) interval() time.Duration {
+	if s.Interval > 0 {
+		return s.Interval
+	}
+	return DefaultSettings().Interval
+}
+
 func (s *Settings) timeout(source string) time.Duration {
 	if t, ok := s.Timeout[source]; ok && t > 0 {
 		return t

@@ -16,7 +16,8 @@ type Source interface {
 	// should return when ctx is done, but may outlive it where a call into
 	// the kernel or a library does not return. It neither logs nor retries.
 	Sample(ctx context.Context) (Round, error)
-	// Close frees what the Source holds. No Sample is called after it.
+	// Close frees what the Source holds. No Sample is in flight when it is
+	// called, and none follows.
 	Close() error
 }
 
@@ -28,7 +29,6 @@ type Round struct {
 	// Calls counts answers of the native library other than success since
 	// the last Round.
 	Calls []CallError
-	// Events holds nothing in process; a worker's events travel by push.
 }
 
 // CallError counts one function's answers with one code.

@@ -13,7 +13,7 @@ import (
 const (
 	maxCells   = 2000 // of counters keyed by what a library answers
 	maxUnknown = 64   // devices known by an event only
-	maxXids    = 256  // Xid numbers per device beyond the baseline
+	maxXids    = 256  // Xid numbers per device
 	maxErrText = 2000
 )
 
@@ -22,9 +22,10 @@ const (
 type sourceState struct {
 	src     Source
 	status  Status
-	started bool // has had an outcome
-	round   Round
+	node    []Reading // of the latest round; what stays of it while that failed
 	devices map[string]*deviceState
+
+	inFlight bool // a Sample has outlived the Sampler's loop
 
 	rounds   [3]float64 // by outcome
 	exits    cells
@@ -41,7 +42,7 @@ type deviceState struct {
 	xids    cells
 	seen    cells // last time by xid and partition
 	events  cells
-	xid     map[uint64]bool
+	based   bool // has its zeros
 }
 
 // newSourceState returns the state before the first round.
@@ -56,7 +57,9 @@ func newSourceState(src Source) *sourceState {
 	}
 }
 
-// cells are the counter series of one family, in order of appearance.
+// cells are the counter series of one family, in order of appearance. Series
+// beyond maxCells, which only a library gone mad can ask for, share one for
+// each value of their first label.
 type cells struct {
 	metric *Metric
 	index  map[string]int
@@ -65,16 +68,25 @@ type cells struct {
 
 func (c *cells) add(by float64, labels ...string) { c.at(labels).Value += by }
 
+func (c *cells) has(labels ...string) bool {
+	_, ok := c.index[strings.Join(labels, "\xff")]
+	return ok
+}
+
 func (c *cells) at(labels []string) *Reading {
 	key := strings.Join(labels, "\xff")
 	i, ok := c.index[key]
+	if !ok && len(c.list) >= maxCells {
+		labels = slices.Clone(labels)
+		for n := range labels[1:] {
+			labels[n+1] = "other"
+		}
+		key = strings.Join(labels, "\xff")
+		i, ok = c.index[key]
+	}
 	if !ok {
 		if c.index == nil {
 			c.index = map[string]int{}
-		}
-		if len(c.list) >= maxCells {
-			// Only a library gone mad gets here; the last series takes it all.
-			return &c.list[len(c.list)-1]
 		}
 		i = len(c.list)
 		c.index[key] = i
@@ -92,7 +104,7 @@ func (st *sourceState) returned(now time.Time, o outcome, set *Settings) {
 	for _, c := range o.round.Calls {
 		st.calls.add(float64(c.Count), st.src.Name(), c.Call, c.Code)
 	}
-	st.started = true
+	failed := st.status.Stuck // counted when it got stuck
 	st.status.Stuck = false
 	st.status.Took = o.took
 	st.status.Released = errors.Is(o.err, ErrReleased)
@@ -103,7 +115,7 @@ func (st *sourceState) returned(now time.Time, o outcome, set *Settings) {
 	// A source that could read nothing at all has failed; one that could
 	// read part, or that finds that there is no device, has not.
 	if o.err != nil && len(o.round.Devices) == 0 {
-		st.fail(reason(o.err))
+		st.fail(reason(o.err), failed)
 		return
 	}
 	st.status.Up, st.status.Reason, st.status.LastSuccess = true, "", now
@@ -112,77 +124,99 @@ func (st *sourceState) returned(now time.Time, o outcome, set *Settings) {
 	} else {
 		st.rounds[1]++
 	}
-	st.round = o.round
-	st.accept(now, set)
+	st.node = o.round.Node
+	st.accept(now, o.round.Devices, set)
 }
 
 // overdue notes that the round in flight is past its deadline.
-func (st *sourceState) overdue(time.Time) {
-	st.started = true
+func (st *sourceState) overdue() {
 	st.status.Stuck = true
 	st.status.Err = "round has not returned within its deadline"
-	st.fail(SourceTimeout)
+	st.fail(SourceTimeout, false)
 }
 
-func (st *sourceState) fail(why string) {
+// fail withdraws what does not outlive a failure. A round that finds nothing
+// to read, or that was told not to look, has not failed.
+func (st *sourceState) fail(why string, counted bool) {
 	st.status.Up, st.status.Reason = false, why
-	st.round = Round{}
-	if why == SourceTimeout || why == SourceCrashed || why == SourceGarbage || why == SourceError || why == SourceDriver || why == SourceMismatch {
+	st.node = staying(st.node)
+	if !counted && why != SourceAbsent && why != SourceReleased && why != SourceReloaded {
 		st.rounds[2]++
 	}
 }
 
-// accept merges the devices of a round into the memory.
-func (st *sourceState) accept(now time.Time, set *Settings) {
-	present := make(map[string]bool, len(st.round.Devices))
-	for i := range st.round.Devices {
-		d := &st.round.Devices[i]
-		present[d.ID] = true
-		ds := st.device(d.ID)
-		if d.Down != "" && len(d.Readings) == 0 {
-			// Keep the counters and the identity of when it answered.
-			d.Readings = ds.device.Readings
-			d.Sampled = later(d.Sampled, ds.device.Sampled)
-			if d.Model == "" {
-				d.Model, d.PCI, d.Class, d.Vendor = ds.device.Model, ds.device.PCI, ds.device.Class, ds.device.Vendor
-			}
+// staying returns those of readings that outlive the failure of their origin.
+func staying(readings []Reading) []Reading {
+	var out []Reading
+	for _, r := range readings {
+		if r.Metric.Kind.Stays() {
+			out = append(out, r)
 		}
-		ds.device, ds.down, ds.missing = *d, d.Down, time.Time{}
-		ds.device.Rejects = nil
+	}
+	return out
+}
+
+// accept merges the devices of a round into the memory.
+func (st *sourceState) accept(now time.Time, devices []Device, set *Settings) {
+	present := make(map[string]bool, len(devices))
+	for i := range devices {
+		d := &devices[i]
+		present[d.ID] = true
 		for _, r := range d.Rejects {
 			st.rejected.add(1, st.src.Name(), r.Metric.Name, r.Reason)
 		}
-		if ds.xids.metric == nil {
-			ds.begin(set.XidBaseline)
+		ds := st.device(d.ID)
+		if d.Down != "" {
+			d.remember(&ds.device)
 		}
+		ds.device, ds.down, ds.missing = *d, d.Down, time.Time{}
+		ds.device.Rejects = nil
+		ds.begin(set.XidBaseline)
 	}
-	for id, ds := range st.devices {
-		if !present[id] && !st.absent(ds, now, set.ForgetAfter, present) {
-			delete(st.devices, id)
+	for _, partitions := range []bool{false, true} { // the parents' verdict comes first
+		for id, ds := range st.devices {
+			if partitions == (ds.device.Parent != "") && !present[id] && !st.absent(ds, now, set.ForgetAfter) {
+				delete(st.devices, id)
+			}
 		}
 	}
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
+// remember gives d, which does not answer, the identity and the counters of
+// when it did, where it does not bring its own.
+func (d *Device) remember(was *Device) {
+	d.Parent = cmp.Or(d.Parent, was.Parent)
+	d.Class = cmp.Or(d.Class, was.Class)
+	d.Vendor = cmp.Or(d.Vendor, was.Vendor)
+	d.Model = cmp.Or(d.Model, was.Model)
+	d.PCI = cmp.Or(d.PCI, was.PCI)
+	if d.KubeIDs == nil {
+		d.KubeIDs = was.KubeIDs
 	}
-	return b
+	if d.Sampled.Before(was.Sampled) {
+		d.Sampled = was.Sampled
+	}
+	own := seriesOf(d.Readings)
+	for _, r := range staying(was.Readings) {
+		// A fact has one truth, whatever its labels; of counts each is its own.
+		replaced := func(s series) bool { return s.same(&r) || s.metric == r.Metric && r.Metric.Kind == Info }
+		if !slices.ContainsFunc(own, replaced) {
+			d.Readings = append(d.Readings, r)
+		}
+	}
 }
 
 // absent judges a device that the round does not list, and reports whether to
 // remember it. A partition whose parent answers without it has been
 // reconfigured away; whatever else is gone is missed.
-func (st *sourceState) absent(ds *deviceState, now time.Time, forget time.Duration, present map[string]bool) bool {
+func (st *sourceState) absent(ds *deviceState, now time.Time, forget time.Duration) bool {
 	if ds.device.Parent != "" {
 		parent := st.devices[ds.device.Parent]
-		if parent == nil || present[ds.device.Parent] && parent.down == "" {
+		if parent == nil || parent.down == "" {
 			return false
 		}
-		if parent.down != "" {
-			ds.down = parent.down
-			return true
-		}
+		ds.down = parent.down
+		return true
 	}
 	if ds.missing.IsZero() {
 		ds.missing = now
@@ -194,7 +228,12 @@ func (st *sourceState) absent(ds *deviceState, now time.Time, forget time.Durati
 func (st *sourceState) device(id string) *deviceState {
 	ds := st.devices[id]
 	if ds == nil {
-		ds = &deviceState{device: Device{ID: id}}
+		ds = &deviceState{
+			device: Device{ID: id},
+			xids:   cells{metric: XidErrors},
+			seen:   cells{metric: XidTimestamp},
+			events: cells{metric: DeviceEvents},
+		}
 		st.devices[id] = ds
 	}
 	return ds
@@ -203,26 +242,20 @@ func (st *sourceState) device(id string) *deviceState {
 // begin creates the counters that a GPU has from its first round on. Other
 // devices get theirs with their first event.
 func (ds *deviceState) begin(extra []int) {
-	ds.xids.metric, ds.seen.metric, ds.events.metric = XidErrors, XidTimestamp, DeviceEvents
-	ds.extend(extra)
-	if ds.hasXids() {
-		for _, kind := range eventBaseline {
-			ds.events.add(0, string(kind))
-		}
-	}
-}
-
-func (ds *deviceState) hasXids() bool {
-	return ds.device.Vendor == "nvidia" && ds.device.Class == GPU && ds.device.Parent == ""
-}
-
-func (ds *deviceState) extend(extra []int) {
-	if !ds.hasXids() {
+	if ds.based || ds.device.Vendor != "nvidia" || ds.device.Class != GPU || ds.device.Parent != "" {
 		return
 	}
+	ds.based = true
 	for _, labels := range xidBaseline {
 		ds.xids.at(labels)
 	}
+	ds.extend(extra)
+	for _, kind := range eventBaseline {
+		ds.events.add(0, string(kind))
+	}
+}
+
+func (ds *deviceState) extend(extra []int) {
 	for _, x := range extra {
 		ds.xids.add(0, strconv.Itoa(x))
 	}
@@ -230,39 +263,32 @@ func (ds *deviceState) extend(extra []int) {
 
 func (st *sourceState) extendBaseline(extra []int) {
 	for _, ds := range st.devices {
-		if ds.xids.metric != nil {
+		if ds.based {
 			ds.extend(extra)
 		}
 	}
 }
 
 // count adds an event to the counters of its device.
-func (st *sourceState) count(e Event, extra []int) {
-	ds := st.devices[e.Device]
-	if ds == nil {
-		// An event can precede the first round; the fault must not be lost.
-		if e.Device == "" || st.unknown() >= maxUnknown {
-			st.lost++
-			return
-		}
-		ds = st.device(e.Device)
-	}
-	if ds.xids.metric == nil {
-		ds.begin(extra)
-	}
-	switch {
-	case e.Kind == EventXid:
-		xid := strconv.FormatUint(e.Code, 10)
-		if len(ds.xids.list) >= maxXids {
-			xid = "999"
-		}
-		ds.xids.add(1, xid)
-		ds.seen.at([]string{xid, e.Partition}).Value = float64(e.Time.UnixMilli()) / 1000
-	case slices.Contains(eventKinds, e.Kind):
-		ds.events.add(1, string(e.Kind))
-	default:
+func (st *sourceState) count(e Event) {
+	known := st.devices[e.Device] != nil
+	if !known && (e.Device == "" || st.unknown() >= maxUnknown) || e.Kind != EventXid && !slices.Contains(eventKinds, e.Kind) {
 		st.lost++
+		return
 	}
+	// An event can precede the first round; the fault must not be lost.
+	ds := st.device(e.Device)
+	if e.Kind != EventXid {
+		ds.events.add(1, string(e.Kind))
+		return
+	}
+	xid := strconv.FormatUint(e.Code, 10)
+	if !ds.xids.has(xid) && len(ds.xids.list) >= maxXids {
+		st.lost++
+		return
+	}
+	ds.xids.add(1, xid)
+	ds.seen.at([]string{xid, e.Partition}).Value = seconds(e.Time)
 }
 
 func (st *sourceState) unknown() int {
@@ -278,7 +304,7 @@ func (st *sourceState) unknown() int {
 // render adds the source's devices and its own series to a Snapshot.
 func (st *sourceState) render(snap *Snapshot) {
 	snap.Sources = append(snap.Sources, st.status)
-	snap.Node = append(snap.Node, st.round.Node...)
+	snap.Node = append(snap.Node, st.node...)
 	snap.Node = st.ownSeries(snap.Node)
 	snap.Devices = slices.Grow(snap.Devices, len(st.devices))
 	for _, ds := range st.devices {
@@ -372,6 +398,8 @@ func clipText(s string) string {
 	return strings.ToValidUTF8(s, "?")
 }
 
+// sortDevices sorts by ID; of two sources that know the same device, the one
+// that was added first comes first.
 func sortDevices(d []Device) {
-	slices.SortFunc(d, func(a, b Device) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(d, func(a, b Device) int { return cmp.Compare(a.ID, b.ID) })
 }

@@ -1,0 +1,196 @@
+package collector
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// behaviourEnv makes this test binary a worker, or the parent of one, that
+// behaves as the variable says.
+const behaviourEnv = "COLLECTOR_TEST_BEHAVIOUR"
+
+func TestMain(m *testing.M) {
+	if b := os.Getenv(behaviourEnv); b != "" {
+		name, arg, _ := strings.Cut(b, ":")
+		behaviours[name](arg)
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// testCommand returns a command of this test binary that behaves as told.
+func testCommand(behaviour string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), behaviourEnv+"="+behaviour)
+	return cmd
+}
+
+var behaviours map[string]func(arg string)
+
+func init() {
+	behaviours = map[string]func(string){
+		"good": func(string) { work(counting()) },
+		// An answer that carries the error named.
+		"say": func(arg string) {
+			work(func(context.Context) (Round, error) { return Round{}, fmt.Errorf("said so: %w", sayable[arg]) })
+		},
+		// The dynamic linker's words when the library lacks a symbol.
+		"linker": func(string) {
+			fmt.Fprintln(os.Stderr, "accel-exporter: symbol lookup error: accel-exporter: undefined symbol: nvmlDeviceGetFoo")
+			os.Exit(127)
+		},
+		// A call that ends the process, by the signal named.
+		"signal": func(arg string) {
+			work(func(context.Context) (Round, error) {
+				return Round{}, syscall.Exec("/bin/sh", []string{"sh", "-c", "kill -" + arg + " $$"}, nil)
+			})
+		},
+		// A fault that the Go runtime reports.
+		"report": func(string) {
+			work(func(context.Context) (Round, error) {
+				syscall.Kill(os.Getpid(), syscall.SIGSEGV)
+				select {}
+			})
+		},
+		"panic": func(string) { work(func(context.Context) (Round, error) { panic("index out of luck") }) },
+		"exit":  func(string) { work(func(context.Context) (Round, error) { os.Exit(3); return Round{}, nil }) },
+		// Bytes on the pipe.
+		"garbage": func(string) { raw([]byte("NVRM: loading\n")) },
+		"garbage-later": func(string) {
+			raw(append(hello(fingerprint()), "free(): invalid pointer\n"...))
+		},
+		"stranger":  func(string) { raw(hello(fingerprint() + 1)) },
+		"oversized": func(string) { raw(append(hello(fingerprint()), 'A', 'X', byte(frameRound), 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0)) },
+		"unknown":   func(string) { raw(append(hello(fingerprint()), frame(99, []byte("x"))...)) },
+		"early":     func(string) { raw(frame(frameEvent, encodeEvent(nil, Event{Device: "GPU-a"}))) },
+		"unasked": func(string) {
+			var enc roundEncoder
+			b := append(hello(fingerprint()), frame(frameRound, enc.encode(nil, 7, &Round{}, nil))...)
+			raw(b)
+		},
+		"silent": func(string) { raw(hello(fingerprint())) },
+		// A call that never returns.
+		"hang": func(string) {
+			work(func(context.Context) (Round, error) {
+				fmt.Println(os.Getpid())
+				select {}
+			})
+		},
+		// A library that answers nothing, in time.
+		"empty": func(string) {
+			work(func(ctx context.Context) (Round, error) { <-ctx.Done(); return Round{}, ctx.Err() })
+		},
+		// A first call that returns long after its time, when signalled.
+		"late": func(string) {
+			usr2 := make(chan os.Signal, 1)
+			signal.Notify(usr2, syscall.SIGUSR2)
+			sample := counting()
+			first := true
+			work(func(ctx context.Context) (Round, error) {
+				if first {
+					first = false
+					<-usr2
+				}
+				return sample(ctx)
+			})
+		},
+		// A worker that does not end when its stdin does.
+		"deaf": func(string) {
+			Serve(endless{os.Stdin}, os.NewFile(3, "rounds"), &fakeSource{name: "w", sample: counting()}, nil)
+		},
+		// The parent of a worker.
+		"parent": func(arg string) {
+			p := NewProcess("w", func() *exec.Cmd {
+				cmd := testCommand(arg)
+				cmd.Stdout = os.Stdout
+				return cmd
+			}, func(Event) {})
+			p.Sample(context.Background())
+			select {}
+		},
+	}
+}
+
+var sayable = map[string]error{
+	"absent": ErrAbsent, "restart": ErrRestart, "driver": ErrDriver, "mismatch": ErrMismatch, "other": errors.New("no luck"),
+}
+
+// work is the main of a well-behaved worker named w. It pushes an Xid 79 each
+// time it gets SIGUSR1.
+func work(sample func(context.Context) (Round, error)) {
+	usr1 := make(chan os.Signal, 16)
+	signal.Notify(usr1, syscall.SIGUSR1)
+	events := make(chan Event)
+	go func() {
+		for range usr1 {
+			events <- Event{Time: time.Now(), Device: "GPU-a", Kind: EventXid, Code: 79}
+		}
+	}()
+	in, out := WorkerIO()
+	if err := Serve(in, out, &fakeSource{name: "w", sample: sample}, events); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// counting yields one GPU whose energy is the number of the call, and counts
+// each call as an error of itself.
+func counting() func(context.Context) (Round, error) {
+	n := 0
+	return func(context.Context) (Round, error) {
+		if n++; n == 1 {
+			fmt.Println(os.Getpid())
+		}
+		d := Device{ID: "GPU-a", Class: GPU, Vendor: "nvidia", Sampled: time.Now()}
+		d.Set(EnergyJoules, float64(n))
+		return Round{Devices: []Device{d}, Calls: []CallError{{"nvmlFoo", "not_found", 1}}}, nil
+	}
+}
+
+// raw writes bytes to the parent and then only waits.
+func raw(b []byte) {
+	in, out := WorkerIO()
+	out.Write(b)
+	io.Copy(io.Discard, in)
+}
+
+func frame(kind frameKind, payload []byte) []byte {
+	b := append(make([]byte, frameHeader), payload...)
+	var out strings.Builder
+	writeFrame(&out, kind, b)
+	return []byte(out.String())
+}
+
+func hello(table uint64) []byte {
+	return frame(frameHello, binary.LittleEndian.AppendUint64(putString(nil, "w"), table))
+}
+
+// endless is a reader whose end is never told.
+type endless struct{ io.Reader }
+
+func (e endless) Read(b []byte) (int, error) {
+	n, err := e.Reader.Read(b)
+	if err == io.EOF {
+		select {}
+	}
+	return n, err
+}
+
+// firstLine reads one line of r.
+func firstLine(r io.Reader) (string, error) {
+	s, err := bufio.NewReader(r).ReadString('\n')
+	return strings.TrimSpace(s), err
+}
