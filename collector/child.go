@@ -31,6 +31,7 @@ type child struct {
 
 	mu    sync.Mutex
 	how   string // set before the end where the parent decides it
+	asked error  // why the parent told it to end; nil: it was to go on
 	state *os.ProcessState
 }
 
@@ -64,7 +65,7 @@ func startChild(cmd *exec.Cmd, name string, emit func(Event)) (*child, error) {
 	} else {
 		cmd.Stderr = io.MultiWriter(c.stderr, cmd.Stderr)
 	}
-	cmd.WaitDelay = killPatience // a grandchild must not hold stderr open
+	cmd.WaitDelay = pipePatience // a grandchild must not hold stderr open
 	dieWithParent(cmd)
 
 	begun := make(chan error)
@@ -88,7 +89,7 @@ func startChild(cmd *exec.Cmd, name string, emit func(Event)) (*child, error) {
 			c.read(read, name, emit)
 		}()
 		cmd.Wait() // the outcome is in ProcessState
-		read.SetReadDeadline(time.Now().Add(killPatience))
+		read.SetReadDeadline(time.Now().Add(pipePatience))
 		<-pipe
 		read.Close()
 		c.mu.Lock()
@@ -129,8 +130,8 @@ func (c *child) frames(r io.Reader, name string, emit func(Event)) error {
 		case kind == frameHello && !greeted:
 			d := decoder{b: payload}
 			who, table := d.string(), d.uint64()
-			if d.err != nil || who != name || table != fingerprint() {
-				return fmt.Errorf("%w: worker says it is %.40q with another metric table", ErrProtocol, who)
+			if d.end() != nil || who != name || table != fingerprint() {
+				return fmt.Errorf("%w: the worker is another build: it calls itself %.40q, its metric table %x", ErrProtocol, who, table)
 			}
 			greeted = true
 		case kind == frameRound && greeted:
@@ -166,6 +167,17 @@ func (c *child) condemn(how string) {
 	}
 }
 
+// dismiss ends the worker because of why, so that its end is no crash. It
+// reports whether the worker is gone.
+func (c *child) dismiss(why error) bool {
+	c.mu.Lock()
+	if c.asked == nil {
+		c.asked = why
+	}
+	c.mu.Unlock()
+	return c.end()
+}
+
 // end closes the worker's stdin, then kills it. It reports whether the worker
 // is gone. It may be called again and at the same time.
 func (c *child) end() bool {
@@ -179,6 +191,7 @@ func (c *child) end() bool {
 	if wait(c.done, patience) {
 		return true
 	}
+	c.condemn(exitHung) // or this very signal would pass for the kernel's
 	c.signal(syscall.SIGKILL)
 	return wait(c.done, killPatience)
 }
@@ -194,10 +207,14 @@ func wait(done <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// exit says how the worker ended. It must be called after done.
-func (c *child) exit() *WorkerExit {
+// exit says how the worker ended: what it was asked for, else a WorkerExit. It
+// must be called after done.
+func (c *child) exit() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.asked != nil {
+		return c.asked
+	}
 	e := &WorkerExit{How: c.how, Stderr: c.stderr.last()}
 	if e.How == "" {
 		e.How = howEnded(c.state, e.Stderr)
@@ -209,6 +226,9 @@ func (c *child) exit() *WorkerExit {
 // library into a report and exit status 2; the report's first line names the
 // signal.
 func howEnded(s *os.ProcessState, report string) string {
+	if s == nil {
+		return "unknown" // someone else has waited for it
+	}
 	if name, ok := strings.CutPrefix(report, "SIG"); ok && s.ExitCode() == 2 {
 		name, _, _ = strings.Cut(name, ":")
 		return "signal_" + strings.ToLower(name)
@@ -283,9 +303,9 @@ func (t *tail) last() string {
 }
 
 func clip(s string) string {
-	s = strings.ToValidUTF8(strings.TrimSpace(s), "?")
+	s = strings.TrimSpace(s)
 	if len(s) > 300 {
 		s = s[:300]
 	}
-	return s
+	return strings.ToValidUTF8(s, "?")
 }

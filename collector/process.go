@@ -23,6 +23,7 @@ const (
 	hungAfter     = 30 * time.Second
 	closePatience = 500 * time.Millisecond // from closing a worker's stdin to SIGKILL
 	killPatience  = time.Second            // from SIGKILL to giving up on its death
+	pipePatience  = killPatience / 4       // from its death to giving up on the ends of its pipes
 )
 
 // WorkerExit says how a worker ended without being asked to.
@@ -64,6 +65,9 @@ type Process struct {
 	released bool
 	until    time.Time // end of the release, zero: until Attach
 	closed   bool
+	eager    bool // start the next worker without regard to what became of the last
+
+	hungAfter time.Duration
 
 	// Owned by Sample.
 	seq       uint64
@@ -77,7 +81,7 @@ type Process struct {
 // command of the worker; its Stdin and ExtraFiles are Process's, its Stderr is
 // the caller's. emit receives the worker's events; it must not block.
 func NewProcess(name string, command func() *exec.Cmd, emit func(Event)) *Process {
-	return &Process{name: name, command: command, emit: emit}
+	return &Process{name: name, command: command, emit: emit, hungAfter: hungAfter}
 }
 
 // Name implements Source.
@@ -97,29 +101,57 @@ func (p *Process) PID() int {
 // is handed to the worker, a little earlier, so that a partial answer arrives
 // in time.
 func (p *Process) Sample(ctx context.Context) (Round, error) {
-	c, err := p.running(ctx)
+	c, err := p.running()
 	if err != nil {
 		return Round{}, err
 	}
-	if !c.waiting {
-		if err := p.ask(ctx, c); err != nil {
-			return Round{}, p.exited(c, err)
+	var late []CallError
+	if c.waiting {
+		// What an earlier Sample asked for is of the past, whatever it holds;
+		// only its counts are still true.
+		a, err := p.await(ctx, c)
+		if err != nil {
+			return Round{}, err
 		}
+		if final(a.why) {
+			return p.answered(c, a)
+		}
+		if !empty(a) {
+			p.failing = time.Time{}
+		}
+		late = a.round.Calls
 	}
+	if err := p.ask(ctx, c); err != nil {
+		return Round{Calls: late}, p.exited(c, err)
+	}
+	a, err := p.await(ctx, c)
+	if err != nil {
+		return Round{Calls: late}, err
+	}
+	a.round.Calls = append(late, a.round.Calls...)
+	return p.answered(c, a)
+}
+
+// await waits for the answer to the request that is in flight.
+func (p *Process) await(ctx context.Context, c *child) (roundAnswer, error) {
+	var a roundAnswer
 	select {
-	case a := <-c.answers:
-		c.waiting = false
-		return p.answered(c, a)
+	case a = <-c.answers:
 	case <-c.done:
 		select { // an answer given just before the end still counts
-		case a := <-c.answers:
-			return p.answered(c, a)
+		case a = <-c.answers:
 		default:
+			return a, p.exited(c, nil)
 		}
-		return Round{}, p.exited(c, nil)
 	case <-ctx.Done():
-		return Round{}, p.overdue(c, ctx.Err())
+		return a, p.overdue(c, ctx.Err())
 	}
+	c.waiting = false
+	if a.seq != p.seq {
+		c.condemn(exitGarbage)
+		return a, p.exited(c, fmt.Errorf("%w: answer %d to request %d", ErrProtocol, a.seq, p.seq))
+	}
+	return a, nil
 }
 
 func (p *Process) ask(ctx context.Context, c *child) error {
@@ -139,13 +171,13 @@ func (p *Process) ask(ctx context.Context, c *child) error {
 }
 
 // running returns the worker, starting it where it is time to.
-func (p *Process) running(ctx context.Context) (*child, error) {
+func (p *Process) running() (*child, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return nil, errors.New("source is closed")
 	}
-	if p.released && !p.until.IsZero() && !time.Now().Before(p.until) {
+	if p.expired() {
 		p.released = false
 	}
 	if p.released {
@@ -153,6 +185,9 @@ func (p *Process) running(ctx context.Context) (*child, error) {
 	}
 	if p.child != nil {
 		return p.child, nil
+	}
+	if p.eager {
+		p.eager, p.notBefore, p.backoff = false, time.Time{}, 0
 	}
 	if time.Now().Before(p.notBefore) {
 		if errors.Is(p.lastErr, ErrCrashed) || errors.Is(p.lastErr, ErrProtocol) {
@@ -191,25 +226,27 @@ func (p *Process) retry(err error) {
 
 // answered takes a worker's round.
 func (p *Process) answered(c *child, a roundAnswer) (Round, error) {
-	if a.seq != p.seq {
-		c.condemn(exitGarbage)
-		<-c.done
-		return Round{}, p.exited(c, fmt.Errorf("%w: answer %d to request %d", ErrProtocol, a.seq, p.seq))
-	}
 	if time.Since(c.started) > steadyAfter {
 		p.backoff = 0
 	}
 	if final(a.why) {
-		p.forget(c)
-		c.end()
+		if c.dismiss(a.why) {
+			p.forget(c)
+		}
 		p.retry(a.why)
+		return a.round, a.why
 	}
-	if errors.Is(a.why, context.DeadlineExceeded) && len(a.round.Devices) == 0 {
-		// The library answers nothing at all, not even what is there.
+	if empty(a) {
 		return a.round, p.overdue(c, a.why)
 	}
 	p.failing = time.Time{}
 	return a.round, a.why
+}
+
+// empty reports whether the library answered nothing at all in time, not even
+// what is there.
+func empty(a roundAnswer) bool {
+	return errors.Is(a.why, context.DeadlineExceeded) && len(a.round.Devices) == 0
 }
 
 // overdue is called when a round yielded nothing within its deadline. A worker
@@ -219,7 +256,7 @@ func (p *Process) overdue(c *child, err error) error {
 	if p.failing.IsZero() {
 		p.failing = now
 	}
-	if now.Sub(p.failing) < hungAfter {
+	if now.Sub(p.failing) < p.hungAfter {
 		return err
 	}
 	c.condemn(exitHung)
@@ -236,14 +273,12 @@ func (p *Process) exited(c *child, cause error) error {
 	if !c.end() {
 		return fmt.Errorf("%w: worker %d does not die", context.DeadlineExceeded, c.pid)
 	}
-	p.mu.Lock()
-	released := p.released || p.closed
-	p.mu.Unlock()
 	p.forget(c)
-	if released {
-		return ErrReleased
+	err := c.exit()
+	var exit *WorkerExit
+	if !errors.As(err, &exit) {
+		return err
 	}
-	err := error(c.exit())
 	if cause != nil && errors.Is(cause, ErrProtocol) {
 		err = fmt.Errorf("%w (%s)", err, cause)
 	}
@@ -271,15 +306,33 @@ func (p *Process) Release(d time.Duration) error {
 	if d > 0 {
 		p.until = time.Now().Add(d)
 	}
+	p.eager = true
+	p.mu.Unlock()
+	return p.dismiss()
+}
+
+// dismiss ends the worker, if one runs, because the caller wants none.
+func (p *Process) dismiss() error {
+	p.mu.Lock()
 	c := p.child
 	p.mu.Unlock()
-	if c != nil && !c.end() {
+	if c == nil {
+		return nil
+	}
+	if !c.dismiss(ErrReleased) {
 		return fmt.Errorf("worker %d does not die: a call of it sits in the kernel", c.pid)
 	}
+	p.forget(c)
 	return nil
 }
 
-// Attach ends a release.
+// expired reports whether the time of a release is over. The caller holds mu.
+func (p *Process) expired() bool {
+	return p.released && !p.until.IsZero() && !time.Now().Before(p.until)
+}
+
+// Attach ends a release. The next Sample starts a worker at once, whatever
+// became of the last one.
 func (p *Process) Attach() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -291,22 +344,18 @@ func (p *Process) Attach() {
 func (p *Process) Released() (bool, time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.released && !p.until.IsZero() && !time.Now().Before(p.until) {
+	if !p.released || p.expired() {
 		return false, time.Time{}
 	}
-	return p.released, p.until
+	return true, p.until
 }
 
 // Close ends the worker for good.
 func (p *Process) Close() error {
 	p.mu.Lock()
 	p.closed = true
-	c := p.child
 	p.mu.Unlock()
-	if c != nil && !c.end() {
-		return fmt.Errorf("worker %d does not die", c.pid)
-	}
-	return nil
+	return p.dismiss()
 }
 
 // WorkerIO returns the pipes over which a worker talks to its parent. It is

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -24,6 +25,7 @@ const (
 	maxDevices  = 8 << 10
 	maxReadings = 1 << 20
 	maxLabels   = 16
+	maxKubeIDs  = 1 << 10
 )
 
 type frameKind uint8
@@ -50,7 +52,7 @@ func writeFrame(w io.Writer, kind frameKind, buf []byte) error {
 }
 
 // readFrame reads one frame, reusing buf for the payload where it is large
-// enough. An error other than io.EOF means that the stream cannot be trusted
+// enough, and growing it no faster than the payload arrives. An error other than io.EOF means that the stream cannot be trusted
 // any more.
 func readFrame(r io.Reader, buf []byte) (frameKind, []byte, error) {
 	var h [frameHeader]byte
@@ -61,17 +63,27 @@ func readFrame(r io.Reader, buf []byte) (frameKind, []byte, error) {
 	if h[0] != 'A' || h[1] != 'X' || n > maxFrame {
 		return 0, buf, fmt.Errorf("%w: no frame begins with % x", ErrProtocol, h[:8])
 	}
-	if cap(buf) < n {
-		buf = make([]byte, n)
-	}
-	buf = buf[:n]
-	if _, err := io.ReadFull(r, buf); err != nil {
-		return 0, buf, err
+	buf = buf[:0]
+	for len(buf) < n {
+		have := len(buf)
+		buf = slices.Grow(buf, min(n-have, max(have, 64<<10)))
+		buf = buf[:min(n, cap(buf))]
+		if _, err := io.ReadFull(r, buf[have:]); err != nil {
+			return 0, buf, unexpected(err)
+		}
 	}
 	if crc32.ChecksumIEEE(buf) != binary.LittleEndian.Uint32(h[8:]) {
 		return 0, buf, fmt.Errorf("%w: checksum of a frame of %d bytes differs", ErrProtocol, n)
 	}
 	return frameKind(h[2]), buf, nil
+}
+
+// unexpected is err, but no clean end of the stream.
+func unexpected(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 // fingerprint identifies the metric table of this build.
@@ -136,22 +148,32 @@ func (d *decoder) uvarint() uint64 {
 	return v
 }
 
-// count reads a length and refuses one over limit.
+// count reads a length and refuses one over limit. Each thing counted takes at
+// least a byte, so one over the bytes that are left is refused too, before
+// anything is allocated for it.
 func (d *decoder) count(limit int) int {
 	n := d.uvarint()
 	if n > uint64(limit) {
 		d.fail(fmt.Errorf("count %d is over the limit of %d", n, limit))
 		return 0
 	}
+	if n > uint64(len(d.b)) {
+		d.fail(errShort)
+		return 0
+	}
 	return int(n)
+}
+
+// end reports the first error, bytes left over being one.
+func (d *decoder) end() error {
+	if d.err == nil && len(d.b) > 0 {
+		d.fail(fmt.Errorf("payload goes on for %d bytes", len(d.b)))
+	}
+	return d.err
 }
 
 func (d *decoder) string() string {
 	n := d.count(maxString)
-	if n > len(d.b) {
-		d.fail(errShort)
-		return ""
-	}
 	s := string(d.b[:n])
 	d.b = d.b[n:]
 	return s
@@ -209,5 +231,5 @@ func encodeEvent(b []byte, e Event) []byte {
 func decodeEvent(b []byte) (Event, error) {
 	d := decoder{b: b}
 	e := Event{Time: d.time(), Device: d.string(), Partition: d.string(), Kind: EventKind(d.string()), Code: d.uvarint()}
-	return e, d.err
+	return e, d.end()
 }

@@ -181,8 +181,7 @@ type roundDecoder struct {
 func (d *roundDecoder) decode(b []byte) (seq uint64, r Round, why, err error) {
 	in := &decoder{b: b}
 	seq = in.uvarint()
-	switch in.flag() {
-	case 1:
+	if in.flag() == 1 {
 		why = &remoteError{reason: in.string(), text: in.string()}
 	}
 	if in.flag() == 1 {
@@ -242,7 +241,7 @@ func (d *roundDecoder) decodeShape(in *decoder) {
 			return
 		}
 		dev := Device{ID: s[0], Parent: s[1], Class: Class(s[2]), Vendor: s[3], Model: s[4], PCI: s[5]}
-		dev.KubeIDs = in.strings(64)
+		dev.KubeIDs = in.strings(maxKubeIDs)
 		dev.Readings = d.decodeSeries(in)
 		d.devices = append(d.devices, dev)
 		if in.err != nil {

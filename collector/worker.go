@@ -18,7 +18,8 @@ import (
 // so having been sent. The caller must then end the process at once and not
 // Close src: a library that hangs must not keep it alive.
 //
-// events carries what src pushes; it is drained while Serve runs.
+// events carries what src pushes; it is drained while Serve runs. It may be
+// nil, or end before Serve does.
 func Serve(in io.Reader, out io.Writer, src Source, events <-chan Event) error {
 	w := &frameWriter{w: out}
 	hello := putString(make([]byte, frameHeader), src.Name())
@@ -30,7 +31,11 @@ func Serve(in io.Reader, out io.Writer, src Source, events <-chan Event) error {
 	requests := make(chan request, 1)
 	ended := make(chan error, 3)
 	go func() { ended <- readRequests(in, requests) }()
-	go func() { ended <- forward(events, w) }()
+	go func() {
+		if err := forward(events, w); err != nil {
+			ended <- err
+		}
+	}()
 	go func() { ended <- answer(requests, src, w) }()
 	return <-ended
 }
@@ -41,6 +46,7 @@ type request struct {
 }
 
 func readRequests(in io.Reader, requests chan<- request) error {
+	defer close(requests)
 	var buf []byte
 	for {
 		kind, payload, err := readFrame(in, buf)
@@ -53,7 +59,7 @@ func readRequests(in io.Reader, requests chan<- request) error {
 		buf = payload
 		d := decoder{b: payload}
 		r := request{seq: d.uvarint(), timeout: time.Duration(d.uvarint())}
-		if kind != frameSample || d.err != nil {
+		if kind != frameSample || d.end() != nil {
 			return fmt.Errorf("%w: request of kind %d", ErrProtocol, kind)
 		}
 		requests <- r
