@@ -63,11 +63,17 @@ func inRange(s string, least, most int) bool {
 // similar lists known keys of the same group, for an error message.
 func similar(key string) string {
 	group, _, _ := strings.Cut(key, ".")
-	var out []string
+	var out, far []string
 	for _, k := range append(slices.Clone(valueKeys), textKeys...) {
-		if g, _, _ := strings.Cut(k, "."); g == group || strings.Contains(k, group) {
+		switch g, _, _ := strings.Cut(k, "."); {
+		case g == group:
 			out = append(out, k)
+		case strings.Contains(k, group):
+			far = append(far, k)
 		}
+	}
+	if len(out) == 0 {
+		out = far
 	}
 	if len(out) == 0 {
 		return "; want a key of fixtures/nvml/keys.def, field.ID, gpm.ID, link.N.KEY or link.N.field.ID"

@@ -1,0 +1,220 @@
+package sim
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+func gpm(lib nvml.Interface) (map[string]any, error) {
+	d, out, err := gpuCounts(lib, 3)
+	if err != nil {
+		return nil, err
+	}
+	mig, _ := lib.DeviceGetHandleByIndex(4)
+	support, ret := d.GpmQueryDeviceSupport()
+	out["supported"] = fmt.Sprint(support.IsSupportedDevice, ret)
+	get := func(take func(nvml.GpmSample) nvml.Return, ids ...uint32) string {
+		a, _ := lib.GpmSampleAlloc()
+		b, _ := lib.GpmSampleAlloc()
+		defer a.Free()
+		defer b.Free()
+		if ret := take(a); ret != nvml.SUCCESS {
+			return nvml.ErrorString(ret)
+		}
+		if ret := take(b); ret != nvml.SUCCESS {
+			return nvml.ErrorString(ret)
+		}
+		m := nvml.GpmMetricsGetType{NumMetrics: uint32(len(ids)), Sample1: a, Sample2: b}
+		for i, id := range ids {
+			m.Metrics[i].MetricId = id
+		}
+		if ret := lib.GpmMetricsGet(&m); ret != nvml.SUCCESS {
+			return nvml.ErrorString(ret)
+		}
+		s := ""
+		for i := range ids {
+			if m.Metrics[i].NvmlReturn != 0 {
+				s += fmt.Sprintf("%d: return %d; ", ids[i], m.Metrics[i].NvmlReturn)
+				continue
+			}
+			s += fmt.Sprintf("%d: %.2f; ", ids[i], m.Metrics[i].Value)
+		}
+		return s
+	}
+	out["gpu"] = get(func(s nvml.GpmSample) nvml.Return { return d.GpmSampleGet(s) }, 1, 2, 10, 60, 97, 98, 100, 400)
+	out["mig"] = get(func(s nvml.GpmSample) nvml.Return { return mig.GpmMigSampleGet(2, s) }, 1, 5, 60)
+	out["no such gi"] = get(func(s nvml.GpmSample) nvml.Return { return mig.GpmMigSampleGet(6, s) }, 1)
+	return out, nil
+}
+
+func fields(lib nvml.Interface) (map[string]any, error) {
+	d, out, err := gpuCounts(lib, 0)
+	if err != nil {
+		return nil, err
+	}
+	ask := []nvml.FieldValue{{FieldId: 230}, {FieldId: 82}, {FieldId: 193}, {FieldId: 74}, {FieldId: 94}, {FieldId: 142}, {FieldId: 161, ScopeId: 3},
+		{FieldId: 201, ScopeId: 3}, {FieldId: 221, ScopeId: 3}, {FieldId: 221, ScopeId: 99}, {FieldId: 165, ScopeId: 5}, {FieldId: 83}, {FieldId: 251}, {FieldId: 9999}, {FieldId: 38}}
+	if err := check(d.GetFieldValues(ask), "fields"); err != nil {
+		return nil, err
+	}
+	for _, f := range ask {
+		key := fmt.Sprintf("%d/%d", f.FieldId, f.ScopeId)
+		if f.NvmlReturn != 0 {
+			out[key] = fmt.Sprintf("return %d", f.NvmlReturn)
+			continue
+		}
+		out[key] = fmt.Sprintf("type %d value %x", f.ValueType, f.Value)
+	}
+	return out, nil
+}
+
+// faults walks one GPU through the faults that change an answer.
+func faults(lib nvml.Interface) (map[string]any, error) {
+	d, out, err := gpuCounts(lib, 0)
+	if err != nil {
+		return nil, err
+	}
+	bystander, _ := lib.DeviceGetHandleByIndex(7)
+	steps := [][]string{
+		{"lost", "0"}, {"reset-required", "0"}, {"gone", "0"}, {"not-supported", "nvmlDeviceGetPowerUsage", "0"},
+		{"error", "nvmlDeviceGetPowerUsage", "UNKNOWN"}, {"set", "power", "error:NO_DATA", "0"}, {"set", "power", "4294967295", "0"},
+		{"set", "power", "-1", "0"}, {"set", "power", "1e30", "0"}, {"driver-mismatch"}, {"driver-unload"}, {"slow", "0", "--delay=1ms"},
+	}
+	for _, step := range steps {
+		if err := inject(step...); err != nil {
+			return nil, err
+		}
+		reread(lib)
+		v, ret := d.GetPowerUsage()
+		_, other := bystander.GetPowerUsage()
+		n, _ := lib.DeviceGetCount()
+		out[fmt.Sprint(step)] = fmt.Sprintf("%d %d; other %d; count %d", v, ret, other, n)
+		if err := Update(os.Getenv("ACCEL_SIM_STATE"), func(s *State) error { return s.Clear("all") }); err != nil {
+			return nil, err
+		}
+	}
+	reread(lib)
+	v, ret := d.GetPowerUsage()
+	out["cleared"] = fmt.Sprint(v, ret)
+	return out, nil
+}
+
+// hang blocks a getter and wakes it by a clear.
+func hang(lib nvml.Interface) (map[string]any, error) {
+	d, out, err := gpuCounts(lib, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := inject("hang", "0"); err != nil {
+		return nil, err
+	}
+	reread(lib)
+	done := make(chan nvml.Return, 1)
+	go func() {
+		runtime.LockOSThread()
+		_, ret := d.GetPowerUsage()
+		done <- ret
+	}()
+	bystander, _ := lib.DeviceGetHandleByIndex(1)
+	_, other := bystander.GetPowerUsage()
+	select {
+	case <-done:
+		out["blocked"] = false
+	default:
+		out["blocked"] = true
+	}
+	if err := Update(os.Getenv("ACCEL_SIM_STATE"), func(s *State) error { return s.Clear("0") }); err != nil {
+		return nil, err
+	}
+	out["other"], out["after"] = other, <-done
+	return out, nil
+}
+
+func initHang(lib nvml.Interface) (map[string]any, error) {
+	done := make(chan nvml.Return, 1)
+	go func() { done <- lib.Init() }()
+	if err := Update(os.Getenv("ACCEL_SIM_STATE"), func(s *State) error { return s.Clear("all") }); err != nil {
+		return nil, err
+	}
+	return map[string]any{"init": <-done}, nil
+}
+
+func reload(lib nvml.Interface) (map[string]any, error) {
+	d, out, err := gpuCounts(lib, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := inject("ecc", "uncorrected", "0", "--count=3"); err != nil {
+		return nil, err
+	}
+	reread(lib)
+	ecc := func(counter nvml.EccCounterType) string {
+		n, ret := d.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, counter)
+		return fmt.Sprint(n, ret)
+	}
+	out["before"] = ecc(nvml.VOLATILE_ECC) + " " + ecc(nvml.AGGREGATE_ECC)
+	if err := inject("driver-reload", "--version=600.1"); err != nil {
+		return nil, err
+	}
+	reread(lib)
+	out["old handle"] = ecc(nvml.VOLATILE_ECC)
+	lib.Shutdown()
+	out["init"] = lib.Init()
+	out["after"] = ecc(nvml.VOLATILE_ECC) + " " + ecc(nvml.AGGREGATE_ECC)
+	out["driver"], _ = lib.SystemGetDriverVersion()
+	return out, nil
+}
+
+func lookup(lib nvml.Interface) (map[string]any, error) {
+	out := map[string]any{"init": lib.Init()}
+	for _, name := range []string{"nvmlDeviceGetTemperature", "nvmlGpmSampleGet", "nvmlDeviceGetGpuFabricInfoV"} {
+		out[name] = lib.Extensions().LookupSymbol(name) == nil
+	}
+	return out, nil
+}
+
+// unguarded calls what the library does not have.
+func unguarded(lib nvml.Interface) (map[string]any, error) {
+	d, out, err := gpuCounts(lib, 0)
+	if err != nil {
+		return nil, err
+	}
+	_, ret := d.GetMarginTemperature()
+	out["ret"] = ret
+	return out, nil
+}
+
+func benchmark(lib nvml.Interface) (map[string]any, error) {
+	d, out, err := gpuCounts(lib, 0)
+	if err != nil {
+		return nil, err
+	}
+	ask := make([]nvml.FieldValue, 40)
+	for i := range ask {
+		ask[i].FieldId = []uint32{230, 82, 193, 194, 74, 269, 94, 142, 143, 197}[i%10]
+	}
+	for name, f := range map[string]func(){
+		"temperature": func() { d.GetTemperature(nvml.TEMPERATURE_GPU) },
+		"power":       func() { d.GetPowerUsage() },
+		"energy":      func() { d.GetTotalEnergyConsumption() },
+		"reasons":     func() { d.GetCurrentClocksEventReasons() },
+		"limit":       func() { d.GetPowerManagementLimit() },
+		"memory":      func() { d.GetMemoryInfo_v2() },
+		"fields x40":  func() { d.GetFieldValues(ask) },
+	} {
+		best := time.Hour
+		for range 20 {
+			start := time.Now()
+			for range 5000 {
+				f()
+			}
+			best = min(best, time.Since(start)/5000)
+		}
+		out[name] = best.Nanoseconds()
+	}
+	return out, nil
+}

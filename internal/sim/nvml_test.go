@@ -1,0 +1,142 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the expected answers anew")
+
+// same compares what a child found with testdata/NAME.json.
+func same(t *testing.T, name string, got map[string]any) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".json")
+	data, err := json.MarshalIndent(got, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(file, append(data, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(data)+"\n", "\n")); diff != "" {
+		t.Errorf("-%s +got:\n%s", file, diff)
+	}
+}
+
+func TestThroughGoNVML(t *testing.T) {
+	for _, tc := range []struct {
+		child, scenario string
+		faults          [][]string
+	}{
+		{child: "values", scenario: "h100-8"},
+		{child: "mig", scenario: "h100-8"},
+		{child: "profiles", scenario: "a100"},
+		{child: "events", scenario: "h100-8"},
+		{child: "system", scenario: "h100-8"},
+		{child: "gpm", scenario: "h100-8"},
+		{child: "fields", scenario: "h100-8"},
+		{child: "fields", scenario: "b200-8"},
+		{child: "faults", scenario: "h100-8"},
+		{child: "hang", scenario: "h100-8"},
+		{child: "init-hang", scenario: "h100-8", faults: [][]string{{"init-hang"}}},
+		{child: "reload", scenario: "h100-8"},
+		{child: "lookup", scenario: "old-driver"},
+		{child: "init", scenario: "driver-mismatch"},
+		{child: "init", scenario: "no-driver"},
+	} {
+		name := tc.child + "-" + tc.scenario
+		t.Run(name, func(t *testing.T) {
+			state, lib := setUp(t, tc.scenario, tc.faults...)
+			same(t, name, runChild(t, tc.child, state, lib))
+		})
+	}
+}
+
+func TestNoStateIsNoDriver(t *testing.T) {
+	same(t, "init-no-driver", runChild(t, "init", t.TempDir()+"/none", library(t)))
+}
+
+// One-shot faults end one process, and the next lives.
+func TestDeath(t *testing.T) {
+	for _, tc := range []struct {
+		fault  []string
+		signal syscall.Signal
+		code   int
+	}{
+		{[]string{"crash"}, syscall.SIGSEGV, -1},
+		{[]string{"kill", "0"}, syscall.SIGKILL, -1},
+		{[]string{"exit", "--code=127", "--call=nvmlDeviceGetName"}, 0, 127},
+	} {
+		t.Run(tc.fault[0], func(t *testing.T) {
+			state, lib := setUp(t, "h100-8", tc.fault)
+			cmd := childCommand(t, "values", state, lib)
+			err := cmd.Run()
+			if s := signalOf(err); s != tc.signal || cmd.ProcessState.ExitCode() != tc.code {
+				t.Errorf("child ended by signal %v, status %d (%v); want signal %v, status %d", s, cmd.ProcessState.ExitCode(), err, tc.signal, tc.code)
+			}
+			runChild(t, "values", state, lib)
+		})
+	}
+}
+
+func TestMissingSymbolEndsTheProcess(t *testing.T) {
+	state, lib := setUp(t, "old-driver")
+	cmd := childCommand(t, "unguarded", state, lib)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	err := cmd.Run()
+	if cmd.ProcessState.ExitCode() != 127 || !bytes.Contains(stderr.Bytes(), []byte("nvmlDeviceGetMarginTemperature")) {
+		t.Errorf("child ended with %v and %q; want status 127 and the symbol's name", err, stderr.String())
+	}
+}
+
+// The same moment gives the same answers in every process.
+func TestFrozenClock(t *testing.T) {
+	state, lib := setUp(t, "h100-8")
+	first := runChild(t, "gpm", state, lib)
+	if diff := cmp.Diff(first, runChild(t, "gpm", state, lib)); diff != "" {
+		t.Errorf("-first +second:\n%s", diff)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	names, err := ScenarioNames(fixtures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			state, _ := setUp(t, name)
+			out := runChild(t, "sweep", state, library(t))
+			if odd, ok := out["odd"]; ok && odd != 0.0 {
+				t.Errorf("%v answers are no nvmlReturn_t", odd)
+			}
+			t.Log(fmt.Sprint(out))
+		})
+	}
+}
+
+func BenchmarkGetters(b *testing.B) {
+	t := &testing.T{}
+	state, lib := setUp(t, "h100-8")
+	for b.Loop() {
+		for name, ns := range runChild(t, "benchmark", state, lib) {
+			b.ReportMetric(ns.(float64), name+"-ns")
+		}
+	}
+}

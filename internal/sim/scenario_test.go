@@ -1,0 +1,229 @@
+package sim
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestShippedScenariosCompile(t *testing.T) {
+	names, err := ScenarioNames(fixtures)
+	if err != nil || len(names) < 12 {
+		t.Fatalf("found %d scenarios: %v", len(names), err)
+	}
+	for _, name := range names {
+		sc, err := LoadScenario(fixtures, name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		s, err := sc.Compile(fixtures, Options{})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		again, err := ParseState(s.Bytes())
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if diff := cmp.Diff(string(s.Bytes()), string(again.Bytes())); diff != "" {
+			t.Errorf("%s: the state does not survive reading:\n%s", name, diff)
+		}
+	}
+}
+
+func TestStrictness(t *testing.T) {
+	for _, tc := range []struct{ yaml, want string }{
+		{"", "x.yaml:1: the file is empty"},
+		{"gpus: []", "x.yaml:1: the key description is missing"},
+		{"description: a\nnope: 1", "x.yaml:2: nope: unknown key; want one of confidential_computing, description, driver, gpus, inject, missing_symbols"},
+		{"description: a\ndescription: b", "x.yaml:2: description: the key is here and on line 1"},
+		{"description: [a]", "x.yaml:1: description: want text, found a list"},
+		{"description: a\ngpus: 3", `x.yaml:2: gpus: want a list, found "3"`},
+		{"description: a\ngpus:\n  - count: 2", "x.yaml:3: gpus[0]: the key board is missing"},
+		{"description: a\ngpus:\n  - board: t4\n    count: 0", `x.yaml:4: gpus[0].count: want a whole number from 1 to 64, found "0"`},
+		{"description: a\ngpus:\n  - board: t4\n    load: lots", `x.yaml:4: gpus[0].load: want a load from 0 to 1`},
+		{"description: a\ngpus:\n  - board: t4\n    values:\n      temperature: 3", `x.yaml:5: gpus[0].values.temperature: unknown key "temperature"; want one of temperature.gpu, temperature.memory`},
+		{"description: a\ngpus:\n  - board: t4\n    values:\n      energy: sine:1", `x.yaml:5: gpus[0].values.energy: "sine:1" has 1 numbers: want `},
+		{"description: a\ngpus:\n  - board: t4\n    values:\n      energy: sine:1:2:0", `the period in "sine:1:2:0" must be positive`},
+		{"description: a\ngpus:\n  - board: t4\n    values:\n      serial: error:OOPS", `x.yaml:5: gpus[0].values.serial: unknown return code "OOPS"`},
+		{"description: a\ngpus:\n  - board: t4\n    processes: [{name: a}]", "x.yaml:4: gpus[0].processes[0]: the key pid is missing"},
+		{"description: a\ngpus:\n  - board: t5", `x.yaml:3: gpus[0]: no board "t5"; want one of a100-sxm4-40gb, `},
+		{"description: a\ngpus:\n  - board: h100-sxm5-80gb\n    mig: [5g.50gb]", `x.yaml:3: gpus[0]: gpu 0: unknown MIG profile "5g.50gb": want one of 1g.10gb, `},
+		{"description: a\ngpus:\n  - board: h100-sxm5-80gb\n    mig: [7g.80gb, 1g.10gb]", "no room for 1g.10gb in the layout 7g.80gb,1g.10gb"},
+		{"description: a\ngpus:\n  - board: t4\n    mig: [1g.5gb]", "this board has no MIG"},
+		{"description: a\ndriver: {state: odd}", `x.yaml:2: driver.state: want one of loaded, unloaded, mismatch, found "odd"`},
+		{"description: a\ndriver: {cuda: new}", `x.yaml:2: driver.cuda: want a CUDA version such as 13.0, found "new"`},
+		{"description: a\nmissing_symbols: [foo]", `x.yaml:2: missing_symbols[0]: want the name of an NVML function, found "foo"`},
+		{"description: a\ngpus: [{board: t4}]\ninject:\n  - lost 7", `x.yaml:4: inject[0]: no device "7"; the devices are:`},
+		{"description: a\ninject:\n  - explode", `x.yaml:3: inject[0]: unknown fault "explode"; want one of xid, event, lost, `},
+		{"description: a\ninject:\n  - xid 79 0 --at=3", `x.yaml:3: inject[0]: xid has no flag --at`},
+		{"description: a\ngpus: [{board: t4}]\ninject:\n  - xid", `x.yaml:4: inject[0]: xid: the argument CODE is missing`},
+	} {
+		sc, err := ParseScenario("x.yaml", []byte(tc.yaml))
+		if err == nil {
+			_, err = sc.Compile(fixtures, Options{})
+		}
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%q:\n got %v\nwant %s", tc.yaml, err, tc.want)
+		}
+	}
+}
+
+// Several mistakes are named at once.
+func TestAllMistakes(t *testing.T) {
+	_, err := ParseScenario("x.yaml", []byte("nope: 1\ndescription: a\ngpus:\n  - bord: t4\n"))
+	for _, want := range []string{"x.yaml:1: nope", "x.yaml:4: gpus[0].bord"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want also %s", err, want)
+		}
+	}
+}
+
+// keys.go must be what the C side reads.
+func TestKeysAreThoseOfTheLibrary(t *testing.T) {
+	data, err := os.ReadFile("../../fixtures/nvml/keys.def")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, m := range regexp.MustCompile(`(?m)^(VALUE|TEXT|LINK|MIG)\(\w+, "([^"]+)"\)`).FindAllStringSubmatch(string(data), -1) {
+		got[m[1]] = append(got[m[1]], m[2])
+	}
+	for _, m := range regexp.MustCompile(`(?m)^ECC_KEYS\(\w+, "(\w+)", \w+, "(\w+)"\)`).FindAllStringSubmatch(string(data), -1) {
+		for _, location := range locations {
+			got["VALUE"] = append(got["VALUE"], "ecc."+m[1]+"."+m[2]+"."+location)
+		}
+	}
+	for kind, want := range map[string][]string{"VALUE": valueKeys, "TEXT": textKeys, "LINK": linkKeys, "MIG": migKeys} {
+		if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got[kind]))); diff != "" {
+			t.Errorf("%s: -keys.go +keys.def:\n%s", kind, diff)
+		}
+	}
+}
+
+func compiled(t testing.TB, name string) *State {
+	t.Helper()
+	sc, err := LoadScenario(fixtures, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := 10.0
+	s, err := sc.Compile(fixtures, Options{Frozen: &at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestDevices(t *testing.T) {
+	s := compiled(t, "h100-8")
+	mig := attr(s.Get("gpu.4.mig.1"), "uuid")
+	for arg, want := range map[string][]device{
+		"3":                 {{3, -1}},
+		s.gpuGet(3, "uuid"): {{3, -1}},
+		"00000000:86:00.0":  {{3, -1}},
+		"0000:86:00":        {{3, -1}},
+		"86:00.0":           {{3, -1}},
+		"4/1":               {{4, 1}},
+		mig:                 {{4, 1}},
+		"all":               {{0, -1}, {1, -1}, {2, -1}, {3, -1}, {4, -1}, {5, -1}, {6, -1}, {7, -1}},
+	} {
+		got, err := s.devices(arg)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, %v, want %v", arg, got, err, want)
+		}
+	}
+	if _, err := s.devices("8"); err == nil || !strings.Contains(err.Error(), "4/3  "+attr(s.Get("gpu.4.mig.3"), "uuid")) {
+		t.Errorf("an unknown device gave %v, want the list of devices", err)
+	}
+}
+
+// What was stays in a timeline, so that counters cannot go back.
+func TestSetAndClear(t *testing.T) {
+	s := compiled(t, "h100-8")
+	for _, words := range []string{"set power 5 0", "throttle hw-thermal 0", "nvlink 2 down 0", "ecc corrected 0 --count=7", "ecc corrected 0", "lost 0", "hang 0", "hang 1"} {
+		if err := s.Inject(strings.Fields(words)); err != nil {
+			t.Fatalf("%s: %v", words, err)
+		}
+	}
+	want := map[string]string{
+		"gpu.0.power.usage":                 "@0 model @10.000 5",
+		"gpu.0.throttle.hw_thermal":         "@0 error:3 @10.000 1",
+		"gpu.0.link.2.state":                "@0 1 @10.000 0",
+		"gpu.0.ecc.volatile.corrected.dram": "@0 0 @10.000 7 @10.000 8",
+		"gpu.0.lost":                        "1",
+		"event.1":                           "gpu=0 type=1 data=7",
+	}
+	for key, v := range want {
+		if got := s.Get(key); got != v {
+			t.Errorf("%s is %q, want %q", key, got, v)
+		}
+	}
+	if err := s.Clear("0"); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Get("gpu.0.power.usage"); got != "@0 model @10.000 5 @10.000 model" {
+		t.Errorf("after clear: %q", got)
+	}
+	if s.Has("gpu.0.lost") || len(s.keys("fault.")) != 1 || len(s.keys("touched.")) != 0 {
+		t.Errorf("clear left %v", append(s.keys("fault."), s.keys("touched.")...))
+	}
+}
+
+func TestEventLogIsBounded(t *testing.T) {
+	s := compiled(t, "h100-8")
+	for range 3 {
+		if err := s.Inject([]string{"xid", "13", "0", "--count=1500"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(s.keys("event.")); n != keptEvents {
+		t.Errorf("the log has %d events, want %d", n, keptEvents)
+	}
+}
+
+// Edits from many at once are all there at the end.
+func TestUpdateLosesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	if err := compiled(t, "h100-8").Install(path); err != nil {
+		t.Fatal(err)
+	}
+	errs := make(chan error)
+	for range 8 {
+		go func() {
+			var all error
+			for range 5 {
+				all = errors.Join(all, Update(path, func(s *State) error { return s.Inject([]string{"xid", "13", "0"}) }))
+			}
+			errs <- all
+		}()
+	}
+	for range 8 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	s, err := Read(path)
+	if err != nil || len(s.keys("event.")) != 40 {
+		t.Errorf("%d events of 40, %v", len(s.keys("event.")), err)
+	}
+}
+
+func TestInstallForgetsTakenFaults(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	if err := os.WriteFile(path+".taken.1", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := compiled(t, "no-gpu").Install(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path + ".taken.1"); err == nil {
+		t.Error("a fault of the next simulation would count as taken")
+	}
+}
