@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// logChanges logs when a source or a device fails and when it is back, once
+// each.
+func (p *program) logChanges(ctx context.Context) {
+	c := changes{log: p.log, sources: map[string]string{}, devices: map[string]string{}}
+	for {
+		next := p.sampler.Next()
+		if snap := p.sampler.Latest(); snap != nil {
+			c.look(snap)
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+type changes struct {
+	log     *slog.Logger
+	sources map[string]string // reason by source
+	devices map[string]string // Down by device
+}
+
+func (c *changes) look(snap *collector.Snapshot) {
+	for _, s := range snap.Sources {
+		before, known := c.sources[s.Source]
+		if known && before == s.Reason || s.Reason == collector.SourceStarting {
+			continue
+		}
+		c.sources[s.Source] = s.Reason
+		switch {
+		case s.Up:
+			c.log.Info("Source answers", "collector", s.Source)
+		case s.Reason == collector.SourceAbsent, s.Reason == collector.SourceReleased:
+			c.log.Info("Source has nothing to read", "collector", s.Source, "reason", s.Reason, "err", s.Err)
+		default:
+			c.log.Error("Source fails", "collector", s.Source, "reason", s.Reason, "err", s.Err)
+		}
+	}
+	for i := range snap.Devices {
+		d := &snap.Devices[i]
+		before, known := c.devices[d.ID]
+		if known && before == d.Down {
+			continue
+		}
+		c.devices[d.ID] = d.Down
+		switch {
+		case d.Down != "":
+			c.log.Error("Device fails", "device", d.ID, "reason", d.Down)
+		case known:
+			c.log.Info("Device answers again", "device", d.ID)
+		default:
+			c.log.Info("Device found", "device", d.ID, "model", d.Model, "pci", d.PCI, "parent", d.Parent)
+		}
+	}
+	for id := range c.devices {
+		if !has(snap, id) {
+			delete(c.devices, id)
+			c.log.Info("Device is gone", "device", id)
+		}
+	}
+}
+
+func has(snap *collector.Snapshot, id string) bool {
+	for i := range snap.Devices {
+		if snap.Devices[i].ID == id {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// eventLog logs events as they arrive, and no more than a fair number of
+// them: a failing GPU can throw thousands.
+type eventLog struct {
+	log *slog.Logger
+
+	mu     sync.Mutex
+	window time.Time
+	events int
+}
+
+const eventsPerMinute = 100
+
+func (l *eventLog) note(e collector.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := time.Now(); now.Sub(l.window) > time.Minute {
+		if over := l.events - eventsPerMinute; over > 0 {
+			l.log.Warn("Events were not logged, only counted", "events", over)
+		}
+		l.window, l.events = now, 0
+	}
+	if l.events++; l.events > eventsPerMinute {
+		return
+	}
+	l.log.Warn("Event", "collector", e.Source, "kind", e.Kind, "code", e.Code, "device", e.Device, "partition", e.Partition)
+}

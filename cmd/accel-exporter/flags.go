@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/promslog"
+	slogflag "github.com/prometheus/common/promslog/flag"
+	"github.com/prometheus/common/version"
+	"github.com/prometheus/exporter-toolkit/web"
+	webflag "github.com/prometheus/exporter-toolkit/web/kingpinflag"
+)
+
+// defaultAddress is where metrics are served unless a flag says otherwise.
+const defaultAddress = ":19400"
+
+// flags is the command line of the exporter.
+type flags struct {
+	web           *web.FlagConfig
+	telemetryPath string
+	maxRequests   int
+	lifecycle     bool
+	release       bool
+	releaseDir    string
+	configFile    string
+	configCheck   bool
+	interval      time.Duration
+	log           *promslog.Config
+	sources       sourceFlags
+}
+
+// errDone is returned where the command line asked for something that is
+// already printed: --help or --version.
+var errDone = fmt.Errorf("done")
+
+func parseFlags(args []string, stdout, stderr io.Writer) (*flags, error) {
+	app := kingpin.New("accel-exporter", "Exports the health and use of the accelerators of this node to Prometheus.")
+	f := &flags{log: &promslog.Config{Writer: stderr}}
+
+	f.web = webflag.AddFlags(app, defaultAddress)
+	app.Flag("web.telemetry-path", "Path under which metrics are served.").Default("/metrics").StringVar(&f.telemetryPath)
+	app.Flag("web.max-requests", "Scrapes served at the same time; further ones are answered with 503.").Default("8").IntVar(&f.maxRequests)
+	app.Flag("web.enable-lifecycle", "Allow a reload of the configuration by POST /-/reload.").BoolVar(&f.lifecycle)
+	app.Flag("web.enable-release", "Allow POST /-/release and /-/attach, which close and reopen every handle to a source's hardware.").BoolVar(&f.release)
+	app.Flag("release.directory", "A file in this directory that is named after a source releases that source for as long as it is there, or for the time it holds (\"10m\").").PlaceHolder("DIR").StringVar(&f.releaseDir)
+	app.Flag("config.file", "Configuration file (YAML). Read again on SIGHUP and when it changes.").PlaceHolder("FILE").StringVar(&f.configFile)
+	app.Flag("config.check", "Check the configuration files and exit.").BoolVar(&f.configCheck)
+	app.Flag("collect.interval", "Time between two samples of a device.").Default("1s").DurationVar(&f.interval)
+	f.sources.add(app)
+	slogflag.AddFlags(app, f.log)
+
+	done := false
+	app.UsageWriter(stdout).ErrorWriter(stderr).Terminate(func(int) { done = true })
+	app.Version(version.Print("accel-exporter")).VersionFlag.Short('V')
+	app.HelpFlag.Short('h')
+	_, err := app.Parse(args)
+	if done {
+		return nil, errDone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w, try --help", err)
+	}
+	if f.interval < 100*time.Millisecond || f.interval > 10*time.Minute {
+		return nil, fmt.Errorf("--collect.interval is %s; 100ms to 10m is accepted", f.interval)
+	}
+	if f.telemetryPath == "" || f.telemetryPath[0] != '/' || reservedPath(f.telemetryPath) {
+		return nil, fmt.Errorf("--web.telemetry-path is %q; a path that begins with / and is not /, /-/… or /debug/… is accepted", f.telemetryPath)
+	}
+	if f.maxRequests < 1 {
+		return nil, fmt.Errorf("--web.max-requests is %d; 1 or more is accepted", f.maxRequests)
+	}
+	return f, nil
+}

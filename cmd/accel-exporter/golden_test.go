@@ -1,0 +1,91 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files; read the diff, it is the review")
+
+// volatile are the families whose values differ from run to run. Their series
+// stay in the golden files, without the value.
+var volatile = regexp.MustCompile(`^(go_|process_|promhttp_|accel_exporter_build_info|accel_source_round_duration_seconds|accel_source_rounds_total|\S*_timestamp_seconds\b)`)
+
+// hidden are the families that even as series belong to the build and the
+// moment, not to the scenario.
+var hidden = regexp.MustCompile(`^(# (HELP|TYPE) )?(go_|process_|promhttp_|accel_exporter_build_info)`)
+
+// normalise makes a page comparable.
+func normalise(page string) string {
+	var b strings.Builder
+	for line := range strings.Lines(page) {
+		if hidden.MatchString(line) {
+			continue
+		}
+		if volatile.MatchString(line) {
+			line = line[:strings.LastIndexByte(line, ' ')] + " VOLATILE\n"
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// TestGolden plays every scenario with its clock stopped and compares the
+// page the exporter serves, worker and all, with the one on record.
+func TestGolden(t *testing.T) {
+	scenarios, err := filepath.Glob("../../fixtures/scenarios/*.yaml")
+	if err != nil || len(scenarios) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, path := range scenarios {
+		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			n := start(t, name, []string{"--frozen=600"})
+			// The first round has no window yet for what needs two samples.
+			page := settle(n)
+			problems, err := promlint.New(strings.NewReader(page)).Lint()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range problems {
+				if strings.HasPrefix(p.Metric, "accel_") {
+					t.Errorf("promlint: %s: %s", p.Metric, p.Text)
+				}
+			}
+			compare(t, filepath.Join("testdata", "golden", name+".metrics"), normalise(page))
+		})
+	}
+}
+
+// settle returns the page once the exporter has been round often enough for
+// every family to be there, or has found that it cannot.
+func settle(n *node) string {
+	n.poll(func() bool { code, _ := n.get("/-/ready"); return code == 200 }, func() string { return "readiness" })
+	return n.until(`^accel_source_rounds_total\{outcome="(ok|partial)",source="nvidia"\} ([4-9]|\d\d)|^accel_source_up\{reason="[a-z_]+",source="nvidia"\} 0`)
+}
+
+func compare(t *testing.T, golden, got string) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatalf("%v; make golden writes it", err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("page differs from %s (-want +got):\n%s", golden, diff)
+	}
+}

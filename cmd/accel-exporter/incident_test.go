@@ -1,0 +1,341 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const scenario = "h100-8"
+
+// device returns the UUID of the GPU with an NVML index.
+func device(t testing.TB, page, index string) string {
+	t.Helper()
+	for _, m := range regexp.MustCompile(`(?m)^accel_device_info\{.*device="(GPU-[^"]+)".*index="([^"]+)"`).FindAllStringSubmatch(page, -1) {
+		if m[2] == index {
+			return m[1]
+		}
+	}
+	t.Fatalf("no GPU has index %s", index)
+	return ""
+}
+
+// value returns the value of the first series that matches.
+func value(t testing.TB, page, series string) float64 {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^` + series + ` (\S+)$`).FindStringSubmatch(page)
+	if m == nil {
+		t.Fatalf("no series matches %s", series)
+	}
+	v, err := strconv.ParseFloat(m[len(m)-1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestWorkerEnds ends the worker in every way a library can end a process.
+// The page goes on: counters stay, and gauges are back with the next worker.
+func TestWorkerEnds(t *testing.T) {
+	n := start(t, scenario, nil)
+	page := n.until(`^accel_device_up\{.*\} 1`)
+	gpu := device(t, page, "0")
+	n.sim("inject", "xid", "79", "0")
+	xid := `^accel_gpu_xid_errors_total\{device="` + gpu + `",xid="79"\} 1$`
+	n.until(xid)
+
+	for _, tc := range []struct {
+		how string
+		end func()
+	}{
+		{"signal_segv", func() { n.sim("inject", "crash") }},
+		{"exit_127", func() { n.sim("inject", "exit", "--code=127") }},
+		{"signal_kill", func() { n.sim("inject", "kill") }},
+		{"signal_term", func() { syscall.Kill(n.worker(), syscall.SIGTERM) }},
+	} {
+		t.Run(tc.how, func(t *testing.T) {
+			n.t = t
+			before := n.worker()
+			tc.end()
+			page := n.until(`^accel_source_worker_exits_total\{how="`+tc.how+`",source="nvidia"\} 1$`, xid,
+				`^accel_source_up\{reason="",source="nvidia"\} 1$`, `^accel_power_watts\{device="`+gpu)
+			if after := n.worker(); after == before {
+				t.Errorf("worker is still %d", after)
+			}
+			value(t, page, `accel_energy_joules_total\{device="`+gpu+`"\}`)
+		})
+	}
+	n.t = t
+}
+
+// worker returns the process id of the running worker.
+func (n *node) worker() int {
+	n.t.Helper()
+	pid := 0
+	n.poll(func() bool {
+		var s struct {
+			Sources []struct {
+				PID int `json:"worker_pid"`
+			}
+		}
+		_, body := n.get("/debug/state")
+		if err := json.Unmarshal([]byte(body), &s); err != nil {
+			n.t.Fatal(err)
+		}
+		pid = s.Sources[0].PID
+		return pid != 0
+	}, func() string { return "a worker" })
+	return pid
+}
+
+// TestGaugesGoCountersStay lets one GPU fall off the bus.
+func TestGaugesGoCountersStay(t *testing.T) {
+	n := start(t, scenario, nil)
+	page := n.until(`^accel_device_up\{.*\} 1`)
+	lost, other := device(t, page, "2"), device(t, page, "3")
+	n.sim("inject", "lost", "2")
+	page = n.until(`^accel_device_up\{device="`+lost+`",reason="lost"\} 0$`, `!^accel_temperature_celsius\{device="`+lost,
+		`^accel_energy_joules_total\{device="`+lost+`"\}`, `^accel_device_info\{.*device="`+lost,
+		`^accel_temperature_celsius\{device="`+other, `^accel_native_call_errors_total\{.*code="gpu_is_lost"`)
+	_ = page
+	n.sim("clear", "2")
+	n.until(`^accel_device_up\{device="`+lost+`",reason=""\} 1$`, `^accel_temperature_celsius\{device="`+lost)
+}
+
+// TestHungDevice blocks every call to one GPU: the others go on.
+func TestHungDevice(t *testing.T) {
+	n := start(t, scenario, nil, "--collector.nvidia.timeout=1s")
+	page := n.until(`^accel_device_up\{.*\} 1`)
+	hung, other := device(t, page, "5"), device(t, page, "6")
+	n.sim("inject", "hang", "5")
+	n.until(`^accel_device_up\{device="`+hung+`",reason="stuck"\} 0$`, `!^accel_power_watts\{device="`+hung,
+		`^accel_power_watts\{device="`+other, `^accel_energy_joules_total\{device="`+hung+`"\}`)
+	before := n.worker()
+	n.sim("clear", "5")
+	n.until(`^accel_device_up\{device="`+hung+`",reason=""\} 1$`, `^accel_power_watts\{device="`+hung)
+	if after := n.worker(); after != before {
+		t.Errorf("worker was replaced for one stuck GPU")
+	}
+}
+
+// TestGPUGone removes a GPU from enumeration and brings it back.
+func TestGPUGone(t *testing.T) {
+	n := start(t, scenario, nil)
+	gpu := device(t, n.until(`^accel_device_up\{.*\} 1`), "7")
+	n.sim("inject", "gone", "7")
+	n.until(`^accel_device_up\{device="`+gpu+`",reason="missing"\} 0$`, `!^accel_power_watts\{device="`+gpu)
+	n.sim("inject", "return", "7")
+	n.until(`^accel_device_up\{device="`+gpu+`",reason=""\} 1$`, `^accel_power_watts\{device="`+gpu)
+}
+
+// TestMIGReshape cuts a GPU up anew while the exporter runs.
+func TestMIGReshape(t *testing.T) {
+	n := start(t, scenario, nil)
+	gpu := device(t, n.until(`^accel_device_up\{.*\} 1`), "0")
+	parts := `^accel_memory_total_bytes\{device="MIG-[^"]+",parent="` + gpu + `"\}`
+	n.until(`!` + parts)
+	n.sim("inject", "mig", "0", "3g.40gb,3g.40gb")
+	page := n.until(parts, `^accel_mig_mode_enabled\{device="`+gpu+`",when="current"\} 1$`)
+	if got := len(regexp.MustCompile(`(?m)`+parts).FindAllString(page, -1)); got != 2 {
+		t.Errorf("%d MIG devices, not 2", got)
+	}
+	n.sim("inject", "mig", "0", "off")
+	n.until(`!parent="`+gpu+`"`, `^accel_mig_mode_enabled\{device="`+gpu+`",when="current"\} 0$`)
+}
+
+// TestDriverReload takes the driver away and brings another version.
+func TestDriverReload(t *testing.T) {
+	n := start(t, scenario, nil)
+	gpu := device(t, n.until(`^accel_device_up\{.*\} 1`), "0")
+	n.sim("inject", "driver-reload", "--version=999.9.9")
+	n.until(`^accel_driver_info\{.*,version="999\.9\.9"\} 1$`, `^accel_power_watts\{device="`+gpu, `^accel_source_up\{reason="",source="nvidia"\} 1$`)
+	n.sim("inject", "driver-mismatch")
+	n.until(`^accel_source_up\{reason="version_mismatch",source="nvidia"\} 0$`, `!^accel_power_watts`, `!^accel_device_up`, `^accel_energy_joules_total\{device="`+gpu)
+}
+
+// TestRelease closes and opens the hardware by request and by file.
+func TestRelease(t *testing.T) {
+	dir := t.TempDir()
+	n := start(t, scenario, nil, "--web.enable-release", "--release.directory="+dir)
+	gpu := device(t, n.until(`^accel_device_up\{.*\} 1`), "0")
+	released := []string{`^accel_source_released\{source="nvidia"\} 1$`, `^accel_source_up\{reason="released",source="nvidia"\} 0$`,
+		`!^accel_power_watts`, `^accel_energy_joules_total\{device="` + gpu}
+	attached := []string{`^accel_source_released\{source="nvidia"\} 0$`, `^accel_power_watts\{device="` + gpu}
+
+	pid := n.worker()
+	if code, body := n.post("/-/release?source=nvidia"); code != 200 {
+		t.Fatalf("release: %d %s", code, body)
+	}
+	if err := syscall.Kill(pid, 0); err == nil {
+		t.Errorf("worker %d is alive after the release was answered", pid)
+	}
+	n.until(released...)
+	if code, body := n.post("/-/attach?source=nvidia"); code != 200 {
+		t.Fatalf("attach: %d %s", code, body)
+	}
+	n.until(attached...)
+
+	if code, _ := n.post("/-/release?source=nvidia&for=1ms"); code != 200 {
+		t.Fatal("release for a time was refused")
+	}
+	n.until(attached...)
+
+	file := filepath.Join(dir, "nvidia")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	n.until(released...)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	n.until(attached...)
+
+	for path, want := range map[string]int{
+		"/-/release?source=toaster":         400,
+		"/-/release?source=nvidia&for=soon": 400,
+		"/-/release":                        400,
+	} {
+		if code, body := n.post(path); code != want {
+			t.Errorf("POST %s: %d %s", path, code, body)
+		}
+	}
+}
+
+// TestNoOrphan kills the exporter in a way it cannot notice.
+func TestNoOrphan(t *testing.T) {
+	for _, tc := range []struct{ name, fault string }{{"idle", ""}, {"hung", "hang"}} {
+		t.Run(tc.name, func(t *testing.T) {
+			state, library := compile(t, scenario)
+			log := newLogBuffer()
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), "ACCEL_SIM_STATE="+state, "ACCEL_TEST_RUN="+strings.Join([]string{
+				"--web.listen-address=127.0.0.1:0", "--collect.interval=100ms", "--nvml.library=" + library,
+			}, "\n"))
+			cmd.Stderr = log
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			m := log.await(regexp.MustCompile(`msg="Listening on" address=(\S+)`))
+			n := &node{t: t, url: "http://" + m[1], state: state, log: log}
+			n.until(`^accel_device_up\{.*\} 1`)
+			pid := n.worker()
+			if tc.fault != "" {
+				n.sim("inject", tc.fault, "all")
+			}
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			cmd.Wait()
+			n.poll(func() bool { return gone(pid) }, func() string { return "the end of worker " + strconv.Itoa(pid) })
+		})
+	}
+}
+
+// gone reports whether a process has ended; one that only waits to be
+// reaped has.
+func gone(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return true
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
+}
+
+// TestReload edits the configuration rightly and wrongly.
+func TestReload(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "accel.yaml")
+	write := func(s string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(s), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("xid:\n  baseline_extra: [700]\n")
+	n := start(t, scenario, nil, "--config.file="+file, "--web.enable-lifecycle")
+	n.until(`xid="700"\} 0$`, `^accel_config_last_reload_successful 1$`)
+
+	write("xid:\n  baseline_extra: [700]\ncolect:\n  interval: 1s\n")
+	code, body := n.post("/-/reload")
+	if code != 500 || !strings.Contains(body, file+":3") || !strings.Contains(body, "colect") {
+		t.Errorf("POST /-/reload: %d %q; a 500 that names file, line and key is wanted", code, body)
+	}
+	n.until(`xid="700"\} 0$`, `^accel_config_last_reload_successful 0$`)
+
+	write("xid:\n  baseline_extra: [701]\n")
+	syscall.Kill(os.Getpid(), syscall.SIGHUP)
+	n.until(`xid="701"\} 0$`, `^accel_config_last_reload_successful 1$`)
+}
+
+// TestNothingHere starts where there is no driver at all.
+func TestNothingHere(t *testing.T) {
+	n := startExporter(t, "--nvml.library="+filepath.Join(t.TempDir(), "libnvidia-ml.so.1"))
+	n.until(`^accel_source_up\{reason="absent",source="nvidia"\} 0$`, `^go_goroutines `)
+	if m := n.log.await(regexp.MustCompile(`Source has nothing to read.*libnvidia-ml\.so\.1`)); m == nil {
+		t.Error("the log does not say what was looked for")
+	}
+	if code, _ := n.get("/-/ready"); code != 200 {
+		t.Errorf("/-/ready is %d", code)
+	}
+}
+
+// TestPages reads every page that a person or a probe reads.
+func TestPages(t *testing.T) {
+	n := start(t, scenario, nil)
+	n.until(`^accel_device_up\{.*\} 1`)
+	for _, tc := range []struct {
+		path string
+		code int
+		has  string
+	}{
+		{"/", 200, "/debug/state"},
+		{"/-/healthy", 200, "alive"},
+		{"/-/ready", 200, "ready"},
+		{"/debug/state", 200, `"accel_power_watts"`},
+		{"/metrics", 200, "accel_exporter_build_info"},
+		{"/nothing", 404, ""},
+	} {
+		if code, body := n.get(tc.path); code != tc.code || !strings.Contains(body, tc.has) {
+			t.Errorf("GET %s: %d, has %q: %v", tc.path, code, tc.has, strings.Contains(body, tc.has))
+		}
+	}
+	for _, path := range []string{"/-/reload", "/-/release?source=nvidia", "/-/attach?source=nvidia"} {
+		if code, _ := n.post(path); code != 403 {
+			t.Errorf("POST %s is answered with %d although it is off", path, code)
+		}
+	}
+}
+
+// TestCommandLine gives flags that cannot be meant.
+func TestCommandLine(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "bad.yaml")
+	if err := os.WriteFile(bad, []byte("a:\n- b\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--collect.interval=1ms"}, "100ms to 10m"},
+		{[]string{"--web.telemetry-path=/debug/state"}, "telemetry-path"},
+		{[]string{"--no-such-flag"}, "no-such-flag"},
+		{[]string{"--config.file=" + bad}, ""},
+		{[]string{"--config.check", "--config.file=" + bad}, ""},
+		{[]string{"--config.file=/nonexistent/accel.yaml"}, ""},
+	} {
+		stderr := newLogBuffer()
+		err := run(t.Context(), tc.args, stderr, stderr)
+		if err == nil || !strings.Contains(err.Error()+stderr.String(), tc.want) {
+			t.Errorf("%v: %v %s", tc.args, err, stderr)
+		}
+	}
+	if err := run(t.Context(), []string{"--config.check"}, newLogBuffer(), newLogBuffer()); err != nil {
+		t.Errorf("--config.check without a file: %v", err)
+	}
+}

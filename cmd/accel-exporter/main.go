@@ -1,0 +1,39 @@
+// Command accel-exporter samples the accelerators of a node and serves what
+// it finds to Prometheus. It is two programs in one: the exporter, which
+// never touches a device, and the worker it starts for every native library
+// (accel-exporter worker NAME), which never touches the network.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	if len(os.Args) > 2 && os.Args[1] == "worker" {
+		os.Exit(exitCode(work(os.Args[2], os.Args[3:])))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(exitCode(err))
+}
+
+// exitCode prints err and returns the status to exit with.
+func exitCode(err error) int {
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errPrinted):
+		return 1
+	}
+	fmt.Fprintf(os.Stderr, "accel-exporter: %s\n", err)
+	return 1
+}
+
+// errPrinted is the error of a run that has already said what is wrong.
+var errPrinted = errors.New("")

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain lets the test binary be its own worker, as the exporter's is.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "worker" {
+		os.Exit(exitCode(work(os.Args[2], os.Args[3:])))
+	}
+	if args, ok := os.LookupEnv("ACCEL_TEST_RUN"); ok {
+		os.Exit(exitCode(run(context.Background(), strings.Split(args, "\n"), os.Stdout, os.Stderr)))
+	}
+	code := m.Run()
+	if code == 0 {
+		if err := goleak.Find(goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"), goleak.IgnoreTopFunction("internal/poll.runtime_pollWait")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	if simDir != "" {
+		os.RemoveAll(simDir)
+	}
+	os.Exit(code)
+}
+
+var (
+	simOnce sync.Once
+	simDir  string
+	simErr  error
+)
+
+// simulator builds the simulated libraries and accel-sim once and returns
+// the directory that holds them.
+func simulator(t testing.TB) string {
+	t.Helper()
+	simOnce.Do(func() {
+		if simDir, simErr = os.MkdirTemp("", "accel-sim-test"); simErr != nil {
+			return
+		}
+		for _, c := range [][]string{
+			{"make", "-s", "-C", "../../fixtures/nvml", "OUT=" + simDir},
+			{"go", "build", "-o", simDir + "/accel-sim", "../accel-sim"},
+		} {
+			if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
+				simErr = fmt.Errorf("%s: %w\n%s", strings.Join(c, " "), err, out)
+				return
+			}
+		}
+	})
+	if simErr != nil {
+		t.Fatal(simErr)
+	}
+	return simDir
+}
+
+// node is a simulated node with a running exporter.
+type node struct {
+	t     testing.TB
+	url   string
+	state string
+	log   *logBuffer
+	stop  func() error
+}
+
+// sim runs accel-sim against the node's state.
+func (n *node) sim(args ...string) string {
+	n.t.Helper()
+	return accelSim(n.t, n.state, args...)
+}
+
+func accelSim(t testing.TB, state string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(simulator(t), "accel-sim"), args...)
+	cmd.Env = append(os.Environ(), "ACCEL_SIM_STATE="+state)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("accel-sim %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// compile makes a node of a scenario without starting an exporter on it. It
+// returns the state file and the library to load.
+func compile(t testing.TB, scenario string, flags ...string) (state, library string) {
+	t.Helper()
+	state = filepath.Join(t.TempDir(), "state")
+	out := accelSim(t, state, append([]string{"compile", "--scenario=../../fixtures/scenarios/" + scenario + ".yaml",
+		"--state=" + state, "--library=" + filepath.Join(simulator(t), "libnvidia-ml.so.1")}, flags...)...)
+	library = filepath.Join(simulator(t), "libnvidia-ml.so.1")
+	if m := regexp.MustCompile(`(?m)^library (\S+)$`).FindStringSubmatch(out); m != nil {
+		library = m[1]
+	}
+	return state, library
+}
+
+// start runs the exporter as main does, in this process, on a node that plays
+// a scenario. It is stopped at the end of the test.
+func start(t testing.TB, scenario string, simFlags []string, args ...string) *node {
+	t.Helper()
+	state, library := compile(t, scenario, simFlags...)
+	t.Setenv("ACCEL_SIM_STATE", state)
+	n := startExporter(t, append([]string{"--nvml.library=" + library}, args...)...)
+	n.state = state
+	return n
+}
+
+func startExporter(t testing.TB, args ...string) *node {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	n := &node{t: t, log: newLogBuffer()}
+	ended := make(chan error, 1)
+	args = append([]string{"--web.listen-address=127.0.0.1:0", "--collect.interval=100ms"}, args...)
+	go func() {
+		err := run(ctx, args, io.Discard, n.log)
+		n.log.end()
+		ended <- err
+	}()
+	var once sync.Once
+	var result error
+	n.stop = func() error {
+		once.Do(func() { cancel(); result = <-ended })
+		return result
+	}
+	t.Cleanup(func() {
+		n.stop()
+		http.DefaultClient.CloseIdleConnections()
+		if t.Failed() {
+			t.Logf("log:\n%s", n.log)
+		}
+	})
+	m := n.log.await(regexp.MustCompile(`msg="Listening on" address=(\S+)`))
+	if m == nil {
+		t.Fatalf("exporter did not start: %v\n%s", n.stop(), n.log)
+	}
+	n.url = "http://" + m[1]
+	return n
+}
+
+// get fetches a path and returns status and body.
+func (n *node) get(path string) (int, string) {
+	n.t.Helper()
+	resp, err := http.Get(n.url + path)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+func (n *node) post(path string) (int, string) {
+	n.t.Helper()
+	resp, err := http.Post(n.url+path, "", nil)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(body)
+}
+
+// patience bounds how long a test waits for something that must come.
+const patience = 60 * time.Second
+
+// until polls the metrics page until every pattern matches a line of it, and
+// returns the page.
+func (n *node) until(patterns ...string) string {
+	n.t.Helper()
+	var page string
+	n.poll(func() bool {
+		_, page = n.get("/metrics")
+		for _, p := range patterns {
+			want := true
+			if rest, ok := strings.CutPrefix(p, "!"); ok {
+				want, p = false, rest
+			}
+			if regexp.MustCompile(`(?m)`+p).MatchString(page) != want {
+				return false
+			}
+		}
+		return true
+	}, func() string { return strings.Join(patterns, "\n") + "\non the page\n" + page })
+	return page
+}
+
+// poll waits for cond; what it waits for is outside of this process, so
+// there is no event to await.
+func (n *node) poll(cond func() bool, what func() string) {
+	n.t.Helper()
+	for end := time.Now().Add(patience); !cond(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			n.t.Fatalf("waited in vain for %s", what())
+		}
+	}
+}
+
+// logBuffer collects the log and lets a test await a line of it.
+type logBuffer struct {
+	mu    sync.Mutex
+	cond  *sync.Cond
+	text  strings.Builder
+	ended bool
+}
+
+func newLogBuffer() *logBuffer {
+	b := &logBuffer{}
+	b.cond = sync.NewCond(&b.mu)
+	return b
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.cond.Broadcast()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended = true
+	b.cond.Broadcast()
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// await returns the first match of re, nil if the log ends without one.
+func (b *logBuffer) await(re *regexp.Regexp) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for {
+		scan := bufio.NewScanner(strings.NewReader(b.text.String()))
+		for scan.Scan() {
+			if m := re.FindStringSubmatch(scan.Text()); m != nil {
+				return m
+			}
+		}
+		if b.ended {
+			return nil
+		}
+		b.cond.Wait()
+	}
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
+	"github.com/prometheus/common/promslog"
+	"github.com/prometheus/common/version"
+	"github.com/prometheus/exporter-toolkit/web"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/config"
+	"github.com/accel-exporter/accel-exporter/internal/exporter"
+)
+
+// shutdownPatience is how long scrapes under way may take once the exporter
+// has been told to stop.
+const shutdownPatience = 3 * time.Second
+
+// run is the whole exporter: it returns when ctx is done or when it cannot
+// go on. Tests call it as main does.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	f, err := parseFlags(args, stdout, stderr)
+	if errors.Is(err, errDone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if f.configCheck {
+		return check(f, stdout, stderr)
+	}
+	tuneExporter()
+	log := promslog.New(f.log)
+	log.Info("Starting accel-exporter", "version", version.Info(), "build", version.BuildContext())
+
+	cfg, err := loadConfig(f.configFile)
+	if err != nil {
+		return printConfigError(stderr, err)
+	}
+	if err := web.Validate(*f.web.WebConfigFile); err != nil {
+		return fmt.Errorf("%s: %w", *f.web.WebConfigFile, err)
+	}
+	p := newProgram(f, cfg, log)
+	return p.serve(ctx)
+}
+
+// check is --config.check.
+func check(f *flags, stdout, stderr io.Writer) error {
+	if f.configFile != "" {
+		if _, err := config.Load(f.configFile); err != nil {
+			return printConfigError(stderr, err)
+		}
+		fmt.Fprintf(stdout, "%s: ok\n", f.configFile)
+	}
+	if path := *f.web.WebConfigFile; path != "" {
+		if err := web.Validate(path); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		fmt.Fprintf(stdout, "%s: ok\n", path)
+	}
+	return nil
+}
+
+// program is a running exporter.
+type program struct {
+	flags    *flags
+	log      *slog.Logger
+	sampler  *collector.Sampler
+	workers  map[string]*collector.Process
+	reload   *reloader
+	config   atomic.Pointer[config.Config]
+	exporter *exporter.Exporter
+	registry *prometheus.Registry
+}
+
+func newProgram(f *flags, cfg *config.Config, log *slog.Logger) *program {
+	p := &program{flags: f, log: log, workers: map[string]*collector.Process{}, registry: prometheus.NewRegistry()}
+	p.config.Store(cfg)
+	p.sampler = collector.NewSampler(settings(f, cfg))
+	for _, spec := range specs {
+		if !*f.sources.enabled[spec.name] {
+			continue
+		}
+		p.sampler.Add(p.open(spec))
+	}
+	p.reload = newReloader(f.configFile, p.apply, log)
+	p.registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		versioncollector.NewCollector("accel_exporter"),
+		p.reload,
+	)
+	p.exporter = exporter.New(p.sampler.Latest, p.registry, exporter.Options{
+		MaxSeries:    cfg.Metrics.MaxSeries,
+		MaxInFlight:  f.maxRequests,
+		WriteTimeout: 30 * time.Second,
+		Log:          log,
+	})
+	return p
+}
+
+// settings are the Sampler's, from the file where it says, else the flags.
+func settings(f *flags, cfg *config.Config) collector.Settings {
+	s := collector.DefaultSettings()
+	s.Interval = f.interval
+	if cfg.Collect.Interval > 0 {
+		s.Interval = cfg.Collect.Interval
+	}
+	s.ForgetAfter = cfg.Devices.ForgetAfter
+	s.XidBaseline = cfg.Xid.BaselineExtra
+	s.Timeout = map[string]time.Duration{}
+	for _, spec := range specs {
+		s.Timeout[spec.name] = *f.sources.timeout[spec.name]
+		if t := spec.timeout(cfg); t > 0 {
+			s.Timeout[spec.name] = t
+		}
+	}
+	return s
+}
+
+// apply puts a new configuration into force. A worker whose arguments it
+// changes is replaced.
+func (p *program) apply(cfg *config.Config) {
+	before := p.config.Swap(cfg)
+	p.sampler.Apply(settings(p.flags, cfg))
+	for _, spec := range specs {
+		w := p.workers[spec.name]
+		if w == nil || slices.Equal(spec.args(&p.flags.sources, before), spec.args(&p.flags.sources, cfg)) {
+			continue
+		}
+		if released, _ := w.Released(); released {
+			continue // its next worker will have the new arguments
+		}
+		if err := w.Release(0); err != nil {
+			p.log.Error("Worker still runs with its former settings", "collector", spec.name, "err", err)
+		}
+		w.Attach()
+	}
+}
+
+// serve runs every loop until ctx is done or the listener fails.
+func (p *program) serve(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	server := &http.Server{
+		Handler:           p.handler(),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+	}
+	var loops sync.WaitGroup
+	loops.Go(func() {
+		if err := p.sampler.Run(ctx); err != nil {
+			p.log.Error("Sampler ended with an error", "err", err)
+		}
+	})
+	loops.Go(func() { p.logChanges(ctx) })
+	loops.Go(func() { p.reload.run(ctx) })
+	if p.flags.releaseDir != "" {
+		loops.Go(func() { p.watchReleases(ctx) })
+	}
+	loops.Go(func() {
+		<-ctx.Done()
+		stop, done := context.WithTimeout(context.Background(), shutdownPatience)
+		defer done()
+		if server.Shutdown(stop) != nil {
+			server.Close()
+		}
+	})
+	p.announce()
+	err := web.ListenAndServe(server, p.flags.web, p.log)
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	cancel()
+	loops.Wait()
+	p.log.Info("Stopped")
+	return err
+}
+
+// announce logs where a person finds the page.
+func (p *program) announce() {
+	scheme := "http"
+	if *p.flags.web.WebConfigFile != "" {
+		scheme = "http(s)"
+	}
+	for _, a := range *p.flags.web.WebListenAddresses {
+		host, port, err := net.SplitHostPort(a)
+		if err != nil || strings.Contains(a, "://") {
+			continue // a socket or a mistake that the listener will name
+		}
+		if host == "" {
+			host = "localhost"
+		}
+		p.log.Info("Serving metrics", "url", fmt.Sprintf("%s://%s%s", scheme, net.JoinHostPort(host, port), p.flags.telemetryPath))
+	}
+}

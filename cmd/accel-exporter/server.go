@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/version"
+	"github.com/prometheus/exporter-toolkit/web"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// reservedPath reports whether metrics must not be served there.
+func reservedPath(path string) bool {
+	return path == "/" || strings.HasPrefix(path, "/-/") || strings.HasPrefix(path, "/debug/")
+}
+
+func (p *program) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET "+p.flags.telemetryPath, promhttp.InstrumentMetricHandler(p.registry, p.exporter))
+	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "accel-exporter is alive. What it can read is on the metrics page: accel_source_up.")
+	})
+	mux.HandleFunc("GET /-/ready", p.ready)
+	mux.HandleFunc("GET /debug/state", p.state)
+	mux.HandleFunc("POST /-/reload", p.postReload)
+	mux.HandleFunc("POST /-/release", p.postRelease)
+	mux.HandleFunc("POST /-/attach", p.postAttach)
+	mux.Handle("GET /", p.landingPage())
+	return mux
+}
+
+// ready answers 200 once every source has had its first outcome, good or bad.
+func (p *program) ready(w http.ResponseWriter, _ *http.Request) {
+	snap := p.sampler.Latest()
+	if snap == nil {
+		http.Error(w, "no snapshot yet", http.StatusServiceUnavailable)
+		return
+	}
+	for _, s := range snap.Sources {
+		if s.Reason == collector.SourceStarting {
+			http.Error(w, "waiting for the first round of "+s.Source, http.StatusServiceUnavailable)
+			return
+		}
+	}
+	fmt.Fprintln(w, "accel-exporter is ready.")
+}
+
+func (p *program) landingPage() http.Handler {
+	page, err := web.NewLandingPage(web.LandingConfig{
+		Name:        "accel-exporter",
+		Description: "Health and use of this node's accelerators for Prometheus",
+		Version:     version.Info(),
+		Profiling:   "false",
+		Links: []web.LandingLinks{
+			{Address: p.flags.telemetryPath, Text: "Metrics", Description: "what Prometheus scrapes"},
+			{Address: "/debug/state", Text: "State", Description: "the current snapshot as JSON: every device, source and recent event"},
+			{Address: "/-/healthy", Text: "Health", Description: "the process is alive"},
+			{Address: "/-/ready", Text: "Readiness", Description: "every source has been asked once"},
+		},
+	})
+	if err != nil {
+		// The template and its input are part of this build.
+		panic(err)
+	}
+	return page
+}
+
+// postReload reads the configuration file again.
+func (p *program) postReload(w http.ResponseWriter, r *http.Request) {
+	if !p.flags.lifecycle {
+		http.Error(w, "reload over HTTP is off; start with --web.enable-lifecycle, or send SIGHUP", http.StatusForbidden)
+		return
+	}
+	if err := p.reload.now(r.Context()); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	fmt.Fprintln(w, "configuration reloaded")
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// The JSON of /debug/state is for people and for support cases; it may change
+// with any release.
+type stateJSON struct {
+	Seq     uint64            `json:"seq"`
+	Time    time.Time         `json:"time"`
+	Sources []sourceJSON      `json:"sources"`
+	Devices []deviceJSON      `json:"devices"`
+	Node    []readingJSON     `json:"node"`
+	Events  []collector.Event `json:"events"`
+}
+
+type sourceJSON struct {
+	collector.Status
+	WorkerPID     int        `json:"worker_pid,omitempty"`
+	ReleasedUntil *time.Time `json:"released_until,omitempty"`
+}
+
+type deviceJSON struct {
+	ID       string        `json:"id"`
+	Parent   string        `json:"parent,omitempty"`
+	Class    string        `json:"class"`
+	Vendor   string        `json:"vendor"`
+	Model    string        `json:"model"`
+	PCI      string        `json:"pci_address,omitempty"`
+	KubeIDs  []string      `json:"kube_ids,omitempty"`
+	Down     string        `json:"down,omitempty"`
+	Sampled  time.Time     `json:"sampled,omitzero"`
+	Readings []readingJSON `json:"readings"`
+}
+
+type readingJSON struct {
+	Metric string            `json:"metric"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Value  float64           `json:"value"`
+}
+
+func (p *program) state(w http.ResponseWriter, _ *http.Request) {
+	out := stateJSON{Sources: []sourceJSON{}, Devices: []deviceJSON{}, Node: []readingJSON{}, Events: []collector.Event{}}
+	if snap := p.sampler.Latest(); snap != nil {
+		out.Seq, out.Time, out.Node = snap.Seq, snap.Time, readingsJSON(snap.Node)
+		out.Events = append(out.Events, snap.Events...)
+		for _, s := range snap.Sources {
+			out.Sources = append(out.Sources, p.sourceJSON(s))
+		}
+		for i := range snap.Devices {
+			out.Devices = append(out.Devices, newDeviceJSON(&snap.Devices[i]))
+		}
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(out); err != nil {
+		p.log.Debug("State was not sent", "err", err)
+	}
+}
+
+func (p *program) sourceJSON(s collector.Status) sourceJSON {
+	out := sourceJSON{Status: s}
+	if w := p.workers[s.Source]; w != nil {
+		out.WorkerPID = w.PID()
+		if released, until := w.Released(); released && !until.IsZero() {
+			out.ReleasedUntil = &until
+		}
+	}
+	return out
+}
+
+func newDeviceJSON(d *collector.Device) deviceJSON {
+	return deviceJSON{
+		ID: d.ID, Parent: d.Parent, Class: string(d.Class), Vendor: d.Vendor, Model: d.Model, PCI: d.PCI,
+		KubeIDs: d.KubeIDs, Down: d.Down, Sampled: d.Sampled, Readings: readingsJSON(d.Readings),
+	}
+}
+
+func readingsJSON(list []collector.Reading) []readingJSON {
+	out := make([]readingJSON, 0, len(list))
+	for _, r := range list {
+		j := readingJSON{Metric: r.Metric.Name, Value: r.Value}
+		for i, l := range r.Metric.Labels {
+			if j.Labels == nil {
+				j.Labels = map[string]string{}
+			}
+			j.Labels[l] = r.Labels[i]
+		}
+		out = append(out, j)
+	}
+	return out
+}
