@@ -56,7 +56,8 @@ type Exporter struct {
 	dropped [len(reasons)]atomic.Uint64
 	counted atomic.Pointer[collector.Snapshot]
 
-	spare atomic.Pointer[frame]
+	spare  atomic.Pointer[frame]
+	agreed atomic.Pointer[agreement]
 }
 
 // New returns an Exporter that serves what latest returns, which may be nil

@@ -8,8 +8,10 @@ import (
 
 // frame is what one scrape works in. Nothing of it is shared while in use.
 type frame struct {
-	layout *layout
-	values []float64 // by position on the page
+	layout  *layout
+	values  []float64 // by position on the page
+	page    page
+	deflate deflate
 }
 
 // fill copies the values of s to their positions. It reports false, having
@@ -79,5 +81,7 @@ func (e *Exporter) frame() *frame {
 
 func (e *Exporter) release(f *frame) {
 	f.layout = nil
+	f.page.out, f.page.gz, f.page.record = nil, nil, nil
+	f.deflate.out, f.deflate.template = nil, nil
 	e.spare.Store(f)
 }

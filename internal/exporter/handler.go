@@ -18,9 +18,61 @@ func (e *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if e.o.WriteTimeout > 0 {
-		// A ResponseWriter that has no deadline (a test's recorder) has no
+		// A ResponseWriter that has no deadline, such as a recorder, has no
 		// stalled reader either. net/http lifts it after the response.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(e.o.WriteTimeout))
 	}
-	e.slow.ServeHTTP(w, r)
+	a := e.agree(r)
+	if a.format == formatOther || filtered(r) {
+		e.slow.ServeHTTP(w, r)
+		return
+	}
+	e.serve(w, a)
+}
+
+// filtered reports whether the client wants only some families.
+func filtered(r *http.Request) bool {
+	return r.URL != nil && r.URL.RawQuery != "" && len(r.URL.Query()["name[]"]) > 0
+}
+
+var (
+	vary         = []string{"Accept", "Accept-Encoding"}
+	gzipEncoding = []string{"gzip"}
+)
+
+// serve is the fast face. Everything it works in is its own until it is done,
+// so that it can stall at any Write without anyone noticing.
+func (e *Exporter) serve(w http.ResponseWriter, a *agreement) {
+	f := e.frame()
+	defer e.release(f)
+	e.snapshot(f)
+	l := f.layout
+	own, err := e.self.gather(l)
+	if err != nil {
+		e.errs.WithLabelValues("gathering").Inc()
+	}
+
+	h := w.Header()
+	h["Vary"] = append(h["Vary"], vary...)
+	h["Content-Type"] = a.contentType
+	p := &f.page
+	p.out = w
+	d := l.dress(a.format)
+	if a.gzip {
+		h["Content-Encoding"] = gzipEncoding
+		f.deflate.begin(w, d.compressor(f, a.negotiated, own), l.series)
+		p.gz = &f.deflate
+	}
+	err = p.write(f, d, a.negotiated, own)
+	if a.gzip && err == nil {
+		err = f.deflate.end()
+	}
+	if err != nil {
+		p.failed++
+	}
+	if p.failed > 0 {
+		e.errs.WithLabelValues("encoding").Add(float64(p.failed))
+	}
+	l.dropTree()
+	e.tidy(l)
 }

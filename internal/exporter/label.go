@@ -167,3 +167,23 @@ func appendEscaped(b []byte, s string, quotes bool) []byte {
 	}
 	return b
 }
+
+// parseBlock reads back what appendBlock wrote.
+func parseBlock(block []byte) []label {
+	var labels []label
+	for s := string(block); len(s) > 1 && s[0] != '}'; {
+		name, rest, _ := strings.Cut(s[1:], `="`)
+		end := 0
+		for rest[end] != '"' {
+			if rest[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		labels = append(labels, label{name, unescape.Replace(rest[:end])})
+		s = rest[end+1:]
+	}
+	return labels
+}
+
+var unescape = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\"`, `"`)

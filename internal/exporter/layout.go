@@ -30,7 +30,9 @@ type layout struct {
 	dropped [len(reasons)]uint64
 	tidied  atomic.Bool
 
-	spare atomic.Pointer[tree]
+	dressings [formats]dressing
+	spare     atomic.Pointer[tree]
+	used      atomic.Int64 // when spare was, in seconds
 }
 
 const noSlot = -1

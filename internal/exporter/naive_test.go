@@ -15,6 +15,9 @@ import (
 type naive struct {
 	latest func() *collector.Snapshot
 	descs  map[descKey]*prometheus.Desc
+	// seen is for snapshots that may hold duplicates.
+	seen       map[string]bool
+	duplicates int
 }
 
 type descKey struct {
@@ -77,6 +80,14 @@ func (n *naive) emit(ch chan<- prometheus.Metric, d *collector.Device, r *collec
 	if m.Kind == collector.Counter {
 		kind = prometheus.CounterValue
 	}
+	if n.seen != nil {
+		id := m.Name + "\xff" + strings.Join(values, "\xff")
+		if n.seen[id] {
+			n.duplicates++
+			return
+		}
+		n.seen[id] = true
+	}
 	ch <- prometheus.MustNewConstMetric(desc, kind, r.Value, values...)
 }
 
@@ -96,3 +107,10 @@ func (d drops) Collect(ch chan<- prometheus.Metric) {
 func sortDevices(s *collector.Snapshot) {
 	slices.SortFunc(s.Devices, func(x, y collector.Device) int { return cmp.Compare(x.ID, y.ID) })
 }
+
+// collectorFunc is an unchecked collector.
+type collectorFunc func(chan<- prometheus.Metric)
+
+func (collectorFunc) Describe(chan<- *prometheus.Desc) {}
+
+func (f collectorFunc) Collect(ch chan<- prometheus.Metric) { f(ch) }

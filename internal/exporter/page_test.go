@@ -1,9 +1,11 @@
 package exporter_test
 
 import (
+	"compress/gzip"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -87,7 +89,11 @@ var handlerOpts = promhttp.HandlerOpts{
 // client_golang alone would.
 func usual(s *collector.Snapshot, own prometheus.Gatherer, dropped drops) http.Handler {
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(newNaive(fixed(s)), dropped)
+	n := newNaive(fixed(s))
+	reg.MustRegister(collectorFunc(func(ch chan<- prometheus.Metric) {
+		n.seen = make(map[string]bool)
+		n.Collect(ch)
+	}), dropped)
 	return promhttp.HandlerFor(prometheus.Gatherers{reg, own}, handlerOpts)
 }
 
@@ -102,9 +108,25 @@ func comparePages(t *testing.T, want, got http.Handler, header ...string) {
 	if d := cmp.Diff(wantHeader, gotHeader); d != "" {
 		t.Errorf("%q: header (-want +got):\n%s", header, d)
 	}
+	if gotHeader.Get("Content-Encoding") == "gzip" {
+		wantBody, gotBody = gunzip(t, wantBody), gunzip(t, gotBody)
+	}
 	if wantBody != gotBody {
 		t.Errorf("%q: body (-want +got):\n%s", header, cmp.Diff(wantBody, gotBody))
 	}
+}
+
+func gunzip(t testing.TB, s string) string {
+	t.Helper()
+	r, err := gzip.NewReader(strings.NewReader(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 func TestPageIsTheUsualOne(t *testing.T) {
@@ -121,6 +143,7 @@ func TestPageIsTheUsualOne(t *testing.T) {
 			for _, accept := range formats {
 				comparePages(t, want, e, "Accept", accept)
 				comparePages(t, want, conventional(e), "Accept", accept)
+				comparePages(t, want, e, "Accept", accept, "Accept-Encoding", "gzip")
 			}
 		})
 	}

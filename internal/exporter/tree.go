@@ -1,7 +1,7 @@
 package exporter
 
 import (
-	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -11,18 +11,23 @@ import (
 // tree is a page as client_model has it. Its values are its own, so that
 // whoever holds it shares nothing with the next scrape.
 type tree struct {
-	frame    frame
+	layout   *layout
+	values   []float64
 	families []*dto.MetricFamily
 	page     []*dto.MetricFamily // families merged with the process's own
 }
 
-// newTree builds the families of l around values that f will hold.
-func newTree(l *layout, f frame) *tree {
-	t := &tree{frame: f}
+func newTree(l *layout) *tree {
+	t := &tree{layout: l, values: make([]float64, l.series)}
 	pairs := make([][]*dto.LabelPair, l.blocks.len())
 	shared := make(map[label]*dto.LabelPair)
 	for i := range pairs {
-		pairs[i] = parseBlock(l.blocks.at(int32(i)), shared)
+		for _, lab := range parseBlock(l.blocks.at(int32(i))) {
+			if shared[lab] == nil {
+				shared[lab] = &dto.LabelPair{Name: proto.String(lab.name), Value: proto.String(lab.value)}
+			}
+			pairs[i] = append(pairs[i], shared[lab])
+		}
 	}
 	metrics := make([]dto.Metric, l.series)
 	pointers := make([]*dto.Metric, l.series)
@@ -30,7 +35,7 @@ func newTree(l *layout, f frame) *tree {
 		counter := fam.metric.Kind.Type() == "counter"
 		out := &dto.MetricFamily{
 			Name:   proto.String(fam.metric.Name),
-			Help:   proto.String(strings.ToValidUTF8(fam.metric.Help, "\uFFFD")),
+			Help:   proto.String(help(fam.metric)),
 			Type:   dto.MetricType_GAUGE.Enum(),
 			Metric: pointers[fam.begin:fam.end:fam.end],
 		}
@@ -41,9 +46,9 @@ func newTree(l *layout, f frame) *tree {
 			m := &metrics[i]
 			m.Label = pairs[l.block[i]]
 			if counter {
-				m.Counter = &dto.Counter{Value: &t.frame.values[i]}
+				m.Counter = &dto.Counter{Value: &t.values[i]}
 			} else {
-				m.Gauge = &dto.Gauge{Value: &t.frame.values[i]}
+				m.Gauge = &dto.Gauge{Value: &t.values[i]}
 			}
 			pointers[i] = m
 		}
@@ -51,32 +56,6 @@ func newTree(l *layout, f frame) *tree {
 	}
 	return t
 }
-
-// parseBlock reads back what appendBlock wrote. Pairs that occur in several
-// blocks are made once.
-func parseBlock(block []byte, shared map[label]*dto.LabelPair) []*dto.LabelPair {
-	var pairs []*dto.LabelPair
-	for s := string(block); len(s) > 1 && s[0] != '}'; {
-		name, rest, _ := strings.Cut(s[1:], `="`)
-		end := 0
-		for rest[end] != '"' {
-			if rest[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		l := label{name, unescape.Replace(rest[:end])}
-		s = rest[end+1:]
-		if shared[l] == nil {
-			l = label{strings.Clone(l.name), strings.Clone(l.value)}
-			shared[l] = &dto.LabelPair{Name: &l.name, Value: &l.value}
-		}
-		pairs = append(pairs, shared[l])
-	}
-	return pairs
-}
-
-var unescape = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\"`, `"`)
 
 // merge puts the process's own families between the tree's, by name.
 func (t *tree) merge(own []*dto.MetricFamily) []*dto.MetricFamily {
@@ -99,13 +78,24 @@ func (e *Exporter) gather() (*tree, error) {
 	l := f.layout
 	t := l.spare.Swap(nil)
 	if t == nil {
-		t = newTree(l, frame{layout: l, values: make([]float64, l.series)})
+		t = newTree(l)
 	}
-	copy(t.frame.values, f.values)
+	copy(t.values, f.values)
 	e.release(f)
 	own, err := e.self.gather(l)
 	t.merge(own)
 	return t, err
+}
+
+// keepTree is how long a tree is kept for the next scrape of the conventional
+// face. It is several times as large as all that the fast face needs.
+const keepTree = 5 * time.Minute
+
+// dropTree lets go of a tree that nobody has asked for lately.
+func (l *layout) dropTree() {
+	if t := l.spare.Load(); t != nil && time.Since(time.Unix(l.used.Load(), 0)) > keepTree {
+		l.spare.CompareAndSwap(t, nil)
+	}
 }
 
 // Gatherer returns the conventional face: every family of the page, for tests
@@ -127,7 +117,8 @@ func (g transactional) Gather() ([]*dto.MetricFamily, func(), error) {
 	t, err := g.e.gather()
 	return t.page, func() {
 		clear(t.page[:cap(t.page)])
-		t.frame.layout.spare.Store(t)
-		g.e.tidy(t.frame.layout)
+		t.layout.used.Store(time.Now().Unix())
+		t.layout.spare.Store(t)
+		g.e.tidy(t.layout)
 	}, err
 }
