@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -9,7 +10,7 @@ import (
 )
 
 func (c *command) addInject(app *kingpin.Application, actions map[string]func() error) {
-	inject := app.Command("inject", "Do something to the simulated hardware while a program uses it.")
+	inject := app.Command("inject", "Do something to the simulated hardware while a program uses it.\n\n"+faultList())
 	for i := range sim.Faults {
 		c.addFault(inject, &sim.Faults[i], actions)
 	}
@@ -46,10 +47,19 @@ func (c *command) addFault(inject *kingpin.CmdClause, f *sim.Fault, actions map[
 	}
 }
 
+// faultList is one line a fault; the indent keeps kingpin from wrapping it.
+func faultList() string {
+	var b strings.Builder
+	for _, f := range sim.Faults {
+		fmt.Fprintf(&b, "    %-16s %s\n", f.Name, f.Help)
+	}
+	return b.String()
+}
+
 // sentence makes a help text of a line from the fault table.
 func sentence(s string) string {
-	if s == "" {
-		return ""
+	if strings.HasPrefix(s, "nvml") {
+		return s + "."
 	}
 	return strings.ToUpper(s[:1]) + s[1:] + "."
 }

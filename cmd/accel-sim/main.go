@@ -24,6 +24,7 @@ func main() {
 func run(args []string) error {
 	app := kingpin.New("accel-sim", "Simulated accelerators: run a program against them, inject faults.")
 	app.HelpFlag.Short('h')
+	app.UsageTemplate(kingpin.CompactUsageTemplate)
 	c := command{}
 	app.Flag("state", "State file.").Default(sim.DefaultPath()).StringVar(&c.state)
 	app.Flag("fixtures", "Folder with scenarios and boards; found from here or the program's place.").StringVar(&c.fixtures)

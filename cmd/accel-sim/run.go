@@ -56,6 +56,9 @@ func (c *command) setUp() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if c.state, err = filepath.Abs(c.state); err != nil {
+		return "", err
+	}
 	sc, err := sim.LoadScenario(fixtures, c.scenario)
 	if err != nil {
 		return "", err
@@ -90,11 +93,6 @@ func (c *command) run() error {
 	if _, err := os.Stat(c.library); err != nil {
 		return fmt.Errorf("%w; build it with `make -C fixtures/nvml OUT=$PWD/bin/sim`", err)
 	}
-	state, err := filepath.Abs(c.state)
-	if err != nil {
-		return err
-	}
-	c.state = state
 	library, err := c.setUp()
 	if err != nil {
 		return err
@@ -104,10 +102,10 @@ func (c *command) run() error {
 		return err
 	}
 	argv := append(c.argv, "--nvml.library="+library)
-	if err := os.Setenv("ACCEL_SIM_STATE", state); err != nil {
+	if err := os.Setenv("ACCEL_SIM_STATE", c.state); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "accel-sim: scenario %s, state %s: %s\n", c.scenario, state, strings.Join(argv, " "))
+	fmt.Fprintf(os.Stderr, "accel-sim: scenario %s, state %s: %s\n", c.scenario, c.state, strings.Join(argv, " "))
 	return fmt.Errorf("exec %s: %w", program, syscall.Exec(program, argv, os.Environ()))
 }
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"runtime"
@@ -166,6 +167,40 @@ func reload(lib nvml.Interface) (map[string]any, error) {
 	out["init"] = lib.Init()
 	out["after"] = ecc(nvml.VOLATILE_ECC) + " " + ecc(nvml.AGGREGATE_ECC)
 	out["driver"], _ = lib.SystemGetDriverVersion()
+	return out, nil
+}
+
+// counters must follow their signals exactly and never go back, whatever is set.
+func counters(lib nvml.Interface) (map[string]any, error) {
+	d, out, err := gpuCounts(lib, 6)
+	if err != nil {
+		return nil, err
+	}
+	var before [3]uint64
+	read := func(step string) {
+		ask := []nvml.FieldValue{{FieldId: 83}, {FieldId: 270}, {FieldId: 197}}
+		reread(lib)
+		d.GetFieldValues(ask)
+		s := ""
+		for i, f := range ask {
+			v := binary.LittleEndian.Uint64(f.Value[:])
+			s += fmt.Sprintf("%+d ", int64(v-before[i]))
+			before[i] = v
+		}
+		out[step] = s
+	}
+	read("0 start")
+	for i, step := range [][]string{
+		{"advance", "10"},
+		{"throttle", "hw-thermal", "6"}, {"advance", "10"}, {"throttle", "hw-thermal", "6", "off"}, {"advance", "10"},
+		{"set", "power", "100000", "6"}, {"advance", "10"}, {"set", "power", "1e30", "6"}, {"advance", "1"}, {"set", "power", "-5", "6"}, {"advance", "1"},
+		{"set", "load", "1", "6"}, {"advance", "2"},
+	} {
+		if err := inject(step...); err != nil {
+			return nil, err
+		}
+		read(fmt.Sprintf("%02d %v", i+1, step))
+	}
 	return out, nil
 }
 

@@ -29,6 +29,7 @@ func init() {
 		"hang":      hang,
 		"init-hang": initHang,
 		"reload":    reload,
+		"counters":  counters,
 		"lookup":    lookup,
 		"unguarded": unguarded,
 		"benchmark": benchmark,

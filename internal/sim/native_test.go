@@ -57,7 +57,7 @@ var (
 	})
 )
 
-func library(t *testing.T) string {
+func library(t testing.TB) string {
 	t.Helper()
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("no gcc to build the simulated library with")
@@ -72,7 +72,7 @@ func library(t *testing.T) string {
 var fixtures = os.DirFS("../../fixtures")
 
 // setUp writes the state of a scenario, frozen at 100 s, and edits it by faults.
-func setUp(t *testing.T, scenario string, faults ...[]string) (state, lib string) {
+func setUp(t testing.TB, scenario string, faults ...[]string) (state, lib string) {
 	t.Helper()
 	lib = library(t)
 	sc, err := LoadScenario(fixtures, scenario)
@@ -103,18 +103,19 @@ func setUp(t *testing.T, scenario string, faults ...[]string) (state, lib string
 	return state, lib
 }
 
-func childCommand(t *testing.T, name, state, lib string) *exec.Cmd {
+func childCommand(t testing.TB, name, state, lib string) *exec.Cmd {
 	t.Helper()
 	if children[name] == nil {
 		t.Fatalf("no child %q", name)
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
-	cmd.Env = append(os.Environ(), childVar+"="+name, libraryVar+"="+lib, "ACCEL_SIM_STATE="+state)
+	cmd.Env = append(os.Environ(), childVar+"="+name, libraryVar+"="+lib, "ACCEL_SIM_STATE="+state,
+		"GORACE=atexit_sleep_ms=0")
 	return cmd
 }
 
 // runChild runs a child to its end and returns what it found.
-func runChild(t *testing.T, name, state, lib string) map[string]any {
+func runChild(t testing.TB, name, state, lib string) map[string]any {
 	t.Helper()
 	cmd := childCommand(t, name, state, lib)
 	var stderr bytes.Buffer

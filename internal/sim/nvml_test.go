@@ -55,12 +55,14 @@ func TestThroughGoNVML(t *testing.T) {
 		{child: "hang", scenario: "h100-8"},
 		{child: "init-hang", scenario: "h100-8", faults: [][]string{{"init-hang"}}},
 		{child: "reload", scenario: "h100-8"},
+		{child: "counters", scenario: "h100-8"},
 		{child: "lookup", scenario: "old-driver"},
 		{child: "init", scenario: "driver-mismatch"},
 		{child: "init", scenario: "no-driver"},
 	} {
 		name := tc.child + "-" + tc.scenario
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			state, lib := setUp(t, tc.scenario, tc.faults...)
 			same(t, name, runChild(t, tc.child, state, lib))
 		})
@@ -83,6 +85,7 @@ func TestDeath(t *testing.T) {
 		{[]string{"exit", "--code=127", "--call=nvmlDeviceGetName"}, 0, 127},
 	} {
 		t.Run(tc.fault[0], func(t *testing.T) {
+			t.Parallel()
 			state, lib := setUp(t, "h100-8", tc.fault)
 			cmd := childCommand(t, "values", state, lib)
 			err := cmd.Run()
@@ -121,6 +124,7 @@ func TestSweep(t *testing.T) {
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			state, _ := setUp(t, name)
 			out := runChild(t, "sweep", state, library(t))
 			if odd, ok := out["odd"]; ok && odd != 0.0 {
@@ -132,11 +136,10 @@ func TestSweep(t *testing.T) {
 }
 
 func BenchmarkGetters(b *testing.B) {
-	t := &testing.T{}
-	state, lib := setUp(t, "h100-8")
+	state, lib := setUp(b, "h100-8")
 	for b.Loop() {
-		for name, ns := range runChild(t, "benchmark", state, lib) {
-			b.ReportMetric(ns.(float64), name+"-ns")
+		for name, ns := range runChild(b, "benchmark", state, lib) {
+			b.ReportMetric(ns.(float64), "ns/"+strings.ReplaceAll(name, " ", "-"))
 		}
 	}
 }

@@ -1,0 +1,72 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func injectCallFault(kind string) func(*State, input) error {
+	return func(s *State, in input) error {
+		rec := "kind=" + kind
+		if in["call"] != "" {
+			if !strings.HasPrefix(in["call"], "nvml") {
+				return fmt.Errorf("call: want the name of an NVML function, found %q", in["call"])
+			}
+			rec += " call=" + in["call"]
+		}
+		hold, err := in.duration("for")
+		if err != nil {
+			return err
+		}
+		if hold > 0 {
+			rec += fmt.Sprintf(" until=%d", time.Now().Add(hold).UnixNano())
+		}
+		delay, err := in.duration("delay")
+		if err != nil {
+			return err
+		}
+		rec += fmt.Sprintf(" delay=%d", delay.Nanoseconds())
+		if in["code"] != "" {
+			code, err := ParseReturn(in["code"])
+			if err != nil {
+				return err
+			}
+			rec += fmt.Sprintf(" code=%d", code)
+		}
+		if in["device"] == "" || in["device"] == "all" {
+			s.addFault(rec)
+			return nil
+		}
+		return s.onGPUs(in, func(d device) error {
+			s.addFault(fmt.Sprintf("%s gpu=%d mig=%d", rec, d.gpu, d.mig))
+			return nil
+		})
+	}
+}
+
+func (s *State) addFault(rec string) {
+	n := s.integer("fault_seq") + 1
+	s.Set("fault_seq", strconv.FormatInt(n, 10))
+	s.Set(fmt.Sprintf("fault.%d", n), rec)
+}
+
+func injectCrash(s *State, in input) error {
+	how, err := in.one("how", []string{"signal", "dereference"})
+	in["code"] = strconv.Itoa(how)
+	if err != nil {
+		return err
+	}
+	return injectCallFault("crash")(s, in)
+}
+
+func injectInitHang(s *State, in input) error {
+	in["call"] = "nvmlInit"
+	return injectCallFault("hang")(s, in)
+}
+
+func injectNotSupported(s *State, in input) error {
+	in["code"] = "NOT_SUPPORTED"
+	return injectCallFault("error")(s, in)
+}

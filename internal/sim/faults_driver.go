@@ -1,0 +1,100 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+func flagOn(key, value string) func(*State, input) error {
+	return func(s *State, in input) error {
+		return s.onGPUs(in, func(d device) error {
+			s.Set(fmt.Sprintf("gpu.%d.%s", d.gpu, key), value)
+			return nil
+		})
+	}
+}
+
+func injectGone(value string, event uint64) func(*State, input) error {
+	return func(s *State, in input) error {
+		return s.onGPUs(in, func(d device) error {
+			key := fmt.Sprintf("gpu.%d.gone", d.gpu)
+			if value == "" {
+				s.Delete(key)
+				s.Delete(fmt.Sprintf("gpu.%d.lost", d.gpu))
+			} else {
+				s.Set(key, value)
+			}
+			s.addEvent(-1, event, uint64(d.gpu), "", "")
+			return nil
+		})
+	}
+}
+
+func driverState(state string) func(*State, input) error {
+	return func(s *State, _ input) error {
+		s.Set("driver.state", state)
+		return nil
+	}
+}
+
+func injectReload(s *State, in input) error {
+	s.Set("driver.state", "loaded")
+	s.Set("driver.generation", strconv.FormatInt(s.integer("driver.generation")+1, 10))
+	s.Set("driver.loaded_at", strconv.FormatFloat(s.now(), 'f', 3, 64))
+	if in["version"] != "" {
+		s.Set("driver.version", in["version"])
+	}
+	for i := range s.gpus() {
+		s.Delete(fmt.Sprintf("gpu.%d.reset_required", i))
+		for _, key := range valueKeys {
+			if strings.HasPrefix(key, "ecc.volatile.") || strings.HasPrefix(key, "sram.volatile.") {
+				if v := s.last(device{i, -1}, key); v != "" && !strings.HasPrefix(v, "error:") {
+					s.setAt(i, fmt.Sprintf("gpu.%d.%s", i, key), key, "0")
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func injectMIG(s *State, in input) error {
+	return s.onGPUs(in, func(d device) error {
+		mode := "1"
+		if in["layout"] == "off" {
+			mode = "0"
+		}
+		if s.gpuGet(d.gpu, "mig.max_devices") == "" {
+			return fmt.Errorf("gpu %d (%s) has no MIG", d.gpu, s.gpuGet(d.gpu, "name"))
+		}
+		s.Set(fmt.Sprintf("gpu.%d.mig.pending", d.gpu), mode)
+		if in["pending"] == "true" {
+			return nil
+		}
+		var items []string
+		if in["layout"] != "off" && in["layout"] != "on" && in["layout"] != "empty" {
+			items = strings.Split(in["layout"], ",")
+		}
+		if err := s.setMIG(d.gpu, items); err != nil {
+			return err
+		}
+		s.Set(fmt.Sprintf("gpu.%d.mig.mode", d.gpu), mode)
+		for _, key := range s.keys(fmt.Sprintf("gpu.%d.process.", d.gpu)) {
+			s.Delete(key) // a GPU is reshaped only when idle
+		}
+		s.addEvent(d.gpu, eventTypes["mig-config"], 0, "", "")
+		return nil
+	})
+}
+
+func injectAdvance(s *State, in input) error {
+	step, err := strconv.ParseFloat(in["seconds"], 64)
+	if err != nil || step < 0 || step > 1e9 {
+		return fmt.Errorf("seconds: want a number from 0 on, found %q", in["seconds"])
+	}
+	if !strings.HasPrefix(s.Get("clock"), "frozen ") {
+		return fmt.Errorf("the clock runs by itself; only --frozen stops it")
+	}
+	s.Set("clock", "frozen "+strconv.FormatFloat(s.now()+step, 'f', -1, 64))
+	return nil
+}

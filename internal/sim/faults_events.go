@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+const keptEvents = 2000
+
+// addEvent appends to the log that the libraries' event sets read.
+
+func (s *State) addEvent(gpu int, kind, data uint64, gi, ci string) {
+	seq := s.integer("seq") + 1
+	s.Set("seq", strconv.FormatInt(seq, 10))
+	rec := fmt.Sprintf("gpu=%d type=%d data=%d", gpu, kind, data)
+	if gi != "" {
+		rec += " gi=" + gi
+	}
+	if ci != "" {
+		rec += " ci=" + ci
+	}
+	s.Set(fmt.Sprintf("event.%d", seq), rec)
+	s.Delete(fmt.Sprintf("event.%d", seq-keptEvents))
+}
+
+// onGPUs does something to each GPU that the device argument names.
+
+func (s *State) onGPUs(in input, f func(device) error) error {
+	ds, err := s.devices(in["device"])
+	if err != nil {
+		return err
+	}
+	for _, d := range ds {
+		if err := f(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func injectXid(s *State, in input) error {
+	code, err := in.integer("code")
+	if err != nil {
+		return err
+	}
+	return s.deliver(in, eventTypes["xid"], code)
+}
+
+func injectEvent(s *State, in input) error {
+	kind, ok := eventTypes[in["type"]]
+	if !ok {
+		var err error
+		if kind, err = in.integer("type"); err != nil {
+			names := make([]string, 0, len(eventTypes))
+			for n := range eventTypes {
+				names = append(names, n)
+			}
+			return fmt.Errorf("type: want a bit mask or one of %s, found %q", strings.Join(sorted(names), ", "), in["type"])
+		}
+	}
+	data, err := in.integer("data")
+	if err != nil {
+		return err
+	}
+	return s.deliver(in, kind, data)
+}
+
+func (s *State) deliver(in input, kind, data uint64) error {
+	n, err := in.integer("count")
+	if err != nil {
+		return err
+	}
+	if n > keptEvents {
+		return fmt.Errorf("count: the log keeps %d events, found %d", keptEvents, n)
+	}
+	return s.onGPUs(in, func(d device) error {
+		gi, ci := in["gi"], in["ci"]
+		if d.mig >= 0 {
+			rec := s.Get(fmt.Sprintf("gpu.%d.mig.%d", d.gpu, d.mig))
+			gi, ci = attr(rec, "gi"), attr(rec, "ci")
+		}
+		for range n {
+			s.addEvent(d.gpu, kind, data, gi, ci)
+		}
+		return nil
+	})
+}
+
+// injectGone also tells the system event sets: the driver was unbound or bound.
+
+// injectCallFault records faults that the library applies as a call begins.
+
+func injectRecovery(s *State, in input) error {
+	n, err := in.one("action", actions)
+	if err != nil {
+		return err
+	}
+	return s.onGPUs(in, func(d device) error {
+		s.addEvent(d.gpu, eventTypes["recovery-action"], uint64(n), "", "")
+		return s.set(device{d.gpu, -1}, "recovery_action", strconv.Itoa(n))
+	})
+}
