@@ -84,7 +84,6 @@ func TestHalfWritten(t *testing.T) {
 	write1(t, path, "1s")
 	f := config.NewFile(path)
 	load(t, f)
-	sum := f.Sum()
 	w, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +101,7 @@ func TestHalfWritten(t *testing.T) {
 	}
 
 	// One that is broken for good is reported once, and its sum is not taken.
-	sum = f.Sum()
+	sum := f.Sum()
 	if _, err := w.WriteString("}}}"); err != nil {
 		t.Fatal(err)
 	}
