@@ -1,0 +1,169 @@
+//go:build linux && cgo
+
+package nvidia
+
+import (
+	"fmt"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// call is one function of NVML, where it matters with fixed arguments: what is
+// looked up, counted and remembered as not supported by itself.
+type call struct {
+	// name is the C symbol and the label call of the errors.
+	name string
+	// versions are further symbols that go-nvml calls instead of name where
+	// the library has them; any one of them will do.
+	versions []string
+	// quiet is an answer that is no error of this call, though not success.
+	quiet nvml.Return
+	index int
+}
+
+// calls is every call this package makes. Package-level variables fill it by
+// define, so it is complete before a library is opened.
+var calls []*call
+
+func define(c call) *call {
+	c.index = len(calls)
+	calls = append(calls, &c)
+	return &c
+}
+
+// function defines the call of a C function.
+func function(name string, versions ...string) *call {
+	return define(call{name: name, versions: versions})
+}
+
+// variants defines n calls of one function that differ in their arguments.
+func variants(n int, name string) []*call {
+	list := make([]*call, n)
+	for i := range list {
+		list[i] = function(name)
+	}
+	return list
+}
+
+// asker is what one device knows about its calls. It belongs to the goroutine
+// that owns the device.
+type asker struct {
+	// has says which calls the library has a symbol for; shared, constant.
+	has []bool
+	// refused says which calls the device has refused for good.
+	refused []bool
+	// round is shared by a GPU and its MIG devices.
+	*round
+}
+
+// round is what one round of calls has met.
+type round struct {
+	// fatal is the verdict that ended the round, or SUCCESS.
+	fatal nvml.Return
+	// failed is the first call that failed unexpectedly, and its answer.
+	failed    string
+	failedRet nvml.Return
+	errors    []collector.CallError
+}
+
+func newAsker(has []bool, r *round) asker {
+	return asker{has: has, refused: make([]bool, len(calls)), round: r}
+}
+
+// forget drops what was learned: the device is not what it was.
+func (a *asker) forget() { clear(a.refused) }
+
+// may reports whether c can be called at all.
+func (a *asker) may(c *call) bool {
+	if a.fatal != nvml.SUCCESS || a.refused[c.index] {
+		return false
+	}
+	if !a.has[c.index] {
+		a.refused[c.index] = true
+		a.count(c.name, nvml.ERROR_FUNCTION_NOT_FOUND)
+		return false
+	}
+	return true
+}
+
+// took notes the answer of c and reports whether it was success.
+func (a *asker) took(c *call, ret nvml.Return) bool {
+	if ret == nvml.SUCCESS {
+		return true
+	}
+	if ret == c.quiet {
+		return false
+	}
+	if permanent(ret) {
+		a.refused[c.index] = true
+	}
+	a.fail(c.name, ret)
+	return false
+}
+
+// fail counts an answer of the function or field called name and keeps what
+// the round's error will say.
+func (r *round) fail(name string, ret nvml.Return) {
+	r.count(name, ret)
+	if permanent(ret) {
+		return
+	}
+	if fatal(ret) && r.fatal == nvml.SUCCESS {
+		r.fatal = ret
+		r.failed, r.failedRet = name, ret
+	}
+	if r.failed == "" {
+		r.failed, r.failedRet = name, ret
+	}
+}
+
+func (r *round) count(name string, ret nvml.Return) {
+	c := code(ret)
+	for i := range r.errors {
+		if e := &r.errors[i]; e.Call == name && e.Code == c {
+			e.Count++
+			return
+		}
+	}
+	r.errors = append(r.errors, collector.CallError{Call: name, Code: c, Count: 1})
+}
+
+// take ends the round: it returns the counts and why the round is not whole.
+func (r *round) take() ([]collector.CallError, error) {
+	errs := r.errors
+	var err error
+	if r.failed != "" {
+		err = fmt.Errorf("%s: %s", r.failed, code(r.failedRet))
+	}
+	*r = round{}
+	return errs, err
+}
+
+// do calls f, which calls c and nothing else, unless c is missing or refused.
+// It, ask and ask2 are the only places where a function of NVML is called.
+func do(a *asker, c *call, f func() nvml.Return) bool {
+	return a.may(c) && a.took(c, f())
+}
+
+// ask is do for a function with one result.
+func ask[T any](a *asker, c *call, f func() (T, nvml.Return)) (T, bool) {
+	if !a.may(c) {
+		var none T
+		return none, false
+	}
+	v, ret := f()
+	return v, a.took(c, ret)
+}
+
+// ask2 is do for a function with two results.
+func ask2[T, U any](a *asker, c *call, f func() (T, U, nvml.Return)) (T, U, bool) {
+	if !a.may(c) {
+		var t T
+		var u U
+		return t, u, false
+	}
+	t, u, ret := f()
+	return t, u, a.took(c, ret)
+}

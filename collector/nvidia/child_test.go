@@ -1,0 +1,245 @@
+//go:build linux && cgo
+
+package nvidia
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/sim"
+)
+
+// A process can load one NVML only, so each test against the simulated one
+// runs in a process of its own: this binary again, told which test to be.
+const (
+	childEnv   = "NVIDIA_TEST_CHILD"
+	libraryEnv = "NVIDIA_TEST_LIBRARY"
+	stateEnv   = "ACCEL_SIM_STATE"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		os.Exit(m.Run())
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if builtIn != "" {
+			_ = os.RemoveAll(builtIn)
+		}
+		os.Exit(code)
+	}))
+}
+
+// builtIn is the folder of the simulated library.
+var builtIn string
+
+// simulated builds the library, once for all tests.
+var simulated = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "nvidia-test-")
+	if err != nil {
+		return "", err
+	}
+	builtIn = dir
+	make := exec.Command("make", "-C", "../../fixtures/nvml", "OUT="+dir)
+	if out, err := make.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return filepath.Join(dir, soname), nil
+})
+
+// inChild runs the test in a process against the scenario, with faults that
+// stand from the start.
+func inChild(t testing.TB, scenario string, faults [][]string, body func(s *sampling)) {
+	t.Helper()
+	if os.Getenv(childEnv) == t.Name() {
+		s := &sampling{TB: t}
+		body(s)
+		s.end()
+		return
+	}
+	if os.Getenv(childEnv) != "" {
+		t.Skip("another test's process")
+	}
+	library := prepare(t, scenario, faults)
+	flags := []string{"-test.run=^" + t.Name() + "$", "-test.v"}
+	if _, ok := t.(*testing.B); ok {
+		flags = []string{"-test.run=^$", "-test.bench=^" + t.Name() + "$", "-test.benchmem"}
+	}
+	child := exec.Command(os.Args[0], flags...)
+	child.Env = append(os.Environ(), childEnv+"="+t.Name(), libraryEnv+"="+library, stateEnv+"="+statePath(t), "GORACE=atexit_sleep_ms=0")
+	var out bytes.Buffer
+	child.Stdout, child.Stderr = &out, &out
+	if err := child.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	if testing.Verbose() || len(flags) == 3 {
+		t.Logf("\n%s", out.String())
+	}
+}
+
+var states sync.Map
+
+func statePath(t testing.TB) string {
+	dir, _ := states.LoadOrStore(t.Name(), t.TempDir())
+	return filepath.Join(dir.(string), "state")
+}
+
+func prepare(t testing.TB, scenario string, faults [][]string) string {
+	t.Helper()
+	library, err := simulated()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixtures := os.DirFS("../../fixtures")
+	sc, err := sim.LoadScenario(fixtures, scenario)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := sc.Compile(fixtures, sim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range faults {
+		if err := state.Inject(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := state.Install(statePath(t)); err != nil {
+		t.Fatal(err)
+	}
+	if len(sc.Missing) > 0 {
+		older := filepath.Join(t.TempDir(), soname)
+		if err := sim.WithoutSymbols(library, older, sc.Missing); err != nil {
+			t.Fatal(err)
+		}
+		library = older
+	}
+	return library
+}
+
+// sampling is a Source under test in a child process.
+type sampling struct {
+	testing.TB
+	source *Source
+	events chan collector.Event
+	// leaks: a call hangs for good, so goroutines will be left.
+	leaks bool
+}
+
+func (s *sampling) open(o Options) {
+	s.Helper()
+	if o.Library == "" {
+		o.Library = os.Getenv(libraryEnv)
+	}
+	s.events = make(chan collector.Event, 1024)
+	s.source = New(o, func(e collector.Event) { s.events <- e })
+}
+
+func (s *sampling) end() {
+	if s.source == nil {
+		return
+	}
+	if err := s.source.Close(); err != nil && !s.leaks {
+		s.Errorf("close: %v", err)
+	}
+	if !s.leaks {
+		goleak.VerifyNone(s, goleak.IgnoreCurrent(), goleak.IgnoreTopFunction("testing.(*T).Run"), goleak.IgnoreTopFunction("testing.(*B).run1"))
+	}
+}
+
+// sample calls Sample with the timeout.
+func (s *sampling) sample(timeout time.Duration) (collector.Round, error) {
+	if s.source == nil {
+		s.open(Options{})
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	return s.source.Sample(ctx)
+}
+
+// round is sample for a round that must be whole.
+func (s *sampling) round() collector.Round {
+	s.Helper()
+	r, err := s.sample(30 * time.Second)
+	if err != nil {
+		s.Fatalf("Sample: %v", err)
+	}
+	return r
+}
+
+// until samples until ok says so; the error and the round must not matter.
+func (s *sampling) until(what string, ok func(collector.Round, error) bool) collector.Round {
+	s.Helper()
+	var last error
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		r, err := s.sample(30 * time.Second)
+		if ok(r, err) {
+			return r
+		}
+		last = err
+	}
+	s.Fatalf("never: %s (last error: %v)", what, last)
+	return collector.Round{}
+}
+
+func (s *sampling) inject(words ...string) {
+	s.Helper()
+	if err := sim.Update(os.Getenv(stateEnv), func(st *sim.State) error { return st.Inject(words) }); err != nil {
+		s.Fatalf("inject %v: %v", words, err)
+	}
+}
+
+func (s *sampling) clear(device string) {
+	s.Helper()
+	if err := sim.Update(os.Getenv(stateEnv), func(st *sim.State) error { return st.Clear(device) }); err != nil {
+		s.Fatalf("clear %s: %v", device, err)
+	}
+}
+
+// event waits for the next event.
+func (s *sampling) event() collector.Event {
+	s.Helper()
+	select {
+	case e := <-s.events:
+		return e
+	case <-time.After(30 * time.Second):
+		s.Fatal("no event came")
+		return collector.Event{}
+	}
+}
+
+// value returns the one reading of m with the labels, if there is one.
+func value(d collector.Device, m *collector.Metric, labels ...string) (float64, error) {
+	found, v := 0, 0.0
+next:
+	for _, r := range d.Readings {
+		if r.Metric != m || len(r.Labels) < len(labels) {
+			continue
+		}
+		for i, l := range labels {
+			if r.Labels[i] != l {
+				continue next
+			}
+		}
+		found, v = found+1, r.Value
+	}
+	switch found {
+	case 0:
+		return 0, errAbsentReading
+	case 1:
+		return v, nil
+	}
+	return 0, fmt.Errorf("%s%v: %d readings", m.Name, labels, found)
+}
+
+var errAbsentReading = errors.New("absent")

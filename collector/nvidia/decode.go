@@ -1,0 +1,196 @@
+//go:build linux && cgo
+
+package nvidia
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// cString returns the text of a C array up to its end mark.
+func cString(b []int8) string {
+	var s strings.Builder
+	for _, c := range b {
+		if c == 0 {
+			break
+		}
+		s.WriteByte(byte(c))
+	}
+	return s.String()
+}
+
+// text makes a string of the driver fit for a label: valid, trimmed, and empty
+// where it is one of the driver's ways to say that there is none.
+func text(s string) string {
+	s = strings.TrimSpace(strings.ToValidUTF8(s, ""))
+	switch s {
+	case "N/A", "[N/A]", "Unknown", "Unknown Error", "ERR!":
+		return ""
+	}
+	return s
+}
+
+// pciAddress writes an address as the kernel does. A GPU is always function 0.
+func pciAddress(p nvml.PciInfo) string {
+	const hex = "0123456789abcdef"
+	b := []byte("0000:00:00.0")
+	if p.Domain > 0xffff {
+		b = []byte("00000000:00:00.0")
+	}
+	domain := strings.IndexByte(string(b), ':')
+	put := func(at, digits int, v uint32) {
+		for i := at + digits - 1; i >= at; i-- {
+			b[i] = hex[v&0xf]
+			v >>= 4
+		}
+	}
+	put(0, domain, p.Domain)
+	put(domain+1, 2, p.Bus)
+	put(domain+4, 2, p.Device)
+	return string(b)
+}
+
+// uuidOf formats 16 bytes in the usual groups.
+func uuidOf(b [16]uint8) string {
+	const hex = "0123456789abcdef"
+	s := make([]byte, 0, 36)
+	for i, c := range b {
+		if i == 4 || i == 6 || i == 8 || i == 10 {
+			s = append(s, '-')
+		}
+		s = append(s, hex[c>>4], hex[c&0xf])
+	}
+	return string(s)
+}
+
+// fieldNumber decodes the value of a field: nvmlValue_t by nvmlValueType_t.
+// All fields read here are whole numbers; signed says whether one may be
+// negative. reason is empty or why the value is none.
+func fieldNumber(valueType uint32, raw [8]byte, signed bool) (v float64, reason string) {
+	bits := binary.NativeEndian.Uint64(raw[:])
+	bits32 := binary.NativeEndian.Uint32(raw[:])
+	switch nvml.ValueType(valueType) {
+	case nvml.VALUE_TYPE_UNSIGNED_INT:
+		if signed {
+			// Drivers exist that give signed fields this type.
+			return signedNumber(int64(int32(bits32)), math.MinInt32)
+		}
+		return unsigned(uint64(bits32), math.MaxUint32)
+	case nvml.VALUE_TYPE_UNSIGNED_LONG, nvml.VALUE_TYPE_UNSIGNED_LONG_LONG:
+		if signed {
+			return signedNumber(int64(bits), math.MinInt64)
+		}
+		return unsigned(bits, math.MaxUint64)
+	case nvml.VALUE_TYPE_UNSIGNED_SHORT:
+		return unsigned(uint64(binary.NativeEndian.Uint16(raw[:])), math.MaxUint16)
+	case nvml.VALUE_TYPE_SIGNED_INT:
+		if !signed && int32(bits32) == -1 {
+			return 0, collector.RejectSentinel
+		}
+		return signedNumber(int64(int32(bits32)), math.MinInt32)
+	case nvml.VALUE_TYPE_SIGNED_LONG_LONG:
+		if !signed && int64(bits) == -1 {
+			return 0, collector.RejectSentinel
+		}
+		return signedNumber(int64(bits), math.MinInt64)
+	}
+	return 0, collector.RejectType
+}
+
+// blank64 is the least of DCGM's 64-bit marks for "no value", which some
+// layers under NVML pass on; no counter gets there.
+const blank64 = 0x7ffffffffffffff0
+
+// unsigned gives v, unless it is NVML_VALUE_NOT_AVAILABLE (-1 in its width).
+func unsigned(v, notAvailable uint64) (float64, string) {
+	if v == notAvailable || v >= blank64 && v <= math.MaxInt64 {
+		return 0, collector.RejectSentinel
+	}
+	return float64(v), ""
+}
+
+func signedNumber(v, notAvailable int64) (float64, string) {
+	if v == notAvailable || v >= blank64 {
+		return 0, collector.RejectSentinel
+	}
+	return float64(v), ""
+}
+
+// bitErrorRatio decodes fields 220 and 222: bits 0 to 7 are the negative
+// exponent of ten, bits 8 to 11 the mantissa.
+func bitErrorRatio(v uint64) float64 {
+	return float64(v>>8&0xf) * math.Pow10(-int(v&0xff))
+}
+
+// faultBit decodes one part of nvmlGpuFabricInfo's healthMask: 1 is true, 2 is
+// false, the rest says nothing.
+func faultBit(mask uint32, shift uint) (fault, known bool) {
+	v := mask >> shift & 3
+	return v == nvml.GPU_FABRIC_HEALTH_MASK_DEGRADED_BW_TRUE, v == 1 || v == 2
+}
+
+// misconfigured decodes the healthMask's 4-bit part: 1 is none, more is the
+// kind of fault.
+func misconfigured(mask uint32) (fault, known bool) {
+	v := mask >> nvml.GPU_FABRIC_HEALTH_MASK_SHIFT_INCORRECT_CONFIGURATION & nvml.GPU_FABRIC_HEALTH_MASK_WIDTH_INCORRECT_CONFIGURATION
+	return v > nvml.GPU_FABRIC_HEALTH_MASK_INCORRECT_CONFIGURATION_NONE, v != nvml.GPU_FABRIC_HEALTH_MASK_INCORRECT_CONFIGURATION_NOT_SUPPORTED
+}
+
+// migProfile names the shape of a MIG device as NVIDIA does: 1g.10gb, or
+// 1c.3g.40gb where it has a part of its GPU instance's compute slices.
+func migProfile(a nvml.DeviceAttributes, totalBytes uint64) string {
+	if a.GpuInstanceSliceCount == 0 || totalBytes == 0 {
+		return ""
+	}
+	const gib = 1 << 30
+	// The profile names the eighths of the board's memory, not the bytes.
+	eighths := math.Ceil(float64(a.MemorySizeMB<<20) / float64(totalBytes) * 8)
+	gb := math.Round(eighths / 8 * float64((totalBytes+gib-1)/gib))
+	s := strconv.Itoa(int(a.GpuInstanceSliceCount)) + "g." + strconv.Itoa(int(gb)) + "gb"
+	if a.ComputeInstanceSliceCount != a.GpuInstanceSliceCount {
+		s = strconv.Itoa(int(a.ComputeInstanceSliceCount)) + "c." + s
+	}
+	return s
+}
+
+// unit is what a driver's number counts, in the metric's unit. A division by a
+// whole number rounds to the number that people would write; a multiplication
+// by its inverse does not.
+type unit struct{ by, over float64 }
+
+var (
+	one      = unit{1, 1}
+	percent  = unit{1, 100}
+	milli    = unit{1, 1e3}
+	nano     = unit{1, 1e9}
+	mega     = unit{1e6, 1}
+	kibibyte = unit{1 << 10, 1}
+	mebibyte = unit{1 << 20, 1}
+)
+
+func (u unit) of(v float64) float64 { return v * u.by / u.over }
+
+// set32 adds a 32-bit value, unless it is the mark for none.
+func set32(d *collector.Device, m *collector.Metric, v uint32, u unit, labels ...string) {
+	if v == math.MaxUint32 {
+		d.Reject(m, collector.RejectSentinel)
+		return
+	}
+	d.Set(m, u.of(float64(v)), labels...)
+}
+
+// set64 is set32 for 64 bits.
+func set64(d *collector.Device, m *collector.Metric, v uint64, u unit, labels ...string) {
+	f, reason := unsigned(v, math.MaxUint64)
+	if reason != "" {
+		d.Reject(m, reason)
+		return
+	}
+	d.Set(m, u.of(f), labels...)
+}

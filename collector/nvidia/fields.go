@@ -1,0 +1,110 @@
+//go:build linux && cgo
+
+package nvidia
+
+import (
+	"strconv"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+var callFieldValues = function("nvmlDeviceGetFieldValues")
+
+// field is one question of nvmlDeviceGetFieldValues.
+type field struct {
+	id uint32
+	// scope is the field's scopeId: the link, for those of one link.
+	scope  uint32
+	signed bool
+	metric *collector.Metric
+	labels []string
+	unit   unit
+	// use takes a value that is no reading by itself.
+	use func(g *gpu, d *collector.Device, v float64)
+}
+
+// lastField is past every id in the header.
+const lastField = 512
+
+// fieldNames are the label call of failing fields.
+var fieldNames = func() (names [lastField]string) {
+	for i := range names {
+		names[i] = "field_" + strconv.Itoa(i)
+	}
+	return names
+}()
+
+// batch is fields that are read with one call. It learns which of them the
+// GPU has: those that it has not are not asked again.
+type batch struct {
+	fields []field
+	values []nvml.FieldValue
+}
+
+func newBatch(fields []field) *batch {
+	b := &batch{fields: append([]field(nil), fields...), values: make([]nvml.FieldValue, len(fields))}
+	for i, f := range fields {
+		b.values[i].FieldId, b.values[i].ScopeId = f.id, f.scope
+	}
+	return b
+}
+
+// read asks for all fields and adds what they say to d. refused, which may be
+// nil, hears of each field that the GPU will never answer.
+func (b *batch) read(g *gpu, d *collector.Device, refused func(f field)) {
+	if len(b.fields) == 0 {
+		return
+	}
+	for i := range b.values {
+		// A value that the library leaves alone must not be the last round's.
+		b.values[i].NvmlReturn = uint32(nvml.ERROR_UNKNOWN)
+	}
+	if !do(&g.asker, callFieldValues, func() nvml.Return { return g.handle.GetFieldValues(b.values) }) {
+		return
+	}
+	kept := 0
+	for i := range b.values {
+		v, f := &b.values[i], &b.fields[i]
+		ret := nvml.Return(v.NvmlReturn)
+		if ret == nvml.SUCCESS {
+			f.deliver(g, d, v)
+		} else {
+			g.fail(fieldNames[f.id], ret)
+			if permanent(ret) || ret == nvml.ERROR_INVALID_ARGUMENT {
+				if refused != nil {
+					refused(*f)
+				}
+				continue
+			}
+		}
+		if kept != i {
+			b.fields[kept], b.values[kept] = b.fields[i], b.values[i]
+		}
+		kept++
+	}
+	b.fields, b.values = b.fields[:kept], b.values[:kept]
+}
+
+func (f *field) deliver(g *gpu, d *collector.Device, v *nvml.FieldValue) {
+	n, reason := fieldNumber(v.ValueType, v.Value, f.signed)
+	switch {
+	case reason != "":
+		d.Reject(f.metric, reason)
+	case f.use != nil:
+		f.use(g, d, n)
+	default:
+		d.Set(f.metric, f.unit.of(n), f.labels...)
+	}
+}
+
+// has reports whether the field id of any scope is still asked for.
+func (b *batch) has(id uint32) bool {
+	for i := range b.fields {
+		if b.fields[i].id == id {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,94 @@
+//go:build linux && cgo
+
+package nvidia
+
+import (
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// plain is a field whose value is the reading.
+func plain(id uint32, m *collector.Metric, u unit, labels ...string) field {
+	return field{id: id, metric: m, unit: u, labels: labels}
+}
+
+// fastFields are read in every round. Fields that the driver serves together
+// stand together.
+var fastFields = []field{
+	{id: nvml.FI_DEV_GET_GPU_RECOVERY_ACTION, metric: collector.RecoveryAction, use: setRecoveryAction},
+
+	plain(nvml.FI_DEV_MEMORY_TEMP, collector.TemperatureCelsius, one, "memory"),
+	plain(nvml.FI_DEV_POWER_INSTANT, collector.PowerWatts, milli),
+	plain(nvml.FI_DEV_POWER_AVERAGE, collector.PowerAverage, milli),
+	plain(nvml.FI_DEV_TOTAL_ENERGY_CONSUMPTION, collector.EnergyJoules, milli),
+
+	plain(nvml.FI_DEV_PERF_POLICY_POWER, collector.ThrottleSeconds, nano, "sw_power_cap"),
+	plain(nvml.FI_DEV_PERF_POLICY_SYNC_BOOST, collector.ThrottleSeconds, nano, "sync_boost"),
+	plain(nvml.FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN, collector.ThrottleSeconds, nano, "sw_thermal"),
+	plain(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN, collector.ThrottleSeconds, nano, "hw_thermal"),
+	plain(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN, collector.ThrottleSeconds, nano, "hw_power_brake"),
+
+	plain(nvml.FI_DEV_PCIE_COUNT_TX_BYTES, collector.PCIeTransmit, one),
+	plain(nvml.FI_DEV_PCIE_COUNT_RX_BYTES, collector.PCIeReceive, one),
+	plain(nvml.FI_DEV_PCIE_REPLAY_COUNTER, collector.PCIeReplays, one),
+	plain(nvml.FI_DEV_PCIE_REPLAY_ROLLOVER_COUNTER, collector.PCIeErrors, one, "replay_rollover"),
+	plain(nvml.FI_DEV_PCIE_L0_TO_RECOVERY_COUNTER, collector.PCIeErrors, one, "l0_to_recovery"),
+	plain(nvml.FI_DEV_PCIE_COUNT_CORRECTABLE_ERRORS, collector.PCIeErrors, one, "correctable"),
+	plain(nvml.FI_DEV_PCIE_COUNT_NAKS_RECEIVED, collector.PCIeErrors, one, "nak_received"),
+	plain(nvml.FI_DEV_PCIE_COUNT_RECEIVER_ERROR, collector.PCIeErrors, one, "receiver"),
+	plain(nvml.FI_DEV_PCIE_COUNT_BAD_TLP, collector.PCIeErrors, one, "bad_tlp"),
+	plain(nvml.FI_DEV_PCIE_COUNT_NAKS_SENT, collector.PCIeErrors, one, "nak_sent"),
+	plain(nvml.FI_DEV_PCIE_COUNT_BAD_DLLP, collector.PCIeErrors, one, "bad_dllp"),
+	plain(nvml.FI_DEV_PCIE_COUNT_NON_FATAL_ERROR, collector.PCIeErrors, one, "non_fatal"),
+	plain(nvml.FI_DEV_PCIE_COUNT_FATAL_ERROR, collector.PCIeErrors, one, "fatal"),
+	plain(nvml.FI_DEV_PCIE_COUNT_UNSUPPORTED_REQ, collector.PCIeErrors, one, "unsupported_request"),
+	plain(nvml.FI_DEV_PCIE_COUNT_LCRC_ERROR, collector.PCIeErrors, one, "lcrc"),
+	plain(nvml.FI_DEV_PCIE_COUNT_LANE_ERROR, collector.PCIeErrors, one, "lane"),
+
+	plain(nvml.FI_DEV_REMAPPED_COR, collector.RowRemaps, one, "corrected"),
+	plain(nvml.FI_DEV_REMAPPED_UNC, collector.RowRemaps, one, "uncorrected"),
+	plain(nvml.FI_DEV_REMAPPED_PENDING, collector.RowRemapPending, one),
+	plain(nvml.FI_DEV_REMAPPED_FAILURE, collector.RowRemapFailed, one),
+}
+
+// thermalPolicy stands for both thermal reasons on drivers that have neither
+// field of their own.
+var thermalPolicy = plain(nvml.FI_DEV_PERF_POLICY_THERMAL, collector.ThrottleSeconds, nano, "thermal")
+
+// slowFields change when an operator or a firmware changes them.
+var slowFields = []field{
+	plain(nvml.FI_DEV_POWER_CURRENT_LIMIT, collector.PowerLimit, milli, "enforced"),
+	plain(nvml.FI_DEV_POWER_REQUESTED_LIMIT, collector.PowerLimit, milli, "requested"),
+	plain(nvml.FI_DEV_POWER_DEFAULT_LIMIT, collector.PowerLimit, milli, "default"),
+	plain(nvml.FI_DEV_POWER_MIN_LIMIT, collector.PowerLimit, milli, "min"),
+	plain(nvml.FI_DEV_POWER_MAX_LIMIT, collector.PowerLimit, milli, "max"),
+	plain(nvml.FI_PWR_SMOOTHING_HW_CIRCUITRY_PERCENT_LIFETIME_REMAINING, collector.PowerSmoothingLifetime, percent),
+
+	marginField(nvml.FI_DEV_TEMPERATURE_GPU_MAX_TLIMIT, limitMaxOperating),
+	marginField(nvml.FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT, limitSlowdown),
+	marginField(nvml.FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT, limitShutdown),
+
+	{id: nvml.FI_DEV_NVLINK_LINK_COUNT, metric: collector.NVLinkUp, use: func(g *gpu, _ *collector.Device, v float64) {
+		g.links.count = int(min(v, maxLinks))
+	}},
+}
+
+func marginField(id uint32, limit int) field {
+	return field{id: id, metric: collector.TemperatureMargin, signed: true, use: func(g *gpu, _ *collector.Device, v float64) {
+		g.thermal.offset[limit], g.thermal.hasOffset[limit] = v, true
+	}}
+}
+
+// recoveryActions are field 230's values, in their order.
+var recoveryActions = [...][]string{{"none"}, {"reset"}, {"reboot"}, {"drain_p2p"}, {"drain_and_reset"}, {"recover_imex_domain"}}
+
+func setRecoveryAction(_ *gpu, d *collector.Device, v float64) {
+	if v < 0 || v >= float64(len(recoveryActions)) {
+		d.Reject(collector.RecoveryAction, collector.RejectRange)
+		return
+	}
+	for i, labels := range recoveryActions {
+		d.SetBool(collector.RecoveryAction, i == int(v), labels...)
+	}
+}

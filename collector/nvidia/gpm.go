@@ -1,0 +1,174 @@
+//go:build linux && cgo
+
+package nvidia
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+var (
+	callGPMSupport   = function("nvmlGpmQueryDeviceSupport")
+	callGPMAlloc     = function("nvmlGpmSampleAlloc")
+	callGPMFree      = function("nvmlGpmSampleFree")
+	callGPMSample    = function("nvmlGpmSampleGet")
+	callGPMMIGSample = function("nvmlGpmMigSampleGet")
+	callGPMMetrics   = function("nvmlGpmMetricsGet")
+)
+
+// gpmWindow is the shortest time between two samples that NVML can work with.
+const gpmWindow = 100 * time.Millisecond
+
+// gpmMetric is one metric of GPU performance monitoring.
+type gpmMetric struct {
+	id     nvml.GpmMetricId
+	name   string
+	metric *collector.Metric
+	unit   unit
+	labels []string
+}
+
+func gpmOf(id nvml.GpmMetricId, m *collector.Metric, u unit, labels ...string) gpmMetric {
+	return gpmMetric{id: id, name: "gpm_metric_" + strconv.Itoa(int(id)), metric: m, unit: u, labels: labels}
+}
+
+var gpmMetrics = []gpmMetric{
+	gpmOf(nvml.GPM_METRIC_GRAPHICS_UTIL, collector.ActivityRatio, percent, "graphics"),
+	gpmOf(nvml.GPM_METRIC_SM_UTIL, collector.ActivityRatio, percent, "sm"),
+	gpmOf(nvml.GPM_METRIC_SM_OCCUPANCY, collector.OccupancyRatio, percent),
+	gpmOf(nvml.GPM_METRIC_INTEGER_UTIL, collector.ActivityRatio, percent, "integer"),
+	gpmOf(nvml.GPM_METRIC_ANY_TENSOR_UTIL, collector.ActivityRatio, percent, "tensor"),
+	gpmOf(nvml.GPM_METRIC_DFMA_TENSOR_UTIL, collector.ActivityRatio, percent, "tensor_dfma"),
+	gpmOf(nvml.GPM_METRIC_HMMA_TENSOR_UTIL, collector.ActivityRatio, percent, "tensor_hmma"),
+	gpmOf(nvml.GPM_METRIC_IMMA_TENSOR_UTIL, collector.ActivityRatio, percent, "tensor_imma"),
+	gpmOf(nvml.GPM_METRIC_DRAM_BW_UTIL, collector.ActivityRatio, percent, "dram"),
+	gpmOf(nvml.GPM_METRIC_FP64_UTIL, collector.ActivityRatio, percent, "fp64"),
+	gpmOf(nvml.GPM_METRIC_FP32_UTIL, collector.ActivityRatio, percent, "fp32"),
+	gpmOf(nvml.GPM_METRIC_FP16_UTIL, collector.ActivityRatio, percent, "fp16"),
+	gpmOf(nvml.GPM_METRIC_PCIE_TX_PER_SEC, collector.PCIeTransmitRate, mebibyte),
+	gpmOf(nvml.GPM_METRIC_PCIE_RX_PER_SEC, collector.PCIeReceiveRate, mebibyte),
+	gpmOf(nvml.GPM_METRIC_NVLINK_TOTAL_TX_PER_SEC, collector.NVLinkTransmitRate, mebibyte),
+	gpmOf(nvml.GPM_METRIC_NVLINK_TOTAL_RX_PER_SEC, collector.NVLinkReceiveRate, mebibyte),
+}
+
+// gpm reads the performance counters of a GPU or of a GPU instance: two
+// samples, a round apart, make the means of the time between them.
+type gpm struct {
+	samples  [2]nvml.GpmSample
+	previous int
+	// taken is when the previous sample was; zero where there is none.
+	taken time.Time
+	ready bool
+	// want is what the device has of gpmMetrics.
+	want  []gpmMetric
+	query nvml.GpmMetricsGetType
+}
+
+// gpmSupported asks, once, whether the GPU has these counters.
+func (g *gpu) gpmSupported() bool {
+	if g.gpmAsked {
+		return g.gpmThere
+	}
+	support, ok := ask(&g.asker, callGPMSupport, g.handle.GpmQueryDeviceSupport)
+	g.gpmAsked = ok || g.refused[callGPMSupport.index]
+	g.gpmThere = ok && support.IsSupportedDevice != 0
+	return g.gpmThere
+}
+
+// prepare allocates the samples, once.
+func (p *gpm) prepare(g *gpu, a *asker) bool {
+	if p.ready {
+		return true
+	}
+	for i := range p.samples {
+		if p.samples[i] != nil {
+			continue
+		}
+		s, ok := ask(a, callGPMAlloc, g.lib.api.GpmSampleAlloc)
+		if !ok {
+			return false
+		}
+		p.samples[i] = s
+	}
+	p.want, p.ready = append([]gpmMetric(nil), gpmMetrics...), true
+	return true
+}
+
+// wholeGPU is no GPU instance's id.
+const wholeGPU = -1
+
+// read samples the GPU instance gi, or the whole GPU, and adds the means since
+// the previous sample to d.
+func (p *gpm) read(g *gpu, a *asker, d *collector.Device, now time.Time, gi int) {
+	if !p.taken.IsZero() && now.Sub(p.taken) < gpmWindow {
+		return
+	}
+	sample, old := p.samples[1-p.previous], p.samples[p.previous]
+	var ok bool
+	if gi == wholeGPU {
+		ok = do(a, callGPMSample, func() nvml.Return { return sample.Get(g.handle) })
+	} else {
+		ok = do(a, callGPMMIGSample, func() nvml.Return { return sample.MigGet(g.handle, gi) })
+	}
+	first := p.taken.IsZero()
+	if !ok {
+		p.drop()
+		return
+	}
+	p.previous, p.taken = 1-p.previous, now
+	if first || len(p.want) == 0 {
+		return
+	}
+	p.query.NumMetrics = uint32(len(p.want))
+	p.query.Sample1, p.query.Sample2 = old, sample
+	for i := range p.want {
+		p.query.Metrics[i] = nvml.GpmMetric{MetricId: uint32(p.want[i].id), NvmlReturn: uint32(nvml.ERROR_UNKNOWN)}
+	}
+	if do(a, callGPMMetrics, func() nvml.Return { return g.lib.api.GpmMetricsGet(&p.query) }) {
+		p.deliver(a, d)
+	}
+}
+
+func (p *gpm) deliver(a *asker, d *collector.Device) {
+	kept := p.want[:0]
+	for i, m := range p.want {
+		v := &p.query.Metrics[i]
+		switch ret := nvml.Return(v.NvmlReturn); {
+		case ret == nvml.SUCCESS:
+			// Set rejects NaN, which a window without cycles gives.
+			d.Set(m.metric, m.unit.of(v.Value), m.labels...)
+		case permanent(ret) || ret == nvml.ERROR_INVALID_ARGUMENT:
+			a.fail(m.name, nvml.ERROR_NOT_SUPPORTED)
+			continue
+		default:
+			a.fail(m.name, ret)
+		}
+		kept = append(kept, m)
+	}
+	p.want = kept
+}
+
+// drop forgets the previous sample: the time since it holds something else.
+func (p *gpm) drop() { p.taken = time.Time{} }
+
+// free gives the samples back.
+func (p *gpm) free(a *asker) {
+	for i, s := range p.samples {
+		if s != nil {
+			do(a, callGPMFree, s.Free)
+			p.samples[i] = nil
+		}
+	}
+	p.want, p.ready, p.taken = nil, false, time.Time{}
+}
+
+// readGPM adds the whole GPU's counters.
+func (g *gpu) readGPM(d *collector.Device, now time.Time) {
+	if g.gpmSupported() && !g.refused[callGPMSample.index] && g.gpm.prepare(g, &g.asker) {
+		g.gpm.read(g, &g.asker, d, now, wholeGPU)
+	}
+}

@@ -1,0 +1,205 @@
+//go:build linux && cgo
+
+package nvidia
+
+import (
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+var callHandle = function("nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex")
+
+// gpu is the physical GPU at one place of the driver's enumeration, with its
+// MIG devices. Its fields belong to the goroutine that reads it.
+type gpu struct {
+	asker
+	index  int
+	lib    *library
+	events *events
+	slow   time.Duration
+
+	handle   nvml.Device
+	identity identity
+	// known is the identity of the GPU and its MIG devices as last read;
+	// never changed, only replaced.
+	known []collector.Device
+
+	nextSlow, nextIdentity time.Time
+	// kept is what the slow readings last said; it is said again in every
+	// round until they are read anew.
+	kept    []collector.Reading
+	rejects []collector.Reject
+	// size is how many readings the last round had.
+	size int
+
+	fast, seldom *batch
+	thermalAsked bool
+	thermal      thermal
+	links        links
+	gpm          gpm
+	// gpmAsked: whether the GPU has performance counters is known.
+	gpmAsked, gpmThere bool
+	mig                mig
+	// reshape is set by the event that says the MIG devices have changed.
+	reshape atomic.Bool
+	// ill is set while the GPU does not answer. When it is back it is learnt
+	// anew in the round after: it may have been reset, or replaced.
+	ill, back bool
+}
+
+// gpuAnswer is one round of a GPU.
+type gpuAnswer struct {
+	devices []collector.Device
+	known   []collector.Device
+	down    string
+	calls   []collector.CallError
+	fatal   nvml.Return
+	err     error
+}
+
+func newGPU(index int, lib *library, ev *events, slow time.Duration) *gpu {
+	return &gpu{asker: newAsker(lib.has, new(round)), index: index, lib: lib, events: ev, slow: slow}
+}
+
+// read is one round.
+func (g *gpu) read(now time.Time) (a gpuAnswer) {
+	switch {
+	case g.open(now):
+		a.devices, a.down = g.readDevices(now)
+	case g.failed == callHandle.name && g.failedRet == nvml.ERROR_INVALID_ARGUMENT:
+		// Fewer GPUs than a moment ago: there is none at this place.
+		g.handle, g.known = nil, nil
+	default:
+		a.down = verdict(g.fatal, collector.ReasonUnavailable)
+	}
+	if a.down != "" {
+		g.illness()
+	} else if g.ill {
+		g.ill, g.back = false, true
+	}
+	a.known, a.fatal = g.known, g.fatal
+	a.calls, a.err = g.take()
+	return a
+}
+
+// verdict names why a device is down.
+func verdict(ret nvml.Return, other string) string {
+	switch ret {
+	case nvml.ERROR_GPU_IS_LOST:
+		return collector.ReasonLost
+	case nvml.ERROR_RESET_REQUIRED:
+		return collector.ReasonResetRequired
+	}
+	return other
+}
+
+// illness prepares for the GPU's return: it may come back reset.
+func (g *gpu) illness() {
+	g.ill = true
+	g.gpm.drop()
+	g.mig.dropSamples()
+	if g.handle != nil {
+		g.events.lose(g.handle)
+	}
+	if len(g.known) == 0 {
+		// Better a passing name than a GPU that nobody hears of.
+		id := "nvidia" + strconv.Itoa(g.index)
+		g.known = []collector.Device{{ID: id, Class: collector.GPU, Vendor: "nvidia", KubeIDs: []string{id}}}
+	}
+}
+
+// open makes sure that the handle is that of the GPU at this index now.
+func (g *gpu) open(now time.Time) bool {
+	h, ok := ask(&g.asker, callHandle, func() (nvml.Device, nvml.Return) { return g.lib.api.DeviceGetHandleByIndex(g.index) })
+	if !ok {
+		return false
+	}
+	if h == g.handle && !g.back {
+		return true
+	}
+	g.back = false
+	if !g.learn(h, now) {
+		g.handle = nil
+		return false
+	}
+	return true
+}
+
+// learn starts over with the GPU behind h.
+func (g *gpu) learn(h nvml.Device, now time.Time) bool {
+	g.handle = h
+	g.forgetAnswers()
+	g.setMIGDevices(nil)
+	g.mig = mig{}
+	g.kept, g.rejects = nil, nil
+	g.nextSlow, g.nextIdentity = time.Time{}, time.Time{}
+	if !g.readIdentity() {
+		return false
+	}
+	g.nextIdentity = now.Add(identityInterval)
+	g.events.watch(g)
+	return true
+}
+
+// readDevices reads the GPU and its MIG devices.
+func (g *gpu) readDevices(now time.Time) ([]collector.Device, string) {
+	if !now.Before(g.nextIdentity) {
+		g.nextIdentity = now.Add(identityInterval)
+		if !g.readIdentity() {
+			return nil, verdict(g.fatal, collector.ReasonError)
+		}
+	}
+	d := g.identity.device
+	d.Readings = append(make([]collector.Reading, 0, g.size+8), d.Readings...)
+	slow := !now.Before(g.nextSlow)
+	g.followMIG(&d, slow)
+	alive := g.readFast(&d)
+	if slow {
+		g.nextSlow = g.slowAfter(now)
+		g.readSlow()
+		d.Rejects = append(d.Rejects, g.rejects...)
+	}
+	g.readMargins(&d)
+	d.Readings = append(d.Readings, g.kept...)
+	g.readGPM(&d, now)
+	migs := g.readMIGs(now, slow)
+	switch {
+	case g.fatal != nvml.SUCCESS:
+		return nil, verdict(g.fatal, collector.ReasonError)
+	case !alive:
+		return nil, collector.ReasonError
+	}
+	g.size = len(d.Readings)
+	d.Sampled = now
+	return append([]collector.Device{d}, migs...), ""
+}
+
+// slowAfter spreads the slow readings of the GPUs over the interval: the first
+// round reads everything, the second slow one comes early by the GPU's place.
+func (g *gpu) slowAfter(now time.Time) time.Time {
+	if g.nextSlow.IsZero() {
+		return now.Add(g.slow * time.Duration(g.index%16+1) / 16)
+	}
+	return now.Add(g.slow)
+}
+
+// readSlow renews what is kept between the rounds.
+func (g *gpu) readSlow() {
+	d := collector.Device{Readings: make([]collector.Reading, 0, len(g.kept)+8)}
+	g.seldom.read(g, &d, nil)
+	g.readLimits(&d)
+	g.readModes(&d)
+	g.readPCIeLink(&d)
+	g.readProcesses(&d, &g.asker, g.handle)
+	g.readECC(&d)
+	g.readRemaps(&d)
+	g.readRetired(&d)
+	g.links.read(g, &d)
+	g.readFabric(&d)
+	g.kept, g.rejects = d.Readings, d.Rejects
+}

@@ -1,0 +1,130 @@
+//go:build linux && cgo
+
+package nvidia
+
+import (
+	"strconv"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+var (
+	callUUID         = function("nvmlDeviceGetUUID")
+	callName         = function("nvmlDeviceGetName")
+	callArchitecture = function("nvmlDeviceGetArchitecture")
+	callIndex        = function("nvmlDeviceGetIndex")
+	callMinor        = function("nvmlDeviceGetMinorNumber")
+	callPCI          = function("nvmlDeviceGetPciInfo", "nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetPciInfo_v3")
+	callNUMA         = function("nvmlDeviceGetNumaNodeId")
+	callSerial       = function("nvmlDeviceGetSerial")
+	callPartNumber   = function("nvmlDeviceGetBoardPartNumber")
+	callVBIOS        = function("nvmlDeviceGetVbiosVersion")
+	callInforom      = function("nvmlDeviceGetInforomImageVersion")
+	callInforomOEM   = function("nvmlDeviceGetInforomVersion")
+	callInforomECC   = function("nvmlDeviceGetInforomVersion")
+	callInforomPower = function("nvmlDeviceGetInforomVersion")
+	callGSP          = function("nvmlDeviceGetGspFirmwareVersion")
+)
+
+// architectures are NVML_DEVICE_ARCH_*, as NVIDIA spells them, lower case.
+var architectures = map[nvml.DeviceArchitecture]string{
+	nvml.DEVICE_ARCH_KEPLER: "kepler", nvml.DEVICE_ARCH_MAXWELL: "maxwell", nvml.DEVICE_ARCH_PASCAL: "pascal",
+	nvml.DEVICE_ARCH_VOLTA: "volta", nvml.DEVICE_ARCH_TURING: "turing", nvml.DEVICE_ARCH_AMPERE: "ampere",
+	nvml.DEVICE_ARCH_ADA: "ada", nvml.DEVICE_ARCH_HOPPER: "hopper", nvml.DEVICE_ARCH_BLACKWELL: "blackwell",
+	nvml.DEVICE_ARCH_RUBIN: "rubin",
+}
+
+// identity is what a GPU is.
+type identity struct {
+	// device carries the fields of identity and the Info readings.
+	device       collector.Device
+	architecture string
+	index        string
+	minor        string
+	numa         string
+	serial       string
+	part         string
+}
+
+// readIdentity reads who the GPU is. Without its UUID it is nobody.
+func (g *gpu) readIdentity() bool {
+	h, a := g.handle, &g.asker
+	uuid, ok := ask(a, callUUID, h.GetUUID)
+	if uuid = text(uuid); !ok || uuid == "" {
+		return false
+	}
+	id := identity{index: strconv.Itoa(g.index)}
+	d := collector.Device{ID: uuid, Class: collector.GPU, Vendor: "nvidia", KubeIDs: []string{uuid}}
+	name, _ := ask(a, callName, h.GetName)
+	d.Model = text(name)
+	if pci, ok := ask(a, callPCI, h.GetPciInfo); ok {
+		d.PCI = pciAddress(pci)
+	}
+	if arch, ok := ask(a, callArchitecture, h.GetArchitecture); ok {
+		id.architecture = architectures[arch]
+	}
+	if index, ok := ask(a, callIndex, h.GetIndex); ok {
+		id.index = strconv.Itoa(index)
+	}
+	if minor, ok := ask(a, callMinor, h.GetMinorNumber); ok {
+		id.minor = strconv.Itoa(minor)
+		d.KubeIDs = append(d.KubeIDs, "nvidia"+id.minor, "gpu-"+id.minor)
+	}
+	d.KubeIDs = append(d.KubeIDs, id.index)
+	if node, ok := ask(a, callNUMA, h.GetNumaNodeId); ok && node < 1<<16 {
+		id.numa = strconv.Itoa(node)
+	}
+	serial, _ := ask(a, callSerial, h.GetSerial)
+	part, _ := ask(a, callPartNumber, h.GetBoardPartNumber)
+	id.serial, id.part = text(serial), text(part)
+	d.Set(collector.DeviceInfo, 1, id.info(&d, id.index, "")...)
+	g.readFirmware(&d)
+	if g.fatal != nvml.SUCCESS {
+		return false
+	}
+	id.device = d
+	g.identity = id
+	g.rememberIdentity()
+	return true
+}
+
+// info are the labels of accel_device_info.
+func (id *identity) info(d *collector.Device, index, profile string) []string {
+	return []string{string(collector.GPU), "nvidia", d.Model, id.architecture, index, d.PCI, id.numa, id.serial, id.part, profile}
+}
+
+func (g *gpu) readFirmware(d *collector.Device) {
+	h, a := g.handle, &g.asker
+	add := func(component, version string, ok bool) {
+		if version = text(version); ok && version != "" {
+			d.Set(collector.FirmwareInfo, 1, component, version)
+		}
+	}
+	inforom := func(c *call, o nvml.InforomObject) (string, bool) {
+		return ask(a, c, func() (string, nvml.Return) { return h.GetInforomVersion(o) })
+	}
+	v, ok := ask(a, callVBIOS, h.GetVbiosVersion)
+	add("vbios", v, ok)
+	v, ok = ask(a, callInforom, h.GetInforomImageVersion)
+	add("inforom", v, ok)
+	v, ok = inforom(callInforomOEM, nvml.INFOROM_OEM)
+	add("inforom_oem", v, ok)
+	v, ok = inforom(callInforomECC, nvml.INFOROM_ECC)
+	add("inforom_ecc", v, ok)
+	v, ok = inforom(callInforomPower, nvml.INFOROM_POWER)
+	add("inforom_power", v, ok)
+	v, ok = ask(a, callGSP, h.GetGspFirmwareVersion)
+	add("gsp", v, ok)
+}
+
+// rememberIdentity replaces what is told of the GPU while it does not answer.
+func (g *gpu) rememberIdentity() {
+	known := make([]collector.Device, 0, 1+len(g.mig.devices))
+	known = append(known, g.identity.device)
+	for _, m := range g.mig.devices {
+		known = append(known, m.device)
+	}
+	g.known = known
+}

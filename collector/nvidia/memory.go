@@ -1,0 +1,176 @@
+//go:build linux && cgo
+
+package nvidia
+
+import (
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+var (
+	callECCMode   = function("nvmlDeviceGetEccMode")
+	callSRAM      = function("nvmlDeviceGetSramEccErrorStatus")
+	callHistogram = function("nvmlDeviceGetRowRemapperHistogram")
+	callRemapped  = function("nvmlDeviceGetRemappedRows")
+	callRetired   = variants(2, "nvmlDeviceGetRetiredPages")
+	callPending   = function("nvmlDeviceGetRetiredPagesPendingStatus")
+)
+
+// eccCounter is one of nvmlDeviceGetMemoryErrorCounter's counters.
+type eccCounter struct {
+	call     *call
+	severity nvml.MemoryErrorType
+	location nvml.MemoryLocation
+	labels   []string
+}
+
+// eccFamily is the counters of one family: by location, and their sums for
+// boards that give nothing finer.
+type eccFamily struct {
+	metric   *collector.Metric
+	counter  nvml.EccCounterType
+	counters []eccCounter
+	sums     []eccCounter
+}
+
+var eccFamilies = []eccFamily{
+	eccFamilyOf(collector.ECCErrors, nvml.VOLATILE_ECC),
+	eccFamilyOf(collector.ECCAggregateErrors, nvml.AGGREGATE_ECC),
+}
+
+func eccFamilyOf(m *collector.Metric, counter nvml.EccCounterType) eccFamily {
+	locations := []struct {
+		location nvml.MemoryLocation
+		label    string
+	}{
+		{nvml.MEMORY_LOCATION_DRAM, "dram"}, {nvml.MEMORY_LOCATION_SRAM, "sram"},
+		{nvml.MEMORY_LOCATION_L1_CACHE, "l1_cache"}, {nvml.MEMORY_LOCATION_L2_CACHE, "l2_cache"},
+		{nvml.MEMORY_LOCATION_REGISTER_FILE, "register_file"}, {nvml.MEMORY_LOCATION_TEXTURE_MEMORY, "texture_memory"},
+		{nvml.MEMORY_LOCATION_TEXTURE_SHM, "texture_shm"}, {nvml.MEMORY_LOCATION_CBU, "cbu"},
+	}
+	f := eccFamily{metric: m, counter: counter}
+	for severity, name := range []string{nvml.MEMORY_ERROR_TYPE_CORRECTED: "corrected", nvml.MEMORY_ERROR_TYPE_UNCORRECTED: "uncorrected"} {
+		for _, l := range locations {
+			f.counters = append(f.counters, eccCounter{
+				call: function("nvmlDeviceGetMemoryErrorCounter"), severity: nvml.MemoryErrorType(severity),
+				location: l.location, labels: []string{name, l.label},
+			})
+		}
+		f.sums = append(f.sums, eccCounter{
+			call: function("nvmlDeviceGetTotalEccErrors"), severity: nvml.MemoryErrorType(severity), labels: []string{name, "all"},
+		})
+	}
+	return f
+}
+
+func (g *gpu) readECC(d *collector.Device) {
+	a, h := &g.asker, g.handle
+	if current, pending, ok := ask2(a, callECCMode, h.GetEccMode); ok {
+		d.SetBool(collector.ECCMode, current == nvml.FEATURE_ENABLED, labelCurrent...)
+		d.SetBool(collector.ECCMode, pending == nvml.FEATURE_ENABLED, labelPending...)
+	}
+	for i := range eccFamilies {
+		g.readECCFamily(d, &eccFamilies[i])
+	}
+	g.readSRAM(d)
+}
+
+func (g *gpu) readECCFamily(d *collector.Device, f *eccFamily) {
+	a, h := &g.asker, g.handle
+	fine := false
+	for i := range f.counters {
+		c := &f.counters[i]
+		n, ok := ask(a, c.call, func() (uint64, nvml.Return) {
+			return h.GetMemoryErrorCounter(c.severity, f.counter, c.location)
+		})
+		if ok {
+			set64(d, f.metric, n, one, c.labels...)
+		}
+		fine = fine || !a.refused[c.call.index]
+	}
+	if fine {
+		return
+	}
+	for i := range f.sums {
+		c := &f.sums[i]
+		if n, ok := ask(a, c.call, func() (uint64, nvml.Return) { return h.GetTotalEccErrors(c.severity, f.counter) }); ok {
+			set64(d, f.metric, n, one, c.labels...)
+		}
+	}
+}
+
+var (
+	labelCurrent     = []string{"current"}
+	labelPending     = []string{"pending"}
+	labelCorrected   = []string{"corrected"}
+	labelUncorrected = []string{"uncorrected"}
+	labelParity      = []string{"uncorrected_parity"}
+	labelSECDED      = []string{"uncorrected_secded"}
+	labelL2          = []string{"l2"}
+	labelSM          = []string{"sm"}
+	labelMCU         = []string{"mcu"}
+	labelPCIe        = []string{"pcie"}
+	labelOther       = []string{"other"}
+)
+
+func (g *gpu) readSRAM(d *collector.Device) {
+	s, ok := ask(&g.asker, callSRAM, g.handle.GetSramEccErrorStatus)
+	if !ok {
+		return
+	}
+	d.SetBool(collector.SRAMThreshold, s.BThresholdExceeded != 0)
+	set64(d, collector.SRAMErrors, s.AggregateCor, one, labelCorrected...)
+	set64(d, collector.SRAMErrors, s.AggregateUncParity, one, labelParity...)
+	set64(d, collector.SRAMErrors, s.AggregateUncSecDed, one, labelSECDED...)
+	set64(d, collector.SRAMUnitErrors, s.AggregateUncBucketL2, one, labelL2...)
+	set64(d, collector.SRAMUnitErrors, s.AggregateUncBucketSm, one, labelSM...)
+	set64(d, collector.SRAMUnitErrors, s.AggregateUncBucketMcu, one, labelMCU...)
+	set64(d, collector.SRAMUnitErrors, s.AggregateUncBucketPcie, one, labelPCIe...)
+	set64(d, collector.SRAMUnitErrors, s.AggregateUncBucketOther, one, labelOther...)
+}
+
+var labelSpare = [...][]string{{"max"}, {"high"}, {"partial"}, {"low"}, {"none"}}
+
+// readRemaps reads what fields 142 to 145, read in every round, do not say.
+func (g *gpu) readRemaps(d *collector.Device) {
+	a, h := &g.asker, g.handle
+	if hist, ok := ask(a, callHistogram, h.GetRowRemapperHistogram); ok {
+		for i, n := range [...]uint32{hist.Max, hist.High, hist.Partial, hist.Low, hist.None} {
+			set32(d, collector.RowRemapBanks, n, one, labelSpare[i]...)
+		}
+	}
+	if g.fast.has(nvml.FI_DEV_REMAPPED_COR) || g.fast.has(nvml.FI_DEV_REMAPPED_FAILURE) {
+		return
+	}
+	type remapped struct {
+		corrected, uncorrected int
+		pending, failed        bool
+	}
+	r, ok := ask(a, callRemapped, func() (r remapped, ret nvml.Return) {
+		r.corrected, r.uncorrected, r.pending, r.failed, ret = h.GetRemappedRows()
+		return r, ret
+	})
+	if ok {
+		d.Set(collector.RowRemaps, float64(r.corrected), labelCorrected...)
+		d.Set(collector.RowRemaps, float64(r.uncorrected), labelUncorrected...)
+		d.SetBool(collector.RowRemapPending, r.pending)
+		d.SetBool(collector.RowRemapFailed, r.failed)
+	}
+}
+
+// readRetired reads the retired pages of GPUs before Ampere.
+func (g *gpu) readRetired(d *collector.Device) {
+	a, h := &g.asker, g.handle
+	for i, cause := range []nvml.PageRetirementCause{
+		nvml.PAGE_RETIREMENT_CAUSE_MULTIPLE_SINGLE_BIT_ECC_ERRORS, nvml.PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR,
+	} {
+		pages, ok := ask(a, callRetired[i], func() ([]uint64, nvml.Return) { return h.GetRetiredPages(cause) })
+		if ok {
+			d.Set(collector.RetiredPages, float64(len(pages)), [][]string{labelCorrected, labelUncorrected}[i]...)
+		}
+	}
+	if pending, ok := ask(a, callPending, h.GetRetiredPagesPendingStatus); ok {
+		d.SetBool(collector.RetiredPagesPending, pending == nvml.FEATURE_ENABLED)
+	}
+}

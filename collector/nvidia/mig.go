@@ -1,0 +1,242 @@
+//go:build linux && cgo
+
+package nvidia
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+var (
+	callMIGMode    = function("nvmlDeviceGetMigMode")
+	callMIGMax     = function("nvmlDeviceGetMaxMigDeviceCount")
+	callMIGHandle  = define(call{name: "nvmlDeviceGetMigDeviceHandleByIndex", quiet: nvml.ERROR_NOT_FOUND})
+	callMIGGI      = function("nvmlDeviceGetGpuInstanceId")
+	callMIGCI      = function("nvmlDeviceGetComputeInstanceId")
+	callAttributes = function("nvmlDeviceGetAttributes_v2", "nvmlDeviceGetAttributes")
+)
+
+// mig is the MIG side of a GPU.
+type mig struct {
+	enabled bool
+	devices []*migDevice
+	// counts are the instances by profile, ready to be told each round.
+	counts []collector.Reading
+}
+
+// migDevice is one MIG device: a compute instance in a GPU instance.
+type migDevice struct {
+	asker
+	handle nvml.Device
+	gi, ci int
+	// alone: no other MIG device shares the GPU instance, so what is measured
+	// of the instance is this device's.
+	alone   bool
+	device  collector.Device
+	gpm     gpm
+	kept    []collector.Reading
+	size    int
+	sampled time.Time
+}
+
+func (m *mig) dropSamples() {
+	for _, d := range m.devices {
+		d.gpm.drop()
+	}
+}
+
+// followMIG reads the MIG mode and keeps the list of MIG devices current: it
+// is enumerated anew on a change of mode, on the event that says so, where one
+// of the devices is not there any more, and in every slow round.
+func (g *gpu) followMIG(d *collector.Device, slow bool) {
+	current, pending, ok := ask2(&g.asker, callMIGMode, g.handle.GetMigMode)
+	if ok {
+		d.SetBool(collector.MIGMode, current == nvml.DEVICE_MIG_ENABLE, labelCurrent...)
+		d.SetBool(collector.MIGMode, pending == nvml.DEVICE_MIG_ENABLE, labelPending...)
+	}
+	enabled := ok && current == nvml.DEVICE_MIG_ENABLE
+	changed := g.reshape.Swap(false)
+	if ok && enabled != g.mig.enabled {
+		// What the GPU answers depends on the mode.
+		changed = true
+		g.forgetAnswers()
+		g.nextSlow = time.Time{}
+	}
+	if g.fatal != nvml.SUCCESS || !ok && !g.refused[callMIGMode.index] {
+		return
+	}
+	g.mig.enabled = enabled
+	if !enabled {
+		if len(g.mig.devices) > 0 {
+			g.setMIGDevices(nil)
+		}
+		return
+	}
+	if changed || slow || g.events.blind(g.handle) {
+		g.enumerateMIG()
+	}
+	d.Readings = append(d.Readings, g.mig.counts...)
+}
+
+// forgetAnswers makes everything be asked again.
+func (g *gpu) forgetAnswers() {
+	g.forget()
+	g.fast, g.seldom = newBatch(fastFields), newBatch(slowFields)
+	g.thermalAsked, g.thermal, g.links = false, thermal{}, links{}
+	g.gpm.free(&g.asker)
+	g.gpmAsked = false
+}
+
+// enumerateMIG lists the MIG devices; those that were there before stay.
+func (g *gpu) enumerateMIG() {
+	n, ok := ask(&g.asker, callMIGMax, g.handle.GetMaxMigDeviceCount)
+	if !ok {
+		return
+	}
+	devices := make([]*migDevice, 0, n)
+	for i := range n {
+		h, ok := ask(&g.asker, callMIGHandle, func() (nvml.Device, nvml.Return) { return g.handle.GetMigDeviceHandleByIndex(i) })
+		if !ok {
+			continue
+		}
+		if m := g.openMIG(h, i); m != nil {
+			devices = append(devices, m)
+		}
+	}
+	if g.fatal != nvml.SUCCESS {
+		return
+	}
+	g.setMIGDevices(devices)
+}
+
+// openMIG returns the MIG device behind h: the one known by that UUID and
+// place, else a new one.
+func (g *gpu) openMIG(h nvml.Device, index int) *migDevice {
+	a := newAsker(g.has, g.round)
+	uuid, ok := ask(&a, callUUID, h.GetUUID)
+	if uuid = text(uuid); !ok || uuid == "" {
+		return nil
+	}
+	gi, okGI := ask(&a, callMIGGI, h.GetGpuInstanceId)
+	ci, okCI := ask(&a, callMIGCI, h.GetComputeInstanceId)
+	if !okGI || !okCI {
+		return nil
+	}
+	for _, m := range g.mig.devices {
+		if m.device.ID == uuid && m.gi == gi && m.ci == ci {
+			m.handle = h
+			return m
+		}
+	}
+	m := &migDevice{asker: a, handle: h, gi: gi, ci: ci}
+	parent := &g.identity.device
+	m.device = collector.Device{ID: uuid, Parent: parent.ID, Class: collector.GPU, Vendor: "nvidia", Model: parent.Model, PCI: parent.PCI}
+	place := strconv.Itoa(gi) + "/" + strconv.Itoa(ci)
+	m.device.KubeIDs = []string{uuid, g.identity.index + ":" + strconv.Itoa(index)}
+	if legacy := "MIG-" + parent.ID + "/" + place; legacy != uuid {
+		m.device.KubeIDs = append(m.device.KubeIDs, legacy)
+	}
+	profile := g.profileOf(m)
+	where := g.identity.index + ":" + strconv.Itoa(gi) + ":" + strconv.Itoa(ci)
+	m.device.Set(collector.DeviceInfo, 1, g.identity.info(&m.device, where, profile)...)
+	return m
+}
+
+// profileOf names the shape of the MIG device: by the driver, which puts it
+// behind the product's name, else from its attributes.
+func (g *gpu) profileOf(m *migDevice) string {
+	if name, ok := ask(&m.asker, callName, m.handle.GetName); ok {
+		if _, profile, found := strings.Cut(text(name), " MIG "); found {
+			return profile
+		}
+	}
+	attributes, ok := ask(&m.asker, callAttributes, m.handle.GetAttributes)
+	if !ok {
+		return ""
+	}
+	total := uint64(0)
+	if memory, ok := ask(&g.asker, callMemory, g.handle.GetMemoryInfo); ok {
+		total = memory.Total
+	}
+	return migProfile(attributes, total)
+}
+
+// profile is the last label of accel_device_info.
+func (m *migDevice) profile() string {
+	labels := m.device.Readings[0].Labels
+	return labels[len(labels)-1]
+}
+
+func (g *gpu) setMIGDevices(devices []*migDevice) {
+	for _, old := range g.mig.devices {
+		if !slices.Contains(devices, old) {
+			old.gpm.free(&old.asker)
+		}
+	}
+	profiles := map[string]int{}
+	for _, m := range devices {
+		profiles[m.profile()]++
+		m.alone = true
+		for _, o := range devices {
+			m.alone = m.alone && (o == m || o.gi != m.gi)
+		}
+	}
+	g.mig.devices, g.mig.counts = devices, nil
+	for profile, n := range profiles {
+		g.mig.counts = append(g.mig.counts, collector.Reading{Metric: collector.MIGInstances, Labels: []string{profile}, Value: float64(n)})
+	}
+	g.events.partitions(g)
+	g.rememberIdentity()
+}
+
+// readMIGs reads the MIG devices. What belongs to the whole board (its
+// temperature, its power) is not repeated on them.
+func (g *gpu) readMIGs(now time.Time, slow bool) []collector.Device {
+	if len(g.mig.devices) == 0 {
+		return nil
+	}
+	list := make([]collector.Device, 0, len(g.mig.devices))
+	var silent []*migDevice
+	for _, m := range g.mig.devices {
+		d := m.device
+		d.Readings = append(make([]collector.Reading, 0, m.size+4), d.Readings...)
+		if !g.readMIG(m, &d, now, slow) {
+			silent = append(silent, m)
+			continue
+		}
+		d.Sampled, m.sampled = now, now
+		m.size = len(d.Readings)
+		list = append(list, d)
+	}
+	if len(silent) == 0 || g.fatal != nvml.SUCCESS {
+		return list
+	}
+	// Either it was taken away a moment ago, or it is ill.
+	g.enumerateMIG()
+	for _, m := range silent {
+		if slices.Contains(g.mig.devices, m) {
+			list = down(list, []collector.Device{m.device}, collector.ReasonError, m.sampled)
+		}
+	}
+	return list
+}
+
+func (g *gpu) readMIG(m *migDevice, d *collector.Device, now time.Time, slow bool) bool {
+	there := readMemory(d, &m.asker, m.handle) || m.refused[callMemory.index]
+	if slow || m.size == 0 {
+		k := collector.Device{}
+		g.readProcesses(&k, &m.asker, m.handle)
+		m.kept = k.Readings
+	}
+	d.Readings = append(d.Readings, m.kept...)
+	if m.alone && !m.refused[callGPMMIGSample.index] && g.gpmSupported() && m.gpm.prepare(g, &m.asker) {
+		m.gpm.read(g, &m.asker, d, now, m.gi)
+	}
+	return there
+}

@@ -1,0 +1,139 @@
+//go:build linux && cgo
+
+package nvidia
+
+import (
+	"strconv"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// maxLinks bounds what a GPU may say of its number of NVLinks; 36 is the most
+// that the header knows.
+const maxLinks = 36
+
+var (
+	callLinkState    = variants(maxLinks, "nvmlDeviceGetNvLinkState")
+	callLinkCRC      = variants(maxLinks, "nvmlDeviceGetNvLinkErrorCounter")
+	callLinkReplay   = variants(maxLinks, "nvmlDeviceGetNvLinkErrorCounter")
+	callLinkRecovery = variants(maxLinks, "nvmlDeviceGetNvLinkErrorCounter")
+)
+
+// linkFields are the fields of one link. GPUs to Hopper answer the first
+// three, those from Blackwell on the rest.
+var linkFields = []field{
+	plain(nvml.FI_DEV_NVLINK_ERROR_DL_CRC, collector.NVLinkErrors, one, "crc"),
+	plain(nvml.FI_DEV_NVLINK_ERROR_DL_REPLAY, collector.NVLinkErrors, one, "replay"),
+	plain(nvml.FI_DEV_NVLINK_ERROR_DL_RECOVERY, collector.NVLinkErrors, one, "recovery"),
+
+	plain(nvml.FI_DEV_NVLINK_COUNT_XMIT_BYTES, collector.NVLinkTransmit, one),
+	plain(nvml.FI_DEV_NVLINK_COUNT_RCV_BYTES, collector.NVLinkReceive, one),
+	plain(nvml.FI_DEV_NVLINK_COUNT_MALFORMED_PACKET_ERRORS, collector.NVLinkErrors, one, "malformed_packet"),
+	plain(nvml.FI_DEV_NVLINK_COUNT_BUFFER_OVERRUN_ERRORS, collector.NVLinkErrors, one, "buffer_overrun"),
+	plain(nvml.FI_DEV_NVLINK_COUNT_RCV_ERRORS, collector.NVLinkErrors, one, "receive"),
+	plain(nvml.FI_DEV_NVLINK_COUNT_RCV_REMOTE_ERRORS, collector.NVLinkErrors, one, "receive_remote"),
+	plain(nvml.FI_DEV_NVLINK_COUNT_RCV_GENERAL_ERRORS, collector.NVLinkErrors, one, "receive_general"),
+	plain(nvml.FI_DEV_NVLINK_COUNT_LOCAL_LINK_INTEGRITY_ERRORS, collector.NVLinkErrors, one, "local_integrity"),
+	plain(nvml.FI_DEV_NVLINK_COUNT_XMIT_DISCARDS, collector.NVLinkErrors, one, "transmit_discard"),
+	plain(nvml.FI_DEV_NVLINK_COUNT_LINK_RECOVERY_SUCCESSFUL_EVENTS, collector.NVLinkErrors, one, "recovery_successful"),
+	plain(nvml.FI_DEV_NVLINK_COUNT_LINK_RECOVERY_FAILED_EVENTS, collector.NVLinkErrors, one, "recovery_failed"),
+	plain(nvml.FI_DEV_NVLINK_COUNT_EFFECTIVE_ERRORS, collector.NVLinkErrors, one, "effective"),
+	plain(nvml.FI_DEV_NVLINK_COUNT_SYMBOL_ERRORS, collector.NVLinkErrors, one, "symbol"),
+	bitErrorField(nvml.FI_DEV_NVLINK_COUNT_EFFECTIVE_BER, "effective"),
+	bitErrorField(nvml.FI_DEV_NVLINK_COUNT_SYMBOL_BER, "symbol"),
+}
+
+// olderFields stand in for a link's field that the GPU does not have.
+var olderFields = map[uint32]field{
+	nvml.FI_DEV_NVLINK_COUNT_XMIT_BYTES: plain(nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_TX, collector.NVLinkTransmit, kibibyte),
+	nvml.FI_DEV_NVLINK_COUNT_RCV_BYTES:  plain(nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_RX, collector.NVLinkReceive, kibibyte),
+}
+
+func bitErrorField(id uint32, kind string) field {
+	return field{id: id, metric: collector.NVLinkBER, labels: []string{kind}}
+}
+
+// ofLink makes the field that of one link: its labels begin with the link.
+func (f field) ofLink(link int) field {
+	f.scope = uint32(link)
+	f.labels = append([]string{strconv.Itoa(link)}, f.labels...)
+	if f.metric == collector.NVLinkBER {
+		labels := f.labels
+		f.use = func(_ *gpu, d *collector.Device, v float64) {
+			d.Set(collector.NVLinkBER, bitErrorRatio(uint64(v)), labels...)
+		}
+	}
+	return f
+}
+
+// links are the NVLinks of one GPU.
+type links struct {
+	// count is field 91: how many there are.
+	count int
+	// asked is the number of links that the batches are made for.
+	asked         int
+	fields, older *batch
+	labels        [][]string
+	counters      [][3][]string
+}
+
+func (l *links) prepare() {
+	l.asked = l.count
+	var fields []field
+	l.labels, l.counters = nil, nil
+	for link := range l.count {
+		name := strconv.Itoa(link)
+		l.labels = append(l.labels, []string{name})
+		l.counters = append(l.counters, [3][]string{{name, "crc"}, {name, "replay"}, {name, "recovery"}})
+		for _, f := range linkFields {
+			fields = append(fields, f.ofLink(link))
+		}
+	}
+	l.fields, l.older = newBatch(fields), newBatch(nil)
+}
+
+func (l *links) read(g *gpu, d *collector.Device) {
+	if l.count != l.asked || l.fields == nil {
+		l.prepare()
+	}
+	for link, labels := range l.labels {
+		state, ok := ask(&g.asker, callLinkState[link], func() (nvml.EnableState, nvml.Return) { return g.handle.GetNvLinkState(link) })
+		if ok {
+			d.SetBool(collector.NVLinkUp, state == nvml.FEATURE_ENABLED, labels...)
+		}
+	}
+	var missing []field
+	l.fields.read(g, d, func(f field) {
+		if older, ok := olderFields[f.id]; ok {
+			missing = append(missing, older.ofLink(int(f.scope)))
+		}
+	})
+	if len(missing) > 0 {
+		l.older = newBatch(append(l.older.fields, missing...))
+	}
+	l.older.read(g, d, nil)
+	if !l.fields.has(nvml.FI_DEV_NVLINK_ERROR_DL_CRC) && !l.fields.has(nvml.FI_DEV_NVLINK_COUNT_RCV_ERRORS) {
+		l.readCounters(g, d)
+	}
+}
+
+// readCounters reads the error counters of drivers that have no field of them.
+func (l *links) readCounters(g *gpu, d *collector.Device) {
+	for link, labels := range l.counters {
+		for i, c := range []struct {
+			call    *call
+			counter nvml.NvLinkErrorCounter
+		}{
+			{callLinkCRC[link], nvml.NVLINK_ERROR_DL_CRC_FLIT},
+			{callLinkReplay[link], nvml.NVLINK_ERROR_DL_REPLAY},
+			{callLinkRecovery[link], nvml.NVLINK_ERROR_DL_RECOVERY},
+		} {
+			n, ok := ask(&g.asker, c.call, func() (uint64, nvml.Return) { return g.handle.GetNvLinkErrorCounter(link, c.counter) })
+			if ok {
+				set64(d, collector.NVLinkErrors, n, one, labels[i]...)
+			}
+		}
+	}
+}

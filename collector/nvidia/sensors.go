@@ -1,0 +1,171 @@
+//go:build linux && cgo
+
+package nvidia
+
+import (
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+var (
+	callUtilization = function("nvmlDeviceGetUtilizationRates")
+	callEncoder     = function("nvmlDeviceGetEncoderUtilization")
+	callDecoder     = function("nvmlDeviceGetDecoderUtilization")
+	callJPEG        = function("nvmlDeviceGetJpgUtilization")
+	callOFA         = function("nvmlDeviceGetOfaUtilization")
+	callTemperature = function("nvmlDeviceGetTemperature")
+	callTempV       = function("nvmlDeviceGetTemperatureV")
+	callMargin      = function("nvmlDeviceGetMarginTemperature")
+	callPower       = function("nvmlDeviceGetPowerUsage")
+	callEnergy      = function("nvmlDeviceGetTotalEnergyConsumption")
+	callReplays     = function("nvmlDeviceGetPcieReplayCounter")
+	callEvents      = function("nvmlDeviceGetCurrentClocksEventReasons")
+	callThrottle    = function("nvmlDeviceGetCurrentClocksThrottleReasons")
+	callPState      = function("nvmlDeviceGetPerformanceState")
+	callMemoryV2    = function("nvmlDeviceGetMemoryInfo_v2")
+	callMemory      = function("nvmlDeviceGetMemoryInfo")
+	callClocks      = variants(len(clocks), "nvmlDeviceGetClockInfo")
+)
+
+var clocks = [...]struct {
+	clock  nvml.ClockType
+	labels []string
+}{
+	{nvml.CLOCK_GRAPHICS, []string{"graphics"}},
+	{nvml.CLOCK_SM, []string{"sm"}},
+	{nvml.CLOCK_MEM, []string{"memory"}},
+	{nvml.CLOCK_VIDEO, []string{"video"}},
+}
+
+var throttleReasons = [...]struct {
+	bit    uint64
+	labels []string
+}{
+	{nvml.ClocksThrottleReasonSwPowerCap, []string{"sw_power_cap"}},
+	{nvml.ClocksThrottleReasonHwSlowdown, []string{"hw_slowdown"}},
+	{nvml.ClocksThrottleReasonSyncBoost, []string{"sync_boost"}},
+	{nvml.ClocksThrottleReasonSwThermalSlowdown, []string{"sw_thermal"}},
+	{nvml.ClocksThrottleReasonHwThermalSlowdown, []string{"hw_thermal"}},
+	{nvml.ClocksThrottleReasonHwPowerBrakeSlowdown, []string{"hw_power_brake"}},
+}
+
+var (
+	labelCompute = []string{"compute"}
+	labelMemory  = []string{"memory"}
+	labelEncoder = []string{"encoder"}
+	labelDecoder = []string{"decoder"}
+	labelJPEG    = []string{"jpeg"}
+	labelOFA     = []string{"ofa"}
+	labelGPU     = []string{"gpu"}
+)
+
+// readFast reads what is read in every round. It reports whether any of the
+// GPU's vital values (memory, temperature, power, utilization) was answered.
+func (g *gpu) readFast(d *collector.Device) bool {
+	a, h := &g.asker, g.handle
+	alive := readMemory(d, a, h)
+	u, ok := ask(a, callUtilization, h.GetUtilizationRates)
+	if ok {
+		set32(d, collector.UtilizationRatio, u.Gpu, percent, labelCompute...)
+		set32(d, collector.UtilizationRatio, u.Memory, percent, labelMemory...)
+	}
+	alive = alive || ok
+	g.readEngines(d)
+	alive = g.readTemperature(d) || alive
+	g.readFields(d)
+	if !g.fast.has(nvml.FI_DEV_POWER_INSTANT) {
+		mw, ok := ask(a, callPower, h.GetPowerUsage)
+		if ok {
+			set32(d, collector.PowerWatts, mw, milli)
+		}
+		alive = alive || ok
+	}
+	for i, c := range clocks {
+		if mhz, ok := ask(a, callClocks[i], func() (uint32, nvml.Return) { return h.GetClockInfo(c.clock) }); ok {
+			set32(d, collector.ClockHertz, mhz, mega, c.labels...)
+		}
+	}
+	g.readThrottle(d)
+	if p, ok := ask(a, callPState, h.GetPerformanceState); ok {
+		if p == nvml.PSTATE_UNKNOWN {
+			d.Reject(collector.PerformanceState, collector.RejectSentinel)
+		} else {
+			d.Set(collector.PerformanceState, float64(p))
+		}
+	}
+	return alive
+}
+
+func (g *gpu) readEngines(d *collector.Device) {
+	a, h := &g.asker, g.handle
+	if v, _, ok := ask2(a, callEncoder, h.GetEncoderUtilization); ok {
+		set32(d, collector.UtilizationRatio, v, percent, labelEncoder...)
+	}
+	if v, _, ok := ask2(a, callDecoder, h.GetDecoderUtilization); ok {
+		set32(d, collector.UtilizationRatio, v, percent, labelDecoder...)
+	}
+	if v, _, ok := ask2(a, callJPEG, h.GetJpgUtilization); ok {
+		set32(d, collector.UtilizationRatio, v, percent, labelJPEG...)
+	}
+	if v, _, ok := ask2(a, callOFA, h.GetOfaUtilization); ok {
+		set32(d, collector.UtilizationRatio, v, percent, labelOFA...)
+	}
+}
+
+// readFields reads the fast batch and what stands in for its missing fields.
+func (g *gpu) readFields(d *collector.Device) {
+	a, h := &g.asker, g.handle
+	g.fast.read(g, d, nil)
+	if !g.thermalAsked && g.fatal == nvml.SUCCESS {
+		g.thermalAsked = true
+		if !g.fast.has(nvml.FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN) && !g.fast.has(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN) {
+			g.fast = newBatch(append(g.fast.fields, thermalPolicy))
+		}
+	}
+	if !g.fast.has(nvml.FI_DEV_TOTAL_ENERGY_CONSUMPTION) {
+		if mj, ok := ask(a, callEnergy, h.GetTotalEnergyConsumption); ok {
+			set64(d, collector.EnergyJoules, mj, milli)
+		}
+	}
+	if !g.fast.has(nvml.FI_DEV_PCIE_REPLAY_COUNTER) {
+		if n, ok := ask(a, callReplays, h.GetPcieReplayCounter); ok {
+			d.Set(collector.PCIeReplays, float64(n))
+		}
+	}
+}
+
+func (g *gpu) readThrottle(d *collector.Device) {
+	a, h := &g.asker, g.handle
+	reasons, ok := ask(a, callEvents, h.GetCurrentClocksEventReasons)
+	if !ok {
+		if reasons, ok = ask(a, callThrottle, h.GetCurrentClocksThrottleReasons); !ok {
+			return
+		}
+	}
+	for _, r := range throttleReasons {
+		d.SetBool(collector.ThrottleActive, reasons&r.bit != 0, r.labels...)
+	}
+}
+
+// readMemory reads the memory of a GPU or of a MIG device. All MIG devices of
+// one GPU instance answer with the memory they share.
+func readMemory(d *collector.Device, a *asker, h nvml.Device) bool {
+	if m, ok := ask(a, callMemoryV2, h.GetMemoryInfo_v2); ok {
+		set64(d, collector.MemoryTotal, m.Total, one)
+		set64(d, collector.MemoryUsed, m.Used, one)
+		set64(d, collector.MemoryFree, m.Free, one)
+		set64(d, collector.MemoryReserved, m.Reserved, one)
+		return true
+	}
+	if a.has[callMemoryV2.index] && !a.refused[callMemoryV2.index] {
+		return false
+	}
+	m, ok := ask(a, callMemory, h.GetMemoryInfo)
+	if ok {
+		set64(d, collector.MemoryTotal, m.Total, one)
+		set64(d, collector.MemoryUsed, m.Used, one)
+		set64(d, collector.MemoryFree, m.Free, one)
+	}
+	return ok
+}

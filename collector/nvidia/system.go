@@ -1,0 +1,98 @@
+//go:build linux && cgo
+
+package nvidia
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+var (
+	callDriverVersion = function("nvmlSystemGetDriverVersion")
+	callDriverBranch  = function("nvmlSystemGetDriverBranch")
+	callCUDAVersion   = function("nvmlSystemGetCudaDriverVersion_v2")
+	callConfCompute   = function("nvmlSystemGetConfComputeState")
+	callCount         = function("nvmlDeviceGetCount_v2", "nvmlDeviceGetCount")
+)
+
+// system reads what is the driver's and no GPU's.
+type system struct {
+	asker
+	lib *library
+
+	slow         time.Duration
+	nextSlow     time.Time
+	nextVersions time.Time
+	versions     []collector.Reading
+	confidential []collector.Reading
+}
+
+// driverAnswer is one round of the system.
+type driverAnswer struct {
+	count   int
+	counted bool
+	node    []collector.Reading
+	calls   []collector.CallError
+	fatal   nvml.Return
+	err     error
+}
+
+func newSystem(lib *library, slow time.Duration) *system {
+	return &system{asker: newAsker(lib.has, new(round)), lib: lib, slow: slow}
+}
+
+func (s *system) read(now time.Time) (a driverAnswer) {
+	a.count, a.counted = ask(&s.asker, callCount, s.lib.api.DeviceGetCount)
+	if !now.Before(s.nextVersions) {
+		s.nextVersions = now.Add(identityInterval)
+		s.readVersions()
+	}
+	if !now.Before(s.nextSlow) {
+		s.nextSlow = now.Add(s.slow)
+		s.readConfidential()
+	}
+	a.node = append(append(make([]collector.Reading, 0, 2), s.versions...), s.confidential...)
+	a.fatal = s.fatal
+	a.calls, a.err = s.take()
+	return a
+}
+
+func (s *system) readVersions() {
+	s.versions = nil
+	driver, ok := ask(&s.asker, callDriverVersion, s.lib.api.SystemGetDriverVersion)
+	if !ok {
+		s.nextVersions = time.Time{}
+		return
+	}
+	library, _ := ask(&s.asker, callNVMLVersion, s.lib.api.SystemGetNVMLVersion)
+	branch, _ := ask(&s.asker, callDriverBranch, s.lib.api.SystemGetDriverBranch)
+	cuda, ok := ask(&s.asker, callCUDAVersion, s.lib.api.SystemGetCudaDriverVersion_v2)
+	cudaVersion := ""
+	if ok && cuda > 0 {
+		cudaVersion = strconv.Itoa(cuda/1000) + "." + strconv.Itoa(cuda%1000/10)
+	}
+	s.versions = []collector.Reading{{
+		Metric: collector.DriverInfo,
+		Labels: []string{"nvidia", text(driver), text(cString(branch.Branch[:])), text(library), cudaVersion},
+		Value:  1,
+	}}
+}
+
+func (s *system) readConfidential() {
+	s.confidential = nil
+	state, ok := ask(&s.asker, callConfCompute, s.lib.api.SystemGetConfComputeState)
+	if !ok {
+		return
+	}
+	v := 0.0
+	if state.CcFeature != nvml.CC_SYSTEM_FEATURE_DISABLED {
+		v = 1
+	}
+	s.confidential = []collector.Reading{{Metric: collector.ConfidentialCompute, Labels: labelVendor, Value: v}}
+}
+
+var labelVendor = []string{"nvidia"}

@@ -1,0 +1,108 @@
+//go:build linux && cgo
+
+package nvidia
+
+import (
+	"math"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// The measures that a hot GPU takes.
+const (
+	limitMaxOperating = iota
+	limitSlowdown
+	limitShutdown
+	limits
+)
+
+var labelLimits = [limits][]string{{"max_operating"}, {"slowdown"}, {"shutdown"}}
+
+// thermal is what the slow readings say of the GPU's limits.
+type thermal struct {
+	// offset is T.Limit's distance between the margin's zero and the measure
+	// (fields 196, 194, 193; degrees, mostly negative).
+	offset    [limits]float64
+	hasOffset [limits]bool
+	// limit is the temperature of the measure, on GPUs without T.Limit.
+	limit    [limits]float64
+	hasLimit [limits]bool
+	// now is the temperature of this round.
+	now    float64
+	hasNow bool
+}
+
+var thresholds = [...]struct {
+	threshold nvml.TemperatureThresholds
+	labels    []string
+	limit     int // of the margin, or -1
+}{
+	{nvml.TEMPERATURE_THRESHOLD_SHUTDOWN, []string{"gpu", "shutdown"}, limitShutdown},
+	{nvml.TEMPERATURE_THRESHOLD_SLOWDOWN, []string{"gpu", "slowdown"}, limitSlowdown},
+	{nvml.TEMPERATURE_THRESHOLD_GPU_MAX, []string{"gpu", "max_operating"}, limitMaxOperating},
+	{nvml.TEMPERATURE_THRESHOLD_MEM_MAX, []string{"memory", "max_operating"}, -1},
+}
+
+var callThresholds = variants(len(thresholds), "nvmlDeviceGetTemperatureThreshold")
+
+// readTemperature reads the GPU's own sensor and reports whether it answered.
+func (g *gpu) readTemperature(d *collector.Device) bool {
+	a, h := &g.asker, g.handle
+	g.thermal.hasNow = false
+	t, ok := ask(a, callTemperature, func() (uint32, nvml.Return) { return h.GetTemperature(nvml.TEMPERATURE_GPU) })
+	v := float64(t)
+	if !ok && a.refused[callTemperature.index] {
+		var t nvml.Temperature
+		t, ok = ask(a, callTempV, func() (nvml.Temperature, nvml.Return) { return h.GetTemperatureV().V1() })
+		v = float64(t.Temperature)
+	}
+	if !ok {
+		return false
+	}
+	if v == math.MaxUint32 {
+		d.Reject(collector.TemperatureCelsius, collector.RejectSentinel)
+		return true
+	}
+	d.Set(collector.TemperatureCelsius, v, labelGPU...)
+	g.thermal.now, g.thermal.hasNow = v, collector.TemperatureCelsius.Range.Contains(v)
+	return true
+}
+
+func (g *gpu) readThresholds(d *collector.Device) {
+	g.thermal.hasLimit = [limits]bool{}
+	for i, t := range thresholds {
+		v, ok := ask(&g.asker, callThresholds[i], func() (uint32, nvml.Return) { return g.handle.GetTemperatureThreshold(t.threshold) })
+		if !ok {
+			continue
+		}
+		set32(d, collector.TemperatureLimit, v, one, t.labels...)
+		if t.limit >= 0 && collector.TemperatureLimit.Range.Contains(float64(v)) {
+			g.thermal.limit[t.limit], g.thermal.hasLimit[t.limit] = float64(v), true
+		}
+	}
+}
+
+// readMargins says how far the GPU is from each measure. T.Limit counts from
+// the point where the GPU lowers its clocks; the other measures lie an offset
+// below zero.
+func (g *gpu) readMargins(d *collector.Device) {
+	t := &g.thermal
+	if m, ok := ask(&g.asker, callMargin, g.handle.GetMarginTemperature); ok {
+		for i, labels := range labelLimits {
+			if t.hasOffset[i] {
+				d.Set(collector.TemperatureMargin, float64(m.MarginTemperature)-t.offset[i], labels...)
+			}
+		}
+		return
+	}
+	if !t.hasNow || !g.refused[callMargin.index] {
+		return
+	}
+	for i, labels := range labelLimits {
+		if t.hasLimit[i] {
+			d.Set(collector.TemperatureMargin, t.limit[i]-t.now, labels...)
+		}
+	}
+}

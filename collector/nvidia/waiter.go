@@ -1,0 +1,139 @@
+//go:build linux && cgo
+
+package nvidia
+
+import (
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// waiter is the goroutine of events. Only it touches the event set: a set must
+// not be freed, and is not registered with, while it is waited for.
+type waiter struct {
+	*events
+	asker
+	set nvml.EventSet
+}
+
+// run waits for events until told to stop. A set that fails is built anew,
+// which is what the driver asks for after an unknown error or a lost GPU.
+func (w *waiter) run() {
+	defer close(w.done)
+	defer w.free()
+	for !w.idle(w.wake) {
+		backoff := minBackoff
+		for {
+			ok, served := w.serve()
+			if ok {
+				return
+			}
+			if w.refused[callSetCreate.index] || w.refused[callSetWait.index] {
+				break
+			}
+			if served {
+				backoff = minBackoff
+			}
+			if w.idle(time.After(backoff)) {
+				return
+			}
+			backoff = min(2*backoff, maxBackoff)
+		}
+	}
+}
+
+// idle waits for a signal, and is true where that is to stop.
+func (w *waiter) idle(signal any) bool {
+	switch c := signal.(type) {
+	case chan struct{}:
+		select {
+		case <-c:
+			return false
+		case <-w.quit:
+			return true
+		}
+	case <-chan time.Time:
+		select {
+		case <-c:
+			return false
+		case <-w.quit:
+			return true
+		}
+	}
+	return true
+}
+
+// serve makes a set and delivers its events until it fails (false) or the
+// waiter is to stop (true). served tells a set that has worked from one that
+// never did.
+func (w *waiter) serve() (stop, served bool) {
+	defer w.free()
+	set, ok := ask(&w.asker, callSetCreate, w.lib.api.EventSetCreate)
+	if !ok {
+		w.publish()
+		return false, false
+	}
+	w.set = set
+	w.register(true)
+	for {
+		select {
+		case <-w.quit:
+			return true, served
+		case <-w.wake:
+			w.register(false)
+		default:
+		}
+		data, ok := ask(&w.asker, callSetWait, func() (nvml.EventData, nvml.Return) { return w.set.Wait(waitTimeout) })
+		if ok {
+			w.deliver(data, time.Now())
+		}
+		if w.failed != "" {
+			w.publish()
+			return false, served
+		}
+		served = true
+	}
+}
+
+// register adds the GPUs that answer to the set: those that are new, or all.
+func (w *waiter) register(all bool) {
+	w.mu.Lock()
+	list := map[nvml.Device]uint64{}
+	for h, g := range w.gpus {
+		if all {
+			g.registered = false
+		}
+		if g.well && !g.registered {
+			list[h] = g.types
+		}
+	}
+	w.unregistered = false
+	w.mu.Unlock()
+	for h, types := range list {
+		ok := do(&w.asker, callRegister, func() nvml.Return { return h.RegisterEvents(types, w.set) })
+		w.mu.Lock()
+		w.gpus[h].registered = ok
+		w.mu.Unlock()
+		// One GPU that cannot be registered is not the set's failure.
+		w.publish()
+		w.forget()
+	}
+}
+
+// publish hands the counts to the next Sample and starts afresh.
+func (w *waiter) publish() {
+	counts, _ := w.take()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := tally{counts: w.counts}
+	t.calls(counts)
+	w.counts = t.counts
+}
+
+func (w *waiter) free() {
+	if w.set != nil {
+		do(&w.asker, callSetFree, w.set.Free)
+		w.set = nil
+		w.publish()
+	}
+}
