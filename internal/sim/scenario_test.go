@@ -50,7 +50,7 @@ func TestStrictness(t *testing.T) {
 		{"description: a\ngpus:\n  - board: t4\n    load: lots", `x.yaml:4: gpus[0].load: want a load from 0 to 1`},
 		{"description: a\ngpus:\n  - board: t4\n    values:\n      temperature: 3", `x.yaml:5: gpus[0].values.temperature: unknown key "temperature"; want one of temperature.gpu, temperature.memory`},
 		{"description: a\ngpus:\n  - board: t4\n    values:\n      energy: sine:1", `x.yaml:5: gpus[0].values.energy: "sine:1" has 1 numbers: want `},
-		{"description: a\ngpus:\n  - board: t4\n    values:\n      energy: sine:1:2:0", `the period in "sine:1:2:0" must be positive`},
+		{"description: a\ngpus:\n  - board: t4\n    values:\n      energy: sine:1:2:0", `the period in "sine:1:2:0" must be at least 0.001 s`},
 		{"description: a\ngpus:\n  - board: t4\n    values:\n      serial: error:OOPS", `x.yaml:5: gpus[0].values.serial: unknown return code "OOPS"`},
 		{"description: a\ngpus:\n  - board: t4\n    processes: [{name: a}]", "x.yaml:4: gpus[0].processes[0]: the key pid is missing"},
 		{"description: a\ngpus:\n  - board: t5", `x.yaml:3: gpus[0]: no board "t5"; want one of a100-sxm4-40gb, `},

@@ -32,7 +32,7 @@ func ParseSignal(text string) (string, error) {
 		if err := numbers(text, append([]string{period}, strings.Split(values, ",")...)); err != nil {
 			return "", err
 		}
-		return text, positive(text, period)
+		return text, longEnough(text, period)
 	}
 	limits, ok := shapes[kind]
 	if !ok {
@@ -48,7 +48,7 @@ func ParseSignal(text string) (string, error) {
 	if kind == "ramp" {
 		return text, nil
 	}
-	return text, positive(text, parts[2])
+	return text, longEnough(text, parts[2])
 }
 
 func parseConstant(text string) (string, error) {
@@ -77,9 +77,9 @@ func numbers(text string, parts []string) error {
 	return nil
 }
 
-func positive(text, period string) error {
-	if v, _ := strconv.ParseFloat(period, 64); v <= 0 {
-		return fmt.Errorf("the period in %q must be positive", text)
+func longEnough(text, period string) error {
+	if v, _ := strconv.ParseFloat(period, 64); v < 0.001 {
+		return fmt.Errorf("the period in %q must be at least 0.001 s", text)
 	}
 	return nil
 }
