@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -34,7 +33,8 @@ func TestMain(m *testing.M) {
 // testCommand returns a command of this test binary that behaves as told.
 func testCommand(behaviour string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), behaviourEnv+"="+behaviour)
+	// The race detector would have a worker sleep before it exits.
+	cmd.Env = append(os.Environ(), behaviourEnv+"="+behaviour, "GORACE=atexit_sleep_ms=0")
 	return cmd
 }
 
@@ -72,10 +72,12 @@ func init() {
 		"garbage-later": func(string) {
 			raw(append(hello(fingerprint()), "free(): invalid pointer\n"...))
 		},
-		"stranger":  func(string) { raw(hello(fingerprint() + 1)) },
-		"oversized": func(string) { raw(append(hello(fingerprint()), 'A', 'X', byte(frameRound), 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0)) },
-		"unknown":   func(string) { raw(append(hello(fingerprint()), frame(99, []byte("x"))...)) },
-		"early":     func(string) { raw(frame(frameEvent, encodeEvent(nil, Event{Device: "GPU-a"}))) },
+		"stranger": func(string) { raw(hello(fingerprint() + 1)) },
+		"oversized": func(string) {
+			raw(append(hello(fingerprint()), 'A', 'X', byte(frameRound), 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0))
+		},
+		"unknown": func(string) { raw(append(hello(fingerprint()), frame(99, []byte("x"))...)) },
+		"early":   func(string) { raw(frame(frameEvent, encodeEvent(nil, Event{Device: "GPU-a"}))) },
 		"unasked": func(string) {
 			var enc roundEncoder
 			b := append(hello(fingerprint()), frame(frameRound, enc.encode(nil, 7, &Round{}, nil))...)
@@ -102,6 +104,7 @@ func init() {
 			work(func(ctx context.Context) (Round, error) {
 				if first {
 					first = false
+					fmt.Println(os.Getpid())
 					<-usr2
 				}
 				return sample(ctx)
@@ -187,10 +190,4 @@ func (e endless) Read(b []byte) (int, error) {
 		select {}
 	}
 	return n, err
-}
-
-// firstLine reads one line of r.
-func firstLine(r io.Reader) (string, error) {
-	s, err := bufio.NewReader(r).ReadString('\n')
-	return strings.TrimSpace(s), err
 }

@@ -1,0 +1,520 @@
+package collector
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience bounds what a test waits for; no test waits for it to pass.
+const patience = 30 * time.Second
+
+// newTestProcess returns a Process whose nth worker behaves as the nth of
+// behaviours says, and later ones as the last, and the events it emits.
+func newTestProcess(t *testing.T, behaviours ...string) (*Process, <-chan Event) {
+	t.Helper()
+	events := make(chan Event, 100)
+	p := NewProcess("w", func() *exec.Cmd {
+		b := behaviours[0]
+		behaviours = behaviours[min(1, len(behaviours)-1):]
+		return testCommand(b)
+	}, func(e Event) { events <- e })
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p, events
+}
+
+func sample(t *testing.T, p *Process) (Round, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	r, err := p.Sample(ctx)
+	if ctx.Err() != nil {
+		t.Fatalf("Sample took until its deadline: %v", err)
+	}
+	return r, err
+}
+
+// energy samples a good worker and returns which of its calls that was.
+func energy(t *testing.T, p *Process) float64 {
+	t.Helper()
+	r, err := sample(t, p)
+	if err != nil || len(r.Devices) != 1 || len(r.Devices[0].Readings) != 1 {
+		t.Fatalf("Sample returned %+v, %v", r, err)
+	}
+	return r.Devices[0].Readings[0].Value
+}
+
+// recovers samples until there is an answer.
+func recovers(t *testing.T, p *Process) float64 {
+	t.Helper()
+	poll(t, "the worker's recovery", func() bool {
+		_, err := sample(t, p)
+		return err == nil
+	})
+	return energy(t, p)
+}
+
+func poll(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %v for %s", patience, what)
+		}
+	}
+}
+
+func gone(pid int) bool {
+	return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+}
+
+func TestProcess(t *testing.T) {
+	p, _ := newTestProcess(t, "good")
+	if p.PID() != 0 {
+		t.Error("a worker before the first Sample")
+	}
+	if n := energy(t, p); n != 1 {
+		t.Errorf("first round is %v", n)
+	}
+	pid := p.PID()
+	if n := energy(t, p); n != 2 || p.PID() != pid {
+		t.Errorf("second round is %v, of worker %d, not %d", n, p.PID(), pid)
+	}
+	worker := p.child
+	if err := p.Close(); err != nil || !gone(pid) || p.PID() != 0 {
+		t.Errorf("Close: %v, worker gone: %v, PID %d", err, gone(pid), p.PID())
+	}
+	if !worker.state.Success() {
+		t.Errorf("the worker did not end by itself: %v", worker.state)
+	}
+	if _, err := sample(t, p); err == nil || p.PID() != 0 {
+		t.Errorf("Sample after Close: %v, PID %d", err, p.PID())
+	}
+}
+
+// However a worker ends, the Sample says how, the next one starts no other at
+// once, and in the end one answers.
+func TestProcessWorkerEnds(t *testing.T) {
+	for behaviour, want := range map[string]struct {
+		how  string
+		is   error
+		text string
+	}{
+		"linker":        {"exit_127", ErrCrashed, "undefined symbol: nvmlDeviceGetFoo"},
+		"exit":          {"exit_3", ErrCrashed, ""},
+		"signal:SEGV":   {"signal_segv", ErrCrashed, ""},
+		"signal:KILL":   {"signal_kill", ErrCrashed, ""},
+		"report":        {"signal_segv", ErrCrashed, "SIGSEGV: segmentation violation"},
+		"panic":         {"exit_2", ErrCrashed, "panic: index out of luck"},
+		"garbage":       {"garbage", ErrProtocol, "no frame begins with"},
+		"garbage-later": {"garbage", ErrProtocol, "no frame begins with"},
+		"stranger":      {"garbage", ErrProtocol, "another build"},
+		"oversized":     {"garbage", ErrProtocol, "no frame begins with"},
+		"unknown":       {"garbage", ErrProtocol, "frame of kind 99"},
+		"early":         {"garbage", ErrProtocol, "frame of kind 4"},
+		"unasked":       {"garbage", ErrProtocol, "answer 7 to request 1"},
+	} {
+		t.Run(behaviour, func(t *testing.T) {
+			t.Parallel()
+			p, _ := newTestProcess(t, behaviour, "good")
+			_, err := sample(t, p)
+			var exit *WorkerExit
+			if !errors.As(err, &exit) || exit.How != want.how || !errors.Is(err, want.is) || !strings.Contains(err.Error(), want.text) {
+				t.Fatalf("Sample: %v; want %s, %v with %q", err, want.how, want.is, want.text)
+			}
+			if got := map[error]string{ErrCrashed: SourceCrashed, ErrProtocol: SourceGarbage}[want.is]; reason(err) != got {
+				t.Errorf("reason is %q, want %q", reason(err), got)
+			}
+			if p.PID() != 0 {
+				t.Errorf("worker %d still counts as running", p.PID())
+			}
+			p.notBefore = time.Now().Add(time.Hour) // however slow this machine is
+			_, err = sample(t, p)
+			if !errors.Is(err, ErrBackoff) || errors.As(err, &exit) || !strings.Contains(err.Error(), want.text) {
+				t.Errorf("Sample at once after it: %v; want ErrBackoff, no second exit, and %q", err, want.text)
+			}
+			p.notBefore = time.Now()
+			if n := energy(t, p); n != 1 {
+				t.Errorf("first round of the new worker is %v", n)
+			}
+		})
+	}
+}
+
+// A worker that says what only another process can do better ends, and that is
+// no crash.
+func TestProcessFinalAnswers(t *testing.T) {
+	for arg, want := range sayable {
+		t.Run(arg, func(t *testing.T) {
+			t.Parallel()
+			p, _ := newTestProcess(t, "say:"+arg, "good")
+			_, err := sample(t, p)
+			var exit *WorkerExit
+			if reason(err) != reason(want) || errors.As(err, &exit) || !strings.HasPrefix(err.Error(), "said so: ") {
+				t.Fatalf("Sample: %v", err)
+			}
+			if !final(want) {
+				if p.PID() == 0 {
+					t.Error("the worker has ended for an ordinary error")
+				}
+				return
+			}
+			if p.PID() != 0 {
+				t.Errorf("worker %d goes on", p.PID())
+			}
+			p.notBefore = time.Now().Add(time.Hour)
+			if _, err := sample(t, p); reason(err) != reason(want) || errors.As(err, &exit) {
+				t.Errorf("Sample while waiting: %v", err)
+			}
+			p.notBefore = time.Now()
+			if n := energy(t, p); n != 1 || p.backoff != 0 {
+				t.Errorf("round %v of the new worker, back-off %v", n, p.backoff)
+			}
+		})
+	}
+}
+
+func TestProcessDoesNotStart(t *testing.T) {
+	p := NewProcess("w", func() *exec.Cmd { return exec.Command("/nonexistent/worker") }, nil)
+	for range 2 {
+		if _, err := sample(t, p); err == nil || !strings.Contains(err.Error(), "start worker: ") || reason(err) != SourceError {
+			t.Errorf("Sample: %v", err)
+		}
+	}
+}
+
+func TestProcessBackoff(t *testing.T) {
+	p, _ := newTestProcess(t, "exit")
+	var waits []time.Duration
+	for range 10 {
+		began := time.Now()
+		if _, err := sample(t, p); !errors.Is(err, ErrCrashed) {
+			t.Fatal(err)
+		}
+		waits = append(waits, p.backoff)
+		if p.notBefore.Before(began.Add(p.backoff)) {
+			t.Errorf("the next worker may start %v after this one, before %v", p.notBefore.Sub(began), p.backoff)
+		}
+		p.notBefore = time.Now()
+	}
+	if waits[0] != backoffMin || waits[9] != backoffMax || !slices.IsSorted(waits) {
+		t.Errorf("back-off is %v", waits)
+	}
+	// An operator who attaches wants no waiting.
+	p.notBefore = time.Now().Add(time.Hour)
+	if err := p.Release(0); err != nil {
+		t.Fatal(err)
+	}
+	p.Attach()
+	if _, err := sample(t, p); !errors.Is(err, ErrCrashed) || errors.Is(err, ErrBackoff) {
+		t.Errorf("Sample after Attach: %v", err)
+	}
+}
+
+// A worker that answers nothing costs each Sample its time and is replaced in
+// the end.
+func TestProcessHung(t *testing.T) {
+	for _, behaviour := range []string{"silent", "hang", "empty", "stopped"} {
+		t.Run(behaviour, func(t *testing.T) {
+			t.Parallel()
+			p, _ := newTestProcess(t, strings.Replace(behaviour, "stopped", "good", 1), "good")
+			if behaviour == "stopped" {
+				energy(t, p)
+				syscall.Kill(p.PID(), syscall.SIGSTOP)
+			}
+			brief := func() error {
+				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				defer cancel()
+				_, err := p.Sample(ctx)
+				return err
+			}
+			var exit *WorkerExit
+			for range 3 {
+				if err := brief(); !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &exit) || reason(err) != SourceTimeout {
+					t.Fatalf("Sample: %v", err)
+				}
+			}
+			pid := p.PID()
+			p.hungAfter = 0
+			if err := brief(); !errors.As(err, &exit) || exit.How != exitHung || !gone(pid) {
+				t.Fatalf("Sample once the patience is at its end: %v; worker gone: %v", err, gone(pid))
+			}
+			p.hungAfter = hungAfter
+			if n := recovers(t, p); n != 2 {
+				t.Errorf("second round of the new worker is %v", n)
+			}
+		})
+	}
+}
+
+// An answer that comes after its Sample has gone is not taken for the next
+// one's; what it counted is.
+func TestProcessLate(t *testing.T) {
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	defer in.Close()
+	p := NewProcess("w", func() *exec.Cmd {
+		cmd := testCommand("late")
+		cmd.Stdout = in
+		return cmd
+	}, nil)
+	defer p.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		out.SetReadDeadline(time.Now().Add(patience))
+		out.Read(make([]byte, 1)) // the worker's word from within the call
+		cancel()
+	}()
+	if _, err := p.Sample(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("Sample: %v", err)
+	}
+	syscall.Kill(p.PID(), syscall.SIGUSR2)
+	r, err := sample(t, p)
+	if err != nil || r.Devices[0].Readings[0].Value != 2 || len(r.Calls) != 2 {
+		t.Errorf("Sample: %+v, %v; want the second round and the calls of both", r, err)
+	}
+}
+
+func TestProcessEvents(t *testing.T) {
+	p, events := newTestProcess(t, "good")
+	energy(t, p)
+	syscall.Kill(p.PID(), syscall.SIGUSR1) // while no Sample is in flight
+	select {
+	case e := <-events:
+		if e.Time.IsZero() || e.Source != "w" || e.Device != "GPU-a" || e.Kind != EventXid || e.Code != 79 {
+			t.Errorf("event is %+v", e)
+		}
+	case <-time.After(patience):
+		t.Fatal("no event")
+	}
+}
+
+func TestProcessRelease(t *testing.T) {
+	for _, behaviour := range []string{"good", "deaf", "hang", "silent", "stopped"} {
+		t.Run(behaviour, func(t *testing.T) {
+			t.Parallel()
+			p, _ := newTestProcess(t, strings.Replace(behaviour, "stopped", "good", 1), "good")
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			if _, err := p.Sample(ctx); err != nil && p.PID() == 0 {
+				t.Fatal(err)
+			}
+			pid := p.PID()
+			if behaviour == "stopped" {
+				syscall.Kill(pid, syscall.SIGSTOP)
+			}
+			if err := p.Release(0); err != nil || !gone(pid) || p.PID() != 0 {
+				t.Fatalf("Release: %v; worker gone: %v, PID %d", err, gone(pid), p.PID())
+			}
+			if _, err := sample(t, p); !errors.Is(err, ErrReleased) || p.PID() != 0 {
+				t.Errorf("Sample while released: %v", err)
+			}
+			if held, until := p.Released(); !held || !until.IsZero() {
+				t.Errorf("Released is %v, %v", held, until)
+			}
+			p.Attach()
+			if held, _ := p.Released(); held {
+				t.Error("released after Attach")
+			}
+			if n := energy(t, p); n != 1 {
+				t.Errorf("first round of the new worker is %v", n)
+			}
+		})
+	}
+}
+
+// A release of which no Sample took notice is no crash either.
+func TestProcessReleaseUnnoticed(t *testing.T) {
+	p, _ := newTestProcess(t, "good")
+	for range 3 {
+		if n := energy(t, p); n != 1 {
+			t.Errorf("first round of a worker is %v", n)
+		}
+		if err := p.Release(0); err != nil {
+			t.Fatal(err)
+		}
+		p.Attach()
+	}
+}
+
+func TestProcessReleaseForATime(t *testing.T) {
+	p, _ := newTestProcess(t, "good")
+	energy(t, p)
+	before := time.Now()
+	if err := p.Release(time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if held, until := p.Released(); !held || until.Before(before.Add(time.Hour)) {
+		t.Errorf("Released is %v, %v", held, until)
+	}
+	if err := p.Release(time.Nanosecond); err != nil {
+		t.Fatal(err)
+	}
+	if held, until := p.Released(); held || !until.IsZero() {
+		t.Errorf("Released is %v, %v once the time has passed", held, until)
+	}
+	if n := energy(t, p); n != 1 {
+		t.Errorf("first round of the new worker is %v", n)
+	}
+}
+
+// A Sample in flight ends when the worker is released or closed under it.
+func TestProcessReleaseDuringSample(t *testing.T) {
+	for name, end := range map[string]func(*Process) error{
+		"release": func(p *Process) error { return p.Release(0) },
+		"close":   (*Process).Close,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, _ := newTestProcess(t, "hang")
+			answer := make(chan error, 1)
+			go func() {
+				_, err := p.Sample(t.Context())
+				answer <- err
+			}()
+			poll(t, "the worker", func() bool { return p.PID() != 0 })
+			if err := end(p); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-answer; !errors.Is(err, ErrReleased) {
+				t.Errorf("Sample: %v", err)
+			}
+		})
+	}
+}
+
+// Samples, releases and attachments by everyone at once: nobody sees a crash.
+func TestProcessRaces(t *testing.T) {
+	p, _ := newTestProcess(t, "good")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := range 10 {
+			if err := p.Release(time.Duration(i%3) * time.Millisecond); err != nil {
+				t.Error(err)
+			}
+			p.PID()
+			p.Released()
+			p.Attach()
+			poll(t, "a worker", func() bool { return p.PID() != 0 })
+		}
+	}()
+	for {
+		if _, err := sample(t, p); err != nil && !errors.Is(err, ErrReleased) {
+			t.Fatalf("Sample: %v", err)
+		}
+		select {
+		case <-ended:
+			return
+		default:
+		}
+	}
+}
+
+// What was counted of a worker's events outlives the worker.
+func TestProcessUnderSampler(t *testing.T) {
+	var s *Sampler
+	p := NewProcess("w", func() *exec.Cmd { return testCommand("good") }, func(e Event) { s.Emit(e) })
+	set := DefaultSettings()
+	set.Interval = 10 * time.Millisecond
+	s = NewSampler(set)
+	s.Add(p)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- s.Run(ctx) }()
+	shown := []*Metric{SourceUp, SourceRestarts, XidErrors}
+	until := func(want ...string) {
+		t.Helper()
+		timeout := time.After(patience)
+		for {
+			next := s.Next()
+			got := []string{}
+			if snap := s.Latest(); snap != nil {
+				got = nonzero(snap, shown...)
+				if snap.Sources[0].Reason == SourceCrashed {
+					got = append(got, "crashed")
+				}
+			}
+			if slices.Equal(got, want) {
+				return
+			}
+			select {
+			case <-next:
+			case <-timeout:
+				t.Fatalf("waited for %q, the last is %q", want, got)
+			}
+		}
+	}
+	until("source_up{w,} 1")
+	syscall.Kill(p.PID(), syscall.SIGUSR1)
+	until("source_up{w,} 1", "gpu_xid_errors_total{GPU-a,79} 1")
+	syscall.Kill(p.PID(), syscall.SIGKILL)
+	until("source_worker_exits_total{w,signal_kill} 1", "gpu_xid_errors_total{GPU-a,79} 1", "crashed")
+	until("source_up{w,} 1", "source_worker_exits_total{w,signal_kill} 1", "gpu_xid_errors_total{GPU-a,79} 1")
+	syscall.Kill(p.PID(), syscall.SIGUSR1)
+	until("source_up{w,} 1", "source_worker_exits_total{w,signal_kill} 1", "gpu_xid_errors_total{GPU-a,79} 2")
+	pid := p.PID()
+	cancel()
+	if err := <-ended; err != nil || !gone(pid) {
+		t.Errorf("Run: %v; worker gone: %v", err, gone(pid))
+	}
+}
+
+// No worker outlives its parent, however that one ends and whatever the worker
+// is doing.
+func TestProcessNoOrphan(t *testing.T) {
+	for name, c := range map[string]struct {
+		worker string
+		stop   bool
+	}{
+		"idle": {"good", false}, "stopped": {"good", true}, "in a call": {"hang", false}, "stopped in a call": {"hang", true}, "deaf": {"deaf", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			parent := testCommand("parent:" + c.worker)
+			out, in, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer out.Close()
+			parent.Stdout = in
+			err = parent.Start()
+			in.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out.SetReadDeadline(time.Now().Add(patience))
+			r := bufio.NewReader(out)
+			line, err := r.ReadString('\n') // the worker's own, from within its first call
+			pid, _ := strconv.Atoi(strings.TrimSpace(line))
+			if err != nil || pid == 0 {
+				t.Fatalf("no word from the worker: %q, %v", line, err)
+			}
+			if c.stop {
+				syscall.Kill(pid, syscall.SIGSTOP)
+			}
+			parent.Process.Kill()
+			parent.Wait()
+			// Both hold the pipe; it ends when both are gone.
+			if _, err := r.ReadByte(); err != io.EOF {
+				t.Errorf("worker %d is still there: %v", pid, err)
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+		})
+	}
+}

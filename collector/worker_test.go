@@ -1,0 +1,153 @@
+package collector
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"testing"
+	"time"
+)
+
+// served is a Serve in this process.
+type served struct {
+	in     io.WriteCloser
+	out    io.Reader
+	events chan Event
+	result chan error
+}
+
+func serve(t *testing.T, sample func(context.Context) (Round, error)) *served {
+	t.Helper()
+	inRead, inWrite := pipe(t)
+	outRead, outWrite := pipe(t)
+	s := &served{in: inWrite, out: outRead, events: make(chan Event), result: make(chan error, 1)}
+	go func() { s.result <- Serve(inRead, outWrite, &fakeSource{name: "w", sample: sample}, s.events) }()
+	if kind, payload := s.next(t); kind != frameHello || !bytes.Equal(frame(kind, payload), hello(fingerprint())) {
+		t.Fatalf("the first frame is of kind %d: %q", kind, payload)
+	}
+	return s
+}
+
+func pipe(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return r, w
+}
+
+func (s *served) next(t *testing.T) (frameKind, []byte) {
+	t.Helper()
+	kind, payload, err := readFrame(s.out, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kind, payload
+}
+
+func (s *served) ask(seq uint64, timeout time.Duration) {
+	b := binary.AppendUvarint(nil, seq)
+	s.in.Write(frame(frameSample, binary.AppendUvarint(b, uint64(timeout))))
+}
+
+func TestServe(t *testing.T) {
+	var gave time.Duration
+	s := serve(t, func(ctx context.Context) (Round, error) {
+		deadline, _ := ctx.Deadline()
+		gave = time.Until(deadline)
+		return gpus(1, 2), nil
+	})
+	var dec roundDecoder
+	for seq := range uint64(3) {
+		s.ask(seq, time.Hour)
+		kind, payload := s.next(t)
+		got, r, why, err := dec.decode(payload)
+		if kind != frameRound || got != seq || len(r.Devices) != 1 || why != nil || err != nil {
+			t.Fatalf("frame of kind %d: seq %d, %+v, %v, %v", kind, got, r, why, err)
+		}
+		if gave > time.Hour || gave < 59*time.Minute {
+			t.Errorf("the source was given %v of an hour", gave)
+		}
+	}
+	s.events <- Event{Device: "GPU-a", Kind: EventXid, Code: 79}
+	if kind, payload := s.next(t); kind != frameEvent || !bytes.Equal(payload, encodeEvent(nil, Event{Device: "GPU-a", Kind: EventXid, Code: 79})) {
+		t.Errorf("frame of kind %d: %q", kind, payload)
+	}
+	close(s.events) // a source may stop pushing; it is still read
+	s.ask(9, time.Hour)
+	if kind, _ := s.next(t); kind != frameRound {
+		t.Errorf("frame of kind %d after the events have ended", kind)
+	}
+	s.in.Close()
+	if err := <-s.result; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+// Serve returns when there is nothing more to do, even under a call that hangs.
+func TestServeEnds(t *testing.T) {
+	hang := make(chan struct{})
+	for name, c := range map[string]struct {
+		sample func(context.Context) (Round, error)
+		act    func(t *testing.T, s *served)
+		fails  bool
+	}{
+		"parent gone in a call": {
+			sample: func(context.Context) (Round, error) { <-hang; return Round{}, nil },
+			act:    func(_ *testing.T, s *served) { s.ask(1, time.Hour); s.in.Close() },
+		},
+		"parent gone in a request": {
+			act: func(_ *testing.T, s *served) { s.in.Write(frame(frameSample, []byte{1, 1})[:9]); s.in.Close() },
+		},
+		"nothing more to give": {
+			sample: func(context.Context) (Round, error) { return Round{}, ErrRestart },
+			act: func(t *testing.T, s *served) {
+				s.ask(1, time.Hour)
+				var dec roundDecoder
+				_, payload := s.next(t)
+				if _, _, why, err := dec.decode(payload); err != nil || !errors.Is(why, ErrRestart) {
+					t.Errorf("the last round says %v, %v", why, err)
+				}
+			},
+		},
+		"garbage":        {act: func(_ *testing.T, s *served) { s.in.Write([]byte("GET / HTTP/1.1\r\n")) }, fails: true},
+		"wrong request":  {act: func(_ *testing.T, s *served) { s.in.Write(frame(frameRound, []byte{1, 1})) }, fails: true},
+		"broken request": {act: func(_ *testing.T, s *served) { s.in.Write(frame(frameSample, []byte{1})) }, fails: true},
+		"nobody listens": {
+			sample: func(context.Context) (Round, error) { return Round{}, nil },
+			act:    func(_ *testing.T, s *served) { s.out.(io.Closer).Close(); s.ask(1, time.Hour) },
+			fails:  true,
+		},
+		"nobody listens to events": {
+			act:   func(_ *testing.T, s *served) { s.out.(io.Closer).Close(); s.events <- Event{} },
+			fails: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, c.sample)
+			c.act(t, s)
+			if err := <-s.result; (err != nil) != c.fails {
+				t.Errorf("Serve: %v", err)
+			}
+			select { // the process would end here; its goroutines must all the same
+			case <-s.events:
+			default:
+				close(s.events)
+			}
+		})
+	}
+	close(hang)
+	var broken bytes.Buffer
+	if err := Serve(&broken, closedWriter{}, &fakeSource{name: "w"}, nil); err != io.ErrClosedPipe {
+		t.Errorf("Serve without a parent: %v", err)
+	}
+}
+
+type closedWriter struct{}
+
+func (closedWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
