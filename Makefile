@@ -1,0 +1,84 @@
+# make help lists the targets. A fresh Debian needs go, gcc, make and git.
+
+VERSION  := $(shell cat VERSION)
+REVISION := $(shell git rev-parse --short HEAD 2>/dev/null)
+INFO     := github.com/prometheus/common/version
+LDFLAGS  := -s -w -X $(INFO).Version=$(VERSION) -X $(INFO).Revision=$(REVISION)
+GOBUILD  := go build -trimpath -ldflags "$(LDFLAGS)"
+TOOL     := go tool -modfile=tools/go.mod
+FUZZTIME ?= 30s
+SCENARIO ?= h100-8
+ARGS     ?=
+REF      ?= main
+BENCH    ?= .
+
+# go-nvml calls functions that nvml.h marks as deprecated. NVML is bound
+# lazily, so the linker must not be told -z now.
+export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
+
+.PHONY: all build build-nocgo sim run test golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
+
+all: check build ## check and build
+
+build: sim ## bin/accel-exporter, bin/accel-sim and the simulated libraries in bin/sim
+	$(GOBUILD) -o bin/ ./cmd/accel-exporter ./cmd/accel-sim
+
+build-nocgo: ## bin/accel-exporter-nocgo, without native libraries
+	CGO_ENABLED=0 $(GOBUILD) -o bin/accel-exporter-nocgo ./cmd/accel-exporter
+
+sim:
+	@$(MAKE) --no-print-directory -s -C fixtures/nvml OUT=$(CURDIR)/bin/sim
+
+LISTEN := $(if $(findstring --web.listen-address,$(ARGS)),,--web.listen-address=127.0.0.1:19400)
+
+run: build ## the exporter on simulated GPUs: SCENARIO=h100-8 ARGS="--log.level=debug"
+	@$(if $(LISTEN),echo "Metrics: http://127.0.0.1:19400/metrics   Faults: bin/accel-sim inject --help   End: Ctrl-C")
+	@bin/accel-sim run --scenario=$(SCENARIO) -- bin/accel-exporter $(LISTEN) $(ARGS)
+
+test: sim ## every test, with the race detector
+	go test -race -shuffle=on ./...
+
+golden: sim ## write the golden files anew; then read the diff
+	go test ./cmd/... ./internal/config -run 'Golden|Broken' -update
+	git diff --stat
+
+bench: sim ## benchmarks: BENCH=Scrape
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -count=6 ./...
+
+bench-compare: sim ## benchmarks here against those of REF=main
+	@rm -rf .cache/bench && mkdir -p .cache && git worktree prune && git worktree add -q --detach .cache/bench $(REF)
+	cd .cache/bench && { $(MAKE) -s sim; go test -run '^$$' -bench '$(BENCH)' -benchmem -count=6 ./...; } > ../bench-old.txt; git worktree remove --force $(CURDIR)/.cache/bench
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -count=6 ./... > .cache/bench-new.txt
+	$(TOOL) benchstat .cache/bench-old.txt .cache/bench-new.txt
+
+fuzz: sim ## every fuzz target for FUZZTIME=30s
+	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ {f[n++]=$$1} /^ok/ {for (i=0; i<n; i++) print $$2, f[i]; n=0}' | while read -r p f; do \
+		echo "$$f in $$p"; go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p || exit 1; done
+
+lint: vet ## golangci-lint; the first run builds it, which takes minutes
+	@mkdir -p .cache && cd tools/lint && go build -o $(CURDIR)/.cache/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	.cache/golangci-lint run
+
+vet: ## go vet and staticcheck
+	go vet ./...
+	$(TOOL) staticcheck ./...
+
+fmt: ## format the Go code
+	$(TOOL) gofumpt -w cmd collector internal
+
+fmt-check:
+	@test -z "$$($(TOOL) gofumpt -l cmd collector internal | tee /dev/stderr)"
+
+generate: ## docs/metrics.md
+	go run ./internal/docgen
+
+generate-check: ## fail where a generated file is not current
+	go run ./internal/docgen -check
+
+check: fmt-check vet generate-check build-nocgo test ## all that CI runs, but for its short fuzzing
+
+clean: ## remove what was built
+	rm -rf bin .cache
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

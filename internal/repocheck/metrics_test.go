@@ -1,0 +1,117 @@
+package repocheck
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/exporter"
+)
+
+var (
+	familyName = regexp.MustCompile(`^accel_[a-z0-9_]+$`)
+	labelName  = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	// foreignUnit are ends of names that are no base unit.
+	foreignUnit = regexp.MustCompile(`_(mhz|khz|ghz|kb|mb|gb|kib|mib|gib|kilobytes|megabytes|percent|pct|milliwatts|mw|microwatts|millijoules|mj|ms|milliseconds|us|microseconds|ns|nanoseconds|minutes|hours|degrees|fahrenheit|kelvin)(_total)?$`)
+)
+
+// maxLabels bounds a family's own labels.
+const maxLabels = 10
+
+// metricFaults returns what breaks the rules for names, of a table.
+func metricFaults(table []*collector.Metric) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, m := range table {
+		fault := func(wrong bool, text string) {
+			if wrong {
+				out = append(out, m.Name+": "+text)
+			}
+		}
+		fault(!familyName.MatchString(m.Name), "name is not accel_ and lower snake case")
+		fault(seen[m.Name], "defined twice")
+		seen[m.Name] = true
+		fault((m.Kind == collector.Counter) != strings.HasSuffix(m.Name, "_total"), "_total is for counters and all of them")
+		fault((m.Kind == collector.Info) != strings.HasSuffix(m.Name, "_info"), "_info is for Info and all of it")
+		fault(m.Kind == collector.Mark && !strings.HasSuffix(m.Name, "_timestamp_seconds"), "a Mark ends in _timestamp_seconds")
+		fault(m.Kind == 0, "no kind")
+		fault(foreignUnit.MatchString(m.Name), "unit is no base unit")
+		fault(strings.HasSuffix(m.Name, "_ratio") && m.Range != collector.Range{Min: 0, Max: 1}, "a ratio lies from 0 to 1")
+		fault(m.Range.Min > m.Range.Max || m.Range == collector.Range{}, "empty range")
+		fault(!strings.HasSuffix(m.Help, "."), "help does not end with a full stop")
+		fault(m.Help == "" || strings.Count(m.Help+" ", ". ") > 3, "help is not one to three sentences")
+		fault(strings.ContainsAny(m.Help, "\n\\"), "help has a character that must be escaped")
+		fault(len(m.From) == 0 || slices.Contains(m.From, ""), "does not say where it is from")
+		fault(len(m.Labels) > maxLabels, "too many labels")
+		out = append(out, labelFaults(m)...)
+	}
+	return out
+}
+
+func labelFaults(m *collector.Metric) []string {
+	var out []string
+	for i, l := range m.Labels {
+		switch {
+		case !labelName.MatchString(l) || strings.HasPrefix(l, "__"):
+			out = append(out, m.Name+": label "+l+" is not lower snake case")
+		case slices.Contains(m.Labels[:i], l):
+			out = append(out, m.Name+": label "+l+" twice")
+		case slices.Contains([]string{"owner", "instance", "job", "node", "le", "quantile"}, l):
+			out = append(out, m.Name+": label "+l+" belongs to the scraper or to Prometheus")
+		case m.Scope == collector.PerDevice && (l == "device" || l == "parent"):
+			out = append(out, m.Name+": label "+l+" is put there by the scope")
+		}
+	}
+	for _, v := range m.Values {
+		label, _, ok := strings.Cut(v, ":")
+		label, _, _ = strings.Cut(label, " ")
+		if !ok || !slices.Contains(m.Labels, label) {
+			out = append(out, m.Name+": values of a label that it has not: "+v)
+		}
+	}
+	return out
+}
+
+func TestMetrics(t *testing.T) {
+	for _, f := range metricFaults(slices.Concat(collector.Table(), exporter.Metrics())) {
+		t.Error(f)
+	}
+}
+
+func TestMetricFaultsAreFound(t *testing.T) {
+	good := collector.Metric{Name: "accel_good", Help: "Good.", Kind: collector.Gauge, Range: collector.Range{Min: 0, Max: 9}, From: []string{"x"}}
+	if got := metricFaults([]*collector.Metric{&good}); len(got) != 0 {
+		t.Fatalf("%q", got)
+	}
+	for name, spoil := range map[string]func(m *collector.Metric){
+		"prefix":         func(m *collector.Metric) { m.Name = "gpu_good" },
+		"case":           func(m *collector.Metric) { m.Name = "accel_Good" },
+		"total":          func(m *collector.Metric) { m.Name = "accel_good_total" },
+		"counter":        func(m *collector.Metric) { m.Kind = collector.Counter },
+		"info":           func(m *collector.Metric) { m.Name = "accel_good_info" },
+		"mark":           func(m *collector.Metric) { m.Kind = collector.Mark },
+		"unit":           func(m *collector.Metric) { m.Name = "accel_clock_mhz" },
+		"ratio":          func(m *collector.Metric) { m.Name = "accel_good_ratio" },
+		"range":          func(m *collector.Metric) { m.Range = collector.Range{} },
+		"full stop":      func(m *collector.Metric) { m.Help = "Good" },
+		"long help":      func(m *collector.Metric) { m.Help = "A. B. C. D." },
+		"from":           func(m *collector.Metric) { m.From = nil },
+		"labels":         func(m *collector.Metric) { m.Labels = strings.Split("a,b,c,d,e,f,g,h,i,j,k", ",") },
+		"label case":     func(m *collector.Metric) { m.Labels = []string{"pciAddress"} },
+		"label twice":    func(m *collector.Metric) { m.Labels = []string{"a", "a"} },
+		"label of scope": func(m *collector.Metric) { m.Labels = []string{"device"} },
+		"label owner":    func(m *collector.Metric) { m.Labels = []string{"owner"} },
+		"values":         func(m *collector.Metric) { m.Values = []string{"state: a, b"} },
+	} {
+		m := good
+		spoil(&m)
+		if len(metricFaults([]*collector.Metric{&m})) == 0 {
+			t.Errorf("%s: not found", name)
+		}
+	}
+	if len(metricFaults([]*collector.Metric{&good, &good})) == 0 {
+		t.Error("duplicate: not found")
+	}
+}
