@@ -36,7 +36,7 @@ run: build ## the exporter on simulated GPUs: SCENARIO=h100-8 ARGS="--log.level=
 	@bin/accel-sim run --scenario=$(SCENARIO) -- bin/accel-exporter $(LISTEN) $(ARGS)
 
 test: sim ## every test, with the race detector
-	go test -race -shuffle=on ./...
+	@go test -race -shuffle=on $(TESTFLAGS) ./...
 
 golden: sim ## write the golden files anew; then read the diff
 	go test ./cmd/... ./internal/config -run 'Golden|Broken' -update

@@ -77,24 +77,6 @@ func Default() *Config {
 	}
 }
 
-// Timeout returns how long a round of the source may take, 0 where the file
-// leaves that to a flag.
-func (c *Config) Timeout(source string) time.Duration {
-	if source == "nvidia" {
-		return c.Sources.NVIDIA.Timeout
-	}
-	return 0
-}
-
-// SlowInterval returns how often the source reads values that seldom change,
-// 0 where it knows no such thing.
-func (c *Config) SlowInterval(source string) time.Duration {
-	if source == "nvidia" {
-		return c.Sources.NVIDIA.SlowInterval
-	}
-	return 0
-}
-
 // Dropped returns the names of the families that are not to be served, sorted.
 func (c *Config) Dropped() []string {
 	var names []string

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -62,7 +63,7 @@ type shape struct {
 
 func shapeOf(c *config.Config) shape {
 	s := shape{
-		Interval: c.Collect.Interval, Timeout: c.Timeout("nvidia"), Slow: c.SlowInterval("nvidia"),
+		Interval: c.Collect.Interval, Timeout: c.Sources.NVIDIA.Timeout, Slow: c.Sources.NVIDIA.SlowInterval,
 		Forget: c.Devices.ForgetAfter, MaxSeries: c.Metrics.MaxSeries, Xids: c.Xid.BaselineExtra,
 	}
 	for _, f := range c.Metrics.Drop {
@@ -153,8 +154,8 @@ func TestBounded(t *testing.T) {
 			if n := len(err.Error()); n > 20_000 {
 				t.Errorf("message of %d bytes", n)
 			}
-			mistakes, ok := err.(config.Mistakes)
-			if !ok || len(mistakes) == 0 || len(mistakes) > 51 {
+			var mistakes config.Mistakes
+			if !errors.As(err, &mistakes) || len(mistakes) == 0 || len(mistakes) > 51 {
 				t.Errorf("%T of %d", err, len(mistakes))
 			}
 		})

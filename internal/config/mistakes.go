@@ -55,11 +55,11 @@ func nearest(s string, names []string, n int) []string {
 			byDistance[d] = append(byDistance[d], name)
 		}
 	}
-	var close []string
+	var found []string
 	for _, group := range byDistance {
-		close = append(close, group...)
+		found = append(found, group...)
 	}
-	return close[:min(n, len(close))]
+	return found[:min(n, len(found))]
 }
 
 // distance is the Levenshtein distance of a and b in bytes.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os/exec"
 	"path"
 	"slices"
@@ -101,8 +102,7 @@ func goList(t *testing.T) map[string]*pkg {
 	cmd.Dir = root
 	out, err := cmd.Output()
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("%w: %s", err, exit.Stderr)
 		}
 		t.Fatal(err)
@@ -227,9 +227,7 @@ func TestImportsAreChecked(t *testing.T) {
 		t.Run(b.in+" "+path.Base(b.imports), func(t *testing.T) {
 			p := &pkg{ImportPath: mine(b.in), Imports: []string{b.imports}, Deps: []string{b.imports}}
 			with := map[string]*pkg{p.ImportPath: p}
-			for k, v := range list {
-				with[k] = v
-			}
+			maps.Copy(with, list)
 			var lines []string
 			for _, r := range rules {
 				lines = append(lines, r.broken(with)...)
