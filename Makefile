@@ -27,6 +27,7 @@ build-nocgo: ## bin/accel-exporter-nocgo, without native libraries
 	CGO_ENABLED=0 $(GOBUILD) -o bin/accel-exporter-nocgo ./cmd/accel-exporter
 
 sim:
+	@go mod download github.com/NVIDIA/go-nvml # nvml.h is in it
 	@$(MAKE) --no-print-directory -s -C fixtures/nvml OUT=$(CURDIR)/bin/sim
 
 LISTEN := $(if $(findstring --web.listen-address,$(ARGS)),,--web.listen-address=127.0.0.1:19400)
