@@ -30,7 +30,10 @@ func Serve(in io.Reader, out io.Writer, src Source, events <-chan Event) error {
 
 	requests := make(chan request, 1)
 	ended := make(chan error, 3)
-	go func() { ended <- readRequests(in, requests) }()
+	go func() {
+		ended <- readRequests(in, requests)
+		close(requests)
+	}()
 	go func() {
 		if err := forward(events, w); err != nil {
 			ended <- err
@@ -46,7 +49,6 @@ type request struct {
 }
 
 func readRequests(in io.Reader, requests chan<- request) error {
-	defer close(requests)
 	var buf []byte
 	for {
 		kind, payload, err := readFrame(in, buf)
