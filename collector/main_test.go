@@ -76,8 +76,10 @@ func init() {
 		"oversized": func(string) {
 			raw(append(hello(fingerprint()), 'A', 'X', byte(frameRound), 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0))
 		},
-		"unknown": func(string) { raw(append(hello(fingerprint()), frame(99, []byte("x"))...)) },
-		"early":   func(string) { raw(frame(frameEvent, encodeEvent(nil, Event{Device: "GPU-a"}))) },
+		"unknown":   func(string) { raw(append(hello(fingerprint()), frame(99, []byte("x"))...)) },
+		"bad-round": func(string) { raw(append(hello(fingerprint()), frame(frameRound, []byte{1, 2, 3})...)) },
+		"bad-event": func(string) { raw(append(hello(fingerprint()), frame(frameEvent, []byte{1, 2, 3})...)) },
+		"early":     func(string) { raw(frame(frameEvent, encodeEvent(nil, Event{Device: "GPU-a"}))) },
 		"unasked": func(string) {
 			var enc roundEncoder
 			b := append(hello(fingerprint()), frame(frameRound, enc.encode(nil, 7, &Round{}, nil))...)

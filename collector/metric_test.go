@@ -72,6 +72,11 @@ func TestTable(t *testing.T) {
 	if got := byIndex(len(rows)); got != nil {
 		t.Errorf("an index past the end is %s", got.Name)
 	}
+	for kind, want := range map[Kind]string{Gauge: "gauge", Counter: "counter", Info: "gauge", Mark: "gauge"} {
+		if kind.Type() != want || kind.Stays() != (kind != Gauge) {
+			t.Errorf("kind %d is a %s, stays %v", kind, kind.Type(), kind.Stays())
+		}
+	}
 	rows[0] = nil
 	if Table()[0] == nil {
 		t.Error("Table gives away its own slice")

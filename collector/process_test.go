@@ -80,6 +80,16 @@ func gone(pid int) bool {
 	return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
+// stop halts a process and returns once it stands still.
+func stop(t *testing.T, pid int) {
+	t.Helper()
+	syscall.Kill(pid, syscall.SIGSTOP)
+	poll(t, "the process to stop", func() bool {
+		status, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+		return strings.Contains(string(status), "\nState:\tT")
+	})
+}
+
 func TestProcess(t *testing.T) {
 	p, _ := newTestProcess(t, "good")
 	if p.PID() != 0 {
@@ -124,6 +134,9 @@ func TestProcessWorkerEnds(t *testing.T) {
 		"oversized":     {"garbage", ErrProtocol, "no frame begins with"},
 		"unknown":       {"garbage", ErrProtocol, "frame of kind 99"},
 		"early":         {"garbage", ErrProtocol, "frame of kind 4"},
+		"bad-round":     {"garbage", ErrProtocol, "round: flag is 2"},
+		"bad-event":     {"garbage", ErrProtocol, "event: payload ends early"},
+		"signal:PWR":    {"signal_30", ErrCrashed, ""},
 		"unasked":       {"garbage", ErrProtocol, "answer 7 to request 1"},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
@@ -186,6 +199,26 @@ func TestProcessFinalAnswers(t *testing.T) {
 	}
 }
 
+// Of what a worker says at its end, the line that tells most is kept.
+func TestWorkerLastWords(t *testing.T) {
+	for said, want := range map[string]string{
+		"":                                    "",
+		"one\ntwo\n\n":                        "two",
+		"one\nhalf":                           "half",
+		"SIGBUS: bus error\nPC=1\nx\n":        "SIGBUS: bus error",
+		"panic: a\n\ngoroutine 1\npanic: b\n": "panic: a",
+		"free(): invalid pointer\nSIGABRT: abort\nPC=1\n": "SIGABRT: abort",
+		"bad \xff byte\n":               "bad ? byte",
+		strings.Repeat("é", 1e5) + "\n": strings.Repeat("é", 150),
+	} {
+		var w tail
+		io.WriteString(&w, said)
+		if got := w.last(); got != want {
+			t.Errorf("%.40q: kept %q, want %q", said, got, want)
+		}
+	}
+}
+
 func TestProcessDoesNotStart(t *testing.T) {
 	p := NewProcess("w", func() *exec.Cmd { return exec.Command("/nonexistent/worker") }, nil)
 	for range 2 {
@@ -232,7 +265,7 @@ func TestProcessHung(t *testing.T) {
 			p, _ := newTestProcess(t, strings.Replace(behaviour, "stopped", "good", 1), "good")
 			if behaviour == "stopped" {
 				energy(t, p)
-				syscall.Kill(p.PID(), syscall.SIGSTOP)
+				stop(t, p.PID())
 			}
 			brief := func() error {
 				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -316,7 +349,7 @@ func TestProcessRelease(t *testing.T) {
 			}
 			pid := p.PID()
 			if behaviour == "stopped" {
-				syscall.Kill(pid, syscall.SIGSTOP)
+				stop(t, pid)
 			}
 			if err := p.Release(0); err != nil || !gone(pid) || p.PID() != 0 {
 				t.Fatalf("Release: %v; worker gone: %v, PID %d", err, gone(pid), p.PID())
@@ -506,7 +539,7 @@ func TestProcessNoOrphan(t *testing.T) {
 				t.Fatalf("no word from the worker: %q, %v", line, err)
 			}
 			if c.stop {
-				syscall.Kill(pid, syscall.SIGSTOP)
+				stop(t, pid)
 			}
 			parent.Process.Kill()
 			parent.Wait()

@@ -233,6 +233,9 @@ func TestSamplerRounds(t *testing.T) {
 		"down from the start": {
 			{devices: []Device{{ID: "a", Class: FPGA, Down: ReasonUnavailable}}, want: slices.Concat(src("", 1, "ok=1"), []string{"device_up{a,unavailable} 0"})},
 		},
+		"down for a reason of its source's own": {
+			{devices: []Device{{ID: "a", Class: FPGA, Down: "in_reset"}}, want: slices.Concat(src("", 1, "ok=1"), []string{"device_up{a,in_reset} 0"})},
+		},
 		"missing, then forgotten": {
 			{devices: []Device{card("a", 40, 7), card("b", 40, 7)}, want: slices.Concat(src("", 1, "ok=1"), up("a"), up("b"))},
 			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=2"), up("a"), gone("b", "missing"))},

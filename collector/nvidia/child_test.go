@@ -73,7 +73,7 @@ func inChild(t testing.TB, scenario string, faults [][]string, body func(s *samp
 	library := prepare(t, scenario, faults)
 	flags := []string{"-test.run=^" + t.Name() + "$", "-test.v"}
 	if _, ok := t.(*testing.B); ok {
-		flags = []string{"-test.run=^$", "-test.bench=^" + t.Name() + "$", "-test.benchmem"}
+		flags = []string{"-test.run=^$", "-test.bench=^" + t.Name() + "$", "-test.benchmem", "-test.cpu=1"}
 	}
 	child := exec.Command(os.Args[0], flags...)
 	child.Env = append(os.Environ(), childEnv+"="+t.Name(), libraryEnv+"="+library, stateEnv+"="+statePath(t), "GORACE=atexit_sleep_ms=0")
@@ -82,7 +82,7 @@ func inChild(t testing.TB, scenario string, faults [][]string, body func(s *samp
 	if err := child.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	if testing.Verbose() || len(flags) == 3 {
+	if testing.Verbose() || len(flags) == 4 {
 		t.Logf("\n%s", out.String())
 	}
 }
@@ -243,3 +243,32 @@ next:
 }
 
 var errAbsentReading = errors.New("absent")
+
+// drained returns the events that are there.
+func (s *sampling) drained() (list map[collector.Event]bool) {
+	list = map[collector.Event]bool{}
+	for len(s.events) > 0 {
+		list[<-s.events] = true
+	}
+	return list
+}
+
+// next waits for an event of the kind and skips others.
+func (s *sampling) next(kind collector.EventKind) collector.Event {
+	s.Helper()
+	for {
+		if e := s.event(); e.Kind == kind {
+			return e
+		}
+	}
+}
+
+// gpus returns the whole GPUs, in the order of the enumeration.
+func gpus(r collector.Round) (list []collector.Device) {
+	for _, d := range r.Devices {
+		if d.Parent == "" {
+			list = append(list, d)
+		}
+	}
+	return list
+}

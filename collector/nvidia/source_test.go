@@ -3,41 +3,304 @@
 package nvidia
 
 import (
-	"fmt"
-	"sort"
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-func dump(s *sampling, r collector.Round) {
-	for _, n := range r.Node {
-		s.Logf("node %s%v %v", n.Metric.Name, n.Labels, n.Value)
-	}
-	for _, d := range r.Devices {
-		s.Logf("== %s parent=%s model=%q pci=%s kube=%v down=%q rejects=%d", d.ID, d.Parent, d.Model, d.PCI, d.KubeIDs, d.Down, len(d.Rejects))
-		var lines []string
-		for _, x := range d.Readings {
-			lines = append(lines, fmt.Sprintf("  %s%q %v", x.Metric.Name, x.Labels, x.Value))
-		}
-		for _, x := range d.Rejects {
-			lines = append(lines, fmt.Sprintf("  REJECT %s %s", x.Metric.Name, x.Reason))
-		}
-		sort.Strings(lines)
-		for _, l := range lines {
-			s.Log(l)
+// identityOnly fails where a device that is down shows more than who it is.
+func identityOnly(s *sampling, d collector.Device) {
+	s.Helper()
+	for _, r := range d.Readings {
+		if r.Metric.Kind != collector.Info {
+			s.Errorf("%s is down and has %s", d.ID, r.Metric.Name)
 		}
 	}
-	s.Log(r.Calls)
+	if d.Model == "" || len(d.Readings) == 0 {
+		s.Errorf("%s is down and has lost its identity", d.ID)
+	}
 }
 
-func TestDump(t *testing.T) {
+func want(s *sampling, d collector.Device, v float64, m *collector.Metric, labels ...string) {
+	s.Helper()
+	if got, err := value(d, m, labels...); err != nil || got != v {
+		s.Errorf("%s %s%v = %v, %v; want %v", d.ID, m.Name, labels, got, err, v)
+	}
+}
+
+func absent(s *sampling, d collector.Device, m *collector.Metric, labels ...string) {
+	s.Helper()
+	if got, err := value(d, m, labels...); !errors.Is(err, errAbsentReading) {
+		s.Errorf("%s %s%v = %v, %v; want none", d.ID, m.Name, labels, got, err)
+	}
+}
+
+func TestHealthy(t *testing.T) {
+	inChild(t, "h100-8", nil, func(s *sampling) {
+		r := s.round()
+		if len(gpus(r)) != 8 {
+			s.Fatalf("%d devices, want 8", len(gpus(r)))
+		}
+		for _, d := range gpus(r) {
+			if d.Down != "" || d.Sampled.IsZero() || d.Parent != "" || len(d.Rejects) != 0 {
+				s.Errorf("%s: down %q, sampled %v, parent %q, rejects %v", d.ID, d.Down, d.Sampled, d.Parent, d.Rejects)
+			}
+		}
+		d := gpus(r)[0]
+		want(s, d, 1, collector.DeviceInfo)
+		want(s, d, 1, collector.RecoveryAction, "none")
+		want(s, d, 0, collector.RecoveryAction, "reset")
+		want(s, d, 16, collector.PCIeWidth)
+		want(s, d, 700, collector.PowerLimit, "enforced")
+		want(s, d, 1.98e9, collector.ClockMax, "sm")
+		want(s, d, 1, collector.NVLinkUp, "17")
+		absent(s, d, collector.NVLinkUp, "18")
+		absent(s, d, collector.NVLinkErrors, "0", "symbol")
+		absent(s, d, collector.ECCErrors, "corrected", "all")
+		absent(s, d, collector.OccupancyRatio)
+		for _, id := range []string{d.ID, "nvidia0", "gpu-0", "0"} {
+			if !slices.Contains(d.KubeIDs, id) {
+				s.Errorf("KubeIDs %v lack %s", d.KubeIDs, id)
+			}
+		}
+		if len(r.Node) != 2 || r.Node[0].Metric != collector.DriverInfo || r.Node[1].Metric != collector.ConfidentialCompute {
+			s.Errorf("node readings: %+v", r.Node)
+		}
+		s.until("the means between two samples", func(r collector.Round, _ error) bool {
+			v, err := value(gpus(r)[7], collector.OccupancyRatio)
+			return err == nil && v >= 0 && v <= 1
+		})
+	})
+}
+
+// What is not supported is counted once for a device and not asked again.
+func TestNotSupportedIsRemembered(t *testing.T) {
+	inChild(t, "t4", nil, func(s *sampling) {
+		refused := 0
+		r := s.round()
+		if v, err := value(r.Devices[0], collector.TemperatureMargin, "slowdown"); err != nil || v < -50 || v > 100 {
+			s.Errorf("margin to the threshold: %v, %v", v, err)
+		}
+		for _, c := range r.Calls {
+			if c.Code == "not_supported" || c.Code == "invalid_argument" {
+				refused++
+			} else {
+				s.Errorf("%+v", c)
+			}
+		}
+		if refused == 0 {
+			s.Error("a T4 supports everything?")
+		}
+		// Fields that stand in for missing ones are asked in the next round.
+		s.round()
+		for range 3 {
+			if r := s.round(); len(r.Calls) != 0 {
+				s.Errorf("asked again: %v", r.Calls)
+			}
+		}
+	})
+}
+
+func TestLostAndBack(t *testing.T) {
+	inChild(t, "h100-8", nil, func(s *sampling) {
+		id := gpus(s.round())[3].ID
+		s.inject("lost", "3")
+		r := s.until("GPU 3 is lost", func(r collector.Round, err error) bool {
+			return err != nil && strings.Contains(err.Error(), id) && gpus(r)[3].Down == collector.ReasonLost
+		})
+		if len(gpus(r)) != 8 || gpus(r)[3].ID != id {
+			s.Fatalf("%d devices, the fourth is %s", len(gpus(r)), gpus(r)[3].ID)
+		}
+		identityOnly(s, gpus(r)[3])
+		want(s, gpus(r)[4], 1, collector.RecoveryAction, "none")
+		if !slices.ContainsFunc(r.Calls, func(c collector.CallError) bool { return c.Code == "gpu_is_lost" && c.Count > 0 }) {
+			s.Errorf("calls: %v", r.Calls)
+		}
+		s.clear("3")
+		s.until("GPU 3 is back", func(r collector.Round, err error) bool {
+			_, missing := value(gpus(r)[3], collector.PowerLimit, "enforced")
+			return err == nil && gpus(r)[3].Down == "" && missing == nil
+		})
+	})
+}
+
+func TestResetRequired(t *testing.T) {
+	inChild(t, "h100-8", [][]string{{"reset-required", "2"}}, func(s *sampling) {
+		r, err := s.sample(10 * time.Second)
+		if err == nil || len(gpus(r)) != 8 || gpus(r)[2].Down != collector.ReasonResetRequired {
+			s.Fatalf("%d devices, error %v", len(gpus(r)), err)
+		}
+	})
+}
+
+// One GPU's hanging call leaves the others alone, and gets no second call.
+func TestHang(t *testing.T) {
+	inChild(t, "h100-8", nil, func(s *sampling) {
+		id := gpus(s.round())[5].ID
+		s.inject("hang", "5")
+		for range 3 {
+			r, err := s.sample(300 * time.Millisecond)
+			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), id) {
+				s.Errorf("error %v does not name %s", err, id)
+			}
+			if len(gpus(r)) != 8 || gpus(r)[5].ID != id || gpus(r)[5].Down != collector.ReasonStuck {
+				s.Fatalf("%d devices, the sixth is %s and down %q", len(gpus(r)), gpus(r)[5].ID, gpus(r)[5].Down)
+			}
+			identityOnly(s, gpus(r)[5])
+			want(s, gpus(r)[4], 1, collector.RecoveryAction, "none")
+		}
+		s.clear("5")
+		s.until("GPU 5 answers", func(r collector.Round, err error) bool { return err == nil && gpus(r)[5].Down == "" })
+	})
+}
+
+func TestInitHangs(t *testing.T) {
+	inChild(t, "h100-8", [][]string{{"init-hang"}}, func(s *sampling) {
+		for range 2 {
+			if r, err := s.sample(100 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) || len(gpus(r)) != 0 {
+				s.Errorf("error %v with %d devices", err, len(gpus(r)))
+			}
+		}
+		s.clear("all")
+		s.until("init has returned", func(r collector.Round, err error) bool { return err == nil && len(gpus(r)) == 8 })
+	})
+}
+
+// A library without the newer functions costs readings, not the process.
+func TestOldDriver(t *testing.T) {
+	inChild(t, "old-driver", nil, func(s *sampling) {
+		r := s.round()
+		d := gpus(r)[0]
+		for _, name := range []string{"nvmlDeviceGetMarginTemperature", "nvmlGpmQueryDeviceSupport"} {
+			if !slices.Contains(r.Calls, collector.CallError{Call: name, Code: "function_not_found", Count: 1}) {
+				s.Errorf("%s is not counted: %v", name, r.Calls)
+			}
+		}
+		if _, err := value(d, collector.ThrottleActive, "hw_slowdown"); err != nil {
+			s.Errorf("no throttle reasons by the older name: %v", err)
+		}
+		absent(s, d, collector.RecoveryAction, "none")
+		absent(s, d, collector.ActivityRatio, "sm")
+		s.until("the older thermal counter", func(r collector.Round, _ error) bool {
+			_, err := value(gpus(r)[0], collector.ThrottleSeconds, "thermal")
+			return err == nil
+		})
+	})
+}
+
+// Nothing that is no measurement becomes a reading.
+func TestGarbage(t *testing.T) {
+	inChild(t, "garbage", nil, func(s *sampling) {
+		r, _ := s.sample(10 * time.Second)
+		for round := range 3 {
+			if len(gpus(r)) != 4 {
+				s.Fatalf("%d devices", len(gpus(r)))
+			}
+			for _, d := range r.Devices {
+				for _, x := range d.Readings {
+					if !x.Metric.Range.Contains(x.Value) {
+						s.Errorf("%s%v %v", x.Metric.Name, x.Labels, x.Value)
+					}
+				}
+			}
+			for i := range 3 {
+				if round == 0 && len(r.Devices[i].Rejects) == 0 {
+					s.Errorf("nothing of GPU %d was rejected", i)
+				}
+			}
+			for i, down := range []string{"", "", "", collector.ReasonError} {
+				if d := gpus(r)[i]; d.Down != down {
+					s.Errorf("GPU %d is down %q, want %q", i, d.Down, down)
+				}
+			}
+			d := gpus(r)[0]
+			absent(s, d, collector.TemperatureCelsius, "gpu")
+			absent(s, d, collector.MemoryUsed)
+			absent(s, d, collector.EnergyJoules)
+			absent(s, d, collector.RecoveryAction)
+			absent(s, d, collector.PCIeWidth)
+			absent(s, d, collector.FabricState)
+			r, _ = s.sample(10 * time.Second)
+		}
+	})
+}
+
+func TestMismatch(t *testing.T) {
+	inChild(t, "driver-mismatch", nil, func(s *sampling) {
+		for range 2 {
+			if _, err := s.sample(time.Second); !errors.Is(err, collector.ErrMismatch) || !strings.Contains(err.Error(), "library") {
+				s.Errorf("error: %v", err)
+			}
+		}
+	})
+}
+
+func TestNoDriver(t *testing.T) {
+	inChild(t, "no-driver", nil, func(s *sampling) {
+		r, err := s.sample(time.Second)
+		if !errors.Is(err, collector.ErrDriver) || len(r.Calls) == 0 {
+			s.Errorf("error: %v, calls %v", err, r.Calls)
+		}
+	})
+}
+
+func TestNoGPU(t *testing.T) {
+	inChild(t, "no-gpu", nil, func(s *sampling) {
+		if r := s.round(); len(gpus(r)) != 0 || len(r.Node) == 0 {
+			s.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestNoLibrary(t *testing.T) {
+	src := New(Options{Library: "/nowhere/" + soname}, nil)
+	_, err := src.Sample(t.Context())
+	if !errors.Is(err, collector.ErrAbsent) || !strings.Contains(err.Error(), "/nowhere/") {
+		t.Errorf("error: %v", err)
+	}
+	broken := t.TempDir() + "/" + soname
+	if err := os.WriteFile(broken, []byte("no library"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bad := New(Options{Library: broken}, nil)
+	if _, err := bad.Sample(t.Context()); !errors.Is(err, collector.ErrDriver) {
+		t.Errorf("a file that is no library: %v", err)
+	}
+	if err := errors.Join(src.Close(), bad.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDriverReload(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
 		s.round()
-		r := s.until("GPM", func(r collector.Round, err error) bool {
-			_, e := value(r.Devices[0], collector.OccupancyRatio)
-			return e == nil
+		s.inject("driver-reload")
+		s.until("a new process is asked for", func(r collector.Round, err error) bool {
+			return errors.Is(err, collector.ErrRestart) && len(gpus(r)) == 0
 		})
-		dump(s, r)
+	})
+}
+
+func TestGoneAndReturned(t *testing.T) {
+	inChild(t, "h100-8", nil, func(s *sampling) {
+		id := gpus(s.round())[2].ID
+		named := func(r collector.Round) bool {
+			return slices.ContainsFunc(r.Devices, func(d collector.Device) bool { return d.ID == id })
+		}
+		s.inject("gone", "2")
+		r := s.until("seven GPUs", func(r collector.Round, err error) bool { return err == nil && len(gpus(r)) == 7 && !named(r) })
+		for _, d := range r.Devices {
+			if d.Down != "" {
+				s.Errorf("%s is down: %s", d.ID, d.Down)
+			}
+		}
+		s.inject("return", "2")
+		s.until("eight GPUs", func(r collector.Round, err error) bool { return err == nil && len(gpus(r)) == 8 && named(r) })
 	})
 }
