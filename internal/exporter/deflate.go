@@ -16,7 +16,7 @@ type deflate struct {
 	starts   []int // where each piece begins on the page
 	z        []byte
 	pending  uint64 // bits not yet in z, first bit lowest
-	width    uint   // their number, below 32 between symbols
+	width    uint   // their number, below 8 between symbols
 	crc      uint32
 	size     uint32
 	matcher  matcher
@@ -34,7 +34,7 @@ func (d *deflate) begin(out io.Writer, t *template, pieces int) {
 	d.z = append(d.z[:0], gzipHeader...)
 	d.reserve(len(t.codes.header))
 	for _, b := range t.codes.header {
-		d.put(b)
+		d.put(b.code(), b.len())
 	}
 }
 
@@ -85,11 +85,10 @@ func (d *deflate) sum(text []byte) {
 // end completes the member.
 func (d *deflate) end() error {
 	d.reserve(16)
-	d.put(d.template.codes.literal[endOfBlock])
-	for d.width > 0 {
+	end := d.template.codes.literal[endOfBlock]
+	d.put(end.code(), end.len())
+	if d.width > 0 {
 		d.z = append(d.z, byte(d.pending))
-		d.pending >>= 8
-		d.width -= min(d.width, 8)
 	}
 	d.z = binary.LittleEndian.AppendUint32(d.z, d.crc)
 	d.z = binary.LittleEndian.AppendUint32(d.z, d.size)
@@ -108,53 +107,45 @@ func (d *deflate) send() {
 	}
 }
 
-// reserve makes room for n symbols, none of which takes more than 48 bits or,
-// where it stands for a single byte, more than 15.
+// reserve makes room for n symbols, none of which takes more than 15 bits or,
+// where it stands for minMatch bytes or more, more than 48.
 func (d *deflate) reserve(n int) {
-	if need := len(d.z) + 2*n + 16; cap(d.z) < need {
+	if need := len(d.z) + 2*n + 24; cap(d.z) < need {
 		z := make([]byte, len(d.z), max(need, 2*chunk))
 		copy(z, d.z)
 		d.z = z
 	}
 }
 
-// put adds bits. There must be room for them.
-func (d *deflate) put(b bitString) {
-	d.pending |= b.code() << d.width
-	d.width += b.len()
-	if d.width >= 32 {
-		d.drain()
-	}
-}
-
-func (d *deflate) drain() {
+// put adds at most 48 bits. There must be room for them and eight bytes more:
+// all pending bits are stored each time, and the whole bytes among them kept,
+// which is cheaper than asking whether there are enough.
+func (d *deflate) put(code uint64, width uint) {
+	d.pending |= code << (d.width & 7)
+	d.width += width
 	n := len(d.z)
-	d.z = d.z[:n+4]
-	binary.LittleEndian.PutUint32(d.z[n:], uint32(d.pending))
-	d.pending >>= 32
-	d.width -= 32
+	binary.LittleEndian.PutUint64(d.z[n:n+8], d.pending)
+	d.z = d.z[:n+int(d.width>>3)]
+	d.pending >>= d.width & 56
+	d.width &= 7
 }
 
 func (d *deflate) literals(b []byte) {
 	codes := &d.template.codes.literal
-	pending, width, z := d.pending, d.width, d.z
-	for _, c := range b {
-		s := codes[c]
-		pending |= s.code() << (width & 63)
-		width += s.len()
-		if width >= 32 {
-			z = binary.LittleEndian.AppendUint32(z, uint32(pending))
-			pending >>= 32
-			width -= 32
-		}
+	for len(b) >= 3 {
+		x, y, z := codes[b[0]], codes[b[1]], codes[b[2]]
+		d.put(x.code()|y.code()<<x.len()|z.code()<<(x.len()+y.len()), x.len()+y.len()+z.len())
+		b = b[3:]
 	}
-	d.pending, d.width, d.z = pending, width, z
+	for _, c := range b {
+		d.put(codes[c].code(), codes[c].len())
+	}
 }
 
 func (d *deflate) match(length, distance int) {
 	c := d.template.codes
-	d.put(c.length[length])
-	symbol, width := distanceSymbol(distance)
-	d.put(c.distance[symbol])
-	d.put(bitsOf(uint32(distance-1)&(1<<width-1), width))
+	symbol, extra := distanceSymbol(distance)
+	l, s := c.length[length], c.distance[symbol]
+	code := l.code() | s.code()<<l.len() | uint64(distance-1)&(1<<extra-1)<<(l.len()+s.len())
+	d.put(code, l.len()+s.len()+extra)
 }

@@ -16,7 +16,7 @@ import (
 func appendNumber(b []byte, v float64, openMetrics bool) []byte {
 	a := math.Abs(v)
 	if a < 1<<53 {
-		if m := uint64(a); float64(m) == a {
+		if m := uint64(int64(a)); float64(int64(m)) == a {
 			if v < 0 {
 				b = append(b, '-')
 			}
@@ -36,7 +36,7 @@ func appendNumber(b []byte, v float64, openMetrics bool) []byte {
 			if scaled >= 1e15 {
 				break
 			}
-			if m := uint64(scaled); float64(m)/s.by == a {
+			if m := uint64(int64(scaled)); float64(int64(m))/s.by == a {
 				if v < 0 {
 					b = append(b, '-')
 				}

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	chunk   = 32 << 10  // bytes gathered before they are written
+	chunk   = 64 << 10  // bytes gathered before they are written
 	tooMuch = 256 << 10 // buffers that grew beyond are not kept
 )
 
