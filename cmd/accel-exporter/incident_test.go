@@ -153,7 +153,7 @@ func TestMIGReshape(t *testing.T) {
 func TestDriverReload(t *testing.T) {
 	n := start(t, scenario, nil)
 	gpu := device(t, n.until(`^accel_device_up\{.*\} 1`), "0")
-	n.sim("inject", "driver-reload", "--version=999.9.9")
+	n.sim("inject", "driver-reload", "--driver=999.9.9")
 	n.until(`^accel_driver_info\{.*,version="999\.9\.9"\} 1$`, `^accel_power_watts\{device="`+gpu, `^accel_source_up\{reason="",source="nvidia"\} 1$`)
 	n.sim("inject", "driver-mismatch")
 	n.until(`^accel_source_up\{reason="version_mismatch",source="nvidia"\} 0$`, `!^accel_power_watts`, `!^accel_device_up`, `^accel_energy_joules_total\{device="`+gpu)
@@ -215,7 +215,7 @@ func TestNoOrphan(t *testing.T) {
 			log := newLogBuffer()
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), "ACCEL_SIM_STATE="+state, "ACCEL_TEST_RUN="+strings.Join([]string{
-				"--web.listen-address=127.0.0.1:0", "--collect.interval=100ms", "--nvml.library=" + library,
+				"--web.listen-address=127.0.0.1:0", "--collect.interval=300ms", "--nvml.library=" + library,
 			}, "\n"))
 			cmd.Stderr = log
 			if err := cmd.Start(); err != nil {

@@ -102,11 +102,7 @@ func compile(t testing.TB, scenario string, flags ...string) (state, library str
 	state = filepath.Join(t.TempDir(), "state")
 	out := accelSim(t, state, append([]string{"compile", "--scenario=../../fixtures/scenarios/" + scenario + ".yaml",
 		"--state=" + state, "--library=" + filepath.Join(simulator(t), "libnvidia-ml.so.1")}, flags...)...)
-	library = filepath.Join(simulator(t), "libnvidia-ml.so.1")
-	if m := regexp.MustCompile(`(?m)^library (\S+)$`).FindStringSubmatch(out); m != nil {
-		library = m[1]
-	}
-	return state, library
+	return state, strings.TrimSpace(out)
 }
 
 // start runs the exporter as main does, in this process, on a node that plays
@@ -125,7 +121,7 @@ func startExporter(t testing.TB, args ...string) *node {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &node{t: t, log: newLogBuffer()}
 	ended := make(chan error, 1)
-	args = append([]string{"--web.listen-address=127.0.0.1:0", "--collect.interval=100ms"}, args...)
+	args = append([]string{"--web.listen-address=127.0.0.1:0", "--collect.interval=300ms"}, args...)
 	go func() {
 		err := run(ctx, args, io.Discard, n.log)
 		n.log.end()
@@ -141,7 +137,7 @@ func startExporter(t testing.TB, args ...string) *node {
 		n.stop()
 		http.DefaultClient.CloseIdleConnections()
 		if t.Failed() {
-			t.Logf("log:\n%s", n.log)
+			t.Logf("end of the log:\n%s", n.log.tail())
 		}
 	})
 	m := n.log.await(regexp.MustCompile(`msg="Listening on" address=(\S+)`))
@@ -245,6 +241,11 @@ func (b *logBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
+}
+
+func (b *logBuffer) tail() string {
+	s := b.String()
+	return s[max(0, len(s)-2000):]
 }
 
 // await returns the first match of re, nil if the log ends without one.

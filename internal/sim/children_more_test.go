@@ -158,7 +158,7 @@ func reload(lib nvml.Interface) (map[string]any, error) {
 		return fmt.Sprint(n, ret)
 	}
 	out["before"] = ecc(nvml.VOLATILE_ECC) + " " + ecc(nvml.AGGREGATE_ECC)
-	if err := inject("driver-reload", "--version=600.1"); err != nil {
+	if err := inject("driver-reload", "--driver=600.1"); err != nil {
 		return nil, err
 	}
 	reread(lib)

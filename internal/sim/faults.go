@@ -54,7 +54,7 @@ func init() {
 		{Name: "driver-mismatch", Help: "library and driver differ: init and all calls answer LIB_RM_VERSION_MISMATCH", apply: driverState("mismatch")},
 		{Name: "driver-unload", Help: "the driver is unloaded: init and all calls answer DRIVER_NOT_LOADED", apply: driverState("unloaded")},
 		{Name: "driver-reload", Help: "the driver is loaded anew: old handles die, volatile counters restart", apply: injectReload,
-			Flags: []Flag{{Name: "version", Help: "the driver's new version"}}},
+			Flags: []Flag{{Name: "driver", Help: "the version it has then"}}},
 		{Name: "mig", Help: "reshape MIG at run time: profiles by comma, or off; fires the MIG event", apply: injectMIG,
 			Args: []Arg{deviceArg, {Name: "layout", Help: "e.g. 3g.40gb,2g.20gb,1g.10gb, 3g.40gb:1c+2c, empty, on or off"}}, Flags: []Flag{{Name: "pending", Help: "true: change the pending mode only", Default: "false"}}},
 		{Name: "recovery-action", Help: "what the driver asks for (field 230): none, reset, reboot, drain-p2p, drain-and-reset, recover-imex", apply: injectRecovery,

@@ -42,8 +42,8 @@ func injectReload(s *State, in input) error {
 	s.Set("driver.state", "loaded")
 	s.Set("driver.generation", strconv.FormatInt(s.integer("driver.generation")+1, 10))
 	s.Set("driver.loaded_at", strconv.FormatFloat(s.now(), 'f', 3, 64))
-	if in["version"] != "" {
-		s.Set("driver.version", in["version"])
+	if in["driver"] != "" {
+		s.Set("driver.version", in["driver"])
 	}
 	for i := range s.gpus() {
 		s.Delete(fmt.Sprintf("gpu.%d.reset_required", i))

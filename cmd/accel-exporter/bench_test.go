@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// BenchmarkMemory starts the stripped program on the eight-GPU scenario and
+// asks what the kernel says of it and its worker together: the proportional
+// set size and the anonymous memory, after the first hundred operations and
+// after the last. -benchtime=10000x shows whether it is flat.
+func BenchmarkMemory(b *testing.B) {
+	binary := filepath.Join(simulator(b), "accel-exporter")
+	if out, err := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, ".").CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	config := filepath.Join(b.TempDir(), "accel.yaml")
+	if err := os.WriteFile(config, []byte("metrics:\n  max_series: 50000\n"), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	for _, bm := range []struct {
+		name string
+		op   func(*node)
+	}{
+		{"scrape", func(n *node) { n.scrape() }},
+		{"reload", func(n *node) {
+			if code, body := n.post("/-/reload"); code != 200 {
+				b.Fatal(body)
+			}
+		}},
+	} {
+		b.Run(bm.name, func(b *testing.B) {
+			n, cmd := startProgram(b, binary, "--config.file="+config, "--web.enable-lifecycle")
+			n.until(`^accel_device_up\{.*\} 1`)
+			for range 100 {
+				bm.op(n)
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(mib(b, n, cmd, "Pss"), "first-pss-MiB")
+			b.ReportMetric(mib(b, n, cmd, "Anonymous"), "first-anon-MiB")
+			for b.Loop() {
+				bm.op(n)
+			}
+			b.ReportMetric(mib(b, n, cmd, "Pss"), "last-pss-MiB")
+			b.ReportMetric(mib(b, n, cmd, "Anonymous"), "last-anon-MiB")
+		})
+	}
+}
+
+// startProgram runs a built exporter as a process of its own.
+func startProgram(b *testing.B, binary string, args ...string) (*node, *exec.Cmd) {
+	b.Helper()
+	state, library := compile(b, scenario)
+	n := &node{t: b, state: state, log: newLogBuffer()}
+	cmd := exec.Command(binary, append([]string{"--web.listen-address=127.0.0.1:0", "--nvml.library=" + library}, args...)...)
+	cmd.Env = append(os.Environ(), "ACCEL_SIM_STATE="+state)
+	cmd.Stderr = n.log
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		cmd.Wait()
+	})
+	m := n.log.await(regexp.MustCompile(`msg="Listening on" address=(\S+)`))
+	n.url = "http://" + m[1]
+	return n, cmd
+}
+
+// scrape asks as Prometheus does and reads the answer as it comes.
+func (n *node) scrape() {
+	req, err := http.NewRequest(http.MethodGet, n.url+"/metrics", nil)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	req.Header.Set("Accept", "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5")
+	req.Header.Set("Accept-Encoding", "gzip")
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+}
+
+// mib sums a field of smaps_rollup over the exporter and its worker.
+func mib(b *testing.B, n *node, cmd *exec.Cmd, field string) float64 {
+	b.Helper()
+	sum := 0.0
+	for _, pid := range []int{cmd.Process.Pid, n.worker()} {
+		f, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for scan := bufio.NewScanner(f); scan.Scan(); {
+			if rest, ok := strings.CutPrefix(scan.Text(), field+":"); ok {
+				kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+				if err != nil {
+					b.Fatal(err)
+				}
+				sum += kib / 1024
+			}
+		}
+		f.Close()
+	}
+	return sum
+}
