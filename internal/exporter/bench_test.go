@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -93,7 +94,7 @@ func BenchmarkScrape(b *testing.B) {
 				for _, encoding := range []string{"identity", "gzip"} {
 					kind := map[string]string{text: "text", openMetrics: "openmetrics", protobuf: "protobuf"}[accept]
 					b.Run(fmt.Sprintf("%s/%s/%s/%s", s.name, face.name, kind, encoding), func(b *testing.B) {
-						scrape(b, face.handler, accept, encoding)
+						scrape(b, face.handler, accept, encoding, 0)
 					})
 				}
 			}
@@ -101,11 +102,28 @@ func BenchmarkScrape(b *testing.B) {
 	}
 }
 
-func scrape(b *testing.B, h http.Handler, accept, encoding string) {
+// BenchmarkPacedScrape leaves a pause between scrapes, as Prometheus does:
+// caches are cold and the process is asleep, which costs more than the page.
+// It is what a scrape costs a node; BenchmarkScrape is what can be compared
+// well.
+//
+//	go test -run '^$' -bench PacedScrape -benchtime 50x -count 3 ./internal/exporter
+func BenchmarkPacedScrape(b *testing.B) {
+	latest := ticker(16, 7, 60)
+	e := exporter.New(latest, nil, exporter.Options{})
+	for _, encoding := range []string{"identity", "gzip"} {
+		b.Run("ready/"+encoding, func(b *testing.B) { scrape(b, makeReady(b, e), text, encoding, pace) })
+		b.Run("fast/"+encoding, func(b *testing.B) { scrape(b, e, text, encoding, pace) })
+	}
+}
+
+const pace = 100 * time.Millisecond
+
+func scrape(b *testing.B, h http.Handler, accept, encoding string, pause time.Duration) {
 	server := httptest.NewServer(h)
 	defer server.Close()
 	client := exec.Command(os.Args[0])
-	client.Env = append(os.Environ(), clientEnv+"="+strings.Join([]string{server.URL, accept, encoding}, "\n"))
+	client.Env = append(os.Environ(), clientEnv+"="+strings.Join([]string{server.URL, accept, encoding, pause.String()}, "\n"))
 	in, _ := client.StdinPipe()
 	out, _ := client.StdoutPipe()
 	client.Stderr = os.Stderr
@@ -147,6 +165,7 @@ const clientEnv = "EXPORTER_TEST_CLIENT"
 // often as each line of its input says and answers with the size of the body.
 func client(settings string) {
 	parts := strings.Split(settings, "\n")
+	pause, _ := time.ParseDuration(parts[3])
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		var n, size int64
@@ -162,6 +181,7 @@ func client(settings string) {
 			}
 			size, _ = io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
+			time.Sleep(pause)
 		}
 		fmt.Println(size)
 	}

@@ -51,7 +51,9 @@ type Exporter struct {
 
 	layout  atomic.Pointer[layout]
 	rebuild sync.Mutex // held while tables are built, never while writing
-	freed   atomic.Int64
+	// settings is guarded by rebuild.
+	settings Settings
+	freed    atomic.Int64
 
 	dropped [len(reasons)]atomic.Uint64
 	counted atomic.Pointer[collector.Snapshot]
@@ -67,7 +69,7 @@ func New(latest func() *collector.Snapshot, self prometheus.Gatherer, o Options)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	e := &Exporter{latest: latest, o: o}
+	e := &Exporter{latest: latest, o: o, settings: Settings{MaxSeries: o.MaxSeries}}
 	e.self.gatherer, e.self.log = self, o.Log
 	if o.MaxInFlight > 0 {
 		e.slots = make(chan struct{}, o.MaxInFlight)
@@ -122,7 +124,7 @@ func (e *Exporter) relayout(s *collector.Snapshot, f *frame) *layout {
 	if l := e.layout.Load(); l != nil && l.fill(s, f) {
 		return l
 	}
-	l := newLayout(s, e.o.MaxSeries)
+	l := newLayout(s, &e.settings)
 	if !l.fill(s, f) {
 		panic("exporter: a layout does not fit the snapshot it was built from")
 	}

@@ -51,10 +51,9 @@ type candidate struct {
 	rank   rank
 }
 
-// newLayout builds the layout for s with at most limit series, 0 for no
-// limit.
-func newLayout(s *collector.Snapshot, limit int) *layout {
-	b := builder{families: make(map[string]int)}
+// newLayout builds the layout for s as the settings have it.
+func newLayout(s *collector.Snapshot, set *Settings) *layout {
+	b := builder{families: make(map[string]int), settings: set}
 	for i := range s.Devices {
 		d := &s.Devices[i]
 		for j := range d.Readings {
@@ -67,7 +66,7 @@ func newLayout(s *collector.Snapshot, limit int) *layout {
 	l := &layout{slots: b.slots}
 	b.sort()
 	b.dedup()
-	b.limit(limit)
+	b.limit(set.MaxSeries)
 	l.dropped = b.dropped
 	b.own()
 	b.place(l)
@@ -78,6 +77,7 @@ func newLayout(s *collector.Snapshot, limit int) *layout {
 type builder struct {
 	metrics    []*collector.Metric
 	orders     []order
+	settings   *Settings
 	families   map[string]int // by name, into metrics and orders
 	candidates []candidate
 	slots      []int32
@@ -93,6 +93,9 @@ func (b *builder) add(d *collector.Device, r *collector.Reading) {
 	}
 	i, seen := b.families[r.Metric.Name]
 	if !seen {
+		if b.settings.drops(r.Metric) {
+			return
+		}
 		i = len(b.metrics)
 		b.families[r.Metric.Name] = i
 		b.metrics = append(b.metrics, r.Metric)
