@@ -122,7 +122,7 @@ var (
 		Kind:   Counter,
 		Scope:  PerNode,
 		Labels: []string{"source", "family", "reason"},
-		Values: []string{"reason: range (impossible number), sentinel (the driver's own mark for not available), type"},
+		Values: []string{"reason: range (impossible number), sentinel (the driver's own mark for not available), type", "family, reason: other once there are too many"},
 		From:   []string{"exporter"},
 	})
 	SourceEventsLost = define(Metric{
@@ -139,6 +139,7 @@ var (
 		Kind:   Counter,
 		Scope:  PerNode,
 		Labels: []string{"source", "call", "code"},
+		Values: []string{"call, code: other once there are too many"},
 		From:   []string{"NVML nvmlReturn_t of every call and of every field of nvmlDeviceGetFieldValues"},
 	})
 

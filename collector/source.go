@@ -114,7 +114,7 @@ type Status struct {
 	Released bool `json:"released"`
 	// Took is how long the last finished round took.
 	Took        time.Duration `json:"took_ns"`
-	LastSuccess time.Time     `json:"last_success"`
+	LastSuccess time.Time     `json:"last_success,omitzero"`
 }
 
 // Snapshot is the state of everything at one moment. It is immutable once

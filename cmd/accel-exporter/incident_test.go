@@ -268,9 +268,9 @@ func TestReload(t *testing.T) {
 	}
 	n.until(`xid="700"\} 0$`, `^accel_config_last_reload_successful 0$`)
 
-	write("xid:\n  baseline_extra: [701]\n")
+	write("xid:\n  baseline_extra: [701]\nmetrics:\n  drop: ['accel_nvlink_.*']\n")
 	syscall.Kill(os.Getpid(), syscall.SIGHUP)
-	n.until(`xid="701"\} 0$`, `^accel_config_last_reload_successful 1$`)
+	n.until(`xid="701"\} 0$`, `^accel_config_last_reload_successful 1$`, `!^accel_nvlink_`)
 }
 
 // TestNothingHere starts where there is no driver at all.

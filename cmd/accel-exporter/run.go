@@ -105,11 +105,12 @@ func newProgram(f *flags, cfg *config.Config, log *slog.Logger) *program {
 		p.reload,
 	)
 	p.exporter = exporter.New(p.sampler.Latest, p.registry, exporter.Options{
-		MaxSeries:    cfg.Metrics.MaxSeries,
 		MaxInFlight:  f.maxRequests,
 		WriteTimeout: 30 * time.Second,
 		Log:          log,
+		Registry:     p.registry,
 	})
+	p.exporter.Apply(served(cfg))
 	return p
 }
 
@@ -132,10 +133,21 @@ func settings(f *flags, cfg *config.Config) collector.Settings {
 	return s
 }
 
+// served are the exporter's settings.
+func served(cfg *config.Config) exporter.Settings {
+	dropped := cfg.Dropped()
+	drop := func(family string) bool {
+		_, found := slices.BinarySearch(dropped, family)
+		return found
+	}
+	return exporter.Settings{MaxSeries: cfg.Metrics.MaxSeries, Drop: drop}
+}
+
 // apply puts a new configuration into force. A worker whose arguments it
 // changes is replaced.
 func (p *program) apply(cfg *config.Config) {
 	before := p.config.Swap(cfg)
+	p.exporter.Apply(served(cfg))
 	p.sampler.Apply(settings(p.flags, cfg))
 	for _, spec := range specs {
 		w := p.workers[spec.name]
