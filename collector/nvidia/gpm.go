@@ -21,7 +21,7 @@ var (
 )
 
 // gpmWindow is the shortest time between two samples that NVML can work with.
-const gpmWindow = 100 * time.Millisecond
+var gpmWindow = 100 * time.Millisecond
 
 // gpmMetric is one metric of GPU performance monitoring.
 type gpmMetric struct {
@@ -59,13 +59,13 @@ var gpmMetrics = []gpmMetric{
 // samples, a round apart, make the means of the time between them.
 type gpm struct {
 	samples  [2]nvml.GpmSample
+	address  [2]uintptr
 	previous int
 	// taken is when the previous sample was; zero where there is none.
 	taken time.Time
 	ready bool
 	// want is what the device has of gpmMetrics.
-	want  []gpmMetric
-	query nvml.GpmMetricsGetType
+	want []gpmMetric
 }
 
 // gpmSupported asks, once, whether the GPU has these counters.
@@ -92,7 +92,7 @@ func (p *gpm) prepare(g *gpu, a *asker) bool {
 		if !ok {
 			return false
 		}
-		p.samples[i] = s
+		p.samples[i], p.address[i] = s, sampleAddress(s)
 	}
 	p.want, p.ready = append([]gpmMetric(nil), gpmMetrics...), true
 	return true
@@ -107,7 +107,7 @@ func (p *gpm) read(g *gpu, a *asker, d *collector.Device, now time.Time, gi int)
 	if !p.taken.IsZero() && now.Sub(p.taken) < gpmWindow {
 		return
 	}
-	sample, old := p.samples[1-p.previous], p.samples[p.previous]
+	sample := p.samples[1-p.previous]
 	var ok bool
 	if gi == wholeGPU {
 		ok = do(a, callGPMSample, func() nvml.Return { return sample.Get(g.handle) })
@@ -123,33 +123,37 @@ func (p *gpm) read(g *gpu, a *asker, d *collector.Device, now time.Time, gi int)
 	if first || len(p.want) == 0 {
 		return
 	}
-	p.query.NumMetrics = uint32(len(p.want))
-	p.query.Sample1, p.query.Sample2 = old, sample
+	q := g.query
+	q.version, q.count = nvml.GPM_METRICS_GET_VERSION, uint32(len(p.want))
+	q.sample1, q.sample2 = p.address[1-p.previous], p.address[p.previous]
 	for i := range p.want {
-		p.query.Metrics[i] = nvml.GpmMetric{MetricId: uint32(p.want[i].id), NvmlReturn: uint32(nvml.ERROR_UNKNOWN)}
+		q.values[i] = gpmValue{id: uint32(p.want[i].id), ret: uint32(nvml.ERROR_UNKNOWN)}
 	}
-	if do(a, callGPMMetrics, func() nvml.Return { return g.lib.api.GpmMetricsGet(&p.query) }) {
-		p.deliver(a, d)
+	if do(a, callGPMMetrics, q.metricsGet) {
+		p.deliver(a, d, q)
 	}
 }
 
-func (p *gpm) deliver(a *asker, d *collector.Device) {
-	kept := p.want[:0]
-	for i, m := range p.want {
-		v := &p.query.Metrics[i]
-		switch ret := nvml.Return(v.NvmlReturn); {
+func (p *gpm) deliver(a *asker, d *collector.Device, q *gpmQuery) {
+	kept := 0
+	for i := range p.want {
+		m, v := &p.want[i], &q.values[i]
+		switch ret := nvml.Return(v.ret); {
 		case ret == nvml.SUCCESS:
 			// Set rejects NaN, which a window without cycles gives.
-			d.Set(m.metric, m.unit.of(v.Value), m.labels...)
+			d.Set(m.metric, m.unit.of(v.value), m.labels...)
 		case permanent(ret) || ret == nvml.ERROR_INVALID_ARGUMENT:
 			a.fail(m.name, nvml.ERROR_NOT_SUPPORTED)
 			continue
 		default:
 			a.fail(m.name, ret)
 		}
-		kept = append(kept, m)
+		if kept != i {
+			p.want[kept] = *m
+		}
+		kept++
 	}
-	p.want = kept
+	p.want = p.want[:kept]
 }
 
 // drop forgets the previous sample: the time since it holds something else.
@@ -160,7 +164,7 @@ func (p *gpm) free(a *asker) {
 	for i, s := range p.samples {
 		if s != nil {
 			do(a, callGPMFree, s.Free)
-			p.samples[i] = nil
+			p.samples[i], p.address[i] = nil, 0
 		}
 	}
 	p.want, p.ready, p.taken = nil, false, time.Time{}

@@ -44,6 +44,7 @@ type gpu struct {
 	gpm          gpm
 	// gpmAsked: whether the GPU has performance counters is known.
 	gpmAsked, gpmThere bool
+	query              *gpmQuery
 	mig                mig
 	// reshape is set by the event that says the MIG devices have changed.
 	reshape atomic.Bool
@@ -63,7 +64,7 @@ type gpuAnswer struct {
 }
 
 func newGPU(index int, lib *library, ev *events, slow time.Duration) *gpu {
-	return &gpu{asker: newAsker(lib.has, new(round)), index: index, lib: lib, events: ev, slow: slow}
+	return &gpu{asker: newAsker(lib.has, new(round)), index: index, lib: lib, events: ev, slow: slow, query: new(gpmQuery)}
 }
 
 // read is one round.
@@ -106,7 +107,7 @@ func (g *gpu) illness() {
 	if g.handle != nil {
 		g.events.lose(g.handle)
 	}
-	if len(g.known) == 0 {
+	if len(g.known) == 0 || g.known[0].ID == "" {
 		// Better a passing name than a GPU that nobody hears of.
 		id := "nvidia" + strconv.Itoa(g.index)
 		g.known = []collector.Device{{ID: id, Class: collector.GPU, Vendor: "nvidia", KubeIDs: []string{id}}}
@@ -134,8 +135,7 @@ func (g *gpu) open(now time.Time) bool {
 func (g *gpu) learn(h nvml.Device, now time.Time) bool {
 	g.handle = h
 	g.forgetAnswers()
-	g.setMIGDevices(nil)
-	g.mig = mig{}
+	g.dropMIG()
 	g.kept, g.rejects = nil, nil
 	g.nextSlow, g.nextIdentity = time.Time{}, time.Time{}
 	if !g.readIdentity() {

@@ -102,18 +102,15 @@ func (g *gpu) readFirmware(d *collector.Device) {
 			d.Set(collector.FirmwareInfo, 1, component, version)
 		}
 	}
-	inforom := func(c *call, o nvml.InforomObject) (string, bool) {
-		return ask(a, c, func() (string, nvml.Return) { return h.GetInforomVersion(o) })
-	}
 	v, ok := ask(a, callVBIOS, h.GetVbiosVersion)
 	add("vbios", v, ok)
 	v, ok = ask(a, callInforom, h.GetInforomImageVersion)
 	add("inforom", v, ok)
-	v, ok = inforom(callInforomOEM, nvml.INFOROM_OEM)
+	v, ok = ask(a, callInforomOEM, func() (string, nvml.Return) { return h.GetInforomVersion(nvml.INFOROM_OEM) })
 	add("inforom_oem", v, ok)
-	v, ok = inforom(callInforomECC, nvml.INFOROM_ECC)
+	v, ok = ask(a, callInforomECC, func() (string, nvml.Return) { return h.GetInforomVersion(nvml.INFOROM_ECC) })
 	add("inforom_ecc", v, ok)
-	v, ok = inforom(callInforomPower, nvml.INFOROM_POWER)
+	v, ok = ask(a, callInforomPower, func() (string, nvml.Return) { return h.GetInforomVersion(nvml.INFOROM_POWER) })
 	add("inforom_power", v, ok)
 	v, ok = ask(a, callGSP, h.GetGspFirmwareVersion)
 	add("gsp", v, ok)

@@ -100,6 +100,24 @@ func (g *gpu) readECCFamily(d *collector.Device, f *eccFamily) {
 	}
 }
 
+// readInstanceECC reads what NVML counts by MIG device: uncorrected volatile
+// errors outside the DRAM.
+func (m *migDevice) readInstanceECC(d *collector.Device) {
+	f := &eccFamilies[0]
+	for i := range f.counters {
+		c := &f.counters[i]
+		if c.severity != nvml.MEMORY_ERROR_TYPE_UNCORRECTED || c.location == nvml.MEMORY_LOCATION_DRAM {
+			continue
+		}
+		n, ok := ask(&m.asker, c.call, func() (uint64, nvml.Return) {
+			return m.handle.GetMemoryErrorCounter(c.severity, f.counter, c.location)
+		})
+		if ok {
+			set64(d, f.metric, n, one, c.labels...)
+		}
+	}
+}
+
 var (
 	labelCurrent     = []string{"current"}
 	labelPending     = []string{"pending"}

@@ -173,6 +173,14 @@ func (m *migDevice) profile() string {
 	return labels[len(labels)-1]
 }
 
+// dropMIG forgets the MIG devices: the GPU is learnt anew.
+func (g *gpu) dropMIG() {
+	for _, m := range g.mig.devices {
+		m.gpm.free(&m.asker)
+	}
+	g.mig = mig{}
+}
+
 func (g *gpu) setMIGDevices(devices []*migDevice) {
 	for _, old := range g.mig.devices {
 		if !slices.Contains(devices, old) {
@@ -193,50 +201,4 @@ func (g *gpu) setMIGDevices(devices []*migDevice) {
 	}
 	g.events.partitions(g)
 	g.rememberIdentity()
-}
-
-// readMIGs reads the MIG devices. What belongs to the whole board (its
-// temperature, its power) is not repeated on them.
-func (g *gpu) readMIGs(now time.Time, slow bool) []collector.Device {
-	if len(g.mig.devices) == 0 {
-		return nil
-	}
-	list := make([]collector.Device, 0, len(g.mig.devices))
-	var silent []*migDevice
-	for _, m := range g.mig.devices {
-		d := m.device
-		d.Readings = append(make([]collector.Reading, 0, m.size+4), d.Readings...)
-		if !g.readMIG(m, &d, now, slow) {
-			silent = append(silent, m)
-			continue
-		}
-		d.Sampled, m.sampled = now, now
-		m.size = len(d.Readings)
-		list = append(list, d)
-	}
-	if len(silent) == 0 || g.fatal != nvml.SUCCESS {
-		return list
-	}
-	// Either it was taken away a moment ago, or it is ill.
-	g.enumerateMIG()
-	for _, m := range silent {
-		if slices.Contains(g.mig.devices, m) {
-			list = down(list, []collector.Device{m.device}, collector.ReasonError, m.sampled)
-		}
-	}
-	return list
-}
-
-func (g *gpu) readMIG(m *migDevice, d *collector.Device, now time.Time, slow bool) bool {
-	there := readMemory(d, &m.asker, m.handle) || m.refused[callMemory.index]
-	if slow || m.size == 0 {
-		k := collector.Device{}
-		g.readProcesses(&k, &m.asker, m.handle)
-		m.kept = k.Readings
-	}
-	d.Readings = append(d.Readings, m.kept...)
-	if m.alone && !m.refused[callGPMMIGSample.index] && g.gpmSupported() && m.gpm.prepare(g, &m.asker) {
-		m.gpm.read(g, &m.asker, d, now, m.gi)
-	}
-	return there
 }

@@ -14,9 +14,6 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// closeBound is how long Close waits for calls that are under way.
-const closeBound = 2 * time.Second
-
 // Source reads NVIDIA GPUs through NVML.
 type Source struct {
 	options Options
@@ -198,74 +195,4 @@ func (sl *slot) gather(done <-chan struct{}, t *tally) {
 		sl.sampled = a.devices[0].Sampled
 	}
 	t.devices = append(t.devices, a.devices...)
-}
-
-func idOf(known []collector.Device) string {
-	if len(known) == 0 {
-		return "GPU not yet identified"
-	}
-	return known[0].ID
-}
-
-// down adds devices that did not answer, by their last known identity.
-func down(devices, known []collector.Device, reason string, sampled time.Time) []collector.Device {
-	for _, d := range known {
-		d.Down, d.Sampled = reason, sampled
-		d.Readings = append([]collector.Reading(nil), d.Readings...)
-		devices = append(devices, d)
-	}
-	return devices
-}
-
-// distinct keeps one device per ID: while the enumeration shifts, two places
-// may name the same GPU. The one that answered wins.
-func distinct(devices []collector.Device) []collector.Device {
-	kept := devices[:0]
-next:
-	for _, d := range devices {
-		for i := range kept {
-			if kept[i].ID == d.ID {
-				if kept[i].Down != "" && d.Down == "" {
-					kept[i] = d
-				}
-				continue next
-			}
-		}
-		kept = append(kept, d)
-	}
-	return kept
-}
-
-// Close implements collector.Source. It waits a bounded time for calls under
-// way; where one does not return, the library stays as it is.
-func (s *Source) Close() error {
-	if s.closed.Swap(true) {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeBound)
-	defer cancel()
-	if s.driver == nil {
-		if s.opening != nil {
-			s.opening.stop()
-			if !s.opening.stopped(ctx.Done()) {
-				return fmt.Errorf("nvmlInit has not returned: %w", context.DeadlineExceeded)
-			}
-		}
-		return nil
-	}
-	s.driver.stop()
-	for _, slot := range s.gpus {
-		slot.stop()
-	}
-	s.events.stop()
-	ended := s.driver.stopped(ctx.Done())
-	for _, slot := range s.gpus {
-		ended = slot.stopped(ctx.Done()) && ended
-	}
-	ended = s.events.stopped(ctx.Done()) && ended
-	if !ended {
-		return fmt.Errorf("a call has not returned: %w", context.DeadlineExceeded)
-	}
-	s.lib.shutdown(&s.system.asker)
-	return nil
 }

@@ -4,6 +4,7 @@ package nvidia
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -50,4 +51,40 @@ func (t *tally) fail(id string, err error) {
 	default:
 		t.errors = append(t.errors, fmt.Errorf("%s: %w", id, err))
 	}
+}
+
+func idOf(known []collector.Device) string {
+	if len(known) == 0 {
+		return "GPU not yet identified"
+	}
+	return known[0].ID
+}
+
+// down adds devices that did not answer, by their last known identity.
+func down(devices, known []collector.Device, reason string, sampled time.Time) []collector.Device {
+	for _, d := range known {
+		d.Down, d.Sampled = reason, sampled
+		d.Readings = append([]collector.Reading(nil), d.Readings...)
+		devices = append(devices, d)
+	}
+	return devices
+}
+
+// distinct keeps one device per ID: while the enumeration shifts, two places
+// may name the same GPU. The one that answered wins.
+func distinct(devices []collector.Device) []collector.Device {
+	kept := devices[:0]
+next:
+	for _, d := range devices {
+		for i := range kept {
+			if kept[i].ID == d.ID {
+				if kept[i].Down != "" && d.Down == "" {
+					kept[i] = d
+				}
+				continue next
+			}
+		}
+		kept = append(kept, d)
+	}
+	return kept
 }

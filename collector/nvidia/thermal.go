@@ -84,25 +84,26 @@ func (g *gpu) readThresholds(d *collector.Device) {
 	}
 }
 
-// readMargins says how far the GPU is from each measure. T.Limit counts from
-// the point where the GPU lowers its clocks; the other measures lie an offset
-// below zero.
+// readMargins says how far the GPU is from each measure.
 func (g *gpu) readMargins(d *collector.Device) {
 	t := &g.thermal
-	if m, ok := ask(&g.asker, callMargin, g.handle.GetMarginTemperature); ok {
-		for i, labels := range labelLimits {
-			if t.hasOffset[i] {
-				d.Set(collector.TemperatureMargin, float64(m.MarginTemperature)-t.offset[i], labels...)
-			}
-		}
-		return
-	}
-	if !t.hasNow || !g.refused[callMargin.index] {
+	m, ok := ask(&g.asker, callMargin, g.handle.GetMarginTemperature)
+	if !ok && !g.refused[callMargin.index] {
 		return
 	}
 	for i, labels := range labelLimits {
-		if t.hasLimit[i] {
-			d.Set(collector.TemperatureMargin, t.limit[i]-t.now, labels...)
+		if v, known := t.margin(i, float64(m.MarginTemperature), ok); known {
+			d.Set(collector.TemperatureMargin, v, labels...)
 		}
 	}
+}
+
+// margin is how many degrees are left to the measure. T.Limit, where the GPU
+// has it, counts down to the point at which clocks are lowered; the other
+// measures lie an offset below zero.
+func (t *thermal) margin(limit int, tLimit float64, hasTLimit bool) (float64, bool) {
+	if hasTLimit {
+		return tLimit - t.offset[limit], t.hasOffset[limit]
+	}
+	return t.limit[limit] - t.now, t.hasLimit[limit] && t.hasNow
 }

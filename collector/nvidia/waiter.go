@@ -20,47 +20,29 @@ type waiter struct {
 // which is what the driver asks for after an unknown error or a lost GPU.
 func (w *waiter) run() {
 	defer close(w.done)
-	defer w.free()
-	for !w.idle(w.wake) {
-		backoff := minBackoff
-		for {
-			ok, served := w.serve()
-			if ok {
-				return
-			}
-			if w.refused[callSetCreate.index] || w.refused[callSetWait.index] {
-				break
-			}
-			if served {
-				backoff = minBackoff
-			}
-			if w.idle(time.After(backoff)) {
-				return
-			}
-			backoff = min(2*backoff, maxBackoff)
-		}
+	backoff := minBackoff
+	select {
+	case <-w.wake: // there is a GPU to wait for
+	case <-w.quit:
+		return
 	}
-}
-
-// idle waits for a signal, and is true where that is to stop.
-func (w *waiter) idle(signal any) bool {
-	switch c := signal.(type) {
-	case chan struct{}:
-		select {
-		case <-c:
-			return false
-		case <-w.quit:
-			return true
+	for {
+		stop, served := w.serve()
+		if stop || w.refused[callSetCreate.index] || w.refused[callSetWait.index] {
+			return
 		}
-	case <-chan time.Time:
-		select {
-		case <-c:
-			return false
-		case <-w.quit:
-			return true
+		if served {
+			backoff = minBackoff
 		}
+		pause := time.NewTimer(backoff)
+		select {
+		case <-pause.C:
+		case <-w.quit:
+			pause.Stop()
+			return
+		}
+		backoff = min(2*backoff, maxBackoff)
 	}
-	return true
 }
 
 // serve makes a set and delivers its events until it fails (false) or the

@@ -1,0 +1,46 @@
+//go:build linux && cgo
+
+package nvidia
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// closeBound is how long Close waits for calls that are under way.
+const closeBound = 2 * time.Second
+
+// Close implements collector.Source. It waits a bounded time for calls under
+// way; where one does not return, the library stays as it is.
+func (s *Source) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeBound)
+	defer cancel()
+	if s.driver == nil {
+		if s.opening != nil {
+			s.opening.stop()
+			if !s.opening.stopped(ctx.Done()) {
+				return fmt.Errorf("nvmlInit has not returned: %w", context.DeadlineExceeded)
+			}
+		}
+		return nil
+	}
+	s.driver.stop()
+	for _, slot := range s.gpus {
+		slot.stop()
+	}
+	s.events.stop()
+	ended := s.driver.stopped(ctx.Done())
+	for _, slot := range s.gpus {
+		ended = slot.stopped(ctx.Done()) && ended
+	}
+	ended = s.events.stopped(ctx.Done()) && ended
+	if !ended {
+		return fmt.Errorf("a call has not returned: %w", context.DeadlineExceeded)
+	}
+	s.lib.shutdown(&s.system.asker)
+	return nil
+}
