@@ -53,7 +53,8 @@ bench-compare: sim ## benchmarks here against those of REF=main
 	$(TOOL) benchstat .cache/bench-old.txt .cache/bench-new.txt
 
 fuzz: sim ## every fuzz target for FUZZTIME=30s
-	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ {f[n++]=$$1} /^ok/ {for (i=0; i<n; i++) print $$2, f[i]; n=0}' | while read -r p f; do \
+	@mkdir -p .cache && go test -list '^Fuzz' ./... > .cache/fuzz
+	@awk '/^Fuzz/ {f[n++]=$$1} /^ok/ {for (i=0; i<n; i++) print $$2, f[i]; n=0}' .cache/fuzz | while read -r p f; do \
 		echo "$$f in $$p"; go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p || exit 1; done
 
 lint: vet ## golangci-lint; the first run builds it, which takes minutes

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 )
 
 type event struct {
@@ -57,6 +58,9 @@ func summarize(in *bufio.Reader) (string, error) {
 		case e.Action == "fail":
 			// The package ended in the middle of tests: a panic or a time-out.
 			for name, lines := range output {
+				if !strings.HasPrefix(name, e.Package+" ") {
+					continue
+				}
 				fmt.Println("unfinished:", name)
 				for _, o := range lines {
 					fmt.Print(o)

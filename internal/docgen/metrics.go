@@ -73,12 +73,14 @@ func writeMetric(b *bytes.Buffer, m *collector.Metric) {
 	fmt.Fprintf(b, "- Type: %s, %s.\n", m.Kind.Type(), unit(m))
 	fmt.Fprintf(b, "- Labels: %s.\n", labels(m))
 	for _, v := range m.Values {
-		name, values, _ := strings.Cut(v, ":")
-		label, when, _ := strings.Cut(name, " ")
-		if when != "" {
-			when = " " + when
+		names, values, _ := strings.Cut(v, ":")
+		for name := range strings.SplitSeq(names, ", ") {
+			label, when, _ := strings.Cut(name, " ") // "type from Blackwell: …"
+			if when != "" {
+				when = " " + when
+			}
+			fmt.Fprintf(b, "- Values of `%s`%s:%s.\n", label, when, values)
 		}
-		fmt.Fprintf(b, "- Values of `%s`%s:%s.\n", label, when, values)
 	}
 	fmt.Fprintf(b, "- On failure: %s.\n", failure(m))
 	fmt.Fprintf(b, "- From: %s.\n", strings.Join(m.From, "; "))

@@ -65,10 +65,12 @@ func labelFaults(m *collector.Metric) []string {
 		}
 	}
 	for _, v := range m.Values {
-		label, _, ok := strings.Cut(v, ":")
-		label, _, _ = strings.Cut(label, " ")
-		if !ok || !slices.Contains(m.Labels, label) {
-			out = append(out, m.Name+": values of a label that it has not: "+v)
+		names, _, ok := strings.Cut(v, ":")
+		for label := range strings.SplitSeq(names, ", ") {
+			label, _, _ = strings.Cut(label, " ") // "type from Blackwell: …"
+			if !ok || !slices.Contains(m.Labels, label) {
+				out = append(out, m.Name+": values of a label that it has not: "+v)
+			}
 		}
 	}
 	return out
