@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -58,20 +59,20 @@ var simulated = sync.OnceValues(func() (string, error) {
 })
 
 // inChild runs the test in a process against the scenario, with faults that
-// stand from the start.
-func inChild(t testing.TB, scenario string, faults [][]string, body func(s *sampling)) {
+// stand from the start, and returns what it wrote.
+func inChild(t testing.TB, scenario string, faults [][]string, body func(s *sampling)) string {
 	t.Helper()
 	if os.Getenv(childEnv) == t.Name() {
 		s := &sampling{TB: t}
 		body(s)
 		s.end()
-		return
+		return ""
 	}
 	if os.Getenv(childEnv) != "" {
 		t.Skip("another test's process")
 	}
 	library := prepare(t, scenario, faults)
-	flags := []string{"-test.run=^" + t.Name() + "$", "-test.v"}
+	flags := []string{"-test.run=^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$", "-test.v"}
 	if _, ok := t.(*testing.B); ok {
 		flags = []string{"-test.run=^$", "-test.bench=^" + t.Name() + "$", "-test.benchmem", "-test.cpu=1"}
 	}
@@ -85,6 +86,7 @@ func inChild(t testing.TB, scenario string, faults [][]string, body func(s *samp
 	if testing.Verbose() || len(flags) == 4 {
 		t.Logf("\n%s", out.String())
 	}
+	return out.String()
 }
 
 var states sync.Map

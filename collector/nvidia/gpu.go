@@ -3,7 +3,6 @@
 package nvidia
 
 import (
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -109,8 +108,7 @@ func (g *gpu) illness() {
 	}
 	if len(g.known) == 0 || g.known[0].ID == "" {
 		// Better a passing name than a GPU that nobody hears of.
-		id := "nvidia" + strconv.Itoa(g.index)
-		g.known = []collector.Device{{ID: id, Class: collector.GPU, Vendor: "nvidia", KubeIDs: []string{id}}}
+		g.known = []collector.Device{stranger(procGPUs, g.index)}
 	}
 }
 

@@ -194,6 +194,7 @@ func (g *gpu) setMIGDevices(devices []*migDevice) {
 		for _, o := range devices {
 			m.alone = m.alone && (o == m || o.gi != m.gi)
 		}
+		m.nameInstance(g.identity.minor)
 	}
 	g.mig.devices, g.mig.counts = devices, nil
 	for profile, n := range profiles {
@@ -201,4 +202,15 @@ func (g *gpu) setMIGDevices(devices []*migDevice) {
 	}
 	g.events.partitions(g)
 	g.rememberIdentity()
+}
+
+// nameInstance adds the name by which GKE's device plugin gives out the GPU
+// instance, where that is this device and no other.
+func (m *migDevice) nameInstance(minor string) {
+	name := "nvidia" + minor + "/gi" + strconv.Itoa(m.gi)
+	if i := slices.Index(m.device.KubeIDs, name); i >= 0 && !m.alone {
+		m.device.KubeIDs = slices.Delete(slices.Clone(m.device.KubeIDs), i, i+1)
+	} else if i < 0 && m.alone && minor != "" {
+		m.device.KubeIDs = append(slices.Clone(m.device.KubeIDs), name)
+	}
 }
