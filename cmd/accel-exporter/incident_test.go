@@ -339,3 +339,26 @@ func TestCommandLine(t *testing.T) {
 		t.Errorf("--config.check without a file: %v", err)
 	}
 }
+
+// TestWebConfig asks for a password, as --web.config.file says.
+func TestWebConfig(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "web.yml")
+	// The hash is bcrypt's of "secret".
+	if err := os.WriteFile(file, []byte("basic_auth_users:\n  prometheus: $2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n := startExporter(t, "--no-collector.nvidia", "--web.config.file="+file)
+	if code, _ := n.get("/metrics"); code != 401 {
+		t.Errorf("GET without a password is answered with %d", code)
+	}
+	n.url = strings.Replace(n.url, "http://", "http://prometheus:secret@", 1)
+	if code, _ := n.get("/metrics"); code != 200 {
+		t.Errorf("GET with the password is answered with %d", code)
+	}
+	if err := os.WriteFile(file, []byte("basic_auth_users:\n  prometheus: plain\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), []string{"--web.config.file=" + file}, newLogBuffer(), newLogBuffer()); err == nil {
+		t.Error("a password that is not hashed is accepted")
+	}
+}
