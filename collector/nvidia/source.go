@@ -27,6 +27,8 @@ type Source struct {
 	driver  *worker[driverAnswer]
 	gpus    []*slot
 	events  *events
+	// devices is how many the last round had.
+	devices int
 	closed  atomic.Bool
 }
 
@@ -123,7 +125,7 @@ func (s *Source) lateCalls() []collector.CallError {
 // read asks everything at once and gathers what comes in time.
 func (s *Source) read(ctx context.Context) (collector.Round, error) {
 	now := time.Now()
-	t := tally{}
+	t := tally{devices: make([]collector.Device, 0, s.devices)}
 	late, _ := s.driver.start(now)
 	t.calls(late.calls)
 	for i := range s.gpus {
@@ -142,6 +144,7 @@ func (s *Source) read(ctx context.Context) (collector.Round, error) {
 	for _, slot := range s.gpus {
 		slot.gather(ctx.Done(), &t)
 	}
+	s.devices = len(t.devices)
 	s.events.commit()
 	t.calls(s.events.calls())
 	round := collector.Round{Devices: distinct(t.devices), Node: d.node, Calls: t.counts}
