@@ -179,12 +179,18 @@ func (s *sampling) round() collector.Round {
 	return r
 }
 
-// until samples until ok says so; the error and the round must not matter.
+// until samples until ok says so.
 func (s *sampling) until(what string, ok func(collector.Round, error) bool) collector.Round {
+	s.Helper()
+	return s.untilWithin(30*time.Second, what, ok)
+}
+
+// untilWithin is until with the timeout for each round.
+func (s *sampling) untilWithin(timeout time.Duration, what string, ok func(collector.Round, error) bool) collector.Round {
 	s.Helper()
 	var last error
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		r, err := s.sample(30 * time.Second)
+		r, err := s.sample(timeout)
 		if ok(r, err) {
 			return r
 		}

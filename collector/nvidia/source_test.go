@@ -144,6 +144,8 @@ func TestHang(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
 		id := gpus(s.round())[5].ID
 		s.inject("hang", "5")
+		// The library sees the fault a moment later.
+		s.untilWithin(300*time.Millisecond, "GPU 5 hangs", func(r collector.Round, _ error) bool { return gpus(r)[5].Down != "" })
 		for range 3 {
 			r, err := s.sample(300 * time.Millisecond)
 			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), id) {
