@@ -108,7 +108,7 @@ func startChild(cmd *exec.Cmd, name string, emit func(Event)) (*child, error) {
 func (c *child) read(r io.Reader, name string, emit func(Event)) {
 	err := c.frames(r, name, emit)
 	switch {
-	case err == nil, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, os.ErrDeadlineExceeded):
 	default:
 		fmt.Fprintf(c.stderr, "%s\n", err)
 		c.condemn(exitGarbage)

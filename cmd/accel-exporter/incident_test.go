@@ -271,6 +271,35 @@ func TestReload(t *testing.T) {
 	write("xid:\n  baseline_extra: [701]\nmetrics:\n  drop: ['accel_nvlink_.*']\n")
 	syscall.Kill(os.Getpid(), syscall.SIGHUP)
 	n.until(`xid="701"\} 0$`, `^accel_config_last_reload_successful 1$`, `!^accel_nvlink_`)
+
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	n.until(`xid="701"\} 0$`, `^accel_config_last_reload_successful 0$`)
+
+	// What Kubernetes does to a mounted ConfigMap, without a word to anyone.
+	mount := func(version, content string) {
+		t.Helper()
+		dir := filepath.Join(filepath.Dir(file), version)
+		tmp := filepath.Join(filepath.Dir(file), "..data_tmp")
+		for _, err := range []error{
+			os.Mkdir(dir, 0o755),
+			os.WriteFile(filepath.Join(dir, "accel.yaml"), []byte(content), 0o644),
+			os.Symlink(version, tmp),
+			os.Rename(tmp, filepath.Join(filepath.Dir(file), "..data")),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	mount("v1", "xid:\n  baseline_extra: [702]\n")
+	if err := os.Symlink("..data/accel.yaml", file); err != nil {
+		t.Fatal(err)
+	}
+	n.until(`xid="702"\} 0$`, `^accel_config_last_reload_successful 1$`)
+	mount("v2", "xid:\n  baseline_extra: [703]\n")
+	n.until(`xid="703"\} 0$`)
 }
 
 // TestNothingHere starts where there is no driver at all.

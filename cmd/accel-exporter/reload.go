@@ -19,14 +19,17 @@ import (
 
 // configPoll is how often the configuration file is looked at for a change,
 // which on Kubernetes is the swap of a ConfigMap's ..data link.
-const configPoll = 5 * time.Second
+const configPoll = 2 * time.Second
 
-// loadConfig reads the file, or yields the defaults where there is none.
-func loadConfig(path string) (*config.Config, error) {
+// openConfig returns the configuration file and its content, or no file and
+// the defaults where none is named.
+func openConfig(path string) (*config.File, *config.Config, error) {
 	if path == "" {
-		return config.Default(), nil
+		return nil, config.Default(), nil
 	}
-	return config.Load(path)
+	file := config.NewFile(path)
+	cfg, err := file.Load()
+	return file, cfg, err
 }
 
 // printConfigError prints every mistake on a line of its own.
@@ -39,7 +42,7 @@ func printConfigError(w io.Writer, err error) error {
 // until a better one is whole. It is also the collector of the metrics that
 // say so.
 type reloader struct {
-	path     string
+	file     *config.File // nil where none is named; run's alone
 	apply    func(*config.Config)
 	log      *slog.Logger
 	requests chan chan error
@@ -49,8 +52,8 @@ type reloader struct {
 	success time.Time
 }
 
-func newReloader(path string, apply func(*config.Config), log *slog.Logger) *reloader {
-	return &reloader{path: path, apply: apply, log: log, requests: make(chan chan error), ok: true, success: time.Now()}
+func newReloader(file *config.File, apply func(*config.Config), log *slog.Logger) *reloader {
+	return &reloader{file: file, apply: apply, log: log, requests: make(chan chan error), ok: true, success: time.Now()}
 }
 
 // run reloads on SIGHUP, on request and when the file changes.
@@ -58,24 +61,29 @@ func (r *reloader) run(ctx context.Context) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	var changed <-chan time.Time
-	var file *config.File
-	if r.path != "" {
+	var look <-chan time.Time
+	if r.file != nil {
 		tick := time.NewTicker(configPoll)
 		defer tick.Stop()
-		changed, file = tick.C, config.NewFile(r.path)
+		look = tick.C
 	}
+	missing := false
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-hup:
-			_ = r.reload("signal") // has been logged
+			_ = r.reload("signal") // it logs its error
 		case answer := <-r.requests:
 			answer <- r.reload("request")
-		case <-changed:
-			// A file that cannot be read is reported when it is loaded.
-			if yes, err := file.Changed(); yes && err == nil {
+		case <-look:
+			changed, err := r.file.Changed()
+			switch {
+			case err != nil && !missing:
+				missing = true
+				r.refused("change", err)
+			case err == nil && (changed || missing):
+				missing = false
 				_ = r.reload("change")
 			}
 		}
@@ -94,22 +102,29 @@ func (r *reloader) now(ctx context.Context) error {
 }
 
 func (r *reloader) reload(why string) error {
-	if r.path == "" {
+	if r.file == nil {
 		return errors.New("there is no configuration file: --config.file is not set")
 	}
-	cfg, err := config.Load(r.path)
-	r.mu.Lock()
-	if r.ok = err == nil; r.ok {
-		r.success = time.Now()
-	}
-	r.mu.Unlock()
+	cfg, err := r.file.Load()
 	if err != nil {
-		r.log.Error("Configuration is not accepted; the last good one stays in force", "file", r.path, "why", why, "err", err)
+		r.refused(why, err)
 		return err
 	}
+	r.mu.Lock()
+	r.ok, r.success = true, time.Now()
+	r.mu.Unlock()
 	r.apply(cfg)
-	r.log.Info("Configuration loaded", "file", r.path, "why", why)
+	r.log.Info("Configuration loaded", "file", r.file.Path(), "why", why)
 	return nil
+}
+
+// refused notes that what the file holds, or that it is gone, is not in
+// force.
+func (r *reloader) refused(why string, err error) {
+	r.mu.Lock()
+	r.ok = false
+	r.mu.Unlock()
+	r.log.Error("Configuration is not accepted; the last good one stays in force", "file", r.file.Path(), "why", why, "err", err)
 }
 
 var (

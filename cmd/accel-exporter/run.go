@@ -47,14 +47,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	log := promslog.New(f.log)
 	log.Info("Starting accel-exporter", "version", version.Info(), "build", version.BuildContext())
 
-	cfg, err := loadConfig(f.configFile)
+	file, cfg, err := openConfig(f.configFile)
 	if err != nil {
 		return printConfigError(stderr, err)
 	}
 	if err := web.Validate(*f.web.WebConfigFile); err != nil {
 		return fmt.Errorf("%s: %w", *f.web.WebConfigFile, err)
 	}
-	p := newProgram(f, cfg, log)
+	p := newProgram(f, file, cfg, log)
 	return p.serve(ctx)
 }
 
@@ -87,7 +87,7 @@ type program struct {
 	registry *prometheus.Registry
 }
 
-func newProgram(f *flags, cfg *config.Config, log *slog.Logger) *program {
+func newProgram(f *flags, file *config.File, cfg *config.Config, log *slog.Logger) *program {
 	p := &program{flags: f, log: log, workers: map[string]*collector.Process{}, registry: prometheus.NewRegistry()}
 	p.config.Store(cfg)
 	p.sampler = collector.NewSampler(settings(f, cfg))
@@ -97,7 +97,7 @@ func newProgram(f *flags, cfg *config.Config, log *slog.Logger) *program {
 		}
 		p.sampler.Add(p.open(spec))
 	}
-	p.reload = newReloader(f.configFile, p.apply, log)
+	p.reload = newReloader(file, p.apply, log)
 	p.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
