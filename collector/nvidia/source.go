@@ -26,6 +26,10 @@ type Source struct {
 	opening *worker[error]
 	driver  *worker[driverAnswer]
 	gpus    []*slot
+	// counted: the driver has said how many GPUs there are. node is what it
+	// said of the node.
+	counted bool
+	node    []collector.Reading
 	events  *events
 	// devices is how many the last round had.
 	devices int
@@ -39,8 +43,15 @@ type slot struct {
 	// known is the GPU and its MIG devices with their identity only.
 	known   []collector.Device
 	sampled time.Time
-	ready   bool
+	// last is what the GPU last said, or that it is stuck.
+	last []collector.Device
 }
+
+// patience is how long a round waits for a GPU that is slower than others
+// before it goes on without. What the GPU said last stands for it until the
+// deadline of its own call has passed: its readings carry their age, and the
+// other GPUs' need not.
+const patience = 500 * time.Millisecond
 
 // New returns a Source that delivers its events to emit, which must not block
 // for long. The library is opened by the first Sample.
@@ -86,7 +97,7 @@ func (s *Source) open(ctx context.Context) error {
 		s.opening = newWorker(func(time.Time) error { return s.openLibrary() })
 	}
 	if !s.opening.busy {
-		s.opening.start(time.Now())
+		s.opening.start(time.Now(), func(error) {})
 	}
 	err, done := s.opening.wait(ctx.Done())
 	if !done {
@@ -125,77 +136,105 @@ func (s *Source) lateCalls() []collector.CallError {
 // read asks everything at once and gathers what comes in time.
 func (s *Source) read(ctx context.Context) (collector.Round, error) {
 	now := time.Now()
-	t := tally{devices: make([]collector.Device, 0, s.devices)}
-	late, _ := s.driver.start(now)
-	t.calls(late.calls)
-	for i := range s.gpus {
-		s.start(i, now, &t)
+	timeout := time.Minute
+	if deadline, ok := ctx.Deadline(); ok {
+		timeout = deadline.Sub(now)
 	}
-	d, answered := s.driver.wait(ctx.Done())
-	if !answered {
+	t := tally{}
+	take := func(d driverAnswer) { s.enumerated(d, now, &t) }
+	s.driver.start(now, take)
+	for _, slot := range s.gpus {
+		slot.ask(now, &t)
+	}
+	soon, cancel := context.WithTimeout(ctx, min(patience, timeout/2))
+	defer cancel()
+	if s.driver.busy && time.Since(s.driver.asked) < timeout {
+		if d, answered := s.driver.wait(soonIf(s.counted, soon, ctx)); answered {
+			take(d)
+		}
+	}
+	if s.driver.busy && (!s.counted || time.Since(s.driver.asked) >= timeout) {
 		t.fail("driver", fmt.Errorf("nvmlDeviceGetCount has not returned: %w", context.DeadlineExceeded))
 	}
-	t.calls(d.calls)
-	t.stale(d.fatal)
-	t.fail("driver", d.err)
-	if d.counted {
-		s.resize(d.count, now, &t)
-	}
 	for _, slot := range s.gpus {
-		slot.gather(ctx.Done(), &t)
+		slot.gather(soonIf(len(slot.last) > 0, soon, ctx), timeout, &t)
 	}
 	s.devices = len(t.devices)
 	s.events.commit()
 	t.calls(s.events.calls())
-	round := collector.Round{Devices: distinct(t.devices), Node: d.node, Calls: t.counts}
+	round := collector.Round{Devices: distinct(t.devices), Node: s.node, Calls: t.counts}
 	if t.restart != nvml.SUCCESS {
 		return collector.Round{Calls: t.counts}, fmt.Errorf("%w: %s", collector.ErrRestart, code(t.restart))
 	}
 	return round, errors.Join(t.errors...)
 }
 
-func (s *Source) start(i int, now time.Time, t *tally) {
-	late, started := s.gpus[i].start(now)
-	t.calls(late.calls)
-	s.gpus[i].ready = started
+// soonIf is when to stop waiting: soon for what has an earlier answer to go
+// by, else at the round's end.
+func soonIf(earlier bool, soon, end context.Context) <-chan struct{} {
+	if earlier {
+		return soon.Done()
+	}
+	return end.Done()
 }
 
-// resize follows the number of GPUs that the driver enumerates.
-func (s *Source) resize(count int, now time.Time, t *tally) {
-	for i := len(s.gpus); i < count; i++ {
-		g := newGPU(i, s.lib, s.events, s.options.SlowInterval)
-		s.gpus = append(s.gpus, &slot{worker: newWorker(g.read)})
-		s.start(i, now, t)
+// enumerated takes an answer of the driver goroutine and follows the number
+// of GPUs that the driver lists.
+func (s *Source) enumerated(d driverAnswer, now time.Time, t *tally) {
+	t.calls(d.calls)
+	t.stale(d.fatal)
+	t.fail("driver", d.err)
+	s.node = d.node
+	if !d.counted {
+		return
 	}
-	for len(s.gpus) > count {
+	s.counted = true
+	for i := len(s.gpus); i < d.count; i++ {
+		g := newGPU(i, s.lib, s.events, s.options.SlowInterval)
+		sl := &slot{worker: newWorker(g.read)}
+		s.gpus = append(s.gpus, sl)
+		sl.ask(now, t)
+	}
+	for len(s.gpus) > d.count {
 		last := s.gpus[len(s.gpus)-1]
 		last.stop()
 		s.gpus = s.gpus[:len(s.gpus)-1]
 	}
 }
 
-// gather takes the answer of a GPU, or says that there is none.
-func (sl *slot) gather(done <-chan struct{}, t *tally) {
-	var a gpuAnswer
-	answered := false
-	if sl.ready {
-		a, answered = sl.wait(done)
-	}
-	if !answered {
-		t.devices = down(t.devices, sl.known, collector.ReasonStuck, sl.sampled)
-		t.fail(idOf(sl.known), fmt.Errorf("a call has not returned: %w", context.DeadlineExceeded))
-		return
-	}
+// ask begins a read of the GPU unless the last one has not returned.
+func (sl *slot) ask(now time.Time, t *tally) {
+	sl.start(now, func(a gpuAnswer) { sl.take(a, t) })
+}
+
+// take remembers an answer.
+func (sl *slot) take(a gpuAnswer, t *tally) {
 	t.calls(a.calls)
 	t.stale(a.fatal)
-	sl.known = a.known
 	t.fail(idOf(a.known), a.err)
+	sl.known = a.known
 	if a.down != "" {
-		t.devices = down(t.devices, a.known, a.down, sl.sampled)
-		return
-	}
-	if len(a.devices) > 0 {
+		a.devices = down(nil, a.known, a.down, sl.sampled)
+	} else if len(a.devices) > 0 {
 		sl.sampled = a.devices[0].Sampled
 	}
-	t.devices = append(t.devices, a.devices...)
+	sl.last = a.devices
+}
+
+// gather adds what the GPU says, waiting for it until done. A call that is
+// out for longer than timeout makes it stuck.
+func (sl *slot) gather(done <-chan struct{}, timeout time.Duration, t *tally) {
+	if sl.busy && time.Since(sl.asked) < timeout {
+		if a, answered := sl.wait(done); answered {
+			sl.take(a, t)
+		}
+	}
+	if sl.busy && (len(sl.last) == 0 || time.Since(sl.asked) >= timeout) {
+		sl.last = down(nil, sl.known, collector.ReasonStuck, sl.sampled)
+		t.fail(idOf(sl.known), fmt.Errorf("a call has not returned: %w", context.DeadlineExceeded))
+	}
+	t.devices = append(t.devices, sl.last...)
+	for i := range sl.last {
+		sl.last[i].Rejects = nil // counted now, should the answer be used again
+	}
 }

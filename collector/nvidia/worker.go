@@ -10,6 +10,9 @@ type worker[T any] struct {
 	requests chan time.Time
 	answers  chan T
 	busy     bool
+	// asked is when the call began that has not been answered yet, or the
+	// last one.
+	asked time.Time
 }
 
 func newWorker[T any](f func(now time.Time) T) *worker[T] {
@@ -23,19 +26,20 @@ func newWorker[T any](f func(now time.Time) T) *worker[T] {
 	return w
 }
 
-// start asks for a call. It is false while an earlier one has not returned.
-// late is the answer of an earlier call that nobody waited for any more.
-func (w *worker[T]) start(now time.Time) (late T, started bool) {
+// start asks for a call; it is false while an earlier one has not returned.
+// If one has that nobody waited for any more, take gets its answer first.
+func (w *worker[T]) start(now time.Time, take func(T)) bool {
 	if w.busy {
 		select {
-		case late = <-w.answers:
+		case late := <-w.answers:
+			take(late)
 		default:
-			return late, false
+			return false
 		}
 	}
 	w.requests <- now
-	w.busy = true
-	return late, true
+	w.busy, w.asked = true, now
+	return true
 }
 
 // wait returns the answer, unless done comes first.
