@@ -19,11 +19,22 @@ func TestDeviceSet(t *testing.T) {
 		v  float64
 		ok bool
 	}{
-		{percent, 0, true}, {percent, 1, true}, {percent, 0.5, true}, {percent, 1.0001, false}, {percent, -0.0001, false},
-		{percent, math.NaN(), false}, {percent, math.Inf(1), false},
-		{plain, 0, true}, {plain, 1 << 60, true}, {plain, -1, false}, {plain, math.MaxUint64, false}, // NVML's marks for "no value"
-		{plain, math.NaN(), false}, {plain, math.Inf(1), false}, {plain, math.Inf(-1), false},
-		{fact, 1, true}, {fact, 0, false},
+		{percent, 0, true},
+		{percent, 1, true},
+		{percent, 0.5, true},
+		{percent, 1.0001, false},
+		{percent, -0.0001, false},
+		{percent, math.NaN(), false},
+		{percent, math.Inf(1), false},
+		{plain, 0, true},
+		{plain, 1 << 60, true},
+		{plain, -1, false},
+		{plain, math.MaxUint64, false}, // NVML's marks for "no value"
+		{plain, math.NaN(), false},
+		{plain, math.Inf(1), false},
+		{plain, math.Inf(-1), false},
+		{fact, 1, true},
+		{fact, 0, false},
 	} {
 		var d, want Device
 		d.Set(c.m, c.v, "x")

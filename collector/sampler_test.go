@@ -583,7 +583,7 @@ func TestSamplerBounds(t *testing.T) {
 			s.Emit(Event{Source: "s", Device: "a", Partition: fmt.Sprint("m", i), Kind: EventXid, Code: 79})
 		}
 		var calls []CallError
-		var d = gpu("a")
+		d := gpu("a")
 		for i := range 5000 {
 			calls = append(calls, CallError{"nvmlFoo", fmt.Sprint("code_", i), 1})
 			d.Reject(EnergyJoules, fmt.Sprint("reason_", i))

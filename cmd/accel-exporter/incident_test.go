@@ -164,8 +164,10 @@ func TestRelease(t *testing.T) {
 	dir := t.TempDir()
 	n := start(t, scenario, nil, "--web.enable-release", "--release.directory="+dir)
 	gpu := device(t, n.until(`^accel_device_up\{.*\} 1`), "0")
-	released := []string{`^accel_source_released\{source="nvidia"\} 1$`, `^accel_source_up\{reason="released",source="nvidia"\} 0$`,
-		`!^accel_power_watts`, `^accel_energy_joules_total\{device="` + gpu}
+	released := []string{
+		`^accel_source_released\{source="nvidia"\} 1$`, `^accel_source_up\{reason="released",source="nvidia"\} 0$`,
+		`!^accel_power_watts`, `^accel_energy_joules_total\{device="` + gpu,
+	}
 	attached := []string{`^accel_source_released\{source="nvidia"\} 0$`, `^accel_power_watts\{device="` + gpu}
 
 	pid := n.worker()

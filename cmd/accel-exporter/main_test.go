@@ -100,8 +100,10 @@ func accelSim(t testing.TB, state string, args ...string) string {
 func compile(t testing.TB, scenario string, flags ...string) (state, library string) {
 	t.Helper()
 	state = filepath.Join(t.TempDir(), "state")
-	out := accelSim(t, state, append([]string{"compile", "--scenario=../../fixtures/scenarios/" + scenario + ".yaml",
-		"--state=" + state, "--library=" + filepath.Join(simulator(t), "libnvidia-ml.so.1")}, flags...)...)
+	out := accelSim(t, state, append([]string{
+		"compile", "--scenario=../../fixtures/scenarios/" + scenario + ".yaml",
+		"--state=" + state, "--library=" + filepath.Join(simulator(t), "libnvidia-ml.so.1"),
+	}, flags...)...)
 	return state, strings.TrimSpace(out)
 }
 

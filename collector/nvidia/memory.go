@@ -44,10 +44,14 @@ func eccFamilyOf(m *collector.Metric, counter nvml.EccCounterType) eccFamily {
 		location nvml.MemoryLocation
 		label    string
 	}{
-		{nvml.MEMORY_LOCATION_DRAM, "dram"}, {nvml.MEMORY_LOCATION_SRAM, "sram"},
-		{nvml.MEMORY_LOCATION_L1_CACHE, "l1_cache"}, {nvml.MEMORY_LOCATION_L2_CACHE, "l2_cache"},
-		{nvml.MEMORY_LOCATION_REGISTER_FILE, "register_file"}, {nvml.MEMORY_LOCATION_TEXTURE_MEMORY, "texture_memory"},
-		{nvml.MEMORY_LOCATION_TEXTURE_SHM, "texture_shm"}, {nvml.MEMORY_LOCATION_CBU, "cbu"},
+		{nvml.MEMORY_LOCATION_DRAM, "dram"},
+		{nvml.MEMORY_LOCATION_SRAM, "sram"},
+		{nvml.MEMORY_LOCATION_L1_CACHE, "l1_cache"},
+		{nvml.MEMORY_LOCATION_L2_CACHE, "l2_cache"},
+		{nvml.MEMORY_LOCATION_REGISTER_FILE, "register_file"},
+		{nvml.MEMORY_LOCATION_TEXTURE_MEMORY, "texture_memory"},
+		{nvml.MEMORY_LOCATION_TEXTURE_SHM, "texture_shm"},
+		{nvml.MEMORY_LOCATION_CBU, "cbu"},
 	}
 	f := eccFamily{metric: m, counter: counter}
 	for severity, name := range []string{nvml.MEMORY_ERROR_TYPE_CORRECTED: "corrected", nvml.MEMORY_ERROR_TYPE_UNCORRECTED: "uncorrected"} {

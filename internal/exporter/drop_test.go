@@ -47,7 +47,8 @@ func TestDropped(t *testing.T) {
 			name: "what does not fit its family",
 			s: collector.Snapshot{
 				Devices: []collector.Device{{ID: "a", Readings: []collector.Reading{
-					{}, up(1), up(1, "x", "y"), up(1, "\xff"),
+					{},
+					up(1), up(1, "x", "y"), up(1, "\xff"),
 					{Metric: &collector.Metric{Name: "accel_device_up", Labels: []string{"reason"}}, Labels: []string{"z"}},
 					{Metric: &collector.Metric{Name: "with space"}},
 					{Metric: &collector.Metric{Name: "reserved", Labels: []string{"__name__"}}, Labels: []string{"z"}},

@@ -57,8 +57,23 @@ func fields(lib nvml.Interface) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ask := []nvml.FieldValue{{FieldId: 230}, {FieldId: 82}, {FieldId: 193}, {FieldId: 74}, {FieldId: 94}, {FieldId: 142}, {FieldId: 161, ScopeId: 3},
-		{FieldId: 201, ScopeId: 3}, {FieldId: 221, ScopeId: 3}, {FieldId: 221, ScopeId: 99}, {FieldId: 165, ScopeId: 5}, {FieldId: 83}, {FieldId: 251}, {FieldId: 9999}, {FieldId: 38}}
+	ask := []nvml.FieldValue{
+		{FieldId: 230},
+		{FieldId: 82},
+		{FieldId: 193},
+		{FieldId: 74},
+		{FieldId: 94},
+		{FieldId: 142},
+		{FieldId: 161, ScopeId: 3},
+		{FieldId: 201, ScopeId: 3},
+		{FieldId: 221, ScopeId: 3},
+		{FieldId: 221, ScopeId: 99},
+		{FieldId: 165, ScopeId: 5},
+		{FieldId: 83},
+		{FieldId: 251},
+		{FieldId: 9999},
+		{FieldId: 38},
+	}
 	if err := check(d.GetFieldValues(ask), "fields"); err != nil {
 		return nil, err
 	}
@@ -81,9 +96,18 @@ func faults(lib nvml.Interface) (map[string]any, error) {
 	}
 	bystander, _ := lib.DeviceGetHandleByIndex(7)
 	steps := [][]string{
-		{"lost", "0"}, {"reset-required", "0"}, {"gone", "0"}, {"not-supported", "nvmlDeviceGetPowerUsage", "0"},
-		{"error", "nvmlDeviceGetPowerUsage", "UNKNOWN"}, {"set", "power", "error:NO_DATA", "0"}, {"set", "power", "4294967295", "0"},
-		{"set", "power", "-1", "0"}, {"set", "power", "1e30", "0"}, {"driver-mismatch"}, {"driver-unload"}, {"slow", "0", "--delay=1ms"},
+		{"lost", "0"},
+		{"reset-required", "0"},
+		{"gone", "0"},
+		{"not-supported", "nvmlDeviceGetPowerUsage", "0"},
+		{"error", "nvmlDeviceGetPowerUsage", "UNKNOWN"},
+		{"set", "power", "error:NO_DATA", "0"},
+		{"set", "power", "4294967295", "0"},
+		{"set", "power", "-1", "0"},
+		{"set", "power", "1e30", "0"},
+		{"driver-mismatch"},
+		{"driver-unload"},
+		{"slow", "0", "--delay=1ms"},
 	}
 	for _, step := range steps {
 		if err := inject(step...); err != nil {
@@ -192,9 +216,18 @@ func counters(lib nvml.Interface) (map[string]any, error) {
 	read("0 start")
 	for i, step := range [][]string{
 		{"advance", "10"},
-		{"throttle", "hw-thermal", "6"}, {"advance", "10"}, {"throttle", "hw-thermal", "6", "off"}, {"advance", "10"},
-		{"set", "power", "100000", "6"}, {"advance", "10"}, {"set", "power", "1e30", "6"}, {"advance", "1"}, {"set", "power", "-5", "6"}, {"advance", "1"},
-		{"set", "load", "1", "6"}, {"advance", "2"},
+		{"throttle", "hw-thermal", "6"},
+		{"advance", "10"},
+		{"throttle", "hw-thermal", "6", "off"},
+		{"advance", "10"},
+		{"set", "power", "100000", "6"},
+		{"advance", "10"},
+		{"set", "power", "1e30", "6"},
+		{"advance", "1"},
+		{"set", "power", "-5", "6"},
+		{"advance", "1"},
+		{"set", "load", "1", "6"},
+		{"advance", "2"},
 	} {
 		if err := inject(step...); err != nil {
 			return nil, err
