@@ -40,7 +40,7 @@ test: sim ## every test, with the race detector
 	@go test -race -shuffle=on $(TESTFLAGS) ./...
 
 golden: sim ## write the golden files anew; then read the diff
-	go test ./cmd/... ./internal/config -run 'Golden|Broken' -update
+	go test ./cmd/accel-exporter ./internal/config ./internal/sim -run 'Golden|Broken|GoNVML' -update
 	git diff --stat
 
 bench: sim ## benchmarks: BENCH=Scrape

@@ -88,7 +88,7 @@ var (
 		Kind:   Counter,
 		Labels: []string{"severity", "location"},
 		Values: []string{"severity: corrected, uncorrected", "location: dram, sram, l1_cache, l2_cache, register_file, texture_memory, texture_shm, cbu; all on boards that only give a sum"},
-		From:   []string{"NVML nvmlDeviceGetMemoryErrorCounter, nvmlDeviceGetTotalEccErrors (volatile)"},
+		From:   []string{"NVML nvmlDeviceGetMemoryErrorCounter, nvmlDeviceGetTotalEccErrors (volatile); on MIG devices uncorrected errors outside DRAM"},
 	})
 	ECCAggregateErrors = define(Metric{
 		Name:   "accel_ecc_aggregate_errors_total",
