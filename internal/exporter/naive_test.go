@@ -70,9 +70,7 @@ func (n *naive) emit(ch chan<- prometheus.Metric, d *collector.Device, r *collec
 			values = append(values, d.Parent)
 		}
 	}
-	for _, v := range r.Labels {
-		values = append(values, v)
-	}
+	values = append(values, r.Labels...)
 	for i := range values {
 		values[i] = strings.ToValidUTF8(values[i], "\uFFFD")
 	}
