@@ -14,6 +14,7 @@ type deflate struct {
 	err      error
 	template *template
 	starts   []int // where each piece begins on the page
+	word     int   // of the template, the next one
 	z        []byte
 	pending  uint64 // bits not yet in z, first bit lowest
 	width    uint   // their number, below 8 between symbols
@@ -30,7 +31,7 @@ func (d *deflate) begin(out io.Writer, t *template, pieces int) {
 		d.starts = make([]int, pieces)
 	}
 	d.out, d.err, d.template, d.starts = out, nil, t, d.starts[:pieces]
-	d.pending, d.width, d.crc, d.size = 0, 0, 0, 0
+	d.word, d.pending, d.width, d.crc, d.size = 0, 0, 0, 0, 0
 	d.z = append(d.z[:0], gzipHeader...)
 	d.reserve(len(t.codes.header))
 	for _, b := range t.codes.header {
@@ -39,26 +40,51 @@ func (d *deflate) begin(out io.Writer, t *template, pieces int) {
 }
 
 // line compresses the piece at, which begins at start, and the value after it.
+// Pieces come in order. The state of the stream is kept in variables, for
+// registers: this is most of what compression costs.
 func (d *deflate) line(at, start int, piece, value []byte) {
 	d.reserve(len(piece) + len(value))
 	t := d.template
-	d.starts[at] = start
+	c, starts := t.codes, d.starts
+	starts[at] = start
+	z, n, pending, width := d.z[:cap(d.z)], len(d.z), d.pending, d.width
 	done := 0
 	for _, op := range t.opsOf(at) {
-		n := int(op.n)
-		if op.from >= 0 {
+		if op.from < 0 {
+			for _, w := range t.words[d.word : d.word+int(op.offset)] {
+				n, pending, width = put(z, n, pending, width, w.code(), w.len())
+			}
+			d.word += int(op.offset)
+			done += int(op.n)
+			continue
+		}
+		distance := start + done - starts[op.from] - int(op.offset)
+		if distance > window {
 			// Values longer than those the template was made with can
 			// push a match out of the window. It costs bytes, no more.
-			if distance := start + done - d.starts[op.from] - int(op.offset); distance <= window {
-				d.match(n, distance)
-				done += n
-				continue
+			for _, x := range piece[done : done+int(op.n)] {
+				l := c.literal[x]
+				n, pending, width = put(z, n, pending, width, l.code(), l.len())
 			}
+			done += int(op.n)
+			continue
 		}
-		d.literals(piece[done : done+n])
-		done += n
+		symbol, extra := distanceSymbol(distance)
+		l, s := c.length[op.n], c.distance[symbol]
+		code := l.code() | (s.code()|uint64(distance-1)&(1<<extra-1)<<s.len())<<l.len()
+		n, pending, width = put(z, n, pending, width, code, l.len()+s.len()+extra)
+		done += int(op.n)
 	}
-	d.literals(value)
+	for len(value) >= 3 {
+		x, y, w := c.literal[value[0]], c.literal[value[1]], c.literal[value[2]]
+		n, pending, width = put(z, n, pending, width, x.code()|(y.code()|w.code()<<y.len())<<x.len(), x.len()+y.len()+w.len())
+		value = value[3:]
+	}
+	for _, x := range value {
+		l := c.literal[x]
+		n, pending, width = put(z, n, pending, width, l.code(), l.len())
+	}
+	d.z, d.pending, d.width = z[:n], pending, width
 }
 
 // foreign compresses bytes that the template does not know.
@@ -117,17 +143,21 @@ func (d *deflate) reserve(n int) {
 	}
 }
 
-// put adds at most 48 bits. There must be room for them and eight bytes more:
-// all pending bits are stored each time, and the whole bytes among them kept,
-// which is cheaper than asking whether there are enough.
-func (d *deflate) put(code uint64, width uint) {
-	d.pending |= code << (d.width & 7)
-	d.width += width
+// put adds at most 48 bits to z[:n] and what is pending. There must be room
+// for them and eight bytes more: all pending bits are stored each time, and the
+// whole bytes among them kept, which is cheaper than asking whether there are
+// enough.
+func put(z []byte, n int, pending uint64, width uint, code uint64, bits uint) (int, uint64, uint) {
+	pending |= code << (width & 7)
+	width += bits
+	binary.LittleEndian.PutUint64(z[n:n+8], pending)
+	return n + int(width>>3), pending >> (width & 56), width & 7
+}
+
+func (d *deflate) put(code uint64, bits uint) {
 	n := len(d.z)
-	binary.LittleEndian.PutUint64(d.z[n:n+8], d.pending)
-	d.z = d.z[:n+int(d.width>>3)]
-	d.pending >>= d.width & 56
-	d.width &= 7
+	n, d.pending, d.width = put(d.z[:cap(d.z)], n, d.pending, d.width, code, bits)
+	d.z = d.z[:n]
 }
 
 func (d *deflate) literals(b []byte) {

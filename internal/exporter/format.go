@@ -36,9 +36,9 @@ type dressing struct {
 
 // familyDressing is what surrounds the label blocks of a family.
 type familyDressing struct {
-	head []byte // before the first series
-	name []byte // before the label block
-	tail []byte // between the label block and the value
+	first []byte // before the label block of the first series
+	next  []byte // before that of any other
+	tail  []byte // between a label block and the value
 }
 
 func (l *layout) dress(f format) *dressing {
@@ -52,10 +52,16 @@ func (l *layout) dress(f format) *dressing {
 		d.families = make([]familyDressing, len(l.families))
 		for i, fam := range l.families {
 			if f == formatProto {
-				d.families[i] = familyDressing{head: protoHead(fam, l, d.blocks), tail: protoTail(fam.metric)}
-			} else {
-				d.families[i] = familyDressing{head: textHead(fam.metric, f == formatOpenMetrics), name: []byte(fam.metric.Name)}
+				d.families[i] = familyDressing{first: protoHead(fam, l, d.blocks), tail: protoTail(fam.metric)}
+				continue
 			}
+			// Values end without a newline, so that the next piece begins
+			// with it and a template knows it.
+			first := append([]byte("\n"), textHead(fam.metric, f == formatOpenMetrics)...)
+			if i == 0 {
+				first = first[1:]
+			}
+			d.families[i] = familyDressing{first: append(first, fam.metric.Name...), next: []byte("\n" + fam.metric.Name)}
 		}
 	})
 	return d
@@ -71,21 +77,6 @@ func (d *dressing) compressor(f *frame, negotiated expfmt.Format, own []*dto.Met
 		d.template = p.record.template()
 	})
 	return d.template
-}
-
-// appendPiece appends what comes between the value before position at, in
-// family i, and the value at it.
-func (d *dressing) appendPiece(b []byte, l *layout, i, at int) []byte {
-	f := &d.families[i]
-	if at > 0 && d.format != formatProto {
-		b = append(b, '\n')
-	}
-	if at == l.families[i].begin {
-		b = append(b, f.head...)
-	}
-	b = append(b, f.name...)
-	b = append(b, d.blocks.at(l.block[at])...)
-	return append(b, f.tail...)
 }
 
 func help(m *collector.Metric) string { return strings.ToValidUTF8(m.Help, "\uFFFD") }

@@ -1,7 +1,10 @@
 package exporter
 
 import (
+	"encoding/binary"
 	"math"
+	"math/bits"
+	"slices"
 	"strconv"
 )
 
@@ -17,13 +20,10 @@ func appendNumber(b []byte, v float64, openMetrics bool) []byte {
 	a := math.Abs(v)
 	if a < 1<<53 {
 		if m := uint64(int64(a)); float64(int64(m)) == a {
-			if v < 0 {
-				b = append(b, '-')
-			}
 			if m >= 1e6 {
-				return appendDigits(b, m, 0)
+				return appendDigits(b, v < 0, m, 0)
 			}
-			b = strconv.AppendUint(b, m, 10)
+			b = appendSmall(b, v < 0, m)
 			if openMetrics {
 				b = append(b, ".0"...)
 			}
@@ -31,16 +31,14 @@ func appendNumber(b []byte, v float64, openMetrics bool) []byte {
 		}
 	}
 	if a >= 1e-4 && a < 1e12 {
-		for _, s := range scales {
+		for i := range scales {
+			s := &scales[i]
 			scaled := a*s.by + 0.5
 			if scaled >= 1e15 {
 				break
 			}
 			if m := uint64(int64(scaled)); float64(int64(m))/s.by == a {
-				if v < 0 {
-					b = append(b, '-')
-				}
-				return appendDigits(b, m, s.places)
+				return appendDigits(b, v < 0, m, s.places)
 			}
 		}
 	}
@@ -61,31 +59,108 @@ func appendNumber(b []byte, v float64, openMetrics bool) []byte {
 // and joules, micro and nano for durations.
 var scales = [...]struct {
 	by     float64
-	places int
+	places uint
 }{{1e3, 3}, {1e6, 6}, {1e9, 9}}
 
-// appendDigits appends m / 10^places, which is neither 0 nor an integer below
-// 1e6, without trailing zeros.
-func appendDigits(b []byte, m uint64, places int) []byte {
-	var buf [20]byte
-	digits := strconv.AppendUint(buf[:0], m, 10)
-	exponent := len(digits) - 1 - places
-	for digits[len(digits)-1] == '0' {
-		digits = digits[:len(digits)-1]
-	}
-	switch {
-	case exponent >= 6:
-		b = append(b, digits[0])
-		if len(digits) > 1 {
-			b = append(b, '.')
-			b = append(b, digits[1:]...)
-		}
-		return append(b, 'e', '+', byte('0'+exponent/10), byte('0'+exponent%10))
-	case exponent >= 0:
-		b = append(b, digits[:exponent+1]...)
-		b = append(b, '.')
-		return append(b, digits[exponent+1:]...)
-	}
-	b = append(b, "0.000"[:1-exponent]...)
-	return append(b, digits...)
+// slack is room for any number: what is written at once, whatever of it
+// counts, goes no further.
+const slack = 32
+
+// The digits of a number are held in words as they lie in memory, the first
+// digit lowest, and are moved about there: how many there are differs from
+// one number to the next, so that any branch or loop over them is mispredicted
+// every time.
+
+// eight returns the digits of v < 1e8, as numbers, not characters. It splits
+// all groups of digits at once; the multiplications are exact divisions by 100
+// and 10 for what a group can hold.
+func eight(v uint64) uint64 {
+	v = v/1e4 | v%1e4<<32
+	hundreds := v * 10486 >> 20 & 0x0000007f_0000007f
+	v = hundreds | (v-100*hundreds)<<16
+	tens := v * 103 >> 10 & 0x000f_000f_000f_000f
+	return tens | (v-10*tens)<<8
 }
+
+const characters = 0x30303030_30303030 // makes characters of digits
+
+// sign writes '-' if it counts and returns how many bytes do.
+func sign(w []byte, negative bool) uint {
+	w[0] = '-'
+	if negative {
+		return 1
+	}
+	return 0
+}
+
+// appendSmall appends an integer below 1e8.
+func appendSmall(b []byte, negative bool, m uint64) []byte {
+	n := len(b)
+	b = slices.Grow(b, slack)
+	w := b[n : n+slack]
+	at := sign(w, negative)
+	digits := eight(m)
+	zeros := uint(bits.TrailingZeros64(digits|1<<56)) &^ 7 // 0 has one digit
+	binary.LittleEndian.PutUint64(w[at:at+8], (digits|characters)>>zeros)
+	return b[:n+int(at+8-zeros/8)]
+}
+
+// appendDigits appends m / 10^places, which is neither 0 nor an integer below
+// 1e6, without trailing zeros. m has at most 16 digits.
+func appendDigits(b []byte, negative bool, m uint64, places uint) []byte {
+	n := len(b)
+	b = slices.Grow(b, slack)
+	w := b[n : n+slack]
+	at := sign(w, negative)
+
+	// The digits, from the first that is not 0 on.
+	high, low := eight(m/1e8), eight(m%1e8)
+	if high == 0 {
+		high, low = low, 0
+		places += 8 // as many as were shifted
+	}
+	zeros := uint(bits.TrailingZeros64(high)) &^ 7
+	exponent := 15 - int(zeros/8) - int(places)
+	high, low = high>>zeros|low<<(63-zeros)<<1, low>>zeros
+	digits := 8 - uint(bits.LeadingZeros64(high))/8
+	if low != 0 {
+		digits = 16 - uint(bits.LeadingZeros64(low))/8
+	}
+	high, low = high|characters, low|characters
+
+	if exponent < 0 {
+		// 0.000ddd
+		binary.LittleEndian.PutUint64(w[at:at+8], characters&^0xff00|'.'<<8)
+		at += uint(1 - exponent)
+		binary.LittleEndian.PutUint64(w[at:at+8], high)
+		binary.LittleEndian.PutUint64(w[at+8:at+16], low)
+		return b[:n+int(at+digits)]
+	}
+	// dd.ddd or d.ddde+xx
+	whole := uint(1)
+	if exponent < 6 {
+		whole += uint(exponent)
+	}
+	binary.LittleEndian.PutUint64(w[at:at+8], high)
+	at += whole
+	w[at] = '.'
+	move := 8 * whole & 63
+	binary.LittleEndian.PutUint64(w[at+1:at+9], high>>move|low<<(64-move))
+	binary.LittleEndian.PutUint64(w[at+9:at+17], low>>move)
+	if digits > whole {
+		at += 1 + digits - whole
+	}
+	if exponent >= 6 {
+		binary.LittleEndian.PutUint32(w[at:at+4], exponents[exponent&15])
+		at += 4
+	}
+	return b[:n+int(at)]
+}
+
+// exponents are "e+00" to "e+15".
+var exponents = func() (e [16]uint32) {
+	for i := range e {
+		e[i] = binary.LittleEndian.Uint32([]byte{'e', '+', byte('0' + i/10), byte('0' + i%10)})
+	}
+	return e
+}()

@@ -110,3 +110,28 @@ func BenchmarkNumber(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkNumbers writes numbers that no branch predictor has seen before, of
+// the kinds and in the shares that a page has them: a third each of small
+// integers and short decimals, a quarter of large integers, the rest ratios of
+// full precision.
+func BenchmarkNumbers(b *testing.B) {
+	r := rand.New(rand.NewPCG(4, 5))
+	values := make([]float64, 1<<14)
+	for i := range values {
+		switch n := r.IntN(12); {
+		case n < 4:
+			values[i] = float64(r.Int64N(1e6) >> r.IntN(20))
+		case n < 8:
+			values[i] = float64(r.Int64N(1e9)>>r.IntN(20)) / []float64{100, 1e3, 1e6}[n%3]
+		case n < 11:
+			values[i] = float64(r.Int64N(1 << 46))
+		default:
+			values[i] = r.Float64()
+		}
+	}
+	buf := make([]byte, 0, 64)
+	for i := 0; b.Loop(); i++ {
+		buf = appendNumber(buf[:0], values[i%len(values)], false)
+	}
+}

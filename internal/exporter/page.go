@@ -58,7 +58,9 @@ func (p *page) write(f *frame, d *dressing, negotiated expfmt.Format, own []*dto
 }
 
 func (p *page) family(f *frame, d *dressing, i int) {
-	fam := &f.layout.families[i]
+	fam, l := &f.layout.families[i], f.layout
+	dress := &d.families[i]
+	prefix := dress.first
 	for at := fam.begin; at < fam.end; at++ {
 		if len(p.buf) >= chunk {
 			if p.flush(); p.err != nil {
@@ -66,11 +68,15 @@ func (p *page) family(f *frame, d *dressing, i int) {
 			}
 		}
 		begin := len(p.buf)
-		buf := d.appendPiece(p.buf, f.layout, i, at)
-		value := len(buf)
+		buf := append(append(p.buf, prefix...), d.blocks.at(l.block[at])...)
+		prefix = dress.next
+		var value int
 		if d.format == formatProto {
+			buf = append(buf, dress.tail...)
+			value = len(buf)
 			buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(f.values[at]))
 		} else {
+			value = len(buf)
 			buf = appendNumber(buf, f.values[at], d.format == formatOpenMetrics)
 		}
 		p.buf = buf
