@@ -112,7 +112,7 @@ func tick() {
 
 // card is a device of no special vendor with one series of each kind.
 func card(id string, temperature, energy float64) Device {
-	d := Device{ID: id, Class: FPGA, Vendor: "acme", Model: "A1", PCI: "0000:01:00.0", Sampled: time.Now()}
+	d := Device{ID: id, Class: FPGA, Vendor: "acme", Model: "A1", PCI: "slot of " + id, Sampled: time.Now()}
 	d.Set(TemperatureCelsius, temperature, "gpu")
 	d.Set(EnergyJoules, energy)
 	d.Set(FirmwareInfo, 1, "vbios", "7")
@@ -192,6 +192,8 @@ func TestSamplerRounds(t *testing.T) {
 	}
 	partial := card("b", 50, 9)
 	partial.Down, partial.Readings = ReasonLost, partial.Readings[:2] // answered a little, then was lost
+	successor := card("b", 40, 7)
+	successor.PCI = card("a", 0, 0).PCI
 	renamed := Device{ID: "a", Down: ReasonError}
 	renamed.Set(FirmwareInfo, 1, "vbios", "8")
 
@@ -242,6 +244,14 @@ func TestSamplerRounds(t *testing.T) {
 			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=3"), up("a"), gone("b", "missing"))},
 			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=4"), up("a"), gone("b", "missing"))},
 			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=5"), up("a"))},
+		},
+		"replaced in its slot": {
+			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=1"), up("a"))},
+			{devices: []Device{successor}, want: slices.Concat(src("", 1, "ok=2"), up("b"))},
+		},
+		"went by a passing name": {
+			{devices: []Device{{ID: "nvidia0", Class: FPGA, Down: ReasonLost}}, want: slices.Concat(src("", 1, "ok=1"), []string{"device_up{nvidia0,lost} 0"})},
+			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=2"), up("a"))},
 		},
 		"missing, then back": {
 			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=1"), up("a"))},

@@ -159,9 +159,13 @@ func staying(readings []Reading) []Reading {
 // accept merges the devices of a round into the memory.
 func (st *sourceState) accept(now time.Time, devices []Device, set *Settings) {
 	present := make(map[string]bool, len(devices))
+	slots := make(map[string]bool, len(devices)) // PCI addresses of whole devices
 	for i := range devices {
 		d := &devices[i]
 		present[d.ID] = true
+		if d.Parent == "" && d.PCI != "" {
+			slots[d.PCI] = true
+		}
 		for _, r := range d.Rejects {
 			st.rejected.add(1, st.src.Name(), r.Metric.Name, r.Reason)
 		}
@@ -175,7 +179,7 @@ func (st *sourceState) accept(now time.Time, devices []Device, set *Settings) {
 	}
 	for _, partitions := range []bool{false, true} { // the parents' verdict comes first
 		for id, ds := range st.devices {
-			if partitions == (ds.device.Parent != "") && !present[id] && !st.absent(ds, now, set.ForgetAfter) {
+			if partitions == (ds.device.Parent != "") && !present[id] && !st.absent(ds, slots, now, set.ForgetAfter) {
 				delete(st.devices, id)
 			}
 		}
@@ -208,9 +212,15 @@ func (d *Device) remember(was *Device) {
 
 // absent judges a device that the round does not list, and reports whether to
 // remember it. A partition whose parent answers without it has been
-// reconfigured away; whatever else is gone is missed.
-func (st *sourceState) absent(ds *deviceState, now time.Time, forget time.Duration) bool {
-	if ds.device.Parent != "" {
+// reconfigured away; a device whose slot another one is in has been replaced;
+// one that never answered went by a passing name. Whatever else is gone is
+// missed.
+func (st *sourceState) absent(ds *deviceState, slots map[string]bool, now time.Time, forget time.Duration) bool {
+	d := &ds.device
+	if d.Parent == "" && (slots[d.PCI] || d.Class != "" && d.Sampled.IsZero()) {
+		return false
+	}
+	if d.Parent != "" {
 		parent := st.devices[ds.device.Parent]
 		if parent == nil || parent.down == "" {
 			return false
