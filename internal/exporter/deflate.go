@@ -11,10 +11,12 @@ import (
 // depend on how long the values in between have become.
 type deflate struct {
 	out      io.Writer
+	whole    func(size int) // told before all is written at once
 	err      error
 	template *template
 	starts   []int // where each piece begins on the page
 	word     int   // of the template, the next one
+	sent     bool  // whether something has been
 	z        []byte
 	pending  uint64 // bits not yet in z, first bit lowest
 	width    uint   // their number, below 8 between symbols
@@ -26,11 +28,12 @@ type deflate struct {
 var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255}
 
 // begin starts a page of the given number of pieces.
-func (d *deflate) begin(out io.Writer, t *template, pieces int) {
+func (d *deflate) begin(out io.Writer, whole func(int), t *template, pieces int) {
 	if cap(d.starts) < pieces {
 		d.starts = make([]int, pieces)
 	}
-	d.out, d.err, d.template, d.starts = out, nil, t, d.starts[:pieces]
+	d.out, d.whole, d.sent, d.err = out, whole, false, nil
+	d.template, d.starts = t, d.starts[:pieces]
 	d.word, d.pending, d.width, d.crc, d.size = 0, 0, 0, 0, 0
 	d.z = append(d.z[:0], gzipHeader...)
 	d.reserve(len(t.codes.header))
@@ -103,7 +106,7 @@ func (d *deflate) foreign(b []byte) {
 func (d *deflate) sum(text []byte) {
 	d.crc = crc32.Update(d.crc, crc32.IEEETable, text)
 	d.size += uint32(len(text))
-	if len(d.z) >= chunk {
+	if len(d.z) >= chunk*3/4 {
 		d.send()
 	}
 }
@@ -118,13 +121,16 @@ func (d *deflate) end() error {
 	}
 	d.z = binary.LittleEndian.AppendUint32(d.z, d.crc)
 	d.z = binary.LittleEndian.AppendUint32(d.z, d.size)
+	if !d.sent {
+		d.whole(len(d.z))
+	}
 	d.send()
-	d.out, d.template = nil, nil
+	d.out, d.whole, d.template = nil, nil, nil
 	return d.err
 }
 
 func (d *deflate) send() {
-	if d.err == nil {
+	if d.sent = true; d.err == nil {
 		_, d.err = d.out.Write(d.z)
 	}
 	d.z = d.z[:0]
@@ -137,7 +143,7 @@ func (d *deflate) send() {
 // where it stands for minMatch bytes or more, more than 48.
 func (d *deflate) reserve(n int) {
 	if need := len(d.z) + 2*n + 24; cap(d.z) < need {
-		z := make([]byte, len(d.z), max(need, 2*chunk))
+		z := make([]byte, len(d.z), max(need+need/4, chunk))
 		copy(z, d.z)
 		d.z = z
 	}

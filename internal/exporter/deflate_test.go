@@ -16,7 +16,7 @@ func TestEverySymbol(t *testing.T) {
 	h.literal['a'] = 1 << 20
 	d := new(deflate)
 	var out bytes.Buffer
-	d.begin(&out, &template{codes: newCodes(h)}, 0)
+	d.begin(&out, func(int) {}, &template{codes: newCodes(h)}, 0)
 
 	var want []byte
 	literals := func(b ...byte) {
@@ -71,7 +71,7 @@ func TestCodesAreShortEnough(t *testing.T) {
 	}
 	d := new(deflate)
 	var out bytes.Buffer
-	d.begin(&out, &template{codes: newCodes(h)}, 0)
+	d.begin(&out, func(int) {}, &template{codes: newCodes(h)}, 0)
 	want := make([]byte, 256)
 	for i := range want {
 		want[i] = byte(i)
@@ -94,7 +94,7 @@ func FuzzForeign(f *testing.F) {
 		b = bytes.Repeat(b, 1+int(repeat)/(len(b)+1))
 		d := new(deflate)
 		var out bytes.Buffer
-		d.begin(&out, &template{codes: newCodes(new(histogram))}, 0)
+		d.begin(&out, func(int) {}, &template{codes: newCodes(new(histogram))}, 0)
 		d.foreign(b)
 		d.sum(b)
 		if err := d.end(); err != nil {

@@ -81,7 +81,7 @@ func (e *Exporter) frame() *frame {
 
 func (e *Exporter) release(f *frame) {
 	f.layout = nil
-	f.page.out, f.page.gz, f.page.record = nil, nil, nil
-	f.deflate.out, f.deflate.template = nil, nil
+	f.page.out, f.page.whole, f.page.gz, f.page.record = nil, nil, nil, nil
+	f.deflate.out, f.deflate.whole, f.deflate.template = nil, nil, nil
 	e.spare.Store(f)
 }

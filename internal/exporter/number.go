@@ -4,30 +4,34 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
-	"slices"
 	"strconv"
 )
 
-// appendNumber appends v exactly as expfmt writes it, which is strconv's
-// shortest 'g' form, and in OpenMetrics with ".0" where that form looks like
-// an integer.
+// writeNumber writes v at w[n:], which has slack bytes of room, and returns
+// where it ends. It is exactly as expfmt writes it, which is strconv's shortest
+// 'g' form, and in OpenMetrics with ".0" where that form looks like an integer.
 //
 // Integers below 2^53 and decimals of at most 15 digits, which is nearly all
 // that hardware reports, take a path several times as fast as strconv's. It
 // gives the same digits: no two decimals of at most 15 digits are read back as
 // the same float64, so a short decimal that is read back as v is the shortest.
-func appendNumber(b []byte, v float64, openMetrics bool) []byte {
+func writeNumber(w []byte, n int, v float64, openMetrics bool) int {
 	a := math.Abs(v)
+	w[n] = '-'
+	at := n + int(math.Float64bits(v)>>63) // past the sign, if it counts
 	if a < 1<<53 {
 		if m := uint64(int64(a)); float64(int64(m)) == a {
 			if m >= 1e6 {
-				return appendDigits(b, v < 0, m, 0)
+				return writeDigits(w, at, m, 0)
 			}
-			b = appendSmall(b, v < 0, m)
+			if m == 0 {
+				at = n // -0 has no sign in expfmt
+			}
+			at = writeSmall(w, at, m)
 			if openMetrics {
-				b = append(b, ".0"...)
+				at += copy(w[at:], ".0")
 			}
-			return b
+			return at
 		}
 	}
 	if a >= 1e-4 && a < 1e12 {
@@ -38,21 +42,21 @@ func appendNumber(b []byte, v float64, openMetrics bool) []byte {
 				break
 			}
 			if m := uint64(int64(scaled)); float64(int64(m))/s.by == a {
-				return appendDigits(b, v < 0, m, s.places)
+				return writeDigits(w, at, m, s.places)
 			}
 		}
 	}
 	switch {
 	case math.IsNaN(v):
-		return append(b, "NaN"...)
+		return n + copy(w[n:], "NaN")
 	case v > math.MaxFloat64:
-		return append(b, "+Inf"...)
+		return n + copy(w[n:], "+Inf")
 	case v < -math.MaxFloat64:
-		return append(b, "-Inf"...)
+		return n + copy(w[n:], "-Inf")
 	}
 	// Every integer below 1e6 was written above, so that what is left has a
 	// point or an exponent.
-	return strconv.AppendFloat(b, v, 'g', -1, 64)
+	return len(strconv.AppendFloat(w[:n], v, 'g', -1, 64))
 }
 
 // scales are the numbers of decimal places that are tried: milli for watts
@@ -84,34 +88,19 @@ func eight(v uint64) uint64 {
 
 const characters = 0x30303030_30303030 // makes characters of digits
 
-// sign writes '-' if it counts and returns how many bytes do.
-func sign(w []byte, negative bool) uint {
-	w[0] = '-'
-	if negative {
-		return 1
-	}
-	return 0
-}
-
-// appendSmall appends an integer below 1e8.
-func appendSmall(b []byte, negative bool, m uint64) []byte {
-	n := len(b)
-	b = slices.Grow(b, slack)
-	w := b[n : n+slack]
-	at := sign(w, negative)
+// writeSmall writes an integer below 1e8.
+func writeSmall(w []byte, n int, m uint64) int {
 	digits := eight(m)
 	zeros := uint(bits.TrailingZeros64(digits|1<<56)) &^ 7 // 0 has one digit
-	binary.LittleEndian.PutUint64(w[at:at+8], (digits|characters)>>zeros)
-	return b[:n+int(at+8-zeros/8)]
+	binary.LittleEndian.PutUint64(w[n:n+8], (digits|characters)>>zeros)
+	return n + 8 - int(zeros/8)
 }
 
-// appendDigits appends m / 10^places, which is neither 0 nor an integer below
+// writeDigits writes m / 10^places, which is neither 0 nor an integer below
 // 1e6, without trailing zeros. m has at most 16 digits.
-func appendDigits(b []byte, negative bool, m uint64, places uint) []byte {
-	n := len(b)
-	b = slices.Grow(b, slack)
-	w := b[n : n+slack]
-	at := sign(w, negative)
+func writeDigits(b []byte, n int, m uint64, places uint) int {
+	w := b[n : n+slack-1]
+	at := uint(0)
 
 	// The digits, from the first that is not 0 on.
 	high, low := eight(m/1e8), eight(m%1e8)
@@ -134,7 +123,7 @@ func appendDigits(b []byte, negative bool, m uint64, places uint) []byte {
 		at += uint(1 - exponent)
 		binary.LittleEndian.PutUint64(w[at:at+8], high)
 		binary.LittleEndian.PutUint64(w[at+8:at+16], low)
-		return b[:n+int(at+digits)]
+		return n + int(at+digits)
 	}
 	// dd.ddd or d.ddde+xx
 	whole := uint(1)
@@ -154,7 +143,7 @@ func appendDigits(b []byte, negative bool, m uint64, places uint) []byte {
 		binary.LittleEndian.PutUint32(w[at:at+4], exponents[exponent&15])
 		at += 4
 	}
-	return b[:n+int(at)]
+	return n + int(at)
 }
 
 // exponents are "e+00" to "e+15".

@@ -14,6 +14,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
+func appendNumber(b []byte, v float64, openMetrics bool) []byte {
+	w := append(b, make([]byte, slack)...)
+	return w[:writeNumber(w, len(b), v, openMetrics)]
+}
+
 // expfmtNumber lets expfmt write v.
 func expfmtNumber(t testing.TB, v float64, openMetrics bool) string {
 	t.Helper()
@@ -97,9 +102,9 @@ var numbers = map[string]float64{"int": 4711, "bytes": 85899345920, "milli": 123
 func BenchmarkNumber(b *testing.B) {
 	for name, v := range numbers {
 		b.Run(name+"/ours", func(b *testing.B) {
-			buf := make([]byte, 0, 32)
+			buf := make([]byte, slack)
 			for b.Loop() {
-				buf = appendNumber(buf[:0], v, false)
+				writeNumber(buf, 0, v, false)
 			}
 		})
 		b.Run(name+"/strconv", func(b *testing.B) {
@@ -130,8 +135,8 @@ func BenchmarkNumbers(b *testing.B) {
 			values[i] = r.Float64()
 		}
 	}
-	buf := make([]byte, 0, 64)
+	buf := make([]byte, slack)
 	for i := 0; b.Loop(); i++ {
-		buf = appendNumber(buf[:0], values[i%len(values)], false)
+		writeNumber(buf, 0, values[i%len(values)], false)
 	}
 }

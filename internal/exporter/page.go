@@ -5,13 +5,14 @@ import (
 	"encoding/binary"
 	"io"
 	"math"
+	"slices"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 )
 
 const (
-	chunk   = 64 << 10  // bytes gathered before they are written
+	chunk   = 128 << 10 // bytes gathered before they are written
 	tooMuch = 256 << 10 // buffers that grew beyond are not kept
 )
 
@@ -20,8 +21,9 @@ const (
 // line before.
 type page struct {
 	out    io.Writer
-	err    error // why writing was given up
-	failed int   // families that expfmt could not encode
+	whole  func(size int) // told before all is written at once, where not nil
+	err    error          // why writing was given up
+	failed int            // families that expfmt could not encode
 	buf    []byte
 	before int // bytes of the page that have left buf
 	own    bytes.Buffer
@@ -53,38 +55,46 @@ func (p *page) write(f *frame, d *dressing, negotiated expfmt.Format, own []*dto
 	case formatOpenMetrics:
 		p.literal([]byte("\n# EOF\n"))
 	}
+	if p.before == 0 && p.gz == nil && p.whole != nil {
+		p.whole(len(p.buf))
+	}
 	p.flush()
 	return p.err
 }
 
 func (p *page) family(f *frame, d *dressing, i int) {
-	fam, l := &f.layout.families[i], f.layout
-	dress := &d.families[i]
+	fam, dress := &f.layout.families[i], &d.families[i]
 	prefix := dress.first
-	for at := fam.begin; at < fam.end; at++ {
+	values, blocks := f.values[fam.begin:fam.end], f.layout.block[fam.begin:fam.end]
+	for j, v := range values {
 		if len(p.buf) >= chunk {
 			if p.flush(); p.err != nil {
 				return
 			}
 		}
+		block := d.blocks.at(blocks[j])
 		begin := len(p.buf)
-		buf := append(append(p.buf, prefix...), d.blocks.at(l.block[at])...)
-		prefix = dress.next
-		var value int
-		if d.format == formatProto {
-			buf = append(buf, dress.tail...)
-			value = len(buf)
-			buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(f.values[at]))
-		} else {
-			value = len(buf)
-			buf = appendNumber(buf, f.values[at], d.format == formatOpenMetrics)
+		value := begin + len(prefix) + len(block) + len(dress.tail)
+		if cap(p.buf) < value+slack {
+			p.buf = slices.Grow(p.buf, value-begin+slack)
 		}
-		p.buf = buf
+		w := p.buf[:cap(p.buf)]
+		n := begin + copy(w[begin:], prefix)
+		n += copy(w[n:], block)
+		prefix = dress.next
+		if d.format == formatProto {
+			n += copy(w[n:], dress.tail)
+			binary.LittleEndian.PutUint64(w[n:], math.Float64bits(v))
+			n += 8
+		} else {
+			n = writeNumber(w, n, v, d.format == formatOpenMetrics)
+		}
+		p.buf = w[:n]
 		switch {
 		case p.gz != nil:
-			p.gz.line(at, p.before+begin, buf[begin:value], buf[value:])
+			p.gz.line(fam.begin+j, p.before+begin, w[begin:value], w[value:n])
 		case p.record != nil:
-			p.record.line(p.before+begin, buf[begin:value], buf[value:])
+			p.record.line(p.before+begin, w[begin:value], w[value:n])
 		}
 	}
 }
@@ -115,7 +125,7 @@ func (p *page) foreign(families []*dto.MetricFamily, form format, negotiated exp
 
 // literal writes bytes that no template knows.
 func (p *page) literal(b []byte) {
-	if len(p.buf)+len(b) > 2*chunk {
+	if len(p.buf)+len(b) > tooMuch {
 		p.flush()
 	}
 	switch {

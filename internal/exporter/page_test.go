@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -105,6 +106,11 @@ func comparePages(t *testing.T, want, got http.Handler, header ...string) {
 	if wantCode != gotCode {
 		t.Errorf("%q: status %d, want %d", header, gotCode, wantCode)
 	}
+	// promhttp leaves the size to net/http, which knows it of small pages only.
+	if size := gotHeader.Get("Content-Length"); size != "" && size != strconv.Itoa(len(gotBody)) {
+		t.Errorf("%q: %s bytes announced, %d sent", header, size, len(gotBody))
+	}
+	gotHeader.Del("Content-Length")
 	if d := cmp.Diff(wantHeader, gotHeader); d != "" {
 		t.Errorf("%q: header (-want +got):\n%s", header, d)
 	}
