@@ -3,6 +3,7 @@ package exporter
 import (
 	"encoding/binary"
 	"iter"
+	"math/bits"
 )
 
 // matcher finds repetitions in bytes seen for the first time: one candidate
@@ -56,6 +57,11 @@ func (m *matcher) within(b []byte, yield func(token) bool) bool {
 func common(x, y []byte) int {
 	limit := min(len(x), len(y), maxMatch)
 	n := 0
+	for ; n+8 <= limit; n += 8 {
+		if d := binary.LittleEndian.Uint64(x[n:]) ^ binary.LittleEndian.Uint64(y[n:]); d != 0 {
+			return n + bits.TrailingZeros64(d)/8
+		}
+	}
 	for n < limit && x[n] == y[n] {
 		n++
 	}

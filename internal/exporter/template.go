@@ -37,6 +37,7 @@ const (
 	// window is left to values that grow.
 	reach = window - 4<<10
 	depth = 16 // candidates looked at per position
+	lazy  = 32 // bytes of a match that is taken without looking further
 )
 
 // recorder keeps a page, to make a template of it.
@@ -69,7 +70,7 @@ func (r *recorder) template() *template {
 	for i, p := range r.pieces {
 		for at := p.begin; at < p.end; {
 			m := s.longest(i, at)
-			if m.n > 0 && at+1 < p.end {
+			if m.n > 0 && m.n < lazy && at+1 < p.end {
 				// A longer match may begin one byte later.
 				s.insert(at)
 				if s.longest(i, at+1).n > m.n+1 {
@@ -163,7 +164,13 @@ func (s *searcher) longest(i, at int) (best found) {
 	}
 	candidate := int(s.head[s.hash(at)]) - 1
 	for tries := 0; tries < depth && candidate >= 0 && at-candidate <= reach; tries++ {
-		if n := common(s.text[candidate:], s.text[at:end]); n >= minMatch && n > int(best.n) {
+		next := at + int(best.n) // the byte that a longer match has as well
+		if next == end || best.n == maxMatch {
+			break
+		}
+		if s.text[candidate+int(best.n)] != s.text[next] {
+			// No longer match.
+		} else if n := common(s.text[candidate:], s.text[at:end]); n >= minMatch && n > int(best.n) {
 			from := s.piece(candidate, i)
 			n = min(n, s.pieces[from].end-candidate)
 			offset := candidate - s.pieces[from].begin
