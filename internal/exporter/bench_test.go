@@ -217,6 +217,21 @@ func BenchmarkRender(b *testing.B) {
 				b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op")
 			})
 		}
+		b.Run(s.name+"/flapping", func(b *testing.B) {
+			latest := ticker(s.gpus, s.partitions, s.of)
+			var n int
+			e := exporter.New(func() *collector.Snapshot {
+				now := *latest()
+				if n++; n%2 == 0 {
+					now.Devices = now.Devices[1:]
+				}
+				return &now
+			}, nil, exporter.Options{})
+			r := request(text, "gzip")
+			for b.Loop() {
+				e.ServeHTTP(discard{make(http.Header, 4)}, r)
+			}
+		})
 		b.Run(s.name+"/rebuild", func(b *testing.B) {
 			snapshot := node(s.gpus, s.partitions, s.of)
 			r := request(text, "gzip")

@@ -53,7 +53,11 @@ type Exporter struct {
 	rebuild sync.Mutex // held while tables are built, never while writing
 	// settings is guarded by rebuild.
 	settings Settings
-	freed    atomic.Int64
+	// before is the layout that was in use until since, in seconds. Readings
+	// that come and go would otherwise have tables built at every scrape.
+	before atomic.Pointer[layout]
+	since  atomic.Int64
+	freed  atomic.Int64
 
 	dropped [len(reasons)]atomic.Uint64
 	counted atomic.Pointer[collector.Snapshot]
@@ -124,12 +128,30 @@ func (e *Exporter) relayout(s *collector.Snapshot, f *frame) *layout {
 	if l := e.layout.Load(); l != nil && l.fill(s, f) {
 		return l
 	}
-	l := newLayout(s, &e.settings)
-	if !l.fill(s, f) {
-		panic("exporter: a layout does not fit the snapshot it was built from")
+	l := e.before.Load()
+	if l == nil || !l.fill(s, f) {
+		l = newLayout(s, &e.settings)
+		if !l.fill(s, f) {
+			panic("exporter: a layout does not fit the snapshot it was built from")
+		}
 	}
-	e.layout.Store(l)
+	e.since.Store(time.Now().Unix())
+	old := e.layout.Swap(l)
+	e.before.Store(old)
+	if old != nil {
+		old.spare.Store(nil)
+	}
 	return l
+}
+
+// keepLayout is how long the layout before is kept.
+const keepLayout = 5 * time.Minute
+
+// dropLayout lets go of a layout that has not come back.
+func (e *Exporter) dropLayout() {
+	if old := e.before.Load(); old != nil && time.Since(time.Unix(e.since.Load(), 0)) > keepLayout {
+		e.before.CompareAndSwap(old, nil)
+	}
 }
 
 const (
@@ -141,6 +163,7 @@ const (
 // response is out and not more often than freeEvery: it would otherwise stay
 // in the resident set of a process that allocates next to nothing.
 func (e *Exporter) tidy(l *layout) {
+	e.dropLayout()
 	if l.series < freeFrom || l.tidied.Load() || l.tidied.Swap(true) {
 		return
 	}
