@@ -112,7 +112,7 @@ func (c *child) read(r io.Reader, name string, emit func(Event)) {
 	default:
 		fmt.Fprintf(c.stderr, "%s\n", err)
 		c.condemn(exitGarbage)
-		c.signal(syscall.SIGKILL)
+		c.kill()
 	}
 }
 
@@ -192,9 +192,13 @@ func (c *child) end() bool {
 		return true
 	}
 	c.condemn(exitHung) // or this very signal would pass for the kernel's
-	c.signal(syscall.SIGKILL)
+	c.kill()
 	return wait(c.done, killPatience)
 }
+
+// kill has the kernel end the worker. Whether that ends it shows in done, also
+// where the signal found no process any more.
+func (c *child) kill() { _ = c.signal(syscall.SIGKILL) }
 
 func wait(done <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)

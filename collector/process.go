@@ -275,8 +275,7 @@ func (p *Process) exited(c *child, cause error) error {
 	}
 	p.forget(c)
 	err := c.exit()
-	var exit *WorkerExit
-	if !errors.As(err, &exit) {
+	if _, unasked := errors.AsType[*WorkerExit](err); !unasked {
 		return err
 	}
 	if cause != nil && errors.Is(cause, ErrProtocol) {

@@ -52,8 +52,8 @@ func writeFrame(w io.Writer, kind frameKind, buf []byte) error {
 }
 
 // readFrame reads one frame, reusing buf for the payload where it is large
-// enough, and growing it no faster than the payload arrives. An error other than io.EOF means that the stream cannot be trusted
-// any more.
+// enough, and growing it no faster than the payload arrives. An error other
+// than io.EOF means that the stream cannot be trusted any more.
 func readFrame(r io.Reader, buf []byte) (frameKind, []byte, error) {
 	var h [frameHeader]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {
@@ -80,7 +80,7 @@ func readFrame(r io.Reader, buf []byte) (frameKind, []byte, error) {
 
 // unexpected is err, but no clean end of the stream.
 func unexpected(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err
@@ -88,15 +88,15 @@ func unexpected(err error) error {
 
 // fingerprint identifies the metric table of this build.
 func fingerprint() uint64 {
-	h := crc32.NewIEEE()
+	var b []byte
 	for _, m := range table {
-		io.WriteString(h, m.Name) // never fails
+		b = append(b, m.Name...)
 		for _, l := range m.Labels {
-			io.WriteString(h, ","+l)
+			b = append(append(b, ','), l...)
 		}
-		io.WriteString(h, "\n")
+		b = append(b, '\n')
 	}
-	return uint64(len(table))<<32 | uint64(h.Sum32())
+	return uint64(len(table))<<32 | uint64(crc32.ChecksumIEEE(b))
 }
 
 func putString(b []byte, s string) []byte {
