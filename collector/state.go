@@ -97,8 +97,7 @@ func (c *cells) at(labels []string) *Reading {
 
 // returned takes the outcome of a finished round.
 func (st *sourceState) returned(now time.Time, o outcome, set *Settings) {
-	var exit *WorkerExit
-	if errors.As(o.err, &exit) {
+	if exit, ok := errors.AsType[*WorkerExit](o.err); ok {
 		st.exits.add(1, st.src.Name(), exit.How)
 	}
 	for _, c := range o.round.Calls {
@@ -352,12 +351,14 @@ func (ds *deviceState) render(sourceUp bool) Device {
 
 // reasonLabels keeps the label slices of accel_device_up the same from one
 // Snapshot to the next.
-var reasonLabels = map[string][]string{}
-
-func init() {
-	for _, r := range []string{"", ReasonLost, ReasonResetRequired, ReasonStuck, ReasonMissing, ReasonError, ReasonUnavailable} {
-		reasonLabels[r] = []string{r}
-	}
+var reasonLabels = map[string][]string{
+	"":                  {""},
+	ReasonLost:          {ReasonLost},
+	ReasonResetRequired: {ReasonResetRequired},
+	ReasonStuck:         {ReasonStuck},
+	ReasonMissing:       {ReasonMissing},
+	ReasonError:         {ReasonError},
+	ReasonUnavailable:   {ReasonUnavailable},
 }
 
 func reasonLabel(r string) []string {
