@@ -72,8 +72,8 @@ func isField(sel *ast.SelectorExpr) bool {
 
 // guarded looks for the innermost call around a mention that names a *call.
 func guarded(stack []ast.Node, file *ast.File, symbols map[string]bool) error {
-	for i := len(stack) - 1; i >= 0; i-- {
-		c, ok := stack[i].(*ast.CallExpr)
+	for _, n := range slices.Backward(stack) {
+		c, ok := n.(*ast.CallExpr)
 		if !ok {
 			continue
 		}

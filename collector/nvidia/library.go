@@ -143,7 +143,7 @@ func kernelVersion() string {
 // UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024".
 func parseKernelVersion(b []byte) string {
 	line, _, _ := bytes.Cut(b, []byte("\n"))
-	for _, f := range bytes.Fields(line) {
+	for f := range bytes.FieldsSeq(line) {
 		if f[0] >= '0' && f[0] <= '9' && bytes.IndexByte(f, '.') > 0 {
 			return string(f)
 		}

@@ -149,7 +149,7 @@ func (s *Source) read(ctx context.Context) (collector.Round, error) {
 	soon, cancel := context.WithTimeout(ctx, min(patience, timeout/2))
 	defer cancel()
 	if s.driver.busy && time.Since(s.driver.asked) < timeout {
-		if d, answered := s.driver.wait(soonIf(s.counted, soon, ctx)); answered {
+		if d, answered := s.driver.wait(soonIf(s.counted, soon.Done(), ctx.Done())); answered {
 			take(d)
 		}
 	}
@@ -157,7 +157,7 @@ func (s *Source) read(ctx context.Context) (collector.Round, error) {
 		t.fail("driver", fmt.Errorf("nvmlDeviceGetCount has not returned: %w", context.DeadlineExceeded))
 	}
 	for _, slot := range s.gpus {
-		slot.gather(soonIf(len(slot.last) > 0, soon, ctx), timeout, &t)
+		slot.gather(soonIf(len(slot.last) > 0, soon.Done(), ctx.Done()), timeout, &t)
 	}
 	s.devices = len(t.devices)
 	s.events.commit()
@@ -171,11 +171,11 @@ func (s *Source) read(ctx context.Context) (collector.Round, error) {
 
 // soonIf is when to stop waiting: soon for what has an earlier answer to go
 // by, else at the round's end.
-func soonIf(earlier bool, soon, end context.Context) <-chan struct{} {
+func soonIf(earlier bool, soon, end <-chan struct{}) <-chan struct{} {
 	if earlier {
-		return soon.Done()
+		return soon
 	}
-	return end.Done()
+	return end
 }
 
 // enumerated takes an answer of the driver goroutine and follows the number
