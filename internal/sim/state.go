@@ -154,19 +154,23 @@ func (s *State) Write(path string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
-	if _, err := f.Write(s.Bytes()); err != nil {
-		f.Close()
-		return err
+	err = s.fill(f)
+	if err == nil {
+		err = os.Rename(f.Name(), path)
 	}
-	if err := f.Chmod(0o644); err != nil {
-		f.Close()
-		return err
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
 	}
-	if err := f.Close(); err != nil {
-		return err
+	return nil
+}
+
+// fill makes f the state file, readable by all, and closes it.
+func (s *State) fill(f *os.File) error {
+	_, err := f.Write(s.Bytes())
+	if err == nil {
+		err = f.Chmod(0o644)
 	}
-	return os.Rename(f.Name(), path)
+	return errors.Join(err, f.Close())
 }
 
 // Update edits the file at path under a lock, so that edits never lose each other.
