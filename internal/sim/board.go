@@ -69,11 +69,12 @@ func (b *board) parseProfile(_ int, n node) error {
 	if err := n.fields(known); err != nil {
 		return err
 	}
-	rec := fmt.Sprintf("name=%s starts=%d", name, starts)
+	var rec strings.Builder
+	fmt.Fprintf(&rec, "name=%s starts=%d", name, starts)
 	for i, key := range numbers {
-		rec += fmt.Sprintf(" %s=%d", key, got[i])
+		fmt.Fprintf(&rec, " %s=%d", key, got[i])
 	}
-	b.profiles = append(b.profiles, rec)
+	b.profiles = append(b.profiles, rec.String())
 	return nil
 }
 

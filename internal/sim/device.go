@@ -108,7 +108,7 @@ func (s *State) deviceList() string {
 
 // attr reads `name=value` from a record of the state file.
 func attr(record, name string) string {
-	for _, f := range strings.Fields(record) {
+	for f := range strings.FieldsSeq(record) {
 		if v, ok := strings.CutPrefix(f, name+"="); ok {
 			return v
 		}

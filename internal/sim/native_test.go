@@ -133,8 +133,7 @@ func runChild(t testing.TB, name, state, lib string) map[string]any {
 
 // signalOf is the signal that ended a child, 0 for none.
 func signalOf(err error) syscall.Signal {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 			return status.Signal()
 		}

@@ -49,7 +49,7 @@ func getters(d nvml.Device) (odd int) {
 			continue
 		}
 		results := m.Call(args)
-		if ret, ok := results[len(results)-1].Interface().(nvml.Return); ok && (ret < 0 || ret > 30 && ret != nvml.ERROR_UNKNOWN) {
+		if ret, ok := reflect.TypeAssert[nvml.Return](results[len(results)-1]); ok && (ret < 0 || ret > 30 && ret != nvml.ERROR_UNKNOWN) {
 			odd++
 		}
 	}
@@ -58,10 +58,10 @@ func getters(d nvml.Device) (odd int) {
 
 func zeroes(t reflect.Type) ([]reflect.Value, bool) {
 	var args []reflect.Value
-	for i := range t.NumIn() {
-		switch t.In(i).Kind() {
+	for in := range t.Ins() {
+		switch in.Kind() {
 		case reflect.Int, reflect.Int32, reflect.Uint32, reflect.Uint64:
-			args = append(args, reflect.Zero(t.In(i)))
+			args = append(args, reflect.Zero(in))
 		default:
 			return nil, false
 		}
