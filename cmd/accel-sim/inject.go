@@ -14,9 +14,9 @@ func (c *command) addInject(app *kingpin.Application, actions map[string]func() 
 	for i := range sim.Faults {
 		c.addFault(inject, &sim.Faults[i], actions)
 	}
-	clear := app.Command("clear", "Take faults away again, from one device or all.")
-	device := clear.Arg("device", "Index, UUID, PCI address or all.").Default("all").String()
-	actions[clear.FullCommand()] = func() error {
+	undo := app.Command("clear", "Take faults away again, from one device or all.")
+	device := undo.Arg("device", "Index, UUID, PCI address or all.").Default("all").String()
+	actions[undo.FullCommand()] = func() error {
 		return sim.Update(c.state, func(s *sim.State) error { return s.Clear(*device) })
 	}
 }
