@@ -95,6 +95,7 @@ type fileRelease struct {
 func (p *program) followFile(name string, worker *collector.Process, held map[string]fileRelease) {
 	want, err := readRelease(filepath.Join(p.flags.releaseDir, name))
 	have, holding := held[name]
+	followed := holding && have.changed.Equal(want.changed)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if holding {
@@ -103,12 +104,12 @@ func (p *program) followFile(name string, worker *collector.Process, held map[st
 			p.log.Info("Source attached: its release file is gone", "collector", name)
 		}
 		return
-	case err != nil && !(holding && have.changed.Equal(want.changed)):
+	case err != nil && !followed:
 		// Whoever made the file wants the handles closed; how long is the
 		// lesser question.
 		p.log.Error("Release file is not understood; released as long as it stands", "collector", name, "err", err)
 	}
-	if holding && have.changed.Equal(want.changed) {
+	if followed {
 		return
 	}
 	held[name] = want
