@@ -21,7 +21,9 @@ type Reading struct {
 	// Labels are the values of Metric.Labels, in that order. They are shared
 	// between Snapshots and must not be changed.
 	Labels []string
-	Value  float64
+	// Value is in the unit that the metric's name ends in and within its
+	// Range; NaN and the infinities are never readings.
+	Value float64
 }
 
 // Reject is a value that was answered but is no measurement: a sentinel, an

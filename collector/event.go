@@ -37,6 +37,8 @@ var eventBaseline = []EventKind{EventMIGConfig, EventRecoveryAction, EventUnavai
 // Event is something that happened between samples. A Source delivers it by
 // push, so that nothing is lost between two scrapes.
 type Event struct {
+	// Time is when its origin says that it happened, else when the Sampler
+	// heard of it.
 	Time time.Time `json:"time"`
 	// Source is the name of the Source that witnessed it.
 	Source string `json:"source"`

@@ -77,7 +77,9 @@ type Metric struct {
 	// Labels are the names of the family's own labels. A Reading gives their
 	// values in the same order.
 	Labels []string
-	Range  Range
+	// Range is in the unit of Name. The zero Range stands for 0 to
+	// math.MaxInt64; an Info is always 1.
+	Range Range
 	// From names the origin of the value by vendor: function, field id,
 	// sysfs attribute, and the unit it has there.
 	From []string

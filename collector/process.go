@@ -99,7 +99,9 @@ func (p *Process) PID() int {
 
 // Sample implements Source: it asks the worker for one round. ctx's deadline
 // is handed to the worker, a little earlier, so that a partial answer arrives
-// in time.
+// in time. Its error matches one of the sentinels of a Source or
+// context.DeadlineExceeded where they apply; a worker that ended unasked makes
+// it a *WorkerExit.
 func (p *Process) Sample(ctx context.Context) (Round, error) {
 	c, err := p.running()
 	if err != nil {
@@ -349,7 +351,7 @@ func (p *Process) Released() (bool, time.Time) {
 	return true, p.until
 }
 
-// Close ends the worker for good.
+// Close ends the worker for good. The error says that it does not die.
 func (p *Process) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -357,8 +359,9 @@ func (p *Process) Close() error {
 	return p.dismiss()
 }
 
-// WorkerIO returns the pipes over which a worker talks to its parent. It is
-// for the worker's main.
+// WorkerIO returns the pipes over which a worker talks to its parent: standard
+// input, and the descriptor 3 that Process gives it. It is for the worker's
+// main.
 func WorkerIO() (in io.Reader, out io.Writer) {
 	return os.Stdin, os.NewFile(3, "rounds")
 }

@@ -89,7 +89,8 @@ func (s *Sampler) touch() {
 }
 
 // Run samples until ctx is done and then closes the sources. A source whose
-// Sample does not return is given up after closeGrace and not closed.
+// Sample does not return is given up after closeGrace and not closed. The
+// error is the first of those sources that could not be closed, never ctx's.
 func (s *Sampler) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	for _, st := range s.sources {

@@ -110,19 +110,25 @@ type Status struct {
 	// Up.
 	Err string `json:"error,omitempty"`
 	// Stuck: a round is past its deadline and has not returned.
-	Stuck    bool `json:"stuck"`
+	Stuck bool `json:"stuck"`
+	// Released: the last round answered ErrReleased.
 	Released bool `json:"released"`
 	// Took is how long the last finished round took.
-	Took        time.Duration `json:"took_ns"`
-	LastSuccess time.Time     `json:"last_success,omitzero"`
+	Took time.Duration `json:"took_ns"`
+	// LastSuccess is when a round was last answered, perhaps in part; zero
+	// until one has been.
+	LastSuccess time.Time `json:"last_success,omitzero"`
 }
 
 // Snapshot is the state of everything at one moment. It is immutable once
 // published.
 type Snapshot struct {
 	// Seq grows by one with every Snapshot.
-	Seq     uint64
-	Time    time.Time
+	Seq uint64
+	// Time is when the Snapshot was made; the devices say themselves when
+	// they were read.
+	Time time.Time
+	// Sources are in the order in which they were added.
 	Sources []Status
 	// Devices are sorted by ID, partitions among them. Their Readings hold
 	// every PerDevice series, the exporter's own verdict (accel_device_up)

@@ -16,7 +16,9 @@ import (
 // even while a Sample has not returned; or once src has nothing more to give
 // to this process (ErrAbsent, ErrRestart and their like), the round that says
 // so having been sent. The caller must then end the process at once and not
-// Close src: a library that hangs must not keep it alive.
+// Close src: a library that hangs must not keep it alive. The error says that
+// out cannot be written to or in not be read; it is ErrProtocol where in holds
+// no request.
 //
 // events carries what src pushes; it is drained while Serve runs. It may be
 // nil, or end before Serve does.

@@ -20,7 +20,7 @@ type Options struct {
 	// where drivers and container runtimes put it.
 	Library string
 	// SlowInterval is the time between two readings of what changes slowly;
-	// 10 s where it is 0.
+	// 10 s where it is not positive.
 	SlowInterval time.Duration
 }
 
