@@ -14,7 +14,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// MaxSize is the largest file that is read.
+// MaxSize is the size in bytes of the largest file that is accepted.
 const MaxSize = 1 << 20
 
 // Config is the content of a configuration file.
@@ -58,13 +58,14 @@ type Devices struct {
 type Metrics struct {
 	// Drop selects the families that are not served.
 	Drop []Families `yaml:"drop"`
-	// MaxSeries bounds the page.
+	// MaxSeries bounds the page, in series of devices and node.
 	MaxSeries int `yaml:"max_series" accept:"1000..1000000"`
 }
 
 // Xid says how Xid events are counted.
 type Xid struct {
-	// BaselineExtra are further Xids that stand at 0 from the start.
+	// BaselineExtra are the numbers of further Xids that stand at 0 from the
+	// start.
 	BaselineExtra []int `yaml:"baseline_extra" accept:"1..1023"`
 }
 

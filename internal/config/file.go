@@ -37,7 +37,8 @@ func (f *File) Path() string { return f.path }
 func (f *File) Sum() string { return f.sum }
 
 // Load reads the file, once, and parses what it read. On error the caller
-// keeps the configuration it has.
+// keeps the configuration it has; the error is of type Mistakes where the file
+// could be read and its content is at fault.
 func (f *File) Load() (*Config, error) {
 	f.known, f.seen = nil, nil
 	data, err := f.read()
