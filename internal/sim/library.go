@@ -14,7 +14,8 @@ func sorted(names []string) []string {
 }
 
 // WithoutSymbols copies a shared library in such a way that the named
-// functions are not found in it: as an older driver's library is.
+// functions are not found in it: as an older driver's library is. A function
+// that it does not have in the first place is an error.
 func WithoutSymbols(from, to string, names []string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {

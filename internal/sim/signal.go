@@ -7,14 +7,16 @@ import (
 	"strings"
 )
 
-// SignalHelp is the syntax of values, for error messages and help.
+// SignalHelp is the syntax of values, for error messages and help. SECONDS and
+// PERIOD are seconds, at least 0.001.
 const SignalHelp = "a number, sine:BASE:AMPLITUDE:PERIOD[:PHASE], square:LOW:HIGH:PERIOD:DUTY[:PHASE], " +
 	"steps:SECONDS:V1,V2,…, noise:BASE:AMPLITUDE:PERIOD[:SEED], ramp:BASE:PER_SECOND, model or error:NAME"
 
 // shapes gives the least and most numbers that each waveform takes.
 var shapes = map[string][2]int{"sine": {3, 4}, "square": {4, 5}, "noise": {3, 4}, "ramp": {2, 2}}
 
-// ParseSignal checks a value and returns it in the form of the state file.
+// ParseSignal checks a value and returns it in the form of the state file. The
+// error quotes what in it is wrong.
 func ParseSignal(text string) (string, error) {
 	if text == "model" {
 		return text, nil
@@ -94,7 +96,8 @@ var returns = map[int]string{
 	28: "GPU_NOT_FOUND", 29: "INVALID_STATE", 30: "RESET_TYPE_NOT_SUPPORTED", 999: "UNKNOWN",
 }
 
-// ParseReturn reads an nvmlReturn_t by its number or name, in any case.
+// ParseReturn reads an nvmlReturn_t by its number, 0 to 999, or its name, in any
+// case and with or without NVML_ERROR_.
 func ParseReturn(text string) (int, error) {
 	if n, err := strconv.Atoi(text); err == nil && n >= 0 && n <= 999 {
 		return n, nil
