@@ -11,7 +11,6 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
-	"google.golang.org/protobuf/proto"
 )
 
 func appendNumber(b []byte, v float64, openMetrics bool) []byte {
@@ -23,7 +22,7 @@ func appendNumber(b []byte, v float64, openMetrics bool) []byte {
 func expfmtNumber(t testing.TB, v float64, openMetrics bool) string {
 	t.Helper()
 	f := &dto.MetricFamily{
-		Name:   proto.String("x"),
+		Name:   new("x"),
 		Type:   dto.MetricType_GAUGE.Enum(),
 		Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: &v}}},
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-	"google.golang.org/protobuf/proto"
 )
 
 // tree is a page as client_model has it. Its values are its own, so that
@@ -24,7 +23,7 @@ func newTree(l *layout) *tree {
 	for i := range pairs {
 		for _, lab := range parseBlock(l.blocks.at(int32(i))) {
 			if shared[lab] == nil {
-				shared[lab] = &dto.LabelPair{Name: proto.String(lab.name), Value: proto.String(lab.value)}
+				shared[lab] = &dto.LabelPair{Name: new(lab.name), Value: new(lab.value)}
 			}
 			pairs[i] = append(pairs[i], shared[lab])
 		}
@@ -34,8 +33,8 @@ func newTree(l *layout) *tree {
 	for _, fam := range l.families {
 		counter := fam.metric.Kind.Type() == "counter"
 		out := &dto.MetricFamily{
-			Name:   proto.String(fam.metric.Name),
-			Help:   proto.String(help(fam.metric)),
+			Name:   new(fam.metric.Name),
+			Help:   new(help(fam.metric)),
 			Type:   dto.MetricType_GAUGE.Enum(),
 			Metric: pointers[fam.begin:fam.end:fam.end],
 		}
