@@ -57,6 +57,10 @@ type Device struct {
 	// ID is the stable identity, exported as the label device: a GPU or MIG
 	// UUID, a card's serial, else a PCI address. It survives reboots.
 	ID string
+	// Passing says that ID is no identity but the place where a device was
+	// found that could not be asked for its own: KubeIDs[0] is its index then.
+	// The Sampler puts a known device of that place in its stead.
+	Passing bool
 	// Parent is the ID of the device that this one is a partition of, or
 	// empty.
 	Parent string
