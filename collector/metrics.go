@@ -74,7 +74,7 @@ var (
 	})
 	SourceStuck = define(Metric{
 		Name:   "accel_source_stuck",
-		Help:   "1 while a round of the source is past its deadline and has not returned.",
+		Help:   "1 while the source does not answer: its last round yielded nothing within its deadline, or has not returned.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"source"},
@@ -92,7 +92,7 @@ var (
 	})
 	SourceDuration = define(Metric{
 		Name:   "accel_source_round_duration_seconds",
-		Help:   "How long the source's last finished round took.",
+		Help:   "How long the last finished round of the source took. Absent until hardware has been asked.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"source"},

@@ -47,7 +47,22 @@ func (s *Sampler) Apply(set Settings) {
 		st.extendBaseline(set.XidBaseline)
 	}
 	s.mu.Unlock()
+	s.Wake("") // the interval that is being waited out may be the old one
 	s.touch()
+}
+
+// Wake has the next round of a source begin at once, not at its tick: what it
+// would say has changed. All sources are woken where name is "".
+func (s *Sampler) Wake(name string) {
+	for _, st := range s.sources {
+		if name != "" && name != st.src.Name() {
+			continue
+		}
+		select {
+		case st.wake <- struct{}{}:
+		default: // it is awake
+		}
+	}
 }
 
 // Latest returns the newest Snapshot, nil before the first.
@@ -157,6 +172,9 @@ func (s *Sampler) loop(ctx context.Context, st *sourceState) {
 				next = time.Now().Add(interval) // late: skip, do not catch up
 			}
 			tick.Reset(time.Until(next))
+		case <-st.wake:
+			next = time.Now().Add(-time.Nanosecond)
+			tick.Reset(0)
 		case <-deadline.C:
 			if !busy {
 				break

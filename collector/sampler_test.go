@@ -192,6 +192,7 @@ func TestSamplerRounds(t *testing.T) {
 	}
 	partial := card("b", 50, 9)
 	partial.Down, partial.Readings = ReasonLost, partial.Readings[:2] // answered a little, then was lost
+	passing := Device{ID: "place 1", Passing: true, KubeIDs: []string{"1"}, PCI: card("a", 0, 0).PCI, Class: FPGA, Down: ReasonLost}
 	successor := card("b", 40, 7)
 	successor.PCI = card("a", 0, 0).PCI
 	renamed := Device{ID: "a", Down: ReasonError}
@@ -212,10 +213,10 @@ func TestSamplerRounds(t *testing.T) {
 			{err: fmt.Errorf("x: %w", ErrDriver), want: slices.Concat([]string{"driver_info{acme,1,,,} 1"}, src("driver", 0, "ok=1", "failed=2"), blind("a"))},
 			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=2", "failed=2"), up("a"))},
 		},
-		"absent, released and reloaded are no failures": {
+		"absent and released are no failures, reloaded is": {
 			{err: ErrAbsent, want: src("absent", 0)},
 			{err: ErrReleased, want: src("released", 0)},
-			{err: ErrRestart, want: src("driver_reloaded", 0)},
+			{err: ErrRestart, want: src("driver_reloaded", 0, "failed=1")},
 		},
 		"one device down": {
 			{devices: []Device{card("a", 40, 7), card("b", 50, 7)}, want: slices.Concat(src("", 1, "ok=1"), up("a"), []string{"temperature_celsius{b,gpu} 50"}, up("b")[1:])},
@@ -248,6 +249,11 @@ func TestSamplerRounds(t *testing.T) {
 		"replaced in its slot": {
 			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=1"), up("a"))},
 			{devices: []Device{successor}, want: slices.Concat(src("", 1, "ok=2"), up("b"))},
+		},
+		"known, then found by its place only": {
+			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=1"), up("a"))},
+			{devices: []Device{passing}, want: slices.Concat(src("", 1, "ok=2"), gone("a", "lost"))},
+			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=3"), up("a"))},
 		},
 		"went by a passing name": {
 			{devices: []Device{{ID: "nvidia0", Class: FPGA, Down: ReasonLost}}, want: slices.Concat(src("", 1, "ok=1"), []string{"device_up{nvidia0,lost} 0"})},

@@ -109,7 +109,8 @@ type Status struct {
 	// Err is the last round's error text: what could not be read, even when
 	// Up.
 	Err string `json:"error,omitempty"`
-	// Stuck: a round is past its deadline and has not returned.
+	// Stuck: the last round yielded nothing within its deadline, or has not
+	// returned past it.
 	Stuck bool `json:"stuck"`
 	// Released: the last round answered ErrReleased.
 	Released bool `json:"released"`

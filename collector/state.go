@@ -2,6 +2,7 @@ package collector
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -21,10 +22,12 @@ const (
 // the memory by which counters outlive a device, a round and a worker.
 type sourceState struct {
 	src     Source
+	wake    chan struct{} // capacity 1: the next round is due now
 	status  Status
 	node    []Reading // of the latest round; what stays of it while that failed
 	devices map[string]*deviceState
 
+	late     bool // the round in flight has been given up
 	inFlight bool // a Sample has outlived the Sampler's loop
 
 	rounds   [3]float64 // by outcome
@@ -49,6 +52,7 @@ type deviceState struct {
 func newSourceState(src Source) *sourceState {
 	return &sourceState{
 		src:      src,
+		wake:     make(chan struct{}, 1),
 		status:   Status{Source: src.Name(), Reason: SourceStarting},
 		devices:  map[string]*deviceState{},
 		exits:    cells{metric: SourceRestarts},
@@ -103,9 +107,12 @@ func (st *sourceState) returned(now time.Time, o outcome, set *Settings) {
 	for _, c := range o.round.Calls {
 		st.calls.add(float64(c.Count), st.src.Name(), c.Call, c.Code)
 	}
-	failed := st.status.Stuck // counted when it got stuck
-	st.status.Stuck = false
-	st.status.Took = o.took
+	failed := st.late // counted when it was given up
+	st.late = false
+	st.status.Stuck = !failed && errors.Is(o.err, context.DeadlineExceeded) && len(o.round.Devices) == 0
+	if asked(o.err) {
+		st.status.Took = o.took
+	}
 	st.status.Released = errors.Is(o.err, ErrReleased)
 	st.status.Err = ""
 	if o.err != nil {
@@ -127,9 +134,14 @@ func (st *sourceState) returned(now time.Time, o outcome, set *Settings) {
 	st.accept(now, o.round.Devices, set)
 }
 
+// asked reports whether a round that ended in err has asked any hardware.
+func asked(err error) bool {
+	return !errors.Is(err, ErrAbsent) && !errors.Is(err, ErrReleased) && !errors.Is(err, ErrBackoff)
+}
+
 // overdue notes that the round in flight is past its deadline.
 func (st *sourceState) overdue() {
-	st.status.Stuck = true
+	st.late, st.status.Stuck = true, true
 	st.status.Err = "round has not returned within its deadline"
 	st.fail(SourceTimeout, false)
 }
@@ -139,7 +151,7 @@ func (st *sourceState) overdue() {
 func (st *sourceState) fail(why string, counted bool) {
 	st.status.Up, st.status.Reason = false, why
 	st.node = staying(st.node)
-	if !counted && why != SourceAbsent && why != SourceReleased && why != SourceReloaded {
+	if !counted && why != SourceAbsent && why != SourceReleased {
 		st.rounds[2]++
 	}
 }
@@ -157,6 +169,7 @@ func staying(readings []Reading) []Reading {
 
 // accept merges the devices of a round into the memory.
 func (st *sourceState) accept(now time.Time, devices []Device, set *Settings) {
+	st.recognise(devices)
 	present := make(map[string]bool, len(devices))
 	slots := make(map[string]bool, len(devices)) // PCI addresses of whole devices
 	for i := range devices {
@@ -183,6 +196,33 @@ func (st *sourceState) accept(now time.Time, devices []Device, set *Settings) {
 			}
 		}
 	}
+}
+
+// recognise gives devices that go by a passing name the identity of the
+// device that was last seen in their place and is nowhere else now.
+func (st *sourceState) recognise(devices []Device) {
+	for i := range devices {
+		d := &devices[i]
+		if !d.Passing {
+			continue
+		}
+		for id, ds := range st.devices {
+			elsewhere := slices.ContainsFunc(devices, func(o Device) bool { return o.ID == id })
+			if !elsewhere && ds.device.Parent == "" && ds.device.Class == d.Class && ds.device.samePlace(d) {
+				d.ID, d.Passing = id, false
+				break
+			}
+		}
+	}
+}
+
+// samePlace reports whether d was where o is: at its PCI address or, where o
+// has none, at its index.
+func (d *Device) samePlace(o *Device) bool {
+	if o.PCI != "" {
+		return d.PCI == o.PCI
+	}
+	return len(o.KubeIDs) > 0 && slices.Contains(d.KubeIDs, o.KubeIDs[0])
 }
 
 // remember gives d, which does not answer, the identity and the counters of
@@ -216,7 +256,7 @@ func (d *Device) remember(was *Device) {
 // missed.
 func (st *sourceState) absent(ds *deviceState, slots map[string]bool, now time.Time, forget time.Duration) bool {
 	d := &ds.device
-	if d.Parent == "" && (slots[d.PCI] || d.Class != "" && d.Sampled.IsZero()) {
+	if d.Parent == "" && (slots[d.PCI] || d.Passing || d.Class != "" && d.Sampled.IsZero()) {
 		return false
 	}
 	if d.Parent != "" {
@@ -382,8 +422,10 @@ func (st *sourceState) ownSeries(out []Reading) []Reading {
 		Reading{SourceReleasedMetric, name, boolValue(st.status.Released)},
 		Reading{SourceStuck, name, boolValue(st.status.Stuck)},
 		Reading{SourceEventsLost, name, st.lost},
-		Reading{SourceDuration, name, st.status.Took.Seconds()},
 	)
+	if st.status.Took > 0 {
+		out = append(out, Reading{SourceDuration, name, st.status.Took.Seconds()})
+	}
 	if !st.status.LastSuccess.IsZero() {
 		out = append(out, Reading{SourceSuccessTime, name, seconds(st.status.LastSuccess)})
 	}

@@ -28,7 +28,7 @@ func (s series) same(r *Reading) bool {
 
 // deviceShape is what of a Device seldom changes.
 type deviceShape struct {
-	device Device // without Down, Sampled, Readings and Rejects
+	device Device // without Down, Passing, Sampled, Readings and Rejects
 	series []series
 }
 
@@ -138,6 +138,10 @@ func encodeSeries(b []byte, list []series) []byte {
 
 func encodeOutcome(b []byte, d *Device) []byte {
 	b = putString(b, d.Down)
+	b = append(b, 0)
+	if d.Passing {
+		b[len(b)-1] = 1
+	}
 	b = putTime(b, d.Sampled)
 	b = binary.AppendUvarint(b, uint64(len(d.Rejects)))
 	for _, r := range d.Rejects {
@@ -273,6 +277,7 @@ func (d *roundDecoder) decodeSeries(in *decoder) []Reading {
 
 func decodeOutcome(in *decoder, d *Device) {
 	d.Down = in.string()
+	d.Passing = in.flag() == 1
 	d.Sampled = in.time()
 	for range in.count(maxReadings) {
 		r := Reject{Metric: in.metric(), Reason: in.string()}
