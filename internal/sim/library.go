@@ -29,6 +29,9 @@ func WithoutSymbols(from, to string, names []string) error {
 	if section == nil {
 		return fmt.Errorf("%s: no dynamic symbols", from)
 	}
+	if section.Type == elf.SHT_NOBITS || section.Offset > uint64(len(data)) || section.Size > uint64(len(data))-section.Offset {
+		return fmt.Errorf("%s: its .dynstr is not within the file of %d bytes", from, len(data))
+	}
 	table := data[section.Offset : section.Offset+section.Size]
 	for _, name := range names {
 		// The loader compares names after the hash: another first letter hides one.
