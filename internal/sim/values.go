@@ -84,9 +84,12 @@ func similar(key string) string {
 // setAt lets a value take another course from now on; what was stays in the
 // timeline, so that counters made from it never go back.
 func (s *State) setAt(gpu int, full, key, signal string) {
-	now := s.gpuGet(gpu, key)
+	mark, now := "1", s.gpuGet(gpu, key)
 	if full != fmt.Sprintf("gpu.%d.%s", gpu, key) {
 		now = s.Get(full)
+	}
+	if now == "" && servedWithout(strings.TrimPrefix(full, fmt.Sprintf("gpu.%d.", gpu))) {
+		mark = absent
 	}
 	switch {
 	case now == "" && strings.HasPrefix(key, "link."):
@@ -101,7 +104,23 @@ func (s *State) setAt(gpu int, full, key, signal string) {
 		now = "@0 " + now
 	}
 	s.Set(full, fmt.Sprintf("%s @%.3f %s", now, s.now(), signal))
-	s.Set("touched."+full, "1")
+	if !s.Has("touched." + full) {
+		s.Set("touched."+full, mark)
+	}
+}
+
+// absent marks a touched key that was not there before: restore takes it away.
+const absent = "absent"
+
+// servedWithout tells whether the library may answer the key although the state
+// lacks it: a field from the model, a MIG device's load from its GPU's. A GPU's
+// own key and a link's state are not so: there a constant says what absence did,
+// and counters are integrals over it, so its past must stay.
+func servedWithout(own string) bool {
+	if strings.HasPrefix(own, "link.") {
+		return !strings.HasSuffix(own, ".state")
+	}
+	return !slices.Contains(valueKeys, own)
 }
 
 // set changes a key of a device.
@@ -140,7 +159,9 @@ func (s *State) add(d device, key string, n uint64) error {
 func (s *State) restore(prefix string) {
 	for _, mark := range s.keys("touched." + prefix) {
 		key := strings.TrimPrefix(mark, "touched.")
-		if f := strings.Fields(s.Get(key)); len(f) > 1 {
+		if s.Get(mark) == absent {
+			s.Delete(key)
+		} else if f := strings.Fields(s.Get(key)); len(f) > 1 {
 			s.Set(key, fmt.Sprintf("%s @%.3f %s", s.Get(key), s.now(), f[1]))
 		}
 		s.Delete(mark)
