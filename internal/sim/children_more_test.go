@@ -1,3 +1,5 @@
+//go:build cgo
+
 package sim
 
 import (
@@ -5,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -242,6 +245,60 @@ func lookup(lib nvml.Interface) (map[string]any, error) {
 	for _, name := range []string{"nvmlDeviceGetTemperature", "nvmlGpmSampleGet", "nvmlDeviceGetGpuFabricInfoV"} {
 		out[name] = lib.Extensions().LookupSymbol(name) == nil
 	}
+	return out, nil
+}
+
+// lookups fails the lookups of one GPU, each by its own name, and no other's.
+func lookups(lib nvml.Interface) (map[string]any, error) {
+	d, out, err := gpuCounts(lib, 3)
+	if err != nil {
+		return nil, err
+	}
+	uuid, _ := d.GetUUID()
+	pci, _ := d.GetPciInfo()
+	bus := fmt.Sprintf("%08x:%02x:%02x.0", pci.Domain, pci.Bus, pci.Device)
+	for _, call := range []string{"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByUUID", "nvmlDeviceGetHandleByPciBusId", ""} {
+		words := []string{"error", call, "NO_PERMISSION", "3"}
+		if call == "" { // a device's plain fault is of its getters
+			words = []string{"slow", "3", "--delay=1h"}
+		}
+		if err := inject(words...); err != nil {
+			return nil, err
+		}
+		reread(lib)
+		_, other := lib.DeviceGetHandleByIndex(2)
+		_, index := lib.DeviceGetHandleByIndex(3)
+		_, byUUID := lib.DeviceGetHandleByUUID(uuid)
+		_, byBus := lib.DeviceGetHandleByPciBusId(bus)
+		out[strings.Join(words[:2], " ")] = fmt.Sprintf("other %d; index %d; uuid %d; bus %d", other, index, byUUID, byBus)
+		if err := Update(os.Getenv("ACCEL_SIM_STATE"), func(s *State) error { return s.Clear("all") }); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// clearField forces the memory temperature and lets the model answer again.
+func clearField(lib nvml.Interface) (map[string]any, error) {
+	d, out, err := gpuCounts(lib, 1)
+	if err != nil {
+		return nil, err
+	}
+	read := func(step string) {
+		reread(lib)
+		ask := []nvml.FieldValue{{FieldId: nvml.FI_DEV_MEMORY_TEMP}}
+		ret := d.GetFieldValues(ask)
+		out[step] = fmt.Sprintf("%d %d: %d", ret, ask[0].NvmlReturn, binary.LittleEndian.Uint32(ask[0].Value[:]))
+	}
+	read("1 before")
+	if err := inject("field", "82", "35000", "1"); err != nil {
+		return nil, err
+	}
+	read("2 forced")
+	if err := Update(os.Getenv("ACCEL_SIM_STATE"), func(s *State) error { return s.Clear("all") }); err != nil {
+		return nil, err
+	}
+	read("3 cleared")
 	return out, nil
 }
 

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package sim
 
 import (
@@ -32,6 +34,8 @@ func init() {
 		"counters":  counters,
 		"lookup":    lookup,
 		"unguarded": unguarded,
+		"lookups":   lookups,
+		"clear":     clearField,
 		"benchmark": benchmark,
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 var (
 	deviceArg   = Arg{Name: "device", Help: "index, UUID, PCI address, 4/0 for a MIG device, or all"}
-	anyDevice   = Arg{Name: "device", Help: "only calls on this device", Optional: true}
+	anyDevice   = Arg{Name: "device", Help: "only calls on this device, and lookups of it by the call named", Optional: true}
 	callFlag    = Flag{Name: "call", Help: "only this function, e.g. nvmlDeviceGetMemoryInfo"}
 	countFlag   = Flag{Name: "count", Help: "how many", Default: "1"}
 	giFlag      = Flag{Name: "gi", Help: "GPU instance id"}

@@ -40,10 +40,33 @@ func injectCallFault(kind string) func(*State, input) error {
 			return nil
 		}
 		return s.onGPUs(in, func(d device) error {
+			if err := filterable(in["call"], d); err != nil {
+				return err
+			}
 			s.addFault(fmt.Sprintf("%s gpu=%d mig=%d", rec, d.gpu, d.mig))
 			return nil
 		})
 	}
+}
+
+// systemCalls begin the names of the functions that are about no one device.
+var systemCalls = []string{
+	"nvmlInit", "nvmlShutdown", "nvmlErrorString", "nvmlSystem", "nvmlEventSet", "nvmlDeviceGetCount",
+	"nvmlGetExcludedDevice", "nvmlGpmSampleAlloc", "nvmlGpmSampleFree", "nvmlUnit",
+}
+
+// filterable refuses a fault that would never come: a device for a call that knows none.
+func filterable(call string, d device) error {
+	if d.mig >= 0 && strings.HasPrefix(call, "nvmlDeviceGetHandleBy") {
+		return fmt.Errorf("call: %s looks up a whole GPU; name GPU %d, not its MIG device", call, d.gpu)
+	}
+	for _, prefix := range systemCalls {
+		if strings.HasPrefix(call, prefix) {
+			return fmt.Errorf("call: %s has no device to go by; leave DEVICE out or give all, "+
+				"or name a function that takes a device or looks one up (nvmlDeviceGetHandleBy...)", call)
+		}
+	}
+	return nil
 }
 
 func (s *State) addFault(rec string) {

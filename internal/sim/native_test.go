@@ -1,3 +1,5 @@
+//go:build cgo
+
 package sim
 
 import (
@@ -68,8 +70,6 @@ func library(t testing.TB) string {
 	}
 	return lib
 }
-
-var fixtures = os.DirFS("../../fixtures")
 
 // setUp writes the state of a scenario, frozen at 100 s, and edits it by faults.
 func setUp(t testing.TB, scenario string, faults ...[]string) (state, lib string) {

@@ -1,7 +1,11 @@
+//go:build cgo
+
 package sim
 
 import (
 	"bytes"
+	"debug/elf"
+	"encoding/binary"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -57,6 +61,8 @@ func TestThroughGoNVML(t *testing.T) {
 		{child: "reload", scenario: "h100-8"},
 		{child: "counters", scenario: "h100-8"},
 		{child: "lookup", scenario: "old-driver"},
+		{child: "lookups", scenario: "h100-8"},
+		{child: "clear", scenario: "h100-8"},
 		{child: "init", scenario: "driver-mismatch"},
 		{child: "init", scenario: "no-driver"},
 	} {
@@ -105,6 +111,36 @@ func TestMissingSymbolEndsTheProcess(t *testing.T) {
 	err := cmd.Run()
 	if cmd.ProcessState.ExitCode() != 127 || !bytes.Contains(stderr.Bytes(), []byte("nvmlDeviceGetMarginTemperature")) {
 		t.Errorf("child ended with %v and %q; want status 127 and the symbol's name", err, stderr.String())
+	}
+}
+
+// A library whose section table lies is an error.
+func TestWithoutSymbolsBounds(t *testing.T) {
+	lib := library(t)
+	data, err := os.ReadFile(lib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := f.Section(".dynstr").Offset
+	for _, size := range []uint64{uint64(len(data)), 1 << 63, ^uint64(0)} {
+		bad := bytes.Clone(data)
+		for i := range f.Sections {
+			h := bad[int(binary.LittleEndian.Uint64(bad[0x28:]))+64*i:]
+			if binary.LittleEndian.Uint64(h[24:]) == want {
+				binary.LittleEndian.PutUint64(h[32:], size)
+			}
+		}
+		path := filepath.Join(t.TempDir(), "lib.so")
+		if err := os.WriteFile(path, bad, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := WithoutSymbols(path, path+".out", []string{"nvmlInit"}); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("size %d: %v", size, err)
+		}
 	}
 }
 

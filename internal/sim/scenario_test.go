@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+var fixtures = os.DirFS("../../fixtures")
+
 func TestShippedScenariosCompile(t *testing.T) {
 	names, err := ScenarioNames(fixtures)
 	if err != nil || len(names) < 12 {
@@ -173,6 +175,61 @@ func TestSetAndClear(t *testing.T) {
 	}
 	if s.Has("gpu.0.lost") || len(s.keys("fault.")) != 1 || len(s.keys("touched.")) != 0 {
 		t.Errorf("clear left %v", append(s.keys("fault."), s.keys("touched.")...))
+	}
+}
+
+// What was not there before is not there after: the model answers again.
+func TestClearForgetsAbsentKeys(t *testing.T) {
+	s := compiled(t, "h100-8")
+	before := len(s.keys("gpu."))
+	for _, words := range []string{
+		"field 82 35000 1", "field 82 36000 1", "gpm 1 50 1", "nvlink 3 errors 1", "set memory.used 1 4/0",
+		"set load 1 4/0", "ecc uncorrected 4/0 --location=sram",
+	} {
+		if err := s.Inject(strings.Fields(words)); err != nil {
+			t.Fatalf("%s: %v", words, err)
+		}
+	}
+	loads := s.Get("gpu.4.mig.0.load")
+	again, err := ParseState(s.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, device := range []string{"1", "4/0", "all"} {
+		if err := again.Clear(device); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range []string{"gpu.1.field.82", "gpu.1.gpm.1", "gpu.1.link.3.crc_flit", "gpu.4.mig.0.memory.used"} {
+		if !s.Has(key) || again.Has(key) {
+			t.Errorf("%s is %q, then %q after clear", key, s.Get(key), again.Get(key))
+		}
+	}
+	if got := again.Get("gpu.4.mig.0.load"); got == loads || got == "" {
+		t.Errorf("the scenario's own load became %q from %q", got, loads)
+	}
+	if len(again.keys("touched.")) != 0 || len(again.keys("gpu.")) < before {
+		t.Errorf("clear left %v", again.keys("touched."))
+	}
+}
+
+// A device narrows calls on it and lookups of it; elsewhere it would do nothing.
+func TestCallFaultOnDevice(t *testing.T) {
+	for words, want := range map[string]string{
+		"error nvmlDeviceGetHandleByIndex_v2 NO_PERMISSION 3":   "",
+		"error nvmlDeviceGetHandleByIndex_v2 NO_PERMISSION 4/0": "whole GPU",
+		"error nvmlDeviceGetPowerUsage NO_PERMISSION 4/0":       "",
+		"error nvmlSystemGetDriverVersion NO_PERMISSION 3":      "leave DEVICE out",
+		"error nvmlSystemGetDriverVersion NO_PERMISSION all":    "",
+		"not-supported nvmlDeviceGetCount_v2 3":                 "nvmlDeviceGetHandleBy",
+		"hang 3 --call=nvmlInit":                                "all",
+		"crash 3 --call=nvmlEventSetWait_v2":                    "no device",
+	} {
+		s := compiled(t, "h100-8")
+		err := s.Inject(strings.Fields(words))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", words, err, want)
+		}
 	}
 }
 
