@@ -312,6 +312,15 @@ func (p *Process) Release(d time.Duration) error {
 	return p.dismiss()
 }
 
+// Restart ends the worker, which the next Sample replaces, unless a release
+// is in force.
+func (p *Process) Restart() error {
+	p.mu.Lock()
+	p.eager = true
+	p.mu.Unlock()
+	return p.dismiss()
+}
+
 // dismiss ends the worker, if one runs, because the caller wants none.
 func (p *Process) dismiss() error {
 	p.mu.Lock()

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -67,6 +69,19 @@ func parseFlags(args []string, stdout, stderr io.Writer) (*flags, error) {
 	}
 	if f.telemetryPath == "" || f.telemetryPath[0] != '/' || reservedPath(f.telemetryPath) {
 		return nil, fmt.Errorf("--web.telemetry-path is %q; a path that begins with / and is not /, /-/… or /debug/… is accepted", f.telemetryPath)
+	}
+	if strings.ContainsAny(f.telemetryPath, "{} ") {
+		return nil, fmt.Errorf("--web.telemetry-path is %q; a path without braces and blanks is accepted", f.telemetryPath)
+	}
+	if err := f.sources.check(); err != nil {
+		return nil, err
+	}
+	if f.releaseDir != "" {
+		if info, err := os.Stat(f.releaseDir); err != nil {
+			return nil, fmt.Errorf("--release.directory: %w", err)
+		} else if !info.IsDir() {
+			return nil, fmt.Errorf("--release.directory: %s is not a directory", f.releaseDir)
+		}
 	}
 	if f.maxRequests < 1 {
 		return nil, fmt.Errorf("--web.max-requests is %d; 1 or more is accepted", f.maxRequests)

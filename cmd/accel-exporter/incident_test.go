@@ -193,6 +193,14 @@ func TestRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.until(released...)
+	// A request and a file hold the source independently of each other.
+	if code, body := n.post("/-/release?source=nvidia"); code != 200 {
+		t.Fatalf("release: %d %s", code, body)
+	}
+	if code, body := n.post("/-/attach?source=nvidia"); code != 409 || !strings.Contains(body, "file") {
+		t.Errorf("attach against the file: %d %s", code, body)
+	}
+	n.until(released...)
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
@@ -207,6 +215,34 @@ func TestRelease(t *testing.T) {
 			t.Errorf("POST %s: %d %s", path, code, body)
 		}
 	}
+}
+
+// TestReleaseShowsAtOnce releases a source that is sampled seldom: what the
+// answer says stands on the page, and a new interval is not waited for.
+func TestReleaseShowsAtOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "accel.yaml")
+	write := func(s string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(s), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("collect:\n  interval: 10m\n")
+	n := start(t, scenario, nil, "--web.enable-release", "--web.enable-lifecycle", "--config.file="+file)
+	n.until(`^accel_device_up\{.*\} 1`)
+	if code, body := n.post("/-/release?source=nvidia"); code != 200 {
+		t.Fatalf("release: %d %s", code, body)
+	}
+	n.until(`^accel_source_released\{source="nvidia"\} 1$`, `!^accel_power_watts`)
+	write("collect:\n  interval: 200ms\nsources:\n  nvidia:\n    slow_interval: 2s\n")
+	if code, body := n.post("/-/reload"); code != 200 {
+		t.Fatalf("reload: %d %s", code, body)
+	}
+	n.until(`^accel_source_released\{source="nvidia"\} 1$`, `!^accel_power_watts`)
+	if code, body := n.post("/-/attach?source=nvidia"); code != 200 {
+		t.Fatalf("attach: %d %s", code, body)
+	}
+	n.until(`^accel_source_rounds_total\{outcome="ok",source="nvidia"\} ([5-9]|\d\d)`)
 }
 
 // TestNoOrphan kills the exporter in a way it cannot notice.
@@ -349,6 +385,10 @@ func TestCommandLine(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("a:\n- b\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	good := filepath.Join(t.TempDir(), "good.yaml")
+	if err := os.WriteFile(good, []byte("collect:\n  interval: 2s\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		args []string
 		want string
@@ -356,6 +396,10 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"--collect.interval=1ms"}, "100ms to 10m"},
 		{[]string{"--web.telemetry-path=/debug/state"}, "telemetry-path"},
 		{[]string{"--no-such-flag"}, "no-such-flag"},
+		{[]string{"--web.telemetry-path=/{"}, "telemetry-path"},
+		{[]string{"--collector.nvidia.timeout=1ns"}, "100ms to 5m"},
+		{[]string{"--release.directory=" + bad}, "not a directory"},
+		{[]string{"--config.check"}, "--config.file"},
 		{[]string{"--config.file=" + bad}, ""},
 		{[]string{"--config.check", "--config.file=" + bad}, ""},
 		{[]string{"--config.file=/nonexistent/accel.yaml"}, ""},
@@ -366,8 +410,8 @@ func TestCommandLine(t *testing.T) {
 			t.Errorf("%v: %v %s", tc.args, err, stderr)
 		}
 	}
-	if err := run(t.Context(), []string{"--config.check"}, newLogBuffer(), newLogBuffer()); err != nil {
-		t.Errorf("--config.check without a file: %v", err)
+	if err := run(t.Context(), []string{"--config.check", "--config.file=" + good}, newLogBuffer(), newLogBuffer()); err != nil {
+		t.Errorf("--config.check of a good file: %v", err)
 	}
 }
 

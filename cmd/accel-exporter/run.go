@@ -60,6 +60,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 // check is --config.check.
 func check(f *flags, stdout, stderr io.Writer) error {
+	if f.configFile == "" && *f.web.WebConfigFile == "" {
+		return errors.New("--config.check needs --config.file, --web.config.file or both")
+	}
 	if f.configFile != "" {
 		if _, err := config.Load(f.configFile); err != nil {
 			return printConfigError(stderr, err)
@@ -81,6 +84,8 @@ type program struct {
 	log      *slog.Logger
 	sampler  *collector.Sampler
 	workers  map[string]*collector.Process
+	releases releases
+	states   atomic.Int32 // requests for /debug/state under way
 	reload   *reloader
 	config   atomic.Pointer[config.Config]
 	exporter *exporter.Exporter
@@ -154,13 +159,10 @@ func (p *program) apply(cfg *config.Config) {
 		if w == nil || slices.Equal(spec.args(&p.flags.sources, before), spec.args(&p.flags.sources, cfg)) {
 			continue
 		}
-		if released, _ := w.Released(); released {
-			continue // its next worker will have the new arguments
-		}
-		if err := w.Release(0); err != nil {
+		if err := w.Restart(); err != nil {
 			p.log.Error("Worker still runs with its former settings", "collector", spec.name, "err", err)
 		}
-		w.Attach()
+		p.sampler.Wake(spec.name)
 	}
 }
 

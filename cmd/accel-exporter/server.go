@@ -24,11 +24,11 @@ func (p *program) handler() http.Handler {
 		fmt.Fprintln(w, "accel-exporter is alive. What it can read is on the metrics page: accel_source_up.")
 	})
 	mux.HandleFunc("GET /-/ready", p.ready)
-	mux.HandleFunc("GET /debug/state", p.state)
+	mux.HandleFunc("GET /debug/state", p.debugState)
 	mux.HandleFunc("POST /-/reload", p.postReload)
 	mux.HandleFunc("POST /-/release", p.postRelease)
 	mux.HandleFunc("POST /-/attach", p.postAttach)
-	mux.Handle("GET /", p.landingPage())
+	mux.Handle("GET /{$}", p.landingPage())
 	return mux
 }
 

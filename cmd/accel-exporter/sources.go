@@ -57,6 +57,16 @@ func (f *sourceFlags) add(app *kingpin.Application) {
 	app.Flag("nvml.library", "NVML library to load. By default it is looked for where drivers and containers put it.").PlaceHolder("PATH").StringVar(&f.nvmlLibrary)
 }
 
+// check refuses what the configuration file would be refused for.
+func (f *sourceFlags) check() error {
+	for name, t := range f.timeout {
+		if *t < 100*time.Millisecond || *t > 5*time.Minute {
+			return fmt.Errorf("--collector.%s.timeout is %s; 100ms to 5m is accepted", name, *t)
+		}
+	}
+	return nil
+}
+
 // open returns a source that is read by a worker process of its own. It
 // starts nothing yet.
 func (p *program) open(spec sourceSpec) collector.Source {

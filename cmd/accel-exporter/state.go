@@ -44,7 +44,24 @@ type readingJSON struct {
 	Value  float64           `json:"value"`
 }
 
-func (p *program) state(w http.ResponseWriter, _ *http.Request) {
+// Limits of /debug/state, which is for one person at a time: a client that
+// does not read must not hold descriptors that a scrape needs.
+const (
+	maxStates    = 4
+	stateTimeout = 10 * time.Second
+)
+
+// debugState answers with the latest Snapshot.
+func (p *program) debugState(w http.ResponseWriter, _ *http.Request) {
+	if p.states.Add(1) > maxStates {
+		p.states.Add(-1)
+		http.Error(w, "too many requests for the state at the same time", http.StatusServiceUnavailable)
+		return
+	}
+	defer p.states.Add(-1)
+	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stateTimeout)); err != nil {
+		p.log.Debug("No deadline for the state", "err", err)
+	}
 	out := stateJSON{Sources: []sourceJSON{}, Devices: []deviceJSON{}, Node: []readingJSON{}, Events: []collector.Event{}}
 	if snap := p.sampler.Latest(); snap != nil {
 		out.Seq, out.Time, out.Node = snap.Seq, snap.Time, readingsJSON(snap.Node)
