@@ -62,6 +62,8 @@ type asker struct {
 type round struct {
 	// fatal is the verdict that ended the round, or SUCCESS.
 	fatal nvml.Return
+	// stale is the first answer that puts the driver in doubt, or SUCCESS.
+	stale nvml.Return
 	// failed is the first call that failed unexpectedly, and its answer.
 	failed    string
 	failedRet nvml.Return
@@ -103,18 +105,24 @@ func (a *asker) took(c *call, ret nvml.Return) bool {
 	return false
 }
 
-// fail counts an answer of the function or field called name and keeps what
-// the round's error will say.
+// fail counts an answer of the function called name, keeps what the round's
+// error will say, and notes what it means for the device.
 func (r *round) fail(name string, ret nvml.Return) {
-	r.count(name, ret)
-	if permanent(ret) {
-		return
-	}
 	if fatal(ret) && r.fatal == nvml.SUCCESS {
 		r.fatal = ret
-		r.failed, r.failedRet = name, ret
+		r.failed = ""
 	}
-	if r.failed == "" {
+	if stale(ret) && r.stale == nvml.SUCCESS {
+		r.stale = ret
+	}
+	r.missed(name, ret)
+}
+
+// missed is fail for one value among the many that a call has answered: it
+// says nothing of the device.
+func (r *round) missed(name string, ret nvml.Return) {
+	r.count(name, ret)
+	if r.failed == "" && !permanent(ret) {
 		r.failed, r.failedRet = name, ret
 	}
 }

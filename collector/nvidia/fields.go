@@ -71,7 +71,7 @@ func (b *batch) read(g *gpu, d *collector.Device, refused func(f field)) {
 		if ret == nvml.SUCCESS {
 			f.deliver(g, d, v)
 		} else {
-			g.fail(fieldNames[f.id], ret)
+			g.missed(fieldNames[f.id], ret)
 			if permanent(ret) || ret == nvml.ERROR_INVALID_ARGUMENT {
 				if refused != nil {
 					refused(*f)

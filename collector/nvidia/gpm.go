@@ -143,10 +143,10 @@ func (p *gpm) deliver(a *asker, d *collector.Device, q *gpmQuery) {
 			// Set rejects NaN, which a window without cycles gives.
 			d.Set(m.metric, m.unit.of(v.value), m.labels...)
 		case permanent(ret) || ret == nvml.ERROR_INVALID_ARGUMENT:
-			a.fail(m.name, nvml.ERROR_NOT_SUPPORTED)
+			a.missed(m.name, nvml.ERROR_NOT_SUPPORTED)
 			continue
 		default:
-			a.fail(m.name, ret)
+			a.missed(m.name, ret)
 		}
 		if kept != i {
 			p.want[kept] = *m

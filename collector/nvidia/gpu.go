@@ -58,8 +58,9 @@ type gpuAnswer struct {
 	known   []collector.Device
 	down    string
 	calls   []collector.CallError
-	fatal   nvml.Return
-	err     error
+	// stale is why the driver may be gone, where the GPU does not answer.
+	stale nvml.Return
+	err   error
 }
 
 func newGPU(index int, lib *library, ev *events, slow time.Duration) *gpu {
@@ -82,7 +83,10 @@ func (g *gpu) read(now time.Time) (a gpuAnswer) {
 	} else if g.ill {
 		g.ill, g.back = false, true
 	}
-	a.known, a.fatal = g.known, g.fatal
+	a.known = g.known
+	if a.down != "" {
+		a.stale = g.stale
+	}
 	a.calls, a.err = g.take()
 	return a
 }

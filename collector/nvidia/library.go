@@ -103,7 +103,7 @@ func (l *library) init(a *asker) error {
 	}
 	ret, failed := a.failedRet, a.failed
 	// The verdict is this call's, not the next one's.
-	a.fatal, a.failed, a.failedRet = nvml.SUCCESS, "", nvml.SUCCESS
+	a.fatal, a.stale, a.failed, a.failedRet = nvml.SUCCESS, nvml.SUCCESS, "", nvml.SUCCESS
 	if failed == "" {
 		if !l.has[callInit.index] && !l.has[callInitWithFlags.index] {
 			return fmt.Errorf("%w: the library has no nvmlInit", collector.ErrDriver)
@@ -124,7 +124,7 @@ func (l *library) version(a *asker) string {
 	if v, ok := ask(a, callNVMLVersion, l.api.SystemGetNVMLVersion); ok && v != "" {
 		return v
 	}
-	a.fatal, a.failed = nvml.SUCCESS, ""
+	a.fatal, a.stale, a.failed = nvml.SUCCESS, nvml.SUCCESS, ""
 	return "unknown"
 }
 

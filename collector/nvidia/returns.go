@@ -59,14 +59,14 @@ func permanent(ret nvml.Return) bool {
 	return false
 }
 
-// fatal reports whether ret is a verdict on the whole device or driver, after
+// fatal reports whether a call's ret is a verdict on the whole device, after
 // which no further call to the device is worth its time.
 func fatal(ret nvml.Return) bool {
-	return ret == nvml.ERROR_GPU_IS_LOST || ret == nvml.ERROR_RESET_REQUIRED || stale(ret)
+	return ret == nvml.ERROR_GPU_IS_LOST || ret == nvml.ERROR_RESET_REQUIRED
 }
 
 // stale reports whether ret says that this process holds a library whose
-// driver is not there any more.
+// driver is not there any more. One call of one GPU may say so in error.
 func stale(ret nvml.Return) bool {
 	return ret == nvml.ERROR_UNINITIALIZED || ret == nvml.ERROR_DRIVER_NOT_LOADED || ret == nvml.ERROR_LIB_RM_VERSION_MISMATCH
 }

@@ -163,8 +163,8 @@ func (s *Source) read(ctx context.Context) (collector.Round, error) {
 	s.events.commit()
 	t.calls(s.events.calls())
 	round := collector.Round{Devices: distinct(t.devices), Node: s.node, Calls: t.counts}
-	if t.restart != nvml.SUCCESS {
-		return collector.Round{Calls: t.counts}, fmt.Errorf("%w: %s", collector.ErrRestart, code(t.restart))
+	if ret := t.gone(); ret != nvml.SUCCESS {
+		return collector.Round{Calls: t.counts}, fmt.Errorf("%w: %s", collector.ErrRestart, code(ret))
 	}
 	return round, errors.Join(t.errors...)
 }
@@ -182,7 +182,7 @@ func soonIf(earlier bool, soon, end <-chan struct{}) <-chan struct{} {
 // of GPUs that the driver lists.
 func (s *Source) enumerated(d driverAnswer, now time.Time, t *tally) {
 	t.calls(d.calls)
-	t.stale(d.fatal)
+	t.restart = d.stale
 	t.fail("driver", d.err)
 	s.node = d.node
 	if !d.counted {
@@ -210,7 +210,7 @@ func (sl *slot) ask(now time.Time, t *tally) {
 // take remembers an answer.
 func (sl *slot) take(a gpuAnswer, t *tally) {
 	t.calls(a.calls)
-	t.stale(a.fatal)
+	t.stale(a)
 	t.fail(idOf(a.known), a.err)
 	sl.known = a.known
 	if a.down != "" {

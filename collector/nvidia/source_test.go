@@ -311,3 +311,34 @@ func TestGoneAndReturned(t *testing.T) {
 		s.until("eight GPUs", func(r collector.Round, err error) bool { return err == nil && len(gpus(r)) == 8 && named(r) })
 	})
 }
+
+// What one value or one call of one GPU says of the driver is not believed.
+func TestOneDoubtIsNoReload(t *testing.T) {
+	inChild(t, "h100-8", nil, func(s *sampling) {
+		s.round()
+		s.inject("error", "nvmlDeviceGetUtilizationRates", "UNINITIALIZED", "1")
+		s.inject("field", "230", "error:GPU_IS_LOST", "3")
+		s.inject("field", "230", "error:DRIVER_NOT_LOADED", "4")
+		r := s.until("the faults are seen", func(r collector.Round, err error) bool {
+			if errors.Is(err, collector.ErrRestart) {
+				s.Fatal(err)
+			}
+			seen := 0
+			for _, c := range r.Calls {
+				if c.Code == "gpu_is_lost" || c.Code == "driver_not_loaded" || c.Code == "uninitialized" {
+					seen++
+				}
+			}
+			return seen == 3
+		})
+		for i, d := range gpus(r) {
+			if d.Down != "" {
+				s.Errorf("GPU %d is down: %s", i, d.Down)
+			}
+		}
+		absent(s, gpus(r)[1], collector.UtilizationRatio, "compute")
+		// All of them are another matter.
+		s.inject("error", "nvmlDeviceGetHandleByIndex", "UNINITIALIZED")
+		s.until("a new process is asked for", func(_ collector.Round, err error) bool { return errors.Is(err, collector.ErrRestart) })
+	})
+}

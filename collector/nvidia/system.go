@@ -37,8 +37,9 @@ type driverAnswer struct {
 	counted bool
 	node    []collector.Reading
 	calls   []collector.CallError
-	fatal   nvml.Return
-	err     error
+	// stale: the driver is not there any more.
+	stale nvml.Return
+	err   error
 }
 
 func newSystem(lib *library, slow time.Duration) *system {
@@ -49,24 +50,27 @@ func (s *system) read(now time.Time) (a driverAnswer) {
 	a.count, a.counted = ask(&s.asker, callCount, s.lib.api.DeviceGetCount)
 	if !now.Before(s.nextVersions) {
 		s.nextVersions = now.Add(identityInterval)
-		s.readVersions()
+		if !s.readVersions() {
+			s.nextVersions, a.stale = time.Time{}, s.stale
+		}
+	}
+	if !a.counted {
+		a.stale = s.stale
 	}
 	if !now.Before(s.nextSlow) {
 		s.nextSlow = now.Add(s.slow)
 		s.readConfidential()
 	}
 	a.node = append(append(make([]collector.Reading, 0, 2), s.versions...), s.confidential...)
-	a.fatal = s.fatal
 	a.calls, a.err = s.take()
 	return a
 }
 
-func (s *system) readVersions() {
+func (s *system) readVersions() bool {
 	s.versions = nil
 	driver, ok := ask(&s.asker, callDriverVersion, s.lib.api.SystemGetDriverVersion)
 	if !ok {
-		s.nextVersions = time.Time{}
-		return
+		return false
 	}
 	library, _ := ask(&s.asker, callNVMLVersion, s.lib.api.SystemGetNVMLVersion)
 	branch, _ := ask(&s.asker, callDriverBranch, s.lib.api.SystemGetDriverBranch)
@@ -80,6 +84,7 @@ func (s *system) readVersions() {
 		Labels: []string{"nvidia", text(driver), text(cString(branch.Branch[:])), text(library), cudaVersion},
 		Value:  1,
 	}}
+	return true
 }
 
 func (s *system) readConfidential() {

@@ -19,7 +19,12 @@ type tally struct {
 	devices []collector.Device
 	counts  []collector.CallError
 	errors  []error
+	// restart is what the driver goroutine has met, if the driver is gone.
 	restart nvml.Return
+	// answers is how many GPUs have said something; of these, doubts say
+	// that the driver is gone, by the answer doubt.
+	answers, doubts int
+	doubt           nvml.Return
 }
 
 // calls adds counts; there are few, so a list is searched.
@@ -36,10 +41,24 @@ next:
 	}
 }
 
-func (t *tally) stale(ret nvml.Return) {
-	if stale(ret) {
-		t.restart = ret
+// stale counts a GPU's word on the driver.
+func (t *tally) stale(a gpuAnswer) {
+	if len(a.devices) == 0 && a.down == "" {
+		return // there is no GPU at this place
 	}
+	t.answers++
+	if a.stale != nvml.SUCCESS {
+		t.doubts, t.doubt = t.doubts+1, a.stale
+	}
+}
+
+// gone is why the library must be loaded anew, or SUCCESS: the driver itself
+// says so, or every GPU that answers does. One GPU's word is not enough.
+func (t *tally) gone() nvml.Return {
+	if t.restart == nvml.SUCCESS && t.doubts == t.answers {
+		return t.doubt
+	}
+	return t.restart
 }
 
 // fail adds why id could not be read; err may be nil.
