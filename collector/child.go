@@ -235,7 +235,10 @@ func howEnded(s *os.ProcessState, report string) string {
 	}
 	if name, ok := strings.CutPrefix(report, "SIG"); ok && s.ExitCode() == 2 {
 		name, _, _ = strings.Cut(name, ":")
-		return "signal_" + strings.ToLower(name)
+		// The line is the library's too: only a signal's name becomes a label.
+		if len(name) <= 5 && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+			return "signal_" + strings.ToLower(name)
+		}
 	}
 	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return "signal_" + signalName(ws.Signal())

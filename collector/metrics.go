@@ -135,7 +135,7 @@ var (
 	})
 	NativeCallErrors = define(Metric{
 		Name:   "accel_native_call_errors_total",
-		Help:   "Answers of a native library other than success, by function or field and return code. not_supported is counted once per device and call: it is then not asked again.",
+		Help:   "Answers of a native library other than success, by function or field and return code. not_supported is counted once per device, call and start of the worker: it is then not asked again.",
 		Kind:   Counter,
 		Scope:  PerNode,
 		Labels: []string{"source", "call", "code"},

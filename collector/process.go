@@ -74,6 +74,7 @@ type Process struct {
 	notBefore time.Time
 	backoff   time.Duration
 	lastErr   error     // why no worker runs
+	asked     time.Time // when the request was sent
 	failing   time.Time // since when the worker answers nothing but time-outs
 }
 
@@ -168,7 +169,7 @@ func (p *Process) ask(ctx context.Context, c *child) error {
 	if err := writeFrame(c.stdin, frameSample, b); err != nil {
 		return err
 	}
-	c.waiting = true
+	c.waiting, p.asked = true, time.Now()
 	return nil
 }
 
@@ -256,7 +257,7 @@ func empty(a roundAnswer) bool {
 func (p *Process) overdue(c *child, err error) error {
 	now := time.Now()
 	if p.failing.IsZero() {
-		p.failing = now
+		p.failing = p.asked
 	}
 	if now.Sub(p.failing) < p.hungAfter {
 		return err

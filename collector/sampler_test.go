@@ -192,6 +192,8 @@ func TestSamplerRounds(t *testing.T) {
 	}
 	partial := card("b", 50, 9)
 	partial.Down, partial.Readings = ReasonLost, partial.Readings[:2] // answered a little, then was lost
+	uncounted := Device{ID: "a", Class: FPGA, Vendor: "acme", Sampled: time.Now()}
+	uncounted.Set(TemperatureCelsius, 41, "gpu")
 	passing := Device{ID: "place 1", Passing: true, KubeIDs: []string{"1"}, PCI: card("a", 0, 0).PCI, Class: FPGA, Down: ReasonLost}
 	successor := card("b", 40, 7)
 	successor.PCI = card("a", 0, 0).PCI
@@ -249,6 +251,10 @@ func TestSamplerRounds(t *testing.T) {
 		"replaced in its slot": {
 			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=1"), up("a"))},
 			{devices: []Device{successor}, want: slices.Concat(src("", 1, "ok=2"), up("b"))},
+		},
+		"up without one of its counters": {
+			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=1"), up("a"))},
+			{devices: []Device{uncounted}, want: slices.Concat(src("", 1, "ok=2"), []string{"temperature_celsius{a,gpu} 41", "energy_joules_total{a} 7", "device_up{a,} 1"})},
 		},
 		"known, then found by its place only": {
 			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=1"), up("a"))},

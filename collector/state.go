@@ -184,6 +184,8 @@ func (st *sourceState) accept(now time.Time, devices []Device, set *Settings) {
 		ds := st.device(d.ID)
 		if d.Down != "" {
 			d.remember(&ds.device)
+		} else {
+			d.keepCounters(&ds.device)
 		}
 		ds.device, ds.down, ds.missing = *d, d.Down, time.Time{}
 		ds.device.Rejects = nil
@@ -244,6 +246,20 @@ func (d *Device) remember(was *Device) {
 		// A fact has one truth, whatever its labels; of counts each is its own.
 		replaced := func(s series) bool { return s.same(&r) || s.metric == r.Metric && r.Metric.Kind == Info }
 		if !slices.ContainsFunc(own, replaced) {
+			d.Readings = append(d.Readings, r)
+		}
+	}
+}
+
+// keepCounters gives d, which answers, the counters that it had before and
+// that this round could not read.
+func (d *Device) keepCounters(was *Device) {
+	if slices.EqualFunc(d.Readings, was.Readings, func(a, b Reading) bool { return series{a.Metric, a.Labels}.same(&b) }) {
+		return // as in nearly every round
+	}
+	own := seriesOf(d.Readings)
+	for _, r := range was.Readings {
+		if r.Metric.Kind == Counter && !slices.ContainsFunc(own, func(s series) bool { return s.same(&r) }) {
 			d.Readings = append(d.Readings, r)
 		}
 	}
