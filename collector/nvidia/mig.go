@@ -28,6 +28,8 @@ type mig struct {
 	devices []*migDevice
 	// counts are the instances by profile, ready to be told each round.
 	counts []collector.Reading
+	// unsure: the last enumeration failed, so it is done again.
+	unsure bool
 }
 
 // migDevice is one MIG device: a compute instance in a GPU instance.
@@ -78,7 +80,7 @@ func (g *gpu) followMIG(d *collector.Device, slow bool) {
 		}
 		return
 	}
-	if changed || slow || g.events.blind(g.handle) {
+	if changed || slow || g.mig.unsure || g.events.blind(g.handle) {
 		g.enumerateMIG()
 	}
 	d.Readings = append(d.Readings, g.mig.counts...)
@@ -93,26 +95,48 @@ func (g *gpu) forgetAnswers() {
 	g.gpmAsked = false
 }
 
-// enumerateMIG lists the MIG devices; those that were there before stay.
+// enumerateMIG lists the MIG devices; those that were there before stay. While
+// one cannot be listed, none is taken for gone and none counted.
 func (g *gpu) enumerateMIG() {
+	g.mig.unsure = true
 	n, ok := ask(&g.asker, callMIGMax, g.handle.GetMaxMigDeviceCount)
 	if !ok {
 		return
 	}
-	devices := make([]*migDevice, 0, n)
+	devices, whole := make([]*migDevice, 0, n), true
 	for i := range n {
-		h, ok := ask(&g.asker, callMIGHandle, func() (nvml.Device, nvml.Return) { return g.handle.GetMigDeviceHandleByIndex(i) })
-		if !ok {
+		var ret nvml.Return
+		h, ok := ask(&g.asker, callMIGHandle, func() (h nvml.Device, _ nvml.Return) {
+			h, ret = g.handle.GetMigDeviceHandleByIndex(i)
+			return h, ret
+		})
+		if !ok && ret == callMIGHandle.quiet {
+			continue // nothing at this place
+		}
+		var m *migDevice
+		if ok {
+			m = g.openMIG(h, i)
+		}
+		if m == nil {
+			whole = false
 			continue
 		}
-		if m := g.openMIG(h, i); m != nil {
-			devices = append(devices, m)
-		}
+		devices = append(devices, m)
 	}
 	if g.fatal != nvml.SUCCESS {
 		return
 	}
+	if g.mig.unsure = !whole; whole {
+		g.setMIGDevices(devices)
+		return
+	}
+	for _, old := range g.mig.devices {
+		if !slices.ContainsFunc(devices, func(m *migDevice) bool { return m.device.ID == old.device.ID }) {
+			devices = append(devices, old)
+		}
+	}
 	g.setMIGDevices(devices)
+	g.mig.counts = nil
 }
 
 // openMIG returns the MIG device behind h: the one known by that UUID and

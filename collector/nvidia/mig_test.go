@@ -161,3 +161,32 @@ func TestEventsOutliveALostGPU(t *testing.T) {
 		s.awaitRegistration("0")
 	})
 }
+
+// A MIG device that cannot be listed is not gone.
+func TestMIGEnumerationFails(t *testing.T) {
+	inChild(t, "h100-8", [][]string{{"mig", "0", "3g.40gb,1g.10gb"}}, func(s *sampling) {
+		s.open(Options{SlowInterval: time.Millisecond})
+		parts := partsOf(s.round(), gpus(s.round())[0].ID)
+		s.inject("error", "nvmlDeviceGetMigDeviceHandleByIndex", "UNKNOWN", "0")
+		s.inject("error", "nvmlDeviceGetMemoryInfo", "UNKNOWN", "0/1")
+		r := s.until("the list fails", func(r collector.Round, _ error) bool {
+			listed := slices.ContainsFunc(r.Calls, func(c collector.CallError) bool { return c.Call == callMIGHandle.name })
+			now := partsOf(r, gpus(r)[0].ID)
+			if len(now) != 2 || now[0].ID != parts[0].ID || now[1].ID != parts[1].ID {
+				s.Fatalf("%d MIG devices", len(now))
+			}
+			return listed && now[1].Down != ""
+		})
+		now := partsOf(r, gpus(r)[0].ID)
+		if now[0].Down != "" || now[1].Down != collector.ReasonError {
+			s.Errorf("down: %q, %q", now[0].Down, now[1].Down)
+		}
+		absent(s, gpus(r)[0], collector.MIGInstances, "1g.10gb")
+		s.clear("0")
+		s.clear("0/1")
+		s.until("both are listed", func(r collector.Round, err error) bool {
+			_, missing := value(gpus(r)[0], collector.MIGInstances, "1g.10gb")
+			return err == nil && missing == nil
+		})
+	})
+}
