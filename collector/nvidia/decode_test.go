@@ -216,3 +216,12 @@ func TestQueryLayout(t *testing.T) {
 		t.Errorf("metrics begin at %d", got)
 	}
 }
+
+func TestGPMPercent(t *testing.T) {
+	m := gpmOf(0, collector.OccupancyRatio, percent)
+	for v, want := range map[float64]float64{50: 0.5, 100.4: 1, 101: 1, 102: 1.02} {
+		if got := m.of(v); got != want {
+			t.Errorf("%v %% = %v, want %v", v, got, want)
+		}
+	}
+}

@@ -36,6 +36,15 @@ func gpmOf(id nvml.GpmMetricId, m *collector.Metric, u unit, labels ...string) g
 	return gpmMetric{id: id, name: "gpm_metric_" + strconv.Itoa(int(id)), metric: m, unit: u, labels: labels}
 }
 
+// of converts a value. A mean over two samples may come out a little over the
+// whole, which is the whole.
+func (m *gpmMetric) of(v float64) float64 {
+	if m.unit == percent && v > 100 && v <= 101 {
+		v = 100
+	}
+	return m.unit.of(v)
+}
+
 var gpmMetrics = []gpmMetric{
 	gpmOf(nvml.GPM_METRIC_GRAPHICS_UTIL, collector.ActivityRatio, percent, "graphics"),
 	gpmOf(nvml.GPM_METRIC_SM_UTIL, collector.ActivityRatio, percent, "sm"),
@@ -141,7 +150,7 @@ func (p *gpm) deliver(a *asker, d *collector.Device, q *gpmQuery) {
 		switch ret := nvml.Return(v.ret); {
 		case ret == nvml.SUCCESS:
 			// Set rejects NaN, which a window without cycles gives.
-			d.Set(m.metric, m.unit.of(v.value), m.labels...)
+			d.Set(m.metric, m.of(v.value), m.labels...)
 		case permanent(ret) || ret == nvml.ERROR_INVALID_ARGUMENT:
 			a.missed(m.name, nvml.ERROR_NOT_SUPPORTED)
 			continue

@@ -75,6 +75,10 @@ func (g *gpu) read(now time.Time) (a gpuAnswer) {
 	case g.failed == callHandle.name && g.failedRet == nvml.ERROR_INVALID_ARGUMENT:
 		// Fewer GPUs than a moment ago: there is none at this place.
 		g.handle, g.known = nil, nil
+	case g.failed == callHandle.name && g.failedRet == nvml.ERROR_NO_PERMISSION:
+		// The GPU is not given to this container. The count of the call shows
+		// it; it is no fault of a device.
+		g.handle, g.known, g.failed = nil, nil, ""
 	default:
 		a.down = verdict(g.fatal, collector.ReasonUnavailable)
 	}

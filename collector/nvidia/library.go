@@ -48,6 +48,7 @@ type library struct {
 }
 
 // load opens the library: the named one, else the first of the usual places.
+// Who names one says that it is there, so that its absence is a fault.
 // It never unloads: glibc keeps a library mapped that the program has bound to.
 func load(name string) (*library, error) {
 	candidates := []string{name}
@@ -63,7 +64,7 @@ func load(name string) (*library, error) {
 		if err == nil {
 			return bind(path, handle), nil
 		}
-		if present(path, err) {
+		if name != "" || present(path, err) {
 			return nil, fmt.Errorf("%w: open %s: %w", collector.ErrDriver, path, err)
 		}
 	}

@@ -15,11 +15,16 @@ import (
 // PCI address.
 const procGPUs = "/proc/driver/nvidia/gpus"
 
+// place is a GPU of which the index is known and no more.
+func place(index int) collector.Device {
+	at := strconv.Itoa(index)
+	return collector.Device{ID: "nvidia" + at, Passing: true, Class: collector.GPU, Vendor: "nvidia", KubeIDs: []string{at}}
+}
+
 // stranger is the GPU at an index whose handle has never been opened, as far
 // as the kernel module tells: NVML enumerates by PCI address too.
 func stranger(root string, index int) collector.Device {
-	place := "nvidia" + strconv.Itoa(index)
-	d := collector.Device{ID: place, Class: collector.GPU, Vendor: "nvidia", KubeIDs: []string{strconv.Itoa(index)}}
+	d := place(index)
 	// ReadDir sorts by name. Inside a container the folder may be hidden.
 	folders, err := os.ReadDir(root)
 	if err != nil || index >= len(folders) {
@@ -40,7 +45,7 @@ func stranger(root string, index int) collector.Device {
 		case "GPU UUID":
 			// A GPU that was never initialised has question marks here.
 			if strings.HasPrefix(v, "GPU-") && !strings.Contains(v, "?") {
-				d.ID = v
+				d.ID, d.Passing = v, false
 				d.KubeIDs = append(d.KubeIDs, v)
 			}
 		}

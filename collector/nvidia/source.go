@@ -40,6 +40,7 @@ type Source struct {
 // and what it last said.
 type slot struct {
 	*worker[gpuAnswer]
+	index int
 	// known is the GPU and its MIG devices with their identity only.
 	known   []collector.Device
 	sampled time.Time
@@ -156,6 +157,9 @@ func (s *Source) read(ctx context.Context) (collector.Round, error) {
 	if s.driver.busy && (!s.counted || time.Since(s.driver.asked) >= timeout) {
 		t.fail("driver", fmt.Errorf("nvmlDeviceGetCount has not returned: %w", context.DeadlineExceeded))
 	}
+	if s.driver.busy && time.Since(s.driver.asked) >= timeout {
+		s.node = staying(s.node)
+	}
 	for _, slot := range s.gpus {
 		slot.gather(soonIf(len(slot.last) > 0, soon.Done(), ctx.Done()), timeout, &t)
 	}
@@ -167,6 +171,17 @@ func (s *Source) read(ctx context.Context) (collector.Round, error) {
 		return collector.Round{Calls: t.counts}, fmt.Errorf("%w: %s", collector.ErrRestart, code(ret))
 	}
 	return round, errors.Join(t.errors...)
+}
+
+// staying are the readings that do not go out of date.
+func staying(list []collector.Reading) []collector.Reading {
+	kept := make([]collector.Reading, 0, len(list))
+	for _, r := range list {
+		if r.Metric.Kind.Stays() {
+			kept = append(kept, r)
+		}
+	}
+	return kept
 }
 
 // soonIf is when to stop waiting: soon for what has an earlier answer to go
@@ -191,7 +206,7 @@ func (s *Source) enumerated(d driverAnswer, now time.Time, t *tally) {
 	s.counted = true
 	for i := len(s.gpus); i < d.count; i++ {
 		g := newGPU(i, s.lib, s.events, s.options.SlowInterval)
-		sl := &slot{worker: newWorker(g.read)}
+		sl := &slot{worker: newWorker(g.read), index: i}
 		s.gpus = append(s.gpus, sl)
 		sl.ask(now, t)
 	}
@@ -230,8 +245,13 @@ func (sl *slot) gather(done <-chan struct{}, timeout time.Duration, t *tally) {
 		}
 	}
 	if sl.busy && (len(sl.last) == 0 || time.Since(sl.asked) >= timeout) {
-		sl.last = down(nil, sl.known, collector.ReasonStuck, sl.sampled)
-		t.fail(idOf(sl.known), fmt.Errorf("a call has not returned: %w", context.DeadlineExceeded))
+		known := sl.known
+		if len(known) == 0 {
+			// Not by its name in /proc: reading that may hang too.
+			known = []collector.Device{place(sl.index)}
+		}
+		sl.last = down(nil, known, collector.ReasonStuck, sl.sampled)
+		t.fail(idOf(known), fmt.Errorf("a call has not returned: %w", context.DeadlineExceeded))
 	}
 	t.devices = append(t.devices, sl.last...)
 	for i := range sl.last {

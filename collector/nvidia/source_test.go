@@ -268,7 +268,7 @@ func TestNoGPU(t *testing.T) {
 func TestNoLibrary(t *testing.T) {
 	src := New(Options{Library: "/nowhere/" + soname}, nil)
 	_, err := src.Sample(t.Context())
-	if !errors.Is(err, collector.ErrAbsent) || !strings.Contains(err.Error(), "/nowhere/") {
+	if !errors.Is(err, collector.ErrDriver) || errors.Is(err, collector.ErrAbsent) || !strings.Contains(err.Error(), "/nowhere/") {
 		t.Errorf("error: %v", err)
 	}
 	broken := t.TempDir() + "/" + soname
@@ -340,5 +340,32 @@ func TestOneDoubtIsNoReload(t *testing.T) {
 		// All of them are another matter.
 		s.inject("error", "nvmlDeviceGetHandleByIndex", "UNINITIALIZED")
 		s.until("a new process is asked for", func(_ collector.Round, err error) bool { return errors.Is(err, collector.ErrRestart) })
+	})
+}
+
+// A GPU that hangs before it has said who it is goes by its place.
+func TestHangFromTheStart(t *testing.T) {
+	inChild(t, "h100-8", [][]string{{"hang", "5"}}, func(s *sampling) {
+		r, err := s.sample(2 * time.Second)
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "nvidia5") || len(gpus(r)) != 8 {
+			s.Fatalf("%d devices, error %v", len(gpus(r)), err)
+		}
+		if d := gpus(r)[5]; d.ID != "nvidia5" || !d.Passing || d.KubeIDs[0] != "5" || d.Down != collector.ReasonStuck {
+			s.Errorf("%+v", d)
+		}
+		s.clear("5")
+		s.until("GPU 5 is known", func(r collector.Round, err error) bool {
+			return err == nil && !gpus(r)[5].Passing && gpus(r)[5].Down == ""
+		})
+	})
+}
+
+// A GPU that is not given to this container is none of ours.
+func TestNotPermitted(t *testing.T) {
+	inChild(t, "h100-8", [][]string{{"error", "nvmlDeviceGetHandleByIndex", "NO_PERMISSION"}}, func(s *sampling) {
+		r, err := s.sample(10 * time.Second)
+		if err != nil || len(r.Devices) != 0 || !slices.ContainsFunc(r.Calls, func(c collector.CallError) bool { return c.Code == "no_permission" && c.Count == 8 }) {
+			s.Errorf("%d devices, error %v, calls %v", len(r.Devices), err, r.Calls)
+		}
 	})
 }
