@@ -156,7 +156,7 @@ func (g *gpu) learn(h nvml.Device, now time.Time) bool {
 func (g *gpu) readDevices(now time.Time) ([]collector.Device, string) {
 	if !now.Before(g.nextIdentity) {
 		g.nextIdentity = now.Add(identityInterval)
-		if !g.readIdentity() {
+		if !g.renewIdentity() {
 			return nil, verdict(g.fatal, collector.ReasonError)
 		}
 	}

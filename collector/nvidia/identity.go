@@ -90,6 +90,18 @@ func (g *gpu) readIdentity() bool {
 	return true
 }
 
+// renewIdentity is readIdentity for a GPU that is known: what cannot be read
+// this time is as it was.
+func (g *gpu) renewIdentity() bool {
+	was, known := g.identity, g.known
+	ok := g.readIdentity()
+	if g.fatal == nvml.SUCCESS && (!ok || g.failed != "" && g.identity.device.ID == was.device.ID) {
+		g.identity, g.known = was, known
+		return true
+	}
+	return ok
+}
+
 // info are the labels of accel_device_info.
 func (id *identity) info(d *collector.Device, index, profile string) []string {
 	return []string{string(collector.GPU), "nvidia", d.Model, id.architecture, index, d.PCI, id.numa, id.serial, id.part, profile}

@@ -145,7 +145,7 @@ func (s *Source) read(ctx context.Context) (collector.Round, error) {
 	take := func(d driverAnswer) { s.enumerated(d, now, &t) }
 	s.driver.start(now, take)
 	for _, slot := range s.gpus {
-		slot.ask(now, &t)
+		slot.ask(now, timeout, &t)
 	}
 	soon, cancel := context.WithTimeout(ctx, min(patience, timeout/2))
 	defer cancel()
@@ -208,7 +208,7 @@ func (s *Source) enumerated(d driverAnswer, now time.Time, t *tally) {
 		g := newGPU(i, s.lib, s.events, s.options.SlowInterval)
 		sl := &slot{worker: newWorker(g.read), index: i}
 		s.gpus = append(s.gpus, sl)
-		sl.ask(now, t)
+		sl.ask(now, time.Minute, t)
 	}
 	for len(s.gpus) > d.count {
 		last := s.gpus[len(s.gpus)-1]
@@ -217,9 +217,16 @@ func (s *Source) enumerated(d driverAnswer, now time.Time, t *tally) {
 	}
 }
 
-// ask begins a read of the GPU unless the last one has not returned.
-func (sl *slot) ask(now time.Time, t *tally) {
-	sl.start(now, func(a gpuAnswer) { sl.take(a, t) })
+// ask begins a read of the GPU unless the last one has not returned. What was
+// asked more than timeout ago says no more how the GPU is now.
+func (sl *slot) ask(now time.Time, timeout time.Duration, t *tally) {
+	sl.start(now, func(a gpuAnswer) {
+		late := now.Sub(sl.asked) > timeout
+		sl.take(a, t)
+		if late {
+			sl.last = nil
+		}
+	})
 }
 
 // take remembers an answer.
