@@ -37,6 +37,9 @@ func (s *Source) Close() error {
 	for _, slot := range s.gpus {
 		ended = slot.stopped(ctx.Done()) && ended
 	}
+	for _, slot := range s.leaving {
+		ended = slot.stopped(ctx.Done()) && ended
+	}
 	ended = s.events.stopped(ctx.Done()) && ended
 	if !ended {
 		return fmt.Errorf("a call has not returned: %w", context.DeadlineExceeded)

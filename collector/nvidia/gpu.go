@@ -3,6 +3,8 @@
 package nvidia
 
 import (
+	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -50,6 +52,12 @@ type gpu struct {
 	// ill is set while the GPU does not answer. When it is back it is learnt
 	// anew in the round after: it may have been reset, or replaced.
 	ill, back bool
+	// claims are shared by all GPUs. taken: this round found the handle in the
+	// hands of another goroutine.
+	claims *claims
+	taken  bool
+	// left is set when nobody will ask any more.
+	left atomic.Bool
 }
 
 // gpuAnswer is one round of a GPU.
@@ -63,12 +71,19 @@ type gpuAnswer struct {
 	err   error
 }
 
-func newGPU(index int, lib *library, ev *events, slow time.Duration) *gpu {
-	return &gpu{asker: newAsker(lib.has, new(round)), index: index, lib: lib, events: ev, slow: slow, query: new(gpmQuery)}
+func newGPU(index int, lib *library, ev *events, slow time.Duration, c *claims) *gpu {
+	return &gpu{claims: c, asker: newAsker(lib.has, new(round)), index: index, lib: lib, events: ev, slow: slow, query: new(gpmQuery)}
 }
 
 // read is one round.
 func (g *gpu) read(now time.Time) (a gpuAnswer) {
+	defer func() {
+		if g.claims.release(g) {
+			g.gpm.free(&g.asker)
+			g.dropMIG()
+		}
+	}()
+	g.taken = false
 	switch {
 	case g.open(now):
 		a.devices, a.down = g.readDevices(now)
@@ -79,6 +94,8 @@ func (g *gpu) read(now time.Time) (a gpuAnswer) {
 		// The GPU is not given to this container. The count of the call shows
 		// it; it is no fault of a device.
 		g.handle, g.known, g.failed = nil, nil, ""
+	case g.taken:
+		a.down = collector.ReasonStuck
 	default:
 		a.down = verdict(g.fatal, collector.ReasonUnavailable)
 	}
@@ -92,8 +109,13 @@ func (g *gpu) read(now time.Time) (a gpuAnswer) {
 		a.stale = g.stale
 	}
 	a.calls, a.err = g.take()
+	if g.taken {
+		a.err = errNotReturned
+	}
 	return a
 }
+
+var errNotReturned = fmt.Errorf("a call has not returned: %w", context.DeadlineExceeded)
 
 // verdict names why a device is down.
 func verdict(ret nvml.Return, other string) string {
@@ -124,6 +146,10 @@ func (g *gpu) illness() {
 func (g *gpu) open(now time.Time) bool {
 	h, ok := ask(&g.asker, callHandle, func() (nvml.Device, nvml.Return) { return g.lib.api.DeviceGetHandleByIndex(g.index) })
 	if !ok {
+		return false
+	}
+	if known, ok := g.claims.take(h, g); !ok {
+		g.handle, g.known, g.taken = nil, known, true
 		return false
 	}
 	if h == g.handle && !g.back {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,10 @@ type Source struct {
 	opening *worker[error]
 	driver  *worker[driverAnswer]
 	gpus    []*slot
+	claims  *claims
+	// leaving are the goroutines of places that nobody asks any more, until
+	// the calls they are in have returned.
+	leaving []*slot
 	// counted: the driver has said how many GPUs there are. node is what it
 	// said of the node.
 	counted bool
@@ -40,7 +45,10 @@ type Source struct {
 // and what it last said.
 type slot struct {
 	*worker[gpuAnswer]
+	gpu   *gpu
 	index int
+	// count is how many GPUs there were when the call was asked.
+	count int
 	// known is the GPU and its MIG devices with their identity only.
 	known   []collector.Device
 	sampled time.Time
@@ -60,7 +68,7 @@ func New(o Options, emit func(collector.Event)) *Source {
 	if o.SlowInterval <= 0 {
 		o.SlowInterval = defaultSlowInterval
 	}
-	return &Source{options: o, emit: emit}
+	return &Source{options: o, emit: emit, claims: &claims{owners: map[nvml.Device]claim{}}}
 }
 
 // Name implements collector.Source.
@@ -142,7 +150,7 @@ func (s *Source) read(ctx context.Context) (collector.Round, error) {
 		timeout = deadline.Sub(now)
 	}
 	t := tally{}
-	take := func(d driverAnswer) { s.enumerated(d, now, &t) }
+	take := func(d driverAnswer) { s.enumerated(d, now, timeout, &t) }
 	s.driver.start(now, take)
 	for _, slot := range s.gpus {
 		slot.ask(now, timeout, &t)
@@ -195,7 +203,7 @@ func soonIf(earlier bool, soon, end <-chan struct{}) <-chan struct{} {
 
 // enumerated takes an answer of the driver goroutine and follows the number
 // of GPUs that the driver lists.
-func (s *Source) enumerated(d driverAnswer, now time.Time, t *tally) {
+func (s *Source) enumerated(d driverAnswer, now time.Time, timeout time.Duration, t *tally) {
 	t.calls(d.calls)
 	t.restart = d.stale
 	t.fail("driver", d.err)
@@ -205,16 +213,40 @@ func (s *Source) enumerated(d driverAnswer, now time.Time, t *tally) {
 	}
 	s.counted = true
 	for i := len(s.gpus); i < d.count; i++ {
-		g := newGPU(i, s.lib, s.events, s.options.SlowInterval)
-		sl := &slot{worker: newWorker(g.read), index: i}
-		s.gpus = append(s.gpus, sl)
-		sl.ask(now, time.Minute, t)
+		s.gpus = append(s.gpus, s.newSlot(i))
+		s.gpus[i].ask(now, timeout, t)
 	}
 	for len(s.gpus) > d.count {
-		last := s.gpus[len(s.gpus)-1]
-		last.stop()
+		s.leave(s.gpus[len(s.gpus)-1])
 		s.gpus = s.gpus[:len(s.gpus)-1]
 	}
+	for i, sl := range s.gpus {
+		if !sl.busy || sl.asked.Equal(now) {
+			sl.count = d.count
+		} else if sl.count != d.count && now.Sub(sl.asked) >= timeout {
+			// Another GPU may be here by now, and must not wait for a call to
+			// the one that was.
+			s.leave(sl)
+			s.gpus[i] = s.newSlot(i)
+			s.gpus[i].count = d.count
+			s.gpus[i].ask(now, timeout, t)
+		}
+	}
+}
+
+func (s *Source) newSlot(index int) *slot {
+	g := newGPU(index, s.lib, s.events, s.options.SlowInterval, s.claims)
+	return &slot{worker: newWorker(g.read), gpu: g, index: index}
+}
+
+// leave gives a place up. Its goroutine ends when the call it is in returns.
+func (s *Source) leave(sl *slot) {
+	sl.gpu.left.Store(true)
+	sl.stop()
+	gone := make(chan struct{})
+	close(gone)
+	s.leaving = slices.DeleteFunc(s.leaving, func(l *slot) bool { return l.stopped(gone) })
+	s.leaving = append(s.leaving, sl)
 }
 
 // ask begins a read of the GPU unless the last one has not returned. What was
@@ -258,7 +290,7 @@ func (sl *slot) gather(done <-chan struct{}, timeout time.Duration, t *tally) {
 			known = []collector.Device{place(sl.index)}
 		}
 		sl.last = down(nil, known, collector.ReasonStuck, sl.sampled)
-		t.fail(idOf(known), fmt.Errorf("a call has not returned: %w", context.DeadlineExceeded))
+		t.fail(idOf(known), errNotReturned)
 	}
 	t.devices = append(t.devices, sl.last...)
 	for i := range sl.last {
