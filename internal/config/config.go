@@ -2,9 +2,8 @@
 // at all: every mistake in it is reported, each with its line, the path of its
 // key, what was found and what is accepted.
 //
-// A new section is a struct with yaml tags and one field of Config; ranges
-// stand in the tag accept, and a type with a syntax of its own implements
-// encoding.TextUnmarshaler.
+// A new section is a struct with yaml tags and one field of Config, as package
+// strict decodes it.
 package config
 
 import (
@@ -12,10 +11,8 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
-
-// MaxSize is the size in bytes of the largest file that is accepted.
-const MaxSize = 1 << 20
 
 // Config is the content of a configuration file.
 type Config struct {
@@ -35,7 +32,17 @@ type Collect struct {
 
 // Sources holds the settings of each source under its name.
 type Sources struct {
-	NVIDIA NVIDIA `yaml:"nvidia"`
+	NVIDIA    NVIDIA `yaml:"nvidia"`
+	FPGA      Source `yaml:"fpga"`
+	PCIe      Source `yaml:"pcie"`
+	KernelLog Source `yaml:"kernellog"`
+}
+
+// Source is what every source can be told.
+type Source struct {
+	// Timeout is how long a round may take before it counts as stuck; 0
+	// leaves it to the flag --collector.NAME.timeout.
+	Timeout time.Duration `yaml:"timeout" accept:"100ms..5m"`
 }
 
 // NVIDIA is the source of NVIDIA GPUs.
@@ -89,7 +96,17 @@ func (c *Config) Dropped() []string {
 	return names
 }
 
-// Load reads the file at path. The error is of type Mistakes where the file
+// Parse reads the content of a file; name stands for the file in errors,
+// which are of type strict.Mistakes.
+func Parse(name string, data []byte) (*Config, error) {
+	c := Default()
+	if err := strict.Decode(name, data, c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Load reads the file at path. The error is of type strict.Mistakes where the file
 // could be read and its content is at fault.
 func Load(path string) (*Config, error) {
 	return NewFile(path).Load()

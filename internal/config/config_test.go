@@ -2,8 +2,6 @@ package config_test
 
 import (
 	"errors"
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,46 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accel-exporter/accel-exporter/internal/config"
+	"github.com/accel-exporter/accel-exporter/internal/golden"
+	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // TestBroken reads one file per mistake. Each golden file is what a person
 // sees; read the diff after -update.
-func TestBroken(t *testing.T) {
-	files, err := filepath.Glob("testdata/broken/*.yml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d files, %v", len(files), err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := config.Parse(filepath.Base(file), data)
-			if err == nil {
-				t.Fatal("accepted")
-			}
-			if c != nil {
-				t.Error("a configuration beside an error")
-			}
-			got, golden := err.Error()+"\n", strings.TrimSuffix(file, ".yml")+".err"
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("message (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
+func TestBroken(t *testing.T) { golden.Mistakes(t, config.Parse) }
 
 // shape is a Config in comparable form.
 type shape struct {
@@ -132,7 +97,7 @@ func TestBounded(t *testing.T) {
 		bomb += string(c) + ": &" + string(c) + " [" + strings.TrimSuffix(strings.Repeat("*"+before+",", 9), ",") + "]\n"
 	}
 	for name, data := range map[string]string{
-		"too long":       strings.Repeat("#", config.MaxSize+1),
+		"too long":       strings.Repeat("#", strict.MaxSize+1),
 		"aliases":        bomb + "metrics:\n  drop: *j\n",
 		"nested lists":   "metrics: {drop: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "}",
 		"nested maps":    strings.Repeat("{a: ", 5000) + strings.Repeat("}", 5000),
@@ -154,7 +119,7 @@ func TestBounded(t *testing.T) {
 			if n := len(err.Error()); n > 20_000 {
 				t.Errorf("message of %d bytes", n)
 			}
-			var mistakes config.Mistakes
+			var mistakes strict.Mistakes
 			if !errors.As(err, &mistakes) || len(mistakes) == 0 || len(mistakes) > 51 {
 				t.Errorf("%T of %d", err, len(mistakes))
 			}

@@ -4,48 +4,37 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"syscall"
+
+	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
 // File is a configuration file that may change while the exporter runs. It
 // starts no goroutine: its owner asks Changed every few seconds and then
 // calls Load. It must not be used by two goroutines at once.
 type File struct {
-	path string
+	file *strict.File
 	sum  string
-	// known is the state of the file that the owner knows of, from NewFile,
-	// Load or Changed; seen is what the last Changed saw. Both are nil where
-	// there was nothing to read.
-	known, seen fs.FileInfo
 }
 
 // NewFile returns the file at path as it is now, unread.
-func NewFile(path string) *File {
-	f := &File{path: path}
-	f.known, _ = f.stat()
-	return f
-}
+func NewFile(path string) *File { return &File{file: strict.NewFile(path)} }
 
 // Path returns the path given to NewFile.
-func (f *File) Path() string { return f.path }
+func (f *File) Path() string { return f.file.Path() }
 
 // Sum returns the SHA-256, in hex, of the content that Load last accepted, or
 // "".
 func (f *File) Sum() string { return f.sum }
 
 // Load reads the file, once, and parses what it read. On error the caller
-// keeps the configuration it has; the error is of type Mistakes where the file
-// could be read and its content is at fault.
+// keeps the configuration it has; the error is of type strict.Mistakes where
+// the file could be read and its content is at fault.
 func (f *File) Load() (*Config, error) {
-	f.known, f.seen = nil, nil
-	data, err := f.read()
+	data, err := f.file.Read()
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	c, err := Parse(f.path, data)
+	c, err := Parse(f.Path(), data)
 	if err != nil {
 		return nil, err
 	}
@@ -54,64 +43,12 @@ func (f *File) Load() (*Config, error) {
 	return c, nil
 }
 
-func (f *File) read() ([]byte, error) {
-	// O_NONBLOCK: opening a named pipe must not wait for its writer.
-	file, err := os.OpenFile(f.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	// What is written after this Stat differs from it, so Changed sees it.
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("read %s: not a regular file", f.path)
-	}
-	data, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
-	if err != nil {
-		return nil, err
-	}
-	f.known, f.seen = info, info
-	return data, nil
-}
-
-// Changed reports, once, that the file is another than the one that Load read,
-// or can be read where it could not. It looks at what path resolves to, so it
-// sees the swapped symbolic link by which Kubernetes updates a ConfigMap. A
-// change is reported by the second call in a row that finds the file in the
-// same state: a file that is just being written is left alone. The error says
-// that there is no file to look at; it is no change.
+// Changed reports, once, that the file is another than the one that Load read;
+// see strict.File.
 func (f *File) Changed() (bool, error) {
-	info, err := f.stat()
+	changed, err := f.file.Changed()
 	if err != nil {
-		f.seen = nil
 		return false, fmt.Errorf("configuration: %w", err)
 	}
-	changed := same(f.seen, info) && !same(f.known, info)
-	f.seen = info
-	if changed {
-		f.known = info
-	}
 	return changed, nil
-}
-
-// stat opens the file rather than only looking at it: one that may not be
-// read is as good as none.
-func (f *File) stat() (fs.FileInfo, error) {
-	file, err := os.OpenFile(f.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("read %s: not a regular file", f.path)
-	}
-	return info, err
-}
-
-func same(a, b fs.FileInfo) bool {
-	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/internal/config"
+	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
 func write1(t *testing.T, path, interval string) {
@@ -107,7 +108,7 @@ func TestHalfWritten(t *testing.T) {
 	}
 	expect(t, f, false)
 	expect(t, f, true)
-	var mistakes config.Mistakes
+	var mistakes strict.Mistakes
 	if _, err := f.Load(); !errors.As(err, &mistakes) {
 		t.Error(err)
 	}

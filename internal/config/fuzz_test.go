@@ -14,6 +14,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/config"
+	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
 // FuzzParse: whatever the file holds, Parse returns. A refusal is a list of
@@ -55,7 +56,7 @@ func lines(data []byte) int { return len(lineEnds.FindAllIndex(data, -1)) + 1 }
 
 func checkMistakes(t *testing.T, err error, last int) {
 	t.Helper()
-	var mistakes config.Mistakes
+	var mistakes strict.Mistakes
 	if !errors.As(err, &mistakes) || len(mistakes) == 0 {
 		t.Fatalf("error is %T: %v", err, err)
 	}

@@ -1,4 +1,12 @@
-package config
+// Package strict decodes YAML files that people write. A file is taken whole or
+// not at all: every mistake in it is reported, each with its line, the path of
+// its key, what was found and what is accepted.
+//
+// The form of a file is a struct with yaml tags. The tag accept gives the range
+// of a number or duration as "low..high" and the accepted texts of a string as
+// "one|two"; a type with a syntax of its own implements
+// encoding.TextUnmarshaler, a section with rules of its own Checker.
+package strict
 
 import (
 	"bytes"
@@ -23,20 +31,28 @@ const (
 	maxValues   = 100_000
 )
 
-// Parse reads the content of a file; name stands for the file in errors,
-// which are of type Mistakes.
-func Parse(name string, data []byte) (*Config, error) {
+// MaxSize is the size in bytes of the largest file that is accepted.
+const MaxSize = 1 << 20
+
+// Checker is a section whose fields must fit each other. Check is called once
+// the section has been decoded without a mistake; its error says what was
+// found and what is accepted.
+type Checker interface{ Check() error }
+
+// Decode reads the content of a file into the struct that into points to,
+// which holds the defaults; name stands for the file in errors. The error is
+// of type Mistakes, and into must not be used then.
+func Decode(name string, data []byte, into any) error {
 	d := &decoder{file: name}
-	c := Default()
 	if len(data) > MaxSize {
 		d.mistake(1, "", "found more than %d bytes; accepted is a file of at most that size", MaxSize)
 	} else if root := d.document(data); root != nil {
-		d.value(root, "", reflect.ValueOf(c).Elem(), "")
+		d.value(root, "", reflect.ValueOf(into).Elem(), "")
 	}
 	if len(d.mistakes) > 0 {
-		return nil, d.sorted()
+		return d.sorted()
 	}
-	return c, nil
+	return nil
 }
 
 type decoder struct {
@@ -109,16 +125,16 @@ func syntaxText(err error) (text string, line int) {
 
 // broken returns the line at which data stops being YAML: the one after the
 // longest run of first lines that still is. The parser's own number is that
-// of the block around the mistake. It returns 0 where data is too long to
-// look.
+// of the block around the mistake. It returns 0 where that takes too much
+// reading to find out.
 func broken(data []byte) int {
-	const longest = 500
+	budget := 256 << 10 // bytes to parse
 	lines := bytes.SplitAfter(data, []byte("\n"))
-	if len(lines) > longest {
-		return 0
-	}
 	for n, end := len(lines), len(data); n > 0; n-- {
 		end -= len(lines[n-1])
+		if budget -= end; budget < 0 {
+			return 0
+		}
 		if _, err := split(data[:end]); err != nil {
 			continue
 		}
@@ -141,7 +157,7 @@ func (d *decoder) value(n *yaml.Node, path string, v reflect.Value, accept strin
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
-	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" && (v.Kind() == reflect.Struct || v.Kind() == reflect.Slice) && !isText(v) {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" && (v.Kind() == reflect.Struct || v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && !isText(v) {
 		return // a section or list whose content is commented out
 	}
 	switch {
@@ -153,8 +169,10 @@ func (d *decoder) value(n *yaml.Node, path string, v reflect.Value, accept strin
 		d.section(n, path, v)
 	case v.Kind() == reflect.Slice:
 		d.list(n, path, v, accept)
+	case v.Kind() == reflect.Map:
+		d.table(n, path, v, accept)
 	default:
-		panic("config: no decoder for " + v.Type().String())
+		panic("strict: no decoder for " + v.Type().String())
 	}
 }
 
@@ -165,6 +183,7 @@ func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 		return
 	}
 	seen := map[string]int{}
+	before := len(d.mistakes)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, val := n.Content[i], n.Content[i+1]
 		if key.Kind != yaml.ScalarNode {
@@ -184,6 +203,37 @@ func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 			d.value(val, at, v.Field(field.Index[0]), field.Tag.Get("accept"))
 		}
 	}
+	if c, ok := v.Addr().Interface().(Checker); ok && len(d.mistakes) == before {
+		if err := c.Check(); err != nil {
+			d.mistake(n.Line, path, "%s", err)
+		}
+	}
+}
+
+// table decodes a mapping whose keys are the writer's own.
+func (d *decoder) table(n *yaml.Node, path string, v reflect.Value, accept string) {
+	if n.Kind != yaml.MappingNode {
+		d.mistake(n.Line, path, "found %s; accepted is a mapping", found(n))
+		return
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, val := n.Content[i], n.Content[i+1]
+		if key.Kind != yaml.ScalarNode || key.Value == "" {
+			d.mistake(key.Line, path, "found %s as a key; accepted is text", found(key))
+			continue
+		}
+		at := strings.TrimPrefix(path+"."+cut(key.Value), ".")
+		if first, again := seen[key.Value]; again {
+			d.mistake(key.Line, at, "found a second time, first on line %d; accepted is once", first)
+			continue
+		}
+		seen[key.Value] = key.Line
+		e := reflect.New(v.Type().Elem()).Elem()
+		d.value(val, at, e, accept)
+		v.SetMapIndex(reflect.ValueOf(key.Value), e)
+	}
 }
 
 func (d *decoder) list(n *yaml.Node, path string, v reflect.Value, accept string) {
@@ -195,12 +245,16 @@ func (d *decoder) list(n *yaml.Node, path string, v reflect.Value, accept string
 	seen := map[string]int{}
 	for i, e := range n.Content {
 		at := fmt.Sprintf("%s[%d]", path, i)
+		if e.Kind == yaml.ScalarNode && e.ShortTag() == "!!null" && list.Index(i).Kind() == reflect.Struct && !isText(list.Index(i)) {
+			d.mistake(e.Line, at, "found no value; accepted is a mapping")
+			continue
+		}
 		d.value(e, at, list.Index(i), accept)
 		if e.Kind != yaml.ScalarNode {
 			continue
 		}
 		if first, again := seen[e.Value]; again {
-			d.mistake(e.Line, at, "found %s a second time, first on line %d; accepted is once", quote(e.Value), first)
+			d.mistake(e.Line, at, "found %s a second time, first on line %d; accepted is once", Quote(e.Value), first)
 		} else {
 			seen[e.Value] = e.Line
 		}
@@ -242,12 +296,23 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, accept string) string {
 			v.SetBool(s == "true")
 			return s == "true" || s == "false"
 		}
+	case float64:
+		wanted, tag = "a number", n.ShortTag()
+		ok = func(s string) bool {
+			f, err := strconv.ParseFloat(s, 64)
+			v.SetFloat(f)
+			return (tag == "!!int" || tag == "!!float") && err == nil && within(f, accept, number)
+		}
 	case string:
-		ok = func(s string) bool { v.SetString(s); return true }
+		ok = func(s string) bool {
+			v.SetString(s)
+			return accept == "" || slices.Contains(strings.Split(accept, "|"), s)
+		}
 	}
-	if accept != "" {
-		low, high, _ := strings.Cut(accept, "..")
+	if low, high, isRange := strings.Cut(accept, ".."); isRange {
 		wanted += ", from " + low + " to " + high
+	} else if accept != "" {
+		wanted = "one of " + strings.ReplaceAll(accept, "|", ", ")
 	}
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != tag || !ok(n.Value) {
 		return fmt.Sprintf("found %s; accepted is %s", found(n), wanted)
@@ -265,8 +330,10 @@ func whole(s string) (int, error) {
 	return i, err
 }
 
+func number(s string) (float64, error) { return strconv.ParseFloat(s, 64) }
+
 // within reports whether x lies in the range "low..high", both included.
-func within[T int | time.Duration](x T, accept string, parse func(string) (T, error)) bool {
+func within[T int | float64 | time.Duration](x T, accept string, parse func(string) (T, error)) bool {
 	if accept == "" {
 		return true
 	}
@@ -274,7 +341,7 @@ func within[T int | time.Duration](x T, accept string, parse func(string) (T, er
 	from, err1 := parse(low)
 	to, err2 := parse(high)
 	if err1 != nil || err2 != nil {
-		panic("config: bad tag accept: " + accept)
+		panic("strict: bad tag accept: " + accept)
 	}
 	return x >= from && x <= to
 }
@@ -285,7 +352,7 @@ func isText(v reflect.Value) bool {
 
 func isLeaf(v reflect.Value) bool {
 	switch v.Interface().(type) {
-	case time.Duration, int, bool, string:
+	case time.Duration, int, float64, bool, string:
 		return true
 	}
 	return false
@@ -297,6 +364,9 @@ func keysOf(t reflect.Type) ([]string, map[string]reflect.StructField) {
 	var keys []string
 	for f := range t.Fields() {
 		key := f.Tag.Get("yaml")
+		if key == "" {
+			continue // it is the program's own
+		}
 		fields[key] = f
 		keys = append(keys, key)
 	}
@@ -305,7 +375,7 @@ func keysOf(t reflect.Type) ([]string, map[string]reflect.StructField) {
 }
 
 func suggest(key string, keys []string) string {
-	if near := nearest(key, keys, 1); len(near) > 0 {
+	if near := Nearest(key, keys, 1); len(near) > 0 {
 		return fmt.Sprintf(" (did you mean %s?)", near[0])
 	}
 	return ""
@@ -324,7 +394,7 @@ func found(n *yaml.Node) string {
 	case n.ShortTag() == "!!null":
 		return "no value"
 	case n.ShortTag() == "!!str":
-		return quote(n.Value)
+		return Quote(n.Value)
 	}
 	kind, known := map[string]string{"!!int": "number", "!!float": "number", "!!bool": "boolean", "!!timestamp": "date"}[n.ShortTag()]
 	if !known {
@@ -336,7 +406,7 @@ func found(n *yaml.Node) string {
 // cut returns s short enough for a message and without what would break its
 // line.
 func cut(s string) string {
-	if q := quote(s); q != `"`+s+`"` || strings.ContainsAny(s, ". ") {
+	if q := Quote(s); q != `"`+s+`"` || strings.ContainsAny(s, ". ") {
 		return q
 	}
 	return s

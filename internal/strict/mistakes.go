@@ -1,4 +1,4 @@
-package config
+package strict
 
 import (
 	"fmt"
@@ -37,8 +37,8 @@ func (m Mistakes) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// quote returns s for an error message: quoted, and cut where it is long.
-func quote(s string) string {
+// Quote returns s for an error message: quoted, and cut where it is long.
+func Quote(s string) string {
 	const most = 60
 	if r := []rune(s); len(r) > most {
 		return fmt.Sprintf("%q…", string(r[:most]))
@@ -46,8 +46,8 @@ func quote(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// nearest returns up to n of the names that resemble s, the closest first.
-func nearest(s string, names []string, n int) []string {
+// Nearest returns up to n of the names that resemble s, the closest first.
+func Nearest(s string, names []string, n int) []string {
 	most := max(2, len(s)/3)
 	byDistance := make([][]string, most+1)
 	for _, name := range names {

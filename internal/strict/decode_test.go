@@ -1,0 +1,205 @@
+package strict_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/internal/strict"
+)
+
+// form has a field of every kind that a file can have.
+type form struct {
+	Mode    string              `yaml:"mode" accept:"fast|slow"`
+	Title   string              `yaml:"title"`
+	Share   float64             `yaml:"share" accept:"0..1"`
+	Offset  float64             `yaml:"offset"`
+	Count   int                 `yaml:"count" accept:"1..9"`
+	On      bool                `yaml:"on"`
+	Wait    time.Duration       `yaml:"wait" accept:"1s..1m"`
+	Code    code                `yaml:"code"`
+	Codes   []code              `yaml:"codes"`
+	Modes   []string            `yaml:"modes" accept:"fast|slow"`
+	Weights map[string]float64  `yaml:"weights" accept:"0..10"`
+	Groups  map[string][]string `yaml:"groups"`
+	Limits  map[string]limit    `yaml:"limits"`
+	Layers  []map[string]int    `yaml:"layers" accept:"1..7"`
+	Limit   limit               `yaml:"limit"`
+	Inner   struct {
+		Limits []limit `yaml:"limits"`
+	} `yaml:"inner"`
+}
+
+// code is a text with a syntax of its own.
+type code string
+
+func (c *code) UnmarshalText(b []byte) error {
+	if len(b) != 3 {
+		return fmt.Errorf("found %s; accepted are three letters", strict.Quote(string(b)))
+	}
+	*c = code(strings.ToUpper(string(b)))
+	return nil
+}
+
+// limit is a section whose fields must fit each other.
+type limit struct {
+	Low  int `yaml:"low" accept:"0..100"`
+	High int `yaml:"high" accept:"0..100"`
+}
+
+func (l *limit) Check() error {
+	if l.Low > l.High {
+		return fmt.Errorf("found low %d above high %d; accepted is low up to high", l.Low, l.High)
+	}
+	return nil
+}
+
+var _ strict.Checker = (*limit)(nil)
+
+func TestDecode(t *testing.T) {
+	for name, c := range map[string]struct {
+		data string
+		want form
+	}{
+		"nothing":                              {"", form{Title: "default"}},
+		"null":                                 {"~", form{Title: "default"}},
+		"enumeration":                          {"mode: slow", form{Title: "default", Mode: "slow"}},
+		"quoted enumeration":                   {`mode: "fast"`, form{Title: "default", Mode: "fast"}},
+		"default replaced":                     {"title: other", form{Title: "other"}},
+		"float":                                {"share: 0.25", form{Title: "default", Share: 0.25}},
+		"float without fraction, at both ends": {"{share: 1, offset: -3}", form{Title: "default", Share: 1, Offset: -3}},
+		"float with digits in groups":          {"offset: 1_000", form{Title: "default", Offset: 1000}},
+		"float with an exponent":               {"offset: -1.5e-3", form{Title: "default", Offset: -0.0015}},
+		"boolean":                              {"on: true", form{Title: "default", On: true}},
+		"duration":                             {"wait: 1m", form{Title: "default", Wait: time.Minute}},
+		"text of its own":                      {"{code: abc, codes: [def, ghi]}", form{Title: "default", Code: "ABC", Codes: []code{"DEF", "GHI"}}},
+		"list of an enumeration":               {"modes: [slow, fast]", form{Title: "default", Modes: []string{"slow", "fast"}}},
+		"map":                                  {"weights: {a: 0, \"b c\": 10, 7: 2.5}", form{Title: "default", Weights: map[string]float64{"a": 0, "b c": 10, "7": 2.5}}},
+		"empty map":                            {"weights: {}", form{Title: "default", Weights: map[string]float64{}}},
+		"map whose content is commented out":   {"weights:\n#  a: 1\n", form{Title: "default"}},
+		"map of lists":                         {"groups: {a: [x, y], b: []}", form{Title: "default", Groups: map[string][]string{"a": {"x", "y"}, "b": {}}}},
+		"map of sections":                      {"limits: {a: {low: 1, high: 2}, b: {high: 3}}", form{Title: "default", Limits: map[string]limit{"a": {1, 2}, "b": {0, 3}}}},
+		"list of maps":                         {"layers: [{x: 1, y: 2}, {}]", form{Title: "default", Layers: []map[string]int{{"x": 1, "y": 2}, {}}}},
+		"alias of a map":                       {"weights: &w {a: 1}\n", form{Title: "default", Weights: map[string]float64{"a": 1}}},
+		"section that fits":                    {"limit: {low: 5, high: 5}", form{Title: "default", Limit: limit{5, 5}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := form{Title: "default"}
+			if err := strict.Decode("f.yml", []byte(c.data), &got); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("decoded (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMistakes: what a person is told.
+func TestMistakes(t *testing.T) {
+	for data, want := range map[string]string{
+		"mode: medium":                `1: mode: found "medium"; accepted is one of fast, slow`,
+		"mode: fast|slow":             `1: mode: found "fast|slow"; accepted is one of fast, slow`,
+		"mode: ":                      `1: mode: found no value; accepted is one of fast, slow`,
+		"mode: 3":                     `1: mode: found the number 3; accepted is one of fast, slow`,
+		"mode: ''":                    `1: mode: found ""; accepted is one of fast, slow`,
+		"title: 2026-01-02":           `1: title: found the date 2026-01-02; accepted is text`,
+		"share: 1.01":                 `1: share: found the number "1.01"; accepted is a number, from 0 to 1`,
+		"share: -0.1":                 `1: share: found the number "-0.1"; accepted is a number, from 0 to 1`,
+		"share: .nan":                 `1: share: found the number ".nan"; accepted is a number, from 0 to 1`,
+		"offset: .inf":                `1: offset: found the number ".inf"; accepted is a number`,
+		"offset: 1e999":               `1: offset: found "1e999"; accepted is a number`,
+		"offset: '1'":                 `1: offset: found "1"; accepted is a number`,
+		"offset: 0x10":                `1: offset: found the number 0x10; accepted is a number`,
+		"offset: [1]":                 `1: offset: found a list; accepted is a number`,
+		"on: yes":                     `1: on: found "yes"; accepted is true or false`,
+		"on: True":                    `1: on: found the boolean True; accepted is true or false`,
+		"wait: 61s":                   `1: wait: found "61s"; accepted is a duration such as 500ms, 10s or 24h, from 1s to 1m`,
+		"code: abcd":                  `1: code: found "abcd"; accepted are three letters`,
+		"code: 123":                   `1: code: found the number 123; accepted is text`,
+		"code: {a: b}":                `1: code: found a mapping; accepted is text`,
+		"codes:\n- abc\n- ab":         `3: codes[1]: found "ab"; accepted are three letters`,
+		"codes:\n- abc\n- abc":        `3: codes[1]: found "abc" a second time, first on line 2; accepted is once`,
+		"modes: [fast, quick]":        `1: modes[1]: found "quick"; accepted is one of fast, slow`,
+		"weights: [1]":                `1: weights: found a list; accepted is a mapping`,
+		"weights: 1":                  `1: weights: found the number 1; accepted is a mapping`,
+		"weights:\n  a: 1\n  b: 11":   `3: weights.b: found the number 11; accepted is a number, from 0 to 10`,
+		"weights:\n  a: 1\n  a: 2":    `3: weights.a: found a second time, first on line 2; accepted is once`,
+		"weights:\n  '': 1":           `2: weights: found "" as a key; accepted is text`,
+		"weights: {[a]: 1}":           `1: weights: found a list as a key; accepted is text`,
+		"weights: {a.b: x}":           `1: weights."a.b": found "x"; accepted is a number, from 0 to 10`,
+		"weights: {<<: {a: 1}}":       `1: weights.<<: found a mapping; accepted is a number, from 0 to 10`,
+		"groups:\n  a: x":             `2: groups.a: found "x"; accepted is a list`,
+		"groups: {a: [x, x]}":         `1: groups.a[1]: found "x" a second time, first on line 1; accepted is once`,
+		"layers: [{x: 8}]":            `1: layers[0].x: found the number 8; accepted is a whole number, from 1 to 7`,
+		"limit:\n  low: 6\n  high: 5": `2: limit: found low 6 above high 5; accepted is low up to high`,
+		"limits:\n  a: {low: 1}":      `2: limits.a: found low 1 above high 0; accepted is low up to high`,
+		"limits: {a: {lo: 1}}":        `1: limits.a.lo: unknown key (did you mean low?); accepted here: high, low`,
+		"limits: {a: 5}":              `1: limits.a: found the number 5; accepted is a mapping with the keys high, low`,
+		"inner:\n  limits:\n  - {high: 1}\n  - {low: 2, high: 1}": `4: inner.limits[1]: found low 2 above high 1; accepted is low up to high`,
+		// A section with a mistake is not checked as a whole.
+		"limit: {low: 6, high: x}": `1: limit.high: found "x"; accepted is a whole number, from 0 to 100`,
+	} {
+		got := form{}
+		err := strict.Decode("f.yml", []byte(data), &got)
+		var mistakes strict.Mistakes
+		if !errors.As(err, &mistakes) {
+			t.Errorf("%q: %v", data, err)
+			continue
+		}
+		if diff := cmp.Diff("f.yml:"+want, err.Error()); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", data, diff)
+		}
+	}
+}
+
+// TestSyntax: of a file that is no YAML, the line is told at which it stops
+// being YAML; of one that is too long for that, the line that the parser knows.
+func TestSyntax(t *testing.T) {
+	for name, c := range map[string]struct {
+		data string
+		line int
+	}{
+		"last line":            {"title: a\nmode: fast\nweights: {a: 1\n", 3},
+		"in a block":           {"title: a\nweights:\n  a: 1\n b: 2\nmode: slow\n", 4},
+		"empty lines before":   {"title: a\n\n\n\n  \nweights: }\n", 6},
+		"first line":           {"}\n" + strings.Repeat("a: b\n", 50), 1},
+		"shorter than budget":  {strings.Repeat("#\n", 100) + "x: [\n" + strings.Repeat("#\n", 100), 101},
+		"long, at the end":     {strings.Repeat("# "+strings.Repeat("x", 98)+"\n", 1000) + "weights: {a: 1\n", 1001},
+		"longer than a budget": {strings.Repeat("# "+strings.Repeat("x", 98)+"\n", 3000) + "weights: {a: 1\n", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mistakes strict.Mistakes
+			if err := strict.Decode("f.yml", []byte(c.data), new(form)); !errors.As(err, &mistakes) || len(mistakes) != 1 {
+				t.Fatal(err)
+			}
+			m, last := mistakes[0], strings.Count(c.data, "\n")+1
+			if c.line != 0 && m.Line != c.line || m.Line < 1 || m.Line > last {
+				t.Errorf("line %d of %d, want %d: %v", m.Line, last, c.line, m)
+			}
+			if !strings.HasPrefix(m.Text, "is not YAML: ") || m.Path != "" {
+				t.Errorf("%+v", m)
+			}
+		})
+	}
+}
+
+// TestMany: of very many mistakes the first are told, and how many there are.
+func TestMany(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("weights:\n")
+	for n := range 120 {
+		fmt.Fprintf(&b, "  k%d: high\n", n)
+	}
+	var mistakes strict.Mistakes
+	if err := strict.Decode("f.yml", []byte(b.String()), new(form)); !errors.As(err, &mistakes) {
+		t.Fatal(err)
+	}
+	if n := len(mistakes); n != 51 || mistakes[49].Line != 51 || mistakes[50].Text != "and 70 more mistakes from here on" {
+		t.Errorf("%d mistakes, the last %v", n, mistakes[n-1])
+	}
+}

@@ -1,0 +1,95 @@
+package strict
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// File is a file that may change while the exporter runs. It starts no
+// goroutine: its owner asks Changed every few seconds and then calls Read. It
+// must not be used by two goroutines at once.
+type File struct {
+	path string
+	// known is the state of the file that the owner knows of, from NewFile,
+	// Read or Changed; seen is what the last Changed saw. Both are nil where
+	// there was nothing to read.
+	known, seen fs.FileInfo
+}
+
+// NewFile returns the file at path as it is now, unread.
+func NewFile(path string) *File {
+	f := &File{path: path}
+	f.known, _ = f.stat()
+	return f
+}
+
+// Path returns the path given to NewFile.
+func (f *File) Path() string { return f.path }
+
+// Read returns the content of the file, which must be a regular one of at most
+// MaxSize bytes; of a longer one a little more, which Decode refuses.
+func (f *File) Read() ([]byte, error) {
+	f.known, f.seen = nil, nil
+	// O_NONBLOCK: opening a named pipe must not wait for its writer.
+	file, err := os.OpenFile(f.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	// What is written after this Stat differs from it, so Changed sees it.
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("read %s: not a regular file", f.path)
+	}
+	data, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
+	if err != nil {
+		return nil, err
+	}
+	f.known, f.seen = info, info
+	return data, nil
+}
+
+// Changed reports, once, that the file is another than the one that Read read,
+// or can be read where it could not. It looks at what path resolves to, so it
+// sees the swapped symbolic link by which Kubernetes updates a ConfigMap. A
+// change is reported by the second call in a row that finds the file in the
+// same state: a file that is just being written is left alone. The error says
+// that there is no file to look at; it is no change.
+func (f *File) Changed() (bool, error) {
+	info, err := f.stat()
+	if err != nil {
+		f.seen = nil
+		return false, err
+	}
+	changed := same(f.seen, info) && !same(f.known, info)
+	f.seen = info
+	if changed {
+		f.known = info
+	}
+	return changed, nil
+}
+
+// stat opens the file rather than only looking at it: one that may not be
+// read is as good as none.
+func (f *File) stat() (fs.FileInfo, error) {
+	file, err := os.OpenFile(f.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("read %s: not a regular file", f.path)
+	}
+	return info, err
+}
+
+func same(a, b fs.FileInfo) bool {
+	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}

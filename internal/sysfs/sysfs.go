@@ -1,0 +1,157 @@
+// Package sysfs reads attributes of sysfs and procfs: one bounded read each,
+// with the kernel's error kept. It never writes, never follows what it was not
+// asked for and never waits: a driver that answers EAGAIN is believed, where
+// the os package would poll for ever.
+//
+// A read can still block in the kernel for as long as a driver likes. Whoever
+// calls this package gives each device a goroutine and a deadline of its own.
+package sysfs
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// Page is the size in bytes of the largest ordinary attribute: the kernel
+// gives each one page.
+const Page = 4096
+
+// FS is a tree as the kernel shows it. Paths given to its methods are
+// relative to its root and use slashes.
+type FS struct{ root string }
+
+// New returns the tree at root: /sys, or a copy of one.
+func New(root string) FS { return FS{root: filepath.Clean(root)} }
+
+// Root returns the path of the tree.
+func (f FS) Root() string { return f.root }
+
+// Path returns the path of name as the system knows it.
+func (f FS) Path(name string) string {
+	if path := f.root + "/" + name; f.root != "/" && filepath.Clean(path) == path {
+		return path // as nearly always, and without a copy
+	}
+	return filepath.Join(f.root, name)
+}
+
+// pages are buffers of one page: a round reads hundreds of attributes.
+var pages = sync.Pool{New: func() any { return new([Page]byte) }}
+
+// Read returns the text of an attribute without the newline, NULs and blanks
+// around it. The error is a *fs.PathError that holds the kernel's errno: what
+// ENOENT, EBUSY and ENODATA mean is the caller's to know.
+func (f FS) Read(name string) (string, error) {
+	page := pages.Get().(*[Page]byte)
+	defer pages.Put(page)
+	n, err := f.fill(name, page[:])
+	return strings.Trim(string(page[:n]), "\x00 \t\r\n"), err
+}
+
+// ReadBytes returns the content of an attribute, at most limit bytes of it,
+// read by as many read(2) as that takes: one for an attribute, whose second
+// read would ask the driver again.
+func (f FS) ReadBytes(name string, limit int) ([]byte, error) {
+	buf := make([]byte, limit)
+	n, err := f.fill(name, buf)
+	if err != nil {
+		return nil, err
+	}
+	return buf[:n], nil
+}
+
+func (f FS) fill(name string, buf []byte) (n int, err error) {
+	path := f.Path(name)
+	fd, err := open(path)
+	if err != nil {
+		return 0, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer syscall.Close(fd)
+	for n < len(buf) {
+		m, err := read(fd, buf[n:])
+		if err != nil {
+			return 0, &fs.PathError{Op: "read", Path: path, Err: err}
+		}
+		n += m
+		// A text attribute comes whole in its first read. Binary ones (PCI
+		// configuration space, long texts) come in pages.
+		if m < Page {
+			break
+		}
+	}
+	return n, nil
+}
+
+func open(path string) (int, error) {
+	for {
+		fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
+		if !errors.Is(err, syscall.EINTR) {
+			return fd, err
+		}
+	}
+}
+
+func read(fd int, b []byte) (int, error) {
+	for {
+		n, err := syscall.Read(fd, b)
+		if !errors.Is(err, syscall.EINTR) {
+			return max(n, 0), err
+		}
+	}
+}
+
+// Names returns the names in a directory, sorted. It opens none of them.
+func (f FS) Names(dir string) ([]string, error) {
+	entries, err := os.ReadDir(f.Path(dir))
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, err
+}
+
+// Link returns the last element of what a symbolic link points to: the name
+// of a driver, a bus, an IOMMU group.
+func (f FS) Link(name string) (string, error) {
+	target, err := os.Readlink(f.Path(name))
+	if err != nil {
+		return "", err
+	}
+	return filepath.Base(target), nil
+}
+
+// Resolve follows every link in name and returns the path of what it ends at,
+// relative to the root. A link out of the tree is an error.
+func (f FS) Resolve(name string) (string, error) {
+	root, err := filepath.EvalSymlinks(f.root)
+	if err != nil {
+		return "", err
+	}
+	path, err := filepath.EvalSymlinks(f.Path(name))
+	if err != nil {
+		return "", err
+	}
+	rel, err := filepath.Rel(root, path)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		return "", &fs.PathError{Op: "resolve", Path: f.Path(name), Err: errors.New("leads out of the tree")}
+	}
+	return rel, nil
+}
+
+// Exists reports whether there is something at name. It opens nothing.
+func (f FS) Exists(name string) bool {
+	_, err := os.Lstat(f.Path(name))
+	return err == nil
+}
+
+// Errno returns the kernel's error in err, 0 where there is none.
+func Errno(err error) syscall.Errno {
+	if e, ok := errors.AsType[syscall.Errno](err); ok {
+		return e
+	}
+	return 0
+}
