@@ -10,8 +10,9 @@ type Class string
 
 // The classes of accelerators.
 const (
-	GPU  Class = "gpu"
-	FPGA Class = "fpga"
+	GPU    Class = "gpu"
+	FPGA   Class = "fpga"
+	Switch Class = "switch" // of NVLink; no accelerator, but one is lost with it
 )
 
 // Reading is one measured value of one series. A Reading that does not exist
@@ -71,6 +72,16 @@ type Device struct {
 	Model string
 	// PCI is the address as the kernel writes it: 0000:1b:00.0, or empty.
 	PCI string
+	// Functions are further PCI addresses of the same card.
+	Functions []string
+	// Witness says that the Source sees the device from outside, by its PCI
+	// address, which is its ID. The Sampler adds its Readings to the device
+	// that another Source has at that address; where none has, it stands for
+	// itself.
+	Witness bool
+	// Driver is the kernel's driver that is bound to the device, where a
+	// Source knows it.
+	Driver string
 	// KubeIDs are the ids by which device plugins and DRA drivers may name
 	// this device to the kubelet.
 	KubeIDs []string
@@ -85,6 +96,26 @@ type Device struct {
 	Readings []Reading
 	// Rejects are this round's rejected values.
 	Rejects []Reject
+
+	// Clients are the processes that use the device, where its Source can tell.
+	// Nil says that nobody looked; an empty list, that there are none.
+	Clients []Client
+
+	// Verdict is what a Judge concluded of the device, nil where none did.
+	Verdict *Verdict
+}
+
+// Client is a process that uses a device.
+type Client struct {
+	// PID is the process's id in the node's PID namespace.
+	PID int
+	// Type is how it uses the device: a value of the label type of
+	// accel_processes.
+	Type string
+	// Readings are what was measured of this process alone, of families of the
+	// device: accel_memory_used_bytes, accel_utilization_ratio. What cannot be
+	// told by process is not there.
+	Readings []Reading
 }
 
 // Set adds a reading of m to d, or a Reject where v is outside m's range. The

@@ -70,7 +70,7 @@ func TestTable(t *testing.T) {
 		if (m.Kind == Counter) != strings.HasSuffix(m.Name, "_total") || (m.Kind == Info) != strings.HasSuffix(m.Name, "_info") {
 			t.Errorf("%s: the name's end does not fit kind %d", m.Name, m.Kind)
 		}
-		if m.Kind < Gauge || m.Kind > Mark || m.Range.Min > m.Range.Max || len(m.Labels) > maxLabels {
+		if m.Kind < Gauge || m.Kind > Histogram || (m.Kind == Histogram) != (m.Buckets != nil) || !slices.IsSorted(m.Buckets) || m.Range.Min > m.Range.Max || len(m.Labels) > maxLabels {
 			t.Errorf("%s: kind %d, range %v, %d labels", m.Name, m.Kind, m.Range, len(m.Labels))
 		}
 		if slices.Contains(m.Labels, "device") || slices.Contains(m.Labels, "parent") {
@@ -83,7 +83,7 @@ func TestTable(t *testing.T) {
 	if got := byIndex(len(rows)); got != nil {
 		t.Errorf("an index past the end is %s", got.Name)
 	}
-	for kind, want := range map[Kind]string{Gauge: "gauge", Counter: "counter", Info: "gauge", Mark: "gauge"} {
+	for kind, want := range map[Kind]string{Gauge: "gauge", Counter: "counter", Info: "gauge", Mark: "gauge", Histogram: "histogram"} {
 		if kind.Type() != want || kind.Stays() != (kind != Gauge) {
 			t.Errorf("kind %d is a %s, stays %v", kind, kind.Type(), kind.Stays())
 		}

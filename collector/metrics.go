@@ -9,16 +9,16 @@ var (
 		Help:   "Identity of a device; value 1. Join the other families to it on device.",
 		Kind:   Info,
 		Labels: []string{"class", "vendor", "model", "architecture", "index", "pci_address", "numa_node", "serial", "board_part_number", "profile"},
-		Values: []string{"class: gpu, fpga", "index: NVML index; for a MIG instance parent:gi:ci", "profile: MIG profile of a partition, else empty"},
-		From:   []string{"NVML nvmlDeviceGetName, nvmlDeviceGetArchitecture, nvmlDeviceGetIndex, nvmlDeviceGetPciInfo, nvmlDeviceGetNumaNodeId, nvmlDeviceGetSerial, nvmlDeviceGetBoardPartNumber, nvmlDeviceGetAttributes_v2"},
+		Values: []string{"class: gpu, fpga, switch", "architecture: of the GPU; the part of an FPGA where its driver tells", "index: NVML index; for a MIG instance parent:gi:ci", "profile: MIG profile of a partition, else empty"},
+		From:   []string{"NVML nvmlDeviceGetName, nvmlDeviceGetArchitecture, nvmlDeviceGetIndex, nvmlDeviceGetPciInfo, nvmlDeviceGetNumaNodeId, nvmlDeviceGetSerial, nvmlDeviceGetBoardPartNumber, nvmlDeviceGetAttributes_v2", "FPGAs: PCI files, XRT xmc and rom, device tree model"},
 	})
 	FirmwareInfo = define(Metric{
 		Name:   "accel_firmware_info",
 		Help:   "Version of one firmware component of a device; value 1.",
 		Kind:   Info,
 		Labels: []string{"component", "version"},
-		Values: []string{"component: vbios, inforom, inforom_oem, inforom_ecc, inforom_power, gsp"},
-		From:   []string{"NVML nvmlDeviceGetVbiosVersion, nvmlDeviceGetInforomImageVersion, nvmlDeviceGetInforomVersion, nvmlDeviceGetGspFirmwareVersion"},
+		Values: []string{"component: vbios, inforom, inforom_oem, inforom_ecc, inforom_power, gsp; on FPGA cards max10, bmc, nios, sc, cmc, amc"},
+		From:   []string{"NVML nvmlDeviceGetVbiosVersion, nvmlDeviceGetInforomImageVersion, nvmlDeviceGetInforomVersion, nvmlDeviceGetGspFirmwareVersion", "FPGAs: attributes of the board controller"},
 	})
 	DriverInfo = define(Metric{
 		Name:   "accel_driver_info",
@@ -37,6 +37,15 @@ var (
 		Values: []string{"reason: empty when up, else lost, reset_required, stuck, missing, error, unavailable"},
 		From:   []string{"exporter"},
 	})
+	DeviceSeen = define(Metric{
+		Name:   "accel_device_seen",
+		Help:   "1 if the source named sees the device, 0 if it answers and ought to see it but does not: a GPU that is on the bus and not in NVML, or the reverse. Absent while the source itself is down and for devices handed to a virtual machine.",
+		Kind:   Gauge,
+		Labels: []string{"by"},
+		Range:  boolean,
+		Values: []string{"by: nvidia (NVML), fpga (the drivers of FPGAs), pcie (the PCI core)"},
+		From:   []string{"exporter"},
+	})
 	DeviceSampleTime = define(Metric{
 		Name:  "accel_device_last_sample_timestamp_seconds",
 		Help:  "When the device was last read with success, seconds since the epoch. Kept while the device is down.",
@@ -46,11 +55,11 @@ var (
 	})
 	DeviceEvents = define(Metric{
 		Name:   "accel_device_events_total",
-		Help:   "Events that the driver announced for a device since the exporter started, by kind. Xids have a family of their own.",
+		Help:   "Events that the driver or the kernel announced for a device since the exporter started, by kind. Xids and SXids have families of their own.",
 		Kind:   Counter,
 		Labels: []string{"event"},
-		Values: []string{"event: mig_config_change, recovery_action_change, gpu_unavailable, poison, poison_fatal, ecc_single_bit, ecc_double_bit, ecc_single_bit_storm, dram_retirement, dram_retirement_failure, power_source_change"},
-		From:   []string{"NVML nvmlEventSetWait_v2"},
+		Values: []string{"event: mig_config_change, recovery_action_change, gpu_unavailable, poison, poison_fatal, ecc_single_bit, ecc_double_bit, ecc_single_bit_storm, dram_retirement, dram_retirement_failure, power_source_change, bus_loss (the kernel says that it fell off the bus), aer (a PCIe error in the kernel log), reconfiguration (of an FPGA), driver_loaded"},
+		From:   []string{"NVML nvmlEventSetWait_v2", "kernel log", "FPGA drivers"},
 	})
 
 	SourceUp = define(Metric{
@@ -173,13 +182,13 @@ var (
 		Name: "accel_memory_total_bytes",
 		Help: "Device memory installed, or given to the partition.",
 		Kind: Gauge,
-		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2"},
+		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2", "XRT memstat_raw, without host memory"},
 	})
 	MemoryUsed = define(Metric{
 		Name: "accel_memory_used_bytes",
 		Help: "Device memory allocated, without what the driver reserves for itself.",
 		Kind: Gauge,
-		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2; from nvmlDeviceGetMemoryInfo, which counts the reserved part as used, where v2 is missing"},
+		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2; from nvmlDeviceGetMemoryInfo, which counts the reserved part as used, where v2 is missing", "XRT memstat_raw, without host memory"},
 	})
 	MemoryFree = define(Metric{
 		Name: "accel_memory_free_bytes",
@@ -208,8 +217,8 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"sensor"},
 		Range:  celsius,
-		Values: []string{"sensor: gpu, memory"},
-		From:   []string{"NVML nvmlDeviceGetTemperatureV or nvmlDeviceGetTemperature; field 82 for memory"},
+		Values: []string{"sensor: gpu, memory; on FPGA cards the names that the board gives, and on SoCs pl, ps_fpd, ps_lpd"},
+		From:   []string{"NVML nvmlDeviceGetTemperatureV or nvmlDeviceGetTemperature; field 82 for memory", "FPGAs: hwmon temp*_input (m°C), IIO of xilinx-ams and xadc, XRT xmc_* (°C)"},
 	})
 	TemperatureLimit = define(Metric{
 		Name:   "accel_temperature_limit_celsius",
@@ -217,8 +226,8 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"sensor", "limit"},
 		Range:  celsius,
-		Values: []string{"limit: shutdown, slowdown, max_operating"},
-		From:   []string{"NVML nvmlDeviceGetTemperatureThreshold"},
+		Values: []string{"limit: shutdown, slowdown, max_operating; on FPGAs warning, critical, fatal, shutdown, slowdown"},
+		From:   []string{"NVML nvmlDeviceGetTemperatureThreshold", "FPGAs: hwmon temp*_max, temp*_crit, temp*_emergency (m°C); one that its sensor exceeds while all is well is dropped"},
 	})
 	TemperatureMargin = define(Metric{
 		Name:   "accel_temperature_margin_celsius",
@@ -235,7 +244,7 @@ var (
 		Help:  "Power drawn by the device now.",
 		Kind:  Gauge,
 		Range: watts,
-		From:  []string{"NVML field 186, else nvmlDeviceGetPowerUsage (mW)"},
+		From:  []string{"NVML field 186, else nvmlDeviceGetPowerUsage (mW)", "FPGAs: hwmon power1_input (µW; mW on N6000 boards), XRT xmc_power (µW)"},
 	})
 	PowerAverage = define(Metric{
 		Name:  "accel_power_average_watts",
@@ -250,7 +259,7 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"limit"},
 		Range:  watts,
-		Values: []string{"limit: enforced (in force now, whoever set it), requested, default, min, max"},
+		Values: []string{"limit: enforced (in force now, whoever set it), requested, default, min, max; on FPGAs max, shutdown, slowdown"},
 		From:   []string{"NVML fields 190, 192, 189, 187, 188, else nvmlDeviceGetEnforcedPowerLimit, nvmlDeviceGetPowerManagementLimit, nvmlDeviceGetPowerManagementDefaultLimit, nvmlDeviceGetPowerManagementLimitConstraints (mW)"},
 	})
 	EnergyJoules = define(Metric{
@@ -264,8 +273,8 @@ var (
 		Help:   "Clock frequency now.",
 		Kind:   Gauge,
 		Labels: []string{"clock"},
-		Values: []string{"clock: graphics, sm, memory, video"},
-		From:   []string{"NVML nvmlDeviceGetClockInfo (MHz)"},
+		Values: []string{"clock: graphics, sm, memory, video; on XRT data, kernel, system, extra, by slot where there are several"},
+		From:   []string{"NVML nvmlDeviceGetClockInfo (MHz)", "XRT icap/clock_freqs (MHz)"},
 	})
 	ClockMax = define(Metric{
 		Name:   "accel_clock_max_hertz",
@@ -327,13 +336,13 @@ var (
 		Name: "accel_pcie_transmit_bytes_total",
 		Help: "Bytes sent by the device over PCIe. The driver's own counter, which starts anew when the driver is loaded or the counter wraps.",
 		Kind: Counter,
-		From: []string{"NVML field 197"},
+		From: []string{"NVML field 197", "XRT channel_stat_raw: DMA through the driver"},
 	})
 	PCIeReceive = define(Metric{
 		Name: "accel_pcie_receive_bytes_total",
 		Help: "Bytes received by the device over PCIe. The driver's own counter, which starts anew when the driver is loaded or the counter wraps.",
 		Kind: Counter,
-		From: []string{"NVML field 198"},
+		From: []string{"NVML field 198", "XRT channel_stat_raw: DMA through the driver"},
 	})
 	PCIeReplays = define(Metric{
 		Name: "accel_pcie_replays_total",

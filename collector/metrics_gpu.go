@@ -6,10 +6,25 @@ import "strconv"
 var (
 	XidErrors = define(Metric{
 		Name:   "accel_gpu_xid_errors_total",
-		Help:   "Xid events of a GPU since the exporter started, by number. Numbers that matter stand at 0 from the start, so that the first one is an increase.",
+		Help:   "Xid events of a GPU since the exporter started, by number; one that NVML and the kernel log both tell of counts once. Numbers that matter stand at 0 from the start, so that the first one is an increase.",
 		Kind:   Counter,
 		Labels: []string{"xid"},
-		From:   []string{"NVML nvmlEventSetWait_v2, event type 0x8; 999 is the driver's mark for an unknown Xid"},
+		From:   []string{"NVML nvmlEventSetWait_v2, event type 0x8; 999 is the driver's mark for an unknown Xid", "kernel log, NVRM: Xid"},
+	})
+	XidReports = define(Metric{
+		Name:   "accel_gpu_xid_reports_total",
+		Help:   "Xid events of a GPU as each witness told them, by number and source. A fault that both saw is in both; one that NVML never delivered is in the kernel log's alone.",
+		Kind:   Counter,
+		Labels: []string{"xid", "source"},
+		Values: []string{"source: nvidia (NVML), kernellog"},
+		From:   []string{"NVML nvmlEventSetWait_v2", "kernel log, NVRM: Xid"},
+	})
+	SXidErrors = define(Metric{
+		Name:   "accel_nvswitch_sxid_errors_total",
+		Help:   "SXid events of an NVSwitch since the exporter started, by number; device is the switch's PCI address.",
+		Kind:   Counter,
+		Labels: []string{"sxid"},
+		From:   []string{"kernel log, SXid"},
 	})
 	XidTimestamp = define(Metric{
 		Name:   "accel_gpu_xid_last_timestamp_seconds",

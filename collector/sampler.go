@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,30 +23,37 @@ type Sampler struct {
 	mu       sync.Mutex
 	settings Settings
 	sources  []*sourceState
+	judges   []Judge
+	faults   faults
 	events   []Event
+	news     []Event // since the last publication
 	seq      uint64
 	waiters  []chan struct{}
 }
 
 // NewSampler returns a Sampler of no source; Add gives it some.
 func NewSampler(s Settings) *Sampler {
-	return &Sampler{settings: s, changed: make(chan struct{}, 1)}
+	return &Sampler{settings: s, changed: make(chan struct{}, 1), faults: faults{}}
 }
 
-// Add registers a source. It must be called before Run.
-func (s *Sampler) Add(src Source) {
+// Add registers a source and says which devices it ought to see. It must be
+// called before Run.
+func (s *Sampler) Add(src Source, covers ...Cover) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sources = append(s.sources, newSourceState(src))
+	st := newSourceState(src)
+	st.covers = covers
+	s.sources = append(s.sources, st)
 }
+
+// AddJudge registers a judge; judges are asked in the order in which they were
+// added. It must be called before Run.
+func (s *Sampler) AddJudge(j Judge) { s.judges = append(s.judges, j) }
 
 // Apply replaces the settings; rounds that begin later follow them.
 func (s *Sampler) Apply(set Settings) {
 	s.mu.Lock()
 	s.settings = set
-	for _, st := range s.sources {
-		st.extendBaseline(set.XidBaseline)
-	}
 	s.mu.Unlock()
 	s.Wake("") // the interval that is being waited out may be the old one
 	s.touch()
@@ -78,22 +86,54 @@ func (s *Sampler) Next() <-chan struct{} {
 	return c
 }
 
-// Emit takes an event from a source. It does not block.
+// Emit takes an event from a source. It does not block. An Xid that two
+// witnesses tell of is counted once.
 func (s *Sampler) Emit(e Event) {
-	if !timestamp.Contains(seconds(e.Time)) {
-		e.Time = time.Now() // its origin did not know, or the clock was mad
-	}
+	now := time.Now()
+	e.tidy(now)
 	s.mu.Lock()
-	for _, st := range s.sources {
-		if st.src.Name() == e.Source {
-			st.count(e)
+	defer s.touch()
+	defer s.mu.Unlock()
+	if e.Device == "" && e.PCI != "" {
+		if e.Device = s.find(e.PCI); e.Device == "" {
+			e.Device = e.PCI
 		}
 	}
-	if s.events = append(s.events, e); len(s.events) > maxEvents {
+	again := false
+	for _, st := range s.sources {
+		if st.src.Name() != e.Source {
+			continue
+		}
+		var counted bool
+		if counted, again = s.faults.count(&e, s.has(e.Device), now); !counted {
+			st.lost++
+		}
+	}
+	if again {
+		s.witness(&e)
+	} else if s.events = append(s.events, e); len(s.events) > maxEvents {
 		s.events = append(s.events[:0], s.events[len(s.events)-maxEvents:]...)
 	}
-	s.mu.Unlock()
-	s.touch()
+	if s.news = append(s.news, e); len(s.news) > maxNews {
+		s.news = append(s.news[:0], s.news[len(s.news)-maxNews:]...)
+	}
+}
+
+// witness notes on the event that e tells of again who told of it, and on e.
+func (s *Sampler) witness(e *Event) {
+	e.Witnesses = []string{e.Source}
+	for i := len(s.events) - 1; i >= 0; i-- {
+		o := &s.events[i]
+		if o.Kind != e.Kind || o.Device != e.Device || o.Code != e.Code || o.Source == e.Source || len(o.Witnesses) > 0 {
+			continue
+		}
+		// Snapshots share the event's slices, so it gets new ones.
+		o.Witnesses = []string{o.Source, e.Source}
+		o.Sub, o.Detail, o.Action = cmp.Or(o.Sub, e.Sub), cmp.Or(o.Detail, e.Detail), cmp.Or(o.Action, e.Action)
+		o.PCI, o.Partition, o.Cause = cmp.Or(o.PCI, e.PCI), cmp.Or(o.Partition, e.Partition), cmp.Or(o.Cause, e.Cause)
+		e.Witnesses = o.Witnesses
+		return
+	}
 }
 
 func (s *Sampler) touch() {
@@ -101,6 +141,36 @@ func (s *Sampler) touch() {
 	case s.changed <- struct{}{}:
 	default: // a publication that has not begun yet will see the change
 	}
+}
+
+// gather waits for rounds that have begun a moment ago: sources tick together,
+// and what those say that answer at once makes one Snapshot. An event waits
+// for none.
+func (s *Sampler) gather(ctx context.Context) {
+	for wait := s.moment(); wait > 0; wait = s.moment() {
+		select {
+		case <-s.changed:
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// moment is how long it is worth waiting for rounds in flight.
+func (s *Sampler) moment() (wait time.Duration) {
+	const moment = 50 * time.Millisecond
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.news) > 0 {
+		return 0
+	}
+	for _, st := range s.sources {
+		if !st.begun.IsZero() {
+			wait = max(wait, moment-time.Since(st.begun))
+		}
+	}
+	return wait
 }
 
 // Run samples until ctx is done and then closes the sources. A source whose
@@ -115,6 +185,7 @@ func (s *Sampler) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-s.changed:
+			s.gather(ctx)
 			s.publish(time.Now())
 		case <-ctx.Done():
 			loops.Wait()
@@ -165,6 +236,7 @@ func (s *Sampler) loop(ctx context.Context, st *sourceState) {
 			interval, timeout := s.pace(st)
 			if !busy {
 				busy, overdue = true, false
+				s.begin(st)
 				deadline.Reset(timeout)
 				go call(ctx, st.src, timeout, returned)
 			}
@@ -187,7 +259,7 @@ func (s *Sampler) loop(ctx context.Context, st *sourceState) {
 			if overdue {
 				o = o.late()
 			}
-			s.update(func(now time.Time) { st.returned(now, o, &s.settings) })
+			s.update(func(now time.Time) { st.begun = time.Time{}; st.returned(now, o, &s.settings) })
 		}
 	}
 }
@@ -244,6 +316,12 @@ func call(ctx context.Context, src Source, timeout time.Duration, returned chan<
 	o.round, o.err = src.Sample(ctx)
 }
 
+func (s *Sampler) begin(st *sourceState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.begun = time.Now()
+}
+
 func (s *Sampler) update(f func(now time.Time)) {
 	s.mu.Lock()
 	f(time.Now())
@@ -254,12 +332,21 @@ func (s *Sampler) update(f func(now time.Time)) {
 func (s *Sampler) publish(now time.Time) {
 	s.mu.Lock()
 	s.seq++
-	snap := &Snapshot{Seq: s.seq, Time: now, Events: append([]Event(nil), s.events...)}
+	snap := &Snapshot{Seq: s.seq, Time: now, Events: append([]Event(nil), s.events...), News: s.news}
+	s.news = nil
+	var sights []sight
 	for _, st := range s.sources {
-		st.render(snap)
+		sights = st.render(snap, sights)
 	}
+	snap.Devices = s.merge(sights)
+	s.faults.attach(snap, s.settings.XidBaseline)
+	s.mu.Unlock()
 	sortDevices(snap.Devices)
+	for _, j := range s.judges {
+		j.Judge(snap)
+	}
 	s.latest.Store(snap)
+	s.mu.Lock()
 	waiters := s.waiters
 	s.waiters = nil
 	s.mu.Unlock()

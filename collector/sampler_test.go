@@ -91,6 +91,13 @@ func start(t *testing.T, set Settings, sources ...Source) *Sampler {
 	for _, src := range sources {
 		s.Add(src)
 	}
+	run(t, s)
+	return s
+}
+
+// run runs a Sampler until the test ends.
+func run(t *testing.T, s *Sampler) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -101,7 +108,6 @@ func start(t *testing.T, set Settings, sources ...Source) *Sampler {
 		cancel()
 		<-ended
 	})
-	return s
 }
 
 // tick lets one interval of the fake clock pass.

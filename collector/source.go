@@ -26,6 +26,9 @@ type Round struct {
 	Devices []Device
 	// Node holds readings of PerNode families.
 	Node []Reading
+	// Distributions are the Histograms of the Source, with all that they
+	// have counted since it was opened.
+	Distributions []Distribution
 	// Calls counts answers of the native library other than success since
 	// the last Round.
 	Calls []CallError
@@ -137,6 +140,12 @@ type Snapshot struct {
 	Devices []Device
 	// Node holds every PerNode series.
 	Node []Reading
+	// Distributions holds the series of every Histogram.
+	Distributions []Distribution
 	// Events are the most recent events, oldest first, bounded.
 	Events []Event
+	// News are the events since the Snapshot before, oldest first: each is in
+	// the News of one Snapshot. Where a second witness told of an Xid, it is
+	// there again, with Witnesses, since the second may say more.
+	News []Event
 }

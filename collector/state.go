@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -22,13 +21,17 @@ const (
 // the memory by which counters outlive a device, a round and a worker.
 type sourceState struct {
 	src     Source
+	names   []string // the source's name, as the values of a label
+	covers  []Cover
+	dists   []Distribution
 	wake    chan struct{} // capacity 1: the next round is due now
 	status  Status
 	node    []Reading // of the latest round; what stays of it while that failed
 	devices map[string]*deviceState
 
-	late     bool // the round in flight has been given up
-	inFlight bool // a Sample has outlived the Sampler's loop
+	begun    time.Time // when the round in flight did; zero while none is
+	late     bool      // the round in flight has been given up
+	inFlight bool      // a Sample has outlived the Sampler's loop
 
 	rounds   [3]float64 // by outcome
 	exits    cells
@@ -42,16 +45,13 @@ type deviceState struct {
 	device  Device // as last seen; Readings as last read with success
 	down    string // verdict of the latest round, ReasonMissing included
 	missing time.Time
-	xids    cells
-	seen    cells // last time by xid and partition
-	events  cells
-	based   bool // has its zeros
 }
 
 // newSourceState returns the state before the first round.
 func newSourceState(src Source) *sourceState {
 	return &sourceState{
 		src:      src,
+		names:    []string{src.Name()},
 		wake:     make(chan struct{}, 1),
 		status:   Status{Source: src.Name(), Reason: SourceStarting},
 		devices:  map[string]*deviceState{},
@@ -131,6 +131,9 @@ func (st *sourceState) returned(now time.Time, o outcome, set *Settings) {
 		st.rounds[1]++
 	}
 	st.node = o.round.Node
+	if o.round.Distributions != nil {
+		st.dists = o.round.Distributions
+	}
 	st.accept(now, o.round.Devices, set)
 }
 
@@ -189,7 +192,6 @@ func (st *sourceState) accept(now time.Time, devices []Device, set *Settings) {
 		}
 		ds.device, ds.down, ds.missing = *d, d.Down, time.Time{}
 		ds.device.Rejects = nil
-		ds.begin(set.XidBaseline)
 	}
 	for _, partitions := range []bool{false, true} { // the parents' verdict comes first
 		for id, ds := range st.devices {
@@ -293,88 +295,22 @@ func (st *sourceState) absent(ds *deviceState, slots map[string]bool, now time.T
 func (st *sourceState) device(id string) *deviceState {
 	ds := st.devices[id]
 	if ds == nil {
-		ds = &deviceState{
-			device: Device{ID: id},
-			xids:   cells{metric: XidErrors},
-			seen:   cells{metric: XidTimestamp},
-			events: cells{metric: DeviceEvents},
-		}
+		ds = &deviceState{device: Device{ID: id}}
 		st.devices[id] = ds
 	}
 	return ds
 }
 
-// begin creates the counters that a GPU has from its first round on. Other
-// devices get theirs with their first event.
-func (ds *deviceState) begin(extra []int) {
-	if ds.based || ds.device.Vendor != "nvidia" || ds.device.Class != GPU || ds.device.Parent != "" {
-		return
-	}
-	ds.based = true
-	for _, labels := range xidBaseline {
-		ds.xids.at(labels)
-	}
-	ds.extend(extra)
-	for _, kind := range eventBaseline {
-		ds.events.add(0, string(kind))
-	}
-}
-
-func (ds *deviceState) extend(extra []int) {
-	for _, x := range extra {
-		ds.xids.add(0, strconv.Itoa(x))
-	}
-}
-
-func (st *sourceState) extendBaseline(extra []int) {
-	for _, ds := range st.devices {
-		if ds.based {
-			ds.extend(extra)
-		}
-	}
-}
-
-// count adds an event to the counters of its device.
-func (st *sourceState) count(e Event) {
-	known := st.devices[e.Device] != nil
-	if !known && (e.Device == "" || st.unknown() >= maxUnknown) || e.Kind != EventXid && !slices.Contains(eventKinds, e.Kind) {
-		st.lost++
-		return
-	}
-	// An event can precede the first round; the fault must not be lost.
-	ds := st.device(e.Device)
-	if e.Kind != EventXid {
-		ds.events.add(1, string(e.Kind))
-		return
-	}
-	xid := strconv.FormatUint(e.Code, 10)
-	if !ds.xids.has(xid) && len(ds.xids.list) >= maxXids {
-		st.lost++
-		return
-	}
-	ds.xids.add(1, xid)
-	ds.seen.at([]string{xid, e.Partition}).Value = seconds(e.Time)
-}
-
-func (st *sourceState) unknown() int {
-	n := 0
-	for _, ds := range st.devices {
-		if ds.device.Class == "" {
-			n++
-		}
-	}
-	return n
-}
-
-// render adds the source's devices and its own series to a Snapshot.
-func (st *sourceState) render(snap *Snapshot) {
+// render adds the source's own series to a Snapshot and returns its devices.
+func (st *sourceState) render(snap *Snapshot, sights []sight) []sight {
 	snap.Sources = append(snap.Sources, st.status)
 	snap.Node = append(snap.Node, st.node...)
 	snap.Node = st.ownSeries(snap.Node)
-	snap.Devices = slices.Grow(snap.Devices, len(st.devices))
+	snap.Distributions = append(snap.Distributions, st.dists...)
 	for _, ds := range st.devices {
-		snap.Devices = append(snap.Devices, ds.render(st.status.Up))
+		sights = append(sights, sight{ds.render(st.status.Up), st})
 	}
+	return sights
 }
 
 // render returns the device as published: everything while it answers, and
@@ -383,11 +319,19 @@ func (ds *deviceState) render(sourceUp bool) Device {
 	d := ds.device
 	d.Down = ds.down
 	up := sourceUp && ds.down == "" && d.Class != ""
-	readings := make([]Reading, 0, len(d.Readings)+2+len(ds.xids.list)+len(ds.seen.list)+len(ds.events.list))
+	more := 136 // of faults, witnesses and judges
+	if d.Parent != "" {
+		more = 12
+	}
+	readings := make([]Reading, 0, len(d.Readings)+more)
 	for _, r := range d.Readings {
 		if up || r.Metric.Kind.Stays() {
 			readings = append(readings, r)
 		}
+	}
+	if d.Witness {
+		d.Readings = readings // it is not the exporter's to say that it answers
+		return d
 	}
 	if sourceUp && d.Class != "" {
 		v := 0.0
@@ -399,9 +343,7 @@ func (ds *deviceState) render(sourceUp bool) Device {
 	if !d.Sampled.IsZero() {
 		readings = append(readings, Reading{DeviceSampleTime, nil, seconds(d.Sampled)})
 	}
-	readings = append(readings, ds.xids.list...)
-	readings = append(readings, ds.seen.list...)
-	d.Readings = append(readings, ds.events.list...)
+	d.Readings = readings
 	return d
 }
 
@@ -428,7 +370,7 @@ func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 // ownSeries appends what the exporter says of the source itself.
 func (st *sourceState) ownSeries(out []Reading) []Reading {
-	name := []string{st.src.Name()}
+	name := st.names
 	up := 0.0
 	if st.status.Up {
 		up = 1

@@ -26,6 +26,7 @@ const (
 	maxReadings = 1 << 20
 	maxLabels   = 16
 	maxKubeIDs  = 1 << 10
+	maxClients  = 1 << 12 // of one device
 )
 
 type frameKind uint8

@@ -28,14 +28,25 @@ func (s series) same(r *Reading) bool {
 
 // deviceShape is what of a Device seldom changes.
 type deviceShape struct {
-	device Device // without Down, Passing, Sampled, Readings and Rejects
+	device  Device // without Down, Passing, Sampled, Readings, Rejects and Clients
+	series  []series
+	clients []clientShape
+	looked  bool // Clients is not nil
+}
+
+type clientShape struct {
+	pid    int
+	kind   string
 	series []series
 }
 
 func (s *deviceShape) same(d *Device) bool {
 	o := &s.device
 	return o.ID == d.ID && o.Parent == d.Parent && o.Class == d.Class && o.Vendor == d.Vendor &&
-		o.Model == d.Model && o.PCI == d.PCI && slices.Equal(o.KubeIDs, d.KubeIDs) && sameSeries(s.series, d.Readings)
+		o.Model == d.Model && o.PCI == d.PCI && slices.Equal(o.KubeIDs, d.KubeIDs) && sameSeries(s.series, d.Readings) &&
+		s.looked == (d.Clients != nil) && slices.EqualFunc(s.clients, d.Clients, func(s clientShape, c Client) bool {
+		return s.pid == c.PID && s.kind == c.Type && sameSeries(s.series, c.Readings)
+	})
 }
 
 func sameSeries(s []series, readings []Reading) bool {
@@ -104,6 +115,9 @@ func (e *roundEncoder) encode(b []byte, seq uint64, r *Round, why error) []byte 
 	}
 	for i := range r.Devices {
 		b = encodeValues(b, r.Devices[i].Readings)
+		for _, c := range r.Devices[i].Clients {
+			b = encodeValues(b, c.Readings)
+		}
 	}
 	return encodeValues(b, r.Node)
 }
@@ -119,12 +133,31 @@ func (e *roundEncoder) encodeShape(b []byte, r *Round) []byte {
 			ID: d.ID, Parent: d.Parent, Class: d.Class, Vendor: d.Vendor,
 			Model: d.Model, PCI: d.PCI, KubeIDs: slices.Clone(d.KubeIDs),
 		}}
+		s.looked = d.Clients != nil
+		for _, c := range d.Clients {
+			s.clients = append(s.clients, clientShape{c.PID, c.Type, seriesOf(c.Readings)})
+		}
 		e.devices = append(e.devices, s)
 		b = putStrings(b, []string{d.ID, d.Parent, string(d.Class), d.Vendor, d.Model, d.PCI})
 		b = putStrings(b, d.KubeIDs)
 		b = encodeSeries(b, s.series)
+		b = encodeClients(b, &s)
 	}
 	return encodeSeries(b, e.node)
+}
+
+func encodeClients(b []byte, s *deviceShape) []byte {
+	if !s.looked {
+		return append(b, 0)
+	}
+	b = append(b, 1)
+	b = binary.AppendUvarint(b, uint64(len(s.clients)))
+	for _, c := range s.clients {
+		b = binary.AppendUvarint(b, uint64(max(c.pid, 0)))
+		b = putString(b, c.kind)
+		b = encodeSeries(b, c.series)
+	}
+	return b
 }
 
 func encodeSeries(b []byte, list []series) []byte {
@@ -216,6 +249,10 @@ func (d *roundDecoder) decode(b []byte) (seq uint64, r Round, why, err error) {
 	slab := make([]Reading, 0, d.readings)
 	for i := range r.Devices {
 		slab = decodeValues(in, slab, &r.Devices[i].Readings)
+		r.Devices[i].Clients = slices.Clone(r.Devices[i].Clients)
+		for j := range r.Devices[i].Clients {
+			slab = decodeValues(in, slab, &r.Devices[i].Clients[j].Readings)
+		}
 	}
 	r.Node = d.node
 	decodeValues(in, slab, &r.Node)
@@ -247,6 +284,9 @@ func (d *roundDecoder) decodeShape(in *decoder) {
 		dev := Device{ID: s[0], Parent: s[1], Class: Class(s[2]), Vendor: s[3], Model: s[4], PCI: s[5]}
 		dev.KubeIDs = in.strings(maxKubeIDs)
 		dev.Readings = d.decodeSeries(in)
+		if in.flag() == 1 {
+			dev.Clients = d.decodeClients(in)
+		}
 		d.devices = append(d.devices, dev)
 		if in.err != nil {
 			return
@@ -254,6 +294,19 @@ func (d *roundDecoder) decodeShape(in *decoder) {
 	}
 	d.node = d.decodeSeries(in)
 	d.known = in.err == nil
+}
+
+func (d *roundDecoder) decodeClients(in *decoder) []Client {
+	list := []Client{}
+	for range in.count(maxClients) {
+		c := Client{PID: int(in.uvarint() & math.MaxInt32), Type: in.string()}
+		c.Readings = d.decodeSeries(in)
+		if in.err != nil {
+			return nil
+		}
+		list = append(list, c)
+	}
+	return list
 }
 
 func (d *roundDecoder) decodeSeries(in *decoder) []Reading {

@@ -56,6 +56,12 @@ func randomRound(rng *rand.Rand) Round {
 		for range rng.IntN(10) {
 			d.KubeIDs = append(d.KubeIDs, randomText(rng))
 		}
+		if rng.IntN(2) == 0 {
+			d.Clients = []Client{}
+			for range rng.IntN(4) {
+				d.Clients = append(d.Clients, Client{PID: int(rng.Int32()), Type: randomText(rng), Readings: randomReadings(rng, rng.IntN(3))})
+			}
+		}
 		r.Devices = append(r.Devices, d)
 	}
 	r.Node = randomReadings(rng, rng.IntN(5))
@@ -76,6 +82,15 @@ func revalue(rng *rand.Rand, r *Round) {
 		for i := range d.Readings {
 			rg := d.Readings[i].Metric.Range
 			d.Readings[i].Value = rg.Min + rng.Float64()*(rg.Max-rg.Min)
+		}
+		d.Clients = slices.Clone(d.Clients)
+		for i := range d.Clients {
+			c := &d.Clients[i]
+			c.Readings = slices.Clone(c.Readings)
+			for i := range c.Readings {
+				rg := c.Readings[i].Metric.Range
+				c.Readings[i].Value = rg.Min + rng.Float64()*(rg.Max-rg.Min)
+			}
 		}
 		d.Down, d.Sampled, d.Rejects = "", time.Time{}, nil
 		if rng.IntN(2) == 0 {
@@ -142,6 +157,8 @@ func TestRoundShapeIsSentOnce(t *testing.T) {
 		"devices swapped": func(r *Round) { r.Devices[0], r.Devices[1] = r.Devices[1], r.Devices[0] },
 		"model":           func(r *Round) { r.Devices[0].Model = "H200" },
 		"kubernetes id":   func(r *Round) { r.Devices[0].KubeIDs = []string{"x"} },
+		"a client":        func(r *Round) { r.Devices[0].Clients = []Client{{PID: 42, Type: "compute"}} },
+		"somebody looked": func(r *Round) { r.Devices[0].Clients = []Client{} },
 		"node":            func(r *Round) { r.Node = []Reading{{SourceUp, []string{"a", ""}, 1}} },
 		"down":            func(r *Round) { r.Devices[0].Down = ReasonLost },
 		"nothing":         func(*Round) {},
@@ -208,6 +225,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"bytes left over":         append(encoded(func(*Round) {}), 0),
 		"an endless number":       bytes.Repeat([]byte{0xff}, 100),
 		"a reject of no metric":   encoded(func(r *Round) { r.Devices[0].Rejects = []Reject{{&Metric{index: 1 << 40}, ""}} }),
+		"far too many clients":    encoded(func(r *Round) { r.Devices[0].Clients = make([]Client, maxClients+1) }),
 		"far too many kube ids":   encoded(func(r *Round) { r.Devices[0].KubeIDs = make([]string, maxKubeIDs+1) }),
 		"a steady round of other": (&roundEncoder{sent: true, devices: []deviceShape{{device: Device{ID: "GPU-0", Class: GPU, Vendor: "nvidia"}, series: seriesOf(steady.Devices[0].Readings)}}}).encode(nil, 1, &steady, nil),
 	} {

@@ -1,0 +1,246 @@
+package collector
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+const (
+	// pairWindow is how far apart two witnesses may tell of the same Xid. NVML
+	// delivers within milliseconds and the kernel log within a second; a
+	// worker that is just being replaced may be late.
+	pairWindow = 10 * time.Second
+	// maxNews bounds what judges are told at once; a storm beyond it is
+	// counted all the same.
+	maxNews = 4096
+)
+
+// faults counts what events told, by device, and outlives rounds, workers and
+// sources.
+type faults map[string]*history
+
+// history is what events told of one device.
+type history struct {
+	seen    bool // a source has or had a device of this ID
+	based   bool // has its zeros
+	extra   []int
+	xids    cells
+	reports cells
+	last    cells // time by xid and partition
+	sxids   cells
+	events  cells
+	open    []sighting
+}
+
+// sighting is a number of Xids of one code that one witness told of within one
+// second and no other has told of yet.
+type sighting struct {
+	code   uint64
+	source string
+	at     time.Time
+	n      int
+}
+
+func newHistory() *history {
+	return &history{
+		xids:    cells{metric: XidErrors},
+		reports: cells{metric: XidReports},
+		last:    cells{metric: XidTimestamp},
+		sxids:   cells{metric: SXidErrors},
+		events:  cells{metric: DeviceEvents},
+	}
+}
+
+func (f faults) of(id string) *history {
+	h := f[id]
+	if h == nil {
+		h = newHistory()
+		f[id] = h
+	}
+	return h
+}
+
+// unknown returns the number of devices that only events have told of.
+func (f faults) unknown() int {
+	n := 0
+	for _, h := range f {
+		if !h.seen {
+			n++
+		}
+	}
+	return n
+}
+
+// count adds an event, heard of at now, and reports whether it could be
+// attributed, and whether another witness had told of it before. known says
+// that a source has the device.
+func (f faults) count(e *Event, known bool, now time.Time) (counted, again bool) {
+	if e.Kind == EventDriverLoaded && e.Device == "" {
+		return true, false // it is of the node; judges hear of it
+	}
+	special := e.Kind == EventXid || e.Kind == EventSXid
+	if e.Device == "" || !special && !slices.Contains(eventKinds, e.Kind) {
+		return false, false
+	}
+	if f[e.Device] == nil && !known && f.unknown() >= maxUnknown {
+		return false, false
+	}
+	if e.Past {
+		return true, false
+	}
+	// An event can precede the first round; the fault must not be lost.
+	h := f.of(e.Device)
+	code := strconv.FormatUint(e.Code, 10)
+	switch e.Kind {
+	case EventXid:
+		if !h.xids.has(code) && len(h.xids.list) >= maxXids {
+			return false, false
+		}
+		h.reports.add(1, code, e.Source)
+		if h.last.at([]string{code, e.Partition}).Value = seconds(e.Time); h.pair(e, now) {
+			return true, true
+		}
+		h.xids.add(1, code)
+	case EventSXid:
+		if !h.sxids.has(code) && len(h.sxids.list) >= maxXids {
+			return false, false
+		}
+		h.sxids.add(1, code)
+	default:
+		h.events.add(1, string(e.Kind))
+	}
+	return true, false
+}
+
+// pair reports whether e is one that another witness has told of, and notes it
+// where it is not.
+func (h *history) pair(e *Event, now time.Time) bool {
+	h.open = slices.DeleteFunc(h.open, func(s sighting) bool { return s.n == 0 || now.Sub(s.at) > pairWindow })
+	for i := range h.open {
+		if s := &h.open[i]; s.code == e.Code && s.source != e.Source {
+			s.n--
+			return true
+		}
+	}
+	for i := range h.open {
+		if s := &h.open[i]; s.code == e.Code && s.source == e.Source && now.Sub(s.at) < time.Second {
+			s.n++
+			return false
+		}
+	}
+	h.open = append(h.open, sighting{code: e.Code, source: e.Source, at: now, n: 1})
+	return false
+}
+
+// adopt gives h what was told of the device under another name.
+func (h *history) adopt(o *history) {
+	for _, pair := range [][2]*cells{{&h.xids, &o.xids}, {&h.reports, &o.reports}, {&h.sxids, &o.sxids}, {&h.events, &o.events}} {
+		for _, r := range pair[1].list {
+			pair[0].at(r.Labels).Value += r.Value
+		}
+	}
+	for _, r := range o.last.list {
+		l := h.last.at(r.Labels)
+		l.Value = max(l.Value, r.Value)
+	}
+	h.open = append(h.open, o.open...)
+}
+
+// begin creates the counters that a GPU has from its first round on. Other
+// devices get theirs with their first event.
+func (h *history) begin(extra []int) {
+	if !h.based {
+		h.based = true
+		for _, labels := range xidBaseline {
+			h.xids.at(labels)
+		}
+		for _, kind := range eventBaseline {
+			h.events.add(0, string(kind))
+		}
+	}
+	if !slices.Equal(h.extra, extra) {
+		h.extra = extra
+		for _, x := range extra {
+			h.xids.add(0, strconv.Itoa(x))
+		}
+	}
+}
+
+// attach adds what events told to the devices of a Snapshot, and devices for
+// what they told of those that no source has.
+func (f faults) attach(s *Snapshot, extra []int) {
+	present := make(map[string]bool, len(s.Devices))
+	for i := range s.Devices {
+		d := &s.Devices[i]
+		present[d.ID] = true
+		if d.Parent != "" {
+			continue
+		}
+		for _, alias := range append([]string{d.PCI}, d.Functions...) {
+			if o := f[alias]; o != nil && alias != d.ID {
+				f.of(d.ID).adopt(o)
+				delete(f, alias)
+			}
+		}
+		if d.Vendor == "nvidia" && d.Class == GPU && !d.Witness {
+			f.of(d.ID).begin(extra)
+		}
+		if h := f[d.ID]; h != nil {
+			h.seen = true
+			d.Readings = h.append(d.Readings)
+		}
+	}
+	for id, h := range f {
+		switch {
+		case present[id]:
+		case h.seen:
+			delete(f, id) // the device has been forgotten, and its past with it
+		default:
+			s.Devices = append(s.Devices, h.stranger(id))
+		}
+	}
+}
+
+func (h *history) append(out []Reading) []Reading {
+	out = slices.Grow(out, len(h.xids.list)+len(h.reports.list)+len(h.last.list)+len(h.sxids.list)+len(h.events.list))
+	out = append(out, h.xids.list...)
+	out = append(out, h.reports.list...)
+	out = append(out, h.last.list...)
+	out = append(out, h.sxids.list...)
+	return append(out, h.events.list...)
+}
+
+// stranger is a device of which nothing is known but its faults.
+func (h *history) stranger(id string) Device {
+	d := Device{ID: id, Readings: h.append(nil)}
+	if len(h.sxids.list) > 0 {
+		d.Class, d.Vendor, d.PCI = Switch, "nvidia", id
+	}
+	return d
+}
+
+// tidy brings an event within its bounds.
+func (e *Event) tidy(now time.Time) {
+	if !timestamp.Contains(seconds(e.Time)) {
+		e.Time = now // its origin did not know, or the clock was mad
+	}
+	e.Sub, e.Detail = oneLine(e.Sub), oneLine(e.Detail)
+}
+
+// oneLine makes a text fit for an Event: whatever its origin holds, it neither
+// breaks a line nor exceeds MaxDetail.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == utf8.RuneError {
+			return '?'
+		}
+		return r
+	}, s)
+	if len(s) > MaxDetail {
+		s = strings.ToValidUTF8(s[:MaxDetail], "")
+	}
+	return s
+}

@@ -1,0 +1,124 @@
+package collector
+
+import "slices"
+
+// Cover names devices that a Source ought to see wherever there are any.
+type Cover struct {
+	Class Class
+	// Vendor is empty for those of every vendor.
+	Vendor string
+	// Bus leaves out devices without a PCI address.
+	Bus bool
+}
+
+func (c Cover) includes(d *Device) bool {
+	return c.Class == d.Class && (c.Vendor == "" || c.Vendor == d.Vendor) && (!c.Bus || d.PCI != "")
+}
+
+// passedOn are the kernel's drivers that hold a device for somebody else: a
+// virtual machine or a program. The vendor's driver cannot see it.
+var passedOn = []string{"vfio-pci", "pci-stub", "uio_pci_generic", "igb_uio"}
+
+// sight is one device as one source saw it.
+type sight struct {
+	device Device
+	source *sourceState
+}
+
+// merge adds what witnesses saw to the devices that they saw, and says of each
+// device who sees it.
+func (s *Sampler) merge(sights []sight) []Device {
+	devices := make([]Device, 0, len(sights))
+	places := map[string]int{}
+	seen := make([][]string, 0, len(sights)) // names of sources, by device
+	for _, w := range sights {
+		if w.device.Witness {
+			continue
+		}
+		d := &w.device
+		if d.Parent == "" && d.PCI != "" {
+			places[d.PCI] = len(devices)
+			for _, f := range d.Functions {
+				places[f] = len(devices)
+			}
+		}
+		devices, seen = append(devices, *d), append(seen, w.seen())
+	}
+	for _, w := range sights {
+		if !w.device.Witness {
+			continue
+		}
+		i, ok := places[w.device.PCI]
+		for _, f := range w.device.Functions {
+			if !ok {
+				i, ok = places[f]
+			}
+		}
+		if !ok {
+			devices, seen = append(devices, w.device), append(seen, w.seen())
+			continue
+		}
+		d := &devices[i]
+		seen[i] = append(seen[i], w.seen()...)
+		if d.Driver == "" {
+			d.Driver = w.device.Driver
+		}
+		for _, r := range w.device.Readings {
+			if r.Metric != DeviceInfo {
+				d.Readings = append(d.Readings, r)
+			}
+		}
+	}
+	for i := range devices {
+		s.markSeen(&devices[i], seen[i])
+	}
+	return devices
+}
+
+// seen returns the name of the source that sees the device now.
+func (w *sight) seen() []string {
+	if w.source.status.Up && w.device.Down != ReasonMissing && w.device.Down != ReasonLost {
+		return w.source.names
+	}
+	return nil
+}
+
+// markSeen adds accel_device_seen for every source that answers and ought to
+// see d.
+func (s *Sampler) markSeen(d *Device, seen []string) {
+	if d.Parent != "" || d.Class == "" {
+		return
+	}
+	for _, st := range s.sources {
+		if !st.status.Up || !slices.ContainsFunc(st.covers, func(c Cover) bool { return c.includes(d) }) {
+			continue
+		}
+		sees := slices.Contains(seen, st.src.Name())
+		if !sees && slices.Contains(passedOn, d.Driver) {
+			continue
+		}
+		d.Readings = append(d.Readings, Reading{DeviceSeen, st.names, boolValue(sees)})
+	}
+}
+
+// find returns the ID of the device at a PCI address, or "".
+func (s *Sampler) find(pci string) string {
+	found := ""
+	for _, st := range s.sources {
+		for id, ds := range st.devices {
+			d := &ds.device
+			if d.Parent == "" && (d.PCI == pci || slices.Contains(d.Functions, pci)) {
+				if !d.Witness {
+					return id
+				}
+				found = id
+			}
+		}
+	}
+	return found
+}
+
+// has reports whether a source has a device of that ID.
+func (s *Sampler) has(id string) bool {
+	return slices.ContainsFunc(s.sources, func(st *sourceState) bool { return st.devices[id] != nil })
+}

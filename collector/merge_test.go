@@ -1,0 +1,203 @@
+package collector
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// gpu is a GPU as NVML sees it.
+func nvGPU(id, pci string) Device {
+	d := Device{ID: id, Class: GPU, Vendor: "nvidia", PCI: pci, Sampled: time.Now()}
+	d.Set(PowerWatts, 100)
+	return d
+}
+
+// onBus is what the PCI core sees of it.
+func onBus(pci, driver string) Device {
+	d := Device{ID: pci, PCI: pci, Class: GPU, Vendor: "nvidia", Witness: true, Driver: driver, Sampled: time.Now()}
+	d.Set(PCIeGeneration, 5)
+	d.Set(DeviceInfo, 1, "gpu", "nvidia", "", "", "", pci, "", "", "", "")
+	return d
+}
+
+// What a witness sees is said of the device it sees; who sees it and who does
+// not is a series.
+func TestWitness(t *testing.T) {
+	const a, b = "0000:1b:00.0", "0000:2c:00.0"
+	for name, c := range map[string]struct {
+		nvml, bus []Device
+		nvmlErr   error
+		want      []string
+	}{
+		"both see it": {
+			nvml: []Device{nvGPU("GPU-a", a)}, bus: []Device{onBus(a, "nvidia")},
+			want: []string{"power_watts{GPU-a} 100", "device_up{GPU-a,} 1", "pcie_link_generation{GPU-a} 5", "device_seen{GPU-a,nvidia} 1", "device_seen{GPU-a,pcie} 1"},
+		},
+		"on the bus and not in NVML": {
+			nvml: []Device{nvGPU("GPU-a", a)}, bus: []Device{onBus(a, "nvidia"), onBus(b, "nvidia")},
+			want: []string{
+				"pcie_link_generation{" + b + "} 5", "device_info{" + b + ",gpu,nvidia,,,," + b + ",,,,} 1", "device_seen{" + b + ",nvidia} 0", "device_seen{" + b + ",pcie} 1",
+				"power_watts{GPU-a} 100", "device_up{GPU-a,} 1", "pcie_link_generation{GPU-a} 5", "device_seen{GPU-a,nvidia} 1", "device_seen{GPU-a,pcie} 1",
+			},
+		},
+		"in NVML and not on the bus": {
+			nvml: []Device{nvGPU("GPU-a", a)},
+			want: []string{"power_watts{GPU-a} 100", "device_up{GPU-a,} 1", "device_seen{GPU-a,nvidia} 1", "device_seen{GPU-a,pcie} 0"},
+		},
+		"lost by its driver": {
+			nvml: []Device{{ID: "GPU-a", Class: GPU, Vendor: "nvidia", PCI: a, Down: ReasonLost}}, bus: []Device{onBus(a, "nvidia")},
+			want: []string{"device_up{GPU-a,lost} 0", "pcie_link_generation{GPU-a} 5", "device_seen{GPU-a,nvidia} 0", "device_seen{GPU-a,pcie} 1"},
+		},
+		"handed to a virtual machine": {
+			nvml: []Device{nvGPU("GPU-a", a)}, bus: []Device{onBus(a, "nvidia"), onBus(b, "vfio-pci")},
+			want: []string{
+				"pcie_link_generation{" + b + "} 5", "device_info{" + b + ",gpu,nvidia,,,," + b + ",,,,} 1", "device_seen{" + b + ",pcie} 1",
+				"power_watts{GPU-a} 100", "device_up{GPU-a,} 1", "pcie_link_generation{GPU-a} 5", "device_seen{GPU-a,nvidia} 1", "device_seen{GPU-a,pcie} 1",
+			},
+		},
+		"no driver": {
+			nvmlErr: ErrAbsent, bus: []Device{onBus(a, "")},
+			want: []string{"pcie_link_generation{" + a + "} 5", "device_info{" + a + ",gpu,nvidia,,,," + a + ",,,,} 1", "device_seen{" + a + ",pcie} 1"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				nvml, bus := newFake("nvidia", c.nvml...), newFake("pcie", c.bus...)
+				nvml.answer(Round{Devices: c.nvml}, c.nvmlErr)
+				s := NewSampler(DefaultSettings())
+				s.Add(nvml, Cover{Class: GPU, Vendor: "nvidia"})
+				s.Add(bus, Cover{Class: GPU, Bus: true}, Cover{Class: FPGA, Bus: true})
+				run(t, s)
+				tick()
+				expect(t, s, []*Metric{PowerWatts, DeviceUp, PCIeGeneration, DeviceInfo, DeviceSeen}, c.want...)
+			})
+		})
+	}
+}
+
+// A card of two functions is one device.
+func TestWitnessOfTwoFunctions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		card := Device{ID: "0000:5e:00.1", PCI: "0000:5e:00.1", Functions: []string{"0000:5e:00.0"}, Class: FPGA, Vendor: "amd", Sampled: time.Now()}
+		user, mgmt := onBus("0000:5e:00.1", "xocl"), onBus("0000:5e:00.0", "xclmgmt")
+		mgmt.Readings = nil
+		s := start(t, DefaultSettings(), newFake("fpga", card), newFake("pcie", user, mgmt))
+		tick()
+		if n := len(s.Latest().Devices); n != 1 {
+			t.Errorf("%d devices, want one", n)
+		}
+		expect(t, s, []*Metric{PCIeGeneration, DeviceInfo}, "pcie_link_generation{0000:5e:00.1} 5")
+	})
+}
+
+// One fault that NVML and the kernel log both tell of counts once, whoever is
+// first and however many there are.
+func TestXidOfTwoWitnesses(t *testing.T) {
+	const pci = "0000:1b:00.0"
+	nvml := func(code uint64) Event { return Event{Source: "nvidia", Device: "GPU-a", Kind: EventXid, Code: code} }
+	kernel := func(code uint64) Event {
+		return Event{Source: "kernellog", PCI: pci, Kind: EventXid, Code: code, Detail: "what the kernel printed"}
+	}
+	for name, c := range map[string]struct {
+		events []Event
+		pause  time.Duration
+		want   []string
+	}{
+		"both":             {events: []Event{nvml(79), kernel(79)}, want: []string{"gpu_xid_errors_total{GPU-a,79} 1", "gpu_xid_reports_total{GPU-a,79,nvidia} 1", "gpu_xid_reports_total{GPU-a,79,kernellog} 1"}},
+		"kernel first":     {events: []Event{kernel(79), nvml(79)}, want: []string{"gpu_xid_errors_total{GPU-a,79} 1", "gpu_xid_reports_total{GPU-a,79,kernellog} 1", "gpu_xid_reports_total{GPU-a,79,nvidia} 1"}},
+		"kernel alone":     {events: []Event{kernel(79)}, want: []string{"gpu_xid_errors_total{GPU-a,79} 1", "gpu_xid_reports_total{GPU-a,79,kernellog} 1"}},
+		"twice by both":    {events: []Event{nvml(79), nvml(79), kernel(79), kernel(79)}, want: []string{"gpu_xid_errors_total{GPU-a,79} 2", "gpu_xid_reports_total{GPU-a,79,nvidia} 2", "gpu_xid_reports_total{GPU-a,79,kernellog} 2"}},
+		"one was missed":   {events: []Event{kernel(79), kernel(79), nvml(79)}, want: []string{"gpu_xid_errors_total{GPU-a,79} 2", "gpu_xid_reports_total{GPU-a,79,kernellog} 2", "gpu_xid_reports_total{GPU-a,79,nvidia} 1"}},
+		"two faults":       {events: []Event{nvml(79), kernel(48)}, want: []string{"gpu_xid_errors_total{GPU-a,79} 1", "gpu_xid_errors_total{GPU-a,48} 1", "gpu_xid_reports_total{GPU-a,79,nvidia} 1", "gpu_xid_reports_total{GPU-a,48,kernellog} 1"}},
+		"a minute later":   {events: []Event{nvml(79), kernel(79)}, pause: time.Minute, want: []string{"gpu_xid_errors_total{GPU-a,79} 2", "gpu_xid_reports_total{GPU-a,79,nvidia} 1", "gpu_xid_reports_total{GPU-a,79,kernellog} 1"}},
+		"before the start": {events: []Event{{Source: "kernellog", PCI: pci, Kind: EventXid, Code: 79, Past: true}}, want: nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := nvGPU("GPU-a", pci)
+				d.Vendor = "acme" // which has no zeros from the start
+				s := start(t, DefaultSettings(), newFake("nvidia", d), newFake("kernellog"))
+				tick()
+				for _, e := range c.events {
+					s.Emit(e)
+					time.Sleep(c.pause)
+				}
+				tick()
+				expect(t, s, []*Metric{XidErrors, XidReports}, c.want...)
+			})
+		})
+	}
+}
+
+// The event as shown says who told of it and all that they said; judges hear
+// of both.
+func TestWitnessesOfAnEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSampler(DefaultSettings())
+		s.Add(newFake("nvidia", nvGPU("GPU-a", "0000:1b:00.0")))
+		s.Add(newFake("kernellog"))
+		var news []Event
+		s.AddJudge(judgeFunc(func(snap *Snapshot) { news = append(news, snap.News...) }))
+		run(t, s)
+		tick()
+		s.Emit(Event{Source: "nvidia", Device: "GPU-a", Kind: EventXid, Code: 79})
+		s.Emit(Event{Source: "kernellog", PCI: "0000:1b:00.0", Kind: EventXid, Code: 79, Detail: "fallen off\nthe bus"})
+		tick()
+		events := s.Latest().Events
+		if len(events) != 1 || len(events[0].Witnesses) != 2 || events[0].Detail != "fallen off?the bus" || events[0].Device != "GPU-a" {
+			t.Errorf("shown: %+v", events)
+		}
+		if len(news) != 2 || news[0].Witnesses != nil || len(news[1].Witnesses) != 2 || news[1].Device != "GPU-a" {
+			t.Errorf("told: %+v", news)
+		}
+	})
+}
+
+// What was told of a place before a device was known there is the device's.
+func TestFaultBeforeTheDevice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nvml := newFake("nvidia")
+		s := start(t, DefaultSettings(), nvml, newFake("kernellog"))
+		tick()
+		s.Emit(Event{Source: "kernellog", PCI: "0000:1b:00.0", Kind: EventXid, Code: 79})
+		tick()
+		expect(t, s, []*Metric{XidErrors}, "gpu_xid_errors_total{0000:1b:00.0,79} 1")
+		d := nvGPU("GPU-a", "0000:1b:00.0")
+		d.Vendor = "acme"
+		nvml.answer(Round{Devices: []Device{d}}, nil)
+		tick()
+		tick()
+		expect(t, s, []*Metric{XidErrors}, "gpu_xid_errors_total{GPU-a,79} 1")
+	})
+}
+
+// What a judge adds is published with the Snapshot it judged.
+func TestJudge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSampler(DefaultSettings())
+		s.Add(newFake("s", card("a", 40, 7)))
+		seq := uint64(0)
+		s.AddJudge(judgeFunc(func(snap *Snapshot) {
+			if snap.Seq != seq+1 {
+				t.Errorf("Snapshot %d after %d", snap.Seq, seq)
+			}
+			seq = snap.Seq
+			for i := range snap.Devices {
+				snap.Devices[i].Verdict = &Verdict{State: "healthy"}
+				snap.Devices[i].Set(PowerWatts, 1)
+			}
+		}))
+		run(t, s)
+		tick()
+		tick()
+		expect(t, s, []*Metric{PowerWatts}, "power_watts{a} 1")
+		if v := s.Latest().Devices[0].Verdict; v == nil || v.State != "healthy" {
+			t.Errorf("verdict %v", v)
+		}
+	})
+}
+
+type judgeFunc func(*Snapshot)
+
+func (f judgeFunc) Judge(s *Snapshot) { f(s) }

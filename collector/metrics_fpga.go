@@ -1,0 +1,390 @@
+package collector
+
+// volts and amperes are what a rail of a card can have.
+var (
+	volts   = Range{-1000, 1000}
+	amperes = Range{-10_000, 10_000}
+)
+
+// Families of FPGAs. None says how busy an FPGA is: DFL cards, Zynq and
+// Versal, V80 and AWS instances have no counter of it.
+var (
+	FPGAInfo = define(Metric{
+		Name:   "accel_fpga_info",
+		Help:   "How an FPGA is attached; value 1. Join it to the other families on device.",
+		Kind:   Info,
+		Labels: []string{"family", "driver", "pci_id", "manager"},
+		Values: []string{"family: dfl, xrt, ami, aws, manager", "pci_id: vendor:device of the card, lower-case hex; empty on SoCs", "manager: name of the FPGA manager, where there is one"},
+		From:   []string{"PCI driver, vendor, device; /sys/class/fpga_manager/*/name"},
+	})
+	FPGABitstreamInfo = define(Metric{
+		Name:   "accel_fpga_bitstream_info",
+		Help:   "What is loaded in a region of an FPGA; value 1. Absent where nothing is loaded or the driver does not know.",
+		Kind:   Info,
+		Labels: []string{"region", "kind", "id"},
+		Values: []string{
+			"region: static, the name of the reconfigurable region, port or slot",
+			"kind: fim (static region of a DFL card), fim_metadata (its date and seed), pr_interface (what fits into the region), afu (accelerator function), boot_image (flash image that the card has booted), xclbin, shell (name of the static region of an Alveo card), shell_timestamp (the second part of what device plugins call it), logic and interface (uuids of a shell of two stages), pci_ids (ids of an AWS image, chosen by its author: a weak identity), firmware (name of the image that the device tree asked for, not proof of what is in the fabric)",
+			"id: as the driver prints it, in lower case",
+		},
+		From: []string{"DFL bitstream_id, bitstream_metadata, compat_id, afu_id, control/fpga_boot_image; device tree firmware-name; XRT xclbinuuid, rom.*/VBNV, rom.*/timestamp, logic_uuids, interface_uuids, xgq_vmr.m.*/vmr_status; AMI logic_uuid; AWS vendor, device, subsystem_vendor, subsystem_device of the application function; mainline has no identity of a bitstream for Zynq and Versal, AWS none in sysfs, OFS none of an AFU behind a VF"},
+	})
+	FPGABitstreamLoaded = define(Metric{
+		Name:   "accel_fpga_bitstream_loaded",
+		Help:   "1 if the region holds a design that can be used, 0 while it is empty or being configured. Absent where the driver does not say.",
+		Kind:   Gauge,
+		Labels: []string{"region"},
+		Range:  boolean,
+		From:   []string{"DFL afu_id (EBUSY: 0; all ones: 0); ZynqMP status word bit 14; XRT xclbinuuid; AWS presence of the application function, on F1 also its device id"},
+	})
+	FPGAReconfigurations = define(Metric{
+		Name:   "accel_fpga_reconfigurations_total",
+		Help:   "Reconfigurations of a region that the exporter has seen since it started, by outcome. One that is faster than the exporter looks, and loads what was loaded before, can be missed.",
+		Kind:   Counter,
+		Labels: []string{"region", "outcome"},
+		Values: []string{"outcome: ok, failed"},
+		From:   []string{"exporter: excursions of /sys/class/fpga_manager/*/state, EBUSY of DFL afu_id, absence of the compute units of an Alveo card and of the application function of an AWS one, changes of identity"},
+	})
+	FPGAReconfigurationSeconds = define(Metric{
+		Name:    "accel_fpga_reconfiguration_seconds",
+		Help:    "How long reconfigurations of a region took, where beginning and end were seen. The resolution is that of the polling, 0.15 s.",
+		Kind:    Histogram,
+		Labels:  []string{"region"},
+		Buckets: []float64{0.25, 0.5, 1, 2, 4, 8, 16, 30, 60, 120},
+		From:    []string{"exporter: time outside the terminal states of /sys/class/fpga_manager/*/state, or of EBUSY, or without compute units or application function"},
+	})
+	FPGAManagerState = define(Metric{
+		Name:   "accel_fpga_manager_state",
+		Help:   "State of an FPGA manager: 1 for the one it is in, 0 for the others. It is what the kernel did last, not what is in the fabric: unknown is normal until the kernel has loaded something itself.",
+		Kind:   Gauge,
+		Labels: []string{"manager", "state"},
+		Range:  boolean,
+		Values: []string{"state: unknown, power off, power up, reset, firmware request, firmware request error, parse header, parse header error, write init, write init error, write, write error, write complete, write complete error, operating; one that a newer kernel adds"},
+		From:   []string{"/sys/class/fpga_manager/*/state"},
+	})
+	FPGAManagerError = define(Metric{
+		Name:   "accel_fpga_manager_error",
+		Help:   "1 if the driver of an FPGA manager reports the error for the last load, 0 if it did so since the exporter started and no longer does.",
+		Kind:   Gauge,
+		Labels: []string{"manager", "error"},
+		Range:  boolean,
+		Values: []string{"error: operation, crc, incompatible_image, ip_protocol, fifo_overflow, security, initialization, reported (a line that is not known)"},
+		From:   []string{"/sys/class/fpga_manager/*/status"},
+	})
+	FPGABridgeEnabled = define(Metric{
+		Name:   "accel_fpga_bridge_enabled",
+		Help:   "1 if the bridge lets the region reach the rest of the system, 0 while it isolates it, as during a reconfiguration and after one that failed.",
+		Kind:   Gauge,
+		Labels: []string{"bridge"},
+		Range:  boolean,
+		From:   []string{"/sys/class/fpga_bridge/*/state"},
+	})
+	FPGAConfigurationStatus = define(Metric{
+		Name:   "accel_fpga_configuration_status",
+		Help:   "One bit of the configuration status that the fabric itself reports, also where JTAG or firmware has loaded it.",
+		Kind:   Gauge,
+		Labels: []string{"bit"},
+		Range:  boolean,
+		Values: []string{"bit: crc_error, pll_locked, startup_done, io_active, write_enabled, init_complete, init_pin, done_released, done_pin, idcode_error, security_error, over_temperature"},
+		From:   []string{"/sys/bus/platform/drivers/zynqmp_fpga_manager/*/status (Linux 6.4)"},
+	})
+
+	FPGAErrorLatched = define(Metric{
+		Name:   "accel_fpga_error_latched",
+		Help:   "1 if the bit of an error register is set, 0 if it has been set since the exporter started and is no longer. A bit stays set until somebody clears it.",
+		Kind:   Gauge,
+		Labels: []string{"unit", "error"},
+		Range:  boolean,
+		Values: []string{"unit: fme, pcie0, pcie1, nonfatal, fatal, inject, port and its number; XRT: firewall, device", "error: name of the bit, bit_N where the driver does not tell which of two meanings it has"},
+		From:   []string{"DFL errors/fme_errors, pcie0_errors, pcie1_errors, nonfatal_errors, catfatal_errors, inject_errors, dfl-port.*/errors/errors; names from OPAE"},
+	})
+	FPGAErrorsLatched = define(Metric{
+		Name:   "accel_fpga_errors_latched",
+		Help:   "Bits that are set in an error register. Without this family a register is not read; with 0 it is clear.",
+		Kind:   Gauge,
+		Labels: []string{"unit"},
+		Range:  Range{0, 64},
+		Values: []string{"unit: as in accel_fpga_error_latched"},
+		From:   []string{"as accel_fpga_error_latched"},
+	})
+	FPGAErrors = define(Metric{
+		Name:   "accel_fpga_errors_total",
+		Help:   "Errors of a unit that were seen to appear since the exporter started: bits seen set after they were seen clear. An error that comes while its bit is still set is not seen.",
+		Kind:   Counter,
+		Labels: []string{"unit"},
+		Values: []string{"unit: as in accel_fpga_error_latched"},
+		From:   []string{"exporter, from the registers of accel_fpga_error_latched"},
+	})
+
+	FPGAVoltage = define(Metric{
+		Name:   "accel_fpga_voltage_volts",
+		Help:   "Voltage by sensor, under the name that the driver gives it.",
+		Kind:   Gauge,
+		Labels: []string{"sensor"},
+		Range:  volts,
+		From:   []string{"hwmon in*_input (mV); IIO in_voltage*_raw times in_voltage*_scale (mV); XRT xmc.*/xmc_* (mV), sysmon.m.*/vcc_* (mV), hwmon_sdm.*/voltage_sensors_raw; not read on AMI cards, where reading can end programs"},
+	})
+	FPGAVoltageLimit = define(Metric{
+		Name:   "accel_fpga_voltage_limit_volts",
+		Help:   "Voltage beyond which the board controller warns, or acts.",
+		Kind:   Gauge,
+		Labels: []string{"sensor", "limit"},
+		Range:  volts,
+		Values: []string{"limit: low_warning, low_critical, warning, critical (AMI: programs that use the card are ended), fatal (the card powers down)"},
+		From:   []string{"hwmon in*_min, in*_lcrit, in*_max, in*_crit (mV); on AMI cards lcrit is the upper critical limit"},
+	})
+	FPGACurrent = define(Metric{
+		Name:   "accel_fpga_current_amperes",
+		Help:   "Current by sensor, under the name that the driver gives it.",
+		Kind:   Gauge,
+		Labels: []string{"sensor"},
+		Range:  amperes,
+		From:   []string{"hwmon curr*_input (mA); XRT xmc.*/xmc_*_curr and others (mA), hwmon_sdm.*/current_sensors_raw; not read on AMI cards"},
+	})
+	FPGACurrentLimit = define(Metric{
+		Name:   "accel_fpga_current_limit_amperes",
+		Help:   "Current beyond which the board controller warns, or acts.",
+		Kind:   Gauge,
+		Labels: []string{"sensor", "limit"},
+		Range:  amperes,
+		Values: []string{"limit: warning, critical, fatal"},
+		From:   []string{"hwmon curr*_max, curr*_crit (mA)"},
+	})
+	FPGARailPower = define(Metric{
+		Name:   "accel_fpga_rail_power_watts",
+		Help:   "Power by sensor, for the sensors beside that of the whole card, which is accel_power_watts.",
+		Kind:   Gauge,
+		Labels: []string{"sensor"},
+		Range:  watts,
+		From:   []string{"hwmon power*_input (uW)"},
+	})
+	FPGAPowerThreshold = define(Metric{
+		Name:   "accel_fpga_power_threshold_watts",
+		Help:   "Power of the card at which the measure named by limit is taken. Absent where it is not set.",
+		Kind:   Gauge,
+		Labels: []string{"limit"},
+		Range:  watts,
+		Values: []string{"limit: warning, critical, fatal"},
+		From:   []string{"hwmon dfl_fme_power power1_max, power1_crit (uW); AMI power1_max, power1_lcrit, power1_crit (uW)"},
+	})
+	FPGASensorAlarm = define(Metric{
+		Name:   "accel_fpga_sensor_alarm",
+		Help:   "1 if the driver reports that the sensor is past the limit.",
+		Kind:   Gauge,
+		Labels: []string{"sensor", "limit"},
+		Range:  boolean,
+		Values: []string{"limit: low_warning, low_critical, warning, critical (AMI: programs that use the card are ended), fatal (the card powers down)"},
+		From:   []string{"hwmon temp*_max_alarm, temp*_crit_alarm, power*_max_alarm, power*_crit_alarm; AMI also in*, curr* and *_lcrit_alarm; XRT xmc.*/xmc_power_warn"},
+	})
+	FPGAThrottleState = define(Metric{
+		Name:   "accel_fpga_throttle_state",
+		Help:   "How far a port is throttled to save the card: 1 for the state it is in, 0 for the others.",
+		Kind:   Gauge,
+		Labels: []string{"port", "state"},
+		Range:  boolean,
+		Values: []string{"state: normal, ap1 (half the rate), ap2 (a tenth), ap6 (shut down), other"},
+		From:   []string{"DFL dfl-port.*/power_state 0, 1, 2, 6"},
+	})
+	FPGAThrottleLatched = define(Metric{
+		Name:   "accel_fpga_throttle_latched",
+		Help:   "1 if the port has been throttled since somebody last cleared the mark.",
+		Kind:   Gauge,
+		Labels: []string{"port", "event"},
+		Range:  boolean,
+		Values: []string{"event: ap1, ap2"},
+		From:   []string{"DFL dfl-port.*/ap1_event, ap2_event"},
+	})
+
+	FPGAMemoryCalibrated = define(Metric{
+		Name:   "accel_fpga_memory_calibrated",
+		Help:   "1 if the memory interface of the card has been calibrated and can be used. 0 is normal while the card is being configured.",
+		Kind:   Gauge,
+		Labels: []string{"bank"},
+		Range:  boolean,
+		From:   []string{"DFL dfl_dev.*/inf*_init_done and not inf*_cal_fail; XRT mig_calibration, for all banks together, once it has been 1"},
+	})
+	FPGAMemoryECCErrors = define(Metric{
+		Name:   "accel_fpga_memory_ecc_errors_total",
+		Help:   "ECC errors of a memory bank since the last load, by severity.",
+		Kind:   Counter,
+		Labels: []string{"bank", "severity"},
+		Values: []string{"severity: corrected, uncorrected"},
+		From:   []string{"XRT mig.*/ecc_ce_cnt; ecc_ue_cnt for HBM, as DDR does not count it"},
+	})
+	FPGAMemoryECCLatched = define(Metric{
+		Name:   "accel_fpga_memory_ecc_error_latched",
+		Help:   "1 if the memory bank has had an ECC error of the severity since the last load.",
+		Kind:   Gauge,
+		Labels: []string{"bank", "severity"},
+		Range:  boolean,
+		Values: []string{"severity: corrected, uncorrected"},
+		From:   []string{"XRT mig.*/ecc_status bits 1, 0"},
+	})
+	FPGAFirewallTripped = define(Metric{
+		Name:   "accel_fpga_firewall_tripped",
+		Help:   "1 if an AXI firewall has cut the loaded design off, which lasts until the card is reset.",
+		Kind:   Gauge,
+		Labels: []string{"firewall"},
+		Range:  boolean,
+		From:   []string{"XRT firewall.*/level, 18446744073709551615 when none has tripped"},
+	})
+	FPGAFirewallTripTime = define(Metric{
+		Name:   "accel_fpga_firewall_trip_timestamp_seconds",
+		Help:   "When an AXI firewall last tripped, seconds since the epoch. Absent where none has.",
+		Kind:   Mark,
+		Labels: []string{"firewall"},
+		Range:  timestamp,
+		From:   []string{"XRT firewall.*/detected_time"},
+	})
+	FPGAComputeUnitState = define(Metric{
+		Name:   "accel_fpga_compute_unit_state",
+		Help:   "State of a compute unit of the loaded design: 1 for the one it is in, 0 for the others.",
+		Kind:   Gauge,
+		Labels: []string{"unit", "state"},
+		Range:  boolean,
+		Values: []string{"state: idle, running, done, ready, reset, crashed"},
+		From:   []string{"XRT kds_custat_raw and kds_scustat_raw status; cu_stat Bad state"},
+	})
+	FPGAExecutions = define(Metric{
+		Name:   "accel_fpga_executions_total",
+		Help:   "Runs of a compute unit since its design was loaded. Kernels that a program starts by itself are not counted.",
+		Kind:   Counter,
+		Labels: []string{"unit"},
+		From:   []string{"XRT kds_custat_raw usage"},
+	})
+	FPGAQueueLength = define(Metric{
+		Name:   "accel_fpga_queue_length",
+		Help:   "Commands that wait for a compute unit.",
+		Kind:   Gauge,
+		Labels: []string{"unit", "queue"},
+		Values: []string{"queue: pending (not looked at yet), running (waits for the unit), submitted (the unit has it), completed (not told to the program yet)"},
+		From:   []string{"XRT cu.*/cu_stat"},
+	})
+
+	FPGATransactions = define(Metric{
+		Name:   "accel_fpga_transactions_total",
+		Help:   "Transactions that passed the card's fabric since the exporter began to count them. A transaction has no fixed size, so no rate of bytes follows.",
+		Kind:   Counter,
+		Labels: []string{"kind", "direction"},
+		Values: []string{"kind: memory (the card reaches the host's memory over PCIe), mmio (the host reaches the card)", "direction: read, write"},
+		From:   []string{"DFL PMU dfl_fme* fab_pcie0_read, fab_pcie0_write, fab_mmio_read, fab_mmio_write, where counting is switched on and permitted (CAP_PERFMON)"},
+	})
+
+	FPGAFirmwareUpdate = define(Metric{
+		Name:   "accel_fpga_firmware_update_status",
+		Help:   "Progress of an update of the card's flash: 1 for the step it is in, 0 for the others. An update takes up to 40 minutes.",
+		Kind:   Gauge,
+		Labels: []string{"status"},
+		Range:  boolean,
+		Values: []string{"status: idle, receiving, preparing, transferring, programming, other"},
+		From:   []string{"/sys/class/firmware/*/status"},
+	})
+	FPGAFirmwareUpdateRemaining = define(Metric{
+		Name: "accel_fpga_firmware_update_remaining_bytes",
+		Help: "Bytes of the image that are still to be written to the card's flash.",
+		Kind: Gauge,
+		From: []string{"/sys/class/firmware/*/remaining_size"},
+	})
+	FPGAFirmwareUpdateError = define(Metric{
+		Name:   "accel_fpga_firmware_update_error",
+		Help:   "1 if the last update of the card's flash ended in the error.",
+		Kind:   Gauge,
+		Labels: []string{"error"},
+		Range:  boolean,
+		Values: []string{"error: hw-error, timeout, user-abort, device-busy, invalid-file-size, read-write-error, flash-wearout, firmware-invalid, other"},
+		From:   []string{"/sys/class/firmware/*/error"},
+	})
+	FPGAFlashWrites = define(Metric{
+		Name: "accel_fpga_flash_writes_total",
+		Help: "Updates that the card's flash has had in its life, read once an hour.",
+		Kind: Counter,
+		From: []string{"DFL *-sec-update.*/security/flash_count"},
+	})
+	FPGARootKeyInfo = define(Metric{
+		Name:   "accel_fpga_root_key_info",
+		Help:   "Hash of the root key that images for a region must be signed with; value 1. none where no key is programmed, so that any image is taken.",
+		Kind:   Info,
+		Labels: []string{"key", "hash"},
+		Values: []string{"key: sr (static region), pr (partial reconfiguration), bmc (board controller)"},
+		From:   []string{"DFL *-sec-update.*/security/{sr,pr,bmc}_root_entry_hash"},
+	})
+	FPGAModuleConnected = define(Metric{
+		Name:   "accel_fpga_qsfp_connected",
+		Help:   "1 if a module is plugged into the QSFP cage.",
+		Kind:   Gauge,
+		Labels: []string{"cage"},
+		Range:  boolean,
+		From:   []string{"DFL dfl_dev.*/qsfp_connected"},
+	})
+)
+
+// Families of the cards under XRT and AMI.
+var (
+	FPGACardState = define(Metric{
+		Name:   "accel_fpga_card_state",
+		Help:   "What the card's driver says of it: 1 for the state it is in, 0 for the others. Sensors can be read in all of them.",
+		Kind:   Gauge,
+		Labels: []string{"state"},
+		Range:  boolean,
+		Values: []string{"state of XRT: ready, not_ready (the driver of the user function has no peer), offline (being reset), reset_required (the scheduler has given up)", "state of AMI: init, ready, missing_info, no_amc (no controller), init_error, shutdown, compat (firmware of another version)"},
+		From:   []string{"XRT ready, dev_offline, device_bad_state; AMI dev_state"},
+	})
+	FPGAControllerStalled = define(Metric{
+		Name:  "accel_fpga_controller_stalled",
+		Help:  "1 if the board's controller no longer updates its sensors, which are then withheld.",
+		Kind:  Gauge,
+		Range: boolean,
+		From:  []string{"XRT xmc.m.*/xmc_heartbeat_stall"},
+	})
+	FanSpeed = define(Metric{
+		Name:   "accel_fan_speed_rpm",
+		Help:   "Turns of a fan per minute.",
+		Kind:   Gauge,
+		Labels: []string{"fan"},
+		Range:  Range{0, 100_000},
+		From:   []string{"XRT xmc.*/xmc_fan_rpm"},
+	})
+	FPGAContexts = define(Metric{
+		Name: "accel_fpga_contexts",
+		Help: "Contexts that programs hold on compute units of the card. While there are any, what is loaded cannot be replaced.",
+		Kind: Gauge,
+		From: []string{"XRT kdsstat"},
+	})
+	FPGABankTotal = define(Metric{
+		Name:   "accel_fpga_memory_bank_total_bytes",
+		Help:   "Size of a memory bank that the loaded image is connected to.",
+		Kind:   Gauge,
+		Labels: []string{"bank"},
+		From:   []string{"XRT memstat (MiB)"},
+	})
+	FPGABankUsed = define(Metric{
+		Name:   "accel_fpga_memory_bank_used_bytes",
+		Help:   "Memory of a bank that programs have allocated through the driver.",
+		Kind:   Gauge,
+		Labels: []string{"bank"},
+		From:   []string{"XRT memstat_raw"},
+	})
+	FPGABankBuffers = define(Metric{
+		Name:   "accel_fpga_memory_bank_buffers",
+		Help:   "Buffers that programs have allocated in a memory bank through the driver.",
+		Kind:   Gauge,
+		Labels: []string{"bank"},
+		From:   []string{"XRT memstat_raw"},
+	})
+	FPGAMemoryECCEnabled = define(Metric{
+		Name:   "accel_fpga_memory_ecc_enabled",
+		Help:   "1 if the memory bank corrects errors; without, it counts none.",
+		Kind:   Gauge,
+		Labels: []string{"bank"},
+		Range:  boolean,
+		From:   []string{"XRT mig.m.*/ecc_enabled"},
+	})
+	FPGAFirewallTripInfo = define(Metric{
+		Name:   "accel_fpga_firewall_trip_info",
+		Help:   "Which AXI firewall has tripped; value 1. Absent while none has.",
+		Kind:   Info,
+		Labels: []string{"firewall", "level", "interface"},
+		Values: []string{"level: place of the firewall, 0 and up", "interface: the driver's name of what it guards"},
+		From:   []string{"XRT firewall.m.*/level, detected_trip, detected_level_name"},
+	})
+)
