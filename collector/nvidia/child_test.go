@@ -151,6 +151,9 @@ func (s *sampling) end() {
 	if s.source == nil {
 		return
 	}
+	if !s.leaks {
+		closeBound = time.Minute // nothing hangs, but the machine may be busy
+	}
 	if err := s.source.Close(); err != nil && !s.leaks {
 		s.Errorf("close: %v", err)
 	}
@@ -182,14 +185,14 @@ func (s *sampling) round() collector.Round {
 // until samples until ok says so.
 func (s *sampling) until(what string, ok func(collector.Round, error) bool) collector.Round {
 	s.Helper()
-	return s.untilWithin(30*time.Second, what, ok)
+	return s.untilWithin(2*time.Minute, what, ok)
 }
 
 // untilWithin is until with the timeout for each round.
 func (s *sampling) untilWithin(timeout time.Duration, what string, ok func(collector.Round, error) bool) collector.Round {
 	s.Helper()
 	var last error
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		r, err := s.sample(timeout)
 		if ok(r, err) {
 			return r
@@ -253,10 +256,9 @@ next:
 var errAbsentReading = errors.New("absent")
 
 // drained returns the events that are there.
-func (s *sampling) drained() (list map[collector.Event]bool) {
-	list = map[collector.Event]bool{}
+func (s *sampling) drained() (list []collector.Event) {
 	for len(s.events) > 0 {
-		list[<-s.events] = true
+		list = append(list, <-s.events)
 	}
 	return list
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // closeBound is how long Close waits for calls that are under way.
-const closeBound = 2 * time.Second
+var closeBound = 2 * time.Second
 
 // Close implements collector.Source. It waits a bounded time for calls under
 // way; where one does not return, the library stays as it is.
@@ -21,24 +21,24 @@ func (s *Source) Close() error {
 	defer cancel()
 	if s.driver == nil {
 		if s.opening != nil {
-			s.opening.stop()
-			if !s.opening.stopped(ctx.Done()) {
+			s.opening.Stop()
+			if !s.opening.Stopped(ctx.Done()) {
 				return fmt.Errorf("nvmlInit has not returned: %w", context.DeadlineExceeded)
 			}
 		}
 		return nil
 	}
-	s.driver.stop()
+	s.driver.Stop()
 	for _, slot := range s.gpus {
-		slot.stop()
+		slot.Stop()
 	}
 	s.events.stop()
-	ended := s.driver.stopped(ctx.Done())
+	ended := s.driver.Stopped(ctx.Done())
 	for _, slot := range s.gpus {
-		ended = slot.stopped(ctx.Done()) && ended
+		ended = slot.Stopped(ctx.Done()) && ended
 	}
 	for _, slot := range s.leaving {
-		ended = slot.stopped(ctx.Done()) && ended
+		ended = slot.Stopped(ctx.Done()) && ended
 	}
 	ended = s.events.stopped(ctx.Done()) && ended
 	if !ended {

@@ -47,6 +47,7 @@ type gpu struct {
 	gpmAsked, gpmThere bool
 	query              *gpmQuery
 	mig                mig
+	clients            clients
 	// reshape is set by the event that says the MIG devices have changed.
 	reshape atomic.Bool
 	// ill is set while the GPU does not answer. When it is back it is learnt
@@ -198,6 +199,12 @@ func (g *gpu) readDevices(now time.Time) ([]collector.Device, string) {
 	}
 	g.readMargins(&d)
 	d.Readings = append(d.Readings, g.kept...)
+	g.clients.read(&d, &g.asker, g.handle, now)
+	if !g.mig.enabled {
+		// With MIG each instance says who uses it.
+		g.clients.readUtilization(&g.asker, g.handle, now)
+		d.Clients = g.clients.clients(now)
+	}
 	g.readGPM(&d, now)
 	migs := g.readMIGs(now, slow)
 	switch {
@@ -227,7 +234,6 @@ func (g *gpu) readSlow() {
 	g.readLimits(&d)
 	g.readModes(&d)
 	g.readPCIeLink(&d)
-	g.readProcesses(&d, &g.asker, g.handle)
 	g.readECC(&d)
 	g.readRemaps(&d)
 	g.readRetired(&d)

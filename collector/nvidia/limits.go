@@ -120,15 +120,3 @@ func (g *gpu) readPCIeLink(d *collector.Device) {
 	read(callLinkWidth, h.GetCurrPcieLinkWidth, collector.PCIeWidth, nil)
 	read(callMaxLinkWidth, h.GetMaxPcieLinkWidth, collector.PCIeWidthMax, nil)
 }
-
-// readProcesses counts the processes on a GPU or a MIG device.
-func (g *gpu) readProcesses(d *collector.Device, a *asker, h nvml.Device) {
-	read := func(c *call, f func() ([]nvml.ProcessInfo, nvml.Return), labels []string) {
-		if list, ok := ask(a, c, f); ok {
-			d.Set(collector.Processes, float64(len(list)), labels...)
-		}
-	}
-	read(callCompute, h.GetComputeRunningProcesses, labelCompute)
-	read(callGraphics, h.GetGraphicsRunningProcesses, labelGraphics)
-	read(callMPS, h.GetMPSComputeRunningProcesses, labelMPS)
-}

@@ -42,6 +42,7 @@ type migDevice struct {
 	alone   bool
 	device  collector.Device
 	gpm     gpm
+	clients clients
 	kept    []collector.Reading
 	size    int
 	sampled time.Time
@@ -93,6 +94,7 @@ func (g *gpu) forgetAnswers() {
 	g.thermalAsked, g.thermal, g.links = false, thermal{}, links{}
 	g.gpm.free(&g.asker)
 	g.gpmAsked = false
+	g.clients = clients{}
 }
 
 // enumerateMIG lists the MIG devices; those that were there before stay. While

@@ -126,7 +126,7 @@ func TestEvents(t *testing.T) {
 		r := s.round()
 		s.awaitRegistration("0")
 		gpu := gpus(r)[0]
-		for e := range s.drained() {
+		for _, e := range s.drained() {
 			s.Logf("left over: %+v", e)
 		}
 		s.inject("xid", "94", "0/1")

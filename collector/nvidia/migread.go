@@ -47,11 +47,12 @@ func (g *gpu) readMIG(m *migDevice, d *collector.Device, now time.Time, slow boo
 	there := readMemory(d, &m.asker, m.handle) || m.refused[callMemory.index]
 	if slow || m.size == 0 {
 		k := collector.Device{}
-		g.readProcesses(&k, &m.asker, m.handle)
 		m.readInstanceECC(&k)
 		m.kept, d.Rejects = k.Readings, append(d.Rejects, k.Rejects...)
 	}
 	d.Readings = append(d.Readings, m.kept...)
+	m.clients.read(d, &m.asker, m.handle, now)
+	d.Clients = m.clients.clients(now)
 	if m.alone && !m.refused[callGPMMIGSample.index] && g.gpmSupported() && m.gpm.prepare(g, &m.asker) {
 		m.gpm.read(g, &m.asker, d, now, m.gi)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/solo"
 )
 
 // Source reads NVIDIA GPUs through NVML.
@@ -24,8 +25,8 @@ type Source struct {
 	system *system
 	// opening and driver are the goroutines that load the library and that
 	// ask what is no GPU's; gpus are one goroutine per enumerated GPU.
-	opening *worker[error]
-	driver  *worker[driverAnswer]
+	opening *solo.Worker[error]
+	driver  *solo.Worker[driverAnswer]
 	gpus    []*slot
 	claims  *claims
 	// leaving are the goroutines of places that nobody asks any more, until
@@ -44,7 +45,7 @@ type Source struct {
 // slot is one place of the enumeration: the goroutine that reads the GPU there
 // and what it last said.
 type slot struct {
-	*worker[gpuAnswer]
+	*solo.Worker[gpuAnswer]
 	gpu   *gpu
 	index int
 	// count is how many GPUs there were when the call was asked.
@@ -103,21 +104,21 @@ func (s *Source) open(ctx context.Context) error {
 		return nil
 	}
 	if s.opening == nil {
-		s.opening = newWorker(func(time.Time) error { return s.openLibrary() })
+		s.opening = solo.New(func(time.Time) error { return s.openLibrary() }, nil)
 	}
-	if !s.opening.busy {
-		s.opening.start(time.Now(), func(error) {})
+	if !s.opening.Busy {
+		s.opening.Start(time.Now())
 	}
-	err, done := s.opening.wait(ctx.Done())
+	err, done := s.opening.Await(ctx.Done())
 	if !done {
 		return fmt.Errorf("nvmlInit has not returned: %w", context.DeadlineExceeded)
 	}
 	if err != nil {
 		return err
 	}
-	s.opening.stop()
+	s.opening.Stop()
 	s.events = newEvents(s.lib, s.emit)
-	s.driver = newWorker(s.system.read)
+	s.driver = solo.New(s.system.read, nil)
 	return nil
 }
 
@@ -135,7 +136,7 @@ func (s *Source) openLibrary() error {
 
 // lateCalls are the counts of an initialisation that has returned.
 func (s *Source) lateCalls() []collector.CallError {
-	if s.opening == nil || s.opening.busy || s.system == nil {
+	if s.opening == nil || s.opening.Busy || s.system == nil {
 		return nil
 	}
 	calls, _ := s.system.take()
@@ -151,21 +152,24 @@ func (s *Source) read(ctx context.Context) (collector.Round, error) {
 	}
 	t := tally{}
 	take := func(d driverAnswer) { s.enumerated(d, now, timeout, &t) }
-	s.driver.start(now, take)
+	if late, ok := s.driver.Poll(); ok {
+		take(late)
+	}
+	s.driver.Start(now)
 	for _, slot := range s.gpus {
 		slot.ask(now, timeout, &t)
 	}
 	soon, cancel := context.WithTimeout(ctx, min(patience, timeout/2))
 	defer cancel()
-	if s.driver.busy && time.Since(s.driver.asked) < timeout {
-		if d, answered := s.driver.wait(soonIf(s.counted, soon.Done(), ctx.Done())); answered {
+	if s.driver.Busy && time.Since(s.driver.Asked) < timeout {
+		if d, answered := s.driver.Await(soonIf(s.counted, soon.Done(), ctx.Done())); answered {
 			take(d)
 		}
 	}
-	if s.driver.busy && (!s.counted || time.Since(s.driver.asked) >= timeout) {
+	if s.driver.Busy && (!s.counted || time.Since(s.driver.Asked) >= timeout) {
 		t.fail("driver", fmt.Errorf("nvmlDeviceGetCount has not returned: %w", context.DeadlineExceeded))
 	}
-	if s.driver.busy && time.Since(s.driver.asked) >= timeout {
+	if s.driver.Busy && time.Since(s.driver.Asked) >= timeout {
 		s.node = staying(s.node)
 	}
 	for _, slot := range s.gpus {
@@ -221,9 +225,9 @@ func (s *Source) enumerated(d driverAnswer, now time.Time, timeout time.Duration
 		s.gpus = s.gpus[:len(s.gpus)-1]
 	}
 	for i, sl := range s.gpus {
-		if !sl.busy || sl.asked.Equal(now) {
+		if !sl.Busy || sl.Asked.Equal(now) {
 			sl.count = d.count
-		} else if sl.count != d.count && now.Sub(sl.asked) >= timeout {
+		} else if sl.count != d.count && now.Sub(sl.Asked) >= timeout {
 			// Another GPU may be here by now, and must not wait for a call to
 			// the one that was.
 			s.leave(sl)
@@ -236,29 +240,29 @@ func (s *Source) enumerated(d driverAnswer, now time.Time, timeout time.Duration
 
 func (s *Source) newSlot(index int) *slot {
 	g := newGPU(index, s.lib, s.events, s.options.SlowInterval, s.claims)
-	return &slot{worker: newWorker(g.read), gpu: g, index: index}
+	return &slot{Worker: solo.New(g.read, nil), gpu: g, index: index}
 }
 
 // leave gives a place up. Its goroutine ends when the call it is in returns.
 func (s *Source) leave(sl *slot) {
 	sl.gpu.left.Store(true)
-	sl.stop()
+	sl.Stop()
 	gone := make(chan struct{})
 	close(gone)
-	s.leaving = slices.DeleteFunc(s.leaving, func(l *slot) bool { return l.stopped(gone) })
+	s.leaving = slices.DeleteFunc(s.leaving, func(l *slot) bool { return l.Stopped(gone) })
 	s.leaving = append(s.leaving, sl)
 }
 
 // ask begins a read of the GPU unless the last one has not returned. What was
 // asked more than timeout ago says no more how the GPU is now.
 func (sl *slot) ask(now time.Time, timeout time.Duration, t *tally) {
-	sl.start(now, func(a gpuAnswer) {
-		late := now.Sub(sl.asked) > timeout
+	if a, ok := sl.Poll(); ok {
 		sl.take(a, t)
-		if late {
+		if now.Sub(sl.Asked) > timeout {
 			sl.last = nil
 		}
-	})
+	}
+	sl.Start(now)
 }
 
 // take remembers an answer.
@@ -278,12 +282,12 @@ func (sl *slot) take(a gpuAnswer, t *tally) {
 // gather adds what the GPU says, waiting for it until done. A call that is
 // out for longer than timeout makes it stuck.
 func (sl *slot) gather(done <-chan struct{}, timeout time.Duration, t *tally) {
-	if sl.busy && time.Since(sl.asked) < timeout {
-		if a, answered := sl.wait(done); answered {
+	if sl.Busy && time.Since(sl.Asked) < timeout {
+		if a, answered := sl.Await(done); answered {
 			sl.take(a, t)
 		}
 	}
-	if sl.busy && (len(sl.last) == 0 || time.Since(sl.asked) >= timeout) {
+	if sl.Busy && (len(sl.last) == 0 || time.Since(sl.Asked) >= timeout) {
 		known := sl.known
 		if len(known) == 0 {
 			// Not by its name in /proc: reading that may hang too.

@@ -1,0 +1,136 @@
+//go:build linux && cgo
+
+package nvidia
+
+import (
+	"math"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+var callProcessUtilization = define(call{name: "nvmlDeviceGetProcessUtilization", quiet: nvml.ERROR_NOT_FOUND})
+
+const (
+	// processInterval is the time between two lists of processes.
+	processInterval = 2 * time.Second
+	// sampleWindow is how long a sample of a process stands. The driver keeps
+	// several a second and lists a process only in those in which it ran, so
+	// one that is in none of that time's was idle.
+	sampleWindow = 3 * time.Second
+	// memoryUnknown is what the driver answers where it cannot tell a
+	// process's memory (NVML_VALUE_NOT_AVAILABLE).
+	memoryUnknown = math.MaxUint64
+)
+
+// clients are the processes on a GPU or a MIG device.
+type clients struct {
+	next time.Time
+	// counts and list are as last read; list is nil where the driver does not
+	// say.
+	counts []collector.Reading
+	list   []collector.Client
+
+	// samples are the last of each process, which the driver stamps in
+	// microseconds.
+	samples map[int]processSample
+	stamp   uint64
+	since   time.Time // from when on the driver has answered without a gap
+}
+
+type processSample struct {
+	at                                time.Time
+	compute, memory, encoder, decoder uint32
+}
+
+// read lists the processes, where it is time to, and counts them.
+func (c *clients) read(d *collector.Device, a *asker, h nvml.Device, now time.Time) {
+	if !now.Before(c.next) {
+		c.next = now.Add(processInterval)
+		c.counts, c.list = nil, []collector.Client{}
+		whole := c.ask(a, callCompute, h.GetComputeRunningProcesses, labelCompute)
+		c.ask(a, callGraphics, h.GetGraphicsRunningProcesses, labelGraphics)
+		c.ask(a, callMPS, h.GetMPSComputeRunningProcesses, labelMPS)
+		if !whole {
+			c.list = nil // who else there may be is not known
+		}
+	}
+	d.Readings = append(d.Readings, c.counts...)
+}
+
+func (c *clients) ask(a *asker, call *call, f func() ([]nvml.ProcessInfo, nvml.Return), labels []string) bool {
+	list, ok := ask(a, call, f)
+	if !ok {
+		return false
+	}
+	c.counts = append(c.counts, collector.Reading{Metric: collector.Processes, Labels: labels, Value: float64(len(list))})
+	for _, p := range list {
+		client := collector.Client{PID: int(p.Pid), Type: labels[0]}
+		if p.UsedGpuMemory != memoryUnknown && collector.MemoryUsed.Range.Contains(float64(p.UsedGpuMemory)) {
+			client.Readings = []collector.Reading{{Metric: collector.MemoryUsed, Value: float64(p.UsedGpuMemory)}}
+		}
+		c.list = append(c.list, client)
+	}
+	return true
+}
+
+// readUtilization asks what each process did since the round before.
+func (c *clients) readUtilization(a *asker, h nvml.Device, now time.Time) {
+	if len(c.list) == 0 || a.refused[callProcessUtilization.index] {
+		c.samples, c.since = nil, time.Time{}
+		return
+	}
+	var ret nvml.Return
+	list, ok := ask(a, callProcessUtilization, func() ([]nvml.ProcessUtilizationSample, nvml.Return) {
+		var l []nvml.ProcessUtilizationSample
+		l, ret = h.GetProcessUtilization(c.stamp)
+		return l, ret
+	})
+	if !ok && ret != callProcessUtilization.quiet {
+		c.since = time.Time{}
+		return
+	}
+	if c.since.IsZero() {
+		c.since = now
+	}
+	if c.samples == nil {
+		c.samples = map[int]processSample{}
+	}
+	for _, s := range list {
+		if s.SmUtil > 100 || s.MemUtil > 100 || s.EncUtil > 100 || s.DecUtil > 100 {
+			continue // garbage that some drivers answer for processes that have just ended
+		}
+		c.stamp = max(c.stamp, s.TimeStamp)
+		c.samples[int(s.Pid)] = processSample{now, s.SmUtil, s.MemUtil, s.EncUtil, s.DecUtil}
+	}
+	for pid, s := range c.samples {
+		if now.Sub(s.at) > sampleWindow {
+			delete(c.samples, pid)
+		}
+	}
+}
+
+// clients returns the processes with what is known of each.
+func (c *clients) clients(now time.Time) []collector.Client {
+	if c.list == nil {
+		return nil
+	}
+	out := make([]collector.Client, len(c.list))
+	for i, p := range c.list {
+		s, ran := c.samples[p.PID]
+		if ran || !c.since.IsZero() && now.Sub(c.since) > sampleWindow {
+			percent := func(labels []string, v uint32) {
+				p.Readings = append(p.Readings, collector.Reading{Metric: collector.UtilizationRatio, Labels: labels, Value: float64(v) / 100})
+			}
+			p.Readings = p.Readings[:len(p.Readings):len(p.Readings)]
+			percent(labelCompute, s.compute)
+			percent(labelMemory, s.memory)
+			percent(labelEncoder, s.encoder)
+			percent(labelDecoder, s.decoder)
+		}
+		out[i] = p
+	}
+	return out
+}
