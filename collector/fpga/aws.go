@@ -1,0 +1,151 @@
+package fpga
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// aws is the family of the FPGAs of AWS instances, F1 and F2. sysfs shows no
+// more of them than PCI does: sensors, and which image is loaded, are behind a
+// mailbox in the memory of the management function, which one program may use
+// at a time. A load takes the application function off the bus and puts it
+// back with the ids that the author of the image chose. That tells of loads;
+// as an identity it is weak.
+var aws = family{
+	name:  "aws",
+	allow: slices.Concat(pciFiles, below(anyFunction, "subsystem_vendor")),
+	watch: []string{"bus/pci/devices"},
+	find:  findAWS,
+	open:  func(e *env) card { return &awsCard{env: e} },
+}
+
+// awsModels are the products by the id of the management function.
+var awsModels = map[string]string{"1041": "AWS F1 FPGA", "9248": "AWS F2 FPGA"}
+
+// awsVendor is the PCI vendor id of Amazon.
+const awsVendor = "0x1d0f"
+
+// findAWS finds the management functions. They have no driver to be found by,
+// so that the ids of all PCI functions are asked for, once a minute; the
+// kernel has them in memory.
+func findAWS(fs *tree) ([]place, error) {
+	names, err := fs.Names("bus/pci/devices")
+	if err != nil {
+		if absent(err) {
+			err = nil
+		}
+		return nil, err
+	}
+	// The lister's tree opens nothing; this one shares what it remembers.
+	ids := &tree{FS: fs.FS, allow: pciFiles, allowed: fs.allowed, slow: fs.slow}
+	if len(ids.slow) > 4*len(names)+64 {
+		ids.forget() // of functions that have left
+	}
+	now := time.Now()
+	read := func(address, file string) string {
+		text, _ := ids.ReadEvery(now, identityInterval, "bus/pci/devices/"+address+"/"+file)
+		return text
+	}
+	var places []place
+	for _, n := range names {
+		if !isBDF(n) || read(n, "vendor") != awsVendor || awsModels[strings.TrimPrefix(read(n, "device"), "0x")] == "" {
+			continue
+		}
+		dir, err := fs.Resolve("bus/pci/devices/" + n)
+		if err != nil {
+			continue
+		}
+		p := place{id: application(n), dir: dir, functions: []string{n}}
+		if dir, err := fs.Resolve("bus/pci/devices/" + p.id); err == nil {
+			p.claims = []string{dir}
+		}
+		places = append(places, p)
+	}
+	return places, nil
+}
+
+// application returns the address of the application function that belongs to
+// a management function: the first of the device, or the second where that is
+// the management's. It is the card's also while it is off the bus.
+func application(management string) string {
+	slot := pciSlot(management)
+	if management == slot+".0" {
+		return slot + ".1"
+	}
+	return slot + ".0"
+}
+
+// awsCard reads one FPGA.
+type awsCard struct {
+	*env
+	load struct {
+		sync.Mutex
+		there bool      // the application function has been seen
+		since time.Time // it left the bus, zero while it is there
+	}
+}
+
+// awsSlot is the region of an AWS FPGA that images are loaded into.
+const awsSlot = "slot0"
+
+// read implements card.
+func (c *awsCard) read(r *reading) {
+	management := r.readPCI(c.dir)
+	r.Vendor, r.PCI, r.Functions = "aws", c.id, c.functions
+	r.KubeIDs = []string{c.id}
+	r.Model = awsModels[management.device]
+	asked := time.Now()
+	app := "bus/pci/devices/" + c.id
+	// A load changes these, so that they are not remembered.
+	var ids []string
+	for _, file := range []string{"vendor", "device", "subsystem_vendor", "subsystem_device"} {
+		if text, ok := r.text(app + "/" + file); ok {
+			ids = append(ids, strings.TrimPrefix(tidy(text), "0x"))
+		}
+	}
+	there := len(ids) == 4
+	p := management
+	if there {
+		p.vendor, p.device = ids[0], ids[1]
+	}
+	driver, _ := r.fs.Link(app + "/driver")
+	r.info(c.env, driver, p, "", "", "")
+	if r.Model == "" {
+		r.Down, r.Readings = collector.ReasonError, nil
+		return
+	}
+	region := c.memory.region(awsSlot)
+	cleared := !there || r.Model == "AWS F1 FPGA" && ids[0] == "1d0f" && ids[1] == "1042"
+	if !there {
+		r.SetBool(collector.FPGABitstreamLoaded, false, awsSlot)
+		return
+	}
+	id := strings.Join(ids, ":")
+	region.settle(asked, time.Now(), id, true)
+	if r.Model == "AWS F1 FPGA" {
+		// F2 has no id of its own for a slot that was cleared.
+		r.SetBool(collector.FPGABitstreamLoaded, !cleared, awsSlot)
+	}
+	if !cleared {
+		r.Set(collector.FPGABitstreamInfo, 1, awsSlot, "pci_ids", id)
+	}
+}
+
+// poll implements poller: a load takes the application function off the bus.
+func (c *awsCard) poll(now time.Time) {
+	there := c.pollFS.Exists("bus/pci/devices/" + c.id)
+	c.load.Lock()
+	defer c.load.Unlock()
+	switch {
+	case there:
+		c.load.there, c.load.since = true, time.Time{}
+	case c.load.since.IsZero():
+		c.load.since = now
+	}
+	busy := c.load.there && !there && now.Sub(c.load.since) < longestLoad
+	c.memory.region(awsSlot).setBusy(now, busy)
+}

@@ -1,0 +1,114 @@
+package fpga_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector/fpga"
+	"github.com/accel-exporter/accel-exporter/internal/faketree"
+)
+
+// TestReadsPerRound: a round reads each file of a card once, by one read(2),
+// and reads no more files than it has series to make of them. What has not
+// changed since the card was found is not read again.
+func TestReadsPerRound(t *testing.T) {
+	for _, name := range []string{"intel-n3000-dfl", "intel-n6001-ofs", "intel-pac-a10-dfl", "zynqmp-fpga-manager"} {
+		t.Run(name, func(t *testing.T) {
+			tree := load(t, name)
+			fs := mounted(t, tree)
+			s := open(t, fs, fpga.Options{PollInterval: -1, SlowInterval: time.Hour})
+			sample(t, s)
+			first := opened(tree)
+			tree.Forget()
+			sample(t, s)
+			files := opened(tree)
+			for _, f := range files {
+				if n := tree.Reads(f); n != 1 || tree.Opens(f) != 1 {
+					t.Errorf("%s: %d opens, %d reads; want one", f, tree.Opens(f), n)
+				}
+				if strings.HasSuffix(f, "_label") || strings.HasSuffix(f, "_crit") || strings.HasSuffix(f, "flash_count") {
+					t.Errorf("%s is read in every round", f)
+				}
+			}
+			if len(files) >= len(first) {
+				t.Errorf("%d files in a round, %d in the first", len(files), len(first))
+			}
+			t.Logf("%d read(2) in a round, %d in the first", tree.TotalReads(), len(first))
+
+			// The same by hand.
+			tree.Forget()
+			for _, f := range files {
+				fs.Read(strings.TrimPrefix(f, "/sys/")) // some answer with an errno
+			}
+			bare := tree.TotalReads()
+			tree.Forget()
+			sample(t, s)
+			if n := tree.TotalReads(); n != bare {
+				t.Errorf("%d read(2) in a round, %d by hand", n, bare)
+			}
+		})
+	}
+}
+
+// opened are the files of a tree that were opened.
+func opened(tree *faketree.Tree) []string {
+	return slices.DeleteFunc(tree.Opened(), func(p string) bool {
+		_, file := tree.Get(p)
+		return !file && tree.Err(p) == 0
+	})
+}
+
+// sixteen is a machine with sixteen cards: N3000, PAC A10 and N6001.
+func sixteen(tb testing.TB) *faketree.Tree {
+	tb.Helper()
+	machine := faketree.New()
+	for i := range 16 {
+		name := []string{"intel-n3000-dfl", "intel-pac-a10-dfl", "intel-n6001-ofs", "intel-n3000-dfl"}[i%4]
+		if err := machine.Merge(load(tb, name)); err != nil {
+			tb.Fatal(fmt.Errorf("card %d: %w", i, err))
+		}
+	}
+	return machine
+}
+
+// BenchmarkRound is a round over sixteen cards, from files.
+func BenchmarkRound(b *testing.B) {
+	fs := written(b, sixteen(b))
+	s := open(b, fs, fpga.Options{PollInterval: -1, SlowInterval: time.Hour})
+	if n := len(sample(b, s).Devices); n != 16 {
+		b.Fatalf("%d cards", n)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Sample(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkBareReads reads the files that a round reads, one after the other.
+func BenchmarkBareReads(b *testing.B) {
+	if !faketree.CanMount() {
+		b.Skip("no FUSE to find out which")
+	}
+	machine := sixteen(b)
+	s := open(b, mounted(b, machine), fpga.Options{PollInterval: -1, SlowInterval: time.Hour})
+	sample(b, s)
+	machine.Forget()
+	sample(b, s)
+	var files []string
+	for _, f := range opened(machine) {
+		files = append(files, strings.TrimPrefix(f, "/sys/"))
+	}
+	fs := written(b, machine)
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, f := range files {
+			fs.Read(f)
+		}
+	}
+	b.ReportMetric(float64(len(files))/16, "reads/card")
+}

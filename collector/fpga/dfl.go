@@ -1,0 +1,186 @@
+package fpga
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// dfl are the cards of the Device Feature List: Intel's and Altera's PAC and
+// OFS boards and what others build by them, under the drivers of drivers/fpga
+// and those of Intel outside the tree with the same names. Facts of the files:
+// Documentation/ABI/testing/sysfs-platform-dfl-fme, -port, sysfs-bus-dfl,
+// sysfs-driver-intel-m10-bmc.
+//
+// The card says neither how busy it is (no such counter exists) nor, on OFS
+// boards, which function is loaded behind a virtual function.
+var dfl = family{
+	name: "dfl",
+	allow: slices.Concat(
+		pciFiles, managerFiles, pmuFiles,
+		below("dfl-fme.*", "bitstream_id", "bitstream_metadata"),
+		below("dfl-fme.*/errors", "fme_errors", "pcie0_errors", "pcie1_errors", "nonfatal_errors", "catfatal_errors", "inject_errors", "revision"),
+		below("dfl-port.*", "id", "afu_id", "power_state", "ap1_event", "ap2_event"),
+		below("dfl-port.*/errors", "errors", "revision"),
+		below("dfl_dev.*", "inf*_cal_fail", "inf*_init_done", "qsfp_connected", "nios_fw_version", "bmc_version", "bmcfw_version"),
+		below("spi*.*", "bmc_version", "bmcfw_version"),
+		below("*-sec-update.*/security", "sr_root_entry_hash", "pr_root_entry_hash", "bmc_root_entry_hash", "flash_count"),
+		below("*-sec-update.*/control", "fpga_boot_image"),
+		below("*-sec-update.*/firmware/secure-update*", "status", "error", "remaining_size"),
+		below("dfl-fme.*/hwmon/hwmon*", append([]string{"power1_max", "power1_crit"}, hwmonFiles...)...),
+		below("*bmc-hwmon.*/hwmon/hwmon*", hwmonFiles...),
+	),
+	watch: []string{dflDriver},
+	find:  findDFL,
+	open:  func(e *env) card { return newDFLCard(e) },
+}
+
+const dflDriver = "bus/pci/drivers/dfl-pci"
+
+// findDFL lists the slots that have a function bound to dfl-pci. One card can
+// have several such functions, some of them virtual: the one with the FME, the
+// card's own control, stands for it.
+func findDFL(fs *tree) ([]place, error) {
+	names, err := fs.Names(dflDriver)
+	if err != nil {
+		if absent(err) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	slots := map[string][]string{} // directories by card
+	var order []string
+	for _, bdf := range names {
+		if !isBDF(bdf) {
+			continue
+		}
+		dir, err := fs.Resolve(dflDriver + "/" + bdf)
+		if err != nil {
+			continue // it has just left
+		}
+		slot := pciSlot(bdf)
+		if pf, err := fs.Link(dir + "/physfn"); err == nil && isBDF(pf) {
+			slot = pciSlot(pf)
+		}
+		if slots[slot] == nil {
+			order = append(order, slot)
+		}
+		slots[slot] = append(slots[slot], dir)
+	}
+	if len(order) == 0 {
+		return nil, nil
+	}
+	all, _ := fs.Names("bus/pci/devices")
+	var places []place
+	for _, slot := range order {
+		dirs := slots[slot]
+		rank := func(d string) int { return dflRank(fs, d) }
+		dir := slices.MinFunc(dirs, func(a, b string) int { return rank(a) - rank(b) })
+		if rank(dir) == notACard {
+			continue // its card's own function has left, or is with another driver
+		}
+		p := place{id: path.Base(dir), dir: dir}
+		for _, d := range dirs {
+			if d != dir {
+				p.claims = append(p.claims, d)
+			}
+		}
+		p.functions = dflFunctions(fs, p, all)
+		places = append(places, p)
+	}
+	return places, nil
+}
+
+// notACard is the rank of a function that has neither FME nor port.
+const notACard = 2
+
+// dflRank is the lower, the more a function speaks for the card.
+func dflRank(fs *tree, dir string) int {
+	rank := notACard
+	for _, region := range namesUnder(fs, dir+"/fpga_region") {
+		for _, n := range namesUnder(fs, region) {
+			switch {
+			case strings.HasPrefix(path.Base(n), "dfl-fme."):
+				return 0
+			case strings.HasPrefix(path.Base(n), "dfl-port."):
+				rank = 1
+			}
+		}
+	}
+	return rank
+}
+
+// dflFunctions are the other functions in the card's slot and the virtual ones
+// that belong to it.
+func dflFunctions(fs *tree, p place, all []string) []string {
+	var out []string
+	for _, bdf := range all {
+		if bdf != p.id && isBDF(bdf) && pciSlot(bdf) == pciSlot(p.id) {
+			out = append(out, bdf)
+		}
+	}
+	for _, n := range namesUnder(fs, p.dir) {
+		if strings.HasPrefix(path.Base(n), "virtfn") {
+			if bdf, err := fs.Link(n); err == nil && isBDF(bdf) {
+				out = append(out, bdf)
+			}
+		}
+	}
+	for _, d := range p.claims {
+		if bdf := path.Base(d); bdf != p.id {
+			out = append(out, bdf)
+		}
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return out[:min(len(out), maxFunctions)]
+}
+
+// maxFunctions bounds the other functions that a card is known by.
+const maxFunctions = 256
+
+// namesUnder returns the paths of what is in dir, none where it cannot be
+// listed.
+func namesUnder(fs *tree, dir string) []string {
+	names, err := fs.Names(dir)
+	if err != nil {
+		return nil
+	}
+	for i, n := range names {
+		names[i] = dir + "/" + n
+	}
+	return names
+}
+
+// dflModels are the cards by PCI vendor and device and, where one id stands
+// for several, sub-system device.
+var dflModels = map[string]string{
+	"8086:09c4":      "Intel PAC with Arria 10 GX",
+	"8086:09c5":      "Intel PAC with Arria 10 GX",
+	"8086:0b30":      "Intel FPGA PAC N3000",
+	"8086:0b2b":      "Intel FPGA PAC D5005",
+	"8086:0b2c":      "Intel FPGA PAC D5005",
+	"8086:bcce:1770": "Intel OFS N6000",
+	"8086:bccf:1770": "Intel OFS N6000",
+	"8086:bcce:1771": "Intel OFS N6001",
+	"8086:bccf:1771": "Intel OFS N6001",
+	"8086:bcce:17d4": "Intel OFS C6100",
+	"8086:bccf:17d4": "Intel OFS C6100",
+	"8086:bcce":      "Intel OFS FPGA",
+	"8086:bccf":      "Intel OFS FPGA",
+	"1c2c:1000":      "Silicom N5010",
+	"1c2c:1001":      "Silicom N5011",
+}
+
+func dflModel(p pciIdentity) string {
+	if p.vendor == "" {
+		return "DFL FPGA" // it left before it could be asked
+	}
+	id := p.vendor + ":" + p.device
+	for _, key := range []string{id + ":" + p.subsystem, id} {
+		if m, ok := dflModels[key]; ok {
+			return m
+		}
+	}
+	return "DFL FPGA " + id
+}

@@ -1,0 +1,187 @@
+package fpga
+
+import (
+	"path"
+	"strings"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// dflBank is one memory interface, dflCage one place for a module, dflVersion
+// one firmware of the board.
+type (
+	dflBank struct {
+		file, failed, done string
+		labels             []string
+	}
+	dflCage struct {
+		file   string
+		labels []string
+	}
+	dflVersion struct{ file, component string }
+)
+
+// dflBMC is where the board controller's own files are.
+type dflBMC struct {
+	keys      []dflVersion // root key hashes, component is the key
+	flash     string
+	bootImage string
+	update    string // class device of the firmware update
+}
+
+// scanFeature lists what a private feature has of interest.
+func (c *dflCard) scanFeature(dir string, l *dflLayout) {
+	for _, n := range namesUnder(c.fs, dir) {
+		name := path.Base(n)
+		switch {
+		case strings.HasSuffix(name, "_cal_fail"):
+			done := strings.TrimSuffix(n, "_cal_fail") + "_init_done"
+			l.banks = append(l.banks, dflBank{file: n, failed: n, done: done})
+		case name == "qsfp_connected":
+			l.cages = append(l.cages, dflCage{file: n})
+		case name == "nios_fw_version":
+			l.versions = append(l.versions, dflVersion{n, "nios"})
+		}
+	}
+}
+
+// scanChips lists the card's sensors and, by the place of its sensors, the
+// board controller.
+func (c *dflCard) scanChips(r *reading, l *dflLayout) {
+	taken := map[string]bool{}
+	for _, chip := range r.findChips(c.dir) {
+		// The controller's device: …/spi4.0/n3000bmc-hwmon.6.auto/hwmon/hwmon6.
+		device := path.Dir(path.Dir(chip.dir))
+		if strings.Contains(path.Base(device), "bmc-hwmon") {
+			c.scanBMC(path.Dir(device), l)
+		}
+		if chip.name == "dfl_fme_thermal" && r.dummy(&chip, c.fs) {
+			continue
+		}
+		r.findSensors(&chip, taken, func(kind, id, label string) string { return dflSensorTitle(chip.name, kind, id, label) })
+		for i := range chip.sensors {
+			s := &chip.sensors[i]
+			if s.kind == "power" && (chip.name == "dfl_fme_power" || s.label == boardPower) {
+				s.metric, s.labels = collector.PowerWatts, nil
+			}
+			if s.kind == "power" {
+				s.limits = dflPowerLimits(&chip, c.fs)
+			}
+		}
+		l.chips = append(l.chips, chip)
+	}
+}
+
+const boardPower = "Board Power"
+
+// dflSensorTitle names the sensors of the FME, which have no labels.
+func dflSensorTitle(chip, _, id, label string) string {
+	switch {
+	case label != "":
+		return label
+	case chip == "dfl_fme_thermal":
+		return "FPGA"
+	case chip == "dfl_fme_power":
+		return boardPower
+	}
+	return id
+}
+
+// dummy reports whether a chip of the FME measures nothing: OFS cards have the
+// feature without a sensor behind it, and it reads 0 and has no thresholds.
+func (r *reading) dummy(c *chip, fs *tree) bool {
+	for _, n := range namesUnder(fs, c.dir) {
+		if strings.HasPrefix(path.Base(n), "temp1_") && path.Base(n) != "temp1_input" {
+			return false
+		}
+	}
+	text, ok := r.text(c.dir + "/temp1_input")
+	return ok && text == "0"
+}
+
+// dflPowerLimits are the thresholds of the FME's power sensor, which are
+// writable: they are only read.
+func dflPowerLimits(c *chip, fs *tree) []limit {
+	var out []limit
+	if c.name != "dfl_fme_power" {
+		return nil
+	}
+	for _, f := range []suffix{{"power1_max", "warning"}, {"power1_crit", "critical"}} {
+		if fs.Exists(c.dir + "/" + f.file) {
+			out = append(out, limit{c.dir + "/" + f.file, f.name, []string{f.name}})
+		}
+	}
+	return out
+}
+
+// scanBMC lists the controller's identity, keys and updates.
+func (c *dflCard) scanBMC(dir string, l *dflLayout) {
+	for _, n := range namesUnder(c.fs, dir) {
+		switch name := path.Base(n); {
+		case name == "bmc_version":
+			l.versions = append(l.versions, dflVersion{n, "max10"})
+		case name == "bmcfw_version":
+			l.versions = append(l.versions, dflVersion{n, "bmc"})
+		case strings.Contains(name, "-sec-update."):
+			for _, f := range namesUnder(c.fs, n+"/security") {
+				if key, ok := strings.CutSuffix(path.Base(f), "_root_entry_hash"); ok && (key == "sr" || key == "pr" || key == "bmc") {
+					l.bmc.keys = append(l.bmc.keys, dflVersion{f, key})
+				}
+				if path.Base(f) == "flash_count" {
+					l.bmc.flash = f
+				}
+			}
+			if f := n + "/control/fpga_boot_image"; c.fs.Exists(f) {
+				l.bmc.bootImage = f
+			}
+			for _, f := range namesUnder(c.fs, n+"/firmware") {
+				l.bmc.update = f
+			}
+		}
+	}
+}
+
+// readBoard sets what is beside sensors and regions.
+func (c *dflCard) readBoard(r *reading) {
+	for _, b := range c.layout.banks {
+		failed, ok1 := r.text(b.failed)
+		done, ok2 := r.text(b.done)
+		if ok1 && ok2 {
+			r.SetBool(collector.FPGAMemoryCalibrated, failed == "0" && done == "1", b.labels...)
+		}
+	}
+	for _, q := range c.layout.cages {
+		if v, ok := r.value(collector.FPGAModuleConnected, q.file, 1); ok {
+			r.Set(collector.FPGAModuleConnected, v, q.labels...)
+		}
+	}
+	for _, v := range c.layout.versions {
+		if text, ok := r.textEvery(identityInterval, v.file); ok && text != "" {
+			r.Set(collector.FirmwareInfo, 1, v.component, tidy(text))
+		}
+	}
+	for _, k := range c.layout.bmc.keys {
+		if text, ok := r.textEvery(identityInterval, k.file); ok && text != "" {
+			if text == "hash not programmed" {
+				text = "none"
+			}
+			r.Set(collector.FPGARootKeyInfo, 1, k.component, tidy(text))
+		}
+	}
+	if f := c.layout.bmc.bootImage; f != "" {
+		if text, ok := r.textEvery(c.options.SlowInterval, f); ok && text != "" {
+			r.Set(collector.FPGABitstreamInfo, 1, "static", "boot_image", tidy(text))
+		}
+	}
+	if f := c.layout.bmc.flash; f != "" {
+		// The read walks the flash.
+		if text, ok := r.textEvery(rareInterval, f); ok {
+			if v, ok := r.whole(collector.FPGAFlashWrites, text, 1); ok {
+				r.Set(collector.FPGAFlashWrites, v)
+			}
+		}
+	}
+	if dir := c.layout.bmc.update; dir != "" {
+		r.readUpdate(&c.options, dir)
+	}
+}

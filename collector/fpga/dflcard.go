@@ -1,0 +1,243 @@
+package fpga
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// dflCard reads one DFL card. Where its files are is looked up every
+// SlowInterval, and again as soon as one of them has gone: the numbers in their
+// paths change when a driver is bound anew.
+type dflCard struct {
+	*env
+	layout  dflLayout
+	scanned time.Time
+	// missed: a file of the layout is no longer there.
+	missed  bool
+	pci     pciIdentity
+	manager *fpgaManager
+	kubeIDs []string
+	// pmu counts transactions, where that is wanted and permitted; pmuOf is
+	// the unit that it was opened for, or was refused.
+	pmu    *pmu
+	pmuOf  string
+	pmuErr error
+}
+
+// dflLayout is where the files of a card are.
+type dflLayout struct {
+	fme       string // directory, empty on a virtual function
+	registers []register
+	ports     []*dflPort
+	managers  []string
+	regions   []string // compat_id files
+	bridges   []bridge
+	chips     []chip
+	banks     []dflBank
+	cages     []dflCage
+	versions  []dflVersion
+	bmc       dflBMC
+}
+
+func newDFLCard(e *env) *dflCard {
+	// An FME has one manager. Its region is that of the one port that cards
+	// have; what a second port would load is told by its own identity.
+	return &dflCard{env: e, manager: newFPGAManager(e.memory.region("port0"))}
+}
+
+// poll looks at the FPGA manager's state.
+func (c *dflCard) poll(time.Time) { c.manager.poll(c.pollFS) }
+
+func (c *dflCard) read(r *reading) {
+	if c.missed || r.now.Sub(c.scanned) >= c.options.SlowInterval {
+		c.scan(r)
+	}
+	rest := c.manager.read(r)
+	c.identify(r)
+	for i := range c.layout.bridges {
+		c.layout.bridges[i].read(r)
+	}
+	c.readStatic(r)
+	if rest {
+		c.readLocked(r)
+	} else {
+		for _, p := range c.layout.ports {
+			p.unloaded(r, c)
+		}
+	}
+	c.readSensors(r)
+	c.readBoard(r)
+	c.readTransactions(r)
+	for _, m := range c.layout.managers[:min(1, len(c.layout.managers))] {
+		c.missed = c.missed || !c.fs.Exists(m)
+	}
+}
+
+// readLocked reads what is behind the driver's lock, which a reconfiguration
+// holds for up to 16 s. While the manager says that there is one, nobody waits
+// for it.
+func (c *dflCard) readLocked(r *reading) {
+	for _, p := range c.layout.ports {
+		p.read(r, c)
+	}
+	if len(c.layout.ports) == 0 {
+		c.manager.region.settle(r.now, time.Now(), "", false)
+	}
+	for i := range c.layout.registers {
+		c.layout.registers[i].read(r, c)
+	}
+}
+
+// readTransactions counts what passes the fabric. What the kernel has refused
+// is not asked for again until the driver is bound anew.
+func (c *dflCard) readTransactions(r *reading) {
+	_, number, ok := strings.Cut(path.Base(c.layout.fme), ".")
+	if !c.options.Transactions || !ok {
+		return
+	}
+	unit, err := c.fs.Resolve("bus/event_source/devices/dfl_fme" + number)
+	if err != nil {
+		c.close()
+		return // this card's fabric has none
+	}
+	if unit != c.pmuOf {
+		c.close()
+		c.pmuOf = unit
+		c.pmu, c.pmuErr = openPMU(r, c.options.perf, unit)
+	}
+	r.fail(c.pmuErr) // it was asked for
+	if c.pmu != nil {
+		c.pmu.read(r)
+	}
+}
+
+// close gives back the counters.
+func (c *dflCard) close() {
+	if c.pmu != nil {
+		c.pmu.close()
+	}
+	c.pmu, c.pmuOf, c.pmuErr = nil, "", nil
+}
+
+// identify sets what the card is.
+func (c *dflCard) identify(r *reading) {
+	if c.pci.vendor == "" {
+		c.pci = r.readPCI(c.dir)
+	}
+	r.PCI, r.Functions = c.id, c.functions
+	r.Vendor, r.Model = vendorOf(c.pci.vendor), dflModel(c.pci)
+	r.KubeIDs = c.kubeIDs
+	r.info(c.env, "dfl-pci", c.pci, "", "", c.manager.name)
+}
+
+// scan looks up where the card's files are.
+func (c *dflCard) scan(r *reading) {
+	c.scanned, c.missed = r.now, false
+	was := c.layout
+	l := dflLayout{}
+	c.kubeIDs = append([]string{c.id}, c.functions...)
+	// A port that was given to a virtual function is found there.
+	var regions []string
+	for _, dir := range append([]string{c.dir}, c.claims...) {
+		regions = append(regions, namesUnder(c.fs, dir+"/fpga_region")...)
+	}
+	for _, region := range regions {
+		for _, n := range namesUnder(c.fs, region) {
+			name := path.Base(n)
+			switch {
+			case strings.HasPrefix(name, "dfl-fme."):
+				l.fme = n
+				c.kubeIDs = append(c.kubeIDs, name, "intel-fpga-fme."+strings.TrimPrefix(name, "dfl-fme."))
+				c.scanFME(&l)
+			case strings.HasPrefix(name, "dfl-port."):
+				c.kubeIDs = append(c.kubeIDs, name, "intel-fpga-port."+strings.TrimPrefix(name, "dfl-port."))
+				if len(l.ports) < maxRegions {
+					l.ports = append(l.ports, c.scanPort(n, was.ports))
+				}
+			}
+		}
+	}
+	slices.SortFunc(l.ports, func(a, b *dflPort) int { return natural(a.dir, b.dir) })
+	c.scanChips(r, &l)
+	c.layout = l
+	if len(l.managers) > 0 {
+		c.manager.moved(l.managers[0])
+	} else {
+		c.manager.moved("")
+	}
+}
+
+// scanFME lists what the card's management engine has.
+func (c *dflCard) scanFME(l *dflLayout) {
+	for _, n := range namesUnder(c.fs, l.fme) {
+		name := path.Base(n)
+		switch {
+		case strings.HasPrefix(name, "dfl-fme-mgr."):
+			l.managers = append(l.managers, namesUnder(c.fs, n+"/fpga_manager")...)
+		case strings.HasPrefix(name, "dfl-fme-region."):
+			for _, g := range namesUnder(c.fs, n+"/fpga_region") {
+				l.regions = append(l.regions, g+"/compat_id")
+			}
+		case strings.HasPrefix(name, "dfl-fme-bridge."):
+			for _, b := range namesUnder(c.fs, n+"/fpga_bridge") {
+				l.bridges = append(l.bridges, bridge{file: b + "/state"})
+			}
+		case strings.HasPrefix(name, "dfl_dev."):
+			c.scanFeature(n, l)
+		case name == "errors":
+			l.registers = c.scanRegisters(n)
+		}
+	}
+	for i := range l.bridges {
+		l.bridges[i].labels = []string{"port" + strconv.Itoa(i)}
+	}
+	slices.SortFunc(l.cages, func(a, b dflCage) int { return natural(a.file, b.file) })
+	for i := range l.cages {
+		l.cages[i].labels = []string{"qsfp" + strconv.Itoa(i)}
+	}
+	slices.SortFunc(l.banks, func(a, b dflBank) int { return natural(a.file, b.file) })
+	for i := range l.banks {
+		l.banks[i].labels = []string{"emif" + strconv.Itoa(i)}
+	}
+}
+
+// readStatic sets the identity of the part of the card that a partial
+// reconfiguration leaves alone.
+func (c *dflCard) readStatic(r *reading) {
+	if c.layout.fme == "" {
+		return
+	}
+	id, ok := r.text(c.layout.fme + "/bitstream_id")
+	switch {
+	case !ok:
+		c.missed = true
+	case allOnes(id):
+		// The card has left the bus, or its management engine is dead: every
+		// register reads so.
+		r.Down = collector.ReasonLost
+		return
+	default:
+		r.Set(collector.FPGABitstreamInfo, 1, "static", "fim", tidy(strings.ToLower(id)))
+	}
+	if meta, ok := r.textEvery(identityInterval, c.layout.fme+"/bitstream_metadata"); ok {
+		r.Set(collector.FPGABitstreamInfo, 1, "static", "fim_metadata", tidy(strings.ToLower(meta)))
+	}
+	for i, file := range c.layout.regions {
+		// ENOENT: the region takes any design.
+		if id, ok := r.textEvery(c.options.SlowInterval, file); ok && !allOnes(id) {
+			r.Set(collector.FPGABitstreamInfo, 1, "port"+strconv.Itoa(i), "pr_interface", tidy(strings.ToLower(id)))
+		}
+	}
+}
+
+// allOnes reports whether a hexadecimal text is what a device that does not
+// answer reads as.
+func allOnes(text string) bool {
+	digits := strings.TrimPrefix(strings.ToLower(text), "0x")
+	return len(digits) >= 8 && strings.Trim(digits, "f") == ""
+}

@@ -1,0 +1,161 @@
+package fpga
+
+import (
+	_ "embed"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+//go:embed dflerrors.tsv
+var dflErrorTable string
+
+// errorBit is one bit of a register of one revision.
+type errorBit struct {
+	unit          string
+	revision, bit int
+}
+
+var dflErrorNames = parseErrorTable(dflErrorTable)
+
+// parseErrorTable reads lines of unit, revision, bit and name. A line of
+// another form is left out.
+func parseErrorTable(text string) map[errorBit]string {
+	names := map[errorBit]string{}
+	for line := range strings.Lines(text) {
+		f := strings.Split(strings.TrimSpace(line), "\t")
+		if len(f) != 4 || strings.HasPrefix(line, "#") {
+			continue
+		}
+		revision, err1 := strconv.Atoi(f[1])
+		bit, err2 := strconv.Atoi(f[2])
+		if err1 == nil && err2 == nil && bit >= 0 && bit < 64 {
+			names[errorBit{f[0], revision, bit}] = f[3]
+		}
+	}
+	return names
+}
+
+// unknownRevision stands for a register whose driver does not tell: mainline.
+const unknownRevision = -1
+
+// dflErrorName returns the name of a bit. Where the revision is not known, a
+// bit has a name if the revisions do not contradict each other: a bit that one
+// of them reserves is the other's.
+func dflErrorName(unit string, revision, bit int) string {
+	number := "bit_" + strconv.Itoa(bit)
+	if revision != unknownRevision {
+		if n, ok := dflErrorNames[errorBit{unit, revision, bit}]; ok {
+			return n
+		}
+		return number
+	}
+	first, in0 := dflErrorNames[errorBit{unit, 0, bit}]
+	second, in1 := dflErrorNames[errorBit{unit, 1, bit}]
+	switch {
+	case in0 && in1 && first != second:
+		return number
+	case in0:
+		return first
+	case in1:
+		return second
+	}
+	return number
+}
+
+// register is one error register. Its file is writable by root, and writing
+// clears it; it is only ever read.
+type register struct {
+	file string
+	unit string // of the labels
+	kind string // of the table of names
+	// revision is the file that says which table of names applies, empty where
+	// the driver does not tell: mainline.
+	revision string
+	labels   []string
+}
+
+var fmeRegisters = []struct{ file, unit string }{
+	{"fme_errors", "fme"},
+	{"pcie0_errors", "pcie0"},
+	{"pcie1_errors", "pcie1"},
+	{"nonfatal_errors", "nonfatal"},
+	{"catfatal_errors", "fatal"},
+	{"inject_errors", "inject"},
+}
+
+func (c *dflCard) scanRegisters(dir string) []register {
+	has, revision := c.scanErrors(dir)
+	var out []register
+	for _, f := range fmeRegisters {
+		if has[f.file] {
+			out = append(out, register{dir + "/" + f.file, f.unit, f.unit, revision, []string{f.unit}})
+		}
+	}
+	return out
+}
+
+func (c *dflCard) scanPortRegister(dir string) []register {
+	has, revision := c.scanErrors(dir)
+	if !has["errors"] {
+		return nil
+	}
+	return []register{{file: dir + "/errors", kind: "port", revision: revision}}
+}
+
+// scanErrors lists a directory of registers.
+func (c *dflCard) scanErrors(dir string) (has map[string]bool, revision string) {
+	has = map[string]bool{}
+	for _, n := range namesUnder(c.fs, dir) {
+		has[path.Base(n)] = true
+	}
+	if has["revision"] {
+		revision = dir + "/revision"
+	}
+	return has, revision
+}
+
+// readRevision reads which meaning the bits of a register have.
+func (g *register) readRevision(r *reading) int {
+	if g.revision == "" {
+		return unknownRevision
+	}
+	text, ok := r.textEvery(never, g.revision)
+	n, err := strconv.Atoi(text)
+	if !ok || err != nil || n < 0 {
+		return unknownRevision
+	}
+	return n
+}
+
+// read sets the bits of the register that are set, or have been.
+func (g *register) read(r *reading, c *dflCard) {
+	text, err := c.fs.Read(g.file)
+	if err != nil {
+		c.missed = c.missed || absent(err)
+		r.got(text, err)
+		return
+	}
+	bits, ok := hexadecimal(text)
+	switch {
+	case !ok:
+		r.Reject(collector.FPGAErrorsLatched, collector.RejectType)
+		return
+	case bits == 1<<64-1:
+		r.Reject(collector.FPGAErrorsLatched, collector.RejectSentinel) // of a device that does not answer
+		return
+	}
+	revision := g.readRevision(r)
+	var set []string
+	for bit := range 64 {
+		if bits&(1<<bit) != 0 {
+			set = append(set, dflErrorName(g.kind, revision, bit))
+		}
+	}
+	r.Set(collector.FPGAErrorsLatched, float64(len(set)), g.labels...)
+	c.memory.latched(g.unit, set, func(labels []string, on bool) {
+		r.SetBool(collector.FPGAErrorLatched, on, labels...)
+	})
+}

@@ -1,0 +1,194 @@
+package fpga
+
+import (
+	"errors"
+	"path"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+)
+
+// dflPort is one port of a card: the place of one accelerator function.
+type dflPort struct {
+	dir, name string // name is port and its number in the FME
+	region    *region
+	// has are the files that this port has: an OFS port has no afu_id.
+	has      map[string]bool
+	register []register
+	labels   portLabels
+	// afu is the last identity and when it was read.
+	afu     string
+	afuRead time.Time
+}
+
+type portLabels struct {
+	region   []string
+	states   [][]string
+	ap1, ap2 []string
+}
+
+// afuGrace is how long the identity of a port that is busy stands: a
+// reconfiguration takes the driver 16 s at most.
+const afuGrace = 60 * time.Second
+
+// throttleStates are the values of power_state.
+var throttleStates = []struct {
+	value uint64
+	name  string
+}{{0, "normal"}, {1, "ap1"}, {2, "ap2"}, {6, "ap6"}}
+
+// scanPort lists what a port has. What is known of it stays known.
+func (c *dflCard) scanPort(dir string, before []*dflPort) *dflPort {
+	p := &dflPort{}
+	for _, b := range before {
+		if b.dir == dir {
+			*p = *b
+		}
+	}
+	p.dir, p.has, p.register = dir, map[string]bool{}, nil
+	for _, n := range namesUnder(c.fs, dir) {
+		p.has[path.Base(n)] = true
+	}
+	if p.has["errors"] {
+		p.register = c.scanPortRegister(dir + "/errors")
+	}
+	return p
+}
+
+// identify reads which port of the FME it is. Until then it has no labels.
+func (p *dflPort) identify(r *reading, c *dflCard) {
+	name := "port" + strings.TrimPrefix(path.Base(p.dir), "dfl-port.")
+	if id, ok := r.textEvery(never, p.dir+"/id"); ok {
+		if n, err := strconv.ParseUint(id, 0, 16); err == nil {
+			name = "port" + strconv.FormatUint(n, 10)
+		}
+	}
+	p.name, p.region = name, c.memory.region(name)
+	p.labels.region = []string{name}
+	p.labels.ap1, p.labels.ap2 = []string{name, "ap1"}, []string{name, "ap2"}
+	for _, s := range throttleStates {
+		p.labels.states = append(p.labels.states, []string{name, s.name})
+	}
+	p.labels.states = append(p.labels.states, []string{name, "other"})
+}
+
+func (p *dflPort) read(r *reading, c *dflCard) {
+	if p.region == nil {
+		p.identify(r, c)
+	}
+	if p.has["afu_id"] {
+		p.readAFU(r, c)
+	} else {
+		p.region.settle(r.now, time.Now(), "", false)
+	}
+	if p.has["power_state"] {
+		p.readThrottle(r)
+	}
+	for _, e := range []struct {
+		file   string
+		labels []string
+	}{{"ap1_event", p.labels.ap1}, {"ap2_event", p.labels.ap2}} {
+		if !p.has[e.file] {
+			continue
+		}
+		if text, ok := r.text(p.dir + "/" + e.file); ok {
+			if v, ok := hexadecimal(text); ok {
+				r.SetBool(collector.FPGAThrottleLatched, v != 0, e.labels...)
+			} else {
+				r.Reject(collector.FPGAThrottleLatched, collector.RejectType)
+			}
+		}
+	}
+	for i := range p.register {
+		p.register[i].unit, p.register[i].labels = p.name, p.labels.region
+		p.register[i].read(r, c)
+	}
+}
+
+// readAFU reads which function is loaded. While the port is disabled, as
+// during a reconfiguration, the driver answers EBUSY: the function is then the
+// one that was there, and it cannot be used.
+func (p *dflPort) readAFU(r *reading, c *dflCard) {
+	asked := time.Now()
+	id, err := c.fs.Read(p.dir + "/afu_id")
+	now := time.Now()
+	loaded := false
+	switch errno := sysfs.Errno(err); {
+	case err == nil && allOnes(id):
+		// The function's own logic does not answer.
+		r.Reject(collector.FPGABitstreamInfo, collector.RejectSentinel)
+		p.region.setBusy(now, false)
+		p.afu = ""
+	case err == nil && isAFU(id):
+		loaded = true
+		p.afu, p.afuRead = strings.ToLower(id), r.now
+		p.region.setBusy(asked, false)
+		p.region.settle(asked, now, p.afu, true)
+	case err == nil:
+		r.Reject(collector.FPGABitstreamInfo, collector.RejectType)
+	case errno == syscall.EBUSY:
+		p.region.setBusy(now, true)
+		p.region.settle(asked, now, "", false)
+	case absent(err):
+		c.missed = true
+		return
+	default:
+		r.fail(errors.Join(err))
+		return
+	}
+	r.SetBool(collector.FPGABitstreamLoaded, loaded, p.labels.region...)
+	p.identity(r)
+}
+
+// identity sets the function that is loaded or, for a while, was.
+func (p *dflPort) identity(r *reading) {
+	if p.afu != "" && r.now.Sub(p.afuRead) < afuGrace {
+		r.Set(collector.FPGABitstreamInfo, 1, p.name, "afu", p.afu)
+	}
+}
+
+// unloaded sets what is known of a port that is being configured.
+func (p *dflPort) unloaded(r *reading, c *dflCard) {
+	if p.region == nil {
+		p.identify(r, c) // id is behind no lock
+	}
+	if p.has["afu_id"] {
+		r.Set(collector.FPGABitstreamLoaded, 0, p.labels.region...)
+		p.identity(r)
+	}
+}
+
+// isAFU reports whether text is the 128 bits that afu_id prints.
+func isAFU(text string) bool {
+	return len(text) == 32 && hexDigits(strings.ToLower(text))
+}
+
+func (p *dflPort) readThrottle(r *reading) {
+	text, ok := r.text(p.dir + "/power_state")
+	if !ok {
+		return
+	}
+	// The driver prints hexadecimal with a prefix, its documentation shows
+	// bare digits.
+	v, ok := hexadecimal(text)
+	if !ok {
+		r.Reject(collector.FPGAThrottleState, collector.RejectType)
+		return
+	}
+	other := true
+	for i, s := range throttleStates {
+		r.SetBool(collector.FPGAThrottleState, v == s.value, p.labels.states[i]...)
+		other = other && v != s.value
+	}
+	r.SetBool(collector.FPGAThrottleState, other, p.labels.states[len(throttleStates)]...)
+}
+
+// hexadecimal reads what a driver prints with %x, 0x%x or 0x%llx.
+func hexadecimal(text string) (uint64, bool) {
+	v, err := strconv.ParseUint(strings.TrimPrefix(strings.ToLower(text), "0x"), 16, 64)
+	return v, err == nil
+}

@@ -1,0 +1,93 @@
+package fpga
+
+import (
+	"strings"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// readSensors sets temperatures, rails and power.
+func (c *dflCard) readSensors(r *reading) {
+	powered := false // the power of the whole card is known
+	metered := false // it has a sensor of power
+	values := map[string]float64{}
+	for i := range c.layout.chips {
+		chip := &c.layout.chips[i]
+		for n := range chip.sensors {
+			s := &chip.sensors[n]
+			v, known := c.readSensor(r, chip, s)
+			metered = metered || s.kind == "power"
+			if known && s.kind != "power" {
+				values[s.kind+" "+s.label] = v
+			}
+			if known {
+				metric, labels := s.metric, s.labels
+				if metric == collector.PowerWatts && powered {
+					metric, labels = collector.FPGARailPower, []string{s.label} // told by two sensors
+				}
+				powered = powered || metric == collector.PowerWatts
+				r.Set(metric, v, labels...)
+			}
+			r.readLimits(&c.options, s, v, known)
+			r.readAlarms(s)
+		}
+	}
+	if !metered {
+		c.sumPower(r, values)
+	}
+}
+
+func (c *dflCard) readSensor(r *reading, chip *chip, s *sensor) (float64, bool) {
+	text, err := c.fs.Read(s.input)
+	if err != nil {
+		c.missed = c.missed || absent(err)
+		r.got(text, err)
+		return 0, false
+	}
+	v, ok := r.whole(s.metric, text, s.unit)
+	switch {
+	case !ok:
+		return 0, false
+	case s.kind == "power" && chip.name != "dfl_fme_power":
+		return r.boardPower(chip.name, s, v)
+	case s.kind == "temp" && v == 0 && strings.Contains(chip.name, "bmc"):
+		// A part of a powered card that is at the freezing point to the
+		// thousandth has not been measured.
+		r.Reject(s.metric, collector.RejectSentinel)
+		return 0, false
+	}
+	return v, true
+}
+
+// boardPower corrects what a board controller says of power, in microwatts by
+// the rules of hwmon. The driver answers for N6000, N6001 and C6100 in
+// milliwatts. No card draws less than a watt or more than a thousand, so that
+// a driver that has been mended is understood too.
+func (r *reading) boardPower(chip string, s *sensor, v float64) (float64, bool) {
+	switch {
+	case v >= 1:
+		return v, true
+	case v > 0 && (!strings.HasPrefix(chip, "n3000") || s.label != boardPower):
+		return scaled(v*1e6, 1e-3), true
+	}
+	r.Reject(s.metric, collector.RejectRange)
+	return 0, false
+}
+
+// sumPower sets the card's power where its controller has no sensor of it: the
+// sum of its two supplies, on D5005 and N5010.
+func (c *dflCard) sumPower(r *reading, values map[string]float64) {
+	sum, n := 0.0, 0
+	for _, supply := range []string{"12V Backplane", "12V AUX"} {
+		volts, ok1 := values["in "+supply+" Voltage"]
+		amperes, ok2 := values["curr "+supply+" Current"]
+		if ok1 && ok2 {
+			sum += volts * amperes
+			n++
+		}
+	}
+	// One supply alone is not the card's power.
+	if n == 2 {
+		r.Set(collector.PowerWatts, sum)
+	}
+}

@@ -1,0 +1,157 @@
+package fpga
+
+import (
+	"path"
+	"strings"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+)
+
+// managerCard reads one FPGA manager with the regions, bridges and sensors
+// that belong to it.
+type managerCard struct {
+	*env
+	manager *fpgaManager
+	region  string // the region that the manager loads
+	status  statusWord
+
+	scanned time.Time
+	alone   bool   // no other manager is there
+	driver  string // of the manager's device
+	class   string // fpga0: the number of the moment
+	pci     pciIdentity
+	regions []managerRegion
+	bridges []bridge
+	chips   []iioChip
+	// firmware is the device tree, on its own mount where /sys/firmware is
+	// hidden.
+	firmware *tree
+	base     string
+}
+
+// fabric is the region of a manager that has none of its own in sysfs.
+const fabric = "fabric"
+
+func newManagerCard(e *env) *managerCard {
+	c := &managerCard{env: e, region: fabric, firmware: e.fs, base: "firmware/devicetree/base"}
+	if e.options.Firmware != "" {
+		c.firmware, c.base = newTree(sysfs.New(e.options.Firmware), firmwareFiles), ""
+	}
+	c.manager = newFPGAManager(e.memory.region(fabric))
+	return c
+}
+
+// poll looks at the FPGA manager's state.
+func (c *managerCard) poll(time.Time) { c.manager.poll(c.pollFS) }
+
+func (c *managerCard) read(r *reading) {
+	if r.now.Sub(c.scanned) >= c.options.SlowInterval || !c.fs.Exists(c.manager.at()) {
+		c.scan(r)
+	}
+	rest := c.manager.read(r)
+	c.identify(r)
+	for i := range c.bridges {
+		c.bridges[i].read(r)
+	}
+	asked := time.Now()
+	firmware, known := "", false
+	for i := range c.regions {
+		id, ok := c.regions[i].read(r, c)
+		if ok {
+			firmware, known = strings.Join([]string{firmware, id}, "+"), true
+		}
+	}
+	c.manager.region.settle(asked, time.Now(), strings.Trim(firmware, "+"), known)
+	c.status.read(r, c, rest)
+	for i := range c.chips {
+		c.chips[i].read(r)
+	}
+}
+
+func (c *managerCard) identify(r *reading) {
+	if isBDF(c.id) {
+		if c.pci.vendor == "" {
+			c.pci = r.readPCI(c.dir)
+		}
+		r.PCI = c.id
+	}
+	name := c.manager.name
+	r.Vendor, r.Model = managerVendor(name), name
+	if model, ok := c.text(r, "model"); ok && !isBDF(c.id) {
+		r.Model = tidy(model)
+	}
+	r.KubeIDs = []string{c.id}
+	if c.class != "" {
+		r.KubeIDs = append(r.KubeIDs, c.class)
+	}
+	if c.alone {
+		r.KubeIDs = append(r.KubeIDs, "1")
+	}
+	r.info(c.env, c.driver, c.pci, "", "", name)
+}
+
+// text reads a property of the device tree, once in identityInterval. Where
+// containers have no device tree, there is none.
+func (c *managerCard) text(r *reading, property string) (string, bool) {
+	text, err := c.firmware.ReadEvery(r.now, identityInterval, path.Join(c.base, property))
+	return text, err == nil && text != ""
+}
+
+// scan looks up what belongs to the manager.
+func (c *managerCard) scan(r *reading) {
+	c.scanned = r.now
+	at := ""
+	c.class = ""
+	for _, n := range namesUnder(c.fs, c.dir+"/fpga_manager") {
+		at, c.class = n, path.Base(n)
+	}
+	c.manager.moved(at)
+	c.driver, _ = c.fs.Link(c.dir + "/driver")
+	c.alone = c.soleManager()
+	c.regions, c.bridges = nil, nil
+	for _, at := range c.mine("class/fpga_region") {
+		device := path.Dir(path.Dir(at))
+		c.regions = append(c.regions, managerRegion{name: tidy(path.Base(device)), dir: at, uevent: device + "/uevent"})
+	}
+	for _, at := range c.mine("class/fpga_bridge") {
+		c.bridges = append(c.bridges, bridge{file: at + "/state", labels: []string{tidy(path.Base(path.Dir(path.Dir(at))))}})
+	}
+	c.chips = nil
+	if c.alone && !isBDF(c.id) {
+		c.scanIIO(r)
+	}
+}
+
+// mine lists the devices of a class that belong to the manager: those below
+// its own device and, where it is the only one, those that are of no PCI card.
+// Which manager a region of the device tree uses is not told by sysfs.
+func (c *managerCard) mine(class string) []string {
+	names, _ := c.fs.Names(class)
+	var out []string
+	for _, n := range names {
+		at, err := c.fs.Resolve(class + "/" + n)
+		if err != nil || len(out) >= maxRegions {
+			continue
+		}
+		if strings.HasPrefix(at, c.dir+"/") || c.alone && !onPCI(at) {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// soleManager reports whether the manager is the only one that belongs to no
+// PCI card.
+func (c *managerCard) soleManager() bool {
+	names, _ := c.fs.Names("class/fpga_manager")
+	n := 0
+	for _, name := range names {
+		if at, err := c.fs.Resolve("class/fpga_manager/" + name); err == nil && !onPCI(at) {
+			n++
+		}
+	}
+	return n == 1 && !onPCI(c.dir)
+}
+
+func onPCI(dir string) bool { return strings.Contains(dir, "/pci") }

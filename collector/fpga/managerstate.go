@@ -1,0 +1,166 @@
+package fpga
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// managerStates are the texts of an FPGA manager's state, as
+// drivers/fpga/fpga-mgr.c prints them.
+var managerStates = []string{
+	"unknown", "power off", "power up", "reset", "firmware request", "firmware request error",
+	"parse header", "parse header error", "write init", "write init error", "write", "write error",
+	"write complete", "write complete error", "operating",
+}
+
+// managerErrors are the lines of an FPGA manager's status file and what they
+// are called here.
+var managerErrors = map[string]string{
+	"reconfig operation error":      "operation",
+	"reconfig CRC error":            "crc",
+	"reconfig incompatible image":   "incompatible_image",
+	"reconfig IP protocol error":    "ip_protocol",
+	"reconfig fifo overflow error":  "fifo_overflow",
+	"reconfig security error":       "security",
+	"reconfig initialization error": "initialization",
+}
+
+// managerFiles are the files of an FPGA manager, a region and a bridge that
+// may be opened. The manager's key, flags and firmware are not among them.
+var managerFiles = []string{
+	"fpga_manager/fpga*/name", "fpga_manager/fpga*/state", "fpga_manager/fpga*/status",
+	"fpga_region/region*/compat_id",
+	"fpga_bridge/br*/state",
+}
+
+// fpgaManager is one FPGA manager of the kernel and the region whose
+// reconfigurations it tells of.
+type fpgaManager struct {
+	region *region
+	// name is what the driver calls itself.
+	name   string
+	states map[string][]string // labels
+	errors map[string][]string // labels of the errors seen so far
+
+	mu  sync.Mutex
+	dir string // the class device, whose number changes
+
+	looking sync.Mutex // so that what is read first is told first
+}
+
+func newFPGAManager(g *region) *fpgaManager {
+	return &fpgaManager{region: g, states: map[string][]string{}, errors: map[string][]string{}}
+}
+
+func (m *fpgaManager) at() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.dir
+}
+
+// moved takes where the manager's class device is now, empty where it has
+// gone.
+func (m *fpgaManager) moved(dir string) {
+	m.mu.Lock()
+	m.dir = dir
+	m.mu.Unlock()
+}
+
+// poll looks at the state, which the kernel keeps in memory.
+func (m *fpgaManager) poll(fs *tree) {
+	if dir := m.at(); dir != "" {
+		m.look(fs, dir) // an error is told by read
+	}
+}
+
+func (m *fpgaManager) look(fs *tree, dir string) (string, error) {
+	m.looking.Lock()
+	defer m.looking.Unlock()
+	state, err := fs.Read(dir + "/state")
+	if err == nil {
+		m.region.setState(time.Now(), state)
+	}
+	return state, err
+}
+
+// read sets the manager's rows and reports whether it is at rest.
+func (m *fpgaManager) read(r *reading) bool {
+	dir := m.at()
+	if dir == "" {
+		return true
+	}
+	if m.name == "" {
+		name, _ := r.textEvery(never, dir+"/name")
+		m.name = tidy(name)
+	}
+	state, ok := r.got(m.look(r.fs, dir))
+	if !ok {
+		return true
+	}
+	state = tidy(state)
+	for _, s := range managerStates {
+		r.SetBool(collector.FPGAManagerState, s == state, m.labels(s)...)
+	}
+	if !slices.Contains(managerStates, state) {
+		r.Set(collector.FPGAManagerState, 1, m.name, state)
+	}
+	m.readStatus(r, dir)
+	return terminal(state)
+}
+
+func (m *fpgaManager) labels(state string) []string {
+	l := m.states[state]
+	if l == nil {
+		l = []string{m.name, state}
+		m.states[state] = l
+	}
+	return l
+}
+
+// readStatus sets the errors of the last load. A driver that has no status
+// answers with an empty file or, on older kernels, with ENOENT.
+func (m *fpgaManager) readStatus(r *reading, dir string) {
+	text, ok := r.text(dir + "/status")
+	if !ok {
+		return
+	}
+	set := map[string]bool{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		name, known := managerErrors[line]
+		if !known {
+			name = "reported"
+		}
+		set[name] = true
+		if m.errors[name] == nil {
+			m.errors[name] = []string{m.name, name}
+		}
+	}
+	for name, labels := range m.errors {
+		r.SetBool(collector.FPGAManagerError, set[name], labels...)
+	}
+}
+
+// bridge is one FPGA bridge.
+type bridge struct {
+	file   string
+	labels []string
+}
+
+func (b *bridge) read(r *reading) {
+	text, ok := r.text(b.file)
+	switch {
+	case !ok:
+	case text == "enabled" || text == "disabled":
+		r.SetBool(collector.FPGABridgeEnabled, text == "enabled", b.labels...)
+	default:
+		r.Reject(collector.FPGABridgeEnabled, collector.RejectType)
+	}
+}

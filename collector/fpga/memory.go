@@ -1,0 +1,75 @@
+package fpga
+
+import (
+	"sync"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// memory is what is counted of a card, by its id. It outlives the card's
+// absence, so that a card that leaves the bus while it is configured counts
+// on.
+type memory struct {
+	device string
+	emit   func(collector.Event)
+	used   time.Time // of the Source's goroutine
+
+	mu      sync.Mutex
+	regions []*region
+	latches latches
+}
+
+func newMemory(device string, emit func(collector.Event)) *memory {
+	return &memory{device: device, emit: emit, latches: latches{seen: map[latch]bool{}, units: map[string]*errorRegister{}}}
+}
+
+// readings adds what is counted to d, whether it answers or not.
+func (m *memory) readings(d *collector.Device) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, g := range m.regions {
+		for i := range outcomes {
+			d.Set(collector.FPGAReconfigurations, float64(g.counts[i]), g.labels[i]...)
+		}
+	}
+	for _, name := range m.latches.order {
+		u := m.latches.units[name]
+		d.Set(collector.FPGAErrors, float64(u.count), u.labels...)
+	}
+}
+
+// distributions appends copies of the card's histograms.
+func (m *memory) distributions(out []collector.Distribution) []collector.Distribution {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, g := range m.regions {
+		out = append(out, g.durations.Clone())
+	}
+	return out
+}
+
+// region returns the tracker of a region, which exists from the first call on.
+// A card has few regions, named by its driver; those beyond maxRegions share
+// the last.
+func (m *memory) region(name string) *region {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, g := range m.regions {
+		if g.name == name {
+			return g
+		}
+	}
+	if len(m.regions) >= maxRegions {
+		return m.regions[maxRegions-1]
+	}
+	g := &region{memory: m, name: name, durations: collector.NewDistribution(collector.FPGAReconfigurationSeconds, m.device, name)}
+	for i, o := range outcomes {
+		g.labels[i] = []string{name, o}
+	}
+	m.regions = append(m.regions, g)
+	return g
+}
+
+// maxRegions bounds the regions, slots and ports of a card.
+const maxRegions = 32

@@ -1,0 +1,105 @@
+package fpga
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// TestIsBDF: addresses as the kernel writes them, and nothing else.
+func TestIsBDF(t *testing.T) {
+	for s, want := range map[string]bool{
+		"0000:1b:00.0": true, "10000:01:1f.7": true, "0000:1b:00.8": false, "0000:1B:00.0": false, "1b:00.0": false,
+		"0000:1b:00": false, "": false, "bind": false, "new_id": false, "0000:1b:00.0 ": false, "000g:1b:00.0": false, "fpga:1b:00.0": false,
+	} {
+		if got := isBDF(s); got != want {
+			t.Errorf("%q: %v", s, got)
+		}
+	}
+}
+
+// TestNatural: by number where there are numbers.
+func TestNatural(t *testing.T) {
+	got := []string{"dfl_dev.10/a", "dfl_dev.9/b", "dfl_dev.9/a", "x", "dfl_dev.009/c", ""}
+	slices.SortFunc(got, natural)
+	want := []string{"", "dfl_dev.9/a", "dfl_dev.9/b", "dfl_dev.009/c", "dfl_dev.10/a", "x"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestErrorNames: a bit is named where its meaning is known.
+func TestErrorNames(t *testing.T) {
+	for _, c := range []struct {
+		unit          string
+		revision, bit int
+		want          string
+	}{
+		{"pcie0", 0, 7, "completion_timeout"},
+		{"pcie0", unknownRevision, 7, "completion_timeout"},
+		{"pcie0", unknownRevision, 12, "receive_fifo_overflow"}, // of revision 1 alone
+		{"nonfatal", unknownRevision, 9, "temperature_ap6"},     // of revision 0 alone
+		{"nonfatal", 1, 9, "bit_9"},
+		{"fme", unknownRevision, 0, "bit_0"}, // they disagree
+		{"fme", 0, 0, "fabric"},
+		{"fme", 1, 0, "pr_fifo_parity"},
+		{"port", 2, 0, "bit_0"}, // a revision that is not in the table
+		{"port", unknownRevision, 60, "tx1_byte_fields_outside_byte_mode"},
+		{"port", unknownRevision, 63, "bit_63"},
+		{"fatal", unknownRevision, 11, "injected_catastrophic"},
+	} {
+		if got := dflErrorName(c.unit, c.revision, c.bit); got != c.want {
+			t.Errorf("%s revision %d bit %d: %s, want %s", c.unit, c.revision, c.bit, got, c.want)
+		}
+	}
+	seen := map[string]bool{}
+	for b, name := range dflErrorNames {
+		key := b.unit + string(rune('0'+b.revision)) + name
+		if seen[key] {
+			t.Errorf("%s: two bits of revision %d are called %s", b.unit, b.revision, name)
+		}
+		seen[key] = true
+		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" || strings.HasPrefix(name, "bit_") {
+			t.Errorf("%s bit %d: %q", b.unit, b.bit, name)
+		}
+	}
+	if n := len(dflErrorNames); n != 134 {
+		t.Errorf("%d names", n)
+	}
+}
+
+// FuzzTexts: what a driver prints is read as what it says or refused, and what
+// becomes a label is fit for one.
+func FuzzTexts(f *testing.F) {
+	for _, s := range []string{"0x0", "ffffffffffffffff", "-0x1", "44522", "0000:1b:00.0", "temp12_input", "a\x00b", "FPGA Core Voltage\n", "1_0"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if v, ok := hexadecimal(s); ok && strings.ContainsAny(s, "-+_ ") {
+			t.Errorf("%q is %d", s, v)
+		}
+		for _, text := range []string{tidy(s), oneLine(s), deviceTreeText([]byte(s))} {
+			if !utf8.ValidString(text) || strings.ContainsAny(text, "\n\x00\x7f") || len(text) > 500 {
+				t.Errorf("%q became %q", s, text)
+			}
+		}
+		if text := tidy(s); tidy(text) != text {
+			t.Errorf("%q is not tidy", text)
+		}
+		if isBDF(s) && (len(s) < 12 || pciSlot(s) != s[:len(s)-2]) {
+			t.Errorf("%q: slot %q", s, pciSlot(s))
+		}
+		if natural(s, s) != 0 || natural(s, s+"x") > 0 {
+			t.Errorf("%q is not in order", s)
+		}
+		if c := channelOf(s); c != nil && !strings.HasPrefix(s, c.kind) {
+			t.Errorf("%q measures %s", s, c.kind)
+		}
+		for b, name := range parseErrorTable(s) {
+			if b.bit < 0 || b.bit > 63 || name == "" {
+				t.Errorf("%q: %v %q", s, b, name)
+			}
+		}
+	})
+}

@@ -1,0 +1,85 @@
+package fpga
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// pciFiles are the files of a PCI function that identify it. What the link and
+// its errors are is told by the source pcie.
+var pciFiles = []string{
+	"????:??:??.?/vendor", "????:??:??.?/device", "????:??:??.?/subsystem_vendor", "????:??:??.?/subsystem_device",
+	"????:??:??.?/numa_node",
+}
+
+// isBDF reports whether s is a PCI address as the kernel writes it:
+// 0000:1b:00.0. A domain can have more digits.
+func isBDF(s string) bool {
+	domain, rest, ok := strings.Cut(s, ":")
+	return ok && len(domain) >= 4 && len(domain) <= 8 && hexDigits(domain) && len(rest) == len("1b:00.0") &&
+		hexDigits(rest[:2]) && rest[2] == ':' && hexDigits(rest[3:5]) && rest[5] == '.' && rest[6] >= '0' && rest[6] <= '7'
+}
+
+func hexDigits(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// pciSlot is the address of a PCI device without the function.
+func pciSlot(bdf string) string {
+	slot, _, _ := strings.Cut(bdf, ".")
+	return slot
+}
+
+// pciIdentity is what the PCI core says of a function.
+type pciIdentity struct {
+	vendor, device, subsystem string // four hex digits each
+	node                      string // NUMA node, empty where the kernel does not know
+}
+
+// readPCI reads the identity of the function at dir, once.
+func (r *reading) readPCI(dir string) pciIdentity {
+	id := func(file string) string {
+		text, _ := r.textEvery(never, dir+"/"+file)
+		return strings.TrimPrefix(tidy(text), "0x")
+	}
+	p := pciIdentity{vendor: id("vendor"), device: id("device"), subsystem: id("subsystem_device")}
+	if text, ok := r.textEvery(never, dir+"/numa_node"); ok {
+		if n, err := strconv.Atoi(text); err == nil && n >= 0 {
+			p.node = text
+		}
+	}
+	return p
+}
+
+// vendorOf is the value of Device.Vendor for a PCI vendor id.
+func vendorOf(id string) string {
+	switch id {
+	case "8086", "1172":
+		return "intel"
+	case "10ee":
+		return "amd"
+	case "1d0f":
+		return "aws"
+	case "1c2c":
+		return "silicom"
+	}
+	return ""
+}
+
+// info sets the rows that say what the device is. The arguments are those
+// labels of accel_device_info and accel_fpga_info that r does not know.
+func (r *reading) info(e *env, driver string, p pciIdentity, serial, board, manager string) {
+	r.Set(collector.DeviceInfo, 1, string(r.Class), r.Vendor, r.Model, "", "", r.PCI, p.node, serial, board, "")
+	id := ""
+	if p.vendor != "" {
+		id = p.vendor + ":" + p.device
+	}
+	r.Set(collector.FPGAInfo, 1, e.family.name, driver, id, manager)
+}

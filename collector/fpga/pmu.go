@@ -1,0 +1,191 @@
+package fpga
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// perf opens counters of a performance monitoring unit, as perf_event_open(2)
+// does: on one CPU, for all processes, from the unit's own type.
+type perf interface {
+	open(unit uint32, config uint64, cpu int) (perfCounter, error)
+}
+
+// perfCounter is one counter that is open.
+type perfCounter interface {
+	read() (uint64, error)
+	close()
+}
+
+// pmuFiles are the files of the unit of an FME. Facts:
+// Documentation/ABI/testing/sysfs-bus-event_source-devices-dfl_fme.
+var pmuFiles = append(
+	[]string{"dfl_fme*/type", "dfl_fme*/cpumask", "dfl_fme*/format/*"},
+	below("dfl_fme*/events", "clock", "fab_pcie0_read", "fab_pcie0_write", "fab_mmio_read", "fab_mmio_write")...,
+)
+
+// transactions are the counters that are opened. They are those of the whole
+// fabric, which exclude those of one port: whoever wants the latter by perf
+// does not get them meanwhile, so counting is the operator's choice.
+var transactions = []struct{ event, kind, direction string }{
+	{"fab_pcie0_read", "memory", "read"},
+	{"fab_pcie0_write", "memory", "write"},
+	{"fab_mmio_read", "mmio", "read"},
+	{"fab_mmio_write", "mmio", "write"},
+}
+
+// pmu counts the transactions of one card's fabric. It says how many, not how
+// large: the driver knows no bytes.
+type pmu struct {
+	clock    *pmuCounter
+	counters []*pmuCounter
+	// judged: it is known whether the driver counts twice.
+	judged, twice bool
+}
+
+// pmuCounter is one counter and what it said last.
+type pmuCounter struct {
+	perfCounter
+	labels []string
+	last   uint64
+}
+
+// openPMU opens the counters of the unit at dir. A system that does not permit
+// it says so by its errno.
+func openPMU(r *reading, p perf, dir string) (*pmu, error) {
+	unit, ok := r.textEvery(never, dir+"/type")
+	kind, err := strconv.ParseUint(unit, 10, 32)
+	mask, ok2 := r.textEvery(never, dir+"/cpumask")
+	cpu, err2 := strconv.Atoi(firstOf(mask))
+	if !ok || !ok2 || err != nil || err2 != nil {
+		return nil, fmt.Errorf("%s: type %q, cpumask %q", dir, unit, mask)
+	}
+	fields := map[string]bitField{}
+	for _, name := range []string{"event", "evtype", "portid"} {
+		text, _ := r.textEvery(never, dir+"/format/"+name)
+		f, ok := parseBitField(text)
+		if !ok {
+			return nil, fmt.Errorf("%s/format/%s: %q", dir, name, text)
+		}
+		fields[name] = f
+	}
+	out := &pmu{}
+	open := func(event string) (*pmuCounter, error) {
+		text, _ := r.textEvery(never, dir+"/events/"+event)
+		config, ok := parseEvent(text, fields)
+		if !ok {
+			return nil, fmt.Errorf("%s/events/%s: %q", dir, event, text)
+		}
+		c, err := p.open(uint32(kind), config, cpu)
+		if err != nil {
+			return nil, fmt.Errorf("perf_event_open %s: %w", event, err)
+		}
+		return &pmuCounter{perfCounter: c}, nil
+	}
+	if out.clock, err = open("clock"); err != nil {
+		return nil, err
+	}
+	for _, t := range transactions {
+		c, err := open(t.event)
+		if err != nil {
+			out.close()
+			return nil, err
+		}
+		c.labels = []string{t.kind, t.direction}
+		out.counters = append(out.counters, c)
+	}
+	return out, nil
+}
+
+// firstOf is the first CPU of a mask like 0 or 2-5,7.
+func firstOf(mask string) string {
+	first, _, _ := strings.Cut(mask, ",")
+	first, _, _ = strings.Cut(first, "-")
+	return first
+}
+
+// bitField is where a part of an event goes in the configuration.
+type bitField struct{ low, high int }
+
+// parseBitField reads a file of format: config:0-11.
+func parseBitField(text string) (bitField, bool) {
+	text, ok := strings.CutPrefix(text, "config:")
+	low, high, ranged := strings.Cut(text, "-")
+	if !ranged {
+		high = low
+	}
+	l, err1 := strconv.Atoi(low)
+	h, err2 := strconv.Atoi(high)
+	return bitField{l, h}, ok && err1 == nil && err2 == nil && l >= 0 && l <= h && h < 64
+}
+
+// parseEvent reads a file of events: event=0x06,evtype=0x02,portid=0xff. An
+// event whose port is left open is none of the whole fabric.
+func parseEvent(text string, fields map[string]bitField) (config uint64, ok bool) {
+	if text == "" {
+		return 0, false
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		f, known := fields[name]
+		v, err := strconv.ParseUint(value, 0, 64)
+		if width := f.high - f.low + 1; !known || err != nil || width < 64 && v>>width != 0 {
+			return 0, false
+		}
+		config |= v << f.low
+	}
+	return config, true
+}
+
+// read sets what passed the fabric since the counters were opened.
+//
+// In every version of the driver so far, reading a counter adds to it all that
+// it had since it was opened, once more: after k reads it holds c1 + … + ck,
+// where ci is the true count at the read i. The true count is the difference of
+// two reads. Whether the driver does so shows at the free-running clock: of two
+// reads one after the other, the second is then at least twice the first.
+func (p *pmu) read(r *reading) {
+	if !p.judged {
+		p.judge(r)
+		return
+	}
+	for _, c := range p.counters {
+		v, err := c.perfCounter.read()
+		if err != nil {
+			r.fail(fmt.Errorf("read %s: transactions: %w", r.ID, err))
+			continue
+		}
+		count := v
+		if p.twice && v >= c.last {
+			count -= c.last
+		}
+		c.last = v
+		r.Set(collector.FPGATransactions, float64(count), c.labels...)
+	}
+}
+
+func (p *pmu) judge(r *reading) {
+	first, err1 := p.clock.perfCounter.read()
+	second, err2 := p.clock.perfCounter.read()
+	if err := errors.Join(err1, err2); err != nil {
+		r.fail(fmt.Errorf("read %s: fabric clock: %w", r.ID, err))
+		return
+	}
+	if first == 0 {
+		return // it has only just been opened
+	}
+	p.judged, p.twice = true, second >= 2*first
+}
+
+func (p *pmu) close() {
+	if p.clock != nil {
+		p.clock.close()
+	}
+	for _, c := range p.counters {
+		c.close()
+	}
+}

@@ -1,0 +1,217 @@
+package fpga
+
+import (
+	"strings"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// outcomes are the values of the label outcome of
+// accel_fpga_reconfigurations_total.
+var outcomes = [...]string{"ok", "failed"}
+
+const (
+	succeeded = iota
+	failed
+)
+
+// region tells reconfigurations of one region of a card. They show in three
+// ways, of which a driver has one or more: the state of an FPGA manager leaves
+// its terminal states, the region says that it is busy, its identity changes.
+// What belongs together counts once.
+type region struct {
+	*memory
+	name      string
+	labels    [len(outcomes)][]string
+	counts    [len(outcomes)]uint64
+	durations *collector.Distribution
+
+	state    string // of the manager, empty before the first look
+	id       string // last identity
+	hasID    bool
+	busy     bool
+	began    time.Time // of the reconfiguration under way, else zero
+	rested   time.Time // when the manager last came to rest
+	timed    bool      // its beginning was seen
+	stated   bool      // the manager's state told of it
+	finished []reconfiguration
+	// credited: the next change of identity belongs to a reconfiguration that
+	// has been counted by its state.
+	credited bool
+}
+
+// reconfiguration is one that has ended and not been told yet.
+type reconfiguration struct {
+	began, ended time.Time
+	outcome      int
+	timed        bool
+	// stated: the manager's state told of it; without, it was one only if the
+	// identity has changed.
+	stated bool
+}
+
+// terminal reports whether an FPGA manager in this state is doing nothing. A
+// state that is not known is one.
+func terminal(state string) bool {
+	switch state {
+	case "reset", "firmware request", "parse header", "write init", "write", "write complete":
+		return false
+	}
+	return true
+}
+
+func failure(state string) bool { return strings.HasSuffix(state, " error") }
+
+// setState takes the state of the region's manager, as read at now.
+func (g *region) setState(now time.Time, state string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	before := g.state
+	g.state = state
+	switch {
+	case state == before:
+	case !terminal(state):
+		g.begin(now, before != "")
+		g.stated = true
+	case before != "" && !terminal(before):
+		g.rested = now
+		g.end(now)
+	case before != "" && (failure(state) || state == "operating"):
+		// From one terminal state to another: too fast to be seen.
+		g.finished = append(g.finished, reconfiguration{began: now, ended: now, outcome: outcomeOf(state), stated: true})
+	}
+}
+
+// setBusy takes whether the region said at now that it is busy.
+func (g *region) setBusy(now time.Time, busy bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	was := g.busy
+	g.busy = busy
+	if busy && !was && !failure(g.state) { // which leaves it busy
+		g.begin(now, g.hasID)
+	} else if was && !busy {
+		g.end(now)
+	}
+}
+
+func (g *region) begin(now time.Time, timed bool) {
+	if g.began.IsZero() {
+		g.began, g.timed, g.stated = now, timed, false
+	}
+}
+
+// end ends the reconfiguration under way where nothing shows it any more.
+func (g *region) end(now time.Time) {
+	if g.began.IsZero() || !terminal(g.state) || g.busy && !(g.stated && failure(g.state)) {
+		return // a region stays busy after a load that failed
+	}
+	if g.stated {
+		now = g.rested // which is looked at more often than the region is asked
+	}
+	g.finished = append(g.finished, reconfiguration{g.began, now, outcomeOf(g.state), g.timed, g.stated})
+	g.began = time.Time{}
+}
+
+func outcomeOf(state string) int {
+	if failure(state) {
+		return failed
+	}
+	return succeeded
+}
+
+// total is how many reconfigurations there were.
+func (g *region) total() uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.counts[succeeded] + g.counts[failed]
+}
+
+// settle takes the region's identity, as asked for at asked and answered at
+// now, counts what has ended and tells of it. A region whose driver knows no
+// identity settles with none.
+func (g *region) settle(asked, now time.Time, id string, known bool) {
+	events := g.account(asked, now, id, known)
+	for _, e := range events {
+		g.emit(e)
+	}
+}
+
+func (g *region) account(asked, now time.Time, id string, known bool) []collector.Event {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	changed := known && g.hasID && id != g.id
+	var events []collector.Event
+	rest := g.finished[:0]
+	for _, c := range g.finished {
+		if len(g.finished) < maxFinished && g.waits(c, asked, now, known) {
+			rest = append(rest, c)
+			continue
+		}
+		if !c.stated && !changed {
+			continue // a reset of the port, for one
+		}
+		events = append(events, g.count(c, id, known))
+		g.credited = true
+	}
+	g.finished = rest
+	if changed && !g.credited && len(g.finished) == 0 && g.began.IsZero() {
+		c := reconfiguration{began: asked, ended: now, outcome: succeeded}
+		// A read that blocks while the card is configured says how long at
+		// least.
+		c.timed = now.Sub(asked) >= time.Second
+		events = append(events, g.count(c, id, known))
+	}
+	if known && len(g.finished) == 0 && g.began.IsZero() {
+		g.id, g.hasID = id, true
+		g.credited = false
+	}
+	return events
+}
+
+// waits reports whether a reconfiguration is told later: the answer may be of
+// before it, or what was loaded is not known yet.
+func (g *region) waits(c reconfiguration, asked, now time.Time, known bool) bool {
+	if known {
+		return asked.Before(c.ended)
+	}
+	return g.hasID && c.outcome == succeeded && now.Sub(c.ended) < identityGrace
+}
+
+const (
+	// identityGrace is how long the identity of what was loaded is waited for
+	// before the load is counted without.
+	identityGrace = time.Minute
+	// maxFinished bounds the reconfigurations that wait to be counted.
+	maxFinished = 32
+)
+
+func (g *region) count(c reconfiguration, id string, known bool) collector.Event {
+	g.counts[c.outcome]++
+	if c.timed {
+		g.durations.Observe(c.ended.Sub(c.began).Seconds())
+	}
+	detail := g.name + ": " + outcomes[c.outcome]
+	if known && id != "" && c.outcome == succeeded {
+		detail += ", loaded " + id
+	}
+	return collector.Event{
+		Time: c.ended, Source: Name, Device: g.device, Kind: collector.EventReconfiguration,
+		Code: uint64(c.outcome), Sub: outcomes[c.outcome], Detail: oneLine(detail),
+	}
+}
+
+// oneLine makes a text fit for Event.Detail.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+	if len(s) > collector.MaxDetail {
+		s = strings.ToValidUTF8(s[:collector.MaxDetail], "")
+	}
+	return s
+}

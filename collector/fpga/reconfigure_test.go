@@ -1,0 +1,382 @@
+package fpga_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/fpga"
+	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+)
+
+// listener collects what a Source emits.
+type listener struct {
+	mu   sync.Mutex
+	list []collector.Event
+}
+
+func (e *listener) emit(v collector.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.list = append(e.list, v)
+}
+
+func (e *listener) all() []collector.Event {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.list)
+}
+
+// until samples until ok, for two minutes at most.
+func until(t *testing.T, s *fpga.Source, what string, ok func(collector.Round, error) bool) {
+	t.Helper()
+	deadline := time.Now().Add(2 * time.Minute)
+	for time.Now().Before(deadline) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		r, err := s.Sample(ctx)
+		cancel()
+		if ok(r, err) {
+			return
+		}
+	}
+	t.Fatalf("not within two minutes: %s", what)
+}
+
+// has reports whether the only device of a Round has the value.
+func has(r collector.Round, v float64, m *collector.Metric, labels ...string) bool {
+	if len(r.Devices) != 1 {
+		return false
+	}
+	got, there := value(r.Devices[0], m, labels...)
+	return there && got == v
+}
+
+const dflManager = "DFL FME FPGA Manager"
+
+// TestReconfigurationPlayed: a load of a DFL card as its driver shows it, while
+// the card is read.
+func TestReconfigurationPlayed(t *testing.T) {
+	const next = "d8424dc4a4a3c413f89e433683f9040b"
+	tree := load(t, "intel-n3000-dfl")
+	var told listener
+	s := open(t, mounted(t, tree), fpga.Options{PollInterval: time.Millisecond, Emit: told.emit})
+	sample(t, s)
+
+	port := n3000 + "/dfl-port.0/afu_id"
+	tree.SetErr(port, syscall.EBUSY)
+	tree.Set("/sys/class/fpga_bridge/br0/state", "disabled\n")
+	tree.Set("/sys/class/fpga_manager/fpga0/state", "write\n")
+	// Who reads them now would wait for the driver's lock.
+	release := tree.Block(n3000 + "/dfl-fme.0/errors")
+	releasePort := tree.Block(n3000 + "/dfl-port.0")
+	until(t, s, "under way", func(r collector.Round, err error) bool {
+		return err == nil && has(r, 1, collector.FPGAManagerState, dflManager, "write") &&
+			has(r, 0, collector.FPGABitstreamLoaded, "port0") &&
+			has(r, 0, collector.FPGABridgeEnabled, "port0") &&
+			has(r, 35, collector.TemperatureCelsius, "Board Temperature") &&
+			has(r, 1, collector.FPGABitstreamInfo, "port0", "afu", "9aeffe5f84570612c000c9660d824272")
+	})
+	if n := len(told.all()); n != 0 {
+		t.Errorf("%d events before the end", n)
+	}
+	release()
+	releasePort()
+	tree.Set(port, next+"\n")
+	tree.Set("/sys/class/fpga_bridge/br0/state", "enabled\n")
+	tree.Set("/sys/class/fpga_manager/fpga0/state", "operating\n")
+	until(t, s, "done", func(r collector.Round, err error) bool {
+		return err == nil && has(r, 1, collector.FPGABitstreamInfo, "port0", "afu", next) &&
+			has(r, 1, collector.FPGABitstreamLoaded, "port0") && has(r, 1, collector.FPGAReconfigurations, "port0", "ok") &&
+			len(r.Distributions) == 1 && r.Distributions[0].Count() == 1
+	})
+	d := one(t, sample(t, s))
+	want(t, d, 1, collector.FPGAReconfigurations, "port0", "ok")
+	want(t, d, 0, collector.FPGAReconfigurations, "port0", "failed")
+	list := told.all()
+	if len(list) != 1 || list[0].Device != d.ID || list[0].Code != 0 || list[0].Detail != "port0: ok, loaded "+next {
+		t.Errorf("told %+v", list)
+	}
+}
+
+// TestReconfigurationFails: a load that fails is counted as that, and stays to
+// be seen.
+func TestReconfigurationFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after map[string]string
+		busy, region  string
+		manager       string
+	}{
+		"intel-n3000-dfl":     {busy: n3000 + "/dfl-port.0/afu_id", region: "port0", manager: dflManager},
+		"zynqmp-fpga-manager": {region: "fabric", manager: "Xilinx ZynqMP FPGA Manager"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := load(t, name)
+			var told listener
+			s := open(t, mounted(t, tree), fpga.Options{PollInterval: time.Millisecond, Emit: told.emit})
+			sample(t, s)
+			if c.busy != "" {
+				tree.SetErr(c.busy, syscall.EBUSY)
+			}
+			tree.Set("/sys/class/fpga_manager/fpga0/state", "write\n")
+			until(t, s, "under way", func(r collector.Round, _ error) bool {
+				return has(r, 1, collector.FPGAManagerState, c.manager, "write") && has(r, 0, collector.FPGABitstreamLoaded, c.region)
+			})
+			tree.Set("/sys/class/fpga_manager/fpga0/status", "reconfig CRC error\nreconfig something new\n")
+			tree.Set("/sys/class/fpga_manager/fpga0/state", "write error\n")
+			until(t, s, "failed", func(r collector.Round, _ error) bool {
+				return has(r, 1, collector.FPGAReconfigurations, c.region, "failed") &&
+					has(r, 1, collector.FPGAManagerState, c.manager, "write error") &&
+					has(r, 1, collector.FPGAManagerError, c.manager, "crc") && has(r, 1, collector.FPGAManagerError, c.manager, "reported")
+			})
+			d := one(t, sample(t, s))
+			want(t, d, 1, collector.FPGAReconfigurations, c.region, "failed")
+			want(t, d, 0, collector.FPGAReconfigurations, c.region, "ok")
+			if list := told.all(); len(list) != 1 || list[0].Code != 1 || list[0].Detail != c.region+": failed" {
+				t.Errorf("told %+v", list)
+			}
+			tree.Set("/sys/class/fpga_manager/fpga0/status", "")
+			want(t, one(t, sample(t, s)), 0, collector.FPGAManagerError, c.manager, "crc")
+		})
+	}
+}
+
+// TestBlockedReads: a card whose driver does not return is stuck; what else
+// there is, is fresh; the manager's state goes on being watched; and it is
+// well again when the read returns.
+func TestBlockedReads(t *testing.T) {
+	tree := load(t, "intel-n3000-dfl")
+	if err := tree.Merge(load(t, "zynqmp-fpga-manager")); err != nil {
+		t.Fatal(err)
+	}
+	var told listener
+	s := open(t, mounted(t, tree), fpga.Options{PollInterval: time.Millisecond, Emit: told.emit})
+	if r := sample(t, s); len(r.Devices) != 2 {
+		t.Fatalf("%d devices", len(r.Devices))
+	}
+	find := func(r collector.Round, id string) collector.Device {
+		i := slices.IndexFunc(r.Devices, func(d collector.Device) bool { return d.ID == id })
+		if i < 0 {
+			return collector.Device{Down: "not there"}
+		}
+		return r.Devices[i]
+	}
+	const card, soc = "0000:1b:00.0", "firmware:zynqmp-firmware:pcap"
+	release := tree.Block(n3000 + "/dfl-port.0/afu_id")
+	defer release()
+	began := time.Now()
+	var reads int
+	until(t, s, "stuck", func(r collector.Round, err error) bool {
+		d := find(r, card)
+		if d.Down == "" {
+			return false
+		}
+		if d.Down != collector.ReasonStuck || !errors.Is(err, context.DeadlineExceeded) || d.Model == "" || d.PCI != card {
+			t.Errorf("%+v, %v", d, err)
+		}
+		reads = tree.Reads(n3000 + "/dfl-port.0/afu_id")
+		return true
+	})
+	until(t, s, "the other card fresh", func(r collector.Round, _ error) bool {
+		d := find(r, soc)
+		return d.Down == "" && d.Sampled.After(began) && find(r, card).Down == collector.ReasonStuck
+	})
+	if n := tree.Reads(n3000 + "/dfl-port.0/afu_id"); n != reads {
+		t.Errorf("%d reads behind the one that is stuck", n-reads)
+	}
+	// Its counts go on.
+	manager, _ := tree.Real("/sys/bus/platform/devices/dfl-fme-mgr.0/fpga_manager")
+	state := manager + "/" + tree.Names(manager)[0] + "/state"
+	tree.Set(state, "write error\n")
+	until(t, s, "the state watched", func(collector.Round, error) bool { return tree.Reads(state) > 3 })
+	release()
+	until(t, s, "well again", func(r collector.Round, err error) bool {
+		d := find(r, card)
+		failed, _ := value(d, collector.FPGAReconfigurations, "port0", "failed")
+		return err == nil && d.Down == "" && failed == 1
+	})
+}
+
+// TestLostCard: a card whose registers read as all ones has left the bus, or
+// its engine is dead.
+func TestLostCard(t *testing.T) {
+	tree := load(t, "intel-n3000-dfl")
+	s := open(t, mounted(t, tree), quiet)
+	sample(t, s)
+	tree.Set(n3000+"/dfl-port.0/afu_id", "ffffffffffffffffffffffffffffffff\n")
+	d := one(t, sample(t, s))
+	want(t, d, 0, collector.FPGABitstreamLoaded, "port0")
+	if d.Down != "" || !slices.Contains(d.Rejects, collector.Reject{Metric: collector.FPGABitstreamInfo, Reason: collector.RejectSentinel}) {
+		t.Errorf("down %q, rejects %v", d.Down, d.Rejects)
+	}
+	tree.Set(n3000+"/dfl-fme.0/bitstream_id", "0xffffffffffffffff\n")
+	if d := one(t, sample(t, s)); d.Down != collector.ReasonLost {
+		t.Errorf("down %q", d.Down)
+	}
+}
+
+// TestUnreadable: an errno that means a fault is told by its file and errno,
+// and costs that reading alone.
+func TestUnreadable(t *testing.T) {
+	tree := load(t, "intel-n3000-dfl")
+	tree.SetErr(n3000+"/dfl-fme.0/errors/pcie0_errors", syscall.EIO)
+	s := open(t, mounted(t, tree), quiet)
+	r, err := s.Sample(t.Context())
+	if sysfs.Errno(err) != syscall.EIO {
+		t.Errorf("error %v", err)
+	}
+	d := one(t, r)
+	wantNone(t, d, collector.FPGAErrorsLatched, "pcie0")
+	want(t, d, 0, collector.FPGAErrorsLatched, "fme")
+	want(t, d, 64.709, collector.PowerWatts)
+
+	// A card of which nothing can be read is down, by its name still.
+	for _, p := range tree.Paths() {
+		if _, file := tree.Get(p); file && strings.Contains(p, "/fpga_region/") {
+			tree.SetErr(p, syscall.EIO)
+		}
+	}
+	until(t, s, "down", func(r collector.Round, err error) bool {
+		d := one(t, r)
+		return d.Down == collector.ReasonError && d.Model != "" && sysfs.Errno(err) == syscall.EIO
+	})
+}
+
+// TestErrorLatches: bits by name, and an error that is cleared and comes again
+// counts once more.
+func TestErrorLatches(t *testing.T) {
+	tree := load(t, "intel-pac-a10-dfl")
+	s := open(t, mounted(t, tree), quiet)
+	file := pac + "/dfl-fme.0/errors/pcie0_errors"
+	for i, c := range []struct {
+		text                     string
+		timeout, poisoned, count float64
+	}{{"0x80\n", 1, -1, 0}, {"0x280\n", 1, 1, 1}, {"0x0\n", 0, 0, 1}, {"0x80\n", 1, 0, 2}} {
+		tree.Set(file, c.text)
+		d := one(t, sample(t, s))
+		want(t, d, c.timeout, collector.FPGAErrorLatched, "pcie0", "completion_timeout")
+		if c.poisoned >= 0 {
+			want(t, d, c.poisoned, collector.FPGAErrorLatched, "pcie0", "poisoned_tlp")
+		}
+		want(t, d, c.count, collector.FPGAErrors, "pcie0")
+		if t.Failed() {
+			t.Fatalf("step %d", i)
+		}
+	}
+	// Mainline does not tell the revision of the port's register: a bit that
+	// means two things has no name.
+	tree.Set(pac+"/dfl-port.0/errors/errors", "0x8000000000002\n")
+	d := one(t, sample(t, s))
+	want(t, d, 2, collector.FPGAErrorsLatched, "port0")
+	want(t, d, 1, collector.FPGAErrorLatched, "port0", "bit_1")
+	want(t, d, 1, collector.FPGAErrorLatched, "port0", "ap6_event")
+	for _, text := range []string{"0xffffffffffffffff\n", "garbage\n", "\n", "-1\n"} {
+		tree.Set(pac+"/dfl-port.0/errors/errors", text)
+		wantNone(t, one(t, sample(t, s)), collector.FPGAErrorsLatched, "port0")
+	}
+}
+
+// TestDeviceTreeElsewhere: in a container the device tree is read where it is
+// mounted, and without it the image is not known.
+func TestDeviceTreeElsewhere(t *testing.T) {
+	tree := load(t, "zynqmp-fpga-manager")
+	full := written(t, tree)
+	bare := tree.Clone()
+	bare.Remove("/sys/firmware")
+	masked := written(t, bare)
+	image := []string{"fpga-full", "firmware", "vadd_wrapper.bit.bin"}
+	d := one(t, sample(t, open(t, masked, quiet)))
+	wantNone(t, d, collector.FPGABitstreamInfo, image...)
+	if d.Model != "Xilinx ZynqMP FPGA Manager" {
+		t.Errorf("model %q", d.Model)
+	}
+	o := quiet
+	o.Firmware = full.Path("firmware/devicetree/base")
+	d = one(t, sample(t, open(t, masked, o)))
+	want(t, d, 1, collector.FPGABitstreamInfo, image...)
+	if d.Model != "ZynqMP ZCU102 Rev1.0" {
+		t.Errorf("model %q", d.Model)
+	}
+}
+
+// TestPortOfVirtualFunction: a port that was given to a virtual function is the
+// same card's.
+func TestPortOfVirtualFunction(t *testing.T) {
+	const (
+		up = "/sys/devices/pci0000:3a/0000:3a:00.0"
+		vf = up + "/0000:3b:00.1"
+	)
+	tree := load(t, "intel-pac-a10-dfl")
+	from, _ := tree.Real(pac + "/dfl-port.0")
+	tree.Mkdir(vf + "/fpga_region/region2")
+	if err := tree.Rename(from, vf+"/fpga_region/region2/dfl-port.1"); err != nil {
+		t.Fatal(err)
+	}
+	tree.Link(vf+"/physfn", "../0000:3b:00.0")
+	tree.Link(up+"/0000:3b:00.0/virtfn0", "../0000:3b:00.1")
+	tree.Link("/sys/bus/pci/devices/0000:3b:00.1", "../../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1")
+	tree.Link("/sys/bus/pci/drivers/dfl-pci/0000:3b:00.1", "../../../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1")
+	d := one(t, sample(t, open(t, written(t, tree), quiet)))
+	want(t, d, 1, collector.FPGABitstreamInfo, "port0", "afu", "d8424dc4a4a3c413f89e433683f9040b")
+	want(t, d, 1, collector.FPGABitstreamInfo, "static", "fim", "0x113000200000177")
+	for _, id := range []string{"0000:3b:00.0", "0000:3b:00.1", "dfl-fme.0", "dfl-port.1"} {
+		if !slices.Contains(d.KubeIDs, id) {
+			t.Errorf("not known as %s: %q", id, d.KubeIDs)
+		}
+	}
+	if d.ID != "0000:3b:00.0" || !slices.Equal(d.Functions, []string{"0000:3b:00.1"}) {
+		t.Errorf("%s with %q", d.ID, d.Functions)
+	}
+}
+
+// TestStatusWordIsAskedRarely: the word takes a call of the firmware through
+// the configuration port, so it is asked for at the first look, after a load
+// and never during one.
+func TestStatusWordIsAskedRarely(t *testing.T) {
+	tree := load(t, "zynqmp-fpga-manager")
+	s := open(t, mounted(t, tree), quiet)
+	state := func(text string) {
+		tree.Set("/sys/class/fpga_manager/fpga0/state", text+"\n")
+		d := one(t, sample(t, s))
+		want(t, d, 1, collector.FPGAManagerState, "Xilinx ZynqMP FPGA Manager", text)
+	}
+	for _, step := range []struct {
+		state string
+		reads int
+	}{{"operating", 1}, {"operating", 1}, {"write", 1}, {"write", 1}, {"operating", 2}, {"operating", 2}} {
+		state(step.state)
+		if n := tree.Reads(pcap + "/status"); n != step.reads {
+			t.Errorf("%s: asked %d times, want %d", step.state, n, step.reads)
+		}
+	}
+}
+
+// TestVariants: what has happened to a card in each variant of its tree shows.
+func TestVariants(t *testing.T) {
+	for name, c := range map[string]struct {
+		value  float64
+		metric *collector.Metric
+		labels []string
+	}{
+		"n3000-afu-changed":            {1, collector.FPGABitstreamInfo, []string{"port0", "afu", "d8424dc4a4a3c413f89e433683f9040b"}},
+		"n3000-afu-all-ones":           {0, collector.FPGABitstreamLoaded, []string{"port0"}},
+		"n3000-reconfiguring":          {0, collector.FPGABitstreamLoaded, []string{"port0"}},
+		"n3000-reconfiguration-failed": {1, collector.FPGAManagerError, []string{dflManager, "crc"}},
+		"n3000-renumbered":             {50, collector.TemperatureCelsius, []string{"FPGA Die Temperature"}},
+		"pac-a10-throttled":            {1, collector.FPGAThrottleState, []string{"port0", "ap1"}},
+		"zynqmp-other-image":           {1, collector.FPGABitstreamLoaded, []string{"fabric"}},
+		"zynqmp-upset":                 {1, collector.FPGAConfigurationStatus, []string{"crc_error"}},
+		"zynqmp-vendor-names":          {44.21992, collector.TemperatureCelsius, []string{"pl"}},
+		"zynqmp-write-failed":          {1, collector.FPGAManagerState, []string{"Xilinx ZynqMP FPGA Manager", "write error"}},
+		"zynqmp-writing":               {0, collector.FPGABitstreamLoaded, []string{"fabric"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want(t, one(t, sample(t, open(t, mounted(t, load(t, "variants/"+name)), quiet))), c.value, c.metric, c.labels...)
+		})
+	}
+}

@@ -1,0 +1,202 @@
+package fpga
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/solo"
+)
+
+// slot is one card that is there: its goroutines and what it last said.
+type slot struct {
+	*solo.Worker[reading]
+	env    *env
+	family *family
+	card   card
+	// known is the card's identity, without readings.
+	known collector.Device
+	// last is the device as it goes into a Round; listed says whether it does.
+	last   collector.Device
+	listed bool
+	errs   []error
+	// rejected are the rejects of the last answer.
+	rejected []collector.Reject
+	quit     chan struct{}
+	polled   chan struct{} // closed when the polling goroutine has ended
+}
+
+func newSlot(f *family, e *env) *slot {
+	s := &slot{env: e, family: f, card: f.open(e), quit: make(chan struct{}), polled: make(chan struct{})}
+	s.known = collector.Device{ID: e.id, Class: collector.FPGA}
+	s.Worker = solo.New(s.read, func() {
+		if c, ok := s.card.(closer); ok {
+			c.close()
+		}
+	})
+	if p, ok := s.card.(poller); ok && e.options.PollInterval > 0 {
+		go s.poll(p, e.options.PollInterval)
+	} else {
+		close(s.polled)
+	}
+	return s
+}
+
+// read is one round of the card, on the card's goroutine.
+func (s *slot) read(now time.Time) reading {
+	r := reading{now: now, fs: s.env.fs}
+	r.ID, r.Class = s.env.id, collector.FPGA
+	r.fail(guard(func() { s.card.read(&r) }))
+	if !s.env.fs.Exists(s.env.dir) {
+		r.gone = true
+	}
+	if r.Down == "" && !r.answered && len(r.errs) > 0 {
+		r.Down = collector.ReasonError // whatever was asked for, it failed
+	}
+	if r.Down == "" {
+		r.Sampled = now
+	}
+	return r
+}
+
+// guard turns a panic over what one card said into an error: it costs that card
+// alone.
+func guard(f func()) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	f()
+	return nil
+}
+
+// poll looks at the card several times a second until the slot is left.
+func (s *slot) poll(p poller, interval time.Duration) {
+	defer close(s.polled)
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		if guard(func() { p.poll(time.Now()) }) != nil {
+			return // read does what it does more rarely, and tells
+		}
+		select {
+		case <-tick.C:
+		case <-s.quit:
+			return
+		}
+	}
+}
+
+// ask begins the read of the round that began at now, unless an earlier one is
+// under way. What was asked for longer than timeout ago says no more how the
+// card is now.
+func (s *slot) ask(now time.Time, timeout time.Duration) {
+	if s.Asked.Equal(now) {
+		return
+	}
+	if late, ok := s.Poll(); ok {
+		s.take(late)
+		if now.Sub(s.Asked) > timeout {
+			s.listed = false
+		}
+	}
+	s.Start(now)
+}
+
+func (s *slot) take(r reading) {
+	s.listed = !r.gone
+	s.errs = nil
+	if r.gone {
+		return // nothing that it said last is about a card that is there
+	}
+	s.errs = r.errs
+	all := r.Rejects
+	r.Rejects, s.rejected = begun(all, s.rejected), all
+	r.Sampled = later(r.Sampled, s.known.Sampled)
+	s.last = r.Device
+	s.known = r.Device
+	s.known.Readings, s.known.Rejects, s.known.Down = nil, nil, ""
+}
+
+// begun are the rejects of now that are not among those of before: a sensor
+// that answers nonsense in every round is told when it begins to.
+func begun(now, before []collector.Reject) []collector.Reject {
+	known := make(map[collector.Reject]int, len(before))
+	for _, j := range before {
+		known[j]++
+	}
+	var out []collector.Reject
+	for _, j := range now {
+		if known[j]--; known[j] < 0 {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// answered reports whether there is an answer to go by.
+func (s *slot) answered() bool { return s.listed && s.last.Down != collector.ReasonStuck }
+
+// gather adds the card to a Round that began at now, waiting for it until
+// done. A read that is out for longer than timeout makes it stuck.
+func (s *slot) gather(now time.Time, done <-chan struct{}, timeout time.Duration, round *collector.Round) []error {
+	if s.Busy && now.Sub(s.Asked) < timeout {
+		if r, ok := s.Await(done); ok {
+			s.take(r)
+		}
+	}
+	if s.Busy && (!s.listed || time.Since(s.Asked) >= timeout) {
+		s.stuck()
+	}
+	if !s.listed {
+		return nil
+	}
+	d := s.last
+	// The slices are the Round's now, and the Readings that follow are.
+	d.Readings = d.Readings[:len(d.Readings):len(d.Readings)]
+	s.env.memory.readings(&d)
+	round.Devices = append(round.Devices, d)
+	errs := s.errs
+	s.last.Rejects, s.errs = nil, nil // told, should the answer be used again
+	return errs
+}
+
+func (s *slot) stuck() {
+	s.last, s.listed = s.known, true
+	s.last.Down = collector.ReasonStuck
+	s.errs = []error{fmt.Errorf("read %s: has not returned: %w", s.env.id, context.DeadlineExceeded)}
+}
+
+// leave gives the slot up. Its goroutines end when the reads they are in
+// return.
+func (s *slot) leave() {
+	close(s.quit)
+	s.Stop()
+}
+
+// left reports whether the slot's goroutines have ended by done.
+func (s *slot) left(done <-chan struct{}) bool {
+	if !s.Stopped(done) {
+		return false
+	}
+	select {
+	case <-s.polled:
+		return true
+	default:
+	}
+	select {
+	case <-s.polled:
+		return true
+	case <-done:
+		return false
+	}
+}

@@ -1,0 +1,228 @@
+package fpga
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/solo"
+	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+)
+
+// Source reads every FPGA that a family knows. It implements
+// collector.Source.
+type Source struct {
+	fs      sysfs.FS
+	options Options
+	lister  *lister
+	uevents *listener // nil without
+	finder  *solo.Worker[listing]
+	// listed: the cards have been listed once.
+	listed bool
+	slots  map[string]*slot
+	// leaving are slots that nobody asks any more, until the reads they are in
+	// have returned.
+	leaving  []*slot
+	memories map[string]*memory
+	errs     []error // of the latest listing
+}
+
+// patience is how long a round waits for a card that is slower than others
+// before it goes on without. What the card said last stands for it until its
+// own read is overdue.
+const patience = 500 * time.Millisecond
+
+// New returns a Source of the cards in the tree, /sys or a copy of it.
+func New(f sysfs.FS, o Options) *Source { return newSource(f, o, families) }
+
+func newSource(f sysfs.FS, o Options, list []*family) *Source {
+	if o.Emit == nil {
+		o.Emit = func(collector.Event) {}
+	}
+	if o.perf == nil {
+		o.perf = systemPerf{}
+	}
+	if o.PollInterval == 0 {
+		o.PollInterval = defaultPollInterval
+	}
+	if o.SlowInterval <= 0 {
+		o.SlowInterval = defaultSlowInterval
+	}
+	l := &lister{families: list, fs: newTree(f, nil), interval: o.SlowInterval, last: map[*family]found{}}
+	s := &Source{
+		fs: f, options: o,
+		lister:   l,
+		finder:   solo.New(l.list, nil),
+		slots:    map[string]*slot{},
+		memories: map[string]*memory{},
+	}
+	if o.Wake != nil {
+		if from, err := openUevents(); err == nil {
+			s.uevents = listen(from, func() { l.afresh.Store(true); o.Wake() })
+		}
+	}
+	return s
+}
+
+// Name implements collector.Source.
+func (*Source) Name() string { return Name }
+
+// Sample implements collector.Source. It waits half a second for a card that
+// has answered before, and to a little before ctx's deadline for one that has
+// not.
+func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
+	now := time.Now()
+	timeout := time.Minute
+	if deadline, ok := ctx.Deadline(); ok {
+		left := deadline.Sub(now)
+		timeout = left - min(left/20, 100*time.Millisecond)
+	}
+	end, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	soon, cancelSoon := context.WithTimeout(end, min(patience, timeout/2))
+	defer cancelSoon()
+
+	if late, ok := s.finder.Poll(); ok {
+		s.follow(late)
+	}
+	s.finder.Start(now)
+	for _, sl := range s.slots {
+		sl.ask(now, timeout)
+	}
+	if l, ok := s.finder.Await(until(s.listed, soon, end)); ok {
+		s.follow(l)
+	}
+	errs := slices.Clone(s.errs)
+	if s.finder.Busy && (!s.listed || time.Since(s.finder.Asked) >= timeout) {
+		errs = append(errs, fmt.Errorf("list cards: has not returned: %w", context.DeadlineExceeded))
+	}
+	var round collector.Round
+	ids := slices.Sorted(maps.Keys(s.slots))
+	for _, id := range ids {
+		s.slots[id].ask(now, timeout) // one that was found just now
+	}
+	for _, id := range ids {
+		sl := s.slots[id]
+		errs = append(errs, sl.gather(now, until(sl.answered(), soon, end), timeout, &round)...)
+		if !sl.listed {
+			s.lister.afresh.Store(true)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.memories)) {
+		round.Distributions = s.memories[id].distributions(round.Distributions)
+	}
+	if s.listed && len(s.memories) == 0 && len(errs) == 0 {
+		return round, fmt.Errorf("no FPGA: %w", collector.ErrAbsent)
+	}
+	return round, errors.Join(errs...)
+}
+
+// until is when to stop waiting: soon for what has an earlier answer to go by,
+// else at the round's end.
+func until(earlier bool, soon, end context.Context) <-chan struct{} {
+	if earlier {
+		return soon.Done()
+	}
+	return end.Done()
+}
+
+// follow opens the cards that have come and leaves those that have gone.
+func (s *Source) follow(l listing) {
+	s.listed, s.errs = true, l.errs
+	present := make(map[string]foundPlace, len(l.places))
+	for _, p := range l.places {
+		present[p.id] = p
+	}
+	for id, sl := range s.slots {
+		if p, ok := present[id]; !ok || p.dir != sl.env.dir || p.family != sl.family || !slices.Equal(p.functions, sl.env.functions) {
+			s.leave(id, sl)
+		}
+	}
+	s.sweep()
+	for _, p := range l.places {
+		if s.slots[p.id] != nil {
+			continue
+		}
+		if len(s.leaving) >= maxStuck {
+			s.errs = append(s.errs, fmt.Errorf("%s: not asked, %d reads of cards that left have not returned", p.id, len(s.leaving)))
+			continue
+		}
+		s.slots[p.id] = newSlot(p.family, &env{
+			place:   p.place,
+			fs:      newTree(s.fs, p.family.allow),
+			pollFS:  newTree(s.fs, p.family.allow),
+			memory:  s.memory(p.id),
+			options: s.options,
+			family:  p.family,
+		})
+	}
+}
+
+func (s *Source) leave(id string, sl *slot) {
+	sl.leave()
+	delete(s.slots, id)
+	s.leaving = append(s.leaving, sl)
+}
+
+// sweep forgets the slots whose goroutines have ended.
+func (s *Source) sweep() {
+	now := make(chan struct{})
+	close(now)
+	s.leaving = slices.DeleteFunc(s.leaving, func(sl *slot) bool { return sl.left(now) })
+}
+
+// memory returns what is remembered of a card, by its id. Beyond maxMemories
+// the cards that are not there and were asked longest ago are forgotten.
+func (s *Source) memory(id string) *memory {
+	if m := s.memories[id]; m != nil {
+		m.used = time.Now()
+		return m
+	}
+	if len(s.memories) >= maxMemories {
+		gone := slices.DeleteFunc(slices.Collect(maps.Keys(s.memories)), func(k string) bool { return s.slots[k] != nil })
+		oldest := slices.MinFunc(gone, func(a, b string) int {
+			return cmp.Or(s.memories[a].used.Compare(s.memories[b].used), cmp.Compare(a, b))
+		})
+		delete(s.memories, oldest)
+	}
+	m := newMemory(id, s.options.Emit)
+	m.used = time.Now()
+	s.memories[id] = m
+	return m
+}
+
+// Close ends the goroutines of all cards, but for those in a read that does
+// not return.
+func (s *Source) Close() error {
+	if s.uevents != nil {
+		s.uevents.close()
+	}
+	s.finder.Stop()
+	for id, sl := range s.slots {
+		s.leave(id, sl)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
+	defer cancel()
+	n := 0
+	for _, sl := range s.leaving {
+		if !sl.left(ctx.Done()) {
+			n++
+		}
+	}
+	if !s.finder.Stopped(ctx.Done()) {
+		n++
+	}
+	if n > 0 {
+		return fmt.Errorf("%d reads have not returned", n)
+	}
+	return nil
+}
+
+// closeGrace is what the reads under way have to return when the Source is
+// closed.
+const closeGrace = time.Second

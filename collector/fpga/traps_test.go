@@ -1,0 +1,354 @@
+package fpga_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/fpga"
+)
+
+// The traps of the drivers' files, by their numbers in the list of traps that
+// all families share.
+
+const (
+	n3000 = "/sys/bus/pci/devices/0000:1b:00.0/fpga_region/region0"
+	n6001 = "/sys/bus/pci/devices/0000:b1:00.0/fpga_region/region0"
+	pac   = "/sys/bus/pci/devices/0000:3b:00.0/fpga_region/region0"
+	pcap  = "/sys/devices/platform/firmware:zynqmp-firmware/firmware:zynqmp-firmware:pcap"
+)
+
+// TestTrap01UnknownStateIsNoFault: a manager that has loaded nothing yet is
+// neither broken nor busy.
+func TestTrap01UnknownStateIsNoFault(t *testing.T) {
+	d := one(t, sample(t, open(t, written(t, load(t, "intel-n3000-dfl")), quiet)))
+	want(t, d, 1, collector.FPGAManagerState, "DFL FME FPGA Manager", "unknown")
+	want(t, d, 1, collector.FPGABitstreamLoaded, "port0")
+	if d.Down != "" {
+		t.Errorf("down: %s", d.Down)
+	}
+	for _, r := range d.Readings {
+		if r.Metric == collector.FPGAManagerError {
+			t.Errorf("an error: %v", r.Labels)
+		}
+	}
+}
+
+// TestTrap02NoCompatID: ENOENT of a region's compat_id is no error.
+func TestTrap02NoCompatID(t *testing.T) {
+	for _, name := range []string{"intel-n3000-dfl", "zynqmp-fpga-manager"} {
+		sample(t, open(t, mounted(t, load(t, name)), quiet)) // fails on any error
+	}
+	tree := load(t, "intel-n3000-dfl")
+	tree.SetErr("/sys/class/fpga_region/region1/compat_id", syscall.ENOENT)
+	d := one(t, sample(t, open(t, mounted(t, tree), quiet)))
+	for _, r := range d.Readings {
+		if r.Metric == collector.FPGABitstreamInfo && r.Labels[1] == "pr_interface" {
+			t.Errorf("an interface: %v", r.Labels)
+		}
+	}
+}
+
+// TestTrap03BusyPortKeepsIdentity: while a port is disabled its function
+// cannot be used, and is still the one that was there.
+func TestTrap03BusyPortKeepsIdentity(t *testing.T) {
+	tree := load(t, "intel-n3000-dfl")
+	s := open(t, mounted(t, tree), quiet)
+	afu := []string{"port0", "afu", "9aeffe5f84570612c000c9660d824272"}
+	want(t, one(t, sample(t, s)), 1, collector.FPGABitstreamInfo, afu...)
+
+	tree.SetErr(n3000+"/dfl-port.0/afu_id", syscall.EBUSY)
+	d := one(t, sample(t, s)) // no error
+	want(t, d, 1, collector.FPGABitstreamInfo, afu...)
+	want(t, d, 0, collector.FPGABitstreamLoaded, "port0")
+
+	// The port was reset: the same function is there, nothing was loaded.
+	tree.Set(n3000+"/dfl-port.0/afu_id", afu[2]+"\n")
+	d = one(t, sample(t, s))
+	want(t, d, 1, collector.FPGABitstreamLoaded, "port0")
+	want(t, d, 0, collector.FPGAReconfigurations, "port0", "ok")
+}
+
+// TestTrap05PowerUnits: the board controllers of N6000 and N6001 answer in
+// milliwatts, those of others in microwatts.
+func TestTrap05PowerUnits(t *testing.T) {
+	for _, c := range []struct {
+		tree, file, text string
+		want             float64
+	}{
+		{"intel-n6001-ofs", "hwmon4/power1_input", "44522\n", 44.522},
+		{"intel-n6001-ofs", "hwmon4/power1_input", "50909\n", 50.909},
+		{"intel-n6001-ofs", "hwmon4/power1_input", "44522000\n", 44.522}, // a driver that has been mended
+		{"intel-n3000-dfl", "hwmon6/power1_input", "64709000\n", 64.709},
+		{"intel-pac-a10-dfl", "hwmon3/power1_input", "21000000\n", 21},
+	} {
+		tree := load(t, c.tree)
+		tree.Set("/sys/class/hwmon/"+c.file, c.text)
+		want(t, one(t, sample(t, open(t, written(t, tree), quiet))), c.want, collector.PowerWatts)
+	}
+	tree := load(t, "intel-n3000-dfl")
+	tree.Set("/sys/class/hwmon/hwmon6/power1_input", "64709\n")
+	d := one(t, sample(t, open(t, written(t, tree), quiet)))
+	wantNone(t, d, collector.PowerWatts)
+	if !slices.Contains(d.Rejects, collector.Reject{Metric: collector.PowerWatts, Reason: collector.RejectRange}) {
+		t.Errorf("a card of 65 mW is not rejected: %v", d.Rejects)
+	}
+}
+
+// TestPowerOfSupplies: a board whose controller has no sensor of power draws
+// what its two supplies give.
+func TestPowerOfSupplies(t *testing.T) {
+	tree := load(t, "intel-n3000-dfl")
+	tree.Set("/sys/class/hwmon/hwmon6/name", "d5005bmc_hwmon\n")
+	tree.Remove("/sys/class/hwmon/hwmon6/power1_input")
+	s := open(t, written(t, tree.Clone()), quiet)
+	got, _ := value(one(t, sample(t, s)), collector.PowerWatts)
+	if want := 12.164*3.099 + 12.201*2.214; math.Abs(got-want) > 1e-9 {
+		t.Errorf("%v W, want %v", got, want)
+	}
+	tree.Remove("/sys/class/hwmon/hwmon6/curr3_input") // one supply is not all
+	wantNone(t, one(t, sample(t, open(t, written(t, tree), quiet))), collector.PowerWatts)
+}
+
+// TestRejectsCountOnce: a sensor that answers nonsense all the time is told
+// once, and again when it begins anew.
+func TestRejectsCountOnce(t *testing.T) {
+	tree := load(t, "intel-n3000-dfl")
+	s := open(t, mounted(t, tree), quiet)
+	input := "/sys/class/hwmon/hwmon6/temp2_input"
+	for i, c := range []struct {
+		text string
+		want int
+	}{{"50000\n", 4}, {"50000\n", 0}, {"nan\n", 1}, {"nan\n", 0}, {"51000\n", 0}, {"nan\n", 1}} {
+		tree.Set(input, c.text)
+		if d := one(t, sample(t, s)); len(d.Rejects) != c.want {
+			t.Errorf("step %d: %v, want %d", i, d.Rejects, c.want)
+		}
+	}
+}
+
+// TestTrap06ThresholdsThatAreNone: a limit of 0, one that a healthy part
+// always exceeds and a warning above its critical limit are left out; a part
+// that is too hot keeps its limits.
+func TestTrap06ThresholdsThatAreNone(t *testing.T) {
+	tree := load(t, "intel-n6001-ofs")
+	d := one(t, sample(t, open(t, written(t, tree), quiet)))
+	want(t, d, 44.5, collector.TemperatureCelsius, "QSFP1 Temperature")
+	wantNone(t, d, collector.TemperatureLimit, "QSFP1 Temperature", "critical")
+	wantNone(t, d, collector.TemperatureLimit, "CVL Core Voltage VR Temperature", "critical")
+	wantNone(t, d, collector.TemperatureCelsius, "Columbiaville Die Temperature") // -256 as unsigned
+
+	const fabric = "FPGA P-TILE Temperature" // 54, limits 83 and 88
+	want(t, d, 88, collector.TemperatureLimit, fabric, "critical")
+	tree.Set("/sys/class/hwmon/hwmon4/temp5_input", "95500\n")
+	tree.Set("/sys/class/hwmon/hwmon4/temp6_max", "99000\n") // above its critical 88
+	d = one(t, sample(t, open(t, written(t, tree), quiet)))
+	want(t, d, 95.5, collector.TemperatureCelsius, fabric)
+	want(t, d, 88, collector.TemperatureLimit, fabric, "critical")
+	want(t, d, 83, collector.TemperatureLimit, fabric, "warning")
+	wantNone(t, d, collector.TemperatureLimit, "FPGA FABRIC Digital Temperature#1", "warning")
+	wantNone(t, d, collector.TemperatureLimit, "FPGA FABRIC Digital Temperature#1", "critical")
+}
+
+// TestTrap07DummyThermal: the thermal feature of OFS cards has no sensor
+// behind it.
+func TestTrap07DummyThermal(t *testing.T) {
+	d := one(t, sample(t, open(t, written(t, load(t, "intel-n6001-ofs")), quiet)))
+	wantNone(t, d, collector.TemperatureCelsius, "FPGA")
+
+	// With thresholds it is a sensor, even at 0.
+	tree := load(t, "intel-pac-a10-dfl")
+	tree.Set("/sys/class/hwmon/hwmon2/temp1_input", "0\n")
+	d = one(t, sample(t, open(t, written(t, tree), quiet)))
+	want(t, d, 0, collector.TemperatureCelsius, "FPGA")
+}
+
+// TestTrap12PowerState: the driver prints 0x0 where its documentation has 0.
+func TestTrap12PowerState(t *testing.T) {
+	for text, state := range map[string]string{
+		"0\n": "normal", "0x0\n": "normal", "0x1\n": "ap1", "1\n": "ap1", "0x2\n": "ap2", "6\n": "ap6", "0x6\n": "ap6", "0x5\n": "other",
+	} {
+		tree := load(t, "intel-pac-a10-dfl")
+		tree.Set(pac+"/dfl-port.0/power_state", text)
+		d := one(t, sample(t, open(t, written(t, tree), quiet)))
+		for _, s := range []string{"normal", "ap1", "ap2", "ap6", "other"} {
+			v := 0.0
+			if s == state {
+				v = 1
+			}
+			want(t, d, v, collector.FPGAThrottleState, "port0", s)
+		}
+	}
+}
+
+// TestTrap13Renumbered: a driver that was bound anew shows its sensors under
+// another number. They are found at once, under the same names.
+func TestTrap13Renumbered(t *testing.T) {
+	tree := load(t, "intel-n3000-dfl")
+	s := open(t, mounted(t, tree), fpga.Options{PollInterval: -1, SlowInterval: time.Hour})
+	before := one(t, sample(t, s))
+	dir, ok := tree.Real("/sys/class/hwmon/hwmon6")
+	if !ok {
+		t.Fatal("no hwmon6")
+	}
+	renamed := strings.TrimSuffix(dir, "hwmon6") + "hwmon2"
+	if err := tree.Rename(dir, renamed); err != nil {
+		t.Fatal(err)
+	}
+	tree.Remove("/sys/class/hwmon/hwmon6")
+	tree.Link("/sys/class/hwmon/hwmon2", "../../"+strings.TrimPrefix(renamed, "/sys/"))
+	sample(t, s) // finds the files gone
+	after := one(t, sample(t, s))
+	if got, want := series(&after), series(&before); !slices.Equal(got, want) {
+		t.Errorf("after:\n%s\nbefore:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestTrap14VanishesMidRead: files that were listed and are gone by the time
+// they are read are no errors, and a card that left is not in the Round.
+func TestTrap14VanishesMidRead(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.ENODEV, syscall.ENOENT, syscall.ENXIO} {
+		tree := load(t, "intel-n3000-dfl")
+		s := open(t, mounted(t, tree), quiet)
+		sample(t, s)
+		for _, p := range tree.Paths() {
+			if strings.Contains(p, "/dfl-port.0/") && strings.HasPrefix(p, "/sys/devices/") {
+				tree.SetErr(p, errno)
+			}
+		}
+		d := one(t, sample(t, s)) // no error
+		wantNone(t, d, collector.FPGABitstreamLoaded, "port0")
+	}
+	for _, name := range []string{"intel-n3000-dfl", "intel-pac-a10-dfl", "intel-n6001-ofs"} {
+		tree := load(t, name)
+		s := open(t, mounted(t, tree), quiet)
+		d := one(t, sample(t, s))
+		dir, _ := tree.Real("/sys/bus/pci/devices/" + d.ID)
+		tree.Remove(dir) // the links in bus and class dangle
+		if r := sample(t, s); len(r.Devices) != 0 {
+			t.Errorf("%s: %d devices after it fell off the bus", name, len(r.Devices))
+		}
+		if r := sample(t, s); len(r.Devices) != 0 || len(r.Distributions) == 0 {
+			t.Errorf("%s: %d devices, %d distributions; want none, and what was counted", name, len(r.Devices), len(r.Distributions))
+		}
+	}
+}
+
+// TestTrap16DeviceTreeTexts: properties of the device tree are strings that
+// end in NUL, and can be several.
+func TestTrap16DeviceTreeTexts(t *testing.T) {
+	for content, id := range map[string]string{
+		"vadd_wrapper.bit.bin\x00":     "vadd_wrapper.bit.bin",
+		"vadd_wrapper.bit.bin":         "vadd_wrapper.bit.bin",
+		"base.bit.bin\x00part.bin\x00": "base.bit.bin,part.bin",
+		"odd\x01\xffname\x00":          "odd ?name",
+	} {
+		tree := load(t, "zynqmp-fpga-manager")
+		tree.Set("/sys/firmware/devicetree/base/fpga-full/firmware-name", content)
+		d := one(t, sample(t, open(t, written(t, tree), quiet)))
+		want(t, d, 1, collector.FPGABitstreamInfo, "fpga-full", "firmware", id)
+		if d.Model != "ZynqMP ZCU102 Rev1.0" {
+			t.Errorf("model %q", d.Model)
+		}
+	}
+	tree := load(t, "zynqmp-fpga-manager")
+	tree.Set("/sys/firmware/devicetree/base/fpga-full/firmware-name", "\x00")
+	d := one(t, sample(t, open(t, written(t, tree), quiet)))
+	for _, r := range d.Readings {
+		if r.Metric == collector.FPGABitstreamInfo {
+			t.Errorf("an identity: %q", r.Labels)
+		}
+	}
+}
+
+// TestTrap20NeverOpened: nothing is opened but what the allow-list names, and
+// nothing that a read would harm, in any tree, over several rounds.
+func TestTrap20NeverOpened(t *testing.T) {
+	for _, name := range []string{"intel-n3000-dfl", "intel-n6001-ofs", "intel-pac-a10-dfl", "zynqmp-fpga-manager"} {
+		t.Run(name, func(t *testing.T) {
+			tree := load(t, name)
+			for _, p := range tree.Paths() {
+				if harmful(p) {
+					tree.Forbid(p)
+				}
+			}
+			s := open(t, mounted(t, tree), fpga.Options{PollInterval: time.Millisecond, SlowInterval: time.Nanosecond})
+			for range 3 {
+				sample(t, s)
+			}
+			for _, v := range tree.Violations() {
+				t.Error(v)
+			}
+			opened := 0
+			for _, p := range tree.Opened() {
+				if _, file := tree.Get(p); !file {
+					continue // directories are listed
+				}
+				if opened++; !slices.ContainsFunc(allowed, func(s string) bool { return strings.HasSuffix(stripDigits(p), s) }) {
+					t.Errorf("%s was opened: if that does no harm, add it to the list here and to the family's", p)
+				}
+			}
+			if opened == 0 {
+				t.Error("nothing was opened")
+			}
+		})
+	}
+}
+
+// harmful reports whether opening a file of these drivers does harm, or says
+// what nobody should know.
+func harmful(p string) bool {
+	for _, s := range []string{
+		"/key", "/flags", "/firmware", "/error", "/stats_begin", "/stats_end", "/stat", "/mig_cache_update",
+		"/remove", "/rescan", "/reset", "/enable", "/config", "/sriov_numvfs",
+		"/userclk_freqcmd", "/userclk_freqcntrcmd", "/first_malformed_req", "/mac_address", "/loading", "/cancel", "/data",
+		"/image_load", "/bmc_canceled_csks", "/temp1_max_policy", "/power1_ltr",
+	} {
+		if strings.HasSuffix(p, s) {
+			// The error of a firmware upload is none that a read clears.
+			return s != "/error" || !strings.Contains(p, "/secure-update")
+		}
+	}
+	return false
+}
+
+// stripDigits leaves out the digits of a path's last two elements, so that
+// files of one kind look alike.
+func stripDigits(p string) string {
+	parts := strings.Split(p, "/")
+	for i := max(len(parts)-2, 0); i < len(parts); i++ {
+		parts[i] = strings.Map(func(r rune) rune {
+			if r >= '0' && r <= '9' {
+				return -1
+			}
+			return r
+		}, parts[i])
+	}
+	return strings.Join(parts, "/")
+}
+
+// allowed are the ends of the paths that DFL and fpga_manager may open, without
+// digits. It is a second list on purpose: what is added to that of a family
+// must be meant.
+var allowed = []string{
+	"/vendor", "/device", "/subsystem_device", "/numa_node",
+	"/fpga/name", "/fpga/state", "/fpga/status", "/region/compat_id", "/br/state",
+	"/bitstream_id", "/bitstream_metadata",
+	"/errors/fme_errors", "/errors/pcie_errors", "/errors/nonfatal_errors", "/errors/catfatal_errors", "/errors/inject_errors", "/errors/revision", "/errors/errors",
+	"/dfl-port./id", "/afu_id", "/power_state", "/ap_event",
+	"/inf_cal_fail", "/inf_init_done", "/qsfp_connected", "/nios_fw_version", "/bmc_version", "/bmcfw_version",
+	"_root_entry_hash", "/security/flash_count", "/control/fpga_boot_image",
+	"/secure-update/status", "/secure-update/error", "/secure-update/remaining_size",
+	"/hwmon/name", "/hwmon/temp_input", "/hwmon/temp_label", "/hwmon/temp_max", "/hwmon/temp_crit", "/hwmon/temp_emergency",
+	"/hwmon/temp_max_alarm", "/hwmon/temp_crit_alarm",
+	"/hwmon/in_input", "/hwmon/in_label", "/hwmon/in_min", "/hwmon/in_lcrit", "/hwmon/in_max", "/hwmon/in_crit",
+	"/hwmon/curr_input", "/hwmon/curr_label", "/hwmon/curr_max", "/hwmon/curr_crit",
+	"/hwmon/power_input", "/hwmon/power_label", "/hwmon/power_max", "/hwmon/power_crit", "/hwmon/power_max_alarm", "/hwmon/power_crit_alarm",
+	"firmware:pcap/status", "/fpga-full/uevent", "/base/model", "/fpga-full/firmware-name",
+	"/iio:device/name", "/iio:device/in_temp_raw", "/iio:device/in_temp_scale", "/iio:device/in_temp_offset",
+	"/iio:device/in_voltage_raw", "/iio:device/in_voltage_scale",
+}

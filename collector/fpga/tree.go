@@ -1,0 +1,150 @@
+package fpga
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+)
+
+// errForbidden: the file is not on the allow-list of its family.
+var errForbidden = errors.New("not on the allow-list of its driver")
+
+// tree opens no file but those that an allow-list names. It belongs to one
+// goroutine.
+type tree struct {
+	sysfs.FS
+	allow   []string
+	allowed map[string]bool
+	slow    map[string]*slowText
+}
+
+// slowText is what an attribute said when it was last read.
+type slowText struct {
+	text string
+	err  error
+	at   time.Time
+}
+
+func newTree(f sysfs.FS, allow []string) *tree {
+	return &tree{FS: f, allow: allow, allowed: map[string]bool{}, slow: map[string]*slowText{}}
+}
+
+// Read is sysfs.FS.Read for an allowed file.
+func (t *tree) Read(name string) (string, error) {
+	if err := t.check(name); err != nil {
+		return "", err
+	}
+	return t.FS.Read(name)
+}
+
+// ReadBytes is sysfs.FS.ReadBytes for an allowed file.
+func (t *tree) ReadBytes(name string, limit int) ([]byte, error) {
+	if err := t.check(name); err != nil {
+		return nil, err
+	}
+	return t.FS.ReadBytes(name, limit)
+}
+
+// ReadEvery is Read for what is asked for again only after interval. An errno
+// is remembered like a text, but for ENOENT: what was not there may come.
+func (t *tree) ReadEvery(now time.Time, interval time.Duration, name string) (string, error) {
+	s := t.slow[name]
+	if s != nil && (now.Sub(s.at) < interval || interval == never) {
+		return s.text, s.err
+	}
+	text, err := t.Read(name)
+	if err != nil && absent(err) {
+		delete(t.slow, name)
+		return text, err
+	}
+	t.slow[name] = &slowText{text: text, err: err, at: now}
+	return text, err
+}
+
+// forget drops what ReadEvery remembers and the memo of the allow-list.
+func (t *tree) forget() {
+	clear(t.slow)
+	clear(t.allowed)
+}
+
+// maxPaths bounds the paths that a tree remembers: their numbers change when
+// drivers are bound anew.
+const maxPaths = 4096
+
+func (t *tree) check(name string) error {
+	ok, known := t.allowed[name]
+	if !known {
+		if len(t.allowed) >= maxPaths {
+			t.forget()
+		}
+		ok = allows(t.allow, name)
+		t.allowed[name] = ok
+	}
+	if !ok {
+		return &fs.PathError{Op: "open", Path: name, Err: errForbidden}
+	}
+	return nil
+}
+
+// allows reports whether a pattern matches the end of name.
+func allows(patterns []string, name string) bool {
+	elements := strings.Split(name, "/")
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		want := strings.Split(p, "/")
+		if len(want) > len(elements) || slices.Contains(elements, "..") {
+			return false
+		}
+		ok, err := path.Match(p, strings.Join(elements[len(elements)-len(want):], "/"))
+		return ok && err == nil
+	})
+}
+
+// absent reports whether err says that there is no such file or no such device
+// any more.
+func absent(err error) bool {
+	switch sysfs.Errno(err) {
+	case syscall.ENOENT, syscall.ENODEV, syscall.ENXIO, syscall.ENOTDIR:
+		return true
+	}
+	return false
+}
+
+// noValue reports whether err is the driver's way to say that there is no
+// value now: nothing to measure, busy, not supported.
+func noValue(err error) bool {
+	switch sysfs.Errno(err) {
+	case syscall.ENODATA, syscall.EBUSY, syscall.EAGAIN, syscall.EOPNOTSUPP:
+		return true
+	}
+	return absent(err)
+}
+
+// text reads an attribute. A file that is not there, and a value that the
+// driver does not have, are absent; any other errno is told.
+func (r *reading) text(name string) (string, bool) {
+	text, ok := r.got(r.fs.Read(name))
+	r.answered = r.answered || ok
+	return text, ok
+}
+
+// textEvery is text for what is asked for again only after interval.
+func (r *reading) textEvery(interval time.Duration, name string) (string, bool) {
+	return r.got(r.fs.ReadEvery(r.now, interval, name))
+}
+
+func (r *reading) got(text string, err error) (string, bool) {
+	if err == nil {
+		return text, true
+	}
+	if !noValue(err) {
+		r.fail(fmt.Errorf("read %s: %w", r.ID, err))
+	}
+	return "", false
+}

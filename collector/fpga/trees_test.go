@@ -1,0 +1,161 @@
+package fpga_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/fpga"
+	"github.com/accel-exporter/accel-exporter/internal/faketree"
+	"github.com/accel-exporter/accel-exporter/internal/faketree/treetest"
+	"github.com/accel-exporter/accel-exporter/internal/golden"
+	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+)
+
+// load returns a tree of fixtures/trees by its name without .txt.
+var load = treetest.Load
+
+// mounted shows a tree through FUSE, where reads fail, block and are counted
+// as they are in a kernel. The test is skipped where that cannot be.
+func mounted(tb testing.TB, tree *faketree.Tree) sysfs.FS {
+	tb.Helper()
+	return sysfs.New(treetest.Mount(tb, tree))
+}
+
+// written shows a tree as files in a directory.
+func written(tb testing.TB, tree *faketree.Tree) sysfs.FS {
+	tb.Helper()
+	return sysfs.New(treetest.Write(tb, tree))
+}
+
+// quiet are options under which nothing happens between two rounds and every
+// file that is due in a round is read in it.
+var quiet = fpga.Options{PollInterval: -1}
+
+// open returns a Source that is closed at the end of the test.
+func open(tb testing.TB, fs sysfs.FS, o fpga.Options) *fpga.Source {
+	tb.Helper()
+	s := fpga.New(fs, o)
+	tb.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			tb.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+// sample returns a Round in which every device was read after the call began:
+// a Source may answer with what a slow card said last.
+func sample(tb testing.TB, s *fpga.Source) collector.Round {
+	tb.Helper()
+	began := time.Now()
+	for time.Since(began) < 2*time.Minute {
+		ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
+		r, err := s.Sample(ctx)
+		cancel()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if !slices.ContainsFunc(r.Devices, func(d collector.Device) bool { return d.Sampled.Before(began) && d.Down == "" }) {
+			return r
+		}
+	}
+	tb.Fatal("a card has not answered for two minutes")
+	return collector.Round{}
+}
+
+// one returns the only device of a round.
+func one(tb testing.TB, r collector.Round) collector.Device {
+	tb.Helper()
+	if len(r.Devices) != 1 {
+		tb.Fatalf("%d devices, want 1", len(r.Devices))
+	}
+	return r.Devices[0]
+}
+
+// series returns the readings of d as lines of the exposition, sorted.
+func series(d *collector.Device) []string {
+	var out []string
+	for _, r := range d.Readings {
+		out = append(out, fmt.Sprintf("%s %v", seriesName(r.Metric, r.Labels), r.Value))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func seriesName(m *collector.Metric, labels []string) string {
+	var b strings.Builder
+	b.WriteString(m.Name)
+	for i, l := range m.Labels {
+		fmt.Fprintf(&b, "%c%s=%q", ",{"[min(1, 1-min(i, 1))], l, labels[i])
+	}
+	if len(m.Labels) > 0 {
+		b.WriteString("}")
+	}
+	return b.String()
+}
+
+// value returns the value of a series, and whether d has it.
+func value(d collector.Device, m *collector.Metric, labels ...string) (float64, bool) {
+	for _, r := range d.Readings {
+		if r.Metric == m && slices.Equal(r.Labels, labels) {
+			return r.Value, true
+		}
+	}
+	return 0, false
+}
+
+// want fails unless d has the series with the value.
+func want(tb testing.TB, d collector.Device, v float64, m *collector.Metric, labels ...string) {
+	tb.Helper()
+	if got, ok := value(d, m, labels...); !ok || got != v {
+		tb.Errorf("%s is %v (there: %v), want %v", seriesName(m, labels), got, ok, v)
+	}
+}
+
+// wantNone fails if d has the series.
+func wantNone(tb testing.TB, d collector.Device, m *collector.Metric, labels ...string) {
+	tb.Helper()
+	if got, ok := value(d, m, labels...); ok {
+		tb.Errorf("%s is %v, want none", seriesName(m, labels), got)
+	}
+}
+
+// page is a Round as text.
+func page(r collector.Round) string {
+	var b strings.Builder
+	for i := range r.Devices {
+		d := &r.Devices[i]
+		fmt.Fprintf(&b, "device %s vendor=%s model=%q pci=%s functions=%v kube=%v down=%q\n", d.ID, d.Vendor, d.Model, d.PCI, d.Functions, d.KubeIDs, d.Down)
+		for _, s := range series(d) {
+			fmt.Fprintln(&b, s)
+		}
+		for _, j := range d.Rejects {
+			fmt.Fprintf(&b, "rejected %s: %s\n", j.Metric.Name, j.Reason)
+		}
+	}
+	for _, d := range r.Distributions {
+		fmt.Fprintf(&b, "%s device=%s counts=%v sum=%v\n", seriesName(d.Metric, d.Labels), d.Device, d.Counts, d.Sum)
+	}
+	return b.String()
+}
+
+// compare compares a Round with its golden file.
+func compare(t *testing.T, name string, r collector.Round) {
+	t.Helper()
+	golden.Compare(t, filepath.Join("testdata", name+".golden"), page(r))
+}
+
+// TestGolden: what each tree yields, line by line.
+func TestGolden(t *testing.T) {
+	for _, name := range []string{"intel-n3000-dfl", "intel-n6001-ofs", "intel-pac-a10-dfl", "zynqmp-fpga-manager"} {
+		t.Run(name, func(t *testing.T) {
+			compare(t, name, sample(t, open(t, mounted(t, load(t, name)), quiet)))
+		})
+	}
+}

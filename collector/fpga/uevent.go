@@ -1,0 +1,100 @@
+package fpga
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+// uevent is what the kernel broadcasts when a device or driver comes or goes:
+// lib/kobject_uevent.c.
+type uevent struct {
+	action    string // add, remove, bind, unbind, change, move, online, offline
+	path      string // of the device, below /sys
+	subsystem string
+}
+
+// parseUevent reads a message: action@path, then KEY=value, each ended by NUL.
+// Those that udev sends on begin otherwise.
+func parseUevent(msg []byte) (uevent, bool) {
+	head, rest, ok := bytes.Cut(msg, []byte{0})
+	action, path, at := strings.Cut(string(head), "@")
+	if !ok || !at || action == "" || !strings.HasPrefix(path, "/") {
+		return uevent{}, false
+	}
+	e := uevent{action: action, path: path}
+	for pair := range bytes.SplitSeq(rest, []byte{0}) {
+		if v, found := strings.CutPrefix(string(pair), "SUBSYSTEM="); found {
+			e.subsystem = v
+		}
+	}
+	return e, true
+}
+
+// matters reports whether the event may mean that a card has come, gone or been
+// loaded.
+func (e uevent) matters() bool {
+	switch e.subsystem {
+	case "pci", "platform", "dfl", "fpga_manager", "fpga_region":
+		return e.action != "change"
+	}
+	return false
+}
+
+const (
+	// maxUevent is what a message can hold: the kernel's UEVENT_BUFFER_SIZE
+	// and the head before it.
+	maxUevent = 8192
+	// calm is what the devices of a card take to follow each other.
+	calm = 250 * time.Millisecond
+)
+
+// listener hears of devices that come and go. It tells no more than that it is
+// time to look.
+type listener struct {
+	from io.ReadCloser
+	done chan struct{}
+}
+
+// listen calls wake after events that matter, once for those that follow each
+// other closely.
+func listen(from io.ReadCloser, wake func()) *listener {
+	l := &listener{from: from, done: make(chan struct{})}
+	heard := make(chan struct{}, 1)
+	go func() {
+		defer close(heard)
+		buf := make([]byte, maxUevent)
+		for {
+			n, err := from.Read(buf)
+			if errors.Is(err, os.ErrClosed) || err == io.EOF {
+				return
+			}
+			// Any other error means that messages were lost, for want of room.
+			if e, ok := parseUevent(buf[:n]); err != nil || ok && e.matters() {
+				select {
+				case heard <- struct{}{}:
+				default:
+				}
+			}
+			if err != nil {
+				time.Sleep(calm) // should it last
+			}
+		}
+	}()
+	go func() {
+		defer close(l.done)
+		for range heard {
+			time.Sleep(calm)
+			wake()
+		}
+	}()
+	return l
+}
+
+func (l *listener) close() {
+	l.from.Close()
+	<-l.done
+}

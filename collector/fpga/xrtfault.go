@@ -1,0 +1,194 @@
+package fpga
+
+import (
+	"path"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+)
+
+// firewalls tells whether the card's AXI firewalls have cut the loaded design
+// off. Only the management function knows: what the user function prints is as
+// old as the last time that somebody had it asked for.
+func (a *alveo) firewalls(r *reading) {
+	for i, dir := range a.mgmt.of("firewall") {
+		text, ok := r.text(dir + "/level")
+		if !ok {
+			continue
+		}
+		level, tripped, ok := parseLevel(text)
+		if !ok {
+			r.Reject(collector.FPGAFirewallTripped, collector.RejectType)
+			continue
+		}
+		name := "axi" + strconv.Itoa(i)
+		r.SetBool(collector.FPGAFirewallTripped, tripped, a.labels.of(name, "")[:1]...)
+		a.cause(r, dir, name, level, tripped)
+		if text, ok := r.text(dir + "/detected_time"); ok && text != "0" {
+			if at, ok := a.natural(r, collector.FPGAFirewallTripTime, text); ok {
+				r.Set(collector.FPGAFirewallTripTime, float64(at), a.labels.of(name, "")[:1]...)
+			}
+		}
+	}
+}
+
+// cause tells which of the firewalls it was and what it saw.
+func (a *alveo) cause(r *reading, dir, name string, level uint64, tripped bool) {
+	var causes []string
+	if tripped {
+		text, _ := r.text(dir + "/detected_trip")
+		where, errors := parseTrip(text)
+		if where == "" {
+			where, _ = r.text(dir + "/detected_level_name")
+			where = labelText(where)
+		}
+		if causes = errors; len(causes) == 0 {
+			causes = []string{"unknown"}
+		}
+		r.Set(collector.FPGAFirewallTripInfo, 1, name, strconv.FormatUint(level, 10), where)
+	}
+	a.memory.latched("firewall", causes, func(labels []string, on bool) {
+		r.SetBool(collector.FPGAErrorLatched, on, labels...)
+	})
+	r.Set(collector.FPGAErrorsLatched, float64(len(causes)), "firewall")
+}
+
+// ecc tells of errors that the memory controllers have corrected or not,
+// since the image was loaded. DDR controllers count no uncorrected errors, but
+// remember that there was one. Only the management function knows.
+func (a *alveo) ecc(r *reading) {
+	for _, kind := range []string{"mig", "mig.hbm"} {
+		for _, dir := range a.mgmt.of(kind) {
+			name, _ := r.textEvery(never, dir+"/name")
+			if name = labelText(name); name == "" {
+				name = path.Base(dir)
+			}
+			on, ok := a.slow(r, collector.FPGAMemoryECCEnabled, dir+"/ecc_enabled")
+			if !ok {
+				continue
+			}
+			r.SetBool(collector.FPGAMemoryECCEnabled, on != 0, a.labels.of(name, "")[:1]...)
+			if on == 0 {
+				continue
+			}
+			if status, ok := a.slow(r, collector.FPGAMemoryECCLatched, dir+"/ecc_status"); ok {
+				r.SetBool(collector.FPGAMemoryECCLatched, status&2 != 0, a.labels.of(name, "corrected")...)
+				r.SetBool(collector.FPGAMemoryECCLatched, status&1 != 0, a.labels.of(name, "uncorrected")...)
+			}
+			if n, ok := a.slow(r, collector.FPGAMemoryECCErrors, dir+"/ecc_ce_cnt"); ok {
+				r.Set(collector.FPGAMemoryECCErrors, float64(n), a.labels.of(name, "corrected")...)
+			}
+			if kind != "mig.hbm" {
+				continue
+			}
+			if n, ok := a.slow(r, collector.FPGAMemoryECCErrors, dir+"/ecc_ue_cnt"); ok {
+				r.Set(collector.FPGAMemoryECCErrors, float64(n), a.labels.of(name, "uncorrected")...)
+			}
+		}
+	}
+	a.calibration(r)
+}
+
+// slow reads a number that need not be asked for in every round.
+func (a *alveo) slow(r *reading, m *collector.Metric, file string) (uint64, bool) {
+	text, ok := r.textEvery(a.options.SlowInterval, file)
+	if !ok {
+		return 0, false
+	}
+	return a.natural(r, m, text)
+}
+
+// calibration tells whether the memory interfaces are calibrated. A card
+// without such memory answers 0 for ever, so that 0 counts only from the day
+// that there was a 1.
+func (a *alveo) calibration(r *reading) {
+	file := a.mgmt.file("mig_calibration")
+	if file == "" {
+		file = a.user.file("mig_calibration")
+	}
+	if file == "" {
+		return
+	}
+	v, ok := a.slow(r, collector.FPGAMemoryCalibrated, file)
+	if !ok {
+		return
+	}
+	a.known["mig_calibration"] = a.known["mig_calibration"] || v != 0
+	if a.known["mig_calibration"] {
+		r.SetBool(collector.FPGAMemoryCalibrated, v != 0, a.labels.of("all", "")[:1]...)
+	}
+}
+
+// labelledBank is a memory bank of the loaded image.
+type labelledBank struct {
+	memBank
+	host bool // memory of the host that the card may use
+}
+
+// memories tells of the buffers that programs have allocated through xocl, by
+// bank of the loaded image. What a program puts there otherwise is not known.
+func (a *alveo) memories(r *reading) {
+	if a.user.dir == "" || a.unitsLeft || a.image == "" {
+		return
+	}
+	text, ok := r.got(a.withoutImage(r.fs.Read(a.user.file("memstat_raw"))))
+	if !ok || text == "" {
+		return
+	}
+	use, ok := parseMemStat(text)
+	if !ok {
+		r.Reject(collector.FPGABankUsed, collector.RejectType)
+		return
+	}
+	if len(a.banks) != len(use) {
+		a.nameBanks(r, len(use))
+	}
+	var used, total uint64
+	for i, b := range a.banks {
+		if !b.host {
+			used += use[i].bytes
+			total += b.bytes
+		}
+		if !b.used && use[i].buffers == 0 {
+			continue
+		}
+		l := a.labels.of(b.name, "")[:1]
+		r.Set(collector.FPGABankUsed, float64(use[i].bytes), l...)
+		r.Set(collector.FPGABankBuffers, float64(use[i].buffers), l...)
+		if b.bytes > 0 {
+			r.Set(collector.FPGABankTotal, float64(b.bytes), l...)
+		}
+	}
+	if total > 0 {
+		r.Set(collector.MemoryTotal, float64(total))
+		r.Set(collector.MemoryUsed, float64(used))
+	}
+}
+
+// withoutImage makes nothing of what the driver answers while no image is
+// loaded: EINVAL.
+func (a *alveo) withoutImage(text string, err error) (string, error) {
+	if sysfs.Errno(err) == syscall.EINVAL {
+		return "", nil
+	}
+	return text, err
+}
+
+// nameBanks names the n banks of the loaded image. Where the names cannot be
+// had, or are of another number of banks, they go by their places.
+func (a *alveo) nameBanks(r *reading, n int) {
+	a.banks = make([]labelledBank, n)
+	text, _ := r.got(a.withoutImage(r.fs.Read(a.user.file("memstat"))))
+	banks := parseBanks(text)
+	for i := range a.banks {
+		b := &a.banks[i]
+		b.memBank = memBank{name: "#" + strconv.Itoa(i), used: true}
+		if len(banks) == n {
+			b.memBank = banks[i]
+		}
+		b.host = strings.HasPrefix(strings.ToUpper(b.name), "HOST")
+	}
+}

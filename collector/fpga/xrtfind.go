@@ -1,0 +1,90 @@
+package fpga
+
+import (
+	"slices"
+	"strings"
+)
+
+// findXRT pairs the functions that the two drivers have.
+func findXRT(fs *tree) ([]place, error) {
+	users, err := driven(fs, "xocl")
+	if err != nil {
+		return nil, err
+	}
+	managers, err := driven(fs, "xclmgmt")
+	if err != nil {
+		return nil, err
+	}
+	cards := map[string]*place{}
+	var order []string
+	add := func(address string) *place {
+		key := address[:strings.LastIndexByte(address, '.')]
+		if cards[key] == nil {
+			cards[key] = &place{}
+			order = append(order, key)
+		}
+		return cards[key]
+	}
+	for _, u := range users {
+		// Of several user functions of a card the first one is the card.
+		if p := add(u); p.id == "" {
+			p.id = u
+		} else {
+			p.functions = append(p.functions, u)
+		}
+	}
+	for _, m := range managers {
+		p := add(m)
+		if p.id == "" {
+			p.id = sibling(fs, m)
+		}
+		if p.id != m {
+			p.functions = append(p.functions, m)
+		}
+	}
+	slices.Sort(order)
+	var places []place
+	for _, key := range order {
+		if p := cards[key]; p.locate(fs) {
+			places = append(places, *p)
+		}
+	}
+	return places, nil
+}
+
+// driven lists the PCI addresses of the functions that a driver has.
+func driven(fs *tree, driver string) ([]string, error) {
+	names, err := fs.Names("bus/pci/drivers/" + driver)
+	if err != nil && !absent(err) {
+		return nil, err
+	}
+	return slices.DeleteFunc(names, func(n string) bool { return !isBDF(n) }), nil
+}
+
+// sibling returns the function after a management function, which is the user
+// function that the card goes by also while another driver has it, as for a
+// virtual machine. Where there is none, the card goes by its management
+// function.
+func sibling(fs *tree, management string) string {
+	last := len(management) - 1
+	user := management[:last] + string(management[last]+1)
+	if management[last] < '7' && fs.Exists("bus/pci/devices/"+user) {
+		return user
+	}
+	return management
+}
+
+// locate finds the directories of p's functions; false where the card has
+// left.
+func (p *place) locate(fs *tree) bool {
+	var err error
+	if p.dir, err = fs.Resolve("bus/pci/devices/" + p.id); err != nil {
+		return false
+	}
+	for _, f := range p.functions {
+		if dir, err := fs.Resolve("bus/pci/devices/" + f); err == nil {
+			p.claims = append(p.claims, dir)
+		}
+	}
+	return true
+}

@@ -1,0 +1,118 @@
+package fpga
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// identify says what card it is: the identity of a card does not change while
+// its drivers are bound, save by an update of its firmware.
+func (a *alveo) identify(r *reading) {
+	r.Vendor, r.PCI, r.Functions = "amd", a.id, a.functions
+	r.KubeIDs = slices.Concat([]string{a.id}, a.renderers)
+
+	rom := []string{a.user.one("rom"), a.mgmt.one("rom")}
+	boards := []string{a.mgmt.one("xmc", "xmc.u2"), a.user.one("xmc", "xmc.u2")}
+	versals := []string{a.mgmt.one("hwmon_sdm"), a.user.one("hwmon_sdm")}
+	controllers := slices.Concat(boards, versals)
+	functions := []string{a.user.dir, a.mgmt.dir}
+	vbnv := a.first(r, identityInterval, rom, "VBNV")
+	part := a.first(r, identityInterval, rom, "FPGA")
+	serial := a.first(r, identityInterval, controllers, "serial_num")
+	number := a.first(r, identityInterval, versals, "bd_part_num")
+	r.Model = productName(a.first(r, identityInterval, controllers, "bd_name"), a.first(r, never, functions, "board_name"), vbnv)
+
+	p := r.readPCI(a.dir)
+	r.Set(collector.DeviceInfo, 1, string(collector.FPGA), r.Vendor, r.Model, part, "", r.PCI, p.node, serial, number, "")
+	driver := "xocl"
+	if a.user.dir == "" {
+		driver = "xclmgmt"
+	}
+	if p.vendor != "" {
+		r.Set(collector.FPGAInfo, 1, a.family.name, driver, p.vendor+":"+p.device, "")
+	}
+	for _, f := range []struct {
+		component, file string
+		dirs            []string
+	}{{"sc", "bmc_ver", boards}, {"sc", "active_msp_ver", versals}, {"cmc", "version", boards}} {
+		if v := a.first(r, identityInterval, f.dirs, f.file); v != "" && v != "0" {
+			r.Set(collector.FirmwareInfo, 1, f.component, v)
+		}
+	}
+
+	static := func(kind, id string) {
+		if id != "" {
+			r.Set(collector.FPGABitstreamInfo, 1, "static", kind, strings.ToLower(id))
+		}
+	}
+	static("shell", vbnv)
+	if stamp := a.first(r, identityInterval, rom, "timestamp"); stamp != "0" {
+		static("shell_timestamp", stamp)
+	}
+	// Shells of two stages print uuids without dashes.
+	for _, id := range a.uuids(r, "logic_uuids") {
+		static("logic", id)
+	}
+	for _, id := range a.uuids(r, "interface_uuids") {
+		static("interface", id)
+	}
+}
+
+// first returns what the first of several directories says in a file, as text
+// fit for a label. Where none says anything now it is what one said last: an
+// identity does not change because the board's controller does not answer.
+func (a *alveo) first(r *reading, interval time.Duration, dirs []string, file string) string {
+	for _, d := range dirs {
+		if d == "" {
+			continue
+		}
+		if text, ok := r.textEvery(interval, d+"/"+file); ok {
+			if text = labelText(text); text != "" {
+				a.identity[file] = text
+				break
+			}
+		}
+	}
+	return a.identity[file]
+}
+
+// uuids reads a list of uuids of the user function. A shell that has none
+// answers EINVAL.
+func (a *alveo) uuids(r *reading, file string) []string {
+	if a.user.dir == "" {
+		return nil
+	}
+	text, err := r.fs.ReadEvery(r.now, never, a.user.dir+"/"+file)
+	if err != nil {
+		return nil
+	}
+	var ids []string
+	for id := range strings.FieldsSeq(text) {
+		if id = strings.ToLower(id); (isUUID(id) || isHexID(id)) && len(ids) < maxSlots {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// isHexID reports whether s is a uuid without dashes.
+func isHexID(s string) bool {
+	return len(s) == 32 && !slices.ContainsFunc([]byte(s), func(c byte) bool { return !isHex(c) })
+}
+
+// productName is the name that the board's controller gives, else one made of
+// the driver's name for the board, else the shell's.
+func productName(board, short, vbnv string) string {
+	switch {
+	case board != "":
+		return board
+	case len(short) > 1 && (short[0] == 'u' || short[0] == 'v') && short[1] >= '0' && short[1] <= '9':
+		return "ALVEO " + strings.ToUpper(short)
+	case short != "":
+		return short
+	}
+	return vbnv
+}

@@ -1,0 +1,297 @@
+package fpga
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseUUIDs(t *testing.T) {
+	const a, b = "2a44fc56-4eba-430c-95a4-13fa87dee9cc", "00c4f3f5-fb4f-5ac7-0bd9-3a1e1c1f0a11"
+	for _, c := range []struct {
+		name, text string
+		want       []string
+		ok         bool
+	}{
+		{"one", a + "\n", []string{a}, true},
+		{"two slots", a + "\n" + b + "\n", []string{a, b}, true},
+		{"nothing loaded", "", nil, true},
+		{"blank", "\n", nil, true},
+		{"null uuid", nullUUID + "\n", nil, true},
+		{"null uuid of one slot", nullUUID + "\n" + b + "\n", []string{"", b}, true},
+		{"upper case", strings.ToUpper(a) + "\n", []string{a}, true},
+		{"without newline", a, []string{a}, true},
+		{"cut off", a[:20], nil, false},
+		{"garbage", "unable to give xclbin id", nil, false},
+		{"more slots than there are", strings.Repeat(a+"\n", maxSlots+1), nil, false},
+	} {
+		got, ok := parseUUIDs(c.text)
+		if ok != c.ok || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, %v", c.name, got, ok)
+		}
+	}
+}
+
+func TestParseCUs(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		want       []computeUnit
+	}{
+		{"now", "0,1,vadd:vadd_2,0x1810000,0x1,1284329\n", []computeUnit{{index: 1, name: "vadd:vadd_2", address: 0x1810000, hasAddress: true, status: 1, executions: 1284329}}},
+		{"before there were slots", "0,vadd:vadd_1,0x1800000,0x4,7\n", []computeUnit{{name: "vadd:vadd_1", address: 0x1800000, hasAddress: true, status: 4, executions: 7}}},
+		{"processor kernel", "0,65536,hello:0,0x2,3\n", []computeUnit{{index: 65536, name: "hello:0", ps: true, status: 2, executions: 3}}},
+		{"given up", "0,0,a:a,0x0,0xffffffff,0\n", []computeUnit{{name: "a:a", hasAddress: true, status: math.MaxUint32}}},
+		{"largest count", "0,0,a:a,0x0,0x4,18446744073709551615\n", []computeUnit{{name: "a:a", hasAddress: true, status: 4, executions: math.MaxUint64}}},
+		{"told twice", "0,0,a:a,0x0,0x4,9\n0,0,a:a,0x0,0x4,10\n", []computeUnit{{name: "a:a", hasAddress: true, status: 4, executions: 10}}},
+		{"lines run together", "0,0,a:a,0x0,0x40,1,b:b,0x0,0x4,5\n0,2,c:c,0x0,0x4,5\n", []computeUnit{{index: 2, name: "c:c", hasAddress: true, status: 4, executions: 5}}},
+		{"negative", "0,-1,a:a,0x0,0x4,9\n", nil},
+		{"no name", "0,0,,0x0,0x4,9\n", nil},
+		{"empty", "", nil},
+	} {
+		got := parseCUs(c.text)
+		if d := cmp.Diff(c.want, got, cmp.AllowUnexported(computeUnit{})); d != "" {
+			t.Errorf("%s: %s", c.name, d)
+		}
+	}
+}
+
+func TestCUState(t *testing.T) {
+	for status, want := range map[uint32]string{
+		0x4: "idle", 0x1: "running", 0x5: "running", 0xe: "done", 0x6: "done", 0x20: "reset", 0x104: "reset",
+		0xffffffff: "crashed", 0: "", 0x8: "ready", 0x200: "",
+	} {
+		if got := cuState(status); got != want || got != "" && !slices.Contains(cuStates, got) {
+			t.Errorf("%#x is %s, want %s", status, got, want)
+		}
+	}
+}
+
+const cuStat = "Pending queue:    1\nRunning queue:    2\nSubmitted queue:  3\nCompleted queue:  4\nBad state:        0\n" +
+	"Current credit:   1\nCU status:        0x4\nsleep cnt:        0\nmax running:      1\n\x00"
+
+func TestParseQueues(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		want       cuQueues
+	}{
+		{"with its NUL", cuStat, cuQueues{1, 2, 3, 4, false, true}},
+		{"bad", strings.Replace(cuStat, "Bad state:        0", "Bad state:        1", 1), cuQueues{1, 2, 3, 4, true, true}},
+		{"of a fast adapter", cuStat[:len(cuStat)-1] + "-- FA CU specific --\nCheck count: 12\n\x00", cuQueues{1, 2, 3, 4, false, true}},
+		{"cut off", cuStat[:30], cuQueues{pending: 1}},
+		{"negative", strings.Replace(cuStat, "1", "-1", 1), cuQueues{0, 2, 3, 4, false, false}},
+	} {
+		if got := parseQueues(c.text); got != c.want {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+}
+
+func TestParseChannels(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		toHost uint64
+		toCard uint64
+		ok     bool
+	}{
+		{"73014444032 91268055040\n73014440960 91268046848\n", 146028884992, 182536101888, true},
+		{"0 0\n", 0, 0, true},
+		{"", 0, 0, false},
+		{"18446744073709551615 0\n1 0\n", 0, 0, false},
+		{"1 2 3\n", 0, 0, false},
+		{"-1 2\n", 0, 0, false},
+	} {
+		if toHost, toCard, ok := parseChannels(c.text); toHost != c.toHost || toCard != c.toCard || ok != c.ok {
+			t.Errorf("%q: %d, %d, %v", c.text, toHost, toCard, ok)
+		}
+	}
+}
+
+func TestParseClocks(t *testing.T) {
+	if got, want := parseClocks("300\n500\n0\n0\n"), []float64{300e6, 500e6, 0, 0}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := parseClocks(strings.Repeat("1\n", 10_000)); len(got) > maxClocks {
+		t.Errorf("%d clocks", len(got))
+	}
+}
+
+func TestParseLevel(t *testing.T) {
+	for text, want := range map[string]string{
+		"18446744073709551615": "18446744073709551615 false true", // not tripped
+		"0":                    "0 true true",
+		"3":                    "3 true true",
+		"-1":                   "0 false false",
+		"1.8e19":               "0 false false",
+		"":                     "0 false false",
+	} {
+		level, tripped, ok := parseLevel(text)
+		if got := fmt.Sprint(level, tripped, ok); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestParseTrip(t *testing.T) {
+	name, causes := parseTrip("status_bit19:RECS_WRITE_TO_BVALID_MAX_WAIT\nstatus_bit9:(null)\nlevel_name:ulp_data_0\naraddr:0x0\nawaddr:0x1f\naruser:0x0\nawuser:0x0\n")
+	if name != "ulp_data_0" || !slices.Equal(causes, []string{"recs_write_to_bvalid_max_wait"}) {
+		t.Errorf("%s, %q", name, causes)
+	}
+}
+
+func TestParseMemStat(t *testing.T) {
+	const kinds = "1610612736 15 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n65536 16 0\n0 0 0\n"
+	want := []bankUse{{536870912, 12}, {0, 0}, {1073741824, 3}}
+	for separator, ok := range map[string]bool{
+		"4294967274 -22 4294967274\n":                     true,
+		"18446744073709551594 -22 18446744073709551594\n": true,
+		"-22 -22 -22\n": true,
+		"0 0 0\n":       false,
+		"":              false,
+	} {
+		got, gotOK := parseMemStat("536870912 12 0\n0 0 0\n1073741824 3 0\n" + separator + kinds)
+		if gotOK != ok || ok && !slices.Equal(got, want) {
+			t.Errorf("separator %q: %v, %v", separator, got, gotOK)
+		}
+	}
+	for _, text := range []string{"", "1 2\n", "x 2 0\n1 -22 1\n", "1 -3 0\n1 -22 1\n"} {
+		if got, ok := parseMemStat(text); ok {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+func TestParseBanks(t *testing.T) {
+	got := parseBanks("[IN-USE] bank0@0x004000000000 (16384MB): 524288KB 12BOs\n[UNUSED] HBM[1]@0x10000000 (256MB): 0KB 0BOs\n" +
+		"[UNUSED] bank0@0x0 (0MB): 0KB 0BOs\n[== BO Stats Below ==] NA@0x000000000000 (0MB): 0KB 0BOs\n[Regular] 1572864KB 15BOs\n")
+	want := []memBank{{"bank0", true, 16 << 30}, {"HBM[1]", false, 256 << 20}, {"bank0#2", false, 0}}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(memBank{})); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestParseSDM(t *testing.T) {
+	got := parseSDM("Device,43,42,45,1,0\n0.85V vccint,851,850,853,1,-3\nempty cage,0,0,0,0,0\nnot available,12,12,12,2,0\n" +
+		"mad exponent,1,1,1,1,99\nshort,1,1\nfpga,4294967295,0,0,127,0\n")
+	want := []sdmSensor{{"Device", 43}, {"0.85V vccint", 0.851}}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(sdmSensor{})); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestParseVMR(t *testing.T) {
+	got := parseVMR("HAS_FPT:1\nBOOT_ON_BACKUP:1\nBOOT_ON_OFFSET:0x5e0000\nMODEL:x\n")
+	want := map[string]uint64{"HAS_FPT": 1, "BOOT_ON_BACKUP": 1, "BOOT_ON_OFFSET": 0x5e0000}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestLabelText(t *testing.T) {
+	for text, want := range map[string]string{
+		" QSPF 0\x00\n": "QSPF 0", "a\x01b\tc": "abc", "\xff\xfe": "", strings.Repeat("é", 200): strings.Repeat("é", maxLabel/2),
+	} {
+		if got := labelText(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestSplitSubdevice(t *testing.T) {
+	for name, want := range map[string]string{
+		"xmc.u.18874368": "xmc 18874368", "dma.xdma.u.5242880": "dma.xdma 5242880", "mig.hbm.m.17825792": "mig.hbm 17825792",
+		"xmc.u2.m.1025": "xmc.u2 1025", "rom.u.0": "rom 0", "hwmon": "", "xmc.x.1": "", "cu.u.": "", ".u.1": "", "vendor": "",
+	} {
+		got := ""
+		if kind, number, ok := splitSubdevice(name); ok {
+			got = fmt.Sprint(kind, " ", number)
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// FuzzXRT holds every parser to its bounds: whatever a driver prints, what
+// comes out is fit for labels and samples and of bounded number.
+func FuzzXRT(f *testing.F) {
+	for _, seed := range []string{
+		cuStat, "2a44fc56-4eba-430c-95a4-13fa87dee9cc\n", "0,0,vadd:vadd_1,0x1800000,0x4,1284331\n0,65536,hello:0,0x2,3\n",
+		"536870912 12 0\n4294967274 -22 4294967274\n", "[IN-USE] bank0@0x004000000000 (16384MB): 524288KB 12BOs\n",
+		"300\n500\n0\n0\n", "18446744073709551615\n", "73014444032 91268055040\n", "status_bit19:X\nlevel_name:y\n",
+		"Device,43,42,45,1,0\n", "HAS_FPT:1\n",
+		"xmc.u.18874368", "dma.xdma.u.5242880", "xmc.u2.m.1025",
+	} {
+		f.Add(seed)
+	}
+	name := func(t *testing.T, s string) {
+		t.Helper()
+		if s == "" || len(s) > maxLabel+4 || strings.ContainsAny(s, "\n\x00") || strings.ToValidUTF8(s, "") != s {
+			t.Errorf("label value %q", s)
+		}
+	}
+	number := func(t *testing.T, v float64) {
+		t.Helper()
+		if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
+			t.Errorf("value %v", v)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		ids, ok := parseUUIDs(text)
+		for _, id := range ids {
+			if id != "" && (!isUUID(id) || id == nullUUID) {
+				t.Errorf("uuid %q", id)
+			}
+		}
+		if ok && len(ids) > maxSlots {
+			t.Errorf("%d slots", len(ids))
+		}
+		units := parseCUs(text)
+		seen := map[[2]int]int{}
+		for _, u := range units {
+			name(t, u.name)
+			if seen[[2]int{u.slot, u.index}]++; seen[[2]int{u.slot, u.index}] > 2 {
+				t.Errorf("unit %d,%d more than once", u.slot, u.index)
+			}
+		}
+		if len(units) > maxCUs {
+			t.Errorf("%d units", len(units))
+		}
+		parseQueues(text)
+		parseChannels(text)
+		parseLevel(text)
+		for _, hz := range parseClocks(text) {
+			number(t, hz)
+		}
+		if _, causes := parseTrip(text); len(causes) > 32 {
+			t.Errorf("%d causes", len(causes))
+		}
+		if use, _ := parseMemStat(text); len(use) > maxBanks {
+			t.Errorf("%d banks", len(use))
+		}
+		names := map[string]bool{}
+		for _, b := range parseBanks(text) {
+			name(t, b.name)
+			if names[b.name] {
+				t.Errorf("bank %q twice", b.name)
+			}
+			names[b.name] = true
+		}
+		for _, s := range parseSDM(text) {
+			name(t, s.name)
+			number(t, s.value)
+		}
+		if n := len(parseVMR(text)); n > 64 {
+			t.Errorf("%d numbers", n)
+		}
+		if kind, _, ok := splitSubdevice(text); ok && (kind == "" || !strings.HasPrefix(text, kind+".")) {
+			t.Errorf("%q is a %q", text, kind)
+		}
+		if board := productName(labelText(text), labelText(text), ""); len(board) > maxLabel {
+			t.Errorf("product %q", board)
+		}
+	})
+}

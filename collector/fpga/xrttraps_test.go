@@ -1,0 +1,317 @@
+package fpga_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/golden"
+)
+
+// The traps of the files of XRT, AMI and AWS, by their numbers in the list of
+// traps that all families share.
+
+const (
+	u250 = "/sys/bus/pci/devices/0000:5e:00.1"
+	mgmt = "/sys/bus/pci/devices/0000:5e:00.0"
+	v80  = "/sys/bus/pci/devices/0000:81:00.0"
+)
+
+// image is what the U250 of the fixture has loaded.
+var image = []string{"slot0", "xclbin", "2a44fc56-4eba-430c-95a4-13fa87dee9cc"}
+
+// names returns the values of the n-th label of a family.
+func names(d collector.Device, m *collector.Metric, n int) []string {
+	var out []string
+	for _, r := range d.Readings {
+		if r.Metric == m && !slices.Contains(out, r.Labels[n]) {
+			out = append(out, r.Labels[n])
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestTrap04FirewallLevel: the level of a firewall that has not tripped is
+// 2^64-1, and no level at all.
+func TestTrap04FirewallLevel(t *testing.T) {
+	firewall := mgmt + "/firewall.m.16777216"
+	for text, tripped := range map[string]float64{"18446744073709551615\n": 0, "0\n": 1, "3\n": 1} {
+		tree := load(t, "xilinx-u250-xrt")
+		tree.Set(firewall+"/level", text)
+		d := one(t, sample(t, open(t, written(t, tree), quiet)))
+		want(t, d, tripped, collector.FPGAFirewallTripped, "axi0")
+		if got := len(names(d, collector.FPGAFirewallTripInfo, 1)); float64(got) != tripped {
+			t.Errorf("level %q: %d firewalls are told to have tripped", text, got)
+		}
+	}
+
+	tree := load(t, "xilinx-u250-xrt")
+	s := open(t, mounted(t, tree), quiet)
+	d := one(t, sample(t, s))
+	want(t, d, 0, collector.FPGAErrors, "firewall")
+	wantNone(t, d, collector.FPGAFirewallTripTime, "axi0")
+	tree.Set(firewall+"/level", "2\n")
+	tree.Set(firewall+"/detected_time", "1767225600\n")
+	tree.Set(firewall+"/detected_trip", "status_bit19:RECS_WRITE_TO_BVALID_MAX_WAIT\nlevel_name:ulp_data_0\naraddr:0x0\n")
+	d = one(t, sample(t, s))
+	want(t, d, 1, collector.FPGAFirewallTripInfo, "axi0", "2", "ulp_data_0")
+	want(t, d, 1767225600, collector.FPGAFirewallTripTime, "axi0")
+	want(t, d, 1, collector.FPGAErrorLatched, "firewall", "recs_write_to_bvalid_max_wait")
+	want(t, d, 1, collector.FPGAErrors, "firewall")
+	// After a reset the history stays and nothing is latched.
+	tree.Set(firewall+"/level", "18446744073709551615\n")
+	d = one(t, sample(t, s))
+	want(t, d, 0, collector.FPGAFirewallTripped, "axi0")
+	want(t, d, 0, collector.FPGAErrorLatched, "firewall", "recs_write_to_bvalid_max_wait")
+	want(t, d, 1, collector.FPGAErrors, "firewall")
+	want(t, d, 1767225600, collector.FPGAFirewallTripTime, "axi0")
+
+	tree.Set(firewall+"/level", "none\n")
+	d = one(t, sample(t, s))
+	wantNone(t, d, collector.FPGAFirewallTripped, "axi0")
+	if !slices.Contains(d.Rejects, collector.Reject{Metric: collector.FPGAFirewallTripped, Reason: collector.RejectType}) {
+		t.Errorf("rejects: %v", d.Rejects)
+	}
+}
+
+// TestTrap06LimitsInTheWrongOrder: of a warning above the limit that follows
+// it neither is told, and a limit of 0 is none.
+func TestTrap06LimitsInTheWrongOrder(t *testing.T) {
+	d := one(t, sample(t, open(t, written(t, composed(t, "v80-ami")), quiet)))
+	wantNone(t, d, collector.TemperatureLimit, "VCCINT", "warning")
+	wantNone(t, d, collector.TemperatureLimit, "VCCINT", "critical")
+	want(t, d, 125, collector.TemperatureLimit, "VCCINT", "fatal")
+	wantNone(t, d, collector.TemperatureLimit, "HBM", "warning")
+	wantNone(t, d, collector.FPGASensorAlarm, "HBM", "warning")
+	want(t, d, 105, collector.TemperatureLimit, "HBM", "critical")
+	// An empty cage has limits and no module that could pass them.
+	wantNone(t, d, collector.TemperatureLimit, "Module_0", "critical")
+	wantNone(t, d, collector.FPGASensorAlarm, "Module_0", "critical")
+}
+
+// TestTrap09Images: no image, one, several, and slots whose image is none.
+func TestTrap09Images(t *testing.T) {
+	const second = "00c4f3f5-fb4f-5ac7-0bd9-3a1e1c1f0a11"
+	null := strings.Map(func(r rune) rune {
+		if r == '-' {
+			return r
+		}
+		return '0'
+	}, second)
+	for _, c := range []struct {
+		name, text    string
+		slot0, slot1  string
+		loaded0, has1 float64
+	}{
+		{"one", image[2] + "\n", image[2], "", 1, 0},
+		{"none", "", "", "", 0, 0},
+		{"null", null + "\n", "", "", 0, 0},
+		{"two", image[2] + "\n" + second + "\n", image[2], second, 1, 1},
+		{"null and one", null + "\n" + second + "\n", "", second, 0, 1},
+	} {
+		tree := load(t, "xilinx-u250-xrt")
+		tree.Set(u250+"/xclbinuuid", c.text)
+		d := one(t, sample(t, open(t, written(t, tree), quiet)))
+		want(t, d, c.loaded0, collector.FPGABitstreamLoaded, "slot0")
+		if c.has1 != 0 {
+			want(t, d, 1, collector.FPGABitstreamLoaded, "slot1")
+		}
+		for slot, id := range map[string]string{"slot0": c.slot0, "slot1": c.slot1} {
+			for _, r := range d.Readings {
+				if r.Metric == collector.FPGABitstreamInfo && r.Labels[0] == slot && r.Labels[2] != id {
+					t.Errorf("%s: %v", c.name, r.Labels)
+				}
+			}
+			if id != "" {
+				want(t, d, 1, collector.FPGABitstreamInfo, slot, "xclbin", id)
+			}
+		}
+	}
+	tree := load(t, "xilinx-u250-xrt")
+	tree.Set(u250+"/xclbinuuid", "unable to give xclbin id")
+	d := one(t, sample(t, open(t, written(t, tree), quiet)))
+	wantNone(t, d, collector.FPGABitstreamLoaded, "slot0")
+}
+
+// TestTrap10MemstatSeparator: what separates banks from kinds of buffers is
+// printed in formats that do not fit it.
+func TestTrap10MemstatSeparator(t *testing.T) {
+	for _, separator := range []string{"4294967274 -22 4294967274", "18446744073709551594 -22 18446744073709551594", "-22 -22 0"} {
+		tree := load(t, "xilinx-u250-xrt")
+		text, _ := tree.Get(u250 + "/memstat_raw")
+		tree.Set(u250+"/memstat_raw", strings.Replace(text, "4294967274 -22 4294967274", separator, 1))
+		d := one(t, sample(t, open(t, written(t, tree), quiet)))
+		want(t, d, 512<<20, collector.FPGABankUsed, "bank0")
+		want(t, d, 12, collector.FPGABankBuffers, "bank0")
+		want(t, d, 1536<<20, collector.MemoryUsed)
+		want(t, d, 64<<30, collector.MemoryTotal)
+		if got, want := names(d, collector.FPGABankUsed, 0), []string{"bank0", "bank3"}; !slices.Equal(got, want) {
+			t.Errorf("banks %q, want %q", got, want)
+		}
+	}
+	// EINVAL stands for no image.
+	tree := load(t, "xilinx-u250-xrt")
+	tree.SetErr(u250+"/memstat_raw", syscall.EINVAL)
+	d := one(t, sample(t, open(t, mounted(t, tree), quiet)))
+	wantNone(t, d, collector.MemoryUsed)
+}
+
+// TestTrap11ManyUnits: the list of compute units does not fit into a page, and
+// the driver hands out whole lines.
+func TestTrap11ManyUnits(t *testing.T) {
+	tree := load(t, "variants/u250-many-units")
+	text, _ := tree.Get(u250 + "/kds_custat_raw")
+	units := strings.Count(text, "\n")
+	if len(text) <= 4096 {
+		t.Fatalf("%d bytes fit into a page", len(text))
+	}
+	d := one(t, sample(t, open(t, mounted(t, tree), quiet)))
+	if got := names(d, collector.FPGAExecutions, 0); len(got) != units {
+		t.Errorf("%d units, want %d", len(got), units)
+	}
+	if reads, pages := tree.Reads(u250+"/kds_custat_raw"), len(text)/4096+1; reads > pages+1 {
+		t.Errorf("%d reads of %d pages", reads, pages)
+	}
+
+	// One page and a bit of a line less: asked twice; a short list is not.
+	short := load(t, "xilinx-u250-xrt")
+	one(t, sample(t, open(t, mounted(t, short), quiet)))
+	if reads := short.Reads(u250 + "/kds_custat_raw"); reads != 1 {
+		t.Errorf("a short list is read %d times", reads)
+	}
+}
+
+// TestTrap13RenumberedHwmon: hwmon5 of before is hwmon9 now.
+func TestTrap13RenumberedHwmon(t *testing.T) {
+	tree := composed(t, "v80-ami")
+	s := open(t, mounted(t, tree), quiet)
+	want(t, one(t, sample(t, s)), 1, collector.FPGASensorAlarm, "DEVICE", "critical")
+	if err := tree.Rename(v80+"/hwmon/hwmon5", v80+"/hwmon/hwmon9"); err != nil {
+		t.Fatal(err)
+	}
+	tree.Set(v80+"/hwmon/hwmon9/temp2_lcrit_alarm", "0\n")
+	want(t, one(t, sample(t, s)), 0, collector.FPGASensorAlarm, "DEVICE", "critical")
+}
+
+// TestTrap14LeavesWhileRead: files that were listed are gone when they are
+// read.
+func TestTrap14LeavesWhileRead(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.ENODEV, syscall.ENOENT, syscall.ENXIO} {
+		tree := load(t, "xilinx-u250-xrt")
+		s := open(t, mounted(t, tree), quiet)
+		sample(t, s)
+		for _, p := range tree.Paths() {
+			if strings.Contains(p, "/0000:5e:00.") && tree.Err(p) == 0 {
+				if _, isFile := tree.Get(p); isFile {
+					tree.SetErr(p, errno)
+				}
+			}
+		}
+		d := one(t, sample(t, s)) // no error
+		if d.Down != collector.ReasonError {
+			t.Errorf("%v: down is %q", errno, d.Down)
+		}
+		for _, r := range d.Readings {
+			if !r.Metric.Kind.Stays() {
+				t.Errorf("%v: %s of a card that cannot be read", errno, r.Metric.Name)
+			}
+		}
+	}
+	tree := load(t, "xilinx-u250-xrt")
+	s := open(t, mounted(t, tree), quiet)
+	sample(t, s)
+	tree.Unplug(u250)
+	tree.Unplug(mgmt)
+	if r := sample(t, s); len(r.Devices) != 0 {
+		t.Errorf("%d devices after the card left", len(r.Devices))
+	}
+}
+
+// TestTrap15QueuesEndInNUL: cu_stat ends in a NUL, and has what the units wait
+// for.
+func TestTrap15QueuesEndInNUL(t *testing.T) {
+	d := one(t, sample(t, open(t, written(t, load(t, "variants/u250-cu-crashed")), quiet)))
+	want(t, d, 3, collector.FPGAQueueLength, "vadd:vadd_1", "pending")
+	want(t, d, 1, collector.FPGAQueueLength, "vadd:vadd_1", "running")
+	want(t, d, 0, collector.FPGAQueueLength, "vadd:vadd_2", "pending")
+	want(t, d, 1, collector.FPGAComputeUnitState, "vadd:vadd_1", "crashed")
+	want(t, d, 0, collector.FPGAComputeUnitState, "vadd:vadd_1", "running")
+	want(t, d, 0, collector.FPGAComputeUnitState, "vadd:vadd_2", "crashed")
+	want(t, d, 1, collector.FPGACardState, "reset_required")
+}
+
+// forbidden are files whose reading does something, and files that can be
+// written, of every card here. Files with a note in their tree, and those
+// without a read bit, are forbidden anyway.
+var forbidden = []string{
+	"/sys/devices/*/*/*/error", "/sys/devices/*/*/*/mig_cache_update", "/sys/devices/*/*/*/fdt_blob",
+	"/sys/devices/*/*/*/config_mailbox_*", "/sys/devices/*/*/*/shutdown", "/sys/devices/*/*/*/rp_program",
+	"/sys/devices/*/*/*/config", "/sys/devices/*/*/*/resource*", "/sys/devices/*/*/*/enable", "/sys/devices/*/*/*/reset",
+	"/sys/devices/*/*/*/cu.*/stat", "/sys/devices/*/*/*/cu.*/stats_*", "/sys/devices/*/*/*/cu.*/crc_buf",
+	"/sys/devices/*/*/*/mig.u.*/*", "/sys/devices/*/*/*/firewall.u.*/*", "/sys/devices/*/*/*/icap.*/rp_bit",
+	"/sys/devices/*/*/*/icap.*/data_retention", "/sys/devices/*/*/*/xmc.*/pause", "/sys/devices/*/*/*/xmc.*/reset",
+	"/sys/devices/*/*/*/xmc.*/xmc_power", "/sys/devices/*/*/*/xgq_vmr.*/program_*",
+	"/sys/devices/*/*/*/hwmon/*/temp15_*", "/sys/devices/*/*/*/hwmon/*/power2_*",
+	"/sys/devices/*/*/*/hwmon/*/*_average", "/sys/devices/*/*/*/hwmon/*/*_highest",
+}
+
+// TestTrap20XilinxHarm: in any state of any of these cards nothing is opened
+// that does harm, and nothing but what testdata/opened.golden lists: a file that
+// comes to it must be meant.
+func TestTrap20XilinxHarm(t *testing.T) {
+	var files []string
+	for _, name := range []string{
+		"xilinx-u250-xrt", "aws-f2", "vck5000-xrt", "v80-ami", "variants/u250-cu-crashed", "variants/u250-firewall",
+		"variants/u250-many-units", "variants/u250-resetting", "variants/u250-user-only", "variants/u250-xclbin-changed",
+		"variants/u250-xclbin-loading", "variants/u250-xclbin-null",
+	} {
+		load := load
+		if strings.HasPrefix(name, "v8") || strings.HasPrefix(name, "vck") {
+			load = composed
+		}
+		tree := load(t, name)
+		tree.Forbid(forbidden...)
+		if strings.HasPrefix(name, "v8") {
+			tree.Forbid("/sys/devices/*/*/*/hwmon/*/*_input")
+		}
+		s := open(t, mounted(t, tree), quiet)
+		for range 3 {
+			sample(t, s)
+		}
+		if v := tree.Violations(); len(v) > 0 {
+			t.Errorf("%s: %s", name, strings.Join(v, "\n"))
+		}
+		for _, p := range opened(tree) {
+			_, file, _ := strings.Cut(p[strings.LastIndex(p, "/0000:")+1:], "/")
+			files = append(files, stripDigits(file))
+		}
+	}
+	slices.Sort(files)
+	golden.Compare(t, "testdata/opened.golden", strings.Join(slices.Compact(files), "\n")+"\n")
+}
+
+// TestCardOffTheBus: a card that is no longer there answers ones, which are
+// no readings.
+func TestCardOffTheBus(t *testing.T) {
+	tree := load(t, "xilinx-u250-xrt")
+	for _, f := range []string{"xmc_fpga_temp", "xmc_12v_pex_vol", "xmc_vccint_curr", "xmc_fan_rpm"} {
+		tree.Set(mgmt+"/xmc.m.18874368/"+f, "-1\n")
+	}
+	for i := range 4 {
+		dir := fmt.Sprintf("%s/mig.m.%d", mgmt, 17825792+i)
+		tree.Set(dir+"/ecc_ce_cnt", "4294967295\n")
+		tree.Set(dir+"/ecc_status", "4294967295\n")
+	}
+	d := one(t, sample(t, open(t, written(t, tree), quiet)))
+	wantNone(t, d, collector.TemperatureCelsius, "fpga")
+	wantNone(t, d, collector.FPGAVoltage, "12v_pex")
+	wantNone(t, d, collector.FPGAMemoryECCErrors, "bank0", "corrected")
+	wantNone(t, d, collector.FPGAMemoryECCLatched, "bank0", "uncorrected")
+	if !slices.Contains(d.Rejects, collector.Reject{Metric: collector.TemperatureCelsius, Reason: collector.RejectSentinel}) {
+		t.Errorf("rejects: %v", d.Rejects)
+	}
+}
