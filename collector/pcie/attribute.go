@@ -1,0 +1,154 @@
+package pcie
+
+import (
+	"bytes"
+	"errors"
+	"path"
+	"syscall"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+)
+
+// devicesDir holds a link per PCI function, named by its address.
+const devicesDir = "bus/pci/devices"
+
+// attribute is a file of a function's directory. These are all that is ever
+// opened there. Not among them, and never to be: config and resource* (the
+// hardware itself), rom and vpd (slow, and some cards hang on them), reset,
+// remove, rescan, enable, driver_override, sriov_* and msi_* (they change the
+// device when written).
+type attribute uint8
+
+const (
+	// Kept by the kernel in memory since enumeration.
+	attrClass attribute = iota
+	attrVendor
+	attrDevice
+	attrSubsystemVendor
+	attrSubsystemDevice
+	attrRevision
+	attrNUMANode
+	// Kept in memory, and changing.
+	attrPowerState
+	attrRuntimeStatus
+	attrCorrectable
+	attrNonfatal
+	attrFatal
+	attrRootCorrectable
+	attrRootNonfatal
+	attrRootFatal
+	// Read from configuration space: of a function that is awake only.
+	attrLinkSpeed
+	attrLinkWidth
+	attrLinkSpeedMax
+	attrLinkWidthMax
+	attributes
+)
+
+var attributeNames = [attributes]string{
+	attrClass:           "class",
+	attrVendor:          "vendor",
+	attrDevice:          "device",
+	attrSubsystemVendor: "subsystem_vendor",
+	attrSubsystemDevice: "subsystem_device",
+	attrRevision:        "revision",
+	attrNUMANode:        "numa_node",
+	attrPowerState:      "power_state",
+	attrRuntimeStatus:   "power/runtime_status",
+	attrCorrectable:     "aer_dev_correctable",
+	attrNonfatal:        "aer_dev_nonfatal",
+	attrFatal:           "aer_dev_fatal",
+	attrRootCorrectable: "aer_rootport_total_err_cor",
+	attrRootNonfatal:    "aer_rootport_total_err_nonfatal",
+	attrRootFatal:       "aer_rootport_total_err_fatal",
+	attrLinkSpeed:       "current_link_speed",
+	attrLinkWidth:       "current_link_width",
+	attrLinkSpeedMax:    "max_link_speed",
+	attrLinkWidthMax:    "max_link_width",
+}
+
+// aerFiles and rootFiles are in the order of severity.
+var (
+	aerFiles  = [severities]attribute{attrCorrectable, attrNonfatal, attrFatal}
+	rootFiles = [severities]attribute{attrRootCorrectable, attrRootNonfatal, attrRootFatal}
+)
+
+// How long an attribute can be, in bytes. The kernel's longest AER file names
+// 32 errors of at most 25 letters and numbers of 20 digits.
+const (
+	shortText = 64
+	aerText   = 2048
+)
+
+// errGone says that a function left the bus while it was read.
+var errGone = errors.New("left the bus")
+
+// directory reads the attributes of one function.
+type directory struct {
+	fs   sysfs.FS
+	path string
+	// absent are attributes that this function does not have; they come and
+	// go with the function only.
+	absent  [attributes]bool
+	renewed time.Time
+}
+
+func openDirectory(fs sysfs.FS, address string) directory {
+	return directory{fs: fs, path: path.Join(devicesDir, address)}
+}
+
+// renew has what is known not to be there looked for again now and then: the
+// function at this address may be another one by now. It reports whether it
+// is time for that.
+func (d *directory) renew(now time.Time) bool {
+	if !d.renewed.IsZero() && now.Sub(d.renewed) < renewAfter {
+		return false
+	}
+	d.renewed = now
+	d.absent = [attributes]bool{}
+	return true
+}
+
+// read returns the text of an attribute, "" where the function has no such
+// attribute. The error is errGone where it has left the bus.
+func (d *directory) read(a attribute) (string, error) {
+	if d.absent[a] {
+		return "", nil
+	}
+	limit := shortText
+	if a == attrCorrectable || a == attrNonfatal || a == attrFatal {
+		limit = aerText
+	}
+	text, err := d.fs.ReadBytes(d.path+"/"+attributeNames[a], limit)
+	if err == nil {
+		return string(bytes.Trim(text, "\x00 \t\r\n")), nil
+	}
+	switch sysfs.Errno(err) {
+	case syscall.ENODEV: // the file is being taken away
+		return "", errGone
+	case syscall.ENOENT, syscall.ENOTDIR:
+		if !d.here() {
+			return "", errGone
+		}
+		d.absent[a] = true
+		return "", nil
+	}
+	return "", err
+}
+
+// here reports whether the function is on the bus. Of a function that is being
+// removed the link stays longer than what it leads to.
+func (d *directory) here() bool { return d.fs.Exists(d.path + "/" + attributeNames[attrVendor]) }
+
+// driver returns the name of the driver that is bound, or "".
+func (d *directory) driver() (string, error) {
+	name, err := d.fs.Link(d.path + "/driver")
+	if sysfs.Errno(err) != syscall.ENOENT {
+		return name, err
+	}
+	if !d.here() {
+		return "", errGone
+	}
+	return "", nil
+}

@@ -1,0 +1,179 @@
+package pcie
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+)
+
+// identity is what a function is: what the kernel learnt of it when it was
+// enumerated, and its driver at the time.
+type identity struct {
+	address                               string
+	class, vendor, device                 uint32
+	subsystemVendor, subsystemDevice, rev string
+	numa                                  string // empty where unknown
+	driver                                string
+	// path are the functions up to the root, itself first.
+	path []string
+	// virtual functions of SR-IOV are no cards: their link and their errors
+	// are those of the physical function.
+	virtual bool
+}
+
+// bus knows every function on it.
+type bus struct {
+	fs       sysfs.FS
+	names    []string
+	surveyed time.Time
+	known    map[string]*identity
+	// err is the first of those that the last survey could not identify.
+	err error
+}
+
+// survey lists the bus and learns what is new on it. It reports whether
+// anything has changed. Nothing that it reads asks any hardware.
+func (b *bus) survey(now time.Time) (changed bool, err error) {
+	names, err := b.fs.Names(devicesDir)
+	if err != nil {
+		return false, err
+	}
+	again := now.Sub(b.surveyed) >= renewAfter
+	if !again && slices.Equal(names, b.names) {
+		return false, nil
+	}
+	if again {
+		b.surveyed = now
+	}
+	b.names, b.err = names, nil
+	known := make(map[string]*identity, len(names))
+	for _, name := range names {
+		if !isAddress(name) {
+			continue
+		}
+		id := b.known[name]
+		if id == nil || again {
+			fresh, err := identify(b.fs, name)
+			switch {
+			case err == nil:
+				id = fresh
+			case errors.Is(err, errGone):
+				id = nil
+			case b.err == nil:
+				b.err = fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		if id != nil {
+			known[name] = id
+		}
+	}
+	b.known = known
+	return true, nil
+}
+
+// identify reads what a function is.
+func identify(fs sysfs.FS, address string) (*identity, error) {
+	d := openDirectory(fs, address)
+	id := &identity{address: address}
+	for _, number := range []struct {
+		attr attribute
+		bits int
+		into *uint32
+	}{{attrClass, 24, &id.class}, {attrVendor, 16, &id.vendor}, {attrDevice, 16, &id.device}} {
+		text, err := d.read(number.attr)
+		if err != nil {
+			return nil, err
+		}
+		n, ok := parseID(text, number.bits)
+		if !ok {
+			return nil, fmt.Errorf("%s is %q", attributeNames[number.attr], text)
+		}
+		*number.into = n
+	}
+	// What cannot be read of the rest is left out and asked for again in time.
+	id.driver, _ = d.driver()
+	id.virtual = fs.Exists(d.path + "/physfn")
+	if id.class>>8 == classDisplay {
+		id.climb(fs)
+	}
+	return id, nil
+}
+
+// climb finds what is above the function.
+func (id *identity) climb(fs sysfs.FS) {
+	id.path = []string{id.address}
+	if path, err := fs.Resolve(devicesDir + "/" + id.address); err == nil {
+		id.path = ends(path, id.address)
+	}
+}
+
+// describe learns what only accelerators are asked for.
+func (id *identity) describe(fs sysfs.FS) {
+	id.climb(fs)
+	d := openDirectory(fs, id.address)
+	for _, text := range []struct {
+		attr attribute
+		into *string
+	}{
+		{attrSubsystemVendor, &id.subsystemVendor}, {attrSubsystemDevice, &id.subsystemDevice}, {attrRevision, &id.rev}, {attrNUMANode, &id.numa},
+	} {
+		*text.into, _ = d.read(text.attr)
+	}
+	if n, err := strconv.ParseUint(id.numa, 10, 16); err != nil {
+		id.numa = "" // -1 where the firmware does not say
+	} else {
+		id.numa = strconv.FormatUint(n, 10)
+	}
+}
+
+// accelerators returns the functions of accelerators by card, in the order of
+// their addresses. A GPU is a card of its own wherever it is; what shares a
+// slot with an FPGA belongs to that card.
+func (b *bus) accelerators() (cards [][]*identity, err error) {
+	list := make([]*identity, 0, len(b.known))
+	for _, id := range b.known {
+		if !id.virtual {
+			list = append(list, id)
+		}
+	}
+	slices.SortFunc(list, func(a, b *identity) int { return compareAddress(a.address, b.address) })
+	fpgas := map[string]int{} // index of the card by slot
+	for _, id := range list {
+		if id.kind() == collector.FPGA {
+			fpgas[slotOf(id.address)] = -1
+		}
+	}
+	n := 0
+	for _, id := range list {
+		at, ofFPGA := fpgas[slotOf(id.address)]
+		if !ofFPGA && id.kind() == "" {
+			continue
+		}
+		if n++; n > maxFunctions {
+			return cards, fmt.Errorf("%s and further functions of accelerators are left out: more than %d", id.address, maxFunctions)
+		}
+		id.describe(b.fs)
+		switch {
+		case ofFPGA && at >= 0:
+			cards[at] = append(cards[at], id)
+			continue
+		case ofFPGA:
+			fpgas[slotOf(id.address)] = len(cards)
+		}
+		cards = append(cards, []*identity{id})
+	}
+	return cards, nil
+}
+
+// compareAddress puts a domain of five digits behind those of four.
+func compareAddress(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return slices.Compare([]byte(a), []byte(b))
+}

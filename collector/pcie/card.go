@@ -1,0 +1,150 @@
+package pcie
+
+import (
+	"fmt"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// card is one accelerator: one function of it, or all that share its slot.
+type card struct {
+	known   collector.Device // identity without readings
+	members []*member
+	ends    []*end
+	files   *fileSlot
+}
+
+// member is one function of a card.
+type member struct {
+	*slot
+	address  []string // label values: pci_address
+	identity []string // of accel_pcie_function_info
+	states   [][]string
+	driver   []string
+}
+
+// newCard follows the functions of one card and the ports above the first.
+func (s *Source) newCard(ids []*identity) *card {
+	first := ids[0]
+	c := &card{known: collector.Device{
+		ID: first.address, PCI: first.address, Witness: true, Class: classOf(ids), Vendor: vendorName(first.vendor),
+	}}
+	for i, address := range first.path {
+		c.ends = append(c.ends, newEnd(s.function(address, true), address, i))
+	}
+	for i, id := range ids {
+		m := newMember(s.function(id.address, i == 0), id)
+		c.members = append(c.members, m)
+		if i > 0 {
+			c.known.Functions = append(c.known.Functions, id.address)
+			c.ends = append(c.ends, newEnd(m.slot, id.address, 0))
+		}
+	}
+	if first.vendor == vendorNVIDIA && c.known.Class == collector.GPU {
+		c.files = s.filesOf(first.address)
+	}
+	return c
+}
+
+func classOf(ids []*identity) collector.Class {
+	for _, id := range ids {
+		if k := id.kind(); k != "" {
+			return k
+		}
+	}
+	return collector.FPGA
+}
+
+func vendorName(id uint32) string {
+	if name, ok := vendorNames[id]; ok {
+		return name
+	}
+	return hexID(id)
+}
+
+func hexID(id uint32) string { return fmt.Sprintf("0x%04x", id) }
+
+func newMember(sl *slot, id *identity) *member {
+	port := ""
+	if len(id.path) > 1 {
+		port = id.path[1]
+	}
+	m := &member{
+		slot:    sl,
+		address: []string{id.address},
+		identity: []string{
+			id.address, hexID(id.vendor), hexID(id.device), id.subsystemVendor, id.subsystemDevice, id.rev,
+			fmt.Sprintf("0x%06x", id.class), id.numa, port,
+		},
+	}
+	for _, state := range powerStates {
+		m.states = append(m.states, []string{id.address, state})
+	}
+	return m
+}
+
+// numa is the NUMA node in the member's identity.
+func (m *member) numa() string { return m.identity[7] }
+
+// device returns what is said of the card in this round; it is false where
+// the card has left the bus. A function that does not answer is a reading and
+// makes no witness silent: what the kernel and the ports above say of a dead
+// card is what one wants to know then.
+func (c *card) device() (collector.Device, bool) {
+	d := c.known
+	here, told := 0, 0
+	for _, m := range c.members {
+		if m.gone() {
+			continue
+		}
+		here++
+		if m.stuck || m.last.read {
+			told++
+		}
+		if m.sampled.After(d.Sampled) {
+			d.Sampled = m.sampled
+		}
+		m.readings(&d)
+	}
+	if here == 0 {
+		return d, false
+	}
+	if told == 0 {
+		d.Down = collector.ReasonError
+	}
+	for _, e := range c.ends {
+		e.readings(&d)
+	}
+	if c.files != nil {
+		c.files.readings(&d)
+	}
+	m := c.members[0]
+	d.Set(collector.DeviceInfo, 1, string(d.Class), d.Vendor, d.Model, "", "", d.PCI, m.numa(), "", "", "")
+	return d, true
+}
+
+// readings adds what a function says of itself.
+func (m *member) readings(d *collector.Device) {
+	d.Set(collector.PCIeFunctionInfo, 1, m.identity...)
+	if !m.answered {
+		return
+	}
+	s := &m.last
+	if s.read {
+		if len(m.driver) == 0 || m.driver[1] != s.driver {
+			m.driver = []string{m.address[0], s.driver}
+		}
+		d.SetBool(collector.PCIeDriverBound, s.driver != "", m.driver...)
+	}
+	if d.Driver == "" {
+		d.Driver = s.driver
+	}
+	if s.power.state != "" {
+		for i, state := range powerStates {
+			d.SetBool(collector.PCIePowerState, s.power.state == state, m.states[i]...)
+		}
+	}
+	if asleep, known := s.power.suspended(); known {
+		d.SetBool(collector.PCIeSuspended, asleep, m.address...)
+	}
+}

@@ -1,0 +1,166 @@
+package pcie
+
+import (
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/solo"
+	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+)
+
+// What NVIDIA's driver tells in procfs: its module's settings, a folder per
+// GPU by PCI address, and the kernel's list of device numbers.
+const (
+	nvidiaParams  = "driver/nvidia/params"
+	nvidiaGPUs    = "driver/nvidia/gpus"
+	deviceNumbers = "devices"
+)
+
+// Numbers of NVIDIA's device files that have been the same for decades
+// (nv-chardev-numbers.h). Those of nvidia-uvm are given out at load.
+const (
+	nvidiaMajor  = 195
+	controlMinor = 255
+)
+
+// Why a device file is not usable: values of the label reason.
+const (
+	fileMissing     = "missing"
+	fileWrong       = "wrong_device"
+	filePermissions = "permissions"
+)
+
+// fileSlot looks at the device files of one GPU, on a goroutine of its own:
+// the driver's procfs takes locks that a dying GPU may hold.
+type fileSlot struct {
+	*solo.Worker[[]fileState]
+	address  string
+	wanted   bool
+	last     []fileState
+	answered bool
+	labels   map[fileState][]string
+}
+
+// fileState says of one device file whether it is usable.
+type fileState struct{ file, reason string }
+
+// filesOf returns the slot of a GPU's device files, nil where nobody wants to
+// know of them.
+func (s *Source) filesOf(address string) *fileSlot {
+	if s.options.Dev == "" {
+		return nil
+	}
+	f := s.files[address]
+	if f == nil {
+		l := &fileLooker{proc: s.proc, dev: s.options.Dev, stat: s.options.Stat, address: address}
+		f = &fileSlot{Worker: solo.New(l.look, nil), address: address, labels: map[fileState][]string{}}
+		s.files[address] = f
+	}
+	f.wanted = true
+	return f
+}
+
+func (s *Source) askFiles(now time.Time, timeout time.Duration) {
+	for address, f := range s.files {
+		states, returned := f.Poll()
+		if !f.wanted {
+			if returned || !f.Busy {
+				f.Stop()
+				delete(s.files, address)
+			}
+			continue
+		}
+		if returned {
+			f.last, f.answered = states, now.Sub(f.Asked) <= timeout
+		}
+		f.Start(now)
+	}
+}
+
+// gatherFiles waits for what is slow; what it said last stands until its look
+// is overdue, and nothing is said after.
+func (s *Source) gatherFiles(soon <-chan struct{}, timeout time.Duration) {
+	for _, f := range s.files {
+		if !f.wanted {
+			continue
+		}
+		if states, ok := f.Await(soon); ok {
+			f.last, f.answered = states, true
+		}
+		if f.Busy && time.Since(f.Asked) >= timeout {
+			f.answered = false
+		}
+	}
+}
+
+func (f *fileSlot) readings(d *collector.Device) {
+	if !f.answered {
+		return
+	}
+	for _, st := range f.last {
+		labels := f.labels[st]
+		if labels == nil {
+			labels = []string{st.file, st.reason}
+			f.labels[st] = labels
+		}
+		d.SetBool(collector.DeviceFileUsable, st.reason == "", labels...)
+	}
+}
+
+// fileLooker looks at the device files of one GPU.
+type fileLooker struct {
+	proc    sysfs.FS
+	dev     string
+	stat    func(string) (fs.FileInfo, error)
+	address string
+	minor   uint32
+	renewed time.Time
+}
+
+// look returns nothing where NVIDIA's driver does not have the GPU: then
+// there is no file to expect.
+func (l *fileLooker) look(now time.Time) []fileState {
+	if l.renewed.IsZero() || now.Sub(l.renewed) >= renewAfter {
+		text, err := l.proc.Read(path.Join(nvidiaGPUs, l.address, "information"))
+		minor, ok := deviceMinor(text)
+		if err != nil || !ok {
+			return nil
+		}
+		l.minor, l.renewed = minor, now
+	} else if !l.proc.Exists(path.Join(nvidiaGPUs, l.address)) {
+		l.renewed = time.Time{}
+		return nil
+	}
+	params, _ := l.proc.ReadBytes(nvidiaParams, 4*sysfs.Page)
+	want := parseParams(string(params))
+	states := []fileState{
+		l.judge("nvidia"+strconv.FormatUint(uint64(l.minor), 10), deviceNumber(nvidiaMajor, l.minor), want),
+		l.judge("nvidiactl", deviceNumber(nvidiaMajor, controlMinor), want),
+	}
+	numbers, _ := l.proc.ReadBytes(deviceNumbers, 4*sysfs.Page)
+	if major, ok := charMajor(string(numbers), "nvidia-uvm"); ok {
+		states = append(states, l.judge("nvidia-uvm", deviceNumber(major, 0), want))
+	}
+	return states
+}
+
+// judge compares a device file with what it ought to be.
+func (l *fileLooker) judge(name string, number uint64, want access) fileState {
+	info, err := l.stat(filepath.Join(l.dev, name))
+	if err != nil {
+		return fileState{name, fileMissing}
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || info.Mode()&fs.ModeCharDevice == 0 || st.Rdev != number {
+		return fileState{name, fileWrong}
+	}
+	if want.known && (st.Uid != want.uid || st.Gid != want.gid || uint32(info.Mode().Perm()) != want.mode) {
+		return fileState{name, filePermissions}
+	}
+	return fileState{name, ""}
+}

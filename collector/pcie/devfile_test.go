@@ -1,0 +1,148 @@
+package pcie_test
+
+import (
+	"io/fs"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/pcie"
+	"github.com/accel-exporter/accel-exporter/internal/faketree"
+)
+
+// file is a device file as stat(2) shows it.
+type file struct {
+	name  string
+	major uint64
+	minor uint64
+	gid   uint32
+	mode  fs.FileMode
+}
+
+func (f file) Name() string       { return f.name }
+func (f file) Size() int64        { return 0 }
+func (f file) Mode() fs.FileMode  { return f.mode }
+func (f file) ModTime() time.Time { return time.Time{} }
+func (f file) IsDir() bool        { return false }
+func (f file) Sys() any {
+	return &syscall.Stat_t{Rdev: f.major<<8 | f.minor&0xff | f.minor>>8<<20, Gid: f.gid}
+}
+
+const charDevice = fs.ModeDevice | fs.ModeCharDevice
+
+// statOf looks into a folder that holds files.
+func statOf(files ...file) func(string) (fs.FileInfo, error) {
+	return func(path string) (fs.FileInfo, error) {
+		for _, f := range files {
+			if path == filepath.Join("/dev", f.name) {
+				return f, nil
+			}
+		}
+		return nil, &fs.PathError{Op: "stat", Path: path, Err: syscall.ENOENT}
+	}
+}
+
+func TestDeviceFiles(t *testing.T) {
+	// As testdata/bus.txt has the driver told: group 44, mode 0660.
+	own := file{"nvidia0", 195, 0, 44, charDevice | 0o660}
+	control := file{"nvidiactl", 195, 255, 44, charDevice | 0o660}
+	uvm := file{"nvidia-uvm", 507, 0, 44, charDevice | 0o660}
+	for name, c := range map[string]struct {
+		files []file
+		edit  func(*faketree.Tree)
+		want  map[string]string // reason by file
+	}{
+		"all well": {
+			files: []file{own, control, uvm},
+			want:  map[string]string{"nvidia0": "", "nvidiactl": "", "nvidia-uvm": ""},
+		},
+		"none": {
+			want: map[string]string{"nvidia0": "missing", "nvidiactl": "missing", "nvidia-uvm": "missing"},
+		},
+		"another's": {
+			files: []file{{"nvidia0", 195, 1, 44, charDevice | 0o660}, {"nvidiactl", 195, 255, 44, 0o660}, {"nvidia-uvm", 506, 0, 44, charDevice | 0o660}},
+			want:  map[string]string{"nvidia0": "wrong_device", "nvidiactl": "wrong_device", "nvidia-uvm": "wrong_device"},
+		},
+		"closed": {
+			files: []file{{"nvidia0", 195, 0, 44, charDevice | 0o600}, {"nvidiactl", 195, 255, 0, charDevice | 0o660}, uvm},
+			want:  map[string]string{"nvidia0": "permissions", "nvidiactl": "permissions", "nvidia-uvm": ""},
+		},
+		"somebody else sets them": {
+			files: []file{{"nvidia0", 195, 0, 0, charDevice | 0o600}, control, uvm},
+			edit: func(tree *faketree.Tree) {
+				tree.Set("/proc/driver/nvidia/params", "ModifyDeviceFiles: 0\nDeviceFileUID: 0\nDeviceFileGID: 44\nDeviceFileMode: 432\n")
+			},
+			want: map[string]string{"nvidia0": "", "nvidiactl": "", "nvidia-uvm": ""},
+		},
+		"no unified memory": {
+			files: []file{own, control},
+			edit: func(tree *faketree.Tree) {
+				tree.Set("/proc/devices", "Character devices:\n195 nvidia\n\nBlock devices:\n507 nvidia-uvm\n")
+			},
+			want: map[string]string{"nvidia0": "", "nvidiactl": ""},
+		},
+		"many": {
+			files: []file{{"nvidia300", 195, 300, 44, charDevice | 0o660}, control, uvm},
+			edit: func(tree *faketree.Tree) {
+				tree.Set("/proc/driver/nvidia/gpus/"+gpu+"/information", "Device Minor: \t 300\n")
+			},
+			want: map[string]string{"nvidia300": "", "nvidiactl": "", "nvidia-uvm": ""},
+		},
+		"another driver": {
+			files: []file{control, uvm},
+			edit:  func(tree *faketree.Tree) { tree.Remove("/proc/driver/nvidia/gpus/" + gpu) },
+		},
+		"hidden": {
+			files: []file{own, control, uvm},
+			edit:  func(tree *faketree.Tree) { tree.Remove("/proc/driver") },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := load(t, "bus")
+			if c.edit != nil {
+				c.edit(tree)
+			}
+			s := open(t, write(t, tree), pcie.Options{Dev: "/dev", Stat: statOf(c.files...)})
+			got := map[string]string{}
+			// A look is not waited for longer than a moment, so the round after
+			// may be the first that has it.
+			for round := range 60 {
+				for _, r := range device(sample(t, s), gpu).Readings {
+					if r.Metric == collector.DeviceFileUsable {
+						got[r.Labels[0]] = r.Labels[1]
+						if (r.Value == 1) != (r.Labels[1] == "") {
+							t.Errorf("%v %v", r.Labels, r.Value)
+						}
+					}
+				}
+				if len(got) > 0 || round > 0 && len(c.want) == 0 {
+					break
+				}
+			}
+			if len(got) != len(c.want) {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+			for f, reason := range c.want {
+				if got[f] != reason {
+					t.Errorf("%s: %q, want %q", f, got[f], reason)
+				}
+			}
+		})
+	}
+}
+
+// TestDeviceFilesUnasked: without a directory nothing is said of them, and
+// the driver's procfs is left alone.
+func TestDeviceFilesUnasked(t *testing.T) {
+	tree := load(t, "bus")
+	tree.Forbid("/proc/driver/nvidia/gpus/*/information", "/proc/driver/nvidia/params")
+	s := open(t, mount(t, tree), pcie.Options{})
+	for _, d := range sample(t, s).Devices {
+		want(t, &d, -1, collector.DeviceFileUsable)
+	}
+	if v := tree.Violations(); len(v) > 0 {
+		t.Error(v)
+	}
+}

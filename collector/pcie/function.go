@@ -1,0 +1,205 @@
+package pcie
+
+import (
+	"errors"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+)
+
+// function reads one PCI function: one of an accelerator, or a port above it.
+// Only its own goroutine touches it.
+type function struct {
+	directory
+	// link: its link is read, not only its errors.
+	link  bool
+	limit *extent
+	// counts are the files of errors as they were last read. They seldom
+	// change.
+	counts [severities]struct {
+		text string
+		report
+	}
+}
+
+func newFunction(fs sysfs.FS, address string, link bool) *function {
+	return &function{directory: openDirectory(fs, address), link: link}
+}
+
+// number is a value as it was answered.
+type number struct {
+	value float64
+	// measured: value is one. reject is why it is none, empty where there was
+	// no answer to judge.
+	measured bool
+	reject   string
+}
+
+// extent is the rate and the width of a link.
+type extent struct{ speed, lanes number }
+
+// state is what a function said in one round.
+type state struct {
+	at time.Time
+	// gone: it left the bus.
+	gone   bool
+	driver string
+	power  power
+	// asked: its link was read; silent: that was no answer.
+	asked, silent bool
+	now, limit    extent
+	errors        [severities]report
+	// messages are those that a root port has counted.
+	messages [severities]number
+	// read: there was something that it said.
+	read bool
+	err  error
+}
+
+// look reads the function once.
+func (f *function) look(now time.Time) state {
+	s := state{at: now}
+	if f.renew(now) {
+		f.limit = nil
+	}
+	for _, step := range []func(*state) error{f.lookDriver, f.lookPower, f.lookLink, f.lookErrors, f.lookMessages} {
+		err := step(&s)
+		if errors.Is(err, errGone) {
+			return state{at: now, gone: true}
+		}
+		if s.err == nil {
+			s.err = err
+		}
+	}
+	return s
+}
+
+func (f *function) lookDriver(s *state) (err error) {
+	s.driver, err = f.driver()
+	s.read = err == nil
+	return err
+}
+
+func (f *function) lookPower(s *state) error {
+	text, err := f.read(attrPowerState)
+	if err != nil {
+		return err
+	}
+	s.power.state, _ = parsePowerState(text)
+	s.power.status, err = f.read(attrRuntimeStatus)
+	return err
+}
+
+// lookLink reads the link of a function that is awake.
+func (f *function) lookLink(s *state) error {
+	if !f.link || !s.power.awake() {
+		return nil
+	}
+	now, answered, err := f.lookExtent(attrLinkSpeed, attrLinkWidth)
+	if err != nil || now == nil {
+		return err
+	}
+	s.asked, s.silent = true, !answered
+	if !answered {
+		return nil
+	}
+	s.now = *now
+	if f.limit == nil { // constant for as long as the function is there
+		limit, answered, err := f.lookExtent(attrLinkSpeedMax, attrLinkWidthMax)
+		if err != nil || limit == nil || !answered {
+			return err
+		}
+		f.limit = limit
+	}
+	s.limit = *f.limit
+	f.limit.speed.reject, f.limit.lanes.reject = "", "" // said once
+	return nil
+}
+
+// lookExtent reads a rate and a width: nil where the function has no such
+// attributes. It is not answered where the kernel has given the function up,
+// or where all bits of the answer are ones.
+func (f *function) lookExtent(speed, lanes attribute) (e *extent, answered bool, err error) {
+	width, err := f.read(lanes)
+	if refused(err) {
+		return &extent{}, false, nil
+	}
+	if err != nil || width == "" {
+		return nil, false, err
+	}
+	n, ok := parseWidth(width)
+	if ok && n == allOnes {
+		return &extent{}, false, nil
+	}
+	rate, err := f.read(speed)
+	if refused(err) {
+		return &extent{}, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	e = new(extent)
+	if ok && n == 0 && (rate == "" || rate[0] == 'U') {
+		return e, true, nil // no link: an endpoint of the root complex, or nothing trained
+	}
+	e.lanes = judge(float64(n), ok, n == 0)
+	if rate != "" {
+		v, unknown, ok := parseSpeed(rate)
+		e.speed = judge(v, ok, unknown)
+	}
+	return e, true, nil
+}
+
+// refused reports whether the kernel would not ask the function, which it
+// does with one that it holds for disconnected.
+func refused(err error) bool { return sysfs.Errno(err) == syscall.EINVAL }
+
+func judge(v float64, ok, sentinel bool) number {
+	switch {
+	case !ok:
+		return number{reject: collector.RejectType}
+	case sentinel:
+		return number{reject: collector.RejectSentinel}
+	}
+	return number{value: v, measured: true}
+}
+
+// lookErrors reads the counts of errors, which the kernel keeps in memory.
+func (f *function) lookErrors(s *state) error {
+	var first error
+	for sev, attr := range aerFiles {
+		text, err := f.read(attr)
+		if errors.Is(err, errGone) {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+		if last := &f.counts[sev]; text != last.text {
+			last.text, last.report = text, parseAER(text)
+		}
+		if err == nil {
+			s.errors[sev] = f.counts[sev].report
+		}
+	}
+	return first
+}
+
+// lookMessages reads what a root port has counted; other functions have no
+// such attributes.
+func (f *function) lookMessages(s *state) error {
+	for sev, attr := range rootFiles {
+		text, err := f.read(attr)
+		if err != nil {
+			return err
+		}
+		if text != "" {
+			n, err := strconv.ParseUint(text, 10, 64)
+			s.messages[sev] = judge(float64(n), err == nil, false)
+		}
+	}
+	return nil
+}

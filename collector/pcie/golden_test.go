@@ -1,0 +1,22 @@
+package pcie_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/accel-exporter/accel-exporter/collector/pcie"
+	"github.com/accel-exporter/accel-exporter/internal/golden"
+)
+
+var trees = []string{
+	"bus", "aws-f2", "intel-n3000-dfl", "intel-n6001-ofs", "intel-pac-a10-dfl", "xilinx-u250-xrt",
+}
+
+func TestGolden(t *testing.T) {
+	for _, name := range trees {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, write(t, load(t, name)), pcie.Options{})
+			golden.Compare(t, filepath.Join("testdata", name+".golden"), lines(sample(t, s)))
+		})
+	}
+}

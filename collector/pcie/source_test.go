@@ -1,0 +1,412 @@
+package pcie_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/pcie"
+	"github.com/accel-exporter/accel-exporter/internal/faketree"
+	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+)
+
+// Functions of testdata/bus.txt.
+const (
+	gpu      = "0000:18:00.0" // behind a switch
+	dead     = "0000:19:00.0"
+	oldGPU   = "0000:38:00.0"
+	sleeping = "0000:58:00.0"
+)
+
+// at is the path of a file of a function.
+func at(address, file string) string { return path.Join("/sys/bus/pci/devices", address, file) }
+
+func ids(round collector.Round) []string {
+	var out []string
+	for _, d := range round.Devices {
+		out = append(out, d.ID)
+	}
+	return out
+}
+
+func TestAbsent(t *testing.T) {
+	empty := faketree.New()
+	empty.Mkdir("/sys/bus/pci/devices")
+	none := load(t, "zynqmp-fpga-manager")
+	for name, tree := range map[string]*faketree.Tree{"no bus": none, "no accelerator": empty} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, write(t, tree), pcie.Options{})
+			if round, err := sampleFor(s, time.Minute); !errors.Is(err, collector.ErrAbsent) || len(round.Devices) > 0 {
+				t.Errorf("%v, %v; want ErrAbsent", round, err)
+			}
+		})
+	}
+}
+
+// TestLastOneGone: a machine whose only card has left is not one without.
+func TestLastOneGone(t *testing.T) {
+	tree := load(t, "intel-pac-a10-dfl")
+	dir := write(t, tree)
+	s := open(t, dir, pcie.Options{})
+	if got := ids(sample(t, s)); !slices.Equal(got, []string{"0000:3b:00.0"}) {
+		t.Fatal(got)
+	}
+	before := tree.Clone()
+	tree.Remove("/sys/bus/pci/devices/0000:3b:00.0")
+	if err := tree.Sync(dir, before); err != nil {
+		t.Fatal(err)
+	}
+	if got := ids(sample(t, s)); len(got) > 0 {
+		t.Error(got)
+	}
+}
+
+// TestNothingElseIsOpened: over all trees, again and again, only files of the
+// list below are opened, and nothing is written.
+func TestNothingElseIsOpened(t *testing.T) {
+	allowed := []string{
+		"class", "vendor", "device", "subsystem_vendor", "subsystem_device", "revision", "numa_node",
+		"power_state", "runtime_status", "aer_dev_correctable", "aer_dev_nonfatal", "aer_dev_fatal",
+		"aer_rootport_total_err_cor", "aer_rootport_total_err_nonfatal", "aer_rootport_total_err_fatal",
+		"current_link_speed", "current_link_width", "max_link_speed", "max_link_width",
+		"information", "params", // of NVIDIA's driver in procfs
+	}
+	for _, name := range trees {
+		t.Run(name, func(t *testing.T) {
+			tree := load(t, name)
+			s := open(t, mount(t, tree), pcie.Options{Dev: t.TempDir()})
+			for range 3 {
+				sample(t, s)
+			}
+			for _, p := range tree.Opened() {
+				if p != "/sys/bus/pci/devices" && p != "/proc/devices" && !slices.Contains(allowed, path.Base(p)) {
+					t.Errorf("%s was opened", p)
+				}
+			}
+			if v := tree.Violations(); len(v) > 0 {
+				t.Error(v)
+			}
+		})
+	}
+}
+
+// TestSleepersAreNotWoken: what the kernel answers from configuration space
+// is not read of a function that is asleep, or that may be.
+func TestSleepersAreNotWoken(t *testing.T) {
+	hardware := []string{"current_link_speed", "current_link_width", "max_link_speed", "max_link_width"}
+	for _, c := range []struct {
+		state, status string // empty: there is no such file
+		awake         bool
+	}{
+		{"D0", "active", true},
+		{"unknown", "active", true}, // no driver
+		{"", "active", true},        // before Linux 5.12
+		{"D0", "unsupported", true},
+		{"D0", "error", true},
+		{"D0", "", true}, // a kernel without power management
+		{"D3cold", "suspended", false},
+		{"D3hot", "suspended", false},
+		{"D0", "suspended", false}, // no driver: the port above may have cut the power
+		{"D0", "suspending", false},
+		{"D3cold", "resuming", false},
+		{"D3cold", "active", false},
+		{"D3hot", "unsupported", false},
+		{"", "", false},
+		{"D0", "dozing", false},
+		{"garbage", "unsupported", false},
+	} {
+		t.Run(c.state+" "+c.status, func(t *testing.T) {
+			tree := load(t, "bus")
+			for file, text := range map[string]string{"power_state": c.state, "power/runtime_status": c.status} {
+				if text == "" {
+					tree.Remove(at(sleeping, file))
+				} else {
+					tree.Set(at(sleeping, file), text+"\n")
+				}
+			}
+			s := open(t, mount(t, tree), pcie.Options{})
+			round := sample(t, s)
+			for _, file := range hardware {
+				if n := tree.Opens(at(sleeping, file)); (n > 0) != c.awake {
+					t.Errorf("%s: opened %d times", file, n)
+				}
+				if n := tree.Opens(at("0000:57:01.0", file)); n > 0 {
+					t.Errorf("%s of the port, which sleeps: opened %d times", file, n)
+				}
+			}
+			d := device(round, sleeping)
+			if _, ok := value(d, collector.PCIeLinkWidth, sleeping); ok != c.awake {
+				t.Errorf("link: %v", ok)
+			}
+			// The counts of errors are in memory.
+			want(t, d, 0, collector.AERReports, sleeping)
+			if d == nil || d.Down != "" {
+				t.Errorf("%+v", d)
+			}
+		})
+	}
+}
+
+// TestReads: a round costs one read(2) for each attribute that changes, and
+// reads a port that several cards share once.
+func TestReads(t *testing.T) {
+	tree := load(t, "bus")
+	s := open(t, mount(t, tree), pcie.Options{})
+	sample(t, s)
+	tree.Forget()
+	sample(t, s)
+	ofAll := []string{
+		"power_state", "power/runtime_status", "current_link_speed", "current_link_width",
+		"aer_dev_correctable", "aer_dev_nonfatal", "aer_dev_fatal",
+	}
+	ofRoot := append(slices.Clone(ofAll), "aer_rootport_total_err_cor", "aer_rootport_total_err_nonfatal", "aer_rootport_total_err_fatal")
+	for function, files := range map[string][]string{gpu: ofAll, "0000:17:00.0": ofAll, "0000:16:00.0": ofAll, "0000:15:01.0": ofRoot} {
+		// The round does not wait for a function that is late.
+		last := at(function, files[len(files)-1])
+		for begin := time.Now(); tree.Reads(last) == 0 && time.Since(begin) < time.Minute; {
+			time.Sleep(time.Millisecond)
+		}
+		for _, file := range files {
+			if n := tree.Reads(at(function, file)); n != 1 {
+				t.Errorf("%s of %s: %d reads", file, function, n)
+			}
+		}
+	}
+	for _, p := range tree.Opened() {
+		if p != "/sys/bus/pci/devices" && !slices.ContainsFunc(ofRoot, func(file string) bool { return strings.HasSuffix(p, "/"+file) }) {
+			t.Errorf("%s: opened in the second round", p)
+		}
+	}
+}
+
+// TestDead: a card whose configuration reads all ones, or that the kernel has
+// given up, does not respond, and its port says what it still knows.
+func TestDead(t *testing.T) {
+	tree := load(t, "bus")
+	tree.SetErr(at(oldGPU, "current_link_width"), syscall.EINVAL)
+	s := open(t, mount(t, tree), pcie.Options{})
+	round := sample(t, s)
+	for _, id := range []string{dead, oldGPU} {
+		d := device(round, id)
+		if d == nil || d.Down != "" || len(d.Rejects) > 0 || !d.Sampled.IsZero() {
+			t.Errorf("%s: %+v", id, d)
+		}
+		want(t, d, 0, collector.PCIeResponding, id)
+		want(t, d, -1, collector.PCIeLinkWidth, id)
+		want(t, d, 1, collector.PCIeDriverBound, id, "nvidia")
+	}
+	d := device(round, dead)
+	want(t, d, 1, collector.PCIeResponding, "0000:17:01.0")
+	want(t, d, -1, collector.PCIeLinkWidth, "0000:17:01.0")
+	want(t, d, 16, collector.PCIeLinkWidthMax, "0000:17:01.0")
+	want(t, d, 1, collector.AERErrors, "0000:17:01.0", ownLink, "port", "fatal", "surprise_down")
+	want(t, d, 1, collector.AERRootMessages, "0000:15:01.0", "fatal")
+}
+
+const ownLink = "0"
+
+// TestHangs: a function whose read does not return does not respond and is not
+// asked again; all others are served.
+func TestHangs(t *testing.T) {
+	tree := load(t, "bus")
+	dir := mount(t, tree)
+	file := at(gpu, "current_link_width")
+	release := tree.Block(file)
+	defer release()
+	s := pcie.New(sysfs.New(filepath.Join(dir, "sys")), sysfs.New(filepath.Join(dir, "proc")), pcie.Options{})
+
+	// A round ends when it is told to: here as soon as the read hangs. What
+	// had not answered by then has by one of the next rounds.
+	await := time.Now().Add(2 * time.Minute)
+	for others := false; !others; {
+		if time.Now().After(await) {
+			t.Fatal("the other functions do not answer")
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+		go func() {
+			for tree.Reads(file) == 0 && ctx.Err() == nil {
+				time.Sleep(time.Millisecond)
+			}
+			cancel()
+		}()
+		round, err := s.Sample(ctx)
+		cancel()
+		if err == nil || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), gpu) {
+			t.Fatalf("error %v", err)
+		}
+		d := device(round, gpu)
+		if d == nil || d.Down != "" || !d.Sampled.IsZero() {
+			t.Fatalf("%+v", d)
+		}
+		want(t, d, 0, collector.PCIeResponding, gpu)
+		others = !slices.ContainsFunc(round.Devices, func(d collector.Device) bool { return d.ID != gpu && d.ID != dead && !answers(&d) })
+		if _, ok := value(device(round, gpu), collector.PCIeLinkWidth, "0000:17:00.0"); !ok {
+			others = false
+		}
+	}
+	if n := tree.Reads(file); n != 1 {
+		t.Errorf("%d reads of a file that hangs", n)
+	}
+
+	release()
+	for d := (*collector.Device)(nil); d == nil || !answers(d); {
+		if time.Now().After(await) {
+			t.Fatal("does not come back")
+		}
+		round, _ := sampleFor(s, 2*time.Minute) // an error while it is not back
+		d = device(round, gpu)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTrap14: a card that leaves the bus while it is read is left out, without
+// an error, and costs the others nothing.
+func TestTrap14(t *testing.T) {
+	for name, leave := range map[string]func(*faketree.Tree, string){
+		"listed no more": func(tree *faketree.Tree, dir string) {
+			tree.Remove(dir)
+			tree.Remove(at(gpu, ""))
+		},
+		"link without its end": func(tree *faketree.Tree, dir string) { tree.Remove(dir) },
+		"no device": func(tree *faketree.Tree, dir string) {
+			for _, file := range tree.Names(dir) {
+				if _, ok := tree.Get(dir + "/" + file); ok {
+					tree.SetErr(dir+"/"+file, syscall.ENODEV)
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := load(t, "bus")
+			dir, ok := tree.Real(at(gpu, ""))
+			if !ok {
+				t.Fatal("no such card")
+			}
+			s := open(t, mount(t, tree), pcie.Options{})
+			before := ids(sample(t, s))
+			leave(tree, dir)
+			got := ids(fresh(t, s))
+			rest := slices.DeleteFunc(slices.Clone(before), func(id string) bool { return id == gpu })
+			if len(rest) != len(before)-1 || !slices.Equal(got, rest) {
+				t.Errorf("%v, want %v", got, rest)
+			}
+		})
+	}
+}
+
+// TestComesBack: a card that is found again at its address is asked what it is.
+func TestComesBack(t *testing.T) {
+	tree := load(t, "bus")
+	dir, _ := tree.Real(at(gpu, ""))
+	s := open(t, mount(t, tree), pcie.Options{})
+	sample(t, s)
+	if err := tree.Rename(at(gpu, ""), "/sys/away"); err != nil {
+		t.Fatal(err)
+	}
+	if device(fresh(t, s), gpu) != nil {
+		t.Error("is there while it is away")
+	}
+	tree.Set(dir+"/device", "0x2331\n")
+	if err := tree.Rename("/sys/away", at(gpu, "")); err != nil {
+		t.Fatal(err)
+	}
+	d := device(fresh(t, s), gpu)
+	want(t, d, 1, collector.PCIeFunctionInfo, gpu, "0x10de", "0x2331")
+}
+
+func TestDriver(t *testing.T) {
+	tree := load(t, "bus")
+	s := open(t, mount(t, tree), pcie.Options{})
+	d := device(sample(t, s), gpu)
+	want(t, d, 1, collector.PCIeDriverBound, gpu, "nvidia")
+	tree.Remove(at(gpu, "driver"))
+	d = device(fresh(t, s), gpu)
+	want(t, d, 0, collector.PCIeDriverBound, gpu, "")
+	tree.Link(at(gpu, "driver"), "../../../../../../bus/pci/drivers/vfio-pci")
+	d = device(fresh(t, s), gpu)
+	want(t, d, 1, collector.PCIeDriverBound, gpu, "vfio-pci")
+	if d.Driver != "vfio-pci" {
+		t.Error(d.Driver)
+	}
+}
+
+// TestUnreadable: a file that fails is an error that names it and costs what
+// it would have said.
+func TestUnreadable(t *testing.T) {
+	tree := load(t, "bus")
+	file := at(gpu, "aer_dev_correctable")
+	tree.SetErr(file, syscall.EIO)
+	s := open(t, mount(t, tree), pcie.Options{})
+	round, err := sampleFor(s, 2*time.Minute)
+	if !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "/"+gpu+"/aer_dev_correctable") {
+		t.Errorf("error %v", err)
+	}
+	d := device(round, gpu)
+	want(t, d, -1, collector.AERReports, gpu, ownLink, "device", "correctable")
+	want(t, d, 3, collector.AERReports, gpu, ownLink, "device", "nonfatal")
+	want(t, d, 16, collector.PCIeLinkWidth, gpu)
+	if d == nil || d.Down != "" || len(round.Devices) != len(ids(sample(t, open(t, write(t, load(t, "bus")), pcie.Options{})))) {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestFirstFunctionLeaves: the function that is left of a card speaks for it.
+func TestFirstFunctionLeaves(t *testing.T) {
+	tree := load(t, "xilinx-u250-xrt")
+	s := open(t, mount(t, tree), pcie.Options{})
+	d := device(sample(t, s), "0000:5e:00.0")
+	want(t, d, 16, collector.PCIeLinkWidth, "0000:5e:00.0")
+	want(t, d, -1, collector.PCIeLinkWidth, "0000:5e:00.1")
+	tree.Remove(at("0000:5e:00.0", ""))
+	round := fresh(t, s)
+	if got := ids(round); !slices.Equal(got, []string{"0000:5e:00.1"}) {
+		t.Fatal(got)
+	}
+	d = device(round, "0000:5e:00.1")
+	want(t, d, 16, collector.PCIeLinkWidth, "0000:5e:00.1")
+	want(t, d, 1, collector.PCIeDriverBound, "0000:5e:00.1", "xocl")
+}
+
+// TestIdentity: a function that does not say what it is costs itself only, and
+// stands in the error.
+func TestIdentity(t *testing.T) {
+	tree := load(t, "bus")
+	tree.Set(at(gpu, "class"), "3D controller\n")
+	s := open(t, mount(t, tree), pcie.Options{})
+	round, err := sampleFor(s, 2*time.Minute)
+	if err == nil || !strings.Contains(err.Error(), gpu+": class is") {
+		t.Errorf("error %v", err)
+	}
+	if device(round, gpu) != nil || device(round, oldGPU) == nil {
+		t.Error(ids(round))
+	}
+}
+
+// TestLimit: more functions than can be are an error, not more goroutines.
+func TestLimit(t *testing.T) {
+	tree := faketree.New()
+	for i := range 520 {
+		dir := fmt.Sprintf("/sys/devices/pci%04x:00/%04x:00:00.0", i, i)
+		for file, text := range map[string]string{"class": "0x030200", "vendor": "0x10de", "device": "0x2330", "power_state": "D0"} {
+			tree.Set(dir+"/"+file, text+"\n")
+		}
+		tree.Link(fmt.Sprintf("/sys/bus/pci/devices/%04x:00:00.0", i), "../../.."+strings.TrimPrefix(dir, "/sys"))
+	}
+	s := open(t, write(t, tree), pcie.Options{})
+	for range 2 {
+		round, err := sampleFor(s, 2*time.Minute)
+		if err == nil || !strings.Contains(err.Error(), "0200:00:00.0 and further") || len(round.Devices) != 512 {
+			t.Errorf("%d devices, %v", len(round.Devices), err)
+		}
+	}
+}
