@@ -1,0 +1,103 @@
+package kernellog_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/kernellog"
+	"github.com/accel-exporter/accel-exporter/internal/golden"
+)
+
+const captures = "../../fixtures/kernel-log"
+
+var outcomes = map[kernellog.Outcome]string{
+	kernellog.Unrelated: "unrelated", kernellog.Told: "told", kernellog.Part: "part of another",
+	kernellog.MalformedXid: "malformed Xid", kernellog.MalformedSXid: "malformed SXid",
+}
+
+// Every line of the captures is told, or knowingly is not.
+func TestCaptures(t *testing.T) {
+	files, err := filepath.Glob(captures + "/*.*")
+	if err != nil || len(files) < 4 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		name := filepath.Base(file)
+		if name == "README.md" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, filepath.Join("testdata", name+".golden"), render(string(text)))
+		})
+	}
+}
+
+// A log is told as its lines are.
+func TestCapturesWhole(t *testing.T) {
+	files, err := filepath.Glob(captures + "/*.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := kernellog.NewFed(false)
+		log.Feed(append(text, '\n'))
+		if want := fmt.Sprintf("\ntold: %d\n", len(log.Events)); !strings.Contains("\n"+render(string(text)), want) {
+			t.Errorf("%s: %d events", file, len(log.Events))
+		}
+	}
+}
+
+// render lists what became of each line that is not unrelated.
+func render(text string) string {
+	p := kernellog.NewParser("", nil)
+	counts := map[kernellog.Outcome]int{}
+	var list strings.Builder
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimSuffix(line, "\n")
+		if strings.HasPrefix(line, " ") {
+			continue // a property of the record before it
+		}
+		e, outcome := p.Line([]byte(line))
+		counts[outcome]++
+		switch outcome {
+		case kernellog.Unrelated:
+		case kernellog.Told:
+			fmt.Fprintf(&list, "%d: %s\n", n, describe(e))
+		default:
+			fmt.Fprintf(&list, "%d: %s: %s\n", n, outcomes[outcome], line)
+		}
+	}
+	var head strings.Builder
+	for o := kernellog.Unrelated; o <= kernellog.MalformedSXid; o++ {
+		fmt.Fprintf(&head, "%s: %d\n", outcomes[o], counts[o])
+	}
+	return head.String() + "\n" + list.String()
+}
+
+func describe(e collector.Event) string {
+	s := fmt.Sprintf("%s %s %d", e.PCI, e.Kind, e.Code)
+	for _, more := range []struct {
+		name  string
+		value any
+		empty bool
+	}{{"sub", e.Sub, e.Sub == ""}, {"action", e.Action, e.Action == ""}, {"cause", e.Cause, e.Cause == 0}} {
+		if !more.empty {
+			s += fmt.Sprintf(" %s=%v", more.name, more.value)
+		}
+	}
+	return s
+}

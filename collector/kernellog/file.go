@@ -1,0 +1,113 @@
+package kernellog
+
+import (
+	"errors"
+	"io"
+	"os"
+	"time"
+)
+
+// maxPast bounds how many bytes of the past of a regular file are read.
+const maxPast = 16 << 20
+
+// fileLog is a regular file that something appends to. It may be truncated,
+// or replaced by a new file of the same name.
+type fileLog struct {
+	source *Source
+	path   string
+	file   *os.File
+	opened os.FileInfo // what file was when it was opened
+	offset int64
+	// end is where the past of the file ends; 0 for one that took the place of
+	// another.
+	end  int64
+	line int64 // offset of the line that the reader is at
+}
+
+func (l *fileLog) files() []*os.File { return []*os.File{l.file} }
+
+func (l *fileLog) follow(stop <-chan struct{}, r *reader, ready func()) error {
+	l.end = l.opened.Size()
+	if l.end > maxPast {
+		l.offset = l.end - maxPast
+		r.skipLine()
+	}
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	buf := make([]byte, chunk)
+	for {
+		if err := l.drain(r, buf, stop); err != nil {
+			return err
+		}
+		ready()
+		select {
+		case <-stop:
+			return os.ErrClosed
+		case <-tick.C:
+		}
+		if err := l.renew(r, buf, stop); err != nil {
+			return err
+		}
+	}
+}
+
+// drain reads to the end of the file.
+func (l *fileLog) drain(r *reader, buf []byte, stop <-chan struct{}) error {
+	for {
+		select {
+		case <-stop:
+			return os.ErrClosed
+		default:
+		}
+		n, err := l.file.ReadAt(buf, l.offset)
+		if n > 0 {
+			l.line = l.offset - int64(r.pending())
+			l.offset += int64(n)
+			r.feed(buf[:n])
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// renew begins anew where the file has been truncated, and goes on to the file
+// that has taken its place.
+func (l *fileLog) renew(r *reader, buf []byte, stop <-chan struct{}) error {
+	if now, err := l.file.Stat(); err != nil {
+		return err
+	} else if now.Size() < l.offset {
+		l.offset, l.end = 0, 0
+		r.drop()
+	}
+	// In the middle of a rotation there is no file of that name.
+	there, err := os.Stat(l.path)
+	if err != nil || os.SameFile(l.opened, there) {
+		return nil
+	}
+	f, err := l.source.openFile(l.path)
+	if err != nil {
+		return nil
+	}
+	opened, err := f.Stat()
+	if err == nil && !opened.Mode().IsRegular() {
+		err = errors.New("is no longer a regular file")
+	}
+	if err == nil {
+		err = l.drain(r, buf, stop) // what came between the last look and the rotation
+	}
+	if err != nil {
+		l.source.release(f)
+		return err
+	}
+	l.source.release(l.file)
+	l.file, l.opened, l.offset, l.end = f, opened, 0, 0
+	r.drop()
+	return nil
+}
+
+// isPast goes by where the line began.
+func (l *fileLog) isPast(at position) bool { return l.line+int64(at.offset) < l.end }

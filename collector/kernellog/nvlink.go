@@ -1,0 +1,211 @@
+package kernellog
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// The Xids of NVLink 5 (Blackwell and newer).
+const (
+	firstNVLink = 144
+	lastNVLink  = 150
+)
+
+// generation says how the driver lays out the word intrInfo of an NVLink Xid.
+type generation uint8
+
+const (
+	anyGeneration generation = iota // the driver's version is not known
+	before575
+	since575
+)
+
+// generationOf returns the generation of a driver by its version.
+func generationOf(version string) generation {
+	major, _, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(major)
+	switch {
+	case err != nil:
+		return anyGeneration
+	case n < 575:
+		return before575
+	default:
+		return since575
+	}
+}
+
+//go:embed nvlink5.tsv
+var nvlinkTable string
+
+// nvlinkRule is one row of the table.
+type nvlinkRule struct {
+	xid    uint64
+	names  []string // of the unit, as drivers print it
+	unit   string   // in Sub
+	layout [2]bitPattern
+	// status is one bit of errorStatus, or its value for units that number
+	// their errors; noStatus where intrInfo says all.
+	status   uint32
+	noStatus bool
+	numbered bool
+	fatal    bool
+	sub      string
+}
+
+// bitPattern is what some bits of a word must be.
+type bitPattern struct{ mask, value uint32 }
+
+func (p bitPattern) matches(w uint32) bool { return w&p.mask == p.value }
+
+// nvlinkRules parses the table once, with the first NVLink Xid: most machines
+// never print one.
+var nvlinkRules = sync.OnceValue(func() []nvlinkRule {
+	var rules []nvlinkRule
+	for line := range strings.Lines(nvlinkTable) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) != 8 {
+			panic("nvlink5.tsv: " + line)
+		}
+		xid, err := strconv.ParseUint(f[0], 10, 64)
+		status, statusErr := strconv.ParseUint(f[5], 0, 32)
+		if err != nil {
+			panic("nvlink5.tsv: " + line)
+		}
+		r := nvlinkRule{
+			xid: xid, names: strings.Split(f[1], "/"), unit: f[2],
+			layout: [2]bitPattern{parsePattern(f[3]), parsePattern(f[4])},
+			status: uint32(status), noStatus: statusErr != nil, fatal: f[6] == "fatal",
+			numbered: strings.HasPrefix(f[2], "NETIR_"),
+		}
+		r.sub = r.name(f[3])
+		if f[7] != "-" {
+			r.sub += ":" + f[7]
+		}
+		rules = append(rules, r)
+	}
+	return rules
+})
+
+// name composes the value of Sub.
+func (r *nvlinkRule) name(layout string) string {
+	switch {
+	case !r.noStatus:
+		return fmt.Sprintf("%s:%#x", r.unit, r.status)
+	case r.unit == "NETIR_LINK_DOWN":
+		reason, _ := strconv.ParseUint(layout[6:12], 2, 8)
+		return fmt.Sprintf("%s:%#02x", r.unit, reason)
+	default:
+		return r.unit
+	}
+}
+
+func parsePattern(s string) bitPattern {
+	var p bitPattern
+	for _, c := range s {
+		p.mask, p.value = p.mask<<1, p.value<<1
+		if c != '-' {
+			p.mask |= 1
+		}
+		if c == '1' {
+			p.value |= 1
+		}
+	}
+	return p
+}
+
+// NVLinkSubs returns every value that Event.Sub can have for one of the Xids
+// 144 to 150, sorted. It is the unit, "RLW_REMAP", for an error of it that the
+// table does not have. With a known error, its bit of errorStatus follows:
+// "RLW_REMAP:0x4"; for NETIR_BER_EVENT and NETIR_MFDE_EVENT its number; for
+// NETIR_LINK_DOWN the reason in bits 25 to 20 of intrInfo: "NETIR_LINK_DOWN:0x21".
+// ":fatal" ends the errors of RLW_RXPIPE that intrInfo marks as not survivable.
+func NVLinkSubs(xid uint64) []string {
+	var subs []string
+	for _, r := range nvlinkRules() {
+		if r.xid == xid {
+			subs = append(subs, r.unit, r.sub)
+		}
+	}
+	slices.Sort(subs)
+	return slices.Compact(subs)
+}
+
+// sub decodes "…, UNIT Nonfatal XC0 i0 Link 07 (intrInfo errorStatus …)". It
+// returns "" where the line is not of that form or of a unit not known.
+func (g generation) sub(xid uint64, text []byte) string {
+	at := max(bytes.LastIndex(text, []byte(" Fatal ")), bytes.LastIndex(text, []byte(" Nonfatal ")))
+	if at < 0 {
+		return ""
+	}
+	before := bytes.TrimRight(text[:at], " ")
+	unit := before[bytes.LastIndexByte(before, ' ')+1:]
+	_, after, ok := bytes.Cut(text[at:], []byte("(0x"))
+	if !ok || !bytes.Contains(text[at:], []byte(" Link ")) {
+		return g.find(xid, unit, 0, 0, false)
+	}
+	info, status, ok := twoWords(after, []byte(" 0x"))
+	return g.find(xid, unit, info, status, ok)
+}
+
+// find returns the Sub of a unit's error, or of the unit where the error is
+// not known. Of several errors at once it takes the first fatal one.
+func (g generation) find(xid uint64, printed []byte, info, status uint32, complete bool) string {
+	var named, fitting []*nvlinkRule
+	for i := range nvlinkRules() {
+		r := &nvlinkRules()[i]
+		if r.xid != xid || !r.printedAs(printed) {
+			continue
+		}
+		named = append(named, r)
+		if complete && r.fits(g, info) {
+			fitting = append(fitting, r)
+		}
+	}
+	var best *nvlinkRule
+	for _, r := range fitting {
+		switch {
+		case r.noStatus || r.status == status:
+			return r.sub
+		case r.numbered || r.status&status == 0:
+		case best == nil || r.fatal && !best.fatal:
+			best = r
+		}
+	}
+	if best != nil {
+		return best.sub
+	}
+	if len(fitting) > 0 {
+		return commonUnit(fitting)
+	}
+	return commonUnit(named)
+}
+
+// commonUnit returns the unit of all rules, "" where they have not the same.
+func commonUnit(rules []*nvlinkRule) string {
+	unit := ""
+	for i, r := range rules {
+		if i > 0 && r.unit != unit {
+			return ""
+		}
+		unit = r.unit
+	}
+	return unit
+}
+
+// fits reports whether info is a word of r's in the layout of g.
+func (r *nvlinkRule) fits(g generation, info uint32) bool {
+	return g != since575 && r.layout[0].matches(info) || g != before575 && r.layout[1].matches(info)
+}
+
+func (r *nvlinkRule) printedAs(name []byte) bool {
+	return slices.Contains(r.names, string(name)) ||
+		bytes.IndexByte(name, '/') > 0 && string(name) == strings.Join(r.names, "/")
+}

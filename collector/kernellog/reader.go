@@ -1,0 +1,189 @@
+package kernellog
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+)
+
+// maxLine bounds a line in bytes; a longer one is skipped. A record of the
+// kernel has at most 8 KiB.
+const maxLine = 64 << 10
+
+// position is where a line stands in its log.
+type position struct {
+	offset   int    // in bytes, from the beginning of the chunk that holds it
+	seq      uint64 // of its record
+	numbered bool   // it is a record and has a number
+}
+
+// reader turns what a log yields into lines, and those into events.
+type reader struct {
+	source *Source
+	parser *Parser
+	log    follower
+	stream bool // log yields each record once
+	boot   time.Time
+	dated  time.Time // the last time that a line of the past carried
+
+	carry    []byte // beginning of a line that has not ended
+	skipping bool   // the line is too long
+	text     []byte // buffer for unescaped text
+	last     uint64 // sequence number read last from a stream
+	numbered bool   // last is known
+}
+
+func newReader(s *Source) *reader {
+	fs := sysfs.New(s.opts.Sysfs)
+	driver, err := fs.Read("module/nvidia/version")
+	if err != nil {
+		driver = "" // not loaded; its banner will say
+	}
+	return &reader{source: s, parser: NewParser(driver, accelerators{fs: fs}.has)}
+}
+
+// attach makes l the log that is read. A stream that is opened again yields
+// what it did before; that is skipped, and what came since is news.
+func (r *reader) attach(l follower) {
+	r.log, r.boot, r.dated = l, r.source.opts.Boot(), time.Time{}
+	r.drop()
+	var st *stream
+	if st, r.stream = l.(*stream); r.stream && r.numbered {
+		st.past = false
+	}
+	if f, ok := l.(*fileLog); ok {
+		r.dated = f.opened.ModTime()
+	}
+}
+
+// drop forgets the beginning of a line, and pending how long that is.
+func (r *reader) drop()        { r.carry, r.skipping = r.carry[:0], false }
+func (r *reader) pending() int { return len(r.carry) }
+
+// skipLine leaves out what comes before the next end of a line.
+func (r *reader) skipLine() { r.skipping = true }
+
+// feed takes the next bytes of the log.
+func (r *reader) feed(b []byte) {
+	for offset := 0; len(b) > 0; {
+		end := bytes.IndexByte(b, '\n')
+		if end < 0 {
+			if r.skipping || len(r.carry)+len(b) > maxLine {
+				r.carry, r.skipping = r.carry[:0], true
+				return
+			}
+			r.carry = append(r.carry, b...)
+			return
+		}
+		line := b[:end]
+		if len(r.carry) > 0 {
+			r.carry = append(r.carry, line...)
+			line = r.carry
+		}
+		if r.skipping {
+			r.skipping = false
+		} else {
+			r.line(line, offset)
+		}
+		offset += len(line) + 1
+		r.carry, b = r.carry[:0], b[end+1:]
+	}
+}
+
+// line takes one line of any form.
+func (r *reader) line(line []byte, offset int) {
+	rec, ok := parseRecord(line)
+	if !ok {
+		r.plain(bytes.TrimSuffix(line, []byte{'\r'}), offset)
+		return
+	}
+	if r.stream && !r.count(rec.seq) {
+		return
+	}
+	r.source.counts.records.Add(1)
+	at := position{offset, rec.seq, true}
+	text := rec.text
+	if bytes.IndexByte(text, '\\') >= 0 {
+		r.text = unescape(r.text[:0], text)
+		text = r.text
+	}
+	for {
+		// What the driver prints at once is one record of several lines.
+		line, rest, more := bytes.Cut(text, []byte{'\n'})
+		r.tell(line, at, func() time.Time {
+			if r.boot.IsZero() {
+				return time.Time{}
+			}
+			return r.boot.Add(time.Duration(rec.usec) * time.Microsecond)
+		})
+		if !more {
+			return
+		}
+		text = rest
+	}
+}
+
+// count notes a record of a stream. It reports false for one that has been
+// read before.
+func (r *reader) count(seq uint64) bool {
+	if r.numbered && seq <= r.last {
+		return false
+	}
+	if r.numbered {
+		r.source.counts.lost.Add(seq - r.last - 1)
+	}
+	r.last, r.numbered = seq, true
+	return true
+}
+
+// plain takes a line as dmesg, syslog or the journal show it.
+func (r *reader) plain(line []byte, offset int) {
+	if len(line) == 0 || isProperty(line) {
+		return
+	}
+	r.source.counts.records.Add(1)
+	if !r.parser.concerns(line) {
+		return
+	}
+	text, stamp := stripPrefix(line)
+	r.tell(text, position{offset: offset}, func() time.Time {
+		return stamp.time(r.boot, r.source.opts.Now())
+	})
+}
+
+// tell emits the event that a message tells of, if any. A live event happened
+// now: the log's own clock drifts by minutes in a month.
+func (r *reader) tell(text []byte, at position, written func() time.Time) {
+	e, outcome := r.parser.Parse(text)
+	switch outcome {
+	case MalformedXid:
+		r.source.counts.xids.Add(1)
+	case MalformedSXid:
+		r.source.counts.sxids.Add(1)
+	case Told:
+		now := r.source.opts.Now()
+		if e.Source, e.Time = Name, now; r.log.isPast(at) {
+			e.Past = true
+			if t := written(); !t.IsZero() {
+				r.dated = t
+			}
+			if !r.dated.IsZero() && r.dated.Before(now) {
+				e.Time = r.dated
+			}
+			if !at.numbered && e.Time.Before(r.boot) {
+				return // of an earlier boot: a file outlives it, what it tells of does not
+			}
+		}
+		r.emit(e)
+	}
+}
+
+func (r *reader) emit(e collector.Event) {
+	select {
+	case <-r.source.stop:
+	default:
+		r.source.opts.Emit(e)
+	}
+}

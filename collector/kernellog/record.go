@@ -1,0 +1,114 @@
+package kernellog
+
+import (
+	"bytes"
+	"math"
+)
+
+// record is one record of /dev/kmsg: "prio,seq,usec,flags[,more];text".
+// Properties of the record follow it on lines that begin with a blank.
+type record struct {
+	seq  uint64
+	usec uint64 // of the kernel's log clock, which starts with the kernel
+	text []byte // escaped
+}
+
+// parseRecord returns the record that a line holds. It fails for a line of any
+// other form.
+func parseRecord(line []byte) (record, bool) {
+	var rec record
+	if len(line) == 0 || line[0] < '0' || line[0] > '9' {
+		return rec, false
+	}
+	semicolon := bytes.IndexByte(line, ';')
+	if semicolon < 0 {
+		return rec, false
+	}
+	head := line[:semicolon]
+	rec.text = line[semicolon+1:]
+	var ok bool
+	if _, head, ok = number(head); !ok || len(head) == 0 || head[0] != ',' {
+		return rec, false
+	}
+	if rec.seq, head, ok = number(head[1:]); !ok || len(head) == 0 || head[0] != ',' {
+		return rec, false
+	}
+	rec.usec, head, ok = number(head[1:])
+	if !ok || len(head) == 0 || head[0] != ',' || rec.usec > math.MaxInt64/1000 {
+		return rec, false
+	}
+	return rec, true
+}
+
+// number reads a decimal number at the beginning of b and returns the rest. It
+// fails where there is none or where it does not fit.
+func number(b []byte) (n uint64, rest []byte, ok bool) {
+	i := 0
+	for ; i < len(b) && b[i] >= '0' && b[i] <= '9'; i++ {
+		d := uint64(b[i] - '0')
+		if n > (math.MaxUint64-d)/10 {
+			return 0, b, false
+		}
+		n = n*10 + d
+	}
+	return n, b[i:], i > 0
+}
+
+// hexadecimal reads digits at the beginning of b, at most limit of them.
+func hexadecimal(b []byte, limit int) (n uint64, digits int, rest []byte) {
+	i := 0
+	for ; i < len(b) && i < limit; i++ {
+		v := unhex(b[i])
+		if v < 0 {
+			break
+		}
+		n = n<<4 | uint64(v)
+	}
+	return n, i, b[i:]
+}
+
+func unhex(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	default:
+		return -1
+	}
+}
+
+// unescape appends text to dst with its \xNN, by which the kernel writes what
+// is not printable ASCII, put back.
+func unescape(dst, text []byte) []byte {
+	for i := bytes.IndexByte(text, '\\'); i >= 0; {
+		dst = append(dst, text[:i]...)
+		if text = text[i:]; len(text) >= 4 && text[1] == 'x' && unhex(text[2]) >= 0 && unhex(text[3]) >= 0 {
+			dst = append(dst, byte(unhex(text[2])<<4|unhex(text[3])))
+			text = text[4:]
+		} else {
+			dst, text = append(dst, '\\'), text[1:]
+		}
+		i = bytes.IndexByte(text, '\\')
+	}
+	return append(dst, text...)
+}
+
+// isProperty reports whether a line is one of the properties after a record:
+// " SUBSYSTEM=pci", " DEVICE=+pci:0000:1b:00.0".
+func isProperty(line []byte) bool {
+	if line[0] != ' ' {
+		return false
+	}
+	for i, c := range line[1:] {
+		if c == '=' {
+			return i > 0
+		}
+		if (c < 'A' || c > 'Z') && c != '_' {
+			return false
+		}
+	}
+	return false
+}

@@ -1,0 +1,130 @@
+package kernellog
+
+import (
+	"bytes"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+var (
+	xidOpen    = []byte("NVRM: Xid (")
+	sxidOpen   = []byte(": SXid (")
+	sxidMark   = []byte(": SXid")
+	codeFollow = []byte("): ")
+	causedBy   = []byte(" caused by previous Xid ")
+	changedTo  = []byte(" changed from 0x")
+)
+
+// xidRecoveryAction is the Xid by which the driver tells its recovery action.
+const xidRecoveryAction = 154
+
+// recoveryActions are the values of accel_gpu_recovery_action by the driver's
+// number, which is that of NVML's field 230. The words after the number differ
+// between drivers.
+var recoveryActions = [...]string{"none", "reset", "reboot", "drain_p2p", "drain_and_reset", "recover_imex_domain"}
+
+// parseXid takes "NVRM: Xid (PCI:0000:01:00 GPU-I:05 GPU-CI:00): 94, pid=…,
+// name=…, text", in which all but an address and the number may be missing.
+// Source: kernel_rc.c of NVIDIA's open kernel modules; drivers before 302 leave
+// out "PCI:".
+func (p *Parser) parseXid(text []byte) (collector.Event, Outcome) {
+	a, code, rest, ok := parseFault(bytes.TrimPrefix(text, xidOpen), ' ')
+	if !ok || !bytes.HasPrefix(text, xidOpen) {
+		return collector.Event{}, MalformedXid
+	}
+	e := collector.Event{Kind: collector.EventXid, PCI: a.String(), Code: code, Detail: detail(text)}
+	if _, tail, ok := cutLast(rest, causedBy); ok {
+		if n, after, ok := number(tail); ok && n <= maxCode && len(bytes.TrimRight(after, " .")) == 0 {
+			e.Cause = n
+		}
+	}
+	switch {
+	case code == xidRecoveryAction:
+		e.Action = recoveryAction(rest)
+	case code >= firstNVLink && code <= lastNVLink:
+		e.Sub = p.driver.sub(code, rest)
+	}
+	return e, Told
+}
+
+// recoveryAction reads "… changed from 0x0 (None) to 0x1 (GPU Reset Required)".
+// It returns "" for a number that has no name yet.
+func recoveryAction(rest []byte) string {
+	_, tail, ok := cutLast(rest, changedTo)
+	if !ok {
+		return ""
+	}
+	_, to, ok := bytes.Cut(tail, []byte(" to 0x"))
+	if !ok {
+		return ""
+	}
+	n, digits, _ := hexadecimal(to, 8)
+	if digits == 0 || n >= uint64(len(recoveryActions)) {
+		return ""
+	}
+	return recoveryActions[n]
+}
+
+// parseSXid takes "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal,
+// Link 32 text". The lines "Severity …" and "Data {…}" that the driver prints
+// after it under the same number are part of it. Source: error_nvswitch.c of
+// NVIDIA's open kernel modules.
+func parseSXid(text []byte) (collector.Event, Outcome) {
+	n := len(nvswitch)
+	for n < len(text) && text[n] >= '0' && text[n] <= '9' {
+		n++
+	}
+	body, ok := bytes.CutPrefix(text[n:], sxidOpen)
+	if !ok {
+		if bytes.HasPrefix(text[n:], sxidMark) {
+			return collector.Event{}, MalformedSXid
+		}
+		return collector.Event{}, Unrelated
+	}
+	a, code, rest, ok := parseFault(body, ')')
+	if !ok {
+		return collector.Event{}, MalformedSXid
+	}
+	e := collector.Event{Kind: collector.EventSXid, PCI: a.String(), Code: code, Detail: detail(text)}
+	word, _, _ := bytes.Cut(rest, []byte(","))
+	first, _, _ := bytes.Cut(word, []byte(" "))
+	switch string(first) {
+	case "Data", "Severity":
+		return collector.Event{}, Part
+	case "Fatal":
+		e.Sub = "fatal"
+	case "Non-fatal", "Nonfatal":
+		e.Sub = "nonfatal"
+	}
+	return e, Told
+}
+
+// parseFault reads "address): code, rest". After the address there may be more,
+// set off by the byte given, up to the parenthesis.
+func parseFault(b []byte, more byte) (a address, code uint64, rest []byte, ok bool) {
+	a, b, ok = parseAddress(b)
+	if !ok || len(b) == 0 || b[0] != ')' && b[0] != more {
+		return a, 0, nil, false
+	}
+	_, b, ok = bytes.Cut(b, codeFollow)
+	if !ok {
+		return a, 0, nil, false
+	}
+	code, rest, ok = number(b)
+	if !ok || code == 0 || code > maxCode {
+		return a, 0, nil, false
+	}
+	if len(rest) == 0 {
+		return a, code, rest, true
+	}
+	rest, ok = bytes.CutPrefix(rest, []byte(","))
+	return a, code, bytes.TrimLeft(rest, " "), ok
+}
+
+// cutLast cuts b around the last sep in it.
+func cutLast(b, sep []byte) (before, after []byte, found bool) {
+	if i := bytes.LastIndex(b, sep); i >= 0 {
+		return b[:i], b[i+len(sep):], true
+	}
+	return b, nil, false
+}
