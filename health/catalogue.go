@@ -1,0 +1,163 @@
+// Package health says of every device whether it is fit for work, why not, and
+// what to do about it.
+//
+// The driver's own statement comes first, then what events have told, by a
+// catalogue of Xids and SXids that a file can override, then what readings
+// show. A fact counts as long as it is true, or until a reset where the vendor
+// says that nothing else clears it. What a program did wrong never speaks
+// against the device, a code that nobody has catalogued is a warning, and a
+// device that nobody can look at is unknown, never healthy.
+package health
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/strict"
+)
+
+//go:embed catalogue.yaml
+var embedded []byte
+
+// Bounds of a catalogue.
+const (
+	maxEntries    = 5000
+	maxConditions = 200
+)
+
+// Catalogue says what events and readings mean. It is immutable.
+type Catalogue struct {
+	// Sources are the titles of what the entries rest on, by key.
+	Sources    map[string]string
+	unknown    entry
+	entries    map[id]*entry
+	conditions []*test
+	// tests are the conditions by the Index of their metrics; thans those that
+	// compare with that metric.
+	tests, thans [][]*test
+}
+
+// id names an Entry.
+type id struct {
+	kind collector.EventKind
+	code int
+	sub  string
+}
+
+// Builtin returns the catalogue that comes with the exporter.
+func Builtin() *Catalogue { return builtin() }
+
+var builtin = sync.OnceValue(func() *Catalogue {
+	c, err := (&Catalogue{}).with("catalogue.yaml", embedded)
+	if err != nil {
+		panic(err) // the tests read the same bytes
+	}
+	return c
+})
+
+// Load returns the built-in catalogue with the changes of the file at path. The
+// file is taken whole or not at all; an error in it is of type strict.Mistakes
+// and names line and key.
+func Load(path string) (*Catalogue, error) {
+	data, err := strict.NewFile(path).Read()
+	if err != nil {
+		return nil, fmt.Errorf("health catalogue: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// Parse is Load for the content of a file; name stands for it in errors.
+func Parse(name string, data []byte) (*Catalogue, error) { return Builtin().with(name, data) }
+
+func (c *Catalogue) condition(reason string) (*test, bool) {
+	for _, t := range c.conditions {
+		if t.Reason == reason {
+			return t, true
+		}
+	}
+	return nil, false
+}
+
+// Conditions returns the conditions, in the order of the catalogue.
+func (c *Catalogue) Conditions() []Condition {
+	out := make([]Condition, len(c.conditions))
+	for i, t := range c.conditions {
+		out[i] = *t.Condition
+	}
+	return out
+}
+
+// Entries returns every entry, sorted by kind, code and sub.
+func (c *Catalogue) Entries() []Entry {
+	keys := make([]id, 0, len(c.entries))
+	for k := range c.entries {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b id) int {
+		if a.kind != b.kind {
+			return strings.Compare(string(b.kind), string(a.kind)) // Xids first
+		}
+		if a.code != b.code {
+			return a.code - b.code
+		}
+		return strings.Compare(a.sub, b.sub)
+	})
+	out := make([]Entry, len(keys))
+	for i, k := range keys {
+		out[i] = c.entries[k].Entry
+	}
+	return out
+}
+
+// Lookup returns what the catalogue says of an event, and whether it has it. An
+// event whose Sub has no entry is judged by its code alone.
+func (c *Catalogue) Lookup(e *collector.Event) (*Entry, bool) {
+	found, known := c.lookup(e)
+	return &found.Entry, known
+}
+
+func (c *Catalogue) lookup(e *collector.Event) (*entry, bool) {
+	k := id{kind: e.Kind}
+	if e.Kind == collector.EventXid || e.Kind == collector.EventSXid {
+		k.code = int(min(e.Code, 1<<31-1))
+	}
+	if e.Sub != "" {
+		// "RLW_REMAP:0x4" is judged as RLW_REMAP where that error has no entry.
+		unit, _, _ := strings.Cut(e.Sub, ":")
+		unit, _, _ = strings.Cut(unit, "/")
+		for _, sub := range []string{e.Sub, unit} {
+			k.sub = subToken(sub)
+			if found := c.entries[k]; found != nil {
+				return found, true
+			}
+		}
+		k.sub = ""
+	}
+	if found := c.entries[k]; found != nil {
+		return found, true
+	}
+	return &c.unknown, false
+}
+
+// subToken is a Sub in the form of the catalogue: lower case, what is neither
+// letter nor digit as one underscore.
+func subToken(s string) string {
+	var b strings.Builder
+	gap := false
+	for _, r := range strings.ToLower(s) {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			if gap && b.Len() > 0 {
+				b.WriteByte('_')
+			}
+			b.WriteRune(r)
+			gap = false
+		} else {
+			gap = true
+		}
+	}
+	return b.String()
+}

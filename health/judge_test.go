@@ -1,0 +1,382 @@
+package health_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+const (
+	second = time.Second
+	minute = time.Minute
+	hour   = time.Hour
+)
+
+// news and facts keep the stories short.
+func news(e ...collector.Event) []collector.Event { return e }
+func facts(f ...fact) []fact                      { return f }
+
+var stories = []story{
+	{"nothing is wrong", []step{{want: "healthy none"}}},
+	{"nobody looked", []step{
+		{facts: facts(unseen), want: "unknown none nobody_answers"},
+		{after: second, want: "healthy none"},
+		{after: second, facts: facts(unseen), want: "unknown none nobody_answers"},
+	}},
+
+	{"a program runs wild", []step{
+		{news: news(xid(13), xid(31), xid(43), xid(45), xid(69), xid(137), xid(8), xid(39)), want: "healthy none"},
+	}},
+	{"a test injects an error", []step{{news: news(xid(14)), want: "healthy none"}}},
+	{"a code that nobody knows", []step{
+		{news: news(xid(777)), want: "degraded inspect xid_unknown"},
+		{after: hour - second, want: "degraded inspect xid_unknown"},
+		{after: second, want: "healthy none"},
+	}},
+	{"NVML cannot say which Xid", []step{{news: news(xid(999)), want: "degraded inspect xid_unknown"}}},
+
+	{"uncontained error on a driver that says nothing, then a reset", []step{
+		{facts: facts(set(collector.EnergyJoules, 5000)), want: "healthy none"},
+		{after: second, facts: facts(set(collector.EnergyJoules, 5100)), news: news(xid(95)), want: "failed reset xid_95"},
+		{after: 24 * hour, facts: facts(set(collector.EnergyJoules, 9000)), want: "failed reset xid_95"},
+		{after: minute, facts: facts(set(collector.EnergyJoules, 10)), want: "healthy none"},
+	}},
+	{"what does not move, or is not read, is no reset", []step{
+		{facts: facts(set(collector.EnergyJoules, 100), eccs(2, 0), set(collector.RowRemapPending, 1)), want: "degraded reset ecc_uncorrected row_remap_pending"},
+		{after: minute, news: news(xid(119)), facts: facts(set(collector.EnergyJoules, 100), eccs(2, 0), set(collector.RowRemapPending, 1)), want: "failed reset xid_119 ecc_uncorrected row_remap_pending"},
+		{after: minute, facts: facts(set(collector.EnergyJoules, 100), eccs(2, 0), set(collector.RowRemapPending, 1)), want: "failed reset xid_119 ecc_uncorrected row_remap_pending"},
+		{after: minute, facts: facts(eccs(1)), want: "failed reset xid_119 ecc_uncorrected"},
+		{after: minute, want: "failed reset xid_119"},
+		{after: minute, facts: facts(eccs(0, 0)), want: "failed reset xid_119"},
+		{after: minute, facts: facts(set(collector.EnergyJoules, 0)), want: "failed reset xid_119"},
+		{after: minute, facts: facts(set(collector.EnergyJoules, 100)), want: "failed reset xid_119"},
+		{after: minute, facts: facts(set(collector.EnergyJoules, 0)), want: "healthy none"},
+	}},
+	{"a reset that has not helped", []step{
+		{facts: facts(set(collector.EnergyJoules, 100), driver("reset")), news: news(xid(119)), want: "failed reset recovery_action_reset xid_119"},
+		{after: minute, facts: facts(set(collector.EnergyJoules, 1), driver("reset")), want: "failed reset recovery_action_reset"},
+	}},
+	{"pending repairs that are done are a reset", []step{
+		{facts: facts(set(collector.RowRemapPending, 0), set(collector.RepairPending, 1, "tpc")), news: news(xid(119)), want: "failed reset xid_119 repair_pending"},
+		{after: minute, facts: facts(set(collector.RowRemapPending, 0), set(collector.RepairPending, 0, "tpc")), want: "healthy none"},
+	}},
+	{"a fault of after the reset is not cured by it", []step{
+		{facts: facts(set(collector.EnergyJoules, 100)), want: "healthy none"},
+		{after: minute, news: news(xid(119, earlier(5*second))), facts: facts(set(collector.EnergyJoules, 10)), want: "failed reset xid_119"},
+		{after: minute, news: news(xid(119, earlier(30*second)), xid(120, earlier(5*second))), facts: facts(set(collector.EnergyJoules, 5)), want: "failed reset xid_120"},
+	}},
+	{"the driver asks for a reset and is content with it", []step{
+		{facts: facts(driver("none")), want: "healthy none"},
+		{after: second, facts: facts(driver("reset")), news: news(xid(95)), want: "failed reset recovery_action_reset xid_95"},
+		{after: hour, facts: facts(driver("reset")), want: "failed reset recovery_action_reset xid_95"},
+		{after: minute, facts: facts(driver("none")), want: "healthy none"},
+	}},
+	{"the driver's demand goes before the catalogue's", []step{
+		{
+			facts: facts(driver("drain_and_reset"), set(collector.RowRemapFailed, 1)), news: news(xid(79)),
+			want: "failed drain_and_reset xid_79 row_remap_failed recovery_action_drain_and_reset",
+		},
+	}},
+	{"the driver has had its say and asks for nothing", []step{
+		{facts: facts(driver("none")), news: news(xid(95)), want: "failed reset xid_95"},
+		{after: 29 * second, facts: facts(driver("none")), want: "failed reset xid_95"},
+		{after: second, facts: facts(driver("none")), want: "degraded reset xid_95"},
+		{after: second, facts: facts(driver("none")), news: news(xid(95)), want: "failed reset xid_95"},
+	}},
+	{"on some codes the driver has no say", []step{
+		{facts: facts(driver("none")), news: news(xid(119)), want: "failed reset xid_119"},
+		{after: hour, facts: facts(driver("none")), want: "failed reset xid_119"},
+	}},
+	{"each demand of the driver", []step{
+		{facts: facts(driver("reboot")), want: "failed reboot recovery_action_reboot"},
+		{after: minute, facts: facts(driver("drain_p2p")), want: "degraded drain_p2p recovery_action_drain_p2p"},
+		{after: minute, facts: facts(driver("drain_and_reset")), want: "degraded drain_and_reset recovery_action_drain_and_reset"},
+		{after: minute, facts: facts(driver("recover_imex_domain")), want: "degraded recover_imex_domain recovery_action_recover_imex_domain"},
+		{after: minute, facts: facts(driver("none")), want: "healthy none"},
+	}},
+	{"the demand is remembered while nobody looks", []step{
+		{facts: facts(driver("reset")), want: "failed reset recovery_action_reset"},
+		{after: minute, facts: facts(unseen), want: "failed reset recovery_action_reset nobody_answers"},
+		{after: minute, facts: facts(unseen), news: news(event(collector.EventDriverLoaded, of(""))), want: "unknown none nobody_answers"},
+		{after: minute, facts: facts(driver("none")), want: "healthy none"},
+	}},
+	{"the demand comes through the kernel log alone", []step{
+		{news: news(xid(154, asks("reboot"))), want: "failed reboot recovery_action_reboot"},
+		{after: hour, want: "failed reboot recovery_action_reboot"},
+		{after: second, news: news(xid(154, asks("none"))), want: "healthy none"},
+	}},
+	{"the log is ahead of NVML", []step{
+		{facts: facts(driver("none")), news: news(xid(95), xid(154, asks("reset"))), want: "failed reset recovery_action_reset xid_95"},
+		{after: second, facts: facts(driver("none")), want: "failed reset recovery_action_reset xid_95"},
+		{after: second, facts: facts(driver("reset")), want: "failed reset recovery_action_reset xid_95"},
+	}},
+
+	{"fallen off the bus", []step{
+		{news: news(event(collector.EventBusLoss), xid(79)), want: "failed reboot xid_79"},
+		{after: second, facts: facts(down(collector.ReasonLost)), want: "failed reboot xid_79 device_lost nobody_answers"},
+		{after: hour, facts: facts(unseen), want: "failed reboot xid_79 nobody_answers"},
+		{after: hour, facts: facts(down(collector.ReasonMissing)), want: "failed reboot xid_79 nobody_answers"},
+		{after: minute, facts: facts(down(collector.ReasonMissing)), want: "failed reboot xid_79 device_missing nobody_answers"},
+	}},
+	{"what was lost answers again", []step{
+		{news: news(xid(79)), want: "failed reboot xid_79"},
+		{after: second, facts: facts(down(collector.ReasonLost)), want: "failed reboot xid_79 device_lost nobody_answers"},
+		{after: minute, want: "healthy none"},
+		{after: minute, news: news(xid(119)), want: "failed reset xid_119"},
+		{after: minute, want: "failed reset xid_119"},
+		{after: minute, facts: facts(down(collector.ReasonLost)), want: "failed reboot xid_119 device_lost nobody_answers"},
+		{after: minute, facts: facts(stale(90 * second)), want: "failed reset xid_119"},
+		{after: minute, want: "healthy none"},
+	}},
+	{"the driver wants a reset before it answers", []step{
+		{facts: facts(down(collector.ReasonResetRequired)), want: "failed reset device_reset_required nobody_answers"},
+		{after: minute, want: "healthy none"},
+	}},
+	{"a call that does not return", []step{
+		{facts: facts(down(collector.ReasonStuck)), want: "unknown none nobody_answers"},
+		{after: 59 * second, facts: facts(down(collector.ReasonStuck)), want: "unknown none nobody_answers"},
+		{after: second, facts: facts(down(collector.ReasonStuck)), want: "failed reboot device_stuck nobody_answers"},
+		{after: second, want: "healthy none"},
+	}},
+	{"other ways not to answer", []step{
+		{facts: facts(down(collector.ReasonError)), want: "unknown none nobody_answers"},
+		{after: minute, facts: facts(down(collector.ReasonError)), want: "failed inspect device_unreadable nobody_answers"},
+		{after: second, facts: facts(down(collector.ReasonUnavailable)), want: "unknown none nobody_answers"},
+		{after: minute, facts: facts(down(collector.ReasonUnavailable)), want: "failed inspect device_unavailable nobody_answers"},
+		{after: second, facts: facts(down("offline")), want: "unknown none nobody_answers"},
+		{after: minute, facts: facts(down("offline")), want: "failed inspect device_down nobody_answers"},
+	}},
+	{"unavailable until it answers", []step{
+		{news: news(event(collector.EventUnavailable)), want: "failed reset event_gpu_unavailable"},
+		{after: 29 * second, want: "failed reset event_gpu_unavailable"},
+		{after: second, want: "healthy none"},
+	}},
+
+	{"driver reload", []step{
+		{news: news(xid(119), xid(32)), want: "failed reset xid_119 xid_32"},
+		{after: minute, news: news(event(collector.EventDriverLoaded, of(""))), want: "degraded restart_app xid_32"},
+		{after: second, news: news(xid(119, past(hour))), want: "degraded restart_app xid_32"},
+		{after: second, news: news(xid(119)), want: "failed reset xid_119 xid_32"},
+	}},
+	{"faults of before the start", []step{
+		{news: news(xid(119, past(hour)), xid(94, past(2*hour)), xid(32, past(59*minute)), xid(31, past(minute))), want: "failed reset xid_119 xid_32"},
+		{after: minute, want: "failed reset xid_119"},
+	}},
+	{"of before the start, and the driver is content now", []step{
+		{facts: facts(driver("none")), news: news(xid(119, past(hour))), want: "degraded reset xid_119"},
+		{after: second, facts: facts(driver("none")), news: news(xid(119)), want: "failed reset xid_119"},
+		{after: minute, facts: facts(driver("none")), want: "failed reset xid_119"},
+	}},
+	{"of before the last load of the driver", []step{
+		{news: news(xid(79, past(3*hour)), xid(154, past(3*hour), asks("reboot")), event(collector.EventDriverLoaded, of(""), past(2*hour)), xid(62, past(hour))), want: "failed reset xid_62"},
+	}},
+
+	{"teardown with its cause", []step{
+		{news: news(xid(45, cause(31))), want: "healthy none"},
+		{after: second, news: news(xid(45, cause(95))), want: "failed reset xid_95"},
+		{after: second, news: news(xid(45, cause(45))), want: "failed reset xid_95"},
+	}},
+	{"the kernel log adds the cause", []step{
+		{news: news(xid(45), xid(45, cause(119), again)), want: "failed reset xid_119"},
+	}},
+	{"two witnesses of one fault", []step{
+		{news: news(xid(95), xid(95, again)), want: "failed reset xid_95"},
+	}},
+	{"the kernel log adds the sub-code: survived", []step{
+		{news: news(xid(145)), want: "degraded inspect xid_145"},
+		{after: second, news: news(xid(145, sub("RLW_REMAP:0x100"), again)), want: "healthy none"},
+	}},
+	{"the kernel log adds the sub-code: not survivable", []step{
+		{news: news(xid(145), xid(145, sub("RLW_REMAP:0x40"), again)), want: "failed reset xid_145_rlw_remap_0x40"},
+	}},
+	{"the sub-code comes first", []step{
+		{news: news(xid(145, sub("RLW_REMAP:0x100")), xid(145, again)), want: "healthy none"},
+	}},
+	{"two faults of one code, of which one is known better", []step{
+		{news: news(xid(145)), want: "degraded inspect xid_145"},
+		{after: second, news: news(xid(145, sub("RLW_REMAP:0x40"))), want: "failed reset xid_145_rlw_remap_0x40 xid_145"},
+	}},
+	{"a sub-code that the table does not have", []step{
+		{news: news(xid(149, sub("NETIR_BER_EVENT:0x77"))), want: "degraded inspect xid_149"},
+	}},
+	{"an NVLink goes down", []step{
+		{news: news(xid(149, sub("NETIR_LINK_DOWN:0x21"))), want: "degraded reset xid_149_netir_link_down_0x21"},
+		{after: 6*hour - second, want: "degraded reset xid_149_netir_link_down_0x21"},
+		{after: second, want: "healthy none"},
+	}},
+	{"what is fatal in RLW_RXPIPE", []step{
+		{news: news(xid(145, sub("RLW_RXPIPE:0x1"))), want: "healthy none"},
+		{after: second, news: news(xid(145, sub("RLW_RXPIPE:0x1:fatal"))), want: "failed reset xid_145_rlw_rxpipe_0x1_fatal"},
+	}},
+
+	{"memory is remapped with the next reset", []step{
+		{facts: facts(set(collector.RowRemapPending, 0)), news: news(xid(63)), want: "degraded reset xid_63"},
+		{after: second, facts: facts(set(collector.RowRemapPending, 1)), want: "degraded reset xid_63 row_remap_pending"},
+		{after: hour, facts: facts(set(collector.RowRemapPending, 1)), want: "degraded reset xid_63 row_remap_pending"},
+		{after: minute, facts: facts(set(collector.RowRemapPending, 0)), want: "healthy none"},
+	}},
+	{"a remap that is not pending after all", []step{
+		{facts: facts(set(collector.RowRemapPending, 0)), news: news(xid(63)), want: "degraded reset xid_63"},
+		{after: 30 * second, facts: facts(set(collector.RowRemapPending, 0)), want: "healthy none"},
+	}},
+	{"memory cannot be remapped", []step{
+		{facts: facts(set(collector.RowRemapFailed, 1)), news: news(xid(64)), want: "failed replace xid_64 row_remap_failed"},
+	}},
+	{"contained error", []step{
+		{news: news(xid(94)), want: "degraded restart_app xid_94"},
+		{after: hour, want: "healthy none"},
+	}},
+	{"uncorrected errors count until the driver forgets them", []step{
+		{facts: facts(set(collector.ECCErrors, 0, "uncorrected", "dram"), set(collector.ECCErrors, 7, "corrected", "dram")), want: "healthy none"},
+		{after: second, facts: facts(set(collector.ECCErrors, 2, "uncorrected", "dram")), news: news(xid(140)), want: "failed reset xid_140 ecc_uncorrected"},
+		{after: hour, facts: facts(set(collector.ECCErrors, 0, "uncorrected", "dram")), want: "healthy none"},
+	}},
+	{"memory events of NVML stand for Xids", []step{
+		{news: news(event(collector.EventECCDoubleBit), xid(48)), want: "failed reset xid_48"},
+		{after: second, news: news(event(collector.EventRetirement), event(collector.EventRetirementError)), want: "failed reset xid_48 xid_64 xid_63"},
+	}},
+	{"SRAM past its threshold", []step{{facts: facts(set(collector.SRAMThreshold, 1)), want: "degraded replace sram_threshold"}}},
+	{"no spare rows", []step{
+		{facts: facts(set(collector.RowRemapBanks, 9, "max"), set(collector.RowRemapBanks, 0, "none")), want: "healthy none"},
+		{after: second, facts: facts(set(collector.RowRemapBanks, 1, "none")), want: "degraded inspect row_remap_exhausted"},
+	}},
+	{"repairs wait", []step{
+		{facts: facts(set(collector.RepairPending, 1, "channel"), set(collector.RetiredPagesPending, 1)), news: news(xid(160)), want: "degraded reset xid_160 repair_pending retired_pages_pending"},
+		{after: minute, facts: facts(set(collector.RepairPending, 1, "channel"), set(collector.RetiredPagesPending, 0)), want: "degraded reset repair_pending"},
+	}},
+	{"power smoothing goes and comes", []step{
+		{news: news(xid(163)), want: "degraded reset xid_163"},
+		{after: hour, news: news(xid(162)), want: "healthy none"},
+	}},
+
+	{"a board without bridges has lost no NVLink", []step{
+		{facts: facts(set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 0, "1")), want: "healthy none"},
+		{after: hour, facts: facts(set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 0, "1")), want: "healthy none"},
+	}},
+	{"links go down one after the other", []step{
+		{facts: facts(set(collector.NVLinkUp, 1, "0"), set(collector.NVLinkUp, 1, "1")), want: "healthy none"},
+		{after: second, facts: facts(set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 1, "1")), want: "healthy none"},
+		{after: 30 * second, facts: facts(set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 1, "1")), want: "degraded inspect nvlink_down"},
+		{after: second, facts: facts(set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 0, "1")), want: "degraded inspect nvlink_down"},
+		{after: second, facts: facts(set(collector.NVLinkUp, 1, "0"), set(collector.NVLinkUp, 1, "1")), want: "healthy none"},
+		{after: second, facts: facts(set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 0, "1")), want: "healthy none"},
+		{after: 29 * second, facts: facts(set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 0, "1")), want: "healthy none"},
+		{after: second, facts: facts(set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 0, "1")), want: "degraded inspect nvlink_down"},
+	}},
+	{"the fabric", []step{
+		{facts: facts(set(collector.FabricState, 0, "completed"), set(collector.FabricState, 1, "in_progress")), want: "healthy none"},
+		{after: 10 * minute, facts: facts(set(collector.FabricState, 0, "completed"), set(collector.FabricState, 1, "in_progress")), want: "failed inspect fabric_not_ready"},
+		{after: second, facts: facts(set(collector.FabricFault, 1, "route_unhealthy"), set(collector.FabricFault, 0, "route_recovery")), want: "failed inspect fabric_route_unhealthy"},
+		{after: second, facts: facts(set(collector.FabricFault, 1, "degraded_bandwidth")), want: "degraded inspect fabric_fault"},
+		{after: second, facts: facts(set(collector.FabricFault, 0, "degraded_bandwidth")), want: "healthy none"},
+	}},
+	{"heat", []step{
+		{facts: facts(set(collector.TemperatureMargin, 0, "slowdown"), set(collector.TemperatureMargin, 0.5, "shutdown"), set(collector.ThrottleActive, 1, "hw_thermal")), want: "healthy none"},
+		{after: 10 * second, facts: facts(set(collector.TemperatureMargin, 0.5, "shutdown"), set(collector.ThrottleActive, 1, "hw_thermal")), want: "degraded inspect shutdown_near"},
+		{after: 5 * minute, facts: facts(set(collector.TemperatureMargin, 1, "shutdown"), set(collector.ThrottleActive, 1, "hw_thermal")), want: "degraded inspect throttled_by_heat"},
+		{after: second, facts: facts(set(collector.ThrottleActive, 1, "sw_power_cap")), want: "healthy none"},
+		{after: second, facts: facts(set(collector.ThrottleActive, 1, "hw_power_brake")), want: "healthy none"},
+		{after: 5 * minute, facts: facts(set(collector.ThrottleActive, 1, "hw_power_brake")), want: "degraded inspect throttled_by_power"},
+	}},
+	{"sensors and their own limits", []step{
+		{facts: facts(sensors(100)...), want: "healthy none"},
+		{after: minute, facts: facts(sensors(100)...), want: "healthy none"},
+		{after: minute, facts: facts(sensors(101)...), want: "healthy none"},
+		{after: 10 * second, facts: facts(sensors(101)...), want: "degraded inspect temperature_shutdown"},
+	}},
+	{"a link with fewer lanes", []step{
+		{facts: facts(set(collector.PCIeWidth, 8), set(collector.PCIeWidthMax, 16)), want: "healthy none"},
+		{after: 5 * minute, facts: facts(set(collector.PCIeWidth, 8), set(collector.PCIeWidthMax, 16)), want: "degraded inspect pcie_link_narrow"},
+		{after: second, facts: facts(set(collector.PCIeWidth, 16), set(collector.PCIeWidthMax, 16)), want: "healthy none"},
+	}},
+	{"a narrow slot is no fault", []step{
+		{facts: facts(lanes(8, 16, 8)...), want: "healthy none"},
+		{after: hour, facts: facts(lanes(8, 16, 8)...), want: "healthy none"},
+		{after: second, facts: facts(lanes(4, 16, 8)...), want: "healthy none"},
+		{after: 5 * minute, facts: facts(lanes(4, 16, 8)...), want: "degraded inspect bus_link_narrow"},
+	}},
+	{"errors on the PCIe link", []step{
+		{facts: facts(aer(3, 0)...), want: "healthy none"},
+		{after: second, facts: facts(aer(3, 0)...), want: "healthy none"},
+		{after: second, facts: facts(aer(4, 0)...), want: "degraded inspect pcie_nonfatal"},
+		{after: second, facts: facts(aer(4, 1)...), want: "degraded reset pcie_nonfatal pcie_fatal"},
+		{after: hour - second, facts: facts(aer(4, 1)...), want: "degraded reset pcie_fatal"},
+		{after: second, facts: facts(aer(4, 1)...), want: "healthy none"},
+		{after: second, facts: facts(aer(0, 0)...), want: "healthy none"},
+		{after: second, facts: facts(aer(1, 0)...), want: "degraded inspect pcie_nonfatal"},
+		{after: 2 * hour, want: "healthy none"},
+		{after: second, facts: facts(aer(2, 0)...), want: "degraded inspect pcie_nonfatal"},
+	}},
+	{"the kernel tells of PCIe errors", []step{
+		{news: news(event(collector.EventAER, sub("corrected/RxErr"))), want: "healthy none"},
+		{after: second, news: news(event(collector.EventAER, sub("nonfatal/CmpltTO"))), want: "degraded inspect event_aer_nonfatal"},
+		{after: second, news: news(event(collector.EventAER, sub("fatal/DLP"))), want: "degraded reset event_aer_nonfatal event_aer_fatal"},
+		{after: hour, want: "healthy none"},
+	}},
+
+	{"on the bus and not in the driver", []step{
+		{facts: facts(unseen, set(collector.DeviceSeen, 0, "nvidia"), set(collector.DeviceSeen, 1, "pcie")), want: "unknown none nobody_answers"},
+		{after: minute, facts: facts(unseen, set(collector.DeviceSeen, 0, "nvidia"), set(collector.DeviceSeen, 1, "pcie")), want: "failed inspect not_in_driver nobody_answers"},
+	}},
+	{"in the driver and not on the bus", []step{
+		{facts: facts(set(collector.DeviceSeen, 1, "nvidia"), set(collector.DeviceSeen, 0, "pcie")), want: "healthy none"},
+		{after: 30 * second, facts: facts(set(collector.DeviceSeen, 1, "nvidia"), set(collector.DeviceSeen, 0, "pcie")), want: "failed reboot not_on_bus"},
+	}},
+	{"no answer on the bus", []step{
+		{facts: facts(family("accel_pcie_function_responding", 0, gpuAt)), want: "healthy none"},
+		{after: 10 * second, facts: facts(family("accel_pcie_function_responding", 0, gpuAt)), want: "failed reboot pci_not_responding"},
+	}},
+	{"the device file is gone", []step{
+		{facts: facts(family("accel_device_file_usable", 0, "nvidia0", "missing"), family("accel_device_file_usable", 1, "nvidiactl", "")), want: "healthy none"},
+		{after: minute, facts: facts(family("accel_device_file_usable", 0, "nvidia0", "missing")), want: "degraded inspect device_file_unusable"},
+	}},
+	{"a witness alone cannot judge", []step{
+		{facts: facts(func(d *collector.Device) { d.Witness = true }), want: "unknown none nobody_answers"},
+	}},
+}
+
+// sensors are three, of which board has no limit.
+func sensors(gpu float64) []fact {
+	return []fact{
+		set(collector.TemperatureCelsius, 120, "board"), set(collector.TemperatureCelsius, 105, "memory"), set(collector.TemperatureCelsius, gpu, "gpu"),
+		set(collector.TemperatureLimit, 110, "memory", "shutdown"), set(collector.TemperatureLimit, 80, "gpu", "slowdown"), set(collector.TemperatureLimit, 100, "gpu", "shutdown"),
+	}
+}
+
+// eccs are uncorrected errors by location, beside corrected ones that grow.
+func eccs(uncorrected ...float64) fact {
+	return func(d *collector.Device) {
+		for i, n := range uncorrected {
+			d.Set(collector.ECCErrors, n, "uncorrected", []string{"dram", "sram"}[i])
+		}
+		d.Set(collector.ECCErrors, 50, "corrected", "dram")
+	}
+}
+
+// lanes are a PCIe link between a device and a port, and a narrow one above it.
+func lanes(now, device, port float64) []fact {
+	const portAt = "0000:1a:00.0"
+	const width, most = "accel_pcie_bus_link_width_lanes", "accel_pcie_bus_link_width_max_lanes"
+	return []fact{
+		family(width, now, gpuAt, "0", "device"), family(width, now, portAt, "0", "port"),
+		family(most, device, gpuAt, "0", "device"), family(most, port, portAt, "0", "port"),
+		family(width, 4, portAt, "1", "device"), family(most, 4, portAt, "1", "device"),
+	}
+}
+
+// aer are the reports of a link since it was enumerated.
+func aer(nonfatal, fatal float64) []fact {
+	const reports = "accel_pcie_aer_reports_total"
+	return []fact{
+		family(reports, 100, gpuAt, "0", "device", "correctable"),
+		family(reports, nonfatal, gpuAt, "0", "device", "nonfatal"),
+		family(reports, fatal, gpuAt, "0", "device", "fatal"),
+	}
+}
+
+func TestStories(t *testing.T) {
+	for _, s := range stories {
+		t.Run(s.name, func(t *testing.T) { play(t, s) })
+	}
+}

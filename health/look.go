@@ -1,0 +1,133 @@
+package health
+
+import (
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// hit is what a condition found among the readings of a device.
+type hit struct {
+	n, total int     // readings that fail it, and those looked at
+	sum      float64 // of those looked at
+	show     [2]string
+}
+
+// operand is a reading that is compared with one of another family.
+type operand struct {
+	test    *test
+	reading *collector.Reading
+}
+
+// look is what the readings of one device say in one Snapshot.
+type look struct {
+	hits        []hit // by condition
+	left, right []operand
+
+	answers  bool // a source that reads the device has an answer of it
+	gone     bool // it says that it needs a reset, or that it is lost
+	sampled  time.Time
+	driver   Action // what the driver asks for, unasked where it does not say
+	energy   float64
+	ecc      float64 // uncorrected errors since the driver was loaded
+	eccs     int     // series of it
+	pending  int     // repairs that wait for a reset
+	pendable bool    // the above can be read
+}
+
+// at looks at d.
+func (l *look) at(c *Catalogue, d *collector.Device) {
+	clear(l.hits)
+	*l = look{hits: l.hits, left: l.left[:0], right: l.right[:0], sampled: d.Sampled, energy: -1}
+	l.gone = d.Down == collector.ReasonLost || d.Down == collector.ReasonResetRequired
+	for i := range d.Readings {
+		r := &d.Readings[i]
+		if r.Metric == nil || r.Metric.Index() >= len(c.tests) {
+			continue
+		}
+		l.known(r)
+		for _, t := range c.tests[r.Metric.Index()] {
+			if selects(t.where, r.Labels) {
+				l.apply(t, r)
+			}
+		}
+		for _, t := range c.thans[r.Metric.Index()] {
+			if selects(t.thanWhere, r.Labels) {
+				l.right = append(l.right, operand{t, r})
+			}
+		}
+	}
+	for _, a := range l.left {
+		partners, fails := 0, 0
+		for _, b := range l.right {
+			if a.test != b.test || !a.test.pairs(a.reading, b.reading) {
+				continue
+			}
+			if partners++; a.test.holds(a.reading.Value, b.reading.Value) {
+				fails++
+			}
+		}
+		if partners > 0 {
+			l.count(a.test, a.reading, fails == partners)
+		}
+	}
+	l.answers = l.answers && !d.Witness
+}
+
+// known takes the readings that mean more than a condition can say.
+func (l *look) known(r *collector.Reading) {
+	switch r.Metric {
+	case collector.DeviceUp:
+		l.answers = l.answers || r.Value == 1
+	case collector.RecoveryAction:
+		if r.Value == 1 && len(r.Labels) > 0 {
+			l.driver = max(l.driver, actionOf(r.Labels[0]))
+		}
+	case collector.EnergyJoules:
+		l.energy = r.Value
+	case collector.ECCErrors:
+		if len(r.Labels) > 0 && r.Labels[0] == "uncorrected" {
+			l.ecc += r.Value
+			l.eccs++
+		}
+	case collector.RowRemapPending, collector.RetiredPagesPending, collector.RepairPending:
+		l.pendable = true
+		if r.Value == 1 {
+			l.pending++
+		}
+	}
+}
+
+func (l *look) apply(t *test, r *collector.Reading) {
+	if t.than != nil {
+		l.left = append(l.left, operand{t, r})
+		return
+	}
+	l.hits[t.index].sum += r.Value
+	l.count(t, r, !t.grows && t.holds(r.Value, t.Value))
+}
+
+func (l *look) count(t *test, r *collector.Reading, failing bool) {
+	h := &l.hits[t.index]
+	h.total++
+	if !failing {
+		return
+	}
+	if h.n++; h.n == 1 {
+		for i, at := range t.show[:min(len(t.show), len(h.show))] {
+			if at < len(r.Labels) {
+				h.show[i] = r.Labels[at]
+			}
+		}
+	}
+}
+
+// pairs reports whether a and b describe the same thing.
+func (t *test) pairs(a, b *collector.Reading) bool {
+	for _, p := range t.common {
+		if p[0] >= len(a.Labels) || p[1] >= len(b.Labels) || a.Labels[p[0]] != b.Labels[p[1]] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,90 @@
+package health
+
+import (
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// outage follows a device from failed to healthy.
+type outage struct {
+	since    time.Time // when it failed, zero while it has not
+	failures float64
+	lasted   *collector.Distribution
+	shown    collector.Distribution // what Snapshots share of lasted
+}
+
+// note takes the state of the device with the ID given. The histogram is there
+// from the first failure on, so that the first recovery is an increase and a
+// device that never failed costs nothing.
+func (o *outage) note(state, device string, now time.Time) {
+	switch state {
+	case "failed":
+		if o.since.IsZero() {
+			o.since = now
+			o.failures++
+		}
+		o.begin(device)
+	case "healthy":
+		if !o.since.IsZero() {
+			o.begin(device)
+			o.lasted.Observe(now.Sub(o.since).Seconds())
+			o.shown, o.since = o.lasted.Clone(), time.Time{}
+		}
+	}
+}
+
+func (o *outage) begin(device string) {
+	if o.lasted == nil {
+		o.lasted = collector.NewDistribution(collector.DeviceRecovery, device)
+		o.shown = o.lasted.Clone()
+	}
+}
+
+var (
+	stateLabels  = each(states)
+	actionLabels = each(actions)
+)
+
+// each returns label slices of one value, to be shared by all Snapshots.
+func each(values []string) [][]string {
+	out := make([][]string, len(values))
+	for i, v := range values {
+		out[i] = []string{v}
+	}
+	return out
+}
+
+// publish adds the verdict and its families to the Snapshot.
+func (st *device) publish(s *collector.Snapshot, d *collector.Device) {
+	v := st.verdict
+	d.Verdict = v
+	r := d.Readings
+	if most := len(r) + len(states) + len(actions) + len(st.reasons) + 1; cap(r) < most {
+		r = append(make([]collector.Reading, 0, most), r...)
+	}
+	for i, state := range states {
+		r = append(r, collector.Reading{Metric: collector.DeviceHealth, Labels: stateLabels[i], Value: boolValue(state == v.State)})
+	}
+	for _, labels := range st.reasons {
+		r = append(r, collector.Reading{Metric: collector.DeviceHealthReason, Labels: labels, Value: 1})
+	}
+	if d.Parent == "" {
+		// What mends a partition is done to its parent.
+		for i := NoAction; i < numberOfActions; i++ {
+			r = append(r, collector.Reading{Metric: collector.DeviceAction, Labels: actionLabels[i], Value: boolValue(actions[i] == v.Action)})
+		}
+		r = append(r, collector.Reading{Metric: collector.DeviceFailures, Value: st.outage.failures})
+		if st.outage.lasted != nil {
+			s.Distributions = append(s.Distributions, st.outage.shown)
+		}
+	}
+	d.Readings = r
+}
+
+func boolValue(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
