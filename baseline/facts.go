@@ -1,0 +1,139 @@
+package baseline
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// fact is one value of a component.
+type fact struct {
+	section string
+	// name is the key in the section's table: vbios, port0/afu. It is empty
+	// for a section that is none.
+	name  string
+	value string
+}
+
+// component is the label value that stands for what the fact is about.
+func (f *fact) component() string {
+	switch f.section {
+	case sectionFirmware, sectionBitstream:
+		return f.name
+	case sectionRootKey:
+		return sectionRootKey + "/" + f.name
+	}
+	return f.section
+}
+
+// facts returns what is known of the device's components. A value that was not
+// read now is none: neither of a device that does not answer nor of a region
+// that is empty or being configured.
+func (v *view) facts(drivers []collector.Reading) []fact {
+	var out []fact
+	add := func(section, name, value string) {
+		if value != "" {
+			out = append(out, fact{section, name, value})
+		}
+	}
+	add(sectionModule, "", v.module())
+	if !v.up {
+		return out
+	}
+	for i := range drivers {
+		if r := &drivers[i]; label(r, "vendor") == v.vendor {
+			add(sectionDriver, "", label(r, "version"))
+			add(sectionCUDA, "", label(r, "cuda_version"))
+		}
+	}
+	add(sectionMIG, "", string(v.layout()))
+	for i := range v.readings {
+		r := &v.readings[i]
+		switch r.Metric {
+		case collector.FirmwareInfo:
+			if name := label(r, "component"); name != "" && !reserved(name) {
+				add(sectionFirmware, name, label(r, "version"))
+			}
+		case collector.FPGABitstreamInfo:
+			if region := label(r, "region"); !v.empty(region) {
+				add(sectionBitstream, region+"/"+label(r, "kind"), label(r, "id"))
+			}
+		case collector.FPGARootKeyInfo:
+			if key := label(r, "key"); key != "" {
+				add(sectionRootKey, key, label(r, "hash"))
+			}
+		}
+	}
+	return out
+}
+
+// moduleNone stands for a device to which no driver is bound.
+const moduleNone = "none"
+
+// module returns the kernel's driver that is bound to the device's own
+// function, moduleNone, or "" where that is not known. The bus says it, also of
+// a device that does not answer, else the device's source.
+func (v *view) module() string {
+	module := ""
+	for i := range v.readings {
+		switch r := &v.readings[i]; {
+		case r.Metric == collector.PCIeDriverBound && label(r, "pci_address") == v.pci:
+			if r.Value == 0 {
+				return moduleNone
+			}
+			return label(r, "driver")
+		case r.Metric == collector.FPGAInfo && v.up:
+			module = label(r, "driver")
+		}
+	}
+	return module
+}
+
+// empty reports whether the region is known to hold nothing that can be used
+// now. The identity that stands beside that is of what was there before.
+func (v *view) empty(region string) bool {
+	return slices.ContainsFunc(v.readings, func(r collector.Reading) bool {
+		return r.Metric == collector.FPGABitstreamLoaded && label(&r, "region") == region && r.Value == 0
+	})
+}
+
+// anyEmpty reports whether some region is.
+func (v *view) anyEmpty() bool {
+	return slices.ContainsFunc(v.readings, func(r collector.Reading) bool {
+		return r.Metric == collector.FPGABitstreamLoaded && r.Value == 0
+	})
+}
+
+// layout returns how the GPU is partitioned, or "" where that is not known.
+func (v *view) layout() Layout {
+	counts := map[string]int{}
+	layout := Layout("")
+	for i := range v.readings {
+		switch r := &v.readings[i]; r.Metric {
+		case collector.MIGMode:
+			if label(r, "when") == "current" {
+				layout = layoutEmpty
+				if r.Value == 0 {
+					layout = layoutDisabled
+				}
+			}
+		case collector.MIGInstances:
+			profile := label(r, "profile")
+			if r.Value == 0 {
+				continue
+			}
+			if !profileCount.MatchString(strconv.Itoa(int(r.Value)) + "x" + profile) {
+				return "" // a partition whose shape could not be read
+			}
+			counts[profile] = int(r.Value)
+		}
+	}
+	if len(counts) > maxProfiles {
+		return ""
+	}
+	if len(counts) > 0 {
+		return layoutOf(counts)
+	}
+	return layout
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package baseline_test
+
+const raceEnabled = false

@@ -1,0 +1,125 @@
+package baseline
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// printHead explains a printed catalogue to its owner.
+const printHead = `# Approved configurations, as they were found on one node. The first entry that
+# matches a device applies to it; a component that is not named is not compared.
+# Where several values stand in a list, each of them is approved: take out those
+# that are not. A * in a text stands for any characters.
+`
+
+// maxPrinted bounds the catalogue that Print writes, in bytes: less than a
+// file may have.
+const maxPrinted = 512 << 10
+
+// Print writes the catalogue of a node as it is: one entry for each model of
+// device, which approves all that its devices have. Parsed again it finds no
+// drift on the same Snapshot. Comments name the devices of which something or
+// all is missing. The error says that there is nothing to write or too much.
+func Print(snap *collector.Snapshot) ([]byte, error) {
+	var p printer
+	drivers := driversOf(snap.Node)
+	for i := range snap.Devices {
+		if d := &snap.Devices[i]; d.Parent == "" && d.Class != "" {
+			v := look(d, nil)
+			p.add(d.ID, &v, drivers)
+		}
+	}
+	if len(p.groups) == 0 {
+		return nil, fmt.Errorf("no device is known of which a catalogue could be written")
+	}
+	if len(p.groups) > maxEntries {
+		return nil, fmt.Errorf("found devices of %d models; a catalogue has at most %d entries", len(p.groups), maxEntries)
+	}
+	b := p.write()
+	if len(b) > maxPrinted {
+		return nil, fmt.Errorf("the catalogue of this node has %d bytes; at most %d are written", len(b), maxPrinted)
+	}
+	return b, nil
+}
+
+// printer collects what a catalogue says.
+type printer struct {
+	groups []*group
+	// IDs of devices: that have no name to match on, that do not answer, that
+	// have an empty region.
+	nameless, silent, empty []string
+}
+
+func (p *printer) add(id string, v *view, drivers []collector.Reading) {
+	match, ok := matchOf(v)
+	if !ok {
+		p.nameless = append(p.nameless, id)
+		return
+	}
+	if !v.up {
+		p.silent = append(p.silent, id)
+	} else if v.anyEmpty() {
+		p.empty = append(p.empty, id)
+	}
+	at := slices.IndexFunc(p.groups, func(g *group) bool { return g.match.same(&match) })
+	if at < 0 {
+		at, p.groups = len(p.groups), append(p.groups, &group{match: match})
+	}
+	p.groups[at].add(id, v.facts(drivers))
+}
+
+func (p *printer) write() []byte {
+	var b bytes.Buffer
+	b.WriteString(printHead)
+	for _, c := range []struct {
+		why  string
+		list []string
+	}{
+		{"Left out, as neither their model nor their PCI id is known", p.nameless},
+		{"Did not answer, so that nothing they run is approved here", p.silent},
+		{"Had a region that was empty or being configured, which is left out", p.empty},
+	} {
+		if len(c.list) > 0 {
+			fmt.Fprintf(&b, "# %s: %s.\n", c.why, ids(c.list))
+		}
+	}
+	b.WriteString("entries:\n")
+	slices.SortFunc(p.groups, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.key(), b.key()))
+	})
+	names := map[string]bool{}
+	for _, g := range p.groups {
+		g.write(&b, names)
+	}
+	return b.Bytes()
+}
+
+// matchOf returns what the entry of a device matches on: its model, else its
+// PCI id. It returns false for a device that has neither.
+func matchOf(v *view) (Match, bool) {
+	m := Match{Class: string(v.class)}
+	if !slices.Contains([]collector.Class{collector.GPU, collector.FPGA, collector.Switch}, v.class) {
+		return m, false
+	}
+	if literal(v.vendor) {
+		m.Vendor = Pattern(v.vendor)
+	}
+	if literal(v.model) {
+		m.Model = Pattern(v.model)
+		return m, true
+	}
+	m.PCIID = PCIID(v.pciID)
+	return m, pciID.MatchString(v.pciID)
+}
+
+// literal reports whether s can stand in a catalogue and matches itself alone.
+func literal(s string) bool { return checkText(s) == nil && !strings.Contains(s, "*") }
+
+func (m *Match) same(o *Match) bool {
+	return m.Class == o.Class && m.Vendor == o.Vendor && m.Model == o.Model && m.PCIID == o.PCIID
+}

@@ -1,0 +1,123 @@
+package baseline
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Expectation is what the name of a Kubernetes resource promises of the device
+// that is given out under it. A field that the name says nothing of is empty.
+type Expectation struct {
+	// Interface is what the accelerator function must have been built for: 32
+	// lower-case hexadecimal digits, as fpga_region's compat_id.
+	Interface string
+	// AFU is the accelerator function: 32 lower-case hexadecimal digits, as
+	// dfl-port's afu_id.
+	AFU string
+	// Shell is the name of the shell (VBNV) of an Alveo card.
+	Shell string
+	// ShellTimestamp is when the shell was built, in seconds since the epoch.
+	ShellTimestamp string
+}
+
+const (
+	intelFunction = "fpga.intel.com/af-"
+	intelRegion   = "fpga.intel.com/region-"
+)
+
+var (
+	hexID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+	// alveo is the form that AMD's device plugin gives its resources: the shell
+	// and the time stamp of its build.
+	alveo = regexp.MustCompile(`^(?:xilinx\.com/fpga-|amd\.com/)(xilinx_[a-z0-9_-]*[a-z0-9_])-([0-9]+)$`)
+)
+
+// ExpectationFromResource decodes a resource name. It knows those of Intel's
+// FPGA plugin in the modes af and region and of AMD's plugin for Alveo cards,
+// and returns false for all others and for one that does not decode.
+func ExpectationFromResource(resource string) (Expectation, bool) {
+	if name, ok := strings.CutPrefix(resource, intelFunction); ok {
+		return function(name)
+	}
+	if name, ok := strings.CutPrefix(resource, intelRegion); ok {
+		return Expectation{Interface: name}, hexID.MatchString(name)
+	}
+	if m := alveo.FindStringSubmatch(resource); m != nil {
+		return Expectation{Shell: m[1], ShellTimestamp: m[2]}, true
+	}
+	return Expectation{}, false
+}
+
+// function decodes the first three digits of both ids and then both in base64,
+// by points. The digits are there for people; they must agree.
+func function(name string) (Expectation, bool) {
+	parts := strings.Split(name, ".")
+	if len(parts) != 3 {
+		return Expectation{}, false
+	}
+	ids, err := base64.RawURLEncoding.Strict().DecodeString(parts[2])
+	if err != nil || len(ids) != 32 || len(parts[2]) != base64.RawURLEncoding.EncodedLen(32) {
+		return Expectation{}, false
+	}
+	e := Expectation{Interface: hex.EncodeToString(ids[:16]), AFU: hex.EncodeToString(ids[16:])}
+	if e.Interface[:3] != parts[0] || e.AFU[:3] != parts[1] {
+		return Expectation{}, false
+	}
+	return e, true
+}
+
+// promised compares a device with what the resources promise by which it is
+// held: each promise must be kept by one of its regions.
+func promised(v *view, facts []fact) []comparison {
+	var interfaces, afus, shells, timestamps []string
+	note := func(to *[]string, id string) {
+		if id != "" && !slices.Contains(*to, id) {
+			*to = append(*to, id)
+		}
+	}
+	for _, resource := range v.held {
+		if e, ok := ExpectationFromResource(resource); ok {
+			note(&interfaces, e.Interface)
+			note(&afus, e.AFU)
+			note(&shells, e.Shell)
+			note(&timestamps, e.ShellTimestamp)
+		}
+	}
+	var out []comparison
+	for _, p := range []struct {
+		name, kind string
+		expected   []string
+	}{{"afu", kindAFU, afus}, {"interface", kindInterface, interfaces}, {"shell", kindShell, shells}, {"shell_timestamp", kindTimestamp, timestamps}} {
+		slices.Sort(p.expected)
+		if c, ok := promise(p.name, p.kind, p.expected, v, facts); ok {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// promise compares the identities of one kind; it returns false where there is
+// nothing to compare. While some region is empty or being configured, a promise
+// that the others do not keep is no drift yet.
+func promise(name, kind string, expected []string, v *view, facts []fact) (comparison, bool) {
+	if len(expected) == 0 {
+		return comparison{}, false
+	}
+	var actual []string
+	for i := range facts {
+		if f := &facts[i]; f.section == sectionBitstream && strings.HasSuffix(f.name, "/"+kind) && !slices.Contains(actual, f.value) {
+			actual = append(actual, f.value)
+		}
+	}
+	slices.Sort(actual)
+	kept := !slices.ContainsFunc(expected, func(want string) bool {
+		return !slices.ContainsFunc(actual, func(id string) bool { return plainID(id) == want })
+	})
+	if len(actual) == 0 || !kept && v.anyEmpty() {
+		return comparison{}, false
+	}
+	return comparison{component: "held/" + name, expected: list(expected), actual: list(actual), drift: !kept}, true
+}

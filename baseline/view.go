@@ -1,0 +1,118 @@
+package baseline
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// The sections of Approved.
+const (
+	sectionDriver    = "driver"
+	sectionCUDA      = "cuda"
+	sectionModule    = "module"
+	sectionMIG       = "mig"
+	sectionFirmware  = "firmware"
+	sectionBitstream = "bitstream"
+	sectionRootKey   = "root_key"
+)
+
+// kinds of accel_fpga_bitstream_info that a resource name can promise.
+const (
+	kindAFU       = "afu"
+	kindInterface = "pr_interface"
+	kindShell     = "shell"
+	kindTimestamp = "shell_timestamp"
+)
+
+// watched reports whether a family tells anything that is compared.
+func watched(m *collector.Metric) bool {
+	switch m {
+	case collector.DeviceUp, collector.FirmwareInfo,
+		collector.MIGMode, collector.MIGInstances,
+		collector.PCIeFunctionInfo, collector.PCIeDriverBound,
+		collector.FPGAInfo, collector.FPGABitstreamInfo, collector.FPGABitstreamLoaded, collector.FPGARootKeyInfo:
+		return true
+	}
+	return false
+}
+
+// view is what is known of a device, as far as it is compared.
+type view struct {
+	class    collector.Class
+	vendor   string
+	model    string
+	pci      string
+	readings []collector.Reading // of watched families
+	held     []string            // resource names
+	// What the readings say.
+	pciID string
+	up    bool // the device answers
+}
+
+// shows reports whether d is as v has it.
+func (v *view) shows(d *collector.Device, held []string) bool {
+	if v.class != d.Class || v.vendor != d.Vendor || v.model != d.Model || v.pci != d.PCI || !slices.Equal(v.held, held) {
+		return false
+	}
+	n := 0
+	for i := range d.Readings {
+		r := &d.Readings[i]
+		if !watched(r.Metric) {
+			continue
+		}
+		if n == len(v.readings) || !sameReading(&v.readings[n], r) {
+			return false
+		}
+		n++
+	}
+	return n == len(v.readings)
+}
+
+func sameReading(a, b *collector.Reading) bool {
+	return a.Metric == b.Metric && a.Value == b.Value && slices.Equal(a.Labels, b.Labels)
+}
+
+// look returns the view of a device. It shares nothing with d that changes.
+func look(d *collector.Device, held []string) view {
+	v := view{class: d.Class, vendor: d.Vendor, model: d.Model, pci: d.PCI, held: slices.Clone(held)}
+	for i := range d.Readings {
+		if !watched(d.Readings[i].Metric) {
+			continue
+		}
+		r := d.Readings[i]
+		r.Labels = slices.Clone(r.Labels)
+		v.readings = append(v.readings, r)
+		switch r.Metric {
+		case collector.DeviceUp:
+			v.up = v.up || r.Value == 1
+		case collector.FPGAInfo:
+			v.pciID = cmp.Or(label(&r, "pci_id"), v.pciID)
+		case collector.PCIeFunctionInfo:
+			if label(&r, "pci_address") == v.pci {
+				v.pciID = cmp.Or(v.pciID, functionID(&r))
+			}
+		}
+	}
+	return v
+}
+
+// functionID returns vendor and device of a PCI function, or "" where one is
+// not known.
+func functionID(r *collector.Reading) string {
+	vendor, device := strings.TrimPrefix(label(r, "vendor_id"), "0x"), strings.TrimPrefix(label(r, "device_id"), "0x")
+	if vendor == "" || device == "" {
+		return ""
+	}
+	return vendor + ":" + device
+}
+
+// label returns the value that r has for a label of its family.
+func label(r *collector.Reading, name string) string {
+	if i := slices.Index(r.Metric.Labels, name); i >= 0 && i < len(r.Labels) {
+		return r.Labels[i]
+	}
+	return ""
+}
