@@ -44,10 +44,13 @@ type Options struct {
 type Exporter struct {
 	latest func() *collector.Snapshot
 	self   self
-	o      Options
-	slow   http.Handler
-	errs   *prometheus.CounterVec
-	slots  chan struct{} // one token per scrape in flight, nil without a cap
+	// histograms are those of the Snapshot, on their way by the side of self.
+	histograms histograms
+
+	o     Options
+	slow  http.Handler
+	errs  *prometheus.CounterVec
+	slots chan struct{} // one token per scrape in flight, nil without a cap
 
 	layout  atomic.Pointer[layout]
 	rebuild sync.Mutex // held while tables are built, never while writing
@@ -109,7 +112,7 @@ func (e *Exporter) snapshot(f *frame) {
 	if l == nil || !l.fill(s, f) {
 		l = e.relayout(s, f)
 	}
-	f.layout = l
+	f.layout, f.of = l, s
 	// A Snapshot that several scrapes see is counted once.
 	if e.counted.Swap(s) != s {
 		for i, n := range l.dropped {

@@ -9,6 +9,7 @@ import (
 // frame is what one scrape works in. Nothing of it is shared while in use.
 type frame struct {
 	layout  *layout
+	of      *collector.Snapshot
 	values  []float64 // by position on the page
 	page    page
 	deflate deflate
@@ -80,7 +81,7 @@ func (e *Exporter) frame() *frame {
 }
 
 func (e *Exporter) release(f *frame) {
-	f.layout = nil
+	f.layout, f.of = nil, nil
 	f.page.out, f.page.whole, f.page.gz, f.page.record = nil, nil, nil, nil
 	f.deflate.out, f.deflate.whole, f.deflate.template = nil, nil, nil
 	e.spare.Store(f)

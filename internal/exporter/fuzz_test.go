@@ -61,7 +61,7 @@ func (d dice) label() string {
 
 func (d dice) readings(scope collector.Scope, n int) []collector.Reading {
 	var out []collector.Reading
-	table := append(collector.Table(), oddRows...)
+	table := append(rows(), oddRows...)
 	for range n {
 		m := table[d.IntN(len(table))]
 		if m.Scope != scope {

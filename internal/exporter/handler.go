@@ -48,7 +48,7 @@ func (e *Exporter) serve(w http.ResponseWriter, a *agreement) {
 	defer e.release(f)
 	e.snapshot(f)
 	l := f.layout
-	own, err := e.self.gather(l)
+	own, err := e.beside(f)
 	if err != nil {
 		e.errs.WithLabelValues("gathering").Inc()
 	}

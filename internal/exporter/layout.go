@@ -26,9 +26,10 @@ type layout struct {
 	block  []int32
 	series int
 	// own is the position of the first of the exporter's own counters.
-	own     int
-	dropped [len(reasons)]uint64
-	tidied  atomic.Bool
+	own      int
+	dropped  [len(reasons)]uint64
+	settings Settings // it was built by
+	tidied   atomic.Bool
 
 	dressings [formats]dressing
 	spare     atomic.Pointer[tree]
@@ -63,7 +64,7 @@ func newLayout(s *collector.Snapshot, set *Settings) *layout {
 	for i := range s.Node {
 		b.add(nil, &s.Node[i])
 	}
-	l := &layout{slots: b.slots}
+	l := &layout{slots: b.slots, settings: *set}
 	b.sort()
 	b.dedup()
 	b.limit(set.MaxSeries)
@@ -87,7 +88,7 @@ type builder struct {
 func (b *builder) add(d *collector.Device, r *collector.Reading) {
 	row := len(b.slots)
 	b.slots = append(b.slots, noSlot)
-	if r.Metric == nil {
+	if r.Metric == nil || r.Metric.Kind == collector.Histogram {
 		b.dropped[invalid]++
 		return
 	}

@@ -161,7 +161,7 @@ func TestPageIsClean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := len(collector.Table()) + len(exporter.Metrics()); len(families) != want {
+	if want := len(rows()) + len(exporter.Metrics()); len(families) != want {
 		t.Errorf("%d families, want every row: %d", len(families), want)
 	}
 	problems, err := promlint.NewWithMetricFamilies(families).Lint()

@@ -49,6 +49,16 @@ func (s *self) gather(l *layout) ([]*dto.MetricFamily, error) {
 	return families, err
 }
 
+// beside returns what stands between the families of the layout: the process's
+// own and the Snapshot's histograms.
+func (e *Exporter) beside(f *frame) ([]*dto.MetricFamily, error) {
+	own, err := e.self.gather(f.layout)
+	if h := e.histograms.gather(f.of, f.layout); len(h) > 0 {
+		own = appendMerged(make([]*dto.MetricFamily, 0, len(h)+len(own)), h, own)
+	}
+	return own, err
+}
+
 // note logs when errors begin and when they end.
 func (s *self) note(err error) {
 	switch was := s.failing.Swap(err != nil); {

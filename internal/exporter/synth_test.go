@@ -3,6 +3,7 @@ package exporter_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,7 +93,7 @@ func number(m *collector.Metric, series, tick uint64) float64 {
 func device(id, parent string, n int, seed uint64) collector.Device {
 	d := collector.Device{ID: id, Parent: parent, Class: collector.GPU, Vendor: "nvidia"}
 	for round := 0; len(d.Readings) < n && round < 64; round++ {
-		for _, m := range collector.Table() {
+		for _, m := range rows() {
 			if m.Scope != collector.PerDevice || len(d.Readings) >= n {
 				continue
 			}
@@ -103,6 +104,11 @@ func device(id, parent string, n int, seed uint64) collector.Device {
 		}
 	}
 	return d
+}
+
+// rows are the families of the table whose series are Readings.
+func rows() []*collector.Metric {
+	return slices.DeleteFunc(collector.Table(), func(m *collector.Metric) bool { return m.Kind == collector.Histogram })
 }
 
 // node returns a Snapshot of gpus devices with partitions each and about n
@@ -121,7 +127,7 @@ func node(gpus, partitions, n int) *collector.Snapshot {
 			s.Devices = append(s.Devices, device(uuid("MIG", seed), id, n, seed))
 		}
 	}
-	for _, m := range collector.Table() {
+	for _, m := range rows() {
 		if m.Scope == collector.PerNode {
 			labels, _ := combination(m, 0)
 			s.Node = append(s.Node, collector.Reading{Metric: m, Labels: labels, Value: number(m, 9, 0)})

@@ -58,15 +58,7 @@ func newTree(l *layout) *tree {
 
 // merge puts the process's own families between the tree's, by name.
 func (t *tree) merge(own []*dto.MetricFamily) []*dto.MetricFamily {
-	t.page = t.page[:0]
-	for _, f := range t.families {
-		for len(own) > 0 && own[0].GetName() < f.GetName() {
-			t.page = append(t.page, own[0])
-			own = own[1:]
-		}
-		t.page = append(t.page, f)
-	}
-	t.page = append(t.page, own...)
+	t.page = appendMerged(t.page[:0], t.families, own)
 	return t.page
 }
 
@@ -80,8 +72,8 @@ func (e *Exporter) gather() (*tree, error) {
 		t = newTree(l)
 	}
 	copy(t.values, f.values)
+	own, err := e.beside(f)
 	e.release(f)
-	own, err := e.self.gather(l)
 	t.merge(own)
 	return t, err
 }
