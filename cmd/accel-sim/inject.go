@@ -1,7 +1,11 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -15,7 +19,7 @@ func (c *command) addInject(app *kingpin.Application, actions map[string]func() 
 		c.addFault(inject, &sim.Faults[i], actions)
 	}
 	undo := app.Command("clear", "Take faults away again, from one device or all.")
-	device := undo.Arg("device", "Index, UUID, PCI address or all.").Default("all").String()
+	device := undo.Arg("device", "Index, UUID or PCI address of a GPU, name or address of an FPGA card, or all.").Default("all").String()
 	actions[undo.FullCommand()] = func() error {
 		return sim.Update(c.state, func(s *sim.State) error { return s.Clear(*device) })
 	}
@@ -24,15 +28,25 @@ func (c *command) addInject(app *kingpin.Application, actions map[string]func() 
 func (c *command) addFault(inject *kingpin.CmdClause, f *sim.Fault, actions map[string]func() error) {
 	cmd := inject.Command(f.Name, sentence(f.Help))
 	given := map[string]*string{}
+	switches := map[string]*bool{}
+	words := map[string]*[]string{}
 	for _, a := range f.Args {
 		arg := cmd.Arg(a.Name, sentence(a.Help))
 		if !a.Optional {
 			arg.Required()
 		}
+		if a.Rest {
+			words[a.Name] = arg.Strings()
+			continue
+		}
 		given[a.Name] = arg.String()
 	}
 	for _, fl := range f.Flags {
 		flag := cmd.Flag(fl.Name, sentence(fl.Help))
+		if fl.Switch() {
+			switches[fl.Name] = flag.Default(fl.Default).Bool()
+			continue
+		}
 		if fl.Default != "" {
 			flag.Default(fl.Default)
 		}
@@ -43,7 +57,15 @@ func (c *command) addFault(inject *kingpin.CmdClause, f *sim.Fault, actions map[
 		for name, v := range given {
 			values[name] = *v
 		}
-		return sim.Update(c.state, func(s *sim.State) error { return f.Apply(s, values) })
+		for name, v := range words {
+			values[name] = strings.Join(*v, " ")
+		}
+		for name, v := range switches {
+			values[name] = strconv.FormatBool(*v)
+		}
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		defer stop()
+		return f.Play(ctx, c.state, values)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -15,7 +16,11 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	err := run(os.Args[1:])
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ended.Exited() {
+		os.Exit(ended.ExitCode()) // the program has said why
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "accel-sim: error:", err)
 		os.Exit(1)
 	}
@@ -31,6 +36,8 @@ func run(args []string) error {
 	actions := map[string]func() error{}
 	c.addRun(app, actions)
 	c.addInject(app, actions)
+	c.addTree(app, actions)
+	c.addKubelet(app, actions)
 	name, err := app.Parse(guardNegative(args))
 	if err != nil {
 		return err
@@ -42,6 +49,7 @@ type command struct {
 	state, fixtures, library, scenario string
 	frozen                             string
 	argv                               []string
+	fuse, dev, pods                    bool
 }
 
 // guardNegative lets `inject set temperature -1 0` through: what looks like a

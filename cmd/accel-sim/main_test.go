@@ -1,11 +1,13 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/accel-exporter/accel-exporter/internal/faketree"
 	"github.com/accel-exporter/accel-exporter/internal/sim"
 )
 
@@ -34,6 +36,7 @@ func TestCommands(t *testing.T) {
 	for _, words := range []string{
 		"scenarios", "compile --scenario=h100-8 --frozen=5", "inject xid 94 4/1 --count=3", "inject set temperature -1 0",
 		"inject mig 4 7g.80gb", "inject hang all --for=10ms --call=nvmlDeviceGetName", "inject ecc uncorrected 2 --location=sram", "clear 0",
+		"inject kernel-log NVRM: what it says", "inject xid 13 0 --no-log", "inject aer 1 fatal --no-log --count=2",
 	} {
 		if err := do(words); err != nil {
 			t.Fatalf("%s: %v", words, err)
@@ -46,7 +49,83 @@ func TestCommands(t *testing.T) {
 	if got := s.Get("gpu.0.temperature.gpu"); got != "@0 model @5.000 -1 @5.000 model" {
 		t.Errorf("the temperature is %q", got)
 	}
-	if s.Get("seq") != "5" {
-		t.Errorf("%s events, want three Xids, one of MIG and one of ECC", s.Get("seq"))
+	if s.Get("seq") != "6" {
+		t.Errorf("%s events, want four Xids, one of MIG and one of ECC", s.Get("seq"))
+	}
+	log, err := os.ReadFile(sim.KernelLog(state))
+	if lines := strings.Split(string(log), "\n"); err != nil || len(lines) != 6 || !strings.HasSuffix(lines[4], ";NVRM: what it says") {
+		t.Errorf("%v, the kernel said:\n%s", err, log)
+	}
+}
+
+// A tree is written with what its file says, and both DIR and DIR/sys serve.
+func TestTree(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "tree")
+	for range 2 { // a second time over the first
+		if err := run([]string{"tree", "../../fixtures/trees/intel-n3000-dfl.txt", dir}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, root := range []string{dir, filepath.Join(dir, "sys")} {
+		got, err := os.ReadFile(filepath.Join(root, "bus/platform/devices/dfl-port.0/afu_id"))
+		if err != nil || string(got) != "9aeffe5f84570612c000c9660d824272\n" {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	if err := run([]string{"tree", "../../fixtures/trees/README.md", dir}); err == nil || !strings.Contains(err.Error(), "README.md:3: ") {
+		t.Errorf("no tree file: %v", err)
+	}
+}
+
+// compile prints what an exporter has to be told.
+func TestCompilePrintsFlags(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	out := filepath.Join(t.TempDir(), "out")
+	f, err := os.Create(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout := os.Stdout
+	os.Stdout = f
+	err = run([]string{"--state=" + state, "--fixtures=../../fixtures", "compile", "--scenario=mixed-node", "--library=/lib/x.so", "--flags"})
+	os.Stdout = stdout
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(out)
+	want := "--nvml.library=/lib/x.so\n--path.sysfs=" + state + ".root/sys\n--path.procfs=" + state + ".root/proc\n--kernel-log.path=" + state + ".kmsg\n"
+	if string(got) != want {
+		t.Errorf("%v\n%s", err, got)
+	}
+	for _, flag := range strings.Fields(want)[1:] {
+		_, path, _ := strings.Cut(flag, "=")
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// With --fuse the program sees a /sys whose reads fail as a real one's do, and
+// when it has ended nothing is mounted any more.
+func TestRunMounted(t *testing.T) {
+	if !faketree.CanMount() {
+		t.Skip("mounting needs root and /dev/fuse")
+	}
+	dir := t.TempDir()
+	state, out := filepath.Join(dir, "state"), filepath.Join(dir, "out")
+	script := `cd "$(dirname "$1")"; cat "$1.root/sys/bus/platform/devices/dfl-port.0/afu_id" "$1.root/sys/class/fpga_region/region0/compat_id" > "$2" 2>&1; exit 7`
+	err := run([]string{
+		"--state=" + state, "--fixtures=../../fixtures", "run", "--scenario=mixed-node", "--library=main.go", "--fuse", "--",
+		"sh", "-c", script, "sh", state, out,
+	})
+	if err == nil || err.Error() != "exit status 7" {
+		t.Errorf("the program ended with %v", err)
+	}
+	got, err := os.ReadFile(out)
+	if lines := strings.Split(string(got), "\n"); err != nil || lines[0] != "9aeffe5f84570612c000c9660d824272" || !strings.HasSuffix(lines[1], "No such file or directory") {
+		t.Errorf("%v: %s", err, got)
+	}
+	if list, err := os.ReadDir(state + ".root"); err != nil || len(list) != 0 {
+		t.Errorf("still mounted: %v, %v", list, err)
 	}
 }

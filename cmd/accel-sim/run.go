@@ -16,21 +16,30 @@ import (
 )
 
 func (c *command) addRun(app *kingpin.Application, actions map[string]func() error) {
-	cmd := app.Command("run", "Set a scenario up and become COMMAND, with --nvml.library=LIBRARY appended.")
+	cmd := app.Command("run", "Set a scenario up and become COMMAND, with the flags appended that let an exporter look at it: "+
+		"--nvml.library, --path.sysfs, --path.procfs and --kernel-log.path.")
 	c.scenarioFlags(cmd)
+	cmd.Flag("fuse", "Mount /sys and /proc of the simulation instead of writing them to files: reads fail and block as on a real machine. Needs root and /dev/fuse.").BoolVar(&c.fuse)
+	c.podsFlag(cmd, "Serve the kubelet of a scenario that has pods, and tell the exporter of it by --podresources.socket and --path.pod-logs. accel-sim stays for that until COMMAND ends.")
 	cmd.Flag("library", "Simulated library; `make -C fixtures/nvml` builds it.").Default("bin/sim/libnvidia-ml.so.1").StringVar(&c.library)
 	cmd.Arg("command", "Command and its arguments, after --.").Required().StringsVar(&c.argv)
 	actions[cmd.FullCommand()] = c.run
 
 	cmd = app.Command("compile", "Set a scenario up and print the library to load.")
 	c.scenarioFlags(cmd)
+	c.podsFlag(cmd, "With --flags: print those for a scenario's pods too. `accel-sim kubelet` serves them.")
+	flags := cmd.Flag("flags", "Print all flags that an exporter needs, one a line, instead of the library.").Bool()
 	cmd.Flag("library", "Simulated library.").Default("bin/sim/libnvidia-ml.so.1").StringVar(&c.library)
 	actions[cmd.FullCommand()] = func() error {
 		library, err := c.setUp()
-		if err == nil {
-			fmt.Println(library)
+		if err != nil {
+			return err
 		}
-		return err
+		if *flags {
+			library = strings.Join(c.exporterFlags(library), "\n")
+		}
+		fmt.Println(library)
+		return nil
 	}
 
 	cmd = app.Command("scenarios", "List the scenarios.")
@@ -47,7 +56,21 @@ func (c *command) addRun(app *kingpin.Application, actions map[string]func() err
 
 func (c *command) scenarioFlags(cmd *kingpin.CmdClause) {
 	cmd.Flag("scenario", "Name of a scenario, or a path to one.").Default("h100-8").StringVar(&c.scenario)
+	cmd.Flag("dev", "Make device files too, and tell the exporter of them by --path.devfs. Needs CAP_MKNOD.").BoolVar(&c.dev)
 	cmd.Flag("frozen", "Stop the simulated clock at so many seconds: every value stands still.").PlaceHolder("SECONDS").StringVar(&c.frozen)
+}
+
+func (c *command) podsFlag(cmd *kingpin.CmdClause, help string) {
+	cmd.Flag("pods", help).BoolVar(&c.pods)
+}
+
+// exporterFlags are what an exporter has to be told of the simulation.
+func (c *command) exporterFlags(library string) []string {
+	flags := sim.ExporterFlags(c.state, library)
+	if c.pods {
+		flags = append(flags, sim.PodFlags(c.state)...)
+	}
+	return flags
 }
 
 // setUp writes the state and returns the library that goes with the scenario.
@@ -79,6 +102,12 @@ func (c *command) setUp() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if c.fuse {
+		s.MountedTree()
+	}
+	if c.dev {
+		s.WithDeviceFiles()
+	}
 	if err := s.Install(c.state); err != nil {
 		return "", err
 	}
@@ -101,11 +130,23 @@ func (c *command) run() error {
 	if err != nil && !errors.Is(err, exec.ErrDot) {
 		return err
 	}
-	argv := append(c.argv, "--nvml.library="+library)
+	argv := append(c.argv, c.exporterFlags(library)...)
 	if err := os.Setenv("ACCEL_SIM_STATE", c.state); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "accel-sim: scenario %s, state %s: %s\n", c.scenario, c.state, strings.Join(argv, " "))
+	var services []service
+	if c.fuse {
+		services = append(services, sim.MountTree)
+	}
+	if has, err := sim.HasKubelet(c.state); err != nil {
+		return err
+	} else if has && c.pods {
+		services = append(services, sim.ServeKubelet)
+	}
+	if len(services) > 0 {
+		return c.supervise(program, argv, services...)
+	}
 	return fmt.Errorf("exec %s: %w", program, syscall.Exec(program, argv, os.Environ()))
 }
 

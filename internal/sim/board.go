@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -93,5 +94,9 @@ func (b *board) address(n int) string {
 	if n < len(b.addresses) {
 		return b.addresses[n]
 	}
-	return fmt.Sprintf("%08X:%02X:00.0", n/16, 0x11+n%16*0xd)
+	for bus := 0x11 + n%16*0xd; ; bus++ {
+		if a := fmt.Sprintf("%08X:%02X:00.0", n/16, bus); !slices.Contains(b.addresses, a) {
+			return a
+		}
+	}
 }

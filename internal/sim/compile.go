@@ -55,6 +55,9 @@ func (sc *Scenario) Compile(fixtures fs.FS, o Options) (*State, error) {
 	if err := sc.compileGPUs(s, fixtures); err != nil {
 		return nil, err
 	}
+	if err := sc.compileMachine(s, fixtures); err != nil {
+		return nil, err
+	}
 	for _, l := range sc.inject {
 		if err := s.Inject(strings.Fields(l.value)); err != nil {
 			return nil, fmt.Errorf("%s: %w", l.key, err)

@@ -11,11 +11,16 @@ import (
 type Arg struct {
 	Name, Help string
 	Optional   bool
+	Rest       bool // the last one, which takes all words that are left
 	Default    string
 }
 
-// Flag is an option of a fault.
+// Flag is an option of a fault. One whose default is true or false is a switch:
+// --NAME and --no-NAME.
 type Flag struct{ Name, Help, Default string }
+
+// Switch reports whether the flag takes no value.
+func (f Flag) Switch() bool { return f.Default == "true" || f.Default == "false" }
 
 // Fault is something that can be done to the simulated hardware.
 type Fault struct {
@@ -27,6 +32,9 @@ type Fault struct {
 
 // input holds arguments and flags by name.
 type input map[string]string
+
+// on reads a switch; one that a fault does not have is on.
+func (in input) on(name string) bool { return in[name] != "false" }
 
 func (in input) integer(name string) (uint64, error) {
 	v, err := strconv.ParseUint(in[name], 0, 64)
@@ -60,8 +68,16 @@ func (in input) one(name string, table []string) (int, error) {
 	return 0, fmt.Errorf("%s: want one of %s, found %q", name, strings.Join(table, ", "), in[name])
 }
 
-// Apply does the fault with the given arguments and flags, by name.
+// Apply does the fault with the given arguments and flags, by name, to its
+// end at once: see Play.
 func (f *Fault) Apply(s *State, given map[string]string) error {
+	if err := f.begin(s, given); err != nil {
+		return err
+	}
+	return s.finish()
+}
+
+func (f *Fault) begin(s *State, given map[string]string) error {
 	in := input{}
 	for _, a := range f.Args {
 		in[a.Name] = a.Default
@@ -94,11 +110,15 @@ func (s *State) Inject(words []string) error {
 	given, n := map[string]string{}, 0
 	for _, w := range words[1:] {
 		if flag, ok := strings.CutPrefix(w, "--"); ok {
-			name, value, _ := strings.Cut(flag, "=")
-			if !f.hasFlag(name) {
-				return fmt.Errorf("%s has no flag --%s", f.Name, name)
+			name, value, err := f.flag(flag)
+			if err != nil {
+				return err
 			}
 			given[name] = value
+			continue
+		}
+		if n == len(f.Args) && n > 0 && f.Args[n-1].Rest {
+			given[f.Args[n-1].Name] += " " + w
 			continue
 		}
 		if n >= len(f.Args) {
@@ -110,13 +130,20 @@ func (s *State) Inject(words []string) error {
 	return f.Apply(s, given)
 }
 
-func (f *Fault) hasFlag(name string) bool {
+// flag reads NAME=VALUE, or NAME and no-NAME of a switch.
+func (f *Fault) flag(text string) (name, value string, err error) {
+	name, value, valued := strings.Cut(text, "=")
 	for _, fl := range f.Flags {
-		if fl.Name == name {
-			return true
+		switch {
+		case fl.Name == name && fl.Switch() && !valued:
+			return name, "true", nil
+		case "no-"+fl.Name == name && fl.Switch() && !valued:
+			return fl.Name, "false", nil
+		case fl.Name == name:
+			return name, value, nil
 		}
 	}
-	return false
+	return "", "", fmt.Errorf("%s has no flag --%s", f.Name, name)
 }
 
 func findFault(name string) *Fault {
@@ -137,7 +164,8 @@ func faultNames() []string {
 }
 
 // Clear takes faults away and lets values run as the scenario says, for one
-// device or all. A MIG layout and a reloaded driver stay.
+// GPU or FPGA card, or all. A MIG layout, a reloaded driver and what the kernel
+// logged stay.
 func (s *State) Clear(deviceArg string) error {
 	if deviceArg == "" || deviceArg == "all" {
 		for _, key := range s.keys("fault.") {
@@ -148,13 +176,18 @@ func (s *State) Clear(deviceArg string) error {
 		for i := range s.gpus() {
 			s.heal(i)
 		}
-		return nil
+		s.healKubelet()
+		return s.clearMachine()
 	}
 	ds, err := s.devices(deviceArg)
 	if err != nil {
+		if card, clearErr := s.clearFunction(deviceArg); card || clearErr != nil {
+			return clearErr
+		}
 		return err
 	}
 	for _, d := range ds {
+		s.Delete("unhealthy." + s.deviceUUID(d))
 		for _, key := range s.keys("fault.") {
 			rec := s.Get(key)
 			if attr(rec, "gpu") == strconv.Itoa(d.gpu) && (d.mig < 0 || attr(rec, "mig") == strconv.Itoa(d.mig)) {
@@ -166,11 +199,12 @@ func (s *State) Clear(deviceArg string) error {
 			s.heal(d.gpu)
 		}
 	}
-	return nil
+	_, err = s.clearFunction(deviceArg)
+	return err
 }
 
 func (s *State) heal(gpu int) {
-	for _, flag := range []string{"lost", "gone", "reset_required"} {
+	for _, flag := range []string{"lost", "gone", "reset_required", "device_file"} {
 		s.Delete(fmt.Sprintf("gpu.%d.%s", gpu, flag))
 	}
 }

@@ -9,8 +9,12 @@ var (
 	anyDevice   = Arg{Name: "device", Help: "only calls on this device, and lookups of it by the call named", Optional: true}
 	callFlag    = Flag{Name: "call", Help: "only this function, e.g. nvmlDeviceGetMemoryInfo"}
 	countFlag   = Flag{Name: "count", Help: "how many", Default: "1"}
+	logFlag     = Flag{Name: "log", Help: "the kernel logs it too", Default: "true"}
+	busArg      = Arg{Name: "device", Help: "GPU by index, UUID or PCI address; FPGA card; PCI address of anything"}
+	cardArg     = Arg{Name: "card", Help: "FPGA by number, by (part of) the name of its tree, or by address"}
 	giFlag      = Flag{Name: "gi", Help: "GPU instance id"}
 	ciFlag      = Flag{Name: "ci", Help: "compute instance id"}
+	kubeletFor  = Flag{Name: "for", Help: "duration; until kubelet-up without it"}
 	eventTypes  = map[string]uint64{"ecc-single": 0x1, "ecc-double": 0x2, "pstate": 0x4, "xid": 0x8, "clock": 0x10, "power-source": 0x80, "mig-config": 0x100, "ecc-storm": 0x200, "dram-retirement": 0x400, "dram-retirement-failure": 0x800, "poison": 0x1000, "poison-fatal": 0x2000, "gpu-unavailable": 0x4000, "recovery-action": 0x8000}
 	actions     = []string{"none", "reset", "reboot", "drain-p2p", "drain-and-reset", "recover-imex"}
 	fabricState = []string{"not-supported", "not-started", "in-progress", "completed"}
@@ -22,13 +26,14 @@ var (
 var Faults = []Fault{
 	{
 		Name: "xid", Help: "deliver a Xid event to every registered event set", apply: injectXid,
-		Args: []Arg{{Name: "code", Help: "Xid number"}, deviceArg}, Flags: []Flag{giFlag, ciFlag, countFlag},
+		Args:  []Arg{{Name: "code", Help: "Xid number"}, deviceArg},
+		Flags: []Flag{giFlag, ciFlag, countFlag, logFlag, {Name: "detail", Help: "what the kernel's line says of it"}, {Name: "cause", Help: "the Xid that caused it, as R595 says"}},
 	},
 	{
 		Name: "event", Help: "deliver any NVML event: ecc-double, mig-config, gpu-unavailable, … or a bit", apply: injectEvent,
 		Args: []Arg{{Name: "type", Help: "name or bit mask"}, deviceArg}, Flags: []Flag{{Name: "data", Help: "event data", Default: "0"}, giFlag, ciFlag, countFlag},
 	},
-	{Name: "lost", Help: "the GPU fell off the bus: every call on it answers GPU_IS_LOST", apply: flagOn("lost", "1"), Args: []Arg{deviceArg}},
+	{Name: "lost", Help: "the GPU fell off the bus: every call on it answers GPU_IS_LOST", apply: injectLost, Args: []Arg{deviceArg}, Flags: []Flag{logFlag}},
 	{Name: "reset-required", Help: "every call on the GPU answers RESET_REQUIRED", apply: flagOn("reset_required", "1"), Args: []Arg{deviceArg}},
 	{Name: "gone", Help: "the GPU is not enumerated any more", apply: injectGone("1", 1), Args: []Arg{deviceArg}},
 	{Name: "return", Help: "a GPU that was gone is enumerated again", apply: injectGone("", 2), Args: []Arg{deviceArg}},
@@ -82,7 +87,7 @@ var Faults = []Fault{
 	},
 	{
 		Name: "recovery-action", Help: "what the driver asks for (field 230): none, reset, reboot, drain-p2p, drain-and-reset, recover-imex", apply: injectRecovery,
-		Args: []Arg{{Name: "action", Help: "name or number"}, deviceArg},
+		Args: []Arg{{Name: "action", Help: "name or number"}, deviceArg}, Flags: []Flag{logFlag},
 	},
 	{
 		Name: "ecc", Help: "count ECC errors, corrected or uncorrected, and fire their event", apply: injectECC,
@@ -110,4 +115,78 @@ var Faults = []Fault{
 		Name: "fabric", Help: "the fabric's state: not-supported, not-started, in-progress, completed", apply: injectFabric,
 		Args: []Arg{{Name: "state", Help: "name or number"}, deviceArg}, Flags: []Flag{{Name: "status", Help: "nvmlReturn_t of the registration"}, {Name: "mask", Help: "health mask"}, {Name: "summary", Help: "health summary: 1 healthy, 2 unhealthy, 3 limited"}},
 	},
+	{
+		Name: "device-file", Help: "the device file of a GPU goes, or its mode does; needs a set-up with --dev", apply: injectDeviceFile,
+		Args: []Arg{deviceArg, {Name: "state", Help: "present, missing or denied"}},
+	},
+	{Name: "kernel-log", Help: "the kernel logs a line", apply: injectLine, Args: []Arg{{Name: "text", Help: "the line", Rest: true}}},
+	{Name: "bus-loss", Help: "the device goes from the bus; NVML finds a GPU lost", apply: onBus(loseOnBus), Args: []Arg{busArg}, Flags: []Flag{logFlag}},
+	{
+		Name: "aer", Help: "count a PCIe error of the device, and of the port above", apply: onBus(countAER),
+		Args:  []Arg{busArg, {Name: "severity", Help: "correctable, nonfatal or fatal"}},
+		Flags: []Flag{{Name: "name", Help: "as in aer_dev_*, e.g. BadTLP or CmpltTO"}, countFlag, logFlag},
+	},
+	{
+		Name: "link-degraded", Help: "the link trains to less, as both its ends and NVML see it", apply: onBus(degradeLink), Args: []Arg{busArg},
+		Flags: []Flag{{Name: "width", Help: "lanes; 0 leaves them", Default: "4"}, {Name: "speed", Help: "generation; 0 leaves it", Default: "0"}},
+	},
+	{
+		Name: "fpga-reconfigure", Help: "another image is loaded; ends when that does", apply: onCard(reconfigure), Args: []Arg{cardArg},
+		Flags: []Flag{
+			{Name: "afu", Help: "DFL: the accelerator function, 32 hexadecimal digits"},
+			{Name: "uuid", Help: "XRT: the xclbin"},
+			{Name: "firmware", Help: "fpga_manager: the bit file"},
+			{Name: "duration", Help: "how long it takes", Default: "2s"},
+			{Name: "fail", Help: "it fails", Default: "false"},
+			{Name: "block", Help: "reads that wait for the driver's lock block, where the tree is mounted", Default: "true"},
+		},
+	},
+	{Name: "fpga-firewall", Help: "the firewall of an XRT card trips", apply: onCard(tripFirewall), Args: []Arg{cardArg}},
+	{
+		Name: "fpga-error", Help: "latch bits of an error register of a DFL card", apply: onCard(latchErrors), Args: []Arg{cardArg, {Name: "bits", Help: "e.g. 0x80"}},
+		Flags: []Flag{{Name: "register", Help: "port, fme, pcie0, pcie1, nonfatal or catfatal", Default: "port"}},
+	},
+	{Name: "fpga-temperature", Help: "the fabric's temperature", apply: onCard(heat), Args: []Arg{cardArg, {Name: "celsius", Help: "degrees"}}},
+	{
+		Name: "pod-start", Help: "a pod starts with these devices, and the kubelet lists it", apply: startPod,
+		Args: []Arg{{Name: "pod", Help: "NAMESPACE/NAME"}, {Name: "devices", Help: ReferenceHelp, Optional: true, Rest: true}},
+		Flags: []Flag{
+			{Name: "resource", Help: "the resource's name, where it is not that of the usual plugin"},
+			{Name: "claim", Help: "it has them by a claim of this name, of NVIDIA's DRA driver"},
+			{Name: "container", Help: "the container's name", Default: "main"},
+			{Name: "qos", Help: strings.Join(qosClasses, ", "), Default: "burstable"},
+			{Name: "pid", Help: "it has a process on each of its GPUs, numbered from this on"},
+			memFlag, shareFlag, loadFlag,
+		},
+	},
+	{
+		Name: "pod-finish", Help: "a pod's containers end, and it is not deleted yet; kubelets before 1.34 list it", apply: finishPod, Args: []Arg{podArg},
+		Flags: []Flag{{Name: "listed", Help: "the kubelet lists it", Default: "true"}},
+	},
+	{Name: "pod-end", Help: "a pod ends and is deleted", apply: endPod, Args: []Arg{podArg}},
+	{
+		Name: "process-start", Help: "a process uses a GPU or a MIG device; the host's, where no pod is named", apply: injectProcess, Args: []Arg{pidArg, deviceArg},
+		Flags: []Flag{
+			{Name: "pod", Help: "whose it is, NAMESPACE/NAME"},
+			{Name: "container", Help: "of that pod; its first by default"},
+			{Name: "type", Help: strings.Join(processTypes, ", "), Default: "compute"},
+			{Name: "name", Help: "path of its program", Default: "/usr/bin/python3"},
+			memFlag, shareFlag, loadFlag,
+		},
+	},
+	{Name: "process-move", Help: "a process leaves its GPU and uses another", apply: moveProcess, Args: []Arg{pidArg, deviceArg}},
+	{Name: "process-end", Help: "a process ends", apply: injectProcessEnd, Args: []Arg{pidArg}},
+	{
+		Name: "kubelet-restart", Help: "the kubelet starts anew and for a time lists fewer pods than run; ends when that does", apply: restartKubelet,
+		Flags: []Flag{{Name: "for", Help: "how long", Default: "10s"}, {Name: "pods", Help: "how many it lists meanwhile", Default: "0"}},
+	},
+	{Name: "kubelet-down", Help: "nobody listens on the kubelet's socket", apply: setKubelet("down"), Flags: []Flag{kubeletFor}},
+	{Name: "kubelet-remove", Help: "the kubelet is down, and the directory of its socket is gone", apply: setKubelet("removed"), Flags: []Flag{kubeletFor}},
+	{Name: "kubelet-up", Help: "the kubelet is up and answers", apply: setKubelet("up")},
+	{Name: "kubelet-hang", Help: "the kubelet takes calls and does not answer", apply: setKubelet("hang"), Flags: []Flag{kubeletFor}},
+	{Name: "kubelet-garbage", Help: "the kubelet answers what is no PodResources", apply: setKubelet("garbage"), Flags: []Flag{kubeletFor}},
+	{Name: "kubelet-limit", Help: "the next calls of the kubelet are rejected: all its clients together ask too often", apply: limitKubelet, Flags: []Flag{countFlag}},
+	{Name: "kubelet-pad", Help: "the kubelet's lists are larger by so much", apply: padKubelet, Args: []Arg{{Name: "bytes", Help: "how much; 0 ends it"}}},
+	{Name: "device-unhealthy", Help: "a device plugin calls a device unhealthy: it is not allocatable any more", apply: spoilDevice(false), Args: []Arg{{Name: "device", Help: ReferenceHelp}}},
+	{Name: "device-healthy", Help: "a device plugin calls a device healthy again", apply: spoilDevice(true), Args: []Arg{{Name: "device", Help: ReferenceHelp}}},
 }

@@ -26,7 +26,7 @@ func injectGone(value string, event uint64) func(*State, input) error {
 				s.Set(key, value)
 			}
 			s.addEvent(-1, event, uint64(d.gpu), "", "")
-			return nil
+			return s.showDriver()
 		})
 	}
 }
@@ -34,7 +34,7 @@ func injectGone(value string, event uint64) func(*State, input) error {
 func driverState(state string) func(*State, input) error {
 	return func(s *State, _ input) error {
 		s.Set("driver.state", state)
-		return nil
+		return s.showDriver()
 	}
 }
 
@@ -55,7 +55,8 @@ func injectReload(s *State, in input) error {
 			}
 		}
 	}
-	return nil
+	s.say("NVRM: loading %s", s.driverBanner())
+	return s.showDriver()
 }
 
 func injectMIG(s *State, in input) error {
@@ -80,10 +81,10 @@ func injectMIG(s *State, in input) error {
 		}
 		s.Set(fmt.Sprintf("gpu.%d.mig.mode", d.gpu), mode)
 		for _, key := range s.keys(fmt.Sprintf("gpu.%d.process.", d.gpu)) {
-			s.Delete(key) // a GPU is reshaped only when idle
+			s.endOn(key) // a GPU is reshaped only when idle
 		}
 		s.addEvent(d.gpu, eventTypes["mig-config"], 0, "", "")
-		return nil
+		return s.showProcesses()
 	})
 }
 

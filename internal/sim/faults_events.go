@@ -47,6 +47,21 @@ func injectXid(s *State, in input) error {
 	return s.deliver(in, eventTypes["xid"], code)
 }
 
+func injectLost(s *State, in input) error {
+	return s.onGPUs(in, func(d device) error {
+		s.Set(fmt.Sprintf("gpu.%d.lost", d.gpu), "1")
+		s.sayLost(d.gpu, in)
+		return s.onTree(func(m *machine) error {
+			// Every register of a GPU that does not answer reads as ones.
+			if dir, ok := m.tree.Real("/sys/bus/pci/devices/" + s.address(d.gpu)); ok {
+				m.tree.Set(dir+"/current_link_speed", "Unknown\n")
+				m.tree.Set(dir+"/current_link_width", "63\n")
+			}
+			return nil
+		})
+	})
+}
+
 func injectEvent(s *State, in input) error {
 	kind, ok := eventTypes[in["type"]]
 	if !ok {
@@ -82,6 +97,9 @@ func (s *State) deliver(in input, kind, data uint64) error {
 		}
 		for range n {
 			s.addEvent(d.gpu, kind, data, gi, ci)
+			if kind == eventTypes["xid"] {
+				s.sayXid(d, data, gi, ci, in)
+			}
 		}
 		return nil
 	})
@@ -98,6 +116,7 @@ func injectRecovery(s *State, in input) error {
 	}
 	return s.onGPUs(in, func(d device) error {
 		s.addEvent(d.gpu, eventTypes["recovery-action"], uint64(n), "", "")
+		s.sayRecovery(d.gpu, int64(n), in)
 		return s.set(device{d.gpu, -1}, "recovery_action", strconv.Itoa(n))
 	})
 }

@@ -115,7 +115,15 @@ func injectPCIe(s *State, in input) error {
 		if err := s.set(d, "pcie.generation", strconv.FormatUint(gen, 10)); err != nil {
 			return err
 		}
-		return s.set(d, "pcie.width", strconv.FormatUint(width, 10))
+		if err := s.set(d, "pcie.width", strconv.FormatUint(width, 10)); err != nil {
+			return err
+		}
+		return s.onTree(func(m *machine) error {
+			if dir, ok := m.tree.Real("/sys/bus/pci/devices/" + s.address(d.gpu)); ok && gen < uint64(len(linkSpeeds)) && width <= 32 {
+				return s.trainLink(m, target{dir: dir, gpu: -1}, gen, width)
+			}
+			return nil
+		})
 	})
 }
 

@@ -4,6 +4,9 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+
+	"github.com/accel-exporter/accel-exporter/internal/faketree"
+	"github.com/accel-exporter/accel-exporter/procmap"
 )
 
 // A scenario compiles to a state that reads back as itself, or is refused with
@@ -50,8 +53,24 @@ func FuzzInject(f *testing.F) {
 	}
 	f.Add("set temperature nan 4/0\nmig 4 3g.40gb:1c+2c\nset load 1 4/0\necc uncorrected 4/0 --location=sram")
 	f.Add("set name odd\x00name 0\nfield 230 error:NO_DATA all\nnvlink 3 errors 0 --counter=field.208")
+	f.Add("fpga-reconfigure n3000 --fail\nfpga-reconfigure u250\nfpga-temperature 0 -300\nbus-loss all\nclear 0\naer 1b:00.0 fatal --name=TLP --count=99999999999999999999")
+	f.Add("pod-start a/b gpu:7 replica:5::2 fpga:0 --pid=9\npod-finish b\nprocess-start 10 7 --pod=b\npod-start a/b mig:4/0 --claim=c\npod-end llm-0\nprocess-move 9 4/1")
+	f.Add("process-start 9 0 --name=/(x\nprocess-move 9 1\nmig 4 off\nkubelet-restart --pods=-1\ndevice-unhealthy gke:4/0\nkubelet-limit --count=3")
+	sc, err := LoadScenario(fixtures, "h100-8")
+	if err != nil {
+		f.Fatal(err)
+	}
+	sc.trees = []line{{"x", "intel-n3000-dfl"}, {"x", "xilinx-u250-xrt"}}
+	begun, err := sc.Compile(fixtures, Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, script string) {
-		s := compiled(t, "h100-8")
+		s, err := ParseState(begun.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.machine, s.begun = &machine{tree: begun.begun.Clone()}, begun.begun
 		for words := range strings.SplitSeq(script, "\n") {
 			if fields := strings.Fields(words); len(fields) < 12 {
 				_ = s.Inject(fields)
@@ -60,6 +79,28 @@ func FuzzInject(f *testing.F) {
 		again, err := ParseState(s.Bytes())
 		if err != nil {
 			t.Fatalf("the state cannot be read: %v\n%s", err, s.Bytes())
+		}
+		if _, err := faketree.Parse("tree", s.machine.tree.Bytes()); err != nil {
+			t.Fatalf("the tree cannot be read: %v", err)
+		}
+		uids := map[string]bool{"": true}
+		for _, p := range s.pods() {
+			uids[p.uid] = true
+			if _, uid, ok := procmap.ParsePodDir(p.namespace + "_" + p.name + "_" + p.uid); !ok || uid != p.uid {
+				t.Errorf("the pod %+v has an odd name", p)
+			}
+		}
+		for _, pid := range s.pids() {
+			if uid := attr(s.Get("proc."+pid), "pod"); !uids[uid] {
+				t.Errorf("process %s is of the pod %s, which is not there", pid, uid)
+			}
+		}
+		for resource, ids := range s.allocatable() {
+			for _, id := range ids {
+				if !deviceName.MatchString(resource) || !deviceName.MatchString(id) {
+					t.Errorf("%q of %q is allocatable", id, resource)
+				}
+			}
 		}
 		if err := again.Clear("all"); err != nil {
 			t.Fatal(err)

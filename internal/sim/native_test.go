@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"go.uber.org/goleak"
 )
 
 // One process can load one library, and go-nvml never lets go of it: every
@@ -37,6 +38,10 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	code := m.Run()
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
 	if builtDir != "" {
 		os.RemoveAll(builtDir)
 	}

@@ -7,7 +7,6 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,9 +15,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-var update = flag.Bool("update", false, "write the expected answers anew")
+	"github.com/accel-exporter/accel-exporter/internal/golden"
+)
 
 // same compares what a child found with testdata/NAME.json.
 func same(t *testing.T, name string, got map[string]any) {
@@ -28,18 +27,7 @@ func same(t *testing.T, name string, got map[string]any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile(file, append(data, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(data)+"\n", "\n")); diff != "" {
-		t.Errorf("-%s +got:\n%s", file, diff)
-	}
+	golden.Compare(t, file, string(data)+"\n")
 }
 
 func TestThroughGoNVML(t *testing.T) {

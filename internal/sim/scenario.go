@@ -21,7 +21,13 @@ type Scenario struct {
 	driver map[string]string
 	cc     map[string]int
 	gpus   []gpuEntry
+	trees  []line // where it stands, and the name
 	inject []line // where it stands, and the fault
+
+	kubelet     bool // it has the key pods, be it of none
+	pods        []podEntry
+	allocatable []deviceEntry
+	cgroups     map[string]string
 }
 
 type gpuEntry struct {
@@ -38,6 +44,9 @@ type process struct {
 	pid, mib, mig, share int
 	kind, name           string
 }
+
+// maxTrees is how many trees one machine holds.
+const maxTrees = 32
 
 var driverStates = []string{"loaded", "unloaded", "mismatch"}
 
@@ -58,14 +67,19 @@ func ParseScenario(file string, data []byte) (*Scenario, error) {
 		"confidential_computing": sc.parseCC,
 		"missing_symbols":        sc.parseMissing,
 		"gpus":                   func(n node) error { return n.items(sc.parseGPU) },
-		"inject": func(n node) error {
-			return n.items(func(_ int, c node) error {
-				var s string
-				err := toText(&s)(c)
-				sc.inject = append(sc.inject, line{fmt.Sprintf("%s:%d: %s", file, c.Line, c.path), s})
-				return err
-			})
+		"trees": func(n node) error {
+			if len(n.Content) > maxTrees {
+				return n.errorf("%d trees; a machine holds %d", len(n.Content), maxTrees)
+			}
+			return toPlaced(&sc.trees)(n)
 		},
+		"inject": toPlaced(&sc.inject),
+		"pods":   sc.parsePods,
+		"allocatable": func(n node) error {
+			sc.kubelet = true
+			return toDevices(&sc.allocatable)(n)
+		},
+		"cgroups": sc.parseCgroups,
 	})
 	if err == nil && sc.Description == "" {
 		err = root.errorf("the key description is missing")

@@ -43,7 +43,7 @@ func TestStrictness(t *testing.T) {
 	for _, tc := range []struct{ yaml, want string }{
 		{"", "x.yaml:1: the file is empty"},
 		{"gpus: []", "x.yaml:1: the key description is missing"},
-		{"description: a\nnope: 1", "x.yaml:2: nope: unknown key; want one of confidential_computing, description, driver, gpus, inject, missing_symbols"},
+		{"description: a\nnope: 1", "x.yaml:2: nope: unknown key; want one of allocatable, cgroups, confidential_computing, description, driver, gpus, inject, missing_symbols, pods, trees"},
 		{"description: a\ndescription: b", "x.yaml:2: description: the key is here and on line 1"},
 		{"description: [a]", "x.yaml:1: description: want text, found a list"},
 		{"description: a\ngpus: 3", `x.yaml:2: gpus: want a list, found "3"`},

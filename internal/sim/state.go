@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/faketree"
 )
 
 const header = "accel-sim-state 1"
@@ -20,6 +22,12 @@ const header = "accel-sim-state 1"
 type State struct {
 	lines []line
 	index map[string]int
+
+	path    string         // of the file it was read from, "" where it has none yet
+	machine *machine       // nil until a fault asks for it
+	begun   *faketree.Tree // the machine's tree as the scenario began, until it is in a file
+	kernel  []string       // lines that the kernel has yet to print
+	later   []later        // what a fault does after its beginning
 }
 
 type line struct{ key, value string }
@@ -141,6 +149,7 @@ func Read(path string) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	s.path = path
 	return s, nil
 }
 
@@ -150,30 +159,11 @@ func (s *State) Write(path string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".state-*")
-	if err != nil {
-		return err
-	}
-	err = s.fill(f)
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return replaceFile(path, s.Bytes())
 }
 
-// fill makes f the state file, readable by all, and closes it.
-func (s *State) fill(f *os.File) error {
-	_, err := f.Write(s.Bytes())
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	return errors.Join(err, f.Close())
-}
-
-// Update edits the file at path under a lock, so that edits never lose each other.
+// Update edits the file at path, and the machine beside it, under a lock, so
+// that edits never lose each other.
 func Update(path string, edit func(*State) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -193,10 +183,11 @@ func Update(path string, edit func(*State) error) error {
 	if err := edit(s); err != nil {
 		return err
 	}
-	return s.Write(path)
+	return errors.Join(s.Write(path), s.saveMachine(path))
 }
 
-// Install begins a new simulation at path: what an earlier one left is gone.
+// Install begins a new simulation at path, with its machine: what an earlier
+// one left is gone.
 func (s *State) Install(path string) error {
 	taken, err := filepath.Glob(path + ".taken.*")
 	if err != nil {
@@ -207,5 +198,10 @@ func (s *State) Install(path string) error {
 			return err
 		}
 	}
-	return s.Write(path)
+	// First, since a kubelet that is served makes its socket anew when it sees
+	// the state.
+	if err := os.RemoveAll(filepath.Dir(KubeletSocket(path))); err != nil {
+		return err
+	}
+	return errors.Join(s.Write(path), s.install(path))
 }

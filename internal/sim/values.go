@@ -162,7 +162,11 @@ func (s *State) restore(prefix string) {
 		if s.Get(mark) == absent {
 			s.Delete(key)
 		} else if f := strings.Fields(s.Get(key)); len(f) > 1 {
-			s.Set(key, fmt.Sprintf("%s @%.3f %s", s.Get(key), s.now(), f[1]))
+			first := f[1]
+			if s.Has("life." + key) {
+				first = s.Get("life." + key)
+			}
+			s.Set(key, fmt.Sprintf("%s @%.3f %s", s.Get(key), s.now(), first))
 		}
 		s.Delete(mark)
 	}

@@ -113,12 +113,34 @@ func toInt(to *int, least, most int) func(node) error {
 	}
 }
 
+func toBool(to *bool) func(node) error {
+	return func(n node) error {
+		if n.Kind != yaml.ScalarNode || n.Value != "true" && n.Value != "false" {
+			return n.errorf("want true or false, found %s", describe(n.Node))
+		}
+		*to = n.Value == "true"
+		return nil
+	}
+}
+
 func toTexts(to *[]string) func(node) error {
 	return func(n node) error {
 		return n.items(func(_ int, c node) error {
 			var s string
 			err := toText(&s)(c)
 			*to = append(*to, s)
+			return err
+		})
+	}
+}
+
+// toPlaced decodes a list of texts together with where each stands.
+func toPlaced(to *[]line) func(node) error {
+	return func(n node) error {
+		return n.items(func(_ int, c node) error {
+			var s string
+			err := toText(&s)(c)
+			*to = append(*to, line{fmt.Sprintf("%s:%d: %s", c.file, c.Line, c.path), s})
 			return err
 		})
 	}

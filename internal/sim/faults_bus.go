@@ -1,0 +1,237 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/accel-exporter/accel-exporter/internal/faketree"
+)
+
+// target is what a fault of the bus strikes: a PCI function, and the GPU it
+// is, where it is one.
+type target struct {
+	address, dir string
+	gpu          int // -1 for none
+}
+
+// targets finds the functions that an argument names: GPUs as other faults do,
+// cards, or any PCI address.
+func (s *State) targets(arg string) ([]target, *machine, error) {
+	m, err := s.hardware()
+	if err != nil {
+		return nil, nil, err
+	}
+	var out []target
+	add := func(address string, gpu int) {
+		if dir, ok := m.tree.Real("/sys/bus/pci/devices/" + address); ok {
+			out = append(out, target{address, dir, gpu})
+		}
+	}
+	ds, noGPU := s.devices(arg)
+	for _, d := range ds {
+		if d.mig < 0 {
+			add(s.address(d.gpu), d.gpu)
+		}
+	}
+	if len(out) > 0 {
+		return out, m, nil
+	}
+	if c, _, err := s.card(arg); err == nil && c.kind != "manager" {
+		add(c.at, -1)
+		return out, m, nil
+	}
+	for _, at := range m.tree.Names("/sys/bus/pci/devices") {
+		if samePlace(arg, at) {
+			add(at, -1)
+		}
+	}
+	if len(out) == 0 {
+		return nil, nil, fmt.Errorf("nothing on the bus is %q; it has %s, and:\n%w", arg, strings.Join(m.tree.Names("/sys/bus/pci/devices"), ", "), noGPU)
+	}
+	return out, m, nil
+}
+
+// onBus does something to each function that the argument device names.
+func onBus(f func(*State, *machine, target, input) error) func(*State, input) error {
+	return func(s *State, in input) error {
+		ts, m, err := s.targets(in["device"])
+		if err != nil {
+			return err
+		}
+		for _, t := range ts {
+			if err := f(s, m, t, in); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// loseOnBus takes a function off the bus, as a surprise removal does, and lets
+// NVML find the GPU lost.
+func loseOnBus(s *State, m *machine, t target, in input) error {
+	if t.gpu >= 0 {
+		s.Set(fmt.Sprintf("gpu.%d.lost", t.gpu), "1")
+		s.sayLost(t.gpu, in)
+	} else if in.on("log") {
+		s.say("pcieport %s: pciehp: Slot(1): Link Down", portOf(t.dir))
+		s.say("pcieport %s: pciehp: Slot(1): Card not present", portOf(t.dir))
+	}
+	m.tree.Unplug(t.dir)
+	return nil
+}
+
+// portOf is the address of the port above a function, or its own on a root bus.
+func portOf(dir string) string {
+	parts := strings.Split(dir, "/")
+	if p := parts[len(parts)-2]; !strings.HasPrefix(p, "pci") {
+		return p
+	}
+	return parts[len(parts)-1]
+}
+
+// sayLost prints what NVIDIA's driver does when a GPU no longer answers.
+func (s *State) sayLost(gpu int, in input) {
+	if !in.on("log") {
+		return
+	}
+	s.say("NVRM: GPU at %s: %s", xidAddress(s.address(gpu), "", ""), s.gpuGet(gpu, "uuid"))
+	s.say("NVRM: Xid (%s): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", xidAddress(s.address(gpu), "", ""))
+	s.say("NVRM: GPU %s: GPU has fallen off the bus.", s.address(gpu))
+}
+
+// degradeLink trains a link to less than it could do, as both its ends see it.
+func degradeLink(s *State, m *machine, t target, in input) error {
+	width, err := in.integer("width")
+	if err != nil {
+		return err
+	}
+	speed, err := in.integer("speed")
+	if err != nil {
+		return err
+	}
+	return s.trainLink(m, t, speed, width)
+}
+
+// trainLink sets a link's generation and width in the tree and in NVML; 0
+// leaves either as it is.
+func (s *State) trainLink(m *machine, t target, generation, width uint64) error {
+	if generation >= uint64(len(linkSpeeds)) || width > 32 {
+		return fmt.Errorf("want a speed from 1 to %d and a width from 1 to 32, found %d and %d", len(linkSpeeds)-1, generation, width)
+	}
+	ends := []string{t.dir}
+	if above := t.dir[:strings.LastIndexByte(t.dir, '/')]; m.tree.Exists(above + "/current_link_width") {
+		ends = append(ends, above)
+	}
+	for _, dir := range ends {
+		if generation > 0 {
+			m.tree.Set(dir+"/current_link_speed", linkSpeeds[generation]+"\n")
+		}
+		if width > 0 {
+			m.tree.Set(dir+"/current_link_width", strconv.FormatUint(width, 10)+"\n")
+		}
+	}
+	if t.gpu < 0 {
+		return nil
+	}
+	var all []error
+	if generation > 0 {
+		all = append(all, s.set(device{t.gpu, -1}, "pcie.generation", strconv.FormatUint(generation, 10)))
+	}
+	if width > 0 {
+		all = append(all, s.set(device{t.gpu, -1}, "pcie.width", strconv.FormatUint(width, 10)))
+	}
+	return errors.Join(all...)
+}
+
+// Severities of AER, with the file that counts them, the total's name, the
+// word of the root port's counter and the kernel's words.
+var severities = map[string]struct {
+	file, total, root, words, layer string
+	errors                          []aerError
+}{
+	"correctable": {"aer_dev_correctable", "TOTAL_ERR_COR", "cor", "Correctable", "Physical Layer, (Receiver ID)", correctableErrors},
+	"nonfatal":    {"aer_dev_nonfatal", "TOTAL_ERR_NONFATAL", "nonfatal", "Uncorrectable (Non-Fatal)", "Transaction Layer, (Requester ID)", uncorrectableErrors},
+	"fatal":       {"aer_dev_fatal", "TOTAL_ERR_FATAL", "fatal", "Uncorrectable (Fatal)", "Transaction Layer, (Receiver ID)", uncorrectableErrors},
+}
+
+// countAER counts an error of a function, and lets the kernel report it.
+func countAER(s *State, m *machine, t target, in input) error {
+	sev, ok := severities[in["severity"]]
+	if !ok {
+		return fmt.Errorf("severity: want correctable, nonfatal or fatal, found %q", in["severity"])
+	}
+	if in["name"] == "" {
+		in["name"] = map[string]string{"correctable": "RxErr", "nonfatal": "CmpltTO", "fatal": "DLP"}[in["severity"]]
+	}
+	count, err := in.integer("count")
+	if err != nil {
+		return err
+	}
+	bit := -1
+	var names []string
+	for _, e := range sev.errors {
+		names = append(names, e.name)
+		if e.name == in["name"] {
+			bit = e.bit
+		}
+	}
+	if bit < 0 {
+		return fmt.Errorf("name: want one of %s, found %q", strings.Join(names, ", "), in["name"])
+	}
+	if !m.tree.Exists(t.dir + "/" + sev.file) {
+		return fmt.Errorf("%s has no AER", t.address)
+	}
+	addTo(m.tree, t.dir+"/"+sev.file, in["name"], count)
+	addTo(m.tree, t.dir+"/"+sev.file, sev.total, count)
+	port := portOf(t.dir)
+	if root := "/sys/bus/pci/devices/" + port + "/aer_rootport_total_err_" + sev.root; m.tree.Exists(root) {
+		text, _ := m.tree.Get(root)
+		n, _ := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
+		m.tree.Set(root, strconv.FormatUint(n+count, 10)+"\n")
+	}
+	if !in.on("log") {
+		return nil
+	}
+	driver, _ := m.tree.Target(t.dir + "/driver")
+	driver = driver[strings.LastIndexByte(driver, '/')+1:]
+	if driver == "" {
+		driver = "pci"
+	}
+	hex := func(file string) string {
+		text, _ := m.tree.Get(t.dir + "/" + file)
+		return strings.TrimPrefix(strings.TrimSpace(text), "0x")
+	}
+	s.say("pcieport %s: AER: %s error message received from %s", port, sev.words, t.address)
+	s.say("%s %s: PCIe Bus Error: severity=%s, type=%s", driver, t.address, sev.words, sev.layer)
+	s.say("%s %s:   device [%s:%s] error status/mask=%08x/00000000", driver, t.address, hex("vendor"), hex("device"), uint64(1)<<bit)
+	s.say("%s %s:    [%2d] %-22s (First)", driver, t.address, bit, in["name"])
+	return nil
+}
+
+// addTo adds to a counter in a file of lines "NAME count".
+func addTo(t *faketree.Tree, file, name string, count uint64) {
+	text, _ := t.Get(file)
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if before, ok := strings.CutPrefix(line, name+" "); ok {
+			n, _ := strconv.ParseUint(strings.TrimSpace(before), 10, 64)
+			line = fmt.Sprintf("%s %d\n", name, n+count)
+		}
+		b.WriteString(line)
+	}
+	t.Set(file, b.String())
+}
+
+func injectLine(s *State, in input) error {
+	if strings.ContainsAny(in["text"], "\n") || len(in["text"]) > maxLine {
+		return fmt.Errorf("text: want one line of at most %d bytes", maxLine)
+	}
+	if _, err := s.hardware(); err != nil {
+		return err
+	}
+	s.say("%s", in["text"])
+	return nil
+}

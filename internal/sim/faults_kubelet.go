@@ -1,0 +1,101 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// restartKubelet starts the kubelet anew. For a time it lists fewer pods than
+// run, as a real one does until it has heard from the API server and the
+// container runtime, and says so nowhere.
+func restartKubelet(s *State, in input) error {
+	if err := s.needsKubelet(); err != nil {
+		return err
+	}
+	d, err := in.duration("for")
+	if err != nil {
+		return err
+	}
+	n, err := in.integer("pods")
+	if err != nil || n > maxPods {
+		return fmt.Errorf("pods: want a number up to %d, found %q", maxPods, in["pods"])
+	}
+	s.Set("kubelet", "up")
+	s.Set("kubelet.starts", strconv.FormatInt(s.integer("kubelet.starts")+1, 10))
+	s.Set("kubelet.lists", strconv.FormatUint(n, 10))
+	s.then(d, func(s *State) error {
+		s.Delete("kubelet.lists")
+		return nil
+	})
+	return nil
+}
+
+// setKubelet makes the kubelet up, or what it is otherwise for a time or until
+// told: down, removed, hang, garbage.
+func setKubelet(to string) func(*State, input) error {
+	return func(s *State, in input) error {
+		if err := s.needsKubelet(); err != nil {
+			return err
+		}
+		d, err := in.duration("for")
+		if err != nil {
+			return err
+		}
+		if is := s.Get("kubelet"); (to == "hang" || to == "garbage") && (is == "down" || is == "removed") {
+			return fmt.Errorf("the kubelet is %s; it answers nobody", is)
+		}
+		s.Set("kubelet", to)
+		if d > 0 && to != "up" {
+			s.then(d, func(s *State) error {
+				if s.Get("kubelet") == to {
+					s.Set("kubelet", "up")
+				}
+				return nil
+			})
+		}
+		return nil
+	}
+}
+
+// limitKubelet has calls fail as the kubelet's rate limit does.
+func limitKubelet(s *State, in input) error {
+	if err := s.needsKubelet(); err != nil {
+		return err
+	}
+	n, err := in.integer("count")
+	if err != nil || n > maxLimited {
+		return fmt.Errorf("count: want a number up to %d, found %q", maxLimited, in["count"])
+	}
+	// The sum, so that what two edits say is not lost where it is read once.
+	s.Set("kubelet.limited", strconv.FormatInt(s.integer("kubelet.limited")+int64(n), 10))
+	return nil
+}
+
+// Bounds of what a kubelet is told to do.
+const (
+	maxLimited = 10000
+	maxPad     = 256 << 20
+)
+
+func padKubelet(s *State, in input) error {
+	if err := s.needsKubelet(); err != nil {
+		return err
+	}
+	n, err := in.integer("bytes")
+	if err != nil || n > maxPad {
+		return fmt.Errorf("bytes: want a number up to %d, found %q", maxPad, in["bytes"])
+	}
+	s.Set("kubelet.pad", strconv.FormatUint(n, 10))
+	return nil
+}
+
+// healKubelet takes the faults of the kubelet and the device plugins away.
+// Pods and processes stay as they are: they are no faults.
+func (s *State) healKubelet() {
+	for _, key := range append(s.keys("unhealthy."), "kubelet.lists", "kubelet.pad") {
+		s.Delete(key)
+	}
+	if s.Has("kubelet") {
+		s.Set("kubelet", "up")
+	}
+}

@@ -1,0 +1,214 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+var processTypes = []string{"compute", "graphics", "mps"}
+
+// maxPID is the kernel's own bound on pid_max.
+const maxPID = 1 << 22
+
+func (in input) pid() (uint64, error) {
+	n, err := strconv.ParseUint(in["pid"], 10, 64)
+	if err != nil || n < 1 || n > maxPID {
+		return 0, fmt.Errorf("pid: want a number from 1 to %d, found %q", maxPID, in["pid"])
+	}
+	return n, nil
+}
+
+// injectProcess starts a process on each device named. Without a pod it is
+// the host's.
+func injectProcess(s *State, in input) error {
+	pid, err := in.pid()
+	if err != nil {
+		return err
+	}
+	ds, err := s.devices(in["device"])
+	if err != nil {
+		return err
+	}
+	uid, container := "", in["container"]
+	if in["pod"] != "" {
+		p, err := s.podNamed(in["pod"])
+		if err != nil {
+			return err
+		}
+		if p.finished {
+			return fmt.Errorf("the pod %s/%s has finished", p.namespace, p.name)
+		}
+		uid = p.uid
+		if container, err = s.containerOf(p, container); err != nil {
+			return err
+		}
+	}
+	for _, d := range ds {
+		if err := s.startProcess(strconv.FormatUint(pid, 10), d, in, uid, container); err != nil {
+			return err
+		}
+	}
+	return s.showProcesses()
+}
+
+// containerOf finds a container of a pod; the first where none is named.
+func (s *State) containerOf(p pod, name string) (string, error) {
+	var names []string
+	for _, key := range s.keys(p.key + ".container.") {
+		c := attr(s.Get(key), "name")
+		if name == "" || name == c {
+			return c, nil
+		}
+		names = append(names, c)
+	}
+	return "", fmt.Errorf("%s/%s has no container %q; it has %s", p.namespace, p.name, name, strings.Join(names, ", "))
+}
+
+// startProcess lets a process use a device. One that is there already has to
+// be the same pod's.
+func (s *State) startProcess(pid string, d device, in input, uid, container string) error {
+	mib, err := in.integer("memory")
+	if err != nil || mib > 1<<22 {
+		return fmt.Errorf("memory: want a number of MiB, found %q", in["memory"])
+	}
+	share, err := in.integer("share")
+	if err != nil || share > 100 {
+		return fmt.Errorf("share: want a number from 0 to 100, found %q", in["share"])
+	}
+	kind := 0
+	if in["type"] != "" {
+		if kind, err = in.one("type", processTypes); err != nil {
+			return err
+		}
+	}
+	name := in["name"]
+	if name == "" {
+		name = "/usr/bin/python3"
+	}
+	if !deviceName.MatchString(name) {
+		return fmt.Errorf("name: want a path without blanks, found %q", name)
+	}
+	if rec := s.Get("proc." + pid); rec == "" {
+		s.addProcess(pid, 1000+int64(s.now()*100), name, uid, container)
+	} else if attr(rec, "pod") != uid || attr(rec, "container") != container && uid != "" {
+		return fmt.Errorf("process %s is there already, and not this pod's", pid)
+	}
+	if in["load"] != "" {
+		load, err := checkValue("load", in["load"])
+		if err != nil || strings.HasPrefix(load, "error:") || load == "model" {
+			return fmt.Errorf("load: want a load from 0 to 1 (%s), found %q", SignalHelp, in["load"])
+		}
+		s.work(d, load)
+	}
+	return s.use(d, fmt.Sprintf("pid=%s type=%s memory=%d", pid, processTypes[kind], mib<<20), share, name)
+}
+
+// use adds a record of a process to a GPU.
+func (s *State) use(d device, head string, share uint64, name string) error {
+	gi, ci := "-1", "-1"
+	switch {
+	case d.mig >= 0:
+		rec := s.migRecord(d)
+		gi, ci = attr(rec, "gi"), attr(rec, "ci")
+	case s.gpuGet(d.gpu, "mig.mode") == "1":
+		return fmt.Errorf("gpu %d is sliced by MIG; name one of its MIG devices, such as %d/0", d.gpu, d.gpu)
+	}
+	prefix := fmt.Sprintf("gpu.%d.process.", d.gpu)
+	s.Set(prefix+strconv.Itoa(s.nextIndex(prefix)), fmt.Sprintf("%s gi=%s ci=%s share=%d name=%s", head, gi, ci, share, name))
+	return nil
+}
+
+// uses are the records of a process on all GPUs.
+func (s *State) uses(pid string) []string {
+	var out []string
+	for i := range s.gpus() {
+		for _, key := range s.keys(fmt.Sprintf("gpu.%d.process.", i)) {
+			if attr(s.Get(key), "pid") == pid {
+				out = append(out, key)
+			}
+		}
+	}
+	return out
+}
+
+// endOn takes a process off a GPU, and ends it where that was its last.
+func (s *State) endOn(key string) {
+	pid := attr(s.Get(key), "pid")
+	s.Delete(key)
+	if len(s.uses(pid)) == 0 {
+		s.Delete("proc." + pid)
+	}
+}
+
+func (s *State) endProcess(pid string) {
+	s.leave(s.uses(pid))
+	s.Delete("proc." + pid)
+}
+
+// leave takes processes off devices by their records. A device that nobody
+// uses any more has nothing to do.
+func (s *State) leave(records []string) {
+	for _, key := range records {
+		rec := s.Get(key)
+		s.Delete(key)
+		gpu, _, _ := strings.Cut(strings.TrimPrefix(key, "gpu."), ".")
+		same := func(other string) bool {
+			return attr(other, "gi") == attr(rec, "gi") && attr(other, "ci") == attr(rec, "ci")
+		}
+		if slices.ContainsFunc(s.keys("gpu."+gpu+".process."), func(k string) bool { return same(s.Get(k)) }) {
+			continue
+		}
+		d := device{mig: -1}
+		d.gpu, _ = strconv.Atoi(gpu)
+		for m := range s.migs(d.gpu) {
+			if same(s.migRecord(device{d.gpu, m})) {
+				d.mig = m
+			}
+		}
+		s.work(d, "0")
+	}
+}
+
+// work gives a device a load that is no fault: it stays when faults are
+// cleared.
+func (s *State) work(d device, load string) {
+	key := d.prefix() + "load"
+	touched := s.Has("touched." + key)
+	s.setAt(d.gpu, key, "load", load)
+	if !touched {
+		s.Delete("touched." + key)
+	}
+	s.Set("life."+key, load)
+}
+
+func injectProcessEnd(s *State, in input) error {
+	if !s.Has("proc." + in["pid"]) {
+		return fmt.Errorf("no process %s; there are %s", in["pid"], strings.Join(s.pids(), ", "))
+	}
+	s.endProcess(in["pid"])
+	return s.showProcesses()
+}
+
+// moveProcess lets a process leave its devices and use another.
+func moveProcess(s *State, in input) error {
+	uses := s.uses(in["pid"])
+	if len(uses) == 0 {
+		return fmt.Errorf("no process %s on a GPU; there are %s", in["pid"], strings.Join(s.pids(), ", "))
+	}
+	ds, err := s.devices(in["device"])
+	if err != nil {
+		return err
+	}
+	rec := s.Get(uses[0])
+	share, _ := strconv.ParseUint(attr(rec, "share"), 10, 64) // as this package wrote it
+	s.leave(uses)
+	for _, d := range ds {
+		head := fmt.Sprintf("pid=%s type=%s memory=%s", in["pid"], attr(rec, "type"), attr(rec, "memory"))
+		if err := s.use(d, head, share, attr(rec, "name")); err != nil {
+			return err
+		}
+	}
+	return nil
+}

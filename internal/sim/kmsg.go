@@ -1,0 +1,107 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxLine is how many bytes of text one record holds; the kernel has a
+// thousand or so.
+const maxLine = 1000
+
+// say lets the kernel print a line when the edit is done.
+func (s *State) say(format string, args ...any) {
+	s.kernel = append(s.kernel, fmt.Sprintf(format, args...))
+}
+
+// print appends what the kernel has to say to its log. A simulation that was
+// set up without one says nothing.
+func (s *State) print(path string) error {
+	lines := s.kernel
+	s.kernel = nil
+	if len(lines) == 0 {
+		return nil
+	}
+	f, err := os.OpenFile(KernelLog(path), os.O_WRONLY|os.O_APPEND, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	seq, err := nextRecord(KernelLog(path))
+	if err == nil {
+		// One write: a reader never sees half a record.
+		_, err = f.Write(records(lines, seq))
+	}
+	return errors.Join(err, f.Close())
+}
+
+// createLog begins the kernel log of a machine.
+func (s *State) createLog(path string) error {
+	lines := s.kernel
+	s.kernel = nil
+	return os.WriteFile(KernelLog(path), records(lines, 0), 0o644)
+}
+
+// records are lines as /dev/kmsg gives them (Documentation/ABI/testing/dev-kmsg):
+// facility and level, number, microseconds of the kernel's clock, flags; text.
+func records(lines []string, seq int) []byte {
+	var b strings.Builder
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // cannot fail on Linux
+	usec := now.Nano() / 1000
+	for i, text := range lines {
+		if len(text) > maxLine {
+			text = text[:maxLine]
+		}
+		fmt.Fprintf(&b, "%d,%d,%d,-;%s\n", level(text), seq+i, usec+int64(i), escapeRecord(text))
+	}
+	return []byte(b.String())
+}
+
+// level is how bad the kernel finds a line: 3 an error, 4 a warning, 6 news.
+func level(text string) int {
+	switch {
+	case strings.HasPrefix(text, "NVRM: loading"):
+		return 6
+	case strings.HasPrefix(text, "NVRM:"), strings.Contains(text, "severity=Uncorrectable"):
+		return 3
+	}
+	return 4
+}
+
+// escapeRecord writes what is not printable ASCII as the kernel does.
+func escapeRecord(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c >= 0x7f || c == '\\' {
+			fmt.Fprintf(&b, `\x%02x`, c)
+			continue
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+// nextRecord is the number after the last record's.
+func nextRecord(file string) (int, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return 0, err
+	}
+	text := strings.TrimSuffix(string(data), "\n")
+	_, rest, _ := strings.Cut(text[strings.LastIndexByte(text, '\n')+1:], ",")
+	number, _, _ := strings.Cut(rest, ",")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		n = -1 // the log is empty, or somebody's own line is the last
+	}
+	return n + 1, nil
+}

@@ -1,0 +1,166 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim/kubelet"
+)
+
+// KubeletSocket is the socket of the kubelet of the simulation at a state file.
+func KubeletSocket(state string) string { return filepath.Join(state+".kubelet", "kubelet.sock") }
+
+// HasKubelet reports whether the simulation at a state file is a node of
+// Kubernetes.
+func HasKubelet(state string) (bool, error) {
+	s, err := Read(state)
+	return err == nil && s.Has("kubelet"), err
+}
+
+// PodFlags are what tells an exporter of the pods of the simulation at a state
+// file, beside ExporterFlags. Where it has no kubelet they lead nowhere, and not
+// to the kubelet of the machine it runs on.
+func PodFlags(state string) []string {
+	return []string{"--podresources.socket=" + KubeletSocket(state), "--path.pod-logs=" + PodLogs(state)}
+}
+
+// maxSocket is how long the path of a unix socket can be, less the zero and
+// the suffix by which it is made (sys/un.h).
+const maxSocket = 108 - 1 - len(".new")
+
+// longUp is for how long a kubelet has run that was there before us.
+const longUp = time.Hour
+
+// served is a simulated kubelet and what it was last told.
+type served struct {
+	server  *kubelet.Server
+	socket  string
+	node    string // which simulation it is the kubelet of
+	starts  string
+	limited int64 // calls that were to fail, all in all
+}
+
+// ServeKubelet serves the PodResources API of the simulation at a state file
+// and follows every edit of it until ctx ends; wait must be called then. The
+// kubelet is up when it returns, and was for long.
+func ServeKubelet(ctx context.Context, state string) (wait func(), err error) {
+	socket := KubeletSocket(state)
+	if len(socket) > maxSocket {
+		return nil, fmt.Errorf("%s: a socket's path has at most %d bytes; choose a shorter one for the state", socket, maxSocket)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		if err != nil {
+			cancel()
+		}
+	}()
+	changed, err := watchFile(ctx, state)
+	if err != nil {
+		return nil, err
+	}
+	s, err := Read(state)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.needsKubelet(); err != nil {
+		return nil, fmt.Errorf("%s: %w", state, err)
+	}
+	server, err := kubelet.Serve(socket)
+	if err != nil {
+		return nil, err
+	}
+	k := &served{server: server, socket: socket}
+	if err := k.follow(s); err != nil {
+		server.Stop()
+		return nil, err
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer cancel()
+		defer server.Stop()
+		for range changed {
+			s, err := Read(state)
+			if err == nil {
+				err = k.follow(s)
+			}
+			if err != nil {
+				fmt.Fprintln(os.Stderr, "accel-sim: the kubelet stays as it is:", err)
+			}
+		}
+	}()
+	return func() { <-done }, nil
+}
+
+// follow makes the kubelet what the state says.
+func (k *served) follow(s *State) error {
+	pods, is, starts := s.podsListed(), s.Get("kubelet"), s.Get("kubelet.starts")
+	if !s.Has("kubelet") {
+		is = "removed" // another simulation, of a machine outside Kubernetes
+	}
+	k.server.SetAllocatable(s.allocatable())
+	if is == "down" || is == "removed" {
+		k.starts = starts
+		k.server.Stop()
+		k.server.SetPods(pods...)
+		if is == "removed" {
+			return os.RemoveAll(filepath.Dir(k.socket))
+		}
+		return nil
+	}
+	node := s.Get("scenario") + " " + s.Get("epoch")
+	if _, err := os.Stat(k.socket); err != nil || starts != k.starts || node != k.node {
+		if err := k.server.Restart(pods...); err != nil {
+			return err
+		}
+	}
+	if node != k.node {
+		// The age of the socket is how a client tells since when a kubelet runs.
+		began := time.Now().Add(-longUp)
+		if err := os.Chtimes(k.socket, began, began); err != nil {
+			return err
+		}
+		k.limited = 0
+	}
+	k.starts, k.node = starts, node
+	k.server.SetPods(pods...)
+	k.server.Pad(int(s.integer("kubelet.pad")))
+	k.server.Garbage(is == "garbage")
+	if all := s.integer("kubelet.limited"); all > k.limited {
+		k.server.Fail(slices.Repeat([]error{kubelet.ErrRateLimited}, int(min(all-k.limited, maxLimited)))...)
+		k.limited = all
+	}
+	if is == "hang" {
+		k.server.Hang()
+	} else {
+		k.server.Resume()
+	}
+	return k.server.Start()
+}
+
+// podsListed are the pods that the kubelet lists now. While it has not heard
+// of all yet, static ones come first: those it knows from its own disk.
+func (s *State) podsListed() []kubelet.Pod {
+	pods := s.pods()
+	if s.Has("kubelet.lists") {
+		most, _ := strconv.Atoi(s.Get("kubelet.lists")) // as restartKubelet wrote it
+		slices.SortStableFunc(pods, func(a, b pod) int {
+			return cmp.Compare(strings.Count(a.uid, "-"), strings.Count(b.uid, "-"))
+		})
+		pods = pods[:min(most, len(pods))]
+	}
+	var out []kubelet.Pod
+	for _, p := range pods {
+		if attr(s.Get(p.key), "listed") != "no" {
+			out = append(out, s.listed(p))
+		}
+	}
+	return out
+}

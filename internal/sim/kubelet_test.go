@@ -1,0 +1,241 @@
+package sim
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim/kubelet"
+)
+
+// patience guards against a hang; nothing is measured by it.
+const patience = 2 * time.Minute
+
+// rig is a simulated node of Kubernetes with a client of its kubelet.
+type rig struct {
+	t      *testing.T
+	state  string
+	client podresources.PodResourcesListerClient
+}
+
+func serving(t *testing.T, scenario string) *rig {
+	t.Helper()
+	state, _ := installed(t, scenario)
+	ctx, cancel := context.WithCancel(t.Context())
+	wait, err := ServeKubelet(ctx, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := backoff.Config{BaseDelay: time.Millisecond, Multiplier: 2, MaxDelay: 50 * time.Millisecond}
+	conn, err := grpc.NewClient("unix:"+KubeletSocket(state),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: patience}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(); cancel(); wait() })
+	return &rig{t, state, podresources.NewPodResourcesListerClient(conn)}
+}
+
+// list is what the kubelet lists: a line for each container's device, and for
+// a pod without any.
+func (n *rig) list(ctx context.Context) ([]string, error) {
+	resp, err := n.client.List(ctx, &podresources.ListPodResourcesRequest{})
+	lines := []string{}
+	for _, p := range resp.GetPodResources() {
+		name, bare := p.GetNamespace()+"/"+p.GetName(), true
+		for _, c := range p.GetContainers() {
+			for _, d := range c.GetDevices() {
+				lines, bare = append(lines, name+" "+c.GetName()+" "+d.GetResourceName()+" "+strings.Join(d.GetDeviceIds(), ",")), false
+			}
+			for _, d := range c.GetDynamicResources() {
+				for _, r := range d.GetClaimResources() {
+					lines, bare = append(lines, name+" "+c.GetName()+" "+r.GetDriverName()+" "+r.GetDeviceName()), false
+				}
+			}
+		}
+		if bare {
+			lines = append(lines, name)
+		}
+	}
+	slices.Sort(lines)
+	return lines, err
+}
+
+// until asks until ok likes the answer. An edit reaches the kubelet when the
+// kernel tells of it.
+func (n *rig) until(what string, ok func(lines []string, code codes.Code) bool) {
+	n.t.Helper()
+	ctx, cancel := context.WithTimeout(n.t.Context(), patience)
+	defer cancel()
+	for {
+		lines, err := n.list(ctx)
+		if ok(lines, status.Code(err)) {
+			return
+		}
+		if ctx.Err() != nil {
+			n.t.Fatalf("%s: %v, %v", what, lines, err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func has(parts ...string) func([]string, codes.Code) bool {
+	return func(lines []string, code codes.Code) bool {
+		return code == codes.OK && !slices.ContainsFunc(parts, func(p string) bool {
+			name, negative := strings.CutPrefix(p, "!")
+			return slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, name) }) == negative
+		})
+	}
+}
+
+func (n *rig) allocatable() map[string][]string {
+	n.t.Helper()
+	resp, err := n.client.GetAllocatableResources(n.t.Context(), &podresources.AllocatableResourcesRequest{})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	out := map[string][]string{}
+	for _, d := range resp.GetDevices() {
+		out[d.GetResourceName()] = append(out[d.GetResourceName()], d.GetDeviceIds()...)
+	}
+	for _, ids := range out {
+		slices.Sort(ids)
+	}
+	return out
+}
+
+// What the kubelet of h100-8 lists and offers.
+func TestServeKubelet(t *testing.T) {
+	n := serving(t, "h100-8")
+	s, err := Read(n.state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpu := func(i int) string { return s.gpuGet(i, "uuid") }
+	mig := func(i int) string { return s.deviceUUID(device{4, i}) }
+	want := []string{
+		"kube-system/nvidia-device-plugin-daemonset-9xw4c", "kube-system/kube-apiserver-node",
+		"training/llm-0 worker nvidia.com/gpu " + gpu(0), "training/llm-0 worker nvidia.com/gpu " + gpu(1), "training/llm-0 worker nvidia.com/gpu " + gpu(2),
+		"inference/chat-6b9f7d5c4-tq8zn server nvidia.com/gpu " + gpu(3),
+		"research/segment-0 main nvidia.com/mig-3g.40gb " + mig(0), "research/speech-0 main nvidia.com/mig-2g.20gb " + mig(1),
+		"notebooks/jupyter-small-0 notebook nvidia.com/mig-1g.10gb " + mig(2), "research/probe-0 main gpu.nvidia.com gpu-4-mig-1g10gb-19-3",
+		"analytics/simulate-0 main nvidia.com/gpu.shared " + gpu(5) + "::0", "analytics/explore-0 main nvidia.com/gpu.shared " + gpu(5) + "::1",
+		"notebooks/jupyter-large-0 notebook nvidia.com/gpu " + gpu(6),
+	}
+	slices.Sort(want)
+	got, err := n.list(t.Context())
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v, (-want +got):\n%s", err, diff)
+	}
+	offered := map[string][]string{
+		"nvidia.com/gpu":         {gpu(0), gpu(1), gpu(2), gpu(3), gpu(6), gpu(7)},
+		"nvidia.com/gpu.shared":  {gpu(5) + "::0", gpu(5) + "::1", gpu(5) + "::2", gpu(5) + "::3"},
+		"nvidia.com/mig-3g.40gb": {mig(0)}, "nvidia.com/mig-2g.20gb": {mig(1)}, "nvidia.com/mig-1g.10gb": {mig(2)},
+	}
+	for _, ids := range offered {
+		slices.Sort(ids)
+	}
+	if diff := cmp.Diff(offered, n.allocatable()); diff != "" {
+		t.Errorf("allocatable (-want +got):\n%s", diff)
+	}
+
+	// A device plugin drops what it finds unhealthy, with all that is of it.
+	strike(t, n.state, "device-unhealthy 5")
+	strike(t, n.state, "device-unhealthy mig:4/1")
+	strike(t, n.state, "lost 7")
+	strike(t, n.state, "pod-start mark/unhealthy legacy:4/2 gke:4/0 hami:6-1")
+	n.until("unhealthy devices", has("mark/unhealthy"))
+	for id, there := range map[string]bool{gpu(5) + "::0": false, gpu(5) + "::3": false, mig(1): false, gpu(7): false, gpu(6): true, mig(0): true} {
+		if slices.ContainsFunc([]string{"nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-2g.20gb", "nvidia.com/mig-3g.40gb"}, func(r string) bool {
+			return slices.Contains(n.allocatable()[r], id)
+		}) != there {
+			t.Errorf("%s: allocatable is %t", id, !there)
+		}
+	}
+	strike(t, n.state, "device-healthy 5")
+	clearAll(t, n.state)
+	strike(t, n.state, "pod-end mark/unhealthy")
+	n.until("healthy devices", has("!mark/unhealthy"))
+	// Whatever else a plugin calls them, they stay.
+	offered["nvidia.com/gpu"] = append(offered["nvidia.com/gpu"], "nvidia4/gi2", gpu(6)+"-1")
+	offered["nvidia.com/mig-1g.10gb"] = append(offered["nvidia.com/mig-1g.10gb"], "MIG-"+gpu(4)+"/9/0")
+	for _, ids := range offered {
+		slices.Sort(ids)
+	}
+	if diff := cmp.Diff(offered, n.allocatable()); diff != "" {
+		t.Errorf("allocatable again (-want +got):\n%s", diff)
+	}
+}
+
+// A pod is listed from its start until its end, or its deletion.
+func TestKubeletFollowsPods(t *testing.T) {
+	n := serving(t, "h100-8")
+	strike(t, n.state, "pod-start ml/late-0 replica:5::2 gke:7")
+	n.until("started", has("ml/late-0 main nvidia.com/gpu.shared GPU-", "ml/late-0 main nvidia.com/gpu nvidia7"))
+	strike(t, n.state, "pod-start ml/claims-0 gpu:7 mig:4/2 --claim=two")
+	n.until("by a claim", has("ml/claims-0 main gpu.nvidia.com gpu-7", "ml/claims-0 main gpu.nvidia.com gpu-4-mig-1g10gb-19-2"))
+	strike(t, n.state, "pod-finish ml/late-0")
+	strike(t, n.state, "pod-start ml/next-0 gpu:7")
+	n.until("finished and listed", has("ml/late-0 main", "ml/next-0 main nvidia.com/gpu GPU-"))
+	strike(t, n.state, "pod-end ml/late-0")
+	n.until("deleted", has("!ml/late-0", "ml/next-0"))
+	strike(t, n.state, "pod-finish ml/next-0 --no-listed")
+	n.until("finished, a newer kubelet", has("!ml/next-0"))
+	if !slices.ContainsFunc(podDirs(t, n.state), func(d string) bool { return strings.HasPrefix(d, "ml_next-0_") }) {
+		t.Error("the logs of a pod that has finished are gone")
+	}
+}
+
+// A device near several NUMA nodes is listed for each, a claim's for every
+// container, and an init container that has ended not at all.
+func TestKubeletLists(t *testing.T) {
+	sc, err := ParseScenario("x.yaml", []byte(twoGPUs+`pods:
+  - name: a
+    containers:
+      - {name: setup, init: true, processes: [42]}
+      - {name: one, numa: [0, 1], devices: {nvidia.com/gpu: [gpu 0]}}
+      - {name: two}
+    claims: [{name: c, devices: [mig 1/0, mig 1/1]}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := sc.Compile(fixtures, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := s.podsListed()
+	gpu := kubelet.Device{Resource: "nvidia.com/gpu", ID: s.gpuGet(0, "uuid"), NUMA: []int64{0, 1}}
+	devices := []kubelet.ClaimDevice{
+		{Driver: draDriver, Pool: "node", Device: "gpu-1-mig-3g40gb-9-4"}, {Driver: draDriver, Pool: "node", Device: "gpu-1-mig-1g10gb-19-0"},
+	}
+	want := []kubelet.Pod{{
+		Namespace: "default", Name: "a", Containers: []kubelet.Container{{Name: "one", Devices: []kubelet.Device{gpu}}, {Name: "two"}},
+		Claims: []kubelet.Claim{{Namespace: "default", Name: "c", Devices: devices}},
+	}}
+	if diff := cmp.Diff(want, p); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// What a DRA driver has, no device plugin offers.
+	if diff := cmp.Diff(map[string][]string{"nvidia.com/gpu": {gpu.ID}}, s.allocatable()); diff != "" {
+		t.Errorf("allocatable (-want +got):\n%s", diff)
+	}
+	state := filepath.Join(t.TempDir(), "state")
+	if err := s.Install(state); err != nil {
+		t.Fatal(err)
+	}
+	if got := ownersOf(t, state)[42]; got != "default/a python3" {
+		t.Errorf("the init container's process is of %q", got)
+	}
+}

@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+	"github.com/accel-exporter/accel-exporter/procmap"
+)
+
+// ownersOf says whose each process of the simulation is, as package procmap
+// finds it in the simulated /proc and the directories of the pods' logs.
+func ownersOf(t *testing.T, state string) map[int]string {
+	t.Helper()
+	proc := filepath.Join(Root(state), "proc")
+	names := map[string]string{}
+	dirs, err := os.ReadDir(PodLogs(state))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	for _, d := range dirs {
+		name, uid, ok := procmap.ParsePodDir(d.Name())
+		if !ok {
+			t.Errorf("%s is no directory of a pod", d.Name())
+		}
+		names[uid] = name.Namespace + "/" + name.Name
+	}
+	out := map[int]string{}
+	entries, err := os.ReadDir(proc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := procmap.New(sysfs.New(proc))
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		o := m.Owner(pid, time.Unix(1e9, 0))
+		text := o.Kind.String()
+		if o.Kind == procmap.Pod {
+			text = names[o.PodUID]
+			if o.Container == "" {
+				text += " without a container"
+			}
+		}
+		out[pid] = text + " " + o.Command
+	}
+	return out
+}
+
+// However the node lays its cgroups out, a process is found to be its pod's.
+func TestProcessesOfPods(t *testing.T) {
+	want := map[int]string{
+		21001: "training/llm-0 python3", 21011: "training/llm-0 python3", 21021: "training/llm-0 python3",
+		31001: "inference/chat-6b9f7d5c4-tq8zn server", 31002: "inference/chat-6b9f7d5c4-tq8zn nvidia-cuda-mps",
+		41001: "research/segment-0 python3", 41002: "research/speech-0 python3", 51001: "analytics/simulate-0 julia",
+	}
+	data, err := os.ReadFile("../../fixtures/scenarios/h100-8.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []string{"v1", "v2"} {
+		for _, driver := range []string{"systemd", "cgroupfs"} {
+			for _, runtime := range []string{"containerd", "crio", "docker"} {
+				layout := "cgroups: {version: " + version + ", driver: " + driver + ", runtime: " + runtime + "}"
+				sc, err := ParseScenario("x.yaml", append(slices.Clone(data), layout...))
+				if err != nil {
+					t.Fatal(err)
+				}
+				s, err := sc.Compile(fixtures, Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				state := filepath.Join(t.TempDir(), "state")
+				if err := s.Install(state); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, ownersOf(t, state)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", layout, diff)
+				}
+			}
+		}
+	}
+}
+
+// A scenario without pods has processes all the same: the host's.
+func TestHostProcesses(t *testing.T) {
+	state, _ := installed(t, "a100")
+	want := map[int]string{22001: "host python3", 22011: "host python3", 23001: "host python3"}
+	if diff := cmp.Diff(want, ownersOf(t, state)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := os.Stat(PodLogs(state)); err == nil {
+		t.Error("a machine outside Kubernetes has logs of pods")
+	}
+}

@@ -1,0 +1,394 @@
+package sim
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+)
+
+// installed sets a scenario up and returns its state file and its /sys.
+func installed(t *testing.T, scenario string) (state string, sys sysfs.FS) {
+	t.Helper()
+	state = filepath.Join(t.TempDir(), "state")
+	if err := compiled(t, scenario).Install(state); err != nil {
+		t.Fatal(err)
+	}
+	return state, sysfs.New(filepath.Join(Root(state), "sys"))
+}
+
+func strike(t *testing.T, state, words string) {
+	t.Helper()
+	if err := Update(state, func(s *State) error { return s.Inject(strings.Fields(words)) }); err != nil {
+		t.Fatalf("%s: %v", words, err)
+	}
+}
+
+func attribute(t *testing.T, sys sysfs.FS, name string) string {
+	t.Helper()
+	text, err := sys.Read(name)
+	if err != nil {
+		t.Error(err)
+	}
+	return text
+}
+
+// kernelLog returns the text of the records, whose numbers must follow each other.
+func kernelLog(t *testing.T, state string) []string {
+	t.Helper()
+	data, err := os.ReadFile(KernelLog(state))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for line := range strings.Lines(string(data)) {
+		head, text, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ";")
+		fields := strings.Split(head, ",")
+		if !ok || len(fields) != 4 || fields[1] != strconv.Itoa(len(out)) {
+			t.Errorf("record %d is %q", len(out), line)
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// The bus and /proc show the GPUs that NVML shows, at the same addresses.
+func TestMachineShowsTheGPUs(t *testing.T) {
+	names, err := ScenarioNames(fixtures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, scenario := range names {
+		s := compiled(t, scenario)
+		tree := s.machine.tree
+		for i := range s.gpus() {
+			at := "/sys/bus/pci/devices/" + s.address(i)
+			for file, want := range map[string]string{"vendor": "0x10de\n", "class": "0x030200\n", "numa_node": "0\n", "power_state": "D0\n"} {
+				if got, _ := tree.Get(at + "/" + file); got != want {
+					t.Errorf("%s: GPU %d: %s is %q, want %q", scenario, i, file, got, want)
+				}
+			}
+			if got, _ := tree.Get(at + "/max_link_speed"); !slices.Contains(linkSpeeds[1:], strings.TrimSpace(got)) {
+				t.Errorf("%s: GPU %d has no link speed", scenario, i)
+			}
+			_, bound := tree.Target(at + "/driver")
+			if bound != (s.Get("driver.state") != "unloaded") {
+				t.Errorf("%s: GPU %d: bound is %t", scenario, i, bound)
+			}
+			info, _ := tree.Get("/proc/driver/nvidia/gpus/" + s.address(i) + "/information")
+			if bound && !strings.Contains(info, "GPU UUID: \t "+s.gpuGet(i, "uuid")+"\n") && !strings.HasPrefix(s.gpuGet(i, "uuid"), "error:") {
+				t.Errorf("%s: GPU %d: /proc says %q", scenario, i, info)
+			}
+		}
+		for _, name := range tree.Paths() {
+			if _, isLink := tree.Target(name); isLink && !tree.Exists(name) && filepath.Base(name) != "driver" {
+				t.Errorf("%s: %s leads nowhere", scenario, name)
+			}
+		}
+	}
+}
+
+func TestMixedNode(t *testing.T) {
+	state, sys := installed(t, "mixed-node")
+	for name, want := range map[string]string{
+		"bus/pci/devices/0000:53:00.0/device":                                            "0x2330",
+		"bus/pci/devices/0000:52:01.0/class":                                             "0x060400",
+		"bus/pci/devices/0000:1b:00.0/device":                                            "0x0b30",
+		"bus/pci/devices/0000:b1:00.0/device":                                            "0xbcce",
+		"bus/pci/devices/0000:5e:00.1/xclbinuuid":                                        "2a44fc56-4eba-430c-95a4-13fa87dee9cc",
+		"bus/platform/devices/dfl-port.0/afu_id":                                         "9aeffe5f84570612c000c9660d824272",
+		"bus/platform/devices/dfl-fme.1/bitstream_id":                                    "0x5010202aecbd6e5",
+		"bus/platform/drivers/zynqmp_fpga_manager/firmware:zynqmp-firmware:pcap/status":  "0x61078fc",
+		"devices/platform/firmware:zynqmp-firmware/firmware:zynqmp-firmware:pcap/uevent": "DRIVER=zynqmp_fpga_manager\nOF_NAME=pcap\nOF_FULLNAME=/firmware/zynqmp-firmware/pcap\nOF_COMPATIBLE_0=xlnx,zynqmp-pcap-fpga\nOF_COMPATIBLE_N=1",
+		"module/nvidia/version":                                                          "580.105.08",
+	} {
+		if got := attribute(t, sys, name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	s, err := Read(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for arg, want := range map[string]string{
+		"0": "0000:1b:00.0", "n6001": "0000:b1:00.0", "5e:00.1": "0000:5e:00.1", "zynqmp": "firmware:zynqmp-firmware:pcap", "3": "firmware:zynqmp-firmware:pcap",
+	} {
+		if c, _, err := s.card(arg); c.at != want {
+			t.Errorf("card %s is at %q, %v; want %s", arg, c.at, err, want)
+		}
+	}
+	if _, _, err := s.card("intel"); err == nil || !strings.Contains(err.Error(), `2 cards are "intel"`) || !strings.Contains(err.Error(), "\n  1  intel-n6001-ofs  0000:b1:00.0\n") {
+		t.Errorf("two cards of one name: %v", err)
+	}
+	if got := kernelLog(t, state); len(got) != 1 || !strings.HasPrefix(got[0], "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  580.105.08  ") {
+		t.Errorf("the kernel said %q", got)
+	}
+}
+
+// Each fault of NVML that the kernel would log is logged; the last line is.
+func TestKernelLogsFaults(t *testing.T) {
+	state, _ := installed(t, "h100-8")
+	for _, tc := range [][2]string{
+		{"xid 79 1", "NVRM: Xid (PCI:0000:64:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."},
+		{"xid 31 0", "NVRM: Xid (PCI:0000:53:00): 31, pid=21001, name=python3, " + xidWords[31].words},
+		{"xid 119 2", "NVRM: Xid (PCI:0000:75:00): 119, pid=21021, name=python3, Timeout after 6s of waiting for RPC response from GPU2 GSP! Expected function 103 (GSP_RM_ALLOC) (0x2081 0x4)."},
+		{"xid 94 4/1", "NVRM: Xid (PCI:0000:97:00 GPU-I:03 GPU-CI:00): 94, pid=41001, name=python3, Contained: SM (0x1). RST: No, D-RST: No"},
+		{"xid 45 0 --cause=149", "NVRM: Xid (PCI:0000:53:00): 45, pid=21001, name=python3, channel 00000008 caused by previous Xid 149"},
+		{"xid 175 7 --detail=odd", "NVRM: Xid (PCI:0000:ca:00): 175, pid='<unknown>', name=<unknown>, odd"},
+		{"xid 171 7", "NVRM: Xid (PCI:0000:ca:00): 171, pid='<unknown>', name=<unknown>, unknown error"},
+		{"recovery-action reset 3", "NVRM: Xid (PCI:0000:86:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"},
+		{"lost 3", "NVRM: GPU 0000:86:00.0: GPU has fallen off the bus."},
+		{"driver-reload --driver=590.48.01", "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  590.48.01  Wed Oct 29 23:15:11 UTC 2025"},
+		{"kernel-log NVRM: a  line of words", "NVRM: a line of words"},
+		{"kernel-log eth0:\x01down\\", `eth0:\x01down\x5c`},
+		{"aer 3 fatal", "nvidia 0000:86:00.0:    [ 4] DLP                    (First)"},
+		{"xid 79 1 --no-log", ""},
+		{"lost 1 --no-log", ""},
+		{"set temperature 90 0", ""},
+		{"bus-loss 3", "NVRM: GPU 0000:86:00.0: GPU has fallen off the bus."},
+	} {
+		words, want := tc[0], tc[1]
+		before := len(kernelLog(t, state))
+		strike(t, state, words)
+		after := kernelLog(t, state)
+		got := ""
+		if len(after) > before {
+			got = after[len(after)-1]
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", words, got, want)
+		}
+	}
+}
+
+func TestBusFaults(t *testing.T) {
+	state, sys := installed(t, "mixed-node")
+	strike(t, state, "aer 0 nonfatal --count=3")
+	strike(t, state, "aer 1b:00.0 correctable --name=BadTLP")
+	strike(t, state, "link-degraded GPU-"+strings.TrimPrefix(stateOf(t, state).Get("gpu.1.uuid"), "GPU-")+" --width=8 --speed=3")
+	for name, want := range map[string]string{
+		"bus/pci/devices/0000:52:01.0/aer_rootport_total_err_nonfatal": "3",
+		"bus/pci/devices/0000:64:00.0/current_link_width":              "8",
+		"bus/pci/devices/0000:63:01.0/current_link_width":              "8",
+		"bus/pci/devices/0000:64:00.0/current_link_speed":              "8.0 GT/s PCIe",
+		"bus/pci/devices/0000:64:00.0/max_link_speed":                  "32.0 GT/s PCIe",
+	} {
+		if got := attribute(t, sys, name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	for name, lines := range map[string][]string{
+		"bus/pci/devices/0000:53:00.0/aer_dev_nonfatal":    {"CmpltTO 3", "TOTAL_ERR_NONFATAL 3", "RxOF 0"},
+		"bus/pci/devices/0000:1b:00.0/aer_dev_correctable": {"BadTLP 1", "TOTAL_ERR_COR 1", "RxErr 0"},
+	} {
+		text := strings.Split(attribute(t, sys, name), "\n")
+		for _, line := range lines {
+			if !slices.Contains(text, line) {
+				t.Errorf("%s: %q without %q", name, text, line)
+			}
+		}
+	}
+	if got := stateOf(t, state).last(device{1, -1}, "pcie.width"); got != "8" {
+		t.Errorf("NVML has a width of %s", got)
+	}
+	strike(t, state, "lost 1")
+	if got := attribute(t, sys, "bus/pci/devices/0000:64:00.0/current_link_width"); got != "63" {
+		t.Errorf("a GPU that does not answer has %s lanes", got)
+	}
+	strike(t, state, "bus-loss 0")
+	strike(t, state, "bus-loss n3000")
+	for _, at := range []string{"bus/pci/devices/0000:53:00.0", "bus/pci/drivers/nvidia/0000:53:00.0", "bus/pci/devices/0000:1b:00.0", "class/fpga_manager/fpga0"} {
+		if sys.Exists(at) {
+			t.Errorf("%s is still there", at)
+		}
+	}
+	if !sys.Exists("bus/pci/devices/0000:52:01.0") || stateOf(t, state).Get("gpu.0.lost") != "1" {
+		t.Error("the port went too, or NVML still has the GPU")
+	}
+	for words, want := range map[string]string{
+		"aer 0000:53:00.0 fatal":         `nothing on the bus is "0000:53:00.0"; it has 0000:17:00.0, `,
+		"aer 1 often":                    `severity: want correctable, nonfatal or fatal, found "often"`,
+		"aer 1 fatal --name=RxErr":       `name: want one of Undefined, DLP, `,
+		"link-degraded 1 --speed=9":      `want a speed from 1 to 6 and a width from 1 to 32, found 9 and 4`,
+		"fpga-error u250 1":              `0000:5e:00.1 has no register port`,
+		"fpga-error n6001 x":             `bits: want a whole number, found "x"`,
+		"fpga-firewall n6001":            `0000:b1:00.0 has no firewall`,
+		"fpga-temperature u250 hot":      `celsius: want a temperature, found "hot"`,
+		"fpga-reconfigure n6001 --afu=1": `afu: want 32 hexadecimal digits, found "1"`,
+		"fpga-reconfigure n3000":         "cards are:\n  0  intel-n3000-dfl  0000:1b:00.0  (gone)\n",
+	} {
+		err := Update(state, func(s *State) error { return s.Inject(strings.Fields(words)) })
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", words, err, want)
+		}
+	}
+}
+
+func stateOf(t *testing.T, path string) *State {
+	t.Helper()
+	s, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Clear makes of one device, or of all, what the scenario began with.
+func TestClearMendsTheMachine(t *testing.T) {
+	state, sys := installed(t, "mixed-node")
+	intact, err := os.ReadFile(TreeFile(state))
+	if err != nil {
+		t.Fatal(err)
+	}
+	faults := []string{
+		"bus-loss 0", "aer 1 fatal", "fpga-error n3000 0x81 --register=pcie0", "fpga-temperature u250 91", "fpga-firewall u250",
+		"fpga-reconfigure zynqmp --fail", "fpga-reconfigure u250", "fpga-temperature zynqmp 99", "bus-loss n6001", "link-degraded n3000",
+	}
+	for _, clear := range [][]string{{"all"}, {"0", "1", "n3000", "0000:b1:00.0", "u250", "firmware:zynqmp-firmware:pcap"}} {
+		for _, words := range faults {
+			strike(t, state, words)
+		}
+		for _, what := range clear {
+			if err := Update(state, func(s *State) error { return s.Clear(what) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now, err := os.ReadFile(TreeFile(state))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// What hangs above a card is not the card's.
+		if clear[0] == "all" {
+			if d := cmp.Diff(string(intact), string(now)); d != "" {
+				t.Errorf("clear %v: %s", clear, d)
+			}
+		}
+		if !sys.Exists("bus/pci/devices/0000:53:00.0/driver") || !sys.Exists("class/hwmon/hwmon4") || attribute(t, sys, "bus/pci/devices/0000:5e:00.1/xclbinuuid") != "2a44fc56-4eba-430c-95a4-13fa87dee9cc" {
+			t.Errorf("clear %v leaves something broken", clear)
+		}
+	}
+	if err := Update(state, func(s *State) error { return s.Clear("nothing") }); err == nil {
+		t.Error("cleared what is not there")
+	}
+}
+
+func TestDriverGoesAndComes(t *testing.T) {
+	state, sys := installed(t, "h100-8")
+	strike(t, state, "driver-unload")
+	if sys.Exists("bus/pci/devices/0000:53:00.0/driver") || sys.Exists("module/nvidia/version") || !sys.Exists("bus/pci/devices/0000:53:00.0") {
+		t.Error("the driver is still there, or the GPU is not")
+	}
+	strike(t, state, "driver-reload --driver=590.48.01")
+	if got, _ := sys.Link("bus/pci/devices/0000:53:00.0/driver"); got != "nvidia" || attribute(t, sys, "module/nvidia/version") != "590.48.01" {
+		t.Errorf("the driver is %q", got)
+	}
+	strike(t, state, "gone 3")
+	if sys.Exists("bus/pci/drivers/nvidia/0000:86:00.0") {
+		t.Error("a GPU that is not enumerated is bound")
+	}
+	strike(t, state, "pcie-link 2 4 1")
+	if got := attribute(t, sys, "bus/pci/devices/0000:64:00.0/current_link_width"); got != "4" {
+		t.Errorf("the link has %s lanes", got)
+	}
+}
+
+func TestFaultsNeedAMachine(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	if err := NewState().Write(state); err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []string{"kernel-log x", "bus-loss 0", "fpga-firewall u250"} {
+		err := Update(state, func(s *State) error { return s.Inject(strings.Fields(words)) })
+		if err == nil || !strings.Contains(err.Error(), "this simulation has no /sys") {
+			t.Errorf("%s: %v", words, err)
+		}
+	}
+}
+
+func TestTreesOfAScenario(t *testing.T) {
+	for yaml, want := range map[string]string{
+		"description: a\ntrees: [nothing]":                                  `x.yaml:2: trees[0]: no tree "nothing"; want one of aws-f2, intel-n3000-dfl, `,
+		"description: a\ntrees: 3":                                          `x.yaml:2: trees: want a list, found "3"`,
+		"description: a\ntrees: [zynqmp-fpga-manager, zynqmp-fpga-manager]": `x.yaml:2: trees[1]: both trees have bus/platform/devices/ffa50000.ams, `,
+		"description: a\ntrees: [" + strings.Repeat("aws-f2, ", 33) + "]":   `x.yaml:2: trees: 33 trees; a machine holds 32`,
+		"description: a\ntrees: [../scenarios/t4]":                          `x.yaml:2: trees[0]: `,
+	} {
+		sc, err := ParseScenario("x.yaml", []byte(yaml))
+		if err == nil {
+			_, err = sc.Compile(fixtures, Options{})
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", yaml, err, want)
+		}
+	}
+	sc, err := ParseScenario("x.yaml", []byte("description: a\ntrees: [variants/n3000-afu-all-ones, intel-n3000-dfl]\ngpus: [{board: h100-sxm5-80gb, values: {pci.bus_id: \"00000000:1B:00.0\"}}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := sc.Compile(fixtures, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, at := range []string{"0000:19:00.0", "0000:20:00.0"} {
+		if got := attr(s.Get("card."+string(rune('0'+i))), "at"); got != at {
+			t.Errorf("card %d is at %s, want %s", i, got, at)
+		}
+	}
+}
+
+func TestDeviceFiles(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	s := compiled(t, "mixed-node")
+	s.WithDeviceFiles()
+	if err := s.Install(state); errors.Is(err, syscall.EPERM) {
+		t.Skip("device files need CAP_MKNOD")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if flags := ExporterFlags(state, "x"); !slices.Contains(flags, "--path.devfs="+Dev(state)) {
+		t.Errorf("flags %q", flags)
+	}
+	files := func() string {
+		entries, err := os.ReadDir(Dev(state))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, e := range entries {
+			info, err := e.Info()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, e.Name()+" "+info.Mode().String())
+		}
+		return strings.Join(out, ", ")
+	}
+	const all = "nvidia-uvm Dcrw-rw-rw-, nvidia0 Dcrw-rw-rw-, nvidia1 Dcrw-rw-rw-, nvidiactl Dcrw-rw-rw-"
+	for _, tc := range [][2]string{
+		{"", all},
+		{"device-file 1 missing", "nvidia-uvm Dcrw-rw-rw-, nvidia0 Dcrw-rw-rw-, nvidiactl Dcrw-rw-rw-"},
+		{"device-file 0 denied", "nvidia-uvm Dcrw-rw-rw-, nvidia0 Dcrw-------, nvidiactl Dcrw-rw-rw-"},
+		{"device-file all present", all},
+		{"driver-unload", ""},
+	} {
+		if tc[0] != "" {
+			strike(t, state, tc[0])
+		}
+		if got := files(); got != tc[1] {
+			t.Errorf("%s: %s, want %s", tc[0], got, tc[1])
+		}
+	}
+	state, _ = installed(t, "t4")
+	err := Update(state, func(s *State) error { return s.Inject([]string{"device-file", "0", "missing"}) })
+	if err == nil || !strings.Contains(err.Error(), "--dev") {
+		t.Errorf("without device files: %v", err)
+	}
+}

@@ -1,0 +1,64 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/faketree"
+)
+
+// lookEvery is how often a mounted tree looks whether somebody edited it.
+const lookEvery = 10 * time.Millisecond
+
+// MountedTree lets Install leave Root empty: the tree will be mounted there.
+func (s *State) MountedTree() { s.Set("sysfs", "fuse") }
+
+// MountTree mounts /sys and /proc of the simulation at a state file, which was
+// set up for it, at Root, and follows all edits until ctx ends. unmount must
+// be called then; reads that are blocked end.
+func MountTree(ctx context.Context, state string) (unmount func(), err error) {
+	file := TreeFile(state)
+	seen, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := faketree.Load(file)
+	if err != nil {
+		return nil, err
+	}
+	free, err := tree.Mount(Root(state))
+	if err != nil {
+		return nil, err
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			// The file is replaced as a whole, so another file is another tree.
+			now, err := os.Stat(file)
+			if err != nil || os.SameFile(now, seen) {
+				continue
+			}
+			next, err := faketree.Load(file)
+			if err != nil {
+				fmt.Fprintln(os.Stderr, "accel-sim: the tree stays as it is:", err)
+			} else {
+				tree.Adopt(next)
+			}
+			seen = now
+		}
+	}()
+	return func() {
+		<-done
+		free()
+	}, nil
+}

@@ -1,0 +1,165 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+)
+
+// held is a device as the kubelet knows it.
+type held struct {
+	resource, id string // resource is "" where a reference says nothing of it
+	on           device // gpu is -1 where it is no GPU
+}
+
+// ReferenceHelp is how a scenario or a fault refers to a device that a pod
+// holds.
+const ReferenceHelp = "gpu:0, mig:4/0, replica:3::1, gke:0, hami:3-1, legacy:4/0, fpga:CARD, region:CARD or the kubelet's own id"
+
+// references make ids as each device plugin does.
+var references = map[string]func(*State, string) (held, error){
+	"gpu":     (*State).pluginGPU,
+	"mig":     (*State).pluginMIG,
+	"replica": (*State).pluginReplica,
+	"gke":     (*State).gkeDevice,
+	"hami":    (*State).hamiGPU,
+	"legacy":  (*State).legacyMIG,
+	"fpga":    (*State).fpgaFunction,
+	"region":  (*State).fpgaRegion,
+}
+
+// reference finds what a text refers to. One of no known kind is an id.
+func (s *State) reference(text string) (held, error) {
+	kind, arg := text, ""
+	if i := strings.IndexAny(text, ": "); i >= 0 {
+		kind, arg = text[:i], strings.TrimSpace(text[i+1:])
+	}
+	if find, ok := references[kind]; ok {
+		h, err := find(s, arg)
+		if err == nil && !deviceName.MatchString(h.id) {
+			err = fmt.Errorf("%q has the odd id %q; want %s", text, h.id, ReferenceHelp)
+		}
+		return h, err
+	}
+	if !deviceName.MatchString(text) {
+		return held{}, fmt.Errorf("%q is no id of a device; want %s", text, ReferenceHelp)
+	}
+	h := held{id: text, on: device{-1, -1}}
+	id, _, _ := strings.Cut(text, "::")
+	if ds, err := s.devices(id); err == nil && len(ds) == 1 && len(id) > len("GPU-") {
+		h.on = ds[0]
+	}
+	return h, nil
+}
+
+// oneDevice finds a GPU, or a partition of one.
+func (s *State) oneDevice(arg string, partition bool) (device, error) {
+	ds, err := s.devices(arg)
+	if err != nil {
+		return device{-1, -1}, err
+	}
+	if len(ds) != 1 || (ds[0].mig >= 0) != partition {
+		return device{-1, -1}, fmt.Errorf("%q is not one %s; the devices are:\n%s", arg, map[bool]string{false: "GPU", true: "MIG device"}[partition], s.deviceList())
+	}
+	return ds[0], nil
+}
+
+func (s *State) deviceUUID(d device) string {
+	if d.mig < 0 {
+		return s.gpuGet(d.gpu, "uuid")
+	}
+	return attr(s.migRecord(d), "uuid")
+}
+
+func (s *State) migRecord(d device) string {
+	return s.Get(fmt.Sprintf("gpu.%d.mig.%d", d.gpu, d.mig))
+}
+
+// pluginGPU is a whole GPU of NVIDIA's device plugin.
+func (s *State) pluginGPU(arg string) (held, error) {
+	d, err := s.oneDevice(arg, false)
+	return held{"nvidia.com/gpu", s.deviceUUID(d), d}, err
+}
+
+// pluginMIG is a MIG device of NVIDIA's device plugin, with its strategy mixed.
+func (s *State) pluginMIG(arg string) (held, error) {
+	d, err := s.oneDevice(arg, true)
+	if err != nil {
+		return held{}, err
+	}
+	return held{migResource(attr(s.migRecord(d), "profile")), s.deviceUUID(d), d}, nil
+}
+
+// migResource is nvidia.com/mig-1g.10gb.me for 1g.10gb+me.
+func migResource(profile string) string {
+	return "nvidia.com/mig-" + strings.ReplaceAll(profile, "+", ".")
+}
+
+// pluginReplica is a replica of a GPU or a MIG device that NVIDIA's device
+// plugin shares by time slicing or MPS: 3::1, 4/0::2.
+func (s *State) pluginReplica(arg string) (held, error) {
+	name, n, ok := strings.Cut(arg, "::")
+	if !ok || n == "" {
+		return held{}, fmt.Errorf("%q has no number of a replica; want 3::1", arg)
+	}
+	find := s.pluginGPU
+	if strings.Contains(name, "/") || strings.HasPrefix(name, "MIG-") {
+		find = s.pluginMIG
+	}
+	h, err := find(name)
+	return held{h.resource + ".shared", h.id + "::" + n, h.on}, err
+}
+
+// gkeDevice is a GPU of GKE's device plugin, which calls it by its device
+// node, or a MIG device: nvidia4/gi2 for 4/0.
+func (s *State) gkeDevice(arg string) (held, error) {
+	d, err := s.oneDevice(arg, strings.Contains(arg, "/"))
+	if err != nil {
+		return held{}, err
+	}
+	h := held{"nvidia.com/gpu", "nvidia" + s.gpuGet(d.gpu, "minor_number"), d}
+	if d.mig >= 0 {
+		h.id += "/gi" + attr(s.migRecord(d), "gi")
+	}
+	return h, nil
+}
+
+// hamiGPU is a share of a GPU of HAMi's device plugin: 3-1.
+func (s *State) hamiGPU(arg string) (held, error) {
+	name, n, ok := strings.Cut(arg, "-")
+	if !ok || n == "" {
+		return held{}, fmt.Errorf("%q has no number of a share; want 3-1", arg)
+	}
+	h, err := s.pluginGPU(name)
+	h.id += "-" + n
+	return h, err
+}
+
+// legacyMIG is a MIG device as drivers before R470 call it.
+func (s *State) legacyMIG(arg string) (held, error) {
+	h, err := s.pluginMIG(arg)
+	if err == nil {
+		rec := s.migRecord(h.on)
+		h.id = fmt.Sprintf("MIG-%s/%s/%s", s.gpuGet(h.on.gpu, "uuid"), attr(rec, "gi"), attr(rec, "ci"))
+	}
+	return h, err
+}
+
+// draDriver is NVIDIA's driver of dynamic resource allocation.
+const draDriver = "gpu.nvidia.com"
+
+// draName is how NVIDIA's DRA driver calls a GPU or a MIG device:
+// gpu-0, gpu-4-mig-1g10gb-19-6. Another driver's devices are named in full.
+func (s *State) draName(driver, text string) (held, error) {
+	h, err := s.reference(text)
+	if err != nil || driver != draDriver || h.on.gpu < 0 {
+		h.resource = driver
+		return h, err
+	}
+	name := "gpu-" + s.gpuGet(h.on.gpu, "minor_number")
+	if h.on.mig >= 0 {
+		rec := s.migRecord(h.on)
+		profile := strings.NewReplacer(".", "", "+", "-").Replace(attr(rec, "profile"))
+		name += fmt.Sprintf("-mig-%s-%s-%s", profile, attr(rec, "gi_profile"), attr(rec, "start"))
+	}
+	return held{driver, name, h.on}, nil
+}

@@ -1,0 +1,149 @@
+package sim
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Processes and pods come, move and go; what the faults cannot do they say.
+func TestPodFaults(t *testing.T) {
+	state, _ := installed(t, "h100-8")
+	owners := func(when string, want map[int]string) {
+		t.Helper()
+		got := ownersOf(t, state)
+		for pid, owner := range want {
+			if got[pid] != owner {
+				t.Errorf("%s: %d is of %q, want %q", when, pid, got[pid], owner)
+			}
+		}
+	}
+	gpus := func(pid string) (on []string) {
+		s, err := Read(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range s.uses(pid) {
+			on = append(on, strings.Split(key, ".")[1]+" "+attr(s.Get(key), "gi"))
+		}
+		return on
+	}
+	strike(t, state, "pod-start ml/late-0 gpu:7 mig:4/3 fpga-9 --resource=x/y --pid=61001 --memory=512")
+	owners("started", map[int]string{61001: "ml/late-0 python3", 61002: "ml/late-0 python3"})
+	if diff := cmp.Diff([]string{"7 -1", "4 10"}, append(gpus("61001"), gpus("61002")...)); diff != "" {
+		t.Errorf("the processes are on (-want +got):\n%s", diff)
+	}
+	strike(t, state, "process-move 61002 7")
+	strike(t, state, "process-start 71001 0 --name=/usr/bin/nvtop")
+	strike(t, state, "process-start 71002 0 --pod=ml/late-0")
+	owners("strangers", map[int]string{71001: "host nvtop", 71002: "ml/late-0 python3"})
+	if got := gpus("61002"); !slices.Equal(got, []string{"7 -1"}) {
+		t.Errorf("moved to %v", got)
+	}
+	strike(t, state, "process-end 71001")
+	strike(t, state, "pod-finish late-0")
+	owners("finished", map[int]string{71001: "", 61001: "", 71002: "", 21001: "training/llm-0 python3"})
+	if got := append(gpus("61001"), gpus("71002")...); got != nil {
+		t.Errorf("still on %v", got)
+	}
+	before := podDirs(t, state)
+	strike(t, state, "pod-start ml/late-0 gpu:7 --pid=61001")
+	after := podDirs(t, state)
+	if len(before) != len(after) || slices.Equal(before, after) {
+		t.Errorf("a pod that was replaced has not another UID: %v", after)
+	}
+	strike(t, state, "pod-end late-0")
+	owners("ended", map[int]string{61001: ""})
+	if got := podDirs(t, state); len(got) != len(after)-1 {
+		t.Errorf("its logs are there: %v", got)
+	}
+	strike(t, state, "mig 4 7g.80gb")
+	owners("reshaped", map[int]string{41001: "", 41002: ""})
+	strike(t, state, "process-start 21001 3 --pod=training/llm-0")
+	clearAll(t, state)
+	owners("cleared", map[int]string{21001: "training/llm-0 python3", 41001: ""})
+
+	for words, want := range map[string]string{
+		"pod-start training/llm-0":                    "runs already",
+		"pod-start Training/llm-0":                    "want a pod as NAMESPACE/NAME",
+		"pod-start a/b gpu:9":                         `no device "9"`,
+		"pod-start a/b some-id":                       "give --resource",
+		"pod-start a/b gpu:5 --pid=0":                 "pid: want a number",
+		"pod-end nobody":                              `0 pods are "nobody"; the pods are kube-system/`,
+		"pod-end":                                     "the argument POD is missing",
+		"process-start 0x15 0":                        "pid: want a number",
+		"process-start 21001 0":                       "is there already, and not this pod's",
+		"process-start 5 all":                         "sliced by MIG",
+		"process-start 5 4":                           "sliced by MIG; name one of its MIG devices, such as 4/0",
+		"process-start 5 0 --share=101":               "share: want a number from 0 to 100",
+		"process-start 5 0 --pod=llm-0 --container=x": "has no container \"x\"; it has worker",
+		"process-end 5":                               "no process 5; there are 21001",
+		"process-move 5 0":                            "no process 5",
+		"device-unhealthy gpu:9":                      `no device "9"`,
+	} {
+		if err := Update(state, func(s *State) error { return s.Inject(strings.Fields(words)) }); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", words, err, want)
+		}
+	}
+	outside, _ := installed(t, "a100")
+	for _, words := range []string{"pod-start a/b", "kubelet-restart", "kubelet-hang", "device-unhealthy 0"} {
+		if err := Update(outside, func(s *State) error { return s.Inject(strings.Fields(words)) }); err == nil || !strings.Contains(err.Error(), "no kubelet") {
+			t.Errorf("outside Kubernetes, %s: %v", words, err)
+		}
+	}
+}
+
+// A device that nobody uses any more does nothing, and what is cleared does
+// not set it to work again.
+func TestLoadFollowsProcesses(t *testing.T) {
+	s := compiled(t, "h100-8")
+	loads := func(when string, want map[device]string) {
+		t.Helper()
+		for d, load := range want {
+			if got := s.last(d, "load"); got != load {
+				t.Errorf("%s: the load of %v is %q, want %q", when, d, got, load)
+			}
+		}
+	}
+	do := func(words string) {
+		t.Helper()
+		if err := s.Inject(strings.Fields(words)); err != nil {
+			t.Fatalf("%s: %v", words, err)
+		}
+	}
+	before := s.last(device{3, -1}, "load")
+	do("process-end 31001")
+	loads("another is left", map[device]string{{3, -1}: before})
+	do("pod-end llm-0")
+	do("process-end 31002")
+	do("pod-finish segment-0")
+	ended := map[device]string{{0, -1}: "0", {1, -1}: "0", {2, -1}: "0", {3, -1}: "0", {4, 0}: "0", {4, 1}: "square:0:0.6:10:0.5"}
+	loads("ended", ended)
+	do("set load 1 0")
+	loads("a fault", map[device]string{{0, -1}: "1"})
+	if err := s.Clear("all"); err != nil {
+		t.Fatal(err)
+	}
+	loads("cleared", ended)
+	do("pod-start training/llm-1 gpu:0 gpu:1 --pid=5 --load=noise:0.9:0.05:2")
+	do("process-move 41002 4/3")
+	loads("begun", map[device]string{{0, -1}: "noise:0.9:0.05:2", {1, -1}: "noise:0.9:0.05:2", {2, -1}: "0", {4, 1}: "0"})
+	if err := s.Inject([]string{"process-start", "9", "7", "--load=lots"}); err == nil || !strings.Contains(err.Error(), "want a load from 0 to 1") {
+		t.Errorf("an odd load: %v", err)
+	}
+}
+
+func podDirs(t *testing.T, state string) (names []string) {
+	t.Helper()
+	dirs, err := os.ReadDir(PodLogs(state))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range dirs {
+		names = append(names, d.Name())
+	}
+	return names
+}

@@ -1,0 +1,104 @@
+package sim
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const twoGPUs = `description: a
+gpus:
+  - board: h100-sxm5-80gb
+    processes: [{pid: 42, name: /usr/bin/python3}]
+  - board: h100-sxm5-80gb
+    mig: [3g.40gb, 1g.10gb]
+`
+
+func TestPodStrictness(t *testing.T) {
+	for _, tc := range []struct{ yaml, want string }{
+		{"pods: 3", `x.yaml:7: pods: want a list, found "3"`},
+		{"pods: [{name: a, nope: 1}]", "x.yaml:7: pods[0].nope: unknown key; want one of claims, containers, name, namespace, qos, static, uid"},
+		{"pods: [{containers: [{name: c}]}]", "x.yaml:7: pods[0]: the key name is missing"},
+		{"pods: [{name: a}]", "x.yaml:7: pods[0]: the key containers is missing"},
+		{"pods: [{name: A, containers: [{name: c}]}]", `x.yaml:7: pods[0].name: want the name of a pod, found "A"`},
+		{"pods: [{name: a, uid: 7, containers: [{name: c}]}]", `x.yaml:7: pods[0].uid: want a UUID, or the 32 digits of a static pod, found "7"`},
+		{"pods: [{name: a, qos: best, containers: [{name: c}]}]", `x.yaml:7: pods[0].qos: want one of guaranteed, burstable, besteffort, found "best"`},
+		{"pods: [{name: a, static: 1, containers: [{name: c}]}]", `x.yaml:7: pods[0].static: want true or false, found "1"`},
+		{"pods:\n  - {name: a, containers: [{name: c}]}\n  - {name: a, containers: [{name: c}]}", "x.yaml:9: pods[1]: the pod default/a, or its UID, is here and on line 8"},
+		{"pods: [{name: a, containers: [{name: c}, {name: c}]}]", `x.yaml:7: pods[0].containers[1]: there is another container "c"`},
+		{"pods: [{name: a, containers: [{name: c, processes: [0]}]}]", `x.yaml:7: pods[0].containers[0].processes[0]: want a whole number from 1`},
+		{"pods: [{name: a, containers: [{name: c, processes: [43]}]}]", `x.yaml:7: pods[0].containers[0].processes[0]: no GPU has a process 43; want one of 42`},
+		{"pods: [{name: a, containers: [{name: c, processes: [42]}, {name: d, processes: [42]}]}]", `x.yaml:7: pods[0].containers[1].processes[0]: process 42 is another container's already`},
+		{"pods: [{name: a, containers: [{name: c, devices: {nvidia.com/gpu: gpu 0}}]}]", `x.yaml:7: pods[0].containers[0].devices.nvidia.com/gpu: want a list, found "gpu 0"`},
+		{"pods: [{name: a, containers: [{name: c, devices: {\"a b\": [gpu 0]}}]}]", `x.yaml:7: pods[0].containers[0].devices.a b: want the name of a resource`},
+		{"pods: [{name: a, containers: [{name: c, devices: {r: [gpu 2]}}]}]", `x.yaml:7: pods[0].containers[0].devices.r[0]: no device "2"; the devices are:`},
+		{"pods: [{name: a, containers: [{name: c, devices: {r: [gpu 1/0]}}]}]", `x.yaml:7: pods[0].containers[0].devices.r[0]: "1/0" is not one GPU;`},
+		{"pods: [{name: a, containers: [{name: c, devices: {r: [mig 1]}}]}]", `"1" is not one MIG device;`},
+		{"pods: [{name: a, containers: [{name: c, devices: {r: [replica 0]}}]}]", `"0" has no number of a replica; want 3::1`},
+		{"pods: [{name: a, containers: [{name: c, devices: {r: [fpga n3000]}}]}]", `0 cards are "n3000"`},
+		{"pods: [{name: a, containers: [{name: c, devices: {r: [an id]}}]}]", `"an id" is no id of a device; want gpu:0, `},
+		{"pods: [{name: a, containers: [{name: c, devices: {r: [hami 0]}}]}]", `"0" has no number of a share; want 3-1`},
+		{"pods: [{name: a, containers: [{name: c, init: true, devices: {r: [gpu 0]}}]}]", "containers[0]: an init container that has ended holds no devices"},
+		{"pods: [{name: a, containers: [{name: c, numa: [x]}]}]", "pods[0].containers[0].numa[0]: want a whole number from 0"},
+		{"pods: [{name: a, containers: [{name: c}], claims: [{devices: [gpu 0]}]}]", "x.yaml:7: pods[0].claims[0]: the key name is missing"},
+		{"pods: [{name: a, containers: [{name: c}], claims: [{name: b}]}]", "x.yaml:7: pods[0].claims[0]: the key devices is missing"},
+		{"cgroups: {version: 3}", `x.yaml:7: cgroups.version: want one of v2, v1, found "3"`},
+		{"allocatable: {r: [gpu 7]}", `x.yaml:7: allocatable.r[0]: no device "7"`},
+	} {
+		sc, err := ParseScenario("x.yaml", []byte(twoGPUs+tc.yaml))
+		if err == nil {
+			_, err = sc.Compile(fixtures, Options{})
+		}
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%q:\n got %v\nwant %s", tc.yaml, err, tc.want)
+		}
+	}
+}
+
+// Each kind of reference is the id, and asks for the resource, that its device
+// plugin has.
+func TestReferences(t *testing.T) {
+	h, mixed := compiled(t, "h100-8"), compiled(t, "mixed-node")
+	gpu3, slice := h.gpuGet(3, "uuid"), attr(h.Get("gpu.4.mig.0"), "uuid")
+	for _, tc := range []struct {
+		s                      *State
+		ref, resource, id, dra string
+	}{
+		{h, "gpu 3", "nvidia.com/gpu", gpu3, "gpu-3"},
+		{h, "gpu:0000:86:00.0", "nvidia.com/gpu", gpu3, "gpu-3"},
+		{h, "mig:4/0", "nvidia.com/mig-3g.40gb", slice, "gpu-4-mig-3g40gb-9-4"},
+		{h, "replica 3::1", "nvidia.com/gpu.shared", gpu3 + "::1", "gpu-3"},
+		{h, "replica:4/0::2", "nvidia.com/mig-3g.40gb.shared", slice + "::2", "gpu-4-mig-3g40gb-9-4"},
+		{h, "gke 3", "nvidia.com/gpu", "nvidia3", "gpu-3"},
+		{h, "gke:4/0", "nvidia.com/gpu", "nvidia4/gi2", "gpu-4-mig-3g40gb-9-4"},
+		{h, "hami 3-1", "nvidia.com/gpu", gpu3 + "-1", "gpu-3"},
+		{h, "legacy 4/0", "nvidia.com/mig-3g.40gb", "MIG-" + h.gpuGet(4, "uuid") + "/2/0", "gpu-4-mig-3g40gb-9-4"},
+		{h, gpu3, "", gpu3, "gpu-3"},
+		{h, "card0-1", "", "card0-1", "card0-1"},
+		{mixed, "fpga intel-n3000-dfl", "fpga.intel.com/af-a5d.9ae.pdcqPMiwSTmRLPcV5dwQyprv_l-EVwYSwADJZg2CQnI", "dfl-port.0", "dfl-port.0"},
+		{mixed, "region:n6001", "fpga.intel.com/region-ce3139c959cf528ca27751c50829797a", "dfl-fme.1", "dfl-fme.1"},
+		{mixed, "fpga u250", "amd.com/xilinx_u250_xdma_201830_2-1561656294", "0000:5e:00.1", "0000:5e:00.1"},
+	} {
+		got, err := tc.s.reference(tc.ref)
+		if err != nil || got.resource != tc.resource || got.id != tc.id {
+			t.Errorf("%s: %+v, %v; want %s of %s", tc.ref, got, err, tc.id, tc.resource)
+		}
+		if got, err = tc.s.draName("gpu.nvidia.com", tc.ref); err != nil || got.id != tc.dra {
+			t.Errorf("%s is %q to DRA, %v; want %s", tc.ref, got.id, err, tc.dra)
+		}
+	}
+}
+
+// The name of the resource by which mixed-node's FPGA is held tells what is
+// loaded into it.
+func TestAFResource(t *testing.T) {
+	s := compiled(t, "mixed-node")
+	i := slices.IndexFunc(s.pods(), func(p pod) bool { return p.name == "fec-0" })
+	resource := attr(s.Get(s.pods()[i].key+".device.0"), "resource")
+	ids, err := base64.RawURLEncoding.DecodeString(resource[strings.LastIndexByte(resource, '.')+1:])
+	if err != nil || hex.EncodeToString(ids) != "a5d72a3cc8b04939912cf715e5dc10ca"+"9aeffe5f84570612c000c9660d824272" {
+		t.Errorf("%s: %x, %v", resource, ids, err)
+	}
+}
