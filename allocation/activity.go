@@ -1,0 +1,211 @@
+package allocation
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// use is how much of a device, or of a process's share of it, was at work in
+// the latest sample.
+type use struct {
+	// known says that the measure was there without which work can go unseen:
+	// of a GPU that of its compute engine, of an FPGA the runs of its units or
+	// the transactions of its fabric.
+	known bool
+	// peak is the largest share of time or cycles of any engine.
+	peak float64
+	// traffic is the largest of all directions and links, in bytes per second.
+	traffic float64
+	// busy says that something was seen that is work in any amount.
+	busy bool
+	// engine are the values of engines.
+	engine [len(engines)]float64
+	has    [len(engines)]bool
+}
+
+// state is what a use means.
+type state uint8
+
+const (
+	blind state = iota // nobody can say
+	idle
+	active
+	// disputed: the device is at work, and nobody can say for whom.
+	disputed
+)
+
+func (u *use) state(i *Idle) state {
+	switch {
+	case u.busy || u.peak > i.Floor || u.traffic > i.Traffic:
+		return active
+	case u.known:
+		return idle
+	}
+	return blind
+}
+
+// The counters of a device that tell of work between two samples.
+const (
+	pcieTransmit = iota
+	pcieReceive
+	linkTransmit
+	linkReceive
+	executions
+	transactions
+	numberOfCounters
+)
+
+// counters are sums over the series of a family.
+type counters struct {
+	sum    [numberOfCounters]float64
+	series [numberOfCounters]int
+	ratios int // gauges that told of engines
+}
+
+func (c *counters) add(which int, v float64) {
+	c.sum[which] += v
+	c.series[which]++
+}
+
+// look takes the readings of the device. Snapshots without a new sample of it
+// leave what is known of its use as it is, as long as it answers.
+func (st *device) look(d *collector.Device, now time.Time) {
+	st.down, st.said, st.up = d.Down, false, false
+	st.values = measured{}
+	st.verdict.take(d.Verdict)
+	var u use
+	var c counters
+	for i := range d.Readings {
+		r := &d.Readings[i]
+		switch r.Metric {
+		case collector.DeviceUp:
+			st.said, st.up = true, st.up || r.Value == 1
+		case collector.MemoryUsed:
+			st.values.memory, st.values.has[1] = r.Value, true
+		case collector.MemoryTotal:
+			st.values.total, st.values.has[2] = r.Value, true
+		case collector.PowerWatts:
+			st.values.power, st.values.has[3] = r.Value, true
+		default:
+			u.take(r)
+			c.take(r)
+		}
+	}
+	st.values.utilization, st.values.has[0] = u.compute()
+	st.conclude(d, u, &c, now)
+}
+
+// take adds what a gauge says of the present.
+func (u *use) take(r *collector.Reading) {
+	engine := -1
+	switch r.Metric {
+	case collector.UtilizationRatio:
+		engine = slices.Index(engines[:1], first(r))
+	case collector.ActivityRatio:
+		engine = slices.Index(engines[1:], first(r))
+		if engine >= 0 {
+			engine++
+		}
+	case collector.PCIeTransmitRate, collector.PCIeReceiveRate, collector.NVLinkTransmitRate, collector.NVLinkReceiveRate:
+		u.traffic = max(u.traffic, r.Value)
+		return
+	case collector.FPGAComputeUnitState:
+		u.busy = u.busy || len(r.Labels) > 1 && r.Labels[1] == "running" && r.Value == 1
+		return
+	case collector.FPGAQueueLength:
+		u.busy = u.busy || r.Value > 0
+		return
+	default:
+		return
+	}
+	u.peak = max(u.peak, r.Value)
+	if engine >= 0 {
+		u.known, u.engine[engine], u.has[engine] = true, r.Value, true
+	}
+}
+
+// engines are those without which work can go unseen: one of them has to be
+// known. The first that is, is the utilization of the device: of
+// accel_utilization_ratio, then of accel_activity_ratio.
+var engines = [...]string{"compute", "graphics", "sm"}
+
+func (u *use) compute() (float64, bool) {
+	for i, has := range u.has {
+		if has {
+			return u.engine[i], true
+		}
+	}
+	return 0, false
+}
+
+// take adds what a family says that counts, or of how many engines.
+func (c *counters) take(r *collector.Reading) {
+	switch r.Metric {
+	case collector.UtilizationRatio, collector.ActivityRatio:
+		c.ratios++
+	case collector.PCIeTransmit:
+		c.add(pcieTransmit, r.Value)
+	case collector.PCIeReceive:
+		c.add(pcieReceive, r.Value)
+	case collector.NVLinkTransmit:
+		c.add(linkTransmit, r.Value)
+	case collector.NVLinkReceive:
+		c.add(linkReceive, r.Value)
+	case collector.FPGAExecutions:
+		c.add(executions, r.Value)
+	case collector.FPGATransactions:
+		if first(r) == "memory" { // reading a card's sensors is mmio
+			c.add(transactions, r.Value)
+		}
+	}
+}
+
+// conclude takes a new use, where the device has been read anew.
+func (st *device) conclude(d *collector.Device, u use, c *counters, now time.Time) {
+	switch fresh := d.Sampled.After(st.sampled) || st.sampled.IsZero(); {
+	case !st.up:
+		st.use = use{} // counters stay when a source fails, and say nothing then
+	case fresh:
+		// What answered and does not any more may be what is at work.
+		u.known = u.known && c.ratios >= st.was.ratios
+		u = c.since(&st.was, d.Sampled.Sub(st.sampled).Seconds(), u)
+		st.was, st.sampled, st.use = *c, d.Sampled, u
+	}
+	switch {
+	case !st.use.known && !st.use.busy:
+		st.knownFrom = time.Time{}
+	case st.knownFrom.IsZero():
+		st.knownFrom = now
+	}
+}
+
+// since adds to u what the counters say of the time since was.
+func (c *counters) since(was *counters, seconds float64, u use) use {
+	for i := range numberOfCounters {
+		if c.series[i] == 0 || c.series[i] != was.series[i] {
+			continue
+		}
+		grown := c.sum[i] - was.sum[i]
+		switch i {
+		case executions, transactions:
+			// They start anew when something is loaded, which is work too.
+			u.known = true
+			u.busy = u.busy || grown != 0
+		default:
+			if grown > 0 && seconds > 0 && !math.IsInf(grown, 0) {
+				u.traffic = max(u.traffic, grown/seconds)
+			}
+		}
+	}
+	return u
+}
+
+func first(r *collector.Reading) string {
+	if len(r.Labels) == 0 {
+		return ""
+	}
+	return r.Labels[0]
+}

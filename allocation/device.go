@@ -1,0 +1,162 @@
+package allocation
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+// device is what is remembered of a device.
+type device struct {
+	id, parent string
+	class      collector.Class
+	vendor     string
+	model      string
+	pci        string
+	functions  []string
+	kubeIDs    []string
+	info       []string // labels of accel_device_info
+	index      string
+	profile    string
+
+	at    int    // in the Snapshot
+	round uint64 // in which it was last there
+	parts int    // partitions that it is cut into
+
+	// Of the latest sample.
+	sampled time.Time
+	use     use
+	was     counters
+	values  measured
+	// knownFrom is when its activity began to be known, without a gap up to
+	// now; zero while it is not.
+	knownFrom time.Time
+	// looked says that its processes are known, and by their pods.
+	looked    bool
+	clean     bool // every process is known to be of a pod by name, or of none
+	strangers int  // processes that are known to be of no holder
+	processes []seen
+	audit     [numberOfSuspicions]int
+
+	holds   []*hold // in order of namespace and pod
+	omitted int     // further ones beyond the limit
+	ended   []*hold // the latest last
+	held    []string
+	pending []fault
+	// offered counts the ids by which it is held or allocatable, by resource.
+	offered map[string]int
+	// given are the resources under which it is allocatable, or was.
+	given []offer
+
+	down    string
+	up      bool // its source says that it answers
+	said    bool // its source says whether it does
+	verdict verdict
+}
+
+// measured are the values of the device itself.
+type measured struct {
+	utilization, memory, total, power float64
+	has                               [4]bool // in that order
+}
+
+// meet takes the devices of a Snapshot and reports whether they are others
+// than before, or called otherwise.
+func (j *Judge) meet(s *collector.Snapshot) (changed bool) {
+	j.order = j.order[:0]
+	for i := range s.Devices {
+		d := &s.Devices[i]
+		if d.Class == "" || d.Class == collector.Switch {
+			continue // known by an event only, or nothing that is given out
+		}
+		st := j.devices[d.ID]
+		if st != nil && st.round == j.round {
+			continue // a second source has a device of that name
+		}
+		if st == nil {
+			st = &device{id: d.ID, offered: map[string]int{}}
+			j.devices[d.ID] = st
+			changed = true
+		}
+		st.round, st.at, st.parts = j.round, i, 0
+		changed = st.rename(d) || changed
+		j.order = append(j.order, st)
+	}
+	for _, st := range j.order {
+		if p := j.devices[st.parent]; p != nil && st.parent != "" {
+			p.parts++
+		}
+	}
+	if len(j.devices) == len(j.order) {
+		return changed
+	}
+	for id, st := range j.devices {
+		if st.round != j.round {
+			j.lose(st)
+			delete(j.devices, id)
+		}
+	}
+	return true
+}
+
+// lose says that a partition has been destroyed. A whole device that is gone
+// may be back, and one will want to know who held it.
+func (j *Judge) lose(st *device) {
+	if st.parent == "" || j.options.Gone == nil {
+		return
+	}
+	for _, h := range st.holds {
+		j.options.Gone(h.ids...)
+	}
+}
+
+// rename takes what the device is called.
+func (st *device) rename(d *collector.Device) bool {
+	var info []string
+	for i := range d.Readings {
+		if d.Readings[i].Metric == collector.DeviceInfo {
+			info = d.Readings[i].Labels
+			break
+		}
+	}
+	if st.parent == d.Parent && st.class == d.Class && st.vendor == d.Vendor && st.model == d.Model && st.pci == d.PCI &&
+		slices.Equal(st.functions, d.Functions) && slices.Equal(st.kubeIDs, d.KubeIDs) && slices.Equal(st.info, info) {
+		return false
+	}
+	st.parent, st.class, st.vendor, st.model, st.pci = d.Parent, d.Class, d.Vendor, d.Model, d.PCI
+	st.functions, st.kubeIDs, st.info = slices.Clone(d.Functions), slices.Clone(d.KubeIDs), slices.Clone(info)
+	st.index, st.profile = label(info, "index"), label(info, "profile")
+	return true
+}
+
+// label returns a label of accel_device_info.
+func label(info []string, name string) string {
+	if i := slices.Index(collector.DeviceInfo.Labels, name); i >= 0 && i < len(info) {
+		return info[i]
+	}
+	return ""
+}
+
+// known says by which names the kubelet may know the device.
+func (st *device) known() podmap.Known {
+	k := podmap.Known{
+		ID: st.id, Parent: st.parent, Vendor: st.vendor, PCI: st.pci, Functions: st.functions,
+		Profile: st.profile, KubeIDs: st.kubeIDs,
+	}
+	if st.parent == "" {
+		k.Index = st.index
+	} else if parts := strings.Split(st.index, ":"); len(parts) == 3 {
+		k.GI, k.CI = parts[1], parts[2]
+	}
+	return k
+}
+
+// offer is a resource under which a device is given out.
+type offer struct {
+	resource string
+	now      bool
+	labels   []string
+}

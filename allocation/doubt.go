@@ -1,0 +1,146 @@
+package allocation
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+// doubtful is a held id that led to no device.
+type doubtful struct {
+	resource string
+	ref      *podmap.Ref
+}
+
+// mayBe reports whether such an id may yet mean a device that is there. One
+// that names a device in full and is not found means none.
+func mayBe(resource string, form podmap.Form, how podmap.How) bool {
+	switch form {
+	case podmap.FormUUID, podmap.FormMIG, podmap.FormMIGLegacy, podmap.FormPCI, podmap.FormMinor, podmap.FormInstance:
+		if how == podmap.HowNone {
+			return false
+		}
+	}
+	for _, word := range []string{"gpu", "fpga", "accel", "nvidia", "amd.", "intel", "xilinx"} {
+		if strings.Contains(resource, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// doubt reports whether an id that led nowhere may mean the device.
+func (j *Judge) doubt(st *device) bool {
+	for _, x := range j.join.doubtful {
+		if x.ref.Form == podmap.FormProfile {
+			if j.isProfile(st, x.ref) {
+				return true
+			}
+			continue
+		}
+		if vendor := vendorOf(x.resource); vendor == "" || vendor == st.vendor || vendor == "xilinx" && st.vendor == "amd" {
+			return true
+		}
+	}
+	return false
+}
+
+// vendorOf returns the vendor that the domain of a resource names, or "".
+func vendorOf(resource string) string {
+	domain, _, _ := strings.Cut(resource, "/")
+	for _, v := range []string{"nvidia", "amd", "intel", "xilinx"} {
+		for part := range strings.SplitSeq(domain, ".") {
+			if part == v {
+				return v
+			}
+		}
+	}
+	return ""
+}
+
+// isProfile reports whether the name of a partition by its GPU, profile and
+// place may mean st, whose place nobody knows: NVIDIA's DRA driver names MIG
+// devices so.
+func (j *Judge) isProfile(st *device, ref *podmap.Ref) bool {
+	parent := j.devices[st.parent]
+	if st.parent == "" || parent == nil || !slices.Contains(parent.kubeIDs, "nvidia"+ref.Minor) {
+		return false
+	}
+	profile := strings.Trim(strings.NewReplacer(".", "", "+", "-").Replace(strings.ToLower(st.profile)), "-")
+	return ref.Profile == "" || profile == "" || profile == ref.Profile
+}
+
+// eliminate finds the partitions that are meant by ambiguous names, where only
+// so many are left that nobody else holds, and one pod holds all of those
+// names. A name means the same partition for as long as that is there. It
+// returns how many names led to a device.
+func (j *Judge) eliminate(counted map[idKey]bool) int {
+	x := &j.join
+	for key, st := range x.placed {
+		switch {
+		case st != nil && j.devices[st.id] != st:
+			x.placed[key] = nil // whoever is still listed by the name has no other for it
+		case st == nil && !slices.ContainsFunc(x.ambiguous, func(p *podmap.Holder) bool { return key == idKey{p.Resource, p.DeviceID} }):
+			delete(x.placed, key)
+		}
+	}
+	rest := x.ambiguous
+	for len(rest) > 0 {
+		var of, others []*podmap.Holder
+		var names []string
+		onePod := true
+		for _, p := range rest {
+			_, placed := x.placed[idKey{p.Resource, p.DeviceID}]
+			switch {
+			case p.Ref.Minor != rest[0].Ref.Minor || p.Ref.Profile != rest[0].Ref.Profile:
+				others = append(others, p)
+			case !placed:
+				names = add(names, p.DeviceID)
+				onePod = onePod && (len(of) == 0 || p.Pod == of[0].Pod)
+				of = append(of, p)
+			}
+		}
+		free := j.unheld(&rest[0].Ref)
+		if len(free) == len(names) && (len(names) == 1 || onePod) {
+			for _, p := range of {
+				at, _ := slices.BinarySearch(names, p.DeviceID)
+				x.place(p, free[at])
+			}
+		}
+		rest = others
+	}
+	found := map[idKey]bool{}
+	for _, p := range x.ambiguous {
+		f := j.resolve(p.Resource, &p.Ref, p.DeviceID)
+		key := idKey{p.Resource, p.DeviceID}
+		if st := x.placed[key]; st != nil {
+			f.device, found[key] = st, true
+		}
+		j.enter(p, f, counted)
+	}
+	return len(found)
+}
+
+func (x *join) place(p *podmap.Holder, st *device) {
+	if x.placed == nil {
+		x.placed = map[idKey]*device{}
+	}
+	x.placed[idKey{p.Resource, p.DeviceID}] = st
+}
+
+// unheld returns the partitions that a name may mean, and that neither another
+// name means nor anybody holds.
+func (j *Judge) unheld(ref *podmap.Ref) []*device {
+	taken := map[*device]bool{}
+	for _, st := range j.join.placed {
+		taken[st] = st != nil
+	}
+	var out []*device
+	for _, st := range j.order {
+		if j.isProfile(st, ref) && len(st.offered) == 0 && st.omitted == 0 && !taken[st] {
+			out = append(out, st)
+		}
+	}
+	return out
+}

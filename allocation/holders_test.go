@@ -1,0 +1,391 @@
+package allocation_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+// node has one of each: a whole GPU, one cut in two, one shared, and an FPGA.
+func node(facts ...fact) []collector.Device {
+	return []collector.Device{
+		device(gpuA, 2, facts...),
+		device(gpuB, 0),
+		slice(mig1, gpuB, 0, 1, "3g.40gb"),
+		slice(mig2, gpuB, 0, 7, "1g.10gb"),
+		fpga("card"),
+		{ID: "0000:86:00.1", Class: collector.FPGA, Vendor: "amd", PCI: "0000:86:00.1", Functions: []string{"0000:86:00.0"}, KubeIDs: []string{"0000:86:00.1", "renderD130"}},
+		{ID: "0000:c1:00.0", Class: collector.GPU, Vendor: "amd", PCI: "0000:c1:00.0", Witness: true},
+		{ID: "0000:03:00.0", Class: collector.GPU, Vendor: "intel", PCI: "0000:03:00.0", Witness: true},
+	}
+}
+
+// attributions are the ways to hold a device. Nothing is configured.
+var attributions = []struct {
+	name  string
+	holds []podmap.Holder
+	// info has device, namespace, pod, containers and resources; holders is
+	// how many pods each device has, of those that have any.
+	info    []string
+	holders []string
+}{
+	{"by UUID", []podmap.Holder{held("a", gpu, gpuA)}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
+	{"under a name of one's own", []podmap.Holder{held("a", "example.com/big", gpuA)}, []string{"A ml a main example.com/big"}, []string{"A 1"}},
+	{"by minor number, on GKE", []podmap.Holder{held("a", gpu, "nvidia2")}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
+	{"by device node", []podmap.Holder{held("a", gpu, "/dev/nvidia2")}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
+	{"a claim of DRA", []podmap.Holder{held("a", "gpu.nvidia.com", "gpu-2", claimed, containers("main", "side"))}, []string{"A ml a main,side gpu.nvidia.com"}, []string{"A 1"}},
+	{"a claim of two pods", []podmap.Holder{held("a", "gpu.nvidia.com", "gpu-2", claimed), held("b", "gpu.nvidia.com", "gpu-2", claimed)}, []string{"A ml a main gpu.nvidia.com", "A ml b main gpu.nvidia.com"}, []string{"A 2"}},
+	{"two containers of one pod", []podmap.Holder{held("a", gpu, gpuA, containers("main", "side"))}, []string{"A ml a main,side nvidia.com/gpu"}, []string{"A 1"}},
+	{"MIG by UUID", []podmap.Holder{held("a", "nvidia.com/mig-3g.40gb", mig1)}, []string{"m1 ml a main nvidia.com/mig-3g.40gb"}, []string{"m1 1"}},
+	{"MIG by instances, before R470", []podmap.Holder{held("a", gpu, "MIG-"+gpuB+"/7/0")}, []string{"m2 ml a main nvidia.com/gpu"}, []string{"m2 1"}},
+	{"MIG on GKE", []podmap.Holder{held("a", gpu, "nvidia0/gi1"), held("b", gpu, "nvidia0/gi7/vgpu0")}, []string{"m1 ml a main nvidia.com/gpu", "m2 ml b main nvidia.com/gpu"}, []string{"m1 1", "m2 1"}},
+	{"MIG by DRA", []podmap.Holder{held("a", "gpu.nvidia.com", "gpu-0-mig-1g10gb-19-6", claimed)}, []string{"m2 ml a main gpu.nvidia.com"}, []string{"m2 1"}},
+	{"MIG shared", []podmap.Holder{held("a", gpu, mig1+"::0"), held("b", gpu, mig1+"::1")}, []string{"m1 ml a main nvidia.com/gpu", "m1 ml b main nvidia.com/gpu"}, []string{"m1 2"}},
+	{"time slicing", []podmap.Holder{held("a", "nvidia.com/gpu.shared", gpuA+"::0"), held("b", "nvidia.com/gpu.shared", gpuA+"::1")}, []string{"A ml a main nvidia.com/gpu.shared", "A ml b main nvidia.com/gpu.shared"}, []string{"A 2"}},
+	{"two replicas of one pod", []podmap.Holder{held("a", gpu, gpuA+"::0"), held("a", gpu, gpuA+"::1", containers("side"))}, []string{"A ml a main,side nvidia.com/gpu"}, []string{"A 1"}},
+	{"shared on GKE", []podmap.Holder{held("a", gpu, "nvidia2/vgpu0"), held("b", gpu, "nvidia2/vgpu1")}, []string{"A ml a main nvidia.com/gpu", "A ml b main nvidia.com/gpu"}, []string{"A 2"}},
+	{"HAMi", []podmap.Holder{held("a", gpu, gpuA+"-3")}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
+	{"contested", []podmap.Holder{held("a", gpu, gpuA, contested), held("b", gpu, gpuA, contested)}, []string{"A ml a main nvidia.com/gpu", "A ml b main nvidia.com/gpu"}, []string{"A 2"}},
+	{"kept", []podmap.Holder{held("a", gpu, gpuA, kept)}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
+	{"an FPGA's function", []podmap.Holder{held("a", "fpga.intel.com/af-x", "dfl-port.0")}, []string{"card ml a main fpga.intel.com/af-x"}, []string{"card 1"}},
+	{"an FPGA's function under the old driver", []podmap.Holder{held("a", "fpga.intel.com/af-x", "intel-fpga-port.0")}, []string{"card ml a main fpga.intel.com/af-x"}, []string{"card 1"}},
+	{"an FPGA by region and function", []podmap.Holder{held("a", "fpga.intel.com/af-x", "dfl-port.0"), held("a", "fpga.intel.com/region-y", "dfl-fme.0")}, []string{"card ml a main fpga.intel.com/af-x,fpga.intel.com/region-y"}, []string{"card 1"}},
+	{"an FPGA by a further function", []podmap.Holder{held("a", "intel.com/intel_fec_5g", "0000:5f:00.0")}, []string{"card ml a main intel.com/intel_fec_5g"}, []string{"card 1"}},
+	{"an Alveo by its management function", []podmap.Holder{held("a", "amd.com/xilinx_u250-0", "0000:86:00.0")}, []string{"0000:86:00.1 ml a main amd.com/xilinx_u250-0"}, []string{"0000:86:00.1 1"}},
+	{"an Alveo that all pods are given", []podmap.Holder{held("a", "amd.com/xilinx_u250-0", "0000:86:00.1-2")}, []string{"0000:86:00.1 ml a main amd.com/xilinx_u250-0"}, []string{"0000:86:00.1 1"}},
+	{"a GPU that only the PCI core knows", []podmap.Holder{held("a", "amd.com/gpu", "0000:c1:00.0")}, []string{"0000:c1:00.0 ml a main amd.com/gpu"}, []string{"0000:c1:00.0 1"}},
+	{"the same by Intel's DRA", []podmap.Holder{held("a", "gpu.intel.com", "0000-03-00-0-0x56c0", claimed)}, []string{"0000:03:00.0 ml a main gpu.intel.com"}, []string{"0000:03:00.0 1"}},
+	{"no accelerator", []podmap.Holder{held("a", "rdma/hca", "7"), held("a", "devices.kubevirt.io/kvm", "kvm3")}, nil, nil},
+	{"nobody", nil, nil, nil},
+}
+
+// TestAttribution: for every way to hold a device and every state of the
+// kubelet in which holders are told, each device has those holders that it
+// has, and no other device has any.
+func TestAttribution(t *testing.T) {
+	for _, state := range []podmap.State{podmap.StateFresh, podmap.StateUnconfirmed, podmap.StateStale} {
+		for _, c := range attributions {
+			t.Run(string(state)+", "+c.name, func(t *testing.T) {
+				r := newRig(t)
+				r.list(c.holds...)
+				r.state(state)
+				for range 2 { // a second Snapshot says the same
+					r.after(time.Second, node()...)
+					if diff := cmp.Diff(c.info, lines(r.tell(collector.AllocationInfo, "namespace", "container", "resource"))); diff != "" {
+						t.Errorf("(-want +got):\n%s", diff)
+					}
+				}
+				all, zero := r.tell(collector.DeviceHolders), 0
+				var some []string
+				for _, line := range all {
+					if line[len(line)-2:] == " 0" {
+						zero++
+						continue
+					}
+					some = append(some, line)
+				}
+				if diff := cmp.Diff(c.holders, some); diff != "" {
+					t.Errorf("holders (-want +got):\n%s", diff)
+				}
+				// All others but the one that is cut up are free, or not known
+				// to be.
+				want := len(node()) - 1 - len(c.holders)
+				if state != podmap.StateFresh {
+					want = 0
+				}
+				if zero != want {
+					t.Errorf("%d devices are free, want %d: %q", zero, want, all)
+				}
+			})
+		}
+	}
+}
+
+// lines cuts the value of an info.
+func lines(told []string) []string {
+	for i, line := range told {
+		told[i] = line[:len(line)-len(" 1")]
+	}
+	return told
+}
+
+// What may be of a device keeps it from being called free; what cannot be,
+// does not.
+func TestDoubt(t *testing.T) {
+	for _, c := range []struct {
+		resource, id string
+		free         int // devices of two
+	}{
+		{"rdma/hca", "7", 2},
+		{gpu, "GPU-5f1c9a1e-0009-0009-0009-000000000009", 2}, // another, whatever became of it
+		{gpu, "gpu:0", 1},
+		{"example.com/gpu", "left", 0},
+		{"fpga.intel.com/af-x", "dfl-port.7", 1},
+		{"amd.com/gpu", "left", 2},
+	} {
+		r := newRig(t)
+		r.list(held("a", c.resource, c.id))
+		r.after(time.Second, device(gpuA, 0), fpga("card"))
+		if got := r.tell(collector.DeviceHolders); len(got) != c.free {
+			t.Errorf("%s of %s: %q", c.id, c.resource, got)
+		}
+	}
+}
+
+// DRA names a MIG device by its place, which NVML may not tell. Where others
+// hold the rest, only one is left; where several are, none is called free, and
+// no other device is doubted.
+func TestElimination(t *testing.T) {
+	const dra = "gpu.nvidia.com"
+	const third = "MIG-third"
+	devices := []collector.Device{
+		device(gpuA, 1), device(gpuB, 0),
+		slice(mig1, gpuB, 0, 1, "1g.10gb"), slice(mig2, gpuB, 0, 2, "1g.10gb"), slice(third, gpuB, 0, 3, "3g.40gb"),
+	}
+	for _, c := range []struct {
+		name    string
+		holds   []podmap.Holder
+		info    []string
+		holders []string
+	}{
+		{
+			"one is left",
+			[]podmap.Holder{held("a", gpu, mig1), held("b", dra, "gpu-0-mig-1g10gb-19-3", claimed)},
+			[]string{"m1 a 1", "m2 b 1"},
+			[]string{"A 0", "MIG-third 0", "m1 1", "m2 1"},
+		},
+		{
+			"one is left for two pods that share it",
+			[]podmap.Holder{held("a", gpu, mig1), held("b", dra, "gpu-0-mig-1g10gb-19-3", claimed), held("c", dra, "gpu-0-mig-1g10gb-19-3", claimed)},
+			[]string{"m1 a 1", "m2 b 1", "m2 c 1"},
+			[]string{"A 0", "MIG-third 0", "m1 1", "m2 2"},
+		},
+		{
+			"both are of one pod",
+			[]podmap.Holder{held("b", dra, "gpu-0-mig-1g10gb-19-0", claimed), held("b", dra, "gpu-0-mig-1g10gb-19-1", claimed)},
+			[]string{"m1 b 1", "m2 b 1"},
+			[]string{"A 0", "MIG-third 0", "m1 1", "m2 1"},
+		},
+		{
+			"which is whose is not known",
+			[]podmap.Holder{held("a", dra, "gpu-0-mig-1g10gb-19-0", claimed), held("b", dra, "gpu-0-mig-1g10gb-19-1", claimed)},
+			nil,
+			[]string{"A 0", "MIG-third 0"},
+		},
+		{
+			"which of two is not known",
+			[]podmap.Holder{held("a", dra, "gpu-0-mig-1g10gb-19-0", claimed)},
+			nil,
+			[]string{"A 0", "MIG-third 0"},
+		},
+		{
+			"the only one of its profile",
+			[]podmap.Holder{held("a", dra, "gpu-0-mig-3g40gb-9-4", claimed)},
+			[]string{"MIG-third a 1"},
+			[]string{"A 0", "MIG-third 1", "m1 0", "m2 0"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t)
+			for range 2 {
+				r.list(c.holds...)
+				r.after(time.Second, devices...)
+				for _, x := range []struct {
+					m    *collector.Metric
+					want []string
+				}{{collector.AllocationInfo, c.info}, {collector.DeviceHolders, c.holders}} {
+					got := r.tell(x.m)
+					slices.Sort(got)
+					if diff := cmp.Diff(x.want, got); diff != "" {
+						t.Errorf("%s (-want +got):\n%s", x.m.Name, diff)
+					}
+				}
+			}
+			// What is found so counts as found by its profile.
+			lost := len(r.j.Report().Unresolved)
+			ids := map[string]bool{}
+			for _, h := range c.holds {
+				ids[h.DeviceID] = true
+			}
+			want := fmt.Sprintf("ambiguous %d", min(lost, len(ids)))
+			if got := r.tell(collector.PodmapIDs); !slices.Contains(got, want) {
+				t.Errorf("%q has no %s", got, want)
+			}
+		})
+	}
+}
+
+// What is left on one GPU is not what a name on another means.
+func TestEliminationByGPU(t *testing.T) {
+	r := newRig(t)
+	r.list(held("a", gpu, mig1), held("b", "gpu.nvidia.com", "gpu-1-mig-1g10gb-19-3", claimed))
+	r.after(
+		time.Second, device(gpuA, 1), device(gpuB, 0), slice(mig1, gpuB, 0, 1, "1g.10gb"), slice(mig2, gpuB, 0, 2, "1g.10gb"),
+		slice("MIG-x", gpuA, 1, 1, "1g.10gb"), slice("MIG-y", gpuA, 1, 2, "1g.10gb"),
+	)
+	r.want(collector.AllocationInfo, "m1 a 1")
+	r.want(collector.DeviceHolders, "m1 1", "m2 0")
+}
+
+// Where a driver has published what it calls so, that is what it is.
+func TestPublished(t *testing.T) {
+	published := map[string]string{
+		"gpu-0-mig-1g10gb-19-1": mig2[:4] + strings.ToUpper(mig2[4:]), "odd": "0000:11:00.0", "gone": "GPU-5f1c9a1e-0009-0009-0009-000000000009",
+	}
+	r := newRig(t, func(r *rig) {
+		r.options.Claimed = func(driver, pool, device string) string {
+			if driver != "gpu.nvidia.com" || pool != "node" {
+				t.Errorf("asked for %q of %q", pool, driver)
+			}
+			return published[device]
+		}
+	})
+	claim := func(pod, device string) podmap.Holder {
+		return held(pod, "gpu.nvidia.com", device, claimed, func(h *podmap.Holder) { h.Claim, h.Pool = "ml/claim", "node" })
+	}
+	devices := []collector.Device{device(gpuA, 1), device(gpuB, 0), slice(mig1, gpuB, 0, 1, "1g.10gb"), slice(mig2, gpuB, 0, 2, "1g.10gb")}
+	r.list(claim("a", "gpu-0-mig-1g10gb-19-1"), claim("b", "odd"), claim("c", "gone"), held("d", gpu, "nvidia9"))
+	r.after(time.Second, devices...)
+	r.want(collector.AllocationInfo, "A b 1", "m2 a 1")
+	r.want(collector.PodmapIDs, "alias 0", "id 1", "instance 0", "profile 0", "minor 0", "pci 1", "function 0", "name 0", "index 0", "hash 0", "sole 0", "none 1", "ambiguous 0", "unknown 1", "ignored 0")
+	delete(published, "odd")
+	r.list(claim("b", "odd"), claim("c", "gone"))
+	published["gone"] = mig1
+	r.after(time.Second, devices...)
+	r.want(collector.AllocationInfo, "m1 c 1")
+}
+
+// What was found by elimination stays found when others let go, and helps to
+// find more.
+func TestEliminationLasts(t *testing.T) {
+	const dra = "gpu.nvidia.com"
+	r := newRig(t)
+	devices := []collector.Device{device(gpuB, 0), slice(mig1, gpuB, 0, 1, "1g.10gb"), slice(mig2, gpuB, 0, 2, "1g.10gb")}
+	b := held("b", dra, "gpu-0-mig-1g10gb-19-3", claimed)
+	for _, step := range []struct {
+		holds []podmap.Holder
+		want  []string
+	}{
+		{[]podmap.Holder{held("a", gpu, mig1), b}, []string{"m1 a 1", "m2 b 1"}},
+		{[]podmap.Holder{b}, []string{"m2 b 1"}},
+		{[]podmap.Holder{b, held("c", dra, "gpu-0-mig-1g10gb-19-1", claimed)}, []string{"m1 c 1", "m2 b 1"}},
+		{[]podmap.Holder{held("d", dra, "gpu-0-mig-1g10gb-19-3", claimed)}, []string{"m2 d 1"}},
+	} {
+		r.list(step.holds...)
+		r.after(time.Second, devices...)
+		r.want(collector.AllocationInfo, step.want...)
+	}
+	// Until the partition goes.
+	r.after(time.Second, devices[0], devices[1], slice("MIG-new", gpuB, 0, 5, "1g.10gb"))
+	r.want(collector.AllocationInfo)
+	r.list()
+	r.after(time.Second, devices[0], slice("MIG-new", gpuB, 0, 5, "1g.10gb"), slice(mig2, gpuB, 0, 2, "1g.10gb"))
+	r.list(held("a", gpu, mig2), held("e", dra, "gpu-0-mig-1g10gb-19-3", claimed))
+	r.after(time.Second, devices[0], slice("MIG-new", gpuB, 0, 5, "1g.10gb"), slice(mig2, gpuB, 0, 2, "1g.10gb"))
+	r.want(collector.AllocationInfo, "MIG-new e 1", "m2 a 1")
+}
+
+// A device that appears after the list, or is called otherwise than before,
+// has its holder from then on.
+func TestDevicesCome(t *testing.T) {
+	r := newRig(t)
+	r.list(held("a", gpu, gpuA), held("b", gpu, "nvidia1"))
+	r.after(time.Second)
+	r.want(collector.PodmapIDs, "alias 0", "id 0", "instance 0", "profile 0", "minor 0", "pci 0", "function 0", "name 0", "index 0", "hash 0", "sole 0", "none 2", "ambiguous 0", "unknown 0", "ignored 0")
+	r.after(time.Second, device(gpuA, 0), device(gpuB, 5))
+	r.want(collector.AllocationInfo, "A a 1")
+	r.after(time.Second, device(gpuA, 0), device(gpuB, 1))
+	r.want(collector.AllocationInfo, "A a 1", "B b 1")
+	r.want(collector.PodmapHolds, "told 2", "kept 0", "contested 0", "superseded 0", "unresolved 0", "omitted 0")
+	if r.asked != 2 {
+		t.Errorf("the kubelet was asked %d times", r.asked)
+	}
+	// And one that goes has none.
+	r.after(time.Second, device(gpuB, 1))
+	r.want(collector.AllocationInfo, "B b 1")
+}
+
+// A partition that is gone is said to be, so that what is only kept of it is
+// released; a whole device is not.
+func TestPartitionGone(t *testing.T) {
+	r := newRig(t)
+	r.list(held("a", gpu, gpuA), held("b", gpu, mig1))
+	r.after(time.Second, device(gpuA, 0), device(gpuB, 1), slice(mig1, gpuB, 1, 1, "3g.40gb"))
+	r.after(time.Second, device(gpuB, 1))
+	if diff := cmp.Diff([]string{mig1}, r.gone); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Allocated time is that since the hold was first listed. It goes on while the
+// kubelet is silent, and ends with what is known.
+func TestAllocated(t *testing.T) {
+	r := newRig(t)
+	r.list(held("a", gpu, gpuA))
+	r.after(5*time.Second, device(gpuA, 0))
+	r.want(collector.AllocationSeconds, "A a 5")
+	r.list(held("a", gpu, gpuA, kept))
+	r.state(podmap.StateUnconfirmed)
+	r.after(10*time.Second, device(gpuA, 0))
+	r.want(collector.AllocationSeconds, "A a 15")
+	r.state(podmap.StateStale)
+	r.after(10*time.Second, device(gpuA, 0, down))
+	r.want(collector.AllocationSeconds, "A a 25")
+	// By two ids it is that of the older one.
+	r.list(held("a", gpu, gpuA+"::0"), held("a", gpu, gpuA+"::1", began(20*time.Second, 10*time.Second)))
+	r.after(10*time.Second, device(gpuA, 0))
+	r.want(collector.AllocationSeconds, "A a 35")
+	r.list()
+	r.state(podmap.StateUnreachable)
+	r.after(10*time.Second, device(gpuA, 0))
+	r.want(collector.AllocationSeconds)
+	r.want(collector.DeviceHolders)
+}
+
+// Held says by which resources a device is held.
+func TestHeld(t *testing.T) {
+	r := newRig(t)
+	r.list(held("a", "fpga.intel.com/region-y", "dfl-fme.0"), held("b", "fpga.intel.com/af-x", "dfl-port.0"))
+	r.after(time.Second, fpga("card"), device(gpuA, 0))
+	if diff := cmp.Diff([]string{"fpga.intel.com/af-x", "fpga.intel.com/region-y"}, r.j.Held("card")); diff != "" {
+		t.Error(diff)
+	}
+	if got := append(r.j.Held(gpuA), r.j.Held("nothing")...); got != nil {
+		t.Errorf("%q", got)
+	}
+	r.list()
+	r.after(time.Second, fpga("card"))
+	if got := r.j.Held("card"); got != nil {
+		t.Errorf("%q", got)
+	}
+}
+
+// Beyond the limit on holders no series are made, and it is told how many are
+// left out. Nobody calls their devices free.
+func TestLimit(t *testing.T) {
+	r := newRig(t, func(r *rig) { r.settings.MaxHolders = 1 })
+	r.list(held("a", gpu, gpuA), held("b", gpu, gpuB))
+	for range 2 {
+		r.after(time.Second, device(gpuA, 0), device(gpuB, 1))
+		r.want(collector.AllocationInfo, "A a 1")
+		r.want(collector.DeviceHolders, "A 1", "B 1")
+		r.want(collector.PodmapHolds, "told 2", "kept 0", "contested 0", "superseded 0", "unresolved 0", "omitted 1")
+	}
+	// Nor is one told what it did together with one that is left out.
+	r.list(held("a", gpu, gpuA), held("b", "example.com/port", "nvidia0"))
+	r.after(time.Second, device(gpuA, 0, used(0.5, gib)))
+	r.want(collector.AllocationInfo, "A a 1")
+	r.want(collector.DeviceHolders, "A 2")
+	r.want(collector.AllocationUtilization)
+	r.list(held("a", gpu, gpuA))
+	r.after(time.Second, device(gpuA, 0, used(0.5, gib)))
+	r.want(collector.AllocationUtilization, "A a 0.5")
+	r.want(collector.DeviceHolders, "A 1")
+}

@@ -1,0 +1,167 @@
+package allocation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+// Report returns what the latest Snapshot says. It belongs to the caller.
+func (j *Judge) Report() *Report {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	out := &Report{Time: j.now, State: podmap.StateStarting, Devices: []Device{}}
+	if j.pods == nil {
+		return out
+	}
+	out.State, out.Listed = j.pods.State, j.pods.Time
+	out.Reason = j.status.Reason
+	for _, st := range j.order {
+		out.Devices = append(out.Devices, j.report(st))
+		out.Unattributed = st.unattributed(out.Unattributed)
+	}
+	slices.SortStableFunc(out.Devices, func(a, b Device) int { return strings.Compare(a.ID, b.ID) })
+	for _, x := range j.summary.resources {
+		r := Resource{Name: x.name, Held: x.held, Devices: x.devices}
+		if x.plugin {
+			r.Allocatable = new(x.allocatable)
+		}
+		out.Resources = append(out.Resources, r)
+	}
+	out.Unresolved = slices.Clone(j.join.unresolved)
+	return out
+}
+
+func (j *Judge) report(st *device) Device {
+	d := Device{
+		ID: st.id, Parent: st.parent, Class: string(st.class), Vendor: st.vendor, Model: st.model,
+		Index: st.index, Profile: st.profile, PCI: st.pci,
+		Health: st.verdict.state, Action: st.verdict.action, Reasons: slices.Clone(st.verdict.reasons[:st.verdict.n]),
+		Down: st.down, OmittedHolders: st.omitted,
+		Utilization: value(st.values.utilization, st.values.has[0]), MemoryUsed: value(st.values.memory, st.values.has[1]),
+		MemoryTotal: value(st.values.total, st.values.has[2]), Power: value(st.values.power, st.values.has[3]),
+	}
+	for _, o := range st.given {
+		if o.now {
+			d.Allocatable = append(d.Allocatable, o.resource)
+		} else {
+			d.NotAllocatable = append(d.NotAllocatable, o.resource)
+		}
+	}
+	if st.looked {
+		d.Processes = new(len(st.processes))
+	}
+	for _, h := range st.holds {
+		d.Holders = append(d.Holders, j.hold(h))
+	}
+	d.Availability, d.Why = j.availability(st, &d)
+	return d
+}
+
+// availability says whether the device can be had, and why not.
+func (j *Judge) availability(st *device, d *Device) (Availability, string) {
+	_, known := j.holders(st)
+	switch {
+	case len(st.holds)+st.omitted > 0:
+		return Held, ""
+	case st.parts > 0:
+		return Partitioned, fmt.Sprintf("cut into %d partitions, which are given out instead", st.parts)
+	case j.pods.State == podmap.StateAbsent:
+		return Unmanaged, "no kubelet on this machine, or its socket is not mounted"
+	case !known:
+		return Unknown, j.ignorance(st)
+	}
+	if n := len(st.processes); st.looked && n > 0 {
+		return Occupied, fmt.Sprintf("no pod holds it, and %d processes use it%s", n, commands(st))
+	}
+	switch {
+	case j.released && !st.said:
+		return Free, "no pod holds it; the exporter has been told to let go of its driver, so nothing else is known"
+	case len(d.NotAllocatable) > 0 && st.verdict.state == "failed":
+		return NotAllocatable, "the kubelet would not give it out as " + strings.Join(d.NotAllocatable, ", ") + ": it has failed"
+	case len(d.NotAllocatable) > 0:
+		return NotAllocatable, "the kubelet would not give it out as " + strings.Join(d.NotAllocatable, ", ") + ": its device plugin calls it unhealthy, or has not registered"
+	case len(d.Allocatable) == 0 && !j.pods.AllocatableTime.IsZero():
+		return Free, "no pod holds it, and no device plugin gives it out"
+	}
+	return Free, "no pod holds it"
+}
+
+// ignorance says why it is not known whether anybody holds the device.
+func (j *Judge) ignorance(st *device) string {
+	switch {
+	case j.pods.State == podmap.StateUnconfirmed:
+		return "the kubelet may not have listed all pods yet"
+	case j.pods.State != podmap.StateFresh:
+		return "the kubelet does not answer"
+	case j.doubt(st):
+		return "a pod holds a device whose id leads to none of this machine, and it may be this one"
+	}
+	return ""
+}
+
+// commands names some of the processes on the device.
+func commands(st *device) string {
+	var names []string
+	for _, p := range st.processes {
+		if c := p.process.owner.Command; c != "" {
+			names = add(names, c)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (" + list(names) + ")"
+}
+
+func (j *Judge) hold(h *hold) Hold {
+	out := Hold{
+		Holder: h.holder(), Since: h.since, SinceAtLeast: h.after.IsZero(),
+		Shared: h.shared, Kept: h.kept, Contested: h.contested, Nominal: h.nominal,
+		Allocated:   h.seconds(j.now),
+		Utilization: value(h.utilization, h.has[0]), MemoryUsed: value(h.memory, h.has[1]),
+		LastActivity: h.last,
+	}
+	if d, ok := h.idleFor(j.now); ok {
+		out.Idle = new(d.Seconds())
+	}
+	if h.measured && !h.never {
+		out.IdleTotal = new(h.total)
+		if h.priced {
+			out.IdleCost, out.Currency = new(h.cost), h.currency
+		}
+	}
+	for _, m := range h.faults {
+		out.Faults = append(out.Faults, Fault{m.name, m.at})
+	}
+	return out
+}
+
+func (st *device) unattributed(out []Process) []Process {
+	for _, p := range st.processes {
+		if p.suspicion == unsuspicious {
+			continue
+		}
+		x := Process{Device: st.id, PID: p.pid, Command: p.process.owner.Command, Reason: suspicions[p.suspicion], Since: p.process.since}
+		switch p.suspicion {
+		case otherPod:
+			x.Namespace, x.Pod = p.process.pod.Namespace, p.process.pod.Name
+		case unknownPod:
+			x.PodUID = p.process.owner.PodUID
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+func value(v float64, has bool) *float64 {
+	if !has {
+		return nil
+	}
+	return new(v)
+}
+
+var _ collector.Judge = (*Judge)(nil)

@@ -1,0 +1,97 @@
+package allocation
+
+import (
+	"slices"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+// pairs returns label slices of one label each, to be shared by all Snapshots.
+func pairs[T ~string](values []T, before ...string) [][]string {
+	out := make([][]string, len(values))
+	for i, v := range values {
+		out[i] = append(slices.Clone(before), string(v))
+	}
+	return out
+}
+
+var (
+	stateLabels       = pairs(podmap.States)
+	listLabels        = pairs(podmap.Outcomes, "list")
+	allocatableLabels = pairs(podmap.Outcomes, "allocatable")
+	releaseLabels     = pairs(podmap.Releases)
+	holdLabels        = pairs([]string{"told", "kept", "contested", "superseded", "unresolved", "omitted"})
+	rejectedLabels    = pairs([]string{"malformed", "overflow"})
+	hows              = []podmap.How{
+		podmap.HowAlias, podmap.HowID, podmap.HowInstance, podmap.HowProfile, podmap.HowMinor, podmap.HowPCI, podmap.HowFunction,
+		podmap.HowName, podmap.HowIndex, podmap.HowHash, podmap.HowSole, podmap.HowNone, podmap.HowAmbiguous, podmap.HowUnknown, podmap.HowIgnored,
+	}
+	howLabels = pairs(hows)
+)
+
+// publishNode adds what is known from the kubelet. Without one, that is its
+// state alone.
+func (j *Judge) publishNode(s *collector.Snapshot) {
+	r := slices.Grow(s.Node, 80+3*len(j.summary.resources))
+	add := func(m *collector.Metric, v float64, labels []string) {
+		r = append(r, collector.Reading{Metric: m, Labels: labels, Value: v})
+	}
+	for i, state := range podmap.States {
+		add(collector.PodmapState, boolean(j.pods.State == state), stateLabels[i])
+	}
+	if j.pods.State != podmap.StateAbsent || !j.pods.Time.IsZero() {
+		r = j.publishPodmap(r)
+	}
+	if !j.pods.Time.IsZero() {
+		for _, x := range j.summary.resources {
+			if x.plugin {
+				add(collector.ResourceAllocatable, float64(x.allocatable), x.labels)
+			}
+			add(collector.ResourceHeld, float64(x.held), x.labels)
+			add(collector.ResourceDevices, float64(x.devices), x.labels)
+		}
+	}
+	s.Node = r
+	for _, f := range j.firsts {
+		s.Distributions = append(s.Distributions, f.shown)
+	}
+}
+
+func (j *Judge) publishPodmap(r []collector.Reading) []collector.Reading {
+	add := func(m *collector.Metric, v float64, labels []string) {
+		r = append(r, collector.Reading{Metric: m, Labels: labels, Value: v})
+	}
+	m, st, x := j.pods, &j.status, &j.join
+	if !m.Time.IsZero() {
+		add(collector.PodmapAge, age(m.Time, j.now), nil)
+		add(collector.PodmapPods, float64(m.Pods), nil)
+		for i, n := range []int{len(m.Holders), st.Kept, st.Contested, len(m.Superseded), len(x.unresolved), x.omitted} {
+			add(collector.PodmapHolds, float64(n), holdLabels[i])
+		}
+		for i, how := range hows {
+			add(collector.PodmapIDs, float64(x.how[how]), howLabels[i])
+		}
+	}
+	if !m.Confirmed.IsZero() {
+		add(collector.PodmapUnconfirmed, age(m.Confirmed, j.now), nil)
+	}
+	if j.options.Status == nil {
+		return r
+	}
+	for i, outcome := range podmap.Outcomes {
+		add(collector.PodmapCalls, float64(st.Calls[outcome]), listLabels[i])
+		add(collector.PodmapCalls, float64(st.AllocatableCalls[outcome]), allocatableLabels[i])
+	}
+	for i, why := range podmap.Releases {
+		add(collector.PodmapReleased, float64(st.Released[why]), releaseLabels[i])
+	}
+	if st.Took > 0 {
+		add(collector.PodmapDuration, st.Took.Seconds(), nil)
+	}
+	add(collector.PodmapRejected, float64(st.Malformed), rejectedLabels[0])
+	add(collector.PodmapRejected, float64(st.Overflow), rejectedLabels[1])
+	add(collector.PodmapConnections, float64(st.Connections), nil)
+	add(collector.PodmapMessageLimit, float64(st.MessageLimit), nil)
+	return r
+}

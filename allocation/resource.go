@@ -1,0 +1,148 @@
+package allocation
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+// summary is what the node's families say of resources.
+type summary struct {
+	resources []*resource // in order of their names
+	byName    map[string]*resource
+}
+
+// resource is one that pods have held a device by, or could.
+type resource struct {
+	name        string
+	labels      []string
+	plugin      bool // the kubelet has given it out: it is no driver of DRA
+	allocatable int
+	held        int
+	devices     int
+}
+
+// resource returns the one of that name, nil where there are too many.
+func (s *summary) resource(name string) *resource {
+	r := s.byName[name]
+	if r == nil && len(s.resources) < maxResources {
+		if s.byName == nil {
+			s.byName = map[string]*resource{}
+		}
+		r = &resource{name: name, labels: []string{text(name)}}
+		s.byName[name] = r
+		s.resources = append(s.resources, r)
+		slices.SortFunc(s.resources, func(a, b *resource) int { return strings.Compare(a.name, b.name) })
+	}
+	return r
+}
+
+// offer takes which devices the kubelet would give out.
+func (j *Judge) offer(counted map[idKey]bool) {
+	for _, r := range j.summary.resources {
+		r.allocatable, r.held, r.devices = 0, 0, 0
+	}
+	listed := map[string]map[*device]bool{}
+	for i := range j.pods.Allocatable {
+		a := &j.pods.Allocatable[i]
+		for _, id := range a.IDs {
+			key := idKey{a.Resource, id}
+			f, known := j.join.ids[key]
+			if !known {
+				ref := podmap.ParseID(id)
+				f = j.resolve(a.Resource, &ref, id)
+			}
+			if f.device == nil {
+				counted[key] = true
+				continue
+			}
+			if !counted[key] {
+				f.device.offered[a.Resource]++
+			}
+			counted[key] = true
+			if listed[a.Resource] == nil {
+				listed[a.Resource] = map[*device]bool{}
+			}
+			listed[a.Resource][f.device] = true
+			if r := j.summary.resource(a.Resource); r != nil {
+				r.plugin = true
+				r.allocatable++
+			}
+		}
+	}
+	if j.pods.AllocatableTime.IsZero() {
+		return
+	}
+	for _, st := range j.order {
+		st.offers(listed)
+		if st.parts == 0 {
+			j.siblings(st, listed)
+		}
+	}
+}
+
+// offers takes under which resources the device is given out now.
+func (st *device) offers(listed map[string]map[*device]bool) {
+	elsewhere := false
+	for i := range st.given {
+		o := &st.given[i]
+		o.now = listed[o.resource][st]
+		elsewhere = elsewhere || o.now
+	}
+	for _, name := range slices.Sorted(maps.Keys(listed)) {
+		if listed[name][st] && !slices.ContainsFunc(st.given, func(o offer) bool { return o.resource == name }) && len(st.given) < maxListed {
+			st.given = append(st.given, offer{name, true, []string{text(name)}})
+			elsewhere = true
+		}
+	}
+	// What is given out by another name is not missing under the first. What
+	// has been cut up is given out in parts.
+	st.given = slices.DeleteFunc(st.given, func(o offer) bool { return !o.now && (elsewhere || st.parts > 0) })
+}
+
+// siblings notes the resource by which devices like st are given out, where st
+// is not.
+func (j *Judge) siblings(st *device, listed map[string]map[*device]bool) {
+	if len(st.given) > 0 || st.claimed(j.round) {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(listed)) {
+		for o := range listed[name] {
+			if o.class == st.class && o.vendor == st.vendor && o.model == st.model && o.profile == st.profile && (o.parent == "") == (st.parent == "") {
+				st.given = append(st.given, offer{name, false, []string{text(name)}})
+				return
+			}
+		}
+	}
+}
+
+// claimed reports whether the device is held by a claim: no device plugin need
+// give it out.
+func (st *device) claimed(round uint64) bool {
+	return slices.ContainsFunc(st.holds, func(h *hold) bool {
+		return h.round == round && slices.ContainsFunc(h.resources, func(r string) bool { return !strings.Contains(r, "/") })
+	})
+}
+
+// summarize counts by resource.
+func (j *Judge) summarize() {
+	for name, n := range j.join.held {
+		if r := j.summary.resource(name); r != nil {
+			r.held = n
+		}
+	}
+	for _, st := range j.order {
+		for _, o := range st.given {
+			if r := j.summary.byName[o.resource]; r != nil {
+				r.devices++
+			}
+		}
+		for _, name := range st.held {
+			if r := j.summary.byName[name]; r != nil && !slices.ContainsFunc(st.given, func(o offer) bool { return o.resource == name }) {
+				r.devices++
+			}
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package allocation
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+// Settings are what may change while a Judge runs: the section allocation of
+// the configuration file, as package internal/strict decodes it.
+type Settings struct {
+	// Idle says when a device does nothing.
+	Idle Idle `yaml:"idle"`
+	// Currency is the unit of all prices: three capital letters, ISO 4217.
+	Currency string `yaml:"currency"`
+	// Prices are looked through in order; the first that fits applies.
+	Prices []Price `yaml:"prices"`
+	// Aliases, Generic and Ignore are those of podmap.Resolver.
+	Aliases []Alias   `yaml:"aliases"`
+	Generic []Generic `yaml:"generic_devices"`
+	Ignore  []string  `yaml:"ignore_resources"`
+	// MaxHolders is how many pairs of a pod and a device have series; further
+	// ones are counted.
+	MaxHolders int `yaml:"max_holders" accept:"1..16384"`
+}
+
+// Idle says up to where use is none.
+type Idle struct {
+	// Floor is the largest utilization or activity, 0 to 1, that counts as
+	// none.
+	Floor float64 `yaml:"floor" accept:"0..0.5"`
+	// Traffic is the largest traffic over PCIe or NVLink, in bytes per second
+	// and direction, that counts as none: reading a device's sensors causes
+	// some.
+	Traffic float64 `yaml:"traffic_bytes_per_second" accept:"0..1e12"`
+	// Grace is how long a pause has to be to be one.
+	Grace time.Duration `yaml:"grace" accept:"0s..24h"`
+	// Resources are exceptions, the first that fits applies.
+	Resources []IdleResource `yaml:"resources"`
+}
+
+// IdleResource is Idle for resources. What is 0 or absent is as for all others.
+type IdleResource struct {
+	// Resource is a pattern of path.Match: fpga.intel.com/*.
+	Resource string        `yaml:"resource"`
+	Floor    float64       `yaml:"floor" accept:"0..0.5"`
+	Traffic  float64       `yaml:"traffic_bytes_per_second" accept:"0..1e12"`
+	Grace    time.Duration `yaml:"grace" accept:"0s..24h"`
+	// Never exempts: such a hold is never called idle.
+	Never bool `yaml:"never"`
+}
+
+// Price is what an hour of a device costs. What is empty fits every device;
+// patterns are those of path.Match.
+type Price struct {
+	// Resource is the one by which the pod holds the device.
+	Resource string `yaml:"resource"`
+	Class    string `yaml:"class" accept:"gpu|fpga"`
+	Model    string `yaml:"model"`
+	// Profile is that of a partition. Without a Profile or a Resource the price
+	// is that of a whole device, and fits no partition.
+	Profile string `yaml:"profile"`
+	// PerHour is in Settings.Currency.
+	PerHour float64 `yaml:"per_hour" accept:"0..1000000"`
+}
+
+// Alias is podmap.Alias.
+type Alias struct {
+	Resource string `yaml:"resource"`
+	ID       string `yaml:"id"`
+	Device   string `yaml:"device"`
+}
+
+// Generic is podmap.Generic.
+type Generic struct {
+	Paths []string `yaml:"paths"`
+	Count int      `yaml:"count" accept:"1..256"`
+}
+
+// Bounds of a configuration.
+const (
+	maxEntries = 1000 // of each list
+	maxText    = 512  // bytes
+)
+
+// DefaultSettings returns the settings that apply where nothing else is said.
+func DefaultSettings() Settings {
+	return Settings{
+		Idle:       Idle{Floor: 0.01, Traffic: 1 << 20, Grace: time.Minute},
+		MaxHolders: 1000,
+	}
+}
+
+var currency = regexp.MustCompile(`^[A-Z]{3}$`)
+
+// Check implements strict.Checker.
+func (s *Settings) Check() error {
+	if s.Currency != "" && !currency.MatchString(s.Currency) {
+		return fmt.Errorf("found the currency %q; accepted are three capital letters: EUR", s.Currency)
+	}
+	if len(s.Prices) > 0 && s.Currency == "" {
+		return errors.New("found prices without a currency; accepted is both or none")
+	}
+	for _, n := range []int{len(s.Prices), len(s.Aliases), len(s.Generic), len(s.Ignore), len(s.Idle.Resources)} {
+		if n > maxEntries {
+			return fmt.Errorf("found a list of %d; accepted are up to %d entries", n, maxEntries)
+		}
+	}
+	for _, p := range s.Ignore {
+		if err := checkPattern(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Check implements strict.Checker.
+func (r *IdleResource) Check() error {
+	if r.Resource == "" {
+		return errors.New("found no resource; accepted is a pattern such as fpga.intel.com/*")
+	}
+	return checkPattern(r.Resource)
+}
+
+// Check implements strict.Checker.
+func (p *Price) Check() error {
+	return errors.Join(checkPattern(p.Resource), checkPattern(p.Model), checkPattern(p.Profile))
+}
+
+// Check implements strict.Checker.
+func (a *Alias) Check() error {
+	if a.ID == "" || a.Device == "" || len(a.ID) > maxText || len(a.Device) > maxText {
+		return fmt.Errorf("found an alias without an id or a device; accepted are both, of up to %d bytes", maxText)
+	}
+	return nil
+}
+
+// Check implements strict.Checker.
+func (g *Generic) Check() error {
+	if len(g.Paths) == 0 || len(g.Paths) > 16 {
+		return fmt.Errorf("found %d paths; accepted are 1 to 16", len(g.Paths))
+	}
+	for _, p := range g.Paths {
+		if err := checkPattern(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkPattern(p string) error {
+	if _, err := path.Match(p, ""); err != nil || len(p) > maxText {
+		return fmt.Errorf("found the pattern %.40q; accepted is one such as nvidia.com/*, of up to %d bytes", p, maxText)
+	}
+	return nil
+}
+
+func fits(pattern, s string) bool {
+	ok, _ := path.Match(pattern, s)
+	return ok || pattern == ""
+}
+
+// resolver returns what the settings say of ids.
+func (s *Settings) resolver() *podmap.Resolver {
+	r := &podmap.Resolver{Ignore: s.Ignore}
+	for _, a := range s.Aliases {
+		r.Aliases = append(r.Aliases, podmap.Alias(a))
+	}
+	for _, g := range s.Generic {
+		r.Generic = append(r.Generic, podmap.Generic(g))
+	}
+	return r
+}
+
+// idleOf returns when a hold by these resources is idle, and false where it
+// never is.
+func (s *Settings) idleOf(resources []string) (Idle, bool) {
+	for _, r := range s.Idle.Resources {
+		for _, name := range resources {
+			if !fits(r.Resource, name) {
+				continue
+			}
+			out := s.Idle
+			if r.Floor > 0 {
+				out.Floor = r.Floor
+			}
+			if r.Traffic > 0 {
+				out.Traffic = r.Traffic
+			}
+			if r.Grace > 0 {
+				out.Grace = r.Grace
+			}
+			return out, !r.Never
+		}
+	}
+	return s.Idle, true
+}
+
+// priceOf returns the price of an hour.
+func (s *Settings) priceOf(d *device, resources []string) (float64, bool) {
+	for i := range s.Prices {
+		p := &s.Prices[i]
+		if p.Profile == "" && p.Resource == "" && d.parent != "" {
+			continue
+		}
+		held := p.Resource == ""
+		for _, r := range resources {
+			held = held || fits(p.Resource, r)
+		}
+		if held && (p.Class == "" || p.Class == string(d.class)) && fits(p.Model, d.model) && fits(p.Profile, d.profile) {
+			return p.PerHour, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,442 @@
+package allocation_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+const gib = 1 << 30
+
+// used is what a device shows of itself.
+func used(utilization, memory float64) fact {
+	return func(d *collector.Device) {
+		d.Set(collector.UtilizationRatio, utilization, "compute")
+		d.Set(collector.MemoryUsed, memory)
+	}
+}
+
+var replicas = []podmap.Holder{held("a", gpu, gpuA+"::0"), held("b", gpu, gpuA+"::1")}
+
+// measures are what is measured of the holders of one GPU.
+var measures = []struct {
+	name  string
+	holds []podmap.Holder
+	start func(r *rig) // processes, nil where they cannot be told apart
+	facts []fact
+	// What is told of each pod; idle is of who is idle, at work or neither.
+	utilization, memory, idle []string
+	audit                     string // other_pod host_process unknown_pod hidden
+}{
+	{
+		"alone, processes not known",
+		[]podmap.Holder{held("a", gpu, gpuA)},
+		nil, f(used(0.5, gib)),
+		[]string{"A a 0.5"},
+		[]string{"A a 1.07374e+09"},
+		[]string{"A a 0"},
+		"",
+	},
+	{
+		"alone, and nothing measured", []podmap.Holder{held("a", gpu, gpuA)}, nil, nil, nil, nil, nil, "",
+	},
+	{
+		"shared, processes not known: nothing is copied", replicas, nil, f(used(0.5, gib)), nil, nil, nil, "",
+	},
+	{
+		"shared and idle: so are all", replicas, nil, f(used(0, gib)), nil, nil, []string{"A a 120", "A b 120"}, "",
+	},
+	{
+		"one replica held of two", replicas[:1], nil, f(used(0.5, gib)), nil, nil, nil, "",
+	},
+	{
+		"contested: nothing is copied", []podmap.Holder{held("a", gpu, gpuA, contested), held("b", gpu, gpuA, contested)}, nil, f(used(0.5, gib)), nil, nil, nil, "",
+	},
+	{
+		"two ids of one device: nothing is copied", []podmap.Holder{held("a", gpu, gpuA), held("b", "example.com/port", "nvidia0")}, nil, f(used(0.5, gib)), nil, nil, nil, "",
+	},
+	{
+		"shared, each with a process", replicas,
+		func(r *rig) { r.run(1, "a", true); r.run(2, "b", true) },
+		f(used(0.9, 10*gib), client(1, 4*gib, 0.6), client(2, 5*gib, 0)),
+		[]string{"A a 0.6", "A b 0"},
+		[]string{"A a 4.29497e+09", "A b 5.36871e+09"},
+		[]string{"A a 0", "A b 120"},
+		"0 0 0 0",
+	},
+	{
+		"shared, several processes, one of them listed twice", replicas,
+		func(r *rig) { r.run(1, "a", true); r.run(2, "a", true) },
+		f(used(0.9, 10*gib), client(1, gib, 0.2), client(2, gib, 0.3), client(1, gib, 0.2)),
+		[]string{"A a 0.5", "A b 0"},
+		[]string{"A a 2.14748e+09", "A b 0"},
+		[]string{"A a 0", "A b 120"},
+		"0 0 0 0",
+	},
+	{
+		"shared, and use is not told by process", replicas,
+		func(r *rig) { r.run(1, "a", true); r.run(2, "b", true) },
+		f(used(0.9, 10*gib), client(1, gib, -1), client(2, gib, -1)),
+		nil,
+		[]string{"A a 1.07374e+09", "A b 1.07374e+09"},
+		nil, "0 0 0 0",
+	},
+	{
+		"shared, one without a process", replicas,
+		func(r *rig) { r.run(1, "a", true) },
+		f(used(0.9, 10*gib), client(1, gib, 0.9)),
+		[]string{"A a 0.9", "A b 0"},
+		[]string{"A a 1.07374e+09", "A b 0"},
+		[]string{"A a 0", "A b 120"},
+		"0 0 0 0",
+	},
+	{
+		"shared, and one process cannot be seen", replicas,
+		func(r *rig) { r.run(1, "a", true); r.run(2, "?", false) },
+		f(used(0.9, 10*gib), client(1, gib, 0.5), client(2, gib, 0.4)),
+		nil, nil,
+		[]string{"A a 0"},
+		"0 0 0 1",
+	},
+	{
+		"shared, and one process is of a pod without a name", replicas,
+		func(r *rig) { r.run(1, "a", true); r.run(2, "b", false) },
+		f(used(0.9, 10*gib), client(1, gib, 0.5), client(2, gib, 0.4)),
+		nil, nil,
+		[]string{"A a 0"},
+		"0 0 1 0",
+	},
+	{
+		"processes say more than the device: they are of another window", replicas,
+		func(r *rig) { r.run(1, "a", true); r.run(2, "b", true) },
+		f(used(0.5, 3*gib), client(1, 2*gib, 0.8), client(2, 2*gib, 0.2)),
+		[]string{"A a 0.4", "A b 0.1"},
+		[]string{"A a 1.61061e+09", "A b 1.61061e+09"},
+		[]string{"A a 0", "A b 0"},
+		"0 0 0 0",
+	},
+	{
+		"alone, and another pod works on it",
+		[]podmap.Holder{held("a", gpu, gpuA)},
+		func(r *rig) { r.run(1, "other", true) },
+		f(used(0.9, 10*gib), client(1, gib, 0.9)),
+		[]string{"A a 0"},
+		[]string{"A a 0"},
+		[]string{"A a 120"},
+		"1 0 0 0",
+	},
+	{
+		"alone, and the host works on it beside it",
+		[]podmap.Holder{held("a", gpu, gpuA)},
+		func(r *rig) { r.run(1, "", false); r.run(2, "a", true) },
+		f(used(0.9, 10*gib), client(1, gib, 0.5), client(2, 2*gib, 0.3)),
+		[]string{"A a 0.3"},
+		[]string{"A a 2.14748e+09"},
+		[]string{"A a 0"},
+		"0 1 0 0",
+	},
+	{
+		"alone, with a stranger, and nothing by process",
+		[]podmap.Holder{held("a", gpu, gpuA)},
+		func(r *rig) { r.run(1, "", false); r.run(2, "a", true) },
+		f(used(0.9, 10*gib), client(1, -1, -1), client(2, -1, -1)),
+		nil, nil, nil, "0 1 0 0",
+	},
+	{
+		"alone, and its process cannot be seen: no stranger",
+		[]podmap.Holder{held("a", gpu, gpuA)},
+		func(r *rig) { r.run(1, "?", false) },
+		f(used(0.9, 10*gib), client(1, gib, 0.9)),
+		[]string{"A a 0.9"},
+		[]string{"A a 1.07374e+10"},
+		[]string{"A a 0"},
+		"0 0 0 1",
+	},
+	{
+		"processes of another PID namespace: not those of nobody", replicas[:1],
+		func(r *rig) {},
+		f(used(0.9, 10*gib), client(7, gib, 0.9)),
+		nil, nil, nil, "0 0 0 1",
+	},
+	{
+		"alone, with processes of another PID namespace",
+		[]podmap.Holder{held("a", gpu, gpuA)},
+		func(r *rig) {},
+		f(used(0.9, gib), client(7, gib, 0.9)),
+		[]string{"A a 0.9"},
+		[]string{"A a 1.07374e+09"},
+		[]string{"A a 0"},
+		"0 0 0 1",
+	},
+	{
+		"nominal, and no process of it here: it may have another",
+		[]podmap.Holder{held("a", gpu, gpuA+"-1")},
+		func(r *rig) { r.run(1, "b", true) },
+		f(used(0, 10*gib), client(1, gib, 0)),
+		nil, nil, nil, "1 0 0 0",
+	},
+	{
+		"nominal, and at work here",
+		[]podmap.Holder{held("a", gpu, gpuA+"-1")},
+		func(r *rig) { r.run(1, "a", true) },
+		f(used(0.9, 10*gib), client(1, gib, 0.9)),
+		[]string{"A a 0.9"},
+		[]string{"A a 1.07374e+09"},
+		[]string{"A a 0"},
+		"0 0 0 0",
+	},
+	{
+		"the host works on what nobody holds", nil,
+		func(r *rig) { r.run(1, "", false) },
+		f(used(0.9, 10*gib), client(1, gib, 0.9)),
+		nil, nil, nil, "0 1 0 0",
+	},
+	{
+		"nobody is on it",
+		[]podmap.Holder{held("a", gpu, gpuA)},
+		func(r *rig) {}, f(used(0, 0), nobody),
+		[]string{"A a 0"},
+		[]string{"A a 0"},
+		[]string{"A a 120"},
+		"0 0 0 0",
+	},
+}
+
+// TestMeasured: what is told of a holder was measured of it.
+func TestMeasured(t *testing.T) {
+	for _, c := range measures {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, func(r *rig) {
+					if c.start != nil {
+						processes(r)
+						c.start(r)
+					}
+				})
+				for range 13 {
+					r.list(c.holds...)
+					r.after(10*time.Second, device(gpuA, 0, c.facts...))
+					synctest.Wait() // for names of pods
+				}
+				r.want(collector.AllocationUtilization, c.utilization...)
+				r.want(collector.AllocationMemory, c.memory...)
+				var audit string
+				for i, line := range r.tell(collector.UnattributedProcesses) {
+					if i > 0 {
+						audit += " "
+					}
+					audit += line[len(line)-1:]
+				}
+				if audit != c.audit {
+					t.Errorf("audit %q, want %q", audit, c.audit)
+				}
+				var idle []string
+				for _, line := range r.tell(collector.AllocationIdle) {
+					if line[len(line)-2:] != " 0" {
+						line = line[:len("A a ")] + "120" // or a little less
+					}
+					idle = append(idle, line)
+				}
+				if diff := cmp.Diff(c.idle, idle); diff != "" {
+					t.Errorf("idle (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// What nobody can say for whom the device did it ends a stretch of idleness; a
+// gap in what is known does not, and is not counted.
+func TestDisputed(t *testing.T) {
+	r := newRig(t)
+	r.list(replicas...)
+	step := func(lasts time.Duration, facts ...fact) {
+		for range int(lasts / (10 * time.Second)) {
+			r.after(10*time.Second, device(gpuA, 0, facts...))
+		}
+	}
+	r.after(0, device(gpuA, 0, compute(0)))
+	step(2*time.Minute, compute(0))
+	r.want(collector.AllocationIdle, "A a 120", "A b 120")
+	step(10*time.Second, compute(0.5))
+	r.want(collector.AllocationIdle)
+	r.want(collector.AllocationIdleTotal, "A a 120", "A b 120")
+	step(70*time.Second, compute(0))
+	r.want(collector.AllocationIdle, "A a 70", "A b 70")
+	r.want(collector.AllocationIdleTotal, "A a 190", "A b 190")
+}
+
+// Processes can say that a holder is idle where the device says nothing.
+func TestIdleByProcesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, processes)
+		r.run(1, "a", true)
+		step := func(lasts time.Duration, facts ...fact) {
+			for range int(lasts / (10 * time.Second)) {
+				r.list(replicas[0])
+				r.after(10*time.Second, device(gpuA, 0, facts...))
+				synctest.Wait()
+			}
+		}
+		step(10*time.Second, client(1, gib, 0)) // its pod is not found yet
+		step(2*time.Minute, client(1, gib, 0))
+		r.want(collector.AllocationIdle, "A a 120")
+		step(20 * time.Second) // nobody can list processes
+		r.want(collector.AllocationIdle)
+		step(20*time.Second, client(1, gib, 0))
+		r.want(collector.AllocationIdle, "A a 160")
+		r.want(collector.AllocationIdleTotal, "A a 130")
+	})
+}
+
+// The server of MPS works for others and is nobody's stranger.
+func TestService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, processes)
+		r.run(1, "", false)
+		if err := os.WriteFile(filepath.Join(r.proc, "1", "stat"), []byte("1 (nvidia-cuda-mps-server) S 1 42 42 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 10 0 0"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			r.list(replicas...)
+			r.after(10*time.Second, device(gpuA, 0, used(0.5, gib), client(1, gib, 0.5)))
+			synctest.Wait()
+		}
+		r.want(collector.UnattributedProcesses, "A other_pod 0", "A host_process 0", "A unknown_pod 0", "A hidden 0")
+		r.want(collector.AllocationUtilization) // whose the server's work is, nobody knows
+	})
+}
+
+// A PID that is used again is another process.
+func TestPIDAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, processes)
+		step := func(want ...string) {
+			t.Helper()
+			for range 2 {
+				r.list(replicas...)
+				r.after(3*time.Second, device(gpuA, 0, used(0.5, gib), client(1, gib, 0.5)))
+				synctest.Wait()
+			}
+			r.want(collector.AllocationUtilization, want...)
+		}
+		r.run(1, "a", true)
+		step("A a 0.5", "A b 0")
+		r.run(1, "b", true)
+		if err := os.WriteFile(filepath.Join(r.proc, "1", "stat"), []byte("1 (x) S 1 42 42 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 77 0 0"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		step("A a 0", "A b 0.5")
+	})
+}
+
+// One whose pod has been looked for in vain is of an unknown pod; one that has
+// just come, or just ended, is not suspected of anything.
+func TestNotSuspected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, processes)
+		r.run(1, "a", true)
+		step := func(unknown, hidden string, facts ...fact) {
+			t.Helper()
+			r.list(held("a", gpu, gpuA), held("h", gpu, gpuB+"-1"))
+			r.after(3*time.Second, device(gpuA, 0, facts...), device(gpuB, 1))
+			synctest.Wait()
+			r.want(collector.UnattributedProcesses, "A other_pod 0", "A host_process 0", "A unknown_pod "+unknown, "A hidden "+hidden)
+		}
+		step("0", "0", client(1, gib, 0))
+		r.run(2, "b", false)
+		step("0", "0", client(1, gib, 0), client(2, gib, 0))
+		step("1", "0", client(1, gib, 0), client(2, gib, 0))
+		step("0", "0", client(1, gib, 0), client(3, gib, 0)) // 3 has ended
+		step("0", "0", client(1, gib, 0), client(3, gib, 0))
+		// One whose pod may have been given this device under another's name.
+		r.run(4, "h", true)
+		for range 3 {
+			step("0", "0", client(1, gib, 0), client(4, gib, 0))
+		}
+	})
+}
+
+// Without names of pods nobody is accused.
+func TestNoNames(t *testing.T) {
+	r := newRig(t, processes, func(r *rig) { r.options.PodDirs = nil })
+	r.run(1, "a", false)
+	r.list(held("a", gpu, gpuA))
+	for range 3 {
+		r.after(3*time.Second, device(gpuA, 0, used(0.5, gib), client(1, gib, 0.5)))
+	}
+	r.want(collector.UnattributedProcesses)
+	r.want(collector.AllocationUtilization, "A a 0.5")
+}
+
+// A pod that the kubelet has not listed yet is not accused, nor one while the
+// kubelet may not know it.
+func TestNotAccused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, processes)
+		r.run(1, "b", true)
+		one := device(gpuA, 0, used(0.5, gib), client(1, gib, 0.5))
+		step := func(want string) {
+			t.Helper()
+			r.after(3*time.Second, one)
+			synctest.Wait()
+			if got := r.tell(collector.UnattributedProcesses, "reason")[0]; got != "A other_pod "+want {
+				t.Errorf("after %v: %s", r.now.Sub(start), got)
+			}
+		}
+		r.list()
+		step("0")
+		step("0")
+		incomplete := func() {
+			before := r.pods.Confirmed
+			r.list()
+			r.state(podmap.StateUnconfirmed)
+			r.pods.Confirmed = before
+		}
+		incomplete()
+		step("0")
+		r.list()
+		step("1")
+		incomplete() // which does not make it right
+		step("1")
+		r.list(held("b", gpu, gpuA))
+		step("0")
+		r.list(held("b", gpu, mig1)) // another device
+		step("1")
+	})
+}
+
+// A process on a partition is its holder's, whichever of the two the pod
+// holds.
+func TestPartitionsHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, processes)
+		r.run(1, "a", true)
+		for range 3 {
+			r.list(held("a", gpu, gpuB))
+			r.after(3*time.Second, device(gpuB, 0), slice(mig1, gpuB, 0, 1, "3g.40gb", client(1, gib, -1)))
+			synctest.Wait()
+		}
+		r.want(collector.UnattributedProcesses, "m1 other_pod 0", "m1 host_process 0", "m1 unknown_pod 0", "m1 hidden 0")
+	})
+}
+
+// Outside of Kubernetes nobody is accused of anything.
+func TestNoKubelet(t *testing.T) {
+	r := newRig(t, processes, func(r *rig) { r.pods = &podmap.Map{State: podmap.StateAbsent} })
+	r.run(1, "", false)
+	r.after(3*time.Second, device(gpuA, 0, used(0.5, gib), client(1, gib, 0.5)))
+	r.want(collector.UnattributedProcesses)
+	r.want(collector.DeviceHolders)
+	r.want(collector.PodmapState, "starting 0", "absent 1", "fresh 0", "unconfirmed 0", "stale 0", "unreachable 0")
+	if n := len(r.snap.Node); n != len(podmap.States) {
+		t.Errorf("%d series of the node", n)
+	}
+}

@@ -1,0 +1,137 @@
+package podmap
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+)
+
+// Limits on what is taken from one answer. A kubelet runs 110 pods by default
+// and some hundred at most.
+const (
+	maxPods       = 4096
+	maxHolds      = 16384
+	maxContainers = 256 // of one hold
+	maxText       = 512 // bytes of a name or an id
+)
+
+// holdKey identifies a hold.
+type holdKey struct {
+	pod                           Pod
+	resource, device, pool, share string
+}
+
+// listed is a hold as one answer has it.
+type listed struct {
+	claim      string
+	containers []string
+	dra        bool
+}
+
+// answer is a List, with what it says twice said once.
+type answer struct {
+	pods      map[Pod]struct{}
+	holds     map[holdKey]*listed
+	malformed uint64
+	overflow  uint64
+}
+
+// readList reads what the kubelet answered. The kubelet lists a device once
+// for each NUMA node it is near, a claim's devices for each container of the
+// pod, and everything in a random order.
+func readList(resp *podresources.ListPodResourcesResponse) *answer {
+	a := &answer{pods: map[Pod]struct{}{}, holds: map[holdKey]*listed{}}
+	for _, p := range resp.GetPodResources() {
+		pod := Pod{Namespace: p.GetNamespace(), Name: p.GetName()}
+		switch {
+		case pod.Name == "":
+			a.malformed++
+			continue
+		case len(a.pods) >= maxPods || tooLong(pod.Name, pod.Namespace):
+			a.overflow++
+			continue
+		}
+		a.pods[pod] = struct{}{}
+		for _, c := range p.GetContainers() {
+			a.readContainer(pod, c)
+		}
+	}
+	for _, l := range a.holds {
+		slices.Sort(l.containers)
+		l.containers = slices.Compact(l.containers)
+	}
+	return a
+}
+
+func (a *answer) readContainer(pod Pod, c *podresources.ContainerResources) {
+	for _, d := range c.GetDevices() {
+		for _, id := range d.GetDeviceIds() {
+			a.add(holdKey{pod: pod, resource: d.GetResourceName(), device: id}, "", c.GetName(), false)
+		}
+	}
+	for _, claim := range c.GetDynamicResources() {
+		name := claim.GetClaimNamespace() + "/" + claim.GetClaimName()
+		for _, r := range claim.GetClaimResources() {
+			key := holdKey{pod: pod, resource: r.GetDriverName(), device: r.GetDeviceName(), pool: r.GetPoolName(), share: r.GetShareId()}
+			a.add(key, name, c.GetName(), true)
+		}
+	}
+}
+
+func (a *answer) add(key holdKey, claim, container string, dra bool) {
+	if key.device == "" || key.resource == "" {
+		a.malformed++
+		return
+	}
+	if tooLong(key.resource, key.device, key.pool, key.share, claim, container) {
+		a.overflow++
+		return
+	}
+	l := a.holds[key]
+	if l == nil {
+		if len(a.holds) >= maxHolds {
+			a.overflow++
+			return
+		}
+		l = &listed{claim: claim, dra: dra}
+		a.holds[key] = l
+	}
+	// Through two claims of one pod the device is held by the first in order.
+	l.claim = min(l.claim, claim)
+	if len(l.containers) < maxContainers {
+		l.containers = append(l.containers, container)
+	}
+}
+
+func tooLong(texts ...string) bool {
+	return slices.ContainsFunc(texts, func(s string) bool { return len(s) > maxText })
+}
+
+// readAllocatable reads what the kubelet would give out. A device near two
+// NUMA nodes is listed twice here too.
+func readAllocatable(resp *podresources.AllocatableResourcesResponse) []Allocatable {
+	ids, n := map[string][]string{}, 0
+	for _, d := range resp.GetDevices() {
+		for _, id := range d.GetDeviceIds() {
+			if n++; n > maxHolds || id == "" || tooLong(d.GetResourceName(), id) {
+				continue
+			}
+			ids[d.GetResourceName()] = append(ids[d.GetResourceName()], id)
+		}
+	}
+	list := make([]Allocatable, 0, len(ids))
+	for _, resource := range slices.Sorted(maps.Keys(ids)) {
+		slices.Sort(ids[resource])
+		list = append(list, Allocatable{Resource: resource, IDs: slices.Compact(ids[resource])})
+	}
+	return list
+}
+
+func (k holdKey) compare(o holdKey) int {
+	return cmp.Or(
+		cmp.Compare(k.resource, o.resource), cmp.Compare(k.pool, o.pool), cmp.Compare(k.device, o.device), cmp.Compare(k.share, o.share),
+		cmp.Compare(k.pod.Namespace, o.pod.Namespace), cmp.Compare(k.pod.Name, o.pod.Name),
+	)
+}

@@ -1,0 +1,60 @@
+package podmap
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim/kubelet"
+)
+
+// crowd is a node with 250 pods, of which each shares one of 16 GPUs.
+func crowd() (pods []kubelet.Pod, devices []Known) {
+	for i := range 16 {
+		devices = append(devices, Known{ID: fmt.Sprintf("GPU-5f1c9a1e-0000-0000-0000-%012d", i), Vendor: "nvidia", Minor: fmt.Sprint(i)})
+	}
+	for i := range 250 {
+		pods = append(pods, kubelet.Simple("ml", fmt.Sprint("pod-", i), "nvidia.com/gpu", fmt.Sprintf("%s::%d", devices[i%16].ID, i/16)))
+	}
+	return pods, devices
+}
+
+// BenchmarkTake is what one answer costs.
+func BenchmarkTake(b *testing.B) {
+	pods, _ := crowd()
+	resp := kubelet.Answer(pods...)
+	l := newLedger(time.Minute, time.Hour, Pod{})
+	now := time.Unix(1e9, 0)
+	b.ReportAllocs()
+	for b.Loop() {
+		now = now.Add(10 * time.Second)
+		l.take(now, 1, time.Time{}, readList(resp))
+		l.tell()
+	}
+}
+
+// BenchmarkResolve is what finding the devices of every holder costs.
+func BenchmarkResolve(b *testing.B) {
+	pods, devices := crowd()
+	l := newLedger(time.Minute, time.Hour, Pod{})
+	l.take(time.Unix(1e9, 0), 1, time.Time{}, readList(kubelet.Answer(pods...)))
+	holders, _ := l.tell()
+	index := new(Resolver).Index(devices)
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range holders {
+			if id, _ := index.Resolve(holders[i].Resource, holders[i].Ref); id == "" {
+				b.Fatal(holders[i])
+			}
+		}
+	}
+}
+
+// BenchmarkIndex is what preparing for it costs.
+func BenchmarkIndex(b *testing.B) {
+	_, devices := crowd()
+	b.ReportAllocs()
+	for b.Loop() {
+		new(Resolver).Index(devices)
+	}
+}

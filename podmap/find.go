@@ -1,0 +1,123 @@
+package podmap
+
+import (
+	"slices"
+	"strings"
+)
+
+// find looks for ref by what its form names.
+func (x *Index) find(resource string, ref Ref) (int, How) {
+	if i := lookup(x.ids, baseID(ref)); i >= 0 && (ref.global() || x.speaksOf(resource, i)) {
+		return i, HowID
+	}
+	switch ref.Form {
+	case FormPCI:
+		if i := lookup(x.pci, ref.PCI); i != none {
+			return i, HowPCI
+		}
+		return lookup(x.functions, ref.PCI), HowFunction
+	case FormName:
+		return x.byName(ref), HowName
+	case FormMinor:
+		return x.only(func(d *Known) bool { return d.Parent == "" && d.Minor == ref.Minor && d.Vendor == "nvidia" }), HowMinor
+	case FormInstance, FormMIGLegacy:
+		return x.only(func(d *Known) bool { return x.isInstance(d, ref) }), HowInstance
+	case FormProfile:
+		return x.only(func(d *Known) bool { return x.isProfile(d, ref) }), HowProfile
+	case FormHash:
+		return lookup(x.hashes, ref.Hash), HowHash
+	case FormIndex:
+		if i := x.only(func(d *Known) bool { return d.Parent == "" && d.Index == ref.Index && isVendor(resource, d.Vendor) }); i != none {
+			return i, HowIndex
+		}
+		return x.only(func(d *Known) bool { return d.Parent == "" && isVendor(resource, d.Vendor) }), HowSole
+	case FormSole:
+		return x.only(func(d *Known) bool { return d.Parent == "" && d.Vendor == "nvidia" }), HowSole
+	case FormUnknown:
+		return none, HowUnknown
+	}
+	return none, HowNone
+}
+
+func (x *Index) byName(ref Ref) int {
+	i, second := lookup(x.names, ref.Name), lookup(x.names, ref.Render)
+	switch {
+	case i == none:
+		return second
+	case second != none && second != i:
+		return several
+	}
+	return i
+}
+
+func (x *Index) isInstance(d *Known, ref Ref) bool {
+	if d.Parent == "" || d.GI == "" || d.GI != ref.GI {
+		return false
+	}
+	if ref.Form == FormMIGLegacy {
+		return d.Parent == ref.UUID && d.CI == ref.CI
+	}
+	return x.minorOf(d.Parent) == ref.Minor
+}
+
+func (x *Index) isProfile(d *Known, ref Ref) bool {
+	if d.Parent == "" || x.minorOf(d.Parent) != ref.Minor {
+		return false
+	}
+	profile := dnsProfile(d.Profile)
+	return (d.Start == "" || d.Start == ref.Start) && (ref.Profile == "" && d.Start != "" || profile != "" && profile == ref.Profile)
+}
+
+// dnsProfile writes a MIG profile as NVIDIA's DRA driver does: 1g.10gb+me is
+// 1g10gb-me.
+func dnsProfile(profile string) string {
+	profile = strings.NewReplacer(".", "", "+", "-").Replace(strings.ToLower(profile))
+	return strings.Trim(profile, "-")
+}
+
+func (x *Index) minorOf(id string) string {
+	if i := slices.IndexFunc(x.devices, func(d Known) bool { return d.ID == id && d.Vendor == "nvidia" }); i >= 0 {
+		return x.devices[i].Minor
+	}
+	return ""
+}
+
+// only returns the one device that is meant.
+func (x *Index) only(is func(*Known) bool) int {
+	at := none
+	for i := range x.devices {
+		if is(&x.devices[i]) {
+			if at != none {
+				return several
+			}
+			at = i
+		}
+	}
+	return at
+}
+
+// speaksOf reports whether a resource of this name can be about device i.
+func (x *Index) speaksOf(resource string, i int) bool {
+	return isVendor(resource, x.devices[i].Vendor)
+}
+
+// isVendor reports whether the domain of a resource, or of a DRA driver, is
+// the vendor's: nvidia.com/gpu, gpu.nvidia.com.
+func isVendor(resource, vendor string) bool {
+	domain, _, _ := strings.Cut(resource, "/")
+	is := func(name string) bool {
+		for label := range strings.SplitSeq(domain, ".") {
+			if label == name {
+				return true
+			}
+		}
+		return false
+	}
+	switch vendor {
+	case "":
+		return false
+	case "xilinx", "amd": // AMD's plugin for what were Xilinx' cards
+		return is("xilinx") || is("amd")
+	}
+	return is(vendor)
+}

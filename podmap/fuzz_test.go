@@ -1,0 +1,227 @@
+package podmap
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim/kubelet"
+)
+
+// script plays a kubelet that follows no rule: each byte is one thing that it
+// does.
+type script struct {
+	now        time.Time
+	connection uint64
+	pods       []kubelet.Pod
+	ledger     *ledger
+}
+
+var fuzzedIDs = []string{
+	"GPU-5f1c9a1e-0001-0001-0001-000000000001", "GPU-5f1c9a1e-0001-0001-0001-000000000001::0", "GPU-5f1c9a1e-0001-0001-0001-000000000001::1",
+	"nvidia0", "/dev/nvidia0", "x", "card0-1", "0000:1b:00.0",
+}
+
+func (s *script) do(b byte) {
+	arg := int(b >> 3)
+	switch b & 7 {
+	case 0, 1: // a pod with a device, listed anew
+		s.pods = append(s.pods, kubelet.Simple("ns", fmt.Sprint("pod-", arg&3), fmt.Sprint("r.com/", b&1), fuzzedIDs[arg>>2]))
+	case 2: // a pod with a claim
+		s.pods = append(s.pods, kubelet.Pod{
+			Namespace: "ns", Name: fmt.Sprint("pod-", arg&3), Containers: []kubelet.Container{{Name: "a"}, {Name: "b"}},
+			Claims: []kubelet.Claim{{Namespace: "ns", Name: fmt.Sprint("claim-", arg>>2&1), Devices: []kubelet.ClaimDevice{{Driver: "d", Pool: "p", Device: "gpu-0", Share: []string{"", "", "s", "t"}[arg>>3]}}}},
+		})
+	case 3: // a pod without anything
+		s.pods = append(s.pods, kubelet.Pod{Namespace: "ns", Name: fmt.Sprint("other-", arg)})
+	case 4:
+		s.pods = s.pods[:len(s.pods)*arg/32]
+	case 5:
+		s.connection++
+	case 6:
+		s.now = s.now.Add(time.Duration(arg) * 20 * time.Second)
+		s.ledger.expireAt(s.now)
+	case 7:
+		s.ledger.gone(fuzzedIDs[arg&7], arg&8 != 0)
+	}
+}
+
+// exclusive reports whether two holds cannot both be: written out for two, as
+// the rule has it.
+func exclusive(a, b *Holder) bool {
+	if a.Claim != "" || b.Claim != "" {
+		same := a.Claim != "" && b.Claim != "" && a.Resource == b.Resource && a.Pool == b.Pool && a.Ref == b.Ref
+		return same && a.Claim != b.Claim && (a.Share == b.Share || a.Share == "" || b.Share == "")
+	}
+	if a.Pod == b.Pod || !a.Ref.global() && a.Resource != b.Resource {
+		return false
+	}
+	if a.Ref.Form != b.Ref.Form || a.Ref.UUID != b.Ref.UUID || a.Ref.Minor != b.Ref.Minor || a.Ref.PCI != b.Ref.PCI || a.Ref.Name != b.Ref.Name {
+		return false
+	}
+	if a.Ref.Form == FormUnknown && a.Ref.ID != b.Ref.ID {
+		return false
+	}
+	return a.Ref.Replica == b.Ref.Replica || a.Ref.Replica == "" || b.Ref.Replica == ""
+}
+
+// FuzzList: whatever a kubelet lists, in whatever order, what is told follows
+// from it, and no two pods are told to hold one device alone.
+func FuzzList(f *testing.F) {
+	f.Add([]byte{0, 3, 6, 4, 5, 0})
+	f.Add([]byte{0, 8, 16, 24, 0xfe, 1, 33, 2, 66, 5, 4, 6, 0})
+	f.Add([]byte("restart and list nothing, then something, then all"))
+	f.Fuzz(func(t *testing.T, program []byte) {
+		if len(program) > 300 {
+			return
+		}
+		l := newLedger(time.Minute, time.Hour, Pod{})
+		s := &script{now: time.Unix(1e9, 0), connection: 1, ledger: l}
+		for _, b := range program {
+			s.do(b)
+			if b&7 > 5 {
+				continue
+			}
+			s.now = s.now.Add(time.Second)
+			a := readList(kubelet.Answer(s.pods...))
+			l.take(s.now, s.connection, time.Time{}, a)
+			holders, superseded := l.tell()
+			check(t, l, a, holders, superseded)
+
+			// The same answer again changes nothing, unless a second was what was
+			// missing for something to be released.
+			s.now = s.now.Add(time.Second)
+			l.take(s.now, s.connection, time.Time{}, readList(kubelet.Answer(s.pods...)))
+			again, _ := l.tell()
+			if !sameHolders(holders, again) && len(again) >= len(holders) {
+				t.Fatalf("the same list twice yields\n%+v\nthen\n%+v", holders, again)
+			}
+		}
+	})
+}
+
+func check(t *testing.T, l *ledger, a *answer, holders, superseded []Holder) {
+	t.Helper()
+	told := map[holdKey]bool{}
+	for i := range holders {
+		h := &holders[i]
+		key := holdKey{pod: h.Pod, resource: h.Resource, device: h.DeviceID, pool: h.Pool, share: h.Share}
+		if told[key] {
+			t.Fatalf("told twice: %+v", h)
+		}
+		told[key] = true
+		if _, listed := a.holds[key]; listed == h.Kept {
+			t.Fatalf("listed %v, kept %v: %+v", listed, h.Kept, h)
+		}
+		if h.Kept && l.settled {
+			t.Fatalf("kept although the list is complete: %+v", h)
+		}
+		if h.After.After(h.Since) || h.Since.After(h.Listed) {
+			t.Fatalf("out of order: %+v", h)
+		}
+		rival := slices.ContainsFunc(holders, func(o Holder) bool { return exclusive(h, &o) })
+		if rival != h.Contested {
+			t.Fatalf("contested %v, has a rival %v: %+v\namong %+v", h.Contested, rival, h, holders)
+		}
+	}
+	for i := range superseded {
+		h := &superseded[i]
+		told[holdKey{pod: h.Pod, resource: h.Resource, device: h.DeviceID, pool: h.Pool, share: h.Share}] = true
+		if h.Kept {
+			t.Fatalf("superseded and yet kept: %+v", h)
+		}
+	}
+	for key := range a.holds {
+		if !told[key] {
+			t.Fatalf("listed, not told: %+v", key)
+		}
+	}
+	if !slices.IsSortedFunc(holders, func(a, b Holder) int {
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.DeviceID, b.DeviceID), cmp.Compare(a.Share, b.Share))
+	}) {
+		t.Fatalf("not in order: %+v", holders)
+	}
+}
+
+// TestLimits: an answer from a kubelet gone mad.
+func TestLimits(t *testing.T) {
+	many := kubelet.Simple("ns", "many", "r.com/x")
+	for i := range maxHolds + 10 {
+		many.Containers[0].Devices = append(many.Containers[0].Devices, kubelet.Device{Resource: "r.com/x", ID: fmt.Sprint("id-", i)})
+	}
+	pods := []kubelet.Pod{many}
+	for i := range maxPods + 9 {
+		pods = append(pods, kubelet.Simple("ns", fmt.Sprint("pod-", i), "r.com/x"))
+	}
+	resp := kubelet.Answer(pods...)
+	// The one with the devices comes first, or it might be among the surplus.
+	slices.SortFunc(resp.PodResources, func(a, b *podresources.PodResources) int { return cmp.Compare(a.Name, b.Name) })
+	if a := readList(resp); len(a.pods) != maxPods || len(a.holds) != maxHolds || a.overflow != 20 {
+		t.Errorf("%d pods, %d holds, %d beyond", len(a.pods), len(a.holds), a.overflow)
+	}
+}
+
+// TestLatest: the latest of any other owner, against looking at all of them.
+func TestLatest(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 1000 {
+		var l latest
+		times := map[string]time.Time{}
+		for range rng.IntN(8) {
+			owner, at := string(rune('a'+rng.IntN(4))), time.Unix(int64(rng.IntN(10)), 0)
+			l.add(owner, at)
+			if at.After(times[owner]) {
+				times[owner] = at
+			}
+		}
+		for _, owner := range []string{"a", "b", "c", "d"} {
+			var want time.Time
+			any := false
+			for o, at := range times {
+				if o != owner && (!any || at.After(want)) {
+					want, any = at, true
+				}
+			}
+			if got, ok := l.not(owner); ok != any || !got.Equal(want) {
+				t.Fatalf("of %v, without %s: %v, %v", times, owner, got, ok)
+			}
+		}
+	}
+}
+
+// FuzzAnswer: whatever the bytes of a message say, what is taken from it is
+// within the limits.
+func FuzzAnswer(f *testing.F) {
+	for _, pods := range [][]kubelet.Pod{nil, {kubelet.Simple("ns", "pod", "nvidia.com/gpu", fuzzedIDs...)}} {
+		b, err := proto.Marshal(kubelet.Answer(pods...))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		list, allocatable := &podresources.ListPodResourcesResponse{}, &podresources.AllocatableResourcesResponse{}
+		if proto.Unmarshal(b, allocatable) == nil {
+			for _, a := range readAllocatable(allocatable) {
+				if len(a.IDs) == 0 || !slices.IsSorted(a.IDs) || len(a.IDs) != len(slices.Compact(slices.Clone(a.IDs))) {
+					t.Fatalf("%+v", a)
+				}
+			}
+		}
+		if proto.Unmarshal(b, list) != nil {
+			return
+		}
+		a := readList(list)
+		for key, l := range a.holds {
+			if _, ok := a.pods[key.pod]; !ok || key.device == "" || key.resource == "" || len(key.device) > maxText || len(l.containers) > maxContainers {
+				t.Fatalf("%+v: %+v", key, l)
+			}
+		}
+	})
+}

@@ -1,0 +1,79 @@
+package podmap
+
+// Known is a device that is there, by all the names that it has. Numbers are
+// decimal text; what is not known is empty.
+type Known struct {
+	// ID is what Resolve returns.
+	ID string
+	// Parent is the ID of the device that this is a partition of.
+	Parent string
+	// Vendor is lower case: nvidia, intel, amd, xilinx.
+	Vendor string
+	// PCI is the address of the device, Functions those of further functions
+	// of the same card. A partition has none of its own.
+	PCI       string
+	Functions []string
+	// Index is the number by which the vendor's tools know the device, Minor
+	// that of its device node.
+	Index, Minor string
+	// GI and CI are the MIG instances of a partition, Profile its shape as
+	// NVIDIA writes it (1g.10gb), and Start its first memory slice.
+	GI, CI, Profile, Start string
+	// Names are the kernel's names of the device and its nodes: dfl-port.0,
+	// card0, renderD128, ami0.
+	Names []string
+	// KubeIDs are further ids by which the kubelet may know the device. What
+	// they say (nvidia2, MIG-GPU-<uuid>/1/0, dfl-port.0) need not be said above.
+	KubeIDs []string
+}
+
+// How says by what a device was found, or why it was not.
+type How string
+
+// The ways to find a device.
+const (
+	HowAlias    How = "alias"    // Resolver.Aliases says so
+	HowID       How = "id"       // the very id, or a UUID
+	HowInstance How = "instance" // the parent, with GPU and compute instance
+	HowProfile  How = "profile"  // the parent, with MIG profile and place
+	HowMinor    How = "minor"
+	HowPCI      How = "pci"
+	HowFunction How = "function" // another PCI function of the same card
+	HowName     How = "name"
+	HowIndex    How = "index"
+	HowHash     How = "hash"
+	HowSole     How = "sole" // the vendor's only device on this machine
+)
+
+// The ways not to find one; Resolve returns no id with these.
+const (
+	HowNone      How = "none"      // there is no such device
+	HowAmbiguous How = "ambiguous" // there are several
+	HowUnknown   How = "unknown"   // nobody knows the form of the id
+	HowIgnored   How = "ignored"   // Resolver.Ignore has the resource
+)
+
+// Alias says which device an id of the kubelet means.
+type Alias struct {
+	// Resource is the resource's name, or empty for any.
+	Resource string
+	// ID is the kubelet's id; without the number of a replica, it stands for
+	// every replica.
+	ID string
+	// Device is any id or name of the device that means no other: Known.ID, a
+	// PCI address, a kernel's name.
+	Device string
+}
+
+// Resolver finds devices by the ids that the kubelet has for them. Its zero
+// value knows every form of id that Form lists and has no aliases.
+type Resolver struct {
+	// Aliases come before anything else.
+	Aliases []Alias
+	// Generic are the devices that generic-device-plugin gives out, whose ids
+	// are hashes.
+	Generic []Generic
+	// Ignore are patterns of path.Match for names of resources that are no
+	// accelerators: rdma/*.
+	Ignore []string
+}

@@ -1,0 +1,230 @@
+package podmap
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// hold is what is known of one pod's hold on one device.
+type hold struct {
+	key                  holdKey
+	ref                  Ref
+	dra                  bool
+	claim                string
+	containers           []string
+	since, after, listed time.Time
+	superseded           bool // sticks for as long as it is listed
+
+	slot  slot
+	owned string // owner()
+}
+
+// ledger turns answers into holds by the rule of the package comment. Times
+// are given to it.
+type ledger struct {
+	settle, expire time.Duration
+	self           Pod
+
+	holds    map[holdKey]*hold
+	released map[Release]uint64
+
+	// base are the pods of the latest complete list, made at confirmed, and
+	// those that were listed since.
+	base      map[Pod]struct{}
+	confirmed time.Time
+	last      time.Time // the latest answer
+	pods      int       // in it
+
+	// Of the connection: its number, the time of its first answer, the latest
+	// time that more pods were listed than ever on it, how many, whether one of
+	// them was new, and whether it has shown a complete list.
+	connection uint64
+	first      time.Time
+	grew       time.Time
+	most       int
+	newcomer   bool
+	settled    bool
+	reason     string // why it is not settled
+}
+
+func newLedger(settle, expire time.Duration, self Pod) *ledger {
+	return &ledger{
+		settle: settle, expire: expire, self: self,
+		holds: map[holdKey]*hold{}, released: map[Release]uint64{},
+	}
+}
+
+// take enters an answer that came at now by the connection of that number, to
+// a kubelet that has listened since born (zero where that is not known).
+func (l *ledger) take(now time.Time, connection uint64, born time.Time, a *answer) {
+	if l.last.IsZero() || connection != l.connection {
+		l.connection, l.first, l.grew, l.most, l.newcomer, l.settled = connection, now, now, 0, false, false
+	}
+	if !l.settled {
+		l.settled, l.reason = l.complete(now, born, a)
+	}
+	l.enter(now, a)
+	l.missing(now)
+	l.supersede(now)
+	l.last, l.pods = now, len(a.pods)
+	if l.settled {
+		l.base, l.confirmed, l.reason = a.pods, now, ""
+	}
+}
+
+// enter takes over what is listed.
+func (l *ledger) enter(now time.Time, a *answer) {
+	for key, was := range a.holds {
+		h := l.holds[key]
+		if h == nil {
+			h = &hold{key: key, dra: was.dra, since: now, after: l.confirmed}
+			if was.dra {
+				h.ref = ParseDRA(key.resource, key.device)
+			} else {
+				h.ref = ParseID(key.device)
+			}
+			h.slot = h.slotOf()
+			l.holds[key] = h
+		}
+		h.claim, h.containers, h.listed = was.claim, was.containers, now
+		h.owned = h.owner()
+	}
+}
+
+// missing decides on what is not listed now.
+func (l *ledger) missing(now time.Time) {
+	began := l.rivals(func(h *hold) (time.Time, bool) { return h.since, h.listed.Equal(now) })
+	for key, h := range l.holds {
+		if h.listed.Equal(now) {
+			continue
+		}
+		if l.settled || h.superseded {
+			l.release(key, ReleaseListed)
+		} else if since, any := began.of(h); any && since.After(h.listed) {
+			// It held when the other did not yet, and now only the other does.
+			l.release(key, ReleaseContradicted)
+		}
+	}
+}
+
+// supersede marks those of the listed whose device another pod got later: one
+// that was not in a complete list when they already were. Of DRA this is not
+// said: a claim with administrative access may use a device beside its holder.
+func (l *ledger) supersede(now time.Time) {
+	before := l.rivals(func(h *hold) (time.Time, bool) { return h.after, h.listed.Equal(now) })
+	for _, h := range l.holds {
+		if after, any := before.of(h); any && !h.dra && !after.Before(h.since) {
+			h.superseded = true
+		}
+	}
+}
+
+// rivals weighs the holds that pick wants by the time that it gives.
+func (l *ledger) rivals(pick func(*hold) (time.Time, bool)) *rivals {
+	r := newRivals()
+	for _, h := range l.holds {
+		if t, ok := pick(h); ok {
+			r.add(h, t)
+		}
+	}
+	return r
+}
+
+// complete decides whether the answer of a connection that has not shown a
+// complete list yet is one, and says why not.
+func (l *ledger) complete(now, born time.Time, a *answer) (bool, string) {
+	_, self := a.pods[l.self]
+	if len(l.base) == 0 || now.Sub(l.confirmed) >= l.expire {
+		if born.IsZero() || born.After(now) {
+			born = l.first
+		}
+		switch {
+		case l.self != Pod{}:
+			return self, "this exporter's own pod is not listed"
+		case len(a.pods) == 0:
+			return false, "no pod is listed"
+		}
+		return now.Sub(born) >= l.settle, "the kubelet has just started"
+	}
+	if len(a.pods) > l.most {
+		l.most, l.grew = len(a.pods), now
+	}
+	for p := range a.pods {
+		if _, ok := l.base[p]; !ok {
+			l.base[p], l.newcomer = struct{}{}, true
+		}
+	}
+	back := len(a.pods)
+	if back == len(l.base) {
+		return true, ""
+	}
+	reason := fmt.Sprintf("%d of %d pods are not listed again after a restart of the kubelet", len(l.base)-back, len(l.base))
+	if now.Sub(l.grew) < l.settle {
+		return false, reason
+	}
+	if _, ok := l.base[l.self]; ok {
+		return self, reason
+	}
+	// A pod that was not there before came from the API server. So did, most
+	// likely, one pod in every two: static pods are few.
+	return l.newcomer || 2*back >= len(l.base), reason
+}
+
+func (l *ledger) release(key holdKey, why Release) {
+	delete(l.holds, key)
+	l.released[why]++
+}
+
+// expireAt ends what has not been listed for too long.
+func (l *ledger) expireAt(now time.Time) {
+	for key, h := range l.holds {
+		if now.Sub(h.listed) >= l.expire {
+			l.release(key, ReleaseExpired)
+		}
+	}
+}
+
+// gone ends what is told of a device that does not exist any more, but for
+// what the kubelet, where it answers, lists all the same.
+func (l *ledger) gone(id string, answers bool) {
+	for key, h := range l.holds {
+		if key.device == id && !(answers && h.listed.Equal(l.last)) {
+			l.release(key, ReleaseGone)
+		}
+	}
+}
+
+// tell returns the holders and the superseded, in order.
+func (l *ledger) tell() (holders, superseded []Holder) {
+	order := make([]*hold, 0, len(l.holds))
+	claims := map[string]map[Pod]struct{}{}
+	all := l.rivals(func(h *hold) (time.Time, bool) { return h.since, !h.superseded })
+	for _, h := range l.holds {
+		order = append(order, h)
+		if h.dra {
+			if claims[h.claim] == nil {
+				claims[h.claim] = map[Pod]struct{}{}
+			}
+			claims[h.claim][h.key.pod] = struct{}{}
+		}
+	}
+	slices.SortFunc(order, func(a, b *hold) int { return a.key.compare(b.key) })
+	holders = make([]Holder, 0, len(order))
+	for _, h := range order {
+		out := Holder{
+			Pod: h.key.pod, Containers: h.containers, Resource: h.key.resource, DeviceID: h.key.device,
+			Pool: h.key.pool, Claim: h.claim, Share: h.key.share, Ref: h.ref,
+			Since: h.since, After: h.after, Listed: h.listed,
+			Shared: h.slot.part != "" || len(claims[h.claim]) > 1,
+			Kept:   !h.listed.Equal(l.last),
+		}
+		if h.superseded {
+			superseded = append(superseded, out)
+			continue
+		}
+		_, out.Contested = all.of(h)
+		holders = append(holders, out)
+	}
+	return holders, superseded
+}

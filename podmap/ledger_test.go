@@ -1,0 +1,237 @@
+package podmap_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim/kubelet"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+const dra = "gpu.nvidia.com"
+
+// claimed returns a pod of two containers that uses a claim with one device.
+func claimed(name, claim, device, share string) kubelet.Pod {
+	return kubelet.Pod{
+		Namespace: "ml", Name: name, Containers: []kubelet.Container{{Name: "main"}, {Name: "sidecar"}},
+		Claims: []kubelet.Claim{{Namespace: "ml", Name: claim, Devices: []kubelet.ClaimDevice{{Driver: dra, Pool: "node1", Device: device, Share: share}}}},
+	}
+}
+
+// A device that two pods are listed with: who holds it.
+func TestTwoPodsOneDevice(t *testing.T) {
+	pod := func(name, id string) kubelet.Pod { return kubelet.Simple("ml", name, gpu, id) }
+	for _, c := range []struct {
+		name  string
+		lists [][]kubelet.Pod // all by one kubelet that has been up for long
+		want  []string
+	}{
+		{
+			name:  "before 1.34, a pod that has ended and its successor",
+			lists: [][]kubelet.Pod{{pod("a", gpuA)}, {pod("a", gpuA), pod("b", gpuA)}},
+			want:  []string{gpu + " " + gpuA + ": ml/b main", "superseded: " + gpu + " " + gpuA + ": ml/a main"},
+		},
+		{
+			name:  "the successor has ended too",
+			lists: [][]kubelet.Pod{{pod("a", gpuA)}, {pod("a", gpuA), pod("b", gpuA)}, {pod("a", gpuA)}},
+			want:  []string{"superseded: " + gpu + " " + gpuA + ": ml/a main"},
+		},
+		{
+			name:  "three in a row",
+			lists: [][]kubelet.Pod{{pod("a", gpuA)}, {pod("a", gpuA), pod("b", gpuA)}, {pod("a", gpuA), pod("b", gpuA), pod("c", gpuA)}},
+			want: []string{
+				gpu + " " + gpuA + ": ml/c main",
+				"superseded: " + gpu + " " + gpuA + ": ml/a main", "superseded: " + gpu + " " + gpuA + ": ml/b main",
+			},
+		},
+		{
+			name:  "both there from the start",
+			lists: [][]kubelet.Pod{{pod("a", gpuA), pod("b", gpuA)}},
+			want:  []string{gpu + " " + gpuA + ": ml/a main contested", gpu + " " + gpuA + ": ml/b main contested"},
+		},
+		{
+			name:  "one of them gets the device again",
+			lists: [][]kubelet.Pod{{pod("a", gpuA)}, {pod("a", gpuA), pod("b", gpuA)}, {pod("b", gpuA)}, {pod("b", gpuA), pod("a", gpuA)}},
+			want:  []string{gpu + " " + gpuA + ": ml/a main", "superseded: " + gpu + " " + gpuA + ": ml/b main"},
+		},
+		{
+			name:  "two replicas",
+			lists: [][]kubelet.Pod{{pod("a", gpuA+"::0")}, {pod("a", gpuA+"::0"), pod("b", gpuA+"::1")}},
+			want:  []string{gpu + " " + gpuA + "::0: ml/a main shared", gpu + " " + gpuA + "::1: ml/b main shared"},
+		},
+		{
+			name:  "one replica",
+			lists: [][]kubelet.Pod{{pod("a", gpuA+"::0"), pod("b", gpuA+"::0")}},
+			want:  []string{gpu + " " + gpuA + "::0: ml/a main shared contested", gpu + " " + gpuA + "::0: ml/b main shared contested"},
+		},
+		{
+			name:  "the whole and a replica of it",
+			lists: [][]kubelet.Pod{{pod("a", gpuA), pod("b", gpuA+"::0")}},
+			want:  []string{gpu + " " + gpuA + ": ml/a main contested", gpu + " " + gpuA + "::0: ml/b main shared contested"},
+		},
+		{
+			name:  "one UUID under two resources",
+			lists: [][]kubelet.Pod{{pod("a", gpuA), kubelet.Simple("ml", "b", "nvidia.com/gpu.shared", gpuA)}},
+			want:  []string{gpu + " " + gpuA + ": ml/a main contested", "nvidia.com/gpu.shared " + gpuA + ": ml/b main contested"},
+		},
+		{
+			name:  "one number under two resources",
+			lists: [][]kubelet.Pod{{kubelet.Simple("ml", "a", "a.com/x", "1"), kubelet.Simple("ml", "b", "b.com/x", "1")}},
+			want:  []string{"a.com/x 1: ml/a main", "b.com/x 1: ml/b main"},
+		},
+		{
+			name:  "a claim of two pods",
+			lists: [][]kubelet.Pod{{claimed("a", "c", "gpu-0", "")}, {claimed("a", "c", "gpu-0", ""), claimed("b", "c", "gpu-0", "")}},
+			want:  []string{dra + " gpu-0: ml/a main,sidecar shared", dra + " gpu-0: ml/b main,sidecar shared"},
+		},
+		{
+			name:  "two claims, one perhaps with administrative access",
+			lists: [][]kubelet.Pod{{claimed("a", "c", "gpu-0", "")}, {claimed("a", "c", "gpu-0", ""), claimed("b", "d", "gpu-0", "")}},
+			want:  []string{dra + " gpu-0: ml/a main,sidecar contested", dra + " gpu-0: ml/b main,sidecar contested"},
+		},
+		{
+			name:  "two shares",
+			lists: [][]kubelet.Pod{{claimed("a", "c", "gpu-0", "x"), claimed("b", "d", "gpu-0", "y")}},
+			want:  []string{dra + " gpu-0: ml/a main,sidecar shared", dra + " gpu-0: ml/b main,sidecar shared"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
+				r.run()
+				for i, pods := range c.lists {
+					r.lists(append(pods, proxy)...)
+					if i == 0 {
+						r.settle()
+					}
+				}
+				r.want("in the end", append([]string{"fresh"}, c.want...)...)
+			})
+		})
+	}
+}
+
+// The containers that a hold names.
+func TestContainers(t *testing.T) {
+	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
+		dev := kubelet.Device{Resource: gpu, ID: gpuA, NUMA: []int64{0, 1}}
+		r.srv.SetPods(kubelet.Pod{
+			Namespace: "ml", Name: "p",
+			// An init container with the device of main is not listed; a sidecar
+			// is.
+			Containers: []kubelet.Container{
+				{Name: "main", Devices: []kubelet.Device{dev, {Resource: gpu, ID: gpuB}}},
+				{Name: "sidecar", Devices: []kubelet.Device{dev}},
+				{Name: "none"},
+			},
+		})
+		r.run()
+		r.want("near two NUMA nodes", "unconfirmed", gpu+" "+gpuA+": ml/p main,sidecar", gpu+" "+gpuB+": ml/p main")
+	})
+}
+
+// A holder that was not listed while nobody looked keeps its beginning; one
+// that comes back after a complete list without it has a new one.
+func TestSince(t *testing.T) {
+	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
+		r.srv.SetPods(proxy, train)
+		r.run()
+		r.settle()
+		since := func() time.Time { return r.w.Latest().Of(gpuA)[0].Since }
+		first := since()
+		r.srv.Stop()
+		time.Sleep(5 * time.Minute)
+		r.restart()
+		r.lists(proxy, train)
+		if got := since(); !got.Equal(first) {
+			t.Errorf("after a restart: held since %v, was %v", got, first)
+		}
+		r.lists(proxy)
+		r.lists(proxy, train)
+		h := r.w.Latest().Of(gpuA)[0]
+		if !h.Since.Equal(h.Listed) || h.After.IsZero() || h.Since.Sub(h.After) > 2*time.Second {
+			t.Errorf("after a list without it: %+v", h)
+		}
+	})
+}
+
+// A hold that is first listed after a restart began after the last complete
+// list, whatever was listed since.
+func TestSinceAcrossRestart(t *testing.T) {
+	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
+		r.srv.SetPods(proxy, dns)
+		r.run()
+		r.settle()
+		complete := r.w.Latest().Confirmed
+		r.restart()
+		r.lists(proxy, train)
+		if h := r.w.Latest().Of(gpuA)[0]; !h.After.Equal(complete) {
+			t.Errorf("began after %v, want %v", h.After, complete)
+		}
+	})
+}
+
+// A pod that has ended on an old kubelet is not kept when the kubelet, started
+// anew, does not list it any more.
+func TestSupersededIsNotKept(t *testing.T) {
+	next := kubelet.Simple("ml", "next", gpu, gpuA)
+	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
+		r.srv.SetPods(proxy, train)
+		r.run()
+		r.settle()
+		r.lists(proxy, train, next)
+		r.restart(proxy)
+		r.want("after a restart", "unconfirmed", gpu+" "+gpuA+": ml/next main kept")
+	})
+}
+
+// Of pods that held a device together, one that is back says nothing of the
+// other.
+func TestHoldersTogether(t *testing.T) {
+	a, b := claimed("a", "c", "gpu-0", ""), claimed("b", "d", "gpu-0", "")
+	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
+		r.srv.SetPods(proxy, a, b)
+		r.run()
+		r.settle()
+		r.restart(proxy, b)
+		r.want("after a restart", "unconfirmed", dra+" gpu-0: ml/a main,sidecar kept contested", dra+" gpu-0: ml/b main,sidecar contested")
+	})
+}
+
+// A device that one pod has through two claims.
+func TestTwoClaims(t *testing.T) {
+	p := claimed("a", "z", "gpu-0", "")
+	p.Claims = append(p.Claims, claimed("a", "y", "gpu-0", "").Claims...)
+	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
+		r.srv.SetPods(p)
+		r.run()
+		r.want("told once", "unconfirmed", dra+" gpu-0: ml/a main,sidecar")
+		if h := r.w.Latest().Holders[0]; h.Claim != "ml/y" || h.Pool != "node1" {
+			t.Errorf("%+v", h)
+		}
+	})
+}
+
+// What a list must not do to us.
+func TestMalformed(t *testing.T) {
+	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
+		long := make([]byte, 600)
+		for i := range long {
+			long[i] = 'x'
+		}
+		r.srv.SetPods(
+			train,
+			kubelet.Simple("ml", "", gpu, gpuB),
+			kubelet.Simple("ml", "no-id", gpu, ""),
+			kubelet.Simple("ml", string(long), gpu, gpuB),
+			kubelet.Simple("ml", "long-id", gpu, string(long)),
+			kubelet.Simple("ml", "kvm", "devices.kubevirt.io/kvm", "kvm0"),
+		)
+		r.srv.SetAllocatable(map[string][]string{"rdma/hca": {"a", "b"}, gpu: {gpuA}})
+		r.run()
+		r.want("of what can be read", "unconfirmed", "devices.kubevirt.io/kvm kvm0: ml/kvm main", trainHolds)
+		s := r.w.Status()
+		if s.Malformed != 2 || s.Overflow != 2 || s.UnknownTotal != 3 || len(s.Unknown) != 3 || s.Unknown[2] != (podmap.UnknownID{Resource: "rdma/hca", ID: "b"}) {
+			t.Errorf("status: %+v", s)
+		}
+	})
+}

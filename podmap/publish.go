@@ -1,0 +1,136 @@
+package podmap
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxUnknown is how many ids of unknown form Status names.
+const maxUnknown = 64
+
+// note counts the outcomes of one poll.
+func (w *Watcher) note(list Outcome, listErr error, also Outcome, alsoErr error) {
+	s := &w.status
+	s.Calls[list]++
+	s.Last, s.Reachable = list, list == OutcomeOK
+	s.Connections, s.MessageLimit = w.client.dials.Load(), w.client.limit
+	if list == OutcomeOK {
+		s.AllocatableCalls[also]++
+	}
+	if list != OutcomeNoSocket {
+		w.seen = true
+	}
+	for _, e := range []struct {
+		call string
+		err  error
+	}{{"List", listErr}, {"GetAllocatableResources", alsoErr}} {
+		if e.err != nil {
+			s.LastError, s.LastErrorTime = clip(fmt.Sprintf("%s of %s: %v", e.call, w.opts.Socket, e.err)), time.Now()
+		}
+	}
+}
+
+// state returns the State, and the reason where it is not fresh.
+func (w *Watcher) state(now time.Time) (State, string) {
+	l, s := w.ledger, &w.status
+	switch {
+	case s.Last == "":
+		return StateStarting, ""
+	case s.Reachable && l.settled:
+		return StateFresh, ""
+	case s.Reachable:
+		return StateUnconfirmed, l.reason
+	case s.Last == OutcomeNoSocket && !w.seen:
+		return StateAbsent, "no socket at " + w.opts.Socket
+	case !l.last.IsZero() && now.Sub(l.last) < w.opts.Expire:
+		return StateStale, s.LastError
+	}
+	return StateUnreachable, s.LastError
+}
+
+// publish makes the next Map out of the ledger.
+func (w *Watcher) publish(allocatable []Allocatable, allocatableTime time.Time) {
+	now := time.Now()
+	w.ledger.expireAt(now)
+	was := w.latest.Load()
+	m := &Map{
+		Time: w.ledger.last, Confirmed: w.ledger.confirmed, Pods: w.ledger.pods,
+		Allocatable: allocatable, AllocatableTime: allocatableTime,
+	}
+	var reason string
+	m.State, reason = w.state(now)
+	m.Holders, m.Superseded = w.ledger.tell()
+	m.index()
+	w.latest.Store(m)
+	w.describe(m, reason)
+	if m.State != was.State || !sameHolders(m.Holders, was.Holders) || !sameHolders(m.Superseded, was.Superseded) ||
+		!reflect.DeepEqual(m.Allocatable, was.Allocatable) {
+		select {
+		case w.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// describe writes what the Map says into the Status.
+func (w *Watcher) describe(m *Map, reason string) {
+	s := &w.status
+	s.State, s.Reason, s.Time, s.Confirmed = m.State, reason, m.Time, m.Confirmed
+	s.Pods, s.Holders, s.Superseded = m.Pods, len(m.Holders), len(m.Superseded)
+	s.Kept, s.Contested = 0, 0
+	s.Released = w.ledger.released
+	unknown := map[UnknownID]struct{}{}
+	for i := range m.Holders {
+		h := &m.Holders[i]
+		if h.Kept {
+			s.Kept++
+		}
+		if h.Contested {
+			s.Contested++
+		}
+		if h.Ref.Form == FormUnknown {
+			unknown[UnknownID{h.Resource, h.DeviceID}] = struct{}{}
+		}
+	}
+	for _, a := range m.Allocatable {
+		for _, id := range a.IDs {
+			if ParseID(id).Form == FormUnknown {
+				unknown[UnknownID{a.Resource, id}] = struct{}{}
+			}
+		}
+	}
+	s.Unknown, s.UnknownTotal = someOf(unknown), len(unknown)
+}
+
+func someOf(unknown map[UnknownID]struct{}) []UnknownID {
+	list := make([]UnknownID, 0, len(unknown))
+	for u := range unknown {
+		list = append(list, u)
+	}
+	slices.SortFunc(list, func(a, b UnknownID) int {
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.ID, b.ID))
+	})
+	return list[:min(len(list), maxUnknown)]
+}
+
+// sameHolders reports whether two lists differ in no more than when they were
+// made.
+func sameHolders(a, b []Holder) bool {
+	return slices.EqualFunc(a, b, func(a, b Holder) bool {
+		a.Listed, b.Listed = time.Time{}, time.Time{}
+		return reflect.DeepEqual(a, b)
+	})
+}
+
+// clip bounds an error's text.
+func clip(s string) string {
+	const most = 500
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -1,0 +1,184 @@
+package podmap
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// several marks what more than one device answers to.
+const several = -1
+
+// Index holds devices, ready for look-ups. It is immutable.
+type Index struct {
+	resolver *Resolver
+	devices  []Known
+	// Each leads to the device's place in devices, or to several.
+	ids, pci, functions, names map[string]int
+	hashes                     map[string]int
+	aliases                    map[[2]string]Alias
+}
+
+// Index prepares look-ups among the devices.
+func (r *Resolver) Index(devices []Known) *Index {
+	x := &Index{
+		resolver: r, devices: slices.Clone(devices), aliases: make(map[[2]string]Alias, len(r.Aliases)),
+		ids: map[string]int{}, pci: map[string]int{}, functions: map[string]int{}, names: map[string]int{},
+	}
+	for i := range x.devices {
+		x.devices[i].complete()
+		x.enter(i)
+	}
+	for _, a := range r.Aliases {
+		x.aliases[[2]string{a.Resource, ParseID(a.ID).ID}] = a
+	}
+	x.hashes = hashes(r.Generic, x.devices)
+	return x
+}
+
+// complete takes from the ids of a device what they say of it.
+func (d *Known) complete() {
+	names := slices.Clip(d.Names)
+	for _, id := range d.KubeIDs {
+		switch r := ParseID(id); {
+		case r.Replica != "":
+		case r.Form == FormMinor && d.Minor == "" && d.Parent == "":
+			d.Minor = r.Minor
+		case r.Form == FormMIGLegacy && d.GI == "":
+			d.GI, d.CI = r.GI, r.CI
+		case r.Form == FormName:
+			names = append(names, r.Name)
+		}
+	}
+	d.Names = names
+}
+
+func (x *Index) enter(i int) {
+	d := &x.devices[i]
+	for _, id := range append([]string{d.ID}, d.KubeIDs...) {
+		// A bare number is an index of something, and says not of what.
+		if r := ParseID(id); r.Form != FormIndex {
+			put(x.ids, r.ID, i)
+		}
+	}
+	// The address that a partition shares with its parent is the parent's.
+	if pci, ok := normalPCI(d.PCI); ok && d.Parent == "" {
+		put(x.pci, pci, i)
+	}
+	for _, f := range d.Functions {
+		if pci, ok := normalPCI(f); ok {
+			put(x.functions, pci, i)
+		}
+	}
+	for _, n := range d.Names {
+		put(x.names, n, i)
+		if alias := otherName(n); alias != "" {
+			put(x.names, alias, i)
+		}
+	}
+}
+
+func put(m map[string]int, key string, i int) {
+	if was, ok := m[key]; ok && was != i {
+		i = several
+	}
+	m[key] = i
+}
+
+// otherName returns the name that an FPGA port or engine has under the driver
+// of before Linux 5.x, or under the one since.
+func otherName(name string) string {
+	if n, ok := strings.CutPrefix(name, "dfl-"); ok {
+		return "intel-fpga-" + n
+	}
+	if n, ok := strings.CutPrefix(name, "intel-fpga-"); ok {
+		return "dfl-" + n
+	}
+	return ""
+}
+
+// Resolve returns the ID of the device that is called ref under the name of
+// the resource, or no id and why not.
+func (x *Index) Resolve(resource string, ref Ref) (id string, how How) {
+	if i, ok := x.alias(resource, ref); ok {
+		return x.found(i, HowAlias)
+	}
+	for _, pattern := range x.resolver.Ignore {
+		if ok, _ := path.Match(pattern, resource); ok {
+			return "", HowIgnored
+		}
+	}
+	return x.found(x.find(resource, ref))
+}
+
+// none is what a look-up yields that finds nothing.
+const none = -2
+
+func (x *Index) found(i int, how How) (string, How) {
+	switch i {
+	case none:
+		if how == HowUnknown {
+			return "", how
+		}
+		return "", HowNone
+	case several:
+		return "", HowAmbiguous
+	}
+	return x.devices[i].ID, how
+}
+
+func lookup(m map[string]int, key string) int {
+	if i, ok := m[key]; ok && key != "" {
+		return i
+	}
+	return none
+}
+
+func (x *Index) alias(resource string, ref Ref) (int, bool) {
+	if len(x.aliases) == 0 {
+		return none, false
+	}
+	for _, id := range []string{ref.ID, baseID(ref)} {
+		for _, r := range []string{resource, ""} {
+			if a, ok := x.aliases[[2]string{r, id}]; ok {
+				return x.any(a.Device), true
+			}
+		}
+	}
+	return none, false
+}
+
+// any finds a device by any id or name.
+func (x *Index) any(name string) int {
+	if i := lookup(x.ids, ParseID(name).ID); i != none {
+		return i
+	}
+	if pci, ok := normalPCI(name); ok {
+		if i := lookup(x.pci, pci); i != none {
+			return i
+		}
+		return lookup(x.functions, pci)
+	}
+	return lookup(x.names, nodeName(strings.TrimPrefix(name, "/dev/")))
+}
+
+// baseID returns ref's id without the number of the replica.
+func baseID(ref Ref) string {
+	if ref.Replica == "" {
+		return ref.ID
+	}
+	switch ref.Form {
+	case FormUUID, FormMIG:
+		return ref.UUID
+	case FormPCI:
+		return ref.PCI
+	case FormName:
+		return ref.Name
+	}
+	for _, end := range []string{"::", "/vgpu"} {
+		if base, ok := strings.CutSuffix(ref.ID, end+ref.Replica); ok {
+			return base
+		}
+	}
+	return ref.ID
+}

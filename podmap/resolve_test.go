@@ -1,0 +1,225 @@
+package podmap_test
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"testing"
+
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+const (
+	gpuC = "GPU-5f1c9a1e-0003-0003-0003-000000000003"
+	mig1 = "MIG-5f1c9a1e-0003-0003-0003-000000000011"
+	mig2 = "MIG-5f1c9a1e-0003-0003-0003-000000000012"
+	mig3 = "MIG-5f1c9a1e-0003-0003-0003-000000000013"
+)
+
+// machine has one of each: two whole GPUs, one cut into three, and FPGAs and
+// GPUs of other makes.
+var machine = []podmap.Known{
+	{ID: gpuA, Vendor: "nvidia", PCI: "0000:1b:00.0", Index: "0", Minor: "2", Names: []string{"nvidia2"}},
+	{ID: gpuB, Vendor: "nvidia", PCI: "0000:1c:00.0", Index: "1", Minor: "1", KubeIDs: []string{"nvidia1", "gpu-1", "1"}},
+	{ID: gpuC, Vendor: "nvidia", PCI: "0000:1d:00.0", Index: "2", Minor: "0"},
+	{ID: mig1, Parent: gpuC, Vendor: "nvidia", PCI: "0000:1d:00.0", GI: "1", CI: "0", Profile: "3g.40gb", Start: "4"},
+	{ID: mig2, Parent: gpuC, Vendor: "nvidia", PCI: "0000:1d:00.0", GI: "7", CI: "0", Profile: "1g.10gb", Start: "0"},
+	{ID: mig3, Parent: gpuC, Vendor: "nvidia", PCI: "0000:1d:00.0", GI: "8", CI: "0", Profile: "1g.10gb"},
+	{ID: "0000:c1:00.0", Vendor: "amd", PCI: "0000:c1:00.0", Names: []string{"card1", "renderD129"}},
+	{ID: "amd-xcp-1", Parent: "0000:c1:00.0", Vendor: "amd", PCI: "0000:c1:00.0", Names: []string{"amdgpu_xcp_1", "card2", "renderD130"}},
+	{ID: "0000:03:00.0", Vendor: "intel", PCI: "0000:03:00.0", Names: []string{"card0", "renderD128"}},
+	{ID: "n3000", Vendor: "intel", PCI: "0000:5e:00.0", Functions: []string{"0000:5f:00.0"}, Names: []string{"dfl-fme.0", "dfl-port.0", "intel-fpga-port.1"}},
+	{ID: "u250", Vendor: "xilinx", PCI: "0000:86:00.1", Functions: []string{"0000:86:00.0"}},
+	{ID: "v80-a", Vendor: "amd", PCI: "0000:21:00.0", Names: []string{"ami0", "renderD140"}},
+	{ID: "v80-b", Vendor: "amd", PCI: "0000:22:00.0", Names: []string{"ami1", "renderD141"}},
+}
+
+func driver(resource string, dra bool) string {
+	if dra {
+		return resource
+	}
+	return ""
+}
+
+func generic(replica string, paths ...string) string {
+	h := sha1.New()
+	h.Write([]byte(replica))
+	for _, p := range paths {
+		h.Write([]byte(p))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+var resolutions = []struct {
+	resource, id string
+	dra          bool
+	want         string
+	how          podmap.How
+}{
+	{gpu, gpuA, false, gpuA, podmap.HowID},
+	{"nvidia.com/gpu.shared", gpuA + "::3", false, gpuA, podmap.HowID},
+	{"example.com/renamed", gpuA, false, gpuA, podmap.HowID},
+	{gpu, gpuA + "-4", false, gpuA, podmap.HowID}, // HAMi
+	{"nvidia.com/mig-3g.40gb", mig1, false, mig1, podmap.HowID},
+	{"nvidia.com/mig-3g.40gb", mig1 + "::0", false, mig1, podmap.HowID},
+	{gpu, "MIG-" + gpuC + "/7/0", false, mig2, podmap.HowInstance},
+	{gpu, "nvidia2", false, gpuA, podmap.HowMinor}, // not its index
+	{gpu, "nvidia1", false, gpuB, podmap.HowID},
+	{gpu, "nvidia2/vgpu1", false, gpuA, podmap.HowMinor},
+	{gpu, "nvidia0/gi1", false, mig1, podmap.HowInstance},
+	{gpu, "nvidia0/gi7/vgpu1", false, mig2, podmap.HowInstance},
+	{gpu, "/dev/nvidia2", false, gpuA, podmap.HowMinor},
+	{"gpu.nvidia.com", "gpu-2", true, gpuA, podmap.HowMinor},
+	{"gpu.nvidia.com", "gpu-1", true, gpuB, podmap.HowID},
+	{"gpu.nvidia.com", "gpu-0-mig-3g40gb-9-4", true, mig1, podmap.HowProfile},
+	{"gpu.nvidia.com", "gpu-0-mig-9-4-4", true, mig1, podmap.HowProfile},
+	{"gpu.nvidia.com", "gpu-0-mig-1g10gb-19-6", true, mig3, podmap.HowProfile}, // mig2 is elsewhere
+	{"amd.com/gpu", "0000:c1:00.0", false, "0000:c1:00.0", podmap.HowID},
+	{"amd.com/gpu", "0000:c1:00.0-slice-1", false, "0000:c1:00.0", podmap.HowID},
+	{"amd.com/cpx_nps4", "amdgpu_xcp_1", false, "amd-xcp-1", podmap.HowName},
+	{"gpu.amd.com", "gpu-2-130", true, "amd-xcp-1", podmap.HowName},
+	{"gpu.intel.com/i915", "card0-1", false, "0000:03:00.0", podmap.HowName},
+	{"gpu.intel.com/xe", "card0-0", false, "0000:03:00.0", podmap.HowName},
+	{"gpu.intel.com", "0000-03-00-0-0x56c0", true, "0000:03:00.0", podmap.HowPCI},
+	{"fpga.intel.com/af-ce4.d84.zkiWk5jwXzOUbVYHCL4QithCTcSko8QT-J5DNoP5BAs", "dfl-port.0", false, "n3000", podmap.HowName},
+	{"fpga.intel.com/region-69528db6eb31577a8c3668f9faa081f6", "dfl-fme.0", false, "n3000", podmap.HowName},
+	{"fpga.intel.com/region-69528db6eb31577a8c3668f9faa081f6", "intel-fpga-fme.0", false, "n3000", podmap.HowName},
+	{"fpga.intel.com/af-x", "dfl-port.1", false, "n3000", podmap.HowName},
+	{"intel.com/intel_fec_5g", "0000:5f:00.0", false, "n3000", podmap.HowFunction},
+	{"xilinx.com/fpga-xilinx_u250_gen3x16_xdma_shell_4_1-0", "0000:86:00.1", false, "u250", podmap.HowPCI},
+	{"amd.com/xilinx_u250_gen3x16_xdma_shell_4_1-0", "0000:86:00.0", false, "u250", podmap.HowFunction},
+	{"amd.com/xilinx_u250_gen3x16_xdma_shell_4_1-0", "0000:86:00.1-3", false, "u250", podmap.HowPCI},
+	{"squat.ai/v80", generic("0", "/dev/ami1"), false, "v80-b", podmap.HowHash},
+	{"squat.ai/v80", generic("1", "/dev/ami0"), false, "v80-a", podmap.HowHash},
+	{"squat.ai/v80-both", generic("0", "/dev/ami0", "/dev/dri/renderD140"), false, "v80-a", podmap.HowHash},
+	{"squat.ai/v80-both", generic("0", "/dev/ami0", "/dev/dri/renderD141"), false, "", podmap.HowNone}, // of two cards
+	{"xilinx.com/fpga-ZynqMP-ZCU102", "1", false, "", podmap.HowAmbiguous},
+	{"nvidia.com/gpu", "1", false, gpuB, podmap.HowIndex},
+	{"smarter-devices/fuse", "1", false, "", podmap.HowNone},
+	{"nvidia.com/gpu", "tegra", false, "", podmap.HowAmbiguous},
+	{"nvidia.com/gpu", "nvidia9", false, "", podmap.HowNone},
+	{"nvidia.com/gpu", "nvidia0/gi4", false, "", podmap.HowNone},
+	{"gpu.nvidia.com", "gpu-vfio-0", true, "", podmap.HowUnknown},
+	{"gpu.example.com", "gpu-1", true, "", podmap.HowUnknown},
+	{"example.com/widget", "left", false, "u250", podmap.HowAlias},
+	{"example.com/widget", "right::2", false, "v80-b", podmap.HowAlias},
+	{"other.com/widget", "left", false, "", podmap.HowUnknown},
+	{"other.com/widget", "nowhere", false, "", podmap.HowNone},
+	{"rdma/hca_shared_devices_a", "0000:1b:00.0", false, "", podmap.HowIgnored},
+}
+
+var resolver = podmap.Resolver{
+	Aliases: []podmap.Alias{
+		{Resource: "example.com/widget", ID: "left", Device: "0000:86:00.1"},
+		{ID: "right::2", Device: "/dev/ami1"},
+		{ID: "nowhere", Device: "ami9"},
+	},
+	Generic: []podmap.Generic{
+		{Paths: []string{"/dev/ami*"}, Count: 2},
+		{Paths: []string{"/dev/ami?", "/dev/dri/renderD*"}},
+	},
+	Ignore: []string{"rdma/*"},
+}
+
+func TestResolve(t *testing.T) {
+	index := resolver.Index(machine)
+	for _, c := range resolutions {
+		if id, how := index.Resolve(c.resource, parse(c.id, driver(c.resource, c.dra))); id != c.want || how != c.how {
+			t.Errorf("%s of %s is %q by %q, want %q by %q", c.id, c.resource, id, how, c.want, c.how)
+		}
+	}
+}
+
+// What a source says by KubeIDs only is enough for every id of a device
+// plugin.
+func TestResolveByIDs(t *testing.T) {
+	index := new(podmap.Resolver).Index([]podmap.Known{
+		{ID: gpuA, Vendor: "nvidia", PCI: "0000:1b:00.0", KubeIDs: []string{gpuA, "nvidia2", "gpu-2", "0"}},
+		{ID: gpuC, Vendor: "nvidia", PCI: "0000:1d:00.0", KubeIDs: []string{gpuC, "nvidia0", "gpu-0", "1"}},
+		{ID: mig1, Parent: gpuC, Vendor: "nvidia", PCI: "0000:1d:00.0", KubeIDs: []string{mig1, "1:0", "MIG-" + gpuC + "/1/0"}},
+		{ID: "n3000", Vendor: "intel", KubeIDs: []string{"dfl-fme.0", "dfl-port.0", "0000:5f:00.0"}},
+	})
+	for _, c := range []struct {
+		resource, id string
+		dra          bool
+		want         string
+	}{
+		{gpu, gpuA + "::3", false, gpuA},
+		{gpu, "nvidia2/vgpu0", false, gpuA},
+		{gpu, "/dev/nvidia0", false, gpuC},
+		{dra, "gpu-0", true, gpuC},
+		{gpu, "nvidia0/gi1", false, mig1},
+		{gpu, "nvidia0/gi1/vgpu3", false, mig1},
+		{gpu, "0000:1d:00.0", false, gpuC},
+		{"fpga.intel.com/af-x", "intel-fpga-port.0", false, "n3000"},
+		{"intel.com/intel_fec_5g", "0000:5f:00.0", false, "n3000"},
+		{"rdma/hca", "0", false, ""},
+	} {
+		if id, how := index.Resolve(c.resource, parse(c.id, driver(c.resource, c.dra))); id != c.want {
+			t.Errorf("%s of %s is %q by %q, want %q", c.id, c.resource, id, how, c.want)
+		}
+	}
+}
+
+// A machine with one device of a vendor, and one where the same answers to
+// several.
+func TestResolveFewAndMany(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		devices  []podmap.Known
+		resource string
+		id       string
+		dra      bool
+		want     string
+		how      podmap.How
+	}{
+		{
+			"the only FPGA",
+			[]podmap.Known{{ID: "zcu102", Vendor: "xilinx", Index: "0", Names: []string{"fpga0"}}},
+			"xilinx.com/fpga-ZynqMP-ZCU102", "1", false, "zcu102", podmap.HowSole,
+		},
+		{
+			"the only GPU",
+			[]podmap.Known{{ID: "igpu", Vendor: "nvidia"}, {ID: "card", Vendor: "intel"}},
+			gpu, "tegra", false, "igpu", podmap.HowSole,
+		},
+		{
+			"a profile that two partitions have, at places unknown",
+			[]podmap.Known{
+				{ID: gpuC, Vendor: "nvidia", Minor: "0"},
+				{ID: mig1, Parent: gpuC, Vendor: "nvidia", Profile: "1g.10gb"},
+				{ID: mig2, Parent: gpuC, Vendor: "nvidia", Profile: "1g.10gb"},
+			},
+			dra, "gpu-0-mig-1g10gb-19-2", true, "", podmap.HowAmbiguous,
+		},
+		{
+			"a profile with media extensions",
+			[]podmap.Known{
+				{ID: gpuC, Vendor: "nvidia", Minor: "0"},
+				{ID: mig1, Parent: gpuC, Vendor: "nvidia", Profile: "1g.10gb"},
+				{ID: mig2, Parent: gpuC, Vendor: "nvidia", Profile: "1g.10gb+me"},
+			},
+			dra, "gpu-0-mig-1g10gb-me-20-2", true, mig2, podmap.HowProfile,
+		},
+		{
+			"an instance with two compute instances",
+			[]podmap.Known{
+				{ID: gpuC, Vendor: "nvidia", Minor: "0"},
+				{ID: mig1, Parent: gpuC, Vendor: "nvidia", GI: "1", CI: "0"},
+				{ID: mig2, Parent: gpuC, Vendor: "nvidia", GI: "1", CI: "1"},
+			},
+			gpu, "nvidia0/gi1", false, "", podmap.HowAmbiguous,
+		},
+		{
+			"a name that two devices have",
+			[]podmap.Known{{ID: "a", Vendor: "amd", Names: []string{"card1"}}, {ID: "b", Vendor: "amd", Names: []string{"renderD129"}}},
+			"gpu.amd.com", "gpu-1-129", true, "", podmap.HowAmbiguous,
+		},
+		{"nothing at all", nil, gpu, gpuA, false, "", podmap.HowNone},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if id, how := new(podmap.Resolver).Index(c.devices).Resolve(c.resource, parse(c.id, driver(c.resource, c.dra))); id != c.want || how != c.how {
+				t.Errorf("%q by %q, want %q by %q", id, how, c.want, c.how)
+			}
+		})
+	}
+}

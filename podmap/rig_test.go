@@ -1,0 +1,161 @@
+package podmap_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim/kubelet"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+const (
+	gpuA = "GPU-5f1c9a1e-0001-0001-0001-000000000001"
+	gpuB = "GPU-5f1c9a1e-0002-0002-0002-000000000002"
+	gpu  = "nvidia.com/gpu"
+)
+
+// rig is a Watcher of a simulated kubelet in a bubble of virtual time.
+type rig struct {
+	t    *testing.T
+	pipe kubelet.Pipe
+	srv  *kubelet.Server
+	path string
+	w    *podmap.Watcher
+}
+
+// bubble runs a test with a kubelet that is up and a Watcher that is not
+// started.
+func bubble(t *testing.T, opts podmap.Options, test func(*testing.T, *rig)) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubelet.sock")
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{t: t, path: path}
+		r.socket()
+		var err error
+		if r.srv, err = kubelet.ServeFunc(r.pipe.Listen); err != nil {
+			t.Fatal(err)
+		}
+		opts.Socket, opts.Dial = path, r.pipe.Dial
+		r.w = podmap.New(opts)
+		test(t, r)
+		r.srv.Stop()
+	})
+}
+
+// run starts the Watcher and waits for its first list.
+func (r *rig) run() {
+	ctx, cancel := context.WithCancel(r.t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); r.w.Run(ctx) }()
+	r.t.Cleanup(func() { cancel(); <-done })
+	synctest.Wait()
+}
+
+// socket makes a new file for the socket in place of the one there is.
+func (r *rig) socket() {
+	fresh := r.path + ".new"
+	if err := os.WriteFile(fresh, nil, 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.Rename(fresh, r.path); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// restart replaces the kubelet by one that lists these pods, and lists.
+func (r *rig) restart(pods ...kubelet.Pod) {
+	r.socket()
+	if err := r.srv.Restart(pods...); err != nil {
+		r.t.Fatal(err)
+	}
+	r.list()
+}
+
+// list waits for the next list.
+func (r *rig) list() {
+	before, _ := r.srv.Calls()
+	errors := r.w.Status().Calls
+	for range 100 {
+		r.w.Refresh()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		now, _ := r.srv.Calls()
+		if now > before || !cmp.Equal(errors, r.w.Status().Calls) {
+			return
+		}
+	}
+	r.t.Fatal("no list in a hundred seconds")
+}
+
+// lists sets the pods and waits for the next list.
+func (r *rig) lists(pods ...kubelet.Pod) {
+	r.srv.SetPods(pods...)
+	r.list()
+}
+
+// told writes a Map as its state and a line for each holder.
+func told(m *podmap.Map) []string {
+	lines := []string{string(m.State)}
+	for _, h := range m.Holders {
+		lines = append(lines, line(h))
+	}
+	for _, h := range m.Superseded {
+		lines = append(lines, "superseded: "+line(h))
+	}
+	return lines
+}
+
+func line(h podmap.Holder) string {
+	s := fmt.Sprintf("%s %s: %s/%s %s", h.Resource, h.DeviceID, h.Pod.Namespace, h.Pod.Name, strings.Join(h.Containers, ","))
+	for _, f := range []struct {
+		is   bool
+		name string
+	}{{h.Shared, "shared"}, {h.Kept, "kept"}, {h.Contested, "contested"}} {
+		if f.is {
+			s += " " + f.name
+		}
+	}
+	return s
+}
+
+func (r *rig) want(when string, lines ...string) {
+	r.t.Helper()
+	if diff := cmp.Diff(lines, told(r.w.Latest())); diff != "" {
+		r.t.Errorf("%s (-want +got):\n%s\nstatus: %+v", when, diff, r.w.Status())
+	}
+}
+
+func (r *rig) released(want map[podmap.Release]uint64) {
+	r.t.Helper()
+	if diff := cmp.Diff(want, r.w.Status().Released); diff != "" {
+		r.t.Errorf("released (-want +got):\n%s", diff)
+	}
+}
+
+var (
+	train  = kubelet.Simple("ml", "train-0", gpu, gpuA)
+	serve  = kubelet.Simple("ml", "serve-0", gpu, gpuB)
+	proxy  = kubelet.Simple("kube-system", "proxy", "")
+	dns    = kubelet.Simple("kube-system", "dns", "")
+	plugin = kubelet.Simple("kube-system", "plugin", "")
+	node   = []kubelet.Pod{proxy, dns, plugin, train, serve}
+)
+
+const (
+	trainHolds = gpu + " " + gpuA + ": ml/train-0 main"
+	serveHolds = gpu + " " + gpuB + ": ml/serve-0 main"
+)
+
+// settle lets a young kubelet's first list become a complete one.
+func (r *rig) settle() {
+	time.Sleep(61 * time.Second)
+	r.list()
+}

@@ -1,0 +1,132 @@
+package podmap
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// State says how much a Map is worth.
+type State string
+
+// The states of a Map.
+const (
+	// StateStarting: no call has ended yet.
+	StateStarting State = "starting"
+	// StateAbsent: there is no socket and there never was one. This is what a
+	// machine outside Kubernetes looks like.
+	StateAbsent State = "absent"
+	// StateFresh: the latest call was answered, and the list is complete.
+	StateFresh State = "fresh"
+	// StateUnconfirmed: the latest call was answered, but the list may lack
+	// pods that run. What it lacks is kept.
+	StateUnconfirmed State = "unconfirmed"
+	// StateStale: the latest call failed. What is told is from before.
+	StateStale State = "stale"
+	// StateUnreachable: calls fail, and there is nothing to tell from before:
+	// nothing was ever listed, or it has expired.
+	StateUnreachable State = "unreachable"
+)
+
+// States lists every State, for a metric that has one series each.
+var States = []State{StateStarting, StateAbsent, StateFresh, StateUnconfirmed, StateStale, StateUnreachable}
+
+// Outcome is how one call of the kubelet ended.
+type Outcome string
+
+// The outcomes of a call.
+const (
+	OutcomeOK            Outcome = "ok"
+	OutcomeNoSocket      Outcome = "no_socket"     // nothing at the path
+	OutcomeDenied        Outcome = "denied"        // no permission for the socket, or the kubelet refuses
+	OutcomeRefused       Outcome = "refused"       // a socket that nobody listens on
+	OutcomeUnavailable   Outcome = "unavailable"   // the connection broke
+	OutcomeTimeout       Outcome = "timeout"       // no answer within Options.Timeout
+	OutcomeRateLimited   Outcome = "rate_limited"  // the socket's clients together ask too often
+	OutcomeTooLarge      Outcome = "too_large"     // an answer larger than Options.MaxMessage
+	OutcomeUnimplemented Outcome = "unimplemented" // a kubelet without this API
+	OutcomeGarbage       Outcome = "garbage"       // no gRPC, or no PodResources
+	OutcomeError         Outcome = "error"         // anything else that the kubelet says
+)
+
+// Outcomes lists every Outcome.
+var Outcomes = []Outcome{
+	OutcomeOK, OutcomeNoSocket, OutcomeDenied, OutcomeRefused, OutcomeUnavailable, OutcomeTimeout,
+	OutcomeRateLimited, OutcomeTooLarge, OutcomeUnimplemented, OutcomeGarbage, OutcomeError,
+}
+
+// Release is why a hold is no longer told.
+type Release string
+
+// The reasons for a release.
+const (
+	ReleaseListed       Release = "unlisted"     // a complete list is without it
+	ReleaseContradicted Release = "contradicted" // it was kept, and another pod is listed with the device
+	ReleaseGone         Release = "device_gone"  // it was kept, and the device does not exist any more
+	ReleaseExpired      Release = "expired"      // it was kept for Options.Expire
+)
+
+// Releases lists every Release.
+var Releases = []Release{ReleaseListed, ReleaseContradicted, ReleaseGone, ReleaseExpired}
+
+// Status says how the Watcher fares.
+type Status struct {
+	State State `json:"state"`
+	// Reason says in words why State is not fresh; empty where it is.
+	Reason string `json:"reason,omitempty"`
+	// Reachable: the latest call was answered.
+	Reachable bool `json:"reachable"`
+	// Time and Confirmed are those of the Map. Age is the time since Time, or
+	// zero before the first answer.
+	Time      time.Time     `json:"time,omitzero"`
+	Confirmed time.Time     `json:"confirmed,omitzero"`
+	Age       time.Duration `json:"age"`
+	// Took is how long the latest List took, answered or not.
+	Took time.Duration `json:"took"`
+	// Calls counts the calls of List by outcome. A poll that finds no socket
+	// counts as one.
+	Calls map[Outcome]uint64 `json:"calls"`
+	// AllocatableCalls counts those of GetAllocatableResources.
+	AllocatableCalls map[Outcome]uint64 `json:"allocatableCalls"`
+	// Last is the outcome of the latest List, LastError the latest error of
+	// either call, and LastErrorTime when it came. They stay when calls
+	// succeed again.
+	Last          Outcome   `json:"last,omitempty"`
+	LastError     string    `json:"lastError,omitempty"`
+	LastErrorTime time.Time `json:"lastErrorTime,omitzero"`
+	// Connections counts connections made; each may be to a restarted kubelet.
+	Connections uint64 `json:"connections"`
+	// MessageLimit is the largest answer taken at present, in bytes.
+	MessageLimit int `json:"messageLimit"`
+
+	// Of the Map: pods listed, holds told, those of them that are kept and
+	// contested, and holds superseded.
+	Pods       int `json:"pods"`
+	Holders    int `json:"holders"`
+	Kept       int `json:"kept"`
+	Contested  int `json:"contested"`
+	Superseded int `json:"superseded"`
+	// Released counts the holds that are no longer told, by reason.
+	Released map[Release]uint64 `json:"released"`
+	// Malformed counts entries of lists without a pod's name or a device's id,
+	// Overflow those beyond the limits on pods, holds and the length of ids.
+	Malformed uint64 `json:"malformed"`
+	Overflow  uint64 `json:"overflow"`
+	// Unknown are the device ids, held or allocatable, whose form nobody
+	// knows: the first 64 in order of resource and id, of UnknownTotal.
+	Unknown      []UnknownID `json:"unknown,omitempty"`
+	UnknownTotal int         `json:"unknownTotal"`
+}
+
+// UnknownID is a device id of FormUnknown.
+type UnknownID struct {
+	Resource string `json:"resource"`
+	ID       string `json:"id"`
+}
+
+// clone returns a copy that shares nothing that changes.
+func (s Status) clone() Status {
+	s.Calls, s.AllocatableCalls, s.Released = maps.Clone(s.Calls), maps.Clone(s.AllocatableCalls), maps.Clone(s.Released)
+	s.Unknown = slices.Clone(s.Unknown)
+	return s
+}

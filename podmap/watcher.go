@@ -1,0 +1,170 @@
+package podmap
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+)
+
+// Watcher keeps a Map current.
+type Watcher struct {
+	opts    Options
+	client  *client
+	latest  atomic.Pointer[Map]
+	refresh chan struct{}
+	changed chan struct{}
+
+	mu     sync.Mutex // guards what follows
+	ledger *ledger
+	status Status
+	seen   bool // there has been a socket
+}
+
+// New returns a Watcher that does nothing before Run.
+func New(opts Options) *Watcher {
+	w := &Watcher{
+		opts:    opts.withDefaults(),
+		refresh: make(chan struct{}, 1),
+		changed: make(chan struct{}, 1),
+	}
+	w.client = &client{opts: &w.opts, limit: w.opts.Message}
+	w.ledger = newLedger(w.opts.Settle, w.opts.Expire, w.opts.Self)
+	w.status = Status{
+		State: StateStarting, Calls: map[Outcome]uint64{}, AllocatableCalls: map[Outcome]uint64{},
+		MessageLimit: w.opts.Message,
+	}
+	w.latest.Store(&Map{State: StateStarting})
+	return w
+}
+
+// Run asks the kubelet until ctx is done. There is never more than one call in
+// flight. It is to be called once.
+func (w *Watcher) Run(ctx context.Context) {
+	defer w.client.close()
+	failures := 0
+	for {
+		outcome := w.poll(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if outcome == OutcomeOK || outcome == OutcomeNoSocket {
+			failures = 0
+		} else {
+			failures++
+		}
+		if !w.wait(ctx, w.pause(failures)) {
+			return
+		}
+	}
+}
+
+// pause is the time to the next list: after failures 1 s, 2 s, 4 s, up to the
+// interval.
+func (w *Watcher) pause(failures int) time.Duration {
+	if failures == 0 {
+		return w.opts.Interval
+	}
+	return min(w.opts.Interval, shortest<<min(failures-1, 10))
+}
+
+// wait returns when the next list is due, or false when ctx is done.
+func (w *Watcher) wait(ctx context.Context, pause time.Duration) bool {
+	ended := time.Now()
+	due := time.NewTimer(pause)
+	defer due.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-due.C:
+			return true
+		case <-w.refresh:
+			due.Reset(max(0, time.Until(ended.Add(min(pause, shortest)))))
+		}
+	}
+}
+
+// Refresh asks for a list now, or as soon as the latest is one second old. It
+// does not wait.
+func (w *Watcher) Refresh() {
+	select {
+	case w.refresh <- struct{}{}:
+	default:
+	}
+}
+
+// Latest returns the current Map. It is never nil.
+func (w *Watcher) Latest() *Map { return w.latest.Load() }
+
+// Changed yields when Latest has changed in more than its times: who holds
+// what, what is allocatable, or the State. Changes that nobody has waited for
+// yield once. It is meant for one receiver.
+func (w *Watcher) Changed() <-chan struct{} { return w.changed }
+
+// Gone says that the devices with these kubelet ids do not exist any more: a
+// partition that was destroyed, not a device that fell off its bus, for whose
+// last holder one will want to look. What is only kept of them is released.
+func (w *Watcher) Gone(ids ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range ids {
+		w.ledger.gone(id, w.status.Reachable)
+	}
+	w.publish(w.latest.Load().Allocatable, w.latest.Load().AllocatableTime)
+}
+
+// Status returns how the Watcher fares.
+func (w *Watcher) Status() Status {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.status.clone()
+	if !s.Time.IsZero() {
+		s.Age = time.Since(s.Time)
+	}
+	return s
+}
+
+// poll asks once and publishes what follows.
+func (w *Watcher) poll(ctx context.Context) Outcome {
+	began := time.Now()
+	var list *podresources.ListPodResourcesResponse
+	outcome, err := w.client.call(ctx, func(ctx context.Context, c podresources.PodResourcesListerClient, opts ...grpc.CallOption) (err error) {
+		list, err = c.List(ctx, &podresources.ListPodResourcesRequest{}, opts...)
+		return err
+	})
+	answered := time.Now()
+	connection, born := w.client.dials.Load(), w.client.born()
+	latest := w.latest.Load()
+	allocatable, allocatableTime := latest.Allocatable, latest.AllocatableTime
+	also, alsoErr := OutcomeOK, error(nil)
+	if outcome == OutcomeOK {
+		var resp *podresources.AllocatableResourcesResponse
+		also, alsoErr = w.client.call(ctx, func(ctx context.Context, c podresources.PodResourcesListerClient, opts ...grpc.CallOption) (err error) {
+			resp, err = c.GetAllocatableResources(ctx, &podresources.AllocatableResourcesRequest{}, opts...)
+			return err
+		})
+		if also == OutcomeOK {
+			allocatable, allocatableTime = readAllocatable(resp), time.Now()
+		}
+	}
+	if ctx.Err() != nil {
+		return outcome
+	}
+
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.note(outcome, err, also, alsoErr)
+	w.status.Took = answered.Sub(began)
+	if outcome == OutcomeOK {
+		a := readList(list)
+		w.status.Malformed += a.malformed
+		w.status.Overflow += a.overflow
+		w.ledger.take(answered, connection, born, a)
+	}
+	w.publish(allocatable, allocatableTime)
+	return outcome
+}

@@ -1,0 +1,424 @@
+package podmap_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim/kubelet"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+func TestPodsComeAndGo(t *testing.T) {
+	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
+		if diff := cmp.Diff([]string{"starting"}, told(r.w.Latest())); diff != "" {
+			t.Error(diff)
+		}
+		r.srv.SetPods(proxy, train)
+		r.srv.SetAllocatable(map[string][]string{gpu: {gpuB, gpuA}})
+		r.run()
+		r.want("by a kubelet of which one knows nothing", "unconfirmed", trainHolds)
+		<-r.w.Changed()
+		r.settle()
+		r.want("a minute later", "fresh", trainHolds)
+		first := r.w.Latest().Holders[0]
+		if !first.After.IsZero() || first.Since.Equal(first.Listed) {
+			t.Errorf("a hold that was there from the start: %+v", first)
+		}
+		complete := r.w.Latest().Confirmed
+
+		r.lists(proxy, train, serve)
+		r.want("with one more", "fresh", trainHolds, serveHolds)
+		h := r.w.Latest().Of(gpuB)
+		if len(h) != 1 || h[0].After.Before(complete) || !h[0].Since.Equal(r.w.Latest().Time) {
+			t.Errorf("a hold that was seen to begin: %+v", h)
+		}
+		r.lists(proxy, serve)
+		r.want("with one less", "fresh", serveHolds)
+		r.lists()
+		r.want("with none", "fresh")
+		r.released(map[podmap.Release]uint64{podmap.ReleaseListed: 2})
+		want := []podmap.Allocatable{{Resource: gpu, IDs: []string{gpuA, gpuB}}}
+		if diff := cmp.Diff(want, r.w.Latest().Allocatable); diff != "" {
+			t.Errorf("allocatable (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A kubelet that restarts lists nothing, then something, then all.
+func TestRestart(t *testing.T) {
+	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
+		r.srv.SetPods(node...)
+		r.run()
+		r.settle()
+		r.want("before", "fresh", trainHolds, serveHolds)
+		since := r.w.Latest().Holders[0].Since
+
+		r.restart()
+		r.want("while it lists nothing", "unconfirmed", trainHolds+" kept", serveHolds+" kept")
+		r.lists(proxy, train)
+		r.want("while it lists some", "unconfirmed", trainHolds, serveHolds+" kept")
+		if s := r.w.Status(); s.Kept != 1 || !strings.Contains(s.Reason, "3 of 5 pods") {
+			t.Errorf("kept %d, because %q", s.Kept, s.Reason)
+		}
+		r.lists(node...)
+		r.want("when all are back", "fresh", trainHolds, serveHolds)
+		if got := r.w.Latest().Holders[0].Since; !got.Equal(since) {
+			t.Errorf("held since %v, was %v", got, since)
+		}
+		r.lists(proxy)
+		r.want("afterwards", "fresh")
+	})
+}
+
+// The pods that ended during the restart are released once nothing more has
+// come for Settle, but not while there is no sign of the API server.
+func TestRestartWithoutSome(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		self  podmap.Pod
+		back  []kubelet.Pod
+		after time.Duration
+		want  []string
+	}{
+		{
+			name: "most are back, not yet for long", back: node[:4], after: 50 * time.Second,
+			want: []string{"unconfirmed", trainHolds, serveHolds + " kept"},
+		},
+		{name: "most are back", back: node[:4], after: 70 * time.Second, want: []string{"fresh", trainHolds}},
+		{
+			name: "static pods only", back: node[:1], after: 30 * time.Minute,
+			want: []string{"unconfirmed", trainHolds + " kept", serveHolds + " kept"},
+		},
+		{name: "static pods only, for an hour", back: node[:1], after: 62 * time.Minute, want: []string{"fresh"}},
+		{
+			name: "a new pod came from the API server", back: []kubelet.Pod{proxy, kubelet.Simple("ml", "train-1", gpu, gpuA)}, after: 70 * time.Second,
+			want: []string{"fresh", gpu + " " + gpuA + ": ml/train-1 main"},
+		},
+		{
+			name: "all but this exporter", self: podmap.Pod{Namespace: "kube-system", Name: "plugin"},
+			back: []kubelet.Pod{proxy, dns, train}, after: 30 * time.Minute,
+			want: []string{"unconfirmed", trainHolds, serveHolds + " kept"},
+		},
+		{
+			name: "this exporter and no other", self: podmap.Pod{Namespace: "kube-system", Name: "plugin"},
+			back: []kubelet.Pod{plugin}, after: 70 * time.Second, want: []string{"fresh"},
+		},
+		{
+			name: "none, for most of an hour", after: 58 * time.Minute,
+			want: []string{"unconfirmed", trainHolds + " kept", serveHolds + " kept"},
+		},
+		{name: "none, for longer", after: 62 * time.Minute, want: []string{"unconfirmed"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, podmap.Options{Self: c.self}, func(t *testing.T, r *rig) {
+				r.srv.SetPods(node...)
+				r.run()
+				r.settle()
+				r.restart()
+				r.lists(c.back...)
+				time.Sleep(c.after)
+				r.list()
+				r.want(c.after.String(), c.want...)
+			})
+		})
+	}
+}
+
+// A list that grows slowly is not complete while it does.
+func TestRestartSlowly(t *testing.T) {
+	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
+		r.srv.SetPods(node...)
+		r.run()
+		r.settle()
+		r.restart()
+		for n := range node {
+			r.lists(node[:n]...)
+			time.Sleep(50 * time.Second)
+			r.list()
+			if s := r.w.Status(); s.State != podmap.StateUnconfirmed || s.Holders != 2 {
+				t.Errorf("with %d of %d pods: %+v", n, len(node), s)
+			}
+		}
+		r.lists(node...)
+		r.want("when all are back", "fresh", trainHolds, serveHolds)
+	})
+}
+
+// A pod that came between two restarts is missed like the others.
+func TestRestartTwice(t *testing.T) {
+	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
+		r.srv.SetPods(proxy, train)
+		r.run()
+		r.settle()
+		r.restart(proxy, serve)
+		r.want("after the first", "unconfirmed", trainHolds+" kept", serveHolds)
+		r.restart(proxy, train)
+		r.want("after the second", "unconfirmed", trainHolds, serveHolds+" kept")
+		r.lists(proxy, train, serve)
+		r.want("in the end", "fresh", trainHolds, serveHolds)
+	})
+}
+
+func TestKeptIsContradicted(t *testing.T) {
+	other := kubelet.Simple("ml", "other", gpu, gpuA)
+	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
+		r.srv.SetPods(node...)
+		r.run()
+		r.settle()
+		r.restart(proxy, other)
+		r.want("when another has the device", "unconfirmed", gpu+" "+gpuA+": ml/other main", serveHolds+" kept")
+		r.released(map[podmap.Release]uint64{podmap.ReleaseContradicted: 1})
+		r.w.Gone(gpuA, gpuB)
+		r.want("when the devices are gone", "unconfirmed", gpu+" "+gpuA+": ml/other main")
+		r.released(map[podmap.Release]uint64{podmap.ReleaseContradicted: 1, podmap.ReleaseGone: 1})
+	})
+}
+
+// What is told of a kubelet that does not answer grows old and expires.
+func TestOutage(t *testing.T) {
+	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
+		r.srv.SetPods(node...)
+		r.run()
+		r.settle()
+		r.srv.Stop()
+		r.list()
+		r.want("at once", "stale", trainHolds, serveHolds)
+		s := r.w.Status()
+		if s.Reachable || s.Last != podmap.OutcomeUnavailable && s.Last != podmap.OutcomeRefused {
+			t.Errorf("status: %+v", s)
+		}
+		time.Sleep(58 * time.Minute)
+		synctest.Wait()
+		r.want("before an hour", "stale", trainHolds, serveHolds)
+		if s := r.w.Status(); s.Age < 58*time.Minute || s.Last != podmap.OutcomeRefused || !strings.Contains(s.LastError, "connection refused") {
+			t.Errorf("status: %+v", s)
+		}
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		r.want("after an hour", "unreachable")
+		r.released(map[podmap.Release]uint64{podmap.ReleaseExpired: 2})
+		r.restart(node...)
+		r.settle()
+		r.want("when it is back", "fresh", trainHolds, serveHolds)
+	})
+}
+
+func TestSocketComesAndGoes(t *testing.T) {
+	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
+		gone := func() {
+			if err := os.Remove(r.path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.srv.SetPods(node...)
+		gone()
+		r.run()
+		<-r.w.Changed()
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		r.want("outside Kubernetes", "absent")
+		select {
+		case <-r.w.Changed():
+			t.Error("a change where nothing ever changes")
+		default:
+		}
+		r.socket()
+		r.list()
+		r.settle()
+		r.want("when it appears", "fresh", trainHolds, serveHolds)
+		gone()
+		r.list()
+		r.want("when it goes", "stale", trainHolds, serveHolds)
+		r.socket()
+		r.list()
+		r.want("when it is back", "fresh", trainHolds, serveHolds)
+		// A kubelet that does not end goes on answering on its old socket.
+		was, err := os.Stat(r.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.socket()
+		if err := os.Chtimes(r.path, was.ModTime(), was.ModTime()); err != nil { // as on a clock that is coarse
+			t.Fatal(err)
+		}
+		r.list()
+		r.want("when another takes its place", "fresh", trainHolds, serveHolds)
+		now := time.Now() // a file that got the number of the one before
+		if err := os.Chtimes(r.path, now, now); err != nil {
+			t.Fatal(err)
+		}
+		r.list()
+		r.want("when yet another does", "fresh", trainHolds, serveHolds)
+		if s := r.w.Status(); s.Calls[podmap.OutcomeNoSocket] < 30 || s.Connections != 4 {
+			t.Errorf("status: %+v", s)
+		}
+	})
+}
+
+// A kubelet that hangs has one call at a time, and its last answer stands.
+func TestHang(t *testing.T) {
+	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
+		r.srv.SetPods(node...)
+		r.run()
+		r.settle()
+		r.srv.Hang()
+		for range 20 {
+			r.w.Refresh()
+			time.Sleep(3 * time.Second)
+		}
+		synctest.Wait()
+		r.want("while it hangs", "stale", trainHolds, serveHolds)
+		if s := r.w.Status(); s.Last != podmap.OutcomeTimeout {
+			t.Errorf("status: %+v", s)
+		}
+		r.srv.Resume()
+		r.srv.SetPods(proxy, train)
+		r.list()
+		r.list()
+		r.want("by the same kubelet afterwards", "fresh", trainHolds)
+		if _, most := r.srv.Calls(); most != 1 {
+			t.Errorf("%d calls at one time", most)
+		}
+	})
+}
+
+func TestFailures(t *testing.T) {
+	limited := kubelet.ErrRateLimited
+	fail := func(err error) func(*rig) {
+		return func(r *rig) { r.srv.Fail(slices.Repeat([]error{err}, 4)...) }
+	}
+	for _, c := range []struct {
+		name string
+		opts podmap.Options
+		do   func(*rig)
+		last podmap.Outcome
+		want string
+	}{
+		{name: "rate limit, once", do: func(r *rig) { r.srv.Fail(limited) }, last: podmap.OutcomeOK, want: "fresh"},
+		{name: "rate limit, for longer", do: fail(limited), last: podmap.OutcomeRateLimited, want: "stale"},
+		{
+			name: "more than a message may have", opts: podmap.Options{Message: 1 << 10, MaxMessage: 1 << 20},
+			do: func(r *rig) { r.srv.Pad(1 << 15) }, last: podmap.OutcomeOK, want: "fresh",
+		},
+		{
+			name: "more than any message may have", opts: podmap.Options{Message: 1 << 10, MaxMessage: 1 << 14},
+			do: func(r *rig) { r.srv.Pad(1 << 15) }, last: podmap.OutcomeTooLarge, want: "stale",
+		},
+		{name: "no protobuf", do: func(r *rig) { r.srv.Garbage(true) }, last: podmap.OutcomeGarbage, want: "stale"},
+		{name: "not implemented", do: fail(status.Error(codes.Unimplemented, "unknown service")), last: podmap.OutcomeUnimplemented, want: "stale"},
+		{name: "denied", do: fail(status.Error(codes.PermissionDenied, "no")), last: podmap.OutcomeDenied, want: "stale"},
+		{name: "anything else", do: fail(status.Error(codes.Unknown, "no luck")), last: podmap.OutcomeError, want: "stale"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, c.opts, func(t *testing.T, r *rig) {
+				r.srv.SetPods(node...)
+				r.run()
+				r.settle()
+				c.do(r)
+				r.list()
+				time.Sleep(600 * time.Millisecond) // a second try after the rate limit
+				synctest.Wait()
+				r.want("then", c.want, trainHolds, serveHolds)
+				if s := r.w.Status(); s.Last != c.last || s.Calls[c.last] == 0 || (s.LastError == "") != (c.last == podmap.OutcomeOK) {
+					t.Errorf("status: %+v", s)
+				}
+				r.srv.Pad(0)
+				r.srv.Garbage(false)
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				r.want("when that has passed", "fresh", trainHolds, serveHolds)
+			})
+		})
+	}
+}
+
+// How often the kubelet is asked: every interval, at once when told to, at
+// most once a second, and less and less often while it fails.
+func TestPace(t *testing.T) {
+	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
+		lists := func() (n int) {
+			for _, c := range r.w.Status().Calls {
+				n += int(c)
+			}
+			return n
+		}
+		r.run()
+		steps := []struct {
+			name string
+			do   func()
+			want int
+		}{
+			{"a minute", func() { time.Sleep(time.Minute) }, 6},
+			{"told to", func() { r.w.Refresh(); synctest.Wait() }, 1},
+			{"told to all the time", func() {
+				for range 100 {
+					r.w.Refresh()
+					time.Sleep(50 * time.Millisecond)
+				}
+			}, 5},
+			{"down for a minute", func() {
+				time.Sleep(9 * time.Second)
+				r.srv.Stop()
+				time.Sleep(time.Minute)
+			}, 9},
+		}
+		time.Sleep(5 * time.Second)
+		for _, s := range steps {
+			before := lists()
+			s.do()
+			synctest.Wait()
+			if got := lists() - before; got < s.want-1 || got > s.want+1 {
+				t.Errorf("%s: %d lists, want %d or so", s.name, got, s.want)
+			}
+		}
+	})
+}
+
+// On a machine without virtual time, over a real socket that is replaced.
+func TestUnixSocket(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "pod-resources", "kubelet.sock")
+	w := podmap.New(podmap.Options{Socket: socket, Interval: 10 * time.Millisecond, Timeout: time.Minute, Settle: time.Hour})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); w.Run(ctx) }()
+	defer func() { cancel(); <-done }()
+	await := func(state podmap.State, holders ...string) {
+		t.Helper()
+		late := time.After(2 * time.Minute)
+		for {
+			m := w.Latest()
+			if m.State == state && slices.Equal(holders, told(m)[1:]) {
+				return
+			}
+			select {
+			case <-w.Changed():
+			case <-late:
+				t.Fatalf("want %s %q, got %q: %+v", state, holders, told(w.Latest()), w.Status())
+			}
+		}
+	}
+	await(podmap.StateAbsent)
+	srv, err := kubelet.Serve(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Stop()
+	srv.SetPods(node...)
+	await(podmap.StateUnconfirmed, trainHolds, serveHolds)
+	srv.Stop()
+	await(podmap.StateStale, trainHolds, serveHolds)
+	if err := srv.Restart(proxy, train); err != nil {
+		t.Fatal(err)
+	}
+	await(podmap.StateUnconfirmed, trainHolds, serveHolds+" kept")
+}

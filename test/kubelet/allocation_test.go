@@ -1,0 +1,226 @@
+package kubelet_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+const gpu = "nvidia.com/gpu"
+
+// gpuID is the UUID of the GPU of that number.
+func gpuID(n int) string { return fmt.Sprintf("GPU-5f1c9a1e-0000-0000-0000-%012d", n) }
+
+// gpus are the UUIDs of the first so many GPUs.
+func gpus(count int) (ids []string) {
+	for n := range count {
+		ids = append(ids, gpuID(n))
+	}
+	return ids
+}
+
+// holds is what is told of a GPU's holder.
+func holds(n int, who string) string { return gpuID(n) + ": " + who }
+
+// The life of a node from before its kubelet: each way in which containers of
+// a pod can have devices, up to the end of a pod.
+func TestContainers(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	w := n.watch(podmap.Options{})
+	w.await("before there is a kubelet", "absent")
+	n.start()
+	n.create(self)
+	w.await("when it lists this exporter", "fresh")
+
+	all := devices(gpus(8)...)
+	all[0].numa, all[1].numa = []int64{0, 1}, []int64{0}
+	n.serve(gpu, "gpu", all...)
+	w.awaitAllocatable("once there is a plug-in", podmap.Allocatable{Resource: gpu, IDs: gpus(8)})
+
+	one := map[string]int{gpu: 1}
+	n.create(simple("one", gpu, 1))
+	want := []string{"fresh", holds(0, "one main")}
+	m := w.await("a pod with one", want...)
+	if h := m.Holders[0]; h.After.IsZero() || !h.After.Before(h.Since) || h.Pod.Namespace != "ml" || h.Resource != gpu {
+		t.Errorf("the hold of a pod that came while it was watched: %+v", h)
+	}
+	twice(t, n)
+
+	n.create(pod{name: "two", containers: []container{{name: "a", devices: one}, {name: "b", devices: one}, {name: "c"}}})
+	want = append(want, holds(1, "two a"), holds(2, "two b"))
+	w.await("a pod of two containers and one without", want...)
+
+	n.create(pod{name: "side", init: []container{{name: "proxy", sidecar: true, devices: one}}, containers: []container{{name: "main", devices: one}}})
+	want = append(want, holds(3, "side proxy"), holds(4, "side main"))
+	w.await("a pod with a sidecar", want...)
+
+	prepare := []container{{name: "prepare", devices: one}}
+	n.create(pod{name: "init", init: prepare, containers: []container{{name: "main", devices: one}}})
+	want = append(want, holds(5, "init main"))
+	w.await("a pod whose main container gets the device of its init container", want...)
+	n.await("the init container runs", func() bool { return n.cri.is("init", "prepare", runtime.ContainerState_CONTAINER_RUNNING) })
+	w.next()
+	w.await("while the init container runs", want...)
+	n.cri.exit("init", "prepare", 0)
+	n.await("the main container runs", func() bool { return n.cri.is("init", "main", runtime.ContainerState_CONTAINER_RUNNING) })
+	w.next()
+	w.await("when the init container has ended", want...)
+
+	n.create(pod{name: "only", init: prepare, containers: []container{{name: "main"}}})
+	n.await("the init container runs", func() bool { return n.cri.is("only", "prepare", runtime.ContainerState_CONTAINER_RUNNING) })
+	w.next()
+	w.await("a device that only an init container uses", want...)
+	n.cri.exit("only", "prepare", 0)
+
+	batch := simple("batch", gpu, 1)
+	batch.once = true
+	n.create(batch)
+	w.await("a pod that will end", append(slices.Clone(want), holds(7, "batch main"))...)
+	n.await("it runs", func() bool { return n.cri.is("batch", "main", runtime.ContainerState_CONTAINER_RUNNING) })
+	n.cri.exit("batch", "main", 0)
+	w.await("when it has ended", want...)
+	if s := w.w.Status(); s.Released[podmap.ReleaseListed] != 1 || s.Malformed+s.Overflow != 0 || s.UnknownTotal != 0 {
+		t.Errorf("status: %+v", s)
+	}
+}
+
+// twice checks that the kubelet lists a device near two NUMA nodes twice, both
+// with its holder and as allocatable: what is told once came from two entries.
+func twice(t *testing.T, n *node) {
+	t.Helper()
+	list, err := n.raw().List(t.Context(), &podresources.ListPodResourcesRequest{})
+	must(t, err)
+	free, err := n.raw().GetAllocatableResources(t.Context(), &podresources.AllocatableResourcesRequest{})
+	must(t, err)
+	held := map[string]int{}
+	for _, p := range list.GetPodResources() {
+		for _, c := range p.GetContainers() {
+			count(held, c.GetDevices())
+		}
+	}
+	allocatable := map[string]int{}
+	count(allocatable, free.GetDevices())
+	if held[gpuID(0)] != 2 || allocatable[gpuID(0)] != 2 || allocatable[gpuID(1)] != 1 {
+		t.Errorf("held %v, allocatable %v", held, allocatable)
+	}
+}
+
+func count(times map[string]int, devices []*podresources.ContainerDevices) {
+	for _, d := range devices {
+		for _, id := range d.GetDeviceIds() {
+			times[id]++
+		}
+	}
+}
+
+// What a plug-in says of its devices changes what is allocatable and never who
+// holds them.
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	w := n.watch(podmap.Options{})
+	p := n.serve(gpu, "gpu", devices(gpus(2)...)...)
+	both := podmap.Allocatable{Resource: gpu, IDs: gpus(2)}
+	w.awaitAllocatable("at first", both)
+	n.create(simple("train", gpu, 1))
+	want := []string{"fresh", holds(0, "train main")}
+	w.await("a pod", want...)
+	steps := []struct {
+		name string
+		do   func()
+		left []podmap.Allocatable
+	}{
+		{"with a device in use sick", func() { p.sick(gpuID(0), true) }, []podmap.Allocatable{{Resource: gpu, IDs: gpus(2)[1:]}}},
+		{"with it well again", func() { p.sick(gpuID(0), false) }, []podmap.Allocatable{both}},
+		{"without the plug-in", p.stop, nil},
+		{"with it again", p.start, []podmap.Allocatable{both}},
+	}
+	for _, s := range steps {
+		s.do()
+		w.awaitAllocatable(s.name, s.left...)
+		w.await(s.name, want...)
+	}
+	if s := w.w.Status(); s.Released[podmap.ReleaseListed] != 0 {
+		t.Errorf("released: %+v", s.Released)
+	}
+}
+
+// A device that goes from one pod to another between two lists.
+func TestHandedOn(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	w := n.watch(podmap.Options{Interval: guard * 2})
+	n.serve(gpu, "gpu", devices(gpuID(0))...)
+	c := n.raw()
+	// holder is who has the device now, by the kubelet's own words.
+	holder := func() (name string) {
+		list, err := c.List(t.Context(), &podresources.ListPodResourcesRequest{})
+		if err != nil {
+			return "nobody knows"
+		}
+		for _, p := range list.GetPodResources() {
+			for _, c := range p.GetContainers() {
+				if len(c.GetDevices()) > 0 {
+					name = p.GetName()
+				}
+			}
+		}
+		return name
+	}
+	allocatable := func() bool {
+		free, err := c.GetAllocatableResources(t.Context(), &podresources.AllocatableResourcesRequest{})
+		return err == nil && len(free.GetDevices()) == 1
+	}
+	n.await("there is a device", allocatable)
+	n.create(simple("train", gpu, 1))
+	n.await("it is held", func() bool { return holder() == "train-"+nodeName })
+	w.w.Refresh()
+	was := w.await("the first holder", "fresh", holds(0, "train main"))
+
+	n.remove("train")
+	n.await("it is free", func() bool { return holder() == "" })
+	n.create(simple("serve", gpu, 1))
+	n.await("it is held again", func() bool { return holder() == "serve-"+nodeName })
+	w.w.Refresh()
+	m := w.await("the next holder", "fresh", holds(0, "serve main"))
+	if h := m.Holders[0]; !h.After.Equal(was.Time) || !h.Since.Equal(m.Time) {
+		t.Errorf("held from between %v and %v, want %v and %v", h.After, h.Since, was.Time, m.Time)
+	}
+	if s := w.w.Status(); s.Released[podmap.ReleaseListed] != 1 {
+		t.Errorf("released: %+v", s.Released)
+	}
+}
+
+// A kubelet that lists pods that have ended, as those before 1.34 do and later
+// ones when told to: this version lists them without their devices.
+func TestEndedPodsListed(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.configure("featureGates", map[string]bool{"KubeletPodResourcesListUseActivePods": false})
+	n.start()
+	n.create(self)
+	w := n.watch(podmap.Options{})
+	n.serve(gpu, "gpu", devices(gpuID(0))...)
+	w.awaitAllocatable("at first", podmap.Allocatable{Resource: gpu, IDs: gpus(1)})
+	batch := simple("batch", gpu, 1)
+	batch.once = true
+	n.create(batch)
+	w.await("a pod that will end", "fresh", holds(0, "batch main"))
+	n.await("it runs", func() bool { return n.cri.is("batch", "main", runtime.ContainerState_CONTAINER_RUNNING) })
+	n.cri.exit("batch", "main", 0)
+	w.await("when it has ended", "fresh")
+	if m := w.next(); m.Pods != 2 {
+		t.Errorf("%d pods listed, want the one that has ended too", m.Pods)
+	}
+	n.create(simple("next", gpu, 1))
+	w.await("another that got its device", "fresh", holds(0, "next main"))
+	if m := w.next(); m.Pods != 3 {
+		t.Errorf("%d pods listed, want the one that has ended too", m.Pods)
+	}
+}

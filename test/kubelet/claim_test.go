@@ -1,0 +1,131 @@
+package kubelet_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"google.golang.org/grpc"
+	dra "k8s.io/kubelet/pkg/apis/dra/v1"
+	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+// driver is a DRA driver that prepares whatever a claim was allocated.
+type driver struct {
+	dra.UnimplementedDRAPluginServer
+	registration.UnimplementedRegistrationServer
+	name string
+	cdi  map[string][]*dra.Device // by UID of the claim
+
+	registered atomic.Bool
+}
+
+// drive serves the driver until the test ends, and has the kubelet find it.
+func (n *node) drive(d *driver) {
+	n.t.Helper()
+	srv := grpc.NewServer()
+	dra.RegisterDRAPluginServer(srv, d)
+	registration.RegisterRegistrationServer(srv, d)
+	var served sync.WaitGroup
+	n.t.Cleanup(func() { srv.Stop(); served.Wait() })
+	for _, socket := range []string{"plugins/" + d.name + ".sock", "plugins_registry/" + d.name + "-reg.sock"} {
+		n.await("the folder of "+socket, func() bool {
+			_, err := os.Stat(n.path(socket[:len("plugins")]))
+			return err == nil
+		})
+		listener, err := net.Listen("unix", n.path(socket))
+		must(n.t, err)
+		served.Go(func() { srv.Serve(listener) })
+	}
+	// A pod that comes before the driver waits for a minute or more.
+	n.await("the driver is registered", d.registered.Load)
+}
+
+func (d *driver) GetInfo(context.Context, *registration.InfoRequest) (*registration.PluginInfo, error) {
+	return &registration.PluginInfo{
+		Type: registration.DRAPlugin, Name: d.name, Endpoint: home + "/plugins/" + d.name + ".sock",
+		SupportedVersions: []string{dra.DRAPluginService},
+	}, nil
+}
+
+func (d *driver) NotifyRegistrationStatus(_ context.Context, s *registration.RegistrationStatus) (*registration.RegistrationStatusResponse, error) {
+	d.registered.Store(s.GetPluginRegistered())
+	return &registration.RegistrationStatusResponse{}, nil
+}
+
+func (d *driver) NodePrepareResources(_ context.Context, req *dra.NodePrepareResourcesRequest) (*dra.NodePrepareResourcesResponse, error) {
+	resp := &dra.NodePrepareResourcesResponse{Claims: map[string]*dra.NodePrepareResourceResponse{}}
+	for _, c := range req.GetClaims() {
+		resp.Claims[c.GetUid()] = &dra.NodePrepareResourceResponse{Devices: d.cdi[c.GetUid()]}
+	}
+	return resp, nil
+}
+
+func (d *driver) NodeUnprepareResources(_ context.Context, req *dra.NodeUnprepareResourcesRequest) (*dra.NodeUnprepareResourcesResponse, error) {
+	resp := &dra.NodeUnprepareResourcesResponse{Claims: map[string]*dra.NodeUnprepareResourceResponse{}}
+	for _, c := range req.GetClaims() {
+		resp.Claims[c.GetUid()] = &dra.NodeUnprepareResourceResponse{}
+	}
+	return resp, nil
+}
+
+// claim makes a claim for the pods, to whose requests r0, r1 and so on the
+// devices are allocated.
+func (a *apiserver) claim(d *driver, name string, devices, pods []string) {
+	var requests, results, users []any
+	for i, id := range devices {
+		request := fmt.Sprint("r", i)
+		requests = append(requests, map[string]any{"name": request, "exactly": map[string]any{"deviceClassName": "gpu"}})
+		results = append(results, map[string]any{"request": request, "driver": d.name, "pool": nodeName, "device": id})
+		d.cdi[uid(name)] = append(d.cdi[uid(name)], &dra.Device{
+			PoolName: nodeName, DeviceName: id, RequestNames: []string{request}, CdiDeviceIds: []string{"k8s.gpu.nvidia.com/device=" + id},
+		})
+	}
+	for _, p := range pods {
+		users = append(users, map[string]any{"resource": "pods", "name": p, "uid": uid(p)})
+	}
+	a.put("/apis/resource.k8s.io/v1/namespaces/ml/resourceclaims/"+name, map[string]any{
+		"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
+		"metadata": map[string]any{"name": name, "namespace": "ml", "uid": uid(name), "resourceVersion": "1"},
+		"spec":     map[string]any{"devices": map[string]any{"requests": requests}},
+		"status": map[string]any{
+			"allocation":  map[string]any{"devices": map[string]any{"results": results}},
+			"reservedFor": users,
+		},
+	})
+}
+
+// Devices of claims: on every container of their pod that uses the claim,
+// whichever of its requests, and on every pod that shares it.
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	api := newAPI(n)
+	n.start()
+	api.up()
+	n.create(self)
+	w := n.watch(podmap.Options{})
+	w.await("at first", "fresh")
+	d := &driver{name: "gpu.nvidia.com", cdi: map[string][]*dra.Device{}}
+	api.claim(d, "pair", []string{"gpu-0", "gpu-1"}, []string{"train"})
+	api.claim(d, "both", []string{"gpu-2"}, []string{"first", "second"})
+	n.drive(d)
+
+	api.create(pod{name: "train", claim: "pair", containers: []container{{name: "a", request: "r0"}, {name: "b", request: "r1"}, {name: "c"}}})
+	want := []string{"fresh", "gpu-0: train a,b", "gpu-1: train a,b"}
+	m := w.await("a claim with a device for each of two containers", want...)
+	for i, h := range m.Holders {
+		if h.Claim != "ml/pair" || h.Pool != nodeName || h.Resource != d.name || h.Ref.Minor != fmt.Sprint(i) {
+			t.Errorf("%+v", h)
+		}
+	}
+	main := []container{{name: "main", request: "r0"}}
+	api.create(pod{name: "first", claim: "both", containers: main}, pod{name: "second", claim: "both", containers: main})
+	w.await("a claim of two pods", append(want, "gpu-2: first main shared", "gpu-2: second main shared")...)
+}

@@ -1,0 +1,205 @@
+package kubelet_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// guard ends a wait for what will never come.
+const guard = 3 * time.Minute
+
+const nodeName = "node1"
+
+// config is the kubelet's, but for what a test may change.
+var config = map[string]any{
+	"apiVersion":               "kubelet.config.k8s.io/v1beta1",
+	"kind":                     "KubeletConfiguration",
+	"staticPodPath":            home + "/manifests",
+	"containerRuntimeEndpoint": "unix://" + home + "/cri.sock",
+	"imageServiceEndpoint":     "unix://" + home + "/cri.sock",
+	"volumePluginDir":          home + "/volume-plugins",
+	"maxPods":                  250,
+	// No port, no one to ask for leave.
+	"enableServer":   false,
+	"healthzPort":    0,
+	"authentication": map[string]any{"anonymous": map[string]any{"enabled": true}, "webhook": map[string]any{"enabled": false}},
+	"authorization":  map[string]any{"mode": "AlwaysAllow"},
+	"contentType":    "application/json", // what the API server here speaks
+	"registerNode":   false,              // it has the node
+	// Nothing of the machine is written or weighed.
+	"cgroupDriver":                  "cgroupfs",
+	"cgroupsPerQOS":                 false,
+	"enforceNodeAllocatable":        []string{},
+	"failCgroupV1":                  false,
+	"failSwapOn":                    false,
+	"localStorageCapacityIsolation": false,
+	"oomScoreAdj":                   0,
+	"makeIPTablesUtilChains":        false,
+	"resolvConf":                    "",
+	"runtimeRequestTimeout":         "2m",
+	"imageGCHighThresholdPercent":   100,
+	"imageGCLowThresholdPercent":    99,
+	"evictionHard": map[string]string{
+		"memory.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%",
+		"imagefs.available": "0%", "imagefs.inodesFree": "0%",
+	},
+}
+
+// node is a machine of a cluster without a control plane.
+type node struct {
+	t    *testing.T
+	root string // what the kubelet sees as its home
+	kube string // the kubelet's binary
+	args []string
+	cri  *cri
+	run  *process // nil while the kubelet is down
+}
+
+// process is one life of the kubelet.
+type process struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed when it has ended
+}
+
+// newNode returns a node whose kubelet has not been started.
+func newNode(t *testing.T) *node {
+	t.Helper()
+	kube := needs(t)
+	// A socket's path may have 108 bytes, so this is not below t.TempDir.
+	root, err := os.MkdirTemp("", "kl")
+	must(t, err)
+	n := &node{t: t, root: root, kube: kube}
+	t.Cleanup(func() { must(t, os.RemoveAll(root)) })
+	for _, dir := range []string{"manifests", "tmp"} {
+		must(t, os.Mkdir(n.path(dir), 0o755))
+	}
+	n.configure("kind", config["kind"])
+	n.cri = serveCRI(t, n.path("cri.sock"))
+	t.Cleanup(func() {
+		n.end(syscall.SIGKILL)
+		if t.Failed() {
+			t.Logf("the kubelet's last words:\n%s", n.tail())
+		}
+	})
+	return n
+}
+
+// startNode returns a node whose kubelet runs and lists this exporter's pod.
+func startNode(t *testing.T) *node {
+	t.Helper()
+	n := newNode(t)
+	n.start()
+	n.create(self)
+	return n
+}
+
+// configure writes the kubelet's configuration, with one value other than
+// usual.
+func (n *node) configure(key string, value any) {
+	n.t.Helper()
+	c := maps.Clone(config)
+	c[key] = value
+	n.write("config.json", c)
+}
+
+// write writes a file of JSON.
+func (n *node) write(name string, content any) {
+	n.t.Helper()
+	data, err := json.Marshal(content)
+	must(n.t, err)
+	must(n.t, os.WriteFile(n.path(name), data, 0o600))
+}
+
+func (n *node) path(name string) string { return filepath.Join(n.root, name) }
+
+// start starts the kubelet. It does not wait for it to answer.
+func (n *node) start() {
+	n.t.Helper()
+	kube, err := os.Open(n.kube)
+	must(n.t, err)
+	defer kube.Close()
+	log, err := os.OpenFile(n.path("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	must(n.t, err)
+	defer log.Close()
+	cmd := command(n.root, append([]string{"--config=" + home + "/config.json", "--hostname-override=" + nodeName, "--node-ip=" + nodeIP, "--v=2"}, n.args...)...)
+	cmd.ExtraFiles = []*os.File{kube}
+	cmd.Stdout, cmd.Stderr = log, log
+	p := &process{cmd, make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		// The kubelet gets its death signal when the thread that started it
+		// ends, so that thread is kept.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			cmd.Wait()
+		}
+		close(p.done)
+	}()
+	must(n.t, <-started)
+	n.run = p
+}
+
+// end ends the kubelet by a signal and waits until it has.
+func (n *node) end(sig syscall.Signal) {
+	n.t.Helper()
+	if n.run == nil {
+		return
+	}
+	syscall.Kill(-n.run.cmd.Process.Pid, sig)
+	select {
+	case <-n.run.done:
+	case <-time.After(guard):
+		syscall.Kill(-n.run.cmd.Process.Pid, syscall.SIGKILL)
+		n.t.Errorf("the kubelet did not end by %v", sig)
+		<-n.run.done
+	}
+	n.run = nil
+}
+
+// await returns when the condition holds.
+func (n *node) await(what string, holds func() bool) {
+	n.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(guard)
+	var died <-chan struct{}
+	if n.run != nil {
+		died = n.run.done
+	}
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-died:
+			n.t.Fatalf("the kubelet ended before %s", what)
+		case <-late:
+			n.t.Fatalf("waited %v in vain until %s", guard, what)
+		}
+	}
+}
+
+// tail returns the end of the kubelet's log.
+func (n *node) tail() string {
+	data, _ := os.ReadFile(n.path("log"))
+	lines := strings.Split(string(bytes.TrimSpace(data)), "\n")
+	return strings.Join(lines[max(0, len(lines)-60):], "\n")
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(fmt.Errorf("prepare the node: %w", err))
+	}
+}

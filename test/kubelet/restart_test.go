@@ -1,0 +1,197 @@
+package kubelet_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+// steady checks of the Maps shown since the last call that each tells of every
+// holder that m has, all that time, whatever the kubelet listed.
+func (w *watch) steady(when string, m *podmap.Map) {
+	w.t.Helper()
+	seen := map[podmap.State]int{}
+	var pods []string
+	for _, got := range append(w.shown(), w.w.Latest()) {
+		seen[got.State]++
+		pods = append(pods, fmt.Sprint(got.Pods))
+		if !slices.EqualFunc(m.Holders, got.Holders, sameHold) || len(got.Superseded) > 0 {
+			w.t.Errorf("%s, %s:\n%s\nwant\n%s", when, got.Time, strings.Join(told(got), "\n"), strings.Join(told(m), "\n"))
+			return
+		}
+	}
+	// A Map that nobody looked at would have left a mark here, and in the time
+	// since when a hold is known.
+	for why, count := range w.w.Status().Released {
+		if count > 0 {
+			w.t.Errorf("%s: %d holds released as %s", when, count, why)
+		}
+	}
+	w.t.Logf("%s: states %v, pods in the lists %s", when, seen, strings.Join(slices.Compact(pods), " "))
+}
+
+func sameHold(a, b podmap.Holder) bool {
+	return a.Pod == b.Pod && a.DeviceID == b.DeviceID && a.Since.Equal(b.Since) && a.After.Equal(b.After) &&
+		slices.Equal(a.Containers, b.Containers) && !b.Contested
+}
+
+// settled starts a kubelet with these pods, and a Watcher that has seen them
+// all with their devices and their containers running.
+func settled(t *testing.T, opts podmap.Options, count int, pods []pod, want []string) (*node, *plugin, *watch, *podmap.Map) {
+	t.Helper()
+	n := startNode(t)
+	w := n.watch(opts)
+	p := n.serve(gpu, "gpu", devices(gpus(count)...)...)
+	w.awaitAllocatable("at first", podmap.Allocatable{Resource: gpu, IDs: gpus(count)})
+	n.create(pods...)
+	m := w.await("at first", append([]string{"fresh"}, want...)...)
+	n.await("all pods run", func() bool {
+		return !slices.ContainsFunc(slices.Concat(pods, []pod{self}), func(p pod) bool {
+			return !n.cri.is(p.name, "main", runtime.ContainerState_CONTAINER_RUNNING)
+		})
+	})
+	w.shown()
+	return n, p, w, m
+}
+
+// again starts the kubelet and the plug-in, which has to register again.
+func (n *node) again(p *plugin) {
+	n.t.Helper()
+	n.start()
+	p.start()
+}
+
+// A kubelet that is restarted twice, as by an upgrade: no holder is lost for a
+// moment, and the second time the device of a pod that was removed meanwhile
+// goes to another.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	pods := []pod{simple("one", gpu, 1), simple("two", gpu, 2)}
+	// Nothing but evidence releases anything in this time.
+	n, p, w, _ := settled(t, podmap.Options{Settle: time.Hour}, 3, pods[:1], []string{holds(0, "one main")})
+	n.create(pods[1])
+	want := []string{"fresh", holds(0, "one main"), holds(1, "two main"), holds(2, "two main")}
+	m := w.await("with a second pod", want...)
+	n.await("it runs", func() bool { return n.cri.is("two", "main", runtime.ContainerState_CONTAINER_RUNNING) })
+	w.shown()
+
+	for _, times := range []string{"the first time", "the second time"} {
+		before := w.w.Status().Connections
+		n.end(syscall.SIGTERM)
+		w.await("ended "+times, append([]string{"stale"}, want[1:]...)...)
+		if times == "the second time" {
+			must(t, os.RemoveAll(n.path("pod-resources")))
+			n.await("the socket is found missing", func() bool { return w.w.Status().Last == podmap.OutcomeNoSocket })
+		}
+		n.again(p)
+		w.awaitAllocatable("back "+times, podmap.Allocatable{Resource: gpu, IDs: gpus(3)})
+		w.await("back "+times, want...)
+		w.steady("restarted "+times, m)
+		if now := w.w.Status().Connections; now == before {
+			t.Errorf("%s: %d connections before, %d after", times, before, now)
+		}
+	}
+
+	n.end(syscall.SIGTERM)
+	n.remove("two")
+	n.again(p)
+	w.awaitAllocatable("without a pod", podmap.Allocatable{Resource: gpu, IDs: gpus(3)})
+	w.await("a pod that ended while the kubelet was away",
+		"unconfirmed", holds(0, "one main"), holds(1, "two main kept"), holds(2, "two main kept"))
+	n.await("its containers are stopped", func() bool { return !n.cri.is("two", "main", runtime.ContainerState_CONTAINER_RUNNING) })
+	n.create(simple("heir", gpu, 1))
+	w.await("another that got one of its devices",
+		"unconfirmed", holds(0, "one main"), holds(1, "heir main"), holds(2, "two main kept"))
+	if s := w.w.Status(); s.Released[podmap.ReleaseContradicted] != 1 || s.Released[podmap.ReleaseListed] != 0 {
+		t.Errorf("released: %+v", s.Released)
+	}
+}
+
+// A pod that ended while the kubelet was away is let go once the list has been
+// complete for Settle.
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("not in the core of the suite")
+	}
+	pods := []pod{simple("one", gpu, 1), simple("two", gpu, 1)}
+	n, p, w, _ := settled(t, podmap.Options{Settle: time.Second}, 2, pods[:1], []string{holds(0, "one main")})
+	n.create(pods[1])
+	w.await("with a second pod", "fresh", holds(0, "one main"), holds(1, "two main"))
+	n.end(syscall.SIGKILL)
+	n.remove("two")
+	n.again(p)
+	w.await("after the second is gone", "fresh", holds(0, "one main"))
+}
+
+// A kubelet that is killed and stays away for a minute: what it said stands,
+// with its age.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
+	pods := []pod{simple("one", gpu, 2)}
+	want := []string{holds(0, "one main"), holds(1, "one main")}
+	n, p, w, m := settled(t, podmap.Options{}, 2, pods, want)
+	n.end(syscall.SIGKILL)
+	w.await("killed", append([]string{"stale"}, want...)...)
+	n.await("a minute has passed", func() bool { return w.w.Status().Age >= time.Minute })
+	if s := w.w.Status(); s.State != podmap.StateStale || s.Reachable || s.Calls[podmap.OutcomeRefused] == 0 || s.LastError == "" {
+		t.Errorf("status: %+v", s)
+	}
+	n.again(p)
+	w.await("back", append([]string{"fresh"}, want...)...)
+	w.steady("killed for a minute", m)
+}
+
+// More pods than a node has by default, through a kill.
+func TestManyPods(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes long")
+	}
+	const count = 120
+	var pods []pod
+	for i := range count {
+		pods = append(pods, simple(fmt.Sprintf("pod-%03d", i), gpu, 2))
+	}
+	n := startNode(t)
+	w := n.watch(podmap.Options{})
+	p := n.serve(gpu, "gpu", devices(gpus(2*count)...)...)
+	w.awaitAllocatable("at first", podmap.Allocatable{Resource: gpu, IDs: gpus(2 * count)})
+	n.create(pods...)
+	n.await("every pod has its devices", func() bool {
+		m := w.w.Latest()
+		return m.State == podmap.StateFresh && len(m.Holders) == 2*count
+	})
+	n.await("all pods run", func() bool {
+		return !slices.ContainsFunc(pods, func(p pod) bool { return !n.cri.is(p.name, "main", runtime.ContainerState_CONTAINER_RUNNING) })
+	})
+	m := w.w.Latest()
+	each := map[podmap.Pod]int{}
+	for _, h := range m.Holders {
+		each[h.Pod]++
+	}
+	if len(each) != count || m.Pods != count+1 {
+		t.Fatalf("%d holders, %d pods listed", len(each), m.Pods)
+	}
+	w.shown()
+	n.end(syscall.SIGKILL)
+	n.again(p)
+	before := w.w.Status().Connections
+	n.await("it is back", func() bool {
+		m := w.w.Latest()
+		return m.State == podmap.StateFresh && m.Pods == count+1 && w.w.Status().Connections >= before
+	})
+	w.awaitAllocatable("back", podmap.Allocatable{Resource: gpu, IDs: gpus(2 * count)})
+	w.steady("killed", m)
+}
