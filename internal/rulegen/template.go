@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"gopkg.in/yaml.v3"
+)
+
+// template is one file of rules/templates: the groups of one subject.
+type template struct {
+	Groups []templateGroup `yaml:"groups"`
+}
+
+// templateGroup becomes one group of rules. A name that begins with
+// accel-cluster- says that its rules need the series of more than one node, or
+// of something else than the exporter.
+type templateGroup struct {
+	Name     string `yaml:"name"`
+	Interval string `yaml:"interval"`
+	// Holders is the name of a series that the group records: who holds the
+	// whole device, or a partition of it, of those devices that an alert of
+	// the group is about, which in a healthy fleet are none. Alerts with
+	// Device or Reason take namespace and pod from it.
+	Holders string         `yaml:"holders"`
+	Rules   []templateRule `yaml:"rules"`
+}
+
+// templateRule is a rule as Prometheus has it, where exactly one of Expr,
+// Device and Reason says what it looks at.
+type templateRule struct {
+	Record string `yaml:"record"`
+	Alert  string `yaml:"alert"`
+
+	Expr string `yaml:"expr"`
+	// Device is an expression with one series per device at most, which must
+	// have the labels ${device} and no other.
+	Device string `yaml:"device"`
+	// Reason is a regular expression over the label reason of
+	// accel_device_health_reason, Severity one over its label severity.
+	Reason string `yaml:"reason"`
+	State  string `yaml:"state"`
+	Except string `yaml:"except"`
+
+	For           string            `yaml:"for"`
+	KeepFiringFor string            `yaml:"keep_firing_for"`
+	Severity      string            `yaml:"severity"`
+	Labels        map[string]string `yaml:"labels"`
+	Summary       string            `yaml:"summary"`
+	Description   string            `yaml:"description"`
+}
+
+// values are the names that ${name} stands for.
+type values map[string]string
+
+func decode(path string, into any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	dec.KnownFields(true)
+	if err := dec.Decode(into); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
