@@ -32,5 +32,9 @@ func (l *eventLog) note(e collector.Event) {
 	if l.events++; l.events > eventsPerMinute {
 		return
 	}
-	l.log.Warn("Event", "collector", e.Source, "kind", e.Kind, "code", e.Code, "device", e.Device, "partition", e.Partition)
+	if e.Past {
+		l.log.Info("Event of before the start", "collector", e.Source, "kind", e.Kind, "code", e.Code, "pci", e.PCI, "time", e.Time)
+		return
+	}
+	l.log.Warn("Event", "collector", e.Source, "kind", e.Kind, "code", e.Code, "device", e.Device, "pci", e.PCI, "partition", e.Partition, "sub", e.Sub, "detail", e.Detail)
 }

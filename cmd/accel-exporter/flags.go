@@ -31,6 +31,7 @@ type flags struct {
 	interval      time.Duration
 	log           *promslog.Config
 	sources       sourceFlags
+	judges        judgeFlags
 }
 
 // errDone is returned where the command line asked for something that is
@@ -51,6 +52,7 @@ func parseFlags(args []string, stdout, stderr io.Writer) (*flags, error) {
 	app.Flag("config.check", "Check the configuration files and exit.").BoolVar(&f.configCheck)
 	app.Flag("collect.interval", "Time between two samples of a device.").Default("1s").DurationVar(&f.interval)
 	f.sources.add(app)
+	f.judges.add(app)
 	slogflag.AddFlags(app, f.log)
 
 	done := false

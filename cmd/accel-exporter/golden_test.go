@@ -1,18 +1,15 @@
 package main
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
-)
 
-var update = flag.Bool("update", false, "rewrite the golden files; read the diff, it is the review")
+	"github.com/accel-exporter/accel-exporter/internal/golden"
+)
 
 // volatile are the families whose values differ from run to run. Their series
 // stay in the golden files, without the value.
@@ -22,8 +19,12 @@ var volatile = regexp.MustCompile(`^(go_|process_|promhttp_|accel_exporter_build
 // moment, not to the scenario.
 var hidden = regexp.MustCompile(`^(# (HELP|TYPE) )?(go_|process_|promhttp_|accel_exporter_build_info)`)
 
+// ownLog is the test's own copy of a kernel log.
+var ownLog = regexp.MustCompile(`path="[^"]*/state\.kmsg"`)
+
 // normalise makes a page comparable.
 func normalise(page string) string {
+	page = ownLog.ReplaceAllString(page, `path="LOG"`)
 	var b strings.Builder
 	for line := range strings.Lines(page) {
 		if hidden.MatchString(line) {
@@ -59,7 +60,7 @@ func TestGolden(t *testing.T) {
 					t.Errorf("promlint: %s: %s", p.Metric, p.Text)
 				}
 			}
-			compare(t, filepath.Join("testdata", "golden", name+".metrics"), normalise(page))
+			golden.Compare(t, filepath.Join("testdata", "golden", name+".metrics"), normalise(page))
 		})
 	}
 }
@@ -88,22 +89,3 @@ const settledAfter = 6
 
 // roundsMade matches the number of rounds of a source that has had any.
 var roundsMade = regexp.MustCompile(`(?m)^accel_source_rounds_total\{outcome="(ok|partial)",source="nvidia"\} [1-9]\d*$`)
-
-func compare(t *testing.T, golden, got string) {
-	t.Helper()
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatalf("%v; make golden writes it", err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("page differs from %s (-want +got):\n%.4000s", golden, diff)
-	}
-}

@@ -192,6 +192,7 @@ func TestRelease(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	n.log.await(regexp.MustCompile("Source released by file"))
 	n.until(released...)
 	// A request and a file hold the source independently of each other.
 	if code, body := n.post("/-/release?source=nvidia"); code != 200 {
@@ -249,12 +250,11 @@ func TestReleaseShowsAtOnce(t *testing.T) {
 func TestNoOrphan(t *testing.T) {
 	for _, tc := range []struct{ name, fault string }{{"idle", ""}, {"hung", "hang"}} {
 		t.Run(tc.name, func(t *testing.T) {
-			state, library := compile(t, scenario)
+			state, flags := compile(t, scenario)
 			log := newLogBuffer()
 			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), "ACCEL_SIM_STATE="+state, "ACCEL_TEST_RUN="+strings.Join([]string{
-				"--web.listen-address=127.0.0.1:0", "--collect.interval=300ms", "--nvml.library=" + library,
-			}, "\n"))
+			cmd.Env = append(os.Environ(), "ACCEL_SIM_STATE="+state, "ACCEL_TEST_RUN="+strings.Join(append(flags,
+				"--web.listen-address=127.0.0.1:0", "--collect.interval=300ms"), "\n"))
 			cmd.Stderr = log
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -18,9 +19,17 @@ func main() {
 		os.Exit(exitCode(work(os.Args[2], os.Args[3:])))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	err := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(exitCode(err))
+}
+
+// command runs the subcommand that args begin with, or else the exporter.
+func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) > 0 && args[0] == "baseline" {
+		return baselineCommand(ctx, args[1:], stdout, stderr)
+	}
+	return run(ctx, args, stdout, stderr)
 }
 
 // exitCode prints err and returns the status to exit with.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 		os.Exit(exitCode(work(os.Args[2], os.Args[3:])))
 	}
 	if args, ok := os.LookupEnv("ACCEL_TEST_RUN"); ok {
-		os.Exit(exitCode(run(context.Background(), strings.Split(args, "\n"), os.Stdout, os.Stderr)))
+		os.Exit(exitCode(command(context.Background(), strings.Split(args, "\n"), os.Stdout, os.Stderr)))
 	}
 	code := m.Run()
 	if code == 0 {
@@ -96,24 +97,24 @@ func accelSim(t testing.TB, state string, args ...string) string {
 }
 
 // compile makes a node of a scenario without starting an exporter on it. It
-// returns the state file and the library to load.
-func compile(t testing.TB, scenario string, flags ...string) (state, library string) {
+// returns the state file and the flags of an exporter there.
+func compile(t testing.TB, scenario string, flags ...string) (state string, args []string) {
 	t.Helper()
 	state = filepath.Join(t.TempDir(), "state")
 	out := accelSim(t, state, append([]string{
-		"compile", "--scenario=../../fixtures/scenarios/" + scenario + ".yaml",
+		"compile", "--flags", "--scenario=../../fixtures/scenarios/" + scenario + ".yaml",
 		"--state=" + state, "--library=" + filepath.Join(simulator(t), "libnvidia-ml.so.1"),
 	}, flags...)...)
-	return state, strings.TrimSpace(out)
+	return state, strings.Fields(out)
 }
 
 // start runs the exporter as main does, in this process, on a node that plays
 // a scenario. It is stopped at the end of the test.
 func start(t testing.TB, scenario string, simFlags []string, args ...string) *node {
 	t.Helper()
-	state, library := compile(t, scenario, simFlags...)
+	state, flags := compile(t, scenario, simFlags...)
 	t.Setenv("ACCEL_SIM_STATE", state)
-	n := startExporter(t, append([]string{"--nvml.library=" + library}, args...)...)
+	n := startExporter(t, append(flags, args...)...)
 	n.state = state
 	return n
 }
@@ -124,6 +125,7 @@ func startExporter(t testing.TB, args ...string) *node {
 	n := &node{t: t, log: newLogBuffer()}
 	ended := make(chan error, 1)
 	args = append([]string{"--web.listen-address=127.0.0.1:0", "--collect.interval=300ms"}, args...)
+	args = append(elsewhere(t, args), args...)
 	go func() {
 		err := run(ctx, args, io.Discard, n.log)
 		n.log.end()
@@ -266,4 +268,22 @@ func (b *logBuffer) await(re *regexp.Regexp) []string {
 		}
 		b.cond.Wait()
 	}
+}
+
+// elsewhere keeps an exporter under test from reading the machine it runs on,
+// where its arguments do not say what to read.
+func elsewhere(t testing.TB, args []string) []string {
+	t.Helper()
+	var more []string
+	empty := t.TempDir()
+	for flag, value := range map[string]string{
+		"--path.sysfs":      empty,
+		"--path.procfs":     empty,
+		"--kernel-log.path": filepath.Join(empty, "kmsg"),
+	} {
+		if !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, flag+"=") }) {
+			more = append(more, flag+"="+value)
+		}
+	}
+	return more
 }

@@ -21,6 +21,17 @@ import (
 // which on Kubernetes is the swap of a ConfigMap's ..data link.
 const configPoll = 2 * time.Second
 
+// input is a file that says how the exporter is to behave: the configuration,
+// a baseline, a catalogue.
+type input struct {
+	path    string
+	changed func() (bool, error)
+	// load reads the file and returns what puts its content into force.
+	load func() (apply func(), err error)
+	// missing: there was nothing to read when it was last looked at.
+	missing bool
+}
+
 // openConfig returns the configuration file and its content, or no file and
 // the defaults where none is named.
 func openConfig(path string) (*config.File, *config.Config, error) {
@@ -32,6 +43,17 @@ func openConfig(path string) (*config.File, *config.Config, error) {
 	return file, cfg, err
 }
 
+// configInput is the configuration file as an input.
+func configInput(file *config.File, apply func(*config.Config)) *input {
+	return &input{path: file.Path(), changed: file.Changed, load: func() (func(), error) {
+		cfg, err := file.Load()
+		if err != nil {
+			return nil, err
+		}
+		return func() { apply(cfg) }, nil
+	}}
+}
+
 // printConfigError prints every mistake on a line of its own.
 func printConfigError(w io.Writer, err error) error {
 	fmt.Fprintln(w, err)
@@ -39,11 +61,11 @@ func printConfigError(w io.Writer, err error) error {
 }
 
 // reloader keeps the configuration current: the last good one stays in force
-// until a better one is whole. It is also the collector of the metrics that
-// say so.
+// until a better one is whole, in all of its files. It is also the collector
+// of the metrics that say so.
 type reloader struct {
-	file     *config.File // nil where none is named; run's alone
-	apply    func(*config.Config)
+	inputs   []*input // run's alone
+	applied  func()   // called once all are in force
 	log      *slog.Logger
 	requests chan chan error
 
@@ -52,22 +74,21 @@ type reloader struct {
 	success time.Time
 }
 
-func newReloader(file *config.File, apply func(*config.Config), log *slog.Logger) *reloader {
-	return &reloader{file: file, apply: apply, log: log, requests: make(chan chan error), ok: true, success: time.Now()}
+func newReloader(inputs []*input, applied func(), log *slog.Logger) *reloader {
+	return &reloader{inputs: inputs, applied: applied, log: log, requests: make(chan chan error), ok: true, success: time.Now()}
 }
 
-// run reloads on SIGHUP, on request and when the file changes.
+// run reloads on SIGHUP, on request and when a file changes.
 func (r *reloader) run(ctx context.Context) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	var look <-chan time.Time
-	if r.file != nil {
+	if len(r.inputs) > 0 {
 		tick := time.NewTicker(configPoll)
 		defer tick.Stop()
 		look = tick.C
 	}
-	missing := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -77,17 +98,28 @@ func (r *reloader) run(ctx context.Context) {
 		case answer := <-r.requests:
 			answer <- r.reload("request")
 		case <-look:
-			changed, err := r.file.Changed()
-			switch {
-			case err != nil && !missing:
-				missing = true
-				r.refused("change", err)
-			case err == nil && (changed || missing):
-				missing = false
+			if r.look() {
 				_ = r.reload("change")
 			}
 		}
 	}
+}
+
+// look reports whether a file has changed, or is back.
+func (r *reloader) look() bool {
+	due := false
+	for _, in := range r.inputs {
+		changed, err := in.changed()
+		switch {
+		case err != nil && !in.missing:
+			in.missing = true
+			r.refused(in.path, "change", err)
+		case err == nil && (changed || in.missing):
+			in.missing = false
+			due = true
+		}
+	}
+	return due
 }
 
 // now reloads and reports the outcome.
@@ -102,29 +134,40 @@ func (r *reloader) now(ctx context.Context) error {
 }
 
 func (r *reloader) reload(why string) error {
-	if r.file == nil {
+	if len(r.inputs) == 0 {
 		return errors.New("there is no configuration file: --config.file is not set")
 	}
-	cfg, err := r.file.Load()
-	if err != nil {
-		r.refused(why, err)
-		return err
+	applies := make([]func(), 0, len(r.inputs))
+	var bad []error
+	for _, in := range r.inputs {
+		apply, err := in.load()
+		if err != nil {
+			r.refused(in.path, why, err)
+			bad = append(bad, err)
+			continue
+		}
+		applies = append(applies, apply)
+	}
+	if len(bad) > 0 {
+		return errors.Join(bad...)
 	}
 	r.mu.Lock()
 	r.ok, r.success = true, time.Now()
 	r.mu.Unlock()
-	r.apply(cfg)
-	r.log.Info("Configuration loaded", "file", r.file.Path(), "why", why)
+	for i, apply := range applies {
+		apply()
+		r.log.Info("Configuration loaded", "file", r.inputs[i].path, "why", why)
+	}
+	r.applied()
 	return nil
 }
 
-// refused notes that what the file holds, or that it is gone, is not in
-// force.
-func (r *reloader) refused(why string, err error) {
+// refused notes that what a file holds, or that it is gone, is not in force.
+func (r *reloader) refused(path, why string, err error) {
 	r.mu.Lock()
 	r.ok = false
 	r.mu.Unlock()
-	r.log.Error("Configuration is not accepted; the last good one stays in force", "file", r.file.Path(), "why", why, "err", err)
+	r.log.Error("Configuration is not accepted; the last good one stays in force", "file", path, "why", why, "err", err)
 }
 
 var (

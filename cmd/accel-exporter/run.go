@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +22,9 @@ import (
 	"github.com/prometheus/common/version"
 	"github.com/prometheus/exporter-toolkit/web"
 
+	"github.com/accel-exporter/accel-exporter/baseline"
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/health"
 	"github.com/accel-exporter/accel-exporter/internal/config"
 	"github.com/accel-exporter/accel-exporter/internal/exporter"
 )
@@ -54,26 +57,45 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := web.Validate(*f.web.WebConfigFile); err != nil {
 		return fmt.Errorf("%s: %w", *f.web.WebConfigFile, err)
 	}
-	p := newProgram(f, file, cfg, log)
-	return p.serve(ctx)
+	j, err := openJudges(&f.judges, f.sources.procfs)
+	if err != nil {
+		return printConfigError(stderr, err)
+	}
+	return newProgram(f, file, cfg, j, log).serve(ctx)
 }
 
-// check is --config.check.
+// check is --config.check: every mistake in every file that is named.
 func check(f *flags, stdout, stderr io.Writer) error {
-	if f.configFile == "" && *f.web.WebConfigFile == "" {
-		return errors.New("--config.check needs --config.file, --web.config.file or both")
+	if f.configFile == "" && *f.web.WebConfigFile == "" && f.judges.baseline == "" && f.judges.catalogue == "" {
+		return errors.New("--config.check needs --config.file, --web.config.file, --baseline.file or --health.catalogue")
 	}
-	if f.configFile != "" {
-		if _, err := config.Load(f.configFile); err != nil {
-			return printConfigError(stderr, err)
+	good := true
+	for _, file := range []struct {
+		path string
+		load func(string) error
+	}{
+		{f.configFile, func(path string) error { _, err := config.Load(path); return err }},
+		{f.judges.baseline, func(path string) error { _, err := baseline.Load(path); return err }},
+		{f.judges.catalogue, func(path string) error { _, err := health.Load(path); return err }},
+		{*f.web.WebConfigFile, func(path string) error {
+			if err := web.Validate(path); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			return nil
+		}},
+	} {
+		if file.path == "" {
+			continue
 		}
-		fmt.Fprintf(stdout, "%s: ok\n", f.configFile)
+		if err := file.load(file.path); err != nil {
+			good = false
+			fmt.Fprintln(stderr, err)
+			continue
+		}
+		fmt.Fprintf(stdout, "%s: ok\n", file.path)
 	}
-	if path := *f.web.WebConfigFile; path != "" {
-		if err := web.Validate(path); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		fmt.Fprintf(stdout, "%s: ok\n", path)
+	if !good {
+		return errPrinted
 	}
 	return nil
 }
@@ -92,17 +114,19 @@ type program struct {
 	registry *prometheus.Registry
 }
 
-func newProgram(f *flags, file *config.File, cfg *config.Config, log *slog.Logger) *program {
+func newProgram(f *flags, file *config.File, cfg *config.Config, j *judges, log *slog.Logger) *program {
 	p := &program{flags: f, log: log, workers: map[string]*collector.Process{}, registry: prometheus.NewRegistry()}
 	p.config.Store(cfg)
 	p.sampler = collector.NewSampler(settings(f, cfg))
-	for _, spec := range specs {
-		if !*f.sources.enabled[spec.name] {
-			continue
-		}
-		p.sampler.Add(p.open(spec))
+	p.addSources()
+	p.sampler.AddJudge(j.health)
+	p.sampler.AddJudge(j.baseline)
+	inputs := j.inputs
+	if file != nil {
+		inputs = append(inputs, configInput(file, p.apply))
 	}
-	p.reload = newReloader(file, p.apply, log)
+	// What a judge is told shows in the next Snapshot, which may be far off.
+	p.reload = newReloader(inputs, func() { p.sampler.Wake("") }, log)
 	p.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -199,6 +223,7 @@ func (p *program) serve(ctx context.Context) error {
 		}
 	})
 	p.announce()
+	defer time.AfterFunc(settled, debug.FreeOSMemory).Stop()
 	err := web.ListenAndServe(server, p.flags.web, p.log)
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil

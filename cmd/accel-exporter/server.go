@@ -8,8 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/common/version"
 	"github.com/prometheus/exporter-toolkit/web"
-
-	"github.com/accel-exporter/accel-exporter/collector"
 )
 
 // reservedPath reports whether metrics must not be served there.
@@ -39,11 +37,9 @@ func (p *program) ready(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no snapshot yet", http.StatusServiceUnavailable)
 		return
 	}
-	for _, s := range snap.Sources {
-		if s.Reason == collector.SourceStarting {
-			http.Error(w, "waiting for the first round of "+s.Source, http.StatusServiceUnavailable)
-			return
-		}
+	if s := waitingFor(snap); s != "" {
+		http.Error(w, "waiting for the first round of "+s, http.StatusServiceUnavailable)
+		return
 	}
 	fmt.Fprintln(w, "accel-exporter is ready.")
 }

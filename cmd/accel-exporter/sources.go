@@ -9,33 +9,54 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/fpga"
+	"github.com/accel-exporter/accel-exporter/collector/kernellog"
 	"github.com/accel-exporter/accel-exporter/collector/nvidia"
+	"github.com/accel-exporter/accel-exporter/collector/pcie"
 	"github.com/accel-exporter/accel-exporter/internal/config"
+	"github.com/accel-exporter/accel-exporter/internal/sysfs"
 )
+
+// hostSysfs is where the kernel's own sysfs is.
+const hostSysfs = "/sys"
 
 // sourceFlags is the command line of the sources.
 type sourceFlags struct {
-	enabled     map[string]*bool
-	timeout     map[string]*time.Duration
-	nvmlLibrary string
+	enabled      map[string]*bool
+	timeout      map[string]*time.Duration
+	nvmlLibrary  string
+	sysfs        string
+	procfs       string
+	devfs        string
+	deviceTree   string
+	kernelLog    string
+	kernelLogs   []string // to fall back to
+	transactions bool
 }
 
 // sourceSpec registers one source: a new one is an entry of specs.
 type sourceSpec struct {
 	name string
 	help string
+	// covers are the devices that the source ought to see.
+	covers []collector.Cover
 	// timeout is what the configuration says of a round's limit, or 0.
 	timeout func(*config.Config) time.Duration
-	// args are the arguments of the worker that reads the source.
+	// args are the arguments of the worker that reads the source, and work
+	// returns the source inside it. They are nil for one that needs no worker.
 	args func(*sourceFlags, *config.Config) []string
-	// work returns the source inside the worker.
 	work func(args []string, emit func(collector.Event)) (collector.Source, error)
+	// open returns a source that is read in this process: it reads files of
+	// the kernel and links no foreign code.
+	// wake has its next round begin at once.
+	open func(f *sourceFlags, emit func(collector.Event), wake func()) collector.Source
 }
 
 var specs = []sourceSpec{
 	{
-		name:    "nvidia",
+		name:    nvidia.Name,
 		help:    "NVIDIA GPUs through NVML",
+		covers:  []collector.Cover{{Class: collector.GPU, Vendor: "nvidia"}},
 		timeout: func(c *config.Config) time.Duration { return c.Sources.NVIDIA.Timeout },
 		args: func(f *sourceFlags, c *config.Config) []string {
 			args := []string{"--slow-interval=" + c.Sources.NVIDIA.SlowInterval.String()}
@@ -46,6 +67,36 @@ var specs = []sourceSpec{
 		},
 		work: workNVIDIA,
 	},
+	{
+		name:    fpga.Name,
+		help:    "FPGAs through the kernel's drivers",
+		covers:  []collector.Cover{{Class: collector.FPGA}},
+		timeout: func(c *config.Config) time.Duration { return c.Sources.FPGA.Timeout },
+		open: func(f *sourceFlags, emit func(collector.Event), wake func()) collector.Source {
+			o := fpga.Options{Emit: emit, Firmware: f.deviceTree, Transactions: f.transactions}
+			if f.sysfs == hostSysfs {
+				o.Wake = wake // the kernel tells of its own devices, not of a copy's
+			}
+			return fpga.New(sysfs.New(f.sysfs), o)
+		},
+	},
+	{
+		name:    pcie.Name,
+		help:    "the PCI core, for every accelerator on the bus",
+		covers:  []collector.Cover{{Class: collector.GPU, Bus: true}, {Class: collector.FPGA, Bus: true}, {Class: collector.Switch, Bus: true}},
+		timeout: func(c *config.Config) time.Duration { return c.Sources.PCIe.Timeout },
+		open: func(f *sourceFlags, _ func(collector.Event), _ func()) collector.Source {
+			return pcie.New(sysfs.New(f.sysfs), sysfs.New(f.procfs), pcie.Options{Dev: f.devfs})
+		},
+	},
+	{
+		name:    kernellog.Name,
+		help:    "the kernel log: Xid and SXid errors, lost devices, PCIe errors",
+		timeout: func(c *config.Config) time.Duration { return c.Sources.KernelLog.Timeout },
+		open: func(f *sourceFlags, emit func(collector.Event), _ func()) collector.Source {
+			return kernellog.New(kernellog.Options{Path: f.kernelLog, Fallbacks: f.kernelLogs, Sysfs: f.sysfs, Emit: emit})
+		},
+	},
 }
 
 func (f *sourceFlags) add(app *kingpin.Application) {
@@ -54,6 +105,13 @@ func (f *sourceFlags) add(app *kingpin.Application) {
 		f.enabled[s.name] = app.Flag("collector."+s.name, "Collect from "+s.help+".").Default("true").Bool()
 		f.timeout[s.name] = app.Flag("collector."+s.name+".timeout", "Time after which a round of "+s.name+" is given up.").Default("5s").Duration()
 	}
+	app.Flag("path.sysfs", "Where sysfs is mounted.").Default(hostSysfs).PlaceHolder("DIR").StringVar(&f.sysfs)
+	app.Flag("path.procfs", "Where procfs is mounted.").Default("/proc").PlaceHolder("DIR").StringVar(&f.procfs)
+	app.Flag("path.devfs", "Where the node's device files are, to tell those that are missing. By default nothing is said of them, since a container has its own.").PlaceHolder("DIR").StringVar(&f.devfs)
+	app.Flag("path.devicetree", "The device tree, where a container's runtime hides /sys/firmware and it is mounted elsewhere.").PlaceHolder("DIR").StringVar(&f.deviceTree)
+	app.Flag("collector.fpga.transactions", "Count transactions of Intel DFL cards by their performance counters. Needs CAP_PERFMON, and keeps others from counting by port.").BoolVar(&f.transactions)
+	app.Flag("kernel-log.path", "Kernel log: /dev/kmsg, or a file of records in its format, which is followed as it grows.").Default("/dev/kmsg").PlaceHolder("FILE").StringVar(&f.kernelLog)
+	app.Flag("kernel-log.fallback", "File with the kernel's messages as syslog writes them, read where the kernel log cannot be: /var/log/kern.log. None by default, since on many systems anybody can have a line written there; repeatable.").PlaceHolder("FILE").StringsVar(&f.kernelLogs)
 	app.Flag("nvml.library", "NVML library to load. By default it is looked for where drivers and containers put it.").PlaceHolder("PATH").StringVar(&f.nvmlLibrary)
 }
 
@@ -67,13 +125,24 @@ func (f *sourceFlags) check() error {
 	return nil
 }
 
-// open returns a source that is read by a worker process of its own. It
-// starts nothing yet.
+// addSources gives the Sampler every source that is not turned off.
+func (p *program) addSources() {
+	for _, spec := range specs {
+		if *p.flags.sources.enabled[spec.name] {
+			p.sampler.Add(p.open(spec), spec.covers...)
+		}
+	}
+}
+
+// open returns the source that a spec describes. It starts nothing yet.
 func (p *program) open(spec sourceSpec) collector.Source {
 	events := &eventLog{log: p.log}
 	emit := func(e collector.Event) {
 		p.sampler.Emit(e)
 		events.note(e)
+	}
+	if spec.open != nil {
+		return spec.open(&p.flags.sources, emit, func() { p.sampler.Wake(spec.name) })
 	}
 	w := collector.NewProcess(spec.name, func() *exec.Cmd {
 		args := append([]string{"worker", spec.name}, spec.args(&p.flags.sources, p.config.Load())...)
@@ -94,12 +163,12 @@ const self = "/proc/self/exe"
 // end, and then ends without asking the library, which may hang.
 func work(name string, args []string) error {
 	for _, s := range specs {
-		if s.name != name {
+		if s.name != name || s.work == nil {
 			continue
 		}
 		showName()
 		tuneWorker()
-		events := make(chan collector.Event, 1024)
+		events := make(chan collector.Event, 256)
 		src, err := s.work(args, func(e collector.Event) { events <- e })
 		if err != nil {
 			return err

@@ -26,15 +26,26 @@ type sourceJSON struct {
 }
 
 type deviceJSON struct {
-	ID       string        `json:"id"`
-	Parent   string        `json:"parent,omitempty"`
-	Class    string        `json:"class"`
-	Vendor   string        `json:"vendor"`
-	Model    string        `json:"model"`
-	PCI      string        `json:"pci_address,omitempty"`
-	KubeIDs  []string      `json:"kube_ids,omitempty"`
-	Down     string        `json:"down,omitempty"`
-	Sampled  time.Time     `json:"sampled,omitzero"`
+	ID        string    `json:"id"`
+	Parent    string    `json:"parent,omitempty"`
+	Class     string    `json:"class"`
+	Vendor    string    `json:"vendor"`
+	Model     string    `json:"model"`
+	PCI       string    `json:"pci_address,omitempty"`
+	Functions []string  `json:"functions,omitempty"`
+	Driver    string    `json:"driver,omitempty"`
+	KubeIDs   []string  `json:"kube_ids,omitempty"`
+	Down      string    `json:"down,omitempty"`
+	Sampled   time.Time `json:"sampled,omitzero"`
+	// Health is what the judge concluded, with its reasons.
+	Health   *collector.Verdict `json:"health,omitempty"`
+	Clients  []clientJSON       `json:"clients,omitempty"`
+	Readings []readingJSON      `json:"readings"`
+}
+
+type clientJSON struct {
+	PID      int           `json:"pid"`
+	Type     string        `json:"type"`
 	Readings []readingJSON `json:"readings"`
 }
 
@@ -93,10 +104,15 @@ func (p *program) sourceJSON(s collector.Status) sourceJSON {
 }
 
 func newDeviceJSON(d *collector.Device) deviceJSON {
-	return deviceJSON{
+	out := deviceJSON{
 		ID: d.ID, Parent: d.Parent, Class: string(d.Class), Vendor: d.Vendor, Model: d.Model, PCI: d.PCI,
-		KubeIDs: d.KubeIDs, Down: d.Down, Sampled: d.Sampled, Readings: readingsJSON(d.Readings),
+		Functions: d.Functions, Driver: d.Driver, KubeIDs: d.KubeIDs, Down: d.Down, Sampled: d.Sampled,
+		Health: d.Verdict, Readings: readingsJSON(d.Readings),
 	}
+	for _, c := range d.Clients {
+		out.Clients = append(out.Clients, clientJSON{PID: c.PID, Type: c.Type, Readings: readingsJSON(c.Readings)})
+	}
+	return out
 }
 
 func readingsJSON(list []collector.Reading) []readingJSON {

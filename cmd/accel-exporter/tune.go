@@ -17,20 +17,28 @@ func tuneExporter() {
 		// A scrape and a sample at the same time is all there is to do.
 		runtime.GOMAXPROCS(min(2, runtime.NumCPU()))
 	}
-	tuneGC(50)
+	tuneGC()
 }
 
 func tuneWorker() {
 	if os.Getenv("GOMAXPROCS") == "" {
-		// Library calls do not occupy a P while they block.
-		runtime.GOMAXPROCS(min(2, runtime.NumCPU()))
+		// Calls that block leave theirs to others, and each costs memory.
+		runtime.GOMAXPROCS(1)
 	}
-	tuneGC(50)
+	tuneGC()
+	// What only the start needed goes back to the system.
+	time.AfterFunc(settled, debug.FreeOSMemory)
 }
 
-func tuneGC(percent int) {
+// settled is how long after the start of a process its memory is what it will
+// be: everything has been read once.
+const settled = 3 * time.Second
+
+// tuneGC has garbage collected early: both processes allocate little, so that
+// it costs them next to nothing.
+func tuneGC() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(percent)
+		debug.SetGCPercent(10)
 	}
 }
 

@@ -62,7 +62,8 @@ func read(t *testing.T, name string) []byte {
 // captured from elsewhere, not made to be odd.
 func isText(name string, data []byte) bool {
 	return utf8.Valid(data) && !bytes.ContainsRune(data, 0) &&
-		!strings.HasPrefix(name, "fixtures/captures/") && !strings.Contains(name, "/testdata/") &&
+		!strings.HasPrefix(name, "fixtures/captures/") && !strings.HasPrefix(name, "fixtures/trees/") &&
+		!strings.HasPrefix(name, "fixtures/kernel-log/") && !strings.Contains(name, "/testdata/") &&
 		!strings.HasPrefix(filepath.Base(name), "LICENSE")
 }
 

@@ -54,12 +54,24 @@ var rules = []rule{
 		why: "who holds a device is found without knowing what the device measures",
 	},
 	{
+		in: []string{"./podmeta/..."}, ban: []string{"third-party", "./collector/...", "./podmap/...", "./internal/exporter/...", "./internal/config/..."},
+		why: "what the API server says of pods needs a plain list and watch, and no client of 13 MB",
+	},
+	{
 		in: []string{"./internal/exporter/..."}, ban: slices.Concat(vendors, []string{"./rules/..."}),
 		why: "exposition renders whatever a Snapshot holds, whoever measured it",
 	},
 	{
 		in: []string{"./rules/...", "./health/...", "./baseline/..."}, ban: vendors,
 		why: "judgement works on readings, so that a new vendor is judged without a change",
+	},
+	{
+		in: []string{"./allocation/..."}, ban: slices.Concat(vendors, prometheusClient),
+		why: "use is attributed by readings, so that a new vendor is attributed without a change",
+	},
+	{
+		in: []string{"./procmap/..."}, ban: []string{"third-party", "./collector/...", "./podmap/...", "./allocation/...", "./internal/exporter/...", "./internal/config/...", "./internal/strict/...", "./internal/sim/..."},
+		why: "what a process belongs to is read from files of the node alone",
 	},
 	{
 		in: []string{"./internal/sysfs/..."}, ban: []string{"third-party", "./collector/...", "./internal/..."},
@@ -71,7 +83,7 @@ var rules = []rule{
 	},
 	{
 		in: []string{"./..."}, ban: []string{"k8s.io/client-go/..."},
-		why: "the node's kubelet says who holds a device; watching the API server from every node does not scale",
+		why: "the node's kubelet says who holds a device; a client that watches whole clusters from every node does not scale",
 	},
 	{
 		in: []string{"./cmd/accel-exporter", "./collector/...", "./internal/exporter/...", "./internal/config/..."}, ban: []string{"./internal/sim/..."},
@@ -220,6 +232,10 @@ func TestImportsAreChecked(t *testing.T) {
 		{"rules", mine("collector/fpga")},
 		{"internal/sysfs", "gopkg.in/yaml.v3"},
 		{"internal/config", "os/signal"},
+		{"allocation", mine("collector/nvidia")},
+		{"allocation", "github.com/prometheus/client_golang/prometheus"},
+		{"procmap", mine("podmap")},
+		{"procmap", "gopkg.in/yaml.v3"},
 		{"podmap/kubelet", "k8s.io/client-go/rest"},
 		{"cmd/accel-exporter", mine("internal/sim")},
 	}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/accel-exporter/accel-exporter/baseline"
+	"github.com/accel-exporter/accel-exporter/health"
+	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+)
+
+// judgeFlags is the command line of what is concluded from readings.
+type judgeFlags struct {
+	baseline  string
+	catalogue string
+	labels    map[string]string
+}
+
+func (f *judgeFlags) add(app *kingpin.Application) {
+	f.labels = map[string]string{}
+	app.Flag("baseline.file", "Approved configurations by hardware class (YAML); what differs is accel_drift. Read again like the configuration file.").PlaceHolder("FILE").StringVar(&f.baseline)
+	app.Flag("node.label", "Label of this node that entries of the baseline select by; repeatable.").PlaceHolder("NAME=VALUE").StringMapVar(&f.labels)
+	app.Flag("health.catalogue", "Changes to the built-in catalogue of Xids and conditions (YAML). Read again like the configuration file.").PlaceHolder("FILE").StringVar(&f.catalogue)
+}
+
+// judges are what is asked about every Snapshot, in their order.
+type judges struct {
+	health   *health.Judge
+	baseline *baseline.Judge
+	inputs   []*input
+}
+
+// openJudges loads their files. The error is printed by the caller, line by
+// line.
+func openJudges(f *judgeFlags, procfs string) (*judges, error) {
+	j := &judges{
+		health:   health.New(health.Builtin(), health.Options{Boot: bootTime(procfs)}),
+		baseline: baseline.New(nil, baseline.Options{Labels: f.labels}),
+	}
+	if f.catalogue != "" {
+		j.inputs = append(j.inputs, fileInput(f.catalogue, health.Parse, j.health.Apply))
+	}
+	if f.baseline != "" {
+		j.inputs = append(j.inputs, fileInput(f.baseline, baseline.Parse, j.baseline.Apply))
+	}
+	for _, in := range j.inputs {
+		apply, err := in.load()
+		if err != nil {
+			return nil, err
+		}
+		apply()
+	}
+	return j, nil
+}
+
+// fileInput is a file of its own form as an input.
+func fileInput[T any](path string, parse func(name string, data []byte) (T, error), apply func(T)) *input {
+	file := strict.NewFile(path)
+	return &input{path: path, changed: file.Changed, load: func() (func(), error) {
+		data, err := file.Read()
+		if err != nil {
+			return nil, fmt.Errorf("configuration: %w", err)
+		}
+		v, err := parse(path, data)
+		if err != nil {
+			return nil, err
+		}
+		return func() { apply(v) }, nil
+	}}
+}
+
+// bootTime is when the node was booted, as /proc/stat has it (btime), or zero.
+func bootTime(procfs string) time.Time {
+	b, err := sysfs.New(procfs).ReadBytes("stat", 1<<20)
+	if err != nil {
+		return time.Time{}
+	}
+	for line := range strings.Lines(string(b)) {
+		if s, ok := strings.CutPrefix(line, "btime "); ok {
+			if n, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64); err == nil && n > 0 {
+				return time.Unix(n, 0)
+			}
+		}
+	}
+	return time.Time{}
+}

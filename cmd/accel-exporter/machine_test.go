@@ -1,0 +1,136 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The machine with GPUs and FPGAs of every family that has a tree.
+const mixed = "mixed-node"
+
+const (
+	n3000 = `0000:1b:00\.0`
+	u250  = `0000:5e:00\.1`
+)
+
+// TestXidOfBothWitnesses: NVML's event and the kernel's line are one fault;
+// it fails the GPU until its driver is loaded anew.
+func TestXidOfBothWitnesses(t *testing.T) {
+	n := start(t, mixed, nil)
+	gpu := device(t, n.until(`^accel_device_up\{device="GPU-.*\} 1`, `^accel_source_up\{reason="",source="kernellog"\} 1`), "0")
+	n.until(`^accel_device_health\{device="` + gpu + `",state="healthy"\} 1$`)
+	n.sim("inject", "xid", "79", "0")
+	n.until(
+		`^accel_gpu_xid_reports_total\{device="`+gpu+`",source="nvidia",xid="79"\} 1$`,
+		`^accel_gpu_xid_reports_total\{device="`+gpu+`",source="kernellog",xid="79"\} 1$`,
+		`^accel_gpu_xid_errors_total\{device="`+gpu+`",xid="79"\} 1$`,
+		`^accel_device_health\{device="`+gpu+`",state="failed"\} 1$`,
+		`^accel_device_health_reason\{device="`+gpu+`",reason="xid_79",severity="failed"\} 1$`,
+	)
+	_, state := n.get("/debug/state")
+	if !strings.Contains(state, `"kernellog"`) || !strings.Contains(state, "fallen off the bus") {
+		t.Error("the state does not show what both witnesses said")
+	}
+	n.sim("inject", "driver-reload")
+	n.until(
+		`^accel_device_health\{device="`+gpu+`",state="healthy"\} 1$`,
+		`^accel_device_recovery_seconds_count\{device="`+gpu+`"\} 1$`,
+		`^accel_gpu_xid_errors_total\{device="`+gpu+`",xid="79"\} 1$`,
+	)
+}
+
+// TestBusLoss: a GPU that is gone from the bus is seen by nobody and keeps its
+// counters; the cards beside it go on.
+func TestBusLoss(t *testing.T) {
+	n := start(t, mixed, nil)
+	gpu := device(t, n.until(`^accel_device_seen\{by="pcie",device="GPU-.*\} 1`, `^accel_device_seen\{by="nvidia",device="GPU-.*\} 1`), "1")
+	n.sim("inject", "bus-loss", "1")
+	n.until(
+		`^accel_device_seen\{by="pcie",device="`+gpu+`"\} 0$`,
+		`^accel_device_seen\{by="nvidia",device="`+gpu+`"\} 0$`,
+		`^accel_device_up\{device="`+gpu+`",reason="lost"\} 0$`,
+		`^accel_device_health\{device="`+gpu+`",state="failed"\} 1$`,
+		`^accel_energy_joules_total\{device="`+gpu+`"\}`,
+		`!^accel_power_watts\{device="`+gpu+`"\}`,
+		`^accel_device_up\{device="`+n3000+`",reason=""\} 1$`,
+		`^accel_device_events_total\{device="`+gpu+`",event="bus_loss"\} [1-9]`,
+	)
+}
+
+// TestReconfiguration loads another image into a card while it is scraped:
+// it is counted and timed, nothing drifts while nothing is loaded, and what is
+// there afterwards drifts from what was approved until that is back.
+func TestReconfiguration(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "baseline.yml")
+	approved := `entries:
+  - name: n3000
+    match: {class: fpga, vendor: intel, pci_id: "8086:0b30"}
+    approved: {bitstream: {port0/afu: ["9aeffe5f84570612c000c9660d824272"]}}
+`
+	if err := os.WriteFile(file, []byte(approved), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	n := start(t, mixed, nil, "--baseline.file="+file)
+	drift := func(actual, v string) string {
+		return `^accel_drift\{actual="` + actual + `",component="port0/afu",device="` + n3000 + `",.*\} ` + v + `$`
+	}
+	n.until(drift("9aeffe5f84570612c000c9660d824272", "0"))
+	afu := "d8424dc4a4a3c413f89e433683f9040b"
+	n.sim("inject", "fpga-reconfigure", "intel-n3000-dfl", "--afu="+afu, "--duration=3s")
+	n.until(drift(afu, "1"),
+		`^accel_fpga_reconfigurations_total\{device="`+n3000+`",outcome="ok",region="port0"\} 1$`,
+		`^accel_fpga_reconfiguration_seconds_count\{device="`+n3000+`",region="port0"\} 1$`,
+		`^accel_fpga_bitstream_info\{device="`+n3000+`",id="`+afu+`",kind="afu",region="port0"\} 1$`,
+		`!^accel_fpga_bitstream_info\{device="`+n3000+`",id="9aeffe5f`,
+		`^accel_device_up\{device="`+u250+`",reason=""\} 1$`)
+	n.sim("inject", "fpga-reconfigure", "intel-n3000-dfl", "--afu=9aeffe5f84570612c000c9660d824272", "--duration=1s")
+	n.until(drift("9aeffe5f84570612c000c9660d824272", "0"), `!^accel_drift\{actual="`+afu)
+	n.sim("inject", "fpga-reconfigure", "intel-n3000-dfl", "--fail", "--duration=1s")
+	n.until(`^accel_fpga_reconfigurations_total\{device="` + n3000 + `",outcome="failed",region="port0"\} 1$`)
+}
+
+// TestBaselineFile: what a node prints of itself is what it is; a catalogue
+// that is wrong is refused by line, and the one before stays in force.
+func TestBaselineFile(t *testing.T) {
+	state, flags := compile(t, mixed)
+	t.Setenv("ACCEL_SIM_STATE", state)
+	var out, complaint strings.Builder
+	if err := command(t.Context(), append([]string{"baseline", "print"}, flags...), &out, &complaint); err != nil {
+		t.Fatalf("%v\n%s", err, &complaint)
+	}
+	file := filepath.Join(t.TempDir(), "baseline.yml")
+	if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	n := startExporter(t, append(flags, "--baseline.file="+file, "--web.enable-lifecycle")...)
+	n.state = state
+	n.until(`^accel_drift\{.*component="driver".*\} 0$`, `^accel_drift\{.*device="`+n3000+`".*\} 0$`, `!^accel_drift\{.*\} 1$`)
+	wrong := regexp.MustCompile(`(?m)^( +)approved:`).ReplaceAllString(out.String(), "${1}aproved:")
+	if err := os.WriteFile(file, []byte(wrong), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, body := n.post("/-/reload"); code == 200 || !regexp.MustCompile(`baseline\.yml:\d+: .*aproved.*did you mean approved`).MatchString(body) {
+		t.Errorf("reload of a wrong baseline: %d %s", code, body)
+	}
+	n.until(`^accel_config_last_reload_successful 0$`, `^accel_drift\{.*component="driver".*\} 0$`)
+	other := regexp.MustCompile(`driver: .*`).ReplaceAllString(out.String(), `driver: ["550.54.15"]`)
+	if err := os.WriteFile(file, []byte(other), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, body := n.post("/-/reload"); code != 200 {
+		t.Errorf("reload: %d %s", code, body)
+	}
+	n.until(`^accel_config_last_reload_successful 1$`, `^accel_drift\{.*component="driver".*expected="550\.54\.15".*\} 1$`)
+}
+
+// TestPCIeErrors: what the PCI core and the kernel log tell of a link.
+func TestPCIeErrors(t *testing.T) {
+	n := start(t, mixed, nil)
+	gpu := device(t, n.until(`^accel_pcie_aer_reports_total\{device="GPU-.*\} 0$`), "0")
+	n.sim("inject", "aer", "0", "correctable", "--name=BadTLP", "--count=3")
+	n.until(`^accel_pcie_aer_errors_total\{device="`+gpu+`",.*error="bad_tlp",.*\} 3$`,
+		`^accel_device_events_total\{device="`+gpu+`",event="aer"\} [1-9]`)
+}

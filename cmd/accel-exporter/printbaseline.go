@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/accel-exporter/accel-exporter/baseline"
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/config"
+)
+
+// printPatience is how long `baseline print` waits for the slowest source.
+const printPatience = time.Minute
+
+// baselineCommand is `accel-exporter baseline print`: it samples this node as
+// the exporter would and writes what it found as a baseline.
+func baselineCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	f := &flags{interval: time.Second}
+	app := kingpin.New("accel-exporter baseline", "Baselines: approved configurations by hardware class.")
+	app.Command("print", "Sample this node and write a baseline of its accelerators as they are.")
+	f.sources.add(app)
+	done := false
+	app.UsageWriter(stdout).ErrorWriter(stderr).Terminate(func(int) { done = true })
+	app.HelpFlag.Short('h')
+	_, err := app.Parse(args)
+	if done {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w, try --help", err)
+	}
+	if err := f.sources.check(); err != nil {
+		return err
+	}
+	snap, err := sampleOnce(ctx, f)
+	if err != nil {
+		return err
+	}
+	text, err := baseline.Print(snap)
+	if err != nil {
+		return err
+	}
+	_, err = stdout.Write(text)
+	return err
+}
+
+// sampleOnce samples until every source has been asked and those that answer
+// have had the time to read what they read more rarely.
+func sampleOnce(ctx context.Context, f *flags) (*collector.Snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, printPatience)
+	defer cancel()
+	p := &program{flags: f, log: slog.New(slog.DiscardHandler), workers: map[string]*collector.Process{}}
+	cfg := config.Default()
+	p.config.Store(cfg)
+	p.sampler = collector.NewSampler(settings(f, cfg))
+	p.addSources()
+	ended := make(chan error, 1)
+	run, stop := context.WithCancel(context.Background())
+	go func() { ended <- p.sampler.Run(run) }()
+	defer func() { stop(); <-ended }()
+	for seen := 0; ; {
+		next := p.sampler.Next()
+		snap := p.sampler.Latest()
+		waiting := waitingFor(snap)
+		if waiting == "" {
+			if seen++; seen > 3*len(specs) {
+				return snap, nil
+			}
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return nil, errors.New("the sources did not all answer: " + waiting)
+		}
+	}
+}
+
+// waitingFor names the first source without an outcome, or "".
+func waitingFor(snap *collector.Snapshot) string {
+	if snap == nil {
+		return "nothing was sampled"
+	}
+	for _, s := range snap.Sources {
+		if s.Reason == collector.SourceStarting {
+			return s.Source
+		}
+	}
+	return ""
+}

@@ -1,0 +1,354 @@
+package repocheck
+
+import (
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/exporter"
+)
+
+// alertRule is a rule of rules/*.yaml, recording or alerting.
+type alertRule struct {
+	Record, Alert, Expr string
+	Labels, Annotations map[string]string
+}
+
+func (r alertRule) name() string { return r.Alert + r.Record }
+
+// loadRules returns every rule of the rule files.
+func loadRules(t *testing.T) []alertRule {
+	t.Helper()
+	var all []alertRule
+	for _, name := range match(t, "rules/*.yaml") {
+		var f struct{ Groups []struct{ Rules []alertRule } }
+		if err := yaml.Unmarshal(read(t, name), &f); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, g := range f.Groups {
+			all = append(all, g.Rules...)
+		}
+	}
+	return all
+}
+
+func match(t *testing.T, pattern string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(root, pattern))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%s: %d files, %v", pattern, len(paths), err)
+	}
+	for i, p := range paths {
+		paths[i], _ = filepath.Rel(root, p)
+	}
+	return paths
+}
+
+// TestAlerts: each alert says how grave it is, what happened, what to do and
+// where to read on; each runbook has its chapters and belongs to an alert.
+func TestAlerts(t *testing.T) {
+	const runbooks = "https://github.com/accel-exporter/accel-exporter/blob/main/docs/runbooks/"
+	chapters := []string{"## Meaning\n", "## Impact\n", "## Diagnosis\n", "## Mitigation\n", "## When it resolves\n"}
+	known := map[string]bool{}
+	for _, r := range loadRules(t) {
+		if r.Alert == "" {
+			continue
+		}
+		if known[r.Alert] {
+			t.Errorf("%s is there twice", r.Alert)
+		}
+		known[r.Alert] = true
+		if !slices.Contains([]string{"critical", "warning", "info"}, r.Labels["severity"]) {
+			t.Errorf("%s: severity is %q", r.Alert, r.Labels["severity"])
+		}
+		if r.Annotations["summary"] == "" || strings.Count(r.Annotations["description"], ".") < 2 {
+			t.Errorf("%s: summary, or description with what to do, is missing", r.Alert)
+		}
+		if got := r.Annotations["runbook_url"]; got != runbooks+r.Alert+".md" {
+			t.Errorf("%s: runbook_url is %q", r.Alert, got)
+		}
+		book, at := string(read(t, "docs/runbooks/"+r.Alert+".md")), 0
+		for _, c := range chapters {
+			i := strings.Index(book[at:], c)
+			if i < 0 {
+				t.Errorf("%s: its runbook lacks %q, or has it in another place", r.Alert, strings.TrimSpace(c))
+				break
+			}
+			at += i
+		}
+	}
+	for _, name := range match(t, "docs/runbooks/*.md") {
+		if alert := strings.TrimSuffix(filepath.Base(name), ".md"); !known[alert] {
+			t.Errorf("%s belongs to no alert", name)
+		}
+	}
+}
+
+// TestAlertTests: each alert has a test in which it fires and one in which it
+// does not.
+func TestAlertTests(t *testing.T) {
+	about := regexp.MustCompile(`^ALERTS\{alertname="(\w+)",alertstate="firing"\}$`)
+	fires, silent := map[string]bool{}, map[string]bool{}
+	for _, name := range match(t, "rules/tests/*.yaml") {
+		var f struct {
+			Tests []struct {
+				Exprs []struct {
+					Expr    string
+					Samples []struct{ Labels string } `yaml:"exp_samples"`
+				} `yaml:"promql_expr_test"`
+			}
+		}
+		if err := yaml.Unmarshal(read(t, name), &f); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, test := range f.Tests {
+			for _, e := range test.Exprs {
+				if m := about.FindStringSubmatch(e.Expr); m != nil {
+					fires[m[1]] = fires[m[1]] || len(e.Samples) > 0
+					silent[m[1]] = silent[m[1]] || len(e.Samples) == 0
+				}
+			}
+		}
+	}
+	for _, r := range loadRules(t) {
+		if r.Alert != "" && (!fires[r.Alert] || !silent[r.Alert]) {
+			t.Errorf("%s: a test in which it fires: %v, in which it is silent: %v", r.Alert, fires[r.Alert], silent[r.Alert])
+		}
+	}
+}
+
+// targetLabels come from the scrape.
+var targetLabels = []string{"cluster", "pool", "node", "job", "instance"}
+
+// foreign are the series of others that rules join, with their labels.
+var foreign = map[string][]string{
+	"up":                                       {},
+	"accel_config_last_reload_successful":      {},
+	"kube_node_status_allocatable":             {"resource"},
+	"kube_node_status_capacity":                {"resource"},
+	"kube_pod_labels":                          {"namespace", "pod", "label_accel_exporter_io_idle_allowed"},
+	"kube_pod_owner":                           {"namespace", "pod", "owner_kind", "owner_name", "owner_is_controller"},
+	"kube_pod_container_status_restarts_total": {"namespace", "pod", "container"},
+	"kube_pod_container_resource_limits":       {"namespace", "pod", "container", "resource"},
+	"container_cpu_usage_seconds_total":        {"namespace", "pod", "container"},
+	"container_memory_working_set_bytes":       {"namespace", "pod", "container"},
+	"node_memory_SUnreclaim_bytes":             {},
+	"node_context_switches_total":              {},
+}
+
+// family is what rules may say of a series: its labels, and the values of
+// those whose values are a documented set.
+type family struct {
+	labels []string
+	values map[string][]string
+}
+
+// families returns all series that rules may name.
+func families(t *testing.T) map[string]family {
+	t.Helper()
+	all := map[string]family{}
+	for name, labels := range foreign {
+		all[name] = family{labels: labels}
+	}
+	for _, m := range slices.Concat(collector.Table(), exporter.Metrics()) {
+		f := family{labels: m.Labels, values: map[string][]string{}}
+		if m.Scope == collector.PerDevice {
+			f.labels = slices.Concat([]string{"device", "parent"}, m.Labels)
+		}
+		for _, v := range m.Values {
+			names, values, _ := strings.Cut(v, ":")
+			for name := range strings.SplitSeq(names, ", ") {
+				name, _, _ = strings.Cut(name, " ") // "type from Blackwell"
+				f.values[name] = append(f.values[name], documented(values)...)
+			}
+		}
+		if m.Name == collector.DeviceHealthReason.Name {
+			f.values["reason"] = reasons(t)
+		}
+		all[m.Name] = f
+		if m.Kind == collector.Histogram {
+			all[m.Name+"_bucket"] = family{labels: append(slices.Clone(f.labels), "le")}
+		}
+	}
+	for _, r := range loadRules(t) {
+		if r.Record != "" {
+			all[r.Record] = family{}
+		}
+	}
+	return all
+}
+
+var aside = regexp.MustCompile(`\([^)]*\)`)
+
+// documented are the values in a text of the metric table, and the words that
+// it explains them by; none where the set is open.
+func documented(text string) []string {
+	if strings.Contains(text, "as the driver prints") || strings.Contains(text, "other once there are too many") {
+		return nil
+	}
+	values := strings.Fields(strings.ReplaceAll(text, ",", " "))
+	for v := range strings.SplitSeq(strings.ReplaceAll(aside.ReplaceAllString(text, ""), ";", ","), ",") {
+		v = strings.TrimPrefix(strings.TrimSpace(v), "else ")
+		if strings.HasPrefix(v, "empty") {
+			v = ""
+		}
+		values = append(values, v)
+	}
+	return values
+}
+
+// reasons are those of accel_device_health_reason, by docs/health.md.
+func reasons(t *testing.T) []string {
+	t.Helper()
+	row := regexp.MustCompile("^\\| `?([a-z0-9_]+)`?(?: `([a-z0-9_]+)`)? ")
+	prefixes := map[string]string{"### Xids": "xid_", "### NVLink 5": "xid_", "### SXids": "sxid_", "### Other events": "event_", "### Conditions": ""}
+	var all []string
+	var prefix string
+	var within bool
+	for line := range strings.SplitSeq(string(read(t, "docs/health.md")), "\n") {
+		if strings.HasPrefix(line, "#") {
+			prefix, within = prefixes[line]
+		}
+		if m := row.FindStringSubmatch(line); m != nil && within {
+			all = append(all, strings.TrimSuffix(prefix+m[1]+"_"+m[2], "_"))
+		}
+	}
+	for _, v := range collector.RecoveryAction.Values {
+		for _, action := range documented(strings.TrimPrefix(v, "action:")) {
+			all = append(all, "recovery_action_"+action)
+		}
+	}
+	if len(all) < 100 {
+		t.Fatalf("docs/health.md: only %d reasons found", len(all))
+	}
+	return all
+}
+
+var (
+	text      = regexp.MustCompile("\"[^\"]*\"|`[^`]*`")
+	selector  = regexp.MustCompile(`([a-zA-Z_:][\w:]*)?\{([^}]*)\}`)
+	matcher   = regexp.MustCompile(`(\w+)(=~|!~|!=|=)(?:"([^"]*)"|%q)`)
+	grouping  = regexp.MustCompile(`\b(?:by|on|ignoring|group_left|group_right)\s*\(([^)]*)\)`)
+	called    = regexp.MustCompile(`\b[a-z_0-9]+\s*\(`)
+	span      = regexp.MustCompile(`\[[^\]]*\]`)
+	series    = regexp.MustCompile(`[a-zA-Z_:][\w:]*`)
+	operators = []string{"and", "or", "unless", "bool", "by", "on", "group_left", "group_right", "group", "sum", "min", "max", "avg", "count"}
+)
+
+// TestRuleSeries: rules name only series and labels that exist, and values of
+// labels that are documented, so that a rename cannot silence an alert.
+func TestRuleSeries(t *testing.T) {
+	all := families(t)
+	labels := map[string]bool{"le": true}
+	for _, f := range all {
+		for _, l := range slices.Concat(f.labels, targetLabels) {
+			labels[l] = true
+		}
+	}
+	for _, r := range loadRules(t) {
+		for _, m := range selector.FindAllStringSubmatch(r.Expr, -1) {
+			for _, fault := range matchers(all, m[1], m[2]) {
+				t.Errorf("%s: %s", r.name(), fault)
+			}
+		}
+		for _, m := range grouping.FindAllStringSubmatch(r.Expr, -1) {
+			for l := range strings.FieldsFuncSeq(m[1], func(c rune) bool { return c == ',' || c == ' ' }) {
+				if !labels[l] {
+					t.Errorf("%s: no series has the label %s", r.name(), l)
+				}
+			}
+		}
+		rest := selector.ReplaceAllString(r.Expr, "")
+		for _, re := range []*regexp.Regexp{text, grouping, called, span} {
+			rest = re.ReplaceAllString(rest, " ")
+		}
+		for _, name := range series.FindAllString(rest, -1) {
+			if _, ok := all[name]; !ok && !slices.Contains(operators, name) {
+				t.Errorf("%s: no series is named %s", r.name(), name)
+			}
+		}
+	}
+}
+
+// matchers returns what is wrong with the inside of the braces.
+func matchers(all map[string]family, name, inside string) []string {
+	f, ok := all[name]
+	if !ok {
+		return []string{"no series is named " + name}
+	}
+	var faults []string
+	for _, m := range matcher.FindAllStringSubmatch(inside, -1) {
+		label, op, value := m[1], m[2], m[3]
+		if !slices.Contains(f.labels, label) && !slices.Contains(targetLabels, label) {
+			faults = append(faults, name+" has no label "+label)
+			continue
+		}
+		known := f.values[label]
+		if len(known) == 0 || value == "" || strings.Contains(value, "/") {
+			continue
+		}
+		wanted := []string{regexp.QuoteMeta(value)}
+		if strings.HasSuffix(op, "~") {
+			wanted = alternatives(value)
+		}
+		for _, w := range wanted {
+			re, err := regexp.Compile("^(?:" + w + ")$")
+			if err != nil || !slices.ContainsFunc(known, re.MatchString) {
+				faults = append(faults, name+": "+label+" is never "+w)
+			}
+		}
+	}
+	return faults
+}
+
+// alternatives are the strings of a regular expression that has groups of
+// alternatives at its end at most: a|b_(c|d) is a, b_c and b_d.
+func alternatives(re string) []string {
+	var all []string
+	depth, start := 0, 0
+	for i, c := range re + "|" {
+		switch {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == '|' && depth == 0:
+			head, group, ok := strings.Cut(re[start:i], "(")
+			if !ok {
+				all = append(all, head)
+			} else {
+				for _, tail := range alternatives(strings.TrimSuffix(group, ")")) {
+					all = append(all, head+tail)
+				}
+			}
+			start = i + 1
+		}
+	}
+	return all
+}
+
+// TestRulePapers: runbooks and annotations name only series that exist.
+func TestRulePapers(t *testing.T) {
+	all := families(t)
+	ours := regexp.MustCompile(`\b(?:accel|dcgm)_[a-z0-9_]+`)
+	papers := map[string]string{}
+	for _, name := range match(t, "docs/runbooks/*.md") {
+		papers[name] = string(read(t, name))
+	}
+	for _, r := range loadRules(t) {
+		papers[r.name()] = strings.Join(slices.Sorted(maps.Values(r.Annotations)), "\n")
+	}
+	for where, text := range papers {
+		for _, name := range ours.FindAllString(text, -1) {
+			if _, ok := all[name]; !ok {
+				t.Errorf("%s: no series is named %s", where, name)
+			}
+		}
+	}
+}
