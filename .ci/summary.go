@@ -1,6 +1,9 @@
 // Command summary turns the output of go test -json into what go test prints:
 // a line for each package and the output of what failed. With -total it writes
-// a line with the number of tests, subtests among them, to a file.
+// a line with the number of tests, subtests among them, to a file. With -again
+// it runs a few failed tests once more, alone: one that passes then failed for
+// want of a quiet machine, is named as such in the closing line, and does not
+// fail the run. Its exit status is the verdict.
 package main
 
 import (
@@ -9,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 )
 
@@ -18,21 +22,65 @@ type event struct {
 
 func main() {
 	total := flag.String("total", "", "file for the closing line")
+	again := flag.Int("again", 0, "run up to so many failed tests once more, alone")
 	flag.Parse()
-	line, err := summarize(bufio.NewReader(os.Stdin))
+	s := summary{failed: map[string]int{}, count: map[string]int{}}
+	err := s.summarize(bufio.NewReader(os.Stdin))
+	ok := err == nil && len(s.failed) == 0 && !s.broken
+	if err == nil && !ok && !s.broken && len(s.failed) <= *again {
+		ok = s.again()
+	}
+	line := s.line()
 	fmt.Println(line)
 	if err == nil && *total != "" {
 		err = os.WriteFile(*total, []byte(line+"\n"), 0o644)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "summary:", err)
+	}
+	if err != nil || !ok {
 		os.Exit(1)
 	}
 }
 
-func summarize(in *bufio.Reader) (string, error) {
+type summary struct {
+	count  map[string]int
+	failed map[string]int // by package and top-level test, subtests among them
+	second []string       // of those, the ones that passed alone
+	broken bool           // a package failed otherwise: build, panic, leak
+}
+
+// line is the closing line.
+func (s *summary) line() string {
+	line := fmt.Sprintf("%d passed, %d failed, %d skipped", s.count["pass"], s.count["fail"], s.count["skip"])
+	if len(s.second) > 0 {
+		line += "; failed beside others and passed alone: " + strings.Join(s.second, ", ")
+	}
+	return line
+}
+
+// again runs each failed test alone and reports whether all pass.
+func (s *summary) again() bool {
+	ok := true
+	for name, n := range s.failed {
+		pkg, test, _ := strings.Cut(name, " ")
+		fmt.Printf("once more, alone: %s in %s\n", test, pkg)
+		out, err := exec.Command("go", "test", "-race", "-count=1", "-timeout=15m", "-run", "^"+test+"$", pkg).CombinedOutput()
+		if err != nil {
+			fmt.Printf("%s", out)
+			ok = false
+			continue
+		}
+		s.second = append(s.second, pkg+"."+test)
+		s.count["fail"] -= n
+		s.count["pass"] += n
+	}
+	return ok
+}
+
+func (s *summary) summarize(in *bufio.Reader) error {
 	output := map[string][]string{}
-	count := map[string]int{}
+	tests := map[string]bool{} // packages of which a test failed
 	scan := bufio.NewScanner(in)
 	scan.Buffer(nil, 16<<20)
 	for scan.Scan() {
@@ -48,20 +96,31 @@ func summarize(in *bufio.Reader) (string, error) {
 		case e.Action == "output":
 			output[name] = append(output[name], e.Output)
 		case e.Test != "" && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip"):
-			count[e.Action]++
+			s.count[e.Action]++
+			if e.Action == "fail" {
+				top, _, _ := strings.Cut(e.Test, "/")
+				s.failed[e.Package+" "+top]++
+				tests[e.Package] = true
+			}
 			if e.Action != "pass" {
 				for _, o := range output[name] {
 					fmt.Print(o)
 				}
 			}
 			delete(output, name)
+		case e.Action == "build-fail":
+			s.broken = true
 		case e.Action == "fail":
+			// Failed tests account for it, unless the package did not get
+			// through all of them.
+			s.broken = s.broken || !tests[e.Package]
 			// The package ended in the middle of tests: a panic or a time-out.
 			for name, lines := range output {
 				if !strings.HasPrefix(name, e.Package+" ") {
 					continue
 				}
 				fmt.Println("unfinished:", name)
+				s.broken = true
 				for _, o := range lines {
 					fmt.Print(o)
 				}
@@ -69,5 +128,5 @@ func summarize(in *bufio.Reader) (string, error) {
 			}
 		}
 	}
-	return fmt.Sprintf("%d passed, %d failed, %d skipped", count["pass"], count["fail"], count["skip"]), scan.Err()
+	return scan.Err()
 }
