@@ -225,4 +225,4 @@ func (s *Source) Close() error {
 
 // closeGrace is what the reads under way have to return when the Source is
 // closed.
-const closeGrace = time.Second
+var closeGrace = time.Second

@@ -47,9 +47,10 @@ const (
 	// renewAfter is how old an identity may be. Within it a function could be
 	// removed and another one found at its address between two rounds.
 	renewAfter = time.Minute
-	// closeBound is how long Close waits for reads under way.
-	closeBound = 2 * time.Second
 )
+
+// closeBound is how long Close waits for reads under way.
+var closeBound = 2 * time.Second
 
 // Source reads the PCI core.
 type Source struct {
