@@ -36,7 +36,7 @@ const MaxSize = 1 << 20
 
 // Checker is a section whose fields must fit each other. Check is called once
 // the section has been decoded without a mistake; its error says what was
-// found and what is accepted.
+// found and what is accepted, and by At in which part of the section.
 type Checker interface{ Check() error }
 
 // Decode reads the content of a file into the struct that into points to,
@@ -190,7 +190,7 @@ func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 			d.mistake(key.Line, path, "found %s as a key; accepted here: %s", found(key), strings.Join(keys, ", "))
 			continue
 		}
-		at := strings.TrimPrefix(path+"."+cut(key.Value), ".")
+		at := join(path, key.Value)
 		field, known := fields[key.Value]
 		first, again := seen[key.Value]
 		switch {
@@ -204,11 +204,27 @@ func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 		}
 	}
 	if c, ok := v.Addr().Interface().(Checker); ok && len(d.mistakes) == before {
-		if err := c.Check(); err != nil {
-			d.mistake(n.Line, path, "%s", err)
-		}
+		d.check(c, n, path)
 	}
 }
+
+// check calls c.Check and notes what it finds, at the part of n that it names.
+func (d *decoder) check(c Checker, n *yaml.Node, path string) {
+	err := c.Check()
+	if err == nil {
+		return
+	}
+	var at *atError
+	for rest := err; errors.As(rest, &at); rest = at.error {
+		for _, s := range at.steps {
+			n, path = step(n, path, s)
+		}
+	}
+	d.mistake(n.Line, path, "%s", err)
+}
+
+// join is the path of a key below path.
+func join(path, key string) string { return strings.TrimPrefix(path+"."+cut(key), ".") }
 
 // table decodes a mapping whose keys are the writer's own.
 func (d *decoder) table(n *yaml.Node, path string, v reflect.Value, accept string) {
@@ -224,7 +240,7 @@ func (d *decoder) table(n *yaml.Node, path string, v reflect.Value, accept strin
 			d.mistake(key.Line, path, "found %s as a key; accepted is text", found(key))
 			continue
 		}
-		at := strings.TrimPrefix(path+"."+cut(key.Value), ".")
+		at := join(path, key.Value)
 		if first, again := seen[key.Value]; again {
 			d.mistake(key.Line, at, "found a second time, first on line %d; accepted is once", first)
 			continue

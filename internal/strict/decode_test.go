@@ -52,8 +52,23 @@ type limit struct {
 }
 
 func (l *limit) Check() error {
-	if l.Low > l.High {
+	switch {
+	case l.Low == 13:
+		return strict.At(errors.New("found an unlucky number; accepted is any other"), "low")
+	case l.High == 13:
+		return fmt.Errorf("in high: %w", strict.At(errors.New("found an unlucky number; accepted is any other"), "high", "digits", 1))
+	case l.Low > l.High:
 		return fmt.Errorf("found low %d above high %d; accepted is low up to high", l.Low, l.High)
+	}
+	return nil
+}
+
+// Check refuses an order that only the whole file shows.
+func (f *form) Check() error {
+	for i := range f.Inner.Limits {
+		if i > 0 && f.Inner.Limits[i].Low < f.Inner.Limits[i-1].Low {
+			return strict.At(errors.New("found a lower one; accepted are limits in order"), "inner", "limits", i)
+		}
 	}
 	return nil
 }
@@ -141,6 +156,11 @@ func TestMistakes(t *testing.T) {
 		"limits: {a: {lo: 1}}":        `1: limits.a.lo: unknown key (did you mean low?); accepted here: high, low`,
 		"limits: {a: 5}":              `1: limits.a: found the number 5; accepted is a mapping with the keys high, low`,
 		"inner:\n  limits:\n  - {high: 1}\n  - {low: 2, high: 1}": `4: inner.limits[1]: found low 2 above high 1; accepted is low up to high`,
+		// A section may name the part that is at fault, which may be an alias.
+		"limit:\n  high: 20\n  low: 13":                                       `3: limit.low: found an unlucky number; accepted is any other`,
+		"limit:\n  low: 1\n  high: 13":                                        `3: limit.high.digits[1]: in high: found an unlucky number; accepted is any other`,
+		"inner:\n  limits:\n  - {low: 2, high: 2}\n  - low: 1\n    high: 2\n": `4: inner.limits[1]: found a lower one; accepted are limits in order`,
+		"inner: {limits: [{low: 2, high: 2},\n {high: 2}]}":                   `2: inner.limits[1]: found a lower one; accepted are limits in order`,
 		// A section with a mistake is not checked as a whole.
 		"limit: {low: 6, high: x}": `1: limit.high: found "x"; accepted is a whole number, from 0 to 100`,
 	} {
