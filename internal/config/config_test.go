@@ -2,6 +2,8 @@ package config_test
 
 import (
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -59,6 +61,33 @@ func TestGood(t *testing.T) {
 				t.Errorf("configuration (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestFile: a file is loaded as it is then; one that is refused yields nothing.
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "accel.yml")
+	f := config.NewFile(path)
+	if c, err := f.Load(); c != nil || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, %v", c, err)
+	}
+	for _, step := range []struct {
+		content string
+		want    time.Duration
+	}{{"collect: {interval: 2s}\n", 2 * time.Second}, {"collect: {interval: soon}\n", 0}, {"collect: {interval: 3s}\n", 3 * time.Second}} {
+		if err := os.WriteFile(path, []byte(step.content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c, err := f.Load()
+		var mistakes strict.Mistakes
+		switch {
+		case step.want == 0:
+			if c != nil || !errors.As(err, &mistakes) || mistakes[0].File != path {
+				t.Errorf("%q: %v, %v", step.content, c, err)
+			}
+		case err != nil || c.Collect.Interval != step.want:
+			t.Errorf("%q: %v, %v", step.content, c, err)
+		}
 	}
 }
 

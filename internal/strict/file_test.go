@@ -1,4 +1,4 @@
-package config_test
+package strict_test
 
 import (
 	"errors"
@@ -7,46 +7,42 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/config"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
-func write1(t *testing.T, path, interval string) {
+func write(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte("collect: {interval: "+interval+"}\n"), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // expect calls Changed and compares.
-func expect(t *testing.T, f *config.File, want bool) {
+func expect(t *testing.T, f *strict.File, want bool) {
 	t.Helper()
 	if got, err := f.Changed(); got != want || err != nil {
 		t.Fatalf("Changed() = %v, %v, want %v", got, err, want)
 	}
 }
 
-// load loads and returns the interval.
-func load(t *testing.T, f *config.File) time.Duration {
+// read reads and compares.
+func read(t *testing.T, f *strict.File, want string) {
 	t.Helper()
-	c, err := f.Load()
-	if err != nil {
-		t.Fatal(err)
+	if got, err := f.Read(); string(got) != want || err != nil {
+		t.Fatalf("Read() = %q, %v, want %q", got, err, want)
 	}
-	return c.Collect.Interval
 }
 
 // TestConfigMap swaps a volume the way the kubelet's atomic writer does:
-// accel.yml → ..data/accel.yml, ..data → a new directory.
+// f.yml → ..data/f.yml, ..data → a new directory.
 func TestConfigMap(t *testing.T) {
 	dir := t.TempDir()
-	publish := func(version, interval string) {
+	publish := func(version, content string) {
 		if err := os.Mkdir(filepath.Join(dir, version), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		write1(t, filepath.Join(dir, version, "accel.yml"), interval)
+		write(t, filepath.Join(dir, version, "f.yml"), content)
 		if err := os.Symlink(version, filepath.Join(dir, "..data_tmp")); err != nil {
 			t.Fatal(err)
 		}
@@ -54,76 +50,62 @@ func TestConfigMap(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	publish("..2026_01", "1s")
-	path := filepath.Join(dir, "accel.yml")
-	if err := os.Symlink("..data/accel.yml", path); err != nil {
+	publish("..2026_01", "title: a\n")
+	path := filepath.Join(dir, "f.yml")
+	if err := os.Symlink("..data/f.yml", path); err != nil {
 		t.Fatal(err)
 	}
-	f := config.NewFile(path)
-	if got := load(t, f); got != time.Second {
-		t.Fatal(got)
-	}
-	sum := f.Sum()
+	f := strict.NewFile(path)
+	read(t, f, "title: a\n")
 	expect(t, f, false)
 	expect(t, f, false)
 
-	publish("..2026_02", "2s")
+	publish("..2026_02", "title: b\n")
 	if err := os.RemoveAll(filepath.Join(dir, "..2026_01")); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, f, false) // seen for the first time
 	expect(t, f, true)
-	if got := load(t, f); got != 2*time.Second || f.Sum() == sum {
-		t.Errorf("loaded %v, sum %s", got, f.Sum())
-	}
+	read(t, f, "title: b\n")
 	expect(t, f, false)
 	expect(t, f, false)
 }
 
 func TestHalfWritten(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "accel.yml")
-	write1(t, path, "1s")
-	f := config.NewFile(path)
-	load(t, f)
+	path := filepath.Join(t.TempDir(), "f.yml")
+	write(t, path, "title: a\n")
+	f := strict.NewFile(path)
+	read(t, f, "title: a\n")
 	w, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	for _, part := range []string{"collect: {", "interval", ": 30s", "}"} {
+	for _, part := range []string{"title: {", "a", ": 30s", "}"} {
 		if _, err := w.WriteString(part); err != nil {
 			t.Fatal(err)
 		}
 		expect(t, f, false) // it grows from call to call
 	}
 	expect(t, f, true)
-	if got := load(t, f); got != 30*time.Second {
-		t.Error(got)
-	}
+	read(t, f, "title: {a: 30s}")
 
-	// One that is broken for good is reported once, and its sum is not taken.
-	sum := f.Sum()
+	// One that stays as it is, is reported once, whatever it holds.
 	if _, err := w.WriteString("}}}"); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, f, false)
 	expect(t, f, true)
-	var mistakes strict.Mistakes
-	if _, err := f.Load(); !errors.As(err, &mistakes) {
-		t.Error(err)
-	}
+	read(t, f, "title: {a: 30s}}}}")
 	expect(t, f, false)
 	expect(t, f, false)
-	if f.Sum() != sum {
-		t.Error("sum of a file that was refused")
-	}
 }
 
 func TestDeleted(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "accel.yml")
-	write1(t, path, "1s")
-	f := config.NewFile(path)
-	load(t, f)
+	path := filepath.Join(t.TempDir(), "f.yml")
+	write(t, path, "title: a\n")
+	f := strict.NewFile(path)
+	read(t, f, "title: a\n")
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -132,15 +114,13 @@ func TestDeleted(t *testing.T) {
 			t.Errorf("Changed() = %v, %v", changed, err)
 		}
 	}
-	if _, err := f.Load(); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := f.Read(); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	write1(t, path, "2s")
+	write(t, path, "title: b\n")
 	expect(t, f, false)
 	expect(t, f, true)
-	if got := load(t, f); got != 2*time.Second {
-		t.Error(got)
-	}
+	read(t, f, "title: b\n")
 }
 
 // TestUnreadable: what is no regular file is refused without waiting for it.
@@ -151,9 +131,9 @@ func TestUnreadable(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, path := range []string{dir, pipe} {
-		f := config.NewFile(path)
-		if c, err := f.Load(); c != nil || err == nil {
-			t.Errorf("Load(%s) = %v, %v", path, c, err)
+		f := strict.NewFile(path)
+		if data, err := f.Read(); data != nil || err == nil {
+			t.Errorf("Read(%s) = %q, %v", path, data, err)
 		}
 		if changed, err := f.Changed(); changed || err == nil {
 			t.Errorf("Changed() of %s = %v, %v", path, changed, err)
@@ -165,14 +145,14 @@ func TestForbidden(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may read everything")
 	}
-	path := filepath.Join(t.TempDir(), "accel.yml")
-	write1(t, path, "1s")
-	f := config.NewFile(path)
-	load(t, f)
+	path := filepath.Join(t.TempDir(), "f.yml")
+	write(t, path, "title: a\n")
+	f := strict.NewFile(path)
+	read(t, f, "title: a\n")
 	if err := os.Chmod(path, 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Load(); !errors.Is(err, fs.ErrPermission) {
+	if _, err := f.Read(); !errors.Is(err, fs.ErrPermission) {
 		t.Error(err)
 	}
 	if changed, err := f.Changed(); changed || !errors.Is(err, fs.ErrPermission) {
@@ -183,20 +163,18 @@ func TestForbidden(t *testing.T) {
 	}
 	expect(t, f, false)
 	expect(t, f, true)
-	if got := load(t, f); got != time.Second {
-		t.Error(got)
-	}
+	read(t, f, "title: a\n")
 }
 
 // TestChangedWithoutLoad: an owner that reads by other means is told of each
 // change once.
 func TestChangedWithoutLoad(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "accel.yml")
-	write1(t, path, "1s")
-	f := config.NewFile(path)
+	path := filepath.Join(t.TempDir(), "f.yml")
+	write(t, path, "title: a\n")
+	f := strict.NewFile(path)
 	expect(t, f, false)
 	expect(t, f, false)
-	write1(t, path, "20s")
+	write(t, path, "title: abc\n")
 	expect(t, f, false)
 	expect(t, f, true)
 	expect(t, f, false)
