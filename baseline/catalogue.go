@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -87,19 +88,19 @@ func Load(path string) (*Catalogue, error) {
 // Check implements strict.Checker.
 func (c *Catalogue) Check() error {
 	if len(c.Entries) > maxEntries {
-		return fmt.Errorf("found %d entries; accepted are at most %d", len(c.Entries), maxEntries)
+		return strict.At(fmt.Errorf("found %d entries; accepted are at most %d", len(c.Entries), maxEntries), "entries")
 	}
 	for i := range c.Entries {
 		e := &c.Entries[i]
 		if e.Name == "" { // a list element without content, which is not checked itself
-			return fmt.Errorf("found entries[%d] empty; accepted is an entry with a name", i)
+			return strict.At(errors.New("found an empty entry; accepted is one with a name"), "entries", i)
 		}
 		for j := range c.Entries[:i] {
 			switch before := &c.Entries[j]; {
 			case before.Name == e.Name:
-				return fmt.Errorf("found the name %s at entries[%d] and at entries[%d]; accepted is once", strict.Quote(string(e.Name)), j, i)
+				return strict.At(fmt.Errorf("found %s a second time, first at entries[%d]; accepted is once", strict.Quote(string(e.Name)), j), "entries", i, "name")
 			case before.Match.covers(&e.Match):
-				return fmt.Errorf("found entries[%d] (%s), which never applies: entries[%d] (%s) comes first and matches all that it matches; accepted are special entries before general ones", i, e.Name, j, before.Name)
+				return strict.At(fmt.Errorf("found %s, which never applies: entries[%d] (%s) comes first and matches all that it matches; accepted are special entries before general ones", strict.Quote(string(e.Name)), j, before.Name), "entries", i)
 			}
 		}
 	}
@@ -109,7 +110,7 @@ func (c *Catalogue) Check() error {
 // Check implements strict.Checker.
 func (e *Entry) Check() error {
 	if e.Name == "" {
-		return fmt.Errorf("found no name; accepted is an entry with one")
+		return errors.New("found no name; accepted is an entry with one")
 	}
 	return nil
 }
@@ -129,8 +130,8 @@ func (a *Approved) Check() error {
 		{"module", a.Module != nil, len(a.Module)},
 		{"mig", a.MIG != nil, len(a.MIG)},
 	} {
-		if err := checkSet(s.key, s.given, s.n); err != nil {
-			return err
+		if err := checkSet(s.given, s.n); err != nil {
+			return strict.At(err, s.key)
 		}
 	}
 	for _, t := range []struct {
@@ -141,14 +142,14 @@ func (a *Approved) Check() error {
 			return err
 		}
 		for _, name := range slices.Sorted(maps.Keys(t.sets)) {
-			if err := checkSet(t.key+"."+name, t.sets[name] != nil, len(t.sets[name])); err != nil {
-				return err
+			if err := checkSet(t.sets[name] != nil, len(t.sets[name])); err != nil {
+				return strict.At(err, t.key, name)
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Firmware)) {
 		if reserved(name) {
-			return fmt.Errorf("found %s under firmware; accepted are the components of accel_firmware_info", strict.Quote(name))
+			return strict.At(fmt.Errorf("found %s as a key; accepted are the components of accel_firmware_info", strict.Quote(name)), sectionFirmware, name)
 		}
 	}
 	return nil
@@ -156,12 +157,12 @@ func (a *Approved) Check() error {
 
 // checkSet refuses a set of approved values that is empty: it could mean that
 // nothing is approved or that nothing is compared.
-func checkSet(key string, given bool, n int) error {
+func checkSet(given bool, n int) error {
 	switch {
 	case given && n == 0:
-		return fmt.Errorf("found an empty list under %s; accepted is at least one value", key)
+		return errors.New("found an empty list; accepted is at least one value")
 	case n > maxSet:
-		return fmt.Errorf("found %d values under %s; accepted are at most %d", n, key, maxSet)
+		return fmt.Errorf("found %d values; accepted are at most %d", n, maxSet)
 	}
 	return nil
 }
@@ -169,11 +170,11 @@ func checkSet(key string, given bool, n int) error {
 // checkTable refuses keys that could be no label value.
 func checkTable[V any](key string, table map[string]V) error {
 	if len(table) > maxTable {
-		return fmt.Errorf("found %d keys under %s; accepted are at most %d", len(table), key, maxTable)
+		return strict.At(fmt.Errorf("found %d keys; accepted are at most %d", len(table), maxTable), key)
 	}
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		if err := checkText(name); err != nil {
-			return fmt.Errorf("under %s as a key: %w", key, err)
+			return strict.At(fmt.Errorf("as a key: %w", err), key, name)
 		}
 	}
 	return nil
