@@ -119,6 +119,7 @@ func TestSwitches(t *testing.T) {
 
 func TestFPGAs(t *testing.T) {
 	const firewall, latched, state = "accel_fpga_firewall_tripped", "accel_fpga_error_latched", "accel_fpga_manager_state"
+	const card = "accel_fpga_card_state"
 	for _, c := range []struct {
 		name  string
 		facts []fact
@@ -143,6 +144,16 @@ func TestFPGAs(t *testing.T) {
 		{"configuration memory", facts(family("accel_fpga_configuration_status", 1, "crc_error"), family("accel_fpga_configuration_status", 1, "done_pin")), 0, "failed reprogram fpga_configuration_damaged"},
 		{"fabric too hot", facts(family("accel_fpga_configuration_status", 1, "over_temperature")), 0, "degraded inspect fpga_too_hot"},
 		{"compute unit", facts(family("accel_fpga_compute_unit_state", 1, "u0", "crashed")), 0, "failed reset fpga_compute_unit_crashed"},
+		{"ready", facts(family(card, 1, "ready"), family(card, 0, "not_ready"), family(card, 0, "reset_required")), hour, "healthy none"},
+		{"reset required", facts(family(card, 0, "ready"), family(card, 1, "reset_required")), 0, "failed reset fpga_reset_required"},
+		{"being reset", facts(family(card, 1, "offline")), 119 * second, "healthy none"},
+		{"reset without end", facts(family(card, 1, "offline")), 2 * minute, "failed inspect fpga_card_not_ready"},
+		{"driver without a peer", facts(family(card, 1, "not_ready")), 2 * minute, "failed inspect fpga_card_not_ready"},
+		{"driver shut down", facts(family(card, 1, "shutdown")), 2 * minute, "failed inspect fpga_card_not_ready"},
+		{"usable without a controller", facts(family(card, 1, "no_amc")), 2 * minute, "degraded inspect fpga_card_limited"},
+		{"usable without sensors", facts(family(card, 1, "init_error")), 2 * minute, "degraded inspect fpga_card_limited"},
+		{"a sensor without a name", facts(family(card, 1, "missing_info")), hour, "healthy none"},
+		{"controller of another version", facts(family(card, 1, "compat")), 2 * minute, "degraded inspect fpga_card_limited"},
 		{"throttled", facts(family("accel_fpga_throttle_state", 1, "0", "ap2")), 0, "degraded inspect fpga_throttled"},
 		{"shut down", facts(family("accel_fpga_throttle_state", 1, "0", "ap6")), 0, "failed inspect fpga_shut_down"},
 		{"alarm", facts(family("accel_fpga_sensor_alarm", 1, "Board", "critical")), 10 * second, "degraded inspect fpga_sensor_critical"},

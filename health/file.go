@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
@@ -19,6 +18,8 @@ type file struct {
 	SXid       []Entry           `yaml:"sxid"`
 	Events     []Entry           `yaml:"events"`
 	Conditions []Condition       `yaml:"conditions"`
+
+	base *Catalogue // what the file changes
 }
 
 // unknown is what is said of codes that no entry names.
@@ -46,40 +47,53 @@ func (f *file) Check() error {
 		if err := checkEntries(l.name, l.list); err != nil {
 			return err
 		}
+		for i := range l.list {
+			for n, reason := range l.list[i].While {
+				if !f.defines(reason) {
+					return strict.At(fmt.Errorf("found condition %s; accepted is the reason of a condition", strict.Quote(reason)), l.name, i, "while", n)
+				}
+			}
+		}
 	}
 	if len(f.Conditions) > maxConditions {
-		return fmt.Errorf("found %d conditions; accepted are at most %d", len(f.Conditions), maxConditions)
+		return strict.At(fmt.Errorf("found %d conditions; accepted are at most %d", len(f.Conditions), maxConditions), "conditions")
 	}
 	seen := map[string]int{}
 	for i := range f.Conditions {
 		reason := f.Conditions[i].Reason
 		if reason == "" {
-			return fmt.Errorf("found nothing in conditions[%d]; accepted is a condition", i)
+			return strict.At(errors.New("found nothing; accepted is a condition"), "conditions", i)
 		}
 		if first, again := seen[reason]; again {
-			return fmt.Errorf("found %s in conditions[%d] a second time, first in conditions[%d]; accepted is once", reason, i, first)
+			return strict.At(fmt.Errorf("found %s a second time, first in conditions[%d]; accepted is once", reason, first), "conditions", i)
 		}
 		seen[reason] = i
 	}
 	return nil
 }
 
+// defines reports whether there is a condition with that reason.
+func (f *file) defines(reason string) bool {
+	_, known := f.base.condition(reason)
+	return known || slices.ContainsFunc(f.Conditions, func(c Condition) bool { return c.Reason == reason })
+}
+
 func checkEntries(name string, list []Entry) error {
 	if len(list) > maxEntries {
-		return fmt.Errorf("found %d entries of %s; accepted are at most %d", len(list), name, maxEntries)
+		return strict.At(fmt.Errorf("found %d entries; accepted are at most %d", len(list), maxEntries), name)
 	}
 	seen := map[id]int{}
 	for i := range list {
 		e := &list[i]
 		if e.Code == 0 && e.Event == "" {
-			return fmt.Errorf("found nothing in %s[%d]; accepted is an entry", name, i)
+			return strict.At(errors.New("found nothing; accepted is an entry"), name, i)
 		}
 		if (e.Event != "") != (name == "events") {
-			return fmt.Errorf("found %s in %s[%d]; accepted is code in xid and sxid, event in events", e.which(), name, i)
+			return strict.At(fmt.Errorf("found %s; accepted is code in xid and sxid, event in events", e.which()), name, i)
 		}
 		k := id{collector.EventKind(e.Event), e.Code, e.Sub}
 		if first, again := seen[k]; again {
-			return fmt.Errorf("found %s in %s[%d] a second time, first in %s[%d]; accepted is once", e.which(), name, i, name, first)
+			return strict.At(fmt.Errorf("found %s a second time, first in %s[%d]; accepted is once", e.which(), name, first), name, i)
 		}
 		seen[k] = i
 	}
@@ -99,7 +113,7 @@ func (e *Entry) which() string {
 
 // with returns c with the changes of a file.
 func (c *Catalogue) with(name string, data []byte) (*Catalogue, error) {
-	var f file
+	f := file{base: c}
 	if err := strict.Decode(name, data, &f); err != nil {
 		return nil, err
 	}
@@ -122,14 +136,12 @@ func (c *Catalogue) with(name string, data []byte) (*Catalogue, error) {
 	if err := n.layOut(c, f.Conditions); err != nil {
 		return nil, err
 	}
-	if err := n.resolve(name, data); err != nil {
-		return nil, err
-	}
+	n.resolve()
 	return n, nil
 }
 
 // resolve finds the conditions that entries name.
-func (c *Catalogue) resolve(name string, data []byte) error {
+func (c *Catalogue) resolve() {
 	for k, e := range c.entries {
 		if len(e.While) == 0 {
 			continue
@@ -137,16 +149,12 @@ func (c *Catalogue) resolve(name string, data []byte) error {
 		r := *e
 		r.while = nil
 		for _, reason := range e.While {
-			t, known := c.condition(reason)
-			if !known {
-				line := 1 + strings.Count(string(data[:max(0, strings.Index(string(data), reason))]), "\n")
-				return strict.Mistakes{{File: name, Line: line, Path: "while", Text: "found condition " + strict.Quote(reason) + "; accepted is the reason of a condition"}}
+			if t, known := c.condition(reason); known {
+				r.while = append(r.while, t.index)
 			}
-			r.while = append(r.while, t.index)
 		}
 		c.entries[k] = &r
 	}
-	return nil
 }
 
 // put adds an entry, or changes the one that is there. A Sub that is new rests
