@@ -36,7 +36,7 @@ func TestClients(t *testing.T) {
 			_, _, _, measured := client(gpus(r)[0], 21001)
 			return measured
 		})
-		train, shared, sliced, free := gpus(r)[0], gpus(r)[3], gpus(r)[4], gpus(r)[6]
+		train, shared, sliced, free := gpus(r)[0], gpus(r)[3], gpus(r)[4], gpus(r)[7]
 		if c, memory, compute, _ := client(train, 21001); c.Type != "compute" || memory != 71680<<20 || compute <= 0 || compute > 1 {
 			s.Errorf("the training process: %+v", c)
 		}

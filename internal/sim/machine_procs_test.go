@@ -60,7 +60,8 @@ func TestProcessesOfPods(t *testing.T) {
 	want := map[int]string{
 		21001: "training/llm-0 python3", 21011: "training/llm-0 python3", 21021: "training/llm-0 python3",
 		31001: "inference/chat-6b9f7d5c4-tq8zn server", 31002: "inference/chat-6b9f7d5c4-tq8zn nvidia-cuda-mps",
-		41001: "research/segment-0 python3", 41002: "research/speech-0 python3", 51001: "analytics/simulate-0 julia",
+		41001: "research/segment-0 python3", 41002: "research/speech-0 python3", 41003: "research/probe-0 python3",
+		51001: "analytics/simulate-0 julia", 51002: "analytics/explore-0 python3", 56001: "notebooks/jupyter-large-0 python3",
 	}
 	data, err := os.ReadFile("../../fixtures/scenarios/h100-8.yaml")
 	if err != nil {
