@@ -113,6 +113,23 @@ func (c *Catalogue) Entries() []Entry {
 	return out
 }
 
+// Reasons returns every value that the label reason of
+// accel_device_health_reason can have by the catalogue, sorted.
+func (c *Catalogue) Reasons() []string {
+	all := []string{nobodyAnswers, unknownReason(collector.EventXid), unknownReason(collector.EventSXid), unknownReason("")}
+	for _, says := range driverSays {
+		all = append(all, says.code)
+	}
+	for _, e := range c.entries {
+		all = append(all, e.reason)
+	}
+	for _, t := range c.conditions {
+		all = append(all, t.Reason)
+	}
+	slices.Sort(all)
+	return all
+}
+
 // Lookup returns what the catalogue says of an event, and whether it has it. An
 // event whose Sub has no entry is judged by its code alone.
 func (c *Catalogue) Lookup(e *collector.Event) (*Entry, bool) {

@@ -77,14 +77,19 @@ func (st *device) refine(entry *entry, e *collector.Event) {
 	st.faults = slices.DeleteFunc(st.faults, func(f *fault) bool { return f.reason == plain && f.n == 1 })
 }
 
-// reasonFor is the code of the reason that an event gives. Codes that nobody
-// knows share one, so that the set stays closed.
+// reasonFor is the code of the reason that an event gives.
 func reasonFor(entry *entry, known bool, e *collector.Event) string {
-	switch {
-	case known:
+	if known {
 		return entry.reason
-	case e.Kind == collector.EventXid || e.Kind == collector.EventSXid:
-		return string(e.Kind) + "_unknown"
+	}
+	return unknownReason(e.Kind)
+}
+
+// unknownReason is the code of the reason that events give of which the
+// catalogue does not know. They share one, so that the set stays closed.
+func unknownReason(kind collector.EventKind) string {
+	if kind == collector.EventXid || kind == collector.EventSXid {
+		return string(kind) + "_unknown"
 	}
 	return "event_unknown"
 }

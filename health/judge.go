@@ -166,7 +166,7 @@ func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
 	}
 	if !l.answers {
 		st.blind = earliest(st.blind, s.Time)
-		j.found = append(j.found, finding{reason: "nobody_answers", severity: blind, action: NoAction, rank: rankBlind, since: st.blind, text: "no source has an answer of the device"})
+		j.found = append(j.found, finding{reason: nobodyAnswers, severity: blind, action: NoAction, rank: rankBlind, since: st.blind, text: "no source has an answer of the device"})
 	} else {
 		st.blind = time.Time{}
 	}

@@ -214,3 +214,39 @@ func TestVerdictsAreImmutable(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestReasonsListed: whatever an event tells, the reason is one of those listed.
+func TestReasonsListed(t *testing.T) {
+	c := health.Builtin()
+	listed := map[string]bool{}
+	for _, r := range c.Reasons() {
+		if listed[r] {
+			t.Errorf("%s is listed twice", r)
+		}
+		listed[r] = true
+	}
+	events := news(xid(777), event(collector.EventSXid, func(e *collector.Event) { e.Code = 7 }), event("no_such"))
+	for _, e := range c.Entries() {
+		events = append(events, event(kind(&e), sub(e.Sub), func(ev *collector.Event) { ev.Code = uint64(e.Code) }))
+	}
+	given := map[string]bool{}
+	for _, e := range events {
+		d := gpu(start, driver("reset"))
+		d.Down = collector.ReasonLost
+		s := snapshot(start, news(e), d, device("away", collector.GPU, start, unseen))
+		health.New(c, health.Options{}).Judge(s)
+		for i := range s.Devices {
+			for _, r := range s.Devices[i].Verdict.Reasons {
+				given[r.Code] = true
+				if !listed[r.Code] {
+					t.Errorf("%+v gives %s", e, r.Code)
+				}
+			}
+		}
+	}
+	for _, r := range []string{"xid_unknown", "sxid_unknown", "event_unknown", "xid_79", "xid_145_rlw_remap_0x40", "sxid_22003", "event_aer_fatal", "recovery_action_reset", "nobody_answers"} {
+		if !given[r] {
+			t.Errorf("nothing gives %s", r)
+		}
+	}
+}

@@ -15,6 +15,9 @@ import (
 // what was failed does not become better unseen.
 const blind = unsaid
 
+// nobodyAnswers is the code of the reason of a device that no source reads.
+const nobodyAnswers = "nobody_answers"
+
 // The states of a device, in the order of accel_device_health.
 var states = []string{"healthy", "degraded", "failed", "unknown"}
 
