@@ -7,6 +7,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/podmap"
+	"github.com/accel-exporter/accel-exporter/podmeta"
 	"github.com/accel-exporter/accel-exporter/procmap"
 )
 
@@ -23,6 +24,10 @@ type Options struct {
 	// Claimed returns a UUID or PCI address of the device that a DRA driver
 	// calls so, where its ResourceSlice is known, else "".
 	Claimed func(driver, pool, device string) string
+	// Meta returns what the API server knows of pods, and MetaStatus how that
+	// is known, where it is asked.
+	Meta       func() *podmeta.Map
+	MetaStatus func() podmeta.Status
 	// Proc tells the pods of processes. It is used by the Judge alone.
 	Proc *procmap.Map
 	// PodDirs lists the names below /var/log/pods, by which pods are told from
@@ -55,6 +60,7 @@ type Judge struct {
 	status  podmap.Status
 	join    join
 	firsts  []*firstActivity // in order of their resources
+	meta    meta
 	summary summary
 	// released says that a source has been told not to look.
 	released bool
@@ -101,6 +107,7 @@ func (j *Judge) Judge(s *collector.Snapshot) {
 		}
 	}
 	j.publishNode(s)
+	j.publishMeta(s)
 	j.owners.tidy(j.now)
 }
 

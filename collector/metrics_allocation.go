@@ -252,3 +252,50 @@ var (
 		From:   []string{"exporter"},
 	})
 )
+
+// Families of what is known from the API server, where it is asked.
+var (
+	PodInfo = define(Metric{
+		Name:   "accel_pod_info",
+		Help:   "What the API server knows of a pod that holds a device: its UID, what controls it, and the workload that a person made. Labels that it has none for are empty.",
+		Kind:   Info,
+		Scope:  PerNode,
+		Labels: []string{"namespace", "pod", "uid", "controller_kind", "controller", "workload_kind", "workload"},
+		From:   []string{"Kubernetes API pods: metadata.uid, metadata.ownerReferences"},
+	})
+	PodLabelInfo = define(Metric{
+		Name:   "accel_pod_label_info",
+		Help:   "A label of a pod that holds a device, of those that --kubernetes.pod-label allows.",
+		Kind:   Info,
+		Scope:  PerNode,
+		Labels: []string{"namespace", "pod", "label", "value"},
+		From:   []string{"Kubernetes API pods: metadata.labels"},
+	})
+	PodmetaState = define(Metric{
+		Name:   "accel_podmeta_state",
+		Help:   "What the knowledge from the API server is worth: 1 for the state it is in, 0 for the others.",
+		Kind:   Gauge,
+		Scope:  PerNode,
+		Labels: []string{"objects", "state"},
+		Range:  boolean,
+		Values: []string{"objects: pods, slices (of DRA drivers)", "state: starting, fresh, stale (the server does not answer), denied, absent (it has no such objects), unreachable (and nothing is left from before)"},
+		From:   []string{"exporter"},
+	})
+	PodmetaAge = define(Metric{
+		Name:   "accel_podmeta_age_seconds",
+		Help:   "Time since the API server last said something, be it that nothing has changed. About a minute is normal. Absent until it has.",
+		Kind:   Gauge,
+		Scope:  PerNode,
+		Labels: []string{"objects"},
+		From:   []string{"Kubernetes API list and watch"},
+	})
+	PodmetaRequests = define(Metric{
+		Name:   "accel_podmeta_requests_total",
+		Help:   "Requests to the API server that have ended, by how.",
+		Kind:   Counter,
+		Scope:  PerNode,
+		Labels: []string{"objects", "call", "outcome"},
+		Values: []string{"objects: pods, slices", "call: list, watch", "outcome: ok, credentials, connect, certificate, timeout, unauthorized, forbidden, not_found, throttled, expired, unavailable, too_large, garbage, error"},
+		From:   []string{"Kubernetes API list and watch"},
+	})
+)

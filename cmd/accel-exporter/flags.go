@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,6 +33,7 @@ type flags struct {
 	log           *promslog.Config
 	sources       sourceFlags
 	judges        judgeFlags
+	pods          podFlags
 }
 
 // errDone is returned where the command line asked for something that is
@@ -53,6 +55,7 @@ func parseFlags(args []string, stdout, stderr io.Writer) (*flags, error) {
 	app.Flag("collect.interval", "Time between two samples of a device.").Default("1s").DurationVar(&f.interval)
 	f.sources.add(app)
 	f.judges.add(app)
+	f.pods.add(app)
 	slogflag.AddFlags(app, f.log)
 
 	done := false
@@ -75,7 +78,7 @@ func parseFlags(args []string, stdout, stderr io.Writer) (*flags, error) {
 	if strings.ContainsAny(f.telemetryPath, "{} ") {
 		return nil, fmt.Errorf("--web.telemetry-path is %q; a path without braces and blanks is accepted", f.telemetryPath)
 	}
-	if err := f.sources.check(); err != nil {
+	if err := errors.Join(f.sources.check(), f.pods.check()); err != nil {
 		return nil, err
 	}
 	if f.releaseDir != "" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
+	"github.com/accel-exporter/accel-exporter/allocation"
 	"github.com/accel-exporter/accel-exporter/baseline"
 	"github.com/accel-exporter/accel-exporter/health"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
@@ -30,17 +31,19 @@ func (f *judgeFlags) add(app *kingpin.Application) {
 
 // judges are what is asked about every Snapshot, in their order.
 type judges struct {
-	health   *health.Judge
-	baseline *baseline.Judge
-	inputs   []*input
+	health     *health.Judge
+	allocation *allocation.Judge
+	baseline   *baseline.Judge
+	inputs     []*input
 }
 
 // openJudges loads their files. The error is printed by the caller, line by
 // line.
-func openJudges(f *judgeFlags, procfs string) (*judges, error) {
+func openJudges(f *judgeFlags, procfs string, held *allocation.Judge) (*judges, error) {
 	j := &judges{
-		health:   health.New(health.Builtin(), health.Options{Boot: bootTime(procfs)}),
-		baseline: baseline.New(nil, baseline.Options{Labels: f.labels}),
+		health:     health.New(health.Builtin(), health.Options{Boot: bootTime(procfs)}),
+		allocation: held,
+		baseline:   baseline.New(nil, baseline.Options{Labels: f.labels, Held: held.Held}),
 	}
 	if f.catalogue != "" {
 		j.inputs = append(j.inputs, fileInput(f.catalogue, health.Parse, j.health.Apply))

@@ -26,8 +26,13 @@ func main() {
 
 // command runs the subcommand that args begin with, or else the exporter.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	if len(args) > 0 && args[0] == "baseline" {
-		return baselineCommand(ctx, args[1:], stdout, stderr)
+	if len(args) > 0 {
+		switch args[0] {
+		case "baseline":
+			return baselineCommand(ctx, args[1:], stdout, stderr)
+		case "who":
+			return whoCommand(ctx, args[1:], stdout, stderr)
+		}
 	}
 	return run(ctx, args, stdout, stderr)
 }

@@ -280,6 +280,8 @@ func elsewhere(t testing.TB, args []string) []string {
 		"--path.sysfs":      empty,
 		"--path.procfs":     empty,
 		"--kernel-log.path": filepath.Join(empty, "kmsg"),
+
+		"--podresources.socket": filepath.Join(empty, "kubelet.sock"),
 	} {
 		if !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, flag+"=") }) {
 			more = append(more, flag+"="+value)

@@ -57,11 +57,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := web.Validate(*f.web.WebConfigFile); err != nil {
 		return fmt.Errorf("%s: %w", *f.web.WebConfigFile, err)
 	}
-	j, err := openJudges(&f.judges, f.sources.procfs)
+	held, err := openPods(&f.pods, f.sources.procfs, cfg.Allocation, log)
+	if err != nil {
+		return err
+	}
+	j, err := openJudges(&f.judges, f.sources.procfs, held.judge)
 	if err != nil {
 		return printConfigError(stderr, err)
 	}
-	return newProgram(f, file, cfg, j, log).serve(ctx)
+	return newProgram(f, file, cfg, held, j, log).serve(ctx)
 }
 
 // check is --config.check: every mistake in every file that is named.
@@ -105,6 +109,7 @@ type program struct {
 	flags    *flags
 	log      *slog.Logger
 	sampler  *collector.Sampler
+	pods     *pods
 	workers  map[string]*collector.Process
 	releases releases
 	states   atomic.Int32 // requests for /debug/state under way
@@ -114,13 +119,14 @@ type program struct {
 	registry *prometheus.Registry
 }
 
-func newProgram(f *flags, file *config.File, cfg *config.Config, j *judges, log *slog.Logger) *program {
-	p := &program{flags: f, log: log, workers: map[string]*collector.Process{}, registry: prometheus.NewRegistry()}
+func newProgram(f *flags, file *config.File, cfg *config.Config, held *pods, j *judges, log *slog.Logger) *program {
+	p := &program{flags: f, log: log, pods: held, workers: map[string]*collector.Process{}, registry: prometheus.NewRegistry()}
 	p.config.Store(cfg)
 	p.sampler = collector.NewSampler(settings(f, cfg))
 	p.addSources()
 	p.sampler.AddJudge(j.health)
-	p.sampler.AddJudge(j.baseline)
+	p.sampler.AddJudge(j.allocation) // repeats the verdict of health
+	p.sampler.AddJudge(j.baseline)   // asks who holds a device
 	inputs := j.inputs
 	if file != nil {
 		inputs = append(inputs, configInput(file, p.apply))
@@ -177,6 +183,7 @@ func served(cfg *config.Config) exporter.Settings {
 func (p *program) apply(cfg *config.Config) {
 	before := p.config.Swap(cfg)
 	p.exporter.Apply(served(cfg))
+	p.pods.judge.Apply(cfg.Allocation)
 	p.sampler.Apply(settings(p.flags, cfg))
 	for _, spec := range specs {
 		w := p.workers[spec.name]
@@ -209,6 +216,7 @@ func (p *program) serve(ctx context.Context) error {
 			p.log.Error("Sampler ended with an error", "err", err)
 		}
 	})
+	loops.Go(func() { p.pods.run(ctx, func() { p.sampler.Wake("") }) })
 	loops.Go(func() { p.logChanges(ctx) })
 	loops.Go(func() { p.reload.run(ctx) })
 	if p.flags.releaseDir != "" {

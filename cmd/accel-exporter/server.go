@@ -23,6 +23,7 @@ func (p *program) handler() http.Handler {
 	})
 	mux.HandleFunc("GET /-/ready", p.ready)
 	mux.HandleFunc("GET /debug/state", p.debugState)
+	mux.HandleFunc("GET /debug/allocations", p.debugAllocations)
 	mux.HandleFunc("POST /-/reload", p.postReload)
 	mux.HandleFunc("POST /-/release", p.postRelease)
 	mux.HandleFunc("POST /-/attach", p.postAttach)
@@ -53,6 +54,7 @@ func (p *program) landingPage() http.Handler {
 		Links: []web.LandingLinks{
 			{Address: p.flags.telemetryPath, Text: "Metrics", Description: "what Prometheus scrapes"},
 			{Address: "/debug/state", Text: "State", Description: "the current snapshot as JSON: every device, source and recent event"},
+			{Address: "/debug/allocations", Text: "Allocations", Description: "who holds which device, as JSON; accel-exporter who prints it"},
 			{Address: "/-/healthy", Text: "Health", Description: "the process is alive"},
 			{Address: "/-/ready", Text: "Readiness", Description: "every source has been asked once"},
 		},

@@ -5,7 +5,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/accel-exporter/accel-exporter/allocation"
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/podmap"
+	"github.com/accel-exporter/accel-exporter/podmeta"
 )
 
 // The JSON of /debug/state is for people and for support cases; it may change
@@ -17,6 +20,11 @@ type stateJSON struct {
 	Devices []deviceJSON      `json:"devices"`
 	Node    []readingJSON     `json:"node"`
 	Events  []collector.Event `json:"events"`
+	// Allocation says of every device who holds it, and Kubelet and APIServer
+	// how that is known; the latter two are nil where nobody is asked.
+	Allocation *allocation.Report `json:"allocation"`
+	Kubelet    *podmap.Status     `json:"kubelet,omitempty"`
+	APIServer  *podmeta.Status    `json:"api_server,omitempty"`
 }
 
 type sourceJSON struct {
@@ -64,6 +72,16 @@ const (
 
 // debugState answers with the latest Snapshot.
 func (p *program) debugState(w http.ResponseWriter, _ *http.Request) {
+	p.sendState(w, func() any { return p.stateJSON() })
+}
+
+// debugAllocations answers with who holds what.
+func (p *program) debugAllocations(w http.ResponseWriter, _ *http.Request) {
+	p.sendState(w, func() any { return p.pods.judge.Report() })
+}
+
+// sendState answers with JSON, within the limits.
+func (p *program) sendState(w http.ResponseWriter, what func() any) {
 	if p.states.Add(1) > maxStates {
 		p.states.Add(-1)
 		http.Error(w, "too many requests for the state at the same time", http.StatusServiceUnavailable)
@@ -73,6 +91,15 @@ func (p *program) debugState(w http.ResponseWriter, _ *http.Request) {
 	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stateTimeout)); err != nil {
 		p.log.Debug("No deadline for the state", "err", err)
 	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(what()); err != nil {
+		p.log.Debug("State was not sent", "err", err)
+	}
+}
+
+func (p *program) stateJSON() stateJSON {
 	out := stateJSON{Sources: []sourceJSON{}, Devices: []deviceJSON{}, Node: []readingJSON{}, Events: []collector.Event{}}
 	if snap := p.sampler.Latest(); snap != nil {
 		out.Seq, out.Time, out.Node = snap.Seq, snap.Time, readingsJSON(snap.Node)
@@ -84,12 +111,8 @@ func (p *program) debugState(w http.ResponseWriter, _ *http.Request) {
 			out.Devices = append(out.Devices, newDeviceJSON(&snap.Devices[i]))
 		}
 	}
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(out); err != nil {
-		p.log.Debug("State was not sent", "err", err)
-	}
+	out.Allocation, out.Kubelet, out.APIServer = p.pods.state()
+	return out
 }
 
 func (p *program) sourceJSON(s collector.Status) sourceJSON {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/accel-exporter/accel-exporter/allocation"
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
@@ -21,6 +22,8 @@ type Config struct {
 	Devices Devices `yaml:"devices"`
 	Metrics Metrics `yaml:"metrics"`
 	Xid     Xid     `yaml:"xid"`
+	// Allocation says when a device counts as idle, and what it costs.
+	Allocation allocation.Settings `yaml:"allocation"`
 }
 
 // Collect says how sources are sampled.
@@ -82,6 +85,8 @@ func Default() *Config {
 		Sources: Sources{NVIDIA: NVIDIA{SlowInterval: 10 * time.Second}},
 		Devices: Devices{ForgetAfter: 24 * time.Hour},
 		Metrics: Metrics{MaxSeries: 50_000},
+
+		Allocation: allocation.DefaultSettings(),
 	}
 }
 

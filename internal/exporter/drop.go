@@ -60,6 +60,8 @@ var healthFamilies = map[*collector.Metric]bool{
 	collector.RetiredPagesPending: true,
 	collector.FabricState:         true,
 	collector.FabricFault:         true,
+	collector.AllocationInfo:      true,
+	collector.DeviceHolders:       true,
 }
 
 // detailLabels name the many parts of one device.

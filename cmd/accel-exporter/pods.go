@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/accel-exporter/accel-exporter/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+	"github.com/accel-exporter/accel-exporter/podmap"
+	"github.com/accel-exporter/accel-exporter/podmeta"
+	"github.com/accel-exporter/accel-exporter/procmap"
+)
+
+// hostProcfs is where the kernel's own procfs is.
+const hostProcfs = "/proc"
+
+// maxPodDirs bounds the names that are read below --path.pod-logs.
+const maxPodDirs = 16384
+
+// podFlags is the command line of who holds what.
+type podFlags struct {
+	socket   string
+	interval time.Duration
+	logs     string
+
+	api       bool
+	slices    bool
+	server    string
+	tokenFile string
+	caFile    string
+	node      string
+	labels    []string
+}
+
+func (f *podFlags) add(app *kingpin.Application) {
+	app.Flag("podresources.socket", "The kubelet's socket of the PodResources API, by which devices are joined to pods. Empty: nobody is asked.").Default(podmap.DefaultSocket).PlaceHolder("PATH").StringVar(&f.socket)
+	app.Flag("podresources.interval", "Time between two lists of the kubelet's.").Default("10s").DurationVar(&f.interval)
+	app.Flag("path.pod-logs", "Where the kubelet keeps the logs of pods; only the names of directories are read, to tell a process's pod by its UID.").Default("/var/log/pods").PlaceHolder("DIR").StringVar(&f.logs)
+	app.Flag("kubernetes.pods", "Ask the API server for the UID, workload and labels of this node's pods. Needs to list and watch pods.").BoolVar(&f.api)
+	app.Flag("kubernetes.resource-slices", "Ask the API server for the devices of this node's DRA drivers too. Needs to list and watch resourceslices.").BoolVar(&f.slices)
+	app.Flag("kubernetes.pod-label", "Label of pods to keep: a key, or a pattern such as app.kubernetes.io/*; repeatable.").PlaceHolder("KEY").StringsVar(&f.labels)
+	app.Flag("kubernetes.node", "Name of this node in Kubernetes.").Envar("NODE_NAME").PlaceHolder("NAME").StringVar(&f.node)
+	app.Flag("kubernetes.api-server", "The API server, https://HOST:PORT. By default that of the cluster which the exporter runs in.").PlaceHolder("URL").StringVar(&f.server)
+	app.Flag("kubernetes.token-file", "Bearer token for the API server. By default that of the pod.").PlaceHolder("FILE").StringVar(&f.tokenFile)
+	app.Flag("kubernetes.ca-file", "Certificates that may sign the API server's. By default those of the pod.").PlaceHolder("FILE").StringVar(&f.caFile)
+}
+
+func (f *podFlags) check() error {
+	if f.interval < time.Second || f.interval > 10*time.Minute {
+		return fmt.Errorf("--podresources.interval is %s; 1s to 10m is accepted", f.interval)
+	}
+	if f.slices && !f.api {
+		return errors.New("--kubernetes.resource-slices needs --kubernetes.pods")
+	}
+	if err := podmeta.CheckLabels(f.labels); err != nil {
+		return fmt.Errorf("--kubernetes.pod-label: %w", err)
+	}
+	return nil
+}
+
+// pods is who holds what: the kubelet, the API server where it is asked, and
+// what follows for the devices.
+type pods struct {
+	kubelet *podmap.Watcher  // nil where nobody is asked
+	api     *podmeta.Watcher // the same
+	judge   *allocation.Judge
+	log     *slog.Logger
+}
+
+func openPods(f *podFlags, procfs string, set allocation.Settings, log *slog.Logger) (*pods, error) {
+	p := &pods{log: log}
+	o := allocation.Options{PodDirs: podDirs(f.logs)}
+	if ownProcesses(procfs) {
+		o.Proc = procmap.New(sysfs.New(procfs))
+	}
+	if f.socket != "" {
+		p.kubelet = podmap.New(podmap.Options{
+			Socket:   f.socket,
+			Interval: f.interval,
+			Self:     podmap.Pod{Namespace: os.Getenv("POD_NAMESPACE"), Name: os.Getenv("POD_NAME")},
+		})
+		o.Map, o.Status, o.Refresh, o.Gone = p.kubelet.Latest, p.kubelet.Status, p.kubelet.Refresh, p.kubelet.Gone
+	}
+	if f.api {
+		watch := podmeta.InCluster(os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT"))
+		if f.server != "" {
+			watch.Server, watch.TokenFile, watch.CAFile = f.server, "", ""
+		}
+		if f.tokenFile != "" {
+			watch.TokenFile = f.tokenFile
+		}
+		if f.caFile != "" {
+			watch.CAFile = f.caFile
+		}
+		watch.Node, watch.Labels, watch.Slices = f.node, f.labels, f.slices
+		api, err := podmeta.New(watch)
+		if err != nil {
+			return nil, fmt.Errorf("--kubernetes.pods: %w", err)
+		}
+		p.api = api
+		o.Meta, o.MetaStatus, o.Claimed = api.Latest, api.Status, claimed(api)
+	}
+	p.judge = allocation.New(o, set)
+	return p, nil
+}
+
+// claimed finds the device that a DRA driver has published under a name.
+func claimed(api *podmeta.Watcher) func(driver, pool, device string) string {
+	return func(driver, pool, device string) string {
+		d, _ := api.Latest().Device(driver, pool, device)
+		if d.UUID != "" || d.Type == "mig" || d.ParentUUID != "" {
+			return d.UUID // the address of a partition is its parent's
+		}
+		return d.PCI
+	}
+}
+
+// ownProcesses reports whether procfs shows the node's processes, by the
+// numbers that drivers know them by. In a container with a PID namespace of
+// its own the numbers are others, and a process would be taken for another:
+// kthreadd is 2 in the node's alone. A procfs that was mounted elsewhere was
+// mounted for this.
+func ownProcesses(procfs string) bool {
+	if procfs != hostProcfs {
+		return true
+	}
+	comm, err := sysfs.New(procfs).Read("2/comm")
+	return err == nil && comm == "kthreadd"
+}
+
+// podDirs lists the names of pods' directories.
+func podDirs(dir string) func() ([]string, error) {
+	return func() ([]string, error) {
+		d, err := os.Open(dir)
+		if err != nil {
+			return nil, err
+		}
+		defer d.Close()
+		names, err := d.Readdirnames(maxPodDirs)
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return names, err
+	}
+}
+
+// run watches until ctx is done. wake is called when who holds what has
+// changed.
+func (p *pods) run(ctx context.Context, wake func()) {
+	var loops sync.WaitGroup
+	defer loops.Wait()
+	if p.api != nil {
+		loops.Go(func() { p.api.Run(ctx) })
+	}
+	if p.kubelet == nil {
+		return
+	}
+	loops.Go(func() { p.kubelet.Run(ctx) })
+	told := podmap.StateStarting
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.kubelet.Changed():
+			wake()
+		}
+		if state := p.kubelet.Latest().State; state != told {
+			p.tell(state)
+			told = state
+		}
+	}
+}
+
+// tell logs a new state of the list of holders.
+func (p *pods) tell(state podmap.State) {
+	s := p.kubelet.Status()
+	switch state {
+	case podmap.StateFresh:
+		p.log.Info("Holders of devices are known", "pods", s.Pods, "holds", s.Holders)
+	case podmap.StateAbsent:
+		p.log.Info("Holders of devices are not known: no kubelet", "reason", s.Reason)
+	default:
+		p.log.Warn("Holders of devices are not known for certain", "state", state, "reason", s.Reason)
+	}
+}
+
+// state is what /debug/state has of them.
+func (p *pods) state() (*allocation.Report, *podmap.Status, *podmeta.Status) {
+	var kubelet *podmap.Status
+	var api *podmeta.Status
+	if p.kubelet != nil {
+		s := p.kubelet.Status()
+		kubelet = &s
+	}
+	if p.api != nil {
+		s := p.api.Status()
+		api = &s
+	}
+	return p.judge.Report(), kubelet, api
+}
