@@ -1,0 +1,44 @@
+package podmap_test
+
+import (
+	"testing"
+
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+// What a DRA driver says of a device, beside what it calls it.
+func TestResolveDRA(t *testing.T) {
+	r := podmap.Resolver{
+		Aliases: []podmap.Alias{{Resource: "gpu.example.com", ID: "mine", Device: gpuB}},
+		Ignore:  []string{"*.nic.example.com"},
+	}
+	x := r.Index(machine)
+	for _, c := range []struct {
+		name, driver, device string
+		said                 podmap.Described
+		want                 string
+		how                  podmap.How
+	}{
+		{"nothing said", "gpu.nvidia.com", "gpu-2", podmap.Described{}, gpuA, podmap.HowMinor},
+		{"a name that says nothing", "gpu.example.com", "left", podmap.Described{UUID: gpuA}, gpuA, podmap.HowID},
+		{"a UUID against a name", "gpu.nvidia.com", "gpu-2", podmap.Described{UUID: gpuC, PCI: "0000:1b:00.0"}, gpuC, podmap.HowID},
+		{"a partition", "gpu.nvidia.com", "a", podmap.Described{UUID: mig1, PCI: "0000:1d:00.0", Partition: true}, mig1, podmap.HowID},
+		{"a partition without a UUID", "gpu.nvidia.com", "gpu-0-mig-3g40gb-9-4", podmap.Described{PCI: "0000:1d:00.0", Partition: true}, mig1, podmap.HowProfile},
+		{"a partition that is not there", "gpu.nvidia.com", "gpu-0-mig-3g40gb-9-4", podmap.Described{UUID: "MIG-5f1c9a1e-0003-0003-0003-000000000099", PCI: "0000:1d:00.0", Partition: true}, "", podmap.HowNone},
+		{"a UUID that is not there", "gpu.nvidia.com", "gpu-2", podmap.Described{UUID: "GPU-5f1c9a1e-0003-0003-0003-000000000099"}, "", podmap.HowNone},
+		{"a UUID that is not there with an address that is", "gpu.nvidia.com", "x", podmap.Described{UUID: "GPU-5f1c9a1e-0003-0003-0003-000000000099", PCI: "0000:1C:00.0"}, gpuB, podmap.HowPCI},
+		{"an address", "gpu.amd.com", "x", podmap.Described{PCI: "0000:c1:00.0"}, "0000:c1:00.0", podmap.HowID},
+		{"an address of another function", "fpga.example.com", "x", podmap.Described{PCI: "0000:86:00.0"}, "u250", podmap.HowFunction},
+		{"a UUID of nobody's form", "gpu.nvidia.com", "gpu-2", podmap.Described{UUID: "3"}, gpuA, podmap.HowMinor},
+		{"an address of nobody's form", "gpu.nvidia.com", "gpu-2", podmap.Described{PCI: "pci0000:1b"}, gpuA, podmap.HowMinor},
+		{"an alias", "gpu.example.com", "mine", podmap.Described{UUID: gpuA}, gpuB, podmap.HowAlias},
+		{"a driver that is passed over", "a.nic.example.com", "x", podmap.Described{UUID: gpuA}, "", podmap.HowIgnored},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := podmap.Holder{Resource: c.driver, DeviceID: c.device, Ref: podmap.ParseDRA(c.driver, c.device)}
+			if id, how := x.ResolveDRA(h, c.said); id != c.want || how != c.how {
+				t.Errorf("%q, %s; want %q, %s", id, how, c.want, c.how)
+			}
+		})
+	}
+}
