@@ -47,6 +47,9 @@ func newSlot(f *family, e *env) *slot {
 func (s *slot) read(now time.Time) reading {
 	r := reading{now: now, fs: s.env.fs}
 	r.ID, r.Class = s.env.id, collector.FPGA
+	// Of a card with several functions, that of the one which it goes by:
+	// whether programs can use it hangs on that.
+	r.Driver, _ = s.env.fs.Link(s.env.dir + "/driver")
 	r.fail(guard(func() { s.card.read(&r) }))
 	if !s.env.fs.Exists(s.env.dir) {
 		r.gone = true

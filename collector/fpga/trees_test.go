@@ -131,7 +131,7 @@ func page(r collector.Round) string {
 	var b strings.Builder
 	for i := range r.Devices {
 		d := &r.Devices[i]
-		fmt.Fprintf(&b, "device %s vendor=%s model=%q pci=%s functions=%v kube=%v down=%q\n", d.ID, d.Vendor, d.Model, d.PCI, d.Functions, d.KubeIDs, d.Down)
+		fmt.Fprintf(&b, "device %s vendor=%s model=%q pci=%s functions=%v driver=%q kube=%v down=%q\n", d.ID, d.Vendor, d.Model, d.PCI, d.Functions, d.Driver, d.KubeIDs, d.Down)
 		for _, s := range series(d) {
 			fmt.Fprintln(&b, s)
 		}

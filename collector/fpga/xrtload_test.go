@@ -211,8 +211,8 @@ func TestManagementFunctionOnly(t *testing.T) {
 	real, _ := tree.Real(u250)
 	tree.Link(real+"/driver", "../../../../bus/pci/drivers/vfio-pci")
 	d := one(t, sample(t, open(t, mounted(t, tree), quiet)))
-	if d.ID != "0000:5e:00.1" {
-		t.Errorf("id %s", d.ID)
+	if d.ID != "0000:5e:00.1" || d.Driver != "vfio-pci" {
+		t.Errorf("id %s, driver %s", d.ID, d.Driver)
 	}
 	want(t, d, 37, collector.TemperatureCelsius, "fpga")
 	want(t, d, 0, collector.FPGAFirewallTripped, "axi0")
