@@ -112,14 +112,14 @@ func TestKubeletCommand(t *testing.T) {
 	if err != nil || socket != sim.KubeletSocket(state) {
 		t.Errorf("it says %q, %v", socket, err)
 	}
-	if n, err := pods(socket); n != 5 || err != nil {
+	if n, err := pods(socket); n != 6 || err != nil {
 		t.Errorf("%d pods, %v", n, err)
 	}
 	if err := run(append(args, "inject", "pod-end", "fec-0")); err != nil {
 		t.Error(err)
 	}
 	for began := time.Now(); ; time.Sleep(time.Millisecond) {
-		if n, err := pods(socket); n == 4 {
+		if n, err := pods(socket); n == 5 {
 			break
 		} else if time.Since(began) > 2*time.Minute {
 			t.Fatalf("%d pods, %v", n, err)

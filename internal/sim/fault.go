@@ -188,6 +188,7 @@ func (s *State) Clear(deviceArg string) error {
 	}
 	for _, d := range ds {
 		s.Delete("unhealthy." + s.deviceUUID(d))
+		s.Delete("healthy." + s.deviceUUID(d))
 		for _, key := range s.keys("fault.") {
 			rec := s.Get(key)
 			if attr(rec, "gpu") == strconv.Itoa(d.gpu) && (d.mig < 0 || attr(rec, "mig") == strconv.Itoa(d.mig)) {

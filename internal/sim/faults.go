@@ -163,6 +163,10 @@ var Faults = []Fault{
 		Name: "pod-finish", Help: "a pod's containers end, and it is not deleted yet; kubelets before 1.34 list it", apply: finishPod, Args: []Arg{podArg},
 		Flags: []Flag{{Name: "listed", Help: "the kubelet lists it", Default: "true"}},
 	},
+	{
+		Name: "pod-evict", Help: "a pod is evicted, or dies of a fault: its processes end, and the kubelet does not list it any more", apply: evictPod, Args: []Arg{podArg},
+		Flags: []Flag{{Name: "xid", Help: "its GPUs have this Xid first"}, {Name: "after", Help: "how long after the Xid it is gone", Default: "1s"}},
+	},
 	{Name: "pod-end", Help: "a pod ends and is deleted", apply: endPod, Args: []Arg{podArg}},
 	{
 		Name: "process-start", Help: "a process uses a GPU or a MIG device; the host's, where no pod is named", apply: injectProcess, Args: []Arg{pidArg, deviceArg},
@@ -178,15 +182,20 @@ var Faults = []Fault{
 	{Name: "process-end", Help: "a process ends", apply: injectProcessEnd, Args: []Arg{pidArg}},
 	{
 		Name: "kubelet-restart", Help: "the kubelet starts anew and for a time lists fewer pods than run; ends when that does", apply: restartKubelet,
-		Flags: []Flag{{Name: "for", Help: "how long", Default: "10s"}, {Name: "pods", Help: "how many it lists meanwhile", Default: "0"}},
+		Flags: []Flag{{Name: "for", Help: "how long; 0s: until kubelet-up", Default: "10s"}, {Name: "pods", Help: "how many it lists meanwhile", Default: "0"}},
 	},
 	{Name: "kubelet-down", Help: "nobody listens on the kubelet's socket", apply: setKubelet("down"), Flags: []Flag{kubeletFor}},
 	{Name: "kubelet-remove", Help: "the kubelet is down, and the directory of its socket is gone", apply: setKubelet("removed"), Flags: []Flag{kubeletFor}},
-	{Name: "kubelet-up", Help: "the kubelet is up and answers", apply: setKubelet("up")},
+	{Name: "kubelet-up", Help: "the kubelet is up and answers what it knows", apply: setKubelet("up")},
 	{Name: "kubelet-hang", Help: "the kubelet takes calls and does not answer", apply: setKubelet("hang"), Flags: []Flag{kubeletFor}},
 	{Name: "kubelet-garbage", Help: "the kubelet answers what is no PodResources", apply: setKubelet("garbage"), Flags: []Flag{kubeletFor}},
 	{Name: "kubelet-limit", Help: "the next calls of the kubelet are rejected: all its clients together ask too often", apply: limitKubelet, Flags: []Flag{countFlag}},
 	{Name: "kubelet-pad", Help: "the kubelet's lists are larger by so much", apply: padKubelet, Args: []Arg{{Name: "bytes", Help: "how much; 0 ends it"}}},
-	{Name: "device-unhealthy", Help: "a device plugin calls a device unhealthy: it is not allocatable any more", apply: spoilDevice(false), Args: []Arg{{Name: "device", Help: ReferenceHelp}}},
-	{Name: "device-healthy", Help: "a device plugin calls a device healthy again", apply: spoilDevice(true), Args: []Arg{{Name: "device", Help: ReferenceHelp}}},
+	{
+		Name: "api-server-down", Help: "the API server is down: a kubelet that restarts lists static pods only, until it is up", apply: setAPIServer(false),
+		Flags: []Flag{{Name: "for", Help: "duration; until api-server-up without it"}},
+	},
+	{Name: "api-server-up", Help: "the API server is up, and the kubelet knows all pods again", apply: setAPIServer(true)},
+	{Name: "device-unhealthy", Help: "a device plugin calls a device unhealthy, although nothing is wrong with it: it is not allocatable any more", apply: spoilDevice(false), Args: []Arg{{Name: "device", Help: ReferenceHelp}}},
+	{Name: "device-healthy", Help: "a device plugin calls a device healthy, whatever is wrong with it, until `clear`", apply: spoilDevice(true), Args: []Arg{{Name: "device", Help: ReferenceHelp}}},
 }

@@ -44,7 +44,13 @@ func injectXid(s *State, in input) error {
 	if err != nil {
 		return err
 	}
-	return s.deliver(in, eventTypes["xid"], code)
+	if err := s.deliver(in, eventTypes["xid"], code); err != nil {
+		return err
+	}
+	return s.onGPUs(in, func(d device) error {
+		s.pluginSees(d, code)
+		return nil
+	})
 }
 
 func injectLost(s *State, in input) error {

@@ -1,13 +1,16 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
 // restartKubelet starts the kubelet anew. For a time it lists fewer pods than
 // run, as a real one does until it has heard from the API server and the
-// container runtime, and says so nowhere.
+// container runtime, and says so nowhere. Without an API server that is all
+// but static pods for as long as it lasts.
 func restartKubelet(s *State, in input) error {
 	if err := s.needsKubelet(); err != nil {
 		return err
@@ -22,11 +25,64 @@ func restartKubelet(s *State, in input) error {
 	}
 	s.Set("kubelet", "up")
 	s.Set("kubelet.starts", strconv.FormatInt(s.integer("kubelet.starts")+1, 10))
-	s.Set("kubelet.lists", strconv.FormatUint(n, 10))
-	s.then(d, func(s *State) error {
-		s.Delete("kubelet.lists")
+	if s.Has(noAPIServer) {
+		s.Set("kubelet.lists", "static")
 		return nil
-	})
+	}
+	s.Set("kubelet.lists", strconv.FormatUint(n, 10))
+	if d > 0 {
+		s.then(d, func(s *State) error {
+			s.Delete("kubelet.lists")
+			return nil
+		})
+	}
+	return nil
+}
+
+// noAPIServer is the key of a node whose API server is down.
+const noAPIServer = "kubelet.no_api_server"
+
+// setAPIServer takes the API server away from the node, or brings it back. A
+// kubelet that runs goes on as before; it hears of no pod that comes or goes.
+func setAPIServer(up bool) func(*State, input) error {
+	return func(s *State, in input) error {
+		if err := s.needsKubelet(); err != nil {
+			return err
+		}
+		if up {
+			s.healAPIServer()
+			return nil
+		}
+		d, err := in.duration("for")
+		if err != nil {
+			return err
+		}
+		s.Set(noAPIServer, "1")
+		if d > 0 {
+			s.then(d, func(s *State) error {
+				s.healAPIServer()
+				return nil
+			})
+		}
+		return nil
+	}
+}
+
+func (s *State) healAPIServer() {
+	s.Delete(noAPIServer)
+	if s.Get("kubelet.lists") == "static" {
+		s.Delete("kubelet.lists")
+	}
+}
+
+// needsAPIServer is for what a kubelet has to be told of.
+func (s *State) needsAPIServer() error {
+	if err := s.needsKubelet(); err != nil {
+		return err
+	}
+	if s.Has(noAPIServer) {
+		return errors.New("the API server is down: no pod comes, and none is deleted; api-server-up ends that")
+	}
 	return nil
 }
 
@@ -43,6 +99,9 @@ func setKubelet(to string) func(*State, input) error {
 		}
 		if is := s.Get("kubelet"); (to == "hang" || to == "garbage") && (is == "down" || is == "removed") {
 			return fmt.Errorf("the kubelet is %s; it answers nobody", is)
+		}
+		if to == "up" && s.Get("kubelet.lists") != "static" {
+			s.Delete("kubelet.lists")
 		}
 		s.Set("kubelet", to)
 		if d > 0 && to != "up" {
@@ -92,7 +151,7 @@ func padKubelet(s *State, in input) error {
 // healKubelet takes the faults of the kubelet and the device plugins away.
 // Pods and processes stay as they are: they are no faults.
 func (s *State) healKubelet() {
-	for _, key := range append(s.keys("unhealthy."), "kubelet.lists", "kubelet.pad") {
+	for _, key := range slices.Concat(s.keys("unhealthy."), s.keys("healthy."), []string{"kubelet.lists", "kubelet.pad", noAPIServer}) {
 		s.Delete(key)
 	}
 	if s.Has("kubelet") {

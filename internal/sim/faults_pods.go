@@ -19,7 +19,7 @@ var (
 // which it has a process where a PID is given. A pod that has finished is
 // replaced.
 func startPod(s *State, in input) error {
-	if err := s.needsKubelet(); err != nil {
+	if err := s.needsAPIServer(); err != nil {
 		return err
 	}
 	namespace, name, ok := strings.Cut(in["pod"], "/")
@@ -104,6 +104,9 @@ func (s *State) asked(in input) ([]held, error) {
 
 // endPod deletes a pod: it is not listed any more and its logs are gone.
 func endPod(s *State, in input) error {
+	if err := s.needsAPIServer(); err != nil {
+		return err
+	}
 	p, err := s.podNamed(in["pod"])
 	if err != nil {
 		return err
@@ -113,20 +116,13 @@ func endPod(s *State, in input) error {
 	return s.showProcesses()
 }
 
-// finishPod lets the containers of a pod end. Until it is deleted its logs
-// stay, and a kubelet before 1.34 lists it.
+// finishPod lets the containers of a pod end by themselves.
 func finishPod(s *State, in input) error {
 	p, err := s.podNamed(in["pod"])
 	if err != nil {
 		return err
 	}
-	s.endProcesses(p)
-	phase := "phase=finished"
-	if !in.on("listed") {
-		phase += " listed=no"
-	}
-	s.Set(p.key, strings.Replace(s.Get(p.key), "phase=running", phase, 1))
-	return s.showProcesses()
+	return s.endContainers(p, in.on("listed"))
 }
 
 func (s *State) endProcesses(p pod) {
@@ -137,7 +133,8 @@ func (s *State) endProcesses(p pod) {
 	}
 }
 
-// spoilDevice has a device plugin call a device unhealthy, or healthy again.
+// spoilDevice has a device plugin call a device unhealthy, or healthy,
+// whatever it is.
 func spoilDevice(healthy bool) func(*State, input) error {
 	return func(s *State, in input) error {
 		if err := s.needsKubelet(); err != nil {
@@ -146,7 +143,7 @@ func spoilDevice(healthy bool) func(*State, input) error {
 		arg := in["device"]
 		if ds, err := s.devices(arg); err == nil {
 			for _, d := range ds {
-				s.mark("unhealthy."+s.deviceUUID(d), !healthy)
+				s.call(s.deviceUUID(d), healthy)
 			}
 			return nil
 		}
@@ -154,15 +151,17 @@ func spoilDevice(healthy bool) func(*State, input) error {
 		if err != nil {
 			return err
 		}
-		s.mark("unhealthy."+h.id, !healthy)
+		s.call(h.id, healthy)
 		return nil
 	}
 }
 
-func (s *State) mark(key string, on bool) {
-	if on {
-		s.Set(key, "1")
-	} else {
-		s.Delete(key)
+// call has the device plugin call a device healthy or not.
+func (s *State) call(id string, healthy bool) {
+	now, before := "unhealthy.", "healthy."
+	if healthy {
+		now, before = before, now
 	}
+	s.Set(now+id, "1")
+	s.Delete(before + id)
 }

@@ -150,10 +150,15 @@ func (k *served) follow(s *State) error {
 func (s *State) podsListed() []kubelet.Pod {
 	pods := s.pods()
 	if s.Has("kubelet.lists") {
-		most, _ := strconv.Atoi(s.Get("kubelet.lists")) // as restartKubelet wrote it
 		slices.SortStableFunc(pods, func(a, b pod) int {
 			return cmp.Compare(strings.Count(a.uid, "-"), strings.Count(b.uid, "-"))
 		})
+		most, err := strconv.Atoi(s.Get("kubelet.lists"))
+		if err != nil { // "static", as restartKubelet wrote it
+			for most < len(pods) && !strings.Contains(pods[most].uid, "-") {
+				most++
+			}
+		}
 		pods = pods[:min(most, len(pods))]
 	}
 	var out []kubelet.Pod

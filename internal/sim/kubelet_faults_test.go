@@ -95,12 +95,55 @@ func TestKubeletMisbehaves(t *testing.T) {
 		t.Error(err)
 	}
 	n.until("a short one", has("training/llm-0"))
+	played, stop = context.WithCancel(t.Context())
+	if err := f.Play(played, n.state, map[string]string{"for": "0s"}); err != nil {
+		t.Error(err)
+	}
+	stop()
+	n.until("one that is not over by itself", func(lines []string, code codes.Code) bool { return code == codes.OK && len(lines) == 0 })
+	strike(t, n.state, "kubelet-up")
+	n.until("told to be up", has("training/llm-0"))
 	for _, brief := range []string{"kubelet-down", "kubelet-hang"} {
 		if err := findFault(brief).Play(t.Context(), n.state, map[string]string{"for": "1ms"}); err != nil {
 			t.Error(err)
 		}
 		n.until(brief+" for a moment", has("training/llm-0"))
 	}
+}
+
+// Without its API server a kubelet goes on, and knows static pods alone once
+// it has restarted.
+func TestKubeletWithoutAPIServer(t *testing.T) {
+	n := serving(t, "h100-8")
+	static := func(lines []string, code codes.Code) bool {
+		return code == codes.OK && slices.Equal(lines, []string{"kube-system/kube-apiserver-node"})
+	}
+	for how, end := range map[string]func(){
+		"api-server-up": func() { strike(t, n.state, "api-server-up") },
+		"clear":         func() { clearAll(t, n.state) },
+	} {
+		strike(t, n.state, "api-server-down")
+		strike(t, n.state, "kubelet-pad 1") // seen when the one before it is
+		n.until(how+": goes on", has("padding/padding", "training/llm-0"))
+		strike(t, n.state, "kubelet-pad 0")
+		for _, words := range []string{"pod-start a/b gpu:7", "pod-end llm-0"} {
+			if err := Update(n.state, func(s *State) error { return s.Inject(strings.Fields(words)) }); err == nil || !strings.Contains(err.Error(), "the API server is down") {
+				t.Errorf("%s: %v", words, err)
+			}
+		}
+		strike(t, n.state, "kubelet-restart")
+		n.until(how+": restarted", static)
+		strike(t, n.state, "kubelet-up")
+		strike(t, n.state, "kubelet-restart --pods=5")
+		n.until(how+": restarted again", static)
+		end()
+		n.until(how, has("training/llm-0"))
+	}
+	if err := findFault("api-server-down").Play(t.Context(), n.state, map[string]string{"for": "1ms"}); err != nil {
+		t.Error(err)
+	}
+	strike(t, n.state, "pod-start a/b gpu:7")
+	n.until("up after a time", has("a/b main"))
 }
 
 // Two kubelets, one of them with a path that no socket can have.

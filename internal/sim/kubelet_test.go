@@ -150,14 +150,20 @@ func TestServeKubelet(t *testing.T) {
 		t.Errorf("allocatable (-want +got):\n%s", diff)
 	}
 
-	// A device plugin drops what it finds unhealthy, with all that is of it.
+	// A device plugin drops what it finds unhealthy, with all that is of it; a
+	// Xid that an application causes is no reason.
 	strike(t, n.state, "device-unhealthy 5")
 	strike(t, n.state, "device-unhealthy mig:4/1")
 	strike(t, n.state, "lost 7")
+	strike(t, n.state, "xid 79 0")
+	strike(t, n.state, "xid 31 1")
+	strike(t, n.state, "xid 63 4/2")
+	strike(t, n.state, "lost 3")
+	strike(t, n.state, "device-healthy 3")
 	strike(t, n.state, "pod-start mark/unhealthy legacy:4/2 gke:4/0 hami:6-1")
 	n.until("unhealthy devices", has("mark/unhealthy"))
-	for id, there := range map[string]bool{gpu(5) + "::0": false, gpu(5) + "::3": false, mig(1): false, gpu(7): false, gpu(6): true, mig(0): true} {
-		if slices.ContainsFunc([]string{"nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-2g.20gb", "nvidia.com/mig-3g.40gb"}, func(r string) bool {
+	for id, there := range map[string]bool{gpu(5) + "::0": false, gpu(5) + "::3": false, mig(1): false, gpu(7): false, gpu(6): true, mig(0): true, gpu(0): false, gpu(1): true, mig(2): false, gpu(3): true} {
+		if slices.ContainsFunc([]string{"nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-2g.20gb", "nvidia.com/mig-3g.40gb", "nvidia.com/mig-1g.10gb"}, func(r string) bool {
 			return slices.Contains(n.allocatable()[r], id)
 		}) != there {
 			t.Errorf("%s: allocatable is %t", id, !there)
@@ -192,8 +198,12 @@ func TestKubeletFollowsPods(t *testing.T) {
 	n.until("deleted", has("!ml/late-0", "ml/next-0"))
 	strike(t, n.state, "pod-finish ml/next-0 --no-listed")
 	n.until("finished, a newer kubelet", has("!ml/next-0"))
-	if !slices.ContainsFunc(podDirs(t, n.state), func(d string) bool { return strings.HasPrefix(d, "ml_next-0_") }) {
-		t.Error("the logs of a pod that has finished are gone")
+	strike(t, n.state, "pod-evict speech-0")
+	n.until("evicted", has("!research/speech-0", "research/segment-0"))
+	for _, name := range []string{"ml_next-0_", "research_speech-0_"} {
+		if !slices.ContainsFunc(podDirs(t, n.state), func(d string) bool { return strings.HasPrefix(d, name) }) {
+			t.Errorf("the logs of %s, which has finished, are gone", name)
+		}
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 )
 
 // Package podmap finds every device of the two nodes' pods, with no
-// configuration, and the list to be complete at once.
+// configuration but that of generic-device-plugin, and the list to be complete
+// at once.
 func TestPodmapFindsTheDevices(t *testing.T) {
 	for scenario, want := range map[string]map[string]string{
 		"h100-8": {
@@ -20,14 +21,14 @@ func TestPodmapFindsTheDevices(t *testing.T) {
 			"research/segment-0": "mig 4/0", "research/speech-0": "mig 4/1", "notebooks/jupyter-small-0": "mig 4/2", "research/probe-0": "mig 4/3",
 			"analytics/simulate-0": "gpu 5 shared", "analytics/explore-0": "gpu 5 shared", "notebooks/jupyter-large-0": "gpu 6",
 		},
-		"mixed-node": {"training/resnet-0": "gpu 0", "training/eval-0": "gpu 1", "ran/fec-0": "0000:1b:00.0", "video/transcode-0": "0000:5e:00.1"},
+		"mixed-node": {"training/resnet-0": "gpu 0", "training/eval-0": "gpu 1", "ran/fec-0": "0000:1b:00.0", "ran/fec-1": "0000:b1:00.0", "video/transcode-0": "0000:5e:00.1"},
 	} {
 		n := serving(t, scenario)
 		s, err := Read(n.state)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var resolver podmap.Resolver
+		resolver := podmap.Resolver{Generic: []podmap.Generic{{Paths: []string{"/dev/dfl-port.*"}}}}
 		index := resolver.Index(s.known())
 		w := podmap.New(podmap.Options{Socket: KubeletSocket(n.state)})
 		ctx, cancel := context.WithTimeout(t.Context(), patience)

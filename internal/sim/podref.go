@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"crypto/sha1"
 	"fmt"
 	"strings"
 )
@@ -13,7 +14,7 @@ type held struct {
 
 // ReferenceHelp is how a scenario or a fault refers to a device that a pod
 // holds.
-const ReferenceHelp = "gpu:0, mig:4/0, replica:3::1, gke:0, hami:3-1, legacy:4/0, fpga:CARD, region:CARD or the kubelet's own id"
+const ReferenceHelp = "gpu:0, mig:4/0, replica:3::1, gke:0, hami:3-1, legacy:4/0, fpga:CARD, region:CARD, generic:PATH or the kubelet's own id"
 
 // references make ids as each device plugin does.
 var references = map[string]func(*State, string) (held, error){
@@ -25,6 +26,7 @@ var references = map[string]func(*State, string) (held, error){
 	"legacy":  (*State).legacyMIG,
 	"fpga":    (*State).fpgaFunction,
 	"region":  (*State).fpgaRegion,
+	"generic": (*State).genericDevice,
 }
 
 // reference finds what a text refers to. One of no known kind is an id.
@@ -142,6 +144,16 @@ func (s *State) legacyMIG(arg string) (held, error) {
 		h.id = fmt.Sprintf("MIG-%s/%s/%s", s.gpuGet(h.on.gpu, "uuid"), attr(rec, "gi"), attr(rec, "ci"))
 	}
 	return h, err
+}
+
+// genericDevice is a device of generic-device-plugin, which calls it by the
+// SHA-1 of the number of its replica and the paths of its device nodes
+// (squat/generic-device-plugin, deviceplugin/path.go).
+func (s *State) genericDevice(arg string) (held, error) {
+	if !strings.HasPrefix(arg, "/dev/") {
+		return held{}, fmt.Errorf("%q is no path of a device; want /dev/dfl-port.0, or several by commas", arg)
+	}
+	return held{id: fmt.Sprintf("%x", sha1.Sum([]byte("0"+strings.ReplaceAll(arg, ",", "")))), on: device{-1, -1}}, nil
 }
 
 // draDriver is NVIDIA's driver of dynamic resource allocation.

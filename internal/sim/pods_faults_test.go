@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -83,15 +86,70 @@ func TestPodFaults(t *testing.T) {
 		"process-end 5":                               "no process 5; there are 21001",
 		"process-move 5 0":                            "no process 5",
 		"device-unhealthy gpu:9":                      `no device "9"`,
+		"pod-evict nobody":                            `0 pods are "nobody"`,
+		"pod-evict kube-apiserver-node --xid=79":      "holds no GPU",
+		"pod-evict llm-0 --xid=x":                     "code: want a whole number",
+		"pod-evict llm-0 --xid=79 --after=x":          "after: want a duration",
+		"pod-start a/b generic:dfl-port.0":            "want /dev/dfl-port.0",
 	} {
 		if err := Update(state, func(s *State) error { return s.Inject(strings.Fields(words)) }); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", words, err, want)
 		}
 	}
 	outside, _ := installed(t, "a100")
-	for _, words := range []string{"pod-start a/b", "kubelet-restart", "kubelet-hang", "device-unhealthy 0"} {
+	for _, words := range []string{"pod-start a/b", "pod-evict a/b", "api-server-down", "kubelet-restart", "kubelet-hang", "device-unhealthy 0"} {
 		if err := Update(outside, func(s *State) error { return s.Inject(strings.Fields(words)) }); err == nil || !strings.Contains(err.Error(), "no kubelet") {
 			t.Errorf("outside Kubernetes, %s: %v", words, err)
+		}
+	}
+}
+
+// A pod that dies of a Xid has it on every device that it holds, by whatever
+// name, while it still runs.
+func TestPodDiesOfXid(t *testing.T) {
+	for pod, devices := range map[string][]device{
+		"llm-0": {{0, -1}, {1, -1}, {2, -1}}, "segment-0": {{4, 0}}, "probe-0": {{4, 3}}, "simulate-0": {{5, -1}},
+	} {
+		state, _ := installed(t, "h100-8")
+		before, err := Read(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- findFault("pod-evict").Play(ctx, state, map[string]string{"pod": pod, "xid": "79", "after": "1h"})
+		}()
+		var s *State
+		for s == nil || !s.Has("event.1") {
+			if s, err = Read(state); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", pod, err)
+		}
+		var want, got []string
+		for i, d := range devices {
+			rec, gi := fmt.Sprintf("gpu=%d type=8 data=79", d.gpu), ""
+			if d.mig >= 0 {
+				gi = fmt.Sprintf(" gi=%s ci=%s", attr(s.migRecord(d), "gi"), attr(s.migRecord(d), "ci"))
+			}
+			want, got = append(want, rec+gi), append(got, s.Get(fmt.Sprintf("event.%d", i+1)))
+		}
+		if diff := cmp.Diff(want, got); diff != "" || s.Has(fmt.Sprintf("event.%d", len(devices)+1)) {
+			t.Errorf("%s: the events (-want +got):\n%s", pod, diff)
+		}
+		if len(s.pids()) != len(before.pids()) || len(s.podsListed()) != len(before.podsListed()) {
+			t.Errorf("%s: it is gone before its time", pod)
+		}
+		strike(t, state, "pod-evict "+pod+" --xid=79")
+		if s, err = Read(state); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.pids()) >= len(before.pids()) || len(s.podsListed()) != len(before.podsListed())-1 {
+			t.Errorf("%s: it is there after its time", pod)
 		}
 	}
 }

@@ -204,7 +204,13 @@ func (s *State) pluginNames(d device) []string {
 // offerable reports whether a device plugin finds a device healthy. It drops
 // those of which it saw a critical Xid, and partitions that are not any more.
 func (s *State) offerable(id, base string) bool {
-	if s.Has("unhealthy."+id) || s.Has("unhealthy."+base) || !deviceName.MatchString(id) {
+	if !deviceName.MatchString(id) {
+		return false
+	}
+	if s.Has("healthy."+id) || s.Has("healthy."+base) {
+		return true
+	}
+	if s.Has("unhealthy."+id) || s.Has("unhealthy."+base) {
 		return false
 	}
 	for i := range s.gpus() {
