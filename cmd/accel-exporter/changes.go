@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"slices"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
@@ -63,18 +64,26 @@ func (c *changes) look(snap *collector.Snapshot) {
 		}
 	}
 	for id := range c.devices {
-		if !has(snap, id) {
-			delete(c.devices, id)
+		present, renamed := has(snap, id)
+		if present {
+			continue
+		}
+		delete(c.devices, id)
+		if !renamed {
 			c.log.Info("Device is gone", "device", id)
 		}
 	}
 }
 
-func has(snap *collector.Snapshot, id string) bool {
+// has reports whether a device is in the Snapshot, or is there under another
+// name: what the bus alone knew goes by its address until its driver names it.
+func has(snap *collector.Snapshot, id string) (present, renamed bool) {
 	for i := range snap.Devices {
-		if snap.Devices[i].ID == id {
-			return true
+		d := &snap.Devices[i]
+		if d.ID == id {
+			return true, false
 		}
+		renamed = renamed || d.PCI == id || slices.Contains(d.Functions, id)
 	}
-	return false
+	return false, renamed
 }
