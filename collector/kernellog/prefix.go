@@ -21,7 +21,7 @@ func stripPrefix(line []byte) (text []byte, st stamp) {
 	}
 	if len(text) > 2 && text[0] == '<' {
 		// dmesg -r: "<4>".
-		if _, rest, ok := number(text[1:]); ok && len(rest) > 0 && rest[0] == '>' {
+		if prio, rest, ok := number(text[1:]); ok && prio < facilities && len(rest) > 0 && rest[0] == '>' {
 			text = rest[1:]
 		}
 	}

@@ -103,6 +103,9 @@ func (r *reader) line(line []byte, offset int) {
 		return
 	}
 	r.source.counts.records.Add(1)
+	if !rec.kernel {
+		return
+	}
 	at := position{offset, rec.seq, true}
 	text := rec.text
 	if bytes.IndexByte(text, '\\') >= 0 {

@@ -29,6 +29,8 @@ func TestLines(t *testing.T) {
 		{"caller", "4,1,2,-,caller=T1;NVRM: Xid (PCI:0000:1b:00): 13, x\n", []string{"13"}},
 		{"end of line of another system", "NVRM: Xid (PCI:0000:1b:00): 13\r\n", []string{"13"}},
 		{"properties", record(1, 13) + " NVRM=NVRM: Xid (PCI:0000:1b:00): 14, x\n", []string{"13"}},
+		{"written to the device by a process", "12,1,2,-;NVRM: Xid (PCI:0000:1b:00): 13, x\n7,2,2,-;NVRM: Xid (PCI:0000:1b:00): 31, x\n8,3,2,-;NVRM: Xid (PCI:0000:1b:00): 43, x\n", []string{"31"}},
+		{"the same, as dmesg -r shows it", "<12>[    1.0] NVRM: Xid (PCI:0000:1b:00): 13, x\n<4>[    1.0] NVRM: Xid (PCI:0000:1b:00): 31, x\n", []string{"31"}},
 		{
 			"no records",
 			"4,1,99999999999999999,-;NVRM: Xid (PCI:0000:1b:00): 13, x\n4,99999999999999999999,1,-;NVRM: Xid (PCI:0000:1b:00): 13, x\n" +

@@ -11,7 +11,14 @@ type record struct {
 	seq  uint64
 	usec uint64 // of the kernel's log clock, which starts with the kernel
 	text []byte // escaped
+	// kernel: its facility is the kernel's, which it gives to no process that
+	// writes to the device (Documentation/ABI/testing/dev-kmsg).
+	kernel bool
 }
+
+// facilities is the least priority that has another facility than the kernel's:
+// its lower three bits are the level.
+const facilities = 8
 
 // parseRecord returns the record that a line holds. It fails for a line of any
 // other form.
@@ -26,8 +33,9 @@ func parseRecord(line []byte) (record, bool) {
 	}
 	head := line[:semicolon]
 	rec.text = line[semicolon+1:]
-	var ok bool
-	if _, head, ok = number(head); !ok || len(head) == 0 || head[0] != ',' {
+	prio, head, ok := number(head)
+	rec.kernel = prio < facilities
+	if !ok || len(head) == 0 || head[0] != ',' {
 		return rec, false
 	}
 	if rec.seq, head, ok = number(head[1:]); !ok || len(head) == 0 || head[0] != ',' {
