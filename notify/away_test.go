@@ -190,17 +190,15 @@ func TestFlush(t *testing.T) {
 func TestOverflow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := serve(t)
-		m.down = true
 		s := settings(address)
 		s.QueueSize = 4
-		n := start(t, notify.Options{Settings: s, Dial: m.dial})
+		n := create(t, notify.Options{Settings: s, Dial: m.dial})
 		n.Send(firing("f1"), resolved("r1"), firing("f2"), resolved("r2"))
 		n.Send(firing("f1"), firing("f3")) // r1 goes; f1 is as old as it was
 		n.Send(firing("f4"))               // r2 goes
 		n.Send(resolved("r3"))             // goes itself
 		n.Send(firing("f5"))               // f1 goes
-		m.set(func() { m.down = false })
-		time.Sleep(16 * time.Second)
+		n.run()
 		synctest.Wait()
 		if got := m.knows(); got != "f2 f3 f4 f5/" {
 			t.Errorf("%q", got)
