@@ -68,18 +68,18 @@ func self(t *testing.T, role string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// With --pods the program finds a kubelet that answers, and accel-sim ends as
-// the program does.
+// The program finds a kubelet that answers, and accel-sim ends as the program
+// does.
 func TestRunWithPods(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for flag, want := range map[string]string{"--pods": "11 <nil>\n", "--no-pods": ""} {
+	for flag, want := range map[string]string{"--scenario=h100-8": "11 <nil>\n", "--no-pods": ""} {
 		cmd := self(t, "accel-sim", "--state="+state, "--fixtures=../../fixtures", "run", flag, "--library=main.go", "--", "env", roleVar+"=exporter", exe)
 		out, err := cmd.Output()
-		status := map[string]int{"--pods": 7, "--no-pods": 8}[flag]
+		status := map[string]int{"--scenario=h100-8": 7, "--no-pods": 8}[flag]
 		if string(out) != want || cmd.ProcessState.ExitCode() != status {
 			t.Errorf("%s: %q, %v; want %q and status %d", flag, out, err, want, status)
 		}
@@ -94,7 +94,7 @@ func TestRunWithPods(t *testing.T) {
 func TestKubeletCommand(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	args := []string{"--state=" + state, "--fixtures=../../fixtures"}
-	flags, err := self(t, "accel-sim", append(args, "compile", "--scenario=mixed-node", "--flags", "--pods")...).Output()
+	flags, err := self(t, "accel-sim", append(args, "compile", "--scenario=mixed-node", "--flags")...).Output()
 	want := "\n--podresources.socket=" + sim.KubeletSocket(state) + "\n--path.pod-logs=" + sim.PodLogs(state) + "\n"
 	if err != nil || !strings.HasSuffix(string(flags), want) {
 		t.Fatalf("%v: %s", err, flags)

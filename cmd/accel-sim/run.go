@@ -17,17 +17,17 @@ import (
 
 func (c *command) addRun(app *kingpin.Application, actions map[string]func() error) {
 	cmd := app.Command("run", "Set a scenario up and become COMMAND, with the flags appended that let an exporter look at it: "+
-		"--nvml.library, --path.sysfs, --path.procfs and --kernel-log.path.")
+		"--nvml.library, --path.sysfs, --path.procfs, --kernel-log.path, --podresources.socket and --path.pod-logs.")
 	c.scenarioFlags(cmd)
 	cmd.Flag("fuse", "Mount /sys and /proc of the simulation instead of writing them to files: reads fail and block as on a real machine. Needs root and /dev/fuse.").BoolVar(&c.fuse)
-	c.podsFlag(cmd, "Serve the kubelet of a scenario that has pods, and tell the exporter of it by --podresources.socket and --path.pod-logs. accel-sim stays for that until COMMAND ends.")
+	c.podsFlag(cmd, "Serve the kubelet of a scenario that has pods; accel-sim stays for that until COMMAND ends. --no-pods: neither that nor the last two flags.")
 	cmd.Flag("library", "Simulated library; `make -C fixtures/nvml` builds it.").Default("bin/sim/libnvidia-ml.so.1").StringVar(&c.library)
 	cmd.Arg("command", "Command and its arguments, after --.").Required().StringsVar(&c.argv)
 	actions[cmd.FullCommand()] = c.run
 
 	cmd = app.Command("compile", "Set a scenario up and print the library to load.")
 	c.scenarioFlags(cmd)
-	c.podsFlag(cmd, "With --flags: print those for a scenario's pods too. `accel-sim kubelet` serves them.")
+	c.podsFlag(cmd, "With --flags: print those of the kubelet too, which `accel-sim kubelet` serves.")
 	flags := cmd.Flag("flags", "Print all flags that an exporter needs, one a line, instead of the library.").Bool()
 	cmd.Flag("library", "Simulated library.").Default("bin/sim/libnvidia-ml.so.1").StringVar(&c.library)
 	actions[cmd.FullCommand()] = func() error {
@@ -61,7 +61,7 @@ func (c *command) scenarioFlags(cmd *kingpin.CmdClause) {
 }
 
 func (c *command) podsFlag(cmd *kingpin.CmdClause, help string) {
-	cmd.Flag("pods", help).BoolVar(&c.pods)
+	cmd.Flag("pods", help).Default("true").BoolVar(&c.pods)
 }
 
 // exporterFlags are what an exporter has to be told of the simulation.
