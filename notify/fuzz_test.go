@@ -1,0 +1,66 @@
+package notify_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/notify"
+)
+
+// FuzzAnswer: whatever comes back, byte by byte, an alert is accounted for
+// once, and the credential that came with it is not told.
+func FuzzAnswer(f *testing.F) {
+	for _, s := range []string{
+		"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+		"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n\r\n\"no TOKEN\"",
+		"HTTP/1.1 422 x\r\n\r\n{\"code\":601,\"message\":\"TOKEN\"}",
+		"HTTP/1.1 429 x\r\nRetry-After: 99999999999999999999\r\n\r\n",
+		"HTTP/1.1 503 x\r\nRetry-After: Fri, 31 Dec 9999 23:59:59 GMT\r\nContent-Length: 99\r\n\r\nshort",
+		"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 500 TOKEN\r\nTransfer-Encoding: chunked\r\n\r\nzz",
+		"HTTP/1.1 307 x\r\nLocation: http://u:TOKEN@h/\r\nContent-Encoding: gzip\r\n\r\n",
+		"TOKEN", "", "HTTP/1.1 200 OK\r\nTOKEN\r\n\r\n", "HTTP/1.1 101 x\r\nUpgrade: y\r\nConnection: upgrade\r\n\r\n",
+	} {
+		f.Add([]byte(s))
+	}
+	const token = "hunter2.hunter2"
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		s := settings(address)
+		s.HTTP.CredentialsFile = write(t, t.TempDir(), "token", token)
+		raw = bytes.ReplaceAll(raw, []byte("TOKEN"), []byte(token))
+		n := create(t, notify.Options{Settings: s, Dial: func(context.Context, string, string) (net.Conn, error) {
+			mine, theirs := net.Pipe()
+			go func() {
+				defer theirs.Close()
+				if r, err := http.ReadRequest(bufio.NewReader(theirs)); err == nil {
+					_, _ = io.Copy(io.Discard, r.Body)
+					_ = theirs.SetWriteDeadline(time.Now().Add(time.Minute))
+					_, _ = theirs.Write(raw)
+				}
+			}()
+			return mine, nil
+		}})
+		n.Send(firing("a"))
+		ended, end := context.WithCancel(context.Background())
+		end()
+		n.Run(ended) // one attempt
+		var accounted float64
+		for name, v := range n.metrics() {
+			if strings.HasPrefix(name, "alerts_") {
+				accounted += v
+			}
+		}
+		if accounted != 1 {
+			t.Errorf("accounted for %v times: %v", accounted, n.metrics())
+		}
+		if strings.Contains(n.log.String(), token) {
+			t.Errorf("log:\n%s", n.log)
+		}
+	})
+}
