@@ -1,6 +1,7 @@
 package pcie
 
 import (
+	"errors"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -138,29 +139,37 @@ func (l *fileLooker) look(now time.Time) []fileState {
 	}
 	params, _ := l.proc.ReadBytes(nvidiaParams, 4*sysfs.Page)
 	want := parseParams(string(params))
-	states := []fileState{
-		l.judge("nvidia"+strconv.FormatUint(uint64(l.minor), 10), deviceNumber(nvidiaMajor, l.minor), want),
-		l.judge("nvidiactl", deviceNumber(nvidiaMajor, controlMinor), want),
+	var states []fileState
+	judge := func(name string, number uint64) {
+		if reason, ok := l.judge(name, number, want); ok {
+			states = append(states, fileState{name, reason})
+		}
 	}
+	judge("nvidia"+strconv.FormatUint(uint64(l.minor), 10), deviceNumber(nvidiaMajor, l.minor))
+	judge("nvidiactl", deviceNumber(nvidiaMajor, controlMinor))
 	numbers, _ := l.proc.ReadBytes(deviceNumbers, 4*sysfs.Page)
 	if major, ok := charMajor(string(numbers), "nvidia-uvm"); ok {
-		states = append(states, l.judge("nvidia-uvm", deviceNumber(major, 0), want))
+		judge("nvidia-uvm", deviceNumber(major, 0))
 	}
 	return states
 }
 
-// judge compares a device file with what it ought to be.
-func (l *fileLooker) judge(name string, number uint64, want access) fileState {
+// judge compares a device file with what it ought to be. It is false for one
+// that could not be looked at.
+func (l *fileLooker) judge(name string, number uint64, want access) (reason string, ok bool) {
 	info, err := l.stat(filepath.Join(l.dev, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fileMissing, true
+	}
 	if err != nil {
-		return fileState{name, fileMissing}
+		return "", false
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || info.Mode()&fs.ModeCharDevice == 0 || st.Rdev != number {
-		return fileState{name, fileWrong}
+		return fileWrong, true
 	}
 	if want.known && (st.Uid != want.uid || st.Gid != want.gid || uint32(info.Mode().Perm()) != want.mode) {
-		return fileState{name, filePermissions}
+		return filePermissions, true
 	}
-	return fileState{name, ""}
+	return "", true
 }

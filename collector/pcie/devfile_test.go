@@ -32,13 +32,20 @@ func (f file) Sys() any {
 
 const charDevice = fs.ModeDevice | fs.ModeCharDevice
 
+// hidden is the mode of a file that may not be looked at.
+const hidden = fs.ModeIrregular
+
 // statOf looks into a folder that holds files.
 func statOf(files ...file) func(string) (fs.FileInfo, error) {
 	return func(path string) (fs.FileInfo, error) {
 		for _, f := range files {
-			if path == filepath.Join("/dev", f.name) {
-				return f, nil
+			if path != filepath.Join("/dev", f.name) {
+				continue
 			}
+			if f.mode == hidden {
+				return nil, &fs.PathError{Op: "stat", Path: path, Err: syscall.EACCES}
+			}
+			return f, nil
 		}
 		return nil, &fs.PathError{Op: "stat", Path: path, Err: syscall.ENOENT}
 	}
@@ -64,6 +71,10 @@ func TestDeviceFiles(t *testing.T) {
 		"another's": {
 			files: []file{{"nvidia0", 195, 1, 44, charDevice | 0o660}, {"nvidiactl", 195, 255, 44, 0o660}, {"nvidia-uvm", 506, 0, 44, charDevice | 0o660}},
 			want:  map[string]string{"nvidia0": "wrong_device", "nvidiactl": "wrong_device", "nvidia-uvm": "wrong_device"},
+		},
+		"one not looked at": {
+			files: []file{own, control, {name: "nvidia-uvm", mode: hidden}},
+			want:  map[string]string{"nvidia0": "", "nvidiactl": ""},
 		},
 		"closed": {
 			files: []file{{"nvidia0", 195, 0, 44, charDevice | 0o600}, {"nvidiactl", 195, 255, 0, charDevice | 0o660}, uvm},

@@ -17,9 +17,10 @@ const (
 	vendorAmazon  = 0x1d0f
 )
 
-// vendorNames are values of the label vendor; who is not here goes by number.
+// vendorNames are values of the label vendor, those that the sources of the
+// devices give; who is not here goes by number.
 var vendorNames = map[uint32]string{
-	vendorAMD: "amd", vendorNVIDIA: "nvidia", vendorXilinx: "amd", vendorAltera: "altera",
+	vendorAMD: "amd", vendorNVIDIA: "nvidia", vendorXilinx: "amd", vendorAltera: "intel",
 	vendorIntel: "intel", vendorSilicom: "silicom", vendorAmazon: "aws",
 }
 
