@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -53,6 +54,12 @@ func (f *feed) event(kind string, o *object) error {
 	if o.kind != f.store.kind() {
 		return fmt.Errorf("%w: a %q and no %s", errKind, clip(o.kind), f.store.kind())
 	}
+	if older(o.version, f.version) {
+		// A server that was restored from a backup takes the watch and keeps
+		// silent until its versions have come this far again.
+		f.latest = true
+		return &failure{outcome: OutcomeExpired, err: fmt.Errorf("version %s after %s: the server's store is another, or was restored", clip(o.version), f.version)}
+	}
 	now := time.Now()
 	f.status.Heard = now
 	if o.version != "" {
@@ -72,6 +79,12 @@ func (f *feed) event(kind string, o *object) error {
 	}
 	f.w.dirty = true
 	return nil
+}
+
+// older reports whether version a comes before b, as far as they are numbers.
+func older(a, b string) bool {
+	isNumber := func(s string) bool { return s != "" && s[0] != '0' && strings.Trim(s, "0123456789") == "" }
+	return isNumber(a) && isNumber(b) && (len(a) < len(b) || len(a) == len(b) && a < b)
 }
 
 // count counts a request that has ended.

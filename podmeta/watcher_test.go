@@ -3,6 +3,7 @@ package podmeta_test
 import (
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,6 +123,37 @@ func TestVersions(t *testing.T) {
 		seen := a.requests()
 		if n := len(seen); n < 3 || n > 8 || seen[n-2] != "list pods" || seen[n-1] != "watch pods resourceVersion=7" {
 			t.Errorf("%q", seen)
+		}
+	})
+}
+
+// TestVersionsGoBack: a server that was restored from a backup takes a watch
+// from a version that it does not have, and has nothing to say until then.
+func TestVersionsGoBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := serve(t)
+		a.tell("ADDED", podsPath, pod("ml", "later", "u-1"))
+		w := a.run(a.options())
+		a.requests()
+		a.set(func() {
+			a.version = 7
+			clear(a.objects)
+		})
+		a.endWatches()
+		time.Sleep(time.Minute)
+		if diff := cmp.Diff([]string{"watch pods resourceVersion=101"}, a.requests()); diff != "" {
+			t.Error(diff)
+		}
+		a.tell("BOOKMARK", podsPath, object{"kind": "Pod", "metadata": object{}})
+		time.Sleep(time.Minute)
+		if diff := cmp.Diff([]string{"list pods", "watch pods resourceVersion=8"}, a.requests()); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{"ml/later deleted"}, names(w.Latest())); diff != "" {
+			t.Error(diff)
+		}
+		if s := w.Status().Pods; s.State != podmeta.StateFresh || s.Watches[podmeta.OutcomeExpired] != 1 || !strings.Contains(s.LastError, "version 8 after 101") {
+			t.Errorf("%+v", s)
 		}
 	})
 }
