@@ -59,12 +59,13 @@ type Limits struct {
 	Range time.Duration
 }
 
+func (l Limits) withDefaults() Limits {
+	return Limits{Series: cmp.Or(l.Series, 50_000), Bytes: cmp.Or(l.Bytes, 16<<20), Range: cmp.Or(l.Range, 8*24*time.Hour)}
+}
+
 // withDefaults returns o with its defaults filled in, or what is wrong with it.
 func (o Options) withDefaults() (Options, error) {
 	var errs []error
-	if o.Gather == nil {
-		errs = append(errs, errors.New("Gather is missing"))
-	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -76,9 +77,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.Interval = cmp.Or(o.Interval, 15*time.Second)
 	o.Resend = cmp.Or(o.Resend, time.Minute)
-	o.Limits.Series = cmp.Or(o.Limits.Series, 50_000)
-	o.Limits.Bytes = cmp.Or(o.Limits.Bytes, 16<<20)
-	o.Limits.Range = cmp.Or(o.Limits.Range, 8*24*time.Hour)
+	o.Limits = o.Limits.withDefaults()
 	if o.Interval < time.Second || o.Interval > time.Hour {
 		errs = append(errs, fmt.Errorf("Interval is %v; accepted is 1s to 1h", o.Interval))
 	}
