@@ -24,7 +24,7 @@ GO_DIRS  := $(sort $(dir $(wildcard */*.go */*/*.go)))
 # lazily, so the linker must not be told -z now.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: all build build-nocgo sim run test test-kubelet test-rules golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
+.PHONY: all build build-nocgo sim run test test-kubelet test-apiserver test-rules golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
 
 all: check build ## check and build
 
@@ -50,6 +50,9 @@ test: sim ## every test, with the race detector
 
 test-kubelet: ## podmap against a real kubelet; needs root, the first build takes minutes
 	@$(MAKE) --no-print-directory -C test/kubelet test
+
+test-apiserver: ## podmap and podmeta against a real API server too; takes etcd from Debian
+	@$(MAKE) --no-print-directory -C test/kubelet apiserver
 
 golden: sim ## write the golden files anew; then read the diff
 	go test ./cmd/accel-exporter ./internal/config ./internal/sim ./baseline ./health ./collector/fpga ./collector/kernellog ./collector/pcie \
@@ -77,6 +80,7 @@ lint: vet ## golangci-lint; the first run builds it, which takes minutes
 vet: ## go vet and staticcheck
 	go vet ./...
 	$(TOOL) staticcheck ./...
+	cd test/kubelet && go vet ./... && go tool -modfile=../../tools/go.mod staticcheck ./...
 
 fmt: ## format the Go code
 	$(TOOL) gofumpt -w $(GO_DIRS)
@@ -98,7 +102,7 @@ test-rules: ## the rules through promtool: PROMTOOL=promtool
 	$(PROMTOOL) check rules rules/*.yaml
 	$(PROMTOOL) test rules rules/tests/*.yaml
 
-check: fmt-check vet generate-check build-nocgo test ## all that CI runs, but for its short fuzzing
+check: fmt-check vet generate-check build-nocgo test ## what CI runs, but for test-kubelet and its short fuzzing
 
 clean: ## remove what was built
 	rm -rf bin .cache

@@ -1,6 +1,7 @@
 // Command summary turns the output of go test -json into what go test prints:
 // a line for each package and the output of what failed. With -total it writes
-// a line with the number of tests, subtests among them, to a file. With -again
+// a line with the number of tests, subtests among them, to a file, and with
+// -add counts what such a line in that file says, too. With -again
 // it runs a few failed tests once more, alone: one that passes then failed for
 // want of a quiet machine, is named as such in the closing line, and does not
 // fail the run. Its exit status is the verdict.
@@ -22,6 +23,7 @@ type event struct {
 
 func main() {
 	total := flag.String("total", "", "file for the closing line")
+	add := flag.Bool("add", false, "count what the file of the closing line says, too")
 	again := flag.Int("again", 0, "run up to so many failed tests once more, alone")
 	flag.Parse()
 	s := summary{failed: map[string]int{}, count: map[string]int{}}
@@ -29,6 +31,9 @@ func main() {
 	ok := err == nil && len(s.failed) == 0 && !s.broken
 	if err == nil && !ok && !s.broken && len(s.failed) <= *again {
 		ok = s.again()
+	}
+	if err == nil && *add {
+		err = s.add(*total)
 	}
 	line := s.line()
 	fmt.Println(line)
@@ -52,11 +57,37 @@ type summary struct {
 
 // line is the closing line.
 func (s *summary) line() string {
-	line := fmt.Sprintf("%d passed, %d failed, %d skipped", s.count["pass"], s.count["fail"], s.count["skip"])
+	line := fmt.Sprintf(counted, s.count["pass"], s.count["fail"], s.count["skip"])
 	if len(s.second) > 0 {
-		line += "; failed beside others and passed alone: " + strings.Join(s.second, ", ")
+		line += passedAlone + strings.Join(s.second, ", ")
 	}
 	return line
+}
+
+// The closing line, and what it goes on with where there is something to say.
+const (
+	counted     = "%d passed, %d failed, %d skipped"
+	passedAlone = "; failed beside others and passed alone: "
+)
+
+// add counts what the closing line in a file says.
+func (s *summary) add(file string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	counts, second, found := strings.Cut(strings.TrimSpace(string(data)), passedAlone)
+	var passed, failed, skipped int
+	if _, err := fmt.Sscanf(counts, counted, &passed, &failed, &skipped); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	s.count["pass"] += passed
+	s.count["fail"] += failed
+	s.count["skip"] += skipped
+	if found {
+		s.second = append(strings.Split(second, ", "), s.second...)
+	}
+	return nil
 }
 
 // again runs each failed test alone and reports whether all pass.

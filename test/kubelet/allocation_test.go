@@ -202,7 +202,7 @@ func TestHandedOn(t *testing.T) {
 func TestEndedPodsListed(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	n.configure("featureGates", map[string]bool{"KubeletPodResourcesListUseActivePods": false})
+	n.configure(map[string]any{"featureGates": map[string]bool{"KubeletPodResourcesListUseActivePods": false}})
 	n.start()
 	n.create(self)
 	w := n.watch(podmap.Options{})

@@ -5,14 +5,10 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"path"
-	"runtime"
 	"strings"
 	"sync"
-
-	"golang.org/x/sys/unix"
 )
 
 // apiserver is as much of an API server as a kubelet needs to run pods and to
@@ -29,7 +25,7 @@ type apiserver struct {
 	changed chan struct{}             // closed at the next event
 }
 
-// apiPort is in the network namespace of the kubelet.
+// apiPort is in the network of the node.
 const apiPort = 6443
 
 const pods = "/api/v1/namespaces/ml/pods/"
@@ -48,13 +44,7 @@ var kinds = map[string][2]string{
 func newAPI(n *node) *apiserver {
 	n.t.Helper()
 	a := &apiserver{n: n, objects: map[string]map[string]any{}, changed: make(chan struct{})}
-	n.args = []string{"--kubeconfig=" + home + "/kubeconfig"}
-	n.write("kubeconfig", map[string]any{
-		"apiVersion": "v1", "kind": "Config", "current-context": "c",
-		"clusters": []any{map[string]any{"name": "c", "cluster": map[string]any{"server": fmt.Sprintf("http://127.0.0.1:%d", apiPort)}}},
-		"users":    []any{map[string]any{"name": "c", "user": map[string]any{}}},
-		"contexts": []any{map[string]any{"name": "c", "context": map[string]any{"cluster": "c", "user": "c"}}},
-	})
+	n.kubeconfig(map[string]any{"server": fmt.Sprintf("http://127.0.0.1:%d", apiPort)}, map[string]any{})
 	room := map[string]any{"cpu": "64", "memory": "64Gi", "pods": "250", gpu: "16"}
 	a.objects["/api/v1/nodes/"+nodeName] = map[string]any{
 		"apiVersion": "v1", "kind": "Node",
@@ -71,7 +61,7 @@ func newAPI(n *node) *apiserver {
 // up starts to listen where the kubelet looks for it.
 func (a *apiserver) up() {
 	a.n.t.Helper()
-	listener, err := listenInside(a.n.run.cmd.Process.Pid)
+	listener, err := a.n.net.listen(apiPort)
 	must(a.n.t, err)
 	a.srv, a.served = &http.Server{Handler: a, ErrorLog: log.New(io.Discard, "", 0)}, make(chan struct{})
 	go func(srv *http.Server, served chan struct{}) { defer close(served); srv.Serve(listener) }(a.srv, a.served)
@@ -84,25 +74,6 @@ func (a *apiserver) down() {
 		<-a.served
 		a.srv = nil
 	}
-}
-
-// listenInside listens in the network namespace of a process.
-func listenInside(pid int) (l net.Listener, err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // for good: the thread ends with this
-		var ns int
-		if ns, err = unix.Open(fmt.Sprintf("/proc/%d/ns/net", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
-			return
-		}
-		defer unix.Close(ns)
-		if err = unix.Setns(ns, unix.CLONE_NEWNET); err == nil {
-			l, err = net.Listen("tcp4", fmt.Sprintf("0.0.0.0:%d", apiPort))
-		}
-	}()
-	<-done
-	return l, err
 }
 
 // create makes pods, bound to the node, with the claims that they use.

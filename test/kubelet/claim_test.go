@@ -21,9 +21,21 @@ type driver struct {
 	dra.UnimplementedDRAPluginServer
 	registration.UnimplementedRegistrationServer
 	name string
-	cdi  map[string][]*dra.Device // by UID of the claim
 
 	registered atomic.Bool
+
+	mu       sync.Mutex
+	prepared map[string][]*dra.Device // by UID of the claim
+}
+
+// prepare says what a claim was allocated.
+func (d *driver) prepare(claim string, devices []*dra.Device) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.prepared == nil {
+		d.prepared = map[string][]*dra.Device{}
+	}
+	d.prepared[claim] = devices
 }
 
 // drive serves the driver until the test ends, and has the kubelet find it.
@@ -60,9 +72,11 @@ func (d *driver) NotifyRegistrationStatus(_ context.Context, s *registration.Reg
 }
 
 func (d *driver) NodePrepareResources(_ context.Context, req *dra.NodePrepareResourcesRequest) (*dra.NodePrepareResourcesResponse, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	resp := &dra.NodePrepareResourcesResponse{Claims: map[string]*dra.NodePrepareResourceResponse{}}
 	for _, c := range req.GetClaims() {
-		resp.Claims[c.GetUid()] = &dra.NodePrepareResourceResponse{Devices: d.cdi[c.GetUid()]}
+		resp.Claims[c.GetUid()] = &dra.NodePrepareResourceResponse{Devices: d.prepared[c.GetUid()]}
 	}
 	return resp, nil
 }
@@ -79,14 +93,16 @@ func (d *driver) NodeUnprepareResources(_ context.Context, req *dra.NodeUnprepar
 // devices are allocated.
 func (a *apiserver) claim(d *driver, name string, devices, pods []string) {
 	var requests, results, users []any
+	var prepared []*dra.Device
 	for i, id := range devices {
 		request := fmt.Sprint("r", i)
 		requests = append(requests, map[string]any{"name": request, "exactly": map[string]any{"deviceClassName": "gpu"}})
 		results = append(results, map[string]any{"request": request, "driver": d.name, "pool": nodeName, "device": id})
-		d.cdi[uid(name)] = append(d.cdi[uid(name)], &dra.Device{
+		prepared = append(prepared, &dra.Device{
 			PoolName: nodeName, DeviceName: id, RequestNames: []string{request}, CdiDeviceIds: []string{"k8s.gpu.nvidia.com/device=" + id},
 		})
 	}
+	d.prepare(uid(name), prepared)
 	for _, p := range pods {
 		users = append(users, map[string]any{"resource": "pods", "name": p, "uid": uid(p)})
 	}
@@ -112,7 +128,7 @@ func TestClaims(t *testing.T) {
 	n.create(self)
 	w := n.watch(podmap.Options{})
 	w.await("at first", "fresh")
-	d := &driver{name: "gpu.nvidia.com", cdi: map[string][]*dra.Device{}}
+	d := &driver{name: "gpu.nvidia.com"}
 	api.claim(d, "pair", []string{"gpu-0", "gpu-1"}, []string{"train"})
 	api.claim(d, "both", []string{"gpu-2"}, []string{"first", "second"})
 	n.drive(d)

@@ -3,7 +3,6 @@ package kubelet_test
 import (
 	"cmp"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,8 +19,6 @@ const (
 	// home is where the kubelet keeps its things. The folder of the device
 	// plug-ins' sockets in it is fixed.
 	home = "/var/lib/kubelet"
-	// nodeIP is on the loopback device; the kubelet takes no loopback address.
-	nodeIP = "10.99.0.3"
 	// binaryFD is the kubelet's binary, which may lie under a folder that is
 	// hidden inside.
 	binaryFD = 3
@@ -45,16 +42,12 @@ func tunableFiles() (files []string) {
 	return files
 }
 
-// command returns a command of this binary in namespaces of its own, with the
-// folder root as the kubelet's home.
+// command returns a command of this binary in a mount namespace of its own,
+// with the folder root as the kubelet's home.
 func command(root string, args ...string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Args = append([]string{insideName, root}, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET,
-		Pdeathsig:  syscall.SIGKILL,
-		Setpgid:    true,
-	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 	return cmd
 }
 
@@ -65,13 +58,18 @@ var probe = sync.OnceValue(func() error {
 		return err
 	}
 	defer os.RemoveAll(root)
+	net, err := newNetwork()
+	if err != nil {
+		return err
+	}
+	defer net.Close()
 	if out, err := command(root).CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	return nil
 })
 
-// inside makes the namespaces ready and becomes the kubelet, or ends where
+// inside makes the namespace ready and becomes the kubelet, or ends where
 // there are no arguments for one. It does not return.
 func inside(root string, args []string) {
 	if err := furnish(root); err != nil {
@@ -114,7 +112,7 @@ func furnish(root string) error {
 	// The kubelet removes <log>* for every container that it removes, which is
 	// all of its working directory for one without a log.
 	empty := filepath.Join(home, "empty")
-	return cmp.Or(os.MkdirAll(empty, 0o700), os.Chdir(empty), loopback())
+	return cmp.Or(os.MkdirAll(empty, 0o700), os.Chdir(empty))
 }
 
 // tune puts files of our own over the kernel's.
@@ -134,32 +132,6 @@ func tune(root string) error {
 func bind(from, to string) error {
 	if err := unix.Mount(from, to, "", unix.MS_BIND, ""); err != nil {
 		return fmt.Errorf("bind %s over %s: %w", from, to, err)
-	}
-	return nil
-}
-
-// loopback brings up the loopback device, with a second address.
-func loopback() error {
-	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("socket: %w", err)
-	}
-	defer unix.Close(s)
-	for _, c := range []struct {
-		dev string
-		req uint
-		set func(*unix.Ifreq) error
-	}{
-		{"lo", unix.SIOCSIFFLAGS, func(r *unix.Ifreq) error { r.SetUint16(unix.IFF_UP); return nil }},
-		{"lo:1", unix.SIOCSIFADDR, func(r *unix.Ifreq) error { return r.SetInet4Addr(net.ParseIP(nodeIP).To4()) }},
-	} {
-		r, err := unix.NewIfreq(c.dev)
-		if err != nil {
-			return err
-		}
-		if err := cmp.Or(c.set(r), unix.IoctlIfreq(s, c.req, r)); err != nil {
-			return fmt.Errorf("set up %s: %w", c.dev, err)
-		}
 	}
 	return nil
 }

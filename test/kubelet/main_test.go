@@ -1,5 +1,6 @@
-// Package kubelet_test holds podmap against a real kubelet: its own binary, a
-// container runtime and device plug-ins that are stubs, and static pods.
+// Package kubelet_test holds podmap and podmeta against a real kubelet and a
+// real API server: their own binaries, with a container runtime, device
+// plug-ins and a DRA driver that are stubs.
 //
 // Each test has a kubelet of its own, in a mount and a network namespace of
 // its own, over a root directory of its own. Nothing of the machine is
@@ -7,48 +8,98 @@
 package kubelet_test
 
 import (
+	"cmp"
+	"errors"
 	"flag"
+	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"go.uber.org/goleak"
-	"golang.org/x/sys/unix"
 )
 
-var binary = flag.String("kubelet", "", "the kubelet's binary; its absence fails the tests, where without this they are skipped")
-
-// defaultBinary is what the Makefile beside this file builds.
-const defaultBinary = "../../.cache/kubelet-v1.35.4"
+// The programs. Where one is not named, the tests that need it use the one
+// that the Makefile beside this file builds, and are skipped where that or
+// something else is missing.
+var (
+	kubeletBinary   = flag.String("kubelet", "", "the kubelet; a test fails where it cannot run")
+	apiserverBinary = flag.String("kube-apiserver", "", "the API server; a test fails where it is not there")
+	etcdBinary      = flag.String("etcd", "", "etcd; a test fails where it is not there")
+	machine         = flag.Bool("machine", false, "say what a kubelet lacks on this machine, and end; exit status 3 where that is something")
+)
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[0] == insideName {
 		inside(os.Args[1], os.Args[2:])
 	}
+	flag.Parse()
+	if *machine {
+		if err := machineLacks(); err != nil {
+			fmt.Println(err)
+			os.Exit(3)
+		}
+		os.Exit(0)
+	}
 	goleak.VerifyTestMain(m)
 }
 
-// needs skips the test where the machine cannot run a kubelet, and fails it
-// there if a kubelet was asked for.
-func needs(t *testing.T) (path string) {
+// needs returns the kubelet's path, where one can run.
+func needs(t *testing.T) string {
 	t.Helper()
-	cannot := t.Skipf
-	path = defaultBinary
-	if *binary != "" {
-		cannot, path = t.Fatalf, *binary
+	path := program(t, *kubeletBinary, "kubelet-v*")
+	if err := machineLacks(); err != nil {
+		if *kubeletBinary != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
 	}
+	return path
+}
+
+// program returns the path of the program that was asked for, or of the one
+// that is built under a name of this pattern.
+func program(t *testing.T, asked, built string) string {
+	t.Helper()
+	if asked == "" {
+		found, _ := filepath.Glob("../../.cache/" + built)
+		if len(found) == 0 {
+			t.Skipf("there is no .cache/%s; the Makefile in test/kubelet builds it", built)
+		}
+		asked = found[len(found)-1]
+	}
+	path, err := exec.LookPath(asked)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	must(t, err)
+	return path
+}
+
+// machineLacks says what a kubelet needs and does not have here.
+func machineLacks() error {
 	if os.Geteuid() != 0 {
-		cannot("a kubelet needs root")
-	}
-	if unix.Access(path, unix.X_OK) != nil {
-		cannot("there is no kubelet at %s; make -C test/kubelet builds it", path)
+		return errors.New("a kubelet needs root")
 	}
 	for _, file := range append([]string{"/dev/kmsg", "/sys/fs/cgroup"}, tunableFiles()...) {
 		if _, err := os.Stat(file); err != nil {
-			cannot("a kubelet needs what this machine lacks: %v", err)
+			return fmt.Errorf("a kubelet needs what this machine lacks: %w", err)
 		}
 	}
-	if err := probe(); err != nil {
-		cannot("a kubelet needs a mount and a network namespace of its own here: %v", err)
+	if err := cmp.Or(cgroups(), probe()); err != nil {
+		return fmt.Errorf("a kubelet cannot run on this machine: %w", err)
 	}
-	return path
+	return nil
+}
+
+// cgroups says whether there are the controllers that a kubelet insists on, of
+// either version.
+func cgroups() error {
+	for _, file := range []string{"/sys/fs/cgroup/cgroup.controllers", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		if _, err := os.Stat(file); err == nil {
+			return nil
+		}
+	}
+	return errors.New("no cgroups are mounted at /sys/fs/cgroup")
 }

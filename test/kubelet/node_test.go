@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,7 +14,7 @@ import (
 )
 
 // guard ends a wait for what will never come.
-const guard = 3 * time.Minute
+const guard = 5 * time.Minute
 
 const nodeName = "node1"
 
@@ -61,34 +59,39 @@ type node struct {
 	root string // what the kubelet sees as its home
 	kube string // the kubelet's binary
 	args []string
+	net  *network
 	cri  *cri
 	run  *process // nil while the kubelet is down
 }
 
-// process is one life of the kubelet.
-type process struct {
-	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended
+// newNode returns a node whose kubelet has not been started, in a network of
+// its own.
+func newNode(t *testing.T) *node {
+	t.Helper()
+	needs(t)
+	net, err := newNetwork()
+	must(t, err)
+	t.Cleanup(func() { net.Close() })
+	return newNodeIn(t, net)
 }
 
-// newNode returns a node whose kubelet has not been started.
-func newNode(t *testing.T) *node {
+func newNodeIn(t *testing.T, net *network) *node {
 	t.Helper()
 	kube := needs(t)
 	// A socket's path may have 108 bytes, so this is not below t.TempDir.
 	root, err := os.MkdirTemp("", "kl")
 	must(t, err)
-	n := &node{t: t, root: root, kube: kube}
+	n := &node{t: t, root: root, kube: kube, net: net}
 	t.Cleanup(func() { must(t, os.RemoveAll(root)) })
 	for _, dir := range []string{"manifests", "tmp"} {
 		must(t, os.Mkdir(n.path(dir), 0o755))
 	}
-	n.configure("kind", config["kind"])
+	n.configure(nil)
 	n.cri = serveCRI(t, n.path("cri.sock"))
 	t.Cleanup(func() {
 		n.end(syscall.SIGKILL)
 		if t.Failed() {
-			t.Logf("the kubelet's last words:\n%s", n.tail())
+			t.Logf("the kubelet's last words:\n%s", tail(n.path("log")))
 		}
 	})
 	return n
@@ -103,13 +106,25 @@ func startNode(t *testing.T) *node {
 	return n
 }
 
-// configure writes the kubelet's configuration, with one value other than
+// configure writes the kubelet's configuration, with some values other than
 // usual.
-func (n *node) configure(key string, value any) {
+func (n *node) configure(other map[string]any) {
 	n.t.Helper()
 	c := maps.Clone(config)
-	c[key] = value
+	maps.Copy(c, other)
 	n.write("config.json", c)
+}
+
+// kubeconfig gives the kubelet an API server, and itself as a user of it.
+func (n *node) kubeconfig(server, user map[string]any) {
+	n.t.Helper()
+	n.args = []string{"--kubeconfig=" + home + "/kubeconfig"}
+	n.write("kubeconfig", map[string]any{
+		"apiVersion": "v1", "kind": "Config", "current-context": "c",
+		"clusters": []any{map[string]any{"name": "c", "cluster": server}},
+		"users":    []any{map[string]any{"name": "c", "user": user}},
+		"contexts": []any{map[string]any{"name": "c", "context": map[string]any{"cluster": "c", "user": "c"}}},
+	})
 }
 
 // write writes a file of JSON.
@@ -134,22 +149,8 @@ func (n *node) start() {
 	cmd := command(n.root, append([]string{"--config=" + home + "/config.json", "--hostname-override=" + nodeName, "--node-ip=" + nodeIP, "--v=2"}, n.args...)...)
 	cmd.ExtraFiles = []*os.File{kube}
 	cmd.Stdout, cmd.Stderr = log, log
-	p := &process{cmd, make(chan struct{})}
-	started := make(chan error)
-	go func() {
-		// The kubelet gets its death signal when the thread that started it
-		// ends, so that thread is kept.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			cmd.Wait()
-		}
-		close(p.done)
-	}()
-	must(n.t, <-started)
-	n.run = p
+	n.run, err = n.net.start(cmd)
+	must(n.t, err)
 }
 
 // end ends the kubelet by a signal and waits until it has.
@@ -158,11 +159,11 @@ func (n *node) end(sig syscall.Signal) {
 	if n.run == nil {
 		return
 	}
-	syscall.Kill(-n.run.cmd.Process.Pid, sig)
+	n.run.signal(sig)
 	select {
 	case <-n.run.done:
 	case <-time.After(guard):
-		syscall.Kill(-n.run.cmd.Process.Pid, syscall.SIGKILL)
+		n.run.signal(syscall.SIGKILL)
 		n.t.Errorf("the kubelet did not end by %v", sig)
 		<-n.run.done
 	}
@@ -172,27 +173,34 @@ func (n *node) end(sig syscall.Signal) {
 // await returns when the condition holds.
 func (n *node) await(what string, holds func() bool) {
 	n.t.Helper()
+	await(n.t, what, n.run, holds)
+}
+
+// await returns when the condition holds. It fails the test where a program
+// that is needed for that has ended; there may be none.
+func await(t *testing.T, what string, needed *process, holds func() bool) {
+	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	late := time.After(guard)
 	var died <-chan struct{}
-	if n.run != nil {
-		died = n.run.done
+	if needed != nil {
+		died = needed.done
 	}
 	for !holds() {
 		select {
 		case <-tick.C:
 		case <-died:
-			n.t.Fatalf("the kubelet ended before %s", what)
+			t.Fatalf("%s ended before %s", filepath.Base(needed.cmd.Args[0]), what)
 		case <-late:
-			n.t.Fatalf("waited %v in vain until %s", guard, what)
+			t.Fatalf("waited %v in vain until %s", guard, what)
 		}
 	}
 }
 
-// tail returns the end of the kubelet's log.
-func (n *node) tail() string {
-	data, _ := os.ReadFile(n.path("log"))
+// tail returns the end of a log.
+func tail(name string) string {
+	data, _ := os.ReadFile(name)
 	lines := strings.Split(string(bytes.TrimSpace(data)), "\n")
 	return strings.Join(lines[max(0, len(lines)-60):], "\n")
 }

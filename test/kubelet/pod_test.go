@@ -96,6 +96,7 @@ func (p pod) bound() map[string]any {
 	spec := m["spec"].(map[string]any)
 	spec["nodeName"], spec["dnsPolicy"], spec["enableServiceLinks"] = nodeName, "Default", false
 	spec["securityContext"], spec["schedulerName"] = map[string]any{}, "default-scheduler"
+	spec["automountServiceAccountToken"] = false
 	for _, list := range []string{"initContainers", "containers"} {
 		for _, c := range spec[list].([]map[string]any) {
 			c["terminationMessagePath"], c["terminationMessagePolicy"] = "/dev/termination-log", "File"
