@@ -26,7 +26,10 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"reason", "severity"},
 		Range:  boolean,
-		Values: []string{"reason: xid_N, sxid_N, event_NAME, recovery_action_NAME, the name of a condition; all in docs/health.md", "severity: degraded, failed, unknown"},
+		Values: []string{
+			"reason for an Xid or SXid: xid_N, sxid_N (its number), xid_N_SUB (with the sub-code that docs/health.md has, as in xid_145_rlw_remap_0x4), xid_unknown, sxid_unknown (a number that the catalogue does not have)",
+			"severity: degraded, failed, unknown",
+		},
 		From:   []string{"exporter, by the catalogue in docs/health.md"},
 	})
 	DeviceFailures = define(Metric{

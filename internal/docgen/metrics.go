@@ -26,7 +26,7 @@ type subject struct {
 var subjects = []subject{
 	{"Health", []string{"device_health", "device_action", "device_recovery_", "device_failures_"}, ""},
 	{"Drift", []string{"drift", "baseline_"}, ""},
-	{"Allocation", []string{"allocation_", "device_holders", "unattributed_", "resource_", "podmap_"}, "The families of this chapter are defined and not served yet: the exporter does not ask the kubelet in this version."},
+	{"Allocation", []string{"allocation_", "device_holders", "unattributed_", "resource_", "podmap_", "pod_", "podmeta_"}, ""},
 	{"FPGA", []string{"fpga_"}, "How busy an FPGA is, no driver counts, so `accel_utilization_ratio` is absent on all of them. Under XRT, executions, the state of compute units and the bytes moved by DMA come closest; on DFL cards, memory and PCIe transactions where `--collector.fpga.transactions` is given; on Zynq and other SoCs, nothing."},
 	{"Device", []string{"device_", "firmware_", "driver_", "mig_", "confidential_compute_"}, ""},
 	{"Use", []string{"utilization_", "activity_", "sm_occupancy_", "processes", "clock_", "gpu_performance_state", "gpu_compute_mode", "gpu_persistence_mode"}, ""},
@@ -84,7 +84,7 @@ func writeMetric(b *bytes.Buffer, m *collector.Metric) {
 	if m.Kind == collector.Histogram {
 		fmt.Fprintf(b, "- Buckets: %s.\n", strings.Trim(fmt.Sprint(m.Buckets), "[]"))
 	}
-	for _, v := range m.Values {
+	for _, v := range slices.Concat(m.Values, catalogued(m)) {
 		names, values, _ := strings.Cut(v, ":")
 		for name := range strings.SplitSeq(names, ", ") {
 			label, when, _ := strings.Cut(name, " ") // "type from Blackwell: …"
