@@ -10,6 +10,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -28,6 +29,9 @@ func main() {
 	flag.Parse()
 	s := summary{failed: map[string]int{}, count: map[string]int{}}
 	err := s.summarize(bufio.NewReader(os.Stdin))
+	if err == nil && len(s.count) == 0 {
+		err = errors.New("no test has run")
+	}
 	ok := err == nil && len(s.failed) == 0 && !s.broken
 	if err == nil && !ok && !s.broken && len(s.failed) <= *again {
 		ok = s.again()
