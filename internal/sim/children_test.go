@@ -20,6 +20,7 @@ func init() {
 	children = map[string]func(nvml.Interface) (map[string]any, error){
 		"init":      initOnly,
 		"values":    values,
+		"sharing":   sharing,
 		"sweep":     sweep,
 		"mig":       migDevices,
 		"profiles":  migProfiles,
@@ -87,6 +88,31 @@ func values(lib nvml.Interface) (map[string]any, error) {
 	}
 	_, ret := lib.DeviceGetHandleByIndex(8)
 	out["index 8"] = ret
+	return out, nil
+}
+
+// sharing is what the processes on a GPU do, in percent. All they do is never
+// more than the GPU does.
+func sharing(lib nvml.Interface) (map[string]any, error) {
+	if err := check(lib.Init(), "init"); err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	for _, i := range []int{0, 5, 6, 7} {
+		d, ret := lib.DeviceGetHandleByIndex(i)
+		if err := check(ret, "handle"); err != nil {
+			return nil, err
+		}
+		u, _ := d.GetUtilizationRates()
+		out[fmt.Sprintf("%d", i)] = u.Gpu
+		processes, ret := d.GetProcessUtilization(0)
+		for _, p := range processes {
+			out[fmt.Sprintf("%d.%d", i, p.Pid)] = p.SmUtil
+		}
+		if ret != nvml.SUCCESS {
+			out[fmt.Sprintf("%d.none", i)] = fmt.Sprint(ret)
+		}
+	}
 	return out, nil
 }
 

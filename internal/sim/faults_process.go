@@ -148,7 +148,7 @@ func (s *State) endProcess(pid string) {
 }
 
 // leave takes processes off devices by their records. A device that nobody
-// uses any more has nothing to do.
+// works on any more has nothing to do.
 func (s *State) leave(records []string) {
 	for _, key := range records {
 		rec := s.Get(key)
@@ -157,7 +157,8 @@ func (s *State) leave(records []string) {
 		same := func(other string) bool {
 			return attr(other, "gi") == attr(rec, "gi") && attr(other, "ci") == attr(rec, "ci")
 		}
-		if slices.ContainsFunc(s.keys("gpu."+gpu+".process."), func(k string) bool { return same(s.Get(k)) }) {
+		works := func(k string) bool { return same(s.Get(k)) && attr(s.Get(k), "share") != "0" }
+		if slices.ContainsFunc(s.keys("gpu."+gpu+".process."), works) {
 			continue
 		}
 		d := device{mig: -1}

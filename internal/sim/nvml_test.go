@@ -36,6 +36,7 @@ func TestThroughGoNVML(t *testing.T) {
 		faults          [][]string
 	}{
 		{child: "values", scenario: "h100-8"},
+		{child: "sharing", scenario: "h100-8", faults: [][]string{{"process-start", "8", "5"}}},
 		{child: "mig", scenario: "h100-8"},
 		{child: "profiles", scenario: "a100"},
 		{child: "events", scenario: "h100-8"},

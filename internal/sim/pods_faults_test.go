@@ -189,6 +189,10 @@ func TestLoadFollowsProcesses(t *testing.T) {
 	do("pod-start training/llm-1 gpu:0 gpu:1 --pid=5 --load=noise:0.9:0.05:2")
 	do("process-move 41002 4/3")
 	loads("begun", map[device]string{{0, -1}: "noise:0.9:0.05:2", {1, -1}: "noise:0.9:0.05:2", {2, -1}: "0", {4, 1}: "0"})
+	do("process-start 8 6 --load=0.7")
+	loads("a guest", map[device]string{{6, -1}: "0.7"})
+	do("process-end 8")
+	loads("only one that does nothing is left", map[device]string{{6, -1}: "0"})
 	if err := s.Inject([]string{"process-start", "9", "7", "--load=lots"}); err == nil || !strings.Contains(err.Error(), "want a load from 0 to 1") {
 		t.Errorf("an odd load: %v", err)
 	}
