@@ -228,3 +228,31 @@ func TestTooLarge(t *testing.T) {
 		n.stop()
 	})
 }
+
+// TestClosed: a connection that the server has closed since is no failure.
+func TestClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := serve(t)
+		n := start(t, notify.Options{Settings: settings(address), Dial: m.dial})
+		n.Send(firing("a"))
+		synctest.Wait()
+		m.answer = func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
+			if m.count() > 2 {
+				return false
+			}
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return false
+			}
+			conn.Close()
+			return true
+		}
+		n.Send(firing("b"))
+		synctest.Wait()
+		if got := m.knows(); got != "a b/" || n.log.String() != "" || m.requests[2].Header["Idempotency-Key"] != nil {
+			t.Errorf("%q, log:\n%s", got, n.log)
+		}
+		n.stop()
+	})
+}

@@ -62,7 +62,7 @@ func newClient(u *url.URL, h HTTP, dial dialFunc) (*client, error) {
 		return nil, err
 	}
 	c.close = made.CloseIdleConnections
-	made = &http.Client{Transport: untyped{made.Transport}, CheckRedirect: made.CheckRedirect}
+	made = &http.Client{Transport: plainly{made.Transport}, CheckRedirect: made.CheckRedirect}
 	transport := openapi.NewWithClient(u.Host, u.Path+"/api/v2", []string{u.Scheme}, made)
 	// It dumps requests, with their credentials, where the variable DEBUG is set.
 	transport.Debug = false
@@ -70,14 +70,19 @@ func newClient(u *url.URL, h HTTP, dial dialFunc) (*client, error) {
 	return c, nil
 }
 
-// untyped takes the type from answers: they are read the same whatever they
-// claim to be, and the API's client fails on a type that it cannot parse.
-type untyped struct{ http.RoundTripper }
+// plainly fits requests and answers to what they are here.
+type plainly struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (t untyped) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := t.RoundTripper.RoundTrip(req)
+func (p plainly) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	// To tell of an alert twice does no harm. So where the server has closed the
+	// connection meanwhile, the transport may try another. This is not sent.
+	req.Header["Idempotency-Key"] = nil
+	resp, err := p.RoundTripper.RoundTrip(req)
 	if resp != nil {
+		// Answers are read the same whatever they claim to be, and the API's
+		// client fails on a type that it cannot parse.
 		resp.Header.Del("Content-Type")
 	}
 	return resp, err

@@ -80,44 +80,41 @@ func (q *queue) done(items ...*item) {
 	}
 }
 
-// batch returns up to n of the items that wait longest, of at most size bytes
-// together but for a first one that is larger. An item that alone says true of
-// goes alone.
-func (q *queue) batch(n, size int, alone func(*item) bool) []*item {
-	var items []*item
+// bounds are those of a batch.
+type bounds struct {
+	count int // alerts
+	size  int // bytes, but for a first alert that is larger
+	// alone says which alerts go alone.
+	alone func(*item) bool
+}
+
+// batch returns the items that wait longest. Those that it meets that fire and
+// were not vouched for in time it takes out, and says how many that were.
+func (q *queue) batch(b bounds, now time.Time) (items []*item, expired int) {
 	firing, resolved := q.firing.Front(), q.resolved.Front()
-	for len(items) < n && (firing != nil || resolved != nil) {
-		el := &firing
+	for len(items) < b.count && (firing != nil || resolved != nil) {
+		next := &firing
 		if firing == nil || resolved != nil && resolved.Value.(*entry).seq < firing.Value.(*entry).seq {
-			el = &resolved
+			next = &resolved
 		}
-		it := (*el).Value.(*entry).item
-		*el = (*el).Next()
-		size -= it.size + 1
-		switch {
-		case len(items) == 0 && alone(it):
-			return []*item{it}
-		case len(items) > 0 && (size < 0 || alone(it)):
-			return items
+		el := *next
+		it := el.Value.(*entry).item
+		*next = el.Next()
+		if it.expired(now) {
+			q.remove(el)
+			expired++
+			continue
+		}
+		b.size -= it.size + 1 // and a comma
+		switch alone := b.alone(it); {
+		case len(items) == 0 && alone:
+			return []*item{it}, expired
+		case len(items) > 0 && (alone || b.size < 0):
+			return items, expired
 		}
 		items = append(items, it)
 	}
-	return items
-}
-
-// expire takes out what is firing and has not been vouched for again in time,
-// and returns how many that were.
-func (q *queue) expire(now time.Time) int {
-	n := 0
-	for el := q.firing.Front(); el != nil; {
-		next := el.Next()
-		if el.Value.(*entry).item.expired(now) {
-			q.remove(el)
-			n++
-		}
-		el = next
-	}
-	return n
+	return items, expired
 }
 
 // clear takes out everything, and returns how many that were.

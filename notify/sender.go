@@ -155,11 +155,13 @@ func (s *sender) run(soft, hard context.Context) {
 func (s *sender) batch() []*item {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stats.dropped[dropExpired] += uint64(s.queue.expire(time.Now()))
-	return s.queue.batch(s.limits.batch, s.limits.body-2, func(it *item) bool {
-		_, refused := s.refused[it.key]
-		return refused
-	})
+	items, expired := s.queue.batch(bounds{
+		count: s.limits.batch,
+		size:  s.limits.body - 2, // the brackets of the list
+		alone: func(it *item) bool { _, refused := s.refused[it.key]; return refused },
+	}, time.Now())
+	s.stats.dropped[dropExpired] += uint64(expired)
+	return items
 }
 
 // deliver sends a batch. One whose content is refused is split, down to the

@@ -24,7 +24,7 @@ type Settings struct {
 	// Relabel is applied to every alert, in order, after ExternalLabels.
 	Relabel []Relabel `yaml:"alert_relabel_configs"`
 	// QueueSize is how many alerts are held for an endpoint.
-	QueueSize int `yaml:"queue_size" accept:"1..1000000"`
+	QueueSize int `yaml:"queue_size" accept:"1..100000"`
 	// BatchSize is how many alerts are sent at once.
 	BatchSize int `yaml:"batch_size" accept:"1..1000"`
 	// MaxBody is the size of the largest request, in bytes. An alert that does
@@ -131,7 +131,7 @@ func (s *Settings) Check() error {
 		key         string
 		n, from, to int
 	}{
-		{"queue_size", s.QueueSize, 1, 1_000_000},
+		{"queue_size", s.QueueSize, 1, 100_000},
 		{"batch_size", s.BatchSize, 1, 1000},
 		{"max_body_bytes", s.MaxBody, 4096, 64 << 20},
 	} {
