@@ -2,6 +2,7 @@ package fpga
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,7 +15,10 @@ import (
 // off. Only the management function knows: what the user function prints is as
 // old as the last time that somebody had it asked for.
 func (a *alveo) firewalls(r *reading) {
-	for i, dir := range a.mgmt.of("firewall") {
+	var causes []string
+	read := 0
+	all := a.mgmt.of("firewall")
+	for i, dir := range all {
 		text, ok := r.text(dir + "/level")
 		if !ok {
 			continue
@@ -24,36 +28,42 @@ func (a *alveo) firewalls(r *reading) {
 			r.Reject(collector.FPGAFirewallTripped, collector.RejectType)
 			continue
 		}
+		read++
 		name := "axi" + strconv.Itoa(i)
 		r.SetBool(collector.FPGAFirewallTripped, tripped, a.labels.of(name, "")[:1]...)
-		a.cause(r, dir, name, level, tripped)
+		if tripped {
+			causes = append(causes, a.cause(r, dir, name, level)...)
+		}
 		if text, ok := r.text(dir + "/detected_time"); ok && text != "0" {
 			if at, ok := a.natural(r, collector.FPGAFirewallTripTime, text); ok {
 				r.Set(collector.FPGAFirewallTripTime, float64(at), a.labels.of(name, "")[:1]...)
 			}
 		}
 	}
-}
-
-// cause tells which of the firewalls it was and what it saw.
-func (a *alveo) cause(r *reading, dir, name string, level uint64, tripped bool) {
-	var causes []string
-	if tripped {
-		text, _ := r.text(dir + "/detected_trip")
-		where, errors := parseTrip(text)
-		if where == "" {
-			where, _ = r.text(dir + "/detected_level_name")
-			where = labelText(where)
-		}
-		if causes = errors; len(causes) == 0 {
-			causes = []string{"unknown"}
-		}
-		r.Set(collector.FPGAFirewallTripInfo, 1, name, strconv.FormatUint(level, 10), where)
+	if read < len(all) || read == 0 {
+		return // what is latched is that of all of them
 	}
+	slices.Sort(causes)
+	causes = slices.Compact(causes)
 	a.memory.latched("firewall", causes, func(labels []string, on bool) {
 		r.SetBool(collector.FPGAErrorLatched, on, labels...)
 	})
 	r.Set(collector.FPGAErrorsLatched, float64(len(causes)), "firewall")
+}
+
+// cause tells which of the firewalls has tripped and returns what it saw.
+func (a *alveo) cause(r *reading, dir, name string, level uint64) []string {
+	text, _ := r.text(dir + "/detected_trip")
+	where, causes := parseTrip(text)
+	if where == "" {
+		where, _ = r.text(dir + "/detected_level_name")
+		where = labelText(where)
+	}
+	r.Set(collector.FPGAFirewallTripInfo, 1, name, strconv.FormatUint(level, 10), where)
+	if len(causes) == 0 {
+		return []string{"unknown"}
+	}
+	return causes
 }
 
 // ecc tells of errors that the memory controllers have corrected or not,

@@ -35,6 +35,35 @@ func names(d collector.Device, m *collector.Metric, n int) []string {
 	return out
 }
 
+// TestTwoFirewalls: what one part has latched is neither cleared nor counted
+// anew by the other, and waits while one of them says nothing.
+func TestTwoFirewalls(t *testing.T) {
+	const first, second = mgmt + "/firewall.m.16777216", mgmt + "/firewall.m.16777217"
+	tree := load(t, "xilinx-u250-xrt")
+	for _, file := range []string{"level", "detected_level", "detected_time", "detected_trip", "detected_level_name", "status"} {
+		tree.Set(second+"/"+file, "0\n")
+	}
+	tree.Set(second+"/level", "18446744073709551615\n")
+	s := open(t, mounted(t, tree), quiet)
+	want(t, one(t, sample(t, s)), 0, collector.FPGAErrorsLatched, "firewall")
+	tree.Set(first+"/level", "2\n")
+	tree.Set(first+"/detected_trip", "status_bit19:RECS_WRITE_TO_BVALID_MAX_WAIT\n")
+	for range 3 {
+		d := one(t, sample(t, s))
+		want(t, d, 1, collector.FPGAFirewallTripped, "axi0")
+		want(t, d, 0, collector.FPGAFirewallTripped, "axi1")
+		want(t, d, 1, collector.FPGAErrorsLatched, "firewall")
+		want(t, d, 1, collector.FPGAErrors, "firewall")
+		if got := names(d, collector.FPGAErrorLatched, 1); len(got) != 1 {
+			t.Errorf("latched: %q", got)
+		}
+	}
+	tree.Set(first+"/level", "none\n")
+	wantNone(t, one(t, sample(t, s)), collector.FPGAErrorsLatched, "firewall")
+	tree.Set(first+"/level", "2\n")
+	want(t, one(t, sample(t, s)), 1, collector.FPGAErrors, "firewall")
+}
+
 // TestTrap04FirewallLevel: the level of a firewall that has not tripped is
 // 2^64-1, and no level at all.
 func TestTrap04FirewallLevel(t *testing.T) {
