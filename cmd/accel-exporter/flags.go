@@ -34,6 +34,7 @@ type flags struct {
 	sources       sourceFlags
 	judges        judgeFlags
 	pods          podFlags
+	alerts        alertFlags
 }
 
 // errDone is returned where the command line asked for something that is
@@ -41,7 +42,9 @@ type flags struct {
 var errDone = fmt.Errorf("done")
 
 func parseFlags(args []string, stdout, stderr io.Writer) (*flags, error) {
-	app := kingpin.New("accel-exporter", "Exports the health and use of the accelerators of this node to Prometheus.")
+	app := kingpin.New("accel-exporter", `Exports the health and use of the accelerators of this node to Prometheus.
+
+Other commands, each with its own --help: "who" says who holds the devices, "rules" checks, tests and explains alerting rules, "baseline print" writes down what is installed.`)
 	f := &flags{log: &promslog.Config{Writer: stderr}}
 
 	f.web = webflag.AddFlags(app, defaultAddress)
@@ -56,6 +59,7 @@ func parseFlags(args []string, stdout, stderr io.Writer) (*flags, error) {
 	f.sources.add(app)
 	f.judges.add(app)
 	f.pods.add(app)
+	f.alerts.add(app)
 	slogflag.AddFlags(app, f.log)
 
 	done := false
@@ -78,7 +82,7 @@ func parseFlags(args []string, stdout, stderr io.Writer) (*flags, error) {
 	if strings.ContainsAny(f.telemetryPath, "{} ") {
 		return nil, fmt.Errorf("--web.telemetry-path is %q; a path without braces and blanks is accepted", f.telemetryPath)
 	}
-	if err := errors.Join(f.sources.check(), f.pods.check()); err != nil {
+	if err := errors.Join(f.sources.check(), f.pods.check(), f.alerts.check()); err != nil {
 		return nil, err
 	}
 	if f.releaseDir != "" {

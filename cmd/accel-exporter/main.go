@@ -30,6 +30,8 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		switch args[0] {
 		case "baseline":
 			return baselineCommand(ctx, args[1:], stdout, stderr)
+		case "rules":
+			return rulesCommand(ctx, args[1:], stdout, stderr)
 		case "who":
 			return whoCommand(ctx, args[1:], stdout, stderr)
 		}

@@ -44,13 +44,13 @@ func openConfig(path string) (*config.File, *config.Config, error) {
 }
 
 // configInput is the configuration file as an input.
-func configInput(file *config.File, apply func(*config.Config)) *input {
+func configInput(file *config.File, prepare func(*config.Config) (func(), error)) *input {
 	return &input{path: file.Path(), changed: file.Changed, load: func() (func(), error) {
 		cfg, err := file.Load()
 		if err != nil {
 			return nil, err
 		}
-		return func() { apply(cfg) }, nil
+		return prepare(cfg)
 	}}
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/health"
 	"github.com/accel-exporter/accel-exporter/internal/config"
 	"github.com/accel-exporter/accel-exporter/internal/exporter"
+	"github.com/accel-exporter/accel-exporter/rules"
 )
 
 // shutdownPatience is how long scrapes under way may take once the exporter
@@ -65,13 +66,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return printConfigError(stderr, err)
 	}
-	return newProgram(f, file, cfg, held, j, log).serve(ctx)
+	p := newProgram(f, cfg, held, j, log)
+	if p.alerts, err = openAlerts(f, cfg, p.exporter.Transactional(), log); err != nil {
+		return printConfigError(stderr, err)
+	}
+	p.watch(file, j)
+	return p.serve(ctx)
 }
 
 // check is --config.check: every mistake in every file that is named.
 func check(f *flags, stdout, stderr io.Writer) error {
-	if f.configFile == "" && *f.web.WebConfigFile == "" && f.judges.baseline == "" && f.judges.catalogue == "" {
-		return errors.New("--config.check needs --config.file, --web.config.file, --baseline.file or --health.catalogue")
+	if f.configFile == "" && *f.web.WebConfigFile == "" && f.judges.baseline == "" && f.judges.catalogue == "" && len(f.alerts.files) == 0 {
+		return errors.New("--config.check needs --config.file, --web.config.file, --baseline.file, --health.catalogue or --rules.file")
 	}
 	good := true
 	for _, file := range []struct {
@@ -81,6 +87,7 @@ func check(f *flags, stdout, stderr io.Writer) error {
 		{f.configFile, func(path string) error { _, err := config.Load(path); return err }},
 		{f.judges.baseline, func(path string) error { _, err := baseline.Load(path); return err }},
 		{f.judges.catalogue, func(path string) error { _, err := health.Load(path); return err }},
+		{strings.Join(f.alerts.files, ", "), func(string) error { _, err := rules.Load(f.alerts.files...); return err }},
 		{*f.web.WebConfigFile, func(path string) error {
 			if err := web.Validate(path); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
@@ -110,6 +117,7 @@ type program struct {
 	log      *slog.Logger
 	sampler  *collector.Sampler
 	pods     *pods
+	alerts   *alerts // nil where no rules are evaluated
 	workers  map[string]*collector.Process
 	releases releases
 	states   atomic.Int32 // requests for /debug/state under way
@@ -119,7 +127,7 @@ type program struct {
 	registry *prometheus.Registry
 }
 
-func newProgram(f *flags, file *config.File, cfg *config.Config, held *pods, j *judges, log *slog.Logger) *program {
+func newProgram(f *flags, cfg *config.Config, held *pods, j *judges, log *slog.Logger) *program {
 	p := &program{flags: f, log: log, pods: held, workers: map[string]*collector.Process{}, registry: prometheus.NewRegistry()}
 	p.config.Store(cfg)
 	p.sampler = collector.NewSampler(settings(f, cfg))
@@ -127,17 +135,10 @@ func newProgram(f *flags, file *config.File, cfg *config.Config, held *pods, j *
 	p.sampler.AddJudge(j.health)
 	p.sampler.AddJudge(j.allocation) // repeats the verdict of health
 	p.sampler.AddJudge(j.baseline)   // asks who holds a device
-	inputs := j.inputs
-	if file != nil {
-		inputs = append(inputs, configInput(file, p.apply))
-	}
-	// What a judge is told shows in the next Snapshot, which may be far off.
-	p.reload = newReloader(inputs, func() { p.sampler.Wake("") }, log)
 	p.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		versioncollector.NewCollector("accel_exporter"),
-		p.reload,
 	)
 	p.exporter = exporter.New(p.sampler.Latest, p.registry, exporter.Options{
 		MaxInFlight:  f.maxRequests,
@@ -147,6 +148,23 @@ func newProgram(f *flags, file *config.File, cfg *config.Config, held *pods, j *
 	})
 	p.exporter.Apply(served(cfg))
 	return p
+}
+
+// watch has the files that the exporter was given read again when they change.
+func (p *program) watch(file *config.File, j *judges) {
+	inputs := j.inputs
+	if file != nil {
+		inputs = append(inputs, configInput(file, p.prepare))
+	}
+	if p.alerts != nil {
+		p.registry.MustRegister(p.alerts.engine, p.alerts.notifier)
+		if p.alerts.input != nil {
+			inputs = append(inputs, p.alerts.input)
+		}
+	}
+	// What a judge is told shows in the next Snapshot, which may be far off.
+	p.reload = newReloader(inputs, func() { p.sampler.Wake("") }, p.log)
+	p.registry.MustRegister(p.reload)
 }
 
 // settings are the Sampler's, from the file where it says, else the flags.
@@ -176,6 +194,19 @@ func served(cfg *config.Config) exporter.Settings {
 		return found
 	}
 	return exporter.Settings{MaxSeries: cfg.Metrics.MaxSeries, Drop: drop}
+}
+
+// prepare checks what a configuration names beyond itself, and returns what
+// puts it into force.
+func (p *program) prepare(cfg *config.Config) (func(), error) {
+	if p.alerts == nil {
+		return func() { p.apply(cfg) }, nil
+	}
+	alertmanager, err := p.alerts.notifier.Prepare(cfg.Alertmanager.WithURLs(p.flags.alerts.urls...))
+	if err != nil {
+		return nil, fmt.Errorf("alertmanager: %w", err)
+	}
+	return func() { p.apply(cfg); alertmanager() }, nil
 }
 
 // apply puts a new configuration into force. A worker whose arguments it
@@ -217,6 +248,9 @@ func (p *program) serve(ctx context.Context) error {
 		}
 	})
 	loops.Go(func() { p.pods.run(ctx, func() { p.sampler.Wake("") }) })
+	if p.alerts != nil {
+		loops.Go(func() { p.alerts.run(ctx, p.sampler) })
+	}
 	loops.Go(func() { p.logChanges(ctx) })
 	loops.Go(func() { p.reload.run(ctx) })
 	if p.flags.releaseDir != "" {

@@ -24,6 +24,7 @@ func (p *program) handler() http.Handler {
 	mux.HandleFunc("GET /-/ready", p.ready)
 	mux.HandleFunc("GET /debug/state", p.debugState)
 	mux.HandleFunc("GET /debug/allocations", p.debugAllocations)
+	mux.HandleFunc("GET /debug/rules", p.debugRules)
 	mux.HandleFunc("POST /-/reload", p.postReload)
 	mux.HandleFunc("POST /-/release", p.postRelease)
 	mux.HandleFunc("POST /-/attach", p.postAttach)
@@ -55,6 +56,7 @@ func (p *program) landingPage() http.Handler {
 			{Address: p.flags.telemetryPath, Text: "Metrics", Description: "what Prometheus scrapes"},
 			{Address: "/debug/state", Text: "State", Description: "the current snapshot as JSON: every device, source and recent event"},
 			{Address: "/debug/allocations", Text: "Allocations", Description: "who holds which device, as JSON; accel-exporter who prints it"},
+			{Address: "/debug/rules", Text: "Rules", Description: "the rules that are evaluated here and their alerts, as JSON; accel-exporter rules eval prints it"},
 			{Address: "/-/healthy", Text: "Health", Description: "the process is alive"},
 			{Address: "/-/ready", Text: "Readiness", Description: "every source has been asked once"},
 		},

@@ -80,6 +80,21 @@ func (p *program) debugAllocations(w http.ResponseWriter, _ *http.Request) {
 	p.sendState(w, func() any { return p.pods.judge.Report() })
 }
 
+// debugRules answers with the rules and their alerts; with ?explain=1 each
+// alert has the series that made it.
+func (p *program) debugRules(w http.ResponseWriter, r *http.Request) {
+	if p.alerts == nil {
+		http.Error(w, "no rules are evaluated here; start with --rules.file or --alertmanager.url", http.StatusNotFound)
+		return
+	}
+	p.sendState(w, func() any {
+		if r.FormValue("explain") == "" {
+			return p.alerts.engine.Report()
+		}
+		return p.alerts.engine.Explain(r.Context())
+	})
+}
+
 // sendState answers with JSON, within the limits.
 func (p *program) sendState(w http.ResponseWriter, what func() any) {
 	if p.states.Add(1) > maxStates {

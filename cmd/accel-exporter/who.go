@@ -31,13 +31,15 @@ type askFlags struct {
 	httpConfig string
 }
 
-func (f *askFlags) add(app *kingpin.Application) {
+func (f *askFlags) add(app interface {
+	Flag(name, help string) *kingpin.FlagClause
+}) {
 	app.Flag("url", "The running exporter.").Default("http://localhost" + defaultAddress).PlaceHolder("URL").StringVar(&f.url)
 	app.Flag("http.config.file", "How to reach it where it asks for TLS or a password: an HTTP client's configuration as Prometheus has it (basic_auth, authorization, tls_config).").PlaceHolder("FILE").StringVar(&f.httpConfig)
 }
 
 // get decodes what a path of the exporter answers.
-func (f *askFlags) get(ctx context.Context, path string, into any) error {
+func (f *askFlags) get(ctx context.Context, path, query string, into any) error {
 	client := http.DefaultClient
 	if f.httpConfig != "" {
 		cfg, _, err := commoncfg.LoadHTTPConfigFile(f.httpConfig)
@@ -55,7 +57,9 @@ func (f *askFlags) get(ctx context.Context, path string, into any) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath(path).String(), nil)
+	base = base.JoinPath(path)
+	base.RawQuery = query
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base.String(), nil)
 	if err != nil {
 		return err
 	}
@@ -94,7 +98,7 @@ func whoCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return fmt.Errorf("%w, try --help", err)
 	}
 	var report allocation.Report
-	if err := ask.get(ctx, "/debug/allocations", &report); err != nil {
+	if err := ask.get(ctx, "/debug/allocations", "", &report); err != nil {
 		return err
 	}
 	if err := narrow(&report, *what); err != nil {

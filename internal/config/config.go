@@ -13,6 +13,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/allocation"
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/notify"
 )
 
 // Config is the content of a configuration file.
@@ -24,6 +25,8 @@ type Config struct {
 	Xid     Xid     `yaml:"xid"`
 	// Allocation says when a device counts as idle, and what it costs.
 	Allocation allocation.Settings `yaml:"allocation"`
+	// Alertmanager says who is told of alerts, and how.
+	Alertmanager notify.Settings `yaml:"alertmanager"`
 }
 
 // Collect says how sources are sampled.
@@ -86,7 +89,8 @@ func Default() *Config {
 		Devices: Devices{ForgetAfter: 24 * time.Hour},
 		Metrics: Metrics{MaxSeries: 50_000},
 
-		Allocation: allocation.DefaultSettings(),
+		Allocation:   allocation.DefaultSettings(),
+		Alertmanager: notify.DefaultSettings(),
 	}
 }
 

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim"
+)
+
+// often has a change of the kubelet's list be seen soon.
+const often = "--podresources.interval=1s"
+
+// serveKubelet serves the kubelet of the node at a state file until the test
+// ends.
+func serveKubelet(t testing.TB, state string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended, err := sim.ServeKubelet(ctx, state)
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cancel(); ended() })
+}
+
+// startPods is start on a node of Kubernetes.
+func startPods(t testing.TB, scenario string, simFlags []string, args ...string) *node {
+	t.Helper()
+	state, flags := compile(t, scenario, simFlags...)
+	t.Setenv("ACCEL_SIM_STATE", state)
+	serveKubelet(t, state)
+	n := startExporter(t, append(flags, args...)...)
+	n.state = state
+	return n
+}
+
+// configured writes a configuration file and returns the flag that names it.
+func configured(t testing.TB, lines ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "accel.yaml")
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return "--config.file=" + file
+}
+
+// hold is a pod on a device; either is a pattern.
+type hold struct{ device, pod string }
+
+// has matches a series of the hold, with a value.
+func (h hold) has(family, v string) string {
+	namespace, pod, _ := strings.Cut(h.pod, "/")
+	return fmt.Sprintf(`^accel_allocation_%s\{.*device="%s",.*namespace="%s",.*pod="%s",.*\} %s$`, family, h.device, namespace, pod, v)
+}
+
+// some is any value but 0, share one from 0.01 to 1.
+const (
+	some  = `[0-9.e+]*[1-9][0-9.e+]*`
+	share = `(0\.(0[1-9]|[1-9])\d*|1)`
+)
+
+// The pods of h100-8, by the devices that they hold.
+func holdsOf(t testing.TB, page string) map[string]hold {
+	t.Helper()
+	return map[string]hold{
+		"whole":  {device(t, page, "0"), "training/llm-0"},
+		"mig":    {`MIG-[^"]+`, "research/segment-0"},
+		"claim":  {`MIG-[^"]+`, "research/probe-0"},
+		"shared": {device(t, page, "5"), "analytics/simulate-0"},
+		"sharer": {device(t, page, "5"), "analytics/explore-0"},
+		"idle":   {device(t, page, "6"), "notebooks/jupyter-large-0"},
+		"unused": {`MIG-[^"]+`, "notebooks/jupyter-small-0"},
+		"free":   {device(t, page, "7"), ".*"},
+	}
+}
+
+// TestHolders: a whole GPU, a MIG device by a plugin and by a claim, and a GPU
+// of two pods, with what each does for its pod.
+func TestHolders(t *testing.T) {
+	n := startPods(t, scenario, nil)
+	page := n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`)
+	of := holdsOf(t, page)
+	page = n.until(
+		of["whole"].has("info", "1"), of["whole"].has("utilization_ratio", share), of["whole"].has("memory_used_bytes", `7\.516192768e\+10`), of["whole"].has("power_watts", some),
+		of["mig"].has("info", "1"), of["mig"].has("utilization_ratio", share), of["mig"].has("memory_used_bytes", `3\.221225472e\+10`), "!"+of["mig"].has("power_watts", ".*"),
+		of["claim"].has("info", "1"), of["claim"].has("utilization_ratio", share), of["claim"].has("memory_used_bytes", `2\.147483648e\+09`),
+		of["shared"].has("info", "1"), of["shared"].has("utilization_ratio", share), of["shared"].has("memory_used_bytes", `1\.7179869184e\+10`), "!"+of["shared"].has("power_watts", ".*"),
+		of["sharer"].has("info", "1"), of["sharer"].has("utilization_ratio", share), of["sharer"].has("memory_used_bytes", `4\.294967296e\+09`),
+		of["idle"].has("memory_used_bytes", `1\.2884901888e\+10`), of["idle"].has("utilization_ratio", "0"), "!"+of["free"].has("info", ".*"),
+		`^accel_device_holders\{device="`+of["shared"].device+`"\} 2$`, `^accel_device_holders\{device="`+of["free"].device+`"\} 0$`,
+		`!^accel_device_holders\{device="`+device(t, page, "4")+`"\}`, // which is cut up
+		`^accel_podmap_holds\{kind="told"\} 11$`, `^accel_podmap_holds\{kind="unresolved"\} 0$`,
+		`!^accel_unattributed_processes\{.*\} [1-9]`,
+	)
+	if a, b := value(t, page, series(of["shared"], "utilization_ratio")), value(t, page, series(of["sharer"], "utilization_ratio")); a <= b {
+		t.Errorf("of two sharers the one with seven tenths of the work has %g, the other %g", a, b)
+	}
+}
+
+// series is a pattern for value.
+func series(h hold, family string) string {
+	namespace, pod, _ := strings.Cut(h.pod, "/")
+	return fmt.Sprintf(`accel_allocation_%s\{.*device="%s",.*namespace="%s",.*pod="%s",.*\}`, family, h.device, namespace, pod)
+}
+
+// TestIdle: idleness and its price grow for who does nothing, and for nobody
+// else; it ends when the pod begins to work.
+func TestIdle(t *testing.T) {
+	n := startPods(t, scenario, nil, often, configured(t, "allocation:", "  idle: {grace: 0s}", "  currency: EUR", "  prices: [{per_hour: 3600}]"))
+	of := holdsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`))
+	idle := of["idle"]
+	page := n.until(idle.has("idle_seconds", some), idle.has("idle_seconds_total", some), idle.has("idle_cost_total", some), idle.has("idle_since_timestamp_seconds", some),
+		of["unused"].has("idle_seconds", some), "!"+of["unused"].has("last_activity_timestamp_seconds", ".*"))
+	since := value(t, page, series(idle, "idle_since_timestamp_seconds"))
+	families := []string{"idle_seconds", "idle_seconds_total", "idle_cost_total"}
+	n.poll(func() bool {
+		_, later := n.get("/metrics")
+		for _, f := range families {
+			if value(t, later, series(idle, f)) <= value(t, page, series(idle, f)) {
+				return false
+			}
+		}
+		page = later
+		return true
+	}, func() string { return "more idleness" })
+	if got := value(t, page, series(idle, "idle_since_timestamp_seconds")); got != since {
+		t.Errorf("the beginning of its idleness moves from %f to %f", since, got)
+	}
+	n.until(of["whole"].has("idle_seconds", "0"), of["whole"].has("idle_seconds_total", "0"), of["whole"].has("idle_cost_total", "0"), of["whole"].has("last_activity_timestamp_seconds", some))
+	n.sim("inject", "process-start", "57001", "6", "--pod=jupyter-large-0", "--load=0.8")
+	n.until(idle.has("idle_seconds", "0"), "!"+idle.has("idle_since_timestamp_seconds", ".*"), idle.has("last_activity_timestamp_seconds", some), idle.has("idle_seconds_total", some))
+}
+
+// TestIntruders: who uses a device without holding it is counted by what is
+// known of him, and nobody who has a right to.
+func TestIntruders(t *testing.T) {
+	n := startPods(t, scenario, nil, often)
+	of := holdsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_unattributed_processes`))
+	count := func(h hold, reason, v string) string {
+		return `^accel_unattributed_processes\{device="` + h.device + `",reason="` + reason + `"\} ` + v + `$`
+	}
+	n.sim("inject", "process-start", "71001", "6", "--pod=llm-0")
+	n.sim("inject", "process-start", "71002", "7", "--name=/usr/bin/nvtop")
+	// The names of pods' directories are how the UID in a cgroup gets a name.
+	n.sim("inject", "pod-start", "ml/nameless-0")
+	logs, err := filepath.Glob(filepath.Join(sim.PodLogs(n.state), "ml_nameless-0_*"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("logs of the pod: %v, %v", logs, err)
+	}
+	if err := os.RemoveAll(logs[0]); err != nil {
+		t.Fatal(err)
+	}
+	n.sim("inject", "process-start", "71003", "0", "--pod=nameless-0")
+	n.until(count(of["idle"], "other_pod", "1"), count(of["free"], "host_process", "1"), count(of["whole"], "other_pod", "0"), count(of["whole"], "unknown_pod", "1"))
+	n.sim("inject", "process-end", "71001")
+	n.sim("inject", "process-end", "71002")
+	n.sim("inject", "process-end", "71003")
+	n.until(`^accel_unattributed_processes`, `!^accel_unattributed_processes\{.*\} [1-9]`)
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"testing"
+)
+
+// known are the patterns of a node whose holders are as the scenario has them,
+// in a state.
+func known(of map[string]hold, state string) []string {
+	return []string{
+		`^accel_podmap_state\{state="` + state + `"\} 1$`,
+		of["whole"].has("info", "1"), of["mig"].has("info", "1"), of["claim"].has("info", "1"), of["shared"].has("info", "1"),
+		of["whole"].has("utilization_ratio", share), of["shared"].has("utilization_ratio", share),
+		`^accel_podmap_holds\{kind="told"\} 11$`, `^accel_podmap_released_total\{reason="(unlisted|contradicted|device_gone|expired)"\} 0$`,
+		`!^accel_podmap_released_total\{.*\} [1-9]`,
+	}
+}
+
+// TestKubeletFails: whatever becomes of the kubelet, who holds what stays
+// known, and what that is worth is said. A list without pods that the kubelet
+// has every right to answer is the worst of these.
+func TestKubeletFails(t *testing.T) {
+	n := startPods(t, scenario, nil, often)
+	of := holdsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`))
+	free := `^accel_device_holders\{device="` + of["free"].device + `"\} 0$`
+	n.until(append(known(of, "fresh"), free)...)
+	for _, tc := range []struct {
+		name  string
+		begin [][]string
+		end   []string
+		state string
+		shows []string
+	}{
+		{
+			"starts_anew", [][]string{{"kubelet-restart", "--for=0s"}},
+			[]string{"kubelet-up"},
+			"unconfirmed",
+			[]string{`^accel_podmap_pods 0$`, `^accel_podmap_holds\{kind="kept"\} 11$`, "!" + free},
+		},
+		{
+			"starts_anew_without_API_server", [][]string{{"api-server-down"}, {"kubelet-restart"}},
+			[]string{"api-server-up"},
+			"unconfirmed",
+			[]string{`^accel_podmap_pods 1$`, `^accel_podmap_holds\{kind="kept"\} 11$`, "!" + free},
+		},
+		{"killed", [][]string{{"kubelet-down"}}, []string{"kubelet-up"}, "stale", []string{`^accel_podmap_calls_total\{call="list",outcome="refused"\} [1-9]`}},
+		{"socket_gone", [][]string{{"kubelet-remove"}}, []string{"kubelet-up"}, "stale", []string{`^accel_podmap_calls_total\{call="list",outcome="no_socket"\} [1-9]`}},
+		{"answers_nonsense", [][]string{{"kubelet-garbage"}}, []string{"kubelet-up"}, "stale", []string{`^accel_podmap_calls_total\{call="list",outcome="garbage"\} [1-9]`}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			n.t = t
+			for _, words := range tc.begin {
+				n.sim(append([]string{"inject"}, words...)...)
+			}
+			n.until(append(known(of, tc.state), tc.shows...)...)
+			n.sim("inject", tc.end[0])
+			n.until(append(known(of, "fresh"), free)...)
+		})
+	}
+	n.t = t
+}
+
+// TestSocketAppearsLater: a node may become one of Kubernetes while the
+// exporter runs.
+func TestSocketAppearsLater(t *testing.T) {
+	n := start(t, scenario, nil, often)
+	of := holdsOf(t, n.until(`^accel_podmap_state\{state="absent"\} 1$`, `^accel_device_up\{.*\} 1$`, `!^accel_allocation`, `!^accel_device_holders`))
+	serveKubelet(t, n.state)
+	n.until(known(of, "fresh")...)
+}
+
+// TestPodGoes: a pod that has ended holds nothing any more, and the next one
+// on the device is another.
+func TestPodGoes(t *testing.T) {
+	n := startPods(t, scenario, nil, often)
+	of := holdsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`))
+	holders := func(v string) string { return `^accel_device_holders\{device="` + of["free"].device + `"\} ` + v + `$` }
+	first, second := hold{of["free"].device, "ml/first-0"}, hold{of["free"].device, "ml/second-0"}
+	n.until(holders("0"))
+	n.sim("inject", "pod-start", "ml/first-0", "gpu:7", "--pid=81001", "--memory=2048", "--load=0.6")
+	n.until(holders("1"), first.has("info", "1"), first.has("utilization_ratio", share), first.has("memory_used_bytes", `2\.147483648e\+09`),
+		`^accel_allocation_first_activity_seconds_count\{resource="nvidia\.com/gpu"\} 1$`)
+	// A kubelet before 1.34 lists what has ended, until another has its device.
+	n.sim("inject", "pod-finish", "first-0")
+	n.sim("inject", "pod-start", "ml/second-0", "gpu:7", "--pid=82001", "--memory=1024")
+	n.until(holders("1"), second.has("info", "1"), second.has("memory_used_bytes", `1\.073741824e\+09`), "!"+first.has("info", ".*"), `^accel_podmap_holds\{kind="superseded"\} 1$`)
+	n.sim("inject", "pod-end", "second-0")
+	n.sim("inject", "pod-end", "first-0")
+	n.until(holders("0"), "!"+second.has("info", ".*"), "!"+first.has("info", ".*"), of["idle"].has("info", "1"), `^accel_podmap_released_total\{reason="unlisted"\} [1-9]`)
+}
+
+// TestFaultNamesThePod: a Xid is told of the pod that had the device, also
+// where that is gone a second later, and where no list has named it before.
+func TestFaultNamesThePod(t *testing.T) {
+	fresh := []string{`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`, `^accel_source_up\{reason="",source="kernellog"\} 1`}
+	t.Run("gone_a_second_later", func(t *testing.T) {
+		n := startPods(t, scenario, nil, often)
+		of := holdsOf(t, n.until(fresh...))
+		n.until(of["mig"].has("info", "1"))
+		for _, h := range []hold{of["mig"], of["whole"]} {
+			n.sim("inject", "pod-evict", h.pod, "--xid=79")
+			n.until("!"+h.has("info", ".*"), faultOf(h), `^accel_device_allocatable\{device="`+h.device+`",.*\} 0$`)
+		}
+		n.until(`!`+faultOf(of["shared"]), `!`+faultOf(of["claim"]))
+	})
+	// The list is read when the fault comes, and not before another ten minutes.
+	t.Run("not_listed_before", func(t *testing.T) {
+		n := startPods(t, scenario, nil, "--podresources.interval=10m")
+		free := hold{holdsOf(t, n.until(fresh...))["free"].device, "ml/late-0"}
+		n.sim("inject", "pod-start", "ml/late-0", "gpu:7", "--pid=81001")
+		n.sim("inject", "xid", "79", "7")
+		n.until(faultOf(free), free.has("info", "1"))
+	})
+}
+
+// faultOf matches the series that tells of the Xid.
+func faultOf(h hold) string {
+	return `^` + series(hold{h.device + `",fault="xid_79`, h.pod}, "fault_timestamp_seconds") + " " + some + "$"
+}
+
+// TestPluginIsWrong: what a device plugin gives out and what a device is like
+// are two things.
+func TestPluginIsWrong(t *testing.T) {
+	n := startPods(t, mixed, nil, often, configured(t, "allocation:", "  generic_devices: [{paths: [/dev/dfl-port.*]}]"))
+	page := n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{device="GPU-.*\} 1$`, `^accel_device_up\{device="`+n3000+`",.*\} 1$`)
+	train, spare := device(t, page, "0"), device(t, page, "1")
+	for _, h := range []hold{{n3000, "ran/fec-0"}, {`0000:b1:00\.0`, "ran/fec-1"}, {u250, "video/transcode-0"}, {train, "training/resnet-0"}, {spare, "training/eval-0"}} {
+		n.until(h.has("info", "1"), `^accel_device_holders\{device="`+h.device+`"\} 1$`, `^accel_device_allocatable\{device="`+h.device+`",.*\} 1$`)
+	}
+	for _, d := range []string{"gpu:0", "fpga:intel-n3000-dfl", "0000:5e:00.1"} {
+		n.sim("inject", "device-unhealthy", d)
+	}
+	n.sim("inject", "device-healthy", "1")
+	n.sim("inject", "lost", "1")
+	for d, v := range map[string]string{train: "0", n3000: "0", u250: "0", spare: "1"} {
+		state := map[string]string{"0": "healthy", "1": "failed"}[v]
+		n.until(`^accel_device_allocatable\{device="`+d+`",.*\} `+v+`$`, `^accel_device_health\{device="`+d+`",state="`+state+`"\} 1$`)
+	}
+	n.sim("clear")
+	n.until(`^accel_device_allocatable\{device="`+n3000+`",.*\} 1$`, `^accel_device_health\{device="`+spare+`",state="healthy"\} 1$`, `^accel_device_allocatable\{device="`+train+`",.*\} 1$`)
+}
