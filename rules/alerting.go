@@ -61,7 +61,7 @@ func (e *Engine) incomplete(r *rule) bool {
 // evaluateAlert finds what the expression of an alert yields and moves its
 // alerts on. It returns the samples of ALERTS and ALERTS_FOR_STATE.
 func (e *Engine) evaluateAlert(ctx context.Context, g *group, r *rule, now time.Time) (promql.Vector, error) {
-	result, err := e.query(ctx, r.query, now)
+	result, err := e.queryRule(ctx, r, now)
 	if err != nil {
 		return nil, err
 	}

@@ -248,6 +248,14 @@ func (e *Engine) query(ctx context.Context, expr string, at time.Time) (promql.V
 	return nil, errors.New("the expression yields neither an instant vector nor a scalar")
 }
 
+// queryRule evaluates the expression of a rule.
+func (e *Engine) queryRule(ctx context.Context, r *rule, at time.Time) (promql.Vector, error) {
+	if e.ring.nothing(r.Expr) {
+		return nil, nil
+	}
+	return e.query(ctx, r.query, at)
+}
+
 // Query evaluates an expression over what the engine holds at the time at. It
 // finds only series that some rule selects and the latest of what rules
 // recorded.
@@ -369,7 +377,7 @@ func (e *Engine) evaluateRule(ctx context.Context, g *group, r *rule, now time.T
 var errSameLabels = errors.New("two series of the result have the same labels once those of the rule are set")
 
 func (e *Engine) evaluateRecord(ctx context.Context, g *group, r *rule, now time.Time) (promql.Vector, error) {
-	vector, err := e.query(ctx, r.query, now)
+	vector, err := e.queryRule(ctx, r, now)
 	if err != nil {
 		return nil, err
 	}
