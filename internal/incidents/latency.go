@@ -1,0 +1,100 @@
+package incidents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim"
+)
+
+// Latencies are measured on this scenario, which has so many GPUs.
+const (
+	latencyScenario = "h100-8"
+	latencyGPUs     = 8
+)
+
+// Latency injects Xids one after the other, each of which raises an alert that
+// was not there, and returns how long each took from the injection to the
+// webhook behind Alertmanager. Between two the node starts anew where all of
+// its GPUs have their alert.
+func (s *Settings) Latency(ctx context.Context, count int, w io.Writer) (Distribution, error) {
+	var times []time.Duration
+	for len(times) < count {
+		some, err := s.latencies(ctx, min(latencyGPUs*len(latencyAlerts), count-len(times)))
+		if err != nil {
+			return Distribution{}, err
+		}
+		times = append(times, some...)
+		fmt.Fprintf(w, "%d of %d: %s\n", len(times), count, Spread(times))
+	}
+	return Spread(times), nil
+}
+
+// latencyAlerts are Xids that raise different alerts on one GPU, without a
+// wait, in an order in which none ends the other.
+var latencyAlerts = []struct {
+	xid   int
+	alert string
+}{
+	{94, "GpuXidWarning"},
+	{64, "GpuRowRemapFailed"},
+	{46, "GpuXidFatal"},
+	{79, "AcceleratorLost"},
+}
+
+// latencies measures up to one alert of each kind on each GPU of a node.
+func (s *Settings) latencies(ctx context.Context, count int) (times []time.Duration, err error) {
+	n, err := s.newNode(ctx, &Incident{Name: "latency", Scenario: latencyScenario})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, n.close()) }()
+	state, err := sim.Read(n.state)
+	if err != nil {
+		return nil, err
+	}
+	for k := range count {
+		gpu, kind := strconv.Itoa(k%latencyGPUs), latencyAlerts[k/latencyGPUs]
+		want := Pattern{kind.alert, map[string]string{"device": state.Get("gpu." + gpu + ".uuid")}}
+		// Phases of the exporter's own tick must not always be the same.
+		if err := sleep(ctx, time.Duration(rand.Int64N(int64(time.Second)))); err != nil {
+			return nil, err
+		}
+		begin := time.Now()
+		if err := sim.Update(n.state, func(s *sim.State) error { return s.Inject([]string{"xid", strconv.Itoa(kind.xid), gpu}) }); err != nil {
+			return nil, err
+		}
+		took, err := n.receiver.await(ctx, want, begin)
+		if err != nil {
+			return nil, fmt.Errorf("after Xid %d on gpu %s: %w", kind.xid, gpu, err)
+		}
+		times = append(times, took)
+	}
+	return times, nil
+}
+
+// await waits for an alert and returns how long after begin it arrived.
+func (r *receiver) await(ctx context.Context, want Pattern, begin time.Time) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		for _, a := range r.since(begin) {
+			if !a.Resolved && want.Matches(a.Labels) {
+				if a.At < 0 {
+					return 0, fmt.Errorf("%s arrived before its cause", want)
+				}
+				return a.At, nil
+			}
+		}
+		select {
+		case <-r.arrived:
+		case <-ctx.Done():
+			return 0, fmt.Errorf("%s did not arrive: %w", want, ctx.Err())
+		}
+	}
+}

@@ -1,0 +1,290 @@
+package incidents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim"
+)
+
+// Play plays an incident to its end and judges what arrived. Where ctx ends
+// first, the verdict says so.
+func (s *Settings) Play(ctx context.Context, i *Incident) *Verdict {
+	arrivals, resolved, err := s.play(ctx, i)
+	if err != nil {
+		return &Verdict{Incident: i, Err: err}
+	}
+	return Judge(resolved, arrivals)
+}
+
+func (s *Settings) play(ctx context.Context, i *Incident) (_ []Arrival, resolved *Incident, err error) {
+	n, err := s.newNode(ctx, i)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, n.close()) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	zero := time.Now()
+	// Steps may take time themselves, as a reconfiguration does.
+	var wg sync.WaitGroup
+	failed := make(chan error, len(i.Timeline))
+	for _, step := range i.Timeline {
+		if err := sleep(ctx, time.Until(zero.Add(step.At))); err != nil {
+			return nil, nil, err
+		}
+		wg.Go(func() {
+			if err := n.do(ctx, step); err != nil {
+				failed <- fmt.Errorf("%s: %w", &step, err)
+				cancel()
+			}
+		})
+	}
+	err = sleep(ctx, time.Until(zero.Add(i.Lasts)))
+	arrivals := n.receiver.since(zero)
+	over := err == nil
+	cancel() // faults that last longer than the play
+	wg.Wait()
+	select {
+	case err := <-failed:
+		if !over {
+			return nil, nil, err
+		}
+	default:
+	}
+	return arrivals, n.incident, err
+}
+
+// sleep waits, unless ctx ends first.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// node is the simulated machine of a play and what runs there.
+type node struct {
+	settings *Settings
+	incident *Incident // with its devices resolved
+	dir      string
+	state    string // file of the simulation
+	args     []string
+
+	receiver     *receiver
+	alertmanager *process
+	stopKubelet  func()
+
+	mu       sync.Mutex // a stop and a start may overlap
+	exporter *process
+}
+
+// newNode starts everything and returns once the exporter has asked every
+// source.
+func (s *Settings) newNode(ctx context.Context, i *Incident) (*node, error) {
+	// The path of a socket has room for about a hundred bytes.
+	dir, err := os.MkdirTemp(s.Dir, "")
+	if err != nil {
+		return nil, err
+	}
+	n := &node{settings: s, dir: dir, state: filepath.Join(dir, "state"), stopKubelet: func() {}}
+	if err := n.setUp(ctx, i); err != nil {
+		return nil, errors.Join(err, n.close())
+	}
+	return n, nil
+}
+
+func (n *node) setUp(ctx context.Context, i *Incident) error {
+	state, sc, err := i.compile(n.settings.Fixtures())
+	if err != nil {
+		return err
+	}
+	if n.incident, err = i.resolve(state); err != nil {
+		return err
+	}
+	if err := state.Install(n.state); err != nil {
+		return err
+	}
+	library := n.settings.Library
+	if len(sc.Missing) > 0 {
+		library = n.state + ".so"
+		if err := sim.WithoutSymbols(n.settings.Library, library, sc.Missing); err != nil {
+			return err
+		}
+	}
+	has, err := sim.HasKubelet(n.state)
+	if err != nil {
+		return err
+	}
+	if has {
+		serving, cancel := context.WithCancel(context.Background())
+		wait, err := sim.ServeKubelet(serving, n.state)
+		if err != nil {
+			cancel()
+			return err
+		}
+		n.stopKubelet = func() { cancel(); wait() }
+	}
+	if n.receiver, err = newReceiver(); err != nil {
+		return err
+	}
+	alertmanager, url, err := startAlertmanager(ctx, n.settings.Alertmanager, n.dir, n.receiver.url)
+	if err != nil {
+		return err
+	}
+	n.alertmanager = alertmanager
+	if n.args, err = n.arguments(library, url); err != nil {
+		return err
+	}
+	return n.startExporter(ctx)
+}
+
+// exporterConfig has the exporter's own times that a file can change.
+const exporterConfig = `sources: {nvidia: {slow_interval: %s}}
+allocation: {idle: {grace: %s}}
+`
+
+func (n *node) arguments(library, alertmanager string) ([]string, error) {
+	s := n.settings
+	release := filepath.Join(n.dir, "release")
+	if err := os.Mkdir(release, 0o755); err != nil {
+		return nil, err
+	}
+	args := []string{
+		"--web.listen-address=127.0.0.1:0", "--release.directory=" + release, "--log.level=debug",
+		"--rules.file=" + s.prepared.rules, "--rules.interval=" + shorter(15*time.Second, s.Factor, time.Second).String(),
+		"--health.catalogue=" + s.prepared.catalogue, "--alertmanager.url=" + alertmanager,
+	}
+	config := n.incident.Config
+	if config == "" {
+		config = fmt.Sprintf(exporterConfig, shorter(10*time.Second, s.Factor, time.Second), shorter(time.Minute, s.Factor, time.Second))
+	}
+	for _, f := range []struct{ flag, name, content string }{
+		{"--config.file=", "config.yml", config},
+		{"--baseline.file=", "baseline.yml", n.incident.Baseline},
+	} {
+		if f.content == "" {
+			continue
+		}
+		path := filepath.Join(n.dir, f.name)
+		if err := os.WriteFile(path, []byte(f.content), 0o644); err != nil {
+			return nil, err
+		}
+		args = append(args, f.flag+path)
+	}
+	args = append(args, sim.ExporterFlags(n.state, library)...)
+	args = append(args, sim.PodFlags(n.state)...)
+	for _, f := range n.incident.Flags {
+		args = append(args, strings.ReplaceAll(f, "DIR", n.dir))
+	}
+	return args, nil
+}
+
+func (n *node) startExporter(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.exporter != nil {
+		return errors.New("the exporter runs already")
+	}
+	p, err := start(filepath.Join(n.dir, "exporter.log"), []string{"ACCEL_SIM_STATE=" + n.state}, n.settings.Exporter, n.args...)
+	if err != nil {
+		return err
+	}
+	n.exporter = p
+	address, err := p.address(ctx)
+	if err != nil {
+		return err
+	}
+	return ready(ctx, "http://"+address+"/-/ready")
+}
+
+// ready waits until the exporter has asked every source.
+func ready(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode == http.StatusOK {
+			return nil
+		}
+		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+			return fmt.Errorf("%s answers %s: %w", url, resp.Status, err)
+		}
+	}
+}
+
+func (n *node) stopExporter() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.exporter == nil {
+		return nil
+	}
+	err := n.exporter.stop()
+	n.exporter = nil
+	return err
+}
+
+// do does a step and stays until it is over.
+func (n *node) do(ctx context.Context, step Step) error {
+	release := filepath.Join(n.dir, "release", step.Release+step.Attach)
+	switch {
+	case step.Inject != "":
+		return n.simulator(ctx, append([]string{"inject"}, strings.Fields(step.Inject)...)...)
+	case step.Clear != "":
+		return n.simulator(ctx, "clear", step.Clear)
+	case step.Exporter == "stop":
+		return n.stopExporter()
+	case step.Exporter == "start":
+		return n.startExporter(ctx)
+	case step.Release != "":
+		return os.WriteFile(release, nil, 0o644)
+	case step.Attach != "":
+		return os.Remove(release)
+	}
+	return nil
+}
+
+// simulator runs accel-sim as a person would.
+func (n *node) simulator(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, n.settings.Simulator, append([]string{"--state=" + n.state}, args...)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// close ends all that runs. The files stay: they tell what happened.
+func (n *node) close() error {
+	err := n.stopExporter()
+	if n.alertmanager != nil {
+		err = errors.Join(err, n.alertmanager.stop())
+	}
+	if n.receiver != nil {
+		err = errors.Join(err, n.receiver.server.Close())
+	}
+	n.stopKubelet()
+	return err
+}

@@ -1,0 +1,157 @@
+package incidents
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+)
+
+// Alert is what the rule files say of an alert.
+type Alert struct {
+	Severity string
+	// For is how long its condition must hold before it fires.
+	For time.Duration
+}
+
+// Report is what became of a corpus.
+type Report struct {
+	Verdicts []*Verdict
+	// Alerts has every alert of the rules by its name, with its times as they
+	// are.
+	Alerts map[string]Alert
+	// Factor is what times were divided by.
+	Factor int
+}
+
+// Good reports whether every verdict is.
+func (r *Report) Good() bool {
+	return !slices.ContainsFunc(r.Verdicts, func(v *Verdict) bool { return !v.Good() })
+}
+
+// Line writes a verdict: one line, and one more for each thing that is wrong.
+func (v *Verdict) Line(w io.Writer) error {
+	word := "ok  "
+	if !v.Good() {
+		word = "FAIL"
+	}
+	caught := 0
+	for _, f := range v.Findings {
+		if f.Outcome == Caught {
+			caught++
+		}
+	}
+	line := fmt.Sprintf("%s  %-34s caught %d of %d, false %d", word, v.Incident.Name, caught, len(v.Findings), len(v.False))
+	if v.Incident.Healthy() {
+		line = fmt.Sprintf("%s  %-34s healthy, false %d", word, v.Incident.Name, len(v.False))
+	}
+	if v.Err != nil {
+		line += fmt.Sprintf(": %v", v.Err)
+	}
+	line += "\n"
+	for _, f := range v.Findings {
+		if f.Outcome == Caught {
+			continue
+		}
+		line += fmt.Sprintf("      %s: %s", f.Outcome, f.Want.pattern())
+		if f.Detail != "" {
+			line += ": " + f.Detail
+		}
+		line += "\n"
+	}
+	for _, a := range v.False {
+		line += fmt.Sprintf("      false: at %s %s (%s)", round(a.At), about(a.Labels), a.Labels["severity"])
+		if reasons := a.Annotations["reasons"]; reasons != "" {
+			line += " because of " + reasons
+		}
+		line += "\n"
+	}
+	_, err := io.WriteString(w, line)
+	return err
+}
+
+// about names an alert and what it is about.
+func about(labels map[string]string) Pattern {
+	p := Pattern{Alert: labels["alertname"], Labels: map[string]string{}}
+	for _, name := range []string{"device", "namespace", "pod", "source", "fault"} {
+		if labels[name] != "" {
+			p.Labels[name] = labels[name]
+		}
+	}
+	return p
+}
+
+// Print writes the sums: what was caught, what was not, and the time to page.
+func (r *Report) Print(w io.Writer) error {
+	outcomes := map[Outcome]int{}
+	failed, healthy, quiet, wrong, broken := 0, 0, 0, 0, 0
+	var atOnce, waited []time.Duration
+	for _, v := range r.Verdicts {
+		wrong += len(v.False)
+		if v.Err != nil {
+			broken++
+		}
+		if v.Incident.Healthy() {
+			healthy++
+			if v.Good() {
+				quiet++
+			}
+		} else if !v.Good() {
+			failed++
+		}
+		for _, f := range v.Findings {
+			outcomes[f.Outcome]++
+			switch {
+			case f.Outcome == Missed || f.Outcome == WrongLabel:
+			case r.Alerts[f.Want.Alert].For == 0:
+				atOnce = append(atOnce, f.ToPage)
+			default:
+				waited = append(waited, f.ToPage)
+			}
+		}
+	}
+	total := 0
+	for _, n := range outcomes {
+		total += n
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "\nincidents\t%d, of which %d not as stated\n", len(r.Verdicts)-healthy, failed)
+	fmt.Fprintf(t, "healthy days\t%d, of which %d silent\n", healthy, quiet)
+	if broken > 0 {
+		fmt.Fprintf(t, "not played to the end\t%d\n", broken)
+	}
+	fmt.Fprintf(t, "caught\t%d of %d alerts\n", outcomes[Caught], total)
+	for _, o := range []Outcome{Missed, Late, WrongLabel, WrongText, Unresolved, Resolved} {
+		fmt.Fprintf(t, "%s\t%d\n", o, outcomes[o])
+	}
+	fmt.Fprintf(t, "false\t%d\n", wrong)
+	fmt.Fprintf(t, "time to page, alerts that do not wait\t%s\n", Spread(atOnce))
+	fmt.Fprintf(t, "time to page, alerts that do, played\t%s; 1s stands for %s\n", Spread(waited), time.Duration(r.Factor)*time.Second)
+	return t.Flush()
+}
+
+// Distribution is how a set of times is distributed.
+type Distribution struct {
+	N                          int
+	Min, Median, P90, P99, Max time.Duration
+}
+
+// Spread returns the distribution of times, each figure one of them.
+func Spread(times []time.Duration) Distribution {
+	if len(times) == 0 {
+		return Distribution{}
+	}
+	sorted := slices.Sorted(slices.Values(times))
+	// The smallest that at least p in a hundred do not exceed.
+	at := func(p int) time.Duration { return sorted[max((p*len(sorted)+99)/100, 1)-1] }
+	return Distribution{len(sorted), sorted[0], at(50), at(90), at(99), sorted[len(sorted)-1]}
+}
+
+// String is the distribution in one line.
+func (d Distribution) String() string {
+	if d.N == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("min %s, median %s, p90 %s, p99 %s, max %s of %d", round(d.Min), round(d.Median), round(d.P90), round(d.P99), round(d.Max), d.N)
+}
