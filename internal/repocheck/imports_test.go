@@ -66,6 +66,10 @@ var rules = []rule{
 		why: "judgement works on readings, so that a new vendor is judged without a change",
 	},
 	{
+		in: []string{"./notify/..."}, ban: []string{"./collector/...", "./rules/...", "./allocation/..."},
+		why: "who is told of alerts, and how, has nothing to do with what they are about",
+	},
+	{
 		in: []string{"./allocation/..."}, ban: slices.Concat(vendors, prometheusClient),
 		why: "use is attributed by readings, so that a new vendor is attributed without a change",
 	},
