@@ -64,3 +64,38 @@ func FuzzAnswer(f *testing.F) {
 		}
 	})
 }
+
+// FuzzRelabel: whatever step is accepted can be taken, and an alert is either
+// queued or counted as dropped.
+func FuzzRelabel(f *testing.F) {
+	f.Add("replace", "alertname", ";", "(.*)", "a_$1", "$1", 0)
+	f.Add("LabelMap", "", "", "(.+)", "", "${1}x", 0)
+	f.Add("hashmod", "severity", "", "", "shard", "", 3)
+	f.Add("labelkeep", "", "", "", "", "", 0)
+	f.Add("keepequal", "severity", "", "", "alertname", "", 0)
+	f.Add("drop", "severity", "\xff", "(?i:P.*)", "", "", -1)
+	f.Fuzz(func(t *testing.T, action, source, separator, regex, target, replacement string, modulus int) {
+		text := func(s string) notify.Text { return notify.Text{Value: s, Set: s != ""} }
+		r := notify.Relabel{
+			Action: action, Separator: text(separator), Regex: text(regex),
+			TargetLabel: target, Replacement: text(replacement), Modulus: modulus,
+		}
+		if source != "" {
+			r.SourceLabels = []string{source, "alertname"}
+		}
+		s := settings(address)
+		s.Relabel = []notify.Relabel{r}
+		n, err := notify.New(notify.Options{Settings: s})
+		if (err == nil) != (r.Check() == nil) {
+			t.Fatalf("Check says %v, New %v", r.Check(), err)
+		}
+		if err != nil {
+			return
+		}
+		n.Send(firing("a"))
+		m := (&rig{Notifier: n, t: t}).metrics()
+		if m["queue_length"]+m["alerts_relabel_dropped_total"] != 1 {
+			t.Errorf("%v", m)
+		}
+	})
+}
