@@ -135,7 +135,7 @@ func (l *loader) readGroup(n *yaml.Node) *Group {
 	g := &Group{File: l.file, Line: n.Line}
 	var labels map[string]string
 	var list *yaml.Node
-	l.fields(n, map[string]func(*yaml.Node){
+	if !l.fields(n, map[string]func(*yaml.Node){
 		"name": func(n *yaml.Node) {
 			g.Name = l.text(n, "name")
 			if g.Name != "" {
@@ -147,7 +147,9 @@ func (l *loader) readGroup(n *yaml.Node) *Group {
 		"limit":        func(n *yaml.Node) { g.Limit = l.whole(n, "limit") },
 		"labels":       func(n *yaml.Node) { labels = l.labels(n, "labels") },
 		"rules":        func(n *yaml.Node) { list = n },
-	})
+	}) {
+		return nil
+	}
 	if g.Name == "" {
 		l.mistake(n, "name", "found none; accepted is a name that is there once in the file")
 	}
@@ -193,7 +195,9 @@ func (l *loader) readRule(n *yaml.Node, groupLabels map[string]string) *Rule {
 	if (r.Record == "") == (r.Alert == "") {
 		l.mistake(n, "", "found %s; accepted is one of record and alert", map[bool]string{true: "neither record nor alert", false: "both record and alert"}[r.Record == ""])
 	}
-	r.Expr = l.expr(cmp.Or(at["expr"], n), expr)
+	if at["expr"] != nil || len(l.mistakes) == before {
+		r.Expr = l.expr(cmp.Or(at["expr"], n), expr)
+	}
 	if r.Record != "" {
 		l.checkRecording(r, at)
 	} else {
