@@ -32,13 +32,15 @@ func TestKubeletFails(t *testing.T) {
 		shows []string
 	}{
 		{
-			"starts_anew", [][]string{{"kubelet-restart", "--for=0s"}},
+			"starts_anew",
+			[][]string{{"kubelet-restart", "--for=0s"}},
 			[]string{"kubelet-up"},
 			"unconfirmed",
 			[]string{`^accel_podmap_pods 0$`, `^accel_podmap_holds\{kind="kept"\} 11$`, "!" + free},
 		},
 		{
-			"starts_anew_without_API_server", [][]string{{"api-server-down"}, {"kubelet-restart"}},
+			"starts_anew_without_API_server",
+			[][]string{{"api-server-down"}, {"kubelet-restart"}},
 			[]string{"api-server-up"},
 			"unconfirmed",
 			[]string{`^accel_podmap_pods 1$`, `^accel_podmap_holds\{kind="kept"\} 11$`, "!" + free},

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/accel-exporter/accel-exporter/internal/golden"
+)
+
+// podFamilies are those of who holds what; the rest of the page is as without
+// pods.
+var podFamilies = regexp.MustCompile(`^(# (HELP|TYPE) )?accel_(allocation_|podmap_|resource_|device_holders|device_allocatable|unattributed_processes)`)
+
+// passing are the families among them that time makes.
+var passing = regexp.MustCompile(`^accel_(allocation_seconds_total|podmap_age_seconds|podmap_unconfirmed_seconds|podmap_list_duration_seconds|podmap_calls_total\{.*outcome="ok"\})`)
+
+// TestGoldenPods compares what is said of pods on two nodes whose clocks stand
+// still, one of GPUs and one of FPGAs too.
+func TestGoldenPods(t *testing.T) {
+	for _, name := range []string{scenario, mixed} {
+		t.Run(name, func(t *testing.T) {
+			// A stretch of idleness would begin when the test is slow.
+			n := startPods(t, name, []string{"--frozen=600"}, configured(t, "allocation:", "  idle: {grace: 24h}",
+				"  currency: EUR", "  prices: [{resource: nvidia.com/mig-*, per_hour: 0.5}, {class: gpu, per_hour: 2.5}]", "  generic_devices: [{paths: [/dev/dfl-port.*]}]"))
+			n.until(`^accel_podmap_state\{state="fresh"\} 1$`)
+			var b strings.Builder
+			for line := range strings.Lines(normalise(settle(n))) {
+				if !podFamilies.MatchString(line) {
+					continue
+				}
+				if passing.MatchString(line) {
+					line = line[:strings.LastIndexByte(line, ' ')] + " VOLATILE\n"
+				}
+				b.WriteString(line)
+			}
+			golden.Compare(t, filepath.Join("testdata", "golden", name+".pods.metrics"), b.String())
+		})
+	}
+}
