@@ -85,10 +85,10 @@ groups:
 	}
 	for _, part := range []string{
 		"evaluated at 2026-01-02T03:02:00Z",
-		`pending  {alertname="Hot", device="a", instance="n1", job="accel-exporter", severity="warning"} since 2026-01-02T03:01:00Z (1m0s), fires after 2m0s`,
+		`pending  {alertname="Hot", device="a", severity="warning"} since 2026-01-02T03:01:00Z (1m0s), fires after 2m0s`,
 		"  hot a\n  value 95 of\n    temp > on (device) limit",
 		"  because\n    temp = 95\n",
-		"Broken fails (rules.yaml:13, group g): ",
+		"Broken fails (rules.yaml:12, group g): ",
 		"firing   {alertname=\"Nan\"",
 		"2 firing, 1 pending, 0 lately resolved\n1 rules need the series of other nodes and are skipped\n",
 	} {
