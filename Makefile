@@ -24,7 +24,7 @@ GO_DIRS  := $(sort $(dir $(wildcard */*.go */*/*.go)))
 # lazily, so the linker must not be told -z now.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: all build build-nocgo sim run test test-kubelet test-apiserver test-rules golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
+.PHONY: all build build-nocgo sim run test test-kubelet test-apiserver test-rules incidents incidents-short golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
 
 all: check build ## check and build
 
@@ -101,6 +101,20 @@ PROMTOOL ?= $(firstword $(wildcard .cache/prometheus/usr/bin/promtool) promtool)
 test-rules: ## the rules through promtool: PROMTOOL=promtool
 	$(PROMTOOL) check rules rules/*.yaml
 	$(PROMTOOL) test rules rules/tests/*.yaml
+
+ONLY ?=
+PLAY ?=
+
+incidents: build .cache/alertmanager/usr ## every scripted incident through exporter and Alertmanager: ONLY=gpu-lost PLAY="-latency 100"
+	@go run ./internal/incidents/play -only '$(ONLY)' $(PLAY)
+
+incidents-short: ONLY = short
+incidents-short: incidents ## six of them
+
+# Debian's, unpacked and not installed.
+.cache/alertmanager/usr:
+	@mkdir -p $(@D)
+	cd $(@D) && apt-get download -qq prometheus-alertmanager && dpkg -x prometheus-alertmanager_*.deb .
 
 check: fmt-check vet generate-check build-nocgo test ## what CI runs, but for test-kubelet and its short fuzzing
 

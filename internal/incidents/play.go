@@ -51,6 +51,9 @@ func (s *Settings) play(ctx context.Context, i *Incident) (_ []Arrival, resolved
 	}
 	err = sleep(ctx, time.Until(zero.Add(i.Lasts)))
 	arrivals := n.receiver.since(zero)
+	for a := range arrivals {
+		arrivals[a].At = max(arrivals[a].At, 0) // what was wrong from the start
+	}
 	over := err == nil
 	cancel() // faults that last longer than the play
 	wg.Wait()

@@ -149,7 +149,7 @@ func ShortenValues(name string, data []byte, templates string, factor int) ([]by
 			return fmt.Errorf("found %s; accepted is a number of seconds", n.Value)
 		}
 		short := shorter(time.Duration(seconds*float64(time.Second)), factor, leastWait)
-		n.SetString(strconv.FormatFloat(short.Seconds(), 'f', -1, 64))
+		n.Value, n.Tag = strconv.FormatFloat(short.Seconds(), 'f', -1, 64), ""
 		return nil
 	})
 }
@@ -163,6 +163,9 @@ func edit(name string, data []byte, change func(n *yaml.Node, key string) error)
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if doc.Kind == 0 {
+		return data, nil // there is nothing in it
 	}
 	var walk func(n *yaml.Node) error
 	walk = func(n *yaml.Node) error {
@@ -179,11 +182,11 @@ func edit(name string, data []byte, change func(n *yaml.Node, key string) error)
 				break
 			}
 			key, value := pair[0], pair[1]
-			err := walk(value)
-			if value.Kind == yaml.ScalarNode {
-				err = change(value, key.Value)
-			}
-			if err != nil {
+			if value.Kind != yaml.ScalarNode {
+				if err := walk(value); err != nil {
+					return err
+				}
+			} else if err := change(value, key.Value); err != nil {
 				return fmt.Errorf("%s:%d: %s: %w", name, value.Line, key.Value, err)
 			}
 		}
@@ -195,10 +198,8 @@ func edit(name string, data []byte, change func(n *yaml.Node, key string) error)
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
-	if doc.Kind != 0 {
-		if err := enc.Encode(&doc); err != nil {
-			return nil, err
-		}
+	if err := enc.Encode(&doc); err != nil {
+		return nil, err
 	}
 	return b.Bytes(), enc.Close()
 }

@@ -1,0 +1,132 @@
+package incidents_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/health"
+	"github.com/accel-exporter/accel-exporter/internal/incidents"
+)
+
+func TestShortenRules(t *testing.T) {
+	rule := func(text string) string { return "groups:\n  - name: g\n    rules:\n      - " + text + "\n" }
+	for _, tc := range []struct{ name, from, want string }{
+		{"range", rule("expr: rate(a[10m]) > 0.5"), rule("expr: rate(a[10s]) > 0.5")},
+		{"short range", rule("expr: rate(a[1m]) > 5"), rule("expr: rate(a[3s]) > 5")},
+		{"offset", rule("expr: a offset 1h > a offset -1h"), rule("expr: a offset 1m > a offset -1m")},
+		{"subquery", rule("expr: max_over_time(rate(a[10m])[2h:30m] offset 1h)"), rule("expr: max_over_time(rate(a[10s])[2m:30s] offset 1m)")},
+		{"within a join", rule("expr: a and on (b) sum by (b) (increase(c[1h] offset 2h))"), rule("expr: a and on (b) sum by (b) (increase(c[1m] offset 2m))")},
+		{"numbers stay", rule("expr: a > 3600"), rule("expr: a > 3600")},
+		{"for", rule("alert: A\n        expr: a\n        for: 10m\n        keep_firing_for: 5m"), rule("alert: A\n        expr: a\n        for: 10s\n        keep_firing_for: 5s")},
+		{"short for", rule("alert: A\n        expr: a\n        for: 30s"), rule("alert: A\n        expr: a\n        for: 1s")},
+		{"less than a second stays", rule("alert: A\n        expr: a\n        for: 500ms"), rule("alert: A\n        expr: a\n        for: 500ms")},
+		{"long for", rule("alert: A\n        expr: a\n        for: 6h"), rule("alert: A\n        expr: a\n        for: 6m")},
+		{"interval", "groups:\n  - name: g\n    interval: 5m\n    rules: []\n", "groups:\n  - name: g\n    interval: 5s\n    rules: []\n"},
+		{"texts stay", rule("alert: A\n        expr: a\n        annotations:\n          description: for 10m, rate(a[10m])"), rule("alert: A\n        expr: a\n        annotations:\n          description: for 10m, rate(a[10m])")},
+		{"empty", "", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := incidents.ShortenRules("r.yaml", []byte(tc.from), 60)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tc.want, string(got)); d != "" {
+				t.Errorf("want -, got +:\n%s", d)
+			}
+		})
+	}
+	for _, tc := range []struct{ name, from, want string }{
+		{"expression", rule("expr: rate(a[10m]"), "r.yaml:4: expr: "},
+		{"for", rule("alert: A\n        expr: a\n        for: soon"), "r.yaml:6: for: "},
+		{"YAML", "groups: [", "r.yaml: "},
+	} {
+		t.Run("broken "+tc.name, func(t *testing.T) {
+			if _, err := incidents.ShortenRules("r.yaml", []byte(tc.from), 60); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+				t.Errorf("found %v; want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestShortenValues(t *testing.T) {
+	const from = "# What a user may change.\nidle_seconds: 1800\nreleased_seconds: 7200\nbusy_share: \"0.3\"\nnot_answering_for: 1m\nshort_seconds: 20\n"
+	const want = "# What a user may change.\nidle_seconds: 30\nreleased_seconds: 7200\nbusy_share: \"0.3\"\nnot_answering_for: 1m\nshort_seconds: 1\n"
+	got, err := incidents.ShortenValues("v.yml", []byte(from), "expr: a > ${idle_seconds}\nfor: ${released_seconds}s\n", 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, string(got)); d != "" {
+		t.Errorf("want -, got +:\n%s", d)
+	}
+	if _, err := incidents.ShortenValues("v.yml", []byte("a: 1\nb_seconds: soon\n"), "", 60); err == nil || !strings.HasPrefix(err.Error(), "v.yml:2: b_seconds: ") {
+		t.Errorf("found %v; want line and key", err)
+	}
+}
+
+func TestShortenCatalogue(t *testing.T) {
+	const from = `
+unknown: {text: nobody knows it, severity: degraded, ends: 1h}
+xid:
+  - {code: 46, severity: failed, ends: reset}
+  - {code: 94, severity: degraded, ends: 1h}
+  - {code: 145, sub: rlw_remap_0x1, ends: 6h}
+events:
+  - {event: poison, ends: 1h}
+conditions:
+  - {reason: device_lost, severity: failed}
+  - {reason: nvlink_down, for: 5m, severity: degraded}
+  - {reason: pcie_fatal, test: grows, lasts: 1h}
+  - {reason: pci_not_responding, for: 10s}
+`
+	const want = `conditions:
+    - for: 5s
+      reason: nvlink_down
+    - lasts: 1m0s
+      reason: pcie_fatal
+    - for: 1s
+      reason: pci_not_responding
+events:
+    - ends: 1m0s
+      event: poison
+unknown:
+    ends: 1m0s
+xid:
+    - code: 94
+      ends: 1m0s
+    - code: 145
+      ends: 6m0s
+      sub: rlw_remap_0x1
+`
+	got, err := incidents.ShortenCatalogue("c.yaml", []byte(from), 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, string(got)); d != "" {
+		t.Errorf("want -, got +:\n%s", d)
+	}
+}
+
+// What is made of the built-in catalogue is taken by who reads it.
+func TestShortenBuiltin(t *testing.T) {
+	from, err := os.ReadFile("../../health/catalogue.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, err := incidents.ShortenCatalogue("catalogue.yaml", from, 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := health.Parse("short.yml", short)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, condition := range c.Conditions() {
+		if condition.For > 10*time.Second {
+			t.Errorf("%s still takes %s", condition.Reason, condition.For)
+		}
+	}
+}
