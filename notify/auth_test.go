@@ -104,7 +104,7 @@ func TestBadCredentials(t *testing.T) {
 			n := start(t, notify.Options{Settings: s, Dial: m.dial})
 			n.Send(firing("a"))
 			synctest.Wait()
-			if text := n.log.String(); m.count() != 0 || strings.Contains(text, "hunter2") || !strings.Contains(text, "does not take") {
+			if text := n.log.String(); m.count() != 0 || strings.Contains(text, "hunter2") || !strings.Contains(text, "reason=credentials") {
 				t.Errorf("%s: %d requests, log:\n%s", name, m.count(), text)
 			}
 			n.stop()

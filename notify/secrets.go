@@ -32,6 +32,9 @@ func (s *secrets) Fetch(_ context.Context, name string) (string, error) {
 		return "", &fileError{err}
 	}
 	if name == s.credential {
+		if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return "", &fileError{fmt.Errorf("%s holds more than one line", name)}
+		}
 		s.mu.Lock()
 		s.value = text
 		s.mu.Unlock()
