@@ -382,3 +382,29 @@ func TestGroupInterval(t *testing.T) {
 		}
 	}
 }
+
+// TestClockSet: when the clock is set, an alert is pending for as long as
+// before, a range holds what it held, and evaluation goes on at once.
+func TestClockSet(t *testing.T) {
+	for _, by := range []time.Duration{-time.Hour, time.Hour} {
+		w := newWorld(t, group("- alert: Hot\n  expr: temp > 90\n  for: 2m\n- alert: Xid\n  expr: increase(xids_total[10m]) > 0"))
+		w.set("temp 91", "xids_total 0")
+		w.at(0)
+		w.set("temp 91", "xids_total 1")
+		w.at(time.Minute)
+		w.Shift(by)
+		w.now = w.start.Add(by + 90*time.Second)
+		w.Eval(t.Context(), w.now, false)
+		if diff := cmp.Diff([]string{"pending Hot", "firing Xid"}, w.alerts()); diff != "" {
+			t.Errorf("by %v (-want +got):\n%s", by, diff)
+		}
+		w.now = w.start.Add(by + 2*time.Minute)
+		w.Eval(t.Context(), w.now, false)
+		if diff := cmp.Diff([]string{"firing Hot", "firing Xid"}, w.alerts()); diff != "" {
+			t.Errorf("by %v (-want +got):\n%s", by, diff)
+		}
+		if at := w.Alerts()[0].ActiveAt; !at.Equal(w.start.Add(by)) {
+			t.Errorf("by %v: active at %v", by, at)
+		}
+	}
+}

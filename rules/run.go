@@ -20,6 +20,7 @@ func (e *Engine) Run(ctx context.Context) {
 	page := time.Now() // when the page is to be gathered next
 	asked := false
 	var ready time.Time // from when on an event is heard
+	last := page
 	for {
 		event := e.trigger
 		if asked {
@@ -33,6 +34,12 @@ func (e *Engine) Run(ctx context.Context) {
 		case <-wake.C:
 		}
 		now := time.Now()
+		if set := clockSet(last, now, e.o.Interval); set != 0 {
+			e.shift(set)
+			// What these read on the wall is compared with nextGroup's times.
+			page, ready = now, now
+		}
+		last = now
 		switch {
 		case asked && !now.Before(ready):
 			asked = false
