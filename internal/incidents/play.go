@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -50,11 +51,20 @@ func (s *Settings) play(ctx context.Context, i *Incident) (_ []Arrival, resolved
 		})
 	}
 	err = sleep(ctx, time.Until(zero.Add(i.Lasts)))
-	arrivals := n.receiver.since(zero)
-	for a := range arrivals {
-		arrivals[a].At = max(arrivals[a].At, 0) // what was wrong from the start
-	}
 	over := err == nil
+	var arrivals []Arrival
+	silent := false
+	for _, a := range n.receiver.since(zero) {
+		if a.Labels["alertname"] == watchdog {
+			silent = a.Resolved
+			continue
+		}
+		a.At = max(a.At, 0) // what was wrong from the start
+		arrivals = append(arrivals, a)
+	}
+	if over && silent {
+		err = errors.New("the exporter tells Alertmanager nothing any more")
+	}
 	cancel() // faults that last longer than the play
 	wg.Wait()
 	select {
@@ -96,7 +106,7 @@ type node struct {
 }
 
 // newNode starts everything and returns once the exporter has asked every
-// source.
+// source and an alert has come through to the webhook.
 func (s *Settings) newNode(ctx context.Context, i *Incident) (*node, error) {
 	// The path of a socket has room for about a hundred bytes.
 	dir, err := os.MkdirTemp(s.Dir, "")
@@ -152,7 +162,12 @@ func (n *node) setUp(ctx context.Context, i *Incident) error {
 	if n.args, err = n.arguments(library, url); err != nil {
 		return err
 	}
-	return n.startExporter(ctx)
+	begin := time.Now()
+	if err := n.startExporter(ctx); err != nil {
+		return err
+	}
+	_, err = n.receiver.await(ctx, Pattern{Alert: watchdog}, begin)
+	return err
 }
 
 // exporterConfig has the exporter's own times that a file can change.
@@ -190,6 +205,10 @@ func (n *node) arguments(library, alertmanager string) ([]string, error) {
 	}
 	args = append(args, sim.ExporterFlags(n.state, library)...)
 	args = append(args, sim.PodFlags(n.state)...)
+	const kubelet = "--podresources.interval="
+	if !slices.ContainsFunc(n.incident.Flags, func(f string) bool { return strings.HasPrefix(f, kubelet) }) {
+		args = append(args, kubelet+shorter(10*time.Second, s.Factor, time.Second).String())
+	}
 	for _, f := range n.incident.Flags {
 		args = append(args, strings.ReplaceAll(f, "DIR", n.dir))
 	}

@@ -1,0 +1,182 @@
+package incidents_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/accel-exporter/accel-exporter/internal/incidents"
+)
+
+// standIn makes this binary stand in for the programs of a play: which one
+// follows from its arguments.
+const standIn = "INCIDENTS_STAND_IN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(standIn) != "" {
+		if err := stand(os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func stand(args []string) error {
+	flags := map[string]string{}
+	for _, a := range args {
+		name, value, _ := strings.Cut(a, "=")
+		flags[name] = value
+	}
+	switch {
+	case flags["--storage.path"] != "":
+		return standAlertmanager(flags["--config.file"])
+	case flags["--alertmanager.url"] != "":
+		return standExporter(flags)
+	}
+	// The simulator: what it is told is an alert to raise.
+	words := args[1:]
+	if words[0] == "clear" {
+		words = []string{"inject", "resolved", words[1]}
+	} else if words[1] == "lost" {
+		words[1] = "firing"
+	}
+	return os.WriteFile(flags["--state"]+".told", []byte(strings.Join(words[1:], " ")), 0o644)
+}
+
+func serve(h http.HandlerFunc) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("level=INFO msg=\"Listening on\" address=%s\n", l.Addr())
+	return http.Serve(l, h)
+}
+
+// standAlertmanager hands on what it gets.
+func standAlertmanager(config string) error {
+	data, err := os.ReadFile(config)
+	if err != nil {
+		return err
+	}
+	hook := regexp.MustCompile(`url: "(.*?)"`).FindSubmatch(data)[1]
+	return serve(func(w http.ResponseWriter, r *http.Request) {
+		resp, err := http.Post(string(hook), "application/json", r.Body)
+		if err == nil {
+			resp.Body.Close()
+		}
+	})
+}
+
+// standExporter raises the alert of the watchdog, and one for each thing that
+// happens.
+func standExporter(flags map[string]string) error {
+	send := func(status, alert, device string) {
+		body, _ := json.Marshal(map[string]any{"alerts": []any{map[string]any{
+			"status": status, "labels": map[string]string{"alertname": alert, "severity": "critical", "device": device},
+		}}})
+		resp, err := http.Post(flags["--alertmanager.url"], "application/json", bytes.NewReader(body))
+		if err == nil {
+			resp.Body.Close()
+		}
+	}
+	go func() {
+		send("firing", "PlayWatchdog", "")
+		told := strings.TrimSuffix(os.Getenv("ACCEL_SIM_STATE"), "/") + ".told"
+		for last := ""; ; time.Sleep(5 * time.Millisecond) {
+			data, err := os.ReadFile(told)
+			if words := strings.Fields(string(data)); err == nil && string(data) != last && len(words) == 2 {
+				last = string(data)
+				send(words[0], "Lost", words[1])
+			}
+		}
+	}()
+	return serve(func(http.ResponseWriter, *http.Request) {})
+}
+
+func settings(t *testing.T) *incidents.Settings {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The path of a socket must be short.
+	dir, err := os.MkdirTemp("", "play")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Setenv(standIn, "1")
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	return &incidents.Settings{Root: root, Exporter: self, Simulator: self, Alertmanager: self, Dir: dir, Factor: 60}
+}
+
+// A play does its steps in their order and judges what came of them.
+func TestPlay(t *testing.T) {
+	i := &incidents.Incident{
+		Name: "test", Scenario: "h100-busy", Lasts: 6 * s,
+		Timeline: []incidents.Step{{At: s / 2, Inject: "lost 2"}, {At: 1500 * time.Millisecond, Clear: "2"}},
+		Expect:   []incidents.Expectation{{Alert: "Lost", Labels: map[string]string{"device": "2"}, Since: s / 2, By: 6 * s}},
+	}
+	v := settings(t).Play(t.Context(), i)
+	if !v.Good() || len(v.Findings) != 1 {
+		t.Errorf("%+v", v)
+	}
+	i.Expect = nil
+	v = settings(t).Play(t.Context(), i)
+	if v.Err != nil || len(v.False) != 1 || v.False[0].Labels["alertname"] != "Lost" {
+		t.Errorf("the same on a healthy day: %+v", v)
+	}
+}
+
+// What cannot be played is told and leaves nothing running.
+func TestNotPlayed(t *testing.T) {
+	play := func(change func(*incidents.Settings, *incidents.Incident)) error {
+		st, i := settings(t), &incidents.Incident{Name: "test", Scenario: "h100-busy", Lasts: time.Minute}
+		change(st, i)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		return st.Play(ctx, i).Err
+	}
+	for _, tc := range []struct {
+		name, want string
+		change     func(*incidents.Settings, *incidents.Incident)
+	}{
+		{"no such scenario", "scenario", func(_ *incidents.Settings, i *incidents.Incident) { i.Scenario = "none" }},
+		{"no such device", "has no gpu 9", func(_ *incidents.Settings, i *incidents.Incident) {
+			i.Allow = []incidents.Pattern{{Alert: "A", Labels: map[string]string{"device": "gpu 9"}}}
+		}},
+		{"no exporter", "no such file", func(st *incidents.Settings, _ *incidents.Incident) { st.Exporter = "/nonexistent/exporter" }},
+		{"the exporter ends", "ended", func(st *incidents.Settings, _ *incidents.Incident) { st.Exporter = "/bin/false" }},
+		{"no Alertmanager", "no such file", func(st *incidents.Settings, _ *incidents.Incident) { st.Alertmanager = "/nonexistent/alertmanager" }},
+		{"a step cannot be done", "attach nvidia", func(_ *incidents.Settings, i *incidents.Incident) {
+			i.Timeline = []incidents.Step{{Attach: "nvidia"}}
+		}},
+		{"the simulator refuses", "inject gone 2", func(st *incidents.Settings, i *incidents.Incident) {
+			st.Simulator = "/bin/false"
+			i.Timeline = []incidents.Step{{Inject: "gone 2"}}
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if err := play(tc.change); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("found %v; want %s", err, tc.want)
+			}
+		})
+	}
+}
