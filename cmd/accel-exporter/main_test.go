@@ -179,7 +179,7 @@ func (n *node) post(path string) (int, string) {
 }
 
 // patience bounds how long a test waits for something that must come.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // until polls the metrics page until every pattern matches a line of it, and
 // returns the page.

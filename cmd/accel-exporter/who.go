@@ -112,30 +112,27 @@ func whoCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	return printWho(stdout, &report, *wide)
 }
 
-// narrow leaves the devices that one of what fits, and what belongs to them.
+// narrow leaves the devices that one of what fits, their partitions, and what
+// is said of them.
 func narrow(r *allocation.Report, what []string) error {
 	if len(what) == 0 {
 		return nil
 	}
-	found := make([]bool, len(what))
-	r.Devices = slices.DeleteFunc(r.Devices, func(d allocation.Device) bool {
-		keep := false
-		for i, w := range what {
-			if fits(&d, w) {
-				found[i], keep = true, true
+	found, keep := make([]bool, len(what)), map[string]bool{}
+	for i := range r.Devices {
+		for n, w := range what {
+			if fits(&r.Devices[i], w) {
+				found[n], keep[r.Devices[i].ID] = true, true
 			}
 		}
-		return !keep
-	})
+	}
 	for i, w := range what {
 		if !found[i] {
 			return fmt.Errorf("nothing here is %q; without it, all devices are listed", w)
 		}
 	}
-	gone := func(device string) bool {
-		return !slices.ContainsFunc(r.Devices, func(d allocation.Device) bool { return d.ID == device })
-	}
-	r.Unattributed = slices.DeleteFunc(r.Unattributed, func(p allocation.Process) bool { return gone(p.Device) })
+	r.Devices = slices.DeleteFunc(r.Devices, func(d allocation.Device) bool { return !keep[d.ID] && !keep[d.Parent] })
+	r.Unattributed = slices.DeleteFunc(r.Unattributed, func(p allocation.Process) bool { return !keep[p.Device] })
 	r.Unresolved, r.Resources = nil, nil
 	return nil
 }
@@ -162,6 +159,6 @@ func fits(d *allocation.Device, what string) bool {
 		return true
 	}
 	lower := strings.ToLower(what)
-	return len(what) > 2 && (strings.HasPrefix(strings.ToLower(d.ID), lower) || d.Parent != "" && strings.HasPrefix(strings.ToLower(d.Parent), lower) ||
-		d.PCI != "" && strings.Contains(what, ":") && strings.HasSuffix(strings.ToLower(d.PCI), lower))
+	return len(what) > 2 && (strings.HasPrefix(strings.ToLower(d.ID), lower) ||
+		d.Parent == "" && d.PCI != "" && strings.Contains(what, ":") && strings.HasSuffix(strings.ToLower(d.PCI), lower))
 }

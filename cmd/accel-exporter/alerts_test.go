@@ -1,0 +1,182 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/alertmanager/api/v2/models"
+)
+
+// alertmanager takes alerts as Alertmanager's API v2 does, and remembers the
+// latest state of each.
+type alertmanager struct {
+	*httptest.Server
+	mu     sync.Mutex
+	latest map[string]*models.PostableAlert
+}
+
+func newAlertmanager(t *testing.T) *alertmanager {
+	a := &alertmanager{latest: map[string]*models.PostableAlert{}}
+	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var list models.PostableAlerts
+		if r.URL.Path != "/api/v2/alerts" || json.NewDecoder(r.Body).Decode(&list) != nil {
+			http.Error(w, "no such thing", http.StatusNotFound)
+			return
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for _, x := range list {
+			a.latest[fmt.Sprint(x.Labels["alertname"], " ", x.Labels["device"])] = x
+		}
+	}))
+	t.Cleanup(a.Close)
+	return a
+}
+
+// about returns the latest state of an alert, nil for one never told of.
+func (a *alertmanager) about(alert, device string) *models.PostableAlert {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.latest[alert+" "+device]
+}
+
+// TestPage: a fault pages Alertmanager with the pod that it hurts, without
+// waiting for the next evaluation.
+func TestPage(t *testing.T) {
+	am := newAlertmanager(t)
+	n := startPods(t, "h100-8", nil, "--alertmanager.url="+am.URL, often, "--rules.target-label=cluster=test",
+		// Nothing but an event has them evaluated, until the test asks for more.
+		"--rules.interval=1h")
+	gpu := device(t, n.until(`^accel_device_up\{device="GPU-.*\} 1`, `^accel_podmap_state\{state="fresh"\} 1$`, `^accel_allocation_info\{.*pod="llm-0".*\} 1$`), "0")
+	n.sim("inject", "xid", "79", "0")
+	n.poll(func() bool { return am.about("AcceleratorLost", gpu) != nil }, func() string { return "a page of AcceleratorLost" })
+	page := am.about("AcceleratorLost", gpu)
+	for name, want := range map[string]string{
+		"severity": "critical", "namespace": "training", "pod": "llm-0", "job": "accel-exporter", "cluster": "test",
+	} {
+		if page.Labels[name] != want {
+			t.Errorf("label %s is %q, want %q", name, page.Labels[name], want)
+		}
+	}
+	if !strings.HasSuffix(page.Annotations["runbook_url"], "/AcceleratorLost.md") || page.Annotations["summary"] == "" {
+		t.Errorf("annotations are %v", page.Annotations)
+	}
+	if time.Time(page.EndsAt).Before(time.Now()) {
+		t.Errorf("it has ended already, at %v", page.EndsAt)
+	}
+
+	var out, complaint strings.Builder
+	if err := command(t.Context(), []string{"rules", "eval", "--url=" + n.url}, &out, &complaint); err != nil {
+		t.Fatal(err, &complaint)
+	}
+	for _, want := range []string{`alertname="AcceleratorLost"`, `pod="llm-0"`, `reason="xid_79"`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("rules eval does not say %s:\n%s", want, &out)
+		}
+	}
+}
+
+// TestPageEnds: an alert resolves when the fault is gone, at once too.
+func TestPageEnds(t *testing.T) {
+	am := newAlertmanager(t)
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	if err := os.WriteFile(file, []byte(`groups:
+  - name: mine
+    rules:
+      - alert: Failed
+        expr: accel_device_health{state="failed"} == 1
+`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	n := start(t, "h100-8", nil, "--alertmanager.url="+am.URL, "--rules.file="+file, "--rules.interval=1h")
+	gpu := device(t, n.until(`^accel_device_up\{device="GPU-.*\} 1`), "0")
+	n.sim("inject", "xid", "79", "0")
+	n.poll(func() bool { return am.about("Failed", gpu) != nil }, func() string { return "the alert" })
+	n.sim("inject", "driver-reload")
+	n.poll(func() bool {
+		return !time.Time(am.about("Failed", gpu).EndsAt).After(time.Now())
+	}, func() string { return "its end" })
+}
+
+// TestRuleFiles: rule files are taken whole or not at all, at the start and
+// later.
+func TestRuleFiles(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const good = `groups:
+  - name: mine
+    rules:
+      - alert: %s
+        expr: accel_source_up == 0
+`
+	write(fmt.Sprintf(good, "First"))
+	n := start(t, "no-driver", nil, "--rules.file="+filepath.Join(filepath.Dir(file), "*.yaml"), "--rules.interval=1s", "--web.enable-lifecycle")
+	firing := func(alert string) func() bool {
+		return func() bool {
+			_, body := n.get("/debug/rules")
+			return strings.Contains(body, `"alertname": "`+alert+`"`)
+		}
+	}
+	n.poll(firing("First"), func() string { return "the alert First" })
+	write("groups:\n  - name: mine\n    rules:\n      - alert: Second\n        exprs: up\n")
+	if code, body := n.post("/-/reload"); code == 200 || !strings.Contains(body, file+":5:") || !strings.Contains(body, "exprs") {
+		t.Errorf("reload of a wrong rule file: %d %s", code, body)
+	}
+	n.until(`^accel_config_last_reload_successful 0$`)
+	if !firing("First")() {
+		t.Error("the rules before are not in force any more")
+	}
+	write(fmt.Sprintf(good, "Second"))
+	if code, body := n.post("/-/reload"); code != 200 {
+		t.Errorf("reload: %d %s", code, body)
+	}
+	n.poll(firing("Second"), func() string { return "the alert Second" })
+	if firing("First")() {
+		t.Error("the alert First is still there")
+	}
+}
+
+// TestNoRules: nothing is evaluated unless that was asked for.
+func TestNoRules(t *testing.T) {
+	n := start(t, "no-driver", nil)
+	if code, body := n.get("/debug/rules"); code != http.StatusNotFound || !strings.Contains(body, "--rules.file") {
+		t.Errorf("/debug/rules: %d %s", code, body)
+	}
+	n.until(`!^accel_rules_`, `!^accel_alertmanager_`)
+}
+
+// TestAlertmanagerSettings: what is wrong with them is said before anything
+// starts, and a file that turns wrong changes nothing.
+func TestAlertmanagerSettings(t *testing.T) {
+	var complaint strings.Builder
+	err := run(t.Context(), []string{"--alertmanager.url=http://user:secret@host:9093"}, &complaint, &complaint)
+	if err == nil || strings.Contains(err.Error()+complaint.String(), "secret") {
+		t.Errorf("an address with a password: %v %s", err, &complaint)
+	}
+	am := newAlertmanager(t)
+	file := filepath.Join(t.TempDir(), "accel.yml")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	n := start(t, "no-driver", nil, "--alertmanager.url="+am.URL, "--config.file="+file, "--web.enable-lifecycle")
+	if err := os.WriteFile(file, []byte("alertmanager:\n  http: {tls: {ca_file: /nonexistent/ca.pem}}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, body := n.post("/-/reload"); code == 200 || !strings.Contains(body, "/nonexistent/ca.pem") {
+		t.Errorf("reload with certificates that are not there: %d %s", code, body)
+	}
+	n.until(`^accel_config_last_reload_successful 0$`)
+}

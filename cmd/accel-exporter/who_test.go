@@ -1,0 +1,174 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/golden"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+// whoReport is a node with a device in every state that there is.
+func whoReport() *allocation.Report {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	f := func(v float64) *float64 { return &v }
+	pod := func(ns, name string, held time.Duration) allocation.Hold {
+		return allocation.Hold{
+			Holder: allocation.Holder{Namespace: ns, Pod: name, Containers: []string{"main"}, Resources: []string{"nvidia.com/gpu"}},
+			Since:  now.Add(-held),
+		}
+	}
+	const gib = 1 << 30
+	gpu := func(id, index string) allocation.Device {
+		return allocation.Device{
+			ID: "GPU-" + id + "-0000-0000-0000-000000000000", Index: index, Class: "gpu", Vendor: "nvidia", Model: "NVIDIA H100 80GB HBM3",
+			PCI: "0000:" + index + "1:00.0", Health: "healthy", Action: "none", MemoryTotal: f(80 * gib),
+		}
+	}
+	busy := gpu("aaaaaaaa", "0")
+	hold := pod("training", "llm-0", 3*time.Hour+2*time.Minute)
+	hold.Utilization, hold.MemoryUsed, hold.Idle = f(0.9), f(70*gib), f(0)
+	busy.Availability, busy.Holders = allocation.Held, []allocation.Hold{hold}
+
+	failed := gpu("bbbbbbbb", "1")
+	failed.Health, failed.Action, failed.Reasons, failed.Down = "failed", "reset", []string{"Xid 79: the GPU has fallen off the bus"}, "lost"
+	hold = pod("training", "llm-1", 50*time.Hour)
+	hold.SinceAtLeast = true
+	hold.Faults = []allocation.Fault{{Name: "xid_79", Time: now.Add(-time.Minute)}}
+	failed.Availability, failed.Holders, failed.NotAllocatable = allocation.Held, []allocation.Hold{hold}, []string{"nvidia.com/gpu"}
+
+	shared := gpu("cccccccc", "2")
+	a, b := pod("lab", "a", 90*time.Second), pod("lab", "b", 20*time.Second)
+	a.Shared, a.Utilization, a.MemoryUsed, a.Idle = true, f(0.2), f(4*gib), f(0)
+	b.Shared, b.Kept, b.Idle, b.IdleCost, b.Currency = true, true, f(1800), f(1.25), "EUR"
+	shared.Availability, shared.Holders, shared.Utilization = allocation.Held, []allocation.Hold{a, b}, f(0.2)
+
+	cut := gpu("dddddddd", "3")
+	cut.Availability, cut.Why = allocation.Partitioned, "cut into 1 partitions, which are given out instead"
+	part := allocation.Device{
+		ID: "MIG-eeeeeeee-0000-0000-0000-000000000000", Parent: cut.ID, Class: "gpu", Vendor: "nvidia", Model: cut.Model, Profile: "1g.10gb",
+		Index: "0", Health: "healthy", Availability: allocation.Free, Why: "no pod holds it",
+	}
+	occupied := gpu("ffffffff", "10")
+	occupied.Availability, occupied.Why = allocation.Occupied, "no pod holds it, and 1 processes use it (python)"
+	card := allocation.Device{
+		ID: "0000:5e:00.1", Class: "fpga", Vendor: "xilinx", Model: "Alveo U250", PCI: "0000:5e:00.1",
+		Availability: allocation.NotAllocatable, Why: "the kubelet would not give it out as amd.com/u250: its device plugin calls it unhealthy, or has not registered",
+	}
+	return &allocation.Report{
+		Time: now, State: podmap.StateUnconfirmed, Reason: "3 of 9 pods are listed",
+		Devices: []allocation.Device{card, part, occupied, cut, shared, failed, busy},
+		Unresolved: []allocation.Unresolved{{
+			Resource: "example.com/widget", ID: "left", How: podmap.HowUnknown, Namespace: "lab", Pod: "c",
+		}},
+		Unattributed: []allocation.Process{
+			{Device: busy.ID, PID: 4711, Command: "python", Reason: "other_pod", Namespace: "lab", Pod: "thief"},
+			{Device: occupied.ID, PID: 4712, Command: "python", Reason: "host_process"},
+		},
+	}
+}
+
+// who runs the command against a report.
+func who(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, ok := r.BasicAuth(); r.URL.Path != "/debug/allocations" || ok && user+password != "opsecret" {
+			http.Error(w, "not you", http.StatusUnauthorized)
+			return
+		}
+		if err := json.NewEncoder(w).Encode(whoReport()); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer srv.Close()
+	var out, complaint strings.Builder
+	err := command(t.Context(), append([]string{"who", "--url=" + srv.URL}, args...), &out, &complaint)
+	return out.String(), err
+}
+
+func TestWho(t *testing.T) {
+	for name, args := range map[string][]string{
+		"all":  nil,
+		"wide": {"--wide", "2", "3"},
+		"gpu":  {"GPU-bbbb"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := who(t, args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, filepath.Join("testdata", "who", name+".txt"), out)
+		})
+	}
+}
+
+// TestWhoSelects: each way to name a device finds those that it names.
+func TestWhoSelects(t *testing.T) {
+	for what, want := range map[string]string{
+		"0":                  "GPU-a",
+		"10":                 "GPU-f",
+		"gpu-dddd":           "GPU-d MIG-e",
+		"MIG-eeee":           "MIG-e",
+		"5e:00.1":            "0000:",
+		"0000:21:00.0":       "GPU-c",
+		"pod/llm-0":          "GPU-a",
+		"pod/lab/b":          "GPU-c",
+		"namespace/training": "GPU-a GPU-b",
+		"free":               "MIG-e",
+	} {
+		out, err := who(t, "--json", what)
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		var report allocation.Report
+		if err := json.Unmarshal([]byte(out), &report); err != nil {
+			t.Fatal(err)
+		}
+		order(report.Devices)
+		var got []string
+		for _, d := range report.Devices {
+			got = append(got, d.ID[:5])
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s finds %s, want %s", what, got, want)
+		}
+	}
+	for _, what := range []string{"7", "pod/nobody", "pod/training/a", "GPU-12", "namespace/none", "0000:99:00.0"} {
+		if out, err := who(t, what); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s finds\n%s%v", what, out, err)
+		}
+	}
+}
+
+// TestWhoAsks: an exporter that asks for a password is given the one of a
+// file, and what keeps it from answering is said.
+func TestWhoAsks(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "http.yml")
+	for name, text := range map[string]string{"http.yml": "basic_auth: {username: op, password_file: password}\n", "password": "secret\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := who(t, "--http.config.file="+file); err != nil || !strings.Contains(out, "llm-0") {
+		t.Errorf("with a password: %v\n%s", err, out)
+	}
+	for args, want := range map[string]string{
+		"--url=localhost":             "http://HOST:PORT",
+		"--url=http://127.0.0.1:1":    "no exporter answers there",
+		"--http.config.file=/none/at": "/none/at",
+	} {
+		if err := command(t.Context(), []string{"who", args}, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+}
