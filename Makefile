@@ -24,7 +24,7 @@ GO_DIRS  := $(sort $(dir $(wildcard */*.go */*/*.go)))
 # lazily, so the linker must not be told -z now.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: all build build-nocgo sim run test test-kubelet test-apiserver test-rules incidents incidents-short golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
+.PHONY: all build build-nocgo sim run test test-kubelet test-apiserver test-rules incidents incidents-short test-tools pint fleet-cost golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
 
 all: check build ## check and build
 
@@ -101,6 +101,21 @@ PROMTOOL ?= $(firstword $(wildcard .cache/prometheus/usr/bin/promtool) promtool)
 test-rules: ## the rules through promtool: PROMTOOL=promtool
 	$(PROMTOOL) check rules rules/*.yaml
 	$(PROMTOOL) test rules rules/tests/*.yaml
+
+test-tools: ## the rules in a real Prometheus and Alertmanager, which .ci/tools.sh gets
+	.ci/tools.sh
+	.cache/alertmanager/usr/bin/amtool check-config deploy/prometheus/alertmanager.yml
+	PROMETHEUS=$(CURDIR)/.cache/prometheus/usr/bin/prometheus ALERTMANAGER=$(CURDIR)/.cache/alertmanager/usr/bin/prometheus-alertmanager \
+		go -C test/tools test -count=1 ./...
+
+pint: ## lint the rules; the first run builds pint, which takes minutes
+	@mkdir -p .cache && go -C test/tools/pint build -mod=mod -o $(CURDIR)/.cache/pint github.com/cloudflare/pint/cmd/pint
+	.cache/pint --offline --config test/tools/pint/pint.hcl lint --min-severity=info rules/*.yaml
+
+FLEET ?=
+
+fleet-cost: ## what each rule costs a Prometheus with 8,000 GPUs: FLEET="-nodes 100"
+	cd test/fleet && go run . $(FLEET)
 
 ONLY ?=
 PLAY ?=

@@ -1,0 +1,3 @@
+module github.com/accel-exporter/accel-exporter/test/tools
+
+go 1.26.8
