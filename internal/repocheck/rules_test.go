@@ -178,10 +178,19 @@ func families(t *testing.T) map[string]family {
 	}
 	for _, r := range loadRules(t) {
 		if r.Record != "" {
-			all[r.Record] = family{}
+			all[r.Record] = family{labels: grouped(r.Expr)}
 		}
 	}
 	return all
+}
+
+// grouped are the labels that the outermost grouping of an expression keeps.
+func grouped(expr string) []string {
+	m := grouping.FindStringSubmatch(expr)
+	if m == nil {
+		return nil
+	}
+	return strings.FieldsFunc(m[1], func(c rune) bool { return c == ',' || c == ' ' })
 }
 
 var aside = regexp.MustCompile(`\([^)]*\)`)
@@ -258,7 +267,7 @@ func TestRuleSeries(t *testing.T) {
 			}
 		}
 		for _, m := range grouping.FindAllStringSubmatch(r.Expr, -1) {
-			for l := range strings.FieldsFuncSeq(m[1], func(c rune) bool { return c == ',' || c == ' ' }) {
+			for _, l := range grouped(m[0]) {
 				if !labels[l] {
 					t.Errorf("%s: no series has the label %s", r.name(), l)
 				}

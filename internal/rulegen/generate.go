@@ -46,31 +46,24 @@ type metadata struct {
 	Labels map[string]string `yaml:"labels"`
 }
 
-// generate returns the files to write by their base name.
+// generate returns the files to write by their base name: one for each
+// template, and devices.yaml for the directory devices.
 func generate(templates, valuesFile string) (map[string]file, error) {
 	var v values
 	if err := decode(valuesFile, &v); err != nil {
 		return nil, err
 	}
-	paths, err := filepath.Glob(filepath.Join(templates, "*.yaml"))
+	all, err := load(templates)
 	if err != nil {
 		return nil, err
 	}
-	if len(paths) == 0 {
-		return nil, fmt.Errorf("%s: no templates", templates)
-	}
 	used := map[string]bool{}
 	files := map[string]file{}
-	for _, path := range paths {
-		var t template
-		if err := decode(path, &t); err != nil {
-			return nil, err
-		}
+	for name, t := range all {
 		out, err := t.make(v, used)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, fmt.Errorf("%s: %w", filepath.Join(templates, name), err)
 		}
-		name := filepath.Base(path)
 		if files[name], err = encode(name, out); err != nil {
 			return nil, err
 		}
@@ -81,16 +74,68 @@ func generate(templates, valuesFile string) (map[string]file, error) {
 	return files, nil
 }
 
+// load returns the templates by the name of the file that each becomes.
+func load(dir string) (map[string]template, error) {
+	all := map[string]template{}
+	paths, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		var t template
+		if err := decode(path, &t); err != nil {
+			return nil, err
+		}
+		if err := t.plain(); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		all[filepath.Base(path)] = t
+	}
+	if paths, err = filepath.Glob(filepath.Join(dir, "devices", "*.yaml")); err != nil {
+		return nil, err
+	}
+	var subjects []subject
+	for _, path := range paths {
+		var s subject
+		if err := decode(path, &s); err != nil {
+			return nil, err
+		}
+		subjects = append(subjects, s)
+	}
+	if len(subjects) > 0 {
+		if all["devices.yaml"], err = deviceGroups(subjects); err != nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, "devices"), err)
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: no templates", dir)
+	}
+	return all, nil
+}
+
+// plain checks that the rules look at what they say and at nothing else.
+func (t *template) plain() error {
+	for _, g := range t.Groups {
+		for _, r := range g.Rules {
+			if r.Expr == "" || r.Device != "" || r.Reason != "" {
+				return fmt.Errorf("%s: %s: a rule here has expr; device and reason belong into the directory devices", g.Name, cmp.Or(r.Alert, r.Record))
+			}
+		}
+	}
+	return nil
+}
+
 // make returns the rules that the template stands for.
 func (t *template) make(v values, used map[string]bool) (ruleFile, error) {
 	var out ruleFile
 	for _, g := range t.Groups {
-		made := group{Name: g.Name, Interval: g.Interval}
-		if g.Holders != "" {
-			g.Rules = append(g.prelude(), g.Rules...)
+		interval, err := v.expand(g.Interval, used)
+		if err != nil {
+			return ruleFile{}, fmt.Errorf("%s: %w", g.Name, err)
 		}
+		made := group{Name: g.Name, Interval: interval}
 		for _, r := range g.Rules {
-			one, err := r.make(g.Holders, v, used)
+			one, err := r.make(v, used)
 			if err != nil {
 				return ruleFile{}, fmt.Errorf("%s: %s: %w", g.Name, cmp.Or(r.Alert, r.Record), err)
 			}
@@ -101,15 +146,12 @@ func (t *template) make(v values, used map[string]bool) (ruleFile, error) {
 	return out, nil
 }
 
-func (r *templateRule) make(holders string, v values, used map[string]bool) (rule, error) {
-	expr, err := r.expr(holders)
-	if err != nil {
-		return rule{}, err
-	}
+func (r *templateRule) make(v values, used map[string]bool) (rule, error) {
 	out := rule{
-		Record: r.Record, Alert: r.Alert, Expr: expr,
+		Record: r.Record, Alert: r.Alert, Expr: strings.TrimSpace(r.Expr),
 		For: r.For, KeepFiringFor: r.KeepFiringFor, Labels: map[string]string{},
 	}
+	var err error
 	for name, value := range r.Labels {
 		out.Labels[name] = value
 	}
@@ -154,7 +196,7 @@ func verdict(family, label, match string) string {
 const hit = "{{ range query (printf `accel_allocation_fault_timestamp_seconds{device=%q,instance=%q} or accel_allocation_fault_timestamp_seconds{parent=%q,instance=%q}` $labels.device $labels.instance $labels.device $labels.instance) | sortByLabel \"pod\" }}{{ .Labels.namespace }}/{{ .Labels.pod }} by {{ .Labels.fault }} {{ end }}"
 
 func encode(name string, rules ruleFile) (file, error) {
-	head := "# Made from rules/templates/" + name + " and rules/values.yml by make generate; do not edit.\n"
+	head := "# Made from rules/templates/" + source(name) + " and rules/values.yml by make generate; do not edit.\n"
 	plain, err := marshal(rules)
 	if err != nil {
 		return file{}, err
@@ -169,6 +211,14 @@ func encode(name string, rules ruleFile) (file, error) {
 		Spec: rules,
 	})
 	return file{rules: append([]byte(head), plain...), manifest: append([]byte(head), resource...)}, err
+}
+
+// source is what the file is made from.
+func source(name string) string {
+	if name == "devices.yaml" {
+		return "devices"
+	}
+	return name
 }
 
 func marshal(v any) ([]byte, error) {

@@ -27,14 +27,11 @@ func TestMistakes(t *testing.T) {
 		"value without a use": {
 			"groups: [{name: g, rules: [{record: r, expr: x}]}]", "limit: 1", "no rule uses limit",
 		},
-		"two forms": {
-			"groups: [{name: g, rules: [{record: r, expr: x, reason: y}]}]", "{}", "found 2 of expr, device and reason",
+		"device outside devices": {
+			"groups: [{name: g, rules: [{alert: A, expr: x, device: y}]}]", "{}", "g: A: a rule here has expr; device and reason belong",
 		},
 		"no form": {
-			"groups: [{name: g, rules: [{alert: A}]}]", "{}", "found 0 of expr, device and reason",
-		},
-		"no holders": {
-			"groups: [{name: g, rules: [{alert: A, reason: y}]}]", "{}", "need a group with holders",
+			"groups: [{name: g, rules: [{alert: A}]}]", "{}", "g: A: a rule here has expr",
 		},
 		"unknown key": {
 			"groups: [{name: g, rules: [{alert: A, expression: y}]}]", "{}", "line 1: field expression not found",

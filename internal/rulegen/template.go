@@ -10,37 +10,40 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// template is one file of rules/templates: the groups of one subject.
+// template is one file of rules/templates: groups as they will be.
 type template struct {
 	Groups []templateGroup `yaml:"groups"`
+}
+
+// subject is one file of rules/templates/devices: alerts on devices, which name
+// the pods that hold them.
+type subject struct {
+	Rules  []templateRule `yaml:"rules"`
+	Trends []templateRule `yaml:"trends"`
 }
 
 // templateGroup becomes one group of rules. A name that begins with
 // accel-cluster- says that its rules need the series of more than one node, or
 // of something else than the exporter.
 type templateGroup struct {
-	Name     string `yaml:"name"`
-	Interval string `yaml:"interval"`
-	// Holders is the name of a series that the group records: who holds the
-	// whole device, or a partition of it, of those devices that an alert of
-	// the group is about, which in a healthy fleet are none. Alerts with
-	// Device or Reason take namespace and pod from it.
-	Holders string         `yaml:"holders"`
-	Rules   []templateRule `yaml:"rules"`
+	Name     string         `yaml:"name"`
+	Interval string         `yaml:"interval"`
+	Rules    []templateRule `yaml:"rules"`
 }
 
-// templateRule is a rule as Prometheus has it, where exactly one of Expr,
-// Device and Reason says what it looks at.
+// templateRule is a rule as Prometheus has it. An alert of a subject has, in
+// place of Expr, either Device or Reason.
 type templateRule struct {
 	Record string `yaml:"record"`
 	Alert  string `yaml:"alert"`
 
 	Expr string `yaml:"expr"`
 	// Device is an expression with one series per device at most, which must
-	// have the labels ${device} and no other.
+	// have the labels ${target} and device and no other.
 	Device string `yaml:"device"`
 	// Reason is a regular expression over the label reason of
-	// accel_device_health_reason, Severity one over its label severity.
+	// accel_device_health_reason, State one over its label severity, and
+	// Except one over the reasons that are left out.
 	Reason string `yaml:"reason"`
 	State  string `yaml:"state"`
 	Except string `yaml:"except"`

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+const byDevice = "${target}, device"
+
+// kind is one of the three groups that alerts on devices fall into. A group
+// records which devices its alerts are about and who holds them, which in a
+// healthy fleet are none; so the holders of the fleet are read once for a
+// group and not for each subject.
+type kind struct{ name, interval, active, holders string }
+
+var (
+	// Reasons of the verdict exist only where something is wrong.
+	verdicts = kind{"accel-verdicts", "", "device:accel_verdict:active", "device_pod:accel_verdict:holder"}
+	// Conditions look at the series of every device; none is told of at once.
+	conditions = kind{"accel-conditions", "${conditions_interval}", "device:accel_condition:active", "device_pod:accel_condition:holder"}
+	// Trends look back for hours or days, and are seldom evaluated for it.
+	trends = kind{"accel-trends", "${trends_interval}", "device:accel_trend:active", "device_pod:accel_trend:holder"}
+)
+
+// deviceGroups sorts the rules of all subjects into the groups.
+func deviceGroups(subjects []subject) (template, error) {
+	var reasons, rest, slow []templateRule
+	for _, s := range subjects {
+		for _, r := range s.Rules {
+			if r.Reason != "" {
+				reasons = append(reasons, r)
+			} else {
+				rest = append(rest, r)
+			}
+		}
+		slow = append(slow, s.Trends...)
+	}
+	var t template
+	for _, g := range []struct {
+		kind  kind
+		rules []templateRule
+	}{{verdicts, reasons}, {conditions, rest}, {trends, slow}} {
+		made, err := g.kind.group(g.rules)
+		if err != nil {
+			return template{}, err
+		}
+		if len(made.Rules) > 0 {
+			t.Groups = append(t.Groups, made)
+		}
+	}
+	return t, nil
+}
+
+// group returns first what is recorded, each condition so that it is evaluated
+// once, then the alerts.
+func (k kind) group(rules []templateRule) (templateGroup, error) {
+	g := templateGroup{Name: k.name, Interval: k.interval}
+	var alerts []templateRule
+	var about []string
+	for _, r := range rules {
+		switch {
+		case r.Record != "":
+			g.Rules = append(g.Rules, r)
+			continue
+		case r.Expr != "" || (r.Device == "") == (r.Reason == ""):
+			return g, fmt.Errorf("%s: an alert on devices has either device or reason", r.Alert)
+		case k == trends && r.Reason != "":
+			return g, fmt.Errorf("%s: a reason is no trend", r.Alert)
+		}
+		active := r.reasons()
+		if r.Device != "" {
+			active = "device:" + r.Alert + ":active"
+			g.Rules = append(g.Rules, templateRule{Record: active, Expr: r.Device})
+			about = append(about, active)
+		}
+		// The side with the holders comes first: two pods may share a device.
+		r.Expr = k.holders + "\n* on (" + byDevice + ") group_left ()\n" + active + "\nor on (" + byDevice + ")\n" + active
+		alerts = append(alerts, r)
+	}
+	if len(alerts) == 0 {
+		return g, nil
+	}
+	if k == verdicts {
+		about = []string{`max by (` + byDevice + `) (accel_device_health_reason{parent="",severity!="unknown"})`}
+	}
+	g.Rules = append(
+		g.Rules,
+		templateRule{Record: k.active, Expr: strings.Join(about, "\nor on ("+byDevice+")\n")},
+		templateRule{Record: k.holders, Expr: k.held()},
+	)
+	g.Rules = append(g.Rules, alerts...)
+	return g, nil
+}
+
+// held is who holds the whole device, or a partition of it, of those that an
+// alert is about. A pod may hold two partitions of one device, which are made
+// one before they get its name.
+func (k kind) held() string {
+	return `max by (` + byDevice + `, namespace, pod) (
+  accel_allocation_info{parent=""}
+  and on (` + byDevice + `)
+  ` + k.active + `
+  or
+  label_replace(
+    max by (${target}, parent, namespace, pod) (
+      accel_allocation_info{parent!=""}
+      and on (${target}, parent)
+      label_replace(` + k.active + `, "parent", "$1", "device", "(.+)")
+    ),
+    "device", "$1", "parent", "(.+)"
+  )
+)`
+}
+
+// reasons is one series for each whole device against which one of the
+// reasons speaks.
+func (r *templateRule) reasons() string {
+	state := r.State
+	if state == "" {
+		state = "degraded|failed"
+	}
+	match := fmt.Sprintf(`parent="",reason=~"%s",severity=~"%s"`, r.Reason, state)
+	if r.Except != "" {
+		match += fmt.Sprintf(`,reason!~"%s"`, r.Except)
+	}
+	return "max by (" + byDevice + ") (accel_device_health_reason{" + match + "})"
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+)
+
+const deviceValues = "{target: job, runbooks: r, conditions_interval: 2m, trends_interval: 15m}"
+
+// TestDevices: alerts of all subjects come into three groups, in which the
+// holders are recorded once, after what they are looked up for and before the
+// alerts that name them.
+func TestDevices(t *testing.T) {
+	files, err := generatedDevices(t, deviceValues, map[string]string{
+		"a.yaml": "{rules: [{alert: A, reason: lost}, {alert: B, device: b}], trends: [{record: c:sum, expr: c}, {alert: C, device: 'c:sum[1d]'}]}",
+		"b.yaml": "{rules: [{alert: D, reason: hot}]}",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got ruleFile
+	if err := yaml.Unmarshal(files["devices.yaml"].rules, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"accel-verdicts  device:accel_verdict:active device_pod:accel_verdict:holder A D",
+		"accel-conditions 2m device:B:active device:accel_condition:active device_pod:accel_condition:holder B",
+		"accel-trends 15m c:sum device:C:active device:accel_trend:active device_pod:accel_trend:holder C",
+	}
+	var have []string
+	for _, g := range got.Groups {
+		line := []string{g.Name, g.Interval}
+		for _, r := range g.Rules {
+			line = append(line, r.Record+r.Alert)
+		}
+		have = append(have, strings.Join(line, " "))
+	}
+	if !slices.Equal(have, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(have, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestDeviceMistakes: what a person is told of a subject that does not fit.
+func TestDeviceMistakes(t *testing.T) {
+	for name, c := range map[string]struct{ subject, want string }{
+		"two forms":   {"rules: [{alert: A, device: x, reason: y}]", "A: an alert on devices has either device or reason"},
+		"no form":     {"rules: [{alert: A, expr: x}]", "A: an alert on devices has either device or reason"},
+		"slow reason": {"trends: [{alert: A, reason: x}]", "A: a reason is no trend"},
+		"unknown key": {"groups: []", "field groups not found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := generatedDevices(t, deviceValues, map[string]string{"x.yaml": c.subject})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error is %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// generatedDevices returns what becomes of the subjects.
+func generatedDevices(t *testing.T, values string, subjects map[string]string) (map[string]file, error) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "devices"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range subjects {
+		if err := os.WriteFile(filepath.Join(dir, "devices", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, "values.yml")
+	if err := os.WriteFile(path, []byte(values), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return generate(dir, path)
+}
