@@ -220,8 +220,13 @@ func (l *limited) Read(p []byte) (int, error) {
 // is in order.
 func (f *feed) watch(ctx context.Context) error {
 	f.w.mu.Lock()
-	version := f.version
+	version, failing := f.version, f.failing
 	f.w.mu.Unlock()
+	if failing {
+		if err := f.probe(ctx, version); err != nil {
+			return err
+		}
+	}
 	query := f.query()
 	lasts := f.w.opts.Watch + rand.N(f.w.opts.Watch)
 	query.Set("watch", "1")
@@ -251,4 +256,24 @@ func (f *feed) watch(ctx context.Context) error {
 			return f.w.client.clean(failed(a.ctx, err))
 		}
 	}
+}
+
+// probe asks whether the server has a version, by a list of nothing. One whose
+// store was restored from a backup does not, and says so here; a watch from
+// there it would take, and say nothing until it has come that far again.
+func (f *feed) probe(ctx context.Context, version string) error {
+	query := url.Values{
+		"fieldSelector":        {"spec.nodeName=" + f.w.opts.Node + ",metadata.name=none"},
+		"resourceVersion":      {version},
+		"resourceVersionMatch": {"NotOlderThan"},
+	}
+	a, err := f.w.client.get(ctx, f.paths[f.path], query)
+	if err != nil {
+		if end, ok := errors.AsType[*failure](err); ok {
+			end.behind = end.outcome == OutcomeTimeout
+		}
+		return err
+	}
+	a.close()
+	return nil
 }

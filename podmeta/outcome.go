@@ -17,7 +17,9 @@ type failure struct {
 	outcome Outcome
 	// after is what the server asks to wait.
 	after time.Duration
-	err   error
+	// behind says that the server may not have the version that is known.
+	behind bool
+	err    error
 }
 
 func (f *failure) Error() string { return f.err.Error() }

@@ -208,6 +208,10 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if q.Get("watch") != "" {
 		verb = "watch"
 	}
+	selector, probe := strings.CutSuffix(q.Get("fieldSelector"), ",metadata.name=none")
+	if probe {
+		verb = "probe"
+	}
 	a.mu.Lock()
 	line := verb + " " + filepath.Base(r.URL.Path)
 	for _, key := range []string{"resourceVersion", "resourceVersionMatch", "continue"} {
@@ -219,13 +223,15 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.tokens[r.Header.Get("Authorization")] = true
 	answer := a.answer
 	a.mu.Unlock()
-	if q.Get("fieldSelector") != "spec.nodeName="+node {
+	if selector != "spec.nodeName="+node {
 		a.t.Errorf("selector %q", q.Get("fieldSelector"))
 	}
 	switch {
 	case answer != nil && answer(w, r):
 	case verb == "watch":
 		a.watch(w, r)
+	case verb == "probe":
+		a.probe(w, r)
 	default:
 		a.list(w, r)
 	}
@@ -249,6 +255,17 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) {
 	version := strconv.Itoa(a.version)
 	a.mu.Unlock()
 	send(w, http.StatusOK, object{"kind": kindOf(r.URL.Path) + "List", "apiVersion": "v1", "metadata": object{"resourceVersion": version}, "items": items})
+}
+
+// probe lists nothing, where the server has the version that is asked for.
+func (a *api) probe(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if version, err := strconv.Atoi(r.URL.Query().Get("resourceVersion")); err != nil || version > a.version {
+		refuse(w, http.StatusGatewayTimeout, "Timeout", fmt.Sprintf("Too large resource version: %d, current: %d", version, a.version))
+		return
+	}
+	send(w, http.StatusOK, object{"kind": kindOf(r.URL.Path) + "List", "metadata": object{"resourceVersion": "1"}, "items": nil})
 }
 
 func send(w http.ResponseWriter, code int, o object) {

@@ -72,7 +72,8 @@ type FeedStatus struct {
 	Reason string `json:"reason,omitempty"`
 	// Heard is when the API server last said something, be it that nothing has
 	// changed. Age is the time since, or zero before the first word. While a
-	// watch is open and nothing changes, about a minute is normal.
+	// watch is open and nothing changes, about a minute is normal, and where
+	// the server's etcd does not tell of its progress, all of Options.Watch.
 	Heard time.Time     `json:"heard,omitzero"`
 	Age   time.Duration `json:"age"`
 	// Listed is the time of the latest list.

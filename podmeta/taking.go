@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -54,12 +53,6 @@ func (f *feed) event(kind string, o *object) error {
 	if o.kind != f.store.kind() {
 		return fmt.Errorf("%w: a %q and no %s", errKind, clip(o.kind), f.store.kind())
 	}
-	if older(o.version, f.version) {
-		// A server that was restored from a backup takes the watch and keeps
-		// silent until its versions have come this far again.
-		f.latest = true
-		return &failure{outcome: OutcomeExpired, err: fmt.Errorf("version %s after %s: the server's store is another, or was restored", clip(o.version), f.version)}
-	}
 	now := time.Now()
 	f.status.Heard = now
 	if o.version != "" {
@@ -79,12 +72,6 @@ func (f *feed) event(kind string, o *object) error {
 	}
 	f.w.dirty = true
 	return nil
-}
-
-// older reports whether version a comes before b, as far as they are numbers.
-func older(a, b string) bool {
-	isNumber := func(s string) bool { return s != "" && s[0] != '0' && strings.Trim(s, "0123456789") == "" }
-	return isNumber(a) && isNumber(b) && (len(a) < len(b) || len(a) == len(b) && a < b)
 }
 
 // count counts a request that has ended.
@@ -120,7 +107,7 @@ func (f *feed) note(watch bool, err error) time.Duration {
 	f.status.LastError, f.status.LastErrorTime = fmt.Sprintf("%s %ss: %v", verb, f.store.kind(), end), time.Now()
 	if watch {
 		f.broken++
-		if end.outcome == OutcomeExpired || f.broken >= brokenWatches {
+		if end.outcome == OutcomeExpired || end.behind || f.broken >= brokenWatches {
 			f.listed = false
 		}
 		return end.after

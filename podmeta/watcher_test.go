@@ -128,31 +128,42 @@ func TestVersions(t *testing.T) {
 }
 
 // TestVersionsGoBack: a server that was restored from a backup takes a watch
-// from a version that it does not have, and has nothing to say until then.
+// from a version that it does not have, and has nothing to say until then. So
+// it is asked for that version first, once it was away.
 func TestVersionsGoBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(t)
 		a.tell("ADDED", podsPath, pod("ml", "later", "u-1"))
 		w := a.run(a.options())
 		a.requests()
+		a.server.CloseClientConnections()
+		time.Sleep(10 * time.Second)
+		if diff := cmp.Diff([]string{"probe pods resourceVersion=101 resourceVersionMatch=NotOlderThan", "watch pods resourceVersion=101"}, a.requests()); diff != "" {
+			t.Errorf("the same server: %s", diff)
+		}
 		a.set(func() {
 			a.version = 7
 			clear(a.objects)
+			a.answer = func(w http.ResponseWriter, r *http.Request) bool {
+				if q := r.URL.Query(); q.Get("watch") != "" || q.Get("resourceVersion") != "101" {
+					return false
+				}
+				a.probe(w, r)
+				return true
+			}
 		})
-		a.endWatches()
+		a.server.CloseClientConnections()
 		time.Sleep(time.Minute)
-		if diff := cmp.Diff([]string{"watch pods resourceVersion=101"}, a.requests()); diff != "" {
-			t.Error(diff)
-		}
-		a.tell("BOOKMARK", podsPath, object{"kind": "Pod", "metadata": object{}})
-		time.Sleep(time.Minute)
-		if diff := cmp.Diff([]string{"list pods", "watch pods resourceVersion=8"}, a.requests()); diff != "" {
-			t.Error(diff)
+		if diff := cmp.Diff([]string{
+			"probe pods resourceVersion=101 resourceVersionMatch=NotOlderThan", "list pods resourceVersion=101 resourceVersionMatch=NotOlderThan",
+			"list pods", "watch pods resourceVersion=7",
+		}, a.requests()); diff != "" {
+			t.Errorf("a restored one: %s", diff)
 		}
 		if diff := cmp.Diff([]string{"ml/later deleted"}, names(w.Latest())); diff != "" {
 			t.Error(diff)
 		}
-		if s := w.Status().Pods; s.State != podmeta.StateFresh || s.Watches[podmeta.OutcomeExpired] != 1 || !strings.Contains(s.LastError, "version 8 after 101") {
+		if s := w.Status().Pods; s.State != podmeta.StateFresh || s.Watches[podmeta.OutcomeTimeout] != 1 || !strings.Contains(s.LastError, "Too large resource version: 101, current: 7") {
 			t.Errorf("%+v", s)
 		}
 	})
