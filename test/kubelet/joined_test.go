@@ -1,0 +1,239 @@
+package kubelet_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
+	dra "k8s.io/kubelet/pkg/apis/dra/v1"
+
+	"github.com/accel-exporter/accel-exporter/podmap"
+	"github.com/accel-exporter/accel-exporter/podmeta"
+)
+
+// join returns the node of the cluster, whose kubelet has not been started.
+func (c *cluster) join() *node {
+	c.t.Helper()
+	n := newNodeIn(c.t, c.net)
+	n.configure(map[string]any{"registerNode": true, "contentType": "application/vnd.kubernetes.protobuf"})
+	cert, err := os.ReadFile(c.path("cert"))
+	must(c.t, err)
+	must(c.t, os.WriteFile(n.path("ca.crt"), cert, 0o600))
+	n.kubeconfig(map[string]any{"server": apiAddress, "certificate-authority": home + "/ca.crt"}, map[string]any{"token": nodeToken})
+	return n
+}
+
+// schedule makes a pod and binds it to the node, as a scheduler does once its
+// claim is its own. It returns the pod's UID.
+func (c *cluster) schedule(p pod) string {
+	c.t.Helper()
+	m := p.bound()
+	delete(m["spec"].(map[string]any), "nodeName")
+	id := text(c.do(http.MethodPost, mlPods, m), "metadata", "uid")
+	if p.claim != "" {
+		path := claims + "/" + p.claim
+		claim := c.do(http.MethodGet, path, nil)
+		status := claim["status"].(object)
+		users, _ := status["reservedFor"].([]any)
+		status["reservedFor"] = append(users, object{"resource": "pods", "name": p.name, "uid": id})
+		c.do(http.MethodPut, path+"/status", claim)
+	}
+	c.do(http.MethodPost, mlPods+"/"+p.name+"/binding", object{"metadata": object{"name": p.name}, "target": object{"kind": "Node", "name": nodeName}})
+	return id
+}
+
+const claims = "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaims"
+
+// claim makes a claim to which devices of a driver are allocated, in answer to
+// its requests r0, r1 and so on.
+func (c *cluster) claim(d *driver, name string, devices ...string) {
+	c.t.Helper()
+	var requests, results []any
+	var prepared []*dra.Device
+	for i, id := range devices {
+		request := fmt.Sprint("r", i)
+		requests = append(requests, object{"name": request, "exactly": object{"deviceClassName": "gpu"}})
+		results = append(results, object{"request": request, "driver": d.name, "pool": nodeName, "device": id})
+		prepared = append(prepared, &dra.Device{PoolName: nodeName, DeviceName: id, RequestNames: []string{request}})
+	}
+	o := c.do(http.MethodPost, claims, object{
+		"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": object{"name": name},
+		"spec": object{"devices": object{"requests": requests}},
+	})
+	d.prepare(text(o, "metadata", "uid"), prepared)
+	o["status"] = object{"allocation": object{"devices": object{"results": results}}}
+	c.do(http.MethodPut, claims+"/"+name+"/status", o)
+}
+
+// podToken returns the token that the kubelet has put into a pod, with the
+// certificates to trust.
+func (n *node) podToken(uid string) (token, ca string) {
+	n.t.Helper()
+	volumes := fmt.Sprintf("/proc/%d/root%s/pods/%s/volumes/kubernetes.io~projected/", n.run.cmd.Process.Pid, home, uid)
+	read := func(name string) string {
+		found, _ := filepath.Glob(volumes + "*/" + name)
+		if len(found) != 1 {
+			return ""
+		}
+		data, _ := os.ReadFile(found[0])
+		return string(data)
+	}
+	n.await("the kubelet has put a token into the pod", func() bool {
+		token, ca = read("token"), read("ca.crt")
+		return token != "" && ca != ""
+	})
+	return token, ca
+}
+
+// Pods with devices of DRA drivers, from the claim to the machine's device:
+// with the API server's help by whatever the driver says of the device,
+// without it by the device's name. Then the API server goes away, the kubelet
+// starts anew without it, and it comes back.
+func TestClusterClaims(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.permit()
+	c.do(http.MethodPost, "/api/v1/namespaces/"+exporter+"/configmaps", object{
+		"metadata": object{"name": "kube-root-ca.crt"}, "data": object{"ca.crt": c.read("cert")},
+	})
+	before := c.do(http.MethodPost, slices1, slice("before.example.com", nodeName, 1, object{"name": "a"}))
+	n := c.join()
+	n.start()
+	self := podmap.Pod{Namespace: exporter, Name: exporter}
+	w := n.watch(podmap.Options{Self: self})
+	named := &driver{name: "gpu.nvidia.com"}
+	nameless := &driver{name: "gpus.example.com"}
+	n.drive(named)
+	n.drive(nameless)
+
+	word := func(s string) object { return object{"string": s} }
+	published := []object{
+		slice(named.name, nodeName, 1,
+			object{"name": "gpu-0", "attributes": object{"type": word("gpu"), "uuid": word(gpuID(0)), "minor": object{"int": 0}}},
+			object{"name": "gpu-1", "attributes": object{"type": word("gpu"), "uuid": word(gpuID(1)), "minor": object{"int": 1}}}),
+		slice(nameless.name, nodeName, 1,
+			object{"name": "left", "attributes": object{"uuid": word(gpuID(2))}},
+			object{"name": "right", "attributes": object{"resource.kubernetes.io/pciBusID": word("0000:1b:00.0"), "resource.kubernetes.io/pcieRoot": word("pci0000:1a")}}),
+	}
+	publish := func() {
+		for _, s := range published {
+			c.do(http.MethodPost, slices1, s)
+		}
+	}
+	// What is published before the kubelet has deleted those would go with them.
+	n.await("the kubelet has deleted the slices of its node", func() bool {
+		code, _, err := c.ask(http.MethodGet, slices1+"/"+text(before, "metadata", "name"), adminToken, nil)
+		return err == nil && code == http.StatusNotFound
+	})
+	publish()
+
+	exporterPod := pod{name: exporter, containers: []container{{name: "main"}}}.bound()
+	spec := exporterPod["spec"].(map[string]any)
+	exporterPod["metadata"].(map[string]any)["namespace"] = exporter
+	spec["serviceAccountName"] = exporter
+	delete(spec, "automountServiceAccountToken")
+	made := c.do(http.MethodPost, "/api/v1/namespaces/"+exporter+"/pods", exporterPod)
+	token, ca := n.podToken(text(made, "metadata", "uid"))
+	if ca != c.read("cert") {
+		t.Errorf("certificates in the pod: %s", ca)
+	}
+	c.writeToken(token) // where it outlives the kubelet's mount namespace
+	meta := c.meta(t, podmeta.Options{})
+	w.await("the exporter is listed", "fresh")
+
+	main := []container{{name: "main", request: "r0"}}
+	c.claim(named, "pair", "gpu-0", "gpu-1")
+	c.claim(nameless, "left", "left")
+	c.claim(nameless, "right", "right")
+	pods := []pod{{name: "train", claim: "pair", containers: main}, {name: "serve", claim: "left", containers: main}, {name: "batch", claim: "right", containers: main}}
+	uids := map[string]string{}
+	for _, p := range pods {
+		uids[p.name] = c.schedule(p)
+	}
+	n.create(pod{name: "static", containers: []container{{name: "main"}}})
+	held := []string{"gpu-0: train main", "gpu-1: train main", "left: serve main", "right: batch main"}
+	m := w.await("every claim has its devices", append([]string{"fresh"}, held...)...)
+	n.await("all pods run", func() bool {
+		return !slices.ContainsFunc(append(pods, pod{name: "static"}), func(p pod) bool {
+			return !n.cri.is(p.name, "main", runtime.ContainerState_CONTAINER_RUNNING)
+		})
+	})
+	known := meta.await(t, "the API server knows them too", func(m *podmeta.Map) bool {
+		static, _ := m.Pod("ml", "static-"+nodeName)
+		return in("fresh", "fresh")(m) && len(m.Devices) == 4 && len(m.Pods) == 5 && static.Phase == podmeta.PhaseRunning
+	})
+
+	for _, h := range m.Holders {
+		if p, ok := known.Pod(h.Pod.Namespace, h.Pod.Name); !ok || p.UID != uids[h.Pod.Name] {
+			t.Errorf("%s: %+v, want UID %s", h.Pod.Name, p, uids[h.Pod.Name])
+		}
+	}
+	static, _ := known.Pod("ml", "static-"+nodeName)
+	if _, err := os.Stat(n.path("pods/" + static.StaticUID)); static.StaticUID == "" || static.StaticUID == static.UID || err != nil {
+		t.Errorf("the kubelet's own UID of a static pod: %+v, %v", static, err)
+	}
+	n.found("without the API server", m, new(podmeta.Map), "train: "+gpuID(0)+" minor", "train: "+gpuID(1)+" minor", "serve:  unknown", "batch:  unknown")
+	all := []string{"train: " + gpuID(0) + " id", "train: " + gpuID(1) + " id", "serve: " + gpuID(2) + " id", "batch: " + gpuID(3) + " pci"}
+	n.found("with the API server", m, known, all...)
+
+	c.down()
+	meta.await(t, "the API server is down", in("stale", "stale"))
+	n.end(syscall.SIGKILL)
+	w.await("the kubelet is down", append([]string{"stale"}, held...)...)
+	w.shown()
+	n.start()
+	kept := []string{"unconfirmed"}
+	for _, h := range held {
+		kept = append(kept, h+" kept")
+	}
+	w.await("the kubelet is up without the API server", kept...)
+	w.steady("without the API server", m)
+	n.found("without the API server, from memory", w.w.Latest(), meta.Latest(), all...)
+
+	c.up()
+	w.await("the API server is up", append([]string{"fresh"}, held...)...)
+	w.steady("with the API server", m)
+	known = meta.await(t, "the kubelet has deleted the slices of its node", func(m *podmeta.Map) bool {
+		return in("fresh", "fresh")(m) && !slices.ContainsFunc(m.Devices, func(d podmeta.Device) bool { return d.Kept.IsZero() })
+	})
+	n.found("without slices", w.w.Latest(), known, all...)
+	publish()
+	known = meta.await(t, "the drivers have published them anew", func(m *podmeta.Map) bool {
+		return !slices.ContainsFunc(m.Devices, func(d podmeta.Device) bool { return !d.Kept.IsZero() })
+	})
+	n.found("with slices again", w.w.Latest(), known, all...)
+}
+
+func (c *cluster) read(name string) string {
+	c.t.Helper()
+	data, err := os.ReadFile(c.path(name))
+	must(c.t, err)
+	return string(data)
+}
+
+// found checks which devices of the machine the holders have, by what is
+// known of the drivers' devices.
+func (n *node) found(when string, m *podmap.Map, known *podmeta.Map, want ...string) {
+	n.t.Helper()
+	index := new(podmap.Resolver).Index([]podmap.Known{
+		{ID: gpuID(0), Vendor: "nvidia", Minor: "0", PCI: "0000:18:00.0"},
+		{ID: gpuID(1), Vendor: "nvidia", Minor: "1", PCI: "0000:19:00.0"},
+		{ID: gpuID(2), Vendor: "nvidia", Minor: "2", PCI: "0000:1a:00.0"},
+		{ID: gpuID(3), Vendor: "nvidia", Minor: "3", PCI: "0000:1b:00.0"},
+	})
+	var got []string
+	for _, h := range m.Holders {
+		d, _ := known.Device(h.Resource, h.Pool, h.DeviceID)
+		id, how := index.ResolveDRA(h, podmap.Described{UUID: d.UUID, PCI: d.PCI, Partition: d.ParentUUID != ""})
+		got = append(got, fmt.Sprintf("%s: %s %s", h.Pod.Name, id, how))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		n.t.Errorf("devices %s (-want +got):\n%s", when, diff)
+	}
+}

@@ -1,0 +1,154 @@
+package kubelet_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/accel-exporter/accel-exporter/podmeta"
+)
+
+const (
+	// exporter is the namespace, the service account and the role in
+	// docs/podmeta.md.
+	exporter     = "accel-exporter"
+	exporterUser = "system:serviceaccount:" + exporter + ":" + exporter
+
+	roles   = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+	slices1 = "/apis/resource.k8s.io/v1/resourceslices"
+	mlPods  = "/api/v1/namespaces/ml/pods"
+)
+
+// permit makes what docs/podmeta.md says that the exporter needs, with a
+// namespace for pods, and writes a token for it.
+func (c *cluster) permit() {
+	c.t.Helper()
+	page, err := os.ReadFile("../../docs/podmeta.md")
+	must(c.t, err)
+	_, manifests, _ := strings.Cut(string(page), "```yaml\n")
+	manifests, _, found := strings.Cut(manifests, "```")
+	if !found {
+		c.t.Fatal("docs/podmeta.md has no manifests")
+	}
+	for _, name := range []string{"ml", exporter} {
+		c.do(http.MethodPost, "/api/v1/namespaces", object{"metadata": object{"name": name}})
+		// A controller would make this one.
+		c.do(http.MethodPost, "/api/v1/namespaces/"+name+"/serviceaccounts", object{"metadata": object{"name": "default"}})
+	}
+	paths := map[string]string{
+		"ServiceAccount": "/api/v1/namespaces/" + exporter + "/serviceaccounts", "ClusterRole": roles,
+		"ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+	}
+	for manifest := range strings.SplitSeq(manifests, "---\n") {
+		_, kind, _ := strings.Cut(manifest, "\nkind: ")
+		kind, _, _ = strings.Cut(kind, "\n")
+		if paths[kind] == "" {
+			c.t.Fatalf("docs/podmeta.md has a %q:\n%s", kind, manifest)
+		}
+		c.do(http.MethodPost, paths[kind], manifest)
+		delete(paths, kind)
+	}
+	if len(paths) > 0 {
+		c.t.Fatalf("docs/podmeta.md lacks %v", paths)
+	}
+	c.writeToken(c.token(nil))
+}
+
+// token returns one of the exporter's, bound to an object or to none.
+func (c *cluster) token(bound object) string {
+	c.t.Helper()
+	spec := object{"expirationSeconds": 3600}
+	if bound != nil {
+		spec["boundObjectRef"] = bound
+	}
+	return text(c.do(http.MethodPost, "/api/v1/namespaces/"+exporter+"/serviceaccounts/"+exporter+"/token", object{"spec": spec}), "status", "token")
+}
+
+// writeToken replaces the token as a kubelet does.
+func (c *cluster) writeToken(token string) {
+	c.t.Helper()
+	must(c.t, os.WriteFile(c.path("token.new"), []byte(token), 0o600))
+	must(c.t, os.Rename(c.path("token.new"), c.path("token")))
+}
+
+// gate lets a Watcher through to the API server, or not.
+type gate struct {
+	net *network
+
+	mu    sync.Mutex
+	shut  bool
+	conns []net.Conn
+}
+
+func (g *gate) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut {
+		return nil, errors.New("the gate is shut")
+	}
+	conn, err := g.net.dial(ctx, network, address)
+	if err == nil {
+		g.conns = append(g.conns, conn)
+	}
+	return conn, err
+}
+
+// set opens the gate, or shuts it and breaks every connection.
+func (g *gate) set(shut bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = shut
+	for _, conn := range g.conns {
+		conn.Close()
+	}
+	g.conns = nil
+}
+
+// meta is a Watcher of the API server.
+type meta struct {
+	*podmeta.Watcher
+	c    *cluster
+	gate *gate
+}
+
+// meta starts a Watcher as the exporter, until the test ends.
+func (c *cluster) meta(t *testing.T, opts podmeta.Options) *meta {
+	t.Helper()
+	g := &gate{net: c.net}
+	opts.Server, opts.Node, opts.Dial = apiAddress, nodeName, g.dial
+	opts.Slices, opts.Timeout = true, guard
+	opts.TokenFile, opts.CAFile = c.path("token"), c.path("cert")
+	w, err := podmeta.New(opts)
+	must(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { w.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return &meta{Watcher: w, c: c, gate: g}
+}
+
+// await waits for a Map.
+func (w *meta) await(t *testing.T, what string, is func(*podmeta.Map) bool) (m *podmeta.Map) {
+	t.Helper()
+	defer func() {
+		if t.Failed() {
+			s := w.Status()
+			t.Logf("%s: %d pods, devices %+v\npods: %+v\nslices: %+v", what, len(m.Pods), m.Devices, s.Pods, s.Slices)
+		}
+	}()
+	await(t, what, w.c.api, func() bool {
+		m = w.Latest()
+		return is(m)
+	})
+	return m
+}
+
+// in returns a condition on the two states.
+func in(pods, slices podmeta.State) func(*podmeta.Map) bool {
+	return func(m *podmeta.Map) bool { return m.State == pods && m.SliceState == slices }
+}

@@ -1,0 +1,142 @@
+package kubelet_test
+
+import (
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/podmeta"
+)
+
+// What an API server, its store and the exporter's own token go through, one
+// after the other, with one Watcher.
+func TestClusterRecovery(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.permit()
+	want := c.fill("pod", 20)
+	w := c.meta(t, podmeta.Options{Labels: []string{"team"}})
+	same := func(when string, m *podmeta.Map) {
+		t.Helper()
+		if diff := cmp.Diff(want, m.Pods, ignored); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	same("at first", w.await(t, "all is listed", in("fresh", "fresh")))
+
+	c.down()
+	same("without an API server", w.await(t, "that is noticed", in("stale", "stale")))
+	c.up()
+	same("with it again", w.await(t, "it is back", in("fresh", "fresh")))
+	if s := w.Status(); s.Pods.Lists["ok"] != 1 {
+		t.Errorf("the pods were listed again: %+v", s.Pods)
+	}
+
+	// The state that the Watcher knows of is compacted away, and the server's
+	// cache begins after it.
+	w.gate.set(true)
+	w.await(t, "cut off", in("stale", "stale"))
+	c.do(http.MethodDelete, mlPods+"/pod-003", object{"gracePeriodSeconds": 0})
+	c.do(http.MethodPatch, mlPods+"/pod-004", object{"metadata": object{"labels": object{"team": "another"}}})
+	c.down()
+	c.compact()
+	c.up()
+	w.gate.set(false)
+	m := w.await(t, "with another state", func(m *podmeta.Map) bool {
+		gone, _ := m.Pod("ml", "pod-003")
+		return in("fresh", "fresh")(m) && !gone.Deleted.IsZero()
+	})
+	if p, _ := m.Pod("ml", "pod-004"); p.Labels["team"] != "another" || len(m.Pods) != len(want) {
+		t.Errorf("%d pods, %+v", len(m.Pods), p)
+	}
+	if s := w.Status(); s.Pods.Watches["expired"] == 0 || s.Pods.Lists["ok"] != 2 {
+		t.Errorf("pods: %+v", s.Pods)
+	}
+}
+
+// A token that is replaced before it ends is never missed; one that ends is
+// told, and forgiven as soon as there is another.
+func TestClusterToken(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.permit()
+	want := c.fill("pod", 3)
+	// A token that is bound to an object ends with it.
+	bound := func(name string) string {
+		secret := c.do(http.MethodPost, "/api/v1/namespaces/"+exporter+"/secrets", object{"metadata": object{"name": name}})
+		return c.token(object{"kind": "Secret", "apiVersion": "v1", "name": name, "uid": text(secret, "metadata", "uid")})
+	}
+	end := func(name, token string) {
+		c.do(http.MethodDelete, "/api/v1/namespaces/"+exporter+"/secrets/"+name, nil)
+		await(t, "the token of "+name+" has ended", c.api, func() bool {
+			code, _, err := c.ask(http.MethodGet, "/api/v1/pods?limit=1", token, nil)
+			return err == nil && code == http.StatusUnauthorized
+		})
+	}
+	first, second := bound("first"), bound("second")
+	c.writeToken(first)
+	w := c.meta(t, podmeta.Options{Labels: []string{"team"}})
+	w.await(t, "all is listed", in("fresh", "fresh"))
+
+	c.writeToken(second)
+	end("first", first)
+	watches := w.Status().Pods.Watches["unavailable"]
+	w.gate.set(false) // breaks what was begun with the first
+	w.await(t, "a watch with the second", func(m *podmeta.Map) bool {
+		s := w.Status()
+		return in("fresh", "fresh")(m) && s.Pods.Watches["unavailable"] > watches && s.Pods.Watching && s.Slices.Watching
+	})
+	if s := w.Status(); s.Pods.Watches["unauthorized"]+s.Slices.Watches["unauthorized"] > 0 {
+		t.Errorf("pods: %+v, slices: %+v", s.Pods, *s.Slices)
+	}
+
+	end("second", second)
+	w.gate.set(false)
+	m := w.await(t, "that there is no token is told", func(m *podmeta.Map) bool {
+		s := w.Status()
+		return in("stale", "stale")(m) && s.Pods.Last == podmeta.OutcomeUnauthorized && s.Slices.Last == podmeta.OutcomeUnauthorized
+	})
+	if diff := cmp.Diff(want, m.Pods, ignored); diff != "" {
+		t.Errorf("without a token (-want +got):\n%s", diff)
+	}
+	c.writeToken(c.token(nil))
+	w.await(t, "with a third", in("fresh", "fresh"))
+}
+
+// An etcd that was restored from a backup: the API server's versions begin
+// again before those that the Watcher has seen.
+func TestClusterRestored(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.permit()
+	want := c.fill("pod", 3)
+	c.down()
+	c.end(&c.etcd)
+	must(t, os.CopyFS(c.path("backup"), os.DirFS(c.path("etcd"))))
+	c.up()
+	c.fill("later", 40)
+	w := c.meta(t, podmeta.Options{Labels: []string{"team"}})
+	w.await(t, "all is listed", func(m *podmeta.Map) bool { return in("fresh", "fresh")(m) && len(m.Pods) == 43 })
+
+	c.down()
+	c.end(&c.etcd)
+	must(t, os.RemoveAll(c.path("etcd")))
+	must(t, os.Rename(c.path("backup"), c.path("etcd")))
+	c.up()
+	m := w.await(t, "the pods of the backup", func(m *podmeta.Map) bool {
+		return in("fresh", "fresh")(m) && !slices.ContainsFunc(m.Pods, func(p podmeta.Pod) bool { return p.Deleted.IsZero() && strings.HasPrefix(p.Name, "later") })
+	})
+	var there []podmeta.Pod
+	for _, p := range m.Pods {
+		if p.Deleted.IsZero() {
+			there = append(there, p)
+		}
+	}
+	if diff := cmp.Diff(want, there, ignored); diff != "" {
+		t.Errorf("pods (-want +got):\n%s", diff)
+	}
+}
