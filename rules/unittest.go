@@ -8,10 +8,8 @@ import (
 	"io"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -255,40 +253,6 @@ func (t *unitTest) alertTimes() []time.Duration {
 	return slices.Sorted(maps.Keys(times))
 }
 
-var repetition = regexp.MustCompile(`x\s*([0-9]+)`)
-
-// inputs parses the input series.
-func (t *unitTest) inputs(r *ring) ([]input, error) {
-	var all []input
-	var total uint64
-	for _, s := range t.InputSeries {
-		for _, m := range repetition.FindAllStringSubmatch(s.Values, -1) {
-			n, err := strconv.ParseUint(m[1], 10, 32)
-			if total += n; err != nil || total > maxTestSamples {
-				return nil, fmt.Errorf("series %s: found more than %d samples; accepted are at most that many in a test", strict.Quote(s.Series), maxTestSamples)
-			}
-		}
-		l, values, err := parser.ParseSeriesDesc(s.Series + " " + s.Values)
-		if err != nil {
-			return nil, fmt.Errorf("series %s: %s", strict.Quote(s.Series), exprError(err))
-		}
-		if slices.ContainsFunc(values, func(v parser.SequenceValue) bool { return v.Histogram != nil }) {
-			return nil, fmt.Errorf("series %s: found a native histogram; accepted are floats", strict.Quote(s.Series))
-		}
-		all = append(all, input{r.get(l, true), values})
-	}
-	return all, nil
-}
-
-// feedInputs adds the samples of one time to the ring.
-func feedInputs(r *ring, inputs []input, at int) {
-	for _, in := range inputs {
-		if at < len(in.values) && !in.values[at].Omitted {
-			r.append(in.series, in.values[at].Value)
-		}
-	}
-}
-
 // firstError returns why a rule failed in the last evaluation.
 func (e *Engine) firstError() error {
 	for _, g := range e.groups {
@@ -299,72 +263,4 @@ func (e *Engine) firstError() error {
 		}
 	}
 	return nil
-}
-
-// checkAlerts compares the alerts that fire with those expected at a time.
-func (t *unitTest) checkAlerts(e *Engine, at time.Duration) []error {
-	var errs []error
-	firing := map[string][]string{}
-	for _, a := range e.Alerts() {
-		if a.State == Firing {
-			name := a.Labels[model.AlertNameLabel]
-			firing[name] = append(firing[name], describe(a.Labels, a.Annotations))
-		}
-	}
-	for _, test := range t.Alerts {
-		if time.Duration(test.EvalTime) != at {
-			continue
-		}
-		if test.Alertname == "" {
-			errs = append(errs, fmt.Errorf("alert_rule_test at %s has no alertname", test.EvalTime))
-			continue
-		}
-		var want []string
-		for _, x := range test.Expected {
-			labels := maps.Clone(x.Labels)
-			if labels == nil {
-				labels = map[string]string{}
-			}
-			labels[model.AlertNameLabel] = test.Alertname
-			want = append(want, describe(labels, x.Annotations))
-		}
-		got := firing[test.Alertname]
-		slices.Sort(want)
-		slices.Sort(got)
-		if !slices.Equal(want, got) {
-			errs = append(errs, fmt.Errorf("alert %s at %s:\n%s", test.Alertname, test.EvalTime, difference(want, got)))
-		}
-	}
-	return errs
-}
-
-// describe writes labels and annotations so that equal ones are equal texts.
-func describe(labels, annotations map[string]string) string {
-	write := func(m map[string]string) string {
-		var parts []string
-		for _, name := range slices.Sorted(maps.Keys(m)) {
-			parts = append(parts, fmt.Sprintf("%s=%q", name, m[name]))
-		}
-		return strings.Join(parts, ", ")
-	}
-	return fmt.Sprintf("{%s} annotations {%s}", write(labels), write(annotations))
-}
-
-// difference says what of the expected is missing and what is there besides.
-func difference(want, got []string) string {
-	var b strings.Builder
-	for _, w := range want {
-		if !slices.Contains(got, w) {
-			fmt.Fprintf(&b, "    expected %s\n", w)
-		}
-	}
-	for _, g := range got {
-		if !slices.Contains(want, g) {
-			fmt.Fprintf(&b, "    found    %s\n", g)
-		}
-	}
-	if b.Len() == 0 {
-		fmt.Fprintf(&b, "    expected %d alerts, found %d, some of them the same\n", len(want), len(got))
-	}
-	return strings.TrimSuffix(b.String(), "\n")
 }
