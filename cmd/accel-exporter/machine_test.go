@@ -95,7 +95,7 @@ func TestReconfiguration(t *testing.T) {
 // TestBaselineFile: what a node prints of itself is what it is; a catalogue
 // that is wrong is refused by line, and the one before stays in force.
 func TestBaselineFile(t *testing.T) {
-	state, flags := compile(t, mixed)
+	state, flags := compile(t, mixed, "--no-pods")
 	t.Setenv("ACCEL_SIM_STATE", state)
 	var out, complaint strings.Builder
 	if err := command(t.Context(), append([]string{"baseline", "print"}, flags...), &out, &complaint); err != nil {
