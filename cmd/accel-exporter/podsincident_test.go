@@ -139,5 +139,7 @@ func TestPluginIsWrong(t *testing.T) {
 		n.until(`^accel_device_allocatable\{device="`+d+`",.*\} `+v+`$`, `^accel_device_health\{device="`+d+`",state="`+state+`"\} 1$`)
 	}
 	n.sim("clear")
-	n.until(`^accel_device_allocatable\{device="`+n3000+`",.*\} 1$`, `^accel_device_health\{device="`+spare+`",state="healthy"\} 1$`, `^accel_device_allocatable\{device="`+train+`",.*\} 1$`)
+	n.sim("inject", "plugin-down", "amd.com/*")
+	n.until(`^accel_device_allocatable\{device="`+u250+`",.*\} 0$`, `^accel_device_holders\{device="`+u250+`"\} 1$`,
+		`^accel_device_allocatable\{device="`+n3000+`",.*\} 1$`, `^accel_device_health\{device="`+spare+`",state="healthy"\} 1$`, `^accel_device_allocatable\{device="`+train+`",.*\} 1$`)
 }

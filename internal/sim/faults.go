@@ -14,6 +14,7 @@ var (
 	cardArg     = Arg{Name: "card", Help: "FPGA by number, by (part of) the name of its tree, or by address"}
 	giFlag      = Flag{Name: "gi", Help: "GPU instance id"}
 	ciFlag      = Flag{Name: "ci", Help: "compute instance id"}
+	resourceArg = Arg{Name: "resource", Help: "name of a resource, or a pattern such as nvidia.com/*"}
 	kubeletFor  = Flag{Name: "for", Help: "duration; until kubelet-up without it"}
 	eventTypes  = map[string]uint64{"ecc-single": 0x1, "ecc-double": 0x2, "pstate": 0x4, "xid": 0x8, "clock": 0x10, "power-source": 0x80, "mig-config": 0x100, "ecc-storm": 0x200, "dram-retirement": 0x400, "dram-retirement-failure": 0x800, "poison": 0x1000, "poison-fatal": 0x2000, "gpu-unavailable": 0x4000, "recovery-action": 0x8000}
 	actions     = []string{"none", "reset", "reboot", "drain-p2p", "drain-and-reset", "recover-imex"}
@@ -191,6 +192,8 @@ var Faults = []Fault{
 	{Name: "kubelet-garbage", Help: "the kubelet answers what is no PodResources", apply: setKubelet("garbage"), Flags: []Flag{kubeletFor}},
 	{Name: "kubelet-limit", Help: "the next calls of the kubelet are rejected: all its clients together ask too often", apply: limitKubelet, Flags: []Flag{countFlag}},
 	{Name: "kubelet-pad", Help: "the kubelet's lists are larger by so much", apply: padKubelet, Args: []Arg{{Name: "bytes", Help: "how much; 0 ends it"}}},
+	{Name: "plugin-down", Help: "a device plugin ends: what it offered is not allocatable, and who holds a device keeps it", apply: stopPlugin, Args: []Arg{resourceArg}},
+	{Name: "plugin-up", Help: "the device plugin is there again", apply: startPlugin, Args: []Arg{resourceArg}},
 	{
 		Name: "api-server-down", Help: "the API server is down: a kubelet that restarts lists static pods only, until it is up", apply: setAPIServer(false),
 		Flags: []Flag{{Name: "for", Help: "duration; until api-server-up without it"}},

@@ -86,18 +86,6 @@ func (s *State) holds(p pod, d device) bool {
 	return false
 }
 
-// passing are the Xids that NVIDIA's device plugin takes for an application's
-// fault (k8s-device-plugin, internal/rm/health.go). After any other it calls
-// the device unhealthy until it is started anew.
-var passing = []uint64{13, 31, 43, 45, 68, 109}
-
-// pluginSees lets the device plugin hear of a Xid.
-func (s *State) pluginSees(d device, code uint64) {
-	if s.Has("kubelet") && !slices.Contains(passing, code) && !s.Has("healthy."+s.deviceUUID(d)) {
-		s.call(s.deviceUUID(d), false)
-	}
-}
-
 // endContainers ends what runs in a pod. Until it is deleted its logs stay,
 // and a kubelet before 1.34 lists it.
 func (s *State) endContainers(p pod, listed bool) error {

@@ -151,7 +151,7 @@ func padKubelet(s *State, in input) error {
 // healKubelet takes the faults of the kubelet and the device plugins away.
 // Pods and processes stay as they are: they are no faults.
 func (s *State) healKubelet() {
-	for _, key := range slices.Concat(s.keys("unhealthy."), s.keys("healthy."), []string{"kubelet.lists", "kubelet.pad", noAPIServer}) {
+	for _, key := range slices.Concat(s.keys("unhealthy."), s.keys("healthy."), s.keys(pluginDown), []string{"kubelet.lists", "kubelet.pad", noAPIServer}) {
 		s.Delete(key)
 	}
 	if s.Has("kubelet") {

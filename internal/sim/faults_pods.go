@@ -132,36 +132,3 @@ func (s *State) endProcesses(p pod) {
 		}
 	}
 }
-
-// spoilDevice has a device plugin call a device unhealthy, or healthy,
-// whatever it is.
-func spoilDevice(healthy bool) func(*State, input) error {
-	return func(s *State, in input) error {
-		if err := s.needsKubelet(); err != nil {
-			return err
-		}
-		arg := in["device"]
-		if ds, err := s.devices(arg); err == nil {
-			for _, d := range ds {
-				s.call(s.deviceUUID(d), healthy)
-			}
-			return nil
-		}
-		h, err := s.reference(arg)
-		if err != nil {
-			return err
-		}
-		s.call(h.id, healthy)
-		return nil
-	}
-}
-
-// call has the device plugin call a device healthy or not.
-func (s *State) call(id string, healthy bool) {
-	now, before := "unhealthy.", "healthy."
-	if healthy {
-		now, before = before, now
-	}
-	s.Set(now+id, "1")
-	s.Delete(before + id)
-}

@@ -86,6 +86,8 @@ func TestPodFaults(t *testing.T) {
 		"process-end 5":                               "no process 5; there are 21001",
 		"process-move 5 0":                            "no process 5",
 		"device-unhealthy gpu:9":                      `no device "9"`,
+		"plugin-down amd.com/gpu":                     `no device plugin offers "amd.com/gpu"; offered are nvidia.com/gpu, `,
+		"plugin-up nvidia.com/gpu":                    "no device plugin of \"nvidia.com/gpu\" is down",
 		"pod-evict nobody":                            `0 pods are "nobody"`,
 		"pod-evict kube-apiserver-node --xid=79":      "holds no GPU",
 		"pod-evict llm-0 --xid=x":                     "code: want a whole number",
@@ -97,7 +99,7 @@ func TestPodFaults(t *testing.T) {
 		}
 	}
 	outside, _ := installed(t, "a100")
-	for _, words := range []string{"pod-start a/b", "pod-evict a/b", "api-server-down", "kubelet-restart", "kubelet-hang", "device-unhealthy 0"} {
+	for _, words := range []string{"pod-start a/b", "pod-evict a/b", "api-server-down", "plugin-down nvidia.com/gpu", "kubelet-restart", "kubelet-hang", "device-unhealthy 0"} {
 		if err := Update(outside, func(s *State) error { return s.Inject(strings.Fields(words)) }); err == nil || !strings.Contains(err.Error(), "no kubelet") {
 			t.Errorf("outside Kubernetes, %s: %v", words, err)
 		}

@@ -163,7 +163,7 @@ func (s *State) allocatable() map[string][]string {
 			base = uuid // of a replica or a share
 		}
 		offered[base] = true
-		if s.offerable(id, base) {
+		if s.offerable(id, base) && !s.pluginIsDown(resource) {
 			out[resource] = append(out[resource], id)
 		}
 	}
