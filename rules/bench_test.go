@@ -2,10 +2,12 @@ package rules_test
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,14 +26,18 @@ func golden(tb testing.TB, name string) []*dto.MetricFamily {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	data = bytes.ReplaceAll(data, []byte(" VOLATILE"), []byte(" 1"))
+	return parsePage(tb, bytes.ReplaceAll(data, []byte(" VOLATILE"), []byte(" 1")))
+}
+
+func parsePage(tb testing.TB, data []byte) []*dto.MetricFamily {
+	tb.Helper()
 	p := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := p.TextToMetricFamilies(bytes.NewReader(data))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	page := slices.Collect(maps.Values(families))
-	slices.SortFunc(page, func(a, b *dto.MetricFamily) int { return bytes.Compare([]byte(a.GetName()), []byte(b.GetName())) })
+	slices.SortFunc(page, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return page
 }
 
@@ -93,6 +99,36 @@ func BenchmarkEval(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N)/150, "%core")
 		})
 	}
+}
+
+// BenchmarkStorm is a tick at which every GPU of a large machine is at fault
+// in several ways, and each is held by a pod: most rules have something to
+// read, and all templates are expanded.
+func BenchmarkStorm(b *testing.B) {
+	var text strings.Builder
+	for gpu := range 16 {
+		id := fmt.Sprintf("GPU-%d", gpu)
+		for _, reason := range []string{"device_lost", "xid_95", "ecc_uncorrected", "row_remap_failed", "throttled_by_hw_thermal", "nvlink_down", "pcie_width", "device_unreadable"} {
+			fmt.Fprintf(&text, "accel_device_health_reason{device=%q,reason=%q,severity=\"failed\"} 1\n", id, reason)
+		}
+		fmt.Fprintf(&text, "accel_device_action{device=%q,action=\"reset\"} 1\n", id)
+		for slice := range 7 {
+			fmt.Fprintf(&text, "accel_allocation_info{device=\"MIG-%d-%d\",parent=%q,namespace=\"team\",pod=\"job-%d-%d\",container=\"c\",resource=\"nvidia.com/gpu\"} 1\n", gpu, slice, id, gpu, slice)
+		}
+	}
+	faults := parsePage(b, []byte(text.String()))
+	page := slices.DeleteFunc(golden(b, "h100-mig-16x7"), func(f *dto.MetricFamily) bool {
+		return slices.ContainsFunc(faults, func(o *dto.MetricFamily) bool { return o.GetName() == f.GetName() })
+	})
+	e := newBenchEngine(b, append(page, faults...))
+	now := time.Unix(1_700_000_000, 0)
+	b.ReportAllocs()
+	for b.Loop() {
+		e.Eval(b.Context(), now, false)
+		now = now.Add(15 * time.Second)
+	}
+	b.ReportMetric(float64(len(e.Alerts())), "alerts")
+	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N)/150, "%core")
 }
 
 // BenchmarkDay is the memory that an engine holds after a day at 15 s.
