@@ -12,10 +12,13 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim"
 )
 
-// Latencies are measured on this scenario, which has so many GPUs.
+// Latencies are measured on this scenario, which has so many GPUs. The engine
+// bounds how much it does for events, so that one just after another waits;
+// injections are further apart than that.
 const (
 	latencyScenario = "h100-8"
 	latencyGPUs     = 8
+	latencyPause    = 3 * time.Second
 )
 
 // Latency injects Xids one after the other, each of which raises an alert that
@@ -62,7 +65,7 @@ func (s *Settings) latencies(ctx context.Context, count int) (times []time.Durat
 		gpu, kind := strconv.Itoa(k%latencyGPUs), latencyAlerts[k/latencyGPUs]
 		want := Pattern{kind.alert, map[string]string{"device": state.Get("gpu." + gpu + ".uuid")}}
 		// Phases of the exporter's own tick must not always be the same.
-		if err := sleep(ctx, time.Duration(rand.Int64N(int64(time.Second)))); err != nil {
+		if err := sleep(ctx, latencyPause+rand.N(time.Second)); err != nil {
 			return nil, err
 		}
 		begin := time.Now()

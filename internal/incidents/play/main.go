@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	only := flags.String("only", "", "names of incidents to play, by comma; all by default, short for a few")
 	parallel := flags.Int("parallel", 2, "plays at the same time")
 	factor := flags.Int("factor", 60, "what times are divided by")
-	latency := flags.Int("latency", 0, "instead of the incidents, measure so many injections of an Xid")
+	latency := flags.Int("latency", 0, "instead of the incidents, measure so many injections of an Xid, with times as they are")
 	keep := flags.Bool("keep", false, "keep the files of every play, and not of failed ones only")
 	bin := flags.String("bin", "bin", "directory of what make build makes")
 	alertmanager := flags.String("alertmanager", "", "Alertmanager's program; by default that in .cache/alertmanager, else in PATH")
@@ -47,6 +47,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	if *parallel < 1 || *factor < 1 || flags.NArg() > 0 {
 		return errors.New("parallel and factor are whole numbers above 0; further arguments are not accepted")
+	}
+	if *latency > 0 {
+		*factor = 1 // as it is in production
 	}
 	s, err := settings(*bin, *factor, *alertmanager)
 	if err != nil {
