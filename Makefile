@@ -124,6 +124,7 @@ incidents: build .cache/alertmanager/usr ## every scripted incident through expo
 	@go run ./internal/incidents/play -only '$(ONLY)' $(PLAY)
 
 incidents-short: ONLY = short
+incidents-short: PLAY = -parallel 3
 incidents-short: incidents ## six of them
 
 # Debian's, unpacked and not installed.

@@ -30,7 +30,7 @@ func main() {
 var errNotAsStated = errors.New("not all is as the incidents state")
 
 // short are the incidents of make incidents-short, one of each kind.
-const short = "xid-79-pod-dies,xid-48-fatal,ecc-uncorrected,source-blind,healthy-application-xids,healthy-exporter-restart"
+const short = "xid-79-pod-dies,ecc-uncorrected,fpga-firewall,source-blind,healthy-application-xids,healthy-corrected-ecc"
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("play", flag.ContinueOnError)
