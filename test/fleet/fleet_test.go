@@ -1,0 +1,58 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRules: over nodes of which one has a GPU that two pods share, GPUs that
+// are cut up, pods that hold several devices, and faults, every rule that
+// the table prices can be evaluated, and the faults are found.
+func TestRules(t *testing.T) {
+	paths, err := filepath.Glob("../../rules/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := loadGroups(paths, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := loadPage("../../cmd/accel-exporter/testdata/golden/h100-8.metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := newFleet(page, 3, windows(groups), 95*time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close()
+	costs, err := f.evaluate(t.Context(), groups, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	series := map[string]int{}
+	for _, c := range costs {
+		series[c.rule] = c.series
+	}
+	for name, want := range map[string]int{
+		"device:accel_verdict:active":     1,
+		"device_pod:accel_verdict:holder": 1,
+		"GpuRowRemapPending":              1,
+		"AcceleratorDrift":                1,
+		"GpuXidFatal":                     0,
+		"AllocationIdle":                  2,
+	} {
+		if got, ok := series[name]; !ok || got != want {
+			t.Errorf("%s: %d series, want %d", name, got, want)
+		}
+	}
+	var out strings.Builder
+	if err := report(&out, costs, f); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "24 GPUs") {
+		t.Errorf("the report does not say how many GPUs there are:\n%s", out.String())
+	}
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/prometheus/prometheus/promql/parser"
+	"gopkg.in/yaml.v3"
+)
+
+// group is a rule group. Interval is never 0.
+type group struct {
+	name     string
+	interval time.Duration
+	rules    []rule
+}
+
+type rule struct {
+	record, alert string
+	expr          parser.Expr
+}
+
+func (r rule) name() string { return cmp.Or(r.record, r.alert) }
+
+// loadGroups returns the groups of the rule files in an order in which what a
+// rule reads has been recorded before, as far as the files' order has it.
+func loadGroups(paths []string, interval time.Duration) ([]group, error) {
+	var all []group
+	for _, path := range paths {
+		var f struct {
+			Groups []struct {
+				Name     string
+				Interval string
+				Rules    []struct{ Record, Alert, Expr string }
+			}
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := yaml.Unmarshal(data, &f); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		for _, g := range f.Groups {
+			made := group{name: g.Name, interval: interval}
+			if g.Interval != "" {
+				if made.interval, err = time.ParseDuration(g.Interval); err != nil {
+					return nil, fmt.Errorf("%s: %s: %w", path, g.Name, err)
+				}
+			}
+			for _, r := range g.Rules {
+				expr, err := parser.ParseExpr(r.Expr)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %s: %w", path, cmp.Or(r.Record, r.Alert), err)
+				}
+				made.rules = append(made.rules, rule{record: r.Record, alert: r.Alert, expr: expr})
+			}
+			all = append(all, made)
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no rule groups in %q", paths)
+	}
+	return all, nil
+}
+
+// windows returns the families that the rules read, each with the longest
+// stretch of its past that one of them needs.
+func windows(groups []group) map[string]time.Duration {
+	all := map[string]time.Duration{}
+	for _, g := range groups {
+		for _, r := range g.rules {
+			parser.Inspect(r.expr, func(n parser.Node, path []parser.Node) error {
+				v, ok := n.(*parser.VectorSelector)
+				if !ok {
+					return nil
+				}
+				past := max(lookback, chunk) + v.OriginalOffset
+				for _, p := range path {
+					switch p := p.(type) {
+					case *parser.MatrixSelector:
+						past += p.Range
+					case *parser.SubqueryExpr:
+						past += p.Range + p.OriginalOffset
+					}
+				}
+				all[v.Name] = max(all[v.Name], past)
+				return nil
+			})
+		}
+	}
+	return all
+}
