@@ -17,7 +17,8 @@ func (r *Report) Print(w io.Writer) error {
 		p.line("no evaluation yet")
 		return p.err
 	}
-	p.line("evaluated at %s; %d of %d series, %d of %d bytes of samples", r.Time.UTC().Format(time.RFC3339), r.Memory.Series, r.Memory.SeriesLimit, r.Memory.Bytes, r.Memory.BytesLimit)
+	m := &r.Memory
+	p.line("evaluated at %s; %d of %d series, %d of %d bytes of samples, back to %s", r.Time.UTC().Format(time.RFC3339), m.Series, m.SeriesLimit, m.Bytes, m.BytesLimit, m.OldestSample.UTC().Format(time.RFC3339))
 	count := map[State]int{}
 	skipped := map[Skip]int{}
 	for _, g := range r.Groups {

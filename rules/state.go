@@ -3,6 +3,7 @@ package rules
 import (
 	"context"
 	"slices"
+	"time"
 )
 
 // Types of rules.
@@ -66,6 +67,9 @@ func (e *Engine) report(because func(*rule, *alert) []Cause) Report {
 		Time: e.last, IntervalSeconds: e.o.Interval.Seconds(),
 		Memory: Memory{Series: e.ring.count, SeriesLimit: e.o.Limits.Series, Bytes: e.ring.bytes, BytesLimit: e.o.Limits.Bytes},
 		Groups: []GroupState{},
+	}
+	if len(e.ring.times) > 0 {
+		rep.Memory.OldestSample = time.UnixMilli(e.ring.times[0]).UTC()
 	}
 	for _, g := range e.groups {
 		state := GroupState{

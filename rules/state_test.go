@@ -84,7 +84,8 @@ groups:
 		t.Fatal(err)
 	}
 	for _, part := range []string{
-		"evaluated at 2026-01-02T03:02:00Z",
+		"evaluated at 2026-01-02T03:02:00Z; ",
+		", back to 2026-01-02T03:00:00Z\n",
 		`pending  {alertname="Hot", device="a", severity="warning"} since 2026-01-02T03:01:00Z (1m0s), fires after 2m0s`,
 		"  hot a\n  value 95 of\n    temp > on (device) limit",
 		"  because\n    temp = 95\n",
@@ -138,6 +139,21 @@ groups:
 	}
 	if t.Failed() {
 		t.Log(page)
+	}
+}
+
+// TestOwnPage: rules may read what the engine tells of itself, on the page that
+// an evaluation gathers.
+func TestOwnPage(t *testing.T) {
+	r := prometheus.NewPedanticRegistry()
+	w := newWorld(t, group("- alert: Failing\n  expr: accel_rules_evaluation_failures_total > 0\n- record: broken\n  expr: up * on () {__name__=~\"up|accel_rules_series\"}"), func(o *rules.Options) {
+		o.Gather = prometheus.ToTransactionalGatherer(r)
+	})
+	r.MustRegister(w.Engine)
+	w.at(0)
+	w.at(time.Minute)
+	if diff := cmp.Diff([]string{"firing Failing group=g"}, w.alerts()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
