@@ -46,12 +46,18 @@ func TestTest(t *testing.T) {
   - {expr: time(), eval_time: 1m, exp_samples: [{value: 1767225660}]}
   - {expr: temp, eval_time: 1m, exp_samples: [{labels: 'temp{device="a"}', value: 91}]}
 `, ""},
-		"an alert is missing": {head + "tests:\n- name: mine\n  interval: 1m" + series + "  alert_rule_test:\n  - {eval_time: 1m, alertname: Hot, exp_alerts: [{}]}\n",
-			"mine: alert Hot at 1m:\n    expected {alertname=\"Hot\"} annotations {}"},
-		"an alert too many": {head + "tests:\n- interval: 1m" + series + "  alert_rule_test:\n  - {eval_time: 3m, alertname: Hot}\n",
-			"test 1: alert Hot at 3m:\n    found    {alertname=\"Hot\", device=\"a\", severity=\"warning\"} annotations {summary=\"a at \"}"},
-		"another value": {head + "tests:\n- interval: 1m" + series + "  promql_expr_test:\n  - {expr: twice, eval_time: 1m, exp_samples: [{labels: 'twice{device=\"a\"}', value: 1}]}\n",
-			"expr \"twice\" at 1m: \n    expected {__name__=\"twice\", device=\"a\"} 1\n    found    {__name__=\"twice\", device=\"a\"} 182"},
+		"an alert is missing": {
+			head + "tests:\n- name: mine\n  interval: 1m" + series + "  alert_rule_test:\n  - {eval_time: 1m, alertname: Hot, exp_alerts: [{}]}\n",
+			"mine: alert Hot at 1m:\n    expected {alertname=\"Hot\"} annotations {}",
+		},
+		"an alert too many": {
+			head + "tests:\n- interval: 1m" + series + "  alert_rule_test:\n  - {eval_time: 3m, alertname: Hot}\n",
+			"test 1: alert Hot at 3m:\n    found    {alertname=\"Hot\", device=\"a\", severity=\"warning\"} annotations {summary=\"a at \"}",
+		},
+		"another value": {
+			head + "tests:\n- interval: 1m" + series + "  promql_expr_test:\n  - {expr: twice, eval_time: 1m, exp_samples: [{labels: 'twice{device=\"a\"}', value: 1}]}\n",
+			"expr \"twice\" at 1m: \n    expected {__name__=\"twice\", device=\"a\"} 1\n    found    {__name__=\"twice\", device=\"a\"} 182",
+		},
 		"an unknown field":   {head + "test: []", "field test not found"},
 		"a broken series":    {head + "tests: [{input_series: [{series: 'a{', values: 1}]}]", `series "a{": `},
 		"too many samples":   {head + "tests: [{input_series: [{series: a, values: 1x999999999}]}]", "found more than 1000000 samples"},
