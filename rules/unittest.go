@@ -2,6 +2,7 @@ package rules
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -183,19 +184,23 @@ func (t *unitTest) run(ctx context.Context, f *testFile, set *Set) []error {
 	if err != nil {
 		return []error{err}
 	}
+	samples := 0
+	for _, in := range inputs {
+		samples = max(samples, len(in.values))
+	}
 	var errs []error
 	fed := 0
 	times := t.alertTimes()
 	for at := time.Duration(0); at <= t.longest(); at += interval {
 		now := start.Add(at)
-		for ; !start.Add(time.Duration(fed) * time.Duration(t.Interval)).After(now); fed++ {
+		for ; fed < samples && !start.Add(time.Duration(fed)*time.Duration(t.Interval)).After(now); fed++ {
 			e.ring.advance(start.Add(time.Duration(fed) * time.Duration(t.Interval)).UnixMilli())
 			feedInputs(e.ring, inputs, fed)
 		}
 		e.ring.advance(now.UnixMilli())
 		e.last = now
 		e.evaluate(ctx, now, every)
-		if err := e.firstError(); err != nil {
+		if err := cmp.Or(ctx.Err(), e.firstError()); err != nil {
 			return append(errs, fmt.Errorf("at %s: %w", model.Duration(at), err))
 		}
 		for len(times) > 0 && times[0] < at+interval {

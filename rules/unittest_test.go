@@ -91,6 +91,7 @@ func TestTest(t *testing.T) {
 func FuzzTest(f *testing.F) {
 	f.Add("temp{a=\"b\"}", "1+1x5 _ stale", "sum(temp)", "5m")
 	f.Add("temp", "{{schema:1}}x3", "temp[5m]", "1h")
+	f.Add("temp", "1 2 3", "temp", "90y")
 	dir := f.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "r.yaml"), []byte(testedRules), 0o600); err != nil {
 		f.Fatal(err)
