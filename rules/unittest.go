@@ -191,7 +191,8 @@ func (t *unitTest) run(ctx context.Context, f *testFile, set *Set) []error {
 	var errs []error
 	fed := 0
 	times := t.alertTimes()
-	for at := time.Duration(0); at <= t.longest(); at += interval {
+	for step := range t.longest()/interval + 1 {
+		at := step * interval
 		now := start.Add(at)
 		for ; fed < samples && !start.Add(time.Duration(fed)*time.Duration(t.Interval)).After(now); fed++ {
 			e.ring.advance(start.Add(time.Duration(fed) * time.Duration(t.Interval)).UnixMilli())
@@ -203,7 +204,7 @@ func (t *unitTest) run(ctx context.Context, f *testFile, set *Set) []error {
 		if err := cmp.Or(ctx.Err(), e.firstError()); err != nil {
 			return append(errs, fmt.Errorf("at %s: %w", model.Duration(at), err))
 		}
-		for len(times) > 0 && times[0] < at+interval {
+		for len(times) > 0 && times[0]-at < interval {
 			errs = append(errs, t.checkAlerts(e, times[0])...)
 			times = times[1:]
 		}
