@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -119,9 +120,19 @@ func (r *templateRule) reasons() string {
 	if state == "" {
 		state = "degraded|failed"
 	}
-	match := fmt.Sprintf(`parent="",reason=~"%s",severity=~"%s"`, r.Reason, state)
+	match := `parent="",` + matcher("reason", "=", r.Reason) + "," + matcher("severity", "=", state)
 	if r.Except != "" {
-		match += fmt.Sprintf(`,reason!~"%s"`, r.Except)
+		match += "," + matcher("reason", "!", r.Except)
 	}
 	return "max by (" + byDevice + ") (accel_device_health_reason{" + match + "})"
+}
+
+// matcher compares with a regular expression, or with a string where the
+// expression is one. The sign is = or !.
+func matcher(label, sign, re string) string {
+	operator := sign + "~"
+	if regexp.QuoteMeta(re) == re && !reference.MatchString(re) {
+		operator = strings.TrimSuffix(sign, "=") + "="
+	}
+	return label + operator + `"` + re + `"`
 }
