@@ -145,7 +145,7 @@ func (e *Engine) raise(ctx context.Context, r *rule, result promql.Vector, now t
 			return made
 		}
 		b.Reset(sample.Metric)
-		b.Del(labels.MetricName)
+		b.Del(model.MetricNameLabel)
 		for _, l := range r.labels {
 			b.Set(l.Name, expand(l.Value))
 		}

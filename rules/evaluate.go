@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 )
@@ -131,7 +132,7 @@ func (e *Engine) evaluateRecord(ctx context.Context, g *group, r *rule, now time
 	b := labels.NewBuilder(labels.EmptyLabels())
 	for i := range vector {
 		b.Reset(vector[i].Metric)
-		b.Set(labels.MetricName, r.Record)
+		b.Set(model.MetricNameLabel, r.Record)
 		for _, l := range r.labels {
 			b.Set(l.Name, l.Value)
 		}

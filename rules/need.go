@@ -74,16 +74,6 @@ func (ns needs) named(name string) bool {
 	})
 }
 
-// longest returns the longest reach.
-func (ns needs) longest() (reach time.Duration) {
-	for _, list := range ns {
-		for _, n := range list {
-			reach = max(reach, n.reach)
-		}
-	}
-	return reach
-}
-
 func matches(series labels.Labels, matchers []*labels.Matcher) bool {
 	for _, m := range matchers {
 		if !m.Matches(series.Get(m.Name)) {

@@ -79,10 +79,10 @@ func (o Options) withDefaults() (Options, error) {
 	o.Resend = cmp.Or(o.Resend, time.Minute)
 	o.Limits = o.Limits.withDefaults()
 	if o.Interval < time.Second || o.Interval > time.Hour {
-		errs = append(errs, fmt.Errorf("Interval is %v; accepted is 1s to 1h", o.Interval))
+		errs = append(errs, fmt.Errorf("option Interval is %v; accepted is 1s to 1h", o.Interval))
 	}
 	if o.Resend < 0 || o.Limits.Series < 0 || o.Limits.Bytes < 0 || o.Limits.Range < 0 {
-		errs = append(errs, errors.New("Resend and Limits must not be negative"))
+		errs = append(errs, errors.New("options Resend and Limits must not be negative"))
 	}
 	for _, labels := range []map[string]string{o.Labels, o.ExternalLabels} {
 		for name := range labels {

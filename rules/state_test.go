@@ -181,7 +181,7 @@ func exposition(t *testing.T, g prometheus.Gatherer) string {
 // TestOptions: what is wrong with them is said, all of it.
 func TestOptions(t *testing.T) {
 	_, err := rules.New(rules.Options{Gather: &world{}, Interval: time.Millisecond, Labels: map[string]string{"a-b": "c"}})
-	if err == nil || !strings.Contains(err.Error(), "Interval is 1ms; accepted is 1s to 1h") || !strings.Contains(err.Error(), `"a-b"`) {
+	if err == nil || !strings.Contains(err.Error(), "option Interval is 1ms; accepted is 1s to 1h") || !strings.Contains(err.Error(), `"a-b"`) {
 		t.Errorf("%v", err)
 	}
 	if _, err := rules.New(rules.Options{}); err == nil {

@@ -3,6 +3,8 @@ package rules
 import (
 	"slices"
 	"time"
+
+	"github.com/prometheus/common/model"
 )
 
 // Bounds of one series. The latest exactRuns are kept as they are; before them
@@ -36,7 +38,7 @@ func (r *ring) thin(s *series) {
 	if most := maxRuns * 7 / 8; len(kept) > most {
 		kept = slices.Delete(kept, 0, len(kept)-most)
 		r.hits.history++
-		r.lose(s.labels.Get("__name__"), time.Duration(s.reach)*time.Millisecond)
+		r.lose(s.labels.Get(model.MetricNameLabel), time.Duration(s.reach)*time.Millisecond)
 	}
 	s.runs = append(s.runs[:0], kept...)
 }
@@ -85,6 +87,6 @@ func (r *ring) fit() {
 		s.runs = s.runs[:copy(s.runs, s.runs[len(s.runs)/2:])]
 		r.resize(s, len(s.runs))
 		r.hits.bytes++
-		r.lose(s.labels.Get("__name__"), time.Duration(s.reach)*time.Millisecond)
+		r.lose(s.labels.Get(model.MetricNameLabel), time.Duration(s.reach)*time.Millisecond)
 	}
 }
