@@ -1,6 +1,7 @@
 package podmap_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/podmap"
@@ -41,4 +42,25 @@ func TestResolveDRA(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whatever a driver says leads to a device of the machine or to none, and what
+// is said of a device that is there leads to no other.
+func FuzzResolveDRA(f *testing.F) {
+	f.Add("gpu.nvidia.com", "gpu-0", gpuA, "0000:1b:00.0", false)
+	f.Add("gpu.nvidia.com", "gpu-0-mig-1g10gb-19-6", mig3, "0000:1D:00.0", true)
+	f.Add("fpga.example.com", "a", "", "0000-5f-00-0-0x0b30", false)
+	f.Add("gpu.amd.com", "gpu-2-130", "MIG-"+gpuC+"/7/0", "pci0000:c0", true)
+	x := new(podmap.Resolver).Index(machine)
+	f.Fuzz(func(t *testing.T, driver, name, uuid, pci string, partition bool) {
+		h := podmap.Holder{Resource: driver, DeviceID: name, Ref: podmap.ParseDRA(driver, name)}
+		id, how := x.ResolveDRA(h, podmap.Described{UUID: uuid, PCI: pci, Partition: partition})
+		nowhere := how == podmap.HowNone || how == podmap.HowAmbiguous || how == podmap.HowUnknown
+		if is := slices.ContainsFunc(machine, func(k podmap.Known) bool { return k.ID == id }); is == nowhere || is == (id == "") {
+			t.Errorf("%q, %s", id, how)
+		}
+		if slices.Contains([]string{gpuA, gpuB, gpuC, mig1, mig2, mig3}, uuid) && id != uuid {
+			t.Errorf("%q for %s", id, uuid)
+		}
+	})
 }
