@@ -13,19 +13,12 @@ type doubtful struct {
 	ref      *podmap.Ref
 }
 
-// mayBe reports whether such an id may yet mean a device that is there. One
-// that names a device in full and is not found means none.
-func mayBe(resource string, form podmap.Form, how podmap.How) bool {
+// isGone reports whether such an id names a device in full, and that is not
+// here: it means none of those that are.
+func isGone(form podmap.Form, how podmap.How) bool {
 	switch form {
 	case podmap.FormUUID, podmap.FormMIG, podmap.FormMIGLegacy, podmap.FormPCI, podmap.FormMinor, podmap.FormInstance:
-		if how == podmap.HowNone {
-			return false
-		}
-	}
-	for _, word := range []string{"gpu", "fpga", "accel", "nvidia", "amd.", "intel", "xilinx"} {
-		if strings.Contains(resource, word) {
-			return true
-		}
+		return how == podmap.HowNone
 	}
 	return false
 }
@@ -39,12 +32,45 @@ func (j *Judge) doubt(st *device) bool {
 			}
 			continue
 		}
+		if !isAccelerator(x.resource) {
+			if isModel(x.resource, st.model) {
+				return true
+			}
+			continue
+		}
 		if vendor := vendorOf(x.resource); vendor == "" || vendor == st.vendor || vendor == "xilinx" && st.vendor == "amd" {
 			return true
 		}
 	}
 	return false
 }
+
+// isAccelerator reports whether the name of a resource says that it is of
+// accelerators. A plugin that gives out any device file names its resources as
+// its operator likes.
+func isAccelerator(resource string) bool {
+	for _, word := range []string{"gpu", "fpga", "accel", "nvidia", "amd.", "intel", "xilinx"} {
+		if strings.Contains(resource, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// isModel reports whether the name of a resource has a word of the model's: a
+// word with a digit, as in squat.ai/n6001.
+func isModel(resource, model string) bool {
+	_, name, _ := strings.Cut(strings.ToLower(resource), "/")
+	words := strings.FieldsFunc(strings.ToLower(model), isMark)
+	for word := range strings.FieldsFuncSeq(name, isMark) {
+		if len(word) > 2 && strings.ContainsAny(word, "0123456789") && slices.Contains(words, word) {
+			return true
+		}
+	}
+	return false
+}
+
+func isMark(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }
 
 // vendorOf returns the vendor that the domain of a resource names, or "".
 func vendorOf(resource string) string {

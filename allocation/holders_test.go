@@ -129,6 +129,9 @@ func TestDoubt(t *testing.T) {
 		{"example.com/gpu", "left", 0},
 		{"fpga.intel.com/af-x", "dfl-port.7", 1},
 		{"amd.com/gpu", "left", 2},
+		{"squat.ai/tun", "92c18435a731d9e1d54d211eb3439a5b25c7f531", 2},
+		{"squat.ai/h100", "92c18435a731d9e1d54d211eb3439a5b25c7f531", 1},
+		{"squat.ai/my-h100-80gb", "left", 1},
 	} {
 		r := newRig(t)
 		r.list(held("a", c.resource, c.id))

@@ -130,7 +130,7 @@ func (j *Judge) enter(p *podmap.Holder, f found, counted map[idKey]bool) {
 	if st == nil {
 		if f.how != podmap.HowIgnored {
 			x.unresolved = append(x.unresolved, Unresolved{Resource: p.Resource, ID: p.DeviceID, How: f.how, Namespace: p.Pod.Namespace, Pod: p.Pod.Name})
-			if mayBe(p.Resource, p.Ref.Form, f.how) {
+			if !isGone(p.Ref.Form, f.how) {
 				x.doubtful = append(x.doubtful, doubtful{p.Resource, &p.Ref})
 			}
 		}
