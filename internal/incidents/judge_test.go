@@ -110,7 +110,7 @@ func TestReport(t *testing.T) {
 	lost := labels("Lost", "critical", "device", "a")
 	incident := &incidents.Incident{Name: "gpu-lost", Expect: []incidents.Expectation{e("Lost"), e("Slow"), e("Gone")}}
 	day := &incidents.Incident{Name: "healthy-day"}
-	r := incidents.Report{Factor: 60, Alerts: map[string]incidents.Alert{"Slow": {For: time.Minute}}}
+	r := incidents.Report{Factor: 60, Alerts: map[string]incidents.Alert{"Lost": {Group: "accel-verdicts"}, "Slow": {Group: "accel-verdicts", For: time.Minute}}}
 	if !r.Good() {
 		t.Error("an empty report is bad")
 	}
@@ -141,19 +141,19 @@ func TestReport(t *testing.T) {
 ok    healthy-day                        healthy, false 0
 FAIL  healthy-broken                     healthy, false 0: it does not start
 
-incidents                              1, of which 1 not as stated
-healthy days                           2, of which 1 silent
-not played to the end                  1
-caught                                 2 of 3 alerts
-missed                                 0
-late                                   0
-wrong label                            1
-wrong text                             0
-unresolved                             0
-resolved                               0
-false                                  1
-time to page, alerts that do not wait  min 250ms, median 250ms, p90 250ms, p99 250ms, max 250ms of 1
-time to page, alerts that do, played   min 3s, median 3s, p90 3s, p99 3s, max 3s of 1; 1s stands for 1m0s
+incidents                                1, of which 1 not as stated
+healthy days                             2, of which 1 silent
+not played to the end                    1
+caught                                   2 of 3 alerts
+missed                                   0
+late                                     0
+wrong label                              1
+wrong text                               0
+unresolved                               0
+resolved                                 0
+false                                    1
+time to page, verdicts that do not wait  min 250ms, median 250ms, p90 250ms, p99 250ms, max 250ms of 1
+time to page, the others, played         min 3s, median 3s, p90 3s, p99 3s, max 3s of 1; 1s stands for 1m0s
 `
 	if d := cmp.Diff(want, b.String()); d != "" {
 		t.Errorf("want -, got +:\n%s", d)

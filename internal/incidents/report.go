@@ -11,9 +11,18 @@ import (
 // Alert is what the rule files say of an alert.
 type Alert struct {
 	Severity string
+	// Group is the name of its group.
+	Group string
 	// For is how long its condition must hold before it fires.
 	For time.Duration
 }
+
+// verdicts is the group whose alerts repeat what the exporter has concluded.
+const verdicts = "accel-verdicts"
+
+// atOnce reports whether the alert follows an event or a reading without a
+// wait or a window of its own.
+func (a Alert) atOnce() bool { return a.For == 0 && a.Group == verdicts }
 
 // Report is what became of a corpus.
 type Report struct {
@@ -104,7 +113,7 @@ func (r *Report) Print(w io.Writer) error {
 			outcomes[f.Outcome]++
 			switch {
 			case f.Outcome == Missed || f.Outcome == WrongLabel:
-			case r.Alerts[f.Want.Alert].For == 0:
+			case r.Alerts[f.Want.Alert].atOnce():
 				atOnce = append(atOnce, f.ToPage)
 			default:
 				waited = append(waited, f.ToPage)
@@ -126,8 +135,8 @@ func (r *Report) Print(w io.Writer) error {
 		fmt.Fprintf(t, "%s\t%d\n", o, outcomes[o])
 	}
 	fmt.Fprintf(t, "false\t%d\n", wrong)
-	fmt.Fprintf(t, "time to page, alerts that do not wait\t%s\n", Spread(atOnce))
-	fmt.Fprintf(t, "time to page, alerts that do, played\t%s; 1s stands for %s\n", Spread(waited), time.Duration(r.Factor)*time.Second)
+	fmt.Fprintf(t, "time to page, verdicts that do not wait\t%s\n", Spread(atOnce))
+	fmt.Fprintf(t, "time to page, the others, played\t%s; 1s stands for %s\n", Spread(waited), time.Duration(r.Factor)*time.Second)
 	return t.Flush()
 }
 

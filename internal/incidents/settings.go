@@ -150,6 +150,7 @@ func Alerts(dir string) (map[string]Alert, error) {
 		}
 		var file struct {
 			Groups []struct {
+				Name  string `yaml:"name"`
 				Rules []struct {
 					Alert  string            `yaml:"alert"`
 					For    string            `yaml:"for"`
@@ -165,7 +166,7 @@ func Alerts(dir string) (map[string]Alert, error) {
 				if r.Alert == "" {
 					continue
 				}
-				a := Alert{Severity: r.Labels["severity"]}
+				a := Alert{Severity: r.Labels["severity"], Group: g.Name}
 				if r.For != "" {
 					d, err := model.ParseDuration(r.For)
 					if err != nil {
