@@ -2,7 +2,6 @@ package kubelet_test
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"os"
@@ -76,37 +75,59 @@ func (c *cluster) writeToken(token string) {
 	must(c.t, os.Rename(c.path("token.new"), c.path("token")))
 }
 
-// gate lets a Watcher through to the API server, or not.
+// gate is what a Watcher reaches the API server through.
 type gate struct {
 	net *network
 
 	mu    sync.Mutex
-	shut  bool
+	shut  chan struct{} // closed when the gate is opened; nil while it is open
 	conns []net.Conn
 }
 
+// dial waits while the gate is shut: attempts that fail would add up.
 func (g *gate) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.shut {
-		return nil, errors.New("the gate is shut")
+	shut := g.shut
+	g.mu.Unlock()
+	if shut != nil {
+		select {
+		case <-shut:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	conn, err := g.net.dial(ctx, network, address)
 	if err == nil {
+		g.mu.Lock()
+		defer g.mu.Unlock()
 		g.conns = append(g.conns, conn)
 	}
 	return conn, err
 }
 
-// set opens the gate, or shuts it and breaks every connection.
-func (g *gate) set(shut bool) {
+// cut breaks every connection.
+func (g *gate) cut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.shut = shut
 	for _, conn := range g.conns {
 		conn.Close()
 	}
 	g.conns = nil
+}
+
+// close lets nothing through until open is called.
+func (g *gate) close() (open func()) {
+	g.mu.Lock()
+	shut := make(chan struct{})
+	g.shut = shut
+	g.mu.Unlock()
+	g.cut()
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.shut = nil
+		close(shut)
+	}
 }
 
 // meta is a Watcher of the API server.
