@@ -165,9 +165,15 @@ func (e *Engine) raise(ctx context.Context, r *rule, result promql.Vector, now t
 	return raised, nil
 }
 
-// samples are those that tell of an alert in the ring.
+// samples are those that tell of an alert in the ring. As in Prometheus, a
+// label of the rule whose template makes nothing is there as it is written.
 func (r *rule) samples(a *alert, now time.Time) promql.Vector {
 	b := labels.NewBuilder(a.labels)
+	for _, l := range r.labels {
+		if !a.labels.Has(l.Name) {
+			b.Set(l.Name, l.Value)
+		}
+	}
 	t := now.UnixMilli()
 	b.Set(model.MetricNameLabel, "ALERTS_FOR_STATE")
 	since := promql.Sample{Metric: b.Labels(), T: t, F: float64(a.activeAt.Unix())}

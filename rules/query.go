@@ -29,7 +29,7 @@ func (e *Engine) query(ctx context.Context, expr string, at time.Time) (promql.V
 
 // queryRule evaluates the expression of a rule.
 func (e *Engine) queryRule(ctx context.Context, r *rule, at time.Time) (promql.Vector, error) {
-	if e.ring.nothing(r.Expr) {
+	if e.ring.nothing(r.Expr) && !e.ring.fallible(r.Expr) {
 		return nil, nil
 	}
 	return e.query(ctx, r.query, at)

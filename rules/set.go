@@ -26,7 +26,8 @@ type Group struct {
 	Line int
 	// Interval is 0 where the file gives none.
 	Interval time.Duration
-	// Offset is by how much the past is evaluated instead of now.
+	// Offset is by how much Prometheus is to evaluate the past instead of now,
+	// because samples may come late. To an Engine none do: it evaluates now.
 	Offset time.Duration
 	// Limit is the most series or alerts that a rule may yield; 0 is no limit.
 	Limit int

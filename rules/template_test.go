@@ -50,3 +50,17 @@ func TestTemplateSize(t *testing.T) {
 		t.Errorf("an annotation of %d bytes", n)
 	}
 }
+
+// TestEmptyLabel: a label that a template makes empty is none of the alert's;
+// its series have it as it is written, as in Prometheus.
+func TestEmptyLabel(t *testing.T) {
+	w := newWorld(t, group("- alert: Hot\n  expr: temp > 90\n  labels: {pod: '{{ $labels.pod }}'}"))
+	w.set("temp 91")
+	w.at(0)
+	if got := w.alerts(); len(got) != 1 || got[0] != "firing Hot" {
+		t.Errorf("alerts %q", got)
+	}
+	if got := w.query(`count(ALERTS{pod="{{ $labels.pod }}"})`); len(got) != 1 {
+		t.Errorf("ALERTS is %q", w.query("ALERTS"))
+	}
+}
