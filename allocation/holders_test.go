@@ -239,11 +239,13 @@ func TestEliminationByGPU(t *testing.T) {
 
 // Where a driver has published what it calls so, that is what it is.
 func TestPublished(t *testing.T) {
-	published := map[string]string{
-		"gpu-0-mig-1g10gb-19-1": mig2[:4] + strings.ToUpper(mig2[4:]), "odd": "0000:11:00.0", "gone": "GPU-5f1c9a1e-0009-0009-0009-000000000009",
+	published := map[string]podmap.Described{
+		"gpu-0-mig-1g10gb-19-1": {UUID: mig2[:4] + strings.ToUpper(mig2[4:]), PCI: "0000:11:00.0", Partition: true},
+		"odd":                   {PCI: "0000:11:00.0"},
+		"gone":                  {UUID: "GPU-5f1c9a1e-0009-0009-0009-000000000009"},
 	}
 	r := newRig(t, func(r *rig) {
-		r.options.Claimed = func(driver, pool, device string) string {
+		r.options.Claimed = func(driver, pool, device string) podmap.Described {
 			if driver != "gpu.nvidia.com" || pool != "node" {
 				t.Errorf("asked for %q of %q", pool, driver)
 			}
@@ -257,10 +259,10 @@ func TestPublished(t *testing.T) {
 	r.list(claim("a", "gpu-0-mig-1g10gb-19-1"), claim("b", "odd"), claim("c", "gone"), held("d", gpu, "nvidia9"))
 	r.after(time.Second, devices...)
 	r.want(collector.AllocationInfo, "A b 1", "m2 a 1")
-	r.want(collector.PodmapIDs, "alias 0", "id 1", "instance 0", "profile 0", "minor 0", "pci 1", "function 0", "name 0", "index 0", "hash 0", "sole 0", "none 1", "ambiguous 0", "unknown 1", "ignored 0")
+	r.want(collector.PodmapIDs, "alias 0", "id 1", "instance 0", "profile 0", "minor 0", "pci 1", "function 0", "name 0", "index 0", "hash 0", "sole 0", "none 2", "ambiguous 0", "unknown 0", "ignored 0")
 	delete(published, "odd")
 	r.list(claim("b", "odd"), claim("c", "gone"))
-	published["gone"] = mig1
+	published["gone"] = podmap.Described{UUID: mig1}
 	r.after(time.Second, devices...)
 	r.want(collector.AllocationInfo, "m1 c 1")
 }

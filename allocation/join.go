@@ -55,19 +55,14 @@ func (j *Judge) resolve(resource string, ref *podmap.Ref, raw string) found {
 // find finds the device of a hold: by what its driver published of it, else by
 // the id alone.
 func (j *Judge) find(p *podmap.Holder) found {
-	if p.Claim != "" && j.options.Claimed != nil {
-		key := idKey{p.Resource, p.DeviceID}
-		delete(j.join.ids, key) // it may say something else by now
-		if id := j.options.Claimed(p.Resource, p.Pool, p.DeviceID); id != "" {
-			ref := podmap.ParseID(id)
-			if id, how := j.index.Resolve(p.Resource, ref); id != "" {
-				f := found{j.devices[id], how}
-				j.join.ids[key] = f
-				return f
-			}
-		}
+	if p.Claim == "" || j.options.Claimed == nil {
+		return j.resolve(p.Resource, &p.Ref, p.DeviceID)
 	}
-	return j.resolve(p.Resource, &p.Ref, p.DeviceID)
+	// What the driver says may be something else by now.
+	id, how := j.index.ResolveDRA(*p, j.options.Claimed(p.Resource, p.Pool, p.DeviceID))
+	f := found{j.devices[id], how}
+	j.join.ids[idKey{p.Resource, p.DeviceID}] = f
+	return f
 }
 
 // rejoin brings the holds in line with the Map.

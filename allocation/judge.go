@@ -21,9 +21,9 @@ type Options struct {
 	Refresh func()
 	// Gone says that the devices with these kubelet ids do not exist any more.
 	Gone func(ids ...string)
-	// Claimed returns a UUID or PCI address of the device that a DRA driver
-	// calls so, where its ResourceSlice is known, else "".
-	Claimed func(driver, pool, device string) string
+	// Claimed returns what a DRA driver says of the device that it calls so,
+	// where its ResourceSlice is known.
+	Claimed func(driver, pool, device string) podmap.Described
 	// Meta returns what the API server knows of pods, and MetaStatus how that
 	// is known, where it is asked.
 	Meta       func() *podmeta.Map

@@ -112,14 +112,11 @@ func openPods(f *podFlags, procfs string, set allocation.Settings, log *slog.Log
 	return p, nil
 }
 
-// claimed finds the device that a DRA driver has published under a name.
-func claimed(api *podmeta.Watcher) func(driver, pool, device string) string {
-	return func(driver, pool, device string) string {
+// claimed finds what a DRA driver has published of a device.
+func claimed(api *podmeta.Watcher) func(driver, pool, device string) podmap.Described {
+	return func(driver, pool, device string) podmap.Described {
 		d, _ := api.Latest().Device(driver, pool, device)
-		if d.UUID != "" || d.Type == "mig" || d.ParentUUID != "" {
-			return d.UUID // the address of a partition is its parent's
-		}
-		return d.PCI
+		return podmap.Described{UUID: d.UUID, PCI: d.PCI, Partition: d.ParentUUID != ""}
 	}
 }
 
