@@ -43,6 +43,9 @@ func TestRules(t *testing.T) {
 		"AcceleratorDrift":                1,
 		"GpuXidFatal":                     0,
 		"AllocationIdle":                  2,
+		// Of pods that hold something: two jobs, one that shares, and the pods
+		// of the node that gives its devices away one by one.
+		"namespace_pod:accel_container_restarts:increase1h": 13,
 	} {
 		if got, ok := series[name]; !ok || got != want {
 			t.Errorf("%s: %d series, want %d", name, got, want)

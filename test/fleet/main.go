@@ -4,10 +4,11 @@
 // allocations, kube-state-metrics, cAdvisor and node_exporter that the rules
 // join, and evaluates every rule with Prometheus' own engine.
 //
-// Costs are CPU time of the process on one core, garbage collection included,
-// per GPU: of one evaluation, and of a minute at the interval of the rule's
-// group. They do not depend on what else the machine does, but for its caches;
-// the table ends with a query that stays the same, to compare machines by.
+// Costs are CPU time of the process on one core, per GPU: of one evaluation, and
+// of a minute at the interval of the rule's group. The cheapest of several
+// rounds counts, so that most of what else the machine does, and collections of
+// garbage that fall into one round, are left out. The table ends with a query
+// that stays the same, to compare machines by.
 package main
 
 import (

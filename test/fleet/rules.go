@@ -24,8 +24,8 @@ type rule struct {
 
 func (r rule) name() string { return cmp.Or(r.record, r.alert) }
 
-// loadGroups returns the groups of the rule files in an order in which what a
-// rule reads has been recorded before, as far as the files' order has it.
+// loadGroups returns the groups of the rule files, each after those that record
+// what it reads.
 func loadGroups(paths []string, interval time.Duration) ([]group, error) {
 	var all []group
 	for _, path := range paths {
@@ -63,7 +63,35 @@ func loadGroups(paths []string, interval time.Duration) ([]group, error) {
 	if len(all) == 0 {
 		return nil, fmt.Errorf("no rule groups in %q", paths)
 	}
-	return all, nil
+	return ordered(all), nil
+}
+
+func ordered(groups []group) []group {
+	recordedBy := map[string]int{}
+	for i, g := range groups {
+		for _, r := range g.rules {
+			recordedBy[r.record] = i
+		}
+	}
+	var out []group
+	done := map[int]bool{}
+	var add func(int)
+	add = func(i int) {
+		if done[i] {
+			return
+		}
+		done[i] = true
+		for name := range windows(groups[i : i+1]) {
+			if before, ok := recordedBy[name]; ok {
+				add(before)
+			}
+		}
+		out = append(out, groups[i])
+	}
+	for i := range groups {
+		add(i)
+	}
+	return out
 }
 
 // windows returns the families that the rules read, each with the longest
