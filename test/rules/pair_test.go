@@ -1,0 +1,212 @@
+package differential
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/prometheus/promql"
+	upstream "github.com/prometheus/prometheus/rules"
+
+	"github.com/accel-exporter/accel-exporter/rules"
+)
+
+// options are what both evaluate with.
+type options struct {
+	file, rules      string // a rule file
+	interval, resend time.Duration
+	target, external map[string]string
+	externalURL      string
+	limits           rules.Limits
+}
+
+func (o options) url() *url.URL {
+	u, err := url.Parse(o.externalURL)
+	if err != nil {
+		panic(err)
+	}
+	return u
+}
+
+// pair is both engines over the same pages.
+type pair struct {
+	t      testing.TB
+	o      options
+	ours   *rules.Engine
+	theirs *prometheus
+	// recorded are the names that rules write to.
+	recorded []string
+
+	page []*dto.MetricFamily
+	err  error
+	sent []string
+	// steps counts; fired are the alerts that have fired, failed the rules
+	// that have failed.
+	steps         int
+	fired, failed map[string]bool
+}
+
+func newPair(t testing.TB, o options) *pair {
+	t.Helper()
+	o.file = cmp.Or(o.file, "rules.yaml")
+	o.interval, o.resend = cmp.Or(o.interval, 15*time.Second), cmp.Or(o.resend, time.Minute)
+	p := &pair{t: t, o: o, theirs: newPrometheus(t, o), fired: map[string]bool{}, failed: map[string]bool{}}
+	set, err := rules.Parse(o.file, []byte(o.rules))
+	if err != nil {
+		t.Fatalf("the engine refuses the rules: %v\n%s", err, o.rules)
+	}
+	p.recorded = []string{"ALERTS", "ALERTS_FOR_STATE"}
+	for _, g := range set.Groups {
+		for _, r := range g.Rules {
+			if r.Record != "" && !slices.Contains(p.recorded, r.Record) {
+				p.recorded = append(p.recorded, r.Record)
+			}
+		}
+	}
+	p.ours, err = rules.New(rules.Options{
+		Gather: p, Rules: set, Labels: o.target, ExternalLabels: o.external, ExternalURL: o.externalURL,
+		Interval: o.interval, Resend: o.resend, Limits: o.limits,
+		Notify: func(alerts []rules.Alert) {
+			for _, a := range alerts {
+				p.sent = append(p.sent, notice(a.Labels, a.Annotations, a.FiredAt, a.EndsAt()))
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Gather implements prometheus.TransactionalGatherer.
+func (p *pair) Gather() ([]*dto.MetricFamily, func(), error) { return p.page, func() {}, p.err }
+
+var errDown = errors.New("the page cannot be made")
+
+// step gives both a page, evaluates what is due and returns in what they
+// differ.
+func (p *pair) step(at time.Time, page []*dto.MetricFamily, up bool) []string {
+	p.feed(at, page, up)
+	return p.compare(at)
+}
+
+// feed is step without a look at what comes of it.
+func (p *pair) feed(at time.Time, page []*dto.MetricFamily, up bool) {
+	p.steps++
+	p.page, p.err, p.sent = page, nil, nil
+	if !up {
+		p.page, p.err = nil, errDown
+	}
+	p.ours.Eval(p.t.Context(), at, false)
+	p.theirs.scrape(at, page, up)
+	p.theirs.evaluate(at)
+	p.theirs.sendHeld(at, p.o.resend)
+}
+
+// mustStep is step where a difference ends the test.
+func (p *pair) mustStep(at time.Time, page []*dto.MetricFamily, up bool) {
+	p.t.Helper()
+	if d := p.step(at, page, up); len(d) > 0 {
+		p.t.Fatalf("step %d, at %d.%03d: they differ\n%s", p.steps, at.Unix(), at.UnixMilli()%1000, strings.Join(d, "\n"))
+	}
+}
+
+func (p *pair) compare(at time.Time) []string {
+	var all []string
+	differ := func(what string, ours, theirs []string) {
+		for _, d := range difference(ours, theirs) {
+			all = append(all, what+": "+d)
+		}
+	}
+	for i, g := range p.ours.Groups() {
+		theirs := p.theirs.groups[i]
+		if evaluated := g.LastEvaluation.Equal(at); evaluated != theirs.last.Equal(at) {
+			all = append(all, fmt.Sprintf("group %s: evaluated %v, in Prometheus %v", g.Name, evaluated, !evaluated))
+		}
+		for n, r := range g.Rules {
+			if r.Skipped != "" {
+				all = append(all, fmt.Sprintf("rule %s: skipped", r.Name))
+			}
+			rule := theirs.Rules()[n]
+			what := fmt.Sprintf("rule %d of group %s, %s", n+1, g.Name, r.Name)
+			if failed := rule.LastError() != nil; failed != (r.Health == rules.HealthError) {
+				all = append(all, fmt.Sprintf("%s: error %q, in Prometheus %q", what, r.LastError, fmt.Sprint(rule.LastError())))
+			} else if failed {
+				p.failed[r.Name] = true
+			}
+			if a, ok := rule.(*upstream.AlertingRule); ok {
+				differ(what, p.ourAlerts(r), theirAlerts(a))
+			}
+		}
+	}
+	differ("sent", p.sent, p.theirs.sent)
+	exprs := []string{fmt.Sprintf("{__name__=~%q}", strings.Join(p.recorded, "|"))}
+	if len(p.recorded) < 20 { // each costs two queries
+		for _, name := range p.recorded {
+			exprs = append(exprs, "timestamp("+name+")")
+		}
+	}
+	for _, expr := range exprs {
+		differ(expr, p.texts(p.ours.Query, expr, at), p.texts(p.theirs.query, expr, at))
+	}
+	return all
+}
+
+func (p *pair) ourAlerts(r rules.RuleState) []string {
+	var all []string
+	for _, a := range r.Alerts {
+		if a.State == rules.Firing {
+			p.fired[r.Name] = true
+		}
+		all = append(all, alertText(a.Labels, a.Annotations, string(a.State), float64(a.Value),
+			a.ActiveAt, a.FiredAt, a.ResolvedAt, a.KeepFiringSince, a.LastSentAt, a.ValidUntil))
+	}
+	return all
+}
+
+func theirAlerts(r *upstream.AlertingRule) []string {
+	var all []string
+	r.ForEachActiveAlert(func(a *upstream.Alert) {
+		all = append(all, alertText(a.Labels.Map(), a.Annotations.Map(), a.State.String(), a.Value,
+			a.ActiveAt, a.FiredAt, a.ResolvedAt, a.KeepFiringSince, a.LastSentAt, a.ValidUntil))
+	})
+	return all
+}
+
+// texts returns what a query yields.
+func (p *pair) texts(query func(context.Context, string, time.Time) (promql.Vector, error), expr string, at time.Time) []string {
+	v, err := query(p.t.Context(), expr, at)
+	if err != nil {
+		return []string{"an error"}
+	}
+	all := make([]string, 0, len(v))
+	for _, s := range v {
+		all = append(all, s.Metric.String()+" "+number(s.F))
+	}
+	return all
+}
+
+// values returns what a query that yields at most one value yields on both
+// sides, NaN for nothing.
+func (p *pair) values(expr string, at time.Time) (ours, theirs float64) {
+	p.t.Helper()
+	var of [2]float64
+	for i, query := range []func(context.Context, string, time.Time) (promql.Vector, error){p.ours.Query, p.theirs.query} {
+		v, err := query(p.t.Context(), expr, at)
+		if err != nil || len(v) > 1 {
+			p.t.Fatalf("%s yields %v, %v", expr, v, err)
+		}
+		if of[i] = math.NaN(); len(v) == 1 {
+			of[i] = v[0].F
+		}
+	}
+	return of[0], of[1]
+}

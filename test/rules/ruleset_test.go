@@ -1,0 +1,88 @@
+package differential
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/prometheus/promql/parser"
+	"gopkg.in/yaml.v3"
+
+	"github.com/accel-exporter/accel-exporter/rules"
+)
+
+// ruleset is rule files made into one.
+type ruleset struct {
+	Groups []map[string]any `yaml:"groups"`
+}
+
+// readRules reads rule files and puts the groups that keep takes into one;
+// keep may change them.
+func readRules(t testing.TB, keep func(group map[string]any) bool, patterns ...string) string {
+	t.Helper()
+	var all ruleset
+	for _, pattern := range patterns {
+		paths, err := filepath.Glob(pattern)
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("%s: %v, %d files", pattern, err, len(paths))
+		}
+		for _, path := range paths {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var one ruleset
+			if err := yaml.Unmarshal(data, &one); err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			all.Groups = append(all.Groups, one.Groups...)
+		}
+	}
+	all.Groups = slices.DeleteFunc(all.Groups, func(g map[string]any) bool { return !keep(g) })
+	text, err := yaml.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// ofNode takes the groups that a node evaluates.
+func ofNode(g map[string]any) bool {
+	return !strings.HasPrefix(g["name"].(string), rules.ClusterPrefix)
+}
+
+// renamed takes every group, those of a cluster under a name by which a node
+// evaluates them.
+func renamed(g map[string]any) bool {
+	g["name"] = strings.Replace(g["name"].(string), rules.ClusterPrefix, "many-", 1)
+	return true
+}
+
+// selectorsOf returns what the rules select from the page.
+func selectorsOf(t testing.TB, text string) []*parser.VectorSelector {
+	t.Helper()
+	set, err := rules.Parse("rules.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := map[string]bool{"": true, "up": true, "ALERTS": true}
+	for _, g := range set.Groups {
+		for _, r := range g.Rules {
+			recorded[r.Record] = true
+		}
+	}
+	var all []*parser.VectorSelector
+	for _, g := range set.Groups {
+		for _, r := range g.Rules {
+			parser.Inspect(r.Expr, func(n parser.Node, _ []parser.Node) error {
+				if s, ok := n.(*parser.VectorSelector); ok && !recorded[s.Name] {
+					all = append(all, s)
+				}
+				return nil
+			})
+		}
+	}
+	return all
+}

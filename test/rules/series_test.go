@@ -1,0 +1,187 @@
+package differential
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	dto "github.com/prometheus/client_model/go"
+)
+
+// exporter makes pages whose series come, go, reset and repeat.
+type exporter struct {
+	r      *rand.Rand
+	series []*generated
+}
+
+// generated is one metric and how it behaves.
+type generated struct {
+	family string
+	kind   dto.MetricType
+	labels map[string]string
+
+	alive bool
+	value float64
+	// churn is in how many of a hundred steps it comes or goes, move in how
+	// many it changes, odd in how many it is NaN or infinite, reset in how
+	// many it starts again.
+	churn, move, odd, reset int
+	buckets                 [4]uint64
+	sum                     float64
+}
+
+// What generated series and rules are about.
+var (
+	gauges     = []string{"temp", "util", "state", "info"}
+	counters   = []string{"errors_total", "bytes_total"}
+	histograms = []string{"latency_seconds"}
+	summaries  = []string{"size_bytes"}
+	devices    = []string{"d0", "d1", "d2"}
+	bounds     = [4]float64{0.1, 0.5, 1, 5}
+)
+
+func newExporter(r *rand.Rand) *exporter {
+	e := &exporter{r: r}
+	add := func(family string, kind dto.MetricType) {
+		for range 1 + r.IntN(4) {
+			g := &generated{
+				family: family, kind: kind, labels: map[string]string{"device": oneOf(r, devices...)}, alive: chance(r, 80),
+				churn: oneOf(r, 0, 0, 3, 30), move: oneOf(r, 0, 5, 50, 100), odd: oneOf(r, 0, 0, 0, 10), reset: oneOf(r, 0, 2, 10),
+			}
+			if chance(r, 40) {
+				g.labels["x"] = oneOf(r, "a", "b", "")
+			}
+			if chance(r, 15) { // labels of the target
+				g.labels[oneOf(r, "instance", "job")] = oneOf(r, "", "n1", "other")
+			}
+			same := func(o *generated) bool { return o.family == family && maps.Equal(o.labels, g.labels) }
+			if !slices.ContainsFunc(e.series, same) {
+				e.series = append(e.series, g)
+			}
+		}
+	}
+	for _, name := range gauges {
+		add(name, oneOf(r, dto.MetricType_GAUGE, dto.MetricType_GAUGE, dto.MetricType_UNTYPED))
+	}
+	for _, name := range counters {
+		add(name, dto.MetricType_COUNTER)
+	}
+	for _, name := range histograms {
+		add(name, dto.MetricType_HISTOGRAM)
+	}
+	for _, name := range summaries {
+		add(name, dto.MetricType_SUMMARY)
+	}
+	return e
+}
+
+// page moves every series on and returns the page.
+func (e *exporter) page() []*dto.MetricFamily {
+	var page []*dto.MetricFamily
+	for _, g := range e.series {
+		g.step(e.r)
+		if !g.alive {
+			continue
+		}
+		if n := len(page); n == 0 || page[n-1].GetName() != g.family {
+			page = append(page, &dto.MetricFamily{Name: &g.family, Type: &g.kind})
+		}
+		f := page[len(page)-1]
+		f.Metric = append(f.Metric, g.metric(e.r))
+	}
+	if chance(e.r, 10) { // the order of a page is none
+		e.r.Shuffle(len(page), func(i, j int) { page[i], page[j] = page[j], page[i] })
+		for _, f := range page {
+			e.r.Shuffle(len(f.Metric), func(i, j int) { f.Metric[i], f.Metric[j] = f.Metric[j], f.Metric[i] })
+		}
+	}
+	return page
+}
+
+func (g *generated) step(r *rand.Rand) {
+	if chance(r, g.churn) {
+		g.alive = !g.alive
+	}
+	if chance(r, g.reset) {
+		g.value, g.buckets, g.sum = 0, [4]uint64{}, 0
+	}
+	if !chance(r, g.move) {
+		return
+	}
+	switch g.kind {
+	case dto.MetricType_COUNTER:
+		g.value += float64(r.IntN(5))
+	case dto.MetricType_HISTOGRAM, dto.MetricType_SUMMARY:
+		i := r.IntN(len(g.buckets))
+		g.buckets[i]++
+		g.sum += bounds[i]
+	default:
+		g.value = oneOf(r, 0, 1, 1, 2, 50, 85, 91, 99.5, -3)
+	}
+}
+
+func (g *generated) metric(r *rand.Rand) *dto.Metric {
+	m := &dto.Metric{}
+	for _, name := range slices.Sorted(maps.Keys(g.labels)) {
+		m.Label = append(m.Label, &dto.LabelPair{Name: proto.String(name), Value: proto.String(g.labels[name])})
+	}
+	v := g.value
+	if chance(r, g.odd) {
+		v = oneOf(r, math.NaN(), math.Inf(1), math.Inf(-1))
+	}
+	switch g.kind {
+	case dto.MetricType_COUNTER:
+		m.Counter = &dto.Counter{Value: &v}
+	case dto.MetricType_GAUGE:
+		m.Gauge = &dto.Gauge{Value: &v}
+	case dto.MetricType_HISTOGRAM:
+		h := &dto.Histogram{SampleSum: &g.sum}
+		var n uint64
+		for i, in := range g.buckets {
+			n += in
+			if i < len(bounds)-1 {
+				h.Bucket = append(h.Bucket, &dto.Bucket{UpperBound: &bounds[i], CumulativeCount: proto.Uint64(n)})
+			}
+		}
+		if h.SampleCount = &n; g.churn == 0 { // the last bucket may be there, too
+			h.Bucket = append(h.Bucket, &dto.Bucket{UpperBound: proto.Float64(math.Inf(1)), CumulativeCount: &n})
+		}
+		m.Histogram = h
+	case dto.MetricType_SUMMARY:
+		m.Summary = &dto.Summary{
+			SampleSum: &g.sum, SampleCount: proto.Uint64(g.buckets[0] + g.buckets[1]),
+			Quantile: []*dto.Quantile{{Quantile: proto.Float64(0.5), Value: proto.Float64(g.value)}, {Quantile: proto.Float64(1), Value: &v}},
+		}
+	default:
+		m.Untyped = &dto.Untyped{Value: &v}
+	}
+	return m
+}
+
+// name is one that generated expressions may select.
+func name(r *rand.Rand) string {
+	return oneOf(r, slices.Concat(gauges, counters, []string{"up", "nowhere"})...)
+}
+
+// matcher is one between braces, or none.
+func matcher(r *rand.Rand) string {
+	switch r.IntN(8) {
+	case 0:
+		return fmt.Sprintf("{device=%q}", oneOf(r, devices...))
+	case 1:
+		return fmt.Sprintf("{device!=%q}", oneOf(r, devices...))
+	case 2:
+		return `{device=~"d[01]"}`
+	case 3:
+		return `{x=""}`
+	case 4:
+		return `{x!~"a|"}`
+	case 5:
+		return `{instance="n1",device=~".+"}`
+	}
+	return ""
+}
