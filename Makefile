@@ -24,7 +24,7 @@ GO_DIRS  := $(sort $(dir $(wildcard */*.go */*/*.go)))
 # lazily, so the linker must not be told -z now.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: all build build-nocgo sim run test test-kubelet test-apiserver test-rules incidents incidents-short test-tools pint fleet-cost golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
+.PHONY: all build build-nocgo sim run test test-kubelet test-apiserver test-rules test-differential incidents incidents-short test-tools pint fleet-cost golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
 
 all: check build ## check and build
 
@@ -101,6 +101,11 @@ PROMTOOL ?= $(firstword $(wildcard .cache/prometheus/usr/bin/promtool) promtool)
 test-rules: ## the rules through promtool: PROMTOOL=promtool
 	$(PROMTOOL) check rules rules/*.yaml
 	$(PROMTOOL) test rules rules/tests/*.yaml
+
+DIFFERENTIAL ?=
+
+test-differential: ## the rule engine beside Prometheus' own: DIFFERENTIAL="-seed=7 -cases=2000 -hours=6 -every=1"
+	go -C test/rules test -count=1 -timeout=2h . $(DIFFERENTIAL)
 
 test-tools: ## the rules in a real Prometheus and Alertmanager, which .ci/tools.sh gets
 	.ci/tools.sh
