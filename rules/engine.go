@@ -35,7 +35,7 @@ type Engine struct {
 	ring    *ring
 	feed    *feed
 	groups  []*group
-	// orphans are series of rules that are no more; they end with the next
+	// orphans are series of groups that are no more; they end with the next
 	// evaluation.
 	orphans []*series
 	last    time.Time
@@ -53,6 +53,9 @@ type group struct {
 	last     time.Time
 	took     time.Duration
 	rules    []*rule
+	// orphans are series of rules that are no more; they end when the group is
+	// evaluated.
+	orphans []*series
 }
 
 // rule is a Rule with its state.
@@ -146,11 +149,12 @@ func (e *Engine) Apply(s *Set) {
 		key := spec.File + "\xff" + spec.Name
 		if old := before[key]; old != nil {
 			delete(before, key)
-			e.orphans = append(e.orphans, g.copyState(old)...)
+			g.copyState(old)
 		}
 		e.groups = append(e.groups, g)
 	}
 	for _, old := range before {
+		e.orphans = append(e.orphans, old.orphans...)
 		for _, r := range old.rules {
 			e.orphans = append(e.orphans, r.series()...)
 		}
@@ -203,13 +207,12 @@ func (r *rule) series() []*series {
 // key is what identifies a rule when others take the place of a group's.
 func (r *rule) key() string { return fmt.Sprintf("%q %q %q", r.Record, r.Alert, r.labels) }
 
-// copyState takes over the state of the group that had the name before, and
-// returns the series of those of its rules that are no more.
-func (g *group) copyState(old *group) (orphans []*series) {
+// copyState takes over the state of the group that had the name before.
+func (g *group) copyState(old *group) {
 	if g.interval == old.interval {
 		g.next = old.next
 	}
-	g.last, g.took = old.last, old.took
+	g.last, g.took, g.orphans = old.last, old.took, old.orphans
 	rest := map[string][]*rule{}
 	for _, r := range old.rules {
 		rest[r.key()] = append(rest[r.key()], r)
@@ -222,8 +225,7 @@ func (g *group) copyState(old *group) (orphans []*series) {
 	}
 	for _, list := range rest {
 		for _, r := range list {
-			orphans = append(orphans, r.series()...)
+			g.orphans = append(g.orphans, r.series()...)
 		}
 	}
-	return orphans
 }

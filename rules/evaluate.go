@@ -91,12 +91,18 @@ func (e *Engine) evaluate(ctx context.Context, now time.Time, m mode) {
 				e.evaluateRule(ctx, g, r, now)
 			}
 		}
+		e.end(&g.orphans)
 		g.last, g.took = now, time.Since(begun)
 	}
-	for _, s := range e.orphans {
+	e.end(&e.orphans)
+}
+
+// end marks series as gone.
+func (e *Engine) end(orphans *[]*series) {
+	for _, s := range *orphans {
 		e.ring.end(s)
 	}
-	e.orphans = nil
+	*orphans = nil
 }
 
 func (e *Engine) evaluateRule(ctx context.Context, g *group, r *rule, now time.Time) {
