@@ -21,7 +21,7 @@ func TestGolden(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text := readRules(t, ofNode, "../../rules/*.yaml")
 			p := newPair(t, options{
-				file: "rules.yaml", rules: text, interval: 30 * time.Second,
+				rules: text, interval: 30 * time.Second,
 				target:      map[string]string{"job": "accel-exporter", "instance": "n1", "node": "n1"},
 				external:    map[string]string{"cluster": "c1"},
 				externalURL: "http://n1:9400",

@@ -182,7 +182,7 @@ func (n *node) ask(e *episode) {
 		own["device"] = oneOf(n.r, n.devices...)
 	}
 	for _, m := range s.LabelMatchers {
-		if m.Name == labels.MetricName {
+		if m.Name == model.MetricNameLabel {
 			continue
 		}
 		if v, ok := satisfying(n.r, m); ok {

@@ -21,7 +21,7 @@ import (
 
 // options are what both evaluate with.
 type options struct {
-	file, rules      string // a rule file
+	rules            string // a rule file
 	interval, resend time.Duration
 	target, external map[string]string
 	externalURL      string
@@ -56,23 +56,14 @@ type pair struct {
 
 func newPair(t testing.TB, o options) *pair {
 	t.Helper()
-	o.file = cmp.Or(o.file, "rules.yaml")
 	o.interval, o.resend = cmp.Or(o.interval, 15*time.Second), cmp.Or(o.resend, time.Minute)
-	p := &pair{t: t, o: o, theirs: newPrometheus(t, o), fired: map[string]bool{}, failed: map[string]bool{}}
-	set, err := rules.Parse(o.file, []byte(o.rules))
-	if err != nil {
-		t.Fatalf("the engine refuses the rules: %v\n%s", err, o.rules)
+	p := &pair{
+		t: t, o: o, theirs: newPrometheus(t, o), fired: map[string]bool{}, failed: map[string]bool{},
+		recorded: []string{"ALERTS", "ALERTS_FOR_STATE"},
 	}
-	p.recorded = []string{"ALERTS", "ALERTS_FOR_STATE"}
-	for _, g := range set.Groups {
-		for _, r := range g.Rules {
-			if r.Record != "" && !slices.Contains(p.recorded, r.Record) {
-				p.recorded = append(p.recorded, r.Record)
-			}
-		}
-	}
+	var err error
 	p.ours, err = rules.New(rules.Options{
-		Gather: p, Rules: set, Labels: o.target, ExternalLabels: o.external, ExternalURL: o.externalURL,
+		Gather: p, Rules: p.parse(o.rules), Labels: o.target, ExternalLabels: o.external, ExternalURL: o.externalURL,
 		Interval: o.interval, Resend: o.resend, Limits: o.limits,
 		Notify: func(alerts []rules.Alert) {
 			for _, a := range alerts {
@@ -84,6 +75,28 @@ func newPair(t testing.TB, o options) *pair {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// parse reads rules for the engine.
+func (p *pair) parse(text string) *rules.Set {
+	set, err := rules.Parse(file, []byte(text))
+	if err != nil {
+		p.t.Fatalf("the engine refuses the rules: %v\n%s", err, text)
+	}
+	for _, g := range set.Groups {
+		for _, r := range g.Rules {
+			if r.Record != "" && !slices.Contains(p.recorded, r.Record) {
+				p.recorded = append(p.recorded, r.Record)
+			}
+		}
+	}
+	return set
+}
+
+// apply gives both other rules.
+func (p *pair) apply(text string) {
+	p.ours.Apply(p.parse(text))
+	p.theirs.apply(text)
 }
 
 // Gather implements prometheus.TransactionalGatherer.

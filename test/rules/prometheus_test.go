@@ -29,6 +29,8 @@ type prometheus struct {
 	t      testing.TB
 	head   *tsdb.Head
 	query  upstream.QueryFunc
+	loader memory
+	load   func() (map[string]*upstream.Group, []error)
 	groups []*scheduled
 	sent   []string
 
@@ -52,6 +54,9 @@ type scraped struct {
 	labels labels.Labels
 	key    string // of the labels
 }
+
+// file is the name of the rule file.
+const file = "rules.yaml"
 
 // memory is the content of rule files by name.
 type memory map[string]string
@@ -79,7 +84,7 @@ func newPrometheus(t testing.TB, o options) *prometheus {
 	if err := head.Init(0); err != nil {
 		t.Fatal(err)
 	}
-	p := &prometheus{t: t, head: head, target: o.target, symbols: labels.NewSymbolTable(), seen: map[string]*scraped{}}
+	p := &prometheus{t: t, head: head, target: o.target, loader: memory{}, symbols: labels.NewSymbolTable(), seen: map[string]*scraped{}}
 	engine := promql.NewEngine(promql.EngineOpts{
 		MaxSamples: 50_000_000, Timeout: 10 * time.Minute, LookbackDelta: 5 * time.Minute,
 		NoStepSubqueryIntervalFn: func(int64) int64 { return o.interval.Milliseconds() },
@@ -93,21 +98,38 @@ func newPrometheus(t testing.TB, o options) *prometheus {
 				p.sent = append(p.sent, notice(a.Labels.Map(), a.Annotations.Map(), a.FiredAt, endsAt(a)))
 			}
 		},
-		ExternalURL: o.url(), ResendDelay: o.resend, GroupLoader: memory{o.file: o.rules},
+		ExternalURL: o.url(), ResendDelay: o.resend, GroupLoader: p.loader,
 	})
-	groups, errs := m.LoadGroups(o.interval, labels.FromMap(o.external), o.externalURL, nil, false, o.file)
-	if err := errors.Join(errs...); err != nil {
-		t.Fatalf("Prometheus refuses the rules: %v\n%s", err, o.rules)
+	p.load = func() (map[string]*upstream.Group, []error) {
+		return m.LoadGroups(o.interval, labels.FromMap(o.external), o.externalURL, nil, false, file)
 	}
-	parsed, _ := rulefmt.Parse([]byte(o.rules), false, model.UTF8Validation)
+	p.apply(o.rules)
+	return p
+}
+
+// apply loads rules in place of those that there are.
+func (p *prometheus) apply(text string) {
+	p.loader[file] = text
+	groups, errs := p.load()
+	if err := errors.Join(errs...); err != nil {
+		p.t.Fatalf("Prometheus refuses the rules: %v\n%s", err, text)
+	}
+	parsed, _ := rulefmt.Parse([]byte(text), false, model.UTF8Validation)
+	before := p.groups
+	p.groups = nil
 	for _, g := range parsed.Groups {
-		group := groups[upstream.GroupKey(o.file, g.Name)]
-		for _, r := range group.AlertingRules() {
+		s := &scheduled{Group: groups[upstream.GroupKey(file, g.Name)]}
+		for _, r := range s.AlertingRules() {
 			r.SetRestored(true) // it has begun with nothing to restore
 		}
-		p.groups = append(p.groups, &scheduled{Group: group})
+		for _, old := range before {
+			if old.Name() == s.Name() {
+				s.CopyState(old.Group)
+				s.first, s.last = old.first, old.last
+			}
+		}
+		p.groups = append(p.groups, s)
 	}
-	return p
 }
 
 func endsAt(a *upstream.Alert) time.Time {
@@ -176,7 +198,7 @@ func (p *prometheus) scrape(at time.Time, page []*dto.MetricFamily, up bool) {
 	if up {
 		v = 1
 	}
-	add("up", func() labels.Labels { return labels.FromStrings(labels.MetricName, "up") }, v)
+	add("up", func() labels.Labels { return labels.FromStrings(model.MetricNameLabel, "up") }, v)
 	delete(live, p.seen["up"].key) // it does not end with the page
 	if err := app.Commit(); err != nil {
 		p.t.Fatal(err)

@@ -117,9 +117,9 @@ func (u *unitTest) inputs(t *testing.T) []input {
 		if err != nil {
 			t.Fatalf("%s: %v", s.Series, err)
 		}
-		in := input{family: l.Get(labels.MetricName), values: values}
+		in := input{family: l.Get(model.MetricNameLabel), values: values}
 		l.Range(func(l labels.Label) {
-			if l.Name != labels.MetricName {
+			if l.Name != model.MetricNameLabel {
 				in.labels = append(in.labels, &dto.LabelPair{Name: proto.String(l.Name), Value: proto.String(l.Value)})
 			}
 		})
