@@ -6,10 +6,12 @@ import (
 )
 
 // Evaluations that events ask for leave a pause: minGap, and longer where
-// evaluating takes long, so that a storm of events costs a share of one core
-// that is bounded too.
+// evaluating takes long, so that a storm of events costs a bounded share of one
+// core. No page waits for longer than maxGap: a machine that is busy is slow
+// to evaluate, and has faults too.
 const (
 	minGap   = time.Second
+	maxGap   = 2 * time.Second
 	gapShare = 20 // the pause in lengths of the last evaluation
 )
 
@@ -44,7 +46,7 @@ func (e *Engine) Run(ctx context.Context) {
 		case asked && !now.Before(ready):
 			asked = false
 			e.pass(ctx, now, triggered)
-			ready = now.Add(max(minGap, gapShare*time.Since(now)))
+			ready = now.Add(min(max(minGap, gapShare*time.Since(now)), maxGap))
 		case !now.Before(page) || !now.Before(e.nextGroup(page)):
 			e.pass(ctx, now, due)
 		}

@@ -114,7 +114,7 @@ func (k kind) held() string {
 }
 
 // reasons is one series for each whole device against which one of the
-// reasons speaks.
+// reasons speaks, and none of those that explain it better.
 func (r *templateRule) reasons() string {
 	state := r.State
 	if state == "" {
@@ -124,7 +124,11 @@ func (r *templateRule) reasons() string {
 	if r.Except != "" {
 		match += "," + matcher("reason", "!", r.Except)
 	}
-	return "max by (" + byDevice + ") (accel_device_health_reason{" + match + "})"
+	made := "max by (" + byDevice + ") (accel_device_health_reason{" + match + "})"
+	if r.Unless != "" {
+		made = "(" + made + " unless on (" + byDevice + `) accel_device_health_reason{parent="",` + matcher("reason", "=", r.Unless) + "})"
+	}
+	return made
 }
 
 // matcher compares with a regular expression, or with a string where the

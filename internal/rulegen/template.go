@@ -47,6 +47,8 @@ type templateRule struct {
 	Reason string `yaml:"reason"`
 	State  string `yaml:"state"`
 	Except string `yaml:"except"`
+	// Unless is one over the reasons beside which these say nothing new.
+	Unless string `yaml:"unless"`
 
 	For           string            `yaml:"for"`
 	KeepFiringFor string            `yaml:"keep_firing_for"`
