@@ -30,7 +30,7 @@ var (
 			"reason for an Xid or SXid: xid_N, sxid_N (its number), xid_N_SUB (with the sub-code that docs/health.md has, as in xid_145_rlw_remap_0x4), xid_unknown, sxid_unknown (a number that the catalogue does not have)",
 			"severity: degraded, failed, unknown",
 		},
-		From:   []string{"exporter, by the catalogue in docs/health.md"},
+		From: []string{"exporter, by the catalogue in docs/health.md"},
 	})
 	DeviceFailures = define(Metric{
 		Name: "accel_device_failures_total",

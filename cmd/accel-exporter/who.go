@@ -33,7 +33,8 @@ type askFlags struct {
 
 func (f *askFlags) add(app interface {
 	Flag(name, help string) *kingpin.FlagClause
-}) {
+},
+) {
 	app.Flag("url", "The running exporter.").Default("http://localhost" + defaultAddress).PlaceHolder("URL").StringVar(&f.url)
 	app.Flag("http.config.file", "How to reach it where it asks for TLS or a password: an HTTP client's configuration as Prometheus has it (basic_auth, authorization, tls_config).").PlaceHolder("FILE").StringVar(&f.httpConfig)
 }

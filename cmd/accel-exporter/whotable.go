@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-
 	"slices"
 	"strconv"
 	"strings"
