@@ -26,7 +26,7 @@ func TestGenerated(t *testing.T) {
 
 func playGenerated(t *testing.T, seed uint64) (*pair, *grammar) {
 	r := random(seed)
-	g := &grammar{r: r}
+	g := newGrammar(r)
 	o := options{
 		rules: g.file(), interval: oneOf(r, 15*time.Second, 15*time.Second, 10*time.Second, time.Minute), resend: oneOf(r, time.Minute, 20*time.Second, 3*time.Minute),
 		target:      map[string]string{"job": "accel-exporter", "instance": "n1"},

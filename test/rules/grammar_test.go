@@ -12,6 +12,9 @@ type grammar struct {
 	// records and alerts are the names of the rules made so far, which later
 	// ones read.
 	records, alerts []string
+	// made are the rules by name and expression: the engine refuses a rule that
+	// is there twice.
+	made map[string]bool
 }
 
 // vector is an expression that yields an instant vector.
@@ -108,6 +111,8 @@ func (g *grammar) on() string {
 	return oneOf(g.r, "", " on (device)", " on (device)", " on ()", " ignoring (x)", " on (device, instance)")
 }
 
+func newGrammar(r *rand.Rand) *grammar { return &grammar{r: r, made: map[string]bool{}} }
+
 // file makes a rule file of a few groups that read each other.
 func (g *grammar) file() string {
 	var b strings.Builder
@@ -135,7 +140,16 @@ func (g *grammar) file() string {
 	return b.String()
 }
 
-func (g *grammar) expr() string { return g.vector(oneOf(g.r, 0, 1, 1, 2, 2, 3)) }
+// expr is an expression that no rule of that name has yet.
+func (g *grammar) expr(name string) string {
+	for {
+		expr := g.vector(oneOf(g.r, 0, 1, 1, 2, 2, 3))
+		if key := name + " " + expr; !g.made[key] {
+			g.made[key] = true
+			return expr
+		}
+	}
+}
 
 func (g *grammar) record(b *strings.Builder) {
 	// A name twice is two rules that write to it, or a rule that writes to
@@ -144,13 +158,14 @@ func (g *grammar) record(b *strings.Builder) {
 	switch {
 	case len(g.records) > 0 && chance(g.r, 10):
 		name = oneOf(g.r, g.records...)
-	case chance(g.r, 3):
+	case !g.made["temp"] && chance(g.r, 3):
 		name = "temp"
+		g.made[name] = true
 		// A series of the page is held where a rule reads it.
 		b.WriteString("  - record: r_temp\n    expr: count(temp)\n")
 	}
 	g.records = append(g.records, name) // it may read what it wrote before
-	fmt.Fprintf(b, "  - record: %s\n    expr: %q\n", name, g.expr())
+	fmt.Fprintf(b, "  - record: %s\n    expr: %q\n", name, g.expr(name))
 	if chance(g.r, 30) {
 		fmt.Fprintf(b, "    labels: {%s}\n", oneOf(g.r, "device: d0", "made: by_rule", `device: ""`, `instance: elsewhere`))
 	}
@@ -163,7 +178,7 @@ func (g *grammar) alert(b *strings.Builder) {
 		name = oneOf(r, g.alerts...)
 	}
 	g.alerts = append(g.alerts, name)
-	fmt.Fprintf(b, "  - alert: %s\n    expr: %q\n", name, g.expr())
+	fmt.Fprintf(b, "  - alert: %s\n    expr: %q\n", name, g.expr(name))
 	if chance(r, 60) {
 		fmt.Fprintf(b, "    for: %s\n", oneOf(r, "0s", "1s", "15s", "30s", "45s", "1m", "100s", "3m"))
 	}

@@ -18,7 +18,7 @@ func TestReload(t *testing.T) {
 	for i := range uint64(*cases / 4) {
 		t.Run(fmt.Sprint("seed=", *seed+i), func(t *testing.T) {
 			r := random(*seed + i)
-			text := (&grammar{r: r}).file()
+			text := newGrammar(r).file()
 			if strings.Contains(text, "record: temp\n") {
 				t.Skip("a series of the page that rules write to goes with the last rule that reads it")
 			}
