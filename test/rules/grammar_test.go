@@ -43,6 +43,9 @@ func (g *grammar) vector(depth int) string {
 	case 12:
 		return fmt.Sprintf("(%s) * on (device) group_left (x) max by (device, x) (%s)", sub(), sub())
 	case 13, 14:
+		if chance(r, 20) { // one side yields nothing, the other may fail
+			return fmt.Sprintf("nowhere %s (%s * on (device) %s)", oneOf(r, "and on (device)", "unless", "+ on ()"), name(r), name(r))
+		}
 		return fmt.Sprintf("(%s) %s%s (%s)", sub(), oneOf(r, "and", "or", "unless"), g.on(), sub())
 	case 15:
 		return oneOf(r, fmt.Sprintf("absent(%s)", g.selector()), fmt.Sprintf("absent_over_time(%s[%s])", g.plain(), g.window()), fmt.Sprintf("absent(%s)", sub()))
