@@ -35,7 +35,7 @@ func parseURL(address string) (*url.URL, error) {
 		return nil, errors.New("found a user or a password in the address; they belong into basic_auth, the password into a file")
 	case u.Hostname() == "":
 		return nil, errors.New("found an address without a host; " + urlForm)
-	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+	case strings.ContainsAny(address, "?#"): // also an empty one
 		return nil, errors.New("found an address with a query or a fragment; " + urlForm)
 	case u.RawPath != "" || strings.ContainsAny(u.Path, "{}%@") || strings.ContainsFunc(u.Path, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return nil, errors.New("found an address whose path has characters that need escaping; " + urlForm)

@@ -131,7 +131,7 @@ func TestSettingsMistakes(t *testing.T) {
 // FuzzCheckURL: no address that may hold a password is taken, and an address
 // is shown by no error.
 func FuzzCheckURL(f *testing.F) {
-	for _, s := range []string{"http://h", "https://u:p@h:1/x?y#z", "http://[::1%25lo]:9093/", "//h", "http://h/%40", "http://h:0"} {
+	for _, s := range []string{"http://h", "https://u:p@h:1/x?y#z", "http://[::1%25lo]:9093/", "//h", "http://h/%40", "http://h:0", "http://h#", "http://h?"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
