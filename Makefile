@@ -70,8 +70,8 @@ bench-compare: sim ## benchmarks here against those of REF=main
 
 fuzz: sim ## every fuzz target for FUZZTIME=30s
 	@mkdir -p .cache && go test -list '^Fuzz' ./... > .cache/fuzz
-	@awk '/^Fuzz/ {f[n++]=$$1} /^ok/ {for (i=0; i<n; i++) print $$2, f[i]; n=0}' .cache/fuzz | while read -r p f; do \
-		.ci/fuzz.sh $(FUZZTIME) $$p $$f || exit 1; done
+	@awk '/^Fuzz/ {f[n++]=$$1} /^ok/ {for (i=0; i<n; i++) print $$2, f[i]; n=0}' .cache/fuzz | { bad=0; while read -r p f; do \
+		.ci/fuzz.sh $(FUZZTIME) $$p $$f || bad=1; done; exit $$bad; }
 
 lint: vet ## golangci-lint; the first run builds it, which takes minutes
 	@mkdir -p .cache && cd tools/lint && go build -o $(CURDIR)/.cache/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
