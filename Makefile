@@ -13,6 +13,7 @@ SMALL    := -gcflags=all=-l $(HOT:%=-gcflags=%=)
 BIN      ?= bin/accel-exporter
 TOOL     := go tool -modfile=tools/go.mod
 FUZZTIME ?= 30s
+SHARE    ?= 0/1
 SCENARIO ?= h100-8
 ARGS     ?=
 SIM      ?=
@@ -68,9 +69,9 @@ bench-compare: sim ## benchmarks here against those of REF=main
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count=6 ./... > .cache/bench-new.txt
 	$(TOOL) benchstat .cache/bench-old.txt .cache/bench-new.txt
 
-fuzz: sim ## every fuzz target for FUZZTIME=30s
+fuzz: sim ## every fuzz target for FUZZTIME=30s; SHARE=1/3 takes every third, from the second on
 	@mkdir -p .cache && go test -list '^Fuzz' ./... > .cache/fuzz
-	@awk '/^Fuzz/ {f[n++]=$$1} /^ok/ {for (i=0; i<n; i++) print $$2, f[i]; n=0}' .cache/fuzz | { bad=0; while read -r p f; do \
+	@awk -v share=$(SHARE) 'BEGIN {split(share, s, "/")} /^Fuzz/ {f[n++]=$$1} /^ok/ {for (i=0; i<n; i++) if (all++ % s[2] == s[1]) print $$2, f[i]; n=0}' .cache/fuzz | { bad=0; while read -r p f; do \
 		.ci/fuzz.sh $(FUZZTIME) $$p $$f || bad=1; done; exit $$bad; }
 
 lint: vet ## golangci-lint; the first run builds it, which takes minutes
@@ -96,11 +97,13 @@ generate-check: ## fail where a generated file is not current
 	go run ./internal/docgen -check
 	go run ./internal/rulegen -check
 
+# How many programs may run at once.
+PROCS    ?= $(shell nproc)
 PROMTOOL ?= $(firstword $(wildcard .cache/prometheus/usr/bin/promtool) promtool)
 
 test-rules: ## the rules through promtool: PROMTOOL=promtool
 	$(PROMTOOL) check rules rules/*.yaml
-	$(PROMTOOL) test rules rules/tests/*.yaml
+	ls -S rules/tests/*.yaml | xargs -n 1 -P $(PROCS) $(PROMTOOL) test rules
 
 DIFFERENTIAL ?=
 
