@@ -1,16 +1,14 @@
 package incidents
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/stack"
 )
 
 // receiver is a webhook of Alertmanager's that notes what arrives.
@@ -36,7 +34,7 @@ func newReceiver() (*receiver, error) {
 		return nil, err
 	}
 	r := &receiver{url: "http://" + l.Addr().String() + "/", arrived: make(chan struct{}, 1)}
-	r.server = &http.Server{Handler: r, ReadHeaderTimeout: patience}
+	r.server = &http.Server{Handler: r, ReadHeaderTimeout: stack.Patience}
 	go r.server.Serve(l)
 	return r, nil
 }
@@ -85,44 +83,3 @@ receivers:
   - name: play
     webhook_configs: [{url: %q, send_resolved: true}]
 `
-
-// assets is where Debian's Alertmanager has its templates.
-const assets = "/usr/share/prometheus/alertmanager"
-
-// startAlertmanager starts the program, which tells hook, with its files in
-// dir.
-func startAlertmanager(ctx context.Context, program, dir, hook string) (p *process, url string, err error) {
-	config := filepath.Join(dir, "alertmanager.yml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, alertmanagerConfig, hook), 0o644); err != nil {
-		return nil, "", err
-	}
-	args := []string{
-		program, "--config.file=" + config, "--storage.path=" + filepath.Join(dir, "alertmanager"),
-		"--web.listen-address=127.0.0.1:0", "--cluster.listen-address=",
-	}
-	if share, ok := unpacked(program); ok {
-		args = append([]string{"unshare", "--map-root-user", "--mount", "sh", "-c", `mount --bind "$0" /usr/share && exec "$@"`, share}, args...)
-	}
-	p, err = start(filepath.Join(dir, "alertmanager.log"), nil, args[0], args[1:]...)
-	if err != nil {
-		return nil, "", err
-	}
-	address, err := p.address(ctx)
-	if err != nil {
-		p.stop()
-		return nil, "", err
-	}
-	return p, "http://" + address, nil
-}
-
-// unpacked reports whether the program stands in a package of Debian's that
-// was unpacked and not installed. It finds its templates at a fixed path, so it
-// is shown the package's /usr/share in a mount namespace of its own.
-func unpacked(program string) (share string, ok bool) {
-	if _, err := os.Stat(assets); err == nil {
-		return "", false
-	}
-	usr := filepath.Dir(filepath.Dir(program))
-	_, err := os.Stat(filepath.Join(usr, "share", "prometheus", "alertmanager"))
-	return filepath.Join(usr, "share"), err == nil
-}

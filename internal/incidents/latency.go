@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/internal/sim"
+	"github.com/accel-exporter/accel-exporter/internal/stack"
 )
 
 // Latencies are measured on this scenario, which has so many GPUs. The engine
@@ -87,7 +88,7 @@ func (s *Settings) latencies(ctx context.Context, count int, w io.Writer) (times
 
 // await waits for an alert and returns how long after begin it arrived.
 func (r *receiver) await(ctx context.Context, want Pattern, begin time.Time) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, stack.Patience)
 	defer cancel()
 	for {
 		for _, a := range r.since(begin) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/internal/sim"
+	"github.com/accel-exporter/accel-exporter/internal/stack"
 )
 
 // Play plays an incident to its end and judges what arrived. Where ctx ends
@@ -98,11 +99,11 @@ type node struct {
 	args     []string
 
 	receiver     *receiver
-	alertmanager *process
+	alertmanager *stack.Process
 	stopKubelet  func()
 
 	mu       sync.Mutex // a stop and a start may overlap
-	exporter *process
+	exporter *stack.Process
 }
 
 // newNode starts everything and returns once the exporter has asked every
@@ -154,7 +155,7 @@ func (n *node) setUp(ctx context.Context, i *Incident) error {
 	if n.receiver, err = newReceiver(); err != nil {
 		return err
 	}
-	alertmanager, url, err := startAlertmanager(ctx, n.settings.Alertmanager, n.dir, n.receiver.url)
+	alertmanager, url, err := stack.Alertmanager(ctx, n.settings.Alertmanager, n.dir, "127.0.0.1:0", fmt.Appendf(nil, alertmanagerConfig, n.receiver.url))
 	if err != nil {
 		return err
 	}
@@ -221,12 +222,12 @@ func (n *node) startExporter(ctx context.Context) error {
 	if n.exporter != nil {
 		return errors.New("the exporter runs already")
 	}
-	p, err := start(filepath.Join(n.dir, "exporter.log"), []string{"ACCEL_SIM_STATE=" + n.state}, n.settings.Exporter, n.args...)
+	p, err := stack.Start(filepath.Join(n.dir, "exporter.log"), []string{"ACCEL_SIM_STATE=" + n.state}, n.settings.Exporter, n.args...)
 	if err != nil {
 		return err
 	}
 	n.exporter = p
-	address, err := p.address(ctx)
+	address, err := p.Address(ctx)
 	if err != nil {
 		return err
 	}
@@ -235,7 +236,7 @@ func (n *node) startExporter(ctx context.Context) error {
 
 // ready waits until the exporter has asked every source.
 func ready(ctx context.Context, url string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, stack.Patience)
 	defer cancel()
 	for {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -263,7 +264,7 @@ func (n *node) stopExporter() error {
 	if n.exporter == nil {
 		return nil
 	}
-	err := n.exporter.stop()
+	err := n.exporter.Stop()
 	n.exporter = nil
 	return err
 }
@@ -302,7 +303,7 @@ func (n *node) simulator(ctx context.Context, args ...string) error {
 func (n *node) close() error {
 	err := n.stopExporter()
 	if n.alertmanager != nil {
-		err = errors.Join(err, n.alertmanager.stop())
+		err = errors.Join(err, n.alertmanager.Stop())
 	}
 	if n.receiver != nil {
 		err = errors.Join(err, n.receiver.server.Close())

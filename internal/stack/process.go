@@ -1,4 +1,6 @@
-package incidents
+// Package stack starts the programs of a monitoring stack on loopback: the
+// exporter, Prometheus, Alertmanager, Grafana. It is for plays and demonstrations.
+package stack
 
 import (
 	"bytes"
@@ -14,12 +16,12 @@ import (
 	"time"
 )
 
-// patience bounds every wait for a program, which takes longer where the
+// Patience bounds every wait for a program, which takes longer where the
 // machine is busy.
-const patience = 2 * time.Minute
+const Patience = 2 * time.Minute
 
-// process is a program of a play, in a process group of its own.
-type process struct {
+// Process is a running program, in a process group of its own.
+type Process struct {
 	cmd   *exec.Cmd
 	log   *os.File
 	out   *listener
@@ -27,13 +29,13 @@ type process struct {
 	err   error // valid once ended is closed
 }
 
-// start runs a program whose output goes to the file log.
-func start(log string, env []string, program string, args ...string) (*process, error) {
+// Start runs a program whose output goes to the file log.
+func Start(log string, env []string, program string, args ...string) (*Process, error) {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.Command(program, args...), log: file, out: &listener{to: file, found: make(chan struct{})}, ended: make(chan struct{})}
+	p := &Process{cmd: exec.Command(program, args...), log: file, out: &listener{to: file, found: make(chan struct{})}, ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -48,9 +50,9 @@ func start(log string, env []string, program string, args ...string) (*process, 
 	return p, nil
 }
 
-// address waits until the program says where it listens.
-func (p *process) address(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// Address waits until the program says where it listens.
+func (p *Process) Address(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	select {
 	case <-p.out.found:
@@ -62,8 +64,14 @@ func (p *process) address(ctx context.Context) (string, error) {
 	}
 }
 
-// stop ends the program and all that it started.
-func (p *process) stop() error {
+// Ended is closed when the program has ended.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// Log is the file with the program's output.
+func (p *Process) Log() string { return p.log.Name() }
+
+// Stop ends the program and all that it started.
+func (p *Process) Stop() error {
 	group := -p.cmd.Process.Pid
 	syscall.Kill(p.cmd.Process.Pid, syscall.SIGTERM)
 	select {
