@@ -25,7 +25,7 @@ GO_DIRS  := $(sort $(dir $(wildcard */*.go */*/*.go)))
 # lazily, so the linker must not be told -z now.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: all build build-nocgo sim run test test-kubelet test-apiserver test-rules test-differential incidents incidents-short test-tools pint fleet-cost golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
+.PHONY: all build build-nocgo sim run demo test test-kubelet test-apiserver test-rules test-differential incidents incidents-short test-tools pint fleet-cost golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
 
 all: check build ## check and build
 
@@ -45,6 +45,10 @@ LISTEN := $(if $(findstring --web.listen-address,$(ARGS)),,--web.listen-address=
 run: build ## the exporter on a simulated machine: SCENARIO=h100-8 ARGS="--log.level=debug" SIM=--fuse
 	@$(if $(LISTEN),echo "Metrics: http://127.0.0.1:19400/metrics   Faults: bin/accel-sim inject --help   End: Ctrl-C")
 	@bin/accel-sim run --scenario=$(SCENARIO) $(SIM) -- bin/accel-exporter $(LISTEN) $(ARGS)
+
+demo: build ## a simulated node, Prometheus and Alertmanager (Grafana where installed), and a GPU that breaks: DEMO="-after 10s"
+	@.ci/tools.sh
+	@go run ./internal/demo $(DEMO)
 
 test: sim ## every test, with the race detector
 	@go test -race -shuffle=on $(TESTFLAGS) ./...
