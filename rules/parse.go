@@ -267,6 +267,10 @@ func (l *loader) expr(n *yaml.Node, text string) parser.Expr {
 		l.mistake(n, "expr", "found %s, which yields a %s; %s", strict.Quote(text), parser.DocumentedType(t), accepted)
 		return nil
 	}
+	if err := checkLiterals(e); err != nil {
+		l.mistake(n, "expr", "found %s: %s; %s", strict.Quote(text), err, accepted)
+		return nil
+	}
 	return e
 }
 
