@@ -82,10 +82,13 @@ lint: vet ## golangci-lint; the first run builds it, which takes minutes
 	@mkdir -p .cache && cd tools/lint && go build -o $(CURDIR)/.cache/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	.cache/golangci-lint run
 
-vet: ## go vet and staticcheck
+# What has a module of its own, so that the product's knows nothing of it.
+NESTED := test/fleet test/kubelet test/rules test/tools
+
+vet: ## go vet and staticcheck, of the modules of tests too
 	go vet ./...
 	$(TOOL) staticcheck ./...
-	cd test/kubelet && go vet ./... && go tool -modfile=../../tools/go.mod staticcheck ./...
+	@for m in $(NESTED); do (cd $$m && go vet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./...) || { echo "in $$m"; exit 1; }; done
 
 fmt: ## format the Go code
 	$(TOOL) gofumpt -w $(GO_DIRS)

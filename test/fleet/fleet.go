@@ -17,6 +17,8 @@ import (
 const (
 	lookback = 5 * time.Minute
 	scrape   = 30 * time.Second
+	// nameLabel holds the name of a series.
+	nameLabel = "__name__"
 	// chunk is how much a chunk of the head holds on average, all of which an
 	// instant query unpacks.
 	chunk = 30 * time.Minute
@@ -132,7 +134,7 @@ func (f *fleet) add(all []sample, history time.Duration, known map[string]bool) 
 		if past > history {
 			return fmt.Errorf("a rule reads %s of %s as scraped: more than -history", past, s.name)
 		}
-		l := labels.FromMap(with(s.labels, labels.MetricName, s.name))
+		l := labels.FromMap(with(s.labels, nameLabel, s.name))
 		f.series++
 		var ref storage.SeriesRef
 		var err error
@@ -169,7 +171,7 @@ func (f *fleet) record(name string, vector []labels.Labels, values []float64, in
 	app := f.head.Appender(context.Background())
 	for i, l := range vector {
 		b := labels.NewBuilder(l)
-		b.Set(labels.MetricName, name)
+		b.Set(nameLabel, name)
 		named := b.Labels()
 		var ref storage.SeriesRef
 		var err error

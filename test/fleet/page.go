@@ -42,9 +42,9 @@ func loadPage(path string) ([]sample, error) {
 		var l labels.Labels
 		p.Labels(&l)
 		_, _, v := p.Series()
-		s := sample{name: l.Get(labels.MetricName), value: v, labels: map[string]string{}}
+		s := sample{name: l.Get(nameLabel), value: v, labels: map[string]string{}}
 		l.Range(func(l labels.Label) {
-			if l.Name != labels.MetricName && l.Value != "" {
+			if l.Name != nameLabel && l.Value != "" {
 				s.labels[l.Name] = l.Value
 			}
 		})
