@@ -18,14 +18,15 @@ const (
 	exitHung    = "hung"
 )
 
-// child is one running worker.
-type child struct {
+// Child is a process that this one starts, talks to over two pipes and does not
+// leave behind: it reads requests from its standard input, which ends with the
+// parent, and answers on its descriptor 3. Its methods may be called from any
+// goroutine.
+type Child struct {
 	pid     int
 	started time.Time
 	stdin   io.WriteCloser
-	answers chan roundAnswer // capacity 1: one request is in flight at a time
-	done    chan struct{}    // closed when the process is gone and its pipe read out
-	waiting bool             // a request is unanswered; owned by Sample
+	done    chan struct{} // closed when the process is gone and its pipe read out
 	signal  func(os.Signal) error
 	stderr  *tail
 
@@ -35,31 +36,23 @@ type child struct {
 	state *os.ProcessState
 }
 
-type roundAnswer struct {
-	seq   uint64
-	round Round
-	why   error
-}
-
-// startChild starts a worker. It does not wait for its first word.
-func startChild(cmd *exec.Cmd, name string, emit func(Event)) (*child, error) {
-	read, write, err := os.Pipe()
+// StartChild starts cmd, whose Stdin and ExtraFiles are Child's and whose
+// Stderr is the caller's. It does not wait for its first word. read takes what
+// the process answers until that ends; where its error says anything but that
+// it has ended, the process is killed for garbage.
+func StartChild(cmd *exec.Cmd, read func(io.Reader) error) (*Child, error) {
+	answers, write, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	cmd.ExtraFiles = []*os.File{write}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
-		read.Close()
+		answers.Close()
 		write.Close()
 		return nil, err
 	}
-	c := &child{
-		stdin:   stdin,
-		answers: make(chan roundAnswer, 1),
-		done:    make(chan struct{}),
-		stderr:  &tail{},
-	}
+	c := &Child{stdin: stdin, done: make(chan struct{}), stderr: &tail{}}
 	if cmd.Stderr == nil {
 		cmd.Stderr = c.stderr
 	} else {
@@ -80,18 +73,18 @@ func startChild(cmd *exec.Cmd, name string, emit func(Event)) (*child, error) {
 		}
 		begun <- err
 		if err != nil {
-			read.Close()
+			answers.Close()
 			return
 		}
 		pipe := make(chan struct{})
 		go func() {
 			defer close(pipe)
-			c.read(read, name, emit)
+			c.listen(answers, read)
 		}()
 		cmd.Wait() // the outcome is in ProcessState
-		read.SetReadDeadline(time.Now().Add(pipePatience))
+		answers.SetReadDeadline(time.Now().Add(pipePatience))
 		<-pipe
-		read.Close()
+		answers.Close()
 		c.mu.Lock()
 		c.state = cmd.ProcessState
 		c.mu.Unlock()
@@ -103,12 +96,25 @@ func startChild(cmd *exec.Cmd, name string, emit func(Event)) (*child, error) {
 	return c, nil
 }
 
-// read takes the worker's frames until its pipe ends. A frame that makes no
-// sense condemns the worker.
-func (c *child) read(r io.Reader, name string, emit func(Event)) {
-	err := c.frames(r, name, emit)
+// PID returns the process id.
+func (c *Child) PID() int { return c.pid }
+
+// Started returns when the process was started.
+func (c *Child) Started() time.Time { return c.started }
+
+// Stdin returns what the process reads its requests from. A Write waits for a
+// process that does not read.
+func (c *Child) Stdin() io.Writer { return c.stdin }
+
+// Done is closed when the process is gone and all that it wrote is read.
+func (c *Child) Done() <-chan struct{} { return c.done }
+
+// listen has read take what the process answers. What makes no sense condemns
+// it.
+func (c *Child) listen(r io.Reader, read func(io.Reader) error) {
+	err := read(r)
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, os.ErrDeadlineExceeded):
+	case err == nil, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, os.ErrDeadlineExceeded):
 	default:
 		fmt.Fprintf(c.stderr, "%s\n", err)
 		c.condemn(exitGarbage)
@@ -116,50 +122,9 @@ func (c *child) read(r io.Reader, name string, emit func(Event)) {
 	}
 }
 
-func (c *child) frames(r io.Reader, name string, emit func(Event)) error {
-	var dec roundDecoder
-	var buf []byte
-	greeted := false
-	for {
-		kind, payload, err := readFrame(r, buf)
-		if err != nil {
-			return err
-		}
-		buf = payload
-		switch {
-		case kind == frameHello && !greeted:
-			d := decoder{b: payload}
-			who, table := d.string(), d.uint64()
-			if d.end() != nil || who != name || table != fingerprint() {
-				return fmt.Errorf("%w: the worker is another build: it calls itself %.40q, its metric table %x", ErrProtocol, who, table)
-			}
-			greeted = true
-		case kind == frameRound && greeted:
-			seq, round, why, err := dec.decode(payload)
-			if err != nil {
-				return fmt.Errorf("%w: round: %w", ErrProtocol, err)
-			}
-			select {
-			case c.answers <- roundAnswer{seq, round, why}:
-			default:
-				return fmt.Errorf("%w: round %d was not asked for", ErrProtocol, seq)
-			}
-		case kind == frameEvent && greeted:
-			e, err := decodeEvent(payload)
-			if err != nil {
-				return fmt.Errorf("%w: event: %w", ErrProtocol, err)
-			}
-			e.Source = name
-			emit(e)
-		default:
-			return fmt.Errorf("%w: frame of kind %d", ErrProtocol, kind)
-		}
-	}
-}
-
-// condemn sets what the end of the worker will be called, unless that has
+// condemn sets what the end of the process will be called, unless that has
 // been set before.
-func (c *child) condemn(how string) {
+func (c *Child) condemn(how string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.how == "" {
@@ -167,22 +132,29 @@ func (c *child) condemn(how string) {
 	}
 }
 
-// dismiss ends the worker because of why, so that its end is no crash. It
-// reports whether the worker is gone.
-func (c *child) dismiss(why error) bool {
+// Dismiss ends the process because of why, so that its end is no crash: it
+// closes its standard input and, after patience, kills it. It reports whether
+// the process is gone.
+func (c *Child) Dismiss(why error, patience time.Duration) bool {
 	c.mu.Lock()
 	if c.asked == nil {
 		c.asked = why
 	}
 	c.mu.Unlock()
-	return c.end()
+	return c.end(patience)
 }
 
-// end closes the worker's stdin, then kills it. It reports whether the worker
-// is gone. It may be called again and at the same time.
-func (c *child) end() bool {
+// Replace ends a process that answers nothing any more. It reports whether it
+// is gone: one that sits in the kernel does not go.
+func (c *Child) Replace() bool {
+	c.condemn(exitHung)
+	return c.end(0)
+}
+
+// end closes the process' stdin, then kills it. It reports whether it is gone.
+// It may be called again and at the same time.
+func (c *Child) end(patience time.Duration) bool {
 	c.stdin.Close()
-	patience := closePatience
 	c.mu.Lock()
 	if c.how != "" {
 		patience = 0
@@ -196,9 +168,9 @@ func (c *child) end() bool {
 	return wait(c.done, killPatience)
 }
 
-// kill has the kernel end the worker. Whether that ends it shows in done, also
+// kill has the kernel end the process. Whether that ends it shows in done, also
 // where the signal found no process any more.
-func (c *child) kill() { _ = c.signal(syscall.SIGKILL) }
+func (c *Child) kill() { _ = c.signal(syscall.SIGKILL) }
 
 func wait(done <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
@@ -211,9 +183,9 @@ func wait(done <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// exit says how the worker ended: what it was asked for, else a WorkerExit. It
-// must be called after done.
-func (c *child) exit() error {
+// Exit says how the process ended: what it was asked for, else a *WorkerExit.
+// It is to be called after Done.
+func (c *Child) Exit() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.asked != nil {

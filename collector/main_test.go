@@ -172,10 +172,10 @@ func raw(b []byte) {
 	io.Copy(io.Discard, in)
 }
 
-func frame(kind frameKind, payload []byte) []byte {
-	b := append(make([]byte, frameHeader), payload...)
+func frame(kind FrameKind, payload []byte) []byte {
+	b := append(make([]byte, FrameHeader), payload...)
 	var out strings.Builder
-	writeFrame(&out, kind, b)
+	WriteFrame(&out, kind, b)
 	return []byte(out.String())
 }
 

@@ -61,7 +61,7 @@ type Process struct {
 	emit    func(Event)
 
 	mu       sync.Mutex
-	child    *child // nil when none runs
+	child    *worker // nil when none runs
 	released bool
 	until    time.Time // end of the release, zero: until Attach
 	closed   bool
@@ -136,7 +136,7 @@ func (p *Process) Sample(ctx context.Context) (Round, error) {
 }
 
 // await waits for the answer to the request that is in flight.
-func (p *Process) await(ctx context.Context, c *child) (roundAnswer, error) {
+func (p *Process) await(ctx context.Context, c *worker) (roundAnswer, error) {
 	var a roundAnswer
 	select {
 	case a = <-c.answers:
@@ -157,16 +157,16 @@ func (p *Process) await(ctx context.Context, c *child) (roundAnswer, error) {
 	return a, nil
 }
 
-func (p *Process) ask(ctx context.Context, c *child) error {
+func (p *Process) ask(ctx context.Context, c *worker) error {
 	timeout := time.Second
 	if deadline, ok := ctx.Deadline(); ok {
 		timeout = time.Until(deadline)
 	}
 	timeout -= min(timeout/10, 200*time.Millisecond)
 	p.seq++
-	b := binary.AppendUvarint(make([]byte, frameHeader, 64), p.seq)
+	b := binary.AppendUvarint(make([]byte, FrameHeader, 64), p.seq)
 	b = binary.AppendUvarint(b, uint64(max(timeout, time.Millisecond)))
-	if err := writeFrame(c.stdin, frameSample, b); err != nil {
+	if err := WriteFrame(c.stdin, frameSample, b); err != nil {
 		return err
 	}
 	c.waiting, p.asked = true, time.Now()
@@ -174,7 +174,7 @@ func (p *Process) ask(ctx context.Context, c *child) error {
 }
 
 // running returns the worker, starting it where it is time to.
-func (p *Process) running() (*child, error) {
+func (p *Process) running() (*worker, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -198,7 +198,7 @@ func (p *Process) running() (*child, error) {
 		}
 		return nil, p.lastErr
 	}
-	c, err := startChild(p.command(), p.name, p.emit)
+	c, err := startWorker(p.command(), p.name, p.emit)
 	if err != nil {
 		p.retry(fmt.Errorf("start worker: %w", err))
 		return nil, p.lastErr
@@ -228,12 +228,12 @@ func (p *Process) retry(err error) {
 }
 
 // answered takes a worker's round.
-func (p *Process) answered(c *child, a roundAnswer) (Round, error) {
+func (p *Process) answered(c *worker, a roundAnswer) (Round, error) {
 	if time.Since(c.started) > steadyAfter {
 		p.backoff = 0
 	}
 	if final(a.why) {
-		if c.dismiss(a.why) {
+		if c.Dismiss(a.why, closePatience) {
 			p.forget(c)
 		}
 		p.retry(a.why)
@@ -254,7 +254,7 @@ func empty(a roundAnswer) bool {
 
 // overdue is called when a round yielded nothing within its deadline. A worker
 // that does so for hungAfter is replaced.
-func (p *Process) overdue(c *child, err error) error {
+func (p *Process) overdue(c *worker, err error) error {
 	now := time.Now()
 	if p.failing.IsZero() {
 		p.failing = p.asked
@@ -262,8 +262,7 @@ func (p *Process) overdue(c *child, err error) error {
 	if now.Sub(p.failing) < p.hungAfter {
 		return err
 	}
-	c.condemn(exitHung)
-	if !c.end() {
+	if !c.Replace() {
 		// It sits in the kernel. A second one behind it would only sit there
 		// too.
 		return fmt.Errorf("%w: worker %d does not die", err, c.pid)
@@ -272,12 +271,12 @@ func (p *Process) overdue(c *child, err error) error {
 }
 
 // exited turns the end of a worker into the error of a Sample.
-func (p *Process) exited(c *child, cause error) error {
-	if !c.end() {
+func (p *Process) exited(c *worker, cause error) error {
+	if !c.end(closePatience) {
 		return fmt.Errorf("%w: worker %d does not die", context.DeadlineExceeded, c.pid)
 	}
 	p.forget(c)
-	err := c.exit()
+	err := c.Exit()
 	if _, unasked := errors.AsType[*WorkerExit](err); !unasked {
 		return err
 	}
@@ -291,7 +290,7 @@ func (p *Process) exited(c *child, cause error) error {
 	return err
 }
 
-func (p *Process) forget(c *child) {
+func (p *Process) forget(c *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.child == c {
@@ -330,7 +329,7 @@ func (p *Process) dismiss() error {
 	if c == nil {
 		return nil
 	}
-	if !c.dismiss(ErrReleased) {
+	if !c.Dismiss(ErrReleased, closePatience) {
 		return fmt.Errorf("worker %d does not die: a call of it sits in the kernel", c.pid)
 	}
 	p.forget(c)

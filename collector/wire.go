@@ -19,8 +19,11 @@ import (
 // ends are the same executable, so there is one version only; a Hello with
 // another fingerprint of the metric table is refused.
 const (
-	frameHeader = 12
-	maxFrame    = 32 << 20
+	// FrameHeader is the length in bytes of the header of a frame.
+	FrameHeader = 12
+	// MaxFrame bounds the payload of a frame, in bytes.
+	MaxFrame = 32 << 20
+
 	maxString   = 4 << 10
 	maxDevices  = 8 << 10
 	maxReadings = 1 << 20
@@ -29,21 +32,22 @@ const (
 	maxClients  = 1 << 12 // of one device
 )
 
-type frameKind uint8
+// FrameKind says what the payload of a frame is; each protocol has its own.
+type FrameKind uint8
 
 const (
-	frameHello frameKind = iota + 1
+	frameHello FrameKind = iota + 1
 	frameSample
 	frameRound
 	frameEvent
 )
 
-// writeFrame writes one frame with one Write. buf must begin with frameHeader
+// WriteFrame writes one frame with one Write. buf must begin with FrameHeader
 // bytes for the header, followed by the payload.
-func writeFrame(w io.Writer, kind frameKind, buf []byte) error {
-	payload := buf[frameHeader:]
-	if len(payload) > maxFrame {
-		return fmt.Errorf("frame of %d bytes is over the limit of %d", len(payload), maxFrame)
+func WriteFrame(w io.Writer, kind FrameKind, buf []byte) error {
+	payload := buf[FrameHeader:]
+	if len(payload) > MaxFrame {
+		return fmt.Errorf("frame of %d bytes is over the limit of %d", len(payload), MaxFrame)
 	}
 	buf[0], buf[1], buf[2], buf[3] = 'A', 'X', byte(kind), 0
 	binary.LittleEndian.PutUint32(buf[4:], uint32(len(payload)))
@@ -52,16 +56,16 @@ func writeFrame(w io.Writer, kind frameKind, buf []byte) error {
 	return err
 }
 
-// readFrame reads one frame, reusing buf for the payload where it is large
+// ReadFrame reads one frame, reusing buf for the payload where it is large
 // enough, and growing it no faster than the payload arrives. An error other
 // than io.EOF means that the stream cannot be trusted any more.
-func readFrame(r io.Reader, buf []byte) (frameKind, []byte, error) {
-	var h [frameHeader]byte
+func ReadFrame(r io.Reader, buf []byte) (FrameKind, []byte, error) {
+	var h [FrameHeader]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {
 		return 0, buf, err
 	}
 	n := int(binary.LittleEndian.Uint32(h[4:]))
-	if h[0] != 'A' || h[1] != 'X' || n > maxFrame {
+	if h[0] != 'A' || h[1] != 'X' || n > MaxFrame {
 		return 0, buf, fmt.Errorf("%w: no frame begins with % x", ErrProtocol, h[:8])
 	}
 	buf = buf[:0]
@@ -76,7 +80,7 @@ func readFrame(r io.Reader, buf []byte) (frameKind, []byte, error) {
 	if crc32.ChecksumIEEE(buf) != binary.LittleEndian.Uint32(h[8:]) {
 		return 0, buf, fmt.Errorf("%w: checksum of a frame of %d bytes differs", ErrProtocol, n)
 	}
-	return frameKind(h[2]), buf, nil
+	return FrameKind(h[2]), buf, nil
 }
 
 // unexpected is err, but no clean end of the stream.

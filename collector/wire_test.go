@@ -283,27 +283,27 @@ func TestReadFrame(t *testing.T) {
 	r := bytes.NewReader(stream)
 	var buf []byte
 	for _, want := range [][]byte{[]byte("x"), long, {}, []byte("y")} {
-		_, got, err := readFrame(r, buf)
+		_, got, err := ReadFrame(r, buf)
 		if err != nil || !bytes.Equal(got, want) {
 			t.Fatalf("%d bytes of %d, %v", len(got), len(want), err)
 		}
 		buf = got
 	}
-	if _, _, err := readFrame(r, buf); err != io.EOF {
+	if _, _, err := ReadFrame(r, buf); err != io.EOF {
 		t.Errorf("at the end: %v", err)
 	}
 	whole := frame(frameRound, []byte("payload"))
 	for i := range whole {
-		if _, _, err := readFrame(bytes.NewReader(whole[:i]), nil); i > 0 && err != io.ErrUnexpectedEOF {
+		if _, _, err := ReadFrame(bytes.NewReader(whole[:i]), nil); i > 0 && err != io.ErrUnexpectedEOF {
 			t.Errorf("%d bytes of %d: %v", i, len(whole), err)
 		}
 		bad := slices.Clone(whole)
 		bad[i] ^= 0x10
-		if kind, _, err := readFrame(bytes.NewReader(bad), nil); err == nil && kind == frameRound && i != 3 {
+		if kind, _, err := ReadFrame(bytes.NewReader(bad), nil); err == nil && kind == frameRound && i != 3 {
 			t.Errorf("byte %d may be wrong", i)
 		}
 	}
-	if err := writeFrame(io.Discard, frameRound, make([]byte, frameHeader+maxFrame+1)); err == nil {
+	if err := WriteFrame(io.Discard, frameRound, make([]byte, FrameHeader+MaxFrame+1)); err == nil {
 		t.Error("a frame over the limit is written")
 	}
 }
@@ -330,7 +330,7 @@ func FuzzReadFrame(f *testing.F) {
 			r := bytes.NewReader(in)
 			var buf []byte
 			for {
-				kind, payload, err := readFrame(r, buf)
+				kind, payload, err := ReadFrame(r, buf)
 				if err != nil {
 					break
 				}

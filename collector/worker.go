@@ -24,7 +24,7 @@ import (
 // nil, or end before Serve does.
 func Serve(in io.Reader, out io.Writer, src Source, events <-chan Event) error {
 	w := &frameWriter{w: out}
-	hello := putString(make([]byte, frameHeader), src.Name())
+	hello := putString(make([]byte, FrameHeader), src.Name())
 	hello = binary.LittleEndian.AppendUint64(hello, fingerprint())
 	if err := w.write(frameHello, hello); err != nil {
 		return err
@@ -53,7 +53,7 @@ type request struct {
 func readRequests(in io.Reader, requests chan<- request) error {
 	var buf []byte
 	for {
-		kind, payload, err := readFrame(in, buf)
+		kind, payload, err := ReadFrame(in, buf)
 		if err != nil {
 			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 				return nil
@@ -72,7 +72,7 @@ func readRequests(in io.Reader, requests chan<- request) error {
 
 func forward(events <-chan Event, w *frameWriter) error {
 	for e := range events {
-		if err := w.write(frameEvent, encodeEvent(make([]byte, frameHeader, 128), e)); err != nil {
+		if err := w.write(frameEvent, encodeEvent(make([]byte, FrameHeader, 128), e)); err != nil {
 			return err
 		}
 	}
@@ -86,10 +86,10 @@ func answer(requests <-chan request, src Source, w *frameWriter) error {
 		ctx, cancel := context.WithTimeout(context.Background(), r.timeout)
 		round, why := src.Sample(ctx)
 		cancel()
-		if cap(buf) < frameHeader {
-			buf = make([]byte, frameHeader, 16<<10)
+		if cap(buf) < FrameHeader {
+			buf = make([]byte, FrameHeader, 16<<10)
 		}
-		buf = enc.encode(buf[:frameHeader], r.seq, &round, why)
+		buf = enc.encode(buf[:FrameHeader], r.seq, &round, why)
 		if err := w.write(frameRound, buf); err != nil {
 			return err
 		}
@@ -112,8 +112,8 @@ type frameWriter struct {
 	w  io.Writer
 }
 
-func (f *frameWriter) write(kind frameKind, buf []byte) error {
+func (f *frameWriter) write(kind FrameKind, buf []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return writeFrame(f.w, kind, buf)
+	return WriteFrame(f.w, kind, buf)
 }

@@ -41,9 +41,9 @@ func pipe(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-func (s *served) next(t *testing.T) (frameKind, []byte) {
+func (s *served) next(t *testing.T) (FrameKind, []byte) {
 	t.Helper()
-	kind, payload, err := readFrame(s.out, nil)
+	kind, payload, err := ReadFrame(s.out, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
