@@ -78,6 +78,10 @@ var rules = []rule{
 		why: "what a process belongs to is read from files of the node alone",
 	},
 	{
+		in: []string{"./internal/dcgmfield"}, ban: []string{"third-party", "./..."},
+		why: "what DCGM calls its fields is a table, which the worker and the page both read",
+	},
+	{
 		in: []string{"./internal/sysfs/..."}, ban: []string{"third-party", "./collector/...", "./internal/..."},
 		why: "one bounded read per attribute needs nothing",
 	},

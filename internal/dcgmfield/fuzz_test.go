@@ -1,0 +1,47 @@
+package dcgmfield
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// FuzzParseCSV: whatever a file holds, it is taken whole, each row a field of
+// DCGM of a type that can be served, or refused with a place in the file.
+func FuzzParseCSV(f *testing.F) {
+	f.Add([]byte("DCGM_FI_DEV_GPU_TEMP, gauge, \"a, b\"\r\n# c\nDCGM_FI_DRIVER_VERSION, label, d"))
+	f.Add([]byte("\ufeffdcgm_gpu_temp,counter,\"\"\"\""))
+	f.Add([]byte("DCGM_EXP_XID_ERRORS_COUNT,gauge,x\nDCGM_FI_DEV_FB_USED,summary,"))
+	f.Add([]byte("x,y\n\"a\"b,c\n,,,\n\x00\xff"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := ParseCSV("f", data)
+		if err != nil {
+			var m Mistakes
+			if !errors.As(err, &m) || len(m) == 0 || c != nil {
+				t.Fatalf("%v with %v", err, c)
+			}
+			lines := strings.Count(string(data), "\n") + 1
+			for _, x := range m {
+				if x.Line < 1 || x.Line > lines || x.Column < 1 || x.Text == "" {
+					t.Fatalf("%+v in %d lines", x, lines)
+				}
+			}
+			return
+		}
+		if len(c.Rows)+len(c.Skipped) == 0 {
+			t.Fatal("nothing read, no mistake")
+		}
+		for _, r := range c.Rows {
+			known, ok := ByName(r.Name)
+			if r.Derived == ok || known.ID != r.Field.ID {
+				t.Fatalf("%+v", r)
+			}
+			if r.Type == RowCounter && !r.Derived && r.Field.Kind != Counter {
+				t.Fatalf("%+v is served as a counter", r)
+			}
+			if r.Field.Kind == Info && r.Type != RowLabel || r.Field.Kind == None {
+				t.Fatalf("%+v is served as a number", r)
+			}
+		}
+	})
+}

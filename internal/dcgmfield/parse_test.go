@@ -1,0 +1,89 @@
+package dcgmfield
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/internal/golden"
+)
+
+func TestCountersFile(t *testing.T) {
+	text := "\ufeff# of a user\r\n\r\n" +
+		"DCGM_FI_DEV_GPU_TEMP ,  gauge, \"Degrees, of the \"\"GPU\"\"\"\r\n" +
+		"  # indented\r\n" +
+		"dcgm_nvlink_bandwidth_total, counter, Bandwidth\r\n" +
+		"DCGM_FI_DRIVER_VERSION,label,\r\n" +
+		"DCGM_FI_DEV_MINOR_NUMBER,label,Minor\r\n" +
+		"DCGM_EXP_XID_ERRORS_COUNT, counter, Xids\r\n" +
+		"DCGM_FI_DEV_ACCOUNTING_DATA, gauge, a structure\r\n" +
+		"DCGM_FI_DEV_FB_USED, histogram, no such thing\r\n" +
+		"DCGM_FI_DEV_PCIE_REPLAY_COUNTER, gauge, Retries"
+	c, err := ParseCSV("user.csv", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range c.Rows {
+		got = append(got, fmt.Sprintf("%d %s %d %v %s<-%s %q", r.Line, r.Name, r.Field.ID, r.Derived, r.Type, r.Declared, r.Help))
+	}
+	want := []string{
+		`3 DCGM_FI_DEV_GPU_TEMP 150 false gauge<-gauge "Degrees, of the \"GPU\""`,
+		`5 dcgm_nvlink_bandwidth_total 449 false gauge<-counter "Bandwidth"`,
+		`6 DCGM_FI_DRIVER_VERSION 1 false label<-label ""`,
+		`7 DCGM_FI_DEV_MINOR_NUMBER 55 false label<-label "Minor"`,
+		`8 DCGM_EXP_XID_ERRORS_COUNT 0 true counter<-counter "Xids"`,
+		`11 DCGM_FI_DEV_PCIE_REPLAY_COUNTER 202 false gauge<-gauge "Retries"`,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	skipped := []Skipped{{9, "DCGM_FI_DEV_ACCOUNTING_DATA", SkipBinary}, {10, "DCGM_FI_DEV_FB_USED", SkipType}}
+	if d := cmp.Diff(skipped, c.Skipped); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestBrokenGolden holds the messages on files with mistakes against those
+// beside them.
+func TestBrokenGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.csv")
+	if err != nil || len(files) == 0 {
+		t.Fatal(err, files)
+	}
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = ParseCSV(filepath.Base(path), data)
+		var m Mistakes
+		if !errors.As(err, &m) {
+			t.Errorf("%s: %v, want mistakes", path, err)
+			continue
+		}
+		golden.Compare(t, strings.TrimSuffix(path, ".csv")+".err", err.Error()+"\n")
+	}
+}
+
+func TestCountersFileTooLarge(t *testing.T) {
+	for name, text := range map[string]string{
+		"file": strings.Repeat("#\n", MaxSize),
+		"same": strings.Repeat("DCGM_FI_DEV_ACCOUNTING_DATA, gauge, x\n", 2000),
+		"line": "DCGM_FI_DEV_GPU_TEMP, gauge, " + strings.Repeat("x", maxLine),
+		"help": "DCGM_FI_DEV_GPU_TEMP, gauge, " + strings.Repeat("x", maxHelp+1),
+	} {
+		_, err := ParseCSV(name, []byte(text))
+		if err == nil || name != "same" && !strings.Contains(err.Error(), "accepted") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := strings.Count(fmt.Sprint(err), "\n"); n > mostShow {
+			t.Errorf("%s: %d lines of mistakes", name, n+1)
+		}
+	}
+}
