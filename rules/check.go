@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
 // Check reads rule files, given by path or pattern, and writes for each what
 // it holds. The error has every mistake in any of them.
 func Check(w io.Writer, patterns ...string) error {
-	paths, err := expand(patterns)
+	paths, err := strict.Glob(patterns)
 	if err != nil {
 		return err
 	}

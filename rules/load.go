@@ -4,8 +4,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/accel-exporter/accel-exporter/internal/strict"
@@ -35,24 +33,25 @@ func Builtin() *Set { return builtin() }
 // error is of type strict.Mistakes where the files can be read but not taken;
 // it has every mistake of all files.
 func Load(patterns ...string) (*Set, error) {
-	paths, err := expand(patterns)
+	paths, err := strict.Glob(patterns)
 	if err != nil {
 		return nil, err
 	}
-	l := newLoader()
-	var errs []error
-	for _, path := range paths {
-		data, err := strict.NewFile(path).Read()
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		l.read(path, data)
+	files, unread := strict.ReadFiles(paths)
+	set, err := ParseFiles(files)
+	if unread != nil {
+		return nil, errors.Join(unread, err)
 	}
-	if err := errors.Join(append(errs, l.err())...); err != nil {
-		if len(errs) == 0 {
-			err = l.err()
-		}
+	return set, err
+}
+
+// ParseFiles is Load for files that are read already.
+func ParseFiles(files []strict.Content) (*Set, error) {
+	l := newLoader()
+	for _, f := range files {
+		l.read(f.Name, f.Data)
+	}
+	if err := l.err(); err != nil {
 		return nil, err
 	}
 	return &l.set, nil
@@ -66,25 +65,4 @@ func Parse(name string, data []byte) (*Set, error) {
 		return nil, err
 	}
 	return &l.set, nil
-}
-
-// expand returns the paths that the patterns match, each once.
-func expand(patterns []string) ([]string, error) {
-	var paths []string
-	var errs []error
-	for _, p := range patterns {
-		found, err := filepath.Glob(p)
-		switch {
-		case err != nil:
-			errs = append(errs, fmt.Errorf("%s: %w; accepted is a path or a pattern such as rules/*.yaml", p, err))
-		case len(found) == 0:
-			errs = append(errs, fmt.Errorf("%s: no such file", p))
-		}
-		for _, path := range found {
-			if !slices.Contains(paths, path) {
-				paths = append(paths, path)
-			}
-		}
-	}
-	return paths, errors.Join(errs...)
 }

@@ -79,7 +79,7 @@ type expectedSample struct {
 // pattern, and writes for each file how it went. Native histograms are not
 // supported. The error has all that failed, or could not be read.
 func Test(ctx context.Context, w io.Writer, patterns ...string) error {
-	paths, err := expand(patterns)
+	paths, err := strict.Glob(patterns)
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,14 @@
 package exporter
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/prometheus/common/expfmt"
 )
 
 // ServeHTTP serves the page.
@@ -34,6 +38,23 @@ func (e *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // filtered reports whether the client wants only some families.
 func filtered(r *http.Request) bool {
 	return r.URL != nil && r.URL.RawQuery != "" && len(r.URL.Query()["name[]"]) > 0
+}
+
+// WriteText writes the page in the text format, for a reader on this node
+// that is no scrape. The error says what could not be gathered, in which case
+// the rest is written, or that w failed.
+func (e *Exporter) WriteText(w io.Writer) error {
+	f := e.frame()
+	defer e.release(f)
+	e.snapshot(f)
+	own, gathered := e.beside(f)
+	f.page.out = w
+	err := f.page.write(f, f.layout.dress(formatText), expfmt.NewFormat(expfmt.TypeTextPlain), own)
+	if f.page.failed > 0 {
+		err = errors.Join(err, fmt.Errorf("%d families cannot be written as text", f.page.failed))
+	}
+	e.tidy(f.layout)
+	return errors.Join(gathered, err)
 }
 
 var (

@@ -55,6 +55,35 @@ func Decode(name string, data []byte, into any) error {
 	return nil
 }
 
+// Raw is a section that another program decodes, by DecodeSection.
+type Raw struct {
+	// Given is whether the file has the section, with a content.
+	Given bool
+}
+
+// DecodeSection is Decode for one section at the top of a file. What else is
+// wrong with the file is for Decode to say: where there is no such section,
+// into stays as it is.
+func DecodeSection(name string, data []byte, key string, into any) error {
+	if len(data) > MaxSize {
+		return nil
+	}
+	root := (&decoder{}).document(data)
+	if root == nil {
+		return nil
+	}
+	section, path := step(root, "", key)
+	if section == root {
+		return nil
+	}
+	d := &decoder{file: name}
+	d.value(section, path, reflect.ValueOf(into).Elem(), "")
+	if len(d.mistakes) > 0 {
+		return d.sorted()
+	}
+	return nil
+}
+
 type decoder struct {
 	file     string
 	mistakes Mistakes
@@ -161,6 +190,8 @@ func (d *decoder) value(n *yaml.Node, path string, v reflect.Value, accept strin
 		return // a section or list whose content is commented out
 	}
 	switch {
+	case v.Type() == reflect.TypeFor[Raw]():
+		v.Set(reflect.ValueOf(Raw{Given: true}))
 	case isText(v) || isLeaf(v):
 		if text := d.scalar(n, v, accept); text != "" {
 			d.mistake(n.Line, path, "%s", text)
