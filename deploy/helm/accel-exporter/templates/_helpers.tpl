@@ -1,0 +1,61 @@
+{{- define "accel-exporter.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "accel-exporter.fullname" -}}
+{{- $name := default .Chart.Name .Values.nameOverride }}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
+{{- else if contains $name .Release.Name }}
+{{- .Release.Name | trunc 50 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name $name | trunc 50 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "accel-exporter.selector" -}}
+app.kubernetes.io/name: {{ include "accel-exporter.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "accel-exporter.labels" -}}
+{{ include "accel-exporter.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") }}
+{{- end }}
+
+{{- define "accel-exporter.serviceAccount" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "accel-exporter.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{- define "accel-exporter.image" -}}
+{{- with .Values.image }}
+{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ default $.Chart.AppVersion .tag }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{/* What makes the container privileged, and what takes user 0. */}}
+{{- define "accel-exporter.privileged" -}}
+{{- if or (eq .Values.kernelLog.mode "device") (and .Values.nvidia.enabled (eq .Values.nvidia.access "driver-root")) }}true{{ end }}
+{{- end }}
+
+{{- define "accel-exporter.root" -}}
+{{- if or .Values.podResources.enabled .Values.fpga.transactions (include "accel-exporter.privileged" .) }}true{{ end }}
+{{- end }}
+
+{{/* Files of the ConfigMap, by the flag that names them. */}}
+{{- define "accel-exporter.files" -}}
+{{- if or .Values.config .Values.baseline .Values.healthCatalogue }}true{{ end }}
+{{- end }}
+
+{{/* A monitor or a rule that the cluster does not know would fail halfway. */}}
+{{- define "accel-exporter.needs" -}}
+{{- if and .root.Values.crdCheck (not (.root.Capabilities.APIVersions.Has (printf "monitoring.coreos.com/v1/%s" .kind))) }}
+{{- fail (printf "%s: the cluster has no %s (monitoring.coreos.com/v1). Install the Prometheus Operator, or its CRDs, first; to render without a cluster, set crdCheck=false." .value .kind) }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,234 @@
+{{- define "accel-exporter.args" -}}
+{{- with .Values }}
+- --web.listen-address=:{{ .web.port }}
+{{- if .web.configSecret }}
+- --web.config.file=/etc/accel-exporter/web/web.yml
+{{- end }}
+{{- if .web.enableLifecycle }}
+- --web.enable-lifecycle
+{{- end }}
+{{- if .web.enableRelease }}
+- --web.enable-release
+{{- end }}
+{{- if .releaseDirectory }}
+- --release.directory=/run/accel-exporter
+{{- end }}
+{{- if .config }}
+- --config.file=/etc/accel-exporter/files/accel.yml
+{{- end }}
+{{- if .baseline }}
+- --baseline.file=/etc/accel-exporter/files/baseline.yml
+{{- end }}
+{{- if .healthCatalogue }}
+- --health.catalogue=/etc/accel-exporter/files/catalogue.yml
+{{- end }}
+{{- range $name, $value := .nodeLabels }}
+- {{ printf "--node.label=%s=%s" $name $value | quote }}
+{{- end }}
+{{- if not .nvidia.enabled }}
+- --no-collector.nvidia
+{{- end }}
+{{- if not .fpga.enabled }}
+- --no-collector.fpga
+{{- end }}
+{{- if .fpga.transactions }}
+- --collector.fpga.transactions
+{{- end }}
+{{- if .fpga.deviceTree }}
+- --path.devicetree=/host/devicetree/base
+{{- end }}
+{{- if not .pcie.enabled }}
+- --no-collector.pcie
+{{- end }}
+{{- if .deviceFiles }}
+- --path.devfs=/host/dev
+{{- end }}
+{{- if eq .kernelLog.mode "none" }}
+- --no-collector.kernellog
+{{- else if eq .kernelLog.mode "file" }}
+- {{ printf "--kernel-log.fallback=/host/kernel-log/%s" .kernelLog.file | quote }}
+{{- end }}
+{{- if not .podResources.enabled }}
+- --podresources.socket=
+{{- end }}
+{{- if .podMetadata.enabled }}
+- --kubernetes.pods
+{{- end }}
+{{- if .podMetadata.resourceSlices }}
+- --kubernetes.resource-slices
+{{- end }}
+{{- range .podMetadata.labels }}
+- {{ printf "--kubernetes.pod-label=%s" . | quote }}
+{{- end }}
+{{- range .nodeRules.alertmanagers }}
+- {{ printf "--alertmanager.url=%s" . | quote }}
+{{- end }}
+{{- if .nodeRules.files }}
+- --rules.file=/etc/accel-exporter/rules/*.yaml
+{{- end }}
+{{- if or .nodeRules.alertmanagers .nodeRules.files }}
+- --rules.interval={{ .nodeRules.interval }}
+{{- end }}
+{{- range $name, $value := .nodeRules.targetLabels }}
+- {{ printf "--rules.target-label=%s=%s" $name $value | quote }}
+{{- end }}
+- --log.level={{ .logLevel }}
+- --log.format={{ .logFormat }}
+{{- range .extraArgs }}
+- {{ . | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "accel-exporter.env" -}}
+- name: NODE_NAME
+  valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
+- name: POD_NAME
+  valueFrom: {fieldRef: {fieldPath: metadata.name}}
+- name: POD_NAMESPACE
+  valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
+{{- with .Values.nvidia }}
+{{- if and .enabled (eq .access "runtime") }}
+- name: NVIDIA_VISIBLE_DEVICES
+  value: {{ .visibleDevices | quote }}
+{{- else if and .enabled (eq .access "volume-mounts") }}
+- name: NVIDIA_VISIBLE_DEVICES
+  value: /var/run/nvidia-container-devices
+{{- end }}
+{{- if and .enabled (has .access (list "runtime" "volume-mounts")) }}
+- name: NVIDIA_DRIVER_CAPABILITIES
+  value: utility
+{{- end }}
+{{- end }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "accel-exporter.securityContext" -}}
+readOnlyRootFilesystem: true
+{{- if include "accel-exporter.root" . }}
+runAsUser: 0
+runAsGroup: 0
+{{- else }}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+{{- end }}
+{{- if include "accel-exporter.privileged" . }}
+privileged: true
+{{- else }}
+allowPrivilegeEscalation: false
+capabilities:
+  drop: [ALL]
+  {{- if .Values.fpga.transactions }}
+  add: [PERFMON]
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Each mount beside its volume: a list of both, to be read by fromYaml. */}}
+{{- define "accel-exporter.storage" -}}
+{{- with .Values }}
+volumes:
+{{- if .podResources.enabled }}
+- name: pod-resources
+  hostPath: {path: {{ .podResources.directory | quote }}, type: Directory}
+{{- end }}
+{{- if or .config .baseline .healthCatalogue }}
+- name: files
+  configMap: {name: {{ include "accel-exporter.fullname" $ }}}
+{{- end }}
+{{- if .nodeRules.files }}
+- name: rules
+  configMap: {name: {{ include "accel-exporter.fullname" $ }}-rules}
+{{- end }}
+{{- if .nodeRules.credentialsSecret }}
+- name: alertmanager
+  secret: {secretName: {{ .nodeRules.credentialsSecret | quote }}}
+{{- end }}
+{{- if .web.configSecret }}
+- name: web
+  secret: {secretName: {{ .web.configSecret | quote }}}
+{{- end }}
+{{- if .releaseDirectory }}
+- name: release
+  hostPath: {path: {{ .releaseDirectory | quote }}, type: DirectoryOrCreate}
+{{- end }}
+{{- if eq .kernelLog.mode "file" }}
+- name: kernel-log
+  hostPath: {path: {{ .kernelLog.directory | quote }}, type: Directory}
+{{- end }}
+{{- if .processes.podLogs }}
+- name: pod-logs
+  hostPath: {path: /var/log/pods, type: Directory}
+{{- end }}
+{{- if .deviceFiles }}
+- name: dev
+  hostPath: {path: /dev, type: Directory}
+{{- end }}
+{{- if .fpga.deviceTree }}
+- name: devicetree
+  hostPath: {path: /sys/firmware/devicetree, type: Directory}
+{{- end }}
+{{- if and .nvidia.enabled (eq .nvidia.access "volume-mounts") }}
+- name: nvidia-devices
+  hostPath: {path: /dev/null}
+{{- end }}
+{{- if and .nvidia.enabled (eq .nvidia.access "driver-root") }}
+- name: nvidia-driver
+  hostPath: {path: {{ .nvidia.driverRoot | quote }}, type: Directory}
+{{- end }}
+{{- with .extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+mounts:
+{{- if .podResources.enabled }}
+- {name: pod-resources, mountPath: /var/lib/kubelet/pod-resources, readOnly: true}
+{{- end }}
+{{- if or .config .baseline .healthCatalogue }}
+- {name: files, mountPath: /etc/accel-exporter/files, readOnly: true}
+{{- end }}
+{{- if .nodeRules.files }}
+- {name: rules, mountPath: /etc/accel-exporter/rules, readOnly: true}
+{{- end }}
+{{- if .nodeRules.credentialsSecret }}
+- {name: alertmanager, mountPath: /run/secrets/alertmanager, readOnly: true}
+{{- end }}
+{{- if .web.configSecret }}
+- {name: web, mountPath: /etc/accel-exporter/web, readOnly: true}
+{{- end }}
+{{- if .releaseDirectory }}
+- {name: release, mountPath: /run/accel-exporter, readOnly: true}
+{{- end }}
+{{- if eq .kernelLog.mode "file" }}
+- {name: kernel-log, mountPath: /host/kernel-log, readOnly: true}
+{{- end }}
+{{- if .processes.podLogs }}
+- {name: pod-logs, mountPath: /var/log/pods, readOnly: true}
+{{- end }}
+{{- if .deviceFiles }}
+- {name: dev, mountPath: /host/dev, readOnly: true}
+{{- end }}
+{{- if .fpga.deviceTree }}
+- {name: devicetree, mountPath: /host/devicetree, readOnly: true}
+{{- end }}
+{{- if and .nvidia.enabled (eq .nvidia.access "volume-mounts") }}
+- {name: nvidia-devices, mountPath: /var/run/nvidia-container-devices/all, readOnly: true}
+{{- end }}
+{{- if and .nvidia.enabled (eq .nvidia.access "driver-root") }}
+- {name: nvidia-driver, mountPath: /usr/local/nvidia, readOnly: true}
+{{- end }}
+{{- with .extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "accel-exporter.probe" -}}
+{{- if eq .root.Values.probes.type "tcpSocket" -}}
+tcpSocket: {port: metrics}
+{{- else -}}
+httpGet: {path: {{ .path }}, port: metrics, scheme: {{ upper .root.Values.web.scheme }}}
+{{- end }}
+{{- end }}
