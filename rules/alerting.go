@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
-	"github.com/prometheus/prometheus/template"
 )
 
 // resolvedRetention is for how long an alert that has resolved is sent again:
@@ -101,6 +100,9 @@ func (e *Engine) evaluateAlert(ctx context.Context, g *group, r *rule, now time.
 		active++
 		vector = append(vector, r.samples(a, now)...)
 	}
+	if len(r.active) == 0 {
+		r.texts = nil
+	}
 	if g.Limit > 0 && active > g.Limit {
 		clear(r.active)
 		return nil, fmt.Errorf("found %d alerts; the group's limit is %d", active, g.Limit)
@@ -134,10 +136,11 @@ func (e *Engine) raise(ctx context.Context, r *rule, result promql.Vector, now t
 	raised := make(map[uint64]*alert, len(result))
 	b := labels.NewBuilder(labels.EmptyLabels())
 	failed := error(nil)
+	e.texts.begin(now, func(expr string) (promql.Vector, error) { return e.query(ctx, expr, now) })
 	for _, sample := range result {
-		data := template.AlertTemplateData(sample.Metric.Map(), e.o.ExternalLabels, e.o.ExternalURL, sample)
+		about := &details{Labels: sample.Metric.Map(), ExternalLabels: e.o.ExternalLabels, ExternalURL: e.o.ExternalURL, Value: sample.F}
 		expand := func(text string) string {
-			made, err := e.expandText(ctx, r, text, data, now)
+			made, err := e.texts.expand(r, text, about)
 			if err != nil {
 				e.stats.templateFailed()
 				failed = err

@@ -35,7 +35,6 @@ groups:
   - {record: c1, expr: 'accel_none and on (device) (accel_device_up + on () accel_device_up)'}
   - {record: c2, expr: 'accel_none unless label_replace(accel_device_up, "device", "", "", "")'}
   - {record: c3, expr: 'accel_none * on (device) abs({__name__=~"accel_device_(up|info)"})'}
-  - {record: c4, expr: 'accel_none and count_values("no name", accel_device_up)'}
 `
 	random := rand.New(rand.NewPCG(1, 2))
 	set := rules.Builtin().With(parse(t, extra))

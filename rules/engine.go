@@ -24,7 +24,7 @@ const (
 // prometheus.Collector of its own metrics.
 type Engine struct {
 	o       Options
-	url     *url.URL
+	texts   expander
 	promql  *promql.Engine
 	trigger chan struct{} // capacity 1
 
@@ -71,6 +71,8 @@ type rule struct {
 	// active are alerts by the hash of their labels; those that have resolved
 	// stay for resolvedRetention.
 	active map[uint64]*alert
+	// texts are its templates, while it has alerts.
+	texts texts
 	// wrote are the series that the last evaluation wrote.
 	wrote map[*series]struct{}
 
@@ -105,7 +107,7 @@ func newEngine(o Options) (*Engine, error) {
 		return nil, fmt.Errorf("rules: ExternalURL: %w", err)
 	}
 	e := &Engine{
-		o: o, url: external,
+		o: o, texts: expander{url: external},
 		trigger: make(chan struct{}, 1),
 		ring:    newRing(o.Limits), feed: newFeed(o.Labels),
 		logged: map[string]bool{},

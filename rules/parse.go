@@ -3,7 +3,6 @@ package rules
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -231,7 +230,7 @@ func (l *loader) checkTemplates(r *Rule, at map[string]*yaml.Node) {
 		for name, text := range texts {
 			if len(text) > maxText {
 				l.mistake(at[field], field+"."+name, "found %d bytes; accepted are at most %d", len(text), maxText)
-			} else if err := checkTemplate(context.Background(), r.Alert, text); err != nil {
+			} else if err := checkTemplate(r.Alert, text); err != nil {
 				l.mistake(valueOf(at[field], name), field+"."+name, "found a template that does not parse: %s; accepted is Prometheus' template language", templateError(err))
 			}
 		}

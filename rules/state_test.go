@@ -108,7 +108,7 @@ groups:
   rules: [{record: r, expr: temp}]
 - name: g
   rules:
-  - {alert: Hot, expr: temp > 90, annotations: {a: '{{ query "" }}'}}
+  - {alert: Hot, expr: temp > 90, annotations: {a: '{{ query "nothing" | first }}'}}
   - {alert: Pending, expr: temp > 90, for: 5m}
   - {record: broken, expr: temp * on () temp}
 `)

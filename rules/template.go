@@ -1,16 +1,16 @@
 package rules
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
+	"text/template"
 	"time"
 	"unicode/utf8"
 
-	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql"
-	"github.com/prometheus/prometheus/template"
 )
 
 // Bounds of one template: of the text that it makes, in bytes, and of the
@@ -23,15 +23,118 @@ const (
 // variables are what Prometheus puts before each template.
 const variables = "{{$labels := .Labels}}{{$externalLabels := .ExternalLabels}}{{$externalURL := .ExternalURL}}{{$value := .Value}}"
 
-var errTooManyQueries = fmt.Errorf("more than %d queries", maxQueries)
+var (
+	errTooManyQueries = fmt.Errorf("more than %d queries", maxQueries)
+	errTooLong        = fmt.Errorf("more than %d bytes", maxExpanded)
+)
 
-// checkTemplate says why a template of the alert does not parse.
-func checkTemplate(ctx context.Context, alert, text string) error {
-	if !strings.Contains(text, "{{") {
-		return nil
+// expander makes texts of templates, one at a time.
+type expander struct {
+	url  *url.URL
+	made template.FuncMap // the functions, once they were needed
+
+	// For one rule at a time:
+	ask func(expr string) (promql.Vector, error)
+	at  time.Time
+	// asked counts the queries of the text that is being made.
+	asked int
+	// answers are those of the rule whose alerts are being raised: nothing is
+	// written meanwhile, and its alerts ask the same of one device.
+	answers map[string]answer
+}
+
+type answer struct {
+	vector promql.Vector
+	err    error
+}
+
+// begin has the expander work for another rule.
+func (x *expander) begin(at time.Time, ask func(expr string) (promql.Vector, error)) {
+	x.at, x.ask, x.answers = at, ask, nil
+}
+
+func (x *expander) query(expr string) ([]*seriesValue, error) {
+	if x.asked++; x.asked > maxQueries {
+		return nil, errTooManyQueries
 	}
-	data := template.AlertTemplateData(nil, nil, "", promql.Sample{})
-	return template.NewTemplateExpander(ctx, variables+text, "__alert_"+alert, data, 0, nil, nil, nil).ParseTest()
+	a, known := x.answers[expr]
+	if !known {
+		a.vector, a.err = x.ask(expr)
+		if x.answers == nil {
+			x.answers = map[string]answer{}
+		}
+		x.answers[expr] = a
+	}
+	return answered(a.vector), a.err
+}
+
+func (x *expander) parse(alert, text string) (*template.Template, error) {
+	if x.made == nil {
+		x.made = x.functions()
+	}
+	return template.New("__alert_" + alert).Funcs(x.made).Option("missingkey=zero").Parse(variables + text)
+}
+
+// texts are the templates of one alerting rule, parsed when an alert first
+// needs them.
+type texts map[string]*template.Template
+
+// details are what a template sees.
+type details struct {
+	Labels, ExternalLabels map[string]string
+	ExternalURL            string
+	Value                  float64
+}
+
+// expand makes the text of one label or annotation. A template that fails
+// leaves a text that says so, and the error.
+func (x *expander) expand(r *rule, text string, about *details) (string, error) {
+	if !strings.Contains(text, "{{") {
+		return text, nil
+	}
+	made, err := x.execute(r, text, about)
+	switch {
+	case errors.Is(err, errTooLong):
+		return strings.ToValidUTF8(made[:maxExpanded], "") + "…", nil
+	case err != nil:
+		return fmt.Sprintf("<error expanding template: %s>", templateError(err)), err
+	case !utf8.ValidString(made):
+		return strings.ToValidUTF8(made, "\uFFFD"), errors.New("made a text that is not UTF-8")
+	}
+	return made, nil
+}
+
+func (x *expander) execute(r *rule, text string, about *details) (made string, err error) {
+	t := r.texts[text]
+	if t == nil {
+		if t, err = x.parse(r.Alert, text); err != nil {
+			return "", err
+		}
+		if r.texts == nil {
+			r.texts = texts{}
+		}
+		r.texts[text] = t
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	x.asked = 0
+	var b bounded
+	err = t.Execute(&b, about)
+	return b.String(), err
+}
+
+// bounded ends the template that writes too much into it.
+type bounded struct{ bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	n, _ := b.Buffer.Write(p[:min(len(p), maxExpanded+1-b.Len())])
+	if n < len(p) || b.Len() > maxExpanded {
+		return n, errTooLong
+	}
+	return n, nil
 }
 
 // templateError is the text of err without what Go's parser says of names and
@@ -44,31 +147,4 @@ func templateError(err error) string {
 		}
 	}
 	return text
-}
-
-// expandText makes the text of one label or annotation. A template that fails
-// leaves a text that says so, and the error.
-func (e *Engine) expandText(ctx context.Context, r *rule, text string, data any, at time.Time) (string, error) {
-	if !strings.Contains(text, "{{") {
-		return text, nil
-	}
-	asked := 0
-	query := func(ctx context.Context, q string, at time.Time) (promql.Vector, error) {
-		if asked++; asked > maxQueries {
-			return nil, errTooManyQueries
-		}
-		return e.query(ctx, q, at)
-	}
-	made, err := template.NewTemplateExpander(ctx, variables+text, "__alert_"+r.Alert, data, model.TimeFromUnixNano(at.UnixNano()), query, e.url, nil).Expand()
-	switch {
-	case err != nil:
-		made = fmt.Sprintf("<error expanding template: %s>", templateError(err))
-	case !utf8.ValidString(made):
-		err = errors.New("made a text that is not UTF-8")
-		made = strings.ToValidUTF8(made, "\uFFFD")
-	}
-	if len(made) > maxExpanded {
-		made = strings.ToValidUTF8(made[:maxExpanded], "") + "…"
-	}
-	return made, err
 }

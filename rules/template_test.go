@@ -16,7 +16,7 @@ func TestTemplates(t *testing.T) {
 		`{{ range query (printf "reason{device=%q}" $labels.device) | sortByLabel "reason" }}{{ .Labels.reason }}={{ .Value }} {{ end }}`: "cold=2 hot=1 ",
 		`{{ with query "max_over_time(temp[5m])" }}{{ . | first | value }}{{ end }}`:                                                      "1200",
 		`{{ query "nothing" | len }}`:                                                "0",
-		`{{ range query "reason +" }}x{{ end }}`:                                     "<error expanding template: ",
+		`{{ range query (print "reason" "+") }}x{{ end }}`:                           "<error expanding template: ",
 		`{{ query "reason" | first | label 1 }}`:                                     "<error expanding template: ",
 		`{{ template "deep" . }}{{ define "deep" }}{{ template "deep" . }}{{ end }}`: "<error expanding template: ",
 		`{{ range $i, $e := query "many" }}{{ query "temp" }}{{ end }}`:              "<error expanding template: ",
