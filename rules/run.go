@@ -5,15 +5,35 @@ import (
 	"time"
 )
 
-// Evaluations that events ask for leave a pause: minGap, and longer where
-// evaluating takes long, so that a storm of events costs a bounded share of one
-// core. No page waits for longer than maxGap: a machine that is busy is slow
-// to evaluate, and has faults too.
+// What bounds the evaluations that events ask for. Each leaves a pause: minGap,
+// and longer where evaluating takes long, but not more than maxGap, since a
+// machine that is busy is slow to evaluate, and has faults too. A fault is told
+// of more than once: by NVML, by the kernel log, by the device that fails. So
+// pauses are owed up to credit, and only a storm has to wait for one.
 const (
 	minGap   = time.Second
 	maxGap   = 2 * time.Second
-	gapShare = 20 // the pause in lengths of the last evaluation
+	gapShare = 20 // the pause in lengths of the evaluation
+	credit   = 3 * minGap
 )
+
+// pace says when events may have the rules evaluated.
+type pace struct{ paid time.Time } // when all pauses will be over
+
+// ready is from when on an event is heard.
+func (p *pace) ready() time.Time { return p.paid.Add(-credit) }
+
+// spend owes the pause for an evaluation that began at now.
+func (p *pace) spend(now time.Time, took time.Duration) {
+	p.paid = later(p.paid, now).Add(min(max(minGap, gapShare*took), maxGap))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
 
 // Run evaluates at once, at each interval and after Trigger, until ctx is done.
 func (e *Engine) Run(ctx context.Context) {
@@ -21,7 +41,7 @@ func (e *Engine) Run(ctx context.Context) {
 	defer wake.Stop()
 	page := time.Now() // when the page is to be gathered next
 	asked := false
-	var ready time.Time // from when on an event is heard
+	var events pace
 	last := page
 	for {
 		event := e.trigger
@@ -39,14 +59,14 @@ func (e *Engine) Run(ctx context.Context) {
 		if set := clockSet(last, now, e.o.Interval); set != 0 {
 			e.shift(set)
 			// What these read on the wall is compared with nextGroup's times.
-			page, ready = now, now
+			page, events = now, pace{}
 		}
 		last = now
 		switch {
-		case asked && !now.Before(ready):
+		case asked && !now.Before(events.ready()):
 			asked = false
 			e.pass(ctx, now, triggered)
-			ready = now.Add(min(max(minGap, gapShare*time.Since(now)), maxGap))
+			events.spend(now, time.Since(now))
 		case !now.Before(page) || !now.Before(e.nextGroup(page)):
 			e.pass(ctx, now, due)
 		}
@@ -54,8 +74,8 @@ func (e *Engine) Run(ctx context.Context) {
 			page = page.Add(e.o.Interval * (now.Sub(page)/e.o.Interval + 1))
 		}
 		next := e.nextGroup(page)
-		if asked && ready.Before(next) {
-			next = ready
+		if asked && events.ready().Before(next) {
+			next = events.ready()
 		}
 		wake.Reset(time.Until(next))
 	}
@@ -75,9 +95,10 @@ func (e *Engine) nextGroup(latest time.Time) time.Time {
 }
 
 // Trigger has Run evaluate at once, because something happened that rules may
-// be about. It does not block. Triggers that come while an evaluation runs, or
-// within a second after one that an event asked for, share the next. Groups
-// with an interval longer than the engine's wait for their own tick.
+// be about. It does not block. The first few after a quiet time have one each;
+// those that come while an evaluation runs, and those of a storm, share the
+// next. Groups with an interval longer than the engine's wait for their own
+// tick.
 func (e *Engine) Trigger() {
 	select {
 	case e.trigger <- struct{}{}:

@@ -74,36 +74,88 @@ func TestShortEvent(t *testing.T) {
 // counting counts what is gathered.
 type counting struct {
 	*world
-	n atomic.Int64
+	n     atomic.Int64
+	takes time.Duration // to gather
 }
 
 func (c *counting) Gather() ([]*dto.MetricFamily, func(), error) {
 	c.n.Add(1)
+	time.Sleep(c.takes)
 	return c.world.Gather()
 }
 
-// TestStorm: events that come all the time cost an evaluation a second, and
-// the last is heard.
+// TestWitnesses: what tells of one fault again a moment later waits for
+// nothing, also when another fault follows.
+func TestWitnesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, group("- {alert: Many, expr: n > 0, labels: {n: '{{ $value }}'}}"), func(o *rules.Options) { o.Interval = time.Hour })
+		w.set("n 0")
+		w.run(t)
+		synctest.Wait()
+		told := func(n int) {
+			t.Helper()
+			w.set(fmt.Sprintf("n %d", n))
+			w.Trigger()
+			synctest.Wait()
+			if got := w.take(); len(got) == 0 || got[0] != fmt.Sprintf("firing Many n=%d", n) && got[len(got)-1] != fmt.Sprintf("firing Many n=%d", n) {
+				t.Errorf("witness %d: sent %q", n, got)
+			}
+		}
+		for fault := range 3 {
+			for witness := range 4 {
+				told(1 + 4*fault + witness)
+				time.Sleep(5 * time.Millisecond)
+			}
+			time.Sleep(5 * time.Second)
+		}
+	})
+}
+
+// TestStorm: events that come all the time cost a few evaluations at once,
+// then one a second, and the last is heard.
 func TestStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(counting)
-		w := newWorld(t, group("- alert: Many\n  expr: n > 98"), func(o *rules.Options) { o.Gather, o.Interval = c, time.Hour })
+		w := newWorld(t, group("- alert: Many\n  expr: n > 5998"), func(o *rules.Options) { o.Gather, o.Interval = c, time.Hour })
 		c.world = w
 		w.set("n 0")
 		w.run(t)
 		synctest.Wait()
-		for i := range 100 {
+		begun := c.n.Load()
+		for i := range 6000 {
 			w.set(fmt.Sprintf("n %d", i))
 			w.Trigger()
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := c.n.Load() - begun; n < 60 || n > 64 {
+			t.Errorf("%d evaluations in a minute; want one a second, and four at once", n)
 		}
 		time.Sleep(time.Second)
-		if n := c.n.Load(); n < 9 || n > 13 {
-			t.Errorf("%d evaluations in 11 seconds", n)
-		}
 		if diff := cmp.Diff([]string{"firing Many"}, w.alerts()); diff != "" {
 			t.Errorf("the last event was not heard (-want +got):\n%s", diff)
 		}
+	})
+}
+
+// TestSlowStorm: where an evaluation takes long, a storm has one each two
+// seconds.
+func TestSlowStorm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &counting{takes: 400 * time.Millisecond}
+		w := newWorld(t, group("- alert: Many\n  expr: n > 5"), func(o *rules.Options) { o.Gather, o.Interval = c, time.Hour })
+		c.world = w
+		w.set("n 0")
+		w.run(t)
+		time.Sleep(time.Second)
+		begun := c.n.Load()
+		for range 600 {
+			w.Trigger()
+			time.Sleep(100 * time.Millisecond)
+		}
+		if n := c.n.Load() - begun; n < 30 || n > 33 {
+			t.Errorf("%d evaluations of 0.4 s in a minute; want one each two seconds", n)
+		}
+		time.Sleep(5 * time.Second) // the last ends
 	})
 }
 
