@@ -21,15 +21,19 @@ type Options struct {
 	// Grace is how long Run tries to send what is queued once it is told to
 	// end; 5 s where it is 0.
 	Grace time.Duration
+	// Changed is called when the metrics have changed. It must not block; nil
+	// does nothing.
+	Changed func()
 	// Dial connects to endpoints and proxies; TCP where it is nil.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Notifier tells Alertmanagers of alerts. It implements prometheus.Collector.
 type Notifier struct {
-	log   *slog.Logger
-	grace time.Duration
-	dial  dialFunc
+	log     *slog.Logger
+	grace   time.Duration
+	changed func()
+	dial    dialFunc
 
 	plan           atomic.Pointer[plan]
 	relabelDropped atomic.Uint64
@@ -50,9 +54,12 @@ type plan struct {
 // New returns a Notifier that queues what it is told, and sends it once Run is
 // called. The error says what is wrong with the settings.
 func New(o Options) (*Notifier, error) {
-	n := &Notifier{log: o.Log, grace: cmp.Or(o.Grace, 5*time.Second), dial: o.Dial}
+	n := &Notifier{log: o.Log, grace: cmp.Or(o.Grace, 5*time.Second), changed: o.Changed, dial: o.Dial}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
+	}
+	if n.changed == nil {
+		n.changed = func() {}
 	}
 	n.plan.Store(&plan{relabelling: &relabelling{}})
 	if err := n.Apply(o.Settings); err != nil {
@@ -110,7 +117,7 @@ func (n *Notifier) install(r *relabelling, labels []string, clients []*client, l
 	for i, label := range labels {
 		s := old[label]
 		if s == nil {
-			s = newSender(label, n.log)
+			s = newSender(label, n.log, n.changed)
 		}
 		if clients[i].plain() {
 			s.log.Warn("Credentials are sent unencrypted: the address begins with http://")
@@ -163,6 +170,7 @@ func (n *Notifier) Send(alerts ...Alert) {
 	for _, s := range p.senders {
 		s.add(items)
 	}
+	n.changed()
 }
 
 // Run sends until ctx is done, and for up to Options.Grace what is queued then.

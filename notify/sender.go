@@ -15,6 +15,7 @@ type sender struct {
 	work  chan struct{} // there is something in the queue
 	fresh chan struct{} // the client is new
 	stop  func()        // ends run at once
+	told  func()        // Options.Changed
 
 	mu     sync.Mutex // guards what follows
 	client *client
@@ -32,10 +33,10 @@ type sender struct {
 // limits are the Settings' of a queue and a batch.
 type limits struct{ queue, batch, body int }
 
-func newSender(label string, log *slog.Logger) *sender {
+func newSender(label string, log *slog.Logger, changed func()) *sender {
 	return &sender{
 		label: label, log: log.With("endpoint", label), work: make(chan struct{}, 1), fresh: make(chan struct{}, 1),
-		queue: newQueue(0), stop: func() {}, refused: map[string]struct{}{}, stats: newStats(),
+		queue: newQueue(0), stop: func() {}, told: changed, refused: map[string]struct{}{}, stats: newStats(),
 	}
 }
 
@@ -104,7 +105,9 @@ func (s *sender) run(soft, hard context.Context) {
 			}
 			continue
 		}
-		if a := s.deliver(hard, batch); a.failed() && hard.Err() == nil {
+		a := s.deliver(hard, batch)
+		s.told()
+		if a.failed() && hard.Err() == nil {
 			s.pause(soft, s.failed(&a))
 		}
 	}

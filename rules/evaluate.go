@@ -67,6 +67,7 @@ func (e *Engine) pass(ctx context.Context, now time.Time, m mode) {
 	if len(send) > 0 {
 		e.o.Notify(send)
 	}
+	e.o.Evaluated()
 }
 
 // evaluate evaluates groups at the latest tick, which is at now.

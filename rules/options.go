@@ -41,6 +41,9 @@ type Options struct {
 	// begin and every Resend, and those that have resolved, for 15 minutes.
 	// It must not block. Nil sends nothing.
 	Notify func([]Alert)
+	// Evaluated is called after each evaluation and what Notify did with it.
+	// It must not block. Nil does nothing.
+	Evaluated func()
 	// Log receives one line when a failure begins and one when it ends. Nil
 	// discards them.
 	Log *slog.Logger
@@ -74,6 +77,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Notify == nil {
 		o.Notify = func([]Alert) {}
+	}
+	if o.Evaluated == nil {
+		o.Evaluated = func() {}
 	}
 	o.Interval = cmp.Or(o.Interval, 15*time.Second)
 	o.Resend = cmp.Or(o.Resend, time.Minute)

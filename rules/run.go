@@ -94,6 +94,13 @@ func (e *Engine) nextGroup(latest time.Time) time.Time {
 	return latest
 }
 
+// Ping returns when no evaluation is under way: an engine that hangs does not
+// answer it.
+func (e *Engine) Ping() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+}
+
 // Trigger has Run evaluate at once, because something happened that rules may
 // be about. It does not block. The first few after a quiet time have one each;
 // those that come while an evaluation runs, and those of a storm, share the
