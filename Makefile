@@ -25,7 +25,7 @@ GO_DIRS  := $(sort $(dir $(wildcard */*.go */*/*.go)))
 # lazily, so the linker must not be told -z now.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: all build build-nocgo sim run demo test test-kubelet test-apiserver test-rules test-differential incidents incidents-short test-tools pint fleet-cost golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
+.PHONY: all build build-nocgo sim run demo test test-kubelet test-apiserver test-hpa test-rules test-differential incidents incidents-short test-tools dashboards test-dashboards pint fleet-cost golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
 
 all: check build ## check and build
 
@@ -58,6 +58,10 @@ test-kubelet: ## podmap against a real kubelet; needs root, the first build take
 
 test-apiserver: ## podmap and podmeta against a real API server too; takes etcd from Debian
 	@$(MAKE) --no-print-directory -C test/kubelet apiserver
+
+test-hpa: build ## a HorizontalPodAutoscaler on simulated GPUs, with every other part real; needs root, the first build takes long
+	@.ci/tools.sh
+	@$(MAKE) --no-print-directory -C test/kubelet scaling
 
 golden: sim ## write the golden files anew; then read the diff
 	go test ./cmd/accel-exporter ./internal/config ./internal/sim ./baseline ./health ./collector/fpga ./collector/kernellog ./collector/pcie \
@@ -96,13 +100,16 @@ fmt: ## format the Go code
 fmt-check:
 	@out=$$($(TOOL) gofumpt -l $(GO_DIRS)); test -z "$$out" || { echo "not formatted: $$out"; exit 1; }
 
-generate: ## docs/metrics.md, rules and their manifests
+generate: ## docs/metrics.md, rules, their manifests and copies in the chart
 	go run ./internal/docgen
 	go run ./internal/rulegen
+	go run ./internal/chartgen
 
 generate-check: ## fail where a generated file is not current
 	go run ./internal/docgen -check
 	go run ./internal/rulegen -check
+	go -C dashboards run . -check
+	go run ./internal/chartgen -check
 
 # How many programs may run at once.
 PROCS    ?= $(shell nproc)
@@ -122,6 +129,11 @@ test-tools: ## the rules in a real Prometheus and Alertmanager, which .ci/tools.
 	.cache/alertmanager/usr/bin/amtool check-config deploy/prometheus/alertmanager.yml
 	PROMETHEUS=$(CURDIR)/.cache/prometheus/usr/bin/prometheus ALERTMANAGER=$(CURDIR)/.cache/alertmanager/usr/bin/prometheus-alertmanager \
 		go -C test/tools test -count=1 ./...
+
+test-dashboards: build ## every query of the dashboards, in a real Prometheus that scrapes simulated nodes
+	.ci/tools.sh
+	PROMETHEUS=$(CURDIR)/.cache/prometheus/usr/bin/prometheus EXPORTER=$(CURDIR)/bin/accel-exporter SIMULATOR=$(CURDIR)/bin/accel-sim \
+		go -C test/tools test -count=1 -v -run TestDashboards .
 
 pint: ## lint the rules; the first run builds pint, which takes minutes
 	@mkdir -p .cache && go -C test/tools/pint build -mod=mod -o $(CURDIR)/.cache/pint github.com/cloudflare/pint/cmd/pint

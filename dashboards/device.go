@@ -1,0 +1,321 @@
+package main
+
+// device is one GPU, MIG instance or FPGA in depth. What a partition has not of
+// its own (heat, power, links, errors) is shown of the board it is part of.
+func device(v *values) board {
+	return board{
+		uid: "accel-device", title: "Accelerators / Device", from: "now-3h",
+		about:     "One GPU, MIG instance or FPGA in depth. Of a MIG instance, heat, power, links and errors are those of its GPU.",
+		variables: []variable{datasource, cluster, oneNode, instances, oneDevice, wholeDevice},
+		events:    append([]event{alerts(ofBox), xids(ofBox)}, holds(inBox)...),
+		rows: []row{
+			{title: "How is it?", panels: deviceNow(v)},
+			{title: "What speaks against it, and who is hurt?", panels: []panel{deviceReasons(), deviceHolders(), deviceHits()}},
+			{title: "Health", panels: []panel{deviceTimeline(), deviceXids(), deviceEvents()}},
+			{title: "Use and memory", panels: deviceUse()},
+			{title: "Heat and power", panels: deviceHeat(v)},
+			{title: "PCIe and NVLink", panels: deviceLinks()},
+			{title: "Memory errors and repairs", panels: deviceMemory()},
+			{title: "FPGA", folded: true, panels: deviceFPGA()},
+			{title: "What it is", folded: true, panels: deviceIdentity()},
+		},
+	}
+}
+
+const (
+	notMeasured = "Not measured on this device"
+	onBoard     = " Of a MIG instance this is its GPU's."
+)
+
+func deviceNow(v *values) []panel {
+	narrow := func(p panel) panel { p.width, p.height = 3, 4; return p }
+	return []panel{
+		narrow(panel{
+			kind: number, title: "Health", unit: "none", states: healthStates, scale: only(plain), empty: "The device does not answer",
+			about:   "The verdict. Failed: work on it is lost. Degraded: it goes on. Unknown: nobody can look.",
+			queries: []query{{expr: `max(` + healthOf(inBox) + `)`}},
+		}),
+		narrow(panel{
+			kind: number, title: "What to do", unit: "none", words: true, scale: only(blue), empty: "The device does not answer",
+			about:   "What would bring the device back to health." + onBoard,
+			queries: []query{{`max by (action) (accel_device_action{` + ofBox + `} == 1)`, "{{action}}"}},
+		}),
+		narrow(panel{
+			kind: number, title: "Holders", unit: "none", scale: only(blue), empty: "Not known, or it is cut into partitions",
+			about:   "Pods that hold the device. 0: it is free.",
+			queries: []query{{expr: `max(accel_device_holders{` + inBox + `})`}},
+		}),
+		narrow(panel{
+			kind: number, title: "Use", unit: "percentunit", scale: only(blue), empty: notMeasured, decimals: f(0),
+			about:   "Share of time in which a kernel ran; of MIG instances, share of cycles in which their engine was active. No driver measures it on FPGAs.",
+			queries: []query{{expr: `max(accel_utilization_ratio{engine="compute",` + inBox + `}) or max(accel_activity_ratio{unit="graphics",` + inBox + `})`}},
+		}),
+		narrow(panel{
+			kind: number, title: "Memory in use", unit: "percentunit", scale: only(blue), empty: notMeasured, decimals: f(0),
+			about:   "Share of the memory that is allocated. Frameworks take it in advance.",
+			queries: []query{{expr: `max(accel_memory_used_bytes{` + inBox + `} / ` + perDevice + ` accel_memory_total_bytes{` + inBox + `})`}},
+		}),
+		narrow(panel{
+			kind: number, title: "Margin to slowdown", unit: "celsius", empty: notMeasured,
+			about:   "Degrees left before the device slows itself down. Red where AcceleratorTemperatureNearLimit fires." + onBoard,
+			scale:   scale{red, []step{{v.number("near_limit_celsius"), green}}},
+			queries: []query{{expr: `min(accel_temperature_margin_celsius{limit="slowdown",` + ofBox + `})`}},
+		}),
+		narrow(panel{
+			kind: number, title: "Power", unit: "watt", scale: only(blue), empty: notMeasured,
+			about:   "Power drawn now." + onBoard,
+			queries: []query{{expr: `max(accel_power_watts{` + ofBox + `})`}},
+		}),
+		narrow(panel{
+			kind: number, title: "Last answer", unit: "dateTimeFromNow", empty: "The device has never answered",
+			about:   "When the device was last read with success. Longer ago than a minute: look at the exporter.",
+			scale:   only(blue),
+			queries: []query{{expr: `1000 * max(accel_device_last_sample_timestamp_seconds{` + inBox + `})`}},
+		}),
+	}
+}
+
+func deviceReasons() panel {
+	return third(panel{
+		kind: listing, title: "What speaks against it", unit: "none", empty: "Nothing speaks against it",
+		about:   "Each fact that speaks against the device and the verdict it asks for. docs/health.md explains them.",
+		queries: []query{{expr: `max by (severity, reason) (accel_device_health_reason{` + inBox + `} == 1)`}},
+		columns: []column{{of: "severity", title: "Verdict", states: verdicts, width: 90}, {of: "reason", title: "Reason"}, {of: "A", title: "Is so", hidden: true}},
+	})
+}
+
+func deviceHolders() panel {
+	of := func(name string) query {
+		return query{expr: `max by (namespace, pod, resource) (` + name + `{` + inBox + `})`}
+	}
+	return third(panel{
+		kind: listing, title: "Who holds it", unit: "none", empty: "Nobody, or the kubelet does not say",
+		about:   "Pods that hold the device, their use of it and for how long they have left it idle.",
+		queries: []query{of("accel_allocation_info"), of("accel_allocation_utilization_ratio"), of("accel_allocation_memory_used_bytes"), of("accel_allocation_idle_seconds")},
+		columns: []column{
+			namespaceColumn, podColumn,
+			{of: "resource", title: "Resource"},
+			{of: "B", title: "Use", unit: "percentunit", width: 65},
+			{of: "C", title: "Memory", unit: "bytes", width: 85},
+			{of: "D", title: "Idle for", unit: "s", width: 80},
+			{of: "A", title: "Holds", hidden: true},
+		},
+	})
+}
+
+func deviceHits() panel {
+	return third(panel{
+		kind: listing, title: "Who was hit", unit: "none", empty: "No fault has hit a holder in the last hour",
+		about:   "Pods that held the device when it had a fault, also where they have ended since. It was not their fault.",
+		queries: []query{{expr: `1000 * max by (namespace, pod, fault) (accel_allocation_fault_timestamp_seconds{` + inBox + `})`}},
+		columns: []column{namespaceColumn, podColumn, {of: "fault", title: "Fault"}, {of: "A", title: "When", unit: "dateTimeFromNow", sort: true}},
+	})
+}
+
+func deviceTimeline() panel {
+	return third(panel{
+		kind: timeline, title: "Health", unit: "none", states: healthStates, empty: "The device has not answered",
+		about:   "The verdict over time, and whether the device answers.",
+		queries: []query{{`max(` + healthOf(inBox) + `)`, "health"}, {`2 - 2 * max(accel_device_up{` + inBox + `})`, "answers"}},
+	})
+}
+
+func deviceXids() panel {
+	return third(panel{
+		kind: bars, title: "Xids", unit: "none", stacked: true, min: f(0), empty: "No Xid is counted",
+		about:   "Xids by number. Numbers 13, 31, 43 and 69 are programs' own faults as a rule; the others are the GPU's or its driver's." + onBoard,
+		queries: []query{{`sum by (xid) (increase(accel_gpu_xid_errors_total{` + ofBox + `}[$__rate_interval]) > 0)`, "Xid {{xid}}"}},
+	})
+}
+
+func deviceEvents() panel {
+	return third(panel{
+		kind: bars, title: "Events", unit: "none", stacked: true, min: f(0), empty: "No event is counted",
+		about: "What driver and kernel announced, and how often the verdict became failed." + onBoard,
+		queries: []query{
+			{`sum by (event) (increase(accel_device_events_total{` + ofBox + `}[$__rate_interval]) > 0)`, "{{event}}"},
+			{`sum(increase(accel_device_failures_total{` + ofBox + `}[$__rate_interval]) > 0)`, "became failed"},
+		},
+	})
+}
+
+func deviceUse() []panel {
+	quarter := func(p panel) panel { p.width, p.height = 6, 8; return p }
+	return []panel{
+		quarter(panel{
+			kind: lines, title: "Engines", unit: "percentunit", min: f(0), max: f(1), empty: notMeasured,
+			about:   "Share of time in which each engine had any work. compute: a kernel ran.",
+			queries: []query{{`max by (engine) (accel_utilization_ratio{` + inBox + `})`, "{{engine}}"}},
+		}),
+		quarter(panel{
+			kind: lines, title: "Units", unit: "percentunit", min: f(0), max: f(1), empty: notMeasured,
+			about:   "Share of cycles in which each unit was active, and how full the SMs were. High use with idle tensor cores and busy dram waits for memory.",
+			queries: []query{{`max by (unit) (accel_activity_ratio{` + inBox + `})`, "{{unit}}"}, {`max(accel_sm_occupancy_ratio{` + inBox + `})`, "occupancy"}},
+		}),
+		quarter(panel{
+			kind: lines, title: "Memory", unit: "bytes", min: f(0), dashed: "^total$", empty: notMeasured,
+			about:   "Memory allocated, held by the driver, and installed. Beyond total programs fail.",
+			queries: []query{{`max(accel_memory_used_bytes{` + inBox + `})`, "used"}, {`max(accel_memory_reserved_bytes{` + inBox + `})`, "reserved"}, {`max(accel_memory_total_bytes{` + inBox + `})`, "total"}},
+		}),
+		quarter(panel{
+			kind: lines, title: "Memory by holder", unit: "bytes", min: f(0), stacked: true, empty: "Nobody holds it, or it cannot be told apart",
+			about:   "Memory that each pod has allocated on the device.",
+			queries: []query{{`max by (namespace, pod) (accel_allocation_memory_used_bytes{` + inBox + `})`, "{{namespace}}/{{pod}}"}},
+		}),
+	}
+}
+
+func deviceHeat(v *values) []panel {
+	return []panel{
+		third(panel{
+			kind: lines, title: "Temperatures and limits", unit: "celsius", dashed: "limit", empty: notMeasured,
+			about:   "Temperature by sensor; dashed, the limits at which the device slows down or switches off." + onBoard,
+			queries: []query{{`max by (sensor) (accel_temperature_celsius{` + ofBox + `})`, "{{sensor}}"}, {`max by (sensor, limit) (accel_temperature_limit_celsius{` + ofBox + `})`, "limit {{sensor}} {{limit}}"}},
+		}),
+		third(panel{
+			kind: lines, title: "Margins", unit: "celsius", limitLine: true, empty: notMeasured,
+			about:   "Degrees left before each measure. AcceleratorTemperatureNearLimit fires where slowdown is below the line." + onBoard,
+			scale:   scale{red, []step{{v.number("near_limit_celsius"), green}}},
+			queries: []query{{`max by (limit) (accel_temperature_margin_celsius{` + ofBox + `})`, "to {{limit}}"}},
+		}),
+		third(panel{
+			kind: lines, title: "Power and limits", unit: "watt", min: f(0), dashed: "limit", empty: notMeasured,
+			about: "Power drawn; dashed, the limits. At enforced the GPU lowers its clocks, which is normal in training." + onBoard,
+			queries: []query{
+				{`max(accel_power_watts{` + ofBox + `})`, "now"},
+				{`max(accel_power_average_watts{` + ofBox + `})`, "average of 1 s"},
+				{`max by (limit) (accel_power_limit_watts{limit=~"enforced|default|slowdown|shutdown",` + ofBox + `} or accel_fpga_power_threshold_watts{` + ofBox + `})`, "limit {{limit}}"},
+			},
+		}),
+		third(panel{
+			kind: lines, title: "Throttled", unit: "percentunit", min: f(0), max: f(1), limitLine: true, empty: notMeasured,
+			about:   "Share of time in which the clocks were held down, by reason. sw_power_cap is normal under load; the others are not. GpuThermalThrottling fires where heat is above the line." + onBoard,
+			scale:   bad(v.number("hot_throttle_share")),
+			queries: []query{{`sum by (reason) (rate(accel_throttle_seconds_total{` + ofBox + `}[$__rate_interval]))`, "{{reason}}"}},
+		}),
+		third(panel{
+			kind: lines, title: "Clocks", unit: "hertz", min: f(0), dashed: "limit", empty: notMeasured,
+			about:   "Clock frequencies; dashed, the highest the device can do. Low under load: look at what throttles it." + onBoard,
+			queries: []query{{`max by (clock) (accel_clock_hertz{` + ofBox + `})`, "{{clock}}"}, {`max by (clock) (accel_clock_max_hertz{clock=~"sm|memory",` + ofBox + `})`, "limit {{clock}}"}},
+		}),
+		third(panel{
+			kind: lines, title: "Energy", unit: "joule", min: f(0), empty: notMeasured,
+			about:   "Energy used in each step. Bars that fall to nothing are an idle device." + onBoard,
+			queries: []query{{`sum(increase(accel_energy_joules_total{` + ofBox + `}[$__rate_interval]))`, "energy"}},
+		}),
+	}
+}
+
+func deviceLinks() []panel {
+	return []panel{
+		third(panel{
+			kind: lines, title: "PCIe traffic", unit: "Bps", min: f(0), empty: notMeasured,
+			about:   "Bytes over PCIe. Far below what the link can do while the device waits: look at the host.",
+			queries: []query{{`max(accel_pcie_receive_bytes_per_second{` + inBox + `} or rate(accel_pcie_receive_bytes_total{` + inBox + `}[$__rate_interval]))`, "received"}, {`max(accel_pcie_transmit_bytes_per_second{` + inBox + `} or rate(accel_pcie_transmit_bytes_total{` + inBox + `}[$__rate_interval]))`, "sent"}},
+		}),
+		third(panel{
+			kind: lines, title: "PCIe link", unit: "none", min: f(0), dashed: "possible", empty: notMeasured,
+			about: "Lanes and generation, and what is possible in this slot. Fewer lanes are a fault; a lower generation is normal while idle." + onBoard,
+			queries: []query{
+				{`max(accel_pcie_link_width_lanes{` + ofBox + `}) or min(accel_pcie_bus_link_width_lanes{link="0",` + ofBox + `})`, "lanes"},
+				{`max(accel_pcie_link_width_max_lanes{` + ofBox + `}) or min(accel_pcie_bus_link_width_max_lanes{link="0",` + ofBox + `})`, "lanes possible"},
+				{`max(accel_pcie_link_generation{` + ofBox + `})`, "generation"},
+				{`max(accel_pcie_link_generation_max{of="slot",` + ofBox + `})`, "generation possible"},
+			},
+		}),
+		third(panel{
+			kind: bars, title: "PCIe errors", unit: "none", stacked: true, min: f(0), empty: "No PCIe error is counted",
+			about:   "Reports of both ends of each link by severity, and transactions that were repeated. Nonfatal and fatal ones are always bad." + onBoard,
+			queries: []query{{`sum by (severity) (increase(accel_pcie_aer_reports_total{` + ofBox + `}[$__rate_interval]) > 0)`, "{{severity}}"}, {`sum(increase(accel_pcie_replays_total{` + ofBox + `}[$__rate_interval]) > 0)`, "replays"}},
+		}),
+		third(panel{
+			kind: lines, title: "NVLink traffic", unit: "Bps", min: f(0), empty: notMeasured,
+			about:   "Bytes over all NVLinks." + onBoard,
+			queries: []query{{`max(accel_nvlink_receive_bytes_per_second{` + ofBox + `})`, "received"}, {`max(accel_nvlink_transmit_bytes_per_second{` + ofBox + `})`, "sent"}},
+		}),
+		third(panel{
+			kind: timeline, title: "NVLinks", unit: "none", empty: "No NVLink", states: upStates,
+			about:   "Whether each link is up. One that is down slows every job over several GPUs." + onBoard,
+			queries: []query{{`max by (link) (accel_nvlink_up{` + ofBox + `})`, "{{link}}"}},
+		}),
+		third(panel{
+			kind: bars, title: "NVLink errors", unit: "none", stacked: true, min: f(0), empty: "No NVLink error is counted",
+			about:   "Errors by type over all links. The types overlap. A recovery costs time, a failed one the link." + onBoard,
+			queries: []query{{`sum by (type) (increase(accel_nvlink_errors_total{` + ofBox + `}[$__rate_interval]) > 0)`, "{{type}}"}},
+		}),
+	}
+}
+
+func deviceMemory() []panel {
+	return []panel{
+		third(panel{
+			kind: bars, title: "ECC errors", unit: "none", stacked: true, min: f(0), empty: "No ECC error is counted",
+			about:   "Errors since the driver was loaded, by severity and place. Uncorrected ones lose work." + onBoard,
+			queries: []query{{`sum by (severity, location) (increase(accel_ecc_errors_total{` + ofBox + `}[$__rate_interval]) > 0)`, "{{severity}} {{location}}"}},
+		}),
+		third(panel{
+			kind: lines, title: "Errors over the board's life", unit: "none", min: f(0), empty: notMeasured,
+			about: "Uncorrected errors, rows remapped and pages retired, kept in the board. A slope is what matters." + onBoard,
+			queries: []query{
+				{`sum by (severity) (accel_ecc_aggregate_errors_total{severity="uncorrected",` + ofBox + `})`, "{{severity}}"},
+				{`sum by (cause) (accel_row_remaps_total{` + ofBox + `})`, "rows remapped: {{cause}}"},
+				{`sum by (cause) (accel_retired_pages_total{` + ofBox + `})`, "pages retired: {{cause}}"},
+			},
+		}),
+		third(panel{
+			kind: timeline, title: "Repairs", unit: "none", states: yesBad, empty: notMeasured,
+			about: "Remaps that wait for a reset, remaps that failed, and SRAM errors past the count at which the board should be replaced." + onBoard,
+			queries: []query{
+				{`max(accel_row_remap_pending{` + ofBox + `})`, "remap waits for a reset"},
+				{`max(accel_row_remap_failed{` + ofBox + `})`, "remap failed"},
+				{`max(accel_ecc_sram_threshold_exceeded{` + ofBox + `})`, "SRAM past its limit"},
+				{`max by (kind) (accel_gpu_repair_pending{` + ofBox + `})`, "{{kind}} repair waits"},
+			},
+		}),
+	}
+}
+
+func deviceFPGA() []panel {
+	return []panel{
+		half(panel{
+			kind: listing, title: "What is loaded", unit: "none", empty: "Not an FPGA, or nothing is loaded",
+			about:   "Designs by region. The FPGA dashboard has more.",
+			queries: []query{{expr: `max by (region, kind, id) (accel_fpga_bitstream_info{` + inBox + `})`}},
+			columns: []column{{of: "region", title: "Region"}, {of: "kind", title: "Kind"}, {of: "id", title: "Bitstream"}, {of: "A", title: "Loaded", hidden: true}},
+			links:   []jump{*jumpTo("accel-fpga", "FPGAs")},
+		}),
+		half(panel{
+			kind: bars, title: "Reconfigurations and errors", unit: "none", stacked: true, min: f(0), empty: "Not an FPGA, or nothing happened",
+			about:   "Loads of a design by region and outcome, and error bits that appeared by unit. A failed load leaves the region unusable.",
+			queries: []query{{`sum by (region, outcome) (increase(accel_fpga_reconfigurations_total{` + inBox + `}[$__rate_interval]) > 0)`, "{{region}} {{outcome}}"}, {`sum by (unit) (increase(accel_fpga_errors_total{` + inBox + `}[$__rate_interval]) > 0)`, "error in {{unit}}"}},
+		}),
+	}
+}
+
+func deviceIdentity() []panel {
+	return []panel{
+		half(panel{
+			kind: listing, title: "Identity", unit: "none", empty: "The device is not known",
+			about:   "What the device is and where it sits.",
+			queries: []query{{expr: `max by (class, vendor, model, architecture, profile, index, pci_address, numa_node, serial) (accel_device_info{` + inBox + `})`}},
+			columns: []column{
+				{of: "class", title: "Class"},
+				{of: "model", title: "Model"},
+				{of: "architecture", title: "Architecture"},
+				{of: "profile", title: "Profile"},
+				{of: "index", title: "Index"},
+				{of: "pci_address", title: "PCI address"},
+				{of: "numa_node", title: "NUMA node"},
+				{of: "serial", title: "Serial"},
+				{of: "vendor", title: "Vendor"},
+				{of: "A", title: "Is so", hidden: true},
+			},
+		}),
+		half(panel{
+			kind: listing, title: "Firmware, and drift from the baseline", unit: "none", empty: "Not known, and nothing differs",
+			about:   "Versions of firmware, and where the baseline differs: approved values and what is there.",
+			queries: []query{{expr: `max by (component, version) (accel_firmware_info{` + ofBox + `}) or max by (component, expected, actual) (accel_drift{` + ofBox + `} == 1)`}},
+			columns: []column{{of: "component", title: "Component"}, {of: "version", title: "Version"}, {of: "actual", title: "Differs: is"}, {of: "expected", title: "Differs: approved"}, {of: "A", title: "Is so", hidden: true}},
+		}),
+	}
+}

@@ -1,0 +1,159 @@
+package main
+
+import "fmt"
+
+// drift answers: what runs where, how far a rollout is, and what is not as
+// approved.
+func drift(v *values) board {
+	return board{
+		uid: "accel-drift", title: "Accelerators / Driver and firmware drift", from: "now-24h",
+		about:     "Versions of drivers, firmware, MIG layouts and FPGA designs by pool, how far a rollout is, and what is not as approved.",
+		variables: []variable{datasource, cluster, pool},
+		events: []event{{
+			name: "Driver changes", colour: blue,
+			expr:  `count by (pool, version) (accel_driver_info{version!="",` + inPool + `} unless on (` + target + `, version) accel_driver_info{` + inPool + `} offset 1m and on (` + target + `) accel_driver_info{` + inPool + `} offset 1m)`,
+			title: "Driver {{version}}", text: "{{pool}}",
+		}},
+		rows: []row{
+			{title: "Does anything differ?", panels: driftNow(v)},
+			{title: "Drivers", panels: []panel{half(driverMatrix()), half(cudaMatrix()), driverNodes(), rollout()}},
+			{title: "Not as approved", panels: []panel{whole(deviations())}},
+			{title: "Firmware and partitions", panels: []panel{firmware(), migLayouts()}},
+			{title: "FPGA designs and keys", panels: []panel{designs(), rootKeys()}},
+		},
+	}
+}
+
+const (
+	drivers   = `accel_driver_info{version!="",` + inPool + `}`
+	noDrivers = "No driver has told its version"
+)
+
+// recentDrift is the devices and components that are not as approved. Those of
+// GPUs are recorded too seldom for an instant query.
+func recentDrift(v *values) string {
+	window := fmt.Sprintf("%.0fm", 5+v.duration("trends_interval").Minutes())
+	return `last_over_time(device_component:accel_drift:active{` + inPool + `}[` + window + `]) or device_component:accel_fpga_drift:active{` + inPool + `}`
+}
+
+func driftNow(v *values) []panel {
+	wide := func(p panel) panel { p.width, p.height = 6, 4; return p }
+	several := func(by, what string) string {
+		return zeroWhere(`count(count by (`+by+`) (`+what+`) > 1)`, `count(`+drivers+`)`)
+	}
+	return []panel{
+		wide(panel{
+			kind: number, title: "Pools with several drivers", unit: "none", empty: noDrivers,
+			about:   "Pools whose nodes run more than one version of a vendor's driver. Normal during a rollout; DriverDriftInPool fires after " + v.string("rollout_time") + ".",
+			scale:   scale{green, []step{{1, orange}}},
+			queries: []query{{expr: several("cluster, pool, vendor", `group by (cluster, pool, vendor, version) (`+drivers+`)`)}},
+		}),
+		wide(panel{
+			kind: number, title: "Devices not as approved", unit: "none", empty: "No baseline is given",
+			about:   "Devices with at least one component that the baseline catalogue does not approve.",
+			scale:   scale{green, []step{{1, orange}}},
+			queries: []query{{expr: zeroWhere(`count(group by (`+target+`, device) (`+recentDrift(v)+`))`, `sum(accel_baseline_entries{`+inPool+`})`)}},
+		}),
+		wide(panel{
+			kind: number, title: "Devices without a baseline", unit: "none", empty: "No devices",
+			about:   "Whole devices that no entry of a baseline catalogue matches: their drift cannot be seen.",
+			scale:   scale{green, []step{{1, yellow}}},
+			queries: []query{{expr: zeroWhere(`count(accel_device_info{parent="",class!="switch",`+inPool+`} unless `+perDevice+` accel_baseline_info{`+inPool+`})`, `count(accel_device_info{`+inPool+`})`)}},
+		}),
+		wide(panel{
+			kind: number, title: "Nodes by newest driver", unit: "none", words: false, empty: noDrivers,
+			about:   "Nodes that run the version that most nodes run, and how many run another.",
+			scale:   only(blue),
+			queries: []query{{`max(count by (version) (` + drivers + `))`, "with the commonest"}, {`count(` + drivers + `) - max(count by (version) (` + drivers + `))`, "with another"}},
+		}),
+	}
+}
+
+func driverMatrix() panel {
+	return panel{
+		kind: listing, title: "Nodes by pool and driver", unit: "none", empty: noDrivers,
+		about:   "How many nodes of each pool run each version of the driver. One column a row is a pool at one version. An empty row name is the pool of nodes without the label pool.",
+		matrix:  &matrix{row: "pool", column: "version"},
+		queries: []query{{expr: `count by (pool, version) (` + drivers + `)`}},
+	}
+}
+
+func cudaMatrix() panel {
+	return panel{
+		kind: listing, title: "Nodes by pool and CUDA", unit: "none", empty: "No CUDA",
+		about:   "How many nodes of each pool support each CUDA at most. Several with one driver mean that a node has another libcuda or a compatibility library.",
+		matrix:  &matrix{row: "pool", column: "cuda_version"},
+		queries: []query{{expr: `count by (pool, cuda_version) (accel_driver_info{cuda_version!="",` + inPool + `})`}},
+	}
+}
+
+func driverNodes() panel {
+	return half(panel{
+		kind: listing, title: "Nodes that are not at the commonest driver", unit: "none", empty: "All nodes of each pool run one driver",
+		about:   "Nodes whose driver is not the one that most nodes of their pool run: the stragglers of a rollout, or its vanguard.",
+		queries: []query{{expr: keep(host(drivers+` unless on (cluster, pool, vendor, version) (count by (cluster, pool, vendor, version) (`+drivers+`) == on (cluster, pool, vendor) group_left () max by (cluster, pool, vendor) (count by (cluster, pool, vendor, version) (`+drivers+`)))`), "pool, host, vendor, version, branch")}},
+		columns: []column{{of: "pool", title: "Pool"}, nodeColumn, {of: "vendor", title: "Vendor"}, {of: "version", title: "Driver"}, {of: "branch", title: "Branch"}, {of: "A", title: "Runs", hidden: true}},
+	})
+}
+
+func rollout() panel {
+	return half(panel{
+		kind: lines, title: "Rollout", unit: "none", stacked: true, min: f(0), empty: noDrivers,
+		about:   "Nodes by version of the driver. A rollout is a colour that gives way to another; one that stops half way is drift.",
+		queries: []query{{`count by (vendor, version) (` + drivers + `)`, "{{vendor}} {{version}}"}},
+	})
+}
+
+func deviations() panel {
+	return panel{
+		kind: listing, title: "Devices that differ from the baseline", unit: "none", empty: "Every device is as approved, or no baseline is given",
+		about:   "What the baseline catalogue, or the resource name by which a pod holds the device, approves and what is there instead. Components with a slash are of FPGAs: region/kind, root_key/key, held/what.",
+		queries: []query{{expr: keep(host(named(inPool, `max by (`+target+`, device, component, expected, actual) (accel_drift{`+inPool+`} == 1)`, "model")), "pool, host, name, device, model, component, expected, actual")}},
+		columns: []column{
+			{of: "pool", title: "Pool"},
+			nodeColumn, nameColumn, idColumn,
+			{of: "model", title: "Model"},
+			{of: "component", title: "Component"},
+			{of: "actual", title: "Is"},
+			{of: "expected", title: "Approved"},
+			{of: "A", title: "Differs", hidden: true},
+		},
+	}
+}
+
+func firmware() panel {
+	return panel{
+		kind: listing, title: "Firmware by pool and model", unit: "none", width: 14, height: 10, empty: "No firmware is known",
+		about:   "Whole devices by version of each firmware component. Two lines of one component are two versions in one pool: FirmwareDriftInPool.",
+		queries: []query{{expr: `count by (pool, model, component, version) (accel_firmware_info{parent="",component!~"inforom.*",` + inPool + `} * ` + perDevice + ` group_left (model) accel_device_info{parent="",` + inPool + `})`}},
+		columns: []column{{of: "pool", title: "Pool"}, {of: "model", title: "Model"}, {of: "component", title: "Component"}, {of: "version", title: "Version"}, {of: "A", title: "Devices", width: 90}},
+	}
+}
+
+func migLayouts() panel {
+	return panel{
+		kind: listing, title: "MIG layouts by node", unit: "none", width: 10, height: 10, empty: "No GPU is partitioned",
+		about:   "MIG instances of each profile by node. Nodes of one pool should be alike; a reboot loses a layout where nothing makes it anew.",
+		queries: []query{{expr: `sum by (pool, host, profile) (` + host(`accel_mig_instances{`+inPool+`}`) + `)`}},
+		columns: []column{{of: "pool", title: "Pool"}, nodeColumn, {of: "profile", title: "Profile"}, {of: "A", title: "Instances", width: 90}},
+	}
+}
+
+func designs() panel {
+	return panel{
+		kind: listing, title: "Bitstreams by pool and model", unit: "none", width: 14, height: 10, empty: "No FPGA with a known bitstream",
+		about:   "FPGA cards by what is loaded in each region. Of the static parts (fim, shell, pr_interface, boot_image) a pool should have one per model: FpgaDesignDriftInPool.",
+		queries: []query{{expr: `count by (pool, model, region, kind, id) (accel_fpga_bitstream_info{` + inPool + `} * ` + perDevice + ` group_left (model) accel_device_info{parent="",` + inPool + `})`}},
+		columns: []column{{of: "pool", title: "Pool"}, {of: "model", title: "Model"}, {of: "region", title: "Region"}, {of: "kind", title: "Kind"}, {of: "id", title: "Bitstream"}, {of: "A", title: "Cards", width: 80}},
+		links:   []jump{*jumpTo("accel-fpga", "FPGAs")},
+	}
+}
+
+func rootKeys() panel {
+	return panel{
+		kind: listing, title: "Root keys", unit: "none", width: 10, height: 10, empty: "No card tells its root keys",
+		about:   "Cards by the key that images must be signed with. none: the card takes any image.",
+		queries: []query{{expr: `count by (pool, key, hash) (accel_fpga_root_key_info{` + inPool + `})`}},
+		columns: []column{{of: "pool", title: "Pool"}, {of: "key", title: "Key", width: 70}, {of: "hash", title: "Hash"}, {of: "A", title: "Cards", width: 80}},
+	}
+}

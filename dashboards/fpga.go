@@ -1,0 +1,237 @@
+package main
+
+// fpga answers: what is loaded on which card, whether loading works, and
+// whether the cards are well.
+func fpga(v *values) board {
+	return board{
+		uid: "accel-fpga", title: "Accelerators / FPGA", from: "now-6h",
+		about:     "FPGA cards: what is loaded, reconfigurations, errors, power and heat, work and traffic.",
+		variables: []variable{datasource, cluster, pool, cards},
+		events:    []event{alerts(`alertname=~"Fpga.*",` + inPool)},
+		rows: []row{
+			{title: "Is something wrong?", panels: fpgaNow(v)},
+			{title: "Cards and designs", panels: []panel{fpgaCards(), fpgaDesigns()}},
+			{title: "Reconfigurations", panels: fpgaLoads(v)},
+			{title: "Errors", panels: fpgaErrors()},
+			{title: "Power and heat", panels: fpgaHeat(v)},
+			{title: "Work and traffic", panels: fpgaWork()},
+		},
+	}
+}
+
+// cards narrows a dashboard to some nodes with FPGAs.
+var cards = variable{
+	name: "instance", label: "Scraped as", about: "The label instance of exporters whose nodes have FPGAs.",
+	query: `label_values(accel_fpga_info{` + inPool + `}, instance)`, all: anything, several: true,
+}
+
+const (
+	inCards = inPool + `,instance=~"$instance"`
+	noCards = "No FPGA in this selection"
+	notHere = "No card of this selection measures it"
+	aCard   = `count(accel_fpga_info{` + inCards + `})`
+)
+
+// onCard is a query whose legend is the node and the card's PCI address, and
+// what further labels tell.
+func onCard(expr, further string) query {
+	return query{host(expr), "{{host}} {{device}} " + further}
+}
+
+func fpgaNow(v *values) []panel {
+	count := func(expr string) []query { return []query{{expr: zeroWhere(expr, aCard)}} }
+	return []panel{
+		tile(panel{
+			kind: number, title: "Cards", unit: "none", scale: only(blue), empty: noCards,
+			about:   "FPGA cards in this selection.",
+			queries: []query{{expr: aCard}},
+		}),
+		tile(panel{
+			kind: number, title: "Failed cards", unit: "none", scale: bad(1), empty: noCards,
+			about:   "Cards whose verdict is failed or unknown.",
+			queries: count(`count(accel_fpga_info{` + inCards + `} and ` + perDevice + ` device:accel_device_health:unfit)`),
+		}),
+		tile(panel{
+			kind: number, title: "Held without a design", unit: "none", scale: bad(1), empty: noCards,
+			about:   "Regions that are empty, or being configured, on cards that a pod holds. FpgaBitstreamMissing fires when it lasts.",
+			queries: count(`count(accel_fpga_bitstream_loaded{` + inCards + `} == 0 and ` + perDevice + ` accel_device_holders > 0)`),
+		}),
+		tile(panel{
+			kind: number, title: "Failed reconfigurations", unit: "none", decimals: f(0), scale: bad(0.5), empty: noCards,
+			about:   "Loads that failed in the time range.",
+			queries: []query{{expr: `sum(increase(accel_fpga_reconfigurations_total{outcome="failed",` + inCards + `}[$__range]))`}},
+		}),
+		tile(panel{
+			kind: number, title: "Latched error bits", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: "No card has error registers that are read",
+			about:   "Bits that are set in error registers. Each stays until somebody clears it.",
+			queries: []query{{expr: `sum(accel_fpga_errors_latched{` + inCards + `})`}},
+		}),
+		tile(panel{
+			kind: number, title: "Designs not as approved", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noCards,
+			about:   "Cards whose bitstream or root key differs from the baseline, or from what the resource name promises to the pod that holds it.",
+			queries: count(`count(group by (` + target + `, device) (device_component:accel_fpga_drift:active{` + inCards + `}))`),
+			links:   []jump{*jumpTo("accel-drift", "Drift")},
+		}),
+	}
+}
+
+func fpgaCards() panel {
+	of := func(expr string) query {
+		return query{expr: keep(host(`max by (`+target+`, device) (`+expr+`) * `+perDevice+` group_left (model) accel_device_info{class="fpga",`+inCards+`}`), "host, device, model")}
+	}
+	return panel{
+		kind: listing, title: "Cards", unit: "none", width: 12, height: 10, empty: noCards,
+		about:   "Every card at this moment. An empty cell was not measured, which is not 0.",
+		queries: []query{of(healthOf(inCards)), of(`accel_device_holders{` + inCards + `}`), of(`accel_power_watts{` + inCards + `}`), of(`accel_temperature_celsius{` + inCards + `}`), of(`sum by (` + target + `, device) (accel_fpga_errors_latched{` + inCards + `})`)},
+		columns: []column{
+			nodeColumn,
+			{of: "device", title: "Id", jump: toDevice()},
+			{of: "model", title: "Model"},
+			{of: "A", title: "Health", states: healthStates, width: 90, sort: true},
+			{of: "B", title: "Holders", width: 75},
+			{of: "C", title: "Power", unit: "watt", width: 75},
+			{of: "D", title: "Hottest", unit: "celsius", width: 80},
+			{of: "E", title: "Errors", width: 70, scale: &scale{plain, []step{{1, orange}}}},
+		},
+	}
+}
+
+func fpgaDesigns() panel {
+	return panel{
+		kind: listing, title: "What is loaded", unit: "none", width: 12, height: 10, empty: "No card tells what is loaded",
+		about:   "Designs by card and region, as the driver names them. firmware is what was asked for, not proof of what is in the fabric.",
+		queries: []query{{expr: keep(host(`accel_fpga_bitstream_info{`+inCards+`}`), "host, device, region, kind, id")}},
+		columns: []column{nodeColumn, {of: "device", title: "Card"}, {of: "region", title: "Region"}, {of: "kind", title: "Kind"}, {of: "id", title: "Bitstream"}, {of: "A", title: "Loaded", hidden: true}},
+	}
+}
+
+func fpgaLoads(v *values) []panel {
+	return []panel{
+		third(panel{
+			kind: bars, title: "Reconfigurations", unit: "none", stacked: true, min: f(0), empty: "No card tells when it is reconfigured",
+			about:   "Loads of a design by outcome. A failed one leaves the region without a design.",
+			queries: []query{{`sum by (outcome) (increase(accel_fpga_reconfigurations_total{` + inCards + `}[$__rate_interval]))`, "{{outcome}}"}},
+			colours: []state{{value: "ok", colour: green}, {value: "failed", colour: red}},
+		}),
+		third(panel{
+			kind: lines, title: "How long reconfigurations took", unit: "s", min: f(0), limitLine: true, empty: "No reconfiguration in this time, or the recording rules are not loaded",
+			about:   "The time that 95 of 100 loads of the last day stayed below, by pool. FpgaReconfigurationSlow fires above the line.",
+			scale:   bad(v.number("fpga_reconfiguration_seconds")),
+			queries: []query{{`pool:accel_fpga_reconfiguration_seconds:p95_1d{` + inPool + `}`, "{{pool}}"}},
+		}),
+		third(panel{
+			kind: timeline, title: "Regions", unit: "none", empty: "No card tells whether a region is loaded", states: []state{{"1", "loaded", green}, {"0", "empty", orange}},
+			about:   "Whether each region holds a design that can be used. Short gaps are reconfigurations.",
+			queries: []query{onCard(`max by (`+target+`, device, region) (accel_fpga_bitstream_loaded{`+inCards+`})`, "{{region}}")},
+		}),
+	}
+}
+
+func fpgaErrors() []panel {
+	return []panel{
+		third(panel{
+			kind: bars, title: "Error bits that appeared", unit: "none", stacked: true, min: f(0), empty: "No error was seen to appear",
+			about:   "Errors of each unit that were seen to appear. Those of fatal, catfatal and firewall lose work.",
+			queries: []query{onCard(`sum by (`+target+`, device, unit) (increase(accel_fpga_errors_total{`+inCards+`}[$__rate_interval]) > 0)`, "{{unit}}")},
+		}),
+		third(panel{
+			kind: listing, title: "Errors that are latched", unit: "none", empty: "No bit is set in any error register",
+			about:   "Which bits are set now. They stay until somebody clears them; unit and name are those of the driver.",
+			queries: []query{{expr: keep(host(`accel_fpga_error_latched{`+inCards+`} == 1`), "host, device, unit, error")}},
+			columns: []column{nodeColumn, {of: "device", title: "Id", jump: toDevice()}, {of: "unit", title: "Unit"}, {of: "error", title: "Error"}, {of: "A", title: "Set", hidden: true}},
+		}),
+		third(panel{
+			kind: bars, title: "Memory errors", unit: "none", stacked: true, min: f(0), empty: "No card counts memory errors",
+			about:   "ECC errors of memory banks by severity. An uncorrected one means that data is already wrong.",
+			queries: []query{onCard(`sum by (`+target+`, device, severity) (increase(accel_fpga_memory_ecc_errors_total{`+inCards+`}[$__rate_interval]))`, "{{severity}}")},
+		}),
+		third(panel{
+			kind: timeline, title: "Firewalls", unit: "none", states: []state{{"0", "closed", green}, {"1", "tripped", red}}, empty: "No card with AXI firewalls",
+			about:   "A firewall that has tripped has cut the design off until the card is reset.",
+			queries: []query{onCard(`max by (`+target+`, device, firewall) (accel_fpga_firewall_tripped{`+inCards+`})`, "{{firewall}}")},
+		}),
+		third(panel{
+			kind: timeline, title: "Memory calibrated", unit: "none", states: []state{{"1", "yes", green}, {"0", "no", red}}, empty: "No card tells it",
+			about:   "Whether each memory interface can be used. no is normal only while the card is configured.",
+			queries: []query{onCard(`max by (`+target+`, device, bank) (accel_fpga_memory_calibrated{`+inCards+`})`, "{{bank}}")},
+		}),
+		third(panel{
+			kind: bars, title: "PCIe error reports", unit: "none", stacked: true, min: f(0), empty: "No card reports PCIe errors",
+			about:   "Reports of both ends of the links towards each card, by severity. Nonfatal and fatal ones are always bad.",
+			queries: []query{onCard(`sum by (`+target+`, device, severity) (increase(accel_pcie_aer_reports_total{`+inCards+`}[$__rate_interval])) and `+perDevice+` accel_fpga_info`, "{{severity}}")},
+		}),
+	}
+}
+
+func fpgaHeat(v *values) []panel {
+	return []panel{
+		third(panel{
+			kind: lines, title: "Power", unit: "watt", min: f(0), empty: notHere,
+			about:   "Power of each card.",
+			queries: []query{onCard(`accel_power_watts{`+inCards+`} and `+perDevice+` accel_fpga_info`, "")},
+		}),
+		third(panel{
+			kind: lines, title: "Power as a share of its limit", unit: "percentunit", min: f(0), limitLine: true, empty: "No card with a limit on its power",
+			about:   "Power as a share of the lowest limit that is set. FpgaPowerNearLimit fires above the line.",
+			scale:   bad(v.number("fpga_power_share")),
+			queries: []query{onCard(`accel_power_watts{`+inCards+`} / `+perDevice+` min by (`+target+`, device) (accel_fpga_power_threshold_watts{`+inCards+`} or accel_power_limit_watts{limit=~"max|slowdown|shutdown",`+inCards+`} and `+perDevice+` accel_fpga_info)`, "")},
+		}),
+		third(panel{
+			kind: lines, title: "Margin to the next limit", unit: "celsius", limitLine: true, empty: "No card with a limit on a temperature",
+			about:   "Degrees left at the sensor that is nearest to a limit of its own. AcceleratorTemperatureNearLimit fires below the line for slowdown and critical limits.",
+			scale:   scale{red, []step{{v.number("near_limit_celsius"), green}}},
+			queries: []query{onCard(`min by (`+target+`, device) (accel_temperature_limit_celsius{`+inCards+`} - on (`+target+`, device, sensor) group_left () accel_temperature_celsius{`+inCards+`}) and `+perDevice+` accel_fpga_info`, "")},
+		}),
+		third(panel{
+			kind: lines, title: "Temperatures", unit: "celsius", empty: notHere,
+			about:   "The hottest sensor of each card; its page has all.",
+			queries: []query{onCard(`max by (`+target+`, device) (accel_temperature_celsius{`+inCards+`}) and `+perDevice+` accel_fpga_info`, "")},
+		}),
+		third(panel{
+			kind: lines, title: "Fans", unit: "rotrpm", min: f(0), empty: "No card with a fan",
+			about:   "Turns of each fan. A fan that stands while the card is hot is broken.",
+			queries: []query{onCard(`accel_fan_speed_rpm{`+inCards+`}`, "{{fan}}")},
+		}),
+		third(panel{
+			kind: lines, title: "Voltages: distance from their mean", unit: "percentunit", empty: "No card measures voltages",
+			about:   "How far each voltage is from its mean of the last hour, for the ten furthest. One that wanders by more than five percent is a power supply or a board that goes.",
+			queries: []query{onCard(`topk(10, abs(accel_fpga_voltage_volts{`+inCards+`} / avg_over_time(accel_fpga_voltage_volts{`+inCards+`}[1h]) - 1))`, "{{sensor}}")},
+		}),
+	}
+}
+
+func fpgaWork() []panel {
+	return []panel{
+		third(panel{
+			kind: lines, title: "Runs of compute units", unit: "ops", min: f(0), empty: "No card that counts runs",
+			about:   "Runs of each compute unit per second. No driver measures how busy an FPGA is; this comes closest under XRT.",
+			queries: []query{onCard(`rate(accel_fpga_executions_total{`+inCards+`}[$__rate_interval])`, "{{unit}}")},
+		}),
+		third(panel{
+			kind: lines, title: "Commands that wait", unit: "none", min: f(0), empty: "No card with queues",
+			about:   "Commands that wait for a compute unit, or to be looked at. A queue that only grows is a unit that hangs.",
+			queries: []query{onCard(`sum by (`+target+`, device, unit) (accel_fpga_queue_length{queue=~"pending|running",`+inCards+`})`, "{{unit}}")},
+		}),
+		third(panel{
+			kind: lines, title: "DMA and PCIe traffic", unit: "Bps", min: f(0), empty: "No card that counts bytes",
+			about:   "Bytes that the driver moved to and from the card.",
+			queries: []query{onCard(`rate(accel_pcie_receive_bytes_total{`+inCards+`}[$__rate_interval]) and `+perDevice+` accel_fpga_info`, "received"), onCard(`rate(accel_pcie_transmit_bytes_total{`+inCards+`}[$__rate_interval]) and `+perDevice+` accel_fpga_info`, "sent")},
+		}),
+		third(panel{
+			kind: lines, title: "Memory in use", unit: "bytes", min: f(0), empty: "No card that tells of its memory",
+			about:   "Memory of each bank that programs have allocated through the driver.",
+			queries: []query{onCard(`accel_fpga_memory_bank_used_bytes{`+inCards+`}`, "{{bank}}")},
+		}),
+		third(panel{
+			kind: lines, title: "Transactions", unit: "ops", min: f(0), empty: "Counted on DFL cards with --collector.fpga.transactions only",
+			about:   "Transactions through the fabric of DFL cards per second. They have no fixed size, so no rate of bytes follows.",
+			queries: []query{onCard(`rate(accel_fpga_transactions_total{`+inCards+`}[$__rate_interval])`, "{{kind}} {{direction}}")},
+		}),
+		third(panel{
+			kind: listing, title: "Compute units", unit: "none", empty: "No card with compute units",
+			about:   "State of each compute unit. crashed: what waits for it waits for ever.",
+			queries: []query{{expr: keep(host(`accel_fpga_compute_unit_state{`+inCards+`} == 1`), "host, device, unit, state")}},
+			columns: []column{nodeColumn, {of: "device", title: "Id", jump: toDevice()}, {of: "unit", title: "Unit"}, {of: "state", title: "State", states: []state{{"crashed", "crashed", red}, {"running", "running", green}}}, {of: "A", title: "Is so", hidden: true}},
+		}),
+	}
+}

@@ -1,0 +1,252 @@
+package main
+
+// node answers: how is every device of one node, and who is on them.
+func node(v *values) board {
+	return board{
+		uid: "accel-node", title: "Accelerators / Node", from: "now-3h",
+		about:     "Every device of one node at once: health, use, heat, links, errors and holders.",
+		variables: []variable{datasource, cluster, oneNode, instances},
+		events:    append([]event{alerts(inNode), xids(inNode)}, off(holds(inNode))...),
+		rows: []row{
+			{title: "Is something wrong?", panels: nodeNow(v)},
+			{title: "Devices", panels: []panel{nodeDevices(v), nodeTimeline(), nodeReasons()}},
+			{title: "Who is on them?", panels: []panel{nodeHolders(), nodeResources(), nodeStrangers()}},
+			{title: "Use", panels: nodeUse()},
+			{title: "Heat and power", panels: nodeHeat(v)},
+			{title: "Links", panels: nodeLinks()},
+			{title: "Errors", panels: nodeErrors()},
+		},
+	}
+}
+
+// off leaves events to be switched on by whoever wants them.
+func off(events []event) []event {
+	for i := range events {
+		events[i].off = true
+	}
+	return events
+}
+
+const (
+	wholes     = `parent="",` + inNode
+	noDevices  = "The node has no such device, or its exporter is down"
+	noSuch     = "No device of this node measures it"
+	anyDevices = `count(accel_device_info{` + inNode + `})`
+)
+
+func nodeNow(v *values) []panel {
+	return []panel{
+		tile(panel{
+			kind: number, title: "Exporter", unit: "none", states: upStates, scale: low(1), empty: "Not scraped",
+			about:   "Whether the node's exporter could be scraped. While it is down nothing here is of now.",
+			queries: []query{{expr: `max(up{job=~"` + v.string("exporter_job") + `",` + inNode + `})`}},
+		}),
+		tile(panel{
+			kind: number, title: "Failed devices", unit: "none", scale: bad(1), empty: "Nothing is known of the devices",
+			about:   "Whole devices whose verdict is failed or unknown.",
+			queries: []query{{expr: `sum(accel_device_health{` + wholes + `,state=~"failed|unknown"})`}},
+		}),
+		tile(panel{
+			kind: number, title: "Degraded devices", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: "Nothing is known of the devices",
+			about:   "Whole devices on which work goes on although something speaks against them.",
+			queries: []query{{expr: `sum(accel_device_health{` + wholes + `,state="degraded"})`}},
+		}),
+		tile(panel{
+			kind: number, title: "Alerts", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noDevices,
+			about:   "Alerts on this node that fire, of any severity.",
+			queries: []query{{expr: zeroWhere(`count(ALERTS{alertstate="firing",`+alertNames+`,`+inNode+`})`, anyDevices)}},
+		}),
+		tile(panel{
+			kind: number, title: "Pods with devices", unit: "none", scale: only(blue), empty: "Who holds the devices is not known",
+			about:   "Pods of this node that hold a device or a part of one.",
+			queries: []query{{expr: zeroWhere(`count(group by (namespace, pod) (accel_allocation_info{`+inNode+`}))`, `count(accel_device_holders{`+inNode+`})`)}},
+		}),
+		tile(panel{
+			kind: number, title: "Driver", unit: "none", scale: only(blue), words: true, empty: "No driver has told its version",
+			about:   "Versions of the drivers of this node.",
+			queries: []query{{`max by (vendor, version) (accel_driver_info{version!="",` + inNode + `})`, "{{version}}"}},
+			links:   []jump{*jumpTo("accel-drift", "Drift")},
+		}),
+	}
+}
+
+// nodeDevices is one row for each device, also for partitions.
+func nodeDevices(v *values) panel {
+	of := func(expr string) query {
+		return query{expr: keep(host(named(inNode, "max by ("+target+", device) ("+expr+")", "model", "profile")), "host, name, device, model, profile")}
+	}
+	margin := v.number("margin_celsius")
+	return panel{
+		kind: listing, title: "Devices", unit: "none", width: 24, height: 10, empty: noDevices,
+		about: "Every device and MIG instance at this moment. An empty cell was not measured, which is not 0. Red margins are where AcceleratorTemperatureNearLimit fires.",
+		queries: []query{
+			of(healthOf(inNode)),
+			of(`accel_device_holders{` + inNode + `}`),
+			of(`accel_utilization_ratio{engine="compute",` + inNode + `} or on (` + target + `, device) accel_activity_ratio{unit="graphics",` + inNode + `}`),
+			of(`accel_memory_used_bytes{` + inNode + `} / ` + perDevice + ` accel_memory_total_bytes{` + inNode + `}`),
+			of(`accel_power_watts{` + inNode + `}`),
+			of(`accel_temperature_celsius{` + inNode + `}`),
+			of(`min by (` + target + `, device) (accel_temperature_margin_celsius{limit="slowdown",` + inNode + `})`),
+		},
+		columns: []column{
+			nameColumn,
+			{of: "model", title: "Model"},
+			{of: "profile", title: "Profile", width: 80},
+			{of: "A", title: "Health", states: healthStates, width: 90, sort: true},
+			{of: "B", title: "Holders", width: 80},
+			{of: "C", title: "Use", unit: "percentunit", width: 80},
+			{of: "D", title: "Memory", unit: "percentunit", width: 90},
+			{of: "E", title: "Power", unit: "watt", width: 90},
+			{of: "F", title: "Hottest sensor", unit: "celsius", width: 120},
+			{of: "G", title: "Margin", unit: "celsius", width: 90, scale: &scale{red, []step{{margin, plain}}}},
+			idColumn,
+			{of: "host", title: "Node", hidden: true},
+		},
+	}
+}
+
+func nodeTimeline() panel {
+	return panel{
+		kind: timeline, title: "Health", unit: "none", width: 14, height: 9, states: healthStates, empty: noDevices,
+		about:   "The verdict on each whole device. Failed means that work on it is lost, degraded that it goes on, unknown that nobody can look.",
+		queries: []query{q(named(wholes, healthOf(wholes)))},
+		links:   []jump{*jumpTo("accel-device", "This device", "node", "$node", "device", "${__field.labels.device}")},
+	}
+}
+
+func nodeReasons() panel {
+	return panel{
+		kind: listing, title: "What speaks against them", unit: "none", width: 10, height: 9, empty: "Nothing speaks against any device",
+		about:   "Each fact that speaks against a device and the verdict it asks for. docs/health.md explains them.",
+		queries: []query{{expr: keep(host(named(inNode, `max by (`+target+`, device, reason, severity) (accel_device_health_reason{`+inNode+`} == 1)`)), "host, name, device, severity, reason")}},
+		columns: []column{
+			{of: "severity", title: "Verdict", states: verdicts, width: 90},
+			nameColumn,
+			{of: "reason", title: "Reason"},
+			idColumn,
+			{of: "host", title: "Node", hidden: true},
+			{of: "A", title: "Is so", hidden: true},
+		},
+	}
+}
+
+func nodeHolders() panel {
+	of := func(expr string) query {
+		return query{expr: keep(host(named(inNode, "max by ("+target+", device, namespace, pod, resource) ("+expr+")")), "host, name, device, namespace, pod, resource")}
+	}
+	return panel{
+		kind: listing, title: "Holders", unit: "none", width: 12, height: 9, empty: "No pod holds a device, or the kubelet does not say",
+		about:   "Who holds which device, what for, and whether it is used.",
+		queries: []query{of(`accel_allocation_info{` + inNode + `}`), of(`accel_allocation_utilization_ratio{` + inNode + `}`), of(`accel_allocation_idle_seconds{` + inNode + `}`)},
+		columns: []column{
+			namespaceColumn, podColumn, nameColumn,
+			{of: "resource", title: "Resource"},
+			{of: "B", title: "Use", unit: "percentunit", width: 70},
+			{of: "C", title: "Idle for", unit: "s", width: 90},
+			idColumn,
+			{of: "host", title: "Node", hidden: true},
+			{of: "A", title: "Holds", hidden: true},
+		},
+	}
+}
+
+func nodeResources() panel {
+	of := func(name string) query { return query{expr: `max by (resource) (` + name + `{` + inNode + `})`} }
+	return panel{
+		kind: listing, title: "Resources", unit: "none", width: 7, height: 9, empty: "The kubelet does not say",
+		about:   "Of each resource: devices of this node, ids that the kubelet would give out, and ids that are held. Fewer allocatable than there are means that the device plugin withholds some.",
+		queries: []query{of("accel_resource_devices"), of("accel_resource_allocatable"), of("accel_resource_held")},
+		columns: []column{{of: "resource", title: "Resource"}, {of: "A", title: "Devices", width: 75}, {of: "B", title: "Allocatable", width: 95}, {of: "C", title: "Held", width: 60}},
+	}
+}
+
+func nodeStrangers() panel {
+	return panel{
+		kind: listing, title: "Use without a right", unit: "none", width: 5, height: 9, empty: "No such process, or processes cannot be listed",
+		about:   "Processes that use a device which their pod does not hold. hidden ones cannot be seen and are no accusation.",
+		queries: []query{{expr: keep(named(inNode, `max by (`+target+`, device, reason) (accel_unattributed_processes{`+inNode+`} > 0)`), "name, reason")}},
+		columns: []column{{of: "name", title: "Device"}, {of: "reason", title: "Kind"}, {of: "A", title: "Processes", width: 85}},
+	}
+}
+
+func nodeUse() []panel {
+	return []panel{
+		third(panel{
+			kind: lines, title: "Use", unit: "percentunit", min: f(0), max: f(1), empty: noSuch,
+			about:   "Share of time in which a kernel ran. It says nothing of how much of the device the kernel filled; for that see the device.",
+			queries: []query{q(named(wholes, `accel_utilization_ratio{engine="compute",`+wholes+`}`))},
+		}),
+		third(panel{
+			kind: lines, title: "Memory in use", unit: "percentunit", min: f(0), max: f(1), empty: noSuch,
+			about:   "Share of the device's memory that is allocated. Frameworks take it in advance, so full is not bad by itself.",
+			queries: []query{q(named(inNode, `accel_memory_used_bytes{`+inNode+`} / `+perDevice+` accel_memory_total_bytes{`+inNode+`}`))},
+		}),
+		third(panel{
+			kind: lines, title: "Tensor cores active", unit: "percentunit", min: f(0), max: f(1), empty: noSuch,
+			about:   "Share of cycles in which the tensor cores were active. Low beside high use: the device waits for memory or for the host.",
+			queries: []query{q(named(inNode, `accel_activity_ratio{unit="tensor",`+inNode+`}`))},
+		}),
+	}
+}
+
+func nodeHeat(v *values) []panel {
+	return []panel{
+		third(panel{
+			kind: lines, title: "Margin to slowdown", unit: "celsius", limitLine: true, empty: noSuch,
+			about:   "Degrees left before the device slows itself down. AcceleratorTemperatureNearLimit fires below the line.",
+			scale:   scale{red, []step{{v.number("near_limit_celsius"), green}}},
+			queries: []query{q(named(wholes, `accel_temperature_margin_celsius{limit="slowdown",`+wholes+`}`))},
+		}),
+		third(panel{
+			kind: lines, title: "Power", unit: "watt", min: f(0), empty: noSuch,
+			about:   "Power that each device draws. At its limit a device is slowed down, which is normal in training.",
+			queries: []query{q(named(wholes, `accel_power_watts{`+wholes+`}`))},
+		}),
+		third(panel{
+			kind: lines, title: "Throttled by heat or power brake", unit: "percentunit", min: f(0), max: f(1), limitLine: true, empty: noSuch,
+			about:   "Share of time in which the clocks were held down for a reason that is a fault. GpuThermalThrottling fires above the line.",
+			scale:   bad(v.number("hot_throttle_share")),
+			queries: []query{{`sum by (name, reason) (` + named(wholes, `rate(accel_throttle_seconds_total{reason=~"hw_thermal|thermal|sw_thermal|hw_power_brake",`+wholes+`}[$__rate_interval])`) + `)`, "{{name}} {{reason}}"}},
+		}),
+	}
+}
+
+func nodeLinks() []panel {
+	return []panel{
+		third(panel{
+			kind: lines, title: "PCIe traffic", unit: "Bps", min: f(0), empty: noSuch,
+			about:   "Bytes received and sent over PCIe.",
+			queries: []query{q(named(wholes, `rate(accel_pcie_receive_bytes_total{`+wholes+`}[$__rate_interval]) + `+perDevice+` rate(accel_pcie_transmit_bytes_total{`+wholes+`}[$__rate_interval])`))},
+		}),
+		third(panel{
+			kind: lines, title: "NVLink traffic", unit: "Bps", min: f(0), empty: noSuch,
+			about:   "Bytes received and sent over all NVLinks of a GPU.",
+			queries: []query{q(named(wholes, `accel_nvlink_receive_bytes_per_second{`+wholes+`} + `+perDevice+` accel_nvlink_transmit_bytes_per_second{`+wholes+`}`))},
+		}),
+		third(panel{
+			kind: timeline, title: "PCIe link narrower than it could be", unit: "none", empty: noSuch, states: yesBad,
+			about:   "Whether the link has fewer lanes than device and slot can do. That is a fault of slot, riser or card. The generation may fall while idle and is not looked at here.",
+			queries: []query{q(named(wholes, `(accel_pcie_link_width_lanes{`+wholes+`} < bool `+perDevice+` accel_pcie_link_width_max_lanes{`+wholes+`})`))},
+		}),
+	}
+}
+
+func nodeErrors() []panel {
+	return []panel{
+		third(panel{
+			kind: bars, title: "Xids", unit: "none", stacked: true, min: f(0), empty: "No Xid is counted on this node",
+			about:   "Xids by GPU and number, those of programs (13, 31, 43, 69) included.",
+			queries: []query{{`sum by (name, xid) (` + named(inNode, `increase(accel_gpu_xid_errors_total{`+inNode+`}[$__rate_interval]) > 0`) + `)`, "{{name}} Xid {{xid}}"}},
+		}),
+		third(panel{
+			kind: bars, title: "ECC errors", unit: "none", stacked: true, min: f(0), empty: "No ECC error is counted on this node",
+			about:   "Memory errors that were corrected, and those that were not, which lose work.",
+			queries: []query{{`sum by (name, severity) (` + named(wholes, `sum by (`+target+`, device, severity) (increase(accel_ecc_errors_total{`+wholes+`}[$__rate_interval]) > 0)`) + `)`, "{{name}} {{severity}}"}},
+		}),
+		third(panel{
+			kind: bars, title: "PCIe error reports", unit: "none", stacked: true, min: f(0), empty: "No PCIe error is reported on this node",
+			about:   "Reports of both ends of the links towards the device. Some correctable ones are normal, others never.",
+			queries: []query{{`sum by (name, severity) (` + named(wholes, `sum by (`+target+`, device, severity) (increase(accel_pcie_aer_reports_total{`+wholes+`}[$__rate_interval]) > 0)`) + `)`, "{{name}} {{severity}}"}},
+		}),
+	}
+}

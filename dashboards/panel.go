@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/grafana/grafana-foundation-sdk/go/cog"
+	"github.com/grafana/grafana-foundation-sdk/go/cog/variants"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
+)
+
+// kind is what a panel is drawn as, in Grafana's name.
+type kind string
+
+const (
+	number   kind = "stat"
+	lines    kind = "timeseries"
+	bars     kind = "bars" // drawn by timeseries: what happened within each step
+	listing  kind = "table"
+	ranking  kind = "bargauge"
+	timeline kind = "state-timeline"
+)
+
+// panel is a panel as it is written down here.
+type panel struct {
+	kind          kind
+	title, about  string // about: what it means and what is bad
+	unit          string // Grafana's id of it
+	empty         string // what stands there without data, and why that may be
+	width, height uint32 // of 24; in lines of 30 pixels
+	queries       []query
+	columns       []column // of a listing
+	matrix        *matrix  // of a listing
+	scale         scale
+	states        []state // words and colours for values
+	min, max      *float64
+	decimals      *float64
+	stacked       bool
+	limitLine     bool    // draw the steps of the scale
+	dashed        string  // regular expression of series that are limits
+	words         bool    // of a number: show the legend in place of the value
+	colours       []state // fixed colours of series by name (value)
+	links         []jump
+}
+
+// jump is where a click on a value leads; values of the series or row stand
+// in the address as ${__field.labels.x} or ${__data.fields.x}.
+type jump struct{ title, url string }
+
+func (p panel) model(id uint32, at dashboard.GridPos) dashboard.Panel {
+	m := dashboard.Panel{
+		Type: string(p.kind), Id: &id, Title: &p.title, Description: &p.about,
+		Datasource: &source, GridPos: &at, Targets: p.targets(),
+		FieldConfig: &dashboard.FieldConfigSource{Defaults: p.defaults(), Overrides: p.overrides()},
+		Options:     p.options(), Transformations: p.transformations(),
+	}
+	if p.kind == bars {
+		m.Type = string(lines)
+	}
+	return m
+}
+
+// atOnce reports whether the panel shows the present and not a course.
+func (p panel) atOnce() bool { return p.kind == number || p.kind == listing || p.kind == ranking }
+
+func (p panel) targets() []variants.Dataquery {
+	var out []variants.Dataquery
+	for i, q := range p.queries {
+		t := prometheus.Dataquery{
+			Expr: q.expr, RefId: cog.ToPtr(refID(i)), Datasource: &source,
+			LegendFormat: cog.ToPtr(q.legend), EditorMode: cog.ToPtr(prometheus.QueryEditorModeCode),
+			Instant: cog.ToPtr(p.atOnce()), Range: cog.ToPtr(!p.atOnce()),
+		}
+		if p.kind == listing {
+			t.Format = cog.ToPtr(prometheus.PromQueryFormatTable)
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// refID names the queries of a panel A, B, and so on.
+func refID(i int) string { return fmt.Sprintf("%c", 'A'+i) }
+
+func (p panel) defaults() dashboard.FieldConfig {
+	c := dashboard.FieldConfig{
+		Unit: &p.unit, NoValue: &p.empty, Min: p.min, Max: p.max, Decimals: p.decimals,
+		Mappings: mappings(p.states), Thresholds: p.scale.model(), Custom: p.custom(),
+		Color: &dashboard.FieldColor{Mode: dashboard.FieldColorModeIdPaletteClassicByName},
+	}
+	if p.atOnce() || p.kind == timeline {
+		c.Color.Mode = dashboard.FieldColorModeIdThresholds
+	}
+	for _, l := range p.links {
+		c.Links = append(c.Links, l.model())
+	}
+	return c
+}
+
+func (t jump) model() dashboard.DashboardLink {
+	return dashboard.DashboardLink{Title: t.title, Type: dashboard.DashboardLinkTypeLink, Url: &t.url, Tags: []string{}}
+}
+
+func (p panel) overrides() []dashboard.DashboardFieldConfigSourceOverrides {
+	out := []dashboard.DashboardFieldConfigSourceOverrides{}
+	for _, c := range p.columns {
+		out = append(out, c.override())
+	}
+	for _, c := range p.colours {
+		out = append(out, byName(c.value, property("color", map[string]any{"mode": "fixed", "fixedColor": c.colour})))
+	}
+	if p.dashed != "" {
+		out = append(out, override("byRegexp", "/"+p.dashed+"/",
+			property("custom.lineStyle", map[string]any{"fill": "dash", "dash": []int{8, 8}}),
+			property("custom.fillOpacity", 0),
+			property("custom.stacking", map[string]any{"mode": "none", "group": "limits"})))
+	}
+	return out
+}
+
+func property(id string, value any) dashboard.DynamicConfigValue {
+	return dashboard.DynamicConfigValue{Id: id, Value: value}
+}
+
+func byName(name string, properties ...dashboard.DynamicConfigValue) dashboard.DashboardFieldConfigSourceOverrides {
+	return override("byName", name, properties...)
+}
+
+func override(matcher, what string, properties ...dashboard.DynamicConfigValue) dashboard.DashboardFieldConfigSourceOverrides {
+	return dashboard.DashboardFieldConfigSourceOverrides{
+		Matcher: dashboard.MatcherConfig{Id: matcher, Options: what}, Properties: properties,
+	}
+}
+
+// Sizes that panels have.
+func tile(p panel) panel  { p.width, p.height = 4, 4; return p }
+func third(p panel) panel { p.width, p.height = 8, 8; return p }
+func half(p panel) panel  { p.width, p.height = 12, 8; return p }
+func whole(p panel) panel { p.width, p.height = 24, 9; return p }
+
+func f(x float64) *float64 { return &x }

@@ -1,0 +1,58 @@
+package main
+
+import "fmt"
+
+// target is the labels that name what was scraped, as in rules/values.yml.
+const target = "cluster, pool, node, job, instance"
+
+// perDevice joins the series of one device. A device that two jobs scrape is
+// two devices.
+const perDevice = "on (" + target + ", device)"
+
+// Selectors by the variables of a dashboard. A label that no series has, such
+// as cluster, does no harm.
+const (
+	inPool = `cluster=~"$cluster",pool=~"$pool"`
+	inNode = `cluster=~"$cluster",instance=~"$instance"`
+	inBox  = inNode + `,device="$device"`
+	ofBox  = inNode + `,device="$board"`
+)
+
+// alertNames fits every alert of the rules and hardly any other.
+const alertNames = `alertname=~"Accel.*|Allocation.*|Fpga.*|Gpu.*|Mig.*|NvLink.*|NvSwitch.*|.*DriftInPool|PowerFeedBraking"`
+
+// query is one expression of a panel. Legend has the form {{label}}.
+type query struct {
+	expr, legend string
+}
+
+// q is a query with the legend that most have: the name that named gives.
+func q(expr string) query { return query{expr, "{{name}}"} }
+
+// host gives each series the label host: the node, or where a scrape does not
+// tell, what was scraped.
+func host(expr string) string {
+	return fmt.Sprintf(`label_replace(label_replace(%s, "host", "$1", "instance", "(.+)"), "host", "$1", "node", "(.+)")`, expr)
+}
+
+// names is the devices of the selector with the label name: GPU and its index,
+// or the id where there is no index, as of FPGAs.
+func names(selector string) string {
+	return fmt.Sprintf(`label_replace(label_replace(accel_device_info{%s}, "name", "$1", "device", "(.+)"), "name", "GPU $1", "index", "(.+)")`, selector)
+}
+
+// named gives each series the label name of its device, and the further labels
+// of accel_device_info.
+func named(selector, expr string, further ...string) string {
+	labels := "name"
+	for _, l := range further {
+		labels += ", " + l
+	}
+	return fmt.Sprintf("%s * %s group_left (%s) %s", expr, perDevice, labels, names(selector))
+}
+
+// zeroWhere is the expression, or 0 where it is empty and the proof is not:
+// nothing found is 0 only if somebody has looked.
+func zeroWhere(expr, proof string) string {
+	return fmt.Sprintf("((%s) or 0 * (%s))", expr, proof)
+}

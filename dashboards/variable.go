@@ -1,0 +1,98 @@
+package main
+
+import (
+	"github.com/grafana/grafana-foundation-sdk/go/cog"
+	"github.com/grafana/grafana-foundation-sdk/go/common"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+)
+
+// variable is a choice at the head of a dashboard. Its query is one of
+// Grafana's functions label_values and query_result.
+type variable struct {
+	name, label, about string
+	query, regex       string
+	all                string // value that stands for all; needs several
+	several, hidden    bool
+}
+
+var source = common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr("${datasource}")}
+
+var datasource = variable{
+	name: "datasource", label: "Data source", about: "The Prometheus that scrapes the exporters and evaluates their rules.",
+}
+
+// anything also fits series that lack the label.
+const anything = ".*"
+
+var (
+	cluster = variable{
+		name: "cluster", label: "Cluster", about: "Empty where the scrape sets no label cluster.",
+		query: "label_values(accel_driver_info, cluster)", all: anything, several: true,
+	}
+	pool = variable{
+		name: "pool", label: "Pool", about: "Empty where the scrape sets no label pool; then all nodes are one pool.",
+		query: `label_values(accel_driver_info{cluster=~"$cluster"}, pool)`, all: anything, several: true,
+	}
+	namespace = variable{
+		name: "namespace", label: "Namespace", about: "Namespaces with pods that hold a device.",
+		query: `label_values(accel_allocation_info{cluster=~"$cluster"}, namespace)`, all: anything, several: true,
+	}
+	// oneNode is a node by name, else by what was scraped; instances are those
+	// under which it was scraped in the time range, which change where an
+	// exporter's pod is replaced.
+	oneNode = variable{
+		name: "node", label: "Node", about: "By the label node, or by instance where the scrape sets no node.",
+		query: "query_result(group by (host) (" + host(`accel_source_up{cluster=~"$cluster"}`) + "))",
+		regex: `/host="([^"]+)"/`,
+	}
+	instances = variable{
+		name: "instance", about: "What the node was scraped as during the time range.", hidden: true, several: true,
+		query: `query_result(group by (instance) (present_over_time(accel_source_up{cluster=~"$cluster",node="$node"}[$__range]) or present_over_time(accel_source_up{cluster=~"$cluster",instance="$node"}[$__range])))`,
+		regex: `/instance="([^"]+)"/`,
+	}
+	oneDevice = variable{
+		name: "device", label: "Device", about: "A whole device or a MIG instance.",
+		query: "query_result(max by (device, name) (" + names(inNode+`,class!="switch"`) + "))",
+		regex: `/device="(?<value>[^"]+)".*name="(?<text>[^"]+)"/`,
+	}
+	// wholeDevice is the GPU that a MIG instance is part of, or the device.
+	wholeDevice = variable{
+		name: "board", about: "The device that the partition is part of, or the device itself.", hidden: true,
+		query: `query_result(group by (board) (label_replace(label_replace(accel_device_info{` + inBox + `}, "board", "$1", "device", "(.+)"), "board", "$1", "parent", "(.+)")))`,
+		regex: `/board="([^"]+)"/`,
+	}
+)
+
+func (v variable) model() dashboard.VariableModel {
+	m := dashboard.VariableModel{
+		Name: v.name, Label: cog.ToPtr(v.label), Description: cog.ToPtr(v.about),
+		Hide: cog.ToPtr(dashboard.VariableHideDontHide), SkipUrlSync: cog.ToPtr(v.hidden),
+	}
+	if v.hidden {
+		m.Hide = cog.ToPtr(dashboard.VariableHideHideVariable)
+	}
+	if v.name == datasource.name {
+		m.Type = dashboard.VariableTypeDatasource
+		m.Query = &dashboard.StringOrMap{String: cog.ToPtr("prometheus")}
+		return m
+	}
+	m.Type = dashboard.VariableTypeQuery
+	m.Datasource = &source
+	m.Query = &dashboard.StringOrMap{Map: map[string]any{"query": v.query, "refId": v.name}}
+	m.Regex = cog.ToPtr(v.regex)
+	m.Refresh = cog.ToPtr(dashboard.VariableRefreshOnTimeRangeChanged)
+	m.Sort = cog.ToPtr(dashboard.VariableSortNaturalAsc)
+	m.Multi, m.IncludeAll = cog.ToPtr(v.several), cog.ToPtr(v.several)
+	if v.several {
+		all := []string{"$__all"}
+		m.Current = &dashboard.VariableOption{
+			Selected: cog.ToPtr(true),
+			Text:     dashboard.StringOrArrayOfString{ArrayOfString: []string{"All"}},
+			Value:    dashboard.StringOrArrayOfString{ArrayOfString: all},
+		}
+	}
+	if v.all != "" {
+		m.AllValue = cog.ToPtr(v.all)
+	}
+	return m
+}

@@ -1,0 +1,184 @@
+package main
+
+// workload answers the owner of a service: what do my pods hold, do they use
+// it, and did hardware hurt them.
+func workload(v *values) board {
+	return board{
+		uid: "accel-workload", title: "Accelerators / Namespace and workload", from: "now-6h",
+		about:     "For the owners of services: what their pods hold, how they use it, what it costs and whether hardware hurt them.",
+		variables: []variable{datasource, cluster, namespace, pods},
+		events:    []event{alerts(inPods), hits()},
+		rows: []row{
+			{title: "How are my pods?", panels: workloadNow(v)},
+			{title: "Pods", panels: []panel{workloadPods(v), workloadHits(), workloadAlerts()}},
+			{title: "Use", panels: workloadUse(v)},
+			{title: "Workloads", panels: []panel{workloadOwners(), workloadStart()}},
+			{title: "Beside the devices", folded: true, panels: workloadBeside()},
+		},
+	}
+}
+
+var pods = variable{
+	name: "pod", label: "Pod", about: "Pods that hold a device.",
+	query: `label_values(accel_allocation_info{cluster=~"$cluster",namespace=~"$namespace"}, pod)`, all: anything, several: true,
+}
+
+const (
+	inSpace = `cluster=~"$cluster",namespace=~"$namespace"`
+	inPods  = inSpace + `,pod=~"$pod"`
+	noPods  = "No pod of this selection holds a device"
+	anyPod  = `count(accel_allocation_info{` + inPods + `})`
+)
+
+// hits marks faults of devices while a pod held them.
+func hits() event {
+	return event{
+		name: "Faults", colour: orange, valueIsTime: true,
+		expr:  `accel_allocation_fault_timestamp_seconds{` + inPods + `} * 1000`,
+		title: "{{fault}}", text: "{{namespace}}/{{pod}} {{device}}",
+	}
+}
+
+func workloadNow(v *values) []panel {
+	return []panel{
+		tile(panel{
+			kind: number, title: "Devices held", unit: "none", scale: only(blue), empty: noPods,
+			about:   "Devices and parts of devices that the pods hold.",
+			queries: []query{{expr: anyPod}},
+		}),
+		tile(panel{
+			kind: number, title: "Use", unit: "percentunit", decimals: f(0), scale: only(blue), empty: "Not measured on these devices",
+			about:   "Mean share of time in which the pods had a kernel running. Low: fewer or smaller devices would do.",
+			queries: []query{{expr: `avg(accel_allocation_utilization_ratio{` + inPods + `})`}},
+		}),
+		tile(panel{
+			kind: number, title: "Idle now", unit: "none", scale: scale{green, []step{{1, yellow}}}, empty: noPods,
+			about:   "Devices that the pods hold and on which nothing runs.",
+			queries: []query{{expr: zeroWhere(`count(accel_allocation_idle_seconds{`+inPods+`} > 0)`, `count(accel_allocation_idle_seconds{`+inPods+`})`)}},
+			links:   []jump{*jumpTo("accel-idle", "Idle allocations", "namespace", "$namespace")},
+		}),
+		tile(panel{
+			kind: number, title: "On devices in trouble", unit: "none", scale: bad(1), empty: noPods,
+			about:   "Pods that hold a device against which something speaks, or a part of one.",
+			queries: []query{{expr: zeroWhere(`count(group by (cluster, namespace, pod) (device_pod:accel_verdict:holder{`+inPods+`}))`, anyPod)}},
+		}),
+		tile(panel{
+			kind: number, title: "Hit by a fault", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noPods,
+			about:   "Pods that a hardware fault hit within the last hour. It was not their fault: start them again, elsewhere.",
+			queries: []query{{expr: zeroWhere(`count(group by (cluster, namespace, pod) (accel_allocation_fault_timestamp_seconds{`+inPods+`} > time() - 3600))`, anyPod)}},
+		}),
+		tile(panel{
+			kind: number, title: "Cost of idle time", unit: "none", decimals: f(2), scale: only(blue), empty: noPrices,
+			about:   "Price of the pods' idle time since each began, by currency.",
+			queries: []query{{`sum by (currency) (accel_allocation_idle_cost_total{` + inPods + `})`, "{{currency}}"}},
+		}),
+	}
+}
+
+func workloadPods(v *values) panel {
+	of := func(name string) query {
+		return query{expr: keep(host(named(inWhole, `max by (`+target+`, device, namespace, pod) (`+name+`{`+inPods+`})`, "model", "profile")), "namespace, pod, host, name, device, model, profile")}
+	}
+	return panel{
+		kind: listing, title: "What each pod holds", unit: "none", width: 24, height: 9, empty: noPods,
+		about:   "One row for each pod and device. An empty cell is not measured: power of parts and of shared devices nobody measures.",
+		queries: []query{of("accel_allocation_utilization_ratio"), of("accel_allocation_memory_used_bytes"), of("accel_allocation_power_watts"), of("accel_allocation_idle_seconds"), of("accel_allocation_seconds_total")},
+		columns: []column{
+			namespaceColumn, podColumn, nodeColumn, nameColumn,
+			{of: "model", title: "Model"},
+			{of: "profile", title: "Profile", width: 80},
+			{of: "A", title: "Use", unit: "percentunit", width: 70},
+			{of: "B", title: "Memory", unit: "bytes", width: 90},
+			{of: "C", title: "Power", unit: "watt", width: 75},
+			{of: "D", title: "Idle for", unit: "s", width: 90, sort: true, scale: &scale{plain, []step{{v.number("idle_seconds"), yellow}}}},
+			{of: "E", title: "Held for", unit: "s", width: 90},
+			idColumn,
+		},
+	}
+}
+
+// inWhole selects the devices that holds are joined with.
+const inWhole = `cluster=~"$cluster"`
+
+func workloadHits() panel {
+	return half(panel{
+		kind: listing, title: "Faults that hit pods", unit: "none", empty: "No fault has hit a pod in the last hour",
+		about:   "Faults of devices while the pod held them, also where it has ended since. xid_N is explained in docs/health.md.",
+		queries: []query{{expr: keep(host(named(inWhole, `1000 * max by (`+target+`, device, namespace, pod, fault) (accel_allocation_fault_timestamp_seconds{`+inPods+`})`)), "namespace, pod, fault, host, name, device")}},
+		columns: []column{namespaceColumn, podColumn, {of: "fault", title: "Fault"}, {of: "A", title: "When", unit: "dateTimeFromNow", sort: true}, nodeColumn, nameColumn, idColumn},
+	})
+}
+
+func workloadAlerts() panel {
+	return half(firingAlerts(inPods))
+}
+
+func workloadUse(v *values) []panel {
+	quarter := func(p panel) panel { p.width, p.height = 6, 8; return p }
+	return []panel{
+		quarter(panel{
+			kind: lines, title: "Use by pod", unit: "percentunit", min: f(0), max: f(1), empty: noPods,
+			about:   "Mean over the pod's devices of the share of time in which it had a kernel running, smoothed over three minutes, as autoscalers read it.",
+			queries: []query{{`namespace_pod:accel_utilization:avg_over_3m{` + inPods + `}`, "{{namespace}}/{{pod}}"}},
+		}),
+		quarter(panel{
+			kind: lines, title: "Device memory by pod", unit: "bytes", min: f(0), stacked: true, empty: noPods,
+			about:   "Memory that the pod has allocated on its devices. Frameworks take it in advance.",
+			queries: []query{{`namespace_pod:accel_memory_used_bytes:sum{` + inPods + `}`, "{{namespace}}/{{pod}}"}},
+		}),
+		quarter(panel{
+			kind: lines, title: "Power by pod", unit: "watt", min: f(0), stacked: true, empty: "No pod holds a whole device alone",
+			about:   "Power of the devices that one pod holds alone. Of parts and shared devices nobody measures it.",
+			queries: []query{{`sum by (namespace, pod) (accel_allocation_power_watts{` + inPods + `})`, "{{namespace}}/{{pod}}"}},
+		}),
+		quarter(panel{
+			kind: lines, title: "Idle devices by pod", unit: "none", min: f(0), stacked: true, empty: noPods,
+			about:   "Devices of the pod on which nothing ran, on average over five minutes.",
+			queries: []query{{`sum by (namespace, pod) (namespace_pod:accel_allocation_idle_seconds:rate5m{` + inPods + `})`, "{{namespace}}/{{pod}}"}},
+		}),
+	}
+}
+
+func workloadOwners() panel {
+	of := func(name string) query {
+		return query{expr: `max by (namespace, owner_kind, owner_name) (workload:` + name + `{` + inSpace + `})`}
+	}
+	return half(panel{
+		kind: listing, title: "Workloads", unit: "none", empty: "No workload is known: kube-state-metrics tells them",
+		about:   "What controls the pods, with the devices it holds, their use and their idle share of the last hour. Needs kube-state-metrics.",
+		queries: []query{of("accel_allocated_devices:count"), of("accel_allocation_utilization:avg"), of("accel_allocation_idle:ratio_rate1h")},
+		columns: []column{namespaceColumn, {of: "owner_kind", title: "Kind"}, {of: "owner_name", title: "Workload"}, {of: "A", title: "Devices", sort: true, width: 80}, {of: "B", title: "Use", unit: "percentunit", width: 70}, {of: "C", title: "Idle", unit: "percentunit", width: 70, scale: &scale{plain, []step{{0.5, yellow}, {0.9, orange}}}}},
+	})
+}
+
+func workloadStart() panel {
+	return half(panel{
+		kind: lines, title: "From allocation to first activity", unit: "s", min: f(0), empty: "No pod has begun to use a device in this time",
+		about:   "The time that 95 of 100 pods of the last day needed, image pulls and model loading included, by resource of the whole cluster. Long: devices wait for pods.",
+		queries: []query{{`max by (resource) (pool:accel_allocation_first_activity_seconds:p95_1d{cluster=~"$cluster"})`, "{{resource}}"}},
+	})
+}
+
+func workloadBeside() []panel {
+	by := func(name string) []query {
+		return []query{{`max by (namespace, pod) (namespace_pod:` + name + `{` + inPods + `})`, "{{namespace}}/{{pod}}"}}
+	}
+	const kubernetes = "Needs kube-state-metrics and cAdvisor, and their series for these pods"
+	return []panel{
+		third(panel{
+			kind: lines, title: "CPU as a share of its limit", unit: "percentunit", min: f(0), empty: kubernetes,
+			about:   "Near 1 beside low use of the device: the device waits for the CPU.",
+			queries: by("accel_container_cpu_limit:ratio_rate5m"),
+		}),
+		third(panel{
+			kind: lines, title: "Memory as a share of its limit", unit: "percentunit", min: f(0), empty: kubernetes,
+			about:   "Near 1: the pod is about to be killed, and its device work lost.",
+			queries: by("accel_container_memory_limit:ratio"),
+		}),
+		third(panel{
+			kind: lines, title: "Restarts within an hour", unit: "none", min: f(0), empty: kubernetes,
+			about:   "Restarts of the containers of pods that hold a device.",
+			queries: by("accel_container_restarts:increase1h"),
+		}),
+	}
+}
