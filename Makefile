@@ -100,10 +100,13 @@ fmt: ## format the Go code
 fmt-check:
 	@out=$$($(TOOL) gofumpt -l $(GO_DIRS)); test -z "$$out" || { echo "not formatted: $$out"; exit 1; }
 
-generate: ## docs/metrics.md, rules, their manifests and copies in the chart
+generate: dashboards ## docs/metrics.md, rules, their manifests and copies in the chart, dashboards
 	go run ./internal/docgen
 	go run ./internal/rulegen
 	go run ./internal/chartgen
+
+dashboards: ## the JSON files of the dashboards
+	go -C dashboards run .
 
 generate-check: ## fail where a generated file is not current
 	go run ./internal/docgen -check
