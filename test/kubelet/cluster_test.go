@@ -108,6 +108,9 @@ func (c *cluster) up() {
 		"--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.96.0.0/24",
 		"--tls-cert-file="+c.path("cert"), "--tls-private-key-file="+c.path("key"),
 		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--token-auth-file="+c.path("tokens"),
+		"--client-ca-file="+c.path("cert"), "--requestheader-allowed-names=kube-apiserver", "--enable-aggregator-routing", "--proxy-client-cert-file="+c.path("cert"), "--proxy-client-key-file="+c.path("key"),
+		"--requestheader-client-ca-file="+c.path("cert"), "--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--service-account-issuer="+issuer, "--service-account-signing-key-file="+c.path("key"), "--service-account-key-file="+c.path("key"),
 		"--audit-policy-file="+c.path("audit-policy"), "--audit-log-path="+c.path("audit"))
 	await(c.t, "the API server is ready", c.api, func() bool {
