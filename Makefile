@@ -25,7 +25,7 @@ GO_DIRS  := $(sort $(dir $(wildcard */*.go */*/*.go)))
 # lazily, so the linker must not be told -z now.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: all build build-nocgo sim run demo test test-kubelet test-apiserver test-hpa test-rules test-differential incidents incidents-short test-tools dashboards test-dashboards pint fleet-cost golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
+.PHONY: all build build-nocgo sim run demo test test-kubelet test-apiserver test-hpa test-deploy test-rules test-differential incidents incidents-short test-tools dashboards test-dashboards pint fleet-cost golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
 
 all: check build ## check and build
 
@@ -39,6 +39,7 @@ build-nocgo: ## bin/accel-exporter-nocgo, without native libraries
 sim:
 	@go mod download github.com/NVIDIA/go-nvml # nvml.h is in it
 	@$(MAKE) --no-print-directory -s -C fixtures/nvml OUT=$(CURDIR)/bin/sim
+	@$(MAKE) --no-print-directory -s -C fixtures/dcgm OUT=$(CURDIR)/bin/sim
 
 LISTEN := $(if $(findstring --web.listen-address,$(ARGS)),,--web.listen-address=127.0.0.1:19400)
 
@@ -121,6 +122,14 @@ PROMTOOL ?= $(firstword $(wildcard .cache/prometheus/usr/bin/promtool) promtool)
 test-rules: ## the rules through promtool: PROMTOOL=promtool
 	$(PROMTOOL) check rules rules/*.yaml
 	ls -S rules/tests/*.yaml | xargs -n 1 -P $(PROCS) $(PROMTOOL) test rules
+
+HELM ?= .cache/helm/helm
+
+test-deploy: build $(HELM) ## the chart, kustomizations, image and package; the first run builds helm, which takes minutes
+	HELM=$(abspath $(HELM)) ACCEL_EXPORTER=$(abspath $(BIN)) go -C test/deploy test -count=1 .
+
+.cache/helm/helm:
+	GOBIN=$(CURDIR)/$(@D) go install -ldflags "-s -w" helm.sh/helm/v4/cmd/helm@v4.3.1
 
 DIFFERENTIAL ?=
 

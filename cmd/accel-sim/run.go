@@ -131,7 +131,7 @@ func (c *command) run() error {
 		return err
 	}
 	argv := append(c.argv, c.exporterFlags(library)...)
-	if err := os.Setenv("ACCEL_SIM_STATE", c.state); err != nil {
+	if err := c.setEnvironment(library); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "accel-sim: scenario %s, state %s: %s\n", c.scenario, c.state, strings.Join(argv, " "))
@@ -148,6 +148,20 @@ func (c *command) run() error {
 		return c.supervise(program, argv, services...)
 	}
 	return fmt.Errorf("exec %s: %w", program, syscall.Exec(program, argv, os.Environ()))
+}
+
+// setEnvironment tells the libraries where the state is, and the loader where
+// they are: libdcgm is only ever found by its name. An NVML that is given by its
+// path is not looked up.
+func (c *command) setEnvironment(library string) error {
+	path := filepath.Dir(library)
+	if folder, err := filepath.Abs(filepath.Dir(c.library)); err == nil && folder != path {
+		path += ":" + folder
+	}
+	if old := os.Getenv("LD_LIBRARY_PATH"); old != "" {
+		path += ":" + old
+	}
+	return errors.Join(os.Setenv("ACCEL_SIM_STATE", c.state), os.Setenv("LD_LIBRARY_PATH", path))
 }
 
 func (c *command) scenarios() error {
