@@ -346,6 +346,9 @@ func (s *Sampler) publish(now time.Time) {
 		j.Judge(snap)
 	}
 	s.latest.Store(snap)
+	if !snap.Again.IsZero() {
+		time.AfterFunc(time.Until(snap.Again), s.touch)
+	}
 	s.mu.Lock()
 	waiters := s.waiters
 	s.waiters = nil

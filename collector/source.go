@@ -148,4 +148,7 @@ type Snapshot struct {
 	// the News of one Snapshot. Where a second witness told of an Xid, it is
 	// there again, with Witnesses, since the second may say more.
 	News []Event
+	// Again is when a Judge wants to judge once more, whatever happens: zero
+	// where none does. A Snapshot is published then.
+	Again time.Time
 }

@@ -35,6 +35,7 @@ type Catalogue struct {
 	Sources    map[string]string
 	unknown    entry
 	entries    map[id]*entry
+	subs       map[uint64]bool // Xids of which entries tell sub-codes apart
 	conditions []*test
 	// tests are the conditions by the Index of their metrics; thans those that
 	// compare with that metric.

@@ -12,9 +12,10 @@ type device struct {
 	round uint64    // of the last Snapshot that had it; 0 for a stranger
 	met   time.Time // when an event first told of a stranger
 
-	faults []*fault
-	holds  []hold    // by condition
-	blind  time.Time // since when it does not answer
+	faults  []*fault
+	awaited []awaited
+	holds   []hold    // by condition
+	blind   time.Time // since when it does not answer
 	// driver is what the driver last asked for, said when it began to and
 	// told when an event last said so.
 	driver     Action
@@ -76,6 +77,7 @@ func (st *device) adopt(o *device) {
 			st.faults = append(st.faults, f)
 		}
 	}
+	st.awaited = append(st.awaited, o.awaited...)
 	if o.told.After(st.told) {
 		st.driver, st.said, st.told = o.driver, o.said, o.told
 	}

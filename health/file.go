@@ -140,9 +140,14 @@ func (c *Catalogue) with(name string, data []byte) (*Catalogue, error) {
 	return n, nil
 }
 
-// resolve finds the conditions that entries name.
+// resolve finds the conditions that entries name, and codes that have
+// sub-codes.
 func (c *Catalogue) resolve() {
+	c.subs = map[uint64]bool{}
 	for k, e := range c.entries {
+		if k.kind == collector.EventXid && k.sub != "" {
+			c.subs[uint64(k.code)] = true
+		}
 		if len(e.While) == 0 {
 			continue
 		}

@@ -105,7 +105,9 @@ func (j *Judge) hear(e *collector.Event, now time.Time) {
 		st.met = now
 		j.devices[e.Device] = st
 	}
-	st.hear(j.catalogue, e, j.loaded)
+	if !st.await(j.catalogue, e, now) {
+		st.hear(j.catalogue, st.meet(e), j.loaded)
+	}
 }
 
 // of returns the memory of d, with what events told of its address before
@@ -137,7 +139,7 @@ func (j *Judge) forget(now time.Time) {
 	for id, st := range j.devices {
 		switch {
 		case st.round == j.round:
-		case st.round != 0 || len(st.faults) == 0 && st.told.IsZero() || now.Sub(st.met) > strangerStays:
+		case st.round != 0 || len(st.faults)+len(st.awaited) == 0 && st.told.IsZero() || now.Sub(st.met) > strangerStays:
 			delete(j.devices, id)
 		default:
 			j.strangers++
@@ -148,6 +150,7 @@ func (j *Judge) forget(now time.Time) {
 // judge gives d its verdict.
 func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
 	st := j.of(d)
+	st.losePatience(j.catalogue, s, j.loaded)
 	l := &j.look
 	l.at(j.catalogue, d)
 	st.notice(l, s.Time)
