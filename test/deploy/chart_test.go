@@ -1,0 +1,176 @@
+package deploy
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// TestSchema: the schema of the values knows the values there are and no
+// others.
+func TestSchema(t *testing.T) {
+	var values, schema object
+	if err := sigsyaml.Unmarshal(read(t, chart+"/values.yaml"), &values); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(read(t, chart+"/values.schema.json"), &schema); err != nil {
+		t.Fatal(err)
+	}
+	// Helm itself hands global down.
+	delete(schema.sub("properties"), "global")
+	sameKeys(t, "", values, schema)
+}
+
+func sameKeys(t *testing.T, prefix string, values, schema object) {
+	t.Helper()
+	properties := schema.sub("properties")
+	if properties == nil {
+		return
+	}
+	if schema["additionalProperties"] != false {
+		t.Errorf("%s: unknown values are accepted", prefix)
+	}
+	have, want := slices.Sorted(maps.Keys(properties)), slices.Sorted(maps.Keys(values))
+	if !slices.Equal(have, want) {
+		t.Errorf("%s: the schema has %q, values.yaml %q", prefix, have, want)
+	}
+	for key := range properties {
+		sameKeys(t, prefix+key+".", values.sub(key), properties.sub(key))
+	}
+}
+
+// TestVersions: chart, kustomization and image are of the same version.
+func TestVersions(t *testing.T) {
+	version := strings.TrimSpace(string(read(t, "VERSION")))
+	var c object
+	if err := sigsyaml.Unmarshal(read(t, chart+"/Chart.yaml"), &c); err != nil {
+		t.Fatal(err)
+	}
+	if c.text("appVersion") != version {
+		t.Errorf("appVersion is %s, VERSION %s", c.text("appVersion"), version)
+	}
+	for name, all := range map[string][]object{"chart": objects(t, "default"), "base": build(t, "deploy/kustomize/base")} {
+		if image := podSpec(t, all).Containers[0].Image; !strings.HasSuffix(image, ":"+version) {
+			t.Errorf("%s: the image is %s, VERSION %s", name, image, version)
+		}
+	}
+}
+
+// TestRelease: a release with everything in it fits the Secret of 1 MiB that
+// Helm keeps it in, twice encoded.
+func TestRelease(t *testing.T) {
+	manifest, err := render("everything", "--set=prometheusAdapter.enabled=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	for _, data := range append(chartFiles(t), manifest) {
+		if _, err := w.Write(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const limit = 1 << 20
+	if size := packed.Len() * 16 / 9; size > limit {
+		t.Errorf("a release takes about %d bytes of %d", size, limit)
+	}
+}
+
+// chartFiles are those that Helm stores with a release.
+func chartFiles(t *testing.T) [][]byte {
+	t.Helper()
+	var all [][]byte
+	for _, pattern := range []string{"/*", "/templates/*", "/files/rules/*", "/files/dashboards/*"} {
+		for _, name := range glob(t, chart+pattern) {
+			if !strings.HasSuffix(name, "/ci") && !strings.HasSuffix(name, "/files") && !strings.HasSuffix(name, "/templates") {
+				all = append(all, read(t, name))
+			}
+		}
+	}
+	return all
+}
+
+// TestMonitor: Prometheus gives a target the labels that the exporter's own
+// rules give, so that both tell Alertmanager of one alert.
+func TestMonitor(t *testing.T) {
+	for kind, endpoints := range map[string]string{"PodMonitor": "podMetricsEndpoints", "ServiceMonitor": "endpoints"} {
+		out, err := render("", "--set=monitor.kind="+kind, "--set=monitor.poolLabel=cloud.google.com/gke-nodepool")
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := one(t, documents(t, out), kind).sub("spec")
+		endpoint := object(spec[endpoints].([]any)[0].(map[string]any))
+		if endpoint["honorLabels"] != true {
+			t.Errorf("%s: pods that hold devices would become exported_pod", kind)
+		}
+		got := relabel(t, endpoint["relabelings"].([]any), map[string]string{
+			"__meta_kubernetes_pod_node_name": "node1", "__meta_kubernetes_pod_container_port_number": "19400",
+			"__meta_kubernetes_node_label_cloud_google_com_gke_nodepool": "h100",
+			"namespace": "accel-exporter", "pod": "accel-exporter-x", "container": "exporter", "endpoint": "metrics", "job": "accel-exporter/accel-exporter",
+		})
+		want := map[string]string{"job": "accel-exporter", "instance": "node1:19400", "node": "node1", "pool": "h100"}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s: labels are %v, want %v", kind, got, want)
+		}
+	}
+}
+
+// relabel does what Prometheus does with the two actions that are in use.
+func relabel(t *testing.T, steps []any, labels map[string]string) map[string]string {
+	t.Helper()
+	for _, s := range steps {
+		step := object(s.(map[string]any))
+		if step.text("action") == "labeldrop" {
+			for name := range strings.SplitSeq(step.text("regex"), "|") {
+				delete(labels, name)
+			}
+			continue
+		}
+		value := step.text("replacement")
+		var from []string
+		list, _ := step["sourceLabels"].([]any)
+		for _, name := range list {
+			from = append(from, labels[name.(string)])
+		}
+		if value == "" {
+			value = strings.Join(from, step.text("separator"))
+		}
+		labels[step.text("targetLabel")] = value
+	}
+	maps.DeleteFunc(labels, func(name, _ string) bool { return strings.HasPrefix(name, "__") })
+	return labels
+}
+
+// TestRuleFiles: each rule file is a PrometheusRule, the same as the one that
+// is applied without the chart, but for those that are left out.
+func TestRuleFiles(t *testing.T) {
+	got := map[string]object{}
+	for _, o := range objects(t, "prometheus-operator") {
+		if o.kind() == "PrometheusRule" {
+			got[o.name()] = o.sub("spec")
+		}
+	}
+	for _, path := range glob(t, "deploy/prometheus/*.yaml") {
+		for _, o := range documents(t, read(t, path)) {
+			spec, ok := got[o.name()]
+			if strings.HasSuffix(o.name(), "-beside") {
+				if ok {
+					t.Errorf("%s was to be left out", o.name())
+				}
+				continue
+			}
+			if !bytes.Equal(spec.yaml(t), o.sub("spec").yaml(t)) {
+				t.Errorf("%s of the chart is not %s: run make generate", o.name(), path)
+			}
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// exporter runs the exporter that ACCEL_EXPORTER names.
+func exporter(t *testing.T, args ...string) ([]byte, error) {
+	t.Helper()
+	program := os.Getenv("ACCEL_EXPORTER")
+	if program == "" {
+		t.Fatal("ACCEL_EXPORTER does not name the exporter; make test-deploy builds it")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "NODE_NAME=node1", "KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=6443")
+	return cmd.CombinedOutput()
+}
+
+var flagName = regexp.MustCompile(`--(?:\[no-\])?([a-z0-9.-]+)`)
+
+// TestFlags: each argument of every manifest is a flag of the exporter.
+func TestFlags(t *testing.T) {
+	help, err := exporter(t, "--help")
+	if err != nil {
+		t.Fatalf("%v: %s", err, help)
+	}
+	known := map[string]bool{}
+	for _, m := range flagName.FindAllSubmatch(help, -1) {
+		known[string(m[1])] = true
+		if bytes.HasPrefix(m[0], []byte("--[no-]")) {
+			known["no-"+string(m[1])] = true
+		}
+	}
+	all := map[string][]object{}
+	for _, name := range cases(t) {
+		all["chart "+name] = objects(t, name)
+	}
+	for _, dir := range glob(t, "deploy/kustomize/overlays/*") {
+		all[dir] = build(t, dir)
+	}
+	for name, manifest := range all {
+		for _, arg := range podSpec(t, manifest).Containers[0].Args {
+			flag, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+			if !known[flag] {
+				t.Errorf("%s: the exporter has no --%s", name, flag)
+			}
+		}
+	}
+}
+
+// TestConfigCheck: the exporter takes the arguments and the files of each case
+// as they come into its container.
+func TestConfigCheck(t *testing.T) {
+	for _, name := range cases(t) {
+		t.Run(name, func(t *testing.T) {
+			if out, err := exporter(t, append(container(t, objects(t, name)), "--config.check")...); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}
+
+// TestConfigCheckRefuses: a mistake in a value that is a file of the exporter
+// is found by it.
+func TestConfigCheckRefuses(t *testing.T) {
+	out, err := render("", "--set=config.collect.intervall=1s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := exporter(t, append(container(t, documents(t, out)), "--config.check")...)
+	if err == nil || !bytes.Contains(said, []byte("did you mean interval?")) {
+		t.Errorf("%v: %s", err, said)
+	}
+}
+
+// container lays out the volumes of the container in a folder, and returns its
+// arguments with that folder before each of their paths.
+func container(t *testing.T, all []object) []string {
+	t.Helper()
+	spec := podSpec(t, all)
+	dir := t.TempDir()
+	var places []string
+	for _, m := range spec.Containers[0].VolumeMounts {
+		places = append(places, m.MountPath, dir+m.MountPath)
+	}
+	inside := strings.NewReplacer(places...)
+	for _, m := range spec.Containers[0].VolumeMounts {
+		for _, v := range spec.Volumes {
+			if v.Name == m.Name {
+				fill(t, dir+m.MountPath, inside, &v, all)
+			}
+		}
+	}
+	var args []string
+	for _, a := range spec.Containers[0].Args {
+		args = append(args, inside.Replace(a))
+	}
+	if !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--config.file=") }) {
+		// A check has to have a file to check.
+		empty := filepath.Join(dir, "empty.yml")
+		if err := os.WriteFile(empty, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--config.file="+empty)
+	}
+	return args
+}
+
+// secrets are what the chart expects of Secrets that are not its own.
+var secrets = map[string]map[string]string{
+	"alertmanager-login": {"password": "secret\n"},
+	"accel-exporter-web": {"web.yml": "basic_auth_users: {}\n"},
+}
+
+func fill(t *testing.T, dir string, inside *strings.Replacer, v *corev1.Volume, all []object) {
+	t.Helper()
+	files := map[string]string{}
+	switch {
+	case v.ConfigMap != nil:
+		for _, o := range all {
+			if o.id() == "ConfigMap/"+v.ConfigMap.Name {
+				for name, text := range o.sub("data") {
+					files[name] = inside.Replace(text.(string))
+				}
+			}
+		}
+	case v.Secret != nil:
+		files = secrets[v.Secret.SecretName]
+	case v.HostPath != nil:
+		files = map[string]string{}
+	}
+	if files == nil || v.HostPath == nil && len(files) == 0 {
+		t.Fatalf("nothing is in the volume %s", v.Name)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

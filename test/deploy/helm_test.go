@@ -1,0 +1,151 @@
+package deploy
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const chart = "deploy/helm/accel-exporter"
+
+// operatorKinds are what a cluster with the Prometheus Operator says it has.
+var operatorKinds = []string{"PodMonitor", "ServiceMonitor", "PrometheusRule"}
+
+// helm runs helm in the root of the repository.
+func helm(args ...string) ([]byte, error) {
+	program := os.Getenv("HELM")
+	if program == "" {
+		return nil, fmt.Errorf("HELM does not name helm; make test-deploy builds it")
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Dir = root
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("helm %s: %w: %s", strings.Join(args, " "), err, stderr.String()+stdout.String())
+	}
+	return stdout.Bytes(), nil
+}
+
+// render returns what the chart becomes with the values of a file of ci and
+// further flags.
+func render(values string, flags ...string) ([]byte, error) {
+	args := []string{"template", "accel-exporter", chart, "--namespace=accel-exporter"}
+	if values != "" {
+		args = append(args, "--values="+filepath.Join(chart, "ci", values+"-values.yaml"))
+	}
+	for _, kind := range operatorKinds {
+		args = append(args, "--api-versions=monitoring.coreos.com/v1/"+kind)
+	}
+	return helm(append(args, flags...)...)
+}
+
+var rendered sync.Map
+
+// cases are the names of the files of ci.
+func cases(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for _, path := range glob(t, chart+"/ci/*-values.yaml") {
+		names = append(names, strings.TrimSuffix(filepath.Base(path), "-values.yaml"))
+	}
+	return names
+}
+
+// objects returns what the chart becomes with the values of a file of ci.
+func objects(t *testing.T, values string) []object {
+	t.Helper()
+	once, _ := rendered.LoadOrStore(values, sync.OnceValues(func() ([]byte, error) { return render(values) }))
+	out, err := once.(func() ([]byte, error))()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return documents(t, out)
+}
+
+func TestLint(t *testing.T) {
+	for _, name := range cases(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, err := helm("lint", "--strict", chart, "--set=crdCheck=false", "--values="+filepath.Join(chart, "ci", name+"-values.yaml"))
+			if err != nil {
+				t.Error(err)
+			}
+			if strings.Contains(string(out), "[WARNING]") {
+				t.Errorf("%s", out)
+			}
+		})
+	}
+}
+
+// TestRefused: what somebody is told whose values make no sense.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct{ name, flag, want string }{
+		{"a misspelt value", "--set=podResource.enabled=false", "podResource"},
+		{"a misspelt value of a section", "--set=kernelLog.mod=device", "mod"},
+		{"an unknown mode", "--set=kernelLog.mode=yes", "/kernelLog/mode"},
+		{"a port out of range", "--set=web.port=70000", "/web/port"},
+		{"a relative folder", "--set=podResources.directory=pod-resources", "/podResources/directory"},
+		{"an address that is no URL", "--set=nodeRules.alertmanagers={alertmanager:9093}", "/nodeRules/alertmanagers/0"},
+		{"slices without pods", "--set=podMetadata.resourceSlices=true", "/podMetadata/enabled"},
+		{"an argument without dashes", "--set=extraArgs={debug}", "/extraArgs/0"},
+		{"a digest that is none", "--set=image.digest=sha256:abc", "/image/digest"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			out, err := render("", c.flag)
+			if err == nil {
+				t.Fatalf("it became\n%s", out)
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%q is not in %v", c.want, err)
+			}
+		})
+	}
+}
+
+// TestNoOperator: a cluster that does not know a kind is named as the cause,
+// and a chart can be rendered without a cluster.
+func TestNoOperator(t *testing.T) {
+	for flag, want := range map[string]string{
+		"--set=monitor.kind=PodMonitor":     "monitor.kind: the cluster has no PodMonitor",
+		"--set=monitor.kind=ServiceMonitor": "monitor.kind: the cluster has no ServiceMonitor",
+		"--set=prometheusRule.enabled=true": "prometheusRule.enabled: the cluster has no PrometheusRule",
+	} {
+		if _, err := helm("template", "x", chart, flag); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", flag, err)
+		}
+		if _, err := helm("template", "x", chart, flag, "--set=crdCheck=false"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestNotes: what is told after an installation names what is off and what the
+// namespace must permit.
+func TestNotes(t *testing.T) {
+	for flags, want := range map[string]string{
+		"":                                 "pod-security.kubernetes.io/enforce=privileged",
+		"--set=podResources.enabled=false": "Holders of devices are not told",
+		"--set=kernelLog.mode=device":      "The container is privileged: kernelLog.mode=device",
+		"--set=processes.enabled=true":     "its name takes podMetadata.enabled or processes.podLogs",
+	} {
+		args := []string{"install", "x", chart, "--dry-run=client", "--namespace=n"}
+		if flags != "" {
+			args = append(args, flags)
+		}
+		out, err := helm(args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, notes, _ := strings.Cut(string(out), "NOTES:")
+		if !strings.Contains(notes, want) {
+			t.Errorf("%q: %q is not in\n%s", flags, want, notes)
+		}
+	}
+}

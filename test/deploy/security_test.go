@@ -1,0 +1,114 @@
+package deploy
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+)
+
+// forbidden is what the level restricted of Pod Security has against the pods.
+func forbidden(t *testing.T, all []object) string {
+	t.Helper()
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reasons []string
+	level := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
+	for _, r := range evaluator.EvaluatePod(level, &metav1.ObjectMeta{}, podSpec(t, all)) {
+		if !r.Allowed {
+			reasons = append(reasons, r.ForbiddenReason)
+		}
+	}
+	slices.Sort(reasons)
+	return strings.Join(reasons, "; ")
+}
+
+// What the restricted level has against a container that mounts a folder of
+// the node as root, and against one that is privileged.
+const (
+	asRoot     = "restricted volume types; runAsNonRoot != true; runAsUser=0"
+	privileged = "allowPrivilegeEscalation != false; privileged; " + asRoot + "; unrestricted capabilities"
+)
+
+// powers are what the pods of each case of ci take beyond the restricted level.
+var powers = map[string]string{
+	"restricted":          "",
+	"default":             asRoot,
+	"alerts":              asRoot,
+	"bottlerocket":        asRoot + "; seLinuxOptions",
+	"closed":              asRoot,
+	"everything":          "allowPrivilegeEscalation != false; host namespaces; privileged; " + asRoot + "; unrestricted capabilities",
+	"fpga":                asRoot + "; unrestricted capabilities",
+	"gke":                 privileged,
+	"gpu-operator":        asRoot,
+	"kernel-log":          privileged,
+	"kernel-log-file":     asRoot,
+	"network-policy":      asRoot,
+	"openshift":           asRoot + "; seLinuxOptions",
+	"pod-metadata":        asRoot,
+	"processes":           "host namespaces; " + asRoot,
+	"prometheus-operator": asRoot,
+	"tls":                 asRoot,
+}
+
+// TestPodSecurity: a power is there where its value is, and nowhere else.
+func TestPodSecurity(t *testing.T) {
+	for _, name := range cases(t) {
+		want, ok := powers[name]
+		if got := forbidden(t, objects(t, name)); !ok || got != want {
+			t.Errorf("%s takes %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestEveryPod: what holds whatever is turned on.
+func TestEveryPod(t *testing.T) {
+	for _, name := range cases(t) {
+		all := objects(t, name)
+		spec := podSpec(t, all)
+		c := spec.Containers[0]
+		for _, resources := range []corev1.ResourceList{c.Resources.Requests, c.Resources.Limits} {
+			for resource := range maps.Keys(resources) {
+				if resource != corev1.ResourceCPU && resource != corev1.ResourceMemory {
+					t.Errorf("%s: it requests %s", name, resource)
+				}
+			}
+		}
+		if len(spec.Containers) != 1 || len(spec.ResourceClaims) > 0 {
+			t.Errorf("%s: more than one container, or a claim", name)
+		}
+		for _, m := range c.VolumeMounts {
+			// A file that is mounted by subPath never changes again.
+			if !m.ReadOnly || m.SubPath != "" || m.SubPathExpr != "" {
+				t.Errorf("%s: %s can be written to or is mounted by subPath", name, m.MountPath)
+			}
+			if strings.HasSuffix(m.MountPath, ".sock") {
+				t.Errorf("%s: %s: the kubelet replaces its socket; mount the folder", name, m.MountPath)
+			}
+		}
+		for _, v := range spec.Volumes {
+			if v.HostPath != nil && v.HostPath.Path == "/" {
+				t.Errorf("%s: all of the node is mounted", name)
+			}
+		}
+		if s := c.SecurityContext; s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem {
+			t.Errorf("%s: the root can be written to", name)
+		}
+		if spec.HostNetwork || spec.HostIPC {
+			t.Errorf("%s: namespaces of the node", name)
+		}
+		if token, metadata := *spec.AutomountServiceAccountToken, slices.Contains(c.Args, "--kubernetes.pods"); token != metadata {
+			t.Errorf("%s: token is mounted: %t, API server is asked: %t", name, token, metadata)
+		}
+		if c.LivenessProbe.InitialDelaySeconds > 5 || c.ReadinessProbe.InitialDelaySeconds > 5 {
+			t.Errorf("%s: probes wait", name)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package deploy
+
+import (
+	"bytes"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	operator "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"github.com/yannh/kubeconform/pkg/validator"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// constraints has the fields of OpenShift's SecurityContextConstraints that
+// are in use here; its types cannot be had as a module with a checksum.
+type constraints struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name   string            `json:"name"`
+		Labels map[string]string `json:"labels"`
+	} `json:"metadata"`
+	AllowHostDirVolumePlugin bool     `json:"allowHostDirVolumePlugin"`
+	AllowHostIPC             bool     `json:"allowHostIPC"`
+	AllowHostNetwork         bool     `json:"allowHostNetwork"`
+	AllowHostPID             bool     `json:"allowHostPID"`
+	AllowHostPorts           bool     `json:"allowHostPorts"`
+	AllowPrivilegedContainer bool     `json:"allowPrivilegedContainer"`
+	AllowPrivilegeEscalation bool     `json:"allowPrivilegeEscalation"`
+	AllowedCapabilities      []string `json:"allowedCapabilities"`
+	RequiredDropCapabilities []string `json:"requiredDropCapabilities"`
+	ReadOnlyRootFilesystem   bool     `json:"readOnlyRootFilesystem"`
+	RunAsUser                strategy `json:"runAsUser"`
+	SELinuxContext           strategy `json:"seLinuxContext"`
+	FSGroup                  strategy `json:"fsGroup"`
+	SupplementalGroups       strategy `json:"supplementalGroups"`
+	SeccompProfiles          []string `json:"seccompProfiles"`
+	Volumes                  []string `json:"volumes"`
+	Users                    []string `json:"users"`
+}
+
+type strategy struct {
+	Type string `json:"type"`
+}
+
+// check holds objects against the types of those who read them.
+func check(t *testing.T, all []object) {
+	t.Helper()
+	dir, err := schemaDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := validator.New([]string{filepath.Join(dir, "{{ .ResourceKind }}{{ .KindSuffix }}.json")}, validator.Opts{Strict: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range all {
+		data := o.yaml(t)
+		var into any
+		switch o.kind() {
+		case "PodMonitor":
+			into = &operator.PodMonitor{}
+		case "ServiceMonitor":
+			into = &operator.ServiceMonitor{}
+		case "PrometheusRule":
+			into = &operator.PrometheusRule{}
+		case "SecurityContextConstraints":
+			into = &constraints{}
+		default:
+			for _, r := range v.Validate(o.id(), io.NopCloser(bytes.NewReader(data))) {
+				if r.Status != validator.Valid {
+					t.Errorf("%s: %v", o.id(), r.Err)
+				}
+			}
+			continue
+		}
+		if err := sigsyaml.UnmarshalStrict(data, into); err != nil {
+			t.Errorf("%s: %v", o.id(), err)
+		}
+		if !strings.HasPrefix(o.text("apiVersion"), "monitoring.coreos.com/v1") && o.text("apiVersion") != "security.openshift.io/v1" {
+			t.Errorf("%s: apiVersion %s", o.id(), o.text("apiVersion"))
+		}
+	}
+}
+
+func TestChartIsValid(t *testing.T) {
+	for _, name := range cases(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := objects(t, name)
+			check(t, all)
+			seen := map[string]bool{}
+			for _, o := range all {
+				if seen[o.id()] {
+					t.Errorf("%s is there twice", o.id())
+				}
+				seen[o.id()] = true
+				// A ConfigMap or rule beyond that is refused by the API server.
+				if size := len(o.yaml(t)); size > 1<<20 {
+					t.Errorf("%s has %d bytes", o.id(), size)
+				}
+			}
+		})
+	}
+}
+
+// TestMistakesAreFound: the schemas refuse what a cluster would, or would
+// ignore.
+func TestMistakesAreFound(t *testing.T) {
+	dir, err := schemaDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := validator.New([]string{filepath.Join(dir, "{{ .ResourceKind }}{{ .KindSuffix }}.json")}, validator.Opts{Strict: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := string(one(t, objects(t, "default"), "DaemonSet").yaml(t))
+	for _, c := range []struct{ name, old, new string }{
+		{"another letter", "containerPort:", "containerport:"},
+		{"text for a number", "containerPort: 19400", `containerPort: "19400"`},
+		{"an unknown field", "enableServiceLinks:", "enableServiceLink:"},
+		{"a list for a map", "matchLabels:", "matchLabels: []\n    matchLabel:"},
+		{"a missing field", "selector:", "selectors:"},
+		{"another version", "apiVersion: apps/v1", "apiVersion: apps/v1beta1"},
+	} {
+		bad := strings.Replace(good, c.old, c.new, 1)
+		if bad == good {
+			t.Fatalf("%s: %q is not in the manifest", c.name, c.old)
+		}
+		for _, r := range v.Validate("x", io.NopCloser(strings.NewReader(bad))) {
+			if r.Status == validator.Valid {
+				t.Errorf("%s was not found", c.name)
+			}
+		}
+	}
+}
+
+// TestPlainManifests: what is applied without a chart.
+func TestPlainManifests(t *testing.T) {
+	paths := append(glob(t, "deploy/prometheus-adapter/hpa-*.yaml"), glob(t, "deploy/prometheus/*.yaml")...)
+	for _, path := range paths {
+		check(t, documents(t, read(t, path)))
+	}
+}
