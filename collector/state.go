@@ -45,6 +45,7 @@ type deviceState struct {
 	device  Device // as last seen; Readings as last read with success
 	down    string // verdict of the latest round, ReasonMissing included
 	missing time.Time
+	totals  totals
 }
 
 // newSourceState returns the state before the first round.
@@ -188,6 +189,7 @@ func (st *sourceState) accept(now time.Time, devices []Device, set *Settings) {
 		if d.Down != "" {
 			d.remember(&ds.device)
 		} else {
+			ds.totals.add(d.Readings, ds.device.Readings)
 			d.keepCounters(&ds.device)
 		}
 		ds.device, ds.down, ds.missing = *d, d.Down, time.Time{}
@@ -323,12 +325,13 @@ func (ds *deviceState) render(sourceUp bool) Device {
 	if d.Parent != "" {
 		more = 12
 	}
-	readings := make([]Reading, 0, len(d.Readings)+more)
+	readings := make([]Reading, 0, len(d.Readings)+len(ds.totals)+more)
 	for _, r := range d.Readings {
 		if up || r.Metric.Kind.Stays() {
 			readings = append(readings, r)
 		}
 	}
+	readings = append(readings, ds.totals...)
 	if d.Witness {
 		d.Readings = readings // it is not the exporter's to say that it answers
 		return d

@@ -30,6 +30,7 @@ type device struct {
 	verdict  *collector.Verdict
 	reasons  [][]string // labels of accel_device_health_reason
 	outage   outage
+	xids     xidTotals
 }
 
 // hold is the state of one condition on one device.

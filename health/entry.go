@@ -28,6 +28,9 @@ type Entry struct {
 	Class string `yaml:"class" accept:"application|bus|consequence|display|driver|engine|firmware|hardware|memory|nvlink|power|security|switch|test|verdict|vgpu"`
 	// Fault is whose it is.
 	Fault string `yaml:"fault" accept:"application|application_or_hardware|driver|hardware|link|nobody|setup|unknown"`
+	// Total is the kind under which accel_gpu_xid_events_total counts an Xid,
+	// where it is not other. A sub-code makes no difference.
+	Total string `yaml:"total" accept:"hardware|application"`
 	// Severity is None where the event does not speak against the device.
 	Severity Severity `yaml:"severity"`
 	Action   Action   `yaml:"action"`
@@ -99,6 +102,7 @@ func (e *Entry) over(o *Entry) Entry {
 	set(&n.Text, o.Text)
 	set(&n.Class, o.Class)
 	set(&n.Fault, o.Fault)
+	set(&n.Total, o.Total)
 	set(&n.Severity, o.Severity)
 	set(&n.Action, o.Action)
 	set(&n.Ends, o.Ends)

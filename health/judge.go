@@ -153,6 +153,9 @@ func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
 	st.losePatience(j.catalogue, s, j.loaded)
 	l := &j.look
 	l.at(j.catalogue, d)
+	for _, r := range l.xids {
+		st.xids.take(j.catalogue, r)
+	}
 	st.notice(l, s.Time)
 	st.expire(l, s.Time)
 

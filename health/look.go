@@ -24,6 +24,8 @@ type look struct {
 	hits        []hit // by condition
 	left, right []operand
 
+	xids []*collector.Reading // counters of Xids by number
+
 	answers  bool // a source that reads the device has an answer of it
 	gone     bool // it says that it needs a reset, or that it is lost
 	sampled  time.Time
@@ -38,7 +40,7 @@ type look struct {
 // at looks at d.
 func (l *look) at(c *Catalogue, d *collector.Device) {
 	clear(l.hits)
-	*l = look{hits: l.hits, left: l.left[:0], right: l.right[:0], sampled: d.Sampled, energy: -1}
+	*l = look{hits: l.hits, left: l.left[:0], right: l.right[:0], xids: l.xids[:0], sampled: d.Sampled, energy: -1}
 	l.gone = d.Down == collector.ReasonLost || d.Down == collector.ReasonResetRequired
 	for i := range d.Readings {
 		r := &d.Readings[i]
@@ -85,6 +87,10 @@ func (l *look) known(r *collector.Reading) {
 		}
 	case collector.EnergyJoules:
 		l.energy = r.Value
+	case collector.XidErrors:
+		if len(r.Labels) > 0 {
+			l.xids = append(l.xids, r)
+		}
 	case collector.ECCErrors:
 		if len(r.Labels) > 0 && r.Labels[0] == "uncorrected" {
 			l.ecc += r.Value

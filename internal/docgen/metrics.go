@@ -34,7 +34,7 @@ var subjects = []subject{
 	{"Power and temperature", []string{"power_", "energy_", "gpu_power_", "temperature_", "throttle_", "fan_"}, ""},
 	{"PCIe", []string{"pcie_"}, ""},
 	{"Kernel log", []string{"kernel_log_"}, ""},
-	{"NVLink and fabric", []string{"nvlink_", "gpu_fabric_"}, ""},
+	{"NVLink and fabric", []string{"nvlink_", "gpu_nvlink_", "gpu_fabric_"}, ""},
 	{"Xid, recovery and repair", []string{"gpu_xid_", "gpu_recovery_", "gpu_repair_", "nvswitch_"}, ""},
 	{"ECC, row remaps and retired pages", []string{"ecc_", "row_remap", "retired_pages_"}, ""},
 	{"Sources and the exporter itself", []string{"source_", "native_call_", "exporter_"}, ""},

@@ -8,7 +8,7 @@ import (
 
 const byDevice = "${target}, device"
 
-// kind is one of the three groups that alerts on devices fall into. A group
+// kind is one of the groups that alerts on devices fall into. A group
 // records which devices its alerts are about and who holds them, which in a
 // healthy fleet are none; so the holders of the fleet are read once for a
 // group and not for each subject.
@@ -21,11 +21,14 @@ var (
 	conditions = kind{"accel-conditions", "${conditions_interval}", "device:accel_condition:active", "device_pod:accel_condition:holder"}
 	// Trends look back for hours or days, and are seldom evaluated for it.
 	trends = kind{"accel-trends", "${trends_interval}", "device:accel_trend:active", "device_pod:accel_trend:holder"}
+	// Weeks is recorded less often still: who looks back for a week reads every
+	// sample of it.
+	weeks = kind{name: "accel-weeks", interval: "${weeks_interval}"}
 )
 
 // deviceGroups sorts the rules of all subjects into the groups.
 func deviceGroups(subjects []subject) (template, error) {
-	var reasons, rest, slow []templateRule
+	var reasons, rest, past, slow []templateRule
 	for _, s := range subjects {
 		for _, r := range s.Rules {
 			if r.Reason != "" {
@@ -34,13 +37,14 @@ func deviceGroups(subjects []subject) (template, error) {
 				rest = append(rest, r)
 			}
 		}
+		past = append(past, s.Weeks...)
 		slow = append(slow, s.Trends...)
 	}
 	var t template
 	for _, g := range []struct {
 		kind  kind
 		rules []templateRule
-	}{{verdicts, reasons}, {conditions, rest}, {trends, slow}} {
+	}{{verdicts, reasons}, {conditions, rest}, {weeks, past}, {trends, slow}} {
 		made, err := g.kind.group(g.rules)
 		if err != nil {
 			return template{}, err
@@ -63,6 +67,8 @@ func (k kind) group(rules []templateRule) (templateGroup, error) {
 		case r.Record != "":
 			g.Rules = append(g.Rules, r)
 			continue
+		case k == weeks:
+			return g, fmt.Errorf("%s: a week only has records", r.Alert)
 		case r.Expr != "" || (r.Device == "") == (r.Reason == ""):
 			return g, fmt.Errorf("%s: an alert on devices has either device or reason", r.Alert)
 		case k == trends && r.Reason != "":

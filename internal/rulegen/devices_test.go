@@ -10,14 +10,14 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-const deviceValues = "{target: job, runbooks: r, conditions_interval: 2m, trends_interval: 15m}"
+const deviceValues = "{target: job, runbooks: r, conditions_interval: 2m, trends_interval: 15m, weeks_interval: 1h}"
 
 // TestDevices: alerts of all subjects come into three groups, in which the
 // holders are recorded once, after what they are looked up for and before the
-// alerts that name them.
+// alerts that name them; what is kept for a week has a group of its own.
 func TestDevices(t *testing.T) {
 	files, err := generatedDevices(t, deviceValues, map[string]string{
-		"a.yaml": "{rules: [{alert: A, reason: lost}, {alert: B, device: b}], trends: [{record: c:sum, expr: c}, {alert: C, device: 'c:sum[1d]'}]}",
+		"a.yaml": "{rules: [{alert: A, reason: lost}, {alert: B, device: b}], weeks: [{record: w:max, expr: w}], trends: [{record: c:sum, expr: c}, {alert: C, device: 'c:sum[1d]'}]}",
 		"b.yaml": "{rules: [{alert: D, reason: hot}]}",
 	})
 	if err != nil {
@@ -30,6 +30,7 @@ func TestDevices(t *testing.T) {
 	want := []string{
 		"accel-verdicts  device:accel_verdict:active device_pod:accel_verdict:holder A D",
 		"accel-conditions 2m device:B:active device:accel_condition:active device_pod:accel_condition:holder B",
+		"accel-weeks 1h w:max",
 		"accel-trends 15m c:sum device:C:active device:accel_trend:active device_pod:accel_trend:holder C",
 	}
 	var have []string
@@ -48,10 +49,11 @@ func TestDevices(t *testing.T) {
 // TestDeviceMistakes: what a person is told of a subject that does not fit.
 func TestDeviceMistakes(t *testing.T) {
 	for name, c := range map[string]struct{ subject, want string }{
-		"two forms":   {"rules: [{alert: A, device: x, reason: y}]", "A: an alert on devices has either device or reason"},
-		"no form":     {"rules: [{alert: A, expr: x}]", "A: an alert on devices has either device or reason"},
-		"slow reason": {"trends: [{alert: A, reason: x}]", "A: a reason is no trend"},
-		"unknown key": {"groups: []", "field groups not found"},
+		"two forms":      {"rules: [{alert: A, device: x, reason: y}]", "A: an alert on devices has either device or reason"},
+		"no form":        {"rules: [{alert: A, expr: x}]", "A: an alert on devices has either device or reason"},
+		"alert in weeks": {"weeks: [{alert: A, device: x}]", "A: a week only has records"},
+		"slow reason":    {"trends: [{alert: A, reason: x}]", "A: a reason is no trend"},
+		"unknown key":    {"groups: []", "field groups not found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := generatedDevices(t, deviceValues, map[string]string{"x.yaml": c.subject})

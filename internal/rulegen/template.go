@@ -16,9 +16,10 @@ type template struct {
 }
 
 // subject is one file of rules/templates/devices: alerts on devices, which name
-// the pods that hold them.
+// the pods that hold them. Weeks are records that trends look back at for a week.
 type subject struct {
 	Rules  []templateRule `yaml:"rules"`
+	Weeks  []templateRule `yaml:"weeks"`
 	Trends []templateRule `yaml:"trends"`
 }
 

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -22,6 +24,7 @@ type cost struct {
 	group, rule string
 	interval    time.Duration
 	cpu         time.Duration // of one evaluation
+	allocated   uint64        // bytes, in one evaluation
 	series      int           // that it returned
 }
 
@@ -29,6 +32,9 @@ type cost struct {
 func (c cost) perMinute() time.Duration {
 	return time.Duration(float64(c.cpu) * float64(time.Minute) / float64(c.interval))
 }
+
+// maxGarbage is how many bytes of garbage may lie about.
+const maxGarbage = 1 << 30
 
 // reference is a query whose cost does not change with the rules.
 const reference = `count by (cluster, pool) (count by (cluster, pool, model) (accel_device_info{parent=""}))`
@@ -38,6 +44,9 @@ const reference = `count by (cluster, pool) (count by (cluster, pool, model) (ac
 func (f *fleet) evaluate(ctx context.Context, groups []group, rounds int) ([]cost, error) {
 	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1 << 30, Timeout: time.Hour, LookbackDelta: lookback})
 	defer engine.Close()
+	// No collection of garbage falls into a measurement: it would cost by the
+	// size of the database, not by the rule. What a rule leaves is counted.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	var costs []cost
 	for _, g := range groups {
 		for _, r := range g.rules {
@@ -71,8 +80,13 @@ func (f *fleet) measure(ctx context.Context, engine *promql.Engine, expr string,
 	var c cost
 	var vector promql.Vector
 	var times []time.Duration
+	var memory runtime.MemStats
 	for range rounds {
-		before := cpu()
+		if runtime.ReadMemStats(&memory); memory.HeapAlloc > f.heap+maxGarbage {
+			runtime.GC()
+		}
+		runtime.ReadMemStats(&memory)
+		allocated, before := memory.TotalAlloc, cpu()
 		q, err := engine.NewInstantQuery(ctx, f, promql.NewPrometheusQueryOpts(false, 0), expr, f.now)
 		if err != nil {
 			return c, nil, err
@@ -87,6 +101,8 @@ func (f *fleet) measure(ctx context.Context, engine *promql.Engine, expr string,
 		vector = slices.Clone(vector)
 		q.Close()
 		times = append(times, cpu()-before)
+		runtime.ReadMemStats(&memory)
+		c.allocated = memory.TotalAlloc - allocated
 	}
 	c.cpu, c.series = slices.Min(times), len(vector)
 	return c, vector, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,7 @@ type fleet struct {
 	now     time.Time
 	gpus    int
 	series  int
+	heap    uint64   // bytes that the database holds
 	absent  []string // families that rules read and the fleet does not have
 	windows map[string]time.Duration
 }
@@ -46,6 +48,7 @@ func newFleet(page []sample, nodes int, windows map[string]time.Duration, histor
 	opts := tsdb.DefaultHeadOptions()
 	opts.ChunkDirRoot = dir
 	// Recorded series get their past when the present has been written.
+	opts.IsolationDisabled = true // nobody reads while something is appended
 	opts.ChunkRange = (60 * 24 * time.Hour).Milliseconds()
 	head, err := tsdb.NewHead(nil, nil, nil, nil, opts, nil)
 	if err != nil {
@@ -69,6 +72,10 @@ func newFleet(page []sample, nodes int, windows map[string]time.Duration, histor
 		}
 	}
 	slices.Sort(f.absent)
+	runtime.GC()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	f.heap = memory.HeapAlloc
 	return f, nil
 }
 

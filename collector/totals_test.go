@@ -1,0 +1,61 @@
+package collector
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// linked is a GPU with two NVLinks: CRC errors by link, in which -1 stands for
+// a counter that cannot be read, and bytes received by link.
+func linked(crc, bytes [2]float64) Device {
+	d := Device{ID: "GPU-a", Class: GPU, Vendor: "nvidia", Sampled: time.Now()}
+	for i, link := range []string{"0", "1"} {
+		if crc[i] >= 0 {
+			d.Set(NVLinkErrors, crc[i], link, "crc")
+			d.Set(NVLinkErrors, 7, link, "replay")
+		}
+		d.Set(NVLinkReceive, bytes[i], link)
+	}
+	return d
+}
+
+// TestTotals: what the links of a GPU count, added up over rounds in which
+// links begin anew, cannot be read, or the whole GPU or its source fails.
+func TestTotals(t *testing.T) {
+	families := []*Metric{GPUNVLinkErrors, GPUNVLinkReceive, GPUNVLinkTransmit}
+	type step struct {
+		name    string
+		devices []Device
+		err     error
+		want    []string
+	}
+	synctest.Test(t, func(t *testing.T) {
+		at := func(crc, bytes [2]float64) []Device { return []Device{linked(crc, bytes)} }
+		none := []string{"gpu_nvlink_errors_total{GPU-a,crc} 0", "gpu_nvlink_errors_total{GPU-a,replay} 0", "gpu_nvlink_receive_bytes_total{GPU-a} 0"}
+		total := func(crc, bytes string) []string {
+			return []string{"gpu_nvlink_errors_total{GPU-a,crc} " + crc, none[1], "gpu_nvlink_receive_bytes_total{GPU-a} " + bytes}
+		}
+		src := &fakeSource{name: "nvidia"}
+		src.answer(Round{Devices: at([2]float64{1000, 500}, [2]float64{100, 100})}, nil)
+		s := start(t, Settings{Interval: time.Second}, src)
+		synctest.Wait()
+		expect(t, s, families, none...)
+		for _, c := range []step{
+			{"increases of both links", at([2]float64{1001, 502}, [2]float64{110, 120}), nil, total("3", "30")},
+			{"one link was reset, and has had two errors since", at([2]float64{2, 502}, [2]float64{110, 120}), nil, total("5", "30")},
+			{"the other link cannot be read", at([2]float64{2, -1}, [2]float64{110, 120}), nil, total("5", "30")},
+			{"and can again", at([2]float64{2, 510}, [2]float64{110, 120}), nil, total("13", "30")},
+			{"the GPU does not answer", []Device{down("GPU-a", ReasonLost)}, nil, total("13", "30")},
+			{"the source does not answer", nil, errors.New("no luck"), total("13", "30")},
+			{"both do", at([2]float64{3, 510}, [2]float64{110, 121}), nil, total("14", "31")},
+			{"the driver was loaded anew", at([2]float64{0, 1}, [2]float64{0, 0}), nil, total("15", "31")},
+		} {
+			src.answer(Round{Devices: c.devices}, c.err)
+			tick()
+			t.Log(c.name)
+			expect(t, s, families, c.want...)
+		}
+	})
+}
