@@ -29,12 +29,16 @@ export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
 all: check build ## check and build
 
-build: sim ## bin/accel-exporter, bin/accel-sim and the simulated libraries in bin/sim
+# The exporter looks for accel-rules beside itself, and refuses one of another
+# build.
+build: sim ## bin/accel-exporter, bin/accel-rules, bin/accel-sim and the simulated libraries in bin/sim
 	$(GOBUILD) $(SMALL) -o $(BIN) ./cmd/accel-exporter
+	CGO_ENABLED=0 $(GOBUILD) $(SMALL) -o $(dir $(BIN))accel-rules ./cmd/accel-rules
 	$(GOBUILD) -o bin/accel-sim ./cmd/accel-sim
 
 build-nocgo: ## bin/accel-exporter-nocgo, without native libraries
 	CGO_ENABLED=0 $(GOBUILD) -o bin/accel-exporter-nocgo ./cmd/accel-exporter
+	CGO_ENABLED=0 $(GOBUILD) $(SMALL) -o bin/accel-rules ./cmd/accel-rules
 
 sim:
 	@go mod download github.com/NVIDIA/go-nvml # nvml.h is in it

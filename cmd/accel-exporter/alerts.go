@@ -1,14 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,17 +19,17 @@ import (
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/config"
-	"github.com/accel-exporter/accel-exporter/notify"
-	"github.com/accel-exporter/accel-exporter/rules"
+	"github.com/accel-exporter/accel-exporter/internal/ruleproc"
+	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
 // alertFlags is the command line of the rules that are evaluated here.
 type alertFlags struct {
 	files       []string
+	program     string
 	interval    time.Duration
 	labels      map[string]string
 	externalURL string
@@ -36,6 +39,7 @@ type alertFlags struct {
 func (f *alertFlags) add(app *kingpin.Application) {
 	f.labels = map[string]string{}
 	app.Flag("rules.file", "Rule files to evaluate on this node, a path or a pattern; repeatable. By default the built-in ones, where --alertmanager.url is given, and none where it is not. Read again like the configuration file.").PlaceHolder("GLOB").StringsVar(&f.files)
+	app.Flag("rules.program", "The program that evaluates them, accel-rules. By default the one beside this executable.").PlaceHolder("PATH").StringVar(&f.program)
 	app.Flag("rules.interval", "Time between two evaluations of the rules; after an event they are evaluated at once.").Default("15s").DurationVar(&f.interval)
 	app.Flag("rules.target-label", "Label that a scrape of this exporter gives its series, so that alerts from here and from Prometheus are the same; repeatable. By default job=accel-exporter and instance=NODE:PORT.").PlaceHolder("NAME=VALUE").StringMapVar(&f.labels)
 	app.Flag("web.external-url", "Where people reach this exporter, for links in alerts. By default http://NODE:PORT.").PlaceHolder("URL").StringVar(&f.externalURL)
@@ -43,56 +47,100 @@ func (f *alertFlags) add(app *kingpin.Application) {
 }
 
 func (f *alertFlags) check() error {
-	var errs []error
 	if f.interval < time.Second || f.interval > time.Hour {
-		errs = append(errs, fmt.Errorf("--rules.interval is %s; 1s to 1h is accepted", f.interval))
+		return fmt.Errorf("--rules.interval is %s; 1s to 1h is accepted", f.interval)
 	}
-	for _, u := range f.urls {
-		if err := notify.CheckURL(u); err != nil {
-			errs = append(errs, fmt.Errorf("--alertmanager.url: %w", err))
-		}
-	}
-	return errors.Join(errs...)
+	return nil
 }
 
-// alerts is the rule engine and who is told of what it finds.
+// alerts is the rule engine, in a process of its own.
 type alerts struct {
-	engine   *rules.Engine
-	notifier *notify.Notifier
-	input    *input // the rule files; nil for those that are built in
+	*ruleproc.Process
+	input *input // the rule files; nil for those that are built in
 }
 
-// openAlerts returns nil where no rules are to be evaluated.
-func openAlerts(f *flags, cfg *config.Config, page prometheus.TransactionalGatherer, log *slog.Logger) (*alerts, error) {
-	settings := cfg.Alertmanager.WithURLs(f.alerts.urls...)
-	if len(f.alerts.files) == 0 && len(settings.Endpoints) == 0 {
+// openAlerts returns nil where no rules are to be evaluated. config is the
+// configuration file, without a name where there is none.
+func openAlerts(ctx context.Context, f *flags, cfg *config.Config, config strict.Content, page func(io.Writer) error, log *slog.Logger) (*alerts, error) {
+	if len(f.alerts.files) == 0 && len(f.alerts.urls) == 0 && !cfg.Alertmanager.Given {
 		return nil, nil
 	}
-	set := rules.Builtin()
-	if len(f.alerts.files) > 0 {
-		var err error
-		if set, err = rules.Load(f.alerts.files...); err != nil {
-			return nil, err
-		}
-	}
-	a := &alerts{}
-	var err error
-	if a.notifier, err = notify.New(notify.Options{Settings: settings, Log: log}); err != nil {
-		return nil, fmt.Errorf("alertmanager: %w", err)
-	}
+	files, unread := readRules(f.alerts.files)
 	target := targetLabels(f)
-	a.engine, err = rules.New(rules.Options{
-		Gather: page, Rules: set, Labels: target, ExternalLabels: settings.ExternalLabels,
+	a := &alerts{Process: ruleproc.New(ruleOptions(f, page, log), ruleproc.Settings{
+		Rules: files, Config: config, URLs: f.alerts.urls, Interval: f.alerts.interval, Labels: target,
 		ExternalURL: cmp.Or(strings.TrimSuffix(f.alerts.externalURL, "/"), "http://"+target["instance"]),
-		Interval:    f.alerts.interval, Notify: a.send, Log: log,
-	})
-	if err != nil {
-		return nil, err
+	})}
+	endpoints, err := a.Start(ctx)
+	refused := (*ruleproc.Refusal)(nil)
+	switch {
+	case unread != nil, errors.As(err, &refused):
+		a.Close()
+		return nil, strict.Join(unread, err)
+	case err != nil:
+		log.Error("Rule engine does not start and is tried again", "err", err)
+	case len(f.alerts.files) == 0 && endpoints == 0:
+		a.Close()
+		return nil, nil
 	}
 	if len(f.alerts.files) > 0 {
-		a.input = rulesInput(f.alerts.files, a.engine.Apply)
+		a.input = rulesInput(f.alerts.files, a.Process)
 	}
 	return a, nil
+}
+
+// ruleOptions say how the engine is run.
+func ruleOptions(f *flags, page func(io.Writer) error, log *slog.Logger) ruleproc.Options {
+	program := rulesProgram(f.alerts.program)
+	return ruleproc.Options{
+		Command: func() *exec.Cmd {
+			cmd := exec.Command(program, "serve")
+			cmd.Stderr = &lineLogger{log: log.With("process", "accel-rules")}
+			return cmd
+		},
+		Build: ruleproc.Build(), Page: page, Log: log,
+	}
+}
+
+// rulesProgram returns where accel-rules is, by the flag or beside this
+// executable.
+func rulesProgram(flag string) string {
+	if flag != "" {
+		return flag
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "accel-rules" // without procfs, from the PATH
+	}
+	return filepath.Join(filepath.Dir(self), "accel-rules")
+}
+
+// readRules reads the files that patterns stand for. The error is of those
+// that cannot be read.
+func readRules(patterns []string) ([]strict.Content, error) {
+	paths, err := strict.Glob(patterns)
+	files, unread := strict.ReadFiles(paths)
+	return files, errors.Join(err, unread)
+}
+
+// checkRules has a fresh engine check settings.
+func checkRules(f *flags, s ruleproc.Settings, log *slog.Logger) error {
+	s.Interval = f.alerts.interval
+	_, err := ruleproc.Check(context.Background(), ruleOptions(f, nil, log), s)
+	return err
+}
+
+// checkAlertmanager has a fresh engine check the section alertmanager, where
+// the file has one, and the addresses on the command line.
+func checkAlertmanager(f *flags, cfg *config.Config, content strict.Content, log *slog.Logger) error {
+	given := bytes.Contains(content.Data, []byte("alertmanager"))
+	if cfg != nil { // else the file has mistakes, and may have some there
+		given = cfg.Alertmanager.Given
+	}
+	if !given && len(f.alerts.urls) == 0 {
+		return nil
+	}
+	return checkRules(f, ruleproc.Settings{Config: content, URLs: f.alerts.urls}, log)
 }
 
 // targetLabels are those that a scrape would give.
@@ -115,29 +163,16 @@ func targetLabels(f *flags) map[string]string {
 	return labels
 }
 
-func (a *alerts) send(list []rules.Alert) {
-	told := make([]notify.Alert, len(list))
-	for i := range list {
-		x := &list[i]
-		told[i] = notify.Alert{
-			Labels: x.Labels, Annotations: x.Annotations,
-			StartsAt: x.FiredAt, EndsAt: x.EndsAt(), GeneratorURL: x.GeneratorURL,
-		}
-	}
-	a.notifier.Send(told...)
-}
-
-// run evaluates until ctx is done. What is queued by then is still sent.
-func (a *alerts) run(ctx context.Context, s *collector.Sampler) {
+// follow has rules evaluated until ctx is done. What is queued by then is still sent.
+func (a *alerts) follow(ctx context.Context, s *collector.Sampler) {
 	var loops sync.WaitGroup
 	defer loops.Wait()
-	loops.Go(func() { a.engine.Run(ctx) })
-	loops.Go(func() { a.notifier.Run(ctx) })
+	loops.Go(func() { a.Run(ctx) })
 	seen := map[string]standing{}
 	for {
 		next := s.Next()
 		if snap := s.Latest(); snap != nil && turned(seen, snap) {
-			a.engine.Trigger()
+			a.Trigger()
 		}
 		select {
 		case <-next:
@@ -176,7 +211,7 @@ func turned(seen map[string]standing, snap *collector.Snapshot) bool {
 }
 
 // rulesInput are rule files as an input.
-func rulesInput(patterns []string, apply func(*rules.Set)) *input {
+func rulesInput(patterns []string, engine *ruleproc.Process) *input {
 	known := fingerprint(patterns)
 	pending := known
 	return &input{
@@ -194,11 +229,12 @@ func rulesInput(patterns []string, apply func(*rules.Set)) *input {
 		load: func() (func(), error) {
 			known = fingerprint(patterns)
 			pending = known
-			set, err := rules.Load(patterns...)
-			if err != nil {
+			files, unread := readRules(patterns)
+			apply, err := engine.Prepare(context.Background(), ruleproc.Rules, func(s *ruleproc.Settings) { s.Rules = files })
+			if err := strict.Join(unread, err); err != nil {
 				return nil, err
 			}
-			return func() { apply(set) }, nil
+			return apply, nil
 		},
 	}
 }
@@ -208,7 +244,7 @@ func rulesInput(patterns []string, apply func(*rules.Set)) *input {
 func fingerprint(patterns []string) string {
 	var all []string
 	for _, p := range patterns {
-		paths, _ := filepath.Glob(p) // rules.Load says what is wrong with it
+		paths, _ := filepath.Glob(p) // strict.Glob says what is wrong with it
 		for _, path := range paths {
 			info, err := os.Stat(path)
 			if err != nil {

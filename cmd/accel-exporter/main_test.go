@@ -17,17 +17,29 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/accel-exporter/accel-exporter/internal/ruleapp"
 )
 
-// TestMain lets the test binary be its own worker, as the exporter's is.
+// TestMain lets the test binary be its own worker, as the exporter's is, and
+// stand in for accel-rules beside it.
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "accel-rules" {
+		os.Exit(ruleapp.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
 	if len(os.Args) > 2 && os.Args[1] == "worker" {
 		os.Exit(exitCode(work(os.Args[2], os.Args[3:])))
 	}
 	if args, ok := os.LookupEnv("ACCEL_TEST_RUN"); ok {
 		os.Exit(exitCode(command(context.Background(), strings.Split(args, "\n"), os.Stdout, os.Stderr)))
 	}
+	beside := rulesProgram("")
+	if err := os.Symlink("/proc/self/exe", beside); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	code := m.Run()
+	os.Remove(beside)
 	if code == 0 {
 		if err := goleak.Find(goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"), goleak.IgnoreTopFunction("internal/poll.runtime_pollWait")); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/accel-exporter/accel-exporter/internal/config"
+	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
 // configPoll is how often the configuration file is looked at for a change,
@@ -33,24 +34,30 @@ type input struct {
 }
 
 // openConfig returns the configuration file and its content, or no file and
-// the defaults where none is named.
-func openConfig(path string) (*config.File, *config.Config, error) {
+// the defaults where none is named. wrong is what is wrong with the content.
+func openConfig(path string) (file *config.File, cfg *config.Config, content strict.Content, wrong error) {
 	if path == "" {
-		return nil, config.Default(), nil
+		return nil, config.Default(), strict.Content{}, nil
 	}
-	file := config.NewFile(path)
-	cfg, err := file.Load()
-	return file, cfg, err
+	file = config.NewFile(path)
+	content, err := file.Content()
+	if err != nil {
+		return nil, nil, content, err
+	}
+	cfg, wrong = config.Parse(content.Name, content.Data)
+	return file, cfg, content, wrong
 }
 
-// configInput is the configuration file as an input.
-func configInput(file *config.File, prepare func(*config.Config) (func(), error)) *input {
+// configInput is the configuration file as an input. prepare is told what is
+// wrong with it and adds what it finds itself.
+func configInput(file *config.File, prepare func(cfg *config.Config, content strict.Content, wrong error) (func(), error)) *input {
 	return &input{path: file.Path(), changed: file.Changed, load: func() (func(), error) {
-		cfg, err := file.Load()
+		content, err := file.Content()
 		if err != nil {
 			return nil, err
 		}
-		return prepare(cfg)
+		cfg, wrong := config.Parse(content.Name, content.Data)
+		return prepare(cfg, content, wrong)
 	}}
 }
 

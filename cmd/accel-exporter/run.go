@@ -27,7 +27,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/health"
 	"github.com/accel-exporter/accel-exporter/internal/config"
 	"github.com/accel-exporter/accel-exporter/internal/exporter"
-	"github.com/accel-exporter/accel-exporter/rules"
+	"github.com/accel-exporter/accel-exporter/internal/ruleproc"
+	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
 // shutdownPatience is how long scrapes under way may take once the exporter
@@ -51,9 +52,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	log := promslog.New(f.log)
 	log.Info("Starting accel-exporter", "version", version.Info(), "build", version.BuildContext())
 
-	file, cfg, err := openConfig(f.configFile)
+	file, cfg, content, err := openConfig(f.configFile)
 	if err != nil {
-		return printConfigError(stderr, err)
+		return printConfigError(stderr, strict.Join(err, checkAlertmanager(f, nil, content, log)))
 	}
 	if err := web.Validate(*f.web.WebConfigFile); err != nil {
 		return fmt.Errorf("%s: %w", *f.web.WebConfigFile, err)
@@ -66,10 +67,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return printConfigError(stderr, err)
 	}
-	p := newProgram(f, cfg, held, j, log)
-	if p.alerts, err = openAlerts(f, cfg, p.exporter.Transactional(), log); err != nil {
+	var p *program
+	rules, err := openAlerts(ctx, f, cfg, content, func(w io.Writer) error { return p.exporter.WriteText(w) }, log)
+	if err != nil {
 		return printConfigError(stderr, err)
 	}
+	p = newProgram(f, cfg, held, j, log)
+	p.alerts = rules
 	p.watch(file, j)
 	return p.serve(ctx)
 }
@@ -79,15 +83,21 @@ func check(f *flags, stdout, stderr io.Writer) error {
 	if f.configFile == "" && *f.web.WebConfigFile == "" && f.judges.baseline == "" && f.judges.catalogue == "" && len(f.alerts.files) == 0 {
 		return errors.New("--config.check needs --config.file, --web.config.file, --baseline.file, --health.catalogue or --rules.file")
 	}
-	good := true
+	log, good := promslog.New(f.log), true
 	for _, file := range []struct {
 		path string
 		load func(string) error
 	}{
-		{f.configFile, func(path string) error { _, err := config.Load(path); return err }},
+		{f.configFile, func(path string) error {
+			_, cfg, content, err := openConfig(path)
+			return strict.Join(err, checkAlertmanager(f, cfg, content, log))
+		}},
 		{f.judges.baseline, func(path string) error { _, err := baseline.Load(path); return err }},
 		{f.judges.catalogue, func(path string) error { _, err := health.Load(path); return err }},
-		{strings.Join(f.alerts.files, ", "), func(string) error { _, err := rules.Load(f.alerts.files...); return err }},
+		{strings.Join(f.alerts.files, ", "), func(string) error {
+			files, unread := readRules(f.alerts.files)
+			return strict.Join(unread, checkRules(f, ruleproc.Settings{Rules: files}, log))
+		}},
 		{*f.web.WebConfigFile, func(path string) error {
 			if err := web.Validate(path); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
@@ -157,7 +167,7 @@ func (p *program) watch(file *config.File, j *judges) {
 		inputs = append(inputs, configInput(file, p.prepare))
 	}
 	if p.alerts != nil {
-		p.registry.MustRegister(p.alerts.engine, p.alerts.notifier)
+		p.registry.MustRegister(p.alerts)
 		if p.alerts.input != nil {
 			inputs = append(inputs, p.alerts.input)
 		}
@@ -196,15 +206,18 @@ func served(cfg *config.Config) exporter.Settings {
 	return exporter.Settings{MaxSeries: cfg.Metrics.MaxSeries, Drop: drop}
 }
 
-// prepare checks what a configuration names beyond itself, and returns what
-// puts it into force.
-func (p *program) prepare(cfg *config.Config) (func(), error) {
+// prepare has the rule engine check what of a configuration is its, and
+// returns what puts all of it into force. wrong is what is wrong with the rest.
+func (p *program) prepare(cfg *config.Config, content strict.Content, wrong error) (func(), error) {
 	if p.alerts == nil {
+		if err := strict.Join(wrong, checkAlertmanager(p.flags, cfg, content, p.log)); err != nil {
+			return nil, err
+		}
 		return func() { p.apply(cfg) }, nil
 	}
-	alertmanager, err := p.alerts.notifier.Prepare(cfg.Alertmanager.WithURLs(p.flags.alerts.urls...))
-	if err != nil {
-		return nil, fmt.Errorf("alertmanager: %w", err)
+	alertmanager, err := p.alerts.Prepare(context.Background(), ruleproc.Alertmanager, func(s *ruleproc.Settings) { s.Config = content })
+	if err := strict.Join(wrong, err); err != nil {
+		return nil, err
 	}
 	return func() { p.apply(cfg); alertmanager() }, nil
 }
@@ -249,7 +262,7 @@ func (p *program) serve(ctx context.Context) error {
 	})
 	loops.Go(func() { p.pods.run(ctx, func() { p.sampler.Wake("") }) })
 	if p.alerts != nil {
-		loops.Go(func() { p.alerts.run(ctx, p.sampler) })
+		loops.Go(func() { p.alerts.follow(ctx, p.sampler) })
 	}
 	loops.Go(func() { p.logChanges(ctx) })
 	loops.Go(func() { p.reload.run(ctx) })

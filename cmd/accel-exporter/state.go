@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -87,16 +88,35 @@ func (p *program) debugRules(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no rules are evaluated here; start with --rules.file or --alertmanager.url", http.StatusNotFound)
 		return
 	}
-	p.sendState(w, func() any {
-		if r.FormValue("explain") == "" {
-			return p.alerts.engine.Report()
+	p.withinLimits(w, func() {
+		ctx, cancel := context.WithTimeout(r.Context(), stateTimeout)
+		defer cancel()
+		report, err := p.alerts.Report(ctx, r.FormValue("explain") != "")
+		if err != nil {
+			http.Error(w, "the rule engine does not answer: "+err.Error(), http.StatusServiceUnavailable)
+			return
 		}
-		return p.alerts.engine.Explain(r.Context())
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		if _, err := w.Write(report); err != nil {
+			p.log.Debug("State was not sent", "err", err)
+		}
 	})
 }
 
 // sendState answers with JSON, within the limits.
 func (p *program) sendState(w http.ResponseWriter, what func() any) {
+	p.withinLimits(w, func() {
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(what()); err != nil {
+			p.log.Debug("State was not sent", "err", err)
+		}
+	})
+}
+
+// withinLimits has answer answer a person.
+func (p *program) withinLimits(w http.ResponseWriter, answer func()) {
 	if p.states.Add(1) > maxStates {
 		p.states.Add(-1)
 		http.Error(w, "too many requests for the state at the same time", http.StatusServiceUnavailable)
@@ -106,12 +126,7 @@ func (p *program) sendState(w http.ResponseWriter, what func() any) {
 	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stateTimeout)); err != nil {
 		p.log.Debug("No deadline for the state", "err", err)
 	}
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(what()); err != nil {
-		p.log.Debug("State was not sent", "err", err)
-	}
+	answer()
 }
 
 func (p *program) stateJSON() stateJSON {

@@ -13,7 +13,6 @@ import (
 	"github.com/accel-exporter/accel-exporter/allocation"
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
-	"github.com/accel-exporter/accel-exporter/notify"
 )
 
 // Config is the content of a configuration file.
@@ -25,8 +24,9 @@ type Config struct {
 	Xid     Xid     `yaml:"xid"`
 	// Allocation says when a device counts as idle, and what it costs.
 	Allocation allocation.Settings `yaml:"allocation"`
-	// Alertmanager says who is told of alerts, and how.
-	Alertmanager notify.Settings `yaml:"alertmanager"`
+	// Alertmanager says who is told of alerts, and how: to the rule engine,
+	// which checks it.
+	Alertmanager strict.Raw `yaml:"alertmanager"`
 }
 
 // Collect says how sources are sampled.
@@ -89,8 +89,7 @@ func Default() *Config {
 		Devices: Devices{ForgetAfter: 24 * time.Hour},
 		Metrics: Metrics{MaxSeries: 50_000},
 
-		Allocation:   allocation.DefaultSettings(),
-		Alertmanager: notify.DefaultSettings(),
+		Allocation: allocation.DefaultSettings(),
 	}
 }
 

@@ -49,7 +49,7 @@ func (p *Process) open() (*session, error) {
 	}
 	c, err := collector.StartChild(p.o.Command(), s.frames)
 	if err != nil {
-		return nil, &Refusal{err}
+		return nil, &Refusal{NoProgram(err)}
 	}
 	s.Child = c
 	go s.write()
@@ -256,3 +256,8 @@ type Refusal struct{ error }
 
 // Unwrap returns what is wrong.
 func (r *Refusal) Unwrap() error { return r.error }
+
+// NoProgram explains err, by which accel-rules cannot be run.
+func NoProgram(err error) error {
+	return fmt.Errorf("rules are evaluated by the program accel-rules, which belongs beside accel-exporter or is named by --rules.program: %w", err)
+}
