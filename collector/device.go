@@ -13,6 +13,7 @@ const (
 	GPU    Class = "gpu"
 	FPGA   Class = "fpga"
 	Switch Class = "switch" // of NVLink; no accelerator, but one is lost with it
+	CPU    Class = "cpu"    // that shares a module with GPUs: NVIDIA Grace
 )
 
 // Reading is one measured value of one series. A Reading that does not exist

@@ -25,6 +25,13 @@ const (
 	EventAER             EventKind = "aer"
 	EventReconfiguration EventKind = "reconfiguration"
 	EventDriverLoaded    EventKind = "driver_loaded"
+	// Policies of DCGM: a value has passed what was set at the host engine.
+	EventPolicyDBE     EventKind = "policy_ecc_double_bit"
+	EventPolicyPCIe    EventKind = "policy_pcie_replay"
+	EventPolicyPages   EventKind = "policy_retired_pages"
+	EventPolicyThermal EventKind = "policy_thermal"
+	EventPolicyPower   EventKind = "policy_power"
+	EventPolicyNVLink  EventKind = "policy_nvlink"
 )
 
 // eventKinds is every kind that accel_device_events_total may carry; an event
@@ -34,6 +41,7 @@ var eventKinds = []EventKind{
 	EventECCSingleBit, EventECCDoubleBit, EventSingleBitStorm, EventRetirement,
 	EventRetirementError, EventPowerSource, EventBusLoss, EventAER,
 	EventReconfiguration, EventDriverLoaded,
+	EventPolicyDBE, EventPolicyPCIe, EventPolicyPages, EventPolicyThermal, EventPolicyPower, EventPolicyNVLink,
 }
 
 // eventBaseline are the kinds that stand at 0 for every NVIDIA GPU from its

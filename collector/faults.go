@@ -35,13 +35,14 @@ type history struct {
 	open    []sighting
 }
 
-// sighting is a number of Xids of one code that one witness told of within one
-// second and no other has told of yet.
+// sighting is a number of faults of one code that somebody told of within one
+// second, and how many of them each witness has told of.
 type sighting struct {
-	code   uint64
-	source string
-	at     time.Time
-	n      int
+	kind EventKind
+	code uint64
+	at   time.Time
+	n    int
+	told map[string]int // by source
 }
 
 func newHistory() *history {
@@ -108,6 +109,9 @@ func (f faults) count(e *Event, known bool, now time.Time) (counted, again bool)
 		if !h.sxids.has(code) && len(h.sxids.list) >= maxXids {
 			return false, false
 		}
+		if h.pair(e, now) {
+			return true, true
+		}
 		h.sxids.add(1, code)
 	default:
 		h.events.add(1, string(e.Kind))
@@ -116,22 +120,24 @@ func (f faults) count(e *Event, known bool, now time.Time) (counted, again bool)
 }
 
 // pair reports whether e is one that another witness has told of, and notes it
-// where it is not.
+// where it is not. There may be any number of witnesses, in any order.
 func (h *history) pair(e *Event, now time.Time) bool {
-	h.open = slices.DeleteFunc(h.open, func(s sighting) bool { return s.n == 0 || now.Sub(s.at) > pairWindow })
+	h.open = slices.DeleteFunc(h.open, func(s sighting) bool { return now.Sub(s.at) > pairWindow })
 	for i := range h.open {
-		if s := &h.open[i]; s.code == e.Code && s.source != e.Source {
-			s.n--
+		s := &h.open[i]
+		if s.kind == e.Kind && s.code == e.Code && s.told[e.Source] < s.n {
+			s.told[e.Source]++
 			return true
 		}
 	}
 	for i := range h.open {
-		if s := &h.open[i]; s.code == e.Code && s.source == e.Source && now.Sub(s.at) < time.Second {
+		if s := &h.open[i]; s.kind == e.Kind && s.code == e.Code && now.Sub(s.at) < time.Second {
 			s.n++
+			s.told[e.Source]++
 			return false
 		}
 	}
-	h.open = append(h.open, sighting{code: e.Code, source: e.Source, at: now, n: 1})
+	h.open = append(h.open, sighting{kind: e.Kind, code: e.Code, at: now, n: 1, told: map[string]int{e.Source: 1}})
 	return false
 }
 

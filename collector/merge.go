@@ -1,6 +1,10 @@
 package collector
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // Cover names devices that a Source ought to see wherever there are any.
 type Cover struct {
@@ -25,17 +29,27 @@ type sight struct {
 	source *sourceState
 }
 
-// merge adds what witnesses saw to the devices that they saw, and says of each
-// device who sees it.
+// merge makes one device of what several sources say of it, and says of each
+// device who sees it. Of sources that know it by its identity the one that was
+// added first speaks, and the others add the families that it has not; what
+// witnesses saw is added to the device that is at the place.
 func (s *Sampler) merge(sights []sight) []Device {
 	devices := make([]Device, 0, len(sights))
-	places := map[string]int{}
-	seen := make([][]string, 0, len(sights)) // names of sources, by device
+	places, ids := map[string]int{}, map[string]int{}
+	by := make([]*sourceState, 0, len(sights)) // who speaks for the device
+	seen := make([][]string, 0, len(sights))   // names of sources, by device
 	for _, w := range sights {
 		if w.device.Witness {
 			continue
 		}
 		d := &w.device
+		if i, ok := ids[d.ID]; ok && by[i] != w.source {
+			devices[i].supplement(d)
+			seen[i] = append(slices.Clone(seen[i]), w.seen()...)
+			continue
+		}
+		by = append(by, w.source)
+		d.index(ids, len(devices))
 		if d.Parent == "" && d.PCI != "" {
 			places[d.PCI] = len(devices)
 			for _, f := range d.Functions {
@@ -73,6 +87,39 @@ func (s *Sampler) merge(sights []sight) []Device {
 		s.markSeen(&devices[i], seen[i])
 	}
 	return devices
+}
+
+// index notes by which names another source may know d. One that knows no UUIDs
+// of MIG devices calls them by their place, as device plugins once did.
+func (d *Device) index(ids map[string]int, at int) {
+	ids[d.ID] = at
+	if d.Parent == "" {
+		return
+	}
+	for _, name := range d.KubeIDs {
+		if _, taken := ids[name]; !taken && strings.HasPrefix(name, "MIG-") {
+			ids[name] = at
+		}
+	}
+}
+
+// supplement adds to d what o, which is the same device as another source saw
+// it, says beyond it. A family comes from one origin: two would give one
+// series two truths, and a counter two histories.
+func (d *Device) supplement(o *Device) {
+	has := make([]bool, len(table))
+	for _, r := range d.Readings {
+		has[r.Metric.index] = true
+	}
+	for _, r := range o.Readings {
+		if !has[r.Metric.index] {
+			d.Readings = append(d.Readings, r)
+		}
+	}
+	if d.Clients == nil {
+		d.Clients = o.Clients
+	}
+	d.Model, d.PCI, d.Driver = cmp.Or(d.Model, o.Model), cmp.Or(d.PCI, o.PCI), cmp.Or(d.Driver, o.Driver)
 }
 
 // seen returns the name of the source that sees the device now.

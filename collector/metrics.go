@@ -9,8 +9,8 @@ var (
 		Help:   "Identity of a device; value 1. Join the other families to it on device.",
 		Kind:   Info,
 		Labels: []string{"class", "vendor", "model", "architecture", "index", "pci_address", "numa_node", "serial", "board_part_number", "profile"},
-		Values: []string{"class: gpu, fpga, switch", "architecture: of the GPU; the part of an FPGA where its driver tells", "index: NVML index; for a MIG instance parent:gi:ci", "profile: MIG profile of a partition, else empty"},
-		From:   []string{"NVML nvmlDeviceGetName, nvmlDeviceGetArchitecture, nvmlDeviceGetIndex, nvmlDeviceGetPciInfo, nvmlDeviceGetNumaNodeId, nvmlDeviceGetSerial, nvmlDeviceGetBoardPartNumber, nvmlDeviceGetAttributes_v2", "FPGAs: PCI files, XRT xmc and rom, device tree model"},
+		Values: []string{"class: gpu, fpga, switch, cpu (NVIDIA Grace)", "architecture: of the GPU; the part of an FPGA where its driver tells", "index: NVML index; for a MIG instance parent:gi:ci", "profile: MIG profile of a partition, else empty"},
+		From:   []string{"NVML nvmlDeviceGetName, nvmlDeviceGetArchitecture, nvmlDeviceGetIndex, nvmlDeviceGetPciInfo, nvmlDeviceGetNumaNodeId, nvmlDeviceGetSerial, nvmlDeviceGetBoardPartNumber, nvmlDeviceGetAttributes_v2", "FPGAs: PCI files, XRT xmc and rom, device tree model", "DCGM fields 50, 53, 54, 57, 866 to 869, 1141, where NVML does not know the device"},
 	})
 	FirmwareInfo = define(Metric{
 		Name:   "accel_firmware_info",
@@ -58,8 +58,8 @@ var (
 		Help:   "Events that the driver or the kernel announced for a device since the exporter started, by kind. Xids and SXids have families of their own.",
 		Kind:   Counter,
 		Labels: []string{"event"},
-		Values: []string{"event: mig_config_change, recovery_action_change, gpu_unavailable, poison, poison_fatal, ecc_single_bit, ecc_double_bit, ecc_single_bit_storm, dram_retirement, dram_retirement_failure, power_source_change, bus_loss (the kernel says that it fell off the bus), aer (a PCIe error in the kernel log), reconfiguration (of an FPGA), driver_loaded"},
-		From:   []string{"NVML nvmlEventSetWait_v2", "kernel log", "FPGA drivers"},
+		Values: []string{"event: mig_config_change, recovery_action_change, gpu_unavailable, poison, poison_fatal, ecc_single_bit, ecc_double_bit, ecc_single_bit_storm, dram_retirement, dram_retirement_failure, power_source_change, bus_loss (the kernel says that it fell off the bus), aer (a PCIe error in the kernel log), reconfiguration (of an FPGA), driver_loaded; policy_ecc_double_bit, policy_pcie_replay, policy_retired_pages, policy_thermal, policy_power, policy_nvlink (a policy of DCGM was violated: the same fault may be told of by its own event too)"},
+		From:   []string{"NVML nvmlEventSetWait_v2", "kernel log", "FPGA drivers", "DCGM dcgmPolicyRegister_v2"},
 	})
 
 	SourceUp = define(Metric{
@@ -69,7 +69,7 @@ var (
 		Scope:  PerNode,
 		Labels: []string{"source", "reason"},
 		Range:  boolean,
-		Values: []string{"reason: empty when up, else absent, released, starting, crashed, garbage, timeout, version_mismatch, driver, driver_reloaded, error"},
+		Values: []string{"reason: empty when up, else absent, released, starting, crashed, garbage, timeout, version_mismatch, driver, driver_reloaded, host_engine (DCGM's is not there or does not answer), error"},
 		From:   []string{"exporter"},
 	})
 	SourceReleasedMetric = define(Metric{
@@ -149,7 +149,7 @@ var (
 		Scope:  PerNode,
 		Labels: []string{"source", "call", "code"},
 		Values: []string{"call, code: other once there are too many"},
-		From:   []string{"NVML nvmlReturn_t of every call and of every field of nvmlDeviceGetFieldValues"},
+		From:   []string{"NVML nvmlReturn_t of every call and of every field of nvmlDeviceGetFieldValues", "DCGM dcgmReturn_t of every call and status of every field"},
 	})
 
 	UtilizationRatio = define(Metric{
@@ -159,7 +159,7 @@ var (
 		Labels: []string{"engine"},
 		Range:  ratio,
 		Values: []string{"engine: compute (a kernel ran), memory (device memory was read or written), encoder, decoder, jpeg, ofa"},
-		From:   []string{"NVML nvmlDeviceGetUtilizationRates, nvmlDeviceGetEncoderUtilization, nvmlDeviceGetDecoderUtilization, nvmlDeviceGetJpgUtilization, nvmlDeviceGetOfaUtilization (percent)"},
+		From:   []string{"NVML nvmlDeviceGetUtilizationRates, nvmlDeviceGetEncoderUtilization, nvmlDeviceGetDecoderUtilization, nvmlDeviceGetJpgUtilization, nvmlDeviceGetOfaUtilization (percent)", "DCGM fields 203, 204, 206, 207 (percent), where NVML is not read"},
 	})
 	ActivityRatio = define(Metric{
 		Name:   "accel_activity_ratio",
@@ -168,39 +168,39 @@ var (
 		Labels: []string{"unit"},
 		Range:  ratio,
 		Values: []string{"unit: graphics, sm, tensor, tensor_dfma, tensor_hmma, tensor_imma, integer, fp64, fp32, fp16, dram"},
-		From:   []string{"NVML GPM metrics 1, 2, 5, 6, 7, 9, 4, 11, 12, 13, 10 (percent); per MIG instance by nvmlGpmMigSampleGet"},
+		From:   []string{"NVML GPM metrics 1, 2, 5, 6, 7, 9, 4, 11, 12, 13, 10 (percent); per MIG instance by nvmlGpmMigSampleGet", "DCGM fields 1001, 1002, 1004, 1013, 1014, 1015, 1016, 1006 to 1008, 1005, where NVML gives none; per GPU instance"},
 	})
 	OccupancyRatio = define(Metric{
 		Name:  "accel_sm_occupancy_ratio",
 		Help:  "Resident warps as a share of the most the SMs could hold, averaged over the time since the previous sample, 0 to 1.",
 		Kind:  Gauge,
 		Range: ratio,
-		From:  []string{"NVML GPM metric 3 (percent)"},
+		From:  []string{"NVML GPM metric 3 (percent)", "DCGM field 1003, where NVML gives none"},
 	})
 
 	MemoryTotal = define(Metric{
 		Name: "accel_memory_total_bytes",
 		Help: "Device memory installed, or given to the partition.",
 		Kind: Gauge,
-		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2", "XRT memstat_raw, without host memory"},
+		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2", "XRT memstat_raw, without host memory", "DCGM field 250 (MiB), where NVML is not read"},
 	})
 	MemoryUsed = define(Metric{
 		Name: "accel_memory_used_bytes",
 		Help: "Device memory allocated, without what the driver reserves for itself.",
 		Kind: Gauge,
-		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2; from nvmlDeviceGetMemoryInfo, which counts the reserved part as used, where v2 is missing", "XRT memstat_raw, without host memory"},
+		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2; from nvmlDeviceGetMemoryInfo, which counts the reserved part as used, where v2 is missing", "XRT memstat_raw, without host memory", "DCGM field 252 (MiB), where NVML is not read"},
 	})
 	MemoryFree = define(Metric{
 		Name: "accel_memory_free_bytes",
 		Help: "Device memory that can still be allocated.",
 		Kind: Gauge,
-		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2"},
+		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2", "DCGM field 251 (MiB), where NVML is not read"},
 	})
 	MemoryReserved = define(Metric{
 		Name: "accel_memory_reserved_bytes",
 		Help: "Device memory held by the driver and firmware.",
 		Kind: Gauge,
-		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2"},
+		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2", "DCGM field 253 (MiB), where NVML is not read"},
 	})
 	Processes = define(Metric{
 		Name:   "accel_processes",
@@ -217,8 +217,8 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"sensor"},
 		Range:  celsius,
-		Values: []string{"sensor: gpu, memory; on FPGA cards the names that the board gives, and on SoCs pl, ps_fpd, ps_lpd"},
-		From:   []string{"NVML nvmlDeviceGetTemperatureV or nvmlDeviceGetTemperature; field 82 for memory", "FPGAs: hwmon temp*_input (m°C), IIO of xilinx-ams and xadc, XRT xmc_* (°C)"},
+		Values: []string{"sensor: gpu, memory; switch, cpu; on FPGA cards the names that the board gives, and on SoCs pl, ps_fpd, ps_lpd"},
+		From:   []string{"NVML nvmlDeviceGetTemperatureV or nvmlDeviceGetTemperature; field 82 for memory", "FPGAs: hwmon temp*_input (m°C), IIO of xilinx-ams and xadc, XRT xmc_* (°C)", "DCGM fields 858 (switch), 1110 (cpu); 150, 140, where NVML is not read"},
 	})
 	TemperatureLimit = define(Metric{
 		Name:   "accel_temperature_limit_celsius",
@@ -226,8 +226,8 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"sensor", "limit"},
 		Range:  celsius,
-		Values: []string{"limit: shutdown, slowdown, max_operating; on FPGAs warning, critical, fatal, shutdown, slowdown"},
-		From:   []string{"NVML nvmlDeviceGetTemperatureThreshold", "FPGAs: hwmon temp*_max, temp*_crit, temp*_emergency (m°C); one that its sensor exceeds while all is well is dropped"},
+		Values: []string{"limit: shutdown, slowdown, max_operating; of CPUs warning, critical; on FPGAs warning, critical, fatal, shutdown, slowdown"},
+		From:   []string{"NVML nvmlDeviceGetTemperatureThreshold", "FPGAs: hwmon temp*_max, temp*_crit, temp*_emergency (m°C); one that its sensor exceeds while all is well is dropped", "DCGM fields 859, 860 (switch), 1111, 1112 (cpu)"},
 	})
 	TemperatureMargin = define(Metric{
 		Name:   "accel_temperature_margin_celsius",
@@ -244,7 +244,7 @@ var (
 		Help:  "Power drawn by the device now.",
 		Kind:  Gauge,
 		Range: watts,
-		From:  []string{"NVML field 186, else nvmlDeviceGetPowerUsage (mW)", "FPGAs: hwmon power1_input (µW; mW on N6000 boards), XRT xmc_power (µW)"},
+		From:  []string{"NVML field 186, else nvmlDeviceGetPowerUsage (mW)", "FPGAs: hwmon power1_input (µW; mW on N6000 boards), XRT xmc_power (µW)", "DCGM field 1130 (cpu); 155, where NVML is not read"},
 	})
 	PowerAverage = define(Metric{
 		Name:  "accel_power_average_watts",
@@ -260,13 +260,13 @@ var (
 		Labels: []string{"limit"},
 		Range:  watts,
 		Values: []string{"limit: enforced (in force now, whoever set it), requested, default, min, max; on FPGAs max, shutdown, slowdown"},
-		From:   []string{"NVML fields 190, 192, 189, 187, 188, else nvmlDeviceGetEnforcedPowerLimit, nvmlDeviceGetPowerManagementLimit, nvmlDeviceGetPowerManagementDefaultLimit, nvmlDeviceGetPowerManagementLimitConstraints (mW)"},
+		From:   []string{"NVML fields 190, 192, 189, 187, 188, else nvmlDeviceGetEnforcedPowerLimit, nvmlDeviceGetPowerManagementLimit, nvmlDeviceGetPowerManagementDefaultLimit, nvmlDeviceGetPowerManagementLimitConstraints (mW)", "DCGM field 1131 (cpu)"},
 	})
 	EnergyJoules = define(Metric{
 		Name: "accel_energy_joules_total",
 		Help: "Energy used by the device since its driver was loaded.",
 		Kind: Counter,
-		From: []string{"NVML field 83, else nvmlDeviceGetTotalEnergyConsumption (mJ)"},
+		From: []string{"NVML field 83, else nvmlDeviceGetTotalEnergyConsumption (mJ)", "DCGM field 156 (mJ), where NVML is not read"},
 	})
 	ClockHertz = define(Metric{
 		Name:   "accel_clock_hertz",
@@ -274,7 +274,7 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"clock"},
 		Values: []string{"clock: graphics, sm, memory, video; on XRT data, kernel, system, extra, by slot where there are several"},
-		From:   []string{"NVML nvmlDeviceGetClockInfo (MHz)", "XRT icap/clock_freqs (MHz)"},
+		From:   []string{"NVML nvmlDeviceGetClockInfo (MHz)", "XRT icap/clock_freqs (MHz)", "DCGM fields 100, 101 (MHz), where NVML is not read"},
 	})
 	ClockMax = define(Metric{
 		Name:   "accel_clock_max_hertz",
@@ -348,7 +348,7 @@ var (
 		Name: "accel_pcie_replays_total",
 		Help: "PCIe transactions repeated by the device because of a bad link.",
 		Kind: Counter,
-		From: []string{"NVML field 94, else nvmlDeviceGetPcieReplayCounter"},
+		From: []string{"NVML field 94, else nvmlDeviceGetPcieReplayCounter", "DCGM field 202, where NVML is not read"},
 	})
 	PCIeErrors = define(Metric{
 		Name:   "accel_pcie_errors_total",
@@ -362,12 +362,12 @@ var (
 		Name: "accel_pcie_transmit_bytes_per_second",
 		Help: "PCIe send rate, averaged over the time since the previous sample. Also on MIG instances, where no counter exists.",
 		Kind: Gauge,
-		From: []string{"NVML GPM metric 20 (MiB/s)"},
+		From: []string{"NVML GPM metric 20 (MiB/s)", "DCGM field 1009 (bytes/s), where NVML gives none"},
 	})
 	PCIeReceiveRate = define(Metric{
 		Name: "accel_pcie_receive_bytes_per_second",
 		Help: "PCIe receive rate, averaged over the time since the previous sample. Also on MIG instances, where no counter exists.",
 		Kind: Gauge,
-		From: []string{"NVML GPM metric 21 (MiB/s)"},
+		From: []string{"NVML GPM metric 21 (MiB/s)", "DCGM field 1010 (bytes/s), where NVML gives none"},
 	})
 )

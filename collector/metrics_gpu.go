@@ -9,22 +9,22 @@ var (
 		Help:   "Xid events of a GPU since the exporter started, by number; one that NVML and the kernel log both tell of counts once. Numbers that matter stand at 0 from the start, so that the first one is an increase.",
 		Kind:   Counter,
 		Labels: []string{"xid"},
-		From:   []string{"NVML nvmlEventSetWait_v2, event type 0x8; 999 is the driver's mark for an unknown Xid", "kernel log, NVRM: Xid"},
+		From:   []string{"NVML nvmlEventSetWait_v2, event type 0x8; 999 is the driver's mark for an unknown Xid", "kernel log, NVRM: Xid", "DCGM policy XID"},
 	})
 	XidReports = define(Metric{
 		Name:   "accel_gpu_xid_reports_total",
 		Help:   "Xid events of a GPU as each witness told them, by number and source. A fault that both saw is in both; one that NVML never delivered is in the kernel log's alone.",
 		Kind:   Counter,
 		Labels: []string{"xid", "source"},
-		Values: []string{"source: nvidia (NVML), kernellog"},
-		From:   []string{"NVML nvmlEventSetWait_v2", "kernel log, NVRM: Xid"},
+		Values: []string{"source: nvidia (NVML), kernellog, dcgm; one fault of which several tell is in each"},
+		From:   []string{"NVML nvmlEventSetWait_v2", "kernel log, NVRM: Xid", "DCGM policy XID"},
 	})
 	SXidErrors = define(Metric{
 		Name:   "accel_nvswitch_sxid_errors_total",
 		Help:   "SXid events of an NVSwitch since the exporter started, by number; device is the switch's PCI address.",
 		Kind:   Counter,
 		Labels: []string{"sxid"},
-		From:   []string{"kernel log, SXid"},
+		From:   []string{"kernel log, SXid", "DCGM fields 856, 857 of a switch; one that both tell of counts once"},
 	})
 	XidTimestamp = define(Metric{
 		Name:   "accel_gpu_xid_last_timestamp_seconds",
@@ -103,7 +103,7 @@ var (
 		Kind:   Counter,
 		Labels: []string{"severity", "location"},
 		Values: []string{"severity: corrected, uncorrected", "location: dram, sram, l1_cache, l2_cache, register_file, texture_memory, texture_shm, cbu; all on boards that only give a sum"},
-		From:   []string{"NVML nvmlDeviceGetMemoryErrorCounter, nvmlDeviceGetTotalEccErrors (volatile); on MIG devices uncorrected errors outside DRAM"},
+		From:   []string{"NVML nvmlDeviceGetMemoryErrorCounter, nvmlDeviceGetTotalEccErrors (volatile); on MIG devices uncorrected errors outside DRAM", "DCGM fields 310, 311, where NVML is not read"},
 	})
 	ECCAggregateErrors = define(Metric{
 		Name:   "accel_ecc_aggregate_errors_total",
@@ -111,7 +111,7 @@ var (
 		Kind:   Counter,
 		Labels: []string{"severity", "location"},
 		Values: []string{"severity: corrected, uncorrected", "location: as in accel_ecc_errors_total"},
-		From:   []string{"NVML nvmlDeviceGetMemoryErrorCounter, nvmlDeviceGetTotalEccErrors (aggregate)"},
+		From:   []string{"NVML nvmlDeviceGetMemoryErrorCounter, nvmlDeviceGetTotalEccErrors (aggregate)", "DCGM fields 312, 313, where NVML is not read"},
 	})
 	SRAMThreshold = define(Metric{
 		Name:  "accel_ecc_sram_threshold_exceeded",
@@ -142,21 +142,21 @@ var (
 		Kind:   Counter,
 		Labels: []string{"cause"},
 		Values: []string{"cause: corrected, uncorrected"},
-		From:   []string{"NVML fields 142, 143, else nvmlDeviceGetRemappedRows"},
+		From:   []string{"NVML fields 142, 143, else nvmlDeviceGetRemappedRows", "DCGM fields 394, 393, where NVML is not read"},
 	})
 	RowRemapPending = define(Metric{
 		Name:  "accel_row_remap_pending",
 		Help:  "1 if a remap waits for the next reset. Running work is not harmed.",
 		Kind:  Gauge,
 		Range: boolean,
-		From:  []string{"NVML field 144, else nvmlDeviceGetRemappedRows"},
+		From:  []string{"NVML field 144, else nvmlDeviceGetRemappedRows", "DCGM field 396, where NVML is not read"},
 	})
 	RowRemapFailed = define(Metric{
 		Name:  "accel_row_remap_failed",
 		Help:  "1 if a remap has failed: the board should be replaced.",
 		Kind:  Gauge,
 		Range: boolean,
-		From:  []string{"NVML field 145, else nvmlDeviceGetRemappedRows"},
+		From:  []string{"NVML field 145, else nvmlDeviceGetRemappedRows", "DCGM field 395, where NVML is not read"},
 	})
 	RowRemapBanks = define(Metric{
 		Name:   "accel_row_remap_banks",
@@ -172,14 +172,14 @@ var (
 		Kind:   Counter,
 		Labels: []string{"cause"},
 		Values: []string{"cause: corrected, uncorrected"},
-		From:   []string{"NVML nvmlDeviceGetRetiredPages"},
+		From:   []string{"NVML nvmlDeviceGetRetiredPages", "DCGM fields 390, 391, where NVML is not read"},
 	})
 	RetiredPagesPending = define(Metric{
 		Name:  "accel_retired_pages_pending",
 		Help:  "1 if a page waits for the next driver load to be retired.",
 		Kind:  Gauge,
 		Range: boolean,
-		From:  []string{"NVML nvmlDeviceGetRetiredPagesPendingStatus"},
+		From:  []string{"NVML nvmlDeviceGetRetiredPagesPendingStatus", "DCGM field 392, where NVML is not read"},
 	})
 
 	NVLinkUp = define(Metric{
@@ -188,15 +188,15 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"link"},
 		Range:  boolean,
-		From:   []string{"NVML nvmlDeviceGetNvLinkState"},
+		From:   []string{"NVML nvmlDeviceGetNvLinkState", "DCGM field 870 of a switch (1 if it is 2, active)"},
 	})
 	NVLinkErrors = define(Metric{
 		Name:   "accel_nvlink_errors_total",
 		Help:   "Errors counted by one NVLink. The types overlap: read one, do not add them up.",
 		Kind:   Counter,
 		Labels: []string{"link", "type"},
-		Values: []string{"type to Hopper: crc, replay, recovery; from Blackwell: malformed_packet, buffer_overrun, receive, receive_remote, receive_general, local_integrity, transmit_discard, recovery_successful, recovery_failed, effective, symbol"},
-		From:   []string{"NVML fields 163, 161, 162, else nvmlDeviceGetNvLinkErrorCounter; fields 206 to 214, 219, 221"},
+		Values: []string{"type to Hopper: crc, replay, recovery; from Blackwell: malformed_packet, buffer_overrun, receive, receive_remote, receive_general, local_integrity, transmit_discard, recovery_successful, recovery_failed, effective, symbol; on switches fatal, non_fatal, replay, recovery, flit, crc, ecc"},
+		From:   []string{"NVML fields 163, 161, 162, else nvmlDeviceGetNvLinkErrorCounter; fields 206 to 214, 219, 221", "DCGM fields 782 to 788 of a switch"},
 	})
 	NVLinkBER = define(Metric{
 		Name:   "accel_nvlink_bit_error_ratio",
@@ -225,13 +225,13 @@ var (
 		Name: "accel_nvlink_transmit_bytes_per_second",
 		Help: "Send rate over all NVLinks, averaged over the time since the previous sample.",
 		Kind: Gauge,
-		From: []string{"NVML GPM metric 61 (MiB/s)"},
+		From: []string{"NVML GPM metric 61 (MiB/s)", "DCGM field 1011 (bytes/s), where NVML gives none"},
 	})
 	NVLinkReceiveRate = define(Metric{
 		Name: "accel_nvlink_receive_bytes_per_second",
 		Help: "Receive rate over all NVLinks, averaged over the time since the previous sample.",
 		Kind: Gauge,
-		From: []string{"NVML GPM metric 60 (MiB/s)"},
+		From: []string{"NVML GPM metric 60 (MiB/s)", "DCGM field 1012 (bytes/s), where NVML gives none"},
 	})
 	FabricState = define(Metric{
 		Name:   "accel_gpu_fabric_state",

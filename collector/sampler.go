@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -124,11 +125,15 @@ func (s *Sampler) witness(e *Event) {
 	e.Witnesses = []string{e.Source}
 	for i := len(s.events) - 1; i >= 0; i-- {
 		o := &s.events[i]
-		if o.Kind != e.Kind || o.Device != e.Device || o.Code != e.Code || o.Source == e.Source || len(o.Witnesses) > 0 {
+		if o.Kind != e.Kind || o.Device != e.Device || o.Code != e.Code || o.Source == e.Source || slices.Contains(o.Witnesses, e.Source) {
 			continue
 		}
 		// Snapshots share the event's slices, so it gets new ones.
-		o.Witnesses = []string{o.Source, e.Source}
+		told := o.Witnesses
+		if len(told) == 0 {
+			told = []string{o.Source}
+		}
+		o.Witnesses = append(slices.Clone(told), e.Source)
 		o.Sub, o.Detail, o.Action = cmp.Or(o.Sub, e.Sub), cmp.Or(o.Detail, e.Detail), cmp.Or(o.Action, e.Action)
 		o.PCI, o.Partition, o.Cause = cmp.Or(o.PCI, e.PCI), cmp.Or(o.Partition, e.Partition), cmp.Or(o.Cause, e.Cause)
 		e.Witnesses = o.Witnesses

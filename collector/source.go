@@ -62,6 +62,9 @@ var (
 	ErrRestart = errors.New("native library must be loaded anew")
 	// ErrDriver: the driver is installed but not loaded or not answering.
 	ErrDriver = errors.New("driver does not answer")
+	// ErrEngine: the service that stands between the Source and the driver is
+	// not there, has gone or refuses.
+	ErrEngine = errors.New("host engine does not answer")
 )
 
 // Why a source is not up: the values of the label reason of accel_source_up.
@@ -74,6 +77,7 @@ const (
 	SourceMismatch = "version_mismatch"
 	SourceDriver   = "driver"
 	SourceReloaded = "driver_reloaded"
+	SourceEngine   = "host_engine"
 	SourceStarting = "starting"
 	SourceError    = "error"
 )
@@ -92,6 +96,7 @@ func reason(err error) string {
 		{ErrMismatch, SourceMismatch},
 		{ErrRestart, SourceReloaded},
 		{ErrDriver, SourceDriver},
+		{ErrEngine, SourceEngine},
 		{context.DeadlineExceeded, SourceTimeout},
 	} {
 		if errors.Is(err, r.err) {

@@ -103,7 +103,7 @@ func answer(requests <-chan request, src Source, w *frameWriter) error {
 // final reports whether a worker that failed so can only do better as a new
 // process: a library once loaded stays mapped whatever replaces it on disk.
 func final(err error) bool {
-	return errors.Is(err, ErrAbsent) || errors.Is(err, ErrRestart) || errors.Is(err, ErrMismatch) || errors.Is(err, ErrDriver)
+	return errors.Is(err, ErrAbsent) || errors.Is(err, ErrRestart) || errors.Is(err, ErrMismatch) || errors.Is(err, ErrDriver) || errors.Is(err, ErrEngine)
 }
 
 // frameWriter lets rounds and events share one pipe.

@@ -37,6 +37,7 @@ var subjects = []subject{
 	{"NVLink and fabric", []string{"nvlink_", "gpu_nvlink_", "gpu_fabric_"}, ""},
 	{"Xid, recovery and repair", []string{"gpu_xid_", "gpu_recovery_", "gpu_repair_", "nvswitch_"}, ""},
 	{"ECC, row remaps and retired pages", []string{"ecc_", "row_remap", "retired_pages_"}, ""},
+	{"DCGM and Grace CPUs", []string{"dcgm_", "cpu_"}, "Only with `--dcgm.address` or `--dcgm.embedded`: [dcgm.md](dcgm.md)."},
 	{"Sources and the exporter itself", []string{"source_", "native_call_", "exporter_"}, ""},
 }
 

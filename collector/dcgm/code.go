@@ -1,0 +1,81 @@
+package dcgm
+
+import "strconv"
+
+// code is a dcgmReturn_t.
+type code int32
+
+const (
+	ok                 code = 0
+	badParam           code = -1
+	genericError       code = -3
+	notConfigured      code = -5
+	notSupported       code = -6
+	uninitialized      code = -10
+	versionMismatch    code = -12
+	unknownField       code = -13
+	noData             code = -14
+	staleData          code = -15
+	notWatched         code = -16
+	noPermission       code = -17
+	gpuLost            code = -18
+	functionNotFound   code = -20
+	connectionInvalid  code = -21
+	gpuNotSupported    code = -22
+	maxLimit           code = -24
+	libraryNotFound    code = -25
+	requiresRoot       code = -29
+	insufficientSize   code = -31
+	fieldUnsupported   code = -32
+	moduleNotLoaded    code = -33
+	inUse              code = -34
+	profilingNot       code = -36
+	profilingError     code = -37
+	profilingMultiPass code = -38
+	insufficientDriver code = -44
+	paused             code = -54
+	// unheardOf is what go-dcgm says in words that the library does not know.
+	unheardOf code = -1000
+	// lowestCode bounds the codes that are looked for among those words.
+	lowestCode code = -100
+)
+
+// codes are the names of dcgm_structs.h without DCGM_ST_, lower case.
+var codes = map[code]string{
+	ok: "ok", badParam: "badparam", genericError: "generic_error", -4: "memory", notConfigured: "not_configured",
+	notSupported: "not_supported", -7: "init_error", -8: "nvml_error", -9: "pending", uninitialized: "uninitialized",
+	-11: "timeout", versionMismatch: "ver_mismatch", unknownField: "unknown_field", noData: "no_data", staleData: "stale_data",
+	notWatched: "not_watched", noPermission: "no_permission", gpuLost: "gpu_is_lost", -19: "reset_required",
+	functionNotFound: "function_not_found", connectionInvalid: "connection_not_valid", gpuNotSupported: "gpu_not_supported",
+	-23: "group_incompatible", maxLimit: "max_limit", libraryNotFound: "library_not_found", -26: "duplicate_key",
+	requiresRoot: "requires_root", -30: "nvvs_error", insufficientSize: "insufficient_size",
+	fieldUnsupported: "field_unsupported_by_api", moduleNotLoaded: "module_not_loaded", inUse: "in_use",
+	-35: "group_is_empty", profilingNot: "profiling_not_supported", profilingError: "profiling_library_error",
+	profilingMultiPass: "profiling_multi_pass", insufficientDriver: "insufficient_driver_version",
+	-45: "instance_not_found", -46: "compute_instance_not_found", -48: "3rd_party_library_error",
+	-49: "insufficient_resources", paused: "paused", -55: "already_initialized", -56: "nvml_not_loaded",
+	-57: "nvml_driver_timeout", -67: "gpus_detached", unheardOf: "unknown",
+}
+
+// String is the value of the label code.
+func (c code) String() string {
+	if name, known := codes[c]; known {
+		return name
+	}
+	if c > 0 || c < lowestCode {
+		return codes[unheardOf] // the set of labels must stay small
+	}
+	return "code_" + strconv.Itoa(int(-c))
+}
+
+// gone reports whether the connection is of no more use.
+func (c code) gone() bool { return c == connectionInvalid || c == uninitialized }
+
+// lacking reports whether the device will never have what was asked for.
+func (c code) lacking() bool {
+	switch c {
+	case notSupported, unknownField, fieldUnsupported, gpuNotSupported, profilingNot, insufficientDriver, functionNotFound:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,106 @@
+package dcgm
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// device is one device and what was read of it in this round.
+type device struct {
+	entity   entity
+	identity collector.Device // its Readings are Infos
+	// capability is the major version of the compute capability, 0 unknown.
+	capability int
+	// slowdown and powerLimit are °C and W, 0 unknown.
+	slowdown, powerLimit float64
+	// answered is when the host engine last said that the device is well.
+	answered time.Time
+	// down is a collector.Reason constant, or empty.
+	down string
+	// lacks are the values that it will never give.
+	lacks map[place]bool
+	// links are the label values of its links, by place.
+	links map[place][]string
+	// sxid are the last numbers of fatal and other SXids; -1 is not read yet.
+	sxid [2]int64
+	now  collector.Device // of this round
+}
+
+// place is one field of one entity.
+type place struct {
+	entity entity
+	field  uint16
+}
+
+func newDevice(e entity) *device {
+	return &device{entity: e, lacks: map[place]bool{}, links: map[place][]string{}, sxid: [2]int64{-1, -1}}
+}
+
+// begin starts a round.
+func (d *device) begin() {
+	d.now = d.identity
+	d.now.Readings = slices.Clone(d.identity.Readings)
+	d.now.Down, d.now.Sampled = d.down, d.answered
+}
+
+// seen notes that a value of it was read.
+func (d *device) seen(at time.Time) { d.now.Sampled = at }
+
+// set takes a value of a row.
+func (d *device) set(r *row, v float64, labels []string) {
+	d.now.Set(r.metric, r.of(v), labels...)
+}
+
+// linkLabels are the values of the labels of a link's row, made once.
+func (d *device) linkLabels(p place, r *row) []string {
+	l, made := d.links[p]
+	if !made {
+		l = append([]string{strconv.Itoa(p.entity.port())}, r.labels...)
+		d.links[p] = l
+	}
+	return l
+}
+
+// describe makes the device's Info from what is known of it.
+func (d *device) describe(index, serial, profile string) {
+	i := &d.identity
+	i.Readings = nil
+	i.Set(collector.DeviceInfo, 1, string(i.Class), i.Vendor, i.Model, "", index, i.PCI, "", serial, "", profile)
+}
+
+// pciAddress writes an address as the kernel does: 00000000:1B:00.0 becomes
+// 0000:1b:00.0. It is empty where s is none.
+func pciAddress(s string) string {
+	domain, rest, ok := strings.Cut(strings.ToLower(s), ":")
+	bus, rest, ok2 := strings.Cut(rest, ":")
+	slot, function, ok3 := strings.Cut(rest, ".")
+	if !ok || !ok2 || !ok3 {
+		return ""
+	}
+	var n [4]uint64
+	for i, part := range []string{domain, bus, slot, function} {
+		v, err := strconv.ParseUint(part, 16, 32)
+		if err != nil {
+			return ""
+		}
+		n[i] = v
+	}
+	return addressOf(n)
+}
+
+// addressOf writes domain, bus, device and function; empty where they cannot
+// be.
+func addressOf(n [4]uint64) string {
+	if n[0] > 0xffffffff || n[1] > 0xff || n[2] > 0x1f || n[3] > 7 {
+		return ""
+	}
+	pad := func(v uint64, width int) string {
+		s := strconv.FormatUint(v, 16)
+		return strings.Repeat("0", max(0, width-len(s))) + s
+	}
+	return pad(n[0], 4) + ":" + pad(n[1], 2) + ":" + pad(n[2], 2) + "." + pad(n[3], 1)
+}

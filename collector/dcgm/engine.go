@@ -1,0 +1,134 @@
+//go:build linux && cgo
+
+package dcgm
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"time"
+
+	"github.com/NVIDIA/go-dcgm/pkg/dcgm"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// engine is one connection to a host engine, with all that hangs on it.
+type engine struct {
+	options *Options
+	lib     *library
+	reader  *connection
+	emit    func(collector.Event)
+	version string // the host engine's, empty where it does not say
+	stop    func() // ends go-dcgm's connection
+	calls   tally
+
+	nextLook time.Time
+	there    inventory
+	devices  map[entity]*device
+	watches  []*watch // whose rows are read each round
+	profiler profiler
+	health   health
+	policy   policy
+	// asked are the fields that the configuration asks for, unknown those of
+	// them that cannot be had of any device.
+	asked   map[uint16]*asked
+	unknown []skip
+	skipped map[skip]int // devices
+}
+
+// connect connects to the host engine, or starts the embedded one.
+func connect(o *Options, emit func(collector.Event)) (*engine, error) {
+	lib, err := loadLibrary()
+	if err != nil {
+		return nil, err
+	}
+	log.SetOutput(io.Discard) // go-dcgm's remarks on itself
+	e := &engine{options: o, lib: lib, emit: emit}
+	e.asked, e.unknown = ask(o.Fields)
+	if o.Embedded {
+		err = e.start()
+	} else {
+		err = e.dial()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if has("dcgmHostengineVersionInfo") {
+		info, err := dcgm.GetHostengineVersionInfo()
+		switch c := lib.code(err); c {
+		case ok:
+			e.version = parseVersion(info.RawBuildInfoString)
+		case versionMismatch:
+			e.close()
+			return nil, fmt.Errorf("%w: dcgmHostengineVersionInfo: %s: %s is DCGM %s, the host engine another one", collector.ErrMismatch, c, soname, lib.version)
+		default:
+			e.calls.count("dcgmHostengineVersionInfo", c)
+		}
+	}
+	return e, nil
+}
+
+func (e *engine) start() error {
+	stop, err := dcgm.Init(dcgm.Embedded)
+	if c := e.lib.code(err); c != ok {
+		return e.refused("dcgmStartEmbedded", c)
+	}
+	e.stop, e.reader = stop, &connection{handle: embedded}
+	return nil
+}
+
+func (e *engine) dial() error {
+	a := e.options.Address
+	symbol, args := "dcgmConnect_v2", []string{a.target, "0"}
+	switch a.network {
+	case unix:
+		args[1] = "1"
+	case vsock:
+		symbol, args = "dcgmConnect_v3", []string{a.String()}
+		if !has(symbol) {
+			return fmt.Errorf("%w: %s: DCGM %s has no %s; vsock:// takes 4.5 or newer", collector.ErrMismatch, a, e.lib.version, symbol)
+		}
+	}
+	// The reader goes first: its time-out is the shorter one.
+	reader, c := dial(a)
+	if c != ok {
+		return e.refused(symbol+" "+a.String(), c)
+	}
+	stop, err := dcgm.Init(dcgm.Standalone, args...)
+	if c := e.lib.code(err); c != ok {
+		return e.refused(symbol+" "+a.String(), c)
+	}
+	e.stop, e.reader = stop, reader
+	return nil
+}
+
+// refused is the error of a connection that was not made.
+func (e *engine) refused(call string, c code) error {
+	if c == versionMismatch {
+		return fmt.Errorf("%w: %s: %s: %s is DCGM %s, the host engine another one", collector.ErrMismatch, call, c, soname, e.lib.version)
+	}
+	return fmt.Errorf("%w: %s: %s", collector.ErrEngine, call, c)
+}
+
+// close destroys what was made at the host engine and ends the connection.
+func (e *engine) close() {
+	e.policy.close()
+	e.dropWatches()
+	e.health.close(e)
+	if e.reader != nil {
+		e.reader.close()
+	}
+	if e.stop != nil {
+		e.stop()
+	}
+}
+
+// info is the reading of accel_dcgm_info.
+func (e *engine) info() collector.Reading {
+	mode := "standalone"
+	if e.options.Embedded {
+		mode = "embedded"
+	}
+	return collector.Reading{Metric: collector.DCGMInfo, Labels: []string{mode, e.lib.version, e.version}, Value: 1}
+}

@@ -1,0 +1,119 @@
+package dcgm
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
+)
+
+// Reasons for which a field is skipped, beside the codes of DCGM.
+const (
+	skipUnknown = "unknown_field"
+	skipBinary  = "binary"
+	skipEntity  = "entity" // of a kind that is not read: vGPUs, ConnectX cards
+)
+
+// skip is a field that cannot be had, and why.
+type skip struct{ field, reason string }
+
+// asked is a field that the configuration asks for.
+type asked struct {
+	dcgmfield.Field
+	metric *collector.Metric
+	// labels are the values of the labels by part of the device, made once.
+	labels map[string][]string
+}
+
+// ask looks fields up. Those that cannot be had come back as skipped.
+func ask(ids []uint16) (fields map[uint16]*asked, skipped []skip) {
+	fields = map[uint16]*asked{}
+	for _, id := range ids {
+		f, known := dcgmfield.ByID(id)
+		switch {
+		case !known:
+			skipped = append(skipped, skip{"DCGM_FI_" + strconv.Itoa(int(id)), skipUnknown})
+		case len(groupsOf(f.Entity)) == 0:
+			skipped = append(skipped, skip{f.Name, skipEntity})
+		default:
+			a := &asked{Field: f, labels: map[string][]string{}}
+			switch f.Kind {
+			case dcgmfield.Counter:
+				a.metric = collector.DCGMFieldTotal
+			case dcgmfield.Gauge:
+				a.metric = collector.DCGMField
+			case dcgmfield.Info:
+				a.metric = collector.DCGMFieldInfo
+			default:
+				skipped = append(skipped, skip{f.Name, skipBinary})
+				continue
+			}
+			fields[id] = a
+		}
+	}
+	return fields, skipped
+}
+
+// groupsOf are the entities that a field is read of. A field of a whole GPU is
+// not read of its MIG instances, which would answer with the GPU's value.
+func groupsOf(e dcgmfield.Entity) []group {
+	switch e {
+	case dcgmfield.Node, dcgmfield.GPU:
+		return []group{gpus}
+	case dcgmfield.GPUInstance, dcgmfield.ComputeInstance:
+		return []group{gpus, instances}
+	case dcgmfield.Switch:
+		return []group{switches}
+	case dcgmfield.Link:
+		return []group{links}
+	case dcgmfield.CPU:
+		return []group{cpus}
+	case dcgmfield.CPUCore:
+		return []group{cpus, cores}
+	}
+	return nil
+}
+
+// of returns the ids of the fields that are read of entities of g, sorted.
+func of(fields map[uint16]*asked, g group) []uint16 {
+	var ids []uint16
+	for id, f := range fields {
+		if f.reads(g) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// take adds a value of a field to the round of d.
+func (f *asked) take(d *device, r *record) verdict {
+	if f.Kind == dcgmfield.Info {
+		return f.takeText(d, r)
+	}
+	v, why := r.number()
+	if why == isValue {
+		part := r.entity().part()
+		labels, made := f.labels[part]
+		if !made {
+			labels = []string{f.Name, part, f.Unit}
+			f.labels[part] = labels
+		}
+		d.now.Set(f.metric, v, labels...)
+	}
+	return why
+}
+
+// takeText takes a text. Texts of parts have no family: accel_dcgm_field_info
+// is of devices.
+func (f *asked) takeText(d *device, r *record) verdict {
+	text, why := r.text()
+	if why == isValue && r.entity().part() == "" {
+		d.now.Set(f.metric, 1, f.Name, text)
+	}
+	return why
+}
+
+// reads reports whether the field is read of entities of g.
+func (f *asked) reads(g group) bool { return slices.Contains(groupsOf(f.Entity), g) }

@@ -1,0 +1,168 @@
+//go:build linux && cgo
+
+package dcgm
+
+import (
+	"time"
+
+	"github.com/NVIDIA/go-dcgm/pkg/dcgm"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// healthWatches are DCGM's systems, by the bit of each: the values of the label
+// watch.
+var healthWatches = []struct {
+	bit  dcgm.HealthSystem
+	name string
+	of   group
+}{
+	{dcgm.DCGM_HEALTH_WATCH_PCIE, "pcie", gpus},
+	{dcgm.DCGM_HEALTH_WATCH_NVLINK, "nvlink", gpus},
+	{dcgm.DCGM_HEALTH_WATCH_PMU, "pmu", gpus},
+	{dcgm.DCGM_HEALTH_WATCH_MCU, "mcu", gpus},
+	{dcgm.DCGM_HEALTH_WATCH_MEM, "memory", gpus},
+	{dcgm.DCGM_HEALTH_WATCH_SM, "sm", gpus},
+	{dcgm.DCGM_HEALTH_WATCH_INFOROM, "inforom", gpus},
+	{dcgm.DCGM_HEALTH_WATCH_THERMAL, "thermal", gpus},
+	{dcgm.DCGM_HEALTH_WATCH_POWER, "power", gpus},
+	{dcgm.DCGM_HEALTH_WATCH_DRIVER, "driver", gpus},
+	{dcgm.DCGM_HEALTH_WATCH_NVSWITCH_NONFATAL, "nvswitch_non_fatal", switches},
+	{dcgm.DCGM_HEALTH_WATCH_NVSWITCH_FATAL, "nvswitch_fatal", switches},
+}
+
+// healthStates are the values of the label state and DCGM's numbers of them,
+// the worst last.
+var healthStates = []struct {
+	result dcgm.HealthResult
+	name   string
+}{{0, "pass"}, {10, "warn"}, {20, "fail"}}
+
+// health asks for the passive checks. What one finds stands until the next.
+type health struct {
+	groups []healthGroup
+	next   time.Time
+	// primed: the first check, which only begins to look, has been made.
+	primed bool
+	// found is the worst state by entity and watch; nil before the first
+	// result.
+	found map[entity]map[string]dcgm.HealthResult
+}
+
+type healthGroup struct {
+	group    dcgm.GroupHandle
+	entities []entity
+}
+
+// start sets the watches.
+func (h *health) start(e *engine) code {
+	h.close(e)
+	if !has("dcgmHealthSet") || !has("dcgmHealthCheck") {
+		e.calls.count("dcgmHealthSet", functionNotFound)
+		return ok
+	}
+	for _, list := range [][]entity{e.there.gpus, e.there.switches} {
+		if len(list) == 0 {
+			continue
+		}
+		g, taken, c := e.makeGroup(list)
+		if c != ok {
+			if c.gone() {
+				return c
+			}
+			continue
+		}
+		systems := dcgm.HealthSystem(0)
+		for _, w := range healthWatches {
+			if w.of == list[0].group {
+				systems |= w.bit
+			}
+		}
+		if c := e.lib.code(dcgm.HealthSet(g, systems)); !e.calls.count("dcgmHealthSet", c) {
+			e.destroyGroup(g)
+			if c.gone() {
+				return c
+			}
+			continue
+		}
+		h.groups = append(h.groups, healthGroup{g, taken})
+	}
+	return ok
+}
+
+// close ends the watches.
+func (h *health) close(e *engine) {
+	for _, g := range h.groups {
+		e.calls.count("dcgmHealthSet", e.lib.code(dcgm.HealthSet(g.group, 0)))
+		e.destroyGroup(g.group)
+	}
+	*h = health{}
+}
+
+// read makes the check that is due, and adds what the last one found.
+func (h *health) read(e *engine, now time.Time) code {
+	if len(h.groups) > 0 && !now.Before(h.next) {
+		h.next = now.Add(e.options.HealthInterval)
+		if c := h.check(e); c.gone() {
+			return c
+		}
+	}
+	for x, watches := range h.found {
+		d := e.devices[x]
+		if d == nil {
+			continue
+		}
+		for _, w := range healthWatches {
+			if w.of != x.group {
+				continue
+			}
+			for _, s := range healthStates {
+				d.now.SetBool(collector.DCGMHealth, watches[w.name] == s.result, w.name, s.name)
+			}
+		}
+	}
+	return ok
+}
+
+// check asks for what has happened since the last check. The answer takes 1 MB
+// in go-dcgm, which is why it is asked for seldom.
+func (h *health) check(e *engine) code {
+	found := map[entity]map[string]dcgm.HealthResult{}
+	for _, g := range h.groups {
+		answer, err := dcgm.HealthCheck(g.group)
+		if c := e.lib.code(err); !e.calls.count("dcgmHealthCheck", c) {
+			if c.gone() {
+				return c
+			}
+			continue
+		}
+		for _, x := range g.entities {
+			found[x] = map[string]dcgm.HealthResult{}
+		}
+		for _, i := range answer.Incidents {
+			x := entity{group(i.EntityInfo.EntityGroupId), uint32(i.EntityInfo.EntityId)}
+			for _, w := range healthWatches {
+				if watches := found[x]; w.bit == i.System && watches != nil {
+					watches[w.name] = max(watches[w.name], worst(i.Health))
+				}
+			}
+		}
+	}
+	if h.primed {
+		h.found = found
+	}
+	h.primed = true
+	return ok
+}
+
+// worst takes a result that we have no name for as the gravest of those it is
+// beyond.
+func worst(r dcgm.HealthResult) dcgm.HealthResult {
+	known := healthStates[0].result
+	for _, s := range healthStates {
+		if r >= s.result {
+			known = s.result
+		}
+	}
+	return known
+}

@@ -1,0 +1,255 @@
+//go:build linux && cgo
+
+package dcgm
+
+import (
+	"slices"
+	"time"
+
+	"github.com/NVIDIA/go-dcgm/pkg/dcgm"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// Why profiling counters do not arrive: values of the label reason of
+// accel_dcgm_profiling_up.
+const (
+	profilingHeld       = "in_use"
+	profilingUnable     = "not_supported"
+	profilingPermission = "no_permission"
+	profilingPaused     = "paused"
+	profilingRefused    = "refused"
+)
+
+// Times of the back-off after which profiling is asked for again.
+const (
+	rearmFirst = 10 * time.Second
+	rearmMost  = 10 * time.Minute
+)
+
+// profiler watches the profiling counters of those devices whose counters NVML
+// cannot give. Another tool may hold or pause them at any time, so that they
+// are asked for again, with back-off.
+type profiler struct {
+	watches []*watch
+	// reason is why an entity has no counters, empty where it has.
+	reason map[entity]string
+	// arrived is when a new value of an entity last came, and stamps are those
+	// values' own times, by which a watch that has stopped shows.
+	arrived map[entity]time.Time
+	stamps  map[entity]int64
+	began   time.Time
+	retry   time.Time
+	backoff time.Duration
+}
+
+// profilingReason names what a refusal means.
+func profilingReason(c code) string {
+	switch {
+	case c == ok:
+		return ""
+	case c == inUse, c == maxLimit:
+		return profilingHeld
+	case c == requiresRoot, c == noPermission:
+		return profilingPermission
+	case c == paused:
+		return profilingPaused
+	case c.lacking(), c == moduleNotLoaded:
+		return profilingUnable
+	}
+	return profilingRefused
+}
+
+// profiled are the entities whose counters are asked for: GPUs, and their MIG
+// instances.
+func (e *engine) profiled() []entity {
+	if e.options.Profiling == ProfilingOff {
+		return nil
+	}
+	var list []entity
+	for _, g := range e.there.gpus {
+		d := e.devices[g]
+		if d == nil {
+			continue
+		}
+		old := d.capability > 0 && d.capability < withGPM
+		if old || e.options.Profiling == ProfilingOn || e.options.Alone {
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
+// start asks for the counters of all that shall have them.
+func (p *profiler) start(e *engine, now time.Time) code {
+	*p = profiler{backoff: p.backoff, began: now, reason: map[entity]string{}, arrived: map[entity]time.Time{}, stamps: map[entity]int64{}}
+	sets := map[string][]entity{}
+	fields := map[string][]uint16{}
+	for _, g := range e.profiled() {
+		can, c := e.metricsOf(g)
+		if c.gone() {
+			return c
+		}
+		whole := append([]entity{g}, e.instancesOf(g)...)
+		if c == ok && len(can) == 0 {
+			c = profilingNot
+		}
+		for _, x := range whole {
+			p.reason[x] = profilingReason(c)
+		}
+		if c != ok {
+			continue
+		}
+		for _, x := range whole {
+			key := string(rune(x.group)) + keyOf(can)
+			sets[key], fields[key] = append(sets[key], x), can
+		}
+	}
+	for _, key := range sortedKeys(sets) {
+		w, c := e.arm(sets[key], fields[key], e.options.WatchInterval)
+		if c.gone() {
+			return c
+		}
+		for _, x := range sets[key] {
+			p.reason[x] = profilingReason(c)
+		}
+		if c == ok {
+			p.watches = append(p.watches, w)
+		}
+	}
+	p.plan(now)
+	return ok
+}
+
+// metricsOf returns the profiling fields that a GPU can give and that we read.
+func (e *engine) metricsOf(g entity) ([]uint16, code) {
+	if !has("dcgmProfGetSupportedMetricGroups") {
+		return nil, functionNotFound
+	}
+	groups, err := dcgm.GetSupportedMetricGroups(uint(g.id))
+	c := e.lib.code(err)
+	e.calls.count("dcgmProfGetSupportedMetricGroups", c)
+	var list []uint16
+	for _, m := range groups {
+		for _, f := range m.FieldIds {
+			if f <= 0xffff && rowOf(profilingRows, uint16(f)) != nil && !slices.Contains(list, uint16(f)) {
+				list = append(list, uint16(f))
+			}
+		}
+	}
+	slices.Sort(list)
+	return list, c
+}
+
+// instancesOf returns the MIG instances of a GPU.
+func (e *engine) instancesOf(g entity) []entity {
+	var list []entity
+	for _, s := range e.there.slices {
+		if s.gpu == g {
+			list = append(list, s.instance)
+		}
+	}
+	return list
+}
+
+// plan sets when to ask again: not for what can never be had.
+func (p *profiler) plan(now time.Time) {
+	for _, why := range p.reason {
+		if why != "" && why != profilingUnable {
+			p.backoff = min(max(2*p.backoff, rearmFirst), rearmMost)
+			p.retry = now.Add(p.backoff)
+			return
+		}
+	}
+	p.retry = time.Time{}
+}
+
+// stop ends the watches.
+func (p *profiler) stop(e *engine) {
+	for _, w := range p.watches {
+		e.disarm(w)
+	}
+	p.watches = nil
+}
+
+// read adds the counters to the round, and asks for them again where they have
+// stopped.
+func (p *profiler) read(e *engine, now time.Time) code {
+	if !p.retry.IsZero() && !now.Before(p.retry) {
+		p.stop(e)
+		if c := p.start(e, now); c != ok {
+			return c
+		}
+	}
+	for _, w := range p.watches {
+		if c := e.read(w, func(r *record) { p.take(e, r, now) }); c.gone() {
+			return c
+		}
+	}
+	p.judge(now, e.options.WatchInterval)
+	for x, why := range p.reason {
+		if d := e.devices[x]; d != nil && (why != "" || p.fresh(x, now, e.options.WatchInterval)) {
+			d.now.SetBool(collector.DCGMProfiling, why == "", profilingLabels[why]...)
+		}
+	}
+	return ok
+}
+
+// take takes one value. The host engine goes on serving the last one when no
+// new one comes, so that its time decides.
+func (p *profiler) take(e *engine, r *record, now time.Time) {
+	x := r.entity()
+	d, row := e.devices[x], rowOf(profilingRows, r.field)
+	if d == nil || row == nil {
+		return
+	}
+	v, why := r.number()
+	if why != isValue {
+		e.miss(d, r, row.metric, why)
+		return
+	}
+	if r.ts > p.stamps[x] {
+		p.stamps[x], p.arrived[x] = r.ts, now
+	}
+	if p.fresh(x, now, e.options.WatchInterval) {
+		d.set(row, v, row.labels)
+	}
+}
+
+// fresh reports whether the last value is of now: rounds and updates of the
+// host engine need not go in step.
+func (p *profiler) fresh(x entity, now time.Time, interval time.Duration) bool {
+	at, ever := p.arrived[x]
+	return ever && now.Sub(at) <= 3*max(interval, time.Second)
+}
+
+// judge says of whom counters arrive, and when to ask for the others' again.
+func (p *profiler) judge(now time.Time, interval time.Duration) {
+	stopped := false
+	for _, w := range p.watches {
+		for _, x := range w.entities {
+			last := p.began
+			if at, ever := p.arrived[x]; ever {
+				last = at
+			}
+			switch {
+			case p.fresh(x, now, interval):
+				p.reason[x] = ""
+			case now.Sub(last) > max(rearmFirst, 5*interval):
+				p.reason[x] = profilingPaused
+				stopped = true
+			}
+		}
+	}
+	if stopped && p.retry.IsZero() {
+		p.plan(now)
+	}
+	if now.Sub(p.began) > rearmMost {
+		p.backoff = 0
+	}
+}
+
+var profilingLabels = map[string][]string{
+	"": {""}, profilingHeld: {profilingHeld}, profilingUnable: {profilingUnable}, profilingPermission: {profilingPermission},
+	profilingPaused: {profilingPaused}, profilingRefused: {profilingRefused},
+}

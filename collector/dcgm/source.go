@@ -1,0 +1,117 @@
+//go:build linux && cgo
+
+package dcgm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// Source reads a host engine of DCGM.
+type Source struct {
+	options Options
+	emit    func(collector.Event)
+
+	mu     sync.Mutex
+	engine *engine // nil until connected
+	closed bool
+}
+
+// New returns a Source that delivers its events to emit, which must not block
+// for long. The library is loaded by the first Sample. The error says that the
+// options contradict each other.
+func New(o Options, emit func(collector.Event)) (*Source, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	o.defaults()
+	return &Source{options: o, emit: emit}, nil
+}
+
+// Name implements collector.Source.
+func (*Source) Name() string { return Name }
+
+// errClosed is the error of a Sample after Close.
+var errClosed = errors.New("source is closed")
+
+// Sample implements collector.Source. A call that hangs keeps it from
+// returning: whoever started the worker gives it up. An error that ends the
+// connection is an ErrEngine, which takes a fresh process: go-dcgm has one
+// connection in its life.
+func (s *Source) Sample(context.Context) (collector.Round, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return collector.Round{}, errClosed
+	}
+	if s.engine == nil {
+		e, err := connect(&s.options, s.emit)
+		if err != nil {
+			return collector.Round{}, err
+		}
+		s.engine = e
+	}
+	round, c := s.engine.sample(time.Now())
+	round.Calls = s.engine.calls.take()
+	if c != ok {
+		return collector.Round{Calls: round.Calls}, fmt.Errorf("%w: %s", collector.ErrEngine, c)
+	}
+	return round, nil
+}
+
+// Close implements collector.Source: it destroys what was made at the host
+// engine. It does nothing while a call hangs.
+func (s *Source) Close() error {
+	if !s.mu.TryLock() {
+		return errors.New("a call has not returned")
+	}
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.engine != nil {
+		s.engine.close()
+		s.engine = nil
+	}
+	return nil
+}
+
+// sample makes one round. A code other than ok ends the connection.
+func (e *engine) sample(now time.Time) (collector.Round, code) {
+	if c := e.follow(now); c != ok {
+		return collector.Round{}, c
+	}
+	for _, d := range e.devices {
+		d.begin()
+	}
+	for _, w := range e.watches {
+		if c := e.read(w, func(r *record) { e.take(r, now) }); c.gone() {
+			return collector.Round{}, c
+		}
+	}
+	for _, read := range []func(*engine, time.Time) code{e.profiler.read, e.health.read} {
+		if c := read(e, now); c != ok {
+			return collector.Round{}, c
+		}
+	}
+	return e.round(), ok
+}
+
+// round gathers what was read. A device without an identity is nobody's.
+func (e *engine) round() collector.Round {
+	round := collector.Round{Node: []collector.Reading{e.info()}}
+	for _, x := range slices.SortedFunc(maps.Keys(e.devices), compareEntities) {
+		if d := e.devices[x]; d.identity.ID != "" {
+			round.Devices = append(round.Devices, d.now)
+		}
+	}
+	for _, s := range slices.SortedFunc(maps.Keys(e.skipped), compareSkips) {
+		round.Node = append(round.Node, collector.Reading{Metric: collector.DCGMFieldsSkipped, Labels: []string{s.field, s.reason}, Value: float64(e.skipped[s])})
+	}
+	return round
+}

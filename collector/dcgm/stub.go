@@ -1,0 +1,27 @@
+//go:build !linux || !cgo
+
+package dcgm
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// Source is the Source of a binary that cannot load DCGM.
+type Source struct{}
+
+// New returns a Source that has nothing.
+func New(Options, func(collector.Event)) (*Source, error) { return &Source{}, nil }
+
+// Name implements collector.Source.
+func (*Source) Name() string { return Name }
+
+// Sample implements collector.Source.
+func (*Source) Sample(context.Context) (collector.Round, error) {
+	return collector.Round{}, fmt.Errorf("%w: this binary was built without cgo and cannot load DCGM", collector.ErrAbsent)
+}
+
+// Close implements collector.Source.
+func (*Source) Close() error { return nil }

@@ -1,0 +1,151 @@
+//go:build linux && cgo
+
+package dcgm
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
+)
+
+// deviceOf returns the device that an entity belongs to, nil where it is of
+// none that we know.
+func (e *engine) deviceOf(x entity) *device {
+	switch x.group {
+	case links:
+		return e.devices[x.owner()]
+	case cores:
+		return e.devices[e.there.owner[x]]
+	}
+	return e.devices[x]
+}
+
+// take adds one value to the round.
+func (e *engine) take(r *record, now time.Time) {
+	x := r.entity()
+	d := e.deviceOf(x)
+	if d == nil {
+		return
+	}
+	if f := e.asked[r.field]; f != nil && f.reads(x.group) {
+		why := f.take(d, r)
+		if why == isValue {
+			d.seen(now)
+		} else if e.miss(d, r, f.metric, why) {
+			e.skipped[skip{f.Name, why.code.String()}]++
+		}
+	}
+	e.takeRow(d, r, now)
+}
+
+// takeRow feeds the family of the field, if it has one.
+func (e *engine) takeRow(d *device, r *record, now time.Time) {
+	x := r.entity()
+	rows := e.rowsOf(x)
+	switch {
+	case x.group == switches && (r.field == fieldSXidFatal || r.field == fieldSXidNonFatal):
+		e.takeSXid(d, r)
+		return
+	case x.group == links && r.field == fieldLinkStatus && d.entity.group == switches:
+		e.takeLinkStatus(d, r)
+		return
+	}
+	row := rowOf(rows, r.field)
+	if row == nil {
+		return
+	}
+	v, why := r.number()
+	if why != isValue {
+		e.miss(d, r, row.metric, why)
+		return
+	}
+	d.seen(now)
+	labels := row.labels
+	if x.group == links {
+		labels = d.linkLabels(place{x, r.field}, row)
+	}
+	d.set(row, v, labels)
+}
+
+// rowsOf are the rows that an entity feeds.
+func (e *engine) rowsOf(x entity) []row {
+	switch x.group {
+	case gpus:
+		if e.options.Alone {
+			return wholeRows
+		}
+	case instances:
+		if e.options.Alone {
+			return memoryRows
+		}
+	case switches:
+		return switchRows
+	case links:
+		if x.owner().group == switches {
+			return linkRows
+		}
+	case cpus:
+		return cpuRows
+	}
+	return nil
+}
+
+// takeLinkStatus says whether a switch's link is active.
+func (e *engine) takeLinkStatus(d *device, r *record) {
+	v, why := r.number()
+	switch {
+	case why != isValue:
+		e.miss(d, r, collector.NVLinkUp, why)
+	case v < 0: // unknown
+		d.now.Reject(collector.NVLinkUp, collector.RejectSentinel)
+	default:
+		row := row{field: fieldLinkStatus, metric: collector.NVLinkUp, scale: asIs}
+		d.now.SetBool(collector.NVLinkUp, v == linkActive, d.linkLabels(place{r.entity(), fieldLinkStatus}, &row)...)
+	}
+}
+
+// takeSXid tells of the SXid that a switch has reported since the last round.
+// The one of before the first round is not news.
+func (e *engine) takeSXid(d *device, r *record) {
+	v, why := r.number()
+	if why != isValue || v < 0 {
+		e.miss(d, r, collector.SXidErrors, why)
+		return
+	}
+	last := &d.sxid[r.field-fieldSXidFatal]
+	if *last >= 0 && int64(v) != *last && v > 0 {
+		e.emit(collector.Event{Time: time.UnixMicro(r.ts), Source: Name, Device: d.identity.ID, PCI: d.identity.PCI, Kind: collector.EventSXid, Code: uint64(v)})
+	}
+	*last = int64(v)
+}
+
+// miss notes that there is no value where one was asked for, and reports
+// whether there will never be one, which is told once.
+func (e *engine) miss(d *device, r *record, m *collector.Metric, why verdict) bool {
+	if why.reject != "" {
+		d.now.Reject(m, why.reject)
+		return false
+	}
+	if why.code == gpuLost && d.entity.group == gpus {
+		d.now.Down = collector.ReasonLost
+	}
+	p := place{r.entity(), r.field}
+	if why.code.lacking() {
+		if d.lacks[p] {
+			return false
+		}
+		d.lacks[p] = true
+	}
+	e.calls.count(callOf(r.field), why.code)
+	return why.code.lacking()
+}
+
+// callOf is the value of the label call of a field.
+func callOf(field uint16) string {
+	if f, known := dcgmfield.ByID(field); known {
+		return f.Name
+	}
+	return "DCGM_FI_" + strconv.Itoa(int(field))
+}
