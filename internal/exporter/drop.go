@@ -40,6 +40,7 @@ const (
 	rankDevice
 	rankDetail
 	rankPartition
+	rankView // which says nothing that the others do not
 )
 
 // healthFamilies say whether a device works and who it is: without them

@@ -17,9 +17,9 @@ import (
 // Options bound what one scrape may cost. The zero value bounds nothing.
 type Options struct {
 	// MaxSeries caps the series of devices and node; the process's own come
-	// on top. Beyond it partitions lose their detail first, then links and
-	// lanes, then whole devices; health goes last. What is left out is
-	// counted. 0 is no cap.
+	// on top. Beyond it what a View adds goes first, then the detail of
+	// partitions, links and lanes, and whole devices; health goes last. What
+	// is left out is counted. 0 is no cap.
 	MaxSeries int
 	// MaxInFlight caps concurrent scrapes; one more is answered 503. 0 is no
 	// cap.

@@ -11,6 +11,7 @@ type frame struct {
 	layout  *layout
 	of      *collector.Snapshot
 	values  []float64 // by position on the page
+	raw, in []float64 // of the readings, for what is deduced
 	page    page
 	deflate deflate
 }
@@ -38,7 +39,7 @@ func (l *layout) fill(s *collector.Snapshot, f *frame) bool {
 		}
 		slots = slots[len(d.Readings):]
 	}
-	if !scatter(f.values, slots, s.Node, old.Node) {
+	if !scatter(f.values, slots, s.Node, old.Node) || !l.deduce(s, f) {
 		return false
 	}
 	if old != s || l.shape.Load() == nil {

@@ -20,7 +20,8 @@ type layout struct {
 	// slots holds for every reading of the Snapshot, devices first, then the
 	// node, the position of its value on the page, or noSlot.
 	slots    []int32
-	families []family // sorted by name
+	deduced  []deduced // of the view
+	families []family  // sorted by name
 	blocks   blocks
 	// block is the label block of every position on the page.
 	block  []int32
@@ -47,12 +48,13 @@ type family struct {
 // candidate is a series on its way to the page.
 type candidate struct {
 	family int
-	row    int // position among the readings of the Snapshot, or ownRow
+	row    int // position among the readings of the Snapshot and then the deduced, or ownRow
 	labels []label
 	rank   rank
 }
 
-// newLayout builds the layout for s as the settings have it.
+// newLayout builds the layout for s as the settings have it. The series of the
+// view come last, so that of equal ones the Snapshot's own stays.
 func newLayout(s *collector.Snapshot, set *Settings) *layout {
 	b := builder{families: make(map[string]int), settings: set}
 	for i := range s.Devices {
@@ -64,7 +66,8 @@ func newLayout(s *collector.Snapshot, set *Settings) *layout {
 	for i := range s.Node {
 		b.add(nil, &s.Node[i])
 	}
-	l := &layout{slots: b.slots, settings: *set}
+	b.derive(s)
+	l := &layout{slots: b.slots, deduced: b.deduced, settings: *set}
 	b.sort()
 	b.dedup()
 	b.limit(set.MaxSeries)
@@ -82,6 +85,7 @@ type builder struct {
 	families   map[string]int // by name, into metrics and orders
 	candidates []candidate
 	slots      []int32
+	deduced    []deduced
 	dropped    [len(reasons)]uint64
 }
 
@@ -136,6 +140,11 @@ func compareLabels(x, y []label) int {
 			return c
 		}
 	}
+	for i := range x { // which differ where a View made them
+		if c := strings.Compare(x[i].name, y[i].name); c != 0 {
+			return c
+		}
+	}
 	return 0
 }
 
@@ -183,6 +192,8 @@ func (b *builder) place(l *layout) {
 		switch {
 		case c.row == ownRow:
 			l.own = at
+		case c.row >= len(l.slots):
+			l.deduced[c.row-len(l.slots)].at = int32(at)
 		case c.row >= 0:
 			l.slots[c.row] = int32(at)
 		}

@@ -9,6 +9,8 @@ type Settings struct {
 	// Drop selects families that are not served, by choice and therefore
 	// uncounted. Nil drops none.
 	Drop func(family string) bool
+	// View adds series to the page; Drop does not apply to them. Nil adds none.
+	View View
 }
 
 // Apply replaces the settings; scrapes that begin later follow them.
