@@ -1,0 +1,290 @@
+package compat_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/compat"
+	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
+)
+
+// h100 are the labels of gpu1 on a node called n1.
+const h100 = `UUID="` + gpu1 + `",device="nvidia1",gpu="1",hostname="n1",modelName="NVIDIA H100 80GB HBM3",pci_bus_id="00000000:11:00.0"`
+
+// TestUnits: DCGM's numbers are those of the same reading, in its units, whole
+// where DCGM's are.
+func TestUnits(t *testing.T) {
+	d := gpu(gpu1, "1").
+		set(collector.TemperatureCelsius, 61.5, "gpu").
+		set(collector.UtilizationRatio, 0.29, "compute").
+		set(collector.PowerWatts, 401.25).
+		set(collector.PowerAverage, 399.123).
+		set(collector.EnergyJoules, 1234.5678).
+		set(collector.ClockHertz, 1.98e9, "sm").
+		set(collector.MemoryUsed, 1536<<20).
+		set(collector.MemoryFree, 512<<20).
+		set(collector.ThrottleSeconds, 1.5, "sw_thermal").
+		set(collector.ThrottleSeconds, 0.25, "hw_thermal").
+		set(collector.NVLinkTransmitRate, 3e9).
+		set(collector.NVLinkReceiveRate, 1.5e9).
+		set(collector.ActivityRatio, 0.123456, "tensor").
+		set(collector.ECCErrors, 2, "corrected", "dram").
+		set(collector.ECCErrors, 3, "corrected", "sram").
+		set(collector.ECCErrors, 1, "uncorrected", "sram").
+		set(collector.BAR1Total, 128<<20).set(collector.BAR1Used, 28<<20).
+		set(collector.NVLinkErrors, 7, "0", "crc").set(collector.NVLinkErrors, 8, "3", "crc").
+		set(collector.RecoveryAction, 0, "none").set(collector.RecoveryAction, 1, "drain_p2p")
+	var rows, want []string
+	for _, c := range []struct{ name, kind, value string }{
+		{"DCGM_FI_DEV_BAR1_FREE", "gauge", "100"},
+		{"DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "counter", "1"},
+		{"DCGM_FI_DEV_ECC_SBE_VOL_DEV", "counter", "2"},
+		{"DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", "counter", "5"},
+		{"DCGM_FI_DEV_FB_USED", "gauge", "1536"},
+		{"DCGM_FI_DEV_FB_USED_RATIO", "gauge", "0.75"},
+		{"DCGM_FI_DEV_GPU_RECOVERY_ACTION", "gauge", "3"},
+		{"DCGM_FI_DEV_GPU_TEMP", "gauge", "62"},
+		{"DCGM_FI_DEV_GPU_UTIL", "gauge", "29"},
+		{"DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL", "gauge", "4500"},
+		{"DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_L3", "counter", "8"},
+		{"DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", "counter", "15"},
+		{"DCGM_FI_DEV_POWER_USAGE", "gauge", "399.123"},
+		{"DCGM_FI_DEV_POWER_USAGE_INSTANT", "gauge", "401.25"},
+		{"DCGM_FI_DEV_SM_CLOCK", "gauge", "1980"},
+		{"DCGM_FI_DEV_SM_CLOCK_HERTZ", "gauge", "1.98e+09"},
+		{"DCGM_FI_DEV_THERMAL_VIOLATION", "counter", "1.75e+09"},
+		{"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "counter", "1.234568e+06"},
+		{"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "gauge", "0.123456"},
+	} {
+		rows = append(rows, c.name+", "+c.kind+", x")
+		want = append(want, c.name+"{"+h100+"} "+c.value)
+	}
+	got := page(t, compat.Options{Hostname: "n1", Counters: counters(t, rows...)}, snapshot([]*device{d}), "DCGM_")
+	expect(t, got, want...)
+}
+
+// TestAbsentIsAbsent: what was not measured is not shown, and a field without
+// any source is named.
+func TestAbsentIsAbsent(t *testing.T) {
+	d := gpu(gpu1, "1").set(collector.ComputeMode, 0, "default").set(collector.ComputeMode, 0, "prohibited")
+	o := compat.Options{Hostname: "n1", Counters: counters(t,
+		"DCGM_FI_DEV_GPU_UTIL, gauge, x", "DCGM_FI_DEV_COMPUTE_MODE, gauge, x", "DCGM_FI_DEV_XID_ERRORS, gauge, x",
+		"DCGM_FI_DEV_VGPU_LICENSE_STATUS, gauge, x", "DCGM_FI_DEV_BRAND, label, x", "DCGM_FI_DEV_SERIAL, label, x",
+		"DCGM_FI_DEV_ACCOUNTING_DATA, gauge, x", "DCGM_FI_DEV_FB_FREE, summary, x", "DCGM_EXP_CLOCK_EVENTS_COUNT, gauge, x")}
+	s := snapshot([]*device{d})
+	expect(t, page(t, o, s, "DCGM_"))
+	expect(t, page(t, o, s, "accel_compat_"),
+		`accel_compat_field_skipped{field="DCGM_EXP_CLOCK_EVENTS_COUNT",reason="derived"} 1`,
+		`accel_compat_field_skipped{field="DCGM_FI_DEV_ACCOUNTING_DATA",reason="binary"} 1`,
+		`accel_compat_field_skipped{field="DCGM_FI_DEV_BRAND",reason="no_source"} 1`,
+		`accel_compat_field_skipped{field="DCGM_FI_DEV_FB_FREE",reason="type"} 1`,
+		`accel_compat_field_skipped{field="DCGM_FI_DEV_VGPU_LICENSE_STATUS",reason="no_source"} 1`)
+	var names []string
+	for _, s := range compat.New(o).Unserved() {
+		names = append(names, s.Name+" "+s.Reason)
+	}
+	if got := strings.Join(names, ", "); got != "DCGM_FI_DEV_ACCOUNTING_DATA binary, DCGM_FI_DEV_FB_FREE type, DCGM_EXP_CLOCK_EVENTS_COUNT derived, DCGM_FI_DEV_VGPU_LICENSE_STATUS no_source, DCGM_FI_DEV_BRAND no_source" {
+		t.Error(got)
+	}
+}
+
+// TestXid: the field is the number of the Xid that was seen last, whatever its
+// count.
+func TestXid(t *testing.T) {
+	o := compat.Options{Hostname: "n1", Counters: counters(t, "DCGM_FI_DEV_XID_ERRORS, gauge, x", "DCGM_EXP_XID_ERRORS_TOTAL, counter, x")}
+	quiet := func() *device {
+		return gpu(gpu1, "1").set(collector.XidErrors, 0, "31").set(collector.XidErrors, 0, "79")
+	}
+	total := func(xid, v string) string { return "DCGM_EXP_XID_ERRORS_TOTAL{" + h100 + `,xid="` + xid + `"} ` + v }
+	expect(t, page(t, o, snapshot([]*device{quiet()}), "DCGM_"),
+		total("31", "0"), total("79", "0"), "DCGM_FI_DEV_XID_ERRORS{"+h100+"} 0")
+	d := gpu(gpu1, "1").set(collector.XidErrors, 5, "31").set(collector.XidErrors, 1, "79").
+		set(collector.XidTimestamp, 1.76e9+100, "31", mig0).set(collector.XidTimestamp, 1.76e9, "79", "")
+	expect(t, page(t, o, snapshot([]*device{d}), "DCGM_"),
+		total("31", "5"), total("79", "1"), "DCGM_FI_DEV_XID_ERRORS{"+h100+"} 31")
+}
+
+// TestHealth: the verdict is a number of DCGM's, and no number where nothing
+// is known.
+func TestHealth(t *testing.T) {
+	o := compat.Options{Counters: counters(t, "DCGM_EXP_GPU_HEALTH_STATUS, gauge, x")}
+	for state, want := range map[string]string{"healthy": "0", "degraded": "10", "failed": "20", "unknown": ""} {
+		d := gpu(gpu1, "1")
+		for _, s := range []string{"healthy", "degraded", "failed", "unknown"} {
+			v := 0.0
+			if s == state {
+				v = 1
+			}
+			d.set(collector.DeviceHealth, v, s)
+		}
+		got := page(t, o, snapshot([]*device{d}), "DCGM_")
+		if want == "" {
+			expect(t, got)
+			continue
+		}
+		if !strings.Contains(got, `health_watch="ALL"`) || !strings.HasSuffix(got, "} "+want+"\n") {
+			t.Errorf("%s: %q", state, got)
+		}
+	}
+}
+
+// TestLabels: the labels of every choice.
+func TestLabels(t *testing.T) {
+	s := snapshot([]*device{gpu(gpu1, "1").set(collector.TemperatureCelsius, 60, "gpu").held("team", "train-0").
+		set(collector.FirmwareInfo, 1, "vbios", "96.00")},
+		driver, of(collector.PodInfo, "team", "train-0", "uid-1", "Job", "train", "Job", "train"),
+		of(collector.PodLabelInfo, "team", "train-0", "app.kubernetes.io/name", "train"),
+		of(collector.PodLabelInfo, "team", "train-0", "gpu", "collides"), of(collector.PodLabelInfo, "team", "train-0", "1st", "x"))
+	rows := []string{"DCGM_FI_DEV_GPU_TEMP, gauge, x", "DCGM_FI_DRIVER_VERSION, label, x", "DCGM_FI_DEV_SERIAL, label, x", "DCGM_FI_DEV_VBIOS_VERSION, label, x"}
+	facts := `DCGM_FI_DEV_SERIAL="1651",DCGM_FI_DEV_VBIOS_VERSION="96.00",DCGM_FI_DRIVER_VERSION="580.105.08",`
+	for name, c := range map[string]struct {
+		o    compat.Options
+		want string
+	}{
+		"plain":        {compat.Options{Hostname: "n1"}, facts + h100},
+		"no host name": {compat.Options{}, facts + strings.Replace(h100, `hostname="n1",`, "", 1)},
+		"older host name": {
+			compat.Options{Hostname: "n1", HostnameLabel: "Hostname"},
+			facts + `Hostname="n1",` + strings.Replace(h100, `hostname="n1",`, "", 1),
+		},
+		"pods": {
+			compat.Options{Hostname: "n1", Pods: true},
+			facts + strings.NewReplacer(`device=`, `container="main",device=`, `pci_bus`, `namespace="team",pci_bus`, `:00.0"`, `:00.0",pod="train-0"`).Replace(h100),
+		},
+		"old names": {
+			compat.Options{Pods: true, OldNamespace: true},
+			facts + `container_name="main",device="nvidia1",gpu="1",modelName="NVIDIA H100 80GB HBM3",pci_bus_id="00000000:11:00.0",pod_name="train-0",pod_namespace="team",uuid="` + gpu1 + `"`,
+		},
+		"all of pods": {
+			compat.Options{Pods: true, PodUID: true, PodLabels: compat.AllLabels, Dashes: true},
+			facts + `UUID="` + gpu1 + `",app_kubernetes_io_name="train",container="main",device="nvidia1",gpu="1",label_1st="x",modelName="NVIDIA-H100-80GB-HBM3",namespace="team",pci_bus_id="00000000:11:00.0",pod="train-0",pod_uid="uid-1"`,
+		},
+	} {
+		c.o.Counters = counters(t, rows...)
+		if got, want := page(t, c.o, s, "DCGM_"), "DCGM_FI_DEV_GPU_TEMP{"+c.want+"} 60\n"; got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
+		}
+	}
+}
+
+// TestInstances: what an instance has stands on it; what only the board has
+// stands once, on the board.
+func TestInstances(t *testing.T) {
+	board := gpu(gpu0, "0").set(collector.TemperatureCelsius, 60, "gpu").set(collector.MemoryUsed, 9<<20).set(collector.ECCErrors, 4, "uncorrected", "sram")
+	one := instance(mig0, gpu0, "0:3:0", "1g.10gb").set(collector.MemoryUsed, 2<<20).set(collector.ActivityRatio, 0.5, "graphics").
+		set(collector.ECCErrors, 1, "uncorrected", "sram").held("team", "a")
+	o := compat.Options{Pods: true, Counters: counters(t, "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL, counter, x", "DCGM_FI_DEV_FB_USED, gauge, x",
+		"DCGM_FI_DEV_GPU_TEMP, gauge, x", "DCGM_FI_PROF_GR_ENGINE_ACTIVE, gauge, x")}
+	whole := `UUID="` + gpu0 + `",device="nvidia0",gpu="0",modelName="NVIDIA H100 80GB HBM3",pci_bus_id="00000000:10:00.0"`
+	part := `GPU_I_ID="3",GPU_I_PROFILE="1g.10gb",UUID="` + gpu0 + `",container="main",device="nvidia0",gpu="0",modelName="NVIDIA H100 80GB HBM3",namespace="team",pci_bus_id="00000000:10:00.0",pod="a"`
+	expect(t, page(t, o, snapshot([]*device{board, one}), "DCGM_"),
+		"DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{"+whole+"} 4",
+		"DCGM_FI_DEV_FB_USED{"+part+"} 2",
+		"DCGM_FI_DEV_GPU_TEMP{"+whole+"} 60",
+		"DCGM_FI_PROF_GR_ENGINE_ACTIVE{"+part+"} 0.5")
+
+	// Two compute instances in one GPU instance need one label more.
+	first := instance(mig0, gpu0, "0:3:0", "1c.2g.20gb").set(collector.ActivityRatio, 0.5, "graphics")
+	second := instance(mig0+"-2", gpu0, "0:3:1", "1c.2g.20gb").set(collector.ActivityRatio, 0.25, "graphics")
+	got := page(t, o, snapshot([]*device{gpu(gpu0, "0"), first, second}), "DCGM_FI_PROF")
+	if strings.Count(got, "\n") != 2 || !strings.Contains(got, `GPU_CI_ID="0"`) || !strings.Contains(got, `GPU_CI_ID="1"`) {
+		t.Error(got)
+	}
+}
+
+// TestShared: a device that pods share is no pod's. What was measured by
+// process is each pod's own; what was not, is not there.
+func TestShared(t *testing.T) {
+	d := gpu(gpu1, "1").set(collector.UtilizationRatio, 0.75, "compute").set(collector.MemoryUsed, 3<<20).set(collector.PowerWatts, 300).
+		held("team", "a").held("team", "b").
+		set(collector.AllocationUtilization, 0.5, "team", "a", "main", "nvidia.com/gpu").
+		set(collector.AllocationMemory, 2<<20, "team", "a", "main", "nvidia.com/gpu")
+	o := compat.Options{Hostname: "n1", Pods: true, Counters: counters(t, "DCGM_FI_DEV_GPU_UTIL, gauge, x", "DCGM_FI_DEV_FB_USED, gauge, x", "DCGM_FI_DEV_POWER_USAGE, gauge, x")}
+	pod := strings.NewReplacer(`device=`, `container="main",device=`, `pci_bus`, `namespace="team",pci_bus`, `:00.0"`, `:00.0",pod="a"`).Replace(h100)
+	expect(t, page(t, o, snapshot([]*device{d}), "DCGM_"),
+		"DCGM_FI_DEV_FB_USED{"+h100+"} 3", "DCGM_FI_DEV_FB_USED{"+pod+"} 2",
+		"DCGM_FI_DEV_GPU_UTIL{"+h100+"} 75", "DCGM_FI_DEV_GPU_UTIL{"+pod+"} 50",
+		"DCGM_FI_DEV_POWER_USAGE{"+h100+"} 300")
+	o.Pods = false
+	if got := page(t, o, snapshot([]*device{d}), "DCGM_"); strings.Contains(got, "pod=") || strings.Count(got, "\n") != 3 {
+		t.Error(got)
+	}
+}
+
+// TestLinks: fields of a link as an entity have the labels of links.
+func TestLinks(t *testing.T) {
+	d := gpu(gpu1, "1").set(collector.NVLinkUp, 1, "0").set(collector.NVLinkUp, 0, "17")
+	o := compat.Options{Hostname: "n1", Counters: counters(t, "DCGM_FI_DEV_NVLINK_LINK_STATUS, gauge, x")}
+	link := `{device="nvidia1",gpu="1",gpu_uuid="` + gpu1 + `",hostname="n1",model_name="NVIDIA H100 80GB HBM3",nvlink=`
+	expect(t, page(t, o, snapshot([]*device{d}), "DCGM_"),
+		"DCGM_FI_DEV_NVLINK_LINK_STATUS"+link+`"0",pci_bus_id="00000000:11:00.0"} 1`,
+		"DCGM_FI_DEV_NVLINK_LINK_STATUS"+link+`"17",pci_bus_id="00000000:11:00.0"} 0`)
+}
+
+// TestOfDCGM: what nothing here measures is taken as DCGM told it, where DCGM
+// is asked; what is measured here stays.
+func TestOfDCGM(t *testing.T) {
+	value := &collector.Metric{Name: "accel_dcgm_field_value", Kind: collector.Gauge, Labels: []string{"field", "entity", "unit"}}
+	total := &collector.Metric{Name: "accel_dcgm_field_total", Kind: collector.Counter, Labels: []string{"field", "entity", "unit"}}
+	info := &collector.Metric{Name: "accel_dcgm_field_info", Kind: collector.Info, Labels: []string{"field", "value"}}
+	d := gpu(gpu1, "1").set(collector.TemperatureCelsius, 60, "gpu").
+		set(value, 61, "DCGM_FI_DEV_GPU_TEMP_CELSIUS", "", "celsius").
+		set(value, 0, "DCGM_FI_DEV_VGPU_LICENSE_STATUS", "", "").
+		set(value, 9, "DCGM_FI_DEV_VGPU_LICENSE_STATUS", "strange-1", "").
+		set(total, 12, "DCGM_FI_DEV_NVLINK_PPCNT_PLR_SYNC_EVENT_TOTAL", "link-3", "").
+		set(info, 1, "DCGM_FI_DEV_GPU_BRAND", "Tesla")
+	sw := &device{collector.Device{ID: "0000:05:00.0", Class: collector.Switch, Vendor: "nvidia"}}
+	sw.set(collector.DeviceInfo, 1, "switch", "nvidia", "NVSwitch", "", "2", "0000:05:00.0", "", "", "", "").
+		set(value, 41, "DCGM_FI_DEV_NVSWITCH_TEMP_CELSIUS", "", "celsius").
+		set(total, 1, "DCGM_FI_DEV_NVSWITCH_LINK_FATAL_ERRORS", "link-7", "")
+	cpu := &device{collector.Device{ID: "cpu-0", Class: "cpu", Vendor: "nvidia"}}
+	cpu.set(collector.DeviceInfo, 1, "cpu", "nvidia", "Grace", "", "0", "", "", "", "", "").
+		set(value, 0.5, "DCGM_FI_DEV_CPU_UTIL_RATIO", "core-11", "ratio").
+		set(value, 88, "DCGM_FI_DEV_CPU_POWER_WATTS", "", "watts")
+	o := compat.Options{Counters: counters(t,
+		"DCGM_FI_DEV_CPU_POWER_UTIL_CURRENT, gauge, x", "DCGM_FI_DEV_CPU_UTIL_TOTAL, gauge, x",
+		"DCGM_FI_DEV_GPU_TEMP, gauge, x",
+		"DCGM_FI_DEV_NVLINK_PPCNT_PLR_SYNC_EVENT_TOTAL, counter, x",
+		"DCGM_FI_DEV_NVSWITCH_LINK_FATAL_ERRORS, counter, x", "DCGM_FI_DEV_NVSWITCH_TEMPERATURE_CURRENT, gauge, x",
+		"DCGM_FI_DEV_VGPU_LICENSE_STATUS, gauge, x", "DCGM_FI_DEV_BRAND, label, x")}
+	plain := `DCGM_FI_DEV_BRAND="Tesla",UUID="` + gpu1 + `",device="nvidia1",gpu="1",modelName="NVIDIA H100 80GB HBM3",pci_bus_id="00000000:11:00.0"`
+	s := snapshot([]*device{d, sw, cpu})
+	expect(t, page(t, o, s, "DCGM_"),
+		`DCGM_FI_DEV_CPU_POWER_UTIL_CURRENT{cpu="0"} 88`,
+		`DCGM_FI_DEV_CPU_UTIL_TOTAL{cpu="0",cpucore="11"} 0.5`,
+		`DCGM_FI_DEV_GPU_TEMP{`+plain+`} 60`,
+		`DCGM_FI_DEV_NVLINK_PPCNT_PLR_SYNC_EVENT_TOTAL{DCGM_FI_DEV_BRAND="Tesla",device="nvidia1",gpu="1",gpu_uuid="`+gpu1+`",model_name="NVIDIA H100 80GB HBM3",nvlink="3",pci_bus_id="00000000:11:00.0"} 12`,
+		`DCGM_FI_DEV_NVSWITCH_LINK_FATAL_ERRORS{nvlink="7",nvswitch="nvswitch2"} 1`,
+		`DCGM_FI_DEV_NVSWITCH_TEMPERATURE_CURRENT{nvswitch="nvswitch2"} 41`,
+		`DCGM_FI_DEV_VGPU_LICENSE_STATUS{`+plain+`} 0`)
+	expect(t, page(t, o, s, "accel_compat_"))
+}
+
+// TestDeviceDown: a GPU that does not answer keeps its counters and loses its
+// gauges here as everywhere; one that was never named is not guessed at.
+func TestDeviceDown(t *testing.T) {
+	d := gpu(gpu1, "1").set(collector.EnergyJoules, 5)
+	d.Down = collector.ReasonLost
+	stranger := &device{collector.Device{ID: "0000:20:00.0", Class: collector.GPU, Witness: true}}
+	stranger.set(collector.DeviceInfo, 1, "gpu", "nvidia", "", "", "", "0000:20:00.0", "", "", "", "").set(collector.TemperatureCelsius, 1, "gpu")
+	fpga := &device{collector.Device{ID: "0000:30:00.0", Class: collector.FPGA}}
+	fpga.set(collector.DeviceInfo, 1, "fpga", "intel", "N6001", "", "0", "0000:30:00.0", "", "", "", "").set(collector.TemperatureCelsius, 1, "gpu")
+	o := compat.Options{Hostname: "n1", Counters: counters(t, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, counter, x", "DCGM_FI_DEV_GPU_TEMP, gauge, x")}
+	expect(t, page(t, o, snapshot([]*device{d, stranger, fpga}), "DCGM_"), "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{"+h100+"} 5000")
+}
+
+// TestDefaultRows are the 26 of dcgm-exporter.
+func TestDefaultRows(t *testing.T) {
+	c := compat.Default()
+	types := map[dcgmfield.RowType]int{}
+	for _, r := range c.Rows {
+		types[r.Type]++
+		if r.Help == "" || strings.Contains(r.Help, ",") {
+			t.Errorf("%s: help %q", r.Name, r.Help)
+		}
+	}
+	if len(c.Rows) != 26 || types["gauge"] != 21 || types["counter"] != 4 || types["label"] != 1 {
+		t.Errorf("%d rows, %v", len(c.Rows), types)
+	}
+}

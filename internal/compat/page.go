@@ -1,0 +1,127 @@
+package compat
+
+import (
+	"strings"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// page is a Snapshot as the view reads it: once for each shape.
+type page struct {
+	view  *View
+	units []*unit
+	node  []collector.Reading
+	pods  map[pod]*podFacts
+	// told are the fields of which DCGM itself told a fact.
+	told map[uint16]bool
+}
+
+// unit is a device that DCGM knows: a GPU, an instance of it, a switch, a CPU.
+type unit struct {
+	device *collector.Device
+	base   int // position of its first reading among all
+	class  string
+	board  *unit // of an instance
+	// index, uuid, pci and model are those of the board.
+	index, uuid, pci, model string
+	profile, gi, ci         string // of an instance; ci where the GPU instance has several
+	holders                 []holder
+	facts                   []factOf
+}
+
+// read finds the units of a Snapshot.
+func (v *View) read(s *collector.Snapshot) *page {
+	p := &page{view: v, node: s.Node, pods: podsOf(s.Node, v.options.PodLabels), told: map[uint16]bool{}}
+	boards := map[string]*unit{}
+	base := 0
+	for i := range s.Devices {
+		d := &s.Devices[i]
+		if u := unitOf(d, base); u != nil {
+			p.units = append(p.units, u)
+			if d.Parent == "" {
+				boards[d.ID] = u
+			}
+		}
+		base += len(d.Readings)
+	}
+	instances := map[[2]string]int{} // devices in a GPU instance
+	kept := p.units[:0]
+	for _, u := range p.units {
+		if u.device.Parent != "" && !u.join(boards[u.device.Parent]) {
+			continue
+		}
+		kept = append(kept, u)
+		instances[[2]string{u.uuid, u.gi}]++
+	}
+	p.units = kept
+	for _, u := range p.units {
+		if u.board != nil && instances[[2]string{u.uuid, u.gi}] == 1 {
+			u.ci = ""
+		}
+		u.facts = p.factsOf(u)
+	}
+	return p
+}
+
+// unitOf returns d as a unit, or nil where DCGM would not know it: by the
+// labels of accel_device_info, which are there while d is down too.
+func unitOf(d *collector.Device, base int) *unit {
+	for i := range d.Readings {
+		r := &d.Readings[i]
+		if r.Metric != collector.DeviceInfo || label(r, "vendor") != "nvidia" || label(r, "index") == "" {
+			continue
+		}
+		u := &unit{device: d, base: base, class: label(r, "class"), index: label(r, "index"), uuid: d.ID, model: label(r, "model")}
+		u.pci = busID(label(r, "pci_address"))
+		u.profile = label(r, "profile")
+		u.holders = holdersOf(d)
+		return u
+	}
+	return nil
+}
+
+// join makes u an instance of its board: index is parent:gi:ci.
+func (u *unit) join(board *unit) bool {
+	parts := strings.Split(u.index, ":")
+	if board == nil || len(parts) != 3 {
+		return false
+	}
+	u.board, u.gi, u.ci = board, parts[1], parts[2]
+	u.index, u.uuid, u.pci, u.model = board.index, board.uuid, board.pci, board.model
+	return true
+}
+
+// at returns the reading at a position among all.
+func (u *unit) at(row int) *collector.Reading { return &u.device.Readings[row-u.base] }
+
+// rows returns the positions of the readings that a source needs, and their
+// weights; nil where one is missing.
+func (u *unit) rows(s *source) ([]int, []float64) {
+	var rows []int
+	var weights []float64
+	for i := range s.terms {
+		before := len(rows)
+		for j := range u.device.Readings {
+			r := &u.device.Readings[j]
+			if !s.terms[i].matches(r) {
+				continue
+			}
+			if w, ok := s.terms[i].weightOf(r); ok {
+				rows, weights = append(rows, u.base+j), append(weights, w)
+			}
+		}
+		if len(rows) == before && !s.any {
+			return nil, nil
+		}
+	}
+	return rows, weights
+}
+
+// busID is a PCI address as NVML and DCGM write it: 00000000:1B:00.0.
+func busID(pci string) string {
+	domain, rest, ok := strings.Cut(pci, ":")
+	if !ok || len(domain) > 8 {
+		return pci
+	}
+	return strings.Repeat("0", 8-len(domain)) + strings.ToUpper(domain+":"+rest)
+}

@@ -1,0 +1,136 @@
+package compat
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/internal/exporter"
+)
+
+// pod names a pod.
+type pod struct{ namespace, name string }
+
+// podFacts is what the API server says of a pod.
+type podFacts struct {
+	uid    string
+	labels []exporter.Label // with sanitised names
+}
+
+// podsOf returns the pods that the node tells of, with the labels selected.
+func podsOf(node []collector.Reading, selected func(string) bool) map[pod]*podFacts {
+	pods := map[pod]*podFacts{}
+	of := func(r *collector.Reading) *podFacts {
+		k := pod{label(r, "namespace"), label(r, "pod")}
+		if pods[k] == nil {
+			pods[k] = &podFacts{}
+		}
+		return pods[k]
+	}
+	for i := range node {
+		r := &node[i]
+		switch r.Metric {
+		case collector.PodInfo:
+			of(r).uid = label(r, "uid")
+		case collector.PodLabelInfo:
+			if selected == nil || !selected(label(r, "label")) {
+				continue
+			}
+			f := of(r)
+			f.labels = append(f.labels, exporter.Label{Name: sanitise(label(r, "label")), Value: label(r, "value")})
+		}
+	}
+	return pods
+}
+
+// sanitise makes a label name of Prometheus of one of Kubernetes.
+func sanitise(s string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
+			return r
+		}
+		return '_'
+	}, s)
+	if clean == "" || clean[0] >= '0' && clean[0] <= '9' || strings.HasPrefix(clean, "__") {
+		return "label_" + clean
+	}
+	return clean
+}
+
+// holder is a pod that holds a unit.
+type holder struct {
+	pod
+	container string
+	labels    []string // as readings of allocations have them
+}
+
+func holdersOf(d *collector.Device) []holder {
+	var out []holder
+	for i := range d.Readings {
+		r := &d.Readings[i]
+		if r.Metric == collector.AllocationInfo {
+			out = append(out, holder{pod{label(r, "namespace"), label(r, "pod")}, label(r, "container"), r.Labels})
+		}
+	}
+	return out
+}
+
+// addPod adds the labels of a pod.
+func (p *page) addPod(s *set, h *holder) {
+	o, n := &p.view.options, &p.view.names
+	if !o.Pods {
+		return
+	}
+	s.add(n.pod, h.name)
+	s.add(n.namespace, h.namespace)
+	s.add(n.container, h.container)
+	f := p.pods[h.pod]
+	if f == nil {
+		return
+	}
+	if o.PodUID {
+		s.add("pod_uid", f.uid)
+	}
+	for _, l := range f.labels {
+		if !own[l.Name] {
+			s.add(l.Name, l.Value)
+		}
+	}
+}
+
+// byHolder are the fields that are measured for each of several pods.
+var byHolder = sync.OnceValue(func() map[uint16]source {
+	out := map[uint16]source{}
+	for name, s := range map[string]source{
+		"DCGM_FI_DEV_GPU_UTIL": times(100, collector.AllocationUtilization),
+		"DCGM_FI_DEV_FB_USED":  times(1./mebi, collector.AllocationMemory),
+	} {
+		f, _ := dcgmfield.ByName(name)
+		out[f.ID] = s
+	}
+	return out
+})
+
+// holders adds what was measured for each pod that shares a unit.
+func (p *page) holders(out []exporter.Derived, f *family, u *unit) []exporter.Derived {
+	s, ok := byHolder()[f.row.Field.ID]
+	if !ok || len(u.holders) < 2 || !p.view.options.Pods {
+		return out
+	}
+	rows, weights := u.rows(&s)
+	for i, row := range rows {
+		at := slices.IndexFunc(u.holders, func(h holder) bool { return slices.Equal(h.labels, u.at(row).Labels) })
+		if at < 0 {
+			continue
+		}
+		labels := p.identity(u)
+		p.addPod(&labels, &u.holders[at])
+		out = append(out, exporter.Derived{
+			Metric: f.metric, Labels: labels, Rows: []int{row},
+			Value: value(f.row.Field, s.combine, weights[i:i+1]),
+		})
+	}
+	return out
+}

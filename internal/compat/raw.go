@@ -1,0 +1,66 @@
+package compat
+
+import (
+	"strings"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/internal/exporter"
+)
+
+// Families of what DCGM was asked for by name, in DCGM's own units, where it
+// is asked at all. Their label field names the field, entity a part of the
+// device.
+const (
+	rawValue = "accel_dcgm_field_value"
+	rawTotal = "accel_dcgm_field_total"
+	rawInfo  = "accel_dcgm_field_info"
+)
+
+// raw adds what DCGM itself says of a field.
+func (p *page) raw(out []exporter.Derived, f *family, u *unit) []exporter.Derived {
+	for i := range u.device.Readings {
+		r := &u.device.Readings[i]
+		if r.Metric.Name != rawValue && r.Metric.Name != rawTotal || !isField(r, f.row.Field.ID) {
+			continue
+		}
+		labels, ok := p.entityLabels(u, label(r, "entity"))
+		if !ok {
+			continue
+		}
+		out = append(out, exporter.Derived{Metric: f.metric, Labels: labels, Rows: []int{u.base + i}, Value: same})
+	}
+	return out
+}
+
+func same(in []float64) (float64, bool) { return in[0], true }
+
+// isField reports whether r is about a field, by whatever name.
+func isField(r *collector.Reading, id uint16) bool {
+	f, ok := dcgmfield.ByName(label(r, "field"))
+	return ok && f.ID == id
+}
+
+// entityLabels are those of a part of a unit: link-3, core-7, or the whole.
+func (p *page) entityLabels(u *unit, entity string) ([]exporter.Label, bool) {
+	kind, number, _ := strings.Cut(entity, "-")
+	switch kind {
+	case "":
+		return p.labelsOf(u), true
+	case "link":
+		return p.linkLabels(u, number), true
+	case "core":
+		return p.coreLabels(u, number), true
+	}
+	return nil, false
+}
+
+// rawFact returns a text that DCGM itself told, or "".
+func rawFact(readings []collector.Reading, id uint16) string {
+	for i := range readings {
+		if r := &readings[i]; r.Metric.Name == rawInfo && isField(r, id) {
+			return label(r, "value")
+		}
+	}
+	return ""
+}

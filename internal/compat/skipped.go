@@ -1,0 +1,47 @@
+package compat
+
+import (
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/exporter"
+)
+
+var fieldSkipped = &collector.Metric{
+	Name:   "accel_compat_field_skipped",
+	Help:   "1 for each row of dcgm-exporter's counters file that nothing on this node can be shown for, with the reason. Only with --compat.dcgm-exporter.",
+	Kind:   collector.Gauge,
+	Scope:  collector.PerNode,
+	Labels: []string{"field", "reason"},
+	Range:  collector.Range{Min: 1, Max: 1},
+	From:   []string{"exporter"},
+	Values: []string{"reason: no_source (nothing measures it, and DCGM is not asked or does not answer for it), binary (its value is a structure), type (no value of DCGM is a histogram or a summary), derived (a number of dcgm-exporter's own without an honest equivalent)"},
+}
+
+// Metrics returns the family that a View adds under its own name, as a row for
+// the documentation. It is in no Snapshot.
+func Metrics() []*collector.Metric { return []*collector.Metric{fieldSkipped} }
+
+// appendSkipped adds a series for every row that is not shown.
+func (v *View) appendSkipped(out []exporter.Derived, shown []bool, told map[uint16]bool) []exporter.Derived {
+	add := func(name, reason string) {
+		out = append(out, exporter.Derived{
+			Metric: fieldSkipped, Labels: []exporter.Label{{Name: "field", Value: name}, {Name: "reason", Value: reason}},
+			Value: func([]float64) (float64, bool) { return 1, true },
+		})
+	}
+	for _, s := range v.skipped {
+		add(s.Name, s.Reason)
+	}
+	for i, ok := range shown {
+		if !ok {
+			add(v.families[i].row.Name, SkipNoSource)
+		}
+	}
+	for _, l := range v.labels {
+		if l.fact == nil && !told[l.row.Field.ID] {
+			add(l.row.Name, SkipNoSource)
+		}
+	}
+	return out
+}
+
+var _ exporter.View = (*View)(nil)
