@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm"
 	"github.com/accel-exporter/accel-exporter/collector/fpga"
 	"github.com/accel-exporter/accel-exporter/collector/kernellog"
 	"github.com/accel-exporter/accel-exporter/collector/nvidia"
@@ -32,6 +33,7 @@ type sourceFlags struct {
 	kernelLog    string
 	kernelLogs   []string // to fall back to
 	transactions bool
+	dcgm         dcgmFlags
 }
 
 // sourceSpec registers one source: a new one is an entry of specs.
@@ -42,10 +44,15 @@ type sourceSpec struct {
 	covers []collector.Cover
 	// timeout is what the configuration says of a round's limit, or 0.
 	timeout func(*config.Config) time.Duration
+	// wanted reports whether the source is asked for; nil for one that always is.
+	wanted func(*sourceFlags) bool
 	// args are the arguments of the worker that reads the source, and work
 	// returns the source inside it. They are nil for one that needs no worker.
 	args func(*sourceFlags, *config.Config) []string
 	work func(args []string, emit func(collector.Event)) (collector.Source, error)
+	// leave: the worker closes its source before it ends, if that takes no
+	// longer than leavePatience.
+	leave bool
 	// open returns a source that is read in this process: it reads files of
 	// the kernel and links no foreign code.
 	// wake has its next round begin at once.
@@ -66,6 +73,15 @@ var specs = []sourceSpec{
 			return args
 		},
 		work: workNVIDIA,
+	},
+	{
+		name:    dcgm.Name,
+		help:    "NVIDIA DCGM: what it knows beyond NVML. It takes --dcgm.address or --dcgm.embedded",
+		timeout: func(c *config.Config) time.Duration { return c.Sources.DCGM.Timeout },
+		wanted:  func(f *sourceFlags) bool { return f.dcgm.on() },
+		args:    dcgmArgs,
+		work:    workDCGM,
+		leave:   true,
 	},
 	{
 		name:    fpga.Name,
@@ -105,6 +121,7 @@ func (f *sourceFlags) add(app *kingpin.Application) {
 		f.enabled[s.name] = app.Flag("collector."+s.name, "Collect from "+s.help+".").Default("true").Bool()
 		f.timeout[s.name] = app.Flag("collector."+s.name+".timeout", "Time after which a round of "+s.name+" is given up.").Default("5s").Duration()
 	}
+	f.dcgm.add(app)
 	app.Flag("path.sysfs", "Where sysfs is mounted.").Default(hostSysfs).PlaceHolder("DIR").StringVar(&f.sysfs)
 	app.Flag("path.procfs", "Where procfs is mounted.").Default("/proc").PlaceHolder("DIR").StringVar(&f.procfs)
 	app.Flag("path.devfs", "Where the node's device files are, to tell those that are missing. By default nothing is said of them, since a container has its own.").PlaceHolder("DIR").StringVar(&f.devfs)
@@ -122,13 +139,14 @@ func (f *sourceFlags) check() error {
 			return fmt.Errorf("--collector.%s.timeout is %s; 100ms to 5m is accepted", name, *t)
 		}
 	}
-	return nil
+	return f.dcgm.check()
 }
 
-// addSources gives the Sampler every source that is not turned off.
+// addSources gives the Sampler every source that is not turned off. Of a device
+// that two know, the one that is earlier in the list speaks.
 func (p *program) addSources() {
 	for _, spec := range specs {
-		if *p.flags.sources.enabled[spec.name] {
+		if *p.flags.sources.enabled[spec.name] && (spec.wanted == nil || spec.wanted(&p.flags.sources)) {
 			p.sampler.Add(p.open(spec), spec.covers...)
 		}
 	}
@@ -174,9 +192,31 @@ func work(name string, args []string) error {
 			return err
 		}
 		in, out := collector.WorkerIO()
-		return collector.Serve(in, out, src, events)
+		err = collector.Serve(in, out, src, events)
+		if s.leave {
+			leave(src)
+		}
+		return err
 	}
 	return fmt.Errorf("no worker is called %q", name)
+}
+
+// leavePatience is what a source has to close; its parent kills it a little
+// later.
+const leavePatience = 300 * time.Millisecond
+
+// leave closes a source that leaves more behind than the kernel cleans up.
+// Whether that works out or hangs, the process ends.
+func leave(src collector.Source) {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = src.Close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(leavePatience):
+	}
 }
 
 // showName makes tools that read the command's short name show the program's,

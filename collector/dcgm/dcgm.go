@@ -50,7 +50,7 @@ type Options struct {
 }
 
 // MaxFields bounds Options.Fields.
-const MaxFields = 512
+const MaxFields = 1024
 
 const (
 	// slowInterval is the time between two looks at which entities there are.

@@ -17,7 +17,7 @@ import (
 type engine struct {
 	options *Options
 	lib     *library
-	reader  *connection
+	reader  reader
 	emit    func(collector.Event)
 	version string // the host engine's, empty where it does not say
 	stop    func() // ends go-dcgm's connection
@@ -46,12 +46,7 @@ func connect(o *Options, emit func(collector.Event)) (*engine, error) {
 	log.SetOutput(io.Discard) // go-dcgm's remarks on itself
 	e := &engine{options: o, lib: lib, emit: emit}
 	e.asked, e.unknown = ask(o.Fields)
-	if o.Embedded {
-		err = e.start()
-	} else {
-		err = e.dial()
-	}
-	if err != nil {
+	if err := e.open(); err != nil {
 		return nil, err
 	}
 	if has("dcgmHostengineVersionInfo") {
@@ -69,16 +64,13 @@ func connect(o *Options, emit func(collector.Event)) (*engine, error) {
 	return e, nil
 }
 
-func (e *engine) start() error {
-	stop, err := dcgm.Init(dcgm.Embedded)
-	if c := e.lib.code(err); c != ok {
-		return e.refused("dcgmStartEmbedded", c)
+// open starts the embedded host engine or connects to another.
+func (e *engine) open() error {
+	if e.options.Embedded {
+		stop, err := dcgm.Init(dcgm.Embedded)
+		e.stop = stop
+		return e.opened("dcgmStartEmbedded", err)
 	}
-	e.stop, e.reader = stop, &connection{handle: embedded}
-	return nil
-}
-
-func (e *engine) dial() error {
 	a := e.options.Address
 	symbol, args := "dcgmConnect_v2", []string{a.target, "0"}
 	switch a.network {
@@ -90,25 +82,22 @@ func (e *engine) dial() error {
 			return fmt.Errorf("%w: %s: DCGM %s has no %s; vsock:// takes 4.5 or newer", collector.ErrMismatch, a, e.lib.version, symbol)
 		}
 	}
-	// The reader goes first: its time-out is the shorter one.
-	reader, c := dial(a)
-	if c != ok {
-		return e.refused(symbol+" "+a.String(), c)
-	}
 	stop, err := dcgm.Init(dcgm.Standalone, args...)
-	if c := e.lib.code(err); c != ok {
-		return e.refused(symbol+" "+a.String(), c)
-	}
-	e.stop, e.reader = stop, reader
-	return nil
+	e.stop = stop
+	return e.opened(symbol+" "+a.String(), err)
 }
 
-// refused is the error of a connection that was not made.
-func (e *engine) refused(call string, c code) error {
-	if c == versionMismatch {
+// opened judges the outcome of a call that connects.
+func (e *engine) opened(call string, err error) error {
+	switch c := e.lib.code(err); {
+	case c == versionMismatch:
 		return fmt.Errorf("%w: %s: %s: %s is DCGM %s, the host engine another one", collector.ErrMismatch, call, c, soname, e.lib.version)
+	case c != ok:
+		return fmt.Errorf("%w: %s: %s", collector.ErrEngine, call, c)
+	case handle == 0:
+		return fmt.Errorf("%w: go-dcgm has no handle", collector.ErrEngine)
 	}
-	return fmt.Errorf("%w: %s: %s", collector.ErrEngine, call, c)
+	return nil
 }
 
 // close destroys what was made at the host engine and ends the connection.
@@ -116,9 +105,7 @@ func (e *engine) close() {
 	e.policy.close()
 	e.dropWatches()
 	e.health.close(e)
-	if e.reader != nil {
-		e.reader.close()
-	}
+	e.reader.close()
 	if e.stop != nil {
 		e.stop()
 	}

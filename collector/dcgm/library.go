@@ -100,58 +100,29 @@ func (l *library) code(err error) code {
 	return best
 }
 
-// embedded is the handle of the host engine in this process, which is always
-// the same (DCGM_EMBEDDED_HANDLE).
-const embedded = 0x7fffffff
+// handle is the connection that go-dcgm keeps to itself. The reader needs it:
+// watches are a connection's, and a second one to read by would be a second
+// client of the host engine. go-dcgm is pinned to one version, and whether the
+// handle is there is looked at once it is connected.
+//
+//go:linkname handle github.com/NVIDIA/go-dcgm/pkg/dcgm.handle
+var handle uintptr
 
-// connectTimeout is what a host engine has to accept a connection.
-const connectTimeout = 2000 // ms
-
-// connection is the reader's own: go-dcgm keeps its handle to itself. Values
-// are the host engine's, whoever watches the field.
-type connection struct {
-	handle C.uintptr_t
-	values *C.ax_value
-}
+// reader reads values through go-dcgm's connection.
+type reader struct{ values *C.ax_value }
 
 // batch is the most values of one read; the buffer for them takes 2 MiB, once.
 const batch = 512
 
-// dial connects the reader.
-func dial(a Address) (*connection, code) {
-	c := &connection{}
-	if c := code(C.ax_init()); c != ok {
-		return nil, c
-	}
-	target := a.target
-	if a.network == vsock {
-		target = a.String()
-	}
-	address := C.CString(target)
-	defer C.free(unsafe.Pointer(address))
-	ret := C.ax_connect(address, flag(a.network == unix), flag(a.network == vsock), connectTimeout, &c.handle)
-	return c, code(ret)
-}
-
-func flag(b bool) C.int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// close ends the connection, and with it the buffer.
-func (c *connection) close() {
+// close frees the buffer.
+func (c *reader) close() {
 	C.free(unsafe.Pointer(c.values))
 	c.values = nil
-	if c.handle != embedded {
-		C.ax_disconnect(c.handle)
-	}
 }
 
 // latest reads the latest values of fields of entities and gives each to take,
 // which must not keep it. There are at most batch of them.
-func (c *connection) latest(entities []entity, fields []uint16, take func(*record)) code {
+func (c *reader) latest(entities []entity, fields []uint16, take func(*record)) code {
 	n := len(entities) * len(fields)
 	if n == 0 {
 		return ok
@@ -162,7 +133,7 @@ func (c *connection) latest(entities []entity, fields []uint16, take func(*recor
 	if c.values == nil {
 		c.values = (*C.ax_value)(C.calloc(batch, C.sizeof_ax_value))
 	}
-	ret := C.ax_latest(c.handle, (*C.ax_entity)(unsafe.Pointer(&entities[0])), C.uint32_t(len(entities)),
+	ret := C.ax_latest(C.uintptr_t(handle), (*C.ax_entity)(unsafe.Pointer(&entities[0])), C.uint32_t(len(entities)),
 		(*C.uint16_t)(unsafe.Pointer(&fields[0])), C.uint32_t(len(fields)), c.values)
 	if ret != 0 {
 		return code(ret)

@@ -24,17 +24,13 @@ typedef struct {
 
 _Static_assert(sizeof(ax_value) == 4128, "dcgmFieldValue_v2");
 
-/* The functions return dcgmReturn_t, or AX_MISSING where the library lacks
- * what they need. */
+/* What ax_latest returns where the library lacks the function. */
 enum { AX_MISSING = -20 };
 
 /* ax_open loads the library for good; its errors are dlerror's. */
 const char *ax_open(const char *name);
 int ax_has(const char *symbol);
 const char *ax_text(int code);
-int ax_init(void);
-int ax_connect(const char *address, int is_unix, int by_uri, uint32_t timeout_ms, uintptr_t *handle);
-int ax_disconnect(uintptr_t handle);
 int ax_latest(uintptr_t handle, const ax_entity *entities, uint32_t count, const uint16_t *fields, uint32_t field_count,
 	      ax_value *values);
 

@@ -42,6 +42,7 @@ type Sources struct {
 	FPGA      Source `yaml:"fpga"`
 	PCIe      Source `yaml:"pcie"`
 	KernelLog Source `yaml:"kernellog"`
+	DCGM      DCGM   `yaml:"dcgm"`
 }
 
 // Source is what every source can be told.

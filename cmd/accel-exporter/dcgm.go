@@ -1,0 +1,200 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm"
+	"github.com/accel-exporter/accel-exporter/internal/config"
+	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/internal/strict"
+)
+
+// dcgmFlags is the command line of the source dcgm, which is off unless one of
+// the first two is given.
+type dcgmFlags struct {
+	address        string
+	embedded       bool
+	fieldsFile     string
+	watchInterval  time.Duration
+	healthInterval time.Duration
+	profiling      string
+	policy         bool
+	// fields are those of the file, as it was last good.
+	fields *atomic.Pointer[[]uint16]
+}
+
+func (f *dcgmFlags) add(app *kingpin.Application) {
+	f.fields = &atomic.Pointer[[]uint16]{}
+	app.Flag("dcgm.address", "Host engine of DCGM to read: HOST:PORT, tcp://HOST:PORT, unix:///PATH, /PATH or vsock://CID:PORT. It must be this node's.").PlaceHolder("ADDR").StringVar(&f.address)
+	app.Flag("dcgm.embedded", "Run a host engine of DCGM in a worker process.").BoolVar(&f.embedded)
+	app.Flag("dcgm.fields", "File that names further fields of DCGM to read, in the form of dcgm-exporter's counters. Read again when it changes.").PlaceHolder("FILE").StringVar(&f.fieldsFile)
+	f.addWorker(app)
+}
+
+// addWorker adds the flags that the worker has too.
+func (f *dcgmFlags) addWorker(app *kingpin.Application) {
+	app.Flag("dcgm.watch-interval", "Time between two updates of a field in the host engine, which keeps two samples of it.").Default("1s").DurationVar(&f.watchInterval)
+	app.Flag("dcgm.health-interval", "Time between two health checks of DCGM.").Default("1m").DurationVar(&f.healthInterval)
+	app.Flag("dcgm.profiling", "Read profiling counters: auto (of boards whose counters NVML cannot give), on or off.").Default(dcgm.ProfilingAuto).EnumVar(&f.profiling, dcgm.ProfilingAuto, dcgm.ProfilingOn, dcgm.ProfilingOff)
+	app.Flag("dcgm.policy", "Be told of violations of DCGM's policies, setting some without any action where the host engine has none.").Default("true").BoolVar(&f.policy)
+}
+
+// on reports whether the source is asked for.
+func (f *dcgmFlags) on() bool { return f.address != "" || f.embedded }
+
+// check refuses flags that contradict each other, and reads the file of fields.
+func (f *dcgmFlags) check() error {
+	if f.address != "" && f.embedded {
+		return errors.New("--dcgm.address and --dcgm.embedded are both given; one of them is accepted")
+	}
+	if f.address != "" {
+		if _, err := dcgm.ParseAddress(f.address); err != nil {
+			return fmt.Errorf("--dcgm.address: %w", err)
+		}
+	}
+	for _, d := range []struct {
+		flag      string
+		value     time.Duration
+		low, high time.Duration
+	}{
+		{"--dcgm.watch-interval", f.watchInterval, 100 * time.Millisecond, 5 * time.Minute},
+		{"--dcgm.health-interval", f.healthInterval, 10 * time.Second, time.Hour},
+	} {
+		if d.value < d.low || d.value > d.high {
+			return fmt.Errorf("%s is %s; %s to %s is accepted", d.flag, d.value, d.low, d.high)
+		}
+	}
+	if f.fieldsFile == "" {
+		return nil
+	}
+	ids, err := readFields(strict.NewFile(f.fieldsFile))
+	if err != nil {
+		return fmt.Errorf("--dcgm.fields: %w", err)
+	}
+	f.fields.Store(&ids)
+	return nil
+}
+
+// readFields returns the ids of the fields that a file of counters names,
+// without those that dcgm-exporter computes.
+func readFields(file *strict.File) ([]uint16, error) {
+	data, err := file.Read()
+	if err != nil {
+		return nil, err
+	}
+	counters, err := dcgmfield.ParseCSV(file.Path(), data)
+	if err != nil {
+		return nil, err
+	}
+	var ids []uint16
+	for _, r := range counters.Rows {
+		if !r.Derived {
+			ids = append(ids, r.Field.ID)
+		}
+	}
+	if len(ids) > dcgm.MaxFields {
+		return nil, fmt.Errorf("%s: %d fields; up to %d are accepted", file.Path(), len(ids), dcgm.MaxFields)
+	}
+	return ids, nil
+}
+
+// fieldIDs are the fields of the configuration and of the file, sorted.
+func (f *dcgmFlags) fieldIDs(c *config.Config) []uint16 {
+	var ids []uint16
+	for _, field := range c.Sources.DCGM.Fields {
+		ids = append(ids, field.ID)
+	}
+	if file := f.fields.Load(); file != nil {
+		ids = append(ids, *file...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// dcgmArgs are the arguments of the worker.
+func dcgmArgs(s *sourceFlags, c *config.Config) []string {
+	f := &s.dcgm
+	args := []string{
+		"--dcgm.watch-interval=" + f.watchInterval.String(),
+		"--dcgm.health-interval=" + f.healthInterval.String(),
+		"--dcgm.profiling=" + f.profiling,
+	}
+	if !f.policy {
+		args = append(args, "--no-dcgm.policy")
+	}
+	if f.embedded {
+		args = append(args, "--dcgm.embedded")
+	} else {
+		args = append(args, "--dcgm.address="+f.address)
+	}
+	if !*s.enabled["nvidia"] {
+		args = append(args, "--alone")
+	}
+	for _, id := range f.fieldIDs(c) {
+		args = append(args, "--field="+strconv.Itoa(int(id)))
+	}
+	return args
+}
+
+// workDCGM returns the source inside its worker.
+func workDCGM(args []string, emit func(collector.Event)) (collector.Source, error) {
+	var f dcgmFlags
+	var o dcgm.Options
+	app := kingpin.New("accel-exporter worker dcgm", "Reads DCGM for the exporter that started it.")
+	f.addWorker(app)
+	app.Flag("dcgm.address", "Host engine to read.").StringVar(&f.address)
+	app.Flag("dcgm.embedded", "Run the host engine here.").BoolVar(&o.Embedded)
+	app.Flag("alone", "No other source reads the node's GPUs.").BoolVar(&o.Alone)
+	app.Flag("field", "Id of a field to read; repeatable.").Uint16ListVar(&o.Fields)
+	if _, err := app.Parse(args); err != nil {
+		return nil, err
+	}
+	if f.address != "" {
+		var err error
+		if o.Address, err = dcgm.ParseAddress(f.address); err != nil {
+			return nil, err
+		}
+	}
+	o.WatchInterval, o.HealthInterval, o.Profiling, o.Policy = f.watchInterval, f.healthInterval, f.profiling, f.policy
+	return dcgm.New(o, emit)
+}
+
+// fieldsInput is the file of fields as an input; nil where none is named.
+func (p *program) fieldsInput() *input {
+	f := &p.flags.sources.dcgm
+	if f.fieldsFile == "" {
+		return nil
+	}
+	file := strict.NewFile(f.fieldsFile)
+	return &input{path: file.Path(), changed: file.Changed, load: func() (func(), error) {
+		ids, err := readFields(file)
+		if err != nil {
+			return nil, err
+		}
+		return func() { p.applyFields(ids) }, nil
+	}}
+}
+
+// applyFields puts a file of fields into force. The worker is replaced where it
+// reads others.
+func (p *program) applyFields(ids []uint16) {
+	f := &p.flags.sources.dcgm
+	before := f.fieldIDs(p.config.Load())
+	f.fields.Store(&ids)
+	w := p.workers[dcgm.Name]
+	if w == nil || slices.Equal(before, f.fieldIDs(p.config.Load())) {
+		return
+	}
+	if err := w.Restart(); err != nil {
+		p.log.Error("Worker still reads the fields that it read before", "collector", dcgm.Name, "err", err)
+	}
+	p.sampler.Wake(dcgm.Name)
+}
