@@ -50,13 +50,13 @@ func idleNow() []panel {
 			kind: number, title: "Device hours lost", unit: "none", decimals: f(1), empty: noHolds,
 			about:   "Hours for which devices were held and idle, in the time range.",
 			scale:   only(blue),
-			queries: []query{{expr: `sum(sum_over_time(` + idleSeconds + `[$__range:4m])) * 240 / 3600`}},
+			queries: []query{{expr: `sum(sum_over_time(` + idleSeconds + `[$__range:1m])) / 60`}},
 		}),
 		wide(panel{
 			kind: number, title: "Cost of idle time", unit: "none", decimals: f(2), empty: noPrices,
 			about:   "Price of the idle time in the time range, by currency. Needs prices in the exporter's configuration.",
 			scale:   only(blue),
-			queries: []query{{`sum by (currency) (sum_over_time(` + idleCost + `[$__range:4m])) * 240`, "{{currency}}"}},
+			queries: []query{{`sum by (currency) (sum_over_time(` + idleCost + `[$__range:1m])) * 60`, "{{currency}}"}},
 		}),
 	}
 }

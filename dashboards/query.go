@@ -48,7 +48,7 @@ func named(selector, expr string, further ...string) string {
 	for _, l := range further {
 		labels += ", " + l
 	}
-	return fmt.Sprintf("%s * %s group_left (%s) %s", expr, perDevice, labels, names(selector))
+	return fmt.Sprintf("(%s) * %s group_left (%s) %s", expr, perDevice, labels, names(selector))
 }
 
 // zeroWhere is the expression, or 0 where it is empty and the proof is not:
