@@ -48,6 +48,9 @@ func (s *Sampler) merge(sights []sight) []Device {
 			seen[i] = append(slices.Clone(seen[i]), w.seen()...)
 			continue
 		}
+		if d.Passing && d.Parent != "" && s.named(d) {
+			continue
+		}
 		by = append(by, w.source)
 		d.index(ids, len(devices))
 		if d.Parent == "" && d.PCI != "" {
@@ -87,6 +90,16 @@ func (s *Sampler) merge(sights []sight) []Device {
 		s.markSeen(&devices[i], seen[i])
 	}
 	return devices
+}
+
+// named reports whether a source that knows partitions such as d by their
+// identity answers, or is about to: d's ID is its place only, and its series
+// would change their name a moment later.
+func (s *Sampler) named(d *Device) bool {
+	return slices.ContainsFunc(s.sources, func(st *sourceState) bool {
+		covers := slices.ContainsFunc(st.covers, func(c Cover) bool { return c.includes(d) })
+		return covers && (st.status.Up || st.status.Reason == SourceStarting)
+	})
 }
 
 // index notes by which names another source may know d. One that knows no UUIDs

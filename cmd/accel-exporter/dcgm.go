@@ -14,7 +14,6 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/dcgm"
 	"github.com/accel-exporter/accel-exporter/internal/config"
 	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
-	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
 // dcgmFlags is the command line of the source dcgm, which is off unless one of
@@ -22,12 +21,11 @@ import (
 type dcgmFlags struct {
 	address        string
 	embedded       bool
-	fieldsFile     string
 	watchInterval  time.Duration
 	healthInterval time.Duration
 	profiling      string
 	policy         bool
-	// fields are those of the file, as it was last good.
+	// fields are those of the counters file, as it was last good.
 	fields *atomic.Pointer[[]uint16]
 }
 
@@ -35,7 +33,6 @@ func (f *dcgmFlags) add(app *kingpin.Application) {
 	f.fields = &atomic.Pointer[[]uint16]{}
 	app.Flag("dcgm.address", "Host engine of DCGM to read: HOST:PORT, tcp://HOST:PORT, unix:///PATH, /PATH or vsock://CID:PORT. It must be this node's.").PlaceHolder("ADDR").StringVar(&f.address)
 	app.Flag("dcgm.embedded", "Run a host engine of DCGM in a worker process.").BoolVar(&f.embedded)
-	app.Flag("dcgm.fields", "File that names further fields of DCGM to read, in the form of dcgm-exporter's counters. Read again when it changes.").PlaceHolder("FILE").StringVar(&f.fieldsFile)
 	f.addWorker(app)
 }
 
@@ -50,7 +47,7 @@ func (f *dcgmFlags) addWorker(app *kingpin.Application) {
 // on reports whether the source is asked for.
 func (f *dcgmFlags) on() bool { return f.address != "" || f.embedded }
 
-// check refuses flags that contradict each other, and reads the file of fields.
+// check refuses flags that contradict each other.
 func (f *dcgmFlags) check() error {
 	if f.address != "" && f.embedded {
 		return errors.New("--dcgm.address and --dcgm.embedded are both given; one of them is accepted")
@@ -72,38 +69,7 @@ func (f *dcgmFlags) check() error {
 			return fmt.Errorf("%s is %s; %s to %s is accepted", d.flag, d.value, d.low, d.high)
 		}
 	}
-	if f.fieldsFile == "" {
-		return nil
-	}
-	ids, err := readFields(strict.NewFile(f.fieldsFile))
-	if err != nil {
-		return fmt.Errorf("--dcgm.fields: %w", err)
-	}
-	f.fields.Store(&ids)
 	return nil
-}
-
-// readFields returns the ids of the fields that a file of counters names,
-// without those that dcgm-exporter computes.
-func readFields(file *strict.File) ([]uint16, error) {
-	data, err := file.Read()
-	if err != nil {
-		return nil, err
-	}
-	counters, err := dcgmfield.ParseCSV(file.Path(), data)
-	if err != nil {
-		return nil, err
-	}
-	var ids []uint16
-	for _, r := range counters.Rows {
-		if !r.Derived {
-			ids = append(ids, r.Field.ID)
-		}
-	}
-	if len(ids) > dcgm.MaxFields {
-		return nil, fmt.Errorf("%s: %d fields; up to %d are accepted", file.Path(), len(ids), dcgm.MaxFields)
-	}
-	return ids, nil
 }
 
 // fieldIDs are the fields of the configuration and of the file, sorted.
@@ -167,25 +133,18 @@ func workDCGM(args []string, emit func(collector.Event)) (collector.Source, erro
 	return dcgm.New(o, emit)
 }
 
-// fieldsInput is the file of fields as an input; nil where none is named.
-func (p *program) fieldsInput() *input {
-	f := &p.flags.sources.dcgm
-	if f.fieldsFile == "" {
-		return nil
-	}
-	file := strict.NewFile(f.fieldsFile)
-	return &input{path: file.Path(), changed: file.Changed, load: func() (func(), error) {
-		ids, err := readFields(file)
-		if err != nil {
-			return nil, err
+// applyFields puts a counters file into force; nil stands for none. What
+// dcgm-exporter computes is no field. The worker is replaced where it reads
+// others.
+func (p *program) applyFields(c *dcgmfield.Counters) {
+	var ids []uint16
+	if c != nil {
+		for _, r := range c.Rows {
+			if !r.Derived {
+				ids = append(ids, r.Field.ID)
+			}
 		}
-		return func() { p.applyFields(ids) }, nil
-	}}
-}
-
-// applyFields puts a file of fields into force. The worker is replaced where it
-// reads others.
-func (p *program) applyFields(ids []uint16) {
+	}
 	f := &p.flags.sources.dcgm
 	before := f.fieldIDs(p.config.Load())
 	f.fields.Store(&ids)

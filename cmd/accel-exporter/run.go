@@ -172,9 +172,6 @@ func (p *program) watch(file *config.File, j *judges) {
 			inputs = append(inputs, p.alerts.input)
 		}
 	}
-	if in := p.fieldsInput(); in != nil {
-		inputs = append(inputs, in)
-	}
 	// What a judge is told shows in the next Snapshot, which may be far off.
 	p.reload = newReloader(inputs, func() { p.sampler.Wake("") }, p.log)
 	p.registry.MustRegister(p.reload)

@@ -131,7 +131,8 @@ func (d *device) know(x entity, facts map[place]string, numbers map[place]float6
 
 // placeSlices makes devices of MIG instances. DCGM does not know their UUIDs:
 // one with a single compute instance goes by its place, under which NVML's MIG
-// device is found; what several share is none of them alone's.
+// device is found; what several share is none of them alone's. Their Info
+// alone has the address of the GPU, as which they must not be recognised.
 func (e *engine) placeSlices() {
 	for _, s := range e.there.slices {
 		parent := e.devices[s.gpu]
@@ -147,6 +148,7 @@ func (e *engine) placeSlices() {
 		d.identity = collector.Device{ID: id, Parent: p.ID, Class: p.Class, Vendor: p.Vendor, Model: p.Model, PCI: p.PCI}
 		where := strconv.FormatUint(uint64(s.gpu.id), 10) + ":" + strconv.Itoa(s.gi)
 		d.describe(where, "", "")
+		d.identity.PCI, d.identity.Passing = "", true
 		e.devices[s.instance] = d
 	}
 }
