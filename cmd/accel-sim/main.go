@@ -48,6 +48,7 @@ func run(args []string) error {
 type command struct {
 	state, fixtures, library, scenario string
 	frozen                             string
+	dcgm                               string // folder of a libdcgm that lacks functions
 	argv                               []string
 	fuse, dev, pods                    bool
 }

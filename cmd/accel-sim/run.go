@@ -111,6 +111,12 @@ func (c *command) setUp() (string, error) {
 	if err := s.Install(c.state); err != nil {
 		return "", err
 	}
+	if len(sc.MissingDCGM) > 0 {
+		c.dcgm = c.state + ".lib"
+		if err := sim.WithoutSymbolsIn(filepath.Join(filepath.Dir(library), dcgmLibrary), c.dcgm, sc.MissingDCGM); err != nil {
+			return "", err
+		}
+	}
 	if len(sc.Missing) == 0 {
 		return library, nil
 	}
@@ -131,7 +137,7 @@ func (c *command) run() error {
 		return err
 	}
 	argv := append(c.argv, c.exporterFlags(library)...)
-	if err := c.setEnvironment(library); err != nil {
+	if err := c.setEnvironment(); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "accel-sim: scenario %s, state %s: %s\n", c.scenario, c.state, strings.Join(argv, " "))
@@ -150,13 +156,19 @@ func (c *command) run() error {
 	return fmt.Errorf("exec %s: %w", program, syscall.Exec(program, argv, os.Environ()))
 }
 
+// dcgmLibrary is the one name by which programs look for DCGM.
+const dcgmLibrary = "libdcgm.so.4"
+
 // setEnvironment tells the libraries where the state is, and the loader where
-// they are: libdcgm is only ever found by its name. An NVML that is given by its
-// path is not looked up.
-func (c *command) setEnvironment(library string) error {
-	path := filepath.Dir(library)
-	if folder, err := filepath.Abs(filepath.Dir(c.library)); err == nil && folder != path {
-		path += ":" + folder
+// they are. An NVML that is given by its path is not looked up.
+func (c *command) setEnvironment() error {
+	folder, err := filepath.Abs(filepath.Dir(c.library))
+	if err != nil {
+		return err
+	}
+	path := folder
+	if c.dcgm != "" {
+		path = c.dcgm + ":" + folder
 	}
 	if old := os.Getenv("LD_LIBRARY_PATH"); old != "" {
 		path += ":" + old

@@ -3,6 +3,8 @@ package sim
 import (
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,12 +50,15 @@ func (sc *Scenario) Compile(fixtures fs.FS, o Options) (*State, error) {
 	for key, v := range sc.cc {
 		s.Set("cc."+key, strconv.Itoa(v))
 	}
-	if len(sc.Missing) > 0 {
-		s.Set("missing_symbols", strings.Join(sc.Missing, " "))
+	if missing := slices.Concat(sc.Missing, sc.MissingDCGM); len(missing) > 0 {
+		s.Set("missing_symbols", strings.Join(missing, " "))
 	}
 	s.Set("seq", "0")
 	if err := sc.compileGPUs(s, fixtures); err != nil {
 		return nil, err
+	}
+	for _, kind := range slices.Sorted(maps.Keys(sc.parts)) {
+		sc.compileParts(s, kind, sc.parts[kind])
 	}
 	if err := sc.compileMachine(s, fixtures); err != nil {
 		return nil, err

@@ -177,6 +177,7 @@ func (s *State) Clear(deviceArg string) error {
 			s.heal(i)
 		}
 		s.healKubelet()
+		s.healDCGM()
 		return s.clearMachine()
 	}
 	ds, err := s.devices(deviceArg)
@@ -198,6 +199,7 @@ func (s *State) Clear(deviceArg string) error {
 		s.restore(d.prefix())
 		if d.mig < 0 {
 			s.heal(d.gpu)
+			s.healDCGMFields(d.gpu)
 		}
 	}
 	_, err = s.clearFunction(deviceArg)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -24,7 +25,9 @@ var (
 )
 
 // Faults are all that `accel-sim inject` knows, in the order of its help.
-var Faults = []Fault{
+var Faults = slices.Concat(machineFaults, dcgmFaults)
+
+var machineFaults = []Fault{
 	{
 		Name: "xid", Help: "deliver a Xid event to every registered event set", apply: injectXid,
 		Args:  []Arg{{Name: "code", Help: "Xid number"}, deviceArg},

@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sort"
 )
 
@@ -42,4 +43,13 @@ func WithoutSymbols(from, to string, names []string) error {
 		table[i+1] = 'x'
 	}
 	return os.WriteFile(to, data, 0o755)
+}
+
+// WithoutSymbolsIn does so, and puts the copy under the library's own name into
+// a folder, which it makes.
+func WithoutSymbolsIn(from, folder string, names []string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	return WithoutSymbols(from, filepath.Join(folder, filepath.Base(from)), names)
 }

@@ -15,14 +15,15 @@ import (
 type Scenario struct {
 	Name        string
 	Description string
-	// Missing names functions that the library shall not export.
-	Missing []string
+	// Missing names functions that NVML shall not export, MissingDCGM those of DCGM.
+	Missing, MissingDCGM []string
 
 	driver map[string]string
 	cc     map[string]int
 	gpus   []gpuEntry
-	trees  []line // where it stands, and the name
-	inject []line // where it stands, and the fault
+	parts  map[string][]partEntry // by kind
+	trees  []line                 // where it stands, and the name
+	inject []line                 // where it stands, and the fault
 
 	kubelet     bool // it has the key pods, be it of none
 	pods        []podEntry
@@ -61,7 +62,10 @@ func ParseScenario(file string, data []byte) (*Scenario, error) {
 		driver: map[string]string{},
 		cc:     map[string]int{},
 	}
+	var switches, cpus []partEntry
 	err = root.fields(map[string]func(node) error{
+		"switches":               parseParts("switch", "links", 256, &switches),
+		"cpus":                   parseParts("cpu", "cores", 128, &cpus),
 		"description":            toText(&sc.Description),
 		"driver":                 sc.parseDriver,
 		"confidential_computing": sc.parseCC,
@@ -81,6 +85,7 @@ func ParseScenario(file string, data []byte) (*Scenario, error) {
 		},
 		"cgroups": sc.parseCgroups,
 	})
+	sc.parts = map[string][]partEntry{"switch": switches, "cpu": cpus}
 	if err == nil && sc.Description == "" {
 		err = root.errorf("the key description is missing")
 	}
@@ -142,10 +147,14 @@ func (sc *Scenario) parseMissing(n node) error {
 		if err := toText(&s)(c); err != nil {
 			return err
 		}
-		if !strings.HasPrefix(s, "nvml") {
-			return c.errorf("want the name of an NVML function, found %q", s)
+		switch {
+		case strings.HasPrefix(s, "nvml"):
+			sc.Missing = append(sc.Missing, s)
+		case strings.HasPrefix(s, "dcgm"):
+			sc.MissingDCGM = append(sc.MissingDCGM, s)
+		default:
+			return c.errorf("want the name of a function of NVML or DCGM, found %q", s)
 		}
-		sc.Missing = append(sc.Missing, s)
 		return nil
 	})
 }

@@ -43,7 +43,7 @@ func TestStrictness(t *testing.T) {
 	for _, tc := range []struct{ yaml, want string }{
 		{"", "x.yaml:1: the file is empty"},
 		{"gpus: []", "x.yaml:1: the key description is missing"},
-		{"description: a\nnope: 1", "x.yaml:2: nope: unknown key; want one of allocatable, cgroups, confidential_computing, description, driver, gpus, inject, missing_symbols, pods, trees"},
+		{"description: a\nnope: 1", "x.yaml:2: nope: unknown key; want one of allocatable, cgroups, confidential_computing, cpus, description, driver, gpus, inject, missing_symbols, pods, switches, trees"},
 		{"description: a\ndescription: b", "x.yaml:2: description: the key is here and on line 1"},
 		{"description: [a]", "x.yaml:1: description: want text, found a list"},
 		{"description: a\ngpus: 3", `x.yaml:2: gpus: want a list, found "3"`},
@@ -61,7 +61,7 @@ func TestStrictness(t *testing.T) {
 		{"description: a\ngpus:\n  - board: t4\n    mig: [1g.5gb]", "this board has no MIG"},
 		{"description: a\ndriver: {state: odd}", `x.yaml:2: driver.state: want one of loaded, unloaded, mismatch, found "odd"`},
 		{"description: a\ndriver: {cuda: new}", `x.yaml:2: driver.cuda: want a CUDA version such as 13.0, found "new"`},
-		{"description: a\nmissing_symbols: [foo]", `x.yaml:2: missing_symbols[0]: want the name of an NVML function, found "foo"`},
+		{"description: a\nmissing_symbols: [foo]", `x.yaml:2: missing_symbols[0]: want the name of a function of NVML or DCGM, found "foo"`},
 		{"description: a\ngpus: [{board: t4}]\ninject:\n  - lost 7", `x.yaml:4: inject[0]: no device "7"; the devices are:`},
 		{"description: a\ninject:\n  - explode", `x.yaml:3: inject[0]: unknown fault "explode"; want one of xid, event, lost, `},
 		{"description: a\ninject:\n  - xid 79 0 --at=3", `x.yaml:3: inject[0]: xid has no flag --at`},

@@ -1,0 +1,256 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// dcgmReturns are the numbers of dcgmReturn_t that a fault may answer, by their
+// names without DCGM_ST_.
+var dcgmReturns = map[string]int{
+	"BADPARAM": -1, "GENERIC_ERROR": -3, "MEMORY": -4, "NOT_CONFIGURED": -5, "NOT_SUPPORTED": -6, "INIT_ERROR": -7,
+	"NVML_ERROR": -8, "PENDING": -9, "UNINITIALIZED": -10, "TIMEOUT": -11, "VER_MISMATCH": -12, "UNKNOWN_FIELD": -13,
+	"NO_DATA": -14, "STALE_DATA": -15, "NOT_WATCHED": -16, "NO_PERMISSION": -17, "GPU_IS_LOST": -18, "RESET_REQUIRED": -19,
+	"FUNCTION_NOT_FOUND": -20, "CONNECTION_NOT_VALID": -21, "GPU_NOT_SUPPORTED": -22, "GROUP_INCOMPATIBLE": -23, "MAX_LIMIT": -24,
+	"LIBRARY_NOT_FOUND": -25, "DUPLICATE_KEY": -26, "REQUIRES_ROOT": -29, "INSUFFICIENT_SIZE": -31, "FIELD_UNSUPPORTED_BY_API": -32,
+	"MODULE_NOT_LOADED": -33, "IN_USE": -34, "GROUP_IS_EMPTY": -35, "PROFILING_NOT_SUPPORTED": -36, "PROFILING_LIBRARY_ERROR": -37,
+	"PROFILING_MULTI_PASS": -38, "INSUFFICIENT_DRIVER_VERSION": -44, "INSTANCE_NOT_FOUND": -45, "INSUFFICIENT_RESOURCES": -49,
+	"PAUSED": -54, "NVML_NOT_LOADED": -56, "NVML_DRIVER_TIMEOUT": -57, "GPUS_DETACHED": -67,
+}
+
+// dcgmBlanks are what DCGM answers where it has no value.
+var dcgmBlanks = []string{"blank", "not-found", "not-supported", "not-permissioned"}
+
+var (
+	engineStates    = []string{"up", "down", "restart", "disconnect"}
+	profilingStates = []string{"free", "paused", "in-use"}
+	dcgmLimits      = []string{"groups", "field-groups"}
+
+	dcgmCallFlag = Flag{Name: "call", Help: "only this function, e.g. dcgmEntitiesGetLatestValues"}
+	dcgmDevice   = Arg{Name: "device", Help: "only calls that are about this GPU", Optional: true}
+)
+
+// dcgmFaults are what can be done to the simulated libdcgm; what is done to
+// NVML reaches it as well, since its engine asks NVML.
+var dcgmFaults = []Fault{
+	{
+		Name: "dcgm-hang", Help: "calls of libdcgm block, for ever or for a time; `clear` wakes them", apply: injectDCGMCall("hang"),
+		Args: []Arg{dcgmDevice}, Flags: []Flag{{Name: "for", Help: "duration; for ever without it"}, dcgmCallFlag},
+	},
+	{
+		Name: "dcgm-slow", Help: "calls of libdcgm take longer", apply: injectDCGMCall("slow"),
+		Args: []Arg{dcgmDevice}, Flags: []Flag{{Name: "delay", Help: "how much longer", Default: "50ms"}, dcgmCallFlag},
+	},
+	{
+		Name: "dcgm-crash", Help: "the next call of libdcgm ends the process by SIGSEGV, once", apply: injectDCGMCrash, Args: []Arg{dcgmDevice},
+		Flags: []Flag{{Name: "how", Help: "signal, or dereference: what a runtime's own handler makes of a bad pointer", Default: "signal"}, dcgmCallFlag},
+	},
+	{
+		Name: "dcgm-error", Help: "a function of libdcgm answers any dcgmReturn_t, by name or number", apply: injectDCGMError,
+		Args: []Arg{{Name: "call", Help: "function, or a pattern such as dcgmProf*"}, {Name: "code", Help: "e.g. NOT_SUPPORTED or -34"}, dcgmDevice},
+	},
+	{
+		Name: "dcgm-engine", Help: "the host engine is " + strings.Join(engineStates, ", ") + ": what was connected is not any more, and its watches are gone", apply: injectEngine,
+		Args: []Arg{{Name: "state", Help: strings.Join(engineStates, ", ")}},
+	},
+	{
+		Name: "dcgm-field", Help: "a field of DCGM answers a value, a blank or a status", apply: injectDCGMField,
+		Args: []Arg{
+			{Name: "id", Help: "field id"},
+			{Name: "value", Help: "a number, " + strings.Join(dcgmBlanks, ", ") + ", status:NAME, or a text for fields of text"},
+			deviceArg,
+		},
+	},
+	{
+		Name: "dcgm-profiling", Help: "profiling is " + strings.Join(profilingStates, ", ") + " by another tool: then its fields are blank", apply: injectProfiling,
+		Args: []Arg{{Name: "state", Help: strings.Join(profilingStates, ", ")}},
+	},
+	{
+		Name: "dcgm-limit", Help: "the engine takes fewer groups, or field groups, than 64", apply: injectDCGMLimit,
+		Args: []Arg{{Name: "what", Help: strings.Join(dcgmLimits, ", ")}, {Name: "count", Help: "how many; 0 for the usual number"}},
+	},
+	{
+		Name: "dcgm-part", Help: "a value of an NVSwitch or a CPU takes another course", apply: injectPart,
+		Args:  []Arg{{Name: "part", Help: "switch:N or cpu:N"}, {Name: "key", Help: "e.g. temperature, fatal_error, link.crc_errors"}, {Name: "value", Help: "value"}},
+		Flags: []Flag{{Name: "link", Help: "of this link, or core, only"}},
+	},
+	{Name: "dcgm-version-mismatch", Help: "every struct has another version than the library's: VER_MISMATCH", apply: injectDCGMVersion},
+}
+
+// dcgmCall is the call that a fault is for: every one of the library where none is named.
+func dcgmCall(in input) (string, error) {
+	switch call := in["call"]; {
+	case call == "":
+		return "dcgm*", nil
+	case strings.HasPrefix(call, "dcgm"):
+		return call, nil
+	default:
+		return "", fmt.Errorf("call: want the name of a function of libdcgm, found %q", call)
+	}
+}
+
+func injectDCGMCall(kind string) func(*State, input) error {
+	return func(s *State, in input) error {
+		call, err := dcgmCall(in)
+		if err != nil {
+			return err
+		}
+		rec := "kind=" + kind + " call=" + call
+		hold, err := in.duration("for")
+		if err != nil {
+			return err
+		}
+		if hold > 0 {
+			rec += fmt.Sprintf(" until=%d", time.Now().Add(hold).UnixNano())
+		}
+		delay, err := in.duration("delay")
+		if err != nil {
+			return err
+		}
+		rec += fmt.Sprintf(" delay=%d", delay.Nanoseconds())
+		if in["code"] != "" {
+			rec += " code=" + in["code"]
+		}
+		if in["device"] == "" || in["device"] == "all" {
+			s.addFault(rec)
+			return nil
+		}
+		return s.onGPUs(in, func(d device) error {
+			s.addFault(fmt.Sprintf("%s gpu=%d", rec, d.gpu))
+			return nil
+		})
+	}
+}
+
+func injectDCGMCrash(s *State, in input) error {
+	how, err := in.one("how", []string{"signal", "dereference"})
+	if err != nil {
+		return err
+	}
+	in["code"] = strconv.Itoa(how)
+	return injectDCGMCall("crash")(s, in)
+}
+
+func injectDCGMError(s *State, in input) error {
+	code, err := parseDCGMReturn(in["code"])
+	if err != nil {
+		return err
+	}
+	in["code"] = strconv.Itoa(code)
+	return injectDCGMCall("error")(s, in)
+}
+
+// parseDCGMReturn reads a dcgmReturn_t by its number, -1 to -99, or its name, in
+// any case and with or without DCGM_ST_.
+func parseDCGMReturn(text string) (int, error) {
+	if n, err := strconv.Atoi(text); err == nil && n < 0 && n > -100 {
+		return n, nil
+	}
+	name := strings.TrimPrefix(strings.ToUpper(strings.ReplaceAll(text, "-", "_")), "DCGM_ST_")
+	if n, ok := dcgmReturns[name]; ok {
+		return n, nil
+	}
+	return 0, fmt.Errorf("unknown return code %q: want -1 to -99 or one of %s", text, strings.Join(slices.Sorted(maps.Keys(dcgmReturns)), ", "))
+}
+
+func injectEngine(s *State, in input) error {
+	n, err := in.one("state", engineStates)
+	if err != nil {
+		return err
+	}
+	state := engineStates[n]
+	if state != "up" {
+		s.Set("dcgm.generation", strconv.FormatInt(s.integer("dcgm.generation")+1, 10))
+	}
+	switch state {
+	case "down":
+		s.Set("dcgm.engine", state)
+	case "up", "restart":
+		s.Set("dcgm.engine", "up")
+	}
+	return nil
+}
+
+func injectDCGMField(s *State, in input) error {
+	id, err := strconv.ParseUint(in["id"], 10, 16)
+	if err != nil || id == 0 || id >= 2048 {
+		return fmt.Errorf("id: want the number of a field of DCGM, 1 to 2047, found %q", in["id"])
+	}
+	value := in["value"]
+	if name, ok := strings.CutPrefix(value, "status:"); ok {
+		code, err := parseDCGMReturn(name)
+		if err != nil {
+			return err
+		}
+		value = "status:" + strconv.Itoa(code)
+	}
+	if strings.ContainsAny(value, " \t") {
+		return fmt.Errorf("value: want no space in it, found %q", value)
+	}
+	rec := fmt.Sprintf("field=%d value=%s", id, value)
+	if in["device"] == "all" {
+		s.addDCGMValue(rec)
+		return nil
+	}
+	return s.onGPUs(in, func(d device) error {
+		s.addDCGMValue(fmt.Sprintf("%s gpu=%d", rec, d.gpu))
+		return nil
+	})
+}
+
+func (s *State) addDCGMValue(rec string) {
+	n := s.integer("dcgm.value_seq") + 1
+	s.Set("dcgm.value_seq", strconv.FormatInt(n, 10))
+	s.Set(fmt.Sprintf("dcgm.value.%d", n), rec)
+}
+
+func injectProfiling(s *State, in input) error {
+	n, err := in.one("state", profilingStates)
+	if err == nil {
+		s.Set("dcgm.profiling", profilingStates[n])
+	}
+	return err
+}
+
+func injectDCGMLimit(s *State, in input) error {
+	what, err := in.one("what", dcgmLimits)
+	if err != nil {
+		return err
+	}
+	count, err := in.integer("count")
+	if err != nil {
+		return err
+	}
+	if count > 64 {
+		return fmt.Errorf("count: want 0 to 64, found %d", count)
+	}
+	s.Set("dcgm.limit."+strings.ReplaceAll(dcgmLimits[what], "-", "_"), strconv.FormatUint(count, 10))
+	return nil
+}
+
+func injectDCGMVersion(s *State, _ input) error {
+	s.Set("dcgm.version", "mismatch")
+	return nil
+}
+
+// healDCGM takes the faults of DCGM away. Connections that broke stay broken.
+func (s *State) healDCGM() {
+	for _, key := range s.keys("dcgm.") {
+		if key != "dcgm.generation" && key != "dcgm.value_seq" {
+			s.Delete(key)
+		}
+	}
+}
+
+// healDCGMFields takes away what one GPU's fields were made to answer.
+func (s *State) healDCGMFields(gpu int) {
+	for _, key := range s.keys("dcgm.value.") {
+		if attr(s.Get(key), "gpu") == strconv.Itoa(gpu) {
+			s.Delete(key)
+		}
+	}
+}
