@@ -1,0 +1,190 @@
+package collector
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// fromDCGM is what a second source says of a GPU: families of its own, and one
+// that the first has too.
+func fromDCGM(id string) Device {
+	d := Device{ID: id, Class: GPU, Vendor: "nvidia", Sampled: time.Now(), KubeIDs: []string{id}}
+	d.Set(PowerWatts, 55)
+	d.Set(ActivityRatio, 0.5, "tensor")
+	d.Set(DCGMFieldTotal, 7, "DCGM_FI_DEV_X", "", "")
+	d.Set(DeviceInfo, 1, "gpu", "nvidia", "", "", "", "", "", "", "", "")
+	return d
+}
+
+var supplemented = []*Metric{PowerWatts, ActivityRatio, DCGMFieldTotal, EnergyJoules, DeviceUp}
+
+// Of a device that two sources know each family comes from one of them, the
+// first where it has it; what a source says goes and comes with it alone.
+func TestTwoSourcesOfOneDevice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := nvGPU("GPU-a", "0000:1b:00.0")
+		full.Set(EnergyJoules, 1000)
+		nvml, dcgm := newFake("nvidia", full), newFake("dcgm", fromDCGM("GPU-a"))
+		s := start(t, DefaultSettings(), nvml, dcgm)
+		tick()
+		both := []string{"power_watts{GPU-a} 100", "energy_joules_total{GPU-a} 1000", "device_up{GPU-a,} 1", "activity_ratio{GPU-a,tensor} 0.5", "dcgm_field_total{GPU-a,DCGM_FI_DEV_X,,} 7"}
+		expect(t, s, supplemented, both...)
+		if n := len(s.Latest().Devices); n != 1 {
+			t.Errorf("%d devices, want one", n)
+		}
+
+		nvml.answer(Round{}, ErrDriver)
+		tick()
+		expect(t, s, supplemented, "energy_joules_total{GPU-a} 1000", "power_watts{GPU-a} 55", "activity_ratio{GPU-a,tensor} 0.5", "dcgm_field_total{GPU-a,DCGM_FI_DEV_X,,} 7", "device_up{GPU-a,} 1")
+
+		nvml.answer(Round{Devices: []Device{full}}, nil)
+		tick()
+		expect(t, s, supplemented, both...)
+
+		dcgm.answer(Round{}, ErrEngine)
+		tick()
+		expect(t, s, supplemented, "power_watts{GPU-a} 100", "energy_joules_total{GPU-a} 1000", "device_up{GPU-a,} 1", "dcgm_field_total{GPU-a,DCGM_FI_DEV_X,,} 7")
+		for _, st := range s.Latest().Sources {
+			if st.Source == "dcgm" && st.Reason != SourceEngine {
+				t.Errorf("reason %q, want %q", st.Reason, SourceEngine)
+			}
+		}
+	})
+}
+
+// A counter that both have stays the first source's, whatever becomes of it:
+// one that changed its origin would jump.
+func TestCounterOfTwoSources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		of := func(joules float64) Round {
+			d := nvGPU("GPU-a", "0000:1b:00.0")
+			d.Set(EnergyJoules, joules)
+			return Round{Devices: []Device{d}}
+		}
+		nvml, dcgm := newFake("nvidia"), newFake("dcgm")
+		nvml.answer(of(1000), nil)
+		dcgm.answer(of(900), nil)
+		s := start(t, DefaultSettings(), nvml, dcgm)
+		for i, step := range []struct {
+			round Round
+			err   error
+			want  string
+		}{
+			{of(1000), nil, "1000"},
+			{Round{}, ErrDriver, "1000"},
+			{Round{}, ErrReleased, "1000"},
+			{of(1010), nil, "1010"},
+			{Round{}, nil, "1010"}, // the driver has lost it
+			{of(1020), nil, "1020"},
+		} {
+			nvml.answer(step.round, step.err)
+			dcgm.answer(of(900+float64(i)), nil)
+			tick()
+			tick()
+			expect(t, s, []*Metric{EnergyJoules}, "energy_joules_total{GPU-a} "+step.want)
+		}
+	})
+}
+
+// A device that only the second source sees is its own.
+func TestDeviceOfSecondSourceAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sw := Device{ID: "0000:05:00.0", PCI: "0000:05:00.0", Class: Switch, Vendor: "nvidia", Sampled: time.Now()}
+		sw.Set(TemperatureCelsius, 40, "switch")
+		s := start(t, DefaultSettings(), newFake("nvidia", nvGPU("GPU-a", "0000:1b:00.0")), newFake("dcgm", sw, fromDCGM("GPU-b")))
+		tick()
+		expect(t, s, []*Metric{TemperatureCelsius, PowerWatts}, "temperature_celsius{0000:05:00.0,switch} 40", "power_watts{GPU-a} 100", "power_watts{GPU-b} 55")
+	})
+}
+
+// DCGM knows a MIG device by its place only: what it measures is the device's,
+// and where the source that knows the name is there, the place is none.
+func TestPartitionByItsPlace(t *testing.T) {
+	const place = "MIG-GPU-a/3/0"
+	slice := Device{ID: place, Parent: "GPU-a", Passing: true, Class: GPU, Vendor: "nvidia", Sampled: time.Now()}
+	slice.Set(ActivityRatio, 0.25, "sm")
+	other := slice
+	other.ID = "GPU-a/5"
+	mig := Device{ID: "MIG-uuid", Parent: "GPU-a", Class: GPU, Vendor: "nvidia", Sampled: time.Now(), KubeIDs: []string{"MIG-uuid", "0:1", place}}
+	mig.Set(MemoryUsed, 1)
+	gpu := nvGPU("GPU-a", "0000:1b:00.0")
+	for name, c := range map[string]struct {
+		nvml Round
+		err  error
+		want []string
+	}{
+		"known":          {Round{Devices: []Device{gpu, mig}}, nil, []string{"memory_used_bytes{MIG-uuid} 1", "activity_ratio{MIG-uuid,sm} 0.25"}},
+		"not known":      {Round{Devices: []Device{gpu}}, nil, nil},
+		"nobody to know": {Round{}, ErrDriver, []string{"activity_ratio{GPU-a/5,sm} 0.25", "activity_ratio{" + place + ",sm} 0.25"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				nvml := newFake("nvidia")
+				nvml.answer(c.nvml, c.err)
+				s := NewSampler(DefaultSettings())
+				s.Add(nvml, Cover{Class: GPU, Vendor: "nvidia"})
+				s.Add(newFake("dcgm", nvGPU("GPU-a", "0000:1b:00.0"), slice, other))
+				run(t, s)
+				tick()
+				expect(t, s, []*Metric{MemoryUsed, ActivityRatio}, c.want...)
+			})
+		})
+	}
+}
+
+// One fault of which three tell counts once, in any order, and a witness that
+// missed one does not make it two.
+func TestThreeWitnesses(t *testing.T) {
+	const pci = "0000:1b:00.0"
+	by := map[byte]Event{
+		'n': {Source: "nvidia", Device: "GPU-a", Kind: EventXid, Code: 79},
+		'k': {Source: "kernellog", PCI: pci, Kind: EventXid, Code: 79},
+		'd': {Source: "dcgm", Device: "GPU-a", Kind: EventXid, Code: 79},
+	}
+	for told, want := range map[string]string{"nkd": "1", "dkn": "1", "knkdnd": "2", "nnkkdd": "2", "ndn": "2", "dkd": "2", "kkdn": "2", "nkdnkdnkd": "3"} {
+		t.Run(told, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := nvGPU("GPU-a", pci)
+				d.Vendor = "acme" // which has no zeros from the start
+				s := start(t, DefaultSettings(), newFake("nvidia", d), newFake("kernellog"), newFake("dcgm"))
+				tick()
+				for i := range told {
+					s.Emit(by[told[i]])
+				}
+				tick()
+				expect(t, s, []*Metric{XidErrors}, "gpu_xid_errors_total{GPU-a,79} "+want)
+			})
+		})
+	}
+}
+
+// The event that three tell of is shown once, with all of them.
+func TestThreeWitnessesAreNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, DefaultSettings(), newFake("nvidia", nvGPU("GPU-a", "0000:1b:00.0")), newFake("kernellog"), newFake("dcgm"))
+		tick()
+		for _, source := range []string{"nvidia", "kernellog", "dcgm"} {
+			s.Emit(Event{Source: source, Device: "GPU-a", Kind: EventXid, Code: 79})
+		}
+		tick()
+		if e := s.Latest().Events; len(e) != 1 || len(e[0].Witnesses) != 3 {
+			t.Errorf("shown: %+v", e)
+		}
+	})
+}
+
+// An SXid of which the kernel log and DCGM both tell counts once.
+func TestSXidOfTwoWitnesses(t *testing.T) {
+	const pci = "0000:05:00.0"
+	synctest.Test(t, func(t *testing.T) {
+		sw := Device{ID: pci, PCI: pci, Class: Switch, Vendor: "nvidia", Sampled: time.Now()}
+		s := start(t, DefaultSettings(), newFake("dcgm", sw), newFake("kernellog"))
+		tick()
+		s.Emit(Event{Source: "kernellog", PCI: pci, Kind: EventSXid, Code: 12028})
+		s.Emit(Event{Source: "dcgm", Device: pci, Kind: EventSXid, Code: 12028})
+		s.Emit(Event{Source: "kernellog", PCI: pci, Kind: EventSXid, Code: 20034})
+		tick()
+		expect(t, s, []*Metric{SXidErrors}, "nvswitch_sxid_errors_total{"+pci+",12028} 1", "nvswitch_sxid_errors_total{"+pci+",20034} 1")
+	})
+}
