@@ -35,13 +35,14 @@ type flags struct {
 	judges        judgeFlags
 	pods          podFlags
 	alerts        alertFlags
+	compat        compatFlags
 }
 
 // errDone is returned where the command line asked for something that is
 // already printed: --help or --version.
 var errDone = fmt.Errorf("done")
 
-func parseFlags(args []string, stdout, stderr io.Writer) (*flags, error) {
+func parseFlags(args []string, stdout, stderr io.Writer) (_ *flags, err error) {
 	app := kingpin.New("accel-exporter", `Exports the health and use of the accelerators of this node to Prometheus.
 
 Other commands, each with its own --help: "who" says who holds the devices, "rules" checks, tests and explains alerting rules, "baseline print" writes down what is installed.`)
@@ -60,13 +61,18 @@ Other commands, each with its own --help: "who" says who holds the devices, "rul
 	f.judges.add(app)
 	f.pods.add(app)
 	f.alerts.add(app)
+	f.compat.add(app)
 	slogflag.AddFlags(app, f.log)
 
+	args, f.compat.ignored, err = fromDCGMExporter(args, os.LookupEnv, isFile)
+	if err != nil {
+		return nil, err
+	}
 	done := false
 	app.UsageWriter(stdout).ErrorWriter(stderr).Terminate(func(int) { done = true })
 	app.Version(version.Print("accel-exporter")).VersionFlag.Short('V')
 	app.HelpFlag.Short('h')
-	_, err := app.Parse(args)
+	_, err = app.Parse(args)
 	if done {
 		return nil, errDone
 	}
@@ -82,7 +88,7 @@ Other commands, each with its own --help: "who" says who holds the devices, "rul
 	if strings.ContainsAny(f.telemetryPath, "{} ") {
 		return nil, fmt.Errorf("--web.telemetry-path is %q; a path without braces and blanks is accepted", f.telemetryPath)
 	}
-	if err := errors.Join(f.sources.check(), f.pods.check(), f.alerts.check()); err != nil {
+	if err := errors.Join(f.sources.check(), f.pods.check(), f.alerts.check(), f.compat.check()); err != nil {
 		return nil, err
 	}
 	if f.releaseDir != "" {

@@ -67,12 +67,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return printConfigError(stderr, err)
 	}
+	fields, err := openFields(&f.compat, log)
+	if err != nil {
+		return printConfigError(stderr, err)
+	}
 	var p *program
 	rules, err := openAlerts(ctx, f, cfg, content, func(w io.Writer) error { return p.exporter.WriteText(w) }, log)
 	if err != nil {
 		return printConfigError(stderr, err)
 	}
-	p = newProgram(f, cfg, held, j, log)
+	p = newProgram(f, cfg, held, j, fields, log)
 	p.alerts = rules
 	p.watch(file, j)
 	return p.serve(ctx)
@@ -80,8 +84,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 // check is --config.check: every mistake in every file that is named.
 func check(f *flags, stdout, stderr io.Writer) error {
-	if f.configFile == "" && *f.web.WebConfigFile == "" && f.judges.baseline == "" && f.judges.catalogue == "" && len(f.alerts.files) == 0 {
-		return errors.New("--config.check needs --config.file, --web.config.file, --baseline.file, --health.catalogue or --rules.file")
+	if f.configFile == "" && *f.web.WebConfigFile == "" && f.judges.baseline == "" && f.judges.catalogue == "" && f.compat.fields == "" && len(f.alerts.files) == 0 {
+		return errors.New("--config.check needs --config.file, --web.config.file, --baseline.file, --health.catalogue, --dcgm.fields or --rules.file")
 	}
 	log, good := promslog.New(f.log), true
 	for _, file := range []struct {
@@ -94,6 +98,7 @@ func check(f *flags, stdout, stderr io.Writer) error {
 		}},
 		{f.judges.baseline, func(path string) error { _, err := baseline.Load(path); return err }},
 		{f.judges.catalogue, func(path string) error { _, err := health.Load(path); return err }},
+		{f.compat.fields, checkFields},
 		{strings.Join(f.alerts.files, ", "), func(string) error {
 			files, unread := readRules(f.alerts.files)
 			return strict.Join(unread, checkRules(f, ruleproc.Settings{Rules: files}, log))
@@ -135,10 +140,11 @@ type program struct {
 	config   atomic.Pointer[config.Config]
 	exporter *exporter.Exporter
 	registry *prometheus.Registry
+	fields   *dcgmFields
 }
 
-func newProgram(f *flags, cfg *config.Config, held *pods, j *judges, log *slog.Logger) *program {
-	p := &program{flags: f, log: log, pods: held, workers: map[string]*collector.Process{}, registry: prometheus.NewRegistry()}
+func newProgram(f *flags, cfg *config.Config, held *pods, j *judges, fields *dcgmFields, log *slog.Logger) *program {
+	p := &program{flags: f, log: log, pods: held, fields: fields, workers: map[string]*collector.Process{}, registry: prometheus.NewRegistry()}
 	p.config.Store(cfg)
 	p.sampler = collector.NewSampler(settings(f, cfg))
 	p.addSources()
@@ -156,7 +162,10 @@ func newProgram(f *flags, cfg *config.Config, held *pods, j *judges, log *slog.L
 		Log:          log,
 		Registry:     p.registry,
 	})
-	p.exporter.Apply(served(cfg))
+	p.exporter.Apply(served(cfg, p.fields))
+	p.fields.changed = func() {
+		p.exporter.Apply(served(p.config.Load(), p.fields))
+	}
 	return p
 }
 
@@ -165,6 +174,9 @@ func (p *program) watch(file *config.File, j *judges) {
 	inputs := j.inputs
 	if file != nil {
 		inputs = append(inputs, configInput(file, p.prepare))
+	}
+	if p.fields.input != nil {
+		inputs = append(inputs, p.fields.input)
 	}
 	if p.alerts != nil {
 		p.registry.MustRegister(p.alerts)
@@ -197,13 +209,13 @@ func settings(f *flags, cfg *config.Config) collector.Settings {
 }
 
 // served are the exporter's settings.
-func served(cfg *config.Config) exporter.Settings {
+func served(cfg *config.Config, fields *dcgmFields) exporter.Settings {
 	dropped := cfg.Dropped()
 	drop := func(family string) bool {
 		_, found := slices.BinarySearch(dropped, family)
 		return found
 	}
-	return exporter.Settings{MaxSeries: cfg.Metrics.MaxSeries, Drop: drop}
+	return exporter.Settings{MaxSeries: cfg.Metrics.MaxSeries, Drop: drop, View: fields.page()}
 }
 
 // prepare has the rule engine check what of a configuration is its, and
@@ -226,7 +238,7 @@ func (p *program) prepare(cfg *config.Config, content strict.Content, wrong erro
 // changes is replaced.
 func (p *program) apply(cfg *config.Config) {
 	before := p.config.Swap(cfg)
-	p.exporter.Apply(served(cfg))
+	p.exporter.Apply(served(cfg, p.fields))
 	p.pods.judge.Apply(cfg.Allocation)
 	p.sampler.Apply(settings(p.flags, cfg))
 	for _, spec := range specs {

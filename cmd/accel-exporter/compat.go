@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/accel-exporter/accel-exporter/internal/compat"
+	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/internal/exporter"
+)
+
+// compatFlags is the command line of what dcgm-exporter's users are used to.
+type compatFlags struct {
+	on        bool
+	fields    string
+	hostname  string
+	hostLabel string
+	oldNames  bool
+	pods      bool
+	podUID    bool
+	podLabels []string
+	dashes    bool
+	// ignored are flags of dcgm-exporter that were given, each with why it has
+	// no effect.
+	ignored []string
+
+	selected []*regexp.Regexp // podLabels
+}
+
+func (f *compatFlags) add(app *kingpin.Application) {
+	app.Flag(compatFlag, "Show the families of NVIDIA's dcgm-exporter beside those of this exporter, and take its flags and environment variables: see docs/migrating-from-dcgm-exporter.md.").BoolVar(&f.on)
+	app.Flag("dcgm.fields", "Counters file of dcgm-exporter: the DCGM fields to show and, where DCGM is asked, to read. Read again like the configuration file. By default those that dcgm-exporter shows.").PlaceHolder("FILE").StringVar(&f.fields)
+	app.Flag("compat.hostname", "Name of this node on the families of dcgm-exporter; by default the host's.").Envar("NODE_NAME").PlaceHolder("NAME").StringVar(&f.hostname)
+	app.Flag("compat.hostname-label", "Label of the node's name on them: hostname, Hostname as before dcgm-exporter 4.8.3, or none.").Default("hostname").EnumVar(&f.hostLabel, "hostname", "Hostname", "none")
+	app.Flag("compat.old-label-names", "Use the labels uuid, pod_name, pod_namespace and container_name of dcgm-exporter 1 on them.").BoolVar(&f.oldNames)
+	app.Flag("compat.pods", "Put the pod that holds a device on its series of them.").Default("true").BoolVar(&f.pods)
+	app.Flag("compat.pod-uid", "Put the UID of the pod on them; needs --kubernetes.pods.").BoolVar(&f.podUID)
+	app.Flag("compat.pod-label", "Put labels of the pod on them whose names in Kubernetes match this regular expression (RE2, anywhere in the name); repeatable. Needs --kubernetes.pods and --kubernetes.pod-label.").PlaceHolder("REGEX").StringsVar(&f.podLabels)
+	app.Flag("compat.model-dashes", "Replace blanks by dashes in the model's name on them.").BoolVar(&f.dashes)
+}
+
+func (f *compatFlags) check() error {
+	for _, text := range f.podLabels {
+		re, err := regexp.Compile(text)
+		if err != nil {
+			return fmt.Errorf("--compat.pod-label: %w", err)
+		}
+		f.selected = append(f.selected, re)
+	}
+	return nil
+}
+
+// options are what the flags say; counters are those of the file.
+func (f *compatFlags) options(counters *dcgmfield.Counters) compat.Options {
+	o := compat.Options{Counters: counters, OldNamespace: f.oldNames, Pods: f.pods, PodUID: f.podUID, Dashes: f.dashes}
+	if f.hostLabel != "none" {
+		o.HostnameLabel, o.Hostname = f.hostLabel, f.hostname
+		if o.Hostname == "" {
+			o.Hostname, _ = os.Hostname() // without a name there is no label
+		}
+	}
+	if len(f.selected) > 0 {
+		o.PodLabels = func(name string) bool {
+			return slices.ContainsFunc(f.selected, func(re *regexp.Regexp) bool { return re.MatchString(name) })
+		}
+	}
+	return o
+}
+
+// dcgmFields is the counters file, and the view that is made of it.
+type dcgmFields struct {
+	flags *compatFlags
+	log   *slog.Logger
+	// counters are the rows in force, nil where no file is named.
+	counters atomic.Pointer[dcgmfield.Counters]
+	view     atomic.Pointer[compat.View] // nil where none is asked for
+	input    *input                      // nil where no file is named
+	// changed is called when other rows have come into force.
+	changed func()
+}
+
+// openFields loads the counters file, where one is named.
+func openFields(f *compatFlags, log *slog.Logger) (*dcgmFields, error) {
+	d := &dcgmFields{flags: f, log: log}
+	if len(f.ignored) > 0 {
+		log.Warn("Some flags or variables of dcgm-exporter have no effect", "which", strings.Join(f.ignored, "; "))
+	}
+	d.changed = func() {} // there is nothing yet that they could change
+	if f.fields == "" {
+		d.take(nil)
+		return d, nil
+	}
+	d.input = fileInput(f.fields, dcgmfield.ParseCSV, d.take)
+	apply, err := d.input.load()
+	if err != nil {
+		return nil, err
+	}
+	apply()
+	return d, nil
+}
+
+// take puts rows into force, and says once which of them show nothing.
+func (d *dcgmFields) take(c *dcgmfield.Counters) {
+	d.counters.Store(c)
+	defer d.changed()
+	if !d.flags.on {
+		return
+	}
+	v := compat.New(d.flags.options(c))
+	d.view.Store(v)
+	var rows []string
+	for _, s := range v.Unserved() {
+		rows = append(rows, s.Name+" ("+s.Reason+")")
+	}
+	if len(rows) > 0 {
+		d.log.Info("Some fields of DCGM are not measured here", "fields", strings.Join(rows, ", "))
+	}
+}
+
+// page is the view in force, nil where none is asked for.
+func (d *dcgmFields) page() exporter.View {
+	if v := d.view.Load(); v != nil {
+		return v
+	}
+	return nil
+}
+
+// checkFields reports every mistake in a counters file.
+func checkFields(path string) error {
+	_, err := fileInput(path, dcgmfield.ParseCSV, func(*dcgmfield.Counters) {}).load()
+	return err
+}

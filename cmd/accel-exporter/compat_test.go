@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/accel-exporter/accel-exporter/internal/golden"
+)
+
+// compatLines are the families of dcgm-exporter and what is said of them.
+var compatLines = regexp.MustCompile(`^(# (HELP|TYPE) )?(DCGM_|accel_compat_)`)
+
+func compatPage(page string) string {
+	var b strings.Builder
+	for line := range strings.Lines(page) {
+		if compatLines.MatchString(line) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// counterFile writes a counters file.
+func counterFile(t *testing.T, rows ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "counters.csv")
+	if err := os.WriteFile(file, []byte(strings.Join(rows, "\n")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestGoldenCompat compares dcgm-exporter's page of a node with whole GPUs,
+// with one cut by MIG, and with one that two pods share.
+func TestGoldenCompat(t *testing.T) {
+	n := startPods(t, scenario, []string{"--frozen=600"}, "--compat.dcgm-exporter", "--compat.hostname=node-1")
+	n.until(`^accel_podmap_state\{state="fresh"\} 1$`)
+	golden.Compare(t, filepath.Join("testdata", "golden", scenario+".compat.metrics"), compatPage(settle(n)))
+}
+
+// TestCompatIsOff: without the flag there is nothing of it.
+func TestCompatIsOff(t *testing.T) {
+	n := start(t, scenario, []string{"--frozen=600"})
+	if got := compatPage(settle(n)); got != "" {
+		t.Error(got)
+	}
+}
+
+// TestCompatArguments: a command line of dcgm-exporter's starts the exporter,
+// and what of it has no meaning is said once.
+func TestCompatArguments(t *testing.T) {
+	file := counterFile(t, "DCGM_FI_DEV_GPU_TEMP, gauge, Heat", "DCGM_FI_DEV_VGPU_LICENSE_STATUS, gauge, License", "DCGM_FI_DEV_SERIAL, label, Serial")
+	n := start(t, scenario, []string{"--frozen=600"}, "--compat.dcgm-exporter", "-f", file, "-k=false", "-n", "--kubernetes-virtual-gpus", "--dump-enabled")
+	page := compatPage(settle(n))
+	if !strings.Contains(page, "# HELP DCGM_FI_DEV_GPU_TEMP Heat\n") || strings.Count(page, "\nDCGM_FI_DEV_GPU_TEMP{") != 8 ||
+		!strings.Contains(page, `DCGM_FI_DEV_SERIAL="1650000000001"`) || strings.Contains(page, "hostname") ||
+		!strings.Contains(page, `accel_compat_field_skipped{field="DCGM_FI_DEV_VGPU_LICENSE_STATUS",reason="no_source"} 1`) {
+		t.Error(page)
+	}
+	log := n.log.String()
+	for text, times := range map[string]int{
+		"have no effect": 1, "--kubernetes-virtual-gpus: not needed": 1, "--dump-enabled: /debug/state": 1,
+		"DCGM_FI_DEV_VGPU_LICENSE_STATUS (no_source)": 1,
+	} {
+		if strings.Count(log, text) != times {
+			t.Errorf("%q is not %d times in the log:\n%s", text, times, log)
+		}
+	}
+}
+
+// TestFieldsReload: other rows come into force while the page is scraped, a
+// file that is wrong does not, and is told by line and column.
+func TestFieldsReload(t *testing.T) {
+	file := counterFile(t, "DCGM_FI_DEV_GPU_TEMP, gauge, Heat")
+	n := start(t, scenario, nil, "--compat.dcgm-exporter", "--dcgm.fields="+file, "--web.enable-lifecycle")
+	n.until(`^DCGM_FI_DEV_GPU_TEMP\{`, `!^DCGM_FI_DEV_SM_CLOCK\{`)
+	// Scrapes go on for as long as rows change, and no page is torn.
+	stop, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				ended <- nil
+				return
+			default:
+			}
+			if code, page := n.get("/metrics"); code != 200 || strings.Contains(page, "\nDCGM_FI_DEV_GPU_TEMP{") == strings.Contains(page, "\nDCGM_FI_DEV_SM_CLOCK{") {
+				ended <- fmt.Errorf("status %d, %.300s", code, compatPage(page))
+				<-stop
+				return
+			}
+		}
+	}()
+	for i := range 10 {
+		row := []string{"DCGM_FI_DEV_SM_CLOCK, gauge, Clock", "DCGM_FI_DEV_GPU_TEMP, gauge, Heat"}[i%2]
+		if err := os.WriteFile(file, []byte(row), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if code, body := n.post("/-/reload"); code != 200 {
+			t.Errorf("reload: %d %s", code, body)
+		}
+	}
+	close(stop)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(file, []byte("DCGM_FI_DEV_SM_CLOCK, gauge, Clock\nDCGM_FI_DEV_SM_CLCK, gauge, Clock\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, body := n.post("/-/reload"); code == 200 || !strings.Contains(body, `counters.csv:2:1: field "DCGM_FI_DEV_SM_CLCK"`) {
+		t.Errorf("reload of a wrong file: %d %s", code, body)
+	}
+	n.until(`^accel_config_last_reload_successful 0$`, `^DCGM_FI_DEV_GPU_TEMP\{`, `!^DCGM_FI_DEV_SM_CLOCK\{`)
+	// A change is seen without being told.
+	if err := os.WriteFile(file, []byte("DCGM_FI_DEV_POWER_USAGE, gauge, Power\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	n.until(`^accel_config_last_reload_successful 1$`, `^DCGM_FI_DEV_POWER_USAGE\{`, `!^DCGM_FI_DEV_GPU_TEMP\{`)
+}
+
+// TestFieldsFileRefused: the exporter does not start with a counters file that
+// is wrong, and --config.check tells of it too.
+func TestFieldsFileRefused(t *testing.T) {
+	file := counterFile(t, "DCGM_FI_DEV_GPU_TEMP; gauge; Heat")
+	for _, args := range [][]string{{"--dcgm.fields=" + file}, {"--config.check", "--dcgm.fields=" + file}} {
+		var out, complaint strings.Builder
+		err := command(t.Context(), args, &out, &complaint)
+		if err == nil || !strings.Contains(complaint.String(), "counters.csv:1:1: 1 columns; accepted are three") {
+			t.Errorf("%q: %v, %s", args, err, &complaint)
+		}
+	}
+}

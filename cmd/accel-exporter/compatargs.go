@@ -1,0 +1,171 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// compatFlag turns on the families, flags and variables of dcgm-exporter.
+const compatFlag = "compat.dcgm-exporter"
+
+// fromDCGMExporter translates the flags and environment variables of
+// dcgm-exporter into flags of this exporter, where args ask for it. What is
+// given by a flag of this exporter stays; of dcgm-exporter's a flag goes before
+// a variable. ignored names what was given and has no effect, with the reason.
+func fromDCGMExporter(args []string, lookup func(string) (string, bool), exists func(string) bool) (translated, ignored []string, err error) {
+	if !wantsCompat(args) {
+		return args, nil, nil
+	}
+	c := &translation{exists: exists, given: map[*foreignFlag]bool{}}
+	var wrong []error
+	own := c.split(args, &wrong)
+	for i := range foreignFlags {
+		f := &foreignFlags[i]
+		if v, ok := lookup(f.env); f.env != "" && ok && v != "" && !c.given[f] {
+			if err := c.take(f, f.env, v); err != nil {
+				wrong = append(wrong, err)
+			}
+		}
+	}
+	for _, flag := range append(c.made, c.selected()...) {
+		if name, _, _ := strings.Cut(flag, "="); !hasFlag(own, name) || repeatable[name] {
+			own = append(own, flag)
+		}
+	}
+	return own, c.ignored, errors.Join(wrong...)
+}
+
+// wantsCompat looks for the flag before anything else is understood.
+func wantsCompat(args []string) bool {
+	on := false
+	for _, a := range args {
+		switch a {
+		case "--" + compatFlag, "--" + compatFlag + "=true":
+			on = true
+		case "--no-" + compatFlag, "--" + compatFlag + "=false":
+			on = false
+		case "--":
+			return on
+		}
+	}
+	return on
+}
+
+// hasFlag reports whether args have a flag, or its opposite.
+func hasFlag(args []string, name string) bool {
+	name = "--" + strings.TrimPrefix(strings.TrimPrefix(name, "--"), "no-")
+	return slices.ContainsFunc(args, func(a string) bool {
+		a, _, _ = strings.Cut(a, "=")
+		return a == name || a == "--no-"+name[2:]
+	})
+}
+
+// repeatable are the flags that take what several say.
+var repeatable = map[string]bool{"--compat.pod-label": true, "--kubernetes.pod-label": true}
+
+// translation is one command line on its way.
+type translation struct {
+	exists  func(string) bool
+	given   map[*foreignFlag]bool
+	made    []string // flags of this exporter
+	ignored []string
+	// podLabels: labels of pods are asked for, those that allowed selects or,
+	// where it is empty, all.
+	podLabels bool
+	allowed   []string
+}
+
+// split takes dcgm-exporter's flags out of args and returns the rest. Like
+// that exporter it takes one dash or two, and values after = or a blank.
+func (c *translation) split(args []string, wrong *[]error) (own []string) {
+	for i := 0; i < len(args); i++ {
+		name, value, assigned := strings.Cut(args[i], "=")
+		f := foreign(name)
+		if f == nil {
+			own = append(own, args[i])
+			continue
+		}
+		switch {
+		case assigned:
+		case f.boolean:
+			value = "true"
+		case i+1 == len(args):
+			*wrong = append(*wrong, fmt.Errorf("%s has no value", name))
+			continue
+		default:
+			i++
+			value = args[i]
+		}
+		c.given[f] = true
+		if err := c.take(f, name, value); err != nil {
+			*wrong = append(*wrong, err)
+		}
+	}
+	return own
+}
+
+// foreign returns the flag of dcgm-exporter of that name, or nil.
+func foreign(arg string) *foreignFlag {
+	name := strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-")
+	if name == arg || name == "" {
+		return nil
+	}
+	for i := range foreignFlags {
+		if f := &foreignFlags[i]; f.name == name || slices.Contains(f.short, name) {
+			return f
+		}
+	}
+	return nil
+}
+
+// selected are the flags that select labels of pods.
+func (c *translation) selected() []string {
+	switch {
+	case !c.podLabels:
+		return nil
+	case len(c.allowed) == 0:
+		return []string{"--compat.pod-label=.*"}
+	}
+	return c.allowed
+}
+
+// take translates one flag; what is how it was given.
+func (c *translation) take(f *foreignFlag, what, value string) error {
+	if f.boolean {
+		on, err := strconv.ParseBool(value)
+		if err != nil {
+			return fmt.Errorf("%s is %q; true or false is accepted", what, value)
+		}
+		value = strconv.FormatBool(on)
+	}
+	if value == f.usual {
+		return nil
+	}
+	if f.to == nil {
+		c.ignored = append(c.ignored, what+": "+f.why)
+		return nil
+	}
+	flags, err := f.to(c, value)
+	if err != nil {
+		return fmt.Errorf("%s is %q; %w", what, value, err)
+	}
+	for _, flag := range flags {
+		name, _, _ := strings.Cut(flag, "=")
+		c.made = slices.DeleteFunc(c.made, func(was string) bool {
+			before, _, _ := strings.Cut(was, "=")
+			return was == flag || before == name && !repeatable[name] // the last one counts
+		})
+		c.made = append(c.made, flag)
+	}
+	return nil
+}
+
+// isFile reports whether there is a file to read.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// foreignFlag is one flag of dcgm-exporter, up to 4.8.4.
+type foreignFlag struct {
+	name    string
+	short   []string
+	env     string
+	boolean bool
+	// usual is the value that asks for nothing, dcgm-exporter's default where
+	// this exporter does the same.
+	usual string
+	// to makes flags of this exporter of the value; nil where there is none,
+	// and why says why.
+	to  func(c *translation, value string) ([]string, error)
+	why string
+}
+
+// as is a flag that has the same meaning here.
+func as(flag string) func(*translation, string) ([]string, error) {
+	return func(_ *translation, value string) ([]string, error) { return []string{flag + "=" + value}, nil }
+}
+
+// when is what a flag that is on, or off, stands for.
+func when(on string, flags ...string) func(*translation, string) ([]string, error) {
+	return func(_ *translation, value string) ([]string, error) {
+		if value != on {
+			return nil, nil
+		}
+		return flags, nil
+	}
+}
+
+// allLabels has every label of pods told by the API server.
+var allLabels = []string{"--kubernetes.pods", "--kubernetes.pod-label=*", "--kubernetes.pod-label=*/*"}
+
+const (
+	notNeeded = "not needed here"
+	allShown  = "every device is shown"
+	noSamples = "its count of samples is not shown; increase() of accel_gpu_xid_errors_total or accel_throttle_seconds_total says it"
+)
+
+var foreignFlags = []foreignFlag{
+	{name: "collectors", short: []string{"f"}, env: "DCGM_EXPORTER_COLLECTORS", to: toFields},
+	{name: "address", short: []string{"a"}, env: "DCGM_EXPORTER_LISTEN", to: as("--web.listen-address")},
+	{name: "collect-interval", short: []string{"c"}, env: "DCGM_EXPORTER_INTERVAL", to: toInterval},
+	{name: "kubernetes", short: []string{"k"}, env: "DCGM_EXPORTER_KUBERNETES", boolean: true, usual: "true", to: when("false", "--no-compat.pods")},
+	{name: "kubernetes-enable-pod-labels", env: "DCGM_EXPORTER_KUBERNETES_ENABLE_POD_LABELS", boolean: true, usual: "false", to: toPodLabels},
+	{name: "kubernetes-enable-pod-uid", env: "DCGM_EXPORTER_KUBERNETES_ENABLE_POD_UID", boolean: true, usual: "false", to: when("true", "--kubernetes.pods", "--compat.pod-uid")},
+	{name: "kubernetes-gpu-id-type", env: "DCGM_EXPORTER_KUBERNETES_GPU_ID_TYPE", why: notNeeded + ": device ids of every form are recognised"},
+	{name: "kubernetes-pod-label-allowlist-regex", env: "DCGM_EXPORTER_KUBERNETES_POD_LABEL_ALLOWLIST_REGEX", to: toAllowed},
+	{name: "kubernetes-virtual-gpus", env: "KUBERNETES_VIRTUAL_GPUS", boolean: true, usual: "false", why: notNeeded + ": shared devices are recognised, and each pod has what was measured of its processes"},
+	{name: "kubernetes-enable-dra", env: "KUBERNETES_ENABLE_DRA", boolean: true, usual: "false", to: when("true", "--kubernetes.pods", "--kubernetes.resource-slices")},
+	{name: "nvidia-resource-names", env: "NVIDIA_RESOURCE_NAMES", why: notNeeded + ": devices are recognised by their ids, whatever their resource is called"},
+	{name: "pod-resources-kubelet-socket", env: "DCGM_POD_RESOURCES_KUBELET_SOCKET", to: as("--podresources.socket")},
+	{name: "use-old-namespace", short: []string{"o"}, env: "DCGM_EXPORTER_USE_OLD_NAMESPACE", boolean: true, usual: "false", to: when("true", "--compat.old-label-names")},
+	{name: "configmap-data", short: []string{"m"}, env: "DCGM_EXPORTER_CONFIGMAP_DATA", usual: "none", why: "the ConfigMap is not asked for; mount it and name the file by --dcgm.fields, which is read again when it changes"},
+	{name: "remote-hostengine-info", short: []string{"r"}, env: "DCGM_REMOTE_HOSTENGINE_INFO", to: as("--dcgm.address")},
+	{name: "devices", short: []string{"d"}, env: "DCGM_EXPORTER_DEVICES_STR", usual: "f", why: allShown},
+	{name: "switch-devices", short: []string{"s"}, env: "DCGM_EXPORTER_OTHER_DEVICES_STR", usual: "f", why: allShown},
+	{name: "cpu-devices", short: []string{"p"}, env: "DCGM_EXPORTER_CPU_DEVICES_STR", usual: "f", why: allShown},
+	{name: "no-hostname", short: []string{"n"}, env: "DCGM_EXPORTER_NO_HOSTNAME", boolean: true, usual: "false", to: when("true", "--compat.hostname-label=none")},
+	{name: "replace-blanks-in-model-name", short: []string{"rbmn"}, env: "DCGM_EXPORTER_REPLACE_BLANKS_IN_MODEL_NAME", boolean: true, usual: "false", to: when("true", "--compat.model-dashes")},
+	{name: "fake-gpus", env: "DCGM_EXPORTER_USE_FAKE_GPUS", boolean: true, usual: "false", why: "there are no fake GPUs"},
+	{name: "web-config-file", env: "DCGM_EXPORTER_WEB_CONFIG_FILE", to: as("--web.config.file")},
+	{name: "web-systemd-socket", env: "DCGM_EXPORTER_SYSTEMD_SOCKET", boolean: true, usual: "false", to: when("true", "--web.systemd-socket")},
+	{name: "xid-count-window-size", short: []string{"x"}, env: "DCGM_EXPORTER_XID_COUNT_WINDOW_SIZE", why: noSamples},
+	{name: "clock-events-count-window-size", env: "DCGM_EXPORTER_CLOCK_EVENTS_COUNT_WINDOW_SIZE", why: noSamples},
+	{name: "enable-dcgm-log", env: "DCGM_EXPORTER_ENABLE_DCGM_LOG", boolean: true, usual: "false", why: "DCGM's own log is the host engine's"},
+	{name: "dcgm-log-level", env: "DCGM_EXPORTER_DCGM_LOG_LEVEL", usual: "NONE", why: "DCGM's own log is the host engine's"},
+	{name: "debug", env: "DCGM_EXPORTER_DEBUG", boolean: true, usual: "false", to: when("true", "--log.level=debug")},
+	{name: "log-format", env: "DCGM_EXPORTER_LOG_FORMAT", usual: "text", to: toLogFormat},
+	{name: "hpc-job-mapping-dir", env: "DCGM_HPC_JOB_MAPPING_DIR", why: "jobs of a scheduler other than Kubernetes are not mapped"},
+	{name: "dump-enabled", env: "DCGM_EXPORTER_DUMP_ENABLED", boolean: true, usual: "false", why: "/debug/state shows what is known"},
+	{name: "dump-directory", env: "DCGM_EXPORTER_DUMP_DIRECTORY", why: "nothing is dumped"},
+	{name: "dump-retention", env: "DCGM_EXPORTER_DUMP_RETENTION", why: "nothing is dumped"},
+	{name: "dump-compression", env: "DCGM_EXPORTER_DUMP_COMPRESSION", boolean: true, why: "nothing is dumped"},
+	{name: "disable-startup-validate", env: "DISABLE_STARTUP_VALIDATE", boolean: true, usual: "false", why: notNeeded + ": a library that is missing is a state, not an error"},
+	{name: "enable-gpu-bind-unbind-watch", env: "DCGM_EXPORTER_ENABLE_GPU_BIND_UNBIND_WATCH", boolean: true, usual: "false", why: notNeeded + ": devices that come and go are followed"},
+	{name: "gpu-bind-unbind-poll-interval", env: "DCGM_EXPORTER_GPU_BIND_UNBIND_POLL_INTERVAL", why: notNeeded + ": devices that come and go are followed"},
+	{name: "enable-pprof", env: "DCGM_EXPORTER_ENABLE_PPROF", boolean: true, usual: "false", why: "there is no profile to fetch"},
+	{name: "config-file", env: "DCGM_EXPORTER_CONFIG_FILE", why: "its form is another; see --config.file"},
+	{name: "web-read-timeout", why: "fixed"},
+	{name: "web-write-timeout", why: "fixed"},
+	{name: "max-concurrent-scrapes", to: as("--web.max-requests")},
+	{name: "enable-exporter-metrics", boolean: true, why: notNeeded + ": they are there"},
+	{name: "watch-max-keep-age", why: "the host engine keeps what --dcgm.watch-interval needs"},
+	{name: "watch-max-keep-samples", why: "the host engine keeps what --dcgm.watch-interval needs"},
+	{name: "container-labels", boolean: true, why: "labels of containers are not asked for"},
+	{name: "container-runtime-socket", env: "DCGM_CONTAINER_RUNTIME_SOCKET", why: "labels of containers are not asked for"},
+}
+
+// shipped are the counters files in dcgm-exporter's image. Where there is none,
+// its default rows are meant.
+var shipped = []string{"/etc/dcgm-exporter/default-counters.csv", "/etc/dcgm-exporter/dcp-metrics-included.csv"}
+
+func toFields(c *translation, value string) ([]string, error) {
+	for _, s := range shipped {
+		if value == s && !c.exists(s) {
+			return nil, nil
+		}
+	}
+	return []string{"--dcgm.fields=" + value}, nil
+}
+
+func toInterval(_ *translation, value string) ([]string, error) {
+	ms, err := strconv.Atoi(value)
+	if err != nil || ms < 100 || ms > 600_000 {
+		return nil, errors.New("milliseconds from 100 to 600000 are accepted")
+	}
+	return []string{fmt.Sprintf("--collect.interval=%dms", ms)}, nil
+}
+
+// toPodLabels adds all labels; those that an allow-list names, toAllowed adds.
+func toPodLabels(c *translation, value string) ([]string, error) {
+	if value != "true" {
+		return nil, nil
+	}
+	c.podLabels = true
+	return allLabels, nil
+}
+
+func toAllowed(c *translation, value string) ([]string, error) {
+	for _, re := range strings.Split(value, ",") {
+		if re = strings.TrimSpace(re); re != "" {
+			c.allowed = append(c.allowed, "--compat.pod-label="+re)
+		}
+	}
+	return nil, nil
+}
+
+func toLogFormat(_ *translation, value string) ([]string, error) {
+	if value != "json" {
+		return nil, errors.New("text or json is accepted")
+	}
+	return []string{"--log.format=json"}, nil
+}
