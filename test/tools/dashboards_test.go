@@ -1,0 +1,125 @@
+package tools
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// empty is what has no data in this test, with the reason.
+var empty = map[string]string{
+	"accel-fleet: Devices by pool and model: C": "nothing is idle for so long that it counts",
+	"accel-fpga: Transactions: A":               "counting needs performance counters that are not simulated",
+}
+
+// TestDashboards asks a Prometheus that scrapes simulated nodes, with faults
+// and pods, every query of every dashboard. None may fail, and none may be
+// empty without a reason. Which label cluster there is, nobody says here: a
+// dashboard must work without.
+func TestDashboards(t *testing.T) {
+	boards := loadBoards(t)
+	p, inject := scraped(t)
+
+	eventually(t, "there is a past, and rules are evaluated", func() error {
+		for _, expr := range []string{`min(count_over_time(accel_source_up[10m])) > 10`, `pool_model:accel_devices:count`} {
+			if a, err := p.instant(expr); err != nil || len(a.Data.Result) == 0 {
+				return fmt.Errorf("%s: %d, %v", expr, len(a.Data.Result), err)
+			}
+		}
+		return nil
+	})
+	inject()
+
+	missing := map[string]string{}
+	for _, b := range boards {
+		for _, q := range b.asks() {
+			missing[q.name] = q.expr
+		}
+	}
+	deadline := time.Now().Add(patience)
+	for first := true; ; first = false {
+		for _, b := range boards {
+			b.fill(t, p, missing, first)
+		}
+		if t.Failed() || len(missing) <= len(empty) || time.Now().After(deadline) {
+			break
+		}
+		time.Sleep(time.Second)
+	}
+	for name, expr := range missing {
+		if empty[name] == "" {
+			t.Errorf("%s: nothing: %s", name, expr)
+		}
+	}
+	for name := range empty {
+		if missing[name] == "" {
+			t.Errorf("%s is excused and has data, or is no query", name)
+		}
+	}
+}
+
+// fill takes the queries that have an answer from those that have none yet. It
+// asks the others too where all is said.
+func (b board) fill(t *testing.T, p prom, missing map[string]string, all bool) {
+	t.Helper()
+	ways := b.choices(t, p)
+	for _, q := range b.asks() {
+		for _, way := range ways {
+			if missing[q.name] == "" && !all {
+				break
+			}
+			n, err := p.series(q, expanded(q.expr, way))
+			if err != nil {
+				t.Errorf("%s with %v: %v: %s", q.name, way, err, q.expr)
+				break
+			}
+			if n > 0 {
+				delete(missing, q.name)
+			}
+		}
+	}
+}
+
+// scraped starts exporters and a Prometheus with the rules, and returns what
+// lets the faults happen.
+func scraped(t *testing.T) (prom, func()) {
+	t.Helper()
+	prometheus, dir, address := program(t, "PROMETHEUS"), t.TempDir(), freeAddress(t)
+	var targets strings.Builder
+	var faults []func()
+	for _, n := range nodes {
+		at, inject := n.run(t)
+		labels := "instance: " + n.name + ", pool: mixed"
+		if n.name != "n3" { // the label node may be missing
+			labels += ", node: " + n.name
+		}
+		fmt.Fprintf(&targets, "      - {targets: ['%s'], labels: {%s}}\n", at, labels)
+		faults = append(faults, func() {
+			for _, f := range n.faults {
+				inject(f)
+			}
+		})
+	}
+	page := beside()
+	t.Cleanup(page.Close)
+	copyRules(t, dir)
+	config := filepath.Join(dir, "prometheus.yml")
+	write(t, config, `global: {scrape_interval: 1s, evaluation_interval: 2s}
+rule_files: ['`+filepath.Join(dir, "*.yaml")+`']
+scrape_configs:
+  - job_name: accel-exporter
+    honor_labels: true
+    static_configs:
+`+targets.String()+`  - job_name: beside
+    honor_labels: true
+    static_configs: [{targets: ['`+strings.TrimPrefix(page.URL, "http://")+`']}]
+`)
+	start(t, address, prometheus, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
+	return prom(address), func() {
+		for _, f := range faults {
+			f()
+		}
+	}
+}

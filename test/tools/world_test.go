@@ -1,0 +1,100 @@
+package tools
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// simulated is a node with an exporter: a scenario of fixtures/scenarios, what
+// the exporter is given, and what happens to the node once it is scraped.
+type simulated struct {
+	name, scenario string
+	config         string
+	baseline       string
+	faults         []string
+}
+
+// nodes have, together, something for every panel.
+var nodes = []simulated{
+	{
+		name: "n1", scenario: "h100-8",
+		config: `allocation:
+  idle: {grace: 1s}
+  currency: EUR
+  prices:
+    - {resource: nvidia.com/mig-*, per_hour: 400}
+    - {class: gpu, per_hour: 2500}
+`,
+		baseline: `entries:
+  - name: h100
+    match: {class: gpu, model: NVIDIA H100*}
+    approved: {driver: ["575.57.08"], mig: [disabled]}
+`,
+		faults: []string{
+			"xid 48 2", "xid 13 0", "ecc uncorrected 2", "ecc corrected 0 --count=20", "remap 1 --correctable=2 --pending=1",
+			"throttle hw-thermal 1", "nvlink 3 down 1", "nvlink 2 errors 0 --counter=replay --count=50", "aer 0 correctable --count=5",
+			"link-degraded 7 --width=4", "process-start 77001 7", "pod-end training/llm-0", "pod-start jobs/new-0 gpu:7 --load=0.7",
+			"event gpu-unavailable 3", "crash 0", "lost 6", "set pcie.replay 7 1", "set temperature 1e30 5", "kernel-log NVRM: Xid (PCI:0000:53:00): nonsense",
+		},
+	},
+	{
+		name: "n2", scenario: "mixed-node",
+		baseline: `entries:
+  - name: n3000
+    match: {class: fpga, vendor: intel, model: Intel FPGA PAC N3000}
+    approved: {bitstream: {fim: ["0x202000200000237"], afu: [9aeffe5f84570612c000c9660d824272]}}
+`,
+		faults: []string{
+			"fpga-reconfigure n3000 --afu=00112233445566778899aabbccddeeff --duration=2s", "fpga-reconfigure zynqmp --firmware=other.bit.bin --duration=400ms --fail",
+			"fpga-error n3000 0x1", "fpga-firewall u250", "driver-reload --driver=595.91.07",
+		},
+	},
+	{name: "n3", scenario: "t4", faults: []string{"driver-unload"}},
+}
+
+// run starts the exporter and returns its address and how to do something to
+// its node.
+func (s simulated) run(t *testing.T) (string, func(fault string)) {
+	t.Helper()
+	simulator, dir, address := program(t, "SIMULATOR"), t.TempDir(), freeAddress(t)
+	state := "--state=" + filepath.Join(dir, "state")
+	fixtures := "--fixtures=" + filepath.Join(root, "fixtures")
+	args := []string{
+		state, fixtures, "run", "--library=" + filepath.Join(filepath.Dir(simulator), "sim/libnvidia-ml.so.1"),
+		"--scenario=" + s.scenario, "--", program(t, "EXPORTER"),
+		"--web.listen-address=" + address, "--podresources.interval=1s",
+	}
+	for flag, text := range map[string]string{"config": s.config, "baseline": s.baseline} {
+		if text != "" {
+			path := filepath.Join(dir, flag+".yml")
+			write(t, path, text)
+			args = append(args, "--"+flag+".file="+path)
+		}
+	}
+	start(t, address, simulator, args...)
+	return address, func(fault string) {
+		out, err := exec.Command(simulator, append([]string{state, fixtures, "inject"}, strings.Fields(fault)...)...).CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %s: %v %s", s.name, fault, err, out)
+		}
+	}
+}
+
+// beside is a page of what kube-state-metrics and cAdvisor say of a pod.
+func beside() *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		const pod = `namespace="research",pod="segment-0"`
+		fmt.Fprintf(w, `kube_pod_owner{%[1]s,owner_is_controller="true",owner_kind="StatefulSet",owner_name="segment"} 1
+kube_pod_container_status_restarts_total{%[1]s,container="main"} 0
+kube_pod_container_resource_limits{%[1]s,container="main",resource="cpu"} 8
+kube_pod_container_resource_limits{%[1]s,container="main",resource="memory"} 68719476736
+container_cpu_usage_seconds_total{%[1]s,container="main"} 100
+container_memory_working_set_bytes{%[1]s,container="main"} 34359738368
+`, pod)
+	}))
+}
