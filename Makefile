@@ -25,7 +25,7 @@ GO_DIRS  := $(sort $(dir $(wildcard */*.go */*/*.go)))
 # lazily, so the linker must not be told -z now.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: all build build-nocgo sim run demo test test-kubelet test-apiserver test-hpa test-deploy test-rules test-differential incidents incidents-short test-tools dashboards test-dashboards pint fleet-cost golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
+.PHONY: all build build-nocgo sim dist sbom deb image run demo test test-kubelet test-apiserver test-hpa test-deploy test-rules test-differential incidents incidents-short test-tools dashboards test-dashboards pint fleet-cost golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
 
 all: check build ## check and build
 
@@ -46,6 +46,31 @@ sim:
 	@$(MAKE) --no-print-directory -s -C fixtures/dcgm OUT=$(CURDIR)/bin/sim
 
 LISTEN := $(if $(findstring --web.listen-address,$(ARGS)),,--web.listen-address=127.0.0.1:19400)
+
+# What is installed: for another processor GOARCH=arm64 CC=aarch64-linux-gnu-gcc.
+DIST     ?= dist
+PROGRAMS := accel-exporter accel-rules
+
+dist: ## the programs of a release, in DIST=dist; the same bytes wherever they are built
+	GOFLAGS=-buildvcs=false CGO_ENABLED=1 $(GOBUILD) $(SMALL) -o $(DIST)/accel-exporter ./cmd/accel-exporter
+	GOFLAGS=-buildvcs=false CGO_ENABLED=0 $(GOBUILD) $(SMALL) -o $(DIST)/accel-rules ./cmd/accel-rules
+
+sbom: dist ## what the programs are made of, as CycloneDX
+	@for p in $(PROGRAMS); do go run ./internal/sbom -version $(VERSION) $(DIST)/$$p > $(DIST)/$$p.cdx.json || exit 1; done
+
+# The time of the last commit, so that a package is the same bytes each time.
+COMMITTED = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null))
+
+deb: dist ## a Debian package, in DIST=dist
+	SOURCE_DATE_EPOCH=$(COMMITTED) deploy/debian/build.sh $(DIST) $(DIST) $(shell go env GOARCH)
+
+ENGINE   ?= $(notdir $(firstword $(foreach e,docker podman buildah,$(shell command -v $(e)))))
+IMAGE    ?= accel-exporter:$(VERSION)
+
+image: ## the container image IMAGE=accel-exporter:VERSION, by docker, podman or buildah; PLATFORM=linux/arm64
+	@test -n "$(ENGINE)" || { echo "none of docker, podman and buildah is installed" >&2; exit 1; }
+	$(ENGINE) build --tag $(IMAGE) --build-arg REVISION=$(REVISION) --build-arg SOURCE_DATE_EPOCH=$(COMMITTED) $(if $(PLATFORM),--platform $(PLATFORM)) \
+		$(if $(GO_IMAGE),--build-arg GO_IMAGE=$(GO_IMAGE)) $(if $(BASE_IMAGE),--build-arg BASE_IMAGE=$(BASE_IMAGE)) .
 
 run: build ## the exporter on a simulated machine: SCENARIO=h100-8 ARGS="--log.level=debug" SIM=--fuse
 	@$(if $(LISTEN),echo "Metrics: http://127.0.0.1:19400/metrics   Faults: bin/accel-sim inject --help   End: Ctrl-C")
@@ -178,7 +203,7 @@ incidents-short: incidents ## six of them
 check: fmt-check vet generate-check build-nocgo test ## what CI runs, but for test-kubelet and its short fuzzing
 
 clean: ## remove what was built
-	rm -rf bin .cache
+	rm -rf bin dist .cache
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
