@@ -103,7 +103,7 @@ func TestSteady(t *testing.T) {
 	var snaps []*collector.Snapshot
 	for range 20 {
 		s := *c.next()
-		s.Devices, s.Node = slices.Clone(s.Devices), make([]collector.Reading, 0, 200)
+		s.Devices, s.Node = slices.Clone(s.Devices), make([]collector.Reading, 0, 2000)
 		snaps = append(snaps, &s)
 	}
 	at := 0

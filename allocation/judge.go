@@ -62,13 +62,15 @@ type Judge struct {
 	firsts  []*firstActivity // in order of their resources
 	meta    meta
 	summary summary
+	uses    []podUse // by pod, in order of the devices
+	useOf   map[podmap.Pod]int
 	// released says that a source has been told not to look.
 	released bool
 }
 
 // New returns a Judge.
 func New(o Options, s Settings) *Judge {
-	j := &Judge{options: o, devices: map[string]*device{}}
+	j := &Judge{options: o, devices: map[string]*device{}, useOf: map[podmap.Pod]int{}}
 	j.owners = owners{proc: o.Proc, list: o.PodDirs, known: map[int]*process{}}
 	j.Apply(s)
 	return j
@@ -106,6 +108,7 @@ func (j *Judge) Judge(s *collector.Snapshot) {
 			j.judge(st, d)
 		}
 	}
+	j.usePods()
 	j.publishNode(s)
 	j.publishMeta(s)
 	j.owners.tidy(j.now)

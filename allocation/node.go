@@ -33,7 +33,7 @@ var (
 // publishNode adds what is known from the kubelet. Without one, that is its
 // state alone.
 func (j *Judge) publishNode(s *collector.Snapshot) {
-	r := slices.Grow(s.Node, 80+3*len(j.summary.resources))
+	r := slices.Grow(s.Node, 80+3*len(j.summary.resources)+4*len(j.uses))
 	add := func(m *collector.Metric, v float64, labels []string) {
 		r = append(r, collector.Reading{Metric: m, Labels: labels, Value: v})
 	}
@@ -51,6 +51,9 @@ func (j *Judge) publishNode(s *collector.Snapshot) {
 			add(collector.ResourceHeld, float64(x.held), x.labels)
 			add(collector.ResourceDevices, float64(x.devices), x.labels)
 		}
+	}
+	for i := range j.uses {
+		r = j.uses[i].publish(r)
 	}
 	s.Node = r
 	for _, f := range j.firsts {

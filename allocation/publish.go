@@ -56,8 +56,8 @@ func (h *hold) publish(r []collector.Reading, now time.Time) []collector.Reading
 	if h.has[1] {
 		add(collector.AllocationMemory, h.memory)
 	}
-	if st := h.device; st.values.has[3] && st.parent == "" && h.alone() && st.strangers == 0 {
-		add(collector.AllocationPower, st.values.power)
+	if power, ok := h.power(); ok {
+		add(collector.AllocationPower, power)
 	}
 	if d, ok := h.idleFor(now); ok {
 		add(collector.AllocationIdle, d.Seconds())

@@ -30,6 +30,12 @@ func (h *hold) alone() bool {
 	return len(h.device.holds) == 1 && h.device.omitted == 0 && !h.shared && !h.contested
 }
 
+// power is what the device draws, where that is for h alone.
+func (h *hold) power() (watts float64, known bool) {
+	st := h.device
+	return st.values.power, st.values.has[3] && st.parent == "" && h.alone() && st.strangers == 0
+}
+
 // measure says what the device did for the holder in the latest sample.
 func (h *hold) measure() {
 	st, o := h.device, &h.own

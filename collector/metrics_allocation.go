@@ -4,6 +4,9 @@ package collector
 // containers or resources has one series, with their names by commas.
 var holderLabels = []string{"namespace", "pod", "container", "resource"}
 
+// podLabels name a pod that holds devices.
+var podLabels = []string{"namespace", "pod"}
+
 func holderLabelsAnd(label string) []string {
 	return append(holderLabels[:len(holderLabels):len(holderLabels)], label)
 }
@@ -46,6 +49,39 @@ var (
 		Labels: holderLabels,
 		Range:  watts,
 		From:   []string{"accel_power_watts"},
+	})
+	PodDevices = define(Metric{
+		Name:   "accel_pod_devices",
+		Help:   "Devices of this node, partitions among them, that the pod holds.",
+		Kind:   Gauge,
+		Scope:  PerNode,
+		Labels: podLabels,
+		From:   []string{"accel_allocation_info"},
+	})
+	PodUtilization = define(Metric{
+		Name:   "accel_pod_utilization_ratio",
+		Help:   "Mean of accel_allocation_utilization_ratio over the devices that the pod holds and that it is known of, 0 to 1. What an autoscaler wants to know.",
+		Kind:   Gauge,
+		Scope:  PerNode,
+		Labels: podLabels,
+		Range:  ratio,
+		From:   []string{"accel_allocation_utilization_ratio"},
+	})
+	PodMemory = define(Metric{
+		Name:   "accel_pod_memory_used_bytes",
+		Help:   "Device memory that the pod has allocated on all devices that it holds. Absent where it is not known of one of them.",
+		Kind:   Gauge,
+		Scope:  PerNode,
+		Labels: podLabels,
+		From:   []string{"accel_allocation_memory_used_bytes"},
+	})
+	PodPower = define(Metric{
+		Name:   "accel_pod_power_watts",
+		Help:   "Power drawn by all devices that the pod holds. Absent where it is not known of one of them.",
+		Kind:   Gauge,
+		Scope:  PerNode,
+		Labels: podLabels,
+		From:   []string{"accel_allocation_power_watts"},
 	})
 	AllocationIdle = define(Metric{
 		Name:   "accel_allocation_idle_seconds",

@@ -11,7 +11,7 @@ import (
 
 // podFamilies are those of who holds what; the rest of the page is as without
 // pods.
-var podFamilies = regexp.MustCompile(`^(# (HELP|TYPE) )?accel_(allocation_|podmap_|resource_|device_holders|device_allocatable|unattributed_processes)`)
+var podFamilies = regexp.MustCompile(`^(# (HELP|TYPE) )?accel_(allocation_|pod_|podmap_|resource_|device_holders|device_allocatable|unattributed_processes)`)
 
 // passing are the families among them that time makes.
 var passing = regexp.MustCompile(`^accel_(allocation_seconds_total|podmap_age_seconds|podmap_unconfirmed_seconds|podmap_list_duration_seconds|podmap_calls_total\{.*outcome="ok"\})`)

@@ -46,6 +46,14 @@ func allocations(node int, devices []map[string]string) []sample {
 		if (node+i)%20 == 1 {
 			idle = 3000
 		}
+		pod := map[string]string{"namespace": h.namespace, "pod": h.pod}
+		page = append(
+			page,
+			sample{"accel_pod_devices", pod, float64(len(h.devices))},
+			sample{"accel_pod_utilization_ratio", pod, 0.8},
+			sample{"accel_pod_memory_used_bytes", pod, 6e10 * float64(len(h.devices))},
+			sample{"accel_pod_power_watts", pod, 512 * float64(len(h.devices))},
+		)
 		for _, d := range h.devices {
 			count[d["device"]]++
 			l := with(d, "namespace", h.namespace, "pod", h.pod, "container", "main", "resource", "nvidia.com/gpu")

@@ -1,0 +1,42 @@
+package allocation_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// TestPods: what a pod's devices do is added up; a sum over devices of which
+// one is not known is not told.
+func TestPods(t *testing.T) {
+	busy := func(use, memory, watts float64) []fact {
+		return []fact{used(use, memory), set(collector.PowerWatts, watts)}
+	}
+	expect := func(r *rig, devices, utilization, memory, power []string) {
+		t.Helper()
+		r.want(collector.PodDevices, devices...)
+		r.want(collector.PodUtilization, utilization...)
+		r.want(collector.PodMemory, memory...)
+		r.want(collector.PodPower, power...)
+	}
+	r := newRig(t)
+	r.after(time.Second, device(gpuA, 0, busy(0.5, 1000, 300)...))
+	expect(r, nil, nil, nil, nil)
+
+	r.list(held("a", gpu, gpuA), held("a", gpu, gpuB))
+	r.after(time.Second, device(gpuA, 0, busy(0.5, 1000, 300)...), device(gpuB, 1, busy(0.9, 500, 200)...))
+	expect(r, []string{"ml a 2"}, []string{"ml a 0.7"}, []string{"ml a 1500"}, []string{"ml a 500"})
+
+	r.after(time.Second, device(gpuA, 0, busy(0.5, 1000, 300)...), device(gpuB, 1, down))
+	expect(r, []string{"ml a 2"}, []string{"ml a 0.5"}, nil, nil)
+
+	// What two share is measured of nobody.
+	r.list(replicas...)
+	r.after(time.Second, device(gpuA, 0, busy(0.5, 1000, 300)...), device(gpuB, 1))
+	expect(r, []string{"ml a 1", "ml b 1"}, nil, nil, nil)
+
+	r.list()
+	r.after(time.Second, device(gpuA, 0, busy(0.5, 1000, 300)...), device(gpuB, 1))
+	expect(r, nil, nil, nil, nil)
+}
