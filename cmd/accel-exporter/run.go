@@ -163,8 +163,10 @@ func newProgram(f *flags, cfg *config.Config, held *pods, j *judges, fields *dcg
 		Registry:     p.registry,
 	})
 	p.exporter.Apply(served(cfg, p.fields))
+	p.applyFields(p.fields.counters.Load())
 	p.fields.changed = func() {
 		p.exporter.Apply(served(p.config.Load(), p.fields))
+		p.applyFields(p.fields.counters.Load())
 	}
 	return p
 }

@@ -1,0 +1,79 @@
+package dcgm
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParseAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"localhost:5555":               "tcp://localhost:5555",
+		"localhost":                    "tcp://localhost:5555",
+		"tcp://10.0.0.1:6000":          "tcp://10.0.0.1:6000",
+		"TCP://[::1]:5555":             "tcp://[::1]:5555",
+		"unix:///run/nv-hostengine":    "unix:///run/nv-hostengine",
+		"/run/nvidia/nv-hostengine":    "unix:///run/nvidia/nv-hostengine",
+		"vsock://2:5555":               "vsock://2:5555",
+		"vsock://2":                    "vsock://2:5555",
+		"":                             "port",
+		"localhost:0":                  "port is not 1 to 65535",
+		"localhost:70000":              "port is not 1 to 65535",
+		"unix://run/x":                 "not the absolute path of a socket",
+		"unix:///run/../x":             "not the absolute path of a socket",
+		"/":                            "not the absolute path of a socket",
+		"vsock://host:5555":            "the context id is no number",
+		"http://localhost:5555":        "unknown scheme",
+		"local host:1":                 "blanks",
+		"a:b:c":                        "no host and port",
+		"user@host:5555":               "no host and port",
+		"/" + strings.Repeat("x", 107): "not the absolute path of a socket",
+		strings.Repeat("x", 301):       "too long",
+	} {
+		a, err := ParseAddress(text)
+		if err == nil {
+			if a.String() != want {
+				t.Errorf("%q is %s, want %s", text, a, want)
+			}
+			if again, err := ParseAddress(a.String()); err != nil || again != a {
+				t.Errorf("%q: %s is read as %s, %v", text, a, again, err)
+			}
+			continue
+		}
+		if text != "" && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), addressForms)) {
+			t.Errorf("%q: %v, want %s and what is accepted", text, err, want)
+		}
+	}
+	if _, err := ParseAddress(""); err == nil {
+		t.Error("an empty address is accepted")
+	}
+}
+
+func FuzzParseAddress(f *testing.F) {
+	for _, s := range []string{"localhost:5555", "unix:///x", "vsock://2:1", "tcp://[::1]:1", "://", "[", "a://b://c"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		a, err := ParseAddress(s)
+		if err != nil {
+			return
+		}
+		if again, err := ParseAddress(a.String()); err != nil || again != a {
+			t.Errorf("%q is %q, which is %q, %v", s, a, again, err)
+		}
+	})
+}
+
+func TestParseVersion(t *testing.T) {
+	for info, want := range map[string]string{
+		"version:4.6.0;arch:x86_64":           "4.6.0",
+		"arch:x86_64; version: 3.3.5 ":        "3.3.5",
+		"":                                    "",
+		"version":                             "",
+		"version:\x01;arch:x":                 "",
+		"version:" + string(make([]byte, 99)): "",
+	} {
+		if got := parseVersion(info); got != want {
+			t.Errorf("%q: %q, want %q", info, got, want)
+		}
+	}
+}
