@@ -94,6 +94,7 @@ func TestRefused(t *testing.T) {
 		{"an address that is no URL", "--set=nodeRules.alertmanagers={alertmanager:9093}", "/nodeRules/alertmanagers/0"},
 		{"slices without pods", "--set=podMetadata.resourceSlices=true", "/podMetadata/enabled"},
 		{"an argument without dashes", "--set=extraArgs={debug}", "/extraArgs/0"},
+		{"two host engines", "--set=dcgm.address=localhost:5555,dcgm.embedded=true", "/dcgm/address"},
 		{"a digest that is none", "--set=image.digest=sha256:abc", "/image/digest"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

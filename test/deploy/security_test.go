@@ -41,6 +41,9 @@ const (
 var powers = map[string]string{
 	"restricted":          "",
 	"default":             asRoot,
+	"compat":              asRoot,
+	"dcgm":                asRoot,
+	"dcgm-embedded":       asRoot,
 	"alerts":              asRoot,
 	"bottlerocket":        asRoot + "; seLinuxOptions",
 	"closed":              asRoot,

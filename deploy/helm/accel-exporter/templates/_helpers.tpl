@@ -50,7 +50,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 
 {{/* Files of the ConfigMap, by the flag that names them. */}}
 {{- define "accel-exporter.files" -}}
-{{- if or .Values.config .Values.baseline .Values.healthCatalogue }}true{{ end }}
+{{- if or .Values.config .Values.baseline .Values.healthCatalogue}}true{{ end }}
 {{- end }}
 
 {{/* A monitor or a rule that the cluster does not know would fail halfway. */}}

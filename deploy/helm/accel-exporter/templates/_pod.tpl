@@ -28,6 +28,18 @@
 {{- if not .nvidia.enabled }}
 - --no-collector.nvidia
 {{- end }}
+{{- if .dcgm.address }}
+- {{ printf "--dcgm.address=%s" .dcgm.address | quote }}
+{{- end }}
+{{- if .dcgm.embedded }}
+- --dcgm.embedded
+{{- end }}
+{{- if .compat.dcgmExporter }}
+- --compat.dcgm-exporter
+{{- end }}
+{{- if .compat.fields }}
+- --dcgm.fields=/etc/accel-exporter/fields/counters.csv
+{{- end }}
 {{- if not .fpga.enabled }}
 - --no-collector.fpga
 {{- end }}
@@ -87,6 +99,14 @@
   valueFrom: {fieldRef: {fieldPath: metadata.name}}
 - name: POD_NAMESPACE
   valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
+{{- if contains "$(HOST_IP)" .Values.dcgm.address }}
+- name: HOST_IP
+  valueFrom: {fieldRef: {fieldPath: status.hostIP}}
+{{- end }}
+{{- if .Values.dcgm.libraryImage }}
+- name: LD_LIBRARY_PATH
+  value: /usr/local/dcgm
+{{- end }}
 {{- with .Values.nvidia }}
 {{- if and .enabled (eq .access "runtime") }}
 - name: NVIDIA_VISIBLE_DEVICES
@@ -97,7 +117,7 @@
 {{- end }}
 {{- if and .enabled (has .access (list "runtime" "volume-mounts")) }}
 - name: NVIDIA_DRIVER_CAPABILITIES
-  value: utility
+  value: {{ $.Values.dcgm.embedded | ternary "compute,utility" "utility" }}
 {{- end }}
 {{- end }}
 {{- with .Values.extraEnv }}
@@ -135,9 +155,13 @@ volumes:
 - name: pod-resources
   hostPath: {path: {{ .podResources.directory | quote }}, type: Directory}
 {{- end }}
-{{- if or .config .baseline .healthCatalogue }}
+{{- if include "accel-exporter.files" $ }}
 - name: files
   configMap: {name: {{ include "accel-exporter.fullname" $ }}}
+{{- end }}
+{{- if .compat.fields }}
+- name: fields
+  configMap: {name: {{ include "accel-exporter.fullname" $ }}-fields}
 {{- end }}
 {{- if .nodeRules.files }}
 - name: rules
@@ -154,6 +178,10 @@ volumes:
 {{- if .releaseDirectory }}
 - name: release
   hostPath: {path: {{ .releaseDirectory | quote }}, type: DirectoryOrCreate}
+{{- end }}
+{{- if .dcgm.libraryImage }}
+- name: dcgm
+  emptyDir: {sizeLimit: 512Mi}
 {{- end }}
 {{- if eq .kernelLog.mode "file" }}
 - name: kernel-log
@@ -186,8 +214,11 @@ mounts:
 {{- if .podResources.enabled }}
 - {name: pod-resources, mountPath: /var/lib/kubelet/pod-resources, readOnly: true}
 {{- end }}
-{{- if or .config .baseline .healthCatalogue }}
+{{- if include "accel-exporter.files" $ }}
 - {name: files, mountPath: /etc/accel-exporter/files, readOnly: true}
+{{- end }}
+{{- if .compat.fields }}
+- {name: fields, mountPath: /etc/accel-exporter/fields, readOnly: true}
 {{- end }}
 {{- if .nodeRules.files }}
 - {name: rules, mountPath: /etc/accel-exporter/rules, readOnly: true}
@@ -200,6 +231,9 @@ mounts:
 {{- end }}
 {{- if .releaseDirectory }}
 - {name: release, mountPath: /run/accel-exporter, readOnly: true}
+{{- end }}
+{{- if .dcgm.libraryImage }}
+- {name: dcgm, mountPath: /usr/local/dcgm, readOnly: true}
 {{- end }}
 {{- if eq .kernelLog.mode "file" }}
 - {name: kernel-log, mountPath: /host/kernel-log, readOnly: true}
