@@ -35,11 +35,19 @@ func counterFile(t *testing.T, rows ...string) string {
 }
 
 // TestGoldenCompat compares dcgm-exporter's page of a node with whole GPUs,
-// with one cut by MIG, and with one that two pods share.
+// with one cut by MIG, and with one that two pods share: of its own fields, and
+// of those that a user asks for.
 func TestGoldenCompat(t *testing.T) {
-	n := startPods(t, scenario, []string{"--frozen=600"}, "--compat.dcgm-exporter", "--compat.hostname=node-1")
-	n.until(`^accel_podmap_state\{state="fresh"\} 1$`)
-	golden.Compare(t, filepath.Join("testdata", "golden", scenario+".compat.metrics"), compatPage(settle(n)))
+	for name, args := range map[string][]string{
+		"compat":      {"--compat.hostname=node-1"},
+		"compat-user": {"--compat.hostname=node-1", "--collectors=testdata/counters.csv"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := startPods(t, scenario, []string{"--frozen=600"}, append(args, "--compat.dcgm-exporter")...)
+			n.until(`^accel_podmap_state\{state="fresh"\} 1$`)
+			golden.Compare(t, filepath.Join("testdata", "golden", scenario+"."+name+".metrics"), compatPage(settle(n)))
+		})
+	}
 }
 
 // TestCompatIsOff: without the flag there is nothing of it.

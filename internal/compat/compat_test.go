@@ -79,7 +79,12 @@ func TestAbsentIsAbsent(t *testing.T) {
 		`accel_compat_field_skipped{field="DCGM_FI_DEV_ACCOUNTING_DATA",reason="binary"} 1`,
 		`accel_compat_field_skipped{field="DCGM_FI_DEV_BRAND",reason="no_source"} 1`,
 		`accel_compat_field_skipped{field="DCGM_FI_DEV_FB_FREE",reason="type"} 1`,
-		`accel_compat_field_skipped{field="DCGM_FI_DEV_VGPU_LICENSE_STATUS",reason="no_source"} 1`)
+		`accel_compat_field_skipped{field="DCGM_FI_DEV_GPU_UTIL",reason="not_measured"} 1`,
+		`accel_compat_field_skipped{field="DCGM_FI_DEV_VGPU_LICENSE_STATUS",reason="no_source"} 1`,
+		`accel_compat_field_skipped{field="DCGM_FI_DEV_XID_ERRORS",reason="not_measured"} 1`)
+	if got := page(t, o, snapshot(nil), "accel_compat_"); strings.Contains(got, "not_measured") {
+		t.Errorf("without a device: %s", got)
+	}
 	var names []string
 	for _, s := range compat.New(o).Unserved() {
 		names = append(names, s.Name+" "+s.Reason)

@@ -12,7 +12,7 @@ type page struct {
 	units []*unit
 	node  []collector.Reading
 	pods  map[pod]*podFacts
-	// told are the fields of which DCGM itself told a fact.
+	// told are the fields that became labels.
 	told map[uint16]bool
 }
 

@@ -13,15 +13,17 @@ var fieldSkipped = &collector.Metric{
 	Labels: []string{"field", "reason"},
 	Range:  collector.Range{Min: 1, Max: 1},
 	From:   []string{"exporter"},
-	Values: []string{"reason: no_source (nothing measures it, and DCGM is not asked or does not answer for it), binary (its value is a structure), type (no value of DCGM is a histogram or a summary), derived (a number of dcgm-exporter's own without an honest equivalent)"},
+	Values: []string{"reason: no_source (nothing measures it, and DCGM is not asked or does not answer for it), not_measured (no device of this node has it at present), binary (its value is a structure), type (no value of DCGM is a histogram or a summary), derived (a number of dcgm-exporter's own without an honest equivalent)"},
 }
 
 // Metrics returns the family that a View adds under its own name, as a row for
 // the documentation. It is in no Snapshot.
 func Metrics() []*collector.Metric { return []*collector.Metric{fieldSkipped} }
 
-// appendSkipped adds a series for every row that is not shown.
-func (v *View) appendSkipped(out []exporter.Derived, shown []bool, told map[uint16]bool) []exporter.Derived {
+// appendSkipped adds a series for every row that is not shown. As long as
+// there is no device, nothing is said of what one would have.
+func (p *page) appendSkipped(out []exporter.Derived, shown []bool) []exporter.Derived {
+	v := p.view
 	add := func(name, reason string) {
 		out = append(out, exporter.Derived{
 			Metric: fieldSkipped, Labels: []exporter.Label{{Name: "field", Value: name}, {Name: "reason", Value: reason}},
@@ -31,14 +33,21 @@ func (v *View) appendSkipped(out []exporter.Derived, shown []bool, told map[uint
 	for _, s := range v.skipped {
 		add(s.Name, s.Reason)
 	}
+	miss := func(name string, known bool) {
+		if !known {
+			add(name, SkipNoSource)
+		} else if len(p.units) > 0 {
+			add(name, SkipNotMeasured)
+		}
+	}
 	for i, ok := range shown {
-		if !ok {
-			add(v.families[i].row.Name, SkipNoSource)
+		if f := &v.families[i]; !ok {
+			miss(f.row.Name, f.mapping != nil || f.row.Derived)
 		}
 	}
 	for _, l := range v.labels {
-		if l.fact == nil && !told[l.row.Field.ID] {
-			add(l.row.Name, SkipNoSource)
+		if !p.told[l.row.Field.ID] {
+			miss(l.row.Name, l.fact != nil)
 		}
 	}
 	return out

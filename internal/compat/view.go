@@ -35,6 +35,8 @@ type labelRow struct {
 const (
 	// SkipNoSource: nothing here measures it, and DCGM is not asked for it.
 	SkipNoSource = "no_source"
+	// SkipNotMeasured: no device of the node has it now.
+	SkipNotMeasured = "not_measured"
 	// SkipDerived: it is a number of samples, or says nothing of a device.
 	SkipDerived = "derived"
 )
@@ -93,15 +95,14 @@ func (v *View) Series(s *collector.Snapshot) []exporter.Derived {
 	for i := range v.families {
 		f := &v.families[i]
 		before := len(out)
-		switch {
-		case f.row.Derived:
+		if f.row.Derived {
 			out = p.derived(out, f)
-		default:
+		} else {
 			out = p.family(out, f)
 		}
-		shown[i] = f.row.Derived || f.mapping != nil || len(out) > before
+		shown[i] = len(out) > before
 	}
-	return v.appendSkipped(out, shown, p.told)
+	return p.appendSkipped(out, shown)
 }
 
 // family adds the series of one field.

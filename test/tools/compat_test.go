@@ -1,0 +1,115 @@
+package tools
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// illness is what befalls GPUs of the page, by family and gpu: the value they
+// have from then on, or, of counters, by how much they grow with every scrape.
+var illness = []struct {
+	family, gpu string
+	value, step float64
+}{
+	{"DCGM_FI_DEV_GPU_TEMP", "6", 93, 0},
+	{"DCGM_FI_DEV_MEMORY_TEMP", "6", 101, 0},
+	{"DCGM_FI_DEV_XID_ERRORS", "7", 79, 0},
+	{"DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "7", 2, 0},
+	{"DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", "7", 0, 3},
+	{"DCGM_FI_DEV_ROW_REMAP_FAILURE", "7", 1, 0},
+	{"DCGM_FI_DEV_ROW_REMAP_PENDING", "7", 1, 0},
+	{"DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", "7", 0, 1},
+	{"DCGM_FI_DEV_PCIE_REPLAY_COUNTER", "2", 0, 4},
+	{"DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", "2", 0, 4},
+	{"DCGM_FI_DEV_THERMAL_VIOLATION", "6", 0, 9e8},
+	{"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "0", 0, 6e5},
+	{"DCGM_EXP_GPU_HEALTH_STATUS", "7", 20, 0},
+}
+
+// dcgmPage serves the page on record of a node with its GPUs ill.
+func dcgmPage(t *testing.T) *httptest.Server {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, "cmd/accel-exporter/testdata/golden/h100-8.compat-user.metrics"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var scrapes atomic.Int64
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		page, n := string(data), float64(scrapes.Add(1))
+		for _, ill := range illness {
+			series := regexp.MustCompile(`(?m)^(` + ill.family + `\{[^\n]*gpu="` + ill.gpu + `"[^\n]*\}) .*$`)
+			page = series.ReplaceAllString(page, "${1} "+strconv.FormatFloat(ill.value+n*ill.step, 'f', -1, 64))
+		}
+		fmt.Fprint(w, page, "kube_pod_labels{namespace=\"training\",pod=\"llm-0\",label_app=\"llm\"} 1\n")
+	}))
+}
+
+// TestDCGMExporterRules: rules and dashboards written for dcgm-exporter work on
+// our page of its families as they are: every query returns data, and every
+// alert fires for the GPUs that are ill.
+func TestDCGMExporterRules(t *testing.T) {
+	prometheus := program(t, "PROMETHEUS")
+	dir := t.TempDir()
+	page := dcgmPage(t)
+	defer page.Close()
+	rules, err := filepath.Abs("testdata/dcgm-exporter/rules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(dir, "prometheus.yml")
+	write(t, config, `global: {scrape_interval: 1s, evaluation_interval: 1s}
+rule_files: ['`+rules+`']
+scrape_configs:
+  - job_name: gpu-metrics
+    honor_labels: true
+    static_configs: [{targets: ['`+strings.TrimPrefix(page.URL, "http://")+`'], labels: {instance: n1}}]
+`)
+	address := freeAddress(t)
+	start(t, address, prometheus,
+		"--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
+	text, err := os.ReadFile(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	queries := matches(string(text), `(?m)^ +expr: (.+)$`)
+	for _, name := range matches(string(text), `(?m)^ +- record: (.+)$`) {
+		queries = append(queries, name)
+	}
+	for _, name := range matches(string(text), `(?m)^ +- alert: (.+)$`) {
+		queries = append(queries, `ALERTS{alertstate="firing",alertname="`+name+`"}`)
+	}
+	board, err := os.ReadFile("testdata/dcgm-exporter/queries.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	queries = append(queries, matches(string(board), `(?m)^([^#\n].*)$`)...)
+	if len(queries) < 60 {
+		t.Fatalf("%d queries", len(queries))
+	}
+	for _, q := range queries {
+		eventually(t, q, func() error {
+			a, err := prom(address).instant(q)
+			if err == nil && len(a.Data.Result) == 0 {
+				err = fmt.Errorf("no data")
+			}
+			return err
+		})
+	}
+}
+
+// matches returns the first group of every match.
+func matches(text, pattern string) []string {
+	var out []string
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
