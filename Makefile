@@ -93,6 +93,9 @@ test-hpa: build ## a HorizontalPodAutoscaler on simulated GPUs, with every other
 	@.ci/tools.sh
 	@$(MAKE) --no-print-directory -C test/kubelet scaling
 
+test-dcgm: ## the simulated libdcgm through NVIDIA's bindings, and against the simulated NVML
+	go -C test/dcgm test -race -count=1 ./...
+
 golden: sim ## write the golden files anew; then read the diff
 	go test ./cmd/accel-exporter ./internal/config ./internal/sim ./baseline ./health ./collector/fpga ./collector/kernellog ./collector/pcie \
 		-run 'Golden|Broken|GoNVML|Print$$|Page$$|Captures$$|XilinxHarm' -update

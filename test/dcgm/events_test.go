@@ -1,0 +1,185 @@
+package dcgm
+
+import (
+	"context"
+	"time"
+
+	"github.com/NVIDIA/go-dcgm/pkg/dcgm"
+)
+
+const xidField dcgm.Short = 230
+
+// instances: MIG devices are entities below their GPU, answer what the GPU
+// does, and have a name, memory and profiling of their own.
+func instances() error {
+	c, err := open()
+	if err != nil {
+		return err
+	}
+	h, err := dcgm.GetGPUInstanceHierarchy()
+	c.must(err, "hierarchy")
+	if h.Count != 8 {
+		c.failf("%d instances, want four of a GPU and one in each", h.Count)
+	}
+	gi := dcgm.GroupEntityPair{EntityGroupId: dcgm.FE_GPU_I, EntityId: 32}
+	if e := h.EntityList[0]; e.Entity != gi || e.Parent != gpu(4) || e.Info.NvmlGpuIndex != 4 {
+		c.failf("the first is %+v", e)
+	}
+	ids, err := dcgm.GetEntityGroupEntities(dcgm.FE_GPU_I)
+	if err != nil || len(ids) != 4 || ids[0] != 32 {
+		c.failf("instances %v, %v", ids, err)
+	}
+	fields := []dcgm.Short{50, 150, 155, 250, 252, 1001}
+	c.watch(fields, gpu(4), gi)
+	c.until("profiling of the instance", func() bool {
+		return !blank(c.read(fields, gi)[point{dcgm.FE_GPU_I, 32, 1001}])
+	})
+	v := c.read(fields, gpu(4), gi)
+	for _, id := range []dcgm.Short{150, 155} {
+		if a, b := v[point{dcgm.FE_GPU, 4, id}], v[point{dcgm.FE_GPU_I, 32, id}]; a.Value != b.Value || blank(a) {
+			c.failf("field %d: %x of the GPU, %x of its instance", id, a.Value[:8], b.Value[:8])
+		}
+	}
+	if name := *v[point{dcgm.FE_GPU_I, 32, 50}].StringValue; name != "3g.40gb" {
+		c.failf("the instance is named %q", name)
+	}
+	if total := v[point{dcgm.FE_GPU_I, 32, 250}]; total.Int64() != 40448 {
+		c.failf("the instance has %d MiB", total.Int64())
+	}
+	c.inject("xid 94 4/0 --gi=" + "2")
+	return c.close()
+}
+
+// lostGPU: a GPU off the bus answers blanks with status 0, and is no supported
+// device; the others go on.
+func lostGPU() error {
+	c, err := open()
+	if err != nil {
+		return err
+	}
+	fields := []dcgm.Short{150, 155, 53, 1001}
+	c.watch(fields, gpu(0), gpu(1))
+	c.inject("lost 1")
+	c.until("blanks of the lost GPU", func() bool {
+		v := c.read(fields, gpu(1))
+		return blank(v[point{dcgm.FE_GPU, 1, 150}]) && blank(v[point{dcgm.FE_GPU, 1, 155}]) && blank(v[point{dcgm.FE_GPU, 1, 53}])
+	})
+	v := c.read(fields, gpu(0), gpu(1))
+	if lost := v[point{dcgm.FE_GPU, 1, 150}]; lost.Status != 0 || lost.Int64() != 0x7ffffffffffffff0 {
+		c.failf("the lost GPU has status %d and %x", lost.Status, lost.Int64())
+	}
+	if other := v[point{dcgm.FE_GPU, 0, 150}]; blank(other) {
+		c.failf("GPU 0 is blank too")
+	}
+	usable, err := dcgm.GetSupportedDevices()
+	all, _ := dcgm.GetAllDeviceCount()
+	if err != nil || len(usable) != 7 || all != 8 {
+		c.failf("%d of %d supported, %v", len(usable), all, err)
+	}
+	return c.close()
+}
+
+// xid: the field has no value until there is an Xid, and then its number.
+func xid() error {
+	c, err := open()
+	if err != nil {
+		return err
+	}
+	c.watch([]dcgm.Short{xidField}, gpu(3))
+	read := func() dcgm.FieldValue_v2 {
+		return c.read([]dcgm.Short{xidField}, gpu(3))[point{dcgm.FE_GPU, 3, xidField}]
+	}
+	if v := read(); v.Status != dcgm.DCGM_ST_NO_DATA || !blank(v) {
+		c.failf("before: status %d, %x", v.Status, v.Int64())
+	}
+	before := time.Now()
+	c.inject("xid 79 3")
+	c.until("the Xid", func() bool { return read().Status == 0 })
+	if v := read(); v.Int64() != 79 || v.TS < before.UnixMicro() || v.TS > time.Now().UnixMicro() {
+		c.failf("%d at %d", v.Int64(), v.TS)
+	}
+	if v, _ := dcgm.EntitiesGetLatestValues([]dcgm.GroupEntityPair{gpu(2)}, []dcgm.Short{xidField}, 0); v[0].Status != dcgm.DCGM_ST_NOT_WATCHED {
+		c.failf("a GPU that is not watched: %d", v[0].Status)
+	}
+	return c.close()
+}
+
+// policies: each kind of violation reaches the channel of go-dcgm.
+func policies() error {
+	c, err := open()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	limit := uint32(90)
+	group := dcgm.GroupAllGPUs()
+	c.must(dcgm.SetPolicyForGroup(group, dcgm.PolicyConfig{Condition: dcgm.ThermalPolicy, MaxTemperature: &limit},
+		dcgm.PolicyConfig{Condition: dcgm.XidPolicy}, dcgm.PolicyConfig{Condition: dcgm.DbePolicy}, dcgm.PolicyConfig{Condition: dcgm.PCIePolicy},
+		dcgm.PolicyConfig{Condition: dcgm.NvlinkPolicy}, dcgm.PolicyConfig{Condition: dcgm.PowerPolicy, MaxPower: new(uint32(710))}), "set")
+	violations, err := dcgm.WatchPolicyViolationsForGroup(ctx, group, dcgm.XidPolicy, dcgm.DbePolicy, dcgm.PCIePolicy, dcgm.ThermalPolicy,
+		dcgm.NvlinkPolicy, dcgm.PowerPolicy)
+	if err != nil {
+		return err
+	}
+	next := func(what string) dcgm.PolicyViolation {
+		select {
+		case v := <-violations:
+			return v
+		case <-time.After(patience):
+			c.failf("never: %s", what)
+			return dcgm.PolicyViolation{}
+		}
+	}
+	for _, tc := range []struct {
+		fault string
+		gpu   uint
+		want  dcgm.PolicyCondition
+		data  any
+	}{
+		{"xid 79 3", 3, dcgm.XidPolicy, dcgm.XidPolicyCondition{ErrNum: 79}},
+		{"ecc uncorrected 1 --count=3", 1, dcgm.DbePolicy, dcgm.DbePolicyCondition{Location: "Device", NumErrors: 3}},
+		{"set pcie.replay 160 2", 2, dcgm.PCIePolicy, dcgm.PciPolicyCondition{ReplayCounter: 160}},
+		{"set temperature 95 0", 0, dcgm.ThermalPolicy, dcgm.ThermalPolicyCondition{ThermalViolation: 95}},
+		{"nvlink 4 errors 5 --count=7", 5, dcgm.NvlinkPolicy, dcgm.NvlinkPolicyCondition{FieldId: 409, Counter: 7}},
+		{"set power 720000 6", 6, dcgm.PowerPolicy, dcgm.PowerPolicyCondition{PowerViolation: 720}},
+	} {
+		c.inject(tc.fault)
+		if v := next(tc.fault); v.GPU != tc.gpu || v.Condition != tc.want || v.Data != tc.data {
+			c.failf("%s: GPU %d, %s, %+v", tc.fault, v.GPU, v.Condition, v.Data)
+		}
+	}
+	return c.close()
+}
+
+// health: incidents are of what happened since the health was watched.
+func health() error {
+	c, err := open()
+	if err != nil {
+		return err
+	}
+	group := dcgm.GroupAllGPUs()
+	c.must(dcgm.HealthSet(group, dcgm.DCGM_HEALTH_WATCH_ALL), "set")
+	r, err := dcgm.HealthCheck(group)
+	if err != nil || r.OverallHealth != dcgm.DCGM_HEALTH_RESULT_PASS || len(r.Incidents) != 0 {
+		c.failf("at first: %+v, %v", r, err)
+	}
+	c.inject("ecc uncorrected 1 --count=2", "xid 79 3", "nvlink 2 down 6")
+	want := map[uint]dcgm.HealthCheckErrorCode{1: dcgm.DCGM_FR_VOLATILE_DBE_DETECTED, 3: dcgm.DCGM_FR_FALLEN_OFF_BUS, 6: dcgm.DCGM_FR_NVLINK_DOWN}
+	c.until("three incidents", func() bool {
+		r, err = dcgm.HealthCheck(group)
+		return err != nil || len(r.Incidents) == 3
+	})
+	for _, i := range r.Incidents {
+		if want[i.EntityInfo.EntityId] != i.Error.Code || i.Health != dcgm.DCGM_HEALTH_RESULT_FAIL || i.Error.Message == "" {
+			c.failf("%+v", i)
+		}
+	}
+	if r.OverallHealth != dcgm.DCGM_HEALTH_RESULT_FAIL {
+		c.failf("overall %d", r.OverallHealth)
+	}
+	if systems, err := dcgm.HealthGet(group); err != nil || systems != dcgm.DCGM_HEALTH_WATCH_ALL {
+		c.failf("get: %x, %v", systems, err)
+	}
+	return c.close()
+}
