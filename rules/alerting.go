@@ -46,6 +46,33 @@ func (r *rule) addNeeds(ns needs) {
 	}
 }
 
+// readThrough has alerts read what the rules read that record their series,
+// and so on.
+func (e *Engine) readThrough() {
+	recorded := map[string][]string{}
+	for _, g := range e.groups {
+		for _, r := range g.rules {
+			if r.Record != "" {
+				recorded[r.Record] = append(recorded[r.Record], r.reads...)
+			}
+		}
+	}
+	for _, g := range e.groups {
+		for _, r := range g.rules {
+			if r.Alert == "" {
+				continue
+			}
+			for i := 0; i < len(r.reads); i++ { // it grows
+				for _, name := range recorded[r.reads[i]] {
+					if !slices.Contains(r.reads, name) {
+						r.reads = append(r.reads, name)
+					}
+				}
+			}
+		}
+	}
+}
+
 // incomplete reports whether a limit left something out that the rule reads.
 func (e *Engine) incomplete(r *rule) bool {
 	if len(e.ring.lost) == 0 {

@@ -9,7 +9,7 @@ import (
 
 // because finds what the selectors of a rule yield for one alert: the series
 // that contradict none of its labels. Around a range it is the function's
-// result.
+// result. In the place of a recorded series stands what its rule reads.
 func (e *Engine) because(ctx context.Context, r *rule, a *alert) []Cause {
 	if e.last.IsZero() {
 		return nil
@@ -19,26 +19,61 @@ func (e *Engine) because(ctx context.Context, r *rule, a *alert) []Cause {
 	for name := range r.Labels {
 		delete(own, name)
 	}
-	causes := []Cause{}
-	asked := map[string]bool{}
-	parser.Inspect(r.Expr, func(n parser.Node, path []parser.Node) error {
+	x := explanation{e: e, own: own, causes: []Cause{}, asked: map[string]bool{}}
+	x.explain(ctx, r.Expr)
+	return x.causes
+}
+
+// explanation is what explains one alert, as far as it is found.
+type explanation struct {
+	e      *Engine
+	own    map[string]string // labels
+	causes []Cause
+	asked  map[string]bool
+}
+
+// explain looks at an expression, each part of it once.
+func (x *explanation) explain(ctx context.Context, expr parser.Expr) {
+	parser.Inspect(expr, func(n parser.Node, path []parser.Node) error {
 		part, ok := leaf(n, path)
-		if !ok || asked[part] || len(causes) >= maxCauses {
+		if !ok || x.asked[part] || len(x.causes) >= maxCauses {
 			return nil
 		}
-		asked[part] = true
-		vector, err := e.query(ctx, part, e.last)
-		if err != nil {
-			return nil // the rule's own error says why
-		}
-		for _, s := range vector {
-			if len(causes) < maxCauses && fits(s.Metric, own) {
-				causes = append(causes, Cause{Expr: part, Labels: s.Metric.Map(), Value: Number(s.F)})
+		x.asked[part] = true
+		if s, ok := n.(*parser.VectorSelector); ok && s.OriginalOffset == 0 {
+			if r := x.e.recording(s.Name); r != nil {
+				x.explain(ctx, r.Expr)
+				return nil
 			}
 		}
+		x.ask(ctx, part)
 		return nil
 	})
-	return causes
+}
+
+func (x *explanation) ask(ctx context.Context, part string) {
+	vector, err := x.e.query(ctx, part, x.e.last)
+	if err != nil {
+		return // the rule's own error says why
+	}
+	for _, s := range vector {
+		if len(x.causes) < maxCauses && fits(s.Metric, x.own) {
+			x.causes = append(x.causes, Cause{Expr: part, Labels: s.Metric.Map(), Value: Number(s.F)})
+		}
+	}
+}
+
+// recording returns the rule that records series of that name, nil where there
+// is none.
+func (e *Engine) recording(name string) *rule {
+	for _, g := range e.groups {
+		for _, r := range g.rules {
+			if r.Record == name {
+				return r
+			}
+		}
+	}
+	return nil
 }
 
 // leaf returns what shows a selector's part in an expression: the selector, or

@@ -42,7 +42,7 @@ var strictCalls = []string{
 	"abs", "avg_over_time", "ceil", "changes", "clamp", "clamp_max", "clamp_min", "count_over_time", "delta", "deriv", "floor",
 	"histogram_quantile", "idelta", "increase", "irate", "label_join", "label_replace", "last_over_time", "max_over_time",
 	"min_over_time", "predict_linear", "present_over_time", "quantile_over_time", "rate", "resets", "round", "sort", "sort_desc",
-	"stddev_over_time", "stdvar_over_time", "sum_over_time",
+	"stddev_over_time", "stdvar_over_time", "sum_over_time", "timestamp",
 }
 
 func (r *ring) nothingOf(x *parser.BinaryExpr) bool {

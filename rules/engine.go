@@ -155,6 +155,7 @@ func (e *Engine) Apply(s *Set) {
 		}
 		e.groups = append(e.groups, g)
 	}
+	e.readThrough()
 	for _, old := range before {
 		e.orphans = append(e.orphans, old.orphans...)
 		for _, r := range old.rules {

@@ -41,4 +41,4 @@ func (r *ring) fallible(expr parser.Expr) bool {
 var relabelling = []string{"label_join", "label_replace"}
 
 // laxCalls are functions that make something of nothing and cannot fail.
-var laxCalls = []string{"absent", "absent_over_time", "scalar", "time", "timestamp", "vector"}
+var laxCalls = []string{"absent", "absent_over_time", "scalar", "time", "vector"}

@@ -128,7 +128,16 @@ func TestReturns(t *testing.T) {
 // TestSeriesLimit: beyond the limit new series are left out; alerts that read
 // them do not resolve because of that.
 func TestSeriesLimit(t *testing.T) {
-	w := newWorld(t, group("- alert: Hot\n  expr: temp > 90"), func(o *rules.Options) { o.Limits.Series = 20 })
+	for name, text := range map[string]string{
+		"of the alert":           "- alert: Hot\n  expr: temp > 90",
+		"of what a rule records": "- {record: hot, expr: temp > 90}\n- {record: hotter, expr: hot}\n- {alert: Hot, expr: hotter}",
+	} {
+		t.Run(name, func(t *testing.T) { seriesLimit(t, group(text)) })
+	}
+}
+
+func seriesLimit(t *testing.T, text string) {
+	w := newWorld(t, text, func(o *rules.Options) { o.Limits.Series = 20 })
 	w.set(`temp{d="a"} 91`)
 	w.at(0)
 	if diff := cmp.Diff([]string{"firing Hot d=a"}, w.alerts()); diff != "" {

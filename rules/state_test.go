@@ -2,6 +2,7 @@ package rules_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -96,6 +97,30 @@ groups:
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("not there: %q\n%s", part, out.String())
 		}
+	}
+}
+
+// TestBecauseOfRecorded: an alert on recorded series is explained by what their
+// rules read. What is read of the past stands for itself.
+func TestBecauseOfRecorded(t *testing.T) {
+	w := newWorld(t, group(`
+- {record: 'device:Hot:active', expr: temp > 90}
+- {record: 'device:Hot:since', expr: 'device:Hot:since and on (device) device:Hot:active or on (device) timestamp(device:Hot:active)'}
+- {alert: Hot, expr: 'device:Hot:active and on (device) (device:Hot:since == on (device) device:Hot:since offset 1m)'}
+`))
+	for i := range 3 {
+		w.set(`temp{device="a"} 95`, `temp{device="b"} 20`)
+		w.at(time.Duration(i) * time.Minute)
+	}
+	var got []string
+	for _, a := range w.Explain(t.Context()).Groups[0].Rules[2].Alerts {
+		for _, c := range a.Because {
+			got = append(got, fmt.Sprint(c.Expr, " ", c.Labels["device"], " ", c.Value))
+		}
+	}
+	since := fmt.Sprint(rules.Number(w.start.Unix()))
+	if diff := cmp.Diff([]string{"temp a 95", "device:Hot:since offset 1m a " + since}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

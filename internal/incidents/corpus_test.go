@@ -3,6 +3,7 @@ package incidents_test
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/accel-exporter/accel-exporter/internal/incidents"
 )
@@ -19,6 +20,12 @@ func TestCorpus(t *testing.T) {
 	alerts, err := incidents.Alerts("../../rules")
 	if err != nil {
 		t.Fatal(err)
+	}
+	// A wait stands in for, or in the expression.
+	for name, want := range map[string]time.Duration{"GpuXidFatal": 0, "AcceleratorNotAnswering": time.Minute, "AcceleratorTemperatureNearLimit": 10 * time.Minute, "AccelConfigRefused": 5 * time.Minute} {
+		if got := alerts[name].For; got != want {
+			t.Errorf("%s waits for %v, want %v", name, got, want)
+		}
 	}
 	healthy := 0
 	for _, i := range all {

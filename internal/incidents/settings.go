@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/promql/parser"
 	"gopkg.in/yaml.v3"
 )
 
@@ -153,6 +154,7 @@ func Alerts(dir string) (map[string]Alert, error) {
 				Name  string `yaml:"name"`
 				Rules []struct {
 					Alert  string            `yaml:"alert"`
+					Expr   string            `yaml:"expr"`
 					For    string            `yaml:"for"`
 					Labels map[string]string `yaml:"labels"`
 				} `yaml:"rules"`
@@ -166,15 +168,11 @@ func Alerts(dir string) (map[string]Alert, error) {
 				if r.Alert == "" {
 					continue
 				}
-				a := Alert{Severity: r.Labels["severity"], Group: g.Name}
-				if r.For != "" {
-					d, err := model.ParseDuration(r.For)
-					if err != nil {
-						return nil, fmt.Errorf("%s: %s: %w", path, r.Alert, err)
-					}
-					a.For = time.Duration(d)
+				wait, err := waits(r.For, r.Expr)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %s: %w", path, r.Alert, err)
 				}
-				all[r.Alert] = a
+				all[r.Alert] = Alert{Severity: r.Labels["severity"], Group: g.Name, For: wait}
 			}
 		}
 	}
@@ -182,4 +180,25 @@ func Alerts(dir string) (map[string]Alert, error) {
 		return nil, fmt.Errorf("%s: no alerts", dir)
 	}
 	return all, nil
+}
+
+// waits is how long the condition of an alert must hold: by its for, or by
+// what it says of since when the device has been active.
+func waits(own, expr string) (time.Duration, error) {
+	if own != "" {
+		d, err := model.ParseDuration(own)
+		return time.Duration(d), err
+	}
+	e, err := parser.ParseExpr(expr)
+	if err != nil {
+		return 0, err
+	}
+	var wait time.Duration
+	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+		if s, ok := n.(*parser.VectorSelector); ok && strings.HasSuffix(s.Name, ":since") {
+			wait = max(wait, s.OriginalOffset)
+		}
+		return nil
+	})
+	return wait, nil
 }

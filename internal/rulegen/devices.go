@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -75,13 +76,22 @@ func (k kind) group(rules []templateRule) (templateGroup, error) {
 			return g, fmt.Errorf("%s: a reason is no trend", r.Alert)
 		}
 		active := r.reasons()
+		if r.Device != "" || r.For != "" {
+			name := "device:" + r.Alert + ":active"
+			g.Rules = append(g.Rules, templateRule{Record: name, Expr: cmp.Or(r.Device, active)})
+			active = name
+		}
 		if r.Device != "" {
-			active = "device:" + r.Alert + ":active"
-			g.Rules = append(g.Rules, templateRule{Record: active, Expr: r.Device})
 			about = append(about, active)
 		}
 		// The side with the holders comes first: two pods may share a device.
 		r.Expr = k.holders + "\n* on (" + byDevice + ") group_left ()\n" + active + "\nor on (" + byDevice + ")\n" + active
+		if r.For != "" {
+			since := "device:" + r.Alert + ":since"
+			g.Rules = append(g.Rules, templateRule{Record: since, Expr: k.since(since, active)})
+			r.Expr = "(\n" + r.Expr + "\n)\nand on (" + byDevice + ")\n(" + k.waited(since, r.For) + ")"
+			r.For = ""
+		}
 		alerts = append(alerts, r)
 	}
 	if len(alerts) == 0 {
@@ -97,6 +107,32 @@ func (k kind) group(rules []templateRule) (templateGroup, error) {
 	)
 	g.Rules = append(g.Rules, alerts...)
 	return g, nil
+}
+
+// since is when a device became active, for as long as it is. An alert that is
+// to wait looks at it and has no for: that would begin anew with each pod that
+// comes onto the device.
+func (k kind) since(name, active string) string {
+	return k.before(name, "") + `
+and on (` + byDevice + `)
+` + active + `
+or on (` + byDevice + `)
+timestamp(` + active + `)`
+}
+
+// waited is for which devices since was the same so long ago.
+func (k kind) waited(since, wait string) string {
+	return since + " == on (" + byDevice + ") " + k.before(since, " offset "+wait)
+}
+
+// before is a record as the latest evaluation made it, or that at an offset.
+// Prometheus looks back for five minutes by itself, and groups may have longer
+// intervals.
+func (k kind) before(record, offset string) string {
+	if k.interval == "" {
+		return record + offset
+	}
+	return "last_over_time(" + record + "[${" + onceAndAHalf + "}]" + offset + ")"
 }
 
 // held is who holds the whole device, or a partition of it, of those that an

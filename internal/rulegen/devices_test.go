@@ -46,6 +46,43 @@ func TestDevices(t *testing.T) {
 	}
 }
 
+// TestWait: the wait of an alert is the device's and not that of its holder,
+// also in a group whose interval is longer than Prometheus looks back.
+func TestWait(t *testing.T) {
+	files, err := generatedDevices(t, "{target: job, runbooks: r, trends_interval: 15m}", map[string]string{
+		"a.yaml": "{rules: [{alert: A, reason: hot, for: 3m}], trends: [{alert: B, device: b, for: 10m}]}",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got ruleFile
+	if err := yaml.Unmarshal(files["devices.yaml"].rules, &got); err != nil {
+		t.Fatal(err)
+	}
+	exprs := map[string]string{}
+	for _, g := range got.Groups {
+		for _, r := range g.Rules {
+			exprs[r.Record+r.Alert] = strings.Join(strings.Fields(r.Expr), " ")
+			if r.For != "" {
+				t.Errorf("%s has for: %s", r.Alert, r.For)
+			}
+		}
+	}
+	for name, want := range map[string]string{
+		"device:A:active": `max by (job, device) (accel_device_health_reason{parent="",reason="hot",severity=~"degraded|failed"})`,
+		"device:A:since":  "device:A:since and on (job, device) device:A:active or on (job, device) timestamp(device:A:active)",
+		"A": "( device_pod:accel_verdict:holder * on (job, device) group_left () device:A:active or on (job, device) device:A:active )" +
+			" and on (job, device) (device:A:since == on (job, device) device:A:since offset 3m)",
+		"device:B:since": "last_over_time(device:B:since[22m30s]) and on (job, device) device:B:active or on (job, device) timestamp(device:B:active)",
+		"B": "( device_pod:accel_trend:holder * on (job, device) group_left () device:B:active or on (job, device) device:B:active )" +
+			" and on (job, device) (device:B:since == on (job, device) last_over_time(device:B:since[22m30s] offset 10m))",
+	} {
+		if exprs[name] != want {
+			t.Errorf("%s is\n%s\nwant\n%s", name, exprs[name], want)
+		}
+	}
+}
+
 // TestDeviceMistakes: what a person is told of a subject that does not fit.
 func TestDeviceMistakes(t *testing.T) {
 	for name, c := range map[string]struct{ subject, want string }{
@@ -54,9 +91,14 @@ func TestDeviceMistakes(t *testing.T) {
 		"alert in weeks": {"weeks: [{alert: A, device: x}]", "A: a week only has records"},
 		"slow reason":    {"trends: [{alert: A, reason: x}]", "A: a reason is no trend"},
 		"unknown key":    {"groups: []", "field groups not found"},
+		"no interval":    {"trends: [{alert: A, device: x}]", `accel-trends: interval: not a valid duration string: "often"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := generatedDevices(t, deviceValues, map[string]string{"x.yaml": c.subject})
+			values := deviceValues
+			if name == "no interval" {
+				values = strings.Replace(values, "trends_interval: 15m", "trends_interval: often", 1)
+			}
+			_, err := generatedDevices(t, values, map[string]string{"x.yaml": c.subject})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error is %v, want one with %q", err, c.want)
 			}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/prometheus/common/model"
 )
 
 var reference = regexp.MustCompile(`\$\{([a-z_]*)\}`)
@@ -34,6 +36,25 @@ func (v values) expand(text string, used map[string]bool) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("values of %q name each other", reference.FindString(text))
+}
+
+// onceAndAHalf names, in the rules of a group, one and a half of its intervals:
+// looking so far back finds what the evaluation before recorded, and nothing
+// older.
+const onceAndAHalf = "once_and_a_half"
+
+// of returns the values with what there is in a group with that interval.
+func (v values) of(interval string) (values, error) {
+	if interval == "" {
+		return v, nil
+	}
+	d, err := model.ParseDuration(interval)
+	if err != nil {
+		return nil, fmt.Errorf("interval: %w", err)
+	}
+	own := maps.Clone(v)
+	own[onceAndAHalf] = (d + d/2).String()
+	return own, nil
 }
 
 // unused returns the names that no template mentions.

@@ -134,8 +134,12 @@ func (t *template) make(v values, used map[string]bool) (ruleFile, error) {
 			return ruleFile{}, fmt.Errorf("%s: %w", g.Name, err)
 		}
 		made := group{Name: g.Name, Interval: interval}
+		own, err := v.of(interval)
+		if err != nil {
+			return ruleFile{}, fmt.Errorf("%s: %w", g.Name, err)
+		}
 		for _, r := range g.Rules {
-			one, err := r.make(v, used)
+			one, err := r.make(own, used)
 			if err != nil {
 				return ruleFile{}, fmt.Errorf("%s: %s: %w", g.Name, cmp.Or(r.Alert, r.Record), err)
 			}
