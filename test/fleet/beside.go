@@ -94,10 +94,14 @@ func allocations(node int, devices []map[string]string) []sample {
 	return page
 }
 
-// drift is what a node says that is compared with a baseline, as approved.
+// drift is what a node says of whole devices that is compared with a baseline,
+// as approved.
 func drift(devices []map[string]string) []sample {
 	var page []sample
 	for _, d := range devices {
+		if d["parent"] != "" {
+			continue
+		}
 		for _, component := range []string{"driver", "cuda", "vbios", "gsp", "inforom", "mig"} {
 			page = append(page, sample{"accel_drift", with(d, "component", component, "actual", "1", "expected", "1"), 0})
 		}
