@@ -134,6 +134,18 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// TestHealthOfDCGM: where DCGM is asked, each of its watches is shown too.
+func TestHealthOfDCGM(t *testing.T) {
+	d := gpu(gpu1, "1").
+		set(collector.DCGMHealth, 0, "pcie", "pass").set(collector.DCGMHealth, 1, "pcie", "warn").set(collector.DCGMHealth, 0, "pcie", "fail").
+		set(collector.DCGMHealth, 0, "memory", "pass").set(collector.DCGMHealth, 0, "memory", "warn").set(collector.DCGMHealth, 1, "memory", "fail")
+	o := compat.Options{Hostname: "n1", Counters: counters(t, "DCGM_EXP_GPU_HEALTH_STATUS, gauge, x")}
+	watch := func(name, v string) string {
+		return "DCGM_EXP_GPU_HEALTH_STATUS{" + strings.Replace(h100, `hostname`, `health_watch="`+name+`",hostname`, 1) + "} " + v
+	}
+	expect(t, page(t, o, snapshot([]*device{d}), "DCGM_"), watch("MEM", "20"), watch("PCIE", "10"))
+}
+
 // TestLabels: the labels of every choice.
 func TestLabels(t *testing.T) {
 	s := snapshot([]*device{gpu(gpu1, "1").set(collector.TemperatureCelsius, 60, "gpu").held("team", "train-0").
@@ -230,9 +242,7 @@ func TestLinks(t *testing.T) {
 // TestOfDCGM: what nothing here measures is taken as DCGM told it, where DCGM
 // is asked; what is measured here stays.
 func TestOfDCGM(t *testing.T) {
-	value := &collector.Metric{Name: "accel_dcgm_field_value", Kind: collector.Gauge, Labels: []string{"field", "entity", "unit"}}
-	total := &collector.Metric{Name: "accel_dcgm_field_total", Kind: collector.Counter, Labels: []string{"field", "entity", "unit"}}
-	info := &collector.Metric{Name: "accel_dcgm_field_info", Kind: collector.Info, Labels: []string{"field", "value"}}
+	value, total, info := collector.DCGMField, collector.DCGMFieldTotal, collector.DCGMFieldInfo
 	d := gpu(gpu1, "1").set(collector.TemperatureCelsius, 60, "gpu").
 		set(value, 61, "DCGM_FI_DEV_GPU_TEMP_CELSIUS", "", "celsius").
 		set(value, 0, "DCGM_FI_DEV_VGPU_LICENSE_STATUS", "", "").
@@ -241,14 +251,17 @@ func TestOfDCGM(t *testing.T) {
 		set(info, 1, "DCGM_FI_DEV_GPU_BRAND", "Tesla")
 	sw := &device{collector.Device{ID: "0000:05:00.0", Class: collector.Switch, Vendor: "nvidia"}}
 	sw.set(collector.DeviceInfo, 1, "switch", "nvidia", "NVSwitch", "", "2", "0000:05:00.0", "", "", "", "").
-		set(value, 41, "DCGM_FI_DEV_NVSWITCH_TEMP_CELSIUS", "", "celsius").
-		set(total, 1, "DCGM_FI_DEV_NVSWITCH_LINK_FATAL_ERRORS", "link-7", "")
+		set(collector.TemperatureCelsius, 41, "switch").
+		set(collector.NVLinkErrors, 1, "7", "fatal").
+		set(total, 4, "DCGM_FI_DEV_NVSWITCH_LINK_LATENCY_LOW_VC0", "link-7", "")
 	cpu := &device{collector.Device{ID: "cpu-0", Class: "cpu", Vendor: "nvidia"}}
 	cpu.set(collector.DeviceInfo, 1, "cpu", "nvidia", "Grace", "", "0", "", "", "", "", "").
 		set(value, 0.5, "DCGM_FI_DEV_CPU_UTIL_RATIO", "core-11", "ratio").
-		set(value, 88, "DCGM_FI_DEV_CPU_POWER_WATTS", "", "watts")
+		set(collector.PowerWatts, 88).set(collector.TemperatureCelsius, 50, "cpu").
+		set(collector.CPUUtilization, 0.25, "user").set(collector.CPUUtilization, 0.125, "system")
 	o := compat.Options{Counters: counters(t,
-		"DCGM_FI_DEV_CPU_POWER_UTIL_CURRENT, gauge, x", "DCGM_FI_DEV_CPU_UTIL_TOTAL, gauge, x",
+		"DCGM_FI_DEV_CPU_POWER_UTIL_CURRENT, gauge, x", "DCGM_FI_DEV_CPU_UTIL_TOTAL, gauge, x", "DCGM_FI_DEV_POWER_USAGE, gauge, x",
+		"DCGM_FI_DEV_NVSWITCH_LINK_LATENCY_LOW_VC0, counter, x", "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL, counter, x",
 		"DCGM_FI_DEV_GPU_TEMP, gauge, x",
 		"DCGM_FI_DEV_NVLINK_PPCNT_PLR_SYNC_EVENT_TOTAL, counter, x",
 		"DCGM_FI_DEV_NVSWITCH_LINK_FATAL_ERRORS, counter, x", "DCGM_FI_DEV_NVSWITCH_TEMPERATURE_CURRENT, gauge, x",
@@ -261,9 +274,12 @@ func TestOfDCGM(t *testing.T) {
 		`DCGM_FI_DEV_GPU_TEMP{`+plain+`} 60`,
 		`DCGM_FI_DEV_NVLINK_PPCNT_PLR_SYNC_EVENT_TOTAL{DCGM_FI_DEV_BRAND="Tesla",device="nvidia1",gpu="1",gpu_uuid="`+gpu1+`",model_name="NVIDIA H100 80GB HBM3",nvlink="3",pci_bus_id="00000000:11:00.0"} 12`,
 		`DCGM_FI_DEV_NVSWITCH_LINK_FATAL_ERRORS{nvlink="7",nvswitch="nvswitch2"} 1`,
+		`DCGM_FI_DEV_NVSWITCH_LINK_LATENCY_LOW_VC0{nvlink="7",nvswitch="nvswitch2"} 4`,
 		`DCGM_FI_DEV_NVSWITCH_TEMPERATURE_CURRENT{nvswitch="nvswitch2"} 41`,
 		`DCGM_FI_DEV_VGPU_LICENSE_STATUS{`+plain+`} 0`)
-	expect(t, page(t, o, s, "accel_compat_"))
+	expect(t, page(t, o, s, "accel_compat_"),
+		`accel_compat_field_skipped{field="DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL",reason="not_measured"} 1`,
+		`accel_compat_field_skipped{field="DCGM_FI_DEV_POWER_USAGE",reason="not_measured"} 1`)
 }
 
 // TestDeviceDown: a GPU that does not answer keeps its counters and loses its

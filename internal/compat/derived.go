@@ -1,6 +1,9 @@
 package compat
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
 	"github.com/accel-exporter/accel-exporter/internal/exporter"
@@ -18,25 +21,49 @@ func servesDerived(name string) bool { return name == xidTotal || name == health
 // none, so that nothing is said.
 var healthCodes = state(collector.DeviceHealth, "state", map[string]float64{"healthy": 0, "degraded": 10, "failed": 20})
 
+// watches are DCGM's health watches by their names in accel_dcgm_health.
+var watches = map[string]string{
+	"pcie": "PCIE", "nvlink": "NVLINK", "pmu": "PMU", "mcu": "MCU", "memory": "MEM", "sm": "SM",
+	"inforom": "INFOROM", "thermal": "THERMAL", "power": "POWER", "driver": "DRIVER",
+}
+
+// watchCodes is what DCGM found by one watch.
+func watchCodes(watch string) source {
+	s := source{any: true, combine: code}
+	for state, c := range map[string]float64{"pass": 0, "warn": 10, "fail": 20} {
+		s.terms = append(s.terms, term{metric: collector.DCGMHealth, labels: []string{"watch", watch, "state", state}, weight: c})
+	}
+	return s
+}
+
 // derived adds the series of a row that is no field of DCGM.
 func (p *page) derived(out []exporter.Derived, f *family) []exporter.Derived {
 	for _, u := range p.units {
-		if u.board != nil || u.class == classSwitch || u.class == classCPU {
-			continue
-		}
-		if f.row.Name == xidTotal {
+		switch {
+		case u.board != nil || !u.isA(classGPU):
+		case f.row.Name == xidTotal:
 			out = p.xids(out, f, u)
-			continue
+		default:
+			out = p.health(out, f, u, &healthCodes, "ALL")
+			for _, name := range slices.Sorted(maps.Keys(watches)) {
+				s := watchCodes(name)
+				out = p.health(out, f, u, &s, watches[name])
+			}
 		}
-		rows, weights := u.rows(&healthCodes)
-		if rows == nil {
-			continue
-		}
-		labels := set(p.labelsOf(u))
-		labels.add("health_watch", "ALL")
-		out = append(out, exporter.Derived{Metric: f.metric, Labels: labels, Rows: rows, Value: value(dcgmfield.Field{}, code, weights)})
 	}
 	return out
+}
+
+// health adds one watch: DCGM's own where it is asked, and for all of them the
+// verdict of this exporter.
+func (p *page) health(out []exporter.Derived, f *family, u *unit, s *source, watch string) []exporter.Derived {
+	rows, weights := u.rows(s)
+	if rows == nil {
+		return out
+	}
+	labels := set(p.labelsOf(u))
+	labels.add("health_watch", watch)
+	return append(out, exporter.Derived{Metric: f.metric, Labels: labels, Rows: rows, Value: value(dcgmfield.Field{}, code, weights)})
 }
 
 // xids adds the counters of a GPU's Xids.

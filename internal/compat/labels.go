@@ -1,8 +1,10 @@
 package compat
 
 import (
+	"cmp"
 	"strings"
 
+	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/exporter"
 )
 
@@ -104,6 +106,10 @@ func (p *page) modelOf(u *unit) string {
 
 // The classes of devices that DCGM knows, as accel_device_info has them.
 const (
-	classSwitch = "switch"
-	classCPU    = "cpu"
+	classGPU    = string(collector.GPU)
+	classSwitch = string(collector.Switch)
+	classCPU    = string(collector.CPU)
 )
+
+// isA reports whether u is of a class; empty stands for GPUs.
+func (u *unit) isA(class string) bool { return u.class == cmp.Or(class, classGPU) }

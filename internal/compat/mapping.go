@@ -25,12 +25,14 @@ type mapping struct {
 	board bool
 	// label is the label of a reading that makes a series each: of links.
 	label string
+	// class of devices that have the field; empty for GPUs.
+	class string
 }
 
 // mappings are by the id of the field. Most exporters never need them.
 var mappings = sync.OnceValue(func() map[uint16]*mapping {
 	all := map[uint16]*mapping{}
-	for _, group := range []map[string]mapping{sensors(), memory(), profiling(), faults(), links(), perLink()} {
+	for _, group := range []map[string]mapping{sensors(), memory(), profiling(), faults(), links(), perLink(), switches(), cpus()} {
 		for name, m := range group {
 			f, ok := dcgmfield.ByName("DCGM_FI_" + name)
 			if !ok || all[f.ID] != nil {
@@ -249,6 +251,43 @@ func perLink() map[string]mapping {
 		}
 	}
 	return out
+}
+
+// switches are what DCGM alone tells of NVSwitches and their links.
+func switches() map[string]mapping {
+	out := map[string]mapping{
+		"DEV_NVSWITCH_TEMPERATURE_CURRENT":        from(times(1, collector.TemperatureCelsius, "sensor", "switch")),
+		"DEV_NVSWITCH_TEMPERATURE_LIMIT_SLOWDOWN": from(times(1, collector.TemperatureLimit, "sensor", "switch", "limit", "slowdown")),
+		"DEV_NVSWITCH_TEMPERATURE_LIMIT_SHUTDOWN": from(times(1, collector.TemperatureLimit, "sensor", "switch", "limit", "shutdown")),
+		"DEV_NVSWITCH_RESET_REQUIRED":             from(times(1, collector.NVSwitchResetRequired)),
+	}
+	for name, kind := range map[string]string{
+		"FATAL_ERRORS": "fatal", "NON_FATAL_ERRORS": "non_fatal", "REPLAY_ERRORS": "replay", "RECOVERY_ERRORS": "recovery",
+		"FLIT_ERRORS": "flit", "CRC_ERRORS": "crc", "ECC_ERRORS": "ecc",
+	} {
+		out["DEV_NVSWITCH_LINK_"+name] = mapping{sources: []source{times(1, collector.NVLinkErrors, "type", kind)}, label: "link"}
+	}
+	return ofClass(classSwitch, out)
+}
+
+// cpus are what DCGM alone tells of Grace CPUs. Their utilization is by core
+// there, so that it is taken as DCGM told it.
+func cpus() map[string]mapping {
+	return ofClass(classCPU, map[string]mapping{
+		"DEV_CPU_TEMP_CURRENT":       from(times(1, collector.TemperatureCelsius, "sensor", "cpu")),
+		"DEV_CPU_TEMP_WARNING":       from(times(1, collector.TemperatureLimit, "sensor", "cpu", "limit", "warning")),
+		"DEV_CPU_TEMP_CRITICAL":      from(times(1, collector.TemperatureLimit, "sensor", "cpu", "limit", "critical")),
+		"DEV_CPU_POWER_UTIL_CURRENT": from(times(1, collector.PowerWatts)),
+		"DEV_CPU_POWER_LIMIT":        from(times(1, collector.PowerLimit, "limit", "enforced")),
+	})
+}
+
+func ofClass(class string, all map[string]mapping) map[string]mapping {
+	for name, m := range all {
+		m.class = class
+		all[name] = m
+	}
+	return all
 }
 
 // share2 is a as a part of a and b.

@@ -8,20 +8,12 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/exporter"
 )
 
-// Families of what DCGM was asked for by name, in DCGM's own units, where it
-// is asked at all. Their label field names the field, entity a part of the
-// device.
-const (
-	rawValue = "accel_dcgm_field_value"
-	rawTotal = "accel_dcgm_field_total"
-	rawInfo  = "accel_dcgm_field_info"
-)
-
-// raw adds what DCGM itself says of a field.
+// raw adds what DCGM itself says of a field, where it is asked for it by name:
+// in DCGM's own units.
 func (p *page) raw(out []exporter.Derived, f *family, u *unit) []exporter.Derived {
 	for i := range u.device.Readings {
 		r := &u.device.Readings[i]
-		if r.Metric.Name != rawValue && r.Metric.Name != rawTotal || !isField(r, f.row.Field.ID) {
+		if r.Metric != collector.DCGMField && r.Metric != collector.DCGMFieldTotal || !isField(r, f.row.Field.ID) {
 			continue
 		}
 		labels, ok := p.entityLabels(u, label(r, "entity"))
@@ -58,7 +50,7 @@ func (p *page) entityLabels(u *unit, entity string) ([]exporter.Label, bool) {
 // rawFact returns a text that DCGM itself told, or "".
 func rawFact(readings []collector.Reading, id uint16) string {
 	for i := range readings {
-		if r := &readings[i]; r.Metric.Name == rawInfo && isField(r, id) {
+		if r := &readings[i]; r.Metric == collector.DCGMFieldInfo && isField(r, id) {
 			return label(r, "value")
 		}
 	}

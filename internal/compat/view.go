@@ -135,6 +135,9 @@ func (p *page) family(out []exporter.Derived, f *family) []exporter.Derived {
 
 // has reports whether u has a reading for the field.
 func (u *unit) has(m *mapping) bool {
+	if !u.isA(m.class) {
+		return false
+	}
 	for i := range m.sources {
 		if rows, _ := u.rows(&m.sources[i]); rows != nil {
 			return true
@@ -145,6 +148,9 @@ func (u *unit) has(m *mapping) bool {
 
 // unit adds what one GPU or instance has of a field.
 func (p *page) unit(out []exporter.Derived, f *family, u *unit) []exporter.Derived {
+	if !u.isA(f.mapping.class) {
+		return out
+	}
 	for i := range f.mapping.sources {
 		s := &f.mapping.sources[i]
 		rows, weights := u.rows(s)
