@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/compat"
 	"github.com/accel-exporter/accel-exporter/internal/exporter"
 )
 
@@ -38,13 +39,13 @@ var subjects = []subject{
 	{"Xid, recovery and repair", []string{"gpu_xid_", "gpu_recovery_", "gpu_repair_", "nvswitch_"}, ""},
 	{"ECC, row remaps and retired pages", []string{"ecc_", "row_remap", "retired_pages_"}, ""},
 	{"DCGM and Grace CPUs", []string{"dcgm_", "cpu_"}, "Only with `--dcgm.address` or `--dcgm.embedded`: [dcgm.md](dcgm.md)."},
-	{"Sources and the exporter itself", []string{"source_", "native_call_", "exporter_"}, ""},
+	{"Sources and the exporter itself", []string{"source_", "native_call_", "exporter_", "compat_"}, ""},
 }
 
 // metricsPage returns docs/metrics.md.
 func metricsPage() ([]byte, error) {
 	chapters := make([][]*collector.Metric, len(subjects))
-	for _, m := range slices.Concat(collector.Table(), exporter.Metrics()) {
+	for _, m := range slices.Concat(collector.Table(), exporter.Metrics(), compat.Metrics()) {
 		i := slices.IndexFunc(subjects, func(s subject) bool { return s.holds(m.Name) })
 		if i < 0 {
 			return nil, fmt.Errorf("%s fits no subject: add its prefix in internal/docgen", m.Name)

@@ -58,7 +58,7 @@ var rules = []rule{
 		why: "what the API server says of pods needs a plain list and watch, and no client of 13 MB",
 	},
 	{
-		in: []string{"./internal/exporter/..."}, ban: slices.Concat(vendors, []string{"./rules/..."}),
+		in: []string{"./internal/exporter/...", "./internal/compat/..."}, ban: slices.Concat(vendors, []string{"./rules/..."}),
 		why: "exposition renders whatever a Snapshot holds, whoever measured it",
 	},
 	{

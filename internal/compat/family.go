@@ -1,0 +1,95 @@
+package compat
+
+import (
+	"math"
+
+	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/internal/exporter"
+)
+
+// family adds the series of one field.
+func (p *page) family(out []exporter.Derived, f *family) []exporter.Derived {
+	mapped := map[*unit]bool{}
+	if f.mapping != nil {
+		parts := map[*unit]bool{} // boards whose instances have the field
+		for _, u := range p.units {
+			if u.board != nil && !f.mapping.board && u.has(f.mapping) {
+				parts[u.board] = true
+			}
+		}
+		for _, u := range p.units {
+			if parts[u] || u.board != nil && f.mapping.board {
+				mapped[u] = true // what the whole board has is not what its parts have
+				continue
+			}
+			n := len(out)
+			out = p.unit(out, f, u)
+			mapped[u] = len(out) > n
+		}
+	}
+	for _, u := range p.units {
+		if !mapped[u] {
+			out = p.raw(out, f, u)
+		}
+	}
+	return out
+}
+
+// has reports whether u has a reading for the field.
+func (u *unit) has(m *mapping) bool {
+	if !u.isA(m.class) {
+		return false
+	}
+	for i := range m.sources {
+		if rows, _ := u.rows(&m.sources[i]); rows != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// unit adds what one GPU or instance has of a field.
+func (p *page) unit(out []exporter.Derived, f *family, u *unit) []exporter.Derived {
+	if !u.isA(f.mapping.class) {
+		return out
+	}
+	for i := range f.mapping.sources {
+		s := &f.mapping.sources[i]
+		rows, weights := u.rows(s)
+		if rows == nil {
+			continue
+		}
+		if f.mapping.label != "" {
+			return p.each(out, f, u, s, rows, weights)
+		}
+		out = append(out, exporter.Derived{
+			Metric: f.metric, Labels: p.labelsOf(u), Rows: rows,
+			Value: value(f.row.Field, s.combine, weights),
+		})
+		return p.holders(out, f, u)
+	}
+	return out
+}
+
+// each adds a series for every reading, by link.
+func (p *page) each(out []exporter.Derived, f *family, u *unit, s *source, rows []int, weights []float64) []exporter.Derived {
+	for i, row := range rows {
+		link := label(u.at(row), f.mapping.label)
+		out = append(out, exporter.Derived{
+			Metric: f.metric, Labels: p.linkLabels(u, link), Rows: []int{row},
+			Value: value(f.row.Field, s.combine, weights[i:i+1]),
+		})
+	}
+	return out
+}
+
+// value closes over the weights. Whole numbers in DCGM are whole numbers here.
+func value(f dcgmfield.Field, combine func(w, in []float64) (float64, bool), weights []float64) func([]float64) (float64, bool) {
+	if f.Type != dcgmfield.Int64 {
+		return func(in []float64) (float64, bool) { return combine(weights, in) }
+	}
+	return func(in []float64) (float64, bool) {
+		v, ok := combine(weights, in)
+		return math.Round(v), ok
+	}
+}
