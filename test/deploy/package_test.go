@@ -19,17 +19,7 @@ func pack(t *testing.T) (file, tree string) {
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
 		t.Skip("dpkg-deb is not installed")
 	}
-	programs, out, tree := t.TempDir(), t.TempDir(), t.TempDir()
-	exporter := os.Getenv("ACCEL_EXPORTER")
-	for _, name := range []string{"accel-exporter", "accel-rules"} {
-		data, err := os.ReadFile(filepath.Join(filepath.Dir(exporter), name))
-		if err != nil {
-			t.Fatalf("ACCEL_EXPORTER=%q: %v; make test-deploy builds it", exporter, err)
-		}
-		if err := os.WriteFile(filepath.Join(programs, name), data, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
+	programs, out, tree := filepath.Dir(installed(t)), t.TempDir(), t.TempDir()
 	command(t, "deploy/debian/build.sh", programs, out, runtime.GOARCH)
 	files, err := filepath.Glob(filepath.Join(out, "*.deb"))
 	if err != nil || len(files) != 1 {
@@ -37,6 +27,23 @@ func pack(t *testing.T) (file, tree string) {
 	}
 	command(t, "dpkg-deb", "--raw-extract", files[0], tree)
 	return files[0], tree
+}
+
+// installed copies the programs that are at hand to a folder of their own, and
+// returns where the exporter is.
+func installed(t *testing.T) string {
+	t.Helper()
+	exporter, dir := os.Getenv("ACCEL_EXPORTER"), t.TempDir()
+	for _, name := range []string{"accel-exporter", "accel-rules"} {
+		data, err := os.ReadFile(filepath.Join(filepath.Dir(exporter), name))
+		if err != nil {
+			t.Fatalf("ACCEL_EXPORTER=%q: %v; make test-deploy builds it", exporter, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "accel-exporter")
 }
 
 // command runs a program in the root of the repository.

@@ -1,0 +1,111 @@
+package deploy
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRuns: the exporter starts as the user that a manifest gives it, without
+// any capability and with nothing that it may write to, and says that it is
+// ready. Nothing of a cluster is there: no kubelet, API server or Alertmanager.
+func TestRuns(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can become another user")
+	}
+	for _, name := range []string{"default", "restricted", "alerts", "pod-metadata", "compat"} {
+		t.Run(name, func(t *testing.T) {
+			all := objects(t, name)
+			args := container(t, all)
+			for i, a := range args {
+				if strings.HasPrefix(a, "--web.listen-address=") {
+					args[i] = "--web.listen-address=127.0.0.1:0"
+				}
+			}
+			program := installed(t)
+			// Folders of tests are for their owner alone.
+			command(t, "chmod", "-R", "a+rX", filepath.Dir(filepath.Dir(program)))
+			security := podSpec(t, all).Containers[0].SecurityContext
+			user := strconv.FormatInt(*security.RunAsUser, 10)
+			address := start(t, program, user, args)
+			for _, path := range []string{"/-/healthy", "/-/ready", "/metrics"} {
+				await(t, "http://"+address+path)
+			}
+		})
+	}
+}
+
+var listening = regexp.MustCompile(`"address":"([^"]*)"`)
+
+// confine has nothing that can be written to, or fails.
+const confine = `mount -o remount,ro,bind / || exit 1
+mount -o remount,ro,bind /tmp 2>/dev/null
+touch "$PROBE" 2>/dev/null && { echo "$PROBE can be written to" >&2; exit 1; }
+exec "$0" "$@"`
+
+// start runs the exporter confined, and returns where it listens.
+func start(t *testing.T, program, user string, args []string) string {
+	t.Helper()
+	// As a container's: a root that cannot be written to, one user, no
+	// capability, and none to be had.
+	confined := []string{
+		"--mount", "--propagation=private", "sh", "-c", confine,
+		"setpriv", "--reuid=" + user, "--regid=" + user, "--clear-groups", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs",
+		program,
+	}
+	cmd := exec.Command("unshare", append(confined, args...)...)
+	cmd.Env = []string{"NODE_NAME=node1", "POD_NAME=x", "POD_NAMESPACE=y", "KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=1", "PROBE=" + program + ".probe"}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+	})
+	found := make(chan string, 1)
+	go func() {
+		var said []string
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			said = append(said, lines.Text())
+			if m := listening.FindStringSubmatch(lines.Text()); m != nil && len(found) == 0 {
+				found <- m[1]
+			}
+		}
+		found <- "it ended: " + strings.Join(said, "\n")
+	}()
+	address := <-found
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		t.Fatal(address)
+	}
+	return address
+}
+
+// await asks until the answer is 200.
+func await(t *testing.T, url string) {
+	t.Helper()
+	const patience = 3 * time.Minute
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		answer, err := http.Get(url)
+		if err == nil {
+			answer.Body.Close()
+			if answer.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: %v, %v", url, answer, err)
+		}
+	}
+}
