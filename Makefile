@@ -52,8 +52,8 @@ DIST     ?= dist
 PROGRAMS := accel-exporter accel-rules
 
 dist: ## the programs of a release, in DIST=dist; the same bytes wherever they are built
-	GOFLAGS=-buildvcs=false CGO_ENABLED=1 $(GOBUILD) $(SMALL) -o $(DIST)/accel-exporter ./cmd/accel-exporter
-	GOFLAGS=-buildvcs=false CGO_ENABLED=0 $(GOBUILD) $(SMALL) -o $(DIST)/accel-rules ./cmd/accel-rules
+	CGO_ENABLED=1 $(GOBUILD) -buildvcs=false $(SMALL) -o $(DIST)/accel-exporter ./cmd/accel-exporter
+	CGO_ENABLED=0 $(GOBUILD) -buildvcs=false $(SMALL) -o $(DIST)/accel-rules ./cmd/accel-rules
 
 sbom: dist ## what the programs are made of, as CycloneDX
 	@for p in $(PROGRAMS); do go run ./internal/sbom -version $(VERSION) $(DIST)/$$p > $(DIST)/$$p.cdx.json || exit 1; done
@@ -62,7 +62,7 @@ sbom: dist ## what the programs are made of, as CycloneDX
 COMMITTED = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null))
 
 deb: dist ## a Debian package, in DIST=dist
-	SOURCE_DATE_EPOCH=$(COMMITTED) deploy/debian/build.sh $(DIST) $(DIST) $(shell go env GOARCH)
+	SOURCE_DATE_EPOCH=$(COMMITTED) deploy/debian/build.sh $(DIST) $(DIST) $(or $(GOARCH),$(shell go env GOARCH))
 
 ENGINE   ?= $(notdir $(firstword $(foreach e,docker podman buildah,$(shell command -v $(e)))))
 IMAGE    ?= accel-exporter:$(VERSION)
