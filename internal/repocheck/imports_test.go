@@ -34,6 +34,7 @@ var vendors = []string{"./collector/nvidia/...", "./collector/dcgm/...", "./coll
 var (
 	prometheusClient = []string{"github.com/prometheus/..."}
 	commandLine      = []string{"github.com/alecthomas/kingpin/..."}
+	ruleEngine       = []string{"github.com/prometheus/prometheus/...", "github.com/prometheus/alertmanager/...", "github.com/go-openapi/..."}
 )
 
 var rules = []rule{
@@ -96,6 +97,10 @@ var rules = []rule{
 	{
 		in: []string{"./cmd/accel-exporter", "./collector/...", "./internal/exporter/...", "./internal/config/..."}, ban: []string{"./internal/sim/..."},
 		why: "the product contains no simulator", direct: true,
+	},
+	{
+		in: []string{"./cmd/accel-exporter", "./internal/config/...", "./internal/ruleproc/..."}, ban: slices.Concat(ruleEngine, []string{"./rules/...", "./notify/...", "./internal/ruleapp/..."}),
+		why: "every byte of the exporter is resident on every node, and PromQL with Alertmanager's client is as large as half of the rest; accel-rules has them",
 	},
 	{
 		in: []string{"./..."}, except: []string{"./collector/nvidia/...", "./collector/dcgm/..."}, ban: []string{"C"},
@@ -226,6 +231,7 @@ func TestImportsAreChecked(t *testing.T) {
 		"github.com/alecthomas/kingpin/v2":               {ImportPath: "github.com/alecthomas/kingpin/v2"},
 		"gopkg.in/yaml.v3":                               {ImportPath: "gopkg.in/yaml.v3"},
 		"k8s.io/client-go/rest":                          {ImportPath: "k8s.io/client-go/rest"},
+		"github.com/prometheus/prometheus/promql":        {ImportPath: "github.com/prometheus/prometheus/promql"},
 	}
 	bad := []struct{ in, imports string }{
 		{"collector", "gopkg.in/yaml.v3"},
@@ -246,6 +252,8 @@ func TestImportsAreChecked(t *testing.T) {
 		{"procmap", "gopkg.in/yaml.v3"},
 		{"podmap/kubelet", "k8s.io/client-go/rest"},
 		{"cmd/accel-exporter", mine("internal/sim")},
+		{"cmd/accel-exporter", mine("notify")},
+		{"internal/config", "github.com/prometheus/prometheus/promql"},
 	}
 	for _, b := range bad {
 		t.Run(b.in+" "+path.Base(b.imports), func(t *testing.T) {
