@@ -18,7 +18,7 @@ type source struct {
 	// combine makes the value of the field of the weights and values of the
 	// readings.
 	combine func(weights, values []float64) (float64, bool)
-	// query says the same in PromQL.
+	// query says the same in PromQL, or in words with PromQL in backquotes.
 	query string
 }
 
@@ -129,9 +129,14 @@ func scale(factor float64) string {
 	case factor == 1./mebi:
 		return " / 1024^2"
 	case factor < 1:
-		return " / " + strconv.FormatFloat(math.Round(1/factor), 'g', -1, 64)
+		return " / " + short(math.Round(1/factor))
 	}
-	return " * " + strconv.FormatFloat(factor, 'g', -1, 64)
+	return " * " + short(factor)
+}
+
+// short writes 1e6, not 1e+06.
+func short(v float64) string {
+	return strings.Replace(strconv.FormatFloat(v, 'g', -1, 64), "e+0", "e", 1)
 }
 
 // total is the sum of several sources of one term.
@@ -151,7 +156,7 @@ func total(parts ...source) source {
 // state is the number that NVML gives to the state in force, by its name in
 // the label of m.
 func state(m *collector.Metric, label string, codes map[string]float64) source {
-	s := source{any: true, combine: code, query: "name in the label " + label + " of " + m.Name + " == 1"}
+	s := source{any: true, combine: code, query: "number of the label `" + label + "` of `" + m.Name + " == 1`"}
 	for name, c := range codes {
 		s.terms = append(s.terms, term{metric: m, labels: []string{label, name}, weight: c})
 	}

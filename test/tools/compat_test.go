@@ -2,6 +2,7 @@ package tools
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -103,6 +104,96 @@ scrape_configs:
 			return err
 		})
 	}
+}
+
+// migrationRow is a field of DCGM and what the manual says is the same here.
+var migrationRow = regexp.MustCompile("(?m)^\\| \\**`(DCGM_FI_\\w+)`\\** \\| [^|]* \\| (`.+`) \\|$")
+
+// TestMigrationTable: the queries of the manual give what the families of
+// dcgm-exporter give, GPU by GPU, in Prometheus itself.
+func TestMigrationTable(t *testing.T) {
+	prometheus := program(t, "PROMETHEUS")
+	dir := t.TempDir()
+	var both string
+	for _, name := range []string{"h100-8.metrics", "h100-8.compat-user.metrics"} {
+		data, err := os.ReadFile(filepath.Join(root, "cmd/accel-exporter/testdata/golden", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		both += regexp.MustCompile(`(?m)^.* VOLATILE\n`).ReplaceAllString(string(data), "")
+	}
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, both) }))
+	defer page.Close()
+	config := filepath.Join(dir, "prometheus.yml")
+	write(t, config, `global: {scrape_interval: 1s}
+scrape_configs:
+  - job_name: both
+    honor_labels: true
+    static_configs: [{targets: ['`+strings.TrimPrefix(page.URL, "http://")+`'], labels: {instance: n1}}]
+`)
+	address := freeAddress(t)
+	start(t, address, prometheus,
+		"--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
+	p := prom(address)
+	eventually(t, "a scrape", func() error {
+		a, err := p.instant("DCGM_FI_DEV_GPU_TEMP and on () accel_temperature_celsius")
+		if err == nil && len(a.Data.Result) == 0 {
+			err = fmt.Errorf("no data")
+		}
+		return err
+	})
+
+	manual, err := os.ReadFile(filepath.Join(root, "docs/migrating-from-dcgm-exporter.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, row := range migrationRow.FindAllStringSubmatch(string(manual), -1) {
+		theirs := p.byDevice(t, row[1]+`{GPU_I_ID=""}`, "UUID")
+		if len(theirs) == 0 {
+			continue // not on this page, or by instance only
+		}
+		var ours map[string]float64
+		for _, q := range strings.Split(strings.Trim(row[2], "`"), "`; else `") {
+			if ours = p.byDevice(t, q, "device"); len(ours) > 0 {
+				break
+			}
+		}
+		for uuid, v := range theirs {
+			w, ok := ours[uuid]
+			if !ok || math.Abs(v-w) > max(0.5, 1e-9*v) {
+				t.Errorf("%s of %s is %v, by %s %v", row[1], uuid, v, row[2], w)
+			}
+		}
+		compared++
+	}
+	t.Logf("%d fields compared", compared)
+	if compared < 35 {
+		t.Errorf("only %d fields were compared", compared)
+	}
+}
+
+// byDevice are the values of a query by a label; of a GPU that pods share, that
+// of the GPU.
+func (p prom) byDevice(t *testing.T, query, label string) map[string]float64 {
+	t.Helper()
+	a, err := p.instant(query)
+	if err != nil {
+		t.Errorf("%s: %v", query, err)
+	}
+	out := map[string]float64{}
+	for _, r := range a.Data.Result {
+		id := r.Metric[label]
+		if _, again := out[id]; again && r.Metric["pod"] != "" {
+			continue
+		}
+		v, err := strconv.ParseFloat(fmt.Sprint(r.Value[1]), 64)
+		if err != nil {
+			t.Errorf("%s: %v", query, err)
+		}
+		out[id] = v
+	}
+	return out
 }
 
 // matches returns the first group of every match.

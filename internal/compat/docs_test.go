@@ -1,0 +1,138 @@
+package compat
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/internal/golden"
+)
+
+const migration = "../../docs/migrating-from-dcgm-exporter.md"
+
+// TestGoldenMigrationPage: the tables of the page are those of the program.
+func TestGoldenMigrationPage(t *testing.T) {
+	data, err := os.ReadFile(migration)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(data)
+	for name, table := range map[string]string{"fields": fieldTable(), "labels of fields": factTable()} {
+		section := regexp.MustCompile(`(?s)(<!-- ` + name + ` -->\n).*?(<!-- end of ` + name + ` -->)`)
+		if !section.MatchString(page) {
+			t.Fatalf("the page has no section %q", name)
+		}
+		page = section.ReplaceAllStringFunc(page, func(old string) string {
+			m := section.FindStringSubmatch(old)
+			return m[1] + table + m[2]
+		})
+	}
+	golden.Compare(t, migration, page)
+}
+
+// linkNumber marks the fields of one link each.
+var linkNumber = regexp.MustCompile(`_ERROR_L\d+_TOTAL$`)
+
+// fieldTable has a row for every field that is shown.
+func fieldTable() string {
+	byDefault := map[uint16]bool{}
+	for _, r := range Default().Rows {
+		byDefault[r.Field.ID] = true
+	}
+	var b strings.Builder
+	b.WriteString("| field of DCGM | unit | the same here |\n|---|---|---|\n")
+	for _, f := range dcgmfield.All() {
+		m := mappings()[f.ID]
+		if m == nil || linkNumber.MatchString(f.Name) && !strings.Contains(f.Name, "_L0_") {
+			continue
+		}
+		name := "`" + commonName(f) + "`"
+		if byDefault[f.ID] {
+			name = "**" + name + "**"
+		}
+		if linkNumber.MatchString(f.Name) {
+			name += " to `L17`"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, unitText(f.Unit), strings.Join(queries(m), "; else "))
+	}
+	return b.String()
+}
+
+func queries(m *mapping) []string {
+	var out []string
+	for _, s := range m.sources {
+		q := s.query
+		if m.label != "" {
+			q = s.terms[0].selector()
+		}
+		if !strings.Contains(q, "`") { // which has words around the query
+			q = "`" + q + "`"
+		}
+		out = append(out, q)
+	}
+	return out
+}
+
+// factTable has a row for every field that may be a label.
+func factTable() string {
+	var rows []string
+	for id, f := range facts() {
+		field, _ := dcgmfield.ByID(id)
+		selector := (&term{metric: f.metric, labels: f.only}).selector()
+		rows = append(rows, fmt.Sprintf("| `%s` | label `%s` of `%s` |\n", commonName(field), f.label, selector))
+	}
+	slices.Sort(rows)
+	return "| field of DCGM | the same here |\n|---|---|\n" + strings.Join(rows, "")
+}
+
+// commonName is the name by which a field is known best: that before DCGM 4.6.
+func commonName(f dcgmfield.Field) string {
+	for _, n := range f.Former {
+		if strings.HasPrefix(n, "DCGM_FI_") {
+			return n
+		}
+	}
+	return f.Name
+}
+
+func unitText(unit string) string {
+	if unit == "" {
+		return "–"
+	}
+	return strings.ReplaceAll(unit, "_", " ")
+}
+
+// TestFormerNames: a row of a counters file may use any name of a field.
+func TestFormerNames(t *testing.T) {
+	for id, m := range mappings() {
+		for _, name := range append([]string{m.field.Name}, m.field.Former...) {
+			if f, ok := dcgmfield.ByName(name); !ok || f.ID != id {
+				t.Errorf("%s is field %d, not %d", name, f.ID, id)
+			}
+		}
+	}
+}
+
+// TestMappingsFit: a counter of DCGM is made of counters, a gauge of gauges,
+// so that what users ask of it holds here.
+func TestMappingsFit(t *testing.T) {
+	for _, m := range mappings() {
+		for _, s := range m.sources {
+			for _, term := range s.terms {
+				counter := term.metric.Kind.Type() == "counter"
+				if f := m.field; counter != (f.Kind == dcgmfield.Counter) && !strings.Contains(f.Name, "XID") {
+					t.Errorf("%s is a %s and made of %s, a %s", f.Name, f.Kind, term.metric.Name, term.metric.Kind.Type())
+				}
+				for i := 0; i < len(term.labels); i += 2 {
+					if !slices.Contains(term.metric.Labels, term.labels[i]) {
+						t.Errorf("%s: %s has no label %s", m.field.Name, term.metric.Name, term.labels[i])
+					}
+				}
+			}
+		}
+	}
+}
