@@ -9,6 +9,7 @@ require (
 	github.com/yannh/kubeconform v0.8.0
 	k8s.io/api v0.37.0
 	k8s.io/apimachinery v0.37.0
+	k8s.io/component-helpers v0.35.4
 	k8s.io/pod-security-admission v0.35.4
 	sigs.k8s.io/kustomize/api v0.21.0
 	sigs.k8s.io/kustomize/kyaml v0.21.0
