@@ -132,8 +132,8 @@ func TestUnit(t *testing.T) {
 	}
 }
 
-// TestLibrary: the C library that the package asks for has all that the
-// exporter binds.
+// TestLibrary: the exporter needs the C library and nothing else, and the one
+// that the package asks for has all that it binds.
 func TestLibrary(t *testing.T) {
 	m := regexp.MustCompile(`libc6 \(>= 2\.(\d+)\)`).FindSubmatch(read(t, "deploy/debian/control"))
 	if m == nil {
@@ -145,6 +145,20 @@ func TestLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer program.Close()
+	// What the image's base has, and every Debian.
+	libraries, err := program.ImportedLibraries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range libraries {
+		if name != "libc.so.6" && !strings.HasPrefix(name, "ld-linux") {
+			t.Errorf("the program needs %s too", name)
+		}
+	}
+	// Functions of NVIDIA's library are bound when they are called, if at all.
+	if now, err := program.DynValue(elf.DT_FLAGS); err != nil || len(now) > 0 && elf.DynFlag(now[0])&elf.DF_BIND_NOW != 0 {
+		t.Errorf("the program binds everything at its start: %v, %v", now, err)
+	}
 	symbols, err := program.ImportedSymbols()
 	if err != nil {
 		t.Fatal(err)
