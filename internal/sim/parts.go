@@ -22,6 +22,7 @@ var (
 		"voltage_mvolt": 701, "power_vdd_watts": 705, "power_dvdd_watts": 706, "power_hvdd_watts": 707,
 		"fatal_error": 856, "non_fatal_error": 857, "temperature": 858, "temperature_slowdown": 859, "temperature_shutdown": 860,
 		"throughput_tx": 861, "throughput_rx": 862, "physical_id": 863, "reset_required": 864,
+		"pcie_domain": 866, "pcie_bus": 867, "pcie_device": 868, "pcie_function": 869,
 	}
 	switchLinkFields = map[string]int{
 		"link.throughput_tx": 780, "link.throughput_rx": 781, "link.fatal_errors": 782, "link.non_fatal_errors": 783,

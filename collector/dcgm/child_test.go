@@ -1,0 +1,257 @@
+//go:build linux && cgo
+
+package dcgm
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/sim"
+)
+
+// A process has one libdcgm and one connection in its life, so each test
+// against the simulated one runs in a process of its own: this binary again,
+// told which test to be.
+const (
+	childEnv = "DCGM_TEST_CHILD"
+	stateEnv = "ACCEL_SIM_STATE"
+	// libraryEnv may name the folder of a simulated library that is built.
+	libraryEnv = "DCGM_TEST_LIBRARY"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		os.Exit(m.Run())
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if builtIn != "" {
+			_ = os.RemoveAll(builtIn)
+		}
+		os.Exit(code)
+	}))
+}
+
+// builtIn is the folder of the simulated library.
+var builtIn string
+
+// simulated builds the library, once for all tests.
+var simulated = sync.OnceValues(func() (string, error) {
+	if dir := os.Getenv(libraryEnv); dir != "" {
+		return dir, nil
+	}
+	dir, err := os.MkdirTemp("", "dcgm-test-")
+	if err != nil {
+		return "", err
+	}
+	builtIn = dir
+	if out, err := exec.Command("make", "-C", "../../fixtures/dcgm", "OUT="+dir).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return dir, nil
+})
+
+// setting is what a test of the simulated library is set up with.
+type setting struct {
+	scenario string
+	faults   [][]string // that stand from the start
+	missing  []string   // functions that the library shall not have
+	none     bool       // no library at all
+}
+
+// inChild runs the test in a process of the setting and returns what it wrote.
+func inChild(t testing.TB, set setting, body func(s *sampling)) string {
+	t.Helper()
+	switch os.Getenv(childEnv) {
+	case "":
+	case t.Name():
+		s := &sampling{TB: t, events: make(chan collector.Event, 1024)}
+		body(s)
+		s.end()
+		return ""
+	default:
+		t.Skip("another test's process")
+	}
+	state := filepath.Join(t.TempDir(), "state")
+	library := prepare(t, set, state)
+	flags := []string{"-test.run=^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$", "-test.v"}
+	_, benchmark := t.(*testing.B)
+	if benchmark {
+		flags = []string{"-test.run=^$", "-test.bench=^" + t.Name() + "$", "-test.benchmem", "-test.cpu=1"}
+	}
+	child := exec.Command(os.Args[0], flags...)
+	child.Env = append(os.Environ(), childEnv+"="+t.Name(), "LD_LIBRARY_PATH="+library, stateEnv+"="+state, "GORACE=atexit_sleep_ms=0")
+	var out bytes.Buffer
+	child.Stdout, child.Stderr = &out, &out
+	if err := child.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	if testing.Verbose() || benchmark {
+		t.Logf("\n%s", out.String())
+	}
+	return out.String()
+}
+
+// prepare writes the state, and returns the folder of the library.
+func prepare(t testing.TB, set setting, path string) string {
+	t.Helper()
+	fixtures := os.DirFS("../../fixtures")
+	sc, err := sim.LoadScenario(fixtures, set.scenario)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := sc.Compile(fixtures, sim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range set.faults {
+		if err := state.Inject(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := state.Install(path); err != nil {
+		t.Fatal(err)
+	}
+	if set.none {
+		return t.TempDir()
+	}
+	dir, err := simulated()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(set.missing) == 0 {
+		return dir
+	}
+	older := t.TempDir()
+	if err := sim.WithoutSymbols(filepath.Join(dir, soname), filepath.Join(older, soname), set.missing); err != nil {
+		t.Fatal(err)
+	}
+	return older
+}
+
+// sampling is a Source under test in a child process.
+type sampling struct {
+	testing.TB
+	source *Source
+	events chan collector.Event
+	leaks  bool // a call hangs for good, or the library is at fault
+}
+
+// open makes the Source. Its watches are updated fast, so that tests need not
+// wait for them.
+func (s *sampling) open(o Options) {
+	s.Helper()
+	if o.Address == (Address{}) {
+		o.Embedded = true
+	}
+	if o.WatchInterval == 0 {
+		o.WatchInterval = 10 * time.Millisecond
+	}
+	var err error
+	if s.source, err = New(o, func(e collector.Event) { s.events <- e }); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *sampling) end() {
+	if s.source == nil || s.leaks {
+		return
+	}
+	if err := s.source.Close(); err != nil {
+		s.Errorf("close: %v", err)
+	}
+	goleak.VerifyNone(s, goleak.IgnoreCurrent(), goleak.IgnoreTopFunction("testing.(*T).Run"), goleak.IgnoreTopFunction("testing.(*B).run1"))
+}
+
+// sample makes one round.
+func (s *sampling) sample() (collector.Round, error) {
+	if s.source == nil {
+		s.open(Options{})
+	}
+	return s.source.Sample(context.Background())
+}
+
+// round is sample for one that must be whole.
+func (s *sampling) round() collector.Round {
+	s.Helper()
+	r, err := s.sample()
+	if err != nil {
+		s.Fatalf("Sample: %v", err)
+	}
+	return r
+}
+
+// until samples until ok says so.
+func (s *sampling) until(what string, ok func(collector.Round, error) bool) collector.Round {
+	s.Helper()
+	var last error
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		r, err := s.sample()
+		if ok(r, err) {
+			return r
+		}
+		last = err
+	}
+	s.Fatalf("never: %s (last error: %v)", what, last)
+	return collector.Round{}
+}
+
+func (s *sampling) inject(words ...string) {
+	s.Helper()
+	if err := sim.Update(os.Getenv(stateEnv), func(st *sim.State) error { return st.Inject(words) }); err != nil {
+		s.Fatalf("inject %v: %v", words, err)
+	}
+}
+
+func (s *sampling) clear(device string) {
+	s.Helper()
+	if err := sim.Update(os.Getenv(stateEnv), func(st *sim.State) error { return st.Clear(device) }); err != nil {
+		s.Fatalf("clear %s: %v", device, err)
+	}
+}
+
+// value returns the reading of m with the labels, if there is one.
+func value(d collector.Device, m *collector.Metric, labels ...string) (float64, bool) {
+next:
+	for _, r := range d.Readings {
+		if r.Metric != m || len(r.Labels) < len(labels) {
+			continue
+		}
+		for i, l := range labels {
+			if r.Labels[i] != l {
+				continue next
+			}
+		}
+		return r.Value, true
+	}
+	return 0, false
+}
+
+// class returns the whole devices of a class.
+func class(r collector.Round, c collector.Class) (list []collector.Device) {
+	for _, d := range r.Devices {
+		if d.Class == c && d.Parent == "" {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// calls are the counts of a round, by call and code.
+func calls(r collector.Round) map[string]uint64 {
+	m := map[string]uint64{}
+	for _, c := range r.Calls {
+		m[c.Call+" "+c.Code] += c.Count
+	}
+	return m
+}

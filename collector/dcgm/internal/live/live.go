@@ -1,0 +1,34 @@
+//go:build linux && cgo
+
+// Package live asks the simulated libdcgm, for tests, what its host engines
+// still hold.
+package live
+
+/*
+#cgo LDFLAGS: -ldl
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+
+static int live(unsigned *groups, unsigned *sets, unsigned *watches, unsigned *policies)
+{
+	void *library = dlopen("libdcgm.so.4", RTLD_LAZY | RTLD_NOLOAD);
+	void (*f)(unsigned *, unsigned *, unsigned *, unsigned *) = NULL;
+	if (library != NULL)
+		f = (void (*)(unsigned *, unsigned *, unsigned *, unsigned *))dlsym(library, "dcgmSimLive");
+	if (f != NULL)
+		f(groups, sets, watches, policies);
+	return f != NULL;
+}
+*/
+import "C"
+
+// Objects are counts of what stands at the host engines of this process.
+type Objects struct{ Groups, FieldGroups, Watches, Policies int }
+
+// Now returns the counts; ok is false where the library is no simulated one.
+func Now() (o Objects, ok bool) {
+	var groups, sets, watches, policies C.uint
+	found := C.live(&groups, &sets, &watches, &policies)
+	return Objects{int(groups), int(sets), int(watches), int(policies)}, found != 0
+}

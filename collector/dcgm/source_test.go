@@ -1,0 +1,407 @@
+//go:build linux && cgo
+
+package dcgm
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/internal/live"
+)
+
+// Profiling counters fill the families of GPM, of GPUs and of MIG instances,
+// which go by their place.
+func TestProfiling(t *testing.T) {
+	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
+		s.open(Options{Profiling: ProfilingOn})
+		r := s.until("activity of every GPU", func(r collector.Round, _ error) bool {
+			n := 0
+			for _, d := range r.Devices {
+				if _, ok := value(d, collector.ActivityRatio, "sm"); ok {
+					n++
+				}
+			}
+			return n == len(r.Devices) && n > 8
+		})
+		for _, d := range r.Devices {
+			if up, ok := value(d, collector.DCGMProfiling, ""); !ok || up != 1 {
+				s.Errorf("%s: profiling is %v, %v", d.ID, up, ok)
+			}
+			if d.Parent != "" && (!strings.HasPrefix(d.ID, "MIG-"+d.Parent+"/") || !d.Passing) {
+				s.Errorf("MIG instance %s of %s", d.ID, d.Parent)
+			}
+			if d.Parent == "" && (!strings.HasPrefix(d.ID, "GPU-") || d.PCI == "" || d.Model == "" || d.Sampled.IsZero()) {
+				s.Errorf("GPU %+v", d)
+			}
+		}
+	})
+}
+
+// Boards whose counters NVML can give are left alone, and beside NVML nothing
+// is read that NVML reads.
+func TestBesideNVML(t *testing.T) {
+	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
+		s.round()
+		time.Sleep(50 * time.Millisecond) // a few updates, were anything watched
+		for _, d := range s.round().Devices {
+			for _, x := range d.Readings {
+				if x.Metric != collector.DeviceInfo {
+					s.Errorf("%s: %s", d.ID, x.Metric.Name)
+				}
+			}
+		}
+		if o, ok := live.Now(); !ok || o.Watches > 8*20 {
+			s.Errorf("the host engine watches %+v, %v", o, ok)
+		}
+	})
+}
+
+// Where DCGM is alone, it gives what NVML would.
+func TestAlone(t *testing.T) {
+	inChild(t, setting{scenario: "a100"}, func(s *sampling) {
+		s.open(Options{Alone: true})
+		s.until("values of every GPU", func(r collector.Round, _ error) bool {
+			for _, d := range class(r, collector.GPU) {
+				for _, m := range []*collector.Metric{collector.TemperatureCelsius, collector.PowerWatts, collector.EnergyJoules, collector.MemoryTotal, collector.RowRemaps} {
+					if _, ok := value(d, m); !ok {
+						return false
+					}
+				}
+				if total, _ := value(d, collector.MemoryTotal); total < 30<<30 || total > 100<<30 {
+					s.Fatalf("%s has %v bytes", d.ID, total)
+				}
+			}
+			return len(class(r, collector.GPU)) == 4
+		})
+	})
+}
+
+// Fields that are asked for come out under DCGM's names; those that cannot be
+// had are counted once and named with the reason.
+func TestFields(t *testing.T) {
+	inChild(t, setting{scenario: "h100-8", faults: [][]string{{"dcgm-field", "155", "not-supported", "all"}, {"dcgm-field", "203", "not-found", "0"}, {"dcgm-field", "204", "808334905", "0"}}}, func(s *sampling) {
+		s.open(Options{Fields: []uint16{150, 156, 50, 155, 203, 204, 60, 60000}})
+		r := s.until("values", func(r collector.Round, _ error) bool {
+			if len(class(r, collector.GPU)) != 8 {
+				return false
+			}
+			_, ok := value(r.Devices[1], collector.DCGMFieldTotal)
+			return ok && len(r.Node) >= 4
+		})
+		d := class(r, collector.GPU)
+		if v, ok := value(d[1], collector.DCGMField, "DCGM_FI_DEV_GPU_TEMP_CELSIUS", "", "celsius"); !ok || v < 10 || v > 110 {
+			s.Errorf("temperature %v, %v", v, ok)
+		}
+		if v, ok := value(d[1], collector.DCGMFieldTotal, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "", "millijoules"); !ok || v <= 0 {
+			s.Errorf("energy %v, %v", v, ok)
+		}
+		if _, ok := value(d[1], collector.DCGMFieldInfo, "DCGM_FI_DEV_GPU_NAME", d[1].Model); !ok {
+			s.Errorf("no name in %v", d[1].Readings)
+		}
+		if _, ok := value(d[1], collector.DCGMField, "DCGM_FI_DEV_BOARD_POWER_WATTS"); ok {
+			s.Error("a value that is not supported is one")
+		}
+		if v, ok := value(d[0], collector.DCGMField, "DCGM_FI_DEV_GPU_UTIL_RATIO"); ok {
+			s.Errorf("a value that is not found is %v", v)
+		}
+		if n := len(d[0].Rejects); n == 0 {
+			s.Error("a sentinel is not counted")
+		}
+		skipped := map[string]float64{}
+		for _, x := range r.Node {
+			if x.Metric == collector.DCGMFieldsSkipped {
+				skipped[strings.Join(x.Labels, " ")] = x.Value
+			}
+		}
+		for name, want := range map[string]float64{"DCGM_FI_DEV_BOARD_POWER_WATTS not_supported": 8, "DCGM_FI_SYSTEM_PCI_TOPOLOGY binary": 0, "DCGM_FI_60000 unknown_field": 0} {
+			if v, ok := skipped[name]; !ok || v != want {
+				s.Errorf("skipped %s: %v, %v; all: %v", name, v, ok, skipped)
+			}
+		}
+		if again := calls(s.round())["DCGM_FI_DEV_BOARD_POWER_WATTS not_supported"]; again != 0 {
+			s.Errorf("counted %d times again", again)
+		}
+	})
+}
+
+// Switches and their links, and Grace CPUs, are devices of their own.
+func TestSwitches(t *testing.T) {
+	inChild(t, setting{scenario: "hgx-nvswitch"}, func(s *sampling) {
+		s.open(Options{})
+		r := s.until("switches", func(r collector.Round, _ error) bool {
+			list := class(r, collector.Switch)
+			for _, d := range list {
+				if _, ok := value(d, collector.NVLinkErrors); !ok {
+					return false
+				}
+			}
+			return len(list) > 0
+		})
+		for _, d := range class(r, collector.Switch) {
+			if d.ID == "" || d.ID != d.PCI || !strings.HasPrefix(d.ID, "0000:") {
+				s.Errorf("switch %q at %q", d.ID, d.PCI)
+			}
+			if v, ok := value(d, collector.TemperatureCelsius, "switch"); !ok || v < 10 {
+				s.Errorf("%s: temperature %v, %v", d.ID, v, ok)
+			}
+			if v, ok := value(d, collector.NVLinkUp, "0"); !ok || v != 1 {
+				s.Errorf("%s: link 0 is %v, %v", d.ID, v, ok)
+			}
+			if _, ok := value(d, collector.NVLinkErrors, "0", "fatal"); !ok {
+				s.Errorf("%s: no fatal errors of link 0", d.ID)
+			}
+		}
+		s.inject("dcgm-part", "switch:0", "fatal_error", "12028")
+		s.until("an SXid", func(collector.Round, error) bool { return len(s.events) > 0 })
+		if e := <-s.events; e.Kind != collector.EventSXid || e.Code != 12028 || e.Device != class(r, collector.Switch)[0].ID {
+			s.Errorf("event %+v", e)
+		}
+	})
+}
+
+func TestGrace(t *testing.T) {
+	inChild(t, setting{scenario: "grace"}, func(s *sampling) {
+		s.open(Options{Fields: []uint16{1120}})
+		r := s.until("CPUs", func(r collector.Round, _ error) bool {
+			list := class(r, collector.CPU)
+			if len(list) == 0 {
+				return false
+			}
+			_, use := value(list[0], collector.CPUUtilization, "user")
+			_, core := value(list[0], collector.DCGMField, "DCGM_FI_DEV_CPU_CLOCK_CURRENT", "core-0", "kilohertz")
+			return use && core
+		})
+		d := class(r, collector.CPU)[0]
+		if d.ID != "cpu-0" {
+			s.Errorf("CPU %q", d.ID)
+		}
+		for _, m := range []*collector.Metric{collector.TemperatureCelsius, collector.PowerWatts, collector.PowerLimit} {
+			if v, ok := value(d, m); !ok || v <= 0 {
+				s.Errorf("%s: %v, %v", m.Name, v, ok)
+			}
+		}
+	})
+}
+
+// What fails is named by what it is.
+func TestRefusals(t *testing.T) {
+	address, _ := ParseAddress("localhost:5555")
+	for name, c := range map[string]struct {
+		set  setting
+		o    Options
+		want error
+		text string
+	}{
+		"no library":       {setting{scenario: "h100-8", none: true}, Options{}, collector.ErrEngine, "LD_LIBRARY_PATH"},
+		"another version":  {setting{scenario: "h100-8", faults: [][]string{{"dcgm-version-mismatch"}}}, Options{}, collector.ErrMismatch, "ver_mismatch"},
+		"a function less":  {setting{scenario: "h100-8", missing: []string{"dcgmWatchFields"}}, Options{}, collector.ErrMismatch, "has no dcgmWatchFields"},
+		"no host engine":   {setting{scenario: "h100-8", faults: [][]string{{"dcgm-engine", "down"}}}, Options{Address: address}, collector.ErrEngine, "dcgmConnect_v2 tcp://localhost:5555: connection_not_valid"},
+		"engine not begun": {setting{scenario: "h100-8", faults: [][]string{{"dcgm-error", "dcgmStartEmbedded", "INIT_ERROR"}}}, Options{}, collector.ErrEngine, "dcgmStartEmbedded: init_error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inChild(t, c.set, func(s *sampling) {
+				s.leaks = true
+				s.open(c.o)
+				if _, err := s.sample(); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+					s.Errorf("%v, want %v with %q", err, c.want, c.text)
+				}
+			})
+		})
+	}
+}
+
+// Whatever function an older library lacks, what needs it is absent and the
+// rest is there.
+func TestOlderLibrary(t *testing.T) {
+	missing := []string{"dcgmHealthSet", "dcgmPolicyRegister_v2", "dcgmProfGetSupportedMetricGroups", "dcgmGetGpuInstanceHierarchy", "dcgmGetNvLinkLinkStatus", "dcgmGetCpuHierarchy", "dcgmGetGpuStatus", "dcgmHostengineVersionInfo", "dcgmConnect_v3"}
+	inChild(t, setting{scenario: "hgx-nvswitch", missing: missing}, func(s *sampling) {
+		s.open(Options{Profiling: ProfilingOn, Policy: true, Fields: []uint16{150, 1120}})
+		s.until("temperatures", func(r collector.Round, err error) bool {
+			if err != nil {
+				s.Fatal(err)
+			}
+			list := class(r, collector.GPU)
+			if len(list) == 0 {
+				return false
+			}
+			_, gpu := value(list[0], collector.DCGMField)
+			_, sw := value(class(r, collector.Switch)[0], collector.TemperatureCelsius)
+			return gpu && sw
+		})
+	})
+}
+
+// A host engine that goes takes the connection along: a fresh process is asked
+// for, whatever it was that failed.
+func TestEngineGoes(t *testing.T) {
+	for _, how := range []string{"down", "restart", "disconnect"} {
+		t.Run(how, func(t *testing.T) {
+			inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
+				s.leaks = true
+				address, _ := ParseAddress("unix:///run/nv-hostengine")
+				s.open(Options{Address: address, Fields: []uint16{150}})
+				s.round()
+				s.inject("dcgm-engine", how)
+				r := s.until("an end", func(_ collector.Round, err error) bool { return err != nil })
+				if _, err := s.sample(); !errors.Is(err, collector.ErrEngine) {
+					s.Errorf("%v", err)
+				}
+				if len(r.Devices) != 0 {
+					s.Error("devices of a host engine that is gone")
+				}
+			})
+		})
+	}
+}
+
+// Profiling that another tool holds or pauses costs the counters alone, says
+// why, and comes back.
+func TestProfilingHeld(t *testing.T) {
+	for state, reasons := range map[string]string{"in-use": "in_use paused refused", "paused": "paused"} {
+		t.Run(state, func(t *testing.T) {
+			inChild(t, setting{scenario: "h100-8", faults: [][]string{{"dcgm-profiling", state}}}, func(s *sampling) {
+				s.open(Options{Profiling: ProfilingOn, Fields: []uint16{150}})
+				s.until("the reason", func(r collector.Round, _ error) bool {
+					for _, d := range class(r, collector.GPU) {
+						for _, x := range d.Readings {
+							switch x.Metric {
+							case collector.ActivityRatio:
+								s.Fatalf("%s: %v", d.ID, x)
+							case collector.DCGMProfiling:
+								return x.Value == 0 && strings.Contains(reasons, x.Labels[0])
+							}
+						}
+					}
+					return false
+				})
+				s.until("the temperature all the same", func(r collector.Round, _ error) bool {
+					_, ok := value(r.Devices[0], collector.DCGMField)
+					return ok
+				})
+				s.inject("dcgm-profiling", "free")
+				s.until("the counters", func(r collector.Round, _ error) bool {
+					_, ok := value(class(r, collector.GPU)[0], collector.ActivityRatio, "sm")
+					return ok
+				})
+			})
+		})
+	}
+}
+
+// Health: nothing is said before there has been a check, and then every watch
+// has one state.
+func TestHealth(t *testing.T) {
+	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
+		s.open(Options{HealthInterval: time.Millisecond})
+		if _, ok := value(s.round().Devices[0], collector.DCGMHealth); ok {
+			s.Error("a state before the first check")
+		}
+		s.inject("xid", "79", "2")
+		s.inject("lost", "2")
+		s.until("a failure", func(r collector.Round, _ error) bool {
+			bad := false
+			for _, d := range class(r, collector.GPU) {
+				ones := 0
+				for _, x := range d.Readings {
+					if x.Metric == collector.DCGMHealth && x.Value == 1 {
+						ones++
+						bad = bad || x.Labels[1] == "fail"
+					}
+				}
+				if ones != 0 && ones != 10 {
+					s.Fatalf("%s: %d states of 10 watches", d.ID, ones)
+				}
+			}
+			return bad
+		})
+	})
+}
+
+// Violations of policies come as events, an Xid as an Xid.
+func TestPolicy(t *testing.T) {
+	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
+		s.open(Options{Policy: true})
+		r := s.round()
+		s.inject("xid", "79", "3")
+		s.until("the event", func(collector.Round, error) bool { return len(s.events) > 0 })
+		if e := <-s.events; e.Kind != collector.EventXid || e.Code != 79 || e.Device != class(r, collector.GPU)[3].ID {
+			s.Errorf("event %+v", e)
+		}
+	})
+}
+
+// As many groups and watches stand after a thousand changes of what there is as
+// after the first, none after Close, and the process has not grown.
+func TestNothingIsLeft(t *testing.T) {
+	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
+		s.open(Options{Profiling: ProfilingOn, Policy: true, Fields: []uint16{150, 156, 203, 50}})
+		s.round()
+		first, simulated := live.Now()
+		if !simulated || first.Groups == 0 || first.Watches == 0 {
+			s.Fatalf("%+v, %v", first, simulated)
+		}
+		e := s.source.engine
+		var grown [2]uint64
+		for i := range 1000 {
+			if c := e.build(time.Now()); c != ok {
+				s.Fatalf("build %d: %s", i, c)
+			}
+			if i == 100 || i == 999 {
+				grown[min(i/500, 1)] = heap()
+			}
+		}
+		s.round()
+		last, _ := live.Now()
+		// The group of the last registration stands until the next.
+		if last.Groups > first.Groups+1 || last.FieldGroups > first.FieldGroups || last.Watches > first.Watches || last.Policies > first.Policies {
+			s.Errorf("%+v, then %+v", first, last)
+		}
+		if grown[1] > grown[0]+4<<20 {
+			s.Errorf("heap of %d bytes, then %d", grown[0], grown[1])
+		}
+		if err := s.source.Close(); err != nil {
+			s.Error(err)
+		}
+		if end, _ := live.Now(); end != (live.Objects{}) {
+			s.Errorf("left: %+v", end)
+		}
+		if _, err := s.sample(); err == nil {
+			s.Error("a round after Close")
+		}
+	})
+}
+
+// heap is what is in use after a collection.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// Close does not wait for a call that hangs.
+func TestCloseOfAHang(t *testing.T) {
+	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
+		s.leaks = true
+		s.open(Options{Fields: []uint16{150}})
+		s.round()
+		s.inject("dcgm-hang", "--call=dcgmEntitiesGetLatestValues")
+		asked := make(chan struct{})
+		go func() {
+			close(asked)
+			_, _ = s.source.Sample(s.Context())
+		}()
+		<-asked
+		for s.source.mu.TryLock() {
+			s.source.mu.Unlock()
+			runtime.Gosched()
+		}
+		if err := s.source.Close(); err == nil {
+			s.Error("closed while a call hangs")
+		}
+	})
+}
