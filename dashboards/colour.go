@@ -18,6 +18,7 @@ const (
 	red    = "red"
 	purple = "purple"
 	plain  = "text"
+	none   = "transparent"
 )
 
 // step is the colour of values from at on.
@@ -34,11 +35,6 @@ type scale struct {
 
 // bad is green, and red from the value on.
 func bad(from float64) scale { return scale{green, []step{{from, red}}} }
-
-// worse is green, then orange, then red.
-func worse(warn, critical float64) scale {
-	return scale{green, []step{{warn, orange}, {critical, red}}}
-}
 
 // low is red below the value, and green from it on.
 func low(until float64) scale { return scale{red, []step{{until, green}}} }

@@ -28,45 +28,44 @@ const (
 )
 
 func deviceNow(v *values) []panel {
-	narrow := func(p panel) panel { p.width, p.height = 3, 4; return p }
 	return []panel{
-		narrow(panel{
+		narrowTile(panel{
 			kind: number, title: "Health", unit: "none", states: healthStates, scale: only(plain), empty: "The device does not answer",
 			about:   "The verdict. Failed: work on it is lost. Degraded: it goes on. Unknown: nobody can look.",
 			queries: []query{{expr: `max(` + healthOf(inBox) + `)`}},
 		}),
-		narrow(panel{
+		narrowTile(panel{
 			kind: number, title: "What to do", unit: "none", words: true, scale: only(blue), empty: "The device does not answer",
 			about:   "What would bring the device back to health." + onBoard,
 			queries: []query{{`max by (action) (accel_device_action{` + ofBox + `} == 1)`, "{{action}}"}},
 		}),
-		narrow(panel{
+		narrowTile(panel{
 			kind: number, title: "Holders", unit: "none", scale: only(blue), empty: "Not known, or it is cut into partitions",
 			about:   "Pods that hold the device. 0: it is free.",
 			queries: []query{{expr: `max(accel_device_holders{` + inBox + `})`}},
 		}),
-		narrow(panel{
+		narrowTile(panel{
 			kind: number, title: "Use", unit: "percentunit", scale: only(blue), empty: notMeasured, decimals: f(0),
 			about:   "Share of time in which a kernel ran; of MIG instances, share of cycles in which their engine was active. No driver measures it on FPGAs.",
 			queries: []query{{expr: `max(accel_utilization_ratio{engine="compute",` + inBox + `}) or max(accel_activity_ratio{unit="graphics",` + inBox + `})`}},
 		}),
-		narrow(panel{
+		narrowTile(panel{
 			kind: number, title: "Memory in use", unit: "percentunit", scale: only(blue), empty: notMeasured, decimals: f(0),
 			about:   "Share of the memory that is allocated. Frameworks take it in advance.",
 			queries: []query{{expr: `max(accel_memory_used_bytes{` + inBox + `} / ` + perDevice + ` accel_memory_total_bytes{` + inBox + `})`}},
 		}),
-		narrow(panel{
+		narrowTile(panel{
 			kind: number, title: "Margin to slowdown", unit: "celsius", empty: notMeasured,
 			about:   "Degrees left before the device slows itself down. Red where AcceleratorTemperatureNearLimit fires." + onBoard,
 			scale:   scale{red, []step{{v.number("near_limit_celsius"), green}}},
 			queries: []query{{expr: `min(accel_temperature_margin_celsius{limit="slowdown",` + ofBox + `})`}},
 		}),
-		narrow(panel{
+		narrowTile(panel{
 			kind: number, title: "Power", unit: "watt", scale: only(blue), empty: notMeasured,
 			about:   "Power drawn now." + onBoard,
 			queries: []query{{expr: `max(accel_power_watts{` + ofBox + `})`}},
 		}),
-		narrow(panel{
+		narrowTile(panel{
 			kind: number, title: "Last answer", unit: "dateTimeFromNow", empty: "The device has never answered",
 			about:   "When the device was last read with success. Longer ago than a minute: look at the exporter.",
 			scale:   only(blue),
@@ -108,7 +107,7 @@ func deviceHits() panel {
 		kind: listing, title: "Who was hit", unit: "none", empty: "No fault has hit a holder in the last hour",
 		about:   "Pods that held the device when it had a fault, also where they have ended since. It was not their fault.",
 		queries: []query{{expr: `1000 * max by (namespace, pod, fault) (accel_allocation_fault_timestamp_seconds{` + inBox + `})`}},
-		columns: []column{namespaceColumn, podColumn, {of: "fault", title: "Fault"}, {of: "A", title: "When", unit: "dateTimeFromNow", sort: true}},
+		columns: []column{namespaceColumn, podColumn, {of: "fault", title: "Fault"}, {of: "A", title: "When", unit: "dateTimeFromNow", sort: true, width: 120}},
 	})
 }
 
@@ -140,7 +139,6 @@ func deviceEvents() panel {
 }
 
 func deviceUse() []panel {
-	quarter := func(p panel) panel { p.width, p.height = 6, 8; return p }
 	return []panel{
 		quarter(panel{
 			kind: lines, title: "Engines", unit: "percentunit", min: f(0), max: f(1), empty: notMeasured,

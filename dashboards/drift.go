@@ -37,31 +37,30 @@ func recentDrift(v *values) string {
 }
 
 func driftNow(v *values) []panel {
-	wide := func(p panel) panel { p.width, p.height = 6, 4; return p }
 	several := func(by, what string) string {
 		return zeroWhere(`count(count by (`+by+`) (`+what+`) > 1)`, `count(`+drivers+`)`)
 	}
 	return []panel{
-		wide(panel{
+		wideTile(panel{
 			kind: number, title: "Pools with several drivers", unit: "none", empty: noDrivers,
 			about:   "Pools whose nodes run more than one version of a vendor's driver. Normal during a rollout; DriverDriftInPool fires after " + v.string("rollout_time") + ".",
 			scale:   scale{green, []step{{1, orange}}},
 			queries: []query{{expr: several("cluster, pool, vendor", `group by (cluster, pool, vendor, version) (`+drivers+`)`)}},
 		}),
-		wide(panel{
+		wideTile(panel{
 			kind: number, title: "Devices not as approved", unit: "none", empty: "No baseline is given",
 			about:   "Devices with at least one component that the baseline catalogue does not approve.",
 			scale:   scale{green, []step{{1, orange}}},
 			queries: []query{{expr: zeroWhere(`count(group by (`+target+`, device) (`+recentDrift(v)+`))`, `sum(accel_baseline_entries{`+inPool+`})`)}},
 		}),
-		wide(panel{
+		wideTile(panel{
 			kind: number, title: "Devices without a baseline", unit: "none", empty: "No devices",
 			about:   "Whole devices that no entry of a baseline catalogue matches: their drift cannot be seen.",
 			scale:   scale{green, []step{{1, yellow}}},
 			queries: []query{{expr: zeroWhere(`count(accel_device_info{parent="",class!="switch",`+inPool+`} unless `+perDevice+` accel_baseline_info{`+inPool+`})`, `count(accel_device_info{`+inPool+`})`)}},
 		}),
-		wide(panel{
-			kind: number, title: "Nodes by newest driver", unit: "none", words: false, empty: noDrivers,
+		wideTile(panel{
+			kind: number, title: "Nodes by driver", unit: "none", both: true, empty: noDrivers,
 			about:   "Nodes that run the version that most nodes run, and how many run another.",
 			scale:   only(blue),
 			queries: []query{{`max(count by (version) (` + drivers + `))`, "with the commonest"}, {`count(` + drivers + `) - max(count by (version) (` + drivers + `))`, "with another"}},

@@ -2,7 +2,7 @@ package main
 
 // event is something that is marked on all timelines of a dashboard.
 type event struct {
-	name, about, expr string
+	name, expr        string
 	title, text, tags string // of one mark: labels as {{label}}; tags are names of labels
 	colour            string
 	valueIsTime       bool // in milliseconds since the epoch

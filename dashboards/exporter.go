@@ -134,7 +134,7 @@ func (e exporters) pods() []panel {
 			kind: lines, title: "What the list of holders is worth", unit: "none", stacked: true, min: f(0), empty: noExporter,
 			about:   "Nodes by state of the list of the kubelet. stale and unreachable: alerts may name no pod. AccelPodmapStale.",
 			queries: []query{{`sum by (state) (accel_podmap_state{` + inPool + `}) > 0`, "{{state}}"}},
-			colours: []state{{value: "fresh", colour: green}, {value: "stale", colour: orange}, {value: "unreachable", colour: red}},
+			colours: []state{{value: "fresh", colour: green}, {value: "absent", colour: blue}, {value: "unconfirmed", colour: yellow}, {value: "stale", colour: orange}, {value: "unreachable", colour: red}},
 		}),
 		third(panel{
 			kind: lines, title: "Calls of the kubelet", unit: "ops", min: f(0), stacked: true, empty: noExporter,
@@ -150,7 +150,6 @@ func (e exporters) pods() []panel {
 }
 
 func (e exporters) cost() []panel {
-	quarter := func(p panel) panel { p.width, p.height = 6, 8; return p }
 	return []panel{
 		quarter(panel{
 			kind: lines, title: "CPU", unit: "percentunit", min: f(0), empty: noExporter,

@@ -26,6 +26,9 @@ const (
 	noAlerts = "No alert fires"
 )
 
+// inAnyPool selects the devices that alerts of any dashboard are about.
+const inAnyPool = `cluster=~"$cluster"`
+
 // speaksAgainst is the facts that speak against whole devices.
 const speaksAgainst = `accel_device_health_reason{parent="",` + inPool + `} == 1`
 
@@ -70,18 +73,19 @@ func fleetNow(v *values) []panel {
 
 // firingAlerts lists the alerts that fire, with what they are about.
 func firingAlerts(selector string) panel {
-	since := `1000 * max by (severity, alertname, cluster, pool, node, instance, device, namespace, pod) (ALERTS{alertstate="firing",` + alertNames + `,` + selector + `} * ignoring (alertstate) ALERTS_FOR_STATE)`
+	firing := `max by (severity, alertname, ` + target + `, device, namespace, pod) (ALERTS{alertstate="firing",` + alertNames + `,` + selector + `} * ignoring (alertstate) ALERTS_FOR_STATE)`
+	// Alerts that are of no device, or of one that is not known any more, have no name.
+	since := `1000 * (` + named(inAnyPool, firing) + ` or on (severity, alertname, ` + target + `, device, namespace, pod) ` + firing + `)`
 	return panel{
 		kind: listing, title: "Alerts that fire", unit: "none", empty: noAlerts,
 		about:   "What fires at present and since when. A click on an alert opens its runbook. Alerts that exporters send to Alertmanager by themselves are not here: Prometheus must have the rules.",
-		queries: []query{{expr: keep(host(since), "severity, alertname, host, device, namespace, pod")}},
+		queries: []query{{expr: keep(host(since), "severity, alertname, host, name, device, namespace, pod")}},
 		columns: []column{
 			{of: "severity", title: "Severity", states: severities, width: 90},
 			{of: "alertname", title: "Alert", jump: toRunbook()},
-			nodeColumn,
-			{of: "device", title: "Id", jump: toDevice()},
-			namespaceColumn, podColumn,
-			{of: "A", title: "Since", unit: "dateTimeFromNow", sort: true},
+			nodeColumn, nameColumn, namespaceColumn, podColumn,
+			{of: "A", title: "Since", unit: "dateTimeFromNow", sort: true, width: 130},
+			idColumn,
 		},
 	}
 }
@@ -121,15 +125,12 @@ func fleetCapacity(v *values) []panel {
 	about := fmt.Sprintf("Idle: held, and nothing has run for %.0f minutes or longer.", v.number("idle_seconds")/60)
 	return []panel{
 		{
-			kind: lines, title: "Devices by use", unit: "none", stacked: true, width: 10, height: 9, empty: noRules, min: f(0),
-			about: "Whole devices: in use, held and idle, free, and unfit because they failed or cannot be looked at. " + about + " Room is what is free; waste is what is idle.",
+			kind: lines, title: "Devices by use", unit: "none", width: 10, height: 9, empty: noRules, min: f(0), dashed: "^all$",
+			about: "Whole devices: all, allocated, allocated and idle, free, and unfit because they failed or cannot be looked at. Unfit ones may be allocated; those that are cut into partitions are neither allocated nor free. " + about,
 			queries: []query{
-				{sum("allocated") + " - (" + sum("idle") + ")", "in use"},
-				{sum("idle"), "idle"},
-				{sum("free"), "free"},
-				{sum("unhealthy"), "unfit"},
+				{known, "all"}, {sum("allocated"), "allocated"}, {sum("idle"), "idle"}, {sum("free"), "free"}, {sum("unhealthy"), "unfit"},
 			},
-			colours: []state{{value: "in use", colour: green}, {value: "idle", colour: yellow}, {value: "free", colour: blue}, {value: "unfit", colour: red}},
+			colours: []state{{value: "all", colour: plain}, {value: "allocated", colour: green}, {value: "idle", colour: yellow}, {value: "free", colour: blue}, {value: "unfit", colour: red}},
 		},
 		{
 			kind: listing, title: "Devices by pool and model", unit: "none", width: 14, height: 9, empty: noRules,
@@ -141,9 +142,9 @@ func fleetCapacity(v *values) []panel {
 				{of: "model", title: "Model"},
 				{of: "A", title: "All", width: 70, sort: true},
 				{of: "B", title: "Allocated", width: 90},
-				{of: "C", title: "Idle", width: 70, scale: &scale{plain, []step{{1, yellow}}}},
-				{of: "D", title: "Free", width: 70, scale: &scale{plain, []step{{1, blue}}}},
-				{of: "E", title: "Unfit", width: 70, scale: &scale{plain, []step{{1, red}}}},
+				{of: "C", title: "Idle", width: 70, scale: &scale{none, []step{{1, yellow}}}},
+				{of: "D", title: "Free", width: 70, scale: &scale{none, []step{{1, blue}}}},
+				{of: "E", title: "Unfit", width: 70, scale: &scale{none, []step{{1, red}}}},
 			},
 		},
 		half(panel{
@@ -189,7 +190,7 @@ func fleetDrift(v *values) []panel {
 		kind: listing, title: "Devices that differ from the baseline", unit: "none", empty: "No device differs, or no baseline is given",
 		about:   "Devices that are not as approved, by pool and component. Looked at every " + v.string("trends_interval") + ".",
 		queries: []query{{expr: `count by (pool, component) (` + recentDrift(v) + `)`}},
-		columns: []column{{of: "pool", title: "Pool"}, {of: "component", title: "Component", jump: jumpTo("accel-drift", "Drift")}, {of: "A", title: "Devices", sort: true, scale: &scale{plain, []step{{1, orange}}}}},
+		columns: []column{{of: "pool", title: "Pool"}, {of: "component", title: "Component", jump: jumpTo("accel-drift", "Drift")}, {of: "A", title: "Devices", sort: true, scale: &scale{none, []step{{1, orange}}}}},
 	})
 	return []panel{half(p), deviating}
 }

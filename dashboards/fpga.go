@@ -9,7 +9,7 @@ func fpga(v *values) board {
 		variables: []variable{datasource, cluster, pool, cards},
 		events:    []event{alerts(`alertname=~"Fpga.*",` + inPool)},
 		rows: []row{
-			{title: "Is something wrong?", panels: fpgaNow(v)},
+			{title: "Is something wrong?", panels: fpgaNow()},
 			{title: "Cards and designs", panels: []panel{fpgaCards(), fpgaDesigns()}},
 			{title: "Reconfigurations", panels: fpgaLoads(v)},
 			{title: "Errors", panels: fpgaErrors()},
@@ -38,7 +38,7 @@ func onCard(expr, further string) query {
 	return query{host(expr), "{{host}} {{device}} " + further}
 }
 
-func fpgaNow(v *values) []panel {
+func fpgaNow() []panel {
 	count := func(expr string) []query { return []query{{expr: zeroWhere(expr, aCard)}} }
 	return []panel{
 		tile(panel{
@@ -91,7 +91,7 @@ func fpgaCards() panel {
 			{of: "B", title: "Holders", width: 75},
 			{of: "C", title: "Power", unit: "watt", width: 75},
 			{of: "D", title: "Hottest", unit: "celsius", width: 80},
-			{of: "E", title: "Errors", width: 70, scale: &scale{plain, []step{{1, orange}}}},
+			{of: "E", title: "Errors", width: 70, scale: &scale{none, []step{{1, orange}}}},
 		},
 	}
 }
@@ -141,9 +141,9 @@ func fpgaErrors() []panel {
 			columns: []column{nodeColumn, {of: "device", title: "Id", jump: toDevice()}, {of: "unit", title: "Unit"}, {of: "error", title: "Error"}, {of: "A", title: "Set", hidden: true}},
 		}),
 		third(panel{
-			kind: bars, title: "Memory errors", unit: "none", stacked: true, min: f(0), empty: "No card counts memory errors",
+			kind: bars, title: "Memory errors", unit: "none", stacked: true, min: f(0), empty: "No memory error, or no card counts them",
 			about:   "ECC errors of memory banks by severity. An uncorrected one means that data is already wrong.",
-			queries: []query{onCard(`sum by (`+target+`, device, severity) (increase(accel_fpga_memory_ecc_errors_total{`+inCards+`}[$__rate_interval]))`, "{{severity}}")},
+			queries: []query{onCard(`sum by (`+target+`, device, severity) (increase(accel_fpga_memory_ecc_errors_total{`+inCards+`}[$__rate_interval]) > 0)`, "{{severity}}")},
 		}),
 		third(panel{
 			kind: timeline, title: "Firewalls", unit: "none", states: []state{{"0", "closed", green}, {"1", "tripped", red}}, empty: "No card with AXI firewalls",
@@ -156,9 +156,9 @@ func fpgaErrors() []panel {
 			queries: []query{onCard(`max by (`+target+`, device, bank) (accel_fpga_memory_calibrated{`+inCards+`})`, "{{bank}}")},
 		}),
 		third(panel{
-			kind: bars, title: "PCIe error reports", unit: "none", stacked: true, min: f(0), empty: "No card reports PCIe errors",
+			kind: bars, title: "PCIe error reports", unit: "none", stacked: true, min: f(0), empty: "No PCIe error, or no card reports them",
 			about:   "Reports of both ends of the links towards each card, by severity. Nonfatal and fatal ones are always bad.",
-			queries: []query{onCard(`sum by (`+target+`, device, severity) (increase(accel_pcie_aer_reports_total{`+inCards+`}[$__rate_interval])) and `+perDevice+` accel_fpga_info`, "{{severity}}")},
+			queries: []query{onCard(`sum by (`+target+`, device, severity) (increase(accel_pcie_aer_reports_total{`+inCards+`}[$__rate_interval]) > 0) and `+perDevice+` accel_fpga_info`, "{{severity}}")},
 		}),
 	}
 }

@@ -32,28 +32,27 @@ const (
 )
 
 func idleNow() []panel {
-	wide := func(p panel) panel { p.width, p.height = 6, 4; return p }
 	return []panel{
-		wide(panel{
+		wideTile(panel{
 			kind: number, title: "Idle devices", unit: "none", decimals: f(1), empty: noHolds,
 			about:   "Allocations that were idle in the last five minutes, on average. A part of a device counts as one.",
 			scale:   scale{green, []step{{1, yellow}}},
 			queries: []query{{expr: `sum(` + idleSeconds + `)`}},
 		}),
-		wide(panel{
+		wideTile(panel{
 			kind: number, title: "Idle share of allocated time", unit: "percentunit", decimals: f(0), empty: noHolds,
 			about:   "Of the time that pods held devices in the time range, the share in which nothing ran.",
 			scale:   scale{green, []step{{0.25, yellow}, {0.5, orange}}},
 			queries: []query{{expr: `sum(avg_over_time(` + idleSeconds + `[$__range])) / sum(avg_over_time(` + heldSeconds + `[$__range]))`}},
 		}),
-		wide(panel{
+		wideTile(panel{
 			kind: number, title: "Device hours lost", unit: "none", decimals: f(1), empty: noHolds,
 			about:   "Hours for which devices were held and idle, in the time range.",
 			scale:   only(blue),
 			queries: []query{{expr: `sum(sum_over_time(` + idleSeconds + `[$__range:1m])) / 60`}},
 		}),
-		wide(panel{
-			kind: number, title: "Cost of idle time", unit: "none", decimals: f(2), empty: noPrices,
+		wideTile(panel{
+			kind: number, title: "Cost of idle time", unit: "none", decimals: f(2), both: true, empty: noPrices,
 			about:   "Price of the idle time in the time range, by currency. Needs prices in the exporter's configuration.",
 			scale:   only(blue),
 			queries: []query{{`sum by (currency) (sum_over_time(` + idleCost + `[$__range:1m])) * 60`, "{{currency}}"}},
@@ -79,7 +78,7 @@ func idleHolds(v *values) panel {
 		},
 		columns: []column{
 			namespaceColumn, podColumn, nodeColumn, nameColumn, idColumn,
-			{of: "A", title: "Idle for", unit: "s", sort: true, scale: &scale{plain, []step{{warn, yellow}, {bad, orange}}}},
+			{of: "A", title: "Idle for", unit: "s", sort: true, scale: &scale{none, []step{{warn, yellow}, {bad, orange}}}},
 			{of: "B", title: "Last activity", unit: "dateTimeFromNow"},
 			{of: "C", title: "Memory held", unit: "bytes"},
 			{of: "D", title: "Idle cost so far", unit: "none"},
@@ -106,22 +105,22 @@ func idleTrend() []panel {
 func idleOwners() []panel {
 	return []panel{
 		third(panel{
-			kind: ranking, title: "Idle devices, most first", unit: "none", decimals: f(1), min: f(0), empty: noHolds,
+			kind: ranking, title: "Idle devices, most first", unit: "none", decimals: f(1), min: f(0), empty: "Nothing was idle, or the recording rules are not loaded",
 			about:   "Mean number of idle allocations in the time range.",
 			scale:   only(yellow),
-			queries: []query{{`topk(10, sum by (namespace) (avg_over_time(` + idleSeconds + `[$__range])))`, "{{namespace}}"}},
+			queries: []query{{`topk(10, sum by (namespace) (avg_over_time(` + idleSeconds + `[$__range]))) > 0`, "{{namespace}}"}},
 		}),
 		third(panel{
 			kind: ranking, title: "Cost of idle time per day, most first", unit: "none", decimals: f(2), min: f(0), empty: noPrices,
 			about:   "What the idle time of the last five minutes would cost in a day, by namespace and currency.",
 			scale:   only(yellow),
-			queries: []query{{`topk(10, sum by (namespace, currency) (` + idleCost + `)) * 86400`, "{{namespace}} ({{currency}})"}},
+			queries: []query{{`topk(10, sum by (namespace, currency) (` + idleCost + `)) * 86400 > 0`, "{{namespace}} ({{currency}})"}},
 		}),
 		third(panel{
 			kind: listing, title: "Workloads by idle share", unit: "none", empty: "No workload is known: kube-state-metrics tells them",
 			about:   "Controllers of the pods, as Deployments' ReplicaSets, StatefulSets and Jobs, and the share of the last hour in which their devices were idle. Needs kube-state-metrics.",
 			queries: []query{{expr: `topk(20, max by (namespace, owner_kind, owner_name) (workload:accel_allocation_idle:ratio_rate1h{cluster=~"$cluster",namespace=~"$namespace"}))`}},
-			columns: []column{namespaceColumn, {of: "owner_kind", title: "Kind"}, {of: "owner_name", title: "Workload"}, {of: "A", title: "Idle", unit: "percentunit", sort: true, width: 80, scale: &scale{plain, []step{{0.5, yellow}, {0.9, orange}}}}},
+			columns: []column{namespaceColumn, {of: "owner_kind", title: "Kind"}, {of: "owner_name", title: "Workload"}, {of: "A", title: "Idle", unit: "percentunit", sort: true, width: 80, scale: &scale{none, []step{{0.5, yellow}, {0.9, orange}}}}},
 		}),
 	}
 }

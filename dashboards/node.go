@@ -77,7 +77,7 @@ func nodeDevices(v *values) panel {
 	}
 	margin := v.number("margin_celsius")
 	return panel{
-		kind: listing, title: "Devices", unit: "none", width: 24, height: 10, empty: noDevices,
+		kind: listing, title: "Devices", unit: "none", width: 24, height: 12, empty: noDevices,
 		about: "Every device and MIG instance at this moment. An empty cell was not measured, which is not 0. Red margins are where AcceleratorTemperatureNearLimit fires.",
 		queries: []query{
 			of(healthOf(inNode)),
@@ -98,7 +98,7 @@ func nodeDevices(v *values) panel {
 			{of: "D", title: "Memory", unit: "percentunit", width: 90},
 			{of: "E", title: "Power", unit: "watt", width: 90},
 			{of: "F", title: "Hottest sensor", unit: "celsius", width: 120},
-			{of: "G", title: "Margin", unit: "celsius", width: 90, scale: &scale{red, []step{{margin, plain}}}},
+			{of: "G", title: "Margin", unit: "celsius", width: 90, scale: &scale{red, []step{{margin, none}}}},
 			idColumn,
 			{of: "host", title: "Node", hidden: true},
 		},
@@ -109,8 +109,8 @@ func nodeTimeline() panel {
 	return panel{
 		kind: timeline, title: "Health", unit: "none", width: 14, height: 9, states: healthStates, empty: noDevices,
 		about:   "The verdict on each whole device. Failed means that work on it is lost, degraded that it goes on, unknown that nobody can look.",
-		queries: []query{q(named(wholes, healthOf(wholes)))},
-		links:   []jump{*jumpTo("accel-device", "This device", "node", "$node", "device", "${__field.labels.device}")},
+		queries: []query{{`max by (name, to) (label_replace(` + named(wholes, healthOf(wholes)) + `, "to", "$1", "device", "(.+)"))`, "{{name}}"}},
+		links:   []jump{*jumpTo("accel-device", "This device", "node", "$node", "device", "${__field.labels.to}")},
 	}
 }
 
@@ -135,7 +135,7 @@ func nodeHolders() panel {
 		return query{expr: keep(host(named(inNode, "max by ("+target+", device, namespace, pod, resource) ("+expr+")")), "host, name, device, namespace, pod, resource")}
 	}
 	return panel{
-		kind: listing, title: "Holders", unit: "none", width: 12, height: 9, empty: "No pod holds a device, or the kubelet does not say",
+		kind: listing, title: "Holders", unit: "none", width: 14, height: 9, empty: "No pod holds a device, or the kubelet does not say",
 		about:   "Who holds which device, what for, and whether it is used.",
 		queries: []query{of(`accel_allocation_info{` + inNode + `}`), of(`accel_allocation_utilization_ratio{` + inNode + `}`), of(`accel_allocation_idle_seconds{` + inNode + `}`)},
 		columns: []column{
@@ -153,7 +153,7 @@ func nodeHolders() panel {
 func nodeResources() panel {
 	of := func(name string) query { return query{expr: `max by (resource) (` + name + `{` + inNode + `})`} }
 	return panel{
-		kind: listing, title: "Resources", unit: "none", width: 7, height: 9, empty: "The kubelet does not say",
+		kind: listing, title: "Resources", unit: "none", width: 10, height: 9, empty: "The kubelet does not say",
 		about:   "Of each resource: devices of this node, ids that the kubelet would give out, and ids that are held. Fewer allocatable than there are means that the device plugin withholds some.",
 		queries: []query{of("accel_resource_devices"), of("accel_resource_allocatable"), of("accel_resource_held")},
 		columns: []column{{of: "resource", title: "Resource"}, {of: "A", title: "Devices", width: 75}, {of: "B", title: "Allocatable", width: 95}, {of: "C", title: "Held", width: 60}},
@@ -162,7 +162,7 @@ func nodeResources() panel {
 
 func nodeStrangers() panel {
 	return panel{
-		kind: listing, title: "Use without a right", unit: "none", width: 5, height: 9, empty: "No such process, or processes cannot be listed",
+		kind: listing, title: "Use without a right", unit: "none", width: 24, height: 5, empty: "No such process, or processes cannot be listed",
 		about:   "Processes that use a device which their pod does not hold. hidden ones cannot be seen and are no accusation.",
 		queries: []query{{expr: keep(named(inNode, `max by (`+target+`, device, reason) (accel_unattributed_processes{`+inNode+`} > 0)`), "name, reason")}},
 		columns: []column{{of: "name", title: "Device"}, {of: "reason", title: "Kind"}, {of: "A", title: "Processes", width: 85}},
@@ -174,17 +174,17 @@ func nodeUse() []panel {
 		third(panel{
 			kind: lines, title: "Use", unit: "percentunit", min: f(0), max: f(1), empty: noSuch,
 			about:   "Share of time in which a kernel ran. It says nothing of how much of the device the kernel filled; for that see the device.",
-			queries: []query{q(named(wholes, `accel_utilization_ratio{engine="compute",`+wholes+`}`))},
+			queries: []query{perName(wholes, `accel_utilization_ratio{engine="compute",`+wholes+`}`)},
 		}),
 		third(panel{
 			kind: lines, title: "Memory in use", unit: "percentunit", min: f(0), max: f(1), empty: noSuch,
 			about:   "Share of the device's memory that is allocated. Frameworks take it in advance, so full is not bad by itself.",
-			queries: []query{q(named(inNode, `accel_memory_used_bytes{`+inNode+`} / `+perDevice+` accel_memory_total_bytes{`+inNode+`}`))},
+			queries: []query{perName(inNode, `accel_memory_used_bytes{`+inNode+`} / `+perDevice+` accel_memory_total_bytes{`+inNode+`}`)},
 		}),
 		third(panel{
 			kind: lines, title: "Tensor cores active", unit: "percentunit", min: f(0), max: f(1), empty: noSuch,
 			about:   "Share of cycles in which the tensor cores were active. Low beside high use: the device waits for memory or for the host.",
-			queries: []query{q(named(inNode, `accel_activity_ratio{unit="tensor",`+inNode+`}`))},
+			queries: []query{perName(inNode, `accel_activity_ratio{unit="tensor",`+inNode+`}`)},
 		}),
 	}
 }
@@ -195,18 +195,18 @@ func nodeHeat(v *values) []panel {
 			kind: lines, title: "Margin to slowdown", unit: "celsius", limitLine: true, empty: noSuch,
 			about:   "Degrees left before the device slows itself down. AcceleratorTemperatureNearLimit fires below the line.",
 			scale:   scale{red, []step{{v.number("near_limit_celsius"), green}}},
-			queries: []query{q(named(wholes, `accel_temperature_margin_celsius{limit="slowdown",`+wholes+`}`))},
+			queries: []query{perName(wholes, `accel_temperature_margin_celsius{limit="slowdown",`+wholes+`}`)},
 		}),
 		third(panel{
 			kind: lines, title: "Power", unit: "watt", min: f(0), empty: noSuch,
 			about:   "Power that each device draws. At its limit a device is slowed down, which is normal in training.",
-			queries: []query{q(named(wholes, `accel_power_watts{`+wholes+`}`))},
+			queries: []query{perName(wholes, `accel_power_watts{`+wholes+`}`)},
 		}),
 		third(panel{
-			kind: lines, title: "Throttled by heat or power brake", unit: "percentunit", min: f(0), max: f(1), limitLine: true, empty: noSuch,
+			kind: lines, title: "Throttled by heat or power brake", unit: "percentunit", min: f(0), max: f(1), limitLine: true, empty: "No device of this node is throttled by heat or power brake, or none measures it",
 			about:   "Share of time in which the clocks were held down for a reason that is a fault. GpuThermalThrottling fires above the line.",
 			scale:   bad(v.number("hot_throttle_share")),
-			queries: []query{{`sum by (name, reason) (` + named(wholes, `rate(accel_throttle_seconds_total{reason=~"hw_thermal|thermal|sw_thermal|hw_power_brake",`+wholes+`}[$__rate_interval])`) + `)`, "{{name}} {{reason}}"}},
+			queries: []query{{`sum by (name, reason) (` + named(wholes, `rate(accel_throttle_seconds_total{reason=~"hw_thermal|thermal|sw_thermal|hw_power_brake",`+wholes+`}[$__rate_interval]) > 0`) + `)`, "{{name}} {{reason}}"}},
 		}),
 	}
 }
@@ -216,17 +216,17 @@ func nodeLinks() []panel {
 		third(panel{
 			kind: lines, title: "PCIe traffic", unit: "Bps", min: f(0), empty: noSuch,
 			about:   "Bytes received and sent over PCIe.",
-			queries: []query{q(named(wholes, `rate(accel_pcie_receive_bytes_total{`+wholes+`}[$__rate_interval]) + `+perDevice+` rate(accel_pcie_transmit_bytes_total{`+wholes+`}[$__rate_interval])`))},
+			queries: []query{perName(wholes, `rate(accel_pcie_receive_bytes_total{`+wholes+`}[$__rate_interval]) + `+perDevice+` rate(accel_pcie_transmit_bytes_total{`+wholes+`}[$__rate_interval])`)},
 		}),
 		third(panel{
 			kind: lines, title: "NVLink traffic", unit: "Bps", min: f(0), empty: noSuch,
 			about:   "Bytes received and sent over all NVLinks of a GPU.",
-			queries: []query{q(named(wholes, `accel_nvlink_receive_bytes_per_second{`+wholes+`} + `+perDevice+` accel_nvlink_transmit_bytes_per_second{`+wholes+`}`))},
+			queries: []query{perName(wholes, `accel_nvlink_receive_bytes_per_second{`+wholes+`} + `+perDevice+` accel_nvlink_transmit_bytes_per_second{`+wholes+`}`)},
 		}),
 		third(panel{
 			kind: timeline, title: "PCIe link narrower than it could be", unit: "none", empty: noSuch, states: yesBad,
 			about:   "Whether the link has fewer lanes than device and slot can do. That is a fault of slot, riser or card. The generation may fall while idle and is not looked at here.",
-			queries: []query{q(named(wholes, `(accel_pcie_link_width_lanes{`+wholes+`} < bool `+perDevice+` accel_pcie_link_width_max_lanes{`+wholes+`})`))},
+			queries: []query{perName(wholes, `(accel_pcie_link_width_lanes{`+wholes+`} < bool `+perDevice+` accel_pcie_link_width_max_lanes{`+wholes+`})`)},
 		}),
 	}
 }

@@ -25,6 +25,9 @@ func (p panel) options() any {
 		if p.words {
 			o.TextMode = common.BigValueTextModeName
 		}
+		if p.both {
+			o.TextMode = common.BigValueTextModeValueAndName
+		}
 		return o
 	case ranking:
 		return bargauge.Options{
@@ -61,7 +64,8 @@ func (p panel) custom() any {
 			Stacking:  &common.StackingConfig{Mode: cog.ToPtr(common.StackingModeNone)},
 		}
 		if p.kind == bars {
-			c.DrawStyle, c.FillOpacity = cog.ToPtr(common.GraphDrawStyleBars), cog.ToPtr(80.0)
+			// Of a single event the bar would fill the panel.
+			c.DrawStyle, c.FillOpacity, c.BarMaxWidth = cog.ToPtr(common.GraphDrawStyleBars), cog.ToPtr(80.0), cog.ToPtr(20.0)
 		}
 		if p.stacked {
 			c.FillOpacity = cog.ToPtr(60.0)

@@ -39,6 +39,7 @@ type panel struct {
 	limitLine     bool    // draw the steps of the scale
 	dashed        string  // regular expression of series that are limits
 	words         bool    // of a number: show the legend in place of the value
+	both          bool    // of a number: show the legend beside the value
 	colours       []state // fixed colours of series by name (value)
 	links         []jump
 }
@@ -55,7 +56,8 @@ func (p panel) model(id uint32, at dashboard.GridPos) dashboard.Panel {
 		Options:     p.options(), Transformations: p.transformations(),
 	}
 	if p.kind == bars {
-		m.Type = string(lines)
+		// What happened once is to stand in one bar, not in several that overlap.
+		m.Type, m.Interval = string(lines), cog.ToPtr("1m")
 	}
 	return m
 }
@@ -86,7 +88,10 @@ func (p panel) defaults() dashboard.FieldConfig {
 	c := dashboard.FieldConfig{
 		Unit: &p.unit, NoValue: &p.empty, Min: p.min, Max: p.max, Decimals: p.decimals,
 		Mappings: mappings(p.states), Thresholds: p.scale.model(), Custom: p.custom(),
-		Color: &dashboard.FieldColor{Mode: dashboard.FieldColorModeIdPaletteClassicByName},
+		Color: &dashboard.FieldColor{Mode: dashboard.FieldColorModeIdPaletteClassic},
+	}
+	if p.kind == bars {
+		c.Decimals = f(0)
 	}
 	if p.atOnce() || p.kind == timeline {
 		c.Color.Mode = dashboard.FieldColorModeIdThresholds
@@ -105,6 +110,9 @@ func (p panel) overrides() []dashboard.DashboardFieldConfigSourceOverrides {
 	out := []dashboard.DashboardFieldConfigSourceOverrides{}
 	for _, c := range p.columns {
 		out = append(out, c.override())
+	}
+	if p.matrix != nil {
+		out = append(out, override("byType", "number", blank), override("byType", "string", asText))
 	}
 	for _, c := range p.colours {
 		out = append(out, byName(c.value, property("color", map[string]any{"mode": "fixed", "fixedColor": c.colour})))
@@ -133,9 +141,18 @@ func override(matcher, what string, properties ...dashboard.DynamicConfigValue) 
 }
 
 // Sizes that panels have.
-func tile(p panel) panel  { p.width, p.height = 4, 4; return p }
-func third(p panel) panel { p.width, p.height = 8, 8; return p }
-func half(p panel) panel  { p.width, p.height = 12, 8; return p }
-func whole(p panel) panel { p.width, p.height = 24, 9; return p }
+func tile(p panel) panel       { return p.sized(4, 4) }
+func wideTile(p panel) panel   { return p.sized(6, 4) }
+func narrowTile(p panel) panel { return p.sized(3, 4) }
+func quarter(p panel) panel    { return p.sized(6, 8) }
+func third(p panel) panel      { return p.sized(8, 8) }
+func half(p panel) panel       { return p.sized(12, 8) }
+func whole(p panel) panel      { return p.sized(24, 9) }
 
+func (p panel) sized(width, height uint32) panel {
+	p.width, p.height = width, height
+	return p
+}
+
+// f is a number that may be absent.
 func f(x float64) *float64 { return &x }

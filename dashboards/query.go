@@ -26,8 +26,11 @@ type query struct {
 	expr, legend string
 }
 
-// q is a query with the legend that most have: the name that named gives.
-func q(expr string) query { return query{expr, "{{name}}"} }
+// perName is one series for each device of the selector, in the order of their
+// names.
+func perName(selector, expr string) query {
+	return query{"max by (name) (" + named(selector, expr) + ")", "{{name}}"}
+}
 
 // host gives each series the label host: the node, or where a scrape does not
 // tell, what was scraped.

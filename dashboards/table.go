@@ -22,10 +22,29 @@ type column struct {
 // matrix spreads one label over columns and another over rows.
 type matrix struct{ row, column string }
 
+// blank is what stands in a cell without a value; the text of the panel is for
+// one without any row.
+var blank = property("noValue", "–")
+
+// asText keeps an identity of digits from being shown as a number.
+var asText = property("unit", "string")
+
+// noColour keeps what was not measured from the colour of a low value.
+var noColour = dashboard.ValueMapping{SpecialValueMap: &dashboard.SpecialValueMap{
+	Type: dashboard.MappingTypeSpecialValue,
+	Options: dashboard.DashboardSpecialValueMapOptions{
+		Match:  dashboard.SpecialValueMatchNullAndNan,
+		Result: dashboard.ValueMappingResult{Text: cog.ToPtr("–"), Color: cog.ToPtr(none)},
+	},
+}}
+
 const wholeCell = "color-background"
 
 func (c column) override() dashboard.DashboardFieldConfigSourceOverrides {
-	var all []dashboard.DynamicConfigValue
+	all := []dashboard.DynamicConfigValue{blank}
+	if len(c.of) > 1 {
+		all = append(all, asText)
+	}
 	if c.unit != "" {
 		all = append(all, property("unit", c.unit))
 	}
@@ -33,10 +52,10 @@ func (c column) override() dashboard.DashboardFieldConfigSourceOverrides {
 		all = append(all, property("custom.width", c.width))
 	}
 	if c.scale != nil {
-		all = append(all, property("thresholds", c.scale.model()))
+		all = append(all, property("thresholds", c.scale.model()), property("mappings", []dashboard.ValueMapping{noColour}))
 	}
 	if c.states != nil {
-		all = append(all, property("mappings", mappings(c.states)))
+		all = append(all, property("thresholds", only(none).model()), property("mappings", append(mappings(c.states), noColour)))
 	}
 	if c.scale != nil || c.states != nil {
 		all = append(all, property("custom.cellOptions", map[string]any{"type": wholeCell, "mode": "basic"}))

@@ -7,11 +7,11 @@ func workload(v *values) board {
 		uid: "accel-workload", title: "Accelerators / Namespace and workload", from: "now-6h",
 		about:     "For the owners of services: what their pods hold, how they use it, what it costs and whether hardware hurt them.",
 		variables: []variable{datasource, cluster, namespace, pods},
-		events:    []event{alerts(inPods), hits()},
+		events:    []event{alerts(withPod), hits()},
 		rows: []row{
-			{title: "How are my pods?", panels: workloadNow(v)},
+			{title: "How are my pods?", panels: workloadNow()},
 			{title: "Pods", panels: []panel{workloadPods(v), workloadHits(), workloadAlerts()}},
-			{title: "Use", panels: workloadUse(v)},
+			{title: "Use", panels: workloadUse()},
 			{title: "Workloads", panels: []panel{workloadOwners(), workloadStart()}},
 			{title: "Beside the devices", folded: true, panels: workloadBeside()},
 		},
@@ -27,6 +27,7 @@ const (
 	inSpace = `cluster=~"$cluster",namespace=~"$namespace"`
 	inPods  = inSpace + `,pod=~"$pod"`
 	noPods  = "No pod of this selection holds a device"
+	withPod = inPods + `,pod!=""` // leaves alerts out that are of no pod
 	anyPod  = `count(accel_allocation_info{` + inPods + `})`
 )
 
@@ -39,7 +40,7 @@ func hits() event {
 	}
 }
 
-func workloadNow(v *values) []panel {
+func workloadNow() []panel {
 	return []panel{
 		tile(panel{
 			kind: number, title: "Devices held", unit: "none", scale: only(blue), empty: noPods,
@@ -68,7 +69,7 @@ func workloadNow(v *values) []panel {
 			queries: []query{{expr: zeroWhere(`count(group by (cluster, namespace, pod) (accel_allocation_fault_timestamp_seconds{`+inPods+`} > time() - 3600))`, anyPod)}},
 		}),
 		tile(panel{
-			kind: number, title: "Cost of idle time", unit: "none", decimals: f(2), scale: only(blue), empty: noPrices,
+			kind: number, title: "Cost of idle time", unit: "none", decimals: f(2), both: true, scale: only(blue), empty: noPrices,
 			about:   "Price of the pods' idle time since each began, by currency.",
 			queries: []query{{`sum by (currency) (accel_allocation_idle_cost_total{` + inPods + `})`, "{{currency}}"}},
 		}),
@@ -77,7 +78,7 @@ func workloadNow(v *values) []panel {
 
 func workloadPods(v *values) panel {
 	of := func(name string) query {
-		return query{expr: keep(host(named(inWhole, `max by (`+target+`, device, namespace, pod) (`+name+`{`+inPods+`})`, "model", "profile")), "namespace, pod, host, name, device, model, profile")}
+		return query{expr: keep(host(named(inAnyPool, `max by (`+target+`, device, namespace, pod) (`+name+`{`+inPods+`})`, "model", "profile")), "namespace, pod, host, name, device, model, profile")}
 	}
 	return panel{
 		kind: listing, title: "What each pod holds", unit: "none", width: 24, height: 9, empty: noPods,
@@ -90,31 +91,29 @@ func workloadPods(v *values) panel {
 			{of: "A", title: "Use", unit: "percentunit", width: 70},
 			{of: "B", title: "Memory", unit: "bytes", width: 90},
 			{of: "C", title: "Power", unit: "watt", width: 75},
-			{of: "D", title: "Idle for", unit: "s", width: 90, sort: true, scale: &scale{plain, []step{{v.number("idle_seconds"), yellow}}}},
+			{of: "D", title: "Idle for", unit: "s", width: 90, sort: true, scale: &scale{none, []step{{v.number("idle_seconds"), yellow}}}},
 			{of: "E", title: "Held for", unit: "s", width: 90},
 			idColumn,
 		},
 	}
 }
 
-// inWhole selects the devices that holds are joined with.
-const inWhole = `cluster=~"$cluster"`
-
 func workloadHits() panel {
-	return half(panel{
-		kind: listing, title: "Faults that hit pods", unit: "none", empty: "No fault has hit a pod in the last hour",
+	return panel{
+		kind: listing, title: "Faults that hit pods", unit: "none", width: 9, height: 8, empty: "No fault has hit a pod in the last hour",
 		about:   "Faults of devices while the pod held them, also where it has ended since. xid_N is explained in docs/health.md.",
-		queries: []query{{expr: keep(host(named(inWhole, `1000 * max by (`+target+`, device, namespace, pod, fault) (accel_allocation_fault_timestamp_seconds{`+inPods+`})`)), "namespace, pod, fault, host, name, device")}},
-		columns: []column{namespaceColumn, podColumn, {of: "fault", title: "Fault"}, {of: "A", title: "When", unit: "dateTimeFromNow", sort: true}, nodeColumn, nameColumn, idColumn},
-	})
+		queries: []query{{expr: keep(host(named(inAnyPool, `1000 * max by (`+target+`, device, namespace, pod, fault) (accel_allocation_fault_timestamp_seconds{`+inPods+`})`)), "namespace, pod, fault, host, name, device")}},
+		columns: []column{namespaceColumn, podColumn, {of: "fault", title: "Fault"}, {of: "A", title: "When", unit: "dateTimeFromNow", sort: true, width: 130}, idColumn, {of: "host", title: "Node", hidden: true}, {of: "name", title: "Device", hidden: true}},
+	}
 }
 
 func workloadAlerts() panel {
-	return half(firingAlerts(inPods))
+	p := firingAlerts(withPod)
+	p.width, p.height = 15, 8
+	return p
 }
 
-func workloadUse(v *values) []panel {
-	quarter := func(p panel) panel { p.width, p.height = 6, 8; return p }
+func workloadUse() []panel {
 	return []panel{
 		quarter(panel{
 			kind: lines, title: "Use by pod", unit: "percentunit", min: f(0), max: f(1), empty: noPods,
@@ -147,7 +146,7 @@ func workloadOwners() panel {
 		kind: listing, title: "Workloads", unit: "none", empty: "No workload is known: kube-state-metrics tells them",
 		about:   "What controls the pods, with the devices it holds, their use and their idle share of the last hour. Needs kube-state-metrics.",
 		queries: []query{of("accel_allocated_devices:count"), of("accel_allocation_utilization:avg"), of("accel_allocation_idle:ratio_rate1h")},
-		columns: []column{namespaceColumn, {of: "owner_kind", title: "Kind"}, {of: "owner_name", title: "Workload"}, {of: "A", title: "Devices", sort: true, width: 80}, {of: "B", title: "Use", unit: "percentunit", width: 70}, {of: "C", title: "Idle", unit: "percentunit", width: 70, scale: &scale{plain, []step{{0.5, yellow}, {0.9, orange}}}}},
+		columns: []column{namespaceColumn, {of: "owner_kind", title: "Kind"}, {of: "owner_name", title: "Workload"}, {of: "A", title: "Devices", sort: true, width: 80}, {of: "B", title: "Use", unit: "percentunit", width: 70}, {of: "C", title: "Idle", unit: "percentunit", width: 70, scale: &scale{none, []step{{0.5, yellow}, {0.9, orange}}}}},
 	})
 }
 

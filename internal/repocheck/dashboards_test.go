@@ -139,6 +139,9 @@ func parsed(t *testing.T, at, expr string) parser.Expr {
 func TestDashboardPanels(t *testing.T) {
 	titles := map[string]bool{}
 	for _, b := range loadBoards(t) {
+		if m := regexp.MustCompile(`"properties": null|"list": null|"panels": null`).FindString(b.text); m != "" {
+			t.Errorf("%s: %s, which Grafana does not take", b.UID, m)
+		}
 		if titles[b.Title] || b.Description == "" {
 			t.Errorf("%s: title is there twice, or no description", b.UID)
 		}

@@ -38,7 +38,7 @@ func TestDashboards(t *testing.T) {
 			missing[q.name] = q.expr
 		}
 	}
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(2 * patience)
 	for first := true; ; first = false {
 		for _, b := range boards {
 			b.fill(t, p, missing, first)
