@@ -46,7 +46,14 @@ func instances() error {
 	if total := v[point{dcgm.FE_GPU_I, 32, 250}]; total.Int64() != 40448 {
 		c.failf("the instance has %d MiB", total.Int64())
 	}
-	c.inject("xid 94 4/0 --gi=" + "2")
+	c.watch([]dcgm.Short{xidField}, gpu(4), gi)
+	c.inject("xid 94 4 --gi=2")
+	c.until("the Xid of the instance", func() bool {
+		return c.read([]dcgm.Short{xidField}, gi)[point{dcgm.FE_GPU_I, 32, xidField}].Int64() == 94
+	})
+	if v := c.read([]dcgm.Short{xidField}, gpu(4))[point{dcgm.FE_GPU, 4, xidField}]; v.Status != dcgm.DCGM_ST_NO_DATA {
+		c.failf("the GPU has the instance's Xid: %d, status %d", v.Int64(), v.Status)
+	}
 	return c.close()
 }
 
