@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -147,6 +148,44 @@ func TestArgumentsOfOthers(t *testing.T) {
 		got, ignored, err := fromDCGMExporter(args, env, everywhere)
 		if err != nil || ignored != nil || !slices.Equal(got, args) {
 			t.Errorf("%q became %q, %q, %v", args, got, ignored, err)
+		}
+	}
+}
+
+// TestAnyArguments: whatever stands on a command line, what is this exporter's
+// own stays on it in its order, and nothing of dcgm-exporter's does.
+func TestAnyArguments(t *testing.T) {
+	pool := []string{
+		"-f", "-f=", "--collectors=a=b", "-k", "--kubernetes=false", "-k=", "--rbmn", "-c", "-c=5000", "--log-format", "json", "-r", ":1", "-r=:2", "-x",
+		"--debug", "--config.file", "/x", "--log.level=warn", "-", "--", "=", "--=x", "---f", "", "x", "--web.enable-lifecycle", "-h", on,
+	}
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		args, own := []string{on}, []string{on}
+		for range r.IntN(8) {
+			a := pool[r.IntN(len(pool))]
+			args = append(args, a)
+		}
+		for i := 1; i < len(args); i++ {
+			name, _, assigned := strings.Cut(args[i], "=")
+			switch f := foreign(name); {
+			case f == nil:
+				own = append(own, args[i])
+			case !f.boolean && !assigned:
+				i++ // its value
+			}
+		}
+		got, _, err := fromDCGMExporter(args, environment(), nowhere)
+		if err != nil {
+			continue
+		}
+		if len(got) < len(own) || !slices.Equal(got[:len(own)], own) {
+			t.Fatalf("%q became %q, want %q and more", args, got, own)
+		}
+		for _, a := range got[len(own):] {
+			if name, _, _ := strings.Cut(a, "="); foreign(name) != nil || !strings.HasPrefix(a, "--") {
+				t.Fatalf("%q became %q", args, got)
+			}
 		}
 	}
 }

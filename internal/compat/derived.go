@@ -68,13 +68,9 @@ func (p *page) health(out []exporter.Derived, f *family, u *unit, s *source, wat
 
 // xids adds the counters of a GPU's Xids.
 func (p *page) xids(out []exporter.Derived, f *family, u *unit) []exporter.Derived {
-	for i := range u.device.Readings {
-		r := &u.device.Readings[i]
-		if r.Metric != collector.XidErrors {
-			continue
-		}
+	for _, i := range u.readings[collector.XidErrors] {
 		labels := set(p.labelsOf(u))
-		labels.add("xid", label(r, "xid"))
+		labels.add("xid", label(&u.device.Readings[i], "xid"))
 		out = append(out, exporter.Derived{Metric: f.metric, Labels: labels, Rows: []int{u.base + i}, Value: same})
 	}
 	return out

@@ -20,8 +20,10 @@ type page struct {
 type unit struct {
 	device *collector.Device
 	base   int // position of its first reading among all
-	class  string
-	board  *unit // of an instance
+	// readings are the positions on the device of those of each family.
+	readings map[*collector.Metric][]int
+	class    string
+	board    *unit // of an instance
 	// index, uuid, pci and model are those of the board.
 	index, uuid, pci, model string
 	profile, gi, ci         string // of an instance; ci where the GPU instance has several
@@ -75,6 +77,11 @@ func unitOf(d *collector.Device, base int) *unit {
 		u.pci = busID(label(r, "pci_address"))
 		u.profile = label(r, "profile")
 		u.holders = holdersOf(d)
+		u.readings = map[*collector.Metric][]int{}
+		for j := range d.Readings {
+			m := d.Readings[j].Metric
+			u.readings[m] = append(u.readings[m], j)
+		}
 		return u
 	}
 	return nil
@@ -100,13 +107,13 @@ func (u *unit) rows(s *source) ([]int, []float64) {
 	var rows []int
 	var weights []float64
 	for i := range s.terms {
-		before := len(rows)
-		for j := range u.device.Readings {
+		before, t := len(rows), &s.terms[i]
+		for _, j := range u.readings[t.metric] {
 			r := &u.device.Readings[j]
-			if !s.terms[i].matches(r) {
+			if !t.matches(r) {
 				continue
 			}
-			if w, ok := s.terms[i].weightOf(r); ok {
+			if w, ok := t.weightOf(r); ok {
 				rows, weights = append(rows, u.base+j), append(weights, w)
 			}
 		}

@@ -11,16 +11,16 @@ import (
 // raw adds what DCGM itself says of a field, where it is asked for it by name:
 // in DCGM's own units.
 func (p *page) raw(out []exporter.Derived, f *family, u *unit) []exporter.Derived {
-	for i := range u.device.Readings {
-		r := &u.device.Readings[i]
-		if r.Metric != collector.DCGMField && r.Metric != collector.DCGMFieldTotal || !isField(r, f.row.Field.ID) {
-			continue
+	for _, m := range []*collector.Metric{collector.DCGMField, collector.DCGMFieldTotal} {
+		for _, i := range u.readings[m] {
+			r := &u.device.Readings[i]
+			if !isField(r, f.row.Field.ID) {
+				continue
+			}
+			if labels, ok := p.entityLabels(u, label(r, "entity")); ok {
+				out = append(out, exporter.Derived{Metric: f.metric, Labels: labels, Rows: []int{u.base + i}, Value: same})
+			}
 		}
-		labels, ok := p.entityLabels(u, label(r, "entity"))
-		if !ok {
-			continue
-		}
-		out = append(out, exporter.Derived{Metric: f.metric, Labels: labels, Rows: []int{u.base + i}, Value: same})
 	}
 	return out
 }
