@@ -38,7 +38,7 @@ func holders(node int, devices []map[string]string) []holder {
 }
 
 // allocations are the series of who holds what. One pod in twenty is idle.
-func allocations(node int, devices []map[string]string) []sample {
+func (c class) allocations(node int, devices []map[string]string) []sample {
 	var page []sample
 	count := map[string]float64{}
 	for i, h := range holders(node, devices) {
@@ -50,39 +50,49 @@ func allocations(node int, devices []map[string]string) []sample {
 		page = append(
 			page,
 			sample{"accel_pod_devices", pod, float64(len(h.devices))},
-			sample{"accel_pod_utilization_ratio", pod, 0.8},
-			sample{"accel_pod_memory_used_bytes", pod, 6e10 * float64(len(h.devices))},
 			sample{"accel_pod_power_watts", pod, 512 * float64(len(h.devices))},
 		)
+		if c.memory {
+			page = append(
+				page,
+				sample{"accel_pod_utilization_ratio", pod, 0.8},
+				sample{"accel_pod_memory_used_bytes", pod, 6e10 * float64(len(h.devices))},
+			)
+		}
 		for _, d := range h.devices {
 			count[d["device"]]++
-			l := with(d, "namespace", h.namespace, "pod", h.pod, "container", "main", "resource", "nvidia.com/gpu")
+			l := with(d, "namespace", h.namespace, "pod", h.pod, "container", "main", "resource", c.resource)
 			page = append(
 				page,
 				sample{"accel_allocation_info", l, 1},
 				sample{"accel_allocation_seconds_total", l, 86400},
-				sample{"accel_allocation_utilization_ratio", l, 0.8},
-				sample{"accel_allocation_memory_used_bytes", l, 6e10},
 				sample{"accel_allocation_power_watts", l, 512},
 				sample{"accel_allocation_idle_seconds", l, idle},
 				sample{"accel_allocation_idle_seconds_total", l, 1000 + idle},
 				sample{"accel_allocation_idle_cost_total", with(l, "currency", "EUR"), 2},
 				sample{"accel_allocation_last_activity_timestamp_seconds", l, 1.7e9},
 			)
+			if c.memory {
+				page = append(
+					page,
+					sample{"accel_allocation_utilization_ratio", l, 0.8},
+					sample{"accel_allocation_memory_used_bytes", l, 6e10},
+				)
+			}
 		}
 	}
 	for _, d := range devices {
 		page = append(
 			page,
 			sample{"accel_device_holders", d, count[d["device"]]},
-			sample{"accel_device_allocatable", with(d, "resource", "nvidia.com/gpu"), 1},
+			sample{"accel_device_allocatable", with(d, "resource", c.resource), 1},
 		)
 		for _, reason := range []string{"other_pod", "host_process", "unknown_pod", "hidden"} {
 			page = append(page, sample{"accel_unattributed_processes", with(d, "reason", reason), 0})
 		}
 	}
 	for _, le := range []string{"1", "5", "10", "30", "60", "120", "300", "600", "1800", "3600", "14400", "86400", "+Inf"} {
-		page = append(page, sample{"accel_allocation_first_activity_seconds_bucket", map[string]string{"resource": "nvidia.com/gpu", "le": le}, 3})
+		page = append(page, sample{"accel_allocation_first_activity_seconds_bucket", map[string]string{"resource": c.resource, "le": le}, 3})
 	}
 	for _, state := range []string{"starting", "absent", "fresh", "unconfirmed", "stale", "unreachable"} {
 		value := 0.0
@@ -96,17 +106,17 @@ func allocations(node int, devices []map[string]string) []sample {
 
 // drift is what a node says of whole devices that is compared with a baseline,
 // as approved.
-func drift(devices []map[string]string) []sample {
-	var page []sample
+func (c class) drift(page []sample, devices []map[string]string) []sample {
+	var out []sample
 	for _, d := range devices {
 		if d["parent"] != "" {
 			continue
 		}
-		for _, component := range []string{"driver", "cuda", "vbios", "gsp", "inforom", "mig"} {
-			page = append(page, sample{"accel_drift", with(d, "component", component, "actual", "1", "expected", "1"), 0})
+		for _, component := range c.components(page, d["device"]) {
+			out = append(out, sample{"accel_drift", with(d, "component", component, "actual", "1", "expected", "1"), 0})
 		}
 	}
-	return page
+	return out
 }
 
 // faults are the series of a node that has some.

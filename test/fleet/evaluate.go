@@ -1,16 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -120,30 +116,4 @@ func cpu() time.Duration {
 		panic(err) // it cannot fail for the process itself
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// report writes the table, the dearest rule first.
-func report(w io.Writer, costs []cost, f *fleet) error {
-	perGPU := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 / float64(f.gpus) }
-	last := costs[len(costs)-1]
-	costs = slices.SortedFunc(slices.Values(costs[:len(costs)-1]), func(a, b cost) int { return cmp.Compare(b.perMinute(), a.perMinute()) })
-	var perMinute time.Duration
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "µs per GPU:\tevaluation\tminute\tseries\tinterval\tgroup")
-	for _, c := range costs {
-		perMinute += c.perMinute()
-		fmt.Fprintf(tw, "%s\t%.2f\t%.2f\t%d\t%s\t%s\n", c.rule, perGPU(c.cpu), perGPU(c.perMinute()), c.series, c.interval, c.group)
-	}
-	fmt.Fprintf(tw, "all %d rules\t\t%.1f\n", len(costs), perGPU(perMinute))
-	fmt.Fprintf(tw, "for comparison: %s\t%.2f\n", last.rule, perGPU(last.cpu))
-	if err := tw.Flush(); err != nil {
-		return err
-	}
-	const large = 80_000
-	fmt.Fprintf(w, "%d GPUs, %d series that rules read; by these figures %.2f of a core for %d GPUs.\n",
-		f.gpus, f.series, perGPU(perMinute)*large/60e6, large)
-	if len(f.absent) > 0 {
-		fmt.Fprintf(w, "Read by rules and not of this fleet: %s\n", strings.Join(f.absent, ", "))
-	}
-	return nil
 }

@@ -30,7 +30,9 @@ type fleet struct {
 	head    *tsdb.Head
 	dir     string
 	now     time.Time
-	gpus    int
+	class   class
+	nodes   int
+	devices int // whole ones
 	series  int
 	heap    uint64   // bytes that the database holds
 	absent  []string // families that rules read and the fleet does not have
@@ -40,7 +42,7 @@ type fleet struct {
 // newFleet fills a database with as much of the past of each family as the
 // windows say; families outside them are left out, which makes the database
 // smaller and no query cheaper.
-func newFleet(page []sample, nodes int, windows map[string]time.Duration, history time.Duration) (*fleet, error) {
+func newFleet(c class, page []sample, nodes int, windows map[string]time.Duration, history time.Duration) (*fleet, error) {
 	dir, err := os.MkdirTemp("", "fleet")
 	if err != nil {
 		return nil, err
@@ -54,15 +56,19 @@ func newFleet(page []sample, nodes int, windows map[string]time.Duration, histor
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{head: head, dir: dir, now: time.Unix(1_800_000_000, 0), windows: windows}
+	f := &fleet{head: head, dir: dir, now: time.Unix(1_800_000_000, 0), windows: windows, class: c}
 	if err := head.Init(0); err != nil {
 		return nil, err
 	}
-	devices, gpus := devicesOf(page)
-	f.gpus = gpus * nodes
+	page = c.of(page)
+	devices, whole := devicesOf(page)
+	if whole == 0 {
+		return nil, fmt.Errorf("%s has no device of class %s", c.page, c.name)
+	}
+	f.nodes, f.devices = nodes, whole*nodes
 	known := map[string]bool{}
 	for node := range nodes {
-		if err := f.add(scraped(page, devices, node), history, known); err != nil {
+		if err := f.add(c.scraped(page, devices, node), history, known); err != nil {
 			return nil, err
 		}
 	}
@@ -99,13 +105,13 @@ func devicesOf(page []sample) (devices []map[string]string, whole int) {
 }
 
 // scraped are all series about a node, with the labels of their targets.
-func scraped(page []sample, devices []map[string]string, node int) []sample {
+func (c class) scraped(page []sample, devices []map[string]string, node int) []sample {
 	has := map[string]bool{}
 	for _, s := range page {
 		has[s.name] = true
 	}
 	all := slices.Clone(page)
-	for _, s := range slices.Concat(allocations(node, devices), drift(devices), faults(node, devices), []sample{{"up", nil, 1}}) {
+	for _, s := range slices.Concat(c.allocations(node, devices), c.drift(page, devices), faults(node, devices), []sample{{"up", nil, 1}}) {
 		if !has[s.name] {
 			all = append(all, s)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,11 +20,12 @@ func TestRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := loadPage("../../cmd/accel-exporter/testdata/golden/h100-8.metrics")
+	gpus, _ := classOf("gpu", "")
+	page, err := loadPage(gpus.page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := newFleet(page, 3, windows(groups), 95*time.Minute)
+	f, err := newFleet(gpus, page, 3, windows(groups), 95*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,5 +59,44 @@ func TestRules(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "24 GPUs") {
 		t.Errorf("the report does not say how many GPUs there are:\n%s", out.String())
+	}
+}
+
+// TestCards: over nodes with FPGA cards every rule can be evaluated, and those
+// on FPGAs have something to read.
+func TestCards(t *testing.T) {
+	paths, err := filepath.Glob("../../rules/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := loadGroups(paths, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cards, _ := classOf("fpga", "")
+	page, err := loadPage(cards.page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := newFleet(cards, page, 3, windows(groups), 95*time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close()
+	costs, err := f.evaluate(t.Context(), groups, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := report(&out, costs, f); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "12 cards on 3 nodes") {
+		t.Errorf("the report does not say how many cards there are:\n%s", out.String())
+	}
+	for _, family := range []string{"accel_fpga_bitstream_info", "accel_temperature_limit_celsius", "accel_drift"} {
+		if slices.Contains(f.absent, family) {
+			t.Errorf("the fleet has no %s", family)
+		}
 	}
 }

@@ -1,14 +1,15 @@
 // Command fleet tells what the rule files cost a Prometheus that watches many
-// nodes. It fills a TSDB head with the page of a node with eight GPUs, as the
-// golden file has it, once for each node of a fleet, beside the series of
-// allocations, kube-state-metrics, cAdvisor and node_exporter that the rules
-// join, and evaluates every rule with Prometheus' own engine.
+// nodes. It fills a TSDB head with the page of a node, as the golden file has
+// it, once for each node of a fleet: eight GPUs, or FPGA cards with -class fpga.
+// Beside it stand the series of allocations, kube-state-metrics, cAdvisor and
+// node_exporter that the rules join. Every rule is evaluated with Prometheus' own
+// engine.
 //
-// Costs are CPU time of the process on one core, per GPU: of one evaluation, and
-// of a minute at the interval of the rule's group. The cheapest of several
-// rounds counts, so that most of what else the machine does, and collections of
-// garbage that fall into one round, are left out. The table ends with a query
-// that stays the same, to compare machines by.
+// Costs are CPU time of the process on one core, per device: of one evaluation,
+// and of a minute at the interval of the rule's group. The cheapest of several
+// rounds counts, so that most of what else the machine does is left out; no
+// garbage is collected meanwhile, and how much there is stands beside. The table
+// ends with a query that stays the same, to compare machines by.
 package main
 
 import (
@@ -36,7 +37,8 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	interval := flags.Duration("interval", time.Minute, "interval of groups that have none of their own")
 	history := flags.Duration("history", 95*time.Minute, "longest window over scraped series that is filled; a rule with a longer one is an error")
 	files := flags.String("rules", "../../rules/*.yaml", "the rule files")
-	page := flags.String("page", "../../cmd/accel-exporter/testdata/golden/h100-8.metrics", "the page of one node")
+	kind := flags.String("class", "gpu", "what the nodes have: gpu or fpga")
+	page := flags.String("page", "", "the page of one node, where not the golden one of the class")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -51,11 +53,15 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	node, err := loadPage(*page)
+	c, ok := classOf(*kind, *page)
+	if !ok {
+		return fmt.Errorf("-class: found %q; accepted is gpu or fpga", *kind)
+	}
+	node, err := loadPage(c.page)
 	if err != nil {
 		return err
 	}
-	f, err := newFleet(node, *nodes, windows(groups), *history)
+	f, err := newFleet(c, node, *nodes, windows(groups), *history)
 	if err != nil {
 		return err
 	}
