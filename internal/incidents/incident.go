@@ -29,6 +29,8 @@ type Incident struct {
 	Flags    []string `yaml:"flags"`
 	Config   string   `yaml:"config"`
 	Baseline string   `yaml:"baseline"`
+	// DeviceFiles has the node make files below /dev, which needs CAP_MKNOD.
+	DeviceFiles bool `yaml:"device_files"`
 	// Lasts is when the play ends.
 	Lasts    time.Duration `yaml:"lasts" accept:"1s..10m"`
 	Timeline []Step        `yaml:"timeline"`
@@ -58,25 +60,27 @@ type Step struct {
 	// close, and to open again.
 	Release string `yaml:"release"`
 	Attach  string `yaml:"attach"`
+	// Config is what the configuration file holds from then on.
+	Config string `yaml:"config"`
 }
 
 // Check finds a step that does nothing or several things.
 func (s *Step) Check() error {
 	given := 0
-	for _, text := range []string{s.Inject, s.Clear, s.Exporter, s.Release, s.Attach} {
+	for _, text := range []string{s.Inject, s.Clear, s.Exporter, s.Release, s.Attach, s.Config} {
 		if text != "" {
 			given++
 		}
 	}
 	if given != 1 {
-		return fmt.Errorf("found %d actions; accepted is one of inject, clear, exporter, release, attach", given)
+		return fmt.Errorf("found %d actions; accepted is one of inject, clear, exporter, release, attach, config", given)
 	}
 	return nil
 }
 
 // String is the step as a report names it.
 func (s *Step) String() string {
-	for _, a := range [][2]string{{"inject ", s.Inject}, {"clear ", s.Clear}, {"exporter ", s.Exporter}, {"release ", s.Release}, {"attach ", s.Attach}} {
+	for _, a := range [][2]string{{"inject ", s.Inject}, {"clear ", s.Clear}, {"exporter ", s.Exporter}, {"release ", s.Release}, {"attach ", s.Attach}, {"config ", strings.TrimSpace(s.Config)}} {
 		if a[1] != "" {
 			return a[0] + a[1]
 		}

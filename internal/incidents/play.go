@@ -206,14 +206,21 @@ func (n *node) arguments(library, alertmanager string) ([]string, error) {
 	}
 	args = append(args, sim.ExporterFlags(n.state, library)...)
 	args = append(args, sim.PodFlags(n.state)...)
-	const kubelet = "--podresources.interval="
-	if !slices.ContainsFunc(n.incident.Flags, func(f string) bool { return strings.HasPrefix(f, kubelet) }) {
-		args = append(args, kubelet+shorter(10*time.Second, s.Factor, time.Second).String())
+	args = append(args, "--podresources.interval="+shorter(10*time.Second, s.Factor, time.Second).String())
+	return override(args, n.incident.Flags, n.dir), nil
+}
+
+// override appends flags, in which DIR is dir, and leaves out those that they
+// are in the stead of: most may be given once.
+func override(args, flags []string, dir string) []string {
+	for _, f := range flags {
+		name, _, _ := strings.Cut(f, "=")
+		args = slices.DeleteFunc(args, func(a string) bool { return strings.HasPrefix(a, name+"=") })
 	}
-	for _, f := range n.incident.Flags {
-		args = append(args, strings.ReplaceAll(f, "DIR", n.dir))
+	for _, f := range flags {
+		args = append(args, strings.ReplaceAll(f, "DIR", dir))
 	}
-	return args, nil
+	return args
 }
 
 func (n *node) startExporter(ctx context.Context) error {
@@ -285,8 +292,19 @@ func (n *node) do(ctx context.Context, step Step) error {
 		return os.WriteFile(release, nil, 0o644)
 	case step.Attach != "":
 		return os.Remove(release)
+	case step.Config != "":
+		return n.configure(step.Config)
 	}
 	return nil
+}
+
+// configure replaces the configuration file, as a ConfigMap is: at once.
+func (n *node) configure(content string) error {
+	path := filepath.Join(n.dir, "config.yml")
+	if err := os.WriteFile(path+".new", []byte(content), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
 }
 
 // simulator runs accel-sim as a person would.

@@ -30,6 +30,9 @@ func (i *Incident) compile(fixtures string) (*sim.State, *sim.Scenario, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: scenario: %w", i.Name, err)
 	}
+	if i.DeviceFiles {
+		s.WithDeviceFiles()
+	}
 	return s, sc, nil
 }
 
