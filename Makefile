@@ -3,7 +3,8 @@
 VERSION  := $(shell cat VERSION)
 REVISION := $(shell git rev-parse --short HEAD 2>/dev/null)
 INFO     := github.com/prometheus/common/version
-LDFLAGS  := -s -w -X $(INFO).Version=$(VERSION) -X $(INFO).Revision=$(REVISION)
+# Functions need not begin on a boundary: 2 % less.
+LDFLAGS  := -s -w -funcalign=1 -X $(INFO).Version=$(VERSION) -X $(INFO).Revision=$(REVISION)
 GOBUILD  := go build -trimpath -ldflags "$(LDFLAGS)"
 # All of the binary is resident, twice. What runs seldom is built without
 # inlining, which takes a tenth off; our own code and what it spends its time

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,27 +9,25 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
-	commoncfg "github.com/prometheus/common/config"
 
 	"github.com/accel-exporter/accel-exporter/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/fetch"
+	"github.com/accel-exporter/accel-exporter/internal/ruleproc"
 )
 
-// Limits of an answer from a running exporter.
-const (
-	askTimeout = 10 * time.Second
-	maxAnswer  = 64 << 20
-)
+// askTimeout is how long a running exporter may take to answer.
+const askTimeout = 10 * time.Second
 
 // askFlags say which running exporter a subcommand asks.
 type askFlags struct {
 	url        string
 	httpConfig string
+	program    string // accel-rules, as --rules.program has it
 }
 
 func (f *askFlags) add(app interface {
@@ -41,17 +40,6 @@ func (f *askFlags) add(app interface {
 
 // get decodes what a path of the exporter answers.
 func (f *askFlags) get(ctx context.Context, path, query string, into any) error {
-	client := http.DefaultClient
-	if f.httpConfig != "" {
-		cfg, _, err := commoncfg.LoadHTTPConfigFile(f.httpConfig)
-		if err != nil {
-			return fmt.Errorf("%s: %w", f.httpConfig, err)
-		}
-		cfg.SetDirectory(filepath.Dir(f.httpConfig))
-		if client, err = commoncfg.NewClientFromConfig(*cfg, "accel-exporter"); err != nil {
-			return fmt.Errorf("%s: %w", f.httpConfig, err)
-		}
-	}
 	base, err := url.Parse(f.url)
 	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
 		return errors.New("--url is not of the form http://HOST:PORT")
@@ -60,23 +48,29 @@ func (f *askFlags) get(ctx context.Context, path, query string, into any) error 
 	defer cancel()
 	base = base.JoinPath(path)
 	base.RawQuery = query
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base.String(), nil)
+	var body bytes.Buffer
+	if f.httpConfig != "" {
+		err = f.fetchWith(ctx, base.String(), &body)
+	} else {
+		err = fetch.Get(ctx, http.DefaultClient, base.String(), &body)
+	}
 	if err != nil {
 		return err
 	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return fmt.Errorf("no exporter answers there: %w", err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 500))
-		return fmt.Errorf("%s answered %s: %s", req.URL.Redacted(), resp.Status, strings.TrimSpace(string(text)))
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(into); err != nil {
-		return fmt.Errorf("%s did not answer as an exporter does: %w", req.URL.Redacted(), err)
+	if err := json.Unmarshal(body.Bytes(), into); err != nil {
+		return fmt.Errorf("%s did not answer as an exporter does: %w", base.Redacted(), err)
 	}
 	return nil
+}
+
+// fetchWith has accel-rules ask, which has the client for what the file says.
+func (f *askFlags) fetchWith(ctx context.Context, address string, body io.Writer) error {
+	var complaint bytes.Buffer
+	err := runRules(ctx, f.program, nil, body, &complaint, []string{"fetch", ruleproc.Build(), f.httpConfig, address})
+	if errors.Is(err, errPrinted) {
+		return errors.New(strings.TrimSpace(complaint.String()))
+	}
+	return err
 }
 
 // whoCommand is `accel-exporter who`: who holds which device of a node, by a

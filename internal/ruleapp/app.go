@@ -58,6 +58,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return rules.Check(stdout, files...)
 	case "test":
 		return rules.Test(ctx, stdout, files...)
+	case "fetch":
+		return fetchWith(ctx, files, stdout)
 	case "print":
 		return printReport(stdin, stdout)
 	}
