@@ -12,7 +12,7 @@ func fleet(v *values) board {
 		events:    []event{alerts(`severity="critical",` + inPool)},
 		rows: []row{
 			{title: "Is something wrong?", panels: fleetNow(v)},
-			{title: "Where, and who is hurt?", panels: []panel{whole(firingAlerts(inPool)), fleetDevices(), fleetPods()}},
+			{title: "Where, and who is hurt?", panels: []panel{whole(firingAlerts(`severity!="info",` + inPool)), fleetDevices(), fleetPods()}},
 			{title: "Capacity", panels: fleetCapacity(v)},
 			{title: "Health over time", panels: fleetHealth()},
 			{title: "Drift", panels: fleetDrift(v)},
@@ -78,10 +78,10 @@ func firingAlerts(selector string) panel {
 	since := `1000 * (` + named(inAnyPool, firing) + ` or on (severity, alertname, ` + target + `, device, namespace, pod) ` + firing + `)`
 	return panel{
 		kind: listing, title: "Alerts that fire", unit: "none", empty: noAlerts,
-		about:   "What fires at present and since when. A click on an alert opens its runbook. Alerts that exporters send to Alertmanager by themselves are not here: Prometheus must have the rules.",
+		about:   "What fires at present and since when, the critical ones first; *Fleet* leaves those of severity info out. A click on an alert opens its runbook. Alerts that exporters send to Alertmanager by themselves are not here: Prometheus must have the rules.",
 		queries: []query{{expr: keep(host(since), "severity, alertname, host, name, device, namespace, pod")}},
 		columns: []column{
-			{of: "severity", title: "Severity", states: severities, width: 90},
+			{of: "severity", title: "Severity", states: severities, width: 90, sortUp: true},
 			{of: "alertname", title: "Alert", jump: toRunbook()},
 			nodeColumn, nameColumn, namespaceColumn, podColumn,
 			{of: "A", title: "Since", unit: "dateTimeFromNow", sort: true, width: 130},

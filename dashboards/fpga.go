@@ -141,9 +141,9 @@ func fpgaErrors() []panel {
 			columns: []column{nodeColumn, {of: "device", title: "Id", jump: toDevice()}, {of: "unit", title: "Unit"}, {of: "error", title: "Error"}, {of: "A", title: "Set", hidden: true}},
 		}),
 		third(panel{
-			kind: bars, title: "Memory errors", unit: "none", stacked: true, min: f(0), empty: "No memory error, or no card counts them",
+			kind: bars, title: "Memory errors", unit: "none", stacked: true, min: f(0), empty: "No card counts memory errors",
 			about:   "ECC errors of memory banks by severity. An uncorrected one means that data is already wrong.",
-			queries: []query{onCard(`sum by (`+target+`, device, severity) (increase(accel_fpga_memory_ecc_errors_total{`+inCards+`}[$__rate_interval]) > 0)`, "{{severity}}")},
+			queries: []query{onCard(`sum by (`+target+`, device, severity) (increase(accel_fpga_memory_ecc_errors_total{`+inCards+`}[$__rate_interval]))`, "{{severity}}")},
 		}),
 		third(panel{
 			kind: timeline, title: "Firewalls", unit: "none", states: []state{{"0", "closed", green}, {"1", "tripped", red}}, empty: "No card with AXI firewalls",

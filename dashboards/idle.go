@@ -108,13 +108,13 @@ func idleOwners() []panel {
 			kind: ranking, title: "Idle devices, most first", unit: "none", decimals: f(1), min: f(0), empty: "Nothing was idle, or the recording rules are not loaded",
 			about:   "Mean number of idle allocations in the time range.",
 			scale:   only(yellow),
-			queries: []query{{`topk(10, sum by (namespace) (avg_over_time(` + idleSeconds + `[$__range]))) > 0`, "{{namespace}}"}},
+			queries: []query{{`topk(10, sum by (namespace) (avg_over_time(` + idleSeconds + `[$__range]))) >= 0.05`, "{{namespace}}"}},
 		}),
 		third(panel{
 			kind: ranking, title: "Cost of idle time per day, most first", unit: "none", decimals: f(2), min: f(0), empty: noPrices,
 			about:   "What the idle time of the last five minutes would cost in a day, by namespace and currency.",
 			scale:   only(yellow),
-			queries: []query{{`topk(10, sum by (namespace, currency) (` + idleCost + `)) * 86400 > 0`, "{{namespace}} ({{currency}})"}},
+			queries: []query{{`topk(10, sum by (namespace, currency) (` + idleCost + `)) * 86400 >= 0.01`, "{{namespace}} ({{currency}})"}},
 		}),
 		third(panel{
 			kind: listing, title: "Workloads by idle share", unit: "none", empty: "No workload is known: kube-state-metrics tells them",

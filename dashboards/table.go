@@ -16,6 +16,7 @@ type column struct {
 	states    []state
 	jump      *jump
 	sort      bool // by this column, the greatest first
+	sortUp    bool // by this column, the least first
 	hidden    bool // not shown, and there for addresses
 }
 
@@ -111,8 +112,8 @@ func (p panel) transformations() []dashboard.DataTransformerConfig {
 
 func (p panel) sortedBy() []common.TableSortByFieldState {
 	for _, c := range p.columns {
-		if c.sort {
-			return []common.TableSortByFieldState{{DisplayName: c.title, Desc: cog.ToPtr(true)}}
+		if c.sort || c.sortUp {
+			return []common.TableSortByFieldState{{DisplayName: c.title, Desc: cog.ToPtr(c.sort)}}
 		}
 	}
 	return nil

@@ -1,7 +1,8 @@
 // node render.mjs PROMETHEUS OUT [MINUTES] [UID [VARIABLE=VALUE]...]
 //
 // Draws the dashboards that Prometheus has the data for, as PNG files.
-// CHROMIUM is the path of the browser.
+// CHROMIUM is the path of the browser; HEIGHT cuts the pictures off, SCALE
+// makes them smaller.
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
@@ -37,7 +38,8 @@ for (const file of readdirSync(boards).filter((f) => f.endsWith('.json') && (!on
   await tab.goto(`http://127.0.0.1:${server.address().port}/`);
   const dashboard = JSON.parse(readFileSync(new URL(file, boards)));
   const drawn = await tab.evaluate((...a) => window.draw(...a), prometheus, dashboard, given, Number(minutes));
-  await tab.setViewport({ width: 1600, height: drawn.height + 20 });
+  const height = Math.min(drawn.height + 20, Number(process.env.HEIGHT ?? 1e5));
+  await tab.setViewport({ width: 1600, height, deviceScaleFactor: Number(process.env.SCALE ?? 1) });
   await new Promise((settled) => setTimeout(settled, 1500));
   await tab.screenshot({ path: `${out}/${dashboard.uid}.png` });
   writeFileSync(`${out}/${dashboard.uid}.report.json`, JSON.stringify(drawn, null, 1));

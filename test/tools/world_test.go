@@ -51,7 +51,7 @@ var nodes = []simulated{
 `,
 		faults: []string{
 			"fpga-reconfigure n3000 --afu=00112233445566778899aabbccddeeff --duration=2s", "fpga-reconfigure zynqmp --firmware=other.bit.bin --duration=400ms --fail",
-			"fpga-error n3000 0x1", "fpga-firewall u250", "driver-reload --driver=595.91.07",
+			"fpga-error n3000 0x1", "fpga-firewall u250", "aer n3000 correctable --count=5", "driver-reload --driver=595.91.07",
 		},
 	},
 	{name: "n3", scenario: "t4", faults: []string{"driver-unload"}},
