@@ -98,7 +98,7 @@ test-dcgm: ## the simulated libdcgm through NVIDIA's bindings, and against the s
 	go -C test/dcgm test -race -count=1 ./...
 
 golden: sim ## write the golden files anew; then read the diff
-	go test ./cmd/accel-exporter ./internal/config ./internal/sim ./baseline ./health ./collector/fpga ./collector/kernellog ./collector/pcie \
+	go test ./cmd/accel-exporter ./internal/config ./internal/compat ./internal/dcgmfield ./internal/sim ./baseline ./health ./collector/fpga ./collector/kernellog ./collector/pcie \
 		-run 'Golden|Broken|GoNVML|Print$$|Page$$|Captures$$|XilinxHarm' -update
 	git diff --stat
 

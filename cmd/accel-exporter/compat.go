@@ -120,7 +120,7 @@ func (d *dcgmFields) take(c *dcgmfield.Counters) {
 		rows = append(rows, s.Name+" ("+s.Reason+")")
 	}
 	if len(rows) > 0 {
-		d.log.Info("Some fields of DCGM are not measured here", "fields", strings.Join(rows, ", "))
+		d.log.Info("Some fields of the counters file have no value without DCGM, or none at all", "fields", strings.Join(rows, ", "))
 	}
 }
 
