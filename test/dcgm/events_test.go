@@ -108,6 +108,8 @@ func xid() error {
 	if v, _ := dcgm.EntitiesGetLatestValues([]dcgm.GroupEntityPair{gpu(2)}, []dcgm.Short{xidField}, 0); v[0].Status != dcgm.DCGM_ST_NOT_WATCHED {
 		c.failf("a GPU that is not watched: %d", v[0].Status)
 	}
+	c.inject("lost 3")
+	c.until("the Xid goes with its GPU", func() bool { return read().Status == 0 && blank(read()) })
 	return c.close()
 }
 
