@@ -1,0 +1,198 @@
+package main
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/accel-exporter/accel-exporter/internal/golden"
+	"github.com/accel-exporter/accel-exporter/internal/sim"
+)
+
+// dcgmLibrary builds the simulated libdcgm beside the other libraries, once.
+var dcgmLibrary = sync.OnceValues(func() (string, error) {
+	out, err := exec.Command("make", "-s", "-C", "../../fixtures/dcgm", "OUT="+simDir).CombinedOutput()
+	return string(out), err
+})
+
+// startDCGM starts an exporter on a node where the loader finds libdcgm.
+func startDCGM(t testing.TB, scenario string, simFlags []string, args ...string) *node {
+	t.Helper()
+	findDCGM(t)
+	return start(t, scenario, simFlags, append([]string{"--dcgm.watch-interval=100ms"}, args...)...)
+}
+
+// findDCGM has the loader of workers find libdcgm.
+func findDCGM(t testing.TB) {
+	t.Helper()
+	dir := simulator(t)
+	if out, err := dcgmLibrary(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Setenv("LD_LIBRARY_PATH", dir)
+}
+
+const dcgmUp = `^accel_source_up\{reason="",source="dcgm"\} 1$`
+
+// TestDCGMGolden is what DCGM adds to the page of eight H100s: nothing that
+// NVML says.
+func TestDCGMGolden(t *testing.T) {
+	n := startDCGM(t, scenario, []string{"--frozen=600"}, "--dcgm.embedded", "--dcgm.health-interval=1h", "--config.file="+fieldsConfig(t))
+	n.until(dcgmUp, `^accel_dcgm_field_total\{`)
+	var added strings.Builder
+	for line := range strings.Lines(normalise(settle(n))) {
+		if strings.Contains(line, "dcgm") && !strings.HasPrefix(line, "# ") {
+			added.WriteString(line)
+		}
+	}
+	golden.Compare(t, filepath.Join("testdata", "golden", "dcgm", scenario+".metrics"), added.String())
+}
+
+func fieldsConfig(t testing.TB) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "accel.yml")
+	content := "sources: {dcgm: {fields: [DCGM_FI_DEV_GPU_TEMP, DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, DCGM_FI_DEV_NAME]}}\n"
+	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestDCGMProfiling: where NVML has no profiling counters, those of DCGM are
+// on the devices that NVML knows, MIG devices among them.
+func TestDCGMProfiling(t *testing.T) {
+	findDCGM(t)
+	state, args := compile(t, scenario)
+	t.Setenv("ACCEL_SIM_STATE", state)
+	older := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
+	without := []string{"nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc", "nvmlGpmSampleGet", "nvmlGpmMigSampleGet", "nvmlGpmMetricsGet"}
+	if err := sim.WithoutSymbols(filepath.Join(simDir, "libnvidia-ml.so.1"), older, without); err != nil {
+		t.Fatal(err)
+	}
+	args = append(slices.DeleteFunc(args, func(a string) bool { return strings.HasPrefix(a, "--nvml.library=") }), "--nvml.library="+older)
+	n := startExporter(t, append(args, "--dcgm.embedded", "--dcgm.profiling=on", "--dcgm.watch-interval=100ms")...)
+	gpu := device(t, n.until(dcgmUp, `^accel_power_watts\{device="GPU-`), "0")
+	n.until(`^accel_activity_ratio\{device="`+gpu+`",unit="sm"\} `, `^accel_sm_occupancy_ratio\{device="`+gpu+`"\} `,
+		`^accel_activity_ratio\{device="MIG-[^/]*",parent=".*",unit="sm"\} `, `^accel_dcgm_profiling_up\{device="`+gpu+`",reason=""\} 1$`)
+}
+
+// TestDCGMPartitions: MIG devices that NVML and DCGM know are there once, by
+// the name that NVML has for them, and no series is told by both.
+func TestDCGMPartitions(t *testing.T) {
+	n := startDCGM(t, scenario, nil, "--dcgm.embedded", "--dcgm.profiling=on")
+	page := n.until(`^accel_dcgm_profiling_up\{device="MIG-.*,reason=""\} 1`, `^accel_power_watts\{device="GPU-`)
+	if m := regexp.MustCompile(`(?m)^.*device="(MIG-GPU-|GPU-[^"]*/).*$`).FindString(page); m != "" {
+		t.Errorf("a MIG device goes by its place: %s", m)
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(page) {
+		series, _, found := strings.Cut(line, "} ")
+		if found && strings.HasPrefix(line, "accel_") && seen[series] {
+			t.Errorf("twice on the page: %s", series)
+		}
+		seen[series] = true
+	}
+}
+
+// TestDCGMFails: whatever becomes of DCGM costs what it alone gives. NVML's
+// worker is the same all along, and counters go on.
+func TestDCGMFails(t *testing.T) {
+	n := startDCGM(t, scenario, nil, "--dcgm.address=localhost:5555", "--collector.dcgm.timeout=1s", "--web.enable-release", "--config.file="+fieldsConfig(t))
+	const temperature, energy = `^accel_dcgm_field_value\{.*GPU_TEMP_CELSIUS`, `^accel_dcgm_field_total\{.*ENERGY`
+	up := []string{dcgmUp, temperature, energy}
+	page := n.until(append(up, `^accel_power_watts\{device="GPU-`)...)
+	nvidia, gpu := n.worker(), device(t, page, "0")
+	for _, tc := range []struct {
+		name     string
+		begin    func()
+		during   []string
+		end      func()
+		restarts string
+	}{
+		{
+			"host engine goes", func() { n.sim("inject", "dcgm-engine", "down") },
+			[]string{`^accel_source_up\{reason="host_engine",source="dcgm"\} 0$`},
+			func() { n.sim("inject", "dcgm-engine", "up") }, "",
+		},
+		{
+			"calls hang", func() { n.sim("inject", "dcgm-hang") },
+			[]string{`^accel_source_up\{reason="timeout",source="dcgm"\} 0$`, `^accel_source_stuck\{source="dcgm"\} 1$`},
+			func() { n.sim("clear") }, "",
+		},
+		{
+			"library crashes", func() { n.sim("inject", "dcgm-crash") }, nil,
+			func() {}, `^accel_source_worker_exits_total\{how="signal_segv",source="dcgm"\} 1$`,
+		},
+		{
+			"released", func() { n.post("/-/release?source=dcgm") },
+			[]string{`^accel_source_released\{source="dcgm"\} 1$`, `^accel_source_up\{reason="released",source="dcgm"\} 0$`},
+			func() { n.post("/-/attach?source=dcgm") }, "",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			n.t = t
+			tc.begin()
+			if tc.during != nil {
+				n.until(append(tc.during, "!"+temperature, energy, `^accel_power_watts\{device="`+gpu, `^accel_source_up\{reason="",source="nvidia"\} 1$`)...)
+			}
+			tc.end()
+			after := up
+			if tc.restarts != "" {
+				after = append(after[:len(after):len(after)], tc.restarts)
+			}
+			n.until(after...)
+			if now := n.worker(); now != nvidia {
+				t.Errorf("NVML's worker was %d and is %d", nvidia, now)
+			}
+		})
+	}
+	n.t = t
+}
+
+// TestXidOfThreeWitnesses: NVML, the kernel log and DCGM tell of one fault.
+func TestXidOfThreeWitnesses(t *testing.T) {
+	n := startDCGM(t, scenario, nil, "--dcgm.embedded")
+	gpu := device(t, n.until(dcgmUp, `^accel_device_up\{.*\} 1`, `^accel_source_up\{reason="",source="kernellog"\} 1`), "0")
+	n.sim("inject", "xid", "79", "0")
+	reports := `^accel_gpu_xid_reports_total\{device="` + gpu + `",source="`
+	n.until(reports+`nvidia",xid="79"\} 1$`, reports+`kernellog",xid="79"\} 1$`, reports+`dcgm",xid="79"\} 1$`,
+		`^accel_gpu_xid_errors_total\{device="`+gpu+`",xid="79"\} 1$`)
+}
+
+// TestDCGMFlags: DCGM is asked for by one flag, and by one only.
+func TestDCGMFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"--dcgm.address=localhost:5555 --dcgm.embedded": "--dcgm.address and --dcgm.embedded are both given",
+		"--dcgm.address=http://x":                       "unknown scheme; accepted: HOST:PORT",
+		"--dcgm.embedded --dcgm.watch-interval=1ms":     "--dcgm.watch-interval is 1ms; 100ms to 5m0s is accepted",
+		"--dcgm.embedded --dcgm.health-interval=1s":     "--dcgm.health-interval is 1s; 10s to 1h0m0s is accepted",
+		"--dcgm.embedded --dcgm.profiling=maybe":        "one of auto,on,off",
+	} {
+		if _, err := parseFlags(strings.Fields(args), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", args, err, want)
+		}
+	}
+	f, err := parseFlags([]string{"--no-collector.nvidia", "--dcgm.address=/run/nv-hostengine"}, io.Discard, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, cfg, _, err := openConfig(fieldsConfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(dcgmArgs(&f.sources, cfg), " ")
+	for _, want := range []string{"--dcgm.address=/run/nv-hostengine", "--alone", "--field=50", "--field=150", "--field=156"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: no %s", got, want)
+		}
+	}
+	if _, err := workDCGM(strings.Fields(got), nil); err != nil {
+		t.Errorf("the worker refuses %s: %v", got, err)
+	}
+}
