@@ -21,8 +21,9 @@ install -m 0644 "$root/deploy/systemd/accel-exporter.default" "$etc/accel-export
 install -m 0644 "$root"/deploy/systemd/*.conf "$root/deploy/prometheus/alertmanager.yml" "$doc/examples/"
 install -m 0644 "$root/deploy/debian/copyright" "$root/NOTICE" "$doc/"
 gzip -9n < "$root/CHANGELOG.md" > "$doc/changelog.gz"
-# What is installed by hand is in /usr/local; what dpkg installs is not.
-sed -e '/^# Install: /,/^# it; /d' -e 's,/usr/local/bin/,/usr/bin/,' \
+# What is installed by hand is in /usr/local; what dpkg installs is not. Before
+# the first section stands how to do it by hand.
+sed -e '/^\[Unit\]$/,$!d' -e 's,/usr/local/bin/,/usr/bin/,' \
   "$root/deploy/systemd/accel-exporter.service" > "$unit/accel-exporter.service"
 chmod 0644 "$doc/changelog.gz" "$unit/accel-exporter.service"
 
