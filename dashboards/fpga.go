@@ -80,7 +80,7 @@ func fpgaCards() panel {
 		return query{expr: keep(host(`max by (`+target+`, device) (`+expr+`) * `+perDevice+` group_left (model) accel_device_info{class="fpga",`+inCards+`}`), "host, device, model")}
 	}
 	return panel{
-		kind: listing, title: "Cards", unit: "none", width: 12, height: 10, empty: noCards,
+		kind: listing, title: "Cards", unit: "none", width: 14, height: 10, empty: noCards,
 		about:   "Every card at this moment. An empty cell was not measured, which is not 0.",
 		queries: []query{of(healthOf(inCards)), of(`accel_device_holders{` + inCards + `}`), of(`accel_power_watts{` + inCards + `}`), of(`accel_temperature_celsius{` + inCards + `}`), of(`sum by (` + target + `, device) (accel_fpga_errors_latched{` + inCards + `})`)},
 		columns: []column{
@@ -98,7 +98,7 @@ func fpgaCards() panel {
 
 func fpgaDesigns() panel {
 	return panel{
-		kind: listing, title: "What is loaded", unit: "none", width: 12, height: 10, empty: "No card tells what is loaded",
+		kind: listing, title: "What is loaded", unit: "none", width: 10, height: 10, empty: "No card tells what is loaded",
 		about:   "Designs by card and region, as the driver names them. firmware is what was asked for, not proof of what is in the fabric.",
 		queries: []query{{expr: keep(host(`accel_fpga_bitstream_info{`+inCards+`}`), "host, device, region, kind, id")}},
 		columns: []column{nodeColumn, {of: "device", title: "Card"}, {of: "region", title: "Region"}, {of: "kind", title: "Kind"}, {of: "id", title: "Bitstream"}, {of: "A", title: "Loaded", hidden: true}},

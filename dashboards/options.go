@@ -78,7 +78,7 @@ func (p panel) custom() any {
 	case timeline:
 		return statetimeline.FieldConfig{LineWidth: cog.ToPtr(uint32(0)), FillOpacity: cog.ToPtr(uint32(80))}
 	case listing:
-		return map[string]any{"align": "auto", "inspect": false, "filterable": true}
+		return map[string]any{"align": "auto", "minWidth": 80, "inspect": false, "filterable": true}
 	}
 	return nil
 }

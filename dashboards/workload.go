@@ -59,7 +59,7 @@ func workloadNow() []panel {
 			links:   []jump{*jumpTo("accel-idle", "Idle allocations", "namespace", "$namespace")},
 		}),
 		tile(panel{
-			kind: number, title: "On devices in trouble", unit: "none", scale: bad(1), empty: noPods,
+			kind: number, title: "On devices in trouble", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noPods,
 			about:   "Pods that hold a device against which something speaks, or a part of one.",
 			queries: []query{{expr: zeroWhere(`count(group by (cluster, namespace, pod) (device_pod:accel_verdict:holder{`+inPods+`}))`, anyPod)}},
 		}),

@@ -20,7 +20,7 @@ standardTransformersRegistry.setInit(() =>
 const plain = (id) => ({ id, path: id.replace(/^custom\./, ''), isCustom: id.startsWith('custom.'), process: (v) => v, shouldApply: () => true });
 export const properties = new FieldConfigOptionsRegistry(() =>
   ['unit', 'min', 'max', 'decimals', 'mappings', 'thresholds', 'color', 'links', 'noValue', 'displayName',
-    'custom.drawStyle', 'custom.lineWidth', 'custom.showPoints', 'custom.pointSize', 'custom.spanNulls', 'custom.thresholdsStyle', 'custom.barMaxWidth', 'custom.align', 'custom.lineStyle', 'custom.fillOpacity', 'custom.stacking', 'custom.width', 'custom.hidden', 'custom.hideFrom', 'custom.cellOptions',
+    'custom.drawStyle', 'custom.lineWidth', 'custom.showPoints', 'custom.pointSize', 'custom.spanNulls', 'custom.thresholdsStyle', 'custom.barMaxWidth', 'custom.align', 'custom.lineStyle', 'custom.fillOpacity', 'custom.stacking', 'custom.width', 'custom.minWidth', 'custom.hidden', 'custom.hideFrom', 'custom.cellOptions',
   ].map(plain)
 );
 
