@@ -12,7 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
+	"google.golang.org/protobuf/encoding/protodelim"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
@@ -36,9 +36,9 @@ type told struct {
 func (t *told) take(data []byte) error {
 	var list []*dto.MetricFamily
 	n := 0
-	for d := expfmt.NewDecoder(bytes.NewReader(data), expfmt.NewFormat(expfmt.TypeProtoDelim)); ; {
+	for r := bytes.NewReader(data); ; {
 		f := &dto.MetricFamily{}
-		if err := d.Decode(f); errors.Is(err, io.EOF) {
+		if err := protodelim.UnmarshalFrom(r, f); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return fmt.Errorf("%w: families: %w", collector.ErrProtocol, err)
