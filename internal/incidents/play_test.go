@@ -101,9 +101,24 @@ func standExporter(flags map[string]string) error {
 				last = string(data)
 				send(words[0], "Lost", words[1])
 			}
+			if config, err := os.ReadFile(flags["--config.file"]); err == nil && string(config) == "tell" {
+				send("firing", "Configured", given("--podresources.interval="))
+				return
+			}
 		}
 	}()
 	return serve(func(http.ResponseWriter, *http.Request) {})
+}
+
+// given are the values of a flag of this process, by comma.
+func given(flag string) string {
+	var values []string
+	for _, a := range os.Args {
+		if v, ok := strings.CutPrefix(a, flag); ok {
+			values = append(values, v)
+		}
+	}
+	return strings.Join(values, ",")
 }
 
 func settings(t *testing.T) *incidents.Settings {
@@ -142,6 +157,19 @@ func TestPlay(t *testing.T) {
 	v = settings(t).Play(t.Context(), i)
 	if v.Err != nil || len(v.False) != 1 || v.False[0].Labels["alertname"] != "Lost" {
 		t.Errorf("the same on a healthy day: %+v", v)
+	}
+}
+
+// A step replaces the configuration file, and a flag of the incident stands in
+// the stead of the player's.
+func TestPlayConfig(t *testing.T) {
+	i := &incidents.Incident{
+		Name: "test", Scenario: "h100-busy", Lasts: 6 * s, Flags: []string{"--podresources.interval=7s"},
+		Timeline: []incidents.Step{{At: s / 2, Config: "tell"}},
+		Expect:   []incidents.Expectation{{Alert: "Configured", Labels: map[string]string{"device": "7s"}, Since: s / 2, By: 6 * s}},
+	}
+	if v := settings(t).Play(t.Context(), i); !v.Good() || len(v.Findings) != 1 {
+		t.Errorf("%+v", v)
 	}
 }
 
