@@ -87,7 +87,7 @@ var rules = []rule{
 		why: "one bounded read per attribute needs nothing",
 	},
 	{
-		in: []string{"./..."}, except: []string{"./cmd/..."}, ban: slices.Concat(commandLine, []string{"os/signal"}),
+		in: []string{"./..."}, except: []string{"./cmd/...", "./internal/demo"}, ban: slices.Concat(commandLine, []string{"os/signal"}),
 		why: "the command line and signals belong to cmd; a package that reads them cannot be tested or reused",
 	},
 	{

@@ -245,7 +245,7 @@ var (
 	matcher   = regexp.MustCompile(`(\w+)(=~|!~|!=|=)(?:"([^"]*)"|%q)`)
 	grouping  = regexp.MustCompile(`\b(?:by|on|ignoring|group_left|group_right)\s*\(([^)]*)\)`)
 	called    = regexp.MustCompile(`\b[a-z_0-9]+\s*\(`)
-	span      = regexp.MustCompile(`\[[^\]]*\]`)
+	span      = regexp.MustCompile(`\[[^\]]*\]|\boffset\s+\w+`)
 	series    = regexp.MustCompile(`[a-zA-Z_:][\w:]*`)
 	operators = []string{"and", "or", "unless", "bool", "by", "on", "group_left", "group_right", "group", "sum", "min", "max", "avg", "count"}
 )
