@@ -55,6 +55,7 @@ type Process struct {
 	current  *session // nil while none works
 	first    *started // by Start, for Run
 	why      error    // why none works
+	logged   string   // the error that was logged last, "" while one works
 	restarts uint64
 }
 
@@ -201,10 +202,10 @@ func (p *Process) enter(s *started) bool {
 	if p.changes != s.changes {
 		return false
 	}
-	if p.restarts > 0 {
+	if p.logged != "" {
 		p.o.Log.Info("Rule engine works again", "pid", s.PID())
 	}
-	p.current, p.why = s.session, nil
+	p.current, p.why, p.logged = s.session, nil, ""
 	return true
 }
 
@@ -247,7 +248,7 @@ func (p *Process) ping(ctx context.Context, s *session) bool {
 	return err == nil
 }
 
-// down notes that no engine works.
+// down notes that no engine works. A reason is logged once until one does.
 func (p *Process) down(err error) {
 	p.told.gone()
 	p.mu.Lock()
@@ -257,7 +258,10 @@ func (p *Process) down(err error) {
 		return
 	}
 	p.restarts++
-	p.o.Log.Error("Rule engine does not work and is started again", "err", err)
+	if text := err.Error(); text != p.logged {
+		p.logged = text
+		p.o.Log.Error("Rule engine does not work and is started again", "err", err)
+	}
 }
 
 // Prepare has the engine check what change makes of a part of the settings,
