@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -38,7 +39,7 @@ func (f *compatFlags) add(app *kingpin.Application) {
 	app.Flag(compatFlag, "Show the families of NVIDIA's dcgm-exporter beside those of this exporter, and take its flags and environment variables: see docs/migrating-from-dcgm-exporter.md.").BoolVar(&f.on)
 	app.Flag("dcgm.fields", "Counters file of dcgm-exporter: the DCGM fields to show and, where DCGM is asked, to read. Read again like the configuration file. By default those that dcgm-exporter shows.").PlaceHolder("FILE").StringVar(&f.fields)
 	app.Flag("compat.hostname", "Name of this node on the families of dcgm-exporter; by default the host's.").Envar("NODE_NAME").PlaceHolder("NAME").StringVar(&f.hostname)
-	app.Flag("compat.hostname-label", "Label of the node's name on them: hostname, Hostname as before dcgm-exporter 4.8.3, or none.").Default("hostname").EnumVar(&f.hostLabel, "hostname", "Hostname", "none")
+	app.Flag("compat.hostname-label", "Label of the node's name on them: hostname, Hostname as before dcgm-exporter 4.8.3, or none.").Default("hostname").PlaceHolder("NAME").StringVar(&f.hostLabel)
 	app.Flag("compat.old-label-names", "Use the labels uuid, pod_name, pod_namespace and container_name of dcgm-exporter 1 on them.").BoolVar(&f.oldNames)
 	app.Flag("compat.pods", "Put the pod that holds a device on its series of them.").Default("true").BoolVar(&f.pods)
 	app.Flag("compat.pod-uid", "Put the UID of the pod on them; needs --kubernetes.pods.").BoolVar(&f.podUID)
@@ -46,7 +47,13 @@ func (f *compatFlags) add(app *kingpin.Application) {
 	app.Flag("compat.model-dashes", "Replace blanks by dashes in the model's name on them.").BoolVar(&f.dashes)
 }
 
-func (f *compatFlags) check() error {
+func (f *compatFlags) check(p *podFlags) error {
+	if !slices.Contains([]string{"hostname", "Hostname", "none"}, f.hostLabel) {
+		return fmt.Errorf("--compat.hostname-label is %q; hostname, Hostname or none is accepted", f.hostLabel)
+	}
+	if (f.podUID || len(f.podLabels) > 0) && !p.api {
+		return errors.New("--compat.pod-uid and --compat.pod-label need --kubernetes.pods")
+	}
 	for _, text := range f.podLabels {
 		re, err := regexp.Compile(text)
 		if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -130,6 +131,22 @@ func TestFieldsReload(t *testing.T) {
 	n.until(`^accel_config_last_reload_successful 1$`, `^DCGM_FI_DEV_POWER_USAGE\{`, `!^DCGM_FI_DEV_GPU_TEMP\{`)
 }
 
+// TestCompatFlagsRefused: what cannot have an effect, or is no expression.
+func TestCompatFlagsRefused(t *testing.T) {
+	for flag, want := range map[string]string{
+		"--compat.pod-uid":                       "need --kubernetes.pods",
+		"--compat.pod-label=app":                 "need --kubernetes.pods",
+		"--kubernetes.pods --compat.pod-label=(": "--compat.pod-label: error parsing regexp",
+		"--compat.hostname-label=host":           `--compat.hostname-label is "host"; hostname, Hostname or none`,
+		"--compat.dcgm-exporter -c fast":         `-c is "fast"; milliseconds`,
+	} {
+		err := command(t.Context(), strings.Fields(flag), io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", flag, err, want)
+		}
+	}
+}
+
 // TestFieldsFileRefused: the exporter does not start with a counters file that
 // is wrong, and --config.check tells of it too.
 func TestFieldsFileRefused(t *testing.T) {
@@ -140,5 +157,38 @@ func TestFieldsFileRefused(t *testing.T) {
 		if err == nil || !strings.Contains(complaint.String(), "counters.csv:1:1: 1 columns; accepted are three") {
 			t.Errorf("%q: %v, %s", args, err, &complaint)
 		}
+	}
+}
+
+// TestCompatOfDCGM: where DCGM is asked, what it alone knows is shown under
+// its names: fields that nothing else measures, switches and their links, CPUs
+// and their cores. A row that the file gains is asked for.
+func TestCompatOfDCGM(t *testing.T) {
+	for scenario, want := range map[string][]string{
+		"hgx-nvswitch": {
+			`^DCGM_FI_DEV_NVSWITCH_TEMPERATURE_CURRENT\{hostname="n1",nvswitch="nvswitch\d+"\} \d+$`,
+			`^DCGM_FI_DEV_NVSWITCH_LINK_FATAL_ERRORS\{hostname="n1",nvlink="\d+",nvswitch="nvswitch\d+"\} 0$`,
+			`^DCGM_FI_DEV_RELIABILITY_VIOLATION\{DCGM_FI_DEV_BRAND=".+",UUID="GPU-.*",device="nvidia\d",gpu="\d",hostname="n1",`,
+		},
+		"grace": {
+			`^DCGM_FI_DEV_CPU_UTIL_TOTAL\{cpu="\d+",cpucore="\d+",hostname="n1"\} `,
+			`^DCGM_FI_DEV_CPU_POWER_UTIL_CURRENT\{cpu="\d+",hostname="n1"\} `,
+			`!^DCGM_FI_DEV_POWER_USAGE\{cpu`,
+		},
+	} {
+		t.Run(scenario, func(t *testing.T) {
+			rows := []string{
+				"DCGM_FI_DEV_NVSWITCH_TEMPERATURE_CURRENT, gauge, x", "DCGM_FI_DEV_NVSWITCH_LINK_FATAL_ERRORS, counter, x",
+				"DCGM_FI_DEV_RELIABILITY_VIOLATION, counter, x", "DCGM_FI_DEV_BRAND, label, x", "DCGM_FI_DEV_POWER_USAGE, gauge, x",
+				"DCGM_FI_DEV_CPU_UTIL_TOTAL, gauge, x", "DCGM_FI_DEV_CPU_POWER_UTIL_CURRENT, gauge, x",
+			}
+			file := counterFile(t, rows...)
+			n := startDCGM(t, scenario, nil, "--dcgm.embedded", "--compat.dcgm-exporter", "--compat.hostname=n1", "--dcgm.fields="+file)
+			n.until(append(want, dcgmUp)...)
+			if err := os.WriteFile(file, []byte(strings.Join(append(rows, "DCGM_FI_DEV_LOW_UTIL_VIOLATION, counter, x"), "\n")), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			n.until(`^DCGM_FI_DEV_LOW_UTIL_VIOLATION\{.*UUID="GPU-`)
+		})
 	}
 }

@@ -88,7 +88,7 @@ Other commands, each with its own --help: "who" says who holds the devices, "rul
 	if strings.ContainsAny(f.telemetryPath, "{} ") {
 		return nil, fmt.Errorf("--web.telemetry-path is %q; a path without braces and blanks is accepted", f.telemetryPath)
 	}
-	if err := errors.Join(f.sources.check(), f.pods.check(), f.alerts.check(), f.compat.check()); err != nil {
+	if err := errors.Join(f.sources.check(), f.pods.check(), f.alerts.check(), f.compat.check(&f.pods)); err != nil {
 		return nil, err
 	}
 	if f.releaseDir != "" {
