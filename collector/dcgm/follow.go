@@ -28,6 +28,13 @@ func (e *engine) follow(now time.Time) code {
 		return ok // what was there is taken to be there still
 	}
 	if e.devices != nil && v.equal(&e.there) {
+		known, c := e.meet()
+		switch {
+		case c != ok:
+			return c
+		case known:
+			return e.build(now)
+		}
 		e.states(now)
 		return ok
 	}
@@ -46,7 +53,7 @@ func (e *engine) build(now time.Time) code {
 			e.devices[x] = newDevice(x)
 		}
 	}
-	if c := e.identify(old); c != ok {
+	if c := e.identify(old, func(*device) bool { return true }); c != ok {
 		return c
 	}
 	e.placeSlices()
@@ -64,8 +71,31 @@ func (e *engine) build(now time.Time) code {
 	return ok
 }
 
-// identify reads who the devices are. One that does not say is who it was.
-func (e *engine) identify(old map[entity]*device) code {
+// strangers are devices that have not said who they are.
+func (e *engine) strangers() (n int) {
+	for _, d := range e.devices {
+		if d.stranger() {
+			n++
+		}
+	}
+	return n
+}
+
+func (d *device) stranger() bool { return d.identity.ID == "" }
+
+// meet asks strangers again who they are, and reports whether one has said so.
+func (e *engine) meet() (bool, code) {
+	before := e.strangers()
+	if before == 0 {
+		return false, ok
+	}
+	c := e.identify(nil, (*device).stranger)
+	return e.strangers() < before, c
+}
+
+// identify reads who those of the devices are that are asked for. One that
+// does not say is who it was.
+func (e *engine) identify(old map[entity]*device, asked func(*device) bool) code {
 	for _, kind := range []struct {
 		list   []entity
 		fields []uint16
@@ -74,12 +104,13 @@ func (e *engine) identify(old map[entity]*device) code {
 		{e.there.switches, []uint16{fieldDomain, fieldBus, fieldDevice, fieldFunction}},
 		{e.there.cpus, []uint16{fieldCPUModel}},
 	} {
-		facts := map[place]string{}
-		numbers := map[place]float64{}
-		w, c := e.arm(kind.list, kind.fields, slowInterval)
-		if len(kind.list) == 0 {
+		list := slices.DeleteFunc(slices.Clone(kind.list), func(x entity) bool { return !asked(e.devices[x]) })
+		if len(list) == 0 {
 			continue
 		}
+		facts := map[place]string{}
+		numbers := map[place]float64{}
+		w, c := e.arm(list, kind.fields, slowInterval)
 		if c == ok {
 			c = e.read(w, func(r *record) {
 				p := place{r.entity(), r.field}
@@ -94,9 +125,9 @@ func (e *engine) identify(old map[entity]*device) code {
 		if c.gone() {
 			return c
 		}
-		for _, x := range kind.list {
+		for _, x := range list {
 			e.devices[x].know(x, facts, numbers)
-			if was := old[x]; e.devices[x].identity.ID == "" && was != nil {
+			if was := old[x]; e.devices[x].stranger() && was != nil {
 				e.devices[x].identity, e.devices[x].capability = was.identity, was.capability
 			}
 		}

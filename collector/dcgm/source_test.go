@@ -258,6 +258,26 @@ func TestEngineGoes(t *testing.T) {
 	}
 }
 
+// While the host engine has no group left there is nothing to tell, and then
+// there is.
+func TestNoGroupLeft(t *testing.T) {
+	inChild(t, setting{scenario: "h100-8", faults: [][]string{{"dcgm-error", "dcgmGroupCreate", "MAX_LIMIT"}}}, func(s *sampling) {
+		s.open(Options{Fields: []uint16{150}, Profiling: ProfilingOn, Policy: true})
+		if r := s.round(); len(r.Devices) != 0 || calls(r)["dcgmGroupCreate max_limit"] == 0 {
+			s.Errorf("%d devices, calls %v", len(r.Devices), r.Calls)
+		}
+		s.clear("")
+		s.until("temperatures", func(r collector.Round, _ error) bool {
+			s.source.engine.nextLook = time.Time{}
+			if len(class(r, collector.GPU)) != 8 {
+				return false
+			}
+			_, ok := value(r.Devices[0], collector.DCGMField)
+			return ok
+		})
+	})
+}
+
 // Profiling that another tool holds or pauses costs the counters alone, says
 // why, and comes back.
 func TestProfilingHeld(t *testing.T) {
