@@ -13,6 +13,7 @@ func exporter(v *values) board {
 			{title: "What is not seen", panels: []panel{e.sources(), e.down(), e.rejected()}},
 			{title: "Sources", panels: e.rounds()},
 			{title: "Pods", panels: e.pods()},
+			{title: "Rules and alerts from the node", folded: true, panels: e.rules()},
 			{title: "What it costs", panels: e.cost()},
 		},
 	}
@@ -145,6 +146,33 @@ func (e exporters) pods() []panel {
 			kind: lines, title: "Device ids that were not found", unit: "none", min: f(0), stacked: true, empty: "No kubelet answers, or every id is found",
 			about:   "Ids of the kubelet that name no device, several, or have an unknown form: their holders are not known. docs/podmap.md tells how to name them.",
 			queries: []query{{`sum by (how) (accel_podmap_ids{how=~"none|ambiguous|unknown",` + inPool + `})`, "{{how}}"}},
+		}),
+	}
+}
+
+// rules is about exporters that evaluate rules themselves.
+func (e exporters) rules() []panel {
+	const noEngine = "No exporter evaluates rules itself, which begins with --alertmanager.url or --rules.file"
+	return []panel{
+		quarter(panel{
+			kind: lines, title: "Rule engines that do not work", unit: "none", min: f(0), empty: noEngine,
+			about:   "Nodes whose rule engine is down: no rule is evaluated there and no alert told.",
+			queries: []query{{`sum(1 - accel_rules_engine_up{` + inPool + `})`, "down"}, {`sum(increase(accel_rules_engine_restarts_total{` + inPool + `}[$__rate_interval]))`, "restarts"}},
+		}),
+		quarter(panel{
+			kind: lines, title: "Time of an evaluation", unit: "s", min: f(0), empty: noEngine,
+			about:   "The slowest node's last evaluation of its rules. Near the interval of evaluation, alerts come late.",
+			queries: []query{{`max(accel_rules_last_evaluation_duration_seconds{` + inPool + `})`, "slowest"}},
+		}),
+		quarter(panel{
+			kind: bars, title: "Requests to Alertmanager that failed", unit: "none", stacked: true, min: f(0), empty: noEngine,
+			about:   "By reason. Alerts wait meanwhile and are told later, as long as there is room.",
+			queries: []query{{`sum by (reason) (increase(accel_alertmanager_request_failures_total{` + inPool + `}[$__rate_interval]))`, "{{reason}}"}},
+		}),
+		quarter(panel{
+			kind: bars, title: "Alerts that were not told", unit: "none", stacked: true, min: f(0), empty: noEngine,
+			about:   "By reason. Any but expired and shutdown means that somebody was not told of a fault.",
+			queries: []query{{`sum by (reason) (increase(accel_alertmanager_alerts_dropped_total{` + inPool + `}[$__rate_interval]))`, "{{reason}}"}},
 		}),
 	}
 }

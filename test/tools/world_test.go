@@ -14,6 +14,7 @@ import (
 // the exporter is given, and what happens to the node once it is scraped.
 type simulated struct {
 	name, scenario string
+	flags          []string
 	config         string
 	baseline       string
 	faults         []string
@@ -43,7 +44,7 @@ var nodes = []simulated{
 		},
 	},
 	{
-		name: "n2", scenario: "mixed-node",
+		name: "n2", scenario: "mixed-node", flags: []string{"--alertmanager.url=http://127.0.0.1:9"},
 		baseline: `entries:
   - name: n3000
     match: {class: fpga, vendor: intel, model: Intel FPGA PAC N3000}
@@ -69,6 +70,7 @@ func (s simulated) run(t *testing.T) (string, func(fault string)) {
 		"--scenario=" + s.scenario, "--", program(t, "EXPORTER"),
 		"--web.listen-address=" + address, "--podresources.interval=1s",
 	}
+	args = append(args, s.flags...)
 	for flag, text := range map[string]string{"config": s.config, "baseline": s.baseline} {
 		if text != "" {
 			path := filepath.Join(dir, flag+".yml")
