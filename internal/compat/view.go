@@ -1,6 +1,8 @@
 package compat
 
 import (
+	"slices"
+
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
 	"github.com/accel-exporter/accel-exporter/internal/exporter"
@@ -71,7 +73,7 @@ func metricOf(row *dcgmfield.Row) *collector.Metric {
 // Unserved returns the rows that nothing here has a value for unless DCGM is
 // asked, in the order of the file, and those that were left out.
 func (v *View) Unserved() []dcgmfield.Skipped {
-	out := append([]dcgmfield.Skipped(nil), v.skipped...)
+	out := slices.Clone(v.skipped)
 	for i := range v.families {
 		if f := &v.families[i]; f.mapping == nil && !f.row.Derived {
 			out = append(out, dcgmfield.Skipped{Line: f.row.Line, Name: f.row.Name, Reason: SkipNoSource})
@@ -82,6 +84,7 @@ func (v *View) Unserved() []dcgmfield.Skipped {
 			out = append(out, dcgmfield.Skipped{Line: l.row.Line, Name: l.row.Name, Reason: SkipNoSource})
 		}
 	}
+	slices.SortFunc(out, func(a, b dcgmfield.Skipped) int { return a.Line - b.Line })
 	return out
 }
 
