@@ -3,6 +3,7 @@
 package dcgm
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"strings"
@@ -410,15 +411,16 @@ func TestCloseOfAHang(t *testing.T) {
 		s.open(Options{Fields: []uint16{150}})
 		s.round()
 		s.inject("dcgm-hang", "--call=dcgmEntitiesGetLatestValues")
-		asked := make(chan struct{})
-		go func() {
-			close(asked)
-			_, _ = s.source.Sample(s.Context())
+		go func() { // the library may notice the fault a few calls later
+			for err := error(nil); err == nil; _, err = s.source.Sample(context.Background()) {
+			}
 		}()
-		<-asked
-		for s.source.mu.TryLock() {
-			s.source.mu.Unlock()
-			runtime.Gosched()
+		for held := 0; held < 100; held++ {
+			if s.source.mu.TryLock() {
+				s.source.mu.Unlock()
+				held = 0
+			}
+			time.Sleep(time.Millisecond)
 		}
 		if err := s.source.Close(); err == nil {
 			s.Error("closed while a call hangs")
