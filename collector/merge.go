@@ -121,8 +121,11 @@ func (d *Device) index(ids map[string]int, at int) {
 // series two truths, and a counter two histories.
 func (d *Device) supplement(o *Device) {
 	has := make([]bool, len(table))
-	for _, r := range d.Readings {
+	for i, r := range d.Readings {
 		has[r.Metric.index] = true
+		if r.Metric == DeviceSampleTime && o.Sampled.After(d.Sampled) {
+			d.Sampled, d.Readings[i].Value = o.Sampled, seconds(o.Sampled)
+		}
 	}
 	for _, r := range o.Readings {
 		if !has[r.Metric.index] {

@@ -53,6 +53,27 @@ func TestTwoSourcesOfOneDevice(t *testing.T) {
 	})
 }
 
+// A device has been read when either of its sources read it.
+func TestSampleTimeOfTwoSources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := nvGPU("GPU-a", "0000:1b:00.0")
+		nvml, dcgm := newFake("nvidia", d), newFake("dcgm")
+		s := start(t, DefaultSettings(), nvml, dcgm)
+		tick()
+		nvml.answer(Round{}, ErrDriver)
+		time.Sleep(time.Minute)
+		later := fromDCGM("GPU-a")
+		dcgm.answer(Round{Devices: []Device{later}}, nil)
+		tick()
+		tick()
+		for _, r := range s.Latest().Devices[0].Readings {
+			if r.Metric == DeviceSampleTime && r.Value != seconds(later.Sampled) {
+				t.Errorf("last sample at %v, want %v", r.Value, seconds(later.Sampled))
+			}
+		}
+	})
+}
+
 // A counter that both have stays the first source's, whatever becomes of it:
 // one that changed its origin would jump.
 func TestCounterOfTwoSources(t *testing.T) {
