@@ -155,6 +155,28 @@ func TestDCGMFails(t *testing.T) {
 	n.t = t
 }
 
+// TestDCGMFieldsFile: a counters file is in force as soon as it changes, and one
+// that is wrong changes nothing.
+func TestDCGMFieldsFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "counters.csv")
+	write := func(content string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("DCGM_FI_DEV_GPU_TEMP, gauge, x\n")
+	n := startDCGM(t, scenario, nil, "--dcgm.embedded", "--dcgm.fields="+file)
+	const temperature, power = `^accel_dcgm_field_value\{.*GPU_TEMP_CELSIUS`, `^accel_dcgm_field_value\{.*BOARD_POWER_WATTS`
+	n.until(temperature, "!"+power)
+	write("DCGM_FI_DEV_GPU_TEMP, gauge, x\nDCGM_FI_DEV_POWER_USAGE, gauge, x\n")
+	n.until(temperature, power)
+	write("DCGM_FI_DEV_GPU_TEMPP, gauge, x\n")
+	n.until(`^accel_config_last_reload_successful 0$`, temperature, power)
+	write("DCGM_FI_DEV_POWER_USAGE, gauge, x\n")
+	n.until(`^accel_config_last_reload_successful 1$`, "!"+temperature, power)
+}
+
 // TestXidOfThreeWitnesses: NVML, the kernel log and DCGM tell of one fault.
 func TestXidOfThreeWitnesses(t *testing.T) {
 	n := startDCGM(t, scenario, nil, "--dcgm.embedded")
