@@ -104,7 +104,7 @@ func (e *Engine) evaluateAlert(ctx context.Context, g *group, r *rule, now time.
 	}
 	var vector promql.Vector
 	active := 0
-	incomplete := e.incomplete(r)
+	incomplete := e.incomplete(r) || now.Before(r.hold)
 	// The order decides in which order series are made, and so what a limit
 	// leaves out.
 	for _, hash := range slices.Sorted(maps.Keys(r.active)) {

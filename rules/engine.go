@@ -73,6 +73,8 @@ type rule struct {
 	active map[uint64]*alert
 	// texts are its templates, while it has alerts.
 	texts texts
+	// hold is until when no alert ends, since the memory is too short.
+	hold time.Time
 	// wrote are the series that the last evaluation wrote.
 	wrote map[*series]struct{}
 
@@ -222,7 +224,7 @@ func (g *group) copyState(old *group) {
 	}
 	for _, r := range g.rules {
 		if same := rest[r.key()]; len(same) > 0 {
-			r.active, r.wrote = same[0].active, same[0].wrote
+			r.active, r.wrote, r.hold = same[0].active, same[0].wrote, same[0].hold
 			rest[r.key()] = same[1:]
 		}
 	}

@@ -41,7 +41,7 @@ func enginePID(t *testing.T) int {
 // next engine says the same of the node.
 func TestEngineKilled(t *testing.T) {
 	am := newAlertmanager(t)
-	n := start(t, "no-driver", nil, "--alertmanager.url="+am.URL, "--rules.interval=1s", "--rules.file="+mine(t, "accel_source_up == 0"))
+	n := start(t, "no-driver", nil, "--alertmanager.url="+am.URL, "--rules.interval=1s", "--rules.file="+mine(t, "sum(accel_source_up) >= 0"))
 	n.until(`^accel_rules_engine_up 1$`, `^accel_rules_alerts\{state="firing"\} [1-9]`, `^accel_alertmanager_alerts_sent_total\{.*\} [1-9]`)
 	pid := enginePID(t)
 	if name, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm"); err != nil || string(name) != "accel-rules\n" {

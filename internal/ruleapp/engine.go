@@ -31,6 +31,7 @@ type engine struct {
 	stop     context.CancelFunc
 	loops    sync.WaitGroup
 	changed  chan struct{} // there is something to tell
+	large    sync.Once     // too many alerts to hand on
 }
 
 func newEngine(p *ruleproc.Parent) *engine {
@@ -93,6 +94,13 @@ func (e *engine) create(s *ruleproc.Settings) (func(), int, error) {
 	})
 	if err != nil {
 		return nil, 0, err
+	}
+	var standing rules.Standing
+	if len(s.Standing) > 0 {
+		if err := json.Unmarshal(s.Standing, &standing); err != nil {
+			e.log.Error("Alerts of the engine before are not understood and begin anew", "err", err)
+		}
+		engine.Resume(standing, time.Now())
 	}
 	return func() { e.start(engine, notifier) }, len(settings.Endpoints), nil
 }
@@ -177,8 +185,8 @@ func (e *engine) tellAll(ctx context.Context, registry *prometheus.Registry) {
 			return
 		case <-e.changed:
 		}
-		if err := e.tellNow(registry); err != nil {
-			e.log.Error("Metrics of the rule engine are not told", "err", err)
+		if err := errors.Join(e.tellNow(registry), e.stand()); err != nil {
+			e.log.Error("State of the rule engine is not told", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -196,6 +204,25 @@ func (e *engine) tellNow(registry *prometheus.Registry) error {
 		err = errors.Join(err, encoder.Encode(f))
 	}
 	return errors.Join(err, e.parent.Tell(b.Bytes()))
+}
+
+// stand hands over how far the alerts are.
+func (e *engine) stand() error {
+	standing := e.current().Standing()
+	if standing.Time.IsZero() {
+		return nil // nothing is known yet, and the engine before knew more
+	}
+	data, err := json.Marshal(standing)
+	if err != nil {
+		return err
+	}
+	if len(data) > ruleproc.MaxStanding {
+		e.large.Do(func() {
+			e.log.Warn("There are more alerts than can be handed on; should the rule engine have to be started again, they begin anew", "bytes", len(data))
+		})
+		data = nil
+	}
+	return e.parent.Stand(data)
 }
 
 func (e *engine) current() *rules.Engine {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 
@@ -246,6 +247,14 @@ func (p *Process) ping(ctx context.Context, s *session) bool {
 	defer cancel()
 	_, _, err := s.call(ctx, request{Op: opPing})
 	return err == nil
+}
+
+// stand keeps what the next engine is to go on from.
+func (p *Process) stand(data []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	// Not in place: a request may hold what was there.
+	p.settings.Standing = slices.Clone(data)
 }
 
 // down notes that no engine works. A reason is logged once until one does.

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -227,6 +228,28 @@ func TestEnds(t *testing.T) {
 				t.Error("the log does not say so")
 			}
 		})
+	}
+}
+
+// TestGoesOn: an alert is as old with the next engine as it was.
+func TestGoesOn(t *testing.T) {
+	r := newRig(t, nil, "good")
+	if _, err := r.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.run()
+	since := func() string {
+		data, _ := r.Report(t.Context(), false)
+		return regexp.MustCompile(`"fired_at": "[^"]*"`).FindString(string(data))
+	}
+	r.until("the alert", func() bool { return since() != "" })
+	r.until("word of it", func() bool { return r.value("accel_rules_alerts") > 0 })
+	r.until("another evaluation", func() bool { return r.value("accel_rules_passes_total") >= 3 })
+	before, pid := since(), r.PID()
+	syscall.Kill(pid, syscall.SIGKILL)
+	r.until("another engine that has evaluated", func() bool { return r.PID() != pid && since() != "" })
+	if after := since(); after != before {
+		t.Errorf("the alert has %s, and had %s", after, before)
 	}
 }
 

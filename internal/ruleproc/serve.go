@@ -200,6 +200,15 @@ func (p *Parent) Tell(families []byte) error {
 	return p.write(frameMetrics, append(make([]byte, collector.FrameHeader, collector.FrameHeader+len(families)), families...))
 }
 
+// Stand hands over what the next engine is to go on from, should this one end:
+// up to MaxStanding bytes.
+func (p *Parent) Stand(data []byte) error {
+	return p.write(frameStanding, append(make([]byte, collector.FrameHeader, collector.FrameHeader+len(data)), data...))
+}
+
+// MaxStanding bounds what the exporter keeps for the next engine, in bytes.
+const MaxStanding = 4 << 20
+
 // Log is where a slog.JSONHandler writes what the exporter is to log.
 func (p *Parent) Log() io.Writer { return logWriter{p} }
 

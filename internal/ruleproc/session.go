@@ -109,6 +109,8 @@ func (s *session) frames(r io.Reader) error {
 			err = s.answered(payload)
 		case kind == frameMetrics:
 			err = s.p.told.take(payload)
+		case kind == frameStanding && len(payload) <= MaxStanding:
+			s.p.stand(payload)
 		case kind == frameLog:
 			err = s.log(payload)
 		default:

@@ -12,14 +12,15 @@ import (
 // The frames of both directions, in the form of a worker's. Both ends are the
 // same build, which the hello says, so there is one version of them.
 const (
-	frameHello   collector.FrameKind = iota + 32 // engine: hello
-	frameRequest                                 // exporter: request
-	frameAnswer                                  // engine: answer to a request
-	frameTrigger                                 // exporter: nothing more
-	frameGather                                  // engine: number of the page it wants
-	framePage                                    // exporter: that number, what could not be gathered, newline, page
-	frameMetrics                                 // engine: its own families as protobuf
-	frameLog                                     // engine: a line of its log as JSON
+	frameHello    collector.FrameKind = iota + 32 // engine: hello
+	frameRequest                                  // exporter: request
+	frameAnswer                                   // engine: answer to a request
+	frameTrigger                                  // exporter: nothing more
+	frameGather                                   // engine: number of the page it wants
+	framePage                                     // exporter: that number, what could not be gathered, newline, page
+	frameMetrics                                  // engine: its own families as protobuf
+	frameLog                                      // engine: a line of its log as JSON
+	frameStanding                                 // engine: what the next one is to go on from, as it likes
 )
 
 // Settings are what an engine works by.
@@ -36,6 +37,8 @@ type Settings struct {
 	Interval    time.Duration     `json:"interval"`
 	Labels      map[string]string `json:"labels"`
 	ExternalURL string            `json:"external_url"`
+	// Standing is what the engine before has last given to Parent.Stand.
+	Standing []byte `json:"standing,omitempty"`
 }
 
 // Part is what of Settings is to be put into force.
