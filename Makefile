@@ -26,7 +26,7 @@ GO_DIRS  := $(sort $(dir $(wildcard */*.go */*/*.go)))
 # lazily, so the linker must not be told -z now.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: all build build-nocgo sim dist sbom deb image run demo test test-kubelet test-apiserver test-hpa test-deploy test-rules test-differential incidents incidents-short test-tools dashboards test-dashboards pint fleet-cost golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
+.PHONY: all build build-nocgo build-remediator sim dist sbom deb image run demo test test-kubelet test-apiserver test-hpa test-remediator test-deploy test-rules test-differential incidents incidents-short test-tools dashboards test-dashboards pint fleet-cost golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
 
 all: check build ## check and build
 
@@ -40,6 +40,10 @@ build: sim ## bin/accel-exporter, bin/accel-rules, bin/accel-sim and the simulat
 build-nocgo: ## bin/accel-exporter-nocgo, without native libraries
 	CGO_ENABLED=0 $(GOBUILD) -o bin/accel-exporter-nocgo ./cmd/accel-exporter
 	CGO_ENABLED=0 $(GOBUILD) $(SMALL) -o bin/accel-rules ./cmd/accel-rules
+
+build-remediator: ## bin/accel-remediator, the only program here that knows Kubernetes' client
+	@mkdir -p bin
+	cd cmd/accel-remediator && CGO_ENABLED=0 $(GOBUILD) -o $(CURDIR)/bin/accel-remediator .
 
 sim:
 	@go mod download github.com/NVIDIA/go-nvml # nvml.h is in it
@@ -96,6 +100,10 @@ test-hpa: build ## a HorizontalPodAutoscaler on simulated GPUs, with every other
 
 test-dcgm: ## the simulated libdcgm through NVIDIA's bindings, and against the simulated NVML
 	go -C test/dcgm test -race -count=1 ./...
+
+test-remediator: build build-remediator ## accel-remediator with a real API server and Alertmanager; needs root, the first build takes long
+	@.ci/tools.sh
+	@$(MAKE) --no-print-directory -C test/kubelet remediator
 
 golden: sim ## write the golden files anew; then read the diff
 	go test ./cmd/accel-exporter ./internal/config ./internal/compat ./internal/dcgmfield ./internal/sim ./baseline ./health ./collector/fpga ./collector/kernellog ./collector/pcie \

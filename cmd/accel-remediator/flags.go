@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/promslog"
+	slogflag "github.com/prometheus/common/promslog/flag"
+	"github.com/prometheus/common/version"
+	"github.com/prometheus/exporter-toolkit/web"
+	webflag "github.com/prometheus/exporter-toolkit/web/kingpinflag"
+)
+
+const defaultAddress = ":19401"
+
+type flags struct {
+	web                        *web.FlagConfig
+	log                        *promslog.Config
+	policyFile                 string
+	policyCheck                bool
+	act                        bool
+	alertmanagers              []string
+	alertmanagerClient         string
+	interval                   time.Duration
+	kubeconfig, namespace, pod string
+	lease                      string
+}
+
+// errDone: the command line asked for what has been printed.
+var errDone = errors.New("done")
+
+func parseFlags(args []string, stdout, stderr io.Writer) (*flags, error) {
+	app := kingpin.New("accel-remediator", "Labels, taints and cordons nodes for alerts on their accelerators, and undoes it when the alerts are gone. Without --act it only says what it would do.")
+	f := &flags{log: &promslog.Config{Writer: stderr}}
+	f.web = webflag.AddFlags(app, defaultAddress)
+	app.Flag("policy.file", "What is done for which alerts (YAML). Read again when it changes and on SIGHUP.").Required().PlaceHolder("FILE").StringVar(&f.policyFile)
+	app.Flag("policy.check", "Check the policy and exit.").BoolVar(&f.policyCheck)
+	app.Flag("act", "Do what the policy says. Without it nothing is changed.").BoolVar(&f.act)
+	app.Flag("alertmanager.url", "Alertmanager that is asked for alerts, as http://HOST:9093; repeatable, for each of a cluster.").PlaceHolder("URL").StringsVar(&f.alertmanagers)
+	app.Flag("alertmanager.http.config.file", "How to reach it where it asks for TLS or a password: an HTTP client's configuration as Prometheus has it.").PlaceHolder("FILE").StringVar(&f.alertmanagerClient)
+	app.Flag("interval", "Time between two looks at the alerts; a webhook has it look at once.").Default("15s").DurationVar(&f.interval)
+	app.Flag("kubeconfig", "How to reach the API server from outside the cluster.").PlaceHolder("FILE").StringVar(&f.kubeconfig)
+	app.Flag("namespace", "Namespace of the lease and of Jobs.").Default(os.Getenv("POD_NAMESPACE")).StringVar(&f.namespace)
+	app.Flag("pod", "Name by which this process holds the lease.").Default(os.Getenv("POD_NAME")).StringVar(&f.pod)
+	app.Flag("lease", "Name of the lease by which one of several remediators acts.").Default("accel-remediator").StringVar(&f.lease)
+	slogflag.AddFlags(app, f.log)
+
+	done := false
+	app.UsageWriter(stdout).ErrorWriter(stderr).Terminate(func(int) { done = true })
+	app.Version(version.Print("accel-remediator")).VersionFlag.Short('V')
+	app.HelpFlag.Short('h')
+	_, err := app.Parse(args)
+	switch {
+	case done:
+		return nil, errDone
+	case err != nil:
+		return nil, fmt.Errorf("%w, try --help", err)
+	case f.policyCheck:
+		return f, nil
+	case len(f.alertmanagers) == 0:
+		return nil, errors.New("--alertmanager.url is not given; without the list of what fires nothing can be undone")
+	case f.namespace == "":
+		return nil, errors.New("--namespace is not given, and POD_NAMESPACE is not set")
+	case f.interval < time.Second || f.interval > time.Hour:
+		return nil, fmt.Errorf("--interval is %s; 1s to 1h is accepted", f.interval)
+	}
+	if f.pod == "" {
+		f.pod, err = os.Hostname()
+	}
+	return f, err
+}

@@ -1,0 +1,254 @@
+package remediation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// cluster is Kubernetes in memory.
+type cluster struct {
+	nodes map[string]*Node
+	pods  map[string]string // namespace/name: node
+	notes map[string]*Note
+	calls map[string]int // by key
+	jobs  map[string]*Call
+	fails func(what string) (before, after bool)
+}
+
+var errDown = errors.New("the API server is away")
+
+// do does a thing, unless it fails before, and may fail after it.
+func (c *cluster) do(what string, thing func() error) error {
+	before, after := false, false
+	if c.fails != nil {
+		before, after = c.fails(what)
+	}
+	if before {
+		return errDown
+	}
+	if err := thing(); err != nil {
+		return err
+	}
+	if after {
+		return errDown
+	}
+	return nil
+}
+
+func (c *cluster) Nodes(context.Context) (list []Node, err error) {
+	err = c.do("list", func() error {
+		for _, n := range c.nodes {
+			list = append(list, *n)
+		}
+		return nil
+	})
+	return list, err
+}
+
+func (c *cluster) change(name string, change func(Node) Node) {
+	n := change(*c.nodes[name])
+	version, _ := strconv.Atoi(n.Version)
+	n.Version = fmt.Sprint(version + 1)
+	c.nodes[name] = &n
+}
+
+func (c *cluster) Patch(_ context.Context, name string, p *Patch) error {
+	return c.do("patch", func() error {
+		if c.nodes[name].Version != p.Version {
+			return ErrConflict
+		}
+		c.change(name, p.Apply)
+		return nil
+	})
+}
+
+func (c *cluster) SetCondition(_ context.Context, name string, to Condition) error {
+	return c.do("condition", func() error {
+		c.change(name, func(n Node) Node { n.Condition = to; return n })
+		return nil
+	})
+}
+
+func (c *cluster) Note(_ context.Context, n *Note) error {
+	return c.do("note", func() error { c.notes[n.Key] = n; return nil })
+}
+
+func (c *cluster) Evict(_ context.Context, node string, p *Pod) (how Eviction, err error) {
+	err = c.do("evict", func() error {
+		key := p.Namespace + "/" + p.Name
+		if how = EvictGone; c.pods[key] == node {
+			how = Evicted
+			delete(c.pods, key)
+		}
+		return nil
+	})
+	return how, err
+}
+
+func (c *cluster) MakeJob(_ context.Context, _ string, call *Call) error {
+	return c.do("job", func() error { c.jobs[call.Key] = call; return nil })
+}
+
+// listed are alerts as an Alertmanager lists them.
+type listed struct {
+	alerts []Alert
+	err    error
+}
+
+func (l *listed) List(context.Context) ([]Alert, error) { return l.alerts, l.err }
+
+// rig is a Controller over a cluster in memory, with a clock that is turned by
+// hand.
+type rig struct {
+	*cluster
+	alerts *listed
+	now    time.Time
+	c      *Controller
+	act    bool
+	policy *Policy
+}
+
+func newRig(t testing.TB, nodes int) *rig {
+	r := &rig{
+		cluster: &cluster{nodes: map[string]*Node{}, pods: map[string]string{}, notes: map[string]*Note{}, calls: map[string]int{}, jobs: map[string]*Call{}},
+		alerts:  &listed{}, now: noon, act: true, policy: policy(t),
+	}
+	for i := range nodes {
+		name := fmt.Sprintf("n%02d", i)
+		r.nodes[name] = &Node{Name: name, Version: "1", Labels: map[string]string{"pool": "a"}}
+		r.pods["ml/train-"+fmt.Sprint(i)] = name
+	}
+	r.restart()
+	return r
+}
+
+// restart starts a Controller that knows nothing.
+func (r *rig) restart() {
+	r.c = New(Options{
+		Cluster: r.cluster, Alerts: r.alerts, Policy: r.policy, Act: r.act, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return r.now },
+		Call: func(_ context.Context, _ string, c *Call) error {
+			return r.do("call", func() error { r.calls[c.Key]++; return nil })
+		},
+	})
+	r.c.alerts = NewAlerts(r.policy.Settle, r.now)
+	r.c.noted, r.c.said = map[string]time.Time{}, map[string]string{}
+}
+
+// pass lets time pass in steps of the Controller's.
+func (r *rig) pass(t testing.TB, d time.Duration) {
+	for end := r.now.Add(d); r.now.Before(end); {
+		r.now = r.now.Add(min(15*time.Second, end.Sub(r.now)))
+		r.c.pass(t.Context())
+	}
+}
+
+func lostOn(node int, since time.Time) Alert {
+	return alert("Lost", node, since, "namespace", "ml", "pod", fmt.Sprintf("train-%d", node), "device", "GPU-0")
+}
+
+// A dry run changes nothing and says what it would do.
+func TestDryRun(t *testing.T) {
+	r := newRig(t, 4)
+	r.act = false
+	r.restart()
+	r.alerts.alerts = []Alert{lostOn(1, noon)}
+	r.pass(t, time.Minute)
+	if n := r.nodes["n01"]; n.Version != "1" || len(r.notes) > 0 || len(r.calls) > 0 || r.pods["ml/train-1"] == "" {
+		t.Errorf("%+v, %v, %v, %v", n, r.notes, r.calls, r.pods)
+	}
+	if p := r.c.Plan(); len(p.Nodes) != 1 || !p.Nodes[0].Begins {
+		t.Errorf("%+v", p)
+	}
+}
+
+// The node is marked, its pod evicted and told of, the tool called once; then
+// all is undone.
+func TestActs(t *testing.T) {
+	r := newRig(t, 4)
+	r.alerts.alerts = []Alert{lostOn(1, noon)}
+	r.pass(t, time.Minute)
+	n := r.nodes["n01"]
+	if n.Labels[HealthLabel] != "failed" || n.Condition.Status != "False" || r.pods["ml/train-1"] != "" || len(r.pods) != 3 {
+		t.Errorf("%+v, %v", n, r.pods)
+	}
+	var reasons []string
+	for _, note := range r.notes {
+		reasons = append(reasons, note.Reason+" "+note.Pod.Name)
+	}
+	slices.Sort(reasons)
+	if diff := cmp.Diff([]string{"AcceleratorFault train-1", "AcceleratorsUnhealthy "}, reasons); diff != "" {
+		t.Error(diff)
+	}
+	if len(r.calls) != 1 || slices.Max([]int{r.calls[fmt.Sprintf("n01-%d-reset", n.record().Since.Unix())]}) != 1 {
+		t.Errorf("calls: %v", r.calls)
+	}
+	r.alerts.alerts = nil
+	r.pass(t, 2*time.Minute)
+	if n := r.nodes["n01"]; n.Labels[HealthLabel] != "" || n.Unschedulable || n.Condition.Status != "True" || n.record() != nil {
+		t.Errorf("%+v", n)
+	}
+}
+
+// While no Alertmanager answers, nothing is begun and nothing undone.
+func TestBlind(t *testing.T) {
+	r := newRig(t, 4)
+	r.alerts.alerts = []Alert{lostOn(1, noon)}
+	r.pass(t, time.Minute)
+	version := r.nodes["n01"].Version
+	r.alerts.alerts, r.alerts.err = nil, errDown
+	r.pass(t, time.Hour)
+	if n := r.nodes["n01"]; n.Version != version || n.Labels[HealthLabel] != "failed" {
+		t.Errorf("%+v", n)
+	}
+}
+
+// However requests fail, before or after they had effect, and whoever is ended
+// in between: in the end each node stands as alerts ask, each pod is evicted,
+// no tool is told of one thing under two names, and all can be undone.
+func TestFailures(t *testing.T) {
+	for seed := range uint64(100) {
+		r := newRig(t, 6)
+		random := rand.New(rand.NewPCG(seed, 2))
+		r.policy.Breaker.Nodes = 100
+		trouble := true
+		r.fails = func(string) (bool, bool) {
+			if trouble && random.IntN(12) == 0 {
+				r.restart() // ended, and another takes over
+			}
+			return trouble && random.IntN(3) == 0, trouble && random.IntN(3) == 0
+		}
+		r.alerts.alerts = []Alert{lostOn(1, noon), lostOn(2, noon)}
+		r.pass(t, 5*time.Minute)
+		trouble = false
+		r.pass(t, time.Minute)
+		for _, name := range []string{"n01", "n02"} {
+			n := r.nodes[name]
+			if n.Labels[HealthLabel] != "failed" || n.Condition.Status != "False" || !n.Unschedulable || len(n.Taints) != 1 || len(n.history()) != 1 {
+				t.Fatalf("seed %d: %+v", seed, n)
+			}
+		}
+		if len(r.pods) != 4 || len(r.calls) != 2 {
+			t.Fatalf("seed %d: pods %v, calls %v", seed, r.pods, r.calls)
+		}
+		trouble = true
+		r.alerts.alerts = nil
+		r.pass(t, 10*time.Minute)
+		trouble = false
+		r.pass(t, 5*time.Minute)
+		for _, n := range r.nodes {
+			if n.Labels[HealthLabel] != "" || n.Unschedulable || len(n.Taints) != 0 || n.Condition.Status == "False" {
+				t.Fatalf("seed %d: %+v", seed, n)
+			}
+		}
+	}
+}

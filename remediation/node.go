@@ -1,0 +1,171 @@
+package remediation
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+)
+
+// The names of what is put on a node. They are a contract: schedulers and
+// people go by them.
+const (
+	// HealthLabel has the value degraded or failed.
+	HealthLabel = "accel.health"
+	// RecordAnnotation says what was done, as a Record.
+	RecordAnnotation = "accel.health/record"
+	// HistoryAnnotation has the times at which nodes were taken out, as a JSON
+	// list, as far back as the policy looks.
+	HistoryAnnotation = "accel.health/history"
+	// HoldAnnotation is a person's: with any value but "false" nothing is done
+	// to the node, and nothing undone.
+	HoldAnnotation = "accel.health/hold"
+	// InspectAnnotation asks for a look at the hardware. It is set when a node
+	// is taken out too often, and keeps it out until a person removes it.
+	InspectAnnotation = "accel.health/inspect"
+	// ConditionType is the type of the node's condition: True while all is well.
+	ConditionType = "AcceleratorsHealthy"
+)
+
+// Node is what matters here of a Kubernetes node.
+type Node struct {
+	Name, UID string
+	// Version is its resourceVersion: a change is refused where it has another
+	// by then.
+	Version       string
+	Labels        map[string]string
+	Annotations   map[string]string
+	Taints        []Taint
+	Unschedulable bool
+	// Condition is the one of ConditionType, zero where there is none.
+	Condition Condition
+}
+
+// Taint is a taint of a node.
+type Taint struct {
+	Key    string `json:"key" yaml:"key"`
+	Value  string `json:"value,omitempty" yaml:"value"`
+	Effect string `json:"effect" yaml:"effect" accept:"NoSchedule|PreferNoSchedule|NoExecute"`
+}
+
+// same reports whether a node can have only one of the two.
+func (t Taint) same(o Taint) bool { return t.Key == o.Key && t.Effect == o.Effect }
+
+// Condition is a condition of a node.
+type Condition struct {
+	// Status is True, False or Unknown; empty where there is none.
+	Status          string
+	Reason, Message string
+}
+
+// Record is what was done to a node since it was taken out.
+type Record struct {
+	// Since is when that was.
+	Since time.Time `json:"since"`
+	// Alerts are the names of those that are the reason now.
+	Alerts []string `json:"alerts"`
+	// Health is the label's value.
+	Health string `json:"health,omitempty"`
+	// Taints are those that were added.
+	Taints []Taint `json:"taints,omitempty"`
+	// Cordoned: the node was schedulable before.
+	Cordoned bool `json:"cordoned,omitempty"`
+	// Condition: it was set.
+	Condition bool `json:"condition,omitempty"`
+	// Called are the hooks that have been told.
+	Called []string `json:"called,omitempty"`
+}
+
+// record returns what was done to the node, nil where nothing was. One that
+// cannot be read is no record: what stands on the node is then a person's.
+func (n *Node) record() *Record {
+	text, ok := n.Annotations[RecordAnnotation]
+	if !ok {
+		return nil
+	}
+	r := new(Record)
+	if json.Unmarshal([]byte(text), r) != nil || r.Since.IsZero() {
+		return nil
+	}
+	return r
+}
+
+// history returns when the node was taken out, the latest last.
+func (n *Node) history() []time.Time {
+	var times []time.Time
+	if json.Unmarshal([]byte(n.Annotations[HistoryAnnotation]), &times) != nil {
+		return nil
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	return times
+}
+
+func (n *Node) held() bool {
+	v, ok := n.Annotations[HoldAnnotation]
+	return ok && v != "false"
+}
+
+func (n *Node) inspected() bool {
+	_, ok := n.Annotations[InspectAnnotation]
+	return ok
+}
+
+// Patch is a change of a node, done as a whole or not at all.
+type Patch struct {
+	// Version is the resourceVersion that the node must have.
+	Version string
+	// Labels and Annotations are set to these values, or removed where nil.
+	Labels, Annotations map[string]*string
+	// Taints replace all taints; nil leaves them.
+	Taints *[]Taint
+	// Unschedulable is set; nil leaves it.
+	Unschedulable *bool
+}
+
+// Empty reports whether the patch changes nothing.
+func (p *Patch) Empty() bool {
+	return len(p.Labels) == 0 && len(p.Annotations) == 0 && p.Taints == nil && p.Unschedulable == nil
+}
+
+// Apply returns the node with the patch applied.
+func (p *Patch) Apply(n Node) Node {
+	n.Labels, n.Annotations = patched(n.Labels, p.Labels), patched(n.Annotations, p.Annotations)
+	if p.Taints != nil {
+		n.Taints = *p.Taints
+	}
+	if p.Unschedulable != nil {
+		n.Unschedulable = *p.Unschedulable
+	}
+	return n
+}
+
+func patched(m map[string]string, change map[string]*string) map[string]string {
+	m = maps.Clone(m)
+	for key, value := range change {
+		if value == nil {
+			delete(m, key)
+			continue
+		}
+		if m == nil {
+			m = map[string]string{}
+		}
+		m[key] = *value
+	}
+	return m
+}
+
+// difference returns what makes was into is, but for keys that are not of ours.
+func difference(was, is map[string]string, keys ...string) map[string]*string {
+	change := map[string]*string{}
+	for _, key := range keys {
+		before, had := was[key]
+		now, has := is[key]
+		switch {
+		case has && (!had || before != now):
+			change[key] = &now
+		case had && !has:
+			change[key] = nil
+		}
+	}
+	return change
+}

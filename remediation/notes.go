@@ -1,0 +1,102 @@
+package remediation
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// noteAge is how long a note is remembered; Kubernetes keeps Events an hour.
+const noteAge = time.Hour
+
+// note makes the Events that go with a step. Where the one before was ended
+// between deed and Event, the Event is made now.
+func (c *Controller) note(ctx context.Context, s *Step) {
+	now := c.o.Now()
+	alerts := strings.Join(s.Alerts, ", ")
+	switch {
+	case s.Ends:
+		c.put(ctx, &Note{Node: s.Node, Reason: "AcceleratorsRecovered", Message: "No alert asks for anything any more; the node is let in again."}, s, now)
+	case !s.Since.IsZero() && now.Sub(s.Since) < noteAge && len(s.Alerts) > 0:
+		message := fmt.Sprintf("Taken out for %s: %s", alerts, s.Summary)
+		reason := "AcceleratorsUnhealthy"
+		if s.Inspect || s.Node.inspected() {
+			reason = "AcceleratorsNeedInspection"
+			message = fmt.Sprintf("Taken out again and again, now for %s. The hardware should be inspected; then remove the annotation %s.", alerts, InspectAnnotation)
+		}
+		c.put(ctx, &Note{Node: s.Node, Warning: true, Reason: reason, Message: message}, s, now)
+	}
+	for _, pod := range s.Hurt {
+		if now.Sub(pod.Before) < noteAge {
+			c.put(ctx, &Note{
+				Node: s.Node, Pod: pod, Warning: true, Reason: "AcceleratorFault",
+				Message: fmt.Sprintf("%s on device %s of node %s.", pod.Alert, pod.Device, s.Node.Name),
+			}, s, now)
+		}
+	}
+}
+
+// put makes a note unless it was made before.
+func (c *Controller) put(ctx context.Context, n *Note, s *Step, now time.Time) {
+	sum := sha256.Sum256(fmt.Append(nil, s.Node.Name, "\x00", s.Since.Unix(), "\x00", n.Pod.Namespace, "\x00", n.Pod.Name, "\x00", n.Reason, "\x00", n.Message))
+	n.Key, n.Time = hex.EncodeToString(sum[:8]), now
+	if _, made := c.noted[n.Key]; made {
+		return
+	}
+	err := c.o.Cluster.Note(ctx, n)
+	c.m.done("event", map[bool]string{true: "done", false: "error"}[err == nil])
+	if err != nil {
+		c.once("note "+s.Node.Name, "An Event cannot be made", "node", s.Node.Name, "err", err)
+		return
+	}
+	c.noted[n.Key] = now
+}
+
+// tell logs what is to be done and what is withheld, when that changes.
+func (c *Controller) tell(s *Step) {
+	var what []any
+	if !s.Patch.Empty() {
+		what = append(what, "action", action(s))
+	}
+	if len(s.Evict) > 0 {
+		what = append(what, "evict", len(s.Evict))
+	}
+	if len(s.Call) > 0 {
+		what = append(what, "call", s.Call)
+	}
+	if s.Withheld != "" {
+		what = append(what, "withheld", s.Withheld)
+	}
+	if len(what) == 0 {
+		return
+	}
+	message := "To be done"
+	if !c.o.Act {
+		message = "Would be done; this is a dry run"
+	}
+	c.once(s.Node.Name, message, append([]any{"node", s.Node.Name, "alerts", s.Alerts}, what...)...)
+}
+
+// once logs unless it said the same of the same thing last.
+func (c *Controller) once(of, message string, args ...any) {
+	text := fmt.Sprint(append([]any{message}, args...)...)
+	if c.said[of] != text {
+		c.said[of] = text
+		c.o.Log.Info(message, args...)
+	}
+}
+
+// forget drops what was remembered of notes and sayings that are over.
+func (c *Controller) forget(p *Plan, now time.Time) {
+	for key, at := range c.noted {
+		if now.Sub(at) > 2*noteAge {
+			delete(c.noted, key)
+		}
+	}
+	if len(p.Nodes) == 0 && len(p.Unknown) == 0 {
+		clear(c.said)
+	}
+}

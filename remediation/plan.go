@@ -1,0 +1,277 @@
+package remediation
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Why nothing is done where an alert asks for something.
+const (
+	WithheldHold       = "hold"       // a person's annotation
+	WithheldSuppressed = "suppressed" // a silence, another alert, or it has just gone
+	WithheldShare      = "share"      // enough of the pool is out
+	WithheldHour       = "hour"       // enough was done within the hour
+	WithheldBreaker    = "breaker"    // much of the pool fails at once
+)
+
+// Withheld lists those reasons.
+var Withheld = []string{WithheldHold, WithheldSuppressed, WithheldShare, WithheldHour, WithheldBreaker}
+
+// Plan is what is to be done now.
+type Plan struct {
+	// Nodes are those that are out or ought to be, by name.
+	Nodes []Step
+	// Pools are all pools, by name.
+	Pools []Pool
+	// Unknown are the nodes that alerts name and that the cluster does not have.
+	Unknown []string
+}
+
+// Step is what is to be done to one node.
+type Step struct {
+	Node Node
+	// Alerts are the names of the alerts that ask for it.
+	Alerts  []string
+	Summary string
+	// Patch changes the node; it may be empty.
+	Patch Patch
+	// Begins and Ends: the patch takes the node out, or lets it in again.
+	Begins, Ends bool
+	// Inspect: the node was taken out too often.
+	Inspect bool
+	// Condition is what the node's condition is to be; zero leaves it.
+	Condition Condition
+	// Evict are pods that are to go, Hurt those that the alerts name.
+	Evict, Hurt []Pod
+	// Call are the hooks to be told.
+	Call []string
+	// Since is when the node was taken out.
+	Since time.Time
+	// Withheld is why nothing new is done, empty where nothing is withheld.
+	Withheld string
+}
+
+// Pool is how a pool stands.
+type Pool struct {
+	Name string
+	// Nodes are all nodes, Out those that were taken out.
+	Nodes, Out int
+	// Open: the breaker is; nothing new is done.
+	Open bool
+}
+
+// Plan returns what is to be done. It changes nothing, and where everything it
+// says has been done, it says nothing more.
+func (p *Policy) Plan(nodes []Node, alerts *Alerts, now time.Time) *Plan {
+	wants := p.wants(alerts, now)
+	plan := &Plan{}
+	nodes = slices.Clone(nodes)
+	slices.SortFunc(nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
+	c := p.count(nodes, wants, now)
+	for _, n := range p.inOrder(nodes, wants) {
+		w, r := wants[n.Name], n.record()
+		if !w.marks() && r == nil && !(w != nil && w.hadReason) {
+			continue
+		}
+		s := p.step(&n, w, r, alerts, c, now)
+		if s.Begins {
+			c.begin(p.pool(&n))
+		}
+		plan.Nodes = append(plan.Nodes, s)
+	}
+	slices.SortFunc(plan.Nodes, func(a, b Step) int { return strings.Compare(a.Node.Name, b.Node.Name) })
+	plan.Pools = c.list()
+	for name := range wants {
+		if !slices.ContainsFunc(nodes, func(n Node) bool { return n.Name == name }) {
+			plan.Unknown = append(plan.Unknown, name)
+		}
+	}
+	slices.Sort(plan.Unknown)
+	return plan
+}
+
+// inOrder returns the nodes, those whose alerts began first before others: they
+// are taken out while there is room.
+func (p *Policy) inOrder(nodes []Node, wants map[string]*want) []Node {
+	since := func(n *Node) time.Time {
+		if w := wants[n.Name]; w != nil {
+			return w.since
+		}
+		return time.Time{}
+	}
+	ordered := slices.Clone(nodes)
+	slices.SortStableFunc(ordered, func(a, b Node) int { return since(&a).Compare(since(&b)) })
+	return ordered
+}
+
+func (p *Policy) pool(n *Node) string { return n.Labels[p.PoolLabel] }
+
+// step decides for one node.
+func (p *Policy) step(n *Node, w *want, r *Record, alerts *Alerts, c *counts, now time.Time) Step {
+	s := Step{Node: *n}
+	if w != nil {
+		s.Alerts, s.Summary, s.Hurt = w.alerts, w.summary, w.inhabits
+	}
+	if r != nil {
+		s.Since = r.Since
+	}
+	switch {
+	case n.held():
+		s.Withheld = WithheldHold
+	case !w.marks() && r != nil:
+		if alerts.settled(now) && !n.inspected() {
+			p.end(&s, n, r)
+		}
+	case !w.marks():
+		p.act(&s, n, w, nil, c)
+	case !w.firing:
+		s.Withheld = WithheldSuppressed
+	case r == nil:
+		if s.Withheld = c.refuses(p.pool(n)); s.Withheld == "" {
+			p.begin(&s, n, w, now)
+			p.act(&s, n, w, nil, c)
+		}
+	default:
+		p.mark(&s, n, w, *r, n.history())
+		p.act(&s, n, w, r, c)
+	}
+	return s
+}
+
+// begin takes a node out.
+func (p *Policy) begin(s *Step, n *Node, w *want, now time.Time) {
+	s.Begins, s.Since = true, now.UTC().Truncate(time.Second)
+	history := slices.DeleteFunc(n.history(), func(t time.Time) bool { return now.Sub(t) > p.Repeat.Within })
+	history = append(history, s.Since)
+	s.Inspect = len(history) >= p.Repeat.Count
+	p.mark(s, n, w, Record{Since: s.Since, Cordoned: false}, history)
+}
+
+// mark makes what stands on the node what is wanted. It takes nothing off that
+// was put there for an alert that has gone while others remain, but the label,
+// which says how the node is now.
+func (p *Policy) mark(s *Step, n *Node, w *want, r Record, history []time.Time) {
+	after := *n
+	after.Labels, after.Annotations = maps.Clone(n.Labels), maps.Clone(n.Annotations)
+	after.Taints = slices.Clone(n.Taints)
+	put(&after.Labels, HealthLabel, w.health)
+	r.Alerts, r.Health = w.alerts, w.health
+	for _, t := range append(slices.Clone(r.Taints), w.taints...) {
+		if !slices.ContainsFunc(after.Taints, t.same) {
+			after.Taints = append(after.Taints, t)
+			if !slices.ContainsFunc(r.Taints, t.same) {
+				r.Taints = append(r.Taints, t)
+			}
+		}
+	}
+	if (w.cordon || r.Cordoned) && !n.Unschedulable {
+		after.Unschedulable, r.Cordoned = true, true
+	}
+	if w.condition || r.Condition {
+		r.Condition = true
+		s.Condition = Condition{"False", strings.Join(w.alerts, "And"), w.summary}
+	}
+	put(&after.Annotations, RecordAnnotation, text(r))
+	if len(history) == 0 { // a person has removed it
+		history = []time.Time{r.Since}
+	}
+	put(&after.Annotations, HistoryAnnotation, text(history))
+	if s.Inspect {
+		put(&after.Annotations, InspectAnnotation, "required")
+	}
+	s.change(n, &after)
+}
+
+// end lets a node in again: what the record says was done is undone, and what a
+// person has changed meanwhile stays.
+func (p *Policy) end(s *Step, n *Node, r *Record) {
+	after := *n
+	after.Labels, after.Annotations = maps.Clone(n.Labels), maps.Clone(n.Annotations)
+	s.Ends = true
+	if after.Labels[HealthLabel] == r.Health {
+		delete(after.Labels, HealthLabel)
+	}
+	after.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t Taint) bool { return slices.Contains(r.Taints, t) })
+	if r.Cordoned {
+		after.Unschedulable = false
+	}
+	if r.Condition {
+		s.Condition = Condition{"True", "NoAlert", "No alert asks for anything."}
+	}
+	delete(after.Annotations, RecordAnnotation)
+	s.change(n, &after)
+}
+
+// act asks for what is done beside the node itself. Of a node that fails again
+// and again, or with much of its pool, only a person can tell what helps.
+func (p *Policy) act(s *Step, n *Node, w *want, r *Record, c *counts) {
+	if w == nil || c.open(p.pool(n)) {
+		if w != nil && (len(w.evict) > 0 || len(w.calls) > 0) {
+			s.Withheld = cmp.Or(s.Withheld, WithheldBreaker)
+		}
+		return
+	}
+	s.Evict = w.evict
+	if s.Inspect || n.inspected() || !w.marks() {
+		return
+	}
+	for _, hook := range w.calls {
+		if r == nil || !slices.Contains(r.Called, hook) {
+			s.Call = append(s.Call, hook)
+		}
+	}
+}
+
+// Told returns the patch by which a node's record says that hooks were told,
+// nil where the node has no record.
+func Told(n *Node, hooks []string) *Patch {
+	r := n.record()
+	if r == nil {
+		return nil
+	}
+	for _, hook := range hooks {
+		if !slices.Contains(r.Called, hook) {
+			r.Called = append(r.Called, hook)
+		}
+	}
+	record := text(r)
+	return &Patch{Version: n.Version, Annotations: map[string]*string{RecordAnnotation: &record}}
+}
+
+// change makes the step's patch of the difference.
+func (s *Step) change(was, is *Node) {
+	s.Patch = Patch{
+		Version:     was.Version,
+		Labels:      difference(was.Labels, is.Labels, HealthLabel),
+		Annotations: difference(was.Annotations, is.Annotations, RecordAnnotation, HistoryAnnotation, InspectAnnotation),
+	}
+	if !slices.Equal(was.Taints, is.Taints) {
+		s.Patch.Taints = &is.Taints
+	}
+	if was.Unschedulable != is.Unschedulable {
+		s.Patch.Unschedulable = &is.Unschedulable
+	}
+	if was.Condition == s.Condition {
+		s.Condition = Condition{}
+	}
+}
+
+func put(m *map[string]string, key, value string) {
+	if *m == nil {
+		*m = map[string]string{}
+	}
+	(*m)[key] = value
+}
+
+// text is the value as an annotation has it.
+func text(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // of types that are all here
+	}
+	return string(data)
+}

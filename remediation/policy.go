@@ -1,0 +1,195 @@
+package remediation
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/strict"
+)
+
+// Policy says what is done for which alerts, and how much at a time.
+type Policy struct {
+	// NodeLabel is the label of an alert that names the Kubernetes node.
+	NodeLabel string `yaml:"node_label"`
+	// PoolLabel is the label of nodes by whose value they are one pool. Nodes
+	// without it are one pool together.
+	PoolLabel string `yaml:"pool_label"`
+	// Rules are tried in order; the first that matches an alert is the one.
+	Rules []Rule `yaml:"rules"`
+	// Settle is how long an alert must be gone before what was done for it is
+	// undone, 10s to 24h.
+	Settle  time.Duration `yaml:"settle" accept:"10s..24h"`
+	Limits  Limits        `yaml:"limits"`
+	Breaker Breaker       `yaml:"breaker"`
+	Repeat  Repeat        `yaml:"repeat"`
+	// Hooks are what rules may call, by name.
+	Hooks map[string]Hook `yaml:"hooks"`
+}
+
+// Hook is somebody else's tool that mends a node. Either of the two is given.
+type Hook struct {
+	// URL is told by POST; docs/remediator.md has the body.
+	URL string `yaml:"url"`
+	// Job is a file with a Job, which is made for the node and runs on it.
+	Job string `yaml:"job"`
+}
+
+// Rule is what is done for some alerts.
+type Rule struct {
+	// Match has patterns by label; an alert must match all of them. Each is a
+	// regular expression for the whole value.
+	Match map[string]Pattern `yaml:"match"`
+	// Wait is how long the alert must have fired, 0s to 24h.
+	Wait time.Duration `yaml:"wait" accept:"0s..24h"`
+	// Health is the value of the node's label, degraded or failed.
+	Health string `yaml:"health" accept:"degraded|failed"`
+	// Taints keep pods off the node.
+	Taints []Taint `yaml:"taints"`
+	// Cordon makes the node unschedulable for every pod.
+	Cordon bool `yaml:"cordon"`
+	// Condition sets the node's condition AcceleratorsHealthy to False.
+	Condition bool `yaml:"condition"`
+	// Evict evicts the pod that the alert names, within its disruption budget.
+	Evict bool `yaml:"evict"`
+	// Call is the name of a hook that is told of the node once.
+	Call string `yaml:"call"`
+}
+
+// Limits bound how much is done.
+type Limits struct {
+	// Share is how much of a pool may be out at the same time, above 0 to 1; one
+	// node always may.
+	Share float64 `yaml:"share" accept:"0.001..1"`
+	// PerHour is how many nodes may be taken out within an hour, 1 to 10000.
+	PerHour int `yaml:"per_hour" accept:"1..10000"`
+}
+
+// Breaker stops everything new in a pool of which much fails at once: then it
+// is not the nodes.
+type Breaker struct {
+	// Share of the pool, above 0 to 1.
+	Share float64 `yaml:"share" accept:"0.001..1"`
+	// Window is the time within which it fails, 1m to 24h.
+	Window time.Duration `yaml:"window" accept:"1m..24h"`
+	// Nodes is the least number of nodes that counts as much, 2 to 1000.
+	Nodes int `yaml:"nodes" accept:"2..1000"`
+}
+
+// Repeat tells a node that fails again and again.
+type Repeat struct {
+	// Count is the number of times, 2 to 100.
+	Count int `yaml:"count" accept:"2..100"`
+	// Within is the time, 1h to 2160h.
+	Within time.Duration `yaml:"within" accept:"1h..2160h"`
+}
+
+// DefaultPolicy has every default, and no rule.
+func DefaultPolicy() *Policy {
+	return &Policy{
+		NodeLabel: "node",
+		Settle:    5 * time.Minute,
+		Limits:    Limits{Share: 0.1, PerHour: 10},
+		Breaker:   Breaker{Share: 0.3, Window: 10 * time.Minute, Nodes: 3},
+		Repeat:    Repeat{Count: 3, Within: 7 * 24 * time.Hour},
+	}
+}
+
+// ParsePolicy reads a policy. Its error names every mistake by line and key.
+func ParsePolicy(name string, data []byte) (*Policy, error) {
+	p := DefaultPolicy()
+	if err := strict.Decode(name, data, p); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Check implements strict.Checker.
+func (p *Policy) Check() error {
+	if p.NodeLabel == "" {
+		return strict.At(errors.New("found an empty name; accepted is a label of alerts"), "node_label")
+	}
+	for i, r := range p.Rules {
+		if err := r.check(); err != nil {
+			return strict.At(err, "rules", i)
+		}
+		if _, ok := p.Hooks[r.Call]; r.Call != "" && !ok {
+			return strict.At(fmt.Errorf("found %q; accepted is the name of a hook", r.Call), "rules", i, "call")
+		}
+	}
+	for name, h := range p.Hooks {
+		if err := h.check(); err != nil {
+			return strict.At(err, "hooks", name)
+		}
+	}
+	return nil
+}
+
+func (h *Hook) check() error {
+	if (h.URL == "") == (h.Job == "") {
+		return errors.New("found url and job both or neither; accepted is one of them")
+	}
+	if h.URL == "" {
+		return nil
+	}
+	u, err := url.Parse(h.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return strict.At(errors.New("found no address of that kind; accepted is http://HOST/PATH or https://HOST/PATH without a user"), "url")
+	}
+	return nil
+}
+
+func (r *Rule) check() error {
+	switch {
+	case len(r.Match) == 0:
+		return errors.New("found no pattern; accepted is one or more: a rule for every alert is none")
+	case r.Health == "" && (len(r.Taints) > 0 || r.Cordon || r.Condition || r.Call != ""):
+		return errors.New("found no health; accepted with taints, a cordon, a condition or a call: degraded, failed")
+	}
+	for i, t := range r.Taints {
+		switch {
+		case t.Key == "":
+			return strict.At(errors.New("found no key; accepted is the key of a taint"), "taints", i)
+		case t.Effect == "":
+			return strict.At(errors.New("found no effect; accepted: NoSchedule, PreferNoSchedule, NoExecute"), "taints", i)
+		case strings.HasPrefix(t.Key, "node.kubernetes.io/"):
+			return strict.At(fmt.Errorf("found the key %s; accepted is one that Kubernetes does not set itself", t.Key), "taints", i)
+		}
+	}
+	return nil
+}
+
+// Pattern is a regular expression for a whole value.
+type Pattern struct{ *regexp.Regexp }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *Pattern) UnmarshalText(text []byte) error {
+	re, err := regexp.Compile("^(?:" + string(text) + ")$")
+	if err != nil {
+		return fmt.Errorf("found %q, which is no regular expression: %w", text, err)
+	}
+	p.Regexp = re
+	return nil
+}
+
+// rule returns the first that matches the alert, nil where none does.
+func (p *Policy) rule(a *Alert) *Rule {
+	for i := range p.Rules {
+		if p.Rules[i].matches(a) {
+			return &p.Rules[i]
+		}
+	}
+	return nil
+}
+
+func (r *Rule) matches(a *Alert) bool {
+	for label, pattern := range r.Match {
+		if !pattern.MatchString(a.Labels[label]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,51 @@
+package remediation
+
+import (
+	"strings"
+	"testing"
+)
+
+// Mistakes are told by line and key, with what is accepted.
+func TestMistakes(t *testing.T) {
+	for text, want := range map[string]string{
+		"rules: [{health: failed}]":                                    "rules[0]: found no pattern",
+		"rules: [{match: {alertname: '('}}]":                           `rules[0].match.alertname: found "(", which is no regular expression`,
+		"rules: [{match: {a: b}, cordon: true}]":                       "rules[0]: found no health",
+		"rules: [{match: {a: b}, health: bad}]":                        "rules[0].health: ",
+		"rules: [{match: {a: b}, health: failed, taints: [{key: k}]}]": "rules[0].taints[0]: found no effect",
+		"rules: [{match: {a: b}, health: failed, taints: [{key: node.kubernetes.io/x, effect: NoSchedule}]}]": "rules[0].taints[0]: found the key node.kubernetes.io/x",
+		"rules: [{match: {a: b}, health: failed, call: reset}]":                                               `rules[0].call: found "reset"; accepted is the name of a hook`,
+		"hooks: {reset: {}}":                           "hooks.reset: found url and job both or neither",
+		"hooks: {reset: {url: 'ftp://x'}}":             "hooks.reset.url: found no address",
+		"hooks: {reset: {url: 'http://me:secret@x/'}}": "hooks.reset.url: found no address",
+		"limits: {share: 0}":                           "limits.share: ",
+		"limit: {share: 0.1}":                          "limit: unknown key (did you mean limits?)",
+		"settle: 1s":                                   "settle: ",
+		"node_label: ''":                               "node_label: found an empty name",
+		"rules: [{match: {a: b}, wait: -1s}]":          "rules[0].wait: ",
+		"breaker: {nodes: 1}":                          "breaker.nodes: ",
+	} {
+		_, err := ParsePolicy("policy.yml", []byte(text))
+		if err == nil || !strings.Contains(err.Error(), "policy.yml:1: "+want) {
+			t.Errorf("%s:\n%v\nwant %s", text, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("a secret is told: %v", err)
+		}
+	}
+}
+
+func FuzzPolicy(f *testing.F) {
+	f.Add([]byte(policyText))
+	f.Add([]byte("rules: [{match: {a: '.*'}}]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := ParsePolicy("policy.yml", data)
+		if err != nil {
+			return
+		}
+		w := newWorld(t, 3)
+		w.policy = p
+		w.alerts = NewAlerts(p.Settle, w.now)
+		w.do(w.pass(w.policy.Settle, alert("Lost", 1, noon)))
+	})
+}

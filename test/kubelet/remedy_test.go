@@ -1,0 +1,341 @@
+package kubelet_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var alertmanagerBinary = flag.String("alertmanager", "", "Alertmanager; a test fails where it is not there")
+
+const (
+	remediatorAddress   = "127.0.0.1:19401"
+	alertmanagerAddress = "127.0.0.1:9093"
+	remediatorUser      = "accel-remediator"
+)
+
+// remedy is a cluster with simulated nodes, an Alertmanager and a remediator
+// that has the rights it is shipped with and no more.
+type remedy struct {
+	*cluster
+	alertmanager, remediator, exporter *process
+	state                              string
+	began                              time.Time // of alerts that the test makes
+}
+
+const remedyPolicy = `node_label: node
+settle: 10s
+breaker: {share: 0.5, window: 10m, nodes: 3}
+rules:
+  - match: {alertname: "AcceleratorLost|Lost", severity: critical}
+    health: failed
+    taints: [{key: accel.health, value: failed, effect: NoSchedule}]
+    cordon: true
+    condition: true
+    evict: true
+`
+
+const remedyAlertmanager = `route: {receiver: remediator, group_by: ['...'], group_wait: 0s, group_interval: 1s, repeat_interval: 1h}
+receivers:
+  - name: remediator
+    webhook_configs: [{url: "http://%s/webhook", send_resolved: true}]
+`
+
+// newRemedy returns one with nodes of these names.
+func newRemedy(t *testing.T, nodes ...string) *remedy {
+	t.Helper()
+	needs(t)
+	alertmanager := program(t, *alertmanagerBinary, "alertmanager/usr/bin/prometheus-alertmanager")
+	r := &remedy{cluster: newCluster(t), began: time.Now()}
+	t.Cleanup(func() {
+		for _, p := range []**process{&r.remediator, &r.exporter, &r.alertmanager} {
+			r.end(p)
+		}
+		if t.Failed() {
+			for _, log := range []string{"remediator", "exporter", "alertmanager"} {
+				t.Logf("%s's last words:\n%s", log, tail(r.path(log+".log")))
+			}
+		}
+	})
+	for _, name := range nodes {
+		r.do(http.MethodPost, "/api/v1/nodes", object{"metadata": object{"name": name}})
+	}
+	r.permitRemediator()
+	must(t, os.WriteFile(r.path("policy.yml"), []byte(remedyPolicy), 0o600))
+	must(t, os.WriteFile(r.path("alertmanager.yml"), fmt.Appendf(nil, remedyAlertmanager, remediatorAddress), 0o600))
+	r.alertmanager = r.run("alertmanager.log", alertmanager, "--config.file="+r.path("alertmanager.yml"), "--storage.path="+r.path("am"),
+		"--web.listen-address="+alertmanagerAddress, "--cluster.listen-address=")
+	return r
+}
+
+// permitRemediator makes what deploy/remediator has, and a kubeconfig with a
+// token of its service account.
+func (r *remedy) permitRemediator() {
+	r.t.Helper()
+	page, err := os.ReadFile(root + "/deploy/remediator/remediator.yaml")
+	must(r.t, err)
+	rbac := "/apis/rbac.authorization.k8s.io/v1/"
+	paths := map[string]string{
+		"Namespace": "/api/v1/namespaces", "ServiceAccount": "/api/v1/namespaces/" + remediatorUser + "/serviceaccounts",
+		"ClusterRole": rbac + "clusterroles", "ClusterRoleBinding": rbac + "clusterrolebindings",
+		"Role": rbac + "namespaces/" + remediatorUser + "/roles", "RoleBinding": rbac + "namespaces/" + remediatorUser + "/rolebindings",
+	}
+	for manifest := range strings.SplitSeq(string(page), "---\n") {
+		_, kind, _ := strings.Cut(manifest, "\nkind: ")
+		kind, _, _ = strings.Cut(kind, "\n")
+		r.do(http.MethodPost, paths[kind], manifest)
+	}
+	token := text(r.do(http.MethodPost, "/api/v1/namespaces/"+remediatorUser+"/serviceaccounts/"+remediatorUser+"/token",
+		object{"spec": object{"expirationSeconds": 3600}}), "status", "token")
+	data, err := json.Marshal(object{
+		"apiVersion": "v1", "kind": "Config", "current-context": "c",
+		"clusters": []any{object{"name": "c", "cluster": object{"server": apiAddress, "certificate-authority": r.path("cert")}}},
+		"users":    []any{object{"name": "c", "user": object{"token": token}}},
+		"contexts": []any{object{"name": "c", "context": object{"cluster": "c", "user": "c"}}},
+	})
+	must(r.t, err)
+	must(r.t, os.WriteFile(r.path("remediator.kubeconfig"), data, 0o600))
+}
+
+// act starts the remediator.
+func (r *remedy) act(args ...string) {
+	r.t.Helper()
+	r.remediator = r.run("remediator.log", abs(r.t, root+"/bin/accel-remediator"), append([]string{
+		"--policy.file=" + r.path("policy.yml"), "--alertmanager.url=http://" + alertmanagerAddress, "--kubeconfig=" + r.path("remediator.kubeconfig"),
+		"--namespace=" + remediatorUser, "--pod=one", "--interval=1s", "--web.listen-address=" + remediatorAddress,
+	}, args...)...)
+}
+
+// export starts the exporter on a simulated node, with the kubelet of the
+// simulation, and with rules of its own.
+func (r *remedy) export(node string) {
+	r.t.Helper()
+	r.state = r.path("state")
+	rules, err := os.ReadFile(root + "/rules/devices.yaml")
+	must(r.t, err)
+	// An alert outlives its fault by minutes, for people who look late.
+	rules = regexp.MustCompile(`keep_firing_for: \S+`).ReplaceAll(rules, []byte("keep_firing_for: 1s"))
+	must(r.t, os.WriteFile(r.path("rules.yaml"), rules, 0o600))
+	r.exporter = r.run("exporter.log", abs(r.t, root+"/bin/accel-sim"), "run", "--scenario=h100-8", "--state="+r.state,
+		"--fixtures="+abs(r.t, root+"/fixtures"), "--library="+abs(r.t, root+"/bin/sim/libnvidia-ml.so.1"), "--",
+		abs(r.t, root+"/bin/accel-exporter"), "--web.listen-address="+exporterAddress, "--alertmanager.url=http://"+alertmanagerAddress,
+		"--rules.file="+r.path("rules.yaml"), "--kubernetes.node="+node)
+	await(r.t, "the exporter knows who holds what", r.exporter, func() bool {
+		data, err := r.get("http://" + exporterAddress + "/metrics")
+		return err == nil && strings.Contains(data, `pod="llm-0"`)
+	})
+}
+
+// get reads a page in the cluster's network.
+func (r *remedy) get(url string) (string, error) {
+	resp, err := r.admin.Get(url)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	var b strings.Builder
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := resp.Body.Read(buf)
+		b.Write(buf[:n])
+		if err != nil {
+			return b.String(), nil
+		}
+	}
+}
+
+func (r *remedy) inject(args ...string) {
+	r.t.Helper()
+	cmd := exec.Command(root+"/bin/accel-sim", append([]string{"--state=" + r.state, "--fixtures=" + abs(r.t, root+"/fixtures")}, args...)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		r.t.Fatalf("accel-sim %v: %v: %s", args, err, out)
+	}
+}
+
+// fire tells Alertmanager of alerts, which end at a time.
+func (r *remedy) fire(end time.Time, nodes ...string) {
+	r.t.Helper()
+	var list []any
+	for _, node := range nodes {
+		list = append(list, object{
+			"labels":      object{"alertname": "Lost", "severity": "critical", "node": node, "device": "GPU-0"},
+			"annotations": object{"summary": "a device is lost"}, "startsAt": r.began.Format(time.RFC3339Nano), "endsAt": end.Format(time.RFC3339Nano),
+		})
+	}
+	data, err := json.Marshal(list)
+	must(r.t, err)
+	await(r.t, "Alertmanager takes alerts", r.alertmanager, func() bool {
+		resp, err := r.admin.Post("http://"+alertmanagerAddress+"/api/v2/alerts", "application/json", strings.NewReader(string(data)))
+		if err != nil {
+			return false
+		}
+		resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	})
+}
+
+func (r *remedy) node(name string) object {
+	r.t.Helper()
+	return r.do(http.MethodGet, "/api/v1/nodes/"+name, nil)
+}
+
+// out reports whether a node is marked as the policy says, in all its parts.
+func (r *remedy) out(name string) bool {
+	n := r.node(name)
+	spec, _ := n["spec"].(object)
+	taints, _ := spec["taints"].([]any)
+	conditions, _ := n["status"].(object)["conditions"].([]any)
+	return text(n, "metadata", "labels", "accel.health") == "failed" && spec["unschedulable"] == true &&
+		slices.ContainsFunc(taints, func(t any) bool { return text(t.(object), "key") == "accel.health" }) &&
+		slices.ContainsFunc(conditions, func(c any) bool {
+			return text(c.(object), "type") == "AcceleratorsHealthy" && text(c.(object), "status") == "False"
+		})
+}
+
+// clean reports whether nothing is left on a node but its history.
+func (r *remedy) clean(name string) bool {
+	n := r.node(name)
+	spec, _ := n["spec"].(object)
+	taints, _ := spec["taints"].([]any)
+	labels, _ := n["metadata"].(object)["labels"].(object)
+	annotations, _ := n["metadata"].(object)["annotations"].(object)
+	return labels["accel.health"] == nil && spec["unschedulable"] != true && annotations["accel.health/record"] == nil &&
+		!slices.ContainsFunc(taints, func(t any) bool { return text(t.(object), "key") == "accel.health" })
+}
+
+// noted reports whether there is an Event of that reason on an object.
+func (r *remedy) noted(namespace, name, reason string) bool {
+	r.t.Helper()
+	list, _ := r.do(http.MethodGet, "/api/v1/namespaces/"+namespace+"/events", nil)["items"].([]any)
+	return slices.ContainsFunc(list, func(e any) bool {
+		return text(e.(object), "reason") == reason && text(e.(object), "involvedObject", "name") == name
+	})
+}
+
+// pod makes the pod that the simulated kubelet lists, bound to a node.
+func (r *remedy) pod(namespace, name, node string) {
+	r.t.Helper()
+	r.do(http.MethodPost, "/api/v1/namespaces", object{"metadata": object{"name": namespace}})
+	r.do(http.MethodPost, "/api/v1/namespaces/"+namespace+"/serviceaccounts", object{"metadata": object{"name": "default"}})
+	r.do(http.MethodPost, "/api/v1/namespaces/"+namespace+"/pods", object{
+		"metadata": object{"name": name},
+		"spec":     object{"nodeName": node, "containers": []any{object{"name": "main", "image": "scratch.local/main:1"}}},
+	})
+}
+
+// A GPU is lost in the simulator: the exporter on the node finds it, Alertmanager
+// hears of it, and the node is marked, its pod evicted and both told of; when
+// the GPU is back, all of that is undone. A dry run before does nothing. The
+// remediator is killed again and again meanwhile.
+func TestRemedy(t *testing.T) {
+	t.Parallel()
+	r := newRemedy(t, "gpu-node", "other")
+	r.pod("training", "llm-0", "gpu-node")
+	r.export("gpu-node")
+	r.act()
+	r.inject("inject", "lost", "2")
+	await(t, "the dry run says what it would do", r.remediator, func() bool {
+		page, err := r.get("http://" + remediatorAddress + "/metrics")
+		return err == nil && strings.Contains(page, `accel_remediator_planned_nodes{action="take_out"} 1`)
+	})
+	if !r.clean("gpu-node") || r.noted("default", "gpu-node", "AcceleratorsUnhealthy") {
+		t.Error("a dry run has changed something")
+	}
+	r.end(&r.remediator)
+	r.killing(func(holds func(string, func() bool)) {
+		holds("the node is marked", func() bool { return r.out("gpu-node") })
+		holds("the pod is evicted", func() bool {
+			// No kubelet is there to end it.
+			code, pod, err := r.ask(http.MethodGet, "/api/v1/namespaces/training/pods/llm-0", adminToken, nil)
+			return err == nil && (code == http.StatusNotFound || text(pod, "metadata", "deletionTimestamp") != "")
+		})
+		holds("both are told of", func() bool {
+			return r.noted("default", "gpu-node", "AcceleratorsUnhealthy") && r.noted("training", "llm-0", "AcceleratorFault")
+		})
+	})
+	r.inject("clear")
+	r.killing(func(holds func(string, func() bool)) {
+		holds("all is undone", func() bool { return r.clean("gpu-node") })
+		holds("that is told, too", func() bool { return r.noted("default", "gpu-node", "AcceleratorsRecovered") })
+	})
+	if !r.clean("other") {
+		t.Error("another node was touched")
+	}
+}
+
+// killing kills the remediator at any time, until all holds that is waited for:
+// less and less often, since what takes effect after a time must be let.
+func (r *remedy) killing(steps func(holds func(string, func() bool))) {
+	r.t.Helper()
+	life := 300 * time.Millisecond
+	r.act("--act")
+	born := time.Now()
+	steps(func(what string, check func() bool) {
+		await(r.t, what, nil, func() bool {
+			if time.Since(born) > life {
+				r.end(&r.remediator)
+				r.act("--act")
+				born, life = time.Now(), life*2+time.Duration(rand.IntN(300))*time.Millisecond
+			}
+			return check()
+		})
+	})
+	r.end(&r.remediator)
+}
+
+// A webhook that is forged, repeated or lost changes nothing that is not so; an
+// API server that is away is waited for; most of a pool that fails at once trips
+// the breaker.
+func TestRemedyTrouble(t *testing.T) {
+	t.Parallel()
+	var nodes []string
+	for i := range 200 {
+		nodes = append(nodes, fmt.Sprintf("node-%03d", i))
+	}
+	r := newRemedy(t, nodes...)
+	r.act("--act")
+	forged := `{"version": "4", "status": "firing", "alerts": [{"status": "firing", "labels": {"alertname": "Lost", "severity": "critical", "node": "node-007"}}]}`
+	await(t, "the remediator listens", r.remediator, func() bool {
+		resp, err := r.admin.Post("http://"+remediatorAddress+"/webhook", "application/json", strings.NewReader(forged))
+		if err != nil {
+			return false
+		}
+		resp.Body.Close()
+		return resp.StatusCode == http.StatusAccepted
+	})
+	r.down()
+	r.fire(time.Now().Add(time.Hour), "node-001")
+	r.up()
+	await(t, "the node is marked once the API server is back", r.remediator, func() bool { return r.out("node-001") })
+	if !r.clean("node-007") {
+		t.Error("a forged webhook was believed")
+	}
+	r.fire(time.Now().Add(time.Hour), nodes...)
+	await(t, "the breaker is open", r.remediator, func() bool {
+		page, err := r.get("http://" + remediatorAddress + "/metrics")
+		return err == nil && strings.Contains(page, `accel_remediator_breaker_open{pool=""} 1`)
+	})
+	out := 0
+	for _, node := range nodes {
+		if !r.clean(node) {
+			out++
+		}
+	}
+	// What was done before the second look at the alerts is within the limits.
+	if out > 10 {
+		t.Errorf("%d nodes are out", out)
+	}
+	r.fire(time.Now().Add(-time.Second), nodes...)
+	await(t, "all are let in again", r.remediator, func() bool {
+		return !slices.ContainsFunc(nodes, func(node string) bool { return !r.clean(node) })
+	})
+}
