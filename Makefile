@@ -129,7 +129,7 @@ lint: vet ## golangci-lint; the first run builds it, which takes minutes
 	.cache/golangci-lint run
 
 # What has a module of its own, so that the product's knows nothing of it.
-NESTED := test/deploy test/fleet test/kubelet test/rules test/tools
+NESTED := cmd/accel-remediator dashboards test/dcgm test/deploy test/fleet test/kubelet test/rules test/tools
 
 vet: ## go vet and staticcheck, of the modules of tests too
 	go vet ./...
