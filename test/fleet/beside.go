@@ -70,7 +70,7 @@ func (c class) allocations(node int, devices []map[string]string) []sample {
 				sample{"accel_allocation_idle_seconds", l, idle},
 				sample{"accel_allocation_idle_seconds_total", l, 1000 + idle},
 				sample{"accel_allocation_idle_cost_total", with(l, "currency", "EUR"), 2},
-				sample{"accel_allocation_last_activity_timestamp_seconds", l, 1.7e9},
+				sample{"accel_allocation_last_activity_timestamp_seconds", l, now - idle},
 			)
 			if c.memory {
 				page = append(

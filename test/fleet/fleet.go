@@ -16,6 +16,8 @@ import (
 )
 
 const (
+	// now is when rules are evaluated.
+	now      = 1_800_000_000
 	lookback = 5 * time.Minute
 	scrape   = 30 * time.Second
 	// nameLabel holds the name of a series.
@@ -56,7 +58,7 @@ func newFleet(c class, page []sample, nodes int, windows map[string]time.Duratio
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{head: head, dir: dir, now: time.Unix(1_800_000_000, 0), windows: windows, class: c}
+	f := &fleet{head: head, dir: dir, now: time.Unix(now, 0), windows: windows, class: c}
 	if err := head.Init(0); err != nil {
 		return nil, err
 	}
@@ -165,6 +167,10 @@ func (f *fleet) add(all []sample, history time.Duration, known map[string]bool) 
 
 func value(s sample, i int) float64 {
 	switch {
+	case strings.HasSuffix(s.name, "_timestamp_seconds") && s.value <= 1: // of the run that made the page
+		return now
+	case strings.HasSuffix(s.name, "_timestamp_seconds"):
+		return s.value
 	case s.value == 0 || s.value == 1 || strings.HasSuffix(s.name, "_info"):
 		return s.value
 	case strings.Contains(s.name, "bytes_total"):
