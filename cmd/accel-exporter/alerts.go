@@ -183,7 +183,19 @@ func (a *alerts) follow(ctx context.Context, s *collector.Sampler) {
 }
 
 // standing is how a device stands, as far as that cannot wait for a tick.
-type standing struct{ down, health string }
+type standing struct{ down, health, reasons string }
+
+// codes are those of the reasons. Healthy devices have none, and most of the
+// others one.
+func codes(reasons []collector.Reason) (all string) {
+	for i := range reasons {
+		if all != "" {
+			all += " "
+		}
+		all += reasons[i].Code
+	}
+	return all
+}
 
 // turned reports whether a Snapshot has an event, or a device that stands
 // otherwise than in the one before.
@@ -193,7 +205,7 @@ func turned(seen map[string]standing, snap *collector.Snapshot) bool {
 		d := &snap.Devices[i]
 		now := standing{down: d.Down}
 		if d.Verdict != nil {
-			now.health = d.Verdict.State
+			now.health, now.reasons = d.Verdict.State, codes(d.Verdict.Reasons)
 		}
 		if was, known := seen[d.ID]; !known || was != now {
 			due, seen[d.ID] = true, now

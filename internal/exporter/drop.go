@@ -51,6 +51,7 @@ var healthFamilies = map[*collector.Metric]bool{
 	collector.DeviceSampleTime:    true,
 	collector.DeviceEvents:        true,
 	collector.XidErrors:           true,
+	collector.XidEvents:           true,
 	collector.XidTimestamp:        true,
 	collector.RecoveryAction:      true,
 	collector.RepairPending:       true,

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
@@ -238,7 +238,7 @@ func selectorFaults(all map[string]family, v *parser.VectorSelector) []string {
 	}
 	var inside []string
 	for _, m := range v.LabelMatchers {
-		if m.Name != labels.MetricName {
+		if m.Name != model.MetricNameLabel {
 			inside = append(inside, m.String())
 		}
 	}
