@@ -81,9 +81,7 @@ scrape_configs:
 		t.Fatal(err)
 	}
 	queries := matches(string(text), `(?m)^ +expr: (.+)$`)
-	for _, name := range matches(string(text), `(?m)^ +- record: (.+)$`) {
-		queries = append(queries, name)
-	}
+	queries = append(queries, matches(string(text), `(?m)^ +- record: (.+)$`)...)
 	for _, name := range matches(string(text), `(?m)^ +- alert: (.+)$`) {
 		queries = append(queries, `ALERTS{alertstate="firing",alertname="`+name+`"}`)
 	}
