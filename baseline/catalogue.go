@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/wording"
 )
 
 // Bounds of one catalogue.
@@ -98,9 +99,9 @@ func (c *Catalogue) Check() error {
 		for j := range c.Entries[:i] {
 			switch before := &c.Entries[j]; {
 			case before.Name == e.Name:
-				return strict.At(fmt.Errorf("found %s a second time, first at entries[%d]; accepted is once", strict.Quote(string(e.Name)), j), "entries", i, "name")
+				return strict.At(fmt.Errorf("found %s a second time, first at entries[%d]; accepted is once", wording.Quote(string(e.Name)), j), "entries", i, "name")
 			case before.Match.covers(&e.Match):
-				return strict.At(fmt.Errorf("found %s, which never applies: entries[%d] (%s) comes first and matches all that it matches; accepted are special entries before general ones", strict.Quote(string(e.Name)), j, before.Name), "entries", i)
+				return strict.At(fmt.Errorf("found %s, which never applies: entries[%d] (%s) comes first and matches all that it matches; accepted are special entries before general ones", wording.Quote(string(e.Name)), j, before.Name), "entries", i)
 			}
 		}
 	}
@@ -149,7 +150,7 @@ func (a *Approved) Check() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Firmware)) {
 		if reserved(name) {
-			return strict.At(fmt.Errorf("found %s as a key; accepted are the components of accel_firmware_info", strict.Quote(name)), sectionFirmware, name)
+			return strict.At(fmt.Errorf("found %s as a key; accepted are the components of accel_firmware_info", wording.Quote(name)), sectionFirmware, name)
 		}
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/wording"
 )
 
 // Layout is how a GPU is partitioned: disabled, empty (MIG mode without an
@@ -42,7 +42,7 @@ func (l *Layout) UnmarshalText(b []byte) error {
 		counts[m[2]], _ = strconv.Atoi(m[1])
 	}
 	if len(counts) == 0 || len(counts) > maxProfiles {
-		return fmt.Errorf("found %s; accepted is disabled, empty, or each profile once with its count, such as \"1x3g.40gb 2x2g.20gb\"", strict.Quote(text))
+		return fmt.Errorf("found %s; accepted is disabled, empty, or each profile once with its count, such as \"1x3g.40gb 2x2g.20gb\"", wording.Quote(text))
 	}
 	*l = layoutOf(counts)
 	return nil

@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/wording"
 )
 
 // maxText bounds a text of the catalogue, in bytes.
@@ -31,7 +31,7 @@ func checkText(s string) error {
 	case len(s) > maxText:
 		return fmt.Errorf("found a text of %d bytes; accepted are 1 to %d", len(s), maxText)
 	case !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return fmt.Errorf("found %s; accepted are printable characters", strict.Quote(s))
+		return fmt.Errorf("found %s; accepted are printable characters", wording.Quote(s))
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ var pciID = regexp.MustCompile(`^[0-9a-f]{4}:[0-9a-f]{4}$`)
 // UnmarshalText accepts two numbers of four lower-case hexadecimal digits.
 func (p *PCIID) UnmarshalText(b []byte) error {
 	if !pciID.Match(b) {
-		return fmt.Errorf("found %s; accepted is vendor:device in lower-case hexadecimal, such as 10de:2330", strict.Quote(string(b)))
+		return fmt.Errorf("found %s; accepted is vendor:device in lower-case hexadecimal, such as 10de:2330", wording.Quote(string(b)))
 	}
 	*p = PCIID(b)
 	return nil

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/wording"
 )
 
 // Severity is the state that a fact alone puts a device in.
@@ -89,7 +89,7 @@ func pick(text string, names []string) (int, error) {
 	if i := slices.Index(names, text); i > 0 {
 		return i, nil
 	}
-	return 0, fmt.Errorf("found %s; accepted is one of %s", strict.Quote(text), strings.Join(names[1:], ", "))
+	return 0, fmt.Errorf("found %s; accepted is one of %s", wording.Quote(text), strings.Join(names[1:], ", "))
 }
 
 // driverSays maps what the driver can ask for to what that says of the device.

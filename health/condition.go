@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/wording"
 )
 
 // Condition is a state of readings that speaks against a device. In a file
@@ -51,11 +51,11 @@ type Condition struct {
 // Check refuses a condition that is neither a change nor whole.
 func (c *Condition) Check() error {
 	if !token.MatchString(c.Reason) {
-		return fmt.Errorf("found reason %s; accepted is lower snake case", strict.Quote(c.Reason))
+		return fmt.Errorf("found reason %s; accepted is lower snake case", wording.Quote(c.Reason))
 	}
 	for _, taken := range reserved {
 		if strings.HasPrefix(c.Reason, taken) {
-			return fmt.Errorf("found reason %s; accepted is one that does not begin with %s", strict.Quote(c.Reason), taken)
+			return fmt.Errorf("found reason %s; accepted is one that does not begin with %s", wording.Quote(c.Reason), taken)
 		}
 	}
 	if c.Family != "" {
@@ -139,7 +139,7 @@ func compile(c *Condition) (*test, error) {
 	for _, l := range c.Show {
 		at := slices.Index(t.metric.Labels, l)
 		if at < 0 {
-			return nil, fmt.Errorf("found label %s, which %s does not have; accepted are %s", strict.Quote(l), c.Family, strings.Join(t.metric.Labels, ", "))
+			return nil, fmt.Errorf("found label %s, which %s does not have; accepted are %s", wording.Quote(l), c.Family, strings.Join(t.metric.Labels, ", "))
 		}
 		t.show = append(t.show, at)
 	}
@@ -173,7 +173,7 @@ func family(name string) (*collector.Metric, error) {
 		}
 		return m, nil
 	}
-	return nil, fmt.Errorf("found family %s; accepted is one of docs/metrics.md", strict.Quote(name))
+	return nil, fmt.Errorf("found family %s; accepted is one of docs/metrics.md", wording.Quote(name))
 }
 
 func matchers(m *collector.Metric, where, not map[string][]string) ([]matcher, error) {
@@ -182,7 +182,7 @@ func matchers(m *collector.Metric, where, not map[string][]string) ([]matcher, e
 		for label, values := range side {
 			at := slices.Index(m.Labels, label)
 			if at < 0 {
-				return nil, fmt.Errorf("found label %s, which %s does not have; accepted are %s", strict.Quote(label), m.Name, strings.Join(m.Labels, ", "))
+				return nil, fmt.Errorf("found label %s, which %s does not have; accepted are %s", wording.Quote(label), m.Name, strings.Join(m.Labels, ", "))
 			}
 			out = append(out, matcher{at: at, values: values})
 		}

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/wording"
 )
 
 // Entry is what the catalogue says of one event: an Xid, an SXid or a kind of
@@ -68,20 +68,20 @@ func (e *Entry) Check() error {
 		return errors.New("found neither code nor event, or both; accepted is one of them")
 	}
 	if e.Event != "" && !token.MatchString(e.Event) {
-		return fmt.Errorf("found event %s; accepted is lower snake case", strict.Quote(e.Event))
+		return fmt.Errorf("found event %s; accepted is lower snake case", wording.Quote(e.Event))
 	}
 	if e.Sub != "" && subToken(e.Sub) != e.Sub {
-		return fmt.Errorf("found sub %s; accepted is lower snake case: %s", strict.Quote(e.Sub), subToken(e.Sub))
+		return fmt.Errorf("found sub %s; accepted is lower snake case: %s", wording.Quote(e.Sub), subToken(e.Sub))
 	}
 	return checkWords(e.Name, e.Text)
 }
 
 func checkWords(name, text string) error {
 	if name != "" && !token.MatchString(name) {
-		return fmt.Errorf("found name %s; accepted is lower snake case", strict.Quote(name))
+		return fmt.Errorf("found name %s; accepted is lower snake case", wording.Quote(name))
 	}
 	if len(text) > maxText || !printable(text) {
-		return fmt.Errorf("found text %s; accepted is one line of at most %d bytes", strict.Quote(text), maxText)
+		return fmt.Errorf("found text %s; accepted is one line of at most %d bytes", wording.Quote(text), maxText)
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func (e *Ends) UnmarshalText(text []byte) error {
 	default:
 		d, err := time.ParseDuration(s)
 		if err != nil || d < time.Second || d > maxAfter {
-			return fmt.Errorf("found %s; accepted is reset, answer or a duration from 1s to 720h", strict.Quote(s))
+			return fmt.Errorf("found %s; accepted is reset, answer or a duration from 1s to 720h", wording.Quote(s))
 		}
 		e.After = d
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/wording"
 )
 
 // file is the form of a catalogue on disk.
@@ -50,7 +51,7 @@ func (f *file) Check() error {
 		for i := range l.list {
 			for n, reason := range l.list[i].While {
 				if !f.defines(reason) {
-					return strict.At(fmt.Errorf("found condition %s; accepted is the reason of a condition", strict.Quote(reason)), l.name, i, "while", n)
+					return strict.At(fmt.Errorf("found condition %s; accepted is the reason of a condition", wording.Quote(reason)), l.name, i, "while", n)
 				}
 			}
 		}

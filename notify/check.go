@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/wording"
 )
 
 // Bounds of a configuration.
@@ -69,7 +70,7 @@ func (s *Settings) checkLabels() error {
 	for name, value := range s.ExternalLabels {
 		switch {
 		case !model.LegacyValidation.IsValidLabelName(name):
-			return strict.At(fmt.Errorf("found the label %s; accepted are letters, digits and _, no digit first", strict.Quote(name)), "external_labels", name)
+			return strict.At(fmt.Errorf("found the label %s; accepted are letters, digits and _, no digit first", wording.Quote(name)), "external_labels", name)
 		case value == "" || len(value) > maxText || !utf8.ValidString(value):
 			return strict.At(fmt.Errorf("found a value of %d bytes; accepted is UTF-8 of 1 to %d", len(value), maxText), "external_labels", name)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/prometheus/promql/parser"
 
-	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/wording"
 )
 
 // checkTemplate says why a template of the alert does not parse, or which
@@ -84,7 +84,7 @@ func checkQuery(call []parse.Node) error {
 		return nil
 	}
 	if _, err := parser.ParseExpr(text.Text); err != nil {
-		return fmt.Errorf("query %s: %s", strict.Quote(text.Text), exprError(err))
+		return fmt.Errorf("query %s: %s", wording.Quote(text.Text), exprError(err))
 	}
 	return nil
 }

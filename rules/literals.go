@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 
-	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/wording"
 )
 
 // checkLiterals says which text in an expression the query engine would refuse
@@ -44,7 +44,7 @@ func checkCall(c *parser.Call) error {
 		}
 		// As the function puts it; not every pattern is one by itself.
 		if _, err := regexp.Compile("^(?s:" + pattern + ")$"); err != nil {
-			return fmt.Errorf("label_replace: %s is no regular expression: %w", strict.Quote(pattern), err)
+			return fmt.Errorf("label_replace: %s is no regular expression: %w", wording.Quote(pattern), err)
 		}
 	case "label_join":
 		if err := checkLabel("label_join", c.Args[1]); err != nil {
@@ -62,7 +62,7 @@ func checkCall(c *parser.Call) error {
 func checkLabel(function string, arg parser.Expr) error {
 	name, ok := literal(arg)
 	if ok && !model.LegacyValidation.IsValidLabelName(name) {
-		return fmt.Errorf("%s: %s is no label name", function, strict.Quote(name))
+		return fmt.Errorf("%s: %s is no label name", function, wording.Quote(name))
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/common/model"
 	"gopkg.in/yaml.v3"
 
-	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/wording"
 )
 
 // fields calls for each field of the mapping n its function; a field that has
@@ -31,10 +31,10 @@ func (l *loader) fields(n *yaml.Node, known map[string]func(*yaml.Node)) bool {
 		switch {
 		case p.key.Kind != yaml.ScalarNode || read == nil:
 			near := ""
-			if like := strict.Nearest(key, names, 1); len(like) > 0 {
+			if like := wording.Nearest(key, names, 1); len(like) > 0 {
 				near = fmt.Sprintf(" (did you mean %s?)", like[0])
 			}
-			l.mistake(p.key, "", "unknown key %s%s; accepted here: %s", strict.Quote(key), near, strings.Join(names, ", "))
+			l.mistake(p.key, "", "unknown key %s%s; accepted here: %s", wording.Quote(key), near, strings.Join(names, ", "))
 		case again && p.merged:
 		case again:
 			l.mistake(p.key, key, "found a second time, first on line %d; accepted is once", first)
@@ -122,7 +122,7 @@ func (l *loader) duration(n *yaml.Node, field string) time.Duration {
 	text := l.text(n, field)
 	d, err := model.ParseDuration(text)
 	if err != nil && len(l.mistakes) == before {
-		l.mistake(n, field, "found %s; accepted is a duration such as 30s, 5m or 1h30m", strict.Quote(text))
+		l.mistake(n, field, "found %s; accepted is a duration such as 30s, 5m or 1h30m", wording.Quote(text))
 	}
 	return time.Duration(d)
 }
@@ -154,7 +154,7 @@ func (l *loader) labels(n *yaml.Node, field string) map[string]string {
 		case again:
 			l.mistake(p.key, field+"."+name, "found a second time; accepted is once")
 		case p.key.Kind != yaml.ScalarNode || !model.LegacyValidation.IsValidLabelName(name) || name == model.MetricNameLabel:
-			l.mistake(p.key, field, "found the name %s; accepted are letters, digits and _, not beginning with a digit", strict.Quote(name))
+			l.mistake(p.key, field, "found the name %s; accepted are letters, digits and _, not beginning with a digit", wording.Quote(name))
 		default:
 			all[name] = l.text(p.val, field+"."+name)
 		}
@@ -192,5 +192,5 @@ func found(n *yaml.Node) string {
 	case isNull(n):
 		return "no value"
 	}
-	return strict.Quote(n.Value)
+	return wording.Quote(n.Value)
 }

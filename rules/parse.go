@@ -17,6 +17,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/wording"
 )
 
 // Bounds of rule files: of one expression and one template in bytes, of the
@@ -74,7 +75,7 @@ func (l *loader) read(file string, data []byte) {
 			l.group = fmt.Sprintf("group %d", i+1)
 			if g := l.readGroup(n); g != nil {
 				if first, again := names[g.Name]; again {
-					l.mistake(n, "name", "found %s a second time, first on line %d; accepted is once in a file", strict.Quote(g.Name), first)
+					l.mistake(n, "name", "found %s a second time, first on line %d; accepted is once in a file", wording.Quote(g.Name), first)
 				}
 				names[g.Name] = n.Line
 				l.set.Groups = append(l.set.Groups, g)
@@ -137,7 +138,7 @@ func (l *loader) readGroup(n *yaml.Node) *Group {
 		"name": func(n *yaml.Node) {
 			g.Name = l.text(n, "name")
 			if g.Name != "" {
-				l.group = "group " + strict.Quote(g.Name)
+				l.group = "group " + wording.Quote(g.Name)
 			}
 		},
 		"interval":     func(n *yaml.Node) { g.Interval = l.duration(n, "interval") },
@@ -175,7 +176,7 @@ func (l *loader) readRule(n *yaml.Node, groupLabels map[string]string) *Rule {
 	if n.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if key, val := n.Content[i].Value, n.Content[i+1]; (key == "alert" || key == "record") && val.Kind == yaml.ScalarNode {
-				l.rule += " " + strict.Quote(val.Value)
+				l.rule += " " + wording.Quote(val.Value)
 			}
 		}
 	}
@@ -215,7 +216,7 @@ func (l *loader) readRule(n *yaml.Node, groupLabels map[string]string) *Rule {
 
 func (l *loader) checkRecording(r *Rule, at map[string]*yaml.Node) {
 	if !model.LegacyValidation.IsValidMetricName(r.Record) {
-		l.mistake(at["record"], "record", "found %s; accepted is a metric name: letters, digits, _ and :, not beginning with a digit", strict.Quote(r.Record))
+		l.mistake(at["record"], "record", "found %s; accepted is a metric name: letters, digits, _ and :, not beginning with a digit", wording.Quote(r.Record))
 	}
 	for _, field := range []string{"for", "keep_firing_for", "annotations"} {
 		if n := at[field]; n != nil {
@@ -259,15 +260,15 @@ func (l *loader) expr(n *yaml.Node, text string) parser.Expr {
 	}
 	e, err := parser.ParseExpr(text)
 	if err != nil {
-		l.mistake(n, "expr", "found %s: %s; %s", strict.Quote(text), exprError(err), accepted)
+		l.mistake(n, "expr", "found %s: %s; %s", wording.Quote(text), exprError(err), accepted)
 		return nil
 	}
 	if t := e.Type(); t != parser.ValueTypeVector && t != parser.ValueTypeScalar {
-		l.mistake(n, "expr", "found %s, which yields a %s; %s", strict.Quote(text), parser.DocumentedType(t), accepted)
+		l.mistake(n, "expr", "found %s, which yields a %s; %s", wording.Quote(text), parser.DocumentedType(t), accepted)
 		return nil
 	}
 	if err := checkLiterals(e); err != nil {
-		l.mistake(n, "expr", "found %s: %s; %s", strict.Quote(text), err, accepted)
+		l.mistake(n, "expr", "found %s: %s; %s", wording.Quote(text), err, accepted)
 		return nil
 	}
 	return e

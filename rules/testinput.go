@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/prometheus/promql/parser"
 
-	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/wording"
 )
 
 var repetition = regexp.MustCompile(`x\s*([0-9]+)`)
@@ -21,15 +21,15 @@ func (t *unitTest) inputs(r *ring) ([]input, error) {
 		for _, m := range repetition.FindAllStringSubmatch(s.Values, -1) {
 			n, err := strconv.ParseUint(m[1], 10, 32)
 			if total += n; err != nil || total > maxTestSamples {
-				return nil, fmt.Errorf("series %s: found more than %d samples; accepted are at most that many in a test", strict.Quote(s.Series), maxTestSamples)
+				return nil, fmt.Errorf("series %s: found more than %d samples; accepted are at most that many in a test", wording.Quote(s.Series), maxTestSamples)
 			}
 		}
 		l, values, err := parser.ParseSeriesDesc(s.Series + " " + s.Values)
 		if err != nil {
-			return nil, fmt.Errorf("series %s: %s", strict.Quote(s.Series), exprError(err))
+			return nil, fmt.Errorf("series %s: %s", wording.Quote(s.Series), exprError(err))
 		}
 		if slices.ContainsFunc(values, func(v parser.SequenceValue) bool { return v.Histogram != nil }) {
-			return nil, fmt.Errorf("series %s: found a native histogram; accepted are floats", strict.Quote(s.Series))
+			return nil, fmt.Errorf("series %s: found a native histogram; accepted are floats", wording.Quote(s.Series))
 		}
 		all = append(all, input{r.get(l, true), values})
 	}

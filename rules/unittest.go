@@ -18,6 +18,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/wording"
 )
 
 // Bounds of one unit test: of the samples that its series are written with,
@@ -234,7 +235,7 @@ func (t *unitTest) start() (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339Nano, t.StartTimestamp)
 	if err != nil {
-		return at, fmt.Errorf("start_timestamp: found %s; accepted is a time such as 2026-01-02T15:04:05Z or seconds since the epoch", strict.Quote(t.StartTimestamp))
+		return at, fmt.Errorf("start_timestamp: found %s; accepted is a time such as 2026-01-02T15:04:05Z or seconds since the epoch", wording.Quote(t.StartTimestamp))
 	}
 	return at.UTC(), nil
 }

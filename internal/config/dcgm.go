@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
-	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/wording"
 )
 
 // DCGM is the source that reads a host engine of DCGM. It takes
@@ -36,12 +36,12 @@ func (f *DCGMField) UnmarshalText(b []byte) error {
 			names = append(append(names, f.Name), f.Former...)
 		}
 		near := ""
-		for i, n := range strict.Nearest(name, names, 3) {
+		for i, n := range wording.Nearest(name, names, 3) {
 			near += []string{"; names that resemble it: ", ", ", ", "}[i] + n
 		}
-		return fmt.Errorf("found %s, which is no field of DCGM 4%s; accepted are names such as DCGM_FI_DEV_GPU_TEMP", strict.Quote(name), near)
+		return fmt.Errorf("found %s, which is no field of DCGM 4%s; accepted are names such as DCGM_FI_DEV_GPU_TEMP", wording.Quote(name), near)
 	case field.Kind == dcgmfield.None:
-		return fmt.Errorf("found %s, whose value is a structure; accepted are fields that are numbers or texts", strict.Quote(name))
+		return fmt.Errorf("found %s, whose value is a structure; accepted are fields that are numbers or texts", wording.Quote(name))
 	}
 	f.Field = field
 	return nil

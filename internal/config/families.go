@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/wording"
 )
 
 // Families selects metric families by a name or by a regular expression
@@ -45,11 +45,11 @@ func (f *Families) UnmarshalText(b []byte) error {
 	// one between the brackets.
 	var bad *syntax.Error
 	if _, err := regexp.Compile(text); errors.As(err, &bad) {
-		return fmt.Errorf("found %s, which is no regular expression: %s: %s", strict.Quote(text), bad.Code, strict.Quote(bad.Expr))
+		return fmt.Errorf("found %s, which is no regular expression: %s: %s", wording.Quote(text), bad.Code, wording.Quote(bad.Expr))
 	}
 	re, err := regexp.Compile("^(?:" + text + ")$")
 	if err != nil {
-		return fmt.Errorf("found %s, which is no regular expression: %w", strict.Quote(text), err)
+		return fmt.Errorf("found %s, which is no regular expression: %w", wording.Quote(text), err)
 	}
 	names := append([]string(nil), ownFamilies...)
 	for _, m := range collector.Table() {
@@ -61,7 +61,7 @@ func (f *Families) UnmarshalText(b []byte) error {
 			continue
 		}
 		if kept(name) {
-			return fmt.Errorf("found %s, which matches %s; accel_device_up, accel_source_* and accel_config_* are always served", strict.Quote(text), name)
+			return fmt.Errorf("found %s, which matches %s; accel_device_up, accel_source_* and accel_config_* are always served", wording.Quote(text), name)
 		}
 		matched = true
 	}
@@ -73,8 +73,8 @@ func (f *Families) UnmarshalText(b []byte) error {
 }
 
 func noFamily(text string, names []string) error {
-	s := fmt.Sprintf("found %s, which matches no metric family", strict.Quote(text))
-	near := strict.Nearest(text, names, 3)
+	s := fmt.Sprintf("found %s, which matches no metric family", wording.Quote(text))
+	near := wording.Nearest(text, names, 3)
 	for _, name := range names {
 		if len(near) < 3 && text != "" && strings.Contains(name, text) && !kept(name) && !slices.Contains(near, name) {
 			near = append(near, name)

@@ -29,37 +29,3 @@ func (m Mistakes) Error() string {
 	}
 	return strings.Join(lines, "\n")
 }
-
-// quote returns s quoted, and cut where it is long.
-func quote(s string) string {
-	const most = 60
-	if r := []rune(s); len(r) > most {
-		return fmt.Sprintf("%q…", string(r[:most]))
-	}
-	return fmt.Sprintf("%q", s)
-}
-
-// distance is the number of letters to insert, delete or replace between a and
-// b, or some number above most.
-func distance(a, b string, most int) int {
-	if d := len(a) - len(b); d > most || -d > most {
-		return most + 1
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			changed := before
-			if a[i] != b[j] {
-				changed++
-			}
-			before = row[j+1]
-			row[j+1] = min(changed, row[j]+1, before+1)
-		}
-	}
-	return row[len(b)]
-}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/accel-exporter/accel-exporter/internal/wording"
 )
 
 // Bounds of a counters file. A field stands in it once, which bounds its rows.
@@ -99,7 +101,7 @@ func (p *parser) row(number int, cells []cell) {
 	case "histogram", "summary":
 		skip = SkipType
 	default:
-		p.mistake(number, cells[1].column, "type %s; accepted are gauge, counter and label", quote(cells[1].text))
+		p.mistake(number, cells[1].column, "type %s; accepted are gauge, counter and label", wording.Quote(cells[1].text))
 	}
 	if len(r.Help) > maxHelp {
 		p.mistake(number, cells[2].column, "a help of %d bytes; up to %d are accepted", len(r.Help), maxHelp)
@@ -112,7 +114,7 @@ func (p *parser) row(number int, cells []cell) {
 			skip = SkipBinary
 		}
 		if r.Field.Kind == Info && r.Declared != RowLabel && skip == "" {
-			p.mistake(number, cells[1].column, "type %s for a text; accepted is label", quote(cells[1].text))
+			p.mistake(number, cells[1].column, "type %s for a text; accepted is label", wording.Quote(cells[1].text))
 			return
 		}
 	}
@@ -139,7 +141,7 @@ func (p *parser) name(r *Row, c cell) {
 	}
 	f, ok := ByName(r.Name)
 	if !ok {
-		p.mistake(r.Line, c.column, "field %s; accepted is a field of DCGM 4.6%s", quote(r.Name), alike(r.Name))
+		p.mistake(r.Line, c.column, "field %s; accepted is a field of DCGM 4.6%s", wording.Quote(r.Name), alike(r.Name))
 		return
 	}
 	if first := p.seen[f.ID]; first > 0 {
@@ -153,7 +155,10 @@ func (p *parser) name(r *Row, c cell) {
 func alike(name string) string {
 	best, least := "", max(2, len(name)/6)+1
 	for known := range table().byName {
-		d := distance(strings.ToUpper(name), strings.ToUpper(known), least)
+		if more := len(name) - len(known); more > least || -more > least {
+			continue
+		}
+		d := wording.Distance(strings.ToUpper(name), strings.ToUpper(known))
 		if d < least || d == least && best != "" && known < best {
 			best, least = known, d
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/wording"
 )
 
 // Incident is one file of the corpus. Times are those of the play, counted
@@ -158,7 +159,7 @@ func (r *Resolution) UnmarshalText(text []byte) error {
 	}
 	d, err := time.ParseDuration(string(text))
 	if err != nil || d < time.Second || d > 10*time.Minute {
-		return fmt.Errorf("found %s; accepted is never, or a duration from 1s to 10m", strict.Quote(string(text)))
+		return fmt.Errorf("found %s; accepted is never, or a duration from 1s to 10m", wording.Quote(string(text)))
 	}
 	r.By = d
 	return nil

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/accel-exporter/accel-exporter/internal/wording"
 )
 
 // Bounds of one file: of the mistakes that are reported, and of the values
@@ -301,7 +303,7 @@ func (d *decoder) list(n *yaml.Node, path string, v reflect.Value, accept string
 			continue
 		}
 		if first, again := seen[e.Value]; again {
-			d.mistake(e.Line, at, "found %s a second time, first on line %d; accepted is once", Quote(e.Value), first)
+			d.mistake(e.Line, at, "found %s a second time, first on line %d; accepted is once", wording.Quote(e.Value), first)
 		} else {
 			seen[e.Value] = e.Line
 		}
@@ -422,7 +424,7 @@ func keysOf(t reflect.Type) ([]string, map[string]reflect.StructField) {
 }
 
 func suggest(key string, keys []string) string {
-	if near := Nearest(key, keys, 1); len(near) > 0 {
+	if near := wording.Nearest(key, keys, 1); len(near) > 0 {
 		return fmt.Sprintf(" (did you mean %s?)", near[0])
 	}
 	return ""
@@ -441,7 +443,7 @@ func found(n *yaml.Node) string {
 	case n.ShortTag() == "!!null":
 		return "no value"
 	case n.ShortTag() == "!!str":
-		return Quote(n.Value)
+		return wording.Quote(n.Value)
 	}
 	kind, known := map[string]string{"!!int": "number", "!!float": "number", "!!bool": "boolean", "!!timestamp": "date"}[n.ShortTag()]
 	if !known {
@@ -453,7 +455,7 @@ func found(n *yaml.Node) string {
 // cut returns s short enough for a message and without what would break its
 // line.
 func cut(s string) string {
-	if q := Quote(s); q != `"`+s+`"` || strings.ContainsAny(s, ". ") {
+	if q := wording.Quote(s); q != `"`+s+`"` || strings.ContainsAny(s, ". ") {
 		return q
 	}
 	return s

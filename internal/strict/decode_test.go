@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/wording"
 )
 
 // form has a field of every kind that a file can have.
@@ -39,7 +40,7 @@ type code string
 
 func (c *code) UnmarshalText(b []byte) error {
 	if len(b) != 3 {
-		return fmt.Errorf("found %s; accepted are three letters", strict.Quote(string(b)))
+		return fmt.Errorf("found %s; accepted are three letters", wording.Quote(string(b)))
 	}
 	*c = code(strings.ToUpper(string(b)))
 	return nil
