@@ -67,8 +67,12 @@ type Event struct {
 	// writes it: 0000:1b:00.0. The Sampler finds the Device for it.
 	PCI string `json:"pci_address,omitempty"`
 	// Partition is the ID of the partition it is attributed to, or empty.
-	Partition string    `json:"partition,omitempty"`
-	Kind      EventKind `json:"kind"`
+	Partition string `json:"partition,omitempty"`
+	// Place is where on the device it happened, for a Source that knows no IDs
+	// of partitions: the GPU instance, and after a slash the compute instance,
+	// as the driver numbers them. The Sampler finds the Partition for it.
+	Place string    `json:"-"`
+	Kind  EventKind `json:"kind"`
 	// Code is the number of an EventXid or EventSXid, else the origin's event
 	// data.
 	Code uint64 `json:"code"`

@@ -181,6 +181,26 @@ func (s *Sampler) find(pci string) string {
 	return found
 }
 
+// partition returns the ID of the one partition at a place of a device, as
+// Event.Place has it, or "".
+func (s *Sampler) partition(device, place string) string {
+	name, found := "MIG-"+device+"/"+place, ""
+	for _, st := range s.sources {
+		for id, ds := range st.devices {
+			if d := &ds.device; d.Parent != device || !slices.ContainsFunc(append([]string{id}, d.KubeIDs...), func(known string) bool {
+				return known == name || strings.HasPrefix(known, name+"/")
+			}) {
+				continue
+			}
+			if found != "" && found != id {
+				return "" // a GPU instance with several compute instances
+			}
+			found = id
+		}
+	}
+	return found
+}
+
 // has reports whether a source has a device of that ID.
 func (s *Sampler) has(id string) bool {
 	return slices.ContainsFunc(s.sources, func(st *sourceState) bool { return st.devices[id] != nil })

@@ -100,6 +100,9 @@ func (s *Sampler) Emit(e Event) {
 			e.Device = e.PCI
 		}
 	}
+	if e.Partition == "" && e.Place != "" {
+		e.Partition = s.partition(e.Device, e.Place)
+	}
 	again := false
 	for _, st := range s.sources {
 		if st.src.Name() != e.Source {

@@ -195,6 +195,26 @@ func TestThreeWitnessesAreNamed(t *testing.T) {
 	})
 }
 
+// What the kernel log tells of a place on a GPU is the partition's that is
+// there, whoever tells first; where several are there, it is nobody's.
+func TestPlace(t *testing.T) {
+	const pci = "0000:1b:00.0"
+	mig := func(id, place string) Device {
+		return Device{ID: id, Parent: "GPU-a", Class: GPU, Vendor: "nvidia", PCI: pci, KubeIDs: []string{id, "MIG-GPU-a/" + place}, Sampled: time.Now()}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, DefaultSettings(), newFake("nvidia", nvGPU("GPU-a", pci), mig("MIG-x", "5/0"), mig("MIG-y", "50/0"), mig("MIG-z", "50/1")), newFake("kernellog"))
+		tick()
+		for place, want := range map[string]string{"5/0": "MIG-x", "5": "MIG-x", "50/1": "MIG-z", "50": "", "7/0": "", "": ""} {
+			s.Emit(Event{Source: "kernellog", PCI: pci, Kind: EventXid, Code: 94, Place: place})
+			tick()
+			if e := s.Latest().Events; e[len(e)-1].Partition != want {
+				t.Errorf("place %q is partition %q, want %q", place, e[len(e)-1].Partition, want)
+			}
+		}
+	})
+}
+
 // An SXid of which the kernel log and DCGM both tell counts once.
 func TestSXidOfTwoWitnesses(t *testing.T) {
 	const pci = "0000:05:00.0"

@@ -15,10 +15,11 @@ type told struct {
 	PCI         string
 	Code, Cause uint64
 	Sub, Action string
+	Place       string
 }
 
 func strip(e collector.Event) told {
-	return told{e.Kind, e.PCI, e.Code, e.Cause, e.Sub, e.Action}
+	return told{e.Kind, e.PCI, e.Code, e.Cause, e.Sub, e.Action, e.Place}
 }
 
 // gpu is the address of the GPU of most messages.
@@ -60,6 +61,9 @@ func checkMessages(t *testing.T, table []messages) {
 
 func TestMessages(t *testing.T) {
 	xid := func(code uint64) told { return told{Kind: collector.EventXid, PCI: gpu, Code: code} }
+	at := func(code uint64, place string) told {
+		return told{Kind: collector.EventXid, PCI: gpu, Code: code, Place: place}
+	}
 	sxid := func(code uint64, sub string) told {
 		return told{Kind: collector.EventSXid, PCI: "0000:c1:00.0", Code: code, Sub: sub}
 	}
@@ -69,8 +73,10 @@ func TestMessages(t *testing.T) {
 		{name: "plain", lines: []string{"NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus."}, want: []told{xid(79)}},
 		{name: "process", lines: []string{"NVRM: Xid (PCI:0000:1b:00): 31, pid=1234, name=python3, Ch 00000008"}, want: []told{xid(31)}},
 		{name: "process unknown", lines: []string{"NVRM: Xid (PCI:0000:1b:00): 13, pid='<unknown>', name=<unknown>, Graphics Exception"}, want: []told{xid(13)}},
-		{name: "GPU instance", lines: []string{"NVRM: Xid (PCI:0000:1b:00 GPU-I:05): 94, pid=7, name=a, Contained"}, want: []told{xid(94)}},
-		{name: "compute instance", lines: []string{"NVRM: Xid (PCI:0000:1b:00 GPU-I:05 GPU-CI:00): 94, Contained"}, want: []told{xid(94)}},
+		{name: "GPU instance", lines: []string{"NVRM: Xid (PCI:0000:1b:00 GPU-I:05): 94, pid=7, name=a, Contained"}, want: []told{at(94, "5")}},
+		{name: "compute instance", lines: []string{"NVRM: Xid (PCI:0000:1b:00 GPU-I:05 GPU-CI:00): 94, Contained"}, want: []told{at(94, "5/0")}},
+		{name: "instances of two digits", lines: []string{"NVRM: Xid (PCI:0000:1b:00 GPU-I:13 GPU-CI:01): 43, x"}, want: []told{at(43, "13/1")}},
+		{name: "instance in the text", lines: []string{"NVRM: Xid (PCI:0000:1b:00): 94, name=x GPU-I:05 GPU-CI:00): "}, want: []told{xid(94)}},
 		{name: "function", lines: []string{"NVRM: Xid (PCI:0000:1b:00.0): 48, DBE"}, want: []told{xid(48)}},
 		{name: "old driver", lines: []string{"NVRM: Xid (0000:1b:00): 8, Channel 00000001"}, want: []told{xid(8)}},
 		{name: "upper case, long domain", lines: []string{"NVRM: Xid (PCI:00000000:1B:00.0): 63, Row"}, want: []told{xid(63)}},

@@ -2,6 +2,7 @@ package kernellog
 
 import (
 	"bytes"
+	"strconv"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
@@ -10,6 +11,8 @@ var (
 	xidOpen    = []byte("NVRM: Xid (")
 	sxidOpen   = []byte(": SXid (")
 	sxidMark   = []byte(": SXid")
+	instance   = []byte(" GPU-I:")
+	compute    = []byte(" GPU-CI:")
 	codeFollow = []byte("): ")
 	causedBy   = []byte(" caused by previous Xid ")
 	changedTo  = []byte(" changed from 0x")
@@ -32,7 +35,7 @@ func (p *Parser) parseXid(text []byte) (collector.Event, Outcome) {
 	if !ok || !bytes.HasPrefix(text, xidOpen) {
 		return collector.Event{}, MalformedXid
 	}
-	e := collector.Event{Kind: collector.EventXid, PCI: a.String(), Code: code, Detail: detail(text)}
+	e := collector.Event{Kind: collector.EventXid, PCI: a.String(), Code: code, Place: place(text), Detail: detail(text)}
 	if _, tail, ok := cutLast(rest, causedBy); ok {
 		if n, after, ok := number(tail); ok && n <= maxCode && len(bytes.TrimRight(after, " .")) == 0 {
 			e.Cause = n
@@ -45,6 +48,30 @@ func (p *Parser) parseXid(text []byte) (collector.Event, Outcome) {
 		e.Sub = p.driver.sub(code, rest)
 	}
 	return e, Told
+}
+
+// place reads "GPU-I:05 GPU-CI:00" within the parentheses, by which the driver
+// names a GPU instance and a compute instance of it, as 5/0, or as 5 where it
+// names no compute instance. Source: kernel_rc.c, which writes both in decimal.
+func place(text []byte) string {
+	inside, _, _ := bytes.Cut(text, codeFollow)
+	_, tail, ok := bytes.Cut(inside, instance)
+	if !ok {
+		return ""
+	}
+	gi, rest, ok := number(tail)
+	if !ok {
+		return ""
+	}
+	of := strconv.FormatUint(gi, 10)
+	if tail, ok = bytes.CutPrefix(rest, compute); !ok {
+		return of
+	}
+	ci, _, ok := number(tail)
+	if !ok {
+		return ""
+	}
+	return of + "/" + strconv.FormatUint(ci, 10)
 }
 
 // recoveryAction reads "… changed from 0x0 (None) to 0x1 (GPU Reset Required)".
