@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/prometheus/common/model"
 )
@@ -18,6 +19,7 @@ func (v values) expand(text string, used map[string]bool) (string, error) {
 	const maxDepth = 4
 	for range maxDepth {
 		var unknown []string
+		var bad error
 		text = reference.ReplaceAllStringFunc(text, func(ref string) string {
 			name := ref[2 : len(ref)-1]
 			value, ok := v[name]
@@ -26,8 +28,14 @@ func (v values) expand(text string, used map[string]bool) (string, error) {
 				return ref
 			}
 			used[name] = true
+			if i := strings.IndexFunc(value, control); i >= 0 && bad == nil {
+				bad = fmt.Errorf("the value of %s holds %q; accepted are printable characters and line feeds", name, []rune(value[i:])[0])
+			}
 			return value
 		})
+		if bad != nil {
+			return "", bad
+		}
 		if len(unknown) > 0 {
 			return "", fmt.Errorf("no value for %s", strings.Join(unknown, ", "))
 		}
@@ -37,6 +45,10 @@ func (v values) expand(text string, used map[string]bool) (string, error) {
 	}
 	return "", fmt.Errorf("values of %q name each other", reference.FindString(text))
 }
+
+// control finds what YAML's encoder writes and its decoder refuses: a line of
+// nothing but a tab.
+func control(r rune) bool { return unicode.IsControl(r) && r != '\n' }
 
 // onceAndAHalf names, in the rules of a group, one and a half of its intervals:
 // looking so far back finds what the evaluation before recorded, and nothing
