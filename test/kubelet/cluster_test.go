@@ -119,6 +119,19 @@ func (c *cluster) up() {
 	})
 }
 
+// userConfig writes a kubeconfig with a user's token.
+func (c *cluster) userConfig(name, token string) {
+	c.t.Helper()
+	data, err := json.Marshal(object{
+		"apiVersion": "v1", "kind": "Config", "current-context": "c",
+		"clusters": []any{object{"name": "c", "cluster": object{"server": apiAddress, "certificate-authority": c.path("cert")}}},
+		"users":    []any{object{"name": "c", "user": object{"token": token}}},
+		"contexts": []any{object{"name": "c", "context": object{"cluster": "c", "user": "c"}}},
+	})
+	must(c.t, err)
+	must(c.t, os.WriteFile(c.path(name), data, 0o600))
+}
+
 // issuer is of the tokens of service accounts.
 const issuer = "https://kubernetes.default.svc"
 

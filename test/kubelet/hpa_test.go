@@ -1,7 +1,6 @@
 package kubelet_test
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"net/http"
@@ -98,7 +97,7 @@ func newScaling(t *testing.T) *scaling {
 		}
 	})
 	s.do(http.MethodPost, "/api/v1/namespaces", object{"metadata": object{"name": "ml"}})
-	s.kubeconfig()
+	s.userConfig("admin", adminToken)
 	s.manager = s.run("manager.log", manager, "--kubeconfig="+s.path("admin"), "--leader-elect=false", "--secure-port=0",
 		"--controllers=deployment-controller,replicaset-controller,horizontal-pod-autoscaler-controller,serviceaccount-controller",
 		"--horizontal-pod-autoscaler-sync-period=1s", "--horizontal-pod-autoscaler-initial-readiness-delay=1s",
@@ -110,19 +109,6 @@ func newScaling(t *testing.T) *scaling {
 	s.record(prometheus)
 	s.adapt(adapter)
 	return s
-}
-
-// kubeconfig writes the administrator's.
-func (s *scaling) kubeconfig() {
-	s.t.Helper()
-	data, err := json.Marshal(object{
-		"apiVersion": "v1", "kind": "Config", "current-context": "c",
-		"clusters": []any{object{"name": "c", "cluster": object{"server": apiAddress, "certificate-authority": s.path("cert")}}},
-		"users":    []any{object{"name": "c", "user": object{"token": adminToken}}},
-		"contexts": []any{object{"name": "c", "context": object{"cluster": "c", "user": "c"}}},
-	})
-	must(s.t, err)
-	must(s.t, os.WriteFile(s.path("admin"), data, 0o600))
 }
 
 const root = "../.."

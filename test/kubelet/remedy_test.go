@@ -96,14 +96,7 @@ func (r *remedy) permitRemediator() {
 	}
 	token := text(r.do(http.MethodPost, "/api/v1/namespaces/"+remediatorUser+"/serviceaccounts/"+remediatorUser+"/token",
 		object{"spec": object{"expirationSeconds": 3600}}), "status", "token")
-	data, err := json.Marshal(object{
-		"apiVersion": "v1", "kind": "Config", "current-context": "c",
-		"clusters": []any{object{"name": "c", "cluster": object{"server": apiAddress, "certificate-authority": r.path("cert")}}},
-		"users":    []any{object{"name": "c", "user": object{"token": token}}},
-		"contexts": []any{object{"name": "c", "context": object{"cluster": "c", "user": "c"}}},
-	})
-	must(r.t, err)
-	must(r.t, os.WriteFile(r.path("remediator.kubeconfig"), data, 0o600))
+	r.userConfig("remediator.kubeconfig", token)
 }
 
 // act starts the remediator.
