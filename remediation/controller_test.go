@@ -8,8 +8,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -196,6 +198,23 @@ func TestActs(t *testing.T) {
 	r.pass(t, 2*time.Minute)
 	if n := r.nodes["n01"]; n.Labels[HealthLabel] != "" || n.Unschedulable || n.Condition.Status != "True" || n.record() != nil {
 		t.Errorf("%+v", n)
+	}
+}
+
+// However long a summary is, the Event is one that Kubernetes takes.
+func TestLongSummary(t *testing.T) {
+	r := newRig(t, 4)
+	lost := lostOn(1, noon)
+	lost.Summary = strings.Repeat("Ü", 2000)
+	r.alerts.alerts = []Alert{lost}
+	r.pass(t, time.Minute)
+	if len(r.notes) != 2 {
+		t.Errorf("%d notes", len(r.notes))
+	}
+	for _, n := range r.notes {
+		if len(n.Message) > 1024 || !utf8.ValidString(n.Message) {
+			t.Errorf("a message of %d bytes", len(n.Message))
+		}
 	}
 }
 

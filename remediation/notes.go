@@ -12,6 +12,10 @@ import (
 // noteAge is how long a note is remembered; Kubernetes keeps Events an hour.
 const noteAge = time.Hour
 
+// maxMessage is how many bytes of a message an Event may have; Kubernetes
+// refuses longer ones.
+const maxMessage = 1024
+
 // note makes the Events that go with a step. Where the one before was ended
 // between deed and Event, the Event is made now.
 func (c *Controller) note(ctx context.Context, s *Step) {
@@ -41,6 +45,7 @@ func (c *Controller) note(ctx context.Context, s *Step) {
 
 // put makes a note unless it was made before.
 func (c *Controller) put(ctx context.Context, n *Note, s *Step, now time.Time) {
+	n.Message = strings.ToValidUTF8(n.Message[:min(len(n.Message), maxMessage)], "")
 	sum := sha256.Sum256(fmt.Append(nil, s.Node.Name, "\x00", s.Since.Unix(), "\x00", n.Pod.Namespace, "\x00", n.Pod.Name, "\x00", n.Reason, "\x00", n.Message))
 	n.Key, n.Time = hex.EncodeToString(sum[:8]), now
 	if _, made := c.noted[n.Key]; made {

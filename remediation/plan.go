@@ -148,7 +148,7 @@ func (p *Policy) begin(s *Step, n *Node, w *want, now time.Time) {
 	history := slices.DeleteFunc(n.history(), func(t time.Time) bool { return now.Sub(t) > p.Repeat.Within })
 	history = append(history, s.Since)
 	s.Inspect = len(history) >= p.Repeat.Count
-	p.mark(s, n, w, Record{Since: s.Since, Cordoned: false}, history)
+	p.mark(s, n, w, Record{Since: s.Since}, history)
 }
 
 // mark makes what stands on the node what is wanted. It takes nothing off that
