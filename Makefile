@@ -30,11 +30,12 @@ export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
 all: check build ## check and build
 
-# The exporter looks for accel-rules beside itself, and refuses one of another
-# build.
-build: sim ## bin/accel-exporter, bin/accel-rules, bin/accel-sim and the simulated libraries in bin/sim
+# The exporter looks for accel-rules and accel-traces beside itself, and
+# refuses those of another build.
+build: sim ## bin/accel-exporter, bin/accel-rules, bin/accel-traces, bin/accel-sim and the simulated libraries in bin/sim
 	$(GOBUILD) $(SMALL) -o $(BIN) ./cmd/accel-exporter
 	CGO_ENABLED=0 $(GOBUILD) $(SMALL) -o $(dir $(BIN))accel-rules ./cmd/accel-rules
+	CGO_ENABLED=0 $(GOBUILD) $(SMALL) -o $(dir $(BIN))accel-traces ./cmd/accel-traces
 	$(GOBUILD) -o bin/accel-sim ./cmd/accel-sim
 
 build-nocgo: ## bin/accel-exporter-nocgo, without native libraries

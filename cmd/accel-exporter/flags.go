@@ -35,6 +35,7 @@ type flags struct {
 	judges        judgeFlags
 	pods          podFlags
 	alerts        alertFlags
+	traces        traceFlags
 	compat        compatFlags
 }
 
@@ -61,6 +62,7 @@ Other commands, each with its own --help: "who" says who holds the devices, "rul
 	f.judges.add(app)
 	f.pods.add(app)
 	f.alerts.add(app)
+	f.traces.add(app)
 	f.compat.add(app)
 	slogflag.AddFlags(app, f.log)
 
@@ -88,7 +90,7 @@ Other commands, each with its own --help: "who" says who holds the devices, "rul
 	if strings.ContainsAny(f.telemetryPath, "{} ") {
 		return nil, fmt.Errorf("--web.telemetry-path is %q; a path without braces and blanks is accepted", f.telemetryPath)
 	}
-	if err := errors.Join(f.sources.check(), f.pods.check(), f.alerts.check(), f.compat.check(&f.pods)); err != nil {
+	if err := errors.Join(f.sources.check(), f.pods.check(), f.alerts.check(), f.traces.check(), f.compat.check(&f.pods)); err != nil {
 		return nil, err
 	}
 	if f.releaseDir != "" {
