@@ -57,7 +57,7 @@ func New(o Options) *Controller {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Controller{o: o, bell: make(chan struct{}, 1), m: newMetrics()}
+	c := &Controller{o: o, bell: make(chan struct{}, 1), m: newMetrics(o.Act)}
 	c.policy.Store(o.Policy)
 	return c
 }
@@ -126,12 +126,12 @@ func (c *Controller) pass(ctx context.Context) {
 	nodes, err := c.o.Cluster.Nodes(ctx)
 	if err != nil {
 		c.o.Log.Warn("Nodes cannot be listed", "err", err)
-		c.m.failed.Inc()
+		c.m.failed.WithLabelValues().Inc()
 		return
 	}
 	plan := policy.Plan(nodes, c.alerts, began)
 	c.plan.Store(plan)
-	c.m.planned(plan, c.o.Act)
+	c.m.planned(plan)
 	for i := range plan.Nodes {
 		c.tell(&plan.Nodes[i])
 		if c.o.Act {

@@ -1,58 +1,79 @@
 package remediation
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/accel-exporter/accel-exporter/collector"
 )
+
+// maxNamed bounds the nodes that have series of their own. The sums of pools
+// count all.
+const maxNamed = 1000
 
 // metrics are the Controller's own.
 type metrics struct {
-	actions            *prometheus.CounterVec
-	withheld, dry      *prometheus.GaugeVec
-	nodes, out, open   *prometheus.GaugeVec
-	unknown, listing   prometheus.Gauge
-	acting, last, took prometheus.Gauge
-	failed             prometheus.Counter
+	mu                      sync.Mutex // so that no scrape sees half a plan
+	actions                 *prometheus.CounterVec
+	withheld, dry           *prometheus.GaugeVec
+	nodes, out, open        *prometheus.GaugeVec
+	since, inspection       *prometheus.GaugeVec
+	unknown, listing        *prometheus.GaugeVec
+	acting, lastTime, lasts *prometheus.GaugeVec
+	failed                  *prometheus.CounterVec
 }
 
-func newMetrics() *metrics {
-	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "accel_remediator_" + name, Help: help})
-	}
-	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "accel_remediator_" + name, Help: help}, labels)
-	}
+func newMetrics(act bool) *metrics {
 	m := &metrics{
-		actions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "accel_remediator_actions_total",
-			Help: "What was done. action: take_out, mark, let_in, condition, event, evict, call; result: done, refused (by a disruption budget), conflict (the node had changed; done again), error.",
-		}, []string{"action", "result"}),
-		withheld: gauges("withheld_nodes", "Nodes for which alerts ask for something that is not done now. reason: hold, suppressed, share, hour, breaker.", "reason"),
-		dry:      gauges("planned_nodes", "Nodes to which something is to be done now; in a dry run it stays undone. action: take_out, mark, let_in, evict, call.", "action"),
-		nodes:    gauges("pool_nodes", "Nodes of the pool.", "pool"),
-		out:      gauges("pool_nodes_out", "Nodes of the pool that are taken out.", "pool"),
-		open:     gauges("breaker_open", "1 where so much of the pool fails at once that nothing new is done.", "pool"),
-		unknown:  gauge("unknown_nodes", "Nodes that alerts name and that the cluster does not have."),
-		listing:  gauge("alerts_listed", "1 where an Alertmanager has answered the last pass; else nothing is begun and nothing undone."),
-		acting:   gauge("acting", "1 where what is planned is done, 0 in a dry run."),
-		last:     gauge("last_pass_timestamp_seconds", "When the last pass ended, as seconds since 1970."),
-		took:     gauge("last_pass_duration_seconds", "How long the last pass took, in seconds."),
-		failed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "accel_remediator_failed_passes_total", Help: "Passes that could not list the nodes.",
-		}),
+		actions: counter(actionsTotal), withheld: gauge(withheldNodes), dry: gauge(plannedNodes),
+		nodes: gauge(poolNodes), out: gauge(poolNodesOut), open: gauge(breakerOpen),
+		since: gauge(nodeOut), inspection: gauge(nodeInspection),
+		unknown: gauge(unknownNodes), listing: gauge(alertsListed),
+		acting: gauge(acting), lastTime: gauge(lastPass), lasts: gauge(lastPassDuration), failed: counter(failedPasses),
+	}
+	m.acting.WithLabelValues().Set(value(act))
+	m.failed.WithLabelValues()
+	for action, results := range map[string][]string{
+		"take_out": {"conflict"}, "mark": {"conflict"}, "let_in": {"conflict"}, "condition": nil, "event": nil, "evict": {"refused"}, "call": nil,
+	} {
+		for _, result := range append(results, "done", "error") {
+			m.actions.WithLabelValues(action, result) // so that the first one counts as an increase
+		}
 	}
 	return m
 }
 
-// Describe implements prometheus.Collector.
-func (c *Controller) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+func gauge(m *collector.Metric) *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: m.Name, Help: m.Help}, m.Labels)
+}
+
+func counter(m *collector.Metric) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, m.Labels)
+}
+
+// Process returns what the process says of itself beside its Controller:
+// whether it holds the lease, and whether its policy is that of the file.
+func Process(leads, reloaded func() bool) []prometheus.Collector {
+	state := func(m *collector.Metric, is func() bool) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: m.Name, Help: m.Help}, func() float64 { return value(is()) })
+	}
+	return []prometheus.Collector{state(leader, leads), state(policyReloaded, reloaded)}
+}
+
+// Describe implements prometheus.Collector. It describes nothing: which
+// series there are, the passes say.
+func (c *Controller) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (c *Controller) Collect(ch chan<- prometheus.Metric) {
 	m := c.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, part := range []prometheus.Collector{
-		m.actions, m.withheld, m.dry, m.nodes, m.out, m.open, m.unknown, m.listing, m.acting, m.last, m.took, m.failed,
+		m.actions, m.withheld, m.dry, m.nodes, m.out, m.open, m.since, m.inspection,
+		m.unknown, m.listing, m.acting, m.lastTime, m.lasts, m.failed,
 	} {
 		part.Collect(ch)
 	}
@@ -60,33 +81,22 @@ func (c *Controller) Collect(ch chan<- prometheus.Metric) {
 
 func (m *metrics) done(action, result string) { m.actions.WithLabelValues(action, result).Inc() }
 
-func (m *metrics) listed(ok bool) { m.listing.Set(value(ok)) }
+func (m *metrics) listed(ok bool) { m.listing.WithLabelValues().Set(value(ok)) }
 
 func (m *metrics) passed(began, ended time.Time) {
-	m.last.Set(float64(ended.UnixMilli()) / 1000)
-	m.took.Set(ended.Sub(began).Seconds())
+	m.lastTime.WithLabelValues().Set(seconds(ended))
+	m.lasts.WithLabelValues().Set(ended.Sub(began).Seconds())
 }
 
-func (m *metrics) planned(p *Plan, act bool) {
-	m.acting.Set(value(act))
-	m.unknown.Set(float64(len(p.Unknown)))
-	for _, vec := range []*prometheus.GaugeVec{m.nodes, m.out, m.open} {
-		vec.Reset()
-	}
-	for _, pool := range p.Pools {
-		m.nodes.WithLabelValues(pool.Name).Set(float64(pool.Nodes))
-		m.out.WithLabelValues(pool.Name).Set(float64(pool.Out))
-		m.open.WithLabelValues(pool.Name).Set(value(pool.Open))
-	}
-	withheld, planned := map[string]int{}, map[string]int{"take_out": 0, "mark": 0, "let_in": 0, "evict": 0, "call": 0}
-	for _, reason := range Withheld {
-		withheld[reason] = 0
-	}
+func (m *metrics) planned(p *Plan) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unknown.WithLabelValues().Set(float64(len(p.Unknown)))
+	m.pools(p)
+	m.named(p)
+	planned := map[string]int{"take_out": 0, "mark": 0, "let_in": 0, "evict": 0, "call": 0}
 	for i := range p.Nodes {
 		s := &p.Nodes[i]
-		if s.Withheld != "" {
-			withheld[s.Withheld]++
-		}
 		if !s.Patch.Empty() {
 			planned[action(s)]++
 		}
@@ -97,13 +107,53 @@ func (m *metrics) planned(p *Plan, act bool) {
 			planned["call"]++
 		}
 	}
-	for reason, n := range withheld {
-		m.withheld.WithLabelValues(reason).Set(float64(n))
-	}
 	for action, n := range planned {
 		m.dry.WithLabelValues(action).Set(float64(n))
 	}
 }
+
+// pools sets what is told by pool.
+func (m *metrics) pools(p *Plan) {
+	for _, vec := range []*prometheus.GaugeVec{m.nodes, m.out, m.open, m.withheld} {
+		vec.Reset()
+	}
+	for _, pool := range p.Pools {
+		m.nodes.WithLabelValues(pool.Name).Set(float64(pool.Nodes))
+		m.out.WithLabelValues(pool.Name).Set(float64(pool.Out))
+		m.open.WithLabelValues(pool.Name).Set(value(pool.Open))
+		for _, reason := range Withheld {
+			m.withheld.WithLabelValues(pool.Name, reason).Set(0)
+		}
+	}
+	for i := range p.Nodes {
+		if s := &p.Nodes[i]; s.Withheld != "" {
+			m.withheld.WithLabelValues(s.Pool, s.Withheld).Inc()
+		}
+	}
+}
+
+// named sets what is told of single nodes, as it stood on them when they were
+// listed.
+func (m *metrics) named(p *Plan) {
+	m.since.Reset()
+	m.inspection.Reset()
+	named := 0
+	for i := range p.Nodes {
+		s := &p.Nodes[i]
+		r := s.Node.record()
+		if r == nil || named == maxNamed {
+			continue
+		}
+		named++
+		m.since.WithLabelValues(s.Pool, s.Node.Name).Set(seconds(r.Since))
+		if s.Node.inspected() {
+			m.inspection.WithLabelValues(s.Pool, s.Node.Name).Set(1)
+		}
+	}
+}
+
+// seconds is t as seconds since the epoch.
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 func value(b bool) float64 {
 	if b {

@@ -34,6 +34,8 @@ type Plan struct {
 // Step is what is to be done to one node.
 type Step struct {
 	Node Node
+	// Pool is the node's pool, empty for nodes without one.
+	Pool string
 	// Alerts are the names of the alerts that ask for it.
 	Alerts  []string
 	Summary string
@@ -112,7 +114,7 @@ func (p *Policy) pool(n *Node) string { return n.Labels[p.PoolLabel] }
 
 // step decides for one node.
 func (p *Policy) step(n *Node, w *want, r *Record, alerts *Alerts, c *counts, now time.Time) Step {
-	s := Step{Node: *n}
+	s := Step{Node: *n, Pool: p.pool(n)}
 	if w != nil {
 		s.Alerts, s.Summary, s.Hurt = w.alerts, w.summary, w.inhabits
 	}

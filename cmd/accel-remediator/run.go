@@ -229,20 +229,11 @@ const maxWebhook = 16 << 20
 
 func (p *program) handler() http.Handler {
 	registry := prometheus.NewRegistry()
-	gauge := func(name, help string, value func() bool) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "accel_remediator_" + name, Help: help}, func() float64 {
-			if value() {
-				return 1
-			}
-			return 0
-		})
-	}
 	registry.MustRegister(
 		p.controller, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		versioncollector.NewCollector("accel_remediator"),
-		gauge("leader", "1 in the one process that acts.", p.leads.Load),
-		gauge("policy_last_reload_successful", "1 where the policy in force is that of the file.", p.reloaded.Load),
 	)
+	registry.MustRegister(remediation.Process(p.leads.Load, p.reloaded.Load)...)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry, MaxRequestsInFlight: 4}))
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
