@@ -107,7 +107,7 @@ test-remediator: build build-remediator ## accel-remediator with a real API serv
 	@$(MAKE) --no-print-directory -C test/kubelet remediator
 
 golden: sim ## write the golden files anew; then read the diff
-	go test ./cmd/accel-exporter ./internal/config ./internal/compat ./internal/dcgmfield ./internal/sim ./baseline ./health ./collector/fpga ./collector/kernellog ./collector/pcie \
+	go test ./cmd/accel-exporter ./internal/config ./internal/compat ./internal/dcgmfield ./internal/sim ./baseline ./health ./collector/fpga ./collector/kernellog ./collector/pcie ./remediation \
 		-run 'Golden|Broken|GoNVML|Print$$|Page$$|Captures$$|XilinxHarm' -update
 	git diff --stat
 

@@ -41,7 +41,7 @@ var (
 		Kind:   collector.Gauge,
 		Labels: []string{"action"},
 		Range:  count,
-		Values: []string{"action: take_out, mark, let_in, evict, call"},
+		Values: []string{"action: take_out, mark, let_in, evict (as long as the alert fires that names the pod), call"},
 	}
 	poolNodes = &collector.Metric{
 		Name:   "accel_remediator_pool_nodes",

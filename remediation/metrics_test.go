@@ -1,0 +1,121 @@
+package remediation
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
+)
+
+var update = flag.Bool("update", false, "write the golden file anew")
+
+// page is what a scrape of the program reads of these families.
+func page(t *testing.T, c *Controller, leads, reloaded bool) string {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(c)
+	registry.MustRegister(Process(func() bool { return leads }, func() bool { return reloaded })...)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	for _, f := range families {
+		if _, err := expfmt.MetricFamilyToText(&b, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
+}
+
+// TestPage: two pools, of which one has a node that was taken out too often,
+// one on hold and one whose hook fails, and of the other most fails at once.
+// test/tools serves this page to the dashboards.
+func TestPage(t *testing.T) {
+	r := newRig(t, 10)
+	for i := range 10 {
+		r.nodes[fmt.Sprintf("n%02d", i)].Labels["pool"] = []string{"training", "inference"}[i/6]
+	}
+	r.nodes["n01"].Annotations = map[string]string{HistoryAnnotation: text([]time.Time{noon.Add(-4 * time.Hour), noon.Add(-2 * time.Hour)})}
+	r.nodes["n02"].Annotations = map[string]string{HoldAnnotation: "true"}
+	r.fails = func(what string) (bool, bool) { return what == "call", false }
+	for _, node := range []int{1, 2, 3, 6, 7, 8, 99} {
+		r.alerts.alerts = append(r.alerts.alerts, lostOn(node, noon))
+	}
+	r.pass(t, time.Minute)
+	got := page(t, r.c, true, false)
+
+	golden := filepath.Join("testdata", "page.metrics")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("page is not the golden one (-want +got), make golden writes it:\n%s", diff)
+	}
+	for _, m := range Metrics() {
+		if !strings.Contains(got, "\n# TYPE "+m.Name+" "+m.Kind.Type()+"\n") {
+			t.Errorf("%s is in the table and not on the page", m.Name)
+		}
+	}
+}
+
+// TestPageWithoutPlan: who waits for the lease says nothing of nodes.
+func TestPageWithoutPlan(t *testing.T) {
+	var names []string
+	for line := range strings.Lines(page(t, newRig(t, 2).c, false, true)) {
+		if name, ok := strings.CutPrefix(line, "# HELP "); ok {
+			names = append(names, strings.Fields(name)[0])
+		}
+	}
+	want := []string{acting.Name, actionsTotal.Name, failedPasses.Name, leader.Name, policyReloaded.Name}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestNamedNodes: a node that is in again has no series, and beyond a thousand
+// nodes only sums are told.
+func TestNamedNodes(t *testing.T) {
+	r := newRig(t, 4)
+	r.alerts.alerts = []Alert{lostOn(1, noon)}
+	r.pass(t, time.Minute)
+	if out := page(t, r.c, true, true); !strings.Contains(out, nodeOut.Name+`{node="n01",pool="a"} `) {
+		t.Error(out)
+	}
+	r.alerts.alerts = nil
+	r.pass(t, 5*time.Minute)
+	if out := page(t, r.c, true, true); strings.Contains(out, nodeOut.Name+"{") {
+		t.Error(out)
+	}
+	m := newMetrics(true)
+	record := map[string]string{RecordAnnotation: text(Record{Since: noon}), InspectAnnotation: "required"}
+	m.planned(&Plan{Nodes: slices.Collect(func(yield func(Step) bool) {
+		for i := range maxNamed + 1 {
+			if !yield(Step{Node: Node{Name: fmt.Sprint(i), Annotations: record}}) {
+				return
+			}
+		}
+	})})
+	for _, vec := range []*prometheus.GaugeVec{m.since, m.inspection} {
+		series := make(chan prometheus.Metric, 2*maxNamed)
+		vec.Collect(series)
+		if len(series) != maxNamed {
+			t.Errorf("%d series", len(series))
+		}
+	}
+}
