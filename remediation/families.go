@@ -105,7 +105,7 @@ var (
 	}
 	lastPassDuration = &collector.Metric{
 		Name:  "accel_remediator_last_pass_duration_seconds",
-		Help:  "How long that pass took.",
+		Help:  "How long the last pass took that could list the nodes.",
 		Kind:  collector.Gauge,
 		Range: count,
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/compat"
 	"github.com/accel-exporter/accel-exporter/internal/exporter"
+	"github.com/accel-exporter/accel-exporter/remediation"
 )
 
 //go:embed metrics_intro.md
@@ -40,12 +41,13 @@ var subjects = []subject{
 	{"ECC, row remaps and retired pages", []string{"ecc_", "row_remap", "retired_pages_"}, ""},
 	{"DCGM and Grace CPUs", []string{"dcgm_", "cpu_"}, "Only with `--dcgm.address` or `--dcgm.embedded`: [dcgm.md](dcgm.md)."},
 	{"Sources and the exporter itself", []string{"source_", "native_call_", "exporter_", "compat_"}, ""},
+	{"accel-remediator", []string{"remediator_"}, "Not on the exporter's page, but on that of [accel-remediator](remediator.md). What it knows of nodes is absent where it does not lead."},
 }
 
 // metricsPage returns docs/metrics.md.
 func metricsPage() ([]byte, error) {
 	chapters := make([][]*collector.Metric, len(subjects))
-	for _, m := range slices.Concat(collector.Table(), exporter.Metrics(), compat.Metrics()) {
+	for _, m := range slices.Concat(collector.Table(), exporter.Metrics(), compat.Metrics(), remediation.Metrics()) {
 		i := slices.IndexFunc(subjects, func(s subject) bool { return s.holds(m.Name) })
 		if i < 0 {
 			return nil, fmt.Errorf("%s fits no subject: add its prefix in internal/docgen", m.Name)
@@ -157,6 +159,8 @@ func failure(m *collector.Metric) string {
 		return "goes to 0 with the device; absent while the source is down"
 	case m.Kind.Stays():
 		return "stays at its last value"
+	case slices.Equal(m.From, []string{"accel-remediator"}):
+		return "stays as it was last known"
 	case m.Scope == collector.PerNode && slices.Equal(m.From, []string{"exporter"}):
 		return "stays and says so: it is about the source, not of it"
 	}

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/compat"
 	"github.com/accel-exporter/accel-exporter/internal/exporter"
+	"github.com/accel-exporter/accel-exporter/remediation"
 )
 
 var (
@@ -58,6 +60,7 @@ func labelFaults(m *collector.Metric) []string {
 			out = append(out, m.Name+": label "+l+" is not lower snake case")
 		case slices.Contains(m.Labels[:i], l):
 			out = append(out, m.Name+": label "+l+" twice")
+		case l == "node" && strings.HasPrefix(m.Name, "accel_remediator_node_"): // which are about nodes, not of one
 		case slices.Contains([]string{"owner", "instance", "job", "node", "le", "quantile"}, l):
 			out = append(out, m.Name+": label "+l+" belongs to the scraper or to Prometheus")
 		case m.Scope == collector.PerDevice && (l == "device" || l == "parent"):
@@ -77,7 +80,7 @@ func labelFaults(m *collector.Metric) []string {
 }
 
 func TestMetrics(t *testing.T) {
-	for _, f := range metricFaults(slices.Concat(collector.Table(), exporter.Metrics())) {
+	for _, f := range metricFaults(slices.Concat(collector.Table(), exporter.Metrics(), compat.Metrics(), remediation.Metrics())) {
 		t.Error(f)
 	}
 }
