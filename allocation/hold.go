@@ -43,6 +43,7 @@ type hold struct {
 	pending   float64   // seconds of the stretch that are not in total yet
 	total     float64
 	last      time.Time // activity
+	first     time.Time // activity, where the time before it was seen
 	measured  bool      // total means something
 	unsure    bool      // the time up to the first activity was not all seen
 	idle      Idle
@@ -193,6 +194,7 @@ func (j *Judge) observeFirst(h *hold) {
 	if !h.last.IsZero() || h.unsure || h.after.IsZero() {
 		return
 	}
+	h.first = j.now
 	f := j.firstOf(h.labels[len(h.labels)-1])
 	f.all.Observe(h.seconds(j.now))
 	f.shown = f.all.Clone()

@@ -1,0 +1,113 @@
+package allocation
+
+import (
+	"slices"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+// Lives are the holds of the latest Snapshot and those that ended within the
+// last hour, for one who tells how each of them went.
+type Lives struct {
+	// Time is that of the Snapshot; zero before the first.
+	Time time.Time
+	// Complete says that the kubelet's list is: a hold that is not among Holds
+	// has ended, but for what Lost and Omitted say.
+	Complete bool
+	Holds    []Life
+	// Lost are the pods that hold something of which no device was found.
+	Lost map[podmap.Pod]bool
+	// Omitted are the devices with more holders than Settings.MaxHolders lets
+	// be told.
+	Omitted map[string]bool
+}
+
+// Life is how far one pod's hold on one device is.
+type Life struct {
+	Pod        podmap.Pod
+	Containers []string
+	Resources  []string
+
+	// Device is its ID, Parent that of the device it is a partition of.
+	Device, Parent string
+	Class          collector.Class
+	Vendor, Model  string
+	Index, Profile string
+	PCI            string
+	// Health and Action are those of the device's verdict, empty without one.
+	Health, Action string
+
+	// Since and After are those of podmap.Holder: where After is zero, the hold
+	// may be older than Since.
+	Since, After time.Time
+	// Until is when the hold was found to have ended, zero while it lasts.
+	Until time.Time
+	// First is the first activity, where all the time before it was seen, and
+	// Last the latest.
+	First, Last time.Time
+	// IdleKnown says that it is known whether the holder does nothing, and
+	// IdleSince since when; zero where it does something.
+	IdleKnown bool
+	IdleSince time.Time
+	Shared    bool
+	Faults    []Fault
+}
+
+// Lives returns what the latest Snapshot says. It belongs to the caller.
+func (j *Judge) Lives() *Lives {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	out := &Lives{Time: j.now, Lost: map[podmap.Pod]bool{}, Omitted: map[string]bool{}}
+	if j.pods == nil {
+		return out
+	}
+	out.Complete = j.pods.State == podmap.StateFresh
+	for _, x := range j.join.unresolved {
+		out.Lost[podmap.Pod{Namespace: x.Namespace, Name: x.Pod}] = true
+	}
+	for _, st := range j.order {
+		if st.omitted > 0 {
+			out.Omitted[st.id] = true
+		}
+		for _, h := range st.holds {
+			out.Holds = append(out.Holds, h.life(j.now))
+		}
+		for _, h := range st.ended {
+			out.Holds = append(out.Holds, h.life(j.now))
+		}
+	}
+	return out
+}
+
+func (h *hold) life(now time.Time) Life {
+	st := h.device
+	l := Life{
+		Pod: h.pod, Containers: slices.Clone(h.containers), Resources: slices.Clone(h.resources),
+		Device: st.id, Parent: st.parent, Class: st.class, Vendor: st.vendor, Model: st.model,
+		Index: st.index, Profile: st.profile, PCI: st.pci, Health: st.verdict.state, Action: st.verdict.action,
+		Since: h.since, After: h.after, Until: h.until, First: h.first, Last: h.last, Shared: h.shared,
+	}
+	var idle time.Duration
+	if idle, l.IdleKnown = h.idleFor(now); idle > 0 {
+		l.IdleSince = h.from
+	}
+	for _, m := range h.faults {
+		l.Faults = append(l.Faults, Fault{m.name, m.at})
+	}
+	return l
+}
+
+// FaultName returns what Fault.Name says of an event, "" for one that costs no
+// pod its work.
+func FaultName(e *collector.Event) string { return faultOf(e) }
+
+// Harms reports whether an event is one of those that are charged to the
+// holders of a device, or of a partition of parent.
+func (l *Life) Harms(e *collector.Event) bool {
+	if e.Partition != "" && (e.Partition == l.Device || l.Parent != "") {
+		return e.Partition == l.Device
+	}
+	return e.Device == l.Device || l.Parent != "" && e.Device == l.Parent
+}
