@@ -19,6 +19,7 @@ func repository(t *testing.T, files map[string]string) string {
 		"rules/devices.yaml":                    "groups: []\n",
 		"dashboards/fleet.json":                 "{}\n",
 		"deploy/prometheus-adapter/config.yaml": "rules: []\n",
+		"deploy/remediator/policy.yml":          "settle: 5m\n",
 	}
 	for name, text := range files {
 		all[name] = text
@@ -46,7 +47,7 @@ func TestRun(t *testing.T) {
 	if err := run(root, true); err != nil {
 		t.Errorf("what was just written: %v", err)
 	}
-	for _, name := range []string{"files/rules/devices.yaml", "files/dashboards/fleet.json", "files/prometheus-adapter/config.yaml"} {
+	for _, name := range []string{"files/rules/devices.yaml", "files/dashboards/fleet.json", "files/prometheus-adapter/config.yaml", "files/remediator/policy.yml"} {
 		if _, err := os.Stat(filepath.Join(root, chart, name)); err != nil {
 			t.Error(err)
 		}

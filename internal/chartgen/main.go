@@ -1,7 +1,7 @@
 // Command chartgen writes what the Helm chart has from elsewhere: copies of the
-// rules, dashboards and the adapter's configuration, since a chart reads only
-// files of its own, and the table of values in its README, from the comments
-// in values.yaml. With -check it writes nothing and fails where a file is not
+// rules, dashboards, the adapter's configuration and the remediator's policy,
+// since a chart reads only files of its own, and the table of values in its
+// README, from the comments in values.yaml. With -check it writes nothing and fails where a file is not
 // what it would write.
 package main
 
@@ -22,6 +22,7 @@ var copies = []struct{ from, to string }{
 	{"rules/*.yaml", "files/rules"},
 	{"dashboards/*.json", "files/dashboards"},
 	{"deploy/prometheus-adapter/config.yaml", "files/prometheus-adapter"},
+	{"deploy/remediator/policy.yml", "files/remediator"},
 }
 
 func main() {

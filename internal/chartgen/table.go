@@ -51,7 +51,7 @@ func table(values []byte) ([]string, error) {
 }
 
 // deep are sections of which a row is one value: Kubernetes defines their form.
-var deep = map[string]bool{"affinity": true, "updateStrategy": true, "resources": true}
+var deep = map[string]bool{"affinity": true, "updateStrategy": true, "resources": true, "remediator.resources": true}
 
 func section(prefix string, mapping *yaml.Node) ([]string, error) {
 	var rows []string

@@ -60,12 +60,17 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%s: the image is %s, VERSION %s", name, image, version)
 		}
 	}
+	for name, all := range map[string][]object{"chart": objects(t, "remediator"), "kustomization": build(t, "deploy/remediator")} {
+		if image := remediatorSpec(t, all).Containers[0].Image; !strings.HasSuffix(image, "/accel-remediator:"+version) {
+			t.Errorf("%s: the remediator's image is %s, VERSION %s", name, image, version)
+		}
+	}
 }
 
 // TestRelease: a release with everything in it fits the Secret of 1 MiB that
 // Helm keeps it in, twice encoded.
 func TestRelease(t *testing.T) {
-	manifest, err := render("everything", "--set=prometheusAdapter.enabled=true")
+	manifest, err := render("everything", "--set=prometheusAdapter.enabled=true,"+remediatorOn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,9 +94,10 @@ func TestRelease(t *testing.T) {
 func chartFiles(t *testing.T) [][]byte {
 	t.Helper()
 	var all [][]byte
-	for _, pattern := range []string{"/*", "/templates/*", "/files/rules/*", "/files/dashboards/*"} {
+	folders := []string{"/ci", "/files", "/templates", "/templates/remediator"}
+	for _, pattern := range []string{"/*", "/templates/*", "/templates/remediator/*", "/files/remediator/*", "/files/rules/*", "/files/dashboards/*"} {
 		for _, name := range glob(t, chart+pattern) {
-			if !strings.HasSuffix(name, "/ci") && !strings.HasSuffix(name, "/files") && !strings.HasSuffix(name, "/templates") {
+			if !slices.Contains(folders, strings.TrimPrefix(name, chart)) {
 				all = append(all, read(t, name))
 			}
 		}
@@ -162,7 +168,8 @@ func TestRuleFiles(t *testing.T) {
 	for _, path := range glob(t, "deploy/prometheus/*.yaml") {
 		for _, o := range documents(t, read(t, path)) {
 			spec, ok := got[o.name()]
-			if strings.HasSuffix(o.name(), "-beside") {
+			// By a value; and about a program that is not there.
+			if strings.HasSuffix(o.name(), "-beside") || strings.HasSuffix(o.name(), "-remediator") {
 				if ok {
 					t.Errorf("%s was to be left out", o.name())
 				}

@@ -37,13 +37,7 @@ func TestFlags(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, help)
 	}
-	known := map[string]bool{}
-	for _, m := range flagName.FindAllSubmatch(help, -1) {
-		known[string(m[1])] = true
-		if bytes.HasPrefix(m[0], []byte("--[no-]")) {
-			known["no-"+string(m[1])] = true
-		}
-	}
+	known := flagsIn(help)
 	all := map[string][]object{}
 	for _, name := range cases(t) {
 		all["chart "+name] = objects(t, name)
@@ -59,6 +53,18 @@ func TestFlags(t *testing.T) {
 			}
 		}
 	}
+}
+
+// flagsIn are the flags that a help names.
+func flagsIn(help []byte) map[string]bool {
+	known := map[string]bool{}
+	for _, m := range flagName.FindAllSubmatch(help, -1) {
+		known[string(m[1])] = true
+		if bytes.HasPrefix(m[0], []byte("--[no-]")) {
+			known["no-"+string(m[1])] = true
+		}
+	}
+	return known
 }
 
 // TestConfigCheck: the exporter takes the arguments and the files of each case
@@ -86,11 +92,25 @@ func TestConfigCheckRefuses(t *testing.T) {
 	}
 }
 
-// container lays out the volumes of the container in a folder, and returns its
-// arguments with that folder before each of their paths.
+// container lays out what the exporter's container has, and returns its
+// arguments, with a file to check among them.
 func container(t *testing.T, all []object) []string {
 	t.Helper()
-	spec := podSpec(t, all)
+	args := layOut(t, podSpec(t, all), all)
+	if !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--config.file=") }) {
+		empty := filepath.Join(t.TempDir(), "empty.yml")
+		if err := os.WriteFile(empty, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--config.file="+empty)
+	}
+	return args
+}
+
+// layOut puts the volumes of the container into a folder, and returns its
+// arguments with that folder before each of their paths.
+func layOut(t *testing.T, spec *corev1.PodSpec, all []object) []string {
+	t.Helper()
 	dir := t.TempDir()
 	var places []string
 	for _, m := range spec.Containers[0].VolumeMounts {
@@ -108,14 +128,6 @@ func container(t *testing.T, all []object) []string {
 	for _, a := range spec.Containers[0].Args {
 		args = append(args, inside.Replace(a))
 	}
-	if !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--config.file=") }) {
-		// A check has to have a file to check.
-		empty := filepath.Join(dir, "empty.yml")
-		if err := os.WriteFile(empty, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		args = append(args, "--config.file="+empty)
-	}
 	return args
 }
 
@@ -123,6 +135,11 @@ func container(t *testing.T, all []object) []string {
 var secrets = map[string]map[string]string{
 	"alertmanager-login": {"password": "secret\n"},
 	"accel-exporter-web": {"web.yml": "basic_auth_users: {}\n"},
+	"alertmanager-client": {
+		"http.yml": "basic_auth: {username: remediator, password_file: password}\n",
+		"password": "secret\n",
+	},
+	"accel-remediator-web": {"web.yml": "basic_auth_users: {}\n"},
 }
 
 func fill(t *testing.T, dir string, inside *strings.Replacer, v *corev1.Volume, all []object) {

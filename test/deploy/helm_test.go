@@ -95,6 +95,11 @@ func TestRefused(t *testing.T) {
 		{"slices without pods", "--set=podMetadata.resourceSlices=true", "/podMetadata/enabled"},
 		{"an argument without dashes", "--set=extraArgs={debug}", "/extraArgs/0"},
 		{"two host engines", "--set=dcgm.address=localhost:5555,dcgm.embedded=true", "/dcgm/address"},
+		{"a remediator that is told nothing", "--set=remediator.enabled=true", "remediator.alertmanagers is empty"},
+		{"a Job that is not there", "--set=" + remediatorOn + ",remediator.policy.hooks.reset.job=/etc/accel-remediator/reset.yaml", "remediator.jobs has no reset.yaml"},
+		{"a Job in another folder", "--set=" + remediatorOn + ",remediator.policy.hooks.reset.job=/tmp/reset.yaml", "hooks.reset.job is /tmp/reset.yaml"},
+		{"a policy whose rules are none", "--set=" + remediatorOn + ",remediator.policy.rules=evict", "/remediator/policy/rules"},
+		{"no remediator at all", "--set=" + remediatorOn + ",remediator.replicas=0", "/remediator/replicas"},
 		{"a digest that is none", "--set=image.digest=sha256:abc", "/image/digest"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -135,6 +140,7 @@ func TestNotes(t *testing.T) {
 		"--set=podResources.enabled=false": "Holders of devices are not told",
 		"--set=kernelLog.mode=device":      "The container is privileged: kernelLog.mode=device",
 		"--set=processes.enabled=true":     "its name takes podMetadata.enabled or processes.podLogs",
+		"--set=" + remediatorOn:            "http://x-accel-exporter-remediator.n:19401/webhook",
 	} {
 		args := []string{"install", "x", chart, "--dry-run=client", "--namespace=n"}
 		if flags != "" {

@@ -85,8 +85,13 @@ func one(t *testing.T, all []object, kind string) object {
 // podSpec is that of the DaemonSet, by Kubernetes' own type.
 func podSpec(t *testing.T, all []object) *corev1.PodSpec {
 	t.Helper()
+	return podSpecOf(t, one(t, all, "DaemonSet"))
+}
+
+func podSpecOf(t *testing.T, o object) *corev1.PodSpec {
+	t.Helper()
 	var spec corev1.PodSpec
-	template := one(t, all, "DaemonSet").sub("spec").sub("template")
+	template := o.sub("spec").sub("template")
 	if err := sigsyaml.UnmarshalStrict(template.sub("spec").yaml(t), &spec); err != nil {
 		t.Fatal(err)
 	}

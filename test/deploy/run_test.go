@@ -30,16 +30,19 @@ func TestRuns(t *testing.T) {
 					args[i] = "--web.listen-address=127.0.0.1:0"
 				}
 			}
-			program := installed(t)
-			// Folders of tests are for their owner alone.
-			command(t, "chmod", "-R", "a+rX", filepath.Dir(filepath.Dir(program)))
-			security := podSpec(t, all).Containers[0].SecurityContext
-			user := strconv.FormatInt(*security.RunAsUser, 10)
-			address := start(t, program, user, args)
-			for _, path := range []string{"/-/healthy", "/-/ready", "/metrics"} {
-				await(t, "http://"+address+path)
-			}
+			serves(t, installed(t), *podSpec(t, all).Containers[0].SecurityContext.RunAsUser, args)
 		})
+	}
+}
+
+// serves runs a program confined, and waits until it answers.
+func serves(t *testing.T, program string, user int64, args []string) {
+	t.Helper()
+	// Folders of tests are for their owner alone.
+	command(t, "chmod", "-R", "a+rX", filepath.Dir(filepath.Dir(program)))
+	address := start(t, program, strconv.FormatInt(user, 10), args)
+	for _, path := range []string{"/-/healthy", "/-/ready", "/metrics"} {
+		await(t, "http://"+address+path)
 	}
 }
 
@@ -51,7 +54,7 @@ mount -o remount,ro,bind /tmp 2>/dev/null
 touch "$PROBE" 2>/dev/null && { echo "$PROBE can be written to" >&2; exit 1; }
 exec "$0" "$@"`
 
-// start runs the exporter confined, and returns where it listens.
+// start runs a program confined, and returns where it listens.
 func start(t *testing.T, program, user string, args []string) string {
 	t.Helper()
 	// As a container's: a root that cannot be written to, one user, no

@@ -59,3 +59,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- fail (printf "%s: the cluster has no %s (monitoring.coreos.com/v1). Install the Prometheus Operator, or its CRDs, first; to render without a cluster, set crdCheck=false." .value .kind) }}
 {{- end }}
 {{- end }}
+
+{{/* The port of a URL. */}}
+{{- define "accel-exporter.port" -}}
+{{- $url := urlParse . }}
+{{- regexFind ":[0-9]+$" $url.host | trimPrefix ":" | default (eq $url.scheme "https" | ternary "443" "80") }}
+{{- end }}

@@ -1,0 +1,322 @@
+package deploy
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// remediatorOn are the values that turn the remediator on.
+const remediatorOn = "remediator.enabled=true,remediator.alertmanagers={http://alertmanager:9093}"
+
+// remediatorCases are those of ci that have it.
+func remediatorCases(t *testing.T) []string {
+	t.Helper()
+	with := slices.DeleteFunc(cases(t), func(name string) bool { return !strings.HasPrefix(name, "remediator") })
+	if len(with) < 3 {
+		t.Fatalf("only %q", with)
+	}
+	return with
+}
+
+func remediatorSpec(t *testing.T, all []object) *corev1.PodSpec {
+	t.Helper()
+	return podSpecOf(t, one(t, all, "Deployment"))
+}
+
+// remediatorProgram is the one beside the exporter that ACCEL_EXPORTER names.
+func remediatorProgram(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(filepath.Dir(os.Getenv("ACCEL_EXPORTER")), "accel-remediator")
+	if _, err := os.Stat(program); err != nil {
+		t.Fatalf("%v; make test-deploy builds it", err)
+	}
+	return program
+}
+
+// TestRemediatorIsOff: nothing of it is there unless it is asked for.
+func TestRemediatorIsOff(t *testing.T) {
+	for _, name := range cases(t) {
+		if !strings.HasPrefix(name, "remediator") && bytes.Contains(bytes.Join(yamls(t, objects(t, name)), nil), []byte("accel-remediator")) {
+			t.Errorf("%s has something of it", name)
+		}
+	}
+}
+
+func yamls(t *testing.T, all []object) [][]byte {
+	t.Helper()
+	var texts [][]byte
+	for _, o := range all {
+		// Rules and dashboards may speak of it.
+		if o.kind() != "PrometheusRule" && !strings.Contains(o.name(), "-dashboard-") {
+			texts = append(texts, o.yaml(t))
+		}
+	}
+	return texts
+}
+
+// rights are the rules of the remediator's roles, as lines
+// "resource name: verb".
+func rights(t *testing.T, all []object) []string {
+	t.Helper()
+	var lines []string
+	for _, o := range all {
+		if o.kind() != "ClusterRole" && o.kind() != "Role" || !strings.HasSuffix(o.name(), "remediator") {
+			continue
+		}
+		rules, _ := o["rules"].([]any)
+		for _, r := range rules {
+			rule := object(r.(map[string]any))
+			for _, verb := range texts(rule["verbs"]) {
+				what := append(texts(rule["apiGroups"]), texts(rule["resources"])...)
+				lines = append(lines, o.kind()+" "+strings.Join(append(what, texts(rule["resourceNames"])...), " ")+": "+verb)
+			}
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func texts(list any) []string {
+	var all []string
+	items, _ := list.([]any)
+	for _, v := range items {
+		all = append(all, v.(string))
+	}
+	return all
+}
+
+// What it takes to look, to act, and what of the policy takes more.
+var (
+	toLook = []string{
+		"ClusterRole  nodes: list", "ClusterRole  nodes: watch",
+		"Role coordination.k8s.io leases: create",
+		"Role coordination.k8s.io leases accel-remediator: get", "Role coordination.k8s.io leases accel-remediator: update",
+	}
+	toAct = append([]string{
+		"ClusterRole  nodes: patch", "ClusterRole  nodes/status: patch", "ClusterRole  events: create", "ClusterRole  pods: get",
+	}, toLook...)
+	toEvict = "ClusterRole  pods/eviction: create"
+	toMake  = "Role batch jobs: create"
+)
+
+// TestRemediatorRights: it has the rights that the values ask for and no other;
+// in a dry run none to change anything but its lease, whatever the policy says.
+func TestRemediatorRights(t *testing.T) {
+	act, rule := ",remediator.act=true", ",remediator.policy.rules[0].match.severity=critical"
+	evict, job := rule+",remediator.policy.rules[0].evict=true", ",remediator.policy.hooks.reset.job=/etc/accel-remediator/r.yaml,remediator.jobs.r\\.yaml=x"
+	for _, c := range []struct {
+		name, flags string
+		want        []string
+	}{
+		{"a dry run", "", toLook},
+		{"a dry run of a policy that evicts and makes Jobs", evict + job, toLook},
+		{"the policy to begin with", act, toAct},
+		{"one that evicts", act + evict, append([]string{toEvict}, toAct...)},
+		{"one that does not", act + rule + ",remediator.policy.rules[0].evict=false", toAct},
+		{"one that makes Jobs", act + job, append([]string{toMake}, toAct...)},
+		{"one with a hook that has a URL", act + ",remediator.policy.hooks.t.url=https://tickets.example", toAct},
+		{"rights that are given elsewhere", act + ",rbac.create=false", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			out, err := render("", "--set="+remediatorOn+c.flags)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, c.want, documents(t, out))
+		})
+	}
+	t.Run("components", func(t *testing.T) {
+		same(t, toLook, build(t, "deploy/kustomize/overlays/remediator"))
+		same(t, toAct, build(t, "deploy/kustomize/overlays/remediator-act"))
+		same(t, append([]string{toEvict, toMake}, toAct...), build(t, "test/deploy/testdata/remediator"))
+	})
+}
+
+func same(t *testing.T, want []string, all []object) {
+	t.Helper()
+	want = slices.Sorted(slices.Values(want))
+	if diff := gocmp.Diff(want, rights(t, all)); diff != "" {
+		t.Errorf("rights differ (-want +got):\n%s", diff)
+	}
+}
+
+// TestRemediatorManifest: what is applied without chart and kustomize, and is
+// tried on an API server, is all that chart and kustomizations can give, object
+// by object.
+func TestRemediatorManifest(t *testing.T) {
+	manifest := comparable(documents(t, read(t, "deploy/remediator/remediator.yaml")))
+	delete(manifest, kustomizeOnly+"/accel-remediator")
+	if len(manifest) != 5 {
+		t.Errorf("%d objects", len(manifest))
+	}
+	for name, all := range map[string][]object{"chart": objects(t, "remediator-everything"), "components": build(t, "test/deploy/testdata/remediator")} {
+		got := comparable(all)
+		for id, want := range manifest {
+			if diff := gocmp.Diff(want, got[id]); diff != "" {
+				t.Errorf("%s and manifest differ in %s (-manifest +%s):\n%s", name, id, name, diff)
+			}
+		}
+	}
+}
+
+// TestRemediatorPod: its pods pass the level restricted, whatever is turned on,
+// and what they mount can change and not be written to.
+func TestRemediatorPod(t *testing.T) {
+	for _, name := range remediatorCases(t) {
+		spec := remediatorSpec(t, objects(t, name))
+		if reasons := forbidden(t, spec); reasons != "" {
+			t.Errorf("%s takes %s", name, reasons)
+		}
+		c := spec.Containers[0]
+		if s := c.SecurityContext; len(spec.Containers) != 1 || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem {
+			t.Errorf("%s: more than one container, or a root that can be written to", name)
+		}
+		for _, m := range c.VolumeMounts {
+			if !m.ReadOnly || m.SubPath != "" || m.SubPathExpr != "" {
+				t.Errorf("%s: %s can be written to or is mounted by subPath", name, m.MountPath)
+			}
+		}
+		for _, v := range spec.Volumes {
+			if v.HostPath != nil {
+				t.Errorf("%s: %s is a folder of the node", name, v.Name)
+			}
+		}
+	}
+}
+
+// TestOpenShiftUser: OpenShift gives the pod a user of the namespace's range,
+// and refuses another.
+func TestOpenShiftUser(t *testing.T) {
+	out, err := render("", "--set=openshift.scc=true,"+remediatorOn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := remediatorSpec(t, documents(t, out))
+	if s := spec.SecurityContext; s.RunAsUser != nil || s.RunAsGroup != nil || !*s.RunAsNonRoot {
+		t.Errorf("%+v", s)
+	}
+	if reasons := forbidden(t, spec); reasons != "" {
+		t.Error(reasons)
+	}
+}
+
+// TestSelectors: nothing that selects the exporter's pods selects the
+// remediator's, and the reverse.
+func TestSelectors(t *testing.T) {
+	all := objects(t, "remediator-everything")
+	labels := map[string]object{}
+	for _, kind := range []string{"DaemonSet", "Deployment"} {
+		labels[kind] = one(t, all, kind).sub("spec").sub("template").sub("metadata").sub("labels")
+	}
+	found := 0
+	for _, o := range all {
+		of := map[bool]string{true: "Deployment", false: "DaemonSet"}[strings.HasSuffix(o.name(), "remediator")]
+		spec := o.sub("spec")
+		for _, selector := range []object{spec.sub("selector"), spec.sub("selector").sub("matchLabels"), spec.sub("podSelector").sub("matchLabels")} {
+			if selector.text("app.kubernetes.io/name") == "" {
+				continue
+			}
+			found++
+			for kind, has := range labels {
+				if selects(selector, has) != (kind == of) {
+					t.Errorf("%s selects pods of the %s: %t", o.id(), kind, kind != of)
+				}
+			}
+		}
+	}
+	// Workloads, Services, monitors and network policies.
+	if found != 8 {
+		t.Errorf("%d selectors", found)
+	}
+}
+
+func selects(selector, labels object) bool {
+	for key, v := range selector {
+		if labels[key] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// TestRemediatorFlags: each argument is a flag of the program.
+func TestRemediatorFlags(t *testing.T) {
+	help, err := exec.Command(remediatorProgram(t), "--help").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, help)
+	}
+	known := flagsIn(help)
+	for _, name := range remediatorCases(t) {
+		for _, arg := range remediatorSpec(t, objects(t, name)).Containers[0].Args {
+			flag, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+			if !known[flag] {
+				t.Errorf("%s: the remediator has no --%s", name, flag)
+			}
+		}
+	}
+}
+
+// TestPolicyCheck: the remediator takes the policy, and the Jobs that it names,
+// as they come into its container, and refuses one with a mistake.
+func TestPolicyCheck(t *testing.T) {
+	checked := func(all []object) (string, error) {
+		args := append(layOut(t, remediatorSpec(t, all), all), "--policy.check")
+		out, err := exec.Command(remediatorProgram(t), args...).CombinedOutput()
+		return string(out), err
+	}
+	for _, name := range remediatorCases(t) {
+		if out, err := checked(objects(t, name)); err != nil {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+	}
+	for flags, want := range map[string]string{
+		",remediator.policy.settled=5m": "did you mean settle?",
+		",remediator.policy.hooks.reset.job=/etc/accel-remediator/r.yaml,remediator.jobs.r\\.yaml=kind: Jop": "r.yaml",
+	} {
+		out, err := render("", "--set="+remediatorOn+flags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said, err := checked(documents(t, out)); err == nil || !strings.Contains(said, want) {
+			t.Errorf("%s: %v: %s", flags, err, said)
+		}
+	}
+}
+
+// TestRemediatorRuns: it starts as the user of the manifest, with nothing that
+// it may write to. Nothing of a cluster is there.
+func TestRemediatorRuns(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can become another user")
+	}
+	const nowhere = `{"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+		"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}], "users": [{"name": "u", "user": {"token": "x"}}]}`
+	for _, name := range remediatorCases(t) {
+		t.Run(name, func(t *testing.T) {
+			all := objects(t, name)
+			spec := remediatorSpec(t, all)
+			program := filepath.Join(t.TempDir(), "accel-remediator")
+			command(t, "install", "-m", "0755", remediatorProgram(t), program)
+			config := filepath.Join(filepath.Dir(program), "kubeconfig")
+			if err := os.WriteFile(config, []byte(nowhere), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			args := append(layOut(t, spec, all), "--kubeconfig="+config)
+			for i, a := range args {
+				if strings.HasPrefix(a, "--web.listen-address=") {
+					args[i] = "--web.listen-address=127.0.0.1:0"
+				}
+			}
+			serves(t, program, *spec.SecurityContext.RunAsUser, args)
+		})
+	}
+}
