@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/peer"
 )
 
 // FuzzSession: whatever an engine says, the exporter lives on, and what it
@@ -24,7 +25,7 @@ func FuzzSession(f *testing.F) {
 		}
 		return b.Bytes()
 	}
-	greeting, _ := json.Marshal(hello{"b"})
+	greeting, _ := json.Marshal(peer.Hello{Build: "b"})
 	counter := []byte("\x2a\n\x1aaccel_rules_passes_total\x12\x04help\x18\x00\"\x06\x1a\x04\x09\x00\x00")
 	f.Add([]byte("HTTP/1.1 400 Bad Request"))
 	f.Add(say(frameHello, greeting, frameGather, []byte{1}, frameMetrics, counter, frameLog, []byte(`{"level":"WARN","msg":"x","n":1}`), frameAnswer, []byte(`{"id":1}`)))
@@ -51,7 +52,7 @@ func FuzzServe(f *testing.F) {
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	var b bytes.Buffer
 	for _, r := range []request{{ID: 1, Op: opPing}, {ID: 2, Op: opPrepare, Part: Everything, Settings: &Settings{}}, {ID: 3, Op: opApply, Prepared: 2}, {ID: 4, Op: opReport}, {ID: 5, Op: "dance"}} {
-		buf, _ := frame(r)
+		buf, _ := peer.Frame(r)
 		collector.WriteFrame(&b, frameRequest, buf)
 	}
 	f.Add(b.Bytes())

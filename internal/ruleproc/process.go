@@ -12,13 +12,11 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/peer"
 )
 
 // Times of an engine.
 const (
-	backoffMin    = 500 * time.Millisecond
-	backoffMax    = time.Minute
-	steadyAfter   = time.Minute // an engine that lived this long has no history
 	hungAfter     = time.Minute
 	startPatience = time.Minute     // from its start to its word on the settings
 	drainPatience = 7 * time.Second // from its end being asked for to SIGKILL: it sends what waits, for 5 s
@@ -142,31 +140,17 @@ var errAsked = errors.New("it was told to end")
 // Run keeps an engine at work until ctx is done. What that has to send then is
 // still sent.
 func (p *Process) Run(ctx context.Context) {
-	var backoff time.Duration
-	for ctx.Err() == nil {
+	peer.Keep(ctx, p.kick, func() (lived time.Duration, again bool) {
 		s, err := p.work(ctx)
 		if err == nil {
 			err = p.tend(ctx, s)
-			if time.Since(s.Started()) > steadyAfter {
-				backoff = 0
-			}
+			lived = time.Since(s.Started())
 		}
-		if ctx.Err() != nil {
-			break
+		if ctx.Err() == nil {
+			p.down(err)
 		}
-		p.down(err)
-		backoff = min(max(2*backoff, backoffMin), backoffMax)
-		wait := backoff
-		if errors.Is(err, errAsked) {
-			wait = 0
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		case <-p.kick:
-			backoff = 0
-		}
-	}
+		return lived, errors.Is(err, errAsked)
+	})
 	p.Close()
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/peer"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
@@ -44,7 +45,7 @@ type Parent struct {
 // cannot be written to.
 func Serve(in io.Reader, out io.Writer, build string, open func(*Parent) Engine) error {
 	p := &Parent{w: out, pages: make(chan []byte, 1)}
-	if err := p.send(frameHello, hello{build}); err != nil {
+	if err := p.send(frameHello, peer.Hello{Build: build}); err != nil {
 		return err
 	}
 	e := open(p)
@@ -151,9 +152,9 @@ func (a *answer) fail(err error) {
 
 // send writes a message. What is too large is answered by what is not.
 func (p *Parent) send(kind collector.FrameKind, v any) error {
-	buf, err := frame(v)
+	buf, err := peer.Frame(v)
 	if a, is := v.(answer); err != nil && is {
-		buf, err = frame(answer{ID: a.ID, Error: err.Error()})
+		buf, err = peer.Frame(answer{ID: a.ID, Error: err.Error()})
 	}
 	if err != nil {
 		return err
@@ -210,17 +211,6 @@ func (p *Parent) Stand(data []byte) error {
 const MaxStanding = 4 << 20
 
 // Log is where a slog.JSONHandler writes what the exporter is to log.
-func (p *Parent) Log() io.Writer { return logWriter{p} }
-
-type logWriter struct{ p *Parent }
-
-// Write implements io.Writer for one whole record.
-func (l logWriter) Write(record []byte) (int, error) {
-	if len(record) > maxRecord {
-		return 0, fmt.Errorf("log record of %d bytes", len(record))
-	}
-	return len(record), l.p.write(frameLog, append(make([]byte, collector.FrameHeader, collector.FrameHeader+len(record)), record...))
+func (p *Parent) Log() io.Writer {
+	return peer.LogWriter(func(buf []byte) error { return p.write(frameLog, buf) })
 }
-
-// maxRecord bounds a line of the log.
-const maxRecord = 64 << 10

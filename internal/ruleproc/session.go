@@ -8,13 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/peer"
 )
 
 // session is one running engine.
@@ -112,7 +110,7 @@ func (s *session) frames(r io.Reader) error {
 		case kind == frameStanding && len(payload) <= MaxStanding:
 			s.p.stand(payload)
 		case kind == frameLog:
-			err = s.log(payload)
+			err = peer.Repeat(s.p.o.Log, payload)
 		default:
 			err = fmt.Errorf("%w: frame of kind %d", collector.ErrProtocol, kind)
 		}
@@ -124,16 +122,9 @@ func (s *session) frames(r io.Reader) error {
 
 // greet refuses an engine of another build.
 func (s *session) greet(payload []byte) error {
-	var h hello
-	if err := json.Unmarshal(payload, &h); err != nil {
-		return fmt.Errorf("%w: greeting: %w", collector.ErrProtocol, err)
-	}
-	if h.Build == s.p.o.Build {
-		return nil
-	}
-	err := fmt.Errorf("%w: it is of the build %.80q, and this exporter of %q; install both from one release", collector.ErrProtocol, h.Build, s.p.o.Build)
+	stray, err := peer.Greeted(payload, s.p.o.Build)
 	s.mu.Lock()
-	s.stray = err
+	s.stray = stray
 	s.mu.Unlock()
 	return err
 }
@@ -177,29 +168,6 @@ func (s *session) answered(payload []byte) error {
 	return nil
 }
 
-// log repeats a line of the engine's log.
-func (s *session) log(payload []byte) error {
-	var record map[string]any
-	if len(payload) > maxRecord || json.Unmarshal(payload, &record) != nil {
-		return fmt.Errorf("%w: line of the log", collector.ErrProtocol)
-	}
-	var level slog.Level
-	text, _ := record[slog.LevelKey].(string)
-	if level.UnmarshalText([]byte(text)) != nil {
-		level = slog.LevelError
-	}
-	what, _ := record[slog.MessageKey].(string)
-	for _, key := range []string{slog.LevelKey, slog.MessageKey, slog.TimeKey} {
-		delete(record, key)
-	}
-	attrs := make([]slog.Attr, 0, len(record))
-	for _, key := range slices.Sorted(maps.Keys(record)) {
-		attrs = append(attrs, slog.Any(key, record[key]))
-	}
-	s.p.o.Log.LogAttrs(context.Background(), level, what, attrs...)
-	return nil
-}
-
 // call asks the engine and waits for its answer. The error is a Refusal where
 // the engine answered that something is wrong.
 func (s *session) call(ctx context.Context, r request) (answer, uint64, error) {
@@ -214,7 +182,7 @@ func (s *session) call(ctx context.Context, r request) (answer, uint64, error) {
 		delete(s.waiting, r.ID)
 		s.mu.Unlock()
 	}()
-	buf, err := frame(r)
+	buf, err := peer.Frame(r)
 	if err != nil {
 		return answer{}, 0, &Refusal{err}
 	}

@@ -1,8 +1,6 @@
 package ruleproc
 
 import (
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -51,10 +49,6 @@ const (
 	Alertmanager Part = "alertmanager"
 )
 
-type hello struct {
-	Build string `json:"build"`
-}
-
 // operation is what a request asks for.
 type operation string
 
@@ -82,16 +76,4 @@ type answer struct {
 	// Endpoints is how many Alertmanagers the settings name.
 	Endpoints int    `json:"endpoints,omitempty"`
 	Report    []byte `json:"report,omitempty"`
-}
-
-// frame returns what collector.WriteFrame takes: room for the header, and v.
-func frame(v any) ([]byte, error) {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > collector.MaxFrame {
-		return nil, fmt.Errorf("%d bytes are more than the %d that one message may have", len(data), collector.MaxFrame)
-	}
-	return append(make([]byte, collector.FrameHeader, collector.FrameHeader+len(data)), data...), nil
 }
