@@ -101,6 +101,10 @@ type Device struct {
 	// Clients are the processes that use the device, where its Source can tell.
 	// Nil says that nobody looked; an empty list, that there are none.
 	Clients []Client
+	// Accounts are what the driver's accounting says of the processes that use
+	// the device, and of those that have lately ended. Nil says that nobody
+	// looked.
+	Accounts []Account
 
 	// Verdict is what a Judge concluded of the device, nil where none did.
 	Verdict *Verdict
@@ -117,6 +121,23 @@ type Client struct {
 	// device: accel_memory_used_bytes, accel_utilization_ratio. What cannot be
 	// told by process is not there.
 	Readings []Reading
+}
+
+// Account is what a driver's accounting says of one process on one device. What
+// it does not say is nil.
+type Account struct {
+	// PID is the process's id in the PID namespace of whoever asked the driver.
+	PID int `json:"pid"`
+	// Started is when it began to use the device, and Ended when it ceased to;
+	// the zero time stands for a process that runs.
+	Started time.Time `json:"started"`
+	Ended   time.Time `json:"ended,omitzero"`
+	// MemoryPeak is the most device memory that it has had at a time, in bytes.
+	MemoryPeak *float64 `json:"memory_peak_bytes,omitempty"`
+	// Compute and Memory are the shares, 0 to 1, of the time from Started on in
+	// which its kernels ran, and in which device memory was read or written.
+	Compute *float64 `json:"compute_utilization,omitempty"`
+	Memory  *float64 `json:"memory_utilization,omitempty"`
 }
 
 // Set adds a reading of m to d, or a Reject where v is outside m's range. The

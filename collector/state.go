@@ -321,6 +321,9 @@ func (ds *deviceState) render(sourceUp bool) Device {
 	d := ds.device
 	d.Down = ds.down
 	up := sourceUp && ds.down == "" && d.Class != ""
+	if !up {
+		d.Accounts = nil
+	}
 	more := 136 // of faults, witnesses and judges
 	if d.Parent != "" {
 		more = 12

@@ -28,7 +28,7 @@ func (s series) same(r *Reading) bool {
 
 // deviceShape is what of a Device seldom changes.
 type deviceShape struct {
-	device  Device // without Down, Passing, Sampled, Readings, Rejects and Clients
+	device  Device // without Down, Passing, Sampled, Readings, Rejects, Clients and Accounts
 	series  []series
 	clients []clientShape
 	looked  bool // Clients is not nil
@@ -181,7 +181,31 @@ func encodeOutcome(b []byte, d *Device) []byte {
 		b = binary.AppendUvarint(b, uint64(r.Metric.index))
 		b = putString(b, r.Reason)
 	}
+	return encodeAccounts(b, d.Accounts)
+}
+
+func encodeAccounts(b []byte, list []Account) []byte {
+	if list == nil {
+		return append(b, 0)
+	}
+	b = append(b, 1)
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	for i := range list {
+		a := &list[i]
+		b = binary.AppendUvarint(b, uint64(max(a.PID, 0)))
+		b = putTime(putTime(b, a.Started), a.Ended)
+		for _, v := range []*float64{a.MemoryPeak, a.Compute, a.Memory} {
+			b = putOptional(b, v)
+		}
+	}
 	return b
+}
+
+func putOptional(b []byte, v *float64) []byte {
+	if v == nil {
+		return append(b, 0)
+	}
+	return binary.LittleEndian.AppendUint64(append(b, 1), math.Float64bits(*v))
 }
 
 func encodeValues(b []byte, readings []Reading) []byte {
@@ -339,6 +363,35 @@ func decodeOutcome(in *decoder, d *Device) {
 		}
 		d.Rejects = append(d.Rejects, r)
 	}
+	if in.flag() == 1 {
+		d.Accounts = decodeAccounts(in)
+	}
+}
+
+func decodeAccounts(in *decoder) []Account {
+	list := []Account{}
+	for range in.count(maxClients) {
+		a := Account{PID: int(in.uvarint() & math.MaxInt32), Started: in.time(), Ended: in.time()}
+		a.MemoryPeak, a.Compute, a.Memory = in.optional(nonNegative), in.optional(ratio), in.optional(ratio)
+		if in.err != nil {
+			return nil
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+// optional reads a number that may be absent. One outside its range cannot come
+// from an intact worker.
+func (d *decoder) optional(within Range) *float64 {
+	if d.flag() == 0 {
+		return nil
+	}
+	v := d.float()
+	if !within.Contains(v) {
+		d.fail(fmt.Errorf("%v in an account of a process", v))
+	}
+	return &v
 }
 
 // decodeValues copies the shape of *list to the end of slab, fills in the

@@ -62,11 +62,31 @@ func randomRound(rng *rand.Rand) Round {
 				d.Clients = append(d.Clients, Client{PID: int(rng.Int32()), Type: randomText(rng), Readings: randomReadings(rng, rng.IntN(3))})
 			}
 		}
+		if rng.IntN(2) == 0 {
+			d.Accounts = []Account{}
+			for range rng.IntN(4) {
+				d.Accounts = append(d.Accounts, randomAccount(rng))
+			}
+		}
 		r.Devices = append(r.Devices, d)
 	}
 	r.Node = randomReadings(rng, rng.IntN(5))
 	revalue(rng, &r)
 	return r
+}
+
+func randomAccount(rng *rand.Rand) Account {
+	a := Account{PID: int(rng.Int32()), Started: time.Unix(0, rng.Int64())}
+	if rng.IntN(2) == 0 {
+		a.Ended = time.Unix(0, rng.Int64())
+	}
+	if rng.IntN(2) == 0 {
+		a.MemoryPeak, a.Memory = new(float64(rng.Int64N(1<<50))), new(rng.Float64())
+	}
+	if rng.IntN(2) == 0 {
+		a.Compute = new(rng.Float64())
+	}
+	return a
 }
 
 // revalue gives a round new values in the same shape.
@@ -225,6 +245,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"bytes left over":         append(encoded(func(*Round) {}), 0),
 		"an endless number":       bytes.Repeat([]byte{0xff}, 100),
 		"a reject of no metric":   encoded(func(r *Round) { r.Devices[0].Rejects = []Reject{{&Metric{index: 1 << 40}, ""}} }),
+		"far too many accounts":   encoded(func(r *Round) { r.Devices[0].Accounts = make([]Account, maxClients+1) }),
+		"an account out of range": encoded(func(r *Round) { r.Devices[0].Accounts = []Account{{PID: 1, Compute: new(1.5)}} }),
 		"far too many clients":    encoded(func(r *Round) { r.Devices[0].Clients = make([]Client, maxClients+1) }),
 		"far too many kube ids":   encoded(func(r *Round) { r.Devices[0].KubeIDs = make([]string, maxKubeIDs+1) }),
 		"a steady round of other": (&roundEncoder{sent: true, devices: []deviceShape{{device: Device{ID: "GPU-0", Class: GPU, Vendor: "nvidia"}, series: seriesOf(steady.Devices[0].Readings)}}}).encode(nil, 1, &steady, nil),

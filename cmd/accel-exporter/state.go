@@ -47,9 +47,10 @@ type deviceJSON struct {
 	Down      string    `json:"down,omitempty"`
 	Sampled   time.Time `json:"sampled,omitzero"`
 	// Health is what the judge concluded, with its reasons.
-	Health   *collector.Verdict `json:"health,omitempty"`
-	Clients  []clientJSON       `json:"clients,omitempty"`
-	Readings []readingJSON      `json:"readings"`
+	Health   *collector.Verdict  `json:"health,omitempty"`
+	Clients  []clientJSON        `json:"clients,omitempty"`
+	Accounts []collector.Account `json:"accounts,omitempty"`
+	Readings []readingJSON       `json:"readings"`
 }
 
 type clientJSON struct {
@@ -160,7 +161,7 @@ func newDeviceJSON(d *collector.Device) deviceJSON {
 	out := deviceJSON{
 		ID: d.ID, Parent: d.Parent, Class: string(d.Class), Vendor: d.Vendor, Model: d.Model, PCI: d.PCI,
 		Functions: d.Functions, Driver: d.Driver, KubeIDs: d.KubeIDs, Down: d.Down, Sampled: d.Sampled,
-		Health: d.Verdict, Readings: readingsJSON(d.Readings),
+		Health: d.Verdict, Accounts: d.Accounts, Readings: readingsJSON(d.Readings),
 	}
 	for _, c := range d.Clients {
 		out.Clients = append(out.Clients, clientJSON{PID: c.PID, Type: c.Type, Readings: readingsJSON(c.Readings)})
