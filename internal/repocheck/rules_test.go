@@ -131,6 +131,8 @@ var targetLabels = []string{"cluster", "pool", "node", "job", "instance"}
 var foreign = map[string][]string{
 	"up":                                       {},
 	"accel_config_last_reload_successful":      {},
+	"accel_rules_engine_up":                    {},
+	"accel_rules_engine_restarts_total":        {},
 	"kube_node_status_allocatable":             {"resource"},
 	"kube_node_status_capacity":                {"resource"},
 	"kube_pod_labels":                          {"namespace", "pod", "label_accel_exporter_io_idle_allowed"},
