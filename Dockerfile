@@ -1,9 +1,35 @@
-# The two programs and glibc, which NVIDIA's library needs; no shell. The base
-# is by tag here: a release names both images by digest,
+# Two images, each with a program and what belongs to it, and no shell: exporter,
+# the last stage, on glibc, which NVIDIA's library needs; and remediator, which
+# knows Kubernetes' client and runs once in a cluster. The bases are by tag here:
+# a release names them by digest,
 #   make image GO_IMAGE=golang@sha256:… BASE_IMAGE=gcr.io/distroless/base-debian12@sha256:…
+#   make image-remediator GO_IMAGE=golang@sha256:… STATIC_IMAGE=gcr.io/distroless/static-debian12@sha256:…
 # and is then the same bytes wherever it is built.
 ARG GO_IMAGE=golang:1.26.8-bookworm
+ARG STATIC_IMAGE=gcr.io/distroless/static-debian12:nonroot
 ARG BASE_IMAGE=gcr.io/distroless/base-debian12:nonroot
+
+FROM --platform=$BUILDPLATFORM ${GO_IMAGE} AS build-remediator
+WORKDIR /src
+COPY go.mod go.sum ./
+COPY cmd/accel-remediator/go.mod cmd/accel-remediator/go.sum cmd/accel-remediator/
+RUN go -C cmd/accel-remediator mod download
+COPY . .
+ARG REVISION=
+ARG TARGETARCH
+RUN make dist-remediator DIST=/out REVISION="$REVISION" GOARCH="${TARGETARCH:-$(go env GOARCH)}"
+
+FROM ${STATIC_IMAGE} AS remediator
+ARG REVISION=
+LABEL org.opencontainers.image.title="accel-remediator" \
+      org.opencontainers.image.source="https://github.com/accel-exporter/accel-exporter" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.revision="$REVISION"
+COPY --from=build-remediator /out/accel-remediator /usr/local/bin/
+COPY LICENSE NOTICE /usr/share/doc/accel-remediator/
+USER 65532:65532
+EXPOSE 19401
+ENTRYPOINT ["/usr/local/bin/accel-remediator"]
 
 FROM --platform=$BUILDPLATFORM ${GO_IMAGE} AS build
 ARG TARGETARCH
@@ -21,15 +47,15 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG REVISION=
-RUN make dist DIST=/out REVISION="$REVISION" GOARCH="${TARGETARCH:-$(go env GOARCH)}" CC="$(cat /cc)"
+RUN make dist-exporter DIST=/out REVISION="$REVISION" GOARCH="${TARGETARCH:-$(go env GOARCH)}" CC="$(cat /cc)"
 
-FROM ${BASE_IMAGE}
+FROM ${BASE_IMAGE} AS exporter
 ARG REVISION=
 LABEL org.opencontainers.image.title="accel-exporter" \
       org.opencontainers.image.source="https://github.com/accel-exporter/accel-exporter" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.revision="$REVISION"
-COPY --from=build /out/accel-exporter /out/accel-rules /usr/local/bin/
+COPY --from=build /out/accel-exporter /out/accel-rules /out/accel-traces /usr/local/bin/
 COPY LICENSE NOTICE /usr/share/doc/accel-exporter/
 USER 65532:65532
 EXPOSE 19400

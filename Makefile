@@ -26,7 +26,7 @@ GO_DIRS  := $(sort $(dir $(wildcard */*.go */*/*.go)))
 # lazily, so the linker must not be told -z now.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: all build build-nocgo build-remediator sim dist sbom deb image run demo test test-kubelet test-apiserver test-hpa test-remediator test-deploy test-rules test-differential incidents incidents-short test-tools dashboards test-dashboards pint fleet-cost golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
+.PHONY: all build build-nocgo build-remediator sim dist dist-exporter dist-remediator sbom deb image image-remediator engine run demo test test-kubelet test-apiserver test-hpa test-remediator test-deploy test-rules test-differential incidents incidents-short test-tools dashboards test-dashboards pint fleet-cost golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
 
 all: check build ## check and build
 
@@ -42,9 +42,11 @@ build-nocgo: ## bin/accel-exporter-nocgo, without native libraries
 	CGO_ENABLED=0 $(GOBUILD) -o bin/accel-exporter-nocgo ./cmd/accel-exporter
 	CGO_ENABLED=0 $(GOBUILD) $(SMALL) -o bin/accel-rules ./cmd/accel-rules
 
+BUILD_REMEDIATOR = cd cmd/accel-remediator && CGO_ENABLED=0 $(GOBUILD)
+
 build-remediator: ## bin/accel-remediator, the only program here that knows Kubernetes' client
 	@mkdir -p bin
-	cd cmd/accel-remediator && CGO_ENABLED=0 $(GOBUILD) -o $(CURDIR)/bin/accel-remediator .
+	$(BUILD_REMEDIATOR) -o $(CURDIR)/bin/accel-remediator .
 
 sim:
 	@go mod download github.com/NVIDIA/go-nvml # nvml.h is in it
@@ -55,11 +57,18 @@ LISTEN := $(if $(findstring --web.listen-address,$(ARGS)),,--web.listen-address=
 
 # What is installed: for another processor GOARCH=arm64 CC=aarch64-linux-gnu-gcc.
 DIST     ?= dist
-PROGRAMS := accel-exporter accel-rules
+PROGRAMS := accel-exporter accel-rules accel-traces accel-remediator
 
-dist: ## the programs of a release, in DIST=dist; the same bytes wherever they are built
+dist: dist-exporter dist-remediator ## the programs of a release, in DIST=dist; the same bytes wherever they are built
+
+dist-exporter: ## of them those that run on nodes
 	CGO_ENABLED=1 $(GOBUILD) -buildvcs=false $(SMALL) -o $(DIST)/accel-exporter ./cmd/accel-exporter
 	CGO_ENABLED=0 $(GOBUILD) -buildvcs=false $(SMALL) -o $(DIST)/accel-rules ./cmd/accel-rules
+	CGO_ENABLED=0 $(GOBUILD) -buildvcs=false $(SMALL) -o $(DIST)/accel-traces ./cmd/accel-traces
+
+dist-remediator: ## of them the one that runs once in a cluster
+	@mkdir -p $(DIST)
+	$(BUILD_REMEDIATOR) -buildvcs=false -o $(abspath $(DIST))/accel-remediator .
 
 sbom: dist ## what the programs are made of, as CycloneDX
 	@for p in $(PROGRAMS); do go run ./internal/sbom -version $(VERSION) $(DIST)/$$p > $(DIST)/$$p.cdx.json || exit 1; done
@@ -67,16 +76,24 @@ sbom: dist ## what the programs are made of, as CycloneDX
 # The time of the last commit, so that a package is the same bytes each time.
 COMMITTED = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null))
 
-deb: dist ## a Debian package, in DIST=dist
+deb: dist-exporter ## a Debian package of what runs on nodes, in DIST=dist
 	SOURCE_DATE_EPOCH=$(COMMITTED) deploy/debian/build.sh $(DIST) $(DIST) $(or $(GOARCH),$(shell go env GOARCH))
 
 ENGINE   ?= $(notdir $(firstword $(foreach e,docker podman buildah,$(shell command -v $(e)))))
-IMAGE    ?= accel-exporter:$(VERSION)
+# The arguments of the Dockerfile that are given.
+BUILD_IMAGE = $(ENGINE) build --build-arg REVISION=$(REVISION) --build-arg SOURCE_DATE_EPOCH=$(COMMITTED) $(if $(PLATFORM),--platform $(PLATFORM)) \
+	$(foreach a,GO_IMAGE BASE_IMAGE STATIC_IMAGE,$(if $($a),--build-arg $a=$($a)))
 
-image: ## the container image IMAGE=accel-exporter:VERSION, by docker, podman or buildah; PLATFORM=linux/arm64
+image: IMAGE ?= accel-exporter:$(VERSION)
+image: engine ## the container image IMAGE=accel-exporter:VERSION, by docker, podman or buildah; PLATFORM=linux/arm64
+	$(BUILD_IMAGE) --target exporter --tag $(IMAGE) .
+
+image-remediator: IMAGE ?= accel-remediator:$(VERSION)
+image-remediator: engine ## the image of accel-remediator, in the same way
+	$(BUILD_IMAGE) --target remediator --tag $(IMAGE) .
+
+engine:
 	@test -n "$(ENGINE)" || { echo "none of docker, podman and buildah is installed" >&2; exit 1; }
-	$(ENGINE) build --tag $(IMAGE) --build-arg REVISION=$(REVISION) --build-arg SOURCE_DATE_EPOCH=$(COMMITTED) $(if $(PLATFORM),--platform $(PLATFORM)) \
-		$(if $(GO_IMAGE),--build-arg GO_IMAGE=$(GO_IMAGE)) $(if $(BASE_IMAGE),--build-arg BASE_IMAGE=$(BASE_IMAGE)) .
 
 run: build ## the exporter on a simulated machine: SCENARIO=h100-8 ARGS="--log.level=debug" SIM=--fuse
 	@$(if $(LISTEN),echo "Metrics: http://127.0.0.1:19400/metrics   Faults: bin/accel-sim inject --help   End: Ctrl-C")
@@ -167,7 +184,7 @@ test-rules: ## the rules through promtool: PROMTOOL=promtool
 
 HELM ?= .cache/helm/helm
 
-test-deploy: build $(HELM) ## the chart, kustomizations, image and package; the first run builds helm, which takes minutes
+test-deploy: build build-remediator $(HELM) ## the chart, kustomizations, image and package; the first run builds helm, which takes minutes
 	HELM=$(abspath $(HELM)) ACCEL_EXPORTER=$(abspath $(BIN)) go -C test/deploy test -count=1 .
 
 .cache/helm/helm:

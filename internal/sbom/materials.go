@@ -57,7 +57,10 @@ func materials(info *debug.BuildInfo) bill {
 		Type: "library", Ref: "pkg:golang/std@" + toolchain, Name: "std", Version: toolchain, PURL: "pkg:golang/std@" + toolchain,
 	}}
 	for _, d := range info.Deps {
-		if d.Replace != nil {
+		if d.Replace != nil && local(d.Replace) {
+			// Of this repository, so of the program's own version.
+			d = &debug.Module{Path: d.Path, Version: info.Main.Version}
+		} else if d.Replace != nil {
 			d = d.Replace
 		}
 		b.Components = append(b.Components, module("library", d))
@@ -69,6 +72,11 @@ func materials(info *debug.BuildInfo) bill {
 	b.Dependencies = []dependency{{Ref: main.Ref, DependsOn: refs}}
 	b.SerialNumber = serial(info.String())
 	return b
+}
+
+// local reports whether a module is a folder, which has no version.
+func local(m *debug.Module) bool {
+	return strings.HasPrefix(m.Path, "./") || strings.HasPrefix(m.Path, "../") || strings.HasPrefix(m.Path, "/")
 }
 
 func module(kind string, m *debug.Module) component {

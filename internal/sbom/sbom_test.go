@@ -18,6 +18,7 @@ func TestMaterials(t *testing.T) {
 		Deps: []*debug.Module{
 			{Path: "example.org/b", Version: "v2.0.0", Sum: "h1:abc="},
 			{Path: "example.org/c", Version: "v3.0.0", Replace: &debug.Module{Path: "example.org/d", Version: "v4.0.0"}},
+			{Path: "example.org/e", Version: "v0.0.0", Replace: &debug.Module{Path: "../..", Version: "(devel)"}},
 		},
 	})
 	out, err := json.Marshal(b)
@@ -28,7 +29,7 @@ func TestMaterials(t *testing.T) {
 		`"bomFormat":"CycloneDX","specVersion":"1.5","serialNumber":"urn:uuid:`,
 		`"purl":"pkg:golang/example.org/a@v1.0.0%2Bdirty","properties":[{"name":"go:GOARCH","value":"arm64"}]`,
 		`"purl":"pkg:golang/example.org/b@v2.0.0","properties":[{"name":"go:sum","value":"h1:abc="}]`,
-		`"dependsOn":["pkg:golang/std@1.26.8","pkg:golang/example.org/b@v2.0.0","pkg:golang/example.org/d@v4.0.0"]`,
+		`"dependsOn":["pkg:golang/std@1.26.8","pkg:golang/example.org/b@v2.0.0","pkg:golang/example.org/d@v4.0.0","pkg:golang/example.org/e@v1.0.0%2Bdirty"]`,
 	} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("%s is not in\n%s", want, out)

@@ -34,44 +34,65 @@ func stages(t *testing.T) ([]instructions.Stage, []instructions.ArgCommand) {
 	return stages, args
 }
 
-// TestDockerfile: the image runs as a user of its own, has what the build made
+// images are the stages that are images, with the stage that makes the
+// programs of each.
+var images = map[string]struct {
+	build    string
+	programs []string
+}{
+	"exporter":   {"build", []string{"/out/accel-exporter", "/out/accel-rules", "/out/accel-traces"}},
+	"remediator": {"build-remediator", []string{"/out/accel-remediator"}},
+}
+
+// TestDockerfile: each image runs as a user of its own, has what its build made
 // and no more, and can be pinned by digest.
 func TestDockerfile(t *testing.T) {
 	all, args := stages(t)
-	if len(all) != 2 || len(args) != 2 {
-		t.Fatalf("%d stages, %d arguments before them", len(all), len(args))
+	bases := map[string]string{}
+	for _, a := range args {
+		bases["${"+a.Args[0].Key+"}"] = a.Args[0].ValueString()
 	}
-	for i, stage := range all {
-		if name := args[i].Args[0].Key; stage.BaseName != "${"+name+"}" {
-			t.Errorf("stage %d is from %s and not from an argument", i, stage.BaseName)
+	for _, stage := range all {
+		if base := bases[stage.BaseName]; base == "" || strings.HasSuffix(base, ":latest") {
+			t.Errorf("%s is from %q, %q", stage.Name, stage.BaseName, base)
 		}
-		if strings.HasSuffix(args[i].Args[0].ValueString(), ":latest") {
-			t.Errorf("stage %d is from whatever is the latest", i)
+		if want, ok := images[stage.Name]; ok {
+			image(t, &stage, want.build, want.programs)
 		}
 	}
+	if last := all[len(all)-1].Name; len(all) != 4 || last != "exporter" {
+		t.Errorf("%d stages; the image that is built where none is named is %q", len(all), last)
+	}
+	goVersion := regexp.MustCompile(`(?m)^go (\S+)$`).FindSubmatch(read(t, "go.mod"))[1]
+	if image := bases["${GO_IMAGE}"]; !strings.HasPrefix(image, "golang:"+string(goVersion)+"-") {
+		t.Errorf("built by %s, go.mod says %s", image, goVersion)
+	}
+}
+
+func image(t *testing.T, stage *instructions.Stage, build string, want []string) {
+	t.Helper()
 	user, programs := "", []string{}
-	for _, c := range all[1].Commands {
+	for _, c := range stage.Commands {
 		switch c := c.(type) {
 		case *instructions.UserCommand:
 			user = c.User
 		case *instructions.CopyCommand:
-			if c.From == "build" {
+			if c.From != "" && c.From != build {
+				t.Errorf("%s has something from %s", stage.Name, c.From)
+			}
+			if c.From == build {
 				programs = c.SourcePaths
 			}
 		case *instructions.RunCommand:
-			t.Error("something runs in the image, which has no shell")
+			t.Errorf("something runs in %s, which has no shell", stage.Name)
 		}
 	}
 	// A number: a kubelet cannot tell whether a name is root.
 	if user != "65532:65532" {
-		t.Errorf("user is %q", user)
+		t.Errorf("%s: user is %q", stage.Name, user)
 	}
-	if want := []string{"/out/accel-exporter", "/out/accel-rules"}; !slices.Equal(programs, want) {
-		t.Errorf("programs are %q, want %q", programs, want)
-	}
-	goVersion := regexp.MustCompile(`(?m)^go (\S+)$`).FindSubmatch(read(t, "go.mod"))[1]
-	if image := args[0].Args[0].ValueString(); !strings.HasPrefix(image, "golang:"+string(goVersion)+"-") {
-		t.Errorf("built by %s, go.mod says %s", image, goVersion)
+	if !slices.Equal(programs, want) {
+		t.Errorf("%s: programs are %q, want %q", stage.Name, programs, want)
 	}
 }
 
@@ -92,7 +113,7 @@ func TestContext(t *testing.T) {
 		}
 	}
 	here, there := dist(t, one), dist(t, two)
-	for _, program := range []string{"accel-exporter", "accel-rules"} {
+	for _, program := range []string{"accel-exporter", "accel-rules", "accel-traces", "accel-remediator"} {
 		if sum(t, filepath.Join(here, program)) != sum(t, filepath.Join(there, program)) {
 			t.Errorf("%s differs with the folder that it is built in", program)
 		}
