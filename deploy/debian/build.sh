@@ -3,6 +3,8 @@
 # PROGRAMS, written to OUT/accel-exporter_VERSION_ARCH.deb. With
 # SOURCE_DATE_EPOCH the same bytes each time.
 set -eu
+# dpkg-deb refuses one that is empty.
+export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(date +%s)}"
 umask 022
 programs=$1 out=$2 arch=$3
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -34,6 +36,6 @@ echo /etc/default/accel-exporter > "$tree/DEBIAN/conffiles"
 size=$(du -sk --apparent-size --exclude=DEBIAN "$tree" | cut -f1)
 sed -e "s/@VERSION@/$version/" -e "s/@ARCH@/$arch/" -e "s/@SIZE@/$size/" "$root/deploy/debian/control" > "$tree/DEBIAN/control"
 (cd "$tree" && find usr lib etc -type f ! -path 'etc/*' -print0 | LC_ALL=C sort -z | xargs -0 md5sum) > "$tree/DEBIAN/md5sums"
-find "$tree" -exec touch -h -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}" {} +
+find "$tree" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 mkdir -p "$out"
 dpkg-deb --root-owner-group -Z"${COMPRESSION:-xz}" --build "$tree" "$out/accel-exporter_${version}_$arch.deb"
