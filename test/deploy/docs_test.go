@@ -19,7 +19,7 @@ func TestDocumentedValues(t *testing.T) {
 	if err := sigsyaml.Unmarshal(read(t, chart+"/values.yaml"), &values); err != nil {
 		t.Fatal(err)
 	}
-	pages := []string{"docs/install.md", "docs/dashboards.md", "deploy/README.md", "deploy/prometheus-adapter/README.md", chart + "/README.md"}
+	pages := []string{"docs/install.md", "docs/remediator.md", "docs/dashboards.md", "deploy/README.md", "deploy/prometheus-adapter/README.md", chart + "/README.md"}
 	found := 0
 	for _, page := range pages {
 		for _, m := range code.FindAllSubmatch(read(t, page), -1) {

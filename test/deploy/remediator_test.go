@@ -168,6 +168,45 @@ func TestRemediatorManifest(t *testing.T) {
 	}
 }
 
+// TestOwnPolicy: a kustomization puts a policy and Alertmanagers of its own in
+// the places of those to begin with.
+func TestOwnPolicy(t *testing.T) {
+	all := build(t, "test/deploy/testdata/remediator")
+	if policy := one(t, all, "ConfigMap").sub("data").text("policy.yml"); policy != string(read(t, "test/deploy/testdata/remediator/policy.yml")) {
+		t.Errorf("the policy is\n%s", policy)
+	}
+	args := slices.DeleteFunc(remediatorSpec(t, all).Containers[0].Args, func(a string) bool { return !strings.HasPrefix(a, "--alertmanager.url=") })
+	if !slices.Equal(args, []string{"--alertmanager.url=http://alertmanager.example:9093"}) {
+		t.Errorf("Alertmanagers are %q", args)
+	}
+}
+
+// TestRemediatorMonitor: its targets are one job, and say themselves of which
+// pool and node a series is; its alerts are there when it is.
+func TestRemediatorMonitor(t *testing.T) {
+	for name, kind := range map[string]string{"remediator-act": "PodMonitor", "remediator-everything": "ServiceMonitor"} {
+		for _, o := range objects(t, name) {
+			if o.kind() != kind || o.name() != "accel-remediator" {
+				continue
+			}
+			list, _ := o.sub("spec")[map[string]string{"PodMonitor": "podMetricsEndpoints", "ServiceMonitor": "endpoints"}[kind]].([]any)
+			endpoint := object(list[0].(map[string]any))
+			if endpoint["honorLabels"] != true {
+				t.Errorf("%s: pool and node would become exported_pool and exported_node", name)
+			}
+			got := relabel(t, endpoint["relabelings"].([]any), map[string]string{"job": "x", "pod": "accel-remediator-1", "instance": "10.0.0.1:19401"})
+			if got["job"] != "accel-remediator" || got["instance"] != "10.0.0.1:19401" {
+				t.Errorf("%s: labels are %v", name, got)
+			}
+		}
+	}
+	for name, want := range map[string]bool{"prometheus-operator": false, "remediator-everything": true} {
+		if has := slices.ContainsFunc(objects(t, name), func(o object) bool { return o.id() == "PrometheusRule/accel-exporter-remediator" }); has != want {
+			t.Errorf("%s: alerts about the remediator are there: %t", name, has)
+		}
+	}
+}
+
 // TestRemediatorPod: its pods pass the level restricted, whatever is turned on,
 // and what they mount can change and not be written to.
 func TestRemediatorPod(t *testing.T) {
