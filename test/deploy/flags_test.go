@@ -139,6 +139,8 @@ var secrets = map[string]map[string]string{
 		"http.yml": "basic_auth: {username: remediator, password_file: password}\n",
 		"password": "secret\n",
 	},
+	"otlp-login":           {"headers.yml": "api-key: secret\n"},
+	"otlp-ca":              {"ca.crt": authority},
 	"accel-remediator-web": {"web.yml": "basic_auth_users: {}\n"},
 }
 
@@ -146,6 +148,12 @@ func fill(t *testing.T, dir string, inside *strings.Replacer, v *corev1.Volume, 
 	t.Helper()
 	files := map[string]string{}
 	switch {
+	case v.Projected != nil:
+		for _, s := range v.Projected.Sources {
+			for _, item := range s.Secret.Items {
+				files[item.Path] = secrets[s.Secret.Name][item.Key]
+			}
+		}
 	case v.ConfigMap != nil:
 		for _, o := range all {
 			if o.id() == "ConfigMap/"+v.ConfigMap.Name {
@@ -157,7 +165,7 @@ func fill(t *testing.T, dir string, inside *strings.Replacer, v *corev1.Volume, 
 	case v.Secret != nil:
 		files = secrets[v.Secret.SecretName]
 	}
-	if (v.ConfigMap != nil || v.Secret != nil) && len(files) == 0 {
+	if (v.ConfigMap != nil || v.Secret != nil || v.Projected != nil) && len(files) == 0 {
 		t.Fatalf("nothing is in the volume %s", v.Name)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {

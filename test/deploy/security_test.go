@@ -62,6 +62,7 @@ var powers = map[string]string{
 	"remediator":            asRoot,
 	"remediator-act":        asRoot,
 	"remediator-everything": asRoot,
+	"traces":                asRoot,
 	"tls":                   asRoot,
 }
 

@@ -53,6 +53,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- if or .Values.config .Values.baseline .Values.healthCatalogue}}true{{ end }}
 {{- end }}
 
+{{- define "accel-exporter.otlpFiles" -}}
+{{- with .Values.traces }}
+{{- if and .endpoint (or .headersSecret.name .caSecret.name) }}true{{ end }}
+{{- end }}
+{{- end }}
+
 {{/* A monitor or a rule that the cluster does not know would fail halfway. */}}
 {{- define "accel-exporter.needs" -}}
 {{- if and .root.Values.crdCheck (not (.root.Capabilities.APIVersions.Has (printf "monitoring.coreos.com/v1/%s" .kind))) }}
@@ -63,5 +69,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{/* The port of a URL. */}}
 {{- define "accel-exporter.port" -}}
 {{- $url := urlParse . }}
-{{- regexFind ":[0-9]+$" $url.host | trimPrefix ":" | default (eq $url.scheme "https" | ternary "443" "80") }}
+{{- $usual := dict "http" "80" "https" "443" "grpc" "4317" "grpcs" "4317" }}
+{{- regexFind ":[0-9]+$" $url.host | trimPrefix ":" | default (get $usual $url.scheme) }}
 {{- end }}

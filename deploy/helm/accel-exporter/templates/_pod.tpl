@@ -84,6 +84,15 @@
 {{- range $name, $value := .nodeRules.targetLabels }}
 - {{ printf "--rules.target-label=%s=%s" $name $value | quote }}
 {{- end }}
+{{- if .traces.endpoint }}
+- {{ printf "--otlp.endpoint=%s" .traces.endpoint | quote }}
+{{- if .traces.headersSecret.name }}
+- --otlp.headers-file=/run/secrets/otlp/headers.yml
+{{- end }}
+{{- if .traces.caSecret.name }}
+- --otlp.ca-file=/run/secrets/otlp/ca.crt
+{{- end }}
+{{- end }}
 - --log.level={{ .logLevel }}
 - --log.format={{ .logFormat }}
 {{- range .extraArgs }}
@@ -171,6 +180,17 @@ volumes:
 - name: alertmanager
   secret: {secretName: {{ .nodeRules.credentialsSecret | quote }}}
 {{- end }}
+{{- if include "accel-exporter.otlpFiles" $ }}
+- name: otlp
+  projected:
+    sources:
+      {{- with .traces.headersSecret }}{{- if .name }}
+      - secret: {name: {{ .name | quote }}, items: [{key: {{ .key | quote }}, path: headers.yml}]}
+      {{- end }}{{- end }}
+      {{- with .traces.caSecret }}{{- if .name }}
+      - secret: {name: {{ .name | quote }}, items: [{key: {{ .key | quote }}, path: ca.crt}]}
+      {{- end }}{{- end }}
+{{- end }}
 {{- if .web.configSecret }}
 - name: web
   secret: {secretName: {{ .web.configSecret | quote }}}
@@ -225,6 +245,9 @@ mounts:
 {{- end }}
 {{- if .nodeRules.credentialsSecret }}
 - {name: alertmanager, mountPath: /run/secrets/alertmanager, readOnly: true}
+{{- end }}
+{{- if include "accel-exporter.otlpFiles" $ }}
+- {name: otlp, mountPath: /run/secrets/otlp, readOnly: true}
 {{- end }}
 {{- if .web.configSecret }}
 - {name: web, mountPath: /etc/accel-exporter/web, readOnly: true}
