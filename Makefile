@@ -42,7 +42,7 @@ build-nocgo: ## bin/accel-exporter-nocgo, without native libraries
 	CGO_ENABLED=0 $(GOBUILD) -o bin/accel-exporter-nocgo ./cmd/accel-exporter
 	CGO_ENABLED=0 $(GOBUILD) $(SMALL) -o bin/accel-rules ./cmd/accel-rules
 
-BUILD_REMEDIATOR = cd cmd/accel-remediator && CGO_ENABLED=0 $(GOBUILD)
+BUILD_REMEDIATOR = cd cmd/accel-remediator && CGO_ENABLED=0 $(GOBUILD) -gcflags=all=-l
 
 build-remediator: ## bin/accel-remediator, the only program here that knows Kubernetes' client
 	@mkdir -p bin

@@ -42,44 +42,73 @@ func (a *Alert) key() string {
 // Alerts are those that fire, with a memory for those that have just gone.
 type Alerts struct {
 	settle time.Duration
-	began  time.Time // of listening
+	began  time.Time // of listening without a gap
 	known  map[string]*standing
-	last   time.Time // when alerts were listed last; zero before
+	blind  bool // nobody has answered when asked last
 }
 
 type standing struct {
 	Alert
-	seen time.Time // when it was listed last
+	seen   time.Time // when it was listed last
+	listed bool      // in the last list
 }
 
 // NewAlerts returns a memory that begins at a time. An alert counts as gone
 // when it has not been listed for settle.
 func NewAlerts(settle time.Duration, now time.Time) *Alerts {
-	return &Alerts{settle: settle, began: now, known: map[string]*standing{}}
+	return &Alerts{settle: settle, began: now, known: map[string]*standing{}, blind: true}
 }
 
-// Listed takes what an Alertmanager lists.
+// Listed takes what all Alertmanagers list that have answered. After a gap
+// everything known counts as listed just now: who answers again may have
+// started anew, and know none.
 func (a *Alerts) Listed(now time.Time, list []Alert) {
-	a.last = now
+	listed := map[string]*standing{}
 	for _, alert := range list {
-		a.known[alert.key()] = &standing{alert, now}
+		key := alert.key()
+		if s := listed[key]; s != nil {
+			s.merge(&alert)
+			continue
+		}
+		listed[key] = &standing{alert, now, true}
+	}
+	if a.blind {
+		a.began = now
 	}
 	for key, s := range a.known {
-		if now.Sub(s.seen) > a.settle {
-			delete(a.known, key)
+		if a.blind {
+			s.seen = now
 		}
+		if s.listed = false; listed[key] == nil && now.Sub(s.seen) <= a.settle {
+			listed[key] = s
+		}
+	}
+	a.known, a.blind = listed, false
+}
+
+// Missed says that no Alertmanager has answered.
+func (a *Alerts) Missed() { a.blind = true }
+
+// merge takes what another Alertmanager lists of the same alert. It may have
+// heard of a silence earlier, or of the alert later.
+func (s *standing) merge(other *Alert) {
+	s.Suppressed = s.Suppressed || other.Suppressed
+	if other.StartsAt.Before(s.StartsAt) {
+		s.StartsAt = other.StartsAt
 	}
 }
 
 // settled reports whether what is not known to fire may be taken for gone:
 // alerts have been listed for as long as one may be missing from a list.
 func (a *Alerts) settled(now time.Time) bool {
-	return !a.last.IsZero() && now.Sub(a.began) > a.settle
+	return !a.blind && now.Sub(a.began) > a.settle
 }
 
 // firing reports whether the alert is one to act for: not one that has just
-// gone, or that somebody suppresses.
-func (a *Alerts) firing(s *standing) bool { return !s.Suppressed && s.seen.Equal(a.last) }
+// gone, that somebody suppresses, or of which nobody answers whether it fires.
+func (a *Alerts) firing(s *standing) bool {
+	return !a.blind && s.listed && !s.Suppressed
+}
 
 // standing returns the alerts that fire or have just gone, in an order that
 // depends on nothing else.

@@ -21,10 +21,12 @@ type Cluster interface {
 	// Note makes an Event. One of the same key that is there already is no
 	// error.
 	Note(ctx context.Context, n *Note) error
-	// Evict asks that a pod leave the node, within its disruption budget.
-	Evict(ctx context.Context, node string, p *Pod) (Eviction, error)
-	// MakeJob makes a Job of the manifest in a file, to run on the node. One of
-	// the same key that is there already is no error.
+	// Evict asks that a pod leave the node, within its disruption budget. Where
+	// dry, it asks what would become of that.
+	Evict(ctx context.Context, node string, p *Pod, dry bool) (Eviction, error)
+	// MakeJob makes a Job of the manifest that was in a file when the policy came
+	// into force, to run on the node. One of the same key that is there already is
+	// no error.
 	MakeJob(ctx context.Context, file string, c *Call) error
 }
 
@@ -37,6 +39,7 @@ const (
 	EvictGone   Eviction = "gone"     // no such pod is on the node any more
 	EvictBudget Eviction = "refused"  // by its disruption budget; asked again
 	EvictOther  Eviction = "replaced" // one of that name that started later
+	EvictKept   Eviction = "kept"     // its DaemonSet, or the kubelet, would start it again there
 )
 
 // Note is an Event on a node or a pod.

@@ -42,7 +42,9 @@ type Controller struct {
 	plan   atomic.Pointer[Plan]
 	policy atomic.Pointer[Policy]
 	noted  map[string]time.Time // keys of notes, and when they were made
-	said   map[string]string    // by node, what was said of it last
+	told   map[string]time.Time // keys of calls, and when they were made
+	said   map[string]saying    // by node or pod, what was said of it last
+	passes int
 	m      *metrics
 }
 
@@ -88,7 +90,7 @@ const pause = time.Second
 // long as another process led, alerts were not listed here.
 func (c *Controller) Run(ctx context.Context) {
 	c.alerts = NewAlerts(c.policy.Load().Settle, c.o.Now())
-	c.noted, c.said = map[string]time.Time{}, map[string]string{}
+	c.clear()
 	tick := time.NewTicker(c.o.Interval)
 	defer tick.Stop()
 	for {
@@ -109,10 +111,15 @@ func (c *Controller) Run(ctx context.Context) {
 	}
 }
 
+func (c *Controller) clear() {
+	c.noted, c.told, c.said = map[string]time.Time{}, map[string]time.Time{}, map[string]saying{}
+}
+
 // pass lists, plans and does.
 func (c *Controller) pass(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
+	c.passes++
 	began := c.o.Now()
 	policy := c.policy.Load()
 	c.alerts.settle = policy.Settle
@@ -120,6 +127,7 @@ func (c *Controller) pass(ctx context.Context) {
 	c.m.listed(err == nil)
 	if err != nil {
 		c.o.Log.Warn("Alerts cannot be listed; nothing is begun and nothing undone", "err", err)
+		c.alerts.Missed()
 	} else {
 		c.alerts.Listed(began, list)
 	}
@@ -130,29 +138,48 @@ func (c *Controller) pass(ctx context.Context) {
 		return
 	}
 	plan := policy.Plan(nodes, c.alerts, began)
+	if !c.o.Act {
+		c.foresee(ctx, plan)
+	}
 	c.plan.Store(plan)
 	c.m.planned(plan)
 	for i := range plan.Nodes {
 		c.tell(&plan.Nodes[i])
-		if c.o.Act {
+		if c.o.Act && ctx.Err() == nil {
 			c.do(ctx, policy, &plan.Nodes[i])
 		}
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		c.o.Log.Warn("The pass took too long; what it has not done is left to the next", "timeout", c.o.Timeout)
 	}
 	for _, node := range plan.Unknown {
 		c.once(node, "Alerts name a node that the cluster does not have", "node", node)
 	}
-	c.forget(plan, began)
+	c.forget(began)
 	c.m.passed(began, c.o.Now())
+}
+
+// foresee finds out which pods of a dry run a disruption budget would keep.
+func (c *Controller) foresee(ctx context.Context, plan *Plan) {
+	for i := range plan.Nodes {
+		s := &plan.Nodes[i]
+		for _, pod := range s.Evict {
+			how, err := c.o.Cluster.Evict(ctx, s.Node.Name, &pod, true)
+			if err != nil {
+				c.once(s.Node.Name+"/dry", "Whether a pod could be evicted is not known", "node", s.Node.Name, "err", err)
+				return
+			}
+			if how == EvictBudget {
+				s.Refused = append(s.Refused, pod)
+			}
+		}
+	}
 }
 
 // do does what is planned for one node. What fails is planned again.
 func (c *Controller) do(ctx context.Context, p *Policy, s *Step) {
-	// The record goes onto the node before all that it speaks of, and off it
-	// after: on the node as it is once that is gone.
-	if s.Ends && s.Condition != (Condition{}) {
-		if c.condition(ctx, s) {
-			c.Ring()
-		}
+	if s.Ends {
+		c.end(ctx, s)
 		return
 	}
 	if !c.patch(ctx, s) || !c.condition(ctx, s) {
@@ -160,7 +187,7 @@ func (c *Controller) do(ctx context.Context, p *Policy, s *Step) {
 	}
 	c.note(ctx, s)
 	for i := range s.Evict {
-		how, err := c.o.Cluster.Evict(ctx, s.Node.Name, &s.Evict[i])
+		how, err := c.o.Cluster.Evict(ctx, s.Node.Name, &s.Evict[i], false)
 		c.evicted(s, &s.Evict[i], how, err)
 	}
 	if s.Patch.Empty() { // the record of a call goes onto the node as it is now
@@ -168,6 +195,19 @@ func (c *Controller) do(ctx context.Context, p *Policy, s *Step) {
 	} else if len(s.Call) > 0 {
 		c.Ring()
 	}
+}
+
+// end lets a node in. The record goes onto the node before all that it speaks
+// of, and off it after: whoever is ended in between finds it and goes on.
+func (c *Controller) end(ctx context.Context, s *Step) {
+	if s.Condition != (Condition{}) {
+		if c.condition(ctx, s) {
+			c.Ring() // the node has another version now
+		}
+		return
+	}
+	c.note(ctx, s)
+	c.patch(ctx, s)
 }
 
 // patch reports whether the node's record is as planned.
@@ -225,39 +265,43 @@ func (c *Controller) evicted(s *Step, p *Pod, how Eviction, err error) {
 	case how == EvictBudget:
 		c.m.done("evict", "refused")
 		c.once(s.Node.Name+"/"+p.Namespace+"/"+p.Name, "A disruption budget keeps a pod on the node", "namespace", p.Namespace, "pod", p.Name)
+	case how == EvictKept:
+		c.once(s.Node.Name+"/"+p.Namespace+"/"+p.Name, "A pod is left alone that would be started there again", "namespace", p.Namespace, "pod", p.Name)
 	}
 }
 
-// call tells the hooks, and then writes down that they were told: one that is
-// told twice sees the same key.
+// call tells the hooks, and then writes down that they were told. One that is
+// told again, since that could not be written down, sees the same key.
 func (c *Controller) call(ctx context.Context, p *Policy, s *Step) {
 	var told []string
 	for _, name := range s.Call {
-		hook, ok := p.Hooks[name]
-		if !ok {
-			continue
+		call := &Call{
+			Key:  fmt.Sprintf("%s-%d-%s", s.Node.Name, s.Since.Unix(), name),
+			Hook: name, Node: s.Node.Name, Since: s.Since, Alerts: s.Alerts, Devices: s.Devices,
 		}
-		call := &Call{Key: fmt.Sprintf("%s-%d-%s", s.Node.Name, s.Since.Unix(), name), Hook: name, Node: s.Node.Name, Since: s.Since, Alerts: s.Alerts}
-		for _, pod := range s.Hurt {
-			call.Devices = append(call.Devices, pod.Device)
+		if _, ok := c.told[call.Key]; !ok { // the node may still be listed as it was before
+			err := c.tellHook(ctx, p.Hooks[name], call)
+			c.result(s, "call", err)
+			if err != nil {
+				continue
+			}
+			c.told[call.Key] = c.o.Now()
 		}
-		var err error
-		if hook.Job != "" {
-			err = c.o.Cluster.MakeJob(ctx, hook.Job, call)
-		} else {
-			err = c.o.Call(ctx, hook.URL, call)
-		}
-		c.result(s, "call", err)
-		if err == nil {
-			told = append(told, name)
-		}
+		told = append(told, name)
 	}
 	if len(told) == 0 {
 		return
 	}
 	if patch := Told(&s.Node, told); patch != nil {
 		if err := c.o.Cluster.Patch(ctx, s.Node.Name, patch); err != nil && !errors.Is(err, ErrConflict) {
-			c.o.Log.Error("A hook was told, and that could not be written down; it is told again", "node", s.Node.Name, "err", err)
+			c.o.Log.Error("A hook was told, and that could not be written down yet", "node", s.Node.Name, "err", err)
 		}
 	}
+}
+
+func (c *Controller) tellHook(ctx context.Context, h Hook, call *Call) error {
+	if h.Job != "" {
+		return c.o.Cluster.MakeJob(ctx, h.Job, call)
+	}
+	return c.o.Call(ctx, h.URL, call)
 }

@@ -23,6 +23,9 @@ type cluster struct {
 	notes map[string]*Note
 	calls map[string]int // by key
 	jobs  map[string]*Call
+	kept  bool // pods, by a disruption budget
+	stale bool // nodes are listed as they were before they were changed last
+	was   map[string]*Node
 	fails func(what string) (before, after bool)
 }
 
@@ -48,7 +51,10 @@ func (c *cluster) do(what string, thing func() error) error {
 
 func (c *cluster) Nodes(context.Context) (list []Node, err error) {
 	err = c.do("list", func() error {
-		for _, n := range c.nodes {
+		for name, n := range c.nodes {
+			if was := c.was[name]; c.stale && was != nil {
+				n = was
+			}
 			list = append(list, *n)
 		}
 		return nil
@@ -57,6 +63,10 @@ func (c *cluster) Nodes(context.Context) (list []Node, err error) {
 }
 
 func (c *cluster) change(name string, change func(Node) Node) {
+	if c.was == nil {
+		c.was = map[string]*Node{}
+	}
+	c.was[name] = c.nodes[name]
 	n := change(*c.nodes[name])
 	version, _ := strconv.Atoi(n.Version)
 	n.Version = fmt.Sprint(version + 1)
@@ -84,12 +94,19 @@ func (c *cluster) Note(_ context.Context, n *Note) error {
 	return c.do("note", func() error { c.notes[n.Key] = n; return nil })
 }
 
-func (c *cluster) Evict(_ context.Context, node string, p *Pod) (how Eviction, err error) {
+func (c *cluster) Evict(_ context.Context, node string, p *Pod, dry bool) (how Eviction, err error) {
 	err = c.do("evict", func() error {
 		key := p.Namespace + "/" + p.Name
-		if how = EvictGone; c.pods[key] == node {
+		switch {
+		case c.pods[key] != node:
+			how = EvictGone
+		case c.kept:
+			how = EvictBudget
+		default:
 			how = Evicted
-			delete(c.pods, key)
+			if !dry {
+				delete(c.pods, key)
+			}
 		}
 		return nil
 	})
@@ -143,7 +160,7 @@ func (r *rig) restart() {
 		},
 	})
 	r.c.alerts = NewAlerts(r.policy.Settle, r.now)
-	r.c.noted, r.c.said = map[string]time.Time{}, map[string]string{}
+	r.c.clear()
 }
 
 // pass lets time pass in steps of the Controller's.
@@ -228,6 +245,108 @@ func TestBlind(t *testing.T) {
 	r.pass(t, time.Hour)
 	if n := r.nodes["n01"]; n.Version != version || n.Labels[HealthLabel] != "failed" {
 		t.Errorf("%+v", n)
+	}
+}
+
+// An Alertmanager that was away and comes back knowing nothing has not heard
+// yet; only one that goes on knowing nothing is believed.
+func TestForgetfulAlertmanager(t *testing.T) {
+	r := newRig(t, 4)
+	r.alerts.alerts = []Alert{lostOn(1, noon)}
+	r.pass(t, time.Minute)
+	r.alerts.alerts, r.alerts.err = nil, errDown
+	r.pass(t, time.Hour)
+	r.alerts.err = nil
+	r.pass(t, 45*time.Second)
+	if n := r.nodes["n01"]; n.Labels[HealthLabel] != "failed" {
+		t.Fatalf("undone %v after it came back: %+v", 45*time.Second, n)
+	}
+	r.pass(t, time.Minute)
+	if n := r.nodes["n01"]; n.Labels[HealthLabel] != "" {
+		t.Errorf("%+v", n)
+	}
+}
+
+// What an alert waits for does not happen while nobody says that it fires.
+func TestNothingBegunBlind(t *testing.T) {
+	r := newRig(t, 4)
+	r.alerts.alerts = []Alert{alert("Slow", 1, noon)}
+	r.pass(t, time.Minute)
+	r.alerts.err = errDown
+	r.pass(t, time.Hour)
+	if n := r.nodes["n01"]; n.Version != "1" {
+		t.Errorf("%+v", n)
+	}
+}
+
+// A dry run says which evictions a disruption budget would refuse.
+func TestForesee(t *testing.T) {
+	r := newRig(t, 4)
+	r.act, r.kept = false, true
+	r.restart()
+	r.alerts.alerts = []Alert{lostOn(1, noon)}
+	r.pass(t, 15*time.Second)
+	s := r.c.Plan().Nodes[0]
+	if diff := cmp.Diff(s.Evict, s.Refused); diff != "" || len(s.Refused) != 1 || r.pods["ml/train-1"] == "" {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A hook is told once, also where nodes are listed late, and of every device
+// that an alert names, with a pod or without.
+func TestCallsOnce(t *testing.T) {
+	r := newRig(t, 4)
+	bare := alert("Lost", 1, noon, "device", "GPU-7")
+	r.alerts.alerts = []Alert{lostOn(1, noon), bare}
+	r.pass(t, 15*time.Second)
+	var got *Call
+	r.c.o.Call = func(_ context.Context, _ string, c *Call) error {
+		got = c
+		r.calls[c.Key]++
+		r.stale = true
+		return nil
+	}
+	r.pass(t, 5*time.Minute)
+	if len(r.calls) != 1 || r.calls[got.Key] != 1 {
+		t.Errorf("calls: %v", r.calls)
+	}
+	if diff := cmp.Diff([]string{"GPU-0", "GPU-7"}, got.Devices); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// An Event is not made again for a summary that changes with what is measured,
+// and the condition is not written again.
+func TestMeasuredSummary(t *testing.T) {
+	r := newRig(t, 4)
+	for i := range 20 {
+		a := lostOn(1, noon)
+		a.Summary = fmt.Sprintf("%d °C", 80+i)
+		r.alerts.alerts = []Alert{a}
+		r.pass(t, 15*time.Second)
+	}
+	if n := r.nodes["n01"]; len(r.notes) != 2 || n.Version != "4" { // taken out, its condition, its hook told
+		t.Errorf("%d notes, version %s", len(r.notes), n.Version)
+	}
+}
+
+// What is remembered for the log goes with its reason.
+func TestForgets(t *testing.T) {
+	r := newRig(t, 4)
+	r.kept = true
+	for i := range 50 {
+		a := lostOn(1, noon)
+		a.Labels["pod"] = fmt.Sprintf("train-%d", i)
+		r.pods["ml/train-"+fmt.Sprint(i)] = "n01"
+		r.alerts.alerts = []Alert{a}
+		r.pass(t, 15*time.Second)
+	}
+	if len(r.c.said) > 3 {
+		t.Errorf("%d sayings", len(r.c.said))
+	}
+	r.pass(t, 3*time.Hour)
+	if len(r.c.noted) > 2 || len(r.c.told) > 0 {
+		t.Errorf("%d notes, %d calls", len(r.c.noted), len(r.c.told))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 )
@@ -46,7 +47,11 @@ func (c *Controller) note(ctx context.Context, s *Step) {
 // put makes a note unless it was made before.
 func (c *Controller) put(ctx context.Context, n *Note, s *Step, now time.Time) {
 	n.Message = strings.ToValidUTF8(n.Message[:min(len(n.Message), maxMessage)], "")
-	sum := sha256.Sum256(fmt.Append(nil, s.Node.Name, "\x00", s.Since.Unix(), "\x00", n.Pod.Namespace, "\x00", n.Pod.Name, "\x00", n.Reason, "\x00", n.Message))
+	about := strings.Join(s.Alerts, ",") // not the message, which may have a measured value in it
+	if n.Pod.Name != "" {
+		about = n.Message
+	}
+	sum := sha256.Sum256(fmt.Append(nil, s.Node.Name, "\x00", s.Since.Unix(), "\x00", n.Pod.Namespace, "\x00", n.Pod.Name, "\x00", n.Reason, "\x00", about))
 	n.Key, n.Time = hex.EncodeToString(sum[:8]), now
 	if _, made := c.noted[n.Key]; made {
 		return
@@ -85,23 +90,25 @@ func (c *Controller) tell(s *Step) {
 	c.once(s.Node.Name, message, append([]any{"node", s.Node.Name, "alerts", s.Alerts}, what...)...)
 }
 
-// once logs unless it said the same of the same thing last.
-func (c *Controller) once(of, message string, args ...any) {
-	text := fmt.Sprint(append([]any{message}, args...)...)
-	if c.said[of] != text {
-		c.said[of] = text
-		c.o.Log.Info(message, args...)
-	}
+// saying is what was said, and in which pass last.
+type saying struct {
+	text string
+	pass int
 }
 
-// forget drops what was remembered of notes and sayings that are over.
-func (c *Controller) forget(p *Plan, now time.Time) {
-	for key, at := range c.noted {
-		if now.Sub(at) > 2*noteAge {
-			delete(c.noted, key)
-		}
+// once logs unless it said the same of the same thing in the last pass.
+func (c *Controller) once(of, message string, args ...any) {
+	text := fmt.Sprint(append([]any{message}, args...)...)
+	if c.said[of].text != text {
+		c.o.Log.Info(message, args...)
 	}
-	if len(p.Nodes) == 0 && len(p.Unknown) == 0 {
-		clear(c.said)
+	c.said[of] = saying{text, c.passes}
+}
+
+// forget drops what was remembered of notes, calls and sayings that are over.
+func (c *Controller) forget(now time.Time) {
+	for _, made := range []map[string]time.Time{c.noted, c.told} {
+		maps.DeleteFunc(made, func(_ string, at time.Time) bool { return now.Sub(at) > 2*noteAge })
 	}
+	maps.DeleteFunc(c.said, func(_ string, s saying) bool { return s.pass != c.passes })
 }

@@ -49,6 +49,11 @@ type Step struct {
 	Condition Condition
 	// Evict are pods that are to go, Hurt those that the alerts name.
 	Evict, Hurt []Pod
+	// Refused are those of Evict that a disruption budget keeps on the node; told
+	// in a dry run only.
+	Refused []Pod
+	// Devices are those that the alerts name.
+	Devices []string
 	// Call are the hooks to be told.
 	Call []string
 	// Since is when the node was taken out.
@@ -116,7 +121,7 @@ func (p *Policy) pool(n *Node) string { return n.Labels[p.PoolLabel] }
 func (p *Policy) step(n *Node, w *want, r *Record, alerts *Alerts, c *counts, now time.Time) Step {
 	s := Step{Node: *n, Pool: p.pool(n)}
 	if w != nil {
-		s.Alerts, s.Summary, s.Hurt = w.alerts, w.summary, w.inhabits
+		s.Alerts, s.Summary, s.Hurt, s.Devices = w.alerts, w.summary, w.inhabits, w.devices
 	}
 	if r != nil {
 		s.Since = r.Since
@@ -257,7 +262,8 @@ func (s *Step) change(was, is *Node) {
 	if was.Unschedulable != is.Unschedulable {
 		s.Patch.Unschedulable = &is.Unschedulable
 	}
-	if was.Condition == s.Condition {
+	// A message may have a measured value in it, which changes all the time.
+	if was.Condition.Status == s.Condition.Status && was.Condition.Reason == s.Condition.Reason {
 		s.Condition = Condition{}
 	}
 }

@@ -210,6 +210,19 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// Where one Alertmanager has heard of a silence, the other's list does not
+// break it, whichever comes first.
+func TestSilenceHalfHeard(t *testing.T) {
+	silenced := alert("Lost", 1, noon)
+	silenced.Suppressed = true
+	for _, list := range [][]Alert{{silenced, alert("Lost", 1, noon)}, {alert("Lost", 1, noon), silenced}} {
+		w := newWorld(t, 4)
+		if s := w.step(w.pass(time.Minute, list...), 1); s.Begins || s.Withheld != WithheldSuppressed {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
 // Whoever starts anew undoes nothing before it knows what fires.
 func TestRestart(t *testing.T) {
 	w := newWorld(t, 4)

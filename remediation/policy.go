@@ -121,12 +121,18 @@ func (p *Policy) Check() error {
 		}
 	}
 	for name, h := range p.Hooks {
+		if !hookName.MatchString(name) {
+			return strict.At(fmt.Errorf("found the name %q; accepted are up to 40 of a-z, 0-9 and -, as for a Job", name), "hooks", name)
+		}
 		if err := h.check(); err != nil {
 			return strict.At(err, "hooks", name)
 		}
 	}
 	return nil
 }
+
+// hookName is what the name of a Job may have in it, and short enough for one.
+var hookName = regexp.MustCompile("^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$")
 
 func (h *Hook) check() error {
 	if (h.URL == "") == (h.Job == "") {
@@ -142,6 +148,12 @@ func (h *Hook) check() error {
 	return nil
 }
 
+// What Kubernetes takes in a taint.
+var (
+	taintKey   = regexp.MustCompile("^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$")
+	taintValue = regexp.MustCompile("^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$")
+)
+
 func (r *Rule) check() error {
 	switch {
 	case len(r.Match) == 0:
@@ -153,6 +165,10 @@ func (r *Rule) check() error {
 		switch {
 		case t.Key == "":
 			return strict.At(errors.New("found no key; accepted is the key of a taint"), "taints", i)
+		case !taintKey.MatchString(t.Key):
+			return strict.At(fmt.Errorf("found the key %q; accepted is [PREFIX/]NAME, a name of up to 63 letters, digits, -, _ and .", t.Key), "taints", i)
+		case !taintValue.MatchString(t.Value):
+			return strict.At(fmt.Errorf("found the value %q; accepted are up to 63 letters, digits, -, _ and .", t.Value), "taints", i)
 		case t.Effect == "":
 			return strict.At(errors.New("found no effect; accepted: NoSchedule, PreferNoSchedule, NoExecute"), "taints", i)
 		case strings.HasPrefix(t.Key, "node.kubernetes.io/"):

@@ -17,7 +17,8 @@ type want struct {
 	summary           string // of the alert that asks for most
 	evict             []Pod
 	calls             []string
-	inhabits          []Pod // the pods that the alerts name
+	inhabits          []Pod    // the pods that alerts name that fire
+	devices           []string // that they name, sorted, without repetition
 	// firing: one of the alerts is to be acted for.
 	firing, hadReason bool
 }
@@ -30,6 +31,14 @@ type Pod struct {
 	// Before is when the alert began: a pod that started later is another one.
 	Before time.Time
 }
+
+// Bounds of what is taken from the alerts of one node. What is beyond them is
+// left out; a node has fewer devices, and a kubelet fewer pods.
+const (
+	maxNames   = 50
+	maxPods    = 500
+	maxDevices = 200
+)
 
 // rank orders what the label can say.
 var rank = map[string]int{"": 0, "degraded": 1, "failed": 2}
@@ -55,9 +64,8 @@ func (p *Policy) wants(a *Alerts, now time.Time) map[string]*want {
 
 func (w *want) add(s *standing, r *Rule, firing bool) {
 	w.firing = w.firing || firing
-	if i, found := slices.BinarySearch(w.alerts, s.Name()); !found {
-		w.alerts = slices.Insert(w.alerts, i, s.Name())
-	}
+	w.alerts = insert(w.alerts, s.Name(), maxNames)
+	w.devices = insert(w.devices, s.Labels["device"], maxDevices)
 	if !w.hadReason || rank[r.Health] > rank[w.health] {
 		w.summary = s.Summary
 	}
@@ -75,9 +83,11 @@ func (w *want) add(s *standing, r *Rule, firing bool) {
 	if r.Call != "" && !slices.Contains(w.calls, r.Call) && firing {
 		w.calls = append(w.calls, r.Call)
 	}
-	if name := s.Labels["pod"]; name != "" && s.Labels["namespace"] != "" {
+	if name := s.Labels["pod"]; name != "" && s.Labels["namespace"] != "" && len(w.inhabits) < maxPods {
 		pod := Pod{Namespace: s.Labels["namespace"], Name: name, Alert: s.Name(), Device: s.Labels["device"], Before: s.StartsAt}
-		w.inhabits = append(w.inhabits, pod)
+		if firing {
+			w.inhabits = append(w.inhabits, pod)
+		}
 		if r.Evict && firing {
 			w.evict = append(w.evict, pod)
 		}
@@ -86,3 +96,13 @@ func (w *want) add(s *standing, r *Rule, firing bool) {
 
 // marks reports whether anything is to stand on the node.
 func (w *want) marks() bool { return w != nil && w.health != "" }
+
+// insert returns a sorted list with a text that it has not yet, where there is
+// one and room for it.
+func insert(list []string, text string, most int) []string {
+	i, found := slices.BinarySearch(list, text)
+	if found || text == "" || len(list) == most {
+		return list
+	}
+	return slices.Insert(list, i, text)
+}

@@ -2,15 +2,15 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
-	openapi "github.com/go-openapi/runtime/client"
-	"github.com/go-openapi/strfmt"
-	"github.com/prometheus/alertmanager/api/v2/client/alert"
 	"github.com/prometheus/common/config"
 
 	"github.com/accel-exporter/accel-exporter/remediation"
@@ -22,13 +22,21 @@ import (
 type alertmanagers []alertmanager
 
 type alertmanager struct {
-	host string
-	api  alert.ClientService
+	host, url string
+	client    *http.Client
 }
 
-// askTimeout bounds one answer.
-const askTimeout = 10 * time.Second
+const (
+	// askTimeout bounds one answer.
+	askTimeout = 10 * time.Second
+	// maxAnswer is how many bytes of an answer are read, and maxAlerts how many
+	// alerts. A longer answer is an error: half a list would let nodes in again.
+	maxAnswer = 256 << 20
+	maxAlerts = 100_000
+)
 
+// newAlertmanagers returns those of some addresses. clientFile says how to
+// reach them, as an HTTP client's configuration of Prometheus; it may be empty.
 func newAlertmanagers(urls []string, clientFile string) (alertmanagers, error) {
 	cfg := config.DefaultHTTPClientConfig
 	if clientFile != "" {
@@ -47,19 +55,12 @@ func newAlertmanagers(urls []string, clientFile string) (alertmanagers, error) {
 	var all alertmanagers
 	for _, text := range urls {
 		u, err := url.Parse(text)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" {
 			return nil, errors.New("--alertmanager.url: accepted is http://HOST:PORT or https://HOST:PORT; credentials go into --alertmanager.http.config.file")
 		}
-		all = append(all, newAlertmanager(u, client))
+		all = append(all, alertmanager{u.Host, strings.TrimSuffix(u.String(), "/") + "/api/v2/alerts", client})
 	}
 	return all, nil
-}
-
-func newAlertmanager(u *url.URL, client *http.Client) alertmanager {
-	transport := openapi.NewWithClient(u.Host, u.Path+"/api/v2", []string{u.Scheme}, client)
-	// It dumps requests, with their credentials, where the variable DEBUG is set.
-	transport.Debug = false
-	return alertmanager{u.Host, alert.New(transport, strfmt.Default)}
 }
 
 // List implements remediation.Source.
@@ -79,10 +80,11 @@ func (all alertmanagers) List(ctx context.Context) ([]remediation.Alert, error) 
 	var errs []error
 	for range all {
 		a := <-answers
-		list = append(list, a.alerts...)
 		if a.err != nil {
 			errs = append(errs, a.err)
+			continue
 		}
+		list = append(list, a.alerts...)
 	}
 	if len(errs) == len(all) {
 		return nil, errors.Join(errs...)
@@ -91,21 +93,62 @@ func (all alertmanagers) List(ctx context.Context) ([]remediation.Alert, error) 
 }
 
 func (a alertmanager) list(ctx context.Context) ([]remediation.Alert, error) {
-	yes := true
-	params := alert.NewGetAlertsParamsWithContext(ctx).WithTimeout(askTimeout).
-		WithActive(&yes).WithSilenced(&yes).WithInhibited(&yes).WithUnprocessed(&yes)
-	resp, err := a.api.GetAlerts(params)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := a.client.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.host, err)
 	}
-	list := make([]remediation.Alert, 0, len(resp.Payload))
-	for _, x := range resp.Payload {
-		if x.StartsAt == nil || x.Status == nil || x.Status.State == nil {
-			continue
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s", a.host, resp.Status)
+	}
+	list, err := decodeAlerts(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("%s: what it lists: %w", a.host, err)
+	}
+	return list, nil
+}
+
+// gettable is what is decoded of an alert, in the form of Alertmanager's API v2.
+type gettable struct {
+	Labels      map[string]string `json:"labels"`
+	Annotations struct {
+		Summary string `json:"summary"`
+	} `json:"annotations"`
+	StartsAt time.Time `json:"startsAt"`
+	Status   struct {
+		State string `json:"state"`
+	} `json:"status"`
+}
+
+// decodeAlerts reads a list, alert by alert, so that the answer as a whole is
+// never in memory.
+func decodeAlerts(r io.Reader) ([]remediation.Alert, error) {
+	dec := json.NewDecoder(r)
+	if token, err := dec.Token(); err != nil || token != json.Delim('[') {
+		return nil, errors.New("found no list of alerts")
+	}
+	var list []remediation.Alert
+	for dec.More() {
+		if len(list) == maxAlerts {
+			return nil, fmt.Errorf("found more than %d alerts; accepted are so many", maxAlerts)
+		}
+		var g gettable
+		if err := dec.Decode(&g); err != nil {
+			return nil, err
+		}
+		if len(g.Labels) == 0 || g.StartsAt.IsZero() || g.Status.State == "" {
+			return nil, errors.New("found an alert without labels, startsAt or status.state")
 		}
 		list = append(list, remediation.Alert{
-			Labels: x.Labels, Summary: x.Annotations["summary"], StartsAt: time.Time(*x.StartsAt), Suppressed: *x.Status.State == "suppressed",
+			Labels: g.Labels, Summary: g.Annotations.Summary, StartsAt: g.StartsAt, Suppressed: g.Status.State == "suppressed",
 		})
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, fmt.Errorf("the list has no end: %w", err)
 	}
 	return list, nil
 }

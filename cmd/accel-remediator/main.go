@@ -13,6 +13,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/accel-exporter/accel-exporter/cmd/accel-remediator/kube"
 )
 
 func main() {
@@ -20,7 +22,7 @@ func main() {
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "accel-remediator:", err)
-		if errors.Is(err, errLost) {
+		if errors.Is(err, kube.ErrLost) {
 			os.Exit(2)
 		}
 		os.Exit(1)

@@ -23,20 +23,13 @@ import (
 	"github.com/prometheus/common/promslog"
 	"github.com/prometheus/common/version"
 	"github.com/prometheus/exporter-toolkit/web"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
 
 	"github.com/accel-exporter/accel-exporter/cmd/accel-remediator/kube"
-	"github.com/accel-exporter/accel-exporter/internal/strict"
 	"github.com/accel-exporter/accel-exporter/remediation"
 )
-
-// errLost: another process has the lease, and this one must not go on.
-var errLost = errors.New("the lease was lost")
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f, err := parseFlags(args, stdout, stderr)
@@ -46,8 +39,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	file := strict.NewFile(f.policyFile)
-	policy, err := loadPolicy(file)
+	files := newSettings(f.policyFile)
+	policy, jobs, err := files.load()
 	if err != nil {
 		return err
 	}
@@ -56,6 +49,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return nil
 	}
 	log := promslog.New(f.log)
+	klog.SetSlogLogger(log) // client-go's, which says why nodes cannot be watched
 	log.Info("Starting accel-remediator", "version", version.Info(), "act", f.act)
 	alerts, err := newAlertmanagers(f.alertmanagers, f.alertmanagerClient)
 	if err != nil {
@@ -65,44 +59,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	p := &program{flags: f, log: log, client: client, file: file}
-	var controller *remediation.Controller
-	p.cluster, err = kube.New(client, f.namespace, func() { controller.Ring() })
-	if err != nil {
-		return err
-	}
-	controller = remediation.New(remediation.Options{
+	p := &program{flags: f, log: log, files: files, lease: kube.NewLease(client, f.namespace, f.lease, f.pod, log)}
+	p.cluster = kube.New(client, f.namespace, p.lease.Held, func() { p.controller.Ring() })
+	p.cluster.SetJobs(jobs)
+	p.controller = remediation.New(remediation.Options{
 		Cluster: p.cluster, Alerts: alerts, Policy: policy, Act: f.act, Interval: f.interval, Log: log,
 		Call: hooks{&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}.call,
 	})
-	p.controller = controller
 	return p.serve(ctx)
 }
 
-// loadPolicy reads the policy and the Jobs that it names.
-func loadPolicy(file *strict.File) (*remediation.Policy, error) {
-	data, err := file.Read()
-	if err != nil {
-		return nil, err
-	}
-	policy, err := remediation.ParsePolicy(file.Path(), data)
-	if err != nil {
-		return nil, err
-	}
-	for name, hook := range policy.Hooks {
-		if hook.Job == "" {
-			continue
-		}
-		if _, err := kube.ReadJob(hook.Job); err != nil {
-			return nil, fmt.Errorf("%s: hooks.%s.job: %w", file.Path(), name, err)
-		}
-	}
-	return policy, nil
-}
-
-// newClient returns a client of the API server that asks it no more often than
-// a controller should.
-func newClient(kubeconfig string) (kubernetes.Interface, error) {
+// newClient returns a client of the API server.
+func newClient(kubeconfig string) (rest.Interface, error) {
 	var cfg *rest.Config
 	var err error
 	if kubeconfig != "" {
@@ -113,18 +81,16 @@ func newClient(kubeconfig string) (kubernetes.Interface, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the API server: %w", err)
 	}
-	cfg.UserAgent = "accel-remediator"
-	cfg.QPS, cfg.Burst = 20, 40
-	return kubernetes.NewForConfig(cfg)
+	return kube.NewClient(cfg)
 }
 
 type program struct {
 	flags      *flags
 	log        *slog.Logger
-	client     kubernetes.Interface
+	lease      *kube.Lease
 	cluster    *kube.Cluster
 	controller *remediation.Controller
-	file       *strict.File
+	files      *settings
 	leads      atomic.Bool
 	reloaded   atomic.Bool
 }
@@ -161,36 +127,24 @@ func (p *program) serve(ctx context.Context) error {
 	}
 	cancel(err)
 	loops.Wait()
-	if cause := context.Cause(ctx); errors.Is(cause, errLost) {
+	if cause := context.Cause(ctx); errors.Is(cause, kube.ErrLost) {
 		return cause
 	}
 	return err
 }
 
 // lead runs the controller while this process holds the lease. One that loses
-// it ends: what it still has under way must not go on beside another.
+// it ends: what it knows is not so any more.
 func (p *program) lead(ctx context.Context, end context.CancelCauseFunc) {
-	lock := &resourcelock.LeaseLock{
-		LeaseMeta: metav1.ObjectMeta{Name: p.flags.lease, Namespace: p.flags.namespace},
-		Client:    p.client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: p.flags.pod},
-	}
-	leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
-		Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
-		ReleaseOnCancel: true, Name: p.flags.lease,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(ctx context.Context) {
-				p.leads.Store(true)
-				p.log.Info("Holds the lease", "pod", p.flags.pod)
-				p.controller.Run(ctx)
-			},
-			OnStoppedLeading: func() {
-				p.leads.Store(false)
-				if ctx.Err() == nil {
-					end(errLost)
-				}
-			},
-		},
+	defer p.leads.Store(false)
+	err := p.lease.Run(ctx, func(ctx context.Context) {
+		p.leads.Store(true)
+		p.log.Info("Holds the lease", "pod", p.flags.pod)
+		p.controller.Run(ctx)
 	})
+	if err != nil {
+		end(err)
+	}
 }
 
 // look is the time between two looks at the policy.
@@ -207,25 +161,23 @@ func (p *program) reload(ctx context.Context) {
 		select {
 		case <-hangup:
 		case <-tick.C:
-			if changed, err := p.file.Changed(); err != nil || !changed {
+			if !p.files.changed() {
 				continue
 			}
 		case <-ctx.Done():
 			return
 		}
-		policy, err := loadPolicy(p.file)
+		policy, jobs, err := p.files.load()
 		p.reloaded.Store(err == nil)
 		if err != nil {
 			p.log.Error("The policy is wrong; the former stays in force", "err", err)
 			continue
 		}
+		p.cluster.SetJobs(jobs)
 		p.controller.Apply(policy)
-		p.log.Info("The policy is in force", "file", p.file.Path())
+		p.log.Info("The policy is in force", "file", p.flags.policyFile)
 	}
 }
-
-// maxWebhook is the size in bytes of the largest webhook that is taken.
-const maxWebhook = 16 << 20
 
 func (p *program) handler() http.Handler {
 	registry := prometheus.NewRegistry()
@@ -238,12 +190,7 @@ func (p *program) handler() http.Handler {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry, MaxRequestsInFlight: 4}))
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("POST /webhook", func(w http.ResponseWriter, r *http.Request) {
-		// Read so that the connection can be used again, and not believed.
-		_, _ = io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, maxWebhook))
-		p.controller.Ring()
-		w.WriteHeader(http.StatusAccepted)
-	})
+	mux.Handle("POST /webhook", doorbell(p.controller.Ring))
 	mux.HandleFunc("GET /debug/plan", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		enc := json.NewEncoder(w)
@@ -251,4 +198,20 @@ func (p *program) handler() http.Handler {
 		_ = enc.Encode(p.controller.Plan())
 	})
 	return mux
+}
+
+// maxWebhook is the size in bytes of the largest webhook that is taken.
+const maxWebhook = 16 << 20
+
+// doorbell takes webhooks. Their content is read so that the connection can be
+// used again, and not believed.
+func doorbell(ring func()) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, maxWebhook)); err != nil {
+			http.Error(w, fmt.Sprintf("found a body that ends early or has more than %d bytes; accepted is one of at most that size", maxWebhook), http.StatusRequestEntityTooLarge)
+			return
+		}
+		ring()
+		w.WriteHeader(http.StatusAccepted)
+	}
 }

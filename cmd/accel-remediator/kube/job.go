@@ -5,47 +5,50 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
+	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/serializer/json"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/accel-exporter/accel-exporter/remediation"
 )
 
-// ReadJob reads a manifest; a key that a Job does not have is an error.
-func ReadJob(file string) (*batchv1.Job, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
+// keepJob is for how many seconds a Job is kept that has ended, where its
+// manifest does not say: long enough to be looked at.
+const keepJob int32 = 24 * 60 * 60
+
+// SetJobs puts the manifests of a policy into force, by the names of their
+// files.
+func (c *Cluster) SetJobs(jobs map[string]*batchv1.Job) { c.jobs.Store(&jobs) }
+
+// MakeJob implements remediation.Cluster. Its name is made of the call's key, so
+// that there is one for each call, whoever makes it and how often.
+func (c *Cluster) MakeJob(ctx context.Context, file string, call *remediation.Call) error {
+	manifest := (*c.jobs.Load())[file]
+	if manifest == nil {
+		return fmt.Errorf("%s: no manifest of this name is in force", file)
 	}
-	strict := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme.Scheme, scheme.Scheme, json.SerializerOptions{Yaml: true, Strict: true})
-	object, _, err := strict.Decode(data, nil, nil)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	err := c.send(ctx, c.client.Post().AbsPath("/apis/batch/v1").Namespace(c.namespace).Resource("jobs").Param("fieldManager", source), jobFor(manifest, c.namespace, call))
+	if existed(err) {
+		return nil
 	}
-	job, ok := object.(*batchv1.Job)
-	if !ok {
-		return nil, fmt.Errorf("%s: found a %T; accepted is a Job of batch/v1", file, object)
-	}
-	return job, nil
+	return err
 }
 
-// MakeJob implements remediation.Cluster. The Job runs on the node, whatever
-// its taints, and its containers are told of the call by environment.
-func (c *Cluster) MakeJob(ctx context.Context, file string, call *remediation.Call) error {
-	job, err := ReadJob(file)
-	if err != nil {
-		return err
-	}
+// jobFor returns the Job of a call. It runs on the node, whatever the node's
+// taints, and its containers are told of the call by their environment.
+func jobFor(manifest *batchv1.Job, namespace string, call *remediation.Call) *batchv1.Job {
+	job := manifest.DeepCopy()
 	sum := sha256.Sum256([]byte(call.Key))
-	job.Name, job.GenerateName, job.Namespace = "accel-"+call.Hook+"-"+hex.EncodeToString(sum[:6]), "", c.namespace
+	job.Name, job.GenerateName, job.Namespace = "accel-"+call.Hook+"-"+hex.EncodeToString(sum[:8]), "", namespace
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, "accel.health/node", call.Node)
+	metav1.SetMetaDataAnnotation(&job.ObjectMeta, "accel.health/key", call.Key)
+	if job.Spec.TTLSecondsAfterFinished == nil {
+		ttl := keepJob
+		job.Spec.TTLSecondsAfterFinished = &ttl
+	}
 	pod := &job.Spec.Template.Spec
 	pod.NodeName = call.Node
 	pod.Tolerations = append(pod.Tolerations, corev1.Toleration{Operator: corev1.TolerationOpExists})
@@ -53,13 +56,12 @@ func (c *Cluster) MakeJob(ctx context.Context, file string, call *remediation.Ca
 		{Name: "ACCEL_NODE", Value: call.Node},
 		{Name: "ACCEL_ALERTS", Value: strings.Join(call.Alerts, ",")},
 		{Name: "ACCEL_DEVICES", Value: strings.Join(call.Devices, ",")},
+		{Name: "ACCEL_KEY", Value: call.Key},
 	}
-	for i := range pod.Containers {
-		pod.Containers[i].Env = append(pod.Containers[i].Env, env...)
+	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			containers[i].Env = slices.Concat(containers[i].Env, env)
+		}
 	}
-	_, err = c.client.BatchV1().Jobs(c.namespace).Create(ctx, job, metav1.CreateOptions{FieldManager: source})
-	if apierrors.IsAlreadyExists(err) {
-		return nil
-	}
-	return err
+	return job
 }
