@@ -45,11 +45,10 @@ var (
 	}
 	poolNodes = &collector.Metric{
 		Name:   "accel_remediator_pool_nodes",
-		Help:   "Nodes of the pool.",
+		Help:   "Nodes of the pool: of one value of the label that the policy's pool_label names, empty for nodes without it.",
 		Kind:   collector.Gauge,
 		Labels: []string{"pool"},
 		Range:  count,
-		Values: []string{"pool: value of the policy's pool_label, empty for nodes without it"},
 	}
 	poolNodesOut = &collector.Metric{
 		Name:   "accel_remediator_pool_nodes_out",
