@@ -27,7 +27,8 @@ const (
 // Tracker follows holds. It is for one goroutine.
 type Tracker struct {
 	open      map[key]*hold
-	last      uint64 // number of the latest hold
+	ending    map[podmap.Pod]bool // that have holds which are over
+	last      uint64              // number of the latest hold
 	untracked int
 	out       []Record
 }
@@ -51,7 +52,7 @@ type hold struct {
 }
 
 // New returns a Tracker of no hold.
-func New() *Tracker { return &Tracker{open: map[key]*hold{}} }
+func New() *Tracker { return &Tracker{open: map[key]*hold{}, ending: map[podmap.Pod]bool{}} }
 
 // Open returns how many holds are followed.
 func (t *Tracker) Open() int { return len(t.open) }
@@ -68,25 +69,20 @@ func (t *Tracker) Look(v *allocation.Lives, events []collector.Event) []Record {
 			t.over(l, events)
 		}
 	}
+	t.missed(v)
+	for i := range v.Holds {
+		if l := &v.Holds[i]; l.Until.IsZero() {
+			t.succeed(l)
+		}
+	}
 	for i := range v.Holds {
 		if l := &v.Holds[i]; l.Until.IsZero() {
 			t.lasts(l, v.Time, events)
 		}
 	}
 	for _, k := range t.keys() {
-		h := t.open[k]
-		if h.seen.Equal(v.Time) {
-			continue
-		}
-		if !v.Complete || v.Lost[k.pod] || v.Omitted[k.device] {
-			h.lapsed = true
-			continue
-		}
-		if h.until.IsZero() {
-			h.until = v.Time
-		}
-		if v.Time.Sub(h.until) >= linger {
-			t.release(k, h, !h.lapsed)
+		if h := t.open[k]; !h.until.IsZero() && v.Time.Sub(h.until) >= linger {
+			t.release(k, h)
 		}
 	}
 	return t.out
@@ -98,12 +94,59 @@ func (t *Tracker) Close() []Record {
 	t.out = nil
 	for _, k := range t.keys() {
 		if h := t.open[k]; !h.until.IsZero() {
-			t.release(k, h, !h.lapsed)
+			t.release(k, h)
 		} else {
 			t.endIdle(h, h.idleSeen, false)
 		}
 	}
 	return t.out
+}
+
+// missed finds the holds that are not there any more.
+func (t *Tracker) missed(v *allocation.Lives) {
+	there := make(map[key]bool, len(v.Holds))
+	for i := range v.Holds {
+		if l := &v.Holds[i]; l.Until.IsZero() {
+			there[keyOf(l)] = true
+		}
+	}
+	clear(t.ending)
+	for k, h := range t.open {
+		if there[k] {
+			continue
+		}
+		if h.until.IsZero() && (!v.Complete || v.Lost[k.pod] || v.Omitted[k.device]) {
+			h.lapsed = true
+			continue
+		}
+		if h.until.IsZero() {
+			h.until = v.Time
+		}
+		t.ending[k.pod] = true
+	}
+}
+
+// succeed releases what the pod of a new hold held before: that was another
+// pod of its name, or another allocation.
+func (t *Tracker) succeed(l *allocation.Life) {
+	k := keyOf(l)
+	h := t.open[k]
+	if h != nil && !replaced(h, l) {
+		return
+	}
+	if h != nil {
+		h.until = latest(l.After, h.seen)
+		t.release(k, h)
+	}
+	if !t.ending[l.Pod] {
+		return
+	}
+	delete(t.ending, l.Pod)
+	for _, k := range t.keys() {
+		if h := t.open[k]; k.pod == l.Pod && !h.until.IsZero() {
+			t.release(k, h)
+		}
+	}
 }
 
 // keys are those of the holds that are followed, in order.
@@ -128,11 +171,6 @@ func (t *Tracker) over(l *allocation.Life, events []collector.Event) {
 func (t *Tracker) lasts(l *allocation.Life, now time.Time, events []collector.Event) {
 	k := keyOf(l)
 	h := t.open[k]
-	if h != nil && replaced(h, l) {
-		h.until = latest(l.After, h.seen)
-		t.release(k, h, !h.lapsed)
-		h = nil
-	}
 	if h == nil {
 		if len(t.open) >= MaxHolds {
 			t.untracked++
@@ -238,9 +276,9 @@ func codeOf(name string) uint64 {
 	return code
 }
 
-func (t *Tracker) release(k key, h *hold, observed bool) {
-	t.endIdle(h, h.until, observed)
-	t.tell(h, Record{Kind: Released, Time: latest(h.until, h.life.Since), Observed: observed})
+func (t *Tracker) release(k key, h *hold) {
+	t.endIdle(h, h.until, !h.lapsed)
+	t.tell(h, Record{Kind: Released, Time: latest(h.until, h.life.Since), Observed: !h.lapsed})
 	delete(t.open, k)
 }
 

@@ -1,0 +1,108 @@
+package traceproc
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/accel-exporter/accel-exporter/internal/strict"
+)
+
+// Bounds of the file of headers, and of the one with certificates, in bytes.
+const (
+	maxHeaders = 64
+	maxHeader  = 8 << 10
+	maxCAFile  = 4 << 20
+)
+
+// fixedHeaders are those that OTLP sets itself.
+var fixedHeaders = []string{"content-type", "content-length", "content-encoding", "host", "connection", "transfer-encoding", "te", "user-agent"}
+
+// ReadHeaders reads a file of headers: YAML, name: value, the names in lower
+// case or not. Its errors say nothing of what the file holds but the names.
+func ReadHeaders(path string) (map[string]string, error) {
+	data, err := readFile(path, strict.MaxSize)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	if err := strict.Decode(path, data, &found); err != nil {
+		return nil, discreet(err)
+	}
+	headers := make(map[string]string, len(found))
+	for name, value := range found {
+		lower := strings.ToLower(name)
+		if err := checkHeader(lower, value); err != nil {
+			return nil, fmt.Errorf("%s: header %.80q %w", path, name, err)
+		}
+		if _, again := headers[lower]; again {
+			return nil, fmt.Errorf("%s: header %.80q stands there twice, in capitals and not; accepted is once", path, name)
+		}
+		headers[lower] = value
+	}
+	if len(headers) > maxHeaders {
+		return nil, fmt.Errorf("%s: found %d headers; accepted are at most %d", path, len(headers), maxHeaders)
+	}
+	return headers, nil
+}
+
+// discreet takes out of mistakes what was found, which may be a secret.
+func discreet(err error) error {
+	mistakes, ok := errors.AsType[strict.Mistakes](err)
+	if !ok {
+		return errors.New("headers are not understood")
+	}
+	for i := range mistakes {
+		mistakes[i].Path, mistakes[i].Text = "", `is no header, and is not shown since it may be secret; accepted is a line NAME: "VALUE" for each, of different names`
+	}
+	return mistakes
+}
+
+func checkHeader(lower, value string) error {
+	isToken := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.'
+	}
+	switch {
+	case lower == "" || strings.ContainsFunc(lower, func(r rune) bool { return !isToken(r) }):
+		return errors.New("has a name that none can have; accepted are letters, digits and -_.")
+	case slices.Contains(fixedHeaders, lower) || strings.HasPrefix(lower, "grpc-"):
+		return errors.New("is set by the protocol and cannot be given")
+	case strings.HasSuffix(lower, "-bin"):
+		return errors.New("would be binary to gRPC; accepted are names that do not end in -bin")
+	case len(value) > maxHeader:
+		return fmt.Errorf("has %d bytes; accepted are at most %d", len(value), maxHeader)
+	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }):
+		return errors.New("has a value with line breaks or other than printable ASCII; accepted is one line")
+	}
+	return nil
+}
+
+// ReadCAs reads certificates as PEM.
+func ReadCAs(path string) (*x509.CertPool, error) {
+	data, err := readFile(path, maxCAFile)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(data) {
+		return nil, fmt.Errorf("%s: found no certificate; accepted are one or more as PEM", path)
+	}
+	return pool, nil
+}
+
+func readFile(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%s: found more than %d bytes; accepted is a file of at most that size", path, most)
+	}
+	return data, err
+}
