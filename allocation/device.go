@@ -40,6 +40,7 @@ type device struct {
 	strangers int  // processes that are known to be of no holder
 	processes []seen
 	audit     [numberOfSuspicions]int
+	ledger    ledger
 
 	holds   []*hold // in order of namespace and pod
 	omitted int     // further ones beyond the limit

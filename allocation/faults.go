@@ -10,7 +10,7 @@ import (
 
 const (
 	// remember is how long a hold that has ended is remembered, with the
-	// faults that it met.
+	// faults that it met and what its processes did.
 	remember = time.Hour
 	// maxEnded bounds the holds that have ended, of one device.
 	maxEnded = 64
@@ -134,8 +134,8 @@ func (h *hold) note(name string, at time.Time) {
 	}
 }
 
-// inherit gives a hold the faults that waited for it, and those of a hold of
-// the same pod that has ended: its series are the same.
+// inherit gives a hold the faults that waited for it, and the faults and
+// processes of a hold of the same pod that has ended: its series are the same.
 func (st *device) inherit(h *hold) {
 	for i := 0; i < len(st.ended); i++ {
 		if o := st.ended[i]; o.pod == h.pod && slices.Equal(o.labels, h.labels) {
@@ -143,6 +143,7 @@ func (st *device) inherit(h *hold) {
 				h.note(m.name, m.at)
 			}
 			o.faults = nil
+			h.jobs.inherit(&o.jobs)
 		}
 	}
 	st.pending = slices.DeleteFunc(st.pending, func(f fault) bool {
@@ -166,6 +167,7 @@ func (st *device) end(h *hold, now time.Time) {
 				h.note(m.name, m.at)
 			}
 			o.faults = nil
+			h.jobs.inherit(&o.jobs)
 		}
 	}
 	st.ended = append(st.ended, h)

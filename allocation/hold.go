@@ -55,6 +55,7 @@ type hold struct {
 	costs     []string // labels of the cost
 
 	faults []mark
+	jobs   jobs
 }
 
 // share is the part of the device that the holder has.
@@ -158,7 +159,7 @@ func (h *hold) relabel() {
 	if slices.Equal(labels, h.labels) {
 		return
 	}
-	h.labels, h.costs = labels, nil
+	h.labels, h.costs, h.jobs.labels = labels, nil, [len(jobEngines)][]string{}
 	for i := range h.faults {
 		h.faults[i].labels = append(h.labels[:len(h.labels):len(h.labels)], h.faults[i].name)
 	}

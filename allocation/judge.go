@@ -150,6 +150,7 @@ var noMap = &podmap.Map{State: podmap.StateAbsent}
 func (j *Judge) judge(st *device, d *collector.Device) {
 	st.look(d, j.now)
 	j.attribute(st, d)
+	j.accountProcesses(st, d)
 	for _, h := range st.holds {
 		j.account(h)
 	}

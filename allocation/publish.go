@@ -9,7 +9,7 @@ import (
 )
 
 // perHold is how many series a hold has at most, its faults apart.
-const perHold = 11
+const perHold = 16
 
 // publish adds the series of the device.
 func (j *Judge) publish(st *device, d *collector.Device) {
@@ -19,8 +19,9 @@ func (j *Judge) publish(st *device, d *collector.Device) {
 		r = h.publish(r, j.now)
 	}
 	for _, h := range st.ended {
-		r = h.publishFaults(r)
+		r = h.publishJobs(h.publishFaults(r))
 	}
+	r = st.ledger.publishEnded(r)
 	if n, known := j.holders(st); known {
 		r = append(r, collector.Reading{Metric: collector.DeviceHolders, Value: float64(n)})
 	}
@@ -74,7 +75,7 @@ func (h *hold) publish(r []collector.Reading, now time.Time) []collector.Reading
 	if !h.last.IsZero() {
 		add(collector.AllocationLastActivity, stamp(h.last))
 	}
-	return h.publishFaults(r)
+	return h.publishJobs(h.publishFaults(r))
 }
 
 func (h *hold) publishFaults(r []collector.Reading) []collector.Reading {

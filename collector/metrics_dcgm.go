@@ -87,3 +87,46 @@ var (
 		From:   []string{"DCGM fields 1101 to 1104 (NVIDIA Grace)"},
 	})
 )
+
+// Families of processes, from the driver's accounting: of what DCGM has by
+// process this alone is of the process. What else it says of one, energy and
+// Xids among it, is of the whole GPU.
+var (
+	AllocationProcessesEnded = define(Metric{
+		Name:   "accel_allocation_processes_ended_total",
+		Help:   "Processes of the holder that have ended on the device.",
+		Kind:   Counter,
+		Labels: holderLabels,
+		From:   []string{"DCGM field 205; /proc/PID/cgroup"},
+	})
+	AllocationProcessSeconds = define(Metric{
+		Name:   "accel_allocation_process_seconds_total",
+		Help:   "Time that processes of the holder had the device open, of those that have ended. Of several at the same time each counts.",
+		Kind:   Counter,
+		Labels: holderLabels,
+		From:   []string{"DCGM field 205, activeTimeUsec"},
+	})
+	AllocationProcessBusy = define(Metric{
+		Name:   "accel_allocation_process_busy_seconds_total",
+		Help:   "Time in which the engine worked for processes of the holder, of those that have ended: over accel_allocation_process_seconds_total it is their utilization. The driver gives a whole percent of each process's time.",
+		Kind:   Counter,
+		Labels: holderLabelsAnd("engine"),
+		Values: []string{"engine: compute (a kernel ran), memory (device memory was read or written)"},
+		From:   []string{"DCGM field 205, gpuUtilization, memoryUtilization"},
+	})
+	AllocationProcessMemoryPeak = define(Metric{
+		Name:   "accel_allocation_process_memory_peak_bytes",
+		Help:   "Most device memory that one process of the holder has had at a time, those that have ended among them.",
+		Kind:   Gauge,
+		Labels: holderLabels,
+		From:   []string{"DCGM field 205, maxMemoryUsage"},
+	})
+	ProcessesEnded = define(Metric{
+		Name:   "accel_processes_ended_total",
+		Help:   "Processes that have ended on the device, by whose they were: the families accel_allocation_process_* have those of holders.",
+		Kind:   Counter,
+		Labels: []string{"whose"},
+		Values: []string{"whose: holder, other (it was of no pod that holds the device), unknown (it was gone before its pod was known, or cannot be seen)"},
+		From:   []string{"DCGM field 205; /proc/PID/cgroup"},
+	})
+)

@@ -25,6 +25,7 @@ type dcgmFlags struct {
 	healthInterval time.Duration
 	profiling      string
 	policy         bool
+	processes      bool
 	// fields are those of the counters file, as it was last good.
 	fields *atomic.Pointer[[]uint16]
 }
@@ -42,6 +43,7 @@ func (f *dcgmFlags) addWorker(app *kingpin.Application) {
 	app.Flag("dcgm.health-interval", "Time between two health checks of DCGM.").Default("1m").DurationVar(&f.healthInterval)
 	app.Flag("dcgm.profiling", "Read profiling counters: auto (of boards whose counters NVML cannot give), on or off.").Default(dcgm.ProfilingAuto).EnumVar(&f.profiling, dcgm.ProfilingAuto, dcgm.ProfilingOn, dcgm.ProfilingOff)
 	app.Flag("dcgm.policy", "Be told of violations of DCGM's policies, setting some without any action where the host engine has none.").Default("true").BoolVar(&f.policy)
+	app.Flag("dcgm.processes", "Have the driver account for processes, which takes a host engine that runs as root, and say what those of each pod did while they ran.").BoolVar(&f.processes)
 }
 
 // on reports whether the source is asked for.
@@ -96,6 +98,9 @@ func dcgmArgs(s *sourceFlags, c *config.Config) []string {
 	if !f.policy {
 		args = append(args, "--no-dcgm.policy")
 	}
+	if f.processes {
+		args = append(args, "--dcgm.processes")
+	}
 	if f.embedded {
 		args = append(args, "--dcgm.embedded")
 	} else {
@@ -129,7 +134,7 @@ func workDCGM(args []string, emit func(collector.Event)) (collector.Source, erro
 			return nil, err
 		}
 	}
-	o.WatchInterval, o.HealthInterval, o.Profiling, o.Policy = f.watchInterval, f.healthInterval, f.profiling, f.policy
+	o.WatchInterval, o.HealthInterval, o.Profiling, o.Policy, o.Processes = f.watchInterval, f.healthInterval, f.profiling, f.policy, f.processes
 	return dcgm.New(o, emit)
 }
 

@@ -47,6 +47,11 @@ type Options struct {
 	Profiling string
 	// Policy: be told of policy violations.
 	Policy bool
+	// Processes has the driver account for processes, and reads the accounts.
+	Processes bool
+	// AccountInterval is the time between two reads of them; 10 s where it is
+	// not positive.
+	AccountInterval time.Duration
 }
 
 // MaxFields bounds Options.Fields.
@@ -68,6 +73,9 @@ func (o *Options) defaults() {
 	}
 	if o.HealthInterval <= 0 {
 		o.HealthInterval = time.Minute
+	}
+	if o.AccountInterval <= 0 {
+		o.AccountInterval = 10 * time.Second
 	}
 	if o.Profiling == "" {
 		o.Profiling = ProfilingAuto

@@ -30,6 +30,8 @@ type engine struct {
 	profiler profiler
 	health   health
 	policy   policy
+
+	accounting accounting
 	// asked are the fields that the configuration asks for, unknown those of
 	// them that cannot be had of any device.
 	asked   map[uint16]*asked

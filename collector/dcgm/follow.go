@@ -63,6 +63,7 @@ func (e *engine) build(now time.Time) code {
 		func() code { return e.profiler.start(e, now) },
 		func() code { return e.health.start(e) },
 		func() code { return e.policy.start(e) },
+		func() code { return e.accounting.start(e) },
 	} {
 		if c := part(); c.gone() {
 			return c

@@ -109,15 +109,19 @@ func (l *library) code(err error) code {
 var handle uintptr
 
 // reader reads values through go-dcgm's connection.
-type reader struct{ values *C.ax_value }
+type reader struct {
+	values  *C.ax_value
+	records *C.ax_account
+}
 
 // batch is the most values of one read; the buffer for them takes 2 MiB, once.
 const batch = 512
 
-// close frees the buffer.
+// close frees the buffers.
 func (c *reader) close() {
 	C.free(unsafe.Pointer(c.values))
-	c.values = nil
+	C.free(unsafe.Pointer(c.records))
+	c.values, c.records = nil, nil
 }
 
 // latest reads the latest values of fields of entities and gives each to take,
@@ -144,3 +148,20 @@ func (c *reader) latest(entities []entity, fields []uint16, take func(*record)) 
 	}
 	return ok
 }
+
+// accounts reads the records of accounting that are not older than since, in µs
+// since the epoch, and where the next read begins. They must not be kept. lost
+// counts those beyond maxRecords.
+func (c *reader) accounts(w *watch, since int64) (list []accountRecord, lost int, next int64, _ code) {
+	if c.records == nil {
+		c.records = (*C.ax_account)(C.calloc(maxRecords, C.sizeof_ax_account))
+	}
+	var after C.int64_t
+	var count C.uint32_t
+	ret := C.ax_accounts(C.uintptr_t(handle), C.uintptr_t(w.group.GetHandle()), C.uintptr_t(w.set.GetHandle()), C.int64_t(since), &after, c.records, maxRecords, &count)
+	n := min(int(count), maxRecords)
+	return unsafe.Slice((*accountRecord)(unsafe.Pointer(c.records)), n), int(count) - n, int64(after), code(ret)
+}
+
+// The shim's layout is the record's.
+var _ = [1]struct{}{}[unsafe.Sizeof(accountRecord{})-C.sizeof_ax_account]

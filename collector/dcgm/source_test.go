@@ -359,7 +359,7 @@ func TestPolicy(t *testing.T) {
 // after the first, none after Close, and the process has not grown.
 func TestNothingIsLeft(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
-		s.open(Options{Profiling: ProfilingOn, Policy: true, Fields: []uint16{150, 156, 203, 50}})
+		s.open(Options{Profiling: ProfilingOn, Policy: true, Processes: true, Fields: []uint16{150, 156, 203, 50}})
 		s.round()
 		first, simulated := live.Now()
 		if !simulated || first.Groups == 0 || first.Watches == 0 {

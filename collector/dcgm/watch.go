@@ -60,9 +60,20 @@ func (e *engine) destroyGroup(g dcgm.GroupHandle) {
 	e.calls.count("dcgmGroupDestroy", e.lib.code(dcgm.DestroyGroup(g)))
 }
 
-// arm has the host engine update fields of entities. Where it fails, nothing
-// is left behind.
+// terms say how often a field is updated, and which samples of it are kept: up
+// to an age, and to a number where that is not 0.
+type terms struct {
+	interval, keep time.Duration
+	samples        int
+}
+
+// arm has the host engine update fields of entities, whose latest values are
+// wanted. Where it fails, nothing is left behind.
 func (e *engine) arm(entities []entity, fields []uint16, interval time.Duration) (*watch, code) {
+	return e.armOn(entities, fields, terms{interval, e.options.keepAge(), keepSamples})
+}
+
+func (e *engine) armOn(entities []entity, fields []uint16, t terms) (*watch, code) {
 	if len(entities) == 0 || len(fields) == 0 {
 		return nil, badParam
 	}
@@ -77,7 +88,7 @@ func (e *engine) arm(entities []entity, fields []uint16, interval time.Duration)
 		e.destroyGroup(w.group)
 		return nil, c
 	}
-	err = dcgm.WatchFieldsWithGroupEx(w.set, w.group, interval.Microseconds(), e.options.keepAge().Seconds(), keepSamples)
+	err = dcgm.WatchFieldsWithGroupEx(w.set, w.group, t.interval.Microseconds(), t.keep.Seconds(), int32(t.samples))
 	if c := e.lib.code(err); !e.calls.count("dcgmWatchFields", c) {
 		e.disarm(w)
 		return nil, c
@@ -132,6 +143,7 @@ func (e *engine) armMost(entities []entity, fields []uint16, refused func(field 
 // dropWatches ends every watch.
 func (e *engine) dropWatches() {
 	e.profiler.stop(e)
+	e.accounting.stop(e)
 	for _, w := range e.watches {
 		e.disarm(w)
 	}

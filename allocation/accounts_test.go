@@ -1,0 +1,148 @@
+package allocation_test
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// life is a process in the driver's accounting: it began that long after the
+// story did, and ended after another while, or runs where that is negative.
+func life(pid int, began, ran time.Duration, peak, compute float64) fact {
+	return func(d *collector.Device) {
+		a := collector.Account{PID: pid, Started: start.Add(began), MemoryPeak: &peak, Compute: &compute}
+		if ran >= 0 {
+			a.Ended = a.Started.Add(ran)
+		}
+		d.Accounts = append(d.Accounts, a)
+	}
+}
+
+// quiet says that nothing is accounted for.
+func quiet(d *collector.Device) { d.Accounts = []collector.Account{} }
+
+// followed shows the device with the facts for long enough that the pods of
+// processes get their names.
+func (r *rig) followed(facts ...fact) {
+	for range 3 {
+		r.after(3*time.Second, device(gpuA, 0, facts...))
+		synctest.Wait()
+	}
+}
+
+// Processes that end are counted for their pods, each once, also where several
+// pods share the device and where the pod is gone by then.
+func TestAccounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, processes)
+		r.list(replicas...)
+		r.run(1, "a", true)
+		r.run(2, "b", true)
+		r.run(3, "", false)
+		r.after(0, device(gpuA, 0, quiet))
+		r.want(collector.AllocationProcessesEnded, "A a 0", "A b 0")
+		r.want(collector.AllocationProcessMemoryPeak)
+		r.followed(life(1, time.Second, -1, 4*gib, 0.5), life(2, time.Second, -1, gib, 0.1), life(3, time.Second, -1, gib, 0))
+		r.want(collector.AllocationProcessMemoryPeak, "A a 4.29497e+09", "A b 1.07374e+09")
+		r.want(collector.AllocationProcessSeconds, "A a 0", "A b 0")
+
+		ended := f(life(1, time.Second, 100*time.Second, 6*gib, 0.5), life(2, time.Second, -1, gib, 0.1), life(3, time.Second, 50*time.Second, gib, 0))
+		for range 2 { // each counts once
+			r.after(100*time.Second, device(gpuA, 0, ended...))
+			r.want(collector.AllocationProcessesEnded, "A a 1", "A b 0")
+			r.want(collector.AllocationProcessSeconds, "A a 100", "A b 0")
+			r.want(collector.ProcessesEnded, "A holder 1", "A other 1", "A unknown 0")
+			r.want(collector.AllocationProcessMemoryPeak, "A a 6.44245e+09", "A b 1.07374e+09")
+			if got := r.tell(collector.AllocationProcessBusy, "engine"); !slices.Equal(got, []string{"A a compute 50", "A b compute 0", "A b memory 0"}) {
+				t.Errorf("busy: %q", got)
+			}
+		}
+		// Nobody tells for a while, as when a worker starts again: what has been
+		// counted stays, and is not counted again.
+		r.after(time.Minute, device(gpuA, 0))
+		r.want(collector.AllocationProcessMemoryPeak)
+		r.want(collector.AllocationProcessesEnded, "A a 1", "A b 0")
+		r.after(time.Second, device(gpuA, 0, quiet)).after(time.Second, device(gpuA, 0, ended...))
+		r.want(collector.AllocationProcessesEnded, "A a 1", "A b 0")
+		// The pod ends before its process is told to have.
+		r.list()
+		r.after(time.Second, device(gpuA, 0, ended...))
+		r.after(time.Second, device(gpuA, 0, life(2, time.Second, 200*time.Second, gib, 0.1)))
+		r.want(collector.AllocationProcessesEnded, "A a 1", "A b 1")
+		r.want(collector.AllocationProcessMemoryPeak)
+		// A pod of the same name goes on with the series; those of a pod that is
+		// gone are gone an hour later.
+		r.list(replicas[1])
+		r.after(time.Second, device(gpuA, 0, quiet))
+		r.want(collector.AllocationProcessesEnded, "A b 1", "A a 1")
+		r.list(replicas[1])
+		r.after(2*time.Hour, device(gpuA, 0, quiet))
+		r.want(collector.AllocationProcessesEnded, "A b 1")
+	})
+}
+
+// What ended before anybody looked is not counted, nor is a process whose pod
+// nobody saw said to be anybody's.
+func TestAccountsOfStrangers(t *testing.T) {
+	r := newRig(t, processes)
+	r.list(held("a", gpu, gpuA))
+	past := life(7, -time.Hour, time.Minute, gib, 0.5)
+	r.after(time.Second, device(gpuA, 0, past))
+	r.want(collector.ProcessesEnded, "A holder 0", "A other 0", "A unknown 0")
+	r.after(time.Minute, device(gpuA, 0, past, life(8, 2*time.Second, 5*time.Second, gib, 0.5)))
+	r.want(collector.ProcessesEnded, "A holder 0", "A other 0", "A unknown 1")
+	r.want(collector.AllocationProcessesEnded, "A a 0")
+}
+
+// Of processes one of which does not tell how busy it was, no time at work is
+// told: it would be too short.
+func TestAccountsWithoutUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, processes)
+		r.list(held("a", gpu, gpuA))
+		r.run(1, "a", true)
+		r.after(0, device(gpuA, 0, quiet))
+		silent := func(ran time.Duration) fact {
+			return func(d *collector.Device) {
+				life(1, time.Second, ran, gib, 0.5)(d)
+				d.Accounts[0].Compute, d.Accounts[0].MemoryPeak = nil, nil
+			}
+		}
+		r.followed(silent(-1))
+		r.after(time.Minute, device(gpuA, 0, silent(time.Minute)))
+		r.want(collector.AllocationProcessSeconds, "A a 60")
+		r.want(collector.AllocationProcessBusy)
+		r.want(collector.AllocationProcessMemoryPeak)
+	})
+}
+
+// Where procfs is not the node's, whose a process was is unknown.
+func TestAccountsWithoutProcfs(t *testing.T) {
+	r := newRig(t)
+	r.list(held("a", gpu, gpuA))
+	r.after(time.Second, device(gpuA, 0, life(1, 0, -1, gib, 0.5)))
+	r.after(time.Minute, device(gpuA, 0, life(1, 0, 30*time.Second, gib, 0.5)))
+	r.want(collector.ProcessesEnded, "A holder 0", "A other 0", "A unknown 1")
+	r.want(collector.AllocationProcessesEnded, "A a 0")
+}
+
+// What is remembered of processes is bounded, and what is not is not counted.
+func TestAccountsAreBounded(t *testing.T) {
+	r := newRig(t, processes)
+	r.list(held("a", gpu, gpuA))
+	r.after(0, device(gpuA, 0, quiet))
+	for i := range 30 {
+		var many []fact
+		for n := range 100 {
+			many = append(many, life(100*i+n+1, time.Second, time.Second, gib, 0))
+		}
+		r.after(2*time.Second, device(gpuA, 0, many...))
+	}
+	r.want(collector.ProcessesEnded, "A holder 0", "A other 0", "A unknown 1024")
+	r.after(time.Hour, device(gpuA, 0, quiet))
+	r.after(time.Second, device(gpuA, 0, life(1, time.Hour, time.Second, gib, 0)))
+	r.want(collector.ProcessesEnded, "A holder 0", "A other 0", "A unknown 1025")
+}

@@ -1,0 +1,202 @@
+//go:build linux && cgo
+
+package dcgm
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+const (
+	// maxRecords is the most records of one read; the buffer takes 96 KiB, once.
+	maxRecords = 2048
+	// maxAccounts is the most processes of a GPU that are told of.
+	maxAccounts = 128
+	// keepEnded is how long a process that has ended is told of: a round that is
+	// lost must not lose it.
+	keepEnded = 5 * time.Minute
+	// maxAccountings bounds the groups that GPUs are parted into where one of
+	// them refuses.
+	maxAccountings = 8
+)
+
+// accounting reads the driver's accounting of processes. Of what DCGM has by
+// process this alone is of the process and not of the whole GPU.
+type accounting struct {
+	watches []*watch
+	since   map[*watch]int64 // where the next read begins, µs since the epoch
+	asked   []entity
+	next    time.Time
+	known   map[entity]map[accountKey]*account
+}
+
+// accountKey tells processes apart: the kernel uses numbers again.
+type accountKey struct {
+	pid     int
+	started int64
+}
+
+type account struct {
+	collector.Account
+	told time.Time // when the host engine last told of it
+}
+
+// accountable are the GPUs whose processes are accounted for: with MIG the
+// driver does not.
+func (e *engine) accountable() []entity {
+	if !e.options.Processes {
+		return nil
+	}
+	var list []entity
+	for _, g := range e.there.gpus {
+		if d := e.devices[g]; d != nil && d.down == "" && len(e.instancesOf(g)) == 0 {
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
+// start watches the GPUs. What is known of processes is read again: behind the
+// number of a GPU may be another by now.
+func (a *accounting) start(e *engine) code {
+	a.stop(e)
+	a.asked, a.since, a.known = e.accountable(), map[*watch]int64{}, map[entity]map[accountKey]*account{}
+	if len(a.asked) == 0 {
+		return ok
+	}
+	if !has("dcgmGetValuesSince_v2") {
+		e.calls.count("dcgmGetValuesSince_v2", functionNotFound)
+		return ok
+	}
+	return a.arm(e, a.asked)
+}
+
+// arm watches GPUs, those that refuse apart.
+func (a *accounting) arm(e *engine, list []entity) code {
+	if len(a.watches) >= maxAccountings {
+		e.calls.count(callOf(fieldAccounting), maxLimit)
+		return ok
+	}
+	w, c := e.armOn(list, []uint16{fieldAccounting}, terms{e.options.AccountInterval, 6 * e.options.AccountInterval, 0})
+	switch {
+	case c == ok:
+		a.watches = append(a.watches, w)
+		return ok
+	case c.gone():
+		return c
+	case len(list) == 1 || c == requiresRoot || c == maxLimit:
+		return ok // counted
+	}
+	half := len(list) / 2
+	if c := a.arm(e, list[:half]); c != ok {
+		return c
+	}
+	return a.arm(e, list[half:])
+}
+
+// stop ends the watches.
+func (a *accounting) stop(e *engine) {
+	for _, w := range a.watches {
+		e.disarm(w)
+	}
+	a.watches, a.asked = nil, nil
+}
+
+// read adds the accounts to the round, after asking for new ones where that is
+// due.
+func (a *accounting) read(e *engine, now time.Time) code {
+	if e.options.Processes && !now.Before(a.next) {
+		a.next = now.Add(e.options.AccountInterval)
+		if !slices.Equal(a.asked, e.accountable()) {
+			if c := a.start(e); c != ok {
+				return c
+			}
+		}
+		for _, w := range a.watches {
+			if c := a.ask(e, w, now); c.gone() {
+				return c
+			}
+		}
+		a.forget(e, now)
+	}
+	for _, w := range a.watches {
+		for _, g := range w.entities {
+			if d := e.devices[g]; d != nil && a.since[w] > 0 {
+				d.now.Accounts = a.list(g)
+			}
+		}
+	}
+	return ok
+}
+
+// ask takes what the host engine has learnt since it was last asked.
+func (a *accounting) ask(e *engine, w *watch, now time.Time) code {
+	records, lost, next, c := e.reader.accounts(w, a.since[w])
+	if !e.calls.count("dcgmGetValuesSince_v2", c) {
+		return c
+	}
+	a.since[w] = max(next, 1)
+	for range lost {
+		e.calls.count(callOf(fieldAccounting), maxLimit)
+	}
+	for i := range records {
+		if d := e.devices[entity{gpus, records[i].gpu}]; d != nil {
+			if x, is := records[i].account(d.now.Reject); is {
+				a.take(d.entity, x, now)
+			}
+		}
+	}
+	return ok
+}
+
+// take keeps one account, unless the process ended long ago.
+func (a *accounting) take(g entity, x collector.Account, now time.Time) {
+	if !x.Ended.IsZero() && now.Sub(x.Ended) > keepEnded {
+		return
+	}
+	if a.known[g] == nil {
+		a.known[g] = map[accountKey]*account{}
+	}
+	a.known[g][accountKey{x.PID, x.Started.UnixMicro()}] = &account{x, now}
+}
+
+// forget drops processes that ended long ago, those that run and are not told
+// of any more, and the oldest of too many.
+func (a *accounting) forget(e *engine, now time.Time) {
+	for g, list := range a.known {
+		if e.devices[g] == nil {
+			delete(a.known, g)
+			continue
+		}
+		for key, x := range list {
+			if x.Ended.IsZero() && now.Sub(x.told) > 3*e.options.AccountInterval || !x.Ended.IsZero() && now.Sub(x.Ended) > keepEnded {
+				delete(list, key)
+			}
+		}
+		if over := len(list) - maxAccounts; over > 0 {
+			for _, x := range a.list(g)[:over] {
+				delete(list, accountKey{x.PID, x.Started.UnixMicro()})
+				e.calls.count(callOf(fieldAccounting), maxLimit)
+			}
+		}
+	}
+}
+
+// list is what is known of a GPU's processes: those that have ended first, and
+// in order of their beginning. It is never nil.
+func (a *accounting) list(g entity) []collector.Account {
+	list := make([]collector.Account, 0, len(a.known[g]))
+	for _, x := range a.known[g] {
+		list = append(list, x.Account)
+	}
+	slices.SortFunc(list, func(a, b collector.Account) int {
+		if a.Ended.IsZero() != b.Ended.IsZero() {
+			return b.Ended.Compare(a.Ended)
+		}
+		return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.PID, b.PID))
+	})
+	return list
+}
