@@ -218,3 +218,18 @@ func TestDCGMFlags(t *testing.T) {
 		t.Errorf("the worker refuses %s: %v", got, err)
 	}
 }
+
+// TestDCGMProcesses: by choice, what processes of each pod did while they ran
+// is told of two pods that share a GPU, by pod and after their end too. It goes
+// on across a crash of libdcgm.
+func TestDCGMProcesses(t *testing.T) {
+	findDCGM(t)
+	n := startPods(t, scenario, nil, "--dcgm.embedded", "--dcgm.processes", "--dcgm.watch-interval=100ms")
+	holds := holdsOf(t, n.until(dcgmUp, `^accel_allocation_process_memory_peak_bytes\{`))
+	n.until(holds["shared"].has("process_memory_peak_bytes", `1.7179869184e\+10`), holds["shared"].has("processes_ended_total", "0"))
+	n.sim("inject", "process-end", "51001")
+	n.until(holds["shared"].has("processes_ended_total", "1"), holds["shared"].has("process_seconds_total", some), `^accel_processes_ended_total\{.*whose="holder"\} 1$`)
+	n.sim("inject", "dcgm-crash")
+	n.until(`!`+dcgmUp)
+	n.until(dcgmUp, holds["shared"].has("process_memory_peak_bytes", `1.7179869184e\+10`), holds["shared"].has("processes_ended_total", "1"))
+}
