@@ -93,6 +93,7 @@ func (w *world) step() *allocation.Lives {
 			}
 		}
 	}
+	w.ended = w.ended[max(0, len(w.ended)-20):]
 	v := &allocation.Lives{Time: w.now, Complete: true, Holds: append([]allocation.Life(nil), w.ended...)}
 	for _, l := range w.holds {
 		v.Holds = append(v.Holds, *l)

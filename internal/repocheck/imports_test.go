@@ -103,6 +103,15 @@ var rules = []rule{
 		why: "every byte of the exporter is resident on every node, and PromQL with Alertmanager's client is 5 MB of it; accel-rules has them",
 	},
 	{
+		in: []string{"./..."}, except: []string{"./internal/traceapp/...", "./cmd/accel-traces"},
+		ban: []string{"go.opentelemetry.io/otel/sdk/...", "go.opentelemetry.io/otel/exporters/...", "go.opentelemetry.io/proto/...", "./internal/traceapp/..."},
+		why: "every byte of the exporter is resident on every node, and OpenTelemetry's SDK with its exporters is megabytes of it; accel-traces has them",
+	},
+	{
+		in: []string{"./lifecycle/..."}, ban: slices.Concat(vendors, prometheusClient, []string{"go.opentelemetry.io/..."}),
+		why: "how a hold goes is told without knowing who is told of it",
+	},
+	{
 		in: []string{"./..."}, except: []string{"./collector/nvidia/...", "./collector/dcgm/..."}, ban: []string{"C"},
 		why: "the packages that cross into C run in worker processes", direct: true,
 	},

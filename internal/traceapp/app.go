@@ -1,15 +1,24 @@
-// Package traceapp is the program accel-traces: it makes spans of what the
-// exporter tells of allocations and sends them by OTLP, in a process that the
-// exporter starts where that is asked for.
+// Package traceapp is the program accel-traces: it makes OpenTelemetry's spans
+// of those that the exporter hands over and sends them by OTLP, in a process
+// that the exporter starts where that is asked for. It remembers nothing: what
+// waits, waits in the exporter.
 package traceapp
 
 import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"os"
+	"runtime"
+	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/prometheus/common/version"
+
+	"github.com/accel-exporter/accel-exporter/internal/peer"
+	"github.com/accel-exporter/accel-exporter/internal/traceproc"
 )
 
 const usage = `accel-traces is a part of accel-exporter, which starts it.
@@ -28,7 +37,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return 1
 }
 
-func run(args []string, _ io.Reader, stdout io.Writer) error {
+func run(args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) == 0 {
 		return errors.New(strings.TrimSpace(usage))
 	}
@@ -39,6 +48,34 @@ func run(args []string, _ io.Reader, stdout io.Writer) error {
 	case "--help", "-h":
 		fmt.Fprint(stdout, usage)
 		return nil
+	case "serve":
+		return serve(stdin, os.NewFile(3, "answers"))
 	}
 	return fmt.Errorf("no command is called %q", args[0])
+}
+
+// serve is the process: it works until the exporter is gone.
+func serve(in io.Reader, out io.Writer) error {
+	if f, ok := out.(*os.File); ok && f == nil {
+		return errors.New("accel-traces serve is for accel-exporter to start")
+	}
+	tune()
+	return traceproc.Serve(in, out, peer.Build(), func(s traceproc.Settings, log io.Writer) (traceproc.Sender, error) {
+		return newSender(s, slog.New(slog.NewJSONHandler(log, nil)))
+	})
+}
+
+// settled is how long after the start the memory is what it will be.
+const settled = 20 * time.Second
+
+// tune keeps the process small. What the operator set in the environment
+// stands.
+func tune() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(1)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(10)
+	}
+	time.AfterFunc(settled, debug.FreeOSMemory)
 }
