@@ -48,6 +48,7 @@ var children = map[string]func() error{
 	"detach":      detach,
 	"inject":      injectValue,
 	"since":       valuesSince,
+	"accounts":    accounts,
 	"unguarded":   callOnce,
 }
 
@@ -180,6 +181,7 @@ func TestThroughGoDCGM(t *testing.T) {
 		{child: "detach", scenario: "h100-8"},
 		{child: "inject", scenario: "h100-8"},
 		{child: "since", scenario: "h100-8"},
+		{child: "accounts", scenario: "h100-8"},
 	} {
 		t.Run(tc.child+"-"+tc.scenario, func(t *testing.T) {
 			dir := libraries(t)
