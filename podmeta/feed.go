@@ -198,7 +198,7 @@ func (f *feed) page(ctx context.Context, query url.Values, into *collection) (pa
 }
 
 func (f *feed) reader(r io.Reader) *reader {
-	return &reader{scanner: newScanner(r), allow: allowList(f.w.opts.Labels)}
+	return &reader{scanner: newScanner(r), allow: allowList(f.w.opts.Labels), contexts: f.w.opts.Contexts}
 }
 
 // limited is a stream that may not go on for longer than left bytes.

@@ -45,12 +45,15 @@ func checkObject(t *testing.T, o *object) {
 			t.Fatalf("%d bytes: %q", len(s), s)
 		}
 	}
+	if len(o.context) > maxContext {
+		t.Fatalf("a trace context of %d bytes", len(o.context))
+	}
 	if len(o.status.message) > maxMessage+len("…") {
 		t.Fatalf("a message of %d bytes", len(o.status.message))
 	}
 }
 
-const fuzzedPod = `{"kind":"Pod","metadata":{"name":"a","namespace":"b","uid":"c","labels":{"team":"x","password":"y","app.kubernetes.io/n":"\u00e9\ud83d\ude00"},` +
+const fuzzedPod = `{"kind":"Pod","metadata":{"name":"a","namespace":"b","uid":"c","labels":{"team":"x","password":"y","app.kubernetes.io/n":"\u00e9\ud83d\ude00"},"annotations":{"other":"x","traceparent":"00-1-2-01"},` +
 	`"ownerReferences":[{"kind":"ReplicaSet","name":"w-1","controller":true}],"deletionTimestamp":"2026-01-01T00:00:00Z"},"spec":{"nodeName":"node","containers":[{"env":[1.5e3,null,true]}]},"status":{"phase":"Running"}}`
 
 const fuzzedSlice = `{"kind":"ResourceSlice","metadata":{"name":"s"},"spec":{"driver":"d","nodeName":"node","pool":{"name":"p","generation":1,"resourceSliceCount":2},` +
@@ -69,7 +72,7 @@ func FuzzList(f *testing.F) {
 			return
 		}
 		var objects []*object
-		p, err := readList(&reader{scanner: newScanner(bytes.NewReader(data)), allow: fuzzedLabels}, "Pod", fuzzedLimit, func(o *object) {
+		p, err := readList(&reader{scanner: newScanner(bytes.NewReader(data)), allow: fuzzedLabels, contexts: []string{"traceparent", "example.com/context"}}, "Pod", fuzzedLimit, func(o *object) {
 			checkObject(t, o)
 			objects = append(objects, o)
 		})

@@ -37,6 +37,10 @@ type Pod struct {
 	StaticUID string `json:"staticUID,omitempty"`
 	// Labels are those that are allowed. It must not be changed.
 	Labels map[string]string `json:"labels,omitempty"`
+	// Context is the trace context that the pod is annotated with, as it stands
+	// there: up to 1024 bytes, which nobody has looked at. Empty where there is
+	// none, or none of the annotations is asked for.
+	Context string `json:"context,omitempty"`
 	// Controller is the object that made the pod (ReplicaSet, Job), and
 	// Workload the one that a person made (Deployment, CronJob), which may be
 	// the same. Both are empty for a pod that nothing controls.

@@ -2,6 +2,7 @@ package podmeta
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -13,6 +14,9 @@ const (
 	maxVersion = 128
 	maxWord    = 128
 	maxMessage = 300
+	// maxContext is for a trace context: 55 for W3C's traceparent, and room for
+	// an object around it with a tracestate of 512.
+	maxContext = 1024
 	// maxToken is for the continue token of a list, which has a key in it.
 	maxToken = 4 << 10
 )
@@ -27,6 +31,8 @@ type object struct {
 	deleting        time.Time
 	labels          labels
 	templateHashes  map[string]string // by label: those of templateLabels
+	context         string            // of a trace
+	contextRank     int               // which of reader.contexts it is from
 	controller      Workload
 	node            string
 	phase           Phase
@@ -61,6 +67,8 @@ func (s *status) Error() string {
 type reader struct {
 	*scanner
 	allow allowList
+	// contexts are the annotations that may hold a trace context.
+	contexts []string
 }
 
 // object reads what begins with first.
@@ -172,10 +180,23 @@ const configHash = "kubernetes.io/config.hash"
 
 func (r *reader) annotations(first byte, o *object) error {
 	return r.scanner.object(first, func(key string, first byte) error {
-		if key != configHash {
+		if key == configHash {
+			_, err := r.text(first, maxUID, &o.staticUID)
+			return err
+		}
+		rank := slices.Index(r.contexts, key)
+		if rank < 0 || o.context != "" && o.contextRank <= rank {
 			return r.skip(first)
 		}
-		_, err := r.text(first, maxUID, &o.staticUID)
+		var value string
+		ok, err := r.text(first, maxContext, &value)
+		switch {
+		case err != nil:
+		case !ok:
+			o.malformed++
+		case value != "":
+			o.context, o.contextRank = value, rank
+		}
 		return err
 	})
 }

@@ -41,6 +41,9 @@ type Options struct {
 	// path.Match has them, whose * stops at a slash. There may be 32. Where a
 	// pod has more than 32 that match, those of the earlier patterns are kept.
 	Labels []string
+	// Contexts are the annotations of pods that may hold a trace context, up to
+	// 8 keys. Of the first that a pod has the value is kept.
+	Contexts []string
 	// Slices says that the node's ResourceSlices are watched too.
 	Slices bool
 
@@ -84,7 +87,7 @@ func (o Options) withDefaults() Options {
 		o.Dial = (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext
 	}
 	o.Server = strings.TrimSuffix(o.Server, "/")
-	o.Labels = slices.Clone(o.Labels)
+	o.Labels, o.Contexts = slices.Clone(o.Labels), slices.Clone(o.Contexts)
 	return o
 }
 
@@ -96,7 +99,7 @@ func set[T comparable](v *T, def T) {
 
 // check says what is wrong with o.
 func (o *Options) check() error {
-	return errors.Join(o.checkServer(), checkNode(o.Node), CheckLabels(o.Labels))
+	return errors.Join(o.checkServer(), checkNode(o.Node), CheckLabels(o.Labels), CheckContexts(o.Contexts))
 }
 
 func (o *Options) checkServer() error {
@@ -121,6 +124,26 @@ func checkNode(node string) error {
 	})
 	if !ok {
 		return fmt.Errorf("node %q; accepted is the name of a node: lower case, digits, dashes and dots", node)
+	}
+	return nil
+}
+
+// maxContexts bounds Options.Contexts.
+const maxContexts = 8
+
+// CheckContexts says what is wrong with keys that are meant for
+// Options.Contexts.
+func CheckContexts(keys []string) error {
+	if len(keys) > maxContexts {
+		return fmt.Errorf("%d annotations; accepted are at most %d", len(keys), maxContexts)
+	}
+	for _, k := range keys {
+		if k == "" || len(k) > maxLabelKey {
+			return fmt.Errorf("an annotation's key of %d bytes; accepted are 1 to %d", len(k), maxLabelKey)
+		}
+		if strings.Trim(k, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") != "" {
+			return fmt.Errorf("annotation %.60q; accepted is a key such as traceparent or example.com/traceparent", k)
+		}
 	}
 	return nil
 }
