@@ -119,7 +119,7 @@ test-hpa: build ## a HorizontalPodAutoscaler on simulated GPUs, with every other
 test-dcgm: ## the simulated libdcgm through NVIDIA's bindings, and against the simulated NVML
 	go -C test/dcgm test -race -count=1 ./...
 
-test-remediator: build build-remediator ## accel-remediator with a real API server and Alertmanager; needs root, the first build takes long
+test-remediator: build build-remediator $(HELM) ## accel-remediator with a real API server and Alertmanager; needs root, the first build takes long
 	@.ci/tools.sh
 	@$(MAKE) --no-print-directory -C test/kubelet remediator
 

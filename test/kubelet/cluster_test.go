@@ -62,7 +62,8 @@ func newCluster(t *testing.T) *cluster {
 		"cert": cert, "key": key,
 		"tokens": adminToken + `,admin,admin,"system:masters"` + "\n" + nodeToken + ",system:node:" + nodeName + `,node,"system:nodes"` + "\n",
 		"audit-policy": `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
-			"rules": [{"level": "Metadata", "users": ["` + exporterUser + `"]}, {"level": "None"}]}`,
+			"rules": [{"level": "Metadata", "users": ["` + exporterUser + `", "` + chartUser(lookingRelease) + `", "` + chartUser(actingRelease) + `"]},
+				{"level": "None"}]}`,
 	} {
 		must(t, os.WriteFile(c.path(name), []byte(content), 0o600))
 	}

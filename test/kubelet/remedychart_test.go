@@ -1,0 +1,249 @@
+package kubelet_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var helmBinary = flag.String("helm", "", "helm; a test fails where it is not there")
+
+// Releases of the chart, each with a remediator in a namespace of its name.
+const (
+	lookingRelease = "looks"
+	actingRelease  = "acts"
+	chartAccount   = "accel-remediator"
+)
+
+// chartUser is the service account of a release's remediator.
+func chartUser(release string) string {
+	return "system:serviceaccount:" + release + ":" + chartAccount
+}
+
+// chartValues are of a policy that uses everything that takes a right.
+const chartValues = `remediator:
+  enabled: true
+  alertmanagers: ["http://` + alertmanagerAddress + `"]
+  interval: 1s
+  policy:
+    settle: 10s
+    rules:
+      - match: {alertname: Lost}
+        health: failed
+        taints: [{key: accel.health, value: failed, effect: NoSchedule}]
+        cordon: true
+        condition: true
+        evict: true
+        call: reset
+    hooks:
+      reset: {job: /etc/accel-remediator/reset-job.yaml}
+  jobs:
+    reset-job.yaml: |
+      apiVersion: batch/v1
+      kind: Job
+      spec:
+        template:
+          spec:
+            restartPolicy: Never
+            containers: [{name: reset, image: scratch.local/reset:1}]
+`
+
+// A remediator that the chart has installed looks with the rights to look, and
+// acts with the rights to act. It uses each of them and asks for no other, by
+// the API server's own record. The server takes each object of the chart, and
+// the pod at the level restricted.
+func TestRemedyChart(t *testing.T) {
+	t.Parallel()
+	helm := program(t, *helmBinary, "helm/helm")
+	r := newRemedy(t, "gpu-node", "other")
+	r.pod("training", "llm-0", "gpu-node")
+	r.lose("gpu-node", "training", "llm-0")
+
+	r.install(helm, lookingRelease, "remediator.act=false")
+	r.startRelease(lookingRelease)
+	await(t, "the dry run says what it would do", r.remediator, func() bool {
+		page, err := r.get("http://" + remediatorAddress + "/metrics")
+		return err == nil && strings.Contains(page, `accel_remediator_planned_nodes{action="take_out"} 1`)
+	})
+	// A budget could be asked about by a dry run that had the rights to act.
+	r.uses(lookingRelease, "get pods")
+	r.end(&r.remediator)
+	if !r.clean("gpu-node") || r.noted("default", "gpu-node", "AcceleratorsUnhealthy") {
+		t.Error("a dry run has changed something")
+	}
+
+	r.install(helm, actingRelease, "remediator.act=true")
+	r.startRelease(actingRelease)
+	await(t, "the node is marked", r.remediator, func() bool { return r.out("gpu-node") })
+	await(t, "its Job is made", r.remediator, func() bool {
+		jobs, _ := r.do(http.MethodGet, "/apis/batch/v1/namespaces/"+actingRelease+"/jobs", nil)["items"].([]any)
+		return len(jobs) == 1
+	})
+	r.uses(actingRelease)
+}
+
+// lose has Alertmanager list an alert on the device that a pod holds.
+func (r *remedy) lose(node, namespace, pod string) {
+	r.t.Helper()
+	data, err := json.Marshal([]any{object{
+		"labels":   object{"alertname": "Lost", "severity": "critical", "node": node, "device": "GPU-0", "namespace": namespace, "pod": pod},
+		"startsAt": time.Now().Format(time.RFC3339Nano), "endsAt": time.Now().Add(time.Hour).Format(time.RFC3339Nano),
+	}})
+	must(r.t, err)
+	await(r.t, "Alertmanager takes the alert", r.alertmanager, func() bool {
+		resp, err := r.admin.Post("http://"+alertmanagerAddress+"/api/v2/alerts", "application/json", strings.NewReader(string(data)))
+		if err != nil {
+			return false
+		}
+		resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	})
+}
+
+// collections are where objects of a kind are made; NS stands for a namespace.
+var collections = map[string]string{
+	"ServiceAccount":     "/api/v1/namespaces/NS/serviceaccounts",
+	"ConfigMap":          "/api/v1/namespaces/NS/configmaps",
+	"Service":            "/api/v1/namespaces/NS/services",
+	"DaemonSet":          "/apis/apps/v1/namespaces/NS/daemonsets",
+	"Deployment":         "/apis/apps/v1/namespaces/NS/deployments",
+	"NetworkPolicy":      "/apis/networking.k8s.io/v1/namespaces/NS/networkpolicies",
+	"ClusterRole":        "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+	"ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+	"Role":               "/apis/rbac.authorization.k8s.io/v1/namespaces/NS/roles",
+	"RoleBinding":        "/apis/rbac.authorization.k8s.io/v1/namespaces/NS/rolebindings",
+}
+
+var (
+	kindLine      = regexp.MustCompile(`(?m)^kind: (\S+)$`)
+	namespaceLine = regexp.MustCompile(`(?m)^  namespace: (\S+)$`)
+)
+
+// install makes each object of a release, and its namespace, in which only pods
+// at the level restricted may run. The exporter's objects are in another.
+func (r *remedy) install(helm, release, set string) {
+	r.t.Helper()
+	must(r.t, os.WriteFile(r.path("values.yaml"), []byte(chartValues), 0o600))
+	cmd := exec.Command(helm, "template", release, root+"/deploy/helm/accel-exporter", "--namespace="+release+"-exporter",
+		"--values="+r.path("values.yaml"), "--set=networkPolicy.enabled=true,remediator.serviceAccount.name="+chartAccount,
+		"--set=remediator.namespace="+release, "--set="+set)
+	manifest, err := cmd.Output()
+	if err != nil {
+		r.t.Fatalf("helm: %v: %s", err, err.(*exec.ExitError).Stderr)
+	}
+	r.do(http.MethodPost, "/api/v1/namespaces", object{"metadata": object{"name": release + "-exporter"}})
+	r.do(http.MethodPost, "/api/v1/namespaces", object{"metadata": object{
+		"name": release, "labels": object{"pod-security.kubernetes.io/enforce": "restricted"},
+	}})
+	for document := range strings.SplitSeq(string(manifest), "\n---\n") {
+		kind := kindLine.FindStringSubmatch(document)
+		if kind == nil {
+			continue
+		}
+		path, ok := collections[kind[1]]
+		if !ok {
+			r.t.Fatalf("where are objects of kind %s made?", kind[1])
+		}
+		if namespace := namespaceLine.FindStringSubmatch(document); namespace != nil {
+			path = strings.Replace(path, "NS", namespace[1], 1)
+		}
+		r.do(http.MethodPost, path+"?fieldValidation=Strict", document)
+	}
+}
+
+// startRelease runs the remediator as its Deployment has it, with the token of
+// its service account and the files of its ConfigMap.
+func (r *remedy) startRelease(release string) {
+	r.t.Helper()
+	name, at := release+"-accel-exporter-remediator", "/api/v1/namespaces/"+release
+	template := r.do(http.MethodGet, "/apis/apps/v1/namespaces/"+release+"/deployments/"+name, nil)["spec"].(object)["template"].(object)
+	template["metadata"].(object)["name"] = "try"
+	r.do(http.MethodPost, at+"/pods", template) // Pod Security admission looks at it
+
+	dir := r.path(release)
+	must(r.t, os.Mkdir(dir, 0o700))
+	for file, content := range r.do(http.MethodGet, at+"/configmaps/"+name, nil)["data"].(object) {
+		content := strings.ReplaceAll(content.(string), "/etc/accel-remediator", dir)
+		must(r.t, os.WriteFile(dir+"/"+file, []byte(content), 0o600))
+	}
+	token := text(r.do(http.MethodPost, at+"/serviceaccounts/"+chartAccount+"/token", object{"spec": object{"expirationSeconds": 3600}}), "status", "token")
+	r.userConfig(release+".kubeconfig", token)
+	args := []string{"--kubeconfig=" + r.path(release+".kubeconfig"), "--namespace=" + release, "--pod=" + release}
+	container := template["spec"].(object)["containers"].([]any)[0].(object)
+	for _, arg := range container["args"].([]any) {
+		args = append(args, strings.ReplaceAll(arg.(string), "/etc/accel-remediator", dir))
+	}
+	r.remediator = r.run("remediator.log", abs(r.t, root+"/bin/accel-remediator"), args...)
+}
+
+// uses waits until the remediator has used each right that the chart gave it,
+// and no other, and was denied what is known to be.
+func (r *remedy) uses(release string, refused ...string) {
+	r.t.Helper()
+	rbac := "/apis/rbac.authorization.k8s.io/v1/"
+	name := release + "-accel-exporter-remediator"
+	given := map[string]bool{}
+	for _, path := range []string{"clusterroles/", "namespaces/" + release + "/roles/"} {
+		for _, v := range r.do(http.MethodGet, rbac+path+name, nil)["rules"].([]any) {
+			rule := v.(object)
+			for _, resource := range rule["resources"].([]any) {
+				for _, verb := range rule["verbs"].([]any) {
+					given[fmt.Sprintf("%s %s", verb, resource)] = true
+				}
+			}
+		}
+	}
+	want := slices.Sorted(maps.Keys(given))
+	var used, denied []string
+	await(r.t, fmt.Sprintf("it has used %q", want), r.remediator, func() bool {
+		used, denied = r.recorded(release)
+		return len(denied) > len(refused) || len(used) >= len(want) && len(denied) == len(refused)
+	})
+	if !slices.Equal(used, want) || !slices.Equal(denied, refused) {
+		r.t.Errorf("it used %q, it may %q; it was denied %q, and should be %q", used, want, denied, refused)
+	}
+}
+
+// recorded returns what a release's remediator was let do and what it was denied,
+// by the API server's own record.
+func (r *remedy) recorded(release string) (used, denied []string) {
+	r.t.Helper()
+	file, err := os.Open(r.path("audit"))
+	must(r.t, err)
+	defer file.Close()
+	by := map[string]map[string]bool{"allow": {}, "forbid": {}}
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var e struct {
+			Verb        string
+			User        struct{ Username string }
+			ObjectRef   struct{ Resource, Subresource string }
+			Annotations map[string]string
+		}
+		if json.Unmarshal(lines.Bytes(), &e) != nil || e.User.Username != chartUser(release) {
+			continue // the last line may be half written
+		}
+		what := e.Verb + " " + e.ObjectRef.Resource
+		if e.ObjectRef.Subresource != "" {
+			what += "/" + e.ObjectRef.Subresource
+		}
+		decision := by[e.Annotations["authorization.k8s.io/decision"]]
+		if decision == nil {
+			r.t.Fatalf("what was decided of %s? %v", what, e.Annotations)
+		}
+		decision[what] = true
+	}
+	must(r.t, lines.Err())
+	return slices.Sorted(maps.Keys(by["allow"])), slices.Sorted(maps.Keys(by["forbid"]))
+}
