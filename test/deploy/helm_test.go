@@ -101,6 +101,7 @@ func TestRefused(t *testing.T) {
 		{"a policy whose rules are none", "--set=" + remediatorOn + ",remediator.policy.rules=evict", "/remediator/policy/rules"},
 		{"no remediator at all", "--set=" + remediatorOn + ",remediator.replicas=0", "/remediator/replicas"},
 		{"an OTLP endpoint that is no URL", "--set=traces.endpoint=collector:4317", "/traces/endpoint"},
+		{"contexts of traces without pods", "--set=traces.podAnnotations={traceparent}", "/podMetadata/enabled"},
 		{"a digest that is none", "--set=image.digest=sha256:abc", "/image/digest"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
