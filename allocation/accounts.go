@@ -52,8 +52,12 @@ type accounted struct {
 	seen    time.Time
 }
 
-// jobs are what processes of a hold did.
+// jobs are what was done for a hold, and is still told when the pod has gone.
 type jobs struct {
+	// metered says that the energy of the device is known.
+	metered bool
+	joules  float64
+	// shown says that processes have been accounted for.
 	shown   bool
 	ended   float64
 	seconds float64
@@ -191,6 +195,8 @@ func (x *jobs) end(a *collector.Account) {
 // inherit takes what a hold did whose series are the same, and leaves it
 // nothing.
 func (x *jobs) inherit(o *jobs) {
+	x.metered = x.metered || o.metered
+	x.joules += o.joules
 	x.shown = x.shown || o.shown
 	x.ended += o.ended
 	x.seconds += o.seconds
@@ -204,9 +210,10 @@ func (x *jobs) inherit(o *jobs) {
 	*o = jobs{labels: o.labels}
 }
 
-// publishJobs adds what the processes of the hold did. A time at work is told
+// publishJobs adds what was done for the hold. A time at work is told
 // where every process that has ended told it.
 func (h *hold) publishJobs(r []collector.Reading) []collector.Reading {
+	r = h.publishEnergy(r)
 	x := &h.jobs
 	if !x.shown {
 		return r

@@ -89,6 +89,8 @@ func (st *device) look(d *collector.Device, now time.Time) {
 			st.values.total, st.values.has[2] = r.Value, true
 		case collector.PowerWatts:
 			st.values.power, st.values.has[3] = r.Value, true
+		case collector.EnergyJoules:
+			st.values.energy, st.values.has[4] = r.Value, true
 		default:
 			u.take(r)
 			c.take(r)

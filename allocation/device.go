@@ -41,6 +41,7 @@ type device struct {
 	processes []seen
 	audit     [numberOfSuspicions]int
 	ledger    ledger
+	meter     meter
 
 	holds   []*hold // in order of namespace and pod
 	omitted int     // further ones beyond the limit
@@ -60,8 +61,8 @@ type device struct {
 
 // measured are the values of the device itself.
 type measured struct {
-	utilization, memory, total, power float64
-	has                               [4]bool // in that order
+	utilization, memory, total, power, energy float64
+	has                                       [5]bool // in that order
 }
 
 // meet takes the devices of a Snapshot and reports whether they are others

@@ -151,6 +151,7 @@ func (j *Judge) judge(st *device, d *collector.Device) {
 	st.look(d, j.now)
 	j.attribute(st, d)
 	j.accountProcesses(st, d)
+	st.chargeEnergy()
 	for _, h := range st.holds {
 		j.account(h)
 	}

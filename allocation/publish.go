@@ -9,7 +9,7 @@ import (
 )
 
 // perHold is how many series a hold has at most, its faults apart.
-const perHold = 16
+const perHold = 17
 
 // publish adds the series of the device.
 func (j *Judge) publish(st *device, d *collector.Device) {

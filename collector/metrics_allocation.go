@@ -50,6 +50,13 @@ var (
 		Range:  watts,
 		From:   []string{"accel_power_watts"},
 	})
+	AllocationEnergy = define(Metric{
+		Name:   "accel_allocation_energy_joules_total",
+		Help:   "Energy that a whole device has used while the pod held it alone. Absent for partitions and shared devices, whose energy nobody measures. It outlives the pod by an hour.",
+		Kind:   Counter,
+		Labels: holderLabels,
+		From:   []string{"accel_energy_joules_total"},
+	})
 	PodDevices = define(Metric{
 		Name:   "accel_pod_devices",
 		Help:   "Devices of this node, partitions among them, that the pod holds.",
