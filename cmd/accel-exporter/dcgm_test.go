@@ -230,6 +230,6 @@ func TestDCGMProcesses(t *testing.T) {
 	n.sim("inject", "process-end", "51001")
 	n.until(holds["shared"].has("processes_ended_total", "1"), holds["shared"].has("process_seconds_total", some), `^accel_processes_ended_total\{.*whose="holder"\} 1$`)
 	n.sim("inject", "dcgm-crash")
-	n.until(`!`+dcgmUp)
+	n.until(`!` + dcgmUp)
 	n.until(dcgmUp, holds["shared"].has("process_memory_peak_bytes", `1.7179869184e\+10`), holds["shared"].has("processes_ended_total", "1"))
 }
