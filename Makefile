@@ -105,6 +105,7 @@ demo: build ## a simulated node, Prometheus and Alertmanager (Grafana where inst
 
 test: sim ## every test, with the race detector
 	@go test -race -shuffle=on $(TESTFLAGS) ./...
+	@go -C cmd/accel-remediator test -race -shuffle=on $(TESTFLAGS) ./...
 
 test-kubelet: ## podmap against a real kubelet; needs root, the first build takes minutes
 	@$(MAKE) --no-print-directory -C test/kubelet test
