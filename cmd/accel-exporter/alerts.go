@@ -102,17 +102,19 @@ func ruleOptions(f *flags, page func(io.Writer) error, log *slog.Logger) rulepro
 	}
 }
 
-// rulesProgram returns where accel-rules is, by the flag or beside this
-// executable.
-func rulesProgram(flag string) string {
+// rulesProgram returns where accel-rules is.
+func rulesProgram(flag string) string { return besides(flag, "accel-rules") }
+
+// besides returns where a program is, by its flag or beside this executable.
+func besides(flag, name string) string {
 	if flag != "" {
 		return flag
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return "accel-rules" // without procfs, from the PATH
+		return name // without procfs, from the PATH
 	}
-	return filepath.Join(filepath.Dir(self), "accel-rules")
+	return filepath.Join(filepath.Dir(self), name)
 }
 
 // readRules reads the files that patterns stand for. The error is of those

@@ -93,6 +93,7 @@ Other commands, each with its own --help: "who" says who holds the devices, "rul
 	if err := errors.Join(f.sources.check(), f.pods.check(), f.alerts.check(), f.traces.check(), f.compat.check(&f.pods)); err != nil {
 		return nil, err
 	}
+	f.pods.contexts = f.traces.contexts()
 	if f.releaseDir != "" {
 		if info, err := os.Stat(f.releaseDir); err != nil {
 			return nil, fmt.Errorf("--release.directory: %w", err)

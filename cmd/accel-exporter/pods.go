@@ -38,6 +38,7 @@ type podFlags struct {
 	caFile    string
 	node      string
 	labels    []string
+	contexts  []string // annotations with a trace context, by the flags of traces
 }
 
 func (f *podFlags) add(app *kingpin.Application) {
@@ -100,7 +101,7 @@ func openPods(f *podFlags, procfs string, set allocation.Settings, log *slog.Log
 		if f.caFile != "" {
 			watch.CAFile = f.caFile
 		}
-		watch.Node, watch.Labels, watch.Slices = f.node, f.labels, f.slices
+		watch.Node, watch.Labels, watch.Contexts, watch.Slices = f.node, f.labels, f.contexts, f.slices
 		api, err := podmeta.New(watch)
 		if err != nil {
 			return nil, fmt.Errorf("--kubernetes.pods: %w", err)

@@ -29,6 +29,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/exporter"
 	"github.com/accel-exporter/accel-exporter/internal/ruleproc"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/traceproc"
 )
 
 // shutdownPatience is how long scrapes under way may take once the exporter
@@ -76,16 +77,27 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return printConfigError(stderr, err)
 	}
+	sent, err := openTraces(ctx, f, log)
+	if err != nil {
+		if rules != nil {
+			rules.Close()
+		}
+		return err
+	}
 	p = newProgram(f, cfg, held, j, fields, log)
 	p.alerts = rules
+	if sent != nil {
+		p.traces = followTraces(sent, f, held, p.sampler)
+		p.registry.MustRegister(p.traces)
+	}
 	p.watch(file, j)
 	return p.serve(ctx)
 }
 
 // check is --config.check: every mistake in every file that is named.
 func check(f *flags, stdout, stderr io.Writer) error {
-	if f.configFile == "" && *f.web.WebConfigFile == "" && f.judges.baseline == "" && f.judges.catalogue == "" && f.compat.fields == "" && len(f.alerts.files) == 0 {
-		return errors.New("--config.check needs --config.file, --web.config.file, --baseline.file, --health.catalogue, --dcgm.fields or --rules.file")
+	if f.configFile == "" && *f.web.WebConfigFile == "" && f.judges.baseline == "" && f.judges.catalogue == "" && f.compat.fields == "" && len(f.alerts.files) == 0 && f.traces.headersFile == "" && f.traces.caFile == "" {
+		return errors.New("--config.check needs --config.file, --web.config.file, --baseline.file, --health.catalogue, --dcgm.fields, --rules.file, --otlp.headers-file or --otlp.ca-file")
 	}
 	log, good := promslog.New(f.log), true
 	for _, file := range []struct {
@@ -103,6 +115,8 @@ func check(f *flags, stdout, stderr io.Writer) error {
 			files, unread := readRules(f.alerts.files)
 			return strict.Join(unread, checkRules(f, ruleproc.Settings{Rules: files}, log))
 		}},
+		{f.traces.headersFile, checkHeaders},
+		{f.traces.caFile, checkCAs},
 		{*f.web.WebConfigFile, func(path string) error {
 			if err := web.Validate(path); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
@@ -132,7 +146,8 @@ type program struct {
 	log      *slog.Logger
 	sampler  *collector.Sampler
 	pods     *pods
-	alerts   *alerts // nil where no rules are evaluated
+	alerts   *alerts             // nil where no rules are evaluated
+	traces   *traceproc.Follower // nil where none are sent
 	workers  map[string]*collector.Process
 	releases releases
 	states   atomic.Int32 // requests for /debug/state under way
@@ -277,6 +292,9 @@ func (p *program) serve(ctx context.Context) error {
 	loops.Go(func() { p.pods.run(ctx, func() { p.sampler.Wake("") }) })
 	if p.alerts != nil {
 		loops.Go(func() { p.alerts.follow(ctx, p.sampler) })
+	}
+	if p.traces != nil {
+		loops.Go(func() { p.traces.Run(ctx) })
 	}
 	loops.Go(func() { p.logChanges(ctx) })
 	loops.Go(func() { p.reload.run(ctx) })

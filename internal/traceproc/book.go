@@ -45,12 +45,16 @@ type Identity struct {
 	Sure bool
 }
 
+// Identifier says what is known of a pod that holds something since some time
+// before found. What was known before then may be of another pod of its name.
+// It must not block.
+type Identifier func(p podmap.Pod, found time.Time) Identity
+
 // Book makes spans of records. It is for one goroutine.
 type Book struct {
 	// Node names this machine, where a pod's UID is not known.
-	node string
-	// identify says what is known of a pod. It must not block.
-	identify func(podmap.Pod) Identity
+	node     string
+	identify Identifier
 	pods     map[podmap.Pod]*story
 	past     map[string]int // allocations that have ended, by their seed
 	order    []string       // of past
@@ -58,7 +62,7 @@ type Book struct {
 }
 
 // NewBook returns a Book without a story.
-func NewBook(node string, identify func(podmap.Pod) Identity) *Book {
+func NewBook(node string, identify Identifier) *Book {
 	return &Book{node: node, identify: identify, pods: map[podmap.Pod]*story{}, past: map[string]int{}}
 }
 
@@ -312,7 +316,7 @@ func (b *Book) settle(s *story, now time.Time, atOnce bool) {
 	if s.seed != "" {
 		return
 	}
-	s.identity = b.identify(s.pod)
+	s.identity = b.identify(s.pod, s.found)
 	if !s.identity.Sure && !atOnce && now.Sub(s.found) < identifyWithin {
 		return
 	}

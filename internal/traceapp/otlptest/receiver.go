@@ -1,0 +1,210 @@
+// Package otlptest is a receiver of OTLP traces for tests, over HTTP and gRPC
+// as the specification has them. It decodes what arrives with OpenTelemetry's
+// own messages and answers as a test wants.
+package otlptest
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/hex"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+)
+
+// Span is one that arrived.
+type Span struct {
+	Trace, ID, Parent string
+	Name              string
+	Start, End        time.Time
+	Status            tracepb.Status_StatusCode
+	Message           string
+	// Resource and Attrs are values as text; of a list, joined by commas.
+	Resource, Attrs map[string]string
+	Events          []Event
+}
+
+// Event is a moment of a Span.
+type Event struct {
+	Name  string
+	Time  time.Time
+	Attrs map[string]string
+}
+
+// Receiver takes what is sent to it. Its methods may be called at any time.
+type Receiver struct {
+	collectorpb.UnimplementedTraceServiceServer
+	mu      sync.Mutex
+	spans   []Span
+	headers []map[string]string
+	over    func(http.ResponseWriter) bool // answers itself
+	call    func() (*collectorpb.ExportTraceServiceResponse, error)
+}
+
+// HTTP has requests answered by f instead, where that returns true. Nil answers
+// as a receiver does that takes all.
+func (r *Receiver) HTTP(f func(http.ResponseWriter) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over = f
+}
+
+// GRPC is HTTP for calls.
+func (r *Receiver) GRPC(f func() (*collectorpb.ExportTraceServiceResponse, error)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.call = f
+}
+
+// Spans returns what was taken.
+func (r *Receiver) Spans() []Span {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]Span(nil), r.spans...)
+}
+
+// Headers returns those of each request, with names in lower case.
+func (r *Receiver) Headers() []map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]map[string]string(nil), r.headers...)
+}
+
+// Serve serves both protocols on listeners until stop is called. A nil config
+// has them in the clear; a nil listener is left out.
+func (r *Receiver) Serve(overHTTP, overGRPC net.Listener, config *tls.Config) (stop func()) {
+	var loops sync.WaitGroup
+	var stops []func()
+	if overHTTP != nil {
+		server := &http.Server{Handler: r, ReadHeaderTimeout: time.Minute}
+		if config != nil {
+			overHTTP = tls.NewListener(overHTTP, config)
+		}
+		loops.Go(func() { _ = server.Serve(overHTTP) }) // it ends by Close
+		stops = append(stops, func() { server.Close() })
+	}
+	if overGRPC != nil {
+		var options []grpc.ServerOption
+		if config != nil {
+			options = append(options, grpc.Creds(credentials.NewTLS(config)))
+		}
+		server := grpc.NewServer(options...)
+		collectorpb.RegisterTraceServiceServer(server, r)
+		loops.Go(func() { _ = server.Serve(overGRPC) })
+		stops = append(stops, server.Stop)
+	}
+	return func() {
+		for _, f := range stops {
+			f()
+		}
+		loops.Wait()
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	r.mu.Lock()
+	over := r.over
+	r.mu.Unlock()
+	if over != nil && over(w) {
+		return
+	}
+	if q.Method != http.MethodPost || q.URL.Path != "/v1/traces" || q.Header.Get("Content-Type") != "application/x-protobuf" {
+		http.Error(w, "no such thing here", http.StatusNotFound)
+		return
+	}
+	body, err := io.ReadAll(q.Body)
+	var request collectorpb.ExportTraceServiceRequest
+	if err != nil || proto.Unmarshal(body, &request) != nil {
+		http.Error(w, "not OTLP", http.StatusBadRequest)
+		return
+	}
+	headers := map[string]string{}
+	for name, values := range q.Header {
+		headers[strings.ToLower(name)] = strings.Join(values, ",")
+	}
+	r.take(&request, headers)
+	w.Header().Set("Content-Type", "application/x-protobuf")
+}
+
+// Export implements collectorpb.TraceServiceServer.
+func (r *Receiver) Export(ctx context.Context, request *collectorpb.ExportTraceServiceRequest) (*collectorpb.ExportTraceServiceResponse, error) {
+	r.mu.Lock()
+	call := r.call
+	r.mu.Unlock()
+	if call != nil {
+		if reply, err := call(); reply != nil || err != nil {
+			return reply, err
+		}
+	}
+	md, _ := metadata.FromIncomingContext(ctx)
+	headers := map[string]string{}
+	for name, values := range md {
+		headers[name] = strings.Join(values, ",")
+	}
+	r.take(request, headers)
+	return &collectorpb.ExportTraceServiceResponse{}, nil
+}
+
+func (r *Receiver) take(request *collectorpb.ExportTraceServiceRequest, headers map[string]string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.headers = append(r.headers, headers)
+	for _, of := range request.ResourceSpans {
+		resource := values(of.GetResource().GetAttributes())
+		for _, scope := range of.ScopeSpans {
+			for _, s := range scope.Spans {
+				r.spans = append(r.spans, spanOf(s, resource))
+			}
+		}
+	}
+}
+
+func spanOf(s *tracepb.Span, resource map[string]string) Span {
+	out := Span{
+		Trace: hex.EncodeToString(s.TraceId), ID: hex.EncodeToString(s.SpanId), Parent: hex.EncodeToString(s.ParentSpanId),
+		Name: s.Name, Start: at(s.StartTimeUnixNano), End: at(s.EndTimeUnixNano),
+		Status: s.GetStatus().GetCode(), Message: s.GetStatus().GetMessage(), Resource: resource, Attrs: values(s.Attributes),
+	}
+	for _, e := range s.Events {
+		out.Events = append(out.Events, Event{Name: e.Name, Time: at(e.TimeUnixNano), Attrs: values(e.Attributes)})
+	}
+	return out
+}
+
+func at(nanos uint64) time.Time { return time.Unix(0, int64(nanos)).UTC() }
+
+func values(list []*commonpb.KeyValue) map[string]string {
+	out := make(map[string]string, len(list))
+	for _, kv := range list {
+		out[kv.Key] = text(kv.Value)
+	}
+	return out
+}
+
+func text(v *commonpb.AnyValue) string {
+	switch x := v.GetValue().(type) {
+	case *commonpb.AnyValue_StringValue:
+		return x.StringValue
+	case *commonpb.AnyValue_ArrayValue:
+		var all []string
+		for _, e := range x.ArrayValue.Values {
+			all = append(all, text(e))
+		}
+		return strings.Join(all, ",")
+	}
+	// Numbers and truth values, as the protocol prints them.
+	_, value, _ := strings.Cut(v.String(), ":")
+	return value
+}
