@@ -205,7 +205,7 @@ test-tools: ## the rules in a real Prometheus and Alertmanager, which .ci/tools.
 test-dashboards: build ## every query of the dashboards, in a real Prometheus that scrapes simulated nodes
 	.ci/tools.sh
 	PROMETHEUS=$(CURDIR)/.cache/prometheus/usr/bin/prometheus EXPORTER=$(CURDIR)/bin/accel-exporter SIMULATOR=$(CURDIR)/bin/accel-sim \
-		go -C test/tools test -count=1 -v -run TestDashboards .
+		go -C test/tools test -count=1 -timeout=30m -v -run TestDashboards .
 
 pint: ## lint the rules; the first run builds pint, which takes minutes
 	@mkdir -p .cache && go -C test/tools/pint build -mod=mod -o $(CURDIR)/.cache/pint github.com/cloudflare/pint/cmd/pint

@@ -17,6 +17,7 @@ func device(v *values) board {
 			{title: "PCIe and NVLink", panels: deviceLinks()},
 			{title: "Memory errors and repairs", panels: deviceMemory()},
 			{title: "FPGA", folded: true, panels: deviceFPGA()},
+			{title: "DCGM and Grace CPU", folded: true, panels: deviceDCGM()},
 			{title: "What it is", folded: true, panels: deviceIdentity()},
 		},
 	}

@@ -14,6 +14,7 @@ func exporter(v *values) board {
 			{title: "Sources", panels: e.rounds()},
 			{title: "Pods", panels: e.pods()},
 			{title: "Rules and alerts from the node", folded: true, panels: e.rules()},
+			{title: "DCGM", folded: true, panels: e.dcgm()},
 			{title: "What it costs", panels: e.cost()},
 		},
 	}

@@ -45,7 +45,7 @@ func run(out, values string, check bool) error {
 // boards is every dashboard, in the order in which a person needs them.
 func boards(v *values) []board {
 	return []board{
-		fleet(v), idle(v), drift(v), node(v), device(v), fpga(v), workload(v), exporter(v),
+		fleet(v), idle(v), drift(v), node(v), device(v), fpga(v), workload(v), exporter(v), remediation(v),
 	}
 }
 

@@ -15,6 +15,9 @@ func node(v *values) board {
 			{title: "Heat and power", panels: nodeHeat(v)},
 			{title: "Links", panels: nodeLinks()},
 			{title: "Errors", panels: nodeErrors()},
+			{title: "NVSwitches", folded: true, panels: nodeSwitches()},
+			{title: "Grace CPUs", folded: true, panels: nodeCPUs()},
+			{title: "DCGM", folded: true, panels: nodeDCGM()},
 		},
 	}
 }

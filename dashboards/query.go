@@ -38,10 +38,14 @@ func host(expr string) string {
 	return fmt.Sprintf(`label_replace(label_replace(%s, "host", "$1", "instance", "(.+)"), "host", "$1", "node", "(.+)")`, expr)
 }
 
-// names is the devices of the selector with the label name: GPU and its index,
-// or the id where there is no index, as of FPGAs.
+// names is the devices of the selector with the label name: what it is and its
+// index, or the id where there is no index, as of FPGAs.
 func names(selector string) string {
-	return fmt.Sprintf(`label_replace(label_replace(accel_device_info{%s}, "name", "$1", "device", "(.+)"), "name", "GPU $1", "index", "(.+)")`, selector)
+	expr := fmt.Sprintf(`label_replace(label_join(accel_device_info{%s}, "place", " ", "class", "index"), "name", "$1", "device", "(.+)")`, selector)
+	for _, kind := range []struct{ class, word string }{{"gpu", "GPU"}, {"cpu", "CPU"}, {"switch", "NVSwitch"}} {
+		expr = fmt.Sprintf(`label_replace(%s, "name", "%s $1", "place", "%s (.+)")`, expr, kind.word, kind.class)
+	}
+	return expr
 }
 
 // named gives each series the label name of its device, and the further labels

@@ -102,8 +102,9 @@ func scraped(t *testing.T) (prom, func()) {
 			}
 		})
 	}
-	page := beside()
+	page, remediator := beside(), remedied(t)
 	t.Cleanup(page.Close)
+	t.Cleanup(remediator.Close)
 	copyRules(t, dir)
 	config := filepath.Join(dir, "prometheus.yml")
 	write(t, config, `global: {scrape_interval: 1s, evaluation_interval: 2s}
@@ -115,6 +116,9 @@ scrape_configs:
 `+targets.String()+`  - job_name: beside
     honor_labels: true
     static_configs: [{targets: ['`+strings.TrimPrefix(page.URL, "http://")+`']}]
+  - job_name: accel-remediator
+    honor_labels: true
+    static_configs: [{targets: ['`+strings.TrimPrefix(remediator.URL, "http://")+`']}]
 `)
 	start(t, address, prometheus, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
 	return prom(address), func() {

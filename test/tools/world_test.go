@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -56,6 +57,18 @@ var nodes = []simulated{
 		},
 	},
 	{name: "n3", scenario: "t4", faults: []string{"driver-unload"}},
+	{
+		name: "n4", scenario: "hgx-nvswitch", flags: []string{"--dcgm.embedded", "--dcgm.health-interval=10s", "--dcgm.profiling=on"},
+		config: `sources:
+  dcgm:
+    fields: [DCGM_FI_DEV_FB_RESERVED, DCGM_FI_DEV_NVLINK_PPCNT_RECOVERY_TIME_SINCE_LAST]
+`,
+		faults: []string{
+			"dcgm-profiling in-use", "nvlink 3 down 1", "dcgm-part switch:1 fatal_error 20034", "dcgm-part switch:2 link.crc_errors 50 --link=3",
+			"kernel-log nvidia-nvswitch3: SXid (PCI:0000:08:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)",
+		},
+	},
+	{name: "n5", scenario: "grace", flags: []string{"--dcgm.embedded"}},
 }
 
 // run starts the exporter and returns its address and how to do something to
@@ -85,6 +98,19 @@ func (s simulated) run(t *testing.T) (string, func(fault string)) {
 			t.Errorf("%s: %s: %v %s", s.name, fault, err, out)
 		}
 	}
+}
+
+// remedied is the page of an accel-remediator that has something for every
+// panel: what its own test had it say.
+func remedied(t *testing.T) *httptest.Server {
+	page, err := os.ReadFile(filepath.Join(root, "remediation/testdata/page.metrics"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		_, _ = w.Write(page)
+	}))
 }
 
 // beside is a page of what kube-state-metrics and cAdvisor say of a pod.
