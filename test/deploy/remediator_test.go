@@ -182,7 +182,7 @@ func TestOwnPolicy(t *testing.T) {
 }
 
 // TestRemediatorMonitor: its targets are one job, and say themselves of which
-// pool and node a series is; its alerts are there when it is.
+// pool and node a series is; its alerts and dashboard are there when it is.
 func TestRemediatorMonitor(t *testing.T) {
 	for name, kind := range map[string]string{"remediator-act": "PodMonitor", "remediator-everything": "ServiceMonitor"} {
 		for _, o := range objects(t, name) {
@@ -201,8 +201,10 @@ func TestRemediatorMonitor(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]bool{"prometheus-operator": false, "remediator-everything": true} {
-		if has := slices.ContainsFunc(objects(t, name), func(o object) bool { return o.id() == "PrometheusRule/accel-exporter-remediator" }); has != want {
-			t.Errorf("%s: alerts about the remediator are there: %t", name, has)
+		for _, id := range []string{"PrometheusRule/accel-exporter-remediator", "ConfigMap/accel-exporter-dashboard-remediation"} {
+			if has := slices.ContainsFunc(objects(t, name), func(o object) bool { return o.id() == id }); has != want {
+				t.Errorf("%s: %s is there: %t", name, id, has)
+			}
 		}
 	}
 }

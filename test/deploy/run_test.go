@@ -2,6 +2,8 @@ package deploy
 
 import (
 	"bufio"
+	"bytes"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -14,14 +16,18 @@ import (
 	"time"
 )
 
+// beside are the families that say whether a program beside the exporter runs.
+var beside = map[string]string{"alerts": "accel_rules_engine_up", "traces": "accel_traces_program_up"}
+
 // TestRuns: the exporter starts as the user that a manifest gives it, without
 // any capability and with nothing that it may write to, and says that it is
-// ready. Nothing of a cluster is there: no kubelet, API server or Alertmanager.
+// ready, and so do the programs beside it. Nothing of a cluster is there: no
+// kubelet, API server, Alertmanager or collector.
 func TestRuns(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become another user")
 	}
-	for _, name := range []string{"default", "restricted", "alerts", "pod-metadata", "compat"} {
+	for _, name := range []string{"default", "restricted", "alerts", "pod-metadata", "compat", "traces"} {
 		t.Run(name, func(t *testing.T) {
 			all := objects(t, name)
 			args := container(t, all)
@@ -30,20 +36,24 @@ func TestRuns(t *testing.T) {
 					args[i] = "--web.listen-address=127.0.0.1:0"
 				}
 			}
-			serves(t, installed(t), *podSpec(t, all).Containers[0].SecurityContext.RunAsUser, args)
+			address := serves(t, installed(t), *podSpec(t, all).Containers[0].SecurityContext.RunAsUser, args)
+			if family := beside[name]; family != "" {
+				awaitText(t, "http://"+address+"/metrics", "\n"+family+" 1\n")
+			}
 		})
 	}
 }
 
-// serves runs a program confined, and waits until it answers.
-func serves(t *testing.T, program string, user int64, args []string) {
+// serves runs a program confined, waits until it answers, and returns where.
+func serves(t *testing.T, program string, user int64, args []string) string {
 	t.Helper()
 	// Folders of tests are for their owner alone.
 	command(t, "chmod", "-R", "a+rX", filepath.Dir(filepath.Dir(program)))
 	address := start(t, program, strconv.FormatInt(user, 10), args)
 	for _, path := range []string{"/-/healthy", "/-/ready", "/metrics"} {
-		await(t, "http://"+address+path)
+		awaitText(t, "http://"+address+path, "")
 	}
+	return address
 }
 
 var listening = regexp.MustCompile(`"address":"([^"]*)"`)
@@ -95,20 +105,22 @@ func start(t *testing.T, program, user string, args []string) string {
 	return address
 }
 
-// await asks until the answer is 200.
-func await(t *testing.T, url string) {
+// awaitText asks until the answer is 200 and has a text in it.
+func awaitText(t *testing.T, url, want string) {
 	t.Helper()
 	const patience = 3 * time.Minute
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		var body []byte
 		answer, err := http.Get(url)
 		if err == nil {
+			body, err = io.ReadAll(answer.Body)
 			answer.Body.Close()
-			if answer.StatusCode == http.StatusOK {
-				return
-			}
+		}
+		if err == nil && answer.StatusCode == http.StatusOK && bytes.Contains(body, []byte(want)) {
+			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: %v, %v", url, answer, err)
+			t.Fatalf("%s: %v, %v, %q is not in\n%s", url, answer, err, want, body)
 		}
 	}
 }
