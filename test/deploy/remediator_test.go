@@ -241,12 +241,14 @@ func TestOpenShiftUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := remediatorSpec(t, documents(t, out))
-	if s := spec.SecurityContext; s.RunAsUser != nil || s.RunAsGroup != nil || !*s.RunAsNonRoot {
-		t.Errorf("%+v", s)
-	}
-	if reasons := forbidden(t, spec); reasons != "" {
-		t.Error(reasons)
+	for name, all := range map[string][]object{"chart": documents(t, out), "components": build(t, "test/deploy/testdata/openshift")} {
+		spec := remediatorSpec(t, all)
+		if s := spec.SecurityContext; s.RunAsUser != nil || s.RunAsGroup != nil || !*s.RunAsNonRoot {
+			t.Errorf("%s: %+v", name, s)
+		}
+		if reasons := forbidden(t, spec); reasons != "" {
+			t.Errorf("%s: %s", name, reasons)
+		}
 	}
 }
 
