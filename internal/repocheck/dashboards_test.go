@@ -10,6 +10,8 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/accel-exporter/accel-exporter/remediation"
 )
 
 // grafanaBoard is what of a dashboard can be wrong without Grafana saying so.
@@ -323,6 +325,16 @@ func linkedFields(t *testing.T, b grafanaBoard) {
 			if p.Type == "table" && !slices.Contains(columns, m[1]) {
 				t.Errorf("%s: %s: a link needs the column %s", b.UID, p.Title, m[1])
 			}
+		}
+	}
+}
+
+// TestRemediationDashboard: what accel-remediator tells, its dashboard shows.
+func TestRemediationDashboard(t *testing.T) {
+	b := loadBoards(t)["accel-remediation"]
+	for _, m := range remediation.Metrics() {
+		if !regexp.MustCompile(`\b` + m.Name + `\b`).MatchString(b.text) {
+			t.Errorf("%s is not shown", m.Name)
 		}
 	}
 }
