@@ -16,6 +16,9 @@ import (
 // remediatorOn are the values that turn the remediator on.
 const remediatorOn = "remediator.enabled=true,remediator.alertmanagers={http://alertmanager:9093}"
 
+// someRule is a policy of one rule.
+const someRule = ",remediator.policy.rules[0].match.severity=critical"
+
 // remediatorCases are those of ci that have it.
 func remediatorCases(t *testing.T) []string {
 	t.Helper()
@@ -110,8 +113,8 @@ var (
 // TestRemediatorRights: it has the rights that the values ask for and no other;
 // in a dry run none to change anything but its lease, whatever the policy says.
 func TestRemediatorRights(t *testing.T) {
-	act, rule := ",remediator.act=true", ",remediator.policy.rules[0].match.severity=critical"
-	evict, job := rule+",remediator.policy.rules[0].evict=true", ",remediator.policy.hooks.reset.job=/etc/accel-remediator/r.yaml,remediator.jobs.r\\.yaml=x"
+	act := ",remediator.act=true"
+	evict, job := someRule+",remediator.policy.rules[0].evict=true", ",remediator.policy.hooks.reset.job=/etc/accel-remediator/r.yaml,remediator.jobs.r\\.yaml=x"
 	for _, c := range []struct {
 		name, flags string
 		want        []string
@@ -120,9 +123,9 @@ func TestRemediatorRights(t *testing.T) {
 		{"a dry run of a policy that evicts and makes Jobs", evict + job, toLook},
 		{"the policy to begin with", act, toAct},
 		{"one that evicts", act + evict, append([]string{toEvict}, toAct...)},
-		{"one that does not", act + rule + ",remediator.policy.rules[0].evict=false", toAct},
-		{"one that makes Jobs", act + job, append([]string{toMake}, toAct...)},
-		{"one with a hook that has a URL", act + ",remediator.policy.hooks.t.url=https://tickets.example", toAct},
+		{"one that does not", act + someRule + ",remediator.policy.rules[0].evict=false", toAct},
+		{"one that makes Jobs", act + someRule + job, append([]string{toMake}, toAct...)},
+		{"one with a hook that has a URL", act + someRule + ",remediator.policy.hooks.t.url=https://tickets.example", toAct},
 		{"rights that are given elsewhere", act + ",rbac.create=false", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -322,8 +325,8 @@ func TestPolicyCheck(t *testing.T) {
 		}
 	}
 	for flags, want := range map[string]string{
-		",remediator.policy.settled=5m": "did you mean settle?",
-		",remediator.policy.hooks.reset.job=/etc/accel-remediator/r.yaml,remediator.jobs.r\\.yaml=kind: Jop": "r.yaml",
+		someRule + ",remediator.policy.settled=5m": "did you mean settle?",
+		someRule + ",remediator.policy.hooks.reset.job=/etc/accel-remediator/r.yaml,remediator.jobs.r\\.yaml=kind: Jop": "r.yaml",
 	} {
 		out, err := render("", "--set="+remediatorOn+flags)
 		if err != nil {

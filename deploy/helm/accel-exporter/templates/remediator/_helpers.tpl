@@ -54,6 +54,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- if not .alertmanagers }}
 {{- fail "remediator.alertmanagers is empty: without the list of what fires nothing can be done or undone. Name every Alertmanager of the cluster, as http://HOST:9093." }}
 {{- end }}
+{{- if and .policy (not (hasKey .policy "rules")) }}
+{{- fail "remediator.policy has no rules, and takes the place of the whole policy to begin with. rules: [] is accepted, and has undone all that was done." }}
+{{- end }}
 {{- $policy := include "accel-remediator.policy" $ | fromYaml }}
 {{- range $name, $hook := $policy.hooks }}
 {{- if and $hook.job (ne (dir $hook.job) "/etc/accel-remediator") }}
