@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -28,6 +29,7 @@ type compatFlags struct {
 	podUID    bool
 	podLabels []string
 	dashes    bool
+	jobs      string // a folder
 	// ignored are flags of dcgm-exporter that were given, each with why it has
 	// no effect.
 	ignored []string
@@ -45,11 +47,15 @@ func (f *compatFlags) add(app *kingpin.Application) {
 	app.Flag("compat.pod-uid", "Put the UID of the pod on them; needs --kubernetes.pods.").BoolVar(&f.podUID)
 	app.Flag("compat.pod-label", "Put labels of the pod on them whose names in Kubernetes match this regular expression (RE2, anywhere in the name); repeatable. Needs --kubernetes.pods and --kubernetes.pod-label.").PlaceHolder("REGEX").StringsVar(&f.podLabels)
 	app.Flag("compat.model-dashes", "Replace blanks by dashes in the model's name on them.").BoolVar(&f.dashes)
+	app.Flag("compat.hpc-jobs", "Put the jobs of a scheduler such as Slurm on them, by files in this folder: each is named after the index of a GPU, or index.instance of a MIG instance, and has the id of a job in each line. Looked at every two seconds.").PlaceHolder("DIR").StringVar(&f.jobs)
 }
 
 func (f *compatFlags) check(p *podFlags) error {
 	if !slices.Contains([]string{"hostname", "Hostname", "none"}, f.hostLabel) {
 		return fmt.Errorf("--compat.hostname-label is %q; hostname, Hostname or none is accepted", f.hostLabel)
+	}
+	if f.jobs != "" && !f.on {
+		return errors.New("--compat.hpc-jobs needs --" + compatFlag)
 	}
 	if (f.podUID || len(f.podLabels) > 0) && !p.api {
 		return errors.New("--compat.pod-uid and --compat.pod-label need --kubernetes.pods")
@@ -89,8 +95,12 @@ type dcgmFields struct {
 	counters atomic.Pointer[dcgmfield.Counters]
 	view     atomic.Pointer[compat.View] // nil where none is asked for
 	input    *input                      // nil where no file is named
-	// changed is called when other rows have come into force.
-	changed func()
+	// changed is called when other rows have come into force, and shown when
+	// another view has.
+	changed, shown func()
+	// jobs are those of the folder of jobs, nil where none is named.
+	jobs      atomic.Pointer[compat.Jobs]
+	rendering sync.Mutex // one view is made at a time, of what is latest
 }
 
 // openFields loads the counters file, where one is named.
@@ -99,7 +109,10 @@ func openFields(f *compatFlags, log *slog.Logger) (*dcgmFields, error) {
 	if len(f.ignored) > 0 {
 		log.Warn("Some flags or variables of dcgm-exporter have no effect", "which", strings.Join(f.ignored, "; "))
 	}
-	d.changed = func() {} // there is nothing yet that they could change
+	d.changed, d.shown = func() {}, func() {} // there is nothing yet that they could change
+	if f.jobs != "" {
+		d.jobs.Store(&compat.Jobs{})
+	}
 	if f.fields == "" {
 		d.take(nil)
 		return d, nil
@@ -120,8 +133,7 @@ func (d *dcgmFields) take(c *dcgmfield.Counters) {
 	if !d.flags.on {
 		return
 	}
-	v := compat.New(d.flags.options(c))
-	d.view.Store(v)
+	v := d.render()
 	var rows []string
 	for _, s := range v.Unserved() {
 		rows = append(rows, s.Name+" ("+s.Reason+")")
@@ -129,6 +141,17 @@ func (d *dcgmFields) take(c *dcgmfield.Counters) {
 	if len(rows) > 0 {
 		d.log.Info("Some fields of the counters file have no value without DCGM, or none at all", "fields", strings.Join(rows, ", "))
 	}
+}
+
+// render makes the view of the rows and jobs in force.
+func (d *dcgmFields) render() *compat.View {
+	d.rendering.Lock()
+	defer d.rendering.Unlock()
+	o := d.flags.options(d.counters.Load())
+	o.Jobs = d.jobs.Load()
+	v := compat.New(o)
+	d.view.Store(v)
+	return v
 }
 
 // page is the view in force, nil where none is asked for.

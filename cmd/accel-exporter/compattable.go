@@ -76,7 +76,7 @@ var foreignFlags = []foreignFlag{
 	{name: "dcgm-log-level", env: "DCGM_EXPORTER_DCGM_LOG_LEVEL", usual: "NONE", why: "DCGM's own log is the host engine's"},
 	{name: "debug", env: "DCGM_EXPORTER_DEBUG", boolean: true, usual: "false", to: when("true", "--log.level=debug")},
 	{name: "log-format", env: "DCGM_EXPORTER_LOG_FORMAT", usual: "text", to: toLogFormat},
-	{name: "hpc-job-mapping-dir", env: "DCGM_HPC_JOB_MAPPING_DIR", why: "jobs of a scheduler other than Kubernetes are not mapped"},
+	{name: "hpc-job-mapping-dir", env: "DCGM_HPC_JOB_MAPPING_DIR", to: as("--compat.hpc-jobs")},
 	{name: "dump-enabled", env: "DCGM_EXPORTER_DUMP_ENABLED", boolean: true, usual: "false", why: "/debug/state shows what is known"},
 	{name: "dump-directory", env: "DCGM_EXPORTER_DUMP_DIRECTORY", why: "nothing is dumped"},
 	{name: "dump-retention", env: "DCGM_EXPORTER_DUMP_RETENTION", why: "nothing is dumped"},

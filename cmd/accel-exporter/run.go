@@ -156,6 +156,7 @@ type program struct {
 	exporter *exporter.Exporter
 	registry *prometheus.Registry
 	fields   *dcgmFields
+	showing  sync.Mutex
 }
 
 func newProgram(f *flags, cfg *config.Config, held *pods, j *judges, fields *dcgmFields, log *slog.Logger) *program {
@@ -177,10 +178,11 @@ func newProgram(f *flags, cfg *config.Config, held *pods, j *judges, fields *dcg
 		Log:          log,
 		Registry:     p.registry,
 	})
-	p.exporter.Apply(served(cfg, p.fields))
+	p.show()
 	p.applyFields(p.fields.counters.Load())
+	p.fields.shown = p.show
 	p.fields.changed = func() {
-		p.exporter.Apply(served(p.config.Load(), p.fields))
+		p.show()
 		p.applyFields(p.fields.counters.Load())
 	}
 	return p
@@ -225,6 +227,14 @@ func settings(f *flags, cfg *config.Config) collector.Settings {
 	return s
 }
 
+// show has the page follow what is in force. Whoever calls it last has the
+// latest of all.
+func (p *program) show() {
+	p.showing.Lock()
+	defer p.showing.Unlock()
+	p.exporter.Apply(served(p.config.Load(), p.fields))
+}
+
 // served are the exporter's settings.
 func served(cfg *config.Config, fields *dcgmFields) exporter.Settings {
 	dropped := cfg.Dropped()
@@ -255,7 +265,7 @@ func (p *program) prepare(cfg *config.Config, content strict.Content, wrong erro
 // changes is replaced.
 func (p *program) apply(cfg *config.Config) {
 	before := p.config.Swap(cfg)
-	p.exporter.Apply(served(cfg, p.fields))
+	p.show()
 	p.pods.judge.Apply(cfg.Allocation)
 	p.sampler.Apply(settings(p.flags, cfg))
 	for _, spec := range specs {
@@ -298,6 +308,9 @@ func (p *program) serve(ctx context.Context) error {
 	}
 	loops.Go(func() { p.logChanges(ctx) })
 	loops.Go(func() { p.reload.run(ctx) })
+	if p.flags.compat.jobs != "" {
+		loops.Go(func() { p.fields.followJobs(ctx) })
+	}
 	if p.flags.releaseDir != "" {
 		loops.Go(func() { p.watchReleases(ctx) })
 	}

@@ -15,7 +15,7 @@ var own = map[string]bool{
 	"hostname": true, "Hostname": true, "nvlink": true, "nvswitch": true, "cpu": true, "cpucore": true,
 	"pod": true, "namespace": true, "container": true, "pod_uid": true,
 	"pod_name": true, "pod_namespace": true, "container_name": true,
-	"xid": true, "health_watch": true,
+	"xid": true, "health_watch": true, "hpc_job": true,
 }
 
 // set adds labels; the first of a name stays.
@@ -57,6 +57,7 @@ func (p *page) identity(u *unit) set {
 		s.add("GPU_I_PROFILE", u.profile)
 		s.add("GPU_I_ID", u.gi)
 		s.add("GPU_CI_ID", u.ci)
+		p.addJobs(&s, u)
 	}
 	p.addNode(&s, u)
 	return s
@@ -74,6 +75,7 @@ func (p *page) linkLabels(u *unit, link string) []exporter.Label {
 		s.add("pci_bus_id", u.pci)
 		s.add("device", "nvidia"+u.index)
 		s.add("model_name", p.modelOf(u))
+		p.addJobs(&s, u)
 	}
 	p.addNode(&s, u)
 	return s

@@ -26,6 +26,8 @@ type Options struct {
 	// PodLabels selects the pod's own labels that are added, by the names that
 	// they have in Kubernetes; nil adds none.
 	PodLabels func(name string) bool
+	// Jobs are those of a scheduler beside Kubernetes; nil where none is named.
+	Jobs *Jobs
 	// Dashes replaces blanks in the model's name.
 	Dashes bool
 }

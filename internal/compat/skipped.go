@@ -16,9 +16,9 @@ var fieldSkipped = &collector.Metric{
 	Values: []string{"reason: no_source (nothing measures it, and DCGM is not asked or does not answer for it), not_measured (no device of this node has it at present), binary (its value is a structure), type (no value of DCGM is a histogram or a summary), derived (a number of dcgm-exporter's own without an honest equivalent)"},
 }
 
-// Metrics returns the family that a View adds under its own name, as a row for
-// the documentation. It is in no Snapshot.
-func Metrics() []*collector.Metric { return []*collector.Metric{fieldSkipped} }
+// Metrics returns the families that a View adds under its own name, as rows for
+// the documentation. They are in no Snapshot.
+func Metrics() []*collector.Metric { return []*collector.Metric{fieldSkipped, jobRejected} }
 
 // appendSkipped adds a series for every row that is not shown. As long as
 // there is no device, nothing is said of what one would have.

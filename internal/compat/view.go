@@ -103,7 +103,7 @@ func (v *View) Series(s *collector.Snapshot) []exporter.Derived {
 		}
 		shown[i] = len(out) > before
 	}
-	return p.appendSkipped(out, shown)
+	return p.appendJobs(p.appendSkipped(out, shown))
 }
 
 // label is the value of a label of r.

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestJobs: the jobs that a scheduler writes to its folder stand on the series
+// of their GPUs, come and go with the files, and a bad file costs its own; the
+// folder may come later.
+func TestJobs(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "jobs")
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := start(t, scenario, nil, "--compat.dcgm-exporter", "--hpc-job-mapping-dir", dir)
+	n.until(`^accel_compat_hpc_job_rejected\{reason="folder"\} 1$`, `^DCGM_FI_DEV_GPU_TEMP\{`, `!hpc_job="`)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write("0", "4711\n")
+	write("4.2", "4712\n")
+	write("gpu", "")
+	n.until(`^DCGM_FI_DEV_GPU_TEMP\{.*gpu="0",.*hpc_job="4711",`, `^DCGM_FI_DEV_FB_USED\{.*GPU_I_ID="2",.*gpu="4",.*hpc_job="4712",`,
+		`!^DCGM_FI_DEV_GPU_TEMP\{.*gpu="1",.*hpc_job`, `^accel_compat_hpc_job_rejected\{reason="folder"\} 0$`, `^accel_compat_hpc_job_rejected\{reason="name"\} 1$`)
+	write("0", "4711\n4713\n")
+	n.until(`^DCGM_FI_DEV_GPU_TEMP\{.*gpu="0",.*hpc_job="4711,4713",`)
+	if err := os.Remove(filepath.Join(dir, "0")); err != nil {
+		t.Fatal(err)
+	}
+	n.until(`!hpc_job="4711`, `hpc_job="4712"`)
+	if log := n.log.String(); !strings.Contains(log, "left out of the folder of jobs") {
+		t.Errorf("log: %s", log)
+	}
+}
+
+// TestJobsRefused: without the view that has the label the flag means nothing.
+func TestJobsRefused(t *testing.T) {
+	err := command(t.Context(), []string{"--compat.hpc-jobs=/run/jobs"}, io.Discard, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "--compat.hpc-jobs needs --compat.dcgm-exporter") {
+		t.Error(err)
+	}
+}
