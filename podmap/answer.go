@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-
-	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
 // Limits on what is taken from one answer. A kubelet runs 110 pods by default
@@ -38,44 +36,57 @@ type answer struct {
 	overflow  uint64
 }
 
-// readList reads what the kubelet answered. The kubelet lists a device once
-// for each NUMA node it is near, a claim's devices for each container of the
-// pod, and everything in a random order.
-func readList(resp *podresources.ListPodResourcesResponse) *answer {
+// readList reads what the kubelet answered, a ListPodResourcesResponse. The
+// kubelet lists a device once for each NUMA node it is near, a claim's devices
+// for each container of the pod, and everything in a random order.
+func readList(message []byte) (*answer, error) {
+	var w wire
 	a := &answer{pods: map[Pod]struct{}{}, holds: map[holdKey]*listed{}}
-	for _, p := range resp.GetPodResources() {
-		pod := Pod{Namespace: p.GetNamespace(), Name: p.GetName()}
-		switch {
-		case pod.Name == "":
-			a.malformed++
-			continue
-		case len(a.pods) >= maxPods || tooLong(pod.Name, pod.Namespace):
-			a.overflow++
-			continue
-		}
-		a.pods[pod] = struct{}{}
-		for _, c := range p.GetContainers() {
-			a.readContainer(pod, c)
-		}
+	for p := range w.each(message, listPods) {
+		a.readPod(&w, p)
+	}
+	if w.broken {
+		return nil, errWire
 	}
 	for _, l := range a.holds {
 		slices.Sort(l.containers)
 		l.containers = slices.Compact(l.containers)
 	}
-	return a
+	return a, nil
 }
 
-func (a *answer) readContainer(pod Pod, c *podresources.ContainerResources) {
-	for _, d := range c.GetDevices() {
-		for _, id := range d.GetDeviceIds() {
-			a.add(holdKey{pod: pod, resource: d.GetResourceName(), device: id}, "", c.GetName(), false)
+func (a *answer) readPod(w *wire, message []byte) {
+	pod := Pod{Namespace: w.text(message, podNamespace), Name: w.text(message, podName)}
+	switch {
+	case pod.Name == "":
+		a.malformed++
+		return
+	case len(a.pods) >= maxPods || tooLong(pod.Name, pod.Namespace):
+		a.overflow++
+		return
+	}
+	a.pods[pod] = struct{}{}
+	for c := range w.each(message, podContainers) {
+		a.readContainer(w, pod, c)
+	}
+}
+
+func (a *answer) readContainer(w *wire, pod Pod, message []byte) {
+	container := w.text(message, containerName)
+	for d := range w.each(message, containerDevices) {
+		resource := w.text(d, devicesResource)
+		for id := range w.each(d, devicesIDs) {
+			a.add(holdKey{pod: pod, resource: resource, device: w.string(id)}, "", container, false)
 		}
 	}
-	for _, claim := range c.GetDynamicResources() {
-		name := claim.GetClaimNamespace() + "/" + claim.GetClaimName()
-		for _, r := range claim.GetClaimResources() {
-			key := holdKey{pod: pod, resource: r.GetDriverName(), device: r.GetDeviceName(), pool: r.GetPoolName(), share: r.GetShareId()}
-			a.add(key, name, c.GetName(), true)
+	for claim := range w.each(message, containerClaims) {
+		name := w.text(claim, claimNamespace) + "/" + w.text(claim, claimName)
+		for r := range w.each(claim, claimResources) {
+			key := holdKey{
+				pod: pod, resource: w.text(r, claimedDriver), device: w.text(r, claimedDevice),
+				pool: w.text(r, claimedPool), share: w.text(r, claimedShare),
+			}
+			a.add(key, name, container, true)
 		}
 	}
 }
@@ -109,24 +120,31 @@ func tooLong(texts ...string) bool {
 	return slices.ContainsFunc(texts, func(s string) bool { return len(s) > maxText })
 }
 
-// readAllocatable reads what the kubelet would give out. A device near two
-// NUMA nodes is listed twice here too.
-func readAllocatable(resp *podresources.AllocatableResourcesResponse) []Allocatable {
+// readAllocatable reads what the kubelet would give out, an
+// AllocatableResourcesResponse. A device near two NUMA nodes is listed twice
+// here too.
+func readAllocatable(message []byte) ([]Allocatable, error) {
+	var w wire
 	ids, n := map[string][]string{}, 0
-	for _, d := range resp.GetDevices() {
-		for _, id := range d.GetDeviceIds() {
-			if n++; n > maxHolds || id == "" || tooLong(d.GetResourceName(), id) {
+	for d := range w.each(message, allocatableDevices) {
+		resource := w.text(d, devicesResource)
+		for v := range w.each(d, devicesIDs) {
+			id := w.string(v)
+			if n++; n > maxHolds || id == "" || tooLong(resource, id) {
 				continue
 			}
-			ids[d.GetResourceName()] = append(ids[d.GetResourceName()], id)
+			ids[resource] = append(ids[resource], id)
 		}
+	}
+	if w.broken {
+		return nil, errWire
 	}
 	list := make([]Allocatable, 0, len(ids))
 	for _, resource := range slices.Sorted(maps.Keys(ids)) {
 		slices.Sort(ids[resource])
 		list = append(list, Allocatable{Resource: resource, IDs: slices.Compact(ids[resource])})
 	}
-	return list
+	return list, nil
 }
 
 func (k holdKey) compare(o holdKey) int {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/accel-exporter/accel-exporter/internal/sim/kubelet"
 )
 
@@ -22,13 +24,20 @@ func crowd() (pods []kubelet.Pod, devices []Known) {
 // BenchmarkTake is what one answer costs.
 func BenchmarkTake(b *testing.B) {
 	pods, _ := crowd()
-	resp := kubelet.Answer(pods...)
+	message, err := proto.Marshal(kubelet.Answer(pods...))
+	if err != nil {
+		b.Fatal(err)
+	}
 	l := newLedger(time.Minute, time.Hour, Pod{})
 	now := time.Unix(1e9, 0)
 	b.ReportAllocs()
 	for b.Loop() {
 		now = now.Add(10 * time.Second)
-		l.take(now, 1, time.Time{}, readList(resp))
+		a, err := readList(message)
+		if err != nil {
+			b.Fatal(err)
+		}
+		l.take(now, 1, time.Time{}, a)
 		l.tell()
 	}
 }
@@ -37,7 +46,7 @@ func BenchmarkTake(b *testing.B) {
 func BenchmarkResolve(b *testing.B) {
 	pods, devices := crowd()
 	l := newLedger(time.Minute, time.Hour, Pod{})
-	l.take(time.Unix(1e9, 0), 1, time.Time{}, readList(kubelet.Answer(pods...)))
+	l.take(time.Unix(1e9, 0), 1, time.Time{}, read(b, kubelet.Answer(pods...)))
 	holders, _ := l.tell()
 	index := new(Resolver).Index(devices)
 	b.ReportAllocs()

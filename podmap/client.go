@@ -7,18 +7,11 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
-	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+	"github.com/accel-exporter/accel-exporter/internal/unary"
 )
 
 // client calls the kubelet, one call at a time.
@@ -26,14 +19,11 @@ type client struct {
 	opts  *Options
 	limit int // bytes of an answer, at present
 
-	conn *grpc.ClientConn
+	conn *unary.Conn
 	at   os.FileInfo // the socket that conn was made for, nil before the first
 	// dials counts connections; it is read after a call to learn by which one
 	// the answer came.
 	dials atomic.Uint64
-
-	mu      sync.Mutex
-	dialErr error // of the latest dial
 }
 
 // prepare makes ready for a call and says why it cannot be made.
@@ -47,30 +37,12 @@ func (c *client) prepare() error {
 	if err != nil || c.conn != nil {
 		return err
 	}
-	// The name is not looked up: dial knows where to go.
-	c.conn, err = grpc.NewClient("passthrough:///kubelet",
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(c.dial),
-		grpc.WithAuthority("localhost"),
-		grpc.WithDisableServiceConfig(),
-		grpc.WithDisableRetry(),
-		// An idle connection that was closed and made again would look like a
-		// restart of the kubelet.
-		grpc.WithIdleTimeout(0),
-		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: time.Second, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
-			MinConnectTimeout: c.opts.Timeout,
-		}),
-	)
-	c.at = at
-	return err
+	c.conn, c.at = unary.New(c.dial), at
+	return nil
 }
 
-func (c *client) dial(ctx context.Context, _ string) (net.Conn, error) {
+func (c *client) dial(ctx context.Context) (net.Conn, error) {
 	conn, err := c.opts.Dial(ctx, c.opts.Socket)
-	c.mu.Lock()
-	c.dialErr = err
-	c.mu.Unlock()
 	if err == nil {
 		c.dials.Add(1)
 	}
@@ -94,14 +66,15 @@ func (c *client) close() {
 }
 
 // call makes one call, and a second one where the first was refused for a
-// reason that passes at once.
-func (c *client) call(ctx context.Context, do func(context.Context, podresources.PodResourcesListerClient, ...grpc.CallOption) error) (Outcome, error) {
+// reason that passes at once. It hands the answer to take, which says whether
+// it can be read.
+func (c *client) call(ctx context.Context, method string, take func([]byte) error) (Outcome, error) {
 	if err := c.prepare(); err != nil {
 		return pathOutcome(err), err
 	}
 	limited := false
 	for {
-		outcome, err := c.once(ctx, do)
+		outcome, err := c.once(ctx, method, take)
 		switch {
 		case outcome == OutcomeTooLarge && c.limit < c.opts.MaxMessage:
 			c.limit = min(2*c.limit, c.opts.MaxMessage)
@@ -120,14 +93,15 @@ func (c *client) call(ctx context.Context, do func(context.Context, podresources
 	}
 }
 
-func (c *client) once(ctx context.Context, do func(context.Context, podresources.PodResourcesListerClient, ...grpc.CallOption) error) (Outcome, error) {
+func (c *client) once(ctx context.Context, method string, take func([]byte) error) (Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
-	err := do(ctx, podresources.NewPodResourcesListerClient(c.conn), grpc.MaxCallRecvMsgSize(c.limit))
-	c.mu.Lock()
-	dialErr := c.dialErr
-	c.mu.Unlock()
-	outcome := outcomeOf(err, dialErr)
+	// The messages of both requests have no fields.
+	answer, err := c.conn.Call(ctx, method, nil, c.limit)
+	if err == nil {
+		err = take(answer)
+	}
+	outcome := outcomeOf(err)
 	switch outcome {
 	case OutcomeRefused, OutcomeUnavailable, OutcomeGarbage, OutcomeDenied:
 		// Whatever answers next is another process, perhaps.
@@ -147,36 +121,42 @@ func pathOutcome(err error) Outcome {
 	return OutcomeError
 }
 
-func outcomeOf(err, dialErr error) Outcome {
-	switch text := status.Convert(err).Message(); status.Code(err) {
-	case codes.OK:
+func outcomeOf(err error) Outcome {
+	var status *unary.Status
+	switch {
+	case err == nil:
 		return OutcomeOK
-	case codes.DeadlineExceeded:
+	case errors.As(err, &status):
+		return statusOutcome(status.Code)
+	case errors.Is(err, unary.ErrTooLarge):
+		return OutcomeTooLarge
+	case errors.Is(err, unary.ErrProtocol), errors.Is(err, errWire):
+		return OutcomeGarbage
+	case errors.Is(err, context.DeadlineExceeded):
 		return OutcomeTimeout
-	case codes.ResourceExhausted:
-		// The same code for the kubelet's limit on calls and for gRPC's on
-		// their size.
-		if strings.Contains(text, "larger than max") {
-			return OutcomeTooLarge
-		}
-		return OutcomeRateLimited
-	case codes.Unimplemented:
-		return OutcomeUnimplemented
-	case codes.PermissionDenied, codes.Unauthenticated:
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return OutcomeRefused
+	case errors.Is(err, fs.ErrNotExist):
+		return OutcomeNoSocket
+	case errors.Is(err, fs.ErrPermission):
 		return OutcomeDenied
-	case codes.Internal:
-		return OutcomeGarbage // what gRPC makes of bytes that are no message
-	case codes.Unavailable:
-		switch {
-		case errors.Is(dialErr, syscall.ECONNREFUSED):
-			return OutcomeRefused
-		case errors.Is(dialErr, fs.ErrNotExist):
-			return OutcomeNoSocket
-		case errors.Is(dialErr, fs.ErrPermission):
-			return OutcomeDenied
-		case strings.Contains(text, "server preface"):
-			return OutcomeGarbage
-		}
+	case errors.Is(err, context.Canceled):
+		return OutcomeError
+	}
+	return OutcomeUnavailable // the connection broke
+}
+
+func statusOutcome(code unary.Code) Outcome {
+	switch code {
+	case unary.DeadlineExceeded:
+		return OutcomeTimeout
+	case unary.ResourceExhausted:
+		return OutcomeRateLimited
+	case unary.Unimplemented:
+		return OutcomeUnimplemented
+	case unary.PermissionDenied, unary.Unauthenticated:
+		return OutcomeDenied
+	case unary.Unavailable:
 		return OutcomeUnavailable
 	}
 	return OutcomeError

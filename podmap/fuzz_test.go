@@ -89,7 +89,7 @@ func FuzzList(f *testing.F) {
 				continue
 			}
 			s.now = s.now.Add(time.Second)
-			a := readList(kubelet.Answer(s.pods...))
+			a := read(t, kubelet.Answer(s.pods...))
 			l.take(s.now, s.connection, time.Time{}, a)
 			holders, superseded := l.tell()
 			check(t, l, a, holders, superseded)
@@ -97,13 +97,27 @@ func FuzzList(f *testing.F) {
 			// The same answer again changes nothing, unless a second was what was
 			// missing for something to be released.
 			s.now = s.now.Add(time.Second)
-			l.take(s.now, s.connection, time.Time{}, readList(kubelet.Answer(s.pods...)))
+			l.take(s.now, s.connection, time.Time{}, read(t, kubelet.Answer(s.pods...)))
 			again, _ := l.tell()
 			if !sameHolders(holders, again) && len(again) >= len(holders) {
 				t.Fatalf("the same list twice yields\n%+v\nthen\n%+v", holders, again)
 			}
 		}
 	})
+}
+
+// read reads an answer as the kubelet would send it.
+func read(tb testing.TB, resp *podresources.ListPodResourcesResponse) *answer {
+	tb.Helper()
+	message, err := proto.Marshal(resp)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	a, err := readList(message)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return a
 }
 
 func check(t *testing.T, l *ledger, a *answer, holders, superseded []Holder) {
@@ -162,7 +176,7 @@ func TestLimits(t *testing.T) {
 	resp := kubelet.Answer(pods...)
 	// The one with the devices comes first, or it might be among the surplus.
 	slices.SortFunc(resp.PodResources, func(a, b *podresources.PodResources) int { return cmp.Compare(a.Name, b.Name) })
-	if a := readList(resp); len(a.pods) != maxPods || len(a.holds) != maxHolds || a.overflow != 20 {
+	if a := read(t, resp); len(a.pods) != maxPods || len(a.holds) != maxHolds || a.overflow != 20 {
 		t.Errorf("%d pods, %d holds, %d beyond", len(a.pods), len(a.holds), a.overflow)
 	}
 }
@@ -193,35 +207,4 @@ func TestLatest(t *testing.T) {
 			}
 		}
 	}
-}
-
-// FuzzAnswer: whatever the bytes of a message say, what is taken from it is
-// within the limits.
-func FuzzAnswer(f *testing.F) {
-	for _, pods := range [][]kubelet.Pod{nil, {kubelet.Simple("ns", "pod", "nvidia.com/gpu", fuzzedIDs...)}} {
-		b, err := proto.Marshal(kubelet.Answer(pods...))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		list, allocatable := &podresources.ListPodResourcesResponse{}, &podresources.AllocatableResourcesResponse{}
-		if proto.Unmarshal(b, allocatable) == nil {
-			for _, a := range readAllocatable(allocatable) {
-				if len(a.IDs) == 0 || !slices.IsSorted(a.IDs) || len(a.IDs) != len(slices.Compact(slices.Clone(a.IDs))) {
-					t.Fatalf("%+v", a)
-				}
-			}
-		}
-		if proto.Unmarshal(b, list) != nil {
-			return
-		}
-		a := readList(list)
-		for key, l := range a.holds {
-			if _, ok := a.pods[key.pod]; !ok || key.device == "" || key.resource == "" || len(key.device) > maxText || len(l.containers) > maxContainers {
-				t.Fatalf("%+v: %+v", key, l)
-			}
-		}
-	})
 }

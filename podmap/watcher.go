@@ -5,9 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"google.golang.org/grpc"
-	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
 // Watcher keeps a Map current.
@@ -131,9 +128,9 @@ func (w *Watcher) Status() Status {
 // poll asks once and publishes what follows.
 func (w *Watcher) poll(ctx context.Context) Outcome {
 	began := time.Now()
-	var list *podresources.ListPodResourcesResponse
-	outcome, err := w.client.call(ctx, func(ctx context.Context, c podresources.PodResourcesListerClient, opts ...grpc.CallOption) (err error) {
-		list, err = c.List(ctx, &podresources.ListPodResourcesRequest{}, opts...)
+	var list *answer
+	outcome, err := w.client.call(ctx, methodList, func(message []byte) (err error) {
+		list, err = readList(message)
 		return err
 	})
 	answered := time.Now()
@@ -142,14 +139,13 @@ func (w *Watcher) poll(ctx context.Context) Outcome {
 	allocatable, allocatableTime := latest.Allocatable, latest.AllocatableTime
 	also, alsoErr := OutcomeOK, error(nil)
 	if outcome == OutcomeOK {
-		var resp *podresources.AllocatableResourcesResponse
-		also, alsoErr = w.client.call(ctx, func(ctx context.Context, c podresources.PodResourcesListerClient, opts ...grpc.CallOption) (err error) {
-			resp, err = c.GetAllocatableResources(ctx, &podresources.AllocatableResourcesRequest{}, opts...)
+		also, alsoErr = w.client.call(ctx, methodAllocatable, func(message []byte) error {
+			resources, err := readAllocatable(message)
+			if err == nil {
+				allocatable, allocatableTime = resources, time.Now()
+			}
 			return err
 		})
-		if also == OutcomeOK {
-			allocatable, allocatableTime = readAllocatable(resp), time.Now()
-		}
 	}
 	if ctx.Err() != nil {
 		return outcome
@@ -160,10 +156,9 @@ func (w *Watcher) poll(ctx context.Context) Outcome {
 	w.note(outcome, err, also, alsoErr)
 	w.status.Took = answered.Sub(began)
 	if outcome == OutcomeOK {
-		a := readList(list)
-		w.status.Malformed += a.malformed
-		w.status.Overflow += a.overflow
-		w.ledger.take(answered, connection, born, a)
+		w.status.Malformed += list.malformed
+		w.status.Overflow += list.overflow
+		w.ledger.take(answered, connection, born, list)
 	}
 	w.publish(allocatable, allocatableTime)
 	return outcome

@@ -55,6 +55,10 @@ var rules = []rule{
 		why: "who holds a device is found without knowing what the device measures",
 	},
 	{
+		in: []string{"./cmd/accel-exporter"}, ban: []string{"google.golang.org/grpc/...", "k8s.io/..."},
+		why: "its one call needs 1.7 MB less: internal/unary",
+	},
+	{
 		in: []string{"./podmeta/..."}, ban: []string{"third-party", "./collector/...", "./podmap/...", "./internal/exporter/...", "./internal/config/..."},
 		why: "what the API server says of pods needs a plain list and watch, and no client of 13 MB",
 	},

@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"syscall"
+
+	"google.golang.org/grpc/test/bufconn"
 )
 
 // Pipe is a socket in memory, for tests in virtual time: reads and writes on
@@ -15,17 +17,15 @@ type Pipe struct {
 }
 
 type pipeListener struct {
-	pipe  *Pipe
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
+	*bufconn.Listener
+	pipe *Pipe
 }
 
 // Listen is for ServeFunc.
 func (p *Pipe) Listen() (net.Listener, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.listener = &pipeListener{pipe: p, conns: make(chan net.Conn), done: make(chan struct{})}
+	p.listener = &pipeListener{bufconn.Listen(64 << 10), p}
 	return p.listener, nil
 }
 
@@ -34,43 +34,24 @@ func (p *Pipe) Dial(ctx context.Context, socket string) (net.Conn, error) {
 	p.mu.Lock()
 	l := p.listener
 	p.mu.Unlock()
-	refused := &net.OpError{Op: "dial", Net: "unix", Addr: pipeAddr(socket), Err: syscall.ECONNREFUSED}
-	if l == nil {
-		return nil, refused
-	}
-	here, there := net.Pipe()
-	select {
-	case l.conns <- there:
-		return here, nil
-	case <-l.done:
-		return nil, refused
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (l *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipeListener) Close() error {
-	l.once.Do(func() {
-		close(l.done)
-		l.pipe.mu.Lock()
-		defer l.pipe.mu.Unlock()
-		if l.pipe.listener == l {
-			l.pipe.listener = nil
+	if l != nil {
+		conn, err := l.DialContext(ctx)
+		if err == nil || ctx.Err() != nil {
+			return conn, err
 		}
-	})
-	return nil
+	}
+	return nil, &net.OpError{Op: "dial", Net: "unix", Addr: pipeAddr(socket), Err: syscall.ECONNREFUSED}
 }
 
-func (l *pipeListener) Addr() net.Addr { return pipeAddr("pipe") }
+// Close ends listening. Connections stay.
+func (l *pipeListener) Close() error {
+	l.pipe.mu.Lock()
+	if l.pipe.listener == l {
+		l.pipe.listener = nil
+	}
+	l.pipe.mu.Unlock()
+	return l.Listener.Close()
+}
 
 type pipeAddr string
 
