@@ -128,7 +128,7 @@ func remediationAlerts() panel {
 		queries: []query{{expr: `1000 * max by (severity, alertname, pool, node) (ALERTS{alertstate="firing",alertname=~"AccelRemediator.*",` + inAnyPool + `} * ignoring (alertstate) ALERTS_FOR_STATE)`}},
 		columns: []column{
 			{of: "severity", title: "Severity", states: severities, width: 80, sortUp: true},
-			{of: "alertname", title: "Alert", jump: toRunbook()},
+			{of: "alertname", title: "Alert", jump: toRunbook(), width: 270},
 			poolColumn, remedyColumn,
 			{of: "A", title: "Since", unit: "dateTimeFromNow", width: 110},
 		},
