@@ -64,6 +64,22 @@ func fieldsConfig(t testing.TB) string {
 	return file
 }
 
+// TestDCGMProfilingAuto: A100s, whose driver has no profiling counters, have
+// those of DCGM where it is asked, on the devices that NVML knows; H100s have
+// their driver's, and nothing is asked of DCGM.
+func TestDCGMProfilingAuto(t *testing.T) {
+	t.Run("a100", func(t *testing.T) {
+		n := startDCGM(t, "a100", nil, "--dcgm.embedded")
+		gpu := device(t, n.until(dcgmUp, `^accel_power_watts\{device="GPU-`), "0")
+		n.until(`^accel_activity_ratio\{device="`+gpu+`",unit="tensor"\} 0\.[0-9]*[1-9]`, `^accel_sm_occupancy_ratio\{device="`+gpu+`"\}`,
+			`^accel_dcgm_profiling_up\{device="`+gpu+`",reason=""\} 1$`, `^accel_activity_ratio\{device="MIG-.*,parent="GPU-.*unit="sm"\}`)
+	})
+	t.Run("h100", func(t *testing.T) {
+		n := startDCGM(t, scenario, nil, "--dcgm.embedded", "--dcgm.health-interval=10s")
+		n.until(dcgmUp, `^accel_activity_ratio\{device="GPU-`, `^accel_dcgm_health\{`, `!^accel_dcgm_profiling_up`)
+	})
+}
+
 // TestDCGMProfiling: where NVML has no profiling counters, those of DCGM are
 // on the devices that NVML knows, MIG devices among them.
 func TestDCGMProfiling(t *testing.T) {

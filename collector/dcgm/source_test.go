@@ -42,6 +42,33 @@ func TestProfiling(t *testing.T) {
 	})
 }
 
+// Of boards before Hopper DCGM's counters are read without being asked for, of
+// MIG instances too; of newer ones NVML has them.
+func TestProfilingAuto(t *testing.T) {
+	inChild(t, setting{scenario: "a100"}, func(s *sampling) {
+		s.open(Options{})
+		r := s.until("activity of every GPU and instance", func(r collector.Round, _ error) bool {
+			n := 0
+			for _, d := range r.Devices {
+				if _, ok := value(d, collector.ActivityRatio, "tensor"); ok {
+					n++
+				}
+			}
+			return n == len(r.Devices) && n > 4
+		})
+		for _, d := range r.Devices {
+			up, _ := value(d, collector.DCGMProfiling, "")
+			_, integer := value(d, collector.ActivityRatio, "integer")
+			if _, occupied := value(d, collector.OccupancyRatio); up != 1 || integer || !occupied {
+				s.Errorf("%s: profiling is %v, integer units %v, occupancy %v", d.ID, up, integer, occupied)
+			}
+		}
+		if v, ok := value(class(r, collector.GPU)[0], collector.ActivityRatio, "sm"); !ok || v <= 0 || v > 1 {
+			s.Errorf("SMs at work: %v, %v", v, ok)
+		}
+	})
+}
+
 // Boards whose counters NVML can give are left alone, and beside NVML nothing
 // is read that NVML reads.
 func TestBesideNVML(t *testing.T) {

@@ -229,6 +229,7 @@ var valueKeys = []string{
 	"mig.max_devices",
 	"gpm.supported",
 	"gpm.streaming",
+	"profiling.module",
 	"activity.sm",
 	"activity.occupancy",
 	"activity.integer",
