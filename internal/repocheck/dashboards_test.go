@@ -208,7 +208,6 @@ func TestDashboardQueries(t *testing.T) {
 		"ALERTS": {}, "ALERTS_FOR_STATE": {}, "scrape_duration_seconds": {}, "scrape_samples_scraped": {},
 		"process_cpu_seconds_total": {}, "process_resident_memory_bytes": {}, "accel_exporter_build_info": {},
 		"accel_rules_last_evaluation_duration_seconds": {},
-		"accel_alertmanager_request_failures_total":    {}, "accel_alertmanager_alerts_dropped_total": {},
 	})
 	rate := regexp.MustCompile(`(?:rate|increase)\([^()]*\[([^\]]+)\]`)
 	for _, b := range loadBoards(t) {
