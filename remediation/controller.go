@@ -42,6 +42,7 @@ type Controller struct {
 	plan   atomic.Pointer[Plan]
 	policy atomic.Pointer[Policy]
 	noted  map[string]time.Time // keys of notes, and when they were made
+	owed   map[string]*Note     // notes that could not be made yet, by key
 	told   map[string]time.Time // keys of calls, and when they were made
 	said   map[string]saying    // by node or pod, what was said of it last
 	passes int
@@ -112,7 +113,8 @@ func (c *Controller) Run(ctx context.Context) {
 }
 
 func (c *Controller) clear() {
-	c.noted, c.told, c.said = map[string]time.Time{}, map[string]time.Time{}, map[string]saying{}
+	c.noted, c.owed = map[string]time.Time{}, map[string]*Note{}
+	c.told, c.said = map[string]time.Time{}, map[string]saying{}
 }
 
 // pass lists, plans and does.
@@ -143,6 +145,7 @@ func (c *Controller) pass(ctx context.Context) {
 	}
 	c.plan.Store(plan)
 	c.m.planned(plan)
+	c.repay(ctx)
 	for i := range plan.Nodes {
 		c.tell(&plan.Nodes[i])
 		if c.o.Act && ctx.Err() == nil {

@@ -315,6 +315,25 @@ func TestCallsOnce(t *testing.T) {
 	}
 }
 
+// An Event that could not be made is made later, also where the node is in again
+// by then.
+func TestOwedEvent(t *testing.T) {
+	r := newRig(t, 4)
+	r.alerts.alerts = []Alert{lostOn(1, noon)}
+	r.pass(t, time.Minute)
+	r.alerts.alerts = nil
+	r.fails = func(what string) (bool, bool) { return what == "note", false }
+	r.pass(t, 3*time.Minute)
+	if n := r.nodes["n01"]; n.record() != nil || len(r.notes) != 2 {
+		t.Fatalf("%+v, %d notes", n, len(r.notes))
+	}
+	r.fails = nil
+	r.pass(t, 15*time.Second)
+	if len(r.notes) != 3 || len(r.c.owed) != 0 {
+		t.Errorf("%d notes, %d owed", len(r.notes), len(r.c.owed))
+	}
+}
+
 // An Event is not made again for a summary that changes with what is measured,
 // and the condition is not written again.
 func TestMeasuredSummary(t *testing.T) {

@@ -29,16 +29,17 @@ const (
 
 // Node is what matters here of a Kubernetes node.
 type Node struct {
-	Name, UID string
+	Name string `json:"name"`
+	UID  string `json:"uid"`
 	// Version is its resourceVersion: a change is refused where it has another
 	// by then.
-	Version       string
-	Labels        map[string]string
-	Annotations   map[string]string
-	Taints        []Taint
-	Unschedulable bool
+	Version       string            `json:"version"`
+	Labels        map[string]string `json:"-"`
+	Annotations   map[string]string `json:"annotations"`
+	Taints        []Taint           `json:"taints"`
+	Unschedulable bool              `json:"unschedulable"`
 	// Condition is the one of ConditionType, zero where there is none.
-	Condition Condition
+	Condition Condition `json:"condition,omitzero"`
 }
 
 // Taint is a taint of a node.
@@ -54,8 +55,9 @@ func (t Taint) same(o Taint) bool { return t.Key == o.Key && t.Effect == o.Effec
 // Condition is a condition of a node.
 type Condition struct {
 	// Status is True, False or Unknown; empty where there is none.
-	Status          string
-	Reason, Message string
+	Status  string `json:"status"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
 }
 
 // Record is what was done to a node since it was taken out.
@@ -113,13 +115,14 @@ func (n *Node) inspected() bool {
 // Patch is a change of a node, done as a whole or not at all.
 type Patch struct {
 	// Version is the resourceVersion that the node must have.
-	Version string
+	Version string `json:"-"`
 	// Labels and Annotations are set to these values, or removed where nil.
-	Labels, Annotations map[string]*string
+	Labels      map[string]*string `json:"labels,omitempty"`
+	Annotations map[string]*string `json:"annotations,omitempty"`
 	// Taints replace all taints; nil leaves them.
-	Taints *[]Taint
+	Taints *[]Taint `json:"taints,omitempty"`
 	// Unschedulable is set; nil leaves it.
-	Unschedulable *bool
+	Unschedulable *bool `json:"unschedulable,omitempty"`
 }
 
 // Empty reports whether the patch changes nothing.

@@ -53,16 +53,38 @@ func (c *Controller) put(ctx context.Context, n *Note, s *Step, now time.Time) {
 	}
 	sum := sha256.Sum256(fmt.Append(nil, s.Node.Name, "\x00", s.Since.Unix(), "\x00", n.Pod.Namespace, "\x00", n.Pod.Name, "\x00", n.Reason, "\x00", about))
 	n.Key, n.Time = hex.EncodeToString(sum[:8]), now
-	if _, made := c.noted[n.Key]; made {
+	if _, made := c.noted[n.Key]; made || c.owed[n.Key] != nil {
 		return
 	}
+	c.make(ctx, n)
+}
+
+// maxOwed is how many Events are tried again at most.
+const maxOwed = 1000
+
+// make makes an Event. One that cannot be made is owed: the next pass tries
+// again, also where its reason has gone meanwhile.
+func (c *Controller) make(ctx context.Context, n *Note) {
 	err := c.o.Cluster.Note(ctx, n)
 	c.m.done("event", map[bool]string{true: "done", false: "error"}[err == nil])
 	if err != nil {
-		c.once("note "+s.Node.Name, "An Event cannot be made", "node", s.Node.Name, "err", err)
+		c.once("note "+n.Node.Name, "An Event cannot be made", "node", n.Node.Name, "err", err)
+		if len(c.owed) < maxOwed {
+			c.owed[n.Key] = n
+		}
 		return
 	}
-	c.noted[n.Key] = now
+	delete(c.owed, n.Key)
+	c.noted[n.Key] = n.Time
+}
+
+// repay makes the Events that are owed.
+func (c *Controller) repay(ctx context.Context) {
+	for _, n := range c.owed {
+		if ctx.Err() == nil {
+			c.make(ctx, n)
+		}
+	}
 }
 
 // tell logs what is to be done and what is withheld, when that changes.
@@ -110,5 +132,6 @@ func (c *Controller) forget(now time.Time) {
 	for _, made := range []map[string]time.Time{c.noted, c.told} {
 		maps.DeleteFunc(made, func(_ string, at time.Time) bool { return now.Sub(at) > 2*noteAge })
 	}
+	maps.DeleteFunc(c.owed, func(_ string, n *Note) bool { return now.Sub(n.Time) > noteAge })
 	maps.DeleteFunc(c.said, func(_ string, s saying) bool { return s.pass != c.passes })
 }

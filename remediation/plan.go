@@ -21,54 +21,57 @@ const (
 // Withheld lists those reasons.
 var Withheld = []string{WithheldHold, WithheldSuppressed, WithheldShare, WithheldHour, WithheldBreaker}
 
-// Plan is what is to be done now.
+// Plan is what is to be done now. As JSON it is the page /debug/plan.
 type Plan struct {
 	// Nodes are those that are out or ought to be, by name.
-	Nodes []Step
+	Nodes []Step `json:"nodes"`
 	// Pools are all pools, by name.
-	Pools []Pool
+	Pools []Pool `json:"pools"`
 	// Unknown are the nodes that alerts name and that the cluster does not have.
-	Unknown []string
+	Unknown []string `json:"unknown"`
 }
 
 // Step is what is to be done to one node.
 type Step struct {
-	Node Node
+	Node Node `json:"node"`
 	// Pool is the node's pool, empty for nodes without one.
-	Pool string
+	Pool string `json:"pool"`
 	// Alerts are the names of the alerts that ask for it.
-	Alerts  []string
-	Summary string
+	Alerts  []string `json:"alerts"`
+	Summary string   `json:"summary"`
 	// Patch changes the node; it may be empty.
-	Patch Patch
+	Patch Patch `json:"patch"`
 	// Begins and Ends: the patch takes the node out, or lets it in again.
-	Begins, Ends bool
+	Begins bool `json:"begins"`
+	Ends   bool `json:"ends"`
 	// Inspect: the node was taken out too often.
-	Inspect bool
+	Inspect bool `json:"inspect"`
 	// Condition is what the node's condition is to be; zero leaves it.
-	Condition Condition
+	Condition Condition `json:"condition,omitzero"`
 	// Evict are pods that are to go, Hurt those that the alerts name.
-	Evict, Hurt []Pod
+	Evict []Pod `json:"evict"`
+	Hurt  []Pod `json:"hurt"`
 	// Refused are those of Evict that a disruption budget keeps on the node; told
 	// in a dry run only.
-	Refused []Pod
+	Refused []Pod `json:"refused"`
 	// Devices are those that the alerts name.
-	Devices []string
+	Devices []string `json:"devices"`
 	// Call are the hooks to be told.
-	Call []string
+	Call []string `json:"call"`
 	// Since is when the node was taken out.
-	Since time.Time
+	Since time.Time `json:"since,omitzero"`
 	// Withheld is why nothing new is done, empty where nothing is withheld.
-	Withheld string
+	Withheld string `json:"withheld"`
 }
 
 // Pool is how a pool stands.
 type Pool struct {
-	Name string
+	Name string `json:"name"`
 	// Nodes are all nodes, Out those that were taken out.
-	Nodes, Out int
+	Nodes int `json:"nodes"`
+	Out   int `json:"out"`
 	// Open: the breaker is; nothing new is done.
-	Open bool
+	Open bool `json:"open"`
 }
 
 // Plan returns what is to be done. It changes nothing, and where everything it

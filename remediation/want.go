@@ -25,11 +25,13 @@ type want struct {
 
 // Pod is a pod that an alert names.
 type Pod struct {
-	Namespace, Name string
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
 	// Alert is the name of the alert, Device the device that it tells of.
-	Alert, Device string
+	Alert  string `json:"alert"`
+	Device string `json:"device"`
 	// Before is when the alert began: a pod that started later is another one.
-	Before time.Time
+	Before time.Time `json:"before"`
 }
 
 // Bounds of what is taken from the alerts of one node. What is beyond them is

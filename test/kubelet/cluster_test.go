@@ -121,11 +121,14 @@ func (c *cluster) up() {
 }
 
 // userConfig writes a kubeconfig with a user's token.
-func (c *cluster) userConfig(name, token string) {
+func (c *cluster) userConfig(name, token string) { c.userConfigAt(apiAddress, name, token) }
+
+// userConfigAt writes one for an API server that answers at another address.
+func (c *cluster) userConfigAt(address, name, token string) {
 	c.t.Helper()
 	data, err := json.Marshal(object{
 		"apiVersion": "v1", "kind": "Config", "current-context": "c",
-		"clusters": []any{object{"name": "c", "cluster": object{"server": apiAddress, "certificate-authority": c.path("cert")}}},
+		"clusters": []any{object{"name": "c", "cluster": object{"server": address, "certificate-authority": c.path("cert")}}},
 		"users":    []any{object{"name": "c", "user": object{"token": token}}},
 		"contexts": []any{object{"name": "c", "context": object{"cluster": "c", "user": "c"}}},
 	})

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"testing"
 	"time"
 )
+
+var remediatorBinary = flag.String("remediator", root+"/bin/accel-remediator", "accel-remediator")
 
 var alertmanagerBinary = flag.String("alertmanager", "", "Alertmanager; a test fails where it is not there")
 
@@ -28,13 +31,13 @@ const (
 type remedy struct {
 	*cluster
 	alertmanager, remediator, exporter *process
-	state                              string
+	state, token                       string
 	began                              time.Time // of alerts that the test makes
 }
 
-const remedyPolicy = `node_label: node
+// remedyRules is a policy of one rule, to which another may be added.
+const remedyRules = `node_label: node
 settle: 10s
-breaker: {share: 0.5, window: 10m, nodes: 3}
 rules:
   - match: {alertname: "AcceleratorLost|Lost", severity: critical}
     health: failed
@@ -70,7 +73,7 @@ func newRemedy(t *testing.T, nodes ...string) *remedy {
 		r.do(http.MethodPost, "/api/v1/nodes", object{"metadata": object{"name": name}})
 	}
 	r.permitRemediator()
-	must(t, os.WriteFile(r.path("policy.yml"), []byte(remedyPolicy), 0o600))
+	must(t, os.WriteFile(r.path("policy.yml"), []byte(remedyRules+"breaker: {share: 0.5, window: 10m, nodes: 3}\n"), 0o600))
 	must(t, os.WriteFile(r.path("alertmanager.yml"), fmt.Appendf(nil, remedyAlertmanager, remediatorAddress), 0o600))
 	r.alertmanager = r.run("alertmanager.log", alertmanager, "--config.file="+r.path("alertmanager.yml"), "--storage.path="+r.path("am"),
 		"--web.listen-address="+alertmanagerAddress, "--cluster.listen-address=")
@@ -94,18 +97,24 @@ func (r *remedy) permitRemediator() {
 		kind, _, _ = strings.Cut(kind, "\n")
 		r.do(http.MethodPost, paths[kind], manifest)
 	}
-	token := text(r.do(http.MethodPost, "/api/v1/namespaces/"+remediatorUser+"/serviceaccounts/"+remediatorUser+"/token",
+	r.token = text(r.do(http.MethodPost, "/api/v1/namespaces/"+remediatorUser+"/serviceaccounts/"+remediatorUser+"/token",
 		object{"spec": object{"expirationSeconds": 3600}}), "status", "token")
-	r.userConfig("remediator.kubeconfig", token)
+	r.userConfig("remediator.kubeconfig", r.token)
 }
 
 // act starts the remediator.
 func (r *remedy) act(args ...string) {
+	r.remediator = r.replica("one", "remediator.kubeconfig", remediatorAddress, args...)
+}
+
+// replica starts a remediator of a name of its own. Of a flag that is given
+// twice the last counts.
+func (r *remedy) replica(pod, kubeconfig, address string, args ...string) *process {
 	r.t.Helper()
-	r.remediator = r.run("remediator.log", abs(r.t, root+"/bin/accel-remediator"), append([]string{
-		"--policy.file=" + r.path("policy.yml"), "--alertmanager.url=http://" + alertmanagerAddress, "--kubeconfig=" + r.path("remediator.kubeconfig"),
-		"--namespace=" + remediatorUser, "--pod=one", "--interval=1s", "--web.listen-address=" + remediatorAddress,
-	}, args...)...)
+	return r.run("remediator.log", abs(r.t, *remediatorBinary), slices.Concat([]string{
+		"--policy.file=" + r.path("policy.yml"), "--alertmanager.url=http://" + alertmanagerAddress, "--kubeconfig=" + r.path(kubeconfig),
+		"--namespace=" + remediatorUser, "--pod=" + pod, "--web.listen-address=" + address,
+	}, args)...)
 }
 
 // export starts the exporter on a simulated node, with the kubelet of the
@@ -157,11 +166,23 @@ func (r *remedy) inject(args ...string) {
 // fire tells Alertmanager of alerts, which end at a time.
 func (r *remedy) fire(end time.Time, nodes ...string) {
 	r.t.Helper()
-	var list []any
+	var list []object
 	for _, node := range nodes {
+		list = append(list, object{"alertname": "Lost", "node": node})
+	}
+	r.fireAs(end, list...)
+}
+
+// fireAs tells of alerts with these labels beside those that all have.
+func (r *remedy) fireAs(end time.Time, labels ...object) {
+	r.t.Helper()
+	var list []any
+	for _, l := range labels {
+		all := object{"severity": "critical", "device": "GPU-0"}
+		maps.Copy(all, l)
 		list = append(list, object{
-			"labels":      object{"alertname": "Lost", "severity": "critical", "node": node, "device": "GPU-0"},
-			"annotations": object{"summary": "a device is lost"}, "startsAt": r.began.Format(time.RFC3339Nano), "endsAt": end.Format(time.RFC3339Nano),
+			"labels": all, "annotations": object{"summary": "a device is lost"},
+			"startsAt": r.began.Format(time.RFC3339Nano), "endsAt": end.Format(time.RFC3339Nano),
 		})
 	}
 	data, err := json.Marshal(list)
@@ -207,18 +228,56 @@ func (r *remedy) clean(name string) bool {
 
 // noted reports whether there is an Event of that reason on an object.
 func (r *remedy) noted(namespace, name, reason string) bool {
+	return r.notes(namespace, name, reason) > 0
+}
+
+// notes returns how many Events of that reason there are.
+func (r *remedy) notes(namespace, name, reason string) (n int) {
 	r.t.Helper()
 	list, _ := r.do(http.MethodGet, "/api/v1/namespaces/"+namespace+"/events", nil)["items"].([]any)
-	return slices.ContainsFunc(list, func(e any) bool {
-		return text(e.(object), "reason") == reason && text(e.(object), "involvedObject", "name") == name
-	})
+	for _, e := range list {
+		if text(e.(object), "reason") == reason && text(e.(object), "involvedObject", "name") == name {
+			n++
+		}
+	}
+	return n
+}
+
+// times returns how often a node was taken out, and record what stands on it.
+func (r *remedy) times(name string) int {
+	r.t.Helper()
+	var times []time.Time
+	must(r.t, json.Unmarshal([]byte(text(r.node(name), "metadata", "annotations", "accel.health/history")), &times))
+	return len(times)
+}
+
+func (r *remedy) record(name string) string {
+	r.t.Helper()
+	return text(r.node(name), "metadata", "annotations", "accel.health/record")
+}
+
+// gone reports whether a pod has been told to go. No kubelet is there to end it.
+func (r *remedy) gone(namespace, name string) bool {
+	r.t.Helper()
+	code, pod, err := r.ask(http.MethodGet, "/api/v1/namespaces/"+namespace+"/pods/"+name, adminToken, nil)
+	return err == nil && (code == http.StatusNotFound || text(pod, "metadata", "deletionTimestamp") != "")
+}
+
+// says reports whether a page of the remediator's metrics has a line.
+func (r *remedy) says(line string) bool {
+	page, err := r.get("http://" + remediatorAddress + "/metrics")
+	return err == nil && strings.Contains(page, "\n"+line+"\n")
 }
 
 // pod makes the pod that the simulated kubelet lists, bound to a node.
 func (r *remedy) pod(namespace, name, node string) {
 	r.t.Helper()
-	r.do(http.MethodPost, "/api/v1/namespaces", object{"metadata": object{"name": namespace}})
-	r.do(http.MethodPost, "/api/v1/namespaces/"+namespace+"/serviceaccounts", object{"metadata": object{"name": "default"}})
+	for _, made := range [][2]string{{"/api/v1/namespaces", namespace}, {"/api/v1/namespaces/" + namespace + "/serviceaccounts", "default"}} {
+		code, answer, err := r.ask(http.MethodPost, made[0], adminToken, object{"metadata": object{"name": made[1]}})
+		if err != nil || code >= 300 && code != http.StatusConflict {
+			r.t.Fatalf("%s: %d, %v, %v", made[0], code, answer, err)
+		}
+	}
 	r.do(http.MethodPost, "/api/v1/namespaces/"+namespace+"/pods", object{
 		"metadata": object{"name": name},
 		"spec":     object{"nodeName": node, "containers": []any{object{"name": "main", "image": "scratch.local/main:1"}}},
@@ -234,11 +293,10 @@ func TestRemedy(t *testing.T) {
 	r := newRemedy(t, "gpu-node", "other")
 	r.pod("training", "llm-0", "gpu-node")
 	r.export("gpu-node")
-	r.act()
+	r.act("--interval=1s")
 	r.inject("inject", "lost", "2")
 	await(t, "the dry run says what it would do", r.remediator, func() bool {
-		page, err := r.get("http://" + remediatorAddress + "/metrics")
-		return err == nil && strings.Contains(page, `accel_remediator_planned_nodes{action="take_out"} 1`)
+		return r.says(`accel_remediator_planned_nodes{action="take_out"} 1`)
 	})
 	if !r.clean("gpu-node") || r.noted("default", "gpu-node", "AcceleratorsUnhealthy") {
 		t.Error("a dry run has changed something")
@@ -246,11 +304,7 @@ func TestRemedy(t *testing.T) {
 	r.end(&r.remediator)
 	r.killing(func(holds func(string, func() bool)) {
 		holds("the node is marked", func() bool { return r.out("gpu-node") })
-		holds("the pod is evicted", func() bool {
-			// No kubelet is there to end it.
-			code, pod, err := r.ask(http.MethodGet, "/api/v1/namespaces/training/pods/llm-0", adminToken, nil)
-			return err == nil && (code == http.StatusNotFound || text(pod, "metadata", "deletionTimestamp") != "")
-		})
+		holds("the pod is evicted", func() bool { return r.gone("training", "llm-0") })
 		holds("both are told of", func() bool {
 			return r.noted("default", "gpu-node", "AcceleratorsUnhealthy") && r.noted("training", "llm-0", "AcceleratorFault")
 		})
@@ -270,13 +324,13 @@ func TestRemedy(t *testing.T) {
 func (r *remedy) killing(steps func(holds func(string, func() bool))) {
 	r.t.Helper()
 	life := 300 * time.Millisecond
-	r.act("--act")
+	r.act("--act", "--interval=1s")
 	born := time.Now()
 	steps(func(what string, check func() bool) {
 		await(r.t, what, nil, func() bool {
 			if time.Since(born) > life {
 				r.end(&r.remediator)
-				r.act("--act")
+				r.act("--act", "--interval=1s")
 				born, life = time.Now(), life*2+time.Duration(rand.IntN(300))*time.Millisecond
 			}
 			return check()
@@ -295,7 +349,7 @@ func TestRemedyTrouble(t *testing.T) {
 		nodes = append(nodes, fmt.Sprintf("node-%03d", i))
 	}
 	r := newRemedy(t, nodes...)
-	r.act("--act")
+	r.act("--act", "--interval=1s")
 	forged := `{"version": "4", "status": "firing", "alerts": [{"status": "firing", "labels": {"alertname": "Lost", "severity": "critical", "node": "node-007"}}]}`
 	await(t, "the remediator listens", r.remediator, func() bool {
 		resp, err := r.admin.Post("http://"+remediatorAddress+"/webhook", "application/json", strings.NewReader(forged))
@@ -314,8 +368,7 @@ func TestRemedyTrouble(t *testing.T) {
 	}
 	r.fire(time.Now().Add(time.Hour), nodes...)
 	await(t, "the breaker is open", r.remediator, func() bool {
-		page, err := r.get("http://" + remediatorAddress + "/metrics")
-		return err == nil && strings.Contains(page, `accel_remediator_breaker_open{pool=""} 1`)
+		return r.says(`accel_remediator_breaker_open{pool=""} 1`)
 	})
 	out := 0
 	for _, node := range nodes {

@@ -1,0 +1,188 @@
+package kubelet_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	hookPort = 8088
+	hookURL  = "http://127.0.0.1:8088/reset"
+)
+
+// hook is a tool of somebody's that is called.
+type hook struct {
+	mu      sync.Mutex
+	answers []int // the next ones; the last stays
+	called  map[string]int
+	took    map[string]int // calls that it answered with 200
+	faults  []string
+	last    object
+}
+
+// newHook returns one that listens.
+func newHook(r *remedy, answers ...int) *hook {
+	r.t.Helper()
+	h := &hook{answers: answers, called: map[string]int{}, took: map[string]int{}}
+	listener, err := r.net.listen(hookPort)
+	must(r.t, err)
+	server := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0)}
+	served := make(chan struct{})
+	go func() { defer close(served); server.Serve(listener) }()
+	r.t.Cleanup(func() {
+		server.Close()
+		<-served
+		for _, fault := range h.faults {
+			r.t.Error(fault)
+		}
+	})
+	return h
+}
+
+func (h *hook) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var call object
+	if err := json.NewDecoder(req.Body).Decode(&call); err != nil || req.Method != http.MethodPost {
+		h.faults = append(h.faults, fmt.Sprintf("a hook was called by %s with %v", req.Method, err))
+	}
+	key := text(call, "key")
+	if key == "" || req.Header.Get("Idempotency-Key") != key {
+		h.faults = append(h.faults, fmt.Sprintf("key %q, in the header %q", key, req.Header.Get("Idempotency-Key")))
+	}
+	code := h.answers[0]
+	if len(h.answers) > 1 {
+		h.answers = h.answers[1:]
+	}
+	h.called[key]++
+	h.last = call
+	if code == http.StatusOK {
+		h.took[key]++
+	}
+	w.WriteHeader(code)
+}
+
+// calls returns how often it was called, by key.
+func (h *hook) calls() map[string]int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.called)
+}
+
+// A hook that is not there, and then fails, is called again, with the same key,
+// until it has answered; then no more, whoever is killed. A Job is made once,
+// and bound to its node. That it has succeeded is not believed: the node stays
+// out until the alert is gone.
+func TestRemedyHooks(t *testing.T) {
+	t.Parallel()
+	r := newRemedy(t, "node-url", "node-job")
+	must(t, os.WriteFile(r.path("job.yml"), []byte(resetJob), 0o600))
+	policy := remedyRules + "    call: tool\n" + `  - {match: {alertname: Stuck}, health: failed, call: job}
+limits: {share: 1}
+breaker: {nodes: 100}
+hooks: {tool: {url: "` + hookURL + `"}, job: {job: ` + r.path("job.yml") + `}}
+`
+	must(t, os.WriteFile(r.path("policy.yml"), []byte(policy), 0o600))
+	again := func() {
+		r.end(&r.remediator)
+		r.act("--act", "--interval=1s")
+	}
+	again()
+	stuck := object{"alertname": "Stuck", "node": "node-job", "device": "GPU-3"}
+	r.fireAs(time.Now().Add(time.Hour), object{"alertname": "Lost", "node": "node-url"}, stuck)
+	await(t, "a hook that is not there is an error", r.remediator, func() bool {
+		page, err := r.get("http://" + remediatorAddress + "/metrics")
+		return err == nil && strings.Contains(page, `accel_remediator_actions_total{action="call",result="error"} 2`)
+	})
+	h := newHook(r, 500, 302, 500, 200)
+	told := func(node string) bool { return strings.Contains(r.record(node), `"called":[`) }
+	await(t, "the hook is called", r.remediator, func() bool { return len(h.calls()) > 0 })
+	again()
+	await(t, "the hook was told, and the Job made", r.remediator, func() bool { return told("node-url") && told("node-job") })
+	again()
+
+	jobs, _ := r.do(http.MethodGet, "/apis/batch/v1/namespaces/"+remediatorUser+"/jobs", nil)["items"].([]any)
+	if len(jobs) != 1 {
+		t.Fatalf("%d Jobs", len(jobs))
+	}
+	spec := jobs[0].(object)["spec"].(object)
+	pod := spec["template"].(object)["spec"].(object)
+	env := map[string]string{}
+	for _, e := range pod["containers"].([]any)[0].(object)["env"].([]any) {
+		env[text(e.(object), "name")] = text(e.(object), "value")
+	}
+	if text(pod, "nodeName") != "node-job" || env["ACCEL_NODE"] != "node-job" || env["ACCEL_ALERTS"] != "Stuck" || env["ACCEL_DEVICES"] != "GPU-3" ||
+		spec["ttlSecondsAfterFinished"] != float64(86400) {
+		t.Errorf("the Job is %v", spec)
+	}
+	at := time.Now().UTC().Format(time.RFC3339)
+	path := "/apis/batch/v1/namespaces/" + remediatorUser + "/jobs/" + text(jobs[0].(object), "metadata", "name")
+	r.do(http.MethodPatch, path+"/status", object{"status": object{
+		"succeeded": 1, "startTime": at, "completionTime": at, "conditions": []any{
+			object{"type": "SuccessCriteriaMet", "status": "True", "lastTransitionTime": at},
+			object{"type": "Complete", "status": "True", "lastTransitionTime": at},
+		},
+	}})
+	r.passes(12) // of a second each, so that what settles would have
+	if text(r.node("node-job"), "metadata", "labels", "accel.health") != "failed" {
+		t.Error("a Job that says it has succeeded was believed")
+	}
+	if calls := h.calls(); len(calls) != 1 || len(h.took) != 1 {
+		t.Errorf("the hook was called for %v", calls)
+	}
+	for key, n := range h.took {
+		if n != 1 {
+			t.Errorf("%s was taken %d times", key, n)
+		}
+	}
+	if alerts, _ := h.last["alerts"].([]any); text(h.last, "node") != "node-url" || text(h.last, "hook") != "tool" || len(alerts) != 1 {
+		t.Errorf("told %v", h.last)
+	}
+
+	// A mistake in the Job's file is told, and the former stays in force.
+	must(t, os.WriteFile(r.path("job.yml"), []byte(strings.Replace(resetJob, "image", "imagee", 1)), 0o600))
+	await(t, "the mistake is found", r.remediator, func() bool { return r.says("accel_remediator_policy_last_reload_successful 0") })
+	if said := tail(r.path("remediator.log")); !strings.Contains(said, r.path("job.yml")+":8: spec.template.spec.containers[0].imagee: found a key") {
+		t.Errorf("it is told so:\n%s", said)
+	}
+	r.fireAs(time.Now().Add(-time.Second), stuck)
+	await(t, "the node whose alert is gone is in again", r.remediator, func() bool { return r.clean("node-job") })
+	r.fireAs(time.Now().Add(time.Hour), stuck)
+	await(t, "a second Job is made, of the manifest in force", r.remediator, func() bool {
+		jobs, _ := r.do(http.MethodGet, "/apis/batch/v1/namespaces/"+remediatorUser+"/jobs", nil)["items"].([]any)
+		return len(jobs) == 2
+	})
+	r.remediator.signal(syscall.SIGTERM)
+	<-r.remediator.done
+	if code := r.remediator.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("it has ended with status %d", code)
+	}
+}
+
+// passes waits for so many passes.
+func (r *remedy) passes(n int) {
+	r.t.Helper()
+	last := ""
+	for ; n >= 0; n-- {
+		await(r.t, "another pass is made", r.remediator, func() bool {
+			page, err := r.get("http://" + remediatorAddress + "/metrics")
+			_, now, found := strings.Cut(page, "\naccel_remediator_last_pass_timestamp_seconds ")
+			now, _, _ = strings.Cut(now, "\n")
+			if err != nil || !found || now == last {
+				return false
+			}
+			last = now
+			return true
+		})
+	}
+}
