@@ -16,18 +16,11 @@ func injectCallFault(kind string) func(*State, input) error {
 			}
 			rec += " call=" + in["call"]
 		}
-		hold, err := in.duration("for")
+		span, err := in.span()
 		if err != nil {
 			return err
 		}
-		if hold > 0 {
-			rec += fmt.Sprintf(" until=%d", time.Now().Add(hold).UnixNano())
-		}
-		delay, err := in.duration("delay")
-		if err != nil {
-			return err
-		}
-		rec += fmt.Sprintf(" delay=%d", delay.Nanoseconds())
+		rec += span
 		if in["code"] != "" {
 			code, err := ParseReturn(in["code"])
 			if err != nil {
@@ -47,6 +40,23 @@ func injectCallFault(kind string) func(*State, input) error {
 			return nil
 		})
 	}
+}
+
+// span writes until when a fault stands, and by how much it delays calls.
+func (in input) span() (string, error) {
+	hold, err := in.duration("for")
+	if err != nil {
+		return "", err
+	}
+	delay, err := in.duration("delay")
+	if err != nil {
+		return "", err
+	}
+	until := ""
+	if hold > 0 {
+		until = fmt.Sprintf(" until=%d", time.Now().Add(hold).UnixNano())
+	}
+	return until + fmt.Sprintf(" delay=%d", delay.Nanoseconds()), nil
 }
 
 // systemCalls begin the names of the functions that are about no one device.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // dcgmReturns are the numbers of dcgmReturn_t that a fault may answer, by their
@@ -100,18 +99,11 @@ func injectDCGMCall(kind string) func(*State, input) error {
 			return err
 		}
 		rec := "kind=" + kind + " call=" + call
-		hold, err := in.duration("for")
+		span, err := in.span()
 		if err != nil {
 			return err
 		}
-		if hold > 0 {
-			rec += fmt.Sprintf(" until=%d", time.Now().Add(hold).UnixNano())
-		}
-		delay, err := in.duration("delay")
-		if err != nil {
-			return err
-		}
-		rec += fmt.Sprintf(" delay=%d", delay.Nanoseconds())
+		rec += span
 		if in["code"] != "" {
 			rec += " code=" + in["code"]
 		}
