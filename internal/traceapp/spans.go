@@ -42,7 +42,7 @@ func (s *sender) spans(list []traceproc.Span) []sdktrace.ReadOnlySpan {
 				sdktrace.WithSpanProcessor(&made)).Tracer(scope)
 			tracers[span.Pod] = tracer
 		}
-		make1(tracer, span)
+		record(tracer, span)
 	}
 	return made.spans
 }
@@ -60,8 +60,8 @@ func (s *sender) resource(p traceproc.Pod) *resource.Resource {
 	return merged
 }
 
-// make1 makes one span.
-func make1(tracer trace.Tracer, s *traceproc.Span) {
+// record makes one span.
+func record(tracer trace.Tracer, s *traceproc.Span) {
 	ids, parent, ok := identify(s)
 	if !ok {
 		return

@@ -270,3 +270,13 @@ func (p *Process) note(o *Outcome) {
 		p.o.Log.Error("Traces are refused", "err", o.Error, "spans", o.Rejected)
 	}
 }
+
+// PID returns the process id of the program, 0 while none works.
+func (p *Process) PID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.current == nil {
+		return 0
+	}
+	return p.current.PID()
+}

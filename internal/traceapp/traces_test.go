@@ -1,0 +1,377 @@
+package traceapp_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/accel-exporter/accel-exporter/allocation"
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/traceapp/otlptest"
+	"github.com/accel-exporter/accel-exporter/internal/traceproc"
+)
+
+const (
+	outerTrace = "0af7651916cd43dd8448eb211c80319c"
+	outerSpan  = "b7ad6b7169203331"
+	annotation = "00-" + outerTrace + "-" + outerSpan + "-01"
+)
+
+func working(first, last int) func(*allocation.Life) {
+	return func(l *allocation.Life) { l.First, l.Last = at(first), at(last) }
+}
+
+func idleSince(since int) func(*allocation.Life) {
+	return func(l *allocation.Life) { l.IdleSince = at(since) }
+}
+
+func broken(xid, seconds int) func(*allocation.Life) {
+	return func(l *allocation.Life) {
+		l.Faults = append(l.Faults, allocation.Fault{Name: fmt.Sprint("xid_", xid), Time: at(seconds)})
+		l.Health, l.Action = "failed", "reset"
+	}
+}
+
+// play plays a life of two devices: found, idle, at work, a fault, the end.
+func (g *stage) play(pod string) {
+	g.t.Helper()
+	xid := []collector.Event{{Kind: collector.EventXid, Code: 79, Device: "GPU-1", Time: at(400), Sub: "unit", Detail: "GPU has fallen off the bus."}}
+	g.show(0, nil)
+	g.show(10, nil, life(pod, "GPU-1", 10), life(pod, "GPU-2", 10))
+	g.show(100, nil, life(pod, "GPU-1", 10, working(70, 100)), life(pod, "GPU-2", 10, idleSince(10)))
+	g.show(200, nil, life(pod, "GPU-1", 10, working(70, 120), idleSince(120)), life(pod, "GPU-2", 10, idleSince(10)))
+	g.show(300, nil, life(pod, "GPU-1", 10, working(70, 290)), life(pod, "GPU-2", 10, idleSince(10)))
+	g.show(401, xid, life(pod, "GPU-1", 10, working(70, 399), broken(79, 400)), life(pod, "GPU-2", 10, idleSince(10)))
+	g.show(420, xid)
+	g.show(440, xid) // until then it may still be charged with a fault
+}
+
+// total is how many spans were made.
+func (g *stage) total() int {
+	n := g.metric("accel_traces_queue_spans", "")
+	for _, result := range []string{"sent", "rejected", "unsampled", "overflow", "shutdown"} {
+		n += g.metric("accel_traces_spans_total", result)
+	}
+	return int(n)
+}
+
+func (g *stage) sent() int { return int(g.metric("accel_traces_spans_total", "sent")) }
+
+// TestTrace: a life as a receiver gets it, over both protocols.
+func TestTrace(t *testing.T) {
+	for _, scheme := range []string{"http", "grpc"} {
+		t.Run(scheme, func(t *testing.T) {
+			var r otlptest.Receiver
+			l := listen(t, "127.0.0.1:0")
+			defer serve(&r, scheme, l)()
+			g := newStage(t, traceproc.Settings{Endpoint: endpoint(t, scheme, l)})
+			g.identity["a"] = traceproc.Identity{UID: "11111111-2222-3333-4444-555555555555", Sure: true}
+			g.play("a")
+			g.until("the spans", func() bool { return g.sent() == 9 })
+			checkTrace(t, r.Spans())
+		})
+	}
+}
+
+func serve(r *otlptest.Receiver, scheme string, l net.Listener) (stop func()) {
+	if strings.HasPrefix(scheme, "grpc") {
+		return r.Serve(nil, l, nil)
+	}
+	return r.Serve(l, nil, nil)
+}
+
+// checkTrace checks what play has told.
+func checkTrace(t *testing.T, spans []otlptest.Span) {
+	t.Helper()
+	root := named(spans, "accel.allocation")
+	holds := named(spans, "accel.hold")
+	if len(root) != 1 || len(holds) != 2 {
+		t.Fatalf("%d roots and %d holds", len(root), len(holds))
+	}
+	slices.SortFunc(holds, func(a, b otlptest.Span) int { return strings.Compare(a.Attrs["hw.id"], b.Attrs["hw.id"]) })
+	ids := map[string]bool{}
+	for _, s := range spans {
+		if s.Trace != root[0].Trace || ids[s.ID] {
+			t.Errorf("%s is of trace %s with ID %s", s.Name, s.Trace, s.ID)
+		}
+		ids[s.ID] = true
+		want := map[string]string{
+			"k8s.namespace.name": "ml", "k8s.pod.name": "a", "k8s.pod.uid": "11111111-2222-3333-4444-555555555555",
+			"k8s.node.name": "node-1", "host.name": "host-1", "service.name": "accel-exporter", "service.version": "1.2.3",
+			"telemetry.sdk.name": "opentelemetry", "telemetry.sdk.language": "go", "telemetry.sdk.version": s.Resource["telemetry.sdk.version"],
+		}
+		if diff := cmp.Diff(want, s.Resource); diff != "" {
+			t.Errorf("resource of %s (-want +got):\n%s", s.Name, diff)
+		}
+	}
+	for _, s := range spans {
+		switch s.Name {
+		case "accel.allocation":
+			if s.Parent != "" {
+				t.Errorf("the root has the parent %s", s.Parent)
+			}
+		case "accel.hold":
+			if s.Parent != root[0].ID {
+				t.Errorf("a hold has the parent %s", s.Parent)
+			}
+		default:
+			if s.Parent != holds[0].ID && s.Parent != holds[1].ID {
+				t.Errorf("%s has the parent %s", s.Name, s.Parent)
+			}
+		}
+	}
+	var got []string
+	for _, s := range spans {
+		got = append(got, fmt.Sprintf("%s %s %s-%s %v %s", s.Name, s.Attrs["hw.id"], s.Start.Sub(start), s.End.Sub(start), s.Status == tracepb.Status_STATUS_CODE_ERROR, s.Message))
+	}
+	slices.Sort(got)
+	want := []string{
+		"accel.allocation  10s-7m0s true GPU-1: released 20s after xid_79",
+		"accel.fault GPU-1 6m40s-6m40s true xid_79",
+		"accel.held GPU-1 10s-10s false ",
+		"accel.held GPU-2 10s-10s false ",
+		"accel.hold GPU-1 10s-7m0s true released 20s after xid_79",
+		"accel.hold GPU-2 10s-7m0s false ",
+		"accel.idle GPU-1 2m0s-4m50s false ",
+		"accel.wait GPU-1 10s-1m10s false ",
+		"accel.wait GPU-2 10s-7m0s false ",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("spans (-want +got):\n%s", diff)
+	}
+	wantAttrs := map[string]string{
+		"hw.id": "GPU-1", "hw.type": "gpu", "hw.name": "gpu1", "hw.vendor": "nvidia", "hw.model": "H100",
+		"accel.device.pci_address": "0000:1b:00.0", "k8s.container.name": "main",
+		"accel.allocation.resources": "nvidia.com/gpu", "accel.allocation.shared": "false",
+		"accel.allocation.start_observed": "true", "accel.allocation.end_observed": "true",
+		"accel.health.state": "failed", "accel.health.action": "reset",
+	}
+	if diff := cmp.Diff(wantAttrs, holds[0].Attrs); diff != "" {
+		t.Errorf("attributes (-want +got):\n%s", diff)
+	}
+	wantEvents := []otlptest.Event{
+		{Name: "accel.first_activity", Time: at(70), Attrs: map[string]string{"accel.observed": "true"}},
+		{Name: "accel.fault", Time: at(400), Attrs: map[string]string{
+			"accel.fault.name": "xid_79", "accel.xid.code": "79", "accel.xid.sub": "unit",
+			"accel.fault.detail": "GPU has fallen off the bus.", "accel.health.state": "failed", "accel.health.action": "reset",
+		}},
+	}
+	if diff := cmp.Diff(wantEvents, holds[0].Events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if a := root[0].Attrs; a["accel.allocation.devices"] != "GPU-1,GPU-2" || a["accel.allocation.device_count"] != "2" || a["accel.allocation.start_observed"] != "true" {
+		t.Errorf("the root has %v", a)
+	}
+}
+
+// TestParent: the trace of an annotation is the allocation's, of which it is a
+// part; what is none is left aside.
+func TestParent(t *testing.T) {
+	for name, c := range map[string]struct {
+		context string
+		joined  bool
+	}{
+		"W3C":       {annotation, true},
+		"Tekton":    {`{"traceparent":"` + annotation + `"}`, true},
+		"text":      {"hello", false},
+		"all zeros": {"00-00000000000000000000000000000000-0000000000000000-01", false},
+		"JSON":      {`{"traceparent":5}`, false},
+		"broken":    {`{"traceparent":"` + annotation, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r otlptest.Receiver
+			l := listen(t, "127.0.0.1:0")
+			defer r.Serve(l, nil, nil)()
+			g := newStage(t, traceproc.Settings{Endpoint: endpoint(t, "http", l)})
+			g.identity["a"] = traceproc.Identity{UID: "11111111-2222-3333-4444-555555555555", Context: c.context, Sure: true}
+			g.play("a")
+			g.until("the spans", func() bool { return g.sent() == 9 })
+			root := named(r.Spans(), "accel.allocation")[0]
+			if joined := root.Trace == outerTrace && root.Parent == outerSpan; joined != c.joined || !joined && root.Parent != "" {
+				t.Errorf("the root is of %s, a child of %q", root.Trace, root.Parent)
+			}
+			for _, s := range r.Spans() {
+				if s.Trace != root.Trace {
+					t.Errorf("%s is of %s", s.Name, s.Trace)
+				}
+			}
+		})
+	}
+}
+
+// TestUnsampled: who made the trace may have decided that it is not to be kept.
+func TestUnsampled(t *testing.T) {
+	var r otlptest.Receiver
+	l := listen(t, "127.0.0.1:0")
+	defer r.Serve(l, nil, nil)()
+	g := newStage(t, traceproc.Settings{Endpoint: endpoint(t, "http", l)})
+	g.identity["a"] = traceproc.Identity{UID: "u", Context: strings.TrimSuffix(annotation, "01") + "00", Sure: true}
+	g.play("a")
+	g.until("the spans to be left out", func() bool { return g.metric("accel_traces_spans_total", "unsampled") == 9 })
+	if n := len(r.Spans()); n > 0 {
+		t.Errorf("%d spans arrived", n)
+	}
+}
+
+// TestSame: another exporter, and another program, tell of the same things by
+// the same IDs.
+func TestSame(t *testing.T) {
+	var all [2][]otlptest.Span
+	for i := range all {
+		var r otlptest.Receiver
+		l := listen(t, "127.0.0.1:0")
+		stop := r.Serve(l, nil, nil)
+		g := newStage(t, traceproc.Settings{Endpoint: endpoint(t, "http", l)})
+		g.identity["a"] = traceproc.Identity{UID: "11111111-2222-3333-4444-555555555555", Sure: true}
+		g.play("a")
+		g.until("the spans", func() bool { return g.sent() == 9 })
+		all[i] = r.Spans()
+		slices.SortFunc(all[i], func(a, b otlptest.Span) int { return strings.Compare(a.ID, b.ID) })
+		stop()
+	}
+	if diff := cmp.Diff(all[0], all[1]); diff != "" {
+		t.Errorf("(-first +second):\n%s", diff)
+	}
+}
+
+// TestAway: while the receiver is away spans wait, and when it is back they are
+// sent.
+func TestAway(t *testing.T) {
+	for _, scheme := range []string{"http", "grpc"} {
+		t.Run(scheme, func(t *testing.T) {
+			l := listen(t, "127.0.0.1:0")
+			address := l.Addr().String()
+			e := endpoint(t, scheme, l)
+			l.Close()
+			g := newStage(t, traceproc.Settings{Endpoint: e})
+			g.identity["a"] = traceproc.Identity{UID: "11111111-2222-3333-4444-555555555555", Sure: true}
+			g.play("a")
+			g.until("failures", func() bool { return g.metric("accel_traces_batches_total", "failed") > 2 })
+			if n := g.metric("accel_traces_queue_spans", ""); n != 9 || g.metric("accel_traces_program_up", "") != 1 {
+				t.Errorf("%g spans wait", n)
+			}
+			var r otlptest.Receiver
+			defer serve(&r, scheme, listen(t, address))()
+			g.until("the spans", func() bool { return g.sent() == 9 && g.metric("accel_traces_queue_spans", "") == 0 })
+			checkTrace(t, r.Spans())
+			if !strings.Contains(g.log.String(), "Traces are not taken and tried again") || !strings.Contains(g.log.String(), "Traces are taken again") {
+				t.Error("the log does not say so")
+			}
+		})
+	}
+}
+
+// TestAnswers: what a receiver may answer, and what becomes of the spans.
+func TestAnswers(t *testing.T) {
+	// The first answer is the one of the case, and from then on all is taken.
+	for name, c := range map[string]struct {
+		over func(http.ResponseWriter)
+		call func() (*collectorpb.ExportTraceServiceResponse, error)
+		want string // the result of the first span
+	}{
+		"http busy":    {over: func(w http.ResponseWriter) { w.Header().Set("Retry-After", "0"); w.WriteHeader(429) }, want: "sent"},
+		"http away":    {over: func(w http.ResponseWriter) { w.WriteHeader(503) }, want: "sent"},
+		"http refused": {over: func(w http.ResponseWriter) { http.Error(w, "no such tenant", 403) }, want: "rejected"},
+		"http elsewhere": {over: func(w http.ResponseWriter) {
+			w.Header().Set("Location", "http://127.0.0.1:1/")
+			w.WriteHeader(307)
+		}, want: "rejected"},
+		"http broken off": {over: func(w http.ResponseWriter) { w.Header().Set("Content-Length", "10"); w.WriteHeader(200) }, want: "sent"},
+		"grpc away": {call: func() (*collectorpb.ExportTraceServiceResponse, error) {
+			return nil, status.Error(codes.Unavailable, "later")
+		}, want: "sent"},
+		"grpc full": {call: func() (*collectorpb.ExportTraceServiceResponse, error) {
+			return nil, status.Error(codes.ResourceExhausted, "never")
+		}, want: "rejected"},
+		"grpc refused": {call: func() (*collectorpb.ExportTraceServiceResponse, error) {
+			return nil, status.Error(codes.Unauthenticated, "who")
+		}, want: "rejected"},
+		"grpc partly": {call: func() (*collectorpb.ExportTraceServiceResponse, error) {
+			return &collectorpb.ExportTraceServiceResponse{PartialSuccess: &collectorpb.ExportTracePartialSuccess{RejectedSpans: 1, ErrorMessage: "one too many"}}, nil
+		}, want: "rejected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r otlptest.Receiver
+			scheme, _, _ := strings.Cut(name, " ")
+			l := listen(t, "127.0.0.1:0")
+			defer serve(&r, scheme, l)()
+			first := true
+			r.HTTP(func(w http.ResponseWriter) bool {
+				if was := first; was && c.over != nil {
+					first = false
+					c.over(w)
+					return true
+				}
+				return false
+			})
+			r.GRPC(func() (*collectorpb.ExportTraceServiceResponse, error) {
+				if was := first; was && c.call != nil {
+					first = false
+					return c.call()
+				}
+				return nil, nil
+			})
+			g := newStage(t, traceproc.Settings{Endpoint: endpoint(t, scheme, l)})
+			g.identity["a"] = traceproc.Identity{UID: "u", Sure: true}
+			g.show(10, nil, life("a", "GPU-1", 10))
+			g.until("the first span to be "+c.want, func() bool { return g.metric("accel_traces_spans_total", c.want) == 1 })
+			if n := g.metric("accel_traces_batches_total", "failed"); n != 1 {
+				t.Errorf("%g batches failed", n)
+			}
+			g.show(20, nil, life("a", "GPU-1", 10, working(15, 15)))
+			g.until("the next span", func() bool {
+				return len(r.Spans()) > 0 && g.total() == 2 && g.metric("accel_traces_queue_spans", "") == 0
+			})
+		})
+	}
+}
+
+// TestHeaders: they are sent, also those of a file that has changed since, and
+// stand in no log.
+func TestHeaders(t *testing.T) {
+	for _, scheme := range []string{"http", "grpc"} {
+		t.Run(scheme, func(t *testing.T) {
+			var r otlptest.Receiver
+			l := listen(t, "127.0.0.1:0")
+			defer serve(&r, scheme, l)()
+			file := filepath.Join(t.TempDir(), "headers.yml")
+			write := func(text string) {
+				if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Rename(file+".new", file); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write("Authorization: Bearer one-secret\n")
+			g := newStage(t, traceproc.Settings{Endpoint: endpoint(t, scheme, l), HeadersFile: file})
+			g.identity["a"] = traceproc.Identity{UID: "u", Sure: true}
+			g.show(10, nil, life("a", "GPU-1", 10))
+			g.until("a span", func() bool { return g.sent() == 1 })
+			write("authorization: Bearer another-secret\nx-tenant: team\n")
+			g.show(20, nil, life("a", "GPU-1", 10, working(15, 15)))
+			g.until("a second span", func() bool { return g.sent() == 2 })
+			write("- Bearer third-secret\n")
+			g.show(21, nil, life("a", "GPU-1", 10, working(15, 15)), life("a", "GPU-2", 21))
+			g.until("a third span", func() bool { return g.sent() == 3 })
+			h := r.Headers()
+			if h[0]["authorization"] != "Bearer one-secret" || h[1]["authorization"] != "Bearer another-secret" || h[1]["x-tenant"] != "team" || h[2]["authorization"] != "Bearer another-secret" {
+				t.Errorf("%v", h)
+			}
+			if text := g.log.String(); strings.Contains(text, "secret:") || strings.Contains(text, "-secret") || !strings.Contains(text, "Headers are not read again") {
+				t.Errorf("log:\n%s", text)
+			}
+		})
+	}
+}
