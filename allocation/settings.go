@@ -95,11 +95,9 @@ func DefaultSettings() Settings {
 	}
 }
 
-var currency = regexp.MustCompile(`^[A-Z]{3}$`)
-
 // Check implements strict.Checker.
 func (s *Settings) Check() error {
-	if s.Currency != "" && !currency.MatchString(s.Currency) {
+	if s.Currency != "" && !regexp.MustCompile(`^[A-Z]{3}$`).MatchString(s.Currency) {
 		return fmt.Errorf("found the currency %q; accepted are three capital letters: EUR", s.Currency)
 	}
 	if len(s.Prices) > 0 && s.Currency == "" {

@@ -123,7 +123,7 @@ func (v *view) layout() Layout {
 			if r.Value == 0 {
 				continue
 			}
-			if !profileCount.MatchString(strconv.Itoa(int(r.Value)) + "x" + profile) {
+			if !profileCount().MatchString(strconv.Itoa(int(r.Value)) + "x" + profile) {
 				return "" // a partition whose shape could not be read
 			}
 			counts[profile] = int(r.Value)

@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +23,7 @@ const (
 // instances.
 const maxProfiles = 16
 
-var profileCount = regexp.MustCompile(`^([1-9][0-9]?)x([0-9a-z][0-9a-z.+-]{0,39})$`)
+var profileCount = lazily(`^([1-9][0-9]?)x([0-9a-z][0-9a-z.+-]{0,39})$`)
 
 // UnmarshalText accepts a layout whose profiles stand in any order.
 func (l *Layout) UnmarshalText(b []byte) error {
@@ -34,7 +33,7 @@ func (l *Layout) UnmarshalText(b []byte) error {
 	}
 	counts := map[string]int{}
 	for part := range strings.FieldsSeq(text) {
-		m := profileCount.FindStringSubmatch(part)
+		m := profileCount().FindStringSubmatch(part)
 		if m == nil || counts[m[2]] > 0 {
 			counts = nil
 			break

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -57,11 +58,17 @@ func (p Pattern) matches(s string) bool {
 // PCIID is a PCI vendor and device id: 10de:2330.
 type PCIID string
 
-var pciID = regexp.MustCompile(`^[0-9a-f]{4}:[0-9a-f]{4}$`)
+// lazily compiles a pattern when it is first needed: most nodes have no
+// baseline, and no worker has.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
+
+var pciID = lazily(`^[0-9a-f]{4}:[0-9a-f]{4}$`)
 
 // UnmarshalText accepts two numbers of four lower-case hexadecimal digits.
 func (p *PCIID) UnmarshalText(b []byte) error {
-	if !pciID.Match(b) {
+	if !pciID().Match(b) {
 		return fmt.Errorf("found %s; accepted is vendor:device in lower-case hexadecimal, such as 10de:2330", wording.Quote(string(b)))
 	}
 	*p = PCIID(b)

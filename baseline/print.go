@@ -114,7 +114,7 @@ func matchOf(v *view) (Match, bool) {
 		return m, true
 	}
 	m.PCIID = PCIID(v.pciID)
-	return m, pciID.MatchString(v.pciID)
+	return m, pciID().MatchString(v.pciID)
 }
 
 // literal reports whether s can stand in a catalogue and matches itself alone.

@@ -3,7 +3,6 @@ package baseline
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -29,10 +28,10 @@ const (
 )
 
 var (
-	hexID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+	hexID = lazily(`^[0-9a-f]{32}$`)
 	// alveo is the form that AMD's device plugin gives its resources: the shell
 	// and the time stamp of its build.
-	alveo = regexp.MustCompile(`^(?:xilinx\.com/fpga-|amd\.com/)(xilinx_[a-z0-9_-]*[a-z0-9_])-([0-9]+)$`)
+	alveo = lazily(`^(?:xilinx\.com/fpga-|amd\.com/)(xilinx_[a-z0-9_-]*[a-z0-9_])-([0-9]+)$`)
 )
 
 // ExpectationFromResource decodes a resource name. It knows those of Intel's
@@ -43,9 +42,9 @@ func ExpectationFromResource(resource string) (Expectation, bool) {
 		return function(name)
 	}
 	if name, ok := strings.CutPrefix(resource, intelRegion); ok {
-		return Expectation{Interface: name}, hexID.MatchString(name)
+		return Expectation{Interface: name}, hexID().MatchString(name)
 	}
-	if m := alveo.FindStringSubmatch(resource); m != nil {
+	if m := alveo().FindStringSubmatch(resource); m != nil {
 		return Expectation{Shell: m[1], ShellTimestamp: m[2]}, true
 	}
 	return Expectation{}, false

@@ -3,6 +3,7 @@
 package nvidia
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -84,7 +85,9 @@ func (b *batch) read(g *gpu, d *collector.Device, refused func(f field)) {
 		}
 		kept++
 	}
-	b.fields, b.values = b.fields[:kept], b.values[:kept]
+	if kept < len(b.fields) {
+		b.fields, b.values = slices.Clone(b.fields[:kept]), slices.Clone(b.values[:kept])
+	}
 }
 
 func (f *field) deliver(g *gpu, d *collector.Device, v *nvml.FieldValue) {

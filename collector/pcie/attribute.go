@@ -1,7 +1,6 @@
 package pcie
 
 import (
-	"bytes"
 	"errors"
 	"path"
 	"syscall"
@@ -120,9 +119,9 @@ func (d *directory) read(a attribute) (string, error) {
 	if a == attrCorrectable || a == attrNonfatal || a == attrFatal {
 		limit = aerText
 	}
-	text, err := d.fs.ReadBytes(d.path+"/"+attributeNames[a], limit)
+	text, err := d.fs.ReadText(d.path+"/"+attributeNames[a], limit)
 	if err == nil {
-		return string(bytes.Trim(text, "\x00 \t\r\n")), nil
+		return text, nil
 	}
 	switch sysfs.Errno(err) {
 	case syscall.ENODEV: // the file is being taken away

@@ -90,6 +90,13 @@ type decoder struct {
 	file     string
 	mistakes Mistakes
 	values   int
+	shapes   map[reflect.Type]shape
+}
+
+// shape is what a section may hold: its keys, sorted, and the field of each.
+type shape struct {
+	keys   []string
+	fields map[string]reflect.StructField
 }
 
 func (d *decoder) mistake(line int, path, format string, args ...any) {
@@ -143,10 +150,9 @@ func split(data []byte) (docs []*yaml.Node, err error) {
 	return docs, nil
 }
 
-var syntaxError = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
-
 func syntaxText(err error) (text string, line int) {
 	text = err.Error()
+	syntaxError := regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 	if m := syntaxError.FindStringSubmatch(text); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		text = text[len(m[0]):]
@@ -210,7 +216,8 @@ func (d *decoder) value(n *yaml.Node, path string, v reflect.Value, accept strin
 }
 
 func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
-	keys, fields := keysOf(v.Type())
+	s := d.shapeOf(v.Type())
+	keys, fields := s.keys, s.fields
 	if n.Kind != yaml.MappingNode {
 		d.mistake(n.Line, path, "found %s; accepted is a mapping with the keys %s", found(n), strings.Join(keys, ", "))
 		return
@@ -407,20 +414,25 @@ func isLeaf(v reflect.Value) bool {
 	return false
 }
 
-// keysOf returns the keys of a section, sorted, and the field of each.
-func keysOf(t reflect.Type) ([]string, map[string]reflect.StructField) {
-	fields := map[string]reflect.StructField{}
-	var keys []string
+func (d *decoder) shapeOf(t reflect.Type) shape {
+	if s, ok := d.shapes[t]; ok {
+		return s
+	}
+	s := shape{fields: map[string]reflect.StructField{}}
 	for f := range t.Fields() {
 		key := f.Tag.Get("yaml")
 		if key == "" {
 			continue // it is the program's own
 		}
-		fields[key] = f
-		keys = append(keys, key)
+		s.fields[key] = f
+		s.keys = append(s.keys, key)
 	}
-	slices.Sort(keys)
-	return keys, fields
+	slices.Sort(s.keys)
+	if d.shapes == nil {
+		d.shapes = map[reflect.Type]shape{}
+	}
+	d.shapes[t] = s
+	return s
 }
 
 func suggest(key string, keys []string) string {

@@ -8,6 +8,7 @@
 package sysfs
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -45,11 +46,14 @@ var pages = sync.Pool{New: func() any { return new([Page]byte) }}
 // Read returns the text of an attribute without the newline, NULs and blanks
 // around it. The error is a *fs.PathError that holds the kernel's errno: what
 // ENOENT, EBUSY and ENODATA mean is the caller's to know.
-func (f FS) Read(name string) (string, error) {
+func (f FS) Read(name string) (string, error) { return f.ReadText(name, Page) }
+
+// ReadText is Read for at most limit bytes, which must not be more than Page.
+func (f FS) ReadText(name string, limit int) (string, error) {
 	page := pages.Get().(*[Page]byte)
 	defer pages.Put(page)
-	n, err := f.fill(name, page[:])
-	return strings.Trim(string(page[:n]), "\x00 \t\r\n"), err
+	n, err := f.fill(name, page[:limit])
+	return string(bytes.Trim(page[:n], "\x00 \t\r\n")), err
 }
 
 // ReadBytes returns the content of an attribute, at most limit bytes of it,
