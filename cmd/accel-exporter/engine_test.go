@@ -16,7 +16,11 @@ import (
 
 // enginePID returns the process id of the rule engine that this process has
 // started, 0 where there is none.
-func enginePID(t *testing.T) int {
+func enginePID(t *testing.T) int { return childPID(t, "accel-rules\x00serve") }
+
+// childPID returns the process id of a program that this process has started,
+// by its command line, 0 where there is none.
+func childPID(t *testing.T, command string) int {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -29,7 +33,7 @@ func enginePID(t *testing.T) int {
 		if len(fields) < 2 || fields[1] != strconv.Itoa(os.Getpid()) || fields[0] == "Z" {
 			continue
 		}
-		if line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline")); bytes.Contains(line, []byte("accel-rules\x00serve")) {
+		if line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline")); bytes.Contains(line, []byte(command)) {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 			return pid
 		}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"github.com/accel-exporter/accel-exporter/internal/traceapp/otlptest"
+)
+
+// receive starts a receiver at an address of this machine.
+func receive(t *testing.T, address string) *otlptest.Receiver {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &otlptest.Receiver{}
+	t.Cleanup(r.Serve(l, nil, nil))
+	return r
+}
+
+// unused returns an address that nobody listens on.
+func unused(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// spanOf waits for a span by its name, pod and device, and returns it.
+func spanOf(n *node, r *otlptest.Receiver, name, pod, device string) otlptest.Span {
+	n.t.Helper()
+	var found otlptest.Span
+	n.poll(func() bool {
+		all := r.Spans()
+		i := slices.IndexFunc(all, func(s otlptest.Span) bool {
+			return s.Name == name && s.Resource["k8s.pod.name"] == pod && (device == "" || s.Attrs["hw.id"] == device)
+		})
+		if i >= 0 {
+			found = all[i]
+		}
+		return i >= 0
+	}, func() string { return fmt.Sprintf("%s of %s on %s", name, pod, device) })
+	return found
+}
+
+// TestTraces: the life of a pod on a GPU, as a receiver gets it: held, at work,
+// a Xid, the end. The receiver is away at first, and the program that sends is
+// killed.
+func TestTraces(t *testing.T) {
+	address := unused(t)
+	n := startPods(t, scenario, nil, often, "--otlp.endpoint=http://"+address, "--kubernetes.node=node-1")
+	free := holdsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`))["free"].device
+	n.sim("inject", "pod-start", "ml/first-0", "gpu:7", "--pid=81001", "--memory=2048", "--load=0.6")
+	n.until(hold{free, "ml/first-0"}.has("info", "1"), `^accel_traces_batches_total\{outcome="failed"\} [1-9]`, `^accel_traces_queue_spans [1-9]`,
+		`^accel_traces_program_up 1$`, `^accel_traces_spans_total\{result="sent"\} 0$`, `^accel_traces_open_holds 12$`)
+
+	r := receive(t, address)
+	held := spanOf(n, r, "accel.held", "first-0", free)
+	if held.Attrs["accel.allocation.start_observed"] != "true" || held.Resource["k8s.node.name"] != "node-1" || held.Attrs["hw.model"] == "" {
+		t.Errorf("%+v", held)
+	}
+	if found := spanOf(n, r, "accel.held", "llm-0", ""); found.Attrs["accel.allocation.start_observed"] != "false" {
+		t.Errorf("of what the exporter found: %+v", found)
+	}
+	spanOf(n, r, "accel.wait", "first-0", free)
+	pid := childPID(t, "accel-traces\x00serve")
+	syscall.Kill(pid, syscall.SIGKILL)
+	n.until(`^accel_traces_program_restarts_total 1$`, `^accel_traces_program_up 1$`, `^accel_source_up\{`)
+
+	n.sim("inject", "xid", "79", "7")
+	fault := spanOf(n, r, "accel.fault", "first-0", free)
+	if fault.Attrs["accel.xid.code"] != "79" || fault.Status != tracepb.Status_STATUS_CODE_ERROR || fault.Trace != held.Trace || fault.Parent != held.Parent {
+		t.Errorf("%+v", fault)
+	}
+	n.sim("inject", "pod-end", "first-0")
+	end := spanOf(n, r, "accel.hold", "first-0", free)
+	root := spanOf(n, r, "accel.allocation", "first-0", "")
+	if end.ID != held.Parent || end.Parent != root.ID || root.Parent != "" || root.Trace != held.Trace {
+		t.Errorf("%+v\n%+v", end, root)
+	}
+	if end.Status != tracepb.Status_STATUS_CODE_ERROR || !slices.ContainsFunc(end.Events, func(e otlptest.Event) bool {
+		return e.Name == "accel.fault" && e.Attrs["accel.xid.code"] == "79" && strings.Contains(e.Attrs["accel.fault.detail"], "fallen off the bus")
+	}) {
+		t.Errorf("%+v", end)
+	}
+	n.until(`^accel_traces_queue_spans 0$`, `^accel_traces_spans_total\{result="overflow"\} 0$`, `^accel_traces_open_holds 11$`)
+	for _, s := range r.Spans() {
+		if s.Name == "accel.allocation" && s.Resource["k8s.pod.name"] != "first-0" {
+			t.Errorf("%s has not ended, and was told to have", s.Resource["k8s.pod.name"])
+		}
+	}
+	if err := n.stop(); err != nil || childPID(t, "accel-traces\x00serve") != 0 {
+		t.Errorf("after the exporter's end (%v) the program is still there", err)
+	}
+}
+
+// TestTraceContext: a pod whose annotation names a trace has its allocation in
+// that one.
+func TestTraceContext(t *testing.T) {
+	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	pods := fmt.Sprintf(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[
+		{"metadata":{"namespace":"training","name":"llm-0","uid":"6ba7b810-9dad-11d1-80b4-00c04fd430c8","annotations":{"traceparent":"00-%s-%s-01"}},"spec":{"nodeName":"node-1"},"status":{"phase":"Running"}}]}`, trace, parent)
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if q.URL.Query().Get("watch") == "" {
+			io.WriteString(w, pods)
+			return
+		}
+		w.(http.Flusher).Flush()
+		<-q.Context().Done()
+	}))
+	defer api.Close()
+	address := unused(t)
+	r := receive(t, address)
+	n := startPods(t, scenario, nil, often, "--otlp.endpoint=http://"+address, "--kubernetes.node=node-1", "--kubernetes.pods", "--kubernetes.api-server="+api.URL)
+	held := spanOf(n, r, "accel.held", "llm-0", "")
+	if held.Trace != trace || held.Resource["k8s.pod.uid"] != "6ba7b810-9dad-11d1-80b4-00c04fd430c8" || held.Parent == parent {
+		t.Errorf("%+v", held)
+	}
+	if other := spanOf(n, r, "accel.held", "jupyter-large-0", ""); other.Trace == trace {
+		t.Errorf("%+v", other)
+	}
+	n.stop()
+}
+
+// TestTraceFlags: what is wrong is named, before anything is started.
+func TestTraceFlags(t *testing.T) {
+	headers := filepath.Join(t.TempDir(), "headers.yml")
+	if err := os.WriteFile(headers, []byte("authorization: [hunter2]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"--otlp.endpoint is not an address":             {"--otlp.endpoint=collector"},
+		"need --otlp.endpoint":                          {"--otlp.headers-file=" + headers},
+		"begins with https or grpcs":                    {"--otlp.endpoint=http://h", "--otlp.ca-file=" + headers},
+		"--otlp.pod-annotation":                         {"--otlp.endpoint=http://h", "--otlp.pod-annotation=a b"},
+		"headers.yml:1: is no header":                   {"--otlp.endpoint=http://h", "--otlp.headers-file=" + headers},
+		"headers.yml:1: is no header, and":              {"--otlp.endpoint=http://h", "--otlp.headers-file=" + headers, "--config.check"},
+		"no certificate":                                {"--otlp.endpoint=https://h", "--otlp.ca-file=" + headers, "--config.check"},
+		"--otlp.program: fork/exec /nonexistent/traces": {"--otlp.endpoint=http://h", "--otlp.program=/nonexistent/traces"},
+	} {
+		var complaint strings.Builder
+		err := command(t.Context(), append(elsewhere(t, args), args...), io.Discard, &complaint)
+		if text := fmt.Sprint(&complaint, err); err == nil || !strings.Contains(text, want) || strings.Contains(text, "hunter2") {
+			t.Errorf("%q: %s", args, text)
+		}
+	}
+}
