@@ -298,8 +298,8 @@ var (
 		Help:   "Time the clocks were held down for the reason, since the driver was loaded.",
 		Kind:   Counter,
 		Labels: []string{"reason"},
-		Values: []string{"reason: sw_power_cap, sync_boost, sw_thermal, hw_thermal, hw_power_brake; on drivers without those fields thermal for both thermal ones"},
-		From:   []string{"NVML fields 74, 76, 269, 270, 271; field 75 on older drivers (ns)"},
+		Values: []string{"reason: sw_power_cap, sync_boost, sw_thermal, hw_thermal, hw_power_brake; on drivers without those fields, and from DCGM, thermal for both thermal ones"},
+		From:   []string{"NVML fields 74, 76, 269, 270, 271; field 75 on older drivers (ns)", "DCGM fields 240 to 242 (ns), where NVML is not read"},
 	})
 
 	PCIeGeneration = define(Metric{

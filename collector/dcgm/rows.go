@@ -25,6 +25,7 @@ const (
 	asIs     = 1
 	percent  = 0.01
 	milli    = 1e-3
+	nano     = 1e-9
 	mega     = 1e6
 	mebibyte = 1 << 20
 )
@@ -75,6 +76,9 @@ var aloneRows = []row{
 	feed(204, collector.UtilizationRatio, percent, "memory"),
 	feed(206, collector.UtilizationRatio, percent, "encoder"),
 	feed(207, collector.UtilizationRatio, percent, "decoder"),
+	feed(240, collector.ThrottleSeconds, nano, "sw_power_cap"),
+	feed(241, collector.ThrottleSeconds, nano, "thermal"),
+	feed(242, collector.ThrottleSeconds, nano, "sync_boost"),
 	feed(310, collector.ECCErrors, asIs, "corrected", "all"),
 	feed(311, collector.ECCErrors, asIs, "uncorrected", "all"),
 	feed(312, collector.ECCAggregateErrors, asIs, "corrected", "all"),

@@ -14,7 +14,7 @@ var allRows = [][]row{profilingRows, aloneRows, memoryRows, switchRows, linkRows
 // Every row agrees with DCGM's own table on kind and unit, and with the
 // family's labels; the family says which field it is from.
 func TestRows(t *testing.T) {
-	scales := map[string]float64{"celsius": asIs, "watts": asIs, "millijoules": milli, "megahertz": mega, "mebibytes": mebibyte, "percent": percent, "ratio": asIs, "bytes_per_second": asIs, "": asIs}
+	scales := map[string]float64{"celsius": asIs, "watts": asIs, "millijoules": milli, "nanoseconds": nano, "megahertz": mega, "mebibytes": mebibyte, "percent": percent, "ratio": asIs, "bytes_per_second": asIs, "": asIs}
 	for _, rows := range allRows {
 		for _, r := range rows {
 			f, known := dcgmfield.ByID(r.field)

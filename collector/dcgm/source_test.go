@@ -94,7 +94,7 @@ func TestAlone(t *testing.T) {
 		s.open(Options{Alone: true})
 		s.until("values of every GPU", func(r collector.Round, _ error) bool {
 			for _, d := range class(r, collector.GPU) {
-				for _, m := range []*collector.Metric{collector.TemperatureCelsius, collector.PowerWatts, collector.EnergyJoules, collector.MemoryTotal, collector.RowRemaps} {
+				for _, m := range []*collector.Metric{collector.TemperatureCelsius, collector.PowerWatts, collector.EnergyJoules, collector.ThrottleSeconds, collector.MemoryTotal, collector.RowRemaps} {
 					if _, ok := value(d, m); !ok {
 						return false
 					}
