@@ -122,6 +122,7 @@ func TestEnd(t *testing.T) {
 	g := newStage(t, traceproc.Settings{Endpoint: endpoint(t, "http", l)})
 	g.show(10, nil, life("a", "GPU-1", 10)) // nobody knows its UID yet
 	g.show(20, nil, life("a", "GPU-1", 10, working(12, 15), idleSince(15)))
+	g.until("the program", func() bool { return g.metric("accel_traces_program_up", "") == 1 })
 	g.stop()
 	var names []string
 	for _, s := range r.Spans() {

@@ -107,14 +107,16 @@ var errAsked = errors.New("it was told to end")
 // those that wait.
 func (p *Process) Run(ctx context.Context) {
 	peer.Keep(ctx, nil, func() (lived time.Duration, again bool) {
+		sending, cancel := outlast(ctx, drainPatience)
+		defer cancel()
 		s := p.takeFirst()
 		var err error
 		if s == nil {
-			s, err = p.open(ctx)
+			s, err = p.open(sending)
 		}
 		if err == nil {
 			p.enter(s)
-			err = p.tend(ctx, s)
+			err = p.tend(ctx, sending, s)
 			lived = time.Since(s.Started())
 		}
 		p.down(ctx, err)
@@ -151,10 +153,8 @@ func (p *Process) down(ctx context.Context, err error) {
 }
 
 // tend hands over what is queued until the program is gone or ctx is done, and
-// returns why.
-func (p *Process) tend(ctx context.Context, s *session) error {
-	sending, cancel := outlast(ctx, drainPatience)
-	defer cancel()
+// then what waits until sending is. It returns why it ended.
+func (p *Process) tend(ctx, sending context.Context, s *session) error {
 	pause := p.o.Retry
 	for ctx.Err() == nil {
 		o, err := p.sendNext(sending, s)
