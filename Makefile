@@ -20,6 +20,7 @@ ARGS     ?=
 SIM      ?=
 REF      ?= main
 BENCH    ?= .
+HELM     ?= .cache/helm/helm
 GO_DIRS  := $(sort $(dir $(wildcard */*.go */*/*.go)))
 
 # go-nvml calls functions that nvml.h marks as deprecated. NVML is bound
@@ -110,7 +111,7 @@ test: sim ## every test, with the race detector
 test-kubelet: ## podmap against a real kubelet; needs root, the first build takes minutes
 	@$(MAKE) --no-print-directory -C test/kubelet test
 
-test-apiserver: ## podmap and podmeta against a real API server too; takes etcd from Debian
+test-apiserver: $(HELM) ## podmap, podmeta and the chart's objects against a real API server; takes etcd from Debian
 	@$(MAKE) --no-print-directory -C test/kubelet apiserver
 
 test-hpa: build ## a HorizontalPodAutoscaler on simulated GPUs, with every other part real; needs root, the first build takes long
@@ -182,8 +183,6 @@ PROMTOOL ?= $(firstword $(wildcard .cache/prometheus/usr/bin/promtool) promtool)
 test-rules: ## the rules through promtool: PROMTOOL=promtool
 	$(PROMTOOL) check rules rules/*.yaml
 	ls -S rules/tests/*.yaml | xargs -n 1 -P $(PROCS) $(PROMTOOL) test rules
-
-HELM ?= .cache/helm/helm
 
 test-deploy: build build-remediator $(HELM) ## the chart, kustomizations, image and package; the first run builds helm, which takes minutes
 	HELM=$(abspath $(HELM)) ACCEL_EXPORTER=$(abspath $(BIN)) go -C test/deploy test -count=1 .

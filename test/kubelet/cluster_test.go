@@ -108,7 +108,7 @@ func (c *cluster) up() {
 	c.api = c.run("apiserver.log", c.apiBinary, "--etcd-servers="+etcdAddress, "--bind-address=127.0.0.1", "--advertise-address="+nodeIP,
 		"--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.96.0.0/24",
 		"--tls-cert-file="+c.path("cert"), "--tls-private-key-file="+c.path("key"),
-		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--token-auth-file="+c.path("tokens"),
+		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--allow-privileged", "--token-auth-file="+c.path("tokens"),
 		"--client-ca-file="+c.path("cert"), "--requestheader-allowed-names=kube-apiserver", "--enable-aggregator-routing", "--proxy-client-cert-file="+c.path("cert"), "--proxy-client-key-file="+c.path("key"),
 		"--requestheader-client-ca-file="+c.path("cert"), "--requestheader-username-headers=X-Remote-User",
 		"--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",

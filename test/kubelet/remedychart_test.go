@@ -3,20 +3,15 @@ package kubelet_test
 import (
 	"bufio"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
 	"net/http"
 	"os"
-	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 )
-
-var helmBinary = flag.String("helm", "", "helm; a test fails where it is not there")
 
 // Releases of the chart, each with a remediator in a namespace of its name.
 const (
@@ -110,55 +105,18 @@ func (r *remedy) lose(node, namespace, pod string) {
 	})
 }
 
-// collections are where objects of a kind are made; NS stands for a namespace.
-var collections = map[string]string{
-	"ServiceAccount":     "/api/v1/namespaces/NS/serviceaccounts",
-	"ConfigMap":          "/api/v1/namespaces/NS/configmaps",
-	"Service":            "/api/v1/namespaces/NS/services",
-	"DaemonSet":          "/apis/apps/v1/namespaces/NS/daemonsets",
-	"Deployment":         "/apis/apps/v1/namespaces/NS/deployments",
-	"NetworkPolicy":      "/apis/networking.k8s.io/v1/namespaces/NS/networkpolicies",
-	"ClusterRole":        "/apis/rbac.authorization.k8s.io/v1/clusterroles",
-	"ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-	"Role":               "/apis/rbac.authorization.k8s.io/v1/namespaces/NS/roles",
-	"RoleBinding":        "/apis/rbac.authorization.k8s.io/v1/namespaces/NS/rolebindings",
-}
-
-var (
-	kindLine      = regexp.MustCompile(`(?m)^kind: (\S+)$`)
-	namespaceLine = regexp.MustCompile(`(?m)^  namespace: (\S+)$`)
-)
-
 // install makes each object of a release, and its namespace, in which only pods
 // at the level restricted may run. The exporter's objects are in another.
 func (r *remedy) install(helm, release, set string) {
 	r.t.Helper()
 	must(r.t, os.WriteFile(r.path("values.yaml"), []byte(chartValues), 0o600))
-	cmd := exec.Command(helm, "template", release, root+"/deploy/helm/accel-exporter", "--namespace="+release+"-exporter",
-		"--values="+r.path("values.yaml"), "--set=networkPolicy.enabled=true,remediator.serviceAccount.name="+chartAccount,
-		"--set=remediator.namespace="+release, "--set="+set)
-	manifest, err := cmd.Output()
-	if err != nil {
-		r.t.Fatalf("helm: %v: %s", err, err.(*exec.ExitError).Stderr)
-	}
+	manifest := render(r.t, helm, release, "--namespace="+release+"-exporter", "--values="+r.path("values.yaml"),
+		"--set=networkPolicy.enabled=true,remediator.serviceAccount.name="+chartAccount, "--set=remediator.namespace="+release, "--set="+set)
 	r.do(http.MethodPost, "/api/v1/namespaces", object{"metadata": object{"name": release + "-exporter"}})
 	r.do(http.MethodPost, "/api/v1/namespaces", object{"metadata": object{
 		"name": release, "labels": object{"pod-security.kubernetes.io/enforce": "restricted"},
 	}})
-	for document := range strings.SplitSeq(string(manifest), "\n---\n") {
-		kind := kindLine.FindStringSubmatch(document)
-		if kind == nil {
-			continue
-		}
-		path, ok := collections[kind[1]]
-		if !ok {
-			r.t.Fatalf("where are objects of kind %s made?", kind[1])
-		}
-		if namespace := namespaceLine.FindStringSubmatch(document); namespace != nil {
-			path = strings.Replace(path, "NS", namespace[1], 1)
-		}
-		r.do(http.MethodPost, path+"?fieldValidation=Strict", document)
-	}
+	r.create(manifest, "")
 }
 
 // startRelease runs the remediator as its Deployment has it, with the token of
