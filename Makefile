@@ -111,7 +111,7 @@ test: sim ## every test, with the race detector
 test-kubelet: ## podmap against a real kubelet; needs root, the first build takes minutes
 	@$(MAKE) --no-print-directory -C test/kubelet test
 
-test-apiserver: $(HELM) ## podmap, podmeta and the chart's objects against a real API server; takes etcd from Debian
+test-apiserver: ## podmap, podmeta and the chart's objects against a real API server; takes etcd from Debian
 	@$(MAKE) --no-print-directory -C test/kubelet apiserver
 
 test-hpa: build ## a HorizontalPodAutoscaler on simulated GPUs, with every other part real; needs root, the first build takes long
@@ -121,7 +121,7 @@ test-hpa: build ## a HorizontalPodAutoscaler on simulated GPUs, with every other
 test-dcgm: ## the simulated libdcgm through NVIDIA's bindings, and against the simulated NVML
 	go -C test/dcgm test -race -count=1 ./...
 
-test-remediator: build build-remediator $(HELM) ## accel-remediator with a real API server and Alertmanager; needs root, the first build takes long
+test-remediator: build build-remediator ## accel-remediator with a real API server and Alertmanager; needs root, the first build takes long
 	@.ci/tools.sh
 	@$(MAKE) --no-print-directory -C test/kubelet remediator
 
