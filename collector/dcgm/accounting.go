@@ -15,8 +15,8 @@ const (
 	maxRecords = 2048
 	// maxAccounts is the most processes of a GPU that are told of.
 	maxAccounts = 128
-	// keepEnded is how long a process that has ended is told of: a round that is
-	// lost must not lose it.
+	// keepEnded is how long a process that has ended is told of, by the host
+	// engine and to the Sampler: a round that is late or lost must not lose it.
 	keepEnded = 5 * time.Minute
 	// maxAccountings bounds the groups that GPUs are parted into where one of
 	// them refuses.
@@ -80,7 +80,7 @@ func (a *accounting) arm(e *engine, list []entity) code {
 		e.calls.count(callOf(fieldAccounting), maxLimit)
 		return ok
 	}
-	w, c := e.armOn(list, []uint16{fieldAccounting}, terms{e.options.AccountInterval, 6 * e.options.AccountInterval, 0})
+	w, c := e.armOn(list, []uint16{fieldAccounting}, terms{e.options.AccountInterval, keepEnded, 0})
 	switch {
 	case c == ok:
 		a.watches = append(a.watches, w)

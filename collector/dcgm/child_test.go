@@ -3,14 +3,9 @@
 package dcgm
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,48 +13,14 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/sim"
+	"github.com/accel-exporter/accel-exporter/internal/simtest"
 )
 
-// A process has one libdcgm and one connection in its life, so each test
-// against the simulated one runs in a process of its own: this binary again,
-// told which test to be.
-const (
-	childEnv = "DCGM_TEST_CHILD"
-	stateEnv = "ACCEL_SIM_STATE"
-	// libraryEnv may name the folder of a simulated library that is built.
-	libraryEnv = "DCGM_TEST_LIBRARY"
-)
+// A process has one libdcgm and one connection in its life.
+func TestMain(m *testing.M) { simtest.Main(m) }
 
-func TestMain(m *testing.M) {
-	if os.Getenv(childEnv) != "" {
-		os.Exit(m.Run())
-	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if builtIn != "" {
-			_ = os.RemoveAll(builtIn)
-		}
-		os.Exit(code)
-	}))
-}
-
-// builtIn is the folder of the simulated library.
-var builtIn string
-
-// simulated builds the library, once for all tests.
-var simulated = sync.OnceValues(func() (string, error) {
-	if dir := os.Getenv(libraryEnv); dir != "" {
-		return dir, nil
-	}
-	dir, err := os.MkdirTemp("", "dcgm-test-")
-	if err != nil {
-		return "", err
-	}
-	builtIn = dir
-	if out, err := exec.Command("make", "-C", "../../fixtures/dcgm", "OUT="+dir).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return dir, nil
-})
+// libraryEnv may name the folder of a simulated library that is built.
+const libraryEnv = "DCGM_TEST_LIBRARY"
 
 // setting is what a test of the simulated library is set up with.
 type setting struct {
@@ -72,7 +33,7 @@ type setting struct {
 // inChild runs the test in a process of the setting and returns what it wrote.
 func inChild(t testing.TB, set setting, body func(s *sampling)) string {
 	t.Helper()
-	switch os.Getenv(childEnv) {
+	switch simtest.Child() {
 	case "":
 	case t.Name():
 		s := &sampling{TB: t, events: make(chan collector.Event, 1024)}
@@ -83,51 +44,19 @@ func inChild(t testing.TB, set setting, body func(s *sampling)) string {
 		t.Skip("another test's process")
 	}
 	state := filepath.Join(t.TempDir(), "state")
-	library := prepare(t, set, state)
-	flags := []string{"-test.run=^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$", "-test.v"}
-	_, benchmark := t.(*testing.B)
-	if benchmark {
-		flags = []string{"-test.run=^$", "-test.bench=^" + t.Name() + "$", "-test.benchmem", "-test.cpu=1"}
-	}
-	child := exec.Command(os.Args[0], flags...)
-	child.Env = append(os.Environ(), childEnv+"="+t.Name(), "LD_LIBRARY_PATH="+library, stateEnv+"="+state, "GORACE=atexit_sleep_ms=0")
-	var out bytes.Buffer
-	child.Stdout, child.Stderr = &out, &out
-	if err := child.Run(); err != nil {
-		t.Fatalf("%v\n%s", err, out.String())
-	}
-	if testing.Verbose() || benchmark {
-		t.Logf("\n%s", out.String())
-	}
-	return out.String()
+	simtest.Install(t, state, set.scenario, sim.Options{}, set.faults...)
+	return simtest.Run(t, state, "LD_LIBRARY_PATH="+set.library(t))
 }
 
-// prepare writes the state, and returns the folder of the library.
-func prepare(t testing.TB, set setting, path string) string {
+// library is the folder of the library.
+func (set *setting) library(t testing.TB) string {
 	t.Helper()
-	fixtures := os.DirFS("../../fixtures")
-	sc, err := sim.LoadScenario(fixtures, set.scenario)
-	if err != nil {
-		t.Fatal(err)
-	}
-	state, err := sc.Compile(fixtures, sim.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range set.faults {
-		if err := state.Inject(f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := state.Install(path); err != nil {
-		t.Fatal(err)
-	}
 	if set.none {
 		return t.TempDir()
 	}
-	dir, err := simulated()
-	if err != nil {
-		t.Fatal(err)
+	dir := os.Getenv(libraryEnv)
+	if dir == "" {
+		dir = simtest.Libraries(t, "dcgm")
 	}
 	if len(set.missing) == 0 {
 		return dir
@@ -208,14 +137,14 @@ func (s *sampling) until(what string, ok func(collector.Round, error) bool) coll
 
 func (s *sampling) inject(words ...string) {
 	s.Helper()
-	if err := sim.Update(os.Getenv(stateEnv), func(st *sim.State) error { return st.Inject(words) }); err != nil {
+	if err := sim.Update(os.Getenv(simtest.StateVar), func(st *sim.State) error { return st.Inject(words) }); err != nil {
 		s.Fatalf("inject %v: %v", words, err)
 	}
 }
 
 func (s *sampling) clear(device string) {
 	s.Helper()
-	if err := sim.Update(os.Getenv(stateEnv), func(st *sim.State) error { return st.Clear(device) }); err != nil {
+	if err := sim.Update(os.Getenv(simtest.StateVar), func(st *sim.State) error { return st.Clear(device) }); err != nil {
 		s.Fatalf("clear %s: %v", device, err)
 	}
 }

@@ -3,15 +3,11 @@
 package nvidia
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,114 +15,40 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/sim"
+	"github.com/accel-exporter/accel-exporter/internal/simtest"
 )
 
-// A process can load one NVML only, so each test against the simulated one
-// runs in a process of its own: this binary again, told which test to be.
-const (
-	childEnv   = "NVIDIA_TEST_CHILD"
-	libraryEnv = "NVIDIA_TEST_LIBRARY"
-	stateEnv   = "ACCEL_SIM_STATE"
-)
+// A process can load one NVML only.
+func TestMain(m *testing.M) { simtest.Main(m) }
 
-func TestMain(m *testing.M) {
-	if os.Getenv(childEnv) != "" {
-		os.Exit(m.Run())
-	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if builtIn != "" {
-			_ = os.RemoveAll(builtIn)
-		}
-		os.Exit(code)
-	}))
-}
-
-// builtIn is the folder of the simulated library.
-var builtIn string
-
-// simulated builds the library, once for all tests.
-var simulated = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "nvidia-test-")
-	if err != nil {
-		return "", err
-	}
-	builtIn = dir
-	make := exec.Command("make", "-C", "../../fixtures/nvml", "OUT="+dir)
-	if out, err := make.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return filepath.Join(dir, soname), nil
-})
+// libraryEnv names the library to a child.
+const libraryEnv = "NVIDIA_TEST_LIBRARY"
 
 // inChild runs the test in a process against the scenario, with faults that
 // stand from the start, and returns what it wrote.
 func inChild(t testing.TB, scenario string, faults [][]string, body func(s *sampling)) string {
 	t.Helper()
-	if os.Getenv(childEnv) == t.Name() {
+	switch simtest.Child() {
+	case "":
+	case t.Name():
 		s := &sampling{TB: t}
 		body(s)
 		s.end()
 		return ""
-	}
-	if os.Getenv(childEnv) != "" {
+	default:
 		t.Skip("another test's process")
 	}
-	library := prepare(t, scenario, faults)
-	flags := []string{"-test.run=^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$", "-test.v"}
-	if _, ok := t.(*testing.B); ok {
-		flags = []string{"-test.run=^$", "-test.bench=^" + t.Name() + "$", "-test.benchmem", "-test.cpu=1"}
-	}
-	child := exec.Command(os.Args[0], flags...)
-	child.Env = append(os.Environ(), childEnv+"="+t.Name(), libraryEnv+"="+library, stateEnv+"="+statePath(t), "GORACE=atexit_sleep_ms=0")
-	var out bytes.Buffer
-	child.Stdout, child.Stderr = &out, &out
-	if err := child.Run(); err != nil {
-		t.Fatalf("%v\n%s", err, out.String())
-	}
-	if testing.Verbose() || len(flags) == 4 {
-		t.Logf("\n%s", out.String())
-	}
-	return out.String()
-}
-
-var states sync.Map
-
-func statePath(t testing.TB) string {
-	dir, _ := states.LoadOrStore(t.Name(), t.TempDir())
-	return filepath.Join(dir.(string), "state")
-}
-
-func prepare(t testing.TB, scenario string, faults [][]string) string {
-	t.Helper()
-	library, err := simulated()
-	if err != nil {
-		t.Fatal(err)
-	}
-	fixtures := os.DirFS("../../fixtures")
-	sc, err := sim.LoadScenario(fixtures, scenario)
-	if err != nil {
-		t.Fatal(err)
-	}
-	state, err := sc.Compile(fixtures, sim.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range faults {
-		if err := state.Inject(f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := state.Install(statePath(t)); err != nil {
-		t.Fatal(err)
-	}
-	if len(sc.Missing) > 0 {
+	state := filepath.Join(t.TempDir(), "state")
+	missing := simtest.Install(t, state, scenario, sim.Options{}, faults...).Missing
+	library := filepath.Join(simtest.Libraries(t, "nvml"), soname)
+	if len(missing) > 0 {
 		older := filepath.Join(t.TempDir(), soname)
-		if err := sim.WithoutSymbols(library, older, sc.Missing); err != nil {
+		if err := sim.WithoutSymbols(library, older, missing); err != nil {
 			t.Fatal(err)
 		}
 		library = older
 	}
-	return library
+	return simtest.Run(t, state, libraryEnv+"="+library)
 }
 
 // sampling is a Source under test in a child process.
@@ -205,14 +127,14 @@ func (s *sampling) untilWithin(timeout time.Duration, what string, ok func(colle
 
 func (s *sampling) inject(words ...string) {
 	s.Helper()
-	if err := sim.Update(os.Getenv(stateEnv), func(st *sim.State) error { return st.Inject(words) }); err != nil {
+	if err := sim.Update(os.Getenv(simtest.StateVar), func(st *sim.State) error { return st.Inject(words) }); err != nil {
 		s.Fatalf("inject %v: %v", words, err)
 	}
 }
 
 func (s *sampling) clear(device string) {
 	s.Helper()
-	if err := sim.Update(os.Getenv(stateEnv), func(st *sim.State) error { return st.Clear(device) }); err != nil {
+	if err := sim.Update(os.Getenv(simtest.StateVar), func(st *sim.State) error { return st.Clear(device) }); err != nil {
 		s.Fatalf("clear %s: %v", device, err)
 	}
 }
