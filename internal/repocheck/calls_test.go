@@ -26,7 +26,7 @@ var callsExempt = map[string]string{
 	"internal/sbom":          "a command, of the repository's own",
 	"test/fleet":             "a command, of the repository's own",
 
-	"internal/ruleapp":        "the main of cmd/accel-rules, here so that tests of the exporter can be that program",
+	"internal/peer":           "the memory of a program that the exporter starts, as the operator set it in the environment",
 	"internal/stack":          "a test harness: it builds environments for the programs it runs",
 	"internal/incidents":      "a test harness: it builds environments for the programs it runs",
 	"internal/incidents/play": "a command, of the repository's own",

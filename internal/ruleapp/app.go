@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/common/version"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/peer"
 	"github.com/accel-exporter/accel-exporter/internal/ruleproc"
 	"github.com/accel-exporter/accel-exporter/rules"
 )
@@ -71,7 +72,7 @@ func serve(in io.Reader, out io.Writer) error {
 	if out == nil {
 		return errors.New("accel-rules serve is for accel-exporter to start")
 	}
-	tune()
+	peer.Tune()
 	var e *engine
 	err := ruleproc.Serve(in, out, ruleproc.Build(), func(p *ruleproc.Parent) ruleproc.Engine {
 		e = newEngine(p)

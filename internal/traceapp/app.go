@@ -10,10 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"strings"
-	"time"
 
 	"github.com/prometheus/common/version"
 
@@ -59,23 +56,8 @@ func serve(in io.Reader, out io.Writer) error {
 	if f, ok := out.(*os.File); ok && f == nil {
 		return errors.New("accel-traces serve is for accel-exporter to start")
 	}
-	tune()
+	peer.Tune()
 	return traceproc.Serve(in, out, peer.Build(), func(s traceproc.Settings, log io.Writer) (traceproc.Sender, error) {
 		return newSender(s, slog.New(slog.NewJSONHandler(log, nil)))
 	})
-}
-
-// settled is how long after the start the memory is what it will be.
-const settled = 20 * time.Second
-
-// tune keeps the process small. What the operator set in the environment
-// stands.
-func tune() {
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(1)
-	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(10)
-	}
-	time.AfterFunc(settled, debug.FreeOSMemory)
 }

@@ -1,4 +1,4 @@
-package ruleapp
+package peer
 
 import (
 	"os"
@@ -10,9 +10,9 @@ import (
 // settled is how long after the start the memory is what it will be.
 const settled = 20 * time.Second
 
-// tune keeps the process small, as the exporter does itself. What the operator
-// set in the environment stands.
-func tune() {
+// Tune keeps a program small that does little, as the exporter does itself.
+// What the operator set in the environment stands.
+func Tune() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(1)
 	}
