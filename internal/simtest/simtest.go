@@ -6,6 +6,7 @@ package simtest
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -44,9 +45,9 @@ func Main(m *testing.M) {
 }
 
 // Command is this test binary again, as the child of a name, with a state and
-// further variables.
-func Command(child, state string, args []string, env ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], args...)
+// further variables. It is killed when ctx is done.
+func Command(ctx context.Context, child, state string, args []string, env ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Env = append(os.Environ(), childVar+"="+child, StateVar+"="+state, "GORACE=atexit_sleep_ms=0")
 	cmd.Env = append(cmd.Env, env...)
 	return cmd
@@ -61,7 +62,7 @@ func Run(t testing.TB, state string, env ...string) string {
 	if benchmark {
 		args = []string{"-test.run=^$", "-test.bench=^" + t.Name() + "$", "-test.benchmem", "-test.cpu=1"}
 	}
-	child := Command(t.Name(), state, args, env...)
+	child := Command(context.Background(), t.Name(), state, args, env...)
 	var out bytes.Buffer
 	child.Stdout, child.Stderr = &out, &out
 	if err := child.Run(); err != nil {

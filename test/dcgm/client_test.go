@@ -10,6 +10,7 @@ import (
 	"github.com/NVIDIA/go-dcgm/pkg/dcgm"
 
 	"github.com/accel-exporter/accel-exporter/internal/sim"
+	"github.com/accel-exporter/accel-exporter/internal/simtest"
 )
 
 // defaultCounters are the fields that NVIDIA's exporter asks for by default:
@@ -96,14 +97,14 @@ func (c *client) until(what string, ready func() bool) bool {
 // inject does faults while the library is in use.
 func (c *client) inject(faults ...string) {
 	for _, f := range faults {
-		err := sim.Update(os.Getenv("ACCEL_SIM_STATE"), func(s *sim.State) error { return s.Inject(strings.Fields(f)) })
+		err := sim.Update(os.Getenv(simtest.StateVar), func(s *sim.State) error { return s.Inject(strings.Fields(f)) })
 		c.must(err, f)
 	}
 }
 
 // clear takes all faults away.
 func (c *client) clear() {
-	c.must(sim.Update(os.Getenv("ACCEL_SIM_STATE"), func(s *sim.State) error { return s.Clear("all") }), "clear")
+	c.must(sim.Update(os.Getenv(simtest.StateVar), func(s *sim.State) error { return s.Clear("all") }), "clear")
 }
 
 type point struct {

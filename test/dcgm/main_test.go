@@ -8,21 +8,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/accel-exporter/accel-exporter/internal/sim"
+	"github.com/accel-exporter/accel-exporter/internal/simtest"
 )
 
 // patience is how long a test waits for what must come, on however slow a machine.
 const patience = 3 * time.Minute
 
 // A process loads one libdcgm, by its name alone, and go-dcgm has one engine in
-// it: every case runs in a child, which is this test binary with this variable set.
-const childVar = "ACCEL_SIM_TEST_CHILD"
+// it: every case runs in a child.
 
 // children are what a child may do: an error fails the test.
 var children = map[string]func() error{
@@ -53,78 +50,33 @@ var children = map[string]func() error{
 }
 
 func TestMain(m *testing.M) {
-	if name := os.Getenv(childVar); name != "" {
+	if name := simtest.Child(); name != "" {
 		if err := children[name](); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(3)
 		}
 		os.Exit(0)
 	}
-	code := m.Run()
-	if err := goleak.Find(); code == 0 && err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	if builtDir != "" {
-		os.RemoveAll(builtDir)
-	}
-	os.Exit(code)
+	simtest.Main(m)
 }
-
-var (
-	builtDir string
-	build    = sync.OnceValues(func() (string, error) {
-		dir, err := os.MkdirTemp("", "accel-dcgm-test-")
-		if err != nil {
-			return "", err
-		}
-		builtDir = dir
-		for _, library := range []string{"nvml", "dcgm"} {
-			out, err := exec.Command("make", "-s", "-C", "../../fixtures/"+library, "OUT="+dir).CombinedOutput()
-			if err != nil || bytes.Contains(out, []byte("warning")) {
-				return "", fmt.Errorf("make: %w\n%s", err, out)
-			}
-		}
-		return dir, nil
-	})
-)
 
 // libraries is the folder with both simulated libraries.
-func libraries(t *testing.T) string {
-	t.Helper()
-	dir, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
+func libraries(t *testing.T) string { return simtest.Libraries(t, "nvml", "dcgm") }
 
 // setUp writes the state of a scenario, with its clock stopped at 100 s where
 // frozen, and edits it by faults.
 func setUp(t *testing.T, scenario string, frozen bool, faults ...string) (state string) {
 	t.Helper()
-	fixtures := os.DirFS("../../fixtures")
-	sc, err := sim.LoadScenario(fixtures, scenario)
-	if err != nil {
-		t.Fatal(err)
-	}
 	o := sim.Options{}
 	if at := 100.0; frozen {
 		o.Frozen = &at
 	}
-	s, err := sc.Compile(fixtures, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var words [][]string
 	for _, f := range faults {
-		if err := s.Inject(strings.Fields(f)); err != nil {
-			t.Fatal(err)
-		}
+		words = append(words, strings.Fields(f))
 	}
 	state = filepath.Join(t.TempDir(), "state")
-	if err := s.Install(state); err != nil {
-		t.Fatal(err)
-	}
+	simtest.Install(t, state, scenario, o, words...)
 	return state
 }
 
@@ -136,10 +88,7 @@ func command(t *testing.T, name, state string, folders ...string) *exec.Cmd {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^$")
-	cmd.Env = append(os.Environ(), childVar+"="+name, "ACCEL_SIM_STATE="+state, "LD_LIBRARY_PATH="+strings.Join(folders, ":"),
-		"GORACE=atexit_sleep_ms=0")
-	return cmd
+	return simtest.Command(ctx, name, state, []string{"-test.run=^$"}, "LD_LIBRARY_PATH="+strings.Join(folders, ":"))
 }
 
 func TestThroughGoDCGM(t *testing.T) {
