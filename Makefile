@@ -27,7 +27,7 @@ GO_DIRS  := $(sort $(dir $(wildcard */*.go */*/*.go)))
 # lazily, so the linker must not be told -z now.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: all build build-nocgo build-remediator sim dist dist-exporter dist-remediator sbom deb image image-remediator engine run demo test test-kubelet test-apiserver test-hpa test-remediator test-deploy test-rules test-differential incidents incidents-short test-tools dashboards test-dashboards pint fleet-cost golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
+.PHONY: all build build-nocgo build-remediator sim dist dist-exporter dist-remediator sbom deb image image-remediator engine run demo test test-kubelet test-apiserver test-hpa test-remediator remediator-figures test-deploy test-rules test-differential incidents incidents-short test-tools dashboards test-dashboards pint fleet-cost golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
 
 all: check build ## check and build
 
@@ -124,6 +124,10 @@ test-dcgm: ## the simulated libdcgm through NVIDIA's bindings, and against the s
 test-remediator: build build-remediator ## accel-remediator with a real API server and Alertmanager; needs root, the first build takes long
 	@.ci/tools.sh
 	@$(MAKE) --no-print-directory -C test/kubelet remediator
+
+remediator-figures: build build-remediator ## what docs/remediator.md says that it costs, measured in five minutes
+	@.ci/tools.sh
+	@$(MAKE) --no-print-directory -C test/kubelet remediator-figures
 
 golden: sim ## write the golden files anew; then read the diff
 	go test ./cmd/accel-exporter ./internal/config ./internal/compat ./internal/dcgmfield ./internal/sim ./baseline ./health ./collector/fpga ./collector/kernellog ./collector/pcie ./remediation \

@@ -166,9 +166,9 @@ func (r *Rule) check() error {
 		case t.Key == "":
 			return strict.At(errors.New("found no key; accepted is the key of a taint"), "taints", i)
 		case !taintKey.MatchString(t.Key):
-			return strict.At(fmt.Errorf("found the key %q; accepted is [PREFIX/]NAME, a name of up to 63 letters, digits, -, _ and .", t.Key), "taints", i)
+			return strict.At(fmt.Errorf("found the key %q; accepted is [PREFIX/]NAME, a name of up to 63 letters, digits and . _ -", t.Key), "taints", i)
 		case !taintValue.MatchString(t.Value):
-			return strict.At(fmt.Errorf("found the value %q; accepted are up to 63 letters, digits, -, _ and .", t.Value), "taints", i)
+			return strict.At(fmt.Errorf("found the value %q; accepted are up to 63 letters, digits and . _ -", t.Value), "taints", i)
 		case t.Effect == "":
 			return strict.At(errors.New("found no effect; accepted: NoSchedule, PreferNoSchedule, NoExecute"), "taints", i)
 		case strings.HasPrefix(t.Key, "node.kubernetes.io/"):

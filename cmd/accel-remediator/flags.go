@@ -45,7 +45,7 @@ func parseFlags(args []string, stdout, stderr io.Writer) (*flags, error) {
 	app.Flag("interval", "Time between two looks at the alerts; a webhook has it look at once.").Default("15s").DurationVar(&f.interval)
 	app.Flag("kubeconfig", "How to reach the API server from outside the cluster.").PlaceHolder("FILE").StringVar(&f.kubeconfig)
 	app.Flag("namespace", "Namespace of the lease and of Jobs.").Default(os.Getenv("POD_NAMESPACE")).StringVar(&f.namespace)
-	app.Flag("pod", "Name by which this process holds the lease.").Default(os.Getenv("POD_NAME")).StringVar(&f.pod)
+	app.Flag("pod", "Name by which this process holds the lease; no two may have the same.").Default(os.Getenv("POD_NAME")).StringVar(&f.pod)
 	app.Flag("lease", "Name of the lease by which one of several remediators acts.").Default("accel-remediator").StringVar(&f.lease)
 	slogflag.AddFlags(app, f.log)
 

@@ -7,17 +7,30 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/accel-exporter/accel-exporter/remediation"
 )
 
 // hooks tells hooks that have a URL. The key is in a header too, for tools that
 // take a repeated request for the same one.
-type hooks struct{ client *http.Client }
+type hooks struct {
+	client *http.Client
+	held   func() (until time.Time, err error) // whether this process may act
+}
+
+func newHooks(held func() (time.Time, error)) hooks {
+	// A redirect is an error: nobody has written down where it leads.
+	here := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return hooks{&http.Client{CheckRedirect: here}, held}
+}
 
 func (h hooks) call(ctx context.Context, url string, c *remediation.Call) error {
 	body, err := json.Marshal(c)
 	if err != nil {
+		return err
+	}
+	if _, err := h.held(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)

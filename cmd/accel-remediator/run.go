@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	p.cluster.SetJobs(jobs)
 	p.controller = remediation.New(remediation.Options{
 		Cluster: p.cluster, Alerts: alerts, Policy: policy, Act: f.act, Interval: f.interval, Log: log,
-		Call: hooks{&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}.call,
+		Call: newHooks(p.lease.Held).call,
 	})
 	return p.serve(ctx)
 }

@@ -3,6 +3,7 @@ package kube
 import (
 	"maps"
 	"slices"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,7 +45,11 @@ func slim(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
-	kept := &node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion, Labels: n.Labels}}
+	kept := &node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion}}
+	kept.Labels = make(map[string]string, len(n.Labels))
+	for key, value := range n.Labels { // of which nodes have dozens, mostly the same
+		kept.Labels[unique.Make(key).Value()] = unique.Make(value).Value()
+	}
 	kept.Spec = n.Spec
 	for _, key := range []string{remediation.RecordAnnotation, remediation.HistoryAnnotation, remediation.HoldAnnotation, remediation.InspectAnnotation} {
 		if v, ok := n.Annotations[key]; ok {
