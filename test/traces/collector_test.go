@@ -1,0 +1,171 @@
+// Package traces holds what accel-traces sends against the OpenTelemetry
+// collector's own receiver.
+package traces
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/receiver/otlpreceiver"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+
+	"github.com/accel-exporter/accel-exporter/allocation"
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/peer"
+	"github.com/accel-exporter/accel-exporter/internal/traceapp"
+	"github.com/accel-exporter/accel-exporter/internal/traceproc"
+	"github.com/accel-exporter/accel-exporter/lifecycle"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+const programVariable = "ACCEL_TEST_TRACES"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(programVariable) != "" {
+		os.Exit(traceapp.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// patience bounds the wait for what comes from another process.
+const patience = 3 * time.Minute
+
+// receive runs the collector's receiver on free ports and returns what it takes
+// and where it is.
+func receive(t *testing.T) (sink *consumertest.TracesSink, endpoints map[string]string) {
+	t.Helper()
+	endpoints = map[string]string{}
+	protocols := map[string]any{}
+	for _, name := range []string{"http", "grpc"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		endpoints[name] = name + "://" + l.Addr().String()
+		protocols[name] = map[string]any{"endpoint": l.Addr().String()}
+	}
+	factory := otlpreceiver.NewFactory()
+	config := factory.CreateDefaultConfig()
+	if err := confmap.NewFromStringMap(map[string]any{"protocols": protocols}).Unmarshal(config); err != nil {
+		t.Fatal(err)
+	}
+	sink = new(consumertest.TracesSink)
+	r, err := factory.CreateTraces(t.Context(), receivertest.NewNopSettings(factory.Type()), config, sink)
+	if err == nil {
+		err = r.Start(t.Context(), componenttest.NewNopHost())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return sink, endpoints
+}
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// spans are those of a pod that held a GPU, which had an Xid.
+func spans() []traceproc.Span {
+	tracker := lifecycle.New()
+	book := traceproc.NewBook("node-1", func(podmap.Pod, time.Time) traceproc.Identity {
+		return traceproc.Identity{UID: "11111111-2222-3333-4444-555555555555", Sure: true}
+	})
+	var out []traceproc.Span
+	look := func(seconds int, holds ...allocation.Life) {
+		now := start.Add(time.Duration(seconds) * time.Second)
+		events := []collector.Event{{Kind: collector.EventXid, Code: 79, Device: "GPU-1", Time: start.Add(30 * time.Second), Detail: "GPU has fallen off the bus."}}
+		records := tracker.Look(&allocation.Lives{Time: now, Complete: true, Holds: holds}, events)
+		out = append(out, book.Write(now, records)...)
+	}
+	hold := allocation.Life{
+		Pod: podmap.Pod{Namespace: "ml", Name: "a"}, Device: "GPU-1", Class: collector.GPU, Vendor: "nvidia",
+		Since: start, After: start.Add(-time.Second), First: start.Add(5 * time.Second), Last: start.Add(5 * time.Second), IdleKnown: true,
+	}
+	look(10, hold)
+	hold.Faults = []allocation.Fault{{Name: "xid_79", Time: start.Add(30 * time.Second)}}
+	look(31, hold)
+	look(40)
+	look(60)
+	return out
+}
+
+// TestCollector: the collector takes what is sent, over both protocols, and
+// finds in it what was told.
+func TestCollector(t *testing.T) {
+	for _, protocol := range []string{"http", "grpc"} {
+		t.Run(protocol, func(t *testing.T) {
+			sink, endpoints := receive(t)
+			endpoint, err := traceproc.ParseEndpoint(endpoints[protocol])
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := traceproc.New(traceproc.Options{
+				Command: func() *exec.Cmd {
+					cmd := exec.Command("/proc/self/exe", "serve")
+					cmd.Env = append(os.Environ(), programVariable+"=1")
+					return cmd
+				},
+				Build: peer.Build(), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+				Settings: traceproc.Settings{Endpoint: endpoint, Version: "1.2.3", Host: "host-1", Node: "node-1"},
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() { p.Run(ctx); close(ended) }()
+			defer func() { cancel(); <-ended }()
+			sent := spans()
+			p.Add(sent...)
+			for end := time.Now().Add(patience); sink.SpanCount() < len(sent); time.Sleep(5 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("%d of %d spans arrived", sink.SpanCount(), len(sent))
+				}
+			}
+			check(t, sink)
+		})
+	}
+}
+
+func check(t *testing.T, sink *consumertest.TracesSink) {
+	t.Helper()
+	var names []string
+	for _, batch := range sink.AllTraces() {
+		for _, of := range batch.ResourceSpans().All() {
+			if pod, _ := of.Resource().Attributes().Get("k8s.pod.uid"); pod.Str() != "11111111-2222-3333-4444-555555555555" {
+				t.Errorf("resource %v", of.Resource().Attributes().AsRaw())
+			}
+			for _, scope := range of.ScopeSpans().All() {
+				for _, span := range scope.Spans().All() {
+					names = append(names, span.Name())
+					if span.Name() == "accel.fault" {
+						checkFault(t, span)
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(names)
+	if want := []string{"accel.allocation", "accel.fault", "accel.held", "accel.hold", "accel.wait"}; !slices.Equal(names, want) {
+		t.Errorf("spans %q, want %q", names, want)
+	}
+}
+
+func checkFault(t *testing.T, span ptrace.Span) {
+	t.Helper()
+	code, _ := span.Attributes().Get("accel.xid.code")
+	if code.Int() != 79 || span.Status().Code() != ptrace.StatusCodeError || !span.StartTimestamp().AsTime().Equal(start.Add(30*time.Second)) {
+		t.Errorf("%v at %v", span.Attributes().AsRaw(), span.StartTimestamp())
+	}
+}
