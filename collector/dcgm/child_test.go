@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -164,6 +165,11 @@ next:
 		return r.Value, true
 	}
 	return 0, false
+}
+
+// allHave reports whether every device has the reading of m with the labels.
+func allHave(r collector.Round, m *collector.Metric, labels ...string) bool {
+	return !slices.ContainsFunc(r.Devices, func(d collector.Device) bool { _, has := value(d, m, labels...); return !has })
 }
 
 // class returns the whole devices of a class.

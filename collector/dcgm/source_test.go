@@ -20,13 +20,7 @@ func TestProfiling(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
 		s.open(Options{Profiling: ProfilingOn})
 		r := s.until("activity of every GPU", func(r collector.Round, _ error) bool {
-			n := 0
-			for _, d := range r.Devices {
-				if _, ok := value(d, collector.ActivityRatio, "sm"); ok {
-					n++
-				}
-			}
-			return n == len(r.Devices) && n > 8
+			return len(r.Devices) > 8 && allHave(r, collector.ActivityRatio, "sm")
 		})
 		for _, d := range r.Devices {
 			if up, ok := value(d, collector.DCGMProfiling, ""); !ok || up != 1 {
@@ -48,13 +42,7 @@ func TestProfilingAuto(t *testing.T) {
 	inChild(t, setting{scenario: "a100"}, func(s *sampling) {
 		s.open(Options{})
 		r := s.until("activity of every GPU and instance", func(r collector.Round, _ error) bool {
-			n := 0
-			for _, d := range r.Devices {
-				if _, ok := value(d, collector.ActivityRatio, "tensor"); ok {
-					n++
-				}
-			}
-			return n == len(r.Devices) && n > 4
+			return len(r.Devices) > 4 && allHave(r, collector.ActivityRatio, "tensor")
 		})
 		for _, d := range r.Devices {
 			up, _ := value(d, collector.DCGMProfiling, "")

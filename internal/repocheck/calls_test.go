@@ -30,6 +30,7 @@ var callsExempt = map[string]string{
 	"internal/stack":          "a test harness: it builds environments for the programs it runs",
 	"internal/incidents":      "a test harness: it builds environments for the programs it runs",
 	"internal/incidents/play": "a command, of the repository's own",
+	"internal/simtest":        "a test harness: it starts tests in processes of their own",
 	"internal/sim":            "the simulator is a test harness: it builds environments for the programs it runs",
 }
 
