@@ -21,7 +21,6 @@ type ledger struct {
 type entry struct {
 	key  string
 	idle bool
-	last time.Time
 }
 
 func (g *ledger) take(records []lifecycle.Record) {

@@ -8,14 +8,18 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/accel-exporter/accel-exporter/internal/traceapp/otlptest"
+	"github.com/accel-exporter/accel-exporter/internal/traceproc"
+	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
 // receive starts a receiver at an address of this machine.
@@ -160,4 +164,38 @@ func TestTraceFlags(t *testing.T) {
 			t.Errorf("%q: %s", args, text)
 		}
 	}
+}
+
+// TestIdentifier: the UID of a pod is read from the names of directories, where
+// one of them is the pod's and none is of a pod before it.
+func TestIdentifier(t *testing.T) {
+	const one, two = "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "6ba7b811-9dad-11d1-80b4-00c04fd430c8"
+	listed := make(chan []string)
+	w := &identifier{list: func() ([]string, error) { return <-listed, nil }}
+	pod := podmap.Pod{Namespace: "ml", Name: "a"}
+	ask := func(found time.Time, want traceproc.Identity) {
+		t.Helper()
+		if got := w.identify(pod, found); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+	found := time.Now()
+	for _, c := range []struct {
+		dirs []string
+		want traceproc.Identity
+	}{
+		{[]string{"ml_b_" + two, "pods", "ml_a_x_y"}, traceproc.Identity{}},
+		{[]string{"ml_a_" + one, "ml_a_" + two}, traceproc.Identity{}},
+		{[]string{"ml_a_" + one, "ml_b_" + two}, traceproc.Identity{UID: one, Sure: true}},
+	} {
+		w.asked = time.Time{}
+		ask(found, traceproc.Identity{}) // it is being looked for
+		listed <- c.dirs
+		for w.listing.Load() {
+			runtime.Gosched()
+		}
+		w.asked = time.Now().Add(time.Hour) // and not again
+		ask(found, c.want)
+	}
+	ask(time.Now(), traceproc.Identity{}) // what was listed before may be another's
 }

@@ -282,7 +282,7 @@ func TestAnswers(t *testing.T) {
 	}{
 		"http busy":    {over: func(w http.ResponseWriter) { w.Header().Set("Retry-After", "0"); w.WriteHeader(429) }, want: "sent"},
 		"http away":    {over: func(w http.ResponseWriter) { w.WriteHeader(503) }, want: "sent"},
-		"http refused": {over: func(w http.ResponseWriter) { http.Error(w, "no such tenant", 403) }, want: "rejected"},
+		"http refused": {over: func(w http.ResponseWriter) { http.Error(w, "no such tenant", http.StatusForbidden) }, want: "rejected"},
 		"http elsewhere": {over: func(w http.ResponseWriter) {
 			w.Header().Set("Location", "http://127.0.0.1:1/")
 			w.WriteHeader(307)

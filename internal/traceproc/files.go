@@ -68,7 +68,7 @@ func checkHeader(lower, value string) error {
 	}
 	switch {
 	case lower == "" || strings.ContainsFunc(lower, func(r rune) bool { return !isToken(r) }):
-		return errors.New("has a name that none can have; accepted are letters, digits and -_.")
+		return errors.New("has a name that none can have; accepted are letters, digits, dots, - and _")
 	case slices.Contains(fixedHeaders, lower) || strings.HasPrefix(lower, "grpc-"):
 		return errors.New("is set by the protocol and cannot be given")
 	case strings.HasSuffix(lower, "-bin"):
