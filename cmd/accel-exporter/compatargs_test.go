@@ -80,7 +80,8 @@ func TestArgumentsOfDCGMExporter(t *testing.T) {
 		{env: []string{"DCGM_EXPORTER_DCGM_LOG_LEVEL=NONE"}},
 		{args: []string{"--debug", "--log-format=json"}, want: []string{"--log.level=debug", "--log.format=json"}},
 		{args: []string{"--log-format", "text"}},
-		{args: []string{"--hpc-job-mapping-dir", "/j"}, ignored: []string{"--hpc-job-mapping-dir: jobs"}},
+		{args: []string{"--hpc-job-mapping-dir", "/j"}, want: []string{"--compat.hpc-jobs=/j"}},
+		{env: []string{"DCGM_HPC_JOB_MAPPING_DIR=/j"}, want: []string{"--compat.hpc-jobs=/j"}},
 		{
 			args:    []string{"--dump-enabled", "--dump-directory=/d", "--dump-retention", "1", "--dump-compression"},
 			ignored: []string{"--dump-enabled: ", "--dump-directory: ", "--dump-retention: ", "--dump-compression: "},
