@@ -27,8 +27,9 @@ spec:
 // each one that it has not asked for before.
 type killer struct {
 	*proxy
-	mu   sync.Mutex
-	seen map[string]bool
+	mu    sync.Mutex
+	begun bool
+	seen  map[string]bool
 }
 
 func (k *killer) meet(w http.ResponseWriter, req *request) {
@@ -37,10 +38,9 @@ func (k *killer) meet(w http.ResponseWriter, req *request) {
 		return
 	}
 	k.mu.Lock()
-	first, again := len(k.seen) == 0, k.seen[req.does()]
-	if first {
-		k.seen["the first"] = true
-	} else {
+	first, again := !k.begun, k.seen[req.does()]
+	k.begun = true
+	if !first {
 		k.seen[req.does()] = true
 	}
 	k.mu.Unlock()
@@ -76,7 +76,7 @@ func (k *killer) step(what string, holds func() bool) int {
 	for does := range k.seen {
 		k.r.t.Logf("%s: killed at %s", what, does)
 	}
-	return len(k.seen) - 1
+	return len(k.seen)
 }
 
 func (k *killer) start() {
@@ -84,7 +84,7 @@ func (k *killer) start() {
 	k.watch(k.r.remediator)
 }
 
-// The remediator is killed before and after each of the changes that it makes,
+// The remediator is killed before all and after each of the changes that it makes,
 // there and back; in the end everything is as if it had been let, and nothing
 // was done twice.
 func TestRemedyKilledAtEveryStep(t *testing.T) {

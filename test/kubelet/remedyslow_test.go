@@ -45,7 +45,7 @@ func (s *slow) mayLose() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.losses++
-	return s.losses <= 4
+	return s.losses <= 2
 }
 
 func (s *slow) meet(w http.ResponseWriter, req *request) {
