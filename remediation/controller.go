@@ -250,6 +250,7 @@ func (c *Controller) result(s *Step, action string, err error) {
 		c.o.Log.Info("Done", "action", action, "node", s.Node.Name, "alerts", s.Alerts)
 	case errors.Is(err, ErrConflict):
 		c.m.done(action, "conflict")
+		c.once(s.Node.Name+"/conflict", "Not done, since the node has changed meanwhile", "action", action, "node", s.Node.Name)
 		c.Ring()
 	default:
 		c.m.done(action, "error")
@@ -296,8 +297,8 @@ func (c *Controller) call(ctx context.Context, p *Policy, s *Step) {
 		return
 	}
 	if patch := Told(&s.Node, told); patch != nil {
-		if err := c.o.Cluster.Patch(ctx, s.Node.Name, patch); err != nil && !errors.Is(err, ErrConflict) {
-			c.o.Log.Error("A hook was told, and that could not be written down yet", "node", s.Node.Name, "err", err)
+		if err := c.o.Cluster.Patch(ctx, s.Node.Name, patch); err != nil {
+			c.once(s.Node.Name+"/told", "A hook was told, and that could not be written down yet", "node", s.Node.Name, "err", err)
 		}
 	}
 }

@@ -133,6 +133,17 @@ func TestRemedySlow(t *testing.T) {
 	all := func(holds func(node string) bool) bool {
 		return !slices.ContainsFunc(nodes, func(node string) bool { return !holds(node) })
 	}
+	t.Cleanup(func() {
+		for _, node := range nodes {
+			if t.Failed() {
+				t.Logf("%s: out %t, pod gone %t, record %s, Events %d and %d", node, r.out(node), r.gone("training", "on-"+node), r.record(node),
+					r.notes("default", node, "AcceleratorsUnhealthy"), r.notes("training", "on-"+node, "AcceleratorFault"))
+			}
+		}
+		if page, err := r.get("http://" + remediatorAddress + "/debug/plan"); t.Failed() && err == nil {
+			t.Logf("the plan: %s", page)
+		}
+	})
 	await(t, "all is done", r.remediator, func() bool {
 		return all(func(node string) bool {
 			return r.out(node) && r.gone("training", "on-"+node) && r.noted("default", node, "AcceleratorsUnhealthy") &&

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -48,7 +47,7 @@ func New(client rest.Interface, namespace string, held func() (until time.Time, 
 	c := &Cluster{client: client, namespace: namespace, held: held}
 	c.jobs.Store(&map[string]*batchv1.Job{})
 	c.nodes, c.watch = cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.NewListWatchFromClient(client, "nodes", "", fields.Everything()),
+		ListerWatcher: &cache.ListWatch{ListWithContextFunc: c.list, WatchFuncWithContext: c.follow},
 		ObjectType:    &node{}, Transform: slim,
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { ring() },

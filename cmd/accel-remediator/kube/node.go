@@ -1,13 +1,16 @@
 package kube
 
 import (
+	"context"
 	"maps"
 	"slices"
+	"time"
 	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/accel-exporter/accel-exporter/remediation"
 )
@@ -38,6 +41,49 @@ func (n *node) DeepCopyObject() runtime.Object { c := *n; return &c }
 
 // DeepCopyObject implements runtime.Object.
 func (l *nodeList) DeepCopyObject() runtime.Object { c := *l; return &c }
+
+const (
+	// listTimeout bounds a list of all nodes.
+	listTimeout = time.Minute
+	// watchTime is how long the API server is asked to keep a watch, and watchGrace
+	// how much later one is given up that is still there: its connection may be
+	// dead, and nodes would be known as they were long ago.
+	watchTime  = 2 * time.Minute
+	watchGrace = 30 * time.Second
+)
+
+// list lists the nodes.
+func (c *Cluster) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	nodes := new(nodeList)
+	return nodes, c.client.Get().Resource("nodes").VersionedParams(&o, metav1.ParameterCodec).Do(ctx).Into(nodes)
+}
+
+// follow watches the nodes.
+func (c *Cluster) follow(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	seconds := int64(watchTime / time.Second)
+	o.Watch, o.TimeoutSeconds = true, &seconds
+	ctx, cancel := context.WithTimeout(ctx, watchTime+watchGrace)
+	w, err := c.client.Get().Resource("nodes").VersionedParams(&o, metav1.ParameterCodec).Watch(ctx)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	return &bounded{w, cancel}, nil
+}
+
+// bounded is a watch that ends at a time.
+type bounded struct {
+	watch.Interface
+	cancel context.CancelFunc
+}
+
+// Stop implements watch.Interface; who watches calls it in any case.
+func (b *bounded) Stop() {
+	b.cancel()
+	b.Interface.Stop()
+}
 
 // slim keeps of a node what is used.
 func slim(object any) (any, error) {
