@@ -14,7 +14,7 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 	"github.com/accel-exporter/accel-exporter/internal/wording"

@@ -242,12 +242,12 @@ func TestImportsAreChecked(t *testing.T) {
 		"C":         {ImportPath: "C", Standard: true},
 		"github.com/prometheus/client_golang/prometheus": {ImportPath: "github.com/prometheus/client_golang/prometheus"},
 		"github.com/alecthomas/kingpin/v2":               {ImportPath: "github.com/alecthomas/kingpin/v2"},
-		"gopkg.in/yaml.v3":                               {ImportPath: "gopkg.in/yaml.v3"},
+		"go.yaml.in/yaml/v3":                               {ImportPath: "go.yaml.in/yaml/v3"},
 		"k8s.io/client-go/rest":                          {ImportPath: "k8s.io/client-go/rest"},
 		"github.com/prometheus/prometheus/promql":        {ImportPath: "github.com/prometheus/prometheus/promql"},
 	}
 	bad := []struct{ in, imports string }{
-		{"collector", "gopkg.in/yaml.v3"},
+		{"collector", "go.yaml.in/yaml/v3"},
 		{"collector", mine("collector/nvidia")},
 		{"collector/nvidia", "github.com/prometheus/client_golang/prometheus"},
 		{"collector/nvidia", "github.com/alecthomas/kingpin/v2"},
@@ -257,12 +257,12 @@ func TestImportsAreChecked(t *testing.T) {
 		{"podmap", mine("collector")},
 		{"internal/exporter", mine("collector/nvidia")},
 		{"rules", mine("collector/fpga")},
-		{"internal/sysfs", "gopkg.in/yaml.v3"},
+		{"internal/sysfs", "go.yaml.in/yaml/v3"},
 		{"internal/config", "os/signal"},
 		{"allocation", mine("collector/nvidia")},
 		{"allocation", "github.com/prometheus/client_golang/prometheus"},
 		{"procmap", mine("podmap")},
-		{"procmap", "gopkg.in/yaml.v3"},
+		{"procmap", "go.yaml.in/yaml/v3"},
 		{"podmap/kubelet", "k8s.io/client-go/rest"},
 		{"cmd/accel-exporter", mine("internal/sim")},
 		{"cmd/accel-exporter", mine("notify")},
@@ -285,9 +285,9 @@ func TestImportsAreChecked(t *testing.T) {
 
 	// And what one imports is charged to those who import it.
 	through := map[string]*pkg{
-		mine("collector"):  {ImportPath: mine("collector"), Imports: []string{mine("x")}, Deps: []string{mine("x"), "gopkg.in/yaml.v3"}},
-		mine("x"):          {ImportPath: mine("x"), Imports: []string{"gopkg.in/yaml.v3"}, Deps: []string{"gopkg.in/yaml.v3"}},
-		"gopkg.in/yaml.v3": list["gopkg.in/yaml.v3"],
+		mine("collector"):  {ImportPath: mine("collector"), Imports: []string{mine("x")}, Deps: []string{mine("x"), "go.yaml.in/yaml/v3"}},
+		mine("x"):          {ImportPath: mine("x"), Imports: []string{"go.yaml.in/yaml/v3"}, Deps: []string{"go.yaml.in/yaml/v3"}},
+		"go.yaml.in/yaml/v3": list["go.yaml.in/yaml/v3"],
 	}
 	if lines := rules[0].broken(through); len(lines) != 1 || !strings.Contains(lines[0], "through "+mine("x")) {
 		t.Errorf("indirect import: %q", lines)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 const deviceValues = "{target: job, runbooks: r, conditions_interval: 2m, trends_interval: 15m, weeks_interval: 1h}"

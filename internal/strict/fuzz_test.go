@@ -12,7 +12,7 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
