@@ -108,6 +108,8 @@ var table []*Metric
 
 // define adds a row to the table. Package-level variables call it, so the
 // table is complete before any other code runs.
+//
+//go:noinline
 func define(m Metric) *Metric {
 	if m.Range == (Range{}) {
 		m.Range = nonNegative
