@@ -56,11 +56,13 @@ type Exporter struct {
 	rebuild sync.Mutex // held while tables are built, never while writing
 	// settings is guarded by rebuild.
 	settings Settings
-	// before is the layout that was in use until since, in seconds. Readings
-	// that come and go would otherwise have tables built at every scrape.
-	before atomic.Pointer[layout]
-	since  atomic.Int64
-	freed  atomic.Int64
+	// before is the layout that was in use last, kept until then, in
+	// nanoseconds. Readings that come and go would otherwise have tables built
+	// at every scrape.
+	before    atomic.Pointer[layout]
+	keptUntil atomic.Int64
+	began     time.Time // when layout came into use; guarded by rebuild
+	freed     atomic.Int64
 
 	dropped [len(reasons)]atomic.Uint64
 	counted atomic.Pointer[collector.Snapshot]
@@ -138,7 +140,9 @@ func (e *Exporter) relayout(s *collector.Snapshot, f *frame) *layout {
 			panic("exporter: a layout does not fit the snapshot it was built from")
 		}
 	}
-	e.since.Store(time.Now().Unix())
+	now := time.Now()
+	e.keptUntil.Store(now.Add(min(max(now.Sub(e.began), keepAtLeast), keepAtMost)).UnixNano())
+	e.began = now
 	old := e.layout.Swap(l)
 	e.before.Store(old)
 	if old != nil {
@@ -147,12 +151,16 @@ func (e *Exporter) relayout(s *collector.Snapshot, f *frame) *layout {
 	return l
 }
 
-// keepLayout is how long the layout before is kept.
-const keepLayout = 5 * time.Minute
+// The layout before is kept for as long as it was in use: what came and went
+// once, as in a start, does not come back.
+const (
+	keepAtLeast = time.Second
+	keepAtMost  = 5 * time.Minute
+)
 
 // dropLayout lets go of a layout that has not come back.
 func (e *Exporter) dropLayout() {
-	if old := e.before.Load(); old != nil && time.Since(time.Unix(e.since.Load(), 0)) > keepLayout {
+	if old := e.before.Load(); old != nil && time.Now().UnixNano() > e.keptUntil.Load() {
 		e.before.CompareAndSwap(old, nil)
 	}
 }
