@@ -121,6 +121,9 @@ test-hpa: build ## a HorizontalPodAutoscaler on simulated GPUs, with every other
 test-dcgm: ## the simulated libdcgm through NVIDIA's bindings, and against the simulated NVML
 	go -C test/dcgm test -race -count=1 ./...
 
+test-traces: ## accel-traces against a receiver of the OpenTelemetry Collector
+	go -C test/traces test -race -count=1 ./...
+
 test-remediator: build build-remediator ## accel-remediator with a real API server and Alertmanager; needs root, the first build takes long
 	@.ci/tools.sh
 	@$(MAKE) --no-print-directory -C test/kubelet remediator
@@ -153,7 +156,7 @@ lint: vet ## golangci-lint; the first run builds it, which takes minutes
 	.cache/golangci-lint run
 
 # What has a module of its own, so that the product's knows nothing of it.
-NESTED := cmd/accel-remediator dashboards test/dcgm test/deploy test/fleet test/kubelet test/rules test/tools
+NESTED := cmd/accel-remediator dashboards test/dcgm test/deploy test/fleet test/kubelet test/rules test/tools test/traces
 
 vet: ## go vet and staticcheck, of the modules of tests too
 	go vet ./...
