@@ -242,7 +242,7 @@ func TestImportsAreChecked(t *testing.T) {
 		"C":         {ImportPath: "C", Standard: true},
 		"github.com/prometheus/client_golang/prometheus": {ImportPath: "github.com/prometheus/client_golang/prometheus"},
 		"github.com/alecthomas/kingpin/v2":               {ImportPath: "github.com/alecthomas/kingpin/v2"},
-		"go.yaml.in/yaml/v3":                               {ImportPath: "go.yaml.in/yaml/v3"},
+		"go.yaml.in/yaml/v3":                             {ImportPath: "go.yaml.in/yaml/v3"},
 		"k8s.io/client-go/rest":                          {ImportPath: "k8s.io/client-go/rest"},
 		"github.com/prometheus/prometheus/promql":        {ImportPath: "github.com/prometheus/prometheus/promql"},
 	}
@@ -285,8 +285,8 @@ func TestImportsAreChecked(t *testing.T) {
 
 	// And what one imports is charged to those who import it.
 	through := map[string]*pkg{
-		mine("collector"):  {ImportPath: mine("collector"), Imports: []string{mine("x")}, Deps: []string{mine("x"), "go.yaml.in/yaml/v3"}},
-		mine("x"):          {ImportPath: mine("x"), Imports: []string{"go.yaml.in/yaml/v3"}, Deps: []string{"go.yaml.in/yaml/v3"}},
+		mine("collector"):    {ImportPath: mine("collector"), Imports: []string{mine("x")}, Deps: []string{mine("x"), "go.yaml.in/yaml/v3"}},
+		mine("x"):            {ImportPath: mine("x"), Imports: []string{"go.yaml.in/yaml/v3"}, Deps: []string{"go.yaml.in/yaml/v3"}},
 		"go.yaml.in/yaml/v3": list["go.yaml.in/yaml/v3"],
 	}
 	if lines := rules[0].broken(through); len(lines) != 1 || !strings.Contains(lines[0], "through "+mine("x")) {
