@@ -3,6 +3,7 @@
 package nvidia
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -223,8 +224,9 @@ func (g *gpu) setMIGDevices(devices []*migDevice) {
 		m.nameInstance(g.identity.minor)
 	}
 	g.mig.devices, g.mig.counts = devices, nil
-	for profile, n := range profiles {
-		g.mig.counts = append(g.mig.counts, collector.Reading{Metric: collector.MIGInstances, Labels: []string{profile}, Value: float64(n)})
+	// In the same order each time, or pages would be laid out anew.
+	for _, profile := range slices.Sorted(maps.Keys(profiles)) {
+		g.mig.counts = append(g.mig.counts, collector.Reading{Metric: collector.MIGInstances, Labels: []string{profile}, Value: float64(profiles[profile])})
 	}
 	g.events.partitions(g)
 	g.rememberIdentity()
