@@ -34,6 +34,9 @@
 {{- if .dcgm.embedded }}
 - --dcgm.embedded
 {{- end }}
+{{- if .dcgm.processes }}
+- --dcgm.processes
+{{- end }}
 {{- if .compat.dcgmExporter }}
 - --compat.dcgm-exporter
 {{- end }}
