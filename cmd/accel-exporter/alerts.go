@@ -147,10 +147,7 @@ func checkAlertmanager(f *flags, cfg *config.Config, content strict.Content, log
 
 // targetLabels are those that a scrape would give.
 func targetLabels(f *flags) map[string]string {
-	node := f.pods.node
-	if node == "" {
-		node, _ = os.Hostname() // "" makes an instance of the port alone
-	}
+	node := f.pods.nodeOrHost() // "" makes an instance of the port alone
 	port := strings.TrimPrefix(defaultAddress, ":")
 	if a := *f.web.WebListenAddresses; len(a) > 0 {
 		if _, p, err := net.SplitHostPort(a[0]); err == nil {

@@ -54,6 +54,16 @@ func (f *podFlags) add(app *kingpin.Application) {
 	app.Flag("kubernetes.ca-file", "Certificates that may sign the API server's. By default those of the pod.").PlaceHolder("FILE").StringVar(&f.caFile)
 }
 
+// nodeOrHost is the node's name, else the host's, which in a container is that
+// of the pod, and "" where nobody knows either.
+func (f *podFlags) nodeOrHost() string {
+	if f.node != "" {
+		return f.node
+	}
+	host, _ := os.Hostname()
+	return host
+}
+
 func (f *podFlags) check() error {
 	if f.interval < time.Second || f.interval > 10*time.Minute {
 		return fmt.Errorf("--podresources.interval is %s; 1s to 10m is accepted", f.interval)

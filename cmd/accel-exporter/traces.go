@@ -1,12 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"os/exec"
 	"sync/atomic"
 	"time"
@@ -90,7 +88,6 @@ func openTraces(ctx context.Context, f *flags, log *slog.Logger) (*traceproc.Pro
 			return nil, fmt.Errorf("--otlp.ca-file: %w", err)
 		}
 	}
-	host, _ := os.Hostname() // where nobody knows it, it is not told
 	program := besides(t.program, "accel-traces")
 	p := traceproc.New(traceproc.Options{
 		Command: func() *exec.Cmd {
@@ -101,8 +98,7 @@ func openTraces(ctx context.Context, f *flags, log *slog.Logger) (*traceproc.Pro
 		Build: peer.Build(), Log: log,
 		Settings: traceproc.Settings{
 			Endpoint: t.receiver, HeadersFile: t.headersFile, CAFile: t.caFile, Version: version.Version,
-			// In a container the host is called after the pod.
-			Host: cmp.Or(f.pods.node, host), Node: f.pods.node,
+			Host: f.pods.nodeOrHost(), Node: f.pods.node,
 		},
 	})
 	err := p.Start(ctx)
@@ -117,11 +113,10 @@ func openTraces(ctx context.Context, f *flags, log *slog.Logger) (*traceproc.Pro
 
 // followTraces has p told of all allocations.
 func followTraces(p *traceproc.Process, f *flags, held *pods, s *collector.Sampler) *traceproc.Follower {
-	host, _ := os.Hostname()
 	who := &identifier{api: held.api, list: podDirs(f.pods.logs)}
 	return traceproc.Follow(p, traceproc.Sources{
 		Latest: s.Latest, Next: s.Next, Lives: held.judge.Lives,
-		Identify: who.identify, Node: cmp.Or(f.pods.node, host),
+		Identify: who.identify, Node: f.pods.nodeOrHost(),
 	})
 }
 
