@@ -9,7 +9,7 @@ GOBUILD  := go build -trimpath -ldflags "$(LDFLAGS)"
 # All of the binary is resident, twice. What runs seldom is built without
 # inlining, which takes a tenth off; our own code and what it spends its time
 # in are not.
-HOT      := ./collector ./internal/exporter runtime/... internal/runtime/... strconv bytes compress/flate
+HOT      := ./collector ./internal/exposition runtime/... internal/runtime/... strconv bytes compress/flate
 SMALL    := -gcflags=all=-l $(HOT:%=-gcflags=%=)
 BIN      ?= bin/accel-exporter
 TOOL     := go tool -modfile=tools/go.mod
@@ -133,7 +133,7 @@ remediator-figures: build build-remediator ## what docs/remediator.md says that 
 	@$(MAKE) --no-print-directory -C test/kubelet remediator-figures
 
 golden: sim ## write the golden files anew; then read the diff
-	go test ./cmd/accel-exporter ./internal/config ./internal/compat ./internal/dcgmfield ./internal/sim ./baseline ./health ./collector/fpga ./collector/kernellog ./collector/pcie ./remediation \
+	go test ./cmd/accel-exporter ./internal/config ./internal/compat ./collector/dcgm/dcgmfield ./internal/sim ./internal/judge/... ./collector/fpga ./collector/kernellog ./collector/pcie ./internal/remediation \
 		-run 'Golden|Broken|GoNVML|Print$$|Page$$|Captures$$|XilinxHarm' -update
 	git diff --stat
 
@@ -170,18 +170,18 @@ fmt-check:
 	@out=$$($(TOOL) gofumpt -l $(GO_DIRS)); test -z "$$out" || { echo "not formatted: $$out"; exit 1; }
 
 generate: dashboards ## docs/metrics.md, rules, their manifests and copies in the chart, dashboards
-	go run ./internal/docgen
-	go run ./internal/rulegen
-	go run ./internal/chartgen
+	go run ./internal/gen/docs
+	go run ./internal/gen/rules
+	go run ./internal/gen/chart
 
 dashboards: ## the JSON files of the dashboards
 	go -C dashboards run .
 
 generate-check: ## fail where a generated file is not current
-	go run ./internal/docgen -check
-	go run ./internal/rulegen -check
+	go run ./internal/gen/docs -check
+	go run ./internal/gen/rules -check
 	go -C dashboards run . -check
-	go run ./internal/chartgen -check
+	go run ./internal/gen/chart -check
 
 # How many programs may run at once.
 PROCS    ?= $(shell nproc)

@@ -14,8 +14,8 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/accel-exporter/accel-exporter/internal/compat"
-	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
-	"github.com/accel-exporter/accel-exporter/internal/exporter"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
 // compatFlags is the command line of what dcgm-exporter's users are used to.
@@ -155,7 +155,7 @@ func (d *dcgmFields) render() *compat.View {
 }
 
 // page is the view in force, nil where none is asked for.
-func (d *dcgmFields) page() exporter.View {
+func (d *dcgmFields) page() exposition.View {
 	if v := d.view.Load(); v != nil {
 		return v
 	}

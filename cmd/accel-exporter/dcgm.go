@@ -13,7 +13,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/dcgm"
 	"github.com/accel-exporter/accel-exporter/internal/config"
-	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 )
 
 // dcgmFlags is the command line of the source dcgm, which is off unless one of

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/internal/compat"
-	"github.com/accel-exporter/accel-exporter/internal/solo"
+	"github.com/accel-exporter/accel-exporter/collector/solo"
 )
 
 // jobsPoll is how often the folder of jobs is looked at.

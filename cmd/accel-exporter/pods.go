@@ -12,11 +12,11 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
-	"github.com/accel-exporter/accel-exporter/allocation"
-	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/podmap"
-	"github.com/accel-exporter/accel-exporter/podmeta"
-	"github.com/accel-exporter/accel-exporter/procmap"
+	"github.com/accel-exporter/accel-exporter/podmap/kube"
+	"github.com/accel-exporter/accel-exporter/podmap/proc"
 )
 
 // hostProcfs is where the kernel's own procfs is.
@@ -71,7 +71,7 @@ func (f *podFlags) check() error {
 	if f.slices && !f.api {
 		return errors.New("--kubernetes.resource-slices needs --kubernetes.pods")
 	}
-	if err := podmeta.CheckLabels(f.labels); err != nil {
+	if err := kube.CheckLabels(f.labels); err != nil {
 		return fmt.Errorf("--kubernetes.pod-label: %w", err)
 	}
 	return nil
@@ -81,7 +81,7 @@ func (f *podFlags) check() error {
 // what follows for the devices.
 type pods struct {
 	kubelet *podmap.Watcher  // nil where nobody is asked
-	api     *podmeta.Watcher // the same
+	api     *kube.Watcher // the same
 	judge   *allocation.Judge
 	log     *slog.Logger
 }
@@ -90,7 +90,7 @@ func openPods(f *podFlags, procfs string, set allocation.Settings, log *slog.Log
 	p := &pods{log: log}
 	o := allocation.Options{PodDirs: podDirs(f.logs)}
 	if ownProcesses(procfs) {
-		o.Proc = procmap.New(sysfs.New(procfs))
+		o.Proc = proc.New(sysfs.New(procfs))
 	}
 	if f.socket != "" {
 		p.kubelet = podmap.New(podmap.Options{
@@ -101,7 +101,7 @@ func openPods(f *podFlags, procfs string, set allocation.Settings, log *slog.Log
 		o.Map, o.Status, o.Refresh, o.Gone = p.kubelet.Latest, p.kubelet.Status, p.kubelet.Refresh, p.kubelet.Gone
 	}
 	if f.api {
-		watch := podmeta.InCluster(os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT"))
+		watch := kube.InCluster(os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT"))
 		if f.server != "" {
 			watch.Server, watch.TokenFile, watch.CAFile = f.server, "", ""
 		}
@@ -112,7 +112,7 @@ func openPods(f *podFlags, procfs string, set allocation.Settings, log *slog.Log
 			watch.CAFile = f.caFile
 		}
 		watch.Node, watch.Labels, watch.Contexts, watch.Slices = f.node, f.labels, f.contexts, f.slices
-		api, err := podmeta.New(watch)
+		api, err := kube.New(watch)
 		if err != nil {
 			return nil, fmt.Errorf("--kubernetes.pods: %w", err)
 		}
@@ -124,7 +124,7 @@ func openPods(f *podFlags, procfs string, set allocation.Settings, log *slog.Log
 }
 
 // claimed finds what a DRA driver has published of a device.
-func claimed(api *podmeta.Watcher) func(driver, pool, device string) podmap.Described {
+func claimed(api *kube.Watcher) func(driver, pool, device string) podmap.Described {
 	return func(driver, pool, device string) podmap.Described {
 		d, _ := api.Latest().Device(driver, pool, device)
 		return podmap.Described{UUID: d.UUID, PCI: d.PCI, Partition: d.ParentUUID != ""}
@@ -201,9 +201,9 @@ func (p *pods) tell(state podmap.State) {
 }
 
 // state is what /debug/state has of them.
-func (p *pods) state() (*allocation.Report, *podmap.Status, *podmeta.Status) {
+func (p *pods) state() (*allocation.Report, *podmap.Status, *kube.Status) {
 	var kubelet *podmap.Status
-	var api *podmeta.Status
+	var api *kube.Status
 	if p.kubelet != nil {
 		s := p.kubelet.Status()
 		kubelet = &s

@@ -22,11 +22,11 @@ import (
 	"github.com/prometheus/common/version"
 	"github.com/prometheus/exporter-toolkit/web"
 
-	"github.com/accel-exporter/accel-exporter/baseline"
+	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/health"
+	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 	"github.com/accel-exporter/accel-exporter/internal/config"
-	"github.com/accel-exporter/accel-exporter/internal/exporter"
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
 	"github.com/accel-exporter/accel-exporter/internal/ruleproc"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 	"github.com/accel-exporter/accel-exporter/internal/traceproc"
@@ -153,7 +153,7 @@ type program struct {
 	states   atomic.Int32 // requests for /debug/state under way
 	reload   *reloader
 	config   atomic.Pointer[config.Config]
-	exporter *exporter.Exporter
+	exporter *exposition.Exporter
 	registry *prometheus.Registry
 	fields   *dcgmFields
 	showing  sync.Mutex
@@ -172,7 +172,7 @@ func newProgram(f *flags, cfg *config.Config, held *pods, j *judges, fields *dcg
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		versioncollector.NewCollector("accel_exporter"),
 	)
-	p.exporter = exporter.New(p.sampler.Latest, p.registry, exporter.Options{
+	p.exporter = exposition.New(p.sampler.Latest, p.registry, exposition.Options{
 		MaxInFlight:  f.maxRequests,
 		WriteTimeout: 30 * time.Second,
 		Log:          log,
@@ -236,13 +236,13 @@ func (p *program) show() {
 }
 
 // served are the exporter's settings.
-func served(cfg *config.Config, fields *dcgmFields) exporter.Settings {
+func served(cfg *config.Config, fields *dcgmFields) exposition.Settings {
 	dropped := cfg.Dropped()
 	drop := func(family string) bool {
 		_, found := slices.BinarySearch(dropped, family)
 		return found
 	}
-	return exporter.Settings{MaxSeries: cfg.Metrics.MaxSeries, Drop: drop, View: fields.page()}
+	return exposition.Settings{MaxSeries: cfg.Metrics.MaxSeries, Drop: drop, View: fields.page()}
 }
 
 // prepare has the rule engine check what of a configuration is its, and

@@ -15,7 +15,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/nvidia"
 	"github.com/accel-exporter/accel-exporter/collector/pcie"
 	"github.com/accel-exporter/accel-exporter/internal/config"
-	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // hostSysfs is where the kernel's own sysfs is.

@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/podmap"
-	"github.com/accel-exporter/accel-exporter/podmeta"
+	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
 
 // The JSON of /debug/state is for people and for support cases; it may change
@@ -25,7 +25,7 @@ type stateJSON struct {
 	// how that is known; the latter two are nil where nobody is asked.
 	Allocation *allocation.Report `json:"allocation"`
 	Kubelet    *podmap.Status     `json:"kubelet,omitempty"`
-	APIServer  *podmeta.Status    `json:"api_server,omitempty"`
+	APIServer  *kube.Status    `json:"api_server,omitempty"`
 }
 
 type sourceJSON struct {

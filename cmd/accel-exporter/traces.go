@@ -16,8 +16,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/peer"
 	"github.com/accel-exporter/accel-exporter/internal/traceproc"
 	"github.com/accel-exporter/accel-exporter/podmap"
-	"github.com/accel-exporter/accel-exporter/podmeta"
-	"github.com/accel-exporter/accel-exporter/procmap"
+	"github.com/accel-exporter/accel-exporter/podmap/kube"
+	"github.com/accel-exporter/accel-exporter/podmap/proc"
 )
 
 // traceFlags is the command line of the traces of allocations.
@@ -53,7 +53,7 @@ func (f *traceFlags) check() (err error) {
 	if f.caFile != "" && !f.receiver.TLS {
 		return errors.New("--otlp.ca-file needs an --otlp.endpoint that begins with https or grpcs")
 	}
-	if err := podmeta.CheckContexts(f.annotations); err != nil {
+	if err := kube.CheckContexts(f.annotations); err != nil {
 		return fmt.Errorf("--otlp.pod-annotation: %w", err)
 	}
 	return nil
@@ -123,7 +123,7 @@ func followTraces(p *traceproc.Process, f *flags, held *pods, s *collector.Sampl
 // identifier finds what is known of pods: from the API server, where it is
 // asked, else their UIDs from the names of the kubelet's directories.
 type identifier struct {
-	api     *podmeta.Watcher // nil where it is not asked
+	api     *kube.Watcher // nil where it is not asked
 	list    func() ([]string, error)
 	names   atomic.Pointer[uids]
 	listing atomic.Bool
@@ -164,7 +164,7 @@ func (w *identifier) look(now time.Time) {
 	}
 	names := make(map[podmap.Pod]string, len(dirs))
 	for _, dir := range dirs {
-		name, uid, ok := procmap.ParsePodDir(dir)
+		name, uid, ok := proc.ParsePodDir(dir)
 		if !ok {
 			continue
 		}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
-	"github.com/accel-exporter/accel-exporter/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/internal/fetch"
 	"github.com/accel-exporter/accel-exporter/internal/ruleproc"
 )

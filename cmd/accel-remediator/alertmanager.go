@@ -13,7 +13,7 @@ import (
 
 	"github.com/prometheus/common/config"
 
-	"github.com/accel-exporter/accel-exporter/remediation"
+	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
 // alertmanagers list alerts. One that answers is enough: each has all of them,

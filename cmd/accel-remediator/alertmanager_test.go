@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accel-exporter/accel-exporter/remediation"
+	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
 const listing = `[{"annotations": {"summary": "gone"}, "endsAt": "2026-03-01T12:05:00Z", "fingerprint": "1",

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/remediation"
+	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
 // hooks tells hooks that have a URL. The key is in a header too, for tools that

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/cmd/accel-remediator/kube"
-	"github.com/accel-exporter/accel-exporter/remediation"
+	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
 // A hook has been told when it has said so itself: not where it refuses, or

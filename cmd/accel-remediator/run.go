@@ -28,7 +28,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/accel-exporter/accel-exporter/cmd/accel-remediator/kube"
-	"github.com/accel-exporter/accel-exporter/remediation"
+	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {

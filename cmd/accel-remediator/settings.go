@@ -8,7 +8,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/cmd/accel-remediator/kube"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
-	"github.com/accel-exporter/accel-exporter/remediation"
+	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
 // settings are the policy and the manifests of Jobs that it names, which come

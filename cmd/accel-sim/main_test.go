@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/accel-exporter/accel-exporter/internal/faketree"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 	"github.com/accel-exporter/accel-exporter/internal/sim"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/NVIDIA/go-dcgm/pkg/dcgm"
 
-	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 )
 
 // benchFields are 60 fields of numbers.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/sim"
-	"github.com/accel-exporter/accel-exporter/internal/simtest"
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
 // A process has one libdcgm and one connection in its life.

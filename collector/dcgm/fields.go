@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 )
 
 // Reasons for which a field is skipped, beside the codes of DCGM.

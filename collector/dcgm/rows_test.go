@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 )
 
 var allRows = [][]row{profilingRows, aloneRows, memoryRows, switchRows, linkRows, cpuRows}

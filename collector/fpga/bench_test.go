@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector/fpga"
-	"github.com/accel-exporter/accel-exporter/internal/faketree"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
 // TestReadsPerRound: a round reads each file of a card once, by one read(2),

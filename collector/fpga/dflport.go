@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // dflPort is one port of a card: the place of one accelerator function.

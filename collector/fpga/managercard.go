@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // managerCard reads one FPGA manager with the regions, bridges and sensors

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/solo"
+	"github.com/accel-exporter/accel-exporter/collector/solo"
 )
 
 // slot is one card that is there: its goroutines and what it last said.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/solo"
-	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+	"github.com/accel-exporter/accel-exporter/collector/solo"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // Source reads every FPGA that a family knows. It implements

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // synthesize has the kernel tell of a device once more, as udevadm trigger

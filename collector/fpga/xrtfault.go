@@ -8,7 +8,7 @@ import (
 	"syscall"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // firewalls tells whether the card's AXI firewalls have cut the loaded design

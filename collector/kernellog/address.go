@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // address is a PCI address.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/simtest"
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
 // Every row of the metric table that names NVML as its origin is filled on

@@ -13,7 +13,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/solo"
+	"github.com/accel-exporter/accel-exporter/collector/solo"
 )
 
 // Source reads NVIDIA GPUs through NVML.

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // devicesDir holds a link per PCI function, named by its address.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/collector/pcie"
-	"github.com/accel-exporter/accel-exporter/internal/faketree"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
 // changing are the attributes that a round reads of each function.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // identity is what a function is: what the kernel learnt of it when it was

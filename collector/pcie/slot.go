@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/solo"
-	"github.com/accel-exporter/accel-exporter/internal/sysfs"
+	"github.com/accel-exporter/accel-exporter/collector/solo"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // slot is one function that is read, and what it last said.

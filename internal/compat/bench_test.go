@@ -15,7 +15,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/compat"
-	"github.com/accel-exporter/accel-exporter/internal/exporter"
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
 // recorded makes a Snapshot of the page on record of a node with eight GPUs,
@@ -109,9 +109,9 @@ func cpuTime(b *testing.B) int64 {
 //	go test -run '^$' -bench Scrape -count 6 ./internal/compat
 func BenchmarkScrape(b *testing.B) {
 	s := recorded(b)
-	for name, view := range map[string]exporter.View{"off": nil, "on": compat.New(compat.Options{Hostname: "n1", Pods: true})} {
-		e := exporter.New(changing(s), nil, exporter.Options{})
-		e.Apply(exporter.Settings{View: view})
+	for name, view := range map[string]exposition.View{"off": nil, "on": compat.New(compat.Options{Hostname: "n1", Pods: true})} {
+		e := exposition.New(changing(s), nil, exposition.Options{})
+		e.Apply(exposition.Settings{View: view})
 		for _, encoding := range []string{"identity", "gzip"} {
 			b.Run(name+"/"+encoding, func(b *testing.B) {
 				r := httptest.NewRequest(http.MethodGet, "/metrics", nil)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/compat"
-	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 )
 
 // h100 are the labels of gpu1 on a node called n1.

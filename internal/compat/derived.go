@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
-	"github.com/accel-exporter/accel-exporter/internal/exporter"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
 // What dcgm-exporter computes itself and has an honest equivalent here.
@@ -37,7 +37,7 @@ func watchCodes(watch string) source {
 }
 
 // derived adds the series of a row that is no field of DCGM.
-func (p *page) derived(out []exporter.Derived, f *family) []exporter.Derived {
+func (p *page) derived(out []exposition.Derived, f *family) []exposition.Derived {
 	for _, u := range p.units {
 		switch {
 		case u.board != nil || !u.isA(classGPU):
@@ -56,22 +56,22 @@ func (p *page) derived(out []exporter.Derived, f *family) []exporter.Derived {
 
 // health adds one watch: DCGM's own where it is asked, and for all of them the
 // verdict of this exporter.
-func (p *page) health(out []exporter.Derived, f *family, u *unit, s *source, watch string) []exporter.Derived {
+func (p *page) health(out []exposition.Derived, f *family, u *unit, s *source, watch string) []exposition.Derived {
 	rows, weights := u.rows(s)
 	if rows == nil {
 		return out
 	}
 	labels := set(p.labelsOf(u))
 	labels.add("health_watch", watch)
-	return append(out, exporter.Derived{Metric: f.metric, Labels: labels, Rows: rows, Value: value(dcgmfield.Field{}, code, weights)})
+	return append(out, exposition.Derived{Metric: f.metric, Labels: labels, Rows: rows, Value: value(dcgmfield.Field{}, code, weights)})
 }
 
 // xids adds the counters of a GPU's Xids.
-func (p *page) xids(out []exporter.Derived, f *family, u *unit) []exporter.Derived {
+func (p *page) xids(out []exposition.Derived, f *family, u *unit) []exposition.Derived {
 	for _, i := range u.readings[collector.XidErrors] {
 		labels := set(p.labelsOf(u))
 		labels.add("xid", label(&u.device.Readings[i], "xid"))
-		out = append(out, exporter.Derived{Metric: f.metric, Labels: labels, Rows: []int{u.base + i}, Value: same})
+		out = append(out, exposition.Derived{Metric: f.metric, Labels: labels, Rows: []int{u.base + i}, Value: same})
 	}
 	return out
 }

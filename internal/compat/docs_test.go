@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 	"github.com/accel-exporter/accel-exporter/internal/golden"
 )
 

@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 )
 
 // fact is where a field that is a text, or is asked for as a label, stands

@@ -3,12 +3,12 @@ package compat
 import (
 	"math"
 
-	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
-	"github.com/accel-exporter/accel-exporter/internal/exporter"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
 // family adds the series of one field.
-func (p *page) family(out []exporter.Derived, f *family) []exporter.Derived {
+func (p *page) family(out []exposition.Derived, f *family) []exposition.Derived {
 	mapped := map[*unit]bool{}
 	if f.mapping != nil {
 		parts := map[*unit]bool{} // boards whose instances have the field
@@ -49,7 +49,7 @@ func (u *unit) has(m *mapping) bool {
 }
 
 // unit adds what one GPU or instance has of a field.
-func (p *page) unit(out []exporter.Derived, f *family, u *unit) []exporter.Derived {
+func (p *page) unit(out []exposition.Derived, f *family, u *unit) []exposition.Derived {
 	if !u.isA(f.mapping.class) {
 		return out
 	}
@@ -62,7 +62,7 @@ func (p *page) unit(out []exporter.Derived, f *family, u *unit) []exporter.Deriv
 		if f.mapping.label != "" {
 			return p.each(out, f, u, s, rows, weights)
 		}
-		out = append(out, exporter.Derived{
+		out = append(out, exposition.Derived{
 			Metric: f.metric, Labels: p.labelsOf(u), Rows: rows,
 			Value: value(f.row.Field, s.combine, weights),
 		})
@@ -72,10 +72,10 @@ func (p *page) unit(out []exporter.Derived, f *family, u *unit) []exporter.Deriv
 }
 
 // each adds a series for every reading, by link.
-func (p *page) each(out []exporter.Derived, f *family, u *unit, s *source, rows []int, weights []float64) []exporter.Derived {
+func (p *page) each(out []exposition.Derived, f *family, u *unit, s *source, rows []int, weights []float64) []exposition.Derived {
 	for i, row := range rows {
 		link := label(u.at(row), f.mapping.label)
-		out = append(out, exporter.Derived{
+		out = append(out, exposition.Derived{
 			Metric: f.metric, Labels: p.linkLabels(u, link), Rows: []int{row},
 			Value: value(f.row.Field, s.combine, weights[i:i+1]),
 		})

@@ -11,7 +11,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/compat"
-	"github.com/accel-exporter/accel-exporter/internal/exporter"
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
 // FuzzView: whatever firmware, a driver or Kubernetes may put into a label, the
@@ -36,8 +36,8 @@ func FuzzView(f *testing.F) {
 		for _, r := range compat.Default().Rows {
 			rows = append(rows, r.Name+", "+string(r.Type)+", x")
 		}
-		e := exporter.New(func() *collector.Snapshot { return s }, nil, exporter.Options{})
-		e.Apply(exporter.Settings{View: compat.New(compat.Options{
+		e := exposition.New(func() *collector.Snapshot { return s }, nil, exposition.Options{})
+		e.Apply(exposition.Settings{View: compat.New(compat.Options{
 			Counters: counters(t, rows...), Hostname: value, Pods: true, PodUID: true, PodLabels: compat.AllLabels,
 		})})
 		w := httptest.NewRecorder()

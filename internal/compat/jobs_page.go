@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/exporter"
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
 // addJobs adds the jobs of a GPU or an instance. Several stand in one label: a
@@ -34,15 +34,15 @@ var jobRejected = &collector.Metric{
 }
 
 // appendJobs adds what was left out of the folder of jobs.
-func (p *page) appendJobs(out []exporter.Derived) []exporter.Derived {
+func (p *page) appendJobs(out []exposition.Derived) []exposition.Derived {
 	jobs := p.view.options.Jobs
 	if jobs == nil {
 		return out
 	}
 	for _, reason := range jobRejects {
 		n := float64(jobs.rejected[reason])
-		out = append(out, exporter.Derived{
-			Metric: jobRejected, Labels: []exporter.Label{{Name: "reason", Value: reason}},
+		out = append(out, exposition.Derived{
+			Metric: jobRejected, Labels: []exposition.Label{{Name: "reason", Value: reason}},
 			Value: func([]float64) (float64, bool) { return n, true },
 		})
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/exporter"
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
 // own are the label names that a pod's labels cannot take.
@@ -19,7 +19,7 @@ var own = map[string]bool{
 }
 
 // set adds labels; the first of a name stays.
-type set []exporter.Label
+type set []exposition.Label
 
 func (s *set) add(name, value string) {
 	for _, l := range *s {
@@ -27,11 +27,11 @@ func (s *set) add(name, value string) {
 			return
 		}
 	}
-	*s = append(*s, exporter.Label{Name: name, Value: value})
+	*s = append(*s, exposition.Label{Name: name, Value: value})
 }
 
 // labelsOf are those of a GPU or instance, with its holder where it has one.
-func (p *page) labelsOf(u *unit) []exporter.Label {
+func (p *page) labelsOf(u *unit) []exposition.Label {
 	s := p.identity(u)
 	if len(u.holders) == 1 {
 		p.addPod(&s, &u.holders[0])
@@ -64,7 +64,7 @@ func (p *page) identity(u *unit) set {
 }
 
 // linkLabels are those of one link of a GPU or switch.
-func (p *page) linkLabels(u *unit, link string) []exporter.Label {
+func (p *page) linkLabels(u *unit, link string) []exposition.Label {
 	s := make(set, 0, 12)
 	s.add("nvlink", link)
 	if u.class == classSwitch {
@@ -82,7 +82,7 @@ func (p *page) linkLabels(u *unit, link string) []exporter.Label {
 }
 
 // coreLabels are those of one core of a CPU.
-func (p *page) coreLabels(u *unit, core string) []exporter.Label {
+func (p *page) coreLabels(u *unit, core string) []exposition.Label {
 	s := make(set, 0, 4)
 	s.add("cpucore", core)
 	s.add("cpu", u.index)

@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 )
 
 const (

@@ -3,7 +3,7 @@ package compat
 import (
 	_ "embed"
 
-	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 )
 
 // Options say what is shown, and under which labels.

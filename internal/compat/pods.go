@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
-	"github.com/accel-exporter/accel-exporter/internal/exporter"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
 // pod names a pod.
@@ -16,7 +16,7 @@ type pod struct{ namespace, name string }
 // podFacts is what the API server says of a pod.
 type podFacts struct {
 	uid    string
-	labels []exporter.Label // with sanitised names
+	labels []exposition.Label // with sanitised names
 }
 
 // podsOf returns the pods that the node tells of, with the labels selected.
@@ -39,7 +39,7 @@ func podsOf(node []collector.Reading, selected func(string) bool) map[pod]*podFa
 				continue
 			}
 			f := of(r)
-			f.labels = append(f.labels, exporter.Label{Name: sanitise(label(r, "label")), Value: label(r, "value")})
+			f.labels = append(f.labels, exposition.Label{Name: sanitise(label(r, "label")), Value: label(r, "value")})
 		}
 	}
 	return pods
@@ -114,7 +114,7 @@ var byHolder = sync.OnceValue(func() map[uint16]source {
 })
 
 // holders adds what was measured for each pod that shares a unit.
-func (p *page) holders(out []exporter.Derived, f *family, u *unit) []exporter.Derived {
+func (p *page) holders(out []exposition.Derived, f *family, u *unit) []exposition.Derived {
 	s, ok := byHolder()[f.row.Field.ID]
 	if !ok || len(u.holders) < 2 || !p.view.options.Pods {
 		return out
@@ -127,7 +127,7 @@ func (p *page) holders(out []exporter.Derived, f *family, u *unit) []exporter.De
 		}
 		labels := p.identity(u)
 		p.addPod(&labels, &u.holders[at])
-		out = append(out, exporter.Derived{
+		out = append(out, exposition.Derived{
 			Metric: f.metric, Labels: labels, Rows: []int{row},
 			Value: value(f.row.Field, s.combine, weights[i:i+1]),
 		})

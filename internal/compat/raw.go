@@ -4,13 +4,13 @@ import (
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
-	"github.com/accel-exporter/accel-exporter/internal/exporter"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
 // raw adds what DCGM itself says of a field, where it is asked for it by name:
 // in DCGM's own units.
-func (p *page) raw(out []exporter.Derived, f *family, u *unit) []exporter.Derived {
+func (p *page) raw(out []exposition.Derived, f *family, u *unit) []exposition.Derived {
 	for _, m := range []*collector.Metric{collector.DCGMField, collector.DCGMFieldTotal} {
 		for _, i := range u.readings[m] {
 			r := &u.device.Readings[i]
@@ -18,7 +18,7 @@ func (p *page) raw(out []exporter.Derived, f *family, u *unit) []exporter.Derive
 				continue
 			}
 			if labels, ok := p.entityLabels(u, label(r, "entity")); ok {
-				out = append(out, exporter.Derived{Metric: f.metric, Labels: labels, Rows: []int{u.base + i}, Value: same})
+				out = append(out, exposition.Derived{Metric: f.metric, Labels: labels, Rows: []int{u.base + i}, Value: same})
 			}
 		}
 	}
@@ -34,7 +34,7 @@ func isField(r *collector.Reading, id uint16) bool {
 }
 
 // entityLabels are those of a part of a unit: link-3, core-7, or the whole.
-func (p *page) entityLabels(u *unit, entity string) ([]exporter.Label, bool) {
+func (p *page) entityLabels(u *unit, entity string) ([]exposition.Label, bool) {
 	kind, number, _ := strings.Cut(entity, "-")
 	switch kind {
 	case "":

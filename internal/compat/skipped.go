@@ -2,7 +2,7 @@ package compat
 
 import (
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/exporter"
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
 var fieldSkipped = &collector.Metric{
@@ -22,11 +22,11 @@ func Metrics() []*collector.Metric { return []*collector.Metric{fieldSkipped, jo
 
 // appendSkipped adds a series for every row that is not shown. As long as
 // there is no device, nothing is said of what one would have.
-func (p *page) appendSkipped(out []exporter.Derived, shown []bool) []exporter.Derived {
+func (p *page) appendSkipped(out []exposition.Derived, shown []bool) []exposition.Derived {
 	v := p.view
 	add := func(name, reason string) {
-		out = append(out, exporter.Derived{
-			Metric: fieldSkipped, Labels: []exporter.Label{{Name: "field", Value: name}, {Name: "reason", Value: reason}},
+		out = append(out, exposition.Derived{
+			Metric: fieldSkipped, Labels: []exposition.Label{{Name: "field", Value: name}, {Name: "reason", Value: reason}},
 			Value: func([]float64) (float64, bool) { return 1, true },
 		})
 	}
@@ -53,4 +53,4 @@ func (p *page) appendSkipped(out []exporter.Derived, shown []bool) []exporter.De
 	return out
 }
 
-var _ exporter.View = (*View)(nil)
+var _ exposition.View = (*View)(nil)

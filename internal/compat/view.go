@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
-	"github.com/accel-exporter/accel-exporter/internal/exporter"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
 // View is dcgm-exporter's page. It is safe for concurrent use.
@@ -88,10 +88,10 @@ func (v *View) Unserved() []dcgmfield.Skipped {
 	return out
 }
 
-// Series implements exporter.View.
-func (v *View) Series(s *collector.Snapshot) []exporter.Derived {
+// Series implements exposition.View.
+func (v *View) Series(s *collector.Snapshot) []exposition.Derived {
 	p := v.read(s)
-	var out []exporter.Derived
+	var out []exposition.Derived
 	shown := make([]bool, len(v.families))
 	for i := range v.families {
 		f := &v.families[i]

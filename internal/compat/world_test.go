@@ -8,8 +8,8 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/compat"
-	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
-	"github.com/accel-exporter/accel-exporter/internal/exporter"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
 // UUIDs of the world.
@@ -76,8 +76,8 @@ func counters(t testing.TB, rows ...string) *dcgmfield.Counters {
 // comments of families that are no accelerator's.
 func page(t testing.TB, o compat.Options, s *collector.Snapshot, prefix string) string {
 	t.Helper()
-	e := exporter.New(func() *collector.Snapshot { return s }, nil, exporter.Options{})
-	e.Apply(exporter.Settings{View: compat.New(o)})
+	e := exposition.New(func() *collector.Snapshot { return s }, nil, exposition.Options{})
+	e.Apply(exposition.Settings{View: compat.New(o)})
 	w := httptest.NewRecorder()
 	e.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	var b strings.Builder

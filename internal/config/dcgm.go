@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/dcgmfield"
-	"github.com/accel-exporter/accel-exporter/internal/wording"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
 
 // DCGM is the source that reads a host engine of DCGM. It takes

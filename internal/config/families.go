@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/wording"
+	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
 
 // Families selects metric families by a name or by a regular expression

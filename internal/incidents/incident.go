@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/internal/strict"
-	"github.com/accel-exporter/accel-exporter/internal/wording"
+	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
 
 // Incident is one file of the corpus. Times are those of the play, counted

@@ -98,7 +98,7 @@ func (s *Settings) shortRules(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	cmd := exec.CommandContext(ctx, "go", "run", "./internal/rulegen", "-values", values, "-rules", rules, "-manifests", manifests)
+	cmd := exec.CommandContext(ctx, "go", "run", "./internal/gen/rules", "-values", values, "-rules", rules, "-manifests", manifests)
 	cmd.Dir = s.Root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("rulegen: %w: %s", err, out)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accel-exporter/accel-exporter/health"
+	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 	"github.com/accel-exporter/accel-exporter/internal/incidents"
 )
 
@@ -112,7 +112,7 @@ xid:
 
 // What is made of the built-in catalogue is taken by who reads it.
 func TestShortenBuiltin(t *testing.T) {
-	from, err := os.ReadFile("../../health/catalogue.yaml")
+	from, err := os.ReadFile("../../internal/judge/health/catalogue.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,11 +18,11 @@ var onlyInCmd = []string{"Exit", "Getenv", "LookupEnv", "Environ", "Setenv"}
 var callsExempt = map[string]string{
 	".ci":                    "a command, of the repository's own",
 	"dashboards":             "a command, of the repository's own",
-	"internal/chartgen":      "a command, of the repository's own",
-	"internal/dcgmfield/gen": "a command, of the repository's own",
+	"internal/gen/chart":      "a command, of the repository's own",
+	"collector/dcgm/dcgmfield/gen": "a command, of the repository's own",
 	"internal/demo":          "a command, of the repository's own",
-	"internal/docgen":        "a command, of the repository's own",
-	"internal/rulegen":       "a command, of the repository's own",
+	"internal/gen/docs":        "a command, of the repository's own",
+	"internal/gen/rules":       "a command, of the repository's own",
 	"internal/sbom":          "a command, of the repository's own",
 	"test/fleet":             "a command, of the repository's own",
 
@@ -30,7 +30,7 @@ var callsExempt = map[string]string{
 	"internal/stack":          "a test harness: it builds environments for the programs it runs",
 	"internal/incidents":      "a test harness: it builds environments for the programs it runs",
 	"internal/incidents/play": "a command, of the repository's own",
-	"internal/simtest":        "a test harness: it starts tests in processes of their own",
+	"internal/sim/simtest":        "a test harness: it starts tests in processes of their own",
 	"internal/sim":            "the simulator is a test harness: it builds environments for the programs it runs",
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 
-	"github.com/accel-exporter/accel-exporter/remediation"
+	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
 // grafanaBoard is what of a dashboard can be wrong without Grafana saying so.

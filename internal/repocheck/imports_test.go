@@ -39,11 +39,11 @@ var (
 
 var rules = []rule{
 	{
-		in: []string{"./collector"}, ban: []string{"third-party", "./collector/...", "./internal/...", "./podmap/...", "./rules/...", "./health/...", "./baseline/..."},
+		in: []string{"./collector"}, ban: []string{"third-party", "./collector/...", "./internal/...", "./podmap/...", "./rules/...", "./internal/judge/health/...", "./internal/judge/baseline/..."},
 		why: "the nouns must be usable, and readable, without any vendor, client library or transport",
 	},
 	{
-		in: vendors, ban: slices.Concat(prometheusClient, commandLine, []string{"./podmap/...", "./rules/...", "./internal/exporter/...", "./internal/config/..."}),
+		in: vendors, ban: slices.Concat(prometheusClient, commandLine, []string{"./podmap/...", "./rules/...", "./internal/exposition/...", "./internal/config/..."}),
 		why: "a source reads hardware; how it is published, configured or alerted on is not its business",
 	},
 	{
@@ -59,35 +59,35 @@ var rules = []rule{
 		why: "its one call needs 1.7 MB less: internal/unary",
 	},
 	{
-		in: []string{"./podmeta/..."}, ban: []string{"third-party", "./collector/...", "./podmap/...", "./internal/exporter/...", "./internal/config/..."},
+		in: []string{"./podmap/kube/..."}, ban: []string{"third-party", "./collector/...", "./podmap/...", "./internal/exposition/...", "./internal/config/..."},
 		why: "what the API server says of pods needs a plain list and watch, and no client of 13 MB",
 	},
 	{
-		in: []string{"./internal/exporter/...", "./internal/compat/..."}, ban: slices.Concat(vendors, []string{"./rules/..."}),
+		in: []string{"./internal/exposition/...", "./internal/compat/..."}, ban: slices.Concat(vendors, []string{"./rules/..."}),
 		why: "exposition renders whatever a Snapshot holds, whoever measured it",
 	},
 	{
-		in: []string{"./rules/...", "./health/...", "./baseline/..."}, ban: vendors,
+		in: []string{"./rules/...", "./internal/judge/health/...", "./internal/judge/baseline/..."}, ban: vendors,
 		why: "judgement works on readings, so that a new vendor is judged without a change",
 	},
 	{
-		in: []string{"./notify/..."}, ban: []string{"./collector/...", "./rules/...", "./allocation/..."},
+		in: []string{"./rules/alertmanager/..."}, ban: []string{"./collector/...", "./rules/...", "./internal/judge/allocation/..."},
 		why: "who is told of alerts, and how, has nothing to do with what they are about",
 	},
 	{
-		in: []string{"./allocation/..."}, ban: slices.Concat(vendors, prometheusClient),
+		in: []string{"./internal/judge/allocation/..."}, ban: slices.Concat(vendors, prometheusClient),
 		why: "use is attributed by readings, so that a new vendor is attributed without a change",
 	},
 	{
-		in: []string{"./procmap/..."}, ban: []string{"third-party", "./collector/...", "./podmap/...", "./allocation/...", "./internal/exporter/...", "./internal/config/...", "./internal/strict/...", "./internal/sim/..."},
+		in: []string{"./podmap/proc/..."}, ban: []string{"third-party", "./collector/...", "./podmap/...", "./internal/judge/allocation/...", "./internal/exposition/...", "./internal/config/...", "./internal/strict/...", "./internal/sim/..."},
 		why: "what a process belongs to is read from files of the node alone",
 	},
 	{
-		in: []string{"./internal/dcgmfield"}, ban: []string{"third-party", "./collector/...", "./internal/exporter/...", "./internal/compat/..."},
+		in: []string{"./collector/dcgm/dcgmfield"}, ban: []string{"third-party", "./collector/...", "./internal/exposition/...", "./internal/compat/..."},
 		why: "what DCGM calls its fields is a table, which the worker and the page both read",
 	},
 	{
-		in: []string{"./internal/sysfs/..."}, ban: []string{"third-party", "./collector/...", "./internal/..."},
+		in: []string{"./collector/sysfs/..."}, ban: []string{"third-party", "./collector/...", "./internal/..."},
 		why: "one bounded read per attribute needs nothing",
 	},
 	{
@@ -99,11 +99,11 @@ var rules = []rule{
 		why: "the node's kubelet says who holds a device; a client that watches whole clusters from every node does not scale",
 	},
 	{
-		in: []string{"./cmd/accel-exporter", "./collector/...", "./internal/exporter/...", "./internal/config/..."}, ban: []string{"./internal/sim/..."},
+		in: []string{"./cmd/accel-exporter", "./collector/...", "./internal/exposition/...", "./internal/config/..."}, ban: []string{"./internal/sim/..."},
 		why: "the product contains no simulator", direct: true,
 	},
 	{
-		in: []string{"./cmd/accel-exporter", "./internal/config/...", "./internal/ruleproc/..."}, ban: slices.Concat(ruleEngine, []string{"./rules/...", "./notify/...", "./internal/ruleapp/..."}),
+		in: []string{"./cmd/accel-exporter", "./internal/config/...", "./internal/ruleproc/..."}, ban: slices.Concat(ruleEngine, []string{"./rules/...", "./rules/alertmanager/...", "./internal/ruleapp/..."}),
 		why: "every byte of the exporter is resident on every node, and PromQL with Alertmanager's client is 5 MB of it; accel-rules has them",
 	},
 	{
@@ -112,7 +112,7 @@ var rules = []rule{
 		why: "every byte of the exporter is resident on every node, and OpenTelemetry's SDK with its exporters is megabytes of it; accel-traces has them",
 	},
 	{
-		in: []string{"./lifecycle/..."}, ban: slices.Concat(vendors, prometheusClient, []string{"go.opentelemetry.io/..."}),
+		in: []string{"./internal/trace/lifecycle/..."}, ban: slices.Concat(vendors, prometheusClient, []string{"go.opentelemetry.io/..."}),
 		why: "how a hold goes is told without knowing who is told of it",
 	},
 	{
@@ -255,9 +255,9 @@ func TestImportsAreChecked(t *testing.T) {
 		{"collector/fpga/dfl", "os/exec"},
 		{"collector/pcie", "C"},
 		{"podmap", mine("collector")},
-		{"internal/exporter", mine("collector/nvidia")},
+		{"internal/exposition", mine("collector/nvidia")},
 		{"rules", mine("collector/fpga")},
-		{"internal/sysfs", "go.yaml.in/yaml/v3"},
+		{"collector/sysfs", "go.yaml.in/yaml/v3"},
 		{"internal/config", "os/signal"},
 		{"allocation", mine("collector/nvidia")},
 		{"allocation", "github.com/prometheus/client_golang/prometheus"},

@@ -8,8 +8,8 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/compat"
-	"github.com/accel-exporter/accel-exporter/internal/exporter"
-	"github.com/accel-exporter/accel-exporter/remediation"
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
+	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
 var (
@@ -80,7 +80,7 @@ func labelFaults(m *collector.Metric) []string {
 }
 
 func TestMetrics(t *testing.T) {
-	for _, f := range metricFaults(slices.Concat(collector.Table(), exporter.Metrics(), compat.Metrics(), remediation.Metrics())) {
+	for _, f := range metricFaults(slices.Concat(collector.Table(), exposition.Metrics(), compat.Metrics(), remediation.Metrics())) {
 		t.Error(f)
 	}
 }

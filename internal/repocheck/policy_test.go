@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/accel-exporter/accel-exporter/remediation"
+	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
 // TestPolicy: the policy that is shipped is one, and every alert that it names

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/exporter"
-	"github.com/accel-exporter/accel-exporter/remediation"
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
+	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
 // alertRule is a rule of rules/*.yaml, recording or alerting.
@@ -166,7 +166,7 @@ func families(t *testing.T) map[string]family {
 	for name, labels := range foreign {
 		all[name] = family{labels: labels}
 	}
-	for _, m := range slices.Concat(collector.Table(), exporter.Metrics(), remediation.Metrics()) {
+	for _, m := range slices.Concat(collector.Table(), exposition.Metrics(), remediation.Metrics()) {
 		f := family{labels: m.Labels, values: map[string][]string{}}
 		if m.Scope == collector.PerDevice {
 			f.labels = slices.Concat([]string{"device", "parent"}, m.Labels)

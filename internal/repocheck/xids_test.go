@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/accel-exporter/accel-exporter/health"
+	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 )
 
 // TestHardwareXids: rules take the same Xids for the hardware's as the total

@@ -16,7 +16,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/peer"
 	"github.com/accel-exporter/accel-exporter/internal/ruleproc"
-	"github.com/accel-exporter/accel-exporter/rules"
+	rules "github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
 const usage = `accel-rules is a part of accel-exporter, which starts it.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/internal/ruleproc"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
-	"github.com/accel-exporter/accel-exporter/notify"
-	"github.com/accel-exporter/accel-exporter/rules"
+	notify "github.com/accel-exporter/accel-exporter/rules/alertmanager"
+	rules "github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
 // engine is the rules and the notifier, as the exporter asks for them.

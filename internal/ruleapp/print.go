@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/accel-exporter/accel-exporter/rules"
+	rules "github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
 // maxReport bounds the report that is read, in bytes.

@@ -23,7 +23,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/internal/ruleproc"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
-	"github.com/accel-exporter/accel-exporter/rules"
+	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
 // patience bounds the wait for what must come.
@@ -135,14 +135,14 @@ func (r *rig) until(what string, cond func() bool) {
 // firing reports whether an alert of that name fires.
 func (r *rig) firing(alert string) bool {
 	data, err := r.Report(r.t.Context(), true)
-	var report rules.Report
+	var report engine.Report
 	if err != nil || json.Unmarshal(data, &report) != nil {
 		return false
 	}
 	for _, g := range report.Groups {
 		for _, rule := range g.Rules {
 			for _, a := range rule.Alerts {
-				if a.Labels["alertname"] == alert && a.State == rules.Firing && a.Labels["instance"] == "here" {
+				if a.Labels["alertname"] == alert && a.State == engine.Firing && a.Labels["instance"] == "here" {
 					return true
 				}
 			}

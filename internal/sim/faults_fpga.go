@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/faketree"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
 // onCard does something to the card that the argument card names.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/accel-exporter/accel-exporter/internal/faketree"
-	"github.com/accel-exporter/accel-exporter/procmap"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
+	"github.com/accel-exporter/accel-exporter/podmap/proc"
 )
 
 // A scenario compiles to a state that reads back as itself, or is refused with
@@ -87,7 +87,7 @@ func FuzzInject(f *testing.F) {
 		uids := map[string]bool{"": true}
 		for _, p := range s.pods() {
 			uids[p.uid] = true
-			if _, uid, ok := procmap.ParsePodDir(p.namespace + "_" + p.name + "_" + p.uid); !ok || uid != p.uid {
+			if _, uid, ok := proc.ParsePodDir(p.namespace + "_" + p.name + "_" + p.uid); !ok || uid != p.uid {
 				t.Errorf("the pod %+v has an odd name", p)
 			}
 		}

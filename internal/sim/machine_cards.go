@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/accel-exporter/accel-exporter/internal/faketree"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
 // card is an FPGA of the tree.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/accel-exporter/accel-exporter/internal/faketree"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
 // onTree changes the tree of a simulation that has one.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/accel-exporter/accel-exporter/internal/faketree"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
 // address is where a GPU sits, as the kernel writes it; NVML has eight digits

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/accel-exporter/accel-exporter/internal/faketree"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
 // podLogs is where a node keeps the logs of its pods, in the tree.

@@ -10,33 +10,33 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accel-exporter/accel-exporter/internal/sysfs"
-	"github.com/accel-exporter/accel-exporter/procmap"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
+	"github.com/accel-exporter/accel-exporter/podmap/proc"
 )
 
 // ownersOf says whose each process of the simulation is, as package procmap
 // finds it in the simulated /proc and the directories of the pods' logs.
 func ownersOf(t *testing.T, state string) map[int]string {
 	t.Helper()
-	proc := filepath.Join(Root(state), "proc")
+	procfs := filepath.Join(Root(state), "proc")
 	names := map[string]string{}
 	dirs, err := os.ReadDir(PodLogs(state))
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
 	for _, d := range dirs {
-		name, uid, ok := procmap.ParsePodDir(d.Name())
+		name, uid, ok := proc.ParsePodDir(d.Name())
 		if !ok {
 			t.Errorf("%s is no directory of a pod", d.Name())
 		}
 		names[uid] = name.Namespace + "/" + name.Name
 	}
 	out := map[int]string{}
-	entries, err := os.ReadDir(proc)
+	entries, err := os.ReadDir(procfs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := procmap.New(sysfs.New(proc))
+	m := proc.New(sysfs.New(procfs))
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
@@ -44,7 +44,7 @@ func ownersOf(t *testing.T, state string) map[int]string {
 		}
 		o := m.Owner(pid, time.Unix(1e9, 0))
 		text := o.Kind.String()
-		if o.Kind == procmap.Pod {
+		if o.Kind == proc.Pod {
 			text = names[o.PodUID]
 			if o.Container == "" {
 				text += " without a container"

@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/faketree"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
 // lookEvery is how often a mounted tree looks whether somebody edited it.

@@ -7,7 +7,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/accel-exporter/accel-exporter/internal/faketree"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
 // fpgaFunction is an accelerator function of Intel's device plugin in its mode

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/faketree"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
 // reconfigure plays the load of another image, step by step, as the drivers

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/faketree"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
 const header = "accel-sim-state 1"

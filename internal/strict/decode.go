@@ -23,7 +23,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/accel-exporter/accel-exporter/internal/wording"
+	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
 
 // Bounds of one file: of the mistakes that are reported, and of the values

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accel-exporter/accel-exporter/internal/strict"
-	"github.com/accel-exporter/accel-exporter/internal/wording"
+	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
 
 // form has a field of every kind that a file can have.

@@ -17,7 +17,7 @@ import (
 )
 
 // scope names what made the spans.
-const scope = "github.com/accel-exporter/accel-exporter/lifecycle"
+const scope = "github.com/accel-exporter/accel-exporter/internal/trace/lifecycle"
 
 // texts are attributes; what is not known is not added.
 type texts []attribute.KeyValue

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/allocation"
-	"github.com/accel-exporter/accel-exporter/lifecycle"
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/trace/lifecycle"
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 

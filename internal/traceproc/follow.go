@@ -9,9 +9,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/accel-exporter/accel-exporter/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/lifecycle"
+	"github.com/accel-exporter/accel-exporter/internal/trace/lifecycle"
 )
 
 // lookPause is the least time between two looks. What happens meanwhile is not

@@ -10,7 +10,7 @@ import (
 	"github.com/NVIDIA/go-dcgm/pkg/dcgm"
 
 	"github.com/accel-exporter/accel-exporter/internal/sim"
-	"github.com/accel-exporter/accel-exporter/internal/simtest"
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
 // defaultCounters are the fields that NVIDIA's exporter asks for by default:

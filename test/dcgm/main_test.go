@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/internal/sim"
-	"github.com/accel-exporter/accel-exporter/internal/simtest"
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
 // patience is how long a test waits for what must come, on however slow a machine.

@@ -14,7 +14,7 @@ import (
 	dra "k8s.io/kubelet/pkg/apis/dra/v1"
 
 	"github.com/accel-exporter/accel-exporter/podmap"
-	"github.com/accel-exporter/accel-exporter/podmeta"
+	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
 
 // join returns the node of the cluster, whose kubelet has not been started.
@@ -144,7 +144,7 @@ func TestClusterClaims(t *testing.T) {
 		t.Errorf("certificates in the pod: %s", ca)
 	}
 	c.writeToken(token) // where it outlives the kubelet's mount namespace
-	meta := c.meta(t, podmeta.Options{})
+	meta := c.meta(t, kube.Options{})
 	w.await("the exporter is listed", "fresh")
 
 	main := []container{{name: "main", request: "r0"}}
@@ -164,9 +164,9 @@ func TestClusterClaims(t *testing.T) {
 			return !n.cri.is(p.name, "main", runtime.ContainerState_CONTAINER_RUNNING)
 		})
 	})
-	known := meta.await(t, "the API server knows them too", func(m *podmeta.Map) bool {
+	known := meta.await(t, "the API server knows them too", func(m *kube.Map) bool {
 		static, _ := m.Pod("ml", "static-"+nodeName)
-		return in("fresh", "fresh")(m) && len(m.Devices) == 4 && len(m.Pods) == 5 && static.Phase == podmeta.PhaseRunning
+		return in("fresh", "fresh")(m) && len(m.Devices) == 4 && len(m.Pods) == 5 && static.Phase == kube.PhaseRunning
 	})
 
 	for _, h := range m.Holders {
@@ -178,7 +178,7 @@ func TestClusterClaims(t *testing.T) {
 	if _, err := os.Stat(n.path("pods/" + static.StaticUID)); static.StaticUID == "" || static.StaticUID == static.UID || err != nil {
 		t.Errorf("the kubelet's own UID of a static pod: %+v, %v", static, err)
 	}
-	n.found("without the API server", m, new(podmeta.Map), "train: "+gpuID(0)+" minor", "train: "+gpuID(1)+" minor", "serve:  unknown", "batch:  unknown")
+	n.found("without the API server", m, new(kube.Map), "train: "+gpuID(0)+" minor", "train: "+gpuID(1)+" minor", "serve:  unknown", "batch:  unknown")
 	all := []string{"train: " + gpuID(0) + " id", "train: " + gpuID(1) + " id", "serve: " + gpuID(2) + " id", "batch: " + gpuID(3) + " pci"}
 	n.found("with the API server", m, known, all...)
 
@@ -199,13 +199,13 @@ func TestClusterClaims(t *testing.T) {
 	c.up()
 	w.await("the API server is up", append([]string{"fresh"}, held...)...)
 	w.steady("with the API server", m)
-	known = meta.await(t, "the kubelet has deleted the slices of its node", func(m *podmeta.Map) bool {
-		return in("fresh", "fresh")(m) && !slices.ContainsFunc(m.Devices, func(d podmeta.Device) bool { return d.Kept.IsZero() })
+	known = meta.await(t, "the kubelet has deleted the slices of its node", func(m *kube.Map) bool {
+		return in("fresh", "fresh")(m) && !slices.ContainsFunc(m.Devices, func(d kube.Device) bool { return d.Kept.IsZero() })
 	})
 	n.found("without slices", w.w.Latest(), known, all...)
 	publish()
-	known = meta.await(t, "the drivers have published them anew", func(m *podmeta.Map) bool {
-		return !slices.ContainsFunc(m.Devices, func(d podmeta.Device) bool { return !d.Kept.IsZero() })
+	known = meta.await(t, "the drivers have published them anew", func(m *kube.Map) bool {
+		return !slices.ContainsFunc(m.Devices, func(d kube.Device) bool { return !d.Kept.IsZero() })
 	})
 	n.found("with slices again", w.w.Latest(), known, all...)
 }
@@ -219,7 +219,7 @@ func (c *cluster) read(name string) string {
 
 // found checks which devices of the machine the holders have, by what is
 // known of the drivers' devices.
-func (n *node) found(when string, m *podmap.Map, known *podmeta.Map, want ...string) {
+func (n *node) found(when string, m *podmap.Map, known *kube.Map, want ...string) {
 	n.t.Helper()
 	index := new(podmap.Resolver).Index([]podmap.Known{
 		{ID: gpuID(0), Vendor: "nvidia", Minor: "0", PCI: "0000:18:00.0"},

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/accel-exporter/accel-exporter/podmeta"
+	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
 
 const (
@@ -132,19 +132,19 @@ func (g *gate) close() (open func()) {
 
 // meta is a Watcher of the API server.
 type meta struct {
-	*podmeta.Watcher
+	*kube.Watcher
 	c    *cluster
 	gate *gate
 }
 
 // meta starts a Watcher as the exporter, until the test ends.
-func (c *cluster) meta(t *testing.T, opts podmeta.Options) *meta {
+func (c *cluster) meta(t *testing.T, opts kube.Options) *meta {
 	t.Helper()
 	g := &gate{net: c.net}
 	opts.Server, opts.Node, opts.Dial = apiAddress, nodeName, g.dial
 	opts.Slices, opts.Timeout = true, guard
 	opts.TokenFile, opts.CAFile = c.path("token"), c.path("cert")
-	w, err := podmeta.New(opts)
+	w, err := kube.New(opts)
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -154,7 +154,7 @@ func (c *cluster) meta(t *testing.T, opts podmeta.Options) *meta {
 }
 
 // await waits for a Map.
-func (w *meta) await(t *testing.T, what string, is func(*podmeta.Map) bool) (m *podmeta.Map) {
+func (w *meta) await(t *testing.T, what string, is func(*kube.Map) bool) (m *kube.Map) {
 	t.Helper()
 	defer func() {
 		if t.Failed() {
@@ -170,6 +170,6 @@ func (w *meta) await(t *testing.T, what string, is func(*podmeta.Map) bool) (m *
 }
 
 // in returns a condition on the two states.
-func in(pods, slices podmeta.State) func(*podmeta.Map) bool {
-	return func(m *podmeta.Map) bool { return m.State == pods && m.SliceState == slices }
+func in(pods, slices kube.State) func(*kube.Map) bool {
+	return func(m *kube.Map) bool { return m.State == pods && m.SliceState == slices }
 }

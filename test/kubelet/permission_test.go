@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accel-exporter/accel-exporter/podmeta"
+	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
 
 // owned is a pod with labels, made by a controller of that kind and name.
@@ -31,25 +31,25 @@ func owned(name, node, kind, controller string, labels map[string]string) object
 }
 
 // fill makes pods on the node and returns what is to be told of them.
-func (c *cluster) fill(prefix string, count int) []podmeta.Pod {
+func (c *cluster) fill(prefix string, count int) []kube.Pod {
 	c.t.Helper()
 	minutes := time.Now().Unix() / 60
-	want := make([]podmeta.Pod, count)
+	want := make([]kube.Pod, count)
 	for i := range want {
 		p := &want[i]
-		*p = podmeta.Pod{
-			Namespace: "ml", Name: fmt.Sprintf("%s-%03d", prefix, i), Phase: podmeta.PhasePending,
+		*p = kube.Pod{
+			Namespace: "ml", Name: fmt.Sprintf("%s-%03d", prefix, i), Phase: kube.PhasePending,
 			Labels: map[string]string{"team": fmt.Sprint("team-", i%7)},
 		}
 		labels := map[string]string{"team": p.Labels["team"], "secret": "hunter2"}
 		switch i % 4 {
 		case 0:
-			p.Controller, p.Workload = podmeta.Workload{Kind: "ReplicaSet", Name: "serve-5d8f"}, podmeta.Workload{Kind: "Deployment", Name: "serve"}
+			p.Controller, p.Workload = kube.Workload{Kind: "ReplicaSet", Name: "serve-5d8f"}, kube.Workload{Kind: "Deployment", Name: "serve"}
 			labels["pod-template-hash"] = "5d8f"
 		case 1:
-			p.Controller, p.Workload = podmeta.Workload{Kind: "Job", Name: fmt.Sprint("train-", minutes)}, podmeta.Workload{Kind: "CronJob", Name: "train"}
+			p.Controller, p.Workload = kube.Workload{Kind: "Job", Name: fmt.Sprint("train-", minutes)}, kube.Workload{Kind: "CronJob", Name: "train"}
 		case 2:
-			p.Controller = podmeta.Workload{Kind: "StatefulSet", Name: "store"}
+			p.Controller = kube.Workload{Kind: "StatefulSet", Name: "store"}
 			p.Workload = p.Controller
 		}
 		p.UID = text(c.do(http.MethodPost, mlPods, owned(p.Name, nodeName, p.Controller.Kind, p.Controller.Name, labels)), "metadata", "uid")
@@ -83,13 +83,13 @@ func TestClusterPermissions(t *testing.T) {
 	c.do(http.MethodPost, slices1, slice("gpu.nvidia.com", nodeName, 1, gpu0))
 	c.do(http.MethodPost, slices1, slice("gpu.nvidia.com", "node2", 1, gpu0))
 
-	opts := podmeta.Options{Labels: []string{"team"}}
+	opts := kube.Options{Labels: []string{"team"}}
 	w := c.meta(t, opts)
 	m := w.await(t, "all is listed", in("fresh", "fresh"))
 	if diff := cmp.Diff(want, m.Pods, ignored); diff != "" {
 		t.Errorf("pods (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]podmeta.Device{{Driver: "gpu.nvidia.com", Pool: nodeName, Name: "gpu-0", UUID: gpuID(0)}}, m.Devices); diff != "" {
+	if diff := cmp.Diff([]kube.Device{{Driver: "gpu.nvidia.com", Pool: nodeName, Name: "gpu-0", UUID: gpuID(0)}}, m.Devices); diff != "" {
 		t.Errorf("devices (-want +got):\n%s", diff)
 	}
 
@@ -98,11 +98,11 @@ func TestClusterPermissions(t *testing.T) {
 	c.do(http.MethodPatch, mlPods+"/pod-000", object{"metadata": object{"labels": object{"team": "another"}}})
 	c.do(http.MethodDelete, mlPods+"/pod-001", object{"gracePeriodSeconds": 0})
 	c.do(http.MethodPost, mlPods, owned("pod-999", nodeName, "", "", nil))
-	w.await(t, "changes are told", func(m *podmeta.Map) bool {
+	w.await(t, "changes are told", func(m *kube.Map) bool {
 		changed, _ := m.Pod("ml", "pod-000")
 		gone, _ := m.Pod("ml", "pod-001")
 		_, came := m.Pod("ml", "pod-999")
-		return came && !gone.Deleted.IsZero() && changed.Labels["team"] == "another" && changed.Phase == podmeta.PhaseRunning
+		return came && !gone.Deleted.IsZero() && changed.Labels["team"] == "another" && changed.Phase == kube.PhaseRunning
 	})
 	if s := w.Status(); s.Pods.Lists["ok"] != 1 || s.Pods.Malformed+s.Pods.Overflow+s.Slices.Malformed+s.Slices.Overflow != 0 {
 		t.Errorf("pods: %+v, slices: %+v", s.Pods, *s.Slices)
@@ -113,7 +113,7 @@ func TestClusterPermissions(t *testing.T) {
 		t.Run("without "+d.verb+" of "+d.resource, func(t *testing.T) {
 			c.allow(d.resource, d.verb)
 			w := c.meta(t, opts)
-			m := w.await(t, "the states are told", func(m *podmeta.Map) bool {
+			m := w.await(t, "the states are told", func(m *kube.Map) bool {
 				s := w.Status()
 				return in(d.pods, d.slices)(m) && s.Pods.Reason+s.Slices.Reason != ""
 			})
@@ -134,7 +134,7 @@ func TestClusterPermissions(t *testing.T) {
 // devices.
 var denials = []struct {
 	resource, verb string
-	pods, slices   podmeta.State
+	pods, slices   kube.State
 	told, devices  int
 }{
 	{"pods", "list", "denied", "fresh", 0, 1},

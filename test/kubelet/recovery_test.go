@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accel-exporter/accel-exporter/podmeta"
+	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
 
 // What an API server, its store and the exporter's own token go through, one
@@ -19,8 +19,8 @@ func TestClusterRecovery(t *testing.T) {
 	c := newCluster(t)
 	c.permit()
 	want := c.fill("pod", 20)
-	w := c.meta(t, podmeta.Options{Labels: []string{"team"}})
-	same := func(when string, m *podmeta.Map) {
+	w := c.meta(t, kube.Options{Labels: []string{"team"}})
+	same := func(when string, m *kube.Map) {
 		t.Helper()
 		if diff := cmp.Diff(want, m.Pods, ignored); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
@@ -43,7 +43,7 @@ func TestClusterRecovery(t *testing.T) {
 	c.compact()
 	c.up()
 	open()
-	m := w.await(t, "with another state", func(m *podmeta.Map) bool {
+	m := w.await(t, "with another state", func(m *kube.Map) bool {
 		gone, _ := m.Pod("ml", "pod-003")
 		return in("fresh", "fresh")(m) && !gone.Deleted.IsZero()
 	})
@@ -76,14 +76,14 @@ func TestClusterToken(t *testing.T) {
 	}
 	first, second := bound("first"), bound("second")
 	c.writeToken(first)
-	w := c.meta(t, podmeta.Options{Labels: []string{"team"}})
+	w := c.meta(t, kube.Options{Labels: []string{"team"}})
 	w.await(t, "all is listed", in("fresh", "fresh"))
 
 	c.writeToken(second)
 	end("first", first)
 	watches := w.Status().Pods.Watches["unavailable"]
 	w.gate.cut() // breaks what was begun with the first
-	w.await(t, "a watch with the second", func(m *podmeta.Map) bool {
+	w.await(t, "a watch with the second", func(m *kube.Map) bool {
 		s := w.Status()
 		return in("fresh", "fresh")(m) && s.Pods.Watches["unavailable"] > watches && s.Pods.Watching && s.Slices.Watching
 	})
@@ -93,9 +93,9 @@ func TestClusterToken(t *testing.T) {
 
 	end("second", second)
 	w.gate.cut()
-	m := w.await(t, "that there is no token is told", func(m *podmeta.Map) bool {
+	m := w.await(t, "that there is no token is told", func(m *kube.Map) bool {
 		s := w.Status()
-		return in("stale", "stale")(m) && s.Pods.Last == podmeta.OutcomeUnauthorized && s.Slices.Last == podmeta.OutcomeUnauthorized
+		return in("stale", "stale")(m) && s.Pods.Last == kube.OutcomeUnauthorized && s.Slices.Last == kube.OutcomeUnauthorized
 	})
 	if diff := cmp.Diff(want, m.Pods, ignored); diff != "" {
 		t.Errorf("without a token (-want +got):\n%s", diff)
@@ -116,18 +116,18 @@ func TestClusterRestored(t *testing.T) {
 	must(t, os.CopyFS(c.path("backup"), os.DirFS(c.path("etcd"))))
 	c.up()
 	c.fill("later", 40)
-	w := c.meta(t, podmeta.Options{Labels: []string{"team"}})
-	w.await(t, "all is listed", func(m *podmeta.Map) bool { return in("fresh", "fresh")(m) && len(m.Pods) == 43 })
+	w := c.meta(t, kube.Options{Labels: []string{"team"}})
+	w.await(t, "all is listed", func(m *kube.Map) bool { return in("fresh", "fresh")(m) && len(m.Pods) == 43 })
 
 	c.down()
 	c.end(&c.etcd)
 	must(t, os.RemoveAll(c.path("etcd")))
 	must(t, os.Rename(c.path("backup"), c.path("etcd")))
 	c.up()
-	m := w.await(t, "the pods of the backup", func(m *podmeta.Map) bool {
-		return in("fresh", "fresh")(m) && !slices.ContainsFunc(m.Pods, func(p podmeta.Pod) bool { return p.Deleted.IsZero() && strings.HasPrefix(p.Name, "later") })
+	m := w.await(t, "the pods of the backup", func(m *kube.Map) bool {
+		return in("fresh", "fresh")(m) && !slices.ContainsFunc(m.Pods, func(p kube.Pod) bool { return p.Deleted.IsZero() && strings.HasPrefix(p.Name, "later") })
 	})
-	var there []podmeta.Pod
+	var there []kube.Pod
 	for _, p := range m.Pods {
 		if p.Deleted.IsZero() {
 			there = append(there, p)

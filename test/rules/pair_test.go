@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	upstream "github.com/prometheus/prometheus/rules"
 
-	"github.com/accel-exporter/accel-exporter/rules"
+	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
 // options are what both evaluate with.
@@ -25,7 +25,7 @@ type options struct {
 	interval, resend time.Duration
 	target, external map[string]string
 	externalURL      string
-	limits           rules.Limits
+	limits           engine.Limits
 }
 
 func (o options) url() *url.URL {
@@ -40,7 +40,7 @@ func (o options) url() *url.URL {
 type pair struct {
 	t      testing.TB
 	o      options
-	ours   *rules.Engine
+	ours   *engine.Engine
 	theirs *prometheus
 	// recorded are the names that rules write to.
 	recorded []string
@@ -62,10 +62,10 @@ func newPair(t testing.TB, o options) *pair {
 		recorded: []string{"ALERTS", "ALERTS_FOR_STATE"},
 	}
 	var err error
-	p.ours, err = rules.New(rules.Options{
+	p.ours, err = engine.New(engine.Options{
 		Gather: p, Rules: p.parse(o.rules), Labels: o.target, ExternalLabels: o.external, ExternalURL: o.externalURL,
 		Interval: o.interval, Resend: o.resend, Limits: o.limits,
-		Notify: func(alerts []rules.Alert) {
+		Notify: func(alerts []engine.Alert) {
 			for _, a := range alerts {
 				p.sent = append(p.sent, notice(a.Labels, a.Annotations, a.FiredAt, a.EndsAt()))
 			}
@@ -78,8 +78,8 @@ func newPair(t testing.TB, o options) *pair {
 }
 
 // parse reads rules for the engine.
-func (p *pair) parse(text string) *rules.Set {
-	set, err := rules.Parse(file, []byte(text))
+func (p *pair) parse(text string) *engine.Set {
+	set, err := engine.Parse(file, []byte(text))
 	if err != nil {
 		p.t.Fatalf("the engine refuses the rules: %v\n%s", err, text)
 	}
@@ -150,7 +150,7 @@ func (p *pair) compare(at time.Time) []string {
 			}
 			rule := theirs.Rules()[n]
 			what := fmt.Sprintf("rule %d of group %s, %s", n+1, g.Name, r.Name)
-			if failed := rule.LastError() != nil; failed != (r.Health == rules.HealthError) {
+			if failed := rule.LastError() != nil; failed != (r.Health == engine.HealthError) {
 				all = append(all, fmt.Sprintf("%s: error %q, in Prometheus %q", what, r.LastError, fmt.Sprint(rule.LastError())))
 			} else if failed {
 				p.failed[r.Name] = true
@@ -173,10 +173,10 @@ func (p *pair) compare(at time.Time) []string {
 	return all
 }
 
-func (p *pair) ourAlerts(r rules.RuleState) []string {
+func (p *pair) ourAlerts(r engine.RuleState) []string {
 	var all []string
 	for _, a := range r.Alerts {
-		if a.State == rules.Firing {
+		if a.State == engine.Firing {
 			p.fired[r.Name] = true
 		}
 		all = append(all, alertText(a.Labels, a.Annotations, string(a.State), float64(a.Value),

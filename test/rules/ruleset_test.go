@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/accel-exporter/accel-exporter/rules"
+	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
 // ruleset is rule files made into one.
@@ -50,20 +50,20 @@ func readRules(t testing.TB, keep func(group map[string]any) bool, patterns ...s
 
 // ofNode takes the groups that a node evaluates.
 func ofNode(g map[string]any) bool {
-	return !strings.HasPrefix(g["name"].(string), rules.ClusterPrefix)
+	return !strings.HasPrefix(g["name"].(string), engine.ClusterPrefix)
 }
 
 // renamed takes every group, those of a cluster under a name by which a node
 // evaluates them.
 func renamed(g map[string]any) bool {
-	g["name"] = strings.Replace(g["name"].(string), rules.ClusterPrefix, "many-", 1)
+	g["name"] = strings.Replace(g["name"].(string), engine.ClusterPrefix, "many-", 1)
 	return true
 }
 
 // selectorsOf returns what the rules select from the page.
 func selectorsOf(t testing.TB, text string) []*parser.VectorSelector {
 	t.Helper()
-	set, err := rules.Parse("rules.yaml", []byte(text))
+	set, err := engine.Parse("rules.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func (s simulated) run(t *testing.T) (string, func(fault string)) {
 // remedied is the page of an accel-remediator that has something for every
 // panel: what its own test had it say.
 func remedied(t *testing.T) *httptest.Server {
-	page, err := os.ReadFile(filepath.Join(root, "remediation/testdata/page.metrics"))
+	page, err := os.ReadFile(filepath.Join(root, "internal/remediation/testdata/page.metrics"))
 	if err != nil {
 		t.Fatal(err)
 	}

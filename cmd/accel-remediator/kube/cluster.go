@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/accel-exporter/accel-exporter/remediation"
+	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
 // Cluster implements remediation.Cluster. Nodes are watched; all else is asked

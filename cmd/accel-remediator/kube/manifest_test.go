@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/remediation"
+	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
 const manifestText = `apiVersion: batch/v1

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/accel-exporter/accel-exporter/remediation"
+	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
 // pod is what is decoded of a Pod.

@@ -1,0 +1,170 @@
+package dcgmfield
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
+)
+
+// Bounds of a counters file. A field stands in it once, which bounds its rows.
+const (
+	MaxSize  = 1 << 20 // bytes
+	maxLine  = 8 << 10
+	maxHelp  = 1024
+	mostShow = 100 // mistakes after which reading ends
+)
+
+// columns names what a row has.
+const columns = "three columns, DCGM_FIELD, TYPE, HELP, the help in double quotes where it has a comma"
+
+// ParseCSV reads a counters file of dcgm-exporter; file is its name in
+// messages. Lines that are empty or begin with # are comments; blanks around
+// cells, CRLF and a byte order mark are taken. The error is of type Mistakes.
+func ParseCSV(file string, data []byte) (*Counters, error) {
+	p := parser{file: file, seen: map[uint16]int{}, derived: map[string]int{}}
+	if len(data) > MaxSize {
+		p.mistake(1, 1, "%d bytes; up to %d are accepted", len(data), MaxSize)
+		return nil, p.mistakes
+	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		if len(p.mistakes) >= mostShow {
+			break
+		}
+		p.line(number, strings.TrimRight(string(line), "\r\n"))
+	}
+	if len(p.mistakes) > 0 {
+		return nil, p.mistakes
+	}
+	if len(p.out.Rows)+len(p.out.Skipped) == 0 {
+		p.mistake(1, 1, "no row; one or more are accepted, each with %s", columns)
+		return nil, p.mistakes
+	}
+	return &p.out, nil
+}
+
+type parser struct {
+	file     string
+	out      Counters
+	mistakes Mistakes
+	seen     map[uint16]int // line by field
+	derived  map[string]int
+}
+
+func (p *parser) mistake(line, column int, format string, args ...any) {
+	p.mistakes = append(p.mistakes, Mistake{p.file, line, column, fmt.Sprintf(format, args...)})
+}
+
+func (p *parser) line(number int, text string) {
+	if bare := strings.TrimSpace(text); bare == "" || bare[0] == '#' {
+		return
+	}
+	switch {
+	case len(text) > maxLine:
+		p.mistake(number, 1, "%d bytes; up to %d are accepted in a line", len(text), maxLine)
+		return
+	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
+		p.mistake(number, 1, "no UTF-8 text")
+		return
+	}
+	cells, err := split(text)
+	if err != nil {
+		p.mistake(number, err.column, "%s", err.text)
+		return
+	}
+	if len(cells) != 3 {
+		at := cells[len(cells)-1].column
+		if len(cells) > 3 {
+			at = cells[3].column
+		}
+		p.mistake(number, at, "%d columns; accepted are %s", len(cells), columns)
+		return
+	}
+	p.row(number, cells)
+}
+
+// row takes a row of three cells.
+func (p *parser) row(number int, cells []cell) {
+	before := len(p.mistakes)
+	r := Row{Line: number, Name: cells[0].text, Help: cells[2].text}
+	p.name(&r, cells[0])
+	skip := ""
+	switch t := RowType(cells[1].text); t {
+	case RowGauge, RowCounter, RowLabel:
+		r.Declared = t
+	case "histogram", "summary":
+		skip = SkipType
+	default:
+		p.mistake(number, cells[1].column, "type %s; accepted are gauge, counter and label", wording.Quote(cells[1].text))
+	}
+	if len(r.Help) > maxHelp {
+		p.mistake(number, cells[2].column, "a help of %d bytes; up to %d are accepted", len(r.Help), maxHelp)
+	}
+	if len(p.mistakes) > before {
+		return
+	}
+	if !r.Derived {
+		if r.Field.Kind == None {
+			skip = SkipBinary
+		}
+		if r.Field.Kind == Info && r.Declared != RowLabel && skip == "" {
+			p.mistake(number, cells[1].column, "type %s for a text; accepted is label", wording.Quote(cells[1].text))
+			return
+		}
+	}
+	if skip != "" {
+		p.out.Skipped = append(p.out.Skipped, Skipped{number, r.Name, skip})
+		return
+	}
+	r.Type = r.Declared
+	if r.Type == RowCounter && !r.Derived && r.Field.Kind != Counter {
+		r.Type = RowGauge
+	}
+	p.out.Rows = append(p.out.Rows, r)
+}
+
+// name finds the field of a row.
+func (p *parser) name(r *Row, c cell) {
+	if slices.Contains(derived, r.Name) {
+		r.Derived = true
+		if first := p.derived[r.Name]; first > 0 {
+			p.mistake(r.Line, c.column, "%s stands in line %d already", r.Name, first)
+		}
+		p.derived[r.Name] = r.Line
+		return
+	}
+	f, ok := ByName(r.Name)
+	if !ok {
+		p.mistake(r.Line, c.column, "field %s; accepted is a field of DCGM 4.6%s", wording.Quote(r.Name), alike(r.Name))
+		return
+	}
+	if first := p.seen[f.ID]; first > 0 {
+		p.mistake(r.Line, c.column, "%s is field %d, which stands in line %d already", r.Name, f.ID, first)
+	}
+	p.seen[f.ID] = r.Line
+	r.Field = f
+}
+
+// alike names the field that an unknown name resembles most.
+func alike(name string) string {
+	best, least := "", max(2, len(name)/6)+1
+	for known := range table().byName {
+		if more := len(name) - len(known); more > least || -more > least {
+			continue
+		}
+		d := wording.Distance(strings.ToUpper(name), strings.ToUpper(known))
+		if d < least || d == least && best != "" && known < best {
+			best, least = known, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return ", perhaps " + best
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package exporter_test
-
-const raceEnabled = false

@@ -1,0 +1,78 @@
+package exposition_test
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
+)
+
+// Scrapes of both faces while snapshots advance and the set of series changes
+// to and fro: each must be the whole page of one snapshot.
+func TestConcurrentScrapes(t *testing.T) {
+	snapshots := []*collector.Snapshot{node(2, 0, 40)}
+	snapshots = append(snapshots, next(snapshots[0]), node(1, 3, 25))
+	none := prometheus.NewRegistry()
+	accepts := []string{text, openMetrics, protobuf, stallingFormats[1]}
+	pages := make(map[string][]string)
+	for _, accept := range accepts {
+		for _, s := range snapshots {
+			_, _, page := get(t, usual(s, none, drops{}), "Accept", accept)
+			pages[accept] = append(pages[accept], page)
+		}
+	}
+
+	var tick atomic.Uint64
+	e := exposition.New(func() *collector.Snapshot { return snapshots[tick.Add(1)/3%uint64(len(snapshots))] }, nil, exposition.Options{})
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for j := range 40 {
+				accept := accepts[(i+j)%len(accepts)]
+				encoding := []string{"gzip", "identity"}[j%2]
+				_, header, page := get(t, e, "Accept", accept, "Accept-Encoding", encoding)
+				if header.Get("Content-Encoding") == "gzip" {
+					page = gunzip(t, page)
+				}
+				if !slices.Contains(pages[accept], page) {
+					t.Errorf("%s, %s: the page of no snapshot:\n%s", accept, encoding, page)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Values that grow push matches out of the window for which a template was
+// made.
+func TestValuesGrow(t *testing.T) {
+	for gpus := 18; gpus < 30; gpus += 2 {
+		s := node(gpus, 7, 6)
+		for i := range s.Devices {
+			for j := range s.Devices[i].Readings {
+				s.Devices[i].Readings[j].Value = 1
+			}
+		}
+		grown := next(s)
+		for i := range grown.Devices {
+			for j := range grown.Devices[i].Readings {
+				grown.Devices[i].Readings[j].Value = -math.Pi * 1e-300 * float64(1+i)
+			}
+		}
+		latest := s
+		e := exposition.New(func() *collector.Snapshot { return latest }, nil, exposition.Options{})
+		for _, latest = range []*collector.Snapshot{s, grown, s} {
+			_, _, want := get(t, e)
+			if _, _, zipped := get(t, e, "Accept-Encoding", "gzip"); gunzip(t, zipped) != want {
+				t.Errorf("%d GPUs: read back otherwise", gpus)
+			}
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package exposition
+
+import (
+	"slices"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// Why a series is not on the page, as positions in reasons.
+const (
+	duplicate = iota
+	invalid
+	limited
+)
+
+// reasons are the values of the label reason, sorted as the page wants them.
+var reasons = [...]string{duplicate: "duplicate", invalid: "invalid", limited: "limit"}
+
+var ownMetric = &collector.Metric{
+	Name:   "accel_exporter_series_dropped_total",
+	Help:   "Series left off the page, counted once per snapshot served.",
+	Kind:   collector.Counter,
+	Scope:  collector.PerNode,
+	Labels: []string{"reason"},
+	Range:  collector.Range{Min: 0, Max: 1 << 53},
+	From:   []string{"exporter"},
+	Values: []string{"reason: duplicate (the first measured stays), invalid (labels that do not fit the family), limit (more series than allowed)"},
+}
+
+// Metrics returns the families that this package adds to a page, as rows for
+// the documentation. They are in no Snapshot.
+func Metrics() []*collector.Metric { return []*collector.Metric{ownMetric} }
+
+// rank orders series by how early they go when there are too many.
+type rank uint8
+
+const (
+	rankHealth rank = iota
+	rankPartitionHealth
+	rankDevice
+	rankDetail
+	rankPartition
+	rankView // which says nothing that the others do not
+)
+
+// healthFamilies say whether a device works and who it is: without them
+// nothing else on the page can be read.
+var healthFamilies = map[*collector.Metric]bool{
+	collector.DeviceInfo:          true,
+	collector.DeviceUp:            true,
+	collector.DeviceSampleTime:    true,
+	collector.DeviceEvents:        true,
+	collector.XidErrors:           true,
+	collector.XidEvents:           true,
+	collector.XidTimestamp:        true,
+	collector.RecoveryAction:      true,
+	collector.RepairPending:       true,
+	collector.ECCErrors:           true,
+	collector.SRAMThreshold:       true,
+	collector.RowRemapPending:     true,
+	collector.RowRemapFailed:      true,
+	collector.RetiredPagesPending: true,
+	collector.FabricState:         true,
+	collector.FabricFault:         true,
+	collector.AllocationInfo:      true,
+	collector.DeviceHolders:       true,
+}
+
+// detailLabels name the many parts of one device.
+var detailLabels = []string{"link", "lane", "port", "unit", "location"}
+
+func rankOf(d *collector.Device, m *collector.Metric) rank {
+	partition := d != nil && d.Parent != ""
+	switch {
+	case d == nil || m.Scope == collector.PerNode:
+		return rankHealth
+	case healthFamilies[m] && partition:
+		return rankPartitionHealth
+	case healthFamilies[m]:
+		return rankHealth
+	case partition:
+		return rankPartition
+	case slices.ContainsFunc(m.Labels, func(l string) bool { return slices.Contains(detailLabels, l) }):
+		return rankDetail
+	}
+	return rankDevice
+}
+
+// limit drops the series of the highest ranks, the last on the page first,
+// until at most n are left.
+func (b *builder) limit(n int) {
+	if n <= 0 || len(b.candidates) <= n {
+		return
+	}
+	b.dropped[limited] += uint64(len(b.candidates) - n)
+	at := make([]int, len(b.candidates))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortStableFunc(at, func(x, y int) int { return int(b.candidates[x].rank) - int(b.candidates[y].rank) })
+	at = at[:n]
+	slices.Sort(at)
+	kept := make([]candidate, n)
+	for i, j := range at {
+		kept[i] = b.candidates[j]
+	}
+	b.candidates = kept
+}

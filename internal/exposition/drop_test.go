@@ -1,0 +1,139 @@
+package exposition_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
+)
+
+// samples returns the sample lines of a page, without the comments.
+func samples(page string) []string {
+	return slices.DeleteFunc(strings.Split(strings.TrimSpace(page), "\n"), func(l string) bool { return strings.HasPrefix(l, "#") })
+}
+
+func TestDropped(t *testing.T) {
+	up := func(v float64, labels ...string) collector.Reading {
+		return collector.Reading{Metric: collector.DeviceUp, Labels: labels, Value: v}
+	}
+	link := func(l string) collector.Reading {
+		return collector.Reading{Metric: collector.NVLinkUp, Labels: []string{l}, Value: 1}
+	}
+	power := collector.Reading{Metric: collector.PowerWatts, Value: 70}
+	for _, c := range []struct {
+		name  string
+		limit int
+		s     collector.Snapshot
+		want  []string
+	}{
+		{
+			name: "the first of equal series stays",
+			s: collector.Snapshot{Devices: []collector.Device{
+				{ID: "a", Readings: []collector.Reading{up(1, ""), up(0, "")}},
+				{ID: "a", Readings: []collector.Reading{up(0, "")}},
+			}},
+			want: []string{
+				`accel_device_up{device="a",reason=""} 1`,
+				`accel_exporter_series_dropped_total{reason="duplicate"} 2`,
+				`accel_exporter_series_dropped_total{reason="invalid"} 0`,
+				`accel_exporter_series_dropped_total{reason="limit"} 0`,
+			},
+		},
+		{
+			name: "what does not fit its family",
+			s: collector.Snapshot{
+				Devices: []collector.Device{{ID: "a", Readings: []collector.Reading{
+					{},
+					up(1), up(1, "x", "y"), up(1, "\xff"),
+					{Metric: &collector.Metric{Name: "accel_device_up", Labels: []string{"reason"}}, Labels: []string{"z"}},
+					{Metric: &collector.Metric{Name: "with space"}},
+					{Metric: &collector.Metric{Name: "reserved", Labels: []string{"__name__"}}, Labels: []string{"z"}},
+					{Metric: &collector.Metric{Name: "twice", Labels: []string{"device"}}, Labels: []string{"z"}},
+					{Metric: exposition.Metrics()[0], Labels: []string{"limit"}, Value: 7},
+				}}},
+				Node: []collector.Reading{up(1, "")},
+			},
+			want: []string{
+				`accel_device_up{device="a",reason="` + "\uFFFD" + `"} 1`,
+				`accel_exporter_series_dropped_total{reason="duplicate"} 0`,
+				`accel_exporter_series_dropped_total{reason="invalid"} 9`,
+				`accel_exporter_series_dropped_total{reason="limit"} 0`,
+			},
+		},
+		{
+			name:  "partitions go first, then links, health last",
+			limit: 4,
+			s: collector.Snapshot{Devices: []collector.Device{
+				{ID: "a", Readings: []collector.Reading{up(1, ""), power, link("0"), link("1")}},
+				{ID: "b", Parent: "a", Readings: []collector.Reading{up(1, ""), power, link("0")}},
+			}},
+			want: []string{
+				`accel_device_up{device="a",reason=""} 1`,
+				`accel_device_up{device="b",parent="a",reason=""} 1`,
+				`accel_exporter_series_dropped_total{reason="duplicate"} 0`,
+				`accel_exporter_series_dropped_total{reason="invalid"} 0`,
+				`accel_exporter_series_dropped_total{reason="limit"} 3`,
+				`accel_nvlink_up{device="a",link="0"} 1`,
+				`accel_power_watts{device="a"} 70`,
+			},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := exposition.New(fixed(&c.s), nil, exposition.Options{MaxSeries: c.limit})
+			_, _, page := get(t, e)
+			if d := cmp.Diff(c.want, samples(page)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+			comparePages(t, conventional(e), e)
+		})
+	}
+}
+
+// A snapshot that several clients scrape is counted once, the next one again.
+func TestDroppedIsPerSnapshot(t *testing.T) {
+	r := collector.Reading{Metric: collector.DeviceUp, Labels: []string{""}}
+	s := &collector.Snapshot{Devices: []collector.Device{{ID: "a", Readings: []collector.Reading{r, r}}}}
+	e := exposition.New(func() *collector.Snapshot { return s }, nil, exposition.Options{})
+	for _, want := range []string{"1", "1", "2"} {
+		if want == "2" {
+			s = next(s)
+		}
+		_, _, page := get(t, e)
+		if line := `accel_exporter_series_dropped_total{reason="duplicate"} ` + want + "\n"; !strings.Contains(page, line) {
+			t.Errorf("no %q in\n%s", line, page)
+		}
+	}
+}
+
+func TestNothingGrowsWithTheSeries(t *testing.T) {
+	for _, s := range shapes {
+		e := exposition.New(ticker(s.gpus, s.partitions, s.of), nil, exposition.Options{})
+		for _, accept := range []string{text, openMetrics, protobuf} {
+			for _, encoding := range []string{"identity", "gzip"} {
+				r := request(accept, encoding)
+				w := discard{map[string][]string{}}
+				n := testing.AllocsPerRun(20, func() {
+					clear(w.header)
+					e.ServeHTTP(w, r)
+				})
+				if n > 10 {
+					t.Errorf("%s, %s, %s: %v allocations", s.name, accept, encoding, n)
+				}
+			}
+		}
+		if raceEnabled {
+			continue // expfmt's pools then forget on purpose
+		}
+		h := conventional(e)
+		w := discard{map[string][]string{}}
+		r := request(openMetrics, "identity")
+		// promhttp allocates for families, of which there are as many as rows.
+		if n := testing.AllocsPerRun(20, func() { clear(w.header); h.ServeHTTP(w, r) }); n > float64(len(collector.Table())) {
+			t.Errorf("%s, conventional: %v allocations", s.name, n)
+		}
+	}
+}

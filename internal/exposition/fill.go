@@ -1,0 +1,89 @@
+package exposition
+
+import (
+	"slices"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// frame is what one scrape works in. Nothing of it is shared while in use.
+type frame struct {
+	layout  *layout
+	of      *collector.Snapshot
+	values  []float64 // by position on the page
+	raw, in []float64 // of the readings, for what is deduced
+	page    page
+	deflate deflate
+}
+
+// fill copies the values of s to their positions. It reports false, having
+// copied some, where s has another shape than l.
+func (l *layout) fill(s *collector.Snapshot, f *frame) bool {
+	f.values = slices.Grow(f.values[:0], l.series)[:l.series]
+	old := l.shape.Load()
+	if old == nil {
+		// Fresh from newLayout, which is the only one to have seen it.
+		old = s
+	}
+	if len(s.Devices) != len(old.Devices) || len(s.Node) != len(old.Node) {
+		return false
+	}
+	slots := l.slots
+	for i := range s.Devices {
+		d, was := &s.Devices[i], &old.Devices[i]
+		if d.ID != was.ID || d.Parent != was.Parent || len(d.Readings) != len(was.Readings) {
+			return false
+		}
+		if !scatter(f.values, slots, d.Readings, was.Readings) {
+			return false
+		}
+		slots = slots[len(d.Readings):]
+	}
+	if !scatter(f.values, slots, s.Node, old.Node) || !l.deduce(s, f) {
+		return false
+	}
+	if old != s || l.shape.Load() == nil {
+		l.shape.Store(s)
+	}
+	return true
+}
+
+// scatter copies the values of now, which must be readings of the same series
+// as was.
+func scatter(values []float64, slots []int32, now, was []collector.Reading) bool {
+	for i := range now {
+		r, w := &now[i], &was[i]
+		if r.Metric != w.Metric || !sameLabels(r.Labels, w.Labels) {
+			return false
+		}
+		if at := slots[i]; at >= 0 {
+			values[at] = r.Value
+		}
+	}
+	return true
+}
+
+// sameLabels is cheap where the slice is shared, which it is as long as
+// nothing but values changed.
+func sameLabels(x, y []string) bool {
+	if len(x) != len(y) {
+		return false
+	}
+	return len(x) == 0 || &x[0] == &y[0] || slices.Equal(x, y)
+}
+
+// frame takes the spare frame or makes one; concurrent scrapes make their
+// own, and all but one are garbage afterwards.
+func (e *Exporter) frame() *frame {
+	if f := e.spare.Swap(nil); f != nil {
+		return f
+	}
+	return new(frame)
+}
+
+func (e *Exporter) release(f *frame) {
+	f.layout, f.of = nil, nil
+	f.page.out, f.page.whole, f.page.gz, f.page.record = nil, nil, nil, nil
+	f.deflate.out, f.deflate.whole, f.deflate.template = nil, nil, nil
+	e.spare.Store(f)
+}

@@ -1,0 +1,109 @@
+package exposition
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// histograms renders the Distributions of a Snapshot. They are few and seldom
+// change, so they go the way of the process's own families, and what was made
+// of them is kept for as long as they stand still.
+type histograms struct {
+	mu       sync.Mutex
+	layout   *layout
+	of       []collector.Distribution
+	families []*dto.MetricFamily
+}
+
+// gather returns the families of s, sorted by name and not to be changed.
+// Those that the settings behind l drop are left out.
+func (h *histograms) gather(s *collector.Snapshot, l *layout) []*dto.MetricFamily {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.layout == l && slices.EqualFunc(h.of, s.Distributions, sameDistribution) {
+		return h.families
+	}
+	h.layout = l
+	h.of = make([]collector.Distribution, len(s.Distributions))
+	named := map[string]*dto.MetricFamily{}
+	seen := map[string]bool{}
+	for i := range s.Distributions {
+		d := &s.Distributions[i]
+		h.of[i] = d.Clone()
+		key := strings.Join(append([]string{d.Metric.Name, d.Device, d.Parent}, d.Labels...), "\xff")
+		if d.Metric.Kind != collector.Histogram || len(d.Counts) != len(d.Metric.Buckets)+1 ||
+			len(d.Labels) != len(d.Metric.Labels) || seen[key] || l.settings.drops(d.Metric) {
+			continue
+		}
+		seen[key] = true
+		f := named[d.Metric.Name]
+		if f == nil {
+			f = &dto.MetricFamily{Name: new(d.Metric.Name), Help: new(help(d.Metric)), Type: dto.MetricType_HISTOGRAM.Enum()}
+			named[d.Metric.Name] = f
+		}
+		f.Metric = append(f.Metric, histogramOf(d))
+	}
+	h.families = h.families[:0:0]
+	for _, f := range named {
+		slices.SortFunc(f.Metric, func(a, b *dto.Metric) int { return slices.CompareFunc(a.Label, b.Label, compareValue) })
+		h.families = append(h.families, f)
+	}
+	slices.SortFunc(h.families, byName)
+	return h.families
+}
+
+func sameDistribution(a, b collector.Distribution) bool {
+	return a.Metric == b.Metric && a.Device == b.Device && a.Parent == b.Parent && a.Sum == b.Sum &&
+		slices.Equal(a.Labels, b.Labels) && slices.Equal(a.Counts, b.Counts)
+}
+
+func compareValue(a, b *dto.LabelPair) int { return strings.Compare(a.GetValue(), b.GetValue()) }
+
+func histogramOf(d *collector.Distribution) *dto.Metric {
+	h := &dto.Histogram{SampleSum: new(d.Sum)}
+	var n uint64
+	for i, c := range d.Counts {
+		n += c
+		bound := math.Inf(1)
+		if i < len(d.Metric.Buckets) {
+			bound = d.Metric.Buckets[i]
+		}
+		h.Bucket = append(h.Bucket, &dto.Bucket{UpperBound: new(bound), CumulativeCount: new(n)})
+	}
+	h.SampleCount = new(n)
+	m := &dto.Metric{Histogram: h}
+	add := func(name, value string) {
+		m.Label = append(m.Label, &dto.LabelPair{Name: new(name), Value: new(strings.ToValidUTF8(value, "�"))})
+	}
+	if d.Metric.Scope == collector.PerDevice {
+		add("device", d.Device)
+		if d.Parent != "" {
+			add("parent", d.Parent)
+		}
+	}
+	for i, name := range d.Metric.Labels {
+		add(name, d.Labels[i])
+	}
+	slices.SortFunc(m.Label, func(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return m
+}
+
+// appendMerged appends two lists that are sorted by name, merged; of equal
+// names the first list's stays.
+func appendMerged(out, a, b []*dto.MetricFamily) []*dto.MetricFamily {
+	for _, f := range b {
+		for len(a) > 0 && a[0].GetName() < f.GetName() {
+			out, a = append(out, a[0]), a[1:]
+		}
+		if len(a) == 0 || a[0].GetName() != f.GetName() {
+			out = append(out, f)
+		}
+	}
+	return append(out, a...)
+}

@@ -1,0 +1,203 @@
+package exposition
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// layout is everything about a page but its values: which series there are,
+// in which order, under which labels. It fits every Snapshot of the same
+// shape: the same devices with the same readings in the same order.
+type layout struct {
+	// shape is the latest Snapshot known to fit. Comparing with it, rather
+	// than with the one the layout was built from, keeps no old Snapshot
+	// alive and keeps the comparison cheap: what did not change is shared.
+	shape atomic.Pointer[collector.Snapshot]
+	// slots holds for every reading of the Snapshot, devices first, then the
+	// node, the position of its value on the page, or noSlot.
+	slots    []int32
+	deduced  []deduced // of the view
+	families []family  // sorted by name
+	blocks   blocks
+	// block is the label block of every position on the page.
+	block  []int32
+	series int
+	// own is the position of the first of the exporter's own counters.
+	own      int
+	dropped  [len(reasons)]uint64
+	settings Settings // it was built by
+	tidied   atomic.Bool
+
+	dressings [formats]dressing
+	spare     atomic.Pointer[tree]
+	used      atomic.Int64 // when spare was, in seconds
+}
+
+const noSlot = -1
+
+// family is a run of positions.
+type family struct {
+	metric     *collector.Metric
+	begin, end int
+}
+
+// candidate is a series on its way to the page.
+type candidate struct {
+	family int
+	row    int // position among the readings of the Snapshot and then the deduced, or ownRow
+	labels []label
+	rank   rank
+}
+
+// newLayout builds the layout for s as the settings have it. The series of the
+// view come last, so that of equal ones the Snapshot's own stays.
+func newLayout(s *collector.Snapshot, set *Settings) *layout {
+	b := builder{families: make(map[string]int), settings: set}
+	for i := range s.Devices {
+		d := &s.Devices[i]
+		for j := range d.Readings {
+			b.add(d, &d.Readings[j])
+		}
+	}
+	for i := range s.Node {
+		b.add(nil, &s.Node[i])
+	}
+	b.derive(s)
+	l := &layout{slots: b.slots, deduced: b.deduced, settings: *set}
+	b.sort()
+	b.dedup()
+	b.limit(set.MaxSeries)
+	l.dropped = b.dropped
+	b.own()
+	b.place(l)
+	return l
+}
+
+// builder collects the series of one Snapshot.
+type builder struct {
+	metrics    []*collector.Metric
+	orders     []order
+	settings   *Settings
+	families   map[string]int // by name, into metrics and orders
+	candidates []candidate
+	slots      []int32
+	deduced    []deduced
+	dropped    [len(reasons)]uint64
+}
+
+func (b *builder) add(d *collector.Device, r *collector.Reading) {
+	row := len(b.slots)
+	b.slots = append(b.slots, noSlot)
+	if r.Metric == nil || r.Metric.Kind == collector.Histogram {
+		b.dropped[invalid]++
+		return
+	}
+	i, seen := b.families[r.Metric.Name]
+	if !seen {
+		if b.settings.drops(r.Metric) {
+			return
+		}
+		i = len(b.metrics)
+		b.families[r.Metric.Name] = i
+		b.metrics = append(b.metrics, r.Metric)
+		b.orders = append(b.orders, orderOf(r.Metric))
+	}
+	// A second row of the same name would give one family two meanings.
+	if b.metrics[i] != r.Metric || r.Metric == ownMetric {
+		b.dropped[invalid]++
+		return
+	}
+	labels, ok := b.orders[i].labels(d, r)
+	if !ok {
+		b.dropped[invalid]++
+		return
+	}
+	b.candidates = append(b.candidates, candidate{family: i, row: row, labels: labels, rank: rankOf(d, r.Metric)})
+}
+
+// sort brings the candidates into the order of the page, which is the one in
+// which client_golang's registry would give them: by family name, number of
+// labels, label values. Of equal series the first measured stays first.
+func (b *builder) sort() {
+	slices.SortStableFunc(b.candidates, func(x, y candidate) int {
+		if x.family != y.family {
+			return strings.Compare(b.metrics[x.family].Name, b.metrics[y.family].Name)
+		}
+		return compareLabels(x.labels, y.labels)
+	})
+}
+
+func compareLabels(x, y []label) int {
+	if len(x) != len(y) {
+		return cmp.Compare(len(x), len(y))
+	}
+	for i := range x {
+		if c := strings.Compare(x[i].value, y[i].value); c != 0 {
+			return c
+		}
+	}
+	for i := range x { // which differ where a View made them
+		if c := strings.Compare(x[i].name, y[i].name); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// dedup keeps the first of equal series.
+func (b *builder) dedup() {
+	kept := b.candidates[:0]
+	for _, c := range b.candidates {
+		if n := len(kept); n > 0 && kept[n-1].family == c.family && compareLabels(kept[n-1].labels, c.labels) == 0 {
+			b.dropped[duplicate]++
+			continue
+		}
+		kept = append(kept, c)
+	}
+	b.candidates = kept
+}
+
+// own adds the exporter's own counters, which no limit applies to.
+func (b *builder) own() {
+	i := len(b.metrics)
+	b.metrics = append(b.metrics, ownMetric)
+	at, _ := slices.BinarySearchFunc(b.candidates, ownMetric.Name, func(c candidate, name string) int {
+		return strings.Compare(b.metrics[c.family].Name, name)
+	})
+	var rows []candidate
+	for r, name := range reasons {
+		rows = append(rows, candidate{family: i, row: ownRow - r, labels: []label{{"reason", name}}})
+	}
+	b.candidates = slices.Insert(b.candidates, at, rows...)
+}
+
+// ownRow marks a series that has no reading behind it.
+const ownRow = -1
+
+// place gives every candidate its position.
+func (b *builder) place(l *layout) {
+	l.block = make([]int32, len(b.candidates))
+	l.series = len(b.candidates)
+	intern := newInterner(&l.blocks)
+	for at, c := range b.candidates {
+		if at == 0 || b.candidates[at-1].family != c.family {
+			l.families = append(l.families, family{metric: b.metrics[c.family], begin: at})
+		}
+		l.families[len(l.families)-1].end = at + 1
+		l.block[at] = intern.block(c.labels)
+		switch {
+		case c.row == ownRow:
+			l.own = at
+		case c.row >= len(l.slots):
+			l.deduced[c.row-len(l.slots)].at = int32(at)
+		case c.row >= 0:
+			l.slots[c.row] = int32(at)
+		}
+	}
+	l.families = slices.Clip(l.families)
+	l.slots = slices.Clip(l.slots)
+}

@@ -1,0 +1,149 @@
+package exposition
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// View shows what a Snapshot holds once more, under other names.
+type View interface {
+	// Series returns the series for every Snapshot of the shape of s: with the
+	// same devices and readings, whatever their values. It is asked when the
+	// shape changes, not at each scrape, and by one scrape at a time.
+	Series(s *collector.Snapshot) []Derived
+}
+
+// Derived is a series whose value follows from readings of the Snapshot.
+type Derived struct {
+	// Metric gives name, help and kind. It is none of collector's table; its
+	// Labels are not used, since series of one family may differ in theirs.
+	Metric *collector.Metric
+	// Labels are in any order. One with an empty value is left out, which for
+	// Prometheus is the same.
+	Labels []Label
+	// Rows are the readings that the value follows from, by position: those of
+	// all devices in their order, then those of the node.
+	Rows []int
+	// Value is given the values of Rows. It is not ok where there is no value
+	// at this time; it must follow from in alone, and not keep it.
+	Value func(in []float64) (v float64, ok bool)
+}
+
+// Label is a label of a Derived series.
+type Label struct{ Name, Value string }
+
+// deduced is a Derived series on its way to the page and there.
+type deduced struct {
+	at    int32 // noSlot where it has no value, or was left out
+	ok    bool  // it had a value when the layout was built
+	rows  []int
+	value func(in []float64) (float64, bool)
+}
+
+// derive adds the series of the view.
+func (b *builder) derive(s *collector.Snapshot) {
+	if b.settings.View == nil {
+		return
+	}
+	raw := rawValues(nil, s)
+	var in []float64
+	for _, d := range b.settings.View.Series(s) {
+		labels, ok := viewLabels(d.Labels)
+		if ok = ok && fits(&d, len(raw)); !ok {
+			b.dropped[invalid]++
+			continue
+		}
+		i, seen := b.families[d.Metric.Name]
+		if !seen {
+			i = len(b.metrics)
+			b.families[d.Metric.Name] = i
+			b.metrics = append(b.metrics, d.Metric)
+			b.orders = append(b.orders, order{})
+		}
+		if b.metrics[i] != d.Metric {
+			b.dropped[invalid]++
+			continue
+		}
+		in = inputs(in, d.Rows, raw)
+		_, there := d.Value(in)
+		b.deduced = append(b.deduced, deduced{at: noSlot, ok: there, rows: d.Rows, value: d.Value})
+		if there {
+			row := len(b.slots) + len(b.deduced) - 1
+			b.candidates = append(b.candidates, candidate{family: i, row: row, labels: labels, rank: rankView})
+		}
+	}
+}
+
+// fits reports whether d can stand on a page of so many rows.
+func fits(d *Derived, rows int) bool {
+	if d.Metric == nil || d.Value == nil || d.Metric.Kind == collector.Histogram || d.Metric == ownMetric || !validName(d.Metric.Name) {
+		return false
+	}
+	return !slices.ContainsFunc(d.Rows, func(r int) bool { return r < 0 || r >= rows })
+}
+
+// viewLabels returns labels as a page has them.
+func viewLabels(given []Label) ([]label, bool) {
+	out := make([]label, 0, len(given))
+	for _, l := range given {
+		if l.Value == "" {
+			continue
+		}
+		if !validLabel(l.Name) {
+			return nil, false
+		}
+		out = append(out, label{l.Name, strings.ToValidUTF8(l.Value, "\uFFFD")})
+	}
+	slices.SortFunc(out, func(a, b label) int { return cmp.Compare(a.name, b.name) })
+	for i := range out {
+		if i > 0 && out[i].name == out[i-1].name {
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+// rawValues appends the values of every reading of s.
+func rawValues(to []float64, s *collector.Snapshot) []float64 {
+	for i := range s.Devices {
+		for j := range s.Devices[i].Readings {
+			to = append(to, s.Devices[i].Readings[j].Value)
+		}
+	}
+	for i := range s.Node {
+		to = append(to, s.Node[i].Value)
+	}
+	return to
+}
+
+func inputs(to []float64, rows []int, raw []float64) []float64 {
+	to = to[:0]
+	for _, r := range rows {
+		to = append(to, raw[r])
+	}
+	return to
+}
+
+// deduce computes what follows from the values of s. It reports false where
+// there is a value that was not there when l was built, or the reverse.
+func (l *layout) deduce(s *collector.Snapshot, f *frame) bool {
+	if len(l.deduced) == 0 {
+		return true
+	}
+	f.raw = rawValues(f.raw[:0], s)
+	for i := range l.deduced {
+		d := &l.deduced[i]
+		f.in = inputs(f.in, d.rows, f.raw)
+		v, ok := d.value(f.in)
+		if ok != d.ok {
+			return false
+		}
+		if d.at >= 0 {
+			f.values[d.at] = v
+		}
+	}
+	return true
+}

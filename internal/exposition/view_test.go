@@ -1,0 +1,170 @@
+package exposition_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
+)
+
+// double is a View that shows every reading twice as large, under another
+// name; those below zero have no value.
+type double struct{}
+
+var (
+	doubled      = &collector.Metric{Name: "twice", Help: "Twice as much.", Kind: collector.Gauge, Scope: collector.PerNode}
+	doubledTotal = &collector.Metric{Name: "ALL_COUNT", Help: "All \"together\".", Kind: collector.Counter, Scope: collector.PerNode}
+)
+
+func twice(in []float64) (float64, bool) { return 2 * in[0], in[0] >= 0 }
+
+func (double) Series(s *collector.Snapshot) []exposition.Derived {
+	var out []exposition.Derived
+	var all []int
+	add := func(device string, readings []collector.Reading) {
+		for i := range readings {
+			labels := []exposition.Label{{Name: "of", Value: readings[i].Metric.Name}, {Name: "device", Value: device}}
+			labels = append(labels, exposition.Label{Name: "labels", Value: strings.Join(readings[i].Labels, ";")})
+			out = append(out, exposition.Derived{Metric: doubled, Labels: labels, Rows: []int{len(all)}, Value: twice})
+			all = append(all, len(all))
+		}
+	}
+	for _, d := range s.Devices {
+		add(d.ID, d.Readings)
+	}
+	add("", s.Node)
+	return append(out, exposition.Derived{Metric: doubledTotal, Rows: all, Value: func(in []float64) (float64, bool) {
+		return float64(len(in)), true
+	}})
+}
+
+// TestView: what follows from the readings follows them from one Snapshot to
+// the next, and goes with them.
+func TestView(t *testing.T) {
+	m := collector.TemperatureCelsius
+	at := func(values ...float64) *collector.Snapshot {
+		s := &collector.Snapshot{}
+		for i, v := range values {
+			s.Devices = append(s.Devices, collector.Device{ID: fmt.Sprint("GPU-", i), Readings: []collector.Reading{{Metric: m, Labels: []string{"gpu"}, Value: v}}})
+		}
+		return s
+	}
+	s := at(40, 50)
+	e := exposition.New(func() *collector.Snapshot { return s }, nil, exposition.Options{})
+	e.Apply(exposition.Settings{View: double{}})
+	series := func(device string, v string) string {
+		return fmt.Sprintf("\ntwice{device=%q,labels=\"gpu\",of=\"accel_temperature_celsius\"} %s\n", device, v)
+	}
+	for _, step := range []struct {
+		s          *collector.Snapshot
+		has, lacks []string
+	}{
+		{at(40, 50), []string{series("GPU-0", "80"), series("GPU-1", "100"), "\nALL_COUNT 2\n", "# TYPE ALL_COUNT counter\n"}, nil},
+		{at(41, 51), []string{series("GPU-0", "82"), series("GPU-1", "102")}, nil},
+		{at(41, -5), []string{series("GPU-0", "82"), "accel_temperature_celsius{device=\"GPU-1\",sensor=\"gpu\"} -5\n"}, []string{`twice{device="GPU-1"`}},
+		{at(42, 52), []string{series("GPU-0", "84"), series("GPU-1", "104")}, nil},
+		{at(43), []string{series("GPU-0", "86"), "\nALL_COUNT 1\n"}, []string{"GPU-1"}},
+	} {
+		s = step.s
+		_, _, page := get(t, e, "Accept", text)
+		page = "\n" + page
+		for _, want := range step.has {
+			if !strings.Contains(page, want) {
+				t.Errorf("lacks %q:\n%s", want, page)
+			}
+		}
+		for _, no := range step.lacks {
+			if strings.Contains(page, no) {
+				t.Errorf("has %q:\n%s", no, page)
+			}
+		}
+	}
+	e.Apply(exposition.Settings{})
+	if _, _, page := get(t, e, "Accept", text); strings.Contains(page, "twice") {
+		t.Errorf("the view is gone and its series are not:\n%s", page)
+	}
+}
+
+// TestViewIsTheSameOnBothFaces also while values come and go.
+func TestViewIsTheSameOnBothFaces(t *testing.T) {
+	for seed := range uint64(8) {
+		d := dice{rand.New(rand.NewPCG(seed, 9)), "v\"\\", 1}
+		s := &collector.Snapshot{Devices: []collector.Device{d.device(), d.device()}, Node: d.readings(collector.PerNode, 20)}
+		sortDevices(s)
+		e := exposition.New(func() *collector.Snapshot { return s }, ownRegistry(), exposition.Options{})
+		e.Apply(exposition.Settings{View: double{}})
+		for range 4 {
+			// The first of the faces counts what was dropped.
+			get(t, e, "Accept", text)
+			for _, accept := range []string{text, openMetrics, protobuf} {
+				comparePages(t, conventional(e), e, "Accept", accept)
+				comparePages(t, conventional(e), e, "Accept", accept, "Accept-Encoding", "gzip")
+			}
+			s = d.step(s)
+		}
+	}
+}
+
+// badView yields what no page can hold, and one series that it can.
+type badView struct{}
+
+func (badView) Series(*collector.Snapshot) []exposition.Derived {
+	one := func([]float64) (float64, bool) { return 1, true }
+	bad := &collector.Metric{Name: "a-b", Kind: collector.Gauge}
+	again := &collector.Metric{Name: "twice", Kind: collector.Counter}
+	label := func(names ...string) (out []exposition.Label) {
+		for _, n := range names {
+			out = append(out, exposition.Label{Name: n, Value: "x"})
+		}
+		return out
+	}
+	return []exposition.Derived{
+		{Metric: doubled, Labels: label("b", "a"), Value: one},
+		{Metric: doubled, Labels: label("a", "b"), Value: one}, // the same
+		{Metric: doubled, Labels: label("a", "c"), Value: one},
+		{Metric: doubled, Labels: label("a", "a"), Value: one},
+		{Metric: doubled, Labels: label("a-b"), Value: one},
+		{Metric: doubled, Labels: label("__name__"), Value: one},
+		{Metric: doubled, Rows: []int{7}, Value: one},
+		{Metric: doubled, Rows: []int{-1}, Value: one},
+		{Metric: doubled},
+		{Metric: bad, Value: one},
+		{Metric: again, Value: one},
+		{Value: one},
+	}
+}
+
+func TestBadView(t *testing.T) {
+	s := &collector.Snapshot{Devices: []collector.Device{{ID: "GPU-0", Readings: []collector.Reading{{Metric: collector.EnergyJoules, Value: 3}}}}}
+	e := exposition.New(fixed(s), nil, exposition.Options{})
+	e.Apply(exposition.Settings{View: badView{}})
+	_, _, page := get(t, e, "Accept", text)
+	for _, want := range []string{
+		"accel_energy_joules_total{device=\"GPU-0\"} 3\n", "twice{a=\"x\",b=\"x\"} 1\ntwice{a=\"x\",c=\"x\"} 1\n",
+		"accel_exporter_series_dropped_total{reason=\"duplicate\"} 1\n", "accel_exporter_series_dropped_total{reason=\"invalid\"} 9\n",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("lacks %q:\n%s", want, page)
+		}
+	}
+}
+
+// TestViewGoesFirst: where there are too many series, those that say a thing
+// once more are left out before any other.
+func TestViewGoesFirst(t *testing.T) {
+	s := node(2, 2, 40)
+	plain := exposition.New(fixed(s), nil, exposition.Options{})
+	_, _, want := get(t, plain, "Accept", text)
+	n := len(regexp.MustCompile(`(?m)^accel_[^e].*$`).FindAllString(want, -1)) // but the exporter's own
+	e := exposition.New(fixed(s), nil, exposition.Options{})
+	count := strings.Count(want, "\n") - strings.Count(want, "# ") - 3
+	e.Apply(exposition.Settings{MaxSeries: count, View: double{}})
+	_, _, page := get(t, e, "Accept", text)
+	if got := len(regexp.MustCompile(`(?m)^accel_[^e].*$`).FindAllString(page, -1)); got != n || strings.Contains(page, "twice{") {
+		t.Errorf("%d series of %d:\n%.2000s", got, n, page)
+	}
+}

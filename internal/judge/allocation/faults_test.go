@@ -1,0 +1,188 @@
+package allocation_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+func xid(code uint64, at time.Duration, more ...func(*collector.Event)) collector.Event {
+	e := collector.Event{Source: "nvidia", Device: gpuA, Kind: collector.EventXid, Code: code, Time: start.Add(at)}
+	for _, f := range more {
+		f(&e)
+	}
+	return e
+}
+
+// happen judges a Snapshot with events, so long after the start.
+func (r *rig) happen(at time.Duration, news []collector.Event, devices ...collector.Device) {
+	r.now = start.Add(at)
+	r.judge(news, devices...)
+}
+
+func (r *rig) faults(want ...string) {
+	r.t.Helper()
+	var got []string
+	for _, d := range r.snap.Devices {
+		for _, x := range d.Readings {
+			if x.Metric == collector.AllocationFault {
+				got = append(got, fmt.Sprintf("%s %s %s %v", short(d.ID), x.Labels[1], x.Labels[4], x.Value-float64(start.Unix())))
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		r.t.Errorf("faults after %v (-want +got):\n%s", r.now.Sub(start), diff)
+	}
+}
+
+// A fault is told of who held the device when it happened, and outlives the
+// pod by an hour.
+func TestFault(t *testing.T) {
+	r := newRig(t)
+	one := device(gpuA, 0)
+	r.list(held("a", gpu, gpuA))
+	r.happen(time.Second, nil, one)
+	r.happen(10*time.Second, []collector.Event{xid(79, 9*time.Second), {Device: gpuA, Kind: collector.EventBusLoss, Time: start.Add(8 * time.Second)}}, one)
+	r.faults("A a xid_79 9", "A a bus_loss 8")
+	if r.asked != 1 {
+		t.Errorf("the kubelet was asked %d times", r.asked)
+	}
+	// The second witness tells of the same; the log of before the start tells
+	// of nobody.
+	r.happen(11*time.Second, []collector.Event{
+		xid(79, 10*time.Second, func(e *collector.Event) { e.Witnesses = []string{"nvidia", "kernellog"} }),
+		xid(48, 2*time.Second, func(e *collector.Event) { e.Past = true }),
+	}, one)
+	r.faults("A a xid_79 9", "A a bus_loss 8")
+
+	// An older one that is told of late.
+	r.happen(12*time.Second, []collector.Event{xid(79, 4*time.Second)}, one)
+	r.faults("A a xid_79 9", "A a bus_loss 8")
+
+	r.list(held("b", gpu, gpuA, began(20*time.Second, 10*time.Second)))
+	r.happen(20*time.Second, nil, one)
+	r.faults("A a xid_79 9", "A a bus_loss 8")
+	// One that is told of late.
+	r.happen(21*time.Second, []collector.Event{xid(13, 12*time.Second), xid(31, 20500*time.Millisecond)}, one)
+	r.faults("A b xid_31 20.5", "A a xid_79 9", "A a bus_loss 8", "A a xid_13 12")
+	// The same pod again has the same series.
+	r.list(held("a", gpu, gpuA, began(30*time.Second, 20*time.Second)))
+	r.happen(30*time.Second, []collector.Event{xid(79, 30*time.Second)}, one)
+	r.faults("A a xid_79 30", "A a bus_loss 8", "A a xid_13 12", "A b xid_31 20.5")
+	r.list()
+	r.happen(40*time.Second, nil, one)
+	r.faults("A b xid_31 20.5", "A a xid_79 30", "A a bus_loss 8", "A a xid_13 12")
+	r.happen(30*time.Second+time.Hour+time.Second, nil, one)
+	r.faults("A a xid_79 30", "A a bus_loss 8", "A a xid_13 12")
+	r.happen(40*time.Second+time.Hour+time.Second, nil, one)
+	r.faults()
+}
+
+// A pod that dies so fast that the kubelet lists it only after the fault is
+// not missed.
+func TestFaultBeforeList(t *testing.T) {
+	r := newRig(t)
+	one := device(gpuA, 0)
+	r.happen(10*time.Second, []collector.Event{xid(79, 9*time.Second)}, one)
+	r.faults()
+	r.list(held("a", gpu, gpuA, began(11*time.Second, 0)))
+	r.happen(11*time.Second, nil, one)
+	r.faults("A a xid_79 9")
+	// One that came after it has nothing to do with it, nor one of which it is
+	// not known when it began.
+	r = newRig(t)
+	r.happen(10*time.Second, []collector.Event{xid(79, 9*time.Second)}, one)
+	r.list(held("a", gpu, gpuA, began(20*time.Second, 10*time.Second)), held("b", gpu, gpuA, func(h *podmap.Holder) { h.Since = start.Add(20 * time.Second) }))
+	r.happen(20*time.Second, nil, one)
+	r.faults()
+	// Long after, the pod is more likely to have come later.
+	r = newRig(t)
+	r.happen(10*time.Second, []collector.Event{xid(79, 9*time.Second)}, one)
+	r.happen(5*time.Minute, nil, one)
+	r.list(held("a", gpu, gpuA, began(5*time.Minute, 0)))
+	r.happen(5*time.Minute, nil, one)
+	r.faults()
+}
+
+// A fault of a GPU that is cut up harms the partition that it is attributed
+// to, or all.
+func TestFaultOfPartition(t *testing.T) {
+	r := newRig(t)
+	r.list(held("a", gpu, mig1), held("b", gpu, mig2))
+	devices := []collector.Device{device(gpuB, 0), slice(mig1, gpuB, 0, 1, "3g.40gb"), slice(mig2, gpuB, 0, 2, "3g.40gb")}
+	of := func(partition string) func(*collector.Event) {
+		return func(e *collector.Event) { e.Device, e.Partition = gpuB, partition }
+	}
+	r.happen(time.Second, []collector.Event{xid(43, time.Second, of(mig2)), xid(79, time.Second, of(""))}, devices...)
+	r.faults("m1 a xid_79 1", "m2 b xid_43 1", "m2 b xid_79 1")
+	if diff := cmp.Diff([]allocation.Holder{
+		{Namespace: "ml", Pod: "a", Containers: []string{"main"}, Resources: []string{gpu}},
+		{Namespace: "ml", Pod: "b", Containers: []string{"main"}, Resources: []string{gpu}},
+	}, r.j.HoldersAt(gpuB, r.now)); diff != "" {
+		t.Error(diff)
+	}
+	if got := r.j.HoldersAt(gpuB, start.Add(-time.Second)); got != nil {
+		t.Errorf("before: %v", got)
+	}
+}
+
+// A storm of different faults has few series.
+func TestFaultStorm(t *testing.T) {
+	r := newRig(t)
+	r.list(held("a", gpu, gpuA))
+	var storm []collector.Event
+	for i := range uint64(1000) {
+		storm = append(storm, xid(i, time.Second))
+	}
+	r.happen(time.Second, nil, device(gpuA, 0))
+	r.happen(time.Second, storm, device(gpuA, 0))
+	if n := len(r.tell(collector.AllocationFault)); n != 16 {
+		t.Errorf("%d series", n)
+	}
+	// And where nobody holds the device, nothing grows.
+	r.list()
+	r.happen(2*time.Second, storm, device(gpuA, 0))
+	r.list(held("b", gpu, gpuA, began(3*time.Second, 500*time.Millisecond)))
+	r.happen(3*time.Second, nil, device(gpuA, 0))
+	if n := len(r.tell(collector.AllocationFault)); n > 32 {
+		t.Errorf("%d series", n)
+	}
+}
+
+// Which events ask for a new list, and cost a pod something.
+func TestEvents(t *testing.T) {
+	for _, c := range []struct {
+		kind  collector.EventKind
+		fault string
+		asked int
+	}{
+		{collector.EventBusLoss, "bus_loss", 1},
+		{collector.EventUnavailable, "gpu_unavailable", 1},
+		{collector.EventPoisonFatal, "poison_fatal", 0},
+		{collector.EventECCDoubleBit, "ecc_double_bit", 0},
+		{collector.EventAER, "", 0}, // most are corrected, and there may be many
+		{collector.EventMIGConfig, "", 1},
+		{collector.EventReconfiguration, "", 1},
+		{collector.EventDriverLoaded, "", 1},
+		{collector.EventECCSingleBit, "", 0},
+	} {
+		r := newRig(t)
+		r.list(held("a", gpu, gpuA))
+		r.happen(time.Second, nil, device(gpuA, 0))
+		r.happen(2*time.Second, []collector.Event{{Device: gpuA, Kind: c.kind, Time: r.now}}, device(gpuA, 0))
+		if r.asked != c.asked {
+			t.Errorf("%s: asked %d times", c.kind, r.asked)
+		}
+		if c.fault == "" {
+			r.faults()
+		} else {
+			r.faults("A a " + c.fault + " 1")
+		}
+	}
+}

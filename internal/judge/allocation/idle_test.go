@@ -1,0 +1,134 @@
+package allocation_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// step is some time in which the device shows the facts, told in Snapshots of
+// ten seconds.
+type step struct {
+	lasts time.Duration
+	facts []fact
+	// idle, total and last are what is told in the end: seconds, and seconds
+	// since the start; -1 for nothing.
+	idle, total, last float64
+}
+
+func f(facts ...fact) []fact { return facts }
+
+const mib = 1 << 20
+
+var idleStories = []struct {
+	name  string
+	idle  func(*allocation.Idle)
+	steps []step
+}{
+	{"a GPU that computes", nil, []step{{5 * time.Minute, f(compute(0.9)), 0, 0, 300}}},
+	{"a GPU that does nothing", nil, []step{{5 * time.Minute, f(compute(0)), 300, 300, -1}}},
+	{"within grace", nil, []step{{50 * time.Second, f(compute(0)), 0, 0, -1}, {10 * time.Second, f(compute(0)), 60, 60, -1}}},
+	{"a pause shorter than grace", nil, []step{
+		{time.Minute, f(compute(1)), 0, 0, 60},
+		{50 * time.Second, f(compute(0)), 0, 0, 60},
+		{time.Minute, f(compute(1)), 0, 0, 170},
+	}},
+	{"a pause longer than grace counts from its beginning", nil, []step{
+		{time.Minute, f(compute(1)), 0, 0, 60},
+		{2 * time.Minute, f(compute(0)), 120, 120, 60},
+		{time.Minute, f(compute(1)), 0, 120, 240},
+		{90 * time.Second, f(compute(0.005)), 90, 210, 240},
+	}},
+	{"no grace", func(i *allocation.Idle) { i.Grace = 0 }, []step{{10 * time.Second, f(compute(0)), 10, 10, -1}}},
+	{"at the floor", nil, []step{{2 * time.Minute, f(compute(0.01)), 120, 120, -1}, {10 * time.Second, f(compute(0.02)), 0, 120, 130}}},
+	{"another floor", func(i *allocation.Idle) { i.Floor = 0.1 }, []step{{2 * time.Minute, f(compute(0.1)), 120, 120, -1}}},
+	{"only its encoder works", nil, []step{{2 * time.Minute, f(compute(0), engine("encoder", 0.3)), 0, 0, 120}}},
+	{"only its decoder works", nil, []step{{2 * time.Minute, f(compute(0), engine("decoder", 0.3)), 0, 0, 120}}},
+	{"only its memory works", nil, []step{{2 * time.Minute, f(compute(0), engine("memory", 0.3)), 0, 0, 120}}},
+	{"only its JPEG engine works", nil, []step{{2 * time.Minute, f(compute(0), engine("jpeg", 0.3)), 0, 0, 120}}},
+	{"only its tensor cores are seen to work", nil, []step{{2 * time.Minute, f(compute(0), unit("tensor", 0.3)), 0, 0, 120}}},
+	{"only PCIe works", nil, []step{{2 * time.Minute, f(compute(0), set(collector.PCIeReceiveRate, 3*mib)), 0, 0, 120}}},
+	{"only NVLink works", nil, []step{{2 * time.Minute, f(compute(0), set(collector.NVLinkTransmitRate, 3*mib)), 0, 0, 120}}},
+	{"its sensors are read over PCIe", nil, []step{{2 * time.Minute, f(compute(0), set(collector.PCIeReceiveRate, 100_000)), 120, 120, -1}}},
+	{"a MIG device", nil, []step{{2 * time.Minute, f(unit("graphics", 0)), 120, 120, -1}, {10 * time.Second, f(unit("graphics", 0.5)), 0, 120, 130}}},
+	{"a MIG device that tells of its SMs", nil, []step{{2 * time.Minute, f(unit("sm", 0)), 120, 120, -1}}},
+	{"nothing is known", nil, []step{{5 * time.Minute, nil, -1, -1, -1}}},
+	{"all but the compute engine", nil, []step{{5 * time.Minute, f(engine("encoder", 0), set(collector.PCIeReceiveRate, 0)), -1, -1, -1}}},
+	{"work without a measure of the compute engine", nil, []step{{time.Minute, f(engine("encoder", 0.5)), 0, 0, 60}, {time.Minute, f(engine("encoder", 0)), -1, 0, 60}}},
+	{"an engine that does not answer any more", nil, []step{
+		{2 * time.Minute, f(compute(0), engine("encoder", 0)), 120, 120, -1},
+		{10 * time.Second, f(compute(0)), -1, 120, -1},
+		{10 * time.Second, f(compute(0)), 140, 120, -1}, // the gap is bridged and not counted
+		{10 * time.Second, f(compute(0)), 150, 130, -1},
+	}},
+	{"a short gap", nil, []step{
+		{2 * time.Minute, f(compute(0)), 120, 120, -1},
+		{50 * time.Second, f(down), -1, 120, -1},
+		{10 * time.Second, f(compute(0)), 180, 120, -1},
+		{time.Minute, f(compute(0)), 240, 180, -1},
+	}},
+	{"a long gap ends the stretch", nil, []step{
+		{2 * time.Minute, f(compute(0)), 120, 120, -1},
+		{80 * time.Second, f(down), -1, 120, -1},
+		{10 * time.Second, f(compute(0)), 0, 120, -1},
+		{70 * time.Second, f(compute(0)), 70, 190, -1},
+	}},
+	{"a gap after work is no idle time", nil, []step{
+		{time.Minute, f(compute(1)), 0, 0, 60},
+		{30 * time.Second, f(down), -1, 0, 60},
+		{70 * time.Second, f(compute(0)), 60, 60, 60},
+	}},
+}
+
+// Idle is what does nothing and is known to, at the rate of sampling.
+func TestIdle(t *testing.T) {
+	for _, s := range idleStories {
+		t.Run(s.name, func(t *testing.T) {
+			r := newRig(t, func(r *rig) {
+				if s.idle != nil {
+					s.idle(&r.settings.Idle)
+				}
+			})
+			r.list(held("train", gpu, gpuA))
+			// The hold begins as the device is first read.
+			r.after(0, device(gpuA, 0, s.steps[0].facts...))
+			for i, st := range s.steps {
+				for range int(st.lasts / (10 * time.Second)) {
+					r.after(10*time.Second, device(gpuA, 0, st.facts...))
+				}
+				for _, c := range []struct {
+					m    *collector.Metric
+					want float64
+				}{{collector.AllocationIdle, st.idle}, {collector.AllocationIdleTotal, st.total}} {
+					if c.want < 0 {
+						r.want(c.m)
+					} else {
+						r.want(c.m, "A train "+number(c.want))
+					}
+				}
+				last := r.tell(collector.AllocationLastActivity)
+				if st.last >= 0 && (len(last) != 1 || r.value(collector.AllocationLastActivity) != float64(start.Unix())+st.last) || st.last < 0 && last != nil {
+					t.Errorf("step %d: last activity %q, want %v after the start", i, last, st.last)
+				}
+				since := r.tell(collector.AllocationIdleSince)
+				if st.idle > 0 && r.value(collector.AllocationIdleSince) != float64(r.now.Unix())-st.idle || st.idle <= 0 && since != nil {
+					t.Errorf("step %d: idle since %q", i, since)
+				}
+			}
+		})
+	}
+}
+
+// value is that of the only series of a family.
+func (r *rig) value(m *collector.Metric) float64 {
+	for _, d := range r.snap.Devices {
+		for _, x := range d.Readings {
+			if x.Metric == m {
+				return x.Value
+			}
+		}
+	}
+	return -1
+}

@@ -1,0 +1,195 @@
+package allocation_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/sim/kubelet"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+// cluster is a simulated kubelet, a Watcher of it and a Judge, in a bubble of
+// virtual time.
+type cluster struct {
+	*rig
+	pipe kubelet.Pipe
+	srv  *kubelet.Server
+	path string
+	w    *podmap.Watcher
+}
+
+func inCluster(t *testing.T, test func(*testing.T, *cluster)) {
+	path := filepath.Join(t.TempDir(), "kubelet.sock")
+	synctest.Test(t, func(t *testing.T) {
+		c := &cluster{path: path}
+		c.socket(t)
+		var err error
+		if c.srv, err = kubelet.ServeFunc(c.pipe.Listen); err != nil {
+			t.Fatal(err)
+		}
+		c.w = podmap.New(podmap.Options{Socket: path, Dial: c.pipe.Dial})
+		c.rig = newRig(t, func(r *rig) {
+			r.options = allocation.Options{Map: c.w.Latest, Status: c.w.Status, Refresh: c.w.Refresh, Gone: c.w.Gone}
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); c.w.Run(ctx) }()
+		synctest.Wait()
+		test(t, c)
+		c.srv.Stop()
+		cancel()
+		<-done
+	})
+}
+
+// socket makes a new file for the socket in place of the one there is.
+func (c *cluster) socket(t *testing.T) {
+	if err := os.WriteFile(c.path+".new", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(c.path+".new", c.path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *cluster) restart(pods ...kubelet.Pod) {
+	c.t.Helper()
+	c.socket(c.t)
+	if err := c.srv.Restart(pods...); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// pass lets time pass, with a Snapshot of these devices every five seconds.
+func (c *cluster) pass(d time.Duration, devices ...collector.Device) {
+	for range int(d / (5 * time.Second)) {
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		c.now = time.Now()
+		c.judge(nil, devices...)
+	}
+}
+
+// allocated returns the pods and for how long they have held which device, as
+// the page says, and fails where one of them has a device for less time than
+// before.
+func (c *cluster) allocated(before map[string]float64) []string {
+	c.t.Helper()
+	var names []string
+	for _, d := range c.snap.Devices {
+		for _, x := range d.Readings {
+			if x.Metric != collector.AllocationSeconds {
+				continue
+			}
+			name := short(d.ID) + " " + strings.Join(x.Labels, " ")
+			if x.Value < before[name] {
+				c.t.Errorf("%s: %v after %v", name, x.Value, before[name])
+			}
+			before[name] = x.Value
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestKubelet: whatever the kubelet does, the pods that run are told with the
+// devices that they have, their time goes on, and nobody is called free who is
+// not.
+func TestKubelet(t *testing.T) {
+	dra := kubelet.Pod{Namespace: "ml", Name: "claims", Containers: []kubelet.Container{{Name: "main"}, {Name: "side"}}, Claims: []kubelet.Claim{
+		{Namespace: "ml", Name: "claim", Devices: []kubelet.ClaimDevice{{Driver: "gpu.nvidia.com", Pool: "node", Device: "gpu-2"}}},
+	}}
+	proxy := kubelet.Simple("kube-system", "proxy", "")
+	pods := []kubelet.Pod{
+		proxy, kubelet.Simple("kube-system", "dns", ""), kubelet.Simple("kube-system", "plugin", ""), dra,
+		kubelet.Simple("ml", "slice", "nvidia.com/mig-3g.40gb", mig1),
+		kubelet.Simple("ml", "card", "fpga.intel.com/af-x", "dfl-port.0"),
+		kubelet.Simple("ml", "shared-0", "nvidia.com/gpu.shared", "nvidia5/vgpu0"),
+		kubelet.Simple("ml", "shared-1", "nvidia.com/gpu.shared", "nvidia5/vgpu1"),
+	}
+	devices := []collector.Device{device(gpuA, 2), device(gpuB, 0), slice(mig1, gpuB, 0, 1, "3g.40gb"), fpga("card"), device("shared", 5)}
+	want := []string{
+		"A ml claims main,side gpu.nvidia.com",
+		"card ml card main fpga.intel.com/af-x",
+		"m1 ml slice main nvidia.com/mig-3g.40gb",
+		"shared ml shared-0 main nvidia.com/gpu.shared",
+		"shared ml shared-1 main nvidia.com/gpu.shared",
+	}
+	for _, b := range []struct {
+		name string
+		do   func(c *cluster)
+	}{
+		{"steady", func(c *cluster) { c.pass(10*time.Minute, devices...) }},
+		{"restarts and lists nothing yet", func(c *cluster) { c.restart() }},
+		{"restarts and lists half", func(c *cluster) { c.restart(pods[:4]...) }},
+		{"restarts and is done", func(c *cluster) { c.restart(pods...) }},
+		{"restarts while the API server is down", func(c *cluster) { c.restart(proxy); c.pass(50*time.Minute, devices...) }},
+		{"is down for a minute", func(c *cluster) { c.srv.Stop() }},
+		{"was down for a minute", func(c *cluster) { c.srv.Stop(); c.pass(time.Minute, devices...); c.restart(pods...) }},
+		{"hangs", func(c *cluster) { c.srv.Hang() }},
+		{"answers garbage", func(c *cluster) { c.srv.Garbage(true) }},
+	} {
+		t.Run(b.name, func(t *testing.T) {
+			inCluster(t, func(t *testing.T, c *cluster) {
+				c.srv.SetPods(pods...)
+				c.pass(2*time.Minute, devices...)
+				before := map[string]float64{}
+				c.allocated(before)
+				b.do(c)
+				c.pass(time.Minute, devices...)
+				if diff := cmp.Diff(want, c.allocated(before)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				for _, line := range c.tell(collector.DeviceHolders) {
+					if strings.HasSuffix(line, " 0") {
+						t.Errorf("called free: %s", line)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A GPU that goes from one pod to another, and one that is cut anew while the
+// kubelet does not say much.
+func TestHandOver(t *testing.T) {
+	proxy := kubelet.Simple("kube-system", "proxy", "")
+	a, b := kubelet.Simple("ml", "a", gpu, gpuA), kubelet.Simple("ml", "b", gpu, gpuA)
+	part := kubelet.Simple("ml", "part", gpu, mig1)
+	devices := []collector.Device{device(gpuA, 2, compute(0)), device(gpuB, 0), slice(mig1, gpuB, 0, 1, "3g.40gb")}
+	inCluster(t, func(t *testing.T, c *cluster) {
+		c.srv.SetPods(proxy, a, part)
+		c.pass(2*time.Minute, devices...)
+		c.want(collector.AllocationInfo, "A a 1", "m1 part 1")
+		if idle := c.value(collector.AllocationIdle); idle < 100 {
+			t.Errorf("idle for %v", idle)
+		}
+		c.srv.SetPods(proxy, b, part)
+		c.pass(15*time.Second, devices...)
+		c.want(collector.AllocationInfo, "A b 1", "m1 part 1")
+		if idle := c.value(collector.AllocationIdle); idle != 0 {
+			t.Errorf("b inherits idleness of %v", idle)
+		}
+		c.srv.SetPods(proxy, part)
+		c.pass(15*time.Second, devices...)
+		c.want(collector.AllocationInfo, "m1 part 1")
+		c.want(collector.DeviceHolders, "A 0", "m1 1")
+		// The kubelet restarts without the API server, and the partition goes.
+		c.restart(proxy)
+		c.pass(30*time.Second, devices...)
+		c.want(collector.AllocationInfo, "m1 part 1")
+		c.pass(15*time.Second, devices[0], devices[1], slice(mig2, gpuB, 0, 2, "3g.40gb"))
+		c.want(collector.PodmapHolds, "told 0", "kept 0", "contested 0", "superseded 0", "unresolved 0", "omitted 0")
+	})
+}

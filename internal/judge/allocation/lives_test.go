@@ -1,0 +1,83 @@
+package allocation_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+// lives checks what is told of every hold, but for what its device is.
+func (r *rig) lives(want ...allocation.Life) *allocation.Lives {
+	r.t.Helper()
+	got := r.j.Lives()
+	ignore := cmpopts.IgnoreFields(allocation.Life{}, "Class", "Vendor", "Model", "Index", "PCI", "Containers", "Resources")
+	if diff := cmp.Diff(want, got.Holds, ignore, cmpopts.EquateEmpty()); diff != "" {
+		r.t.Errorf("lives after %v (-want +got):\n%s", r.now.Sub(start), diff)
+	}
+	return got
+}
+
+// TestLives: a hold from its beginning to its end, and an hour beyond, with a
+// fault that is told of after that.
+func TestLives(t *testing.T) {
+	r := newRig(t)
+	if got := r.j.Lives(); !got.Time.IsZero() || got.Complete || len(got.Holds) > 0 {
+		t.Errorf("before the first Snapshot: %+v", got)
+	}
+	at := func(d time.Duration) time.Time { return start.Add(d) }
+	r.list()
+	r.happen(0, nil, device(gpuA, 0, compute(0)))
+	r.list(held("a", gpu, gpuA, began(10*time.Second, 5*time.Second)))
+	life := allocation.Life{Pod: podmap.Pod{Namespace: "ml", Name: "a"}, Device: gpuA, Since: at(10 * time.Second), After: at(5 * time.Second), IdleKnown: true}
+	r.happen(10*time.Second, nil, device(gpuA, 0, compute(0)))
+	if got := r.lives(life); !got.Complete || !got.Time.Equal(r.now) || got.Holds[0].Model == "" || got.Holds[0].Containers[0] != "main" {
+		t.Errorf("%+v", got)
+	}
+	for s := 20; s <= 80; s += 10 {
+		r.happen(time.Duration(s)*time.Second, nil, device(gpuA, 0, compute(0)))
+	}
+	life.IdleSince = at(10 * time.Second)
+	r.lives(life)
+	r.happen(90*time.Second, nil, device(gpuA, 0, compute(0.9)))
+	life.IdleSince, life.First, life.Last = time.Time{}, at(90*time.Second), at(90*time.Second)
+	r.lives(life)
+	r.happen(91*time.Second, nil, device(gpuA, 0, compute(0.8)))
+	life.Last = at(91 * time.Second)
+	r.lives(life)
+
+	r.list()
+	r.happen(100*time.Second, nil, device(gpuA, 0, compute(0)))
+	life.Until = at(100 * time.Second)
+	r.lives(life)
+	r.happen(105*time.Second, []collector.Event{xid(79, 99*time.Second)}, device(gpuA, 0, compute(0)))
+	life.Faults = []allocation.Fault{{Name: "xid_79", Time: at(99 * time.Second)}}
+	got := r.lives(life)
+	e := xid(79, 99*time.Second)
+	if !got.Holds[0].Harms(&e) || allocation.FaultName(&e) != "xid_79" {
+		t.Error("the event and the fault do not belong together")
+	}
+	r.happen(2*time.Hour, nil, device(gpuA, 0, compute(0)))
+	r.lives()
+}
+
+// TestLivesUnknown: what makes the holds that are told not all there are.
+func TestLivesUnknown(t *testing.T) {
+	r := newRig(t, func(r *rig) { r.settings.MaxHolders = 1 })
+	r.list(held("a", gpu, gpuA), held("b", gpu, gpuB), held("c", gpu, "GPU-5f1c9a1e-0009-0009-0009-000000000009"))
+	r.happen(0, nil, device(gpuA, 0), device(gpuB, 1))
+	got := r.j.Lives()
+	if len(got.Holds) != 1 || !got.Omitted[gpuB] || got.Omitted[gpuA] || !got.Lost[podmap.Pod{Namespace: "ml", Name: "c"}] || len(got.Lost) != 1 {
+		t.Errorf("%+v", got)
+	}
+	r.state(podmap.StateStale)
+	r.happen(time.Second, nil, device(gpuA, 0), device(gpuB, 1))
+	if r.j.Lives().Complete {
+		t.Error("a list that is stale is complete")
+	}
+}

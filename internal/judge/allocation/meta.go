@@ -1,0 +1,84 @@
+package allocation
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/podmap"
+	"github.com/accel-exporter/accel-exporter/podmap/kube"
+)
+
+// meta is what is told of the pods that hold devices, from the API server.
+type meta struct {
+	holders *podmap.Map // of which shown was made
+	known   *kube.Map
+	shown   []collector.Reading
+}
+
+// publishMeta adds what the API server says. Where it is not asked, that is
+// nothing.
+func (j *Judge) publishMeta(s *collector.Snapshot) {
+	if j.options.Meta == nil {
+		return
+	}
+	if known := j.options.Meta(); known != j.meta.known || j.pods != j.meta.holders {
+		j.meta = meta{holders: j.pods, known: known, shown: describePods(j.pods, known, j.settings.MaxHolders)}
+	}
+	s.Node = append(s.Node, j.meta.shown...)
+	if j.options.MetaStatus == nil {
+		return
+	}
+	st := j.options.MetaStatus()
+	s.Node = publishFeed(s.Node, "pods", &st.Pods)
+	if st.Slices != nil {
+		s.Node = publishFeed(s.Node, "slices", st.Slices)
+	}
+}
+
+// describePods returns the readings of pods that hold devices, of at most so
+// many pods.
+func describePods(holders *podmap.Map, known *kube.Map, most int) []collector.Reading {
+	if known == nil {
+		return nil
+	}
+	var r []collector.Reading
+	told := map[podmap.Pod]bool{}
+	for i := range holders.Holders {
+		p := holders.Holders[i].Pod
+		if told[p] || len(told) >= most {
+			continue
+		}
+		told[p] = true
+		pod, ok := known.Pod(p.Namespace, p.Name)
+		if !ok {
+			continue
+		}
+		r = append(r, collector.Reading{Metric: collector.PodInfo, Value: 1, Labels: []string{
+			p.Namespace, p.Name, pod.UID, pod.Controller.Kind, pod.Controller.Name, pod.Workload.Kind, pod.Workload.Name,
+		}})
+		for _, label := range slices.Sorted(maps.Keys(pod.Labels)) {
+			r = append(r, collector.Reading{Metric: collector.PodLabelInfo, Value: 1, Labels: []string{p.Namespace, p.Name, label, pod.Labels[label]}})
+		}
+	}
+	return r
+}
+
+// publishFeed adds how one kind of objects is known.
+func publishFeed(r []collector.Reading, objects string, st *kube.FeedStatus) []collector.Reading {
+	add := func(m *collector.Metric, v float64, labels ...string) {
+		r = append(r, collector.Reading{Metric: m, Labels: labels, Value: v})
+	}
+	for _, state := range kube.States {
+		add(collector.PodmetaState, boolean(st.State == state), objects, string(state))
+	}
+	if !st.Heard.IsZero() {
+		add(collector.PodmetaAge, max(st.Age, time.Duration(0)).Seconds(), objects)
+	}
+	for _, outcome := range kube.Outcomes {
+		add(collector.PodmetaRequests, float64(st.Lists[outcome]), objects, "list", string(outcome))
+		add(collector.PodmetaRequests, float64(st.Watches[outcome]), objects, "watch", string(outcome))
+	}
+	return r
+}

@@ -1,0 +1,128 @@
+package allocation
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/podmap"
+	"github.com/accel-exporter/accel-exporter/podmap/proc"
+)
+
+const (
+	// trust is how long the owner of a process is not asked for again. Its
+	// source lists processes as often.
+	trust = 2 * time.Second
+	// listEvery is the least time between two lists of the pods' directories.
+	listEvery = 2 * time.Second
+	// forgetAfter is how long a process that is on no device is remembered.
+	forgetAfter = time.Minute
+	// maxKnown bounds the processes that are remembered.
+	maxKnown = 4096
+)
+
+// owners says which pods processes belong to.
+type owners struct {
+	proc  *proc.Map
+	list  func() ([]string, error)
+	known map[int]*process
+
+	names   atomic.Pointer[podNames]
+	listing atomic.Bool
+	asked   time.Time
+	tidied  time.Time
+}
+
+// podNames are the pods of a node by their UIDs.
+type podNames struct {
+	at    time.Time // when they began to be listed
+	byUID map[string]podmap.Pod
+}
+
+// process is what is known of a process.
+type process struct {
+	owner proc.Owner
+	pod   podmap.Pod
+	named bool
+	// missed says that its pod was not among those listed since it came.
+	missed bool
+	since  time.Time // when it was first seen
+	read   time.Time
+	used   time.Time
+}
+
+// of returns what is known of a process. It reads procfs and no other file
+// system; names of pods come later.
+func (o *owners) of(pid int, now time.Time) *process {
+	p := o.known[pid]
+	if p == nil {
+		if p = (&process{since: now}); len(o.known) < maxKnown {
+			o.known[pid] = p
+		}
+	}
+	p.used = now
+	if p.read.IsZero() || now.Sub(p.read) >= trust || now.Before(p.read) {
+		was := p.owner
+		p.owner, p.read = o.proc.Owner(pid, now), now
+		if p.owner.PodUID != was.PodUID || p.owner.Kind != was.Kind {
+			p.named, p.missed, p.since = false, false, now
+		}
+	}
+	if p.owner.Kind == proc.Pod && !p.named {
+		o.name(p, now)
+	}
+	return p
+}
+
+// name finds the name of a process's pod, and has the pods listed where it is
+// not among those known.
+func (o *owners) name(p *process, now time.Time) {
+	if names := o.names.Load(); names != nil {
+		if p.pod, p.named = names.byUID[p.owner.PodUID]; p.named {
+			return
+		}
+		p.missed = !names.at.Before(p.since)
+	}
+	if o.list == nil || now.Sub(o.asked) < listEvery && !now.Before(o.asked) || !o.listing.CompareAndSwap(false, true) {
+		return
+	}
+	o.asked = now
+	// A disk that hangs must not hold up the Snapshot.
+	go func() {
+		defer o.listing.Store(false)
+		dirs, err := o.list()
+		if err != nil && len(dirs) == 0 {
+			return
+		}
+		names := &podNames{at: now, byUID: make(map[string]podmap.Pod, len(dirs))}
+		for _, dir := range dirs {
+			if name, uid, ok := proc.ParsePodDir(dir); ok {
+				names.byUID[uid] = podmap.Pod{Namespace: name.Namespace, Name: name.Name}
+			}
+		}
+		o.names.Store(names)
+	}()
+}
+
+// service reports whether a process is not there for itself: the server of MPS
+// works for others.
+func (p *process) service() bool { return strings.HasPrefix(p.owner.Command, "nvidia-cuda-mps") }
+
+// tidy forgets processes that are on no device.
+func (o *owners) tidy(now time.Time) {
+	if o.proc == nil || now.Sub(o.tidied) < forgetAfter {
+		return
+	}
+	o.tidied = now
+	pids := make([]int, 0, len(o.known))
+	for pid, p := range o.known {
+		if now.Sub(p.used) > forgetAfter {
+			delete(o.known, pid)
+			continue
+		}
+		pids = append(pids, pid)
+	}
+	slices.Sort(pids)
+	o.proc.Retain(pids)
+}

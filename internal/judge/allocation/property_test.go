@@ -1,0 +1,249 @@
+package allocation_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+// worker is a process as it is, whatever is seen of it.
+type worker struct {
+	pid         int
+	pod         string // "" for the host
+	device      int
+	use, memory float64
+}
+
+// randomNode is a node with what really happens on it.
+type randomNode struct {
+	rng     *rand.Rand
+	devices []string // ids
+	mig     []bool
+	holders []podmap.Holder
+	workers []worker
+}
+
+func newRandomNode(seed uint64) *randomNode {
+	n := &randomNode{rng: rand.New(rand.NewPCG(seed, 1))}
+	for i := range 1 + n.rng.IntN(6) {
+		n.devices = append(n.devices, fmt.Sprintf("GPU-5f1c9a1e-0001-0001-0001-%012d", i))
+		n.mig = append(n.mig, n.rng.IntN(3) == 0)
+		if n.mig[i] {
+			n.devices[i] = "MIG" + n.devices[i][3:]
+		}
+	}
+	pod := 0
+	for i, id := range n.devices {
+		switch n.rng.IntN(4) {
+		case 0: // nobody
+		case 1:
+			n.hold(pod, i, id)
+			pod++
+		case 2:
+			for replica := range 1 + n.rng.IntN(4) {
+				n.hold(pod, i, fmt.Sprintf("%s::%d", id, replica))
+				pod += n.rng.IntN(2)
+			}
+			pod++
+		case 3:
+			n.hold(pod, i, id, contested)
+			n.hold(pod+1, i, id, contested)
+			pod += 2
+		}
+	}
+	for range n.rng.IntN(5) { // of anybody, anywhere
+		n.spawn("p"+string('a'+rune(n.rng.IntN(16))), n.rng.IntN(len(n.devices)))
+	}
+	if n.rng.IntN(4) == 0 {
+		n.spawn("", n.rng.IntN(len(n.devices)))
+	}
+	return n
+}
+
+func (n *randomNode) hold(pod, device int, id string, more ...func(*podmap.Holder)) {
+	name := "p" + string('a'+rune(pod%16))
+	n.holders = append(n.holders, held(name, gpu, id, more...))
+	for range n.rng.IntN(3) {
+		n.spawn(name, device)
+	}
+}
+
+func (n *randomNode) spawn(pod string, device int) {
+	n.workers = append(n.workers, worker{pid: 100 + len(n.workers), pod: pod, device: device})
+}
+
+// work has every process do something, or nothing.
+func (n *randomNode) work() {
+	for i := range n.workers {
+		w := &n.workers[i]
+		w.use, w.memory = 0, float64(n.rng.IntN(3))*gib
+		if n.rng.IntN(3) == 0 {
+			w.use = 0.05 + n.rng.Float64()*0.9
+		}
+	}
+}
+
+// truth is what a pod really did on a device.
+func (n *randomNode) truth(pod string, device int) (use, memory float64) {
+	for _, w := range n.workers {
+		if w.device == device && (w.pod == pod || pod == "*") {
+			use, memory = use+w.use, memory+w.memory
+		}
+	}
+	return min(1, use), memory
+}
+
+// show returns what is seen of the devices this time.
+func (n *randomNode) show() []collector.Device {
+	var out []collector.Device
+	for i, id := range n.devices {
+		use, memory := n.truth("*", i)
+		d := device(id, i)
+		if n.mig[i] {
+			d.Parent = "GPU-parent"
+		}
+		switch n.rng.IntN(10) {
+		case 0:
+			down(&d)
+		case 1: // its use cannot be read
+			d.Set(collector.MemoryUsed, memory)
+		default:
+			if n.mig[i] {
+				d.Set(collector.ActivityRatio, use, "graphics")
+			} else {
+				d.Set(collector.UtilizationRatio, use, "compute")
+			}
+			d.Set(collector.MemoryUsed, memory)
+		}
+		if n.rng.IntN(8) > 0 {
+			nobody(&d)
+			for _, w := range n.workers {
+				if w.device != i {
+					continue
+				}
+				told := w.use
+				if n.mig[i] {
+					told = -1
+				}
+				client(w.pid, w.memory, told)(&d)
+			}
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// ledger is what a series said before, and how long its holder was idle.
+type ledger struct{ allocated, idleTotal, idle float64 }
+
+// TestRandomNodes: on 300 nodes, the holders of a device never have more than
+// the device, a zero is one, what is called idle was, and counters only grow.
+func TestRandomNodes(t *testing.T) {
+	told := map[*collector.Metric]int{}
+	for seed := range uint64(300) {
+		synctest.Test(t, func(t *testing.T) { runRandomNode(t, seed, told) })
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	for _, m := range []*collector.Metric{collector.AllocationUtilization, collector.AllocationMemory, collector.AllocationIdle, collector.AllocationIdleTotal} {
+		if told[m] < 1000 {
+			t.Errorf("%s was told %d times only", m.Name, told[m])
+		}
+	}
+}
+
+func runRandomNode(t *testing.T, seed uint64, told map[*collector.Metric]int) {
+	n := newRandomNode(seed)
+	r := newRig(t, processes, func(r *rig) { r.settings.Idle = allocation.Idle{Floor: 0.01, Traffic: mib, Grace: 20 * time.Second} })
+	for _, w := range n.workers {
+		switch {
+		case w.pod == "":
+			r.run(w.pid, "", false)
+		case n.rng.IntN(12) == 0:
+			r.run(w.pid, "?", false)
+		default:
+			r.run(w.pid, w.pod, n.rng.IntN(12) > 0)
+		}
+	}
+	ledgers := map[string]*ledger{}
+	n.work()
+	for range 12 {
+		if n.rng.IntN(3) == 0 {
+			n.work()
+		}
+		r.list(n.holders...)
+		step := time.Duration(1+n.rng.IntN(20)) * time.Second
+		r.after(step, n.show()...)
+		synctest.Wait()
+		for i := range r.snap.Devices {
+			checkDevice(t, n, &r.snap.Devices[i], i, step.Seconds(), ledgers, told)
+		}
+	}
+}
+
+func checkDevice(t *testing.T, n *randomNode, d *collector.Device, at int, step float64, ledgers map[string]*ledger, told map[*collector.Metric]int) {
+	const slack = 1e-6
+	sums := map[*collector.Metric]float64{}
+	for _, x := range d.Readings {
+		if !strings.HasPrefix(x.Metric.Name, "accel_allocation_") {
+			if x.Metric == collector.DeviceHolders && x.Value == 0 && holds(n, d.ID) {
+				t.Errorf("%s is free, and is not", d.ID)
+			}
+			continue
+		}
+		told[x.Metric]++
+		pod := x.Labels[1]
+		use, memory := n.truth(pod, at)
+		key := d.ID + pod
+		l := ledgers[key]
+		if l == nil {
+			l = &ledger{}
+			ledgers[key] = l
+		}
+		switch x.Metric {
+		case collector.AllocationSeconds: // comes first
+			if x.Value < l.allocated {
+				t.Errorf("%s of %s: allocated %v after %v", pod, d.ID, x.Value, l.allocated)
+			}
+			l.allocated = x.Value
+			if use == 0 {
+				l.idle += step
+			}
+		case collector.AllocationUtilization, collector.AllocationMemory:
+			sums[x.Metric] += x.Value
+			if really := map[*collector.Metric]float64{collector.AllocationUtilization: use, collector.AllocationMemory: memory}[x.Metric]; x.Value == 0 && really != 0 {
+				t.Errorf("%s of %s: %s is 0, and was %v", pod, d.ID, x.Metric.Name, really)
+			}
+		case collector.AllocationIdle:
+			if x.Value > 0 && use != 0 || x.Value > l.allocated {
+				t.Errorf("%s of %s: idle for %v with a use of %v, allocated for %v", pod, d.ID, x.Value, use, l.allocated)
+			}
+		case collector.AllocationIdleTotal:
+			if x.Value < l.idleTotal || x.Value > l.idle+slack {
+				t.Errorf("%s of %s: %v idle after %v, and was for %v", pod, d.ID, x.Value, l.idleTotal, l.idle)
+			}
+			l.idleTotal = x.Value
+		}
+	}
+	use, memory := n.truth("*", at)
+	if sums[collector.AllocationUtilization] > use+slack || sums[collector.AllocationMemory] > memory+slack {
+		t.Errorf("holders of %s have %v and %v, the device %v and %v", d.ID, sums[collector.AllocationUtilization], sums[collector.AllocationMemory], use, memory)
+	}
+}
+
+func holds(n *randomNode, id string) bool {
+	for _, h := range n.holders {
+		if strings.HasPrefix(h.DeviceID, id) {
+			return true
+		}
+	}
+	return false
+}

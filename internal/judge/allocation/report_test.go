@@ -1,0 +1,308 @@
+package allocation_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+// answers is why each device can be had or not.
+func (r *rig) answers() map[string]string {
+	out := map[string]string{}
+	for _, d := range r.j.Report().Devices {
+		out[short(d.ID)] = strings.TrimSpace(string(d.Availability) + " " + d.Why)
+	}
+	return out
+}
+
+// failed is the verdict of a device.
+func failed(d *collector.Device) {
+	d.Verdict = &collector.Verdict{State: "failed", Action: "reset", Reasons: []collector.Reason{
+		{Code: "xid_79", Text: "it fell off the bus"}, {Code: "b", Text: "b"}, {Code: "c", Text: "c"}, {Code: "d", Text: "d"},
+	}}
+}
+
+// Why a device is not held, or not known to be.
+func TestAvailability(t *testing.T) {
+	two := []collector.Device{device(gpuA, 0), device(gpuB, 1)}
+	const plugin = "the kubelet would not give it out as nvidia.com/gpu: its device plugin calls it unhealthy, or has not registered"
+	for _, c := range []struct {
+		name    string
+		prepare func(r *rig)
+		devices []collector.Device
+		a, b    string
+	}{
+		{"free", func(r *rig) { r.offer(gpu, gpuA, gpuB) }, two, "free no pod holds it", "free no pod holds it"},
+		{"held", func(r *rig) { r.list(held("a", gpu, gpuA)); r.offer(gpu, gpuA, gpuB) }, two, "held", "free no pod holds it"},
+		{"held and unhealthy", func(r *rig) { r.list(held("a", gpu, gpuA)); r.offer(gpu, gpuB) }, two, "held", "free no pod holds it"},
+		{"unhealthy to its plugin", func(r *rig) { r.offer(gpu, gpuB) }, two, "not_allocatable " + plugin, "free no pod holds it"},
+		{
+			"unhealthy to us too", func(r *rig) { r.offer(gpu, gpuB) },
+			[]collector.Device{device(gpuA, 0, failed), two[1]},
+			"not_allocatable the kubelet would not give it out as nvidia.com/gpu: it has failed", "free no pod holds it",
+		},
+		{"no plugin", func(r *rig) { r.offer("cpu.io/x") }, two, "free no pod holds it, and no device plugin gives it out", "free no pod holds it, and no device plugin gives it out"},
+		{"the kubelet is silent", func(r *rig) { r.state(podmap.StateStale) }, two, "unknown the kubelet does not answer", "unknown the kubelet does not answer"},
+		{"the kubelet has just started", func(r *rig) { r.state(podmap.StateUnconfirmed) }, two, "unknown the kubelet may not have listed all pods yet", "unknown the kubelet may not have listed all pods yet"},
+		{"no kubelet", func(r *rig) { r.pods = &podmap.Map{State: podmap.StateAbsent} }, two, "unmanaged no kubelet on this machine, or its socket is not mounted", "unmanaged no kubelet on this machine, or its socket is not mounted"},
+		{"an id that leads nowhere", func(r *rig) { r.list(held("a", gpu, "gpu:0")) }, two, "unknown a pod holds a device whose id leads to none of this machine, and it may be this one", "unknown a pod holds a device whose id leads to none of this machine, and it may be this one"},
+		{
+			"cut up", func(r *rig) {},
+			[]collector.Device{two[0], two[1], slice(mig1, gpuB, 1, 1, "3g.40gb")},
+			"free no pod holds it", "partitioned cut into 1 partitions, which are given out instead",
+		},
+		{
+			"the host uses it", func(r *rig) { r.run(1, "", false) },
+			[]collector.Device{device(gpuA, 0, client(1, gib, 0.5)), two[1]},
+			"occupied no pod holds it, and 1 processes use it (python3)", "free no pod holds it",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, processes)
+			c.prepare(r)
+			r.after(time.Second, c.devices...)
+			got := r.answers()
+			if got["A"] != c.a || got["B"] != c.b {
+				t.Errorf("A: %s\nB: %s", got["A"], got["B"])
+			}
+		})
+	}
+}
+
+// While a source has been told to let go, its devices are not looked at.
+func TestReleased(t *testing.T) {
+	r := newRig(t)
+	r.now = start.Add(time.Second)
+	r.snap = &collector.Snapshot{Time: r.now, Sources: []collector.Status{{Source: "nvidia", Released: true}}, Devices: []collector.Device{
+		{ID: gpuA, Class: collector.GPU, Vendor: "nvidia", KubeIDs: []string{gpuA}},
+	}}
+	r.j.Judge(r.snap)
+	if got := r.answers()["A"]; got != "free no pod holds it; the exporter has been told to let go of its driver, so nothing else is known" {
+		t.Error(got)
+	}
+}
+
+// The Report of a node, as JSON.
+func TestReport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, processes, func(r *rig) {
+			r.settings.Currency, r.settings.Prices = "EUR", []allocation.Price{{PerHour: 3600}}
+		})
+		if got := r.j.Report(); got.State != podmap.StateStarting || got.Devices == nil {
+			t.Errorf("before the first Snapshot: %+v", got)
+		}
+		r.run(7, "b", true)
+		r.list(held("a", gpu, gpuA, containers("main", "side")), held("c", gpu, "gpu:9"))
+		r.offer(gpu, gpuA)
+		one := device(gpuA, 0, used(0, gib), failed, set(collector.MemoryTotal, 80*gib), set(collector.PowerWatts, 70), client(7, gib, 0.0))
+		for range 11 {
+			r.list(r.pods.Holders...)
+			r.judge([]collector.Event{xid(79, 5*time.Second)}, one)
+			synctest.Wait()
+			r.now = r.now.Add(10 * time.Second)
+		}
+		got, err := json.MarshalIndent(r.j.Report(), "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const want = `{
+  "time": "2026-03-01T12:01:40Z",
+  "state": "fresh",
+  "listed": "2026-03-01T12:01:40Z",
+  "devices": [
+    {
+      "id": "GPU-5f1c9a1e-0001-0001-0001-000000000001",
+      "class": "gpu",
+      "vendor": "nvidia",
+      "model": "NVIDIA H100",
+      "index": "0",
+      "pci_address": "0000:10:00.0",
+      "health": "failed",
+      "action": "reset",
+      "reasons": [
+        "it fell off the bus",
+        "b",
+        "c"
+      ],
+      "availability": "held",
+      "allocatable": [
+        "nvidia.com/gpu"
+      ],
+      "holders": [
+        {
+          "namespace": "ml",
+          "pod": "a",
+          "containers": [
+            "main",
+            "side"
+          ],
+          "resources": [
+            "nvidia.com/gpu"
+          ],
+          "since": "2026-03-01T12:00:00Z",
+          "since_at_least": true,
+          "allocated_seconds": 100,
+          "utilization": 0,
+          "memory_used_bytes": 0,
+          "idle_seconds": 100,
+          "idle_seconds_total": 100,
+          "idle_cost": 100,
+          "currency": "EUR",
+          "faults": [
+            {
+              "name": "xid_79",
+              "time": "2026-03-01T12:00:05Z"
+            }
+          ]
+        }
+      ],
+      "utilization": 0,
+      "memory_used_bytes": 1073741824,
+      "memory_total_bytes": 85899345920,
+      "power_watts": 70,
+      "processes": 1
+    }
+  ],
+  "resources": [
+    {
+      "name": "nvidia.com/gpu",
+      "allocatable": 1,
+      "held": 1,
+      "devices": 1
+    }
+  ],
+  "unresolved": [
+    {
+      "resource": "nvidia.com/gpu",
+      "id": "gpu:9",
+      "how": "unknown",
+      "namespace": "ml",
+      "pod": "c"
+    }
+  ],
+  "unattributed": [
+    {
+      "device": "GPU-5f1c9a1e-0001-0001-0001-000000000001",
+      "pid": 7,
+      "command": "python3",
+      "reason": "other_pod",
+      "namespace": "ml",
+      "pod": "b",
+      "since": "2026-03-01T12:00:00Z"
+    }
+  ]
+}`
+		if diff := cmp.Diff(want, string(got)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// What the kubelet would give out, beside what there is.
+func TestAllocatable(t *testing.T) {
+	r := newRig(t)
+	devices := []collector.Device{device(gpuA, 0), device(gpuB, 1), fpga("card")}
+	step := func(d ...collector.Device) {
+		t.Helper()
+		r.after(10*time.Second, d...)
+	}
+	step(devices...)
+	r.want(collector.DeviceAllocatable)
+	r.want(collector.ResourceAllocatable)
+
+	r.offer(gpu, gpuA, gpuB)
+	r.offer("fpga.intel.com/af-x", "dfl-port.0")
+	step(devices...)
+	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1", "B nvidia.com/gpu 1", "card fpga.intel.com/af-x 1")
+	r.want(collector.ResourceAllocatable, "fpga.intel.com/af-x 1", "nvidia.com/gpu 2")
+
+	r.list(held("a", gpu, gpuB))
+	r.offer(gpu, gpuA) // B is unhealthy, and the FPGA's plugin is gone
+	r.offer("fpga.intel.com/af-x")
+	step(devices...)
+	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1", "B nvidia.com/gpu 0", "card fpga.intel.com/af-x 0")
+	r.want(collector.ResourceAllocatable, "fpga.intel.com/af-x 0", "nvidia.com/gpu 1")
+	r.want(collector.ResourceHeld, "fpga.intel.com/af-x 0", "nvidia.com/gpu 1")
+	r.want(collector.ResourceDevices, "fpga.intel.com/af-x 1", "nvidia.com/gpu 2")
+
+	// Shared from now on, and under another name: it is not missing.
+	r.list()
+	r.offer(gpu)
+	r.offer("nvidia.com/gpu.shared", gpuA+"::0", gpuA+"::1", gpuB+"::0", gpuB+"::1")
+	step(devices...)
+	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu.shared 1", "B nvidia.com/gpu.shared 1", "card fpga.intel.com/af-x 0")
+	r.want(collector.ResourceAllocatable, "fpga.intel.com/af-x 0", "nvidia.com/gpu 0", "nvidia.com/gpu.shared 4")
+
+	// One that is cut up is given out in parts, and no sibling of the others.
+	r.offer("nvidia.com/gpu.shared", gpuA+"::0", gpuA+"::1")
+	r.offer("nvidia.com/mig-3g.40gb", mig1)
+	step(device(gpuA, 0), device(gpuB, 1), slice(mig1, gpuB, 1, 1, "3g.40gb"), slice(mig2, gpuB, 1, 2, "3g.40gb"))
+	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu.shared 1", "m1 nvidia.com/mig-3g.40gb 1", "m2 nvidia.com/mig-3g.40gb 0")
+
+	// One that a claim has is no plugin's to give.
+	r = newRig(t)
+	r.list(held("a", "gpu.nvidia.com", "gpu-1", claimed))
+	r.offer(gpu, gpuA)
+	step(devices...)
+	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1")
+	r.want(collector.ResourceAllocatable, "nvidia.com/gpu 1")
+	r.want(collector.ResourceHeld, "gpu.nvidia.com 1", "nvidia.com/gpu 0")
+}
+
+// A device of another kind is no sibling: nobody knows whether it should be
+// given out.
+func TestNoSibling(t *testing.T) {
+	r := newRig(t)
+	other := device("other", 3)
+	other.Model = "NVIDIA L4"
+	r.offer(gpu, gpuA)
+	r.offer("nvidia.com/mig-3g.40gb", mig1)
+	r.after(time.Second, device(gpuA, 0), other, device(gpuB, 1), slice(mig1, gpuB, 1, 1, "3g.40gb"), slice(mig2, gpuB, 1, 2, "1g.10gb"))
+	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1", "m1 nvidia.com/mig-3g.40gb 1")
+}
+
+// What is known from the kubelet.
+func TestPodmap(t *testing.T) {
+	r := newRig(t)
+	r.status = podmap.Status{
+		Calls: map[podmap.Outcome]uint64{podmap.OutcomeOK: 7, podmap.OutcomeTimeout: 2}, Released: map[podmap.Release]uint64{podmap.ReleaseExpired: 3},
+		Kept: 1, Malformed: 4, Overflow: 5, Connections: 2, MessageLimit: 16 << 20, Took: 30 * time.Millisecond,
+	}
+	r.list(held("a", gpu, gpuA, kept), held("b", gpu, "gpu:1"))
+	r.state(podmap.StateStale)
+	r.after(12*time.Second, device(gpuA, 0))
+	has := func(m *collector.Metric, line string) {
+		t.Helper()
+		for _, l := range r.tell(m) {
+			if l == line {
+				return
+			}
+		}
+		t.Errorf("%s: no %q in %q", m.Name, line, r.tell(m))
+	}
+	has(collector.PodmapState, "stale 1")
+	has(collector.PodmapAge, "12")
+	has(collector.PodmapUnconfirmed, "12")
+	has(collector.PodmapCalls, "list ok 7")
+	has(collector.PodmapCalls, "list timeout 2")
+	has(collector.PodmapCalls, "allocatable ok 0")
+	has(collector.PodmapReleased, "expired 3")
+	has(collector.PodmapHolds, "kept 1")
+	has(collector.PodmapHolds, "unresolved 1")
+	has(collector.PodmapIDs, "id 1")
+	has(collector.PodmapIDs, "unknown 1")
+	has(collector.PodmapPods, "5")
+	has(collector.PodmapRejected, "malformed 4")
+	has(collector.PodmapRejected, "overflow 5")
+	has(collector.PodmapConnections, "2")
+	has(collector.PodmapMessageLimit, number(16<<20))
+	has(collector.PodmapDuration, "0.03")
+}

@@ -1,0 +1,289 @@
+package allocation_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+// Counters tell of work between two samples.
+func TestCounters(t *testing.T) {
+	type sample []fact
+	count := func(m *collector.Metric, v float64, labels ...string) sample {
+		return sample{compute(0), set(m, v, labels...)}
+	}
+	for _, c := range []struct {
+		name    string
+		samples []sample // ten seconds apart; the last decides
+		active  bool
+	}{
+		{"PCIe at rest", []sample{count(collector.PCIeTransmit, 1e9), count(collector.PCIeTransmit, 1e9+mib)}, false},
+		{"PCIe at work", []sample{count(collector.PCIeTransmit, 1e9), count(collector.PCIeTransmit, 1e9+20*mib)}, true},
+		{"PCIe received", []sample{count(collector.PCIeReceive, 1e9), count(collector.PCIeReceive, 1e9+20*mib)}, true},
+		{"PCIe started anew", []sample{count(collector.PCIeTransmit, 1e12), count(collector.PCIeTransmit, 1e9)}, false},
+		{"PCIe told for the first time", []sample{{compute(0)}, count(collector.PCIeTransmit, 1e12)}, false},
+		{"NVLink over all links", []sample{
+			{compute(0), set(collector.NVLinkTransmit, 1e9, "0"), set(collector.NVLinkTransmit, 1e9, "1")},
+			{compute(0), set(collector.NVLinkTransmit, 1e9+8*mib, "0"), set(collector.NVLinkTransmit, 1e9+8*mib, "1")},
+		}, true},
+		{"one more NVLink tells", []sample{
+			{compute(0), set(collector.NVLinkReceive, 1e9, "0")},
+			{compute(0), set(collector.NVLinkReceive, 1e9, "0"), set(collector.NVLinkReceive, 1e9, "1")},
+		}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t)
+			r.list(held("a", gpu, gpuA))
+			for _, s := range c.samples {
+				r.after(10*time.Second, device(gpuA, 0, s...))
+			}
+			if _, told := r.told(collector.AllocationLastActivity); told != c.active {
+				t.Errorf("active: %v", told)
+			}
+		})
+	}
+}
+
+// told returns the value of the only series of a family.
+func (r *rig) told(m *collector.Metric) (float64, bool) {
+	n := len(r.tell(m))
+	return r.value(m), n == 1
+}
+
+// FPGAs are at work where a unit runs, or the fabric reaches for memory.
+func TestFPGA(t *testing.T) {
+	runs := func(n float64) fact { return set(collector.FPGAExecutions, n, "0") }
+	reads := func(kind string, n float64) fact { return set(collector.FPGATransactions, n, kind, "read") }
+	for _, c := range []struct {
+		name          string
+		first, second []fact
+		idle          string // "" for not known
+	}{
+		{"nothing is known", nil, nil, ""},
+		{"no runs", f(runs(7)), f(runs(7)), "idle"},
+		{"runs", f(runs(7)), f(runs(8)), "active"},
+		{"another image", f(runs(7)), f(runs(0)), "active"},
+		{"a unit runs", f(runs(7)), f(runs(7), set(collector.FPGAComputeUnitState, 1, "0", "running")), "active"},
+		{"a unit does not", f(runs(7)), f(runs(7), set(collector.FPGAComputeUnitState, 0, "0", "running")), "idle"},
+		{"commands wait", f(runs(7)), f(runs(7), set(collector.FPGAQueueLength, 3, "0", "pending")), "active"},
+		{"units are known by their states alone", f(set(collector.FPGAComputeUnitState, 1, "0", "idle")), f(set(collector.FPGAComputeUnitState, 1, "0", "idle")), ""},
+		{"memory is read", f(reads("memory", 7)), f(reads("memory", 9)), "active"},
+		{"memory is not", f(reads("memory", 7)), f(reads("memory", 7)), "idle"},
+		{"sensors are read", f(reads("memory", 7), reads("mmio", 7)), f(reads("memory", 7), reads("mmio", 99)), "idle"},
+		{"sensors are all that is known", f(reads("mmio", 7)), f(reads("mmio", 99)), ""},
+		{"its source has failed: counters stay", f(runs(7)), f(runs(7), down), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t)
+			r.list(held("a", "fpga.intel.com/af-x", "dfl-port.0"))
+			r.after(time.Second, fpga("card", c.first...))
+			for range 12 {
+				r.after(10*time.Second, fpga("card", c.second...))
+				if c.idle == "active" {
+					break
+				}
+			}
+			got := ""
+			if v, told := r.told(collector.AllocationIdle); told && v > 0 {
+				got = "idle"
+			} else if told {
+				got = "active"
+			}
+			if got != c.idle {
+				t.Errorf("%q, want %q", got, c.idle)
+			}
+		})
+	}
+}
+
+// A Snapshot without a new sample of the device says what the one before did.
+func TestSampledOnce(t *testing.T) {
+	r := newRig(t)
+	r.list(held("a", "amd.com/x", "0000:5e:00.0"))
+	runs := func(n float64) fact { return set(collector.FPGAExecutions, n, "0") }
+	r.after(10*time.Second, fpga("card", runs(1)))
+	r.after(10*time.Second, fpga("card", runs(2)))
+	r.after(10*time.Second, fpga("card", runs(2), stale(10*time.Second)))
+	if v, _ := r.told(collector.AllocationLastActivity); v != float64(start.Unix())+30 {
+		t.Errorf("last activity at %v", v)
+	}
+	r.after(10*time.Second, fpga("card", runs(2)))
+	if v, _ := r.told(collector.AllocationLastActivity); v != float64(start.Unix())+30 {
+		t.Errorf("last activity at %v", v)
+	}
+}
+
+// Idle time costs what the device does, and a sharer its part of it.
+func TestCost(t *testing.T) {
+	prices := func(p ...allocation.Price) func(*rig) {
+		return func(r *rig) { r.settings.Currency, r.settings.Prices = "EUR", p }
+	}
+	for _, c := range []struct {
+		name   string
+		prices []allocation.Price
+		holds  []podmap.Holder
+		offer  []string
+		want   []string
+	}{
+		{"by model", []allocation.Price{{Model: "NVIDIA A*", PerHour: 1}, {Model: "NVIDIA H*", PerHour: 2}}, []podmap.Holder{held("a", gpu, gpuA)}, nil, []string{"A a EUR 2"}},
+		{"by resource", []allocation.Price{{Resource: "nvidia.com/gpu", PerHour: 3}, {PerHour: 1}}, []podmap.Holder{held("a", gpu, gpuA)}, nil, []string{"A a EUR 3"}},
+		{"by class", []allocation.Price{{Class: "fpga", PerHour: 3}, {Class: "gpu", PerHour: 4}}, []podmap.Holder{held("a", gpu, gpuA)}, nil, []string{"A a EUR 4"}},
+		{"no price", []allocation.Price{{Class: "fpga", PerHour: 3}}, []podmap.Holder{held("a", gpu, gpuA)}, nil, nil},
+		{"a whole device's price is not a partition's", []allocation.Price{{PerHour: 8}}, []podmap.Holder{held("a", gpu, mig1)}, nil, nil},
+		{"a partition's own", []allocation.Price{{Profile: "1g.*", PerHour: 7}, {Profile: "3g.*", PerHour: 5}}, []podmap.Holder{held("a", gpu, mig1)}, nil, []string{"m1 a EUR 5"}},
+		{"sharers share", []allocation.Price{{PerHour: 2}}, replicas, nil, []string{"A a EUR 1", "A b EUR 1"}},
+		{"one of four replicas", []allocation.Price{{PerHour: 2}}, replicas[:1], []string{gpuA + "::0", gpuA + "::1", gpuA + "::2", gpuA + "::3"}, []string{"A a EUR 0.5"}},
+		{"contested", []allocation.Price{{PerHour: 2}}, []podmap.Holder{held("a", gpu, gpuA, contested), held("b", gpu, gpuA, contested)}, nil, []string{"A a EUR 1", "A b EUR 1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, prices(c.prices...))
+			r.list(c.holds...)
+			if c.offer != nil {
+				r.offer(gpu, c.offer...)
+			}
+			for i := range 361 {
+				r.after(min(time.Duration(i), 1)*10*time.Second, device(gpuA, 0, compute(0)), device(gpuB, 1), slice(mig1, gpuB, 1, 1, "3g.40gb", unit("graphics", 0)))
+			}
+			if diff := cmp.Diff(c.want, r.tell(collector.AllocationIdleCost, "currency")); diff != "" {
+				t.Errorf("after an hour (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A resource may have limits of its own; the first that fits has.
+func TestIdleByResource(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		rule allocation.IdleResource
+		use  []fact
+		want string
+	}{
+		{"another resource", allocation.IdleResource{Resource: "amd.com/*", Floor: 0.2, Traffic: 1e9, Grace: time.Hour}, f(compute(0)), "A a 120"},
+		{"its floor", allocation.IdleResource{Resource: "nvidia.com/*", Floor: 0.2}, f(compute(0.1)), "A a 120"},
+		{"beyond its floor", allocation.IdleResource{Resource: "nvidia.com/*", Floor: 0.2}, f(compute(0.3)), "A a 0"},
+		{"its traffic", allocation.IdleResource{Resource: "nvidia.com/*", Traffic: 1e9}, f(compute(0), set(collector.PCIeReceiveRate, 9e8)), "A a 120"},
+		{"its grace", allocation.IdleResource{Resource: "nvidia.com/*", Grace: time.Hour}, f(compute(0)), "A a 0"},
+		{"what it leaves out", allocation.IdleResource{Resource: "nvidia.com/*"}, f(compute(0)), "A a 120"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, func(r *rig) {
+				r.settings.Idle.Resources = []allocation.IdleResource{c.rule, {Resource: "amd.com/*", Never: true}}
+			})
+			r.list(held("a", gpu, gpuA))
+			r.after(0, device(gpuA, 0, c.use...))
+			r.after(2*time.Minute, device(gpuA, 0, c.use...))
+			r.want(collector.AllocationIdle, c.want)
+		})
+	}
+}
+
+// New settings apply from the next Snapshot on; what was counted stays, but
+// not in another currency.
+func TestApply(t *testing.T) {
+	r := newRig(t, func(r *rig) { r.settings.Currency, r.settings.Prices = "EUR", []allocation.Price{{PerHour: 36}} })
+	r.list(held("a", gpu, gpuA))
+	one := device(gpuA, 0, compute(0.05))
+	r.after(0, one)
+	r.after(100*time.Second, one)
+	r.want(collector.AllocationIdle, "A a 0")
+	s := r.settings
+	s.Idle.Floor = 0.1
+	r.j.Apply(s)
+	r.after(100*time.Second, one)
+	r.want(collector.AllocationIdle, "A a 100")
+	r.want(collector.AllocationIdleCost, "A a 1")
+	s.Prices = []allocation.Price{{PerHour: 72}}
+	r.j.Apply(s)
+	r.after(100*time.Second, one)
+	r.want(collector.AllocationIdleCost, "A a 3")
+	s.Currency = "USD"
+	r.j.Apply(s)
+	r.after(100*time.Second, one)
+	r.want(collector.AllocationIdleCost, "A a 2")
+	r.want(collector.AllocationIdleTotal, "A a 300")
+	s.Idle.Resources = []allocation.IdleResource{{Resource: "nvidia.com/*", Never: true}}
+	s.Ignore = nil
+	r.j.Apply(s)
+	r.after(100*time.Second, one)
+	r.want(collector.AllocationIdle)
+	r.want(collector.AllocationIdleTotal)
+	s.Idle.Resources = nil
+	r.j.Apply(s)
+	r.after(100*time.Second, one)
+	r.want(collector.AllocationIdleTotal, "A a 400") // without what was exempt
+	s.Ignore = []string{"nvidia.com/*"}
+	r.j.Apply(s)
+	r.after(100*time.Second, one)
+	r.want(collector.AllocationInfo)
+	r.want(collector.DeviceHolders, "A 0")
+	s.Ignore, s.Aliases = nil, []allocation.Alias{{ID: gpuA, Device: gpuB}}
+	r.j.Apply(s)
+	r.after(100*time.Second, one, device(gpuB, 1))
+	r.want(collector.AllocationInfo, "B a 1")
+}
+
+// The time up to the first activity is counted once, and only where both ends
+// of it were seen.
+func TestFirstActivity(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		hold podmap.Holder
+		uses []fact // ten seconds apart, from the hold's beginning on
+		want []uint64
+	}{
+		{"after half a minute", held("a", gpu, gpuA, began(0, -5*time.Second)), f(compute(0), compute(0), compute(0), compute(0.5), compute(0), compute(0.5)), []uint64{3: 1, 12: 0}},
+		{"at once", held("a", gpu, gpuA, began(0, -5*time.Second)), f(compute(0.5), compute(0.5)), []uint64{1, 12: 0}},
+		{"not yet", held("a", gpu, gpuA, began(0, -5*time.Second)), f(compute(0), compute(0)), []uint64{12: 0}},
+		{"its use was not known at first", held("a", gpu, gpuA, began(0, -5*time.Second)), f(engine("encoder", 0), compute(0), compute(1)), []uint64{12: 0}},
+		{"its beginning was not seen", held("a", gpu, gpuA), f(compute(0), compute(1)), nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t)
+			r.list(c.hold)
+			for i, use := range c.uses {
+				r.after(min(time.Duration(i), 1)*10*time.Second, device(gpuA, 0, use))
+			}
+			var got []uint64
+			for _, d := range r.snap.Distributions {
+				if d.Metric != collector.AllocationFirstActivity || fmt.Sprint(d.Labels) != "["+gpu+"]" {
+					t.Errorf("%+v", d)
+				}
+				got = d.Counts
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Power is told of a whole device that one pod holds alone.
+func TestPower(t *testing.T) {
+	power := set(collector.PowerWatts, 300)
+	for _, c := range []struct {
+		holds []podmap.Holder
+		want  []string
+	}{
+		{[]podmap.Holder{held("a", gpu, gpuA)}, []string{"A a 300"}},
+		{replicas, nil},
+		{[]podmap.Holder{held("a", gpu, mig1)}, nil},
+	} {
+		r := newRig(t)
+		r.list(c.holds...)
+		r.after(time.Second, device(gpuA, 0, power), device(gpuB, 1), slice(mig1, gpuB, 1, 1, "3g.40gb", power))
+		r.want(collector.AllocationPower, c.want...)
+	}
+	// Nor where somebody else works on it.
+	r := newRig(t, processes)
+	r.run(1, "", false)
+	r.list(held("a", gpu, gpuA))
+	r.after(time.Second, device(gpuA, 0, power, client(1, gib, 0.5)))
+	r.want(collector.AllocationPower)
+}

@@ -1,0 +1,192 @@
+package baseline
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
+)
+
+// Bounds of one catalogue.
+const (
+	maxEntries = 1000
+	maxTable   = 64  // keys of labels, firmware, bitstream and root_key
+	maxSet     = 100 // approved values of one component
+)
+
+// Catalogue is the content of a file of approved configurations.
+type Catalogue struct {
+	// Entries are tried in order; the first that matches a device is its own.
+	Entries []Entry `yaml:"entries"`
+}
+
+// Entry is the approved configuration of one class of hardware.
+type Entry struct {
+	// Name stands for the entry in accel_baseline_info.
+	Name     Pattern  `yaml:"name"`
+	Match    Match    `yaml:"match"`
+	Approved Approved `yaml:"approved"`
+}
+
+// Match says which devices an entry is about: those that meet every criterion
+// given.
+type Match struct {
+	Class  string  `yaml:"class" accept:"gpu|fpga|switch"`
+	Vendor Pattern `yaml:"vendor"`
+	// Model is the product's name as accel_device_info has it.
+	Model Pattern `yaml:"model"`
+	// PCIID is the device's PCI vendor and device id.
+	PCIID PCIID `yaml:"pci_id"`
+	// Labels are those of the node, which its operator gave to the exporter.
+	Labels map[string]Pattern `yaml:"labels"`
+}
+
+// Approved holds the approved values of each component. One that is not named
+// is not compared.
+type Approved struct {
+	// Driver is the version of the vendor's driver stack.
+	Driver []Pattern `yaml:"driver"`
+	// CUDA is the newest CUDA version that the driver supports.
+	CUDA []Pattern `yaml:"cuda"`
+	// Module is the kernel's driver that is bound to the device, none where
+	// none is.
+	Module []Pattern `yaml:"module"`
+	// MIG holds the approved layouts.
+	MIG []Layout `yaml:"mig"`
+	// Firmware is by component of accel_firmware_info.
+	Firmware map[string][]Pattern `yaml:"firmware"`
+	// Bitstream is by kind of accel_fpga_bitstream_info, or by region/kind
+	// where the regions of a card differ.
+	Bitstream map[string][]Pattern `yaml:"bitstream"`
+	// RootKey is by key of accel_fpga_root_key_info.
+	RootKey map[string][]Pattern `yaml:"root_key"`
+}
+
+// Parse reads the content of a file; name stands for the file in errors, which
+// are of type strict.Mistakes.
+func Parse(name string, data []byte) (*Catalogue, error) {
+	c := new(Catalogue)
+	if err := strict.Decode(name, data, c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Load reads the file at path. The error is of type strict.Mistakes where the
+// file could be read and its content is at fault.
+func Load(path string) (*Catalogue, error) {
+	data, err := strict.NewFile(path).Read()
+	if err != nil {
+		return nil, fmt.Errorf("baseline: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// Check implements strict.Checker.
+func (c *Catalogue) Check() error {
+	if len(c.Entries) > maxEntries {
+		return strict.At(fmt.Errorf("found %d entries; accepted are at most %d", len(c.Entries), maxEntries), "entries")
+	}
+	for i := range c.Entries {
+		e := &c.Entries[i]
+		if e.Name == "" { // a list element without content, which is not checked itself
+			return strict.At(errors.New("found an empty entry; accepted is one with a name"), "entries", i)
+		}
+		for j := range c.Entries[:i] {
+			switch before := &c.Entries[j]; {
+			case before.Name == e.Name:
+				return strict.At(fmt.Errorf("found %s a second time, first at entries[%d]; accepted is once", wording.Quote(string(e.Name)), j), "entries", i, "name")
+			case before.Match.covers(&e.Match):
+				return strict.At(fmt.Errorf("found %s, which never applies: entries[%d] (%s) comes first and matches all that it matches; accepted are special entries before general ones", wording.Quote(string(e.Name)), j, before.Name), "entries", i)
+			}
+		}
+	}
+	return nil
+}
+
+// Check implements strict.Checker.
+func (e *Entry) Check() error {
+	if e.Name == "" {
+		return errors.New("found no name; accepted is an entry with one")
+	}
+	return nil
+}
+
+// Check implements strict.Checker.
+func (m *Match) Check() error { return checkTable("labels", m.Labels) }
+
+// Check implements strict.Checker.
+func (a *Approved) Check() error {
+	for _, s := range []struct {
+		key   string
+		given bool
+		n     int
+	}{
+		{"driver", a.Driver != nil, len(a.Driver)},
+		{"cuda", a.CUDA != nil, len(a.CUDA)},
+		{"module", a.Module != nil, len(a.Module)},
+		{"mig", a.MIG != nil, len(a.MIG)},
+	} {
+		if err := checkSet(s.given, s.n); err != nil {
+			return strict.At(err, s.key)
+		}
+	}
+	for _, t := range []struct {
+		key  string
+		sets map[string][]Pattern
+	}{{sectionFirmware, a.Firmware}, {sectionBitstream, a.Bitstream}, {sectionRootKey, a.RootKey}} {
+		if err := checkTable(t.key, t.sets); err != nil {
+			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(t.sets)) {
+			if err := checkSet(t.sets[name] != nil, len(t.sets[name])); err != nil {
+				return strict.At(err, t.key, name)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Firmware)) {
+		if reserved(name) {
+			return strict.At(fmt.Errorf("found %s as a key; accepted are the components of accel_firmware_info", wording.Quote(name)), sectionFirmware, name)
+		}
+	}
+	return nil
+}
+
+// checkSet refuses a set of approved values that is empty: it could mean that
+// nothing is approved or that nothing is compared.
+func checkSet(given bool, n int) error {
+	switch {
+	case given && n == 0:
+		return errors.New("found an empty list; accepted is at least one value")
+	case n > maxSet:
+		return fmt.Errorf("found %d values; accepted are at most %d", n, maxSet)
+	}
+	return nil
+}
+
+// checkTable refuses keys that could be no label value.
+func checkTable[V any](key string, table map[string]V) error {
+	if len(table) > maxTable {
+		return strict.At(fmt.Errorf("found %d keys; accepted are at most %d", len(table), maxTable), key)
+	}
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		if err := checkText(name); err != nil {
+			return strict.At(fmt.Errorf("as a key: %w", err), key, name)
+		}
+	}
+	return nil
+}
+
+// reserved reports whether a firmware component of that name could not be told
+// from a component of another section.
+func reserved(name string) bool {
+	switch name {
+	case sectionDriver, sectionCUDA, sectionModule, sectionMIG:
+		return true
+	}
+	return strings.Contains(name, "/")
+}

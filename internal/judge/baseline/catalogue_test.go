@@ -1,0 +1,144 @@
+package baseline_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/golden"
+	"github.com/accel-exporter/accel-exporter/internal/strict"
+)
+
+// TestBroken reads one file per mistake. Each golden file is what a person
+// sees; read the diff after -update.
+func TestBroken(t *testing.T) { golden.Mistakes(t, baseline.Parse) }
+
+func TestLoad(t *testing.T) {
+	for file, want := range map[string]int{"empty.yml": 0, "comments.yml": 0, "shared.yml": 3, "order.yml": 12, "commented_out.yml": 1, "../node.yml": 4} {
+		c, err := baseline.Load(filepath.Join("testdata/good", file))
+		if err != nil || len(c.Entries) != want {
+			t.Errorf("%s: %+v, %v", file, c, err)
+		}
+	}
+	if c, err := baseline.Load("testdata/nowhere.yml"); c != nil || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, %v", c, err)
+	}
+	if c, err := baseline.Load("testdata"); c != nil || err == nil {
+		t.Errorf("a directory: %v, %v", c, err)
+	}
+	var mistakes strict.Mistakes
+	if c, err := baseline.Load("testdata/broken/no_name.yml"); c != nil || !errors.As(err, &mistakes) {
+		t.Errorf("%v, %v", c, err)
+	}
+}
+
+// TestPatterns: which models a pattern matches.
+func TestPatterns(t *testing.T) {
+	for pattern, models := range map[string]struct{ yes, no string }{
+		"NVIDIA H100":   {"NVIDIA H100", "NVIDIA H100 PCIe|nvidia h100|NVIDIA H10"},
+		"NVIDIA H100*":  {"NVIDIA H100|NVIDIA H100 PCIe", "NVIDIA H10|xNVIDIA H100"},
+		"*H100*":        {"H100|NVIDIA H100 PCIe", "NVIDIA H10 0"},
+		"*PCIe":         {"PCIe|H100 PCIe|PCIe PCIe", "PCIe 5"},
+		"*":             {"x", ""},
+		"a*b*c":         {"abc|a b c|abbcc|axbxbxc", "ab|acb|abcd|bac"},
+		"ab*b":          {"abb|abxb", "ab"},
+		"a**c":          {"ac|abc", "a"},
+		"[a-z]?":        {"[a-z]?", "bc|b"},
+		"\u00e9*\u00e9": {"\u00e9\u00e9|\u00e9x\u00e9", "\u00e9"},
+	} {
+		c := parse(t, fmt.Sprintf("entries: [{name: a, match: {model: %q}}]", pattern))
+		for text, want := range map[string]bool{models.yes: true, models.no: false} {
+			for _, model := range strings.Split(text, "|") {
+				s := snapshot(nil, collector.Device{ID: "D", Class: collector.GPU, Model: model})
+				if got := len(judged(c, baseline.Options{}, s)) > 0; got != want {
+					t.Errorf("%q matches %q: %v", pattern, model, got)
+				}
+			}
+		}
+	}
+}
+
+// lineEnds are the ends of lines as YAML 1.1 has them.
+var lineEnds = regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]")
+
+// FuzzParse: whatever the file holds, Parse returns. A refusal is a list of
+// single-line messages, each with a line of the file; what is accepted can be
+// judged by, and each entry applies to something.
+func FuzzParse(f *testing.F) {
+	files, err := filepath.Glob("testdata/*/*.yml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range append(files, "testdata/node.yml") {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if len(data) < 4000 {
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := baseline.Parse("f.yml", data)
+		if err != nil {
+			var mistakes strict.Mistakes
+			if c != nil || !errors.As(err, &mistakes) || len(mistakes) == 0 {
+				t.Fatalf("%v beside %T: %v", c, err, err)
+			}
+			last := len(lineEnds.FindAllIndex(data, -1)) + 1
+			for _, m := range mistakes {
+				if s := m.Error(); m.Line < 1 || m.Line > last || m.Text == "" || strings.ContainsAny(s, "\n\r") {
+					t.Errorf("line %d of %d: %q", m.Line, last, s)
+				}
+			}
+			return
+		}
+		for i := range c.Entries {
+			applies(t, c, &c.Entries[i])
+		}
+	})
+}
+
+// applies checks that a device as e describes it, with the patterns taken for
+// texts, is e's and has not drifted from e.
+func applies(t *testing.T, c *baseline.Catalogue, e *baseline.Entry) {
+	t.Helper()
+	or := func(p baseline.Pattern) string { return cmpOr(string(p), "\U0001f95d") } // what nobody else asks for
+	d := collector.Device{ID: "D", Class: collector.Class(cmpOr(e.Match.Class, "switch")), Vendor: or(e.Match.Vendor), Model: or(e.Match.Model), Readings: []collector.Reading{
+		up, info(collector.FPGAInfo, "", "", cmpOr(string(e.Match.PCIID), "ffff:ffff"), ""),
+	}}
+	for component, set := range e.Approved.Firmware {
+		for _, p := range set[:min(1, len(set))] {
+			d.Readings = append(d.Readings, info(collector.FirmwareInfo, component, string(p)))
+		}
+	}
+	for key, set := range e.Approved.RootKey {
+		for _, p := range set[:min(1, len(set))] {
+			d.Readings = append(d.Readings, info(collector.FPGARootKeyInfo, key, string(p)))
+		}
+	}
+	var node []collector.Reading
+	if len(e.Approved.Driver) > 0 {
+		node = append(node, info(collector.DriverInfo, d.Vendor, string(e.Approved.Driver[0]), "", "", ""))
+	}
+	o := baseline.Options{Labels: map[string]string{}}
+	for name, p := range e.Match.Labels {
+		o.Labels[name] = string(p)
+	}
+	got := judged(c, o, snapshot(node, d))
+	// An entry without one of the criteria of an earlier one can be reached
+	// by another device only.
+	if len(got) == 0 || got[0] != "D is "+string(e.Name) {
+		return
+	}
+	if bad := drifting(got); len(bad) > 0 {
+		t.Errorf("%q", bad)
+	}
+}

@@ -1,0 +1,204 @@
+package baseline_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/golden"
+)
+
+// node is a node of several kinds of devices, some of which say little.
+func node() *collector.Snapshot {
+	shaped := h100("GPU-2", reading(collector.MIGMode, 1, "current"), reading(collector.MIGInstances, 7, "1g.10gb"))
+	second := h100("GPU-1")
+	second.Readings[0] = info(collector.FirmwareInfo, "vbios", "96.00.89.00.01")
+	return snapshot(
+		[]collector.Reading{driver("580.95.05", "13.0"), info(collector.DriverInfo, "amd", "2.16.204", "", "", "")},
+		h100("GPU-0"), second, shaped,
+		collector.Device{ID: "MIG-1", Parent: "GPU-2", Class: collector.GPU, Vendor: "nvidia", Model: "NVIDIA H100 80GB HBM3", Readings: []collector.Reading{up}},
+		collector.Device{ID: "GPU-9", Class: collector.GPU, Vendor: "nvidia", Model: "NVIDIA H100 80GB HBM3", Down: "lost", Readings: []collector.Reading{info(collector.FirmwareInfo, "vbios", "stale")}},
+		n3000("0000:1b:00.0", afuA, 1), n3000("0000:1c:00.0", afuB, 0),
+		collector.Device{
+			ID: "0000:5e:00.1", Class: collector.FPGA, Vendor: "amd", PCI: "0000:5e:00.1",
+			Readings: []collector.Reading{
+				up, info(collector.FPGAInfo, "xrt", "xocl", "10ee:5005", ""), info(collector.FPGABitstreamInfo, "static", "shell", "xilinx_u250_xdma_201830_2"),
+				info(collector.FirmwareInfo, "satellite controller", "yes"), info(collector.FPGARootKeyInfo, "sr", "none"),
+			},
+		},
+		collector.Device{ID: "nobody", Class: collector.FPGA, Vendor: "amd", Readings: []collector.Reading{up}},
+		collector.Device{ID: "0000:00:1d.0", Class: collector.FPGA, Vendor: "aws", Model: "AWS F2", Readings: []collector.Reading{up}},
+	)
+}
+
+func TestPrint(t *testing.T) {
+	got, err := baseline.Print(node())
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "testdata/node.yml", string(got))
+	s := node()
+	lines := judged(parse(t, string(got)), baseline.Options{}, s)
+	if bad := drifting(lines); len(bad) > 0 {
+		t.Errorf("the node has drifted from itself: %q", bad)
+	}
+	// Every device with a name has an entry, and all that it said is compared.
+	counts := map[string]int{}
+	for _, l := range lines {
+		counts[strings.Fields(l)[0]]++
+	}
+	wanted := map[string]int{
+		"GPU-0": 7, "GPU-1": 7, "GPU-2": 7, "GPU-9": 1,
+		"0000:1b:00.0": 5, "0000:1c:00.0": 3, "0000:00:1d.0": 1,
+		"0000:5e:00.1": 6,
+	}
+	if diff := cmp.Diff(wanted, counts); diff != "" {
+		t.Errorf("series by device (-want +got):\n%s", diff)
+	}
+}
+
+func TestPrintNothing(t *testing.T) {
+	for name, s := range map[string]*collector.Snapshot{
+		"no device": {},
+		"no name":   snapshot(nil, collector.Device{ID: "x", Class: collector.GPU, Readings: []collector.Reading{up}}),
+	} {
+		if b, err := baseline.Print(s); err == nil || b != nil {
+			t.Errorf("%s: %q, %v", name, b, err)
+		}
+	}
+}
+
+// FuzzPrint: what Print writes of a node is a catalogue, and the node has not
+// drifted from it. Printing is a function of the Snapshot alone.
+func FuzzPrint(f *testing.F) {
+	for i := range 8 {
+		seed := make([]byte, 300)
+		for j := range seed {
+			seed[j] = byte(i * (j*j + 5*j + 1))
+		}
+		f.Add(append([]byte("NVIDIA H100\nmodel: [x]\n\n"), seed...))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { checkPrint(t, newGenerator(data).snapshot()) })
+}
+
+// TestRandomNodes is FuzzPrint for a thousand nodes.
+func TestRandomNodes(t *testing.T) {
+	for seed := range uint64(1000) {
+		if checkPrint(t, random(seed, 300).snapshot()); t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func checkPrint(t *testing.T, s *collector.Snapshot) {
+	t.Helper()
+	text, err := baseline.Print(s)
+	if err != nil {
+		return // nothing that could be written
+	}
+	again, _ := baseline.Print(s)
+	if string(again) != string(text) {
+		t.Fatal("printed in two ways")
+	}
+	c, err := baseline.Parse("printed.yml", text)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if bad := drifting(judged(c, baseline.Options{}, s)); len(bad) > 0 {
+		t.Fatalf("%q\n%s", bad, text)
+	}
+}
+
+// TestPrintLimits: a node that has more than a catalogue takes.
+func TestPrintLimits(t *testing.T) {
+	fleet := func(n int, device func(i int) collector.Device) *collector.Snapshot {
+		s := new(collector.Snapshot)
+		for i := range n {
+			s.Devices = append(s.Devices, device(i))
+		}
+		return s
+	}
+	gpu := func(i int, model string, more ...collector.Reading) collector.Device {
+		return collector.Device{ID: fmt.Sprint("G", i), Class: collector.GPU, Vendor: "v", Model: model, Readings: append([]collector.Reading{up}, more...)}
+	}
+	long := strings.Repeat("x", 190)
+	for name, c := range map[string]struct {
+		s    *collector.Snapshot
+		has  []string
+		not  []string
+		fail string
+	}{
+		"versions of one component": {
+			s: fleet(101, func(i int) collector.Device {
+				return gpu(i, "m", info(collector.FirmwareInfo, "vbios", fmt.Sprint("b", i)), info(collector.FirmwareInfo, "gsp", "1"))
+			}),
+			has: []string{`"gsp": ["1"]`, "and 85 more"}, not: []string{"vbios"},
+		},
+		"components": {
+			s: fleet(65, func(i int) collector.Device {
+				return gpu(i, "m", info(collector.FirmwareInfo, fmt.Sprintf("c%02d", i), "1"))
+			}),
+			has: []string{`"c63": ["1"]`}, not: []string{`"c64"`},
+		},
+		"a text that is not printable, on one of two": {
+			s: fleet(2, func(i int) collector.Device {
+				return gpu(i, "m", info(collector.FirmwareInfo, "vbios", "b"+strings.Repeat("\n", i)))
+			}),
+			has: []string{"approved: {}"},
+		},
+		"models that are named alike": {
+			s:   fleet(3, func(i int) collector.Device { return gpu(i, "m"+strings.Repeat("/", i)+"1") }),
+			has: []string{`name: "v-m1"`, `name: "v-m-1"`, `name: "v-m-1-2"`},
+		},
+		"a model that is a pattern, and another": {
+			s:   fleet(2, func(i int) collector.Device { return gpu(i, "m"+strings.Repeat("*", i)) }),
+			has: []string{"# Left out, as neither their model nor their PCI id is known: G1."},
+		},
+		"a vendor that is known of one only": {
+			s: &collector.Snapshot{Devices: []collector.Device{
+				{ID: "A", Class: collector.GPU, Model: "m"},
+				{ID: "B", Class: collector.GPU, Model: "m", Vendor: "v", Readings: []collector.Reading{up, info(collector.FirmwareInfo, "vbios", "1")}},
+			}},
+			has: []string{`name: "v-m"`, `name: "m"`, `"vbios": ["1"]`},
+		},
+		"an ID that is no line": {
+			s:   &collector.Snapshot{Devices: []collector.Device{{ID: "a\nb\"\xff", Class: collector.GPU, Model: "m"}}},
+			has: []string{`a\nb\"?`},
+		},
+		"models": {s: fleet(1001, func(i int) collector.Device { return gpu(i, fmt.Sprint("m", i)) }), fail: "1001 models"},
+		"bytes": {
+			s: fleet(900, func(i int) collector.Device {
+				return gpu(i, fmt.Sprint(i, long), info(collector.FirmwareInfo, "a", fmt.Sprint(i, long)), info(collector.FirmwareInfo, "b", fmt.Sprint(i, long)))
+			}),
+			fail: "bytes",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, err := baseline.Print(c.s)
+			if c.fail != "" {
+				if err == nil || !strings.Contains(err.Error(), c.fail) {
+					t.Errorf("%v", err)
+				}
+				return
+			}
+			checkPrint(t, c.s)
+			for _, want := range c.has {
+				if !strings.Contains(string(text), want) {
+					t.Errorf("lacks %s", want)
+				}
+			}
+			for _, want := range c.not {
+				if strings.Contains(string(text), want) {
+					t.Errorf("has %s", want)
+				}
+			}
+			if t.Failed() {
+				t.Logf("%s", text)
+			}
+		})
+	}
+}

@@ -1,0 +1,155 @@
+package baseline_test
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+const interfaceA = "ce48969398f05f33946d560708be108a"
+
+// TestTrap19: a resource name that does not decode promises nothing.
+func TestTrap19ExpectationFromResource(t *testing.T) {
+	ids := promisedA[strings.LastIndexByte(promisedA, '.')+1:]
+	short := "fpga.intel.com/af-ce4.d84." + base64.RawURLEncoding.EncodeToString(decode(t, interfaceA+afuA)[:31])
+	for resource, want := range map[string]baseline.Expectation{
+		promisedA:                             {Interface: interfaceA, AFU: afuA},
+		"fpga.intel.com/region-" + interfaceA: {Interface: interfaceA},
+		"xilinx.com/fpga-xilinx_u200_xdma_201830_1-1535712995":      {Shell: "xilinx_u200_xdma_201830_1", ShellTimestamp: "1535712995"},
+		"xilinx.com/fpga-xilinx_aws-vu9p-f1-04261818_dynamic_5_0-0": {Shell: "xilinx_aws-vu9p-f1-04261818_dynamic_5_0", ShellTimestamp: "0"},
+		"amd.com/xilinx_u55c_gen3x16_xdma_base_3-0":                 {Shell: "xilinx_u55c_gen3x16_xdma_base_3", ShellTimestamp: "0"},
+		"":                                        {},
+		"nvidia.com/gpu":                          {},
+		"amd.com/gpu":                             {},
+		"amd.com/ama_u30":                         {},
+		"amd.com/MA35":                            {},
+		"amd.com/xilinx_u250":                     {},
+		"xilinx.com/fpga":                         {},
+		"xilinx.com/fpga-ZynqMP-ZCU102":           {},
+		"fpga.intel.com/af-":                      {},
+		"fpga.intel.com/af-ce4.d84":               {},
+		"fpga.intel.com/af-ce4.d84." + ids[1:]:    {},
+		"fpga.intel.com/af-ce4.d84." + ids + "A":  {},
+		"fpga.intel.com/af-ce4.d84." + ids + ".x": {},
+		"fpga.intel.com/af-ce4.d84." + ids[:10] + "\n" + ids[10:]:           {},
+		"fpga.intel.com/af-ce4.d84." + ids[:42] + "t":                       {}, // bits beyond the ids
+		"fpga.intel.com/af-ce4.d84." + ids[:42] + "=":                       {},
+		"fpga.intel.com/af-ce4.d84." + strings.Repeat("!", 43):              {},
+		"fpga.intel.com/af-ce5.d84." + ids:                                  {}, // the digits for people disagree
+		"fpga.intel.com/af-ce4.d8." + ids:                                   {},
+		"fpga.intel.com/region-" + interfaceA[1:]:                           {},
+		"fpga.intel.com/region-" + strings.ToUpper(interfaceA):              {},
+		"fpga.intel.com/region-" + interfaceA + "0":                         {},
+		"other.example/" + strings.TrimPrefix(promisedA, "fpga.intel.com/"): {},
+		short + "\n":    {}, // the decoder ignores ends of lines
+		short + "\r":    {},
+		"x" + promisedA: {},
+	} {
+		got, ok := baseline.ExpectationFromResource(resource)
+		if ok != (want != baseline.Expectation{}) {
+			t.Errorf("%q: %v", resource, ok)
+		}
+		if !ok {
+			continue
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", resource, diff)
+		}
+	}
+}
+
+func decode(t testing.TB, digits string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(digits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// FuzzExpectationFromResource: what decodes is well-formed, and a name made of
+// it decodes to the same.
+func FuzzExpectationFromResource(f *testing.F) {
+	for _, s := range []string{
+		promisedA, "fpga.intel.com/region-" + interfaceA, "amd.com/xilinx_u55c_gen3x16_xdma_base_3-0",
+		"xilinx.com/fpga-xilinx_u200_xdma_201830_1-1535712995", "fpga.intel.com/af-ce4.d84.", "",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, resource string) {
+		e, ok := baseline.ExpectationFromResource(resource)
+		if !ok {
+			return
+		}
+		for _, id := range []string{e.Interface, e.AFU} {
+			if b, err := hex.DecodeString(id); err != nil || len(b) != 16 && id != "" || id != strings.ToLower(id) {
+				t.Errorf("%q: id %q", resource, id)
+			}
+		}
+		if e.AFU != "" {
+			raw, _ := hex.DecodeString(e.Interface + e.AFU)
+			name := "fpga.intel.com/af-" + e.Interface[:3] + "." + e.AFU[:3] + "." + base64.RawURLEncoding.EncodeToString(raw)
+			if name != resource {
+				t.Errorf("%q is %q again", resource, name)
+			}
+		}
+		if e.Shell != "" && !strings.HasSuffix(resource, "/"+e.Shell+"-"+e.ShellTimestamp) && !strings.HasSuffix(resource, "/fpga-"+e.Shell+"-"+e.ShellTimestamp) {
+			t.Errorf("%q: shell %q", resource, e.Shell)
+		}
+	})
+}
+
+// TestHeld: each promise must be kept by one of the card's regions.
+func TestHeld(t *testing.T) {
+	promisedB := "fpga.intel.com/af-ce4.001." + base64.RawURLEncoding.EncodeToString(decode(t, interfaceA+afuB))
+	two := func(afu0, afu1 string, loaded1 float64) collector.Device {
+		d := n3000("F", afu0, 1)
+		d.Readings = append(d.Readings, reading(collector.FPGABitstreamLoaded, loaded1, "port1"))
+		if afu1 != "" {
+			d.Readings = append(d.Readings, info(collector.FPGABitstreamInfo, "port1", "afu", afu1))
+		}
+		return d
+	}
+	alveo := collector.Device{ID: "F", Class: collector.FPGA, Vendor: "amd", Readings: []collector.Reading{
+		up, info(collector.FPGABitstreamInfo, "static", "shell", "xilinx_u250_xdma_201830_2"),
+	}}
+	both := afuB + "," + afuA
+	for name, c := range map[string]struct {
+		held   []string
+		device collector.Device
+		want   string // of held/afu or held/shell
+	}{
+		"one of two ports":                 {[]string{promisedA}, two(afuB, afuA, 1), "want " + afuA + " have " + both + ": 0"},
+		"printed in capitals":              {[]string{promisedA}, n3000("F", strings.ToUpper(afuA), 1), "want " + afuA + " have " + strings.ToUpper(afuA) + ": 0"},
+		"both":                             {[]string{promisedA, promisedB}, two(afuB, afuA, 1), "want " + both + " have " + both + ": 0"},
+		"in whatever order":                {[]string{promisedB, promisedA, promisedA}, two(afuA, afuB, 1), "want " + both + " have " + both + ": 0"},
+		"one promise broken":               {[]string{promisedA, promisedB}, two(afuA, afuA, 1), "want " + both + " have " + afuA + ": 1"},
+		"the other port may yet keep it":   {[]string{promisedA, promisedB}, two(afuA, afuA, 0), ""},
+		"kept while the other port is not": {[]string{promisedA}, two(afuA, afuB, 0), "want " + afuA + " have " + afuA + ": 0"},
+		"no function that could be read":   {[]string{promisedA}, alveo, ""},
+		"shell":                            {[]string{"xilinx.com/fpga-xilinx_u250_xdma_201830_2-1561656294"}, alveo, "want xilinx_u250_xdma_201830_2 have xilinx_u250_xdma_201830_2: 0"},
+		"another shell":                    {[]string{"amd.com/xilinx_u250_gen3x16_xdma_4_1-0"}, alveo, "want xilinx_u250_gen3x16_xdma_4_1 have xilinx_u250_xdma_201830_2: 1"},
+		"held by nobody":                   {nil, alveo, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines := judged(nil, baseline.Options{Held: func(id string) []string { return c.held }}, snapshot(nil, c.device))
+			got := ""
+			for _, l := range lines {
+				if rest, ok := strings.CutPrefix(l, "F held/afu "); ok {
+					got += rest
+				} else if rest, ok := strings.CutPrefix(l, "F held/shell "); ok {
+					got += rest
+				}
+			}
+			if got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}

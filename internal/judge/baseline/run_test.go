@@ -1,0 +1,288 @@
+package baseline_test
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// FuzzJudge: whatever Snapshots follow each other and whatever catalogues are
+// applied between them, a Judge that remembers says what one without a memory
+// would, leaves alone what it was given, and says it once.
+func FuzzJudge(f *testing.F) {
+	for i := range 6 {
+		seed := make([]byte, 400)
+		for j := range seed {
+			seed[j] = byte(i * (j*j + 7*j + 3))
+		}
+		f.Add(append([]byte("x\ny\n\n"), seed...))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { checkRun(t, newGenerator(data)) })
+}
+
+// TestRandomRuns is FuzzJudge for a thousand runs.
+func TestRandomRuns(t *testing.T) {
+	for seed := range uint64(1000) {
+		if checkRun(t, random(seed, 600)); t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func checkRun(t *testing.T, g *generator) {
+	t.Helper()
+	c := g.catalogue()
+	promises := [][]string{nil, {promisedA}, {promisedA, "fpga.intel.com/region-" + afuA}, {"amd.com/xilinx_u250-0"}}
+	held := promises[0]
+	o := baseline.Options{Held: func(string) []string { return held }}
+	j := baseline.New(c, o)
+	s := g.snapshot()
+	for range 8 {
+		fresh, lasting := snapshot(s.Node, s.Devices...), snapshot(s.Node, s.Devices...)
+		baseline.New(c, o).Judge(fresh)
+		j.Judge(lasting)
+		if diff := cmp.Diff(concluded(fresh), concluded(lasting)); diff != "" {
+			t.Fatalf("with a memory (-without +with):\n%s", diff)
+		}
+		checkKept(t, s, lasting)
+		switch g.below(8) {
+		case 1:
+			c = g.catalogue()
+			j.Apply(c)
+		case 2:
+			held = promises[g.below(len(promises))]
+		default:
+			s = g.next(s)
+		}
+	}
+}
+
+// checkKept checks that s is was with readings behind those that it had.
+func checkKept(t *testing.T, was, s *collector.Snapshot) {
+	t.Helper()
+	same := func(a, b collector.Reading) bool {
+		return a.Metric == b.Metric && a.Value == b.Value && slices.Equal(a.Labels, b.Labels)
+	}
+	told := map[string]bool{}
+	for i, d := range s.Devices {
+		before := was.Devices[i].Readings
+		if !slices.EqualFunc(before, d.Readings[:len(before)], same) {
+			t.Fatalf("device %d was changed", i)
+		}
+		more := d.Readings[len(before):]
+		if len(more) > 0 && (told[d.ID] || d.Parent != "" || d.Class == "") {
+			t.Errorf("device %d (%q, class %q, parent %q) has %v", i, d.ID, d.Class, d.Parent, more)
+		}
+		told[d.ID] = told[d.ID] || len(more) > 0
+		for _, r := range more {
+			if len(r.Labels) != len(r.Metric.Labels) || !r.Metric.Range.Contains(r.Value) {
+				t.Errorf("%s%q is %v", r.Metric.Name, r.Labels, r.Value)
+			}
+			for _, l := range r.Labels {
+				if !utf8.ValidString(l) || len(l) > 250 {
+					t.Errorf("%s: label %q", r.Metric.Name, l)
+				}
+			}
+		}
+	}
+	if n := len(was.Node); !slices.EqualFunc(was.Node, s.Node[:n], same) || len(s.Node) != n+1 {
+		t.Fatalf("node: %+v", s.Node)
+	}
+}
+
+// TestStale: of a value that changes, nothing is left.
+func TestStale(t *testing.T) {
+	j := baseline.New(parse(t, fleet), baseline.Options{})
+	for _, step := range []struct {
+		version string
+		devices []collector.Device
+		want    []string
+	}{
+		{"580.95.05", []collector.Device{h100("A"), h100("B")}, nil},
+		{"590.1", []collector.Device{h100("A"), h100("B")}, []string{"A driver", "B driver"}},
+		{"590.1", []collector.Device{h100("B")}, []string{"B driver"}},
+		{"580.105.3", []collector.Device{h100("A", info(collector.FirmwareInfo, "inforom", "x")), h100("B")}, []string{"A inforom"}},
+		{"580.105.3", []collector.Device{h100("A", info(collector.FirmwareInfo, "inforom", "G520.0200.00.05")), h100("B")}, nil},
+	} {
+		for range 2 { // a second Snapshot of the same says the same
+			s := snapshot([]collector.Reading{driver(step.version, "13.0")}, step.devices...)
+			j.Judge(s)
+			var got []string
+			for _, d := range s.Devices {
+				for _, r := range d.Readings {
+					if r.Metric == collector.Drift && r.Value == 1 && r.Labels[0] != "mig" {
+						got = append(got, d.ID+" "+r.Labels[0])
+					}
+				}
+			}
+			if diff := cmp.Diff(step.want, got); diff != "" {
+				t.Errorf("driver %s: drift (-want +got):\n%s", step.version, diff)
+			}
+		}
+	}
+}
+
+// TestFamilies: a reading of one family is not taken for one of another that
+// has the same labels.
+func TestFamilies(t *testing.T) {
+	j := baseline.New(parse(t, "entries: [{name: a, approved: {firmware: {x: [\"1\"]}, root_key: {x: [\"2\"]}}}]"), baseline.Options{})
+	for m, want := range map[*collector.Metric]string{
+		collector.FirmwareInfo:    "F x want 1 have 1: 0",
+		collector.FPGARootKeyInfo: "F root_key/x want 2 have 1: 1",
+	} {
+		s := snapshot(nil, collector.Device{ID: "F", Class: collector.FPGA, Readings: []collector.Reading{up, info(m, "x", "1")}})
+		j.Judge(s)
+		if diff := cmp.Diff([]string{"F is a", want}, concluded(s)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", m.Name, diff)
+		}
+	}
+}
+
+// TestApply: a catalogue that is replaced while Snapshots are judged applies
+// from the next one on.
+func TestApply(t *testing.T) {
+	j := baseline.New(nil, baseline.Options{})
+	s := snapshot(nil, h100("G"))
+	j.Judge(s)
+	if got := concluded(s); len(got) != 0 || len(s.Node) != 0 {
+		t.Errorf("without a catalogue: %q, %v", got, s.Node)
+	}
+	var wg sync.WaitGroup
+	for n := range 4 {
+		c := parse(t, fmt.Sprintf("entries: [{name: e%d}]", n))
+		wg.Go(func() {
+			for range 50 {
+				j.Apply(c)
+			}
+		})
+	}
+	for range 50 {
+		s := snapshot(nil, h100("G"), h100("H"))
+		j.Judge(s)
+		if got := concluded(s); len(got) > 0 && (len(got) != 2 || got[0][5:] != got[1][5:]) {
+			t.Fatalf("%q", got)
+		}
+	}
+	wg.Wait()
+	j.Apply(parse(t, "entries: [{name: last}]"))
+	s = snapshot(nil, h100("G"))
+	j.Judge(s)
+	if diff := cmp.Diff([]string{"G is last"}, concluded(s)); diff != "" {
+		t.Error(diff)
+	}
+	want := []collector.Reading{{Metric: collector.BaselineEntries, Value: 1}}
+	if diff := cmp.Diff(want, s.Node, cmp.Comparer(func(a, b *collector.Metric) bool { return a == b })); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestSettled: the Judge keeps the label values of a series from one Snapshot
+// to the next, by which a page knows that its layout still fits, and does not
+// grow with devices that are gone.
+func TestSettled(t *testing.T) {
+	j := baseline.New(parse(t, fleet), baseline.Options{Held: func(string) []string { return nil }})
+	devices := make([]collector.Device, 128)
+	for i := range devices {
+		devices[i] = h100(fmt.Sprint("GPU-", i))
+	}
+	s := snapshot([]collector.Reading{driver("580.95.05", "13.0")}, devices...)
+	for i := range s.Devices {
+		s.Devices[i].Readings = slices.Grow(s.Devices[i].Readings, 20)
+	}
+	s.Node = slices.Grow(s.Node, 1)
+	j.Judge(snapshot(s.Node, append(devices, h100("gone"))...))
+	judge := judgeAgain(j, s)
+	judge()
+	first := s.Devices[5].Readings[len(s.Devices[5].Readings)-1].Labels
+	judge()
+	last := s.Devices[5].Readings[len(s.Devices[5].Readings)-1].Labels
+	if &first[0] != &last[0] {
+		t.Error("labels were made anew")
+	}
+	if !raceEnabled {
+		if n := testing.AllocsPerRun(20, judge); n != 0 {
+			t.Errorf("%v allocations in a Snapshot where nothing changed", n)
+		}
+	}
+}
+
+// TestForgets: devices that are gone take what was concluded of them along.
+func TestForgets(t *testing.T) {
+	j := baseline.New(parse(t, fleet), baseline.Options{})
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	for n := range 100 {
+		devices := make([]collector.Device, 200)
+		for i := range devices {
+			devices[i] = h100(fmt.Sprint("GPU-", n, "-", i))
+		}
+		j.Judge(snapshot(nil, devices...))
+	}
+	if grown := int64(heap()) - int64(before); grown > 4<<20 {
+		t.Errorf("%d bytes are held", grown)
+	}
+	runtime.KeepAlive(j)
+}
+
+// judgeAgain returns a function that has j judge s as it was before.
+func judgeAgain(j *baseline.Judge, s *collector.Snapshot) func() {
+	node := len(s.Node)
+	lengths := make([]int, len(s.Devices))
+	for i := range lengths {
+		lengths[i] = len(s.Devices[i].Readings)
+	}
+	return func() {
+		s.Node = s.Node[:node]
+		for i, n := range lengths {
+			s.Devices[i].Readings = s.Devices[i].Readings[:n]
+		}
+		j.Judge(s)
+	}
+}
+
+// BenchmarkJudge is a Snapshot of 128 devices with 100 readings each in which
+// nothing has changed, as nearly always, and one in which everything has.
+func BenchmarkJudge(b *testing.B) {
+	c := parse(b, fleet)
+	devices := make([]collector.Device, 128)
+	for i := range devices {
+		d := h100(fmt.Sprint("GPU-", i))
+		for n := range 100 {
+			d.Readings = append(d.Readings, reading(collector.XidErrors, 0, fmt.Sprint(n)))
+		}
+		d.Readings = slices.Grow(d.Readings, 20)
+		devices[i] = d
+	}
+	s := &collector.Snapshot{Node: slices.Grow([]collector.Reading{driver("580.95.05", "13.0")}, 1), Devices: devices}
+	b.Run("settled", func(b *testing.B) {
+		judge := judgeAgain(baseline.New(c, baseline.Options{}), s)
+		judge()
+		b.ReportAllocs()
+		for b.Loop() {
+			judge()
+		}
+	})
+	b.Run("changed", func(b *testing.B) {
+		j := baseline.New(c, baseline.Options{})
+		judge := judgeAgain(j, s)
+		b.ReportAllocs()
+		for b.Loop() {
+			again := *c
+			j.Apply(&again)
+			judge()
+		}
+	})
+}

@@ -1,0 +1,94 @@
+package health_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/health"
+)
+
+// node is a Snapshot of n GPUs with about 200 readings each, of which every
+// eighth has something wrong.
+func node(n int) *collector.Snapshot {
+	s := &collector.Snapshot{Time: start}
+	for i := range n {
+		d := device(fmt.Sprintf("GPU-%03d", i), collector.GPU, start, at(fmt.Sprintf("0000:%02x:00.0", i)), driver("none"))
+		d.Vendor = "nvidia"
+		for link := range 18 {
+			l := strconv.Itoa(link)
+			d.Set(collector.NVLinkUp, 1, l)
+			for _, kind := range []string{"crc", "replay", "recovery"} {
+				d.Set(collector.NVLinkErrors, 0, l, kind)
+			}
+			d.Set(collector.NVLinkTransmit, 1e9, l)
+			d.Set(collector.NVLinkReceive, 1e9, l)
+		}
+		for x := range 50 {
+			d.Set(collector.XidErrors, 0, strconv.Itoa(x))
+		}
+		for _, sensor := range []string{"gpu", "memory"} {
+			d.Set(collector.TemperatureCelsius, 60, sensor)
+			d.Set(collector.TemperatureLimit, 95, sensor, "shutdown")
+		}
+		for _, location := range []string{"dram", "sram"} {
+			d.Set(collector.ECCErrors, 0, "uncorrected", location)
+		}
+		d.Set(collector.PCIeWidth, 16)
+		d.Set(collector.PCIeWidthMax, 16)
+		d.Set(collector.EnergyJoules, 1e6)
+		d.SetBool(collector.RowRemapPending, i%8 == 0)
+		s.Devices = append(s.Devices, d)
+		if i%8 == 0 {
+			s.News = append(s.News, xid(119, of(d.ID), func(e *collector.Event) { e.Time = start }))
+		}
+	}
+	return s
+}
+
+// rounds gives the Judge the same Snapshot again and again, as a Sampler would
+// make it: with room for more readings where room is true.
+func rounds(s *collector.Snapshot, room int) func(j *health.Judge) {
+	own := make([]int, len(s.Devices))
+	for i := range s.Devices {
+		own[i] = len(s.Devices[i].Readings)
+		s.Devices[i].Readings = slices.Grow(s.Devices[i].Readings, room)[: own[i] : own[i]+room]
+	}
+	devices := slices.Clone(s.Devices)
+	return func(j *health.Judge) {
+		copy(s.Devices, devices)
+		s.Distributions = s.Distributions[:0]
+		s.Time = s.Time.Add(time.Second)
+		j.Judge(s)
+		s.News = nil
+	}
+}
+
+func BenchmarkJudge(b *testing.B) {
+	for _, room := range []int{0, 64} {
+		b.Run(fmt.Sprintf("devices=128/room=%d", room), func(b *testing.B) {
+			j, round := health.New(health.Builtin(), health.Options{}), rounds(node(128), room)
+			round(j)
+			b.ReportAllocs()
+			for b.Loop() {
+				round(j)
+			}
+		})
+	}
+}
+
+// A verdict that does not change costs at most the room for its readings.
+func TestAllocations(t *testing.T) {
+	const devices = 128
+	for room, most := range map[int]float64{0: devices, 64: 0} {
+		j, round := health.New(health.Builtin(), health.Options{}), rounds(node(devices), room)
+		round(j)
+		round(j)
+		if got := testing.AllocsPerRun(20, func() { round(j) }); got > most {
+			t.Errorf("%d devices with room for %d readings: %v allocations, want at most %v", devices, room, got, most)
+		}
+	}
+}

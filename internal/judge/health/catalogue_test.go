@@ -1,0 +1,272 @@
+package health_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/health"
+	"github.com/accel-exporter/accel-exporter/internal/strict"
+)
+
+// judged returns what a catalogue makes of one Snapshot, an hour after one in
+// which all was so already.
+func judged(c *health.Catalogue, e []collector.Event, f ...fact) string {
+	j := health.New(c, health.Options{})
+	j.Judge(snapshot(start, nil, gpu(start, f...)))
+	now := start.Add(time.Hour)
+	s := snapshot(now, e, gpu(now, f...))
+	j.Judge(s)
+	return verdict(&s.Devices[0])
+}
+
+func TestOverrides(t *testing.T) {
+	pending := set(collector.RowRemapPending, 1)
+	hot := facts(set(collector.ThrottleActive, 1, "sw_thermal"))
+	for _, c := range []struct {
+		name, file string
+		news       []collector.Event
+		facts      []fact
+		want       string
+	}{
+		{"nothing", "", news(xid(95)), nil, "failed reset xid_95"},
+		{"severity", "xid: [{code: 95, severity: degraded}]", news(xid(95)), nil, "degraded reset xid_95"},
+		{"none", "xid: [{code: 95, severity: none}]", news(xid(95)), nil, "healthy none"},
+		{"action", "xid: [{code: 95, action: reboot}]", news(xid(95)), nil, "failed reboot xid_95"},
+		{"others stay", "xid: [{code: 94, action: reboot}]", news(xid(95)), nil, "failed reset xid_95"},
+		{"an application fault after all", "xid: [{code: 13, severity: degraded, action: inspect}]", news(xid(13)), nil, "degraded inspect xid_13"},
+		{"a new code", "xid: [{code: 777, severity: failed, action: replace, text: a new fault}]", news(xid(777)), nil, "failed replace xid_777"},
+		{"a new code that says little", "xid: [{code: 777, name: news}]", news(xid(777)), nil, "degraded inspect xid_777"},
+		{"a new SXid", "sxid: [{code: 777, severity: failed}]", news(event(collector.EventSXid, func(e *collector.Event) { e.Code = 777 })), nil, "failed inspect sxid_777"},
+		{"a sub-code", "xid: [{code: 145, sub: rlw_remap_0x40, severity: none}]", news(xid(145, sub("RLW_REMAP:0x40"))), nil, "healthy none"},
+		{"a sub-code of the unit", "xid: [{code: 145, sub: rlw_remap, severity: failed, action: reboot}]", news(xid(145, sub("RLW_REMAP:0x99"))), nil, "failed reboot xid_145_rlw_remap"},
+		{"sub-codes stand by themselves", "xid: [{code: 145, severity: none}]", news(xid(145, sub("RLW_REMAP:0x40"))), nil, "failed reset xid_145_rlw_remap_0x40"},
+		{"an event", "events: [{event: poison, severity: failed, action: reboot}]", news(event(collector.EventPoison)), nil, "failed reboot event_poison"},
+		{"unknown codes", "unknown: {severity: none}", news(xid(777)), nil, "healthy none"},
+		{"ends", "xid: [{code: 95, ends: answer}]", news(xid(95, past(time.Minute))), nil, "healthy none"},
+		{"rules", "xid: [{code: 119, rules: driver}]", news(xid(119, func(e *collector.Event) { e.Time = start })), facts(driver("none")), "degraded reset xid_119"},
+		{"condition severity", "conditions: [{reason: row_remap_pending, severity: failed}]", nil, facts(pending), "failed reset row_remap_pending"},
+		{"condition action", "conditions: [{reason: row_remap_pending, action: reboot}]", nil, facts(pending), "degraded reboot row_remap_pending"},
+		{"condition off", "conditions: [{reason: row_remap_pending, severity: none}]", nil, facts(pending), "healthy none"},
+		{"condition later", "conditions: [{reason: row_remap_pending, for: 61m}]", nil, facts(pending), "healthy none"},
+		{"condition in time", "conditions: [{reason: row_remap_pending, for: 60m}]", nil, facts(pending), "degraded reset row_remap_pending"},
+		{"a new condition", "conditions: [{reason: warm, family: accel_throttle_active, where: {reason: [sw_thermal, hw_thermal]}, test: is, value: 1, severity: degraded, action: inspect, text: warm}]", nil, hot, "degraded inspect warm"},
+		{"a condition anew", "conditions: [{reason: throttled_by_heat, family: accel_throttle_active, not: {reason: [hw_slowdown]}, test: above, value: 0, severity: failed, action: reboot}]", nil, hot, "failed reboot throttled_by_heat"},
+		{"what ends a code", "xid: [{code: 95, while: [row_remap_pending]}]", news(xid(95, past(time.Minute))), facts(set(collector.RowRemapPending, 0)), "healthy none"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cat, err := health.Parse("my.yaml", []byte(c.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := judged(cat, c.news, c.facts...); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+	if got := judged(health.Builtin(), news(xid(95))); got != "failed reset xid_95" {
+		t.Errorf("an override has changed the catalogue itself: %s", got)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for _, c := range []struct{ name, file, want string }{
+		{"not YAML", "xid: [", "my.yaml:1: is not YAML"},
+		{"unknown key", "xid:\n  - {code: 95, serverity: none}", "my.yaml:2: xid[0].serverity: unknown key (did you mean severity?)"},
+		{"severity", "xid:\n  - {code: 95,\n     severity: fatal}", `my.yaml:3: xid[0].severity: found "fatal"; accepted is one of none, degraded, failed`},
+		{"action", "xid: [{code: 95, action: pray}]", `my.yaml:1: xid[0].action: found "pray"; accepted is one of none, inspect, update_software, restart_app, drain_p2p, recover_imex_domain, reprogram, drain_and_reset, reset, restart_vm, reboot, replace`},
+		{"ends", "xid: [{code: 95, ends: never}]", `my.yaml:1: xid[0].ends: found "never"; accepted is reset, answer or a duration from 1s to 720h`},
+		{"ends too soon", "xid: [{code: 95, ends: 1ms}]", "accepted is reset, answer or a duration"},
+		{"code", "xid: [{code: 0}]", "my.yaml:1: xid[0].code: found the number 0; accepted is a whole number, from 1 to 99999999"},
+		{"code as text", "xid: [{code: all}]", "my.yaml:1: xid[0].code"},
+		{"nothing named", "xid: [{severity: none}]", "my.yaml:1: xid[0]: found neither code nor event, or both; accepted is one of them"},
+		{"both named", "xid: [{code: 3, event: poison}]", "found neither code nor event, or both"},
+		{"event among codes", "xid: [{event: poison}]", "my.yaml:1: xid[0]: found poison; accepted is code in xid and sxid, event in events"},
+		{"code among events", "events: [{code: 3}]", "events[0]: found code 3; "},
+		{"twice", "xid:\n  - code: 3\n  - code: 4\n  - code: 3\n", "my.yaml:4: xid[2]: found code 3 a second time, first in xid[0]; accepted is once"},
+		{"twice, sub", "xid: [{code: 3, sub: a}, {code: 3, sub: a}]", "xid[1]: found code 3 sub a a second time"},
+		{"twice, condition", "conditions: [{reason: device_lost, severity: none}, {reason: device_lost, severity: none}]", "conditions[1]: found device_lost a second time, first in conditions[0]"},
+		{"no entry", "xid: [{code: 3}, ~]", "xid[1]: found no value; accepted is a mapping"},
+		{"no condition", "conditions: [~]", "conditions[0]: found no value; accepted is a mapping"},
+		{"sub", "xid: [{code: 145, sub: RLW_REMAP:0x40}]", `found sub "RLW_REMAP:0x40"; accepted is lower snake case: rlw_remap_0x40`},
+		{"name", "xid: [{code: 95, name: Ouch!}]", `found name "Ouch!"; accepted is lower snake case`},
+		{"event's name", "events: [{event: Ouch!}]", `found event "Ouch!"`},
+		{"text", `xid: [{code: 95, text: "a\nb"}]`, `found text "a\nb"; accepted is one line`},
+		{"long text", `xid: [{code: 95, text: ` + strings.Repeat("a", 301) + `}]`, "at most 300 bytes"},
+		{"unknown is never fatal", "unknown: {severity: failed}", "my.yaml:1: unknown: found severity failed for codes that nobody knows; accepted is none or degraded"},
+		{"while", "xid:\n  - {code: 95,\n     while: [no_such]}", `my.yaml:3: xid[0].while[0]: found condition "no_such"; accepted is the reason of a condition`},
+		{"condition unknown", "conditions:\n  - {reason: no_such, severity: none}", "my.yaml:2: conditions[0]: found no family for no_such"},
+		{"reason", "conditions: [{reason: Ouch}]", `found reason "Ouch"`},
+		{"reason taken", "conditions: [{reason: xid_3, severity: none}]", "does not begin with xid_"},
+		{"half a test", "conditions: [{reason: device_lost, value: 1}]", "my.yaml:1: conditions[0]: found a test without a family"},
+		{"half a test: where: {reason: [a]}", "conditions: [{reason: device_lost, where: {reason: [a]}}]", "found a test without a family"},
+		{"half a test: not: {reason: [a]}", "conditions: [{reason: device_lost, not: {reason: [a]}}]", "found a test without a family"},
+		{"half a test: than_where: {reason: [a]}", "conditions: [{reason: device_lost, than_where: {reason: [a]}}]", "found a test without a family"},
+		{"half a test: on: [reason]", "conditions: [{reason: device_lost, on: [reason]}]", "found a test without a family"},
+		{"half a test: unless: all", "conditions: [{reason: device_lost, unless: all}]", "found a test without a family"},
+		{"half a test: show: [reason]", "conditions: [{reason: device_lost, show: [reason]}]", "found a test without a family"},
+		{"half a test: than: accel_device_up", "conditions: [{reason: device_lost, than: accel_device_up}]", "found a test without a family"},
+		{"no test", "conditions: [{reason: a, family: accel_nvlink_up, severity: failed, action: none}]", "found no test"},
+		{"no action", "conditions: [{reason: a, family: accel_nvlink_up, test: is, severity: failed}]", "found a family without severity or action"},
+		{"grows for", "conditions: [{reason: a, family: accel_nvlink_up, test: grows, lasts: 1h, for: 1m, severity: failed, action: none}]", "found more than lasts"},
+		{"grows than", "conditions: [{reason: a, family: accel_nvlink_up, test: grows, lasts: 1h, than: accel_nvlink_up, severity: failed, action: none}]", "found more than lasts"},
+		{"no severity", "conditions: [{reason: a, family: accel_nvlink_up, test: is}]", "found a family without severity or action"},
+		{"lasts", "conditions: [{reason: a, family: accel_nvlink_up, test: is, lasts: 1h, severity: failed, action: none}]", "found lasts without the test grows"},
+		{"grows for ever", "conditions: [{reason: a, family: accel_nvlink_up, test: grows, severity: failed, action: none}]", "found lasts without the test grows, or the reverse"},
+		{"grows above", "conditions: [{reason: a, family: accel_nvlink_up, test: grows, lasts: 1h, value: 3, severity: failed, action: none}]", "found more than lasts"},
+		{"value and than", "conditions: [{reason: a, family: accel_nvlink_up, test: above, value: 1, than: accel_nvlink_up, severity: failed, action: none}]", "found value and than"},
+		{"than_where alone", "conditions: [{reason: a, family: accel_nvlink_up, test: above, than_where: {link: [a]}, severity: failed, action: none}]", "found than_where or on without than"},
+		{"family", "conditions: [{reason: a, family: accel_nvlink_dead, test: above, severity: failed, action: none}]", `found family "accel_nvlink_dead"`},
+		{"family of the node", "conditions: [{reason: a, family: accel_source_up, test: above, severity: failed, action: none}]", "accepted is a gauge or counter of devices"},
+		{"family of identity", "conditions: [{reason: a, family: accel_device_info, test: above, severity: failed, action: none}]", "accepted is a gauge or counter of devices"},
+		{"than family", "conditions: [{reason: a, family: accel_nvlink_up, test: above, than: x, severity: failed, action: none}]", `found family "x"`},
+		{"where label", "conditions: [{reason: a, family: accel_nvlink_up, where: {port: [a]}, test: above, severity: failed, action: none}]", `found label "port", which accel_nvlink_up does not have; accepted are link`},
+		{"show label", "conditions: [{reason: a, family: accel_nvlink_up, show: [port], test: above, severity: failed, action: none}]", `found label "port"`},
+		{"than label", "conditions: [{reason: a, family: accel_nvlink_up, than: accel_nvlink_up, than_where: {port: [a]}, test: above, severity: failed, action: none}]", `found label "port"`},
+		{"on label", "conditions: [{reason: a, family: accel_nvlink_up, than: accel_pcie_link_width_lanes, on: [link], test: above, severity: failed, action: none}]", "found on link"},
+		{"for nothing", "conditions: [{reason: row_remap_pending, for: 0s}]", "accepted is a duration"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := health.Parse("my.yaml", []byte(c.file))
+			if mistakes, ok := errors.AsType[strict.Mistakes](err); !ok || len(mistakes) != 1 {
+				t.Fatalf("%T of %v", err, err)
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	good, bad := filepath.Join(dir, "good.yaml"), filepath.Join(dir, "bad.yaml")
+	for name, text := range map[string]string{good: "xid: [{code: 95, action: reboot}]", bad: "xid: [{code: 95, action: pray}]\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := health.Load(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := judged(c, news(xid(95))); got != "failed reboot xid_95" {
+		t.Error(got)
+	}
+	if _, err := health.Load(bad); err == nil || !strings.HasPrefix(err.Error(), bad+":1: xid[0].action: ") {
+		t.Error(err)
+	}
+	if _, err := health.Load(filepath.Join(dir, "none.yaml")); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// The catalogue is changed while faults are remembered.
+func TestApply(t *testing.T) {
+	j := health.New(health.Builtin(), health.Options{})
+	step := func(after time.Duration, e []collector.Event, want string) *collector.Verdict {
+		t.Helper()
+		now := start.Add(after)
+		s := snapshot(now, e, gpu(now, set(collector.RowRemapPending, 1)))
+		j.Judge(s)
+		consistent(t, s)
+		if got := verdict(&s.Devices[0]); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		return s.Devices[0].Verdict
+	}
+	apply := func(file string) {
+		t.Helper()
+		c, err := health.Parse("my.yaml", []byte(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Apply(c)
+	}
+	step(0, news(xid(95), xid(777), xid(32)), "failed reset xid_95 xid_32 xid_unknown row_remap_pending")
+	apply("xid: [{code: 95, severity: none}, {code: 777, severity: failed, action: replace}]\nconditions: [{reason: row_remap_pending, severity: none}]")
+	step(second, nil, "failed replace xid_777 xid_32")
+	apply("xid: [{code: 777, severity: none}, {code: 32, severity: none}]\nconditions: [{reason: row_remap_pending, severity: none}]")
+	step(2*second, nil, "healthy none")
+	apply("conditions: [{reason: row_remap_pending, for: 4s}]")
+	step(3*second, news(xid(119)), "failed reset xid_119")
+	step(4*second, nil, "failed reset xid_119 row_remap_pending")
+	apply("xid: [{code: 119, text: as ever}]\nconditions: [{reason: answering, family: accel_device_up, test: is, value: 1, severity: degraded, action: none, text: it answers}]")
+	if v := step(5*second, nil, "failed reset xid_119 row_remap_pending answering"); v.Reasons[0].Text != "Xid 119: as ever" || v.Since != start.Add(3*second) {
+		t.Errorf("%+v", v)
+	}
+	apply("conditions: [{reason: answering, family: accel_row_remap_pending, test: is, value: 1, for: 2s, severity: degraded, action: none, text: another test}]")
+	step(6*second, nil, "failed reset xid_119 row_remap_pending")
+}
+
+func TestBuiltin(t *testing.T) {
+	c := health.Builtin()
+	cited := map[string]bool{}
+	reasons := map[string]bool{}
+	for _, e := range c.Entries() {
+		name := e.Name
+		if e.Text == "" || name == "" || e.Class == "" || e.Fault == "" || len(e.From) == 0 {
+			t.Errorf("%d %s %s says too little: %+v", e.Code, e.Event, e.Sub, e)
+		}
+		if e.Fault == "application" && e.Severity != health.None {
+			t.Errorf("%s %d is the application's fault and speaks against the device", name, e.Code)
+		}
+		if (e.Class == "application" || e.Class == "test") && e.Severity != health.None {
+			t.Errorf("%s %d speaks against the device", name, e.Code)
+		}
+		if e.Severity == health.Failed && e.Action == health.NoAction {
+			t.Errorf("%s %d: failed, and nothing to do", name, e.Code)
+		}
+		// Where NVIDIA has published no action, nothing is worse than a warning.
+		for _, from := range e.From {
+			cited[from] = true
+			if from == "header" && e.Severity == health.Failed {
+				t.Errorf("%s %d rests on a header alone and is fatal", name, e.Code)
+			}
+		}
+	}
+	for _, cond := range c.Conditions() {
+		if reasons[cond.Reason] || cond.Text == "" {
+			t.Errorf("condition %s: twice or without text", cond.Reason)
+		}
+		reasons[cond.Reason] = true
+		for _, from := range cond.From {
+			cited[from] = true
+		}
+	}
+	for key := range cited {
+		if c.Sources[key] == "" {
+			t.Errorf("source %s has no title", key)
+		}
+	}
+	for key := range c.Sources {
+		if !cited[key] {
+			t.Errorf("source %s is cited by nobody", key)
+		}
+	}
+}
+
+func TestLookup(t *testing.T) {
+	c := health.Builtin()
+	for _, tc := range []struct {
+		e     collector.Event
+		name  string
+		known bool
+	}{
+		{xid(79), "fell_off_bus", true},
+		{xid(0), "", false},
+		{xid(1 << 63), "", false},
+		{xid(79, sub("whatever:0x1")), "fell_off_bus", true},
+		{event(collector.EventSXid, func(e *collector.Event) { e.Code = 79 }), "", false},
+		{event("no_such"), "", false},
+		{event(collector.EventAER, sub("fatal/DLP")), "aer_fatal", true},
+	} {
+		if e, known := c.Lookup(&tc.e); known != tc.known || e.Name != tc.name {
+			t.Errorf("%s %d %s: %q, %v", tc.e.Kind, tc.e.Code, tc.e.Sub, e.Name, known)
+		}
+	}
+}

@@ -1,0 +1,289 @@
+package health_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/health"
+)
+
+// device is one that answers.
+func device(id string, class collector.Class, now time.Time, facts ...fact) collector.Device {
+	d := collector.Device{ID: id, Class: class, Sampled: now}
+	up(&d)
+	for _, f := range facts {
+		f(&d)
+	}
+	return d
+}
+
+func childOf(parent string) fact { return func(d *collector.Device) { d.Parent = parent } }
+func at(pci string, functions ...string) fact {
+	return func(d *collector.Device) { d.PCI, d.Functions = pci, functions }
+}
+
+// verdicts judges one Snapshot and returns what it says of each device.
+func verdicts(t *testing.T, j *health.Judge, s *collector.Snapshot) map[string]string {
+	t.Helper()
+	j.Judge(s)
+	consistent(t, s)
+	out := map[string]string{}
+	for i := range s.Devices {
+		out[s.Devices[i].ID] = verdict(&s.Devices[i])
+	}
+	return out
+}
+
+func same(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPartitionsInherit(t *testing.T) {
+	j := health.New(health.Builtin(), health.Options{})
+	// Sorted by ID, so a partition can come before its parent.
+	node := func(facts ...fact) []collector.Device {
+		mine := device("A-child", collector.GPU, start, append(facts, childOf(gpuID))...)
+		return []collector.Device{
+			mine, gpu(start), device("GPU-2", collector.GPU, start), device("Z-orphan", collector.GPU, start, childOf("GPU-9")),
+		}
+	}
+	same(t, verdicts(t, j, snapshot(start, news(xid(95)), node()...)), map[string]string{
+		"A-child": "failed reset xid_95", gpuID: "failed reset xid_95", "GPU-2": "healthy none", "Z-orphan": "healthy none",
+	})
+	same(t, verdicts(t, j, snapshot(start, nil, node(set(collector.ECCErrors, 1, "uncorrected", "sram"))...)), map[string]string{
+		"A-child": "failed reset xid_95 ecc_uncorrected", gpuID: "failed reset xid_95", "GPU-2": "healthy none", "Z-orphan": "healthy none",
+	})
+	both := node(set(collector.RowRemapFailed, 1))
+	both[1] = gpu(start, set(collector.RowRemapFailed, 1), set(collector.RowRemapPending, 1))
+	same(t, verdicts(t, j, snapshot(start, nil, both[:2]...)), map[string]string{
+		"A-child": "failed replace xid_95 row_remap_failed row_remap_pending", gpuID: "failed replace xid_95 row_remap_failed row_remap_pending",
+	})
+	devices := node(unseen)
+	unseen(&devices[1])
+	same(t, verdicts(t, j, snapshot(start, news(event(collector.EventDriverLoaded, of(""))), devices...)), map[string]string{
+		"A-child": "unknown none nobody_answers", gpuID: "unknown none nobody_answers", "GPU-2": "healthy none", "Z-orphan": "healthy none",
+	})
+}
+
+// An event that came before anybody knew which GPU is at the address.
+func TestEventsFindTheirDevice(t *testing.T) {
+	j := health.New(health.Builtin(), health.Options{})
+	verdicts(t, j, snapshot(start, news(xid(119, of(gpuAt), past(time.Hour)), xid(79, of("0000:99:00.1")), xid(154, of(gpuAt), asks("reset")), xid(154, of("0000:77:00.0"), asks("reboot")))))
+	now := start.Add(time.Minute)
+	same(t, verdicts(t, j, snapshot(now, nil,
+		gpu(now), device("GPU-2", collector.GPU, now, at("0000:99:00.0", "0000:99:00.1")), device("GPU-7", collector.GPU, now, at("0000:77:00.0")))),
+		map[string]string{"GPU-7": "failed reboot recovery_action_reboot", gpuID: "failed reset recovery_action_reset xid_119", "GPU-2": "failed reboot xid_79"})
+	// One that a Source knows by address only until the driver has it.
+	bus := device("0000:aa:00.0", collector.GPU, now, at("0000:aa:00.0"), func(d *collector.Device) { d.Witness = true })
+	same(t, verdicts(t, j, snapshot(now, news(xid(119, of(bus.ID))), bus)), map[string]string{bus.ID: "failed reset xid_119 nobody_answers"})
+	same(t, verdicts(t, j, snapshot(now, nil, device("GPU-3", collector.GPU, now, at(bus.ID)))), map[string]string{"GPU-3": "failed reset xid_119"})
+}
+
+// A board that takes another one's slot does not take its faults.
+func TestFaultsGoWithTheBoard(t *testing.T) {
+	j := health.New(health.Builtin(), health.Options{})
+	same(t, verdicts(t, j, snapshot(start, news(xid(119)), gpu(start))), map[string]string{gpuID: "failed reset xid_119"})
+	other := device("GPU-2", collector.GPU, start, at(gpuAt))
+	same(t, verdicts(t, j, snapshot(start, nil, other)), map[string]string{"GPU-2": "healthy none"})
+	same(t, verdicts(t, j, snapshot(start, nil, gpu(start))), map[string]string{gpuID: "healthy none"})
+}
+
+func TestSwitches(t *testing.T) {
+	const at = "0000:c1:00.0"
+	j := health.New(health.Builtin(), health.Options{})
+	sxid := func(code uint64, s string) collector.Event {
+		return event(collector.EventSXid, of(at), sub(s), func(e *collector.Event) { e.Code = code })
+	}
+	stranger := func() collector.Device { return collector.Device{ID: at, PCI: at, Class: collector.Switch} }
+	for _, step := range []struct {
+		e    collector.Event
+		want string
+	}{
+		{sxid(12028, "nonfatal"), "unknown none nobody_answers"},
+		{sxid(10004, "fatal"), "unknown inspect nobody_answers sxid_10004"},
+		{sxid(10005, "nonfatal"), "unknown none nobody_answers"},
+		{sxid(54321, "fatal"), "unknown inspect nobody_answers sxid_unknown"},
+		{sxid(11001, "fatal"), "unknown reset nobody_answers sxid_11001 sxid_unknown"},
+		{sxid(22003, "fatal"), "failed reset sxid_22003 nobody_answers sxid_11001 sxid_unknown"},
+	} {
+		same(t, verdicts(t, j, snapshot(start, news(step.e), stranger())), map[string]string{at: step.want})
+	}
+}
+
+func TestFPGAs(t *testing.T) {
+	const firewall, latched, state = "accel_fpga_firewall_tripped", "accel_fpga_error_latched", "accel_fpga_manager_state"
+	const card = "accel_fpga_card_state"
+	for _, c := range []struct {
+		name  string
+		facts []fact
+		after time.Duration
+		want  string
+	}{
+		{"sound", facts(family(firewall, 0, "0"), family(latched, 0, "fme", "fabric"), family(state, 1, "fpga0", "operating"), family("accel_fpga_memory_calibrated", 1, "0")), hour, "healthy none"},
+		{"unknown is normal until the first load", facts(family(state, 1, "fpga0", "unknown")), hour, "healthy none"},
+		{"firewall", facts(family(firewall, 1, "0")), 0, "failed reset fpga_firewall_tripped"},
+		{"fatal error", facts(family(latched, 1, "fatal", "over_temperature")), 0, "failed inspect fpga_fatal_error"},
+		{"injected errors", facts(family(latched, 1, "fatal", "injected_fatal"), family(latched, 1, "nonfatal", "injected_warning"), family(latched, 1, "inject", "fatal")), hour, "healthy none"},
+		{"error of the port", facts(family(latched, 1, "port0", "tx_overflow")), 0, "degraded inspect fpga_error"},
+		{"a firewall of the past", facts(family(latched, 1, "firewall", "3")), hour, "healthy none"},
+		{"uncorrected memory", facts(family("accel_fpga_memory_ecc_error_latched", 1, "0", "uncorrected")), 0, "failed reprogram fpga_memory_uncorrected"},
+		{"corrected memory", facts(family("accel_fpga_memory_ecc_error_latched", 1, "0", "corrected")), hour, "healthy none"},
+		{"calibration, at first", facts(family("accel_fpga_memory_calibrated", 0, "0")), 119 * second, "healthy none"},
+		{"calibration", facts(family("accel_fpga_memory_calibrated", 0, "0")), 2 * minute, "failed reprogram fpga_memory_not_calibrated"},
+		{"load failed", facts(family(state, 1, "fpga0", "write error"), family("accel_fpga_manager_error", 1, "fpga0", "crc")), 0, "failed reprogram fpga_load_error fpga_load_failed"},
+		{"loading", facts(family(state, 1, "fpga0", "write")), minute, "healthy none"},
+		{"load without end", facts(family(state, 1, "fpga0", "write")), 2 * minute, "failed inspect fpga_load_stuck"},
+		{"bridge", facts(family("accel_fpga_bridge_enabled", 0, "br0")), 2 * minute, "degraded reprogram fpga_bridge_disabled"},
+		{"configuration memory", facts(family("accel_fpga_configuration_status", 1, "crc_error"), family("accel_fpga_configuration_status", 1, "done_pin")), 0, "failed reprogram fpga_configuration_damaged"},
+		{"fabric too hot", facts(family("accel_fpga_configuration_status", 1, "over_temperature")), 0, "degraded inspect fpga_too_hot"},
+		{"compute unit", facts(family("accel_fpga_compute_unit_state", 1, "u0", "crashed")), 0, "failed reset fpga_compute_unit_crashed"},
+		{"ready", facts(family(card, 1, "ready"), family(card, 0, "not_ready"), family(card, 0, "reset_required")), hour, "healthy none"},
+		{"reset required", facts(family(card, 0, "ready"), family(card, 1, "reset_required")), 0, "failed reset fpga_reset_required"},
+		{"being reset", facts(family(card, 1, "offline")), 119 * second, "healthy none"},
+		{"reset without end", facts(family(card, 1, "offline")), 2 * minute, "failed inspect fpga_card_not_ready"},
+		{"driver without a peer", facts(family(card, 1, "not_ready")), 2 * minute, "failed inspect fpga_card_not_ready"},
+		{"driver shut down", facts(family(card, 1, "shutdown")), 2 * minute, "failed inspect fpga_card_not_ready"},
+		{"usable without a controller", facts(family(card, 1, "no_amc")), 2 * minute, "degraded inspect fpga_card_limited"},
+		{"usable without sensors", facts(family(card, 1, "init_error")), 2 * minute, "degraded inspect fpga_card_limited"},
+		{"a sensor without a name", facts(family(card, 1, "missing_info")), hour, "healthy none"},
+		{"controller of another version", facts(family(card, 1, "compat")), 2 * minute, "degraded inspect fpga_card_limited"},
+		{"throttled", facts(family("accel_fpga_throttle_state", 1, "0", "ap2")), 0, "degraded inspect fpga_throttled"},
+		{"shut down", facts(family("accel_fpga_throttle_state", 1, "0", "ap6")), 0, "failed inspect fpga_shut_down"},
+		{"alarm", facts(family("accel_fpga_sensor_alarm", 1, "Board", "critical")), 10 * second, "degraded inspect fpga_sensor_critical"},
+		{"warning", facts(family("accel_fpga_sensor_alarm", 1, "Board", "warning")), hour, "healthy none"},
+		{"flash", facts(family("accel_fpga_firmware_update_error", 1, "hw-error")), 0, "degraded inspect fpga_update_failed"},
+		{"a card of a driver that nobody reads", facts(unseen, family("accel_device_seen", 0, "fpga"), family("accel_device_seen", 1, "pcie")), hour, "unknown none nobody_answers"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			j := health.New(health.Builtin(), health.Options{})
+			verdicts(t, j, snapshot(start, nil, device("card", collector.FPGA, start, c.facts...)))
+			now := start.Add(c.after)
+			same(t, verdicts(t, j, snapshot(now, nil, device("card", collector.FPGA, now, c.facts...))), map[string]string{"card": c.want})
+		})
+	}
+}
+
+func TestBoot(t *testing.T) {
+	j := health.New(health.Builtin(), health.Options{Boot: start.Add(-time.Hour)})
+	same(t, verdicts(t, j, snapshot(start, news(
+		event(collector.EventDriverLoaded, of(""), past(3*time.Hour)),
+		xid(119, past(2*time.Hour)),
+		xid(120, past(time.Hour)),
+	), gpu(start))), map[string]string{gpuID: "failed reset xid_120"})
+}
+
+const maxFaults = 32 // of one device
+
+// Of faults that weigh the same, the oldest goes.
+func TestOldestGoes(t *testing.T) {
+	var storm []collector.Event
+	for _, e := range health.Builtin().Entries() {
+		if kind(&e) == collector.EventXid && e.Sub == "" && e.Severity == health.Degraded && len(storm) <= maxFaults {
+			storm = append(storm, xid(uint64(e.Code)))
+		}
+	}
+	s := snapshot(start, append(storm, xid(119)), gpu(start))
+	health.New(health.Builtin(), health.Options{}).Judge(s)
+	left := map[string]bool{}
+	for _, r := range s.Devices[0].Verdict.Reasons {
+		left[r.Code] = true
+	}
+	for i, e := range storm {
+		if code := fmt.Sprintf("xid_%d", e.Code); left[code] != (i > 1) {
+			t.Errorf("fault %d, %s: %v", i, code, left[code])
+		}
+	}
+	if len(left) != maxFaults || !left["xid_119"] {
+		t.Error(left)
+	}
+}
+
+// A storm of events, of any code and for any address, costs a bounded memory
+// and hides nothing grave.
+func TestBounds(t *testing.T) {
+	j := health.New(health.Builtin(), health.Options{})
+	var storm []collector.Event
+	for i := range 4096 {
+		storm = append(storm, xid(uint64(i)), xid(119, of(fmt.Sprintf("0000:%02x:%02x.%x", i/256, i%256, i%8))))
+	}
+	verdicts(t, j, snapshot(start, storm[:1000], gpu(start)))
+	s := snapshot(start, storm[1000:], gpu(start))
+	verdicts(t, j, s)
+	v := s.Devices[0].Verdict
+	if len(v.Reasons) != maxFaults || v.State != "failed" {
+		t.Fatalf("%s with %d reasons", v.State, len(v.Reasons))
+	}
+	grave := 0
+	for _, e := range health.Builtin().Entries() {
+		if e.Code > 0 && e.Code < 4096 && e.Sub == "" && e.Severity == health.Failed {
+			grave++
+		}
+	}
+	for _, r := range v.Reasons {
+		if r.Severity == "failed" {
+			grave--
+		}
+	}
+	if grave != 0 {
+		t.Errorf("%d grave codes were lost", grave)
+	}
+	adopted := 0
+	for i := range 4096 {
+		d := device("new", collector.GPU, start, at(fmt.Sprintf("0000:%02x:%02x.%x", i/256, i%256, i%8)))
+		if verdicts(t, j, snapshot(start, nil, d))["new"] != "healthy none" {
+			adopted++
+		}
+		verdicts(t, j, snapshot(start, nil))
+	}
+	if adopted != 256 {
+		t.Errorf("%d addresses without a device were remembered", adopted)
+	}
+}
+
+// What was told of an address is handed over once.
+func TestAdoptedFaultsCanBeCured(t *testing.T) {
+	j := health.New(health.Builtin(), health.Options{})
+	verdicts(t, j, snapshot(start, news(xid(119, of(gpuAt)))))
+	for i, want := range []string{"failed reset xid_119", "healthy none", "healthy none"} {
+		now := start.Add(time.Duration(i+1) * time.Minute)
+		same(t, verdicts(t, j, snapshot(now, nil, gpu(now, set(collector.EnergyJoules, []float64{100, 50, 60}[i])))), map[string]string{gpuID: want})
+	}
+}
+
+// Addresses that have found their device make room for others.
+func TestStrangersMakeRoom(t *testing.T) {
+	j := health.New(health.Builtin(), health.Options{})
+	for range 3 {
+		var storm []collector.Event
+		var devices []collector.Device
+		for i := range 256 {
+			pci := fmt.Sprintf("0000:%02x:00.0", i)
+			storm = append(storm, xid(119, of(pci)))
+			devices = append(devices, device(fmt.Sprintf("GPU-%03d", i), collector.GPU, start, at(pci)))
+		}
+		verdicts(t, j, snapshot(start, storm))
+		for id, v := range verdicts(t, j, snapshot(start, nil, devices...)) {
+			if v != "failed reset xid_119" {
+				t.Fatalf("%s is %s", id, v)
+			}
+		}
+		verdicts(t, j, snapshot(start, nil))
+	}
+}
+
+func TestStrangersAreForgotten(t *testing.T) {
+	for after, want := range map[time.Duration]string{time.Hour: "failed reset xid_119", time.Hour + second: "healthy none"} {
+		j := health.New(health.Builtin(), health.Options{})
+		verdicts(t, j, snapshot(start, news(xid(119, of(gpuAt)))))
+		now := start.Add(after)
+		verdicts(t, j, snapshot(now, nil))
+		same(t, verdicts(t, j, snapshot(now, nil, gpu(now))), map[string]string{gpuID: want})
+	}
+}

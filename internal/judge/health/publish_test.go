@@ -1,0 +1,252 @@
+package health_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/health"
+)
+
+// values are the readings of a family, by label values.
+func values(d *collector.Device, m *collector.Metric) map[string]float64 {
+	out := map[string]float64{}
+	for _, r := range d.Readings {
+		if r.Metric == m {
+			out[strings.Join(r.Labels, " ")] = r.Value
+		}
+	}
+	return out
+}
+
+func TestFamilies(t *testing.T) {
+	j := health.New(health.Builtin(), health.Options{})
+	s := snapshot(start, news(xid(95), xid(32)), gpu(start), device("part", collector.GPU, start, childOf(gpuID)))
+	j.Judge(s)
+	for _, c := range []struct {
+		device int
+		metric *collector.Metric
+		want   map[string]float64
+	}{
+		{0, collector.DeviceHealth, map[string]float64{"healthy": 0, "degraded": 0, "failed": 1, "unknown": 0}},
+		{0, collector.DeviceAction, map[string]float64{
+			"none": 0, "inspect": 0, "update_software": 0, "restart_app": 0, "drain_p2p": 0, "recover_imex_domain": 0,
+			"reprogram": 0, "drain_and_reset": 0, "reset": 1, "restart_vm": 0, "reboot": 0, "replace": 0,
+		}},
+		{0, collector.DeviceHealthReason, map[string]float64{"xid_95 failed": 1, "xid_32 degraded": 1}},
+		{0, collector.DeviceFailures, map[string]float64{"": 1}},
+		{1, collector.DeviceHealth, map[string]float64{"healthy": 0, "degraded": 0, "failed": 1, "unknown": 0}},
+		{1, collector.DeviceHealthReason, map[string]float64{"xid_95 failed": 1, "xid_32 degraded": 1}},
+		{1, collector.DeviceFailures, map[string]float64{}},
+	} {
+		if diff := cmp.Diff(c.want, values(&s.Devices[c.device], c.metric)); diff != "" {
+			t.Errorf("device %d, %s: %s", c.device, c.metric.Name, diff)
+		}
+	}
+	if len(s.Distributions) != 1 || s.Distributions[0].Count() != 0 {
+		t.Errorf("the first failure begins one histogram: %+v", s.Distributions)
+	}
+}
+
+// outages plays states of a GPU and returns its failures and how long the
+// outages were.
+func TestOutages(t *testing.T) {
+	j := health.New(health.Builtin(), health.Options{})
+	now := start
+	var last *collector.Snapshot
+	var shared []collector.Distribution
+	judge := func(after time.Duration, e []collector.Event, f ...fact) {
+		now = now.Add(after)
+		last = snapshot(now, e, gpu(now, f...))
+		j.Judge(last)
+	}
+	counts := func() (failures float64, count uint64, sum float64) {
+		for _, d := range last.Distributions {
+			if d.Metric != collector.DeviceRecovery || d.Device != gpuID {
+				t.Fatalf("distribution of %s for %q", d.Metric.Name, d.Device)
+			}
+			count, sum = d.Count(), d.Sum
+		}
+		return values(&last.Devices[0], collector.DeviceFailures)[""], count, sum
+	}
+	expect := func(failures float64, count uint64, sum float64) {
+		t.Helper()
+		if f, c, s := counts(); f != failures || c != count || s != sum {
+			t.Errorf("%v failures, %d outages of %v s; want %v, %d, %v", f, c, s, failures, count, sum)
+		}
+	}
+	judge(0, nil)
+	expect(0, 0, 0)
+	if len(last.Distributions) != 0 {
+		t.Error("a device that never failed has a histogram")
+	}
+	judge(second, nil, driver("reset"))
+	expect(1, 0, 0)
+	shared = last.Distributions
+	judge(minute, nil, unseen) // still failed, and then not seen
+	judge(second, news(event(collector.EventDriverLoaded, of(""))), unseen)
+	judge(minute, nil, driver("drain_p2p")) // degraded is not healthy
+	judge(second, nil, driver("reset"))     // nor another failure
+	expect(1, 0, 0)
+	judge(minute, nil, driver("none"))
+	expect(1, 1, 182)
+	judge(minute, nil, driver("none"))
+	expect(1, 1, 182)
+	judge(second, nil, driver("reboot"))
+	judge(second, nil, driver("none"))
+	expect(2, 2, 183)
+	if shared[0].Count() != 0 {
+		t.Error("a published Snapshot has changed")
+	}
+}
+
+// A GPU that failed before its driver knew it has failed once, and since then.
+func TestOutageOfAdopted(t *testing.T) {
+	j := health.New(health.Builtin(), health.Options{})
+	j.Judge(snapshot(start, news(xid(119, of(gpuAt))), device(gpuAt, collector.GPU, start, at(gpuAt), unseen)))
+	var last *collector.Snapshot
+	for i, energy := range []float64{100, 50} {
+		now := start.Add(time.Duration(i+1) * time.Minute)
+		last = snapshot(now, nil, gpu(now, set(collector.EnergyJoules, energy)))
+		j.Judge(last)
+		if got := values(&last.Devices[0], collector.DeviceFailures)[""]; got != 1 || len(last.Distributions) != 1 || last.Distributions[0].Device != gpuID {
+			t.Errorf("step %d: %v failures, %+v", i, got, last.Distributions)
+		}
+	}
+	if d := last.Distributions[0]; d.Count() != 1 || d.Sum != 120 {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestReasons(t *testing.T) {
+	j := health.New(health.Builtin(), health.Options{})
+	first := start
+	j.Judge(snapshot(first, news(xid(63, func(e *collector.Event) { e.Detail = "in the driver's words" })), gpu(first)))
+	now := start.Add(time.Minute)
+	s := snapshot(now,
+		news(xid(63, func(e *collector.Event) { e.Detail = "the same in the driver's words" }), xid(777, func(e *collector.Event) { e.Detail = "NVRM: Xid (PCI:0000:1b:00): 777, news" }), xid(95, past(time.Hour))),
+		gpu(now, driver("none"), set(collector.RowRemapPending, 1), set(collector.RowRemapPending, 1), set(collector.RepairPending, 1, "channel"), set(collector.RepairPending, 1, "tpc"), set(collector.ECCErrors, 3, "uncorrected", "sram")))
+	j.Judge(s)
+	want := collector.Verdict{
+		State: "degraded", Action: "reset", Since: first,
+		Reasons: []collector.Reason{
+			{Code: "xid_95", Severity: "degraded", Action: "reset", Since: start.Add(-time.Hour), Text: "Xid 95: a memory error that could not be corrected may have hit every program on the GPU; from the log of before the start; the driver asks for nothing"},
+			{Code: "xid_63", Severity: "degraded", Action: "reset", Since: first, Text: "Xid 63: a bad row will be remapped, or a page retired, with the next reset; running work is not harmed; 2 times, the last at 2026-03-01T12:01:00Z"},
+			{Code: "xid_unknown", Severity: "degraded", Action: "inspect", Since: now, Text: "Xid 777: a code that the catalogue does not have: NVRM: Xid (PCI:0000:1b:00): 777, news"},
+			{Code: "ecc_uncorrected", Severity: "degraded", Action: "drain_and_reset", Since: now, Text: "memory errors that could not be corrected since the driver was loaded: location sram"},
+			{Code: "repair_pending", Severity: "degraded", Action: "reset", Since: now, Text: "a repair waits for the next reset: kind channel and 1 more"},
+			{Code: "row_remap_pending", Severity: "degraded", Action: "reset", Since: now, Text: "a row of memory will be remapped with the next reset; running work is not harmed"},
+		},
+	}
+	if diff := cmp.Diff(want, *s.Devices[0].Verdict); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What stands for another fault is not a second one of it, and is told as it.
+func TestTextOfOneFault(t *testing.T) {
+	for name, e := range map[string][]collector.Event{
+		"the bus, and the Xid":       news(xid(79), event(collector.EventBusLoss)),
+		"the bus alone":              news(event(collector.EventBusLoss)),
+		"a consequence":              news(xid(79), xid(45, cause(79)), xid(45, cause(79))),
+		"a consequence alone":        news(xid(45, cause(79))),
+		"NVML, and the kernel's log": news(xid(79), xid(79, again)),
+	} {
+		j := health.New(health.Builtin(), health.Options{})
+		s := snapshot(start, e, gpu(start))
+		j.Judge(s)
+		if r := s.Devices[0].Verdict.Reasons; len(r) != 1 || r[0].Text != "Xid 79: the GPU no longer answers over PCIe" {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+// Since is when the device came into its state, whatever its reasons.
+func TestSince(t *testing.T) {
+	j := health.New(health.Builtin(), health.Options{})
+	var since []time.Duration
+	for i, f := range [][]fact{{}, {driver("reset")}, {driver("reset"), set(collector.RowRemapPending, 1)}, {driver("reboot")}, {driver("none")}, {driver("none")}} {
+		now := start.Add(time.Duration(i) * time.Minute)
+		s := snapshot(now, nil, gpu(now, f...))
+		j.Judge(s)
+		since = append(since, s.Devices[0].Verdict.Since.Sub(start))
+	}
+	if diff := cmp.Diff([]time.Duration{0, minute, minute, minute, 4 * minute, 4 * minute}, since); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// So is that of a reason: it begins anew with each time that it is so.
+func TestReasonSince(t *testing.T) {
+	j := health.New(health.Builtin(), health.Options{})
+	for i, blind := range []bool{true, true, false, true} {
+		now := start.Add(time.Duration(i) * time.Minute)
+		f := facts()
+		if blind {
+			f = facts(unseen)
+		}
+		s := snapshot(now, nil, gpu(now, f...))
+		j.Judge(s)
+		want := []time.Duration{0, 0, 0, 3 * minute}[i]
+		if v := s.Devices[0].Verdict; blind && v.Reasons[0].Since != start.Add(want) {
+			t.Errorf("step %d: %+v", i, v)
+		}
+	}
+}
+
+// What was published stays as it was.
+func TestVerdictsAreImmutable(t *testing.T) {
+	j := health.New(health.Builtin(), health.Options{})
+	a := snapshot(start, news(xid(95), xid(32)), gpu(start))
+	j.Judge(a)
+	was := *a.Devices[0].Verdict
+	was.Reasons = append([]collector.Reason(nil), was.Reasons...)
+	readings := append([]collector.Reading(nil), a.Devices[0].Readings...)
+	b := snapshot(start.Add(time.Minute), news(xid(46), xid(32)), gpu(start.Add(time.Minute), driver("reboot")))
+	j.Judge(b)
+	if diff := cmp.Diff(was, *a.Devices[0].Verdict); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(readings, a.Devices[0].Readings, cmp.Comparer(func(x, y *collector.Metric) bool { return x == y })); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestReasonsListed: whatever an event tells, the reason is one of those listed.
+func TestReasonsListed(t *testing.T) {
+	c := health.Builtin()
+	listed := map[string]bool{}
+	for _, r := range c.Reasons() {
+		if listed[r] {
+			t.Errorf("%s is listed twice", r)
+		}
+		listed[r] = true
+	}
+	events := news(xid(777), event(collector.EventSXid, func(e *collector.Event) { e.Code = 7 }), event("no_such"))
+	for _, e := range c.Entries() {
+		events = append(events, event(kind(&e), sub(e.Sub), func(ev *collector.Event) { ev.Code = uint64(e.Code) }))
+	}
+	given := map[string]bool{}
+	for _, e := range events {
+		d := gpu(start, driver("reset"))
+		d.Down = collector.ReasonLost
+		s := snapshot(start, news(e), d, device("away", collector.GPU, start, unseen))
+		health.New(c, health.Options{}).Judge(s)
+		for i := range s.Devices {
+			for _, r := range s.Devices[i].Verdict.Reasons {
+				given[r.Code] = true
+				if !listed[r.Code] {
+					t.Errorf("%+v gives %s", e, r.Code)
+				}
+			}
+		}
+	}
+	for _, r := range []string{"xid_unknown", "sxid_unknown", "event_unknown", "xid_79", "xid_145_rlw_remap_0x40", "sxid_22003", "event_aer_fatal", "recovery_action_reset", "nobody_answers"} {
+		if !given[r] {
+			t.Errorf("nothing gives %s", r)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package health_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/health"
+)
+
+// source yields whatever it holds.
+type source struct {
+	name  string
+	round atomic.Pointer[collector.Round]
+}
+
+func (s *source) Name() string { return s.name }
+func (s *source) Close() error { return nil }
+func (s *source) Sample(context.Context) (collector.Round, error) {
+	r := s.round.Load()
+	if r == nil {
+		return collector.Round{}, collector.ErrDriver
+	}
+	out := collector.Round{}
+	for _, d := range r.Devices {
+		d.Sampled = time.Now()
+		d.Readings = append([]collector.Reading(nil), d.Readings...)
+		out.Devices = append(out.Devices, d)
+	}
+	return out, nil
+}
+
+func (s *source) yield(d ...collector.Device) { s.round.Store(&collector.Round{Devices: d}) }
+
+// The verdict through the Sampler: the bus sees a GPU before its driver does,
+// the kernel log tells of it by address, NVML of the same fault by name.
+func TestThroughTheSampler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := collector.NewSampler(collector.Settings{Interval: time.Second, ForgetAfter: time.Hour})
+		nvml, bus, log := &source{name: "nvidia"}, &source{name: "pcie"}, &source{name: "kernellog"}
+		s.Add(nvml, collector.Cover{Class: collector.GPU, Vendor: "nvidia"})
+		s.Add(bus, collector.Cover{Class: collector.GPU, Bus: true})
+		s.Add(log)
+		s.AddJudge(health.New(health.Builtin(), health.Options{}))
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
+		defer func() { stop(); <-done }()
+
+		expect := func(after time.Duration, id, want string) {
+			t.Helper()
+			time.Sleep(after)
+			synctest.Wait()
+			snap := s.Latest()
+			consistent(t, snap)
+			for i := range snap.Devices {
+				if d := &snap.Devices[i]; d.ID == id {
+					if got := verdict(d); got != want {
+						t.Errorf("%s is %s, want %s", id, got, want)
+					}
+					return
+				}
+			}
+			t.Errorf("no %s", id)
+		}
+		card := collector.Device{ID: gpuID, Class: collector.GPU, Vendor: "nvidia", PCI: gpuAt}
+		seen := collector.Device{ID: gpuAt, PCI: gpuAt, Class: collector.GPU, Vendor: "nvidia", Witness: true}
+		fault := collector.Event{Source: "kernellog", PCI: gpuAt, Kind: collector.EventXid, Code: 119}
+
+		s.Emit(collector.Event{Source: "kernellog", PCI: gpuAt, Kind: collector.EventXid, Code: 62, Past: true, Time: time.Now().Add(-time.Hour)})
+		bus.yield(seen)
+		expect(3*time.Second, gpuAt, "failed reset xid_62 nobody_answers")
+		nvml.yield(card)
+		expect(3*time.Second, gpuID, "failed reset xid_62")
+		s.Emit(collector.Event{Source: "kernellog", Kind: collector.EventDriverLoaded})
+		expect(time.Second, gpuID, "healthy none")
+		s.Emit(collector.Event{Source: "nvidia", Device: gpuID, Kind: collector.EventXid, Code: 119})
+		s.Emit(fault)
+		expect(time.Second, gpuID, "failed reset xid_119")
+
+		s.Emit(collector.Event{Source: "kernellog", Kind: collector.EventDriverLoaded})
+		nvml.yield()
+		expect(2*time.Minute, gpuID, "failed reboot device_missing not_in_driver nobody_answers")
+		nvml.yield(card)
+		expect(5*time.Second, gpuID, "healthy none")
+		bus.yield(collector.Device{ID: "0000:99:00.0", PCI: "0000:99:00.0", Class: collector.GPU, Vendor: "nvidia", Witness: true})
+		expect(time.Minute, gpuID, "failed reboot not_on_bus")
+		expect(time.Minute, "0000:99:00.0", "failed inspect not_in_driver nobody_answers")
+	})
+}

@@ -1,0 +1,211 @@
+package health_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/health"
+)
+
+// start is when every story begins; the exporter starts then.
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+const (
+	gpuID = "GPU-1"
+	gpuAt = "0000:1b:00.0"
+)
+
+// fact is something that a device shows in one Snapshot.
+type fact func(d *collector.Device)
+
+// up says that the device answers, which is what a device does where nothing
+// else is said.
+func up(d *collector.Device) { d.SetBool(collector.DeviceUp, true, "") }
+
+// down says that it does not, and why.
+func down(reason string) fact {
+	return func(d *collector.Device) {
+		d.Down = reason
+		d.Sampled = time.Time{}
+		d.Readings = slices.DeleteFunc(d.Readings, func(r collector.Reading) bool { return r.Metric == collector.DeviceUp })
+		d.SetBool(collector.DeviceUp, false, reason)
+	}
+}
+
+// stale says that the latest answer of the device is so old.
+func stale(age time.Duration) fact {
+	return func(d *collector.Device) { d.Sampled = d.Sampled.Add(-age) }
+}
+
+// unseen says that the source of the device is down itself.
+func unseen(d *collector.Device) { d.Readings, d.Sampled = nil, time.Time{} }
+
+func set(m *collector.Metric, v float64, labels ...string) fact {
+	return func(d *collector.Device) { d.Set(m, v, labels...) }
+}
+
+// family is set for rows by name, as the catalogue has them.
+func family(name string, v float64, labels ...string) fact {
+	for _, m := range collector.Table() {
+		if m.Name == name {
+			return set(m, v, labels...)
+		}
+	}
+	panic("no family " + name)
+}
+
+// driver is the recovery action that the driver asks for.
+func driver(action string) fact {
+	return func(d *collector.Device) {
+		for _, a := range []string{"none", "reset", "reboot", "drain_p2p", "drain_and_reset", "recover_imex_domain"} {
+			d.SetBool(collector.RecoveryAction, a == action, a)
+		}
+	}
+}
+
+func xid(code uint64, more ...func(*collector.Event)) collector.Event {
+	e := collector.Event{Source: "nvidia", Device: gpuID, Kind: collector.EventXid, Code: code}
+	for _, f := range more {
+		f(&e)
+	}
+	return e
+}
+
+func event(kind collector.EventKind, more ...func(*collector.Event)) collector.Event {
+	e := xid(0, more...)
+	e.Kind = kind
+	return e
+}
+
+func sub(s string) func(*collector.Event)     { return func(e *collector.Event) { e.Sub = s } }
+func cause(c uint64) func(*collector.Event)   { return func(e *collector.Event) { e.Cause = c } }
+func asks(a string) func(*collector.Event)    { return func(e *collector.Event) { e.Action = a } }
+func of(device string) func(*collector.Event) { return func(e *collector.Event) { e.Device = device } }
+
+// past is an event of the log of before the start, by so much.
+func past(before time.Duration) func(*collector.Event) {
+	return func(e *collector.Event) { e.Past, e.Time, e.Source = true, start.Add(-before), "kernellog" }
+}
+
+// earlier is an event that happened so long before its Snapshot.
+func earlier(d time.Duration) func(*collector.Event) {
+	return func(e *collector.Event) { e.Time = time.Time{}.Add(d) }
+}
+
+// again is what the second witness of a fault tells.
+func again(e *collector.Event) {
+	e.Source, e.Witnesses = "kernellog", []string{"nvidia", "kernellog"}
+}
+
+// step is one Snapshot, so long after the one before.
+type step struct {
+	after time.Duration
+	facts []fact
+	news  []collector.Event
+	// want is state, action and reasons.
+	want string
+}
+
+// story is what happens to one GPU.
+type story struct {
+	name  string
+	steps []step
+}
+
+// gpu is the device of the stories.
+func gpu(now time.Time, facts ...fact) collector.Device {
+	d := collector.Device{ID: gpuID, Class: collector.GPU, Vendor: "nvidia", PCI: gpuAt, Sampled: now}
+	up(&d)
+	for _, f := range facts {
+		f(&d)
+	}
+	return d
+}
+
+// snapshot makes a Snapshot; events without a time happened at now.
+func snapshot(now time.Time, news []collector.Event, devices ...collector.Device) *collector.Snapshot {
+	s := &collector.Snapshot{Time: now, Devices: devices, News: slices.Clone(news)}
+	for i := range s.News {
+		switch e := &s.News[i]; {
+		case e.Time.IsZero():
+			e.Time = now
+		case e.Time.Year() < 2: // earlier
+			e.Time = now.Add(-e.Time.Sub(time.Time{}))
+		}
+	}
+	return s
+}
+
+// verdict is what want compares with.
+func verdict(d *collector.Device) string {
+	out := []string{d.Verdict.State, d.Verdict.Action}
+	for _, r := range d.Verdict.Reasons {
+		out = append(out, r.Code)
+	}
+	return strings.Join(out, " ")
+}
+
+// play tells a story to a Judge of its own.
+func play(t *testing.T, s story) {
+	t.Helper()
+	j := health.New(health.Builtin(), health.Options{})
+	now := start
+	for i, st := range s.steps {
+		now = now.Add(st.after)
+		snap := snapshot(now, st.news, gpu(now, st.facts...))
+		j.Judge(snap)
+		if got := verdict(&snap.Devices[0]); got != st.want {
+			t.Errorf("step %d, after %v:\n got %s\nwant %s", i, now.Sub(start), got, st.want)
+		}
+		consistent(t, snap)
+	}
+}
+
+// consistent checks what holds for every Snapshot that was judged.
+func consistent(t *testing.T, s *collector.Snapshot) {
+	t.Helper()
+	for i := range s.Devices {
+		d := &s.Devices[i]
+		if d.Verdict == nil {
+			t.Fatalf("%s has no verdict", d.ID)
+		}
+		for m, want := range map[*collector.Metric]string{collector.DeviceHealth: d.Verdict.State, collector.DeviceAction: d.Verdict.Action} {
+			if m == collector.DeviceAction && d.Parent != "" {
+				continue // it is the parent's
+			}
+			var set []string
+			for _, r := range d.Readings {
+				if r.Metric == m && r.Value == 1 {
+					set = append(set, r.Labels[0])
+				}
+			}
+			if len(set) != 1 || set[0] != want {
+				t.Errorf("%s: %s has %q at 1, the verdict is %s", d.ID, m.Name, set, want)
+			}
+		}
+		worst := "healthy"
+		seen := map[string]bool{}
+		for _, r := range d.Verdict.Reasons {
+			if seen[r.Code] || r.Text == "" || r.Since.IsZero() || r.Severity == "none" || r.Severity == "" {
+				t.Errorf("%s: reason %+v", d.ID, r)
+			}
+			seen[r.Code] = true
+			if worse(r.Severity, worst) {
+				worst = r.Severity
+			}
+		}
+		if worst != d.Verdict.State {
+			t.Errorf("%s: %s, but its reasons make it %s", d.ID, d.Verdict.State, worst)
+		}
+	}
+}
+
+// worse orders states: what is failed stays so unseen, what is less may be
+// worse by now.
+func worse(a, b string) bool {
+	order := []string{"healthy", "degraded", "unknown", "failed"}
+	return slices.Index(order, a) > slices.Index(order, b)
+}

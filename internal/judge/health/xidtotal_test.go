@@ -1,0 +1,56 @@
+package health_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/health"
+)
+
+// TestXidTotals: Xids are added up by kind; what has been counted stays where
+// it was counted when a catalogue moves a number to another kind.
+func TestXidTotals(t *testing.T) {
+	moved, err := health.Parse("x.yml", []byte("xid: [{code: 31, total: hardware}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := func(n48, n31, n45, n9999 float64) []fact {
+		return []fact{
+			set(collector.XidErrors, n48, "48"), set(collector.XidErrors, n31, "31"),
+			set(collector.XidErrors, n45, "45"), set(collector.XidErrors, n9999, "9999"),
+		}
+	}
+	want := func(hardware, application, other float64) map[string]float64 {
+		return map[string]float64{"hardware": hardware, "application": application, "other": other}
+	}
+	j := health.New(health.Builtin(), health.Options{})
+	for i, c := range []struct {
+		apply *health.Catalogue
+		facts []fact
+		want  map[string]float64
+	}{
+		{facts: counts(0, 0, 0, 0), want: want(0, 0, 0)},
+		{facts: counts(1, 5, 2, 1), want: want(1, 5, 3)},
+		{facts: counts(1, 5, 2, 1), want: want(1, 5, 3)},
+		{apply: moved, facts: counts(1, 5, 2, 1), want: want(1, 5, 3)},
+		{facts: counts(2, 7, 2, 1), want: want(4, 5, 3)},
+		// A round of a source that has no counters of Xids takes nothing away.
+		{want: want(4, 5, 3)},
+	} {
+		if c.apply != nil {
+			j.Apply(c.apply)
+		}
+		now := start.Add(time.Duration(i) * time.Second)
+		s := snapshot(now, nil, gpu(now, c.facts...), device("card", collector.FPGA, now))
+		j.Judge(s)
+		if diff := cmp.Diff(c.want, values(&s.Devices[0], collector.XidEvents)); diff != "" {
+			t.Errorf("step %d: %s", i, diff)
+		}
+		if got := values(&s.Devices[1], collector.XidEvents); len(got) != 0 {
+			t.Errorf("step %d: a card that has no Xids counts them: %v", i, got)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package faketree_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
+)
+
+func load(t *testing.T, name string) *faketree.Tree {
+	t.Helper()
+	tree, err := faketree.Load("../../../fixtures/trees/" + name + ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// contents returns what all files hold, whatever they are called.
+func contents(tree *faketree.Tree) []string {
+	var out []string
+	for _, name := range tree.Paths() {
+		if text, ok := tree.Get(name); ok && filepath.Base(name) != "uevent" {
+			out = append(out, filepath.Base(name)+" "+text)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// All cards fit into one machine, each with all its files and links.
+func TestMergeAllTrees(t *testing.T) {
+	node := faketree.New()
+	var want []string
+	paths := 0
+	for _, name := range []string{
+		"intel-n3000-dfl", "intel-n6001-ofs", "xilinx-u250-xrt", "zynqmp-fpga-manager", "intel-pac-a10-dfl", "aws-f2",
+		"intel-n3000-dfl", "xilinx-u250-xrt", "intel-pac-a10-dfl",
+	} {
+		tree := load(t, name)
+		if err := node.Merge(tree); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, contents(tree)...)
+		paths += len(tree.Paths())
+	}
+	slices.Sort(want)
+	if d := cmp.Diff(want, contents(node)); d != "" {
+		t.Error(d)
+	}
+	if len(node.Paths()) != paths {
+		t.Errorf("%d paths, want %d", len(node.Paths()), paths)
+	}
+	for _, name := range node.Paths() {
+		target, isLink := node.Target(name)
+		if isLink && !node.Exists(name) && filepath.Base(name) != "driver" {
+			t.Errorf("%s -> %s leads nowhere", name, target)
+		}
+	}
+	// A class link, the name it leads to and the name in the uevent agree.
+	for _, class := range node.Names("/sys/class") {
+		for _, name := range node.Names("/sys/class/" + class) {
+			real, _ := node.Real("/sys/class/" + class + "/" + name)
+			if filepath.Base(real) != name {
+				t.Errorf("class %s: %s leads to %s", class, name, real)
+			}
+		}
+	}
+	for _, address := range node.Names("/sys/bus/pci/devices") {
+		event, _ := node.Get("/sys/bus/pci/devices/" + address + "/uevent")
+		if !strings.Contains(event, "PCI_SLOT_NAME="+address+"\n") {
+			t.Errorf("%s says %q", address, event)
+		}
+	}
+	if got := node.Names("/sys/class/fpga_manager"); len(got) != 6 {
+		t.Errorf("managers %q", got)
+	}
+}
+
+func TestMergeKeepsTheFirst(t *testing.T) {
+	node := load(t, "intel-n3000-dfl")
+	if err := node.Merge(load(t, "intel-pac-a10-dfl")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"/sys/bus/platform/devices/dfl-port.0/afu_id":            "9aeffe5f84570612c000c9660d824272\n",
+		"/sys/bus/platform/devices/dfl-port.1/afu_id":            "d8424dc4a4a3c413f89e433683f9040b\n",
+		"/sys/bus/pci/devices/0000:1b:00.0/device":               "0x0b30\n",
+		"/sys/bus/pci/devices/0000:3b:00.0/device":               "0x09c4\n",
+		"/sys/bus/event_source/devices/dfl_fme1/type":            "24\n", // of dfl-fme.1
+		"/sys/bus/platform/devices/dfl-fme.1/dev":                "245:0\n",
+		"/sys/class/hwmon/hwmon2/name":                           "dfl_fme_thermal\n",
+		"/sys/bus/platform/devices/dfl-fme.1/hwmon/hwmon3/name":  "dfl_fme_power\n",
+		"/sys/bus/platform/devices/dfl-fme.0/bitstream_metadata": "0x1910174\n",
+	} {
+		if got, _ := node.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestMergeShiftsBuses(t *testing.T) {
+	node := load(t, "intel-n3000-dfl")
+	if err := node.Merge(load(t, "intel-n3000-dfl")); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"0000:17:00.0", "0000:18:00.0", "0000:19:09.0", "0000:1b:00.0",
+		"0000:1c:00.0", "0000:1d:00.0", "0000:1e:09.0", "0000:20:00.0",
+	}
+	if d := cmp.Diff(want, node.Names("/sys/bus/pci/devices")); d != "" {
+		t.Error(d)
+	}
+	if got := node.Names("/sys/bus/spi/devices"); !slices.Equal(got, []string{"spi0.0", "spi4.0"}) {
+		t.Errorf("chips %q", got)
+	}
+}
+
+func TestMergeKeepsBlocks(t *testing.T) {
+	node := load(t, "intel-n3000-dfl")
+	if err := node.Merge(load(t, "variants/n3000-reconfiguration-blocks")); err != nil {
+		t.Fatal(err)
+	}
+	port, _ := node.Real("/sys/bus/platform/devices/dfl-port.1")
+	if got := node.Blocked(); len(got) != 2 || got[1] != port {
+		t.Errorf("blocked are %q, want %s and the errors of the FME", got, port)
+	}
+}
+
+func TestMergeRefuses(t *testing.T) {
+	node := load(t, "zynqmp-fpga-manager")
+	before := node.Bytes()
+	err := node.Merge(load(t, "zynqmp-fpga-manager"))
+	if err == nil || !strings.Contains(err.Error(), "both trees have bus/platform/devices/ffa50000.ams, ") {
+		t.Errorf("two Zynqs: %v", err)
+	}
+	if string(before) != string(node.Bytes()) {
+		t.Error("the tree changed")
+	}
+	other := faketree.New()
+	other.Set("/sys/firmware/devicetree/base/model", "another\x00")
+	if err := node.Merge(other); err == nil || err.Error() != "/sys/firmware/devicetree/base/model differs between the trees" {
+		t.Errorf("two models: %v", err)
+	}
+}
+
+func TestRestore(t *testing.T) {
+	pristine := load(t, "intel-n3000-dfl")
+	tree := pristine.Clone()
+	card := "/sys/bus/pci/devices/0000:1b:00.0"
+	device, _ := tree.Real(card)
+	tree.Set(card+"/numa_node", "1\n")
+	tree.Set("/sys/bus/platform/devices/dfl-port.0/new", "1\n")
+	tree.Set("/sys/elsewhere", "1\n")
+	tree.Restore(pristine, device)
+	pristine.Set("/sys/elsewhere", "1\n")
+	if d := cmp.Diff(string(pristine.Bytes()), string(tree.Bytes())); d != "" {
+		t.Error(d)
+	}
+	tree.Unplug(device)
+	if tree.Exists(card) {
+		t.Fatal("the card is still there")
+	}
+	tree.Restore(pristine, device)
+	if d := cmp.Diff(string(pristine.Bytes()), string(tree.Bytes())); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,0 +1,76 @@
+// Package treetest gives tests a tree of fixtures/trees, shown as /sys.
+package treetest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
+)
+
+// Load returns a tree of fixtures/trees by its name, without .txt.
+func Load(tb testing.TB, name string) *faketree.Tree {
+	tb.Helper()
+	tree, err := faketree.Load(filepath.Join(fixtures(tb), "trees", name+".txt"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return tree
+}
+
+// Mount mounts a tree until the test ends and returns what stands for /sys.
+// The test is skipped where trees cannot be mounted.
+func Mount(tb testing.TB, tree *faketree.Tree) (sys string) {
+	tb.Helper()
+	if !faketree.CanMount() {
+		tb.Skip("mounting a tree needs root and /dev/fuse")
+	}
+	dir := tb.TempDir()
+	unmount, err := tree.Mount(dir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(unmount)
+	return filepath.Join(dir, "sys")
+}
+
+// Write writes a tree to a directory of the test, as regular files and links,
+// and returns what stands for /sys.
+func Write(tb testing.TB, tree *faketree.Tree) (sys string) {
+	tb.Helper()
+	dir := tb.TempDir()
+	if err := tree.Write(dir); err != nil {
+		tb.Fatal(err)
+	}
+	return filepath.Join(dir, "sys")
+}
+
+// Show mounts a tree where that can be done and writes it elsewhere.
+func Show(tb testing.TB, tree *faketree.Tree) (sys string) {
+	tb.Helper()
+	if faketree.CanMount() {
+		return Mount(tb, tree)
+	}
+	return Write(tb, tree)
+}
+
+// fixtures finds the folder upwards from the package under test.
+func fixtures(tb testing.TB) string {
+	tb.Helper()
+	at, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for {
+		dir := filepath.Join(at, "fixtures")
+		if _, err := os.Stat(filepath.Join(dir, "trees")); err == nil {
+			return dir
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			tb.Fatal("no folder fixtures/trees above the package")
+		}
+		at = up
+	}
+}

@@ -1,0 +1,167 @@
+package kube
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Workload is what runs pods.
+type Workload struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+// Phase is a pod's own summary of itself.
+type Phase string
+
+// The phases of a pod, by the API's names. Any other text is told as unknown.
+const (
+	PhasePending   Phase = "Pending"
+	PhaseRunning   Phase = "Running"
+	PhaseSucceeded Phase = "Succeeded"
+	PhaseFailed    Phase = "Failed"
+	PhaseUnknown   Phase = "Unknown"
+)
+
+// Phases lists every Phase.
+var Phases = []Phase{PhasePending, PhaseRunning, PhaseSucceeded, PhaseFailed, PhaseUnknown}
+
+// Pod is what is kept of a pod.
+type Pod struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+	// StaticUID is the UID by which the kubelet knows a static pod: the one in
+	// its cgroups and the names of its directories. Empty for other pods.
+	StaticUID string `json:"staticUID,omitempty"`
+	// Labels are those that are allowed. It must not be changed.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Context is the trace context that the pod is annotated with, as it stands
+	// there: up to 1024 bytes, which nobody has looked at. Empty where there is
+	// none, or none of the annotations is asked for.
+	Context string `json:"context,omitempty"`
+	// Controller is the object that made the pod (ReplicaSet, Job), and
+	// Workload the one that a person made (Deployment, CronJob), which may be
+	// the same. Both are empty for a pod that nothing controls.
+	Controller Workload  `json:"controller,omitzero"`
+	Workload   Workload  `json:"workload,omitzero"`
+	Phase      Phase     `json:"phase"`
+	Created    time.Time `json:"created,omitzero"`
+	// Deleting is when the pod has to be gone, once somebody has asked for
+	// that: metadata.deletionTimestamp.
+	Deleting time.Time `json:"deleting,omitzero"`
+	// Deleted is when this program learned that the pod is gone.
+	Deleted time.Time `json:"deleted,omitzero"`
+}
+
+// Device is what a DRA driver says of a device of this node, by which it can
+// be told apart. What the driver does not say is empty. Attributes are read by
+// the names that the drivers of NVIDIA, AMD and Intel use, and by the standard
+// resource.kubernetes.io/pciBusID.
+type Device struct {
+	// Driver, Pool and Name are how a claim, and so the kubelet, names it.
+	Driver string `json:"driver"`
+	Pool   string `json:"pool"`
+	Name   string `json:"name"`
+	// Type is the driver's: gpu, mig, vfio.
+	Type string `json:"type,omitempty"`
+	// UUID is the device's (uuid), ParentUUID that of what it is a partition
+	// of (parentUUID).
+	UUID       string `json:"uuid,omitempty"`
+	ParentUUID string `json:"parentUUID,omitempty"`
+	// PCI is the address as the driver writes it (pciBusID, pcieBusID,
+	// pciAddress, pciAddr); of a partition, that of its parent.
+	PCI string `json:"pci,omitempty"`
+	// Minor and Index are decimal numbers; ParentMinor is of a partition.
+	Minor       string `json:"minor,omitempty"`
+	ParentMinor string `json:"parentMinor,omitempty"`
+	Index       string `json:"index,omitempty"`
+	// Profile is the shape of a partition, as in 1g.10gb.
+	Profile string `json:"profile,omitempty"`
+	Model   string `json:"model,omitempty"`
+	// Kept is since when no published slice names the device, while its pool
+	// has not been published in full again either. Zero where one does.
+	Kept time.Time `json:"kept,omitzero"`
+}
+
+// Map is what is known. It is immutable.
+type Map struct {
+	// State is that of the pods, SliceState that of the slices; empty where
+	// they are not watched.
+	State      State `json:"state"`
+	SliceState State `json:"sliceState,omitempty"`
+	// Pods are in order of namespace and name; of one name, the pod that is
+	// there comes before those that were deleted, and of these the latest
+	// first.
+	Pods []Pod `json:"pods"`
+	// Devices are in order of driver, pool and name.
+	Devices []Device `json:"devices,omitempty"`
+
+	byUID map[string]int
+}
+
+// Pod returns the pod of a name: the one that is there, or else the one that
+// was deleted last, while it is told.
+func (m *Map) Pod(namespace, name string) (Pod, bool) {
+	i, ok := slices.BinarySearchFunc(m.Pods, Pod{Namespace: namespace, Name: name}, comparePodNames)
+	if !ok {
+		return Pod{}, false
+	}
+	return m.Pods[i], true
+}
+
+// ByUID returns the pod of a UID, which may be a StaticUID.
+func (m *Map) ByUID(uid string) (Pod, bool) {
+	i, ok := m.byUID[uid]
+	if !ok {
+		return Pod{}, false
+	}
+	return m.Pods[i], true
+}
+
+// Device returns what a driver says of the device with this name in a pool.
+func (m *Map) Device(driver, pool, name string) (Device, bool) {
+	i, ok := slices.BinarySearchFunc(m.Devices, Device{Driver: driver, Pool: pool, Name: name}, compareDevices)
+	if !ok {
+		return Device{}, false
+	}
+	return m.Devices[i], true
+}
+
+func comparePodNames(a, b Pod) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// comparePods puts the pod that is there first, then the latest.
+func comparePods(a, b Pod) int {
+	if c := comparePodNames(a, b); c != 0 {
+		return c
+	}
+	if a.Deleted.IsZero() != b.Deleted.IsZero() {
+		if a.Deleted.IsZero() {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(b.Deleted.Compare(a.Deleted), b.Created.Compare(a.Created), cmp.Compare(a.UID, b.UID))
+}
+
+func compareDevices(a, b Device) int {
+	return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Name, b.Name))
+}
+
+// index makes the lookups. A StaticUID is text that whoever makes a pod may
+// write, so it takes no other pod's UID.
+func (m *Map) index() {
+	m.byUID = make(map[string]int, len(m.Pods))
+	for i := range m.Pods {
+		m.byUID[m.Pods[i].UID] = i
+	}
+	for i := range m.Pods {
+		uid := m.Pods[i].StaticUID
+		if _, taken := m.byUID[uid]; uid != "" && !taken {
+			m.byUID[uid] = i
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// serviceAccount is where a pod finds what it may show to the API server.
+const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// Bounds of Options.Labels: patterns, and bytes of one, which are those of the
+// longest key that there can be.
+const (
+	maxPatterns = 32
+	maxLabelKey = 253 + 1 + 63
+)
+
+// Options say what a Watcher watches. The zero value is the default of each,
+// unless said otherwise.
+type Options struct {
+	// Server is the API server as https://HOST:PORT. Over http no token is
+	// sent: with a TokenFile it is refused. It has no default.
+	Server string
+	// TokenFile holds the bearer token. It is read before every request, since
+	// it is replaced while the program runs. Without it none is sent.
+	TokenFile string
+	// CAFile holds the certificates that may sign the server's, as PEM. It is
+	// read before every request too. Without it the system's are used.
+	CAFile string
+	// Node is the name of the node, as in a pod's spec.nodeName. It has no
+	// default.
+	Node string
+	// Labels are the labels of pods that are kept: keys, or patterns as
+	// path.Match has them, whose * stops at a slash. There may be 32. Where a
+	// pod has more than 32 that match, those of the earlier patterns are kept.
+	Labels []string
+	// Contexts are the annotations of pods that may hold a trace context, up to
+	// 8 keys. Of the first that a pod has the value is kept.
+	Contexts []string
+	// Slices says that the node's ResourceSlices are watched too.
+	Slices bool
+
+	// Timeout is the time for a page of a list, and for a watch to begin; 30 s.
+	Timeout time.Duration
+	// Watch is how long a watch lasts at least, before another one takes over;
+	// 5 min. Up to twice that is asked for, so that nodes do not ask at once.
+	Watch time.Duration
+	// Linger is how long a pod that was deleted is told; 10 min.
+	Linger time.Duration
+	// Expire is how long pods are told while the API server does not answer;
+	// 1 h.
+	Expire time.Duration
+	// MaxBody is the size in bytes of the largest page of a list; 64 MiB.
+	MaxBody int64
+	// MaxObject is the size in bytes of the largest pod or slice; 4 MiB. The
+	// API server's store takes 1.5 MiB.
+	MaxObject int
+	// Dial connects to the server; TCP by default. No proxy is used.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// InCluster returns the Options for a pod: host and port are the values of
+// KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT.
+func InCluster(host, port string) Options {
+	o := Options{TokenFile: serviceAccount + "/token", CAFile: serviceAccount + "/ca.crt"}
+	if host != "" && port != "" {
+		o.Server = "https://" + net.JoinHostPort(host, port)
+	}
+	return o
+}
+
+func (o Options) withDefaults() Options {
+	set(&o.Timeout, 30*time.Second)
+	set(&o.Watch, 5*time.Minute)
+	set(&o.Linger, 10*time.Minute)
+	set(&o.Expire, time.Hour)
+	set(&o.MaxBody, 64<<20)
+	set(&o.MaxObject, 4<<20)
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext
+	}
+	o.Server = strings.TrimSuffix(o.Server, "/")
+	o.Labels, o.Contexts = slices.Clone(o.Labels), slices.Clone(o.Contexts)
+	return o
+}
+
+func set[T comparable](v *T, def T) {
+	if *v == *new(T) {
+		*v = def
+	}
+}
+
+// check says what is wrong with o.
+func (o *Options) check() error {
+	return errors.Join(o.checkServer(), checkNode(o.Node), CheckLabels(o.Labels), CheckContexts(o.Contexts))
+}
+
+func (o *Options) checkServer() error {
+	if o.Server == "" {
+		return errors.New("no API server is given; in a pod its address is in the environment")
+	}
+	u, err := url.Parse(o.Server)
+	switch {
+	case err != nil || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
+		// The address may have been given with a password in it.
+		return errors.New("the API server's address is not of the form https://HOST:PORT")
+	case u.Scheme == "https", u.Scheme == "http" && o.TokenFile == "":
+		return nil
+	}
+	return fmt.Errorf("the API server's address begins with %q; accepted is https, and http where there is no token", u.Scheme)
+}
+
+// checkNode: the name becomes part of a selector.
+func checkNode(node string) error {
+	ok := node != "" && len(node) <= 253 && !strings.ContainsFunc(node, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '.'
+	})
+	if !ok {
+		return fmt.Errorf("node %q; accepted is the name of a node: lower case, digits, dashes and dots", node)
+	}
+	return nil
+}
+
+// maxContexts bounds Options.Contexts.
+const maxContexts = 8
+
+// CheckContexts says what is wrong with keys that are meant for
+// Options.Contexts.
+func CheckContexts(keys []string) error {
+	if len(keys) > maxContexts {
+		return fmt.Errorf("%d annotations; accepted are at most %d", len(keys), maxContexts)
+	}
+	for _, k := range keys {
+		if k == "" || len(k) > maxLabelKey {
+			return fmt.Errorf("an annotation's key of %d bytes; accepted are 1 to %d", len(k), maxLabelKey)
+		}
+		if strings.Trim(k, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") != "" {
+			return fmt.Errorf("annotation %.60q; accepted is a key such as traceparent or example.com/traceparent", k)
+		}
+	}
+	return nil
+}
+
+// CheckLabels says what is wrong with patterns that are meant for
+// Options.Labels.
+func CheckLabels(patterns []string) error {
+	if len(patterns) > maxPatterns {
+		return fmt.Errorf("%d patterns of labels; accepted are at most %d", len(patterns), maxPatterns)
+	}
+	for _, p := range patterns {
+		if p == "" || len(p) > maxLabelKey {
+			return fmt.Errorf("a pattern of labels of %d bytes; accepted are 1 to %d", len(p), maxLabelKey)
+		}
+		if _, err := path.Match(p, ""); err != nil {
+			return fmt.Errorf("pattern of labels %q: %w", p, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package kube
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Bounds of the pods that are told: a node runs some hundred, and a job that
+// fails at once leaves many behind.
+const (
+	maxPods = 4096
+	maxGone = 1024
+)
+
+// pods are those of the node.
+type pods struct {
+	node string
+	live map[string]*Pod // by UID
+	gone []*Pod          // in the order in which they were deleted
+}
+
+func (*pods) kind() string { return "Pod" }
+
+func (p *pods) count() (there, kept int) { return len(p.live), len(p.gone) }
+
+// ours reports whether o is a pod of this node. A pod that has ended is one.
+func (p *pods) ours(o *object) bool {
+	return o.name != "" && o.namespace != "" && o.uid != "" && o.node == p.node
+}
+
+// put takes o in and reports whether there was room.
+func (p *pods) put(o *object) bool {
+	if p.live[o.uid] == nil && len(p.live) >= maxPods {
+		return false
+	}
+	if p.live == nil {
+		p.live = map[string]*Pod{}
+	}
+	p.live[o.uid] = podOf(o)
+	// A pod that was gone by a list from an older state, and is there again.
+	p.gone = slices.DeleteFunc(p.gone, func(g *Pod) bool { return g.UID == o.uid })
+	return true
+}
+
+func (p *pods) remove(o *object, now time.Time) {
+	if p.live[o.uid] != nil {
+		p.live[o.uid] = podOf(o) // what it was in the end
+		p.bury(o.uid, now)
+	}
+}
+
+func (p *pods) bury(uid string, now time.Time) {
+	dead := *p.live[uid]
+	dead.Deleted = now
+	delete(p.live, uid)
+	p.gone = append(p.gone, &dead)
+	p.gone = p.gone[max(0, len(p.gone)-maxGone):]
+}
+
+// replace takes in a complete list.
+func (p *pods) replace(list []*object, now time.Time) (overflow int) {
+	listed := make(map[string]bool, len(list))
+	for _, o := range list {
+		listed[o.uid] = true
+	}
+	for _, uid := range slices.Sorted(maps.Keys(p.live)) {
+		if !listed[uid] {
+			p.bury(uid, now)
+		}
+	}
+	for _, o := range list {
+		if !p.put(o) {
+			overflow++
+		}
+	}
+	return overflow
+}
+
+func (p *pods) sweep(before time.Time, all bool) bool {
+	if all {
+		were := len(p.live)+len(p.gone) > 0
+		p.live, p.gone = nil, nil
+		return were
+	}
+	n := 0
+	for n < len(p.gone) && p.gone[n].Deleted.Before(before) {
+		n++
+	}
+	p.gone = p.gone[n:]
+	return n > 0
+}
+
+func (p *pods) tell() []Pod {
+	list := make([]Pod, 0, len(p.live)+len(p.gone))
+	for _, pod := range p.live {
+		list = append(list, *pod)
+	}
+	for _, pod := range p.gone {
+		list = append(list, *pod)
+	}
+	slices.SortFunc(list, comparePods)
+	return list
+}
+
+// podOf keeps what a Pod has.
+func podOf(o *object) *Pod {
+	pod := &Pod{
+		Namespace: o.namespace, Name: o.name, UID: o.uid, Labels: o.labels.table(), Context: o.context,
+		Controller: o.controller, Workload: o.workload(), Phase: o.phase, Created: o.created, Deleting: o.deleting,
+	}
+	if !slices.Contains(Phases, pod.Phase) {
+		pod.Phase = PhaseUnknown
+	}
+	if o.staticUID != o.uid {
+		pod.StaticUID = strings.ToLower(o.staticUID)
+	}
+	return pod
+}

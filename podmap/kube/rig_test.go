@@ -1,0 +1,414 @@
+package kube_test
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/podmap/kube"
+)
+
+const (
+	node  = "node-1"
+	token = "eyJhbGciOiJub25lIn0.secret"
+)
+
+// pipes is a listener in memory, which virtual time can wait for.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 6443} }
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	mine, theirs := net.Pipe()
+	select {
+	case p.conns <- theirs:
+		return mine, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// object is one of the API, as JSON has it.
+type object = map[string]any
+
+// api is an API server for one kind of object or more.
+type api struct {
+	t       *testing.T
+	server  *httptest.Server
+	pipes   *pipes
+	dir     string
+	mu      sync.Mutex
+	version int
+	objects map[string]object // by path and name
+	watches map[chan string]string
+	// seen are the requests: the verb, the last part of the path, and what of
+	// the query differs.
+	seen   []string
+	tokens map[string]bool
+	// answer answers in place of the server where it returns true.
+	answer func(w http.ResponseWriter, r *http.Request) bool
+	// down is whether connections are refused; stuck whether they are taken
+	// and nothing comes; frozen whether nothing passes through those there are.
+	down, stuck, frozen bool
+}
+
+func serve(t *testing.T) *api {
+	a := &api{
+		t: t, pipes: newPipes(), dir: t.TempDir(), version: 100, tokens: map[string]bool{},
+		objects: map[string]object{}, watches: map[chan string]string{},
+	}
+	a.server = httptest.NewUnstartedServer(a)
+	a.server.Listener.Close()
+	a.server.Listener = a.pipes
+	a.server.EnableHTTP2 = true
+	a.server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	a.server.StartTLS()
+	t.Cleanup(func() {
+		a.endWatches()
+		a.server.Close()
+	})
+	a.write("ca.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.server.Certificate().Raw})))
+	a.write("token", token+"\n")
+	return a
+}
+
+func (a *api) write(name, content string) string {
+	a.t.Helper()
+	file := filepath.Join(a.dir, name)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		a.t.Fatal(err)
+	}
+	return file
+}
+
+func (a *api) options() kube.Options {
+	return kube.Options{
+		Server: "https://example.com:6443", TokenFile: filepath.Join(a.dir, "token"), CAFile: filepath.Join(a.dir, "ca.crt"),
+		Node: node, Labels: []string{"team", "app.kubernetes.io/*"}, Dial: a.dial,
+	}
+}
+
+func (a *api) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	a.mu.Lock()
+	down, stuck := a.down, a.stuck
+	a.mu.Unlock()
+	if down {
+		return nil, fmt.Errorf("%s: connection refused", address)
+	}
+	if stuck {
+		mine, theirs := net.Pipe()
+		go io.Copy(io.Discard, theirs)
+		return mine, nil
+	}
+	conn, err := a.pipes.dial(ctx, network, address)
+	return &wire{Conn: conn, api: a}, err
+}
+
+// wire is a connection that may freeze.
+type wire struct {
+	net.Conn
+	api *api
+}
+
+func (w *wire) frozen() bool {
+	w.api.mu.Lock()
+	defer w.api.mu.Unlock()
+	return w.api.frozen
+}
+
+func (w *wire) Read(p []byte) (int, error) {
+	for {
+		if n, err := w.Conn.Read(p); err != nil || !w.frozen() {
+			return n, err
+		}
+	}
+}
+
+func (w *wire) Write(p []byte) (int, error) {
+	if w.frozen() {
+		return len(p), nil
+	}
+	return w.Conn.Write(p)
+}
+
+// run starts a Watcher that ends with the test.
+func (a *api) run(opts kube.Options) *kube.Watcher {
+	a.t.Helper()
+	w, err := kube.New(opts)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(a.t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { w.Run(ctx) })
+	a.t.Cleanup(func() {
+		cancel()
+		running.Wait()
+		a.checkSecrets(w)
+	})
+	synctest.Wait()
+	return w
+}
+
+// checkSecrets: whatever a test did, nothing that can be asked of a Watcher
+// has the token in it, or what a pod's environment holds.
+func (a *api) checkSecrets(w *kube.Watcher) {
+	text, err := json.Marshal([]any{w.Latest(), w.Status()})
+	if err != nil {
+		a.t.Error(err)
+	}
+	for _, secret := range []string{token, "hunter2"} {
+		if strings.Contains(string(text), secret) {
+			a.t.Errorf("%q stands in %s", secret, text)
+		}
+	}
+}
+
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	verb := "list"
+	if q.Get("watch") != "" {
+		verb = "watch"
+	}
+	selector, probe := strings.CutSuffix(q.Get("fieldSelector"), ",metadata.name=none")
+	if probe {
+		verb = "probe"
+	}
+	a.mu.Lock()
+	line := verb + " " + filepath.Base(r.URL.Path)
+	for _, key := range []string{"resourceVersion", "resourceVersionMatch", "continue"} {
+		if q.Has(key) {
+			line += " " + key + "=" + q.Get(key)
+		}
+	}
+	a.seen = append(a.seen, line)
+	a.tokens[r.Header.Get("Authorization")] = true
+	answer := a.answer
+	a.mu.Unlock()
+	if selector != "spec.nodeName="+node {
+		a.t.Errorf("selector %q", q.Get("fieldSelector"))
+	}
+	switch {
+	case answer != nil && answer(w, r):
+	case verb == "watch":
+		a.watch(w, r)
+	case verb == "probe":
+		a.probe(w, r)
+	default:
+		a.list(w, r)
+	}
+}
+
+func kindOf(path string) string {
+	if strings.HasSuffix(path, "/resourceslices") {
+		return "ResourceSlice"
+	}
+	return "Pod"
+}
+
+func (a *api) list(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	var items []object
+	for _, key := range slices.Sorted(maps.Keys(a.objects)) {
+		if strings.HasPrefix(key, r.URL.Path+" ") {
+			items = append(items, a.objects[key])
+		}
+	}
+	version := strconv.Itoa(a.version)
+	a.mu.Unlock()
+	send(w, http.StatusOK, object{"kind": kindOf(r.URL.Path) + "List", "apiVersion": "v1", "metadata": object{"resourceVersion": version}, "items": items})
+}
+
+// probe lists nothing, where the server has the version that is asked for.
+func (a *api) probe(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if version, err := strconv.Atoi(r.URL.Query().Get("resourceVersion")); err != nil || version > a.version {
+		refuse(w, http.StatusGatewayTimeout, "Timeout", fmt.Sprintf("Too large resource version: %d, current: %d", version, a.version))
+		return
+	}
+	send(w, http.StatusOK, object{"kind": kindOf(r.URL.Path) + "List", "metadata": object{"resourceVersion": "1"}, "items": nil})
+}
+
+func send(w http.ResponseWriter, code int, o object) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	json.NewEncoder(w).Encode(o)
+}
+
+// refuse answers with an API Status.
+func refuse(w http.ResponseWriter, code int, reason, message string) {
+	send(w, code, object{"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message})
+}
+
+func (a *api) watch(w http.ResponseWriter, r *http.Request) {
+	events := make(chan string, 100)
+	a.mu.Lock()
+	a.watches[events] = r.URL.Path
+	a.mu.Unlock()
+	seconds, err := strconv.Atoi(r.URL.Query().Get("timeoutSeconds"))
+	if err != nil || seconds < 1 || r.URL.Query().Get("allowWatchBookmarks") == "" {
+		a.t.Errorf("watch without end or bookmarks: %s", r.URL)
+	}
+	ends := time.NewTimer(time.Duration(seconds) * time.Second)
+	defer ends.Stop()
+	defer func() {
+		a.mu.Lock()
+		delete(a.watches, events)
+		a.mu.Unlock()
+	}()
+	w.WriteHeader(http.StatusOK)
+	w.(http.Flusher).Flush()
+	for {
+		select {
+		case <-ends.C:
+			return
+		case <-r.Context().Done():
+			return
+		case event, ok := <-events:
+			if !ok {
+				return
+			}
+			io.WriteString(w, event+"\n")
+			w.(http.Flusher).Flush()
+		}
+	}
+}
+
+const (
+	podsPath   = "/api/v1/pods"
+	slicesPath = "/apis/resource.k8s.io/v1/resourceslices"
+)
+
+// tell sends an event to whoever watches path, and waits until it was taken
+// in. The object gets a new version.
+func (a *api) tell(event, path string, o object) {
+	a.t.Helper()
+	a.mu.Lock()
+	a.version++
+	meta := o["metadata"].(object)
+	meta["resourceVersion"] = strconv.Itoa(a.version)
+	name, _ := meta["name"].(string)
+	key := path + " " + fmt.Sprint(meta["namespace"], "/", name, "/", meta["uid"])
+	switch event {
+	case "ADDED", "MODIFIED":
+		a.objects[key] = o
+	case "DELETED":
+		delete(a.objects, key)
+	}
+	a.mu.Unlock()
+	text, err := json.Marshal(object{"type": event, "object": o})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.say(path, string(text))
+}
+
+func (a *api) say(path, text string) {
+	a.mu.Lock()
+	for events, of := range a.watches {
+		if of == path {
+			events <- text
+		}
+	}
+	a.mu.Unlock()
+	synctest.Wait()
+}
+
+func (a *api) endWatches() {
+	a.mu.Lock()
+	for events := range a.watches {
+		close(events)
+		delete(a.watches, events)
+	}
+	a.mu.Unlock()
+	synctest.Wait()
+}
+
+// set changes how the server behaves.
+func (a *api) set(change func()) {
+	a.mu.Lock()
+	change()
+	a.mu.Unlock()
+}
+
+// requests returns what was asked since the last call.
+func (a *api) requests() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	seen := a.seen
+	a.seen = nil
+	return seen
+}
+
+// shown returns the tokens that the server was shown.
+func (a *api) shown() map[string]bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.tokens)
+}
+
+// pod returns a Pod of this node, with a field or two that nobody reads.
+func pod(namespace, name, uid string, change ...func(meta, spec, status object)) object {
+	meta := object{
+		"namespace": namespace, "name": name, "uid": uid, "creationTimestamp": "2000-01-01T00:00:00Z",
+		"annotations":   object{"secret": `quoted "text", {and} [more]`},
+		"managedFields": []object{{"fieldsV1": object{"f:spec": object{"k:{\"uid\":\"x\"}": object{}}}}},
+	}
+	spec := object{"nodeName": node, "containers": []object{{"name": "c", "env": []object{{"name": "PASSWORD", "value": "hunter2"}}}}}
+	status := object{"phase": "Running", "podIP": "10.0.0.1"}
+	for _, c := range change {
+		c(meta, spec, status)
+	}
+	return object{"kind": "Pod", "apiVersion": "v1", "metadata": meta, "spec": spec, "status": status}
+}
+
+func names(m *kube.Map) []string {
+	var list []string
+	for _, p := range m.Pods {
+		name := p.Namespace + "/" + p.Name
+		if !p.Deleted.IsZero() {
+			name += " deleted"
+		}
+		list = append(list, name)
+	}
+	return list
+}

@@ -1,0 +1,162 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// take replaces what is known by a list.
+func (f *feed) take(got *collection) {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	now := time.Now()
+	f.status.Overflow += uint64(got.overflow + f.store.replace(got.objects, now))
+	f.status.Malformed += uint64(got.malformed)
+	f.status.Listed, f.status.Heard = now, now
+	f.version, f.listed, f.latest, f.broken = got.version, true, false, 0
+	f.w.dirty = true
+}
+
+// begin says that a watch has begun, and reports whether what it follows is
+// still there: it may have expired while the server was asked.
+func (f *feed) begin() bool {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	if !f.listed {
+		return false
+	}
+	f.status.Watching, f.status.Heard = true, time.Now()
+	f.failing, f.broken = false, 0
+	return true
+}
+
+func (f *feed) end() {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	f.status.Watching = false
+}
+
+// event takes in what a watch tells. An error ends the watch.
+func (f *feed) event(kind string, o *object) error {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	if !slices.Contains(EventTypes, kind) {
+		return fmt.Errorf("%w: an event of type %q", errKind, clip(kind))
+	}
+	f.status.Events[kind]++
+	if kind == "ERROR" {
+		// The caller says which error by its code.
+		return &failure{outcome: statusOutcome(int(o.status.code)), after: waitOf(o.status.retryAfter), err: &o.status}
+	}
+	if o.kind != f.store.kind() {
+		return fmt.Errorf("%w: a %q and no %s", errKind, clip(o.kind), f.store.kind())
+	}
+	now := time.Now()
+	f.status.Heard = now
+	if o.version != "" {
+		f.version = o.version
+	}
+	f.status.Malformed += uint64(o.malformed)
+	f.status.Overflow += uint64(o.overflow)
+	switch {
+	case kind == "BOOKMARK":
+		return nil
+	case !f.store.ours(o):
+		f.status.Malformed++
+	case kind == "DELETED":
+		f.store.remove(o, now)
+	case !f.store.put(o):
+		f.status.Overflow++
+	}
+	f.w.dirty = true
+	return nil
+}
+
+// count counts a request that has ended.
+func (f *feed) count(in *map[Outcome]uint64, outcome Outcome) {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	(*in)[outcome]++
+	f.status.Last = outcome
+}
+
+// note takes in how a list or a watch ended, and returns how long the server
+// asks to wait.
+func (f *feed) note(watch bool, err error) time.Duration {
+	verb, counts := "list", &f.status.Lists
+	if watch {
+		verb, counts = "watch", &f.status.Watches
+	}
+	if err == nil {
+		f.count(counts, OutcomeOK)
+		f.w.mu.Lock()
+		defer f.w.mu.Unlock()
+		f.failing = false
+		return 0
+	}
+	end, ok := errors.AsType[*failure](err)
+	if !ok {
+		end = &failure{outcome: OutcomeError, err: err}
+	}
+	f.count(counts, end.outcome)
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	f.failing = true
+	f.status.LastError, f.status.LastErrorTime = fmt.Sprintf("%s %ss: %v", verb, f.store.kind(), end), time.Now()
+	if watch {
+		f.broken++
+		if end.outcome == OutcomeExpired || end.behind || f.broken >= brokenWatches {
+			f.listed = false
+		}
+		return end.after
+	}
+	switch end.outcome {
+	case OutcomeNotFound:
+		f.path = (f.path + 1) % len(f.paths)
+	case OutcomeExpired, OutcomeTimeout:
+		// A server that was restored from a backup knows no version as new as
+		// ours, and says so with 504; of one that is too old it says 410.
+		f.latest = !f.latest
+	}
+	return end.after
+}
+
+// refresh brings the state up to date, forgets what is too old, and reports
+// whether any of it changed.
+func (f *feed) refresh(now time.Time) bool {
+	expired := f.failing && f.expired(now)
+	if expired {
+		f.listed = false
+	}
+	swept := f.store.sweep(now.Add(-f.w.opts.Linger), expired)
+	was := f.status.State
+	f.status.State, f.status.Reason = f.state(now)
+	return swept || f.status.State != was
+}
+
+// expired reports whether it is too long that the server said anything.
+func (f *feed) expired(now time.Time) bool {
+	return f.ages && !f.status.Heard.IsZero() && now.Sub(f.status.Heard) >= f.w.opts.Expire
+}
+
+// state returns the State, and the reason where it is not fresh.
+func (f *feed) state(now time.Time) (State, string) {
+	s := &f.status
+	switch {
+	case s.Last == "":
+		return StateStarting, ""
+	case !f.failing && !s.Listed.IsZero():
+		return StateFresh, ""
+	case !f.failing:
+		return StateStarting, "" // between two pages of the first list
+	case !s.Listed.IsZero() && !f.expired(now):
+		return StateStale, s.LastError
+	case s.Last == OutcomeUnauthorized, s.Last == OutcomeForbidden:
+		return StateDenied, s.LastError
+	case s.Last == OutcomeNotFound:
+		return StateAbsent, s.LastError
+	}
+	return StateUnreachable, s.LastError
+}

@@ -1,0 +1,103 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Watcher keeps a Map current.
+type Watcher struct {
+	opts   Options
+	client *client
+	pods   pods
+	pools  pools
+	feeds  []*feed // of pods, then of slices where they are watched
+
+	mu    sync.Mutex // guards the stores, the feeds' states and what follows
+	dirty bool       // latest is not what the stores say
+	last  *Map
+}
+
+// New returns a Watcher that does nothing before Run. Its error says what
+// Options lack.
+func New(opts Options) (*Watcher, error) {
+	opts = opts.withDefaults()
+	if err := opts.check(); err != nil {
+		return nil, fmt.Errorf("pod metadata: %w", err)
+	}
+	w := &Watcher{opts: opts, pods: pods{node: opts.Node}, pools: pools{node: opts.Node}}
+	w.client = &client{opts: &w.opts}
+	w.feeds = []*feed{{w: w, store: &w.pods, ages: true, status: newFeedStatus(), paths: []string{"/api/v1/pods"}}}
+	if opts.Slices {
+		w.feeds = append(w.feeds, &feed{w: w, store: &w.pools, status: newFeedStatus(), paths: []string{
+			"/apis/resource.k8s.io/v1/resourceslices",
+			"/apis/resource.k8s.io/v1beta2/resourceslices",
+			"/apis/resource.k8s.io/v1beta1/resourceslices",
+		}})
+	}
+	w.last = w.build()
+	return w, nil
+}
+
+// Run asks the API server until ctx is done. It is to be called once.
+func (w *Watcher) Run(ctx context.Context) {
+	defer w.client.close()
+	var running sync.WaitGroup
+	for _, f := range w.feeds {
+		running.Go(func() { f.run(ctx) })
+	}
+	running.Wait()
+}
+
+// Latest returns what is known. It is never nil, and asks nobody.
+func (w *Watcher) Latest() *Map {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	for _, f := range w.feeds {
+		if f.refresh(now) {
+			w.dirty = true
+		}
+	}
+	if w.dirty {
+		w.dirty = false
+		w.last = w.build()
+	}
+	return w.last
+}
+
+func (w *Watcher) build() *Map {
+	m := &Map{State: w.feeds[0].status.State, Pods: w.pods.tell()}
+	if len(w.feeds) > 1 {
+		m.SliceState, m.Devices = w.feeds[1].status.State, w.pools.tell()
+	}
+	m.index()
+	return m
+}
+
+// Status returns how the Watcher fares.
+func (w *Watcher) Status() Status {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	s := Status{Pods: w.feeds[0].describe(now)}
+	if len(w.feeds) > 1 {
+		s.Slices = new(w.feeds[1].describe(now))
+	}
+	return s
+}
+
+// describe returns a copy of the status as of now.
+func (f *feed) describe(now time.Time) FeedStatus {
+	if f.refresh(now) {
+		f.w.dirty = true
+	}
+	s := f.status.clone()
+	s.Objects, s.Kept = f.store.count()
+	if !s.Heard.IsZero() {
+		s.Age = now.Sub(s.Heard)
+	}
+	return s
+}

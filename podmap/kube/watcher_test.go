@@ -1,0 +1,480 @@
+package kube_test
+
+import (
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/podmap/kube"
+)
+
+func TestFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := serve(t)
+		train := pod("ml", "train-0", "u-1", func(meta, _, _ object) {
+			meta["labels"] = object{"team": "vision", "app.kubernetes.io/name": "trainer", "password": "hunter2", "app.kubernetes.io/a/b": "no"}
+			meta["ownerReferences"] = []object{{"kind": "Other", "name": "x"}, {"kind": "StatefulSet", "name": "train", "controller": true}}
+		})
+		a.tell("ADDED", podsPath, train)
+		w := a.run(a.options())
+
+		want := kube.Pod{
+			Namespace: "ml", Name: "train-0", UID: "u-1", Phase: kube.PhaseRunning,
+			Labels:     map[string]string{"team": "vision", "app.kubernetes.io/name": "trainer"},
+			Controller: kube.Workload{Kind: "StatefulSet", Name: "train"}, Workload: kube.Workload{Kind: "StatefulSet", Name: "train"},
+			Created: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC),
+		}
+		m := w.Latest()
+		if got, _ := m.Pod("ml", "train-0"); cmp.Diff(want, got) != "" {
+			t.Error(cmp.Diff(want, got))
+		}
+		if got, _ := m.ByUID("u-1"); cmp.Diff(want, got) != "" {
+			t.Error(cmp.Diff(want, got))
+		}
+		if w.Latest() != m {
+			t.Error("another Map although nothing changed")
+		}
+
+		a.tell("ADDED", podsPath, pod("ml", "web", "u-2"))
+		train["status"].(object)["phase"] = "Succeeded"
+		train["metadata"].(object)["deletionTimestamp"] = "2000-01-01T00:01:00Z"
+		a.tell("MODIFIED", podsPath, train)
+		a.tell("BOOKMARK", podsPath, object{"kind": "Pod", "metadata": object{}})
+		got, _ := w.Latest().Pod("ml", "train-0")
+		if got.Phase != kube.PhaseSucceeded || got.Deleting.Minute() != 1 || !got.Deleted.IsZero() {
+			t.Errorf("%+v", got)
+		}
+		if got, _ := m.Pod("ml", "train-0"); got.Phase != kube.PhaseRunning {
+			t.Error("a Map that was handed out has changed")
+		}
+
+		// A pod that was deleted is told for ten minutes; one that comes under
+		// its name is told first.
+		a.tell("DELETED", podsPath, train)
+		a.tell("ADDED", podsPath, pod("ml", "train-0", "u-3"))
+		if diff := cmp.Diff([]string{"ml/train-0", "ml/train-0 deleted", "ml/web"}, names(w.Latest())); diff != "" {
+			t.Error(diff)
+		}
+		if got, _ := w.Latest().Pod("ml", "train-0"); got.UID != "u-3" {
+			t.Errorf("%+v", got)
+		}
+		if got, ok := w.Latest().ByUID("u-1"); !ok || got.Deleted.IsZero() {
+			t.Errorf("%+v", got)
+		}
+		if s := w.Status().Pods; s.Objects != 2 || s.Kept != 1 || !s.Watching || s.State != kube.StateFresh {
+			t.Errorf("%+v", s)
+		}
+		time.Sleep(11 * time.Minute)
+		if diff := cmp.Diff([]string{"ml/train-0", "ml/web"}, names(w.Latest())); diff != "" {
+			t.Error(diff)
+		}
+		s := w.Status().Pods
+		if diff := cmp.Diff(map[string]uint64{"ADDED": 2, "MODIFIED": 1, "DELETED": 1, "BOOKMARK": 1}, s.Events); diff != "" {
+			t.Error(diff)
+		}
+		if s.State != kube.StateFresh || s.LastError != "" || s.Watches[kube.OutcomeOK] == 0 || s.Lists[kube.OutcomeOK] != 1 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestVersions: what a list and a watch begin with.
+func TestVersions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := serve(t)
+		a.run(a.options())
+		expect := func(want ...string) {
+			t.Helper()
+			if diff := cmp.Diff(want, a.requests()); diff != "" {
+				t.Error(diff)
+			}
+		}
+		expect("list pods resourceVersion=0 resourceVersionMatch=NotOlderThan", "watch pods resourceVersion=100")
+
+		// A watch goes on where the one before ended.
+		a.tell("BOOKMARK", podsPath, object{"kind": "Pod", "metadata": object{}})
+		a.endWatches()
+		time.Sleep(time.Minute)
+		expect("watch pods resourceVersion=101")
+
+		// What the server has forgotten is listed again, from its cache.
+		a.say(podsPath, `{"type":"ERROR","object":{"kind":"Status","status":"Failure","code":410,"reason":"Expired","message":"too old"}}`)
+		time.Sleep(time.Minute)
+		expect("list pods resourceVersion=101 resourceVersionMatch=NotOlderThan", "watch pods resourceVersion=101")
+
+		// A server that was restored from a backup knows no such version.
+		a.set(func() {
+			a.version = 7
+			a.answer = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Query().Get("resourceVersion") == "101" {
+					refuse(w, http.StatusGatewayTimeout, "Timeout", "Too large resource version: 101, current: 7")
+					return true
+				}
+				return false
+			}
+		})
+		a.endWatches()
+		time.Sleep(2 * time.Minute)
+		seen := a.requests()
+		if n := len(seen); n < 3 || n > 8 || seen[n-2] != "list pods" || seen[n-1] != "watch pods resourceVersion=7" {
+			t.Errorf("%q", seen)
+		}
+	})
+}
+
+// TestVersionsGoBack: a server that was restored from a backup takes a watch
+// from a version that it does not have, and has nothing to say until then. So
+// it is asked for that version first, once it was away.
+func TestVersionsGoBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := serve(t)
+		a.tell("ADDED", podsPath, pod("ml", "later", "u-1"))
+		w := a.run(a.options())
+		a.requests()
+		a.server.CloseClientConnections()
+		time.Sleep(10 * time.Second)
+		if diff := cmp.Diff([]string{"probe pods resourceVersion=101 resourceVersionMatch=NotOlderThan", "watch pods resourceVersion=101"}, a.requests()); diff != "" {
+			t.Errorf("the same server: %s", diff)
+		}
+		a.set(func() {
+			a.version = 7
+			clear(a.objects)
+			a.answer = func(w http.ResponseWriter, r *http.Request) bool {
+				if q := r.URL.Query(); q.Get("watch") != "" || q.Get("resourceVersion") != "101" {
+					return false
+				}
+				a.probe(w, r)
+				return true
+			}
+		})
+		a.server.CloseClientConnections()
+		time.Sleep(time.Minute)
+		if diff := cmp.Diff([]string{
+			"probe pods resourceVersion=101 resourceVersionMatch=NotOlderThan", "list pods resourceVersion=101 resourceVersionMatch=NotOlderThan",
+			"list pods", "watch pods resourceVersion=7",
+		}, a.requests()); diff != "" {
+			t.Errorf("a restored one: %s", diff)
+		}
+		if diff := cmp.Diff([]string{"ml/later deleted"}, names(w.Latest())); diff != "" {
+			t.Error(diff)
+		}
+		if s := w.Status().Pods; s.State != kube.StateFresh || s.Watches[kube.OutcomeTimeout] != 1 || !strings.Contains(s.LastError, "Too large resource version: 101, current: 7") {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestRelist: what a list is without was deleted while nobody watched.
+func TestRelist(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := serve(t)
+		old := pod("ml", "old", "u-1")
+		a.tell("ADDED", podsPath, old)
+		a.tell("ADDED", podsPath, pod("ml", "stays", "u-2"))
+		w := a.run(a.options())
+		a.set(func() { clear(a.objects) })
+		a.tell("BOOKMARK", podsPath, object{"kind": "Pod", "metadata": object{}})
+		a.set(func() {
+			a.objects[podsPath+" 1"] = pod("ml", "stays", "u-2")
+			a.objects[podsPath+" 2"] = pod("ml", "new", "u-3")
+		})
+		a.say(podsPath, `{"type":"ERROR","object":{"kind":"Status","code":410}}`)
+		time.Sleep(time.Minute)
+		if diff := cmp.Diff([]string{"ml/new", "ml/old deleted", "ml/stays"}, names(w.Latest())); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestRefusals: each way not to be answered has its name, nothing of the token
+// is told, and all is well soon after the cause is gone.
+func TestRefusals(t *testing.T) {
+	status := func(code int, reason, message string) func(http.ResponseWriter, *http.Request) {
+		return func(w http.ResponseWriter, _ *http.Request) { refuse(w, code, reason, message) }
+	}
+	body := func(text string) func(http.ResponseWriter, *http.Request) {
+		return func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(text)) }
+	}
+	for _, c := range []struct {
+		name    string
+		answer  func(http.ResponseWriter, *http.Request)
+		outcome kube.Outcome
+		state   kube.State
+		says    string
+	}{
+		{"not yet", status(403, "Forbidden", `pods is forbidden: User "x" cannot list resource "pods"`), kube.OutcomeForbidden, kube.StateDenied, `list Pods: status 403: pods is forbidden: User "x" cannot list resource "pods"`},
+		{"who are you", status(401, "Unauthorized", ""), kube.OutcomeUnauthorized, kube.StateDenied, "list Pods: status 401: Unauthorized"},
+		{"a server that repeats the token", status(401, "", "bad token "+token+"\nsee "+token), kube.OutcomeUnauthorized, kube.StateDenied, "list Pods: status 401: bad token [token] see [token]"},
+		{"too many", status(429, "TooManyRequests", "later"), kube.OutcomeThrottled, kube.StateUnreachable, "list Pods: status 429: later"},
+		{"no such thing", status(404, "NotFound", "nothing here"), kube.OutcomeNotFound, kube.StateAbsent, "list Pods: status 404: nothing here"},
+		{"trouble", body2(503, "<html>Bad gateway</html>"), kube.OutcomeUnavailable, kube.StateUnreachable, "list Pods: status 503"},
+		{"elsewhere", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://example.com/login", http.StatusFound)
+		}, kube.OutcomeError, kube.StateUnreachable, "list Pods: status 302"},
+		{"a page", body("<html>"), kube.OutcomeGarbage, kube.StateUnreachable, "list Pods: not JSON"},
+		{"cut short", body(`{"kind":"PodList","metadata":{"resourceVersion":"1"},"items":[`), kube.OutcomeUnavailable, kube.StateUnreachable, "list Pods: unexpected EOF"},
+		{"another list", body(`{"kind":"SecretList","metadata":{"resourceVersion":"1"},"items":[]}`), kube.OutcomeGarbage, kube.StateUnreachable, `list Pods: not what was asked for: a "SecretList" and no PodList with a version`},
+		{"too large", body(`{"kind":"PodList","items":[{"metadata":{"name":"` + longText(5<<20) + `"}}]}`), kube.OutcomeTooLarge, kube.StateUnreachable, "list Pods: larger than the limit"},
+		{"no answer", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, kube.OutcomeTimeout, kube.StateUnreachable, "list Pods: no answer in time"},
+		{"an answer that stops", func(w http.ResponseWriter, r *http.Request) {
+			w.Write([]byte(`{"kind":`))
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}, kube.OutcomeTimeout, kube.StateUnreachable, "list Pods: no answer in time"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := serve(t)
+				a.tell("ADDED", podsPath, pod("ml", "train-0", "u-1"))
+				a.answer = func(w http.ResponseWriter, r *http.Request) bool {
+					c.answer(w, r)
+					return true
+				}
+				w := a.run(a.options())
+				time.Sleep(2 * time.Minute)
+				s := w.Status().Pods
+				if s.Last != c.outcome || s.Lists[c.outcome] < 2 || s.Lists[c.outcome] > 20 || s.State != c.state || s.LastError != c.says || s.Reason != c.says {
+					t.Errorf("%+v", s)
+				}
+				if m := w.Latest(); len(m.Pods) > 0 || m.State != c.state {
+					t.Errorf("%+v", m)
+				}
+				a.set(func() { a.answer = nil })
+				time.Sleep(2 * time.Minute)
+				if s := w.Status().Pods; s.State != kube.StateFresh || s.Objects != 1 || s.Reason != "" {
+					t.Errorf("not well again: %+v", s)
+				}
+			})
+		})
+	}
+}
+
+func body2(code int, text string) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(code)
+		w.Write([]byte(text))
+	}
+}
+
+func longText(n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = 'a'
+	}
+	return string(b)
+}
+
+// TestSoon: a server that has started refuses everybody for some seconds.
+func TestSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := serve(t)
+		began := time.Now()
+		a.answer = func(w http.ResponseWriter, _ *http.Request) bool {
+			if time.Since(began) > 10*time.Second {
+				return false
+			}
+			refuse(w, 403, "Forbidden", "RBAC: not ready")
+			return true
+		}
+		w := a.run(a.options())
+		time.Sleep(25 * time.Second)
+		if s := w.Status().Pods; s.State != kube.StateFresh {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestRetryAfter: a server that asks to wait is waited for.
+func TestRetryAfter(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		set  func(http.ResponseWriter)
+	}{
+		{"header", func(w http.ResponseWriter) { w.Header().Set("Retry-After", "100") }},
+		{"more than is waited for", func(w http.ResponseWriter) { w.Header().Set("Retry-After", "9999999999999") }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := serve(t)
+				a.answer = func(w http.ResponseWriter, _ *http.Request) bool {
+					c.set(w)
+					refuse(w, 429, "TooManyRequests", "")
+					return true
+				}
+				w := a.run(a.options())
+				time.Sleep(99 * time.Second)
+				if got := len(a.requests()); got != 1 {
+					t.Errorf("%d requests", got)
+				}
+				a.set(func() { a.answer = nil })
+				time.Sleep(7 * time.Minute)
+				if s := w.Status().Pods; s.State != kube.StateFresh {
+					t.Errorf("%+v", s)
+				}
+			})
+		})
+	}
+}
+
+// TestToken: the token is read anew, and what is wrong with it is told without
+// it.
+func TestToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := serve(t)
+		w := a.run(a.options())
+		a.write("token", "another")
+		a.endWatches()
+		time.Sleep(time.Minute)
+		if diff := cmp.Diff(map[string]bool{"Bearer " + token: true, "Bearer another": true}, a.shown()); diff != "" {
+			t.Error(diff)
+		}
+		for _, bad := range []string{"", " \n", "two\nlines", "with space", "\xff\xfe"} {
+			file := a.write("token", bad)
+			a.endWatches()
+			time.Sleep(2 * time.Minute)
+			if s := w.Status().Pods; s.Last != kube.OutcomeCredentials || s.State != kube.StateStale || s.LastError != "watch Pods: token: none in "+file && s.LastError != "list Pods: token: none in "+file {
+				t.Errorf("%q: %+v", bad, s)
+			}
+		}
+		a.write("token", token)
+		time.Sleep(time.Minute)
+		if s := w.Status().Pods; s.State != kube.StateFresh {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestCertificates: a server that cannot prove to be the one gets no token,
+// and certificates are read anew.
+func TestCertificates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := serve(t)
+		opts := a.options()
+		good, err := os.ReadFile(opts.CAFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.write("ca.crt", "nothing")
+		w := a.run(opts)
+		if s := w.Status().Pods; s.Last != kube.OutcomeCredentials || s.LastError != "list Pods: certificates: no PEM certificate in "+opts.CAFile {
+			t.Errorf("%+v", s)
+		}
+		a.write("ca.crt", otherCA)
+		time.Sleep(time.Minute)
+		if s := w.Status().Pods; s.Last != kube.OutcomeCertificate {
+			t.Errorf("%+v", s)
+		}
+		if len(a.shown()) > 0 {
+			t.Error("the token was sent")
+		}
+		a.write("ca.crt", string(good))
+		time.Sleep(time.Minute)
+		if s := w.Status().Pods; s.State != kube.StateFresh {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestOutage: what was known is told as stale, then forgotten, then learned
+// again.
+func TestOutage(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		begin   func(*api)
+		outcome kube.Outcome
+	}{
+		{"refused", func(a *api) { a.down = true }, kube.OutcomeConnect},
+		{"silent", func(a *api) { a.stuck = true }, kube.OutcomeTimeout},
+		{"frozen", func(a *api) { a.down, a.frozen = true, true }, kube.OutcomeConnect},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := serve(t)
+				a.tell("ADDED", podsPath, pod("ml", "train-0", "u-1"))
+				w := a.run(a.options())
+				a.set(func() { c.begin(a) })
+				if !a.frozen {
+					a.server.CloseClientConnections()
+				}
+				time.Sleep(5 * time.Minute)
+				s := w.Status().Pods
+				if s.State != kube.StateStale || s.Watching || s.Age < 4*time.Minute || s.Watches[c.outcome]+s.Lists[c.outcome] < 3 {
+					t.Errorf("%+v", s)
+				}
+				if _, ok := w.Latest().Pod("ml", "train-0"); !ok {
+					t.Error("forgotten at once")
+				}
+				time.Sleep(time.Hour)
+				if m := w.Latest(); m.State != kube.StateUnreachable || len(m.Pods) > 0 {
+					t.Errorf("%+v", m)
+				}
+				a.set(func() { a.down, a.stuck, a.frozen = false, false, false })
+				time.Sleep(2 * time.Minute)
+				if m := w.Latest(); m.State != kube.StateFresh || len(m.Pods) != 1 {
+					t.Errorf("%+v %+v", m, w.Status())
+				}
+			})
+		})
+	}
+}
+
+// TestOnlyLists: where watching is not allowed, lists are read again and again.
+func TestOnlyLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := serve(t)
+		a.answer = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Query().Has("watch") {
+				refuse(w, 403, "Forbidden", "no")
+				return true
+			}
+			return false
+		}
+		w := a.run(a.options())
+		a.tell("ADDED", podsPath, pod("ml", "late", "u-1"))
+		time.Sleep(5 * time.Minute)
+		s := w.Status().Pods
+		if s.State != kube.StateStale || s.Objects != 1 || s.LastError != "watch Pods: status 403: no" {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestWatchGarbage: a watch that goes wrong ends, and another takes over.
+func TestWatchGarbage(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		outcome    kube.Outcome
+	}{
+		{"no JSON", "<html>", kube.OutcomeGarbage},
+		{"not an event", `[]`, kube.OutcomeGarbage},
+		{"another event", `{"type":"RENAMED","object":{"kind":"Pod"}}`, kube.OutcomeGarbage},
+		{"another kind", `{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"x","namespace":"y","uid":"z"}}}`, kube.OutcomeGarbage},
+		{"an error", `{"type":"ERROR","object":{"kind":"Status","code":500,"message":"etcd"}}`, kube.OutcomeUnavailable},
+		{"an error that repeats the token", `{"type":"ERROR","object":{"kind":"Status","code":500,"message":"no ` + token + `"}}`, kube.OutcomeUnavailable},
+		{"an error without a code", `{"type":"ERROR","object":null}`, kube.OutcomeError},
+		{"too large", `{"type":"ADDED","object":{"x":"` + longText(5<<20), kube.OutcomeTooLarge},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := serve(t)
+				a.tell("ADDED", podsPath, pod("ml", "train-0", "u-1"))
+				w := a.run(a.options())
+				a.say(podsPath, c.text)
+				s := w.Status().Pods
+				if s.Watches[c.outcome] != 1 || s.State != kube.StateStale {
+					t.Errorf("%+v", s)
+				}
+				time.Sleep(time.Minute)
+				a.tell("ADDED", podsPath, pod("ml", "train-1", "u-2"))
+				if diff := cmp.Diff([]string{"ml/train-0", "ml/train-1"}, names(w.Latest())); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}

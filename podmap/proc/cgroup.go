@@ -1,0 +1,113 @@
+package proc
+
+import "strings"
+
+// parseCgroup finds the pod in /proc/PID/cgroup (cgroups(7)): a line for each
+// hierarchy of version 1, "N:controllers:path", and one of version 2,
+// "0::path".
+//
+// The kubelet's paths, by its cgroup driver (pkg/kubelet/cm):
+//
+//	systemd   …/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podUID.slice/RUNTIME-ID.scope
+//	cgroupfs  …/kubepods/burstable/podUID/ID
+//
+// A guaranteed pod has no class of service in them; systemd's UID has _ for -.
+func parseCgroup(text string) Owner {
+	hidden, seen := true, false
+	for line := range strings.Lines(text) {
+		_, rest, ok := strings.Cut(strings.TrimRight(line, "\n"), ":")
+		_, path, ok2 := strings.Cut(rest, ":")
+		if !ok || !ok2 || !strings.HasPrefix(path, "/") {
+			continue
+		}
+		if uid, container, ok := parsePath(path); ok {
+			return Owner{Kind: Pod, PodUID: uid, Container: container}
+		}
+		seen = true
+		// The root, and what begins with .., is all that one sees from within
+		// another cgroup namespace. On a node without it, /init.scope and
+		// /system.slice are what host processes show.
+		if path != "/" && !strings.HasPrefix(path, "/..") {
+			hidden = false
+		}
+	}
+	if !seen || hidden {
+		return Owner{Kind: Hidden}
+	}
+	return Owner{Kind: Host}
+}
+
+func parsePath(path string) (uid, container string, ok bool) {
+	inPods := false
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		// containerd with systemd paths and the cgroupfs driver:
+		// kubepods-burstable-podUID.slice:cri-containerd:ID.
+		slice, scoped, _ := strings.Cut(s, ":")
+		name := strings.TrimSuffix(slice, ".slice")
+		inPods = inPods || name == "kubepods" || strings.HasSuffix(name, "-kubepods") || strings.HasPrefix(name, "kubepods-")
+		if !inPods {
+			continue
+		}
+		at := strings.LastIndex(name, "pod")
+		if at < 0 || at > 0 && name[at-1] != '-' {
+			continue
+		}
+		uid, ok := podUID(name[at+len("pod"):])
+		if !ok {
+			continue
+		}
+		if _, id, found := strings.Cut(scoped, ":"); found {
+			return uid, containerID(id), true
+		}
+		if i+1 < len(segments) {
+			container = containerID(segments[i+1])
+		}
+		return uid, container, true
+	}
+	return "", "", false
+}
+
+// podUID checks a UID in a cgroup's name: a UUID with - or _ between its
+// groups, or the 32 digits of a static pod's hash.
+func podUID(s string) (string, bool) {
+	s = strings.ReplaceAll(s, "_", "-")
+	switch len(s) {
+	case 32:
+		return s, isHex(s)
+	case 36:
+		for i, n := range []int{8, 13, 18, 23} {
+			if s[n] != '-' || i > 0 && strings.Contains(s[n-4:n], "-") {
+				return "", false
+			}
+		}
+		return s, isHex(strings.ReplaceAll(s, "-", "")) && strings.Count(s, "-") == 4
+	}
+	return "", false
+}
+
+// runtimes are the prefixes of container runtimes in the names of scopes.
+var runtimes = []string{"cri-containerd-", "crio-", "docker-", "containerd-"}
+
+// containerID returns the id in the last part of a container's path, or ""
+// where it is something else: crio-conmon-ID.scope is the runtime's own.
+func containerID(s string) string {
+	s = strings.TrimSuffix(s, ".scope")
+	for _, r := range runtimes {
+		s = strings.TrimPrefix(s, r)
+	}
+	if len(s) < 12 || len(s) > 128 || !isHex(s) {
+		return ""
+	}
+	return s
+}
+
+func isHex(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}

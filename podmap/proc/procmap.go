@@ -1,0 +1,158 @@
+// Package proc says which pod a process belongs to, from what procfs and
+// the kubelet's log directory show of it: its cgroup. It asks neither the
+// container runtime nor the API server.
+//
+// It needs to see the processes of the node: procfs of the host's PID
+// namespace, mounted anywhere. Where it cannot see one, it says so, and never
+// that a process belongs to nobody.
+package proc
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
+)
+
+// Kind says what is known of a process.
+type Kind uint8
+
+// The kinds of processes.
+const (
+	// Hidden: there is such a process, and not enough of it can be read: by
+	// permission, or because its cgroup lies outside of our cgroup namespace.
+	// It is the zero Kind.
+	Hidden Kind = iota
+	// Pod: it runs in a container of a pod, or beside one in the pod's cgroup.
+	Pod
+	// Host: it runs outside of every pod.
+	Host
+	// Gone: there is no such process.
+	Gone
+)
+
+// String returns the kind in lower case.
+func (k Kind) String() string {
+	return [...]string{"hidden", "pod", "host", "gone"}[k]
+}
+
+// Owner is what a process belongs to.
+type Owner struct {
+	Kind Kind
+	// PodUID is the UID by which the kubelet made the pod's cgroup. That of a
+	// static pod is a hash, which the API server does not know.
+	PodUID string
+	// Container is the runtime's id of the container, or empty for a process
+	// in the pod's cgroup that is in none of its containers.
+	Container string
+	// Command is the short name of the process, at most 15 bytes.
+	Command string
+}
+
+// Bounds.
+const (
+	maxProcesses = 4096
+	maxCgroup    = 16 << 10
+	// trust is how long an answer stands: a process can be moved.
+	trust = 30 * time.Second
+)
+
+// Map remembers the owners of processes. It is used by one goroutine at a
+// time.
+type Map struct {
+	proc  sysfs.FS
+	known map[int]entry
+}
+
+type entry struct {
+	owner Owner
+	start uint64 // in clock ticks since boot: with the PID it is an identity
+	read  time.Time
+}
+
+// New returns a Map over procfs.
+func New(proc sysfs.FS) *Map { return &Map{proc: proc, known: map[int]entry{}} }
+
+// Owner returns what the process belongs to.
+func (m *Map) Owner(pid int, now time.Time) Owner {
+	dir := strconv.Itoa(pid)
+	stat, err := m.proc.ReadBytes(dir+"/stat", sysfs.Page)
+	if err != nil {
+		delete(m.known, pid)
+		return Owner{Kind: kindOf(err)}
+	}
+	command, start, ok := parseStat(string(stat))
+	if !ok {
+		return Owner{}
+	}
+	if e, ok := m.known[pid]; ok && e.start == start && now.Sub(e.read) < trust && now.Sub(e.read) >= 0 {
+		return e.owner
+	}
+	o := m.read(dir)
+	o.Command = command
+	if len(m.known) < maxProcesses {
+		m.known[pid] = entry{o, start, now}
+	}
+	return o
+}
+
+func (m *Map) read(dir string) Owner {
+	b, err := m.proc.ReadBytes(dir+"/cgroup", maxCgroup)
+	if err != nil {
+		return Owner{Kind: kindOf(err)}
+	}
+	return parseCgroup(string(b))
+}
+
+// Retain forgets all processes but those given.
+func (m *Map) Retain(pids []int) {
+	for pid := range m.known {
+		if !slices.Contains(pids, pid) {
+			delete(m.known, pid)
+		}
+	}
+}
+
+func kindOf(err error) Kind {
+	if errors.Is(err, fs.ErrNotExist) || sysfs.Errno(err) == syscall.ESRCH {
+		return Gone
+	}
+	return Hidden
+}
+
+// parseStat returns the command and the start time in /proc/PID/stat
+// (proc_pid_stat(5), fields 2 and 22). The command may hold anything, closing
+// brackets among it.
+func parseStat(s string) (command string, start uint64, ok bool) {
+	open, end := strings.IndexByte(s, '('), strings.LastIndexByte(s, ')')
+	if open < 0 || end < open {
+		return "", 0, false
+	}
+	fields := strings.Fields(s[end+1:])
+	const startTime = 22 - 3 // the fields after the command begin with the third
+	if len(fields) <= startTime {
+		return "", 0, false
+	}
+	start, err := strconv.ParseUint(fields[startTime], 10, 64)
+	return printable(s[open+1 : end]), start, err == nil
+}
+
+// printable keeps a command, which a process chooses itself, from breaking a
+// line.
+func printable(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+	if len(s) > 64 {
+		s = strings.ToValidUTF8(s[:64], "")
+	}
+	return s
+}

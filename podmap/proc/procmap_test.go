@@ -1,0 +1,179 @@
+package proc
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
+)
+
+const (
+	uid = "0b6e3c5a-1f4d-4c7e-9a52-7f2b90c1d3e4"
+	cid = "9f2c1d7e6b5a4938271605f4e3d2c1b0a9988776655443322110ffeeddccbbaa"
+)
+
+// cgroups are what processes show on nodes of each kind.
+var cgroups = map[string]struct {
+	text string
+	want Owner
+}{
+	"v2, systemd, containerd":         {"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"v2, systemd, guaranteed":         {"0::/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"v2, systemd, CRI-O":              {"0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/crio-" + cid + ".scope/container\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"v2, CRI-O's monitor":             {"0::/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/crio-conmon-" + cid + ".scope\n", Owner{Kind: Pod, PodUID: uid}},
+	"v2, cgroupfs":                    {"0::/kubepods/burstable/pod" + uid + "/" + cid + "\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"v2, cgroupfs, guaranteed":        {"0::/kubepods/pod" + uid + "/" + cid + "\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"v2, systemd paths in cgroupfs":   {"0::/system.slice/containerd.service/kubepods-burstable-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice:cri-containerd:" + cid + "\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"v2, a root of the kubelet's own": {"0::/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/kubelet-kubepods-besteffort-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"v2, a container's own cgroup":    {"0::/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope/init.scope\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"v1, docker":                      {"12:pids:/kubepods/burstable/pod" + uid + "/" + cid + "\n1:name=systemd:/kubepods/burstable/pod" + uid + "/" + cid + "\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"v1, some hierarchies only":       {"12:rdma:/\n11:devices:/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/docker-" + cid + ".scope\n0::/\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"static pod":                      {"0::/kubepods/burstable/pod0123456789abcdef0123456789abcdef/" + cid + "\n", Owner{Kind: Pod, PodUID: "0123456789abcdef0123456789abcdef", Container: cid}},
+	"a service":                       {"0::/system.slice/nvidia-persistenced.service\n", Owner{Kind: Host}},
+	"a session":                       {"0::/user.slice/user-1000.slice/session-3.scope\n", Owner{Kind: Host}},
+	"a container of no pod":           {"0::/system.slice/docker-" + cid + ".scope\n", Owner{Kind: Host}},
+	"a user's own pods":               {"0::/user.slice/mypods/pod" + uid + "/" + cid + "\n", Owner{Kind: Host}},
+	"the kubelet":                     {"0::/kubelet.slice/kubelet.service\n", Owner{Kind: Host}},
+	"the pods' parent":                {"0::/kubepods.slice\n", Owner{Kind: Host}},
+	"no UID":                          {"0::/kubepods/burstable/podinfo/" + cid + "\n", Owner{Kind: Host}},
+	"another cgroup namespace":        {"0::/../cri-containerd-" + cid + ".scope\n", Owner{Kind: Hidden}},
+	"one's own":                       {"0::/\n", Owner{Kind: Hidden}},
+	"nothing":                         {"", Owner{Kind: Hidden}},
+	"garbage":                         {"kubepods\n::\n\x00", Owner{Kind: Hidden}},
+}
+
+func TestCgroup(t *testing.T) {
+	for name, c := range cgroups {
+		if diff := cmp.Diff(c.want, parseCgroup(c.text)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// FuzzCgroup: a pod's UID and container id are well formed, whatever the text,
+// and nothing but a pod has any.
+func FuzzCgroup(f *testing.F) {
+	for _, c := range cgroups {
+		f.Add(c.text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		o := parseCgroup(text)
+		if o.Kind != Pod {
+			if o != (Owner{Kind: o.Kind}) {
+				t.Errorf("%+v", o)
+			}
+			return
+		}
+		if again, ok := podUID(o.PodUID); !ok || again != o.PodUID || o.Container != "" && containerID(o.Container) != o.Container {
+			t.Errorf("%+v", o)
+		}
+		if !strings.Contains(text, "kubepods") {
+			t.Error("a pod without kubepods in its path")
+		}
+	})
+}
+
+// FuzzStat: what is made of a process's own name is one short line.
+func FuzzStat(f *testing.F) {
+	f.Add("42 (python3) S 1 42 42 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 987654 0 0 18446744073709551615")
+	f.Add("42 (a) b (c)) S 1 42 42 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 987654 0")
+	f.Add("42 (x")
+	f.Fuzz(func(t *testing.T, text string) {
+		command, _, ok := parseStat(text)
+		if ok && (len(command) > 64 || !utf8.ValidString(command) || strings.ContainsAny(command, "\n\x00")) {
+			t.Errorf("%q", command)
+		}
+	})
+}
+
+// FuzzPodDir: a name that is read back gives the directory again.
+func FuzzPodDir(f *testing.F) {
+	f.Add("ml_train-0_" + uid)
+	f.Add("kube-system_etcd-node1_0123456789abcdef0123456789abcdef")
+	f.Add("ml_train_0_" + uid)
+	f.Fuzz(func(t *testing.T, dir string) {
+		if p, uid, ok := ParsePodDir(dir); ok && p.Namespace+"_"+p.Name+"_"+uid != strings.Replace(dir, dir[len(dir)-len(uid):], uid, 1) {
+			t.Errorf("%q gives %+v %q", dir, p, uid)
+		}
+	})
+}
+
+// process makes a process in a procfs.
+func process(t *testing.T, root, pid, start, cgroup string) {
+	t.Helper()
+	dir := filepath.Join(root, pid)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"stat":   pid + " (py) thon) S 1 42 42 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 " + start + " 0 0",
+		"cgroup": cgroup,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A PID that is used again is another process; one that is moved is seen to
+// be, in time; one that is gone is gone.
+func TestOwner(t *testing.T) {
+	root := t.TempDir()
+	m := New(sysfs.New(root))
+	now := time.Unix(1e9, 0)
+	pod := Owner{Kind: Pod, PodUID: uid, Container: cid, Command: "py) thon"}
+	host := Owner{Kind: Host, Command: "py) thon"}
+	expect := func(what string, want Owner) {
+		t.Helper()
+		if diff := cmp.Diff(want, m.Owner(42, now)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	expect("none", Owner{Kind: Gone})
+	process(t, root, "42", "100", cgroups["v2, cgroupfs"].text)
+	expect("a pod's", pod)
+	process(t, root, "42", "100", cgroups["a service"].text)
+	expect("moved a moment ago", pod)
+	now = now.Add(time.Minute)
+	expect("moved", host)
+	process(t, root, "42", "200", cgroups["v2, cgroupfs"].text)
+	expect("the PID's next process", pod)
+	m.Retain(nil)
+	process(t, root, "42", "200", cgroups["one's own"].text)
+	expect("forgotten and read anew", Owner{Kind: Hidden, Command: "py) thon"})
+	if err := os.RemoveAll(filepath.Join(root, "42")); err != nil {
+		t.Fatal(err)
+	}
+	expect("ended", Owner{Kind: Gone})
+	if err := os.Mkdir(filepath.Join(root, "42"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(root, "42", "stat"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	expect("not readable", Owner{})
+}
+
+func TestParsePodDir(t *testing.T) {
+	for dir, want := range map[string]PodName{
+		"ml_train-0_" + uid: {"ml", "train-0"},
+		"kube-system_etcd-node1_0123456789abcdef0123456789abcdef": {"kube-system", "etcd-node1"},
+		"ml_train-0":              {},
+		"ml_tr_ain_" + uid:        {},
+		"ml_train-0_" + uid[1:]:   {},
+		"_x_" + uid:               {},
+		"../x_" + uid:             {},
+		"ml_train-0_" + uid + "0": {},
+	} {
+		p, id, ok := ParsePodDir(dir)
+		if p != want || ok != (want != PodName{}) || ok && !strings.HasSuffix(dir, id) {
+			t.Errorf("%s: %+v %q %v", dir, p, id, ok)
+		}
+	}
+}

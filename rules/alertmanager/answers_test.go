@@ -1,0 +1,258 @@
+package alertmanager_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
+)
+
+// TestAnswers: whatever a server answers, an alert that fires is not lost, is
+// not tried again before its time, and the failure has a name.
+func TestAnswers(t *testing.T) {
+	plain := "text/plain; charset=utf-8"
+	for _, c := range []struct {
+		code                    int
+		header, body, mediaType string
+		reason                  string
+		pause                   time.Duration // before which nothing is tried again
+	}{
+		{code: 500, body: `"no disk"`, reason: "server_error", pause: 250 * time.Millisecond},
+		{code: 502, body: "<html>", mediaType: "text/html", reason: "server_error", pause: 250 * time.Millisecond},
+		{code: 503, header: "45", reason: "server_error", pause: 45 * time.Second},
+		{code: 429, header: "90", reason: "throttled", pause: 90 * time.Second},
+		{code: 429, header: "1000000", reason: "throttled", pause: 5 * time.Minute},
+		{code: 429, header: "-5", reason: "throttled", pause: 250 * time.Millisecond},
+		{code: 429, header: "date", reason: "throttled", pause: 119 * time.Second},
+		{code: 408, reason: "client_error", pause: 250 * time.Millisecond},
+		{code: 401, body: "no", mediaType: plain, reason: "unauthorized", pause: 30 * time.Second},
+		{code: 403, reason: "unauthorized", pause: 30 * time.Second},
+		{code: 404, body: "404 page not found", mediaType: plain, reason: "client_error", pause: 30 * time.Second},
+		{code: 400, body: "Client sent an HTTP request to an HTTPS server.\n", mediaType: plain, reason: "client_error", pause: 30 * time.Second},
+		{code: 400, body: `{"error":"from a proxy"}`, reason: "client_error", pause: 30 * time.Second},
+		{code: 302, reason: "redirect", pause: 30 * time.Second},
+		{code: 101, reason: "server_error", pause: 250 * time.Millisecond},
+		{code: 999, mediaType: "no; type; =", reason: "server_error", pause: 250 * time.Millisecond},
+	} {
+		t.Run(fmt.Sprint(c.code, c.header), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := serve(t)
+				bad := true
+				m.answer = func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
+					if !bad {
+						return false
+					}
+					bad = false
+					if c.header == "date" {
+						c.header = time.Now().Add(2 * time.Minute).UTC().Format(http.TimeFormat)
+					}
+					if c.header != "" {
+						w.Header().Set("Retry-After", c.header)
+					}
+					if c.mediaType != "" {
+						w.Header().Set("Content-Type", c.mediaType)
+					}
+					w.Header().Set("Location", "/elsewhere")
+					w.WriteHeader(c.code)
+					fmt.Fprint(w, c.body)
+					return true
+				}
+				n := start(t, alertmanager.Options{Settings: settings(address), Dial: m.dial})
+				n.Send(firing("a"))
+				synctest.Wait()
+				begin := time.Now()
+				if got := n.metrics(); got["request_failures_total "+c.reason] != 1 || got["queue_length"] != 1 {
+					t.Errorf("%v", got)
+				}
+				time.Sleep(c.pause - time.Millisecond)
+				synctest.Wait()
+				if got := m.count(); got != 1 {
+					t.Errorf("%d requests within %v", got, time.Since(begin))
+				}
+				n.Send(firing("a"))
+				time.Sleep(c.pause + time.Second)
+				synctest.Wait()
+				if m.alerts["a"] == nil || m.count() != 2 {
+					t.Errorf("%q after %d requests", m.knows(), m.count())
+				}
+				if text := n.log.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, "reason="+c.reason) {
+					t.Errorf("log:\n%s", text)
+				}
+				n.stop()
+			})
+		})
+	}
+}
+
+// TestTaken: any status of success is one.
+func TestTaken(t *testing.T) {
+	for _, code := range []int{200, 202, 204} {
+		synctest.Test(t, func(t *testing.T) {
+			m := serve(t)
+			m.answer = func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
+				w.Header().Set("Content-Type", "no; type; =")
+				w.WriteHeader(code)
+				return true
+			}
+			n := start(t, alertmanager.Options{Settings: settings(address), Dial: m.dial})
+			n.Send(firing("a"))
+			synctest.Wait()
+			if got := n.metrics(); got["alerts_sent_total"] != 1 || got["queue_length"] != 0 || got["request_duration_seconds"] != 1 ||
+				got["last_success_timestamp_seconds"] != float64(time.Now().UnixMilli())/1000 {
+				t.Errorf("%d: %v", code, got)
+			}
+			n.stop()
+		})
+	}
+}
+
+// refuses answers as Alertmanager does to a batch that holds an alert of a name
+// that begins with bad; unlike some of its versions it takes nothing of it.
+func refuses(code int, body any) func(http.ResponseWriter, *http.Request, []string) bool {
+	return func(w http.ResponseWriter, _ *http.Request, names []string) bool {
+		if !slices.ContainsFunc(names, func(s string) bool { return strings.HasPrefix(s, "bad") }) {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		_ = json.NewEncoder(w).Encode(body)
+		return true
+	}
+}
+
+// TestRefused: an alert that is refused takes no other with it, is named once,
+// and costs one request from then on.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		code int
+		body any
+		says string
+	}{
+		{400, "start time must be before end time", "status 400: start time must be before end time"},
+		{422, map[string]any{"code": 601, "message": "generatorURL must be of type uri"}, "status 422: generatorURL must be"},
+		{413, "", "status 413"},
+		{400, strings.Repeat("long ", 2000), "long long"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := serve(t)
+			m.answer = refuses(c.code, c.body)
+			n := start(t, alertmanager.Options{Settings: settings(address), Dial: m.dial})
+			var alerts []alertmanager.Alert
+			for i := range 63 {
+				alerts = append(alerts, firing(fmt.Sprint(i)))
+			}
+			alerts = slices.Insert(alerts, 40, firing("bad"))
+			n.Send(alerts...)
+			synctest.Wait()
+			if len(m.alerts) != 63 || m.count() > 13 {
+				t.Errorf("%d alerts after %d requests", len(m.alerts), m.count())
+			}
+			before := m.count()
+			n.Send(alerts...)
+			synctest.Wait()
+			if got := m.count() - before; got != 3 {
+				t.Errorf("%d further requests", got)
+			}
+			got := n.metrics()
+			if got["alerts_dropped_total refused"] != 2 || got["alerts_sent_total"] != 126 || got["queue_length"] != 0 {
+				t.Errorf("%v", got)
+			}
+			if text := n.log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "alert=bad") || !strings.Contains(text, c.says) || len(text) > 600 {
+				t.Errorf("log:\n%s", text)
+			}
+			m.set(func() { m.answer = nil })
+			n.Send(alerts...)
+			synctest.Wait()
+			n.Send(alerts...)
+			synctest.Wait()
+			if got := m.count() - before; got != 3+3+1 {
+				t.Errorf("%d requests once it is taken", got)
+			}
+			n.stop()
+		})
+	}
+}
+
+// TestAllRefused: neither the log nor the memory grows with them.
+func TestAllRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := serve(t)
+		m.answer = refuses(400, "no")
+		n := start(t, alertmanager.Options{Settings: settings(address), Dial: m.dial})
+		for i := range 500 {
+			n.Send(firing(fmt.Sprint("bad ", i)))
+		}
+		synctest.Wait()
+		if got := n.metrics()["alerts_dropped_total refused"]; got != 500 {
+			t.Errorf("%v are dropped", got)
+		}
+		if lines := strings.Count(n.log.String(), "\n"); lines > 25 {
+			t.Errorf("%d lines of log", lines)
+		}
+		n.stop()
+	})
+}
+
+// TestTooLarge: an alert that fits no request is dropped, and batches are cut to
+// what does.
+func TestTooLarge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := serve(t)
+		s := settings(address)
+		s.MaxBody = 4096
+		n := create(t, alertmanager.Options{Settings: s, Dial: m.dial})
+		huge := firing("huge")
+		huge.Annotations["text"] = strings.Repeat("<", 1000) // six bytes each, as JSON
+		for i := range 40 {
+			n.Send(huge, firing(fmt.Sprint(i)))
+		}
+		n.run()
+		synctest.Wait()
+		if len(m.alerts) != 40 || len(m.batches) < 3 {
+			t.Errorf("%d alerts in %d batches", len(m.alerts), len(m.batches))
+		}
+		for _, r := range m.requests {
+			if r.ContentLength > 4096 {
+				t.Errorf("a request of %d bytes", r.ContentLength)
+			}
+		}
+		if got := n.metrics()["alerts_dropped_total too_large"]; got != 40 || strings.Count(n.log.String(), "\n") != 1 {
+			t.Errorf("%v are dropped, log:\n%s", got, n.log)
+		}
+		n.stop()
+	})
+}
+
+// TestClosed: a connection that the server has closed since is no failure.
+func TestClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := serve(t)
+		n := start(t, alertmanager.Options{Settings: settings(address), Dial: m.dial})
+		n.Send(firing("a"))
+		synctest.Wait()
+		m.answer = func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
+			if m.count() > 2 {
+				return false
+			}
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return false
+			}
+			conn.Close()
+			return true
+		}
+		n.Send(firing("b"))
+		synctest.Wait()
+		if got := m.knows(); got != "a b/" || n.log.String() != "" || m.requests[2].Header["Idempotency-Key"] != nil {
+			t.Errorf("%q, log:\n%s", got, n.log)
+		}
+		n.stop()
+	})
+}

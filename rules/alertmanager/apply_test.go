@@ -1,0 +1,188 @@
+package alertmanager_test
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
+)
+
+// TestApply: an endpoint that stays keeps what waits for it, one that comes is
+// told from then on, one that goes is told no more.
+func TestApply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		managers := map[string]*manager{"a.example:80": serve(t), "b.example:80": serve(t), "c.example:80": serve(t)}
+		dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return managers[addr].dial(ctx, network, addr)
+		}
+		a, b, c := managers["a.example:80"], managers["b.example:80"], managers["c.example:80"]
+		a.down, b.down = true, true
+		n := start(t, alertmanager.Options{Settings: settings("http://a.example", "http://b.example"), Dial: dial})
+		n.Send(firing("first"))
+		time.Sleep(time.Minute)
+		s := settings("http://b.example/", "http://c.example")
+		s.ExternalLabels = map[string]string{"cluster": "east"}
+		a.set(func() { a.down = false })
+		b.set(func() { b.down = false })
+		if err := n.Apply(s); err != nil {
+			t.Fatal(err)
+		}
+		n.Send(firing("second"))
+		synctest.Wait() // without time passing: what is new is tried at once
+		for m, want := range map[*manager]string{a: "/", b: "first second/", c: "second/"} {
+			if got := m.knows(); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}
+		if got := c.alerts["second"].Labels["cluster"]; got != "east" {
+			t.Errorf("the external label is %q", got)
+		}
+		if got := n.metricsOf("http://a.example"); got["queue_capacity"] != 0 {
+			t.Errorf("the one that went has metrics: %v", got)
+		}
+		smaller := settings("http://b.example")
+		smaller.QueueSize = 2
+		b.set(func() { b.down = true; b.server.CloseClientConnections() })
+		n.Send(firing("1"), firing("2"), firing("3"))
+		synctest.Wait()
+		if err := n.Apply(smaller); err != nil {
+			t.Fatal(err)
+		}
+		if got := n.metricsOf("http://b.example"); got["queue_length"] != 2 || got["alerts_dropped_total queue_full"] != 1 {
+			t.Errorf("a smaller queue: %v", got)
+		}
+		if err := n.Apply(settings()); err != nil {
+			t.Fatal(err)
+		}
+		n.Send(firing("nobody"))
+		n.stop()
+		if err := n.Apply(settings("http://a.example")); err != nil {
+			t.Fatal(err)
+		}
+		n.Send(firing("after the end"))
+	})
+}
+
+// TestApplyWholeOrNot: of settings with a mistake nothing applies.
+func TestApplyWholeOrNot(t *testing.T) {
+	dir := t.TempDir()
+	broken := write(t, dir, "broken", "no certificate")
+	synctest.Test(t, func(t *testing.T) {
+		m := serve(t)
+		n := start(t, alertmanager.Options{Settings: settings(address), Dial: m.dial})
+		for name, c := range map[string]struct {
+			change func(*alertmanager.Settings)
+			want   string
+		}{
+			"missing CA": {func(s *alertmanager.Settings) { s.Endpoints[1].HTTP.TLS.CAFile = filepath.Join(dir, "gone") }, "gone"},
+			"broken CA":  {func(s *alertmanager.Settings) { s.Endpoints[1].HTTP.TLS.CAFile = broken }, "broken"},
+			"broken key": {func(s *alertmanager.Settings) {
+				s.Endpoints[1].HTTP.TLS.CertFile, s.Endpoints[1].HTTP.TLS.KeyFile = broken, broken
+			}, "broken"},
+			"directory": {func(s *alertmanager.Settings) { s.Endpoints[1].HTTP.TLS.CAFile = dir }, "no regular file"},
+			"address":   {func(s *alertmanager.Settings) { s.Endpoints[1].URL = "http://user:hunter2@other" }, "a user or a password"},
+			"queue":     {func(s *alertmanager.Settings) { s.QueueSize = 0 }, "found 0"},
+			"regex": {func(s *alertmanager.Settings) {
+				s.Relabel = []alertmanager.Relabel{{Regex: alertmanager.Text{Value: "(", Set: true}}}
+			}, `the regex "("`},
+		} {
+			s := settings("http://first.example", "https://second.example")
+			s.ExternalLabels = map[string]string{"new": "label"}
+			c.change(&s)
+			err := n.Apply(s)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%s: %v, want %q", name, err, c.want)
+			}
+			if _, err := alertmanager.New(alertmanager.Options{Settings: s}); err == nil {
+				t.Errorf("%s: New takes it", name)
+			}
+		}
+		n.Send(firing("a"))
+		synctest.Wait()
+		if got := m.knows(); got != "a/" || m.alerts["a"].Labels["new"] != "" {
+			t.Errorf("%q %v", got, m.alerts["a"].Labels)
+		}
+		n.stop()
+	})
+}
+
+// TestRelabel: what is sent is what Prometheus would send.
+func TestRelabel(t *testing.T) {
+	text := func(s string) alertmanager.Text { return alertmanager.Text{Value: s, Set: true} }
+	labels := map[string]string{"alertname": "Hot", "severity": "page", "device": "0000:86:00.0", "empty": ""}
+	for name, c := range map[string]struct {
+		external map[string]string
+		steps    []alertmanager.Relabel
+		want     map[string]string // nil: not sent
+	}{
+		"nothing":  {want: map[string]string{"alertname": "Hot", "severity": "page", "device": "0000:86:00.0"}},
+		"external": {external: map[string]string{"cluster": "east", "severity": "info"}, want: map[string]string{"alertname": "Hot", "severity": "page", "device": "0000:86:00.0", "cluster": "east"}},
+		"rename": {
+			external: map[string]string{"cluster": "east"},
+			steps: []alertmanager.Relabel{
+				{Action: "labelmap", Regex: text("dev(ice)"), Replacement: text("accelerator_$1")},
+				{Action: "LabelDrop", Regex: text("device|cluster")},
+				{SourceLabels: []string{"alertname", "severity"}, Separator: text("-"), TargetLabel: "both"},
+			},
+			want: map[string]string{"alertname": "Hot", "severity": "page", "accelerator_ice": "0000:86:00.0", "both": "Hot-page"},
+		},
+		"remove": {steps: []alertmanager.Relabel{{TargetLabel: "device", Replacement: text("")}}, want: map[string]string{"alertname": "Hot", "severity": "page"}},
+		"drop":   {steps: []alertmanager.Relabel{{Action: "drop", SourceLabels: []string{"severity"}, Regex: text("page|info")}}},
+		"keep":   {steps: []alertmanager.Relabel{{Action: "keep", SourceLabels: []string{"severity"}, Regex: text("pag")}}},
+		"hash":   {steps: []alertmanager.Relabel{{Action: "hashmod", Modulus: 1, TargetLabel: "shard"}, {Action: "labelkeep", Regex: text("shard")}}, want: map[string]string{"shard": "0"}},
+		"empty":  {steps: []alertmanager.Relabel{{Action: "labeldrop", Regex: text(".*")}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := serve(t)
+				s := settings(address)
+				s.ExternalLabels, s.Relabel = c.external, c.steps
+				n := start(t, alertmanager.Options{Settings: s, Dial: m.dial})
+				a := firing("Hot")
+				a.Labels = labels
+				n.Send(a)
+				synctest.Wait()
+				var got map[string]string
+				for _, a := range m.alerts {
+					got = a.Labels
+				}
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				dropped := n.metrics()["alerts_relabel_dropped_total"]
+				if (dropped == 1) != (c.want == nil) {
+					t.Errorf("%v are dropped", dropped)
+				}
+				n.stop()
+			})
+		})
+	}
+}
+
+// TestIdentity: it is what is left of the labels after relabelling.
+func TestIdentity(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := serve(t)
+		s := settings(address)
+		s.Relabel = []alertmanager.Relabel{{Action: "labeldrop", Regex: alertmanager.Text{Value: "severity", Set: true}}}
+		n := create(t, alertmanager.Options{Settings: s, Dial: m.dial})
+		n.Send(firing("a"))
+		other := resolved("a")
+		other.Labels["severity"] = "info"
+		n.Send(other)
+		other.Labels["alertname"], other.Annotations["summary"] = "altered", "altered" // by who sent it
+		n.run()
+		synctest.Wait()
+		if got := m.knows(); got != "/a" || len(m.batches[0]) != 1 || m.alerts["a"].Annotations["summary"] == "altered" {
+			t.Errorf("%q %v", got, m.batches)
+		}
+		n.stop()
+	})
+}

@@ -1,0 +1,309 @@
+package alertmanager_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
+)
+
+// TestCredentials: they are those that the file holds when a request is sent.
+func TestCredentials(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		http  alertmanager.HTTP
+		wants func(secret string) func(r *http.Request) bool
+	}{
+		"bearer": {
+			alertmanager.HTTP{CredentialsFile: filepath.Join(dir, "bearer")},
+			func(secret string) func(*http.Request) bool {
+				return func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer "+secret }
+			},
+		},
+		"basic": {
+			alertmanager.HTTP{BasicAuth: alertmanager.BasicAuth{Username: "node", PasswordFile: filepath.Join(dir, "basic")}},
+			func(secret string) func(*http.Request) bool {
+				return func(r *http.Request) bool {
+					user, password, _ := r.BasicAuth()
+					return user == "node" && password == secret
+				}
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := serve(t)
+				accepted := c.wants("first")
+				m.answer = func(w http.ResponseWriter, r *http.Request, _ []string) bool {
+					if accepted(r) {
+						return false
+					}
+					w.WriteHeader(http.StatusUnauthorized)
+					_, _ = io.WriteString(w, "who is "+r.Header.Get("Authorization")+"?")
+					return true
+				}
+				s := settings(address)
+				s.HTTP = c.http
+				n := start(t, alertmanager.Options{Settings: s, Dial: m.dial})
+				n.Send(firing("a"))
+				synctest.Wait()
+				if got := n.metrics()["request_failures_total credentials"]; got != 1 || m.count() != 0 {
+					t.Errorf("without a file: %v failures, %d requests", got, m.count())
+				}
+				write(t, dir, name, "first\n")
+				time.Sleep(time.Minute)
+				if got := m.knows(); got != "a/" {
+					t.Errorf("with the first: %q", got)
+				}
+				m.set(func() { accepted = c.wants("second") })
+				n.Send(firing("b"))
+				synctest.Wait()
+				if got := n.metrics()["request_failures_total unauthorized"]; got != 1 {
+					t.Errorf("with the wrong one: %v", got)
+				}
+				write(t, dir, name, "second")
+				time.Sleep(time.Minute)
+				if got := m.knows(); got != "a b/" {
+					t.Errorf("with the second: %q", got)
+				}
+				if text := n.log.String(); strings.Contains(text, "first") || !strings.Contains(text, "who is") || !strings.Contains(text, "unencrypted") {
+					t.Errorf("log:\n%s", text)
+				}
+				n.stop()
+			})
+		})
+	}
+}
+
+// TestBadCredentials: what is no credential is not sent, and not shown.
+func TestBadCredentials(t *testing.T) {
+	for name, content := range map[string]string{
+		"empty": " \n", "lines": "hunter2\nhunter2", "huge": strings.Repeat("hunter2", 200_000),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := serve(t)
+			s := settings(address)
+			s.HTTP.CredentialsFile = write(t, t.TempDir(), name, content)
+			n := start(t, alertmanager.Options{Settings: s, Dial: m.dial})
+			n.Send(firing("a"))
+			synctest.Wait()
+			if text := n.log.String(); m.count() != 0 || strings.Contains(text, "hunter2") || !strings.Contains(text, "reason=credentials") {
+				t.Errorf("%s: %d requests, log:\n%s", name, m.count(), text)
+			}
+			n.stop()
+		})
+	}
+}
+
+// TestRedirect: credentials go nowhere else.
+func TestRedirect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := serve(t)
+		m.answer = func(w http.ResponseWriter, r *http.Request, _ []string) bool {
+			http.Redirect(w, r, "http://elsewhere.example/api/v2/alerts", http.StatusTemporaryRedirect)
+			return true
+		}
+		s := settings(address)
+		s.HTTP.CredentialsFile = write(t, t.TempDir(), "token", "hunter2")
+		n := start(t, alertmanager.Options{Settings: s, Dial: m.dial})
+		n.Send(firing("a"))
+		synctest.Wait()
+		if m.count() != 1 || n.metrics()["request_failures_total redirect"] != 1 {
+			t.Errorf("%d requests: %v", m.count(), n.metrics())
+		}
+		n.stop()
+	})
+}
+
+// authority signs certificates.
+type authority struct {
+	t    *testing.T
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) *authority {
+	a := &authority{t: t}
+	der, key := a.sign("ca", true)
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.cert, a.key = cert, key
+	return a
+}
+
+func (a *authority) sign(name string, isCA bool) ([]byte, *ecdsa.PrivateKey) {
+	a.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(24 * time.Hour), BasicConstraintsValid: true, IsCA: isCA,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	parent, signer := a.cert, a.key
+	if isCA {
+		parent, signer, c.ExtKeyUsage = c, key, nil
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, signer)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return der, key
+}
+
+// write writes a certificate and its key, and returns their names.
+func (a *authority) write(dir, name string) (cert, key string) {
+	der, k := a.sign(name, false)
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(k)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return write(a.t, dir, name+".crt", pemOf("CERTIFICATE", der)), write(a.t, dir, name+".key", pemOf("PRIVATE KEY", pkcs8))
+}
+
+func pemOf(kind string, der []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+}
+
+// serveTLS starts an Alertmanager on a real port that asks for a certificate.
+func serveTLS(t *testing.T, a *authority, dir string) *manager {
+	cert, key := a.write(dir, "am.example")
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &manager{t: t, pipes: newPipes(), alerts: map[string]*alertOf{}}
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	m.server = httptest.NewUnstartedServer(m)
+	m.server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	m.server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool}
+	m.server.StartTLS()
+	t.Cleanup(m.server.Close)
+	return m
+}
+
+func TestTLS(t *testing.T) {
+	dir := t.TempDir()
+	ours, theirs := newAuthority(t), newAuthority(t)
+	m := serveTLS(t, ours, dir)
+	ca := write(t, dir, "ca.crt", pemOf("CERTIFICATE", theirs.cert.Raw))
+	cert, key := ours.write(dir, "node")
+	s := settings(m.server.URL)
+	s.Endpoints[0].HTTP.TLS = alertmanager.TLS{CAFile: ca, CertFile: cert, KeyFile: key, ServerName: "am.example"}
+	n := start(t, alertmanager.Options{Settings: s})
+	n.Send(firing("a"))
+	wait(t, "a certificate that a stranger has signed is refused", func() bool {
+		return strings.Contains(n.log.String(), "certificate signed by unknown authority")
+	})
+	if m.count() != 0 {
+		t.Error("a request went to a stranger")
+	}
+	write(t, dir, "ca.crt", pemOf("CERTIFICATE", ours.cert.Raw))
+	wait(t, "the new authority is read", func() bool { return m.knows() == "a/" })
+	if got := m.requests[0].TLS.PeerCertificates[0].Subject.CommonName; got != "node" {
+		t.Errorf("the certificate shown is that of %q", got)
+	}
+
+	other := settings(m.server.URL)
+	other.Endpoints[0].HTTP.TLS = alertmanager.TLS{CertFile: cert, KeyFile: key, InsecureSkipVerify: true}
+	if err := n.Apply(other); err != nil {
+		t.Fatal(err)
+	}
+	n.Send(firing("b"))
+	wait(t, "any certificate is taken where that is asked for", func() bool { return m.knows() == "a b/" })
+}
+
+// TestIPv6: an address in brackets, and a path.
+func TestIPv6(t *testing.T) {
+	l, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Skip("no IPv6 here: ", err)
+	}
+	seen := make(chan string, 1)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.URL.Path }))
+	server.Listener.Close()
+	server.Listener = l
+	server.Start()
+	defer server.Close()
+	n := start(t, alertmanager.Options{Settings: settings("http://" + l.Addr().String() + "/some/path/")})
+	n.Send(firing("a"))
+	if got := <-seen; got != "/some/path/api/v2/alerts" {
+		t.Errorf("%q", got)
+	}
+	n.stop()
+}
+
+// TestProxy: the environment's proxy is asked for the address of the endpoint,
+// and its password stands nowhere.
+func TestProxy(t *testing.T) {
+	asked := make(chan string, 10)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Method + " " + r.URL.String() + " " + r.Header.Get("Proxy-Authorization")
+		http.Error(w, "user:hunter2@proxy", http.StatusBadGateway)
+	}))
+	defer proxy.Close()
+	t.Setenv("HTTP_PROXY", strings.Replace(proxy.URL, "//", "//user:hunter2@", 1))
+	n := start(t, alertmanager.Options{Settings: settings(address)})
+	n.Send(firing("a"))
+	if got := <-asked; got != "POST http://am.example:9093/api/v2/alerts Basic dXNlcjpodW50ZXIy" {
+		t.Errorf("%q", got)
+	}
+	wait(t, "the failure is told", func() bool { return strings.Contains(n.log.String(), "server_error") })
+	n.stop()
+	t.Setenv("HTTP_PROXY", "http://user:hunter2@pro xy")
+	other := start(t, alertmanager.Options{Settings: settings(address)})
+	other.Send(firing("a"))
+	wait(t, "the failure is told", func() bool { return strings.Contains(other.log.String(), "does not take") })
+	other.stop()
+	if text := n.log.String() + other.log.String(); strings.Contains(text, "hunter2") {
+		t.Errorf("log:\n%s", text)
+	}
+}
+
+// TestDebug: the debugging of go-openapi, which an environment meant for others
+// turns on, shows no credentials. It is set before the process starts, since
+// that is when it is read.
+func TestDebug(t *testing.T) {
+	if os.Getenv(inDebug) != "" {
+		token := write(t, t.TempDir(), "token", "hunter2")
+		m := &manager{t: t, alerts: map[string]*alertOf{}}
+		m.server = httptest.NewServer(m)
+		defer m.server.Close()
+		s := settings(m.server.URL)
+		s.HTTP.CredentialsFile = token
+		n := start(t, alertmanager.Options{Settings: s})
+		n.Send(firing("a"))
+		wait(t, "it is told", func() bool { return m.knows() == "a/" })
+		n.stop()
+		if got := m.requests[0].Header.Get("Authorization"); got != "Bearer hunter2" {
+			t.Errorf("%q", got)
+		}
+		return
+	}
+	out := rerun(t, "^TestDebug$", inDebug+"=1", "DEBUG=1", "SWAGGER_DEBUG=1")
+	if strings.Contains(out, "hunter2") || strings.Contains(out, "POST ") || strings.Contains(out, "Authorization") {
+		t.Errorf("it is shown:\n%s", out)
+	}
+}

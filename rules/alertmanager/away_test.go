@@ -1,0 +1,214 @@
+package alertmanager_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
+)
+
+// TestAway: an Alertmanager is away for an hour, and told of what is so when it
+// is back.
+func TestAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := serve(t)
+		n := start(t, alertmanager.Options{Settings: settings(address), Dial: m.dial})
+		n.Send(firing("before"), firing("all along"))
+		synctest.Wait()
+		if got := m.knows(); got != "all along before/" {
+			t.Fatalf("before: %q", got)
+		}
+		m.set(func() { m.down = true; m.server.CloseClientConnections() })
+		for minute := range 60 {
+			n.Send(firing("all along"))
+			switch {
+			case minute == 5:
+				n.Send(resolved("before"))
+			case minute > 10 && minute < 20:
+				n.Send(firing("short"))
+			case minute == 20:
+				n.Send(resolved("short"))
+			case minute > 30:
+				n.Send(firing("short"), firing("late"))
+			}
+			time.Sleep(time.Minute)
+		}
+		if got := n.metrics(); got["queue_length"] != 4 || got["alerts_sent_total"] != 2 {
+			t.Errorf("while it is away: %v", got)
+		}
+		n.Send(firing("all along"), firing("short"), firing("late"))
+		m.set(func() { m.down = false })
+		time.Sleep(16 * time.Second) // the longest time between two attempts
+		synctest.Wait()
+		if got := m.knows(); got != "all along late short/before" {
+			t.Errorf("after: %q", got)
+		}
+		got := n.metrics()
+		for name, v := range got {
+			if strings.HasPrefix(name, "alerts_dropped") && v != 0 {
+				t.Errorf("%s: %v", name, v)
+			}
+		}
+		if got["queue_length"] != 0 || got["alerts_sent_total"] != 6 {
+			t.Errorf("after: %v", got)
+		}
+		if text := n.log.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, "does not take alerts") || !strings.Contains(text, "takes alerts again") {
+			t.Errorf("log:\n%s", text)
+		}
+		n.stop()
+	})
+}
+
+// TestNotVouchedFor: what fires is not told as firing once nobody says so any
+// more; what is resolved is told however late.
+func TestNotVouchedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := serve(t)
+		m.down = true
+		n := start(t, alertmanager.Options{Settings: settings(address), Dial: m.dial})
+		endless := firing("endless")
+		endless.EndsAt = time.Time{}
+		n.Send(firing("forgotten"), resolved("resolved"), endless)
+		time.Sleep(10 * time.Minute)
+		m.set(func() { m.down = false })
+		time.Sleep(16 * time.Second)
+		synctest.Wait()
+		if got := m.knows(); got != "endless/resolved" {
+			t.Errorf("%q", got)
+		}
+		if !time.Time(m.alerts["endless"].EndsAt).IsZero() {
+			t.Errorf("an end that nobody gave: %v", m.alerts["endless"].EndsAt)
+		}
+		if got := n.metrics()["alerts_dropped_total expired"]; got != 1 {
+			t.Errorf("expired: %v", got)
+		}
+		n.stop()
+	})
+}
+
+// TestHanging: an endpoint that answers nothing delays no other.
+func TestHanging(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		good, bad := serve(t), serve(t)
+		release := make(chan struct{})
+		bad.answer = func(http.ResponseWriter, *http.Request, []string) bool { <-release; return true }
+		dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if strings.HasPrefix(addr, "bad") {
+				return bad.dial(ctx, network, addr)
+			}
+			return good.dial(ctx, network, addr)
+		}
+		n := start(t, alertmanager.Options{Settings: settings("http://bad.example", address), Dial: dial})
+		for i := range 20 {
+			n.Send(firing(fmt.Sprint("alert ", i)))
+			synctest.Wait()
+			if _, known := good.alerts[fmt.Sprint("alert ", i)]; !known {
+				t.Errorf("alert %d is late", i)
+			}
+			time.Sleep(time.Second)
+		}
+		got := n.metricsOf("http://bad.example")
+		if got["queue_length"] != 20 || got["request_failures_total timeout"] != 1 {
+			t.Errorf("the one that hangs: %v", got)
+		}
+		if _, ok := got["last_success_timestamp_seconds"]; ok {
+			t.Error("the one that hangs has a time of success")
+		}
+		begin := time.Now()
+		n.stop()
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("the end took %v", took)
+		}
+		if got := n.metricsOf("http://bad.example"); got["queue_length"] != 0 || got["alerts_dropped_total shutdown"] != 20 {
+			t.Errorf("after the end: %v", got)
+		}
+		close(release)
+	})
+}
+
+// TestStates: the newest state of an alert stands, also where the one before is
+// under way.
+func TestStates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := serve(t)
+		first := make(chan struct{})
+		m.answer = func(http.ResponseWriter, *http.Request, []string) bool { <-first; return false }
+		n := start(t, alertmanager.Options{Settings: settings(address), Dial: m.dial})
+		n.Send(firing("a"), firing("b"))
+		synctest.Wait()
+		n.Send(resolved("a"))
+		n.Send(firing("c"))
+		n.Send(resolved("c"))
+		n.Send(resolved("d"))
+		n.Send(firing("d"))
+		close(first)
+		synctest.Wait()
+		if got := m.knows(); got != "b d/a c" {
+			t.Errorf("%q", got)
+		}
+		if diff := cmp.Diff([][]string{{"a", "b"}, {"a", "c", "d"}}, m.batches); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		n.stop()
+	})
+}
+
+// TestFlush: what is queued at the end is sent, in batches.
+func TestFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := serve(t)
+		s := settings(address)
+		s.BatchSize = 64
+		m.down = true
+		n := start(t, alertmanager.Options{Settings: s, Dial: m.dial})
+		for i := range 150 {
+			n.Send(firing(fmt.Sprint(i)))
+		}
+		time.Sleep(time.Minute)
+		m.set(func() { m.down = false })
+		n.stop()
+		if len(m.alerts) != 150 || len(m.batches) != 3 || len(m.batches[0]) != 64 {
+			t.Errorf("%d alerts in %d batches", len(m.alerts), len(m.batches))
+		}
+		n.Send(firing("too late"))
+		if got := n.metrics(); got["alerts_dropped_total shutdown"] != 1 || got["queue_length"] != 0 {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+// TestOverflow: what is resolved goes first, then what is oldest; it is said
+// once, and that it is over.
+func TestOverflow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := serve(t)
+		s := settings(address)
+		s.QueueSize = 4
+		n := create(t, alertmanager.Options{Settings: s, Dial: m.dial})
+		n.Send(firing("f1"), resolved("r1"), firing("f2"), resolved("r2"))
+		n.Send(firing("f1"), firing("f3")) // r1 goes; f1 is as old as it was
+		n.Send(firing("f4"))               // r2 goes
+		n.Send(resolved("r3"))             // goes itself
+		n.Send(firing("f5"))               // f1 goes
+		n.run()
+		synctest.Wait()
+		if got := m.knows(); got != "f2 f3 f4 f5/" {
+			t.Errorf("%q", got)
+		}
+		if got := n.metrics(); got["alerts_dropped_total queue_full"] != 4 || got["queue_capacity"] != 4 {
+			t.Errorf("%v", got)
+		}
+		if text := n.log.String(); strings.Count(text, "is full") != 1 || !strings.Contains(text, `no longer full" endpoint=http://am.example:9093 dropped=4`) {
+			t.Errorf("log:\n%s", text)
+		}
+		n.stop()
+	})
+}

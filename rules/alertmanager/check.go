@@ -1,0 +1,117 @@
+package alertmanager
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
+)
+
+// Bounds of a configuration.
+const (
+	maxEndpoints = 16
+	maxExternal  = 64
+	maxRelabel   = 256
+	maxText      = 4096 // bytes
+)
+
+// Check implements strict.Checker. It reads no file.
+func (s *Settings) Check() error {
+	for _, l := range []struct {
+		key    string
+		n, max int
+	}{
+		{"endpoints", len(s.Endpoints), maxEndpoints},
+		{"external_labels", len(s.ExternalLabels), maxExternal},
+		{"alert_relabel_configs", len(s.Relabel), maxRelabel},
+	} {
+		if l.n > l.max {
+			return strict.At(fmt.Errorf("found %d; accepted are up to %d", l.n, l.max), l.key)
+		}
+	}
+	for _, n := range []struct {
+		key         string
+		n, from, to int
+	}{
+		{"queue_size", s.QueueSize, 1, 100_000},
+		{"batch_size", s.BatchSize, 1, 1000},
+		{"max_body_bytes", s.MaxBody, 4096, 64 << 20},
+	} {
+		if n.n < n.from || n.n > n.to {
+			return strict.At(fmt.Errorf("found %d; accepted is from %d to %d", n.n, n.from, n.to), n.key)
+		}
+	}
+	if err := s.HTTP.Check(); err != nil {
+		return strict.At(err, "http")
+	}
+	return errors.Join(s.checkEndpoints(), s.checkLabels(), s.checkRelabel())
+}
+
+func (s *Settings) checkEndpoints() error {
+	for i := range s.Endpoints {
+		e := &s.Endpoints[i]
+		if err := e.Check(); err != nil {
+			return strict.At(err, "endpoints", i)
+		}
+		if slices.ContainsFunc(s.Endpoints[:i], func(o Endpoint) bool { return sameURL(o.URL, e.URL) }) {
+			return strict.At(errors.New("found the same address a second time; accepted is once"), "endpoints", i, "url")
+		}
+	}
+	return nil
+}
+
+func (s *Settings) checkLabels() error {
+	for name, value := range s.ExternalLabels {
+		switch {
+		case !model.LegacyValidation.IsValidLabelName(name):
+			return strict.At(fmt.Errorf("found the label %s; accepted are letters, digits and _, no digit first", wording.Quote(name)), "external_labels", name)
+		case value == "" || len(value) > maxText || !utf8.ValidString(value):
+			return strict.At(fmt.Errorf("found a value of %d bytes; accepted is UTF-8 of 1 to %d", len(value), maxText), "external_labels", name)
+		}
+	}
+	return nil
+}
+
+func (s *Settings) checkRelabel() error {
+	for i := range s.Relabel {
+		if err := s.Relabel[i].Check(); err != nil {
+			return strict.At(err, "alert_relabel_configs", i)
+		}
+	}
+	return nil
+}
+
+// Check implements strict.Checker.
+func (e *Endpoint) Check() error {
+	if err := CheckURL(e.URL); err != nil {
+		return strict.At(err, "url")
+	}
+	if err := e.HTTP.Check(); err != nil {
+		return strict.At(err, "http")
+	}
+	return nil
+}
+
+// Check implements strict.Checker.
+func (h *HTTP) Check() error {
+	basic := h.BasicAuth != (BasicAuth{})
+	switch {
+	case h.Timeout != 0 && (h.Timeout < 100*time.Millisecond || h.Timeout > 5*time.Minute):
+		return strict.At(fmt.Errorf("found %s; accepted is from 100ms to 5m", h.Timeout), "timeout")
+	case basic && h.CredentialsFile != "":
+		return errors.New("found basic_auth and credentials_file; accepted is one of them")
+	case basic && (h.BasicAuth.Username == "" || h.BasicAuth.PasswordFile == ""):
+		return strict.At(errors.New("found only one of username and password_file; accepted are both or none"), "basic_auth")
+	case (h.TLS.CertFile == "") != (h.TLS.KeyFile == ""):
+		return strict.At(errors.New("found only one of cert_file and key_file; accepted are both or none"), "tls")
+	case h.TLS.InsecureSkipVerify && h.TLS.CAFile != "":
+		return strict.At(errors.New("found ca_file with insecure_skip_verify, which does not look at it; accepted is one of them"), "tls")
+	}
+	return nil
+}

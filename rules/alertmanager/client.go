@@ -1,0 +1,121 @@
+package alertmanager
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/go-openapi/runtime"
+	openapi "github.com/go-openapi/runtime/client"
+	"github.com/go-openapi/strfmt"
+	"github.com/prometheus/alertmanager/api/v2/client/alert"
+	"github.com/prometheus/alertmanager/api/v2/models"
+	"github.com/prometheus/common/config"
+)
+
+// idle is how long a connection is kept for the next request. It is less than
+// what servers and proxies wait, which would end one that is about to be used.
+const idle = 30 * time.Second
+
+type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// client posts alerts to one endpoint.
+type client struct {
+	timeout time.Duration
+	secrets *secrets
+	api     alert.ClientService
+	close   func() // the connections that are idle
+	scheme  string
+}
+
+// newClient reads the certificates, so that a mistake in them is found before
+// they are used; credentials only when they are.
+func newClient(u *url.URL, h HTTP, dial dialFunc) (*client, error) {
+	c := &client{timeout: h.Timeout, scheme: u.Scheme, secrets: &secrets{username: h.BasicAuth.Username}}
+	cfg := config.HTTPClientConfig{
+		ProxyConfig: config.ProxyConfig{ProxyFromEnvironment: true},
+		TLSConfig: config.TLSConfig{
+			CARef: h.TLS.CAFile, CertRef: h.TLS.CertFile, KeyRef: h.TLS.KeyFile,
+			ServerName: h.TLS.ServerName, InsecureSkipVerify: h.TLS.InsecureSkipVerify,
+		},
+		FollowRedirects: false, // one could lead the credentials elsewhere
+	}
+	switch {
+	case h.CredentialsFile != "":
+		c.secrets.credential = h.CredentialsFile
+		cfg.Authorization = &config.Authorization{Type: "Bearer", CredentialsRef: h.CredentialsFile}
+	case h.BasicAuth.PasswordFile != "":
+		c.secrets.credential = h.BasicAuth.PasswordFile
+		cfg.BasicAuth = &config.BasicAuth{Username: h.BasicAuth.Username, PasswordRef: h.BasicAuth.PasswordFile}
+	}
+	options := []config.HTTPClientOption{
+		config.WithSecretManager(c.secrets), config.WithHTTP2Disabled(), config.WithIdleConnTimeout(idle), config.WithUserAgent("accel-exporter"),
+	}
+	if dial != nil {
+		options = append(options, config.WithDialContextFunc(config.DialContextFunc(dial)))
+	}
+	made, err := config.NewClientFromConfig(cfg, "alertmanager", options...)
+	if err != nil {
+		return nil, err
+	}
+	c.close = made.CloseIdleConnections
+	made = &http.Client{Transport: plainly{made.Transport}, CheckRedirect: made.CheckRedirect}
+	transport := openapi.NewWithClient(u.Host, u.Path+"/api/v2", []string{u.Scheme}, made)
+	// It dumps requests, with their credentials, where the variable DEBUG is set.
+	transport.Debug = false
+	c.api = alert.New(transport, strfmt.Default)
+	return c, nil
+}
+
+// plainly fits requests and answers to what they are here.
+type plainly struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (p plainly) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	// To tell of an alert twice does no harm. So where the server has closed the
+	// connection meanwhile, the transport may try another. This is not sent.
+	req.Header["Idempotency-Key"] = nil
+	resp, err := p.RoundTripper.RoundTrip(req)
+	if resp != nil {
+		// Answers are read the same whatever they claim to be, and the API's
+		// client fails on a type that it cannot parse.
+		resp.Header.Del("Content-Type")
+	}
+	return resp, err
+}
+
+// post sends alerts. Errors show no credentials.
+func (c *client) post(ctx context.Context, items []*item) answer {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	alerts := make(models.PostableAlerts, len(items))
+	for i, it := range items {
+		alerts[i] = it.alert
+	}
+	var a answer
+	read := func(resp runtime.ClientResponse, _ runtime.Consumer) (any, error) {
+		a = readAnswer(resp, time.Now())
+		return alert.NewPostAlertsOK(), nil
+	}
+	params := alert.NewPostAlertsParamsWithContext(ctx).WithAlerts(alerts)
+	_, err := c.api.PostAlerts(params, func(op *runtime.ClientOperation) {
+		op.Reader = runtime.ClientResponseReaderFunc(read)
+	})
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err // the address stands beside it
+	}
+	if err != nil {
+		a = noAnswer(err)
+	}
+	if a.failed() {
+		a.err = errors.New(c.secrets.clean(a.err.Error()))
+	}
+	return a
+}
+
+// plain reports whether credentials go over a network unencrypted.
+func (c *client) plain() bool { return c.scheme == "http" && c.secrets.credential != "" }

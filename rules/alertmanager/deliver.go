@@ -1,0 +1,97 @@
+package alertmanager
+
+import (
+	"context"
+	"time"
+)
+
+// Bounds of the alerts that are remembered as refused, and of those of them
+// that are logged.
+const (
+	maxRefused = 1000
+	maxLogged  = 20
+)
+
+// deliver sends a batch. One whose content is refused is split, down to the
+// alert at fault. The answer is a failure where all that is left of the batch
+// has to be sent again.
+func (s *sender) deliver(ctx context.Context, batch []*item) answer {
+	a := s.post(ctx, batch)
+	switch {
+	case !a.failed():
+		s.taken(batch)
+	case a.content && len(batch) == 1:
+		s.refuse(batch[0], a.err)
+		return answer{}
+	case a.content:
+		half := len(batch) / 2
+		if first := s.deliver(ctx, batch[:half]); first.failed() {
+			return first
+		}
+		return s.deliver(ctx, batch[half:])
+	}
+	return a
+}
+
+func (s *sender) post(ctx context.Context, batch []*item) answer {
+	s.mu.Lock()
+	c := s.client
+	s.mu.Unlock()
+	begin := time.Now()
+	a := c.post(ctx, batch)
+	s.mu.Lock()
+	if ctx.Err() == nil { // else it failed by our own doing
+		s.stats.count(&a, time.Since(begin))
+	}
+	current := s.client == c
+	s.mu.Unlock()
+	if !current {
+		c.close() // which came too early for this connection
+	}
+	return a
+}
+
+func (s *sender) taken(batch []*item) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue.done(batch...)
+	for _, it := range batch {
+		delete(s.refused, it.key)
+	}
+	s.stats.sent += uint64(len(batch))
+	s.stats.success = time.Now()
+	if s.overrun > 0 && !s.queue.full() {
+		s.log.Info("Queue of alerts is no longer full", "dropped", s.overrun)
+		s.overrun = 0
+	}
+	s.over()
+}
+
+// refuse drops an alert that the endpoint does not take.
+func (s *sender) refuse(it *item, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue.done(it)
+	s.stats.dropped[dropRefused]++
+	if s.once(it) {
+		s.log.Error("Alert is refused and dropped", "alert", it.name, "err", err)
+	}
+	s.over()
+}
+
+// once remembers that an alert was refused, and reports whether to log it: the
+// first time, and not where there are many. The memory is cleared when it is
+// full.
+func (s *sender) once(it *item) bool {
+	if _, known := s.refused[it.key]; known {
+		return false
+	}
+	if len(s.refused) >= maxRefused {
+		clear(s.refused)
+	}
+	s.refused[it.key] = struct{}{}
+	if len(s.refused) == maxLogged+1 {
+		s.log.Error("Further alerts that are refused are counted and no longer logged")
+	}
+	return len(s.refused) <= maxLogged
+}

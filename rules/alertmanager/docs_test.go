@@ -1,0 +1,52 @@
+package alertmanager_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
+)
+
+// What docs/alertmanager.md gives as a configuration is one, and it has every
+// key and every family.
+func TestDocs(t *testing.T) {
+	data, err := os.ReadFile("../../docs/alertmanager.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(data)
+	_, rest, _ := strings.Cut(page, "```yaml\n")
+	text, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatal("no configuration")
+	}
+	f := file{alertmanager.DefaultSettings()}
+	if err := strict.Decode("docs/alertmanager.md", []byte(text), &f); err != nil {
+		t.Fatal(err)
+	}
+	if s := f.Alertmanager; len(s.Endpoints) != 3 || s.Endpoints[2].HTTP.BasicAuth.Username != "node" || len(s.Relabel) != 3 {
+		t.Errorf("not what the page says: %+v", s)
+	}
+	for _, key := range []string{
+		"url`", "timeout`", "ca_file`", "`key_file`", "server_name`", "insecure_skip_verify`", "`password_file`", "credentials_file`",
+		"`external_labels`", "`alert_relabel_configs`", "`queue_size` | 10000 |", "`batch_size` | 64 |", "`max_body_bytes` | 1048576 |",
+	} {
+		if !strings.Contains(page, key) {
+			t.Errorf("the page lacks %s", key)
+		}
+	}
+	n := create(t, alertmanager.Options{Settings: settings(address)})
+	descs := make(chan *prometheus.Desc, 100)
+	n.Describe(descs)
+	close(descs)
+	for d := range descs {
+		name := strings.Split(d.String(), `"`)[1]
+		if !strings.Contains(page, "`"+name+"`") {
+			t.Errorf("the page lacks %s", name)
+		}
+	}
+}

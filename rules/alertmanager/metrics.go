@@ -1,0 +1,123 @@
+package alertmanager
+
+import (
+	"maps"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// drop is why an alert is not told to an endpoint: a closed set, since it is a
+// label.
+type drop string
+
+const (
+	dropQueueFull drop = "queue_full"
+	dropRefused   drop = "refused"   // the endpoint says that it is not valid
+	dropTooLarge  drop = "too_large" // for Settings.MaxBody
+	dropExpired   drop = "expired"   // past its end before it could be told
+	dropShutdown  drop = "shutdown"
+)
+
+var drops = []drop{dropQueueFull, dropRefused, dropTooLarge, dropExpired, dropShutdown}
+
+// buckets are upper bounds of the time for a request, in seconds.
+var buckets = []float64{0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30}
+
+// stats are what a sender counts.
+type stats struct {
+	sent    uint64
+	dropped map[drop]uint64
+	failed  map[reason]uint64
+	success time.Time // of the last one; zero before the first
+	// Requests by the time they took, cumulative as in a histogram.
+	buckets  map[float64]uint64
+	requests uint64
+	seconds  float64
+}
+
+func newStats() stats {
+	s := stats{dropped: map[drop]uint64{}, failed: map[reason]uint64{}, buckets: map[float64]uint64{}}
+	for _, le := range buckets {
+		s.buckets[le] = 0
+	}
+	return s
+}
+
+// count counts a request.
+func (s *stats) count(a *answer, took time.Duration) {
+	if a.failed() {
+		s.failed[a.reason]++
+	}
+	s.requests++
+	s.seconds += took.Seconds()
+	for _, le := range buckets {
+		if took.Seconds() <= le {
+			s.buckets[le]++
+		}
+	}
+}
+
+const subsystem = "accel_alertmanager_"
+
+func newDesc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(subsystem+name, help, append(labels, "endpoint"), nil)
+}
+
+var (
+	descRelabelled = prometheus.NewDesc(subsystem+"alerts_relabel_dropped_total",
+		"Alerts that relabelling dropped, or left without a label, before they were queued.", nil, nil)
+	descSent = newDesc("alerts_sent_total",
+		"Alerts that an Alertmanager took; one that is told again counts again.")
+	descDropped = newDesc("alerts_dropped_total",
+		"Alerts that an Alertmanager was not told of: queue_full, refused as invalid, too_large for a request, expired before it could be told, shutdown.", "reason")
+	descFailures = newDesc("request_failures_total",
+		"Requests that failed: timeout, network, credentials that could not be read, redirect (3xx), unauthorized (401, 403, 407), throttled (429), client_error (other 4xx), server_error (5xx).", "reason")
+	descDuration = newDesc("request_duration_seconds",
+		"Time from a request to the end of its answer, or to its failure.")
+	descQueue = newDesc("queue_length",
+		"Alerts that wait to be told.")
+	descCapacity = newDesc("queue_capacity",
+		"Alerts that can wait to be told.")
+	descSuccess = newDesc("last_success_timestamp_seconds",
+		"When an Alertmanager last took alerts, seconds since the epoch; absent before the first time.")
+)
+
+// Describe implements prometheus.Collector.
+func (n *Notifier) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descRelabelled, descSent, descDropped, descFailures, descDuration, descQueue, descCapacity, descSuccess} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (n *Notifier) Collect(ch chan<- prometheus.Metric) {
+	ch <- prometheus.MustNewConstMetric(descRelabelled, prometheus.CounterValue, float64(n.relabelDropped.Load()))
+	for _, s := range n.plan.Load().senders {
+		s.collect(ch)
+	}
+}
+
+func (s *sender) collect(ch chan<- prometheus.Metric) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counter := func(d *prometheus.Desc, v uint64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), append(labels, s.label)...)
+	}
+	gauge := func(d *prometheus.Desc, v float64) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, s.label)
+	}
+	counter(descSent, s.stats.sent)
+	for _, why := range drops {
+		counter(descDropped, s.stats.dropped[why], string(why))
+	}
+	for _, why := range reasons {
+		counter(descFailures, s.stats.failed[why], string(why))
+	}
+	ch <- prometheus.MustNewConstHistogram(descDuration, s.stats.requests, s.stats.seconds, maps.Clone(s.stats.buckets), s.label)
+	gauge(descQueue, float64(s.queue.len()))
+	gauge(descCapacity, float64(s.limits.queue))
+	if !s.stats.success.IsZero() {
+		gauge(descSuccess, float64(s.stats.success.UnixMilli())/1000)
+	}
+}

@@ -1,0 +1,127 @@
+package alertmanager
+
+import (
+	"container/list"
+	"time"
+)
+
+// queue holds the latest state of each alert that an endpoint has not been
+// told, at most capacity of them.
+type queue struct {
+	capacity int
+	byKey    map[string]*list.Element
+	// firing and resolved hold *entry, the one that waits longest first.
+	firing, resolved list.List
+	next             uint64
+}
+
+type entry struct {
+	item *item
+	seq  uint64 // rises from entry to entry
+}
+
+func newQueue(capacity int) *queue {
+	return &queue{capacity: capacity, byKey: map[string]*list.Element{}}
+}
+
+func (q *queue) len() int { return len(q.byKey) }
+
+func (q *queue) full() bool { return q.len() >= q.capacity }
+
+func (q *queue) list(it *item) *list.List {
+	if it.resolved {
+		return &q.resolved
+	}
+	return &q.firing
+}
+
+// put takes the newest state of an alert in place of an older one. It returns
+// how many alerts had to be dropped for it.
+func (q *queue) put(it *item) int {
+	if el, ok := q.byKey[it.key]; ok {
+		e := el.Value.(*entry)
+		if e.item.resolved == it.resolved {
+			e.item = it // and it keeps its turn
+			return 0
+		}
+		q.list(e.item).Remove(el)
+	}
+	q.next++
+	q.byKey[it.key] = q.list(it).PushBack(&entry{item: it, seq: q.next})
+	return q.shrink()
+}
+
+// shrink drops what is beyond the capacity: the oldest that are resolved, which
+// Alertmanager ends by itself, then the oldest.
+func (q *queue) shrink() int {
+	n := 0
+	for ; q.len() > q.capacity; n++ {
+		el := q.resolved.Front()
+		if el == nil {
+			el = q.firing.Front()
+		}
+		q.remove(el)
+	}
+	return n
+}
+
+func (q *queue) remove(el *list.Element) {
+	it := el.Value.(*entry).item
+	delete(q.byKey, it.key)
+	q.list(it).Remove(el)
+}
+
+// done takes items out, but for those of which there is a newer state.
+func (q *queue) done(items ...*item) {
+	for _, it := range items {
+		if el, ok := q.byKey[it.key]; ok && el.Value.(*entry).item == it {
+			q.remove(el)
+		}
+	}
+}
+
+// bounds are those of a batch.
+type bounds struct {
+	count int // alerts
+	size  int // bytes, but for a first alert that is larger
+	// alone says which alerts go alone.
+	alone func(*item) bool
+}
+
+// batch returns the items that wait longest. Those that it meets that fire and
+// were not vouched for in time it takes out, and says how many that were.
+func (q *queue) batch(b bounds, now time.Time) (items []*item, expired int) {
+	firing, resolved := q.firing.Front(), q.resolved.Front()
+	for len(items) < b.count && (firing != nil || resolved != nil) {
+		next := &firing
+		if firing == nil || resolved != nil && resolved.Value.(*entry).seq < firing.Value.(*entry).seq {
+			next = &resolved
+		}
+		el := *next
+		it := el.Value.(*entry).item
+		*next = el.Next()
+		if it.expired(now) {
+			q.remove(el)
+			expired++
+			continue
+		}
+		b.size -= it.size + 1 // and a comma
+		switch alone := b.alone(it); {
+		case len(items) == 0 && alone:
+			return []*item{it}, expired
+		case len(items) > 0 && (alone || b.size < 0):
+			return items, expired
+		}
+		items = append(items, it)
+	}
+	return items, expired
+}
+
+// clear takes out everything, and returns how many that were.
+func (q *queue) clear() int {
+	n := q.len()
+	clear(q.byKey)
+	q.firing.Init()
+	q.resolved.Init()
+	return n
+}

@@ -1,0 +1,153 @@
+package alertmanager_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
+)
+
+// file is a configuration file with the section that these settings are.
+type file struct {
+	Alertmanager alertmanager.Settings `yaml:"alertmanager"`
+}
+
+const everything = `
+alertmanager:
+  http:
+    timeout: 5s
+    credentials_file: /run/secrets/token
+  endpoints:
+    - url: https://am-0.example:9093
+    - url: https://example.com/alertmanager/
+      http:
+        tls:
+          ca_file: /etc/ca.crt
+          cert_file: /etc/node.crt
+          key_file: /etc/node.key
+          server_name: am
+        basic_auth:
+          username: node
+          password_file: /run/secrets/password
+  external_labels:
+    cluster: east
+  alert_relabel_configs:
+    - source_labels: [severity]
+      regex: info|none
+      action: drop
+    - target_label: pod
+      replacement: ''
+  queue_size: 500
+  batch_size: 10
+  max_body_bytes: 65536
+`
+
+func TestSettings(t *testing.T) {
+	text := func(s string) alertmanager.Text { return alertmanager.Text{Value: s, Set: true} }
+	f := file{alertmanager.DefaultSettings()}
+	if err := strict.Decode("x", nil, &f); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(alertmanager.DefaultSettings(), f.Alertmanager); diff != "" {
+		t.Errorf("an empty file (-want +got):\n%s", diff)
+	}
+	if err := strict.Decode("x", []byte(everything), &f); err != nil {
+		t.Fatal(err)
+	}
+	want := alertmanager.Settings{
+		HTTP: alertmanager.HTTP{Timeout: 5 * time.Second, CredentialsFile: "/run/secrets/token"},
+		Endpoints: []alertmanager.Endpoint{
+			{URL: "https://am-0.example:9093"},
+			{URL: "https://example.com/alertmanager/", HTTP: alertmanager.HTTP{
+				TLS:       alertmanager.TLS{CAFile: "/etc/ca.crt", CertFile: "/etc/node.crt", KeyFile: "/etc/node.key", ServerName: "am"},
+				BasicAuth: alertmanager.BasicAuth{Username: "node", PasswordFile: "/run/secrets/password"},
+			}},
+		},
+		ExternalLabels: map[string]string{"cluster": "east"},
+		Relabel: []alertmanager.Relabel{
+			{SourceLabels: []string{"severity"}, Regex: text("info|none"), Action: "drop"},
+			{TargetLabel: "pod", Replacement: text("")},
+		},
+		QueueSize: 500, BatchSize: 10, MaxBody: 65536,
+	}
+	if diff := cmp.Diff(want, f.Alertmanager); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	got := f.Alertmanager.WithURLs("https://EXAMPLE.com/alertmanager", "http://am-1.example")
+	if len(got.Endpoints) != 3 || got.Endpoints[2].URL != "http://am-1.example" || len(f.Alertmanager.Endpoints) != 2 {
+		t.Errorf("with the command line's: %v", got.Endpoints)
+	}
+	if err := got.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSettingsMistakes(t *testing.T) {
+	for text, want := range map[string]string{
+		"endpoints: [{url: 'http://u:hunter2@h'}]":                                             "x:1: alertmanager.endpoints[0].url: found a user or a password",
+		"endpoints: [{url: 'http://u:hun ter2@h'}]":                                            "found what is no URL",
+		"endpoints: [{url: 'http://h?token=hunter2'}]":                                         "a query or a fragment",
+		"endpoints: [{url: 'http://h#hunter2'}]":                                               "a query or a fragment",
+		"endpoints: [{url: 'h:9093'}]":                                                         "neither with http:// nor",
+		"endpoints: [{url: 'http:///x'}]":                                                      "without a host",
+		"endpoints: [{url: 'http://h/a%2fb'}]":                                                 "need escaping",
+		"endpoints: [{url: 'http://h/api/v2'}]":                                                "the path of the API",
+		"endpoints: [{}]":                                                                      "found no address",
+		"endpoints: [{url: 'http://h'}, {url: 'http://H/'}]":                                   "alertmanager.endpoints[1].url: found the same address",
+		"endpoints: [{url: 'http://h', http: {timeout: 1ms}}]":                                 "100ms to 5m",
+		"http: {credentials_file: a, basic_auth: {username: b, password_file: c}}":             "alertmanager.http: found basic_auth and credentials_file",
+		"http: {basic_auth: {username: b}}":                                                    "only one of username and password_file",
+		"http: {basic_auth: {username: b, password: hunter2}}":                                 "accepted here: password_file, username",
+		"http: {tls: {cert_file: a}}":                                                          "only one of cert_file",
+		"http: {tls: {ca_file: a, insecure_skip_verify: true}}":                                "found ca_file with insecure_skip_verify",
+		"external_labels: {0a: b}":                                                             `the label "0a"`,
+		"external_labels: {a: ''}":                                                             "a value of 0 bytes",
+		"alert_relabel_configs: [{action: discard}]":                                           "accepted are replace, keep, drop",
+		"alert_relabel_configs: [{target_label: a}, {action: hashmod}]":                        "alert_relabel_configs[1]: relabel configuration for hashmod",
+		"alert_relabel_configs: [{target_label: a-b}]":                                         "invalid 'target_label'",
+		"alert_relabel_configs: [{target_label: a, regex: '('}]":                               `the regex "("`,
+		"alert_relabel_configs: [{target_label: a, regex: 5}]":                                 "found the number 5; accepted is text",
+		"alert_relabel_configs: [{source_labels: [a-b], action: drop}]":                        `the source label "a-b"`,
+		"alert_relabel_configs: [{modulus: 0}]":                                                "from 1 to",
+		"queue_size: 0":                                                                        "from 1 to",
+		"batch_size: 1001":                                                                     "from 1 to 1000",
+		"max_body_bytes: 1":                                                                    "from 4096 to",
+		"endpoints: [" + strings.Repeat("{url: 'http://h'},", 17) + "]":                        "found 17; accepted are up to 16",
+		"endpoints: [{url: 'http://" + strings.Repeat("h", 5000) + "'}]":                       "at most 4096",
+		"alert_relabel_configs: [{target_label: a, regex: " + strings.Repeat("x", 5000) + "}]": "up to 4096",
+	} {
+		f := file{alertmanager.DefaultSettings()}
+		err := strict.Decode("x", []byte("alertmanager: {"+text+"}"), &f)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%.80s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// FuzzCheckURL: no address that may hold a password is taken, and an address
+// is shown by no error.
+func FuzzCheckURL(f *testing.F) {
+	for _, s := range []string{"http://h", "https://u:p@h:1/x?y#z", "http://[::1%25lo]:9093/", "//h", "http://h/%40", "http://h:0", "http://h#", "http://h?"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		err := alertmanager.CheckURL(s)
+		if err == nil && strings.ContainsAny(s, "@?# \n") {
+			t.Errorf("%q is taken", s)
+		}
+		const secret = "hunter2"
+		if err := alertmanager.CheckURL(s + secret); err != nil && strings.Contains(err.Error(), secret) {
+			t.Error(err)
+		}
+		if err != nil {
+			return
+		}
+		if _, err := alertmanager.New(alertmanager.Options{Settings: settings(s)}); err != nil {
+			t.Errorf("%q is accepted, but: %v", s, err)
+		}
+	})
+}

@@ -1,0 +1,64 @@
+package alertmanager
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Times between attempts that failed: from shortest on they double up to
+// longest, and each varies by half. Where somebody has to act first, an attempt
+// is made each slowly.
+const (
+	shortest = 500 * time.Millisecond
+	longest  = 15 * time.Second
+	slowly   = time.Minute
+)
+
+// trouble is a time during which nothing was taken.
+type trouble struct {
+	since  time.Time
+	count  int             // attempts that failed
+	logged map[reason]bool // reasons
+}
+
+// over ends a time of trouble.
+func (s *sender) over() {
+	if s.trouble.count > 0 {
+		s.log.Info("Alertmanager takes alerts again", "after", time.Since(s.trouble.since).Round(time.Second), "failures", s.trouble.count)
+	}
+	s.trouble = trouble{}
+}
+
+// failed notes that an attempt failed, and returns how long to wait for the
+// next. Each reason is logged once until it is over.
+func (s *sender) failed(a *answer) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := &s.trouble
+	if t.count == 0 {
+		*t = trouble{since: time.Now(), logged: map[reason]bool{}}
+	}
+	t.count++
+	if !t.logged[a.reason] {
+		t.logged[a.reason] = true
+		s.log.Warn("Alertmanager does not take alerts, which are kept and sent again", "reason", string(a.reason), "err", a.err, "queued", s.queue.len())
+	}
+	wait := slowly
+	if !a.slow {
+		wait = min(shortest<<min(t.count-1, 10), longest)
+	}
+	wait = wait/2 + rand.N(wait/2+1)
+	return max(wait, a.after)
+}
+
+// pause waits, unless there is a new client to try.
+func (s *sender) pause(ctx context.Context, wait time.Duration) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-s.fresh:
+	}
+}

@@ -1,0 +1,261 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// resolvedRetention is for how long an alert that has resolved is sent again:
+// a receiver that was away then must hear of it.
+const resolvedRetention = 15 * time.Minute
+
+// alert is the state of an Alert.
+type alert struct {
+	labels      labels.Labels
+	annotations map[string]string
+	state       State
+	value       float64
+
+	activeAt, firedAt, resolvedAt, keepFiringSince time.Time
+	lastSentAt, validUntil                         time.Time
+}
+
+// addNeeds adds what the rule reads.
+func (r *rule) addNeeds(ns needs) {
+	// A rule that looks at a fixed time is skipped before it comes here, but
+	// for tests, in which nothing is forgotten.
+	_ = selectors(r.Expr, func(s *parser.VectorSelector, reach time.Duration) {
+		ns.add(s.LabelMatchers, reach)
+		r.reads = append(r.reads, nameOf(s.LabelMatchers))
+	})
+	if r.Alert != "" {
+		for _, texts := range [][]labels.Label{r.labels, r.annotations} {
+			for _, l := range texts {
+				ns.templateNeeds(l.Value)
+			}
+		}
+	}
+}
+
+// readThrough has alerts read what the rules read that record their series,
+// and so on.
+func (e *Engine) readThrough() {
+	recorded := map[string][]string{}
+	for _, g := range e.groups {
+		for _, r := range g.rules {
+			if r.Record != "" {
+				recorded[r.Record] = append(recorded[r.Record], r.reads...)
+			}
+		}
+	}
+	for _, g := range e.groups {
+		for _, r := range g.rules {
+			if r.Alert == "" {
+				continue
+			}
+			for i := 0; i < len(r.reads); i++ { // it grows
+				for _, name := range recorded[r.reads[i]] {
+					if !slices.Contains(r.reads, name) {
+						r.reads = append(r.reads, name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// incomplete reports whether a limit left something out that the rule reads.
+func (e *Engine) incomplete(r *rule) bool {
+	if len(e.ring.lost) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(r.reads, func(name string) bool {
+		_, lost := e.ring.lost[name]
+		return lost || name == ""
+	})
+}
+
+// evaluateAlert finds what the expression of an alert yields and moves its
+// alerts on. It returns the samples of ALERTS and ALERTS_FOR_STATE.
+func (e *Engine) evaluateAlert(ctx context.Context, g *group, r *rule, now time.Time) (promql.Vector, error) {
+	result, err := e.queryRule(ctx, r, now)
+	if err != nil {
+		return nil, err
+	}
+	raised, err := e.raise(ctx, r, result, now)
+	if err != nil {
+		return nil, err
+	}
+	for hash, a := range raised {
+		if known, ok := r.active[hash]; ok && known.state != Inactive {
+			known.value, known.annotations = a.value, a.annotations
+		} else {
+			r.active[hash] = a
+		}
+	}
+	var vector promql.Vector
+	active := 0
+	incomplete := e.incomplete(r) || now.Before(r.hold)
+	// The order decides in which order series are made, and so what a limit
+	// leaves out.
+	for _, hash := range slices.Sorted(maps.Keys(r.active)) {
+		a := r.active[hash]
+		switch _, still := raised[hash]; {
+		case still:
+			a.keepFiringSince = time.Time{}
+			if a.state == Pending && now.Sub(a.activeAt) >= r.For {
+				a.state, a.firedAt = Firing, now
+			}
+		case incomplete && a.state != Inactive:
+			// What would raise it may be among what was left out.
+		case !a.cease(r, now):
+			delete(r.active, hash)
+			continue
+		}
+		if a.state == Inactive {
+			continue
+		}
+		active++
+		vector = append(vector, r.samples(a, now)...)
+	}
+	if len(r.active) == 0 {
+		r.texts = nil
+	}
+	if g.Limit > 0 && active > g.Limit {
+		clear(r.active)
+		return nil, fmt.Errorf("found %d alerts; the group's limit is %d", active, g.Limit)
+	}
+	return vector, nil
+}
+
+// cease moves on an alert that the expression does not yield any more. It
+// reports false where nothing is left of it.
+func (a *alert) cease(r *rule, now time.Time) bool {
+	switch a.state {
+	case Pending:
+		return false
+	case Inactive:
+		return now.Sub(a.resolvedAt) <= resolvedRetention
+	}
+	if r.KeepFiringFor > 0 {
+		if a.keepFiringSince.IsZero() {
+			a.keepFiringSince = now
+		}
+		if now.Sub(a.keepFiringSince) < r.KeepFiringFor {
+			return true
+		}
+	}
+	a.state, a.resolvedAt = Inactive, now
+	return true
+}
+
+// raise makes the alerts of a result, by the hash of their labels.
+func (e *Engine) raise(ctx context.Context, r *rule, result promql.Vector, now time.Time) (map[uint64]*alert, error) {
+	raised := make(map[uint64]*alert, len(result))
+	b := labels.NewBuilder(labels.EmptyLabels())
+	failed := error(nil)
+	e.texts.begin(now, func(expr string) (promql.Vector, error) { return e.query(ctx, expr, now) })
+	for _, sample := range result {
+		about := &details{Labels: sample.Metric.Map(), ExternalLabels: e.o.ExternalLabels, ExternalURL: e.o.ExternalURL, Value: sample.F}
+		expand := func(text string) string {
+			made, err := e.texts.expand(r, text, about)
+			if err != nil {
+				e.stats.templateFailed()
+				failed = err
+			}
+			return made
+		}
+		b.Reset(sample.Metric)
+		b.Del(model.MetricNameLabel)
+		for _, l := range r.labels {
+			b.Set(l.Name, expand(l.Value))
+		}
+		b.Set(labels.AlertName, r.Alert)
+		annotations := make(map[string]string, len(r.annotations))
+		for _, l := range r.annotations {
+			annotations[l.Name] = expand(l.Value)
+		}
+		a := &alert{labels: b.Labels(), annotations: annotations, state: Pending, value: sample.F, activeAt: now}
+		hash := a.labels.Hash()
+		if _, twice := raised[hash]; twice {
+			return nil, errSameLabels
+		}
+		raised[hash] = a
+	}
+	e.note(r.where+": template", failed)
+	return raised, nil
+}
+
+// samples are those that tell of an alert in the ring. As in Prometheus, a
+// label of the rule whose template makes nothing is there as it is written.
+func (r *rule) samples(a *alert, now time.Time) promql.Vector {
+	b := labels.NewBuilder(a.labels)
+	for _, l := range r.labels {
+		if !a.labels.Has(l.Name) {
+			b.Set(l.Name, l.Value)
+		}
+	}
+	t := now.UnixMilli()
+	b.Set(model.MetricNameLabel, "ALERTS_FOR_STATE")
+	since := promql.Sample{Metric: b.Labels(), T: t, F: float64(a.activeAt.Unix())}
+	b.Set(model.MetricNameLabel, "ALERTS")
+	b.Set("alertstate", string(a.state))
+	return promql.Vector{{Metric: b.Labels(), T: t, F: 1}, since}
+}
+
+// toSend returns the alerts that are due to be sent. An alert whose rule fails
+// is sent on: that it cannot be evaluated does not resolve it.
+func (e *Engine) toSend(now time.Time) []Alert {
+	var all []Alert
+	for _, g := range e.groups {
+		for _, r := range g.rules {
+			for _, a := range r.active {
+				if !a.due(now, e.o.Resend) {
+					continue
+				}
+				a.lastSentAt = now
+				// Two evaluations, or two attempts to send, may fail.
+				a.validUntil = now.Add(4 * max(g.interval, e.o.Resend))
+				all = append(all, e.public(r, a))
+			}
+		}
+	}
+	slices.SortFunc(all, compareAlerts)
+	return all
+}
+
+func (a *alert) due(now time.Time, resend time.Duration) bool {
+	switch {
+	case a.state == Pending:
+		return false
+	case a.resolvedAt.After(a.lastSentAt):
+		return true
+	}
+	return a.lastSentAt.Add(resend).Before(now)
+}
+
+// public returns what others see of an alert.
+func (e *Engine) public(r *rule, a *alert) Alert {
+	p := Alert{
+		Labels: a.labels.Map(), Annotations: maps.Clone(a.annotations), State: a.state, Value: Number(a.value),
+		ActiveAt: a.activeAt, FiredAt: a.firedAt, ResolvedAt: a.resolvedAt, KeepFiringSince: a.keepFiringSince,
+		LastSentAt: a.lastSentAt, ValidUntil: a.validUntil,
+	}
+	if e.o.ExternalURL != "" {
+		p.GeneratorURL = strings.TrimSuffix(e.o.ExternalURL, "/") + "/debug/rules#" + r.Alert
+	}
+	return p
+}
+
+func compareAlerts(a, b Alert) int {
+	return labels.Compare(labels.FromMap(a.Labels), labels.FromMap(b.Labels))
+}

@@ -1,0 +1,169 @@
+package engine_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/accel-exporter/accel-exporter/rules/engine"
+)
+
+// golden returns a page of the whole program.
+func golden(tb testing.TB, name string) []*dto.MetricFamily {
+	tb.Helper()
+	data, err := os.ReadFile("../../cmd/accel-exporter/testdata/golden/" + name + ".metrics")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return parsePage(tb, bytes.ReplaceAll(data, []byte(" VOLATILE"), []byte(" 1")))
+}
+
+func parsePage(tb testing.TB, data []byte) []*dto.MetricFamily {
+	tb.Helper()
+	p := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := p.TextToMetricFamilies(bytes.NewReader(data))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	page := slices.Collect(maps.Values(families))
+	slices.SortFunc(page, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return page
+}
+
+// move changes gauges a little and has one counter in three go on, as on a
+// machine at work.
+func move(page []*dto.MetricFamily, tick int) {
+	for _, f := range page {
+		for i, m := range f.Metric {
+			if c := m.GetCounter(); c != nil && c.GetValue() > 1000 && i%3 == 0 {
+				*c.Value += float64(1 + tick%7)
+			}
+			if g := m.GetGauge(); g != nil && g.GetValue() != 0 && g.GetValue() != 1 {
+				*g.Value *= 1 + float64((tick+i)%5-2)/1000
+			}
+		}
+	}
+}
+
+type pages []*dto.MetricFamily
+
+func (p pages) Gather() ([]*dto.MetricFamily, func(), error) { return p, func() {}, nil }
+
+var _ prometheus.TransactionalGatherer = pages{}
+
+func newBenchEngine(b *testing.B, page []*dto.MetricFamily) *engine.Engine {
+	b.Helper()
+	e, err := engine.New(engine.Options{
+		Gather: pages(page), Rules: engine.Builtin(),
+		Labels: map[string]string{"job": "accel-exporter", "instance": "node-1:9100"},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return e
+}
+
+// BenchmarkEval is what all rules cost at one tick: the mean of an hour at
+// 15 s, groups with intervals of their own in it.
+func BenchmarkEval(b *testing.B) {
+	for _, name := range []string{"h100-8", "h100-mig-16x7"} {
+		b.Run(name, func(b *testing.B) {
+			page := golden(b, name)
+			e := newBenchEngine(b, page)
+			now := time.Unix(1_700_000_000, 0)
+			tick := 0
+			step := func() {
+				move(page, tick)
+				e.Eval(b.Context(), now, false)
+				now = now.Add(15 * time.Second)
+				tick++
+			}
+			for range 240 {
+				step()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				step()
+			}
+			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N)/150, "%core")
+		})
+	}
+}
+
+// BenchmarkStorm is a tick at which every GPU of a large machine is at fault
+// in several ways, and each is held by a pod: most rules have something to
+// read, and all templates are expanded.
+func BenchmarkStorm(b *testing.B) {
+	var text strings.Builder
+	for gpu := range 16 {
+		id := fmt.Sprintf("GPU-%d", gpu)
+		for _, reason := range []string{"device_lost", "xid_95", "ecc_uncorrected", "row_remap_failed", "throttled_by_hw_thermal", "nvlink_down", "pcie_width", "device_unreadable"} {
+			fmt.Fprintf(&text, "accel_device_health_reason{device=%q,reason=%q,severity=\"failed\"} 1\n", id, reason)
+		}
+		fmt.Fprintf(&text, "accel_device_action{device=%q,action=\"reset\"} 1\n", id)
+		for slice := range 7 {
+			fmt.Fprintf(&text, "accel_allocation_info{device=\"MIG-%d-%d\",parent=%q,namespace=\"team\",pod=\"job-%d-%d\",container=\"c\",resource=\"nvidia.com/gpu\"} 1\n", gpu, slice, id, gpu, slice)
+		}
+	}
+	faults := parsePage(b, []byte(text.String()))
+	page := slices.DeleteFunc(golden(b, "h100-mig-16x7"), func(f *dto.MetricFamily) bool {
+		return slices.ContainsFunc(faults, func(o *dto.MetricFamily) bool { return o.GetName() == f.GetName() })
+	})
+	e := newBenchEngine(b, append(page, faults...))
+	now := time.Unix(1_700_000_000, 0)
+	b.ReportAllocs()
+	for b.Loop() {
+		e.Eval(b.Context(), now, false)
+		now = now.Add(15 * time.Second)
+	}
+	b.ReportMetric(float64(len(e.Alerts())), "alerts")
+	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N)/150, "%core")
+}
+
+// BenchmarkDay is the memory that an engine holds after a day at 15 s.
+func BenchmarkDay(b *testing.B) {
+	for _, name := range []string{"h100-8", "h100-mig-16x7"} {
+		b.Run(name, func(b *testing.B) {
+			page := golden(b, name)
+			for b.Loop() {
+				before := heap()
+				e := newBenchEngine(b, page)
+				now := time.Unix(1_700_000_000, 0)
+				var most uint64
+				for tick := range 24 * 240 {
+					move(page, tick)
+					e.Eval(b.Context(), now, false)
+					now = now.Add(15 * time.Second)
+					if tick%100 == 0 {
+						var m runtime.MemStats
+						runtime.ReadMemStats(&m)
+						most = max(most, m.HeapAlloc)
+					}
+				}
+				b.ReportMetric(float64(heap()-before)/(1<<20), "MiB-held")
+				b.ReportMetric(float64(most-before)/(1<<20), "MiB-peak")
+				report := e.Report()
+				b.ReportMetric(float64(report.Memory.Bytes)/(1<<20), "MiB-samples")
+				b.ReportMetric(float64(report.Memory.Series), "series")
+			}
+		})
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

@@ -1,0 +1,236 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+)
+
+// Bounds of one query: the samples that it may hold at a time, 16 bytes each,
+// and its time.
+const (
+	maxSamples   = 2_000_000
+	queryTimeout = 10 * time.Second
+)
+
+// Engine evaluates rules. It is safe for concurrent use and a
+// prometheus.Collector of its own metrics.
+type Engine struct {
+	o       Options
+	texts   expander
+	promql  *promql.Engine
+	trigger chan struct{} // capacity 1
+
+	// passing is held through an evaluation, mu while state is used: gathering
+	// the page may collect the engine's own metrics.
+	passing sync.Mutex
+	mu      sync.Mutex
+	ring    *ring
+	feed    *feed
+	groups  []*group
+	// orphans are series of groups that are no more; they end with the next
+	// evaluation.
+	orphans []*series
+	last    time.Time
+	passes  uint64
+	logged  map[string]bool // what failed and has been logged
+
+	stats stats
+}
+
+// group is a Group with its state.
+type group struct {
+	*Group
+	interval time.Duration
+	next     time.Time // when it is due
+	last     time.Time
+	took     time.Duration
+	rules    []*rule
+	// orphans are series of rules that are no more; they end when the group is
+	// evaluated.
+	orphans []*series
+}
+
+// rule is a Rule with its state.
+type rule struct {
+	*Rule
+	where string // for messages
+	query string
+	skip  Skip
+	// reads are the names of the series that the expression reads.
+	reads []string
+	// labels and annotations are sorted by name.
+	labels, annotations []labels.Label
+	// active are alerts by the hash of their labels; those that have resolved
+	// stay for resolvedRetention.
+	active map[uint64]*alert
+	// texts are its templates, while it has alerts.
+	texts texts
+	// hold is until when no alert ends, since the memory is too short.
+	hold time.Time
+	// wrote are the series that the last evaluation wrote.
+	wrote map[*series]struct{}
+
+	health Health
+	err    error
+	took   time.Duration
+	yield  int
+}
+
+// New returns an Engine that has evaluated nothing yet. The error says what is
+// wrong with the options.
+func New(o Options) (*Engine, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("rules: %w", err)
+	}
+	if o.Gather == nil {
+		return nil, errors.New("rules: Options.Gather is missing")
+	}
+	e, err := newEngine(o)
+	if err != nil {
+		return nil, err
+	}
+	e.Apply(o.Rules)
+	return e, nil
+}
+
+// newEngine returns an Engine without rules.
+func newEngine(o Options) (*Engine, error) {
+	external, err := url.Parse(o.ExternalURL)
+	if err != nil {
+		return nil, fmt.Errorf("rules: ExternalURL: %w", err)
+	}
+	e := &Engine{
+		o: o, texts: expander{url: external},
+		trigger: make(chan struct{}, 1),
+		ring:    newRing(o.Limits), feed: newFeed(o.Labels),
+		logged: map[string]bool{},
+	}
+	e.promql = promql.NewEngine(promql.EngineOpts{
+		MaxSamples:               maxSamples,
+		Timeout:                  queryTimeout,
+		LookbackDelta:            lookback,
+		NoStepSubqueryIntervalFn: func(int64) int64 { return o.Interval.Milliseconds() },
+		EnableAtModifier:         true,
+		EnableNegativeOffset:     true,
+	})
+	return e, nil
+}
+
+// Apply replaces the rules. Alerts of rules that keep their file, group, name
+// and labels go on as they are; those of rules that are gone are sent no more.
+// The first evaluation of what is new comes with the next tick.
+func (e *Engine) Apply(s *Set) {
+	if s == nil {
+		s = &Set{}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	before := map[string]*group{}
+	for _, g := range e.groups {
+		before[g.File+"\xff"+g.Name] = g
+	}
+	e.groups = nil
+	ns := needs{}
+	for _, spec := range s.Groups {
+		g := newGroup(spec, e.o.Interval)
+		for _, r := range g.rules {
+			if r.skip = skipOf(spec, r.Rule, e.o.Limits.Range); r.skip != "" && !e.ring.all {
+				r.health = HealthSkipped
+			} else {
+				r.skip = ""
+				r.addNeeds(ns)
+			}
+		}
+		key := spec.File + "\xff" + spec.Name
+		if old := before[key]; old != nil {
+			delete(before, key)
+			g.copyState(old)
+		}
+		e.groups = append(e.groups, g)
+	}
+	e.readThrough()
+	for _, old := range before {
+		e.orphans = append(e.orphans, old.orphans...)
+		for _, r := range old.rules {
+			e.orphans = append(e.orphans, r.series()...)
+		}
+	}
+	if !e.ring.all {
+		e.ring.apply(ns)
+	}
+	e.feed.reset()
+	e.stats.rules(e.groups)
+}
+
+func newGroup(spec *Group, interval time.Duration) *group {
+	g := &group{Group: spec, interval: spec.Interval}
+	if g.interval == 0 {
+		g.interval = interval
+	}
+	for _, r := range spec.Rules {
+		g.rules = append(g.rules, newRule(spec, r))
+	}
+	return g
+}
+
+func newRule(g *Group, spec *Rule) *rule {
+	return &rule{
+		Rule: spec, where: fmt.Sprintf("%s:%d: group %q, rule %q", g.File, spec.Line, g.Name, spec.Name()),
+		query: spec.Expr.String(), health: HealthUnknown,
+		labels: sortedLabels(spec.Labels), annotations: sortedLabels(spec.Annotations),
+		active: map[uint64]*alert{},
+	}
+}
+
+func sortedLabels(m map[string]string) []labels.Label {
+	var all []labels.Label
+	for name, v := range m {
+		all = append(all, labels.Label{Name: name, Value: v})
+	}
+	slices.SortFunc(all, func(a, b labels.Label) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// series returns what the last evaluation wrote.
+func (r *rule) series() []*series {
+	var all []*series
+	for s := range r.wrote {
+		all = append(all, s)
+	}
+	return all
+}
+
+// key is what identifies a rule when others take the place of a group's.
+func (r *rule) key() string { return fmt.Sprintf("%q %q %q", r.Record, r.Alert, r.labels) }
+
+// copyState takes over the state of the group that had the name before.
+func (g *group) copyState(old *group) {
+	if g.interval == old.interval {
+		g.next = old.next
+	}
+	g.last, g.took, g.orphans = old.last, old.took, old.orphans
+	rest := map[string][]*rule{}
+	for _, r := range old.rules {
+		rest[r.key()] = append(rest[r.key()], r)
+	}
+	for _, r := range g.rules {
+		if same := rest[r.key()]; len(same) > 0 {
+			r.active, r.wrote, r.hold = same[0].active, same[0].wrote, same[0].hold
+			rest[r.key()] = same[1:]
+		}
+	}
+	for _, list := range rest {
+		for _, r := range list {
+			g.orphans = append(g.orphans, r.series()...)
+		}
+	}
+}

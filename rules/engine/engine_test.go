@@ -1,0 +1,410 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/rules/engine"
+)
+
+// step is one evaluation: what is on the page, and which alerts there are then.
+type step struct {
+	at   time.Duration
+	page string // "" leaves it as it is, "-" empties it
+	want []string
+}
+
+// TestAlerts plays pages against one rule each.
+func TestAlerts(t *testing.T) {
+	const minute = time.Minute
+	for name, c := range map[string]struct {
+		rules string
+		steps []step
+	}{
+		"at once": {
+			"- alert: Hot\n  expr: temp > 90", []step{
+				{0, "temp 80", nil},
+				{minute, "temp 91", []string{"firing Hot"}},
+				{2 * minute, "temp 80", []string{"resolved Hot"}},
+			},
+		},
+		"pending, then firing": {
+			"- alert: Hot\n  expr: temp > 90\n  for: 2m", []step{
+				{0, "temp 91", []string{"pending Hot"}},
+				{minute, "temp 95", []string{"pending Hot"}},
+				{2 * minute, "", []string{"firing Hot"}},
+				{3 * minute, "temp 1", []string{"resolved Hot"}},
+			},
+		},
+		"pending is forgotten": {
+			"- alert: Hot\n  expr: temp > 90\n  for: 2m", []step{
+				{0, "temp 91", []string{"pending Hot"}},
+				{minute, "temp 1", nil},
+				{2 * minute, "temp 91", []string{"pending Hot"}},
+				{3 * minute, "", []string{"pending Hot"}},
+			},
+		},
+		"kept firing": {
+			"- alert: Hot\n  expr: temp > 90\n  keep_firing_for: 3m", []step{
+				{0, "temp 91", []string{"firing Hot"}},
+				{minute, "temp 1", []string{"firing Hot"}},
+				{2 * minute, "temp 91", []string{"firing Hot"}},
+				{3 * minute, "temp 1", []string{"firing Hot"}},
+				{5 * minute, "", []string{"firing Hot"}},
+				{6 * minute, "", []string{"resolved Hot"}},
+			},
+		},
+		"resolved is kept for a while": {
+			"- alert: Hot\n  expr: temp > 90", []step{
+				{0, "temp 91", []string{"firing Hot"}},
+				{minute, "temp 1", []string{"resolved Hot"}},
+				{16 * minute, "", []string{"resolved Hot"}},
+				{16*minute + time.Second, "", nil},
+			},
+		},
+		"fires again": {
+			"- alert: Hot\n  expr: temp > 90", []step{
+				{0, "temp 91", []string{"firing Hot"}},
+				{minute, "temp 1", []string{"resolved Hot"}},
+				{2 * minute, "temp 91", []string{"firing Hot"}},
+			},
+		},
+		"the series goes": {
+			"- alert: Hot\n  expr: temp > 90", []step{
+				{0, "temp 91", []string{"firing Hot"}},
+				{minute, "-", []string{"resolved Hot"}},
+			},
+		},
+		"the exporter's labels stand": {
+			"- alert: Held\n  expr: held == 1", []step{
+				{0, `held{pod="p",instance="mine"} 1`, []string{"firing Held pod=p"}},
+			},
+		},
+		"labels of the rule are templates": {
+			"- alert: Hot\n  expr: temp > 90\n  labels: {severity: '{{ if gt $value 99.0 }}critical{{ else }}warning{{ end }}'}", []step{
+				{0, "temp 91", []string{"firing Hot severity=warning"}},
+				{minute, "temp 100", []string{"firing Hot severity=critical", "resolved Hot severity=warning"}},
+			},
+		},
+		"no increase from nothing": {
+			"- alert: Xid\n  expr: increase(xids_total[10m]) > 0", []step{
+				{0, "xids_total 7", nil},
+				{minute, "xids_total 7", nil},
+				{2 * minute, "xids_total 8", []string{"firing Xid"}},
+			},
+		},
+		"a counter starts again": {
+			"- alert: Xid\n  expr: increase(xids_total[10m]) > 0", []step{
+				{0, "xids_total 7", nil},
+				{minute, "xids_total 0", nil},
+				{2 * minute, "xids_total 1", []string{"firing Xid"}},
+			},
+		},
+		"absence": {
+			"- alert: Gone\n  expr: absent(temp)", []step{
+				{0, "temp 1", nil},
+				{minute, "-", []string{"firing Gone"}},
+			},
+		},
+		"recorded earlier in the group": {
+			"- record: r\n  expr: temp * 2\n- alert: Hot\n  expr: r > 100", []step{
+				{0, "temp 51", []string{"firing Hot"}},
+				{minute, "-", []string{"resolved Hot"}},
+			},
+		},
+		"the state of another alert": {
+			"- alert: Hot\n  expr: temp > 90\n- alert: Both\n  expr: ALERTS{alertname=\"Hot\",alertstate=\"firing\"} and on () wet == 1", []step{
+				{0, "temp 91\nwet 1", []string{"firing Both alertstate=firing", "firing Hot"}},
+				{minute, "temp 1\nwet 1", []string{"resolved Both alertstate=firing", "resolved Hot"}},
+			},
+		},
+		"a target that is up": {
+			"- alert: Up\n  expr: up{job=\"accel-exporter\",instance=\"n1\"} == 1", []step{
+				{0, "temp 1", []string{"firing Up"}},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, group(c.rules))
+			for _, s := range c.steps {
+				switch s.page {
+				case "":
+				case "-":
+					w.set("other 1")
+				default:
+					w.set(s.page)
+				}
+				w.at(s.at)
+				if diff := cmp.Diff(s.want, w.alerts()); diff != "" {
+					t.Fatalf("after %v (-want +got):\n%s", s.at, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestSending: what fires is sent at once and every minute, what has resolved
+// for a quarter of an hour, and each time until when it holds.
+func TestSending(t *testing.T) {
+	w := newWorld(t, group("- alert: Hot\n  expr: temp > 90\n  for: 15s"), func(o *engine.Options) { o.ExternalURL = "http://n1:9100" })
+	sent := map[string]int{}
+	for tick := range 4 * 30 {
+		page := "temp 91"
+		if tick >= 4*5 {
+			page = "temp 1"
+		}
+		w.set(page)
+		w.at(time.Duration(tick) * 15 * time.Second)
+		w.mu.Lock()
+		for _, a := range w.sent {
+			if a.State == engine.Firing && (!a.ValidUntil.Equal(w.now.Add(4*time.Minute)) || !a.EndsAt().Equal(a.ValidUntil)) {
+				t.Errorf("at %v valid until %v, ends at %v", w.now, a.ValidUntil, a.EndsAt())
+			}
+			if a.State == engine.Inactive && !a.EndsAt().Equal(w.start.Add(5*time.Minute)) {
+				t.Errorf("resolved at %v", a.EndsAt())
+			}
+			if !strings.HasPrefix(a.GeneratorURL, "http://n1:9100/") {
+				t.Errorf("generator URL %q", a.GeneratorURL)
+			}
+		}
+		w.mu.Unlock()
+		for _, s := range w.take() {
+			sent[s]++
+		}
+	}
+	// Firing from 15 s to 5 min: at 15 s and then every 75 s, the first tick
+	// after a minute. Resolved from 5 to 20 min likewise.
+	want := map[string]int{"firing Hot": 4, "resolved Hot": 13}
+	if diff := cmp.Diff(want, sent); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestSeries: the engine shows what a scrape and the rule manager would have
+// stored.
+func TestSeries(t *testing.T) {
+	w := newWorld(t, group(`
+- record: twice
+  expr: temp * 2
+  labels: {unit: half}
+- alert: Hot
+  expr: temp > 90
+  for: 1m
+- record: used
+  expr: histogram_quantile(0.5, rate(took_seconds_bucket[5m])) or took_seconds_sum or took_seconds_count
+`))
+	page := func(temp, n int) {
+		w.set(fmt.Sprintf(`temp{device="a",pod="",job="other"} %d`, temp), "# TYPE took_seconds histogram",
+			fmt.Sprintf("took_seconds_bucket{le=\"1\"} %d\ntook_seconds_bucket{le=\"2\"} %d\ntook_seconds_bucket{le=\"+Inf\"} %d\ntook_seconds_sum 3\ntook_seconds_count %d", n, 2*n, 2*n, 2*n))
+	}
+	page(91, 0)
+	w.at(0)
+	page(91, 60)
+	w.at(time.Minute)
+	for expr, want := range map[string][]string{
+		"temp":  {`{__name__="temp", device="a", instance="n1", job="other"} 91`},
+		"twice": {`{__name__="twice", device="a", instance="n1", job="other", unit="half"} 182`},
+		"ALERTS": {
+			`{__name__="ALERTS", alertname="Hot", alertstate="firing", device="a", instance="n1", job="other"} 1`,
+		},
+		"ALERTS_FOR_STATE": {
+			fmt.Sprintf(`{__name__="ALERTS_FOR_STATE", alertname="Hot", device="a", instance="n1", job="other"} %v`, float64(w.start.Unix())),
+		},
+		`took_seconds_bucket{le=~"1.0|2.0"}`: {
+			`{__name__="took_seconds_bucket", instance="n1", job="accel-exporter", le="1.0"} 60`,
+			`{__name__="took_seconds_bucket", instance="n1", job="accel-exporter", le="2.0"} 120`,
+		},
+		"used": {`{__name__="used", instance="n1", job="accel-exporter"} 1`},
+		"up":   nil, // no rule reads it
+	} {
+		if diff := cmp.Diff(want, w.query(expr)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", expr, diff)
+		}
+	}
+	w.set("other 1")
+	w.at(2 * time.Minute)
+	for _, expr := range []string{"temp", "twice", "ALERTS", "ALERTS_FOR_STATE"} {
+		if got := w.query(expr); got != nil {
+			t.Errorf("%s does not end: %v", expr, got)
+		}
+	}
+}
+
+// TestFailure: a rule that fails keeps its alerts and has them sent; others go
+// on.
+func TestFailure(t *testing.T) {
+	w := newWorld(t, group(`
+- alert: Hot
+  expr: temp * on (device) power > 90
+- alert: Wet
+  expr: wet == 1
+`))
+	w.set(`temp{device="a"} 91`, `power{device="a"} 1`)
+	w.at(0)
+	w.take()
+	// The join becomes ambiguous.
+	w.set(`temp{device="a"} 91`, `power{device="a",n="1"} 1`, `power{device="a",n="2"} 1`, "wet 1")
+	w.at(2 * time.Minute)
+	if diff := cmp.Diff([]string{"firing Hot device=a", "firing Wet"}, w.take()); diff != "" {
+		t.Errorf("sent (-want +got):\n%s", diff)
+	}
+	if r := w.rule("Hot"); r.Health != engine.HealthError || !strings.Contains(r.LastError, "many-to-many") {
+		t.Errorf("health %s, %q", r.Health, r.LastError)
+	}
+	w.set(`temp{device="a"} 1`, `power{device="a"} 1`)
+	w.at(3 * time.Minute)
+	if diff := cmp.Diff([]string{"resolved Hot device=a", "resolved Wet"}, w.take()); diff != "" {
+		t.Errorf("sent (-want +got):\n%s", diff)
+	}
+	log := w.log.String()
+	if strings.Count(log, "rule evaluation fails") != 1 || strings.Count(log, "rule evaluation works again") != 1 {
+		t.Errorf("the failure is not logged once when it begins and once when it ends:\n%s", log)
+	}
+}
+
+// TestSameLabels: a rule whose result cannot be told apart fails.
+func TestSameLabels(t *testing.T) {
+	w := newWorld(t, group(`
+- record: r
+  expr: '{__name__=~"temp|wet"}'
+- alert: A
+  expr: '{__name__=~"temp|wet"} > 0'
+- record: good
+  expr: temp
+`))
+	w.set("temp 1", "wet 1")
+	w.at(0)
+	for _, name := range []string{"r", "A"} {
+		if r := w.rule(name); r.Health != engine.HealthError || !strings.Contains(r.LastError, "same labels") {
+			t.Errorf("%s: %s, %q", name, r.Health, r.LastError)
+		}
+	}
+	if got := w.query("good"); len(got) != 1 {
+		t.Errorf("good: %v", got)
+	}
+}
+
+// TestLimitOfGroup: a group's own limit drops what exceeds it, as Prometheus
+// has it.
+func TestLimitOfGroup(t *testing.T) {
+	w := newWorld(t, "groups: [{name: g, limit: 1, rules: [{record: r, expr: temp}, {alert: A, expr: temp > 0}]}]")
+	w.set(`temp{d="1"} 1`, `temp{d="2"} 1`)
+	w.at(0)
+	for _, name := range []string{"r", "A"} {
+		if r := w.rule(name); r.Health != engine.HealthError || !strings.Contains(r.LastError, "limit is 1") {
+			t.Errorf("%s: %s, %q", name, r.Health, r.LastError)
+		}
+	}
+	if got := w.alerts(); got != nil {
+		t.Errorf("alerts: %v", got)
+	}
+}
+
+// TestBlind: a page that cannot be gathered at all is a target that is down; a
+// part of it is not.
+func TestBlind(t *testing.T) {
+	w := newWorld(t, group("- alert: Down\n  expr: up == 0\n- alert: Hot\n  expr: temp > 90\n  keep_firing_for: 5m"))
+	w.set("temp 91")
+	w.err = errors.New("a family is broken")
+	w.at(0)
+	if diff := cmp.Diff([]string{"firing Hot"}, w.alerts()); diff != "" {
+		t.Errorf("a part of the page (-want +got):\n%s", diff)
+	}
+	w.set("")
+	w.at(time.Minute)
+	if diff := cmp.Diff([]string{"firing Down", "firing Hot"}, w.alerts()); diff != "" {
+		t.Errorf("no page (-want +got):\n%s", diff)
+	}
+}
+
+func TestSkipped(t *testing.T) {
+	w := newWorld(t, `
+groups:
+- name: accel-cluster-drift
+  rules: [{alert: Drift, expr: temp > 0}]
+- name: g
+  rules:
+  - {alert: Far, expr: 'increase(temp[30d]) >= 0'}
+  - {alert: Fixed, expr: 'temp @ 1700000000 > 0'}
+  - {alert: Deep, expr: 'max_over_time(temp[8d:1h]) > 0'}
+  - {alert: Near, expr: 'max_over_time(temp[7d]) > 0'}
+`)
+	w.set("temp 1")
+	w.at(0)
+	want := map[string]engine.Skip{"Drift": engine.SkipCluster, "Far": engine.SkipRange, "Fixed": engine.SkipRange, "Deep": engine.SkipRange, "Near": ""}
+	for name, skip := range want {
+		if got := w.rule(name).Skipped; got != skip {
+			t.Errorf("%s: skipped %q, want %q", name, got, skip)
+		}
+	}
+	if diff := cmp.Diff([]string{"firing Near"}, w.alerts()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestApply: alerts of rules that stay go on; series of those that go end.
+func TestApply(t *testing.T) {
+	w := newWorld(t, group("- alert: Hot\n  expr: temp > 90\n  for: 2m\n- record: old\n  expr: temp"))
+	w.set("temp 91", "wet 1")
+	w.at(0)
+	w.Apply(parse(t, group("- alert: Wet\n  expr: wet == 1\n- alert: Hot\n  expr: temp > 80\n  for: 2m")))
+	w.at(time.Minute)
+	w.at(2 * time.Minute)
+	if diff := cmp.Diff([]string{"firing Hot", "firing Wet"}, w.alerts()); diff != "" {
+		t.Errorf("the time of Hot began anew, or Wet reads nothing (-want +got):\n%s", diff)
+	}
+	if got := w.query("old"); got != nil {
+		t.Errorf("old goes on: %v", got)
+	}
+	w.Apply(nil)
+	w.at(3 * time.Minute)
+	if got := w.alerts(); got != nil {
+		t.Errorf("without rules: %v", got)
+	}
+}
+
+// TestGroupInterval: a group with an interval of its own waits for it, and for
+// it alone.
+func TestGroupInterval(t *testing.T) {
+	w := newWorld(t, "groups: [{name: g, interval: 1m, rules: [{record: slow, expr: temp}]}, {name: h, rules: [{record: fast, expr: temp}]}]")
+	for tick := range 5 {
+		w.set(fmt.Sprintf("temp %d", tick))
+		w.now = w.start.Add(time.Duration(tick) * 15 * time.Second)
+		w.Eval(t.Context(), w.now, false)
+		slow, fast := w.query("slow")[0], w.query("fast")[0]
+		if want := tick / 4 * 4; !strings.HasSuffix(slow, fmt.Sprint(" ", want)) || !strings.HasSuffix(fast, fmt.Sprint(" ", tick)) {
+			t.Errorf("tick %d: %s, %s", tick, slow, fast)
+		}
+	}
+}
+
+// TestClockSet: when the clock is set, an alert is pending for as long as
+// before, a range holds what it held, and evaluation goes on at once.
+func TestClockSet(t *testing.T) {
+	for _, by := range []time.Duration{-time.Hour, time.Hour} {
+		w := newWorld(t, group("- alert: Hot\n  expr: temp > 90\n  for: 2m\n- alert: Xid\n  expr: increase(xids_total[10m]) > 0"))
+		w.set("temp 91", "xids_total 0")
+		w.at(0)
+		w.set("temp 91", "xids_total 1")
+		w.at(time.Minute)
+		w.Shift(by)
+		w.now = w.start.Add(by + 90*time.Second)
+		w.Eval(t.Context(), w.now, false)
+		if diff := cmp.Diff([]string{"pending Hot", "firing Xid"}, w.alerts()); diff != "" {
+			t.Errorf("by %v (-want +got):\n%s", by, diff)
+		}
+		w.now = w.start.Add(by + 2*time.Minute)
+		w.Eval(t.Context(), w.now, false)
+		if diff := cmp.Diff([]string{"firing Hot", "firing Xid"}, w.alerts()); diff != "" {
+			t.Errorf("by %v (-want +got):\n%s", by, diff)
+		}
+		if at := w.Alerts()[0].ActiveAt; !at.Equal(w.start.Add(by)) {
+			t.Errorf("by %v: active at %v", by, at)
+		}
+	}
+}

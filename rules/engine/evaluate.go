@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+)
+
+// mode says which groups an evaluation is for.
+type mode int
+
+const (
+	due       mode = iota // those whose time has come
+	triggered             // and those without a longer interval than the engine's
+	every                 // all
+)
+
+// Eval gathers the page once and evaluates the groups that are due at the time
+// now, or all of them, as Run does. It is for tests and tools; now must not go
+// back.
+func (e *Engine) Eval(ctx context.Context, now time.Time, all bool) {
+	m := due
+	if all {
+		m = every
+	}
+	e.pass(ctx, now, m)
+}
+
+// trimEvery is after how many evaluations old samples go.
+const trimEvery = 8
+
+// pass is one evaluation.
+func (e *Engine) pass(ctx context.Context, now time.Time, m mode) {
+	e.passing.Lock()
+	defer e.passing.Unlock()
+	begun := time.Now()
+	page, done, err := e.o.Gather.Gather()
+	up := err == nil || len(page) > 0
+	e.note("gather", err)
+
+	e.mu.Lock()
+	t := now.UnixMilli()
+	if !e.last.IsZero() {
+		t = max(t, e.last.UnixMilli()+1)
+	}
+	e.ring.advance(t)
+	now = time.UnixMilli(t).UTC()
+	e.feed.take(e.ring, page, up)
+	done()
+	e.last = now
+	e.evaluate(ctx, now, m)
+	if e.passes++; e.passes%trimEvery == 0 || e.ring.bytes > e.o.Limits.Bytes {
+		e.ring.trim()
+	}
+	send := e.toSend(now)
+	e.limits()
+	e.stats.passed(e, now, time.Since(begun), err != nil, m == triggered)
+	e.mu.Unlock()
+
+	if len(send) > 0 {
+		e.o.Notify(send)
+	}
+	e.o.Evaluated()
+}
+
+// evaluate evaluates groups at the latest tick, which is at now.
+func (e *Engine) evaluate(ctx context.Context, now time.Time, m mode) {
+	for _, g := range e.groups {
+		if m != every && now.Before(g.next) && !(m == triggered && g.interval <= e.o.Interval) {
+			continue
+		}
+		if !now.Before(g.next) {
+			if g.next.IsZero() {
+				g.next = now
+			}
+			// Late: skip, do not catch up.
+			g.next = g.next.Add((now.Sub(g.next)/g.interval + 1) * g.interval)
+		}
+		begun := time.Now()
+		for _, r := range g.rules {
+			if ctx.Err() != nil {
+				return
+			}
+			if r.skip == "" {
+				e.evaluateRule(ctx, g, r, now)
+			}
+		}
+		e.end(&g.orphans)
+		g.last, g.took = now, time.Since(begun)
+	}
+	e.end(&e.orphans)
+}
+
+// end marks series as gone.
+func (e *Engine) end(orphans *[]*series) {
+	for _, s := range *orphans {
+		e.ring.end(s)
+	}
+	*orphans = nil
+}
+
+func (e *Engine) evaluateRule(ctx context.Context, g *group, r *rule, now time.Time) {
+	begun := time.Now()
+	var vector promql.Vector
+	var err error
+	if r.Alert != "" {
+		vector, err = e.evaluateAlert(ctx, g, r, now)
+	} else {
+		vector, err = e.evaluateRecord(ctx, g, r, now)
+	}
+	if err == nil {
+		r.yield = len(vector)
+		err = e.write(r, vector)
+	}
+	r.took, r.err, r.health = time.Since(begun), err, HealthOK
+	if err != nil {
+		r.health = HealthError
+	}
+	e.stats.evaluated(g.Name, err != nil)
+	if !errors.As(err, new(promql.ErrQueryCanceled)) {
+		e.note(r.where, err)
+	}
+}
+
+var errSameLabels = errors.New("two series of the result have the same labels once those of the rule are set")
+
+func (e *Engine) evaluateRecord(ctx context.Context, g *group, r *rule, now time.Time) (promql.Vector, error) {
+	vector, err := e.queryRule(ctx, r, now)
+	if err != nil {
+		return nil, err
+	}
+	b := labels.NewBuilder(labels.EmptyLabels())
+	for i := range vector {
+		b.Reset(vector[i].Metric)
+		b.Set(model.MetricNameLabel, r.Record)
+		for _, l := range r.labels {
+			b.Set(l.Name, l.Value)
+		}
+		vector[i].Metric = b.Labels()
+	}
+	switch {
+	case vector.ContainsSameLabelset():
+		return nil, errSameLabels
+	case g.Limit > 0 && len(vector) > g.Limit:
+		return nil, fmt.Errorf("found %d series; the group's limit is %d", len(vector), g.Limit)
+	}
+	return vector, nil
+}
+
+// write puts the result of a rule into the ring and ends the series that it
+// had before and has no more.
+func (e *Engine) write(r *rule, vector promql.Vector) error {
+	wrote := make(map[*series]struct{}, len(vector))
+	var err error
+	for _, sample := range vector {
+		if sample.H != nil {
+			err = errors.New("the result has a native histogram, which the engine does not hold")
+			continue
+		}
+		s := e.ring.get(sample.Metric, true)
+		switch {
+		case s == nil: // the limit of series; it is counted
+		case e.ring.append(s, sample.F):
+			wrote[s] = struct{}{}
+		default:
+			err = fmt.Errorf("%s has another value from the page or another rule", sample.Metric)
+		}
+	}
+	for s := range r.wrote {
+		if _, still := wrote[s]; !still {
+			e.ring.end(s)
+		}
+	}
+	r.wrote = wrote
+	return err
+}
+
+// note logs when a failure begins and when it ends. The caller holds passing.
+func (e *Engine) note(what string, err error) {
+	switch was := e.logged[what]; {
+	case err != nil && !was:
+		e.logged[what] = true
+		e.o.Log.Error("rule evaluation fails", "what", what, "err", err)
+	case err == nil && was:
+		delete(e.logged, what)
+		e.o.Log.Info("rule evaluation works again", "what", what)
+	}
+}
+
+// limits logs when the memory does not suffice.
+func (e *Engine) limits() {
+	var err error
+	if len(e.ring.lost) > 0 {
+		err = fmt.Errorf("the memory for samples does not suffice: %d of %d series, %d of %d bytes; alerts on %s stay as they are", e.ring.count, e.o.Limits.Series, e.ring.bytes, e.o.Limits.Bytes, someNames(e.ring.lost))
+	}
+	e.note("memory", err)
+}
+
+// someNames names up to three keys.
+func someNames(m map[string]int64) string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if len(names) > 3 {
+		names = append(names[:3], "others")
+	}
+	return strings.Join(names, ", ")
+}

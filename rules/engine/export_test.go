@@ -1,0 +1,19 @@
+package engine
+
+import (
+	"net/url"
+	"time"
+
+	"github.com/prometheus/prometheus/promql"
+)
+
+// Shift has the engine believe that the clock was set; a test cannot set it.
+func (e *Engine) Shift(by time.Duration) { e.shift(by) }
+
+// ExpandTemplate makes the text of a template of an alert on labels, whose
+// queries yield answer.
+func ExpandTemplate(text string, labels map[string]string, value float64, at time.Time, external *url.URL, answer promql.Vector) (string, error) {
+	x := &expander{url: external}
+	x.begin(at, func(string) (promql.Vector, error) { return answer, nil })
+	return x.expand(&rule{Rule: &Rule{Alert: "A"}}, text, &details{Labels: labels, ExternalURL: external.String(), Value: value})
+}

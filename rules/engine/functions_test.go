@@ -1,0 +1,98 @@
+package engine_test
+
+import (
+	"context"
+	"math"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/template"
+
+	"github.com/accel-exporter/accel-exporter/rules/engine"
+)
+
+// names collects what Prometheus says that its templates can do.
+type names []string
+
+func (n *names) Enable(category, name string) {
+	if category == "templating_functions" {
+		*n = append(*n, name)
+	}
+}
+func (n *names) Disable(string, string)   {}
+func (n *names) Set(string, string, bool) {}
+func (n *names) Get() map[string]map[string]bool {
+	return nil
+}
+
+// TestFunctions: every function that Prometheus' templates have is there.
+func TestFunctions(t *testing.T) {
+	var all names
+	template.RegisterFeatures(&all)
+	if len(all) < 25 {
+		t.Fatalf("Prometheus names %d functions: %q", len(all), all)
+	}
+	for _, name := range all {
+		// Called without arguments, none of them is unknown to the parser.
+		text := "groups: [{name: g, rules: [{alert: A, expr: up, annotations: {a: '{{ " + name + " }}'}}]}]"
+		if _, err := engine.Parse("f.yaml", []byte(text)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// templates call each function, in the ways that rules do.
+var templates = []string{
+	"{{ $value }} {{ printf `%.2f %v` $value $value }}",
+	"{{ humanize $value }} {{ humanize1024 $value }} {{ humanizePercentage $value }} {{ humanizeDuration $value }}",
+	"{{ humanizeTimestamp $value }}", "{{ (toTime $value).Year }}", "{{ toDuration $value }}", "{{ toDuration $value | humanizeDuration }}",
+	"{{ humanize `1e-7` }} {{ humanize `x` }}", "{{ humanize 12345 }}", "{{ parseDuration `1h30m` }} {{ parseDuration `-5s` }}", "{{ parseDuration $labels.device }}",
+	"{{ now }} {{ now | humanizeTimestamp }}", "{{ externalURL }}{{ pathPrefix }} {{ $externalURL }}", "{{ graphLink `a{b=\"c\"}` }} {{ tableLink `a + b` }}",
+	"{{ title $labels.device }} {{ toUpper $labels.device }} {{ toLower $labels.device }} {{ urlQueryEscape $labels.device }} {{ safeHtml $labels.device }}",
+	"{{ stripPort $labels.instance }} {{ stripDomain $labels.instance }}", "{{ stripDomain `10.0.0.1:80` }} {{ stripDomain `10.0.0.1` }} {{ stripPort `[::1]:9` }}",
+	"{{ match `^a` $labels.device }} {{ reReplaceAll `(.)b` `$1-` $labels.device }}", "{{ match $labels.device `x` }}",
+	"{{ range query `q` | sortByLabel `device` }}{{ .Labels.device }}={{ .Value }} {{ label `node` . }}{{ strvalue . }}{{ value . | humanize }} {{ end }}",
+	"{{ with query `q` }}{{ . | first | label `device` }}{{ end }}", "{{ query `q` | len }}", "{{ define `t` }}{{ .arg0 }}-{{ .arg1 }}{{ end }}{{ template `t` (args 1 $labels.device) }}",
+	"{{ $labels.missing }}|{{ .Labels.missing }}|{{ $externalLabels.x }}", "{{ index $labels `device` }}", "{{ if gt $value 5.0 }}many{{ else }}few{{ end }}",
+}
+
+// FuzzTemplates: a text is what Prometheus makes of the same template, and
+// where it makes none there is an error.
+func FuzzTemplates(f *testing.F) {
+	for i, text := range templates {
+		for _, v := range []float64{0, 1, -1, 0.5, 999.96, 1023, 1024, 1e6, 123456789, -2e-7, 1.7e9, 1e30, math.NaN(), math.Inf(1), math.Inf(-1), math.SmallestNonzeroFloat64} {
+			f.Add(text, v, [...]string{"gpu a.b", "ab:9400", "n1.example.org:9400", "", "ÄÖ ß", "10.1.2.3:1"}[i%6])
+		}
+	}
+	external := &url.URL{Scheme: "http", Host: "n1:9400", Path: "/x"}
+	at := time.UnixMilli(1_700_000_000_123).UTC()
+	f.Fuzz(func(t *testing.T, text string, value float64, label string) {
+		if !utf8.ValidString(label) || !utf8.ValidString(text) || len(text) > 500 || len(label) > 100 {
+			t.Skip()
+		}
+		own := map[string]string{"device": label, "instance": label}
+		answer := promql.Vector{
+			{F: value, Metric: labels.FromStrings("device", "b", "node", label)},
+			{F: 1, Metric: labels.FromStrings("device", "a")},
+		}
+		got, err := engine.ExpandTemplate(text, own, value, at, external, answer)
+		ask := func(context.Context, string, time.Time) (promql.Vector, error) { return answer, nil }
+		const head = "{{$labels := .Labels}}{{$externalLabels := .ExternalLabels}}{{$externalURL := .ExternalURL}}{{$value := .Value}}"
+		data := template.AlertTemplateData(own, nil, external.String(), promql.Sample{F: value})
+		want, wantErr := template.NewTemplateExpander(t.Context(), head+text, "__alert_A", data, model.TimeFromUnixNano(at.UnixNano()), ask, external, nil).Expand()
+		switch {
+		case len(want) > 16<<10, strings.Count(text, "query") > 1 || strings.Contains(text, "define") && strings.Contains(text, "query"):
+			// What is bounded here is not there.
+		case (err == nil) != (wantErr == nil):
+			t.Errorf("%q: error %v, Prometheus' is %v", text, err, wantErr)
+		case err == nil && got != want:
+			t.Errorf("%q of %v, %q:\n got %q\nwant %q", text, value, label, got, want)
+		}
+	})
+}

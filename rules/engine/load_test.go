@@ -1,0 +1,197 @@
+package engine_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/rules/engine"
+)
+
+func TestParse(t *testing.T) {
+	set := parse(t, `
+
+
+groups:
+- name: first
+  interval: 1m
+  query_offset: 30s
+  limit: 5
+  labels: {team: a, tier: 1}
+  rules:
+  - record: job:temp:max
+    expr: max by (job) (temp)
+    labels: &l {team: b}
+  - alert: Hot
+    expr: temp > 90
+    for: 1h30m
+    keep_firing_for: 5m
+    labels: {<<: *l, severity: warning}
+    annotations: {summary: "{{ $value }}"}
+- name: second
+`)
+	if len(set.Groups) != 2 || set.Len() != 2 {
+		t.Fatalf("%d groups, %d rules", len(set.Groups), set.Len())
+	}
+	g := set.Groups[0]
+	if g.Name != "first" || g.File != "rules.yaml" || g.Interval != time.Minute || g.Limit != 5 || g.Cluster() {
+		t.Errorf("%+v", g)
+	}
+	hot := g.Rules[1]
+	if hot.Name() != "Hot" || hot.For != 90*time.Minute || hot.KeepFiringFor != 5*time.Minute || hot.Expr.String() != "temp > 90" {
+		t.Errorf("%+v", hot)
+	}
+	if diff := cmp.Diff(map[string]string{"team": "b", "tier": "1", "severity": "warning"}, hot.Labels); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestMistakes: each says where it is, what was found and what is accepted.
+func TestMistakes(t *testing.T) {
+	rule := func(text string) string { return "groups:\n- name: g\n  rules:\n  - " + text }
+	for text, want := range map[string]string{
+		"groups: 5":                      `:1: groups: found "5"; accepted is a list`,
+		"groups:\n- 5":                   `:2: group 1: found "5"; accepted is a mapping with the keys interval, labels, limit, name, query_offset, rules`,
+		"group: []":                      `:1: unknown key "group" (did you mean groups?); accepted here: groups`,
+		"groups: [{rules: []}]":          `:1: group 1, name: found none; accepted is a name that is there once in the file`,
+		"groups: [{name: a}, {name: a}]": `:1: group "a", name: found "a" a second time, first on line 1; accepted is once in a file`,
+		"groups: [{name: a, interval: 5 minutes}]": `:1: group "a", interval: found "5 minutes"; accepted is a duration such as 30s, 5m or 1h30m`,
+		"groups: [{name: a, limit: -1}]":           `:1: group "a", limit: found "-1"; accepted is a whole number from 0 on, 0 being no limit`,
+		"a: [":                                     `:1: is not YAML: did not find expected node content`,
+		"groups: []\n---\ngroups: []":              `:2: found a second document; accepted is one`,
+		rule("expr: up"):                           `:4: group "g", rule 1: found neither record nor alert; accepted is one of record and alert`,
+		rule("{alert: A, record: b, expr: up}"):    `:4: group "g", rule 1 "A" "b": found both record and alert; accepted is one of record and alert`,
+		rule("alert: A"):                           `:4: group "g", rule 1 "A", expr: found none; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("alert: A\n    expr: up ="):           `:5: group "g", rule 1 "A", expr: found "up =": 1:4: unexpected "="; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("alert: A\n    expr: up[5m]"):         `:5: group "g", rule 1 "A", expr: found "up[5m]", which yields a range vector; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("alert: A\n    expr: >-\n      up or\n      label_replace(up, 'a', '$1', 'b', '[')"):                                     `:5: group "g", rule 1 "A", expr: found "up or label_replace(up, 'a', '$1', 'b', '[')": label_replace: "[" is no regular expression: error parsing regexp: missing closing ]: ` + "`[)$`" + `; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("record: a\n    expr: label_replace(up, 'a-b', '', 'b', '')"):                                                            `:5: group "g", rule 1 "a", expr: found "label_replace(up, 'a-b', '', 'b', '')": label_replace: "a-b" is no label name; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("record: a\n    expr: label_join(up, 'a', '', 'b', '1')"):                                                                `:5: group "g", rule 1 "a", expr: found "label_join(up, 'a', '', 'b', '1')": label_join: "1" is no label name; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("record: a\n    expr: count_values(('v 1'), up)"):                                                                        `:5: group "g", rule 1 "a", expr: found "count_values(('v 1'), up)": count_values: "v 1" is no label name; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("alert: A\n    exprs: up"):                                                                                               `:5: group "g", rule 1 "A": unknown key "exprs" (did you mean expr?); accepted here: alert, annotations, expr, for, keep_firing_for, labels, record`,
+		rule("alert: A\n    expr: up\n    for: 5"):                                                                                    `:6: group "g", rule 1 "A", for: found "5"; accepted is a duration such as 30s, 5m or 1h30m`,
+		rule("alert: A\n    expr: up\n    for: 1m\n    for: 2m"):                                                                      `:7: group "g", rule 1 "A", for: found a second time, first on line 6; accepted is once`,
+		rule("record: a-b\n    expr: up"):                                                                                             `:4: group "g", rule 1 "a-b", record: found "a-b"; accepted is a metric name: letters, digits, _ and :, not beginning with a digit`,
+		rule("record: a\n    expr: up\n    for: 1m"):                                                                                  `:6: group "g", rule 1 "a", for: found on a rule that records; accepted on alerts only`,
+		rule("record: a\n    expr: up\n    annotations: {b: c}"):                                                                      `:6: group "g", rule 1 "a", annotations: found on a rule that records; accepted on alerts only`,
+		rule("alert: A\n    expr: up\n    labels: {a-b: c}"):                                                                          `:6: group "g", rule 1 "A", labels: found the name "a-b"; accepted are letters, digits and _, not beginning with a digit`,
+		rule("alert: A\n    expr: up\n    labels:\n      a: [b]"):                                                                     `:7: group "g", rule 1 "A", labels.a: found a list; accepted is text`,
+		rule("alert: A\n    expr: up\n    annotations:\n      a: '{{ $labls.b }}'"):                                                   `:7: group "g", rule 1 "A", annotations.a: found a template that does not parse: undefined variable "$labls"; accepted is Prometheus' template language`,
+		rule("alert: A\n    expr: up\n    annotations:\n      a: '{{ if $value }}{{ range query `up =` }}{{ . }}{{ end }}{{ end }}'"): `:7: group "g", rule 1 "A", annotations.a: found a template that does not parse: query "up =": 1:4: unexpected "="; accepted is Prometheus' template language`,
+		rule("{alert: A, expr: up}\n  - {alert: A, expr: up}"):                                                                        `:5: group "g", rule 2 "A": found a second time, first at f.yaml:4; accepted is once`,
+	} {
+		_, err := engine.Parse("f.yaml", []byte(text))
+		if mistakes, ok := errors.AsType[strict.Mistakes](err); !ok || len(mistakes) != 1 || err.Error() != "f.yaml"+want {
+			t.Errorf("%s\n got %v\nwant f.yaml%s", text, err, want)
+		}
+	}
+}
+
+// TestAllMistakes: all mistakes of all files come at once.
+func TestAllMistakes(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"a.yaml": "groups: [{name: a, rules: [{alert: A, expr: up}, {alert: B}]}]",
+		"b.yaml": "groups: [{name: a, limit: x, rules: [{alert: A, expr: up, for: x}, {alert: A, expr: up}]}]",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := engine.Load(filepath.Join(dir, "*.yaml"))
+	mistakes, ok := errors.AsType[strict.Mistakes](err)
+	if !ok || len(mistakes) != 4 {
+		t.Errorf("%v", err)
+	}
+	if err == nil || !strings.Contains(err.Error(), "first at "+filepath.Join(dir, "a.yaml")+":1") {
+		t.Errorf("the rule that is in both files is not named: %v", err)
+	}
+	if _, err := engine.Load(filepath.Join(dir, "c.yaml")); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	good, bad := filepath.Join(dir, "good.yaml"), filepath.Join(dir, "bad.yaml")
+	if err := os.WriteFile(good, []byte("groups: [{name: accel-cluster-a, rules: [{record: r, expr: up}]}, {name: b, rules: [{alert: A, expr: 'increase(up[60d]) > 0'}]}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(bad, []byte("groups: [{name: a, rules: [{alert: A}]}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	err := engine.Check(&out, good, bad)
+	want := good + ": 2 groups, 1 alerts, 1 recorded series; 1 rules need the series of other nodes and are skipped on one; 1 rules look back further than the 192h0m0s that a node remembers and are skipped on one\n"
+	if out.String() != want {
+		t.Errorf("got  %swant %s", out.String(), want)
+	}
+	if err == nil || !strings.HasPrefix(err.Error(), bad+":1: ") {
+		t.Errorf("%v", err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{
+		"groups: [{name: a, rules: [{alert: A, expr: up, for: 1m, labels: {a: '{{ $value }}'}}]}]",
+		"groups: &a [{name: a, rules: *a}]",
+		"groups: [{name: a, labels: {<<: [{a: b}]}, rules: [{record: r, expr: 'sum(rate(x[5m] offset 1d)) @ end()'}]}]",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		set, err := engine.Parse("f.yaml", data)
+		if mistakes, ok := errors.AsType[strict.Mistakes](err); err != nil && (!ok || len(mistakes) == 0) {
+			t.Fatalf("not a list of mistakes: %v", err)
+		}
+		for _, line := range strings.Split(errorText(err), "\n") {
+			if err != nil && !strings.HasPrefix(line, "f.yaml:") {
+				t.Errorf("does not begin with its place: %q", line)
+			}
+		}
+		if err != nil {
+			return
+		}
+		for _, g := range set.Groups {
+			for _, r := range g.Rules {
+				if g.Name == "" || r.Name() == "" || r.Expr == nil {
+					t.Errorf("taken although incomplete: %+v", r)
+				}
+			}
+		}
+	})
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// TestApplyEnds: what a rule recorded that is gone has ended when the next
+// group is evaluated, as in Prometheus.
+func TestApplyEnds(t *testing.T) {
+	const (
+		first = "groups:\n- name: a\n  rules:\n  - {record: one, expr: temp}\n"
+		two   = "  - {record: two, expr: temp}\n"
+		after = "- name: b\n  rules:\n  - {alert: Two, expr: two}\n"
+	)
+	w := newWorld(t, first+two+after)
+	w.set("temp 1")
+	w.at(0)
+	if got := w.alerts(); len(got) != 1 || got[0] != "firing Two" {
+		t.Fatalf("alerts %q", got)
+	}
+	w.Apply(parse(t, first+after))
+	w.at(time.Minute)
+	if got := w.alerts(); len(got) != 1 || got[0] != "resolved Two" {
+		t.Errorf("alerts %q after the rule has gone", got)
+	}
+}

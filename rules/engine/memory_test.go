@@ -1,0 +1,188 @@
+package engine_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/rules/engine"
+)
+
+// number returns the value of the only series that an expression yields.
+func (w *world) number(expr string) float64 {
+	w.t.Helper()
+	got := w.query(expr)
+	if len(got) != 1 {
+		w.t.Fatalf("%s: %v", expr, got)
+	}
+	f, err := strconv.ParseFloat(got[0][strings.LastIndex(got[0], " ")+1:], 64)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return f
+}
+
+// TestDays: over days, what seldom changes is exact; of what changes always,
+// sums, extremes and resets are within 1/100.
+func TestDays(t *testing.T) {
+	// The rules are evaluated twice a day: ranges of days are dear.
+	w := newWorld(t, strings.Replace(group(`
+- record: a
+  expr: increase(rare_total[2d])
+- record: b
+  expr: increase(busy_total[2d])
+- record: c
+  expr: max_over_time(noise[2d]) - min_over_time(noise[2d])
+- record: d
+  expr: resets(reset_total[2d])
+- record: e
+  expr: increase(reset_total[2d])
+`), "rules:", "interval: 12h\n  rules:", 1))
+	const ticks = 3 * 24 * 60 // of a minute
+	var rare, busy, reset, resetSum float64
+	var resets int
+	type count struct{ rare, busy, reset float64 }
+	var at []count
+	var noise []float64
+	for tick := range ticks {
+		if tick%500 == 499 {
+			rare++
+		}
+		busy += float64(tick % 13)
+		reset++
+		resetSum++
+		if tick%700 == 699 {
+			reset = 0
+			if tick >= ticks-2*24*60 {
+				resets++
+			}
+		}
+		v := math.Sin(float64(tick)*12.9898) * 1000
+		noise = append(noise, v)
+		at = append(at, count{rare, busy, resetSum})
+		w.set("# TYPE rare_total counter", fmt.Sprintf("rare_total %v", rare), fmt.Sprintf("busy_total %v", busy), fmt.Sprintf("noise %v", v), fmt.Sprintf("reset_total %v", reset))
+		w.now = w.start.Add(time.Duration(tick) * time.Minute)
+		w.Eval(t.Context(), w.now, tick == ticks-1)
+	}
+	first, last := at[ticks-2*24*60], at[ticks-1]
+	window := noise[ticks-2*24*60:]
+	// Prometheus extrapolates the two days from one sample less.
+	scale := float64(2*24*60) / (2*24*60 - 1)
+	for expr, want := range map[string]float64{
+		"a": (last.rare - first.rare) * scale,
+		"b": (last.busy - first.busy) * scale,
+		"c": slices.Max(window) - slices.Min(window),
+		"d": float64(resets),
+	} {
+		if got := w.number(expr); math.Abs(got-want) > want/100 {
+			t.Errorf("%s: got %v, want %v", expr, got, want)
+		}
+	}
+	// One is lost at each reset: the counter was at 0 then.
+	if got, want := w.number("e"), last.reset-first.reset-float64(resets); math.Abs(got-want) > want/100 {
+		t.Errorf("e: got %v, want %v", got, want)
+	}
+	if got, want := w.number("a"), (last.rare-first.rare)*scale; math.Abs(got-want) > 1e-9 {
+		t.Errorf("a is not exact: got %v, want %v", got, want)
+	}
+	if m := w.Report().Memory; m.Bytes > 200<<10 {
+		t.Errorf("five series take %d bytes", m.Bytes)
+	}
+}
+
+// TestForgotten: series that come and go leave nothing behind.
+func TestForgotten(t *testing.T) {
+	w := newWorld(t, group("- record: r\n  expr: increase(x_total[5m]) or y"))
+	for i := range 2000 {
+		w.set(fmt.Sprintf(`x_total{pod="%d"} 1`, i), fmt.Sprintf(`y{pod="%d"} 1`, i))
+		w.at(time.Duration(i) * 15 * time.Second)
+	}
+	if m := w.Report().Memory; m.Series > 200 || m.Bytes > 100<<10 {
+		t.Errorf("%d series, %d bytes", m.Series, m.Bytes)
+	}
+}
+
+// TestReturns: a series that was gone for so long that it was forgotten is
+// seen when it returns.
+func TestReturns(t *testing.T) {
+	w := newWorld(t, group("- alert: Hot\n  expr: temp > 90"))
+	w.set("temp 91")
+	w.at(0)
+	w.set("other 1")
+	for i := range 100 {
+		w.at(time.Duration(i+1) * time.Minute)
+	}
+	w.set("temp 92")
+	w.at(101 * time.Minute)
+	if diff := cmp.Diff([]string{"firing Hot"}, w.alerts()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestSeriesLimit: beyond the limit new series are left out; alerts that read
+// them do not resolve because of that.
+func TestSeriesLimit(t *testing.T) {
+	for name, text := range map[string]string{
+		"of the alert":           "- alert: Hot\n  expr: temp > 90",
+		"of what a rule records": "- {record: hot, expr: temp > 90}\n- {record: hotter, expr: hot}\n- {alert: Hot, expr: hotter}",
+	} {
+		t.Run(name, func(t *testing.T) { seriesLimit(t, group(text)) })
+	}
+}
+
+func seriesLimit(t *testing.T, text string) {
+	w := newWorld(t, text, func(o *engine.Options) { o.Limits.Series = 20 })
+	w.set(`temp{d="a"} 91`)
+	w.at(0)
+	if diff := cmp.Diff([]string{"firing Hot d=a"}, w.alerts()); diff != "" {
+		t.Fatal(diff)
+	}
+	// The device is gone from the page, and others take all the room.
+	var lines []string
+	for i := range 100 {
+		lines = append(lines, fmt.Sprintf(`temp{d="%d"} 1`, i))
+	}
+	w.set(lines...)
+	w.at(time.Minute)
+	if diff := cmp.Diff([]string{"firing Hot d=a"}, w.alerts()); diff != "" {
+		t.Errorf("resolved for want of memory (-want +got):\n%s", diff)
+	}
+	if m := w.Report().Memory; m.Series > 20 {
+		t.Errorf("%d series", m.Series)
+	}
+	if log := w.log.String(); strings.Count(log, "memory") == 0 || !strings.Contains(log, "temp") {
+		t.Errorf("nothing in the log:\n%s", log)
+	}
+	// Once there is room again, it does.
+	w.set(`temp{d="b"} 1`)
+	for i := range 40 {
+		w.at(time.Duration(i+2) * time.Minute)
+	}
+	if got := w.alerts(); slices.Contains(got, "firing Hot d=a") {
+		t.Errorf("there is room and it still fires: %v", got)
+	}
+}
+
+// TestBytesLimit: beyond the limit what takes most goes first, and the alerts
+// on it stay.
+func TestBytesLimit(t *testing.T) {
+	w := newWorld(t, group("- alert: Busy\n  expr: increase(busy_total[1d]) > 0\n- alert: Rare\n  expr: increase(rare_total[1d]) > 0"), func(o *engine.Options) { o.Limits.Bytes = 4 << 10 })
+	for tick := range 2000 {
+		busy := min(tick, 1500) // it stops, long before a day is over
+		w.set(fmt.Sprintf("busy_total %d", busy), fmt.Sprintf("noisy_total %d", tick), fmt.Sprintf("rare_total %d", min(tick, 1)))
+		w.at(time.Duration(tick) * 15 * time.Second)
+	}
+	m := w.Report().Memory
+	if m.Bytes > 8<<10 {
+		t.Errorf("%d bytes", m.Bytes)
+	}
+	if diff := cmp.Diff([]string{"firing Busy", "firing Rare"}, w.alerts()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

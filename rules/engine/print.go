@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+)
+
+// Print writes a Report for a person: what fires or is pending and why, what
+// fails, and what is skipped.
+func (r *Report) Print(w io.Writer) error {
+	p := &printer{w: w, now: r.Time}
+	if r.Time.IsZero() {
+		p.line("no evaluation yet")
+		return p.err
+	}
+	m := &r.Memory
+	p.line("evaluated at %s; %d of %d series, %d of %d bytes of samples, back to %s", r.Time.UTC().Format(time.RFC3339), m.Series, m.SeriesLimit, m.Bytes, m.BytesLimit, m.OldestSample.UTC().Format(time.RFC3339))
+	count := map[State]int{}
+	skipped := map[Skip]int{}
+	for _, g := range r.Groups {
+		for _, rule := range g.Rules {
+			if rule.Skipped != "" {
+				skipped[rule.Skipped]++
+			}
+			if rule.LastError != "" {
+				p.line("\n%s fails (%s:%d, group %s): %s", rule.Name, g.File, rule.Line, g.Name, rule.LastError)
+			}
+			for _, a := range rule.Alerts {
+				count[a.State]++
+				p.alert(&rule, &a)
+			}
+		}
+	}
+	p.line("\n%d firing, %d pending, %d lately resolved", count[Firing], count[Pending], count[Inactive])
+	if n := skipped[SkipCluster]; n > 0 {
+		p.line("%d rules need the series of other nodes and are skipped", n)
+	}
+	if n := skipped[SkipRange]; n > 0 {
+		p.line("%d rules look back further than the node remembers and are skipped", n)
+	}
+	return p.err
+}
+
+type printer struct {
+	w   io.Writer
+	now time.Time
+	err error
+}
+
+func (p *printer) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+	}
+}
+
+func (p *printer) since(t time.Time) string {
+	return fmt.Sprintf("since %s (%v)", t.UTC().Format(time.RFC3339), p.now.Sub(t).Round(time.Second))
+}
+
+func (p *printer) alert(rule *RuleState, a *AlertState) {
+	name := labels.FromMap(a.Labels)
+	switch a.State {
+	case Firing:
+		p.line("\nfiring   %s %s", name, p.since(a.FiredAt))
+	case Pending:
+		p.line("\npending  %s %s, fires after %v", name, p.since(a.ActiveAt), time.Duration(rule.ForSeconds*float64(time.Second)))
+	default:
+		p.line("\nresolved %s %s", name, p.since(a.ResolvedAt))
+		return
+	}
+	if !a.KeepFiringSince.IsZero() {
+		p.line("  no longer so, and kept firing %s", p.since(a.KeepFiringSince))
+	}
+	if summary := a.Annotations["summary"]; summary != "" {
+		p.line("  %s", summary)
+	}
+	p.line("  value %v of", a.Value)
+	p.line("    %s", strings.ReplaceAll(strings.TrimSpace(rule.Query), "\n", "\n    "))
+	if len(a.Because) > 0 {
+		p.line("  because")
+	}
+	for _, c := range a.Because {
+		p.line("    %s = %v\n      %s", c.Expr, c.Value, labels.FromMap(c.Labels))
+	}
+}

@@ -1,0 +1,283 @@
+package engine
+
+import (
+	"math"
+	"sort"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/value"
+)
+
+// ring holds the recent samples of series. All samples of one evaluation have
+// one timestamp, a tick, so a series holds no times: it is a list of runs of
+// equal values over ticks. A counter that seldom moves, which is what rules
+// over days are about, is exact at a few bytes.
+type ring struct {
+	limits Limits
+	needs  needs
+	// all keeps everything for ever, for tests of rules.
+	all bool
+
+	// times are those of the ticks from first on, in ms since the epoch.
+	times []int64
+	first uint32
+
+	byName map[string][]*series
+	byHash map[uint64][]*series
+	count  int
+	bytes  int
+
+	// lost is, by name of series, until when something that rules may read is
+	// missing because of a limit, in ms since the epoch.
+	lost map[string]int64
+	hits limitHits
+}
+
+// limitHits counts what was given up for a limit.
+type limitHits struct{ series, bytes, history uint64 }
+
+// series is one series of the ring.
+type series struct {
+	labels labels.Labels
+	// reach is how far back it is read, in ms; 0 is the latest sample only.
+	reach int64
+	// recorded is a series that a rule wrote; it is kept also where nothing
+	// reads it.
+	recorded bool
+	runs     []run
+}
+
+// run is a stretch of ticks, both ends included, at which a series had the
+// same value.
+type run struct {
+	from, to uint32
+	value    float64
+}
+
+const runBytes = 16
+
+func newRing(l Limits) *ring {
+	return &ring{limits: l, needs: needs{}, byName: map[string][]*series{}, byHash: map[uint64][]*series{}, lost: map[string]int64{}}
+}
+
+// now returns the latest tick. There must be one.
+func (r *ring) now() uint32 { return r.first + uint32(len(r.times)) - 1 }
+
+func (r *ring) time(tick uint32) int64 { return r.times[tick-r.first] }
+
+// advance begins a tick at t, in ms, unless the latest is at t already. It
+// reports false where t lies before it.
+func (r *ring) advance(t int64) bool {
+	if n := len(r.times); n > 0 && t <= r.times[n-1] {
+		return t == r.times[n-1]
+	}
+	r.times = append(r.times, t)
+	return true
+}
+
+// since returns the first tick at or after t, which may be one that is not
+// there yet.
+func (r *ring) since(t int64) uint32 {
+	return r.first + uint32(sort.Search(len(r.times), func(i int) bool { return r.times[i] >= t }))
+}
+
+// get returns the series of those labels, a new one where there is none. It
+// returns nil where no rule reads it and none records it, or where the limit of
+// series is reached.
+func (r *ring) get(l labels.Labels, recorded bool) *series {
+	hash := l.Hash()
+	for _, s := range r.byHash[hash] {
+		if labels.Equal(s.labels, l) {
+			s.recorded = s.recorded || recorded
+			return s
+		}
+	}
+	reach, read := r.needs.of(l)
+	if !read && !recorded && !r.all {
+		return nil
+	}
+	name := l.Get(model.MetricNameLabel)
+	if r.count >= r.limits.Series && !r.all {
+		r.hits.series++
+		r.lose(name, max(reach, lookback))
+		return nil
+	}
+	s := &series{labels: l, reach: reach.Milliseconds(), recorded: recorded}
+	r.byHash[hash] = append(r.byHash[hash], s)
+	r.byName[name] = append(r.byName[name], s)
+	r.count++
+	return s
+}
+
+// lose notes that what is read of the name is incomplete for as long.
+func (r *ring) lose(name string, reach time.Duration) {
+	if n := len(r.times); n > 0 {
+		r.lost[name] = max(r.lost[name], r.times[n-1]+reach.Milliseconds())
+	}
+}
+
+// has reports whether the series has a sample at the latest tick.
+func (r *ring) has(s *series) bool {
+	return len(s.runs) > 0 && s.runs[len(s.runs)-1].to == r.now()
+}
+
+// last returns the latest sample, or false.
+func (s *series) last() (float64, bool) {
+	if len(s.runs) == 0 {
+		return 0, false
+	}
+	return s.runs[len(s.runs)-1].value, true
+}
+
+// append adds a sample at the latest tick. It reports false where the series
+// has another value there.
+func (r *ring) append(s *series, v float64) bool {
+	now := r.now()
+	if n := len(s.runs); n > 0 {
+		last := &s.runs[n-1]
+		same := math.Float64bits(last.value) == math.Float64bits(v)
+		switch {
+		case last.to == now:
+			return same
+		case s.reach == 0 && !r.all:
+			*last = run{now, now, v}
+			return true
+		case same && last.to+1 == now:
+			last.to = now
+			return true
+		}
+	}
+	if n := len(s.runs); n == cap(s.runs) {
+		// Doubling would waste more than it saves.
+		grown := make([]run, n, n+1+n/4)
+		copy(grown, s.runs)
+		r.bytes += (cap(grown) - n) * runBytes
+		s.runs = grown
+	}
+	s.runs = append(s.runs, run{now, now, v})
+	if len(s.runs) > maxRuns && !r.all {
+		r.thin(s)
+	}
+	return true
+}
+
+var stale = math.Float64frombits(value.StaleNaN)
+
+func isStale(v float64) bool { return math.Float64bits(v) == value.StaleNaN }
+
+// end marks a series as gone, unless it has a sample at the latest tick.
+func (r *ring) end(s *series) {
+	if v, ok := s.last(); ok && !isStale(v) && !r.has(s) {
+		r.append(s, stale)
+	}
+}
+
+// trim lets go of what no rule reads any more and keeps to the limit of bytes.
+func (r *ring) trim() {
+	if r.all || len(r.times) == 0 {
+		return
+	}
+	t := r.times[len(r.times)-1]
+	oldest := r.now()
+	for name, list := range r.byName {
+		kept := list[:0]
+		for _, s := range list {
+			if r.trimSeries(s, t) {
+				kept = append(kept, s)
+				oldest = min(oldest, s.runs[0].from)
+			} else {
+				r.forget(s)
+			}
+		}
+		clear(list[len(kept):])
+		if r.byName[name] = kept; len(kept) == 0 {
+			delete(r.byName, name)
+		}
+	}
+	for name, until := range r.lost {
+		if until < t {
+			delete(r.lost, name)
+		}
+	}
+	// Ticks that no run needs go in one piece, so that copying is rare.
+	if gone := int(oldest - r.first); gone > 64 && gone > len(r.times)/8 {
+		r.times = append([]int64(nil), r.times[gone:]...)
+		r.first = oldest
+	}
+	r.fit()
+}
+
+// trimSeries drops the runs that lie too far back and reports whether
+// something is left.
+func (r *ring) trimSeries(s *series, t int64) bool {
+	if s.reach == 0 && len(s.runs) == 1 && isStale(s.runs[0].value) && !r.has(s) {
+		return false
+	}
+	// What an instant selector may find stays, whatever else is read.
+	from := r.since(t - max(s.reach, lookback.Milliseconds()))
+	n := sort.Search(len(s.runs), func(i int) bool { return s.runs[i].to >= from })
+	if n == len(s.runs) {
+		return false
+	}
+	if n > 0 {
+		s.runs = s.runs[:copy(s.runs, s.runs[n:])]
+	}
+	s.runs[0].from = max(s.runs[0].from, min(from, s.runs[0].to))
+	if cap(s.runs) > 8 && cap(s.runs) > 2*len(s.runs) {
+		r.resize(s, len(s.runs))
+	}
+	return true
+}
+
+// resize moves the runs of s to an array of that capacity.
+func (r *ring) resize(s *series, size int) {
+	r.bytes += (size - cap(s.runs)) * runBytes
+	runs := make([]run, len(s.runs), size)
+	copy(runs, s.runs)
+	s.runs = runs
+}
+
+// forget takes the series out of the index by hash.
+func (r *ring) forget(s *series) {
+	hash := s.labels.Hash()
+	list := r.byHash[hash]
+	for i := range list {
+		if list[i] == s {
+			list = append(list[:i:i], list[i+1:]...)
+			break
+		}
+	}
+	if r.byHash[hash] = list; len(list) == 0 {
+		delete(r.byHash, hash)
+	}
+	r.bytes -= cap(s.runs) * runBytes
+	s.runs = nil
+	r.count--
+}
+
+// apply takes what other rules read and lets go of what they do not.
+func (r *ring) apply(ns needs) {
+	r.needs = ns
+	for name, list := range r.byName {
+		kept := list[:0]
+		for _, s := range list {
+			reach, read := ns.of(s.labels)
+			if !read && !s.recorded {
+				r.forget(s)
+				continue
+			}
+			kept = append(kept, s)
+			if s.reach = reach.Milliseconds(); s.reach == 0 && len(s.runs) > 1 {
+				s.runs = append(s.runs[:0], s.runs[len(s.runs)-1])
+				s.runs[0].from = s.runs[0].to
+				r.resize(s, 1)
+			}
+		}
+		clear(list[len(kept):])
+		if r.byName[name] = kept; len(kept) == 0 {
+			delete(r.byName, name)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/accel-exporter/accel-exporter/rules/engine"
+)
+
+// TestExplain: of each alert the report shows what its selectors yield, and
+// survives JSON.
+func TestExplain(t *testing.T) {
+	w := newWorld(t, `
+groups:
+- name: accel-cluster-a
+  rules: [{record: r, expr: temp}]
+- name: g
+  rules:
+  - alert: Hot
+    expr: temp > on (device) limit and on (device) rate(busy_seconds_total[5m]) > 0.1
+    for: 2m
+    labels: {severity: warning}
+    annotations: {summary: 'hot {{ $labels.device }}'}
+  - alert: Broken
+    expr: temp * on () limit
+  - alert: Nan
+    expr: temp - limit
+`)
+	for i, busy := range []string{"0", "60", "120"} {
+		w.set(`temp{device="a"} 95`, `temp{device="b"} NaN`, `limit{device="a"} 90`, `limit{device="b"} 90`, "# TYPE busy_seconds_total counter", `busy_seconds_total{device="a"} `+busy)
+		w.at(time.Duration(i) * time.Minute)
+	}
+	report := w.Explain(t.Context())
+	data, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back engine.Report
+	if err := json.Unmarshal(data, &back); err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(back)
+	if err != nil || string(again) != string(data) {
+		t.Errorf("JSON changes on its way, %v:\n%s\n%s", err, data, again)
+	}
+	hot := back.Groups[1].Rules[0]
+	if hot.State != engine.Pending || len(hot.Alerts) != 1 || hot.Alerts[0].Value != 95 {
+		t.Fatalf("%+v", hot)
+	}
+	labels := func(more ...string) map[string]string {
+		m := map[string]string{"device": "a", "instance": "n1", "job": "accel-exporter"}
+		for _, name := range more {
+			m["__name__"] = name
+		}
+		return m
+	}
+	want := []engine.Cause{
+		{Expr: "temp", Labels: labels("temp"), Value: 95},
+		{Expr: "limit", Labels: labels("limit"), Value: 90},
+		{Expr: "rate(busy_seconds_total[5m])", Labels: labels(), Value: 0.4},
+	}
+	got := hot.Alerts[0].Because
+	if len(got) == 3 {
+		want[2].Value = got[2].Value // extrapolated from a minute
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	nan := back.Groups[1].Rules[2].Alerts
+	if len(nan) != 2 || !math.IsNaN(float64(nan[1].Value)) {
+		t.Errorf("NaN: %+v", nan)
+	}
+
+	var out strings.Builder
+	if err := back.Print(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		"evaluated at 2026-01-02T03:02:00Z; ",
+		", back to 2026-01-02T03:00:00Z\n",
+		`pending  {alertname="Hot", device="a", severity="warning"} since 2026-01-02T03:01:00Z (1m0s), fires after 2m0s`,
+		"  hot a\n  value 95 of\n    temp > on (device) limit",
+		"  because\n    temp = 95\n",
+		"Broken fails (rules.yaml:12, group g): ",
+		"firing   {alertname=\"Nan\"",
+		"2 firing, 1 pending, 0 lately resolved\n1 rules need the series of other nodes and are skipped\n",
+	} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("not there: %q\n%s", part, out.String())
+		}
+	}
+}
+
+// TestBecauseOfRecorded: an alert on recorded series is explained by what their
+// rules read. What is read of the past stands for itself.
+func TestBecauseOfRecorded(t *testing.T) {
+	w := newWorld(t, group(`
+- {record: 'device:Hot:active', expr: temp > 90}
+- {record: 'device:Hot:since', expr: 'device:Hot:since and on (device) device:Hot:active or on (device) timestamp(device:Hot:active)'}
+- {alert: Hot, expr: 'device:Hot:active and on (device) (device:Hot:since == on (device) device:Hot:since offset 1m)'}
+`))
+	for i := range 3 {
+		w.set(`temp{device="a"} 95`, `temp{device="b"} 20`)
+		w.at(time.Duration(i) * time.Minute)
+	}
+	var got []string
+	for _, a := range w.Explain(t.Context()).Groups[0].Rules[2].Alerts {
+		for _, c := range a.Because {
+			got = append(got, fmt.Sprint(c.Expr, " ", c.Labels["device"], " ", c.Value))
+		}
+	}
+	since := fmt.Sprint(engine.Number(w.start.Unix()))
+	if diff := cmp.Diff([]string{"temp a 95", "device:Hot:since offset 1m a " + since}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestMetrics: what the engine tells of itself, also on the page that it
+// gathers.
+func TestMetrics(t *testing.T) {
+	w := newWorld(t, `
+groups:
+- name: accel-cluster-a
+  rules: [{record: r, expr: temp}]
+- name: g
+  rules:
+  - {alert: Hot, expr: temp > 90, annotations: {a: '{{ query "nothing" | first }}'}}
+  - {alert: Pending, expr: temp > 90, for: 5m}
+  - {record: broken, expr: temp * on () temp}
+`)
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(w.Engine)
+	exposition(t, r)
+	w.set(`temp{d="a"} 91`, `temp{d="b"} 91`)
+	w.at(0)
+	exposition(t, r)
+	page := exposition(t, r)
+	for _, line := range []string{
+		`accel_rules_alerts{state="firing"} 2`,
+		`accel_rules_alerts{state="pending"} 2`,
+		`accel_rules_evaluation_failures_total{group="g"} 1`,
+		`accel_rules_evaluations_total{group="g"} 3`,
+		`accel_rules_last_evaluation_timestamp_seconds 1.7673228e+09`,
+		`accel_rules_limit_hits_total{limit="series"} 0`,
+		`accel_rules_loaded{type="alerting"} 2`,
+		`accel_rules_loaded{type="recording"} 2`,
+		`accel_rules_series 10`, // two of temp, two for each alert
+		`accel_rules_skipped{reason="cluster"} 1`,
+		`accel_rules_skipped{reason="range"} 0`,
+		`accel_rules_template_failures_total 2`,
+	} {
+		if !strings.Contains(page, "\n"+line+"\n") {
+			t.Errorf("not there: %s", line)
+		}
+	}
+	if t.Failed() {
+		t.Log(page)
+	}
+}
+
+// TestOwnPage: rules may read what the engine tells of itself, on the page that
+// an evaluation gathers.
+func TestOwnPage(t *testing.T) {
+	r := prometheus.NewPedanticRegistry()
+	w := newWorld(t, group("- alert: Failing\n  expr: accel_rules_evaluation_failures_total > 0\n- record: broken\n  expr: up * on () {__name__=~\"up|accel_rules_series\"}"), func(o *engine.Options) {
+		o.Gather = prometheus.ToTransactionalGatherer(r)
+	})
+	r.MustRegister(w.Engine)
+	w.at(0)
+	w.at(time.Minute)
+	if diff := cmp.Diff([]string{"firing Failing group=g"}, w.alerts()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// exposition returns the page of a registry, whose families keep to the
+// conventions.
+func exposition(t *testing.T, g prometheus.Gatherer) string {
+	t.Helper()
+	families, err := g.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := promlint.NewWithMetricFamilies(families).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+	var b strings.Builder
+	for _, f := range families {
+		if _, err := expfmt.MetricFamilyToText(&b, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
+}
+
+// TestOptions: what is wrong with them is said, all of it.
+func TestOptions(t *testing.T) {
+	_, err := engine.New(engine.Options{Gather: &world{}, Interval: time.Millisecond, Labels: map[string]string{"a-b": "c"}})
+	if err == nil || !strings.Contains(err.Error(), "option Interval is 1ms; accepted is 1s to 1h") || !strings.Contains(err.Error(), `"a-b"`) {
+		t.Errorf("%v", err)
+	}
+	if _, err := engine.New(engine.Options{}); err == nil {
+		t.Error("nothing to gather, and no error")
+	}
+}

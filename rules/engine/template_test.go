@@ -1,0 +1,66 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/rules/engine"
+)
+
+func TestTemplates(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain": "plain",
+		"{{ $labels.device }} on {{ $labels.instance }}: {{ $value | humanize }}":                                                         "a on n1: 1.2k",
+		"{{ $externalLabels.cluster }} {{ $externalURL }}":                                                                                "c1 http://n1",
+		`{{ range query (printf "reason{device=%q}" $labels.device) | sortByLabel "reason" }}{{ .Labels.reason }}={{ .Value }} {{ end }}`: "cold=2 hot=1 ",
+		`{{ with query "max_over_time(temp[5m])" }}{{ . | first | value }}{{ end }}`:                                                      "1200",
+		`{{ query "nothing" | len }}`:                                                "0",
+		`{{ range query (print "reason" "+") }}x{{ end }}`:                           "<error expanding template: ",
+		`{{ query "reason" | first | label 1 }}`:                                     "<error expanding template: ",
+		`{{ template "deep" . }}{{ define "deep" }}{{ template "deep" . }}{{ end }}`: "<error expanding template: ",
+		`{{ range $i, $e := query "many" }}{{ query "temp" }}{{ end }}`:              "<error expanding template: ",
+	} {
+		set := parse(t, group("- alert: Hot\n  expr: temp > 90\n  annotations:\n    note: >-\n      "+text))
+		w := newWorld(t, "groups: []", func(o *engine.Options) {
+			o.Rules, o.ExternalLabels, o.ExternalURL = set, map[string]string{"cluster": "c1"}, "http://n1"
+		})
+		lines := []string{`temp{device="a"} 1200`, `reason{device="a",reason="hot"} 1`, `reason{device="a",reason="cold"} 2`, `reason{device="b",reason="wet"} 3`}
+		for i := range 200 {
+			lines = append(lines, `many{n="`+strings.Repeat("x", i)+`"} 1`)
+		}
+		w.set(lines...)
+		w.at(time.Minute)
+		alerts := w.Alerts()
+		if len(alerts) != 1 || alerts[0].State != engine.Firing {
+			t.Fatalf("%s: the alert does not fire: %v", text, alerts)
+		}
+		if got := alerts[0].Annotations["note"]; got != want && !(strings.HasPrefix(want, "<") && strings.HasPrefix(got, want)) {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestTemplateSize: what a template makes is bounded.
+func TestTemplateSize(t *testing.T) {
+	w := newWorld(t, group("- alert: Hot\n  expr: temp > 90\n  annotations: {note: '{{ printf `%100000d` 1 }}'}"))
+	w.set("temp 91")
+	w.at(0)
+	if n := len(w.Alerts()[0].Annotations["note"]); n > 17<<10 {
+		t.Errorf("an annotation of %d bytes", n)
+	}
+}
+
+// TestEmptyLabel: a label that a template makes empty is none of the alert's;
+// its series have it as it is written, as in Prometheus.
+func TestEmptyLabel(t *testing.T) {
+	w := newWorld(t, group("- alert: Hot\n  expr: temp > 90\n  labels: {pod: '{{ $labels.pod }}'}"))
+	w.set("temp 91")
+	w.at(0)
+	if got := w.alerts(); len(got) != 1 || got[0] != "firing Hot" {
+		t.Errorf("alerts %q", got)
+	}
+	if got := w.query(`count(ALERTS{pod="{{ $labels.pod }}"})`); len(got) != 1 {
+		t.Errorf("ALERTS is %q", w.query("ALERTS"))
+	}
+}

@@ -1,0 +1,10 @@
+// Package rules holds the rule files that are built into the exporter.
+package rules
+
+import "embed"
+
+// Files holds the built-in rule files, in Prometheus' own format. They are
+// generated from templates and values.yml.
+//
+//go:embed *.yaml
+var Files embed.FS
