@@ -6,8 +6,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/compat"
 	"github.com/accel-exporter/accel-exporter/collector/solo"
+	"github.com/accel-exporter/accel-exporter/internal/compat"
 )
 
 // jobsPoll is how often the folder of jobs is looked at.

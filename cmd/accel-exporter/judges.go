@@ -8,11 +8,11 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
-	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // judgeFlags is the command line of what is concluded from readings.

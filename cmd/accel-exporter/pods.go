@@ -12,8 +12,8 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
-	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/podmap"
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
 	"github.com/accel-exporter/accel-exporter/podmap/proc"
@@ -80,8 +80,8 @@ func (f *podFlags) check() error {
 // pods is who holds what: the kubelet, the API server where it is asked, and
 // what follows for the devices.
 type pods struct {
-	kubelet *podmap.Watcher  // nil where nobody is asked
-	api     *kube.Watcher // the same
+	kubelet *podmap.Watcher // nil where nobody is asked
+	api     *kube.Watcher   // the same
 	judge   *allocation.Judge
 	log     *slog.Logger
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/kernellog"
 	"github.com/accel-exporter/accel-exporter/collector/nvidia"
 	"github.com/accel-exporter/accel-exporter/collector/pcie"
-	"github.com/accel-exporter/accel-exporter/internal/config"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
+	"github.com/accel-exporter/accel-exporter/internal/config"
 )
 
 // hostSysfs is where the kernel's own sysfs is.

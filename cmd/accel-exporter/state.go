@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/podmap"
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
@@ -25,7 +25,7 @@ type stateJSON struct {
 	// how that is known; the latter two are nil where nobody is asked.
 	Allocation *allocation.Report `json:"allocation"`
 	Kubelet    *podmap.Status     `json:"kubelet,omitempty"`
-	APIServer  *kube.Status    `json:"api_server,omitempty"`
+	APIServer  *kube.Status       `json:"api_server,omitempty"`
 }
 
 type sourceJSON struct {

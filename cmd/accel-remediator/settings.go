@@ -7,8 +7,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/accel-exporter/accel-exporter/cmd/accel-remediator/kube"
-	"github.com/accel-exporter/accel-exporter/internal/strict"
 	"github.com/accel-exporter/accel-exporter/internal/remediation"
+	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
 // settings are the policy and the manifests of Jobs that it names, which come

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 	"github.com/accel-exporter/accel-exporter/internal/sim"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
 func TestGuardNegative(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
 // FuzzTree: whatever a file of a card says, the other cards are read, no

@@ -11,10 +11,10 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/fpga"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
+	"github.com/accel-exporter/accel-exporter/internal/golden"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree/treetest"
-	"github.com/accel-exporter/accel-exporter/internal/golden"
-	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // load returns a tree of fixtures/trees by its name without .txt.

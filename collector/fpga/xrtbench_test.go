@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/collector/fpga"
-	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
 // TestXilinxReads: a round reads each file that it opens once: as few read(2)

@@ -15,9 +15,9 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/pcie"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree/treetest"
-	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -12,9 +12,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree/treetest"
-	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

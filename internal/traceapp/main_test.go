@@ -16,8 +16,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/goleak"
 
-	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/internal/peer"
 	"github.com/accel-exporter/accel-exporter/internal/traceapp"
 	"github.com/accel-exporter/accel-exporter/internal/traceapp/otlptest"

@@ -195,7 +195,9 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-func settings(urls ...string) alertmanager.Settings { return alertmanager.DefaultSettings().WithURLs(urls...) }
+func settings(urls ...string) alertmanager.Settings {
+	return alertmanager.DefaultSettings().WithURLs(urls...)
+}
 
 func create(t *testing.T, o alertmanager.Options) *rig {
 	t.Helper()

@@ -19,12 +19,12 @@ import (
 	"go.opentelemetry.io/collector/receiver/otlpreceiver"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
-	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/internal/peer"
+	"github.com/accel-exporter/accel-exporter/internal/trace/lifecycle"
 	"github.com/accel-exporter/accel-exporter/internal/traceapp"
 	"github.com/accel-exporter/accel-exporter/internal/traceproc"
-	"github.com/accel-exporter/accel-exporter/internal/trace/lifecycle"
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 )
 
 // step is some time in which the device shows the facts, told in Snapshots of
