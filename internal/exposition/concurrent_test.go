@@ -1,7 +1,6 @@
 package exposition_test
 
 import (
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -48,31 +47,4 @@ func TestConcurrentScrapes(t *testing.T) {
 		})
 	}
 	wg.Wait()
-}
-
-// Values that grow push matches out of the window for which a template was
-// made.
-func TestValuesGrow(t *testing.T) {
-	for gpus := 18; gpus < 30; gpus += 2 {
-		s := node(gpus, 7, 6)
-		for i := range s.Devices {
-			for j := range s.Devices[i].Readings {
-				s.Devices[i].Readings[j].Value = 1
-			}
-		}
-		grown := next(s)
-		for i := range grown.Devices {
-			for j := range grown.Devices[i].Readings {
-				grown.Devices[i].Readings[j].Value = -math.Pi * 1e-300 * float64(1+i)
-			}
-		}
-		latest := s
-		e := exposition.New(func() *collector.Snapshot { return latest }, nil, exposition.Options{})
-		for _, latest = range []*collector.Snapshot{s, grown, s} {
-			_, _, want := get(t, e)
-			if _, _, zipped := get(t, e, "Accept-Encoding", "gzip"); gunzip(t, zipped) != want {
-				t.Errorf("%d GPUs: read back otherwise", gpus)
-			}
-		}
-	}
 }

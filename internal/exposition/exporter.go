@@ -3,7 +3,6 @@ package exposition
 import (
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,18 +55,10 @@ type Exporter struct {
 	rebuild sync.Mutex // held while tables are built, never while writing
 	// settings is guarded by rebuild.
 	settings Settings
-	// before is the layout that was in use last, kept until then, in
-	// nanoseconds. Readings that come and go would otherwise have tables built
-	// at every scrape.
-	before    atomic.Pointer[layout]
-	keptUntil atomic.Int64
-	began     time.Time // when layout came into use; guarded by rebuild
-	freed     atomic.Int64
 
 	dropped [len(reasons)]atomic.Uint64
 	counted atomic.Pointer[collector.Snapshot]
 
-	spare  atomic.Pointer[frame]
 	agreed atomic.Pointer[agreement]
 }
 
@@ -92,7 +83,7 @@ func New(latest func() *collector.Snapshot, self prometheus.Gatherer, o Options)
 	if o.Registry != nil {
 		o.Registry.MustRegister(e.errs)
 	}
-	e.slow = promhttp.HandlerForTransactional(e.Transactional(), promhttp.HandlerOpts{
+	e.slow = promhttp.HandlerFor(e.Gatherer(), promhttp.HandlerOpts{
 		ErrorHandling:       promhttp.ContinueOnError,
 		EnableOpenMetrics:   true,
 		OfferedCompressions: []promhttp.Compression{promhttp.Identity, promhttp.Gzip},
@@ -133,53 +124,10 @@ func (e *Exporter) relayout(s *collector.Snapshot, f *frame) *layout {
 	if l := e.layout.Load(); l != nil && l.fill(s, f) {
 		return l
 	}
-	l := e.before.Load()
-	if l == nil || !l.fill(s, f) {
-		l = newLayout(s, &e.settings)
-		if !l.fill(s, f) {
-			panic("exporter: a layout does not fit the snapshot it was built from")
-		}
+	l := newLayout(s, &e.settings)
+	if !l.fill(s, f) {
+		panic("exposition: a layout does not fit the snapshot it was built from")
 	}
-	now := time.Now()
-	e.keptUntil.Store(now.Add(min(max(now.Sub(e.began), keepAtLeast), keepAtMost)).UnixNano())
-	e.began = now
-	old := e.layout.Swap(l)
-	e.before.Store(old)
-	if old != nil {
-		old.spare.Store(nil)
-	}
+	e.layout.Store(l)
 	return l
-}
-
-// The layout before is kept for as long as it was in use: what came and went
-// once, as in a start, does not come back.
-const (
-	keepAtLeast = time.Second
-	keepAtMost  = 5 * time.Minute
-)
-
-// dropLayout lets go of a layout that has not come back.
-func (e *Exporter) dropLayout() {
-	if old := e.before.Load(); old != nil && time.Now().UnixNano() > e.keptUntil.Load() {
-		e.before.CompareAndSwap(old, nil)
-	}
-}
-
-const (
-	freeFrom  = 1000             // series from which building tables leaves garbage worth returning
-	freeEvery = 10 * time.Minute // returning it costs a full collection
-)
-
-// tidy gives the memory that building l took back to the system, once the
-// response is out and not more often than freeEvery: it would otherwise stay
-// in the resident set of a process that allocates next to nothing.
-func (e *Exporter) tidy(l *layout) {
-	e.dropLayout()
-	if l.series < freeFrom || l.tidied.Load() || l.tidied.Swap(true) {
-		return
-	}
-	now, last := time.Now().UnixNano(), e.freed.Load()
-	if (last == 0 || now-last >= int64(freeEvery)) && e.freed.CompareAndSwap(last, now) {
-		debug.FreeOSMemory()
-	}
 }

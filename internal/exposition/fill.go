@@ -2,18 +2,27 @@ package exposition
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// frame is what one scrape works in. Nothing of it is shared while in use.
+// frame is the working memory of one scrape.
 type frame struct {
 	layout  *layout
 	of      *collector.Snapshot
 	values  []float64 // by position on the page
-	raw, in []float64 // of the readings, for what is deduced
+	raw, in []float64 // of the readings, for derived series
 	page    page
-	deflate deflate
+}
+
+var frames = sync.Pool{New: func() any { return new(frame) }}
+
+func newFrame() *frame { return frames.Get().(*frame) }
+
+func (f *frame) release() {
+	f.layout, f.of, f.page.out = nil, nil, nil
+	frames.Put(f)
 }
 
 // fill copies the values of s to their positions. It reports false, having
@@ -70,20 +79,4 @@ func sameLabels(x, y []string) bool {
 		return false
 	}
 	return len(x) == 0 || &x[0] == &y[0] || slices.Equal(x, y)
-}
-
-// frame takes the spare frame or makes one; concurrent scrapes make their
-// own, and all but one are garbage afterwards.
-func (e *Exporter) frame() *frame {
-	if f := e.spare.Swap(nil); f != nil {
-		return f
-	}
-	return new(frame)
-}
-
-func (e *Exporter) release(f *frame) {
-	f.layout, f.of = nil, nil
-	f.page.out, f.page.whole, f.page.gz, f.page.record = nil, nil, nil, nil
-	f.deflate.out, f.deflate.whole, f.deflate.template = nil, nil, nil
-	e.spare.Store(f)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -29,12 +30,13 @@ type layout struct {
 	// own is the position of the first of the exporter's own counters.
 	own      int
 	dropped  [len(reasons)]uint64
-	settings Settings // it was built by
-	tidied   atomic.Bool
+	settings Settings // it was built with
 
-	dressings [formats]dressing
-	spare     atomic.Pointer[tree]
-	used      atomic.Int64 // when spare was, in seconds
+	// headsOf holds the comment block of every family, by format.
+	headsOf [formats]struct {
+		once  sync.Once
+		heads [][]byte
+	}
 }
 
 const noSlot = -1

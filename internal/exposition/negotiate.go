@@ -15,7 +15,6 @@ type agreement struct {
 	format           format // formatOther where promhttp must answer
 	negotiated       expfmt.Format
 	gzip             bool
-	contentType      []string
 }
 
 func (e *Exporter) agree(r *http.Request) *agreement {
@@ -33,7 +32,6 @@ func (e *Exporter) agree(r *http.Request) *agreement {
 	}
 	a := &agreement{accept: accept, encoding: encoding, format: formatOther}
 	a.negotiated = expfmt.NegotiateAccept(r.Header, expfmt.DefaultOpenMetricsAcceptedFormats()...)
-	a.contentType = []string{string(a.negotiated)}
 	gzip, ok := wantsGzip(encoding)
 	a.gzip = gzip
 	if ok {
@@ -42,8 +40,6 @@ func (e *Exporter) agree(r *http.Request) *agreement {
 			a.format = formatText
 		case expfmt.TypeOpenMetrics:
 			a.format = formatOpenMetrics
-		case expfmt.TypeProtoDelim:
-			a.format = formatProto
 		}
 	}
 	e.agreed.Store(a)

@@ -2,153 +2,78 @@ package exposition
 
 import (
 	"bytes"
-	"encoding/binary"
 	"io"
-	"math"
-	"slices"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 )
 
-const (
-	chunk   = 128 << 10 // bytes gathered before they are written
-	tooMuch = 256 << 10 // buffers that grew beyond are not kept
-)
+// chunk is how many bytes are gathered before they are written.
+const chunk = 64 << 10
 
-// page writes one response: pieces and values in turn, and between them the
-// process's own families. A text piece begins with the newline that ends the
-// line before.
+// page writes one response.
 type page struct {
 	out    io.Writer
-	whole  func(size int) // told before all is written at once, where not nil
-	err    error          // why writing was given up
-	failed int            // families that expfmt could not encode
-	buf    []byte
-	before int // bytes of the page that have left buf
-	own    bytes.Buffer
-	// At most one of the following sees all that is written.
-	gz     *deflate  // compresses it
-	record *recorder // learns how to compress it
+	err    error // of the first write that failed; nothing is written after it
+	failed int   // families that expfmt could not encode
+	buf    bytes.Buffer
 }
 
-// write writes the values of f in the given format, with own between its
-// families by name. It gives up when the client is gone.
-func (p *page) write(f *frame, d *dressing, negotiated expfmt.Format, own []*dto.MetricFamily) error {
-	p.buf, p.before, p.err, p.failed = p.buf[:0], 0, nil, 0
+// write writes the values of f in the given format, with own between the
+// families of the layout by name. It returns the error of out.
+func (p *page) write(f *frame, form format, negotiated expfmt.Format, own []*dto.MetricFamily) error {
+	p.buf.Reset()
+	p.err, p.failed = nil, 0
+	heads := f.layout.heads(form)
 	for i := range f.layout.families {
-		name := f.layout.families[i].metric.Name
+		fam := &f.layout.families[i]
 		n := 0
-		for n < len(own) && own[n].GetName() < name {
+		for n < len(own) && own[n].GetName() < fam.metric.Name {
 			n++
 		}
-		p.foreign(own[:n], d.format, negotiated)
+		p.foreign(own[:n], negotiated)
 		own = own[n:]
-		if p.family(f, d, i); p.err != nil {
+		p.buf.Write(heads[i])
+		if p.series(f, fam, form == formatOpenMetrics); p.err != nil {
 			return p.err
 		}
 	}
-	p.foreign(own, d.format, negotiated)
-	switch d.format {
-	case formatText:
-		p.literal([]byte("\n"))
-	case formatOpenMetrics:
-		p.literal([]byte("\n# EOF\n"))
-	}
-	if p.before == 0 && p.gz == nil && p.whole != nil {
-		p.whole(len(p.buf))
+	p.foreign(own, negotiated)
+	if form == formatOpenMetrics {
+		p.buf.WriteString("# EOF\n")
 	}
 	p.flush()
 	return p.err
 }
 
-func (p *page) family(f *frame, d *dressing, i int) {
-	fam, dress := &f.layout.families[i], &d.families[i]
-	prefix := dress.first
-	values, blocks := f.values[fam.begin:fam.end], f.layout.block[fam.begin:fam.end]
-	for j, v := range values {
-		if len(p.buf) >= chunk {
-			if p.flush(); p.err != nil {
-				return
-			}
-		}
-		block := d.blocks.at(blocks[j])
-		begin := len(p.buf)
-		value := begin + len(prefix) + len(block) + len(dress.tail)
-		if cap(p.buf) < value+slack {
-			p.buf = slices.Grow(p.buf, value-begin+slack)
-		}
-		w := p.buf[:cap(p.buf)]
-		n := begin + copy(w[begin:], prefix)
-		n += copy(w[n:], block)
-		prefix = dress.next
-		if d.format == formatProto {
-			n += copy(w[n:], dress.tail)
-			binary.LittleEndian.PutUint64(w[n:], math.Float64bits(v))
-			n += 8
-		} else {
-			n = writeNumber(w, n, v, d.format == formatOpenMetrics)
-		}
-		p.buf = w[:n]
-		switch {
-		case p.gz != nil:
-			p.gz.line(fam.begin+j, p.before+begin, w[begin:value], w[value:n])
-		case p.record != nil:
-			p.record.line(p.before+begin, w[begin:value], w[value:n])
+func (p *page) series(f *frame, fam *family, openMetrics bool) {
+	for at := fam.begin; at < fam.end; at++ {
+		p.buf.WriteString(fam.metric.Name)
+		p.buf.Write(f.layout.blocks.at(f.layout.block[at]))
+		p.buf.Write(appendNumber(p.buf.AvailableBuffer(), f.values[at], openMetrics))
+		p.buf.WriteByte('\n')
+		if p.buf.Len() >= chunk {
+			p.flush()
 		}
 	}
 }
 
-// foreign writes families that are not of the layout, by way of expfmt. In
-// text their last newline is left to what follows, as after any value.
-func (p *page) foreign(families []*dto.MetricFamily, form format, negotiated expfmt.Format) {
+// foreign writes families that are not part of the layout.
+func (p *page) foreign(families []*dto.MetricFamily, negotiated expfmt.Format) {
 	if len(families) == 0 {
 		return
 	}
-	p.own.Reset()
-	first := p.before+len(p.buf) == 0
-	if form != formatProto && !first {
-		p.own.WriteByte('\n')
-	}
-	encoder := expfmt.NewEncoder(&p.own, negotiated)
+	encoder := expfmt.NewEncoder(&p.buf, negotiated)
 	for _, f := range families {
 		if encoder.Encode(f) != nil {
 			p.failed++
 		}
 	}
-	b := p.own.Bytes()
-	if form != formatProto && !first {
-		b = bytes.TrimSuffix(b, []byte("\n"))
-	}
-	p.literal(b)
 }
 
-// literal writes bytes that no template knows.
-func (p *page) literal(b []byte) {
-	if len(p.buf)+len(b) > tooMuch {
-		p.flush()
-	}
-	switch {
-	case p.gz != nil:
-		p.gz.foreign(b)
-	case p.record != nil:
-		p.record.foreign(p.before+len(p.buf), b)
-	}
-	p.buf = append(p.buf, b...)
-}
-
-// flush sends what has been gathered on its way.
 func (p *page) flush() {
-	p.before += len(p.buf)
-	switch {
-	case p.gz != nil:
-		p.gz.sum(p.buf)
-		p.err = p.gz.err
-	case p.err == nil && len(p.buf) > 0:
-		_, p.err = p.out.Write(p.buf)
+	if p.err == nil {
+		_, p.err = p.out.Write(p.buf.Bytes())
 	}
-	p.buf = p.buf[:0]
-	if cap(p.buf) > tooMuch {
-		p.buf = nil
-	}
+	p.buf.Reset()
 }

@@ -77,7 +77,7 @@ func get(t testing.TB, h http.Handler, header ...string) (int, http.Header, stri
 
 // conventional serves the other face of e as promhttp would.
 func conventional(e *exposition.Exporter) http.Handler {
-	return promhttp.HandlerForTransactional(e.Transactional(), handlerOpts)
+	return promhttp.HandlerFor(e.Gatherer(), handlerOpts)
 }
 
 var handlerOpts = promhttp.HandlerOpts{

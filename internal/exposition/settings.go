@@ -19,7 +19,6 @@ func (e *Exporter) Apply(s Settings) {
 	defer e.rebuild.Unlock()
 	e.settings = s
 	e.layout.Store(nil)
-	e.before.Store(nil)
 }
 
 // drops reports whether a family is left out by choice.
