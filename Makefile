@@ -3,14 +3,8 @@
 VERSION  := $(shell cat VERSION)
 REVISION := $(shell git rev-parse --short HEAD 2>/dev/null)
 INFO     := github.com/prometheus/common/version
-# Functions need not begin on a boundary: 2 % less.
-LDFLAGS  := -s -w -funcalign=1 -X $(INFO).Version=$(VERSION) -X $(INFO).Revision=$(REVISION)
+LDFLAGS  := -s -w -X $(INFO).Version=$(VERSION) -X $(INFO).Revision=$(REVISION)
 GOBUILD  := go build -trimpath -ldflags "$(LDFLAGS)"
-# All of the binary is resident, twice. What runs seldom is built without
-# inlining, which takes a tenth off; our own code and what it spends its time
-# in are not.
-HOT      := ./collector ./internal/exposition runtime/... internal/runtime/... strconv bytes compress/flate
-SMALL    := -gcflags=all=-l $(HOT:%=-gcflags=%=)
 BIN      ?= bin/accel-exporter
 TOOL     := go tool -modfile=tools/go.mod
 FUZZTIME ?= 30s
@@ -34,16 +28,16 @@ all: check build ## check and build
 # The exporter looks for accel-rules and accel-traces beside itself, and
 # refuses those of another build.
 build: sim ## bin/accel-exporter, bin/accel-rules, bin/accel-traces, bin/accel-sim and the simulated libraries in bin/sim
-	$(GOBUILD) $(SMALL) -o $(BIN) ./cmd/accel-exporter
-	CGO_ENABLED=0 $(GOBUILD) $(SMALL) -o $(dir $(BIN))accel-rules ./cmd/accel-rules
-	CGO_ENABLED=0 $(GOBUILD) $(SMALL) -o $(dir $(BIN))accel-traces ./cmd/accel-traces
+	$(GOBUILD) -o $(BIN) ./cmd/accel-exporter
+	CGO_ENABLED=0 $(GOBUILD) -o $(dir $(BIN))accel-rules ./cmd/accel-rules
+	CGO_ENABLED=0 $(GOBUILD) -o $(dir $(BIN))accel-traces ./cmd/accel-traces
 	$(GOBUILD) -o bin/accel-sim ./cmd/accel-sim
 
 build-nocgo: ## bin/accel-exporter-nocgo, without native libraries
 	CGO_ENABLED=0 $(GOBUILD) -o bin/accel-exporter-nocgo ./cmd/accel-exporter
-	CGO_ENABLED=0 $(GOBUILD) $(SMALL) -o bin/accel-rules ./cmd/accel-rules
+	CGO_ENABLED=0 $(GOBUILD) -o bin/accel-rules ./cmd/accel-rules
 
-BUILD_REMEDIATOR = cd cmd/accel-remediator && CGO_ENABLED=0 $(GOBUILD) -gcflags=all=-l
+BUILD_REMEDIATOR = cd cmd/accel-remediator && CGO_ENABLED=0 $(GOBUILD)
 
 build-remediator: ## bin/accel-remediator, the only program here that knows Kubernetes' client
 	@mkdir -p bin
@@ -63,9 +57,9 @@ PROGRAMS := accel-exporter accel-rules accel-traces accel-remediator
 dist: dist-exporter dist-remediator ## the programs of a release, in DIST=dist; the same bytes wherever they are built
 
 dist-exporter: ## of them those that run on nodes
-	CGO_ENABLED=1 $(GOBUILD) -buildvcs=false $(SMALL) -o $(DIST)/accel-exporter ./cmd/accel-exporter
-	CGO_ENABLED=0 $(GOBUILD) -buildvcs=false $(SMALL) -o $(DIST)/accel-rules ./cmd/accel-rules
-	CGO_ENABLED=0 $(GOBUILD) -buildvcs=false $(SMALL) -o $(DIST)/accel-traces ./cmd/accel-traces
+	CGO_ENABLED=1 $(GOBUILD) -buildvcs=false -o $(DIST)/accel-exporter ./cmd/accel-exporter
+	CGO_ENABLED=0 $(GOBUILD) -buildvcs=false -o $(DIST)/accel-rules ./cmd/accel-rules
+	CGO_ENABLED=0 $(GOBUILD) -buildvcs=false -o $(DIST)/accel-traces ./cmd/accel-traces
 
 dist-remediator: ## of them the one that runs once in a cluster
 	@mkdir -p $(DIST)

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -49,7 +48,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if f.configCheck {
 		return check(f, stdout, stderr)
 	}
-	tuneExporter()
+	tune(2) // a scrape and a sample at the same time
 	log := promslog.New(f.log)
 	log.Info("Starting accel-exporter", "version", version.Info(), "build", version.BuildContext())
 
@@ -323,7 +322,6 @@ func (p *program) serve(ctx context.Context) error {
 		}
 	})
 	p.announce()
-	defer time.AfterFunc(settled, debug.FreeOSMemory).Stop()
 	err := web.ListenAndServe(server, p.flags.web, p.log)
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil
