@@ -14,14 +14,22 @@ ARGS     ?=
 SIM      ?=
 REF      ?= main
 BENCH    ?= .
-HELM     ?= .cache/helm/helm
+# Built once; the version is in the name, so a file that exists is current.
+HELM_VERSION := v4.3.1
+PINT_VERSION := $(shell sed -n 's,^require .*/pint ,,p' tools/pint/go.mod)
+LINT_VERSION := $(shell sed -n 's,.*golangci-lint/v2 \(v[0-9.]*\).*,\1,p' tools/lint/go.mod)
+HELM     ?= $(CURDIR)/.cache/helm-$(HELM_VERSION)
+PINT     := $(CURDIR)/.cache/pint-$(PINT_VERSION)
+LINT     := $(CURDIR)/.cache/golangci-lint-$(LINT_VERSION)
 GO_DIRS  := $(sort $(dir $(wildcard */*.go */*/*.go)))
 
 # go-nvml calls functions that nvml.h marks as deprecated. NVML is bound
 # lazily, so the linker must not be told -z now.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
+# Tests and programs share the compiled dependencies.
+export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
 
-.PHONY: all build build-nocgo build-remediator sim dist dist-exporter dist-remediator sbom deb image image-remediator engine run demo test test-kubelet test-apiserver test-hpa test-remediator remediator-figures test-deploy test-rules test-differential incidents incidents-short test-tools dashboards test-dashboards pint fleet-cost golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
+.PHONY: all build build-nocgo build-remediator sim dist dist-exporter dist-remediator deb image image-remediator engine run demo test test-kubelet test-apiserver test-hpa test-remediator remediator-figures test-deploy test-rules test-differential incidents test-tools dashboards test-dashboards pint fleet-cost golden bench bench-compare fuzz lint vet fmt fmt-check generate generate-check check clean help
 
 all: check build ## check and build
 
@@ -65,9 +73,6 @@ dist-remediator: ## of them the one that runs once in a cluster
 	@mkdir -p $(DIST)
 	$(BUILD_REMEDIATOR) -buildvcs=false -o $(abspath $(DIST))/accel-remediator .
 
-sbom: dist ## what the programs are made of, as CycloneDX
-	@for p in $(PROGRAMS); do go run ./internal/sbom -version $(VERSION) $(DIST)/$$p > $(DIST)/$$p.cdx.json || exit 1; done
-
 # The time of the last commit, so that a package is the same bytes each time.
 COMMITTED = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null))
 
@@ -96,11 +101,13 @@ run: build ## the exporter on a simulated machine: SCENARIO=h100-8 ARGS="--log.l
 
 demo: build ## a simulated node, Prometheus and Alertmanager (Grafana where installed), and a GPU that breaks: DEMO="-after 10s"
 	@.ci/tools.sh
-	@go run ./internal/demo $(DEMO)
+	@go -C test build -o $(CURDIR)/bin/demo ./demo
+	@bin/demo $(DEMO)
 
 test: sim ## every test, with the race detector
 	@go test -race -shuffle=on $(TESTFLAGS) ./...
 	@go -C cmd/accel-remediator test -race -shuffle=on $(TESTFLAGS) ./...
+	@go -C test test -shuffle=on $(TESTFLAGS) ./incidents/...
 
 test-kubelet: ## podmap against a real kubelet; needs root, the first build takes minutes
 	@$(MAKE) --no-print-directory -C test/kubelet test
@@ -112,11 +119,11 @@ test-hpa: build ## a HorizontalPodAutoscaler on simulated GPUs, with every other
 	@.ci/tools.sh
 	@$(MAKE) --no-print-directory -C test/kubelet scaling
 
-test-dcgm: ## the simulated libdcgm through NVIDIA's bindings, and against the simulated NVML
-	go -C test/dcgm test -race -count=1 ./...
+test-dcgm: sim ## the simulated libdcgm through NVIDIA's bindings, compared with the simulated NVML
+	go -C test test -count=1 ./dcgm/...
 
-test-traces: ## accel-traces against a receiver of the OpenTelemetry Collector
-	go -C test/traces test -race -count=1 ./...
+test-traces: ## spans sent to a receiver of the OpenTelemetry Collector
+	go -C test test -count=1 ./traces
 
 test-remediator: build build-remediator ## accel-remediator with a real API server and Alertmanager; needs root, the first build takes long
 	@.ci/tools.sh
@@ -145,17 +152,18 @@ fuzz: sim ## every fuzz target for FUZZTIME=30s; SHARE=1/3 takes every third, fr
 	@awk -v share=$(SHARE) 'BEGIN {split(share, s, "/")} /^Fuzz/ {f[n++]=$$1} /^ok/ {for (i=0; i<n; i++) if (all++ % s[2] == s[1]) print $$2, f[i]; n=0}' .cache/fuzz | { bad=0; while read -r p f; do \
 		.ci/fuzz.sh $(FUZZTIME) $$p $$f || bad=1; done; exit $$bad; }
 
-lint: vet ## golangci-lint; the first run builds it, which takes minutes
-	@mkdir -p .cache && cd tools/lint && go build -o $(CURDIR)/.cache/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
-	.cache/golangci-lint run
+lint: vet $(LINT) ## golangci-lint; the first run builds it, which takes minutes
+	$(LINT) run
 
-# What has a module of its own, so that the product's knows nothing of it.
-NESTED := cmd/accel-remediator dashboards test/dcgm test/deploy test/fleet test/kubelet test/rules test/tools test/traces
+$(LINT):
+	go -C tools/lint build -ldflags "-s -w" -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
-vet: ## go vet and staticcheck, of the modules of tests too
-	go vet ./...
-	$(TOOL) staticcheck ./...
-	@for m in $(NESTED); do (cd $$m && go vet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./...) || { echo "in $$m"; exit 1; }; done
+# The remediator has client-go, the dashboards Grafana's SDK and the tests many
+# programs' libraries, so each is a module of its own.
+MODULES := . cmd/accel-remediator dashboards test
+
+vet: ## go vet and staticcheck
+	@for m in $(MODULES); do (cd $$m && go vet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./...) || { echo "in $$m"; exit 1; }; done
 
 fmt: ## format the Go code
 	$(TOOL) gofumpt -w $(GO_DIRS)
@@ -163,10 +171,9 @@ fmt: ## format the Go code
 fmt-check:
 	@out=$$($(TOOL) gofumpt -l $(GO_DIRS)); test -z "$$out" || { echo "not formatted: $$out"; exit 1; }
 
-generate: dashboards ## docs/metrics.md, rules, their manifests and copies in the chart, dashboards
+generate: dashboards ## docs/metrics.md, rules and their manifests, dashboards
 	go run ./internal/gen/docs
 	go run ./internal/gen/rules
-	go run ./internal/gen/chart
 
 dashboards: ## the JSON files of the dashboards
 	go -C dashboards run .
@@ -175,7 +182,6 @@ generate-check: ## fail where a generated file is not current
 	go run ./internal/gen/docs -check
 	go run ./internal/gen/rules -check
 	go -C dashboards run . -check
-	go run ./internal/gen/chart -check
 
 # How many programs may run at once.
 PROCS    ?= $(shell nproc)
@@ -186,45 +192,51 @@ test-rules: ## the rules through promtool: PROMTOOL=promtool
 	ls -S rules/tests/*.yaml | xargs -n 1 -P $(PROCS) $(PROMTOOL) test rules
 
 test-deploy: build build-remediator $(HELM) ## the chart, kustomizations, image and package; the first run builds helm, which takes minutes
-	HELM=$(abspath $(HELM)) ACCEL_EXPORTER=$(abspath $(BIN)) go -C test/deploy test -count=1 .
+	HELM=$(HELM) ACCEL_EXPORTER=$(abspath $(BIN)) go -C test test -count=1 ./deploy
 
-.cache/helm/helm:
-	GOBIN=$(CURDIR)/$(@D) go install -ldflags "-s -w" helm.sh/helm/v4/cmd/helm@v4.3.1
+chart: $(HELM) ## the chart as a package, in DIST=dist
+	$(HELM) package deploy/helm/accel-exporter --destination $(DIST)
+
+helm: $(HELM)
+
+$(HELM):
+	@mkdir -p $(@D)
+	GOBIN=$@.d go install -ldflags "-s -w" helm.sh/helm/v4/cmd/helm@$(HELM_VERSION)
+	@mv $@.d/helm $@ && rmdir $@.d
 
 DIFFERENTIAL ?=
 
 test-differential: ## the rule engine beside Prometheus' own: DIFFERENTIAL="-seed=7 -cases=2000 -hours=6 -every=1"
-	go -C test/rules test -count=1 -timeout=2h . $(DIFFERENTIAL)
+	go -C test test -count=1 -timeout=2h ./rules $(DIFFERENTIAL)
 
 test-tools: ## the rules in a real Prometheus and Alertmanager, which .ci/tools.sh gets
 	.ci/tools.sh
 	.cache/alertmanager/usr/bin/amtool check-config deploy/prometheus/alertmanager.yml
 	PROMETHEUS=$(CURDIR)/.cache/prometheus/usr/bin/prometheus ALERTMANAGER=$(CURDIR)/.cache/alertmanager/usr/bin/prometheus-alertmanager \
-		go -C test/tools test -count=1 ./...
+		go -C test test -count=1 ./tools
 
 test-dashboards: build ## every query of the dashboards, in a real Prometheus that scrapes simulated nodes
 	.ci/tools.sh
 	PROMETHEUS=$(CURDIR)/.cache/prometheus/usr/bin/prometheus EXPORTER=$(CURDIR)/bin/accel-exporter SIMULATOR=$(CURDIR)/bin/accel-sim \
-		go -C test/tools test -count=1 -timeout=30m -v -run TestDashboards .
+		go -C test test -count=1 -timeout=30m -run TestDashboards ./tools
 
-pint: ## lint the rules; the first run builds pint, which takes minutes
-	@mkdir -p .cache && go -C test/tools/pint build -mod=mod -o $(CURDIR)/.cache/pint github.com/cloudflare/pint/cmd/pint
-	.cache/pint --offline --config test/tools/pint/pint.hcl lint --min-severity=info --fail-on=info rules/*.yaml
+pint: $(PINT) ## lint the rules; the first run builds pint, which takes minutes
+	$(PINT) --offline --config tools/pint/pint.hcl lint --min-severity=info --fail-on=info rules/*.yaml
+
+$(PINT):
+	go -C tools/pint build -mod=mod -o $@ github.com/cloudflare/pint/cmd/pint
 
 FLEET ?=
 
 fleet-cost: ## what each rule costs a Prometheus with 8,000 GPUs: FLEET="-nodes 100"
-	cd test/fleet && go run . $(FLEET)
+	go -C test run ./fleet $(FLEET)
 
 ONLY ?=
 PLAY ?=
 
 incidents: build .cache/alertmanager/usr ## every scripted incident through exporter and Alertmanager: ONLY=gpu-lost PLAY="-latency 100"
-	@go run ./internal/incidents/play -only '$(ONLY)' $(PLAY)
-
-incidents-short: ONLY = short
-incidents-short: PLAY = -parallel 3
-incidents-short: incidents ## six of them
+	@go -C test build -o $(CURDIR)/bin/incidents ./incidents/play
+	@bin/incidents -only '$(ONLY)' $(PLAY)
 
 # Debian's, unpacked and not installed.
 .cache/alertmanager/usr:

@@ -1,7 +1,5 @@
 package podmap
 
-import "github.com/accel-exporter/accel-exporter/collector"
-
 // ParseDRA takes apart the name by which a DRA driver (gpu.nvidia.com) calls a
 // device. A name is read in the form of its driver's vendor, since others use
 // the same for something else; one that has not that form is read as ParseID
@@ -18,7 +16,7 @@ func ParseDRA(driver, name string) Ref {
 		{"amd", parseAMDDRA},
 		{"intel", parseDashedPCI},
 	} {
-		if collector.IsResourceOf(form.vendor, driver) {
+		if isVendor(driver, form.vendor) {
 			if r, ok := form.parse(name); ok {
 				return r
 			}

@@ -16,22 +16,19 @@ var onlyInCmd = []string{"Exit", "Getenv", "LookupEnv", "Environ", "Setenv"}
 
 // callsExempt are places outside cmd that may, and why.
 var callsExempt = map[string]string{
-	".ci":                          "a command, of the repository's own",
 	"dashboards":                   "a command, of the repository's own",
-	"internal/gen/chart":           "a command, of the repository's own",
 	"collector/dcgm/dcgmfield/gen": "a command, of the repository's own",
-	"internal/demo":                "a command, of the repository's own",
 	"internal/gen/docs":            "a command, of the repository's own",
 	"internal/gen/rules":           "a command, of the repository's own",
-	"internal/sbom":                "a command, of the repository's own",
 	"test/fleet":                   "a command, of the repository's own",
+	"test/demo":                    "a command, of the repository's own",
+	"test/incidents/play":          "a command, of the repository's own",
 
-	"internal/peer":           "the memory of a program that the exporter starts, as the operator set it in the environment",
-	"internal/stack":          "a test harness: it builds environments for the programs it runs",
-	"internal/incidents":      "a test harness: it builds environments for the programs it runs",
-	"internal/incidents/play": "a command, of the repository's own",
-	"internal/sim/simtest":    "a test harness: it starts tests in processes of their own",
-	"internal/sim":            "the simulator is a test harness: it builds environments for the programs it runs",
+	"internal/peer":        "the memory of a program that the exporter starts, as the operator set it in the environment",
+	"test/stack":           "a test harness: it builds environments for the programs it runs",
+	"test/incidents":       "a test harness: it builds environments for the programs it runs",
+	"internal/sim/simtest": "a test harness: it starts tests in processes of their own",
+	"internal/sim":         "the simulator is a test harness: it builds environments for the programs it runs",
 }
 
 // banned returns the calls of onlyInCmd in a file.

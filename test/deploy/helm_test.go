@@ -35,7 +35,12 @@ func helm(args ...string) ([]byte, error) {
 // render returns what the chart becomes with the values of a file of ci and
 // further flags.
 func render(values string, flags ...string) ([]byte, error) {
-	args := []string{"template", "accel-exporter", chart, "--namespace=accel-exporter"}
+	return renderChart(chart, values, flags...)
+}
+
+// renderChart is render of the chart in a folder or a package.
+func renderChart(path, values string, flags ...string) ([]byte, error) {
+	args := []string{"template", "accel-exporter", path, "--namespace=accel-exporter"}
 	if values != "" {
 		args = append(args, "--values="+filepath.Join(chart, "ci", values+"-values.yaml"))
 	}

@@ -23,7 +23,7 @@ const (
 var schemaDir = sync.OnceValues(func() (string, error) {
 	// The module that builds a kubelet requires Kubernetes, with its checksum.
 	cmd := exec.Command("go", "mod", "download", "-json", "k8s.io/kubernetes")
-	cmd.Dir = filepath.Join(root, "test/kubelet/binary")
+	cmd.Dir = filepath.Join(root, "tools/kubernetes")
 	out, err := cmd.Output()
 	if err != nil {
 		return "", err

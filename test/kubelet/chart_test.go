@@ -19,7 +19,7 @@ const chart = root + "/deploy/helm/accel-exporter"
 // it is tested with: its admission, its validation and its knowledge of fields.
 func TestClusterChart(t *testing.T) {
 	t.Parallel()
-	helm := program(t, *helmBinary, "helm/helm")
+	helm := program(t, *helmBinary, "helm-v*")
 	c := newCluster(t)
 	c.do(http.MethodPost, "/api/v1/namespaces", object{"metadata": object{"name": "chart"}})
 	values, err := filepath.Glob(chart + "/ci/*-values.yaml")

@@ -82,7 +82,7 @@ func newScaling(t *testing.T) *scaling {
 	t.Helper()
 	needs(t)
 	manager := program(t, *managerBinary, "kube-controller-manager-v*")
-	adapter := program(t, *adapterBinary, "prometheus-adapter")
+	adapter := program(t, *adapterBinary, "prometheus-adapter-v*")
 	prometheus := program(t, *prometheusBinary, "prometheus/usr/bin/prometheus")
 	s := &scaling{cluster: newCluster(t)}
 	s.n = s.join()

@@ -59,7 +59,7 @@ const chartValues = `remediator:
 // the pod at the level restricted.
 func TestRemedyChart(t *testing.T) {
 	t.Parallel()
-	helm := program(t, *helmBinary, "helm/helm")
+	helm := program(t, *helmBinary, "helm-v*")
 	r := newRemedy(t, "gpu-node", "other")
 	r.pod("training", "llm-0", "gpu-node")
 	r.lose("gpu-node", "training", "llm-0")

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/incidents"
+	"github.com/accel-exporter/accel-exporter/test/incidents"
 )
 
 const fixtures = "../../fixtures"

@@ -1,4 +1,4 @@
-module github.com/accel-exporter/accel-exporter/test/kubelet/binary
+module github.com/accel-exporter/accel-exporter/tools/kubernetes
 
 go 1.26.8
 

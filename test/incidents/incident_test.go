@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accel-exporter/accel-exporter/internal/incidents"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/test/incidents"
 )
 
 const whole = `what: A GPU falls off the bus.

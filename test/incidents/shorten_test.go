@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accel-exporter/accel-exporter/internal/incidents"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
+	"github.com/accel-exporter/accel-exporter/test/incidents"
 )
 
 func TestShortenRules(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/internal/sim"
-	"github.com/accel-exporter/accel-exporter/internal/stack"
+	"github.com/accel-exporter/accel-exporter/test/stack"
 )
 
 // Play plays an incident to its end and judges what arrived. Where ctx ends

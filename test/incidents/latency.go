@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/internal/sim"
-	"github.com/accel-exporter/accel-exporter/internal/stack"
+	"github.com/accel-exporter/accel-exporter/test/stack"
 )
 
 // Latencies are measured on this scenario, which has so many GPUs. The engine

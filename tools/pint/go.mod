@@ -1,4 +1,4 @@
-module github.com/accel-exporter/accel-exporter/test/tools/pint
+module github.com/accel-exporter/accel-exporter/tools/pint
 
 go 1.26.8
 

@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/stack"
+	"github.com/accel-exporter/accel-exporter/test/stack"
 )
 
 func main() {

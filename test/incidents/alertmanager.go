@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/stack"
+	"github.com/accel-exporter/accel-exporter/test/stack"
 )
 
 // receiver is a webhook of Alertmanager's that notes what arrives.

@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/accel-exporter/accel-exporter/internal/stack"
+	"github.com/accel-exporter/accel-exporter/test/stack"
 )
 
 // grafanaHome is where packages of Grafana put what it serves.

@@ -1,4 +1,4 @@
-module github.com/accel-exporter/accel-exporter/test/kubelet/adapter
+module github.com/accel-exporter/accel-exporter/tools/adapter
 
 go 1.26.8
 

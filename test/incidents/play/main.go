@@ -16,7 +16,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/accel-exporter/accel-exporter/internal/incidents"
+	"github.com/accel-exporter/accel-exporter/test/incidents"
 )
 
 func main() {

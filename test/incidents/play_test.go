@@ -16,7 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/accel-exporter/accel-exporter/internal/incidents"
+	"github.com/accel-exporter/accel-exporter/test/incidents"
 )
 
 // standIn makes this binary stand in for the programs of a play: which one

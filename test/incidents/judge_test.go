@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accel-exporter/accel-exporter/internal/incidents"
+	"github.com/accel-exporter/accel-exporter/test/incidents"
 )
 
 const s = time.Second
