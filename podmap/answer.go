@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
 // Limits on what is taken from one answer. A kubelet runs 110 pods by default
@@ -36,27 +38,23 @@ type answer struct {
 	overflow  uint64
 }
 
-// readList reads what the kubelet answered, a ListPodResourcesResponse. The
-// kubelet lists a device once for each NUMA node it is near, a claim's devices
-// for each container of the pod, and everything in a random order.
-func readList(message []byte) (*answer, error) {
-	var w wire
+// readList reads the kubelet's answer. The kubelet lists a device once for each
+// NUMA node it is near, a claim's devices for each container of the pod, and
+// everything in a random order.
+func readList(resp *podresources.ListPodResourcesResponse) *answer {
 	a := &answer{pods: map[Pod]struct{}{}, holds: map[holdKey]*listed{}}
-	for p := range w.each(message, listPods) {
-		a.readPod(&w, p)
-	}
-	if w.broken {
-		return nil, errWire
+	for _, p := range resp.GetPodResources() {
+		a.readPod(p)
 	}
 	for _, l := range a.holds {
 		slices.Sort(l.containers)
 		l.containers = slices.Compact(l.containers)
 	}
-	return a, nil
+	return a
 }
 
-func (a *answer) readPod(w *wire, message []byte) {
-	pod := Pod{Namespace: w.text(message, podNamespace), Name: w.text(message, podName)}
+func (a *answer) readPod(p *podresources.PodResources) {
+	pod := Pod{Namespace: p.GetNamespace(), Name: p.GetName()}
 	switch {
 	case pod.Name == "":
 		a.malformed++
@@ -66,27 +64,17 @@ func (a *answer) readPod(w *wire, message []byte) {
 		return
 	}
 	a.pods[pod] = struct{}{}
-	for c := range w.each(message, podContainers) {
-		a.readContainer(w, pod, c)
-	}
-}
-
-func (a *answer) readContainer(w *wire, pod Pod, message []byte) {
-	container := w.text(message, containerName)
-	for d := range w.each(message, containerDevices) {
-		resource := w.text(d, devicesResource)
-		for id := range w.each(d, devicesIDs) {
-			a.add(holdKey{pod: pod, resource: resource, device: w.string(id)}, "", container, false)
-		}
-	}
-	for claim := range w.each(message, containerClaims) {
-		name := w.text(claim, claimNamespace) + "/" + w.text(claim, claimName)
-		for r := range w.each(claim, claimResources) {
-			key := holdKey{
-				pod: pod, resource: w.text(r, claimedDriver), device: w.text(r, claimedDevice),
-				pool: w.text(r, claimedPool), share: w.text(r, claimedShare),
+	for _, c := range p.GetContainers() {
+		for _, d := range c.GetDevices() {
+			for _, id := range d.GetDeviceIds() {
+				a.add(holdKey{pod: pod, resource: d.GetResourceName(), device: id}, "", c.GetName(), false)
 			}
-			a.add(key, name, container, true)
+		}
+		for _, claim := range c.GetDynamicResources() {
+			for _, r := range claim.GetClaimResources() {
+				key := holdKey{pod: pod, resource: r.GetDriverName(), device: r.GetDeviceName(), pool: r.GetPoolName(), share: r.GetShareId()}
+				a.add(key, claim.GetClaimNamespace()+"/"+claim.GetClaimName(), c.GetName(), true)
+			}
 		}
 	}
 }
@@ -120,31 +108,25 @@ func tooLong(texts ...string) bool {
 	return slices.ContainsFunc(texts, func(s string) bool { return len(s) > maxText })
 }
 
-// readAllocatable reads what the kubelet would give out, an
-// AllocatableResourcesResponse. A device near two NUMA nodes is listed twice
-// here too.
-func readAllocatable(message []byte) ([]Allocatable, error) {
-	var w wire
+// readAllocatable reads the devices that the kubelet can allocate. A device near
+// two NUMA nodes is listed twice.
+func readAllocatable(resp *podresources.AllocatableResourcesResponse) []Allocatable {
 	ids, n := map[string][]string{}, 0
-	for d := range w.each(message, allocatableDevices) {
-		resource := w.text(d, devicesResource)
-		for v := range w.each(d, devicesIDs) {
-			id := w.string(v)
+	for _, d := range resp.GetDevices() {
+		resource := d.GetResourceName()
+		for _, id := range d.GetDeviceIds() {
 			if n++; n > maxHolds || id == "" || tooLong(resource, id) {
 				continue
 			}
 			ids[resource] = append(ids[resource], id)
 		}
 	}
-	if w.broken {
-		return nil, errWire
-	}
 	list := make([]Allocatable, 0, len(ids))
 	for _, resource := range slices.Sorted(maps.Keys(ids)) {
 		slices.Sort(ids[resource])
 		list = append(list, Allocatable{Resource: resource, IDs: slices.Compact(ids[resource])})
 	}
-	return list, nil
+	return list
 }
 
 func (k holdKey) compare(o holdKey) int {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"github.com/accel-exporter/accel-exporter/internal/sim/kubelet"
 )
@@ -33,11 +34,11 @@ func BenchmarkTake(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		now = now.Add(10 * time.Second)
-		a, err := readList(message)
-		if err != nil {
+		var resp podresources.ListPodResourcesResponse
+		if err := proto.Unmarshal(message, &resp); err != nil {
 			b.Fatal(err)
 		}
-		l.take(now, 1, time.Time{}, a)
+		l.take(now, 1, time.Time{}, readList(&resp))
 		l.tell()
 	}
 }
@@ -46,7 +47,7 @@ func BenchmarkTake(b *testing.B) {
 func BenchmarkResolve(b *testing.B) {
 	pods, devices := crowd()
 	l := newLedger(time.Minute, time.Hour, Pod{})
-	l.take(time.Unix(1e9, 0), 1, time.Time{}, read(b, kubelet.Answer(pods...)))
+	l.take(time.Unix(1e9, 0), 1, time.Time{}, readList(kubelet.Answer(pods...)))
 	holders, _ := l.tell()
 	index := new(Resolver).Index(devices)
 	b.ReportAllocs()

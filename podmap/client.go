@@ -11,7 +11,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/internal/unary"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
 // client calls the kubelet, one call at a time.
@@ -19,38 +25,68 @@ type client struct {
 	opts  *Options
 	limit int // bytes of an answer, at present
 
-	conn *unary.Conn
-	at   os.FileInfo // the socket that conn was made for, nil before the first
-	// dials counts connections; it is read after a call to learn by which one
-	// the answer came.
+	conn *grpc.ClientConn // nil while there is none
+	at   os.FileInfo      // the socket that conn was made for, nil before the first
+	// dials counts connections. It is read after a call to learn which
+	// connection the answer came from.
 	dials atomic.Uint64
+	// dialErr is the error of the latest dial, nil after a success. gRPC reports
+	// it as text only.
+	dialErr atomic.Pointer[error]
 }
 
-// prepare makes ready for a call and says why it cannot be made.
-func (c *client) prepare() error {
+// maxHeader limits the headers of an answer, in bytes.
+const maxHeader = 64 << 10
+
+// prepare returns the service of the kubelet that the socket belongs to.
+func (c *client) prepare() (podresources.PodResourcesListerClient, error) {
 	at, err := os.Stat(c.opts.Socket)
 	if err != nil || c.at == nil || !os.SameFile(at, c.at) || !at.ModTime().Equal(c.at.ModTime()) {
 		// The kubelet makes a new socket at each start and renames it into
-		// place. Whoever held the old one may still answer on it.
+		// place. A process with the old one open may still answer on it.
 		c.close()
 	}
-	if err != nil || c.conn != nil {
-		return err
+	if err != nil {
+		return nil, err
 	}
-	c.conn, c.at = unary.New(c.dial), at
-	return nil
+	if c.conn == nil {
+		if err := c.open(); err != nil {
+			return nil, err
+		}
+		c.at = at
+	}
+	return podresources.NewPodResourcesListerClient(c.conn), nil
 }
 
-func (c *client) dial(ctx context.Context) (net.Conn, error) {
+// open makes a connection that is dialed at the first call. gRPC neither
+// repeats a failed call nor closes an idle connection: the Watcher decides when
+// to call again, and a new connection stands for a restart of the kubelet.
+func (c *client) open() (err error) {
+	c.conn, err = grpc.NewClient("passthrough:///kubelet",
+		grpc.WithContextDialer(c.dial),
+		grpc.WithAuthority("localhost"),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithDisableRetry(),
+		grpc.WithIdleTimeout(0),
+		grpc.WithMaxHeaderListSize(maxHeader),
+	)
+	return err
+}
+
+func (c *client) dial(ctx context.Context, _ string) (net.Conn, error) {
 	conn, err := c.opts.Dial(ctx, c.opts.Socket)
-	if err == nil {
-		c.dials.Add(1)
+	if err != nil {
+		c.dialErr.Store(&err)
+		return nil, err
 	}
-	return conn, err
+	c.dialErr.Store(nil)
+	c.dials.Add(1)
+	return conn, nil
 }
 
-// born is when the socket was made, which is when its kubelet started; zero
-// where that is not known.
+// born returns the time when the socket was made, which is when its kubelet
+// started; zero if unknown.
 func (c *client) born() time.Time {
 	if c.at == nil {
 		return time.Time{}
@@ -65,21 +101,47 @@ func (c *client) close() {
 	}
 }
 
-// call makes one call, and a second one where the first was refused for a
-// reason that passes at once. It hands the answer to take, which says whether
-// it can be read.
-func (c *client) call(ctx context.Context, method string, take func([]byte) error) (Outcome, error) {
-	if err := c.prepare(); err != nil {
+// list calls List.
+func (c *client) list(ctx context.Context) (a *answer, outcome Outcome, err error) {
+	outcome, err = c.call(ctx, func(ctx context.Context, kubelet podresources.PodResourcesListerClient, opts ...grpc.CallOption) error {
+		resp, err := kubelet.List(ctx, &podresources.ListPodResourcesRequest{}, opts...)
+		if err == nil {
+			a = readList(resp)
+		}
+		return err
+	})
+	return a, outcome, err
+}
+
+// allocatable calls GetAllocatableResources.
+func (c *client) allocatable(ctx context.Context) (list []Allocatable, outcome Outcome, err error) {
+	outcome, err = c.call(ctx, func(ctx context.Context, kubelet podresources.PodResourcesListerClient, opts ...grpc.CallOption) error {
+		resp, err := kubelet.GetAllocatableResources(ctx, &podresources.AllocatableResourcesRequest{}, opts...)
+		if err == nil {
+			list = readAllocatable(resp)
+		}
+		return err
+	})
+	return list, outcome, err
+}
+
+type method func(context.Context, podresources.PodResourcesListerClient, ...grpc.CallOption) error
+
+// call makes one call, and another one if the answer was larger than the limit
+// or the kubelet's rate limit rejected the first.
+func (c *client) call(ctx context.Context, do method) (Outcome, error) {
+	kubelet, err := c.prepare()
+	if err != nil {
 		return pathOutcome(err), err
 	}
 	limited := false
 	for {
-		outcome, err := c.once(ctx, method, take)
+		outcome, err := c.once(ctx, kubelet, do)
 		switch {
 		case outcome == OutcomeTooLarge && c.limit < c.opts.MaxMessage:
 			c.limit = min(2*c.limit, c.opts.MaxMessage)
 		case outcome == OutcomeRateLimited && !limited:
-			// A token comes back every 10 ms, for whoever asks first.
+			// A token comes back every 10 ms, for all clients of the socket.
 			limited = true
 			pause := 200*time.Millisecond + rand.N(300*time.Millisecond)
 			select {
@@ -93,24 +155,28 @@ func (c *client) call(ctx context.Context, method string, take func([]byte) erro
 	}
 }
 
-func (c *client) once(ctx context.Context, method string, take func([]byte) error) (Outcome, error) {
+func (c *client) once(ctx context.Context, kubelet podresources.PodResourcesListerClient, do method) (Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
-	// The messages of both requests have no fields.
-	answer, err := c.conn.Call(ctx, method, nil, c.limit)
-	if err == nil {
-		err = take(answer)
+	var header metadata.MD
+	err := do(ctx, kubelet, grpc.MaxCallRecvMsgSize(c.limit), grpc.Header(&header))
+	outcome := outcomeOf(status.Code(err), header != nil)
+	if failed := c.dialErr.Load(); outcome == OutcomeUnavailable && failed != nil {
+		err = *failed
+		outcome = dialOutcome(err)
 	}
-	outcome := outcomeOf(err)
 	switch outcome {
-	case OutcomeRefused, OutcomeUnavailable, OutcomeGarbage, OutcomeDenied:
-		// Whatever answers next is another process, perhaps.
-		c.close()
+	case OutcomeNoSocket, OutcomeRefused, OutcomeUnavailable, OutcomeGarbage, OutcomeDenied:
+		c.close() // the next answer may come from another process
+	case OutcomeTimeout:
+		if c.conn.GetState() != connectivity.Ready {
+			c.close() // the server has not completed the handshake
+		}
 	}
 	return outcome, err
 }
 
-// pathOutcome is that of a call that had no socket to go to.
+// pathOutcome is the outcome of a call without a socket.
 func pathOutcome(err error) Outcome {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
@@ -121,43 +187,41 @@ func pathOutcome(err error) Outcome {
 	return OutcomeError
 }
 
-func outcomeOf(err error) Outcome {
-	var status *unary.Status
+// dialOutcome is the outcome of a call without a connection.
+func dialOutcome(err error) Outcome {
 	switch {
-	case err == nil:
-		return OutcomeOK
-	case errors.As(err, &status):
-		return statusOutcome(status.Code)
-	case errors.Is(err, unary.ErrTooLarge):
-		return OutcomeTooLarge
-	case errors.Is(err, unary.ErrProtocol), errors.Is(err, errWire):
-		return OutcomeGarbage
-	case errors.Is(err, context.DeadlineExceeded):
-		return OutcomeTimeout
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return OutcomeRefused
 	case errors.Is(err, fs.ErrNotExist):
 		return OutcomeNoSocket
 	case errors.Is(err, fs.ErrPermission):
 		return OutcomeDenied
-	case errors.Is(err, context.Canceled):
-		return OutcomeError
 	}
-	return OutcomeUnavailable // the connection broke
+	return OutcomeUnavailable
 }
 
-func statusOutcome(code unary.Code) Outcome {
+// outcomeOf returns the outcome of a call with this status. headers reports
+// whether the answer began with headers: a server that refuses a call sends
+// none, so an error after headers was found on this side.
+func outcomeOf(code codes.Code, headers bool) Outcome {
 	switch code {
-	case unary.DeadlineExceeded:
+	case codes.OK:
+		return OutcomeOK
+	case codes.DeadlineExceeded:
 		return OutcomeTimeout
-	case unary.ResourceExhausted:
+	case codes.ResourceExhausted:
+		if headers {
+			return OutcomeTooLarge
+		}
 		return OutcomeRateLimited
-	case unary.Unimplemented:
+	case codes.Unimplemented:
 		return OutcomeUnimplemented
-	case unary.PermissionDenied, unary.Unauthenticated:
+	case codes.PermissionDenied, codes.Unauthenticated:
 		return OutcomeDenied
-	case unary.Unavailable:
+	case codes.Unavailable:
 		return OutcomeUnavailable
+	case codes.Internal:
+		return OutcomeGarbage // gRPC's status for a message that it cannot decode
 	}
 	return OutcomeError
 }

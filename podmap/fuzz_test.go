@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/proto"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"github.com/accel-exporter/accel-exporter/internal/sim/kubelet"
@@ -89,7 +88,7 @@ func FuzzList(f *testing.F) {
 				continue
 			}
 			s.now = s.now.Add(time.Second)
-			a := read(t, kubelet.Answer(s.pods...))
+			a := readList(kubelet.Answer(s.pods...))
 			l.take(s.now, s.connection, time.Time{}, a)
 			holders, superseded := l.tell()
 			check(t, l, a, holders, superseded)
@@ -97,27 +96,13 @@ func FuzzList(f *testing.F) {
 			// The same answer again changes nothing, unless a second was what was
 			// missing for something to be released.
 			s.now = s.now.Add(time.Second)
-			l.take(s.now, s.connection, time.Time{}, read(t, kubelet.Answer(s.pods...)))
+			l.take(s.now, s.connection, time.Time{}, readList(kubelet.Answer(s.pods...)))
 			again, _ := l.tell()
 			if !sameHolders(holders, again) && len(again) >= len(holders) {
 				t.Fatalf("the same list twice yields\n%+v\nthen\n%+v", holders, again)
 			}
 		}
 	})
-}
-
-// read reads an answer as the kubelet would send it.
-func read(tb testing.TB, resp *podresources.ListPodResourcesResponse) *answer {
-	tb.Helper()
-	message, err := proto.Marshal(resp)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	a, err := readList(message)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return a
 }
 
 func check(t *testing.T, l *ledger, a *answer, holders, superseded []Holder) {
@@ -176,7 +161,7 @@ func TestLimits(t *testing.T) {
 	resp := kubelet.Answer(pods...)
 	// The one with the devices comes first, or it might be among the surplus.
 	slices.SortFunc(resp.PodResources, func(a, b *podresources.PodResources) int { return cmp.Compare(a.Name, b.Name) })
-	if a := read(t, resp); len(a.pods) != maxPods || len(a.holds) != maxHolds || a.overflow != 20 {
+	if a := readList(resp); len(a.pods) != maxPods || len(a.holds) != maxHolds || a.overflow != 20 {
 		t.Errorf("%d pods, %d holds, %d beyond", len(a.pods), len(a.holds), a.overflow)
 	}
 }

@@ -128,24 +128,17 @@ func (w *Watcher) Status() Status {
 // poll asks once and publishes what follows.
 func (w *Watcher) poll(ctx context.Context) Outcome {
 	began := time.Now()
-	var list *answer
-	outcome, err := w.client.call(ctx, methodList, func(message []byte) (err error) {
-		list, err = readList(message)
-		return err
-	})
+	list, outcome, err := w.client.list(ctx)
 	answered := time.Now()
 	connection, born := w.client.dials.Load(), w.client.born()
 	latest := w.latest.Load()
 	allocatable, allocatableTime := latest.Allocatable, latest.AllocatableTime
 	also, alsoErr := OutcomeOK, error(nil)
 	if outcome == OutcomeOK {
-		also, alsoErr = w.client.call(ctx, methodAllocatable, func(message []byte) error {
-			resources, err := readAllocatable(message)
-			if err == nil {
-				allocatable, allocatableTime = resources, time.Now()
-			}
-			return err
-		})
+		var resources []Allocatable
+		if resources, also, alsoErr = w.client.allocatable(ctx); also == OutcomeOK {
+			allocatable, allocatableTime = resources, time.Now()
+		}
 	}
 	if ctx.Err() != nil {
 		return outcome

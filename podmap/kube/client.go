@@ -93,22 +93,16 @@ func (c *client) send(ctx context.Context, path string, query url.Values) (*http
 	return resp, err
 }
 
-// refusal reads what the server says in place of what it was asked for.
+// refusal reads the API Status of an answer other than 200.
 func (c *client) refusal(resp *http.Response) *failure {
 	f := &failure{outcome: statusOutcome(resp.StatusCode)}
-	r := &reader{scanner: newScanner(io.LimitReader(resp.Body, maxError))}
 	var s status
-	if first, err := r.start(maxError); err == nil && first == '{' {
-		if o, err := r.object(first); err == nil {
-			s = o.status
-		}
-	}
-	if s.message == "" && s.reason == "" {
+	if newDecoder(resp.Body, maxError).value(&s) != nil || s.Message == "" && s.Reason == "" {
 		f.err = fmt.Errorf("status %d", resp.StatusCode)
 	} else {
 		f.err = fmt.Errorf("status %d: %w", resp.StatusCode, &s)
 	}
-	seconds := s.retryAfter
+	seconds := s.Details.RetryAfterSeconds
 	if header, err := strconv.ParseInt(resp.Header.Get("Retry-After"), 10, 64); err == nil {
 		seconds = header
 	}

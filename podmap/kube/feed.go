@@ -139,13 +139,13 @@ func (f *feed) list(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		got.version = p.version
-		if p.token == "" {
+		got.version = p.Version
+		if p.Token == "" {
 			break
 		}
 		query = f.query()
 		query.Set("limit", strconv.Itoa(pageSize))
-		query.Set("continue", p.token)
+		query.Set("continue", p.Token)
 		if got.pages++; got.pages > maxPages {
 			return &failure{outcome: OutcomeTooLarge, err: fmt.Errorf("a list of more than %d pages", maxPages)}
 		}
@@ -190,31 +190,16 @@ func (f *feed) page(ctx context.Context, query url.Values, into *collection) (pa
 		return page{}, err
 	}
 	defer a.close()
-	p, err := readList(f.reader(&limited{r: a.body, left: f.w.opts.MaxBody}), f.store.kind(), f.w.opts.MaxObject, into.add)
+	body := &bounded{r: a.body, end: f.w.opts.MaxBody}
+	p, err := readList(body, f.store.kind(), f.w.opts.MaxObject, func(d *document) { into.add(f.keep(d)) })
 	if err != nil {
 		err = f.w.client.clean(failed(a.ctx, err))
 	}
 	return p, err
 }
 
-func (f *feed) reader(r io.Reader) *reader {
-	return &reader{scanner: newScanner(r), allow: allowList(f.w.opts.Labels), contexts: f.w.opts.Contexts}
-}
-
-// limited is a stream that may not go on for longer than left bytes.
-type limited struct {
-	r    io.Reader
-	left int64
-}
-
-func (l *limited) Read(p []byte) (int, error) {
-	if l.left <= 0 {
-		return 0, errTooLarge
-	}
-	n, err := l.r.Read(p[:min(int64(len(p)), l.left)])
-	l.left -= int64(n)
-	return n, err
-}
+// keep reduces a document as the Options ask.
+func (f *feed) keep(d *document) *object { return keep(d, f.w.opts.Labels, f.w.opts.Contexts) }
 
 // watch follows what changes until the watch ends. It returns nil where that
 // is in order.
@@ -243,14 +228,14 @@ func (f *feed) watch(ctx context.Context) error {
 		return nil
 	}
 	defer f.end()
-	r := f.reader(a.body)
+	d := newDecoder(a.body, f.w.opts.MaxObject)
 	for {
-		kind, o, err := readEvent(r, f.w.opts.MaxObject)
+		e, err := readEvent(d)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err == nil {
-			err = f.event(kind, o)
+			err = f.event(&e)
 		}
 		if err != nil {
 			return f.w.client.clean(failed(a.ctx, err))

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"cmp"
 	"path"
 	"slices"
 )
@@ -9,14 +8,15 @@ import (
 // maxLabels is how many labels are kept of one pod.
 const maxLabels = 32
 
-// maxLabelValue is what the API server accepts as a label's value, in bytes.
+// maxLabelValue is the longest label value that the API server accepts, in
+// bytes.
 const maxLabelValue = 63
 
-// allowList says which labels are kept.
+// allowList has the patterns of the labels that are kept.
 type allowList []string
 
-// rank returns the first pattern that key matches, or false where no pattern
-// does.
+// rank returns the index of the first pattern that key matches, or false
+// without a match.
 func (l allowList) rank(key string) (int, bool) {
 	if key == "" || len(key) > maxLabelKey {
 		return 0, false
@@ -26,51 +26,4 @@ func (l allowList) rank(key string) (int, bool) {
 		return ok && err == nil
 	})
 	return i, i >= 0
-}
-
-// label is one that is allowed.
-type label struct {
-	rank       int
-	key, value string
-}
-
-// labels are the best that a pod has, at most maxLabels.
-type labels []label
-
-// add takes a label in and reports whether it or another was left out.
-func (ls *labels) add(l label) (left bool) {
-	if i := slices.IndexFunc(*ls, func(o label) bool { return o.key == l.key }); i >= 0 {
-		(*ls)[i] = l
-		return false
-	}
-	if len(*ls) < maxLabels {
-		*ls = append(*ls, l)
-		return false
-	}
-	worst := 0
-	for i := range *ls {
-		if compareLabels((*ls)[i], (*ls)[worst]) > 0 {
-			worst = i
-		}
-	}
-	if compareLabels(l, (*ls)[worst]) < 0 {
-		(*ls)[worst] = l
-	}
-	return true
-}
-
-func compareLabels(a, b label) int {
-	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.key, b.key))
-}
-
-// table returns the labels by key, nil where there are none.
-func (ls labels) table() map[string]string {
-	if len(ls) == 0 {
-		return nil
-	}
-	m := make(map[string]string, len(ls))
-	for _, l := range ls {
-		m[l.key] = l.value
-	}
-	return m
 }

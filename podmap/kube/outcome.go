@@ -42,7 +42,7 @@ func failed(ctx context.Context, err error) *failure {
 
 func outcomeOf(err error) Outcome {
 	if s, ok := errors.AsType[*status](err); ok {
-		return statusOutcome(int(s.code))
+		return statusOutcome(s.Code)
 	}
 	switch {
 	case errors.Is(err, errTooLarge):

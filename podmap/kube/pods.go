@@ -107,7 +107,7 @@ func (p *pods) tell() []Pod {
 // podOf keeps what a Pod has.
 func podOf(o *object) *Pod {
 	pod := &Pod{
-		Namespace: o.namespace, Name: o.name, UID: o.uid, Labels: o.labels.table(), Context: o.context,
+		Namespace: o.namespace, Name: o.name, UID: o.uid, Labels: o.labels, Context: o.context,
 		Controller: o.controller, Workload: o.workload(), Phase: o.phase, Created: o.created, Deleting: o.deleting,
 	}
 	if !slices.Contains(Phases, pod.Phase) {

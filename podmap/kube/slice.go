@@ -5,12 +5,12 @@ import "strconv"
 // maxSliceDevices is more than the API server accepts in one slice (128).
 const maxSliceDevices = 512
 
-// maxAttribute is what the API server accepts as the text of an attribute, in
-// bytes.
+// maxAttribute is the longest text of an attribute that the API server accepts,
+// in bytes.
 const maxAttribute = 64
 
-// attributes says where an attribute of a device goes. Of several names for
-// one thing the first that is there counts.
+// attributes lists the names of attributes by the field of Device that they
+// fill. Of several names the first one present counts.
 var attributes = []struct {
 	name  string
 	field func(*Device) *string
@@ -31,100 +31,65 @@ var attributes = []struct {
 	{"model", func(d *Device) *string { return &d.Model }},
 }
 
-func (r *reader) pool(first byte, o *object) error {
-	return r.scanner.object(first, func(key string, first byte) (err error) {
-		switch key {
-		case "name":
-			_, err = r.text(first, maxName, &o.pool)
-		case "generation":
-			err = r.whole(first, &o.generation)
-		case "resourceSliceCount":
-			err = r.whole(first, &o.slices)
-		default:
-			err = r.skip(first)
-		}
-		return err
-	})
+// sliceDevice is one device of a ResourceSlice. resource.k8s.io/v1beta1 has the
+// attributes under basic.
+type sliceDevice struct {
+	Name       string               `json:"name"`
+	Attributes map[string]attribute `json:"attributes"`
+	Basic      *struct {
+		Attributes map[string]attribute `json:"attributes"`
+	} `json:"basic"`
 }
 
-// device reads one device of a slice: its attributes stand beside its name, or
-// under basic in resource.k8s.io/v1beta1.
-func (r *reader) device(first byte, o *object) error {
-	var d Device
-	values := map[string]string{}
-	var field func(key string, first byte) error
-	field = func(key string, first byte) (err error) {
-		switch key {
-		case "name":
-			_, err = r.text(first, maxName, &d.Name)
-		case "basic":
-			err = r.scanner.object(first, func(key string, first byte) error {
-				if key != "attributes" {
-					return r.skip(first)
-				}
-				return field(key, first)
-			})
-		case "attributes":
-			err = r.scanner.object(first, func(key string, first byte) error { return r.attribute(key, first, values, o) })
-		default:
-			err = r.skip(first)
-		}
-		return err
-	}
-	if err := r.scanner.object(first, field); err != nil {
-		return err
-	}
+// attribute is {"string": "x"}, {"int": 1} or {"version": "1.0.0"}.
+type attribute struct {
+	String  *string `json:"string"`
+	Version *string `json:"version"`
+	Int     *int64  `json:"int"`
+}
+
+// text returns the value of the attribute, "" if it has none of these types or
+// the number is negative. ok is false for a text beyond its bound.
+func (a attribute) text() (text string, ok bool) {
 	switch {
-	case d.Name == "":
-		o.malformed++
-		return nil
-	case len(o.devices) == maxSliceDevices:
-		o.overflow++
-		return nil
+	case a.Int != nil && *a.Int >= 0:
+		return strconv.FormatInt(*a.Int, 10), true
+	case a.String != nil:
+		text = *a.String
+	case a.Version != nil:
+		text = *a.Version
 	}
-	for _, a := range attributes {
-		if to := a.field(&d); *to == "" {
-			*to = values[a.name]
-		}
-	}
-	o.devices = append(o.devices, d)
-	return nil
+	return short(text, maxAttribute), len(text) <= maxAttribute
 }
 
-// attribute reads {"string": "x"}, {"int": 1}, {"version": "1.0.0"} of a name
-// that is looked for.
-func (r *reader) attribute(name string, first byte, values map[string]string, o *object) error {
-	if !wanted(name) {
-		return r.skip(first)
-	}
-	return r.scanner.object(first, func(key string, first byte) error {
+// keepDevices keeps the devices of a slice that have a name.
+func (o *object) keepDevices(list []sliceDevice) {
+	for _, in := range list {
+		d := Device{Name: short(in.Name, maxName)}
 		switch {
-		case key == "int":
-			n := int64(-1)
-			err := r.whole(first, &n)
-			if n >= 0 {
-				values[name] = strconv.FormatInt(n, 10)
-			}
-			return err
-		case key == "string" || key == "version":
-			var text string
-			ok, err := r.text(first, maxAttribute, &text)
-			if ok {
-				values[name] = text
-			} else if err == nil {
-				o.malformed++
-			}
-			return err
+		case d.Name == "":
+			o.malformed++
+			continue
+		case len(o.devices) == maxSliceDevices:
+			o.overflow++
+			continue
 		}
-		return r.skip(first)
-	})
+		if in.Basic != nil {
+			o.keepAttributes(&d, in.Basic.Attributes)
+		}
+		o.keepAttributes(&d, in.Attributes)
+		o.devices = append(o.devices, d)
+	}
 }
 
-func wanted(name string) bool {
+func (o *object) keepAttributes(d *Device, values map[string]attribute) {
 	for _, a := range attributes {
-		if a.name == name {
-			return true
+		text, ok := values[a.name].text()
+		if !ok {
+			o.malformed++
+		}
+		if to := a.field(d); *to == "" {
+			*to = text
 		}
 	}
-	return false
 }

@@ -38,18 +38,22 @@ func (f *feed) end() {
 	f.status.Watching = false
 }
 
-// event takes in what a watch tells. An error ends the watch.
-func (f *feed) event(kind string, o *object) error {
+// event takes in one event of a watch. An ERROR event ends the watch.
+func (f *feed) event(e *event) error {
 	f.w.mu.Lock()
 	defer f.w.mu.Unlock()
-	if !slices.Contains(EventTypes, kind) {
-		return fmt.Errorf("%w: an event of type %q", errKind, clip(kind))
+	if !slices.Contains(EventTypes, e.Type) {
+		return fmt.Errorf("%w: an event of type %q", errKind, clip(e.Type))
 	}
-	f.status.Events[kind]++
-	if kind == "ERROR" {
-		// The caller says which error by its code.
-		return &failure{outcome: statusOutcome(int(o.status.code)), after: waitOf(o.status.retryAfter), err: &o.status}
+	f.status.Events[e.Type]++
+	if e.Type == "ERROR" {
+		s := new(status)
+		e.decode(s)
+		return &failure{outcome: statusOutcome(s.Code), after: waitOf(s.Details.RetryAfterSeconds), err: s}
 	}
+	var d document
+	e.decode(&d)
+	o := f.keep(&d)
 	if o.kind != f.store.kind() {
 		return fmt.Errorf("%w: a %q and no %s", errKind, clip(o.kind), f.store.kind())
 	}
@@ -61,11 +65,11 @@ func (f *feed) event(kind string, o *object) error {
 	f.status.Malformed += uint64(o.malformed)
 	f.status.Overflow += uint64(o.overflow)
 	switch {
-	case kind == "BOOKMARK":
+	case e.Type == "BOOKMARK":
 		return nil
 	case !f.store.ours(o):
 		f.status.Malformed++
-	case kind == "DELETED":
+	case e.Type == "DELETED":
 		f.store.remove(o, now)
 	case !f.store.put(o):
 		f.status.Overflow++
