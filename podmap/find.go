@@ -3,11 +3,13 @@ package podmap
 import (
 	"slices"
 	"strings"
+
+	"github.com/accel-exporter/accel-exporter/collector"
 )
 
 // find looks for ref by what its form names.
 func (x *Index) find(resource string, ref Ref) (int, How) {
-	if i := lookup(x.ids, baseID(ref)); i >= 0 && (ref.global() || x.speaksOf(resource, i)) {
+	if i := lookup(x.ids, baseID(ref)); i >= 0 && (ref.global() || collector.IsResourceOf(x.devices[i].Vendor, resource)) {
 		return i, HowID
 	}
 	switch ref.Form {
@@ -27,10 +29,12 @@ func (x *Index) find(resource string, ref Ref) (int, How) {
 	case FormHash:
 		return lookup(x.hashes, ref.Hash), HowHash
 	case FormIndex:
-		if i := x.only(func(d *Known) bool { return d.Parent == "" && d.Index == ref.Index && isVendor(resource, d.Vendor) }); i != none {
+		if i := x.only(func(d *Known) bool {
+			return d.Parent == "" && d.Index == ref.Index && collector.IsResourceOf(d.Vendor, resource)
+		}); i != none {
 			return i, HowIndex
 		}
-		return x.only(func(d *Known) bool { return d.Parent == "" && isVendor(resource, d.Vendor) }), HowSole
+		return x.only(func(d *Known) bool { return d.Parent == "" && collector.IsResourceOf(d.Vendor, resource) }), HowSole
 	case FormSole:
 		return x.only(func(d *Known) bool { return d.Parent == "" && d.Vendor == "nvidia" }), HowSole
 	case FormUnknown:
@@ -94,30 +98,4 @@ func (x *Index) only(is func(*Known) bool) int {
 		}
 	}
 	return at
-}
-
-// speaksOf reports whether a resource of this name can be about device i.
-func (x *Index) speaksOf(resource string, i int) bool {
-	return isVendor(resource, x.devices[i].Vendor)
-}
-
-// isVendor reports whether the domain of a resource, or of a DRA driver, is
-// the vendor's: nvidia.com/gpu, gpu.nvidia.com.
-func isVendor(resource, vendor string) bool {
-	domain, _, _ := strings.Cut(resource, "/")
-	is := func(name string) bool {
-		for label := range strings.SplitSeq(domain, ".") {
-			if label == name {
-				return true
-			}
-		}
-		return false
-	}
-	switch vendor {
-	case "":
-		return false
-	case "xilinx", "amd": // AMD's plugin for what were Xilinx' cards
-		return is("xilinx") || is("amd")
-	}
-	return is(vendor)
 }

@@ -1,5 +1,7 @@
 package podmap
 
+import "github.com/accel-exporter/accel-exporter/collector"
+
 // ParseDRA takes apart the name by which a DRA driver (gpu.nvidia.com) calls a
 // device. A name is read in the form of its driver's vendor, since others use
 // the same for something else; one that has not that form is read as ParseID
@@ -16,7 +18,7 @@ func ParseDRA(driver, name string) Ref {
 		{"amd", parseAMDDRA},
 		{"intel", parseDashedPCI},
 	} {
-		if isVendor(driver, form.vendor) {
+		if collector.IsResourceOf(form.vendor, driver) {
 			if r, ok := form.parse(name); ok {
 				return r
 			}

@@ -7,7 +7,7 @@ type Known struct {
 	ID string
 	// Parent is the ID of the device that this is a partition of.
 	Parent string
-	// Vendor is lower case: nvidia, intel, amd, xilinx.
+	// Vendor is a name of collector.Vendors: nvidia, intel, amd.
 	Vendor string
 	// PCI is the address of the device, Functions those of further functions
 	// of the same card. A partition has none of its own.

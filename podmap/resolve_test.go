@@ -28,7 +28,7 @@ var machine = []podmap.Known{
 	{ID: "amd-xcp-1", Parent: "0000:c1:00.0", Vendor: "amd", PCI: "0000:c1:00.0", Names: []string{"amdgpu_xcp_1", "card2", "renderD130"}},
 	{ID: "0000:03:00.0", Vendor: "intel", PCI: "0000:03:00.0", Names: []string{"card0", "renderD128"}},
 	{ID: "n3000", Vendor: "intel", PCI: "0000:5e:00.0", Functions: []string{"0000:5f:00.0"}, Names: []string{"dfl-fme.0", "dfl-port.0", "intel-fpga-port.1"}},
-	{ID: "u250", Vendor: "xilinx", PCI: "0000:86:00.1", Functions: []string{"0000:86:00.0"}},
+	{ID: "u250", Vendor: "amd", PCI: "0000:86:00.1", Functions: []string{"0000:86:00.0"}},
 	{ID: "v80-a", Vendor: "amd", PCI: "0000:21:00.0", Names: []string{"ami0", "renderD140"}},
 	{ID: "v80-b", Vendor: "amd", PCI: "0000:22:00.0", Names: []string{"ami1", "renderD141"}},
 }
@@ -174,7 +174,7 @@ func TestResolveFewAndMany(t *testing.T) {
 	}{
 		{
 			"the only FPGA",
-			[]podmap.Known{{ID: "zcu102", Vendor: "xilinx", Index: "0", Names: []string{"fpga0"}}},
+			[]podmap.Known{{ID: "zcu102", Vendor: "amd", Index: "0", Names: []string{"fpga0"}}},
 			"xilinx.com/fpga-ZynqMP-ZCU102", "1", false, "zcu102", podmap.HowSole,
 		},
 		{

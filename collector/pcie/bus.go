@@ -19,6 +19,8 @@ type identity struct {
 	subsystemVendor, subsystemDevice, rev string
 	numa                                  string // empty where unknown
 	driver                                string
+	// kind is the class of accelerator that the function belongs to, "" for none.
+	kind collector.Class
 	// path are the functions up to the root, itself first.
 	path []string
 	// virtual functions of SR-IOV are no cards: their link and their errors
@@ -98,9 +100,13 @@ func identify(fs sysfs.FS, address string) (*identity, error) {
 	// What cannot be read of the rest is left out and asked for again in time.
 	id.driver, _ = d.driver()
 	id.virtual = fs.Exists(d.path + "/physfn")
-	if id.class>>8 == classDisplay {
-		id.climb(fs)
-	}
+	id.kind = collector.PCIClass(collector.PCIFunction{
+		Vendor: id.vendor, Device: id.device, Class: id.class, Driver: id.driver,
+		External: func() bool {
+			id.climb(fs)
+			return len(id.path) > 1
+		},
+	})
 	return id, nil
 }
 
@@ -144,14 +150,14 @@ func (b *bus) accelerators() (cards [][]*identity, err error) {
 	slices.SortFunc(list, func(a, b *identity) int { return compareAddress(a.address, b.address) })
 	fpgas := map[string]int{} // index of the card by slot
 	for _, id := range list {
-		if id.kind() == collector.FPGA {
+		if id.kind == collector.FPGA {
 			fpgas[slotOf(id.address)] = -1
 		}
 	}
 	n := 0
 	for _, id := range list {
 		at, ofFPGA := fpgas[slotOf(id.address)]
-		if !ofFPGA && id.kind() == "" {
+		if !ofFPGA && id.kind == "" {
 			continue
 		}
 		if n++; n > maxFunctions {

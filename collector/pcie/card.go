@@ -40,7 +40,7 @@ func (s *Source) newCard(ids []*identity) *card {
 			c.ends = append(c.ends, newEnd(m.slot, id.address, 0))
 		}
 	}
-	if first.vendor == vendorNVIDIA && c.known.Class == collector.GPU {
+	if c.known.Vendor == "nvidia" && c.known.Class == collector.GPU {
 		c.files = s.filesOf(first.address)
 	}
 	return c
@@ -48,7 +48,7 @@ func (s *Source) newCard(ids []*identity) *card {
 
 func classOf(ids []*identity) collector.Class {
 	for _, id := range ids {
-		if k := id.kind(); k != "" {
+		if k := id.kind; k != "" {
 			return k
 		}
 	}
@@ -56,7 +56,7 @@ func classOf(ids []*identity) collector.Class {
 }
 
 func vendorName(id uint32) string {
-	if name, ok := vendorNames[id]; ok {
+	if name := collector.PCIVendor(id); name != "" {
 		return name
 	}
 	return hexID(id)

@@ -86,7 +86,7 @@ func (s *State) known() (out []podmap.Known) {
 		case "dfl":
 			k.Vendor, k.Names = "intel", []string{"dfl-port." + strings.TrimPrefix(key, "card.")}
 		case "xrt":
-			k.Vendor = "xilinx"
+			k.Vendor = "amd"
 		default:
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
@@ -38,24 +39,32 @@ func (j *Judge) doubt(st *device) bool {
 			}
 			continue
 		}
-		if vendor := vendorOf(x.resource); vendor == "" || vendor == st.vendor || vendor == "xilinx" && st.vendor == "amd" {
+		if vendor := collector.ResourceVendor(x.resource); vendor == "" || vendor == st.vendor {
 			return true
 		}
 	}
 	return false
 }
 
-// isAccelerator reports whether the name of a resource says that it is of
-// accelerators. A plugin that gives out any device file names its resources as
-// its operator likes.
+// isAccelerator reports whether the name of a resource contains a word for
+// accelerators or a vendor of them. A plugin for arbitrary device files names
+// its resources as its operator likes.
 func isAccelerator(resource string) bool {
-	for _, word := range []string{"gpu", "fpga", "accel", "nvidia", "amd.", "intel", "xilinx"} {
-		if strings.Contains(resource, word) {
-			return true
+	return slices.ContainsFunc(acceleratorWords, func(word string) bool { return strings.Contains(resource, word) })
+}
+
+var acceleratorWords = func() []string {
+	words := []string{"gpu", "fpga", "accel"}
+	for _, v := range collector.Vendors() {
+		for _, d := range v.Domains {
+			if len(d) <= 3 {
+				d += "." // amd is part of amd64
+			}
+			words = append(words, d)
 		}
 	}
-	return false
-}
+	return words
+}()
 
 // isModel reports whether the name of a resource has a word of the model's: a
 // word with a digit, as in squat.ai/n6001.
@@ -71,19 +80,6 @@ func isModel(resource, model string) bool {
 }
 
 func isMark(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }
-
-// vendorOf returns the vendor that the domain of a resource names, or "".
-func vendorOf(resource string) string {
-	domain, _, _ := strings.Cut(resource, "/")
-	for _, v := range []string{"nvidia", "amd", "intel", "xilinx"} {
-		for part := range strings.SplitSeq(domain, ".") {
-			if part == v {
-				return v
-			}
-		}
-	}
-	return ""
-}
 
 // isProfile reports whether the name of a partition by its GPU, profile and
 // place may mean st, whose place nobody knows: NVIDIA's DRA driver names MIG

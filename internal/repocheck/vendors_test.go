@@ -1,0 +1,129 @@
+package repocheck
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// place is where the name of a source or a vendor is written by hand: files
+// are patterns, expr a regular expression that one of them must match.
+type place struct{ files, expr, missing string }
+
+// places name every source by hand.
+var places = []place{
+	{"collector/{source}/*.go", `package {source}\n`, "no package"},
+	{"cmd/accel-exporter/sources.go", `\b{source}\.Name\b`, "no entry in specs"},
+	{"internal/config/*.go", `yaml:"{source}"`, "no field of Sources"},
+	{"docs/privileges.md", "(?m)^\\| `{source}`", "no row of what it opens"},
+	{"docs/*.md README.md", `collector\.{source}\b|collector\.[^|\n]*\.{source}\b`, "no mention of --collector.{source}"},
+	{"deploy/helm/accel-exporter/templates/*.tpl", `--(no-collector\.)?{source}\b`, "no argument for it"},
+}
+
+// vendorPlaces name every vendor by hand.
+var vendorPlaces = []place{
+	{"cmd/accel-exporter/testdata/golden/*.metrics collector/{source}/testdata/*.golden", `vendor="{name}"`, "no golden case with a device"},
+}
+
+// pciPlaces name every vendor id by hand, as four hexadecimal digits.
+var pciPlaces = []place{
+	{"deploy/helm/accel-exporter/values.yaml", `pci-(\w{4}_)?{id}\.present`, "no node label in affinity"},
+}
+
+// placesExempt are findings that are no mistakes, and why.
+var placesExempt = map[string]string{
+	"vendor silicom: no golden case with a device in cmd/accel-exporter/testdata/golden/*.metrics collector/fpga/testdata/*.golden": "no public capture of an N5010 or N5011 exists",
+	"PCI id 1c2c: no node label in affinity in deploy/helm/accel-exporter/values.yaml":                                              "Silicom sells network cards under the same id: label such nodes by hand",
+	"PCI id 1d0f: no node label in affinity in deploy/helm/accel-exporter/values.yaml":                                              "every EC2 instance has functions of Amazon; the affinity names instance types",
+	"PCI id 1002: no node label in affinity in deploy/helm/accel-exporter/values.yaml":                                              "no source reads AMD GPUs, the PCI core alone does",
+}
+
+// missing returns one line for each file that does not name the source or the
+// vendor. read returns the files that match a pattern, joined.
+func missing(v collector.Vendor, read func(pattern string) string) []string {
+	var lines []string
+	check := func(what string, p place, id string) {
+		fill := strings.NewReplacer("{source}", v.Source, "{name}", v.Name, "{id}", id).Replace
+		if files := fill(p.files); !regexp.MustCompile(fill(p.expr)).MatchString(read(files)) {
+			lines = append(lines, fmt.Sprintf("%s: %s in %s", fill(what), fill(p.missing), files))
+		}
+	}
+	for _, p := range places {
+		check("source {source}", p, "")
+	}
+	if v.Name == "" { // a source of several vendors
+		return lines
+	}
+	for _, p := range vendorPlaces {
+		check("vendor {name}", p, "")
+	}
+	for _, id := range v.PCI {
+		for _, p := range pciPlaces {
+			check("PCI id {id}", p, fmt.Sprintf("%04x", id))
+		}
+	}
+	return slices.DeleteFunc(lines, func(l string) bool { return placesExempt[l] != "" })
+}
+
+// readAll returns the files of the repository that match the patterns, joined.
+func readAll(patterns string) string {
+	var all strings.Builder
+	for _, pattern := range strings.Fields(patterns) {
+		names, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			panic(err)
+		}
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				panic(err)
+			}
+			all.Write(data)
+		}
+	}
+	return all.String()
+}
+
+// TestVendors names every place that lacks a vendor of the table or a source.
+func TestVendors(t *testing.T) {
+	vendors := slices.Clone(collector.Vendors())
+	for _, name := range sources() {
+		vendors = append(vendors, collector.Vendor{Source: name})
+	}
+	reported := map[string]bool{}
+	for _, v := range vendors {
+		for _, line := range missing(v, readAll) {
+			if !reported[line] {
+				t.Error(line)
+			}
+			reported[line] = true
+		}
+	}
+}
+
+func TestVendorTable(t *testing.T) {
+	names, ids := map[string]bool{}, map[uint32]bool{}
+	for _, v := range collector.Vendors() {
+		if v.Name != strings.ToLower(v.Name) || names[v.Name] {
+			t.Errorf("vendor %q: the name is not lower case or not unique", v.Name)
+		}
+		names[v.Name] = true
+		for _, id := range v.PCI {
+			if ids[id] {
+				t.Errorf("vendor %s: PCI id %04x belongs to another vendor too", v.Name, id)
+			}
+			ids[id] = true
+		}
+		for i, r := range v.Accelerators {
+			if r.Class == "" || r.Vendor == 0 && len(r.Drivers) == 0 || r.Vendor != 0 && !slices.Contains(v.PCI, r.Vendor) {
+				t.Errorf("vendor %s: rule %d has no class, or matches devices of other vendors", v.Name, i)
+			}
+		}
+	}
+}
