@@ -19,17 +19,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/accel-exporter/accel-exporter/internal/ruleapp"
-	"github.com/accel-exporter/accel-exporter/internal/traceapp"
 )
 
 // TestMain lets the test binary be its own worker, as the exporter's is, and
-// stand in for accel-rules and accel-traces beside it.
+// stand in for accel-rules beside it.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "accel-rules" {
 		os.Exit(ruleapp.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	}
-	if filepath.Base(os.Args[0]) == "accel-traces" {
-		os.Exit(traceapp.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(os.Args) > 2 && os.Args[1] == "worker" {
 		os.Exit(exitCode(work(os.Args[2], os.Args[3:])))
@@ -40,7 +36,7 @@ func TestMain(m *testing.M) {
 	if slices.ContainsFunc(os.Args, func(a string) bool { return strings.HasPrefix(a, "-test.fuzzworker") }) {
 		os.Exit(m.Run()) // a part of the process that fuzzes, which has set up what follows
 	}
-	beside := []string{rulesProgram(""), besides("", "accel-traces")}
+	beside := []string{rulesProgram("")}
 	for _, program := range beside {
 		if err := os.Symlink("/proc/self/exe", program); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -28,7 +28,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 	"github.com/accel-exporter/accel-exporter/internal/ruleproc"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
-	"github.com/accel-exporter/accel-exporter/internal/traceproc"
+	"github.com/accel-exporter/accel-exporter/internal/trace"
 )
 
 // shutdownPatience is how long scrapes under way may take once the exporter
@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return printConfigError(stderr, err)
 	}
-	sent, err := openTraces(ctx, f, log)
+	sender, err := openTraces(f, log)
 	if err != nil {
 		if rules != nil {
 			rules.Close()
@@ -85,8 +85,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	p = newProgram(f, cfg, held, j, fields, log)
 	p.alerts = rules
-	if sent != nil {
-		p.traces = followTraces(sent, f, held, p.sampler)
+	if sender != nil {
+		p.traces = followTraces(sender, f, held, p.sampler)
 		p.registry.MustRegister(p.traces)
 	}
 	p.watch(file, j)
@@ -145,8 +145,8 @@ type program struct {
 	log      *slog.Logger
 	sampler  *collector.Sampler
 	pods     *pods
-	alerts   *alerts             // nil where no rules are evaluated
-	traces   *traceproc.Follower // nil where none are sent
+	alerts   *alerts         // nil where no rules are evaluated
+	traces   *trace.Follower // nil where none are sent
 	workers  map[string]*collector.Process
 	releases releases
 	states   atomic.Int32 // requests for /debug/state under way

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os/exec"
 	"sync/atomic"
 	"time"
 
@@ -13,8 +11,7 @@ import (
 	"github.com/prometheus/common/version"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/peer"
-	"github.com/accel-exporter/accel-exporter/internal/traceproc"
+	"github.com/accel-exporter/accel-exporter/internal/trace"
 	"github.com/accel-exporter/accel-exporter/podmap"
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
 	"github.com/accel-exporter/accel-exporter/podmap/proc"
@@ -25,18 +22,16 @@ type traceFlags struct {
 	endpoint    string
 	headersFile string
 	caFile      string
-	program     string
 	annotations []string
 
-	receiver traceproc.Endpoint
+	receiver trace.Endpoint
 }
 
 func (f *traceFlags) add(app *kingpin.Application) {
-	app.Flag("otlp.endpoint", "Where traces of allocations are sent by OTLP: http://HOST:4318, https://…, grpc://HOST:4317 or grpcs://…. By default there are none.").PlaceHolder("URL").StringVar(&f.endpoint)
-	app.Flag("otlp.headers-file", "Headers to send with them, as to log in (YAML: name: value). Read again when it changes.").PlaceHolder("FILE").StringVar(&f.headersFile)
-	app.Flag("otlp.ca-file", "Certificates that may sign the receiver's. By default those of the system.").PlaceHolder("FILE").StringVar(&f.caFile)
-	app.Flag("otlp.program", "The program that sends them, accel-traces. By default the one beside this executable.").PlaceHolder("PATH").StringVar(&f.program)
-	app.Flag("otlp.pod-annotation", "Annotation of pods that may hold the trace context which an allocation belongs to; repeatable, the first that a pod has counts. Needs --kubernetes.pods.").
+	app.Flag("otlp.endpoint", "OTLP endpoint that receives traces of allocations: http://HOST:4318, https://…, grpc://HOST:4317 or grpcs://…. By default no traces are sent.").PlaceHolder("URL").StringVar(&f.endpoint)
+	app.Flag("otlp.headers-file", "File with headers for the requests to --otlp.endpoint, such as credentials (YAML, name: value). Read again when it changes.").PlaceHolder("FILE").StringVar(&f.headersFile)
+	app.Flag("otlp.ca-file", "File with the certificates (PEM) of the authorities that sign the endpoint's certificate. By default those of the system.").PlaceHolder("FILE").StringVar(&f.caFile)
+	app.Flag("otlp.pod-annotation", "Annotation of pods with the trace context that their allocations join. Repeatable; the first that a pod has applies. Needs --kubernetes.pods.").
 		Default("traceparent", "tracing.k8s.io/traceparent", "tekton.dev/taskrunSpanContext").PlaceHolder("KEY").StringsVar(&f.annotations)
 }
 
@@ -47,7 +42,7 @@ func (f *traceFlags) check() (err error) {
 		}
 		return nil
 	}
-	if f.receiver, err = traceproc.ParseEndpoint(f.endpoint); err != nil {
+	if f.receiver, err = trace.ParseEndpoint(f.endpoint); err != nil {
 		return fmt.Errorf("--otlp.endpoint %w", err)
 	}
 	if f.caFile != "" && !f.receiver.TLS {
@@ -59,11 +54,11 @@ func (f *traceFlags) check() (err error) {
 	return nil
 }
 
-// checkHeaders and checkCAs read a file as accel-traces will.
-func checkHeaders(path string) error { _, err := traceproc.ReadHeaders(path); return err }
-func checkCAs(path string) error     { _, err := traceproc.ReadCAs(path); return err }
+// checkHeaders and checkCAs check a file as the start does.
+func checkHeaders(path string) error { _, err := trace.ReadHeaders(path); return err }
+func checkCAs(path string) error     { _, err := trace.ReadCAs(path); return err }
 
-// contexts are the annotations that are of use.
+// contexts returns the annotations to read from pods.
 func (f *traceFlags) contexts() []string {
 	if f.endpoint == "" {
 		return nil
@@ -71,9 +66,9 @@ func (f *traceFlags) contexts() []string {
 	return f.annotations
 }
 
-// openTraces starts the program that sends traces. It returns nil where there
-// are to be none.
-func openTraces(ctx context.Context, f *flags, log *slog.Logger) (*traceproc.Process, error) {
+// openTraces prepares the sending of traces. It returns nil where no endpoint is
+// set.
+func openTraces(f *flags, log *slog.Logger) (*trace.Sender, error) {
 	t := &f.traces
 	if t.endpoint == "" {
 		return nil, nil
@@ -88,75 +83,58 @@ func openTraces(ctx context.Context, f *flags, log *slog.Logger) (*traceproc.Pro
 			return nil, fmt.Errorf("--otlp.ca-file: %w", err)
 		}
 	}
-	program := besides(t.program, "accel-traces")
-	p := traceproc.New(traceproc.Options{
-		Command: func() *exec.Cmd {
-			cmd := exec.Command(program, "serve")
-			cmd.Stderr = &lineLogger{log: log.With("process", "accel-traces")}
-			return cmd
-		},
-		Build: peer.Build(), Log: log,
-		Settings: traceproc.Settings{
-			Endpoint: t.receiver, HeadersFile: t.headersFile, CAFile: t.caFile, Version: version.Version,
-			Host: f.pods.nodeOrHost(), Node: f.pods.node,
-		},
+	return trace.NewSender(trace.Options{
+		Endpoint: t.receiver, HeadersFile: t.headersFile, CAFile: t.caFile, Version: version.Version,
+		Host: f.pods.nodeOrHost(), Node: f.pods.node, Log: log,
 	})
-	err := p.Start(ctx)
-	if refused := (*traceproc.Refusal)(nil); errors.As(err, &refused) {
-		return nil, err
-	}
-	if err != nil {
-		log.Error("The program that sends traces does not start and is tried again", "err", err)
-	}
-	return p, nil
 }
 
-// followTraces has p told of all allocations.
-func followTraces(p *traceproc.Process, f *flags, held *pods, s *collector.Sampler) *traceproc.Follower {
+// followTraces returns what sends the traces of all allocations.
+func followTraces(sender *trace.Sender, f *flags, held *pods, s *collector.Sampler) *trace.Follower {
 	who := &identifier{api: held.api, list: podDirs(f.pods.logs)}
-	return traceproc.Follow(p, traceproc.Sources{
+	return trace.Follow(sender, trace.Sources{
 		Latest: s.Latest, Next: s.Next, Lives: held.judge.Lives,
 		Identify: who.identify, Node: f.pods.nodeOrHost(),
 	})
 }
 
-// identifier finds what is known of pods: from the API server, where it is
-// asked, else their UIDs from the names of the kubelet's directories.
+// identifier looks up pods in the data of the API server, where it is watched,
+// else their UIDs in the names of the kubelet's directories.
 type identifier struct {
-	api     *kube.Watcher // nil where it is not asked
+	api     *kube.Watcher // nil where it is not watched
 	list    func() ([]string, error)
 	names   atomic.Pointer[uids]
 	listing atomic.Bool
 	asked   time.Time
 }
 
-// uids are those of pods, "" where there are several of a name.
+// uids are those of pods. The UID is "" where several pods have the name.
 type uids struct {
-	at    time.Time // when they began to be listed
+	at    time.Time // start of the listing
 	byPod map[podmap.Pod]string
 }
 
 // listPause is the least time between two lists of directories.
 const listPause = 2 * time.Second
 
-func (w *identifier) identify(p podmap.Pod, found time.Time) traceproc.Identity {
+func (w *identifier) identify(p podmap.Pod, found time.Time) trace.Identity {
 	if w.api != nil {
 		if known, ok := w.api.Latest().Pod(p.Namespace, p.Name); ok && known.Deleted.IsZero() {
-			return traceproc.Identity{UID: known.UID, Context: known.Context, Sure: true}
+			return trace.Identity{UID: known.UID, Context: known.Context, Final: true}
 		}
 	}
 	if names := w.names.Load(); names != nil && names.at.After(found) && names.byPod[p] != "" {
-		return traceproc.Identity{UID: names.byPod[p], Sure: w.api == nil}
+		return trace.Identity{UID: names.byPod[p], Final: w.api == nil}
 	}
 	if now := time.Now(); now.Sub(w.asked) >= listPause && w.listing.CompareAndSwap(false, true) {
 		w.asked = now
-		go w.look(now) // a disk that hangs must not hold up the others
+		go w.listDirs(now) // a disk may hang, and identify must not block
 	}
-	return traceproc.Identity{}
+	return trace.Identity{}
 }
 
-// look lists the directories.
-func (w *identifier) look(now time.Time) {
+// listDirs lists the directories.
+func (w *identifier) listDirs(now time.Time) {
 	defer w.listing.Store(false)
 	dirs, err := w.list()
 	if err != nil && len(dirs) == 0 {
@@ -170,7 +148,7 @@ func (w *identifier) look(now time.Time) {
 		}
 		p := podmap.Pod{Namespace: name.Namespace, Name: name.Name}
 		if _, again := names[p]; again {
-			uid = "" // one of them has ended, and nothing says which
+			uid = "" // one of them has ended, and it is unknown which
 		}
 		names[p] = uid
 	}

@@ -11,18 +11,17 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
-	"github.com/accel-exporter/accel-exporter/internal/traceapp/otlptest"
-	"github.com/accel-exporter/accel-exporter/internal/traceproc"
+	"github.com/accel-exporter/accel-exporter/internal/trace"
+	"github.com/accel-exporter/accel-exporter/internal/trace/otlptest"
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// receive starts a receiver at an address of this machine.
+// receive starts a receiver at a local address.
 func receive(t *testing.T, address string) *otlptest.Receiver {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
@@ -34,7 +33,7 @@ func receive(t *testing.T, address string) *otlptest.Receiver {
 	return r
 }
 
-// unused returns an address that nobody listens on.
+// unused returns an address without a listener.
 func unused(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,16 +61,15 @@ func spanOf(n *node, r *otlptest.Receiver, name, pod, device string) otlptest.Sp
 	return found
 }
 
-// TestTraces: the life of a pod on a GPU, as a receiver gets it: held, at work,
-// a Xid, the end. The receiver is away at first, and the program that sends is
-// killed.
+// TestTraces: the spans of a pod on a GPU, as a receiver gets them: start, first
+// activity, an Xid, the end. The receiver is away at first.
 func TestTraces(t *testing.T) {
 	address := unused(t)
 	n := startPods(t, scenario, nil, often, "--otlp.endpoint=http://"+address, "--kubernetes.node=node-1")
 	free := holdsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`))["free"].device
 	n.sim("inject", "pod-start", "ml/first-0", "gpu:7", "--pid=81001", "--memory=2048", "--load=0.6")
 	n.until(hold{free, "ml/first-0"}.has("info", "1"), `^accel_traces_batches_total\{outcome="failed"\} [1-9]`, `^accel_traces_queue_spans [1-9]`,
-		`^accel_traces_program_up 1$`, `^accel_traces_spans_total\{result="sent"\} 0$`, `^accel_traces_open_holds 12$`)
+		`^accel_traces_spans_total\{result="sent"\} 0$`, `^accel_traces_open_holds 12$`)
 
 	r := receive(t, address)
 	held := spanOf(n, r, "accel.held", "first-0", free)
@@ -79,12 +77,9 @@ func TestTraces(t *testing.T) {
 		t.Errorf("%+v", held)
 	}
 	if found := spanOf(n, r, "accel.held", "llm-0", ""); found.Attrs["accel.allocation.start_observed"] != "false" {
-		t.Errorf("of what the exporter found: %+v", found)
+		t.Errorf("an allocation from before the start: %+v", found)
 	}
 	spanOf(n, r, "accel.wait", "first-0", free)
-	pid := childPID(t, "accel-traces\x00serve")
-	syscall.Kill(pid, syscall.SIGKILL)
-	n.until(`^accel_traces_program_restarts_total 1$`, `^accel_traces_program_up 1$`, `^accel_source_up\{`)
 
 	n.sim("inject", "xid", "79", "7")
 	fault := spanOf(n, r, "accel.fault", "first-0", free)
@@ -105,16 +100,15 @@ func TestTraces(t *testing.T) {
 	n.until(`^accel_traces_queue_spans 0$`, `^accel_traces_spans_total\{result="overflow"\} 0$`, `^accel_traces_open_holds 11$`)
 	for _, s := range r.Spans() {
 		if s.Name == "accel.allocation" && s.Resource["k8s.pod.name"] != "first-0" {
-			t.Errorf("%s has not ended, and was told to have", s.Resource["k8s.pod.name"])
+			t.Errorf("the trace of %s ended too early", s.Resource["k8s.pod.name"])
 		}
 	}
-	if err := n.stop(); err != nil || childPID(t, "accel-traces\x00serve") != 0 {
-		t.Errorf("after the exporter's end (%v) the program is still there", err)
+	if err := n.stop(); err != nil {
+		t.Error(err)
 	}
 }
 
-// TestTraceContext: a pod whose annotation names a trace has its allocation in
-// that one.
+// TestTraceContext: the allocation of a pod joins the trace of its annotation.
 func TestTraceContext(t *testing.T) {
 	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	pods := fmt.Sprintf(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[
@@ -142,21 +136,20 @@ func TestTraceContext(t *testing.T) {
 	n.stop()
 }
 
-// TestTraceFlags: what is wrong is named, before anything is started.
+// TestTraceFlags: a wrong value ends the start with an error that names it.
 func TestTraceFlags(t *testing.T) {
 	headers := filepath.Join(t.TempDir(), "headers.yml")
 	if err := os.WriteFile(headers, []byte("authorization: [hunter2]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		"--otlp.endpoint is not an address":             {"--otlp.endpoint=collector"},
-		"need --otlp.endpoint":                          {"--otlp.headers-file=" + headers},
-		"begins with https or grpcs":                    {"--otlp.endpoint=http://h", "--otlp.ca-file=" + headers},
-		"--otlp.pod-annotation":                         {"--otlp.endpoint=http://h", "--otlp.pod-annotation=a b"},
-		"headers.yml:1: is no header":                   {"--otlp.endpoint=http://h", "--otlp.headers-file=" + headers},
-		"headers.yml:1: is no header, and":              {"--otlp.endpoint=http://h", "--otlp.headers-file=" + headers, "--config.check"},
-		"no certificate":                                {"--otlp.endpoint=https://h", "--otlp.ca-file=" + headers, "--config.check"},
-		"--otlp.program: fork/exec /nonexistent/traces": {"--otlp.endpoint=http://h", "--otlp.program=/nonexistent/traces"},
+		"--otlp.endpoint is not an address": {"--otlp.endpoint=collector"},
+		"need --otlp.endpoint":              {"--otlp.headers-file=" + headers},
+		"begins with https or grpcs":        {"--otlp.endpoint=http://h", "--otlp.ca-file=" + headers},
+		"--otlp.pod-annotation":             {"--otlp.endpoint=http://h", "--otlp.pod-annotation=a b"},
+		"headers.yml:1: is no header":       {"--otlp.endpoint=http://h", "--otlp.headers-file=" + headers},
+		"headers.yml:1: is no header (":  {"--otlp.endpoint=http://h", "--otlp.headers-file=" + headers, "--config.check"},
+		"no certificate":                    {"--otlp.endpoint=https://h", "--otlp.ca-file=" + headers, "--config.check"},
 	} {
 		var complaint strings.Builder
 		err := command(t.Context(), append(elsewhere(t, args), args...), io.Discard, &complaint)
@@ -167,13 +160,13 @@ func TestTraceFlags(t *testing.T) {
 }
 
 // TestIdentifier: the UID of a pod is read from the names of directories, where
-// one of them is the pod's and none is of a pod before it.
+// exactly one has the pod's name.
 func TestIdentifier(t *testing.T) {
 	const one, two = "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "6ba7b811-9dad-11d1-80b4-00c04fd430c8"
 	listed := make(chan []string)
 	w := &identifier{list: func() ([]string, error) { return <-listed, nil }}
 	pod := podmap.Pod{Namespace: "ml", Name: "a"}
-	ask := func(found time.Time, want traceproc.Identity) {
+	ask := func(found time.Time, want trace.Identity) {
 		t.Helper()
 		if got := w.identify(pod, found); got != want {
 			t.Errorf("%+v, want %+v", got, want)
@@ -182,20 +175,20 @@ func TestIdentifier(t *testing.T) {
 	found := time.Now()
 	for _, c := range []struct {
 		dirs []string
-		want traceproc.Identity
+		want trace.Identity
 	}{
-		{[]string{"ml_b_" + two, "pods", "ml_a_x_y"}, traceproc.Identity{}},
-		{[]string{"ml_a_" + one, "ml_a_" + two}, traceproc.Identity{}},
-		{[]string{"ml_a_" + one, "ml_b_" + two}, traceproc.Identity{UID: one, Sure: true}},
+		{[]string{"ml_b_" + two, "pods", "ml_a_x_y"}, trace.Identity{}},
+		{[]string{"ml_a_" + one, "ml_a_" + two}, trace.Identity{}},
+		{[]string{"ml_a_" + one, "ml_b_" + two}, trace.Identity{UID: one, Final: true}},
 	} {
 		w.asked = time.Time{}
-		ask(found, traceproc.Identity{}) // it is being looked for
+		ask(found, trace.Identity{}) // the listing runs
 		listed <- c.dirs
 		for w.listing.Load() {
 			runtime.Gosched()
 		}
-		w.asked = time.Now().Add(time.Hour) // and not again
+		w.asked = time.Now().Add(time.Hour) // no further listing
 		ask(found, c.want)
 	}
-	ask(time.Now(), traceproc.Identity{}) // what was listed before may be another's
+	ask(time.Now(), trace.Identity{}) // an older listing may have an earlier pod
 }

@@ -1,15 +1,16 @@
-// Package lifecycle tells how each hold of a pod on a device goes: that it was
-// found, when the pod first did something, when it did nothing, which faults
-// the device had meanwhile, and that it is over. It draws that from successive
-// looks at what package allocation knows, of which any may be left out.
+// Package lifecycle derives what happens to each allocation, which is one
+// pod's use of one device: its start, the first activity of the pod, idle
+// stretches, faults of the device and the release. It compares successive
+// states of package allocation, of which any may be skipped.
 //
-// What it promises:
+// Guarantees:
 //
-//   - Every hold begins once and is released at most once, and nothing is told
-//     of it before or after.
-//   - A hold is released only where a complete list is without it. One that is
-//     not listed because the kubelet does not answer, because its device is
-//     gone while its pod is listed, or because there are more holders than are
-//     told, goes on.
-//   - A stretch of idleness that begins ends, at the latest with its hold.
+//   - Every allocation starts once and is released at most once. It has no
+//     record before its start or after its release.
+//   - Only a complete list without the allocation releases it. An allocation
+//     that is not listed goes on where the kubelet does not answer, where its
+//     device is gone and its pod is still listed, or where the device has more
+//     holders than are reported.
+//   - An idle stretch that begins also ends, at the latest with its
+//     allocation.
 package lifecycle

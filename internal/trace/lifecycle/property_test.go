@@ -11,7 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// ledger checks what is told of every hold.
+// ledger checks the order of the records of every allocation.
 type ledger struct {
 	t    *testing.T
 	open map[uint64]*entry
@@ -26,45 +26,45 @@ type entry struct {
 func (g *ledger) take(records []lifecycle.Record) {
 	g.t.Helper()
 	for _, r := range records {
-		e := g.open[r.Hold]
-		if r.Kind == lifecycle.Held {
-			if e != nil || g.done[r.Hold] {
-				g.t.Fatalf("hold %d begins twice", r.Hold)
+		e := g.open[r.Allocation]
+		if r.Kind == lifecycle.Allocated {
+			if e != nil || g.done[r.Allocation] {
+				g.t.Fatalf("allocation %d starts twice", r.Allocation)
 			}
 			key := r.Life.Pod.Name + " " + r.Life.Device
 			for _, o := range g.open {
 				if o.key == key {
-					g.t.Fatalf("%s is held twice", key)
+					g.t.Fatalf("%s is allocated twice", key)
 				}
 			}
-			g.open[r.Hold] = &entry{key: key}
+			g.open[r.Allocation] = &entry{key: key}
 			continue
 		}
 		if e == nil {
-			g.t.Fatalf("%s of hold %d, which is not there", r.Kind, r.Hold)
+			g.t.Fatalf("%s of allocation %d, which is not open", r.Kind, r.Allocation)
 		}
 		switch r.Kind {
 		case lifecycle.IdleBegan, lifecycle.IdleEnded:
 			if began := r.Kind == lifecycle.IdleBegan; began == e.idle {
-				g.t.Fatalf("%s of hold %d out of order", r.Kind, r.Hold)
+				g.t.Fatalf("%s of allocation %d is out of order", r.Kind, r.Allocation)
 			}
 			e.idle = !e.idle
 		case lifecycle.Released:
 			if e.idle {
-				g.t.Fatalf("hold %d is released and still idle", r.Hold)
+				g.t.Fatalf("allocation %d is released while idle", r.Allocation)
 			}
-			delete(g.open, r.Hold)
-			g.done[r.Hold] = true
+			delete(g.open, r.Allocation)
+			g.done[r.Allocation] = true
 		}
 	}
 }
 
-// world is what really happens, and what is known of it.
+// world is a random history of allocations.
 type world struct {
 	*rand.Rand
-	now   time.Time
-	holds map[string]*allocation.Life
-	ended []allocation.Life
+	now     time.Time
+	current map[string]*allocation.Life
+	ended   []allocation.Life
 }
 
 func (w *world) step() *allocation.Lives {
@@ -72,7 +72,7 @@ func (w *world) step() *allocation.Lives {
 	for pod := range 3 {
 		for device := range 2 {
 			name := fmt.Sprint(pod, device)
-			l := w.holds[name]
+			l := w.current[name]
 			switch {
 			case l == nil && w.IntN(4) == 0:
 				l = &allocation.Life{
@@ -82,26 +82,26 @@ func (w *world) step() *allocation.Lives {
 				if w.IntN(3) == 0 {
 					l.After = time.Time{}
 				}
-				w.holds[name] = l
+				w.current[name] = l
 			case l != nil && w.IntN(6) == 0:
 				l.Until = w.now
 				w.ended = append(w.ended, *l)
-				delete(w.holds, name)
+				delete(w.current, name)
 			case l != nil:
-				w.live(l)
+				w.change(l)
 			}
 		}
 	}
 	w.ended = w.ended[max(0, len(w.ended)-20):]
 	v := &allocation.Lives{Time: w.now, Complete: true, Holds: append([]allocation.Life(nil), w.ended...)}
-	for _, l := range w.holds {
+	for _, l := range w.current {
 		v.Holds = append(v.Holds, *l)
 	}
 	return v
 }
 
-// live has something happen in a hold.
-func (w *world) live(l *allocation.Life) {
+// change makes a random change to an allocation.
+func (w *world) change(l *allocation.Life) {
 	l.IdleKnown = w.IntN(5) > 0
 	switch w.IntN(4) {
 	case 0:
@@ -117,46 +117,46 @@ func (w *world) live(l *allocation.Life) {
 	}
 }
 
-// TestProperty: whatever is seen of what happens, every hold begins once and
-// ends once, and none ends because nobody could see it.
+// TestProperty: whatever part of a history the tracker sees, every allocation
+// starts once and ends once, and none ends while its state is unknown.
 func TestProperty(t *testing.T) {
 	for seed := range uint64(60) {
-		w := &world{Rand: rand.New(rand.NewPCG(seed, 1)), now: start, holds: map[string]*allocation.Life{}}
+		w := &world{Rand: rand.New(rand.NewPCG(seed, 1)), now: start, current: map[string]*allocation.Life{}}
 		tracker := lifecycle.New()
 		g := &ledger{t: t, open: map[uint64]*entry{}, done: map[uint64]bool{}}
 		for range 200 {
 			v := w.step()
 			switch w.IntN(8) {
 			case 0:
-				continue // a Snapshot that nobody looked at
+				continue // a skipped state
 			case 1:
 				v.Complete = false
-				for i := 0; i < len(v.Holds); i++ { // and some are not told
+				for i := 0; i < len(v.Holds); i++ { // and some allocations are missing
 					if w.IntN(2) == 0 {
 						v.Holds = append(v.Holds[:i:i], v.Holds[i+1:]...)
 					}
 				}
 			case 2:
-				v.Complete, v.Holds = false, nil // the kubelet has forgotten all
+				v.Complete, v.Holds = false, nil // the kubelet's list is empty
 			}
-			g.take(tracker.Look(v, nil))
+			g.take(tracker.Update(v, nil))
 			if tracker.Open() != len(g.open) {
-				t.Fatalf("seed %d: %d holds are followed, and %d are told of", seed, tracker.Open(), len(g.open))
+				t.Fatalf("seed %d: %d allocations are followed, %d are open", seed, tracker.Open(), len(g.open))
 			}
 			for _, l := range v.Holds {
 				if l.Until.IsZero() && !g.has(&l) {
-					t.Fatalf("seed %d: %s holds %s, and nothing was told", seed, l.Pod.Name, l.Device)
+					t.Fatalf("seed %d: the allocation of %s on %s has no record", seed, l.Pod.Name, l.Device)
 				}
 			}
 		}
-		g.take(tracker.Look(&allocation.Lives{Time: w.now.Add(time.Hour)}, nil))
+		g.take(tracker.Update(&allocation.Lives{Time: w.now.Add(time.Hour)}, nil))
 		if before := len(g.open); tracker.Open() != before {
-			t.Fatalf("seed %d: a list that is not complete ended holds", seed)
+			t.Fatalf("seed %d: an incomplete list ended allocations", seed)
 		}
-		g.take(tracker.Look(&allocation.Lives{Time: w.now.Add(2 * time.Hour), Complete: true}, nil))
-		g.take(tracker.Look(&allocation.Lives{Time: w.now.Add(3 * time.Hour), Complete: true}, nil))
+		g.take(tracker.Update(&allocation.Lives{Time: w.now.Add(2 * time.Hour), Complete: true}, nil))
+		g.take(tracker.Update(&allocation.Lives{Time: w.now.Add(3 * time.Hour), Complete: true}, nil))
 		if len(g.open) > 0 || tracker.Open() > 0 {
-			t.Fatalf("seed %d: %d holds never end", seed, len(g.open))
+			t.Fatalf("seed %d: %d allocations do not end", seed, len(g.open))
 		}
 	}
 }
@@ -170,25 +170,25 @@ func (g *ledger) has(l *allocation.Life) bool {
 	return false
 }
 
-// TestBound: what is beyond the bound is counted, and taken up when there is
-// room.
+// TestBound: allocations beyond MaxTracked are counted, and followed as soon as
+// there is room.
 func TestBound(t *testing.T) {
 	tracker := lifecycle.New()
 	v := &allocation.Lives{Time: at(10), Complete: true}
-	for i := range lifecycle.MaxHolds + 2 {
-		v.Holds = append(v.Holds, held("a", fmt.Sprint("GPU-", i), 10))
+	for i := range lifecycle.MaxTracked + 2 {
+		v.Holds = append(v.Holds, allocated("a", fmt.Sprint("GPU-", i), 10))
 	}
-	tracker.Look(v, nil)
-	if tracker.Open() != lifecycle.MaxHolds || tracker.Untracked() != 2 {
-		t.Errorf("%d are followed and %d are not", tracker.Open(), tracker.Untracked())
+	tracker.Update(v, nil)
+	if tracker.Open() != lifecycle.MaxTracked || tracker.Untracked() != 2 {
+		t.Errorf("%d followed, %d not", tracker.Open(), tracker.Untracked())
 	}
 	v = &allocation.Lives{Time: at(20), Complete: true, Holds: v.Holds[10:]}
-	tracker.Look(v, nil)
+	tracker.Update(v, nil)
 	v.Time = at(60)
-	tracker.Look(v, nil)
+	tracker.Update(v, nil)
 	v.Time = at(61)
-	tracker.Look(v, nil)
-	if tracker.Open() != lifecycle.MaxHolds-8 || tracker.Untracked() != 0 {
-		t.Errorf("%d are followed and %d are not", tracker.Open(), tracker.Untracked())
+	tracker.Update(v, nil)
+	if tracker.Open() != lifecycle.MaxTracked-8 || tracker.Untracked() != 0 {
+		t.Errorf("%d followed, %d not", tracker.Open(), tracker.Untracked())
 	}
 }

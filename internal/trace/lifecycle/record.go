@@ -6,46 +6,49 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 )
 
-// Kind says what a Record tells.
+// Kind is what a Record is about.
 type Kind string
 
-// The kinds of records, in the order in which a hold can have them.
+// The kinds of records, in the order in which an allocation can have them.
 const (
-	Held       Kind = "held"           // the hold was found
-	Activity   Kind = "first_activity" // the pod did something for the first time
+	Allocated  Kind = "allocated"
+	Activity   Kind = "first_activity" // of the pod on the device
 	IdleBegan  Kind = "idle_began"
 	IdleEnded  Kind = "idle_ended"
 	FaultFound Kind = "fault"
 	Released   Kind = "released"
 )
 
-// Record is one thing that is known of a hold.
+// Record is one change of an allocation.
 type Record struct {
-	// Hold numbers the holds of a Tracker.
-	Hold uint64
-	Kind Kind
-	// Time is when it happened. Of Held it is when the hold was first listed.
+	// Allocation numbers the allocations of a Tracker, from 1.
+	Allocation uint64
+	Kind       Kind
+	// Time is when it happened. For Allocated it is when the allocation was
+	// first listed.
 	Time time.Time
-	// Observed says that Time is when it happened, or just after: of Held, that
-	// the hold was not there before; of Activity, that there was none before;
-	// of Released, that the list went on being known up to then. Otherwise it
-	// happened by then. Of IdleEnded it says that activity or the release ended
-	// the stretch, and not that nothing was known any more.
+	// Observed reports whether the change itself was seen, so that Time is
+	// exact to one look; otherwise it happened at Time or earlier:
+	//   - Allocated: the list before was without the allocation.
+	//   - Activity: there was no activity before.
+	//   - IdleEnded: activity or the release ended the stretch. Otherwise its
+	//     end is the last time at which idleness was known.
+	//   - Released: the list was known all the time up to the release.
 	Observed bool
-	// Life is the hold as it was when the record was made.
+	// Life is the state of the allocation when the record was made.
 	Life *allocation.Life
-	// Fault is set where Kind is FaultFound.
+	// Fault is set for FaultFound only.
 	Fault *Fault
 }
 
-// Fault is one that the device had while it was held.
+// Fault is a fault of the device during the allocation.
 type Fault struct {
-	// Name is that of accel_allocation_fault_timestamp_seconds: xid_79.
+	// Name is the one in accel_allocation_fault_timestamp_seconds: xid_79.
 	Name string
-	// Code is the number of an Xid, 0 where the fault is none.
+	// Code is the number of an Xid, 0 for any other fault.
 	Code uint64
 	// Sub, Detail, Cause and Action are those of collector.Event. They are
-	// empty where the event is not remembered any more.
+	// empty where the event is no longer in the Snapshot.
 	Sub, Detail string
 	Cause       uint64
 	Action      string

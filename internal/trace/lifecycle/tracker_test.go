@@ -17,7 +17,7 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 
-// rig looks at what a test says is there.
+// rig updates a Tracker with the states of a test.
 type rig struct {
 	t       *testing.T
 	tracker *lifecycle.Tracker
@@ -27,13 +27,13 @@ type rig struct {
 
 func newRig(t *testing.T) *rig { return &rig{t: t, tracker: lifecycle.New()} }
 
-// look has the tracker look, so many seconds after the start.
-func (r *rig) look(seconds int, change func(*allocation.Lives), holds ...allocation.Life) {
-	v := &allocation.Lives{Time: at(seconds), Complete: true, Holds: holds}
+// update gives the tracker the state at a time, in seconds after the start.
+func (r *rig) update(seconds int, change func(*allocation.Lives), all ...allocation.Life) {
+	v := &allocation.Lives{Time: at(seconds), Complete: true, Holds: all}
 	if change != nil {
 		change(v)
 	}
-	r.note(r.tracker.Look(v, r.events))
+	r.note(r.tracker.Update(v, r.events))
 }
 
 func (r *rig) note(records []lifecycle.Record) {
@@ -46,7 +46,7 @@ func (r *rig) note(records []lifecycle.Record) {
 	}
 }
 
-// want checks what was told since it was last called.
+// want checks the records since the previous call.
 func (r *rig) want(want ...string) {
 	r.t.Helper()
 	if diff := cmp.Diff(want, r.got); diff != "" {
@@ -55,8 +55,9 @@ func (r *rig) want(want ...string) {
 	r.got = nil
 }
 
-// held is a hold that was first listed then, and was not listed a second before.
-func held(pod, device string, since int, change ...func(*allocation.Life)) allocation.Life {
+// allocated is an allocation that was first listed at since and not listed a
+// second before.
+func allocated(pod, device string, since int, change ...func(*allocation.Life)) allocation.Life {
 	l := allocation.Life{
 		Pod: podmap.Pod{Namespace: "ml", Name: pod}, Containers: []string{"main"}, Device: device,
 		Since: at(since), After: at(since - 1), IdleKnown: true,
@@ -67,20 +68,20 @@ func held(pod, device string, since int, change ...func(*allocation.Life)) alloc
 	return l
 }
 
-// worked says that the pod did something first, and last.
+// worked sets the first and the latest activity of the pod.
 func worked(first, last int) func(*allocation.Life) {
 	return func(l *allocation.Life) { l.First, l.Last = at(first), at(last) }
 }
 
-// idle says that the pod has done nothing since then.
+// idle makes the pod inactive since a time.
 func idle(since int) func(*allocation.Life) {
 	return func(l *allocation.Life) { l.IdleSince = at(since) }
 }
 
-// unknown says that nobody can tell whether the pod does something.
+// unknown makes it unknown whether the pod is active.
 func unknown(l *allocation.Life) { l.IdleKnown, l.IdleSince = false, time.Time{} }
 
-// found says that the hold may be older.
+// found makes the start of the allocation unobserved.
 func found(l *allocation.Life) { l.After = time.Time{} }
 
 func failed(name string, seconds int) func(*allocation.Life) {
@@ -91,41 +92,41 @@ func failed(name string, seconds int) func(*allocation.Life) {
 
 func incomplete(v *allocation.Lives) { v.Complete = false }
 
-func TestStory(t *testing.T) {
+func TestLifecycle(t *testing.T) {
 	r := newRig(t)
-	r.look(0, nil)
-	r.look(10, nil, held("a", "GPU-1", 10))
-	r.want("a held@GPU-1 10s true")
-	r.look(80, nil, held("a", "GPU-1", 10, idle(10)))
-	r.want() // that is the wait for the first activity
-	r.look(100, nil, held("a", "GPU-1", 10, worked(95, 99)))
+	r.update(0, nil)
+	r.update(10, nil, allocated("a", "GPU-1", 10))
+	r.want("a allocated@GPU-1 10s true")
+	r.update(80, nil, allocated("a", "GPU-1", 10, idle(10)))
+	r.want() // the wait for the first activity is no idle stretch
+	r.update(100, nil, allocated("a", "GPU-1", 10, worked(95, 99)))
 	r.want("a first_activity@GPU-1 1m35s true")
-	r.look(200, nil, held("a", "GPU-1", 10, worked(95, 120), idle(120)))
+	r.update(200, nil, allocated("a", "GPU-1", 10, worked(95, 120), idle(120)))
 	r.want("a idle_began@GPU-1 2m0s true")
-	r.look(230, nil, held("a", "GPU-1", 10, worked(95, 120), unknown))
-	r.look(231, nil, held("a", "GPU-1", 10, worked(95, 120), idle(120)))
-	r.want() // nobody knew for a moment
-	r.look(300, nil, held("a", "GPU-1", 10, worked(95, 290)))
+	r.update(230, nil, allocated("a", "GPU-1", 10, worked(95, 120), unknown))
+	r.update(231, nil, allocated("a", "GPU-1", 10, worked(95, 120), idle(120)))
+	r.want() // idleness was unknown for less than a minute
+	r.update(300, nil, allocated("a", "GPU-1", 10, worked(95, 290)))
 	r.want("a idle_ended@GPU-1 4m50s true")
 	r.events = []collector.Event{
 		{Kind: collector.EventXid, Code: 79, Device: "GPU-1", Time: at(310), Sub: "unit", Detail: "fell off"},
 		{Kind: collector.EventXid, Code: 79, Device: "GPU-1", Time: at(305), Past: true},
 		{Kind: collector.EventXid, Code: 79, Device: "GPU-2", Time: at(310)},
 	}
-	r.look(311, nil, held("a", "GPU-1", 10, worked(95, 300), failed("xid_79", 310), failed("bus_loss", 310)))
+	r.update(311, nil, allocated("a", "GPU-1", 10, worked(95, 300), failed("xid_79", 310), failed("bus_loss", 310)))
 	r.want("a fault@GPU-1 5m10s true xid_79 79 unit fell off", "a fault@GPU-1 5m10s true bus_loss 0  ")
-	r.look(320, nil)
-	r.want() // it may still be charged with something
-	r.look(330, nil, held("a", "GPU-1", 10, worked(95, 300), failed("xid_79", 310), failed("bus_loss", 310), failed("xid_154", 319), func(l *allocation.Life) { l.Until = at(320) }))
+	r.update(320, nil)
+	r.want() // faults may still arrive
+	r.update(330, nil, allocated("a", "GPU-1", 10, worked(95, 300), failed("xid_79", 310), failed("bus_loss", 310), failed("xid_154", 319), func(l *allocation.Life) { l.Until = at(320) }))
 	r.want("a fault@GPU-1 5m19s true xid_154 154  ")
-	r.look(340, nil)
+	r.update(340, nil)
 	r.want("a released@GPU-1 5m20s true")
-	r.look(350, nil)
+	r.update(350, nil)
 	r.want()
 }
 
-// What cannot be seen ends nothing.
-func TestUnseen(t *testing.T) {
+// An allocation whose state is unknown does not end.
+func TestUnknownState(t *testing.T) {
 	for name, change := range map[string]func(*allocation.Lives){
 		"list unknown":  incomplete,
 		"device gone":   func(v *allocation.Lives) { v.Lost = map[podmap.Pod]bool{{Namespace: "ml", Name: "a"}: true} },
@@ -133,64 +134,65 @@ func TestUnseen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			r.look(10, nil, held("a", "GPU-1", 10, worked(10, 10)))
+			r.update(10, nil, allocated("a", "GPU-1", 10, worked(10, 10)))
 			r.got = nil
 			for s := 20; s < 5000; s += 100 {
-				r.look(s, change)
+				r.update(s, change)
 			}
 			r.want()
-			r.look(5000, nil, held("a", "GPU-1", 4990, found))
-			r.want() // the kubelet is back, and knows the pod
-			r.look(5001, change)
-			r.look(5010, nil)
-			r.look(5030, nil)
+			r.update(5000, nil, allocated("a", "GPU-1", 4990, found))
+			r.want() // the kubelet answers again and lists the pod
+			r.update(5001, change)
+			r.update(5010, nil)
+			r.update(5030, nil)
 			r.want("a released@GPU-1 1h23m30s false")
 		})
 	}
 }
 
-// A pod of the same name is another one, where a complete list was without it.
+// A complete list without a pod separates it from a later pod of the same name.
 func TestSuccessor(t *testing.T) {
 	r := newRig(t)
-	r.look(10, nil, held("a", "GPU-1", 10), held("a", "GPU-2", 10))
-	r.look(20, nil)
+	r.update(10, nil, allocated("a", "GPU-1", 10), allocated("a", "GPU-2", 10))
+	r.update(20, nil)
 	r.got = nil
-	r.look(25, nil, held("a", "GPU-1", 25), held("a", "GPU-3", 25))
-	r.want("a released@GPU-1 24s true", "a released@GPU-2 20s true", "a held@GPU-1 25s true", "a held@GPU-3 25s true")
-	// Looks that were left out make no difference.
-	r.look(60, nil, held("a", "GPU-1", 50), held("a", "GPU-3", 25))
-	r.want("a released@GPU-1 49s true", "a held@GPU-1 50s true")
+	r.update(25, nil, allocated("a", "GPU-1", 25), allocated("a", "GPU-3", 25))
+	r.want("a released@GPU-1 24s true", "a released@GPU-2 20s true", "a allocated@GPU-1 25s true", "a allocated@GPU-3 25s true")
+	// Skipped states make no difference.
+	r.update(60, nil, allocated("a", "GPU-1", 50), allocated("a", "GPU-3", 25))
+	r.want("a released@GPU-1 49s true", "a allocated@GPU-1 50s true")
 }
 
-// A hold that is found says so, and its idleness is no wait for it to begin.
-func TestFound(t *testing.T) {
+// An allocation that exists at the start is marked so. Its idleness is an idle
+// stretch and not the wait for its first activity.
+func TestUnobservedStart(t *testing.T) {
 	r := newRig(t)
-	r.look(100, nil, held("a", "GPU-1", 10, found, idle(11)))
-	r.want("a held@GPU-1 10s false", "a idle_began@GPU-1 11s true")
-	r.look(200, nil, held("a", "GPU-1", 10, found, func(l *allocation.Life) { l.Last = at(190) }))
+	r.update(100, nil, allocated("a", "GPU-1", 10, found, idle(11)))
+	r.want("a allocated@GPU-1 10s false", "a idle_began@GPU-1 11s true")
+	r.update(200, nil, allocated("a", "GPU-1", 10, found, func(l *allocation.Life) { l.Last = at(190) }))
 	r.want("a first_activity@GPU-1 3m10s false", "a idle_ended@GPU-1 3m10s true")
-	// Faults of before are not its own.
-	r.look(201, nil, held("a", "GPU-1", 10, found, func(l *allocation.Life) { l.Last = at(190) }, failed("xid_31", 5)))
+	// Earlier faults do not belong to it.
+	r.update(201, nil, allocated("a", "GPU-1", 10, found, func(l *allocation.Life) { l.Last = at(190) }, failed("xid_31", 5)))
 	r.want()
 }
 
-// Where nobody knows for long whether a pod is idle, the stretch ends when that
-// was last known.
-func TestBlind(t *testing.T) {
+// An idle stretch ends at the last time idleness was known, where it stays
+// unknown for more than a minute.
+func TestIdlenessUnknown(t *testing.T) {
 	r := newRig(t)
-	r.look(10, nil, held("a", "GPU-1", 10, worked(10, 10)))
-	r.look(80, nil, held("a", "GPU-1", 10, worked(10, 10), idle(10)))
+	r.update(10, nil, allocated("a", "GPU-1", 10, worked(10, 10)))
+	r.update(80, nil, allocated("a", "GPU-1", 10, worked(10, 10), idle(10)))
 	r.got = nil
-	r.look(130, nil, held("a", "GPU-1", 10, worked(10, 10), unknown))
+	r.update(130, nil, allocated("a", "GPU-1", 10, worked(10, 10), unknown))
 	r.want()
-	r.look(150, nil, held("a", "GPU-1", 10, worked(10, 10), unknown))
+	r.update(150, nil, allocated("a", "GPU-1", 10, worked(10, 10), unknown))
 	r.want("a idle_ended@GPU-1 1m20s false")
 }
 
 func TestClose(t *testing.T) {
 	r := newRig(t)
-	r.look(10, nil, held("a", "GPU-1", 10, worked(10, 10)), held("b", "GPU-2", 10, worked(10, 10)))
-	r.look(80, nil, held("a", "GPU-1", 10, worked(10, 10), idle(10)))
+	r.update(10, nil, allocated("a", "GPU-1", 10, worked(10, 10)), allocated("b", "GPU-2", 10, worked(10, 10)))
+	r.update(80, nil, allocated("a", "GPU-1", 10, worked(10, 10), idle(10)))
 	r.got = nil
 	r.note(r.tracker.Close())
 	r.want("a idle_ended@GPU-1 1m20s false", "b released@GPU-2 1m20s true")

@@ -1,4 +1,4 @@
-package traceproc
+package trace
 
 import (
 	"crypto/x509"
@@ -12,18 +12,17 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
-// Bounds of the file of headers, and of the one with certificates, in bytes.
 const (
 	maxHeaders = 64
-	maxHeader  = 8 << 10
-	maxCAFile  = 4 << 20
+	maxHeader  = 8 << 10 // bytes of a value
+	maxCAFile  = 4 << 20 // bytes
 )
 
-// fixedHeaders are those that OTLP sets itself.
+// fixedHeaders are those that the protocol sets.
 var fixedHeaders = []string{"content-type", "content-length", "content-encoding", "host", "connection", "transfer-encoding", "te", "user-agent"}
 
-// ReadHeaders reads a file of headers: YAML, name: value, the names in lower
-// case or not. Its errors say nothing of what the file holds but the names.
+// ReadHeaders reads a file of headers, a YAML map of names to values, and
+// returns it with names in lower case. Its errors contain names but no values.
 func ReadHeaders(path string) (map[string]string, error) {
 	data, err := readFile(path, strict.MaxSize)
 	if err != nil {
@@ -40,7 +39,7 @@ func ReadHeaders(path string) (map[string]string, error) {
 			return nil, fmt.Errorf("%s: header %.80q %w", path, name, err)
 		}
 		if _, again := headers[lower]; again {
-			return nil, fmt.Errorf("%s: header %.80q stands there twice, in capitals and not; accepted is once", path, name)
+			return nil, fmt.Errorf("%s: header %.80q is given twice, in different case", path, name)
 		}
 		headers[lower] = value
 	}
@@ -50,14 +49,14 @@ func ReadHeaders(path string) (map[string]string, error) {
 	return headers, nil
 }
 
-// discreet takes out of mistakes what was found, which may be a secret.
+// discreet removes what was found from mistakes, since it may be secret.
 func discreet(err error) error {
 	mistakes, ok := errors.AsType[strict.Mistakes](err)
 	if !ok {
-		return errors.New("headers are not understood")
+		return errors.New("the file is not a YAML map of headers")
 	}
 	for i := range mistakes {
-		mistakes[i].Path, mistakes[i].Text = "", `is no header, and is not shown since it may be secret; accepted is a line NAME: "VALUE" for each, of different names`
+		mistakes[i].Path, mistakes[i].Text = "", `is no header (its text may be secret and is not shown); accepted is one line NAME: "VALUE" for each header, each name once`
 	}
 	return mistakes
 }
@@ -68,20 +67,20 @@ func checkHeader(lower, value string) error {
 	}
 	switch {
 	case lower == "" || strings.ContainsFunc(lower, func(r rune) bool { return !isToken(r) }):
-		return errors.New("has a name that none can have; accepted are letters, digits, dots, - and _")
+		return errors.New("has an invalid name; accepted are letters, digits, dots, - and _")
 	case slices.Contains(fixedHeaders, lower) || strings.HasPrefix(lower, "grpc-"):
-		return errors.New("is set by the protocol and cannot be given")
+		return errors.New("is set by the protocol")
 	case strings.HasSuffix(lower, "-bin"):
-		return errors.New("would be binary to gRPC; accepted are names that do not end in -bin")
+		return errors.New("is a binary header of gRPC; accepted are names that do not end in -bin")
 	case len(value) > maxHeader:
 		return fmt.Errorf("has %d bytes; accepted are at most %d", len(value), maxHeader)
 	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }):
-		return errors.New("has a value with line breaks or other than printable ASCII; accepted is one line")
+		return errors.New("has a value with other characters than printable ASCII; accepted is one line")
 	}
 	return nil
 }
 
-// ReadCAs reads certificates as PEM.
+// ReadCAs reads a file of PEM certificates.
 func ReadCAs(path string) (*x509.CertPool, error) {
 	data, err := readFile(path, maxCAFile)
 	if err != nil {

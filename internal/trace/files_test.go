@@ -1,4 +1,4 @@
-package traceproc
+package trace
 
 import (
 	"maps"
@@ -59,7 +59,7 @@ func TestHeaders(t *testing.T) {
 		}
 	}
 	if _, err := ReadHeaders(file + ".none"); err == nil {
-		t.Error("a file that is not there was read")
+		t.Error("a missing file was read")
 	}
 	if _, err := ReadCAs(file); err == nil || !strings.Contains(err.Error(), "no certificate") {
 		t.Errorf("%v", err)

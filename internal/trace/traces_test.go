@@ -1,4 +1,4 @@
-package traceapp_test
+package trace_test
 
 import (
 	"fmt"
@@ -15,11 +15,12 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
-	"github.com/accel-exporter/accel-exporter/internal/traceapp/otlptest"
-	"github.com/accel-exporter/accel-exporter/internal/traceproc"
+	"github.com/accel-exporter/accel-exporter/internal/trace"
+	"github.com/accel-exporter/accel-exporter/internal/trace/otlptest"
 )
 
 const (
@@ -43,7 +44,8 @@ func broken(xid, seconds int) func(*allocation.Life) {
 	}
 }
 
-// play plays a life of two devices: found, idle, at work, a fault, the end.
+// play shows the history of a pod with two devices: start, idleness, activity, a
+// fault, release.
 func (g *stage) play(pod string) {
 	g.t.Helper()
 	xid := []collector.Event{{Kind: collector.EventXid, Code: 79, Device: "GPU-1", Time: at(400), Sub: "unit", Detail: "GPU has fallen off the bus."}}
@@ -54,10 +56,10 @@ func (g *stage) play(pod string) {
 	g.show(300, nil, life(pod, "GPU-1", 10, working(70, 290)), life(pod, "GPU-2", 10, idleSince(10)))
 	g.show(401, xid, life(pod, "GPU-1", 10, working(70, 399), broken(79, 400)), life(pod, "GPU-2", 10, idleSince(10)))
 	g.show(420, xid)
-	g.show(440, xid) // until then it may still be charged with a fault
+	g.show(440, xid) // faults may arrive until then
 }
 
-// total is how many spans were made.
+// total returns how many spans were made.
 func (g *stage) total() int {
 	n := g.metric("accel_traces_queue_spans", "")
 	for _, result := range []string{"sent", "rejected", "unsampled", "overflow", "shutdown"} {
@@ -68,15 +70,15 @@ func (g *stage) total() int {
 
 func (g *stage) sent() int { return int(g.metric("accel_traces_spans_total", "sent")) }
 
-// TestTrace: a life as a receiver gets it, over both protocols.
+// TestTrace: the spans that a receiver gets, over both protocols.
 func TestTrace(t *testing.T) {
 	for _, scheme := range []string{"http", "grpc"} {
 		t.Run(scheme, func(t *testing.T) {
 			var r otlptest.Receiver
 			l := listen(t, "127.0.0.1:0")
 			defer serve(&r, scheme, l)()
-			g := newStage(t, traceproc.Settings{Endpoint: endpoint(t, scheme, l)})
-			g.identity["a"] = traceproc.Identity{UID: "11111111-2222-3333-4444-555555555555", Sure: true}
+			g := newStage(t, trace.Options{Endpoint: endpoint(t, scheme, l)})
+			g.identity["a"] = trace.Identity{UID: "11111111-2222-3333-4444-555555555555", Final: true}
 			g.play("a")
 			g.until("the spans", func() bool { return g.sent() == 9 })
 			checkTrace(t, r.Spans())
@@ -91,19 +93,19 @@ func serve(r *otlptest.Receiver, scheme string, l net.Listener) (stop func()) {
 	return r.Serve(l, nil, nil)
 }
 
-// checkTrace checks what play has told.
+// checkTrace checks the spans of play.
 func checkTrace(t *testing.T, spans []otlptest.Span) {
 	t.Helper()
 	root := named(spans, "accel.allocation")
 	holds := named(spans, "accel.hold")
 	if len(root) != 1 || len(holds) != 2 {
-		t.Fatalf("%d roots and %d holds", len(root), len(holds))
+		t.Fatalf("%d spans accel.allocation, %d spans accel.hold", len(root), len(holds))
 	}
 	slices.SortFunc(holds, func(a, b otlptest.Span) int { return strings.Compare(a.Attrs["hw.id"], b.Attrs["hw.id"]) })
 	ids := map[string]bool{}
 	for _, s := range spans {
 		if s.Trace != root[0].Trace || ids[s.ID] {
-			t.Errorf("%s is of trace %s with ID %s", s.Name, s.Trace, s.ID)
+			t.Errorf("%s has the trace %s and the ID %s", s.Name, s.Trace, s.ID)
 		}
 		ids[s.ID] = true
 		want := map[string]string{
@@ -123,7 +125,7 @@ func checkTrace(t *testing.T, spans []otlptest.Span) {
 			}
 		case "accel.hold":
 			if s.Parent != root[0].ID {
-				t.Errorf("a hold has the parent %s", s.Parent)
+				t.Errorf("accel.hold has the parent %s", s.Parent)
 			}
 		default:
 			if s.Parent != holds[0].ID && s.Parent != holds[1].ID {
@@ -175,8 +177,8 @@ func checkTrace(t *testing.T, spans []otlptest.Span) {
 	}
 }
 
-// TestParent: the trace of an annotation is the allocation's, of which it is a
-// part; what is none is left aside.
+// TestParent: spans join the trace of a valid annotation. An invalid one is
+// ignored.
 func TestParent(t *testing.T) {
 	for name, c := range map[string]struct {
 		context string
@@ -193,47 +195,46 @@ func TestParent(t *testing.T) {
 			var r otlptest.Receiver
 			l := listen(t, "127.0.0.1:0")
 			defer r.Serve(l, nil, nil)()
-			g := newStage(t, traceproc.Settings{Endpoint: endpoint(t, "http", l)})
-			g.identity["a"] = traceproc.Identity{UID: "11111111-2222-3333-4444-555555555555", Context: c.context, Sure: true}
+			g := newStage(t, trace.Options{Endpoint: endpoint(t, "http", l)})
+			g.identity["a"] = trace.Identity{UID: "11111111-2222-3333-4444-555555555555", Context: c.context, Final: true}
 			g.play("a")
 			g.until("the spans", func() bool { return g.sent() == 9 })
 			root := named(r.Spans(), "accel.allocation")[0]
 			if joined := root.Trace == outerTrace && root.Parent == outerSpan; joined != c.joined || !joined && root.Parent != "" {
-				t.Errorf("the root is of %s, a child of %q", root.Trace, root.Parent)
+				t.Errorf("the root has the trace %s and the parent %q", root.Trace, root.Parent)
 			}
 			for _, s := range r.Spans() {
 				if s.Trace != root.Trace {
-					t.Errorf("%s is of %s", s.Name, s.Trace)
+					t.Errorf("%s has the trace %s", s.Name, s.Trace)
 				}
 			}
 		})
 	}
 }
 
-// TestUnsampled: who made the trace may have decided that it is not to be kept.
+// TestUnsampled: spans of a trace that its origin does not sample are dropped.
 func TestUnsampled(t *testing.T) {
 	var r otlptest.Receiver
 	l := listen(t, "127.0.0.1:0")
 	defer r.Serve(l, nil, nil)()
-	g := newStage(t, traceproc.Settings{Endpoint: endpoint(t, "http", l)})
-	g.identity["a"] = traceproc.Identity{UID: "u", Context: strings.TrimSuffix(annotation, "01") + "00", Sure: true}
+	g := newStage(t, trace.Options{Endpoint: endpoint(t, "http", l)})
+	g.identity["a"] = trace.Identity{UID: "u", Context: strings.TrimSuffix(annotation, "01") + "00", Final: true}
 	g.play("a")
-	g.until("the spans to be left out", func() bool { return g.metric("accel_traces_spans_total", "unsampled") == 9 })
+	g.until("the spans to be dropped", func() bool { return g.metric("accel_traces_spans_total", "unsampled") == 9 })
 	if n := len(r.Spans()); n > 0 {
 		t.Errorf("%d spans arrived", n)
 	}
 }
 
-// TestSame: another exporter, and another program, tell of the same things by
-// the same IDs.
-func TestSame(t *testing.T) {
+// TestRestart: another exporter sends the same spans with the same IDs.
+func TestRestart(t *testing.T) {
 	var all [2][]otlptest.Span
 	for i := range all {
 		var r otlptest.Receiver
 		l := listen(t, "127.0.0.1:0")
 		stop := r.Serve(l, nil, nil)
-		g := newStage(t, traceproc.Settings{Endpoint: endpoint(t, "http", l)})
-		g.identity["a"] = traceproc.Identity{UID: "11111111-2222-3333-4444-555555555555", Sure: true}
+		g := newStage(t, trace.Options{Endpoint: endpoint(t, "http", l)})
+		g.identity["a"] = trace.Identity{UID: "11111111-2222-3333-4444-555555555555", Final: true}
 		g.play("a")
 		g.until("the spans", func() bool { return g.sent() == 9 })
 		all[i] = r.Spans()
@@ -245,8 +246,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestAway: while the receiver is away spans wait, and when it is back they are
-// sent.
+// TestAway: spans wait while the receiver is away and are sent when it is back.
 func TestAway(t *testing.T) {
 	for _, scheme := range []string{"http", "grpc"} {
 		t.Run(scheme, func(t *testing.T) {
@@ -254,27 +254,27 @@ func TestAway(t *testing.T) {
 			address := l.Addr().String()
 			e := endpoint(t, scheme, l)
 			l.Close()
-			g := newStage(t, traceproc.Settings{Endpoint: e})
-			g.identity["a"] = traceproc.Identity{UID: "11111111-2222-3333-4444-555555555555", Sure: true}
+			g := newStage(t, trace.Options{Endpoint: e})
+			g.identity["a"] = trace.Identity{UID: "11111111-2222-3333-4444-555555555555", Final: true}
 			g.play("a")
 			g.until("failures", func() bool { return g.metric("accel_traces_batches_total", "failed") > 2 })
-			if n := g.metric("accel_traces_queue_spans", ""); n != 9 || g.metric("accel_traces_program_up", "") != 1 {
+			if n := g.metric("accel_traces_queue_spans", ""); n != 9 {
 				t.Errorf("%g spans wait", n)
 			}
 			var r otlptest.Receiver
 			defer serve(&r, scheme, listen(t, address))()
 			g.until("the spans", func() bool { return g.sent() == 9 && g.metric("accel_traces_queue_spans", "") == 0 })
 			checkTrace(t, r.Spans())
-			if !strings.Contains(g.log.String(), "Traces are not taken and tried again") || !strings.Contains(g.log.String(), "Traces are taken again") {
-				t.Error("the log does not say so")
+			if !strings.Contains(g.log.String(), "A request with traces failed") || !strings.Contains(g.log.String(), "Traces are sent again") {
+				t.Errorf("log:\n%s", g.log)
 			}
 		})
 	}
 }
 
-// TestAnswers: what a receiver may answer, and what becomes of the spans.
+// TestAnswers: the results of spans by the answer of the receiver.
 func TestAnswers(t *testing.T) {
-	// The first answer is the one of the case, and from then on all is taken.
+	// The first answer is the one of the test case; further ones accept all.
 	for name, c := range map[string]struct {
 		over func(http.ResponseWriter)
 		call func() (*collectorpb.ExportTraceServiceResponse, error)
@@ -288,6 +288,11 @@ func TestAnswers(t *testing.T) {
 			w.WriteHeader(307)
 		}, want: "rejected"},
 		"http broken off": {over: func(w http.ResponseWriter) { w.Header().Set("Content-Length", "10"); w.WriteHeader(200) }, want: "sent"},
+		"http partly": {over: func(w http.ResponseWriter) {
+			reply, _ := proto.Marshal(&collectorpb.ExportTraceServiceResponse{PartialSuccess: &collectorpb.ExportTracePartialSuccess{RejectedSpans: 1, ErrorMessage: "one too many"}})
+			w.Header().Set("Content-Type", "application/x-protobuf")
+			w.Write(reply)
+		}, want: "rejected"},
 		"grpc away": {call: func() (*collectorpb.ExportTraceServiceResponse, error) {
 			return nil, status.Error(codes.Unavailable, "later")
 		}, want: "sent"},
@@ -322,8 +327,8 @@ func TestAnswers(t *testing.T) {
 				}
 				return nil, nil
 			})
-			g := newStage(t, traceproc.Settings{Endpoint: endpoint(t, scheme, l)})
-			g.identity["a"] = traceproc.Identity{UID: "u", Sure: true}
+			g := newStage(t, trace.Options{Endpoint: endpoint(t, scheme, l)})
+			g.identity["a"] = trace.Identity{UID: "u", Final: true}
 			g.show(10, nil, life("a", "GPU-1", 10))
 			g.until("the first span to be "+c.want, func() bool { return g.metric("accel_traces_spans_total", c.want) == 1 })
 			if n := g.metric("accel_traces_batches_total", "failed"); n != 1 {
@@ -337,8 +342,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestHeaders: they are sent, also those of a file that has changed since, and
-// stand in no log.
+// TestHeaders: each request has the current headers of the file. The log does
+// not contain them.
 func TestHeaders(t *testing.T) {
 	for _, scheme := range []string{"http", "grpc"} {
 		t.Run(scheme, func(t *testing.T) {
@@ -355,8 +360,8 @@ func TestHeaders(t *testing.T) {
 				}
 			}
 			write("Authorization: Bearer one-secret\n")
-			g := newStage(t, traceproc.Settings{Endpoint: endpoint(t, scheme, l), HeadersFile: file})
-			g.identity["a"] = traceproc.Identity{UID: "u", Sure: true}
+			g := newStage(t, trace.Options{Endpoint: endpoint(t, scheme, l), HeadersFile: file})
+			g.identity["a"] = trace.Identity{UID: "u", Final: true}
 			g.show(10, nil, life("a", "GPU-1", 10))
 			g.until("a span", func() bool { return g.sent() == 1 })
 			write("authorization: Bearer another-secret\nx-tenant: team\n")
@@ -369,7 +374,7 @@ func TestHeaders(t *testing.T) {
 			if h[0]["authorization"] != "Bearer one-secret" || h[1]["authorization"] != "Bearer another-secret" || h[1]["x-tenant"] != "team" || h[2]["authorization"] != "Bearer another-secret" {
 				t.Errorf("%v", h)
 			}
-			if text := g.log.String(); strings.Contains(text, "secret:") || strings.Contains(text, "-secret") || !strings.Contains(text, "Headers are not read again") {
+			if text := g.log.String(); strings.Contains(text, "secret:") || strings.Contains(text, "-secret") || !strings.Contains(text, "The file of headers cannot be read again") {
 				t.Errorf("log:\n%s", text)
 			}
 		})

@@ -1,12 +1,11 @@
-package traceapp_test
+package trace_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
-	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -18,30 +17,20 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
-	"github.com/accel-exporter/accel-exporter/internal/peer"
-	"github.com/accel-exporter/accel-exporter/internal/traceapp"
-	"github.com/accel-exporter/accel-exporter/internal/traceapp/otlptest"
-	"github.com/accel-exporter/accel-exporter/internal/traceproc"
+	"github.com/accel-exporter/accel-exporter/internal/trace"
+	"github.com/accel-exporter/accel-exporter/internal/trace/otlptest"
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// programVariable has the test binary be accel-traces.
-const programVariable = "ACCEL_TEST_TRACES"
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestMain(m *testing.M) {
-	if os.Getenv(programVariable) != "" {
-		os.Exit(traceapp.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	}
-	goleak.VerifyTestMain(m)
-}
-
-// patience bounds the wait for what must come from another process.
+// patience bounds the wait for what other goroutines do.
 const patience = 3 * time.Minute
 
-// stage is a Follower with a program of its own, and what it looks at.
+// stage is a Follower and its sources.
 type stage struct {
 	t        *testing.T
-	follower *traceproc.Follower
+	follower *trace.Follower
 	log      *lockedBuffer
 	stop     func()
 
@@ -49,9 +38,9 @@ type stage struct {
 	lives    *allocation.Lives
 	snap     *collector.Snapshot
 	next     chan struct{}
-	asked    [2]time.Time                  // what Latest and Lives last gave out
-	looked   time.Time                     // the latest that the follower is done with
-	identity map[string]traceproc.Identity // by pod
+	asked    [2]time.Time              // the latest results of Latest and Lives
+	looked   time.Time                 // the latest state that the follower has taken
+	identity map[string]trace.Identity // by pod
 }
 
 type lockedBuffer struct {
@@ -71,22 +60,19 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
-// newStage begins to follow. env is the program's beside that of this process.
-func newStage(t *testing.T, s traceproc.Settings, env ...string) *stage {
+// newStage starts a Follower.
+func newStage(t *testing.T, o trace.Options) *stage {
 	t.Helper()
-	g := &stage{t: t, log: &lockedBuffer{}, next: make(chan struct{}), lives: &allocation.Lives{}, identity: map[string]traceproc.Identity{}}
-	s.Version, s.Host, s.Node = "1.2.3", "host-1", "node-1"
-	p := traceproc.New(traceproc.Options{
-		Command: func() *exec.Cmd {
-			cmd := exec.Command("/proc/self/exe", "serve")
-			cmd.Env = append(append(os.Environ(), programVariable+"=1"), env...)
-			return cmd
-		},
-		Build: peer.Build(), Settings: s, Log: slog.New(slog.NewTextHandler(g.log, nil)), Retry: 10 * time.Millisecond,
-	})
-	g.follower = traceproc.Follow(p, traceproc.Sources{
+	g := &stage{t: t, log: &lockedBuffer{}, next: make(chan struct{}), lives: &allocation.Lives{}, identity: map[string]trace.Identity{}}
+	o.Version, o.Host, o.Node, o.Log = "1.2.3", "host-1", "node-1", slog.New(slog.NewTextHandler(g.log, nil))
+	o.Delay, o.Retry, o.Drain = time.Millisecond, time.Millisecond, cmp.Or(o.Drain, patience)
+	sender, err := trace.NewSender(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.follower = trace.Follow(sender, trace.Sources{
 		Latest: g.latest, Next: g.wait, Lives: g.current,
-		Identify: func(p podmap.Pod, _ time.Time) traceproc.Identity {
+		Identify: func(p podmap.Pod, _ time.Time) trace.Identity {
 			g.mu.Lock()
 			defer g.mu.Unlock()
 			return g.identity[p.Name]
@@ -122,7 +108,7 @@ func (g *stage) current() *allocation.Lives {
 	return g.lives
 }
 
-// wait is called before each look.
+// wait is called before each update.
 func (g *stage) wait() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -132,24 +118,24 @@ func (g *stage) wait() <-chan struct{} {
 	return g.next
 }
 
-// show has the follower look at holds, so many seconds after the start, and
-// waits until it has.
-func (g *stage) show(seconds int, events []collector.Event, holds ...allocation.Life) {
+// show sets the state at a time, in seconds after the start, and waits until
+// the follower has taken it.
+func (g *stage) show(seconds int, events []collector.Event, all ...allocation.Life) {
 	g.t.Helper()
-	g.set(seconds, events, holds)
-	g.until("a look", func() bool {
+	g.set(seconds, events, all)
+	g.until("an update", func() bool {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		close(g.next) // the next Snapshot, which is the same
+		close(g.next) // as for a new Snapshot
 		g.next = make(chan struct{})
 		return g.looked.Equal(at(seconds))
 	})
 }
 
-func (g *stage) set(seconds int, events []collector.Event, holds []allocation.Life) {
+func (g *stage) set(seconds int, events []collector.Event, all []allocation.Life) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.lives = &allocation.Lives{Time: at(seconds), Complete: true, Holds: holds}
+	g.lives = &allocation.Lives{Time: at(seconds), Complete: true, Holds: all}
 	g.snap = &collector.Snapshot{Time: at(seconds), Events: events}
 	close(g.next)
 	g.next = make(chan struct{})
@@ -160,12 +146,13 @@ func (g *stage) until(what string, cond func() bool) {
 	g.t.Helper()
 	for end := time.Now().Add(patience); !cond(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			g.t.Fatalf("waited in vain for %s", what)
+			g.t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }
 
-// metric returns the value of a family, of a series by the value of its label.
+// metric returns the value of a series by its family and the value of its
+// label, -1 without one.
 func (g *stage) metric(name, label string) float64 {
 	g.t.Helper()
 	r := prometheus.NewPedanticRegistry()
@@ -195,7 +182,7 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 
-// life is a hold of a pod on a GPU since a time.
+// life is the allocation of a GPU to a pod since a time.
 func life(pod, device string, since int, change ...func(*allocation.Life)) allocation.Life {
 	l := allocation.Life{
 		Pod: podmap.Pod{Namespace: "ml", Name: pod}, Containers: []string{"main"}, Resources: []string{"nvidia.com/gpu"},
@@ -217,17 +204,17 @@ func listen(t *testing.T, address string) net.Listener {
 	return l
 }
 
-// endpoint is where a listener is reached.
-func endpoint(t *testing.T, scheme string, l net.Listener) traceproc.Endpoint {
+// endpoint is the address of a listener.
+func endpoint(t *testing.T, scheme string, l net.Listener) trace.Endpoint {
 	t.Helper()
-	e, err := traceproc.ParseEndpoint(scheme + "://" + l.Addr().String())
+	e, err := trace.ParseEndpoint(scheme + "://" + l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e
 }
 
-// named returns the spans of a name.
+// named returns the spans with a name.
 func named(spans []otlptest.Span, name string) []otlptest.Span {
 	var out []otlptest.Span
 	for _, s := range spans {

@@ -1,4 +1,4 @@
-package traceproc
+package trace
 
 import (
 	"errors"
@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// Endpoint is where spans go.
+// Endpoint is the address of a receiver.
 type Endpoint struct {
-	// GRPC says that it speaks OTLP over gRPC, else it is over HTTP.
-	GRPC bool `json:"grpc,omitempty"`
-	// TLS says that the connection is encrypted.
-	TLS bool `json:"tls,omitempty"`
-	// Host is HOST:PORT, Path that of HTTP.
-	Host string `json:"host"`
-	Path string `json:"path,omitempty"`
+	// GRPC selects OTLP over gRPC instead of HTTP.
+	GRPC bool
+	TLS  bool
+	// Host is HOST:PORT.
+	Host string
+	// Path is the path of HTTP, empty for gRPC.
+	Path string
 }
 
-// Ports of OTLP, by its specification.
+// The default ports of OTLP.
 const (
 	portHTTP = "4318"
 	portGRPC = "4317"
 )
 
-// ParseEndpoint reads the address of a receiver. A password in it is refused,
-// and is not in the error.
+// ParseEndpoint parses the address of a receiver. Its errors do not contain
+// passwords.
 func ParseEndpoint(s string) (Endpoint, error) {
 	const form = "accepted is http://HOST:4318, https://HOST:4318/PATH, grpc://HOST:4317 or grpcs://HOST:4317"
 	u, err := url.Parse(s)
@@ -34,7 +34,7 @@ func ParseEndpoint(s string) (Endpoint, error) {
 	case err != nil || u.Host == "" || u.Hostname() == "" || u.Opaque != "":
 		return Endpoint{}, errors.New("is not an address with a scheme and a host; " + form)
 	case u.User != nil:
-		return Endpoint{}, errors.New("has a user or a password in it; they belong into a header of --otlp.headers-file")
+		return Endpoint{}, errors.New("has a user or a password in it; put them into a header of --otlp.headers-file")
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
 		return Endpoint{}, errors.New("has a query or a fragment; " + form)
 	}
@@ -51,13 +51,13 @@ func ParseEndpoint(s string) (Endpoint, error) {
 		}
 	case "grpc", "grpcs":
 		if u.Path != "" && u.Path != "/" {
-			return Endpoint{}, fmt.Errorf("has the path %.80q, and gRPC has none; %s", u.Path, form)
+			return Endpoint{}, fmt.Errorf("has the path %.80q, but gRPC has none; %s", u.Path, form)
 		}
 		if port == "" {
 			port = portGRPC
 		}
 	default:
-		return Endpoint{}, fmt.Errorf("begins with %.20q; %s", u.Scheme, form)
+		return Endpoint{}, fmt.Errorf("has the scheme %.20q; %s", u.Scheme, form)
 	}
 	e.Host = net.JoinHostPort(u.Hostname(), port)
 	return e, nil

@@ -1,0 +1,231 @@
+package trace
+
+import (
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	oteltrace "go.opentelemetry.io/otel/trace"
+
+	"github.com/accel-exporter/accel-exporter/internal/trace/lifecycle"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+const (
+	// identifyWithin bounds how long the spans of a pod wait for its UID and
+	// trace context. The API server and the kubelet's directories show a pod a
+	// little later than the kubelet's list.
+	identifyWithin = 10 * time.Second
+	// maxPast bounds the ended traces that are remembered, so that the next
+	// allocation of the same pod is another trace.
+	maxPast = 1024
+	// maxListed bounds the devices in an attribute.
+	maxListed = 32
+)
+
+// Identity is what is known of a pod beside its name.
+type Identity struct {
+	UID string
+	// Context is the trace context in the pod's annotation.
+	Context string
+	// Final is set where no more will be known.
+	Final bool
+}
+
+// Identifier returns what is known of a pod that has devices since a time
+// before found. Knowledge from before found may be about an earlier pod of the
+// same name. It must not block.
+type Identifier func(p podmap.Pod, found time.Time) Identity
+
+// Builder makes spans of records. It is not safe for concurrent use.
+type Builder struct {
+	node     string
+	identify Identifier
+	pods     map[podmap.Pod]*podTrace
+	past     map[string]int // number of ended traces, by podTrace.base
+	order    []string       // keys of past, the oldest first
+	out      []Span
+}
+
+// NewBuilder returns a Builder. The name of the node identifies pods of which
+// the UID is unknown.
+func NewBuilder(node string, identify Identifier) *Builder {
+	return &Builder{node: node, identify: identify, pods: map[podmap.Pod]*podTrace{}, past: map[string]int{}}
+}
+
+// Open returns how many traces have not ended.
+func (b *Builder) Open() int { return len(b.pods) }
+
+// podTrace is a trace in progress: what one pod does with its devices.
+type podTrace struct {
+	pod        podmap.Pod
+	found      time.Time // when the Builder began it
+	since, end time.Time
+	observed   bool // the start was seen
+	devices    map[uint64]*device
+	ids        []string
+	failure    string // of the first device that has one
+	identity   Identity
+	outer      oteltrace.SpanContext // of the annotation, else invalid
+	base       string                // identifies the pod
+	seed       string                // identifies the trace, "" until settled
+	waiting    []draft               // spans until then
+	times      map[string]int        // number of allocations, by device
+}
+
+// draft is a span and what its IDs are made of.
+type draft struct {
+	Span
+	key, parent string
+}
+
+// Write takes records and returns the spans that have ended. now is the time of
+// the state that the records are from.
+func (b *Builder) Write(now time.Time, records []lifecycle.Record) []Span {
+	b.out = nil
+	for i := range records {
+		b.record(now, &records[i])
+	}
+	for _, t := range b.pods {
+		b.settle(t, now, false)
+	}
+	return b.out
+}
+
+// Flush returns the spans that wait for the identity of their pod.
+func (b *Builder) Flush(now time.Time) []Span {
+	b.out = nil
+	for _, t := range b.pods {
+		b.settle(t, now, true)
+	}
+	return b.out
+}
+
+func (b *Builder) record(now time.Time, r *lifecycle.Record) {
+	t := b.pods[r.Life.Pod]
+	if r.Kind == lifecycle.Allocated {
+		if t == nil {
+			t = &podTrace{pod: r.Life.Pod, found: now, since: r.Time, observed: r.Observed, devices: map[uint64]*device{}, times: map[string]int{}}
+			b.pods[t.pod] = t
+		}
+		b.emit(t, t.start(r))
+		return
+	}
+	if t == nil || t.devices[r.Allocation] == nil {
+		return
+	}
+	d := t.devices[r.Allocation]
+	switch r.Kind {
+	case lifecycle.Activity:
+		b.emit(t, d.activity(r)...)
+	case lifecycle.IdleBegan:
+		d.idleSince = r.Time
+	case lifecycle.IdleEnded:
+		b.emit(t, d.idle(r))
+	case lifecycle.FaultFound:
+		b.emit(t, d.fault(r)...)
+	case lifecycle.Released:
+		b.emit(t, t.release(d, r)...)
+		if delete(t.devices, r.Allocation); len(t.devices) == 0 {
+			b.close(t, now)
+		}
+	}
+}
+
+// start adds a device to the trace.
+func (t *podTrace) start(r *lifecycle.Record) draft {
+	if r.Time.Before(t.since) {
+		t.since, t.observed = r.Time, r.Observed
+	}
+	id := r.Life.Device
+	if t.times[id] == 0 {
+		t.ids = append(t.ids, id)
+	}
+	t.times[id]++
+	d := &device{key: joinKey(spanHold, id, t.times[id]), since: r.Time, observed: r.Observed}
+	t.devices[r.Allocation] = d
+	return d.held(r)
+}
+
+// release ends a device of the trace.
+func (t *podTrace) release(d *device, r *lifecycle.Record) []draft {
+	out := d.release(r)
+	if failure := out[len(out)-1].Error; failure != "" && t.failure == "" {
+		t.failure = r.Life.Device + ": " + failure
+	}
+	if r.Time.After(t.end) {
+		t.end = r.Time
+	}
+	return out
+}
+
+// close ends a trace with the span of its root.
+func (b *Builder) close(t *podTrace, now time.Time) {
+	b.settle(t, now, true)
+	d := draft{Span: newSpan(spanAllocation, t.since, t.end), key: joinKey(spanAllocation)}
+	var a attrs
+	slices.Sort(t.ids)
+	a.list("accel.allocation.devices", t.ids[:min(len(t.ids), maxListed)])
+	a.add(attribute.Int("accel.allocation.device_count", len(t.ids)))
+	a.add(attribute.Bool("accel.allocation.start_observed", t.observed))
+	d.Attrs, d.Error = a, t.failure
+	b.emit(t, d)
+	b.remember(t.base)
+	delete(b.pods, t.pod)
+}
+
+// remember counts a trace that has ended.
+func (b *Builder) remember(base string) {
+	if b.past[base]++; b.past[base] > 1 {
+		return
+	}
+	b.order = append(b.order, base)
+	if len(b.order) > maxPast {
+		delete(b.past, b.order[0])
+		b.order = b.order[1:]
+	}
+}
+
+// emit returns spans to the caller of Write, or keeps them until the identity
+// of their pod is settled.
+func (b *Builder) emit(t *podTrace, drafts ...draft) {
+	if t.seed == "" {
+		t.waiting = append(t.waiting, drafts...)
+		return
+	}
+	for _, d := range drafts {
+		d.Trace, d.ID, d.Parent = traceID(t.seed), spanID(t.seed, d.key), t.outer
+		flags := oteltrace.FlagsSampled
+		if t.outer.IsValid() {
+			d.Trace, flags = t.outer.TraceID(), t.outer.TraceFlags()
+		}
+		if d.parent != "" {
+			d.Parent = oteltrace.NewSpanContext(oteltrace.SpanContextConfig{
+				TraceID: d.Trace, SpanID: spanID(t.seed, d.parent), TraceFlags: flags, TraceState: t.outer.TraceState(), Remote: true,
+			})
+		}
+		d.Pod = Pod{Namespace: t.pod.Namespace, Name: t.pod.Name, UID: t.identity.UID}
+		b.out = append(b.out, d.Span)
+	}
+}
+
+// settle decides what identifies a trace: the UID of the pod, which the next
+// exporter finds too, or where the UID stays unknown the name and the time.
+func (b *Builder) settle(t *podTrace, now time.Time, atOnce bool) {
+	if t.seed != "" {
+		return
+	}
+	t.identity = b.identify(t.pod, t.found)
+	if !t.identity.Final && !atOnce && now.Sub(t.found) < identifyWithin {
+		return
+	}
+	t.outer = parseContext(t.identity.Context)
+	t.base = joinKey("uid", t.identity.UID)
+	if t.identity.UID == "" {
+		t.base = joinKey("name", b.node, t.pod.Namespace, t.pod.Name, t.since.UnixNano())
+	}
+	t.seed = joinKey(t.base, b.past[t.base])
+	waiting := t.waiting
+	t.waiting = nil
+	b.emit(t, waiting...)
+}

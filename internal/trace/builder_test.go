@@ -1,0 +1,149 @@
+package trace
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/trace/lifecycle"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+
+// bench is a Builder and what is known of the pods.
+type bench struct {
+	*Builder
+	known       Identity
+	allocations uint64
+}
+
+func newBench(known Identity) *bench {
+	d := &bench{known: known}
+	d.Builder = NewBuilder("node-1", func(podmap.Pod, time.Time) Identity { return d.known })
+	return d
+}
+
+// records returns the first and the last record of an allocation.
+func (d *bench) records(pod string, since int) (allocated, released lifecycle.Record) {
+	d.allocations++
+	life := &allocation.Life{Pod: podmap.Pod{Namespace: "ml", Name: pod}, Device: "GPU-1", Since: at(since), Last: at(since)}
+	allocated = lifecycle.Record{Allocation: d.allocations, Kind: lifecycle.Allocated, Time: at(since), Observed: true, Life: life}
+	released = lifecycle.Record{Allocation: d.allocations, Kind: lifecycle.Released, Time: at(since + 10), Observed: true, Life: life}
+	return allocated, released
+}
+
+// TestIdentity: spans wait for the UID of their pod for a limited time.
+func TestIdentity(t *testing.T) {
+	d := newBench(Identity{})
+	allocated, released := d.records("a", 10)
+	if got := d.Write(at(10), []lifecycle.Record{allocated}); len(got) > 0 {
+		t.Errorf("%+v", got)
+	}
+	d.known = Identity{UID: "u", Context: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", Final: true}
+	got := d.Write(at(12), nil)
+	if len(got) != 1 || got[0].Pod.UID != "u" || got[0].Trace.String() != "0af7651916cd43dd8448eb211c80319c" {
+		t.Fatalf("%+v", got)
+	}
+	end := d.Write(at(30), []lifecycle.Record{released})
+	if len(end) != 2 || end[0].Trace != got[0].Trace || got[0].Parent.SpanID() != end[0].ID || end[0].Parent.SpanID() != end[1].ID || end[1].Parent.SpanID().String() != "b7ad6b7169203331" {
+		t.Errorf("%+v", end)
+	}
+
+	d = newBench(Identity{})
+	allocated, released = d.records("a", 10)
+	if got := d.Write(at(10), []lifecycle.Record{allocated}); len(got) > 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := d.Write(at(20), nil); len(got) != 1 || got[0].Pod.UID != "" {
+		t.Errorf("%+v", got)
+	}
+	if got := d.Write(at(21), []lifecycle.Record{released}); len(got) != 2 || d.Open() != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestTraceIDs: two successive allocations of a pod are two traces. Another
+// exporter gives the same allocation the same trace.
+func TestTraceIDs(t *testing.T) {
+	for name, known := range map[string]Identity{"by UID": {UID: "u", Final: true}, "by name": {Final: true}} {
+		t.Run(name, func(t *testing.T) {
+			build := func() (traces [2]string) {
+				d := newBench(known)
+				for i := range traces {
+					allocated, released := d.records("a", 10+100*i)
+					spans := d.Write(at(100*i+10), []lifecycle.Record{allocated, released})
+					if len(spans) != 3 {
+						t.Fatalf("%d spans", len(spans))
+					}
+					traces[i] = spans[0].Trace.String()
+				}
+				return traces
+			}
+			first := build()
+			if first[0] == first[1] || first != build() {
+				t.Errorf("%v, then %v", first, build())
+			}
+		})
+	}
+}
+
+// TestManyFaults: the number of faults of one device is bounded, and the rest is
+// counted.
+func TestManyFaults(t *testing.T) {
+	d := newBench(Identity{UID: "u", Final: true})
+	allocated, released := d.records("a", 10)
+	records := []lifecycle.Record{allocated}
+	for i := range 50 {
+		records = append(records, lifecycle.Record{
+			Allocation: allocated.Allocation, Kind: lifecycle.FaultFound, Time: at(10), Life: allocated.Life,
+			Fault: &lifecycle.Fault{Name: fmt.Sprint("xid_", i), Code: uint64(i)},
+		})
+	}
+	faults, ids := 0, map[string]bool{}
+	for _, s := range d.Write(at(20), append(records, released)) {
+		ids[s.ID.String()] = true
+		if s.Name == spanFault {
+			faults++
+		}
+		if s.Name != spanHold {
+			continue
+		}
+		omitted := int64(0)
+		for _, a := range s.Attrs {
+			if a.Key == "accel.faults_omitted" {
+				omitted = a.Value.AsInt64()
+			}
+		}
+		if len(s.Events) != maxEvents || omitted != 50-maxEvents || s.Error != "released 10s after xid_49" {
+			t.Errorf("%d events, %d omitted: %s", len(s.Events), omitted, s.Error)
+		}
+	}
+	if faults != maxEvents || len(ids) != maxEvents+3 {
+		t.Errorf("%d faults, %d IDs", faults, len(ids))
+	}
+}
+
+// TestUnknownAllocation: records of an allocation without a start are ignored.
+func TestUnknownAllocation(t *testing.T) {
+	d := newBench(Identity{Final: true})
+	_, released := d.records("a", 10)
+	if got := d.Write(at(20), []lifecycle.Record{released}); len(got) > 0 || d.Open() != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestPast: the number of ended traces that are remembered is bounded.
+func TestPast(t *testing.T) {
+	d := newBench(Identity{})
+	for i := range maxPast + 10 {
+		allocated, released := d.records(fmt.Sprint("pod-", i), i)
+		d.Write(at(i+20), []lifecycle.Record{allocated, released})
+	}
+	if len(d.past) != maxPast || len(d.order) != maxPast || d.Open() != 0 {
+		t.Errorf("%d and %d remembered", len(d.past), len(d.order))
+	}
+}

@@ -1,0 +1,132 @@
+package trace
+
+import (
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/trace/lifecycle"
+)
+
+const (
+	// killedWithin is the longest time from a fault to a release that gives the
+	// release the status Error.
+	killedWithin = 2 * time.Minute
+	// maxEvents bounds the events of one device.
+	maxEvents = 32
+)
+
+// device is the span accel.hold in progress: one device of a podTrace.
+type device struct {
+	key       string // of its span
+	since     time.Time
+	observed  bool // the start was seen
+	idleSince time.Time
+	events    []sdktrace.Event
+	omitted   int    // faults beyond maxEvents
+	lastFault string // the latest
+	faultAt   time.Time
+}
+
+// held returns the span that marks the start.
+func (d *device) held(r *lifecycle.Record) draft {
+	s := d.child(r.Life, spanHeld, r.Time, r.Time, r.Time.UnixNano())
+	s.Attrs = append(s.Attrs, attribute.Bool("accel.allocation.start_observed", r.Observed))
+	return s
+}
+
+// activity returns the wait for the first activity, where all of it was seen.
+func (d *device) activity(r *lifecycle.Record) []draft {
+	d.events = append(d.events, sdktrace.Event{
+		Name: "accel.first_activity", Time: r.Time, Attributes: []attribute.KeyValue{attribute.Bool("accel.observed", r.Observed)},
+	})
+	if !r.Observed || !d.observed {
+		return nil
+	}
+	return []draft{d.wait(r.Life, r.Time, true)}
+}
+
+func (d *device) wait(l *allocation.Life, end time.Time, activity bool) draft {
+	s := d.child(l, spanWait, d.since, end)
+	s.Attrs = append(s.Attrs, attribute.Bool("accel.wait.activity", activity))
+	return s
+}
+
+func (d *device) idle(r *lifecycle.Record) draft {
+	s := d.child(r.Life, spanIdle, d.idleSince, r.Time, d.idleSince.UnixNano())
+	s.Attrs = append(s.Attrs, attribute.Bool("accel.observed", r.Observed))
+	return s
+}
+
+// fault returns the span of a fault and keeps the fault as an event of the
+// device.
+func (d *device) fault(r *lifecycle.Record) []draft {
+	if !r.Time.Before(d.faultAt) {
+		d.lastFault, d.faultAt = r.Fault.Name, r.Time
+	}
+	if len(d.events) >= maxEvents {
+		d.omitted++
+		return nil
+	}
+	a := faultAttrs(r.Fault, r.Life)
+	d.events = append(d.events, sdktrace.Event{Name: spanFault, Time: r.Time, Attributes: a})
+	s := d.child(r.Life, spanFault, r.Time, r.Time, r.Fault.Name, r.Time.UnixNano(), len(d.events))
+	s.Attrs, s.Error = append(s.Attrs, a...), r.Fault.Name
+	return []draft{s}
+}
+
+// release returns the last spans of the device; the last of them is its own.
+func (d *device) release(r *lifecycle.Record) (out []draft) {
+	l := r.Life
+	if d.observed && l.Last.IsZero() && l.IdleKnown && !l.IdleSince.IsZero() {
+		out = append(out, d.wait(l, r.Time, false))
+	}
+	a := deviceAttrs(l)
+	a.list("accel.allocation.resources", l.Resources)
+	if len(l.Containers) > 1 {
+		a.list("accel.allocation.containers", l.Containers)
+	}
+	a.add(attribute.Bool("accel.allocation.shared", l.Shared))
+	a.add(attribute.Bool("accel.allocation.start_observed", d.observed))
+	a.add(attribute.Bool("accel.allocation.end_observed", r.Observed))
+	a.text("accel.health.state", l.Health)
+	a.text("accel.health.action", l.Action)
+	if d.omitted > 0 {
+		a.add(attribute.Int("accel.faults_omitted", d.omitted))
+	}
+	s := draft{newSpan(spanHold, d.since, r.Time), d.key, joinKey(spanAllocation)}
+	s.Attrs, s.Events, s.Error = a, d.events, d.failure(l, r.Time)
+	return append(out, s)
+}
+
+// failure returns why the device has the status Error, "" where it has not.
+// It states the order of events: whether the fault ended the pod is unknown.
+func (d *device) failure(l *allocation.Life, end time.Time) string {
+	if d.lastFault != "" && end.Sub(d.faultAt) <= killedWithin {
+		return fmt.Sprintf("released %s after %s", max(end.Sub(d.faultAt), 0).Round(time.Second), d.lastFault)
+	}
+	if l.Health == "failed" {
+		return "the device had failed when it was released"
+	}
+	return ""
+}
+
+// child returns a span below the device's. The parts of nonce tell spans of one
+// name apart.
+func (d *device) child(l *allocation.Life, name string, start, end time.Time, nonce ...any) draft {
+	s := draft{newSpan(name, start, end), joinKey(append([]any{name, d.key}, nonce...)...), d.key}
+	s.Attrs = deviceAttrs(l)
+	return s
+}
+
+// newSpan returns a span. One that ends before it starts, because the clock was
+// set, lasts no time.
+func newSpan(name string, start, end time.Time) Span {
+	if end.Before(start) {
+		end = start
+	}
+	return Span{Name: name, Start: start, End: end}
+}

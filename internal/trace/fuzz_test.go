@@ -1,0 +1,55 @@
+package trace
+
+import (
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/trace/lifecycle"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+// FuzzEndpoint: an accepted endpoint has a host, and a path for HTTP alone.
+func FuzzEndpoint(f *testing.F) {
+	for _, s := range []string{"http://h", "https://[::1]:4318/x", "grpc://h:1", "grpcs://u:p@h", "ftp://h", "http:///x"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		e, err := ParseEndpoint(s)
+		if err == nil && (e.Host == "" || e.GRPC && e.Path != "" || !e.GRPC && e.Path == "") {
+			t.Fatalf("%q: %+v", s, e)
+		}
+	})
+}
+
+// FuzzContext: spans have valid IDs whatever the annotation of their pod, and
+// join another trace only where it names one.
+func FuzzContext(f *testing.F) {
+	f.Add("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	f.Add(`{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","tracestate":"a=b"}`)
+	f.Add("00-00000000000000000000000000000000-b7ad6b7169203331-01")
+	f.Add("{")
+	f.Fuzz(func(t *testing.T, context string) {
+		b := NewBuilder("node-1", func(podmap.Pod, time.Time) Identity { return Identity{UID: "u", Context: context, Final: true} })
+		life := &allocation.Life{Device: "GPU-1"}
+		spans := b.Write(at(20), []lifecycle.Record{
+			{Allocation: 1, Kind: lifecycle.Allocated, Time: at(10), Life: life}, {Allocation: 1, Kind: lifecycle.Released, Time: at(20), Life: life},
+		})
+		if len(spans) != 3 {
+			t.Fatalf("%d spans", len(spans))
+		}
+		held, hold, root := spans[0], spans[1], spans[2]
+		outer := parseContext(context)
+		if root.Parent.SpanID() != outer.SpanID() || outer.IsValid() && root.Trace != outer.TraceID() || !outer.IsValid() && root.Trace != traceID(joinKey(joinKey("uid", "u"), 0)) {
+			t.Fatalf("%+v below %v", root, outer)
+		}
+		for _, s := range spans {
+			if !s.Trace.IsValid() || !s.ID.IsValid() || s.Trace != root.Trace {
+				t.Fatalf("%+v", s)
+			}
+		}
+		if held.Parent.SpanID() != hold.ID || hold.Parent.SpanID() != root.ID || hold.Parent.TraceID() != root.Trace || outer.IsValid() && hold.Parent.TraceFlags() != outer.TraceFlags() {
+			t.Fatalf("%+v below %+v below %+v", held, hold, root)
+		}
+	})
+}

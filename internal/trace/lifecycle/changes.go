@@ -1,0 +1,147 @@
+package lifecycle
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+)
+
+// idleGap is how long idleness may be unknown without ending an idle stretch.
+// It is the limit that package allocation uses.
+const idleGap = time.Minute
+
+// current takes an allocation that is listed.
+func (t *Tracker) current(l *allocation.Life, now time.Time, events []collector.Event) {
+	k := keyOf(l)
+	a := t.open[k]
+	if a == nil {
+		if len(t.open) >= MaxTracked {
+			t.untracked++
+			return
+		}
+		t.last++
+		a = &tracked{number: t.last, life: l, faults: map[string]time.Time{}}
+		t.open[k] = a
+		t.add(a, Record{Kind: Allocated, Time: l.Since, Observed: !l.After.IsZero()})
+	}
+	a.life, a.seen, a.until, a.lapsed = l, now, time.Time{}, false
+	t.findFaults(a, l, events)
+	if !a.active && !l.Last.IsZero() {
+		a.active = true
+		at := l.First
+		if at.IsZero() {
+			at = l.Last
+		}
+		t.add(a, Record{Kind: Activity, Time: at, Observed: !l.First.IsZero()})
+	}
+	t.updateIdle(a, now)
+}
+
+// ended takes an allocation that has ended, whether it is the one that is
+// followed or an earlier one of the same key.
+func (t *Tracker) ended(l *allocation.Life, events []collector.Event) {
+	a := t.open[keyOf(l)]
+	if a == nil || !a.life.Since.Equal(l.Since) {
+		return
+	}
+	t.findFaults(a, l, events)
+}
+
+// updateIdle begins and ends idle stretches. The time before the first
+// activity is no idle stretch where the start of the allocation was seen: the
+// Activity record covers it.
+func (t *Tracker) updateIdle(a *tracked, now time.Time) {
+	l := a.life
+	since := l.IdleSince
+	if !l.After.IsZero() && l.Last.IsZero() {
+		since = time.Time{}
+	}
+	if !a.idle.IsZero() {
+		switch {
+		case l.IdleKnown && since.Equal(a.idle):
+			a.idleSeen = now
+			return
+		case l.Last.After(a.idle):
+			t.endIdle(a, l.Last, true)
+		case !l.IdleKnown && now.Sub(a.idleSeen) <= idleGap:
+			return
+		default:
+			t.endIdle(a, a.idleSeen, false)
+		}
+	}
+	if l.IdleKnown && !since.IsZero() {
+		a.idle, a.idleSeen = since, now
+		t.add(a, Record{Kind: IdleBegan, Time: since, Observed: true})
+	}
+}
+
+func (t *Tracker) endIdle(a *tracked, at time.Time, observed bool) {
+	if a.idle.IsZero() {
+		return
+	}
+	t.add(a, Record{Kind: IdleEnded, Time: latest(at, a.idle), Observed: observed})
+	a.idle = time.Time{}
+}
+
+// findFaults records the faults that are new.
+func (t *Tracker) findFaults(a *tracked, l *allocation.Life, events []collector.Event) {
+	for _, f := range l.Faults {
+		before, known := a.faults[f.Name]
+		if known && !f.Time.After(before) || !during(l, f.Time) {
+			continue
+		}
+		a.faults[f.Name] = f.Time
+		found := false
+		for i := range events {
+			e := &events[i]
+			if e.Past || allocation.FaultName(e) != f.Name || !l.Harms(e) || e.Time.After(f.Time) || !during(l, e.Time) || known && !e.Time.After(before) {
+				continue
+			}
+			found = found || e.Time.Equal(f.Time)
+			t.add(a, Record{Kind: FaultFound, Time: e.Time, Observed: true, Fault: &Fault{
+				Name: f.Name, Code: xidOf(f.Name), Sub: e.Sub, Detail: e.Detail, Cause: e.Cause, Action: e.Action,
+			}})
+		}
+		if !found {
+			t.add(a, Record{Kind: FaultFound, Time: f.Time, Observed: true, Fault: &Fault{Name: f.Name, Code: xidOf(f.Name)}})
+		}
+	}
+}
+
+// during reports whether an allocation existed at a time, or may have existed.
+// An allocation carries the faults of an earlier pod of the same name too;
+// those were before it.
+func during(l *allocation.Life, at time.Time) bool {
+	return !at.Before(l.Since) || !l.After.IsZero() && at.After(l.After)
+}
+
+// xidOf returns the number of an Xid from a fault's name, else 0.
+func xidOf(name string) uint64 {
+	digits, ok := strings.CutPrefix(name, "xid_")
+	code, err := strconv.ParseUint(digits, 10, 64)
+	if !ok || err != nil {
+		return 0
+	}
+	return code
+}
+
+func (t *Tracker) release(k key, a *tracked) {
+	t.endIdle(a, a.until, !a.lapsed)
+	t.add(a, Record{Kind: Released, Time: latest(a.until, a.life.Since), Observed: !a.lapsed})
+	delete(t.open, k)
+}
+
+func (t *Tracker) add(a *tracked, r Record) {
+	r.Allocation, r.Life = a.number, a.life
+	t.out = append(t.out, r)
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

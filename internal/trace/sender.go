@@ -1,0 +1,171 @@
+package trace
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	oteltrace "go.opentelemetry.io/otel/trace"
+)
+
+const (
+	// maxQueued bounds the spans that wait, with those of the request in
+	// progress.
+	maxQueued = 4096
+	// maxBatch bounds the spans of one request.
+	maxBatch = 256
+	// scope is the instrumentation scope of all spans.
+	scope = "github.com/accel-exporter/accel-exporter/internal/trace/lifecycle"
+)
+
+// Options configure a Sender.
+type Options struct {
+	Endpoint Endpoint
+	// HeadersFile and CAFile are "" for none.
+	HeadersFile, CAFile string
+	// Version is the exporter's. Host and Node are the names of the machine and
+	// of its Kubernetes node, "" where unknown.
+	Version, Host, Node string
+	Log                 *slog.Logger
+
+	// Delay bounds the time a span waits for others of its batch; 1 s where it
+	// is 0.
+	Delay time.Duration
+	// Retry is the first pause after a request that failed. Pauses grow up to
+	// 30 s. 1 s where it is 0.
+	Retry time.Duration
+	// Drain bounds Close; 5 s where it is 0.
+	Drain time.Duration
+}
+
+// Sender records spans with OpenTelemetry's SDK, which queues and sends them.
+// It is a prometheus.Collector.
+type Sender struct {
+	o        Options
+	base     *resource.Resource // common to all spans
+	exporter *exporter
+	queue    *queue
+	counts   *counts
+}
+
+// NewSender returns a Sender and starts the SDK's batch processor. It does not
+// connect: a receiver that is away is no error.
+func NewSender(o Options) (*Sender, error) {
+	o.Delay, o.Retry, o.Drain = cmp.Or(o.Delay, time.Second), cmp.Or(o.Retry, time.Second), cmp.Or(o.Drain, 5*time.Second)
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Log.Warn("OpenTelemetry reports an error", "err", clip(err.Error())) }))
+	base, err := baseResource(&o)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sender{o: o, base: base, counts: newCounts(o.Log)}
+	if s.exporter, err = newExporter(&o, s.counts); err != nil {
+		return nil, err
+	}
+	// The exporter retries without a limit of time, so spans are lost only
+	// where the queue is full.
+	s.queue = &queue{counts: s.counts, SpanProcessor: sdktrace.NewBatchSpanProcessor(s.exporter,
+		sdktrace.WithMaxQueueSize(maxQueued), sdktrace.WithMaxExportBatchSize(maxBatch),
+		sdktrace.WithBatchTimeout(o.Delay), sdktrace.WithExportTimeout(0))}
+	return s, nil
+}
+
+// Send queues spans as far as there is room. It does not block. It must not be
+// called after Close.
+func (s *Sender) Send(spans ...Span) {
+	tracers := map[Pod]oteltrace.Tracer{}
+	for i := range spans {
+		span := &spans[i]
+		tracer := tracers[span.Pod]
+		if tracer == nil {
+			// A resource belongs to a provider, and each pod has its own. The
+			// sampler is the one of OTEL_TRACES_SAMPLER, by default the parent's.
+			tracer = sdktrace.NewTracerProvider(sdktrace.WithIDGenerator(presetIDs{}),
+				sdktrace.WithResource(podResource(s.base, span.Pod)), sdktrace.WithSpanProcessor(s.queue)).Tracer(scope)
+			tracers[span.Pod] = tracer
+		}
+		if !record(tracer, span) {
+			s.counts.add(resultUnsampled, 1)
+		}
+	}
+}
+
+// record starts and ends a span of the SDK. It returns false where the sampler
+// drops the span.
+func record(tracer oteltrace.Tracer, s *Span) (sampled bool) {
+	ctx := withSpan(context.Background(), s)
+	if s.Parent.IsValid() {
+		ctx = oteltrace.ContextWithRemoteSpanContext(ctx, s.Parent)
+	}
+	_, span := tracer.Start(ctx, s.Name, oteltrace.WithTimestamp(s.Start), oteltrace.WithAttributes(s.Attrs...))
+	for _, e := range s.Events {
+		span.AddEvent(e.Name, oteltrace.WithTimestamp(e.Time), oteltrace.WithAttributes(e.Attributes...))
+	}
+	if s.Error != "" {
+		span.SetStatus(codes.Error, s.Error)
+	}
+	span.End(oteltrace.WithTimestamp(s.End))
+	return span.SpanContext().IsSampled()
+}
+
+// Close sends what waits for up to Options.Drain, counts and logs the rest as
+// lost, and ends the SDK's goroutines.
+func (s *Sender) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), s.o.Drain)
+	defer cancel()
+	defer context.AfterFunc(ctx, s.exporter.abort)()
+	_ = s.queue.Shutdown(ctx) // spans that it did not send in time are counted
+	<-s.exporter.ended
+	if n := s.counts.result(resultShutdown); n > 0 {
+		s.o.Log.Warn("Spans are lost: they were not sent before the exporter ended", "spans", n)
+	}
+}
+
+// queue is the SDK's batch processor with a bound that counts. The SDK drops
+// spans beyond its own bound without a way to learn how many.
+type queue struct {
+	sdktrace.SpanProcessor
+	counts *counts
+}
+
+// OnEnd implements sdktrace.SpanProcessor.
+func (q *queue) OnEnd(s sdktrace.ReadOnlySpan) {
+	if q.counts.admit(maxQueued) {
+		q.SpanProcessor.OnEnd(s)
+	}
+}
+
+// baseResource describes this exporter. OTEL_RESOURCE_ATTRIBUTES and
+// OTEL_SERVICE_NAME take precedence.
+func baseResource(o *Options) (*resource.Resource, error) {
+	var own attrs
+	own.text(string(semconv.ServiceNameKey), "accel-exporter")
+	own.text(string(semconv.ServiceVersionKey), o.Version)
+	own.text(string(semconv.HostNameKey), o.Host)
+	own.text(string(semconv.K8SNodeNameKey), o.Node)
+	r, err := resource.New(context.Background(), resource.WithSchemaURL(semconv.SchemaURL),
+		resource.WithTelemetrySDK(), resource.WithAttributes(own...), resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	return r, nil
+}
+
+// podResource adds a pod to the base resource.
+func podResource(base *resource.Resource, p Pod) *resource.Resource {
+	var of attrs
+	of.text(string(semconv.K8SNamespaceNameKey), p.Namespace)
+	of.text(string(semconv.K8SPodNameKey), p.Name)
+	of.text(string(semconv.K8SPodUIDKey), p.UID)
+	merged, err := resource.Merge(base, resource.NewSchemaless(of...))
+	if err != nil {
+		return base // only schemas that differ fail, and one of these has none
+	}
+	return merged
+}
