@@ -33,12 +33,11 @@ export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
 
 all: check build ## check and build
 
-# The exporter looks for accel-rules and accel-traces beside itself, and
-# refuses those of another build.
-build: sim ## bin/accel-exporter, bin/accel-rules, bin/accel-traces, bin/accel-sim and the simulated libraries in bin/sim
+# The exporter looks for accel-rules beside itself, and refuses one of another
+# build.
+build: sim ## bin/accel-exporter, bin/accel-rules, bin/accel-sim and the simulated libraries in bin/sim
 	$(GOBUILD) -o $(BIN) ./cmd/accel-exporter
 	CGO_ENABLED=0 $(GOBUILD) -o $(dir $(BIN))accel-rules ./cmd/accel-rules
-	CGO_ENABLED=0 $(GOBUILD) -o $(dir $(BIN))accel-traces ./cmd/accel-traces
 	$(GOBUILD) -o bin/accel-sim ./cmd/accel-sim
 
 build-nocgo: ## bin/accel-exporter-nocgo, without native libraries
@@ -60,14 +59,13 @@ LISTEN := $(if $(findstring --web.listen-address,$(ARGS)),,--web.listen-address=
 
 # What is installed: for another processor GOARCH=arm64 CC=aarch64-linux-gnu-gcc.
 DIST     ?= dist
-PROGRAMS := accel-exporter accel-rules accel-traces accel-remediator
+PROGRAMS := accel-exporter accel-rules accel-remediator
 
 dist: dist-exporter dist-remediator ## the programs of a release, in DIST=dist; the same bytes wherever they are built
 
 dist-exporter: ## of them those that run on nodes
 	CGO_ENABLED=1 $(GOBUILD) -buildvcs=false -o $(DIST)/accel-exporter ./cmd/accel-exporter
 	CGO_ENABLED=0 $(GOBUILD) -buildvcs=false -o $(DIST)/accel-rules ./cmd/accel-rules
-	CGO_ENABLED=0 $(GOBUILD) -buildvcs=false -o $(DIST)/accel-traces ./cmd/accel-traces
 
 dist-remediator: ## of them the one that runs once in a cluster
 	@mkdir -p $(DIST)

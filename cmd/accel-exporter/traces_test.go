@@ -148,7 +148,7 @@ func TestTraceFlags(t *testing.T) {
 		"begins with https or grpcs":        {"--otlp.endpoint=http://h", "--otlp.ca-file=" + headers},
 		"--otlp.pod-annotation":             {"--otlp.endpoint=http://h", "--otlp.pod-annotation=a b"},
 		"headers.yml:1: is no header":       {"--otlp.endpoint=http://h", "--otlp.headers-file=" + headers},
-		"headers.yml:1: is no header (":  {"--otlp.endpoint=http://h", "--otlp.headers-file=" + headers, "--config.check"},
+		"headers.yml:1: is no header (":     {"--otlp.endpoint=http://h", "--otlp.headers-file=" + headers, "--config.check"},
 		"no certificate":                    {"--otlp.endpoint=https://h", "--otlp.ca-file=" + headers, "--config.check"},
 	} {
 		var complaint strings.Builder

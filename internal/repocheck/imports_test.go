@@ -148,9 +148,9 @@ var rules = slices.Concat(layers, []rule{
 		why: "every byte of the exporter is resident on every node, and PromQL with Alertmanager's client is 5 MB of it; accel-rules has them",
 	},
 	{
-		in: []string{"./..."}, except: []string{"./internal/traceapp/...", "./cmd/accel-traces"},
-		ban: []string{"go.opentelemetry.io/otel/sdk/...", "go.opentelemetry.io/otel/exporters/...", "go.opentelemetry.io/proto/...", "./internal/traceapp/..."},
-		why: "every byte of the exporter is resident on every node, and OpenTelemetry's SDK with its exporters is megabytes of it; accel-traces has them",
+		in: []string{"./..."}, except: []string{"./internal/trace/...", "./cmd/accel-exporter"},
+		ban: []string{"go.opentelemetry.io/otel/sdk/...", "go.opentelemetry.io/otel/exporters/...", "go.opentelemetry.io/proto/..."},
+		why: "one package knows how traces are sent",
 	},
 	{
 		in: []string{"./internal/trace/lifecycle/..."}, ban: slices.Concat(prometheusClient, []string{"go.opentelemetry.io/..."}),

@@ -139,7 +139,6 @@ var foreign = map[string][]string{
 	"accel_traces_spans_total":                  {"result"},
 	"accel_traces_batches_total":                {"outcome"},
 	"accel_traces_queue_spans":                  {},
-	"accel_traces_program_up":                   {},
 	"kube_node_status_allocatable":              {"resource"},
 	"kube_node_status_capacity":                 {"resource"},
 	"kube_pod_labels":                           {"namespace", "pod", "label_accel_exporter_io_idle_allowed"},

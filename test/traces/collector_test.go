@@ -1,13 +1,11 @@
-// Package traces holds what accel-traces sends against the OpenTelemetry
-// collector's own receiver.
+// Package traces tests what is sent against the OpenTelemetry collector's own
+// receiver.
 package traces
 
 import (
 	"context"
 	"log/slog"
 	"net"
-	"os"
-	"os/exec"
 	"slices"
 	"testing"
 	"time"
@@ -21,27 +19,13 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
-	"github.com/accel-exporter/accel-exporter/internal/peer"
+	"github.com/accel-exporter/accel-exporter/internal/trace"
 	"github.com/accel-exporter/accel-exporter/internal/trace/lifecycle"
-	"github.com/accel-exporter/accel-exporter/internal/traceapp"
-	"github.com/accel-exporter/accel-exporter/internal/traceproc"
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-const programVariable = "ACCEL_TEST_TRACES"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(programVariable) != "" {
-		os.Exit(traceapp.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	}
-	os.Exit(m.Run())
-}
-
-// patience bounds the wait for what comes from another process.
-const patience = 3 * time.Minute
-
-// receive runs the collector's receiver on free ports and returns what it takes
-// and where it is.
+// receive runs the collector's receiver on free ports. It returns what arrives
+// and the endpoints.
 func receive(t *testing.T) (sink *consumertest.TracesSink, endpoints map[string]string) {
 	t.Helper()
 	endpoints = map[string]string{}
@@ -78,60 +62,52 @@ func receive(t *testing.T) (sink *consumertest.TracesSink, endpoints map[string]
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// spans are those of a pod that held a GPU, which had an Xid.
-func spans() []traceproc.Span {
+// spans returns the spans of a pod on a GPU with an Xid.
+func spans() []trace.Span {
 	tracker := lifecycle.New()
-	book := traceproc.NewBook("node-1", func(podmap.Pod, time.Time) traceproc.Identity {
-		return traceproc.Identity{UID: "11111111-2222-3333-4444-555555555555", Sure: true}
+	builder := trace.NewBuilder("node-1", func(podmap.Pod, time.Time) trace.Identity {
+		return trace.Identity{UID: "11111111-2222-3333-4444-555555555555", Final: true}
 	})
-	var out []traceproc.Span
-	look := func(seconds int, holds ...allocation.Life) {
+	var out []trace.Span
+	update := func(seconds int, all ...allocation.Life) {
 		now := start.Add(time.Duration(seconds) * time.Second)
 		events := []collector.Event{{Kind: collector.EventXid, Code: 79, Device: "GPU-1", Time: start.Add(30 * time.Second), Detail: "GPU has fallen off the bus."}}
-		records := tracker.Look(&allocation.Lives{Time: now, Complete: true, Holds: holds}, events)
-		out = append(out, book.Write(now, records)...)
+		records := tracker.Update(&allocation.Lives{Time: now, Complete: true, Holds: all}, events)
+		out = append(out, builder.Write(now, records)...)
 	}
-	hold := allocation.Life{
+	life := allocation.Life{
 		Pod: podmap.Pod{Namespace: "ml", Name: "a"}, Device: "GPU-1", Class: collector.GPU, Vendor: "nvidia",
 		Since: start, After: start.Add(-time.Second), First: start.Add(5 * time.Second), Last: start.Add(5 * time.Second), IdleKnown: true,
 	}
-	look(10, hold)
-	hold.Faults = []allocation.Fault{{Name: "xid_79", Time: start.Add(30 * time.Second)}}
-	look(31, hold)
-	look(40)
-	look(60)
+	update(10, life)
+	life.Faults = []allocation.Fault{{Name: "xid_79", Time: start.Add(30 * time.Second)}}
+	update(31, life)
+	update(40)
+	update(60)
 	return out
 }
 
-// TestCollector: the collector takes what is sent, over both protocols, and
-// finds in it what was told.
+// TestCollector: the collector's receiver takes the spans over both protocols
+// and decodes their content.
 func TestCollector(t *testing.T) {
 	for _, protocol := range []string{"http", "grpc"} {
 		t.Run(protocol, func(t *testing.T) {
 			sink, endpoints := receive(t)
-			endpoint, err := traceproc.ParseEndpoint(endpoints[protocol])
+			endpoint, err := trace.ParseEndpoint(endpoints[protocol])
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := traceproc.New(traceproc.Options{
-				Command: func() *exec.Cmd {
-					cmd := exec.Command("/proc/self/exe", "serve")
-					cmd.Env = append(os.Environ(), programVariable+"=1")
-					return cmd
-				},
-				Build: peer.Build(), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-				Settings: traceproc.Settings{Endpoint: endpoint, Version: "1.2.3", Host: "host-1", Node: "node-1"},
+			sender, err := trace.NewSender(trace.Options{
+				Endpoint: endpoint, Version: "1.2.3", Host: "host-1", Node: "node-1", Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 			})
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan struct{})
-			go func() { p.Run(ctx); close(ended) }()
-			defer func() { cancel(); <-ended }()
+			if err != nil {
+				t.Fatal(err)
+			}
 			sent := spans()
-			p.Add(sent...)
-			for end := time.Now().Add(patience); sink.SpanCount() < len(sent); time.Sleep(5 * time.Millisecond) {
-				if time.Now().After(end) {
-					t.Fatalf("%d of %d spans arrived", sink.SpanCount(), len(sent))
-				}
+			sender.Send(sent...)
+			sender.Close()
+			if n := sink.SpanCount(); n != len(sent) {
+				t.Fatalf("%d of %d spans arrived", n, len(sent))
 			}
 			check(t, sink)
 		})
