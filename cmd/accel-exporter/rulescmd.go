@@ -47,7 +47,6 @@ func rulesCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		return run(nil, append([]string{"test", ruleproc.Build()}, *tested...)...)
 	}
 	var report json.RawMessage
-	ask.program = *program
 	if err := ask.get(ctx, "/debug/rules", "explain=1", &report); err != nil {
 		return err
 	}

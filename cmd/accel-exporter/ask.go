@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/config"
+)
+
+const (
+	// askTimeout is how long a running exporter may take to answer.
+	askTimeout = 10 * time.Second
+	// maxAnswer is the largest answer that is read, in bytes.
+	maxAnswer = 64 << 20
+)
+
+// askFlags select the running exporter that a subcommand queries.
+type askFlags struct {
+	url        string
+	httpConfig string
+}
+
+func (f *askFlags) add(app interface {
+	Flag(name, help string) *kingpin.FlagClause
+},
+) {
+	app.Flag("url", "URL of the running exporter.").Default("http://localhost" + defaultAddress).PlaceHolder("URL").StringVar(&f.url)
+	app.Flag("http.config.file", "HTTP client configuration in Prometheus' format (basic_auth, authorization, tls_config), for an exporter that requires TLS or a password.").PlaceHolder("FILE").StringVar(&f.httpConfig)
+}
+
+// get decodes the JSON at a path of the exporter. No error contains a password.
+func (f *askFlags) get(ctx context.Context, path, query string, into any) error {
+	base, err := url.Parse(f.url)
+	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
+		return errors.New("--url is not of the form http://HOST:PORT")
+	}
+	client, err := f.client()
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	base = base.JoinPath(path)
+	base.RawQuery = query
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base.String(), http.NoBody)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("no exporter answers there: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 500))
+		return fmt.Errorf("%s answered %s: %s", base.Redacted(), resp.Status, strings.TrimSpace(string(text)))
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(into); err != nil {
+		return fmt.Errorf("%s is not an exporter of this version: %w", base.Redacted(), err)
+	}
+	return nil
+}
+
+// client returns the HTTP client of --http.config.file. Paths in the file are
+// relative to it.
+func (f *askFlags) client() (*http.Client, error) {
+	if f.httpConfig == "" {
+		return &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}}, nil
+	}
+	cfg, _, err := config.LoadHTTPConfigFile(f.httpConfig)
+	if err != nil {
+		return nil, fmt.Errorf("--http.config.file=%s: %w", f.httpConfig, err)
+	}
+	cfg.SetDirectory(filepath.Dir(f.httpConfig))
+	client, err := config.NewClientFromConfig(*cfg, "accel-exporter")
+	if err != nil {
+		return nil, fmt.Errorf("--http.config.file=%s: %w", f.httpConfig, err)
+	}
+	return client, nil
+}
