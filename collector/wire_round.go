@@ -191,10 +191,10 @@ func encodeAccounts(b []byte, list []Account) []byte {
 	b = append(b, 1)
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for i := range list {
-		a := &list[i]
-		b = binary.AppendUvarint(b, uint64(max(a.PID, 0)))
-		b = putTime(putTime(b, a.Started), a.Ended)
-		for _, v := range []*float64{a.MemoryPeak, a.Compute, a.Memory} {
+		account := &list[i]
+		b = binary.AppendUvarint(b, uint64(max(account.PID, 0)))
+		b = putTime(putTime(b, account.Started), account.Ended)
+		for _, v := range []*float64{account.MemoryPeak, account.Compute, account.Memory} {
 			b = putOptional(b, v)
 		}
 	}
@@ -371,12 +371,12 @@ func decodeOutcome(in *decoder, d *Device) {
 func decodeAccounts(in *decoder) []Account {
 	list := []Account{}
 	for range in.count(maxClients) {
-		a := Account{PID: int(in.uvarint() & math.MaxInt32), Started: in.time(), Ended: in.time()}
-		a.MemoryPeak, a.Compute, a.Memory = in.optional(nonNegative), in.optional(ratio), in.optional(ratio)
+		account := Account{PID: int(in.uvarint() & math.MaxInt32), Started: in.time(), Ended: in.time()}
+		account.MemoryPeak, account.Compute, account.Memory = in.optional(nonNegative), in.optional(ratio), in.optional(ratio)
 		if in.err != nil {
 			return nil
 		}
-		list = append(list, a)
+		list = append(list, account)
 	}
 	return list
 }

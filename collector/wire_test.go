@@ -76,17 +76,17 @@ func randomRound(rng *rand.Rand) Round {
 }
 
 func randomAccount(rng *rand.Rand) Account {
-	a := Account{PID: int(rng.Int32()), Started: time.Unix(0, rng.Int64())}
+	account := Account{PID: int(rng.Int32()), Started: time.Unix(0, rng.Int64())}
 	if rng.IntN(2) == 0 {
-		a.Ended = time.Unix(0, rng.Int64())
+		account.Ended = time.Unix(0, rng.Int64())
 	}
 	if rng.IntN(2) == 0 {
-		a.MemoryPeak, a.Memory = new(float64(rng.Int64N(1<<50))), new(rng.Float64())
+		account.MemoryPeak, account.Memory = new(float64(rng.Int64N(1<<50))), new(rng.Float64())
 	}
 	if rng.IntN(2) == 0 {
-		a.Compute = new(rng.Float64())
+		account.Compute = new(rng.Float64())
 	}
-	return a
+	return account
 }
 
 // revalue gives a round new values in the same shape.

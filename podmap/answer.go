@@ -11,14 +11,14 @@ import (
 // Limits on what is taken from one answer. A kubelet runs 110 pods by default
 // and some hundred at most.
 const (
-	maxPods       = 4096
-	maxHolds      = 16384
-	maxContainers = 256 // of one hold
-	maxText       = 512 // bytes of a name or an id
+	maxPods        = 4096
+	maxAllocations = 16384
+	maxContainers  = 256 // of one hold
+	maxText        = 512 // bytes of a name or an id
 )
 
 // holdKey identifies a hold.
-type holdKey struct {
+type allocationKey struct {
 	pod                           Pod
 	resource, device, pool, share string
 }
@@ -32,21 +32,21 @@ type listed struct {
 
 // answer is a List, with what it says twice said once.
 type answer struct {
-	pods      map[Pod]struct{}
-	holds     map[holdKey]*listed
-	malformed uint64
-	overflow  uint64
+	pods        map[Pod]struct{}
+	allocations map[allocationKey]*listed
+	malformed   uint64
+	overflow    uint64
 }
 
 // readList reads the kubelet's answer. The kubelet lists a device once for each
 // NUMA node it is near, a claim's devices for each container of the pod, and
 // everything in a random order.
 func readList(resp *podresources.ListPodResourcesResponse) *answer {
-	a := &answer{pods: map[Pod]struct{}{}, holds: map[holdKey]*listed{}}
+	a := &answer{pods: map[Pod]struct{}{}, allocations: map[allocationKey]*listed{}}
 	for _, p := range resp.GetPodResources() {
 		a.readPod(p)
 	}
-	for _, l := range a.holds {
+	for _, l := range a.allocations {
 		slices.Sort(l.containers)
 		l.containers = slices.Compact(l.containers)
 	}
@@ -67,19 +67,19 @@ func (a *answer) readPod(p *podresources.PodResources) {
 	for _, c := range p.GetContainers() {
 		for _, d := range c.GetDevices() {
 			for _, id := range d.GetDeviceIds() {
-				a.add(holdKey{pod: pod, resource: d.GetResourceName(), device: id}, "", c.GetName(), false)
+				a.add(allocationKey{pod: pod, resource: d.GetResourceName(), device: id}, "", c.GetName(), false)
 			}
 		}
 		for _, claim := range c.GetDynamicResources() {
 			for _, r := range claim.GetClaimResources() {
-				key := holdKey{pod: pod, resource: r.GetDriverName(), device: r.GetDeviceName(), pool: r.GetPoolName(), share: r.GetShareId()}
+				key := allocationKey{pod: pod, resource: r.GetDriverName(), device: r.GetDeviceName(), pool: r.GetPoolName(), share: r.GetShareId()}
 				a.add(key, claim.GetClaimNamespace()+"/"+claim.GetClaimName(), c.GetName(), true)
 			}
 		}
 	}
 }
 
-func (a *answer) add(key holdKey, claim, container string, dra bool) {
+func (a *answer) add(key allocationKey, claim, container string, dra bool) {
 	if key.device == "" || key.resource == "" {
 		a.malformed++
 		return
@@ -88,14 +88,14 @@ func (a *answer) add(key holdKey, claim, container string, dra bool) {
 		a.overflow++
 		return
 	}
-	l := a.holds[key]
+	l := a.allocations[key]
 	if l == nil {
-		if len(a.holds) >= maxHolds {
+		if len(a.allocations) >= maxAllocations {
 			a.overflow++
 			return
 		}
 		l = &listed{claim: claim, dra: dra}
-		a.holds[key] = l
+		a.allocations[key] = l
 	}
 	// Through two claims of one pod the device is held by the first in order.
 	l.claim = min(l.claim, claim)
@@ -115,7 +115,7 @@ func readAllocatable(resp *podresources.AllocatableResourcesResponse) []Allocata
 	for _, d := range resp.GetDevices() {
 		resource := d.GetResourceName()
 		for _, id := range d.GetDeviceIds() {
-			if n++; n > maxHolds || id == "" || tooLong(resource, id) {
+			if n++; n > maxAllocations || id == "" || tooLong(resource, id) {
 				continue
 			}
 			ids[resource] = append(ids[resource], id)
@@ -129,7 +129,7 @@ func readAllocatable(resp *podresources.AllocatableResourcesResponse) []Allocata
 	return list
 }
 
-func (k holdKey) compare(o holdKey) int {
+func (k allocationKey) compare(o allocationKey) int {
 	return cmp.Or(
 		cmp.Compare(k.resource, o.resource), cmp.Compare(k.pool, o.pool), cmp.Compare(k.device, o.device), cmp.Compare(k.share, o.share),
 		cmp.Compare(k.pod.Namespace, o.pod.Namespace), cmp.Compare(k.pod.Name, o.pod.Name),

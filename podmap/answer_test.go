@@ -28,7 +28,7 @@ func FuzzAnswer(f *testing.F) {
 		var list podresources.ListPodResourcesResponse
 		if proto.Unmarshal(b, &list) == nil {
 			got := readList(&list)
-			for key, l := range got.holds {
+			for key, l := range got.allocations {
 				if _, ok := got.pods[key.pod]; !ok || key.device == "" || key.resource == "" || len(key.device) > maxText || len(l.containers) > maxContainers {
 					t.Fatalf("%+v: %+v", key, l)
 				}

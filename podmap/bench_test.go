@@ -39,7 +39,7 @@ func BenchmarkTake(b *testing.B) {
 			b.Fatal(err)
 		}
 		l.take(now, 1, time.Time{}, readList(&resp))
-		l.tell()
+		l.list()
 	}
 }
 
@@ -48,7 +48,7 @@ func BenchmarkResolve(b *testing.B) {
 	pods, devices := crowd()
 	l := newLedger(time.Minute, time.Hour, Pod{})
 	l.take(time.Unix(1e9, 0), 1, time.Time{}, readList(kubelet.Answer(pods...)))
-	holders, _ := l.tell()
+	holders, _ := l.list()
 	index := new(Resolver).Index(devices)
 	b.ReportAllocs()
 	for b.Loop() {

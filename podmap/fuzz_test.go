@@ -53,7 +53,7 @@ func (s *script) do(b byte) {
 
 // exclusive reports whether two holds cannot both be: written out for two, as
 // the rule has it.
-func exclusive(a, b *Holder) bool {
+func exclusive(a, b *Allocation) bool {
 	if a.Claim != "" || b.Claim != "" {
 		same := a.Claim != "" && b.Claim != "" && a.Resource == b.Resource && a.Pool == b.Pool && a.Ref == b.Ref
 		return same && a.Claim != b.Claim && (a.Share == b.Share || a.Share == "" || b.Share == "")
@@ -90,32 +90,32 @@ func FuzzList(f *testing.F) {
 			s.now = s.now.Add(time.Second)
 			a := readList(kubelet.Answer(s.pods...))
 			l.take(s.now, s.connection, time.Time{}, a)
-			holders, superseded := l.tell()
+			holders, superseded := l.list()
 			check(t, l, a, holders, superseded)
 
 			// The same answer again changes nothing, unless a second was what was
 			// missing for something to be released.
 			s.now = s.now.Add(time.Second)
 			l.take(s.now, s.connection, time.Time{}, readList(kubelet.Answer(s.pods...)))
-			again, _ := l.tell()
-			if !sameHolders(holders, again) && len(again) >= len(holders) {
+			again, _ := l.list()
+			if !sameAllocations(holders, again) && len(again) >= len(holders) {
 				t.Fatalf("the same list twice yields\n%+v\nthen\n%+v", holders, again)
 			}
 		}
 	})
 }
 
-func check(t *testing.T, l *ledger, a *answer, holders, superseded []Holder) {
+func check(t *testing.T, l *ledger, a *answer, holders, superseded []Allocation) {
 	t.Helper()
-	told := map[holdKey]bool{}
+	told := map[allocationKey]bool{}
 	for i := range holders {
 		h := &holders[i]
-		key := holdKey{pod: h.Pod, resource: h.Resource, device: h.DeviceID, pool: h.Pool, share: h.Share}
+		key := allocationKey{pod: h.Pod, resource: h.Resource, device: h.DeviceID, pool: h.Pool, share: h.Share}
 		if told[key] {
 			t.Fatalf("told twice: %+v", h)
 		}
 		told[key] = true
-		if _, listed := a.holds[key]; listed == h.Kept {
+		if _, listed := a.allocations[key]; listed == h.Kept {
 			t.Fatalf("listed %v, kept %v: %+v", listed, h.Kept, h)
 		}
 		if h.Kept && l.settled {
@@ -124,24 +124,24 @@ func check(t *testing.T, l *ledger, a *answer, holders, superseded []Holder) {
 		if h.After.After(h.Since) || h.Since.After(h.Listed) {
 			t.Fatalf("out of order: %+v", h)
 		}
-		rival := slices.ContainsFunc(holders, func(o Holder) bool { return exclusive(h, &o) })
+		rival := slices.ContainsFunc(holders, func(o Allocation) bool { return exclusive(h, &o) })
 		if rival != h.Contested {
 			t.Fatalf("contested %v, has a rival %v: %+v\namong %+v", h.Contested, rival, h, holders)
 		}
 	}
 	for i := range superseded {
 		h := &superseded[i]
-		told[holdKey{pod: h.Pod, resource: h.Resource, device: h.DeviceID, pool: h.Pool, share: h.Share}] = true
+		told[allocationKey{pod: h.Pod, resource: h.Resource, device: h.DeviceID, pool: h.Pool, share: h.Share}] = true
 		if h.Kept {
 			t.Fatalf("superseded and yet kept: %+v", h)
 		}
 	}
-	for key := range a.holds {
+	for key := range a.allocations {
 		if !told[key] {
 			t.Fatalf("listed, not told: %+v", key)
 		}
 	}
-	if !slices.IsSortedFunc(holders, func(a, b Holder) int {
+	if !slices.IsSortedFunc(holders, func(a, b Allocation) int {
 		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.DeviceID, b.DeviceID), cmp.Compare(a.Share, b.Share))
 	}) {
 		t.Fatalf("not in order: %+v", holders)
@@ -151,7 +151,7 @@ func check(t *testing.T, l *ledger, a *answer, holders, superseded []Holder) {
 // TestLimits: an answer from a kubelet gone mad.
 func TestLimits(t *testing.T) {
 	many := kubelet.Simple("ns", "many", "r.com/x")
-	for i := range maxHolds + 10 {
+	for i := range maxAllocations + 10 {
 		many.Containers[0].Devices = append(many.Containers[0].Devices, kubelet.Device{Resource: "r.com/x", ID: fmt.Sprint("id-", i)})
 	}
 	pods := []kubelet.Pod{many}
@@ -161,8 +161,8 @@ func TestLimits(t *testing.T) {
 	resp := kubelet.Answer(pods...)
 	// The one with the devices comes first, or it might be among the surplus.
 	slices.SortFunc(resp.PodResources, func(a, b *podresources.PodResources) int { return cmp.Compare(a.Name, b.Name) })
-	if a := readList(resp); len(a.pods) != maxPods || len(a.holds) != maxHolds || a.overflow != 20 {
-		t.Errorf("%d pods, %d holds, %d beyond", len(a.pods), len(a.holds), a.overflow)
+	if a := readList(resp); len(a.pods) != maxPods || len(a.allocations) != maxAllocations || a.overflow != 20 {
+		t.Errorf("%d pods, %d holds, %d beyond", len(a.pods), len(a.allocations), a.overflow)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 )
 
 // hold is what is known of one pod's hold on one device.
-type hold struct {
-	key                  holdKey
+type allocation struct {
+	key                  allocationKey
 	ref                  Ref
 	dra                  bool
 	claim                string
@@ -17,7 +17,7 @@ type hold struct {
 	superseded           bool // sticks for as long as it is listed
 
 	slot  slot
-	owned string // owner()
+	owner string // owner()
 }
 
 // ledger turns answers into holds by the rule of the package comment. Times
@@ -26,8 +26,8 @@ type ledger struct {
 	settle, expire time.Duration
 	self           Pod
 
-	holds    map[holdKey]*hold
-	released map[Release]uint64
+	allocations map[allocationKey]*allocation
+	released    map[Release]uint64
 
 	// base are the pods of the latest complete list, made at confirmed, and
 	// those that were listed since.
@@ -43,7 +43,7 @@ type ledger struct {
 	first      time.Time
 	grew       time.Time
 	most       int
-	newcomer   bool
+	newPod     bool
 	settled    bool
 	reason     string // why it is not settled
 }
@@ -51,7 +51,7 @@ type ledger struct {
 func newLedger(settle, expire time.Duration, self Pod) *ledger {
 	return &ledger{
 		settle: settle, expire: expire, self: self,
-		holds: map[holdKey]*hold{}, released: map[Release]uint64{},
+		allocations: map[allocationKey]*allocation{}, released: map[Release]uint64{},
 	}
 }
 
@@ -59,7 +59,7 @@ func newLedger(settle, expire time.Duration, self Pod) *ledger {
 // a kubelet that has listened since born (zero where that is not known).
 func (l *ledger) take(now time.Time, connection uint64, born time.Time, a *answer) {
 	if l.last.IsZero() || connection != l.connection {
-		l.connection, l.first, l.grew, l.most, l.newcomer, l.settled = connection, now, now, 0, false, false
+		l.connection, l.first, l.grew, l.most, l.newPod, l.settled = connection, now, now, 0, false, false
 	}
 	if !l.settled {
 		l.settled, l.reason = l.complete(now, born, a)
@@ -75,33 +75,33 @@ func (l *ledger) take(now time.Time, connection uint64, born time.Time, a *answe
 
 // enter takes over what is listed.
 func (l *ledger) enter(now time.Time, a *answer) {
-	for key, was := range a.holds {
-		h := l.holds[key]
-		if h == nil {
-			h = &hold{key: key, dra: was.dra, since: now, after: l.confirmed}
+	for key, was := range a.allocations {
+		a := l.allocations[key]
+		if a == nil {
+			a = &allocation{key: key, dra: was.dra, since: now, after: l.confirmed}
 			if was.dra {
-				h.ref = ParseDRA(key.resource, key.device)
+				a.ref = ParseDRA(key.resource, key.device)
 			} else {
-				h.ref = ParseID(key.device)
+				a.ref = ParseID(key.device)
 			}
-			h.slot = h.slotOf()
-			l.holds[key] = h
+			a.slot = a.newSlot()
+			l.allocations[key] = a
 		}
-		h.claim, h.containers, h.listed = was.claim, was.containers, now
-		h.owned = h.owner()
+		a.claim, a.containers, a.listed = was.claim, was.containers, now
+		a.owner = a.ownerName()
 	}
 }
 
 // missing decides on what is not listed now.
 func (l *ledger) missing(now time.Time) {
-	began := l.rivals(func(h *hold) (time.Time, bool) { return h.since, h.listed.Equal(now) })
-	for key, h := range l.holds {
-		if h.listed.Equal(now) {
+	began := l.conflictsOf(func(a *allocation) (time.Time, bool) { return a.since, a.listed.Equal(now) })
+	for key, a := range l.allocations {
+		if a.listed.Equal(now) {
 			continue
 		}
-		if l.settled || h.superseded {
+		if l.settled || a.superseded {
 			l.release(key, ReleaseListed)
-		} else if since, any := began.of(h); any && since.After(h.listed) {
+		} else if since, any := began.of(a); any && since.After(a.listed) {
 			// It held when the other did not yet, and now only the other does.
 			l.release(key, ReleaseContradicted)
 		}
@@ -112,20 +112,20 @@ func (l *ledger) missing(now time.Time) {
 // that was not in a complete list when they already were. Of DRA this is not
 // said: a claim with administrative access may use a device beside its holder.
 func (l *ledger) supersede(now time.Time) {
-	before := l.rivals(func(h *hold) (time.Time, bool) { return h.after, h.listed.Equal(now) })
-	for _, h := range l.holds {
-		if after, any := before.of(h); any && !h.dra && !after.Before(h.since) {
-			h.superseded = true
+	before := l.conflictsOf(func(a *allocation) (time.Time, bool) { return a.after, a.listed.Equal(now) })
+	for _, a := range l.allocations {
+		if after, any := before.of(a); any && !a.dra && !after.Before(a.since) {
+			a.superseded = true
 		}
 	}
 }
 
 // rivals weighs the holds that pick wants by the time that it gives.
-func (l *ledger) rivals(pick func(*hold) (time.Time, bool)) *rivals {
-	r := newRivals()
-	for _, h := range l.holds {
-		if t, ok := pick(h); ok {
-			r.add(h, t)
+func (l *ledger) conflictsOf(pick func(*allocation) (time.Time, bool)) *conflicts {
+	r := newConflicts()
+	for _, a := range l.allocations {
+		if t, ok := pick(a); ok {
+			r.add(a, t)
 		}
 	}
 	return r
@@ -152,7 +152,7 @@ func (l *ledger) complete(now, born time.Time, a *answer) (bool, string) {
 	}
 	for p := range a.pods {
 		if _, ok := l.base[p]; !ok {
-			l.base[p], l.newcomer = struct{}{}, true
+			l.base[p], l.newPod = struct{}{}, true
 		}
 	}
 	back := len(a.pods)
@@ -168,18 +168,18 @@ func (l *ledger) complete(now, born time.Time, a *answer) (bool, string) {
 	}
 	// A pod that was not there before came from the API server. So did, most
 	// likely, one pod in every two: static pods are few.
-	return l.newcomer || 2*back >= len(l.base), reason
+	return l.newPod || 2*back >= len(l.base), reason
 }
 
-func (l *ledger) release(key holdKey, why Release) {
-	delete(l.holds, key)
+func (l *ledger) release(key allocationKey, why Release) {
+	delete(l.allocations, key)
 	l.released[why]++
 }
 
 // expireAt ends what has not been listed for too long.
 func (l *ledger) expireAt(now time.Time) {
-	for key, h := range l.holds {
-		if now.Sub(h.listed) >= l.expire {
+	for key, a := range l.allocations {
+		if now.Sub(a.listed) >= l.expire {
 			l.release(key, ReleaseExpired)
 		}
 	}
@@ -188,42 +188,42 @@ func (l *ledger) expireAt(now time.Time) {
 // gone ends what is told of a device that does not exist any more, but for
 // what the kubelet, where it answers, lists all the same.
 func (l *ledger) gone(id string, answers bool) {
-	for key, h := range l.holds {
-		if key.device == id && !(answers && h.listed.Equal(l.last)) {
+	for key, a := range l.allocations {
+		if key.device == id && !(answers && a.listed.Equal(l.last)) {
 			l.release(key, ReleaseGone)
 		}
 	}
 }
 
 // tell returns the holders and the superseded, in order.
-func (l *ledger) tell() (holders, superseded []Holder) {
-	order := make([]*hold, 0, len(l.holds))
+func (l *ledger) list() (holders, superseded []Allocation) {
+	order := make([]*allocation, 0, len(l.allocations))
 	claims := map[string]map[Pod]struct{}{}
-	all := l.rivals(func(h *hold) (time.Time, bool) { return h.since, !h.superseded })
-	for _, h := range l.holds {
-		order = append(order, h)
-		if h.dra {
-			if claims[h.claim] == nil {
-				claims[h.claim] = map[Pod]struct{}{}
+	all := l.conflictsOf(func(a *allocation) (time.Time, bool) { return a.since, !a.superseded })
+	for _, a := range l.allocations {
+		order = append(order, a)
+		if a.dra {
+			if claims[a.claim] == nil {
+				claims[a.claim] = map[Pod]struct{}{}
 			}
-			claims[h.claim][h.key.pod] = struct{}{}
+			claims[a.claim][a.key.pod] = struct{}{}
 		}
 	}
-	slices.SortFunc(order, func(a, b *hold) int { return a.key.compare(b.key) })
-	holders = make([]Holder, 0, len(order))
-	for _, h := range order {
-		out := Holder{
-			Pod: h.key.pod, Containers: h.containers, Resource: h.key.resource, DeviceID: h.key.device,
-			Pool: h.key.pool, Claim: h.claim, Share: h.key.share, Ref: h.ref,
-			Since: h.since, After: h.after, Listed: h.listed,
-			Shared: h.slot.part != "" || len(claims[h.claim]) > 1,
-			Kept:   !h.listed.Equal(l.last),
+	slices.SortFunc(order, func(a, b *allocation) int { return a.key.compare(b.key) })
+	holders = make([]Allocation, 0, len(order))
+	for _, a := range order {
+		out := Allocation{
+			Pod: a.key.pod, Containers: a.containers, Resource: a.key.resource, DeviceID: a.key.device,
+			Pool: a.key.pool, Claim: a.claim, Share: a.key.share, Ref: a.ref,
+			Since: a.since, After: a.after, Listed: a.listed,
+			Shared: a.slot.part != "" || len(claims[a.claim]) > 1,
+			Kept:   !a.listed.Equal(l.last),
 		}
-		if h.superseded {
+		if a.superseded {
 			superseded = append(superseded, out)
 			continue
 		}
-		_, out.Contested = all.of(h)
+		_, out.Contested = all.of(a)
 		holders = append(holders, out)
 	}
 	return holders, superseded

@@ -205,7 +205,7 @@ func TestTwoClaims(t *testing.T) {
 		r.srv.SetPods(p)
 		r.run()
 		r.want("told once", "unconfirmed", dra+" gpu-0: ml/a main,sidecar")
-		if h := r.w.Latest().Holders[0]; h.Claim != "ml/y" || h.Pool != "node1" {
+		if h := r.w.Latest().Allocations[0]; h.Claim != "ml/y" || h.Pool != "node1" {
 			t.Errorf("%+v", h)
 		}
 	})

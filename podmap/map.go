@@ -10,7 +10,7 @@ type Pod struct {
 }
 
 // Holder is one pod's hold on one device id.
-type Holder struct {
+type Allocation struct {
 	Pod Pod `json:"pod"`
 	// Containers are those that the kubelet lists with the device, sorted. A
 	// claim's devices are listed for every container that refers to the claim,
@@ -68,10 +68,10 @@ type Map struct {
 	Pods int `json:"pods"`
 	// Holders are in order of resource, pool, device id, share, namespace and
 	// pod.
-	Holders []Holder `json:"holders"`
+	Allocations []Allocation `json:"holders"`
 	// Superseded are holds that the kubelet lists although another pod got the
 	// device later: pods that have ended, on a kubelet before 1.34.
-	Superseded []Holder `json:"superseded,omitempty"`
+	Superseded []Allocation `json:"superseded,omitempty"`
 	// Allocatable is in order of resource. AllocatableTime is when it was
 	// answered; zero where it never was.
 	Allocatable     []Allocatable `json:"allocatable,omitempty"`
@@ -82,22 +82,22 @@ type Map struct {
 
 // Of returns those who hold the device that the kubelet calls id: more than
 // one for a claim of several pods, or where they are contested.
-func (m *Map) Of(id string) []Holder {
+func (m *Map) Of(id string) []Allocation {
 	at := m.byID[id]
 	if len(at) == 0 {
 		return nil
 	}
-	holders := make([]Holder, len(at))
+	holders := make([]Allocation, len(at))
 	for i, n := range at {
-		holders[i] = m.Holders[n]
+		holders[i] = m.Allocations[n]
 	}
 	return holders
 }
 
 func (m *Map) index() {
-	m.byID = make(map[string][]int, len(m.Holders))
-	for i := range m.Holders {
-		id := m.Holders[i].DeviceID
+	m.byID = make(map[string][]int, len(m.Allocations))
+	for i := range m.Allocations {
+		id := m.Allocations[i].DeviceID
 		m.byID[id] = append(m.byID[id], i)
 	}
 }

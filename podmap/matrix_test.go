@@ -107,7 +107,7 @@ func TestAttribution(t *testing.T) {
 				b.do(r, pods)
 				var got []string
 				index := new(podmap.Resolver).Index(machine)
-				for _, h := range r.w.Latest().Holders {
+				for _, h := range r.w.Latest().Allocations {
 					id, _ := index.Resolve(h.Resource, h.Ref)
 					got = append(got, fmt.Sprintf("%s: %s/%s %s", id, h.Pod.Namespace, h.Pod.Name, strings.Join(h.Containers, ",")))
 				}

@@ -22,7 +22,7 @@ func (w *Watcher) note(list Outcome, listErr error, also Outcome, alsoErr error)
 		s.AllocatableCalls[also]++
 	}
 	if list != OutcomeNoSocket {
-		w.seen = true
+		w.sawSocket = true
 	}
 	for _, e := range []struct {
 		call string
@@ -44,7 +44,7 @@ func (w *Watcher) state(now time.Time) (State, string) {
 		return StateFresh, ""
 	case s.Reachable:
 		return StateUnconfirmed, l.reason
-	case s.Last == OutcomeNoSocket && !w.seen:
+	case s.Last == OutcomeNoSocket && !w.sawSocket:
 		return StateAbsent, "no socket at " + w.opts.Socket
 	case !l.last.IsZero() && now.Sub(l.last) < w.opts.Expire:
 		return StateStale, s.LastError
@@ -63,11 +63,11 @@ func (w *Watcher) publish(allocatable []Allocatable, allocatableTime time.Time) 
 	}
 	var reason string
 	m.State, reason = w.state(now)
-	m.Holders, m.Superseded = w.ledger.tell()
+	m.Allocations, m.Superseded = w.ledger.list()
 	m.index()
 	w.latest.Store(m)
 	w.describe(m, reason)
-	if m.State != was.State || !sameHolders(m.Holders, was.Holders) || !sameHolders(m.Superseded, was.Superseded) ||
+	if m.State != was.State || !sameAllocations(m.Allocations, was.Allocations) || !sameAllocations(m.Superseded, was.Superseded) ||
 		!reflect.DeepEqual(m.Allocatable, was.Allocatable) {
 		select {
 		case w.changed <- struct{}{}:
@@ -80,12 +80,12 @@ func (w *Watcher) publish(allocatable []Allocatable, allocatableTime time.Time) 
 func (w *Watcher) describe(m *Map, reason string) {
 	s := &w.status
 	s.State, s.Reason, s.Time, s.Confirmed = m.State, reason, m.Time, m.Confirmed
-	s.Pods, s.Holders, s.Superseded = m.Pods, len(m.Holders), len(m.Superseded)
+	s.Pods, s.Allocations, s.Superseded = m.Pods, len(m.Allocations), len(m.Superseded)
 	s.Kept, s.Contested = 0, 0
 	s.Released = w.ledger.released
 	unknown := map[UnknownID]struct{}{}
-	for i := range m.Holders {
-		h := &m.Holders[i]
+	for i := range m.Allocations {
+		h := &m.Allocations[i]
 		if h.Kept {
 			s.Kept++
 		}
@@ -119,8 +119,8 @@ func someOf(unknown map[UnknownID]struct{}) []UnknownID {
 
 // sameHolders reports whether two lists differ in no more than when they were
 // made.
-func sameHolders(a, b []Holder) bool {
-	return slices.EqualFunc(a, b, func(a, b Holder) bool {
+func sameAllocations(a, b []Allocation) bool {
+	return slices.EqualFunc(a, b, func(a, b Allocation) bool {
 		a.Listed, b.Listed = time.Time{}, time.Time{}
 		return reflect.DeepEqual(a, b)
 	})

@@ -104,7 +104,7 @@ func (r *rig) lists(pods ...kubelet.Pod) {
 // told writes a Map as its state and a line for each holder.
 func told(m *podmap.Map) []string {
 	lines := []string{string(m.State)}
-	for _, h := range m.Holders {
+	for _, h := range m.Allocations {
 		lines = append(lines, line(h))
 	}
 	for _, h := range m.Superseded {
@@ -113,7 +113,7 @@ func told(m *podmap.Map) []string {
 	return lines
 }
 
-func line(h podmap.Holder) string {
+func line(h podmap.Allocation) string {
 	s := fmt.Sprintf("%s %s: %s/%s %s", h.Resource, h.DeviceID, h.Pod.Namespace, h.Pod.Name, strings.Join(h.Containers, ","))
 	for _, f := range []struct {
 		is   bool

@@ -101,11 +101,11 @@ type Status struct {
 
 	// Of the Map: pods listed, holds told, those of them that are kept and
 	// contested, and holds superseded.
-	Pods       int `json:"pods"`
-	Holders    int `json:"holders"`
-	Kept       int `json:"kept"`
-	Contested  int `json:"contested"`
-	Superseded int `json:"superseded"`
+	Pods        int `json:"pods"`
+	Allocations int `json:"holders"`
+	Kept        int `json:"kept"`
+	Contested   int `json:"contested"`
+	Superseded  int `json:"superseded"`
 	// Released counts the holds that are no longer told, by reason.
 	Released map[Release]uint64 `json:"released"`
 	// Malformed counts entries of lists without a pod's name or a device's id,

@@ -15,10 +15,10 @@ type Watcher struct {
 	refresh chan struct{}
 	changed chan struct{}
 
-	mu     sync.Mutex // guards what follows
-	ledger *ledger
-	status Status
-	seen   bool // there has been a socket
+	mu        sync.Mutex // guards what follows
+	ledger    *ledger
+	status    Status
+	sawSocket bool // there has been a socket
 }
 
 // New returns a Watcher that does nothing before Run.

@@ -30,7 +30,7 @@ func TestPodsComeAndGo(t *testing.T) {
 		<-r.w.Changed()
 		r.settle()
 		r.want("a minute later", "fresh", trainHolds)
-		first := r.w.Latest().Holders[0]
+		first := r.w.Latest().Allocations[0]
 		if !first.After.IsZero() || first.Since.Equal(first.Listed) {
 			t.Errorf("a hold that was there from the start: %+v", first)
 		}
@@ -61,7 +61,7 @@ func TestRestart(t *testing.T) {
 		r.run()
 		r.settle()
 		r.want("before", "fresh", trainHolds, serveHolds)
-		since := r.w.Latest().Holders[0].Since
+		since := r.w.Latest().Allocations[0].Since
 
 		r.restart()
 		r.want("while it lists nothing", "unconfirmed", trainHolds+" kept", serveHolds+" kept")
@@ -72,7 +72,7 @@ func TestRestart(t *testing.T) {
 		}
 		r.lists(node...)
 		r.want("when all are back", "fresh", trainHolds, serveHolds)
-		if got := r.w.Latest().Holders[0].Since; !got.Equal(since) {
+		if got := r.w.Latest().Allocations[0].Since; !got.Equal(since) {
 			t.Errorf("held since %v, was %v", got, since)
 		}
 		r.lists(proxy)
@@ -145,7 +145,7 @@ func TestRestartSlowly(t *testing.T) {
 			r.lists(node[:n]...)
 			time.Sleep(50 * time.Second)
 			r.list()
-			if s := r.w.Status(); s.State != podmap.StateUnconfirmed || s.Holders != 2 {
+			if s := r.w.Status(); s.State != podmap.StateUnconfirmed || s.Allocations != 2 {
 				t.Errorf("with %d of %d pods: %+v", n, len(node), s)
 			}
 		}

@@ -43,7 +43,7 @@ func openJudges(f *judgeFlags, procfs string, held *allocation.Judge) (*judges, 
 	j := &judges{
 		health:     health.New(health.Builtin(), health.Options{Boot: bootTime(procfs)}),
 		allocation: held,
-		baseline:   baseline.New(nil, baseline.Options{Labels: f.labels, Held: held.Held}),
+		baseline:   baseline.New(nil, baseline.Options{Labels: f.labels, Resources: held.Resources}),
 	}
 	if f.catalogue != "" {
 		j.inputs = append(j.inputs, fileInput(f.catalogue, health.Parse, j.health.Apply))

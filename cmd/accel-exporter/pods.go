@@ -124,10 +124,10 @@ func openPods(f *podFlags, procfs string, set allocation.Settings, log *slog.Log
 }
 
 // claimed finds what a DRA driver has published of a device.
-func claimed(api *kube.Watcher) func(driver, pool, device string) podmap.Described {
-	return func(driver, pool, device string) podmap.Described {
+func claimed(api *kube.Watcher) func(driver, pool, device string) podmap.SliceDevice {
+	return func(driver, pool, device string) podmap.SliceDevice {
 		d, _ := api.Latest().Device(driver, pool, device)
-		return podmap.Described{UUID: d.UUID, PCI: d.PCI, Partition: d.ParentUUID != ""}
+		return podmap.SliceDevice{UUID: d.UUID, PCI: d.PCI, Partition: d.ParentUUID != ""}
 	}
 }
 
@@ -181,18 +181,18 @@ func (p *pods) run(ctx context.Context, wake func()) {
 			wake()
 		}
 		if state := p.kubelet.Latest().State; state != told {
-			p.tell(state)
+			p.logState(state)
 			told = state
 		}
 	}
 }
 
 // tell logs a new state of the list of holders.
-func (p *pods) tell(state podmap.State) {
+func (p *pods) logState(state podmap.State) {
 	s := p.kubelet.Status()
 	switch state {
 	case podmap.StateFresh:
-		p.log.Info("Holders of devices are known", "pods", s.Pods, "holds", s.Holders)
+		p.log.Info("Holders of devices are known", "pods", s.Pods, "holds", s.Allocations)
 	case podmap.StateAbsent:
 		p.log.Info("Holders of devices are not known: no kubelet", "reason", s.Reason)
 	default:

@@ -74,21 +74,21 @@ func narrow(r *allocation.Report, what []string) error {
 
 // fits reports whether a person who writes what means the device.
 func fits(d *allocation.Device, what string) bool {
-	held := func(f func(h *allocation.Hold) bool) bool {
-		return slices.ContainsFunc(d.Holders, func(h allocation.Hold) bool { return f(&h) })
+	held := func(f func(h *allocation.Allocation) bool) bool {
+		return slices.ContainsFunc(d.Holders, func(h allocation.Allocation) bool { return f(&h) })
 	}
 	if what == "free" {
 		return d.Availability == allocation.Free
 	}
 	if ns, ok := strings.CutPrefix(what, "namespace/"); ok {
-		return held(func(h *allocation.Hold) bool { return h.Namespace == ns })
+		return held(func(h *allocation.Allocation) bool { return h.Namespace == ns })
 	}
 	if pod, ok := strings.CutPrefix(what, "pod/"); ok {
 		ns, name, both := strings.Cut(pod, "/")
 		if !both {
 			ns, name = "", pod
 		}
-		return held(func(h *allocation.Hold) bool { return h.Pod == name && (ns == "" || h.Namespace == ns) })
+		return held(func(h *allocation.Allocation) bool { return h.Pod == name && (ns == "" || h.Namespace == ns) })
 	}
 	if what == d.Index && d.Parent == "" {
 		return true

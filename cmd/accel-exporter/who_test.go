@@ -20,8 +20,8 @@ import (
 func whoReport() *allocation.Report {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	f := func(v float64) *float64 { return &v }
-	pod := func(ns, name string, held time.Duration) allocation.Hold {
-		return allocation.Hold{
+	pod := func(ns, name string, held time.Duration) allocation.Allocation {
+		return allocation.Allocation{
 			Holder: allocation.Holder{Namespace: ns, Pod: name, Containers: []string{"main"}, Resources: []string{"nvidia.com/gpu"}},
 			Since:  now.Add(-held),
 		}
@@ -36,20 +36,20 @@ func whoReport() *allocation.Report {
 	busy := gpu("aaaaaaaa", "0")
 	hold := pod("training", "llm-0", 3*time.Hour+2*time.Minute)
 	hold.Utilization, hold.MemoryUsed, hold.Idle = f(0.9), f(70*gib), f(0)
-	busy.Availability, busy.Holders = allocation.Held, []allocation.Hold{hold}
+	busy.Availability, busy.Holders = allocation.Allocated, []allocation.Allocation{hold}
 
 	failed := gpu("bbbbbbbb", "1")
 	failed.Health, failed.Action, failed.Reasons, failed.Down = "failed", "reset", []string{"Xid 79: the GPU has fallen off the bus"}, "lost"
 	hold = pod("training", "llm-1", 50*time.Hour)
 	hold.SinceAtLeast = true
 	hold.Faults = []allocation.Fault{{Name: "xid_79", Time: now.Add(-time.Minute)}}
-	failed.Availability, failed.Holders, failed.NotAllocatable = allocation.Held, []allocation.Hold{hold}, []string{"nvidia.com/gpu"}
+	failed.Availability, failed.Holders, failed.NotAllocatable = allocation.Allocated, []allocation.Allocation{hold}, []string{"nvidia.com/gpu"}
 
 	shared := gpu("cccccccc", "2")
 	a, b := pod("lab", "a", 90*time.Second), pod("lab", "b", 20*time.Second)
 	a.Shared, a.Utilization, a.MemoryUsed, a.Idle = true, f(0.2), f(4*gib), f(0)
 	b.Shared, b.Kept, b.Idle, b.IdleCost, b.Currency = true, true, f(1800), f(1.25), "EUR"
-	shared.Availability, shared.Holders, shared.Utilization = allocation.Held, []allocation.Hold{a, b}, f(0.2)
+	shared.Availability, shared.Holders, shared.Utilization = allocation.Allocated, []allocation.Allocation{a, b}, f(0.2)
 
 	cut := gpu("dddddddd", "3")
 	cut.Availability, cut.Why = allocation.Partitioned, "cut into 1 partitions, which are given out instead"

@@ -144,7 +144,7 @@ func (t *whoTable) id(id string) string {
 
 func (t *whoTable) since(from time.Time) string { return short(t.now.Sub(from)) }
 
-func (t *whoTable) idle(h *allocation.Hold) string {
+func (t *whoTable) idle(h *allocation.Allocation) string {
 	switch {
 	case h.Idle == nil:
 		return "?"
@@ -172,7 +172,7 @@ func verdictOf(d *allocation.Device) string {
 }
 
 // notes are what else there is to say of a device, or of a hold on it.
-func notes(d *allocation.Device, h *allocation.Hold) []string {
+func notes(d *allocation.Device, h *allocation.Allocation) []string {
 	var out []string
 	if d != nil {
 		if d.Why != "" {

@@ -44,7 +44,7 @@ func TestPodmapFindsTheDevices(t *testing.T) {
 		cancel()
 		<-done
 		got := map[string]string{}
-		for _, h := range m.Holders {
+		for _, h := range m.Allocations {
 			id, _ := index.Resolve(h.Resource, h.Ref)
 			if h.Shared {
 				id += " shared"

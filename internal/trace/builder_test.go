@@ -30,7 +30,7 @@ func newBench(known Identity) *bench {
 // records returns the first and the last record of an allocation.
 func (d *bench) records(pod string, since int) (allocated, released lifecycle.Record) {
 	d.allocations++
-	life := &allocation.Life{Pod: podmap.Pod{Namespace: "ml", Name: pod}, Device: "GPU-1", Since: at(since), Last: at(since)}
+	life := &allocation.Record{Pod: podmap.Pod{Namespace: "ml", Name: pod}, Device: "GPU-1", Since: at(since), Last: at(since)}
 	allocated = lifecycle.Record{Allocation: d.allocations, Kind: lifecycle.Allocated, Time: at(since), Observed: true, Life: life}
 	released = lifecycle.Record{Allocation: d.allocations, Kind: lifecycle.Released, Time: at(since + 10), Observed: true, Life: life}
 	return allocated, released

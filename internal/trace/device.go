@@ -49,7 +49,7 @@ func (d *device) activity(r *lifecycle.Record) []draft {
 	return []draft{d.wait(r.Life, r.Time, true)}
 }
 
-func (d *device) wait(l *allocation.Life, end time.Time, activity bool) draft {
+func (d *device) wait(l *allocation.Record, end time.Time, activity bool) draft {
 	s := d.child(l, spanWait, d.since, end)
 	s.Attrs = append(s.Attrs, attribute.Bool("accel.wait.activity", activity))
 	return s
@@ -104,7 +104,7 @@ func (d *device) release(r *lifecycle.Record) (out []draft) {
 
 // failure returns why the device has the status Error, "" where it has not.
 // It states the order of events: whether the fault ended the pod is unknown.
-func (d *device) failure(l *allocation.Life, end time.Time) string {
+func (d *device) failure(l *allocation.Record, end time.Time) string {
 	if d.lastFault != "" && end.Sub(d.faultAt) <= killedWithin {
 		return fmt.Sprintf("released %s after %s", max(end.Sub(d.faultAt), 0).Round(time.Second), d.lastFault)
 	}
@@ -116,7 +116,7 @@ func (d *device) failure(l *allocation.Life, end time.Time) string {
 
 // child returns a span below the device's. The parts of nonce tell spans of one
 // name apart.
-func (d *device) child(l *allocation.Life, name string, start, end time.Time, nonce ...any) draft {
+func (d *device) child(l *allocation.Record, name string, start, end time.Time, nonce ...any) draft {
 	s := draft{newSpan(name, start, end), joinKey(append([]any{name, d.key}, nonce...)...), d.key}
 	s.Attrs = deviceAttrs(l)
 	return s

@@ -23,7 +23,7 @@ type Sources struct {
 	Latest func() *collector.Snapshot
 	Next   func() <-chan struct{}
 	// Lives returns the state of the allocations.
-	Lives func() *allocation.Lives
+	Lives func() *allocation.History
 	// Identify and Node are those of NewBuilder.
 	Identify Identifier
 	Node     string

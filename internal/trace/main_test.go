@@ -35,7 +35,7 @@ type stage struct {
 	stop     func()
 
 	mu       sync.Mutex
-	lives    *allocation.Lives
+	lives    *allocation.History
 	snap     *collector.Snapshot
 	next     chan struct{}
 	asked    [2]time.Time              // the latest results of Latest and Lives
@@ -63,7 +63,7 @@ func (b *lockedBuffer) String() string {
 // newStage starts a Follower.
 func newStage(t *testing.T, o trace.Options) *stage {
 	t.Helper()
-	g := &stage{t: t, log: &lockedBuffer{}, next: make(chan struct{}), lives: &allocation.Lives{}, identity: map[string]trace.Identity{}}
+	g := &stage{t: t, log: &lockedBuffer{}, next: make(chan struct{}), lives: &allocation.History{}, identity: map[string]trace.Identity{}}
 	o.Version, o.Host, o.Node, o.Log = "1.2.3", "host-1", "node-1", slog.New(slog.NewTextHandler(g.log, nil))
 	o.Delay, o.Retry, o.Drain = time.Millisecond, time.Millisecond, cmp.Or(o.Drain, patience)
 	sender, err := trace.NewSender(o)
@@ -101,7 +101,7 @@ func (g *stage) latest() *collector.Snapshot {
 	return g.snap
 }
 
-func (g *stage) current() *allocation.Lives {
+func (g *stage) current() *allocation.History {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asked[1] = g.lives.Time
@@ -120,7 +120,7 @@ func (g *stage) wait() <-chan struct{} {
 
 // show sets the state at a time, in seconds after the start, and waits until
 // the follower has taken it.
-func (g *stage) show(seconds int, events []collector.Event, all ...allocation.Life) {
+func (g *stage) show(seconds int, events []collector.Event, all ...allocation.Record) {
 	g.t.Helper()
 	g.set(seconds, events, all)
 	g.until("an update", func() bool {
@@ -132,10 +132,10 @@ func (g *stage) show(seconds int, events []collector.Event, all ...allocation.Li
 	})
 }
 
-func (g *stage) set(seconds int, events []collector.Event, all []allocation.Life) {
+func (g *stage) set(seconds int, events []collector.Event, all []allocation.Record) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.lives = &allocation.Lives{Time: at(seconds), Complete: true, Holds: all}
+	g.lives = &allocation.History{Time: at(seconds), Complete: true, Records: all}
 	g.snap = &collector.Snapshot{Time: at(seconds), Events: events}
 	close(g.next)
 	g.next = make(chan struct{})
@@ -183,8 +183,8 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 
 // life is the allocation of a GPU to a pod since a time.
-func life(pod, device string, since int, change ...func(*allocation.Life)) allocation.Life {
-	l := allocation.Life{
+func life(pod, device string, since int, change ...func(*allocation.Record)) allocation.Record {
+	l := allocation.Record{
 		Pod: podmap.Pod{Namespace: "ml", Name: pod}, Containers: []string{"main"}, Resources: []string{"nvidia.com/gpu"},
 		Device: device, Class: collector.GPU, Vendor: "nvidia", Model: "H100", Index: strings.TrimPrefix(device, "GPU-"), PCI: "0000:1b:00.0",
 		Health: "healthy", Action: "none", Since: at(since), After: at(since - 5), IdleKnown: true,

@@ -63,7 +63,7 @@ func (a *attrs) list(key string, values []string) {
 
 // deviceAttrs describe the device of an allocation, by the semantic
 // conventions for hardware where they have an attribute.
-func deviceAttrs(l *allocation.Life) attrs {
+func deviceAttrs(l *allocation.Record) attrs {
 	var a attrs
 	a.text("hw.id", l.Device)
 	a.text("hw.type", string(l.Class))
@@ -82,7 +82,7 @@ func deviceAttrs(l *allocation.Life) attrs {
 }
 
 // faultAttrs describe a fault and the verdict on its device.
-func faultAttrs(f *lifecycle.Fault, l *allocation.Life) attrs {
+func faultAttrs(f *lifecycle.Fault, l *allocation.Record) attrs {
 	var a attrs
 	a.text("accel.fault.name", f.Name)
 	if f.Code > 0 {

@@ -29,16 +29,16 @@ const (
 	annotation = "00-" + outerTrace + "-" + outerSpan + "-01"
 )
 
-func working(first, last int) func(*allocation.Life) {
-	return func(l *allocation.Life) { l.First, l.Last = at(first), at(last) }
+func working(first, last int) func(*allocation.Record) {
+	return func(l *allocation.Record) { l.First, l.Last = at(first), at(last) }
 }
 
-func idleSince(since int) func(*allocation.Life) {
-	return func(l *allocation.Life) { l.IdleSince = at(since) }
+func idleSince(since int) func(*allocation.Record) {
+	return func(l *allocation.Record) { l.IdleSince = at(since) }
 }
 
-func broken(xid, seconds int) func(*allocation.Life) {
-	return func(l *allocation.Life) {
+func broken(xid, seconds int) func(*allocation.Record) {
+	return func(l *allocation.Record) {
 		l.Faults = append(l.Faults, allocation.Fault{Name: fmt.Sprint("xid_", xid), Time: at(seconds)})
 		l.Health, l.Action = "failed", "reset"
 	}

@@ -3,7 +3,7 @@
 // and, where asked, which device a DRA driver means by a name.
 //
 // It is optional. It lists and watches the pods of one node, and that node's
-// ResourceSlices, over plain HTTPS; docs/podmeta.md says why not by client-go,
+// ResourceSlices, over plain HTTPS; docs/kubernetes-api.md says why not by client-go,
 // what it needs to be allowed, and gives the rules below in full.
 //
 //   - Of a pod nothing is kept but the fields of Pod. A label is kept only

@@ -255,7 +255,7 @@ func (f *feed) probe(ctx context.Context, version string) error {
 	a, err := f.w.client.get(ctx, f.paths[f.path], query)
 	if err != nil {
 		if end, ok := errors.AsType[*failure](err); ok {
-			end.behind = end.outcome == OutcomeTimeout
+			end.serverBehind = end.outcome == OutcomeTimeout
 		}
 		return err
 	}

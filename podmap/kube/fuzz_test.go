@@ -72,7 +72,7 @@ func FuzzList(f *testing.F) {
 		pp, ss := pods{node: "node"}, pools{node: "node"}
 		pp.replace(slices.DeleteFunc(slices.Clone(objects), func(o *object) bool { return !pp.ours(o) }), now)
 		ss.replace(slices.DeleteFunc(slices.Clone(objects), func(o *object) bool { return !ss.ours(o) }), now)
-		m := &Map{Pods: pp.tell(), Devices: ss.tell()}
+		m := &Map{Pods: pp.list(), Devices: ss.list()}
 		m.index()
 		for _, pod := range m.Pods {
 			if _, ok := m.Pod(pod.Namespace, pod.Name); !ok {
@@ -126,7 +126,7 @@ func FuzzWatch(f *testing.F) {
 				}
 			}
 		}
-		if len(pp.tell()) != len(pp.live)+len(pp.gone) || len(ss.tell()) > ss.devices() {
+		if len(pp.list()) != len(pp.live)+len(pp.gone) || len(ss.list()) > ss.devices() {
 			t.Fatalf("%+v %+v", pp, ss)
 		}
 	})

@@ -18,8 +18,8 @@ type failure struct {
 	// after is what the server asks to wait.
 	after time.Duration
 	// behind says that the server may not have the version that is known.
-	behind bool
-	err    error
+	serverBehind bool
+	err          error
 }
 
 func (f *failure) Error() string { return f.err.Error() }

@@ -47,11 +47,11 @@ func (p *pods) put(o *object) bool {
 func (p *pods) remove(o *object, now time.Time) {
 	if p.live[o.uid] != nil {
 		p.live[o.uid] = podOf(o) // what it was in the end
-		p.bury(o.uid, now)
+		p.retire(o.uid, now)
 	}
 }
 
-func (p *pods) bury(uid string, now time.Time) {
+func (p *pods) retire(uid string, now time.Time) {
 	dead := *p.live[uid]
 	dead.Deleted = now
 	delete(p.live, uid)
@@ -67,7 +67,7 @@ func (p *pods) replace(list []*object, now time.Time) (overflow int) {
 	}
 	for _, uid := range slices.Sorted(maps.Keys(p.live)) {
 		if !listed[uid] {
-			p.bury(uid, now)
+			p.retire(uid, now)
 		}
 	}
 	for _, o := range list {
@@ -92,7 +92,7 @@ func (p *pods) sweep(before time.Time, all bool) bool {
 	return n > 0
 }
 
-func (p *pods) tell() []Pod {
+func (p *pods) list() []Pod {
 	list := make([]Pod, 0, len(p.live)+len(p.gone))
 	for _, pod := range p.live {
 		list = append(list, *pod)

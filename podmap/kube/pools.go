@@ -159,7 +159,7 @@ func (p *pools) devices() int {
 }
 
 func (p *pools) count() (there, kept int) {
-	for _, d := range p.tell() {
+	for _, d := range p.list() {
 		if d.Kept.IsZero() {
 			there++
 		} else {
@@ -172,7 +172,7 @@ func (p *pools) count() (there, kept int) {
 // tell returns the devices of each pool: those of its current generation;
 // while that is not there in full, also those of slices before it, and those
 // kept.
-func (p *pools) tell() []Device {
+func (p *pools) list() []Device {
 	told := map[Device]Device{}
 	add := func(d Device, over bool) {
 		key := Device{Driver: d.Driver, Pool: d.Pool, Name: d.Name}

@@ -74,8 +74,8 @@ type FeedStatus struct {
 	// changed. Age is the time since, or zero before the first word. While a
 	// watch is open and nothing changes, about a minute is normal, and where
 	// the server's etcd does not tell of its progress, all of Options.Watch.
-	Heard time.Time     `json:"heard,omitzero"`
-	Age   time.Duration `json:"age"`
+	LastMessage time.Time     `json:"heard,omitzero"`
+	Age         time.Duration `json:"age"`
 	// Listed is the time of the latest list.
 	Listed time.Time `json:"listed,omitzero"`
 	// Watching says that a watch is open.

@@ -69,9 +69,9 @@ func (w *Watcher) Latest() *Map {
 }
 
 func (w *Watcher) build() *Map {
-	m := &Map{State: w.feeds[0].status.State, Pods: w.pods.tell()}
+	m := &Map{State: w.feeds[0].status.State, Pods: w.pods.list()}
 	if len(w.feeds) > 1 {
-		m.SliceState, m.Devices = w.feeds[1].status.State, w.pools.tell()
+		m.SliceState, m.Devices = w.feeds[1].status.State, w.pools.list()
 	}
 	m.index()
 	return m
@@ -96,8 +96,8 @@ func (f *feed) describe(now time.Time) FeedStatus {
 	}
 	s := f.status.clone()
 	s.Objects, s.Kept = f.store.count()
-	if !s.Heard.IsZero() {
-		s.Age = now.Sub(s.Heard)
+	if !s.LastMessage.IsZero() {
+		s.Age = now.Sub(s.LastMessage)
 	}
 	return s
 }

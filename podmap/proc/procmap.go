@@ -59,7 +59,7 @@ const (
 	maxProcesses = 4096
 	maxCgroup    = 16 << 10
 	// trust is how long an answer stands: a process can be moved.
-	trust = 30 * time.Second
+	maxAge = 30 * time.Second
 )
 
 // Map remembers the owners of processes. It is used by one goroutine at a
@@ -90,7 +90,7 @@ func (m *Map) Owner(pid int, now time.Time) Owner {
 	if !ok {
 		return Owner{}
 	}
-	if e, ok := m.known[pid]; ok && e.start == start && now.Sub(e.read) < trust && now.Sub(e.read) >= 0 {
+	if e, ok := m.known[pid]; ok && e.start == start && now.Sub(e.read) < maxAge && now.Sub(e.read) >= 0 {
 		return e.owner
 	}
 	o := m.read(dir)

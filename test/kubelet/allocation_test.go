@@ -47,7 +47,7 @@ func TestContainers(t *testing.T) {
 	n.create(simple("one", gpu, 1))
 	want := []string{"fresh", holds(0, "one main")}
 	m := w.await("a pod with one", want...)
-	if h := m.Holders[0]; h.After.IsZero() || !h.After.Before(h.Since) || h.Pod.Namespace != "ml" || h.Resource != gpu {
+	if h := m.Allocations[0]; h.After.IsZero() || !h.After.Before(h.Since) || h.Pod.Namespace != "ml" || h.Resource != gpu {
 		t.Errorf("the hold of a pod that came while it was watched: %+v", h)
 	}
 	twice(t, n)
@@ -189,7 +189,7 @@ func TestHandedOn(t *testing.T) {
 	n.await("it is held again", func() bool { return holder() == "serve-"+nodeName })
 	w.w.Refresh()
 	m := w.await("the next holder", "fresh", holds(0, "serve main"))
-	if h := m.Holders[0]; !h.After.Equal(was.Time) || !h.Since.Equal(m.Time) {
+	if h := m.Allocations[0]; !h.After.Equal(was.Time) || !h.Since.Equal(m.Time) {
 		t.Errorf("held from between %v and %v, want %v and %v", h.After, h.Since, was.Time, m.Time)
 	}
 	if s := w.w.Status(); s.Released[podmap.ReleaseListed] != 1 {

@@ -136,7 +136,7 @@ func TestClaims(t *testing.T) {
 	api.create(pod{name: "train", claim: "pair", containers: []container{{name: "a", request: "r0"}, {name: "b", request: "r1"}, {name: "c"}}})
 	want := []string{"fresh", "gpu-0: train a,b", "gpu-1: train a,b"}
 	m := w.await("a claim with a device for each of two containers", want...)
-	for i, h := range m.Holders {
+	for i, h := range m.Allocations {
 		if h.Claim != "ml/pair" || h.Pool != nodeName || h.Resource != d.name || h.Ref.Minor != fmt.Sprint(i) {
 			t.Errorf("%+v", h)
 		}

@@ -169,7 +169,7 @@ func TestClusterClaims(t *testing.T) {
 		return in("fresh", "fresh")(m) && len(m.Devices) == 4 && len(m.Pods) == 5 && static.Phase == kube.PhaseRunning
 	})
 
-	for _, h := range m.Holders {
+	for _, h := range m.Allocations {
 		if p, ok := known.Pod(h.Pod.Namespace, h.Pod.Name); !ok || p.UID != uids[h.Pod.Name] {
 			t.Errorf("%s: %+v, want UID %s", h.Pod.Name, p, uids[h.Pod.Name])
 		}
@@ -228,9 +228,9 @@ func (n *node) found(when string, m *podmap.Map, known *kube.Map, want ...string
 		{ID: gpuID(3), Vendor: "nvidia", Minor: "3", PCI: "0000:1b:00.0"},
 	})
 	var got []string
-	for _, h := range m.Holders {
+	for _, h := range m.Allocations {
 		d, _ := known.Device(h.Resource, h.Pool, h.DeviceID)
-		id, how := index.ResolveDRA(h, podmap.Described{UUID: d.UUID, PCI: d.PCI, Partition: d.ParentUUID != ""})
+		id, how := index.ResolveDRA(h, podmap.SliceDevice{UUID: d.UUID, PCI: d.PCI, Partition: d.ParentUUID != ""})
 		got = append(got, fmt.Sprintf("%s: %s %s", h.Pod.Name, id, how))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -14,7 +14,7 @@ import (
 
 const (
 	// exporter is the namespace, the service account and the role in
-	// docs/podmeta.md.
+	// docs/kubernetes-api.md.
 	exporter     = "accel-exporter"
 	exporterUser = "system:serviceaccount:" + exporter + ":" + exporter
 
@@ -23,16 +23,16 @@ const (
 	mlPods  = "/api/v1/namespaces/ml/pods"
 )
 
-// permit makes what docs/podmeta.md says that the exporter needs, with a
+// permit makes what docs/kubernetes-api.md says that the exporter needs, with a
 // namespace for pods, and writes a token for it.
 func (c *cluster) permit() {
 	c.t.Helper()
-	page, err := os.ReadFile("../../docs/podmeta.md")
+	page, err := os.ReadFile("../../docs/kubernetes-api.md")
 	must(c.t, err)
 	_, manifests, _ := strings.Cut(string(page), "```yaml\n")
 	manifests, _, found := strings.Cut(manifests, "```")
 	if !found {
-		c.t.Fatal("docs/podmeta.md has no manifests")
+		c.t.Fatal("docs/kubernetes-api.md has no manifests")
 	}
 	for _, name := range []string{"ml", exporter} {
 		c.do(http.MethodPost, "/api/v1/namespaces", object{"metadata": object{"name": name}})
@@ -47,13 +47,13 @@ func (c *cluster) permit() {
 		_, kind, _ := strings.Cut(manifest, "\nkind: ")
 		kind, _, _ = strings.Cut(kind, "\n")
 		if paths[kind] == "" {
-			c.t.Fatalf("docs/podmeta.md has a %q:\n%s", kind, manifest)
+			c.t.Fatalf("docs/kubernetes-api.md has a %q:\n%s", kind, manifest)
 		}
 		c.do(http.MethodPost, paths[kind], manifest)
 		delete(paths, kind)
 	}
 	if len(paths) > 0 {
-		c.t.Fatalf("docs/podmeta.md lacks %v", paths)
+		c.t.Fatalf("docs/kubernetes-api.md lacks %v", paths)
 	}
 	c.writeToken(c.token(nil))
 }

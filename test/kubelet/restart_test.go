@@ -23,7 +23,7 @@ func (w *watch) steady(when string, m *podmap.Map) {
 	for _, got := range append(w.shown(), w.w.Latest()) {
 		seen[got.State]++
 		pods = append(pods, fmt.Sprint(got.Pods))
-		if !slices.EqualFunc(m.Holders, got.Holders, sameHold) || len(got.Superseded) > 0 {
+		if !slices.EqualFunc(m.Allocations, got.Allocations, sameAllocation) || len(got.Superseded) > 0 {
 			w.t.Errorf("%s, %s:\n%s\nwant\n%s", when, got.Time, strings.Join(told(got), "\n"), strings.Join(told(m), "\n"))
 			return
 		}
@@ -38,7 +38,7 @@ func (w *watch) steady(when string, m *podmap.Map) {
 	w.t.Logf("%s: states %v, pods in the lists %s", when, seen, strings.Join(slices.Compact(pods), " "))
 }
 
-func sameHold(a, b podmap.Holder) bool {
+func sameAllocation(a, b podmap.Allocation) bool {
 	return a.Pod == b.Pod && a.DeviceID == b.DeviceID && a.Since.Equal(b.Since) && a.After.Equal(b.After) &&
 		slices.Equal(a.Containers, b.Containers) && !b.Contested
 }
@@ -171,14 +171,14 @@ func TestManyPods(t *testing.T) {
 	n.create(pods...)
 	n.await("every pod has its devices", func() bool {
 		m := w.w.Latest()
-		return m.State == podmap.StateFresh && len(m.Holders) == 2*count
+		return m.State == podmap.StateFresh && len(m.Allocations) == 2*count
 	})
 	n.await("all pods run", func() bool {
 		return !slices.ContainsFunc(pods, func(p pod) bool { return !n.cri.is(p.name, "main", runtime.ContainerState_CONTAINER_RUNNING) })
 	})
 	m := w.w.Latest()
 	each := map[podmap.Pod]int{}
-	for _, h := range m.Holders {
+	for _, h := range m.Allocations {
 		each[h.Pod]++
 	}
 	if len(each) != count || m.Pods != count+1 {

@@ -38,7 +38,7 @@ func TestShares(t *testing.T) {
 		{ID: migB, Parent: gpuID(2), Vendor: "nvidia"},
 	})
 	var found []string
-	for _, h := range m.Holders {
+	for _, h := range m.Allocations {
 		id, how := index.Resolve(h.Resource, h.Ref)
 		found = append(found, fmt.Sprint(id, " ", how))
 	}

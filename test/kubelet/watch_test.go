@@ -118,7 +118,7 @@ func (w *watch) awaitAllocatable(when string, want ...podmap.Allocatable) {
 // told writes a Map as its state and a line for each holder.
 func told(m *podmap.Map) []string {
 	lines := []string{string(m.State)}
-	for _, h := range m.Holders {
+	for _, h := range m.Allocations {
 		lines = append(lines, line(h))
 	}
 	for _, h := range m.Superseded {
@@ -127,7 +127,7 @@ func told(m *podmap.Map) []string {
 	return lines
 }
 
-func line(h podmap.Holder) string {
+func line(h podmap.Allocation) string {
 	s := fmt.Sprintf("%s: %s %s", h.DeviceID, strings.TrimSuffix(h.Pod.Name, "-"+nodeName), strings.Join(h.Containers, ","))
 	for _, f := range []struct {
 		is   bool

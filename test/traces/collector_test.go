@@ -69,13 +69,13 @@ func spans() []trace.Span {
 		return trace.Identity{UID: "11111111-2222-3333-4444-555555555555", Final: true}
 	})
 	var out []trace.Span
-	update := func(seconds int, all ...allocation.Life) {
+	update := func(seconds int, all ...allocation.Record) {
 		now := start.Add(time.Duration(seconds) * time.Second)
 		events := []collector.Event{{Kind: collector.EventXid, Code: 79, Device: "GPU-1", Time: start.Add(30 * time.Second), Detail: "GPU has fallen off the bus."}}
-		records := tracker.Update(&allocation.Lives{Time: now, Complete: true, Holds: all}, events)
+		records := tracker.Update(&allocation.History{Time: now, Complete: true, Records: all}, events)
 		out = append(out, builder.Write(now, records)...)
 	}
-	life := allocation.Life{
+	life := allocation.Record{
 		Pod: podmap.Pod{Namespace: "ml", Name: "a"}, Device: "GPU-1", Class: collector.GPU, Vendor: "nvidia",
 		Since: start, After: start.Add(-time.Second), First: start.Add(5 * time.Second), Last: start.Add(5 * time.Second), IdleKnown: true,
 	}

@@ -34,7 +34,7 @@ const (
 	idle
 	active
 	// disputed: the device is at work, and nobody can say for whom.
-	disputed
+	unattributable
 )
 
 func (u *use) state(i *Idle) state {
@@ -72,8 +72,8 @@ func (c *counters) add(which int, v float64) {
 
 // look takes the readings of the device. Snapshots without a new sample of it
 // leave what is known of its use as it is, as long as it answers.
-func (st *device) look(d *collector.Device, now time.Time) {
-	st.down, st.said, st.up = d.Down, false, false
+func (st *device) readUse(d *collector.Device, now time.Time) {
+	st.down, st.reportsUp, st.up = d.Down, false, false
 	st.values = measured{}
 	st.verdict.take(d.Verdict)
 	var u use
@@ -82,7 +82,7 @@ func (st *device) look(d *collector.Device, now time.Time) {
 		r := &d.Readings[i]
 		switch r.Metric {
 		case collector.DeviceUp:
-			st.said, st.up = true, st.up || r.Value == 1
+			st.reportsUp, st.up = true, st.up || r.Value == 1
 		case collector.MemoryUsed:
 			st.values.memory, st.values.has[1] = r.Value, true
 		case collector.MemoryTotal:
@@ -172,9 +172,9 @@ func (st *device) conclude(d *collector.Device, u use, c *counters, now time.Tim
 		st.use = use{} // counters stay when a source fails, and say nothing then
 	case fresh:
 		// What answered and does not any more may be what is at work.
-		u.known = u.known && c.ratios >= st.was.ratios
-		u = c.since(&st.was, d.Sampled.Sub(st.sampled).Seconds(), u)
-		st.was, st.sampled, st.use = *c, d.Sampled, u
+		u.known = u.known && c.ratios >= st.lastCounters.ratios
+		u = c.since(&st.lastCounters, d.Sampled.Sub(st.sampled).Seconds(), u)
+		st.lastCounters, st.sampled, st.use = *c, d.Sampled, u
 	}
 	switch {
 	case !st.use.known && !st.use.busy:

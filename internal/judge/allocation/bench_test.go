@@ -13,7 +13,7 @@ import (
 
 // crowd is 250 pods that share 16 GPUs, and what the Sampler makes of those.
 type crowd struct {
-	list []podmap.Holder
+	list []podmap.Allocation
 	base []collector.Device
 	now  time.Time
 	pods *podmap.Map
@@ -38,7 +38,7 @@ func newCrowd() *crowd {
 	for i := range 250 {
 		c.list = append(c.list, held(fmt.Sprintf("pod-%03d", i), "nvidia.com/gpu.shared", ids[i]))
 	}
-	c.pods = &podmap.Map{State: podmap.StateFresh, Time: start, Confirmed: start, Holders: c.list, Allocatable: []podmap.Allocatable{{Resource: "nvidia.com/gpu.shared", IDs: ids}}, AllocatableTime: start}
+	c.pods = &podmap.Map{State: podmap.StateFresh, Time: start, Confirmed: start, Allocations: c.list, Allocatable: []podmap.Allocatable{{Resource: "nvidia.com/gpu.shared", IDs: ids}}, AllocatableTime: start}
 	return c
 }
 

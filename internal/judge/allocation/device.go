@@ -27,36 +27,36 @@ type device struct {
 	parts int    // partitions that it is cut into
 
 	// Of the latest sample.
-	sampled time.Time
-	use     use
-	was     counters
-	values  measured
+	sampled      time.Time
+	use          use
+	lastCounters counters
+	values       measured
 	// knownFrom is when its activity began to be known, without a gap up to
 	// now; zero while it is not.
 	knownFrom time.Time
 	// looked says that its processes are known, and by their pods.
-	looked    bool
-	clean     bool // every process is known to be of a pod by name, or of none
-	strangers int  // processes that are known to be of no holder
-	processes []seen
-	audit     [numberOfSuspicions]int
-	ledger    ledger
-	meter     meter
+	processesKnown      bool
+	processesAttributed bool // every process is known to be of a pod by name, or of none
+	outsiders           int  // processes that are known to be of no holder
+	processes           []deviceProcess
+	unattributedBy      [numberOfReasons]int
+	accounting          accounting
+	meter               meter
 
-	holds   []*hold // in order of namespace and pod
-	omitted int     // further ones beyond the limit
-	ended   []*hold // the latest last
-	held    []string
-	pending []fault
+	allocations []*allocation // in order of namespace and pod
+	omitted     int           // further ones beyond the limit
+	ended       []*allocation // the latest last
+	resources   []string
+	pending     []fault
 	// offered counts the ids by which it is held or allocatable, by resource.
 	offered map[string]int
 	// given are the resources under which it is allocatable, or was.
-	given []offer
+	offers []offer
 
-	down    string
-	up      bool // its source says that it answers
-	said    bool // its source says whether it does
-	verdict verdict
+	down      string
+	up        bool // its source says that it answers
+	reportsUp bool // its source says whether it does
+	verdict   verdict
 }
 
 // measured are the values of the device itself.
@@ -67,7 +67,7 @@ type measured struct {
 
 // meet takes the devices of a Snapshot and reports whether they are others
 // than before, or called otherwise.
-func (j *Judge) meet(s *collector.Snapshot) (changed bool) {
+func (j *Judge) updateDevices(s *collector.Snapshot) (changed bool) {
 	j.order = j.order[:0]
 	for i := range s.Devices {
 		d := &s.Devices[i]
@@ -84,7 +84,7 @@ func (j *Judge) meet(s *collector.Snapshot) (changed bool) {
 			changed = true
 		}
 		st.round, st.at, st.parts = j.round, i, 0
-		changed = st.rename(d) || changed
+		changed = st.identify(d) || changed
 		j.order = append(j.order, st)
 	}
 	for _, st := range j.order {
@@ -97,7 +97,7 @@ func (j *Judge) meet(s *collector.Snapshot) (changed bool) {
 	}
 	for id, st := range j.devices {
 		if st.round != j.round {
-			j.lose(st)
+			j.destroyed(st)
 			delete(j.devices, id)
 		}
 	}
@@ -106,17 +106,17 @@ func (j *Judge) meet(s *collector.Snapshot) (changed bool) {
 
 // lose says that a partition has been destroyed. A whole device that is gone
 // may be back, and one will want to know who held it.
-func (j *Judge) lose(st *device) {
+func (j *Judge) destroyed(st *device) {
 	if st.parent == "" || j.options.Gone == nil {
 		return
 	}
-	for _, h := range st.holds {
-		j.options.Gone(h.ids...)
+	for _, a := range st.allocations {
+		j.options.Gone(a.ids...)
 	}
 }
 
 // rename takes what the device is called.
-func (st *device) rename(d *collector.Device) bool {
+func (st *device) identify(d *collector.Device) bool {
 	var info []string
 	for i := range d.Readings {
 		if d.Readings[i].Metric == collector.DeviceInfo {

@@ -11,7 +11,7 @@ import (
 const (
 	// remember is how long a hold that has ended is remembered, with the
 	// faults that it met and what its processes did.
-	remember = time.Hour
+	keepEnded = time.Hour
 	// maxEnded bounds the holds that have ended, of one device.
 	maxEnded = 64
 	// maxPending bounds the faults of a device that wait for the list that
@@ -21,11 +21,11 @@ const (
 	// the device already.
 	listedWithin = time.Minute
 	// maxMarks bounds the faults of one hold that are told apart.
-	maxMarks = 16
+	maxFaults = 16
 )
 
 // mark is when a holder last met a fault.
-type mark struct {
+type faultTime struct {
 	name   string
 	at     time.Time
 	labels []string
@@ -50,23 +50,23 @@ func faultOf(e *collector.Event) string {
 }
 
 // moving are the events after which devices or their holders may be others.
-var moving = []collector.EventKind{
+var reshaping = []collector.EventKind{
 	collector.EventMIGConfig, collector.EventReconfiguration, collector.EventDriverLoaded,
 	collector.EventUnavailable, collector.EventBusLoss, collector.EventXid,
 }
 
 // hear takes an event, and reports whether the kubelet may know more since.
-func (j *Judge) hear(e *collector.Event) bool {
+func (j *Judge) event(e *collector.Event) bool {
 	if e.Past {
 		return false // who held the device then is not known
 	}
-	moves := slices.Contains(moving, e.Kind)
+	moves := slices.Contains(reshaping, e.Kind)
 	name := faultOf(e)
 	if name == "" || len(e.Witnesses) > 0 {
 		return moves
 	}
-	for _, st := range j.harmed(e) {
-		if st.charge(name, e.Time) || len(st.pending) >= maxPending {
+	for _, st := range j.affected(e) {
+		if st.recordFault(name, e.Time) || len(st.pending) >= maxPending {
 			continue
 		}
 		st.pending = append(st.pending, fault{name, e.Time})
@@ -76,7 +76,7 @@ func (j *Judge) hear(e *collector.Event) bool {
 
 // harmed returns the devices whose holders an event harms: the partition that
 // it is attributed to, else the device and all that it is cut into.
-func (j *Judge) harmed(e *collector.Event) []*device {
+func (j *Judge) affected(e *collector.Event) []*device {
 	if st := j.devices[e.Partition]; e.Partition != "" && st != nil {
 		return []*device{st}
 	}
@@ -91,10 +91,10 @@ func (j *Judge) harmed(e *collector.Event) []*device {
 
 // charge notes a fault on those that held the device at the time, and reports
 // whether there were any.
-func (st *device) charge(name string, at time.Time) bool {
-	holds := st.holdsAt(at)
-	for _, h := range holds {
-		h.note(name, at)
+func (st *device) recordFault(name string, at time.Time) bool {
+	holds := st.allocationsAt(at)
+	for _, a := range holds {
+		a.note(name, at)
 	}
 	return len(holds) > 0
 }
@@ -102,15 +102,15 @@ func (st *device) charge(name string, at time.Time) bool {
 // holdsAt returns the holds that there were at a time: those that are known to
 // have begun by then and not to have ended; where there is none of that kind,
 // those that may have begun.
-func (st *device) holdsAt(at time.Time) []*hold {
-	var sure, perhaps []*hold
-	for _, h := range slices.Concat(st.ended, st.holds) {
+func (st *device) allocationsAt(at time.Time) []*allocation {
+	var sure, perhaps []*allocation
+	for _, a := range slices.Concat(st.ended, st.allocations) {
 		switch {
-		case !h.until.IsZero() && !at.Before(h.until):
-		case !at.Before(h.since):
-			sure = append(sure, h)
-		case !h.after.IsZero() && at.After(h.after):
-			perhaps = append(perhaps, h)
+		case !a.until.IsZero() && !at.Before(a.until):
+		case !at.Before(a.since):
+			sure = append(sure, a)
+		case !a.after.IsZero() && at.After(a.after):
+			perhaps = append(perhaps, a)
 		}
 	}
 	if len(sure) > 0 {
@@ -119,64 +119,64 @@ func (st *device) holdsAt(at time.Time) []*hold {
 	return perhaps
 }
 
-func (h *hold) note(name string, at time.Time) {
-	i := slices.IndexFunc(h.faults, func(m mark) bool { return m.name == name })
-	if i < 0 && len(h.faults) >= maxMarks-1 {
+func (a *allocation) note(name string, at time.Time) {
+	i := slices.IndexFunc(a.faults, func(m faultTime) bool { return m.name == name })
+	if i < 0 && len(a.faults) >= maxFaults-1 {
 		name = "other"
-		i = slices.IndexFunc(h.faults, func(m mark) bool { return m.name == name })
+		i = slices.IndexFunc(a.faults, func(m faultTime) bool { return m.name == name })
 	}
 	if i < 0 {
-		h.faults = append(h.faults, mark{name, at, append(h.labels[:len(h.labels):len(h.labels)], name)})
+		a.faults = append(a.faults, faultTime{name, at, append(a.labels[:len(a.labels):len(a.labels)], name)})
 		return
 	}
-	if at.After(h.faults[i].at) {
-		h.faults[i].at = at
+	if at.After(a.faults[i].at) {
+		a.faults[i].at = at
 	}
 }
 
 // inherit gives a hold the faults that waited for it, and the faults and
 // processes of a hold of the same pod that has ended: its series are the same.
-func (st *device) inherit(h *hold) {
+func (st *device) inherit(a *allocation) {
 	for i := 0; i < len(st.ended); i++ {
-		if o := st.ended[i]; o.pod == h.pod && slices.Equal(o.labels, h.labels) {
+		if o := st.ended[i]; o.pod == a.pod && slices.Equal(o.labels, a.labels) {
 			for _, m := range o.faults {
-				h.note(m.name, m.at)
+				a.note(m.name, m.at)
 			}
 			o.faults = nil
-			h.jobs.inherit(&o.jobs)
+			a.totals.inherit(&o.totals)
 		}
 	}
 	st.pending = slices.DeleteFunc(st.pending, func(f fault) bool {
-		if h.after.IsZero() || !f.at.After(h.after) {
+		if a.after.IsZero() || !f.at.After(a.after) {
 			return false
 		}
-		h.note(f.name, f.at)
+		a.note(f.name, f.at)
 		return true
 	})
 }
 
 // end remembers a hold that has ended.
-func (st *device) end(h *hold, now time.Time) {
-	h.until = now
+func (st *device) end(a *allocation, now time.Time) {
+	a.until = now
 	if len(st.ended) >= maxEnded {
 		st.ended = slices.Delete(st.ended, 0, 1)
 	}
 	for _, o := range st.ended {
-		if o.pod == h.pod && slices.Equal(o.labels, h.labels) {
+		if o.pod == a.pod && slices.Equal(o.labels, a.labels) {
 			for _, m := range o.faults {
-				h.note(m.name, m.at)
+				a.note(m.name, m.at)
 			}
 			o.faults = nil
-			h.jobs.inherit(&o.jobs)
+			a.totals.inherit(&o.totals)
 		}
 	}
-	st.ended = append(st.ended, h)
+	st.ended = append(st.ended, a)
 }
 
 // forget drops what is too old to be of use.
 func (st *device) forget(now time.Time) {
 	if len(st.ended) > 0 {
-		st.ended = slices.DeleteFunc(st.ended, func(h *hold) bool { return now.Sub(h.until) > remember })
+		st.ended = slices.DeleteFunc(st.ended, func(a *allocation) bool { return now.Sub(a.until) > keepEnded })
 	}
 	if len(st.pending) > 0 {
 		st.pending = slices.DeleteFunc(st.pending, func(f fault) bool { return now.Sub(f.at) > listedWithin })
@@ -197,14 +197,14 @@ func (j *Judge) HoldersAt(device string, at time.Time) []Holder {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var out []Holder
-	for _, st := range j.harmed(&collector.Event{Device: device}) {
-		for _, h := range st.holdsAt(at) {
-			out = append(out, h.holder())
+	for _, st := range j.affected(&collector.Event{Device: device}) {
+		for _, a := range st.allocationsAt(at) {
+			out = append(out, a.holder())
 		}
 	}
 	return out
 }
 
-func (h *hold) holder() Holder {
-	return Holder{h.pod.Namespace, h.pod.Name, slices.Clone(h.containers), slices.Clone(h.resources)}
+func (a *allocation) holder() Holder {
+	return Holder{a.pod.Namespace, a.pod.Name, slices.Clone(a.containers), slices.Clone(a.resources)}
 }

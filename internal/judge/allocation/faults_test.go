@@ -98,7 +98,7 @@ func TestFaultBeforeList(t *testing.T) {
 	// not known when it began.
 	r = newRig(t)
 	r.happen(10*time.Second, []collector.Event{xid(79, 9*time.Second)}, one)
-	r.list(held("a", gpu, gpuA, began(20*time.Second, 10*time.Second)), held("b", gpu, gpuA, func(h *podmap.Holder) { h.Since = start.Add(20 * time.Second) }))
+	r.list(held("a", gpu, gpuA, began(20*time.Second, 10*time.Second)), held("b", gpu, gpuA, func(h *podmap.Allocation) { h.Since = start.Add(20 * time.Second) }))
 	r.happen(20*time.Second, nil, one)
 	r.faults()
 	// Long after, the pod is more likely to have come later.

@@ -25,7 +25,7 @@ func FuzzList(f *testing.F) {
 			r.settings.MaxHolders = 3
 			r.settings.Currency, r.settings.Prices = "EUR", []allocation.Price{{PerHour: 1}}
 		})
-		var holds []podmap.Holder
+		var holds []podmap.Allocation
 		pairs := map[string]bool{}
 		for line := range strings.SplitSeq(strings.ToValidUTF8(text, "?"), "\n") {
 			parts := strings.Split(line, "\x00")
@@ -84,7 +84,7 @@ func TestConcurrent(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, f := range []func(){
 		func() { r.j.Report() },
-		func() { r.j.Held(gpuA) },
+		func() { r.j.Resources(gpuA) },
 		func() { r.j.HoldersAt(gpuA, start) },
 		func() { r.j.Apply(allocation.DefaultSettings()) },
 	} {

@@ -21,17 +21,17 @@ type found struct {
 // join is what the latest Map led to.
 type join struct {
 	// ids are all that were held or allocatable, as they were found.
-	ids     map[idKey]found
-	how     map[podmap.How]int
-	held    map[string]int // ids by resource
-	nominal map[podmap.Pod]bool
+	ids       map[idKey]found
+	how       map[podmap.How]int
+	allocated map[string]int // ids by resource
+	nominal   map[podmap.Pod]bool
 	// unresolved are the holds of which no device was found.
 	unresolved []Unresolved
 	// doubtful are those among them that may mean a device that is there.
-	doubtful []doubtful
+	candidates []unresolvedID
 	// ambiguous are the holds of which several partitions may be meant, and
 	// placed the partitions that their names were found to mean.
-	ambiguous []*podmap.Holder
+	ambiguous []*podmap.Allocation
 	placed    map[idKey]*device
 	holders   int
 	omitted   int
@@ -54,7 +54,7 @@ func (j *Judge) resolve(resource string, ref *podmap.Ref, raw string) found {
 
 // find finds the device of a hold: by what its driver published of it, else by
 // the id alone.
-func (j *Judge) find(p *podmap.Holder) found {
+func (j *Judge) find(p *podmap.Allocation) found {
 	if p.Claim == "" || j.options.Claimed == nil {
 		return j.resolve(p.Resource, &p.Ref, p.DeviceID)
 	}
@@ -68,19 +68,19 @@ func (j *Judge) find(p *podmap.Holder) found {
 // rejoin brings the holds in line with the Map.
 func (j *Judge) rejoin() {
 	x := &j.join
-	x.held, x.nominal = map[string]int{}, map[podmap.Pod]bool{}
-	x.unresolved, x.doubtful, x.ambiguous = nil, nil, x.ambiguous[:0]
+	x.allocated, x.nominal = map[string]int{}, map[podmap.Pod]bool{}
+	x.unresolved, x.candidates, x.ambiguous = nil, nil, x.ambiguous[:0]
 	x.holders, x.omitted = 0, 0
 	for _, st := range j.order {
 		st.omitted = 0
 		clear(st.offered)
-		for _, h := range st.holds {
-			h.before()
+		for _, a := range st.allocations {
+			a.reset()
 		}
 	}
-	counted := make(map[idKey]bool, len(j.pods.Holders))
-	for i := range j.pods.Holders {
-		p := &j.pods.Holders[i]
+	counted := make(map[idKey]bool, len(j.pods.Allocations))
+	for i := range j.pods.Allocations {
+		p := &j.pods.Allocations[i]
 		f := j.find(p)
 		if p.Ref.Form == podmap.FormProfile && f.how == podmap.HowAmbiguous {
 			x.ambiguous = append(x.ambiguous, p)
@@ -107,13 +107,13 @@ func (j *Judge) rejoin() {
 }
 
 // before prepares a hold for being told again.
-func (h *hold) before() {
-	h.containers, h.resources, h.ids = h.containers[:0], h.resources[:0], h.ids[:0]
-	h.shared, h.nominal, h.kept, h.contested = false, false, false, false
+func (a *allocation) reset() {
+	a.containers, a.resources, a.ids = a.containers[:0], a.resources[:0], a.ids[:0]
+	a.shared, a.nominal, a.kept, a.contested = false, false, false, false
 }
 
 // enter takes one entry of the Map, and what its id led to.
-func (j *Judge) enter(p *podmap.Holder, f found, counted map[idKey]bool) {
+func (j *Judge) enter(p *podmap.Allocation, f found, counted map[idKey]bool) {
 	x := &j.join
 	key := idKey{p.Resource, p.DeviceID}
 	again := counted[key]
@@ -126,79 +126,79 @@ func (j *Judge) enter(p *podmap.Holder, f found, counted map[idKey]bool) {
 		if f.how != podmap.HowIgnored {
 			x.unresolved = append(x.unresolved, Unresolved{Resource: p.Resource, ID: p.DeviceID, How: f.how, Namespace: p.Pod.Namespace, Pod: p.Pod.Name})
 			if !isGone(p.Ref.Form, f.how) {
-				x.doubtful = append(x.doubtful, doubtful{p.Resource, &p.Ref})
+				x.candidates = append(x.candidates, unresolvedID{p.Resource, &p.Ref})
 			}
 		}
 		return
 	}
 	if !again {
-		x.held[p.Resource]++
+		x.allocated[p.Resource]++
 		st.offered[p.Resource]++
 	}
-	h := st.holdOf(p.Pod)
-	if h == nil || h.round != j.round {
+	a := st.allocationOf(p.Pod)
+	if a == nil || a.round != j.round {
 		if x.holders >= j.settings.MaxHolders {
 			x.omitted++
 			st.omitted++
 			return
 		}
 		x.holders++
-		if h == nil {
-			h = j.begin(st, p)
+		if a == nil {
+			a = j.begin(st, p)
 		}
-		h.round, h.since, h.after = j.round, p.Since, p.After
+		a.round, a.since, a.after = j.round, p.Since, p.After
 	}
-	if p.Since.Before(h.since) {
-		h.since, h.after = p.Since, p.After
+	if p.Since.Before(a.since) {
+		a.since, a.after = p.Since, p.After
 	}
-	h.containers = add(h.containers, p.Containers...)
-	h.resources = add(h.resources, p.Resource)
-	h.ids = add(h.ids, p.DeviceID)
-	h.shared, h.nominal = h.shared || p.Shared, h.nominal || p.Ref.Nominal
-	h.kept, h.contested = h.kept || p.Kept, h.contested || p.Contested
+	a.containers = add(a.containers, p.Containers...)
+	a.resources = add(a.resources, p.Resource)
+	a.ids = add(a.ids, p.DeviceID)
+	a.shared, a.nominal = a.shared || p.Shared, a.nominal || p.Ref.Nominal
+	a.kept, a.contested = a.kept || p.Kept, a.contested || p.Contested
 }
 
 // begin makes a new hold.
-func (j *Judge) begin(st *device, p *podmap.Holder) *hold {
-	h := &hold{device: st, pod: p.Pod, since: p.Since, barrier: latest(p.Since, j.before)}
-	at, _ := slices.BinarySearchFunc(st.holds, p.Pod, func(h *hold, pod podmap.Pod) int { return comparePods(h.pod, pod) })
-	st.holds = slices.Insert(st.holds, at, h)
-	return h
+func (j *Judge) begin(st *device, p *podmap.Allocation) *allocation {
+	a := &allocation{device: st, pod: p.Pod, since: p.Since, barrier: latest(p.Since, j.previous)}
+	at, _ := slices.BinarySearchFunc(st.allocations, p.Pod, func(a *allocation, pod podmap.Pod) int { return comparePods(a.pod, pod) })
+	st.allocations = slices.Insert(st.allocations, at, a)
+	return a
 }
 
 // settle ends the holds of a device that are not told any more and brings the
 // others up to date.
 func (j *Judge) settle(st *device) {
-	told := st.holds[:0]
-	for _, h := range st.holds {
-		if h.round != j.round {
-			st.end(h, j.now)
+	told := st.allocations[:0]
+	for _, a := range st.allocations {
+		if a.round != j.round {
+			st.end(a, j.now)
 			continue
 		}
-		told = append(told, h)
-		h.relabel()
-		h.idle, h.never = j.settings.idleOf(h.resources)
-		h.never = !h.never
-		h.price, h.priced = j.settings.priceOf(st, h.resources)
-		if h.costs == nil || h.costs[len(h.costs)-1] != j.settings.Currency {
-			h.costs = append(h.labels[:len(h.labels):len(h.labels)], j.settings.Currency)
-			if h.currency != j.settings.Currency {
-				h.cost, h.currency = 0, j.settings.Currency
+		told = append(told, a)
+		a.relabel()
+		a.idle, a.never = j.settings.idleOf(a.resources)
+		a.never = !a.never
+		a.price, a.priced = j.settings.priceOf(st, a.resources)
+		if a.costs == nil || a.costs[len(a.costs)-1] != j.settings.Currency {
+			a.costs = append(a.labels[:len(a.labels):len(a.labels)], j.settings.Currency)
+			if a.currency != j.settings.Currency {
+				a.cost, a.currency = 0, j.settings.Currency
 			}
 		}
-		if !h.after.IsZero() {
-			j.firstOf(h.labels[len(h.labels)-1])
+		if !a.after.IsZero() {
+			j.firstOf(a.labels[len(a.labels)-1])
 		}
-		st.inherit(h)
+		st.inherit(a)
 	}
-	clear(st.holds[len(told):])
-	st.holds = told
+	clear(st.allocations[len(told):])
+	st.allocations = told
 	var held []string
-	for _, h := range told {
-		held = add(held, h.resources...)
+	for _, a := range told {
+		held = add(held, a.resources...)
 	}
-	if !slices.Equal(held, st.held) {
-		st.held = held // callers keep the one before
+	if !slices.Equal(held, st.resources) {
+		st.resources = held // callers keep the one before
 	}
 }
 
@@ -218,11 +218,11 @@ func add(list []string, more ...string) []string {
 
 // Held returns the names of the resources by which pods hold the device, nil
 // where none does or it is not known. The list must not be changed.
-func (j *Judge) Held(device string) []string {
+func (j *Judge) Resources(device string) []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if st := j.devices[device]; st != nil {
-		return st.held
+		return st.resources
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ type Options struct {
 	Gone func(ids ...string)
 	// Claimed returns what a DRA driver says of the device that it calls so,
 	// where its ResourceSlice is known.
-	Claimed func(driver, pool, device string) podmap.Described
+	Claimed func(driver, pool, device string) podmap.SliceDevice
 	// Meta returns what the API server knows of pods, and MetaStatus how that
 	// is known, where it is asked.
 	Meta       func() *kube.Map
@@ -48,11 +48,11 @@ type Judge struct {
 	settings Settings
 	resolver *podmap.Resolver
 
-	now     time.Time // of the latest Snapshot, and of the one before
-	before  time.Time
-	round   uint64
-	devices map[string]*device
-	order   []*device // of the latest Snapshot
+	now      time.Time // of the latest Snapshot, and of the one before
+	previous time.Time
+	round    uint64
+	devices  map[string]*device
+	order    []*device // of the latest Snapshot
 
 	index   *podmap.Index
 	stale   bool // index or joins are of before a change
@@ -91,13 +91,13 @@ func (j *Judge) Apply(s Settings) {
 func (j *Judge) Judge(s *collector.Snapshot) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.before, j.now = j.now, s.Time
+	j.previous, j.now = j.now, s.Time
 	j.round++
 	j.released = slices.ContainsFunc(s.Sources, func(x collector.Status) bool { return x.Released })
-	changed := j.meet(s)
+	changed := j.updateDevices(s)
 	refresh := j.follow(changed)
 	for i := range s.News {
-		refresh = j.hear(&s.News[i]) || refresh
+		refresh = j.event(&s.News[i]) || refresh
 	}
 	if refresh && j.options.Refresh != nil {
 		j.options.Refresh()
@@ -148,12 +148,12 @@ var noMap = &podmap.Map{State: podmap.StateAbsent}
 
 // judge adds what follows for one device.
 func (j *Judge) judge(st *device, d *collector.Device) {
-	st.look(d, j.now)
+	st.readUse(d, j.now)
 	j.attribute(st, d)
 	j.accountProcesses(st, d)
 	st.chargeEnergy()
-	for _, h := range st.holds {
-		j.account(h)
+	for _, a := range st.allocations {
+		j.account(a)
 	}
 	st.fit()
 	j.publish(st, d)

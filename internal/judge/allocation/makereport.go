@@ -20,12 +20,12 @@ func (j *Judge) Report() *Report {
 	out.State, out.Listed = j.pods.State, j.pods.Time
 	out.Reason = j.status.Reason
 	for _, st := range j.order {
-		out.Devices = append(out.Devices, j.report(st))
+		out.Devices = append(out.Devices, j.reportDevice(st))
 		out.Unattributed = st.unattributed(out.Unattributed)
 	}
 	slices.SortStableFunc(out.Devices, func(a, b Device) int { return strings.Compare(a.ID, b.ID) })
 	for _, x := range j.summary.resources {
-		r := Resource{Name: x.name, Held: x.held, Devices: x.devices}
+		r := Resource{Name: x.name, Allocated: x.allocated, Devices: x.devices}
 		if x.plugin {
 			r.Allocatable = new(x.allocatable)
 		}
@@ -35,7 +35,7 @@ func (j *Judge) Report() *Report {
 	return out
 }
 
-func (j *Judge) report(st *device) Device {
+func (j *Judge) reportDevice(st *device) Device {
 	d := Device{
 		ID: st.id, Parent: st.parent, Class: string(st.class), Vendor: st.vendor, Model: st.model,
 		Index: st.index, Profile: st.profile, PCI: st.pci,
@@ -44,18 +44,18 @@ func (j *Judge) report(st *device) Device {
 		Utilization: value(st.values.utilization, st.values.has[0]), MemoryUsed: value(st.values.memory, st.values.has[1]),
 		MemoryTotal: value(st.values.total, st.values.has[2]), Power: value(st.values.power, st.values.has[3]),
 	}
-	for _, o := range st.given {
+	for _, o := range st.offers {
 		if o.now {
 			d.Allocatable = append(d.Allocatable, o.resource)
 		} else {
 			d.NotAllocatable = append(d.NotAllocatable, o.resource)
 		}
 	}
-	if st.looked {
+	if st.processesKnown {
 		d.Processes = new(len(st.processes))
 	}
-	for _, h := range st.holds {
-		d.Holders = append(d.Holders, j.hold(h))
+	for _, a := range st.allocations {
+		d.Holders = append(d.Holders, j.reportAllocation(a))
 	}
 	d.Availability, d.Why = j.availability(st, &d)
 	return d
@@ -65,20 +65,20 @@ func (j *Judge) report(st *device) Device {
 func (j *Judge) availability(st *device, d *Device) (Availability, string) {
 	_, known := j.holders(st)
 	switch {
-	case len(st.holds)+st.omitted > 0:
-		return Held, ""
+	case len(st.allocations)+st.omitted > 0:
+		return Allocated, ""
 	case st.parts > 0:
 		return Partitioned, fmt.Sprintf("cut into %d partitions, which are given out instead", st.parts)
 	case j.pods.State == podmap.StateAbsent:
 		return Unmanaged, "no kubelet on this machine, or its socket is not mounted"
 	case !known:
-		return Unknown, j.ignorance(st)
+		return Unknown, j.unknownReason(st)
 	}
-	if n := len(st.processes); st.looked && n > 0 {
+	if n := len(st.processes); st.processesKnown && n > 0 {
 		return Occupied, fmt.Sprintf("no pod holds it, and %d processes use it%s", n, commands(st))
 	}
 	switch {
-	case j.released && !st.said:
+	case j.released && !st.reportsUp:
 		return Free, "no pod holds it; the exporter has been told to let go of its driver, so nothing else is known"
 	case len(d.NotAllocatable) > 0 && st.verdict.state == "failed":
 		return NotAllocatable, "the kubelet would not give it out as " + strings.Join(d.NotAllocatable, ", ") + ": it has failed"
@@ -91,13 +91,13 @@ func (j *Judge) availability(st *device, d *Device) (Availability, string) {
 }
 
 // ignorance says why it is not known whether anybody holds the device.
-func (j *Judge) ignorance(st *device) string {
+func (j *Judge) unknownReason(st *device) string {
 	switch {
 	case j.pods.State == podmap.StateUnconfirmed:
 		return "the kubelet may not have listed all pods yet"
 	case j.pods.State != podmap.StateFresh:
 		return "the kubelet does not answer"
-	case j.doubt(st):
+	case j.mayBeAllocated(st):
 		return "a pod holds a device whose id leads to none of this machine, and it may be this one"
 	}
 	return ""
@@ -117,24 +117,24 @@ func commands(st *device) string {
 	return " (" + list(names) + ")"
 }
 
-func (j *Judge) hold(h *hold) Hold {
-	out := Hold{
-		Holder: h.holder(), Since: h.since, SinceAtLeast: h.after.IsZero(),
-		Shared: h.shared, Kept: h.kept, Contested: h.contested, Nominal: h.nominal,
-		Allocated:   h.seconds(j.now),
-		Utilization: value(h.utilization, h.has[0]), MemoryUsed: value(h.memory, h.has[1]),
-		LastActivity: h.last,
+func (j *Judge) reportAllocation(a *allocation) Allocation {
+	out := Allocation{
+		Holder: a.holder(), Since: a.since, SinceAtLeast: a.after.IsZero(),
+		Shared: a.shared, Kept: a.kept, Contested: a.contested, Nominal: a.nominal,
+		Allocated:   a.seconds(j.now),
+		Utilization: value(a.utilization, a.has[0]), MemoryUsed: value(a.memory, a.has[1]),
+		LastActivity: a.last,
 	}
-	if d, ok := h.idleFor(j.now); ok {
+	if d, ok := a.idleFor(j.now); ok {
 		out.Idle = new(d.Seconds())
 	}
-	if h.measured && !h.never {
-		out.IdleTotal = new(h.total)
-		if h.priced {
-			out.IdleCost, out.Currency = new(h.cost), h.currency
+	if a.measured && !a.never {
+		out.IdleTotal = new(a.total)
+		if a.priced {
+			out.IdleCost, out.Currency = new(a.cost), a.currency
 		}
 	}
-	for _, m := range h.faults {
+	for _, m := range a.faults {
 		out.Faults = append(out.Faults, Fault{m.name, m.at})
 	}
 	return out
@@ -142,11 +142,11 @@ func (j *Judge) hold(h *hold) Hold {
 
 func (st *device) unattributed(out []Process) []Process {
 	for _, p := range st.processes {
-		if p.suspicion == unsuspicious {
+		if p.reason == attributed {
 			continue
 		}
-		x := Process{Device: st.id, PID: p.pid, Command: p.process.owner.Command, Reason: suspicions[p.suspicion], Since: p.process.since}
-		switch p.suspicion {
+		x := Process{Device: st.id, PID: p.pid, Command: p.process.owner.Command, Reason: reasonNames[p.reason], Since: p.process.since}
+		switch p.reason {
 		case otherPod:
 			x.Namespace, x.Pod = p.process.pod.Namespace, p.process.pod.Name
 		case unknownPod:

@@ -12,9 +12,9 @@ import (
 
 // meta is what is told of the pods that hold devices, from the API server.
 type meta struct {
-	holders *podmap.Map // of which shown was made
-	known   *kube.Map
-	shown   []collector.Reading
+	holders  *podmap.Map // of which shown was made
+	known    *kube.Map
+	readings []collector.Reading
 }
 
 // publishMeta adds what the API server says. Where it is not asked, that is
@@ -24,9 +24,9 @@ func (j *Judge) publishMeta(s *collector.Snapshot) {
 		return
 	}
 	if known := j.options.Meta(); known != j.meta.known || j.pods != j.meta.holders {
-		j.meta = meta{holders: j.pods, known: known, shown: describePods(j.pods, known, j.settings.MaxHolders)}
+		j.meta = meta{holders: j.pods, known: known, readings: describePods(j.pods, known, j.settings.MaxHolders)}
 	}
-	s.Node = append(s.Node, j.meta.shown...)
+	s.Node = append(s.Node, j.meta.readings...)
 	if j.options.MetaStatus == nil {
 		return
 	}
@@ -45,8 +45,8 @@ func describePods(holders *podmap.Map, known *kube.Map, most int) []collector.Re
 	}
 	var r []collector.Reading
 	told := map[podmap.Pod]bool{}
-	for i := range holders.Holders {
-		p := holders.Holders[i].Pod
+	for i := range holders.Allocations {
+		p := holders.Allocations[i].Pod
 		if told[p] || len(told) >= most {
 			continue
 		}
@@ -73,7 +73,7 @@ func publishFeed(r []collector.Reading, objects string, st *kube.FeedStatus) []c
 	for _, state := range kube.States {
 		add(collector.PodmetaState, boolean(st.State == state), objects, string(state))
 	}
-	if !st.Heard.IsZero() {
+	if !st.LastMessage.IsZero() {
 		add(collector.PodmetaAge, max(st.Age, time.Duration(0)).Seconds(), objects)
 	}
 	for _, outcome := range kube.Outcomes {

@@ -21,7 +21,7 @@ var (
 	listLabels        = pairs(podmap.Outcomes, "list")
 	allocatableLabels = pairs(podmap.Outcomes, "allocatable")
 	releaseLabels     = pairs(podmap.Releases)
-	holdLabels        = pairs([]string{"told", "kept", "contested", "superseded", "unresolved", "omitted"})
+	allocationLabels  = pairs([]string{"told", "kept", "contested", "superseded", "unresolved", "omitted"})
 	rejectedLabels    = pairs([]string{"malformed", "overflow"})
 	hows              = []podmap.How{
 		podmap.HowAlias, podmap.HowID, podmap.HowInstance, podmap.HowProfile, podmap.HowMinor, podmap.HowPCI, podmap.HowFunction,
@@ -48,7 +48,7 @@ func (j *Judge) publishNode(s *collector.Snapshot) {
 			if x.plugin {
 				add(collector.ResourceAllocatable, float64(x.allocatable), x.labels)
 			}
-			add(collector.ResourceHeld, float64(x.held), x.labels)
+			add(collector.ResourceHeld, float64(x.allocated), x.labels)
 			add(collector.ResourceDevices, float64(x.devices), x.labels)
 		}
 	}
@@ -57,7 +57,7 @@ func (j *Judge) publishNode(s *collector.Snapshot) {
 	}
 	s.Node = r
 	for _, f := range j.firsts {
-		s.Distributions = append(s.Distributions, f.shown)
+		s.Distributions = append(s.Distributions, f.published)
 	}
 }
 
@@ -69,8 +69,8 @@ func (j *Judge) publishPodmap(r []collector.Reading) []collector.Reading {
 	if !m.Time.IsZero() {
 		add(collector.PodmapAge, age(m.Time, j.now), nil)
 		add(collector.PodmapPods, float64(m.Pods), nil)
-		for i, n := range []int{len(m.Holders), st.Kept, st.Contested, len(m.Superseded), len(x.unresolved), x.omitted} {
-			add(collector.PodmapHolds, float64(n), holdLabels[i])
+		for i, n := range []int{len(m.Allocations), st.Kept, st.Contested, len(m.Superseded), len(x.unresolved), x.omitted} {
+			add(collector.PodmapHolds, float64(n), allocationLabels[i])
 		}
 		for i, how := range hows {
 			add(collector.PodmapIDs, float64(x.how[how]), howLabels[i])

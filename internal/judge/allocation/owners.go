@@ -13,7 +13,7 @@ import (
 const (
 	// trust is how long the owner of a process is not asked for again. Its
 	// source lists processes as often.
-	trust = 2 * time.Second
+	ownerMaxAge = 2 * time.Second
 	// listEvery is the least time between two lists of the pods' directories.
 	listEvery = 2 * time.Second
 	// forgetAfter is how long a process that is on no device is remembered.
@@ -46,10 +46,10 @@ type process struct {
 	pod   podmap.Pod
 	named bool
 	// missed says that its pod was not among those listed since it came.
-	missed bool
-	since  time.Time // when it was first seen
-	read   time.Time
-	used   time.Time
+	unlisted bool
+	since    time.Time // when it was first seen
+	read     time.Time
+	used     time.Time
 }
 
 // of returns what is known of a process. It reads procfs and no other file
@@ -62,11 +62,11 @@ func (o *owners) of(pid int, now time.Time) *process {
 		}
 	}
 	p.used = now
-	if p.read.IsZero() || now.Sub(p.read) >= trust || now.Before(p.read) {
+	if p.read.IsZero() || now.Sub(p.read) >= ownerMaxAge || now.Before(p.read) {
 		was := p.owner
 		p.owner, p.read = o.proc.Owner(pid, now), now
 		if p.owner.PodUID != was.PodUID || p.owner.Kind != was.Kind {
-			p.named, p.missed, p.since = false, false, now
+			p.named, p.unlisted, p.since = false, false, now
 		}
 	}
 	if p.owner.Kind == proc.Pod && !p.named {
@@ -82,7 +82,7 @@ func (o *owners) name(p *process, now time.Time) {
 		if p.pod, p.named = names.byUID[p.owner.PodUID]; p.named {
 			return
 		}
-		p.missed = !names.at.Before(p.since)
+		p.unlisted = !names.at.Before(p.since)
 	}
 	if o.list == nil || now.Sub(o.asked) < listEvery && !now.Before(o.asked) || !o.listing.CompareAndSwap(false, true) {
 		return

@@ -23,11 +23,11 @@ func (m *measure) add(v float64, known bool) {
 	}
 }
 
-func (u *podUse) take(h *hold) {
+func (u *podUse) take(a *allocation) {
 	u.devices++
-	u.utilization.add(h.utilization, h.has[0])
-	u.memory.add(h.memory, h.has[1])
-	u.power.add(h.power())
+	u.utilization.add(a.utilization, a.has[0])
+	u.memory.add(a.memory, a.has[1])
+	u.power.add(a.power())
 }
 
 // publish appends what is known. A sum over some of the devices is no sum: one
@@ -50,15 +50,15 @@ func (j *Judge) usePods() {
 	j.uses = j.uses[:0]
 	clear(j.useOf)
 	for _, st := range j.order {
-		for _, h := range st.holds {
-			i, ok := j.useOf[h.pod]
+		for _, a := range st.allocations {
+			i, ok := j.useOf[a.pod]
 			if !ok {
 				i = len(j.uses)
-				j.useOf[h.pod] = i
+				j.useOf[a.pod] = i
 				// The first two of holderLabels.
-				j.uses = append(j.uses, podUse{labels: h.labels[:2:2]})
+				j.uses = append(j.uses, podUse{labels: a.labels[:2:2]})
 			}
-			j.uses[i].take(h)
+			j.uses[i].take(a)
 		}
 	}
 }

@@ -26,7 +26,7 @@ type randomNode struct {
 	rng     *rand.Rand
 	devices []string // ids
 	mig     []bool
-	holders []podmap.Holder
+	holders []podmap.Allocation
 	workers []worker
 }
 
@@ -67,7 +67,7 @@ func newRandomNode(seed uint64) *randomNode {
 	return n
 }
 
-func (n *randomNode) hold(pod, device int, id string, more ...func(*podmap.Holder)) {
+func (n *randomNode) hold(pod, device int, id string, more ...func(*podmap.Allocation)) {
 	name := "p" + string('a'+rune(pod%16))
 	n.holders = append(n.holders, held(name, gpu, id, more...))
 	for range n.rng.IntN(3) {

@@ -9,30 +9,30 @@ import (
 )
 
 // perHold is how many series a hold has at most, its faults apart.
-const perHold = 17
+const perAllocation = 17
 
 // publish adds the series of the device.
 func (j *Judge) publish(st *device, d *collector.Device) {
 	st.forget(j.now)
-	r := slices.Grow(d.Readings, len(st.holds)*perHold+len(st.ended)+len(st.given)+int(numberOfSuspicions)+1)
-	for _, h := range st.holds {
-		r = h.publish(r, j.now)
+	r := slices.Grow(d.Readings, len(st.allocations)*perAllocation+len(st.ended)+len(st.offers)+int(numberOfReasons)+1)
+	for _, a := range st.allocations {
+		r = a.publish(r, j.now)
 	}
-	for _, h := range st.ended {
-		r = h.publishJobs(h.publishFaults(r))
+	for _, a := range st.ended {
+		r = a.publishTotals(a.publishFaults(r))
 	}
-	r = st.ledger.publishEnded(r)
+	r = st.accounting.publishEnded(r)
 	if n, known := j.holders(st); known {
 		r = append(r, collector.Reading{Metric: collector.DeviceHolders, Value: float64(n)})
 	}
 	if !j.pods.AllocatableTime.IsZero() {
-		for i := range st.given {
-			r = append(r, collector.Reading{Metric: collector.DeviceAllocatable, Labels: st.given[i].labels, Value: boolean(st.given[i].now)})
+		for i := range st.offers {
+			r = append(r, collector.Reading{Metric: collector.DeviceAllocatable, Labels: st.offers[i].labels, Value: boolean(st.offers[i].now)})
 		}
 	}
-	if st.looked && j.options.PodDirs != nil && j.pods.State != podmap.StateAbsent {
-		for i, n := range st.audit {
-			r = append(r, collector.Reading{Metric: collector.UnattributedProcesses, Labels: suspicionLabels[i], Value: float64(n)})
+	if st.processesKnown && j.options.PodDirs != nil && j.pods.State != podmap.StateAbsent {
+		for i, n := range st.unattributedBy {
+			r = append(r, collector.Reading{Metric: collector.UnattributedProcesses, Labels: reasonLabels[i], Value: float64(n)})
 		}
 	}
 	d.Readings = r
@@ -41,46 +41,46 @@ func (j *Judge) publish(st *device, d *collector.Device) {
 // holders returns how many pods hold the device, and false where that is not
 // known.
 func (j *Judge) holders(st *device) (int, bool) {
-	n := len(st.holds) + st.omitted
-	return n, n > 0 || st.parts == 0 && j.pods.State == podmap.StateFresh && !j.doubt(st)
+	n := len(st.allocations) + st.omitted
+	return n, n > 0 || st.parts == 0 && j.pods.State == podmap.StateFresh && !j.mayBeAllocated(st)
 }
 
-func (h *hold) publish(r []collector.Reading, now time.Time) []collector.Reading {
+func (a *allocation) publish(r []collector.Reading, now time.Time) []collector.Reading {
 	add := func(m *collector.Metric, v float64) {
-		r = append(r, collector.Reading{Metric: m, Labels: h.labels, Value: v})
+		r = append(r, collector.Reading{Metric: m, Labels: a.labels, Value: v})
 	}
 	add(collector.AllocationInfo, 1)
-	add(collector.AllocationSeconds, h.seconds(now))
-	if h.has[0] {
-		add(collector.AllocationUtilization, h.utilization)
+	add(collector.AllocationSeconds, a.seconds(now))
+	if a.has[0] {
+		add(collector.AllocationUtilization, a.utilization)
 	}
-	if h.has[1] {
-		add(collector.AllocationMemory, h.memory)
+	if a.has[1] {
+		add(collector.AllocationMemory, a.memory)
 	}
-	if power, ok := h.power(); ok {
+	if power, ok := a.power(); ok {
 		add(collector.AllocationPower, power)
 	}
-	if d, ok := h.idleFor(now); ok {
+	if d, ok := a.idleFor(now); ok {
 		add(collector.AllocationIdle, d.Seconds())
 		if d > 0 {
-			add(collector.AllocationIdleSince, stamp(h.from))
+			add(collector.AllocationIdleSince, stamp(a.from))
 		}
 	}
-	if h.measured && !h.never {
-		add(collector.AllocationIdleTotal, h.total)
-		if h.priced {
-			r = append(r, collector.Reading{Metric: collector.AllocationIdleCost, Labels: h.costs, Value: h.cost})
+	if a.measured && !a.never {
+		add(collector.AllocationIdleTotal, a.total)
+		if a.priced {
+			r = append(r, collector.Reading{Metric: collector.AllocationIdleCost, Labels: a.costs, Value: a.cost})
 		}
 	}
-	if !h.last.IsZero() {
-		add(collector.AllocationLastActivity, stamp(h.last))
+	if !a.last.IsZero() {
+		add(collector.AllocationLastActivity, stamp(a.last))
 	}
-	return h.publishJobs(h.publishFaults(r))
+	return a.publishTotals(a.publishFaults(r))
 }
 
-func (h *hold) publishFaults(r []collector.Reading) []collector.Reading {
-	for i := range h.faults {
-		r = append(r, collector.Reading{Metric: collector.AllocationFault, Labels: h.faults[i].labels, Value: stamp(h.faults[i].at)})
+func (a *allocation) publishFaults(r []collector.Reading) []collector.Reading {
+	for i := range a.faults {
+		r = append(r, collector.Reading{Metric: collector.AllocationFault, Labels: a.faults[i].labels, Value: stamp(a.faults[i].at)})
 	}
 	return r
 }

@@ -33,7 +33,7 @@ type Availability string
 // The values of Device.Availability. The first that applies does.
 const (
 	// Held: a pod holds it.
-	Held Availability = "held"
+	Allocated Availability = "held"
 	// Partitioned: it is cut into partitions, which are devices themselves.
 	Partitioned Availability = "partitioned"
 	// Unknown: nobody can say whether a pod holds it.
@@ -75,7 +75,7 @@ type Device struct {
 	Allocatable    []string `json:"allocatable,omitempty"`
 	NotAllocatable []string `json:"not_allocatable,omitempty"`
 
-	Holders []Hold `json:"holders,omitempty"`
+	Holders []Allocation `json:"holders,omitempty"`
 	// OmittedHolders are those beyond the limit.
 	OmittedHolders int      `json:"omitted_holders,omitempty"`
 	Utilization    *float64 `json:"utilization,omitempty"`
@@ -87,7 +87,7 @@ type Device struct {
 }
 
 // Hold is what a Report says of a pod on a device. What is nil is not known.
-type Hold struct {
+type Allocation struct {
 	Holder
 	Since time.Time `json:"since"`
 	// SinceAtLeast says that the hold may be older.
@@ -121,7 +121,7 @@ type Resource struct {
 	// Allocatable are the ids that the kubelet would give out; nil where it
 	// has not said.
 	Allocatable *int `json:"allocatable,omitempty"`
-	Held        int  `json:"held"`
+	Allocated   int  `json:"held"`
 	Devices     int  `json:"devices"`
 }
 

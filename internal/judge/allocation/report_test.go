@@ -104,7 +104,7 @@ func TestReport(t *testing.T) {
 		r.offer(gpu, gpuA)
 		one := device(gpuA, 0, used(0, gib), failed, set(collector.MemoryTotal, 80*gib), set(collector.PowerWatts, 70), client(7, gib, 0.0))
 		for range 11 {
-			r.list(r.pods.Holders...)
+			r.list(r.pods.Allocations...)
 			r.judge([]collector.Event{xid(79, 5*time.Second)}, one)
 			synctest.Wait()
 			r.now = r.now.Add(10 * time.Second)

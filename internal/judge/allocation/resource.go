@@ -20,7 +20,7 @@ type resource struct {
 	labels      []string
 	plugin      bool // the kubelet has given it out: it is no driver of DRA
 	allocatable int
-	held        int
+	allocated   int
 	devices     int
 }
 
@@ -42,7 +42,7 @@ func (s *summary) resource(name string) *resource {
 // offer takes which devices the kubelet would give out.
 func (j *Judge) offer(counted map[idKey]bool) {
 	for _, r := range j.summary.resources {
-		r.allocatable, r.held, r.devices = 0, 0, 0
+		r.allocatable, r.allocated, r.devices = 0, 0, 0
 	}
 	listed := map[string]map[*device]bool{}
 	for i := range j.pods.Allocatable {
@@ -76,7 +76,7 @@ func (j *Judge) offer(counted map[idKey]bool) {
 		return
 	}
 	for _, st := range j.order {
-		st.offers(listed)
+		st.updateOffers(listed)
 		if st.parts == 0 {
 			j.siblings(st, listed)
 		}
@@ -84,34 +84,34 @@ func (j *Judge) offer(counted map[idKey]bool) {
 }
 
 // offers takes under which resources the device is given out now.
-func (st *device) offers(listed map[string]map[*device]bool) {
+func (st *device) updateOffers(listed map[string]map[*device]bool) {
 	elsewhere := false
-	for i := range st.given {
-		o := &st.given[i]
+	for i := range st.offers {
+		o := &st.offers[i]
 		o.now = listed[o.resource][st]
 		elsewhere = elsewhere || o.now
 	}
 	for _, name := range slices.Sorted(maps.Keys(listed)) {
-		if listed[name][st] && !slices.ContainsFunc(st.given, func(o offer) bool { return o.resource == name }) && len(st.given) < maxListed {
-			st.given = append(st.given, offer{name, true, []string{text(name)}})
+		if listed[name][st] && !slices.ContainsFunc(st.offers, func(o offer) bool { return o.resource == name }) && len(st.offers) < maxListed {
+			st.offers = append(st.offers, offer{name, true, []string{text(name)}})
 			elsewhere = true
 		}
 	}
 	// What is given out by another name is not missing under the first. What
 	// has been cut up is given out in parts.
-	st.given = slices.DeleteFunc(st.given, func(o offer) bool { return !o.now && (elsewhere || st.parts > 0) })
+	st.offers = slices.DeleteFunc(st.offers, func(o offer) bool { return !o.now && (elsewhere || st.parts > 0) })
 }
 
 // siblings notes the resource by which devices like st are given out, where st
 // is not.
 func (j *Judge) siblings(st *device, listed map[string]map[*device]bool) {
-	if len(st.given) > 0 || st.claimed(j.round) {
+	if len(st.offers) > 0 || st.claimed(j.round) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(listed)) {
 		for o := range listed[name] {
 			if o.class == st.class && o.vendor == st.vendor && o.model == st.model && o.profile == st.profile && (o.parent == "") == (st.parent == "") {
-				st.given = append(st.given, offer{name, false, []string{text(name)}})
+				st.offers = append(st.offers, offer{name, false, []string{text(name)}})
 				return
 			}
 		}
@@ -121,26 +121,26 @@ func (j *Judge) siblings(st *device, listed map[string]map[*device]bool) {
 // claimed reports whether the device is held by a claim: no device plugin need
 // give it out.
 func (st *device) claimed(round uint64) bool {
-	return slices.ContainsFunc(st.holds, func(h *hold) bool {
-		return h.round == round && slices.ContainsFunc(h.resources, func(r string) bool { return !strings.Contains(r, "/") })
+	return slices.ContainsFunc(st.allocations, func(a *allocation) bool {
+		return a.round == round && slices.ContainsFunc(a.resources, func(r string) bool { return !strings.Contains(r, "/") })
 	})
 }
 
 // summarize counts by resource.
 func (j *Judge) summarize() {
-	for name, n := range j.join.held {
+	for name, n := range j.join.allocated {
 		if r := j.summary.resource(name); r != nil {
-			r.held = n
+			r.allocated = n
 		}
 	}
 	for _, st := range j.order {
-		for _, o := range st.given {
+		for _, o := range st.offers {
 			if r := j.summary.byName[o.resource]; r != nil {
 				r.devices++
 			}
 		}
-		for _, name := range st.held {
-			if r := j.summary.byName[name]; r != nil && !slices.ContainsFunc(st.given, func(o offer) bool { return o.resource == name }) {
+		for _, name := range st.resources {
+			if r := j.summary.byName[name]; r != nil && !slices.ContainsFunc(st.offers, func(o offer) bool { return o.resource == name }) {
 				r.devices++
 			}
 		}

@@ -28,7 +28,7 @@ func TestSampler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.now = time.Now()
-		r.list(held("a", gpu, gpuA, func(h *podmap.Holder) { h.Since = time.Now() }))
+		r.list(held("a", gpu, gpuA, func(h *podmap.Allocation) { h.Since = time.Now() }))
 		s := collector.NewSampler(collector.DefaultSettings())
 		s.Add(source{})
 		j := allocation.New(r.options, r.settings)

@@ -3,7 +3,7 @@ package allocation
 import "github.com/accel-exporter/accel-exporter/collector"
 
 // own is what the processes of a holder do on its device.
-type own struct {
+type processUse struct {
 	processes int
 	// Of those that it is known of.
 	utilization, memory   float64
@@ -11,7 +11,7 @@ type own struct {
 	peak                  float64
 }
 
-func (o *own) take(p *seen) {
+func (o *processUse) take(p *deviceProcess) {
 	o.processes++
 	if p.hasUtilization {
 		o.utilizations++
@@ -26,44 +26,44 @@ func (o *own) take(p *seen) {
 
 // alone reports whether what the device does is done for h, processes of
 // strangers apart.
-func (h *hold) alone() bool {
-	return len(h.device.holds) == 1 && h.device.omitted == 0 && !h.shared && !h.contested
+func (a *allocation) alone() bool {
+	return len(a.device.allocations) == 1 && a.device.omitted == 0 && !a.shared && !a.contested
 }
 
 // power is what the device draws, where that is for h alone.
-func (h *hold) power() (watts float64, known bool) {
-	st := h.device
-	return st.values.power, st.values.has[3] && st.parent == "" && h.alone() && st.strangers == 0
+func (a *allocation) power() (watts float64, known bool) {
+	st := a.device
+	return st.values.power, st.values.has[3] && st.parent == "" && a.alone() && st.outsiders == 0
 }
 
 // measure says what the device did for the holder in the latest sample.
-func (h *hold) measure() {
-	st, o := h.device, &h.own
-	h.has = [2]bool{}
-	whole := st.use.state(&h.idle)
-	if h.alone() && (!st.looked || st.strangers == 0) {
-		h.utilization, h.has[0] = st.values.utilization, st.values.has[0]
-		h.memory, h.has[1] = st.values.memory, st.values.has[1]
-		h.state = whole
+func (a *allocation) measure() {
+	st, o := a.device, &a.own
+	a.has = [2]bool{}
+	whole := st.use.state(&a.idle)
+	if a.alone() && (!st.processesKnown || st.outsiders == 0) {
+		a.utilization, a.has[0] = st.values.utilization, st.values.has[0]
+		a.memory, a.has[1] = st.values.memory, st.values.has[1]
+		a.state = whole
 		return
 	}
-	told := st.looked && st.clean // every process is known by its owner
-	if told && (o.processes > 0 || !h.nominal) {
-		h.utilization, h.has[0] = o.utilization, o.utilizations == o.processes
-		h.memory, h.has[1] = o.memory, o.amounts == o.processes
+	told := st.processesKnown && st.processesAttributed // every process is known by its owner
+	if told && (o.processes > 0 || !a.nominal) {
+		a.utilization, a.has[0] = o.utilization, o.utilizations == o.processes
+		a.memory, a.has[1] = o.memory, o.amounts == o.processes
 	}
 	switch {
-	case st.looked && o.peak > h.idle.Floor:
-		h.state = active
-	case h.nominal:
-		h.state = blind // it may use another device
-	case h.has[0] || whole == idle:
+	case st.processesKnown && o.peak > a.idle.Floor:
+		a.state = active
+	case a.nominal:
+		a.state = blind // it may use another device
+	case a.has[0] || whole == idle:
 		// A copy shows as use of memory, so traffic without it is another's.
-		h.state = idle
+		a.state = idle
 	case whole == active:
-		h.state = disputed
+		a.state = unattributable
 	default:
-		h.state = blind
+		a.state = blind
 	}
 }
 
@@ -71,12 +71,12 @@ func (h *hold) measure() {
 // what the device did are not measured over the same time.
 func (st *device) fit() {
 	var utilization, memory float64
-	for _, h := range st.holds {
-		if h.has[0] {
-			utilization += h.utilization
+	for _, a := range st.allocations {
+		if a.has[0] {
+			utilization += a.utilization
 		}
-		if h.has[1] {
-			memory += h.memory
+		if a.has[1] {
+			memory += a.memory
 		}
 	}
 	most := 1.0
@@ -84,13 +84,13 @@ func (st *device) fit() {
 		most = st.values.utilization
 	}
 	if utilization > most {
-		for _, h := range st.holds {
-			h.utilization *= most / utilization
+		for _, a := range st.allocations {
+			a.utilization *= most / utilization
 		}
 	}
 	if st.values.has[1] && memory > st.values.memory {
-		for _, h := range st.holds {
-			h.memory *= st.values.memory / memory
+		for _, a := range st.allocations {
+			a.memory *= st.values.memory / memory
 		}
 	}
 }
@@ -99,16 +99,16 @@ func (st *device) fit() {
 const maxProcesses = 512
 
 // seen is one process on a device.
-type seen struct {
+type deviceProcess struct {
 	pid                       int
 	process                   *process
 	utilization, peak, memory float64
 	hasUtilization, hasMemory bool
-	suspicion                 suspicion
+	reason                    unattributedReason
 }
 
 // take adds what was measured of the process.
-func (p *seen) take(c *collector.Client) {
+func (p *deviceProcess) take(c *collector.Client) {
 	for i := range c.Readings {
 		switch r := &c.Readings[i]; r.Metric {
 		case collector.UtilizationRatio:
@@ -124,7 +124,7 @@ func (p *seen) take(c *collector.Client) {
 
 // list puts the processes of the device together: one that computes and draws
 // is in the list of its source twice.
-func (j *Judge) list(st *device, d *collector.Device) bool {
+func (j *Judge) listProcesses(st *device, d *collector.Device) bool {
 	st.processes = st.processes[:0]
 	if d.Clients == nil || !st.up || j.owners.proc == nil || len(d.Clients) > 2*maxProcesses {
 		return false
@@ -140,7 +140,7 @@ func (j *Judge) list(st *device, d *collector.Device) bool {
 		}
 		if at < 0 {
 			at = len(st.processes)
-			st.processes = append(st.processes, seen{pid: c.PID})
+			st.processes = append(st.processes, deviceProcess{pid: c.PID})
 		}
 		st.processes[at].take(c)
 	}
@@ -149,17 +149,17 @@ func (j *Judge) list(st *device, d *collector.Device) bool {
 
 // attribute finds whose processes are on the device.
 func (j *Judge) attribute(st *device, d *collector.Device) {
-	st.strangers, st.clean, st.audit = 0, true, [numberOfSuspicions]int{}
-	for _, h := range st.holds {
-		h.own = own{}
+	st.outsiders, st.processesAttributed, st.unattributedBy = 0, true, [numberOfReasons]int{}
+	for _, a := range st.allocations {
+		a.own = processUse{}
 	}
-	if st.looked = j.list(st, d); !st.looked {
+	if st.processesKnown = j.listProcesses(st, d); !st.processesKnown {
 		st.processes = st.processes[:0]
 		return
 	}
 	for i := range st.processes {
 		p := &st.processes[i]
 		p.process = j.owners.of(p.pid, j.now)
-		j.suspect(st, p)
+		j.classify(st, p)
 	}
 }

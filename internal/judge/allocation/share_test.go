@@ -23,12 +23,12 @@ func used(utilization, memory float64) fact {
 	}
 }
 
-var replicas = []podmap.Holder{held("a", gpu, gpuA+"::0"), held("b", gpu, gpuA+"::1")}
+var replicas = []podmap.Allocation{held("a", gpu, gpuA+"::0"), held("b", gpu, gpuA+"::1")}
 
 // measures are what is measured of the holders of one GPU.
 var measures = []struct {
 	name  string
-	holds []podmap.Holder
+	holds []podmap.Allocation
 	start func(r *rig) // processes, nil where they cannot be told apart
 	facts []fact
 	// What is told of each pod; idle is of who is idle, at work or neither.
@@ -37,7 +37,7 @@ var measures = []struct {
 }{
 	{
 		"alone, processes not known",
-		[]podmap.Holder{held("a", gpu, gpuA)},
+		[]podmap.Allocation{held("a", gpu, gpuA)},
 		nil, f(used(0.5, gib)),
 		[]string{"A a 0.5"},
 		[]string{"A a 1.07374e+09"},
@@ -45,7 +45,7 @@ var measures = []struct {
 		"",
 	},
 	{
-		"alone, and nothing measured", []podmap.Holder{held("a", gpu, gpuA)}, nil, nil, nil, nil, nil, "",
+		"alone, and nothing measured", []podmap.Allocation{held("a", gpu, gpuA)}, nil, nil, nil, nil, nil, "",
 	},
 	{
 		"shared, processes not known: nothing is copied", replicas, nil, f(used(0.5, gib)), nil, nil, nil, "",
@@ -57,10 +57,10 @@ var measures = []struct {
 		"one replica held of two", replicas[:1], nil, f(used(0.5, gib)), nil, nil, nil, "",
 	},
 	{
-		"contested: nothing is copied", []podmap.Holder{held("a", gpu, gpuA, contested), held("b", gpu, gpuA, contested)}, nil, f(used(0.5, gib)), nil, nil, nil, "",
+		"contested: nothing is copied", []podmap.Allocation{held("a", gpu, gpuA, contested), held("b", gpu, gpuA, contested)}, nil, f(used(0.5, gib)), nil, nil, nil, "",
 	},
 	{
-		"two ids of one device: nothing is copied", []podmap.Holder{held("a", gpu, gpuA), held("b", "example.com/port", "nvidia0")}, nil, f(used(0.5, gib)), nil, nil, nil, "",
+		"two ids of one device: nothing is copied", []podmap.Allocation{held("a", gpu, gpuA), held("b", "example.com/port", "nvidia0")}, nil, f(used(0.5, gib)), nil, nil, nil, "",
 	},
 	{
 		"shared, each with a process", replicas,
@@ -124,7 +124,7 @@ var measures = []struct {
 	},
 	{
 		"alone, and another pod works on it",
-		[]podmap.Holder{held("a", gpu, gpuA)},
+		[]podmap.Allocation{held("a", gpu, gpuA)},
 		func(r *rig) { r.run(1, "other", true) },
 		f(used(0.9, 10*gib), client(1, gib, 0.9)),
 		[]string{"A a 0"},
@@ -134,7 +134,7 @@ var measures = []struct {
 	},
 	{
 		"alone, and the host works on it beside it",
-		[]podmap.Holder{held("a", gpu, gpuA)},
+		[]podmap.Allocation{held("a", gpu, gpuA)},
 		func(r *rig) { r.run(1, "", false); r.run(2, "a", true) },
 		f(used(0.9, 10*gib), client(1, gib, 0.5), client(2, 2*gib, 0.3)),
 		[]string{"A a 0.3"},
@@ -144,14 +144,14 @@ var measures = []struct {
 	},
 	{
 		"alone, with a stranger, and nothing by process",
-		[]podmap.Holder{held("a", gpu, gpuA)},
+		[]podmap.Allocation{held("a", gpu, gpuA)},
 		func(r *rig) { r.run(1, "", false); r.run(2, "a", true) },
 		f(used(0.9, 10*gib), client(1, -1, -1), client(2, -1, -1)),
 		nil, nil, nil, "0 1 0 0",
 	},
 	{
 		"alone, and its process cannot be seen: no stranger",
-		[]podmap.Holder{held("a", gpu, gpuA)},
+		[]podmap.Allocation{held("a", gpu, gpuA)},
 		func(r *rig) { r.run(1, "?", false) },
 		f(used(0.9, 10*gib), client(1, gib, 0.9)),
 		[]string{"A a 0.9"},
@@ -167,7 +167,7 @@ var measures = []struct {
 	},
 	{
 		"alone, with processes of another PID namespace",
-		[]podmap.Holder{held("a", gpu, gpuA)},
+		[]podmap.Allocation{held("a", gpu, gpuA)},
 		func(r *rig) {},
 		f(used(0.9, gib), client(7, gib, 0.9)),
 		[]string{"A a 0.9"},
@@ -177,14 +177,14 @@ var measures = []struct {
 	},
 	{
 		"nominal, and no process of it here: it may have another",
-		[]podmap.Holder{held("a", gpu, gpuA+"-1")},
+		[]podmap.Allocation{held("a", gpu, gpuA+"-1")},
 		func(r *rig) { r.run(1, "b", true) },
 		f(used(0, 10*gib), client(1, gib, 0)),
 		nil, nil, nil, "1 0 0 0",
 	},
 	{
 		"nominal, and at work here",
-		[]podmap.Holder{held("a", gpu, gpuA+"-1")},
+		[]podmap.Allocation{held("a", gpu, gpuA+"-1")},
 		func(r *rig) { r.run(1, "a", true) },
 		f(used(0.9, 10*gib), client(1, gib, 0.9)),
 		[]string{"A a 0.9"},
@@ -200,7 +200,7 @@ var measures = []struct {
 	},
 	{
 		"nobody is on it",
-		[]podmap.Holder{held("a", gpu, gpuA)},
+		[]podmap.Allocation{held("a", gpu, gpuA)},
 		func(r *rig) {}, f(used(0, 0), nobody),
 		[]string{"A a 0"},
 		[]string{"A a 0"},

@@ -127,19 +127,19 @@ func TestCost(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		prices []allocation.Price
-		holds  []podmap.Holder
+		holds  []podmap.Allocation
 		offer  []string
 		want   []string
 	}{
-		{"by model", []allocation.Price{{Model: "NVIDIA A*", PerHour: 1}, {Model: "NVIDIA H*", PerHour: 2}}, []podmap.Holder{held("a", gpu, gpuA)}, nil, []string{"A a EUR 2"}},
-		{"by resource", []allocation.Price{{Resource: "nvidia.com/gpu", PerHour: 3}, {PerHour: 1}}, []podmap.Holder{held("a", gpu, gpuA)}, nil, []string{"A a EUR 3"}},
-		{"by class", []allocation.Price{{Class: "fpga", PerHour: 3}, {Class: "gpu", PerHour: 4}}, []podmap.Holder{held("a", gpu, gpuA)}, nil, []string{"A a EUR 4"}},
-		{"no price", []allocation.Price{{Class: "fpga", PerHour: 3}}, []podmap.Holder{held("a", gpu, gpuA)}, nil, nil},
-		{"a whole device's price is not a partition's", []allocation.Price{{PerHour: 8}}, []podmap.Holder{held("a", gpu, mig1)}, nil, nil},
-		{"a partition's own", []allocation.Price{{Profile: "1g.*", PerHour: 7}, {Profile: "3g.*", PerHour: 5}}, []podmap.Holder{held("a", gpu, mig1)}, nil, []string{"m1 a EUR 5"}},
+		{"by model", []allocation.Price{{Model: "NVIDIA A*", PerHour: 1}, {Model: "NVIDIA H*", PerHour: 2}}, []podmap.Allocation{held("a", gpu, gpuA)}, nil, []string{"A a EUR 2"}},
+		{"by resource", []allocation.Price{{Resource: "nvidia.com/gpu", PerHour: 3}, {PerHour: 1}}, []podmap.Allocation{held("a", gpu, gpuA)}, nil, []string{"A a EUR 3"}},
+		{"by class", []allocation.Price{{Class: "fpga", PerHour: 3}, {Class: "gpu", PerHour: 4}}, []podmap.Allocation{held("a", gpu, gpuA)}, nil, []string{"A a EUR 4"}},
+		{"no price", []allocation.Price{{Class: "fpga", PerHour: 3}}, []podmap.Allocation{held("a", gpu, gpuA)}, nil, nil},
+		{"a whole device's price is not a partition's", []allocation.Price{{PerHour: 8}}, []podmap.Allocation{held("a", gpu, mig1)}, nil, nil},
+		{"a partition's own", []allocation.Price{{Profile: "1g.*", PerHour: 7}, {Profile: "3g.*", PerHour: 5}}, []podmap.Allocation{held("a", gpu, mig1)}, nil, []string{"m1 a EUR 5"}},
 		{"sharers share", []allocation.Price{{PerHour: 2}}, replicas, nil, []string{"A a EUR 1", "A b EUR 1"}},
 		{"one of four replicas", []allocation.Price{{PerHour: 2}}, replicas[:1], []string{gpuA + "::0", gpuA + "::1", gpuA + "::2", gpuA + "::3"}, []string{"A a EUR 0.5"}},
-		{"contested", []allocation.Price{{PerHour: 2}}, []podmap.Holder{held("a", gpu, gpuA, contested), held("b", gpu, gpuA, contested)}, nil, []string{"A a EUR 1", "A b EUR 1"}},
+		{"contested", []allocation.Price{{PerHour: 2}}, []podmap.Allocation{held("a", gpu, gpuA, contested), held("b", gpu, gpuA, contested)}, nil, []string{"A a EUR 1", "A b EUR 1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, prices(c.prices...))
@@ -234,7 +234,7 @@ func TestApply(t *testing.T) {
 func TestFirstActivity(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		hold podmap.Holder
+		hold podmap.Allocation
 		uses []fact // ten seconds apart, from the hold's beginning on
 		want []uint64
 	}{
@@ -268,12 +268,12 @@ func TestFirstActivity(t *testing.T) {
 func TestPower(t *testing.T) {
 	power := set(collector.PowerWatts, 300)
 	for _, c := range []struct {
-		holds []podmap.Holder
+		holds []podmap.Allocation
 		want  []string
 	}{
-		{[]podmap.Holder{held("a", gpu, gpuA)}, []string{"A a 300"}},
+		{[]podmap.Allocation{held("a", gpu, gpuA)}, []string{"A a 300"}},
 		{replicas, nil},
-		{[]podmap.Holder{held("a", gpu, mig1)}, nil},
+		{[]podmap.Allocation{held("a", gpu, mig1)}, nil},
 	} {
 		r := newRig(t)
 		r.list(c.holds...)

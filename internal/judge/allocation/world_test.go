@@ -114,8 +114,8 @@ func with(d collector.Device, facts ...fact) collector.Device {
 }
 
 // held is one entry of the kubelet's list.
-func held(pod, resource, id string, more ...func(*podmap.Holder)) podmap.Holder {
-	h := podmap.Holder{
+func held(pod, resource, id string, more ...func(*podmap.Allocation)) podmap.Allocation {
+	h := podmap.Allocation{
 		Pod: podmap.Pod{Namespace: "ml", Name: pod}, Containers: []string{"main"}, Resource: resource, DeviceID: id,
 		Ref: podmap.ParseID(id), Since: start, Listed: start,
 	}
@@ -127,19 +127,19 @@ func held(pod, resource, id string, more ...func(*podmap.Holder)) podmap.Holder 
 }
 
 // claimed says that the device was given out by DRA.
-func claimed(h *podmap.Holder) { h.Ref = podmap.ParseDRA(h.Resource, h.DeviceID) }
+func claimed(h *podmap.Allocation) { h.Ref = podmap.ParseDRA(h.Resource, h.DeviceID) }
 
-func contested(h *podmap.Holder) { h.Contested = true }
+func contested(h *podmap.Allocation) { h.Contested = true }
 
-func kept(h *podmap.Holder) { h.Kept = true }
+func kept(h *podmap.Allocation) { h.Kept = true }
 
-func containers(names ...string) func(*podmap.Holder) {
-	return func(h *podmap.Holder) { h.Containers = names }
+func containers(names ...string) func(*podmap.Allocation) {
+	return func(h *podmap.Allocation) { h.Containers = names }
 }
 
 // began says when the hold was first listed, and when it was not yet.
-func began(since, after time.Duration) func(*podmap.Holder) {
-	return func(h *podmap.Holder) { h.Since, h.After = start.Add(since), start.Add(after) }
+func began(since, after time.Duration) func(*podmap.Allocation) {
+	return func(h *podmap.Allocation) { h.Since, h.After = start.Add(since), start.Add(after) }
 }
 
 // rig is a Judge and what it asks.
@@ -180,9 +180,9 @@ func processes(r *rig) {
 }
 
 // list has the kubelet list these holds, and that is all.
-func (r *rig) list(holders ...podmap.Holder) {
+func (r *rig) list(holders ...podmap.Allocation) {
 	old := r.pods
-	r.pods = &podmap.Map{Time: r.now, Confirmed: r.now, State: podmap.StateFresh, Pods: len(holders) + 3, Holders: holders}
+	r.pods = &podmap.Map{Time: r.now, Confirmed: r.now, State: podmap.StateFresh, Pods: len(holders) + 3, Allocations: holders}
 	if old != nil {
 		r.pods.Allocatable, r.pods.AllocatableTime = old.Allocatable, old.AllocatableTime
 	}

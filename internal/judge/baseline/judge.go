@@ -14,7 +14,7 @@ type Options struct {
 	// Held returns the names of the resources by which pods hold the device of
 	// that ID; nil stands for nobody asked. It is called for every device and
 	// Snapshot and must not block.
-	Held func(device string) []string
+	Resources func(device string) []string
 }
 
 // Judge compares every Snapshot with the catalogue. It implements
@@ -72,8 +72,8 @@ func (j *Judge) Judge(snap *collector.Snapshot) {
 		}
 		there++
 		var held []string
-		if j.options.Held != nil {
-			held = j.options.Held(d.ID)
+		if j.options.Resources != nil {
+			held = j.options.Resources(d.ID)
 		}
 		if known == nil || !known.view.shows(d, held) {
 			known = j.conclude(look(d, held))

@@ -328,19 +328,19 @@ func TestJudge(t *testing.T) {
 		},
 		"a held card keeps its promise without a catalogue": {
 			catalogue: "none",
-			options:   baseline.Options{Held: func(string) []string { return []string{promisedA, "example.com/other"} }},
+			options:   baseline.Options{Resources: func(string) []string { return []string{promisedA, "example.com/other"} }},
 			devices:   []collector.Device{n3000("F", afuA, 1)},
 			want:      []string{"F held/afu want " + afuA + " have " + afuA + ": 0", "F held/interface want ce48969398f05f33946d560708be108a have ce48969398f05f33946d560708be108a: 0"},
 		},
 		"a held card has another function": {
 			catalogue: "none",
-			options:   baseline.Options{Held: func(string) []string { return []string{promisedA} }},
+			options:   baseline.Options{Resources: func(string) []string { return []string{promisedA} }},
 			devices:   []collector.Device{n3000("F", afuB, 1)},
 			want:      []string{"F held/afu want " + afuA + " have " + afuB + ": 1", "F held/interface want ce48969398f05f33946d560708be108a have ce48969398f05f33946d560708be108a: 0"},
 		},
 		"another function in a held card's empty region is not told of yet": {
 			catalogue: "none",
-			options:   baseline.Options{Held: func(string) []string { return []string{promisedA} }},
+			options:   baseline.Options{Resources: func(string) []string { return []string{promisedA} }},
 			devices:   []collector.Device{n3000("F", afuB, 0)},
 		},
 	} {

@@ -138,7 +138,7 @@ func TestHeld(t *testing.T) {
 		"held by nobody":                   {nil, alveo, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lines := judged(nil, baseline.Options{Held: func(id string) []string { return c.held }}, snapshot(nil, c.device))
+			lines := judged(nil, baseline.Options{Resources: func(id string) []string { return c.held }}, snapshot(nil, c.device))
 			got := ""
 			for _, l := range lines {
 				if rest, ok := strings.CutPrefix(l, "F held/afu "); ok {

@@ -42,7 +42,7 @@ func checkRun(t *testing.T, g *generator) {
 	c := g.catalogue()
 	promises := [][]string{nil, {promisedA}, {promisedA, "fpga.intel.com/region-" + afuA}, {"amd.com/xilinx_u250-0"}}
 	held := promises[0]
-	o := baseline.Options{Held: func(string) []string { return held }}
+	o := baseline.Options{Resources: func(string) []string { return held }}
 	j := baseline.New(c, o)
 	s := g.snapshot()
 	for range 8 {
@@ -188,7 +188,7 @@ func TestApply(t *testing.T) {
 // to the next, by which a page knows that its layout still fits, and does not
 // grow with devices that are gone.
 func TestSettled(t *testing.T) {
-	j := baseline.New(parse(t, fleet), baseline.Options{Held: func(string) []string { return nil }})
+	j := baseline.New(parse(t, fleet), baseline.Options{Resources: func(string) []string { return nil }})
 	devices := make([]collector.Device, 128)
 	for i := range devices {
 		devices[i] = h100(fmt.Sprint("GPU-", i))

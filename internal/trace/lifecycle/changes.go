@@ -14,7 +14,7 @@ import (
 const idleGap = time.Minute
 
 // current takes an allocation that is listed.
-func (t *Tracker) current(l *allocation.Life, now time.Time, events []collector.Event) {
+func (t *Tracker) current(l *allocation.Record, now time.Time, events []collector.Event) {
 	k := keyOf(l)
 	a := t.open[k]
 	if a == nil {
@@ -42,7 +42,7 @@ func (t *Tracker) current(l *allocation.Life, now time.Time, events []collector.
 
 // ended takes an allocation that has ended, whether it is the one that is
 // followed or an earlier one of the same key.
-func (t *Tracker) ended(l *allocation.Life, events []collector.Event) {
+func (t *Tracker) ended(l *allocation.Record, events []collector.Event) {
 	a := t.open[keyOf(l)]
 	if a == nil || !a.life.Since.Equal(l.Since) {
 		return
@@ -87,7 +87,7 @@ func (t *Tracker) endIdle(a *tracked, at time.Time, observed bool) {
 }
 
 // findFaults records the faults that are new.
-func (t *Tracker) findFaults(a *tracked, l *allocation.Life, events []collector.Event) {
+func (t *Tracker) findFaults(a *tracked, l *allocation.Record, events []collector.Event) {
 	for _, f := range l.Faults {
 		before, known := a.faults[f.Name]
 		if known && !f.Time.After(before) || !during(l, f.Time) {
@@ -97,7 +97,7 @@ func (t *Tracker) findFaults(a *tracked, l *allocation.Life, events []collector.
 		found := false
 		for i := range events {
 			e := &events[i]
-			if e.Past || allocation.FaultName(e) != f.Name || !l.Harms(e) || e.Time.After(f.Time) || !during(l, e.Time) || known && !e.Time.After(before) {
+			if e.Past || allocation.FaultName(e) != f.Name || !l.Affects(e) || e.Time.After(f.Time) || !during(l, e.Time) || known && !e.Time.After(before) {
 				continue
 			}
 			found = found || e.Time.Equal(f.Time)
@@ -114,7 +114,7 @@ func (t *Tracker) findFaults(a *tracked, l *allocation.Life, events []collector.
 // during reports whether an allocation existed at a time, or may have existed.
 // An allocation carries the faults of an earlier pod of the same name too;
 // those were before it.
-func during(l *allocation.Life, at time.Time) bool {
+func during(l *allocation.Record, at time.Time) bool {
 	return !at.Before(l.Since) || !l.After.IsZero() && at.After(l.After)
 }
 

@@ -63,11 +63,11 @@ func (g *ledger) take(records []lifecycle.Record) {
 type world struct {
 	*rand.Rand
 	now     time.Time
-	current map[string]*allocation.Life
-	ended   []allocation.Life
+	current map[string]*allocation.Record
+	ended   []allocation.Record
 }
 
-func (w *world) step() *allocation.Lives {
+func (w *world) step() *allocation.History {
 	w.now = w.now.Add(time.Duration(1+w.IntN(40)) * time.Second)
 	for pod := range 3 {
 		for device := range 2 {
@@ -75,7 +75,7 @@ func (w *world) step() *allocation.Lives {
 			l := w.current[name]
 			switch {
 			case l == nil && w.IntN(4) == 0:
-				l = &allocation.Life{
+				l = &allocation.Record{
 					Pod: podmap.Pod{Namespace: "n", Name: fmt.Sprint("p", pod)}, Device: fmt.Sprint("d", device),
 					Since: w.now, After: w.now.Add(-time.Second), IdleKnown: true,
 				}
@@ -93,15 +93,15 @@ func (w *world) step() *allocation.Lives {
 		}
 	}
 	w.ended = w.ended[max(0, len(w.ended)-20):]
-	v := &allocation.Lives{Time: w.now, Complete: true, Holds: append([]allocation.Life(nil), w.ended...)}
+	v := &allocation.History{Time: w.now, Complete: true, Records: append([]allocation.Record(nil), w.ended...)}
 	for _, l := range w.current {
-		v.Holds = append(v.Holds, *l)
+		v.Records = append(v.Records, *l)
 	}
 	return v
 }
 
 // change makes a random change to an allocation.
-func (w *world) change(l *allocation.Life) {
+func (w *world) change(l *allocation.Record) {
 	l.IdleKnown = w.IntN(5) > 0
 	switch w.IntN(4) {
 	case 0:
@@ -121,7 +121,7 @@ func (w *world) change(l *allocation.Life) {
 // starts once and ends once, and none ends while its state is unknown.
 func TestProperty(t *testing.T) {
 	for seed := range uint64(60) {
-		w := &world{Rand: rand.New(rand.NewPCG(seed, 1)), now: start, current: map[string]*allocation.Life{}}
+		w := &world{Rand: rand.New(rand.NewPCG(seed, 1)), now: start, current: map[string]*allocation.Record{}}
 		tracker := lifecycle.New()
 		g := &ledger{t: t, open: map[uint64]*entry{}, done: map[uint64]bool{}}
 		for range 200 {
@@ -131,37 +131,37 @@ func TestProperty(t *testing.T) {
 				continue // a skipped state
 			case 1:
 				v.Complete = false
-				for i := 0; i < len(v.Holds); i++ { // and some allocations are missing
+				for i := 0; i < len(v.Records); i++ { // and some allocations are missing
 					if w.IntN(2) == 0 {
-						v.Holds = append(v.Holds[:i:i], v.Holds[i+1:]...)
+						v.Records = append(v.Records[:i:i], v.Records[i+1:]...)
 					}
 				}
 			case 2:
-				v.Complete, v.Holds = false, nil // the kubelet's list is empty
+				v.Complete, v.Records = false, nil // the kubelet's list is empty
 			}
 			g.take(tracker.Update(v, nil))
 			if tracker.Open() != len(g.open) {
 				t.Fatalf("seed %d: %d allocations are followed, %d are open", seed, tracker.Open(), len(g.open))
 			}
-			for _, l := range v.Holds {
+			for _, l := range v.Records {
 				if l.Until.IsZero() && !g.has(&l) {
 					t.Fatalf("seed %d: the allocation of %s on %s has no record", seed, l.Pod.Name, l.Device)
 				}
 			}
 		}
-		g.take(tracker.Update(&allocation.Lives{Time: w.now.Add(time.Hour)}, nil))
+		g.take(tracker.Update(&allocation.History{Time: w.now.Add(time.Hour)}, nil))
 		if before := len(g.open); tracker.Open() != before {
 			t.Fatalf("seed %d: an incomplete list ended allocations", seed)
 		}
-		g.take(tracker.Update(&allocation.Lives{Time: w.now.Add(2 * time.Hour), Complete: true}, nil))
-		g.take(tracker.Update(&allocation.Lives{Time: w.now.Add(3 * time.Hour), Complete: true}, nil))
+		g.take(tracker.Update(&allocation.History{Time: w.now.Add(2 * time.Hour), Complete: true}, nil))
+		g.take(tracker.Update(&allocation.History{Time: w.now.Add(3 * time.Hour), Complete: true}, nil))
 		if len(g.open) > 0 || tracker.Open() > 0 {
 			t.Fatalf("seed %d: %d allocations do not end", seed, len(g.open))
 		}
 	}
 }
 
-func (g *ledger) has(l *allocation.Life) bool {
+func (g *ledger) has(l *allocation.Record) bool {
 	for _, e := range g.open {
 		if e.key == l.Pod.Name+" "+l.Device {
 			return true
@@ -174,15 +174,15 @@ func (g *ledger) has(l *allocation.Life) bool {
 // there is room.
 func TestBound(t *testing.T) {
 	tracker := lifecycle.New()
-	v := &allocation.Lives{Time: at(10), Complete: true}
+	v := &allocation.History{Time: at(10), Complete: true}
 	for i := range lifecycle.MaxTracked + 2 {
-		v.Holds = append(v.Holds, allocated("a", fmt.Sprint("GPU-", i), 10))
+		v.Records = append(v.Records, allocated("a", fmt.Sprint("GPU-", i), 10))
 	}
 	tracker.Update(v, nil)
 	if tracker.Open() != lifecycle.MaxTracked || tracker.Untracked() != 2 {
 		t.Errorf("%d followed, %d not", tracker.Open(), tracker.Untracked())
 	}
-	v = &allocation.Lives{Time: at(20), Complete: true, Holds: v.Holds[10:]}
+	v = &allocation.History{Time: at(20), Complete: true, Records: v.Records[10:]}
 	tracker.Update(v, nil)
 	v.Time = at(60)
 	tracker.Update(v, nil)

@@ -36,7 +36,7 @@ type Record struct {
 	//   - Released: the list was known all the time up to the release.
 	Observed bool
 	// Life is the state of the allocation when the record was made.
-	Life *allocation.Life
+	Life *allocation.Record
 	// Fault is set for FaultFound only.
 	Fault *Fault
 }

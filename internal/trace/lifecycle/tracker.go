@@ -36,10 +36,10 @@ type key struct {
 // tracked is an allocation that is followed.
 type tracked struct {
 	number   uint64
-	life     *allocation.Life // in the latest state that had it
-	seen     time.Time        // time of that state
-	until    time.Time        // its end, zero while it lasts
-	lapsed   bool             // a state between could not tell whether it exists
+	life     *allocation.Record // in the latest state that had it
+	seen     time.Time          // time of that state
+	until    time.Time          // its end, zero while it lasts
+	lapsed   bool               // a state between could not tell whether it exists
 	active   bool
 	idle     time.Time // start of the idle stretch, zero without one
 	idleSeen time.Time
@@ -58,21 +58,21 @@ func (t *Tracker) Untracked() int { return t.untracked }
 
 // Update takes the current state and returns what changed since the previous
 // one. events are those of the same Snapshot; they add detail to faults.
-func (t *Tracker) Update(state *allocation.Lives, events []collector.Event) []Record {
+func (t *Tracker) Update(state *allocation.History, events []collector.Event) []Record {
 	t.out, t.untracked = nil, 0
-	for i := range state.Holds {
-		if l := &state.Holds[i]; !l.Until.IsZero() {
+	for i := range state.Records {
+		if l := &state.Records[i]; !l.Until.IsZero() {
 			t.ended(l, events)
 		}
 	}
 	t.findMissing(state)
-	for i := range state.Holds {
-		if l := &state.Holds[i]; l.Until.IsZero() {
+	for i := range state.Records {
+		if l := &state.Records[i]; l.Until.IsZero() {
 			t.replace(l)
 		}
 	}
-	for i := range state.Holds {
-		if l := &state.Holds[i]; l.Until.IsZero() {
+	for i := range state.Records {
+		if l := &state.Records[i]; l.Until.IsZero() {
 			t.current(l, state.Time, events)
 		}
 	}
@@ -99,10 +99,10 @@ func (t *Tracker) Close() []Record {
 }
 
 // findMissing marks the end of the allocations that are no longer listed.
-func (t *Tracker) findMissing(state *allocation.Lives) {
-	listed := make(map[key]bool, len(state.Holds))
-	for i := range state.Holds {
-		if l := &state.Holds[i]; l.Until.IsZero() {
+func (t *Tracker) findMissing(state *allocation.History) {
+	listed := make(map[key]bool, len(state.Records))
+	for i := range state.Records {
+		if l := &state.Records[i]; l.Until.IsZero() {
 			listed[keyOf(l)] = true
 		}
 	}
@@ -111,7 +111,7 @@ func (t *Tracker) findMissing(state *allocation.Lives) {
 		if listed[k] {
 			continue
 		}
-		if a.until.IsZero() && (!state.Complete || state.Lost[k.pod] || state.Omitted[k.device]) {
+		if a.until.IsZero() && (!state.Complete || state.Unresolved[k.pod] || state.Omitted[k.device]) {
 			a.lapsed = true
 			continue
 		}
@@ -124,7 +124,7 @@ func (t *Tracker) findMissing(state *allocation.Lives) {
 
 // replace releases what the pod of a new allocation had before. That was
 // another pod of the same name, or an earlier allocation of the pod.
-func (t *Tracker) replace(l *allocation.Life) {
+func (t *Tracker) replace(l *allocation.Record) {
 	k := keyOf(l)
 	a := t.open[k]
 	if a != nil && !isSuccessor(l, a) {
@@ -147,7 +147,7 @@ func (t *Tracker) replace(l *allocation.Life) {
 
 // isSuccessor reports whether l is another allocation than a of the same pod
 // name and device: a complete list after a was last seen was without it.
-func isSuccessor(l *allocation.Life, a *tracked) bool {
+func isSuccessor(l *allocation.Record, a *tracked) bool {
 	return !l.Since.Equal(a.life.Since) && l.After.After(a.seen)
 }
 
@@ -158,4 +158,4 @@ func (t *Tracker) keys() []key {
 	})
 }
 
-func keyOf(l *allocation.Life) key { return key{l.Pod, l.Device} }
+func keyOf(l *allocation.Record) key { return key{l.Pod, l.Device} }

@@ -28,8 +28,8 @@ type rig struct {
 func newRig(t *testing.T) *rig { return &rig{t: t, tracker: lifecycle.New()} }
 
 // update gives the tracker the state at a time, in seconds after the start.
-func (r *rig) update(seconds int, change func(*allocation.Lives), all ...allocation.Life) {
-	v := &allocation.Lives{Time: at(seconds), Complete: true, Holds: all}
+func (r *rig) update(seconds int, change func(*allocation.History), all ...allocation.Record) {
+	v := &allocation.History{Time: at(seconds), Complete: true, Records: all}
 	if change != nil {
 		change(v)
 	}
@@ -57,8 +57,8 @@ func (r *rig) want(want ...string) {
 
 // allocated is an allocation that was first listed at since and not listed a
 // second before.
-func allocated(pod, device string, since int, change ...func(*allocation.Life)) allocation.Life {
-	l := allocation.Life{
+func allocated(pod, device string, since int, change ...func(*allocation.Record)) allocation.Record {
+	l := allocation.Record{
 		Pod: podmap.Pod{Namespace: "ml", Name: pod}, Containers: []string{"main"}, Device: device,
 		Since: at(since), After: at(since - 1), IdleKnown: true,
 	}
@@ -69,28 +69,28 @@ func allocated(pod, device string, since int, change ...func(*allocation.Life)) 
 }
 
 // worked sets the first and the latest activity of the pod.
-func worked(first, last int) func(*allocation.Life) {
-	return func(l *allocation.Life) { l.First, l.Last = at(first), at(last) }
+func worked(first, last int) func(*allocation.Record) {
+	return func(l *allocation.Record) { l.First, l.Last = at(first), at(last) }
 }
 
 // idle makes the pod inactive since a time.
-func idle(since int) func(*allocation.Life) {
-	return func(l *allocation.Life) { l.IdleSince = at(since) }
+func idle(since int) func(*allocation.Record) {
+	return func(l *allocation.Record) { l.IdleSince = at(since) }
 }
 
 // unknown makes it unknown whether the pod is active.
-func unknown(l *allocation.Life) { l.IdleKnown, l.IdleSince = false, time.Time{} }
+func unknown(l *allocation.Record) { l.IdleKnown, l.IdleSince = false, time.Time{} }
 
 // found makes the start of the allocation unobserved.
-func found(l *allocation.Life) { l.After = time.Time{} }
+func found(l *allocation.Record) { l.After = time.Time{} }
 
-func failed(name string, seconds int) func(*allocation.Life) {
-	return func(l *allocation.Life) {
+func failed(name string, seconds int) func(*allocation.Record) {
+	return func(l *allocation.Record) {
 		l.Faults = append(l.Faults, allocation.Fault{Name: name, Time: at(seconds)})
 	}
 }
 
-func incomplete(v *allocation.Lives) { v.Complete = false }
+func incomplete(v *allocation.History) { v.Complete = false }
 
 func TestLifecycle(t *testing.T) {
 	r := newRig(t)
@@ -117,7 +117,7 @@ func TestLifecycle(t *testing.T) {
 	r.want("a fault@GPU-1 5m10s true xid_79 79 unit fell off", "a fault@GPU-1 5m10s true bus_loss 0  ")
 	r.update(320, nil)
 	r.want() // faults may still arrive
-	r.update(330, nil, allocated("a", "GPU-1", 10, worked(95, 300), failed("xid_79", 310), failed("bus_loss", 310), failed("xid_154", 319), func(l *allocation.Life) { l.Until = at(320) }))
+	r.update(330, nil, allocated("a", "GPU-1", 10, worked(95, 300), failed("xid_79", 310), failed("bus_loss", 310), failed("xid_154", 319), func(l *allocation.Record) { l.Until = at(320) }))
 	r.want("a fault@GPU-1 5m19s true xid_154 154  ")
 	r.update(340, nil)
 	r.want("a released@GPU-1 5m20s true")
@@ -127,10 +127,10 @@ func TestLifecycle(t *testing.T) {
 
 // An allocation whose state is unknown does not end.
 func TestUnknownState(t *testing.T) {
-	for name, change := range map[string]func(*allocation.Lives){
+	for name, change := range map[string]func(*allocation.History){
 		"list unknown":  incomplete,
-		"device gone":   func(v *allocation.Lives) { v.Lost = map[podmap.Pod]bool{{Namespace: "ml", Name: "a"}: true} },
-		"more than fit": func(v *allocation.Lives) { v.Omitted = map[string]bool{"GPU-1": true} },
+		"device gone":   func(v *allocation.History) { v.Unresolved = map[podmap.Pod]bool{{Namespace: "ml", Name: "a"}: true} },
+		"more than fit": func(v *allocation.History) { v.Omitted = map[string]bool{"GPU-1": true} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
@@ -169,10 +169,10 @@ func TestUnobservedStart(t *testing.T) {
 	r := newRig(t)
 	r.update(100, nil, allocated("a", "GPU-1", 10, found, idle(11)))
 	r.want("a allocated@GPU-1 10s false", "a idle_began@GPU-1 11s true")
-	r.update(200, nil, allocated("a", "GPU-1", 10, found, func(l *allocation.Life) { l.Last = at(190) }))
+	r.update(200, nil, allocated("a", "GPU-1", 10, found, func(l *allocation.Record) { l.Last = at(190) }))
 	r.want("a first_activity@GPU-1 3m10s false", "a idle_ended@GPU-1 3m10s true")
 	// Earlier faults do not belong to it.
-	r.update(201, nil, allocated("a", "GPU-1", 10, found, func(l *allocation.Life) { l.Last = at(190) }, failed("xid_31", 5)))
+	r.update(201, nil, allocated("a", "GPU-1", 10, found, func(l *allocation.Record) { l.Last = at(190) }, failed("xid_31", 5)))
 	r.want()
 }
 

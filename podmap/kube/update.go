@@ -14,7 +14,7 @@ func (f *feed) take(got *collection) {
 	now := time.Now()
 	f.status.Overflow += uint64(got.overflow + f.store.replace(got.objects, now))
 	f.status.Malformed += uint64(got.malformed)
-	f.status.Listed, f.status.Heard = now, now
+	f.status.Listed, f.status.LastMessage = now, now
 	f.version, f.listed, f.latest, f.broken = got.version, true, false, 0
 	f.w.dirty = true
 }
@@ -27,7 +27,7 @@ func (f *feed) begin() bool {
 	if !f.listed {
 		return false
 	}
-	f.status.Watching, f.status.Heard = true, time.Now()
+	f.status.Watching, f.status.LastMessage = true, time.Now()
 	f.failing, f.broken = false, 0
 	return true
 }
@@ -58,7 +58,7 @@ func (f *feed) event(e *event) error {
 		return fmt.Errorf("%w: a %q and no %s", errKind, clip(o.kind), f.store.kind())
 	}
 	now := time.Now()
-	f.status.Heard = now
+	f.status.LastMessage = now
 	if o.version != "" {
 		f.version = o.version
 	}
@@ -111,7 +111,7 @@ func (f *feed) note(watch bool, err error) time.Duration {
 	f.status.LastError, f.status.LastErrorTime = fmt.Sprintf("%s %ss: %v", verb, f.store.kind(), end), time.Now()
 	if watch {
 		f.broken++
-		if end.outcome == OutcomeExpired || end.behind || f.broken >= brokenWatches {
+		if end.outcome == OutcomeExpired || end.serverBehind || f.broken >= brokenWatches {
 			f.listed = false
 		}
 		return end.after
@@ -142,7 +142,7 @@ func (f *feed) refresh(now time.Time) bool {
 
 // expired reports whether it is too long that the server said anything.
 func (f *feed) expired(now time.Time) bool {
-	return f.ages && !f.status.Heard.IsZero() && now.Sub(f.status.Heard) >= f.w.opts.Expire
+	return f.ages && !f.status.LastMessage.IsZero() && now.Sub(f.status.LastMessage) >= f.w.opts.Expire
 }
 
 // state returns the State, and the reason where it is not fresh.

@@ -10,22 +10,22 @@ import (
 
 // Lives are the holds of the latest Snapshot and those that ended within the
 // last hour, for one who tells how each of them went.
-type Lives struct {
+type History struct {
 	// Time is that of the Snapshot; zero before the first.
 	Time time.Time
 	// Complete says that the kubelet's list is: a hold that is not among Holds
 	// has ended, but for what Lost and Omitted say.
 	Complete bool
-	Holds    []Life
+	Records  []Record
 	// Lost are the pods that hold something of which no device was found.
-	Lost map[podmap.Pod]bool
+	Unresolved map[podmap.Pod]bool
 	// Omitted are the devices with more holders than Settings.MaxHolders lets
 	// be told.
 	Omitted map[string]bool
 }
 
 // Life is how far one pod's hold on one device is.
-type Life struct {
+type Record struct {
 	Pod        podmap.Pod
 	Containers []string
 	Resources  []string
@@ -56,44 +56,44 @@ type Life struct {
 }
 
 // Lives returns what the latest Snapshot says. It belongs to the caller.
-func (j *Judge) Lives() *Lives {
+func (j *Judge) History() *History {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	out := &Lives{Time: j.now, Lost: map[podmap.Pod]bool{}, Omitted: map[string]bool{}}
+	out := &History{Time: j.now, Unresolved: map[podmap.Pod]bool{}, Omitted: map[string]bool{}}
 	if j.pods == nil {
 		return out
 	}
 	out.Complete = j.pods.State == podmap.StateFresh
 	for _, x := range j.join.unresolved {
-		out.Lost[podmap.Pod{Namespace: x.Namespace, Name: x.Pod}] = true
+		out.Unresolved[podmap.Pod{Namespace: x.Namespace, Name: x.Pod}] = true
 	}
 	for _, st := range j.order {
 		if st.omitted > 0 {
 			out.Omitted[st.id] = true
 		}
-		for _, h := range st.holds {
-			out.Holds = append(out.Holds, h.life(j.now))
+		for _, a := range st.allocations {
+			out.Records = append(out.Records, a.record(j.now))
 		}
-		for _, h := range st.ended {
-			out.Holds = append(out.Holds, h.life(j.now))
+		for _, a := range st.ended {
+			out.Records = append(out.Records, a.record(j.now))
 		}
 	}
 	return out
 }
 
-func (h *hold) life(now time.Time) Life {
-	st := h.device
-	l := Life{
-		Pod: h.pod, Containers: slices.Clone(h.containers), Resources: slices.Clone(h.resources),
+func (a *allocation) record(now time.Time) Record {
+	st := a.device
+	l := Record{
+		Pod: a.pod, Containers: slices.Clone(a.containers), Resources: slices.Clone(a.resources),
 		Device: st.id, Parent: st.parent, Class: st.class, Vendor: st.vendor, Model: st.model,
 		Index: st.index, Profile: st.profile, PCI: st.pci, Health: st.verdict.state, Action: st.verdict.action,
-		Since: h.since, After: h.after, Until: h.until, First: h.first, Last: h.last, Shared: h.shared,
+		Since: a.since, After: a.after, Until: a.until, First: a.first, Last: a.last, Shared: a.shared,
 	}
 	var idle time.Duration
-	if idle, l.IdleKnown = h.idleFor(now); idle > 0 {
-		l.IdleSince = h.from
+	if idle, l.IdleKnown = a.idleFor(now); idle > 0 {
+		l.IdleSince = a.from
 	}
-	for _, m := range h.faults {
+	for _, m := range a.faults {
 		l.Faults = append(l.Faults, Fault{m.name, m.at})
 	}
 	return l
@@ -105,7 +105,7 @@ func FaultName(e *collector.Event) string { return faultOf(e) }
 
 // Harms reports whether an event is one of those that are charged to the
 // holders of a device, or of a partition of parent.
-func (l *Life) Harms(e *collector.Event) bool {
+func (l *Record) Affects(e *collector.Event) bool {
 	if e.Partition != "" && (e.Partition == l.Device || l.Parent != "") {
 		return e.Partition == l.Device
 	}

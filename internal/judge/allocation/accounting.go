@@ -18,24 +18,24 @@ const (
 )
 
 // owning is whose a process was.
-type owning uint8
+type ownership uint8
 
 const (
-	ofHolder owning = iota
+	ofHolder ownership = iota
 	ofOther
 	ofUnknown
-	numberOfOwnings
+	numberOfOwnerships
 )
 
 // owningLabels are the values of the label whose.
-var owningLabels = [numberOfOwnings][]string{{"holder"}, {"other"}, {"unknown"}}
+var ownershipLabels = [numberOfOwnerships][]string{{"holder"}, {"other"}, {"unknown"}}
 
 // ledger is what a driver's accounting has told of a device's processes.
-type ledger struct {
-	told  bool      // in the latest Snapshot
-	begun time.Time // when it was first told
-	known map[accountKey]*accounted
-	ended [numberOfOwnings]float64
+type accounting struct {
+	reported bool      // in the latest Snapshot
+	begun    time.Time // when it was first told
+	known    map[accountKey]*accounted
+	ended    [numberOfOwnerships]float64
 }
 
 // accountKey tells processes apart: the kernel uses numbers again.
@@ -46,23 +46,23 @@ type accountKey struct {
 
 // accounted is a process. Whose it is is found out while it runs.
 type accounted struct {
-	pod     podmap.Pod
-	owning  owning // ofHolder for every pod's: who holds the device may change
-	counted bool   // it has ended, and that is known
-	seen    time.Time
+	pod       podmap.Pod
+	ownership ownership // ofHolder for every pod's: who holds the device may change
+	counted   bool      // it has ended, and that is known
+	seen      time.Time
 }
 
 // accountProcesses takes what the accounting says of the processes of the device.
 func (j *Judge) accountProcesses(st *device, d *collector.Device) {
-	l := &st.ledger
-	if l.told = d.Accounts != nil; !l.told {
+	l := &st.accounting
+	if l.reported = d.Accounts != nil; !l.reported {
 		return
 	}
 	if l.known == nil {
 		l.known, l.begun = map[accountKey]*accounted{}, j.now
 	}
-	for _, h := range st.holds {
-		h.jobs.shown = true
+	for _, a := range st.allocations {
+		a.totals.known = true
 	}
 	for i := range d.Accounts {
 		j.accountProcess(st, &d.Accounts[i])
@@ -74,59 +74,59 @@ func (j *Judge) accountProcesses(st *device, d *collector.Device) {
 	}
 }
 
-func (j *Judge) accountProcess(st *device, a *collector.Account) {
-	l := &st.ledger
-	if !a.Ended.IsZero() && a.Ended.Before(l.begun) {
+func (j *Judge) accountProcess(st *device, account *collector.Account) {
+	l := &st.accounting
+	if !account.Ended.IsZero() && account.Ended.Before(l.begun) {
 		return
 	}
-	key := accountKey{a.PID, a.Started.UnixNano()}
+	key := accountKey{account.PID, account.Started.UnixNano()}
 	p := l.known[key]
 	if p == nil {
 		if len(l.known) >= maxAccounted {
 			return
 		}
-		p = &accounted{owning: ofUnknown}
+		p = &accounted{ownership: ofUnknown}
 		l.known[key] = p
 	}
 	p.seen = j.now
 	if p.counted {
 		return
 	}
-	if p.owning == ofUnknown {
-		p.pod, p.owning = j.owners.ran(a, j.now)
+	if p.ownership == ofUnknown {
+		p.pod, p.ownership = j.owners.ran(account, j.now)
 	}
-	var h *hold
-	if p.owning == ofHolder {
-		h = st.holderOf(p.pod)
+	var a *allocation
+	if p.ownership == ofHolder {
+		a = st.allocationOrEnded(p.pod)
 	}
-	if h != nil {
-		h.jobs.reach(a.MemoryPeak)
+	if a != nil {
+		a.totals.reach(account.MemoryPeak)
 	}
-	if a.Ended.IsZero() {
+	if account.Ended.IsZero() {
 		return
 	}
 	p.counted = true
 	switch {
-	case h != nil:
+	case a != nil:
 		l.ended[ofHolder]++
-		h.jobs.end(a)
-	case p.owning == ofHolder:
+		a.totals.end(account)
+	case p.ownership == ofHolder:
 		l.ended[ofOther]++ // of a pod that does not hold the device
 	default:
-		l.ended[p.owning]++
+		l.ended[p.ownership]++
 	}
 }
 
 // ran finds the pod of a process. Of one that has ended it is what was known
 // while it ran.
-func (o *owners) ran(a *collector.Account, now time.Time) (podmap.Pod, owning) {
+func (o *owners) ran(account *collector.Account, now time.Time) (podmap.Pod, ownership) {
 	if o.proc == nil {
 		return podmap.Pod{}, ofUnknown
 	}
 	var p *process
-	if a.Ended.IsZero() {
-		p = o.of(a.PID, now)
-	} else if p = o.known[a.PID]; p == nil || p.since.After(a.Ended) {
+	if account.Ended.IsZero() {
+		p = o.of(account.PID, now)
+	} else if p = o.known[account.PID]; p == nil || p.since.After(account.Ended) {
 		return podmap.Pod{}, ofUnknown
 	}
 	switch {
@@ -139,25 +139,25 @@ func (o *owners) ran(a *collector.Account, now time.Time) (podmap.Pod, owning) {
 }
 
 // holderOf returns the pod's hold on the device, be it one that has ended.
-func (st *device) holderOf(pod podmap.Pod) *hold {
-	if h := st.holdOf(pod); h != nil {
-		return h
+func (st *device) allocationOrEnded(pod podmap.Pod) *allocation {
+	if a := st.allocationOf(pod); a != nil {
+		return a
 	}
 	for i := len(st.ended) - 1; i >= 0; i-- {
-		if h := st.ended[i]; h.pod == pod {
-			return h
+		if a := st.ended[i]; a.pod == pod {
+			return a
 		}
 	}
 	return nil
 }
 
 // publishEnded adds whose processes have ended.
-func (l *ledger) publishEnded(r []collector.Reading) []collector.Reading {
+func (l *accounting) publishEnded(r []collector.Reading) []collector.Reading {
 	if l.known == nil {
 		return r
 	}
 	for i, n := range l.ended {
-		r = append(r, collector.Reading{Metric: collector.ProcessesEnded, Labels: owningLabels[i], Value: n})
+		r = append(r, collector.Reading{Metric: collector.ProcessesEnded, Labels: ownershipLabels[i], Value: n})
 	}
 	return r
 }

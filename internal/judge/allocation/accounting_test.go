@@ -13,11 +13,11 @@ import (
 // story did, and ended after another while, or runs where that is negative.
 func life(pid int, began, ran time.Duration, peak, compute float64) fact {
 	return func(d *collector.Device) {
-		a := collector.Account{PID: pid, Started: start.Add(began), MemoryPeak: &peak, Compute: &compute}
+		account := collector.Account{PID: pid, Started: start.Add(began), MemoryPeak: &peak, Compute: &compute}
 		if ran >= 0 {
-			a.Ended = a.Started.Add(ran)
+			account.Ended = account.Started.Add(ran)
 		}
-		d.Accounts = append(d.Accounts, a)
+		d.Accounts = append(d.Accounts, account)
 	}
 }
 

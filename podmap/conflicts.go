@@ -18,27 +18,27 @@ type deviceKey struct {
 }
 
 // slotOf returns what the hold takes.
-func (h *hold) slotOf() slot {
-	s := slot{deviceKey{ref: h.ref.device()}, h.ref.Replica}
+func (a *allocation) newSlot() slot {
+	s := slot{deviceKey{ref: a.ref.device()}, a.ref.Replica}
 	switch {
-	case h.dra:
-		s.device.resource, s.device.pool = h.key.resource, h.key.pool
-		if h.key.share != "" {
-			s.part = h.key.share
+	case a.dra:
+		s.device.resource, s.device.pool = a.key.resource, a.key.pool
+		if a.key.share != "" {
+			s.part = a.key.share
 		}
-	case !h.ref.global():
-		s.device.resource = h.key.resource
+	case !a.ref.global():
+		s.device.resource = a.key.resource
 	}
 	return s
 }
 
 // owner is who may hold the same thing twice: a pod, or a claim, which several
 // pods may use.
-func (h *hold) owner() string {
-	if h.dra {
-		return "claim " + h.claim
+func (a *allocation) ownerName() string {
+	if a.dra {
+		return "claim " + a.claim
 	}
-	return "pod " + h.key.pod.Namespace + "/" + h.key.pod.Name
+	return "pod " + a.key.pod.Namespace + "/" + a.key.pod.Name
 }
 
 // latest remembers the latest of some times, and the latest of any other
@@ -46,7 +46,7 @@ func (h *hold) owner() string {
 type latest struct {
 	owner        string
 	time, second time.Time
-	any, rival   bool
+	any, other   bool
 }
 
 func (l *latest) add(owner string, t time.Time) {
@@ -59,9 +59,9 @@ func (l *latest) add(owner string, t time.Time) {
 		}
 	case t.After(l.time):
 		l.owner, l.time, l.second = owner, t, l.time
-		l.rival = true
-	case !l.rival || t.After(l.second):
-		l.second, l.rival = t, true
+		l.other = true
+	case !l.other || t.After(l.second):
+		l.second, l.other = t, true
 	}
 }
 
@@ -73,23 +73,23 @@ func (l *latest) not(owner string) (time.Time, bool) {
 	case l.owner != owner:
 		return l.time, true
 	}
-	return l.second, l.rival
+	return l.second, l.other
 }
 
 // rivals answers, for a hold, what the latest time is that was given for those
 // of other owners that are at odds with it.
-type rivals struct {
+type conflicts struct {
 	slots   map[slot]*latest
 	devices map[deviceKey]*latest // of every part
 }
 
-func newRivals() *rivals {
-	return &rivals{map[slot]*latest{}, map[deviceKey]*latest{}}
+func newConflicts() *conflicts {
+	return &conflicts{map[slot]*latest{}, map[deviceKey]*latest{}}
 }
 
-func (r *rivals) add(h *hold, t time.Time) {
-	at(r.slots, h.slot).add(h.owned, t)
-	at(r.devices, h.slot.device).add(h.owned, t)
+func (r *conflicts) add(a *allocation, t time.Time) {
+	at(r.slots, a.slot).add(a.owner, t)
+	at(r.devices, a.slot.device).add(a.owner, t)
 }
 
 func at[K comparable](m map[K]*latest, k K) *latest {
@@ -102,12 +102,12 @@ func at[K comparable](m map[K]*latest, k K) *latest {
 }
 
 // of returns the latest time of h's rivals, and whether h has any.
-func (r *rivals) of(h *hold) (time.Time, bool) {
-	if h.slot.part == "" {
-		return r.devices[h.slot.device].not(h.owned)
+func (r *conflicts) of(a *allocation) (time.Time, bool) {
+	if a.slot.part == "" {
+		return r.devices[a.slot.device].not(a.owner)
 	}
-	same, any := r.slots[h.slot].not(h.owned)
-	whole, also := r.slots[slot{device: h.slot.device}].not(h.owned)
+	same, any := r.slots[a.slot].not(a.owner)
+	whole, also := r.slots[slot{device: a.slot.device}].not(a.owner)
 	if also && (!any || whole.After(same)) {
 		same = whole
 	}

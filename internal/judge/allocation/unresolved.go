@@ -9,7 +9,7 @@ import (
 )
 
 // doubtful is a held id that led to no device.
-type doubtful struct {
+type unresolvedID struct {
 	resource string
 	ref      *podmap.Ref
 }
@@ -25,8 +25,8 @@ func isGone(form podmap.Form, how podmap.How) bool {
 }
 
 // doubt reports whether an id that led nowhere may mean the device.
-func (j *Judge) doubt(st *device) bool {
-	for _, x := range j.join.doubtful {
+func (j *Judge) mayBeAllocated(st *device) bool {
+	for _, x := range j.join.candidates {
 		if x.ref.Form == podmap.FormProfile {
 			if j.isProfile(st, x.ref) {
 				return true
@@ -103,13 +103,13 @@ func (j *Judge) eliminate(counted map[idKey]bool) int {
 		switch {
 		case st != nil && j.devices[st.id] != st:
 			x.placed[key] = nil // whoever is still listed by the name has no other for it
-		case st == nil && !slices.ContainsFunc(x.ambiguous, func(p *podmap.Holder) bool { return key == idKey{p.Resource, p.DeviceID} }):
+		case st == nil && !slices.ContainsFunc(x.ambiguous, func(p *podmap.Allocation) bool { return key == idKey{p.Resource, p.DeviceID} }):
 			delete(x.placed, key)
 		}
 	}
 	rest := x.ambiguous
 	for len(rest) > 0 {
-		var of, others []*podmap.Holder
+		var of, others []*podmap.Allocation
 		var names []string
 		onePod := true
 		for _, p := range rest {
@@ -123,7 +123,7 @@ func (j *Judge) eliminate(counted map[idKey]bool) int {
 				of = append(of, p)
 			}
 		}
-		free := j.unheld(&rest[0].Ref)
+		free := j.unallocated(&rest[0].Ref)
 		if len(free) == len(names) && (len(names) == 1 || onePod) {
 			for _, p := range of {
 				at, _ := slices.BinarySearch(names, p.DeviceID)
@@ -144,7 +144,7 @@ func (j *Judge) eliminate(counted map[idKey]bool) int {
 	return len(found)
 }
 
-func (x *join) place(p *podmap.Holder, st *device) {
+func (x *join) place(p *podmap.Allocation, st *device) {
 	if x.placed == nil {
 		x.placed = map[idKey]*device{}
 	}
@@ -153,7 +153,7 @@ func (x *join) place(p *podmap.Holder, st *device) {
 
 // unheld returns the partitions that a name may mean, and that neither another
 // name means nor anybody holds.
-func (j *Judge) unheld(ref *podmap.Ref) []*device {
+func (j *Judge) unallocated(ref *podmap.Ref) []*device {
 	taken := map[*device]bool{}
 	for _, st := range j.join.placed {
 		taken[st] = st != nil

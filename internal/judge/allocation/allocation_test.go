@@ -30,39 +30,39 @@ func node(facts ...fact) []collector.Device {
 // attributions are the ways to hold a device. Nothing is configured.
 var attributions = []struct {
 	name  string
-	holds []podmap.Holder
+	holds []podmap.Allocation
 	// info has device, namespace, pod, containers and resources; holders is
 	// how many pods each device has, of those that have any.
 	info    []string
 	holders []string
 }{
-	{"by UUID", []podmap.Holder{held("a", gpu, gpuA)}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
-	{"under a name of one's own", []podmap.Holder{held("a", "example.com/big", gpuA)}, []string{"A ml a main example.com/big"}, []string{"A 1"}},
-	{"by minor number, on GKE", []podmap.Holder{held("a", gpu, "nvidia2")}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
-	{"by device node", []podmap.Holder{held("a", gpu, "/dev/nvidia2")}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
-	{"a claim of DRA", []podmap.Holder{held("a", "gpu.nvidia.com", "gpu-2", claimed, containers("main", "side"))}, []string{"A ml a main,side gpu.nvidia.com"}, []string{"A 1"}},
-	{"a claim of two pods", []podmap.Holder{held("a", "gpu.nvidia.com", "gpu-2", claimed), held("b", "gpu.nvidia.com", "gpu-2", claimed)}, []string{"A ml a main gpu.nvidia.com", "A ml b main gpu.nvidia.com"}, []string{"A 2"}},
-	{"two containers of one pod", []podmap.Holder{held("a", gpu, gpuA, containers("main", "side"))}, []string{"A ml a main,side nvidia.com/gpu"}, []string{"A 1"}},
-	{"MIG by UUID", []podmap.Holder{held("a", "nvidia.com/mig-3g.40gb", mig1)}, []string{"m1 ml a main nvidia.com/mig-3g.40gb"}, []string{"m1 1"}},
-	{"MIG by instances, before R470", []podmap.Holder{held("a", gpu, "MIG-"+gpuB+"/7/0")}, []string{"m2 ml a main nvidia.com/gpu"}, []string{"m2 1"}},
-	{"MIG on GKE", []podmap.Holder{held("a", gpu, "nvidia0/gi1"), held("b", gpu, "nvidia0/gi7/vgpu0")}, []string{"m1 ml a main nvidia.com/gpu", "m2 ml b main nvidia.com/gpu"}, []string{"m1 1", "m2 1"}},
-	{"MIG by DRA", []podmap.Holder{held("a", "gpu.nvidia.com", "gpu-0-mig-1g10gb-19-6", claimed)}, []string{"m2 ml a main gpu.nvidia.com"}, []string{"m2 1"}},
-	{"MIG shared", []podmap.Holder{held("a", gpu, mig1+"::0"), held("b", gpu, mig1+"::1")}, []string{"m1 ml a main nvidia.com/gpu", "m1 ml b main nvidia.com/gpu"}, []string{"m1 2"}},
-	{"time slicing", []podmap.Holder{held("a", "nvidia.com/gpu.shared", gpuA+"::0"), held("b", "nvidia.com/gpu.shared", gpuA+"::1")}, []string{"A ml a main nvidia.com/gpu.shared", "A ml b main nvidia.com/gpu.shared"}, []string{"A 2"}},
-	{"two replicas of one pod", []podmap.Holder{held("a", gpu, gpuA+"::0"), held("a", gpu, gpuA+"::1", containers("side"))}, []string{"A ml a main,side nvidia.com/gpu"}, []string{"A 1"}},
-	{"shared on GKE", []podmap.Holder{held("a", gpu, "nvidia2/vgpu0"), held("b", gpu, "nvidia2/vgpu1")}, []string{"A ml a main nvidia.com/gpu", "A ml b main nvidia.com/gpu"}, []string{"A 2"}},
-	{"HAMi", []podmap.Holder{held("a", gpu, gpuA+"-3")}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
-	{"contested", []podmap.Holder{held("a", gpu, gpuA, contested), held("b", gpu, gpuA, contested)}, []string{"A ml a main nvidia.com/gpu", "A ml b main nvidia.com/gpu"}, []string{"A 2"}},
-	{"kept", []podmap.Holder{held("a", gpu, gpuA, kept)}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
-	{"an FPGA's function", []podmap.Holder{held("a", "fpga.intel.com/af-x", "dfl-port.0")}, []string{"card ml a main fpga.intel.com/af-x"}, []string{"card 1"}},
-	{"an FPGA's function under the old driver", []podmap.Holder{held("a", "fpga.intel.com/af-x", "intel-fpga-port.0")}, []string{"card ml a main fpga.intel.com/af-x"}, []string{"card 1"}},
-	{"an FPGA by region and function", []podmap.Holder{held("a", "fpga.intel.com/af-x", "dfl-port.0"), held("a", "fpga.intel.com/region-y", "dfl-fme.0")}, []string{"card ml a main fpga.intel.com/af-x,fpga.intel.com/region-y"}, []string{"card 1"}},
-	{"an FPGA by a further function", []podmap.Holder{held("a", "intel.com/intel_fec_5g", "0000:5f:00.0")}, []string{"card ml a main intel.com/intel_fec_5g"}, []string{"card 1"}},
-	{"an Alveo by its management function", []podmap.Holder{held("a", "amd.com/xilinx_u250-0", "0000:86:00.0")}, []string{"0000:86:00.1 ml a main amd.com/xilinx_u250-0"}, []string{"0000:86:00.1 1"}},
-	{"an Alveo that all pods are given", []podmap.Holder{held("a", "amd.com/xilinx_u250-0", "0000:86:00.1-2")}, []string{"0000:86:00.1 ml a main amd.com/xilinx_u250-0"}, []string{"0000:86:00.1 1"}},
-	{"a GPU that only the PCI core knows", []podmap.Holder{held("a", "amd.com/gpu", "0000:c1:00.0")}, []string{"0000:c1:00.0 ml a main amd.com/gpu"}, []string{"0000:c1:00.0 1"}},
-	{"the same by Intel's DRA", []podmap.Holder{held("a", "gpu.intel.com", "0000-03-00-0-0x56c0", claimed)}, []string{"0000:03:00.0 ml a main gpu.intel.com"}, []string{"0000:03:00.0 1"}},
-	{"no accelerator", []podmap.Holder{held("a", "rdma/hca", "7"), held("a", "devices.kubevirt.io/kvm", "kvm3")}, nil, nil},
+	{"by UUID", []podmap.Allocation{held("a", gpu, gpuA)}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
+	{"under a name of one's own", []podmap.Allocation{held("a", "example.com/big", gpuA)}, []string{"A ml a main example.com/big"}, []string{"A 1"}},
+	{"by minor number, on GKE", []podmap.Allocation{held("a", gpu, "nvidia2")}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
+	{"by device node", []podmap.Allocation{held("a", gpu, "/dev/nvidia2")}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
+	{"a claim of DRA", []podmap.Allocation{held("a", "gpu.nvidia.com", "gpu-2", claimed, containers("main", "side"))}, []string{"A ml a main,side gpu.nvidia.com"}, []string{"A 1"}},
+	{"a claim of two pods", []podmap.Allocation{held("a", "gpu.nvidia.com", "gpu-2", claimed), held("b", "gpu.nvidia.com", "gpu-2", claimed)}, []string{"A ml a main gpu.nvidia.com", "A ml b main gpu.nvidia.com"}, []string{"A 2"}},
+	{"two containers of one pod", []podmap.Allocation{held("a", gpu, gpuA, containers("main", "side"))}, []string{"A ml a main,side nvidia.com/gpu"}, []string{"A 1"}},
+	{"MIG by UUID", []podmap.Allocation{held("a", "nvidia.com/mig-3g.40gb", mig1)}, []string{"m1 ml a main nvidia.com/mig-3g.40gb"}, []string{"m1 1"}},
+	{"MIG by instances, before R470", []podmap.Allocation{held("a", gpu, "MIG-"+gpuB+"/7/0")}, []string{"m2 ml a main nvidia.com/gpu"}, []string{"m2 1"}},
+	{"MIG on GKE", []podmap.Allocation{held("a", gpu, "nvidia0/gi1"), held("b", gpu, "nvidia0/gi7/vgpu0")}, []string{"m1 ml a main nvidia.com/gpu", "m2 ml b main nvidia.com/gpu"}, []string{"m1 1", "m2 1"}},
+	{"MIG by DRA", []podmap.Allocation{held("a", "gpu.nvidia.com", "gpu-0-mig-1g10gb-19-6", claimed)}, []string{"m2 ml a main gpu.nvidia.com"}, []string{"m2 1"}},
+	{"MIG shared", []podmap.Allocation{held("a", gpu, mig1+"::0"), held("b", gpu, mig1+"::1")}, []string{"m1 ml a main nvidia.com/gpu", "m1 ml b main nvidia.com/gpu"}, []string{"m1 2"}},
+	{"time slicing", []podmap.Allocation{held("a", "nvidia.com/gpu.shared", gpuA+"::0"), held("b", "nvidia.com/gpu.shared", gpuA+"::1")}, []string{"A ml a main nvidia.com/gpu.shared", "A ml b main nvidia.com/gpu.shared"}, []string{"A 2"}},
+	{"two replicas of one pod", []podmap.Allocation{held("a", gpu, gpuA+"::0"), held("a", gpu, gpuA+"::1", containers("side"))}, []string{"A ml a main,side nvidia.com/gpu"}, []string{"A 1"}},
+	{"shared on GKE", []podmap.Allocation{held("a", gpu, "nvidia2/vgpu0"), held("b", gpu, "nvidia2/vgpu1")}, []string{"A ml a main nvidia.com/gpu", "A ml b main nvidia.com/gpu"}, []string{"A 2"}},
+	{"HAMi", []podmap.Allocation{held("a", gpu, gpuA+"-3")}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
+	{"contested", []podmap.Allocation{held("a", gpu, gpuA, contested), held("b", gpu, gpuA, contested)}, []string{"A ml a main nvidia.com/gpu", "A ml b main nvidia.com/gpu"}, []string{"A 2"}},
+	{"kept", []podmap.Allocation{held("a", gpu, gpuA, kept)}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
+	{"an FPGA's function", []podmap.Allocation{held("a", "fpga.intel.com/af-x", "dfl-port.0")}, []string{"card ml a main fpga.intel.com/af-x"}, []string{"card 1"}},
+	{"an FPGA's function under the old driver", []podmap.Allocation{held("a", "fpga.intel.com/af-x", "intel-fpga-port.0")}, []string{"card ml a main fpga.intel.com/af-x"}, []string{"card 1"}},
+	{"an FPGA by region and function", []podmap.Allocation{held("a", "fpga.intel.com/af-x", "dfl-port.0"), held("a", "fpga.intel.com/region-y", "dfl-fme.0")}, []string{"card ml a main fpga.intel.com/af-x,fpga.intel.com/region-y"}, []string{"card 1"}},
+	{"an FPGA by a further function", []podmap.Allocation{held("a", "intel.com/intel_fec_5g", "0000:5f:00.0")}, []string{"card ml a main intel.com/intel_fec_5g"}, []string{"card 1"}},
+	{"an Alveo by its management function", []podmap.Allocation{held("a", "amd.com/xilinx_u250-0", "0000:86:00.0")}, []string{"0000:86:00.1 ml a main amd.com/xilinx_u250-0"}, []string{"0000:86:00.1 1"}},
+	{"an Alveo that all pods are given", []podmap.Allocation{held("a", "amd.com/xilinx_u250-0", "0000:86:00.1-2")}, []string{"0000:86:00.1 ml a main amd.com/xilinx_u250-0"}, []string{"0000:86:00.1 1"}},
+	{"a GPU that only the PCI core knows", []podmap.Allocation{held("a", "amd.com/gpu", "0000:c1:00.0")}, []string{"0000:c1:00.0 ml a main amd.com/gpu"}, []string{"0000:c1:00.0 1"}},
+	{"the same by Intel's DRA", []podmap.Allocation{held("a", "gpu.intel.com", "0000-03-00-0-0x56c0", claimed)}, []string{"0000:03:00.0 ml a main gpu.intel.com"}, []string{"0000:03:00.0 1"}},
+	{"no accelerator", []podmap.Allocation{held("a", "rdma/hca", "7"), held("a", "devices.kubevirt.io/kvm", "kvm3")}, nil, nil},
 	{"nobody", nil, nil, nil},
 }
 
@@ -154,43 +154,43 @@ func TestElimination(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name    string
-		holds   []podmap.Holder
+		holds   []podmap.Allocation
 		info    []string
 		holders []string
 	}{
 		{
 			"one is left",
-			[]podmap.Holder{held("a", gpu, mig1), held("b", dra, "gpu-0-mig-1g10gb-19-3", claimed)},
+			[]podmap.Allocation{held("a", gpu, mig1), held("b", dra, "gpu-0-mig-1g10gb-19-3", claimed)},
 			[]string{"m1 a 1", "m2 b 1"},
 			[]string{"A 0", "MIG-third 0", "m1 1", "m2 1"},
 		},
 		{
 			"one is left for two pods that share it",
-			[]podmap.Holder{held("a", gpu, mig1), held("b", dra, "gpu-0-mig-1g10gb-19-3", claimed), held("c", dra, "gpu-0-mig-1g10gb-19-3", claimed)},
+			[]podmap.Allocation{held("a", gpu, mig1), held("b", dra, "gpu-0-mig-1g10gb-19-3", claimed), held("c", dra, "gpu-0-mig-1g10gb-19-3", claimed)},
 			[]string{"m1 a 1", "m2 b 1", "m2 c 1"},
 			[]string{"A 0", "MIG-third 0", "m1 1", "m2 2"},
 		},
 		{
 			"both are of one pod",
-			[]podmap.Holder{held("b", dra, "gpu-0-mig-1g10gb-19-0", claimed), held("b", dra, "gpu-0-mig-1g10gb-19-1", claimed)},
+			[]podmap.Allocation{held("b", dra, "gpu-0-mig-1g10gb-19-0", claimed), held("b", dra, "gpu-0-mig-1g10gb-19-1", claimed)},
 			[]string{"m1 b 1", "m2 b 1"},
 			[]string{"A 0", "MIG-third 0", "m1 1", "m2 1"},
 		},
 		{
 			"which is whose is not known",
-			[]podmap.Holder{held("a", dra, "gpu-0-mig-1g10gb-19-0", claimed), held("b", dra, "gpu-0-mig-1g10gb-19-1", claimed)},
+			[]podmap.Allocation{held("a", dra, "gpu-0-mig-1g10gb-19-0", claimed), held("b", dra, "gpu-0-mig-1g10gb-19-1", claimed)},
 			nil,
 			[]string{"A 0", "MIG-third 0"},
 		},
 		{
 			"which of two is not known",
-			[]podmap.Holder{held("a", dra, "gpu-0-mig-1g10gb-19-0", claimed)},
+			[]podmap.Allocation{held("a", dra, "gpu-0-mig-1g10gb-19-0", claimed)},
 			nil,
 			[]string{"A 0", "MIG-third 0"},
 		},
 		{
 			"the only one of its profile",
-			[]podmap.Holder{held("a", dra, "gpu-0-mig-3g40gb-9-4", claimed)},
+			[]podmap.Allocation{held("a", dra, "gpu-0-mig-3g40gb-9-4", claimed)},
 			[]string{"MIG-third a 1"},
 			[]string{"A 0", "MIG-third 1", "m1 0", "m2 0"},
 		},
@@ -239,21 +239,21 @@ func TestEliminationByGPU(t *testing.T) {
 
 // Where a driver has published what it calls so, that is what it is.
 func TestPublished(t *testing.T) {
-	published := map[string]podmap.Described{
+	published := map[string]podmap.SliceDevice{
 		"gpu-0-mig-1g10gb-19-1": {UUID: mig2[:4] + strings.ToUpper(mig2[4:]), PCI: "0000:11:00.0", Partition: true},
 		"odd":                   {PCI: "0000:11:00.0"},
 		"gone":                  {UUID: "GPU-5f1c9a1e-0009-0009-0009-000000000009"},
 	}
 	r := newRig(t, func(r *rig) {
-		r.options.Claimed = func(driver, pool, device string) podmap.Described {
+		r.options.Claimed = func(driver, pool, device string) podmap.SliceDevice {
 			if driver != "gpu.nvidia.com" || pool != "node" {
 				t.Errorf("asked for %q of %q", pool, driver)
 			}
 			return published[device]
 		}
 	})
-	claim := func(pod, device string) podmap.Holder {
-		return held(pod, "gpu.nvidia.com", device, claimed, func(h *podmap.Holder) { h.Claim, h.Pool = "ml/claim", "node" })
+	claim := func(pod, device string) podmap.Allocation {
+		return held(pod, "gpu.nvidia.com", device, claimed, func(h *podmap.Allocation) { h.Claim, h.Pool = "ml/claim", "node" })
 	}
 	devices := []collector.Device{device(gpuA, 1), device(gpuB, 0), slice(mig1, gpuB, 0, 1, "1g.10gb"), slice(mig2, gpuB, 0, 2, "1g.10gb")}
 	r.list(claim("a", "gpu-0-mig-1g10gb-19-1"), claim("b", "odd"), claim("c", "gone"), held("d", gpu, "nvidia9"))
@@ -262,7 +262,7 @@ func TestPublished(t *testing.T) {
 	r.want(collector.PodmapIDs, "alias 0", "id 1", "instance 0", "profile 0", "minor 0", "pci 1", "function 0", "name 0", "index 0", "hash 0", "sole 0", "none 2", "ambiguous 0", "unknown 0", "ignored 0")
 	delete(published, "odd")
 	r.list(claim("b", "odd"), claim("c", "gone"))
-	published["gone"] = podmap.Described{UUID: mig1}
+	published["gone"] = podmap.SliceDevice{UUID: mig1}
 	r.after(time.Second, devices...)
 	r.want(collector.AllocationInfo, "m1 c 1")
 }
@@ -275,13 +275,13 @@ func TestEliminationLasts(t *testing.T) {
 	devices := []collector.Device{device(gpuB, 0), slice(mig1, gpuB, 0, 1, "1g.10gb"), slice(mig2, gpuB, 0, 2, "1g.10gb")}
 	b := held("b", dra, "gpu-0-mig-1g10gb-19-3", claimed)
 	for _, step := range []struct {
-		holds []podmap.Holder
+		holds []podmap.Allocation
 		want  []string
 	}{
-		{[]podmap.Holder{held("a", gpu, mig1), b}, []string{"m1 a 1", "m2 b 1"}},
-		{[]podmap.Holder{b}, []string{"m2 b 1"}},
-		{[]podmap.Holder{b, held("c", dra, "gpu-0-mig-1g10gb-19-1", claimed)}, []string{"m1 c 1", "m2 b 1"}},
-		{[]podmap.Holder{held("d", dra, "gpu-0-mig-1g10gb-19-3", claimed)}, []string{"m2 d 1"}},
+		{[]podmap.Allocation{held("a", gpu, mig1), b}, []string{"m1 a 1", "m2 b 1"}},
+		{[]podmap.Allocation{b}, []string{"m2 b 1"}},
+		{[]podmap.Allocation{b, held("c", dra, "gpu-0-mig-1g10gb-19-1", claimed)}, []string{"m1 c 1", "m2 b 1"}},
+		{[]podmap.Allocation{held("d", dra, "gpu-0-mig-1g10gb-19-3", claimed)}, []string{"m2 d 1"}},
 	} {
 		r.list(step.holds...)
 		r.after(time.Second, devices...)
@@ -359,15 +359,15 @@ func TestHeld(t *testing.T) {
 	r := newRig(t)
 	r.list(held("a", "fpga.intel.com/region-y", "dfl-fme.0"), held("b", "fpga.intel.com/af-x", "dfl-port.0"))
 	r.after(time.Second, fpga("card"), device(gpuA, 0))
-	if diff := cmp.Diff([]string{"fpga.intel.com/af-x", "fpga.intel.com/region-y"}, r.j.Held("card")); diff != "" {
+	if diff := cmp.Diff([]string{"fpga.intel.com/af-x", "fpga.intel.com/region-y"}, r.j.Resources("card")); diff != "" {
 		t.Error(diff)
 	}
-	if got := append(r.j.Held(gpuA), r.j.Held("nothing")...); got != nil {
+	if got := append(r.j.Resources(gpuA), r.j.Resources("nothing")...); got != nil {
 		t.Errorf("%q", got)
 	}
 	r.list()
 	r.after(time.Second, fpga("card"))
-	if got := r.j.Held("card"); got != nil {
+	if got := r.j.Resources("card"); got != nil {
 		t.Errorf("%q", got)
 	}
 }

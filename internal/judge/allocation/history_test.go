@@ -13,11 +13,11 @@ import (
 )
 
 // lives checks what is told of every hold, but for what its device is.
-func (r *rig) lives(want ...allocation.Life) *allocation.Lives {
+func (r *rig) lives(want ...allocation.Record) *allocation.History {
 	r.t.Helper()
-	got := r.j.Lives()
-	ignore := cmpopts.IgnoreFields(allocation.Life{}, "Class", "Vendor", "Model", "Index", "PCI", "Containers", "Resources")
-	if diff := cmp.Diff(want, got.Holds, ignore, cmpopts.EquateEmpty()); diff != "" {
+	got := r.j.History()
+	ignore := cmpopts.IgnoreFields(allocation.Record{}, "Class", "Vendor", "Model", "Index", "PCI", "Containers", "Resources")
+	if diff := cmp.Diff(want, got.Records, ignore, cmpopts.EquateEmpty()); diff != "" {
 		r.t.Errorf("lives after %v (-want +got):\n%s", r.now.Sub(start), diff)
 	}
 	return got
@@ -27,16 +27,16 @@ func (r *rig) lives(want ...allocation.Life) *allocation.Lives {
 // fault that is told of after that.
 func TestLives(t *testing.T) {
 	r := newRig(t)
-	if got := r.j.Lives(); !got.Time.IsZero() || got.Complete || len(got.Holds) > 0 {
+	if got := r.j.History(); !got.Time.IsZero() || got.Complete || len(got.Records) > 0 {
 		t.Errorf("before the first Snapshot: %+v", got)
 	}
 	at := func(d time.Duration) time.Time { return start.Add(d) }
 	r.list()
 	r.happen(0, nil, device(gpuA, 0, compute(0)))
 	r.list(held("a", gpu, gpuA, began(10*time.Second, 5*time.Second)))
-	life := allocation.Life{Pod: podmap.Pod{Namespace: "ml", Name: "a"}, Device: gpuA, Since: at(10 * time.Second), After: at(5 * time.Second), IdleKnown: true}
+	life := allocation.Record{Pod: podmap.Pod{Namespace: "ml", Name: "a"}, Device: gpuA, Since: at(10 * time.Second), After: at(5 * time.Second), IdleKnown: true}
 	r.happen(10*time.Second, nil, device(gpuA, 0, compute(0)))
-	if got := r.lives(life); !got.Complete || !got.Time.Equal(r.now) || got.Holds[0].Model == "" || got.Holds[0].Containers[0] != "main" {
+	if got := r.lives(life); !got.Complete || !got.Time.Equal(r.now) || got.Records[0].Model == "" || got.Records[0].Containers[0] != "main" {
 		t.Errorf("%+v", got)
 	}
 	for s := 20; s <= 80; s += 10 {
@@ -59,7 +59,7 @@ func TestLives(t *testing.T) {
 	life.Faults = []allocation.Fault{{Name: "xid_79", Time: at(99 * time.Second)}}
 	got := r.lives(life)
 	e := xid(79, 99*time.Second)
-	if !got.Holds[0].Harms(&e) || allocation.FaultName(&e) != "xid_79" {
+	if !got.Records[0].Affects(&e) || allocation.FaultName(&e) != "xid_79" {
 		t.Error("the event and the fault do not belong together")
 	}
 	r.happen(2*time.Hour, nil, device(gpuA, 0, compute(0)))
@@ -71,13 +71,13 @@ func TestLivesUnknown(t *testing.T) {
 	r := newRig(t, func(r *rig) { r.settings.MaxHolders = 1 })
 	r.list(held("a", gpu, gpuA), held("b", gpu, gpuB), held("c", gpu, "GPU-5f1c9a1e-0009-0009-0009-000000000009"))
 	r.happen(0, nil, device(gpuA, 0), device(gpuB, 1))
-	got := r.j.Lives()
-	if len(got.Holds) != 1 || !got.Omitted[gpuB] || got.Omitted[gpuA] || !got.Lost[podmap.Pod{Namespace: "ml", Name: "c"}] || len(got.Lost) != 1 {
+	got := r.j.History()
+	if len(got.Records) != 1 || !got.Omitted[gpuB] || got.Omitted[gpuA] || !got.Unresolved[podmap.Pod{Namespace: "ml", Name: "c"}] || len(got.Unresolved) != 1 {
 		t.Errorf("%+v", got)
 	}
 	r.state(podmap.StateStale)
 	r.happen(time.Second, nil, device(gpuA, 0), device(gpuB, 1))
-	if r.j.Lives().Complete {
+	if r.j.History().Complete {
 		t.Error("a list that is stale is complete")
 	}
 }

@@ -9,22 +9,22 @@ import (
 )
 
 // suspicion is what is wrong with a process on a device.
-type suspicion uint8
+type unattributedReason uint8
 
 const (
-	otherPod suspicion = iota
+	otherPod unattributedReason = iota
 	hostProcess
 	unknownPod
 	hidden
-	numberOfSuspicions
-	unsuspicious
+	numberOfReasons
+	attributed
 )
 
 // suspicions are the values of the label reason.
-var suspicions = [numberOfSuspicions]string{"other_pod", "host_process", "unknown_pod", "hidden"}
+var reasonNames = [numberOfReasons]string{"other_pod", "host_process", "unknown_pod", "hidden"}
 
-var suspicionLabels = func() (out [numberOfSuspicions][]string) {
-	for i, s := range suspicions {
+var reasonLabels = func() (out [numberOfReasons][]string) {
+	for i, s := range reasonNames {
 		out[i] = []string{s}
 	}
 	return out
@@ -37,69 +37,69 @@ const ending = 10 * time.Second
 
 // suspect finds the holder of the device that the process belongs to, else
 // what is wrong with it.
-func (j *Judge) suspect(st *device, p *seen) {
-	p.suspicion = unsuspicious
+func (j *Judge) classify(st *device, p *deviceProcess) {
+	p.reason = attributed
 	switch owner := &p.process.owner; {
 	case owner.Kind == proc.Gone:
-		st.clean = false
+		st.processesAttributed = false
 		if j.now.Sub(p.process.since) < ending {
 			return
 		}
-		p.suspicion = hidden
+		p.reason = hidden
 	case p.process.service():
-		st.clean = false // what it does, it does for others
+		st.processesAttributed = false // what it does, it does for others
 		return
 	case owner.Kind == proc.Host:
-		p.suspicion = hostProcess
+		p.reason = hostProcess
 	case owner.Kind == proc.Pod && p.process.named:
 		pod := p.process.pod
-		if h := st.holdOf(pod); h != nil {
-			h.own.take(p)
+		if a := st.allocationOf(pod); a != nil {
+			a.own.take(p)
 			return
 		}
-		if j.holdsNear(st, pod) || j.join.nominal[pod] {
+		if j.allocatedNear(st, pod) || j.join.nominal[pod] {
 			return
 		}
 		// The kubelet is asked every few seconds, and not always knows all. A
 		// pod gets no device after its start.
 		if !j.pods.Confirmed.After(p.process.since) {
-			st.clean = false
+			st.processesAttributed = false
 			return
 		}
-		p.suspicion = otherPod
+		p.reason = otherPod
 	case owner.Kind == proc.Pod:
-		st.clean = false
-		if !p.process.missed {
+		st.processesAttributed = false
+		if !p.process.unlisted {
 			return
 		}
-		p.suspicion = unknownPod
+		p.reason = unknownPod
 	default:
-		st.clean = false
-		p.suspicion = hidden
+		st.processesAttributed = false
+		p.reason = hidden
 	}
-	if p.suspicion == otherPod || p.suspicion == hostProcess {
-		st.strangers++
+	if p.reason == otherPod || p.reason == hostProcess {
+		st.outsiders++
 	}
-	st.audit[p.suspicion]++
+	st.unattributedBy[p.reason]++
 }
 
 // holdOf returns the hold of a pod on the device.
-func (st *device) holdOf(pod podmap.Pod) *hold {
-	i, ok := slices.BinarySearchFunc(st.holds, pod, func(h *hold, pod podmap.Pod) int { return comparePods(h.pod, pod) })
+func (st *device) allocationOf(pod podmap.Pod) *allocation {
+	i, ok := slices.BinarySearchFunc(st.allocations, pod, func(a *allocation, pod podmap.Pod) int { return comparePods(a.pod, pod) })
 	if !ok {
 		return nil
 	}
-	return st.holds[i]
+	return st.allocations[i]
 }
 
 // holdsNear reports whether the pod holds the device that st is a partition
 // of, or a partition of st.
-func (j *Judge) holdsNear(st *device, pod podmap.Pod) bool {
-	if p := j.devices[st.parent]; st.parent != "" && p != nil && p.holdOf(pod) != nil {
+func (j *Judge) allocatedNear(st *device, pod podmap.Pod) bool {
+	if p := j.devices[st.parent]; st.parent != "" && p != nil && p.allocationOf(pod) != nil {
 		return true
 	}
 	if st.parts == 0 {
 		return false
 	}
-	return slices.ContainsFunc(j.order, func(o *device) bool { return o.parent == st.id && o.holdOf(pod) != nil })
+	return slices.ContainsFunc(j.order, func(o *device) bool { return o.parent == st.id && o.allocationOf(pod) != nil })
 }

@@ -14,7 +14,7 @@ import (
 const bridge = time.Minute
 
 // hold is one pod's hold on one device, by however many ids and containers.
-type hold struct {
+type allocation struct {
 	device     *device
 	pod        podmap.Pod
 	containers []string
@@ -33,7 +33,7 @@ type hold struct {
 	// What was measured for the holder; has in this order.
 	utilization, memory float64
 	has                 [2]bool
-	own                 own
+	own                 processUse
 
 	// Idleness.
 	state     state
@@ -54,87 +54,87 @@ type hold struct {
 	currency  string
 	costs     []string // labels of the cost
 
-	faults []mark
-	jobs   jobs
+	faults []faultTime
+	totals processTotals
 }
 
 // share is the part of the device that the holder has.
-func (h *hold) share() float64 {
+func (a *allocation) share() float64 {
 	offered, held := 0, 0
-	for _, n := range h.device.offered {
+	for _, n := range a.device.offered {
 		offered += n
 	}
-	for _, o := range h.device.holds {
+	for _, o := range a.device.allocations {
 		held += len(o.ids)
 	}
 	if n := max(offered, held); n > 0 {
-		return float64(len(h.ids)) / float64(n)
+		return float64(len(a.ids)) / float64(n)
 	}
 	return 1
 }
 
 // seconds is how long the hold has lasted.
-func (h *hold) seconds(now time.Time) float64 { return max(0, now.Sub(h.since).Seconds()) }
+func (a *allocation) seconds(now time.Time) float64 { return max(0, now.Sub(a.since).Seconds()) }
 
 // account takes the time since the Snapshot before to what the holder did in
 // it.
-func (j *Judge) account(h *hold) {
+func (j *Judge) account(a *allocation) {
 	now := j.now
-	h.measure()
-	switch h.state {
+	a.measure()
+	switch a.state {
 	case active:
-		j.observeFirst(h)
-		h.last, h.measured = now, true
-		h.from, h.pending, h.blindFrom = time.Time{}, 0, time.Time{}
-	case disputed:
-		h.from, h.pending, h.blindFrom = time.Time{}, 0, time.Time{}
-		h.barrier, h.unsure = now, h.unsure || h.last.IsZero()
+		j.observeFirst(a)
+		a.last, a.measured = now, true
+		a.from, a.pending, a.blindFrom = time.Time{}, 0, time.Time{}
+	case unattributable:
+		a.from, a.pending, a.blindFrom = time.Time{}, 0, time.Time{}
+		a.barrier, a.unsure = now, a.unsure || a.last.IsZero()
 	case idle:
-		begin := latest(h.barrier, h.device.knownFrom, h.last)
-		counted := latest(j.before, begin)
-		if h.from.IsZero() {
-			h.from, counted = begin, begin
-		} else if !h.blindFrom.IsZero() {
+		begin := latest(a.barrier, a.device.knownFrom, a.last)
+		counted := latest(j.previous, begin)
+		if a.from.IsZero() {
+			a.from, counted = begin, begin
+		} else if !a.blindFrom.IsZero() {
 			counted = now // nobody saw what was in between
 		}
-		h.blindFrom, h.measured = time.Time{}, true
-		h.pending += max(0, now.Sub(counted).Seconds())
-		h.settle(now)
+		a.blindFrom, a.measured = time.Time{}, true
+		a.pending += max(0, now.Sub(counted).Seconds())
+		a.settle(now)
 	case blind:
-		h.unsure = h.unsure || h.last.IsZero()
-		if h.blindFrom.IsZero() {
-			h.blindFrom = latest(j.before, h.since)
+		a.unsure = a.unsure || a.last.IsZero()
+		if a.blindFrom.IsZero() {
+			a.blindFrom = latest(j.previous, a.since)
 		}
-		if h.from.IsZero() || now.Sub(h.blindFrom) > bridge {
-			h.from, h.pending, h.barrier = time.Time{}, 0, now
+		if a.from.IsZero() || now.Sub(a.blindFrom) > bridge {
+			a.from, a.pending, a.barrier = time.Time{}, 0, now
 		}
 	}
 }
 
 // settle counts the stretch, once it is long enough to be one.
-func (h *hold) settle(now time.Time) {
-	if h.never {
-		h.pending = 0
+func (a *allocation) settle(now time.Time) {
+	if a.never {
+		a.pending = 0
 	}
-	if now.Sub(h.from) < h.idle.Grace {
+	if now.Sub(a.from) < a.idle.Grace {
 		return
 	}
-	h.total += h.pending
-	h.cost += h.pending * h.price * h.share() / 3600
-	h.pending = 0
+	a.total += a.pending
+	a.cost += a.pending * a.price * a.share() / 3600
+	a.pending = 0
 }
 
 // idleFor returns how long the stretch of idleness has lasted, and false where
 // that is not known.
-func (h *hold) idleFor(now time.Time) (time.Duration, bool) {
-	if h.never {
+func (a *allocation) idleFor(now time.Time) (time.Duration, bool) {
+	if a.never {
 		return 0, false
 	}
-	switch h.state {
+	switch a.state {
 	case active:
 		return 0, true
 	case idle:
-		if d := now.Sub(h.from); d >= h.idle.Grace {
+		if d := now.Sub(a.from); d >= a.idle.Grace {
 			return d, true
 		}
 		return 0, true
@@ -154,14 +154,14 @@ const (
 )
 
 // relabel makes the labels anew, where they have changed.
-func (h *hold) relabel() {
-	labels := []string{text(h.pod.Namespace), text(h.pod.Name), list(h.containers), list(h.resources)}
-	if slices.Equal(labels, h.labels) {
+func (a *allocation) relabel() {
+	labels := []string{text(a.pod.Namespace), text(a.pod.Name), list(a.containers), list(a.resources)}
+	if slices.Equal(labels, a.labels) {
 		return
 	}
-	h.labels, h.costs, h.jobs.labels = labels, nil, [len(jobEngines)][]string{}
-	for i := range h.faults {
-		h.faults[i].labels = append(h.labels[:len(h.labels):len(h.labels)], h.faults[i].name)
+	a.labels, a.costs, a.totals.labels = labels, nil, [len(accountingEngines)][]string{}
+	for i := range a.faults {
+		a.faults[i].labels = append(a.labels[:len(a.labels):len(a.labels)], a.faults[i].name)
 	}
 }
 
@@ -181,9 +181,9 @@ func text(s string) string {
 
 // firstActivity is the histogram of one resource.
 type firstActivity struct {
-	resource string
-	all      *collector.Distribution
-	shown    collector.Distribution // what Snapshots share of all
+	resource  string
+	all       *collector.Distribution
+	published collector.Distribution // what Snapshots share of all
 }
 
 // maxResources bounds the resources that are remembered.
@@ -191,14 +191,14 @@ const maxResources = 256
 
 // observeFirst counts the time up to the first activity of a hold whose
 // beginning was seen.
-func (j *Judge) observeFirst(h *hold) {
-	if !h.last.IsZero() || h.unsure || h.after.IsZero() {
+func (j *Judge) observeFirst(a *allocation) {
+	if !a.last.IsZero() || a.unsure || a.after.IsZero() {
 		return
 	}
-	h.first = j.now
-	f := j.firstOf(h.labels[len(h.labels)-1])
-	f.all.Observe(h.seconds(j.now))
-	f.shown = f.all.Clone()
+	a.first = j.now
+	f := j.firstOf(a.labels[len(a.labels)-1])
+	f.all.Observe(a.seconds(j.now))
+	f.published = f.all.Clone()
 }
 
 // firstOf returns the histogram of a resource. It is there from the first
@@ -214,7 +214,7 @@ func (j *Judge) firstOf(resource string) *firstActivity {
 	}
 	if !ok {
 		f := &firstActivity{resource: resource, all: collector.NewDistribution(collector.AllocationFirstActivity, "", resource)}
-		f.shown = f.all.Clone()
+		f.published = f.all.Clone()
 		j.firsts = slices.Insert(j.firsts, at, f)
 	}
 	return j.firsts[at]
