@@ -20,6 +20,13 @@ type Vendor struct {
 	// Accelerators select the vendor's devices among the functions on the PCI
 	// bus. The first rule that matches gives the class.
 	Accelerators []PCIRule
+	// Drivers are the kernel drivers that bind to the vendor's accelerators and
+	// to nothing else.
+	Drivers []string
+	// ErrorClasses are the PCI classes, by vendor id, whose errors in the kernel
+	// log are reported whatever driver is bound: prefixes of the attribute
+	// class. Without an entry, those of processing accelerators (0x12) are.
+	ErrorClasses map[uint32][]string
 	// Domains are the DNS labels that name the vendor in extended resources
 	// and DRA drivers: nvidia in nvidia.com/gpu and gpu.nvidia.com. Empty: no
 	// device plugin of the vendor is known.
@@ -68,6 +75,9 @@ const (
 var vendors = []Vendor{
 	{
 		Name: "nvidia", Source: "nvidia", PCI: []uint32{0x10de}, Domains: []string{"nvidia"},
+		Drivers: []string{"nvidia", "nvidia-nvswitch", "nouveau", "nova-core"},
+		// Display controllers and NVSwitch bridges, not their audio and USB.
+		ErrorClasses: map[uint32][]string{0x10de: {"0x03", "0x0680"}},
 		Accelerators: []PCIRule{
 			{Class: GPU, Vendor: 0x10de, Classes: []uint32{pci3D, pciVGA}},
 			{Class: Switch, Vendor: 0x10de, Classes: []uint32{pciOtherBridge}, Drivers: []string{"nvidia-nvswitch"}},
@@ -78,6 +88,8 @@ var vendors = []Vendor{
 	{
 		// 0x1172 is Altera.
 		Name: "intel", Source: "fpga", PCI: []uint32{0x8086, 0x1172}, Domains: []string{"intel"},
+		Drivers:      []string{"dfl-pci", "intel-fpga-pci"},
+		ErrorClasses: map[uint32][]string{0x1172: {""}},
 		Accelerators: []PCIRule{
 			{Class: FPGA, Drivers: []string{"dfl-pci", "intel-fpga-pci"}},
 			// PAC A10, D5005, N3000 and OFS cards, also without a driver.
@@ -90,6 +102,8 @@ var vendors = []Vendor{
 	{
 		// 0x10ee was Xilinx. GPUs are read by the PCI core alone.
 		Name: "amd", Source: "fpga", PCI: []uint32{0x1002, 0x10ee}, Domains: []string{"amd", "xilinx"},
+		Drivers:      []string{"xocl", "xclmgmt", "ami"},
+		ErrorClasses: map[uint32][]string{0x10ee: {""}},
 		Accelerators: []PCIRule{
 			{Class: FPGA, Drivers: []string{"xocl", "xclmgmt", "ami"}},
 			{Class: FPGA, Vendor: 0x10ee, NotBases: []uint32{pciBaseNetwork, pciBaseBridge}},
@@ -146,6 +160,23 @@ func (r *PCIRule) match(f PCIFunction) bool {
 		!slices.Contains(r.NotBases, f.Class>>16) &&
 		(len(r.Drivers) == 0 || slices.Contains(r.Drivers, f.Driver)) &&
 		(!r.External || f.External())
+}
+
+// IsAcceleratorDriver reports whether a kernel driver binds to accelerators
+// only.
+func IsAcceleratorDriver(name string) bool {
+	return slices.ContainsFunc(vendors, func(v Vendor) bool { return slices.Contains(v.Drivers, name) })
+}
+
+// ReportsPCIErrors reports whether PCIe errors of a function are those of an
+// accelerator. class is the attribute class: 0x030200.
+func ReportsPCIErrors(vendor uint32, class string) bool {
+	for i := range vendors {
+		if classes, ok := vendors[i].ErrorClasses[vendor]; ok {
+			return slices.ContainsFunc(classes, func(c string) bool { return strings.HasPrefix(class, c) })
+		}
+	}
+	return strings.HasPrefix(class, "0x12")
 }
 
 // PCIVendor returns the name of the vendor with the id of the PCI-SIG, "" where

@@ -10,13 +10,13 @@ import (
 // fieldAccounting is DCGM_FI_DEV_PROCESS_ACCOUNTING_STATS.
 const fieldAccounting = 205
 
-// accountRecord is a dcgmDevicePidAccountingStats_v1, and the GPU that it is of.
+// accountRecord is a dcgmDevicePidAccountingStats_v1 with its GPU.
 type accountRecord struct {
 	gpu     uint32
 	_       uint32
 	version uint32
 	pid     uint32
-	// busy and copying are percents of the process's life.
+	// busy and copying are percentages of the process's lifetime.
 	busy, copying uint32
 	// memory is in bytes, start in µs since the epoch, active in µs, 0 while the
 	// process runs.
@@ -26,17 +26,17 @@ type accountRecord struct {
 // accountVersion is dcgmDevicePidAccountingStats_version1.
 const accountVersion = 1<<24 | 40
 
-// Between these a process can have begun.
+// A process's start must lie between these.
 var (
 	earliest = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// maxLife bounds what a process is believed to have run.
+// maxLife is the longest plausible lifetime of a process.
 const maxLife = 10 * 365 * 24 * time.Hour
 
-// account returns what the record says, and reject for each family of which it
-// says something that cannot be. It is false for a record that is none.
+// account returns the content of the record. It calls reject for each family
+// with an impossible value. It is false for a record without a process.
 func (r *accountRecord) account(reject func(m *collector.Metric, reason string)) (collector.Account, bool) {
 	if r.version != accountVersion {
 		reject(collector.AllocationProcessSeconds, collector.RejectType)
@@ -54,7 +54,7 @@ func (r *accountRecord) account(reject func(m *collector.Metric, reason string))
 	number := func(m *collector.Metric, v, most, mark uint64, scale float64) *float64 {
 		switch {
 		case v >= mark:
-			return nil // the driver's word for not available, or DCGM's
+			return nil // the driver's mark for not available, or DCGM's
 		case v > most:
 			reject(m, collector.RejectRange)
 			return nil

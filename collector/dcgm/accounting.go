@@ -11,29 +11,29 @@ import (
 )
 
 const (
-	// maxRecords is the most records of one read; the buffer takes 96 KiB, once.
+	// maxRecords is the most records of one read; the buffer takes 96 KiB.
 	maxRecords = 2048
-	// maxAccounts is the most processes of a GPU that are told of.
+	// maxAccounts is the most processes that are reported per GPU.
 	maxAccounts = 128
-	// keepEnded is how long a process that has ended is told of, by the host
-	// engine and to the Sampler: a round that is late or lost must not lose it.
+	// keepEnded is how long an ended process is reported, by the host engine
+	// and to the Sampler: a late or lost round must not lose it.
 	keepEnded = 5 * time.Minute
-	// maxAccountings bounds the groups that GPUs are parted into where one of
+	// maxAccountings bounds the groups into which GPUs are divided where one of
 	// them refuses.
 	maxAccountings = 8
 )
 
-// accounting reads the driver's accounting of processes. Of what DCGM has by
-// process this alone is of the process and not of the whole GPU.
+// accounting reads the driver's accounting of processes. Of DCGM's data by
+// process, only this describes the process and not the whole GPU.
 type accounting struct {
 	watches []*watch
-	since   map[*watch]int64 // where the next read begins, µs since the epoch
+	since   map[*watch]int64 // start of the next read, µs since the epoch
 	asked   []entity
 	next    time.Time
 	known   map[entity]map[accountKey]*account
 }
 
-// accountKey tells processes apart: the kernel uses numbers again.
+// accountKey identifies a process: the kernel reuses PIDs.
 type accountKey struct {
 	pid     int
 	started int64
@@ -41,11 +41,10 @@ type accountKey struct {
 
 type account struct {
 	collector.Account
-	told time.Time // when the host engine last told of it
+	reported time.Time // when the host engine last reported it
 }
 
-// accountable are the GPUs whose processes are accounted for: with MIG the
-// driver does not.
+// accountable are the GPUs with accounting: the driver has none with MIG.
 func (e *engine) accountable() []entity {
 	if !e.options.Processes {
 		return nil
@@ -59,8 +58,8 @@ func (e *engine) accountable() []entity {
 	return list
 }
 
-// start watches the GPUs. What is known of processes is read again: behind the
-// number of a GPU may be another by now.
+// start watches the GPUs. The processes are read again: a GPU's number may
+// belong to another GPU by now.
 func (a *accounting) start(e *engine) code {
 	a.stop(e)
 	a.asked, a.since, a.known = e.accountable(), map[*watch]int64{}, map[entity]map[accountKey]*account{}
@@ -74,7 +73,7 @@ func (a *accounting) start(e *engine) code {
 	return a.arm(e, a.asked)
 }
 
-// arm watches GPUs, those that refuse apart.
+// arm watches GPUs; those that refuse get separate groups.
 func (a *accounting) arm(e *engine, list []entity) code {
 	if len(a.watches) >= maxAccountings {
 		e.calls.count(callOf(fieldAccounting), maxLimit)
@@ -105,7 +104,7 @@ func (a *accounting) stop(e *engine) {
 	a.watches, a.asked = nil, nil
 }
 
-// read adds the accounts to the round, after asking for new ones where that is
+// read adds the accounts to the round, after reading new records when that is
 // due.
 func (a *accounting) read(e *engine, now time.Time) code {
 	if e.options.Processes && !now.Before(a.next) {
@@ -132,7 +131,7 @@ func (a *accounting) read(e *engine, now time.Time) code {
 	return ok
 }
 
-// ask takes what the host engine has learnt since it was last asked.
+// ask reads the records that the host engine has got since the last call.
 func (a *accounting) ask(e *engine, w *watch, now time.Time) code {
 	records, lost, next, c := e.reader.accounts(w, a.since[w])
 	if !e.calls.count("dcgmGetValuesSince_v2", c) {
@@ -152,7 +151,7 @@ func (a *accounting) ask(e *engine, w *watch, now time.Time) code {
 	return ok
 }
 
-// take keeps one account, unless the process ended long ago.
+// take stores an account, unless the process ended long ago.
 func (a *accounting) take(g entity, x collector.Account, now time.Time) {
 	if !x.Ended.IsZero() && now.Sub(x.Ended) > keepEnded {
 		return
@@ -163,8 +162,8 @@ func (a *accounting) take(g entity, x collector.Account, now time.Time) {
 	a.known[g][accountKey{x.PID, x.Started.UnixMicro()}] = &account{x, now}
 }
 
-// forget drops processes that ended long ago, those that run and are not told
-// of any more, and the oldest of too many.
+// forget drops processes that ended long ago, those that run and are no longer
+// reported, and the oldest of too many.
 func (a *accounting) forget(e *engine, now time.Time) {
 	for g, list := range a.known {
 		if e.devices[g] == nil {
@@ -172,7 +171,7 @@ func (a *accounting) forget(e *engine, now time.Time) {
 			continue
 		}
 		for key, x := range list {
-			if x.Ended.IsZero() && now.Sub(x.told) > 3*e.options.AccountInterval || !x.Ended.IsZero() && now.Sub(x.Ended) > keepEnded {
+			if x.Ended.IsZero() && now.Sub(x.reported) > 3*e.options.AccountInterval || !x.Ended.IsZero() && now.Sub(x.Ended) > keepEnded {
 				delete(list, key)
 			}
 		}
@@ -185,8 +184,8 @@ func (a *accounting) forget(e *engine, now time.Time) {
 	}
 }
 
-// list is what is known of a GPU's processes: those that have ended first, and
-// in order of their beginning. It is never nil.
+// list returns the processes of a GPU: the ended ones first, by start time. It
+// is never nil.
 func (a *accounting) list(g entity) []collector.Account {
 	list := make([]collector.Account, 0, len(a.known[g]))
 	for _, x := range a.known[g] {

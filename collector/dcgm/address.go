@@ -15,10 +15,10 @@ const (
 	vsock = "vsock"
 )
 
-// DefaultPort is where a host engine listens.
+// DefaultPort is the port of a host engine.
 const DefaultPort = 5555
 
-// Address is where a host engine listens.
+// Address is the endpoint of a host engine.
 type Address struct {
 	network string
 	// target is host:port, the absolute path of a socket, or cid:port.
@@ -35,10 +35,10 @@ func (a Address) String() string {
 
 const addressForms = "HOST:PORT, tcp://HOST:PORT, unix:///PATH, /PATH or vsock://CID:PORT"
 
-// maxAddress bounds an address, in bytes; a path of a socket has at most 107.
+// maxAddress bounds an address, in bytes; the path of a socket has at most 107.
 const maxAddress = 300
 
-// ParseAddress reads an address; without a port it is DefaultPort.
+// ParseAddress parses an address; the default port is DefaultPort.
 func ParseAddress(s string) (Address, error) {
 	bad := func(why string) (Address, error) {
 		return Address{}, fmt.Errorf("address %.100q: %s; accepted: %s", s, why, addressForms)

@@ -34,9 +34,9 @@ const (
 	profilingMultiPass code = -38
 	insufficientDriver code = -44
 	paused             code = -54
-	// unheardOf is what go-dcgm says in words that the library does not know.
+	// unheardOf is an error text of go-dcgm that the library does not have.
 	unheardOf code = -1000
-	// lowestCode bounds the codes that are looked for among those words.
+	// lowestCode bounds the codes whose texts are searched.
 	lowestCode code = -100
 )
 
@@ -68,10 +68,10 @@ func (c code) String() string {
 	return "code_" + strconv.Itoa(int(-c))
 }
 
-// gone reports whether the connection is of no more use.
+// gone reports whether the connection is unusable.
 func (c code) gone() bool { return c == connectionInvalid || c == uninitialized }
 
-// lacking reports whether the device will never have what was asked for.
+// lacking reports whether the device will never support the request.
 func (c code) lacking() bool {
 	switch c {
 	case notSupported, unknownField, fieldUnsupported, gpuNotSupported, profilingNot, insufficientDriver, functionNotFound:

@@ -1,13 +1,13 @@
-// Package dcgm is the Source of what NVIDIA's Data Center GPU Manager knows
-// beyond NVML: profiling counters of boards without GPM, NVSwitches and their
-// links, Grace CPUs, passive health checks, policy violations, and any field
-// that the configuration names. It runs in a worker of its own, so that a host
-// engine or a libdcgm that hangs or crashes costs only what it alone gives.
+// Package dcgm is the Source of NVIDIA's Data Center GPU Manager. It reads what
+// NVML does not have: profiling counters of boards without GPM, NVSwitches and
+// their links, Grace CPUs, passive health checks, policy violations, and any
+// field that the configuration names. It runs in its own worker, so that a host
+// engine or a libdcgm that hangs or crashes affects only these families.
 //
-// It keeps three promises beside the Source's own. A function that the
-// installed library lacks is never called: the lazily bound call would end the
-// process. Whatever DCGM marks as no value is counted and never a sample.
-// Groups and watches are the connection's, and go with it.
+// It guarantees three things beside the contract of a Source. A function that
+// the installed library lacks is never called: the lazily bound call would end
+// the process. A value that DCGM marks as "no value" is counted and never
+// exported. Groups and watches are destroyed with the connection.
 package dcgm
 
 import (
@@ -20,7 +20,8 @@ const Name = "dcgm"
 
 // Profiling modes.
 const (
-	// ProfilingAuto: on boards whose counters NVML cannot give (before Hopper).
+	// ProfilingAuto: on boards whose counters NVML does not have (before
+	// Hopper).
 	ProfilingAuto = "auto"
 	ProfilingOn   = "on"
 	ProfilingOff  = "off"
@@ -28,29 +29,29 @@ const (
 
 // Options configure a Source: an Address, or Embedded.
 type Options struct {
-	// Address of the host engine; its zero value stands for none.
+	// Address is the host engine's; the zero value is none.
 	Address Address
-	// Embedded has the host engine run in this process.
+	// Embedded runs the host engine in this process.
 	Embedded bool
-	// Alone: no other Source reads the node's GPUs, so the families that NVML
-	// would give come from DCGM.
+	// Alone: no other Source reads the node's GPUs, so the families of NVML
+	// come from DCGM.
 	Alone bool
-	// Fields are the ids of further fields to watch.
+	// Fields are the ids of additional fields to watch.
 	Fields []uint16
 	// WatchInterval is the time between two updates of a watched field in the
 	// host engine; 1 s where it is not positive.
 	WatchInterval time.Duration
-	// HealthInterval is the time between two health checks; 1 m where it is
-	// not positive.
+	// HealthInterval is the time between two health checks; 1 m where it is not
+	// positive.
 	HealthInterval time.Duration
 	// Profiling is one of the modes above; empty is ProfilingAuto.
 	Profiling string
-	// Policy: be told of policy violations.
+	// Policy: report policy violations.
 	Policy bool
-	// Processes has the driver account for processes, and reads the accounts.
+	// Processes turns on the driver's accounting of processes and reads it.
 	Processes bool
-	// AccountInterval is the time between two reads of them; 10 s where it is
-	// not positive.
+	// AccountInterval is the time between two reads of the accounts; 10 s where
+	// it is not positive.
 	AccountInterval time.Duration
 }
 
@@ -58,15 +59,15 @@ type Options struct {
 const MaxFields = 1024
 
 const (
-	// slowInterval is the time between two looks at which entities there are.
+	// slowInterval is the time between two lists of the entities.
 	slowInterval = 30 * time.Second
-	// keepSamples and minKeepAge bound what the host engine remembers of a
-	// field of an entity.
+	// keepSamples and minKeepAge bound the samples that the host engine keeps
+	// of a field of an entity.
 	keepSamples = 2
 	minKeepAge  = 10 * time.Second
 )
 
-// defaults fills in what was left open.
+// defaults sets the options that are zero.
 func (o *Options) defaults() {
 	if o.WatchInterval <= 0 {
 		o.WatchInterval = time.Second
@@ -85,13 +86,13 @@ func (o *Options) defaults() {
 // keepAge is how long the host engine keeps a sample.
 func (o *Options) keepAge() time.Duration { return max(minKeepAge, 3*o.WatchInterval) }
 
-// check refuses what cannot be meant.
+// check rejects contradictory options.
 func (o *Options) check() error {
 	switch {
 	case o.Embedded && o.Address != Address{}:
-		return fmt.Errorf("both an address (%s) and the embedded host engine are asked for; one of them is accepted", o.Address)
+		return fmt.Errorf("both an address (%s) and the embedded host engine are set; one of them is accepted", o.Address)
 	case !o.Embedded && o.Address == Address{}:
-		return fmt.Errorf("neither an address nor the embedded host engine is asked for")
+		return fmt.Errorf("neither an address nor the embedded host engine is set")
 	case len(o.Fields) > MaxFields:
 		return fmt.Errorf("%d fields; up to %d are accepted", len(o.Fields), MaxFields)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// device is one device and what was read of it in this round.
+// device is one device with this round's readings.
 type device struct {
 	entity   entity
 	identity collector.Device // its Readings are Infos
@@ -17,15 +17,16 @@ type device struct {
 	capability int
 	// slowdown and powerLimit are °C and W, 0 unknown.
 	slowdown, powerLimit float64
-	// answered is when the host engine last said that the device is well.
+	// answered is when the host engine last reported the device as healthy.
 	answered time.Time
 	// down is a collector.Reason constant, or empty.
 	down string
-	// lacks are the values that it will never give.
+	// lacks are the values that the device will never have.
 	lacks map[place]bool
 	// links are the label values of its links, by place.
 	links map[place][]string
-	// sxid are the last numbers of fatal and other SXids; -1 is not read yet.
+	// sxid are the last numbers of fatal and other SXids; -1 before the first
+	// read.
 	sxid [2]int64
 	now  collector.Device // of this round
 }
@@ -47,15 +48,15 @@ func (d *device) begin() {
 	d.now.Down, d.now.Sampled = d.down, d.answered
 }
 
-// seen notes that a value of it was read.
+// seen records that one of its values was read.
 func (d *device) seen(at time.Time) { d.now.Sampled = at }
 
-// set takes a value of a row.
+// set sets the value of a row.
 func (d *device) set(r *row, v float64, labels []string) {
 	d.now.Set(r.metric, r.of(v), labels...)
 }
 
-// linkLabels are the values of the labels of a link's row, made once.
+// linkLabels returns the label values of a link's row, made once.
 func (d *device) linkLabels(p place, r *row) []string {
 	l, made := d.links[p]
 	if !made {
@@ -65,15 +66,15 @@ func (d *device) linkLabels(p place, r *row) []string {
 	return l
 }
 
-// describe makes the device's Info from what is known of it.
+// describe sets the device's Info.
 func (d *device) describe(index, serial, profile string) {
 	i := &d.identity
 	i.Readings = nil
 	i.Set(collector.DeviceInfo, 1, string(i.Class), i.Vendor, i.Model, "", index, i.PCI, "", serial, "", profile)
 }
 
-// pciAddress writes an address as the kernel does: 00000000:1B:00.0 becomes
-// 0000:1b:00.0. It is empty where s is none.
+// pciAddress formats an address as the kernel does: 00000000:1B:00.0 becomes
+// 0000:1b:00.0. It is empty where s is no address.
 func pciAddress(s string) string {
 	domain, rest, ok := strings.Cut(strings.ToLower(s), ":")
 	bus, rest, ok2 := strings.Cut(rest, ":")
@@ -92,8 +93,8 @@ func pciAddress(s string) string {
 	return addressOf(n)
 }
 
-// addressOf writes domain, bus, device and function; empty where they cannot
-// be.
+// addressOf formats domain, bus, device and function; it is empty where they
+// are out of range.
 func addressOf(n [4]uint64) string {
 	if n[0] > 0xffffffff || n[1] > 0xff || n[2] > 0x1f || n[3] > 7 {
 		return ""

@@ -13,13 +13,14 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// engine is one connection to a host engine, with all that hangs on it.
+// engine is one connection to a host engine, with everything that depends on
+// it.
 type engine struct {
 	options *Options
 	lib     *library
 	reader  reader
 	emit    func(collector.Event)
-	version string // the host engine's, empty where it does not say
+	version string // the host engine's, empty where it reports none
 	stop    func() // ends go-dcgm's connection
 	calls   tally
 
@@ -32,20 +33,20 @@ type engine struct {
 	policy   policy
 
 	accounting accounting
-	// asked are the fields that the configuration asks for, unknown those of
-	// them that cannot be had of any device.
+	// asked are the configured fields, unknown those of them that no device
+	// has.
 	asked   map[uint16]*asked
 	unknown []skip
 	skipped map[skip]int // devices
 }
 
-// connect connects to the host engine, or starts the embedded one.
+// connect connects to a host engine, or starts the embedded one.
 func connect(o *Options, emit func(collector.Event)) (*engine, error) {
 	lib, err := loadLibrary()
 	if err != nil {
 		return nil, err
 	}
-	log.SetOutput(io.Discard) // go-dcgm's remarks on itself
+	log.SetOutput(io.Discard) // go-dcgm's messages about itself
 	e := &engine{options: o, lib: lib, emit: emit}
 	e.asked, e.unknown = ask(o.Fields)
 	if err := e.open(); err != nil {
@@ -58,7 +59,7 @@ func connect(o *Options, emit func(collector.Event)) (*engine, error) {
 			e.version = parseVersion(info.RawBuildInfoString)
 		case versionMismatch:
 			e.close()
-			return nil, fmt.Errorf("%w: dcgmHostengineVersionInfo: %s: %s is DCGM %s, the host engine another one", collector.ErrMismatch, c, soname, lib.version)
+			return nil, fmt.Errorf("%w: dcgmHostengineVersionInfo: %s: %s is DCGM %s, the host engine has another version", collector.ErrMismatch, c, soname, lib.version)
 		default:
 			e.calls.count("dcgmHostengineVersionInfo", c)
 		}
@@ -66,7 +67,7 @@ func connect(o *Options, emit func(collector.Event)) (*engine, error) {
 	return e, nil
 }
 
-// open starts the embedded host engine or connects to another.
+// open starts the embedded host engine or connects to a remote one.
 func (e *engine) open() error {
 	if e.options.Embedded {
 		stop, err := dcgm.Init(dcgm.Embedded)
@@ -89,11 +90,11 @@ func (e *engine) open() error {
 	return e.opened(symbol+" "+a.String(), err)
 }
 
-// opened judges the outcome of a call that connects.
+// opened returns the error of a call that connects.
 func (e *engine) opened(call string, err error) error {
 	switch c := e.lib.code(err); {
 	case c == versionMismatch:
-		return fmt.Errorf("%w: %s: %s: %s is DCGM %s, the host engine another one", collector.ErrMismatch, call, c, soname, e.lib.version)
+		return fmt.Errorf("%w: %s: %s: %s is DCGM %s, the host engine has another version", collector.ErrMismatch, call, c, soname, e.lib.version)
 	case c != ok:
 		return fmt.Errorf("%w: %s: %s", collector.ErrEngine, call, c)
 	case handle == 0:
@@ -102,7 +103,7 @@ func (e *engine) opened(call string, err error) error {
 	return nil
 }
 
-// close destroys what was made at the host engine and ends the connection.
+// close destroys everything made at the host engine and ends the connection.
 func (e *engine) close() {
 	e.policy.close()
 	e.dropWatches()

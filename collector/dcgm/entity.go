@@ -15,7 +15,7 @@ const (
 	cores     group = 8
 )
 
-// entity is what a field has a value of.
+// entity is the subject of a field's value.
 type entity struct {
 	group group
 	id    uint32
@@ -28,12 +28,12 @@ func link(parent entity, port int) entity {
 	return entity{links, uint32(parent.group)&0xff | uint32(port&0xffff)<<8 | parent.id&0xff<<24}
 }
 
-// port is the number of a link, and owner what it belongs to.
+// port is the number of a link, owner the device that it belongs to.
 func (e entity) port() int { return int(e.id >> 8 & 0xffff) }
 
 func (e entity) owner() entity { return entity{group(e.id & 0xff), e.id >> 24} }
 
-// part is the value of the label entity: which part of its device e is.
+// part is the value of the label entity: the part of its device that e is.
 func (e entity) part() string {
 	switch e.group {
 	case links:

@@ -12,21 +12,21 @@ import (
 const (
 	skipUnknown = "unknown_field"
 	skipBinary  = "binary"
-	skipEntity  = "entity" // of a kind that is not read: vGPUs, ConnectX cards
+	skipEntity  = "entity" // a kind that is not read: vGPUs, ConnectX cards
 )
 
-// skip is a field that cannot be had, and why.
+// skip is a field that cannot be read, and why.
 type skip struct{ field, reason string }
 
-// asked is a field that the configuration asks for.
+// asked is a configured field.
 type asked struct {
 	dcgmfield.Field
 	metric *collector.Metric
-	// labels are the values of the labels by part of the device, made once.
+	// labels are the label values by part of the device, made once.
 	labels map[string][]string
 }
 
-// ask looks fields up. Those that cannot be had come back as skipped.
+// ask looks up fields. Those that cannot be read are returned as skipped.
 func ask(ids []uint16) (fields map[uint16]*asked, skipped []skip) {
 	fields = map[uint16]*asked{}
 	for _, id := range ids {
@@ -55,8 +55,9 @@ func ask(ids []uint16) (fields map[uint16]*asked, skipped []skip) {
 	return fields, skipped
 }
 
-// groupsOf are the entities that a field is read of. A field of a whole GPU is
-// not read of its MIG instances, which would answer with the GPU's value.
+// groupsOf returns the kinds of entities that a field is read of. A field of a
+// whole GPU is not read of its MIG instances, which would return the GPU's
+// value.
 func groupsOf(e dcgmfield.Entity) []group {
 	switch e {
 	case dcgmfield.Node, dcgmfield.GPU:
@@ -87,7 +88,7 @@ func of(fields map[uint16]*asked, g group) []uint16 {
 	return ids
 }
 
-// take adds a value of a field to the round of d.
+// take adds a value of the field to the round of d.
 func (f *asked) take(d *device, r *record) verdict {
 	if f.Kind == dcgmfield.Info {
 		return f.takeText(d, r)
@@ -105,8 +106,8 @@ func (f *asked) take(d *device, r *record) verdict {
 	return why
 }
 
-// takeText takes a text. Texts of parts have no family: accel_dcgm_field_info
-// is of devices.
+// takeText adds a text. Texts of parts have no family: accel_dcgm_field_info
+// describes devices.
 func (f *asked) takeText(d *device, r *record) verdict {
 	text, why := r.text()
 	if why == isValue && r.entity().part() == "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// follow keeps up with which entities there are, and watches those.
+// follow lists the entities when that is due, and watches them.
 func (e *engine) follow(now time.Time) code {
 	if now.Before(e.nextLook) {
 		return ok
@@ -25,10 +25,10 @@ func (e *engine) follow(now time.Time) code {
 		if c.gone() || e.devices == nil {
 			return c
 		}
-		return ok // what was there is taken to be there still
+		return ok // the entities are assumed to be unchanged
 	}
 	if e.devices != nil && v.equal(&e.there) {
-		known, c := e.meet()
+		known, c := e.identifyAgain()
 		switch {
 		case c != ok:
 			return c
@@ -42,7 +42,7 @@ func (e *engine) follow(now time.Time) code {
 	return e.build(now)
 }
 
-// build watches everything anew.
+// build creates every watch again.
 func (e *engine) build(now time.Time) code {
 	e.policy.close()
 	e.dropWatches()
@@ -72,8 +72,8 @@ func (e *engine) build(now time.Time) code {
 	return ok
 }
 
-// strangers are devices that have not said who they are.
-func (e *engine) strangers() (n int) {
+// unidentified counts the devices without an identity.
+func (e *engine) unidentified() (n int) {
 	for _, d := range e.devices {
 		if d.stranger() {
 			n++
@@ -84,18 +84,18 @@ func (e *engine) strangers() (n int) {
 
 func (d *device) stranger() bool { return d.identity.ID == "" }
 
-// meet asks strangers again who they are, and reports whether one has said so.
-func (e *engine) meet() (bool, code) {
-	before := e.strangers()
+// identifyAgain reads the missing identities again and reports whether one was found.
+func (e *engine) identifyAgain() (bool, code) {
+	before := e.unidentified()
 	if before == 0 {
 		return false, ok
 	}
 	c := e.identify(nil, (*device).stranger)
-	return e.strangers() < before, c
+	return e.unidentified() < before, c
 }
 
-// identify reads who those of the devices are that are asked for. One that
-// does not say is who it was.
+// identify reads the identity of the devices that asked selects. A device that
+// returns none keeps its previous identity.
 func (e *engine) identify(old map[entity]*device, asked func(*device) bool) code {
 	for _, kind := range []struct {
 		list   []entity
@@ -127,7 +127,7 @@ func (e *engine) identify(old map[entity]*device, asked func(*device) bool) code
 			return c
 		}
 		for _, x := range list {
-			e.devices[x].know(x, facts, numbers)
+			e.devices[x].setIdentity(x, facts, numbers)
 			if was := old[x]; e.devices[x].stranger() && was != nil {
 				e.devices[x].identity, e.devices[x].capability = was.identity, was.capability
 			}
@@ -136,8 +136,8 @@ func (e *engine) identify(old map[entity]*device, asked func(*device) bool) code
 	return ok
 }
 
-// know takes what was read of who the device is.
-func (d *device) know(x entity, facts map[place]string, numbers map[place]float64) {
+// setIdentity sets the identity of the device from what was read.
+func (d *device) setIdentity(x entity, facts map[place]string, numbers map[place]float64) {
 	fact := func(f uint16) string { return facts[place{x, f}] }
 	number := func(f uint16) float64 { return numbers[place{x, f}] }
 	index := strconv.FormatUint(uint64(x.id), 10)
@@ -151,7 +151,7 @@ func (d *device) know(x entity, facts map[place]string, numbers map[place]float6
 		}
 	case switches:
 		d.identity = collector.Device{Class: collector.Switch, Vendor: "nvidia"}
-		if _, told := numbers[place{x, fieldBus}]; told {
+		if _, known := numbers[place{x, fieldBus}]; known {
 			d.identity.PCI = addressOf([4]uint64{uint64(number(fieldDomain)), uint64(number(fieldBus)), uint64(number(fieldDevice)), uint64(number(fieldFunction))})
 		}
 		d.identity.ID = cmp.Or(d.identity.PCI, "nvswitch-"+index)
@@ -161,10 +161,11 @@ func (d *device) know(x entity, facts map[place]string, numbers map[place]float6
 	d.describe(index, fact(fieldSerial), "")
 }
 
-// placeSlices makes devices of MIG instances. DCGM does not know their UUIDs:
-// one with a single compute instance goes by its place, under which NVML's MIG
-// device is found; what several share is none of them alone's. Their Info
-// alone has the address of the GPU, as which they must not be recognised.
+// placeSlices makes devices of MIG instances. DCGM does not have their UUIDs:
+// an instance with a single compute instance is named by its place, by which
+// NVML's MIG device is found; one that several compute instances share belongs
+// to none of them. Only their Info has the GPU's address, so that they are not
+// merged with the GPU.
 func (e *engine) placeSlices() {
 	for _, s := range e.there.slices {
 		parent := e.devices[s.gpu]
@@ -185,7 +186,7 @@ func (e *engine) placeSlices() {
 	}
 }
 
-// states asks what the host engine thinks of each GPU.
+// states reads the host engine's status of each GPU.
 func (e *engine) states(now time.Time) {
 	for _, d := range e.devices {
 		status := dcgm.EntityStatusOk
@@ -203,10 +204,10 @@ func (e *engine) states(now time.Time) {
 	}
 }
 
-// wants reports whether a field of entities of g is asked for.
+// wants reports whether a configured field is read of entities of g.
 func (e *engine) wants(g group) bool { return len(of(e.asked, g)) > 0 }
 
-// watchRows watches the rows of each kind of entity, and what is asked for.
+// watchRows watches the rows of each kind of entity, and the configured fields.
 func (e *engine) watchRows() code {
 	for _, s := range e.unknown {
 		e.skipped[s] = 0
@@ -245,7 +246,7 @@ func (e *engine) watchRows() code {
 	return ok
 }
 
-// switchLinks are the links of switches; those of GPUs are NVML's.
+// switchLinks are the links of switches. NVML reads those of GPUs.
 func (e *engine) switchLinks() []entity {
 	return slices.DeleteFunc(slices.Clone(e.there.links), func(x entity) bool { return x.owner().group != switches })
 }
@@ -256,7 +257,7 @@ func compareSkips(a, b skip) int {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// keyOf is a text that is the same for the same fields.
+// keyOf returns a text that is equal for equal fields.
 func keyOf(fields []uint16) string {
 	b := make([]rune, len(fields))
 	for i, f := range fields {

@@ -10,8 +10,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// healthWatches are DCGM's systems, by the bit of each: the values of the label
-// watch.
+// healthWatches are DCGM's systems, by bit: the values of the label watch.
 var healthWatches = []struct {
 	bit  dcgm.HealthSystem
 	name string
@@ -31,18 +30,19 @@ var healthWatches = []struct {
 	{dcgm.DCGM_HEALTH_WATCH_NVSWITCH_FATAL, "nvswitch_fatal", switches},
 }
 
-// healthStates are the values of the label state and DCGM's numbers of them,
-// the worst last.
+// healthStates are the values of the label state with DCGM's numbers, the worst
+// last.
 var healthStates = []struct {
 	result dcgm.HealthResult
 	name   string
 }{{0, "pass"}, {10, "warn"}, {20, "fail"}}
 
-// health asks for the passive checks. What one finds stands until the next.
+// health makes the passive checks. A result is valid until the next check.
 type health struct {
 	groups []healthGroup
 	next   time.Time
-	// primed: the first check, which only begins to look, has been made.
+	// primed: the first check, which only starts the observation, has been
+	// made.
 	primed bool
 	// found is the worst state by entity and watch; nil before the first
 	// result.
@@ -99,7 +99,7 @@ func (h *health) close(e *engine) {
 	*h = health{}
 }
 
-// read makes the check that is due, and adds what the last one found.
+// read makes the check when it is due, and adds the last result.
 func (h *health) read(e *engine, now time.Time) code {
 	if len(h.groups) > 0 && !now.Before(h.next) {
 		h.next = now.Add(e.options.HealthInterval)
@@ -124,8 +124,8 @@ func (h *health) read(e *engine, now time.Time) code {
 	return ok
 }
 
-// check asks for what has happened since the last check. The answer takes 1 MB
-// in go-dcgm, which is why it is asked for seldom.
+// check reads the incidents since the last check. The answer takes 1 MB in
+// go-dcgm, so the interval is long.
 func (h *health) check(e *engine) code {
 	found := map[entity]map[string]dcgm.HealthResult{}
 	for _, g := range h.groups {
@@ -155,8 +155,7 @@ func (h *health) check(e *engine) code {
 	return ok
 }
 
-// worst takes a result that we have no name for as the gravest of those it is
-// beyond.
+// worst maps a result without a name to the worst named one below it.
 func worst(r dcgm.HealthResult) dcgm.HealthResult {
 	known := healthStates[0].result
 	for _, s := range healthStates {

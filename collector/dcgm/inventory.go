@@ -10,16 +10,16 @@ import (
 	"github.com/NVIDIA/go-dcgm/pkg/dcgm"
 )
 
-// Bounds on what a host engine can make us watch.
+// Bounds on what a host engine can make the exporter watch.
 const (
 	maxEntities    = 1024 // of one kind, DCGM_GROUP_MAX_ENTITIES_V2
 	maxSwitchPorts = 64
 )
 
-// inventory is which entities there are.
+// inventory is the list of entities.
 type inventory struct {
 	gpus, switches, instances, links, cpus, cores []entity
-	// slices are the MIG instances' places, in the order of instances.
+	// slices are the places of the MIG instances, in the order of instances.
 	slices []slice
 	// owner is the CPU of a core.
 	owner map[entity]entity
@@ -42,7 +42,8 @@ func (v *inventory) equal(o *inventory) bool {
 		})
 }
 
-// look lists the entities; ok is false where the host engine does not say.
+// look lists the entities. A code other than ok: the host engine returned no
+// list.
 func (e *engine) look() (inventory, code) {
 	var v inventory
 	var c code
@@ -126,8 +127,8 @@ func (e *engine) hierarchy() []slice {
 }
 
 // ports lists the NVLinks of switches, and those of GPUs where a field of them
-// is asked for. A host engine that speaks another version of the list leaves
-// the switches' to be tried one by one.
+// is configured. Where the host engine has another version of the list, each
+// possible link of a switch is tried.
 func (e *engine) ports(switchList []entity) []entity {
 	var out []entity
 	c := functionNotFound
@@ -152,7 +153,7 @@ func (e *engine) ports(switchList []entity) []entity {
 	return slices.Compact(out[:min(len(out), maxEntities)])
 }
 
-// cores lists the cores of CPUs, and whose they are.
+// cores lists the cores of CPUs with their CPU.
 func (e *engine) cores() ([]entity, map[entity]entity) {
 	if !has("dcgmGetCpuHierarchy") {
 		return nil, nil

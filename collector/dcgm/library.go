@@ -21,11 +21,11 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// soname is what go-dcgm loads: it cannot be told a path.
+// soname is the name that go-dcgm loads: it accepts no path.
 const soname = "libdcgm.so.4"
 
-// required are the functions without which nothing can be read. go-dcgm and
-// the shim call them.
+// required are the functions without which nothing can be read. go-dcgm and the
+// shim call them.
 var required = []string{
 	"errorString", "dcgmInit", "dcgmShutdown", "dcgmVersionInfo",
 	"dcgmStartEmbedded", "dcgmStopEmbedded", "dcgmConnect_v2", "dcgmDisconnect",
@@ -36,15 +36,15 @@ var required = []string{
 
 // library is the loaded libdcgm.
 type library struct {
-	// texts are the library's words for each code, by which go-dcgm tells of
-	// an error.
+	// texts are the library's texts of the codes. go-dcgm reports an error by
+	// its text.
 	texts map[string]code
 	// version is the library's own: 4.5.1.
 	version string
 }
 
-// loadLibrary loads libdcgm, makes sure that it has what is called, and that
-// it is of DCGM 4. It stays loaded: a newer one on disk takes a new process.
+// loadLibrary loads libdcgm and checks its functions and that it is of DCGM 4.
+// It is never unloaded: a new version on disk requires a new process.
 func loadLibrary() (*library, error) {
 	name := C.CString(soname)
 	defer C.free(unsafe.Pointer(name))
@@ -83,7 +83,7 @@ func has(symbol string) bool {
 	return C.ax_has(s) != 0
 }
 
-// code is the code behind an error of go-dcgm, most of which are words.
+// code returns the code of an error of go-dcgm, which mostly has a text only.
 func (l *library) code(err error) code {
 	if err == nil {
 		return ok
@@ -100,10 +100,10 @@ func (l *library) code(err error) code {
 	return best
 }
 
-// handle is the connection that go-dcgm keeps to itself. The reader needs it:
-// watches are a connection's, and a second one to read by would be a second
-// client of the host engine. go-dcgm is pinned to one version, and whether the
-// handle is there is looked at once it is connected.
+// handle is go-dcgm's unexported connection. The reader needs it: watches
+// belong to a connection, and a second one would be a second client of the host
+// engine. go-dcgm is pinned to one version, and the handle is checked after
+// connecting.
 //
 //go:linkname handle github.com/NVIDIA/go-dcgm/pkg/dcgm.handle
 var handle uintptr
@@ -114,7 +114,7 @@ type reader struct {
 	records *C.ax_account
 }
 
-// batch is the most values of one read; the buffer for them takes 2 MiB, once.
+// batch is the most values of one read; the buffer takes 2 MiB.
 const batch = 512
 
 // close frees the buffers.
@@ -124,8 +124,8 @@ func (c *reader) close() {
 	c.values, c.records = nil, nil
 }
 
-// latest reads the latest values of fields of entities and gives each to take,
-// which must not keep it. There are at most batch of them.
+// latest reads the latest values of at most batch fields of entities and passes
+// each to take, which must not keep it.
 func (c *reader) latest(entities []entity, fields []uint16, take func(*record)) code {
 	n := len(entities) * len(fields)
 	if n == 0 {
@@ -149,9 +149,9 @@ func (c *reader) latest(entities []entity, fields []uint16, take func(*record)) 
 	return ok
 }
 
-// accounts reads the records of accounting that are not older than since, in µs
-// since the epoch, and where the next read begins. They must not be kept. lost
-// counts those beyond maxRecords.
+// accounts reads the accounting records that are not older than since, in µs
+// since the epoch, and returns the start of the next read. The records must not
+// be kept. lost counts those beyond maxRecords.
 func (c *reader) accounts(w *watch, since int64) (list []accountRecord, lost int, next int64, _ code) {
 	if c.records == nil {
 		c.records = (*C.ax_account)(C.calloc(maxRecords, C.sizeof_ax_account))

@@ -10,7 +10,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// policies are DCGM's conditions and what is told of them.
+// policies are DCGM's conditions with the events that report them.
 var policies = []struct {
 	condition dcgm.PolicyCondition
 	event     collector.EventKind
@@ -24,19 +24,19 @@ var policies = []struct {
 	{dcgm.PowerPolicy, collector.EventPolicyPower},
 }
 
-// policy listens to violations of policies.
+// policy subscribes to policy violations.
 type policy struct {
 	group  dcgm.GroupHandle
 	cancel context.CancelFunc
 	done   chan struct{}
-	// left is the group of an earlier registration, which go-dcgm ends in its
-	// own time: it is destroyed at the next start.
+	// left is the group of an earlier registration, which go-dcgm ends
+	// asynchronously. It is destroyed at the next start.
 	left *dcgm.GroupHandle
 }
 
-// start listens for the GPUs that are there. Policies that somebody has set at
-// the host engine are taken as they are: to add one would put it under the
-// action that goes with them, which may be a reset.
+// start subscribes for the current GPUs. Policies that are set at the host
+// engine are left as they are: a condition that is added would get their
+// action, which may be a reset.
 func (p *policy) start(e *engine) code {
 	p.close()
 	if p.left != nil {
@@ -73,8 +73,8 @@ func (p *policy) start(e *engine) code {
 	return only(c)
 }
 
-// only is c where it ends the connection: a policy that cannot be had is no
-// reason to give up the rest.
+// only returns c where it ends the connection. The failure of a policy does not
+// end the round.
 func only(c code) code {
 	if c.gone() {
 		return c
@@ -82,7 +82,8 @@ func only(c code) code {
 	return ok
 }
 
-// conditions returns what to listen for: what is set, else what we set.
+// conditions returns the conditions to subscribe to: those that are set, else
+// those that the exporter sets.
 func (p *policy) conditions(e *engine, g dcgm.GroupHandle) ([]dcgm.PolicyCondition, code) {
 	status, err := dcgm.GetPolicyForGroup(g)
 	c := e.lib.code(err)
@@ -110,9 +111,9 @@ func (p *policy) conditions(e *engine, g dcgm.GroupHandle) ([]dcgm.PolicyConditi
 	return list, ok
 }
 
-// policyConfigs are the policies of a host engine that has none: no action,
-// and as limits those of the boards, the lowest slowdown temperature and a
-// tenth over the highest power limit.
+// policyConfigs are the policies for a host engine that has none: no action;
+// the limits are the lowest slowdown temperature and the highest power limit of
+// the boards plus a tenth.
 func (e *engine) policyConfigs() []dcgm.PolicyConfig {
 	list := []dcgm.PolicyConfig{{Condition: dcgm.XidPolicy}, {Condition: dcgm.DbePolicy}, {Condition: dcgm.PCIePolicy}, {Condition: dcgm.NvlinkPolicy}, {Condition: dcgm.MaxRtPgPolicy}}
 	slowdown, limit := 0.0, 0.0
@@ -137,7 +138,7 @@ func (e *engine) policyConfigs() []dcgm.PolicyConfig {
 	return list
 }
 
-// names are the IDs of GPUs by the host engine's number.
+// names returns the IDs of GPUs by the host engine's number.
 func (e *engine) names(list []entity) map[uint]string {
 	ids := map[uint]string{}
 	for _, x := range list {
@@ -159,7 +160,7 @@ func forward(violations <-chan dcgm.PolicyViolation, ids map[uint]string, emit f
 	}
 }
 
-// event says what a violation is. Its Code is the number of an Xid, else what
+// event converts a violation. Code is the number of an Xid, else the value that
 // DCGM counted or measured.
 func event(v dcgm.PolicyViolation) collector.Event {
 	e := collector.Event{Source: Name, Time: v.Timestamp}

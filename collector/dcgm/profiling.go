@@ -11,7 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// Why profiling counters do not arrive: values of the label reason of
+// Why profiling counters are missing: values of the label reason of
 // accel_dcgm_profiling_up.
 const (
 	profilingHeld       = "in_use"
@@ -21,21 +21,21 @@ const (
 	profilingRefused    = "refused"
 )
 
-// Times of the back-off after which profiling is asked for again.
+// Back-off between two attempts to start profiling.
 const (
 	rearmFirst = 10 * time.Second
 	rearmMost  = 10 * time.Minute
 )
 
-// profiler watches the profiling counters of those devices whose counters NVML
-// cannot give. Another tool may hold or pause them at any time, so that they
-// are asked for again, with back-off.
+// profiler watches the profiling counters of devices whose counters NVML does
+// not have. Another tool may occupy or pause them at any time; the profiler
+// then retries with back-off.
 type profiler struct {
 	watches []*watch
-	// reason is why an entity has no counters, empty where it has.
+	// reason is why an entity has no counters, empty where it has them.
 	reason map[entity]string
-	// arrived is when a new value of an entity last came, and stamps are those
-	// values' own times, by which a watch that has stopped shows.
+	// arrived is when the last new value of an entity arrived. stamps are the
+	// timestamps of those values; they stop when the watch stops.
 	arrived map[entity]time.Time
 	stamps  map[entity]int64
 	began   time.Time
@@ -43,7 +43,7 @@ type profiler struct {
 	backoff time.Duration
 }
 
-// profilingReason names what a refusal means.
+// profilingReason returns the reason for a return code.
 func profilingReason(c code) string {
 	switch {
 	case c == ok:
@@ -60,8 +60,7 @@ func profilingReason(c code) string {
 	return profilingRefused
 }
 
-// profiled are the entities whose counters are asked for: GPUs, and their MIG
-// instances.
+// profiled are the entities to profile: GPUs and their MIG instances.
 func (e *engine) profiled() []entity {
 	if e.options.Profiling == ProfilingOff {
 		return nil
@@ -80,7 +79,7 @@ func (e *engine) profiled() []entity {
 	return list
 }
 
-// start asks for the counters of all that shall have them.
+// start watches the counters of all entities to profile.
 func (p *profiler) start(e *engine, now time.Time) code {
 	*p = profiler{backoff: p.backoff, began: now, reason: map[entity]string{}, arrived: map[entity]time.Time{}, stamps: map[entity]int64{}}
 	sets := map[string][]entity{}
@@ -121,7 +120,8 @@ func (p *profiler) start(e *engine, now time.Time) code {
 	return ok
 }
 
-// metricsOf returns the profiling fields that a GPU can give and that we read.
+// metricsOf returns the profiling fields that a GPU supports and the exporter
+// reads.
 func (e *engine) metricsOf(g entity) ([]uint16, code) {
 	if !has("dcgmProfGetSupportedMetricGroups") {
 		return nil, functionNotFound
@@ -152,7 +152,7 @@ func (e *engine) instancesOf(g entity) []entity {
 	return list
 }
 
-// plan sets when to ask again: not for what can never be had.
+// plan sets the time of the next attempt. It sets none for an unsupported GPU.
 func (p *profiler) plan(now time.Time) {
 	for _, why := range p.reason {
 		if why != "" && why != profilingUnable {
@@ -172,8 +172,7 @@ func (p *profiler) stop(e *engine) {
 	p.watches = nil
 }
 
-// read adds the counters to the round, and asks for them again where they have
-// stopped.
+// read adds the counters to the round, and restarts those that have stopped.
 func (p *profiler) read(e *engine, now time.Time) code {
 	if !p.retry.IsZero() && !now.Before(p.retry) {
 		p.stop(e)
@@ -195,8 +194,8 @@ func (p *profiler) read(e *engine, now time.Time) code {
 	return ok
 }
 
-// take takes one value. The host engine goes on serving the last one when no
-// new one comes, so that its time decides.
+// take adds one value. The host engine repeats the last value when no new one
+// arrives, so its timestamp decides.
 func (p *profiler) take(e *engine, r *record, now time.Time) {
 	x := r.entity()
 	d, row := e.devices[x], rowOf(profilingRows, r.field)
@@ -216,14 +215,14 @@ func (p *profiler) take(e *engine, r *record, now time.Time) {
 	}
 }
 
-// fresh reports whether the last value is of now: rounds and updates of the
-// host engine need not go in step.
+// fresh reports whether the last value is current. The rounds and the updates
+// of the host engine are not synchronized.
 func (p *profiler) fresh(x entity, now time.Time, interval time.Duration) bool {
 	at, ever := p.arrived[x]
 	return ever && now.Sub(at) <= 3*max(interval, time.Second)
 }
 
-// judge says of whom counters arrive, and when to ask for the others' again.
+// judge sets the reason of each entity, and plans the next attempt.
 func (p *profiler) judge(now time.Time, interval time.Duration) {
 	stopped := false
 	for _, w := range p.watches {

@@ -20,7 +20,7 @@ const (
 // maxText bounds a text; DCGM's have at most 255 bytes.
 const maxText = 256
 
-// record is a dcgmFieldValue_v2 as the library fills it in.
+// record is a dcgmFieldValue_v2 as filled in by the library.
 type record struct {
 	version uint32
 	group   uint32
@@ -36,8 +36,8 @@ type record struct {
 
 func (r *record) entity() entity { return entity{group(r.group), r.id} }
 
-// int64 and float64 read the union as it lies in memory, in the machine's
-// order, which is little endian wherever DCGM runs.
+// int64 and float64 read the union in the machine's byte order, which is little
+// endian wherever DCGM runs.
 func (r *record) bits() uint64 {
 	v := uint64(0)
 	for i := range 8 {
@@ -46,23 +46,23 @@ func (r *record) bits() uint64 {
 	return v
 }
 
-// Marks for "no value", DCGM_*_BLANK: whatever is at or above.
+// Marks for "no value", DCGM_*_BLANK: every number from these up.
 const (
 	blankInt64  = math.MaxInt64 - 15 // 0x7ffffffffffffff0
 	blankInt32  = math.MaxInt32 - 15 // 0x7ffffff0
 	blankDouble = 1 << 47
-	// marks is how many kinds of blank there are: none, not found, not
-	// supported, not permitted.
+	// marks is the number of kinds of blank: none, not found, not supported,
+	// not permitted.
 	marks            = 4
 	markNotSupported = 2
 )
 
-// verdict is what a record amounts to.
+// verdict is the interpretation of a record.
 type verdict struct {
-	// code is ok for a value; else why there is none.
+	// code is ok for a value; else the reason for its absence.
 	code code
-	// reject is a collector.Reject constant for what was answered in the place
-	// of a value, or empty.
+	// reject is a collector.Reject constant where the record contains no valid
+	// value, or empty.
 	reject string
 }
 
@@ -73,7 +73,7 @@ var (
 
 func rejected(reason string) verdict { return verdict{code: noData, reject: reason} }
 
-// blank judges a mark by its distance from the first.
+// blank interprets a mark by its distance from the first.
 func blank(mark int) verdict {
 	if mark == markNotSupported {
 		return lacks
@@ -93,7 +93,8 @@ func (r *record) number() (float64, verdict) {
 		case v >= blankInt64:
 			return 0, blank(int(min(v-blankInt64, marks)))
 		case v >= blankInt32 && v < blankInt32+marks:
-			// Some values come from 32 bits, with the marks of those.
+			// Some values are converted from 32 bits, with the marks of 32
+			// bits.
 			return 0, blank(int(v - blankInt32))
 		}
 		return float64(v), isValue

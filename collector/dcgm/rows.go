@@ -6,14 +6,14 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// row says which family a field of DCGM feeds.
+// row maps a DCGM field to a metric family.
 type row struct {
 	field  uint16
 	metric *collector.Metric
 	// scale turns DCGM's unit into the family's.
 	scale float64
-	// labels are the family's own; the number of the link goes before those of
-	// a link.
+	// labels are the family's own; for links the number of the link precedes
+	// them.
 	labels []string
 }
 
@@ -30,8 +30,8 @@ const (
 	mebibyte = 1 << 20
 )
 
-// of converts a value. A mean over cycles may come out a little over the whole,
-// which is the whole.
+// of converts a value. A mean over cycles may slightly exceed the whole; it is
+// capped.
 func (r *row) of(v float64) float64 {
 	v *= r.scale
 	if (r.metric == collector.ActivityRatio || r.metric == collector.OccupancyRatio) && v > 1 && v <= 1.01 {
@@ -40,8 +40,8 @@ func (r *row) of(v float64) float64 {
 	return v
 }
 
-// profilingRows are means over the time since the host engine's last update,
-// in the families that NVML's GPM fills on newer boards. The byte fields are
+// profilingRows are means over the time since the host engine's last update, in
+// the families that NVML's GPM fills on newer boards. The byte fields are
 // rates.
 var profilingRows = []row{
 	feed(1001, collector.ActivityRatio, asIs, "graphics"),
@@ -62,8 +62,8 @@ var profilingRows = []row{
 	feed(1016, collector.ActivityRatio, asIs, "integer"),
 }
 
-// aloneRows are what NVML gives where it is read. There must be no counter of
-// theirs beside NVML's: one that changed its origin would jump.
+// aloneRows are fields that NVML has too. They are read only without NVML: a
+// counter that changes its origin would jump.
 var aloneRows = []row{
 	feed(100, collector.ClockHertz, mega, "sm"),
 	feed(101, collector.ClockHertz, mega, "memory"),
@@ -92,8 +92,8 @@ var aloneRows = []row{
 	feed(396, collector.RowRemapPending, asIs),
 }
 
-// memoryRows are what a MIG instance has of its own; what it says of clocks
-// and power is the whole GPU's.
+// memoryRows are the values that a MIG instance has; its clocks and power are
+// the whole GPU's.
 var memoryRows = []row{
 	feed(250, collector.MemoryTotal, mebibyte),
 	feed(251, collector.MemoryFree, mebibyte),
@@ -101,7 +101,7 @@ var memoryRows = []row{
 	feed(253, collector.MemoryReserved, mebibyte),
 }
 
-// wholeRows are those of a whole GPU.
+// wholeRows are the rows of a whole GPU.
 var wholeRows = slices.Concat(aloneRows, memoryRows)
 
 var switchRows = []row{
@@ -145,7 +145,7 @@ var cpuRows = []row{
 	feed(1131, collector.PowerLimit, asIs, "enforced"),
 }
 
-// Fields by which an entity is known.
+// Fields that identify an entity.
 const (
 	fieldName       = 50
 	fieldSerial     = 53
@@ -162,10 +162,10 @@ const (
 )
 
 // withGPM is the compute capability from which NVML has the profiling counters
-// itself (Hopper).
+// (Hopper).
 const withGPM = 9
 
-// fieldsOf returns the fields of rows, and further ones.
+// fieldsOf returns the fields of rows, and more.
 func fieldsOf(rows []row, more ...uint16) []uint16 {
 	var list []uint16
 	for i := range rows {

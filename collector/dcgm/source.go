@@ -24,9 +24,9 @@ type Source struct {
 	closed bool
 }
 
-// New returns a Source that delivers its events to emit, which must not block
-// for long. The library is loaded by the first Sample. The error says that the
-// options contradict each other.
+// New returns a Source that passes its events to emit, which must not block for
+// long. The first Sample loads the library. The error is about contradictory
+// options.
 func New(o Options, emit func(collector.Event)) (*Source, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -41,10 +41,10 @@ func (*Source) Name() string { return Name }
 // errClosed is the error of a Sample after Close.
 var errClosed = errors.New("source is closed")
 
-// Sample implements collector.Source. A call that hangs keeps it from
-// returning: whoever started the worker gives it up. An error that ends the
-// connection is an ErrEngine, which takes a fresh process: go-dcgm has one
-// connection in its life.
+// Sample implements collector.Source. It does not return while a call hangs:
+// the parent process gives the worker up. An error that ends the connection is
+// an ErrEngine, which requires a new process: go-dcgm supports one connection
+// per process.
 func (s *Source) Sample(context.Context) (collector.Round, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +66,7 @@ func (s *Source) Sample(context.Context) (collector.Round, error) {
 	return round, nil
 }
 
-// Close implements collector.Source: it destroys what was made at the host
+// Close implements collector.Source: it destroys everything made at the host
 // engine. It does nothing while a call hangs.
 func (s *Source) Close() error {
 	if !s.mu.TryLock() {
@@ -81,7 +81,7 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// sample makes one round. A code other than ok ends the connection.
+// sample performs one round. A code other than ok ends the connection.
 func (e *engine) sample(now time.Time) (collector.Round, code) {
 	if c := e.follow(now); c != ok {
 		return collector.Round{}, c
@@ -102,7 +102,7 @@ func (e *engine) sample(now time.Time) (collector.Round, code) {
 	return e.round(), ok
 }
 
-// round gathers what was read. A device without an identity is nobody's.
+// round collects what was read. A device without an identity is left out.
 func (e *engine) round() collector.Round {
 	round := collector.Round{Node: []collector.Reading{e.info()}}
 	for _, x := range slices.SortedFunc(maps.Keys(e.devices), compareEntities) {

@@ -12,7 +12,7 @@ import (
 // Source is the Source of a binary that cannot load DCGM.
 type Source struct{}
 
-// New returns a Source that has nothing.
+// New returns a Source that reads nothing.
 func New(Options, func(collector.Event)) (*Source, error) { return &Source{}, nil }
 
 // Name implements collector.Source.

@@ -10,8 +10,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 )
 
-// deviceOf returns the device that an entity belongs to, nil where it is of
-// none that we know.
+// deviceOf returns the device that an entity belongs to, nil for an unknown
+// one.
 func (e *engine) deviceOf(x entity) *device {
 	switch x.group {
 	case links:
@@ -40,7 +40,7 @@ func (e *engine) take(r *record, now time.Time) {
 	e.takeRow(d, r, now)
 }
 
-// takeRow feeds the family of the field, if it has one.
+// takeRow sets the family of the field, if it has one.
 func (e *engine) takeRow(d *device, r *record, now time.Time) {
 	x := r.entity()
 	rows := e.rowsOf(x)
@@ -69,7 +69,7 @@ func (e *engine) takeRow(d *device, r *record, now time.Time) {
 	d.set(row, v, labels)
 }
 
-// rowsOf are the rows that an entity feeds.
+// rowsOf returns the rows of an entity.
 func (e *engine) rowsOf(x entity) []row {
 	switch x.group {
 	case gpus:
@@ -92,7 +92,7 @@ func (e *engine) rowsOf(x entity) []row {
 	return nil
 }
 
-// takeLinkStatus says whether a switch's link is active.
+// takeLinkStatus sets whether a switch's link is active.
 func (e *engine) takeLinkStatus(d *device, r *record) {
 	v, why := r.number()
 	switch {
@@ -106,8 +106,8 @@ func (e *engine) takeLinkStatus(d *device, r *record) {
 	}
 }
 
-// takeSXid tells of the SXid that a switch has reported since the last round.
-// The one of before the first round is not news.
+// takeSXid emits the SXid that a switch has reported since the last round. An
+// SXid from before the first round is not emitted.
 func (e *engine) takeSXid(d *device, r *record) {
 	v, why := r.number()
 	if why != isValue || v < 0 {
@@ -121,8 +121,8 @@ func (e *engine) takeSXid(d *device, r *record) {
 	*last = int64(v)
 }
 
-// miss notes that there is no value where one was asked for, and reports
-// whether there will never be one, which is told once.
+// miss records that a requested value is absent, and reports whether it always
+// will be. A permanent absence is counted once.
 func (e *engine) miss(d *device, r *record, m *collector.Metric, why verdict) bool {
 	if why.reject != "" {
 		d.now.Reject(m, why.reject)

@@ -2,10 +2,10 @@ package dcgm
 
 import "github.com/accel-exporter/accel-exporter/collector"
 
-// tally counts answers other than success.
+// tally counts return codes other than success.
 type tally []collector.CallError
 
-// count notes one answer and reports whether it was success.
+// count counts a return code and reports whether it is success.
 func (t *tally) count(call string, c code) bool {
 	if c == ok {
 		return true
@@ -21,7 +21,7 @@ func (t *tally) count(call string, c code) bool {
 	return false
 }
 
-// take returns the counts and begins anew.
+// take returns the counts and resets them.
 func (t *tally) take() []collector.CallError {
 	counts := *t
 	*t = nil

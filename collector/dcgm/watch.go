@@ -11,8 +11,8 @@ import (
 
 const (
 	maxFieldsOfGroup = 128 // DCGM_MAX_FIELD_IDS_PER_FIELD_GROUP
-	// maxWatches is how many of the host engine's 64 groups of each kind we
-	// take at most; others want some too.
+	// maxWatches is the most groups of each kind that the exporter uses of the
+	// host engine's 64: other clients need some too.
 	maxWatches = 24
 )
 
@@ -24,7 +24,7 @@ type watch struct {
 	set      dcgm.FieldHandle
 }
 
-// shorts are ids as go-dcgm has them.
+// shorts converts ids to go-dcgm's type.
 func shorts(fields []uint16) []dcgm.Short {
 	list := make([]dcgm.Short, len(fields))
 	for i, f := range fields {
@@ -33,7 +33,7 @@ func shorts(fields []uint16) []dcgm.Short {
 	return list
 }
 
-// makeGroup makes a group of those of the entities that the host engine takes.
+// makeGroup makes a group of the entities that the host engine accepts.
 func (e *engine) makeGroup(entities []entity) (dcgm.GroupHandle, []entity, code) {
 	g, err := dcgm.CreateGroup("accel-exporter")
 	if c := e.lib.code(err); !e.calls.count("dcgmGroupCreate", c) {
@@ -60,15 +60,15 @@ func (e *engine) destroyGroup(g dcgm.GroupHandle) {
 	e.calls.count("dcgmGroupDestroy", e.lib.code(dcgm.DestroyGroup(g)))
 }
 
-// terms say how often a field is updated, and which samples of it are kept: up
-// to an age, and to a number where that is not 0.
+// terms are how often a field is updated and which samples are kept: up to an
+// age, and up to a number where that is not 0.
 type terms struct {
 	interval, keep time.Duration
 	samples        int
 }
 
-// arm has the host engine update fields of entities, whose latest values are
-// wanted. Where it fails, nothing is left behind.
+// arm makes the host engine update fields of entities and keep the latest
+// values. On failure it leaves nothing behind.
 func (e *engine) arm(entities []entity, fields []uint16, interval time.Duration) (*watch, code) {
 	return e.armOn(entities, fields, terms{interval, e.options.keepAge(), keepSamples})
 }
@@ -96,19 +96,19 @@ func (e *engine) armOn(entities []entity, fields []uint16, t terms) (*watch, cod
 	return w, ok
 }
 
-// disarm ends a watch and destroys what was made for it.
+// disarm ends a watch and destroys its groups.
 func (e *engine) disarm(w *watch) {
 	if w == nil {
 		return
 	}
-	// A watch that was refused is none.
+	// A refused watch does not exist.
 	_ = dcgm.UnwatchFields(w.set, w.group)
 	e.calls.count("dcgmFieldGroupDestroy", e.lib.code(dcgm.FieldGroupDestroy(w.set)))
 	e.destroyGroup(w.group)
 }
 
-// armMost is arm for fields some of which the host engine may refuse: those are
-// found by halves and told to refused, and the others watched. It returns the
+// armMost is arm where the host engine may refuse some fields. It finds them by
+// bisection and passes them to refused; the others are watched. It returns the
 // code that ended the connection, if one did.
 func (e *engine) armMost(entities []entity, fields []uint16, refused func(field uint16, c code)) code {
 	if len(entities) == 0 || len(fields) == 0 {
@@ -150,7 +150,7 @@ func (e *engine) dropWatches() {
 	e.watches = nil
 }
 
-// read gives the latest values of a watch to take.
+// read passes the latest values of a watch to take.
 func (e *engine) read(w *watch, take func(*record)) code {
 	step := max(1, batch/len(w.fields))
 	for i := 0; i < len(w.entities); i += step {

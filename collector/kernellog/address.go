@@ -3,8 +3,9 @@ package kernellog
 import (
 	"bytes"
 	"fmt"
-	"strings"
+	"strconv"
 
+	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
@@ -14,15 +15,14 @@ type address struct {
 	bus, slot, funct uint8
 }
 
-// String returns the address as the kernel writes it: 0000:1b:00.0.
+// String returns the address as the kernel prints it: 0000:1b:00.0.
 func (a address) String() string {
 	return fmt.Sprintf("%04x:%02x:%02x.%x", a.domain, a.bus, a.slot, a.funct)
 }
 
-// parseAddress reads an address at the beginning of b, with or without "PCI:"
-// before it, with or without a function, which then is 0, and returns the
-// rest. NVIDIA's driver leaves the function out and may write the domain with
-// eight digits.
+// parseAddress parses an address at the beginning of b, with or without "PCI:"
+// before it, and returns the rest. NVIDIA's driver omits the function, which
+// then is 0, and may print the domain with eight digits.
 func parseAddress(b []byte) (a address, rest []byte, ok bool) {
 	b = bytes.TrimPrefix(b, []byte("PCI:"))
 	domain, n, b := hexadecimal(b, 8)
@@ -47,11 +47,11 @@ func parseAddress(b []byte) (a address, rest []byte, ok bool) {
 	return a, b, true
 }
 
-// accelerators tells accelerators from the other devices on the bus, which
-// have PCIe errors too.
+// accelerators distinguishes accelerators from the other devices on the bus,
+// which have PCIe errors too.
 type accelerators struct{ fs sysfs.FS }
 
-// has goes by the attributes vendor and class of the PCI core
+// has reads the attributes vendor and class of the PCI core
 // (Documentation/ABI/testing/sysfs-bus-pci). A device that has left the bus has
 // none.
 func (a accelerators) has(addr string) bool {
@@ -64,12 +64,6 @@ func (a accelerators) has(addr string) bool {
 	if err != nil {
 		return false
 	}
-	switch vendor {
-	case "0x10de": // NVIDIA: display controllers and NVSwitch bridges, not their sound and USB
-		return strings.HasPrefix(class, "0x03") || strings.HasPrefix(class, "0x0680")
-	case "0x10ee", "0x1172": // Xilinx, Altera
-		return true
-	default:
-		return strings.HasPrefix(class, "0x12") // processing accelerators
-	}
+	id, err := strconv.ParseUint(vendor, 0, 16)
+	return err == nil && collector.ReportsPCIErrors(uint32(id), class)
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// maxHeads is how many PCIe errors may be waiting for their second line: the
-// processors of a machine print at once.
+// maxHeads is how many PCIe errors may wait for their second line: several
+// processors may print at once.
 const maxHeads = 8
 
 // aerHead is the first line of a PCIe error.
 type aerHead struct {
 	at       address
-	severity string // corrected, nonfatal, fatal; empty until a later line says
+	severity string // corrected, nonfatal, fatal; empty until a later line has it
 	bits     uint32 // of the errors, where severity is empty
 	text     string
 }
@@ -28,8 +28,8 @@ var (
 	aerTag      = []byte("AER:")
 )
 
-// correctable and uncorrectable are the kernel's names of the bits of the
-// status registers, which the PCI Express specification fixes; in Sub they
+// correctable and uncorrectable are the kernel's names for the bits of the
+// status registers, which the PCI Express specification defines. In Sub they
 // follow the severity. Source: drivers/pci/pcie/aer.c.
 var (
 	correctable = [32]string{
@@ -45,25 +45,23 @@ var (
 	}
 )
 
-// aerDrivers hold accelerators only.
-var aerDrivers = []string{"nvidia", "nvidia-nvswitch", "nouveau", "nova-core", "dfl-pci", "intel-fpga-pci", "xocl", "xclmgmt", "ami"}
-
 // concernsAER reports whether text may be a line of a PCIe error.
 func (p *Parser) concernsAER(text []byte) bool {
 	return bytes.Contains(text, busError) || bytes.Contains(text, firmwareAER) ||
 		len(p.heads) > 0 && (bytes.IndexByte(text, '[') >= 0 || bytes.Contains(text, fatalBits))
 }
 
-// aer takes a line of a PCIe error. The kernel prints several for one; the
-// event is told with the line that has the bits:
+// aer parses a line of a PCIe error. The kernel prints several for one error;
+// the line with the bits becomes the event:
 //
 //	nvidia 0000:1b:00.0: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer, (Requester ID)
 //	nvidia 0000:1b:00.0:   device [10de:2330] error status/mask=00004000/00400000
 //	nvidia 0000:1b:00.0:    [14] CmpltTO                (First)
 //
-// Older kernels spell the severity Corrected or Uncorrected. Where the firmware
-// handles the errors, it goes otherwise, and the event is told with the line
-// that settles the severity: that of a correctable error, or the last.
+// Older kernels print the severity as Corrected or Uncorrected. Where the
+// firmware handles the errors, the format differs, and the line that determines
+// the severity becomes the event: the first for a correctable error, else the
+// last.
 //
 //	nvidia 0000:1b:00.0: aer_status: 0x00004000, aer_mask: 0x00400000
 //	nvidia 0000:1b:00.0:    [14] CmpltTO                (First)
@@ -101,11 +99,11 @@ func (p *Parser) aer(text []byte) (collector.Event, Outcome) {
 	return collector.Event{
 		Kind: collector.EventAER, PCI: a.String(), Code: uint64(bits), Sub: severity + "/" + errorName(severity, bits),
 		Detail: detail(append(append([]byte(head.text), "; "...), body...)),
-	}, Told
+	}, Reported
 }
 
-// second takes a line after the first of an error. It returns the severity and
-// the bits of the error where the line settles them.
+// second parses a line after the first of an error. It returns the severity and
+// the bits of the error where the line determines them.
 func second(head aerHead, body []byte) (severity string, bits uint32) {
 	if head.severity != "" {
 		_, rest, _ := bytes.Cut(body, statusMask)
@@ -128,7 +126,7 @@ func second(head aerHead, body []byte) (severity string, bits uint32) {
 	return "nonfatal", head.bits
 }
 
-// busError takes what follows "severity=".
+// busError parses what follows "severity=".
 func (p *Parser) busError(driver string, a address, rest, text []byte) (collector.Event, Outcome) {
 	class, kind, _ := bytes.Cut(rest, []byte(","))
 	severity := ""
@@ -144,14 +142,14 @@ func (p *Parser) busError(driver string, a address, rest, text []byte) (collecto
 		return collector.Event{}, Unrelated
 	}
 	if bytes.HasPrefix(kind, []byte(" type=Inaccessible")) {
-		// No status could be read, so no line with one follows.
-		return collector.Event{Kind: collector.EventAER, PCI: a.String(), Sub: severity + "/Inaccessible", Detail: detail(text)}, Told
+		// No status could be read, so no status line follows.
+		return collector.Event{Kind: collector.EventAER, PCI: a.String(), Sub: severity + "/Inaccessible", Detail: detail(text)}, Reported
 	}
 	p.expect(aerHead{at: a, severity: severity, text: detail(text)})
 	return collector.Event{}, Part
 }
 
-// expect keeps the first line of an error until the second.
+// expect keeps the first line of an error for the second.
 func (p *Parser) expect(h aerHead) {
 	p.heads = slices.DeleteFunc(p.heads, func(o aerHead) bool { return o.at == h.at })
 	if len(p.heads) == maxHeads {
@@ -161,11 +159,11 @@ func (p *Parser) expect(h aerHead) {
 }
 
 func (p *Parser) tells(driver string, a address) bool {
-	return slices.Contains(aerDrivers, driver) || driver != "pcieport" && p.accelerator != nil && p.accelerator(a.String())
+	return collector.IsAcceleratorDriver(driver) || driver != "pcieport" && p.accelerator != nil && p.accelerator(a.String())
 }
 
-// deviceMessage splits "driver address: body" and takes off the tag "AER:",
-// which some kernels put before the body.
+// deviceMessage splits "driver address: body" and removes the tag "AER:", which
+// some kernels print before the body.
 func deviceMessage(text []byte) (driver string, a address, body []byte, ok bool) {
 	name, rest, ok := bytes.Cut(text, []byte(" "))
 	if !ok {
@@ -180,7 +178,7 @@ func deviceMessage(text []byte) (driver string, a address, body []byte, ok bool)
 	return string(name), a, body, true
 }
 
-// twoWords reads two hexadecimal numbers with sep between them.
+// twoWords parses two hexadecimal numbers separated by sep.
 func twoWords(b, sep []byte) (first, second uint32, ok bool) {
 	x, n, b := hexadecimal(b, 8)
 	b, ok = bytes.CutPrefix(b, sep)
@@ -188,7 +186,7 @@ func twoWords(b, sep []byte) (first, second uint32, ok bool) {
 	return uint32(x), uint32(y), ok && n > 0 && m > 0
 }
 
-// bitLine reads "[14] CmpltTO                (First)".
+// bitLine parses "[14] CmpltTO                (First)".
 func bitLine(b []byte) (bit uint, name string, ok bool) {
 	if len(b) == 0 || b[0] != '[' {
 		return 0, "", false
@@ -202,8 +200,7 @@ func bitLine(b []byte) (bit uint, name string, ok bool) {
 	return uint(n), string(word), true
 }
 
-// errorName names the lowest of the bits, which is what the kernel prints
-// first.
+// errorName returns the name of the lowest bit, which the kernel prints first.
 func errorName(severity string, bits uint32) string {
 	names := &uncorrectable
 	if severity == "corrected" {

@@ -15,7 +15,7 @@ import (
 const captures = "../../fixtures/kernel-log"
 
 var outcomes = map[kernellog.Outcome]string{
-	kernellog.Unrelated: "unrelated", kernellog.Told: "told", kernellog.Part: "part of another",
+	kernellog.Unrelated: "unrelated", kernellog.Reported: "reported", kernellog.Part: "part of another",
 	kernellog.MalformedXid: "malformed Xid", kernellog.MalformedSXid: "malformed SXid",
 }
 
@@ -53,7 +53,7 @@ func TestCapturesWhole(t *testing.T) {
 		}
 		log := kernellog.NewFed(false)
 		log.Feed(append(text, '\n'))
-		if want := fmt.Sprintf("\ntold: %d\n", len(log.Events)); !strings.Contains("\n"+render(string(text)), want) {
+		if want := fmt.Sprintf("\nreported: %d\n", len(log.Events)); !strings.Contains("\n"+render(string(text)), want) {
 			t.Errorf("%s: %d events", file, len(log.Events))
 		}
 	}
@@ -75,7 +75,7 @@ func render(text string) string {
 		counts[outcome]++
 		switch outcome {
 		case kernellog.Unrelated:
-		case kernellog.Told:
+		case kernellog.Reported:
 			fmt.Fprintf(&list, "%d: %s\n", n, describe(e))
 		default:
 			fmt.Fprintf(&list, "%d: %s: %s\n", n, outcomes[outcome], line)

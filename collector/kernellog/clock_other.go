@@ -4,5 +4,5 @@ package kernellog
 
 import "time"
 
-// bootTime is unknown: only Linux has this log.
+// bootTime is zero: only Linux has this log.
 func bootTime() time.Time { return time.Time{} }

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// maxPast bounds how many bytes of the past of a regular file are read.
+// maxPast bounds how many bytes of an existing file are read.
 const maxPast = 16 << 20
 
-// fileLog is a regular file that something appends to. It may be truncated,
-// or replaced by a new file of the same name.
+// fileLog is a regular file that another process appends to. It may be
+// truncated, or replaced by a new file of the same name.
 type fileLog struct {
 	source *Source
 	path   string
 	file   *os.File
-	opened os.FileInfo // what file was when it was opened
+	opened os.FileInfo // the file's info when it was opened
 	offset int64
-	// end is where the past of the file ends; 0 for one that took the place of
-	// another.
+	// end is the size of the file when it was opened; 0 for a file that
+	// replaced another.
 	end  int64
-	line int64 // offset of the line that the reader is at
+	line int64 // offset of the current line
 }
 
 func (l *fileLog) files() []*os.File { return []*os.File{l.file} }
@@ -74,8 +74,8 @@ func (l *fileLog) drain(r *reader, buf []byte, stop <-chan struct{}) error {
 	}
 }
 
-// renew begins anew where the file has been truncated, and goes on to the file
-// that has taken its place.
+// renew starts again where the file has been truncated, and continues with the
+// file that has replaced it.
 func (l *fileLog) renew(r *reader, buf []byte, stop <-chan struct{}) error {
 	if now, err := l.file.Stat(); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (l *fileLog) renew(r *reader, buf []byte, stop <-chan struct{}) error {
 		l.offset, l.end = 0, 0
 		r.drop()
 	}
-	// In the middle of a rotation there is no file of that name.
+	// During a rotation no file of that name exists.
 	there, err := os.Stat(l.path)
 	if err != nil || os.SameFile(l.opened, there) {
 		return nil
@@ -97,7 +97,7 @@ func (l *fileLog) renew(r *reader, buf []byte, stop <-chan struct{}) error {
 		err = errors.New("is no longer a regular file")
 	}
 	if err == nil {
-		err = l.drain(r, buf, stop) // what came between the last look and the rotation
+		err = l.drain(r, buf, stop) // what was written between the last read and the rotation
 	}
 	if err != nil {
 		l.source.release(f)
@@ -109,5 +109,5 @@ func (l *fileLog) renew(r *reader, buf []byte, stop <-chan struct{}) error {
 	return nil
 }
 
-// isPast goes by where the line began.
+// isPast compares the beginning of the line with the end of the past.
 func (l *fileLog) isPast(at position) bool { return l.line+int64(at.offset) < l.end }

@@ -78,10 +78,10 @@ func FuzzParse(f *testing.F) {
 		p := kernellog.NewParser(driver, func(string) bool { return true })
 		for range 2 { // what the first leaves must not harm the second
 			e, outcome := p.Line([]byte(text))
-			if what := invented(e); outcome == kernellog.Told && what != "" {
+			if what := invented(e); outcome == kernellog.Reported && what != "" {
 				t.Errorf("%s: %+v", what, e)
 			}
-			if outcome != kernellog.Told && !cmp.Equal(e, collector.Event{}) {
+			if outcome != kernellog.Reported && !cmp.Equal(e, collector.Event{}) {
 				t.Errorf("not told: %+v", e)
 			}
 		}

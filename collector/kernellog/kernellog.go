@@ -1,15 +1,15 @@
 // Package kernellog reads faults of accelerators from the kernel log: Xids and
-// SXids of NVIDIA's driver, GPUs that fell off the bus, PCIe errors, and the
-// loading of the driver. It is the second witness of what NVML tells, and the
-// only one of what a dead driver or a vanished GPU can no longer tell.
+// SXids of NVIDIA's driver, GPUs that fell off the bus, PCIe errors, and loads
+// of the driver. It confirms what NVML reports, and is the only source for a
+// dead driver or a GPU that has left the bus.
 //
-// It promises: every line of a known form becomes exactly one event, however
-// many come at once; a line of an unknown form becomes none and is counted;
-// what the log held before it was opened is told with Past set. It never
-// writes to the log and never invents a code, an address or a time.
+// It guarantees: each line of a known form becomes exactly one event, whatever
+// their rate; a line of an unknown form becomes no event and is counted; events
+// from before the log was opened have Past set. It never writes to the log and
+// never guesses a code, an address or a time.
 //
-// A line is believed only where it begins as the kernel prints it, so that a
-// process cannot forge one with its name or its arguments.
+// A line is accepted only where it begins as the kernel prints it, so that a
+// process cannot forge one by its name or its arguments.
 package kernellog
 
 import (
@@ -29,28 +29,27 @@ const Name = "kernellog"
 // DefaultPath is the kernel's own log device (Documentation/ABI/testing/dev-kmsg).
 const DefaultPath = "/dev/kmsg"
 
-// retryEvery is how long a log that cannot be opened is left alone.
+// retryEvery is the time between two attempts to open a log.
 const retryEvery = 30 * time.Second
 
-// Options says which log to follow and where its events go. Emit is required.
+// Options are the settings of a Source. Emit is required.
 type Options struct {
-	// Path is the log; "" stands for DefaultPath. A regular file is followed as
-	// it grows, through truncation and replacement; it may hold records as
-	// /dev/kmsg yields them, or lines as dmesg, syslog or the journal show them.
+	// Path is the log; "" is DefaultPath. A regular file is followed as it
+	// grows, through truncation and replacement; it may contain records as in
+	// /dev/kmsg, or lines as printed by dmesg, syslog or the journal.
 	Path string
-	// Fallbacks are tried in order where Path is missing or cannot be read:
-	// /var/log/kern.log, /var/log/messages. Anybody on the machine can have a
-	// line written to some of them, so none is read unless named here.
+	// Fallbacks are tried in order where Path is missing or unreadable:
+	// /var/log/kern.log, /var/log/messages. On many systems any user can write
+	// a line to them, so none is read by default.
 	Fallbacks []string
-	// Sysfs is the root of sysfs; "" stands for /sys. It is asked for the
-	// version of the loaded driver, and for what kind of device a PCIe error is
-	// told of.
+	// Sysfs is the root of sysfs; "" is /sys. It has the version of the loaded
+	// driver, and the kind of device that a PCIe error belongs to.
 	Sysfs string
-	// Emit takes each event, in the order of the log. It is called by one
-	// goroutine and must not block.
+	// Emit receives each event, in the order of the log. One goroutine calls
+	// it; it must not block.
 	Emit func(collector.Event)
 	// Now and Boot replace the clocks: the time of day, and the time of day at
-	// which the kernel's log clock stood at 0.
+	// which the kernel's log clock was 0.
 	Now, Boot func() time.Time
 }
 
@@ -59,20 +58,20 @@ type Source struct {
 	opts  Options
 	begin sync.Once
 	loop  sync.WaitGroup
-	ready chan struct{} // closed when the log's past is read, or cannot be
+	ready chan struct{} // closed when the log's past has been read, or cannot be
 
 	mu     sync.Mutex
 	closed bool
 	stop   chan struct{}
 	open   []*os.File
-	err    error // why nothing is followed
+	err    error // why no log is followed
 	labels []string
 	counts counts
 
-	reader *reader // of the loop
+	reader *reader // of the goroutine
 }
 
-// counts are what Sample tells of the log.
+// counts are the counters that Sample returns.
 type counts struct {
 	records, lost, xids, sxids atomic.Uint64
 }
@@ -84,7 +83,7 @@ var (
 	malformedSXid = []string{string(collector.EventSXid)}
 )
 
-// New returns a Source that begins to follow the log with the first Sample, so
+// New returns a Source. It starts to follow the log with the first Sample, so
 // that no event precedes the Sampler.
 func New(o Options) *Source {
 	if o.Path == "" {
@@ -105,9 +104,9 @@ func New(o Options) *Source {
 // Name returns "kernellog".
 func (s *Source) Name() string { return Name }
 
-// Sample tells how well the log is followed. The first call waits until the
-// log's past has been told. The error is ErrAbsent where there is no log, and
-// names what permission is missing where it may not be read.
+// Sample returns the state of the log reader. The first call waits until the
+// log's past has been emitted. The error is ErrAbsent where there is no log,
+// and names the missing permission where it cannot be read.
 func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 	s.begin.Do(func() { s.loop.Go(s.run) })
 	select {
@@ -129,16 +128,16 @@ func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 	}}, nil
 }
 
-// Close ends the goroutine that follows the log. No event is told after it has
-// returned.
+// Close ends the goroutine that follows the log. No event is emitted after it
+// returns.
 func (s *Source) Close() error {
-	s.begin.Do(func() {}) // never began: never will
+	s.begin.Do(func() {}) // not started yet: it never will be
 	s.mu.Lock()
 	if !s.closed {
 		s.closed = true
 		close(s.stop)
 		for _, f := range s.open {
-			f.Close() // ends the read that waits for a record
+			f.Close() // ends a blocked read
 		}
 	}
 	s.mu.Unlock()
@@ -146,8 +145,8 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// run follows the first log that can be opened, and tries again where none can
-// or where the one that could has ended.
+// run follows the first log that can be opened, and retries where none can or
+// where the log has ended.
 func (s *Source) run() {
 	s.reader = newReader(s)
 	var once sync.Once
@@ -172,8 +171,8 @@ func (s *Source) run() {
 }
 
 // follow opens a log and reads it until it ends or the Source is closed. It
-// calls ready when the log's past has been read; one that ends before that is
-// as good as one that cannot be opened.
+// calls ready when the log's past has been read. A log that ends before that
+// counts as one that cannot be opened.
 func (s *Source) follow(ready func()) error {
 	var failed unreadable
 	for i, path := range append([]string{s.opts.Path}, s.opts.Fallbacks...) {

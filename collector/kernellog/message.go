@@ -8,42 +8,42 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// Outcome is what became of a message.
+// Outcome classifies a message.
 type Outcome uint8
 
 const (
-	// Unrelated: nothing to tell of.
+	// Unrelated: the message is no fault of an accelerator.
 	Unrelated Outcome = iota
-	// Told: the message is an event.
-	Told
-	// Part: the message belongs to an event that another message tells.
+	// Reported: the message is an event.
+	Reported
+	// Part: the message belongs to the event of another message.
 	Part
-	// MalformedXid and MalformedSXid: the message begins like an event and is
-	// of no known form.
+	// MalformedXid and MalformedSXid: the message begins like an event and has
+	// no known form.
 	MalformedXid
 	MalformedSXid
 )
 
-// maxCode is the greatest Xid or SXid that is believed. NVIDIA's tables end at
-// 176 and at five digits.
+// maxCode is the largest plausible Xid or SXid. NVIDIA's tables end at 176, and
+// at five digits.
 const maxCode = 99_999
 
-// Parser turns messages of the kernel into events. It keeps what one message
-// says for those after it: the version of the driver, the address of a GPU.
-// It is used by one goroutine.
+// Parser converts messages of the kernel to events. It keeps state between
+// messages: the version of the driver, the address of a GPU. It is used by one
+// goroutine.
 type Parser struct {
 	driver      generation
 	accelerator func(pciAddress string) bool
 
-	lost  address // of "The NVIDIA GPU …", whose fate follows
-	left  int     // lines within which it does
+	lost  address // of "The NVIDIA GPU …", whose fault follows
+	left  int     // number of lines in which it must follow
 	heads []aerHead
 }
 
-// NewParser returns a Parser for the messages of a machine whose NVIDIA driver
-// has the version given, "" where it is not known: its banner in the log says.
-// accelerator reports whether the device at an address is one whose PCIe errors
-// are told; those of a device that an accelerator's driver holds always are.
+// NewParser returns a Parser for a machine with the given version of NVIDIA's
+// driver; "" where it is unknown until the driver's banner appears in the log.
+// accelerator reports whether PCIe errors of the device at an address are
+// events; those of devices with an accelerator's driver always are.
 func NewParser(driver string, accelerator func(pciAddress string) bool) *Parser {
 	return &Parser{driver: generationOf(driver), accelerator: accelerator}
 }
@@ -59,8 +59,8 @@ var (
 	gpuAt     = []byte("GPU at ")
 )
 
-// Parse takes one message, without what a log puts before it: the text of a
-// record of /dev/kmsg, unescaped, one line. The Event lacks its Time and Source.
+// Parse parses one message without the prefix of the log: the unescaped text of
+// a record of /dev/kmsg, one line. The Event has no Time and no Source.
 func (p *Parser) Parse(text []byte) (collector.Event, Outcome) {
 	switch {
 	case bytes.HasPrefix(text, nvrm):
@@ -72,13 +72,13 @@ func (p *Parser) Parse(text []byte) (collector.Event, Outcome) {
 	}
 }
 
-// concerns reports whether a line with something before its message may hold
-// one that is not Unrelated.
+// concerns reports whether a line, including its prefix, may contain a message
+// that is not Unrelated.
 func (p *Parser) concerns(line []byte) bool {
 	return bytes.Contains(line, nvrm) || bytes.Contains(line, nvswitch) || p.concernsAER(line)
 }
 
-// nvrm takes a message of NVIDIA's GPU driver.
+// nvrm parses a message of NVIDIA's GPU driver.
 func (p *Parser) nvrm(text []byte) (collector.Event, Outcome) {
 	if bytes.HasPrefix(text, xidHead) {
 		return p.parseXid(text)
@@ -92,7 +92,7 @@ func (p *Parser) nvrm(text []byte) (collector.Event, Outcome) {
 		if !ok {
 			return collector.Event{}, Unrelated
 		}
-		// The address, the PCI ID and the fate are three lines, or two.
+		// The address, the PCI ID and the fault are two or three lines.
 		p.lost, p.left = a, 2
 		return collector.Event{}, Part
 	}
@@ -115,23 +115,23 @@ func (p *Parser) nvrm(text []byte) (collector.Event, Outcome) {
 }
 
 func busLoss(a address, text []byte) (collector.Event, Outcome) {
-	return collector.Event{Kind: collector.EventBusLoss, PCI: a.String(), Detail: detail(text)}, Told
+	return collector.Event{Kind: collector.EventBusLoss, PCI: a.String(), Detail: detail(text)}, Reported
 }
 
-// loaded takes the driver's banner, "x86_64 Kernel Module  580.105.08  …" or
+// loaded parses the driver's banner, "x86_64 Kernel Module  580.105.08  …" or
 // "Open Kernel Module for x86_64  580.65.06  …".
 func (p *Parser) loaded(banner []byte) (collector.Event, Outcome) {
 	for word := range bytes.FieldsSeq(banner) {
 		if word[0] >= '0' && word[0] <= '9' && bytes.IndexByte(word, '.') > 0 {
 			version := detail(word)
 			p.driver = generationOf(version)
-			return collector.Event{Kind: collector.EventDriverLoaded, Detail: version}, Told
+			return collector.Event{Kind: collector.EventDriverLoaded, Detail: version}, Reported
 		}
 	}
 	return collector.Event{}, Unrelated
 }
 
-// detail returns text as one line of at most MaxDetail bytes of valid UTF-8.
+// detail returns text as one line of valid UTF-8, at most MaxDetail bytes.
 func detail(text []byte) string {
 	text = bytes.TrimRight(text, " \t")
 	if len(text) > collector.MaxDetail {
@@ -145,7 +145,7 @@ func detail(text []byte) string {
 	}
 	for _, c := range text {
 		if c < ' ' || c >= 0x7f {
-			// A replacement takes one byte, as what it stands for does at least.
+			// The replacement is one byte, never longer than what it replaces.
 			return strings.Map(func(r rune) rune {
 				if r < ' ' || r == 0x7f || r == utf8.RuneError {
 					return '?'

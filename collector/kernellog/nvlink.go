@@ -16,16 +16,16 @@ const (
 	lastNVLink  = 150
 )
 
-// generation says how the driver lays out the word intrInfo of an NVLink Xid.
+// generation is the layout of the word intrInfo of an NVLink Xid.
 type generation uint8
 
 const (
-	anyGeneration generation = iota // the driver's version is not known
+	anyGeneration generation = iota // unknown driver version
 	before575
 	since575
 )
 
-// generationOf returns the generation of a driver by its version.
+// generationOf returns the generation of a driver version.
 func generationOf(version string) generation {
 	major, _, _ := strings.Cut(version, ".")
 	n, err := strconv.Atoi(major)
@@ -45,11 +45,11 @@ var nvlinkTable string
 // nvlinkRule is one row of the table.
 type nvlinkRule struct {
 	xid    uint64
-	names  []string // of the unit, as drivers print it
+	names  []string // of the unit, as printed
 	unit   string   // in Sub
 	layout [2]bitPattern
 	// status is one bit of errorStatus, or its value for units that number
-	// their errors; noStatus where intrInfo says all.
+	// their errors; noStatus where intrInfo is sufficient.
 	status   uint32
 	noStatus bool
 	numbered bool
@@ -57,13 +57,13 @@ type nvlinkRule struct {
 	sub      string
 }
 
-// bitPattern is what some bits of a word must be.
+// bitPattern is the required value of some bits of a word.
 type bitPattern struct{ mask, value uint32 }
 
 func (p bitPattern) matches(w uint32) bool { return w&p.mask == p.value }
 
-// nvlinkRules parses the table once, with the first NVLink Xid: most machines
-// never print one.
+// nvlinkRules parses the table with the first NVLink Xid: most machines never
+// log one.
 var nvlinkRules = sync.OnceValue(func() []nvlinkRule {
 	var rules []nvlinkRule
 	for line := range strings.Lines(nvlinkTable) {
@@ -94,7 +94,7 @@ var nvlinkRules = sync.OnceValue(func() []nvlinkRule {
 	return rules
 })
 
-// name composes the value of Sub.
+// name returns the value of Sub.
 func (r *nvlinkRule) name(layout string) string {
 	switch {
 	case !r.noStatus:
@@ -122,11 +122,12 @@ func parsePattern(s string) bitPattern {
 }
 
 // NVLinkSubs returns every value that Event.Sub can have for one of the Xids
-// 144 to 150, sorted. It is the unit, "RLW_REMAP", for an error of it that the
-// table does not have. With a known error, its bit of errorStatus follows:
-// "RLW_REMAP:0x4"; for NETIR_BER_EVENT and NETIR_MFDE_EVENT its number; for
-// NETIR_LINK_DOWN the reason in bits 25 to 20 of intrInfo: "NETIR_LINK_DOWN:0x21".
-// ":fatal" ends the errors of RLW_RXPIPE that intrInfo marks as not survivable.
+// 144 to 150, sorted. It is the unit, "RLW_REMAP", for an error that the table
+// does not have. For a known error the bit of errorStatus follows:
+// "RLW_REMAP:0x4"; for NETIR_BER_EVENT and NETIR_MFDE_EVENT the number; for
+// NETIR_LINK_DOWN the reason in bits 25 to 20 of intrInfo:
+// "NETIR_LINK_DOWN:0x21". ":fatal" is appended for the errors of RLW_RXPIPE
+// that intrInfo marks as fatal.
 func NVLinkSubs(xid uint64) []string {
 	var subs []string
 	for _, r := range nvlinkRules() {
@@ -138,8 +139,8 @@ func NVLinkSubs(xid uint64) []string {
 	return slices.Compact(subs)
 }
 
-// sub decodes "…, UNIT Nonfatal XC0 i0 Link 07 (intrInfo errorStatus …)". It
-// returns "" where the line is not of that form or of a unit not known.
+// sub parses "…, UNIT Nonfatal XC0 i0 Link 07 (intrInfo errorStatus …)". It
+// returns "" for another form or an unknown unit.
 func (g generation) sub(xid uint64, text []byte) string {
 	at := max(bytes.LastIndex(text, []byte(" Fatal ")), bytes.LastIndex(text, []byte(" Nonfatal ")))
 	if at < 0 {
@@ -155,8 +156,8 @@ func (g generation) sub(xid uint64, text []byte) string {
 	return g.find(xid, unit, info, status, ok)
 }
 
-// find returns the Sub of a unit's error, or of the unit where the error is
-// not known. Of several errors at once it takes the first fatal one.
+// find returns the Sub of a unit's error, or the unit where the error is
+// unknown. Of several errors it returns the first fatal one.
 func (g generation) find(xid uint64, printed []byte, info, status uint32, complete bool) string {
 	var named, fitting []*nvlinkRule
 	for i := range nvlinkRules() {
@@ -188,7 +189,7 @@ func (g generation) find(xid uint64, printed []byte, info, status uint32, comple
 	return commonUnit(named)
 }
 
-// commonUnit returns the unit of all rules, "" where they have not the same.
+// commonUnit returns the unit of all rules, "" where they differ.
 func commonUnit(rules []*nvlinkRule) string {
 	unit := ""
 	for i, r := range rules {
@@ -200,7 +201,7 @@ func commonUnit(rules []*nvlinkRule) string {
 	return unit
 }
 
-// fits reports whether info is a word of r's in the layout of g.
+// fits reports whether info matches r in the layout of g.
 func (r *nvlinkRule) fits(g generation, info uint32) bool {
 	return g != since575 && r.layout[0].matches(info) || g != before575 && r.layout[1].matches(info)
 }

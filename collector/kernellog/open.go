@@ -12,7 +12,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// why names in one word what became of the log that was asked for.
+// why returns the value of the label for an error of opening the log.
 func why(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -24,7 +24,7 @@ func why(err error) string {
 	}
 }
 
-// unreadable is why each of several logs could not be opened.
+// unreadable are the errors of opening several logs.
 type unreadable []error
 
 func (u unreadable) Unwrap() []error { return u }
@@ -37,8 +37,8 @@ func (u unreadable) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// refusal says why none of the logs could be opened. What may not be read
-// weighs more than what is not there.
+// refusal returns why none of the logs could be opened. A missing permission
+// takes precedence over a missing file.
 func refusal(failed unreadable) error {
 	there := func(err error) bool { return !errors.Is(err, fs.ErrNotExist) }
 	denied := func(err error) bool { return errors.Is(err, fs.ErrPermission) }
@@ -52,7 +52,7 @@ func refusal(failed unreadable) error {
 	}
 }
 
-// openLog opens path and keeps the file for Close to end.
+// openLog opens path and keeps the file for Close.
 func (s *Source) openLog(path string) (follower, error) {
 	f, err := s.openFile(path)
 	if err != nil {
@@ -102,10 +102,10 @@ func (s *Source) release(files ...*os.File) {
 	}
 }
 
-// follower is a log that has been opened.
+// follower is an opened log.
 type follower interface {
-	// follow feeds r until the log ends, which its error says, or stop is
-	// closed. It calls ready once what the log held when opened has been fed.
+	// follow feeds r until the log ends, with the reason as error, or stop is
+	// closed. It calls ready once the past of the log has been fed.
 	follow(stop <-chan struct{}, r *reader, ready func()) error
 	// isPast reports whether a line was in the log when it was opened.
 	isPast(line position) bool

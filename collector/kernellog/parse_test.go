@@ -43,7 +43,7 @@ func checkMessages(t *testing.T, table []messages) {
 			for _, line := range tc.lines {
 				e, outcome := p.Parse([]byte(line))
 				switch outcome {
-				case kernellog.Told:
+				case kernellog.Reported:
 					got = append(got, strip(e))
 				case kernellog.MalformedXid, kernellog.MalformedSXid:
 					refused++

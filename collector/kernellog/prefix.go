@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// stamp is the time that a line carries, as its text.
+// stamp is the timestamp of a line, as text.
 type stamp struct{ boot, wall []byte }
 
-// stripPrefix returns the message of a line as dmesg, syslog and the journal
-// show it, and the time before it. A line of another process than the kernel
-// is returned whole: it is no message of the kernel.
+// stripPrefix returns the message of a line as printed by dmesg, syslog or the
+// journal, and its timestamp. A line of another process than the kernel is
+// returned whole: it is no message of the kernel.
 func stripPrefix(line []byte) (text []byte, st stamp) {
-	text = bytes.TrimLeft(line, " \t") // the journal indents what goes on
+	text = bytes.TrimLeft(line, " \t") // the journal indents continuation lines
 	if facility, rest, ok := bytes.Cut(text, []byte(":")); ok && len(facility) <= 8 && bytes.HasPrefix(facility, []byte("kern")) {
 		// dmesg -x: "kern  :warn  : ".
 		if _, rest, ok = bytes.Cut(rest, []byte(":")); ok {
@@ -51,8 +51,8 @@ func stripPrefix(line []byte) (text []byte, st stamp) {
 	return text, st
 }
 
-// syslogPrefix cuts "2025-01-21T04:41:44,285060+00:00 " as dmesg writes it, or
-// with "host kernel: " as syslog does, there also "Jan  3 07:39:45 ".
+// syslogPrefix cuts "2025-01-21T04:41:44,285060+00:00 " as printed by dmesg, or
+// with "host kernel: " as by syslog, which also prints "Jan  3 07:39:45 ".
 func syslogPrefix(text []byte) (rest, wall []byte, ok bool) {
 	const bsd = len("Jan  3 07:39:45")
 	switch {
@@ -67,11 +67,11 @@ func syslogPrefix(text []byte) (rest, wall []byte, ok bool) {
 	if _, after, tagged := bytes.Cut(rest, []byte(" ")); tagged && bytes.HasPrefix(after, []byte("kernel: ")) {
 		return after[len("kernel: "):], wall, true
 	}
-	return rest, wall, true // another program's begins with the name of the machine
+	return rest, wall, true // another program's line begins with the host name
 }
 
-// time returns when the line was written, zero where it does not say. boot is
-// when the kernel's log clock stood at 0.
+// time returns when the line was written, zero where it has no timestamp. boot
+// is when the kernel's log clock was 0.
 func (st stamp) time(boot, now time.Time) time.Time {
 	wall := string(bytes.Replace(st.wall, []byte(","), []byte("."), 1))
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999-0700"} {
@@ -79,7 +79,7 @@ func (st stamp) time(boot, now time.Time) time.Time {
 			return t
 		}
 	}
-	// These are written in the zone of the machine, which is taken to be ours.
+	// These are in the time zone of the machine, assumed to be the local one.
 	if t, err := time.ParseInLocation(time.ANSIC, wall, now.Location()); err == nil {
 		return t
 	}

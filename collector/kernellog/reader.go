@@ -12,40 +12,40 @@ import (
 // kernel has at most 8 KiB.
 const maxLine = 64 << 10
 
-// position is where a line stands in its log.
+// position is the place of a line in its log.
 type position struct {
-	offset   int    // in bytes, from the beginning of the chunk that holds it
+	offset   int    // in bytes, from the beginning of its chunk
 	seq      uint64 // of its record
-	numbered bool   // it is a record and has a number
+	numbered bool   // seq is valid
 }
 
-// reader turns what a log yields into lines, and those into events.
+// reader splits a log into lines and converts them to events.
 type reader struct {
 	source *Source
 	parser *Parser
 	log    follower
-	stream bool // log yields each record once
+	stream bool // the log returns each record once
 	boot   time.Time
-	dated  time.Time // the last time that a line of the past carried
+	dated  time.Time // the last timestamp of a line of the past
 
-	carry    []byte // beginning of a line that has not ended
+	carry    []byte // beginning of an unfinished line
 	skipping bool   // the line is too long
 	text     []byte // buffer for unescaped text
 	last     uint64 // sequence number read last from a stream
-	numbered bool   // last is known
+	numbered bool   // last is valid
 }
 
 func newReader(s *Source) *reader {
 	fs := sysfs.New(s.opts.Sysfs)
 	driver, err := fs.Read("module/nvidia/version")
 	if err != nil {
-		driver = "" // not loaded; its banner will say
+		driver = "" // not loaded; its banner will have the version
 	}
 	return &reader{source: s, parser: NewParser(driver, accelerators{fs: fs}.has)}
 }
 
-// attach makes l the log that is read. A stream that is opened again yields
-// what it did before; that is skipped, and what came since is news.
+// attach makes l the current log. A stream that is opened again repeats its
+// records; the known ones are skipped and newer ones are new events.
 func (r *reader) attach(l follower) {
 	r.log, r.boot, r.dated = l, r.source.opts.Boot(), time.Time{}
 	r.drop()
@@ -58,14 +58,14 @@ func (r *reader) attach(l follower) {
 	}
 }
 
-// drop forgets the beginning of a line, and pending how long that is.
+// drop discards the unfinished line; pending is its length.
 func (r *reader) drop()        { r.carry, r.skipping = r.carry[:0], false }
 func (r *reader) pending() int { return len(r.carry) }
 
-// skipLine leaves out what comes before the next end of a line.
+// skipLine skips up to the next end of a line.
 func (r *reader) skipLine() { r.skipping = true }
 
-// feed takes the next bytes of the log.
+// feed adds the next bytes of the log.
 func (r *reader) feed(b []byte) {
 	for offset := 0; len(b) > 0; {
 		end := bytes.IndexByte(b, '\n')
@@ -92,7 +92,7 @@ func (r *reader) feed(b []byte) {
 	}
 }
 
-// line takes one line of any form.
+// line handles one line of any form.
 func (r *reader) line(line []byte, offset int) {
 	rec, ok := parseRecord(line)
 	if !ok {
@@ -113,9 +113,9 @@ func (r *reader) line(line []byte, offset int) {
 		text = r.text
 	}
 	for {
-		// What the driver prints at once is one record of several lines.
+		// Several lines that the driver prints at once are one record.
 		line, rest, more := bytes.Cut(text, []byte{'\n'})
-		r.tell(line, at, func() time.Time {
+		r.report(line, at, func() time.Time {
 			if r.boot.IsZero() {
 				return time.Time{}
 			}
@@ -128,8 +128,8 @@ func (r *reader) line(line []byte, offset int) {
 	}
 }
 
-// count notes a record of a stream. It reports false for one that has been
-// read before.
+// count counts a record of a stream. It is false for one that has been read
+// before.
 func (r *reader) count(seq uint64) bool {
 	if r.numbered && seq <= r.last {
 		return false
@@ -141,7 +141,7 @@ func (r *reader) count(seq uint64) bool {
 	return true
 }
 
-// plain takes a line as dmesg, syslog or the journal show it.
+// plain handles a line as printed by dmesg, syslog or the journal.
 func (r *reader) plain(line []byte, offset int) {
 	if len(line) == 0 || isProperty(line) {
 		return
@@ -151,21 +151,21 @@ func (r *reader) plain(line []byte, offset int) {
 		return
 	}
 	text, stamp := stripPrefix(line)
-	r.tell(text, position{offset: offset}, func() time.Time {
+	r.report(text, position{offset: offset}, func() time.Time {
 		return stamp.time(r.boot, r.source.opts.Now())
 	})
 }
 
-// tell emits the event that a message tells of, if any. A live event happened
-// now: the log's own clock drifts by minutes in a month.
-func (r *reader) tell(text []byte, at position, written func() time.Time) {
+// report emits the event of a message, if it is one. A live event gets the
+// current time: the log's clock drifts by minutes in a month.
+func (r *reader) report(text []byte, at position, written func() time.Time) {
 	e, outcome := r.parser.Parse(text)
 	switch outcome {
 	case MalformedXid:
 		r.source.counts.xids.Add(1)
 	case MalformedSXid:
 		r.source.counts.sxids.Add(1)
-	case Told:
+	case Reported:
 		now := r.source.opts.Now()
 		if e.Source, e.Time = Name, now; r.log.isPast(at) {
 			e.Past = true
@@ -176,7 +176,7 @@ func (r *reader) tell(text []byte, at position, written func() time.Time) {
 				e.Time = r.dated
 			}
 			if !at.numbered && e.Time.Before(r.boot) {
-				return // of an earlier boot: a file outlives it, what it tells of does not
+				return // of an earlier boot: the file outlives it, the fault does not
 			}
 		}
 		r.emit(e)

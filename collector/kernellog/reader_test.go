@@ -155,7 +155,7 @@ func TestPendingErrorsAreBounded(t *testing.T) {
 		"nvidia 0000:%02x:00.0:   device [10de:2330] error status/mask=00000001/00000000",
 	} {
 		for bus := range 100 {
-			if _, outcome := p.Parse(fmt.Appendf(nil, line, bus)); outcome == kernellog.Told {
+			if _, outcome := p.Parse(fmt.Appendf(nil, line, bus)); outcome == kernellog.Reported {
 				told++
 			}
 		}

@@ -9,19 +9,19 @@ import (
 // Properties of the record follow it on lines that begin with a blank.
 type record struct {
 	seq  uint64
-	usec uint64 // of the kernel's log clock, which starts with the kernel
+	usec uint64 // of the kernel's log clock, which starts at boot
 	text []byte // escaped
-	// kernel: its facility is the kernel's, which it gives to no process that
-	// writes to the device (Documentation/ABI/testing/dev-kmsg).
+	// kernel: the facility is the kernel's, which no process that writes to the
+	// device can use (Documentation/ABI/testing/dev-kmsg).
 	kernel bool
 }
 
-// facilities is the least priority that has another facility than the kernel's:
-// its lower three bits are the level.
+// facilities is the lowest priority with a facility other than the kernel's:
+// the lower three bits are the level.
 const facilities = 8
 
-// parseRecord returns the record that a line holds. It fails for a line of any
-// other form.
+// parseRecord returns the record in a line. It fails for a line of any other
+// form.
 func parseRecord(line []byte) (record, bool) {
 	var rec record
 	if len(line) == 0 || line[0] < '0' || line[0] > '9' {
@@ -48,8 +48,8 @@ func parseRecord(line []byte) (record, bool) {
 	return rec, true
 }
 
-// number reads a decimal number at the beginning of b and returns the rest. It
-// fails where there is none or where it does not fit.
+// number parses a decimal number at the beginning of b and returns the rest. It
+// fails where there is none or where it overflows.
 func number(b []byte) (n uint64, rest []byte, ok bool) {
 	i := 0
 	for ; i < len(b) && b[i] >= '0' && b[i] <= '9'; i++ {
@@ -62,7 +62,7 @@ func number(b []byte) (n uint64, rest []byte, ok bool) {
 	return n, b[i:], i > 0
 }
 
-// hexadecimal reads digits at the beginning of b, at most limit of them.
+// hexadecimal parses at most limit digits at the beginning of b.
 func hexadecimal(b []byte, limit int) (n uint64, digits int, rest []byte) {
 	i := 0
 	for ; i < len(b) && i < limit; i++ {
@@ -88,8 +88,8 @@ func unhex(c byte) int {
 	}
 }
 
-// unescape appends text to dst with its \xNN, by which the kernel writes what
-// is not printable ASCII, put back.
+// unescape appends text to dst and decodes \xNN, which the kernel writes for
+// anything but printable ASCII.
 func unescape(dst, text []byte) []byte {
 	for i := bytes.IndexByte(text, '\\'); i >= 0; {
 		dst = append(dst, text[:i]...)
@@ -104,8 +104,8 @@ func unescape(dst, text []byte) []byte {
 	return append(dst, text...)
 }
 
-// isProperty reports whether a line is one of the properties after a record:
-// " SUBSYSTEM=pci", " DEVICE=+pci:0000:1b:00.0".
+// isProperty reports whether a line is a property of the record before it: "
+// SUBSYSTEM=pci", " DEVICE=+pci:0000:1b:00.0".
 func isProperty(line []byte) bool {
 	if line[0] != ' ' {
 		return false

@@ -11,32 +11,32 @@ import (
 )
 
 const (
-	// pollEvery is how often a regular file is asked whether it has grown, and
-	// a device that cannot say so itself.
+	// pollEvery is the time between two reads of a regular file, or of a device
+	// that does not support polling.
 	pollEvery = 200 * time.Millisecond
-	// chunk is what one read asks for, in bytes. The kernel yields one record
-	// of at most 8 KiB, and fails where the buffer cannot hold it.
+	// chunk is the size of a read, in bytes. The kernel returns one record of
+	// at most 8 KiB, and fails where the buffer is smaller.
 	chunk = 32 << 10
 )
 
-// stream is a log that yields each record once: /dev/kmsg, or a pipe.
+// stream is a log that returns each record once: /dev/kmsg, or a pipe.
 type stream struct {
 	source *Source
 	path   string
 	file   *os.File
-	// tail is a second handle at the end that the log had when it was opened.
-	// What it yields first is the first record of after.
+	// tail is a second handle, at the end of the log when it was opened. Its
+	// first record is the first one after the past.
 	tail *os.File
 	next uint64 // sequence number of that record
-	seen bool   // next is known
-	past bool   // the end of the past has not been reached
+	seen bool   // next is valid
+	past bool   // still within the past
 }
 
 func newStream(s *Source, path string, f *os.File) *stream {
 	st := &stream{source: s, path: path, file: f, past: true}
 	tail, err := s.openFile(path)
 	if err != nil {
-		return st // the end of the past is then the first pause
+		return st // the past ends with the first pause
 	}
 	if _, err := tail.Seek(0, io.SeekEnd); err != nil {
 		s.release(tail)
@@ -64,7 +64,8 @@ func (l *stream) follow(stop <-chan struct{}, r *reader, ready func()) error {
 		case err == nil:
 			r.feed(buf[:n])
 		case errors.Is(err, syscall.EPIPE):
-			// Overwritten before it was read; the gap in the numbers says how much.
+			// Overwritten before it was read; the gap in the numbers is
+			// counted.
 		case errors.Is(err, syscall.EAGAIN):
 			l.past, wait = false, true
 			ready()
@@ -80,7 +81,7 @@ func (l *stream) follow(stop <-chan struct{}, r *reader, ready func()) error {
 	}
 }
 
-// isPast goes by the sequence number; a log without them has its past before
+// isPast compares sequence numbers; the past of a log without them ends with
 // the first pause.
 func (l *stream) isPast(at position) bool {
 	if !l.past || !at.numbered {
@@ -98,9 +99,9 @@ func (l *stream) isPast(at position) bool {
 	return !l.seen || at.seq < l.next
 }
 
-// read reads once, without waiting or until there is something or f is closed.
-// It returns os.ErrNoDeadline where f cannot be waited for, and EAGAIN where
-// there is nothing to read now.
+// read reads once, without waiting or until data arrives or f is closed. It
+// returns os.ErrNoDeadline where f does not support waiting, and EAGAIN where
+// there is no data.
 func read(f *os.File, buf []byte, wait bool) (n int, err error) {
 	conn, err := f.SyscallConn()
 	if err != nil {

@@ -18,18 +18,17 @@ var (
 	changedTo  = []byte(" changed from 0x")
 )
 
-// xidRecoveryAction is the Xid by which the driver tells its recovery action.
+// xidRecoveryAction is the Xid that reports the driver's recovery action.
 const xidRecoveryAction = 154
 
 // recoveryActions are the values of accel_gpu_recovery_action by the driver's
-// number, which is that of NVML's field 230. The words after the number differ
+// number, the same as in NVML's field 230. The words after the number differ
 // between drivers.
 var recoveryActions = [...]string{"none", "reset", "reboot", "drain_p2p", "drain_and_reset", "recover_imex_domain"}
 
-// parseXid takes "NVRM: Xid (PCI:0000:01:00 GPU-I:05 GPU-CI:00): 94, pid=…,
-// name=…, text", in which all but an address and the number may be missing.
-// Source: kernel_rc.c of NVIDIA's open kernel modules; drivers before 302 leave
-// out "PCI:".
+// parseXid parses "NVRM: Xid (PCI:0000:01:00 GPU-I:05 GPU-CI:00): 94, pid=…,
+// name=…, text", of which only an address and the number are required. Source:
+// kernel_rc.c of NVIDIA's open kernel modules; drivers before 302 omit "PCI:".
 func (p *Parser) parseXid(text []byte) (collector.Event, Outcome) {
 	a, code, rest, ok := parseFault(bytes.TrimPrefix(text, xidOpen), ' ')
 	if !ok || !bytes.HasPrefix(text, xidOpen) {
@@ -47,12 +46,12 @@ func (p *Parser) parseXid(text []byte) (collector.Event, Outcome) {
 	case code >= firstNVLink && code <= lastNVLink:
 		e.Sub = p.driver.sub(code, rest)
 	}
-	return e, Told
+	return e, Reported
 }
 
-// place reads "GPU-I:05 GPU-CI:00" within the parentheses, by which the driver
-// names a GPU instance and a compute instance of it, as 5/0, or as 5 where it
-// names no compute instance. Source: kernel_rc.c, which writes both in decimal.
+// place parses "GPU-I:05 GPU-CI:00" within the parentheses, a GPU instance and
+// its compute instance, as 5/0, or as 5 where there is no compute instance.
+// Source: kernel_rc.c, which prints both in decimal.
 func place(text []byte) string {
 	inside, _, _ := bytes.Cut(text, codeFollow)
 	_, tail, ok := bytes.Cut(inside, instance)
@@ -74,8 +73,8 @@ func place(text []byte) string {
 	return of + "/" + strconv.FormatUint(ci, 10)
 }
 
-// recoveryAction reads "… changed from 0x0 (None) to 0x1 (GPU Reset Required)".
-// It returns "" for a number that has no name yet.
+// recoveryAction parses "… changed from 0x0 (None) to 0x1 (GPU Reset
+// Required)". It returns "" for an unknown number.
 func recoveryAction(rest []byte) string {
 	_, tail, ok := cutLast(rest, changedTo)
 	if !ok {
@@ -92,10 +91,10 @@ func recoveryAction(rest []byte) string {
 	return recoveryActions[n]
 }
 
-// parseSXid takes "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal,
-// Link 32 text". The lines "Severity …" and "Data {…}" that the driver prints
-// after it under the same number are part of it. Source: error_nvswitch.c of
-// NVIDIA's open kernel modules.
+// parseSXid parses "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028,
+// Non-fatal, Link 32 text". The lines "Severity …" and "Data {…}" that follow
+// under the same number are parts of it. Source: error_nvswitch.c of NVIDIA's
+// open kernel modules.
 func parseSXid(text []byte) (collector.Event, Outcome) {
 	n := len(nvswitch)
 	for n < len(text) && text[n] >= '0' && text[n] <= '9' {
@@ -123,11 +122,11 @@ func parseSXid(text []byte) (collector.Event, Outcome) {
 	case "Non-fatal", "Nonfatal":
 		e.Sub = "nonfatal"
 	}
-	return e, Told
+	return e, Reported
 }
 
-// parseFault reads "address): code, rest". After the address there may be more,
-// set off by the byte given, up to the parenthesis.
+// parseFault parses "address): code, rest". More text may follow the address,
+// separated by the byte more, up to the parenthesis.
 func parseFault(b []byte, more byte) (a address, code uint64, rest []byte, ok bool) {
 	a, b, ok = parseAddress(b)
 	if !ok || len(b) == 0 || b[0] != ')' && b[0] != more {
@@ -148,7 +147,7 @@ func parseFault(b []byte, more byte) (a address, code uint64, rest []byte, ok bo
 	return a, code, bytes.TrimLeft(rest, " "), ok
 }
 
-// cutLast cuts b around the last sep in it.
+// cutLast cuts b at the last sep.
 func cutLast(b, sep []byte) (before, after []byte, found bool) {
 	if i := bytes.LastIndex(b, sep); i >= 0 {
 		return b[:i], b[i+len(sep):], true

@@ -10,15 +10,16 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// call is one function of NVML, where it matters with fixed arguments: what is
-// looked up, counted and remembered as not supported by itself.
+// call is one NVML function, with fixed arguments where they matter. Its symbol
+// is looked up, its errors are counted and its NOT_SUPPORTED is remembered
+// separately.
 type call struct {
-	// name is the C symbol and the label call of the errors.
+	// name is the C symbol and the value of the label call.
 	name string
-	// versions are further symbols that go-nvml calls instead of name where
-	// the library has them; any one of them will do.
+	// versions are further symbols that go-nvml calls instead of name where the
+	// library has them. One of them is enough.
 	versions []string
-	// quiet is an answer that is no error of this call, though not success.
+	// quiet is a return code that is neither success nor counted as an error.
 	quiet nvml.Return
 	index int
 }
@@ -47,24 +48,26 @@ func variants(n int, name string) []*call {
 	return list
 }
 
-// asker is what one device knows about its calls. It belongs to the goroutine
+// asker records which calls one device supports. It belongs to the goroutine
 // that owns the device.
 type asker struct {
-	// has says which calls the library has a symbol for; shared, constant.
+	// has marks the calls that the library has a symbol for; shared and
+	// constant.
 	has []bool
-	// refused says which calls the device has refused for good.
+	// refused marks the calls that the device will never support.
 	refused []bool
 	// round is shared by a GPU and its MIG devices.
 	*round
 }
 
-// round is what one round of calls has met.
+// round is the outcome of one round of calls.
 type round struct {
-	// fatal is the verdict that ended the round, or SUCCESS.
+	// fatal is the return code that ended the round, or SUCCESS.
 	fatal nvml.Return
-	// stale is the first answer that puts the driver in doubt, or SUCCESS.
+	// stale is the first return code that hints at a replaced driver, or
+	// SUCCESS.
 	stale nvml.Return
-	// failed is the first call that failed unexpectedly, and its answer.
+	// failed is the first call that failed unexpectedly, and its return code.
 	failed    string
 	failedRet nvml.Return
 	errors    []collector.CallError
@@ -74,10 +77,10 @@ func newAsker(has []bool, r *round) asker {
 	return asker{has: has, refused: make([]bool, len(calls)), round: r}
 }
 
-// forget drops what was learned: the device is not what it was.
+// forget clears the refused calls: the device has been reset or replaced.
 func (a *asker) forget() { clear(a.refused) }
 
-// may reports whether c can be called at all.
+// may reports whether c can be called.
 func (a *asker) may(c *call) bool {
 	if a.fatal != nvml.SUCCESS || a.refused[c.index] {
 		return false
@@ -90,7 +93,7 @@ func (a *asker) may(c *call) bool {
 	return true
 }
 
-// took notes the answer of c and reports whether it was success.
+// took records the return code of c and reports whether it is success.
 func (a *asker) took(c *call, ret nvml.Return) bool {
 	if ret == nvml.SUCCESS {
 		return true
@@ -105,8 +108,8 @@ func (a *asker) took(c *call, ret nvml.Return) bool {
 	return false
 }
 
-// fail counts an answer of the function called name, keeps what the round's
-// error will say, and notes what it means for the device.
+// fail counts a return code other than success, keeps it for the round's error,
+// and records what it means for the device.
 func (r *round) fail(name string, ret nvml.Return) {
 	if fatal(ret) && r.fatal == nvml.SUCCESS {
 		r.fatal = ret
@@ -118,8 +121,8 @@ func (r *round) fail(name string, ret nvml.Return) {
 	r.missed(name, ret)
 }
 
-// missed is fail for one value among the many that a call has answered: it
-// says nothing of the device.
+// missed is fail for one of many values that a call returned. It has no
+// consequence for the device.
 func (r *round) missed(name string, ret nvml.Return) {
 	r.count(name, ret)
 	if r.failed == "" && !permanent(ret) {
@@ -138,7 +141,8 @@ func (r *round) count(name string, ret nvml.Return) {
 	r.errors = append(r.errors, collector.CallError{Call: name, Code: c, Count: 1})
 }
 
-// take ends the round: it returns the counts and why the round is not whole.
+// take ends the round. It returns the error counts and why the round is
+// incomplete.
 func (r *round) take() ([]collector.CallError, error) {
 	errs := r.errors
 	var err error
@@ -150,7 +154,7 @@ func (r *round) take() ([]collector.CallError, error) {
 }
 
 // do calls f, which calls c and nothing else, unless c is missing or refused.
-// It, ask and ask2 are the only places where a function of NVML is called.
+// NVML functions are called in do, ask and ask2 only.
 func do(a *asker, c *call, f func() nvml.Return) bool {
 	return a.may(c) && a.took(c, f())
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// claims says which GPU's goroutine is in calls to a handle. While the
-// enumeration shifts, a second one may come by the same handle: it must not
-// follow the first into a call that hangs.
+// claims records which GPU's goroutine is inside calls to a handle. While the
+// enumeration shifts, a second goroutine may get the same handle. It must not
+// enter a call that hangs the first.
 type claims struct {
 	mu     sync.Mutex
 	owners map[nvml.Device]claim
@@ -23,8 +23,8 @@ type claim struct {
 	known []collector.Device
 }
 
-// take makes h g's until release. Where it is another's, it returns what is
-// known of the GPU.
+// take claims h for g until release. Where another GPU has claimed it, take
+// returns what is known of that GPU.
 func (c *claims) take(h nvml.Device, g *gpu) ([]collector.Device, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,8 +39,7 @@ func (c *claims) take(h nvml.Device, g *gpu) ([]collector.Device, bool) {
 	return nil, true
 }
 
-// release gives back what g has taken. It reports whether nobody waits for g
-// any more.
+// release gives up the claims of g. It reports whether g has been abandoned.
 func (c *claims) release(g *gpu) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,30 +14,30 @@ import (
 var callProcessUtilization = define(call{name: "nvmlDeviceGetProcessUtilization", quiet: nvml.ERROR_NOT_FOUND})
 
 const (
-	// processInterval is the time between two lists of processes.
+	// processInterval is the time between two reads of the process list.
 	processInterval = 2 * time.Second
-	// sampleWindow is how long a sample of a process stands. The driver keeps
-	// several a second and lists a process only in those in which it ran, so
-	// one that is in none of that time's was idle.
+	// sampleWindow is how long a utilization sample of a process is valid. The
+	// driver takes several samples a second and lists a process only in those
+	// during which it ran. A process in none of them was idle.
 	sampleWindow = 3 * time.Second
-	// memoryUnknown is what the driver answers where it cannot tell a
-	// process's memory (NVML_VALUE_NOT_AVAILABLE).
+	// memoryUnknown is the driver's value for unknown process memory
+	// (NVML_VALUE_NOT_AVAILABLE).
 	memoryUnknown = math.MaxUint64
 )
 
 // clients are the processes on a GPU or a MIG device.
 type clients struct {
 	next time.Time
-	// counts and list are as last read; list is nil where the driver does not
-	// say.
+	// counts and list are the last that were read; list is nil where the driver
+	// gives none.
 	counts []collector.Reading
 	list   []collector.Client
 
-	// samples are the last of each process, which the driver stamps in
-	// microseconds.
+	// samples are the last sample of each process. The driver's timestamps are
+	// in microseconds.
 	samples map[int]processSample
 	stamp   uint64
-	since   time.Time // from when on the driver has answered without a gap
+	since   time.Time // the start of the gapless sequence of answers
 }
 
 type processSample struct {
@@ -45,7 +45,7 @@ type processSample struct {
 	compute, memory, encoder, decoder uint32
 }
 
-// read lists the processes, where it is time to, and counts them.
+// read lists and counts the processes when that is due.
 func (c *clients) read(d *collector.Device, a *asker, h nvml.Device, now time.Time) {
 	if !now.Before(c.next) {
 		c.next = now.Add(processInterval)
@@ -54,7 +54,7 @@ func (c *clients) read(d *collector.Device, a *asker, h nvml.Device, now time.Ti
 		c.ask(a, callGraphics, h.GetGraphicsRunningProcesses, labelGraphics)
 		c.ask(a, callMPS, h.GetMPSComputeRunningProcesses, labelMPS)
 		if !whole {
-			c.list = nil // who else there may be is not known
+			c.list = nil // the list is incomplete
 		}
 	}
 	d.Readings = append(d.Readings, c.counts...)
@@ -76,7 +76,8 @@ func (c *clients) ask(a *asker, call *call, f func() ([]nvml.ProcessInfo, nvml.R
 	return true
 }
 
-// readUtilization asks what each process did since the round before.
+// readUtilization reads the utilization of each process since the previous
+// round.
 func (c *clients) readUtilization(a *asker, h nvml.Device, now time.Time) {
 	if len(c.list) == 0 || a.refused[callProcessUtilization.index] {
 		c.samples, c.since = nil, time.Time{}
@@ -100,7 +101,7 @@ func (c *clients) readUtilization(a *asker, h nvml.Device, now time.Time) {
 	}
 	for _, s := range list {
 		if s.SmUtil > 100 || s.MemUtil > 100 || s.EncUtil > 100 || s.DecUtil > 100 {
-			continue // garbage that some drivers answer for processes that have just ended
+			continue // some drivers return garbage for processes that have just ended
 		}
 		c.stamp = max(c.stamp, s.TimeStamp)
 		c.samples[int(s.Pid)] = processSample{now, s.SmUtil, s.MemUtil, s.EncUtil, s.DecUtil}
@@ -112,7 +113,7 @@ func (c *clients) readUtilization(a *asker, h nvml.Device, now time.Time) {
 	}
 }
 
-// clients returns the processes with what is known of each.
+// clients returns the processes with their readings.
 func (c *clients) clients(now time.Time) []collector.Client {
 	if c.list == nil {
 		return nil

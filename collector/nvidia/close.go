@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// closeBound is how long Close waits for calls that are under way.
+// closeBound is how long Close waits for calls in flight.
 var closeBound = 2 * time.Second
 
-// Close implements collector.Source. It waits a bounded time for calls under
-// way; where one does not return, the library stays as it is.
+// Close implements collector.Source. It waits up to closeBound for calls in
+// flight. Where one does not return, the library stays loaded.
 func (s *Source) Close() error {
 	if s.closed.Swap(true) {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// cString returns the text of a C array up to its end mark.
+// cString returns the text of a C array up to its NUL.
 func cString(b []int8) string {
 	var s strings.Builder
 	for _, c := range b {
@@ -25,8 +25,8 @@ func cString(b []int8) string {
 	return s.String()
 }
 
-// text makes a string of the driver fit for a label: valid, trimmed, and empty
-// where it is one of the driver's ways to say that there is none.
+// text makes a driver string fit for a label: valid UTF-8, trimmed, and empty
+// where the driver means "none".
 func text(s string) string {
 	s = strings.TrimSpace(strings.ToValidUTF8(s, ""))
 	switch s {
@@ -36,7 +36,7 @@ func text(s string) string {
 	return s
 }
 
-// pciAddress writes an address as the kernel does. A GPU is always function 0.
+// pciAddress formats an address as the kernel does. A GPU is always function 0.
 func pciAddress(p nvml.PciInfo) string {
 	const hex = "0123456789abcdef"
 	b := []byte("0000:00:00.0")
@@ -69,16 +69,16 @@ func uuidOf(b [16]uint8) string {
 	return string(s)
 }
 
-// fieldNumber decodes the value of a field: nvmlValue_t by nvmlValueType_t.
-// All fields read here are whole numbers; signed says whether one may be
-// negative. reason is empty or why the value is none.
+// fieldNumber decodes an nvmlValue_t of type nvmlValueType_t. All fields read
+// here are integers; signed allows a negative one. reason is empty, or why the
+// value is rejected.
 func fieldNumber(valueType uint32, raw [8]byte, signed bool) (v float64, reason string) {
 	bits := binary.NativeEndian.Uint64(raw[:])
 	bits32 := binary.NativeEndian.Uint32(raw[:])
 	switch nvml.ValueType(valueType) {
 	case nvml.VALUE_TYPE_UNSIGNED_INT:
 		if signed {
-			// Drivers exist that give signed fields this type.
+			// Some drivers use this type for signed fields.
 			return signedNumber(int64(int32(bits32)), math.MinInt32)
 		}
 		return unsigned(uint64(bits32), math.MaxUint32)
@@ -103,11 +103,11 @@ func fieldNumber(valueType uint32, raw [8]byte, signed bool) (v float64, reason 
 	return 0, collector.RejectType
 }
 
-// blank64 is the least of DCGM's 64-bit marks for "no value", which some
-// layers under NVML pass on; no counter gets there.
+// blank64 is the lowest of DCGM's 64-bit "no value" marks, which some layers
+// below NVML pass on. No counter reaches it.
 const blank64 = 0x7ffffffffffffff0
 
-// unsigned gives v, unless it is NVML_VALUE_NOT_AVAILABLE (-1 in its width).
+// unsigned returns v, unless it is NVML_VALUE_NOT_AVAILABLE (-1 in its width).
 func unsigned(v, notAvailable uint64) (float64, string) {
 	if v == notAvailable || v >= blank64 && v <= math.MaxInt64 {
 		return 0, collector.RejectSentinel
@@ -128,28 +128,29 @@ func bitErrorRatio(v uint64) float64 {
 	return float64(v>>8&0xf) * math.Pow10(-int(v&0xff))
 }
 
-// faultBit decodes one part of nvmlGpuFabricInfo's healthMask: 1 is true, 2 is
-// false, the rest says nothing.
+// faultBit decodes one part of the healthMask of nvmlGpuFabricInfo: 1 is true,
+// 2 is false, anything else is unknown.
 func faultBit(mask uint32, shift uint) (fault, known bool) {
 	v := mask >> shift & 3
 	return v == nvml.GPU_FABRIC_HEALTH_MASK_DEGRADED_BW_TRUE, v == 1 || v == 2
 }
 
-// misconfigured decodes the healthMask's 4-bit part: 1 is none, more is the
-// kind of fault.
+// misconfigured decodes the 4-bit part of the healthMask: 1 is none, a larger
+// value is the kind of fault.
 func misconfigured(mask uint32) (fault, known bool) {
 	v := mask >> nvml.GPU_FABRIC_HEALTH_MASK_SHIFT_INCORRECT_CONFIGURATION & nvml.GPU_FABRIC_HEALTH_MASK_WIDTH_INCORRECT_CONFIGURATION
 	return v > nvml.GPU_FABRIC_HEALTH_MASK_INCORRECT_CONFIGURATION_NONE, v != nvml.GPU_FABRIC_HEALTH_MASK_INCORRECT_CONFIGURATION_NOT_SUPPORTED
 }
 
-// migProfile names the shape of a MIG device as NVIDIA does: 1g.10gb, or
-// 1c.3g.40gb where it has a part of its GPU instance's compute slices.
+// migProfile returns the profile name of a MIG device in NVIDIA's form:
+// 1g.10gb, or 1c.3g.40gb where it has a part of its GPU instance's compute
+// slices.
 func migProfile(a nvml.DeviceAttributes, totalBytes uint64) string {
 	if a.GpuInstanceSliceCount == 0 || totalBytes == 0 {
 		return ""
 	}
 	const gib = 1 << 30
-	// The profile names the eighths of the board's memory, not the bytes.
+	// The profile name is in eighths of the board's memory, not in bytes.
 	eighths := math.Ceil(float64(a.MemorySizeMB<<20) / float64(totalBytes) * 8)
 	gb := math.Round(eighths / 8 * float64((totalBytes+gib-1)/gib))
 	s := strconv.Itoa(int(a.GpuInstanceSliceCount)) + "g." + strconv.Itoa(int(gb)) + "gb"
@@ -159,9 +160,8 @@ func migProfile(a nvml.DeviceAttributes, totalBytes uint64) string {
 	return s
 }
 
-// unit is what a driver's number counts, in the metric's unit. A division by a
-// whole number rounds to the number that people would write; a multiplication
-// by its inverse does not.
+// unit converts a driver's number to the metric's unit. Dividing by an integer
+// rounds to the expected decimal number; multiplying by its inverse does not.
 type unit struct{ by, over float64 }
 
 var (
@@ -176,7 +176,7 @@ var (
 
 func (u unit) of(v float64) float64 { return v * u.by / u.over }
 
-// set32 adds a 32-bit value, unless it is the mark for none.
+// set32 sets a 32-bit value, unless it is the "not available" mark.
 func set32(d *collector.Device, m *collector.Metric, v uint32, u unit, labels ...string) {
 	if v == math.MaxUint32 {
 		d.Reject(m, collector.RejectSentinel)

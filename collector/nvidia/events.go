@@ -21,14 +21,15 @@ var (
 )
 
 const (
-	// waitTimeout bounds a wait, in milliseconds: a set must not be freed
-	// while it is waited for, so this is how long Close and new GPUs wait.
+	// waitTimeout bounds a wait, in milliseconds. A set must not be freed
+	// during a wait, so Close and new GPUs wait this long.
 	waitTimeout = 1000
 	minBackoff  = time.Second
 	maxBackoff  = 30 * time.Second
 )
 
-// eventKinds are nvmlEventType*; P-state and clock changes are no news.
+// eventKinds are the nvmlEventType* to report. Changes of P-state and clocks
+// are not.
 var eventKinds = map[uint64]collector.EventKind{
 	nvml.EventTypeXidCriticalError:       collector.EventXid,
 	nvml.EventMigConfigChange:            collector.EventMIGConfig,
@@ -44,16 +45,16 @@ var eventKinds = map[uint64]collector.EventKind{
 	nvml.EventTypePowerSourceChange:      collector.EventPowerSource,
 }
 
-// noInstance is the id of an instance that the driver cannot name.
+// noInstance is the instance id of an event that the driver cannot place.
 const noInstance = 0xFFFFFFFF
 
-// partition is a MIG device by its place.
+// partition is a MIG device by GPU instance and compute instance.
 type partition struct {
 	gi, ci int
 	id     string
 }
 
-// watched is a GPU whose events are wanted.
+// watched is a GPU to receive events of.
 type watched struct {
 	id      string
 	types   uint64
@@ -63,7 +64,7 @@ type watched struct {
 	well, registered bool
 }
 
-// events waits for what the driver announces, on a goroutine of its own.
+// events receives the driver's events on its own goroutine.
 type events struct {
 	lib  *library
 	emit func(collector.Event)
@@ -88,8 +89,7 @@ func newEvents(lib *library, emit func(collector.Event)) *events {
 	return e
 }
 
-// watch makes the events of a GPU that has just been learnt wanted. They come
-// once commit has been called.
+// watch adds a newly identified GPU. Its events arrive after commit.
 func (e *events) watch(g *gpu) {
 	supported, ok := ask(&g.asker, callEventTypes, g.handle.GetSupportedEventTypes)
 	types := uint64(0)
@@ -110,7 +110,7 @@ func (e *events) watch(g *gpu) {
 	e.unregistered = e.unregistered || !w.registered
 }
 
-// lose says that the GPU does not answer, and cannot be registered anew.
+// lose records that the GPU does not answer and cannot be registered.
 func (e *events) lose(h nvml.Device) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -119,7 +119,7 @@ func (e *events) lose(h nvml.Device) {
 	}
 }
 
-// partitions says which MIG devices a GPU has now.
+// partitions sets the current MIG devices of a GPU.
 func (e *events) partitions(g *gpu) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -133,7 +133,7 @@ func (e *events) partitions(g *gpu) {
 	}
 }
 
-// blind reports whether a change of h's MIG devices would go unannounced.
+// blind reports whether no event would announce a change of h's MIG devices.
 func (e *events) blind(h nvml.Device) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -141,7 +141,7 @@ func (e *events) blind(h nvml.Device) bool {
 	return w == nil || !w.registered || w.types&nvml.EventMigConfigChange == 0
 }
 
-// commit wakes the goroutine for the GPUs that a round has found, all at once.
+// commit registers the GPUs found in a round, all at once.
 func (e *events) commit() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -153,7 +153,7 @@ func (e *events) commit() {
 	}
 }
 
-// calls returns the failed calls since it was last called.
+// calls returns the failed calls since the previous call.
 func (e *events) calls() []collector.CallError {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -173,7 +173,7 @@ func (e *events) stopped(done <-chan struct{}) bool {
 	}
 }
 
-// deliver emits what the driver has announced.
+// deliver emits an event of the driver.
 func (e *events) deliver(data nvml.EventData, now time.Time) {
 	kind, ok := eventKinds[data.EventType]
 	if !ok {
@@ -192,7 +192,7 @@ func (e *events) deliver(data nvml.EventData, now time.Time) {
 	e.emit(event)
 }
 
-// partitionOf finds the one MIG device that an event can be blamed on.
+// partitionOf returns the MIG device that caused an event, where it is unique.
 func (w *watched) partitionOf(gi, ci uint32) string {
 	if gi == noInstance {
 		return ""

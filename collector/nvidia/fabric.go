@@ -10,8 +10,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// The structs of nvmlDeviceGetGpuFabricInfoV are tried from the newest on; a
-// driver refuses those it does not know by their version.
+// The structs of nvmlDeviceGetGpuFabricInfoV are tried from the newest. A
+// driver rejects a version that it does not know.
 var (
 	callFabricV3 = function("nvmlDeviceGetGpuFabricInfoV")
 	callFabricV2 = function("nvmlDeviceGetGpuFabricInfoV")
@@ -39,7 +39,8 @@ var fabricFaults = [...]struct {
 
 var labelMisconfigured = []string{"incorrect_configuration"}
 
-// askFabric asks for the fabric in the newest form the driver has.
+// askFabric reads the fabric info in the newest version that the driver
+// supports.
 func (g *gpu) askFabric() (nvml.GpuFabricInfo_v3, bool) {
 	a, h := &g.asker, g.handle
 	if v3, ok := ask(a, callFabricV3, func() (nvml.GpuFabricInfo_v3, nvml.Return) { return h.GetGpuFabricInfoV().V3() }); ok {
@@ -60,7 +61,7 @@ func (g *gpu) askFabric() (nvml.GpuFabricInfo_v3, bool) {
 	return nvml.GpuFabricInfo_v3{ClusterUuid: v1.ClusterUuid, Status: v1.Status, CliqueId: v1.CliqueId, State: v1.State}, ok
 }
 
-// readFabric reads how the GPU stands with the NVLink fabric.
+// readFabric reads the state of the GPU in the NVLink fabric.
 func (g *gpu) readFabric(d *collector.Device) {
 	info, ok := g.askFabric()
 	if !ok || info.State == nvml.GPU_FABRIC_STATE_NOT_SUPPORTED {

@@ -13,23 +13,23 @@ import (
 
 var callFieldValues = function("nvmlDeviceGetFieldValues")
 
-// field is one question of nvmlDeviceGetFieldValues.
+// field is one entry of nvmlDeviceGetFieldValues.
 type field struct {
 	id uint32
-	// scope is the field's scopeId: the link, for those of one link.
+	// scope is the field's scopeId: the link number for fields of one link.
 	scope  uint32
 	signed bool
 	metric *collector.Metric
 	labels []string
 	unit   unit
-	// use takes a value that is no reading by itself.
+	// use handles a value that is not a reading by itself.
 	use func(g *gpu, d *collector.Device, v float64)
 }
 
-// lastField is past every id in the header.
+// lastField is larger than every id in the header.
 const lastField = 512
 
-// fieldNames are the label call of failing fields.
+// fieldNames are the values of the label call for failing fields.
 var fieldNames = func() (names [lastField]string) {
 	for i := range names {
 		names[i] = "field_" + strconv.Itoa(i)
@@ -37,8 +37,8 @@ var fieldNames = func() (names [lastField]string) {
 	return names
 }()
 
-// batch is fields that are read with one call. It learns which of them the
-// GPU has: those that it has not are not asked again.
+// batch is a set of fields read with one call. Fields that the GPU does not
+// support are not read again.
 type batch struct {
 	fields []field
 	values []nvml.FieldValue
@@ -52,14 +52,15 @@ func newBatch(fields []field) *batch {
 	return b
 }
 
-// read asks for all fields and adds what they say to d. refused, which may be
-// nil, hears of each field that the GPU will never answer.
+// read reads all fields into d. refused, which may be nil, is called for each
+// field that the GPU will never support.
 func (b *batch) read(g *gpu, d *collector.Device, refused func(f field)) {
 	if len(b.fields) == 0 {
 		return
 	}
 	for i := range b.values {
-		// A value that the library leaves alone must not be the last round's.
+		// A value that the library does not write must not be the previous
+		// round's.
 		b.values[i].NvmlReturn = uint32(nvml.ERROR_UNKNOWN)
 	}
 	if !do(&g.asker, callFieldValues, func() nvml.Return { return g.handle.GetFieldValues(b.values) }) {
@@ -102,7 +103,7 @@ func (f *field) deliver(g *gpu, d *collector.Device, v *nvml.FieldValue) {
 	}
 }
 
-// has reports whether the field id of any scope is still asked for.
+// has reports whether the field id, of any scope, is still read.
 func (b *batch) has(id uint32) bool {
 	for i := range b.fields {
 		if b.fields[i].id == id {

@@ -13,8 +13,8 @@ func plain(id uint32, m *collector.Metric, u unit, labels ...string) field {
 	return field{id: id, metric: m, unit: u, labels: labels}
 }
 
-// fastFields are read in every round. Fields that the driver serves together
-// stand together.
+// fastFields are read in every round. Fields that the driver reads together are
+// adjacent.
 var fastFields = []field{
 	{id: nvml.FI_DEV_GET_GPU_RECOVERY_ACTION, metric: collector.RecoveryAction, use: setRecoveryAction},
 
@@ -52,11 +52,11 @@ var fastFields = []field{
 	plain(nvml.FI_DEV_REMAPPED_FAILURE, collector.RowRemapFailed, one),
 }
 
-// thermalPolicy stands for both thermal reasons on drivers that have neither
-// field of their own.
+// thermalPolicy replaces both thermal reasons on drivers without separate
+// fields.
 var thermalPolicy = plain(nvml.FI_DEV_PERF_POLICY_THERMAL, collector.ThrottleSeconds, nano, "thermal")
 
-// slowFields change when an operator or a firmware changes them.
+// slowFields change by an operator or a firmware update only.
 var slowFields = []field{
 	plain(nvml.FI_DEV_POWER_CURRENT_LIMIT, collector.PowerLimit, milli, "enforced"),
 	plain(nvml.FI_DEV_POWER_REQUESTED_LIMIT, collector.PowerLimit, milli, "requested"),
@@ -80,7 +80,7 @@ func marginField(id uint32, limit int) field {
 	}}
 }
 
-// recoveryActions are field 230's values, in their order.
+// recoveryActions are the values of field 230, in order.
 var recoveryActions = [...][]string{{"none"}, {"reset"}, {"reboot"}, {"drain_p2p"}, {"drain_and_reset"}, {"recover_imex_domain"}}
 
 func setRecoveryAction(_ *gpu, d *collector.Device, v float64) {

@@ -20,7 +20,7 @@ var (
 	callGPMMetrics   = function("nvmlGpmMetricsGet")
 )
 
-// gpmWindow is the shortest time between two samples that NVML can work with.
+// gpmWindow is the shortest time between two samples that NVML accepts.
 var gpmWindow = 100 * time.Millisecond
 
 // gpmMetric is one metric of GPU performance monitoring.
@@ -36,8 +36,8 @@ func gpmOf(id nvml.GpmMetricId, m *collector.Metric, u unit, labels ...string) g
 	return gpmMetric{id: id, name: "gpm_metric_" + strconv.Itoa(int(id)), metric: m, unit: u, labels: labels}
 }
 
-// of converts a value. A mean over two samples may come out a little over the
-// whole, which is the whole.
+// of converts a value. A mean over two samples may slightly exceed the whole;
+// it is capped.
 func (m *gpmMetric) of(v float64) float64 {
 	if m.unit == percent && v > 100 && v <= 101 {
 		v = 100
@@ -64,20 +64,20 @@ var gpmMetrics = []gpmMetric{
 	gpmOf(nvml.GPM_METRIC_NVLINK_TOTAL_RX_PER_SEC, collector.NVLinkReceiveRate, mebibyte),
 }
 
-// gpm reads the performance counters of a GPU or of a GPU instance: two
-// samples, a round apart, make the means of the time between them.
+// gpm reads the performance counters of a GPU or a GPU instance. Two samples, a
+// round apart, give the means over that time.
 type gpm struct {
 	samples  [2]nvml.GpmSample
 	address  [2]uintptr
 	previous int
-	// taken is when the previous sample was; zero where there is none.
+	// taken is the time of the previous sample; zero where there is none.
 	taken time.Time
 	ready bool
-	// want is what the device has of gpmMetrics.
+	// want are the entries of gpmMetrics that the device supports.
 	want []gpmMetric
 }
 
-// gpmSupported asks, once, whether the GPU has these counters.
+// gpmSupported reports whether the GPU has these counters. It calls NVML once.
 func (g *gpu) gpmSupported() bool {
 	if g.gpmAsked {
 		return g.gpmThere
@@ -107,11 +107,11 @@ func (p *gpm) prepare(g *gpu, a *asker) bool {
 	return true
 }
 
-// wholeGPU is no GPU instance's id.
+// wholeGPU is not a valid GPU instance id.
 const wholeGPU = -1
 
-// read samples the GPU instance gi, or the whole GPU, and adds the means since
-// the previous sample to d.
+// read samples the GPU instance gi, or the whole GPU, and sets the means since
+// the previous sample in d.
 func (p *gpm) read(g *gpu, a *asker, d *collector.Device, now time.Time, gi int) {
 	if !p.taken.IsZero() && now.Sub(p.taken) < gpmWindow {
 		return
@@ -149,7 +149,7 @@ func (p *gpm) deliver(a *asker, d *collector.Device, q *gpmQuery) {
 		m, v := &p.want[i], &q.values[i]
 		switch ret := nvml.Return(v.ret); {
 		case ret == nvml.SUCCESS:
-			// Set rejects NaN, which a window without cycles gives.
+			// Set rejects NaN, the result of a window without cycles.
 			d.Set(m.metric, m.of(v.value), m.labels...)
 		case permanent(ret) || ret == nvml.ERROR_INVALID_ARGUMENT:
 			a.missed(m.name, nvml.ERROR_NOT_SUPPORTED)
@@ -165,10 +165,10 @@ func (p *gpm) deliver(a *asker, d *collector.Device, q *gpmQuery) {
 	p.want = p.want[:kept]
 }
 
-// drop forgets the previous sample: the time since it holds something else.
+// drop discards the previous sample: the device changed since.
 func (p *gpm) drop() { p.taken = time.Time{} }
 
-// free gives the samples back.
+// free frees the samples.
 func (p *gpm) free(a *asker) {
 	for i, s := range p.samples {
 		if s != nil {
@@ -179,7 +179,7 @@ func (p *gpm) free(a *asker) {
 	p.want, p.ready, p.taken = nil, false, time.Time{}
 }
 
-// readGPM adds the whole GPU's counters.
+// readGPM sets the counters of the whole GPU.
 func (g *gpu) readGPM(d *collector.Device, now time.Time) {
 	if g.gpmSupported() && !g.refused[callGPMSample.index] && g.gpm.prepare(g, &g.asker) {
 		g.gpm.read(g, &g.asker, d, now, wholeGPU)

@@ -23,9 +23,9 @@ import (
 )
 
 // gpmQuery is nvmlGpmMetricsGet_t. go-nvml copies its 13 KiB four times a call,
-// which would cost more than all else of a round; this one is used in place.
-// It holds pointers of the library only, as numbers, so that neither the
-// collector nor cgo's checks need to look at it.
+// which would dominate the cost of a round; this one is used in place. It
+// contains only pointers of the library, as numbers, so that neither the
+// garbage collector nor cgo's checks need to scan it.
 type gpmQuery struct {
 	version, count   uint32
 	sample1, sample2 uintptr
@@ -39,7 +39,7 @@ type gpmValue struct {
 	names   [3]uintptr
 }
 
-// gpmSymbol is nvmlGpmMetricsGet in the library, which is loaded by then.
+// gpmSymbol is nvmlGpmMetricsGet of the library, which is loaded by then.
 var gpmSymbol = sync.OnceValue(func() unsafe.Pointer { return C.accel_gpm_symbol() })
 
 // metricsGet is nvmlGpmMetricsGet.
@@ -51,8 +51,8 @@ func (q *gpmQuery) metricsGet() nvml.Return {
 	return nvml.Return(C.accel_gpm_metrics(f, unsafe.Pointer(q)))
 }
 
-// sampleAddress is the library's pointer in go-nvml's handle, a struct of one
-// pointer.
+// sampleAddress is the library's pointer inside go-nvml's handle, a struct with
+// one pointer.
 func sampleAddress(s nvml.GpmSample) uintptr {
 	v := reflect.ValueOf(s)
 	if v.Kind() != reflect.Struct || v.NumField() != 1 || v.Field(0).Kind() != reflect.Pointer {

@@ -15,7 +15,7 @@ import (
 
 var callHandle = function("nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex")
 
-// gpu is the physical GPU at one place of the driver's enumeration, with its
+// gpu is the physical GPU at one index of the driver's enumeration, with its
 // MIG devices. Its fields belong to the goroutine that reads it.
 type gpu struct {
 	asker
@@ -26,16 +26,16 @@ type gpu struct {
 
 	handle   nvml.Device
 	identity identity
-	// known is the identity of the GPU and its MIG devices as last read;
-	// never changed, only replaced.
+	// known is the identity of the GPU and its MIG devices as last read. It is
+	// replaced, never modified.
 	known []collector.Device
 
 	nextSlow, nextIdentity time.Time
-	// kept is what the slow readings last said; it is said again in every
-	// round until they are read anew.
+	// kept are the last slow readings. They are repeated in each round until
+	// they are read again.
 	kept    []collector.Reading
 	rejects []collector.Reject
-	// size is how many readings the last round had.
+	// size is the number of readings in the previous round.
 	size int
 
 	fast, seldom *batch
@@ -43,21 +43,21 @@ type gpu struct {
 	thermal      thermal
 	links        links
 	gpm          gpm
-	// gpmAsked: whether the GPU has performance counters is known.
+	// gpmAsked: whether the GPU has performance counters has been determined.
 	gpmAsked, gpmThere bool
 	query              *gpmQuery
 	mig                mig
 	clients            clients
-	// reshape is set by the event that says the MIG devices have changed.
+	// reshape is set by the event that reports a change of MIG devices.
 	reshape atomic.Bool
-	// ill is set while the GPU does not answer. When it is back it is learnt
-	// anew in the round after: it may have been reset, or replaced.
+	// ill is set while the GPU does not answer. It is identified again in the
+	// round after its return: it may have been reset or replaced.
 	ill, back bool
-	// claims are shared by all GPUs. taken: this round found the handle in the
-	// hands of another goroutine.
+	// claims are shared by all GPUs. taken: in this round another goroutine has
+	// claimed the handle.
 	claims *claims
 	taken  bool
-	// left is set when nobody will ask any more.
+	// left is set when the index is not read any more.
 	left atomic.Bool
 }
 
@@ -67,7 +67,8 @@ type gpuAnswer struct {
 	known   []collector.Device
 	down    string
 	calls   []collector.CallError
-	// stale is why the driver may be gone, where the GPU does not answer.
+	// stale is why the driver may have been replaced, where the GPU does not
+	// answer.
 	stale nvml.Return
 	err   error
 }
@@ -89,11 +90,11 @@ func (g *gpu) read(now time.Time) (a gpuAnswer) {
 	case g.open(now):
 		a.devices, a.down = g.readDevices(now)
 	case g.failed == callHandle.name && g.failedRet == nvml.ERROR_INVALID_ARGUMENT:
-		// Fewer GPUs than a moment ago: there is none at this place.
+		// The driver lists fewer GPUs than a moment ago: none has this index.
 		g.handle, g.known = nil, nil
 	case g.failed == callHandle.name && g.failedRet == nvml.ERROR_NO_PERMISSION:
-		// The GPU is not given to this container. The count of the call shows
-		// it; it is no fault of a device.
+		// The GPU is not assigned to this container. The call is counted; no
+		// device is at fault.
 		g.handle, g.known, g.failed = nil, nil, ""
 	case g.taken:
 		a.down = collector.ReasonStuck
@@ -118,7 +119,7 @@ func (g *gpu) read(now time.Time) (a gpuAnswer) {
 
 var errNotReturned = fmt.Errorf("a call has not returned: %w", context.DeadlineExceeded)
 
-// verdict names why a device is down.
+// verdict returns the reason for which a device is down.
 func verdict(ret nvml.Return, other string) string {
 	switch ret {
 	case nvml.ERROR_GPU_IS_LOST:
@@ -129,7 +130,7 @@ func verdict(ret nvml.Return, other string) string {
 	return other
 }
 
-// illness prepares for the GPU's return: it may come back reset.
+// illness prepares for the return of the GPU, which may have been reset.
 func (g *gpu) illness() {
 	g.ill = true
 	g.gpm.drop()
@@ -138,12 +139,12 @@ func (g *gpu) illness() {
 		g.events.lose(g.handle)
 	}
 	if len(g.known) == 0 || g.known[0].ID == "" {
-		// Better a passing name than a GPU that nobody hears of.
-		g.known = []collector.Device{stranger(procGPUs, g.index)}
+		// A temporary name is better than an unreported GPU.
+		g.known = []collector.Device{unopened(procGPUs, g.index)}
 	}
 }
 
-// open makes sure that the handle is that of the GPU at this index now.
+// open checks that the handle is that of the GPU at this index now.
 func (g *gpu) open(now time.Time) bool {
 	h, ok := ask(&g.asker, callHandle, func() (nvml.Device, nvml.Return) { return g.lib.api.DeviceGetHandleByIndex(g.index) })
 	if !ok {
@@ -164,7 +165,7 @@ func (g *gpu) open(now time.Time) bool {
 	return true
 }
 
-// learn starts over with the GPU behind h.
+// learn identifies the GPU behind h and forgets the previous one.
 func (g *gpu) learn(h nvml.Device, now time.Time) bool {
 	g.handle = h
 	g.forgetAnswers()
@@ -201,7 +202,7 @@ func (g *gpu) readDevices(now time.Time) ([]collector.Device, string) {
 	d.Readings = append(d.Readings, g.kept...)
 	g.clients.read(&d, &g.asker, g.handle, now)
 	if !g.mig.enabled {
-		// With MIG each instance says who uses it.
+		// With MIG, each instance reports its own processes.
 		g.clients.readUtilization(&g.asker, g.handle, now)
 		d.Clients = g.clients.clients(now)
 	}
@@ -218,8 +219,9 @@ func (g *gpu) readDevices(now time.Time) ([]collector.Device, string) {
 	return append([]collector.Device{d}, migs...), ""
 }
 
-// slowAfter spreads the slow readings of the GPUs over the interval: the first
-// round reads everything, the second slow one comes early by the GPU's place.
+// slowAfter spreads the slow readings of the GPUs over the interval. The first
+// round reads everything; the second slow reading is earlier by an amount that
+// depends on the index.
 func (g *gpu) slowAfter(now time.Time) time.Time {
 	if g.nextSlow.IsZero() {
 		return now.Add(g.slow * time.Duration(g.index%16+1) / 16)
@@ -227,7 +229,7 @@ func (g *gpu) slowAfter(now time.Time) time.Time {
 	return now.Add(g.slow)
 }
 
-// readSlow renews what is kept between the rounds.
+// readSlow refreshes the slow readings.
 func (g *gpu) readSlow() {
 	d := collector.Device{Readings: make([]collector.Reading, 0, len(g.kept)+8)}
 	g.seldom.read(g, &d, nil)

@@ -28,7 +28,7 @@ var (
 	callGSP          = function("nvmlDeviceGetGspFirmwareVersion")
 )
 
-// architectures are NVML_DEVICE_ARCH_*, as NVIDIA spells them, lower case.
+// architectures are NVML_DEVICE_ARCH_* in NVIDIA's spelling, lower case.
 var architectures = map[nvml.DeviceArchitecture]string{
 	nvml.DEVICE_ARCH_KEPLER: "kepler", nvml.DEVICE_ARCH_MAXWELL: "maxwell", nvml.DEVICE_ARCH_PASCAL: "pascal",
 	nvml.DEVICE_ARCH_VOLTA: "volta", nvml.DEVICE_ARCH_TURING: "turing", nvml.DEVICE_ARCH_AMPERE: "ampere",
@@ -36,9 +36,9 @@ var architectures = map[nvml.DeviceArchitecture]string{
 	nvml.DEVICE_ARCH_RUBIN: "rubin",
 }
 
-// identity is what a GPU is.
+// identity is the constant properties of a GPU.
 type identity struct {
-	// device carries the fields of identity and the Info readings.
+	// device has the identity fields and the Info readings.
 	device       collector.Device
 	architecture string
 	index        string
@@ -48,7 +48,7 @@ type identity struct {
 	part         string
 }
 
-// readIdentity reads who the GPU is. Without its UUID it is nobody.
+// readIdentity reads the identity of the GPU. Without a UUID it fails.
 func (g *gpu) readIdentity() bool {
 	h, a := g.handle, &g.asker
 	uuid, ok := ask(a, callUUID, h.GetUUID)
@@ -90,8 +90,8 @@ func (g *gpu) readIdentity() bool {
 	return true
 }
 
-// renewIdentity is readIdentity for a GPU that is known: what cannot be read
-// this time is as it was.
+// renewIdentity is readIdentity for a known GPU. What cannot be read this time
+// keeps its value.
 func (g *gpu) renewIdentity() bool {
 	was, known := g.identity, g.known
 	ok := g.readIdentity()
@@ -102,7 +102,7 @@ func (g *gpu) renewIdentity() bool {
 	return ok
 }
 
-// info are the labels of accel_device_info.
+// info returns the label values of accel_device_info.
 func (id *identity) info(d *collector.Device, index, profile string) []string {
 	return []string{string(collector.GPU), "nvidia", d.Model, id.architecture, index, d.PCI, id.numa, id.serial, id.part, profile}
 }
@@ -128,7 +128,8 @@ func (g *gpu) readFirmware(d *collector.Device) {
 	add("gsp", v, ok)
 }
 
-// rememberIdentity replaces what is told of the GPU while it does not answer.
+// rememberIdentity replaces the identity that is reported while the GPU does
+// not answer.
 func (g *gpu) rememberIdentity() {
 	known := make([]collector.Device, 0, 1+len(g.mig.devices))
 	known = append(known, g.identity.device)

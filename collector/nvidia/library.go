@@ -17,8 +17,8 @@ import (
 
 const soname = "libnvidia-ml.so.1"
 
-// folders are where drivers, container runtimes and operators put the library
-// that the loader does not know of.
+// folders are where drivers, container runtimes and operators install the
+// library outside the loader's search path.
 var folders = []string{
 	"/usr/lib/x86_64-linux-gnu",
 	"/usr/lib/aarch64-linux-gnu",
@@ -47,9 +47,9 @@ type library struct {
 	has []bool
 }
 
-// load opens the library: the named one, else the first of the usual places.
-// Who names one says that it is there, so that its absence is a fault.
-// It never unloads: glibc keeps a library mapped that the program has bound to.
+// load opens the named library, or the first of the usual places. The absence
+// of a named library is an error. load never unloads: glibc keeps a library
+// mapped once the program has bound to it.
 func load(name string) (*library, error) {
 	candidates := []string{name}
 	if name == "" {
@@ -74,7 +74,8 @@ func load(name string) (*library, error) {
 	return nil, fmt.Errorf("%w: no NVML library at %s", collector.ErrAbsent, strings.Join(candidates, ", "))
 }
 
-// present tells a library that is there and cannot be opened from none.
+// present distinguishes a library that exists but cannot be opened from an
+// absent one.
 func present(path string, err error) bool {
 	if strings.Contains(path, "/") {
 		_, stat := os.Stat(path)
@@ -94,7 +95,7 @@ func bind(path string, handle *dl.DynamicLibrary) *library {
 	return l
 }
 
-// init starts NVML in a way that tolerates a machine without a GPU.
+// init initializes NVML. A machine without a GPU is no error.
 func (l *library) init(a *asker) error {
 	a.forget()
 	if l.has[callInitWithFlags.index] {
@@ -103,7 +104,7 @@ func (l *library) init(a *asker) error {
 		do(a, callInit, l.api.Init)
 	}
 	ret, failed := a.failedRet, a.failed
-	// The verdict is this call's, not the next one's.
+	// The return code belongs to this call, not to the next one.
 	a.fatal, a.stale, a.failed, a.failedRet = nvml.SUCCESS, nvml.SUCCESS, "", nvml.SUCCESS
 	if failed == "" {
 		if !l.has[callInit.index] && !l.has[callInitWithFlags.index] {
@@ -131,7 +132,7 @@ func (l *library) version(a *asker) string {
 
 func (l *library) shutdown(a *asker) { do(a, callShutdown, l.api.Shutdown) }
 
-// kernelVersion reads the version of the loaded kernel module.
+// kernelVersion returns the version of the loaded kernel module.
 func kernelVersion() string {
 	b, err := os.ReadFile(kernelVersionFile)
 	if err != nil {
@@ -140,8 +141,8 @@ func kernelVersion() string {
 	return parseKernelVersion(b)
 }
 
-// parseKernelVersion finds the version in a line such as "NVRM version: NVIDIA
-// UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024".
+// parseKernelVersion returns the version in a line such as "NVRM version:
+// NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024".
 func parseKernelVersion(b []byte) string {
 	line, _, _ := bytes.Cut(b, []byte("\n"))
 	for f := range bytes.FieldsSeq(line) {

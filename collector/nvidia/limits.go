@@ -44,7 +44,7 @@ var (
 	labelMPS       = []string{"mps"}
 )
 
-// readLimits reads what the operator or the board sets bounds to.
+// readLimits reads the limits that the operator or the board sets.
 func (g *gpu) readLimits(d *collector.Device) {
 	a, h := &g.asker, g.handle
 	power := func(id uint32, c *call, f func() (uint32, nvml.Return), labels []string) {
@@ -76,7 +76,8 @@ func (g *gpu) readLimits(d *collector.Device) {
 	g.readThresholds(d)
 }
 
-// computeModes are nvmlComputeMode_t's values; 2, exclusive thread, is gone.
+// computeModes are the values of nvmlComputeMode_t; 2, exclusive thread, was
+// removed.
 var computeModes = [...]struct {
 	mode   nvml.ComputeMode
 	labels []string
@@ -86,7 +87,7 @@ var computeModes = [...]struct {
 	{nvml.COMPUTEMODE_EXCLUSIVE_PROCESS, []string{"exclusive_process"}},
 }
 
-// readModes reads how the GPU is set up and what repair it waits for.
+// readModes reads the modes of the GPU and its pending repairs.
 func (g *gpu) readModes(d *collector.Device) {
 	a, h := &g.asker, g.handle
 	if mode, ok := ask(a, callComputeMode, h.GetComputeMode); ok {

@@ -25,8 +25,8 @@ type eccCounter struct {
 	labels   []string
 }
 
-// eccFamily is the counters of one family: by location, and their sums for
-// boards that give nothing finer.
+// eccFamily is the counters of one family: by location, and the sums for boards
+// without locations.
 type eccFamily struct {
 	metric   *collector.Metric
 	counter  nvml.EccCounterType
@@ -104,8 +104,8 @@ func (g *gpu) readECCFamily(d *collector.Device, f *eccFamily) {
 	}
 }
 
-// readInstanceECC reads what NVML counts by MIG device: uncorrected volatile
-// errors outside the DRAM.
+// readInstanceECC reads the counters that NVML has by MIG device: uncorrected
+// volatile errors outside the DRAM.
 func (m *migDevice) readInstanceECC(d *collector.Device) {
 	f := &eccFamilies[0]
 	for i := range f.counters {
@@ -154,7 +154,8 @@ func (g *gpu) readSRAM(d *collector.Device) {
 
 var labelSpare = [...][]string{{"max"}, {"high"}, {"partial"}, {"low"}, {"none"}}
 
-// readRemaps reads what fields 142 to 145, read in every round, do not say.
+// readRemaps reads what fields 142 to 145, which are read in every round, do
+// not contain.
 func (g *gpu) readRemaps(d *collector.Device) {
 	a, h := &g.asker, g.handle
 	if hist, ok := ask(a, callHistogram, h.GetRowRemapperHistogram); ok {

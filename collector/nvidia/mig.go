@@ -23,13 +23,13 @@ var (
 	callAttributes = function("nvmlDeviceGetAttributes_v2", "nvmlDeviceGetAttributes")
 )
 
-// mig is the MIG side of a GPU.
+// mig is the MIG state of a GPU.
 type mig struct {
 	enabled bool
 	devices []*migDevice
-	// counts are the instances by profile, ready to be told each round.
+	// counts are the instances by profile, as readings for each round.
 	counts []collector.Reading
-	// unsure: the last enumeration failed, so it is done again.
+	// unsure: the last enumeration failed and is repeated.
 	unsure bool
 }
 
@@ -38,8 +38,8 @@ type migDevice struct {
 	asker
 	handle nvml.Device
 	gi, ci int
-	// alone: no other MIG device shares the GPU instance, so what is measured
-	// of the instance is this device's.
+	// alone: no other MIG device shares the GPU instance, so the instance's
+	// readings are this device's.
 	alone   bool
 	device  collector.Device
 	gpm     gpm
@@ -55,9 +55,9 @@ func (m *mig) dropSamples() {
 	}
 }
 
-// followMIG reads the MIG mode and keeps the list of MIG devices current: it
-// is enumerated anew on a change of mode, on the event that says so, where one
-// of the devices is not there any more, and in every slow round.
+// followMIG reads the MIG mode and keeps the list of MIG devices current. It
+// enumerates them after a change of mode, after an event, when a device has
+// disappeared, and in every slow round.
 func (g *gpu) followMIG(d *collector.Device, slow bool) {
 	current, pending, ok := ask2(&g.asker, callMIGMode, g.handle.GetMigMode)
 	if ok {
@@ -67,7 +67,7 @@ func (g *gpu) followMIG(d *collector.Device, slow bool) {
 	enabled := ok && current == nvml.DEVICE_MIG_ENABLE
 	changed := g.reshape.Swap(false)
 	if ok && enabled != g.mig.enabled {
-		// What the GPU answers depends on the mode.
+		// The set of supported calls depends on the mode.
 		changed = true
 		g.forgetAnswers()
 		g.nextSlow = time.Time{}
@@ -88,7 +88,7 @@ func (g *gpu) followMIG(d *collector.Device, slow bool) {
 	d.Readings = append(d.Readings, g.mig.counts...)
 }
 
-// forgetAnswers makes everything be asked again.
+// forgetAnswers makes the next round repeat every call.
 func (g *gpu) forgetAnswers() {
 	g.forget()
 	g.fast, g.seldom = newBatch(fastFields), newBatch(slowFields)
@@ -98,8 +98,8 @@ func (g *gpu) forgetAnswers() {
 	g.clients = clients{}
 }
 
-// enumerateMIG lists the MIG devices; those that were there before stay. While
-// one cannot be listed, none is taken for gone and none counted.
+// enumerateMIG lists the MIG devices and keeps the known ones. While one cannot
+// be listed, none is removed and none is counted.
 func (g *gpu) enumerateMIG() {
 	g.mig.unsure = true
 	n, ok := ask(&g.asker, callMIGMax, g.handle.GetMaxMigDeviceCount)
@@ -114,7 +114,7 @@ func (g *gpu) enumerateMIG() {
 			return h, ret
 		})
 		if !ok && ret == callMIGHandle.quiet {
-			continue // nothing at this place
+			continue // no MIG device has this index
 		}
 		var m *migDevice
 		if ok {
@@ -142,8 +142,8 @@ func (g *gpu) enumerateMIG() {
 	g.mig.counts = nil
 }
 
-// openMIG returns the MIG device behind h: the one known by that UUID and
-// place, else a new one.
+// openMIG returns the MIG device behind h: the known one with that UUID and
+// index, else a new one.
 func (g *gpu) openMIG(h nvml.Device, index int) *migDevice {
 	a := newAsker(g.has, g.round)
 	uuid, ok := ask(&a, callUUID, h.GetUUID)
@@ -175,8 +175,8 @@ func (g *gpu) openMIG(h nvml.Device, index int) *migDevice {
 	return m
 }
 
-// profileOf names the shape of the MIG device: by the driver, which puts it
-// behind the product's name, else from its attributes.
+// profileOf returns the profile of the MIG device: the driver appends it to the
+// product name; else it is derived from the attributes.
 func (g *gpu) profileOf(m *migDevice) string {
 	if name, ok := ask(&m.asker, callName, m.handle.GetName); ok {
 		if _, profile, found := strings.Cut(text(name), " MIG "); found {
@@ -200,7 +200,7 @@ func (m *migDevice) profile() string {
 	return labels[len(labels)-1]
 }
 
-// dropMIG forgets the MIG devices: the GPU is learnt anew.
+// dropMIG forgets the MIG devices: the GPU is identified again.
 func (g *gpu) dropMIG() {
 	for _, m := range g.mig.devices {
 		m.gpm.free(&m.asker)
@@ -224,7 +224,7 @@ func (g *gpu) setMIGDevices(devices []*migDevice) {
 		m.nameInstance(g.identity.minor)
 	}
 	g.mig.devices, g.mig.counts = devices, nil
-	// In the same order each time, or pages would be laid out anew.
+	// A stable order avoids laying the page out again.
 	for _, profile := range slices.Sorted(maps.Keys(profiles)) {
 		g.mig.counts = append(g.mig.counts, collector.Reading{Metric: collector.MIGInstances, Labels: []string{profile}, Value: float64(profiles[profile])})
 	}
@@ -232,8 +232,8 @@ func (g *gpu) setMIGDevices(devices []*migDevice) {
 	g.rememberIdentity()
 }
 
-// nameInstance adds the name by which GKE's device plugin gives out the GPU
-// instance, where that is this device and no other.
+// nameInstance adds the id that GKE's device plugin uses for the GPU instance,
+// where this device is the only one in it.
 func (m *migDevice) nameInstance(minor string) {
 	name := "nvidia" + minor + "/gi" + strconv.Itoa(m.gi)
 	if i := slices.Index(m.device.KubeIDs, name); i >= 0 && !m.alone {

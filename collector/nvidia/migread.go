@@ -11,8 +11,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// readMIGs reads the MIG devices. What belongs to the whole board (its
-// temperature, its power) is not repeated on them.
+// readMIGs reads the MIG devices. Readings of the whole board (temperature,
+// power) are not repeated on them.
 func (g *gpu) readMIGs(now time.Time, slow bool) []collector.Device {
 	if len(g.mig.devices) == 0 {
 		return nil
@@ -33,7 +33,7 @@ func (g *gpu) readMIGs(now time.Time, slow bool) []collector.Device {
 	if len(silent) == 0 || g.fatal != nvml.SUCCESS {
 		return list
 	}
-	// Either it was taken away a moment ago, or it is ill.
+	// It was removed a moment ago, or it fails.
 	g.enumerateMIG()
 	for _, m := range silent {
 		if slices.Contains(g.mig.devices, m) {

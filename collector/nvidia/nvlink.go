@@ -10,8 +10,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// maxLinks bounds what a GPU may say of its number of NVLinks; 36 is the most
-// that the header knows.
+// maxLinks bounds the number of NVLinks that a GPU may report; the header
+// defines at most 36.
 const maxLinks = 36
 
 var (
@@ -21,8 +21,8 @@ var (
 	callLinkRecovery = variants(maxLinks, "nvmlDeviceGetNvLinkErrorCounter")
 )
 
-// linkFields are the fields of one link. GPUs to Hopper answer the first
-// three, those from Blackwell on the rest.
+// linkFields are the fields of one link. GPUs up to Hopper support the first
+// three, those from Blackwell on the others.
 var linkFields = []field{
 	plain(nvml.FI_DEV_NVLINK_ERROR_DL_CRC, collector.NVLinkErrors, one, "crc"),
 	plain(nvml.FI_DEV_NVLINK_ERROR_DL_REPLAY, collector.NVLinkErrors, one, "replay"),
@@ -45,7 +45,7 @@ var linkFields = []field{
 	bitErrorField(nvml.FI_DEV_NVLINK_COUNT_SYMBOL_BER, "symbol"),
 }
 
-// olderFields stand in for a link's field that the GPU does not have.
+// olderFields replace a link's field that the GPU does not have.
 var olderFields = map[uint32]field{
 	nvml.FI_DEV_NVLINK_COUNT_XMIT_BYTES: plain(nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_TX, collector.NVLinkTransmit, kibibyte),
 	nvml.FI_DEV_NVLINK_COUNT_RCV_BYTES:  plain(nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_RX, collector.NVLinkReceive, kibibyte),
@@ -55,7 +55,7 @@ func bitErrorField(id uint32, kind string) field {
 	return field{id: id, metric: collector.NVLinkBER, labels: []string{kind}}
 }
 
-// ofLink makes the field that of one link: its labels begin with the link.
+// ofLink returns the field for one link; the link is its first label.
 func (f field) ofLink(link int) field {
 	f.scope = uint32(link)
 	f.labels = append([]string{strconv.Itoa(link)}, f.labels...)
@@ -70,9 +70,9 @@ func (f field) ofLink(link int) field {
 
 // links are the NVLinks of one GPU.
 type links struct {
-	// count is field 91: how many there are.
+	// count is field 91, the number of links.
 	count int
-	// asked is the number of links that the batches are made for.
+	// asked is the number of links in the batches.
 	asked         int
 	fields, older *batch
 	labels        [][]string
@@ -119,7 +119,7 @@ func (l *links) read(g *gpu, d *collector.Device) {
 	}
 }
 
-// readCounters reads the error counters of drivers that have no field of them.
+// readCounters reads the error counters of drivers that have no field for them.
 func (l *links) readCounters(g *gpu, d *collector.Device) {
 	for link, labels := range l.counters {
 		for i, c := range []struct {

@@ -11,21 +11,21 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// procGPUs holds a folder per GPU that the kernel module knows, named by its
-// PCI address.
+// procGPUs has one folder per GPU known to the kernel module, named by PCI
+// address.
 const procGPUs = "/proc/driver/nvidia/gpus"
 
-// place is a GPU of which the index is known and no more.
+// place is a GPU of which only the index is known.
 func place(index int) collector.Device {
 	at := strconv.Itoa(index)
 	return collector.Device{ID: "nvidia" + at, Passing: true, Class: collector.GPU, Vendor: "nvidia", KubeIDs: []string{at}}
 }
 
-// stranger is the GPU at an index whose handle has never been opened, as far
-// as the kernel module tells: NVML enumerates by PCI address too.
-func stranger(root string, index int) collector.Device {
+// unopened is the GPU at an index whose handle has never been opened, by the
+// kernel module's list: NVML enumerates by PCI address too.
+func unopened(root string, index int) collector.Device {
 	d := place(index)
-	// ReadDir sorts by name. Inside a container the folder may be hidden.
+	// ReadDir sorts by name. In a container the folder may be hidden.
 	folders, err := os.ReadDir(root)
 	if err != nil || index >= len(folders) {
 		return d

@@ -4,7 +4,7 @@ package nvidia
 
 import "github.com/NVIDIA/go-nvml/pkg/nvml"
 
-// codes are nvmlReturn_t's names as the label code spells them.
+// codes are the values of the label code by nvmlReturn_t.
 var codes = map[nvml.Return]string{
 	nvml.ERROR_UNINITIALIZED:             "uninitialized",
 	nvml.ERROR_INVALID_ARGUMENT:          "invalid_argument",
@@ -39,8 +39,8 @@ var codes = map[nvml.Return]string{
 	nvml.ERROR_UNKNOWN:                   "unknown",
 }
 
-// code names ret. Codes that the header does not have share one name, so that
-// the set stays closed whatever a library answers.
+// code returns the label value of ret. Codes that the header does not define
+// share one name, so that the set of values stays closed.
 func code(ret nvml.Return) string {
 	if s, ok := codes[ret]; ok {
 		return s
@@ -48,8 +48,8 @@ func code(ret nvml.Return) string {
 	return "other"
 }
 
-// permanent reports whether ret will not change while the device stays as it
-// is: the question need not be asked again.
+// permanent reports whether ret will not change while the device stays the
+// same, so that the call need not be repeated.
 func permanent(ret nvml.Return) bool {
 	switch ret {
 	case nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_FUNCTION_NOT_FOUND, nvml.ERROR_ARGUMENT_VERSION_MISMATCH,
@@ -59,14 +59,14 @@ func permanent(ret nvml.Return) bool {
 	return false
 }
 
-// fatal reports whether a call's ret is a verdict on the whole device, after
-// which no further call to the device is worth its time.
+// fatal reports whether ret concerns the whole device, so that further calls in
+// the round are pointless.
 func fatal(ret nvml.Return) bool {
 	return ret == nvml.ERROR_GPU_IS_LOST || ret == nvml.ERROR_RESET_REQUIRED
 }
 
-// stale reports whether ret says that this process holds a library whose
-// driver is not there any more. One call of one GPU may say so in error.
+// stale reports whether ret means that the driver of the loaded library has
+// been replaced. A single call of a single GPU may return it in error.
 func stale(ret nvml.Return) bool {
 	return ret == nvml.ERROR_UNINITIALIZED || ret == nvml.ERROR_DRIVER_NOT_LOADED || ret == nvml.ERROR_LIB_RM_VERSION_MISMATCH
 }

@@ -86,7 +86,7 @@ func TestStranger(t *testing.T) {
 		}
 	}
 	for i, want := range []string{"GPU-11111111-2222-3333-4444-555555555555", "0000:2b:00.0", "nvidia2"} {
-		if d := stranger(root, i); d.ID != want {
+		if d := unopened(root, i); d.ID != want {
 			t.Errorf("GPU %d is %s, want %s", i, d.ID, want)
 		}
 	}

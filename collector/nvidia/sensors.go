@@ -60,8 +60,8 @@ var (
 	labelGPU     = []string{"gpu"}
 )
 
-// readFast reads what is read in every round. It reports whether any of the
-// GPU's vital values (memory, temperature, power, utilization) was answered.
+// readFast reads the values of every round. It reports whether any of the GPU's
+// vital values (memory, temperature, power, utilization) was read.
 func (g *gpu) readFast(d *collector.Device) bool {
 	a, h := &g.asker, g.handle
 	alive := readMemory(d, a, h)
@@ -113,7 +113,7 @@ func (g *gpu) readEngines(d *collector.Device) {
 	}
 }
 
-// readFields reads the fast batch and what stands in for its missing fields.
+// readFields reads the fast batch and the replacements of its missing fields.
 func (g *gpu) readFields(d *collector.Device) {
 	a, h := &g.asker, g.handle
 	g.fast.read(g, d, nil)
@@ -148,8 +148,8 @@ func (g *gpu) readThrottle(d *collector.Device) {
 	}
 }
 
-// readMemory reads the memory of a GPU or of a MIG device. All MIG devices of
-// one GPU instance answer with the memory they share.
+// readMemory reads the memory of a GPU or MIG device. All MIG devices of a GPU
+// instance return the memory that they share.
 func readMemory(d *collector.Device, a *asker, h nvml.Device) bool {
 	if m, ok := ask(a, callMemoryV2, h.GetMemoryInfo_v2); ok {
 		set64(d, collector.MemoryTotal, m.Total, one)

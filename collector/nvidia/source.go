@@ -23,48 +23,47 @@ type Source struct {
 
 	lib    *library
 	system *system
-	// opening and driver are the goroutines that load the library and that
-	// ask what is no GPU's; gpus are one goroutine per enumerated GPU.
+	// opening and driver are the goroutines that load the library and that call
+	// what belongs to no GPU; gpus has one goroutine per enumerated GPU.
 	opening *solo.Worker[error]
 	driver  *solo.Worker[driverAnswer]
 	gpus    []*slot
 	claims  *claims
-	// leaving are the goroutines of places that nobody asks any more, until
-	// the calls they are in have returned.
+	// leaving are the goroutines of abandoned indexes, until the calls they are
+	// in have returned.
 	leaving []*slot
-	// counted: the driver has said how many GPUs there are. node is what it
-	// said of the node.
+	// counted: the driver has returned the number of GPUs. node are its
+	// readings of the node.
 	counted bool
 	node    []collector.Reading
 	events  *events
-	// devices is how many the last round had.
+	// devices is the number of devices in the previous round.
 	devices int
 	closed  atomic.Bool
 }
 
-// slot is one place of the enumeration: the goroutine that reads the GPU there
-// and what it last said.
+// slot is one index of the enumeration: the goroutine that reads the GPU there
+// and its last answer.
 type slot struct {
 	*solo.Worker[gpuAnswer]
 	gpu   *gpu
 	index int
-	// count is how many GPUs there were when the call was asked.
+	// count is the number of GPUs when the call was made.
 	count int
-	// known is the GPU and its MIG devices with their identity only.
+	// known is the identity of the GPU and its MIG devices.
 	known   []collector.Device
 	sampled time.Time
-	// last is what the GPU last said, or that it is stuck.
+	// last is the last answer of the GPU, or that it is stuck.
 	last []collector.Device
 }
 
-// patience is how long a round waits for a GPU that is slower than others
-// before it goes on without. What the GPU said last stands for it until the
-// deadline of its own call has passed: its readings carry their age, and the
-// other GPUs' need not.
+// patience is how long a round waits for a GPU that is slower than the others.
+// After that the GPU's previous answer is used until the deadline of its own
+// call has passed; its readings carry their age.
 const patience = 500 * time.Millisecond
 
-// New returns a Source that delivers its events to emit, which must not block
-// for long. The library is opened by the first Sample.
+// New returns a Source that passes its events to emit, which must not block for
+// long. The first Sample opens the library.
 func New(o Options, emit func(collector.Event)) *Source {
 	if o.SlowInterval <= 0 {
 		o.SlowInterval = defaultSlowInterval
@@ -75,8 +74,8 @@ func New(o Options, emit func(collector.Event)) *Source {
 // Name implements collector.Source.
 func (*Source) Name() string { return Name }
 
-// Sample implements collector.Source. It returns a little before ctx's
-// deadline with the devices that have answered by then.
+// Sample implements collector.Source. It returns shortly before ctx's deadline
+// with the devices that have answered.
 func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 	ctx, cancel := withMargin(ctx)
 	defer cancel()
@@ -86,8 +85,8 @@ func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 	return s.read(ctx)
 }
 
-// withMargin takes a twentieth off the deadline, so that an answer is on its
-// way before the caller gives up.
+// withMargin shortens the deadline by a twentieth, so that the answer arrives
+// before the caller gives up.
 func withMargin(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -97,8 +96,8 @@ func withMargin(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, deadline.Add(-min(left/20, 100*time.Millisecond)))
 }
 
-// open loads and initialises the library, once; a call that hangs is waited
-// for again by the next Sample and never repeated behind itself.
+// open loads and initializes the library once. The next Sample waits again for
+// a call that hangs; it is never made twice.
 func (s *Source) open(ctx context.Context) error {
 	if s.driver != nil {
 		return nil
@@ -134,7 +133,7 @@ func (s *Source) openLibrary() error {
 	return s.lib.init(&s.system.asker)
 }
 
-// lateCalls are the counts of an initialisation that has returned.
+// lateCalls are the error counts of an initialization that has returned.
 func (s *Source) lateCalls() []collector.CallError {
 	if s.opening == nil || s.opening.Busy || s.system == nil {
 		return nil
@@ -143,7 +142,7 @@ func (s *Source) lateCalls() []collector.CallError {
 	return calls
 }
 
-// read asks everything at once and gathers what comes in time.
+// read starts all calls at once and gathers the answers that arrive in time.
 func (s *Source) read(ctx context.Context) (collector.Round, error) {
 	now := time.Now()
 	timeout := time.Minute
@@ -185,7 +184,7 @@ func (s *Source) read(ctx context.Context) (collector.Round, error) {
 	return round, errors.Join(t.errors...)
 }
 
-// staying are the readings that do not go out of date.
+// staying returns the readings that do not go out of date.
 func staying(list []collector.Reading) []collector.Reading {
 	kept := make([]collector.Reading, 0, len(list))
 	for _, r := range list {
@@ -196,8 +195,8 @@ func staying(list []collector.Reading) []collector.Reading {
 	return kept
 }
 
-// soonIf is when to stop waiting: soon for what has an earlier answer to go
-// by, else at the round's end.
+// soonIf returns when to stop waiting: soon where an earlier answer exists,
+// else at the end of the round.
 func soonIf(earlier bool, soon, end <-chan struct{}) <-chan struct{} {
 	if earlier {
 		return soon
@@ -205,8 +204,8 @@ func soonIf(earlier bool, soon, end <-chan struct{}) <-chan struct{} {
 	return end
 }
 
-// enumerated takes an answer of the driver goroutine and follows the number
-// of GPUs that the driver lists.
+// enumerated takes an answer of the driver goroutine and follows the number of
+// enumerated GPUs.
 func (s *Source) enumerated(d driverAnswer, now time.Time, timeout time.Duration, t *tally) {
 	t.calls(d.calls)
 	t.restart = d.stale
@@ -228,8 +227,8 @@ func (s *Source) enumerated(d driverAnswer, now time.Time, timeout time.Duration
 		if !sl.Busy || sl.Asked.Equal(now) {
 			sl.count = d.count
 		} else if sl.count != d.count && now.Sub(sl.Asked) >= timeout {
-			// Another GPU may be here by now, and must not wait for a call to
-			// the one that was.
+			// Another GPU may have this index by now. It must not wait for a
+			// call to the previous one.
 			s.leave(sl)
 			s.gpus[i] = s.newSlot(i)
 			s.gpus[i].count = d.count
@@ -243,7 +242,7 @@ func (s *Source) newSlot(index int) *slot {
 	return &slot{Worker: solo.New(g.read, nil), gpu: g, index: index}
 }
 
-// leave gives a place up. Its goroutine ends when the call it is in returns.
+// leave abandons an index. Its goroutine ends when the call it is in returns.
 func (s *Source) leave(sl *slot) {
 	sl.gpu.left.Store(true)
 	sl.Stop()
@@ -253,8 +252,8 @@ func (s *Source) leave(sl *slot) {
 	s.leaving = append(s.leaving, sl)
 }
 
-// ask begins a read of the GPU unless the last one has not returned. What was
-// asked more than timeout ago says no more how the GPU is now.
+// ask starts a read of the GPU unless the previous one has not returned. An
+// answer to a call older than timeout is out of date.
 func (sl *slot) ask(now time.Time, timeout time.Duration, t *tally) {
 	if a, ok := sl.Poll(); ok {
 		sl.take(a, t)
@@ -265,7 +264,7 @@ func (sl *slot) ask(now time.Time, timeout time.Duration, t *tally) {
 	sl.Start(now)
 }
 
-// take remembers an answer.
+// take stores an answer.
 func (sl *slot) take(a gpuAnswer, t *tally) {
 	t.calls(a.calls)
 	t.stale(a)
@@ -279,8 +278,8 @@ func (sl *slot) take(a gpuAnswer, t *tally) {
 	sl.last = a.devices
 }
 
-// gather adds what the GPU says, waiting for it until done. A call that is
-// out for longer than timeout makes it stuck.
+// gather adds the GPU's answer, waiting for it until done. A call that takes
+// longer than timeout makes the GPU stuck.
 func (sl *slot) gather(done <-chan struct{}, timeout time.Duration, t *tally) {
 	if sl.Busy && time.Since(sl.Asked) < timeout {
 		if a, answered := sl.Await(done); answered {
@@ -290,7 +289,7 @@ func (sl *slot) gather(done <-chan struct{}, timeout time.Duration, t *tally) {
 	if sl.Busy && (len(sl.last) == 0 || time.Since(sl.Asked) >= timeout) {
 		known := sl.known
 		if len(known) == 0 {
-			// Not by its name in /proc: reading that may hang too.
+			// The name is not read from /proc, which may hang too.
 			known = []collector.Device{place(sl.index)}
 		}
 		sl.last = down(nil, known, collector.ReasonStuck, sl.sampled)
@@ -298,6 +297,6 @@ func (sl *slot) gather(done <-chan struct{}, timeout time.Duration, t *tally) {
 	}
 	t.devices = append(t.devices, sl.last...)
 	for i := range sl.last {
-		sl.last[i].Rejects = nil // counted now, should the answer be used again
+		sl.last[i].Rejects = nil // they must not be counted again when the answer is reused
 	}
 }

@@ -12,7 +12,7 @@ import (
 // Source is the Source of a binary that cannot load NVML.
 type Source struct{}
 
-// New returns a Source that has nothing.
+// New returns a Source that reads nothing.
 func New(Options, func(collector.Event)) *Source { return &Source{} }
 
 // Name implements collector.Source.

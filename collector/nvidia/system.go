@@ -19,7 +19,7 @@ var (
 	callCount         = function("nvmlDeviceGetCount_v2", "nvmlDeviceGetCount")
 )
 
-// system reads what is the driver's and no GPU's.
+// system reads the values that belong to the driver and to no GPU.
 type system struct {
 	asker
 	lib *library
@@ -37,7 +37,7 @@ type driverAnswer struct {
 	counted bool
 	node    []collector.Reading
 	calls   []collector.CallError
-	// stale: the driver is not there any more.
+	// stale: the driver has been replaced.
 	stale nvml.Return
 	err   error
 }

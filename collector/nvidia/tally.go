@@ -11,23 +11,24 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// maxErrors bounds how many devices the error of a Sample names.
+// maxErrors bounds the number of devices that the error of a Sample names.
 const maxErrors = 8
 
-// tally gathers the answers of one Sample.
+// tally collects the answers of one Sample.
 type tally struct {
 	devices []collector.Device
 	counts  []collector.CallError
 	errors  []error
-	// restart is what the driver goroutine has met, if the driver is gone.
+	// restart is the return code by which the driver goroutine found the driver
+	// gone.
 	restart nvml.Return
-	// answers is how many GPUs have said something; of these, doubts say
-	// that the driver is gone, by the answer doubt.
+	// answers is the number of GPUs that have answered. doubts of them report
+	// that the driver is gone, by the return code doubt.
 	answers, doubts int
 	doubt           nvml.Return
 }
 
-// calls adds counts; there are few, so a list is searched.
+// calls adds counts. They are few, so a linear search is enough.
 func (t *tally) calls(list []collector.CallError) {
 next:
 	for _, e := range list {
@@ -41,10 +42,10 @@ next:
 	}
 }
 
-// stale counts a GPU's word on the driver.
+// stale counts the report of one GPU that the driver is gone.
 func (t *tally) stale(a gpuAnswer) {
 	if len(a.devices) == 0 && a.down == "" {
-		return // there is no GPU at this place
+		return // no GPU has this index
 	}
 	t.answers++
 	if a.stale != nvml.SUCCESS {
@@ -52,8 +53,8 @@ func (t *tally) stale(a gpuAnswer) {
 	}
 }
 
-// gone is why the library must be loaded anew, or SUCCESS: the driver itself
-// says so, or every GPU that answers does. One GPU's word is not enough.
+// gone is why the library must be loaded again, or SUCCESS. The driver
+// goroutine or every GPU that answers must report it; one GPU is not enough.
 func (t *tally) gone() nvml.Return {
 	if t.restart == nvml.SUCCESS && t.doubts == t.answers {
 		return t.doubt
@@ -61,7 +62,7 @@ func (t *tally) gone() nvml.Return {
 	return t.restart
 }
 
-// fail adds why id could not be read; err may be nil.
+// fail adds the reason why id could not be read; err may be nil.
 func (t *tally) fail(id string, err error) {
 	switch {
 	case err == nil || len(t.errors) > maxErrors:
@@ -79,7 +80,7 @@ func idOf(known []collector.Device) string {
 	return known[0].ID
 }
 
-// down adds devices that did not answer, by their last known identity.
+// down adds devices that did not answer, with their last known identity.
 func down(devices, known []collector.Device, reason string, sampled time.Time) []collector.Device {
 	for _, d := range known {
 		d.Down, d.Sampled = reason, sampled
@@ -89,8 +90,8 @@ func down(devices, known []collector.Device, reason string, sampled time.Time) [
 	return devices
 }
 
-// distinct keeps one device per ID: while the enumeration shifts, two places
-// may name the same GPU. The one that answered wins.
+// distinct keeps one device per ID. While the enumeration shifts, two indexes
+// may name the same GPU; the one that answered is kept.
 func distinct(devices []collector.Device) []collector.Device {
 	kept := devices[:0]
 next:

@@ -20,13 +20,13 @@ const (
 
 var labelLimits = [limits][]string{{"max_operating"}, {"slowdown"}, {"shutdown"}}
 
-// thermal is what the slow readings say of the GPU's limits.
+// thermal has the GPU's limits from the slow readings.
 type thermal struct {
-	// offset is T.Limit's distance between the margin's zero and the measure
-	// (fields 196, 194, 193; degrees, mostly negative).
+	// offset is the distance of T.Limit between the margin's zero and the
+	// measure (fields 196, 194, 193; degrees, mostly negative).
 	offset    [limits]float64
 	hasOffset [limits]bool
-	// limit is the temperature of the measure, on GPUs without T.Limit.
+	// limit is the temperature of the measure, for GPUs without T.Limit.
 	limit    [limits]float64
 	hasLimit [limits]bool
 	// now is the temperature of this round.
@@ -47,7 +47,7 @@ var thresholds = [...]struct {
 
 var callThresholds = variants(len(thresholds), "nvmlDeviceGetTemperatureThreshold")
 
-// readTemperature reads the GPU's own sensor and reports whether it answered.
+// readTemperature reads the GPU's own sensor and reports whether it was read.
 func (g *gpu) readTemperature(d *collector.Device) bool {
 	a, h := &g.asker, g.handle
 	g.thermal.hasNow = false
@@ -84,7 +84,7 @@ func (g *gpu) readThresholds(d *collector.Device) {
 	}
 }
 
-// readMargins says how far the GPU is from each measure.
+// readMargins sets the distance of the GPU to each measure.
 func (g *gpu) readMargins(d *collector.Device) {
 	t := &g.thermal
 	m, ok := ask(&g.asker, callMargin, g.handle.GetMarginTemperature)
@@ -98,9 +98,9 @@ func (g *gpu) readMargins(d *collector.Device) {
 	}
 }
 
-// margin is how many degrees are left to the measure. T.Limit, where the GPU
+// margin is the number of degrees left to the measure. T.Limit, where the GPU
 // has it, counts down to the point at which clocks are lowered; the other
-// measures lie an offset below zero.
+// measures are an offset below zero.
 func (t *thermal) margin(limit int, tLimit float64, hasTLimit bool) (float64, bool) {
 	if hasTLimit {
 		return tLimit - t.offset[limit], t.hasOffset[limit]

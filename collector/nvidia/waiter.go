@@ -8,16 +8,16 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// waiter is the goroutine of events. Only it touches the event set: a set must
-// not be freed, and is not registered with, while it is waited for.
+// waiter is the goroutine of events. It alone uses the event set: a set must be
+// neither freed nor registered with during a wait.
 type waiter struct {
 	*events
 	asker
 	set nvml.EventSet
 }
 
-// run waits for events until told to stop. A set that fails is built anew,
-// which is what the driver asks for after an unknown error or a lost GPU.
+// run waits for events until it is stopped. After an unknown error or a lost
+// GPU the driver requires a new set.
 func (w *waiter) run() {
 	defer close(w.done)
 	backoff := minBackoff
@@ -45,9 +45,9 @@ func (w *waiter) run() {
 	}
 }
 
-// serve makes a set and delivers its events until it fails (false) or the
-// waiter is to stop (true). served tells a set that has worked from one that
-// never did.
+// serve makes a set and delivers its events until the set fails (false) or the
+// waiter is stopped (true). served distinguishes a set that has worked from one
+// that never did.
 func (w *waiter) serve() (stop, served bool) {
 	defer w.free()
 	set, ok := ask(&w.asker, callSetCreate, w.lib.api.EventSetCreate)
@@ -77,7 +77,7 @@ func (w *waiter) serve() (stop, served bool) {
 	}
 }
 
-// register adds the GPUs that answer to the set: those that are new, or all.
+// register adds the GPUs that answer to the set: the new ones, or all.
 func (w *waiter) register(all bool) {
 	w.mu.Lock()
 	list := map[nvml.Device]uint64{}
@@ -96,13 +96,13 @@ func (w *waiter) register(all bool) {
 		w.mu.Lock()
 		w.gpus[h].registered = ok
 		w.mu.Unlock()
-		// One GPU that cannot be registered is not the set's failure.
+		// A GPU that cannot be registered does not make the set fail.
 		w.publish()
 		w.forget()
 	}
 }
 
-// publish hands the counts to the next Sample and starts afresh.
+// publish passes the counts to the next Sample and resets them.
 func (w *waiter) publish() {
 	counts, _ := w.take()
 	w.mu.Lock()

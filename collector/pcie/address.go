@@ -6,7 +6,7 @@ import (
 )
 
 // isAddress reports whether s is a PCI address as the kernel writes it:
-// 0000:1b:00.0, with a longer domain behind a VMD or a hypervisor.
+// 0000:1b:00.0. Behind a VMD or a hypervisor the domain is longer.
 func isAddress(s string) bool {
 	domain, rest, ok := strings.Cut(s, ":")
 	if !ok || len(domain) < 4 || len(domain) > 8 || len(rest) != len("1b:00.0") {
@@ -24,14 +24,15 @@ func isHex(s string) bool {
 	return true
 }
 
-// slotOf returns the part of an address that all functions of a card share.
+// slotOf returns the part of an address that is common to all functions of a
+// card.
 func slotOf(address string) string {
 	slot, _, _ := strings.Cut(address, ".")
 	return slot
 }
 
-// ends returns the functions on the way from the one at address up to the
-// root, itself first, from the path of its directory:
+// ends returns the functions from address up to the root, itself first, from
+// the path of its directory:
 // devices/pci0000:17/0000:17:00.0/0000:18:00.0/0000:19:09.0/0000:1b:00.0.
 func ends(path, address string) []string {
 	up := []string{address}
@@ -42,8 +43,8 @@ func ends(path, address string) []string {
 	return up
 }
 
-// parseID returns the number in an attribute such as class or vendor, of at
-// most bits bits: 0x120000.
+// parseID parses an attribute such as class or vendor, of at most bits bits:
+// 0x120000.
 func parseID(s string, bits int) (uint32, bool) {
 	digits, ok := strings.CutPrefix(s, "0x")
 	if !ok || !isHex(digits) {

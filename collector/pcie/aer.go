@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// severity is one of the three files that count a function's errors.
+// severity selects one of the three files with error counts of a function.
 type severity int
 
 const (
@@ -20,13 +20,12 @@ func (s severity) String() string {
 	return [severities]string{"correctable", "nonfatal", "fatal"}[s]
 }
 
-// otherError is the label of errors that the kernel names in a way that is not
-// in the tables.
+// otherError is the label of errors whose kernel names are not in the tables.
 const otherError = "other"
 
-// errorNames are values of the label error by what the kernel prints: its
-// short names (RxErr, drivers/pci/pcie/aer.c) and those of older kernels and of
-// the ABI's text (Receiver Error, sysfs-bus-pci-devices-aer).
+// errorNames are the values of the label error by the kernel's names: the short
+// ones (RxErr, drivers/pci/pcie/aer.c) and those of older kernels and of the
+// ABI (Receiver Error, sysfs-bus-pci-devices-aer).
 var errorNames = map[string]string{
 	"RxErr": "receiver", "Receiver Error": "receiver",
 	"BadTLP": "bad_tlp", "Bad TLP": "bad_tlp",
@@ -68,19 +67,19 @@ type count struct {
 	n    uint64
 }
 
-// report is one AER file.
+// report is the content of one AER file.
 type report struct {
 	counts []count
 	// total is the number of reports; it need not be the sum of counts.
 	total uint64
-	// counted: total was there.
+	// counted: the file has a total.
 	counted bool
-	// garbled: there was a line that is none of an AER file.
+	// garbled: the file has an unexpected line.
 	garbled bool
 }
 
-// parseAER reads an AER file: lines of a name, which may have blanks in it,
-// and a number. Unknown names are added up under one.
+// parseAER parses an AER file: lines with a name, which may contain blanks, and
+// a number. Unknown names are summed as one.
 func parseAER(text string) report {
 	var r report
 	other := count{name: otherError}
@@ -104,7 +103,7 @@ func parseAER(text string) report {
 		case known && !r.has(name):
 			r.counts = append(r.counts, count{name, n})
 		case known || other.n+n < n:
-			r.garbled = true // twice, or more than can be counted
+			r.garbled = true // repeated, or overflow
 		default:
 			unknown = true
 			other.n += n

@@ -9,14 +9,13 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// devicesDir holds a link per PCI function, named by its address.
+// devicesDir has a link per PCI function, named by its address.
 const devicesDir = "bus/pci/devices"
 
-// attribute is a file of a function's directory. These are all that is ever
-// opened there. Not among them, and never to be: config and resource* (the
-// hardware itself), rom and vpd (slow, and some cards hang on them), reset,
-// remove, rescan, enable, driver_override, sriov_* and msi_* (they change the
-// device when written).
+// attribute is a file of a function's directory. No other file is opened. In
+// particular not config and resource* (the hardware itself), rom and vpd (slow,
+// and some cards hang), reset, remove, rescan, enable, driver_override, sriov_*
+// and msi_* (writing changes the device).
 type attribute uint8
 
 const (
@@ -28,7 +27,7 @@ const (
 	attrSubsystemDevice
 	attrRevision
 	attrNUMANode
-	// Kept in memory, and changing.
+	// Kept in memory; they change.
 	attrPowerState
 	attrRuntimeStatus
 	attrCorrectable
@@ -37,7 +36,7 @@ const (
 	attrRootCorrectable
 	attrRootNonfatal
 	attrRootFatal
-	// Read from configuration space: of a function that is awake only.
+	// Read from configuration space: only of a function that is awake.
 	attrLinkSpeed
 	attrLinkWidth
 	attrLinkSpeedMax
@@ -73,22 +72,21 @@ var (
 	rootFiles = [severities]attribute{attrRootCorrectable, attrRootNonfatal, attrRootFatal}
 )
 
-// How long an attribute can be, in bytes. The kernel's longest AER file names
-// 32 errors of at most 25 letters and numbers of 20 digits.
+// The maximum length of an attribute, in bytes. The kernel's longest AER file
+// has 32 errors, each a name of at most 25 letters and a number of 20 digits.
 const (
 	shortText = 64
 	aerText   = 2048
 )
 
-// errGone says that a function left the bus while it was read.
+// errGone: a function left the bus while it was read.
 var errGone = errors.New("left the bus")
 
 // directory reads the attributes of one function.
 type directory struct {
 	fs   sysfs.FS
 	path string
-	// absent are attributes that this function does not have; they come and
-	// go with the function only.
+	// absent are the attributes that this function does not have.
 	absent  [attributes]bool
 	renewed time.Time
 }
@@ -97,9 +95,8 @@ func openDirectory(fs sysfs.FS, address string) directory {
 	return directory{fs: fs, path: path.Join(devicesDir, address)}
 }
 
-// renew has what is known not to be there looked for again now and then: the
-// function at this address may be another one by now. It reports whether it
-// is time for that.
+// renew drops the list of absent attributes from time to time: another function
+// may have this address by now. It reports whether it did.
 func (d *directory) renew(now time.Time) bool {
 	if !d.renewed.IsZero() && now.Sub(d.renewed) < renewAfter {
 		return false
@@ -109,8 +106,8 @@ func (d *directory) renew(now time.Time) bool {
 	return true
 }
 
-// read returns the text of an attribute, "" where the function has no such
-// attribute. The error is errGone where it has left the bus.
+// read returns the text of an attribute, "" where the function does not have
+// it. The error is errGone where the function has left the bus.
 func (d *directory) read(a attribute) (string, error) {
 	if d.absent[a] {
 		return "", nil
@@ -124,7 +121,7 @@ func (d *directory) read(a attribute) (string, error) {
 		return text, nil
 	}
 	switch sysfs.Errno(err) {
-	case syscall.ENODEV: // the file is being taken away
+	case syscall.ENODEV: // the file is being removed
 		return "", errGone
 	case syscall.ENOENT, syscall.ENOTDIR:
 		if !d.here() {
@@ -136,11 +133,11 @@ func (d *directory) read(a attribute) (string, error) {
 	return "", err
 }
 
-// here reports whether the function is on the bus. Of a function that is being
-// removed the link stays longer than what it leads to.
+// here reports whether the function is on the bus. While a function is being
+// removed, its link exists longer than the target.
 func (d *directory) here() bool { return d.fs.Exists(d.path + "/" + attributeNames[attrVendor]) }
 
-// driver returns the name of the driver that is bound, or "".
+// driver returns the name of the bound driver, or "".
 func (d *directory) driver() (string, error) {
 	name, err := d.fs.Link(d.path + "/driver")
 	if sysfs.Errno(err) != syscall.ENOENT {

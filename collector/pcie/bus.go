@@ -11,8 +11,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// identity is what a function is: what the kernel learnt of it when it was
-// enumerated, and its driver at the time.
+// identity is the properties of a function as enumerated by the kernel, and its
+// driver at that time.
 type identity struct {
 	address                               string
 	class, vendor, device                 uint32
@@ -23,23 +23,23 @@ type identity struct {
 	kind collector.Class
 	// path are the functions up to the root, itself first.
 	path []string
-	// virtual functions of SR-IOV are no cards: their link and their errors
-	// are those of the physical function.
+	// virtual functions of SR-IOV are no cards: their link and their errors are
+	// those of the physical function.
 	virtual bool
 }
 
-// bus knows every function on it.
+// bus has every function on the bus.
 type bus struct {
 	fs       sysfs.FS
 	names    []string
 	surveyed time.Time
 	known    map[string]*identity
-	// err is the first of those that the last survey could not identify.
+	// err is the first error of the last survey.
 	err error
 }
 
-// survey lists the bus and learns what is new on it. It reports whether
-// anything has changed. Nothing that it reads asks any hardware.
+// survey lists the bus and identifies new functions. It reports whether
+// anything has changed. It reads no hardware.
 func (b *bus) survey(now time.Time) (changed bool, err error) {
 	names, err := b.fs.Names(devicesDir)
 	if err != nil {
@@ -78,7 +78,7 @@ func (b *bus) survey(now time.Time) (changed bool, err error) {
 	return true, nil
 }
 
-// identify reads what a function is.
+// identify reads the identity of a function.
 func identify(fs sysfs.FS, address string) (*identity, error) {
 	d := openDirectory(fs, address)
 	id := &identity{address: address}
@@ -97,7 +97,8 @@ func identify(fs sysfs.FS, address string) (*identity, error) {
 		}
 		*number.into = n
 	}
-	// What cannot be read of the rest is left out and asked for again in time.
+	// Optional properties that cannot be read are left out until the next
+	// survey.
 	id.driver, _ = d.driver()
 	id.virtual = fs.Exists(d.path + "/physfn")
 	id.kind = collector.PCIClass(collector.PCIFunction{
@@ -110,7 +111,7 @@ func identify(fs sysfs.FS, address string) (*identity, error) {
 	return id, nil
 }
 
-// climb finds what is above the function.
+// climb reads the functions above the function.
 func (id *identity) climb(fs sysfs.FS) {
 	id.path = []string{id.address}
 	if path, err := fs.Resolve(devicesDir + "/" + id.address); err == nil {
@@ -118,7 +119,7 @@ func (id *identity) climb(fs sysfs.FS) {
 	}
 }
 
-// describe learns what only accelerators are asked for.
+// describe reads the properties that only accelerators need.
 func (id *identity) describe(fs sysfs.FS) {
 	id.climb(fs)
 	d := openDirectory(fs, id.address)
@@ -131,15 +132,15 @@ func (id *identity) describe(fs sysfs.FS) {
 		*text.into, _ = d.read(text.attr)
 	}
 	if n, err := strconv.ParseUint(id.numa, 10, 16); err != nil {
-		id.numa = "" // -1 where the firmware does not say
+		id.numa = "" // -1 where the firmware does not set it
 	} else {
 		id.numa = strconv.FormatUint(n, 10)
 	}
 }
 
 // accelerators returns the functions of accelerators by card, in the order of
-// their addresses. A GPU is a card of its own wherever it is; what shares a
-// slot with an FPGA belongs to that card.
+// their addresses. Each GPU is one card; all functions in the slot of an FPGA
+// belong to its card.
 func (b *bus) accelerators() (cards [][]*identity, err error) {
 	list := make([]*identity, 0, len(b.known))
 	for _, id := range b.known {
@@ -148,7 +149,7 @@ func (b *bus) accelerators() (cards [][]*identity, err error) {
 		}
 	}
 	slices.SortFunc(list, func(a, b *identity) int { return compareAddress(a.address, b.address) })
-	fpgas := map[string]int{} // index of the card by slot
+	fpgas := map[string]int{} // index of the card, by slot
 	for _, id := range list {
 		if id.kind == collector.FPGA {
 			fpgas[slotOf(id.address)] = -1
@@ -176,7 +177,7 @@ func (b *bus) accelerators() (cards [][]*identity, err error) {
 	return cards, nil
 }
 
-// compareAddress puts a domain of five digits behind those of four.
+// compareAddress sorts a domain of five digits after those of four.
 func compareAddress(a, b string) int {
 	if len(a) != len(b) {
 		return len(a) - len(b)

@@ -6,7 +6,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// card is one accelerator: one function of it, or all that share its slot.
+// card is one accelerator: one function, or all functions of its slot.
 type card struct {
 	known   collector.Device // identity without readings
 	members []*member
@@ -23,7 +23,7 @@ type member struct {
 	driver   []string
 }
 
-// newCard follows the functions of one card and the ports above the first.
+// newCard reads the functions of one card and the ports above the first.
 func (s *Source) newCard(ids []*identity) *card {
 	first := ids[0]
 	c := &card{known: collector.Device{
@@ -86,10 +86,10 @@ func newMember(sl *slot, id *identity) *member {
 // numa is the NUMA node in the member's identity.
 func (m *member) numa() string { return m.identity[7] }
 
-// device returns what is said of the card in this round; it is false where
-// the card has left the bus. A function that does not answer is a reading and
-// makes no witness silent: what the kernel and the ports above say of a dead
-// card is what one wants to know then.
+// device returns this round's readings of the card; it is false where the card
+// has left the bus. A function that does not answer gives a reading and does
+// not make the card absent: the kernel's and the ports' counters are most
+// useful for a dead card.
 func (c *card) device() (collector.Device, bool) {
 	d := c.known
 	here, told := 0, 0
@@ -123,7 +123,7 @@ func (c *card) device() (collector.Device, bool) {
 	return d, true
 }
 
-// readings adds what a function says of itself.
+// readings adds the readings of a function.
 func (m *member) readings(d *collector.Device) {
 	d.Set(collector.PCIeFunctionInfo, 1, m.identity...)
 	if !m.answered {

@@ -14,16 +14,16 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// What NVIDIA's driver tells in procfs: its module's settings, a folder per
-// GPU by PCI address, and the kernel's list of device numbers.
+// procfs of NVIDIA's driver: the module's settings and a folder per GPU by PCI
+// address; and the kernel's list of device numbers.
 const (
 	nvidiaParams  = "driver/nvidia/params"
 	nvidiaGPUs    = "driver/nvidia/gpus"
 	deviceNumbers = "devices"
 )
 
-// Numbers of NVIDIA's device files that have been the same for decades
-// (nv-chardev-numbers.h). Those of nvidia-uvm are given out at load.
+// Numbers of NVIDIA's device files, constant for decades
+// (nv-chardev-numbers.h). Those of nvidia-uvm are assigned at load.
 const (
 	nvidiaMajor  = 195
 	controlMinor = 255
@@ -36,8 +36,8 @@ const (
 	filePermissions = "permissions"
 )
 
-// fileSlot looks at the device files of one GPU, on a goroutine of its own:
-// the driver's procfs takes locks that a dying GPU may hold.
+// fileSlot checks the device files of one GPU on its own goroutine: the
+// driver's procfs takes locks that a failing GPU may hold.
 type fileSlot struct {
 	*solo.Worker[[]fileState]
 	address  string
@@ -47,11 +47,11 @@ type fileSlot struct {
 	labels   map[fileState][]string
 }
 
-// fileState says of one device file whether it is usable.
+// fileState is the state of one device file.
 type fileState struct{ file, reason string }
 
-// filesOf returns the slot of a GPU's device files, nil where nobody wants to
-// know of them.
+// filesOf returns the slot of a GPU's device files, nil where they are not
+// checked.
 func (s *Source) filesOf(address string) *fileSlot {
 	if s.options.Dev == "" {
 		return nil
@@ -83,8 +83,8 @@ func (s *Source) askFiles(now time.Time, timeout time.Duration) {
 	}
 }
 
-// gatherFiles waits for what is slow; what it said last stands until its look
-// is overdue, and nothing is said after.
+// gatherFiles waits for a slow check. The previous result is valid until the
+// check is overdue; after that there is none.
 func (s *Source) gatherFiles(soon <-chan struct{}, timeout time.Duration) {
 	for _, f := range s.files {
 		if !f.wanted {
@@ -113,7 +113,7 @@ func (f *fileSlot) readings(d *collector.Device) {
 	}
 }
 
-// fileLooker looks at the device files of one GPU.
+// fileLooker checks the device files of one GPU.
 type fileLooker struct {
 	proc    sysfs.FS
 	dev     string
@@ -123,8 +123,8 @@ type fileLooker struct {
 	renewed time.Time
 }
 
-// look returns nothing where NVIDIA's driver does not have the GPU: then
-// there is no file to expect.
+// look returns nothing where NVIDIA's driver does not have the GPU: then no
+// file is expected.
 func (l *fileLooker) look(now time.Time) []fileState {
 	if l.renewed.IsZero() || now.Sub(l.renewed) >= renewAfter {
 		text, err := l.proc.Read(path.Join(nvidiaGPUs, l.address, "information"))
@@ -154,8 +154,8 @@ func (l *fileLooker) look(now time.Time) []fileState {
 	return states
 }
 
-// judge compares a device file with what it ought to be. It is false for one
-// that could not be looked at.
+// judge compares a device file with its expected state. It is false for one
+// that could not be checked.
 func (l *fileLooker) judge(name string, number uint64, want access) (reason string, ok bool) {
 	info, err := l.stat(filepath.Join(l.dev, name))
 	if errors.Is(err, fs.ErrNotExist) {

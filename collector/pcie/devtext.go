@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// The kernel's device numbers have 12 bits for the major one and 20 for the
-// minor one (include/linux/kdev_t.h).
+// The kernel's device numbers have 12 bits for the major and 20 for the minor
+// (include/linux/kdev_t.h).
 const (
 	majorBits = 12
 	minorBits = 20
 )
 
-// deviceNumber is a device number as stat(2) gives it.
+// deviceNumber returns a device number in the format of stat(2).
 func deviceNumber(major, minor uint32) uint64 {
 	return uint64(major)<<8 | uint64(minor&0xff) | uint64(minor&^0xff)<<12
 }
 
-// deviceMinor returns the minor number of a GPU's device file, from the text
-// of driver/nvidia/gpus/*/information.
+// deviceMinor returns the minor number of a GPU's device file, from the text of
+// driver/nvidia/gpus/*/information.
 func deviceMinor(text string) (uint32, bool) {
 	for line := range strings.Lines(text) {
 		if key, v, _ := strings.Cut(line, ":"); strings.TrimSpace(key) == "Device Minor" {
@@ -30,14 +30,14 @@ func deviceMinor(text string) (uint32, bool) {
 	return 0, false
 }
 
-// access is whom the driver was told to give its files to.
+// access is the owner and mode that the driver is configured to give its files.
 type access struct {
 	known          bool
 	uid, gid, mode uint32
 }
 
-// parseParams reads the settings of NVIDIA's module. They are known only where
-// all of them are there and the driver is to apply them.
+// parseParams parses the settings of NVIDIA's module. They are known only where
+// all are present and the driver is configured to apply them.
 func parseParams(text string) access {
 	settings := map[string]uint32{}
 	for line := range strings.Lines(text) {

@@ -7,7 +7,7 @@ import (
 )
 
 // end is one end of a link between a card and the root: a function whose link
-// and errors are told as the card's.
+// and errors are reported with the card.
 type end struct {
 	*slot
 	address []string   // label values: pci_address
@@ -15,13 +15,13 @@ type end struct {
 	total   [][]string // by severity: labels, severity
 	// messages are labels by severity: pci_address, severity.
 	messages [][]string
-	// named are the labels of errors by severity and name; an error that is
-	// there has been told of and is told of from then on.
+	// named are the labels of errors by severity and name. An error that has
+	// once been present is reported from then on.
 	named [severities]map[string][]string
 }
 
-// newEnd returns the end that is at a place of the way up: every second one
-// is a port, since a switch has nothing but its own wires inside.
+// newEnd returns the end at a position on the way to the root. Every second one
+// is a port: the inside of a switch has no link.
 func newEnd(sl *slot, address string, at int) *end {
 	side := "device"
 	if at%2 == 1 {
@@ -61,7 +61,7 @@ func (e *end) number(d *collector.Device, m *collector.Metric, n number, labels 
 	switch {
 	case n.measured:
 		d.Set(m, n.value, labels...)
-	case n.reject != "" && !e.told:
+	case n.reject != "" && !e.counted:
 		d.Reject(m, n.reject)
 	}
 }
@@ -70,14 +70,14 @@ func (e *end) errors(d *collector.Device, sev severity, r *report) {
 	if r.counted {
 		d.Set(collector.AERReports, float64(r.total), e.total[sev]...)
 	}
-	if r.garbled && !e.told {
+	if r.garbled && !e.counted {
 		d.Reject(collector.AERErrors, collector.RejectType)
 	}
 	for _, c := range r.counts {
 		labels := e.named[sev][c.name]
 		if labels == nil {
 			if c.n == 0 {
-				continue // AERReports says that nothing has happened
+				continue // AERReports is 0 for it
 			}
 			labels = append(e.total[sev][:4:4], c.name)
 			e.named[sev][c.name] = labels

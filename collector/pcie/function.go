@@ -11,14 +11,13 @@ import (
 )
 
 // function reads one PCI function: one of an accelerator, or a port above it.
-// Only its own goroutine touches it.
+// Only its goroutine uses it.
 type function struct {
 	directory
-	// link: its link is read, not only its errors.
+	// link: read its link, not only its errors.
 	link  bool
 	limit *extent
-	// counts are the files of errors as they were last read. They seldom
-	// change.
+	// counts are the error files as last read. They seldom change.
 	counts [severities]struct {
 		text string
 		report
@@ -29,11 +28,11 @@ func newFunction(fs sysfs.FS, address string, link bool) *function {
 	return &function{directory: openDirectory(fs, address), link: link}
 }
 
-// number is a value as it was answered.
+// number is a value as read.
 type number struct {
 	value float64
-	// measured: value is one. reject is why it is none, empty where there was
-	// no answer to judge.
+	// measured: value is valid. reject is why it is not; empty where there was
+	// nothing to judge.
 	measured bool
 	reject   string
 }
@@ -41,20 +40,20 @@ type number struct {
 // extent is the rate and the width of a link.
 type extent struct{ speed, lanes number }
 
-// state is what a function said in one round.
+// state is the result of one round.
 type state struct {
 	at time.Time
 	// gone: it left the bus.
 	gone   bool
 	driver string
 	power  power
-	// asked: its link was read; silent: that was no answer.
+	// asked: its link was read; silent: the function did not answer.
 	asked, silent bool
 	now, limit    extent
 	errors        [severities]report
-	// messages are those that a root port has counted.
+	// messages are the counts of a root port.
 	messages [severities]number
-	// read: there was something that it said.
+	// read: at least one attribute was read.
 	read bool
 	err  error
 }
@@ -107,7 +106,7 @@ func (f *function) lookLink(s *state) error {
 		return nil
 	}
 	s.now = *now
-	if f.limit == nil { // constant for as long as the function is there
+	if f.limit == nil { // constant for the life of the function
 		limit, answered, err := f.lookExtent(attrLinkSpeedMax, attrLinkWidthMax)
 		if err != nil || limit == nil || !answered {
 			return err
@@ -115,13 +114,13 @@ func (f *function) lookLink(s *state) error {
 		f.limit = limit
 	}
 	s.limit = *f.limit
-	f.limit.speed.reject, f.limit.lanes.reject = "", "" // said once
+	f.limit.speed.reject, f.limit.lanes.reject = "", "" // counted once
 	return nil
 }
 
 // lookExtent reads a rate and a width: nil where the function has no such
-// attributes. It is not answered where the kernel has given the function up,
-// or where all bits of the answer are ones.
+// attributes. It is not answered where the kernel has marked the function as
+// disconnected, or where all bits are ones.
 func (f *function) lookExtent(speed, lanes attribute) (e *extent, answered bool, err error) {
 	width, err := f.read(lanes)
 	if refused(err) {
@@ -143,7 +142,7 @@ func (f *function) lookExtent(speed, lanes attribute) (e *extent, answered bool,
 	}
 	e = new(extent)
 	if ok && n == 0 && (rate == "" || rate[0] == 'U') {
-		return e, true, nil // no link: an endpoint of the root complex, or nothing trained
+		return e, true, nil // no link: an integrated endpoint, or nothing trained
 	}
 	e.lanes = judge(float64(n), ok, n == 0)
 	if rate != "" {
@@ -153,8 +152,8 @@ func (f *function) lookExtent(speed, lanes attribute) (e *extent, answered bool,
 	return e, true, nil
 }
 
-// refused reports whether the kernel would not ask the function, which it
-// does with one that it holds for disconnected.
+// refused reports whether the kernel did not access the function because it is
+// marked as disconnected.
 func refused(err error) bool { return sysfs.Errno(err) == syscall.EINVAL }
 
 func judge(v float64, ok, sentinel bool) number {
@@ -167,7 +166,7 @@ func judge(v float64, ok, sentinel bool) number {
 	return number{value: v, measured: true}
 }
 
-// lookErrors reads the counts of errors, which the kernel keeps in memory.
+// lookErrors reads the error counts, which the kernel keeps in memory.
 func (f *function) lookErrors(s *state) error {
 	var first error
 	for sev, attr := range aerFiles {
@@ -188,8 +187,8 @@ func (f *function) lookErrors(s *state) error {
 	return first
 }
 
-// lookMessages reads what a root port has counted; other functions have no
-// such attributes.
+// lookMessages reads the counts of a root port; other functions do not have
+// these attributes.
 func (f *function) lookMessages(s *state) error {
 	for sev, attr := range rootFiles {
 		text, err := f.read(attr)

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// allOnes is the number of lanes that the link status of a function shows
-// which does not answer: six bits of ones (PCI_EXP_LNKSTA_NLW).
+// allOnes is the number of lanes in the link status of a function that does not
+// answer: six bits of ones (PCI_EXP_LNKSTA_NLW).
 const allOnes = 63
 
 // parseSpeed returns the rate of a link in transfers per second: "8.0 GT/s
-// PCIe", or "8 GT/s" before Linux 5.7. unknown says that the kernel has none
-// ("Unknown", "Unknown speed"): there is no link, or no answer.
+// PCIe", or "8 GT/s" before Linux 5.7. unknown: the kernel has no rate
+// ("Unknown", "Unknown speed"), because there is no link or no answer.
 func parseSpeed(s string) (rate float64, unknown, ok bool) {
 	if strings.HasPrefix(s, "Unknown") {
 		return 0, true, true

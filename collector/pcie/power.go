@@ -2,12 +2,12 @@ package pcie
 
 import "strings"
 
-// powerStates are the values of the label state, as power_state has them in
-// upper case (pci_power_names in drivers/pci/pci.h).
+// powerStates are the values of the label state; power_state has them in upper
+// case (pci_power_names in drivers/pci/pci.h).
 var powerStates = []string{"d0", "d1", "d2", "d3hot", "d3cold", "unknown", "error"}
 
-// power is what the kernel keeps in memory of a function's sleep. Reading it
-// touches no hardware.
+// power is the kernel's power management state of a function. Reading it does
+// not access the hardware.
 type power struct {
 	// state is one of powerStates, or empty.
 	state string
@@ -18,8 +18,7 @@ type power struct {
 
 // awake reports whether configuration space can be read without waking the
 // function or a port above it. The kernel resumes a function in D3cold before
-// it reads link attributes, and one that is neither known to be awake nor
-// known not to sleep is left alone.
+// it reads link attributes. A function whose state is unknown is not read.
 func (p power) awake() bool {
 	switch p.status {
 	case "active":
@@ -30,8 +29,8 @@ func (p power) awake() bool {
 	return false
 }
 
-// suspended reports whether runtime power management has put the function to
-// sleep, and whether it says.
+// suspended reports whether runtime power management has suspended the
+// function, and whether that is known.
 func (p power) suspended() (asleep, known bool) {
 	switch p.status {
 	case "suspended", "suspending":

@@ -9,19 +9,19 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// slot is one function that is read, and what it last said.
+// slot is one function to read, with its last result.
 type slot struct {
 	*solo.Worker[state]
 	address string
 	link    bool
 	last    state
-	// answered: last is an answer to go by; stuck: a read of it is overdue.
+	// answered: last is valid; stuck: a read is overdue.
 	answered, stuck bool
-	// wanted: the bus has it. Without, the slot stays only as long as a read
-	// of it has not returned, so that none goes behind it.
+	// wanted: the function is on the bus. Otherwise the slot remains until its
+	// read has returned, so that no second one is started.
 	wanted bool
-	// told: what was rejected of last has been counted.
-	told bool
+	// counted: the rejects of last have been counted.
+	counted bool
 	// sampled is when it last answered.
 	sampled time.Time
 	err     error
@@ -32,18 +32,18 @@ func newSlot(fs sysfs.FS, address string, link bool) *slot {
 	return &slot{Worker: solo.New(f.look, nil), address: address, link: link}
 }
 
-// ask begins a read unless one is under way.
+// ask starts a read unless one is in flight.
 func (s *slot) ask(now time.Time, timeout time.Duration) {
 	if late, ok := s.Poll(); ok {
 		s.take(late)
-		// What was asked for longer ago says no more how the function is now.
+		// An older answer does not describe the current state.
 		s.answered = s.answered && now.Sub(s.Asked) <= timeout
 	}
 	s.Start(now)
 }
 
 func (s *slot) take(st state) {
-	s.last, s.answered, s.stuck, s.told, s.err = st, true, false, false, nil
+	s.last, s.answered, s.stuck, s.counted, s.err = st, true, false, false, nil
 	if st.read && !st.silent {
 		s.sampled = st.at
 	}
@@ -52,8 +52,8 @@ func (s *slot) take(st state) {
 	}
 }
 
-// gather waits for the answer: until soon where there is an earlier one to go
-// by, else until the round ends.
+// gather waits for the answer: until soon where a previous one exists, else
+// until the end of the round.
 func (s *slot) gather(soon, end <-chan struct{}, timeout time.Duration) {
 	if s.Busy && time.Since(s.Asked) < timeout {
 		done := end

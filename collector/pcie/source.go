@@ -11,8 +11,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// Sample implements collector.Source. It returns a little before ctx's
-// deadline with what has been answered by then.
+// Sample implements collector.Source. It returns shortly before ctx's deadline
+// with what has been read by then.
 func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 	ctx, cancel := withMargin(ctx)
 	defer cancel()
@@ -38,8 +38,8 @@ func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 	return s.round()
 }
 
-// withMargin takes a twentieth off the deadline, so that an answer is on its
-// way before the caller gives up.
+// withMargin shortens the deadline by a twentieth, so that the answer arrives
+// before the caller gives up.
 func withMargin(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -49,7 +49,7 @@ func withMargin(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, deadline.Add(-min(left/20, 100*time.Millisecond)))
 }
 
-// arrange follows what the bus has now: cards, and the functions to be read.
+// arrange updates the cards and the functions to read from the bus.
 func (s *Source) arrange() error {
 	list, err := s.bus.accelerators()
 	for _, sl := range s.slots {
@@ -65,9 +65,9 @@ func (s *Source) arrange() error {
 	return err
 }
 
-// function returns the slot of a function, with a goroutine of its own. One
-// whose link is to be read now and was not before is left and made anew,
-// unless a read of it is under way.
+// function returns the slot of a function, with its own goroutine. Where its
+// link must be read and was not before, the slot is replaced, unless a read is
+// in flight.
 func (s *Source) function(address string, link bool) *slot {
 	sl := s.slots[address]
 	if sl != nil && link && !sl.link && !sl.Busy {
@@ -82,7 +82,7 @@ func (s *Source) function(address string, link bool) *slot {
 	return sl
 }
 
-// read asks everything at once and gathers what comes in time.
+// read starts all reads at once and collects the results that arrive in time.
 func (s *Source) read(ctx context.Context, now time.Time) {
 	deadline, _ := ctx.Deadline()
 	timeout := deadline.Sub(now)
@@ -105,7 +105,7 @@ func (s *Source) read(ctx context.Context, now time.Time) {
 	s.gatherFiles(soon.Done(), timeout)
 }
 
-// round puts together what the functions said.
+// round combines the results of the functions.
 func (s *Source) round() (collector.Round, error) {
 	var round collector.Round
 	errs := []error{s.bus.err, s.excess}
@@ -120,13 +120,13 @@ func (s *Source) round() (collector.Round, error) {
 		}
 	}
 	for _, sl := range s.slots {
-		sl.told = true
+		sl.counted = true
 	}
 	return round, errors.Join(errs...)
 }
 
-// Close implements collector.Source. It waits a bounded time for reads under
-// way.
+// Close implements collector.Source. It waits up to closeBound for reads in
+// flight.
 func (s *Source) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeBound)
 	defer cancel()

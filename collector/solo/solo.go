@@ -1,7 +1,6 @@
-// Package solo runs one function on a goroutine of its own, one call at a
-// time. It is how a Source reads a device whose driver may not return: a call
-// that does not holds up nothing but its own Worker, and no second one goes
-// behind it.
+// Package solo runs one function on its own goroutine, one call at a time. A
+// Source uses it to read a device whose driver may not return: a hanging call
+// blocks only its Worker, and no second call is made behind it.
 package solo
 
 import "time"
@@ -9,17 +8,17 @@ import "time"
 // Worker runs one function. Its methods are called by one goroutine, its
 // owner.
 type Worker[T any] struct {
-	// Busy: a call has been asked for whose answer has not been taken.
+	// Busy: a call has been started and its answer has not been taken.
 	Busy bool
-	// Asked is when the last call was asked for.
+	// Asked is when the last call was started.
 	Asked time.Time
 
 	requests chan time.Time
 	answers  chan T
 }
 
-// New returns a Worker that runs f and, once it has been stopped, end, which
-// may be nil.
+// New returns a Worker that runs f, and end, which may be nil, after it has
+// been stopped.
 func New[T any](f func(now time.Time) T, end func()) *Worker[T] {
 	w := &Worker[T]{requests: make(chan time.Time, 1), answers: make(chan T, 1)}
 	go func() {
@@ -34,8 +33,8 @@ func New[T any](f func(now time.Time) T, end func()) *Worker[T] {
 	return w
 }
 
-// Start asks for a call; it is false while an earlier one is under way or its
-// answer has not been taken.
+// Start starts a call. It is false while a call is in flight or its answer has
+// not been taken.
 func (w *Worker[T]) Start(now time.Time) bool {
 	if w.Busy {
 		return false
@@ -45,7 +44,7 @@ func (w *Worker[T]) Start(now time.Time) bool {
 	return true
 }
 
-// Poll takes the answer if it is there.
+// Poll takes the answer if it is available.
 func (w *Worker[T]) Poll() (answer T, ok bool) {
 	if !w.Busy {
 		return answer, false
@@ -59,8 +58,8 @@ func (w *Worker[T]) Poll() (answer T, ok bool) {
 	}
 }
 
-// Await takes the answer of the call under way, unless done comes first; where
-// both have come, it takes it.
+// Await waits for the answer of the call in flight until done. It takes the
+// answer where both are available.
 func (w *Worker[T]) Await(done <-chan struct{}) (answer T, ok bool) {
 	if answer, ok = w.Poll(); ok || !w.Busy {
 		return answer, ok
@@ -74,10 +73,10 @@ func (w *Worker[T]) Await(done <-chan struct{}) (answer T, ok bool) {
 	}
 }
 
-// Stop ends the Worker as soon as the call it is in returns.
+// Stop ends the Worker when the current call returns.
 func (w *Worker[T]) Stop() { close(w.requests) }
 
-// Stopped reports whether a Worker that was told to stop has ended by done.
+// Stopped reports whether a stopped Worker has ended by done.
 func (w *Worker[T]) Stopped(done <-chan struct{}) bool {
 	for {
 		select {

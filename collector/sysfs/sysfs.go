@@ -1,10 +1,10 @@
 // Package sysfs reads attributes of sysfs and procfs: one bounded read each,
-// with the kernel's error kept. It never writes, never follows what it was not
-// asked for and never waits: a driver that answers EAGAIN is believed, where
-// the os package would poll for ever.
+// with the kernel's error preserved. It never writes, follows only the links
+// that it is given, and never waits: EAGAIN from a driver is returned, where
+// package os would poll forever.
 //
-// A read can still block in the kernel for as long as a driver likes. Whoever
-// calls this package gives each device a goroutine and a deadline of its own.
+// A read can still block in the kernel. Callers give each device its own
+// goroutine and deadline.
 package sysfs
 
 import (
@@ -18,12 +18,12 @@ import (
 	"syscall"
 )
 
-// Page is the size in bytes of the largest ordinary attribute: the kernel
-// gives each one page.
+// Page is the size in bytes of the largest ordinary attribute: the kernel gives
+// each one page.
 const Page = 4096
 
-// FS is a tree as the kernel shows it. Paths given to its methods are
-// relative to its root and use slashes.
+// FS is a tree. Paths given to its methods are relative to its root and use
+// slashes.
 type FS struct{ root string }
 
 // New returns the tree at root: /sys, or a copy of one.
@@ -32,10 +32,10 @@ func New(root string) FS { return FS{root: filepath.Clean(root)} }
 // Root returns the path of the tree.
 func (f FS) Root() string { return f.root }
 
-// Path returns the path of name as the system knows it.
+// Path returns the absolute path of name.
 func (f FS) Path(name string) string {
 	if path := f.root + "/" + name; f.root != "/" && filepath.Clean(path) == path {
-		return path // as nearly always, and without a copy
+		return path // the usual case, without a copy
 	}
 	return filepath.Join(f.root, name)
 }
@@ -43,12 +43,12 @@ func (f FS) Path(name string) string {
 // pages are buffers of one page: a round reads hundreds of attributes.
 var pages = sync.Pool{New: func() any { return new([Page]byte) }}
 
-// Read returns the text of an attribute without the newline, NULs and blanks
-// around it. The error is a *fs.PathError that holds the kernel's errno: what
-// ENOENT, EBUSY and ENODATA mean is the caller's to know.
+// Read returns the text of an attribute without surrounding newlines, NULs and
+// blanks. The error is a *fs.PathError with the kernel's errno; the caller
+// decides what ENOENT, EBUSY and ENODATA mean.
 func (f FS) Read(name string) (string, error) { return f.ReadText(name, Page) }
 
-// ReadText is Read for at most limit bytes, which must not be more than Page.
+// ReadText is Read for at most limit bytes, not more than Page.
 func (f FS) ReadText(name string, limit int) (string, error) {
 	page := pages.Get().(*[Page]byte)
 	defer pages.Put(page)
@@ -56,9 +56,9 @@ func (f FS) ReadText(name string, limit int) (string, error) {
 	return string(bytes.Trim(page[:n], "\x00 \t\r\n")), err
 }
 
-// ReadBytes returns the content of an attribute, at most limit bytes of it,
-// read by as many read(2) as that takes: one for an attribute, whose second
-// read would ask the driver again.
+// ReadBytes returns the content of an attribute, at most limit bytes, with as
+// many read(2) as needed: one for a text attribute, because a second one would
+// call the driver again.
 func (f FS) ReadBytes(name string, limit int) ([]byte, error) {
 	buf := make([]byte, limit)
 	n, err := f.fill(name, buf)
@@ -81,8 +81,8 @@ func (f FS) fill(name string, buf []byte) (n int, err error) {
 			return 0, &fs.PathError{Op: "read", Path: path, Err: err}
 		}
 		n += m
-		// A text attribute comes whole in its first read. Binary ones (PCI
-		// configuration space, long texts) come in pages.
+		// The first read returns a text attribute completely. Binary ones (PCI
+		// configuration space, long texts) are returned in pages.
 		if m < Page {
 			break
 		}
@@ -108,7 +108,7 @@ func read(fd int, b []byte) (int, error) {
 	}
 }
 
-// Names returns the names in a directory, sorted. It opens none of them.
+// Names returns the names in a directory, sorted. It opens no file.
 func (f FS) Names(dir string) ([]string, error) {
 	entries, err := os.ReadDir(f.Path(dir))
 	names := make([]string, len(entries))
@@ -118,8 +118,8 @@ func (f FS) Names(dir string) ([]string, error) {
 	return names, err
 }
 
-// Link returns the last element of what a symbolic link points to: the name
-// of a driver, a bus, an IOMMU group.
+// Link returns the last element of the target of a symbolic link: the name of a
+// driver, a bus, an IOMMU group.
 func (f FS) Link(name string) (string, error) {
 	target, err := os.Readlink(f.Path(name))
 	if err != nil {
@@ -128,8 +128,8 @@ func (f FS) Link(name string) (string, error) {
 	return filepath.Base(target), nil
 }
 
-// Resolve follows every link in name and returns the path of what it ends at,
-// relative to the root. A link out of the tree is an error.
+// Resolve follows every link in name and returns the resulting path, relative
+// to the root. A link out of the tree is an error.
 func (f FS) Resolve(name string) (string, error) {
 	root, err := filepath.EvalSymlinks(f.root)
 	if err != nil {
@@ -146,7 +146,7 @@ func (f FS) Resolve(name string) (string, error) {
 	return rel, nil
 }
 
-// Exists reports whether there is something at name. It opens nothing.
+// Exists reports whether name exists. It opens nothing.
 func (f FS) Exists(name string) bool {
 	_, err := os.Lstat(f.Path(name))
 	return err == nil

@@ -1,7 +1,7 @@
 //go:build linux && cgo
 
-// Package live asks the simulated libdcgm, for tests, what its host engines
-// still hold.
+// Package live returns, for tests, the objects that exist at the simulated host
+// engines.
 package live
 
 /*
@@ -23,10 +23,11 @@ static int live(unsigned *groups, unsigned *sets, unsigned *watches, unsigned *p
 */
 import "C"
 
-// Objects are counts of what stands at the host engines of this process.
+// Objects are counts of the objects at the host engines of this process.
 type Objects struct{ Groups, FieldGroups, Watches, Policies int }
 
-// Now returns the counts; ok is false where the library is no simulated one.
+// Now returns the counts; ok is false where the library is not the simulated
+// one.
 func Now() (o Objects, ok bool) {
 	var groups, sets, watches, policies C.uint
 	found := C.live(&groups, &sets, &watches, &policies)
