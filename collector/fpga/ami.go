@@ -8,16 +8,16 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// ami is the family of the Versal cards under AMD's management interface: the
-// Alveo V80. Files are those of ami_sysfs.c and ami_hwmon.c of the AVED
+// ami is the family of the Versal cards with AMD's management interface: the
+// Alveo V80. The files are those of ami_sysfs.c and ami_hwmon.c of the AVED
 // project.
 //
-// No sensor of it is read. The driver compares what it hands out through an
-// *_input file with the sensor's critical limit and sends SIGBUS to every
-// process that uses the card when it is reached, so that looking would kill
-// what runs; its averages and extremes are of all the time since the firmware
-// started. What is left is what harms nobody: the limits, and whether the
-// sensor is past them, which is computed without that check.
+// No sensor is read. When an *_input file is read, the driver compares the
+// value with the sensor's critical limit and, if it is reached, sends SIGBUS to
+// every process that uses the card: reading would end the workload. The
+// driver's averages and extremes are over the whole time since the firmware
+// started. What remains is harmless: the limits, and whether the sensor exceeds
+// them, which is computed without that check.
 var ami = family{
 	name: "ami",
 	allow: slices.Concat(
@@ -31,10 +31,10 @@ var ami = family{
 	open:  func(e *env) card { return &versal{env: e, identity: map[string]string{}} },
 }
 
-// amiLimits are the thresholds of a sensor, and the labels of what the driver
-// does when they are reached: it warns, ends the programs that use the card,
-// and the card's firmware powers it down. hwmon has no names for that, so that
-// the driver puts the second into lcrit.
+// amiLimits are the thresholds of a sensor, with the label of the driver's
+// measure: it warns, ends the programs that use the card, and the firmware
+// powers the card down. hwmon has no names for these, so the driver uses lcrit
+// for the second.
 var amiLimits = []suffix{{"max", "warning"}, {"lcrit", "critical"}, {"crit", "fatal"}}
 
 var amiChannels = []struct {
@@ -59,14 +59,14 @@ func amiFiles() []string {
 	return files
 }
 
-// findAMI lists the cards by their first function: the others have no sensors.
+// findAMI lists the cards by their first function: only it has sensors.
 func findAMI(fs *tree) ([]place, error) {
 	functions, err := driven(fs, "ami")
 	if err != nil {
 		return nil, err
 	}
 	var cards []place
-	for _, f := range functions { // sorted, so that the first comes first
+	for _, f := range functions { // sorted: function 0 is first
 		if n := len(cards); n > 0 && pciSlot(cards[n-1].id) == pciSlot(f) {
 			cards[n-1].functions = append(cards[n-1].functions, f)
 			continue
@@ -85,24 +85,24 @@ func findAMI(fs *tree) ([]place, error) {
 // versal reads one V80.
 type versal struct {
 	*env
-	chip    string // directory of its hwmon device, empty before it is found
+	chip    string // directory of its hwmon device, empty until found
 	sensors []amiSensor
 	labels  labelCache
-	// identity is what the files of the card's identity last said.
+	// identity is the last text of the card's identity files.
 	identity map[string]string
 }
 
 // amiSensor is one channel of the hwmon device.
 type amiSensor struct {
-	path, kind string // .../hwmon4/temp1 and temp
+	path, kind string // .../hwmon4/temp1, temp
 	label      string
 	limit      *collector.Metric
 	unit       float64
 	has        []bool // of amiLimits
 }
 
-// amiStates are the values of the label state of accel_fpga_card_state that
-// the driver can tell of, as it spells them but for their case.
+// amiStates are the values of the label state of accel_fpga_card_state for this
+// driver, lower case.
 var amiStates = []string{"init", "ready", "missing_info", "no_amc", "init_error", "shutdown", "compat"}
 
 // read implements card.
@@ -121,7 +121,7 @@ func (v *versal) read(r *reading) {
 		r.Model = "ALVEO V80"
 	}
 	r.info(v.env, "ami", p, text("board_serial"), text("part_num"), "")
-	// The version is followed by counts of what was added to it.
+	// The version is followed by counts of later changes.
 	if version, _, _ := strings.Cut(text("amc_version"), " +0 *0"); version != "" {
 		r.Set(collector.FirmwareInfo, 1, "amc", version)
 	}
@@ -147,7 +147,7 @@ func (v *versal) read(r *reading) {
 	}
 }
 
-// amiPower reads power_mode, like 150W.
+// amiPower parses power_mode, such as 150W.
 func amiPower(text string) float64 {
 	switch text {
 	case "75W":
@@ -164,8 +164,8 @@ func amiPower(text string) float64 {
 	return 0
 }
 
-// plan finds the card's hwmon device and its channels. It does not change
-// while the driver is bound, save for its number.
+// plan finds the card's hwmon device and its channels. They do not change while
+// the driver is bound, except for the hwmon number.
 func (v *versal) plan(r *reading) {
 	if v.chip != "" && r.fs.Exists(v.chip) {
 		return
@@ -218,7 +218,7 @@ func (v *versal) plan(r *reading) {
 	}
 }
 
-// read tells of a sensor that is there and has a value.
+// read sets the values of a sensor that exists and has one.
 func (s *amiSensor) read(r *reading, labels *labelCache) {
 	if status, ok := r.text(s.path + "_status"); !ok || status != "Sensor Present and Valid" {
 		return
@@ -239,9 +239,9 @@ func (s *amiSensor) read(r *reading, labels *labelCache) {
 		switch {
 		case values[i] <= 0: // none
 		case i+1 < len(values) && values[i+1] > 0 && values[i] > values[i+1], i > 0 && values[i-1] > values[i]:
-			r.Reject(s.limit, collector.RejectRange) // of two in the wrong order neither can be trusted
+			r.Reject(s.limit, collector.RejectRange) // in the wrong order neither is valid
 		case s.kind == "power" && s.path != path.Dir(s.path)+"/power1":
-			// The family is of the card's power, which comes first.
+			// The family is the card's total power, the first sensor.
 		case s.kind == "power":
 			r.Set(s.limit, values[i], labels.of(l.name, "")[:1]...)
 		default:

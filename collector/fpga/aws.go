@@ -9,12 +9,12 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// aws is the family of the FPGAs of AWS instances, F1 and F2. sysfs shows no
-// more of them than PCI does: sensors, and which image is loaded, are behind a
-// mailbox in the memory of the management function, which one program may use
-// at a time. A load takes the application function off the bus and puts it
-// back with the ids that the author of the image chose. That tells of loads;
-// as an identity it is weak.
+// aws is the family of the FPGAs of AWS instances, F1 and F2. sysfs has nothing
+// but their PCI functions: sensors and the loaded image are behind a mailbox in
+// the memory of the management function, which one program at a time may use. A
+// load removes the application function from the bus and adds it again with the
+// ids that the author of the image chose. This shows loads; as an identity it
+// is weak.
 var aws = family{
 	name:  "aws",
 	allow: slices.Concat(pciFiles, below(anyFunction, "subsystem_vendor")),
@@ -23,15 +23,14 @@ var aws = family{
 	open:  func(e *env) card { return &awsCard{env: e} },
 }
 
-// awsModels are the products by the id of the management function.
+// awsModels are the products by the device id of the management function.
 var awsModels = map[string]string{"1041": "AWS F1 FPGA", "9248": "AWS F2 FPGA"}
 
 // awsVendor is the PCI vendor id of Amazon.
 const awsVendor = "0x1d0f"
 
-// findAWS finds the management functions. They have no driver to be found by,
-// so that the ids of all PCI functions are asked for, once a minute; the
-// kernel has them in memory.
+// findAWS finds the management functions. They have no driver, so the ids of
+// all PCI functions are read once a minute; the kernel has them in memory.
 func findAWS(fs *tree) ([]place, error) {
 	names, err := fs.Names("bus/pci/devices")
 	if err != nil {
@@ -40,7 +39,7 @@ func findAWS(fs *tree) ([]place, error) {
 		}
 		return nil, err
 	}
-	// The lister's tree opens nothing; this one shares what it remembers.
+	// The lister's tree opens nothing; this one shares its cache.
 	ids := &tree{FS: fs.FS, allow: pciFiles, allowed: fs.allowed, slow: fs.slow}
 	if len(ids.slow) > 4*len(names)+64 {
 		ids.forget() // of functions that have left
@@ -68,9 +67,9 @@ func findAWS(fs *tree) ([]place, error) {
 	return places, nil
 }
 
-// application returns the address of the application function that belongs to
-// a management function: the first of the device, or the second where that is
-// the management's. It is the card's also while it is off the bus.
+// application returns the address of the application function of a management
+// function: the first function of the device, or the second where the first is
+// the management function. It belongs to the card also while it is off the bus.
 func application(management string) string {
 	slot := pciSlot(management)
 	if management == slot+".0" {
@@ -85,11 +84,11 @@ type awsCard struct {
 	load struct {
 		sync.Mutex
 		there bool      // the application function has been seen
-		since time.Time // it left the bus, zero while it is there
+		since time.Time // when it left the bus, zero while it is there
 	}
 }
 
-// awsSlot is the region of an AWS FPGA that images are loaded into.
+// awsSlot is the region of an AWS FPGA for images.
 const awsSlot = "slot0"
 
 // read implements card.
@@ -100,7 +99,7 @@ func (c *awsCard) read(r *reading) {
 	r.Model = awsModels[management.device]
 	asked := time.Now()
 	app := "bus/pci/devices/" + c.id
-	// A load changes these, so that they are not remembered.
+	// A load changes these, so they are not cached.
 	var ids []string
 	for _, file := range []string{"vendor", "device", "subsystem_vendor", "subsystem_device"} {
 		if text, ok := r.text(app + "/" + file); ok {
@@ -127,7 +126,7 @@ func (c *awsCard) read(r *reading) {
 	id := strings.Join(ids, ":")
 	region.settle(asked, time.Now(), id, true)
 	if r.Model == "AWS F1 FPGA" {
-		// F2 has no id of its own for a slot that was cleared.
+		// F2 has no separate id for a cleared slot.
 		r.SetBool(collector.FPGABitstreamLoaded, !cleared, awsSlot)
 	}
 	if !cleared {
@@ -135,7 +134,7 @@ func (c *awsCard) read(r *reading) {
 	}
 }
 
-// poll implements poller: a load takes the application function off the bus.
+// poll implements poller: a load removes the application function from the bus.
 func (c *awsCard) poll(now time.Time) {
 	there := c.pollFS.Exists("bus/pci/devices/" + c.id)
 	c.load.Lock()

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// dfl are the cards of the Device Feature List: Intel's and Altera's PAC and
-// OFS boards and what others build by them, under the drivers of drivers/fpga
-// and those of Intel outside the tree with the same names. Facts of the files:
-// Documentation/ABI/testing/sysfs-platform-dfl-fme, -port, sysfs-bus-dfl,
-// sysfs-driver-intel-m10-bmc.
+// dfl is the family of the cards with a Device Feature List: PAC and OFS boards
+// of Intel and Altera and boards derived from them, with the drivers of
+// drivers/fpga or Intel's out-of-tree drivers of the same names. Source of the
+// files: Documentation/ABI/testing/sysfs-platform-dfl-fme, -port,
+// sysfs-bus-dfl, sysfs-driver-intel-m10-bmc.
 //
-// The card says neither how busy it is (no such counter exists) nor, on OFS
-// boards, which function is loaded behind a virtual function.
+// The card reports no utilization, because no such counter exists. An OFS board
+// does not report which function is loaded behind a virtual function.
 var dfl = family{
 	name: "dfl",
 	allow: slices.Concat(
@@ -37,9 +37,9 @@ var dfl = family{
 
 const dflDriver = "bus/pci/drivers/dfl-pci"
 
-// findDFL lists the slots that have a function bound to dfl-pci. One card can
-// have several such functions, some of them virtual: the one with the FME, the
-// card's own control, stands for it.
+// findDFL lists the slots with a function bound to dfl-pci. A card can have
+// several such functions, some of them virtual. The one with the FME, the
+// card's management engine, represents it.
 func findDFL(fs *tree) ([]place, error) {
 	names, err := fs.Names(dflDriver)
 	if err != nil {
@@ -77,7 +77,7 @@ func findDFL(fs *tree) ([]place, error) {
 		rank := func(d string) int { return dflRank(fs, d) }
 		dir := slices.MinFunc(dirs, func(a, b string) int { return rank(a) - rank(b) })
 		if rank(dir) == notACard {
-			continue // its card's own function has left, or is with another driver
+			continue // the card's function has left, or has another driver
 		}
 		p := place{id: path.Base(dir), dir: dir}
 		for _, d := range dirs {
@@ -91,10 +91,10 @@ func findDFL(fs *tree) ([]place, error) {
 	return places, nil
 }
 
-// notACard is the rank of a function that has neither FME nor port.
+// notACard is the rank of a function with neither FME nor port.
 const notACard = 2
 
-// dflRank is the lower, the more a function speaks for the card.
+// dflRank is lower for a function that represents the card better.
 func dflRank(fs *tree, dir string) int {
 	rank := notACard
 	for _, region := range namesUnder(fs, dir+"/fpga_region") {
@@ -110,8 +110,8 @@ func dflRank(fs *tree, dir string) int {
 	return rank
 }
 
-// dflFunctions are the other functions in the card's slot and the virtual ones
-// that belong to it.
+// dflFunctions are the other functions in the card's slot and its virtual
+// functions.
 func dflFunctions(fs *tree, p place, all []string) []string {
 	var out []string
 	for _, bdf := range all {
@@ -136,10 +136,10 @@ func dflFunctions(fs *tree, p place, all []string) []string {
 	return out[:min(len(out), maxFunctions)]
 }
 
-// maxFunctions bounds the other functions that a card is known by.
+// maxFunctions bounds the other functions of a card.
 const maxFunctions = 256
 
-// namesUnder returns the paths of what is in dir, none where it cannot be
+// namesUnder returns the paths of the entries of dir, none where it cannot be
 // listed.
 func namesUnder(fs *tree, dir string) []string {
 	names, err := fs.Names(dir)
@@ -152,8 +152,8 @@ func namesUnder(fs *tree, dir string) []string {
 	return names
 }
 
-// dflModels are the cards by PCI vendor and device and, where one id stands
-// for several, sub-system device.
+// dflModels are the models by PCI vendor and device id and, where one id has
+// several, by subsystem device id.
 var dflModels = map[string]string{
 	"8086:09c4":      "Intel PAC with Arria 10 GX",
 	"8086:09c5":      "Intel PAC with Arria 10 GX",
@@ -174,7 +174,7 @@ var dflModels = map[string]string{
 
 func dflModel(p pciIdentity) string {
 	if p.vendor == "" {
-		return "DFL FPGA" // it left before it could be asked
+		return "DFL FPGA" // it left before it was read
 	}
 	id := p.vendor + ":" + p.device
 	for _, key := range []string{id + ":" + p.subsystem, id} {

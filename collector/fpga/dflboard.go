@@ -7,8 +7,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// dflBank is one memory interface, dflCage one place for a module, dflVersion
-// one firmware of the board.
+// dflBank is one memory interface, dflCage one module cage, dflVersion one
+// firmware of the board.
 type (
 	dflBank struct {
 		file, failed, done string
@@ -21,15 +21,15 @@ type (
 	dflVersion struct{ file, component string }
 )
 
-// dflBMC is where the board controller's own files are.
+// dflBMC has the files of the board controller.
 type dflBMC struct {
-	keys      []dflVersion // root key hashes, component is the key
+	keys      []dflVersion // root key hashes; component is the key
 	flash     string
 	bootImage string
 	update    string // class device of the firmware update
 }
 
-// scanFeature lists what a private feature has of interest.
+// scanFeature lists the files of a private feature.
 func (c *dflCard) scanFeature(dir string, l *dflLayout) {
 	for _, n := range namesUnder(c.fs, dir) {
 		name := path.Base(n)
@@ -45,8 +45,8 @@ func (c *dflCard) scanFeature(dir string, l *dflLayout) {
 	}
 }
 
-// scanChips lists the card's sensors and, by the place of its sensors, the
-// board controller.
+// scanChips lists the card's sensors and, by their location, the board
+// controller.
 func (c *dflCard) scanChips(r *reading, l *dflLayout) {
 	taken := map[string]bool{}
 	for _, chip := range r.findChips(c.dir) {
@@ -88,7 +88,7 @@ func dflSensorTitle(chip, _, id, label string) string {
 }
 
 // dummy reports whether a chip of the FME measures nothing: OFS cards have the
-// feature without a sensor behind it, and it reads 0 and has no thresholds.
+// feature without a sensor; it reads 0 and has no thresholds.
 func (r *reading) dummy(c *chip, fs *tree) bool {
 	for _, n := range namesUnder(fs, c.dir) {
 		if strings.HasPrefix(path.Base(n), "temp1_") && path.Base(n) != "temp1_input" {
@@ -99,8 +99,8 @@ func (r *reading) dummy(c *chip, fs *tree) bool {
 	return ok && text == "0"
 }
 
-// dflPowerLimits are the thresholds of the FME's power sensor, which are
-// writable: they are only read.
+// dflPowerLimits are the thresholds of the FME's power sensor. They are
+// writable and only read.
 func dflPowerLimits(c *chip, fs *tree) []limit {
 	var out []limit
 	if c.name != "dfl_fme_power" {
@@ -141,7 +141,7 @@ func (c *dflCard) scanBMC(dir string, l *dflLayout) {
 	}
 }
 
-// readBoard sets what is beside sensors and regions.
+// readBoard sets everything except sensors and regions.
 func (c *dflCard) readBoard(r *reading) {
 	for _, b := range c.layout.banks {
 		failed, ok1 := r.text(b.failed)
@@ -174,7 +174,7 @@ func (c *dflCard) readBoard(r *reading) {
 		}
 	}
 	if f := c.layout.bmc.flash; f != "" {
-		// The read walks the flash.
+		// Each read scans the flash.
 		if text, ok := r.textEvery(rareInterval, f); ok {
 			if v, ok := r.whole(collector.FPGAFlashWrites, text, 1); ok {
 				r.Set(collector.FPGAFlashWrites, v)

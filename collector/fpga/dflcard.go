@@ -10,26 +10,26 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// dflCard reads one DFL card. Where its files are is looked up every
-// SlowInterval, and again as soon as one of them has gone: the numbers in their
-// paths change when a driver is bound anew.
+// dflCard reads one DFL card. Its files are located every SlowInterval, and
+// again when one of them disappears: the numbers in their paths change when a
+// driver is bound again.
 type dflCard struct {
 	*env
 	layout  dflLayout
 	scanned time.Time
-	// missed: a file of the layout is no longer there.
+	// missed: a file of the layout has disappeared.
 	missed  bool
 	pci     pciIdentity
 	manager *fpgaManager
 	kubeIDs []string
-	// pmu counts transactions, where that is wanted and permitted; pmuOf is
-	// the unit that it was opened for, or was refused.
+	// pmu counts transactions, where that is enabled and permitted; pmuOf is
+	// the unit that it was opened or refused for.
 	pmu    *pmu
 	pmuOf  string
 	pmuErr error
 }
 
-// dflLayout is where the files of a card are.
+// dflLayout has the paths of a card's files.
 type dflLayout struct {
 	fme       string // directory, empty on a virtual function
 	registers []register
@@ -45,12 +45,12 @@ type dflLayout struct {
 }
 
 func newDFLCard(e *env) *dflCard {
-	// An FME has one manager. Its region is that of the one port that cards
-	// have; what a second port would load is told by its own identity.
+	// An FME has one manager. Its region is that of the one port of existing
+	// cards; a load of a second port is detected by that port's identity.
 	return &dflCard{env: e, manager: newFPGAManager(e.memory.region("port0"))}
 }
 
-// poll looks at the FPGA manager's state.
+// poll reads the FPGA manager's state.
 func (c *dflCard) poll(time.Time) { c.manager.poll(c.pollFS) }
 
 func (c *dflCard) read(r *reading) {
@@ -79,8 +79,7 @@ func (c *dflCard) read(r *reading) {
 }
 
 // readLocked reads what is behind the driver's lock, which a reconfiguration
-// holds for up to 16 s. While the manager says that there is one, nobody waits
-// for it.
+// takes for up to 16 s. While the manager reports one, it is not read.
 func (c *dflCard) readLocked(r *reading) {
 	for _, p := range c.layout.ports {
 		p.read(r, c)
@@ -93,8 +92,8 @@ func (c *dflCard) readLocked(r *reading) {
 	}
 }
 
-// readTransactions counts what passes the fabric. What the kernel has refused
-// is not asked for again until the driver is bound anew.
+// readTransactions counts the fabric's transactions. After a refusal by the
+// kernel it is not retried until the driver is bound again.
 func (c *dflCard) readTransactions(r *reading) {
 	_, number, ok := strings.Cut(path.Base(c.layout.fme), ".")
 	if !c.options.Transactions || !ok {
@@ -110,13 +109,13 @@ func (c *dflCard) readTransactions(r *reading) {
 		c.pmuOf = unit
 		c.pmu, c.pmuErr = openPMU(r, c.options.perf, unit)
 	}
-	r.fail(c.pmuErr) // it was asked for
+	r.fail(c.pmuErr) // it was requested
 	if c.pmu != nil {
 		c.pmu.read(r)
 	}
 }
 
-// close gives back the counters.
+// close closes the counters.
 func (c *dflCard) close() {
 	if c.pmu != nil {
 		c.pmu.close()
@@ -124,7 +123,7 @@ func (c *dflCard) close() {
 	c.pmu, c.pmuOf, c.pmuErr = nil, "", nil
 }
 
-// identify sets what the card is.
+// identify sets the card's identity.
 func (c *dflCard) identify(r *reading) {
 	if c.pci.vendor == "" {
 		c.pci = r.readPCI(c.dir)
@@ -135,13 +134,13 @@ func (c *dflCard) identify(r *reading) {
 	r.info(c.env, "dfl-pci", c.pci, "", "", c.manager.name)
 }
 
-// scan looks up where the card's files are.
+// scan locates the card's files.
 func (c *dflCard) scan(r *reading) {
 	c.scanned, c.missed = r.now, false
 	was := c.layout
 	l := dflLayout{}
 	c.kubeIDs = append([]string{c.id}, c.functions...)
-	// A port that was given to a virtual function is found there.
+	// A port that is assigned to a virtual function is found there.
 	var regions []string
 	for _, dir := range append([]string{c.dir}, c.claims...) {
 		regions = append(regions, namesUnder(c.fs, dir+"/fpga_region")...)
@@ -172,7 +171,7 @@ func (c *dflCard) scan(r *reading) {
 	}
 }
 
-// scanFME lists what the card's management engine has.
+// scanFME lists the files of the card's management engine.
 func (c *dflCard) scanFME(l *dflLayout) {
 	for _, n := range namesUnder(c.fs, l.fme) {
 		name := path.Base(n)
@@ -206,8 +205,8 @@ func (c *dflCard) scanFME(l *dflLayout) {
 	}
 }
 
-// readStatic sets the identity of the part of the card that a partial
-// reconfiguration leaves alone.
+// readStatic sets the identity of the static region, which a partial
+// reconfiguration does not change.
 func (c *dflCard) readStatic(r *reading) {
 	if c.layout.fme == "" {
 		return
@@ -218,7 +217,7 @@ func (c *dflCard) readStatic(r *reading) {
 		c.missed = true
 	case allOnes(id):
 		// The card has left the bus, or its management engine is dead: every
-		// register reads so.
+		// register reads as ones.
 		r.Down = collector.ReasonLost
 		return
 	default:
@@ -228,15 +227,15 @@ func (c *dflCard) readStatic(r *reading) {
 		r.Set(collector.FPGABitstreamInfo, 1, "static", "fim_metadata", tidy(strings.ToLower(meta)))
 	}
 	for i, file := range c.layout.regions {
-		// ENOENT: the region takes any design.
+		// ENOENT: the region accepts any design.
 		if id, ok := r.textEvery(c.options.SlowInterval, file); ok && !allOnes(id) {
 			r.Set(collector.FPGABitstreamInfo, 1, "port"+strconv.Itoa(i), "pr_interface", tidy(strings.ToLower(id)))
 		}
 	}
 }
 
-// allOnes reports whether a hexadecimal text is what a device that does not
-// answer reads as.
+// allOnes reports whether a hexadecimal text is all ones, as read from a device
+// that does not answer.
 func allOnes(text string) bool {
 	digits := strings.TrimPrefix(strings.ToLower(text), "0x")
 	return len(digits) >= 8 && strings.Trim(digits, "f") == ""

@@ -20,8 +20,8 @@ type errorBit struct {
 
 var dflErrorNames = parseErrorTable(dflErrorTable)
 
-// parseErrorTable reads lines of unit, revision, bit and name. A line of
-// another form is left out.
+// parseErrorTable parses lines with unit, revision, bit and name. Other lines
+// are skipped.
 func parseErrorTable(text string) map[errorBit]string {
 	names := map[errorBit]string{}
 	for line := range strings.Lines(text) {
@@ -38,12 +38,12 @@ func parseErrorTable(text string) map[errorBit]string {
 	return names
 }
 
-// unknownRevision stands for a register whose driver does not tell: mainline.
+// unknownRevision is for a register whose driver has no revision: mainline.
 const unknownRevision = -1
 
-// dflErrorName returns the name of a bit. Where the revision is not known, a
-// bit has a name if the revisions do not contradict each other: a bit that one
-// of them reserves is the other's.
+// dflErrorName returns the name of a bit. Where the revision is unknown, a bit
+// has a name if the revisions agree; a bit that is reserved in one revision has
+// its name from the other.
 func dflErrorName(unit string, revision, bit int) string {
 	number := "bit_" + strconv.Itoa(bit)
 	if revision != unknownRevision {
@@ -66,13 +66,13 @@ func dflErrorName(unit string, revision, bit int) string {
 }
 
 // register is one error register. Its file is writable by root, and writing
-// clears it; it is only ever read.
+// clears it; it is only read.
 type register struct {
 	file string
-	unit string // of the labels
-	kind string // of the table of names
-	// revision is the file that says which table of names applies, empty where
-	// the driver does not tell: mainline.
+	unit string // label value
+	kind string // key of the table of names
+	// revision is the file that selects the table of names, empty where the
+	// driver has none: mainline.
 	revision string
 	labels   []string
 }
@@ -117,7 +117,7 @@ func (c *dflCard) scanErrors(dir string) (has map[string]bool, revision string) 
 	return has, revision
 }
 
-// readRevision reads which meaning the bits of a register have.
+// readRevision returns the revision of the bits.
 func (g *register) readRevision(r *reading) int {
 	if g.revision == "" {
 		return unknownRevision
@@ -130,7 +130,7 @@ func (g *register) readRevision(r *reading) int {
 	return n
 }
 
-// read sets the bits of the register that are set, or have been.
+// read sets the bits that are set or have been.
 func (g *register) read(r *reading, c *dflCard) {
 	text, err := c.fs.Read(g.file)
 	if err != nil {
@@ -144,7 +144,7 @@ func (g *register) read(r *reading, c *dflCard) {
 		r.Reject(collector.FPGAErrorsLatched, collector.RejectType)
 		return
 	case bits == 1<<64-1:
-		r.Reject(collector.FPGAErrorsLatched, collector.RejectSentinel) // of a device that does not answer
+		r.Reject(collector.FPGAErrorsLatched, collector.RejectSentinel) // the device does not answer
 		return
 	}
 	revision := g.readRevision(r)

@@ -12,11 +12,11 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// dflPort is one port of a card: the place of one accelerator function.
+// dflPort is one port of a card, the slot of one accelerator function.
 type dflPort struct {
 	dir, name string // name is port and its number in the FME
 	region    *region
-	// has are the files that this port has: an OFS port has no afu_id.
+	// has are the files of this port: an OFS port has no afu_id.
 	has      map[string]bool
 	register []register
 	labels   portLabels
@@ -31,8 +31,8 @@ type portLabels struct {
 	ap1, ap2 []string
 }
 
-// afuGrace is how long the identity of a port that is busy stands: a
-// reconfiguration takes the driver 16 s at most.
+// afuGrace is how long the identity of a busy port is valid: a reconfiguration
+// takes the driver at most 16 s.
 const afuGrace = 60 * time.Second
 
 // throttleStates are the values of power_state.
@@ -41,7 +41,7 @@ var throttleStates = []struct {
 	name  string
 }{{0, "normal"}, {1, "ap1"}, {2, "ap2"}, {6, "ap6"}}
 
-// scanPort lists what a port has. What is known of it stays known.
+// scanPort lists the files of a port. Known state is preserved.
 func (c *dflCard) scanPort(dir string, before []*dflPort) *dflPort {
 	p := &dflPort{}
 	for _, b := range before {
@@ -59,7 +59,7 @@ func (c *dflCard) scanPort(dir string, before []*dflPort) *dflPort {
 	return p
 }
 
-// identify reads which port of the FME it is. Until then it has no labels.
+// identify reads the port's number in the FME. Until then it has no labels.
 func (p *dflPort) identify(r *reading, c *dflCard) {
 	name := "port" + strings.TrimPrefix(path.Base(p.dir), "dfl-port.")
 	if id, ok := r.textEvery(never, p.dir+"/id"); ok {
@@ -109,9 +109,9 @@ func (p *dflPort) read(r *reading, c *dflCard) {
 	}
 }
 
-// readAFU reads which function is loaded. While the port is disabled, as
-// during a reconfiguration, the driver answers EBUSY: the function is then the
-// one that was there, and it cannot be used.
+// readAFU reads which function is loaded. While the port is disabled, as during
+// a reconfiguration, the driver returns EBUSY: the previous function is then
+// reported as not loaded.
 func (p *dflPort) readAFU(r *reading, c *dflCard) {
 	asked := time.Now()
 	id, err := c.fs.Read(p.dir + "/afu_id")
@@ -119,7 +119,7 @@ func (p *dflPort) readAFU(r *reading, c *dflCard) {
 	loaded := false
 	switch errno := sysfs.Errno(err); {
 	case err == nil && allOnes(id):
-		// The function's own logic does not answer.
+		// The function's logic does not answer.
 		r.Reject(collector.FPGABitstreamInfo, collector.RejectSentinel)
 		p.region.setBusy(now, false)
 		p.afu = ""
@@ -144,14 +144,14 @@ func (p *dflPort) readAFU(r *reading, c *dflCard) {
 	p.identity(r)
 }
 
-// identity sets the function that is loaded or, for a while, was.
+// identity sets the function that is loaded or, within afuGrace, was.
 func (p *dflPort) identity(r *reading) {
 	if p.afu != "" && r.now.Sub(p.afuRead) < afuGrace {
 		r.Set(collector.FPGABitstreamInfo, 1, p.name, "afu", p.afu)
 	}
 }
 
-// unloaded sets what is known of a port that is being configured.
+// unloaded sets the readings of a port that is being configured.
 func (p *dflPort) unloaded(r *reading, c *dflCard) {
 	if p.region == nil {
 		p.identify(r, c) // id is behind no lock
@@ -162,7 +162,7 @@ func (p *dflPort) unloaded(r *reading, c *dflCard) {
 	}
 }
 
-// isAFU reports whether text is the 128 bits that afu_id prints.
+// isAFU reports whether text is 128 bits as printed by afu_id.
 func isAFU(text string) bool {
 	return len(text) == 32 && hexDigits(strings.ToLower(text))
 }
@@ -172,8 +172,8 @@ func (p *dflPort) readThrottle(r *reading) {
 	if !ok {
 		return
 	}
-	// The driver prints hexadecimal with a prefix, its documentation shows
-	// bare digits.
+	// The driver prints hexadecimal with a prefix, its documentation shows it
+	// without.
 	v, ok := hexadecimal(text)
 	if !ok {
 		r.Reject(collector.FPGAThrottleState, collector.RejectType)
@@ -187,7 +187,7 @@ func (p *dflPort) readThrottle(r *reading) {
 	r.SetBool(collector.FPGAThrottleState, other, p.labels.states[len(throttleStates)]...)
 }
 
-// hexadecimal reads what a driver prints with %x, 0x%x or 0x%llx.
+// hexadecimal parses what a driver prints with %x, 0x%x or 0x%llx.
 func hexadecimal(text string) (uint64, bool) {
 	v, err := strconv.ParseUint(strings.TrimPrefix(strings.ToLower(text), "0x"), 16, 64)
 	return v, err == nil

@@ -9,7 +9,7 @@ import (
 // readSensors sets temperatures, rails and power.
 func (c *dflCard) readSensors(r *reading) {
 	powered := false // the power of the whole card is known
-	metered := false // it has a sensor of power
+	metered := false // it has a power sensor
 	values := map[string]float64{}
 	for i := range c.layout.chips {
 		chip := &c.layout.chips[i]
@@ -23,7 +23,7 @@ func (c *dflCard) readSensors(r *reading) {
 			if known {
 				metric, labels := s.metric, s.labels
 				if metric == collector.PowerWatts && powered {
-					metric, labels = collector.FPGARailPower, []string{s.label} // told by two sensors
+					metric, labels = collector.FPGARailPower, []string{s.label} // measured by two sensors
 				}
 				powered = powered || metric == collector.PowerWatts
 				r.Set(metric, v, labels...)
@@ -51,18 +51,18 @@ func (c *dflCard) readSensor(r *reading, chip *chip, s *sensor) (float64, bool) 
 	case s.kind == "power" && chip.name != "dfl_fme_power":
 		return r.boardPower(chip.name, s, v)
 	case s.kind == "temp" && v == 0 && strings.Contains(chip.name, "bmc"):
-		// A part of a powered card that is at the freezing point to the
-		// thousandth has not been measured.
+		// A part of a powered card at exactly the freezing point has not been
+		// measured.
 		r.Reject(s.metric, collector.RejectSentinel)
 		return 0, false
 	}
 	return v, true
 }
 
-// boardPower corrects what a board controller says of power, in microwatts by
-// the rules of hwmon. The driver answers for N6000, N6001 and C6100 in
-// milliwatts. No card draws less than a watt or more than a thousand, so that
-// a driver that has been mended is understood too.
+// boardPower corrects the power of a board controller, in microwatts by the
+// rules of hwmon. The driver returns milliwatts for N6000, N6001 and C6100. No
+// card draws less than a watt or more than a thousand, so a corrected driver is
+// recognized too.
 func (r *reading) boardPower(chip string, s *sensor, v float64) (float64, bool) {
 	switch {
 	case v >= 1:
@@ -74,8 +74,8 @@ func (r *reading) boardPower(chip string, s *sensor, v float64) (float64, bool) 
 	return 0, false
 }
 
-// sumPower sets the card's power where its controller has no sensor of it: the
-// sum of its two supplies, on D5005 and N5010.
+// sumPower sets the card's power where its controller has no sensor for it, on
+// D5005 and N5010: the sum of its two supplies.
 func (c *dflCard) sumPower(r *reading, values map[string]float64) {
 	sum, n := 0.0, 0
 	for _, supply := range []string{"12V Backplane", "12V AUX"} {

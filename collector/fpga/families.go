@@ -1,6 +1,6 @@
 package fpga
 
-// families are all that the Source knows, in the order in which they are asked
-// for their cards. A card that two of them find is the first one's: manager, which
-// takes what has no family of its own, comes last.
+// families are all families of the Source, in the order in which they are
+// searched for cards. A card found by two of them belongs to the first;
+// manager, for cards of no other family, is last.
 var families = []*family{&dfl, &xrt, &ami, &aws, &manager}

@@ -9,8 +9,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// chip is one hwmon device of a card: its sensors with where their values go.
-// The files follow Documentation/hwmon/sysfs-interface.
+// chip is one hwmon device of a card with its sensors and their metrics. The
+// files follow Documentation/hwmon/sysfs-interface.
 type chip struct {
 	dir, name string
 	sensors   []sensor
@@ -23,13 +23,13 @@ type sensor struct {
 	metric *collector.Metric
 	labels []string
 	input  string
-	// unit is what one count of the file is worth in the metric's unit.
+	// unit is the value of one count of the file in the metric's unit.
 	unit   float64
 	limits []limit
 	alarms []limit
 }
 
-// limit is a threshold of a sensor, or the alarm that belongs to it.
+// limit is a threshold of a sensor, or its alarm.
 type limit struct {
 	file   string
 	name   string
@@ -37,7 +37,7 @@ type limit struct {
 }
 
 // hwmonFiles are the files of a chip that a family may open, without their
-// directory. Averages, extremes, targets and settings are not among them.
+// directory. Averages, extremes, targets and settings are excluded.
 var hwmonFiles = []string{
 	"name", "temp*_label", "in*_label", "curr*_label", "power*_label",
 	"temp*_input", "in*_input", "curr*_input", "power*_input",
@@ -54,7 +54,7 @@ func below(dir string, files ...string) []string {
 	return out
 }
 
-// channel is what a kind of sensor measures.
+// channel is the quantity that a kind of sensor measures.
 type channel struct {
 	kind    string
 	metric  **collector.Metric
@@ -79,8 +79,8 @@ const (
 	maxChannels = 256
 )
 
-// findChips lists the hwmon devices below a card's directory, by way of the
-// class: a chip sits at any depth, behind the bus that leads to it.
+// findChips lists the hwmon devices below a card's directory by the class: a
+// chip is at any depth, behind its bus.
 func (r *reading) findChips(dir string) []chip {
 	names, err := r.fs.Names("class/hwmon")
 	if err != nil {
@@ -102,9 +102,9 @@ func (r *reading) findChips(dir string) []chip {
 	return chips
 }
 
-// findSensors lists the channels of a chip. Of two sensors of a card that
-// measure the same and are called the same, the later ones get their channel
-// into the label; taken holds what is in use.
+// findSensors lists the channels of a chip. Where two sensors of a card measure
+// the same quantity and have the same name, the later one gets its channel
+// appended to the label; taken has the labels in use.
 func (r *reading) findSensors(c *chip, taken map[string]bool, title func(kind, channel, label string) string) {
 	names, err := r.fs.Names(c.dir)
 	if err != nil {
@@ -150,7 +150,7 @@ func (r *reading) findSensors(c *chip, taken map[string]bool, title func(kind, c
 	}
 }
 
-// channelOf returns what the channel id, like temp12, measures.
+// channelOf returns the quantity of the channel id, such as temp12.
 func channelOf(id string) *channel {
 	kind := strings.TrimRight(id, "0123456789")
 	if kind == id {
@@ -164,7 +164,7 @@ func channelOf(id string) *channel {
 	return nil
 }
 
-// labelBytes bounds the bytes of a label value that a driver gives.
+// labelBytes bounds a label value from a driver, in bytes.
 const labelBytes = 120
 
 // tidy makes a driver's text fit for a label.
@@ -176,7 +176,7 @@ func tidy(s string) string {
 	return s
 }
 
-// value reads a sensor. An answer that is no whole number is rejected.
+// value reads a sensor. A text that is no integer is rejected.
 func (r *reading) value(m *collector.Metric, file string, unit float64) (float64, bool) {
 	text, ok := r.text(file)
 	if !ok {

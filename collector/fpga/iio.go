@@ -22,12 +22,12 @@ type iioChannel struct {
 	labels             []string
 }
 
-// iioNames are the converters that measure the FPGA itself.
+// iioNames are the converters that measure the FPGA.
 var iioNames = map[string]bool{"xilinx-ams": true, "xadc": true, "xilinx-system-monitor": true}
 
 // amsSensors are the temperatures of xilinx-ams in mainline, which numbers
 // them. Its voltages are numbered by position, which depends on the blocks that
-// the device tree has switched on: they keep their numbers.
+// the device tree enables: they keep their numbers.
 var amsSensors = map[string]string{"temp7": "ps_lpd", "temp8": "ps_fpd", "temp20": "pl"}
 
 // scanIIO lists the converters of the node. SoCs have one.
@@ -78,8 +78,8 @@ func (r *reading) scanChannels(dir, chip string) iioChip {
 	return out
 }
 
-// iioSensor names a channel: temp7 by the table, temp0_ps_temp by its own
-// words, as the vendor's kernel has it.
+// iioSensor names a channel: temp7 by the table, temp0_ps_temp by its text, as
+// in the vendor's kernel.
 func iioSensor(chip, id string) string {
 	if chip == "xilinx-ams" {
 		if s, ok := amsSensors[id]; ok {
@@ -104,7 +104,7 @@ func (c *iioChip) read(r *reading) {
 		}
 		text, ok := r.text(ch.raw)
 		if !ok || ch.scale == "" {
-			continue // a count that cannot be turned into a unit
+			continue // without offset or scale it has no unit
 		}
 		raw, err := strconv.ParseInt(text, 10, 64)
 		scale, ok := r.fixed(ch.scale)
@@ -116,12 +116,12 @@ func (c *iioChip) read(r *reading) {
 			r.Reject(metric, collector.RejectType)
 			continue
 		}
-		// The converter resolves no more than a millionth.
+		// The resolution of the converter is a millionth.
 		r.Set(metric, math.Round((float64(raw)+offset)*scale*1000)/1e6, ch.labels...)
 	}
 }
 
-// fixed is a number of the device that does not change, like a scale.
+// fixed reads a constant of the device, such as a scale.
 func (r *reading) fixed(file string) (float64, bool) {
 	text, ok := r.textEvery(never, file)
 	if !ok {

@@ -1,12 +1,12 @@
 package fpga
 
-// latch is one error bit that stays set until somebody clears it.
+// latch is an error bit that stays set until it is cleared.
 type latch struct{ unit, name string }
 
-// latches counts what is seen of error registers. A register is no counter:
-// an error is counted when its bit is seen set after it was seen clear.
+// latches counts errors of error registers. A register is no counter: an error
+// is counted when its bit is set after it was clear.
 type latches struct {
-	// seen are the bits that have been set once, and whether they are now.
+	// seen are the bits that have been set once, and whether they are set now.
 	seen  map[latch]bool
 	units map[string]*errorRegister
 	order []string
@@ -26,12 +26,12 @@ type shownLatch struct {
 	labels []string
 }
 
-// maxLatches bounds the bits of one register: it has no more.
+// maxLatches bounds the bits of one register.
 const maxLatches = 64
 
-// latched takes the names of the errors that a register holds now and returns
-// every one that it has held so far, with its labels and whether it is set.
-// Names beyond maxLatches are left out.
+// latched takes the names of the errors that are set in a register, and yields
+// every one that has been set so far with its labels and whether it is set.
+// Names beyond maxLatches are dropped.
 func (m *memory) latched(register string, set []string, yield func(labels []string, on bool)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -54,7 +54,8 @@ func (m *memory) latched(register string, set []string, yield func(labels []stri
 			}
 			u.shown = append(u.shown, shownLatch{name, []string{register, name}})
 		}
-		// What is set at the first look has been so for who knows how long.
+		// A bit that is set in the first read may have been set at any time
+		// before.
 		if !on && !first {
 			u.count++
 		}

@@ -2,9 +2,9 @@ package fpga
 
 import "github.com/accel-exporter/accel-exporter/collector"
 
-// readLimits sets the thresholds of a sensor, which are asked for once in
-// SlowInterval. What cannot be a threshold is left out: 0 and below stand for
-// none, and of a warning above its critical limit neither can be trusted.
+// readLimits sets the thresholds of a sensor, which are read once in
+// SlowInterval. Implausible ones are left out: 0 and below are none, and of a
+// warning above its critical limit neither is valid.
 func (r *reading) readLimits(o *Options, s *sensor, measured float64, known bool) {
 	if len(s.limits) == 0 {
 		return
@@ -45,12 +45,12 @@ func named(limits []limit, values []float64, name string) float64 {
 	return 0
 }
 
-// bogus reports whether a temperature limit is none: board controllers answer
-// for an empty cage with the limits of an empty cage, 17.5 degrees. A part that
-// runs idle above 50 is common, one that must not reach 50 is not.
+// bogus reports whether a temperature limit is none: board controllers return
+// 17.5 degrees for an empty cage. A part that idles above 50 degrees is common,
+// one that must stay below 50 does not exist.
 func bogus(limit, measured float64) bool { return limit < 50 && measured > limit }
 
-// readAlarms sets what the driver says of a sensor's limits.
+// readAlarms sets the driver's alarms of a sensor.
 func (r *reading) readAlarms(s *sensor) {
 	for _, a := range s.alarms {
 		if v, ok := r.value(collector.FPGASensorAlarm, a.file, 1); ok {

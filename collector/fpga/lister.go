@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// listing is what the families found.
+// listing is the cards of all families.
 type listing struct {
 	places []foundPlace
 	errs   []error
@@ -19,8 +19,8 @@ type foundPlace struct {
 	family *family
 }
 
-// lister asks the families for their cards, on a goroutine of its own: even a
-// directory can hang.
+// lister lists the cards of the families on its own goroutine: even a directory
+// can hang.
 type lister struct {
 	families []*family
 	fs       *tree
@@ -30,7 +30,7 @@ type lister struct {
 	afresh atomic.Bool
 }
 
-// found is what a family found when it was last asked.
+// found is the last result of a family.
 type found struct {
 	places  []place
 	at      time.Time
@@ -65,13 +65,13 @@ func (l *lister) list(now time.Time) listing {
 	return out
 }
 
-// find returns where a family's cards are. Where the directories that tell of
-// them are as they were, so are the cards.
+// find returns the cards of a family. While the watched directories are
+// unchanged, so are the cards.
 func (l *lister) find(f *family, now time.Time, afresh bool) found {
 	last, known := l.last[f]
 	var watched []string
 	for _, dir := range f.watch {
-		names, _ := l.fs.Names(dir) // find tells the error
+		names, _ := l.fs.Names(dir) // find returns the error
 		watched = append(append(watched, dir), names...)
 	}
 	if known && !afresh && last.err == nil && len(f.watch) > 0 && now.Sub(last.at) < l.interval && slices.Equal(watched, last.watched) {
@@ -83,7 +83,7 @@ func (l *lister) find(f *family, now time.Time, afresh bool) found {
 		err = p
 	}
 	if err != nil {
-		places = last.places // nobody says that they have left
+		places = last.places // they are not known to have left
 	}
 	l.last[f] = found{places, now, watched, err}
 	return l.last[f]

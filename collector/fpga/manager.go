@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// manager are FPGAs of which the kernel knows no more than an FPGA manager: the
-// programmable logic of Zynq, Zynq UltraScale+, Versal and SoC FPGAs, and parts
-// that are loaded over SPI or CvP. Facts of the files:
+// manager is the family of FPGAs of which the kernel has only an FPGA manager:
+// the programmable logic of Zynq, Zynq UltraScale+, Versal and SoC FPGAs, and
+// parts that are loaded over SPI or CvP. Source of the files:
 // Documentation/ABI/testing/sysfs-class-fpga-manager, -region, -bridge,
 // sysfs-driver-zynqmp-fpga, sysfs-bus-iio.
 //
-// Such a manager cannot say what is loaded, nor how busy it is.
+// Such a manager reports neither the loaded image nor a utilization.
 var manager = family{
 	name: "manager",
 	allow: slices.Concat(
 		pciFiles, managerFiles,
 		[]string{
-			"*:pcap/status", // ZynqMP, the fabric's own status word
+			"*:pcap/status", // ZynqMP: the fabric's status word
 			// Of a region's device: its node in the device tree.
 			"devices/platform/*/uevent", "devices/platform/*/*/uevent", "devices/platform/*/*/*/uevent",
 			"devicetree/base/model", "*/firmware-name",
@@ -31,9 +31,8 @@ var manager = family{
 	open:  func(e *env) card { return newManagerCard(e) },
 }
 
-// findManagers lists the FPGA managers of the kernel by the device that each
-// belongs to. Those of cards that another family reads are among them: the
-// Source leaves them out.
+// findManagers lists the kernel's FPGA managers by their devices. They include
+// those of cards of other families, which the Source leaves out.
 func findManagers(fs *tree) ([]place, error) {
 	names, err := fs.Names("class/fpga_manager")
 	if err != nil {
@@ -57,8 +56,8 @@ func findManagers(fs *tree) ([]place, error) {
 	return places, nil
 }
 
-// managerVendor is who makes the FPGA, by what its manager's driver calls
-// itself.
+// managerVendor returns the vendor of the FPGA by the name of its manager's
+// driver.
 func managerVendor(name string) string {
 	for _, v := range []struct{ prefix, vendor string }{
 		{"Xilinx", "amd"},

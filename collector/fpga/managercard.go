@@ -8,8 +8,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// managerCard reads one FPGA manager with the regions, bridges and sensors
-// that belong to it.
+// managerCard reads one FPGA manager with its regions, bridges and sensors.
 type managerCard struct {
 	*env
 	manager *fpgaManager
@@ -17,20 +16,20 @@ type managerCard struct {
 	status  statusWord
 
 	scanned time.Time
-	alone   bool   // no other manager is there
+	alone   bool   // no other manager exists
 	driver  string // of the manager's device
-	class   string // fpga0: the number of the moment
+	class   string // the current number: fpga0
 	pci     pciIdentity
 	regions []managerRegion
 	bridges []bridge
 	chips   []iioChip
-	// firmware is the device tree, on its own mount where /sys/firmware is
+	// firmware is the device tree, separately mounted where /sys/firmware is
 	// hidden.
 	firmware *tree
 	base     string
 }
 
-// fabric is the region of a manager that has none of its own in sysfs.
+// fabric is the region of a manager without regions in sysfs.
 const fabric = "fabric"
 
 func newManagerCard(e *env) *managerCard {
@@ -42,7 +41,7 @@ func newManagerCard(e *env) *managerCard {
 	return c
 }
 
-// poll looks at the FPGA manager's state.
+// poll reads the FPGA manager's state.
 func (c *managerCard) poll(time.Time) { c.manager.poll(c.pollFS) }
 
 func (c *managerCard) read(r *reading) {
@@ -91,14 +90,14 @@ func (c *managerCard) identify(r *reading) {
 	r.info(c.env, c.driver, c.pci, "", "", name)
 }
 
-// text reads a property of the device tree, once in identityInterval. Where
-// containers have no device tree, there is none.
+// text reads a property of the device tree once in identityInterval. It is
+// absent where the container has no device tree.
 func (c *managerCard) text(r *reading, property string) (string, bool) {
 	text, err := c.firmware.ReadEvery(r.now, identityInterval, path.Join(c.base, property))
 	return text, err == nil && text != ""
 }
 
-// scan looks up what belongs to the manager.
+// scan locates the files of the manager.
 func (c *managerCard) scan(r *reading) {
 	c.scanned = r.now
 	at := ""
@@ -123,9 +122,9 @@ func (c *managerCard) scan(r *reading) {
 	}
 }
 
-// mine lists the devices of a class that belong to the manager: those below
-// its own device and, where it is the only one, those that are of no PCI card.
-// Which manager a region of the device tree uses is not told by sysfs.
+// mine lists the devices of a class that belong to the manager: those below its
+// device and, where it is the only one, those of no PCI card. sysfs does not
+// show which manager a region of the device tree uses.
 func (c *managerCard) mine(class string) []string {
 	names, _ := c.fs.Names(class)
 	var out []string
@@ -141,8 +140,7 @@ func (c *managerCard) mine(class string) []string {
 	return out
 }
 
-// soleManager reports whether the manager is the only one that belongs to no
-// PCI card.
+// soleManager reports whether the manager is the only one outside PCI cards.
 func (c *managerCard) soleManager() bool {
 	names, _ := c.fs.Names("class/fpga_manager")
 	n := 0

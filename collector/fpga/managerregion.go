@@ -8,14 +8,14 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// managerRegion is one region: its files and its place in the device tree.
+// managerRegion is one region: its files and its node in the device tree.
 type managerRegion struct {
 	name, dir, node string
 	uevent          string
 }
 
-// read sets what is known of a region: what may be loaded into it, and which
-// image the device tree asked for. It returns the latter.
+// read sets the readings of a region: its compatibility id and the image that
+// the device tree requested. It returns the image.
 func (g *managerRegion) read(r *reading, c *managerCard) (string, bool) {
 	// ENOENT is usual: regions of the device tree have no compat_id.
 	if id, ok := r.textEvery(c.options.SlowInterval, g.dir+"/compat_id"); ok {
@@ -29,7 +29,7 @@ func (g *managerRegion) read(r *reading, c *managerCard) (string, bool) {
 	}
 	raw, err := c.firmware.ReadBytes(path.Join(c.base, g.node, "firmware-name"), sysfs.Page)
 	if err != nil {
-		return "", false // no overlay, or no device tree to be seen
+		return "", false // no overlay, or no device tree
 	}
 	id := deviceTreeText(raw)
 	if id == "" {
@@ -39,8 +39,8 @@ func (g *managerRegion) read(r *reading, c *managerCard) (string, bool) {
 	return id, true
 }
 
-// nodeOf returns the path in the device tree of the device whose uevent file
-// is given, without the slash in front.
+// nodeOf returns the path in the device tree of the device with the given
+// uevent file, without the leading slash.
 func (r *reading) nodeOf(uevent string) string {
 	text, ok := r.textEvery(identityInterval, uevent)
 	if !ok {
@@ -54,12 +54,12 @@ func (r *reading) nodeOf(uevent string) string {
 	return ""
 }
 
-// firmwareFiles are the properties that may be read of a device tree that is
-// mounted elsewhere.
+// firmwareFiles are the properties that may be read of a separately mounted
+// device tree.
 var firmwareFiles = []string{"model", "*/firmware-name"}
 
-// deviceTreeText is the text of a property: strings that end in NUL each,
-// joined by commas.
+// deviceTreeText returns the text of a property: NUL-terminated strings, joined
+// by commas.
 func deviceTreeText(raw []byte) string {
 	var parts []string
 	for p := range strings.SplitSeq(string(raw), "\x00") {

@@ -9,16 +9,16 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// managerStates are the texts of an FPGA manager's state, as
-// drivers/fpga/fpga-mgr.c prints them.
+// managerStates are the states of an FPGA manager as printed by
+// drivers/fpga/fpga-mgr.c.
 var managerStates = []string{
 	"unknown", "power off", "power up", "reset", "firmware request", "firmware request error",
 	"parse header", "parse header error", "write init", "write init error", "write", "write error",
 	"write complete", "write complete error", "operating",
 }
 
-// managerErrors are the lines of an FPGA manager's status file and what they
-// are called here.
+// managerErrors are the label values by the lines of an FPGA manager's status
+// file.
 var managerErrors = map[string]string{
 	"reconfig operation error":      "operation",
 	"reconfig CRC error":            "crc",
@@ -29,27 +29,27 @@ var managerErrors = map[string]string{
 	"reconfig initialization error": "initialization",
 }
 
-// managerFiles are the files of an FPGA manager, a region and a bridge that
-// may be opened. The manager's key, flags and firmware are not among them.
+// managerFiles are the files of an FPGA manager, a region and a bridge that may
+// be opened. The manager's key, flags and firmware are excluded.
 var managerFiles = []string{
 	"fpga_manager/fpga*/name", "fpga_manager/fpga*/state", "fpga_manager/fpga*/status",
 	"fpga_region/region*/compat_id",
 	"fpga_bridge/br*/state",
 }
 
-// fpgaManager is one FPGA manager of the kernel and the region whose
-// reconfigurations it tells of.
+// fpgaManager is one FPGA manager of the kernel and the region that it
+// reconfigures.
 type fpgaManager struct {
 	region *region
-	// name is what the driver calls itself.
+	// name is the name of the driver.
 	name   string
 	states map[string][]string // labels
-	errors map[string][]string // labels of the errors seen so far
+	errors map[string][]string // labels of the errors so far
 
 	mu  sync.Mutex
 	dir string // the class device, whose number changes
 
-	looking sync.Mutex // so that what is read first is told first
+	looking sync.Mutex // keeps the states in the order in which they were read
 }
 
 func newFPGAManager(g *region) *fpgaManager {
@@ -62,18 +62,17 @@ func (m *fpgaManager) at() string {
 	return m.dir
 }
 
-// moved takes where the manager's class device is now, empty where it has
-// gone.
+// moved sets the path of the manager's class device, empty where it has gone.
 func (m *fpgaManager) moved(dir string) {
 	m.mu.Lock()
 	m.dir = dir
 	m.mu.Unlock()
 }
 
-// poll looks at the state, which the kernel keeps in memory.
+// poll reads the state, which the kernel keeps in memory.
 func (m *fpgaManager) poll(fs *tree) {
 	if dir := m.at(); dir != "" {
-		m.look(fs, dir) // an error is told by read
+		m.look(fs, dir) // read returns the error
 	}
 }
 
@@ -121,8 +120,8 @@ func (m *fpgaManager) labels(state string) []string {
 	return l
 }
 
-// readStatus sets the errors of the last load. A driver that has no status
-// answers with an empty file or, on older kernels, with ENOENT.
+// readStatus sets the errors of the last load. A driver without a status
+// returns an empty file or, on older kernels, ENOENT.
 func (m *fpgaManager) readStatus(r *reading, dir string) {
 	text, ok := r.text(dir + "/status")
 	if !ok {

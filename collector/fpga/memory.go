@@ -7,9 +7,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// memory is what is counted of a card, by its id. It outlives the card's
-// absence, so that a card that leaves the bus while it is configured counts
-// on.
+// memory has the counters of a card, by its id. It outlives the card's absence,
+// so that a card that leaves the bus while it is configured keeps its counters.
 type memory struct {
 	device string
 	emit   func(collector.Event)
@@ -24,7 +23,7 @@ func newMemory(device string, emit func(collector.Event)) *memory {
 	return &memory{device: device, emit: emit, latches: latches{seen: map[latch]bool{}, units: map[string]*errorRegister{}}}
 }
 
-// readings adds what is counted to d, whether it answers or not.
+// readings adds the counters to d, whether the card answers or not.
 func (m *memory) readings(d *collector.Device) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -49,9 +48,9 @@ func (m *memory) distributions(out []collector.Distribution) []collector.Distrib
 	return out
 }
 
-// region returns the tracker of a region, which exists from the first call on.
-// A card has few regions, named by its driver; those beyond maxRegions share
-// the last.
+// region returns the tracker of a region, creating it at the first call. A card
+// has few regions, named by its driver; those beyond maxRegions share the last
+// tracker.
 func (m *memory) region(name string) *region {
 	m.mu.Lock()
 	defer m.mu.Unlock()

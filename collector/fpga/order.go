@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// natural compares names by their numbers, so that dfl_dev.9 comes before
-// dfl_dev.10.
+// natural compares names by their numbers: dfl_dev.9 precedes dfl_dev.10.
 func natural(a, b string) int {
 	for a != "" && b != "" {
 		da, ra := digits(a)
@@ -27,7 +26,7 @@ func natural(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// digits splits the decimal digits off the front of s.
+// digits splits the leading decimal digits from s.
 func digits(s string) (number, rest string) {
 	rest = strings.TrimLeft(s, "0123456789")
 	return s[:len(s)-len(rest)], rest

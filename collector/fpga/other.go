@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// systemPerf and openUevents are the kernel's own, which are Linux' alone.
+// systemPerf and openUevents exist on Linux only.
 type systemPerf struct{}
 
 var errLinux = errors.New("only on Linux")

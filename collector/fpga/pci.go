@@ -7,15 +7,15 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// pciFiles are the files of a PCI function that identify it. What the link and
-// its errors are is told by the source pcie.
+// pciFiles are the files that identify a PCI function. The source pcie reads
+// its link and errors.
 var pciFiles = []string{
 	"????:??:??.?/vendor", "????:??:??.?/device", "????:??:??.?/subsystem_vendor", "????:??:??.?/subsystem_device",
 	"????:??:??.?/numa_node",
 }
 
 // isBDF reports whether s is a PCI address as the kernel writes it:
-// 0000:1b:00.0. A domain can have more digits.
+// 0000:1b:00.0. A domain may have more digits.
 func isBDF(s string) bool {
 	domain, rest, ok := strings.Cut(s, ":")
 	return ok && len(domain) >= 4 && len(domain) <= 8 && hexDigits(domain) && len(rest) == len("1b:00.0") &&
@@ -37,10 +37,10 @@ func pciSlot(bdf string) string {
 	return slot
 }
 
-// pciIdentity is what the PCI core says of a function.
+// pciIdentity is the PCI core's identity of a function.
 type pciIdentity struct {
 	vendor, device, subsystem string // four hex digits each
-	node                      string // NUMA node, empty where the kernel does not know
+	node                      string // NUMA node, empty where the kernel has none
 }
 
 // readPCI reads the identity of the function at dir, once.
@@ -58,7 +58,7 @@ func (r *reading) readPCI(dir string) pciIdentity {
 	return p
 }
 
-// vendorOf is the value of Device.Vendor for a PCI vendor id.
+// vendorOf returns Device.Vendor for a PCI vendor id.
 func vendorOf(id string) string {
 	switch id {
 	case "8086", "1172":
@@ -73,8 +73,8 @@ func vendorOf(id string) string {
 	return ""
 }
 
-// info sets the rows that say what the device is. The arguments are those
-// labels of accel_device_info and accel_fpga_info that r does not know.
+// info sets the rows with the device's identity. The arguments are the labels
+// of accel_device_info and accel_fpga_info that r does not have.
 func (r *reading) info(e *env, driver string, p pciIdentity, serial, board, manager string) {
 	r.Set(collector.DeviceInfo, 1, string(r.Class), r.Vendor, r.Model, "", "", r.PCI, p.node, serial, board, "")
 	id := ""

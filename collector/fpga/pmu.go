@@ -9,28 +9,28 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// perf opens counters of a performance monitoring unit, as perf_event_open(2)
-// does: on one CPU, for all processes, from the unit's own type.
+// perf opens counters of a performance monitoring unit as perf_event_open(2):
+// on one CPU, for all processes, by the unit's type.
 type perf interface {
 	open(unit uint32, config uint64, cpu int) (perfCounter, error)
 }
 
-// perfCounter is one counter that is open.
+// perfCounter is one open counter.
 type perfCounter interface {
 	read() (uint64, error)
 	close()
 }
 
-// pmuFiles are the files of the unit of an FME. Facts:
+// pmuFiles are the files of the unit of an FME. Source:
 // Documentation/ABI/testing/sysfs-bus-event_source-devices-dfl_fme.
 var pmuFiles = append(
 	[]string{"dfl_fme*/type", "dfl_fme*/cpumask", "dfl_fme*/format/*"},
 	below("dfl_fme*/events", "clock", "fab_pcie0_read", "fab_pcie0_write", "fab_mmio_read", "fab_mmio_write")...,
 )
 
-// transactions are the counters that are opened. They are those of the whole
-// fabric, which exclude those of one port: whoever wants the latter by perf
-// does not get them meanwhile, so counting is the operator's choice.
+// transactions are the counters to open. They count the whole fabric and
+// exclude those of one port: perf cannot open the latter meanwhile, so counting
+// is the operator's choice.
 var transactions = []struct{ event, kind, direction string }{
 	{"fab_pcie0_read", "memory", "read"},
 	{"fab_pcie0_write", "memory", "write"},
@@ -38,8 +38,8 @@ var transactions = []struct{ event, kind, direction string }{
 	{"fab_mmio_write", "mmio", "write"},
 }
 
-// pmu counts the transactions of one card's fabric. It says how many, not how
-// large: the driver knows no bytes.
+// pmu counts the transactions of one card's fabric: their number, not their
+// size; the driver has no bytes.
 type pmu struct {
 	clock    *pmuCounter
 	counters []*pmuCounter
@@ -47,15 +47,15 @@ type pmu struct {
 	judged, twice bool
 }
 
-// pmuCounter is one counter and what it said last.
+// pmuCounter is one counter and its last value.
 type pmuCounter struct {
 	perfCounter
 	labels []string
 	last   uint64
 }
 
-// openPMU opens the counters of the unit at dir. A system that does not permit
-// it says so by its errno.
+// openPMU opens the counters of the unit at dir. The errno reports a missing
+// permission.
 func openPMU(r *reading, p perf, dir string) (*pmu, error) {
 	unit, ok := r.textEvery(never, dir+"/type")
 	kind, err := strconv.ParseUint(unit, 10, 32)
@@ -101,17 +101,17 @@ func openPMU(r *reading, p perf, dir string) (*pmu, error) {
 	return out, nil
 }
 
-// firstOf is the first CPU of a mask like 0 or 2-5,7.
+// firstOf returns the first CPU of a mask such as 0 or 2-5,7.
 func firstOf(mask string) string {
 	first, _, _ := strings.Cut(mask, ",")
 	first, _, _ = strings.Cut(first, "-")
 	return first
 }
 
-// bitField is where a part of an event goes in the configuration.
+// bitField is the position of a part of an event in the configuration.
 type bitField struct{ low, high int }
 
-// parseBitField reads a file of format: config:0-11.
+// parseBitField parses a file of format: config:0-11.
 func parseBitField(text string) (bitField, bool) {
 	text, ok := strings.CutPrefix(text, "config:")
 	low, high, ranged := strings.Cut(text, "-")
@@ -123,8 +123,8 @@ func parseBitField(text string) (bitField, bool) {
 	return bitField{l, h}, ok && err1 == nil && err2 == nil && l >= 0 && l <= h && h < 64
 }
 
-// parseEvent reads a file of events: event=0x06,evtype=0x02,portid=0xff. An
-// event whose port is left open is none of the whole fabric.
+// parseEvent parses a file of events: event=0x06,evtype=0x02,portid=0xff. An
+// event with a variable port is not one of the whole fabric.
 func parseEvent(text string, fields map[string]bitField) (config uint64, ok bool) {
 	if text == "" {
 		return 0, false
@@ -141,13 +141,13 @@ func parseEvent(text string, fields map[string]bitField) (config uint64, ok bool
 	return config, true
 }
 
-// read sets what passed the fabric since the counters were opened.
+// read sets the transactions since the counters were opened.
 //
-// In every version of the driver so far, reading a counter adds to it all that
-// it had since it was opened, once more: after k reads it holds c1 + … + ck,
-// where ci is the true count at the read i. The true count is the difference of
-// two reads. Whether the driver does so shows at the free-running clock: of two
-// reads one after the other, the second is then at least twice the first.
+// In every version of the driver so far, each read of a counter adds the whole
+// count since it was opened once more: after k reads it is c1 + … + ck, where
+// ci is the true count at read i. The true count is the difference of two
+// reads. The free-running clock shows whether the driver does so: of two
+// consecutive reads the second is then at least twice the first.
 func (p *pmu) read(r *reading) {
 	if !p.judged {
 		p.judge(r)
@@ -176,7 +176,7 @@ func (p *pmu) judge(r *reading) {
 		return
 	}
 	if first == 0 {
-		return // it has only just been opened
+		return // it has just been opened
 	}
 	p.judged, p.twice = true, second >= 2*first
 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// systemPerf is the kernel's own perf. It takes CAP_PERFMON, or a
+// systemPerf is the kernel's perf. It requires CAP_PERFMON, or a
 // perf_event_paranoid of 0.
 type systemPerf struct{}
 

@@ -16,10 +16,10 @@ const (
 	failed
 )
 
-// region tells reconfigurations of one region of a card. They show in three
-// ways, of which a driver has one or more: the state of an FPGA manager leaves
-// its terminal states, the region says that it is busy, its identity changes.
-// What belongs together counts once.
+// region detects reconfigurations of one region of a card. A driver shows them
+// in one or more of three ways: the state of an FPGA manager leaves its
+// terminal states, the region reports that it is busy, its identity changes.
+// Signs of the same reconfiguration are counted once.
 type region struct {
 	*memory
 	name      string
@@ -27,32 +27,32 @@ type region struct {
 	counts    [len(outcomes)]uint64
 	durations *collector.Distribution
 
-	state    string // of the manager, empty before the first look
+	state    string // of the manager, empty before the first read
 	id       string // last identity
 	hasID    bool
 	busy     bool
-	began    time.Time // of the reconfiguration under way, else zero
+	began    time.Time // start of the current reconfiguration, else zero
 	rested   time.Time // when the manager last came to rest
-	timed    bool      // its beginning was seen
-	stated   bool      // the manager's state told of it
+	timed    bool      // its start was observed
+	stated   bool      // shown by the manager's state
 	finished []reconfiguration
 	// credited: the next change of identity belongs to a reconfiguration that
 	// has been counted by its state.
 	credited bool
 }
 
-// reconfiguration is one that has ended and not been told yet.
+// reconfiguration is one that has ended and has not been counted yet.
 type reconfiguration struct {
 	began, ended time.Time
 	outcome      int
 	timed        bool
-	// stated: the manager's state told of it; without, it was one only if the
+	// stated: shown by the manager's state. Otherwise it counts only if the
 	// identity has changed.
 	stated bool
 }
 
-// terminal reports whether an FPGA manager in this state is doing nothing. A
-// state that is not known is one.
+// terminal reports whether an FPGA manager in this state is idle. An unknown
+// state is terminal.
 func terminal(state string) bool {
 	switch state {
 	case "reset", "firmware request", "parse header", "write init", "write", "write complete":
@@ -63,7 +63,7 @@ func terminal(state string) bool {
 
 func failure(state string) bool { return strings.HasSuffix(state, " error") }
 
-// setState takes the state of the region's manager, as read at now.
+// setState sets the state of the region's manager, read at now.
 func (g *region) setState(now time.Time, state string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -78,18 +78,18 @@ func (g *region) setState(now time.Time, state string) {
 		g.rested = now
 		g.end(now)
 	case before != "" && (failure(state) || state == "operating"):
-		// From one terminal state to another: too fast to be seen.
+		// From one terminal state to another: too fast to be observed.
 		g.finished = append(g.finished, reconfiguration{began: now, ended: now, outcome: outcomeOf(state), stated: true})
 	}
 }
 
-// setBusy takes whether the region said at now that it is busy.
+// setBusy sets whether the region was busy at now.
 func (g *region) setBusy(now time.Time, busy bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	was := g.busy
 	g.busy = busy
-	if busy && !was && !failure(g.state) { // which leaves it busy
+	if busy && !was && !failure(g.state) { // a failed load leaves it busy
 		g.begin(now, g.hasID)
 	} else if was && !busy {
 		g.end(now)
@@ -102,13 +102,13 @@ func (g *region) begin(now time.Time, timed bool) {
 	}
 }
 
-// end ends the reconfiguration under way where nothing shows it any more.
+// end ends the current reconfiguration when no sign of it remains.
 func (g *region) end(now time.Time) {
 	if g.began.IsZero() || !terminal(g.state) || g.busy && !(g.stated && failure(g.state)) {
-		return // a region stays busy after a load that failed
+		return // a region stays busy after a failed load
 	}
 	if g.stated {
-		now = g.rested // which is looked at more often than the region is asked
+		now = g.rested // the manager is polled more often than the region
 	}
 	g.finished = append(g.finished, reconfiguration{g.began, now, outcomeOf(g.state), g.timed, g.stated})
 	g.began = time.Time{}
@@ -128,8 +128,8 @@ func (g *region) total() uint64 {
 	return g.counts[succeeded] + g.counts[failed]
 }
 
-// settle takes the region's identity, as asked for at asked and answered at
-// now, counts what has ended and tells of it. A region whose driver knows no
+// settle takes the region's identity, read from asked to now, counts the
+// reconfigurations that have ended and emits their events. A region without an
 // identity settles with none.
 func (g *region) settle(asked, now time.Time, id string, known bool) {
 	events := g.account(asked, now, id, known)
@@ -150,7 +150,7 @@ func (g *region) account(asked, now time.Time, id string, known bool) []collecto
 			continue
 		}
 		if !c.stated && !changed {
-			continue // a reset of the port, for one
+			continue // for example a reset of the port
 		}
 		events = append(events, g.count(c, id, known))
 		g.credited = true
@@ -158,8 +158,8 @@ func (g *region) account(asked, now time.Time, id string, known bool) []collecto
 	g.finished = rest
 	if changed && !g.credited && len(g.finished) == 0 && g.began.IsZero() {
 		c := reconfiguration{began: asked, ended: now, outcome: succeeded}
-		// A read that blocks while the card is configured says how long at
-		// least.
+		// A read that blocks while the card is configured shows a lower bound
+		// of the duration.
 		c.timed = now.Sub(asked) >= time.Second
 		events = append(events, g.count(c, id, known))
 	}
@@ -170,8 +170,8 @@ func (g *region) account(asked, now time.Time, id string, known bool) []collecto
 	return events
 }
 
-// waits reports whether a reconfiguration is told later: the answer may be of
-// before it, or what was loaded is not known yet.
+// waits reports whether a reconfiguration is counted later: the identity may
+// have been read before it, or is not known yet.
 func (g *region) waits(c reconfiguration, asked, now time.Time, known bool) bool {
 	if known {
 		return asked.Before(c.ended)
@@ -180,8 +180,8 @@ func (g *region) waits(c reconfiguration, asked, now time.Time, known bool) bool
 }
 
 const (
-	// identityGrace is how long the identity of what was loaded is waited for
-	// before the load is counted without.
+	// identityGrace is how long a reconfiguration waits for the new identity
+	// before it is counted without.
 	identityGrace = time.Minute
 	// maxFinished bounds the reconfigurations that wait to be counted.
 	maxFinished = 32

@@ -9,7 +9,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/solo"
 )
 
-// slot is one card that is there: its goroutines and what it last said.
+// slot is one current card: its goroutines and its last result.
 type slot struct {
 	*solo.Worker[reading]
 	env    *env
@@ -17,11 +17,11 @@ type slot struct {
 	card   card
 	// known is the card's identity, without readings.
 	known collector.Device
-	// last is the device as it goes into a Round; listed says whether it does.
+	// last is the device as it goes into a Round; listed: it does.
 	last   collector.Device
 	listed bool
 	errs   []error
-	// rejected are the rejects of the last answer.
+	// rejected are the rejects of the last result.
 	rejected []collector.Reject
 	quit     chan struct{}
 	polled   chan struct{} // closed when the polling goroutine has ended
@@ -47,15 +47,15 @@ func newSlot(f *family, e *env) *slot {
 func (s *slot) read(now time.Time) reading {
 	r := reading{now: now, fs: s.env.fs}
 	r.ID, r.Class = s.env.id, collector.FPGA
-	// Of a card with several functions, that of the one which it goes by:
-	// whether programs can use it hangs on that.
+	// The driver of the function that names the card: programs use the card
+	// through it.
 	r.Driver, _ = s.env.fs.Link(s.env.dir + "/driver")
 	r.fail(guard(func() { s.card.read(&r) }))
 	if !s.env.fs.Exists(s.env.dir) {
 		r.gone = true
 	}
 	if r.Down == "" && !r.answered && len(r.errs) > 0 {
-		r.Down = collector.ReasonError // whatever was asked for, it failed
+		r.Down = collector.ReasonError // the whole read failed
 	}
 	if r.Down == "" {
 		r.Sampled = now
@@ -63,8 +63,7 @@ func (s *slot) read(now time.Time) reading {
 	return r
 }
 
-// guard turns a panic over what one card said into an error: it costs that card
-// alone.
+// guard converts a panic about one card's texts to an error of that card.
 func guard(f func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -75,14 +74,14 @@ func guard(f func()) (err error) {
 	return nil
 }
 
-// poll looks at the card several times a second until the slot is left.
+// poll polls the card several times a second until the slot is abandoned.
 func (s *slot) poll(p poller, interval time.Duration) {
 	defer close(s.polled)
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		if guard(func() { p.poll(time.Now()) }) != nil {
-			return // read does what it does more rarely, and tells
+			return // read does the same, less often, and returns the error
 		}
 		select {
 		case <-tick.C:
@@ -92,9 +91,8 @@ func (s *slot) poll(p poller, interval time.Duration) {
 	}
 }
 
-// ask begins the read of the round that began at now, unless an earlier one is
-// under way. What was asked for longer than timeout ago says no more how the
-// card is now.
+// ask starts the read of the round that started at now, unless an earlier one
+// is in flight. An answer older than timeout is out of date.
 func (s *slot) ask(now time.Time, timeout time.Duration) {
 	if s.Asked.Equal(now) {
 		return
@@ -112,7 +110,7 @@ func (s *slot) take(r reading) {
 	s.listed = !r.gone
 	s.errs = nil
 	if r.gone {
-		return // nothing that it said last is about a card that is there
+		return // its last result is about a card that has left
 	}
 	s.errs = r.errs
 	all := r.Rejects
@@ -123,8 +121,8 @@ func (s *slot) take(r reading) {
 	s.known.Readings, s.known.Rejects, s.known.Down = nil, nil, ""
 }
 
-// begun are the rejects of now that are not among those of before: a sensor
-// that answers nonsense in every round is told when it begins to.
+// begun returns the rejects of now that are not in before: a sensor that is
+// wrong in every round is counted once.
 func begun(now, before []collector.Reject) []collector.Reject {
 	known := make(map[collector.Reject]int, len(before))
 	for _, j := range before {
@@ -146,11 +144,11 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// answered reports whether there is an answer to go by.
+// answered reports whether a valid result exists.
 func (s *slot) answered() bool { return s.listed && s.last.Down != collector.ReasonStuck }
 
-// gather adds the card to a Round that began at now, waiting for it until
-// done. A read that is out for longer than timeout makes it stuck.
+// gather adds the card to a Round that started at now, waiting until done. A
+// read that takes longer than timeout makes the card stuck.
 func (s *slot) gather(now time.Time, done <-chan struct{}, timeout time.Duration, round *collector.Round) []error {
 	if s.Busy && now.Sub(s.Asked) < timeout {
 		if r, ok := s.Await(done); ok {
@@ -164,12 +162,12 @@ func (s *slot) gather(now time.Time, done <-chan struct{}, timeout time.Duration
 		return nil
 	}
 	d := s.last
-	// The slices are the Round's now, and the Readings that follow are.
+	// The Round owns the slices and the Readings that are appended.
 	d.Readings = d.Readings[:len(d.Readings):len(d.Readings)]
 	s.env.memory.readings(&d)
 	round.Devices = append(round.Devices, d)
 	errs := s.errs
-	s.last.Rejects, s.errs = nil, nil // told, should the answer be used again
+	s.last.Rejects, s.errs = nil, nil // counted already, should the result be used again
 	return errs
 }
 
@@ -179,7 +177,7 @@ func (s *slot) stuck() {
 	s.errs = []error{fmt.Errorf("read %s: has not returned: %w", s.env.id, context.DeadlineExceeded)}
 }
 
-// leave gives the slot up. Its goroutines end when the reads they are in
+// leave abandons the slot. Its goroutines end when the reads they are in
 // return.
 func (s *slot) leave() {
 	close(s.quit)

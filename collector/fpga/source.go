@@ -14,7 +14,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// Source reads every FPGA that a family knows. It implements
+// Source reads every FPGA of the known families. It implements
 // collector.Source.
 type Source struct {
 	fs      sysfs.FS
@@ -25,16 +25,14 @@ type Source struct {
 	// listed: the cards have been listed once.
 	listed bool
 	slots  map[string]*slot
-	// leaving are slots that nobody asks any more, until the reads they are in
-	// have returned.
+	// leaving are abandoned slots, until the reads they are in have returned.
 	leaving  []*slot
 	memories map[string]*memory
 	errs     []error // of the latest listing
 }
 
-// patience is how long a round waits for a card that is slower than others
-// before it goes on without. What the card said last stands for it until its
-// own read is overdue.
+// patience is how long a round waits for a card that is slower than the others.
+// After that the card's previous result is used until its own read is overdue.
 const patience = 500 * time.Millisecond
 
 // New returns a Source of the cards in the tree, /sys or a copy of it.
@@ -73,7 +71,7 @@ func newSource(f sysfs.FS, o Options, list []*family) *Source {
 func (*Source) Name() string { return Name }
 
 // Sample implements collector.Source. It waits half a second for a card that
-// has answered before, and to a little before ctx's deadline for one that has
+// has answered before, and until shortly before ctx's deadline for one that has
 // not.
 func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 	now := time.Now()
@@ -104,7 +102,7 @@ func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 	var round collector.Round
 	ids := slices.Sorted(maps.Keys(s.slots))
 	for _, id := range ids {
-		s.slots[id].ask(now, timeout) // one that was found just now
+		s.slots[id].ask(now, timeout) // it was found just now
 	}
 	for _, id := range ids {
 		sl := s.slots[id]
@@ -122,8 +120,8 @@ func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 	return round, errors.Join(errs...)
 }
 
-// until is when to stop waiting: soon for what has an earlier answer to go by,
-// else at the round's end.
+// until returns when to stop waiting: soon where a previous result exists, else
+// at the end of the round.
 func until(earlier bool, soon, end context.Context) <-chan struct{} {
 	if earlier {
 		return soon.Done()
@@ -131,7 +129,7 @@ func until(earlier bool, soon, end context.Context) <-chan struct{} {
 	return end.Done()
 }
 
-// follow opens the cards that have come and leaves those that have gone.
+// follow opens new cards and abandons those that have gone.
 func (s *Source) follow(l listing) {
 	s.listed, s.errs = true, l.errs
 	present := make(map[string]foundPlace, len(l.places))
@@ -149,7 +147,7 @@ func (s *Source) follow(l listing) {
 			continue
 		}
 		if len(s.leaving) >= maxStuck {
-			s.errs = append(s.errs, fmt.Errorf("%s: not asked, %d reads of cards that left have not returned", p.id, len(s.leaving)))
+			s.errs = append(s.errs, fmt.Errorf("%s: not read: %d reads of cards that left have not returned", p.id, len(s.leaving)))
 			continue
 		}
 		s.slots[p.id] = newSlot(p.family, &env{
@@ -169,15 +167,15 @@ func (s *Source) leave(id string, sl *slot) {
 	s.leaving = append(s.leaving, sl)
 }
 
-// sweep forgets the slots whose goroutines have ended.
+// sweep removes the slots whose goroutines have ended.
 func (s *Source) sweep() {
 	now := make(chan struct{})
 	close(now)
 	s.leaving = slices.DeleteFunc(s.leaving, func(sl *slot) bool { return sl.left(now) })
 }
 
-// memory returns what is remembered of a card, by its id. Beyond maxMemories
-// the cards that are not there and were asked longest ago are forgotten.
+// memory returns the counters of a card, by its id. Beyond maxMemories the
+// absent cards that were used longest ago are dropped.
 func (s *Source) memory(id string) *memory {
 	if m := s.memories[id]; m != nil {
 		m.used = time.Now()
@@ -196,8 +194,8 @@ func (s *Source) memory(id string) *memory {
 	return m
 }
 
-// Close ends the goroutines of all cards, but for those in a read that does
-// not return.
+// Close ends the goroutines of all cards, except those in a read that does not
+// return.
 func (s *Source) Close() error {
 	if s.uevents != nil {
 		s.uevents.close()
@@ -223,6 +221,5 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// closeGrace is what the reads under way have to return when the Source is
-// closed.
+// closeGrace is how long Close waits for the reads in flight.
 var closeGrace = time.Second

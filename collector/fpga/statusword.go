@@ -6,8 +6,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// statusWord is the ZynqMP fabric's own account of its configuration, which
-// takes a call of the firmware through the configuration port.
+// statusWord is the configuration status of the ZynqMP fabric. Reading it takes
+// a firmware call through the configuration port.
 type statusWord struct {
 	at     time.Time // when it was read
 	loads  uint64
@@ -16,7 +16,7 @@ type statusWord struct {
 	labels [][]string
 }
 
-// statusInterval is the time between two readings of the status word.
+// statusInterval is the time between two reads of the status word.
 const statusInterval = 30 * time.Second
 
 // statusBits are the bits of the word, from the ABI of zynqmp_fpga_manager.
@@ -40,8 +40,8 @@ var statusBits = []struct {
 
 const donePin = 14
 
-// read sets the bits. The word is not asked for while the fabric is being
-// configured, and asked for again after it was.
+// read sets the bits. The word is not read during a configuration, and again
+// after it.
 func (s *statusWord) read(r *reading, c *managerCard, rest bool) {
 	if c.driver != "zynqmp_fpga_manager" {
 		return

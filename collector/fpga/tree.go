@@ -16,8 +16,7 @@ import (
 // errForbidden: the file is not on the allow-list of its family.
 var errForbidden = errors.New("not on the allow-list of its driver")
 
-// tree opens no file but those that an allow-list names. It belongs to one
-// goroutine.
+// tree opens only the files on an allow-list. It belongs to one goroutine.
 type tree struct {
 	sysfs.FS
 	allow   []string
@@ -25,7 +24,7 @@ type tree struct {
 	slow    map[string]*slowText
 }
 
-// slowText is what an attribute said when it was last read.
+// slowText is an attribute as last read.
 type slowText struct {
 	text string
 	err  error
@@ -52,8 +51,8 @@ func (t *tree) ReadBytes(name string, limit int) ([]byte, error) {
 	return t.FS.ReadBytes(name, limit)
 }
 
-// ReadEvery is Read for what is asked for again only after interval. An errno
-// is remembered like a text, but for ENOENT: what was not there may come.
+// ReadEvery is Read at most once in interval. An errno is cached like a text,
+// except ENOENT: a missing file may appear.
 func (t *tree) ReadEvery(now time.Time, interval time.Duration, name string) (string, error) {
 	s := t.slow[name]
 	if s != nil && (now.Sub(s.at) < interval || interval == never) {
@@ -68,14 +67,14 @@ func (t *tree) ReadEvery(now time.Time, interval time.Duration, name string) (st
 	return text, err
 }
 
-// forget drops what ReadEvery remembers and the memo of the allow-list.
+// forget clears the cache of ReadEvery and of the allow-list.
 func (t *tree) forget() {
 	clear(t.slow)
 	clear(t.allowed)
 }
 
-// maxPaths bounds the paths that a tree remembers: their numbers change when
-// drivers are bound anew.
+// maxPaths bounds the paths that a tree caches: their numbers change when
+// drivers are bound again.
 const maxPaths = 4096
 
 func (t *tree) check(name string) error {
@@ -106,7 +105,7 @@ func allows(patterns []string, name string) bool {
 	})
 }
 
-// absent reports whether err says that there is no such file or no such device
+// absent reports whether err means that the file or the device does not exist
 // any more.
 func absent(err error) bool {
 	switch sysfs.Errno(err) {
@@ -116,8 +115,8 @@ func absent(err error) bool {
 	return false
 }
 
-// noValue reports whether err is the driver's way to say that there is no
-// value now: nothing to measure, busy, not supported.
+// noValue reports whether err means that the driver has no value now: nothing
+// to measure, busy, not supported.
 func noValue(err error) bool {
 	switch sysfs.Errno(err) {
 	case syscall.ENODATA, syscall.EBUSY, syscall.EAGAIN, syscall.EOPNOTSUPP:
@@ -126,15 +125,15 @@ func noValue(err error) bool {
 	return absent(err)
 }
 
-// text reads an attribute. A file that is not there, and a value that the
-// driver does not have, are absent; any other errno is told.
+// text reads an attribute. A missing file or a value that the driver does not
+// have is absent; any other errno is an error.
 func (r *reading) text(name string) (string, bool) {
 	text, ok := r.got(r.fs.Read(name))
 	r.answered = r.answered || ok
 	return text, ok
 }
 
-// textEvery is text for what is asked for again only after interval.
+// textEvery is text at most once in interval.
 func (r *reading) textEvery(interval time.Duration, name string) (string, bool) {
 	return r.got(r.fs.ReadEvery(r.now, interval, name))
 }

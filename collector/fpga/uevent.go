@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// uevent is what the kernel broadcasts when a device or driver comes or goes:
+// uevent is the kernel's broadcast when a device or driver comes or goes:
 // lib/kobject_uevent.c.
 type uevent struct {
 	action    string // add, remove, bind, unbind, change, move, online, offline
@@ -17,8 +17,8 @@ type uevent struct {
 	subsystem string
 }
 
-// parseUevent reads a message: action@path, then KEY=value, each ended by NUL.
-// Those that udev sends on begin otherwise.
+// parseUevent parses a message: action@path, then KEY=value, each
+// NUL-terminated. Messages forwarded by udev begin differently.
 func parseUevent(msg []byte) (uevent, bool) {
 	head, rest, ok := bytes.Cut(msg, []byte{0})
 	action, path, at := strings.Cut(string(head), "@")
@@ -45,22 +45,22 @@ func (e uevent) matters() bool {
 }
 
 const (
-	// maxUevent is what a message can hold: the kernel's UEVENT_BUFFER_SIZE
-	// and the head before it.
+	// maxUevent is the largest message: the kernel's UEVENT_BUFFER_SIZE and the
+	// header.
 	maxUevent = 8192
-	// calm is what the devices of a card take to follow each other.
+	// calm is the time within which the events of one card's devices follow
+	// each other.
 	calm = 250 * time.Millisecond
 )
 
-// listener hears of devices that come and go. It tells no more than that it is
-// time to look.
+// listener receives events of devices that come and go. It only triggers a
+// round.
 type listener struct {
 	from io.ReadCloser
 	done chan struct{}
 }
 
-// listen calls wake after events that matter, once for those that follow each
-// other closely.
+// listen calls wake after events that matter, once for events within calm.
 func listen(from io.ReadCloser, wake func()) *listener {
 	l := &listener{from: from, done: make(chan struct{})}
 	heard := make(chan struct{}, 1)
@@ -72,7 +72,7 @@ func listen(from io.ReadCloser, wake func()) *listener {
 			if errors.Is(err, os.ErrClosed) || err == io.EOF {
 				return
 			}
-			// Any other error means that messages were lost, for want of room.
+			// Any other error means that messages were lost for lack of space.
 			if e, ok := parseUevent(buf[:n]); err != nil || ok && e.matters() {
 				select {
 				case heard <- struct{}{}:
@@ -80,7 +80,7 @@ func listen(from io.ReadCloser, wake func()) *listener {
 				}
 			}
 			if err != nil {
-				time.Sleep(calm) // should it last
+				time.Sleep(calm) // in case it lasts
 			}
 		}
 	}()

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openUevents joins the kernel's broadcasts. That takes no privilege; inside a
-// user namespace there are none.
+// openUevents joins the kernel's broadcasts. It requires no privilege; a user
+// namespace has none.
 func openUevents() (io.ReadCloser, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_KOBJECT_UEVENT)
 	if err != nil {

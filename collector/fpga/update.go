@@ -7,15 +7,15 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// updateSteps and updateErrors are the texts of a firmware upload, as
-// drivers/base/firmware_loader/sysfs_upload.c prints them.
+// updateSteps and updateErrors are the texts of a firmware upload as printed by
+// drivers/base/firmware_loader/sysfs_upload.c.
 var (
 	updateSteps  = []string{"idle", "receiving", "preparing", "transferring", "programming"}
 	updateErrors = []string{"hw-error", "timeout", "user-abort", "device-busy", "invalid-file-size", "read-write-error", "flash-wearout", "firmware-invalid"}
 )
 
-// readUpdate sets how far an update of the card's flash is, from its device in
-// the class firmware.
+// readUpdate sets the progress of an update of the card's flash, from its
+// device in the class firmware.
 func (r *reading) readUpdate(o *Options, dir string) {
 	step, ok := r.textEvery(o.SlowInterval, dir+"/status")
 	if !ok {

@@ -9,18 +9,18 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// xrt is the family of the Alveo cards under XRT. A card has two PCI
-// functions, of which either can be missing here: the user's, with the driver
-// xocl, which knows what is loaded and what it does, and the management's,
-// with xclmgmt, which knows the board. In a virtual machine there is only the
-// first; sensors then come through a mailbox from the host that has the other.
+// xrt is the family of the Alveo cards with XRT. A card has two PCI functions,
+// either of which may be absent: the user function, with the driver xocl, which
+// has the loaded image and its activity, and the management function, with
+// xclmgmt, which has the board. A virtual machine has only the first; sensors
+// then come through a mailbox from the host that has the other.
 //
-// Files are those of XRT's doc/toc/sysfs.rst and of the tables of attributes in
-// drivers/xocl. Left out are those whose reading does something: error of the
-// management function (clears), mig_cache_update (asks the other function),
+// The files are those of XRT's doc/toc/sysfs.rst and of the attribute tables in
+// drivers/xocl. Files whose reading has an effect are left out: error of the
+// management function (clears), mig_cache_update (calls the other function),
 // cu.*/stat, stats_begin and stats_end (change statistics), cu.*/crc_buf
-// (takes away), the ecc_* of the user function (old until asked for), targets
-// of the hwmon devices, and all that can be written.
+// (consumes), the ecc_* of the user function (stale until requested), targets
+// of the hwmon devices, and everything writable.
 var xrt = family{
 	name: "xrt",
 	allow: slices.Concat(
@@ -59,11 +59,11 @@ type alveo struct {
 	// listed is when the directories were last read; zero where they may have
 	// changed since.
 	listed time.Time
-	// known are the sensors and flags that have once shown that they exist, by
-	// file: what does not exist reads 0.
+	// known are the sensors and flags, by file, that have once had a value:
+	// what does not exist reads 0.
 	known map[string]bool
 
-	// identity is what the files of the card's identity last said.
+	// identity is the last text of the card's identity files.
 	identity map[string]string
 
 	slots   []*slotRegion
@@ -77,10 +77,10 @@ type alveo struct {
 	load struct {
 		sync.Mutex
 		unit   string    // directory of one compute unit, empty where there is none
-		region *region   // what a load of an image is told to
-		since  time.Time // the units left, zero while they are there
+		region *region   // receives the loads of an image
+		since  time.Time // when the units left, zero while they are there
 	}
-	unitsLeft bool // a load may be under way, as the round began
+	unitsLeft bool // as the round started, a load may have been in progress
 }
 
 // read implements card.
@@ -99,16 +99,16 @@ func (a *alveo) read(r *reading) {
 	a.board(r)
 	a.vmr(r)
 	if !answered {
-		// What is left is from memory.
+		// The rest is from memory.
 		r.Down, r.Readings = collector.ReasonError, nil
 	}
 }
 
-// xrtStates are the values of the label state of accel_fpga_card_state that XRT's
-// drivers can tell of.
+// xrtStates are the values of the label state of accel_fpga_card_state for
+// XRT's drivers.
 var xrtStates = []string{"ready", "not_ready", "offline", "reset_required"}
 
-// state tells whether the card can be used.
+// state sets whether the card can be used.
 func (a *alveo) state(r *reading) (answered bool) {
 	ready, ok := a.flag(r, a.user.file("ready"))
 	if !ok {
@@ -134,8 +134,7 @@ func (a *alveo) state(r *reading) (answered bool) {
 	return true
 }
 
-// flag reads a file that holds 0 or another number. A name without a file is
-// absent.
+// flag reads a file with 0 or another number. An absent function has no file.
 func (a *alveo) flag(r *reading, name string) (on, ok bool) {
 	if name == "" {
 		return false, false
@@ -149,16 +148,17 @@ func (a *alveo) flag(r *reading, name string) (on, ok bool) {
 }
 
 const (
-	// longestLoad is how long compute units may be gone before that stands
-	// for a card without an image.
+	// longestLoad is how long compute units may be absent before the card
+	// counts as having no image.
 	longestLoad = time.Minute
-	// loadPatience is how long a load may take before what it blocks is read
-	// nevertheless, and what was loaded before is no longer told.
+	// loadPatience is how long a load may take before the attributes that it
+	// blocks are read nevertheless and the previous image is no longer
+	// reported.
 	loadPatience = 20 * time.Second
 )
 
-// poll implements poller. While an image is loaded the card's compute units
-// are not there: that shows a load in one look that asks no driver.
+// poll implements poller. While an image is loaded, the card's compute units
+// are absent: one directory read shows a load without calling a driver.
 func (a *alveo) poll(now time.Time) {
 	a.load.Lock()
 	unit, region := a.load.unit, a.load.region
@@ -181,14 +181,14 @@ func (a *alveo) poll(now time.Time) {
 	region.setBusy(now, !there && now.Sub(a.load.since) < longestLoad)
 }
 
-// anyUnit reports whether the card has compute units under whatever number.
+// anyUnit reports whether the card has compute units of any number.
 func (a *alveo) anyUnit() bool {
 	names, _ := a.pollFS.Names(a.dir)
 	return slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "cu.u.") })
 }
 
-// loading reports whether the compute units have left less than patience ago,
-// as they do while an image is loaded.
+// loading reports whether the compute units left less than patience ago, as
+// during the load of an image.
 func (a *alveo) loading(patience time.Duration) bool {
 	a.load.Lock()
 	defer a.load.Unlock()

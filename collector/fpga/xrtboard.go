@@ -4,13 +4,12 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// xmcSensor is a sensor of the board's controller by the file of the part xmc
-// that shows it.
+// xmcSensor is a sensor of the board's controller by its file in the part xmc.
 type xmcSensor struct {
 	file   string
 	metric **collector.Metric
 	sensor string
-	// unit is what one count of the file is worth.
+	// unit is the value of one count of the file.
 	unit float64
 }
 
@@ -68,7 +67,7 @@ var xmcSensors = []xmcSensor{
 	{"xmc_vccint_curr", &collector.FPGACurrent, "vccint", 1e-3},
 
 	{"xmc_fan_rpm", &collector.FanSpeed, "fan", 1},
-	// xmc_power is what was last asked for, not what is.
+	// xmc_power is the last requested value, not the current one.
 	{"xmc_power_ins", &collector.PowerWatts, "", 1e-6},
 }
 
@@ -87,9 +86,9 @@ type xmcReading struct {
 	labels []string
 }
 
-// planBoard chooses whom to ask for the board's sensors: the management
-// function, which reads its registers, else the user function, which asks the
-// host of the other and remembers the answer for a second.
+// planBoard selects the source of the board's sensors: the management function,
+// which reads its registers, else the user function, which asks the host of the
+// other function and caches the answer for a second.
 func (a *alveo) planBoard() {
 	a.sensors = a.sensors[:0]
 	dir := a.controller()
@@ -112,7 +111,7 @@ func (a *alveo) controller() string {
 	return a.user.one("xmc", "xmc.u2")
 }
 
-// board tells what the board's controller measures.
+// board sets the readings of the board's controller.
 func (a *alveo) board(r *reading) {
 	dir := a.controller()
 	if dir == "" {
@@ -123,7 +122,7 @@ func (a *alveo) board(r *reading) {
 		if stalled, ok := a.flag(r, dir+"/xmc_heartbeat_stall"); ok {
 			r.SetBool(collector.FPGAControllerStalled, stalled)
 			if stalled {
-				return // what it shows is of before
+				return // what it shows is out of date
 			}
 		}
 	}
@@ -140,10 +139,10 @@ func (a *alveo) board(r *reading) {
 			continue
 		}
 		if m == collector.FanSpeed && fan == "A" && alive {
-			a.known[s.path] = true // a fan that stands still
+			a.known[s.path] = true // a fan that does not turn
 		}
 		if v == 0 && (!alive || !a.known[s.path] || m == collector.TemperatureCelsius) {
-			continue // not fitted, or the controller is not there
+			continue // not fitted, or the controller does not answer
 		}
 		alive, a.known[s.path] = true, true
 		r.Set(m, scaled(float64(v), s.unit), s.labels...)
@@ -154,9 +153,9 @@ func (a *alveo) board(r *reading) {
 	a.boardLimits(r, dir)
 }
 
-// Limits of the FPGA's temperature on Alveo cards, in degrees: xclmgmt says
-// that above the first it should not be run, and that at the second the board
-// cuts its power (check_temp_within_range in mgmt-core.c).
+// Limits of the FPGA's temperature on Alveo cards, in degrees: by xclmgmt it
+// should not run above the first, and at the second the board cuts its power
+// (check_temp_within_range in mgmt-core.c).
 const (
 	alveoWarning  = 88
 	alveoShutdown = 97
@@ -179,8 +178,8 @@ func (a *alveo) boardLimits(r *reading, dir string) {
 	}
 }
 
-// powerLevel returns the watts that a card may draw. Its controller tells a
-// level; a number that cannot be one is taken for watts.
+// powerLevel returns the watts that a card may draw. Its controller returns a
+// level; a number that is no level is in watts.
 func powerLevel(level uint64) float64 {
 	levels := []float64{75, 150, 225}
 	switch {
@@ -192,7 +191,7 @@ func powerLevel(level uint64) float64 {
 	return 0
 }
 
-// sysmon tells what the FPGA itself measures, on boards without a controller.
+// sysmon sets what the FPGA itself measures, on boards without a controller.
 func (a *alveo) sysmon(r *reading) {
 	dir := a.mgmt.one("sysmon")
 	if dir == "" {

@@ -6,7 +6,7 @@ import (
 )
 
 // computeUnit is one compute unit or, where ps is set, one kernel on the card's
-// processors, as the scheduler sees it.
+// processors, as listed by the scheduler.
 type computeUnit struct {
 	slot, index int
 	name        string // kernel:instance
@@ -17,13 +17,13 @@ type computeUnit struct {
 	executions  uint64 // completed since the image was loaded
 }
 
-// parseCUs reads kds_custat_raw and kds_scustat_raw, whose lines are
+// parseCUs parses kds_custat_raw and kds_scustat_raw, whose lines are
 //
 //	slot,index,kernel:unit,address,status,executions
 //	slot,index,kernel:unit,status,executions         processor kernels
 //	index,kernel:unit,address,status,executions      before there were slots
 //
-// A unit that is told of twice, because a counter grew a digit between two
+// A unit that is listed twice, because a counter gained a digit between two
 // pages, counts once.
 func parseCUs(text string) []computeUnit {
 	type place struct {
@@ -90,14 +90,14 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// cuStates are the values of the label state. A status word with several bits
-// stands for the first of them.
+// cuStates are the values of the label state. The first of several bits in a
+// status word decides.
 var cuStates = []string{"crashed", "reset", "running", "done", "idle", "ready"}
 
-// cuState names the state that a unit's control register tells of: the
-// ap_ctrl bits START 1, DONE 2, IDLE 4, READY 8, CONTINUE 0x10, RESET 0x20 and
-// SW_RESET 0x100, or all ones where the driver gave it up. It is empty for a
-// register that was never read.
+// cuState returns the state of a unit's control register: the ap_ctrl bits
+// START 1, DONE 2, IDLE 4, READY 8, CONTINUE 0x10, RESET 0x20 and SW_RESET
+// 0x100, or all ones where the driver gave up. It is empty for a register that
+// was never read.
 func cuState(status uint32) string {
 	switch {
 	case status == 0xffffffff:
@@ -116,14 +116,14 @@ func cuState(status uint32) string {
 	return ""
 }
 
-// cuQueues is what cu_stat says of one unit.
+// cuQueues is the content of cu_stat of one unit.
 type cuQueues struct {
 	pending, running, submitted, completed uint64
 	bad                                    bool
-	ok                                     bool // all of them were there
+	ok                                     bool // all of them were present
 }
 
-// parseQueues reads cu_stat, lines of "name: value" with a NUL at the end.
+// parseQueues parses cu_stat, lines of "name: value" with a NUL at the end.
 func parseQueues(text string) (q cuQueues) {
 	var found int
 	for key, value := range keyValues(text) {

@@ -11,9 +11,9 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// firewalls tells whether the card's AXI firewalls have cut the loaded design
-// off. Only the management function knows: what the user function prints is as
-// old as the last time that somebody had it asked for.
+// firewalls sets whether the card's AXI firewalls have cut off the loaded
+// design. Only the management function has the current state: the user function
+// prints the state of the last request.
 func (a *alveo) firewalls(r *reading) {
 	var causes []string
 	read := 0
@@ -41,7 +41,7 @@ func (a *alveo) firewalls(r *reading) {
 		}
 	}
 	if read < len(all) || read == 0 {
-		return // what is latched is that of all of them
+		return // the latch covers all of them
 	}
 	slices.Sort(causes)
 	causes = slices.Compact(causes)
@@ -51,7 +51,7 @@ func (a *alveo) firewalls(r *reading) {
 	r.Set(collector.FPGAErrorsLatched, float64(len(causes)), "firewall")
 }
 
-// cause tells which of the firewalls has tripped and returns what it saw.
+// cause sets which firewall has tripped and returns its errors.
 func (a *alveo) cause(r *reading, dir, name string, level uint64) []string {
 	text, _ := r.text(dir + "/detected_trip")
 	where, causes := parseTrip(text)
@@ -66,9 +66,9 @@ func (a *alveo) cause(r *reading, dir, name string, level uint64) []string {
 	return causes
 }
 
-// ecc tells of errors that the memory controllers have corrected or not,
-// since the image was loaded. DDR controllers count no uncorrected errors, but
-// remember that there was one. Only the management function knows.
+// ecc sets the errors of the memory controllers, corrected or not, since the
+// image was loaded. DDR controllers do not count uncorrected errors, but latch
+// that one occurred. Only the management function has them.
 func (a *alveo) ecc(r *reading) {
 	for _, kind := range []string{"mig", "mig.hbm"} {
 		for _, dir := range a.mgmt.of(kind) {
@@ -102,7 +102,7 @@ func (a *alveo) ecc(r *reading) {
 	a.calibration(r)
 }
 
-// slow reads a number that need not be asked for in every round.
+// slow reads a number at most once in an interval.
 func (a *alveo) slow(r *reading, m *collector.Metric, file string) (uint64, bool) {
 	text, ok := r.textEvery(a.options.SlowInterval, file)
 	if !ok {
@@ -111,9 +111,8 @@ func (a *alveo) slow(r *reading, m *collector.Metric, file string) (uint64, bool
 	return a.natural(r, m, text)
 }
 
-// calibration tells whether the memory interfaces are calibrated. A card
-// without such memory answers 0 for ever, so that 0 counts only from the day
-// that there was a 1.
+// calibration sets whether the memory interfaces are calibrated. A card without
+// such memory always returns 0, so 0 counts only after a 1.
 func (a *alveo) calibration(r *reading) {
 	file := a.mgmt.file("mig_calibration")
 	if file == "" {
@@ -135,11 +134,11 @@ func (a *alveo) calibration(r *reading) {
 // labelledBank is a memory bank of the loaded image.
 type labelledBank struct {
 	memBank
-	host bool // memory of the host that the card may use
+	host bool // host memory that the card may use
 }
 
-// memories tells of the buffers that programs have allocated through xocl, by
-// bank of the loaded image. What a program puts there otherwise is not known.
+// memories sets the buffers that programs have allocated through xocl, by bank
+// of the loaded image. Other use of the memory is unknown.
 func (a *alveo) memories(r *reading) {
 	if a.user.dir == "" || a.unitsLeft || a.image == "" {
 		return
@@ -178,8 +177,8 @@ func (a *alveo) memories(r *reading) {
 	}
 }
 
-// withoutImage makes nothing of what the driver answers while no image is
-// loaded: EINVAL.
+// withoutImage discards the driver's EINVAL, its answer while no image is
+// loaded.
 func (a *alveo) withoutImage(text string, err error) (string, error) {
 	if sysfs.Errno(err) == syscall.EINVAL {
 		return "", nil
@@ -187,8 +186,8 @@ func (a *alveo) withoutImage(text string, err error) (string, error) {
 	return text, err
 }
 
-// nameBanks names the n banks of the loaded image. Where the names cannot be
-// had, or are of another number of banks, they go by their places.
+// nameBanks names the n banks of the loaded image. Where the names are
+// unavailable, or of another number of banks, the names are the positions.
 func (a *alveo) nameBanks(r *reading, n int) {
 	a.banks = make([]labelledBank, n)
 	text, _ := r.got(a.withoutImage(r.fs.Read(a.user.file("memstat"))))

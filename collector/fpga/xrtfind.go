@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// findXRT pairs the functions that the two drivers have.
+// findXRT pairs the functions of the two drivers.
 func findXRT(fs *tree) ([]place, error) {
 	users, err := driven(fs, "xocl")
 	if err != nil {
@@ -26,7 +26,7 @@ func findXRT(fs *tree) ([]place, error) {
 		return cards[key]
 	}
 	for _, u := range users {
-		// Of several user functions of a card the first one is the card.
+		// The first of several user functions represents the card.
 		if p := add(u); p.id == "" {
 			p.id = u
 		} else {
@@ -52,7 +52,7 @@ func findXRT(fs *tree) ([]place, error) {
 	return places, nil
 }
 
-// driven lists the PCI addresses of the functions that a driver has.
+// driven lists the PCI addresses of the functions bound to a driver.
 func driven(fs *tree, driver string) ([]string, error) {
 	names, err := fs.Names("bus/pci/drivers/" + driver)
 	if err != nil && !absent(err) {
@@ -61,10 +61,9 @@ func driven(fs *tree, driver string) ([]string, error) {
 	return slices.DeleteFunc(names, func(n string) bool { return !isBDF(n) }), nil
 }
 
-// sibling returns the function after a management function, which is the user
-// function that the card goes by also while another driver has it, as for a
-// virtual machine. Where there is none, the card goes by its management
-// function.
+// sibling returns the function after a management function: the user function,
+// which names the card also while it has another driver, as for a virtual
+// machine. Where there is none, the management function names the card.
 func sibling(fs *tree, management string) string {
 	last := len(management) - 1
 	user := management[:last] + string(management[last]+1)
@@ -74,7 +73,7 @@ func sibling(fs *tree, management string) string {
 	return management
 }
 
-// locate finds the directories of p's functions; false where the card has
+// locate finds the directories of p's functions; it is false where the card has
 // left.
 func (p *place) locate(fs *tree) bool {
 	var err error

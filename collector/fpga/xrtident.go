@@ -8,8 +8,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// identify says what card it is: the identity of a card does not change while
-// its drivers are bound, save by an update of its firmware.
+// identify sets the card's identity. It does not change while the drivers are
+// bound, except by a firmware update.
 func (a *alveo) identify(r *reading) {
 	r.Vendor, r.PCI, r.Functions = "amd", a.id, a.functions
 	r.KubeIDs = slices.Concat([]string{a.id}, a.renderers)
@@ -52,7 +52,7 @@ func (a *alveo) identify(r *reading) {
 	if stamp := a.first(r, identityInterval, rom, "timestamp"); stamp != "0" {
 		static("shell_timestamp", stamp)
 	}
-	// Shells of two stages print uuids without dashes.
+	// Two-stage shells print uuids without dashes.
 	for _, id := range a.uuids(r, "logic_uuids") {
 		static("logic", id)
 	}
@@ -61,9 +61,9 @@ func (a *alveo) identify(r *reading) {
 	}
 }
 
-// first returns what the first of several directories says in a file, as text
-// fit for a label. Where none says anything now it is what one said last: an
-// identity does not change because the board's controller does not answer.
+// first returns the text of a file in the first directory that has it, fit for
+// a label. Where none has one now, it returns the last one: an identity does
+// not change because the board's controller does not answer.
 func (a *alveo) first(r *reading, interval time.Duration, dirs []string, file string) string {
 	for _, d := range dirs {
 		if d == "" {
@@ -79,8 +79,8 @@ func (a *alveo) first(r *reading, interval time.Duration, dirs []string, file st
 	return a.identity[file]
 }
 
-// uuids reads a list of uuids of the user function. A shell that has none
-// answers EINVAL.
+// uuids reads a list of uuids of the user function. A shell without any returns
+// EINVAL.
 func (a *alveo) uuids(r *reading, file string) []string {
 	if a.user.dir == "" {
 		return nil
@@ -103,8 +103,8 @@ func isHexID(s string) bool {
 	return len(s) == 32 && !slices.ContainsFunc([]byte(s), func(c byte) bool { return !isHex(c) })
 }
 
-// productName is the name that the board's controller gives, else one made of
-// the driver's name for the board, else the shell's.
+// productName is the name from the board's controller, else one made of the
+// driver's name for the board, else the shell's.
 func productName(board, short, vbnv string) string {
 	switch {
 	case board != "":

@@ -8,16 +8,16 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// slotRegion is one slot of the card that an image can be loaded into.
+// slotRegion is one slot of the card for images.
 type slotRegion struct {
 	*region
 	name string
 	id   string    // of the image that is or was loaded
-	left time.Time // when id was last seen, zero while it is loaded
+	left time.Time // when id was last read, zero while it is loaded
 	seen bool
 }
 
-// slot returns the slot of a number.
+// slot returns the slot with the number.
 func (a *alveo) slot(n int) *slotRegion {
 	for len(a.slots) <= n {
 		name := "slot" + strconv.Itoa(len(a.slots))
@@ -26,11 +26,11 @@ func (a *alveo) slot(n int) *slotRegion {
 	return a.slots[n]
 }
 
-// images tells what is loaded: xclbinuuid has a line for each slot that holds
-// an image, and none where nothing is loaded or the slot is busy, so that an
-// image that is gone is still told for loadPatience, as one that cannot be
-// used. A load of an image with new compute units is seen when they leave; any
-// other is seen when the uuid changes.
+// images sets the loaded images. xclbinuuid has a line for each slot with an
+// image, and none where nothing is loaded or the slot is busy, so an image that
+// has gone is reported as not loaded for loadPatience. A load of an image with
+// new compute units is detected when they leave; any other when the uuid
+// changes.
 func (a *alveo) images(r *reading) (answered bool) {
 	if a.user.dir == "" {
 		return false
@@ -81,7 +81,7 @@ func (a *alveo) tell(r *reading, s *slotRegion, id string) {
 		s.left = r.now
 	}
 	if !s.seen && !loaded && !a.unitsLeft {
-		// An empty slot: what comes into it is a change.
+		// An empty slot: its next image is a change.
 		s.settle(r.now, r.now, "", true)
 	}
 	s.seen = true
@@ -94,9 +94,9 @@ func (a *alveo) tell(r *reading, s *slotRegion, id string) {
 	}
 }
 
-// transfers tells of the bytes that the DMA engine has moved. The driver calls
-// the directions after the card and the host; as of all accelerators, what the
-// card sends is transmitted.
+// transfers sets the bytes that the DMA engine has moved. The driver names the
+// directions from the card's and the host's side; as for all accelerators, what
+// the card sends is transmitted.
 func (a *alveo) transfers(r *reading) {
 	dir := a.user.one("dma.xdma", "dma.qdma", "dma.qdma4")
 	if dir == "" {
@@ -115,13 +115,12 @@ func (a *alveo) transfers(r *reading) {
 	r.Set(collector.PCIeReceive, float64(toCard))
 }
 
-// clockNames are the clocks of a slot in the order in which the driver keeps
-// them.
+// clockNames are the clocks of a slot in the driver's order.
 var clockNames = []string{"data", "kernel", "system", "extra"}
 
-// clocks tells of the clocks of the loaded image. The read waits for a load to
-// end and counts cycles, so it is made once a minute, and of the management
-// function where that can be asked: the user function asks it in turn.
+// clocks sets the clocks of the loaded image. The read waits for a load to end
+// and counts cycles, so it is made once a minute, and of the management
+// function where possible: the user function would call it.
 func (a *alveo) clocks(r *reading) {
 	dir := a.mgmt.one("icap")
 	if dir == "" {

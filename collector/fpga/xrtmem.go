@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// bankUse is the use of one memory bank by buffers that xocl allocated.
+// bankUse is the use of one memory bank by buffers of xocl.
 type bankUse struct {
 	bytes   uint64
 	buffers uint64
 }
 
-// parseMemStat reads memstat_raw: "bytes buffers 0" per bank of the image's
-// memory topology, a separator, and the same per kind of buffer, which is left
-// out here. The separator is known by its middle field: it prints -22 through
-// formats of other widths, so that the outer ones depend on the compiler. ok
-// is false for a text without one.
+// parseMemStat parses memstat_raw: "bytes buffers 0" per bank of the image's
+// memory topology, a separator, and the same per kind of buffer, which is
+// ignored. The separator is recognized by its middle field: it prints -22
+// through formats of other widths, so the outer fields depend on the compiler.
+// ok is false for a text without a separator.
 func parseMemStat(text string) (banks []bankUse, ok bool) {
 	for line := range strings.Lines(text) {
 		f := strings.Fields(strings.Trim(line, "\x00\r\n"))
@@ -42,13 +42,13 @@ type memBank struct {
 	bytes uint64
 }
 
-// parseBanks reads memstat, which prints the banks in the order of memstat_raw
+// parseBanks parses memstat, which prints the banks in the order of memstat_raw
 // with their names:
 //
 //	[IN-USE] bank0@0x004000000000 (16384MB): 524288KB 12BOs
 //
-// It is made for people, and only what does not change while an image is
-// loaded is taken from it. A name that occurs twice gets its place added.
+// The format is for humans; only what does not change while an image is loaded
+// is used. A name that occurs twice gets its position appended.
 func parseBanks(text string) (banks []memBank) {
 	names := map[string]bool{}
 	for line := range strings.Lines(text) {

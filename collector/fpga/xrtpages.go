@@ -8,10 +8,10 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// readLines is Read for a list that the driver hands out in whole lines: what
-// one read(2) returns then ends before the page does, and only a read that
-// returns nothing is the end. longest is the longest line: where one would
-// still have fitted there was none, and the driver is not asked again.
+// readLines is Read for a list that the driver returns in whole lines: a
+// read(2) may end before the page does, and only an empty read is the end.
+// longest is the longest line: where another one would have fitted, the list
+// has ended and the driver is not called again.
 func (t *tree) readLines(name string, longest, limit int) (string, error) {
 	if err := t.check(name); err != nil {
 		return "", err

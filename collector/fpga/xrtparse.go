@@ -5,16 +5,15 @@ import (
 	"strings"
 )
 
-// What the attributes of the XRT drivers say, as text. Nothing here touches a
-// file; a line that does not have the form that the driver prints is left out
-// and, where that matters, told.
+// Parsers of the attributes of the XRT drivers. Nothing here accesses a file. A
+// line of an unexpected form is skipped and, where it matters, reported.
 
 // nullUUID is what xocl prints for a slot that has been emptied.
 const nullUUID = "00000000-0000-0000-0000-000000000000"
 
-// parseUUIDs reads xclbinuuid: one line per slot that holds an image. Empty
-// text means that nothing is loaded; the null uuid means it of its line, which
-// is empty in uuids. ok is false where a line is no uuid.
+// parseUUIDs parses xclbinuuid: one line per slot with an image. An empty text
+// means that nothing is loaded; the null uuid means so for its line, which is
+// empty in uuids. ok is false where a line is no uuid.
 func parseUUIDs(text string) (uuids []string, ok bool) {
 	for line := range strings.Lines(text) {
 		switch id := strings.ToLower(strings.Trim(line, "\x00 \t\r\n")); {
@@ -64,8 +63,8 @@ func keyValues(text string) func(yield func(key, value string) bool) {
 	}
 }
 
-// parseChannels sums channel_stat_raw: a line per DMA channel with the bytes
-// moved card to host, then host to card.
+// parseChannels sums channel_stat_raw: per DMA channel a line with the bytes
+// moved from card to host, then host to card.
 func parseChannels(text string) (toHost, toCard uint64, ok bool) {
 	for line := range strings.Lines(text) {
 		f := strings.Fields(strings.Trim(line, "\x00\r\n"))
@@ -85,8 +84,8 @@ func parseChannels(text string) (toHost, toCard uint64, ok bool) {
 	return toHost, toCard, ok
 }
 
-// parseClocks reads clock_freqs: megahertz, a line per clock of each slot. An
-// unused clock reads 0 and stays in its place.
+// parseClocks parses clock_freqs: megahertz, a line per clock of each slot. An
+// unused clock is 0 and keeps its position.
 func parseClocks(text string) (hertz []float64) {
 	for line := range strings.Lines(text) {
 		mhz, err := strconv.ParseUint(strings.Trim(line, "\x00 \t\r\n"), 10, 32)
@@ -105,7 +104,7 @@ func parseClocks(text string) (hertz []float64) {
 // without its sign.
 const notTripped = 1<<64 - 1
 
-// parseLevel reads a firewall's level: the place of the one that tripped.
+// parseLevel parses a firewall's level: the position of the one that tripped.
 func parseLevel(text string) (level uint64, tripped, ok bool) {
 	level, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
@@ -114,8 +113,8 @@ func parseLevel(text string) (level uint64, tripped, ok bool) {
 	return level, level != notTripped, true
 }
 
-// parseTrip reads detected_trip: which firewall it was and the errors that it
-// saw, in the driver's names.
+// parseTrip parses detected_trip: the firewall and the errors that it detected,
+// in the driver's names.
 func parseTrip(text string) (firewall string, causes []string) {
 	for key, value := range keyValues(text) {
 		switch {
@@ -128,7 +127,7 @@ func parseTrip(text string) (firewall string, causes []string) {
 	return firewall, causes
 }
 
-// labelText makes a name of a driver fit for a label value.
+// labelText makes a driver's name fit for a label value.
 func labelText(s string) string {
 	s = strings.TrimSpace(strings.ToValidUTF8(strings.Trim(s, "\x00"), ""))
 	s = strings.Map(func(r rune) rune {
@@ -143,7 +142,7 @@ func labelText(s string) string {
 	return s
 }
 
-// Bounds on what one card can make of its attributes, from those of the driver.
+// Bounds on what one card's attributes may contain, from the driver's limits.
 const (
 	maxSlots  = 32
 	maxCUs    = 2 * 128 // compute units and processor kernels

@@ -10,8 +10,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// subdevices are the parts of one PCI function as its driver names them:
-// directories like xmc.u.18874368, dma.xdma.u.5242880 or, of old releases,
+// subdevices are the parts of one PCI function by the driver's names:
+// directories such as xmc.u.18874368, dma.xdma.u.5242880 or, in old releases,
 // xmc.m.1025.
 type subdevices struct {
 	dir    string // of the function, empty where there is none
@@ -19,8 +19,8 @@ type subdevices struct {
 	hwmon  []string
 }
 
-// file returns the path of a file of the function itself, empty where there is
-// no such function.
+// file returns the path of a file of the function itself, empty where the
+// function is absent.
 func (s *subdevices) file(name string) string {
 	if s.dir == "" {
 		return ""
@@ -28,8 +28,7 @@ func (s *subdevices) file(name string) string {
 	return s.dir + "/" + name
 }
 
-// of returns the directories of the parts of a type, in order of their
-// numbers.
+// of returns the directories of the parts of a type, in order of their numbers.
 func (s *subdevices) of(kind string) []string { return s.byType[kind] }
 
 // one returns the directory of the first part of a type, empty where there is
@@ -43,7 +42,7 @@ func (s *subdevices) one(kinds ...string) string {
 	return ""
 }
 
-// splitSubdevice takes xmc.u.18874368 apart: xmc and 18874368.
+// splitSubdevice splits xmc.u.18874368 into xmc and 18874368.
 func splitSubdevice(name string) (kind string, number uint64, ok bool) {
 	rest, digits, ok := cutLast(name, ".")
 	kind, side, ok2 := cutLast(rest, ".")
@@ -58,7 +57,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// maxSubdevices bounds the parts of one function that are looked at.
+// maxSubdevices bounds the parts of one function.
 const maxSubdevices = 512
 
 func listSubdevices(r *reading, dir string) subdevices {
@@ -97,8 +96,8 @@ func listSubdevices(r *reading, dir string) subdevices {
 	return s
 }
 
-// list lists the parts of the card's functions, when that was last done a
-// while ago or something has changed.
+// list lists the parts of the card's functions, when that is due or something
+// has changed.
 func (a *alveo) list(r *reading) {
 	if !a.listed.IsZero() && r.now.Sub(a.listed) < a.options.SlowInterval {
 		return
@@ -136,7 +135,8 @@ func (a *alveo) list(r *reading) {
 	}
 }
 
-// changed has the directories listed and everything slow asked for anew.
+// changed makes the next round list the directories and read the slow files
+// again.
 func (a *alveo) changed(r *reading) {
 	a.listed = time.Time{}
 	a.banks = nil
@@ -144,8 +144,8 @@ func (a *alveo) changed(r *reading) {
 	r.fs.forget()
 }
 
-// natural reads a whole number of at least 0, decimal or 0x. All ones in 32
-// bits, and -1, are what a card answers that has left the bus.
+// natural reads an integer of at least 0, decimal or 0x. All ones in 32 bits,
+// and -1, are the answers of a card that has left the bus.
 func (a *alveo) natural(r *reading, m *collector.Metric, text string) (uint64, bool) {
 	v, err := strconv.ParseUint(text, 0, 64)
 	switch {
@@ -162,8 +162,8 @@ func (a *alveo) natural(r *reading, m *collector.Metric, text string) (uint64, b
 	return v, true
 }
 
-// labelCache keeps the label values of readings, which are shared from round
-// to round.
+// labelCache keeps the label values of readings, which are shared between
+// rounds.
 type labelCache map[[2]string][]string
 
 func (c *labelCache) of(a, b string) []string {
@@ -179,10 +179,10 @@ func (c *labelCache) of(a, b string) []string {
 	return l
 }
 
-// maxLabels bounds what a labelCache keeps before it starts anew.
+// maxLabels bounds a labelCache; beyond it, it is cleared.
 const maxLabels = 4096
 
-// states sets 1 for the state in force and 0 for the others.
+// states sets 1 for the current state and 0 for the others.
 func (c *labelCache) states(r *reading, m *collector.Metric, states []string, state string) {
 	for _, s := range states {
 		r.SetBool(m, s == state, c.of(s, "")[:1]...)

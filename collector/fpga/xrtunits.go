@@ -7,7 +7,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// unitPlace is where the scheduler keeps a compute unit.
+// unitPlace is the scheduler's key of a compute unit.
 type unitPlace struct {
 	slot, index int
 	ps          bool
@@ -19,18 +19,18 @@ type labelledUnit struct {
 	label string
 }
 
-// unitQueues are the values of the label queue, as the driver calls them.
+// unitQueues are the values of the label queue, the driver's names.
 var unitQueues = []string{"pending", "running", "submitted", "completed"}
 
-// longestUnit is the most bytes that a line of kds_custat_raw has; the driver
+// longestUnit is the length of the longest line of kds_custat_raw; the driver
 // has at most 128 units in each of its two lists.
 const (
 	longestUnit = 128
 	mostUnits   = 128 * longestUnit
 )
 
-// computeUnits tells of the compute units of the loaded images: what the
-// scheduler knows of them, and how many commands wait for each.
+// computeUnits sets the compute units of the loaded images: their state in the
+// scheduler, and the number of commands that wait for each.
 func (a *alveo) computeUnits(r *reading) {
 	if a.user.dir == "" || a.unitsLeft {
 		return
@@ -68,7 +68,7 @@ func (a *alveo) computeUnits(r *reading) {
 	}
 }
 
-// contexts tells how many contexts programs hold. The counts of executions
+// contexts sets the number of contexts of programs. The counts of executions
 // beside it are of a scheduler that the driver no longer has, and stay 0.
 func (a *alveo) contexts(r *reading) {
 	text, ok := r.text(a.user.file("kdsstat"))
@@ -85,8 +85,8 @@ func (a *alveo) contexts(r *reading) {
 	}
 }
 
-// queues reads what waits for the compute units, by their addresses: their
-// directories have numbers of their own.
+// queues reads the queues of the compute units, by their addresses: their
+// directories have different numbers.
 func (a *alveo) queues(r *reading, units []computeUnit) map[uint64]cuQueues {
 	if len(units) == 0 {
 		return nil
@@ -115,9 +115,9 @@ func (a *alveo) queues(r *reading, units []computeUnit) map[uint64]cuQueues {
 	return waiting
 }
 
-// nameUnits gives each unit its label: its name in the image, with the slot
-// before it in all slots but the first, and the number behind it where two
-// have the same.
+// nameUnits gives each unit its label: its name in the image, preceded by the
+// slot in all slots but the first, and followed by a number where two have the
+// same.
 func (a *alveo) nameUnits(units []computeUnit) {
 	same := len(units) == len(a.units)
 	for _, u := range units {

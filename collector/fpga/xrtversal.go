@@ -6,8 +6,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// vmr tells what the firmware of a Versal card measures and from where it has
-// started.
+// vmr sets the readings of the firmware of a Versal card and the image that it
+// booted from.
 func (a *alveo) vmr(r *reading) {
 	dir := a.mgmt.one("hwmon_sdm")
 	if dir == "" {
@@ -41,8 +41,8 @@ func (a *alveo) vmr(r *reading) {
 	a.vmrFirmware(r)
 }
 
-// vmrPower finds the card's power among the hwmon devices, where its unit is
-// in a file beside it.
+// vmrPower finds the card's power among the hwmon devices; its unit is in a
+// separate file.
 func (a *alveo) vmrPower(r *reading) {
 	chips := a.mgmt.hwmon
 	if len(chips) == 0 {
@@ -69,8 +69,7 @@ func (a *alveo) vmrPower(r *reading) {
 	}
 }
 
-// vmrFirmware tells which of its images a Versal card has started from, and
-// its limits.
+// vmrFirmware sets which image a Versal card has booted from, and its limits.
 func (a *alveo) vmrFirmware(r *reading) {
 	dir := a.mgmt.one("xgq_vmr")
 	if dir == "" {

@@ -14,12 +14,12 @@ type sdmSensor struct {
 	value float64
 }
 
-// parseSDM reads a list of sensors whose lines are
+// parseSDM parses a list of sensors with the lines
 //
 //	name,now,average,most,status,exponent
 //
-// Average and most are since the card's firmware started, and no use here. Of
-// the states only 1, present and valid, stands for a reading.
+// Average and most are since the start of the card's firmware and not used.
+// Only status 1, present and valid, is a reading.
 func parseSDM(text string) (sensors []sdmSensor) {
 	for line := range strings.Lines(text) {
 		f := strings.Split(strings.Trim(line, "\x00 \t\r\n"), ",")
@@ -44,7 +44,7 @@ func parseSDM(text string) (sensors []sdmSensor) {
 // maxSensors bounds the sensors of one kind on one card.
 const maxSensors = 64
 
-// parseVMR reads the lines KEY:number of vmr_status and clk_scaling_stat_raw.
+// parseVMR parses the lines KEY:number of vmr_status and clk_scaling_stat_raw.
 func parseVMR(text string) map[string]uint64 {
 	out := map[string]uint64{}
 	for key, value := range keyValues(text) {
