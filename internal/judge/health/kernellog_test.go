@@ -56,7 +56,7 @@ func TestKernelLines(t *testing.T) {
 			if outcome == kernellog.Unrelated {
 				t.Errorf("not an event: %s", line)
 			}
-			if outcome != kernellog.Told {
+			if outcome != kernellog.Reported {
 				continue
 			}
 			if e.Time = start.Add(time.Duration(len(s.News)) * time.Millisecond); e.PCI == gpuAt {
