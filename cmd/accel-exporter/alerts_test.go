@@ -51,6 +51,7 @@ func (a *alertmanager) about(alert, device string) *models.PostableAlert {
 // TestPage: a fault pages Alertmanager with the pod that it hurts, without
 // waiting for the next evaluation.
 func TestPage(t *testing.T) {
+	t.Parallel()
 	am := newAlertmanager(t)
 	n := startPods(t, "h100-8", nil, "--alertmanager.url="+am.URL, often, "--rules.target-label=cluster=test",
 		// Nothing but an event has them evaluated, until the test asks for more.
@@ -86,6 +87,7 @@ func TestPage(t *testing.T) {
 
 // TestPageEnds: an alert resolves when the fault is gone, at once too.
 func TestPageEnds(t *testing.T) {
+	t.Parallel()
 	am := newAlertmanager(t)
 	file := filepath.Join(t.TempDir(), "mine.yaml")
 	if err := os.WriteFile(file, []byte(`groups:
@@ -109,6 +111,7 @@ func TestPageEnds(t *testing.T) {
 // TestRuleFiles: rule files are taken whole or not at all, at the start and
 // later.
 func TestRuleFiles(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "mine.yaml")
 	write := func(text string) {
 		t.Helper()
@@ -151,6 +154,7 @@ func TestRuleFiles(t *testing.T) {
 
 // TestNoRules: nothing is evaluated unless that was asked for.
 func TestNoRules(t *testing.T) {
+	t.Parallel()
 	n := start(t, "no-driver", nil)
 	if code, body := n.get("/debug/rules"); code != http.StatusNotFound || !strings.Contains(body, "--rules.file") {
 		t.Errorf("/debug/rules: %d %s", code, body)
@@ -161,6 +165,7 @@ func TestNoRules(t *testing.T) {
 // TestAlertmanagerSettings: what is wrong with them is said before anything
 // starts, and a file that turns wrong changes nothing.
 func TestAlertmanagerSettings(t *testing.T) {
+	t.Parallel()
 	var complaint strings.Builder
 	err := run(t.Context(), []string{"--alertmanager.url=http://user:secret@host:9093"}, &complaint, &complaint)
 	if err == nil || strings.Contains(err.Error()+complaint.String(), "secret") {

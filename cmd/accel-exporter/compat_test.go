@@ -39,11 +39,13 @@ func counterFile(t *testing.T, rows ...string) string {
 // with one cut by MIG, and with one that two pods share: of its own fields, and
 // of those that a user asks for.
 func TestGoldenCompat(t *testing.T) {
+	t.Parallel()
 	for name, args := range map[string][]string{
 		"compat":      {"--compat.hostname=node-1"},
 		"compat-user": {"--compat.hostname=node-1", "--collectors=testdata/counters.csv"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			n := startPods(t, scenario, []string{"--frozen=600"}, append(args, "--compat.dcgm-exporter")...)
 			n.until(`^accel_podmap_state\{state="fresh"\} 1$`)
 			golden.Compare(t, filepath.Join("testdata", "golden", scenario+"."+name+".metrics"), compatPage(settle(n)))
@@ -53,6 +55,7 @@ func TestGoldenCompat(t *testing.T) {
 
 // TestCompatIsOff: without the flag there is nothing of it.
 func TestCompatIsOff(t *testing.T) {
+	t.Parallel()
 	n := start(t, scenario, []string{"--frozen=600"})
 	if got := compatPage(settle(n)); got != "" {
 		t.Error(got)
@@ -62,6 +65,7 @@ func TestCompatIsOff(t *testing.T) {
 // TestCompatArguments: a command line of dcgm-exporter's starts the exporter,
 // and what of it has no meaning is said once.
 func TestCompatArguments(t *testing.T) {
+	t.Parallel()
 	file := counterFile(t, "DCGM_FI_DEV_GPU_TEMP, gauge, Heat", "DCGM_FI_DEV_VGPU_LICENSE_STATUS, gauge, License", "DCGM_FI_DEV_SERIAL, label, Serial")
 	n := start(t, scenario, []string{"--frozen=600"}, "--compat.dcgm-exporter", "-f", file, "-k=false", "-n", "--kubernetes-virtual-gpus", "--dump-enabled")
 	page := compatPage(settle(n))
@@ -84,6 +88,7 @@ func TestCompatArguments(t *testing.T) {
 // TestFieldsReload: other rows come into force while the page is scraped, a
 // file that is wrong does not, and is told by line and column.
 func TestFieldsReload(t *testing.T) {
+	t.Parallel()
 	file := counterFile(t, "DCGM_FI_DEV_GPU_TEMP, gauge, Heat")
 	n := start(t, scenario, nil, "--compat.dcgm-exporter", "--dcgm.fields="+file, "--web.enable-lifecycle")
 	n.until(`^DCGM_FI_DEV_GPU_TEMP\{`, `!^DCGM_FI_DEV_SM_CLOCK\{`)
@@ -164,6 +169,7 @@ func TestFieldsFileRefused(t *testing.T) {
 // its names: fields that nothing else measures, switches and their links, CPUs
 // and their cores. A row that the file gains is asked for.
 func TestCompatOfDCGM(t *testing.T) {
+	t.Parallel()
 	for scenario, want := range map[string][]string{
 		"hgx-nvswitch": {
 			`^DCGM_FI_DEV_NVSWITCH_TEMPERATURE_CURRENT\{hostname="n1",nvswitch="nvswitch\d+"\} \d+$`,
@@ -177,6 +183,7 @@ func TestCompatOfDCGM(t *testing.T) {
 		},
 	} {
 		t.Run(scenario, func(t *testing.T) {
+			t.Parallel()
 			rows := []string{
 				"DCGM_FI_DEV_NVSWITCH_TEMPERATURE_CURRENT, gauge, x", "DCGM_FI_DEV_NVSWITCH_LINK_FATAL_ERRORS, counter, x",
 				"DCGM_FI_DEV_RELIABILITY_VIOLATION, counter, x", "DCGM_FI_DEV_BRAND, label, x", "DCGM_FI_DEV_POWER_USAGE, gauge, x",

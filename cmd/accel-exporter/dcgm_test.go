@@ -24,18 +24,25 @@ var dcgmLibrary = sync.OnceValues(func() (string, error) {
 // startDCGM starts an exporter on a node where the loader finds libdcgm.
 func startDCGM(t testing.TB, scenario string, simFlags []string, args ...string) *node {
 	t.Helper()
-	findDCGM(t)
-	return start(t, scenario, simFlags, append([]string{"--dcgm.watch-interval=100ms"}, args...)...)
+	state, flags := compile(t, scenario, simFlags...)
+	return startOnDCGM(t, state, append(flags, args...)...)
 }
 
-// findDCGM has the loader of workers find libdcgm.
-func findDCGM(t testing.TB) {
+// startOnDCGM starts it on the node at a state file. The loader finds libdcgm, and
+// libdcgm the state, by the environment, so the exporter has its own process.
+func startOnDCGM(t testing.TB, state string, args ...string) *node {
 	t.Helper()
 	dir := simulator(t)
 	if out, err := dcgmLibrary(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	t.Setenv("LD_LIBRARY_PATH", dir)
+	n, _ := startProcess(t, state, []string{"LD_LIBRARY_PATH=" + dir}, append([]string{"--dcgm.watch-interval=100ms"}, args...)...)
+	t.Cleanup(func() {
+		if err := n.stop(); err != nil {
+			t.Errorf("the exporter ended with %v", err)
+		}
+	})
+	return n
 }
 
 const dcgmUp = `^accel_source_up\{reason="",source="dcgm"\} 1$`
@@ -43,6 +50,7 @@ const dcgmUp = `^accel_source_up\{reason="",source="dcgm"\} 1$`
 // TestDCGMGolden is what DCGM adds to the page of eight H100s: nothing that
 // NVML says.
 func TestDCGMGolden(t *testing.T) {
+	t.Parallel()
 	n := startDCGM(t, scenario, []string{"--frozen=600"}, "--dcgm.embedded", "--dcgm.health-interval=1h", "--config.file="+fieldsConfig(t))
 	n.until(dcgmUp, `^accel_dcgm_field_total\{`)
 	var added strings.Builder
@@ -68,13 +76,16 @@ func fieldsConfig(t testing.TB) string {
 // those of DCGM where it is asked, on the devices that NVML knows; H100s have
 // their driver's, and nothing is asked of DCGM.
 func TestDCGMProfilingAuto(t *testing.T) {
+	t.Parallel()
 	t.Run("a100", func(t *testing.T) {
+		t.Parallel()
 		n := startDCGM(t, "a100", nil, "--dcgm.embedded")
 		gpu := device(t, n.until(dcgmUp, `^accel_power_watts\{device="GPU-`), "0")
 		n.until(`^accel_activity_ratio\{device="`+gpu+`",unit="tensor"\} 0\.[0-9]*[1-9]`, `^accel_sm_occupancy_ratio\{device="`+gpu+`"\}`,
 			`^accel_dcgm_profiling_up\{device="`+gpu+`",reason=""\} 1$`, `^accel_activity_ratio\{device="MIG-.*,parent="GPU-.*unit="sm"\}`)
 	})
 	t.Run("h100", func(t *testing.T) {
+		t.Parallel()
 		n := startDCGM(t, scenario, nil, "--dcgm.embedded", "--dcgm.health-interval=10s")
 		n.until(dcgmUp, `^accel_activity_ratio\{device="GPU-`, `^accel_dcgm_health\{`, `!^accel_dcgm_profiling_up`)
 	})
@@ -83,16 +94,15 @@ func TestDCGMProfilingAuto(t *testing.T) {
 // TestDCGMProfiling: where NVML has no profiling counters, those of DCGM are
 // on the devices that NVML knows, MIG devices among them.
 func TestDCGMProfiling(t *testing.T) {
-	findDCGM(t)
+	t.Parallel()
 	state, args := compile(t, scenario)
-	t.Setenv("ACCEL_SIM_STATE", state)
 	older := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
 	without := []string{"nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc", "nvmlGpmSampleGet", "nvmlGpmMigSampleGet", "nvmlGpmMetricsGet"}
 	if err := sim.WithoutSymbols(filepath.Join(simDir, "libnvidia-ml.so.1"), older, without); err != nil {
 		t.Fatal(err)
 	}
 	args = append(slices.DeleteFunc(args, func(a string) bool { return strings.HasPrefix(a, "--nvml.library=") }), "--nvml.library="+older)
-	n := startExporter(t, append(args, "--dcgm.embedded", "--dcgm.profiling=on", "--dcgm.watch-interval=100ms")...)
+	n := startOnDCGM(t, state, append(args, "--dcgm.embedded", "--dcgm.profiling=on")...)
 	gpu := device(t, n.until(dcgmUp, `^accel_power_watts\{device="GPU-`), "0")
 	n.until(`^accel_activity_ratio\{device="`+gpu+`",unit="sm"\} `, `^accel_sm_occupancy_ratio\{device="`+gpu+`"\} `,
 		`^accel_activity_ratio\{device="MIG-[^/]*",parent=".*",unit="sm"\} `, `^accel_dcgm_profiling_up\{device="`+gpu+`",reason=""\} 1$`)
@@ -101,6 +111,7 @@ func TestDCGMProfiling(t *testing.T) {
 // TestDCGMPartitions: MIG devices that NVML and DCGM know are there once, by
 // the name that NVML has for them, and no series is told by both.
 func TestDCGMPartitions(t *testing.T) {
+	t.Parallel()
 	n := startDCGM(t, scenario, nil, "--dcgm.embedded", "--dcgm.profiling=on")
 	page := n.until(`^accel_dcgm_profiling_up\{device="MIG-.*,reason=""\} 1`, `^accel_power_watts\{device="GPU-`)
 	if m := regexp.MustCompile(`(?m)^.*device="(MIG-GPU-|GPU-[^"]*/).*$`).FindString(page); m != "" {
@@ -119,6 +130,7 @@ func TestDCGMPartitions(t *testing.T) {
 // TestDCGMFails: whatever becomes of DCGM costs what it alone gives. NVML's
 // worker is the same all along, and counters go on.
 func TestDCGMFails(t *testing.T) {
+	t.Parallel()
 	n := startDCGM(t, scenario, nil, "--dcgm.address=localhost:5555", "--collector.dcgm.timeout=1s", "--web.enable-release", "--config.file="+fieldsConfig(t))
 	const temperature, energy = `^accel_dcgm_field_value\{.*GPU_TEMP_CELSIUS`, `^accel_dcgm_field_total\{.*ENERGY`
 	up := []string{dcgmUp, temperature, energy}
@@ -174,6 +186,7 @@ func TestDCGMFails(t *testing.T) {
 // TestDCGMFieldsFile: a counters file is in force as soon as it changes, and one
 // that is wrong changes nothing.
 func TestDCGMFieldsFile(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "counters.csv")
 	write := func(content string) {
 		t.Helper()
@@ -195,6 +208,7 @@ func TestDCGMFieldsFile(t *testing.T) {
 
 // TestXidOfThreeWitnesses: NVML, the kernel log and DCGM tell of one fault.
 func TestXidOfThreeWitnesses(t *testing.T) {
+	t.Parallel()
 	n := startDCGM(t, scenario, nil, "--dcgm.embedded")
 	gpu := device(t, n.until(dcgmUp, `^accel_device_up\{.*\} 1`, `^accel_source_up\{reason="",source="kernellog"\} 1`), "0")
 	n.sim("inject", "xid", "79", "0")
@@ -239,8 +253,10 @@ func TestDCGMFlags(t *testing.T) {
 // is told of two pods that share a GPU, by pod and after their end too. It goes
 // on across a crash of libdcgm.
 func TestDCGMProcesses(t *testing.T) {
-	findDCGM(t)
-	n := startPods(t, scenario, nil, "--dcgm.embedded", "--dcgm.processes", "--dcgm.watch-interval=100ms")
+	t.Parallel()
+	state, flags := compile(t, scenario)
+	serveKubelet(t, state)
+	n := startOnDCGM(t, state, append(flags, "--dcgm.embedded", "--dcgm.processes")...)
 	holds := holdsOf(t, n.until(dcgmUp, `^accel_allocation_process_memory_peak_bytes\{`))
 	n.until(holds["shared"].has("process_memory_peak_bytes", `1.7179869184e\+10`), holds["shared"].has("processes_ended_total", "0"))
 	n.sim("inject", "process-end", "51001")

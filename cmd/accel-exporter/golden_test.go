@@ -41,6 +41,7 @@ func normalise(page string) string {
 // TestGolden plays every scenario with its clock stopped and compares the
 // page the exporter serves, worker and all, with the one on record.
 func TestGolden(t *testing.T) {
+	t.Parallel()
 	scenarios, err := filepath.Glob("../../fixtures/scenarios/*.yaml")
 	if err != nil || len(scenarios) == 0 {
 		t.Fatalf("no scenarios: %v", err)
@@ -48,6 +49,7 @@ func TestGolden(t *testing.T) {
 	for _, path := range scenarios {
 		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			n := start(t, name, []string{"--frozen=600"})
 			// The first round has no window yet for what needs two samples.
 			page := settle(n)

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -43,6 +42,7 @@ func value(t testing.TB, page, series string) float64 {
 // TestWorkerEnds ends the worker in every way a library can end a process.
 // The page goes on: counters stay, and gauges are back with the next worker.
 func TestWorkerEnds(t *testing.T) {
+	t.Parallel()
 	n := start(t, scenario, nil)
 	page := n.until(`^accel_device_up\{.*\} 1`)
 	gpu := device(t, page, "0")
@@ -96,6 +96,7 @@ func (n *node) worker() int {
 
 // TestGaugesGoCountersStay lets one GPU fall off the bus.
 func TestGaugesGoCountersStay(t *testing.T) {
+	t.Parallel()
 	n := start(t, scenario, nil)
 	page := n.until(`^accel_device_up\{.*\} 1`)
 	lost, other := device(t, page, "2"), device(t, page, "3")
@@ -110,6 +111,7 @@ func TestGaugesGoCountersStay(t *testing.T) {
 
 // TestHungDevice blocks every call to one GPU: the others go on.
 func TestHungDevice(t *testing.T) {
+	t.Parallel()
 	n := start(t, scenario, nil, "--collector.nvidia.timeout=1s")
 	page := n.until(`^accel_device_up\{.*\} 1`)
 	hung, other := device(t, page, "5"), device(t, page, "6")
@@ -126,6 +128,7 @@ func TestHungDevice(t *testing.T) {
 
 // TestGPUGone removes a GPU from enumeration and brings it back.
 func TestGPUGone(t *testing.T) {
+	t.Parallel()
 	n := start(t, scenario, nil)
 	gpu := device(t, n.until(`^accel_device_up\{.*\} 1`), "7")
 	n.sim("inject", "gone", "7")
@@ -136,7 +139,8 @@ func TestGPUGone(t *testing.T) {
 
 // TestMIGReshape cuts a GPU up anew while the exporter runs.
 func TestMIGReshape(t *testing.T) {
-	n := start(t, scenario, nil)
+	t.Parallel()
+	n := start(t, scenario, nil, configured(t, "sources:", "  nvidia: {slow_interval: 1s}"))
 	gpu := device(t, n.until(`^accel_device_up\{.*\} 1`), "0")
 	parts := `^accel_memory_total_bytes\{device="MIG-[^"]+",parent="` + gpu + `"\}`
 	n.until(`!` + parts)
@@ -151,6 +155,7 @@ func TestMIGReshape(t *testing.T) {
 
 // TestDriverReload takes the driver away and brings another version.
 func TestDriverReload(t *testing.T) {
+	t.Parallel()
 	n := start(t, scenario, nil)
 	gpu := device(t, n.until(`^accel_device_up\{.*\} 1`), "0")
 	n.sim("inject", "driver-reload", "--driver=999.9.9")
@@ -161,6 +166,7 @@ func TestDriverReload(t *testing.T) {
 
 // TestRelease closes and opens the hardware by request and by file.
 func TestRelease(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	n := start(t, scenario, nil, "--web.enable-release", "--release.directory="+dir)
 	gpu := device(t, n.until(`^accel_device_up\{.*\} 1`), "0")
@@ -221,6 +227,7 @@ func TestRelease(t *testing.T) {
 // TestReleaseShowsAtOnce releases a source that is sampled seldom: what the
 // answer says stands on the page, and a new interval is not waited for.
 func TestReleaseShowsAtOnce(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "accel.yaml")
 	write := func(s string) {
 		t.Helper()
@@ -248,28 +255,21 @@ func TestReleaseShowsAtOnce(t *testing.T) {
 
 // TestNoOrphan kills the exporter in a way it cannot notice.
 func TestNoOrphan(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ name, fault string }{{"idle", ""}, {"hung", "hang"}} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			state, flags := compile(t, scenario)
-			log := newLogBuffer()
-			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), "ACCEL_SIM_STATE="+state, "ACCEL_TEST_RUN="+strings.Join(append(flags,
-				"--web.listen-address=127.0.0.1:0", "--collect.interval=300ms"), "\n"))
-			cmd.Stderr = log
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			m := log.await(regexp.MustCompile(`msg="Listening on" address=(\S+)`))
-			n := &node{t: t, url: "http://" + m[1], state: state, log: log}
+			n, process := startProcess(t, state, nil, flags...)
 			n.until(`^accel_device_up\{.*\} 1`)
 			pid := n.worker()
 			if tc.fault != "" {
 				n.sim("inject", tc.fault, "all")
 			}
-			if err := cmd.Process.Kill(); err != nil {
+			if err := process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			cmd.Wait()
+			n.stop()
 			n.poll(func() bool { return gone(pid) }, func() string { return "the end of worker " + strconv.Itoa(pid) })
 		})
 	}
@@ -342,6 +342,7 @@ func TestReload(t *testing.T) {
 
 // TestNothingHere starts where there is no driver at all.
 func TestNothingHere(t *testing.T) {
+	t.Parallel()
 	n := startExporter(t)
 	page := n.until(`^accel_source_up\{.*source="nvidia"\} `, `!reason="starting"`)
 	if !strings.Contains(page, `accel_source_up{reason="absent",source="nvidia"} 0`) {
@@ -358,6 +359,7 @@ func TestNothingHere(t *testing.T) {
 // TestWrongLibrary names a library that is not there: somebody's mistake, not
 // a machine without hardware.
 func TestWrongLibrary(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
 	n := startExporter(t, "--nvml.library="+path)
 	n.until(`^accel_source_up\{reason="driver",source="nvidia"\} 0$`, `^go_goroutines `)
@@ -368,6 +370,7 @@ func TestWrongLibrary(t *testing.T) {
 
 // TestPages reads every page that a person or a probe reads.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	n := start(t, scenario, nil)
 	n.until(`^accel_device_up\{.*\} 1`)
 	for _, tc := range []struct {
@@ -431,6 +434,7 @@ func TestCommandLine(t *testing.T) {
 
 // TestWebConfig asks for a password, as --web.config.file says.
 func TestWebConfig(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "web.yml")
 	// The hash is bcrypt's of "secret".
 	if err := os.WriteFile(file, []byte("basic_auth_users:\n  prometheus: $2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW\n"), 0o600); err != nil {

@@ -12,6 +12,7 @@ import (
 // of their GPUs, come and go with the files, and a bad file costs its own; the
 // folder may come later.
 func TestJobs(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "jobs")
 	write := func(name, text string) {
 		t.Helper()

@@ -19,6 +19,7 @@ const (
 // TestXidOfBothWitnesses: NVML's event and the kernel's line are one fault;
 // it fails the GPU until its driver is loaded anew.
 func TestXidOfBothWitnesses(t *testing.T) {
+	t.Parallel()
 	n := start(t, mixed, nil)
 	gpu := device(t, n.until(`^accel_device_up\{device="GPU-.*\} 1`, `^accel_source_up\{reason="",source="kernellog"\} 1`), "0")
 	n.until(`^accel_device_health\{device="` + gpu + `",state="healthy"\} 1$`)
@@ -45,6 +46,7 @@ func TestXidOfBothWitnesses(t *testing.T) {
 // TestBusLoss: a GPU that is gone from the bus is seen by nobody and keeps its
 // counters; the cards beside it go on.
 func TestBusLoss(t *testing.T) {
+	t.Parallel()
 	n := start(t, mixed, nil)
 	gpu := device(t, n.until(`^accel_device_seen\{by="pcie",device="GPU-.*\} 1`, `^accel_device_seen\{by="nvidia",device="GPU-.*\} 1`), "1")
 	n.sim("inject", "bus-loss", "1")
@@ -64,6 +66,7 @@ func TestBusLoss(t *testing.T) {
 // it is counted and timed, nothing drifts while nothing is loaded, and what is
 // there afterwards drifts from what was approved until that is back.
 func TestReconfiguration(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "baseline.yml")
 	approved := `entries:
   - name: n3000
@@ -95,8 +98,8 @@ func TestReconfiguration(t *testing.T) {
 // TestBaselineFile: what a node prints of itself is what it is; a catalogue
 // that is wrong is refused by line, and the one before stays in force.
 func TestBaselineFile(t *testing.T) {
+	t.Parallel()
 	state, flags := compile(t, mixed, "--no-pods")
-	t.Setenv("ACCEL_SIM_STATE", state)
 	var out, complaint strings.Builder
 	if err := command(t.Context(), append([]string{"baseline", "print"}, flags...), &out, &complaint); err != nil {
 		t.Fatalf("%v\n%s", err, &complaint)
@@ -105,8 +108,7 @@ func TestBaselineFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	n := startExporter(t, append(flags, "--baseline.file="+file, "--web.enable-lifecycle")...)
-	n.state = state
+	n := startOn(t, state, append(flags, "--baseline.file="+file, "--web.enable-lifecycle")...)
 	n.until(`^accel_drift\{.*component="driver".*\} 0$`, `^accel_drift\{.*device="`+n3000+`".*\} 0$`, `!^accel_drift\{.*\} 1$`)
 	wrong := regexp.MustCompile(`(?m)^( +)approved:`).ReplaceAllString(out.String(), "${1}aproved:")
 	if err := os.WriteFile(file, []byte(wrong), 0o644); err != nil {
@@ -128,6 +130,7 @@ func TestBaselineFile(t *testing.T) {
 
 // TestPCIeErrors: what the PCI core and the kernel log tell of a link.
 func TestPCIeErrors(t *testing.T) {
+	t.Parallel()
 	n := start(t, mixed, nil)
 	gpu := device(t, n.until(`^accel_pcie_aer_reports_total\{device="GPU-.*\} 0$`), "0")
 	n.sim("inject", "aer", "0", "correctable", "--name=BadTLP", "--count=3")

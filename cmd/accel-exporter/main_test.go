@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ func TestMain(m *testing.M) {
 		os.Exit(ruleapp.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(os.Args) > 2 && os.Args[1] == "worker" {
+		findState(os.Args)
 		os.Exit(exitCode(work(os.Args[2], os.Args[3:])))
 	}
 	if args, ok := os.LookupEnv("ACCEL_TEST_RUN"); ok {
@@ -57,6 +59,18 @@ func TestMain(m *testing.M) {
 		os.RemoveAll(simDir)
 	}
 	os.Exit(code)
+}
+
+// findState points a worker's simulated library at the state of its test, the
+// file beside the library. Tests that run in parallel share one environment.
+func findState(args []string) {
+	for _, a := range args {
+		library, ok := strings.CutPrefix(a, "--nvml.library=")
+		state := filepath.Join(filepath.Dir(library), "state")
+		if _, err := os.Stat(state); ok && err == nil {
+			os.Setenv("ACCEL_SIM_STATE", state)
+		}
+	}
 }
 
 var (
@@ -119,10 +133,15 @@ func accelSim(t testing.TB, state string, args ...string) string {
 // returns the state file and the flags of an exporter there.
 func compile(t testing.TB, scenario string, flags ...string) (state string, args []string) {
 	t.Helper()
-	state = filepath.Join(t.TempDir(), "state")
+	dir := t.TempDir()
+	state = filepath.Join(dir, "state")
+	library := filepath.Join(dir, "libnvidia-ml.so.1")
+	if err := os.Symlink(filepath.Join(simulator(t), "libnvidia-ml.so.1"), library); err != nil {
+		t.Fatal(err)
+	}
 	out := accelSim(t, state, append([]string{
 		"compile", "--flags", "--scenario=../../fixtures/scenarios/" + scenario + ".yaml",
-		"--state=" + state, "--library=" + filepath.Join(simulator(t), "libnvidia-ml.so.1"),
+		"--state=" + state, "--library=" + library,
 	}, flags...)...)
 	return state, strings.Fields(out)
 }
@@ -132,30 +151,65 @@ func compile(t testing.TB, scenario string, flags ...string) (state string, args
 func start(t testing.TB, scenario string, simFlags []string, args ...string) *node {
 	t.Helper()
 	state, flags := compile(t, scenario, simFlags...)
-	t.Setenv("ACCEL_SIM_STATE", state)
-	n := startExporter(t, append(flags, args...)...)
+	return startOn(t, state, append(flags, args...)...)
+}
+
+// startOn runs an exporter on the node at a state file.
+func startOn(t testing.TB, state string, args ...string) *node {
+	t.Helper()
+	n := startExporter(t, args...)
 	n.state = state
 	return n
 }
 
+// startProcess runs an exporter on the node at a state file in a process of its
+// own, which the test may kill, with additions to its environment.
+func startProcess(t testing.TB, state string, env []string, args ...string) (*node, *os.Process) {
+	t.Helper()
+	n := &node{t: t, state: state, log: newLogBuffer()}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(append(os.Environ(), "ACCEL_SIM_STATE="+state, "ACCEL_TEST_RUN="+strings.Join(withDefaults(t, args), "\n")), env...)
+	cmd.Stderr = n.log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		err := cmd.Wait()
+		n.log.end()
+		ended <- err
+	}()
+	n.listen(func() error {
+		cmd.Process.Signal(syscall.SIGTERM)
+		return <-ended
+	})
+	return n, cmd.Process
+}
+
+// startExporter runs an exporter as main does, in this process.
 func startExporter(t testing.TB, args ...string) *node {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &node{t: t, log: newLogBuffer()}
 	ended := make(chan error, 1)
-	args = append([]string{"--web.listen-address=127.0.0.1:0", "--collect.interval=300ms"}, args...)
-	args = append(elsewhere(t, args), args...)
+	args = withDefaults(t, args)
 	go func() {
 		err := run(ctx, args, io.Discard, n.log)
 		n.log.end()
 		ended <- err
 	}()
-	var once sync.Once
-	var result error
-	n.stop = func() error {
-		once.Do(func() { cancel(); result = <-ended })
-		return result
-	}
+	n.listen(func() error {
+		cancel()
+		return <-ended
+	})
+	return n
+}
+
+// listen waits until the exporter listens, and stops it at the end of the test.
+func (n *node) listen(stop func() error) {
+	n.t.Helper()
+	t := n.t
+	n.stop = sync.OnceValue(stop)
 	t.Cleanup(func() {
 		n.stop()
 		http.DefaultClient.CloseIdleConnections()
@@ -168,7 +222,13 @@ func startExporter(t testing.TB, args ...string) *node {
 		t.Fatalf("exporter did not start: %v\n%s", n.stop(), n.log)
 	}
 	n.url = "http://" + m[1]
-	return n
+}
+
+// withDefaults completes the arguments of an exporter under test.
+func withDefaults(t testing.TB, args []string) []string {
+	t.Helper()
+	args = append([]string{"--web.listen-address=127.0.0.1:0", "--collect.interval=300ms"}, args...)
+	return append(elsewhere(t, args), args...)
 }
 
 // get fetches a path and returns status and body.
@@ -200,32 +260,54 @@ func (n *node) post(path string) (int, string) {
 // patience bounds how long a test waits for something that must come.
 const patience = 3 * time.Minute
 
-// until polls the metrics page until every pattern matches a line of it, and
-// returns the page.
+// until polls the metrics page until every pattern matches a line of it, or
+// none where the pattern begins with "!", and returns the page.
 func (n *node) until(patterns ...string) string {
 	n.t.Helper()
+	var lines []linePattern
+	for _, p := range patterns {
+		lines = append(lines, newLinePattern(p))
+	}
 	var page string
 	n.poll(func() bool {
 		_, page = n.get("/metrics")
-		for _, p := range patterns {
-			want := true
-			if rest, ok := strings.CutPrefix(p, "!"); ok {
-				want, p = false, rest
-			}
-			if regexp.MustCompile(`(?m)`+p).MatchString(page) != want {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(lines, func(l linePattern) bool { return l.in(page) == l.absent })
 	}, func() string { return strings.Join(patterns, "\n") + "\non the page\n" + page })
 	return page
+}
+
+// linePattern matches a line. A page has thousands: most are passed over by the
+// literal text that the pattern begins with.
+type linePattern struct {
+	re     *regexp.Regexp
+	prefix string
+	absent bool
+}
+
+func newLinePattern(p string) linePattern {
+	p, absent := strings.CutPrefix(p, "!")
+	rest, anchored := strings.CutPrefix(p, "^")
+	l := linePattern{re: regexp.MustCompile(p), absent: absent}
+	if anchored {
+		l.prefix, _ = regexp.MustCompile(rest).LiteralPrefix()
+	}
+	return l
+}
+
+func (l linePattern) in(page string) bool {
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, l.prefix) && l.re.MatchString(strings.TrimSuffix(line, "\n")) {
+			return true
+		}
+	}
+	return false
 }
 
 // poll waits for cond; what it waits for is outside of this process, so
 // there is no event to await.
 func (n *node) poll(cond func() bool, what func() string) {
 	n.t.Helper()
-	for end := time.Now().Add(patience); !cond(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); !cond(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			n.t.Fatalf("waited in vain for %s", what())
 		}

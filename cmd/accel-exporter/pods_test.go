@@ -31,11 +31,8 @@ func serveKubelet(t testing.TB, state string) {
 func startPods(t testing.TB, scenario string, simFlags []string, args ...string) *node {
 	t.Helper()
 	state, flags := compile(t, scenario, simFlags...)
-	t.Setenv("ACCEL_SIM_STATE", state)
 	serveKubelet(t, state)
-	n := startExporter(t, append(flags, args...)...)
-	n.state = state
-	return n
+	return startOn(t, state, append(flags, args...)...)
 }
 
 // configured writes a configuration file and returns the flag that names it.
@@ -81,6 +78,7 @@ func holdsOf(t testing.TB, page string) map[string]hold {
 // TestHolders: a whole GPU, a MIG device by a plugin and by a claim, and a GPU
 // of two pods, with what each does for its pod.
 func TestHolders(t *testing.T) {
+	t.Parallel()
 	n := startPods(t, scenario, nil)
 	page := n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`)
 	of := holdsOf(t, page)
@@ -110,6 +108,7 @@ func series(h hold, family string) string {
 // TestIdle: idleness and its price grow for who does nothing, and for nobody
 // else; it ends when the pod begins to work.
 func TestIdle(t *testing.T) {
+	t.Parallel()
 	n := startPods(t, scenario, nil, often, configured(t, "allocation:", "  idle: {grace: 0s}", "  currency: EUR", "  prices: [{per_hour: 3600}]"))
 	of := holdsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`))
 	idle := of["idle"]
@@ -138,6 +137,7 @@ func TestIdle(t *testing.T) {
 // TestIntruders: who uses a device without holding it is counted by what is
 // known of him, and nobody who has a right to.
 func TestIntruders(t *testing.T) {
+	t.Parallel()
 	n := startPods(t, scenario, nil, often)
 	of := holdsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_unattributed_processes`))
 	count := func(h hold, reason, v string) string {

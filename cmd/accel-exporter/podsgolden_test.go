@@ -19,8 +19,10 @@ var passing = regexp.MustCompile(`^accel_(allocation_seconds_total|podmap_age_se
 // TestGoldenPods compares what is said of pods on two nodes whose clocks stand
 // still, one of GPUs and one of FPGAs too.
 func TestGoldenPods(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{scenario, mixed} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			// A stretch of idleness would begin when the test is slow.
 			n := startPods(t, name, []string{"--frozen=600"}, configured(t, "allocation:", "  idle: {grace: 24h}",
 				"  currency: EUR", "  prices: [{resource: nvidia.com/mig-*, per_hour: 0.5}, {class: gpu, per_hour: 2.5}]", "  generic_devices: [{paths: [/dev/dfl-port.*]}]"))

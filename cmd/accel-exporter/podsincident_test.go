@@ -20,6 +20,7 @@ func known(of map[string]hold, state string) []string {
 // known, and what that is worth is said. A list without pods that the kubelet
 // has every right to answer is the worst of these.
 func TestKubeletFails(t *testing.T) {
+	t.Parallel()
 	n := startPods(t, scenario, nil, often)
 	of := holdsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`))
 	free := `^accel_device_holders\{device="` + of["free"].device + `"\} 0$`
@@ -65,6 +66,7 @@ func TestKubeletFails(t *testing.T) {
 // TestSocketAppearsLater: a node may become one of Kubernetes while the
 // exporter runs.
 func TestSocketAppearsLater(t *testing.T) {
+	t.Parallel()
 	n := start(t, scenario, nil, often)
 	of := holdsOf(t, n.until(`^accel_podmap_state\{state="absent"\} 1$`, `^accel_device_up\{.*\} 1$`, `!^accel_allocation`, `!^accel_device_holders`))
 	serveKubelet(t, n.state)
@@ -74,6 +76,7 @@ func TestSocketAppearsLater(t *testing.T) {
 // TestPodGoes: a pod that has ended holds nothing any more, and the next one
 // on the device is another.
 func TestPodGoes(t *testing.T) {
+	t.Parallel()
 	n := startPods(t, scenario, nil, often)
 	of := holdsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`))
 	holders := func(v string) string { return `^accel_device_holders\{device="` + of["free"].device + `"\} ` + v + `$` }
@@ -94,8 +97,10 @@ func TestPodGoes(t *testing.T) {
 // TestFaultNamesThePod: a Xid is told of the pod that had the device, also
 // where that is gone a second later, and where no list has named it before.
 func TestFaultNamesThePod(t *testing.T) {
+	t.Parallel()
 	fresh := []string{`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`, `^accel_source_up\{reason="",source="kernellog"\} 1`}
 	t.Run("gone_a_second_later", func(t *testing.T) {
+		t.Parallel()
 		n := startPods(t, scenario, nil, often)
 		of := holdsOf(t, n.until(fresh...))
 		n.until(of["mig"].has("info", "1"))
@@ -107,6 +112,7 @@ func TestFaultNamesThePod(t *testing.T) {
 	})
 	// The list is read when the fault comes, and not before another ten minutes.
 	t.Run("not_listed_before", func(t *testing.T) {
+		t.Parallel()
 		n := startPods(t, scenario, nil, "--podresources.interval=10m")
 		free := hold{holdsOf(t, n.until(fresh...))["free"].device, "ml/late-0"}
 		n.sim("inject", "pod-start", "ml/late-0", "gpu:7", "--pid=81001")
@@ -123,6 +129,7 @@ func faultOf(h hold) string {
 // TestPluginIsWrong: what a device plugin gives out and what a device is like
 // are two things.
 func TestPluginIsWrong(t *testing.T) {
+	t.Parallel()
 	n := startPods(t, mixed, nil, often, configured(t, "allocation:", "  generic_devices: [{paths: [/dev/dfl-port.*]}]"))
 	page := n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{device="GPU-.*\} 1$`, `^accel_device_up\{device="`+n3000+`",.*\} 1$`)
 	train, spare := device(t, page, "0"), device(t, page, "1")

@@ -110,6 +110,7 @@ func TestTraces(t *testing.T) {
 
 // TestTraceContext: the allocation of a pod joins the trace of its annotation.
 func TestTraceContext(t *testing.T) {
+	t.Parallel()
 	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	pods := fmt.Sprintf(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[
 		{"metadata":{"namespace":"training","name":"llm-0","uid":"6ba7b810-9dad-11d1-80b4-00c04fd430c8","annotations":{"traceparent":"00-%s-%s-01"}},"spec":{"nodeName":"node-1"},"status":{"phase":"Running"}}]}`, trace, parent)
