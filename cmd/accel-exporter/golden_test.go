@@ -53,17 +53,42 @@ func TestGolden(t *testing.T) {
 			n := start(t, name, []string{"--frozen=600"})
 			// The first round has no window yet for what needs two samples.
 			page := settle(n)
-			problems, err := promlint.New(strings.NewReader(page)).Lint()
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, p := range problems {
-				if strings.HasPrefix(p.Metric, "accel_") {
-					t.Errorf("promlint: %s: %s", p.Metric, p.Text)
-				}
-			}
+			lint(t, page)
 			golden.Compare(t, filepath.Join("testdata", "golden", name+".metrics"), normalise(page))
 		})
+	}
+}
+
+// lint checks names, help texts and types by promlint, and that no series is
+// there twice. promlint compares each series with every other one of its family
+// by reflection, so it gets one series per family.
+func lint(t *testing.T, page string) {
+	t.Helper()
+	var families strings.Builder
+	series, names := map[string]bool{}, map[string]bool{}
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "#") {
+			families.WriteString(line)
+			continue
+		}
+		one := line[:strings.LastIndexByte(line, ' ')]
+		if series[one] {
+			t.Errorf("twice on the page: %s", one)
+		}
+		series[one] = true
+		if name, _, _ := strings.Cut(one, "{"); !names[name] {
+			names[name] = true
+			families.WriteString(line)
+		}
+	}
+	problems, err := promlint.New(strings.NewReader(families.String())).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if strings.HasPrefix(p.Metric, "accel_") {
+			t.Errorf("promlint: %s: %s", p.Metric, p.Text)
+		}
 	}
 }
 
