@@ -16,12 +16,16 @@ const (
 	u250  = `0000:5e:00\.1`
 )
 
+// eventsWatched: rounds have followed the one that found the GPUs and registered
+// for their events, which is done beside the rounds.
+const eventsWatched = `^accel_source_rounds_total\{outcome="(ok|partial)",source="nvidia"\} ([5-9]|\d\d+)$`
+
 // TestXidOfBothWitnesses: NVML's event and the kernel's line are one fault;
 // it fails the GPU until its driver is loaded anew.
 func TestXidOfBothWitnesses(t *testing.T) {
 	t.Parallel()
 	n := start(t, mixed, nil)
-	gpu := device(t, n.until(`^accel_device_up\{device="GPU-.*\} 1`, `^accel_source_up\{reason="",source="kernellog"\} 1`), "0")
+	gpu := device(t, n.until(`^accel_device_up\{device="GPU-.*\} 1`, `^accel_source_up\{reason="",source="kernellog"\} 1`, eventsWatched), "0")
 	n.until(`^accel_device_health\{device="` + gpu + `",state="healthy"\} 1$`)
 	n.sim("inject", "xid", "79", "0")
 	n.until(

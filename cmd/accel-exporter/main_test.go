@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -33,7 +34,8 @@ func TestMain(m *testing.M) {
 		os.Exit(exitCode(work(os.Args[2], os.Args[3:])))
 	}
 	if args, ok := os.LookupEnv("ACCEL_TEST_RUN"); ok {
-		os.Exit(exitCode(command(context.Background(), strings.Split(args, "\n"), os.Stdout, os.Stderr)))
+		ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		os.Exit(exitCode(command(ctx, strings.Split(args, "\n"), os.Stdout, os.Stderr)))
 	}
 	if slices.ContainsFunc(os.Args, func(a string) bool { return strings.HasPrefix(a, "-test.fuzzworker") }) {
 		os.Exit(m.Run()) // a part of the process that fuzzes, which has set up what follows
