@@ -9,7 +9,7 @@ var (
 		Help:   "Identity of a device; value 1. Join the other families to it on device.",
 		Kind:   Info,
 		Labels: []string{"class", "vendor", "model", "architecture", "index", "pci_address", "numa_node", "serial", "board_part_number", "profile"},
-		Values: []string{"class: gpu, fpga, switch, cpu (NVIDIA Grace)", "architecture: of the GPU; the part of an FPGA where its driver tells", "index: NVML index; for a MIG instance parent:gi:ci", "profile: MIG profile of a partition, else empty"},
+		Values: []string{"class: gpu, fpga, switch, cpu (NVIDIA Grace)", "architecture: of the GPU; the part of an FPGA where its driver reports it", "index: NVML index; for a MIG instance parent:gi:ci", "profile: MIG profile of a partition, else empty"},
 		From:   []string{"NVML nvmlDeviceGetName, nvmlDeviceGetArchitecture, nvmlDeviceGetIndex, nvmlDeviceGetPciInfo, nvmlDeviceGetNumaNodeId, nvmlDeviceGetSerial, nvmlDeviceGetBoardPartNumber, nvmlDeviceGetAttributes_v2", "FPGAs: PCI files, XRT xmc and rom, device tree model", "DCGM fields 50, 53, 54, 57, 866 to 869, 1141, where NVML does not know the device"},
 	})
 	FirmwareInfo = define(Metric{
@@ -30,7 +30,7 @@ var (
 	})
 	DeviceUp = define(Metric{
 		Name:   "accel_device_up",
-		Help:   "1 if the device answered in its source's last round, else 0 with the reason. Absent while the source itself is down: a blind exporter knows nothing of the device.",
+		Help:   "1 if the device answered in the last round of its source, else 0 with the reason. Absent while the source is down, because the state of the device is then unknown.",
 		Kind:   Gauge,
 		Labels: []string{"reason"},
 		Range:  boolean,
@@ -39,7 +39,7 @@ var (
 	})
 	DeviceSeen = define(Metric{
 		Name:   "accel_device_seen",
-		Help:   "1 if the source named sees the device, 0 if it answers and ought to see it but does not: a GPU that is on the bus and not in NVML, or the reverse. Absent while the source itself is down and for devices handed to a virtual machine.",
+		Help:   "1 if the source named by the label sees the device, 0 if it answers but does not see a device that it should see: for example a GPU on the PCI bus that NVML does not list. Absent while the source is down and for devices assigned to a virtual machine.",
 		Kind:   Gauge,
 		Labels: []string{"by"},
 		Range:  boolean,
@@ -48,33 +48,33 @@ var (
 	})
 	DeviceSampleTime = define(Metric{
 		Name:  "accel_device_last_sample_timestamp_seconds",
-		Help:  "When the device was last read with success, seconds since the epoch. Kept while the device is down.",
+		Help:  "Time of the last successful read of the device, seconds since the epoch. Kept while the device is down.",
 		Kind:  Mark,
 		Range: timestamp,
 		From:  []string{"exporter"},
 	})
 	DeviceEvents = define(Metric{
 		Name:   "accel_device_events_total",
-		Help:   "Events that the driver or the kernel announced for a device since the exporter started, by kind. Xids and SXids have families of their own.",
+		Help:   "Events that the driver or the kernel reported for a device since the exporter started, by kind. Xids and SXids have families of their own.",
 		Kind:   Counter,
 		Labels: []string{"event"},
-		Values: []string{"event: mig_config_change, recovery_action_change, gpu_unavailable, poison, poison_fatal, ecc_single_bit, ecc_double_bit, ecc_single_bit_storm, dram_retirement, dram_retirement_failure, power_source_change, bus_loss (the kernel says that it fell off the bus), aer (a PCIe error in the kernel log), reconfiguration (of an FPGA), driver_loaded; policy_ecc_double_bit, policy_pcie_replay, policy_retired_pages, policy_thermal, policy_power, policy_nvlink (a policy of DCGM was violated: the same fault may be told of by its own event too)"},
+		Values: []string{"event: mig_config_change, recovery_action_change, gpu_unavailable, poison, poison_fatal, ecc_single_bit, ecc_double_bit, ecc_single_bit_storm, dram_retirement, dram_retirement_failure, power_source_change, bus_loss (the kernel reports that it fell off the bus), aer (a PCIe error in the kernel log), reconfiguration (of an FPGA), driver_loaded; policy_ecc_double_bit, policy_pcie_replay, policy_retired_pages, policy_thermal, policy_power, policy_nvlink (a policy of DCGM was violated; the same fault may also be reported by its own event)"},
 		From:   []string{"NVML nvmlEventSetWait_v2", "kernel log", "FPGA drivers", "DCGM dcgmPolicyRegister_v2"},
 	})
 
 	SourceUp = define(Metric{
 		Name:   "accel_source_up",
-		Help:   "1 if the source answered its last round, else 0 with the reason. Reason absent means that this machine has nothing for the source: no fault.",
+		Help:   "1 if the source answered its last round, else 0 with the reason. The reason absent is not a fault: this machine has no hardware or driver for the source.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"source", "reason"},
 		Range:  boolean,
-		Values: []string{"reason: empty when up, else absent, released, starting, crashed, garbage, timeout, version_mismatch, driver, driver_reloaded, host_engine (DCGM's is not there or does not answer), error"},
+		Values: []string{"reason: empty when up, else absent, released, starting, crashed, garbage, timeout, version_mismatch, driver, driver_reloaded, host_engine (the DCGM host engine is absent or does not answer), error"},
 		From:   []string{"exporter"},
 	})
 	SourceReleasedMetric = define(Metric{
 		Name:   "accel_source_released",
-		Help:   "1 while the source has been told to keep every handle to its hardware closed.",
+		Help:   "1 while the source is released: every handle to its hardware is closed on request.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"source"},
@@ -83,7 +83,7 @@ var (
 	})
 	SourceStuck = define(Metric{
 		Name:   "accel_source_stuck",
-		Help:   "1 while the source does not answer: its last round yielded nothing within its deadline, or has not returned.",
+		Help:   "1 while the source does not answer: its last round returned nothing within its timeout, or has not returned.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"source"},
@@ -92,7 +92,7 @@ var (
 	})
 	SourceSuccessTime = define(Metric{
 		Name:   "accel_source_last_success_timestamp_seconds",
-		Help:   "When the source last answered a round, seconds since the epoch. Absent until it has.",
+		Help:   "Time at which the source last answered a round, seconds since the epoch. Absent before the first answer.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"source"},
@@ -101,7 +101,7 @@ var (
 	})
 	SourceDuration = define(Metric{
 		Name:   "accel_source_round_duration_seconds",
-		Help:   "How long the last finished round of the source took. Absent until hardware has been asked.",
+		Help:   "Duration of the last finished round of the source. Absent before the first round.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"source"},
@@ -118,7 +118,7 @@ var (
 	})
 	SourceRestarts = define(Metric{
 		Name:   "accel_source_worker_exits_total",
-		Help:   "Ends of the source's worker process that nobody asked for, by how it ended.",
+		Help:   "Unexpected exits of the worker process of the source, by how it ended.",
 		Kind:   Counter,
 		Scope:  PerNode,
 		Labels: []string{"source", "how"},
@@ -127,7 +127,7 @@ var (
 	})
 	SourceRejected = define(Metric{
 		Name:   "accel_source_rejected_values_total",
-		Help:   "Values that a device answered and that are no measurement, by the family they were meant for.",
+		Help:   "Values returned by a device that are not valid measurements, by the family they were meant for.",
 		Kind:   Counter,
 		Scope:  PerNode,
 		Labels: []string{"source", "family", "reason"},
@@ -136,7 +136,7 @@ var (
 	})
 	SourceEventsLost = define(Metric{
 		Name:   "accel_source_events_lost_total",
-		Help:   "Events that could not be attributed to a device or exceeded a limit, and were only counted.",
+		Help:   "Events that could not be attributed to a device or exceeded a limit. They are only counted.",
 		Kind:   Counter,
 		Scope:  PerNode,
 		Labels: []string{"source"},
@@ -144,7 +144,7 @@ var (
 	})
 	NativeCallErrors = define(Metric{
 		Name:   "accel_native_call_errors_total",
-		Help:   "Answers of a native library other than success, by function or field and return code. not_supported is counted once per device, call and start of the worker: it is then not asked again.",
+		Help:   "Failed calls of a native library, by function or field and return code. not_supported is counted once per device, call and start of the worker; the call is not repeated after that.",
 		Kind:   Counter,
 		Scope:  PerNode,
 		Labels: []string{"source", "call", "code"},
@@ -154,7 +154,7 @@ var (
 
 	UtilizationRatio = define(Metric{
 		Name:   "accel_utilization_ratio",
-		Help:   "Share of time in the driver's last window during which the engine had any work, 0 to 1.",
+		Help:   "Share of time in the driver's last sampling window during which the engine had any work, 0 to 1.",
 		Kind:   Gauge,
 		Labels: []string{"engine"},
 		Range:  ratio,
@@ -172,7 +172,7 @@ var (
 	})
 	OccupancyRatio = define(Metric{
 		Name:  "accel_sm_occupancy_ratio",
-		Help:  "Resident warps as a share of the most the SMs could hold, averaged over the time since the previous sample, 0 to 1.",
+		Help:  "Resident warps as a share of the maximum of the SMs, averaged over the time since the previous sample, 0 to 1.",
 		Kind:  Gauge,
 		Range: ratio,
 		From:  []string{"NVML GPM metric 3 (percent)", "DCGM field 1003, where NVML gives none"},
@@ -180,13 +180,13 @@ var (
 
 	MemoryTotal = define(Metric{
 		Name: "accel_memory_total_bytes",
-		Help: "Device memory installed, or given to the partition.",
+		Help: "Device memory installed, or assigned to the partition.",
 		Kind: Gauge,
 		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2", "XRT memstat_raw, without host memory", "DCGM field 250 (MiB), where NVML is not read"},
 	})
 	MemoryUsed = define(Metric{
 		Name: "accel_memory_used_bytes",
-		Help: "Device memory allocated, without what the driver reserves for itself.",
+		Help: "Device memory allocated, without the part that the driver reserves.",
 		Kind: Gauge,
 		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2; from nvmlDeviceGetMemoryInfo, which counts the reserved part as used, where v2 is missing", "XRT memstat_raw, without host memory", "DCGM field 252 (MiB), where NVML is not read"},
 	})
@@ -198,7 +198,7 @@ var (
 	})
 	MemoryReserved = define(Metric{
 		Name: "accel_memory_reserved_bytes",
-		Help: "Device memory held by the driver and firmware.",
+		Help: "Device memory reserved by the driver and firmware.",
 		Kind: Gauge,
 		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2", "DCGM field 253 (MiB), where NVML is not read"},
 	})
@@ -217,21 +217,21 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"sensor"},
 		Range:  celsius,
-		Values: []string{"sensor: gpu, memory; switch, cpu; on FPGA cards the names that the board gives, and on SoCs pl, ps_fpd, ps_lpd"},
+		Values: []string{"sensor: gpu, memory; switch, cpu; on FPGA cards the names that the board reports, and on SoCs pl, ps_fpd, ps_lpd"},
 		From:   []string{"NVML nvmlDeviceGetTemperatureV or nvmlDeviceGetTemperature; field 82 for memory", "FPGAs: hwmon temp*_input (m°C), IIO of xilinx-ams and xadc, XRT xmc_* (°C)", "DCGM fields 858 (switch), 1110 (cpu); 150, 140, where NVML is not read"},
 	})
 	TemperatureLimit = define(Metric{
 		Name:   "accel_temperature_limit_celsius",
-		Help:   "Temperature at which the device takes the named measure.",
+		Help:   "Temperature at which the device takes the action that the label limit names.",
 		Kind:   Gauge,
 		Labels: []string{"sensor", "limit"},
 		Range:  celsius,
 		Values: []string{"limit: shutdown, slowdown, max_operating; of CPUs warning, critical; on FPGAs warning, critical, fatal, shutdown, slowdown"},
-		From:   []string{"NVML nvmlDeviceGetTemperatureThreshold", "FPGAs: hwmon temp*_max, temp*_crit, temp*_emergency (m°C); one that its sensor exceeds while all is well is dropped", "DCGM fields 859, 860 (switch), 1111, 1112 (cpu)"},
+		From:   []string{"NVML nvmlDeviceGetTemperatureThreshold", "FPGAs: hwmon temp*_max, temp*_crit, temp*_emergency (m°C); a limit that its sensor exceeds while the driver reports no alarm is dropped", "DCGM fields 859, 860 (switch), 1111, 1112 (cpu)"},
 	})
 	TemperatureMargin = define(Metric{
 		Name:   "accel_temperature_margin_celsius",
-		Help:   "Degrees left before the device takes the named measure (T.Limit); negative once past it.",
+		Help:   "Degrees left before the device takes the action that the label limit names (T.Limit); negative beyond the limit.",
 		Kind:   Gauge,
 		Labels: []string{"limit"},
 		Range:  celsius,
@@ -259,7 +259,7 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"limit"},
 		Range:  watts,
-		Values: []string{"limit: enforced (in force now, whoever set it), requested, default, min, max; on FPGAs max, shutdown, slowdown"},
+		Values: []string{"limit: enforced (in force now, from any origin), requested, default, min, max; on FPGAs max, shutdown, slowdown"},
 		From:   []string{"NVML fields 190, 192, 189, 187, 188, else nvmlDeviceGetEnforcedPowerLimit, nvmlDeviceGetPowerManagementLimit, nvmlDeviceGetPowerManagementDefaultLimit, nvmlDeviceGetPowerManagementLimitConstraints (mW)", "DCGM field 1131 (cpu)"},
 	})
 	EnergyJoules = define(Metric{
@@ -286,7 +286,7 @@ var (
 	})
 	ThrottleActive = define(Metric{
 		Name:   "accel_throttle_active",
-		Help:   "1 if the clocks are held down at this moment for the reason. An idle GPU and a clock set by the operator are not among the reasons.",
+		Help:   "1 if the clocks are reduced at this moment for the reason. Idleness and clocks set by the operator are not included.",
 		Kind:   Gauge,
 		Labels: []string{"reason"},
 		Range:  boolean,
@@ -295,7 +295,7 @@ var (
 	})
 	ThrottleSeconds = define(Metric{
 		Name:   "accel_throttle_seconds_total",
-		Help:   "Time the clocks were held down for the reason, since the driver was loaded.",
+		Help:   "Time during which the clocks were reduced for the reason, since the driver was loaded.",
 		Kind:   Counter,
 		Labels: []string{"reason"},
 		Values: []string{"reason: sw_power_cap, sync_boost, sw_thermal, hw_thermal, hw_power_brake; on drivers without those fields, and from DCGM, thermal for both thermal ones"},
@@ -304,7 +304,7 @@ var (
 
 	PCIeGeneration = define(Metric{
 		Name:  "accel_pcie_link_generation",
-		Help:  "PCIe generation of the link now. An idle device may lower it to save power.",
+		Help:  "Current PCIe generation of the link. An idle device may lower it to save power.",
 		Kind:  Gauge,
 		Range: Range{1, 16},
 		From:  []string{"NVML nvmlDeviceGetCurrPcieLinkGeneration"},
@@ -320,7 +320,7 @@ var (
 	})
 	PCIeWidth = define(Metric{
 		Name:  "accel_pcie_link_width_lanes",
-		Help:  "Lanes of the PCIe link now.",
+		Help:  "Current number of lanes of the PCIe link.",
 		Kind:  Gauge,
 		Range: Range{1, 32},
 		From:  []string{"NVML nvmlDeviceGetCurrPcieLinkWidth"},
@@ -334,19 +334,19 @@ var (
 	})
 	PCIeTransmit = define(Metric{
 		Name: "accel_pcie_transmit_bytes_total",
-		Help: "Bytes sent by the device over PCIe. The driver's own counter, which starts anew when the driver is loaded or the counter wraps.",
+		Help: "Bytes sent by the device over PCIe. The driver's own counter, which restarts when the driver is loaded or the counter wraps.",
 		Kind: Counter,
 		From: []string{"NVML field 197", "XRT channel_stat_raw: DMA through the driver"},
 	})
 	PCIeReceive = define(Metric{
 		Name: "accel_pcie_receive_bytes_total",
-		Help: "Bytes received by the device over PCIe. The driver's own counter, which starts anew when the driver is loaded or the counter wraps.",
+		Help: "Bytes received by the device over PCIe. The driver's own counter, which restarts when the driver is loaded or the counter wraps.",
 		Kind: Counter,
 		From: []string{"NVML field 198", "XRT channel_stat_raw: DMA through the driver"},
 	})
 	PCIeReplays = define(Metric{
 		Name: "accel_pcie_replays_total",
-		Help: "PCIe transactions repeated by the device because of a bad link.",
+		Help: "PCIe transactions repeated by the device because of link errors.",
 		Kind: Counter,
 		From: []string{"NVML field 94, else nvmlDeviceGetPcieReplayCounter", "DCGM field 202, where NVML is not read"},
 	})

@@ -1,35 +1,37 @@
 package collector
 
-// holderLabels name who holds a device. A pod that holds one device by several
-// containers or resources has one series, with their names by commas.
+// holderLabels name the pod that a device is allocated to. A pod that has one
+// device through several containers or resources has one series, with their
+// names separated by commas.
 var holderLabels = []string{"namespace", "pod", "container", "resource"}
 
-// podLabels name a pod that holds devices.
+// podLabels name a pod that has devices.
 var podLabels = []string{"namespace", "pod"}
 
 func holderLabelsAnd(label string) []string {
 	return append(holderLabels[:len(holderLabels):len(holderLabels)], label)
 }
 
-// Families of who holds a device, and of what the device did for the holder.
+// Families of allocations: which pod has a device, and what the device did for
+// that pod.
 var (
 	AllocationInfo = define(Metric{
 		Name:   "accel_allocation_info",
-		Help:   "A pod that holds the device; value 1. One series per pod and device, with the names of its containers, and of the resources by which it holds the device, by commas.",
+		Help:   "A pod that the device is allocated to; value 1. One series per pod and device. The labels container and resource list several names separated by commas.",
 		Kind:   Info,
 		Labels: holderLabels,
 		From:   []string{"kubelet PodResources List"},
 	})
 	AllocationSeconds = define(Metric{
 		Name:   "accel_allocation_seconds_total",
-		Help:   "Time that the pod has held the device, since the exporter first saw it do so. It goes on while the kubelet does not answer, for as long as the hold is believed.",
+		Help:   "Time for which the device has been allocated to the pod, since the exporter first saw the allocation. It continues while the kubelet does not answer, for as long as the allocation is considered valid.",
 		Kind:   Counter,
 		Labels: holderLabels,
 		From:   []string{"kubelet PodResources List"},
 	})
 	AllocationUtilization = define(Metric{
 		Name:   "accel_allocation_utilization_ratio",
-		Help:   "Share of time in which the holder had a kernel running on the device, 0 to 1. Of a device that one pod holds alone it is the device's own, of a shared one the sum over the pod's processes; absent where that cannot be measured.",
+		Help:   "Share of time in which the pod had a kernel running on the device, 0 to 1. For an exclusive device it is the utilization of the device, for a shared device the sum over the processes of the pod. Absent where that cannot be measured.",
 		Kind:   Gauge,
 		Labels: holderLabels,
 		Range:  ratio,
@@ -37,14 +39,14 @@ var (
 	})
 	AllocationMemory = define(Metric{
 		Name:   "accel_allocation_memory_used_bytes",
-		Help:   "Device memory that the holder has allocated. Of a device that one pod holds alone it is the device's own, of a shared one the sum over the pod's processes; absent where that cannot be measured.",
+		Help:   "Device memory that the pod uses. For an exclusive device it is the used memory of the device, for a shared device the sum over the processes of the pod. Absent where that cannot be measured.",
 		Kind:   Gauge,
 		Labels: holderLabels,
 		From:   []string{"accel_memory_used_bytes; by process nvmlDeviceGetComputeRunningProcesses_v3"},
 	})
 	AllocationPower = define(Metric{
 		Name:   "accel_allocation_power_watts",
-		Help:   "Power drawn by a whole device that one pod holds alone. Absent for partitions and shared devices, whose power nobody measures.",
+		Help:   "Power drawn by a whole device that is allocated to this pod alone. Absent for partitions and shared devices, whose power is not measured.",
 		Kind:   Gauge,
 		Labels: holderLabels,
 		Range:  watts,
@@ -52,14 +54,14 @@ var (
 	})
 	AllocationEnergy = define(Metric{
 		Name:   "accel_allocation_energy_joules_total",
-		Help:   "Energy that a whole device has used while the pod held it alone. Absent for partitions and shared devices, whose energy nobody measures. It outlives the pod by an hour.",
+		Help:   "Energy that a whole device used while it was allocated to this pod alone. Absent for partitions and shared devices, whose energy is not measured. The series stays for an hour after the pod ends.",
 		Kind:   Counter,
 		Labels: holderLabels,
 		From:   []string{"accel_energy_joules_total"},
 	})
 	PodDevices = define(Metric{
 		Name:   "accel_pod_devices",
-		Help:   "Devices of this node, partitions among them, that the pod holds.",
+		Help:   "Devices of this node, including partitions, that are allocated to the pod.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: podLabels,
@@ -67,7 +69,7 @@ var (
 	})
 	PodUtilization = define(Metric{
 		Name:   "accel_pod_utilization_ratio",
-		Help:   "Mean of accel_allocation_utilization_ratio over the devices that the pod holds and that it is known of, 0 to 1. What an autoscaler wants to know.",
+		Help:   "Mean of accel_allocation_utilization_ratio over the devices of the pod for which it is known, 0 to 1. Meant for autoscaling.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: podLabels,
@@ -76,7 +78,7 @@ var (
 	})
 	PodMemory = define(Metric{
 		Name:   "accel_pod_memory_used_bytes",
-		Help:   "Device memory that the pod has allocated on all devices that it holds. Absent where it is not known of one of them.",
+		Help:   "Device memory that the pod uses on all of its devices. Absent if it is unknown for one of them.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: podLabels,
@@ -84,7 +86,7 @@ var (
 	})
 	PodPower = define(Metric{
 		Name:   "accel_pod_power_watts",
-		Help:   "Power drawn by all devices that the pod holds. Absent where it is not known of one of them.",
+		Help:   "Power drawn by all devices of the pod. Absent if it is unknown for one of them.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: podLabels,
@@ -92,14 +94,14 @@ var (
 	})
 	AllocationIdle = define(Metric{
 		Name:   "accel_allocation_idle_seconds",
-		Help:   "How long no engine of the device has done anything for the holder, up to now; 0 while one does, or did within the configured grace. Absent where activity is not known: unknown is never idle.",
+		Help:   "How long no engine of the device has been active for the pod; 0 while one is active, or was within the configured grace period. Absent where activity is unknown: unknown is never idle.",
 		Kind:   Gauge,
 		Labels: holderLabels,
 		From:   []string{"exporter, from every measure of use that the device has"},
 	})
 	AllocationIdleSince = define(Metric{
 		Name:   "accel_allocation_idle_since_timestamp_seconds",
-		Help:   "When the present stretch of idleness began, seconds since the epoch. Absent while the allocation is not idle.",
+		Help:   "Start of the current idle period, seconds since the epoch. Absent while the allocation is not idle.",
 		Kind:   Gauge,
 		Labels: holderLabels,
 		Range:  timestamp,
@@ -107,14 +109,14 @@ var (
 	})
 	AllocationIdleTotal = define(Metric{
 		Name:   "accel_allocation_idle_seconds_total",
-		Help:   "Time that the device was idle while the pod held it. A pause longer than the configured grace counts from its beginning, a shorter one does not count.",
+		Help:   "Time for which the device was idle while allocated to the pod. A pause longer than the configured grace period counts from its beginning, a shorter one does not count.",
 		Kind:   Counter,
 		Labels: holderLabels,
 		From:   []string{"exporter, from every measure of use that the device has"},
 	})
 	AllocationIdleCost = define(Metric{
 		Name:   "accel_allocation_idle_cost_total",
-		Help:   "Price of the idle time, by the prices in the configuration. Sharers of a device bear their part of its price. Absent without a price.",
+		Help:   "Cost of the idle time, by the prices in the configuration. Pods that share a device share its price. Absent without a price.",
 		Kind:   Counter,
 		Labels: holderLabelsAnd("currency"),
 		Values: []string{"currency: that of the configuration"},
@@ -122,7 +124,7 @@ var (
 	})
 	AllocationLastActivity = define(Metric{
 		Name:   "accel_allocation_last_activity_timestamp_seconds",
-		Help:   "When the device was last seen to do something for the holder, seconds since the epoch. Absent until it has.",
+		Help:   "Time of the last observed activity of the device for the pod, seconds since the epoch. Absent before the first activity.",
 		Kind:   Mark,
 		Labels: holderLabels,
 		Range:  timestamp,
@@ -130,7 +132,7 @@ var (
 	})
 	AllocationFirstActivity = define(Metric{
 		Name:    "accel_allocation_first_activity_seconds",
-		Help:    "How long it took from the allocation of a device to its first activity for the pod, image pulls and model loading included. Only allocations whose beginning and first activity were both seen.",
+		Help:    "Time from the allocation of a device to its first activity for the pod, including image pulls and model loading. Only allocations whose start and first activity were both observed.",
 		Kind:    Histogram,
 		Scope:   PerNode,
 		Labels:  []string{"resource"},
@@ -139,7 +141,7 @@ var (
 	})
 	AllocationFault = define(Metric{
 		Name:   "accel_allocation_fault_timestamp_seconds",
-		Help:   "When the device last had the fault while the pod held it, seconds since the epoch. It outlives the pod by an hour.",
+		Help:   "Time of the last fault of the kind on the device while it was allocated to the pod, seconds since the epoch. The series stays for an hour after the pod ends.",
 		Kind:   Mark,
 		Labels: holderLabelsAnd("fault"),
 		Range:  timestamp,
@@ -148,13 +150,13 @@ var (
 	})
 	DeviceHolders = define(Metric{
 		Name: "accel_device_holders",
-		Help: "Pods that hold the device; 0 only where it is known that none does. Absent for a device that is cut into partitions.",
+		Help: "Pods that the device is allocated to; 0 only if it is known to be free. Absent for a device that is divided into partitions.",
 		Kind: Gauge,
 		From: []string{"kubelet PodResources List"},
 	})
 	DeviceAllocatable = define(Metric{
 		Name:   "accel_device_allocatable",
-		Help:   "1 if the kubelet would give out the device, held or not; 0 if it would not although it gives out others of its kind or has given out this one: its device plugin calls it unhealthy, or has not registered.",
+		Help:   "1 if the kubelet lists the device as allocatable, in use or not; 0 if it does not, although it lists others of its kind or has listed this one: its device plugin reports it as unhealthy, or has not registered.",
 		Kind:   Gauge,
 		Labels: []string{"resource"},
 		Range:  boolean,
@@ -162,43 +164,43 @@ var (
 	})
 	UnattributedProcesses = define(Metric{
 		Name:   "accel_unattributed_processes",
-		Help:   "Processes that use the device without their pod holding it. Absent where processes cannot be listed, or not told apart by their pods.",
+		Help:   "Processes that use the device although it is not allocated to their pod. Absent where processes cannot be listed or cannot be attributed to pods.",
 		Kind:   Gauge,
 		Labels: []string{"reason"},
-		Values: []string{"reason: other_pod (its pod does not hold the device), host_process (of no pod), unknown_pod (of a pod whose name is not found), hidden (it cannot be seen: no accusation)"},
+		Values: []string{"reason: other_pod (the device is not allocated to its pod), host_process (of no pod), unknown_pod (of a pod whose name is not found), hidden (the process is not visible; this is not a violation)"},
 		From:   []string{"/proc/PID/cgroup of the processes that NVML lists; names below /var/log/pods"},
 	})
 )
 
-// Families of what is known from the kubelet.
+// Families about the kubelet.
 var (
 	PodmapState = define(Metric{
 		Name:   "accel_podmap_state",
-		Help:   "What the list of holders is worth: 1 for the state it is in, 0 for the others.",
+		Help:   "State of the list of allocations from the kubelet: 1 for the current state, 0 for the others.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"state"},
 		Range:  boolean,
-		Values: []string{"state: starting, absent (no kubelet on this machine), fresh, unconfirmed (it may lack pods), stale (the kubelet does not answer), unreachable (and nothing is left from before)"},
+		Values: []string{"state: starting, absent (no kubelet on this machine), fresh, unconfirmed (pods may be missing), stale (the kubelet does not answer), unreachable (it does not answer and no earlier list is valid)"},
 		From:   []string{"exporter"},
 	})
 	PodmapAge = define(Metric{
 		Name:  "accel_podmap_age_seconds",
-		Help:  "Time since the kubelet last listed the holders. Absent until it has.",
+		Help:  "Time since the kubelet last returned a list. Absent before the first list.",
 		Kind:  Gauge,
 		Scope: PerNode,
 		From:  []string{"kubelet PodResources List"},
 	})
 	PodmapUnconfirmed = define(Metric{
 		Name:  "accel_podmap_unconfirmed_seconds",
-		Help:  "Time since the last list of the kubelet that is known to be complete. Absent until there has been one.",
+		Help:  "Time since the last list of the kubelet that is known to be complete. Absent before the first one.",
 		Kind:  Gauge,
 		Scope: PerNode,
 		From:  []string{"kubelet PodResources List"},
 	})
 	PodmapCalls = define(Metric{
 		Name:   "accel_podmap_calls_total",
-		Help:   "Calls of the kubelet, by how they ended.",
+		Help:   "Requests to the kubelet, by outcome.",
 		Kind:   Counter,
 		Scope:  PerNode,
 		Labels: []string{"call", "outcome"},
@@ -207,7 +209,7 @@ var (
 	})
 	PodmapDuration = define(Metric{
 		Name:  "accel_podmap_list_duration_seconds",
-		Help:  "How long the latest list took, answered or not.",
+		Help:  "Duration of the latest List request, successful or not.",
 		Kind:  Gauge,
 		Scope: PerNode,
 		From:  []string{"kubelet PodResources List"},
@@ -221,16 +223,16 @@ var (
 	})
 	PodmapHolds = define(Metric{
 		Name:   "accel_podmap_holds",
-		Help:   "Holds of a pod on a device id, by what is known of them. The kinds overlap: read one, do not add them up.",
+		Help:   "Allocations of a device id to a pod, by kind. The kinds overlap: read one, do not add them up.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"kind"},
-		Values: []string{"kind: told, kept (not listed any more and not contradicted), contested (several pods on one unshared device), superseded (listed although another pod got the device later), unresolved (of a device that is not found), omitted (beyond the limit on holders)"},
+		Values: []string{"kind: told (exported), kept (no longer listed and not contradicted), contested (several pods on one unshared device), superseded (listed although another pod got the device later), unresolved (the device is not found), omitted (beyond the limit of pods per device)"},
 		From:   []string{"kubelet PodResources List"},
 	})
 	PodmapReleased = define(Metric{
 		Name:   "accel_podmap_released_total",
-		Help:   "Holds that are no longer told, by what ended them.",
+		Help:   "Allocations that ended, by reason.",
 		Kind:   Counter,
 		Scope:  PerNode,
 		Labels: []string{"reason"},
@@ -239,16 +241,16 @@ var (
 	})
 	PodmapIDs = define(Metric{
 		Name:   "accel_podmap_ids",
-		Help:   "Device ids of the kubelet, held or allocatable, by how their device was found, or why it was not.",
+		Help:   "Device ids of the kubelet, allocated or allocatable, by how their device was found, or why it was not.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"how"},
-		Values: []string{"how: alias, id, instance, profile, minor, pci, function, name, index, hash, sole; not found: none (no such device), ambiguous (several), unknown (a form that nobody knows), ignored (by configuration)"},
+		Values: []string{"how: alias, id, instance, profile, minor, pci, function, name, index, hash, sole; not found: none (no such device), ambiguous (several), unknown (a form that is not known), ignored (by configuration)"},
 		From:   []string{"exporter, by the table in docs/podmap.md"},
 	})
 	PodmapRejected = define(Metric{
 		Name:   "accel_podmap_rejected_entries_total",
-		Help:   "Entries of the kubelet's lists that were left out.",
+		Help:   "Entries of the kubelet's lists that were skipped.",
 		Kind:   Counter,
 		Scope:  PerNode,
 		Labels: []string{"reason"},
@@ -257,14 +259,14 @@ var (
 	})
 	PodmapConnections = define(Metric{
 		Name:  "accel_podmap_connections_total",
-		Help:  "Connections made to the kubelet. Each may be to one that has restarted.",
+		Help:  "Connections made to the kubelet. The kubelet may have restarted before each of them.",
 		Kind:  Counter,
 		Scope: PerNode,
 		From:  []string{"exporter"},
 	})
 	PodmapMessageLimit = define(Metric{
 		Name:  "accel_podmap_message_limit_bytes",
-		Help:  "Largest answer of the kubelet that is taken at present.",
+		Help:  "Current limit on the size of a response of the kubelet.",
 		Kind:  Gauge,
 		Scope: PerNode,
 		From:  []string{"exporter"},
@@ -272,7 +274,7 @@ var (
 
 	ResourceAllocatable = define(Metric{
 		Name:   "accel_resource_allocatable",
-		Help:   "Device ids of a resource that the kubelet would give out, held or not. A shared device has several. Absent until the kubelet has said so.",
+		Help:   "Device ids of a resource that the kubelet lists as allocatable, in use or not. A shared device has several. Absent before the first response of the kubelet.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"resource"},
@@ -280,7 +282,7 @@ var (
 	})
 	ResourceHeld = define(Metric{
 		Name:   "accel_resource_held",
-		Help:   "Device ids of a resource that pods hold. Devices of a claim stand under the name of their driver.",
+		Help:   "Device ids of a resource that are allocated to pods. Devices of a resource claim are listed under the name of their driver.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"resource"},
@@ -288,7 +290,7 @@ var (
 	})
 	ResourceDevices = define(Metric{
 		Name:   "accel_resource_devices",
-		Help:   "Devices on this node that the kubelet gives out, or has given out since the exporter started, under the resource. More than are allocatable means that some are not.",
+		Help:   "Devices on this node that the kubelet lists, or has listed since the exporter started, under the resource. If the number is higher than the number of allocatable devices, some devices are not allocatable.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"resource"},
@@ -296,11 +298,11 @@ var (
 	})
 )
 
-// Families of what is known from the API server, where it is asked.
+// Families about the API server, where it is used.
 var (
 	PodInfo = define(Metric{
 		Name:   "accel_pod_info",
-		Help:   "What the API server knows of a pod that holds a device: its UID, what controls it, and the workload that a person made. Labels that it has none for are empty.",
+		Help:   "Metadata of a pod with a device from the API server: its UID, its controller, and its workload (the topmost owner). Unknown labels are empty.",
 		Kind:   Info,
 		Scope:  PerNode,
 		Labels: []string{"namespace", "pod", "uid", "controller_kind", "controller", "workload_kind", "workload"},
@@ -308,7 +310,7 @@ var (
 	})
 	PodLabelInfo = define(Metric{
 		Name:   "accel_pod_label_info",
-		Help:   "A label of a pod that holds a device, of those that --kubernetes.pod-label allows.",
+		Help:   "A label of a pod with a device, if --kubernetes.pod-label selects it.",
 		Kind:   Info,
 		Scope:  PerNode,
 		Labels: []string{"namespace", "pod", "label", "value"},
@@ -316,17 +318,17 @@ var (
 	})
 	PodmetaState = define(Metric{
 		Name:   "accel_podmeta_state",
-		Help:   "What the knowledge from the API server is worth: 1 for the state it is in, 0 for the others.",
+		Help:   "State of the objects from the API server: 1 for the current state, 0 for the others.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"objects", "state"},
 		Range:  boolean,
-		Values: []string{"objects: pods, slices (of DRA drivers)", "state: starting, fresh, stale (the server does not answer), denied, absent (it has no such objects), unreachable (and nothing is left from before)"},
+		Values: []string{"objects: pods, slices (of DRA drivers)", "state: starting, fresh, stale (the server does not answer), denied, absent (it has no such objects), unreachable (it does not answer and no earlier objects are valid)"},
 		From:   []string{"exporter"},
 	})
 	PodmetaAge = define(Metric{
 		Name:   "accel_podmeta_age_seconds",
-		Help:   "Time since the API server last said something, be it that nothing has changed. About a minute is normal. Absent until it has.",
+		Help:   "Time since the last message of the API server, including messages that report no change. About a minute is normal. Absent before the first message.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"objects"},
@@ -334,7 +336,7 @@ var (
 	})
 	PodmetaRequests = define(Metric{
 		Name:   "accel_podmeta_requests_total",
-		Help:   "Requests to the API server that have ended, by how.",
+		Help:   "Finished requests to the API server, by outcome.",
 		Kind:   Counter,
 		Scope:  PerNode,
 		Labels: []string{"objects", "call", "outcome"},

@@ -1,16 +1,16 @@
 package collector
 
-// Families of what the owner of the devices approved.
+// Families of approved configurations.
 var (
 	Drift = define(Metric{
 		Name:   "accel_drift",
-		Help:   "1 if a component of a device is not as approved, 0 if it is. Absent for what is not compared and for what is not known: the device does not answer, the region is being configured.",
+		Help:   "1 if a component of a device differs from the approved values, else 0. Absent if the component is not compared, or unknown: the device does not answer, or the region is being configured.",
 		Kind:   Gauge,
 		Labels: []string{"component", "expected", "actual"},
 		Range:  boolean,
 		Values: []string{
-			"component: driver, cuda, module (the kernel's driver that is bound), mig, a component of accel_firmware_info, region/kind of accel_fpga_bitstream_info, root_key/ and a key of accel_fpga_root_key_info; held/afu, held/interface, held/shell and held/shell_timestamp for what the resource name promises by which a pod holds the device",
-			"expected: the approved values, by commas",
+			"component: driver, cuda, module (the bound kernel driver), mig, a component of accel_firmware_info, region/kind of accel_fpga_bitstream_info, root_key/ and a key of accel_fpga_root_key_info; held/afu, held/interface, held/shell and held/shell_timestamp for the design that is encoded in the resource name of the allocation",
+			"expected: the approved values, separated by commas",
 		},
 		From: []string{"exporter: the baseline catalogue or the resource name, against accel_driver_info, accel_firmware_info, accel_mig_instances, accel_fpga_bitstream_info, accel_fpga_root_key_info"},
 	})

@@ -2,16 +2,16 @@ package collector
 
 import "math"
 
-// anyNumber is the range of a value of which nothing but its type is known.
-// DCGM's marks for "no value" lie outside it.
+// anyNumber is the range of a value of unknown meaning. DCGM's sentinels for
+// "no value" lie outside it.
 var anyNumber = Range{-math.MaxInt64 / 2, math.MaxInt64 / 2}
 
-// Families that DCGM gives alone. What it knows of a family that NVML has too
-// is in that family's row.
+// Families that only DCGM provides. A family that NVML provides too lists DCGM
+// in its own row.
 var (
 	DCGMInfo = define(Metric{
 		Name:   "accel_dcgm_info",
-		Help:   "Versions of DCGM and how it is reached; value 1.",
+		Help:   "Versions of DCGM and mode of the connection; value 1.",
 		Kind:   Info,
 		Scope:  PerNode,
 		Labels: []string{"mode", "version", "host_engine_version"},
@@ -20,7 +20,7 @@ var (
 	})
 	DCGMField = define(Metric{
 		Name:   "accel_dcgm_field_value",
-		Help:   "Value of a field of DCGM that the configuration asks for, in the unit that the label unit names.",
+		Help:   "Value of a configured DCGM field, in the unit that the label unit names.",
 		Kind:   Gauge,
 		Labels: []string{"field", "entity", "unit"},
 		Range:  anyNumber,
@@ -29,7 +29,7 @@ var (
 	})
 	DCGMFieldTotal = define(Metric{
 		Name:   "accel_dcgm_field_total",
-		Help:   "Value of a field of DCGM that the configuration asks for and that only grows, in the unit that the label unit names.",
+		Help:   "Value of a configured DCGM field that is a counter, in the unit that the label unit names.",
 		Kind:   Counter,
 		Labels: []string{"field", "entity", "unit"},
 		Range:  Range{0, math.MaxInt64 / 2},
@@ -38,14 +38,14 @@ var (
 	})
 	DCGMFieldInfo = define(Metric{
 		Name:   "accel_dcgm_field_info",
-		Help:   "Text of a field of DCGM that the configuration asks for; value 1.",
+		Help:   "Text of a configured DCGM field; value 1.",
 		Kind:   Info,
 		Labels: []string{"field", "value"},
 		From:   []string{"DCGM dcgmEntitiesGetLatestValues, fields of type string"},
 	})
 	DCGMFieldsSkipped = define(Metric{
 		Name:   "accel_dcgm_fields_skipped_devices",
-		Help:   "Devices of which a field that the configuration asks for cannot be had, by the reason; 0 devices where DCGM knows no such field.",
+		Help:   "Devices for which a configured DCGM field is not available, by reason; 0 if DCGM does not know the field.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"field", "reason"},
@@ -54,16 +54,16 @@ var (
 	})
 	DCGMProfiling = define(Metric{
 		Name:   "accel_dcgm_profiling_up",
-		Help:   "1 if DCGM's profiling counters arrive for the device, else 0 with the reason. Absent where they are not asked for.",
+		Help:   "1 if DCGM delivers profiling counters for the device, else 0 with the reason. Absent if profiling is off.",
 		Kind:   Gauge,
 		Labels: []string{"reason"},
 		Range:  boolean,
-		Values: []string{"reason: empty when up, else not_supported, in_use (another tool holds them), no_permission, paused (no value arrives), refused"},
+		Values: []string{"reason: empty when up, else not_supported, in_use (another tool uses them), no_permission, paused (no value arrives), refused"},
 		From:   []string{"DCGM dcgmProfGetSupportedMetricGroups, dcgmWatchFields, fields 1001 to 1016"},
 	})
 	DCGMHealth = define(Metric{
 		Name:   "accel_dcgm_health",
-		Help:   "Result of DCGM's passive health check: 1 for the state that the watch is in, 0 for the others.",
+		Help:   "Result of DCGM's passive health check: 1 for the current state of the watch, 0 for the others.",
 		Kind:   Gauge,
 		Labels: []string{"watch", "state"},
 		Range:  boolean,
@@ -72,7 +72,7 @@ var (
 	})
 	NVSwitchResetRequired = define(Metric{
 		Name:  "accel_nvswitch_reset_required",
-		Help:  "1 if the NVSwitch asks for a reset.",
+		Help:  "1 if the NVSwitch requires a reset.",
 		Kind:  Gauge,
 		Range: boolean,
 		From:  []string{"DCGM field 864"},
@@ -88,27 +88,26 @@ var (
 	})
 )
 
-// Families of processes, from the driver's accounting: of what DCGM has by
-// process this alone is of the process. What else it says of one, energy and
-// Xids among it, is of the whole GPU.
+// Families of processes, from the driver's accounting. DCGM reports further
+// values by process, such as energy and Xids, but they describe the whole GPU.
 var (
 	AllocationProcessesEnded = define(Metric{
 		Name:   "accel_allocation_processes_ended_total",
-		Help:   "Processes of the holder that have ended on the device.",
+		Help:   "Processes of the pod that have ended on the device.",
 		Kind:   Counter,
 		Labels: holderLabels,
 		From:   []string{"DCGM field 205; /proc/PID/cgroup"},
 	})
 	AllocationProcessSeconds = define(Metric{
 		Name:   "accel_allocation_process_seconds_total",
-		Help:   "Time that processes of the holder had the device open, of those that have ended. Of several at the same time each counts.",
+		Help:   "Time for which ended processes of the pod had the device open. Concurrent processes each count.",
 		Kind:   Counter,
 		Labels: holderLabels,
 		From:   []string{"DCGM field 205, activeTimeUsec"},
 	})
 	AllocationProcessBusy = define(Metric{
 		Name:   "accel_allocation_process_busy_seconds_total",
-		Help:   "Time in which the engine worked for processes of the holder, of those that have ended: over accel_allocation_process_seconds_total it is their utilization. The driver gives a whole percent of each process's time.",
+		Help:   "Time in which the engine worked for ended processes of the pod. Divided by accel_allocation_process_seconds_total it is their utilization. The driver reports whole percents of the time of each process.",
 		Kind:   Counter,
 		Labels: holderLabelsAnd("engine"),
 		Values: []string{"engine: compute (a kernel ran), memory (device memory was read or written)"},
@@ -116,17 +115,17 @@ var (
 	})
 	AllocationProcessMemoryPeak = define(Metric{
 		Name:   "accel_allocation_process_memory_peak_bytes",
-		Help:   "Most device memory that one process of the holder has had at a time, those that have ended among them.",
+		Help:   "Highest device memory use of a single process of the pod, including ended processes.",
 		Kind:   Gauge,
 		Labels: holderLabels,
 		From:   []string{"DCGM field 205, maxMemoryUsage"},
 	})
 	ProcessesEnded = define(Metric{
 		Name:   "accel_processes_ended_total",
-		Help:   "Processes that have ended on the device, by whose they were: the families accel_allocation_process_* have those of holders.",
+		Help:   "Processes that have ended on the device, by owner. The families accel_allocation_process_* describe those of pods that have the device.",
 		Kind:   Counter,
 		Labels: []string{"whose"},
-		Values: []string{"whose: holder, other (it was of no pod that holds the device), unknown (it was gone before its pod was known, or cannot be seen)"},
+		Values: []string{"whose: holder (of a pod that has the device), other (of no such pod), unknown (it ended before its pod was known, or is not visible)"},
 		From:   []string{"DCGM field 205; /proc/PID/cgroup"},
 	})
 )

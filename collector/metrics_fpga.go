@@ -1,13 +1,13 @@
 package collector
 
-// volts and amperes are what a rail of a card can have.
+// volts and amperes are the ranges of a supply rail of a card.
 var (
 	volts   = Range{-1000, 1000}
 	amperes = Range{-10_000, 10_000}
 )
 
-// Families of FPGAs. None says how busy an FPGA is: DFL cards, Zynq and
-// Versal, V80 and AWS instances have no counter of it.
+// Families of FPGAs. There is no utilization: DFL cards, Zynq and Versal, V80
+// and AWS instances have no counter of it.
 var (
 	FPGAInfo = define(Metric{
 		Name:   "accel_fpga_info",
@@ -19,19 +19,19 @@ var (
 	})
 	FPGABitstreamInfo = define(Metric{
 		Name:   "accel_fpga_bitstream_info",
-		Help:   "What is loaded in a region of an FPGA; value 1. Absent where nothing is loaded or the driver does not know.",
+		Help:   "Design that is loaded in a region of an FPGA; value 1. Absent where nothing is loaded or the driver does not report it.",
 		Kind:   Info,
 		Labels: []string{"region", "kind", "id"},
 		Values: []string{
 			"region: static, the name of the reconfigurable region, port or slot",
-			"kind: fim (static region of a DFL card), fim_metadata (its date and seed), pr_interface (what fits into the region), afu (accelerator function), boot_image (flash image that the card has booted), xclbin, shell (name of the static region of an Alveo card), shell_timestamp (the second part of what device plugins call it), logic and interface (uuids of a shell of two stages), pci_ids (ids of an AWS image, chosen by its author: a weak identity), firmware (name of the image that the device tree asked for, not proof of what is in the fabric)",
+			"kind: fim (static region of a DFL card), fim_metadata (its date and seed), pr_interface (interface that designs for the region must match), afu (accelerator function), boot_image (flash image that the card has booted), xclbin, shell (name of the static region of an Alveo card), shell_timestamp (the second part of its name in device plugins), logic and interface (uuids of a shell of two stages), pci_ids (ids of an AWS image, chosen by its author: a weak identity), firmware (name of the image in the device tree, which does not prove what is in the fabric)",
 			"id: as the driver prints it, in lower case",
 		},
 		From: []string{"DFL bitstream_id, bitstream_metadata, compat_id, afu_id, control/fpga_boot_image; device tree firmware-name; XRT xclbinuuid, rom.*/VBNV, rom.*/timestamp, logic_uuids, interface_uuids, xgq_vmr.m.*/vmr_status; AMI logic_uuid; AWS vendor, device, subsystem_vendor, subsystem_device of the application function; mainline has no identity of a bitstream for Zynq and Versal, AWS none in sysfs, OFS none of an AFU behind a VF"},
 	})
 	FPGABitstreamLoaded = define(Metric{
 		Name:   "accel_fpga_bitstream_loaded",
-		Help:   "1 if the region holds a design that can be used, 0 while it is empty or being configured. Absent where the driver does not say.",
+		Help:   "1 if the region has a usable design, 0 while it is empty or being configured. Absent where the driver does not report it.",
 		Kind:   Gauge,
 		Labels: []string{"region"},
 		Range:  boolean,
@@ -39,7 +39,7 @@ var (
 	})
 	FPGAReconfigurations = define(Metric{
 		Name:   "accel_fpga_reconfigurations_total",
-		Help:   "Reconfigurations of a region that the exporter has seen since it started, by outcome. One that is faster than the exporter looks, and loads what was loaded before, can be missed.",
+		Help:   "Reconfigurations of a region observed since the exporter started, by outcome. A reconfiguration that is shorter than the polling interval and loads the same design can be missed.",
 		Kind:   Counter,
 		Labels: []string{"region", "outcome"},
 		Values: []string{"outcome: ok, failed"},
@@ -47,7 +47,7 @@ var (
 	})
 	FPGAReconfigurationSeconds = define(Metric{
 		Name:    "accel_fpga_reconfiguration_seconds",
-		Help:    "How long reconfigurations of a region took, where beginning and end were seen. The resolution is that of the polling, 0.15 s.",
+		Help:    "Duration of reconfigurations of a region whose start and end were observed. The resolution is the polling interval, 0.15 s.",
 		Kind:    Histogram,
 		Labels:  []string{"region"},
 		Buckets: []float64{0.25, 0.5, 1, 2, 4, 8, 16, 30, 60, 120},
@@ -55,7 +55,7 @@ var (
 	})
 	FPGAManagerState = define(Metric{
 		Name:   "accel_fpga_manager_state",
-		Help:   "State of an FPGA manager: 1 for the one it is in, 0 for the others. It is what the kernel did last, not what is in the fabric: unknown is normal until the kernel has loaded something itself.",
+		Help:   "State of an FPGA manager: 1 for the current state, 0 for the others. It describes the kernel's last operation, not the content of the fabric: unknown is normal until the kernel itself has loaded a design.",
 		Kind:   Gauge,
 		Labels: []string{"manager", "state"},
 		Range:  boolean,
@@ -64,16 +64,16 @@ var (
 	})
 	FPGAManagerError = define(Metric{
 		Name:   "accel_fpga_manager_error",
-		Help:   "1 if the driver of an FPGA manager reports the error for the last load, 0 if it did so since the exporter started and no longer does.",
+		Help:   "1 if the driver of an FPGA manager reports the error for the last load, 0 if it has reported it since the exporter started and no longer does.",
 		Kind:   Gauge,
 		Labels: []string{"manager", "error"},
 		Range:  boolean,
-		Values: []string{"error: operation, crc, incompatible_image, ip_protocol, fifo_overflow, security, initialization, reported (a line that is not known)"},
+		Values: []string{"error: operation, crc, incompatible_image, ip_protocol, fifo_overflow, security, initialization, reported (an unknown line)"},
 		From:   []string{"/sys/class/fpga_manager/*/status"},
 	})
 	FPGABridgeEnabled = define(Metric{
 		Name:   "accel_fpga_bridge_enabled",
-		Help:   "1 if the bridge lets the region reach the rest of the system, 0 while it isolates it, as during a reconfiguration and after one that failed.",
+		Help:   "1 if the bridge connects the region to the rest of the system, 0 while it isolates the region, as during a reconfiguration and after a failed one.",
 		Kind:   Gauge,
 		Labels: []string{"bridge"},
 		Range:  boolean,
@@ -81,7 +81,7 @@ var (
 	})
 	FPGAConfigurationStatus = define(Metric{
 		Name:   "accel_fpga_configuration_status",
-		Help:   "One bit of the configuration status that the fabric itself reports, also where JTAG or firmware has loaded it.",
+		Help:   "One bit of the configuration status that the fabric reports, also for a design loaded by JTAG or firmware.",
 		Kind:   Gauge,
 		Labels: []string{"bit"},
 		Range:  boolean,
@@ -91,16 +91,16 @@ var (
 
 	FPGAErrorLatched = define(Metric{
 		Name:   "accel_fpga_error_latched",
-		Help:   "1 if the bit of an error register is set, 0 if it has been set since the exporter started and is no longer. A bit stays set until somebody clears it.",
+		Help:   "1 if the bit of an error register is set, 0 if it has been set since the exporter started and is now clear. A bit stays set until it is cleared by software.",
 		Kind:   Gauge,
 		Labels: []string{"unit", "error"},
 		Range:  boolean,
-		Values: []string{"unit: fme, pcie0, pcie1, nonfatal, fatal, inject, port and its number; XRT: firewall, device", "error: name of the bit, bit_N where the driver does not tell which of two meanings it has"},
+		Values: []string{"unit: fme, pcie0, pcie1, nonfatal, fatal, inject, port and its number; XRT: firewall, device", "error: name of the bit, bit_N if it has two meanings and the driver does not report which"},
 		From:   []string{"DFL errors/fme_errors, pcie0_errors, pcie1_errors, nonfatal_errors, catfatal_errors, inject_errors, dfl-port.*/errors/errors; names from OPAE"},
 	})
 	FPGAErrorsLatched = define(Metric{
 		Name:   "accel_fpga_errors_latched",
-		Help:   "Bits that are set in an error register. Without this family a register is not read; with 0 it is clear.",
+		Help:   "Number of bits set in an error register; 0 if it is clear. Absent if the register is not read.",
 		Kind:   Gauge,
 		Labels: []string{"unit"},
 		Range:  Range{0, 64},
@@ -109,7 +109,7 @@ var (
 	})
 	FPGAErrors = define(Metric{
 		Name:   "accel_fpga_errors_total",
-		Help:   "Errors of a unit that were seen to appear since the exporter started: bits seen set after they were seen clear. An error that comes while its bit is still set is not seen.",
+		Help:   "Errors of a unit since the exporter started: bits that changed from clear to set. An error that occurs while its bit is still set is not counted.",
 		Kind:   Counter,
 		Labels: []string{"unit"},
 		Values: []string{"unit: as in accel_fpga_error_latched"},
@@ -118,7 +118,7 @@ var (
 
 	FPGAVoltage = define(Metric{
 		Name:   "accel_fpga_voltage_volts",
-		Help:   "Voltage by sensor, under the name that the driver gives it.",
+		Help:   "Voltage by sensor, with the sensor name of the driver.",
 		Kind:   Gauge,
 		Labels: []string{"sensor"},
 		Range:  volts,
@@ -126,7 +126,7 @@ var (
 	})
 	FPGAVoltageLimit = define(Metric{
 		Name:   "accel_fpga_voltage_limit_volts",
-		Help:   "Voltage beyond which the board controller warns, or acts.",
+		Help:   "Voltage limits at which the board controller warns or acts.",
 		Kind:   Gauge,
 		Labels: []string{"sensor", "limit"},
 		Range:  volts,
@@ -135,7 +135,7 @@ var (
 	})
 	FPGACurrent = define(Metric{
 		Name:   "accel_fpga_current_amperes",
-		Help:   "Current by sensor, under the name that the driver gives it.",
+		Help:   "Current by sensor, with the sensor name of the driver.",
 		Kind:   Gauge,
 		Labels: []string{"sensor"},
 		Range:  amperes,
@@ -143,7 +143,7 @@ var (
 	})
 	FPGACurrentLimit = define(Metric{
 		Name:   "accel_fpga_current_limit_amperes",
-		Help:   "Current beyond which the board controller warns, or acts.",
+		Help:   "Current limits at which the board controller warns or acts.",
 		Kind:   Gauge,
 		Labels: []string{"sensor", "limit"},
 		Range:  amperes,
@@ -152,7 +152,7 @@ var (
 	})
 	FPGARailPower = define(Metric{
 		Name:   "accel_fpga_rail_power_watts",
-		Help:   "Power by sensor, for the sensors beside that of the whole card, which is accel_power_watts.",
+		Help:   "Power by sensor, except the power of the whole card, which is accel_power_watts.",
 		Kind:   Gauge,
 		Labels: []string{"sensor"},
 		Range:  watts,
@@ -160,7 +160,7 @@ var (
 	})
 	FPGAPowerThreshold = define(Metric{
 		Name:   "accel_fpga_power_threshold_watts",
-		Help:   "Power of the card at which the measure named by limit is taken. Absent where it is not set.",
+		Help:   "Power at which the card takes the action that the label limit names. Absent where no limit is set.",
 		Kind:   Gauge,
 		Labels: []string{"limit"},
 		Range:  watts,
@@ -169,7 +169,7 @@ var (
 	})
 	FPGASensorAlarm = define(Metric{
 		Name:   "accel_fpga_sensor_alarm",
-		Help:   "1 if the driver reports that the sensor is past the limit.",
+		Help:   "1 if the driver reports that the sensor exceeds the limit.",
 		Kind:   Gauge,
 		Labels: []string{"sensor", "limit"},
 		Range:  boolean,
@@ -178,7 +178,7 @@ var (
 	})
 	FPGAThrottleState = define(Metric{
 		Name:   "accel_fpga_throttle_state",
-		Help:   "How far a port is throttled to save the card: 1 for the state it is in, 0 for the others.",
+		Help:   "Throttling of a port to protect the card: 1 for the current state, 0 for the others.",
 		Kind:   Gauge,
 		Labels: []string{"port", "state"},
 		Range:  boolean,
@@ -187,7 +187,7 @@ var (
 	})
 	FPGAThrottleLatched = define(Metric{
 		Name:   "accel_fpga_throttle_latched",
-		Help:   "1 if the port has been throttled since somebody last cleared the mark.",
+		Help:   "1 if the port has been throttled since the flag was last cleared.",
 		Kind:   Gauge,
 		Labels: []string{"port", "event"},
 		Range:  boolean,
@@ -222,7 +222,7 @@ var (
 	})
 	FPGAFirewallTripped = define(Metric{
 		Name:   "accel_fpga_firewall_tripped",
-		Help:   "1 if an AXI firewall has cut the loaded design off, which lasts until the card is reset.",
+		Help:   "1 if an AXI firewall has tripped and isolates the loaded design, until the card is reset.",
 		Kind:   Gauge,
 		Labels: []string{"firewall"},
 		Range:  boolean,
@@ -230,7 +230,7 @@ var (
 	})
 	FPGAFirewallTripTime = define(Metric{
 		Name:   "accel_fpga_firewall_trip_timestamp_seconds",
-		Help:   "When an AXI firewall last tripped, seconds since the epoch. Absent where none has.",
+		Help:   "Time at which an AXI firewall last tripped, seconds since the epoch. Absent if none has.",
 		Kind:   Mark,
 		Labels: []string{"firewall"},
 		Range:  timestamp,
@@ -238,7 +238,7 @@ var (
 	})
 	FPGAComputeUnitState = define(Metric{
 		Name:   "accel_fpga_compute_unit_state",
-		Help:   "State of a compute unit of the loaded design: 1 for the one it is in, 0 for the others.",
+		Help:   "State of a compute unit of the loaded design: 1 for the current state, 0 for the others.",
 		Kind:   Gauge,
 		Labels: []string{"unit", "state"},
 		Range:  boolean,
@@ -257,13 +257,13 @@ var (
 		Help:   "Commands that wait for a compute unit.",
 		Kind:   Gauge,
 		Labels: []string{"unit", "queue"},
-		Values: []string{"queue: pending (not looked at yet), running (waits for the unit), submitted (the unit has it), completed (not told to the program yet)"},
+		Values: []string{"queue: pending (not scheduled yet), running (waits for the unit), submitted (the unit processes it), completed (the program is not notified yet)"},
 		From:   []string{"XRT cu.*/cu_stat"},
 	})
 
 	FPGATransactions = define(Metric{
 		Name:   "accel_fpga_transactions_total",
-		Help:   "Transactions that passed the card's fabric since the exporter began to count them. A transaction has no fixed size, so no rate of bytes follows.",
+		Help:   "Transactions through the fabric of the card since the exporter began to count them. A transaction has no fixed size, so this gives no byte rate.",
 		Kind:   Counter,
 		Labels: []string{"kind", "direction"},
 		Values: []string{"kind: memory (the card reaches the host's memory over PCIe), mmio (the host reaches the card)", "direction: read, write"},
@@ -272,7 +272,7 @@ var (
 
 	FPGAFirmwareUpdate = define(Metric{
 		Name:   "accel_fpga_firmware_update_status",
-		Help:   "Progress of an update of the card's flash: 1 for the step it is in, 0 for the others. An update takes up to 40 minutes.",
+		Help:   "Progress of an update of the flash of the card: 1 for the current step, 0 for the others. An update takes up to 40 minutes.",
 		Kind:   Gauge,
 		Labels: []string{"status"},
 		Range:  boolean,
@@ -281,13 +281,13 @@ var (
 	})
 	FPGAFirmwareUpdateRemaining = define(Metric{
 		Name: "accel_fpga_firmware_update_remaining_bytes",
-		Help: "Bytes of the image that are still to be written to the card's flash.",
+		Help: "Bytes of the image that remain to be written to the flash of the card.",
 		Kind: Gauge,
 		From: []string{"/sys/class/firmware/*/remaining_size"},
 	})
 	FPGAFirmwareUpdateError = define(Metric{
 		Name:   "accel_fpga_firmware_update_error",
-		Help:   "1 if the last update of the card's flash ended in the error.",
+		Help:   "1 if the last update of the flash of the card failed with the error.",
 		Kind:   Gauge,
 		Labels: []string{"error"},
 		Range:  boolean,
@@ -296,13 +296,13 @@ var (
 	})
 	FPGAFlashWrites = define(Metric{
 		Name: "accel_fpga_flash_writes_total",
-		Help: "Updates that the card's flash has had in its life, read once an hour.",
+		Help: "Updates of the flash over the life of the card, read once an hour.",
 		Kind: Counter,
 		From: []string{"DFL *-sec-update.*/security/flash_count"},
 	})
 	FPGARootKeyInfo = define(Metric{
 		Name:   "accel_fpga_root_key_info",
-		Help:   "Hash of the root key that images for a region must be signed with; value 1. none where no key is programmed, so that any image is taken.",
+		Help:   "Hash of the root key that images for a region must be signed with; value 1. none if no key is programmed, in which case any image is accepted.",
 		Kind:   Info,
 		Labels: []string{"key", "hash"},
 		Values: []string{"key: sr (static region), pr (partial reconfiguration), bmc (board controller)"},
@@ -322,7 +322,7 @@ var (
 var (
 	FPGACardState = define(Metric{
 		Name:   "accel_fpga_card_state",
-		Help:   "What the card's driver says of it: 1 for the state it is in, 0 for the others. Sensors can be read in all of them.",
+		Help:   "State of the card as reported by its driver: 1 for the current state, 0 for the others. Sensors can be read in every state.",
 		Kind:   Gauge,
 		Labels: []string{"state"},
 		Range:  boolean,
@@ -331,14 +331,14 @@ var (
 	})
 	FPGAControllerStalled = define(Metric{
 		Name:  "accel_fpga_controller_stalled",
-		Help:  "1 if the board's controller no longer updates its sensors, which are then withheld.",
+		Help:  "1 if the board controller no longer updates its sensors. Their values are then absent.",
 		Kind:  Gauge,
 		Range: boolean,
 		From:  []string{"XRT xmc.m.*/xmc_heartbeat_stall"},
 	})
 	FanSpeed = define(Metric{
 		Name:   "accel_fan_speed_rpm",
-		Help:   "Turns of a fan per minute.",
+		Help:   "Fan speed in revolutions per minute.",
 		Kind:   Gauge,
 		Labels: []string{"fan"},
 		Range:  Range{0, 100_000},
@@ -346,7 +346,7 @@ var (
 	})
 	FPGAContexts = define(Metric{
 		Name: "accel_fpga_contexts",
-		Help: "Contexts that programs hold on compute units of the card. While there are any, what is loaded cannot be replaced.",
+		Help: "Contexts that programs have open on compute units of the card. While there are any, the loaded design cannot be replaced.",
 		Kind: Gauge,
 		From: []string{"XRT kdsstat"},
 	})
@@ -373,7 +373,7 @@ var (
 	})
 	FPGAMemoryECCEnabled = define(Metric{
 		Name:   "accel_fpga_memory_ecc_enabled",
-		Help:   "1 if the memory bank corrects errors; without, it counts none.",
+		Help:   "1 if ECC is enabled on the memory bank. Without ECC it counts no errors.",
 		Kind:   Gauge,
 		Labels: []string{"bank"},
 		Range:  boolean,
@@ -381,10 +381,10 @@ var (
 	})
 	FPGAFirewallTripInfo = define(Metric{
 		Name:   "accel_fpga_firewall_trip_info",
-		Help:   "Which AXI firewall has tripped; value 1. Absent while none has.",
+		Help:   "AXI firewall that has tripped; value 1. Absent while none has.",
 		Kind:   Info,
 		Labels: []string{"firewall", "level", "interface"},
-		Values: []string{"level: place of the firewall, 0 and up", "interface: the driver's name of what it guards"},
+		Values: []string{"level: place of the firewall, 0 and up", "interface: the driver's name of the protected interface"},
 		From:   []string{"XRT firewall.m.*/level, detected_trip, detected_level_name"},
 	})
 )

@@ -2,21 +2,21 @@ package collector
 
 import "strconv"
 
-// Families of GPUs alone.
+// Families of GPUs.
 var (
 	XidErrors = define(Metric{
 		Name:   "accel_gpu_xid_errors_total",
-		Help:   "Xid events of a GPU since the exporter started, by number; one that NVML and the kernel log both tell of counts once. Numbers that matter stand at 0 from the start, so that the first one is an increase.",
+		Help:   "Xid events of a GPU since the exporter started, by number. An event that NVML and the kernel log both report counts once. Important numbers are exported as 0 from the start, so that the first event is an increase.",
 		Kind:   Counter,
 		Labels: []string{"xid"},
 		From:   []string{"NVML nvmlEventSetWait_v2, event type 0x8; 999 is the driver's mark for an unknown Xid", "kernel log, NVRM: Xid", "DCGM policy XID"},
 	})
 	XidReports = define(Metric{
 		Name:   "accel_gpu_xid_reports_total",
-		Help:   "Xid events of a GPU as each witness told them, by number and source. A fault that both saw is in both; one that NVML never delivered is in the kernel log's alone.",
+		Help:   "Xid events of a GPU as reported by each source, by number. An event that two sources report is in both; one that NVML did not deliver is only in the kernel log's.",
 		Kind:   Counter,
 		Labels: []string{"xid", "source"},
-		Values: []string{"source: nvidia (NVML), kernellog, dcgm; one fault of which several tell is in each"},
+		Values: []string{"source: nvidia (NVML), kernellog, dcgm"},
 		From:   []string{"NVML nvmlEventSetWait_v2", "kernel log, NVRM: Xid", "DCGM policy XID"},
 	})
 	SXidErrors = define(Metric{
@@ -28,7 +28,7 @@ var (
 	})
 	XidTimestamp = define(Metric{
 		Name:   "accel_gpu_xid_last_timestamp_seconds",
-		Help:   "When the Xid was last seen, seconds since the epoch; partition is the MIG device it was attributed to, or empty. Absent until seen.",
+		Help:   "Time of the last event with the Xid, seconds since the epoch; partition is the MIG device it was attributed to, or empty. Absent before the first event.",
 		Kind:   Mark,
 		Labels: []string{"xid", "partition"},
 		Range:  timestamp,
@@ -36,7 +36,7 @@ var (
 	})
 	RecoveryAction = define(Metric{
 		Name:   "accel_gpu_recovery_action",
-		Help:   "What the driver asks for to bring the GPU back to health: 1 for the action in force, 0 for the others.",
+		Help:   "Recovery action that the driver recommends for the GPU: 1 for the current action, 0 for the others.",
 		Kind:   Gauge,
 		Labels: []string{"action"},
 		Range:  boolean,
@@ -45,7 +45,7 @@ var (
 	})
 	RepairPending = define(Metric{
 		Name:   "accel_gpu_repair_pending",
-		Help:   "1 if a repair of the kind waits for a reset of the GPU.",
+		Help:   "1 if a repair of the kind is pending until the GPU is reset.",
 		Kind:   Gauge,
 		Labels: []string{"kind"},
 		Range:  boolean,
@@ -61,7 +61,7 @@ var (
 	})
 	ComputeMode = define(Metric{
 		Name:   "accel_gpu_compute_mode",
-		Help:   "Which processes may use the GPU: 1 for the mode in force, 0 for the others.",
+		Help:   "Compute mode of the GPU (which processes may use it): 1 for the current mode, 0 for the others.",
 		Kind:   Gauge,
 		Labels: []string{"mode"},
 		Range:  boolean,
@@ -70,14 +70,14 @@ var (
 	})
 	PersistenceMode = define(Metric{
 		Name:  "accel_gpu_persistence_mode",
-		Help:  "1 if the driver stays initialised on the GPU without a client.",
+		Help:  "1 if persistence mode is on: the driver stays initialized on the GPU without a client.",
 		Kind:  Gauge,
 		Range: boolean,
 		From:  []string{"NVML nvmlDeviceGetPersistenceMode"},
 	})
 	BAR1Total = define(Metric{
 		Name: "accel_gpu_bar1_memory_total_bytes",
-		Help: "Size of the BAR1 window through which others reach the GPU's memory.",
+		Help: "Size of the BAR1 window, through which other PCIe devices access the memory of the GPU.",
 		Kind: Gauge,
 		From: []string{"NVML nvmlDeviceGetBAR1MemoryInfo"},
 	})
@@ -102,7 +102,7 @@ var (
 		Help:   "ECC errors since the driver was loaded (volatile counters).",
 		Kind:   Counter,
 		Labels: []string{"severity", "location"},
-		Values: []string{"severity: corrected, uncorrected", "location: dram, sram, l1_cache, l2_cache, register_file, texture_memory, texture_shm, cbu; all on boards that only give a sum"},
+		Values: []string{"severity: corrected, uncorrected", "location: dram, sram, l1_cache, l2_cache, register_file, texture_memory, texture_shm, cbu; all on boards that only report a sum"},
 		From:   []string{"NVML nvmlDeviceGetMemoryErrorCounter, nvmlDeviceGetTotalEccErrors (volatile); on MIG devices uncorrected errors outside DRAM", "DCGM fields 310, 311, where NVML is not read"},
 	})
 	ECCAggregateErrors = define(Metric{
@@ -115,7 +115,7 @@ var (
 	})
 	SRAMThreshold = define(Metric{
 		Name:  "accel_ecc_sram_threshold_exceeded",
-		Help:  "1 if the uncorrectable SRAM errors are past the count at which the board should be replaced.",
+		Help:  "1 if the uncorrectable SRAM errors exceed the threshold at which the board should be replaced.",
 		Kind:  Gauge,
 		Range: boolean,
 		From:  []string{"NVML nvmlDeviceGetSramEccErrorStatus bThresholdExceeded"},
@@ -130,7 +130,7 @@ var (
 	})
 	SRAMUnitErrors = define(Metric{
 		Name:   "accel_ecc_sram_unit_aggregate_errors_total",
-		Help:   "Uncorrectable SRAM errors over the life of the board, by the unit that holds the SRAM.",
+		Help:   "Uncorrectable SRAM errors over the life of the board, by the unit that contains the SRAM.",
 		Kind:   Counter,
 		Labels: []string{"unit"},
 		Values: []string{"unit: l2, sm, mcu, pcie, other"},
@@ -146,7 +146,7 @@ var (
 	})
 	RowRemapPending = define(Metric{
 		Name:  "accel_row_remap_pending",
-		Help:  "1 if a remap waits for the next reset. Running work is not harmed.",
+		Help:  "1 if a remap is pending until the next reset. Running work is not affected.",
 		Kind:  Gauge,
 		Range: boolean,
 		From:  []string{"NVML field 144, else nvmlDeviceGetRemappedRows", "DCGM field 396, where NVML is not read"},
@@ -176,7 +176,7 @@ var (
 	})
 	RetiredPagesPending = define(Metric{
 		Name:  "accel_retired_pages_pending",
-		Help:  "1 if a page waits for the next driver load to be retired.",
+		Help:  "1 if the retirement of a page is pending until the driver is reloaded.",
 		Kind:  Gauge,
 		Range: boolean,
 		From:  []string{"NVML nvmlDeviceGetRetiredPagesPendingStatus", "DCGM field 392, where NVML is not read"},
@@ -235,7 +235,7 @@ var (
 	})
 	FabricState = define(Metric{
 		Name:   "accel_gpu_fabric_state",
-		Help:   "Registration of the GPU with the NVLink fabric: 1 for the state it is in, 0 for the others. Absent where the GPU has no fabric.",
+		Help:   "Registration of the GPU with the NVLink fabric: 1 for the current state, 0 for the others. Absent where the GPU has no fabric.",
 		Kind:   Gauge,
 		Labels: []string{"state"},
 		Range:  boolean,
@@ -251,7 +251,7 @@ var (
 	})
 	FabricFault = define(Metric{
 		Name:   "accel_gpu_fabric_fault",
-		Help:   "1 if the fabric reports the fault for this GPU, 0 if it reports its absence. Absent where the fabric does not say.",
+		Help:   "1 if the fabric reports the fault for this GPU, 0 if it reports that there is none. Absent where the fabric does not report it.",
 		Kind:   Gauge,
 		Labels: []string{"fault"},
 		Range:  boolean,
@@ -277,7 +277,7 @@ var (
 	})
 	ConfidentialCompute = define(Metric{
 		Name:   "accel_confidential_compute_enabled",
-		Help:   "1 if the node's GPUs run in confidential-computing mode, in which some counters are withheld.",
+		Help:   "1 if the node's GPUs run in confidential-computing mode, in which some counters are not available.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"vendor"},
@@ -293,9 +293,9 @@ var (
 	})
 )
 
-// xidBaseline are the Xids that stand at 0 for every NVIDIA GPU from its
-// first sample on: all that the catalogue gives an action to and that still
-// occur on supported boards, plus the newest, which no catalogue ranks yet.
+// xidBaseline are the Xids that are exported as 0 for every NVIDIA GPU from its
+// first sample: all Xids with an action in the catalogue that still occur on
+// supported boards, and the newest, which no catalogue ranks yet.
 var xidBaseline = baseline(
 	13, 31, 32, 43, 45, 46, 48, 54, 61, 62, 63, 64, 68, 69, 74, 78, 79, 92, 94, 95,
 	109, 110, 119, 120, 121, 123, 136, 137, 140, 143, 144, 145, 146, 147, 148, 149, 150,

@@ -1,19 +1,19 @@
 package collector
 
-// Families of the verdict on devices.
+// Families of health verdicts.
 var (
 	DeviceHealth = define(Metric{
 		Name:   "accel_device_health",
-		Help:   "Verdict on a device: 1 for the state it is in, 0 for the others. A partition is never better than its parent. What speaks against the device is in accel_device_health_reason.",
+		Help:   "Health verdict on a device: 1 for the current state, 0 for the others. A partition is never healthier than its parent. The reasons are in accel_device_health_reason.",
 		Kind:   Gauge,
 		Labels: []string{"state"},
 		Range:  boolean,
-		Values: []string{"state: healthy, degraded (what runs on it goes on), failed (it does not, or its results cannot be trusted), unknown (nobody can look at it)"},
+		Values: []string{"state: healthy, degraded (running work continues), failed (running work stops, or its results cannot be trusted), unknown (the device cannot be observed)"},
 		From:   []string{"exporter, by the catalogue in docs/health.md"},
 	})
 	DeviceAction = define(Metric{
 		Name:   "accel_device_action",
-		Help:   "What would bring the device back to health: 1 for the action asked for, 0 for the others. The driver's own demand goes before all others. Of whole devices, which is where a partition is mended.",
+		Help:   "Recommended action: 1 for the current action, 0 for the others. An action that the driver recommends takes precedence. Only for whole devices, because a partition is repaired through its parent.",
 		Kind:   Gauge,
 		Labels: []string{"action"},
 		Range:  boolean,
@@ -22,12 +22,12 @@ var (
 	})
 	DeviceHealthReason = define(Metric{
 		Name:   "accel_device_health_reason",
-		Help:   "1 for each fact that speaks against the device, with the state it alone would put the device in. Absent where the fact is not so.",
+		Help:   "1 for each reason for the health state of the device. The label severity is the state that this reason alone causes. Absent if the reason does not apply.",
 		Kind:   Gauge,
 		Labels: []string{"reason", "severity"},
 		Range:  boolean,
 		Values: []string{
-			"reason for an Xid or SXid: xid_N, sxid_N (its number), xid_N_SUB (with the sub-code that docs/health.md has, as in xid_145_rlw_remap_0x4), xid_unknown, sxid_unknown (a number that the catalogue does not have)",
+			"reason of an Xid or SXid: xid_N, sxid_N (its number), xid_N_SUB (with the sub-code that docs/health.md has, as in xid_145_rlw_remap_0x4), xid_unknown, sxid_unknown (a number that the catalogue does not have)",
 			"severity: degraded, failed, unknown",
 		},
 		From: []string{"exporter, by the catalogue in docs/health.md"},
@@ -40,7 +40,7 @@ var (
 	})
 	DeviceRecovery = define(Metric{
 		Name:    "accel_device_recovery_seconds",
-		Help:    "How long a device took from failed to healthy again. There from the first failure on.",
+		Help:    "Time from failed to healthy. Present after the first failure.",
 		Kind:    Histogram,
 		Buckets: []float64{10, 30, 60, 300, 900, 1800, 3600, 4 * 3600, 12 * 3600, 24 * 3600, 72 * 3600, 168 * 3600},
 		From:    []string{"exporter"},

@@ -2,20 +2,20 @@ package collector
 
 import "math"
 
-// Families of the PCI core: what the kernel's bus code says of a device,
-// whatever its driver says. A card may have several functions, so each family
-// carries the address of the function it is about.
+// Families of the PCI core: the state of a device as seen by the kernel's bus
+// code, independent of its driver. A card may have several functions, so each
+// family has a label with the address of the function.
 var (
 	PCIeFunctionInfo = define(Metric{
 		Name:   "accel_pcie_function_info",
-		Help:   "Identity of one PCI function of a device as the bus has it; value 1. port_address is the port above it, numa_node is empty where the firmware does not say.",
+		Help:   "Identity of one PCI function of a device; value 1. port_address is the port above it, numa_node is empty where the firmware does not report it.",
 		Kind:   Info,
 		Labels: []string{"pci_address", "vendor_id", "device_id", "subsystem_vendor_id", "subsystem_device_id", "revision", "class_code", "numa_node", "port_address"},
 		From:   []string{"sysfs bus/pci/devices/*/{vendor,device,subsystem_vendor,subsystem_device,revision,class,numa_node}"},
 	})
 	PCIeDriverBound = define(Metric{
 		Name:   "accel_pcie_function_driver_bound",
-		Help:   "1 if a kernel driver is bound to the function, with its name, else 0. There as long as the function is on the bus.",
+		Help:   "1 if a kernel driver is bound to the function, with its name, else 0. Present while the function is on the bus.",
 		Kind:   Gauge,
 		Labels: []string{"pci_address", "driver"},
 		Range:  boolean,
@@ -23,7 +23,7 @@ var (
 	})
 	PCIeResponding = define(Metric{
 		Name:   "accel_pcie_function_responding",
-		Help:   "1 if the function, or a port on the way to it, answers configuration reads; 0 if they read all ones, are refused as to a device that is gone, or do not return. Absent while it sleeps: it is not woken to ask.",
+		Help:   "1 if the function, or a port on the way to it, answers configuration reads; 0 if they return all ones, are refused because the device is gone, or do not return. Absent while the function is suspended, because the exporter does not wake it.",
 		Kind:   Gauge,
 		Labels: []string{"pci_address"},
 		Range:  boolean,
@@ -31,7 +31,7 @@ var (
 	})
 	PCIePowerState = define(Metric{
 		Name:   "accel_pcie_function_power_state",
-		Help:   "PCI power state of the function as the kernel keeps it: 1 for the state it is in, 0 for the others.",
+		Help:   "PCI power state of the function as recorded by the kernel: 1 for the current state, 0 for the others.",
 		Kind:   Gauge,
 		Labels: []string{"pci_address", "state"},
 		Range:  boolean,
@@ -40,7 +40,7 @@ var (
 	})
 	PCIeSuspended = define(Metric{
 		Name:   "accel_pcie_function_suspended",
-		Help:   "1 while runtime power management has the function asleep, else 0. Its link is then not read, since that would wake it.",
+		Help:   "1 while runtime power management has suspended the function, else 0. Its link is then not read, because that would wake it.",
 		Kind:   Gauge,
 		Labels: []string{"pci_address"},
 		Range:  boolean,
@@ -49,7 +49,7 @@ var (
 
 	PCIeLinkSpeed = define(Metric{
 		Name:   "accel_pcie_bus_link_speed_transfers_per_second",
-		Help:   "Signalling rate per lane of a PCIe link now, as one of its ends has it. An idle device may lower it to save power.",
+		Help:   "Current signalling rate per lane of a PCIe link, as reported by one of its ends. An idle device may lower it to save power.",
 		Kind:   Gauge,
 		Labels: []string{"pci_address", "link", "end"},
 		Range:  Range{1e9, 1e12},
@@ -58,7 +58,7 @@ var (
 	})
 	PCIeLinkSpeedMax = define(Metric{
 		Name:   "accel_pcie_bus_link_speed_max_transfers_per_second",
-		Help:   "Highest signalling rate per lane that one end of a PCIe link can do. The link can do the lower one of its two ends.",
+		Help:   "Highest signalling rate per lane that one end of a PCIe link supports. The link supports the lower rate of its two ends.",
 		Kind:   Gauge,
 		Labels: []string{"pci_address", "link", "end"},
 		Range:  Range{1e9, 1e12},
@@ -67,7 +67,7 @@ var (
 	})
 	PCIeLinkWidth = define(Metric{
 		Name:   "accel_pcie_bus_link_width_lanes",
-		Help:   "Lanes of a PCIe link now, as one of its ends has it. Absent where there is no link.",
+		Help:   "Current number of lanes of a PCIe link, as reported by one of its ends. Absent where there is no link.",
 		Kind:   Gauge,
 		Labels: []string{"pci_address", "link", "end"},
 		Range:  Range{1, 32},
@@ -76,7 +76,7 @@ var (
 	})
 	PCIeLinkWidthMax = define(Metric{
 		Name:   "accel_pcie_bus_link_width_max_lanes",
-		Help:   "Lanes that one end of a PCIe link has. The link can do the fewer of its two ends: it is degraded when it has less than that.",
+		Help:   "Lanes that one end of a PCIe link supports. The link supports the smaller number of its two ends and is degraded when it uses fewer.",
 		Kind:   Gauge,
 		Labels: []string{"pci_address", "link", "end"},
 		Range:  Range{1, 32},
@@ -86,13 +86,13 @@ var (
 
 	AERErrors = define(Metric{
 		Name:   "accel_pcie_aer_errors_total",
-		Help:   "PCIe errors by name that one end of a link reported since it was enumerated. A name appears when it has happened; accel_pcie_aer_reports_total stands at 0 before. Nothing is counted where the firmware handles errors itself.",
+		Help:   "PCIe errors that one end of a link has reported since it was enumerated, by name. A name appears with its first error; accel_pcie_aer_reports_total is 0 before. Nothing is counted where the firmware handles errors.",
 		Kind:   Counter,
 		Labels: []string{"pci_address", "link", "end", "severity", "error"},
 		Range:  Range{0, math.MaxInt64},
 		Values: []string{
 			linkValues, endValues, severityValues,
-			"error: receiver, bad_tlp, bad_dllp, replay_rollover, replay_timeout, advisory_nonfatal, corrected_internal, header_log_overflow where correctable; undefined, data_link_protocol, surprise_down, poisoned_tlp, flow_control_protocol, completion_timeout, completer_abort, unexpected_completion, receiver_overflow, malformed_tlp, ecrc, unsupported_request, acs_violation, uncorrectable_internal, mc_blocked_tlp, atomicop_blocked, tlp_prefix_blocked, poisoned_tlp_blocked, dmwr_blocked, ide_check, misrouted_ide_tlp, pcrc_check, tlp_translation_blocked where not; other for what the kernel names otherwise",
+			"error: receiver, bad_tlp, bad_dllp, replay_rollover, replay_timeout, advisory_nonfatal, corrected_internal, header_log_overflow where correctable; undefined, data_link_protocol, surprise_down, poisoned_tlp, flow_control_protocol, completion_timeout, completer_abort, unexpected_completion, receiver_overflow, malformed_tlp, ecrc, unsupported_request, acs_violation, uncorrectable_internal, mc_blocked_tlp, atomicop_blocked, tlp_prefix_blocked, poisoned_tlp_blocked, dmwr_blocked, ide_check, misrouted_ide_tlp, pcrc_check, tlp_translation_blocked where not; other for names that are not listed here",
 		},
 		From: []string{"sysfs bus/pci/devices/*/aer_dev_{correctable,nonfatal,fatal}"},
 	})
@@ -107,7 +107,7 @@ var (
 
 	AERRootMessages = define(Metric{
 		Name:   "accel_pcie_root_port_messages_total",
-		Help:   "Error messages that arrived at the root port above the device since it was enumerated, from everything below it. Where a device is gone before it can be asked for the name of its error, they are all that is left of it.",
+		Help:   "Error messages that arrived at the root port above the device since it was enumerated, from all devices below it. They are the only record of an error if the device is gone before its error registers can be read.",
 		Kind:   Counter,
 		Labels: []string{"pci_address", "severity"},
 		Values: []string{severityValues},
@@ -116,17 +116,17 @@ var (
 
 	DeviceFileUsable = define(Metric{
 		Name:   "accel_device_file_usable",
-		Help:   "1 if a device file that programs need for the device is there, is that device's and has the owner and mode that the driver was told to give it, else 0 with the reason. Nothing is opened.",
+		Help:   "1 if a device file that programs need exists, belongs to the device and has the owner and mode that the driver is configured with, else 0 with the reason. The file is not opened.",
 		Kind:   Gauge,
 		Labels: []string{"file", "reason"},
 		Range:  boolean,
-		Values: []string{"file: nvidia0 and so on, nvidiactl, nvidia-uvm", "reason: empty when usable, else missing, wrong_device (another number or no device file), permissions"},
+		Values: []string{"file: nvidia0 and so on, nvidiactl, nvidia-uvm", "reason: empty when usable, else missing, wrong_device (another device number, or not a device file), permissions"},
 		From:   []string{"procfs driver/nvidia/gpus/*/information, driver/nvidia/params, devices; stat of /dev"},
 	})
 )
 
 const (
-	linkValues     = "link: 0 (the one the device sits on), 1 (that of the switch above it), and so on towards the root"
+	linkValues     = "link: 0 (the link of the device), 1 (the link of the switch above it), and so on towards the root"
 	endValues      = "end: device (the lower end), port (the upper end)"
 	severityValues = "severity: correctable, nonfatal, fatal"
 )

@@ -1,19 +1,19 @@
 package collector
 
-// Families that add up, by device, what others have by part or by number: one
-// series in the place of many, for rules that look back over many devices.
+// Families that sum, by device, families with many series per device: they make
+// rules over many devices and long ranges cheap.
 var (
 	XidEvents = define(Metric{
 		Name:   "accel_gpu_xid_events_total",
-		Help:   "Xid events of a GPU since the exporter started, by kind: accel_gpu_xid_errors_total added up by what the catalogue says of the numbers.",
+		Help:   "Xid events of a GPU since the exporter started, by kind: accel_gpu_xid_errors_total summed by the kind of each number in the catalogue.",
 		Kind:   Counter,
 		Labels: []string{"kind"},
-		Values: []string{"kind: hardware (the GPU itself, its firmware or its links), application (a mistake of a program), other (consequences of those, details of another Xid, whatever can be either, and numbers that the catalogue does not have)"},
+		Values: []string{"kind: hardware (the GPU, its firmware or its links), application (an error of a program), other (consequences of those, details of another Xid, ambiguous numbers, and numbers that the catalogue does not list)"},
 		From:   []string{"exporter, by the catalogue in docs/health.md"},
 	})
 	GPUNVLinkErrors = define(Metric{
 		Name:   "accel_gpu_nvlink_errors_total",
-		Help:   "Errors that all NVLinks of a GPU together have counted since the exporter first saw it, by type. The counter of a link that begins anew, as after its reset, takes nothing away. The types overlap: read one, do not add them up.",
+		Help:   "Errors of all NVLinks of a GPU since the exporter first saw it, by type. The reset of a link counter does not decrease the sum. The types overlap: read one, do not add them up.",
 		Kind:   Counter,
 		Labels: []string{"type"},
 		Values: NVLinkErrors.Values,

@@ -1,5 +1,5 @@
 // Command docgen writes docs/metrics.md from the metric table. With -check it
-// writes nothing and fails where the file is not what it would write.
+// writes nothing and fails if the file is not current.
 package main
 
 import (

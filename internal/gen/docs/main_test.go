@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// TestCurrent: the committed page is the one that the metric table makes.
+// TestCurrent checks that the committed page is generated from the metric table.
 func TestCurrent(t *testing.T) {
 	t.Chdir("../../..")
 	if err := run(true); err != nil {

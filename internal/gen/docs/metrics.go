@@ -17,8 +17,7 @@ import (
 var intro string
 
 // subject is one chapter of the page: the families whose names, without
-// accel_, begin with one of the prefixes. The first subject that fits takes a
-// family.
+// accel_, begin with one of the prefixes. The first matching subject wins.
 type subject struct {
 	title    string
 	prefixes []string
@@ -29,7 +28,7 @@ var subjects = []subject{
 	{"Health", []string{"device_health", "device_action", "device_recovery_", "device_failures_"}, ""},
 	{"Drift", []string{"drift", "baseline_"}, ""},
 	{"Allocation", []string{"allocation_", "device_holders", "unattributed_", "resource_", "podmap_", "pod_", "podmeta_"}, ""},
-	{"FPGA", []string{"fpga_"}, "How busy an FPGA is, no driver counts, so `accel_utilization_ratio` is absent on all of them. Under XRT, executions, the state of compute units and the bytes moved by DMA come closest; on DFL cards, memory and PCIe transactions where `--collector.fpga.transactions` is given; on Zynq and other SoCs, nothing."},
+	{"FPGA", []string{"fpga_"}, "No FPGA driver reports utilization, so FPGAs have no `accel_utilization_ratio`. The closest values are executions, the state of compute units and the bytes moved by DMA under XRT, and memory and PCIe transactions on DFL cards with `--collector.fpga.transactions`. Zynq and other SoCs have none."},
 	{"Device", []string{"device_", "firmware_", "driver_", "mig_", "confidential_compute_"}, ""},
 	{"Use", []string{"utilization_", "activity_", "sm_occupancy_", "processes", "clock_", "gpu_performance_state", "gpu_compute_mode", "gpu_persistence_mode"}, ""},
 	{"Memory", []string{"memory_", "gpu_bar1_"}, ""},
@@ -41,14 +40,14 @@ var subjects = []subject{
 	{"ECC, row remaps and retired pages", []string{"ecc_", "row_remap", "retired_pages_"}, ""},
 	{"DCGM and Grace CPUs", []string{"dcgm_", "cpu_"}, "Only with `--dcgm.address` or `--dcgm.embedded`: [dcgm.md](dcgm.md)."},
 	{"Sources and the exporter itself", []string{"source_", "native_call_", "exporter_", "compat_"}, ""},
-	{"accel-remediator", []string{"remediator_"}, "Not on the exporter's page, but on that of [accel-remediator](remediator.md). What it knows of nodes is absent where it does not lead."},
+	{"accel-remediator", []string{"remediator_"}, "Served by [accel-remediator](remediator.md), not by the exporter. Families about nodes are absent on a replica that is not the leader."},
 }
 
 // metricsPage returns docs/metrics.md.
 func metricsPage() ([]byte, error) {
 	chapters := make([][]*collector.Metric, len(subjects))
 	for _, m := range slices.Concat(collector.Table(), exposition.Metrics(), compat.Metrics(), remediation.Metrics()) {
-		i := slices.IndexFunc(subjects, func(s subject) bool { return s.holds(m.Name) })
+		i := slices.IndexFunc(subjects, func(s subject) bool { return s.contains(m.Name) })
 		if i < 0 {
 			return nil, fmt.Errorf("%s fits no subject: add its prefix in internal/gen/docs", m.Name)
 		}
@@ -72,7 +71,7 @@ func metricsPage() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func (s subject) holds(name string) bool {
+func (s subject) contains(name string) bool {
 	return slices.ContainsFunc(s.prefixes, func(p string) bool { return strings.HasPrefix(name, "accel_"+p) })
 }
 
@@ -116,7 +115,7 @@ func labels(m *collector.Metric) string {
 	return strings.Join(names, ", ")
 }
 
-// units are read off the end of a name; the first that fits counts.
+// units maps suffixes of names to units; the first match wins.
 var units = []struct{ suffix, unit string }{
 	{"_info", "always 1"},
 	{"_timestamp_seconds", "seconds since the epoch"},
@@ -151,21 +150,20 @@ func unit(m *collector.Metric) string {
 	return "a count"
 }
 
-// failure says what becomes of the family's series when its device or source
-// fails.
+// failure describes the series of the family while its device or source fails.
 func failure(m *collector.Metric) string {
 	switch {
 	case m == collector.DeviceUp:
-		return "goes to 0 with the device; absent while the source is down"
+		return "0 while the device is down; absent while the source is down"
 	case m.Kind.Stays():
-		return "stays at its last value"
+		return "keeps its last value"
 	case slices.Equal(m.From, []string{"accel-remediator"}):
-		return "stays as it was last known"
+		return "keeps its last value"
 	case m.Scope == collector.PerNode && slices.Equal(m.From, []string{"exporter"}):
-		return "stays and says so: it is about the source, not of it"
+		return "present: it describes the source"
 	}
 	if m.Scope == collector.PerNode {
-		return "absent until the source answers again"
+		return "absent while the source is down"
 	}
-	return "absent until the device answers again"
+	return "absent while the device is down"
 }
