@@ -8,53 +8,51 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
 
-// Severity is the state that a fact alone puts a device in.
+// Severity is the state that a single fact gives a device.
 type Severity uint8
 
 const (
-	unsaid Severity = iota
-	// None speaks of something else than the device.
+	unset Severity = iota
+	// None: the fact does not affect the device.
 	None
-	// Degraded: what runs on the device goes on, perhaps slower; it needs
+	// Degraded: running work continues, possibly slower; the device needs
 	// attention.
 	Degraded
-	// Failed: what runs on the device does not go on, or its results cannot be
-	// trusted.
+	// Failed: running work stops, or its results cannot be trusted.
 	Failed
 )
 
 var severities = []string{Degraded: "degraded", Failed: "failed", None: "none"}
 
-// String returns the name that the catalogue uses.
+// String returns the name in the catalogue.
 func (s Severity) String() string { return severities[s] }
 
-// UnmarshalText takes a name.
+// UnmarshalText parses a name of the catalogue.
 func (s *Severity) UnmarshalText(text []byte) error {
 	i, err := pick(string(text), severities)
 	*s = Severity(i)
 	return err
 }
 
-// Action is what would bring a device back to health.
+// Action is a recommended action that makes a device healthy again.
 type Action uint8
 
-// The actions, from the one that costs least to the one that costs most. Of
-// several, the last one is asked for: it does what those before it do, or
-// makes them pointless.
+// The actions, from the cheapest to the most expensive. If several apply, the
+// last one is recommended: it includes the others or makes them unnecessary.
 const (
-	unasked Action = iota
+	unsetAction Action = iota
 	NoAction
-	Inspect         // run the vendor's diagnostic, look at the board, its power, cooling and cables
-	UpdateSoftware  // driver, firmware or guest do not fit each other
-	RestartApp      // end and start what ran on the device
-	DrainP2P        // stop the traffic between GPUs, then see what the driver says
+	Inspect         // run the vendor's diagnostic, check the board, its power, cooling and cables
+	UpdateSoftware  // driver, firmware or guest are incompatible
+	RestartApp      // restart the programs on the device
+	DrainP2P        // stop the traffic between GPUs, then check what the driver recommends
 	RecoverIMEX     // recover the IMEX domain
-	Reprogram       // load the FPGA's design anew
-	DrainAndReset   // let running work end, then reset the device
+	Reprogram       // load the design of the FPGA again
+	DrainAndReset   // let running work finish, then reset the device
 	Reset           // reset the device now
 	RestartVM       // restart the virtual machine
-	Reboot          // restart the node, with its power off where that is possible
-	Replace         // take the board out
+	Reboot          // restart the node, with a power cycle if possible
+	Replace         // replace the board
 	numberOfActions = iota
 )
 
@@ -67,19 +65,19 @@ var actions = []string{
 // String returns the value of the label action.
 func (a Action) String() string { return actions[a] }
 
-// UnmarshalText takes a value of the label action.
+// UnmarshalText parses a value of the label action.
 func (a *Action) UnmarshalText(text []byte) error {
 	i, err := pick(string(text), actions)
 	*a = Action(i)
 	return err
 }
 
-// actionOf returns what the driver calls text, unasked where it is none of its
-// words.
+// actionOf returns the recovery action that the driver calls text, unsetAction
+// if it is not one.
 func actionOf(text string) Action {
 	a := Action(max(0, slices.Index(actions, text)))
-	if _, says := driverSays[a]; !says && a != NoAction {
-		return unasked
+	if _, known := recoveryActions[a]; !known && a != NoAction {
+		return unsetAction
 	}
 	return a
 }
@@ -92,15 +90,15 @@ func pick(text string, names []string) (int, error) {
 	return 0, fmt.Errorf("found %s; accepted is one of %s", wording.Quote(text), strings.Join(names[1:], ", "))
 }
 
-// driverSays maps what the driver can ask for to what that says of the device.
-// A device that must be drained still does its work.
-var driverSays = map[Action]struct {
+// recoveryActions maps the recovery actions of the driver to the reasons that
+// they give. A device that must be drained still works.
+var recoveryActions = map[Action]struct {
 	code, text string
 	severity   Severity
 }{
-	Reset:         {"recovery_action_reset", "the driver asks for a reset of the device", Failed},
-	Reboot:        {"recovery_action_reboot", "the driver asks for a reboot of the node", Failed},
-	DrainP2P:      {"recovery_action_drain_p2p", "the driver asks to stop traffic between GPUs, and will then say more", Degraded},
-	DrainAndReset: {"recovery_action_drain_and_reset", "the driver asks for a reset once running work has ended", Degraded},
-	RecoverIMEX:   {"recovery_action_recover_imex_domain", "the driver asks to recover the IMEX domain", Degraded},
+	Reset:         {"recovery_action_reset", "the driver recommends a reset of the device", Failed},
+	Reboot:        {"recovery_action_reboot", "the driver recommends a reboot of the node", Failed},
+	DrainP2P:      {"recovery_action_drain_p2p", "the driver recommends to stop the traffic between GPUs, then reports the next action", Degraded},
+	DrainAndReset: {"recovery_action_drain_and_reset", "the driver recommends a reset once running work has finished", Degraded},
+	RecoverIMEX:   {"recovery_action_recover_imex_domain", "the driver recommends to recover the IMEX domain", Degraded},
 }

@@ -1,12 +1,11 @@
-// Package health says of every device whether it is fit for work, why not, and
-// what to do about it.
+// Package health determines the health of every device, the reasons, and the
+// recommended action.
 //
-// The driver's own statement comes first, then what events have told, by a
-// catalogue of Xids and SXids that a file can override, then what readings
-// show. A fact counts as long as it is true, or until a reset where the vendor
-// says that nothing else clears it. What a program did wrong never speaks
-// against the device, a code that nobody has catalogued is a warning, and a
-// device that nobody can look at is unknown, never healthy.
+// The recovery action of the driver comes first, then events, by a catalogue of
+// Xids and SXids that a file can override, then conditions on readings. A reason
+// counts while it is true, or until a reset if the vendor documents that nothing
+// else clears it. Application errors never affect the device, an unknown code is
+// a warning, and a device that cannot be observed is unknown, never healthy.
 package health
 
 import (
@@ -23,46 +22,46 @@ import (
 //go:embed catalogue.yaml
 var embedded []byte
 
-// Bounds of a catalogue.
+// Limits of a catalogue.
 const (
 	maxEntries    = 5000
 	maxConditions = 200
 )
 
-// Catalogue says what events and readings mean. It is immutable.
+// Catalogue maps events and readings to verdicts. It is immutable.
 type Catalogue struct {
-	// Sources are the titles of what the entries rest on, by key.
+	// Sources are the titles of the references of the entries, by key.
 	Sources    map[string]string
 	unknown    entry
 	entries    map[id]*entry
-	subs       map[uint64]bool // Xids of which entries tell sub-codes apart
+	subs       map[uint64]bool // Xids with entries for sub-codes
 	conditions []*test
-	// tests are the conditions by the Index of their metrics; thans those that
-	// compare with that metric.
+	// tests are the conditions by the Index of their metric; thans are the
+	// conditions that compare with that metric.
 	tests, thans [][]*test
 }
 
-// id names an Entry.
+// id identifies an Entry.
 type id struct {
 	kind collector.EventKind
 	code int
 	sub  string
 }
 
-// Builtin returns the catalogue that comes with the exporter.
+// Builtin returns the built-in catalogue.
 func Builtin() *Catalogue { return builtin() }
 
 var builtin = sync.OnceValue(func() *Catalogue {
 	c, err := (&Catalogue{}).with("catalogue.yaml", embedded)
 	if err != nil {
-		panic(err) // the tests read the same bytes
+		panic(err) // embedded, and tested
 	}
 	return c
 })
 
 // Load returns the built-in catalogue with the changes of the file at path. The
-// file is taken whole or not at all; an error in it is of type strict.Mistakes
-// and names line and key.
+// file is applied completely or not at all; an error in it is of type
+// strict.Mistakes and names line and key.
 func Load(path string) (*Catalogue, error) {
 	data, err := strict.NewFile(path).Read()
 	if err != nil {
@@ -114,12 +113,12 @@ func (c *Catalogue) Entries() []Entry {
 	return out
 }
 
-// Reasons returns every value that the label reason of
-// accel_device_health_reason can have by the catalogue, sorted.
+// Reasons returns the values that the label reason of
+// accel_device_health_reason can have with the catalogue, sorted.
 func (c *Catalogue) Reasons() []string {
-	all := []string{nobodyAnswers, unknownReason(collector.EventXid), unknownReason(collector.EventSXid), unknownReason("")}
-	for _, says := range driverSays {
-		all = append(all, says.code)
+	all := []string{noAnswer, unknownReason(collector.EventXid), unknownReason(collector.EventSXid), unknownReason("")}
+	for _, r := range recoveryActions {
+		all = append(all, r.code)
 	}
 	for _, e := range c.entries {
 		all = append(all, e.reason)
@@ -131,8 +130,8 @@ func (c *Catalogue) Reasons() []string {
 	return all
 }
 
-// Lookup returns what the catalogue says of an event, and whether it has it. An
-// event whose Sub has no entry is judged by its code alone.
+// Lookup returns the entry of an event, and whether the catalogue has one. An
+// event whose Sub has no entry is judged by its code.
 func (c *Catalogue) Lookup(e *collector.Event) (*Entry, bool) {
 	found, known := c.lookup(e)
 	return &found.Entry, known
@@ -144,7 +143,7 @@ func (c *Catalogue) lookup(e *collector.Event) (*entry, bool) {
 		k.code = int(min(e.Code, 1<<31-1))
 	}
 	if e.Sub != "" {
-		// "RLW_REMAP:0x4" is judged as RLW_REMAP where that error has no entry.
+		// "RLW_REMAP:0x4" is judged as RLW_REMAP if that error has no entry.
 		unit, _, _ := strings.Cut(e.Sub, ":")
 		unit, _, _ = strings.Cut(unit, "/")
 		for _, sub := range []string{e.Sub, unit} {
@@ -161,8 +160,8 @@ func (c *Catalogue) lookup(e *collector.Event) (*entry, bool) {
 	return &c.unknown, false
 }
 
-// subToken is a Sub in the form of the catalogue: lower case, what is neither
-// letter nor digit as one underscore.
+// subToken returns a Sub in the format of the catalogue: lower case, with other
+// characters than letters and digits replaced by one underscore.
 func subToken(s string) string {
 	var b strings.Builder
 	gap := false

@@ -40,7 +40,7 @@ func TestOverrides(t *testing.T) {
 		{"others stay", "xid: [{code: 94, action: reboot}]", news(xid(95)), nil, "failed reset xid_95"},
 		{"an application fault after all", "xid: [{code: 13, severity: degraded, action: inspect}]", news(xid(13)), nil, "degraded inspect xid_13"},
 		{"a new code", "xid: [{code: 777, severity: failed, action: replace, text: a new fault}]", news(xid(777)), nil, "failed replace xid_777"},
-		{"a new code that says little", "xid: [{code: 777, name: news}]", news(xid(777)), nil, "degraded inspect xid_777"},
+		{"a new code with few keys", "xid: [{code: 777, name: news}]", news(xid(777)), nil, "degraded inspect xid_777"},
 		{"a new SXid", "sxid: [{code: 777, severity: failed}]", news(event(collector.EventSXid, func(e *collector.Event) { e.Code = 777 })), nil, "failed inspect sxid_777"},
 		{"a sub-code", "xid: [{code: 145, sub: rlw_remap_0x40, severity: none}]", news(xid(145, sub("RLW_REMAP:0x40"))), nil, "healthy none"},
 		{"a sub-code of the unit", "xid: [{code: 145, sub: rlw_remap, severity: failed, action: reboot}]", news(xid(145, sub("RLW_REMAP:0x99"))), nil, "failed reboot xid_145_rlw_remap"},
@@ -55,7 +55,7 @@ func TestOverrides(t *testing.T) {
 		{"condition later", "conditions: [{reason: row_remap_pending, for: 61m}]", nil, facts(pending), "healthy none"},
 		{"condition in time", "conditions: [{reason: row_remap_pending, for: 60m}]", nil, facts(pending), "degraded reset row_remap_pending"},
 		{"a new condition", "conditions: [{reason: warm, family: accel_throttle_active, where: {reason: [sw_thermal, hw_thermal]}, test: is, value: 1, severity: degraded, action: inspect, text: warm}]", nil, hot, "degraded inspect warm"},
-		{"a condition anew", "conditions: [{reason: throttled_by_heat, family: accel_throttle_active, not: {reason: [hw_slowdown]}, test: above, value: 0, severity: failed, action: reboot}]", nil, hot, "failed reboot throttled_by_heat"},
+		{"a condition replaced", "conditions: [{reason: throttled_by_heat, family: accel_throttle_active, not: {reason: [hw_slowdown]}, test: above, value: 0, severity: failed, action: reboot}]", nil, hot, "failed reboot throttled_by_heat"},
 		{"what ends a code", "xid: [{code: 95, while: [row_remap_pending]}]", news(xid(95, past(time.Minute))), facts(set(collector.RowRemapPending, 0)), "healthy none"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestMistakes(t *testing.T) {
 		{"event's name", "events: [{event: Ouch!}]", `found event "Ouch!"`},
 		{"text", `xid: [{code: 95, text: "a\nb"}]`, `found text "a\nb"; accepted is one line`},
 		{"long text", `xid: [{code: 95, text: ` + strings.Repeat("a", 301) + `}]`, "at most 300 bytes"},
-		{"unknown is never fatal", "unknown: {severity: failed}", "my.yaml:1: unknown: found severity failed for codes that nobody knows; accepted is none or degraded"},
+		{"unknown is never fatal", "unknown: {severity: failed}", "my.yaml:1: unknown: found severity failed for unknown codes; accepted is none or degraded"},
 		{"while", "xid:\n  - {code: 95,\n     while: [no_such]}", `my.yaml:3: xid[0].while[0]: found condition "no_such"; accepted is the reason of a condition`},
 		{"condition unknown", "conditions:\n  - {reason: no_such, severity: none}", "my.yaml:2: conditions[0]: found no family for no_such"},
 		{"reason", "conditions: [{reason: Ouch}]", `found reason "Ouch"`},
@@ -210,13 +210,13 @@ func TestBuiltin(t *testing.T) {
 	for _, e := range c.Entries() {
 		name := e.Name
 		if e.Text == "" || name == "" || e.Class == "" || e.Fault == "" || len(e.From) == 0 {
-			t.Errorf("%d %s %s says too little: %+v", e.Code, e.Event, e.Sub, e)
+			t.Errorf("%d %s %s is incomplete: %+v", e.Code, e.Event, e.Sub, e)
 		}
 		if e.Fault == "application" && e.Severity != health.None {
-			t.Errorf("%s %d is the application's fault and speaks against the device", name, e.Code)
+			t.Errorf("%s %d is an application error and affects the device", name, e.Code)
 		}
 		if (e.Class == "application" || e.Class == "test") && e.Severity != health.None {
-			t.Errorf("%s %d speaks against the device", name, e.Code)
+			t.Errorf("%s %d affects the device", name, e.Code)
 		}
 		if e.Severity == health.Failed && e.Action == health.NoAction {
 			t.Errorf("%s %d: failed, and nothing to do", name, e.Code)
@@ -245,7 +245,7 @@ func TestBuiltin(t *testing.T) {
 	}
 	for key := range c.Sources {
 		if !cited[key] {
-			t.Errorf("source %s is cited by nobody", key)
+			t.Errorf("source %s is not used", key)
 		}
 	}
 }

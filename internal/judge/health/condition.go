@@ -11,36 +11,35 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
 
-// Condition is a state of readings that speaks against a device. In a file
-// that overrides the catalogue, one without a family changes the severity,
-// action, duration or text of a known condition; one with a family is taken as
-// a whole.
+// Condition is a test of readings that makes a device degraded or failed. In a
+// file that overrides the catalogue, a condition without a family changes the
+// severity, action, duration or text of a known condition; one with a family
+// replaces it.
 type Condition struct {
-	// Reason is the code of the verdict's reason.
+	// Reason is the reason code.
 	Reason string `yaml:"reason"`
-	// Family is the metric whose readings are looked at.
+	// Family is the metric whose readings are tested.
 	Family string `yaml:"family"`
-	// Where selects readings by the values of their labels, Not leaves some
-	// out.
+	// Where selects readings by the values of their labels, Not excludes some.
 	Where map[string][]string `yaml:"where"`
 	Not   map[string][]string `yaml:"not"`
-	// Test holds for a reading that is, is above or is below Value; grows
-	// holds for Lasts after the sum of the readings has grown.
+	// Test is true for a reading that is equal to, above or below Value; grows is
+	// true for Lasts after the sum of the readings has grown.
 	Test  string  `yaml:"test" accept:"is|above|below|grows"`
 	Value float64 `yaml:"value" accept:"-1e15..1e15"`
-	// Than is a family whose readings stand for Value.
+	// Than is a family whose readings replace Value.
 	Than      string              `yaml:"than"`
 	ThanWhere map[string][]string `yaml:"than_where"`
-	// On are the labels that pair the two; all that they share where it is
-	// empty. A reading with several partners must fail beside each.
+	// On are the labels that pair the two families; empty means all common
+	// labels. A reading with several partners must match with each.
 	On []string `yaml:"on"`
-	// For is how long the test must have held.
+	// For is how long the test must have been true.
 	For   time.Duration `yaml:"for" accept:"1s..168h"`
 	Lasts time.Duration `yaml:"lasts" accept:"1s..168h"`
-	// Unless all: holds only where the test fails, or has failed, for another
-	// reading. A board whose links are all unused has lost none.
+	// Unless all: true only if the test is, or was, false for another reading. A
+	// board whose links are all unused has lost none.
 	Unless string `yaml:"unless" accept:"all"`
-	// Show are labels whose values the reason's text names.
+	// Show are labels whose values the text of the reason includes.
 	Show     []string `yaml:"show"`
 	Text     string   `yaml:"text"`
 	Severity Severity `yaml:"severity"`
@@ -48,7 +47,7 @@ type Condition struct {
 	From     []string `yaml:"from"`
 }
 
-// Check refuses a condition that is neither a change nor whole.
+// Check rejects a condition that is neither a change nor complete.
 func (c *Condition) Check() error {
 	if !token.MatchString(c.Reason) {
 		return fmt.Errorf("found reason %s; accepted is lower snake case", wording.Quote(c.Reason))
@@ -65,19 +64,19 @@ func (c *Condition) Check() error {
 		return errors.New("found a test without a family; accepted is a family with its whole test, or neither")
 	}
 	if _, known := builtin().condition(c.Reason); !known {
-		return fmt.Errorf("found no family for %s, which the catalogue does not have; accepted is a family with its test", c.Reason)
+		return fmt.Errorf("found no family for %s, which is not in the catalogue; accepted is a family with its test", c.Reason)
 	}
 	return checkWords("", c.Text)
 }
 
-// reserved are the beginnings of the reasons that are not conditions.
+// reserved are the prefixes of reasons that are not conditions.
 var reserved = []string{"xid_", "sxid_", "event_", "recovery_action_", "nobody_"}
 
 func (c *Condition) checkWhole() error {
 	switch {
 	case c.Test == "":
 		return errors.New("found no test; accepted is one of is, above, below, grows")
-	case c.Severity == unsaid || c.Action == unasked:
+	case c.Severity == unset || c.Action == unsetAction:
 		return errors.New("found a family without severity or action; accepted are both")
 	case (c.Test == "grows") != (c.Lasts > 0):
 		return errors.New("found lasts without the test grows, or the reverse; accepted are both or neither")
@@ -94,7 +93,7 @@ func (c *Condition) checkWhole() error {
 	return checkWords("", c.Text)
 }
 
-// over returns c with what o says in its stead.
+// over returns c with the values that o overrides.
 func (c *Condition) over(o *Condition) *Condition {
 	if o.Family != "" {
 		return o
@@ -110,12 +109,12 @@ func (c *Condition) over(o *Condition) *Condition {
 
 // matcher selects readings by one label.
 type matcher struct {
-	at     int // position among the labels
+	at     int // index of the label
 	values []string
 	not    bool
 }
 
-// test is a Condition laid out for the metric table.
+// test is a Condition compiled against the metric table.
 type test struct {
 	*Condition
 	metric, than         *collector.Metric
@@ -126,7 +125,7 @@ type test struct {
 	isAbove, isIs, grows bool
 }
 
-// compile lays c out, and refuses families and labels that the table lacks.
+// compile compiles c. It rejects families and labels that are not in the table.
 func compile(c *Condition) (*test, error) {
 	t := &test{Condition: c, isAbove: c.Test == "above", isIs: c.Test == "is", grows: c.Test == "grows"}
 	var err error
@@ -162,7 +161,7 @@ func compile(c *Condition) (*test, error) {
 	return t, err
 }
 
-// family returns the row of a family that says something of a device.
+// family returns the row of a family of devices.
 func family(name string) (*collector.Metric, error) {
 	for _, m := range collector.Table() {
 		if m.Name != name {
@@ -203,8 +202,8 @@ func selects(ms []matcher, labels []string) bool {
 	return true
 }
 
-// holds reports whether v fails the device by the limit given.
-func (t *test) holds(v, limit float64) bool {
+// matches reports whether v matches the test with the given limit.
+func (t *test) matches(v, limit float64) bool {
 	switch {
 	case t.isIs:
 		return v == limit

@@ -7,21 +7,21 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// device is what is remembered of one device.
+// device is the state of one device.
 type device struct {
-	round uint64    // of the last Snapshot that had it; 0 for a stranger
-	met   time.Time // when an event first told of a stranger
+	round uint64    // of the last Snapshot that had it; 0 for an unknown device
+	met   time.Time // time of the first event of an unknown device
 
 	faults  []*fault
 	awaited []awaited
-	holds   []hold    // by condition
-	blind   time.Time // since when it does not answer
-	// driver is what the driver last asked for, said when it began to and
-	// told when an event last said so.
-	driver     Action
-	said, told time.Time
+	conds   []conditionState // by condition
+	blind   time.Time        // since when it does not answer
+	// driver is the last recovery action of the driver, driverSince its start
+	// and driverAt the time of the last event that reported it.
+	driver                Action
+	driverSince, driverAt time.Time
 
-	// To notice that the device has been reset.
+	// To detect a reset of the device.
 	sampled, goneAt time.Time
 	energy, ecc     float64
 	eccs, pending   int
@@ -33,28 +33,28 @@ type device struct {
 	xids     xidTotals
 }
 
-// hold is the state of one condition on one device.
-type hold struct {
-	since time.Time // it has held since then
-	other bool      // it has failed for some reading
-	until time.Time // of grows
+// conditionState is the state of one condition on one device.
+type conditionState struct {
+	since time.Time // true since then
+	other bool      // it was false for some reading
+	until time.Time // of the test grows
 	sum   float64
 	n     int // readings in sum
 }
 
 func newDevice(c *Catalogue) *device {
-	return &device{holds: make([]hold, len(c.conditions)), energy: -1}
+	return &device{conds: make([]conditionState, len(c.conditions)), energy: -1}
 }
 
-// reread has the device go by c in the stead of old.
-func (st *device) reread(old, c *Catalogue) {
-	holds := make([]hold, len(c.conditions))
+// setCatalogue replaces the catalogue old by c.
+func (st *device) setCatalogue(old, c *Catalogue) {
+	conds := make([]conditionState, len(c.conditions))
 	for i, t := range c.conditions {
 		if was, ok := old.condition(t.Reason); ok && was.Family == t.Family {
-			holds[i] = st.holds[was.index]
+			conds[i] = st.conds[was.index]
 		}
 	}
-	st.holds = holds
+	st.conds = conds
 	faults := st.faults
 	st.faults = nil
 	for _, f := range faults {
@@ -71,16 +71,16 @@ func (st *device) reread(old, c *Catalogue) {
 	}
 }
 
-// adopt takes over what was told of the device under its address.
-func (st *device) adopt(o *device) {
+// merge adds the events that were reported for the PCI address of the device.
+func (st *device) merge(o *device) {
 	for _, f := range o.faults {
 		if !st.has(f.reason) && len(st.faults) < maxFaults {
 			st.faults = append(st.faults, f)
 		}
 	}
 	st.awaited = append(st.awaited, o.awaited...)
-	if o.told.After(st.told) {
-		st.driver, st.said, st.told = o.driver, o.said, o.told
+	if o.driverAt.After(st.driverAt) {
+		st.driver, st.driverSince, st.driverAt = o.driver, o.driverSince, o.driverAt
 	}
 	if o.outage.since.After(st.outage.since) {
 		st.outage.since = o.outage.since
@@ -88,39 +88,39 @@ func (st *device) adopt(o *device) {
 	st.outage.failures += o.outage.failures
 }
 
-// driverTold notes what an event said that the driver asks for.
-func (st *device) driverTold(a Action, at time.Time) {
-	if at.Before(st.told) {
+// setDriver records the recovery action that an event reported.
+func (st *device) setDriver(a Action, at time.Time) {
+	if at.Before(st.driverAt) {
 		return
 	}
 	if a != st.driver {
-		st.said = at
+		st.driverSince = at
 	}
-	st.driver, st.told = a, at
+	st.driver, st.driverAt = a, at
 }
 
-// telling is how long before a reading an event must be for the reading to be
-// the newer word of the driver.
-const telling = time.Second
+// eventLag is the time between an event and a reading after which the reading is
+// newer information of the driver.
+const eventLag = time.Second
 
-// notice compares the device with what it was, and ends what a reset ends.
+// notice detects a reset of the device and removes the faults that it ends.
 func (st *device) notice(l *look, now time.Time) {
 	if l.gone {
 		st.goneAt = now
 	}
 	if !l.answers {
-		return // counters are those of before
+		return // the counters are old
 	}
 	reset := !st.goneAt.IsZero() && l.sampled.After(st.goneAt) ||
 		l.energy >= 0 && l.energy < st.energy ||
 		l.eccs > 0 && l.eccs == st.eccs && l.ecc < st.ecc ||
 		l.pendable && l.pending < st.pending
-	speaks := l.driver != unasked && l.sampled.After(st.told.Add(telling))
-	if reset || speaks && st.driver > NoAction && l.driver == NoAction {
+	newer := l.driver != unsetAction && l.sampled.After(st.driverAt.Add(eventLag))
+	if reset || newer && st.driver > NoAction && l.driver == NoAction {
 		st.cure(st.before(l))
 	}
-	if speaks && l.driver != st.driver {
-		st.driver, st.said = l.driver, now
+	if newer && l.driver != st.driver {
+		st.driver, st.driverSince = l.driver, now
 	}
 	if !l.sampled.IsZero() {
 		st.sampled = l.sampled
@@ -134,24 +134,24 @@ func (st *device) notice(l *look, now time.Time) {
 	}
 }
 
-// resetTakes is less than any device needs for a reset and the way back.
-const resetTakes = 10 * time.Second
+// minResetTime is shorter than the reset of any device.
+const minResetTime = 10 * time.Second
 
-// before returns a time at which the reset that l shows had not happened yet.
+// before returns a time before the reset that l shows.
 func (st *device) before(l *look) time.Time {
-	return later(later(st.sampled, st.goneAt), l.sampled.Add(-resetTakes))
+	return later(later(st.sampled, st.goneAt), l.sampled.Add(-minResetTime))
 }
 
-// driverSays returns the driver's own demand.
-func (st *device) driverSays() (finding, bool) {
-	says, ok := driverSays[st.driver]
-	return finding{reason: says.code, severity: says.severity, action: st.driver, rank: rankDriver, since: st.said, text: says.text}, ok
+// driverFinding returns the recovery action of the driver as a finding.
+func (st *device) driverFinding() (finding, bool) {
+	r, ok := recoveryActions[st.driver]
+	return finding{reason: r.code, severity: r.severity, action: st.driver, rank: rankDriver, since: st.driverSince, text: r.text}, ok
 }
 
-// conditions appends those that hold.
+// conditions appends the conditions that are true.
 func (st *device) conditions(c *Catalogue, l *look, now time.Time, out []finding) []finding {
 	for i, t := range c.conditions {
-		h, hit := &st.holds[i], &l.hits[i]
+		h, hit := &st.conds[i], &l.hits[i]
 		failing := hit.n > 0
 		if t.grows {
 			failing = h.grown(hit, t, now)
@@ -172,9 +172,9 @@ func (st *device) conditions(c *Catalogue, l *look, now time.Time, out []finding
 	return out
 }
 
-// grown reports whether the sum has grown lately. The first sum is the
-// measure, and so is one over other readings than before.
-func (h *hold) grown(hit *hit, t *test, now time.Time) bool {
+// grown reports whether the sum has grown recently. The first sum, and a sum over
+// a different number of readings, is only a new base.
+func (h *conditionState) grown(hit *hit, t *test, now time.Time) bool {
 	if hit.total > 0 {
 		if h.n == hit.total && hit.sum > h.sum {
 			h.until = now.Add(t.Lasts)
@@ -184,7 +184,7 @@ func (h *hold) grown(hit *hit, t *test, now time.Time) bool {
 	return now.Before(h.until)
 }
 
-// inherit adds what speaks against the parent.
+// inherit adds the findings of the parent.
 func inherit(own, parents []finding) []finding {
 	for _, p := range parents {
 		if p.rank == rankBlind || slices.ContainsFunc(own, func(f finding) bool { return f.reason == p.reason }) {

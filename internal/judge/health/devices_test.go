@@ -26,7 +26,7 @@ func at(pci string, functions ...string) fact {
 	return func(d *collector.Device) { d.PCI, d.Functions = pci, functions }
 }
 
-// verdicts judges one Snapshot and returns what it says of each device.
+// verdicts judges one Snapshot and returns the verdict of each device.
 func verdicts(t *testing.T, j *health.Judge, s *collector.Snapshot) map[string]string {
 	t.Helper()
 	j.Judge(s)
@@ -101,7 +101,7 @@ func TestSwitches(t *testing.T) {
 	sxid := func(code uint64, s string) collector.Event {
 		return event(collector.EventSXid, of(at), sub(s), func(e *collector.Event) { e.Code = code })
 	}
-	stranger := func() collector.Device { return collector.Device{ID: at, PCI: at, Class: collector.Switch} }
+	unlisted := func() collector.Device { return collector.Device{ID: at, PCI: at, Class: collector.Switch} }
 	for _, step := range []struct {
 		e    collector.Event
 		want string
@@ -113,7 +113,7 @@ func TestSwitches(t *testing.T) {
 		{sxid(11001, "fatal"), "unknown reset nobody_answers sxid_11001 sxid_unknown"},
 		{sxid(22003, "fatal"), "failed reset sxid_22003 nobody_answers sxid_11001 sxid_unknown"},
 	} {
-		same(t, verdicts(t, j, snapshot(start, news(step.e), stranger())), map[string]string{at: step.want})
+		same(t, verdicts(t, j, snapshot(start, news(step.e), unlisted())), map[string]string{at: step.want})
 	}
 }
 
@@ -159,7 +159,7 @@ func TestFPGAs(t *testing.T) {
 		{"alarm", facts(family("accel_fpga_sensor_alarm", 1, "Board", "critical")), 10 * second, "degraded inspect fpga_sensor_critical"},
 		{"warning", facts(family("accel_fpga_sensor_alarm", 1, "Board", "warning")), hour, "healthy none"},
 		{"flash", facts(family("accel_fpga_firmware_update_error", 1, "hw-error")), 0, "degraded inspect fpga_update_failed"},
-		{"a card of a driver that nobody reads", facts(unseen, family("accel_device_seen", 0, "fpga"), family("accel_device_seen", 1, "pcie")), hour, "unknown none nobody_answers"},
+		{"a card whose driver is not read", facts(unseen, family("accel_device_seen", 0, "fpga"), family("accel_device_seen", 1, "pcie")), hour, "unknown none nobody_answers"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j := health.New(health.Builtin(), health.Options{})
@@ -247,7 +247,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// What was told of an address is handed over once.
+// Events of an address are merged once.
 func TestAdoptedFaultsCanBeCured(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})
 	verdicts(t, j, snapshot(start, news(xid(119, of(gpuAt)))))

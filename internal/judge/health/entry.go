@@ -9,60 +9,59 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
 
-// Entry is what the catalogue says of one event: an Xid, an SXid or a kind of
-// its own. In a file that overrides the catalogue, a key that is left out
-// keeps its value; for a code that the catalogue lacks it is that of unknown
-// codes.
+// Entry is the catalogue entry of one event: an Xid, an SXid or another kind. In
+// a file that overrides the catalogue, an omitted key keeps its value; for a
+// code that is not in the catalogue it has the value of unknown codes.
 type Entry struct {
 	// Code is the number of an Xid or SXid.
 	Code int `yaml:"code" accept:"1..99999999"`
 	// Event is the kind of an event that has no number.
 	Event string `yaml:"event"`
-	// Sub narrows the entry to events with this Sub; empty is every other.
+	// Sub restricts the entry to events with this Sub; empty matches all others.
 	Sub string `yaml:"sub"`
 	// Name is short, in lower snake case.
 	Name string `yaml:"name"`
-	// Text says what happened.
+	// Text describes what happened.
 	Text string `yaml:"text"`
-	// Class is the part that the fault is in.
+	// Class is the component with the fault.
 	Class string `yaml:"class" accept:"application|bus|consequence|display|driver|engine|firmware|hardware|memory|nvlink|power|security|switch|test|verdict|vgpu"`
-	// Fault is whose it is.
+	// Fault is the cause of the event.
 	Fault string `yaml:"fault" accept:"application|application_or_hardware|driver|hardware|link|nobody|setup|unknown"`
-	// Total is the kind under which accel_gpu_xid_events_total counts an Xid,
-	// where it is not other. A sub-code makes no difference.
+	// Total is the kind under which accel_gpu_xid_events_total counts an Xid;
+	// empty means other. Sub-codes are not distinguished.
 	Total string `yaml:"total" accept:"hardware|application"`
-	// Severity is None where the event does not speak against the device.
+	// Severity is None if the event does not affect the device.
 	Severity Severity `yaml:"severity"`
 	Action   Action   `yaml:"action"`
-	// Ends says when the event no longer counts.
+	// Ends is when the event no longer counts.
 	Ends Ends `yaml:"ends"`
-	// Rules is driver where the driver states a recovery action after this
-	// event, which then goes before the entry's.
+	// Rules is driver if the driver reports a recovery action after this
+	// event, which then takes precedence over the entry.
 	Rules string `yaml:"rules" accept:"driver|catalogue"`
-	// While names conditions: once they can be read and none holds, the event
+	// While names conditions: once they can be read and none is true, the event
 	// no longer counts.
 	While []string `yaml:"while"`
-	// Cures are the numbers of codes that this one ends.
+	// Cures are the codes of the faults that this event ends.
 	Cures []int `yaml:"cures"`
-	// As is the number of the Xid that an event of another kind stands for.
+	// As is the number of the Xid that an event of another kind is equivalent to.
 	As int `yaml:"as" accept:"1..99999999"`
 	// From are the sources, by their keys in the catalogue.
 	From []string `yaml:"from"`
 }
 
-// entry is an Entry in its place in a catalogue.
+// entry is an Entry of a catalogue.
 type entry struct {
 	Entry
-	reason string // the code of the verdict's reason, empty for unknown codes
+	reason string // code of the reason; empty for unknown codes
 	while  []int  // positions of While
 }
 
 var token = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// maxText is the most bytes that a text of a file may have.
+// maxText is the maximum length of a text in a file, in bytes.
 const maxText = 300
 
-// Check refuses what could not stand in a label or on a line.
+// Check rejects values that are invalid in a label or on a line.
 func (e *Entry) Check() error {
 	if (e.Code == 0) == (e.Event == "") {
 		return errors.New("found neither code nor event, or both; accepted is one of them")
@@ -95,7 +94,7 @@ func printable(s string) bool {
 	return true
 }
 
-// over returns e with what o says in its stead.
+// over returns e with the values that o overrides.
 func (e *Entry) over(o *Entry) Entry {
 	n := *e
 	set(&n.Name, o.Name)
@@ -126,19 +125,19 @@ func set[T comparable](to *T, v T) {
 	}
 }
 
-// Ends says when an event no longer counts.
+// Ends is when an event no longer counts.
 type Ends struct {
 	// Reset: with the next reset of the device, load of its driver or boot.
 	Reset bool
 	// Answer: once the device answers again.
 	Answer bool
-	// After is how long after the event, where neither holds.
+	// After is the time after the event, if neither is set.
 	After time.Duration
 }
 
 const maxAfter = 30 * 24 * time.Hour
 
-// String returns the form of the catalogue.
+// String returns the value in the format of the catalogue.
 func (e Ends) String() string {
 	switch {
 	case e.Reset:
@@ -149,7 +148,7 @@ func (e Ends) String() string {
 	return e.After.String()
 }
 
-// UnmarshalText takes reset, answer or a duration from 1s to 720h.
+// UnmarshalText parses reset, answer or a duration from 1s to 720h.
 func (e *Ends) UnmarshalText(text []byte) error {
 	*e = Ends{}
 	switch s := string(text); s {

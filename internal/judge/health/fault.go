@@ -9,11 +9,11 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// settle is how long after an event the driver has had to state what it asks
-// for, and readings to show what the event told.
+// settle is the time after an event within which the driver reports its recovery
+// action and readings show the effect of the event.
 const settle = 30 * time.Second
 
-// fault is what an event told that speaks against a device.
+// fault is a fault of a device that an event reported.
 type fault struct {
 	event       collector.Event // the first
 	entry       *entry
@@ -21,22 +21,22 @@ type fault struct {
 	text        string
 	first, last time.Time
 	n           int
-	past        bool // told by a log from before the start, and not since
+	past        bool // only reported in a log from before the start
 }
 
-// hear takes an event of the device. loaded is when its driver was last
+// apply processes an event of the device. loaded is when its driver was last
 // loaded.
-func (st *device) hear(c *Catalogue, e *collector.Event, loaded time.Time) {
-	if asked := actionOf(e.Action); asked != unasked && !e.Time.Before(loaded) {
-		st.driverTold(asked, e.Time)
+func (st *device) apply(c *Catalogue, e *collector.Event, loaded time.Time) {
+	if action := actionOf(e.Action); action != unsetAction && !e.Time.Before(loaded) {
+		st.setDriver(action, e.Time)
 	}
 	again := len(e.Witnesses) > 0
 	if again && e.Sub == "" && e.Cause == 0 {
-		return // the second witness knows no more
+		return // the second report adds nothing
 	}
 	entry, known := c.lookup(e)
-	if as, ok := stands(entry, e); ok {
-		// That fault has been told of itself, except where its event was lost.
+	if as, ok := equivalent(entry, e); ok {
+		// That fault has an event of its own, unless the event was lost.
 		if entry, known = c.lookup(&as); entry.Class == "consequence" || st.has(reasonFor(entry, known, &as)) {
 			return
 		}
@@ -54,9 +54,9 @@ func (st *device) hear(c *Catalogue, e *collector.Event, loaded time.Time) {
 	st.add(entry, reasonFor(entry, known, e), e, again)
 }
 
-// stands returns the Xid that e stands for, where it does: the cause of a
-// consequence, or what NVML and the kernel tell of in their own words.
-func stands(entry *entry, e *collector.Event) (collector.Event, bool) {
+// equivalent returns the Xid that e is equivalent to, if any: the cause of a
+// consequence, or an event that NVML or the kernel reports under another name.
+func equivalent(entry *entry, e *collector.Event) (collector.Event, bool) {
 	as := *e
 	as.Kind, as.Sub, as.Action, as.Cause = collector.EventXid, "", "", 0
 	switch {
@@ -70,14 +70,13 @@ func stands(entry *entry, e *collector.Event) (collector.Event, bool) {
 	return as, true
 }
 
-// refine takes back what was made of the event while its sub-code was not
-// known.
+// refine removes the fault that the event caused before its sub-code was known.
 func (st *device) refine(entry *entry, e *collector.Event) {
 	plain := reasonOf(id{e.Kind, entry.Code, ""})
 	st.faults = slices.DeleteFunc(st.faults, func(f *fault) bool { return f.reason == plain && f.n == 1 })
 }
 
-// reasonFor is the code of the reason that an event gives.
+// reasonFor returns the reason code of an event.
 func reasonFor(entry *entry, known bool, e *collector.Event) string {
 	if known {
 		return entry.reason
@@ -85,8 +84,8 @@ func reasonFor(entry *entry, known bool, e *collector.Event) string {
 	return unknownReason(e.Kind)
 }
 
-// unknownReason is the code of the reason that events give of which the
-// catalogue does not know. They share one, so that the set stays closed.
+// unknownReason returns the reason code of events that are not in the catalogue.
+// They share one, so that the set of codes stays closed.
 func unknownReason(kind collector.EventKind) string {
 	if kind == collector.EventXid || kind == collector.EventSXid {
 		return string(kind) + "_unknown"
@@ -98,8 +97,8 @@ func (st *device) has(reason string) bool {
 	return slices.ContainsFunc(st.faults, func(f *fault) bool { return f.reason == reason })
 }
 
-// add notes the event as a fault, or as another one of a fault; again says that
-// it has been told before.
+// add records the event as a fault, or as a repetition of a fault. again is set
+// if the event was reported before.
 func (st *device) add(entry *entry, reason string, e *collector.Event, again bool) {
 	for _, f := range st.faults {
 		if f.reason != reason {
@@ -120,7 +119,7 @@ func (st *device) add(entry *entry, reason string, e *collector.Event, again boo
 	st.faults = append(st.faults, f)
 }
 
-// mildest returns the oldest of the faults that weigh least.
+// mildest returns the oldest of the faults with the lowest severity.
 func (st *device) mildest() int {
 	at := 0
 	for i, f := range st.faults {
@@ -131,7 +130,7 @@ func (st *device) mildest() int {
 	return at
 }
 
-// faultText says what happened, without how often.
+// faultText describes the fault without its count.
 func faultText(f *fault) string {
 	var b strings.Builder
 	switch f.event.Kind {
@@ -152,11 +151,11 @@ func faultText(f *fault) string {
 	return b.String()
 }
 
-// finding is the fault as a reason, by what the device says now.
+// finding returns the fault as a reason, given the current state of the device.
 func (f *fault) finding(l *look) finding {
 	out := finding{reason: f.reason, severity: f.entry.Severity, action: f.entry.Action, rank: rankEvent, since: f.first, fault: f, n: f.n}
-	// The driver has had its say after the event and asks for nothing. It
-	// works; what the catalogue asks for can wait.
+	// The driver has answered after the event and recommends no action. The
+	// device works, so the action of the catalogue can wait.
 	out.overruled = f.entry.Severity == Failed && l.answers && l.driver == NoAction && !l.sampled.Before(f.last.Add(settle)) &&
 		(f.past || f.entry.Rules == "driver")
 	if out.overruled {
@@ -165,15 +164,15 @@ func (f *fault) finding(l *look) finding {
 	return out
 }
 
-// cure ends what a reset, or a load of the driver, before t has ended.
+// cure removes the faults that a reset or a load of the driver at t ends.
 func (st *device) cure(t time.Time) {
 	st.faults = slices.DeleteFunc(st.faults, func(f *fault) bool { return f.entry.Ends.Reset && !f.last.After(t) })
-	if !st.told.After(t) {
-		st.driver, st.told = unasked, time.Time{}
+	if !st.driverAt.After(t) {
+		st.driver, st.driverAt = unsetAction, time.Time{}
 	}
 }
 
-// expire ends faults that are over by now.
+// expire removes faults that have ended.
 func (st *device) expire(l *look, now time.Time) {
 	st.faults = slices.DeleteFunc(st.faults, func(f *fault) bool {
 		settled := l.answers && !l.sampled.Before(f.last.Add(settle))

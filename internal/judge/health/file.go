@@ -11,7 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
 
-// file is the form of a catalogue on disk.
+// file is the format of a catalogue file.
 type file struct {
 	Sources    map[string]string `yaml:"sources"`
 	Unknown    unknown           `yaml:"unknown"`
@@ -20,10 +20,10 @@ type file struct {
 	Events     []Entry           `yaml:"events"`
 	Conditions []Condition       `yaml:"conditions"`
 
-	base *Catalogue // what the file changes
+	base *Catalogue // the catalogue that the file changes
 }
 
-// unknown is what is said of codes that no entry names.
+// unknown is the entry for codes that have none.
 type unknown struct {
 	Text     string   `yaml:"text"`
 	Severity Severity `yaml:"severity"`
@@ -31,15 +31,15 @@ type unknown struct {
 	Ends     Ends     `yaml:"ends"`
 }
 
-// Check keeps an unknown code from being more than a warning.
+// Check ensures that an unknown code is at most a warning.
 func (u *unknown) Check() error {
 	if u.Severity == Failed {
-		return errors.New("found severity failed for codes that nobody knows; accepted is none or degraded")
+		return errors.New("found severity failed for unknown codes; accepted is none or degraded")
 	}
 	return checkWords("", u.Text)
 }
 
-// Check finds what is wrong between the entries.
+// Check validates the entries against each other.
 func (f *file) Check() error {
 	for _, l := range []struct {
 		name string
@@ -73,7 +73,7 @@ func (f *file) Check() error {
 	return nil
 }
 
-// defines reports whether there is a condition with that reason.
+// defines reports whether a condition with that reason exists.
 func (f *file) defines(reason string) bool {
 	_, known := f.base.condition(reason)
 	return known || slices.ContainsFunc(f.Conditions, func(c Condition) bool { return c.Reason == reason })
@@ -141,7 +141,7 @@ func (c *Catalogue) with(name string, data []byte) (*Catalogue, error) {
 	return n, nil
 }
 
-// resolve finds the conditions that entries name, and codes that have
+// resolve looks up the conditions that entries name, and the codes with
 // sub-codes.
 func (c *Catalogue) resolve() {
 	c.subs = map[uint64]bool{}
@@ -163,8 +163,7 @@ func (c *Catalogue) resolve() {
 	}
 }
 
-// put adds an entry, or changes the one that is there. A Sub that is new rests
-// on the entry of its code.
+// put adds or changes an entry. A new Sub is based on the entry of its code.
 func (c *Catalogue) put(kind collector.EventKind, e *Entry) {
 	if kind == "" {
 		kind = collector.EventKind(e.Event)
@@ -182,7 +181,7 @@ func (c *Catalogue) put(kind collector.EventKind, e *Entry) {
 	c.entries[k] = &entry{Entry: n, reason: reasonOf(k)}
 }
 
-// reasonOf is the code of the reason that an entry gives.
+// reasonOf returns the reason code of an entry.
 func reasonOf(k id) string {
 	r := "event_" + string(k.kind)
 	if k.kind == collector.EventXid || k.kind == collector.EventSXid {
@@ -194,7 +193,7 @@ func reasonOf(k id) string {
 	return r
 }
 
-// layOut sets the conditions to those of base with the changes given.
+// layOut sets the conditions to those of base with the changes applied.
 func (c *Catalogue) layOut(base *Catalogue, changes []Condition) error {
 	var list []*Condition
 	for _, t := range base.conditions {

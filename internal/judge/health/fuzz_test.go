@@ -73,7 +73,7 @@ func (d *dice) device(now time.Time, id string, rows []*collector.Metric) collec
 	return out
 }
 
-// FuzzJudge holds that whatever a Snapshot shows, every device has exactly one
+// FuzzJudge checks that for any Snapshot every device has exactly one
 // state and one action, what is not healthy has a reason, a partition is never
 // better than its parent, and nothing that was published changes.
 func FuzzJudge(f *testing.F) {
@@ -130,7 +130,7 @@ func inherits(t *testing.T, s *collector.Snapshot, d *collector.Device) {
 	}
 }
 
-// FuzzParse holds that a file is taken whole or refused with every mistake on a
+// FuzzParse checks that a file is applied or rejected with every mistake on a
 // line of it, and that what was taken can be used.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{

@@ -7,53 +7,53 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// Bounds of what is remembered.
+// Limits on the state.
 const (
-	maxFaults    = 32 // of one device
-	maxStrangers = 256
-	// strangerStays is how long events wait for a Source to find their device.
-	strangerStays = time.Hour
+	maxFaults  = 32 // per device
+	maxUnknown = 256
+	// unknownTTL is how long events wait for a Source to find their device.
+	unknownTTL = time.Hour
 )
 
-// Options are what a Judge cannot see in a Snapshot.
+// Options are inputs of a Judge that are not in a Snapshot.
 type Options struct {
-	// Boot is when the node was booted: events of a log that are older do not
-	// count. Zero where it is not known.
+	// Boot is when the node was booted: older events of a log do not count. Zero
+	// if unknown.
 	Boot time.Time
 }
 
-// Judge gives every device its verdict and the families that publish it.
+// Judge sets the verdict of every device and the families that publish it.
 type Judge struct {
 	next    atomic.Pointer[Catalogue]
 	options Options
 
 	catalogue *Catalogue
 	devices   map[string]*device
-	strangers int       // devices that only events have told of
-	loaded    time.Time // when a driver was last loaded, as far as events told
+	unknown   int       // devices that are known from events only
+	loaded    time.Time // when a driver was last loaded, by events
 	round     uint64
 
-	// For one device at a time.
+	// Scratch space for one device at a time.
 	look  look
 	found []finding
 }
 
-// New returns a Judge by the catalogue given.
+// New returns a Judge that uses the catalogue c.
 func New(c *Catalogue, o Options) *Judge {
 	j := &Judge{options: o, devices: map[string]*device{}}
 	j.Apply(c)
 	return j
 }
 
-// Apply has the Judge go by another catalogue from the next Snapshot on. It may
-// be called at any time.
+// Apply replaces the catalogue from the next Snapshot on. It may be called
+// concurrently.
 func (j *Judge) Apply(c *Catalogue) { j.next.Store(c) }
 
 // Judge implements collector.Judge.
 func (j *Judge) Judge(s *collector.Snapshot) {
 	if c := j.next.Load(); c != j.catalogue {
 		for _, st := range j.devices {
-			st.reread(j.catalogue, c)
+			st.setCatalogue(j.catalogue, c)
 		}
 		j.catalogue = c
 		j.look.hits = make([]hit, len(c.conditions))
@@ -67,9 +67,9 @@ func (j *Judge) Judge(s *collector.Snapshot) {
 		j.devices[id].round = j.round
 	}
 	for i := range s.News {
-		j.hear(&s.News[i], s.Time)
+		j.apply(&s.News[i], s.Time)
 	}
-	// A partition inherits, so its parent comes first.
+	// A partition inherits from its parent, so parents come first.
 	for _, partitions := range []bool{false, true} {
 		for i := range s.Devices {
 			if d := &s.Devices[i]; (d.Parent != "") == partitions {
@@ -80,8 +80,8 @@ func (j *Judge) Judge(s *collector.Snapshot) {
 	j.forget(s.Time)
 }
 
-// hear takes an event.
-func (j *Judge) hear(e *collector.Event, now time.Time) {
+// apply processes an event.
+func (j *Judge) apply(e *collector.Event, now time.Time) {
 	if e.Past && e.Time.Before(j.options.Boot) {
 		return
 	}
@@ -97,60 +97,61 @@ func (j *Judge) hear(e *collector.Event, now time.Time) {
 	}
 	st := j.devices[e.Device]
 	if st == nil {
-		if j.strangers >= maxStrangers {
+		if j.unknown >= maxUnknown {
 			return
 		}
-		j.strangers++
+		j.unknown++
 		st = newDevice(j.catalogue)
 		st.met = now
 		j.devices[e.Device] = st
 	}
 	if !st.await(j.catalogue, e, now) {
-		st.hear(j.catalogue, st.meet(e), j.loaded)
+		st.apply(j.catalogue, st.match(e), j.loaded)
 	}
 }
 
-// of returns the memory of d, with what events told of its address before
-// anybody knew who is there.
-func (j *Judge) of(d *collector.Device) *device {
+// stateOf returns the state of d, including events that were reported for its PCI
+// address before the device was found.
+func (j *Judge) stateOf(d *collector.Device) *device {
 	st := j.devices[d.ID]
 	if d.Parent == "" {
 		if d.PCI != d.ID {
-			j.adopt(st, d.PCI)
+			j.merge(st, d.PCI)
 		}
 		for _, f := range d.Functions {
-			j.adopt(st, f)
+			j.merge(st, f)
 		}
 	}
 	return st
 }
 
-// adopt gives st what was told under an alias that is no device of its own.
-func (j *Judge) adopt(st *device, alias string) {
+// merge adds the events of an alias that is not a device itself to st.
+func (j *Judge) merge(st *device, alias string) {
 	if o := j.devices[alias]; o != nil && o != st && o.round != j.round {
-		st.adopt(o)
+		st.merge(o)
 		delete(j.devices, alias)
 	}
 }
 
-// forget drops what the Sampler has forgotten, and events that nobody claims.
+// forget drops devices that the Sampler has forgotten, and events without a
+// device.
 func (j *Judge) forget(now time.Time) {
-	j.strangers = 0
+	j.unknown = 0
 	for id, st := range j.devices {
 		switch {
 		case st.round == j.round:
-		case st.round != 0 || len(st.faults)+len(st.awaited) == 0 && st.told.IsZero() || now.Sub(st.met) > strangerStays:
+		case st.round != 0 || len(st.faults)+len(st.awaited) == 0 && st.driverAt.IsZero() || now.Sub(st.met) > unknownTTL:
 			delete(j.devices, id)
 		default:
-			j.strangers++
+			j.unknown++
 		}
 	}
 }
 
-// judge gives d its verdict.
+// judge sets the verdict of d.
 func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
-	st := j.of(d)
-	st.losePatience(j.catalogue, s, j.loaded)
+	st := j.stateOf(d)
+	st.endWait(j.catalogue, s, j.loaded)
 	l := &j.look
 	l.at(j.catalogue, d)
 	for _, r := range l.xids {
@@ -160,7 +161,7 @@ func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
 	st.expire(l, s.Time)
 
 	j.found = j.found[:0]
-	if f, ok := st.driverSays(); ok {
+	if f, ok := st.driverFinding(); ok {
 		j.found = append(j.found, f)
 	}
 	for _, f := range st.faults {
@@ -172,7 +173,7 @@ func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
 	}
 	if !l.answers {
 		st.blind = earliest(st.blind, s.Time)
-		j.found = append(j.found, finding{reason: nobodyAnswers, severity: blind, action: NoAction, rank: rankBlind, since: st.blind, text: "no source has an answer of the device"})
+		j.found = append(j.found, finding{reason: noAnswer, severity: blind, action: NoAction, rank: rankBlind, since: st.blind, text: "no source has an answer from the device"})
 	} else {
 		st.blind = time.Time{}
 	}
@@ -187,7 +188,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// earliest returns a, or b where a is not set.
+// earliest returns a, or b if a is zero.
 func earliest(a, b time.Time) time.Time {
 	if a.IsZero() {
 		return b

@@ -13,13 +13,13 @@ const (
 	hour   = time.Hour
 )
 
-// news and facts keep the stories short.
+// news and facts keep the test cases short.
 func news(e ...collector.Event) []collector.Event { return e }
 func facts(f ...fact) []fact                      { return f }
 
-var stories = []story{
+var cases = []history{
 	{"nothing is wrong", []step{{want: "healthy none"}}},
-	{"nobody looked", []step{
+	{"no source has sampled", []step{
 		{facts: facts(unseen), want: "unknown none nobody_answers"},
 		{after: second, want: "healthy none"},
 		{after: second, facts: facts(unseen), want: "unknown none nobody_answers"},
@@ -29,14 +29,14 @@ var stories = []story{
 		{news: news(xid(13), xid(31), xid(43), xid(45), xid(69), xid(137), xid(8), xid(39)), want: "healthy none"},
 	}},
 	{"a test injects an error", []step{{news: news(xid(14)), want: "healthy none"}}},
-	{"a code that nobody knows", []step{
+	{"unknown code", []step{
 		{news: news(xid(777)), want: "degraded inspect xid_unknown"},
 		{after: hour - second, want: "degraded inspect xid_unknown"},
 		{after: second, want: "healthy none"},
 	}},
-	{"NVML cannot say which Xid", []step{{news: news(xid(999)), want: "degraded inspect xid_unknown"}}},
+	{"NVML does not report the number", []step{{news: news(xid(999)), want: "degraded inspect xid_unknown"}}},
 
-	{"uncontained error on a driver that says nothing, then a reset", []step{
+	{"uncontained error on a driver without recovery action, then a reset", []step{
 		{facts: facts(set(collector.EnergyJoules, 5000)), want: "healthy none"},
 		{after: second, facts: facts(set(collector.EnergyJoules, 5100)), news: news(xid(95)), want: "failed reset xid_95"},
 		{after: 24 * hour, facts: facts(set(collector.EnergyJoules, 9000)), want: "failed reset xid_95"},
@@ -66,7 +66,7 @@ var stories = []story{
 		{after: minute, news: news(xid(119, earlier(5*second))), facts: facts(set(collector.EnergyJoules, 10)), want: "failed reset xid_119"},
 		{after: minute, news: news(xid(119, earlier(30*second)), xid(120, earlier(5*second))), facts: facts(set(collector.EnergyJoules, 5)), want: "failed reset xid_120"},
 	}},
-	{"the driver asks for a reset and is content with it", []step{
+	{"the driver recommends a reset, which ends it", []step{
 		{facts: facts(driver("none")), want: "healthy none"},
 		{after: second, facts: facts(driver("reset")), news: news(xid(95)), want: "failed reset recovery_action_reset xid_95"},
 		{after: hour, facts: facts(driver("reset")), want: "failed reset recovery_action_reset xid_95"},
@@ -78,13 +78,13 @@ var stories = []story{
 			want: "failed drain_and_reset xid_79 row_remap_failed recovery_action_drain_and_reset",
 		},
 	}},
-	{"the driver has had its say and asks for nothing", []step{
+	{"the driver recommends no action after the event", []step{
 		{facts: facts(driver("none")), news: news(xid(95)), want: "failed reset xid_95"},
 		{after: 29 * second, facts: facts(driver("none")), want: "failed reset xid_95"},
 		{after: second, facts: facts(driver("none")), want: "degraded reset xid_95"},
 		{after: second, facts: facts(driver("none")), news: news(xid(95)), want: "failed reset xid_95"},
 	}},
-	{"on some codes the driver has no say", []step{
+	{"codes that the driver does not overrule", []step{
 		{facts: facts(driver("none")), news: news(xid(119)), want: "failed reset xid_119"},
 		{after: hour, facts: facts(driver("none")), want: "failed reset xid_119"},
 	}},
@@ -95,7 +95,7 @@ var stories = []story{
 		{after: minute, facts: facts(driver("recover_imex_domain")), want: "degraded recover_imex_domain recovery_action_recover_imex_domain"},
 		{after: minute, facts: facts(driver("none")), want: "healthy none"},
 	}},
-	{"the demand is remembered while nobody looks", []step{
+	{"the recovery action is kept while the device does not answer", []step{
 		{facts: facts(driver("reset")), want: "failed reset recovery_action_reset"},
 		{after: minute, facts: facts(unseen), want: "failed reset recovery_action_reset nobody_answers"},
 		{after: minute, facts: facts(unseen), news: news(event(collector.EventDriverLoaded, of(""))), want: "unknown none nobody_answers"},
@@ -180,10 +180,10 @@ var stories = []story{
 	{"the kernel log adds the cause", []step{
 		{news: news(xid(45), xid(45, cause(119), again)), want: "failed reset xid_119"},
 	}},
-	{"two witnesses of one fault", []step{
+	{"two reports of one fault", []step{
 		{news: news(xid(95), xid(95, again)), want: "failed reset xid_95"},
 	}},
-	{"the kernel log adds the sub-code: survived", []step{
+	{"the kernel log adds the sub-code: recovered", []step{
 		{news: news(xid(145)), want: "degraded inspect xid_145"},
 		{after: second, news: news(xid(145, sub("RLW_REMAP:0x100"), again)), want: "healthy none"},
 	}},
@@ -308,7 +308,7 @@ var stories = []story{
 		{after: 2 * hour, want: "healthy none"},
 		{after: second, facts: facts(aer(2, 0)...), want: "degraded inspect pcie_nonfatal"},
 	}},
-	{"the kernel tells of PCIe errors", []step{
+	{"PCIe errors of the kernel log", []step{
 		{news: news(event(collector.EventAER, sub("corrected/RxErr"))), want: "healthy none"},
 		{after: second, news: news(event(collector.EventAER, sub("nonfatal/CmpltTO"))), want: "degraded inspect event_aer_nonfatal"},
 		{after: second, news: news(event(collector.EventAER, sub("fatal/DLP"))), want: "degraded reset event_aer_nonfatal event_aer_fatal"},
@@ -331,7 +331,7 @@ var stories = []story{
 		{facts: facts(family("accel_device_file_usable", 0, "nvidia0", "missing"), family("accel_device_file_usable", 1, "nvidiactl", "")), want: "healthy none"},
 		{after: minute, facts: facts(family("accel_device_file_usable", 0, "nvidia0", "missing")), want: "degraded inspect device_file_unusable"},
 	}},
-	{"a witness alone cannot judge", []step{
+	{"seen on the bus only", []step{
 		{facts: facts(func(d *collector.Device) { d.Witness = true }), want: "unknown none nobody_answers"},
 	}},
 }
@@ -376,7 +376,7 @@ func aer(nonfatal, fatal float64) []fact {
 }
 
 func TestStories(t *testing.T) {
-	for _, s := range stories {
+	for _, s := range cases {
 		t.Run(s.name, func(t *testing.T) { play(t, s) })
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 )
 
-// Every fault of NVLink 5 that the kernel log can tell apart is judged by
+// Every fault of NVLink 5 that the kernel log distinguishes is judged by
 // itself.
 func TestNVLinkSubCodes(t *testing.T) {
 	c := health.Builtin()
@@ -19,21 +19,21 @@ func TestNVLinkSubCodes(t *testing.T) {
 			known++
 		}
 	}
-	told := 0
+	reported := 0
 	for code := uint64(144); code <= 150; code++ {
 		for _, s := range kernellog.NVLinkSubs(code) {
 			e := xid(code, sub(s))
 			entry, _ := c.Lookup(&e)
 			switch {
 			case entry.Sub != "":
-				told++
+				reported++
 			case strings.Contains(s, ":"):
 				t.Errorf("Xid %d, %s has no entry", code, s)
 			}
 		}
 	}
-	if told != known {
-		t.Errorf("the kernel log can tell of %d entries, the catalogue has %d", told, known)
+	if reported != known {
+		t.Errorf("the kernel log reports %d entries, the catalogue has %d", reported, known)
 	}
 }
 

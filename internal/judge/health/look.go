@@ -6,38 +6,38 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// hit is what a condition found among the readings of a device.
+// hit is the result of a condition on the readings of a device.
 type hit struct {
-	n, total int     // readings that fail it, and those looked at
-	sum      float64 // of those looked at
+	n, total int     // readings that match, and readings examined
+	sum      float64 // of the examined readings
 	show     [2]string
 }
 
-// operand is a reading that is compared with one of another family.
+// operand is a reading that is compared with a reading of another family.
 type operand struct {
 	test    *test
 	reading *collector.Reading
 }
 
-// look is what the readings of one device say in one Snapshot.
+// look is a summary of the readings of one device in one Snapshot.
 type look struct {
 	hits        []hit // by condition
 	left, right []operand
 
 	xids []*collector.Reading // counters of Xids by number
 
-	answers  bool // a source that reads the device has an answer of it
-	gone     bool // it says that it needs a reset, or that it is lost
+	answers  bool // a source that reads the device has an answer from it
+	gone     bool // the device is lost or needs a reset
 	sampled  time.Time
-	driver   Action // what the driver asks for, unasked where it does not say
+	driver   Action // recovery action of the driver, unsetAction if not reported
 	energy   float64
 	ecc      float64 // uncorrected errors since the driver was loaded
-	eccs     int     // series of it
-	pending  int     // repairs that wait for a reset
-	pendable bool    // the above can be read
+	eccs     int     // number of its series
+	pending  int     // repairs pending until a reset
+	pendable bool    // pending can be read
 }
 
-// at looks at d.
+// at examines d.
 func (l *look) at(c *Catalogue, d *collector.Device) {
 	clear(l.hits)
 	*l = look{hits: l.hits, left: l.left[:0], right: l.right[:0], xids: l.xids[:0], sampled: d.Sampled, energy: -1}
@@ -65,7 +65,7 @@ func (l *look) at(c *Catalogue, d *collector.Device) {
 			if a.test != b.test || !a.test.pairs(a.reading, b.reading) {
 				continue
 			}
-			if partners++; a.test.holds(a.reading.Value, b.reading.Value) {
+			if partners++; a.test.matches(a.reading.Value, b.reading.Value) {
 				fails++
 			}
 		}
@@ -76,7 +76,7 @@ func (l *look) at(c *Catalogue, d *collector.Device) {
 	l.answers = l.answers && !d.Witness
 }
 
-// known takes the readings that mean more than a condition can say.
+// known processes readings that conditions cannot express.
 func (l *look) known(r *collector.Reading) {
 	switch r.Metric {
 	case collector.DeviceUp:
@@ -110,7 +110,7 @@ func (l *look) apply(t *test, r *collector.Reading) {
 		return
 	}
 	l.hits[t.index].sum += r.Value
-	l.count(t, r, !t.grows && t.holds(r.Value, t.Value))
+	l.count(t, r, !t.grows && t.matches(r.Value, t.Value))
 }
 
 func (l *look) count(t *test, r *collector.Reading, failing bool) {

@@ -24,10 +24,10 @@ func tables(c *health.Catalogue) string {
 	entries := c.Entries()
 	for _, l := range []struct {
 		title, intro, key string
-		holds             func(e *health.Entry) bool
+		contains          func(e *health.Entry) bool
 	}{
 		{"Xids", "Numbers that are not here are reserved, or newer than the catalogue.", "Xid", func(e *health.Entry) bool { return kind(e) == collector.EventXid && e.Sub == "" }},
-		{"NVLink 5", "What Xids 144 to 150 tell apart, by the `Sub` of the event: the unit, and its error or reason.", "Xid, sub-code", func(e *health.Entry) bool { return kind(e) == collector.EventXid && e.Sub != "" }},
+		{"NVLink 5", "Sub-codes of Xids 144 to 150, by the `Sub` of the event: the unit, and its error or reason.", "Xid, sub-code", func(e *health.Entry) bool { return kind(e) == collector.EventXid && e.Sub != "" }},
 		{"SXids", "Of NVSwitches, by the PCI address of the switch.", "SXid", func(e *health.Entry) bool { return kind(e) == collector.EventSXid }},
 		{"Other events", "", "event", func(e *health.Entry) bool { return e.Event != "" }},
 	} {
@@ -37,13 +37,13 @@ func tables(c *health.Catalogue) string {
 		}
 		fmt.Fprintf(&b, "| %s | name | what happened | part | whose fault | state | action | ends | from |\n|---|---|---|---|---|---|---|---|---|\n", l.key)
 		for i := range entries {
-			if e := &entries[i]; l.holds(e) {
+			if e := &entries[i]; l.contains(e) {
 				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", key(e), e.Name, e.Text, e.Class, words(e.Fault), e.Severity, e.Action, ends(e), strings.Join(e.From, ", "))
 			}
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("### Conditions\n\n| reason | holds when | state | action | from |\n|---|---|---|---|---|\n")
+	b.WriteString("### Conditions\n\n| reason | condition | state | action | from |\n|---|---|---|---|---|\n")
 	for _, cond := range c.Conditions() {
 		fmt.Fprintf(&b, "| %s | %s: %s | %s | %s | %s |\n", cond.Reason, cond.Text, test(&cond), cond.Severity, cond.Action, strings.Join(cond.From, ", "))
 	}
@@ -54,7 +54,7 @@ func tables(c *health.Catalogue) string {
 	return b.String()
 }
 
-// kind tells Xids from SXids, which have five digits.
+// kind distinguishes Xids from SXids, which have five digits.
 func kind(e *health.Entry) collector.EventKind {
 	switch {
 	case e.Event != "":
@@ -79,7 +79,7 @@ func key(e *health.Entry) string {
 
 func words(s string) string { return strings.ReplaceAll(s, "_", " ") }
 
-// ends says when an entry that speaks against the device no longer does.
+// ends describes when the effect of an entry ends.
 func ends(e *health.Entry) string {
 	if e.As != 0 {
 		return fmt.Sprintf("as Xid %d", e.As)

@@ -6,15 +6,15 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// outage follows a device from failed to healthy.
+// outage measures the time of a device from failed to healthy.
 type outage struct {
-	since    time.Time // when it failed, zero while it has not
+	since    time.Time // when it failed; zero if it has not
 	failures float64
 	lasted   *collector.Distribution
-	shown    collector.Distribution // what Snapshots share of lasted
+	shown    collector.Distribution // copy of lasted that Snapshots share
 }
 
-// note takes the state of the device with the ID given. The histogram is there
+// note records the state of the device with the given ID. The histogram exists
 // from the first failure on, so that the first recovery is an increase and a
 // device that never failed costs nothing.
 func (o *outage) note(state, device string, now time.Time) {
@@ -46,7 +46,7 @@ var (
 	actionLabels = each(actions)
 )
 
-// each returns label slices of one value, to be shared by all Snapshots.
+// each returns label slices with one value each, which all Snapshots share.
 func each(values []string) [][]string {
 	out := make([][]string, len(values))
 	for i, v := range values {
@@ -70,7 +70,7 @@ func (st *device) publish(s *collector.Snapshot, d *collector.Device) {
 		r = append(r, collector.Reading{Metric: collector.DeviceHealthReason, Labels: labels, Value: 1})
 	}
 	if d.Parent == "" {
-		// What mends a partition is done to its parent.
+		// A partition is repaired through its parent.
 		for i := NoAction; i < numberOfActions; i++ {
 			r = append(r, collector.Reading{Metric: collector.DeviceAction, Labels: actionLabels[i], Value: boolValue(actions[i] == v.Action)})
 		}

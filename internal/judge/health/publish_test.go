@@ -133,12 +133,12 @@ func TestReasons(t *testing.T) {
 	want := collector.Verdict{
 		State: "degraded", Action: "reset", Since: first,
 		Reasons: []collector.Reason{
-			{Code: "xid_95", Severity: "degraded", Action: "reset", Since: start.Add(-time.Hour), Text: "Xid 95: a memory error that could not be corrected may have hit every program on the GPU; from the log of before the start; the driver asks for nothing"},
-			{Code: "xid_63", Severity: "degraded", Action: "reset", Since: first, Text: "Xid 63: a bad row will be remapped, or a page retired, with the next reset; running work is not harmed; 2 times, the last at 2026-03-01T12:01:00Z"},
-			{Code: "xid_unknown", Severity: "degraded", Action: "inspect", Since: now, Text: "Xid 777: a code that the catalogue does not have: NVRM: Xid (PCI:0000:1b:00): 777, news"},
-			{Code: "ecc_uncorrected", Severity: "degraded", Action: "drain_and_reset", Since: now, Text: "memory errors that could not be corrected since the driver was loaded: location sram"},
-			{Code: "repair_pending", Severity: "degraded", Action: "reset", Since: now, Text: "a repair waits for the next reset: kind channel and 1 more"},
-			{Code: "row_remap_pending", Severity: "degraded", Action: "reset", Since: now, Text: "a row of memory will be remapped with the next reset; running work is not harmed"},
+			{Code: "xid_95", Severity: "degraded", Action: "reset", Since: start.Add(-time.Hour), Text: "Xid 95: an uncorrectable memory error may have affected every program on the GPU; logged before the start of the exporter; the driver recommends no action"},
+			{Code: "xid_63", Severity: "degraded", Action: "reset", Since: first, Text: "Xid 63: a bad row will be remapped, or a page retired, at the next reset; running work is not affected; 2 times, the last at 2026-03-01T12:01:00Z"},
+			{Code: "xid_unknown", Severity: "degraded", Action: "inspect", Since: now, Text: "Xid 777: a code that is not in the catalogue: NVRM: Xid (PCI:0000:1b:00): 777, news"},
+			{Code: "ecc_uncorrected", Severity: "degraded", Action: "drain_and_reset", Since: now, Text: "uncorrectable memory errors since the driver was loaded: location sram"},
+			{Code: "repair_pending", Severity: "degraded", Action: "reset", Since: now, Text: "a repair is pending until the next reset: kind channel and 1 more"},
+			{Code: "row_remap_pending", Severity: "degraded", Action: "reset", Since: now, Text: "a memory row will be remapped at the next reset; running work is not affected"},
 		},
 	}
 	if diff := cmp.Diff(want, *s.Devices[0].Verdict); diff != "" {
@@ -146,7 +146,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// What stands for another fault is not a second one of it, and is told as it.
+// An event that is equivalent to another fault is reported as that fault, once.
 func TestTextOfOneFault(t *testing.T) {
 	for name, e := range map[string][]collector.Event{
 		"the bus, and the Xid":       news(xid(79), event(collector.EventBusLoss)),
@@ -179,7 +179,7 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// So is that of a reason: it begins anew with each time that it is so.
+// The start of a reason changes each time the reason appears again.
 func TestReasonSince(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})
 	for i, blind := range []bool{true, true, false, true} {
@@ -215,7 +215,7 @@ func TestVerdictsAreImmutable(t *testing.T) {
 	}
 }
 
-// TestReasonsListed: whatever an event tells, the reason is one of those listed.
+// TestReasonsListed checks that the reason of any event is a listed one.
 func TestReasonsListed(t *testing.T) {
 	c := health.Builtin()
 	listed := map[string]bool{}

@@ -11,7 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 )
 
-// source yields whatever it holds.
+// source returns the devices that a test sets.
 type source struct {
 	name  string
 	round atomic.Pointer[collector.Round]
@@ -36,7 +36,7 @@ func (s *source) Sample(context.Context) (collector.Round, error) {
 func (s *source) yield(d ...collector.Device) { s.round.Store(&collector.Round{Devices: d}) }
 
 // The verdict through the Sampler: the bus sees a GPU before its driver does,
-// the kernel log tells of it by address, NVML of the same fault by name.
+// the kernel log reports it by address, NVML reports the same fault by name.
 func TestThroughTheSampler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := collector.NewSampler(collector.Settings{Interval: time.Second, ForgetAfter: time.Hour})

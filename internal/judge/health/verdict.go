@@ -10,18 +10,18 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// blind is the severity of not being able to look. It goes before Degraded,
-// since what is seen no more may have become worse, and after Failed, since
-// what was failed does not become better unseen.
-const blind = unsaid
+// blind is the severity of a device that cannot be observed. It is worse than
+// Degraded, because the state may have become worse, and milder than Failed,
+// because a failed device does not recover without being observed.
+const blind = unset
 
-// nobodyAnswers is the code of the reason of a device that no source reads.
-const nobodyAnswers = "nobody_answers"
+// noAnswer is the reason of a device that no source can read.
+const noAnswer = "nobody_answers"
 
 // The states of a device, in the order of accel_device_health.
 var states = []string{"healthy", "degraded", "failed", "unknown"}
 
-// The order of authority among findings of one severity.
+// The order of precedence among findings of one severity.
 const (
 	rankDriver = iota
 	rankEvent
@@ -29,8 +29,8 @@ const (
 	rankBlind
 )
 
-// finding is one fact that speaks against a device in one Snapshot. Equal
-// findings make an equal verdict.
+// finding is one reason against the health of a device in one Snapshot. Equal
+// findings give an equal verdict.
 type finding struct {
 	reason    string
 	severity  Severity
@@ -56,14 +56,14 @@ func graver(a, b finding) int {
 	return cmp.Or(b.gravity()-a.gravity(), int(a.rank)-int(b.rank), a.since.Compare(b.since), strings.Compare(a.reason, b.reason))
 }
 
-// conclude makes d's verdict of what was found.
+// conclude sets the verdict of d from the findings.
 func (st *device) conclude(found []finding, now time.Time, d *collector.Device) {
 	slices.SortFunc(found, graver)
 	if st.verdict != nil && slices.Equal(st.findings, found) {
 		return
 	}
 	st.findings = append(st.findings[:0], found...)
-	v := &collector.Verdict{State: "healthy", Action: demand(found).String(), Since: now}
+	v := &collector.Verdict{State: "healthy", Action: recommended(found).String(), Since: now}
 	if len(found) > 0 {
 		v.State = stateOf(found[0].severity)
 	}
@@ -73,7 +73,7 @@ func (st *device) conclude(found []finding, now time.Time, d *collector.Device) 
 	st.reasons = make([][]string, len(found))
 	for i := range found {
 		f := &found[i]
-		r := collector.Reason{Code: f.reason, Text: f.say(), Severity: stateOf(f.severity), Action: f.action.String(), Since: f.since}
+		r := collector.Reason{Code: f.reason, Text: f.message(), Severity: stateOf(f.severity), Action: f.action.String(), Since: f.since}
 		v.Reasons = append(v.Reasons, r)
 		st.reasons[i] = []string{r.Code, r.Severity}
 	}
@@ -90,9 +90,9 @@ func stateOf(s Severity) string {
 	return s.String()
 }
 
-// demand returns the action that the findings, gravest first, ask for: the
-// driver's own, else the heaviest among the gravest.
-func demand(found []finding) Action {
+// recommended returns the action for the findings, which are sorted gravest
+// first: the driver's if there is one, else the most expensive of the gravest.
+func recommended(found []finding) Action {
 	act := NoAction
 	gravest := -1
 	for i := range found {
@@ -113,32 +113,32 @@ func demand(found []finding) Action {
 	return act
 }
 
-// say is the text of the reason.
-func (f *finding) say() string {
+// message returns the text of the reason.
+func (f *finding) message() string {
 	switch {
 	case f.fault != nil:
-		return f.fault.say(f.overruled)
+		return f.fault.message(f.overruled)
 	case f.test != nil:
-		return f.test.say(f)
+		return f.test.message(f)
 	}
 	return f.text
 }
 
-func (f *fault) say(overruled bool) string {
+func (f *fault) message(overruled bool) string {
 	s := f.text
 	if f.n > 1 {
 		s += fmt.Sprintf("; %d times, the last at %s", f.n, f.last.UTC().Format(time.RFC3339))
 	}
 	if f.past {
-		s += "; from the log of before the start"
+		s += "; logged before the start of the exporter"
 	}
 	if overruled {
-		s += "; the driver asks for nothing"
+		s += "; the driver recommends no action"
 	}
 	return s
 }
 
-func (t *test) say(f *finding) string {
+func (t *test) message(f *finding) string {
 	s := t.Text
 	var shown []string
 	for i := range min(len(t.Show), len(f.show)) {

@@ -7,13 +7,13 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// The sub-codes of an Xid stand in the kernel log only. NVML tells of the same
-// Xid by its number, often a moment earlier, and what the number alone says may
-// be much milder. So it is judged when the log has told of it, or after the
-// patience. Both come from one place in the driver, a line after the other.
+// Only the kernel log has the sub-code of an Xid. NVML reports the same Xid by
+// its number, often a moment earlier, and the number alone may be much milder.
+// So an Xid of NVML is judged when the log has reported it, or after maxWait.
+// The driver writes both in the same function.
 const (
 	kernelLog = "kernellog" // the Source
-	patience  = time.Second
+	maxWait   = time.Second
 )
 
 // awaited is an Xid that is not judged yet.
@@ -27,24 +27,24 @@ func readsLog(s *collector.Snapshot) bool {
 	return slices.ContainsFunc(s.Sources, func(src collector.Status) bool { return src.Source == kernelLog && src.Up })
 }
 
-// hasSubs reports whether the catalogue tells faults of the event's code apart.
+// hasSubs reports whether the catalogue has sub-codes for the code of the event.
 func (c *Catalogue) hasSubs(e *collector.Event) bool {
 	return e.Kind == collector.EventXid && c.subs[e.Code]
 }
 
-// await keeps an Xid whose sub-code the kernel log is to tell. It reports false
-// where nothing is to be waited for.
+// await keeps an Xid until the kernel log reports its sub-code. It returns false
+// if there is nothing to wait for.
 func (st *device) await(c *Catalogue, e *collector.Event, now time.Time) bool {
 	if e.Source == kernelLog || e.Sub != "" || len(e.Witnesses) > 0 || !c.hasSubs(e) || len(st.awaited) >= maxFaults {
 		return false
 	}
-	st.awaited = append(st.awaited, awaited{*e, now.Add(patience)})
+	st.awaited = append(st.awaited, awaited{*e, now.Add(maxWait)})
 	return true
 }
 
-// meet ends the wait for what the kernel log tells of now, and returns the event
-// as one that nobody has judged yet.
-func (st *device) meet(e *collector.Event) *collector.Event {
+// match ends the wait for an event that the kernel log reports now, and returns
+// the event as one that has not been judged.
+func (st *device) match(e *collector.Event) *collector.Event {
 	i := slices.IndexFunc(st.awaited, func(a awaited) bool { return a.event.Code == e.Code })
 	if e.Source != kernelLog || e.Kind != collector.EventXid || i < 0 {
 		return e
@@ -55,9 +55,9 @@ func (st *device) meet(e *collector.Event) *collector.Event {
 	return &first
 }
 
-// losePatience judges what the log did not tell of, which is all where nobody
-// reads it.
-func (st *device) losePatience(c *Catalogue, s *collector.Snapshot, loaded time.Time) {
+// endWait judges events that the log has not reported in time, or all of them if
+// the log is not read.
+func (st *device) endWait(c *Catalogue, s *collector.Snapshot, loaded time.Time) {
 	reads := len(st.awaited) > 0 && readsLog(s)
 	waiting := st.awaited
 	st.awaited = nil
@@ -67,11 +67,11 @@ func (st *device) losePatience(c *Catalogue, s *collector.Snapshot, loaded time.
 			s.Again = soonest(s.Again, a.until)
 			continue
 		}
-		st.hear(c, &a.event, loaded)
+		st.apply(c, &a.event, loaded)
 	}
 }
 
-// soonest returns the earlier of two times, b where a is not set.
+// soonest returns the earlier of two times, b if a is zero.
 func soonest(a, b time.Time) time.Time {
 	if a.IsZero() || b.Before(a) {
 		return b

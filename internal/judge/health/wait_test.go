@@ -10,22 +10,22 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 )
 
-// logged is what the kernel log tells of the Xid, as second witness.
+// logged is the report of the Xid in the kernel log, as the second one.
 func logged(code uint64, s string) collector.Event { return xid(code, again, sub(s)) }
 
-// TestAwaited: an Xid whose sub-code the kernel log is to tell is judged by it
-// alone, and by its number where the log does not tell.
+// TestAwaited checks that an Xid whose sub-code the kernel log reports is judged
+// by the sub-code alone, and by its number if the log does not report it.
 func TestAwaited(t *testing.T) {
 	type look struct {
 		after time.Duration
-		deaf  bool // nobody reads the kernel log
+		deaf  bool // the kernel log is not read
 		news  []collector.Event
 		want  string
 		again time.Duration // when it is to be looked at again, 0 for never
 	}
 	const moment = 300 * time.Millisecond
 	for name, looks := range map[string][]look{
-		"the log tells it fatal": {
+		"the log reports it as fatal": {
 			{news: []collector.Event{xid(150)}, want: "healthy none", again: time.Second},
 			{after: moment, news: []collector.Event{logged(150, "MSE_WATCHDOG")}, want: "failed reset xid_150_mse_watchdog"},
 			{after: time.Minute, want: "failed reset xid_150_mse_watchdog"},
@@ -37,7 +37,7 @@ func TestAwaited(t *testing.T) {
 			{news: []collector.Event{xid(150, sub("MSE_WATCHDOG"), func(e *collector.Event) { e.Source = "kernellog" })}, want: "failed reset xid_150_mse_watchdog"},
 			{after: moment, news: []collector.Event{xid(150, func(e *collector.Event) { e.Witnesses = []string{"kernellog", "nvidia"} })}, want: "failed reset xid_150_mse_watchdog"},
 		},
-		"the log tells it harmless": {
+		"the log reports it as harmless": {
 			{news: []collector.Event{xid(145)}, want: "healthy none", again: time.Second},
 			{after: moment, news: []collector.Event{logged(145, "RLW_REMAP:0x100")}, want: "healthy none"},
 			{after: time.Minute, want: "healthy none"},
@@ -46,17 +46,17 @@ func TestAwaited(t *testing.T) {
 			{news: []collector.Event{xid(150)}, want: "healthy none", again: time.Second},
 			{after: moment, news: []collector.Event{xid(150, again)}, want: "degraded inspect xid_150"},
 		},
-		"the log does not tell": {
+		"the log does not report it": {
 			{news: []collector.Event{xid(150)}, want: "healthy none", again: time.Second},
 			{after: moment, want: "healthy none", again: time.Second - moment},
 			{after: time.Second - moment, want: "degraded inspect xid_150"},
 		},
-		"the log tells late": {
+		"the log reports it late": {
 			{news: []collector.Event{xid(150)}, want: "healthy none", again: time.Second},
 			{after: time.Second, want: "degraded inspect xid_150"},
 			{after: time.Second, news: []collector.Event{logged(150, "MSE_WATCHDOG")}, want: "failed reset xid_150_mse_watchdog"},
 		},
-		"nobody reads the log": {
+		"the log is not read": {
 			{deaf: true, news: []collector.Event{xid(150)}, want: "degraded inspect xid_150"},
 		},
 		"the log goes": {
@@ -66,7 +66,7 @@ func TestAwaited(t *testing.T) {
 		"a code without sub-codes": {
 			{news: []collector.Event{xid(79)}, want: "failed reboot xid_79"},
 		},
-		"two, of which the log tells one": {
+		"two, of which the log reports one": {
 			{news: []collector.Event{xid(150), xid(150)}, want: "healthy none", again: time.Second},
 			{after: moment, news: []collector.Event{logged(150, "MSE_WATCHDOG")}, want: "failed reset xid_150_mse_watchdog", again: time.Second - moment},
 			{after: time.Second, want: "failed reset xid_150_mse_watchdog xid_150"},
@@ -109,7 +109,7 @@ func TestAwaitedOfStranger(t *testing.T) {
 	}
 }
 
-// TestAwaitedInTime: the Sampler has what the log does not tell judged when
+// TestAwaitedInTime: the Sampler judges an event that the log does not report when
 // the wait is over, also where no Source has a round for long.
 func TestAwaitedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 )
 
-// start is when every story begins; the exporter starts then.
+// start is the start of the exporter in every test case.
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 const (
@@ -21,11 +21,10 @@ const (
 // fact is something that a device shows in one Snapshot.
 type fact func(d *collector.Device)
 
-// up says that the device answers, which is what a device does where nothing
-// else is said.
+// up makes the device answer, which is the default.
 func up(d *collector.Device) { d.SetBool(collector.DeviceUp, true, "") }
 
-// down says that it does not, and why.
+// down makes the device fail with a reason.
 func down(reason string) fact {
 	return func(d *collector.Device) {
 		d.Down = reason
@@ -35,12 +34,12 @@ func down(reason string) fact {
 	}
 }
 
-// stale says that the latest answer of the device is so old.
+// stale sets the age of the latest answer of the device.
 func stale(age time.Duration) fact {
 	return func(d *collector.Device) { d.Sampled = d.Sampled.Add(-age) }
 }
 
-// unseen says that the source of the device is down itself.
+// unseen makes the source of the device fail.
 func unseen(d *collector.Device) { d.Readings, d.Sampled = nil, time.Time{} }
 
 func set(m *collector.Metric, v float64, labels ...string) fact {
@@ -57,7 +56,7 @@ func family(name string, v float64, labels ...string) fact {
 	panic("no family " + name)
 }
 
-// driver is the recovery action that the driver asks for.
+// driver is the recovery action that the driver reports.
 func driver(action string) fact {
 	return func(d *collector.Device) {
 		for _, a := range []string{"none", "reset", "reboot", "drain_p2p", "drain_and_reset", "recover_imex_domain"} {
@@ -95,7 +94,7 @@ func earlier(d time.Duration) func(*collector.Event) {
 	return func(e *collector.Event) { e.Time = time.Time{}.Add(d) }
 }
 
-// again is what the second witness of a fault tells.
+// again is the second report of a fault.
 func again(e *collector.Event) {
 	e.Source, e.Witnesses = "kernellog", []string{"nvidia", "kernellog"}
 }
@@ -109,13 +108,13 @@ type step struct {
 	want string
 }
 
-// story is what happens to one GPU.
-type story struct {
+// history is a sequence of events and readings of one GPU.
+type history struct {
 	name  string
 	steps []step
 }
 
-// gpu is the device of the stories.
+// gpu is the device of the test cases.
 func gpu(now time.Time, facts ...fact) collector.Device {
 	d := collector.Device{ID: gpuID, Class: collector.GPU, Vendor: "nvidia", PCI: gpuAt, Sampled: now}
 	up(&d)
@@ -148,8 +147,8 @@ func verdict(d *collector.Device) string {
 	return strings.Join(out, " ")
 }
 
-// play tells a story to a Judge of its own.
-func play(t *testing.T, s story) {
+// play runs a test case with a new Judge.
+func play(t *testing.T, s history) {
 	t.Helper()
 	j := health.New(health.Builtin(), health.Options{})
 	now := start
@@ -164,7 +163,7 @@ func play(t *testing.T, s story) {
 	}
 }
 
-// consistent checks what holds for every Snapshot that was judged.
+// consistent checks invariants of every judged Snapshot.
 func consistent(t *testing.T, s *collector.Snapshot) {
 	t.Helper()
 	for i := range s.Devices {

@@ -7,21 +7,21 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// xidKinds are the values of the label kind of accel_gpu_xid_events_total; what
-// belongs to no other is of the last.
+// xidKinds are the values of the label kind of accel_gpu_xid_events_total; the
+// last one is the default.
 var (
 	xidKinds      = []string{"hardware", "application", "other"}
 	xidKindLabels = each(xidKinds)
 )
 
-// xidTotals adds the Xids of one GPU up by kind. It takes increases of the
-// counters by number: another catalogue moves nothing that has been counted.
+// xidTotals sums the Xids of one GPU by kind. It adds increases of the counters
+// by number, so a new catalogue does not change past counts.
 type xidTotals struct {
 	counted map[string]float64 // by number
 	sums    []float64          // by kind; nil for what has no Xids
 }
 
-// take adds what r, a reading of accel_gpu_xid_errors_total, has grown by.
+// take adds the increase of r, a reading of accel_gpu_xid_errors_total.
 func (x *xidTotals) take(c *Catalogue, r *collector.Reading) {
 	if x.sums == nil {
 		x.counted, x.sums = map[string]float64{}, make([]float64, len(xidKinds))
@@ -36,7 +36,7 @@ func (x *xidTotals) take(c *Catalogue, r *collector.Reading) {
 	}
 }
 
-// xidKind returns the position in xidKinds of an Xid's number.
+// xidKind returns the index in xidKinds of an Xid number.
 func (c *Catalogue) xidKind(number string) int {
 	other := len(xidKinds) - 1
 	code, err := strconv.ParseUint(number, 10, 64)
