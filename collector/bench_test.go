@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 	"time"
@@ -23,17 +24,26 @@ func mig(n, k, r int) Round {
 func BenchmarkRound(b *testing.B) {
 	for name, r := range map[string]Round{"8x80": gpus(8, 80), "16x7x60": mig(16, 7, 60)} {
 		b.Run(name, func(b *testing.B) {
+			var pipe bytes.Buffer
+			w, frames := newFrameWriter(&pipe), newFrameReader(&pipe)
 			var enc roundEncoder
 			var dec roundDecoder
-			var buf []byte
+			size := 0
 			b.ReportAllocs()
 			for b.Loop() {
-				buf = enc.encode(buf[:0], 1, &r, nil)
-				if _, _, _, err := dec.decode(buf); err != nil {
+				if err := w.write(&message{Round: enc.encode(1, &r, nil)}); err != nil {
+					b.Fatal(err)
+				}
+				size = pipe.Len()
+				var m message
+				if err := frames.read(&m); err != nil {
+					b.Fatal(err)
+				}
+				if _, _, err := dec.decode(m.Round); err != nil {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(float64(len(buf)), "bytes/round")
+			b.ReportMetric(float64(size), "bytes/round")
 		})
 	}
 }

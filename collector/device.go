@@ -2,6 +2,7 @@ package collector
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -26,6 +27,16 @@ type Reading struct {
 	// Value is in the unit that the metric's name ends in and within its
 	// Range; NaN and the infinities are never readings.
 	Value float64
+}
+
+// sameSeries reports whether r and o are readings of one series. It compares
+// the label slices by pointer first: a source passes the same slices each
+// round.
+func (r *Reading) sameSeries(o *Reading) bool {
+	if r.Metric != o.Metric || len(r.Labels) != len(o.Labels) {
+		return false
+	}
+	return len(r.Labels) == 0 || &r.Labels[0] == &o.Labels[0] || slices.Equal(r.Labels, o.Labels)
 }
 
 // Reject is a value that was answered but is no measurement: a sentinel, an

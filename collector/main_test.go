@@ -1,8 +1,8 @@
 package collector
 
 import (
+	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -70,22 +70,22 @@ func init() {
 		// Bytes on the pipe.
 		"garbage": func(string) { raw([]byte("NVRM: loading\n")) },
 		"garbage-later": func(string) {
-			raw(append(hello(fingerprint()), "free(): invalid pointer\n"...))
+			raw(append(frames(greeting(0)), "free(): invalid pointer\n"...))
 		},
-		"stranger": func(string) { raw(hello(fingerprint() + 1)) },
+		"other-build": func(string) { raw(frames(greeting(1))) },
 		"oversized": func(string) {
-			raw(append(hello(fingerprint()), 'A', 'X', byte(frameRound), 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0))
+			raw(append(frames(greeting(0)), 'A', 'X', 0xff, 0xff, 0xff, 0xff))
 		},
-		"unknown":   func(string) { raw(append(hello(fingerprint()), frame(99, []byte("x"))...)) },
-		"bad-round": func(string) { raw(append(hello(fingerprint()), frame(frameRound, []byte{1, 2, 3})...)) },
-		"bad-event": func(string) { raw(append(hello(fingerprint()), frame(frameEvent, []byte{1, 2, 3})...)) },
-		"early":     func(string) { raw(frame(frameEvent, encodeEvent(nil, Event{Device: "GPU-a"}))) },
+		"unknown": func(string) { raw(frames(greeting(0), &message{})) },
+		"no-gob":  func(string) { raw(append(frames(greeting(0)), 'A', 'X', 3, 0, 0, 0, 1, 2, 3)) },
+		"bad-round": func(string) {
+			raw(frames(greeting(0), &message{Round: &roundMessage{Seq: 1, Node: columns{Values: []float64{1}}}}))
+		},
+		"early": func(string) { raw(frames(&message{Event: &Event{Device: "GPU-a"}})) },
 		"unasked": func(string) {
-			var enc roundEncoder
-			b := append(hello(fingerprint()), frame(frameRound, enc.encode(nil, 7, &Round{}, nil))...)
-			raw(b)
+			raw(frames(greeting(0), &message{Round: new(roundEncoder).encode(7, &Round{}, nil)}))
 		},
-		"silent": func(string) { raw(hello(fingerprint())) },
+		"silent": func(string) { raw(frames(greeting(0))) },
 		// A call that never returns.
 		"hang": func(string) {
 			work(func(context.Context) (Round, error) {
@@ -172,18 +172,25 @@ func raw(b []byte) {
 	io.Copy(io.Discard, in)
 }
 
-func frame(kind FrameKind, payload []byte) []byte {
-	b := append(make([]byte, FrameHeader), payload...)
-	var out strings.Builder
-	WriteFrame(&out, kind, b)
-	return []byte(out.String())
+// frames returns values as one end of a pipe writes them.
+func frames(values ...any) []byte {
+	var b bytes.Buffer
+	w := newFrameWriter(&b)
+	for _, v := range values {
+		if err := w.write(v); err != nil {
+			panic(err)
+		}
+	}
+	return b.Bytes()
 }
 
-func hello(table uint64) []byte {
-	return frame(frameHello, binary.LittleEndian.AppendUint64(putString(nil, "w"), table))
+// greeting is the first message of the worker w; its metric table is this one
+// where other is 0.
+func greeting(other uint64) *message {
+	return &message{Hello: &hello{"w", fingerprint() + other}}
 }
 
-// endless is a reader whose end is never told.
+// endless is a reader that never ends.
 type endless struct{ io.Reader }
 
 func (e endless) Read(b []byte) (int, error) {

@@ -2,7 +2,6 @@ package collector
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -164,9 +163,7 @@ func (p *Process) ask(ctx context.Context, c *worker) error {
 	}
 	timeout -= min(timeout/10, 200*time.Millisecond)
 	p.seq++
-	b := binary.AppendUvarint(make([]byte, FrameHeader, 64), p.seq)
-	b = binary.AppendUvarint(b, uint64(max(timeout, time.Millisecond)))
-	if err := WriteFrame(c.stdin, frameSample, b); err != nil {
+	if err := c.requests.write(&request{p.seq, max(timeout, time.Millisecond)}); err != nil {
 		return err
 	}
 	c.waiting, p.asked = true, time.Now()

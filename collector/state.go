@@ -245,10 +245,10 @@ func (d *Device) remember(was *Device) {
 	if d.Sampled.Before(was.Sampled) {
 		d.Sampled = was.Sampled
 	}
-	own := seriesOf(d.Readings)
+	own := d.Readings
 	for _, r := range staying(was.Readings) {
 		// A fact has one truth, whatever its labels; of counts each is its own.
-		replaced := func(s series) bool { return s.same(&r) || s.metric == r.Metric && r.Metric.Kind == Info }
+		replaced := func(o Reading) bool { return o.sameSeries(&r) || o.Metric == r.Metric && r.Metric.Kind == Info }
 		if !slices.ContainsFunc(own, replaced) {
 			d.Readings = append(d.Readings, r)
 		}
@@ -258,12 +258,12 @@ func (d *Device) remember(was *Device) {
 // keepCounters gives d, which answers, the counters that it had before and
 // that this round could not read.
 func (d *Device) keepCounters(was *Device) {
-	if slices.EqualFunc(d.Readings, was.Readings, func(a, b Reading) bool { return series{a.Metric, a.Labels}.same(&b) }) {
+	if slices.EqualFunc(d.Readings, was.Readings, func(a, b Reading) bool { return a.sameSeries(&b) }) {
 		return // as in nearly every round
 	}
-	own := seriesOf(d.Readings)
+	own := d.Readings
 	for _, r := range was.Readings {
-		if r.Metric.Kind == Counter && !slices.ContainsFunc(own, func(s series) bool { return s.same(&r) }) {
+		if r.Metric.Kind == Counter && !slices.ContainsFunc(own, func(o Reading) bool { return o.sameSeries(&r) }) {
 			d.Readings = append(d.Readings, r)
 		}
 	}

@@ -38,11 +38,11 @@ func (t *totals) add(now, was []Reading) {
 
 // at returns the total of a family and labels, which is new at 0.
 func (t *totals) at(m *Metric, labels []string) *Reading {
-	s := series{m, labels}
-	i := slices.IndexFunc(*t, func(r Reading) bool { return s.same(&r) })
+	total := Reading{Metric: m, Labels: labels}
+	i := slices.IndexFunc(*t, func(r Reading) bool { return r.sameSeries(&total) })
 	if i < 0 {
 		i = len(*t)
-		*t = append(*t, Reading{Metric: m, Labels: labels})
+		*t = append(*t, total)
 	}
 	return &(*t)[i]
 }
@@ -50,9 +50,8 @@ func (t *totals) at(m *Metric, labels []string) *Reading {
 // valueOf returns the value that the series of r has among readings, where it
 // is most likely at position i.
 func valueOf(r *Reading, readings []Reading, i int) (float64, bool) {
-	s := series{r.Metric, r.Labels}
-	if i >= len(readings) || !s.same(&readings[i]) {
-		i = slices.IndexFunc(readings, func(o Reading) bool { return s.same(&o) })
+	if i >= len(readings) || !r.sameSeries(&readings[i]) {
+		i = slices.IndexFunc(readings, func(o Reading) bool { return o.sameSeries(r) })
 	}
 	if i < 0 {
 		return 0, false

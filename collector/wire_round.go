@@ -1,222 +1,267 @@
 package collector
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
+	"time"
 )
 
-// A round travels as its shape (which devices have which series) and its
-// values. The shape is sent only when it differs from the previous round's,
-// which is rare; a steady round is little more than an array of numbers.
-
-// series identifies one reading of a shape.
-type series struct {
-	metric *Metric
-	labels []string
+// roundMessage is a Round as it is sent, with the error that came with it.
+type roundMessage struct {
+	Seq     uint64
+	Failure *failure // nil where there was no error
+	Devices []deviceMessage
+	Calls   []CallError
+	Node    columns
 }
 
-// same compares by pointer first: a source passes the same label slices
-// every round.
-func (s series) same(r *Reading) bool {
-	if s.metric != r.Metric || len(s.labels) != len(r.Labels) {
-		return false
-	}
-	return len(s.labels) == 0 || &s.labels[0] == &r.Labels[0] || slices.Equal(s.labels, r.Labels)
+type failure struct{ Reason, Text string }
+
+// deviceMessage has those fields of a Device that a worker's Source sets.
+type deviceMessage struct {
+	ID, Parent, Vendor, Model, PCI, Down string
+	Class                                Class
+	Passing                              bool
+	KubeIDs                              []string
+	Sampled                              time.Time
+	Readings                             columns
+	Rejects                              []rejectMessage
+	// gob does not distinguish nil from empty.
+	HasClients, HasAccounts bool
+	Clients                 []clientMessage
+	Accounts                []accountMessage
 }
 
-// deviceShape is what of a Device seldom changes.
-type deviceShape struct {
-	device  Device // without Down, Passing, Sampled, Readings, Rejects, Clients and Accounts
-	series  []series
-	clients []clientShape
-	looked  bool // Clients is not nil
+type rejectMessage struct {
+	Metric int
+	Reason string
 }
 
-type clientShape struct {
-	pid    int
-	kind   string
-	series []series
+type clientMessage struct {
+	PID      int
+	Type     string
+	Readings columns
 }
 
-func (s *deviceShape) same(d *Device) bool {
-	o := &s.device
-	return o.ID == d.ID && o.Parent == d.Parent && o.Class == d.Class && o.Vendor == d.Vendor &&
-		o.Model == d.Model && o.PCI == d.PCI && slices.Equal(o.KubeIDs, d.KubeIDs) && sameSeries(s.series, d.Readings) &&
-		s.looked == (d.Clients != nil) && slices.EqualFunc(s.clients, d.Clients, func(s clientShape, c Client) bool {
-		return s.pid == c.PID && s.kind == c.Type && sameSeries(s.series, c.Readings)
-	})
+// accountMessage has NaN for what is unknown: gob does not distinguish a
+// pointer to zero from nil.
+type accountMessage struct {
+	PID                         int
+	Started, Ended              time.Time
+	MemoryPeak, Compute, Memory float64
 }
 
-func sameSeries(s []series, readings []Reading) bool {
-	if len(s) != len(readings) {
-		return false
-	}
-	for i := range readings {
-		if !s[i].same(&readings[i]) {
-			return false
-		}
-	}
-	return true
+// columns are readings as parallel lists, which gob encodes several times as
+// fast as a list of structs. Where Same is set the metrics and labels are
+// those of the round before, and only the values are sent.
+type columns struct {
+	Same    bool
+	Metrics []int    // Metric.Index
+	Labels  []string // of all readings, in order
+	Values  []float64
 }
 
-func seriesOf(readings []Reading) []series {
-	s := make([]series, len(readings))
-	for i, r := range readings {
-		s[i] = series{r.Metric, r.Labels}
-	}
-	return s
-}
-
-// roundEncoder writes rounds; it remembers the shape that the other end has.
-type roundEncoder struct {
-	sent    bool
-	devices []deviceShape
-	node    []series
-}
-
-func (e *roundEncoder) same(r *Round) bool {
-	if !e.sent || len(e.devices) != len(r.Devices) || !sameSeries(e.node, r.Node) {
-		return false
-	}
-	for i := range r.Devices {
-		if !e.devices[i].same(&r.Devices[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// encode appends the payload of a round. why is the error that came with it.
-func (e *roundEncoder) encode(b []byte, seq uint64, r *Round, why error) []byte {
-	b = binary.AppendUvarint(b, seq)
-	if why == nil {
-		b = append(b, 0)
-	} else {
-		b = append(b, 1)
-		b = putString(b, reason(why))
-		b = putString(b, why.Error())
-	}
-	if e.same(r) {
-		b = append(b, 0)
-	} else {
-		b = append(b, 1)
-		b = e.encodeShape(b, r)
-	}
-	for i := range r.Devices {
-		b = encodeOutcome(b, &r.Devices[i])
-	}
-	b = binary.AppendUvarint(b, uint64(len(r.Calls)))
-	for _, c := range r.Calls {
-		b = putString(b, c.Call)
-		b = putString(b, c.Code)
-		b = binary.AppendUvarint(b, c.Count)
-	}
-	for i := range r.Devices {
-		b = encodeValues(b, r.Devices[i].Readings)
-		for _, c := range r.Devices[i].Clients {
-			b = encodeValues(b, c.Readings)
-		}
-	}
-	return encodeValues(b, r.Node)
-}
-
-func (e *roundEncoder) encodeShape(b []byte, r *Round) []byte {
-	e.sent = true
-	e.devices = e.devices[:0]
-	e.node = seriesOf(r.Node)
-	b = binary.AppendUvarint(b, uint64(len(r.Devices)))
-	for i := range r.Devices {
-		d := &r.Devices[i]
-		s := deviceShape{series: seriesOf(d.Readings), device: Device{
-			ID: d.ID, Parent: d.Parent, Class: d.Class, Vendor: d.Vendor,
-			Model: d.Model, PCI: d.PCI, KubeIDs: slices.Clone(d.KubeIDs),
-		}}
-		s.looked = d.Clients != nil
-		for _, c := range d.Clients {
-			s.clients = append(s.clients, clientShape{c.PID, c.Type, seriesOf(c.Readings)})
-		}
-		e.devices = append(e.devices, s)
-		b = putStrings(b, []string{d.ID, d.Parent, string(d.Class), d.Vendor, d.Model, d.PCI})
-		b = putStrings(b, d.KubeIDs)
-		b = encodeSeries(b, s.series)
-		b = encodeClients(b, &s)
-	}
-	return encodeSeries(b, e.node)
-}
-
-func encodeClients(b []byte, s *deviceShape) []byte {
-	if !s.looked {
-		return append(b, 0)
-	}
-	b = append(b, 1)
-	b = binary.AppendUvarint(b, uint64(len(s.clients)))
-	for _, c := range s.clients {
-		b = binary.AppendUvarint(b, uint64(max(c.pid, 0)))
-		b = putString(b, c.kind)
-		b = encodeSeries(b, c.series)
-	}
-	return b
-}
-
-func encodeSeries(b []byte, list []series) []byte {
-	b = binary.AppendUvarint(b, uint64(len(list)))
-	for _, s := range list {
-		b = binary.AppendUvarint(b, uint64(s.metric.index))
-		b = putStrings(b, s.labels)
-	}
-	return b
-}
-
-func encodeOutcome(b []byte, d *Device) []byte {
-	b = putString(b, d.Down)
-	b = append(b, 0)
-	if d.Passing {
-		b[len(b)-1] = 1
-	}
-	b = putTime(b, d.Sampled)
-	b = binary.AppendUvarint(b, uint64(len(d.Rejects)))
-	for _, r := range d.Rejects {
-		b = binary.AppendUvarint(b, uint64(r.Metric.index))
-		b = putString(b, r.Reason)
-	}
-	return encodeAccounts(b, d.Accounts)
-}
-
-func encodeAccounts(b []byte, list []Account) []byte {
-	if list == nil {
-		return append(b, 0)
-	}
-	b = append(b, 1)
-	b = binary.AppendUvarint(b, uint64(len(list)))
+func columnsOf(list []Reading) columns {
+	c := columns{Metrics: make([]int, len(list)), Values: make([]float64, len(list))}
 	for i := range list {
-		account := &list[i]
-		b = binary.AppendUvarint(b, uint64(max(account.PID, 0)))
-		b = putTime(putTime(b, account.Started), account.Ended)
-		for _, v := range []*float64{account.MemoryPeak, account.Compute, account.Memory} {
-			b = putOptional(b, v)
+		c.Metrics[i], c.Values[i] = list[i].Metric.index, list[i].Value
+		c.Labels = append(c.Labels, list[i].Labels...)
+	}
+	return c
+}
+
+// series returns the readings of c without their values.
+func (c *columns) series() ([]Reading, error) {
+	list := make([]Reading, len(c.Metrics))
+	labels := c.Labels
+	for i, index := range c.Metrics {
+		m := byIndex(index)
+		if m == nil {
+			return nil, fmt.Errorf("no metric has index %d", index)
+		}
+		n := len(m.Labels)
+		if len(labels) < n {
+			return nil, fmt.Errorf("%s lacks labels", m.Name)
+		}
+		list[i] = Reading{Metric: m, Labels: labels[:n:n]}
+		labels = labels[n:]
+	}
+	if len(labels) > 0 {
+		return nil, fmt.Errorf("%d labels belong to no reading", len(labels))
+	}
+	return list, nil
+}
+
+// fill sets the values of list. A value outside its metric's range cannot come
+// from an intact worker.
+func (c *columns) fill(list []Reading) error {
+	if len(list) != len(c.Values) {
+		return fmt.Errorf("%d values for %d readings", len(c.Values), len(list))
+	}
+	for i, v := range c.Values {
+		if m := list[i].Metric; !m.Range.Contains(v) {
+			return fmt.Errorf("%s is %v", m.Name, v)
+		}
+		list[i].Value = v
+	}
+	return nil
+}
+
+// roundEncoder converts rounds. It keeps the series that the other end knows.
+type roundEncoder struct {
+	last []columns // of the devices, in order, then of the node
+}
+
+func (e *roundEncoder) encode(seq uint64, r *Round, why error) *roundMessage {
+	m := &roundMessage{Seq: seq, Calls: r.Calls}
+	if why != nil {
+		m.Failure = &failure{reason(why), clipText(why.Error())}
+	}
+	for i := range r.Devices {
+		m.Devices = append(m.Devices, e.device(i, &r.Devices[i]))
+	}
+	m.Node = e.columns(len(r.Devices), r.Node)
+	e.last = e.last[:len(r.Devices)+1]
+	return m
+}
+
+func (e *roundEncoder) columns(at int, list []Reading) columns {
+	if at == len(e.last) {
+		e.last = append(e.last, columns{})
+	}
+	c, last := columnsOf(list), &e.last[at]
+	if slices.Equal(c.Metrics, last.Metrics) && slices.Equal(c.Labels, last.Labels) {
+		return columns{Same: true, Values: c.Values}
+	}
+	last.Metrics, last.Labels = c.Metrics, c.Labels
+	return c
+}
+
+func (e *roundEncoder) device(at int, d *Device) deviceMessage {
+	m := deviceMessage{
+		ID: d.ID, Parent: d.Parent, Vendor: d.Vendor, Model: d.Model, PCI: d.PCI, Down: d.Down, Class: d.Class,
+		Passing: d.Passing, KubeIDs: d.KubeIDs, Sampled: d.Sampled, Readings: e.columns(at, d.Readings),
+		HasClients: d.Clients != nil, HasAccounts: d.Accounts != nil,
+	}
+	for _, r := range d.Rejects {
+		m.Rejects = append(m.Rejects, rejectMessage{r.Metric.index, r.Reason})
+	}
+	for _, c := range d.Clients {
+		m.Clients = append(m.Clients, clientMessage{c.PID, c.Type, columnsOf(c.Readings)})
+	}
+	for _, a := range d.Accounts {
+		m.Accounts = append(m.Accounts, accountMessage{a.PID, a.Started, a.Ended, orNaN(a.MemoryPeak), orNaN(a.Compute), orNaN(a.Memory)})
+	}
+	return m
+}
+
+func orNaN(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
+}
+
+// roundDecoder converts back. The label slices that it returns are shared
+// between rounds of the same series.
+type roundDecoder struct {
+	last [][]Reading // of the devices, in order, then of the node; without values
+}
+
+// decode returns the Round of m and the error that came with it. err reports
+// that m cannot come from an intact worker.
+func (d *roundDecoder) decode(m *roundMessage) (r Round, why, err error) {
+	if m.Failure != nil {
+		why = &remoteError{m.Failure.Reason, clipText(m.Failure.Text)}
+	}
+	r.Calls = m.Calls
+	r.Devices = make([]Device, len(m.Devices))
+	for i := range m.Devices {
+		if err := d.device(i, &m.Devices[i], &r.Devices[i]); err != nil {
+			return Round{}, why, err
 		}
 	}
-	return b
+	r.Node, err = d.readings(len(m.Devices), &m.Node)
+	d.last = d.last[:len(m.Devices)+1]
+	return r, why, err
 }
 
-func putOptional(b []byte, v *float64) []byte {
-	if v == nil {
-		return append(b, 0)
+func (d *roundDecoder) readings(at int, c *columns) ([]Reading, error) {
+	if at == len(d.last) {
+		d.last = append(d.last, nil)
 	}
-	return binary.LittleEndian.AppendUint64(append(b, 1), math.Float64bits(*v))
-}
-
-func encodeValues(b []byte, readings []Reading) []byte {
-	for i := range readings {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(readings[i].Value))
+	if !c.Same {
+		series, err := c.series()
+		if err != nil {
+			return nil, err
+		}
+		d.last[at] = series
 	}
-	return b
+	list := slices.Clone(d.last[at])
+	return list, c.fill(list)
 }
 
-// remoteError is an error that a worker reported. It is the sentinel of its
-// reason again and keeps the worker's text.
+func (d *roundDecoder) device(at int, m *deviceMessage, to *Device) (err error) {
+	*to = Device{
+		ID: m.ID, Parent: m.Parent, Vendor: m.Vendor, Model: m.Model, PCI: m.PCI, Down: m.Down, Class: m.Class,
+		Passing: m.Passing, KubeIDs: m.KubeIDs, Sampled: m.Sampled,
+	}
+	if to.Readings, err = d.readings(at, &m.Readings); err != nil {
+		return err
+	}
+	for _, r := range m.Rejects {
+		metric := byIndex(r.Metric)
+		if metric == nil {
+			return fmt.Errorf("no metric has index %d", r.Metric)
+		}
+		to.Rejects = append(to.Rejects, Reject{metric, r.Reason})
+	}
+	if m.HasClients {
+		to.Clients = make([]Client, len(m.Clients))
+	}
+	for i := range to.Clients {
+		c := &m.Clients[i]
+		list, err := c.Readings.series()
+		if err == nil {
+			err = c.Readings.fill(list)
+		}
+		if err != nil {
+			return err
+		}
+		to.Clients[i] = Client{c.PID, c.Type, list}
+	}
+	if m.HasAccounts {
+		to.Accounts = make([]Account, len(m.Accounts))
+	}
+	for i := range to.Accounts {
+		if to.Accounts[i], err = m.Accounts[i].account(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *accountMessage) account() (Account, error) {
+	a := Account{PID: m.PID, Started: m.Started, Ended: m.Ended}
+	for _, f := range []struct {
+		to     **float64
+		v      float64
+		within Range
+	}{{&a.MemoryPeak, m.MemoryPeak, nonNegative}, {&a.Compute, m.Compute, ratio}, {&a.Memory, m.Memory, ratio}} {
+		if math.IsNaN(f.v) {
+			continue
+		}
+		if !f.within.Contains(f.v) {
+			return a, fmt.Errorf("%v in the account of a process", f.v)
+		}
+		*f.to = new(f.v)
+	}
+	return a, nil
+}
+
+// remoteError is an error that a worker reported. It matches the sentinel of
+// its reason and keeps the worker's text.
 type remoteError struct {
 	reason string
 	text   string
@@ -226,187 +271,4 @@ func (e *remoteError) Error() string { return e.text }
 
 func (e *remoteError) Is(target error) bool {
 	return target != nil && reason(target) == e.reason && reason(target) != SourceError
-}
-
-// roundDecoder reads what a roundEncoder wrote. The label slices it yields
-// are shared between rounds of one shape.
-type roundDecoder struct {
-	known    bool
-	devices  []Device // shape; Readings with Value 0
-	node     []Reading
-	readings int
-}
-
-// decode reads one payload. The error that travelled with the round is why;
-// err means that the payload cannot be understood.
-func (d *roundDecoder) decode(b []byte) (seq uint64, r Round, why, err error) {
-	in := &decoder{b: b}
-	seq = in.uvarint()
-	if in.flag() == 1 {
-		why = &remoteError{reason: in.string(), text: in.string()}
-	}
-	if in.flag() == 1 {
-		d.decodeShape(in)
-	}
-	if in.err == nil && !d.known {
-		in.fail(fmt.Errorf("values without a shape"))
-	}
-	if in.err != nil {
-		return seq, Round{}, why, in.err
-	}
-	r.Devices = slices.Clone(d.devices)
-	for i := range r.Devices {
-		decodeOutcome(in, &r.Devices[i])
-	}
-	for range in.count(maxReadings) {
-		r.Calls = append(r.Calls, CallError{Call: in.string(), Code: in.string(), Count: in.uvarint()})
-		if in.err != nil {
-			break
-		}
-	}
-	if in.err == nil && len(in.b) != 8*d.readings {
-		in.fail(fmt.Errorf("%d bytes for %d values", len(in.b), d.readings))
-	}
-	if in.err != nil {
-		return seq, Round{}, why, in.err
-	}
-	slab := make([]Reading, 0, d.readings)
-	for i := range r.Devices {
-		slab = decodeValues(in, slab, &r.Devices[i].Readings)
-		r.Devices[i].Clients = slices.Clone(r.Devices[i].Clients)
-		for j := range r.Devices[i].Clients {
-			slab = decodeValues(in, slab, &r.Devices[i].Clients[j].Readings)
-		}
-	}
-	r.Node = d.node
-	decodeValues(in, slab, &r.Node)
-	return seq, r, why, in.err
-}
-
-func (d *decoder) flag() byte {
-	if len(d.b) == 0 {
-		d.fail(errShort)
-		return 0
-	}
-	f := d.b[0]
-	d.b = d.b[1:]
-	if f > 1 {
-		d.fail(fmt.Errorf("flag is %d", f))
-	}
-	return f
-}
-
-func (d *roundDecoder) decodeShape(in *decoder) {
-	d.known, d.readings = false, 0
-	d.devices = make([]Device, 0, 8)
-	for range in.count(maxDevices) {
-		s := in.strings(6)
-		if len(s) != 6 {
-			in.fail(errShort)
-			return
-		}
-		dev := Device{ID: s[0], Parent: s[1], Class: Class(s[2]), Vendor: s[3], Model: s[4], PCI: s[5]}
-		dev.KubeIDs = in.strings(maxKubeIDs)
-		dev.Readings = d.decodeSeries(in)
-		if in.flag() == 1 {
-			dev.Clients = d.decodeClients(in)
-		}
-		d.devices = append(d.devices, dev)
-		if in.err != nil {
-			return
-		}
-	}
-	d.node = d.decodeSeries(in)
-	d.known = in.err == nil
-}
-
-func (d *roundDecoder) decodeClients(in *decoder) []Client {
-	list := []Client{}
-	for range in.count(maxClients) {
-		c := Client{PID: int(in.uvarint() & math.MaxInt32), Type: in.string()}
-		c.Readings = d.decodeSeries(in)
-		if in.err != nil {
-			return nil
-		}
-		list = append(list, c)
-	}
-	return list
-}
-
-func (d *roundDecoder) decodeSeries(in *decoder) []Reading {
-	var list []Reading
-	for range in.count(maxReadings) {
-		m := in.metric()
-		labels := in.strings(maxLabels)
-		if in.err == nil && len(labels) != len(m.Labels) {
-			in.fail(fmt.Errorf("%s has %d labels, not %d", m.Name, len(m.Labels), len(labels)))
-		}
-		if in.err != nil {
-			return nil
-		}
-		list = append(list, Reading{Metric: m, Labels: labels})
-	}
-	if d.readings += len(list); d.readings > maxReadings {
-		in.fail(fmt.Errorf("over %d readings", maxReadings))
-	}
-	return list
-}
-
-func decodeOutcome(in *decoder, d *Device) {
-	d.Down = in.string()
-	d.Passing = in.flag() == 1
-	d.Sampled = in.time()
-	for range in.count(maxReadings) {
-		r := Reject{Metric: in.metric(), Reason: in.string()}
-		if in.err != nil {
-			return
-		}
-		d.Rejects = append(d.Rejects, r)
-	}
-	if in.flag() == 1 {
-		d.Accounts = decodeAccounts(in)
-	}
-}
-
-func decodeAccounts(in *decoder) []Account {
-	list := []Account{}
-	for range in.count(maxClients) {
-		account := Account{PID: int(in.uvarint() & math.MaxInt32), Started: in.time(), Ended: in.time()}
-		account.MemoryPeak, account.Compute, account.Memory = in.optional(nonNegative), in.optional(ratio), in.optional(ratio)
-		if in.err != nil {
-			return nil
-		}
-		list = append(list, account)
-	}
-	return list
-}
-
-// optional reads a number that may be absent. One outside its range cannot come
-// from an intact worker.
-func (d *decoder) optional(within Range) *float64 {
-	if d.flag() == 0 {
-		return nil
-	}
-	v := d.float()
-	if !within.Contains(v) {
-		d.fail(fmt.Errorf("%v in an account of a process", v))
-	}
-	return &v
-}
-
-// decodeValues copies the shape of *list to the end of slab, fills in the
-// values and points *list there. A value outside its metric's range cannot
-// come from an intact worker.
-func decodeValues(in *decoder, slab []Reading, list *[]Reading) []Reading {
-	start := len(slab)
-	slab = append(slab, *list...)
-	own := slab[start:len(slab):len(slab)]
-	for i := range own {
-		own[i].Value = in.float()
-		if !own[i].Metric.Range.Contains(own[i].Value) {
-			in.fail(fmt.Errorf("%s is %v", own[i].Metric.Name, own[i].Value))
-		}
-	}
-	*list = own
-	return slab
 }

@@ -3,7 +3,6 @@ package collector
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -120,42 +119,68 @@ func revalue(rng *rand.Rand, r *Round) {
 	}
 }
 
-// What is encoded is decoded, whatever the sequence of shapes.
+// wire carries messages from one end of a worker's pipe to the other.
+type wire struct {
+	pipe bytes.Buffer
+	w    *frameWriter
+	r    *frameReader
+	enc  roundEncoder
+	dec  roundDecoder
+}
+
+func newWire() *wire {
+	p := new(wire)
+	p.w, p.r = newFrameWriter(&p.pipe), newFrameReader(&p.pipe)
+	return p
+}
+
+func (p *wire) message(t *testing.T, m *message) *message {
+	t.Helper()
+	if err := p.w.write(m); err != nil {
+		t.Fatal(err)
+	}
+	got := new(message)
+	if err := p.r.read(got); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func (p *wire) round(t *testing.T, r *Round, sent error) (Round, error) {
+	t.Helper()
+	m := p.message(t, &message{Round: p.enc.encode(7, r, sent)})
+	got, why, err := p.dec.decode(m.Round)
+	if err != nil || m.Round.Seq != 7 {
+		t.Fatalf("round %d: %v", m.Round.Seq, err)
+	}
+	return got, why
+}
+
+// What is encoded is decoded, whatever the sequence of series.
 func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		var enc roundEncoder
-		var dec roundDecoder
-		shapes := []Round{randomRound(rng), randomRound(rng), {}}
+		p := newWire()
+		kinds := []Round{randomRound(rng), randomRound(rng), {}}
 		type decoded struct{ got, want Round }
 		var all []decoded
-		for seq := range uint64(12) {
-			r := shapes[rng.IntN(len(shapes))]
+		for range 12 {
+			r := kinds[rng.IntN(len(kinds))]
 			revalue(rng, &r)
-			var why error
+			var sent error
 			if rng.IntN(3) == 0 {
-				why = fmt.Errorf("call: %w", ErrDriver)
+				sent = fmt.Errorf("call: %w", ErrDriver)
 			}
-			b := enc.encode(nil, seq, &r, why)
-			gotSeq, got, gotWhy, err := dec.decode(b)
-			if err != nil || gotSeq != seq {
-				t.Fatalf("seed %d: decode: seq %d of %d, %v", seed, gotSeq, seq, err)
-			}
+			got, why := p.round(t, &r, sent)
 			if diff := cmp.Diff(r, got, sameRound); diff != "" {
-				t.Fatalf("seed %d, round %d (-want +got):\n%s", seed, seq, diff)
+				t.Fatalf("seed %d (-want +got):\n%s", seed, diff)
 			}
-			if (why == nil) != (gotWhy == nil) || why != nil && (gotWhy.Error() != why.Error() || !errors.Is(gotWhy, ErrDriver)) {
-				t.Errorf("seed %d: the error is %v, want %v", seed, gotWhy, why)
-			}
-			for cut := range b[:min(len(b), 300)] {
-				broken := roundDecoder{known: dec.known, devices: dec.devices, node: dec.node, readings: dec.readings}
-				if _, _, _, err := broken.decode(b[:cut]); err == nil {
-					t.Fatalf("seed %d: %d bytes of %d pass for a round", seed, cut, len(b))
-				}
+			if (sent == nil) != (why == nil) || sent != nil && (why.Error() != sent.Error() || !errors.Is(why, ErrDriver)) {
+				t.Errorf("seed %d: the error is %v, want %v", seed, why, sent)
 			}
 			all = append(all, decoded{got, r})
 		}
-		for i, d := range all { // what comes later changes nothing of it
+		for i, d := range all { // later rounds change nothing of it
 			if diff := cmp.Diff(d.want, d.got, sameRound); diff != "" {
 				t.Fatalf("seed %d: round %d has changed (-want +got):\n%s", seed, i, diff)
 			}
@@ -163,106 +188,87 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A steady round is little more than its numbers; whatever changes the shape
-// has it sent once more.
-func TestRoundShapeIsSentOnce(t *testing.T) {
-	base := gpus(8, 80)
-	change := map[string]func(r *Round){
-		"values":          func(r *Round) { r.Devices[0].Readings[0].Value = 2 },
-		"labels":          func(r *Round) { r.Devices[0].Readings[0].Labels = []string{"memory"} },
-		"equal labels":    func(r *Round) { r.Devices[0].Readings[0].Labels = slices.Clone(r.Devices[0].Readings[0].Labels) },
-		"metric":          func(r *Round) { r.Devices[0].Readings[0].Metric = UtilizationRatio },
-		"reading gone":    func(r *Round) { r.Devices[0].Readings = r.Devices[0].Readings[1:] },
-		"device gone":     func(r *Round) { r.Devices = r.Devices[1:] },
-		"devices swapped": func(r *Round) { r.Devices[0], r.Devices[1] = r.Devices[1], r.Devices[0] },
-		"model":           func(r *Round) { r.Devices[0].Model = "H200" },
-		"kubernetes id":   func(r *Round) { r.Devices[0].KubeIDs = []string{"x"} },
-		"a client":        func(r *Round) { r.Devices[0].Clients = []Client{{PID: 42, Type: "compute"}} },
-		"somebody looked": func(r *Round) { r.Devices[0].Clients = []Client{} },
-		"node":            func(r *Round) { r.Node = []Reading{{SourceUp, []string{"a", ""}, 1}} },
-		"down":            func(r *Round) { r.Devices[0].Down = ReasonLost },
-		"nothing":         func(*Round) {},
-	}
-	steady := []string{"nothing", "values", "down", "equal labels"}
-	for name, f := range change {
+// Metrics and labels of a device are sent again only where they have changed.
+func TestSeriesAreSentOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(r *Round)
+		same   bool
+	}{
+		"nothing":      {func(*Round) {}, true},
+		"values":       {func(r *Round) { r.Devices[0].Readings[0].Value = 2 }, true},
+		"down":         {func(r *Round) { r.Devices[0].Down = ReasonLost }, true},
+		"equal labels": {func(r *Round) { r.Devices[0].Readings[0].Labels = slices.Clone(r.Devices[0].Readings[0].Labels) }, true},
+		"labels":       {func(r *Round) { r.Devices[0].Readings[0].Labels = []string{"memory"} }, false},
+		"metric":       {func(r *Round) { r.Devices[0].Readings[0].Metric = UtilizationRatio }, false},
+		"reading gone": {func(r *Round) { r.Devices[0].Readings = r.Devices[0].Readings[1:] }, false},
+	} {
+		base := gpus(2, 3)
 		var enc roundEncoder
-		first := len(enc.encode(nil, 1, &base, nil))
-		r := clone(base)
-		f(&r)
-		second, third := len(enc.encode(nil, 2, &r, nil)), len(enc.encode(nil, 3, &r, nil))
-		values := 8 * 8 * 80
-		if sent := second > values+1000; sent == slices.Contains(steady, name) {
-			t.Errorf("%s: the round takes %d bytes, after %d", name, second, first)
+		if m := enc.encode(1, &base, nil); m.Devices[0].Readings.Same {
+			t.Errorf("%s: the first round lacks its series", name)
 		}
-		if third > values+1000 {
-			t.Errorf("%s: the round after it takes %d bytes", name, third)
+		r := clone(base)
+		c.change(&r)
+		second, third := enc.encode(2, &r, nil), enc.encode(3, &r, nil)
+		if second.Devices[0].Readings.Same != c.same || !second.Devices[1].Readings.Same || !third.Devices[0].Readings.Same {
+			t.Errorf("%s: series omitted: %v, %v, %v", name, second.Devices[0].Readings.Same, second.Devices[1].Readings.Same, third.Devices[0].Readings.Same)
+		}
+		if second.Devices[0].Readings.Same && len(second.Devices[0].Readings.Labels) > 0 {
+			t.Errorf("%s: labels sent again", name)
 		}
 	}
 }
 
-// The errors of a Source keep what they say and what they are.
+// The errors of a Source keep their text and what they match.
 func TestRemoteErrors(t *testing.T) {
 	all := []error{ErrAbsent, ErrReleased, ErrCrashed, ErrProtocol, ErrMismatch, ErrRestart, ErrDriver, context.DeadlineExceeded, io.EOF, errors.New("x")}
 	for _, sent := range all {
-		var enc roundEncoder
-		var dec roundDecoder
 		sent = fmt.Errorf("nvmlInit: %w", sent)
-		_, _, got, err := dec.decode(enc.encode(nil, 1, &Round{}, sent))
-		if err != nil || got.Error() != sent.Error() || reason(got) != reason(sent) {
-			t.Errorf("%q arrives as %q with reason %q, %v", sent, got, reason(got), err)
+		_, got := newWire().round(t, &Round{}, sent)
+		if got.Error() != sent.Error() || reason(got) != reason(sent) {
+			t.Errorf("%q arrives as %q with reason %q", sent, got, reason(got))
 		}
 		for _, target := range all {
-			// An error of no sentinel is no longer itself; never is one another.
+			// Only sentinels survive the pipe, and none becomes another.
 			want := errors.Is(sent, target) && reason(target) != SourceError
 			if errors.Is(got, target) != want {
 				t.Errorf("%q: Is(%v) is %v", sent, target, !want)
 			}
 		}
 	}
-	var enc roundEncoder
-	var dec roundDecoder
-	_, _, got, err := dec.decode(enc.encode(nil, 1, &Round{}, errors.New(strings.Repeat("x", 1e6))))
-	if err != nil || len(got.Error()) != maxString {
-		t.Errorf("a long error arrives with %d bytes, %v", len(got.Error()), err)
+	_, got := newWire().round(t, &Round{}, errors.New(strings.Repeat("x", 1e6)))
+	if len(got.Error()) > 2*maxErrText {
+		t.Errorf("a long error arrives with %d bytes", len(got.Error()))
 	}
 }
 
 // What no intact worker sends is refused.
 func TestDecodeRefuses(t *testing.T) {
-	steady := gpus(1, 1)
-	for name, payload := range map[string][]byte{
-		"nothing":                 {},
-		"values without a shape":  {1, 0, 0},
-		"flag":                    {1, 2, 1, 0, 0},
-		"many devices":            binary.AppendUvarint([]byte{1, 0, 1}, maxDevices+1),
-		"more than the bytes":     binary.AppendUvarint([]byte{1, 0, 1}, maxDevices),
-		"no such metric":          encoded(func(r *Round) { r.Devices[0].Readings[0].Metric = &Metric{index: len(table)} }),
-		"overflowing metric":      encoded(func(r *Round) { r.Devices[0].Readings[0].Metric = &Metric{index: -1} }),
-		"too few labels":          encoded(func(r *Round) { r.Devices[0].Readings[0].Labels = nil }),
-		"too many labels":         encoded(func(r *Round) { r.Devices[0].Readings[0].Labels = make([]string, 17) }),
-		"out of range":            encoded(func(r *Round) { r.Devices[0].Readings[0].Value = 1e6 }),
-		"not a number":            encoded(func(r *Round) { r.Devices[0].Readings[0].Value = math.NaN() }),
-		"bytes left over":         append(encoded(func(*Round) {}), 0),
-		"an endless number":       bytes.Repeat([]byte{0xff}, 100),
-		"a reject of no metric":   encoded(func(r *Round) { r.Devices[0].Rejects = []Reject{{&Metric{index: 1 << 40}, ""}} }),
-		"far too many accounts":   encoded(func(r *Round) { r.Devices[0].Accounts = make([]Account, maxClients+1) }),
-		"an account out of range": encoded(func(r *Round) { r.Devices[0].Accounts = []Account{{PID: 1, Compute: new(1.5)}} }),
-		"far too many clients":    encoded(func(r *Round) { r.Devices[0].Clients = make([]Client, maxClients+1) }),
-		"far too many kube ids":   encoded(func(r *Round) { r.Devices[0].KubeIDs = make([]string, maxKubeIDs+1) }),
-		"a steady round of other": (&roundEncoder{sent: true, devices: []deviceShape{{device: Device{ID: "GPU-0", Class: GPU, Vendor: "nvidia"}, series: seriesOf(steady.Devices[0].Readings)}}}).encode(nil, 1, &steady, nil),
+	for name, change := range map[string]func(m *roundMessage){
+		"same as no round before": func(m *roundMessage) { m.Devices[0].Readings = columns{Same: true, Values: []float64{1}} },
+		"no such metric":          func(m *roundMessage) { m.Devices[0].Readings.Metrics[0] = len(table) },
+		"negative metric":         func(m *roundMessage) { m.Devices[0].Readings.Metrics[0] = -1 },
+		"too few labels":          func(m *roundMessage) { m.Devices[0].Readings.Labels = nil },
+		"too many labels":         func(m *roundMessage) { m.Devices[0].Readings.Labels = make([]string, 17) },
+		"too few values":          func(m *roundMessage) { m.Devices[0].Readings.Values = nil },
+		"out of range":            func(m *roundMessage) { m.Devices[0].Readings.Values[0] = 1e6 },
+		"not a number":            func(m *roundMessage) { m.Devices[0].Readings.Values[0] = math.NaN() },
+		"node out of range":       func(m *roundMessage) { m.Node.Values = []float64{0} },
+		"a reject of no metric":   func(m *roundMessage) { m.Devices[0].Rejects = []rejectMessage{{1 << 40, ""}} },
+		"a broken client": func(m *roundMessage) {
+			m.Devices[0].HasClients, m.Devices[0].Clients = true, []clientMessage{{Readings: columns{Values: []float64{1}}}}
+		},
+		"an account out of range": func(m *roundMessage) {
+			m.Devices[0].HasAccounts, m.Devices[0].Accounts = true, []accountMessage{{Compute: 1.5}}
+		},
 	} {
-		var dec roundDecoder
-		if _, r, _, err := dec.decode(payload); err == nil {
+		r := gpus(1, 1)
+		m := new(roundEncoder).encode(1, &r, nil)
+		change(m)
+		if r, _, err := new(roundDecoder).decode(m); err == nil {
 			t.Errorf("%s: passes as %+v", name, r)
 		}
 	}
-}
-
-func encoded(f func(*Round)) []byte {
-	r := gpus(1, 1)
-	f(&r)
-	var enc roundEncoder
-	return enc.encode(nil, 1, &r, nil)
 }
 
 // gpus is a round of n devices with k readings each.
@@ -279,53 +285,47 @@ func gpus(n, k int) Round {
 }
 
 func TestEventTrip(t *testing.T) {
+	p := newWire()
 	for _, e := range []Event{
 		{},
 		{Time: time.Unix(1e9, 7), Device: "GPU-a", Partition: "MIG-b", Kind: EventXid, Code: 1<<64 - 1},
 	} {
-		b := encodeEvent(nil, e)
-		got, err := decodeEvent(b)
-		if diff := cmp.Diff(e, got); diff != "" || err != nil {
-			t.Errorf("%v (-want +got):\n%s", err, diff)
-		}
-		for cut := range b {
-			if _, err := decodeEvent(b[:cut]); err == nil {
-				t.Errorf("%d bytes of %d pass for an event", cut, len(b))
-			}
-		}
-		if _, err := decodeEvent(append(b, 0)); err == nil {
-			t.Error("an event with a byte left over passes")
+		if diff := cmp.Diff(&message{Event: &e}, p.message(t, &message{Event: &e})); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 }
 
-func TestReadFrame(t *testing.T) {
-	long := bytes.Repeat([]byte("0123456789"), 50_000)
-	stream := slices.Concat(frame(frameHello, []byte("x")), frame(frameRound, long), frame(frameEvent, nil), frame(frameEvent, []byte("y")))
-	r := bytes.NewReader(stream)
-	var buf []byte
-	for _, want := range [][]byte{[]byte("x"), long, {}, []byte("y")} {
-		_, got, err := ReadFrame(r, buf)
-		if err != nil || !bytes.Equal(got, want) {
-			t.Fatalf("%d bytes of %d, %v", len(got), len(want), err)
+func TestFrames(t *testing.T) {
+	whole := frames(&request{1, 2}, &request{3, 4})
+	r := newFrameReader(bytes.NewReader(whole))
+	for _, want := range []request{{1, 2}, {3, 4}} {
+		var got request
+		if err := r.read(&got); err != nil || got != want {
+			t.Fatalf("%+v, %v; want %+v", got, err, want)
 		}
-		buf = got
 	}
-	if _, _, err := ReadFrame(r, buf); err != io.EOF {
+	if err := r.read(new(request)); err != io.EOF {
 		t.Errorf("at the end: %v", err)
 	}
-	whole := frame(frameRound, []byte("payload"))
-	for i := range whole {
-		if _, _, err := ReadFrame(bytes.NewReader(whole[:i]), nil); i > 0 && err != io.ErrUnexpectedEOF {
-			t.Errorf("%d bytes of %d: %v", i, len(whole), err)
-		}
-		bad := slices.Clone(whole)
-		bad[i] ^= 0x10
-		if kind, _, err := ReadFrame(bytes.NewReader(bad), nil); err == nil && kind == frameRound && i != 3 {
-			t.Errorf("byte %d may be wrong", i)
+	first := frames(&request{1, 2})
+	for i := 1; i < len(first); i++ {
+		if err := newFrameReader(bytes.NewReader(first[:i])).read(new(request)); err != io.ErrUnexpectedEOF {
+			t.Errorf("%d bytes of %d: %v", i, len(first), err)
 		}
 	}
-	if err := WriteFrame(io.Discard, frameRound, make([]byte, FrameHeader+MaxFrame+1)); err == nil {
+	for name, broken := range map[string][]byte{
+		"no magic":         []byte("NVRM: loading"),
+		"too long":         {'A', 'X', 0xff, 0xff, 0xff, 0xff},
+		"empty":            {'A', 'X', 0, 0, 0, 0},
+		"no gob":           {'A', 'X', 3, 0, 0, 0, 1, 2, 3},
+		"longer than said": append([]byte{'A', 'X', first[2] + 1}, append(first[3:len(first):len(first)], 0)...),
+	} {
+		if err := newFrameReader(bytes.NewReader(broken)).read(new(request)); !errors.Is(err, ErrProtocol) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := newFrameWriter(io.Discard).write(&message{Hello: &hello{Source: strings.Repeat("x", maxFrame)}}); err == nil {
 		t.Error("a frame over the limit is written")
 	}
 }
@@ -339,92 +339,50 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// bound is what decoding n bytes may allocate: the parent's memory is limited,
-// and a worker whose memory is corrupt may send anything.
-func bound(n int) uint64 { return 256<<10 + 256*uint64(n) }
-
-func FuzzReadFrame(f *testing.F) {
-	f.Add(hello(fingerprint()))
-	f.Add(slices.Concat(frame(frameRound, encoded(func(*Round) {})), frame(frameEvent, nil)))
-	f.Add([]byte{'A', 'X', 3, 0, 0, 0, 0, 2, 0, 0, 0, 0})
-	f.Fuzz(func(t *testing.T, in []byte) {
-		n := allocated(func() {
-			r := bytes.NewReader(in)
-			var buf []byte
-			for {
-				kind, payload, err := ReadFrame(r, buf)
-				if err != nil {
-					break
-				}
-				buf = payload
-				if again := frame(kind, slices.Clone(payload)); !bytes.HasSuffix(in[:len(in)-r.Len()], again[4:]) {
-					t.Fatal("a frame differs from its bytes")
-				}
-			}
-		})
-		if n > bound(len(in)) {
-			t.Errorf("%d bytes allocated for %d", n, len(in))
-		}
-	})
-}
-
-func FuzzDecodeEvent(f *testing.F) {
-	f.Add(encodeEvent(nil, Event{Time: time.Unix(1e9, 7), Device: "GPU-a", Partition: "MIG-b", Kind: EventXid, Code: 79}))
-	f.Fuzz(func(t *testing.T, in []byte) {
-		e, err := decodeEvent(in)
-		if err != nil {
-			return
-		}
-		again, err := decodeEvent(encodeEvent(nil, e))
-		if diff := cmp.Diff(e, again); diff != "" || err != nil {
-			t.Errorf("an event is another the second time: %v\n%s", err, diff)
-		}
-	})
-}
-
-// Any two payloads one after the other: no panic, no memory out of proportion,
-// and what passes for a round is one that could have been sent.
-func FuzzDecodeRound(f *testing.F) {
+// Any bytes: no panic, no memory out of proportion, and every round that is
+// accepted could have been sent.
+func FuzzMessages(f *testing.F) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := range 6 {
-		var enc roundEncoder
 		r := gpus(n/2, n)
-		first := enc.encode(nil, 1, &r, ErrDriver)
+		var enc roundEncoder
+		values := []any{greeting(0), &message{Event: &Event{Time: time.Unix(1e9, 7), Kind: EventXid}}, &message{Round: enc.encode(1, &r, ErrDriver)}}
 		revalue(rng, &r)
-		f.Add(first, enc.encode(nil, 2, &r, nil))
+		f.Add(frames(append(values, &message{Round: enc.encode(2, &r, nil)})...))
 	}
-	f.Fuzz(func(t *testing.T, first, second []byte) {
-		var dec roundDecoder
-		for _, in := range [][]byte{first, second} {
-			var r Round
-			var why, err error
-			n := allocated(func() { _, r, why, err = dec.decode(in) })
-			if n > bound(len(first)+len(second)) {
-				t.Errorf("%d bytes allocated for %d", n, len(in))
-			}
-			if err != nil {
-				return
-			}
-			for _, list := range append([][]Reading{r.Node}, readings(r)...) {
-				for _, x := range list {
-					if len(x.Labels) != len(x.Metric.Labels) || !x.Metric.Range.Contains(x.Value) {
-						t.Errorf("%s%q is %v", x.Metric.Name, x.Labels, x.Value)
-					}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		var rounds []Round
+		n := allocated(func() {
+			frames := newFrameReader(bytes.NewReader(in))
+			var dec roundDecoder
+			for {
+				var m message
+				if frames.read(&m) != nil {
+					return
 				}
+				if m.Round == nil {
+					continue
+				}
+				r, _, err := dec.decode(m.Round)
+				if err != nil {
+					return
+				}
+				rounds = append(rounds, r)
 			}
-			var enc roundEncoder
-			var fresh roundDecoder
-			_, again, _, err := fresh.decode(enc.encode(nil, 1, &r, why))
-			if diff := cmp.Diff(r, again, sameRound); diff != "" || err != nil {
-				t.Errorf("a round is another the second time: %v\n%s", err, diff)
+		})
+		if limit := 4<<20 + 1024*uint64(len(in)); n > limit {
+			t.Errorf("%d bytes allocated for %d", n, len(in))
+		}
+		for _, r := range rounds {
+			lists := [][]Reading{r.Node}
+			for _, d := range r.Devices {
+				lists = append(lists, d.Readings)
+			}
+			for _, x := range slices.Concat(lists...) {
+				if len(x.Labels) != len(x.Metric.Labels) || !x.Metric.Range.Contains(x.Value) {
+					t.Errorf("%s%q is %v", x.Metric.Name, x.Labels, x.Value)
+				}
 			}
 		}
 	})
-}
-
-func readings(r Round) (lists [][]Reading) {
-	for _, d := range r.Devices {
-		lists = append(lists, d.Readings)
-	}
-	return lists
 }

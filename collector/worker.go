@@ -2,12 +2,8 @@ package collector
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
-	"sync"
-	"time"
 )
 
 // Serve is the worker's side of the protocol: it samples src whenever the
@@ -23,10 +19,8 @@ import (
 // events carries what src pushes; it is drained while Serve runs. It may be
 // nil, or end before Serve does.
 func Serve(in io.Reader, out io.Writer, src Source, events <-chan Event) error {
-	w := &frameWriter{w: out}
-	hello := putString(make([]byte, FrameHeader), src.Name())
-	hello = binary.LittleEndian.AppendUint64(hello, fingerprint())
-	if err := w.write(frameHello, hello); err != nil {
+	w := newFrameWriter(out)
+	if err := w.write(&message{Hello: &hello{src.Name(), fingerprint()}}); err != nil {
 		return err
 	}
 
@@ -45,26 +39,15 @@ func Serve(in io.Reader, out io.Writer, src Source, events <-chan Event) error {
 	return <-ended
 }
 
-type request struct {
-	seq     uint64
-	timeout time.Duration
-}
-
 func readRequests(in io.Reader, requests chan<- request) error {
-	var buf []byte
+	frames := newFrameReader(in)
 	for {
-		kind, payload, err := ReadFrame(in, buf)
-		if err != nil {
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				return nil
-			}
+		var r request
+		switch err := frames.read(&r); {
+		case err == io.EOF, err == io.ErrUnexpectedEOF:
+			return nil
+		case err != nil:
 			return err
-		}
-		buf = payload
-		d := decoder{b: payload}
-		r := request{seq: d.uvarint(), timeout: time.Duration(d.uvarint())}
-		if kind != frameSample || d.end() != nil {
-			return fmt.Errorf("%w: request of kind %d", ErrProtocol, kind)
 		}
 		requests <- r
 	}
@@ -72,7 +55,7 @@ func readRequests(in io.Reader, requests chan<- request) error {
 
 func forward(events <-chan Event, w *frameWriter) error {
 	for e := range events {
-		if err := w.write(frameEvent, encodeEvent(make([]byte, FrameHeader, 128), e)); err != nil {
+		if err := w.write(&message{Event: &e}); err != nil {
 			return err
 		}
 	}
@@ -81,16 +64,11 @@ func forward(events <-chan Event, w *frameWriter) error {
 
 func answer(requests <-chan request, src Source, w *frameWriter) error {
 	var enc roundEncoder
-	var buf []byte
 	for r := range requests {
-		ctx, cancel := context.WithTimeout(context.Background(), r.timeout)
+		ctx, cancel := context.WithTimeout(context.Background(), r.Timeout)
 		round, why := src.Sample(ctx)
 		cancel()
-		if cap(buf) < FrameHeader {
-			buf = make([]byte, FrameHeader, 16<<10)
-		}
-		buf = enc.encode(buf[:FrameHeader], r.seq, &round, why)
-		if err := w.write(frameRound, buf); err != nil {
+		if err := w.write(&message{Round: enc.encode(r.Seq, &round, why)}); err != nil {
 			return err
 		}
 		if final(why) {
@@ -104,16 +82,4 @@ func answer(requests <-chan request, src Source, w *frameWriter) error {
 // process: a library once loaded stays mapped whatever replaces it on disk.
 func final(err error) bool {
 	return errors.Is(err, ErrAbsent) || errors.Is(err, ErrRestart) || errors.Is(err, ErrMismatch) || errors.Is(err, ErrDriver) || errors.Is(err, ErrEngine)
-}
-
-// frameWriter lets rounds and events share one pipe.
-type frameWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (f *frameWriter) write(kind FrameKind, buf []byte) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return WriteFrame(f.w, kind, buf)
 }

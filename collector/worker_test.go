@@ -3,12 +3,13 @@ package collector
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
 	"os"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // served is a Serve in this process.
@@ -17,6 +18,9 @@ type served struct {
 	out    io.Reader
 	events chan Event
 	result chan error
+
+	requests *frameWriter // to in
+	messages *frameReader // from out
 }
 
 func serve(t *testing.T, sample func(context.Context) (Round, error)) *served {
@@ -25,8 +29,9 @@ func serve(t *testing.T, sample func(context.Context) (Round, error)) *served {
 	outRead, outWrite := pipe(t)
 	s := &served{in: inWrite, out: outRead, events: make(chan Event), result: make(chan error, 1)}
 	go func() { s.result <- Serve(inRead, outWrite, &fakeSource{name: "w", sample: sample}, s.events) }()
-	if kind, payload := s.next(t); kind != frameHello || !bytes.Equal(frame(kind, payload), hello(fingerprint())) {
-		t.Fatalf("the first frame is of kind %d: %q", kind, payload)
+	s.requests, s.messages = newFrameWriter(inWrite), newFrameReader(outRead)
+	if diff := cmp.Diff(greeting(0), s.next(t)); diff != "" {
+		t.Fatalf("first message (-want +got):\n%s", diff)
 	}
 	return s
 }
@@ -41,18 +46,17 @@ func pipe(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-func (s *served) next(t *testing.T) (FrameKind, []byte) {
+func (s *served) next(t *testing.T) *message {
 	t.Helper()
-	kind, payload, err := ReadFrame(s.out, nil)
-	if err != nil {
+	m := new(message)
+	if err := s.messages.read(m); err != nil {
 		t.Fatal(err)
 	}
-	return kind, payload
+	return m
 }
 
 func (s *served) ask(seq uint64, timeout time.Duration) {
-	b := binary.AppendUvarint(nil, seq)
-	s.in.Write(frame(frameSample, binary.AppendUvarint(b, uint64(timeout))))
+	s.requests.write(&request{seq, timeout})
 }
 
 func TestServe(t *testing.T) {
@@ -65,23 +69,23 @@ func TestServe(t *testing.T) {
 	var dec roundDecoder
 	for seq := range uint64(3) {
 		s.ask(seq, time.Hour)
-		kind, payload := s.next(t)
-		got, r, why, err := dec.decode(payload)
-		if kind != frameRound || got != seq || len(r.Devices) != 1 || why != nil || err != nil {
-			t.Fatalf("frame of kind %d: seq %d, %+v, %v, %v", kind, got, r, why, err)
+		m := s.next(t)
+		r, why, err := dec.decode(m.Round)
+		if m.Round.Seq != seq || len(r.Devices) != 1 || why != nil || err != nil {
+			t.Fatalf("answer %d to request %d: %+v, %v, %v", m.Round.Seq, seq, r, why, err)
 		}
 		if gave > time.Hour || gave < 59*time.Minute {
 			t.Errorf("the source was given %v of an hour", gave)
 		}
 	}
 	s.events <- Event{Device: "GPU-a", Kind: EventXid, Code: 79}
-	if kind, payload := s.next(t); kind != frameEvent || !bytes.Equal(payload, encodeEvent(nil, Event{Device: "GPU-a", Kind: EventXid, Code: 79})) {
-		t.Errorf("frame of kind %d: %q", kind, payload)
+	if diff := cmp.Diff(&message{Event: &Event{Device: "GPU-a", Kind: EventXid, Code: 79}}, s.next(t)); diff != "" {
+		t.Errorf("message (-want +got):\n%s", diff)
 	}
 	close(s.events) // a source may stop pushing; it is still read
 	s.ask(9, time.Hour)
-	if kind, _ := s.next(t); kind != frameRound {
-		t.Errorf("frame of kind %d after the events have ended", kind)
+	if m := s.next(t); m.Round == nil {
+		t.Errorf("%+v after the events have ended", m)
 	}
 	s.in.Close()
 	if err := <-s.result; err != nil {
@@ -102,22 +106,21 @@ func TestServeEnds(t *testing.T) {
 			act:    func(_ *testing.T, s *served) { s.ask(1, time.Hour); s.in.Close() },
 		},
 		"parent gone in a request": {
-			act: func(_ *testing.T, s *served) { s.in.Write(frame(frameSample, []byte{1, 1})[:9]); s.in.Close() },
+			act: func(_ *testing.T, s *served) { s.in.Write(frames(&request{1, 1})[:9]); s.in.Close() },
 		},
 		"nothing more to give": {
 			sample: func(context.Context) (Round, error) { return Round{}, ErrRestart },
 			act: func(t *testing.T, s *served) {
 				s.ask(1, time.Hour)
 				var dec roundDecoder
-				_, payload := s.next(t)
-				if _, _, why, err := dec.decode(payload); err != nil || !errors.Is(why, ErrRestart) {
+				if _, why, err := dec.decode(s.next(t).Round); err != nil || !errors.Is(why, ErrRestart) {
 					t.Errorf("the last round says %v, %v", why, err)
 				}
 			},
 		},
 		"garbage":        {act: func(_ *testing.T, s *served) { s.in.Write([]byte("GET / HTTP/1.1\r\n")) }, fails: true},
-		"wrong request":  {act: func(_ *testing.T, s *served) { s.in.Write(frame(frameRound, []byte{1, 1})) }, fails: true},
-		"broken request": {act: func(_ *testing.T, s *served) { s.in.Write(frame(frameSample, []byte{1})) }, fails: true},
+		"wrong request":  {act: func(_ *testing.T, s *served) { s.in.Write(frames(greeting(0))) }, fails: true},
+		"broken request": {act: func(_ *testing.T, s *served) { s.in.Write([]byte{'A', 'X', 1, 0, 0, 0, 1}) }, fails: true},
 		"nobody listens": {
 			sample: func(context.Context) (Round, error) { return Round{}, nil },
 			act:    func(_ *testing.T, s *served) { s.out.(io.Closer).Close(); s.ask(1, time.Hour) },

@@ -9,8 +9,9 @@ import (
 // worker is one running worker of a Process.
 type worker struct {
 	*Child
-	answers chan roundAnswer // capacity 1: one request is in flight at a time
-	waiting bool             // a request is unanswered; owned by Sample
+	requests *frameWriter
+	answers  chan roundAnswer // capacity 1: one request is in flight at a time
+	waiting  bool             // a request is unanswered; owned by Sample
 }
 
 type roundAnswer struct {
@@ -21,49 +22,44 @@ type roundAnswer struct {
 
 func startWorker(cmd *exec.Cmd, name string, emit func(Event)) (*worker, error) {
 	w := &worker{answers: make(chan roundAnswer, 1)}
-	c, err := StartChild(cmd, func(r io.Reader) error { return w.frames(r, name, emit) })
-	w.Child = c
-	return w, err
+	c, err := StartChild(cmd, func(r io.Reader) error { return w.receive(r, name, emit) })
+	if err != nil {
+		return nil, err
+	}
+	w.Child, w.requests = c, newFrameWriter(c.stdin)
+	return w, nil
 }
 
-// frames takes the worker's frames until its pipe ends.
-func (w *worker) frames(r io.Reader, name string, emit func(Event)) error {
+// receive takes the worker's messages until its pipe ends.
+func (w *worker) receive(r io.Reader, name string, emit func(Event)) error {
+	frames := newFrameReader(r)
 	var dec roundDecoder
-	var buf []byte
-	greeted := false
-	for {
-		kind, payload, err := ReadFrame(r, buf)
-		if err != nil {
+	for greeted := false; ; {
+		var m message
+		if err := frames.read(&m); err != nil {
 			return err
 		}
-		buf = payload
 		switch {
-		case kind == frameHello && !greeted:
-			d := decoder{b: payload}
-			who, table := d.string(), d.uint64()
-			if d.end() != nil || who != name || table != fingerprint() {
-				return fmt.Errorf("%w: the worker is another build: it calls itself %.40q, its metric table %x", ErrProtocol, who, table)
+		case m.Hello != nil && !greeted:
+			if h := m.Hello; h.Source != name || h.Table != fingerprint() {
+				return fmt.Errorf("%w: the worker is another build: its source is %.40q, its metric table %x", ErrProtocol, h.Source, h.Table)
 			}
 			greeted = true
-		case kind == frameRound && greeted:
-			seq, round, why, err := dec.decode(payload)
+		case m.Round != nil && greeted:
+			round, why, err := dec.decode(m.Round)
 			if err != nil {
 				return fmt.Errorf("%w: round: %w", ErrProtocol, err)
 			}
 			select {
-			case w.answers <- roundAnswer{seq, round, why}:
+			case w.answers <- roundAnswer{m.Round.Seq, round, why}:
 			default:
-				return fmt.Errorf("%w: round %d was not asked for", ErrProtocol, seq)
+				return fmt.Errorf("%w: round %d was not requested", ErrProtocol, m.Round.Seq)
 			}
-		case kind == frameEvent && greeted:
-			e, err := decodeEvent(payload)
-			if err != nil {
-				return fmt.Errorf("%w: event: %w", ErrProtocol, err)
-			}
-			e.Source = name
-			emit(e)
+		case m.Event != nil && greeted:
+			m.Event.Source = name
+			emit(*m.Event)
 		default:
-			return fmt.Errorf("%w: frame of kind %d", ErrProtocol, kind)
+			return fmt.Errorf("%w: unexpected message", ErrProtocol)
 		}
 	}
 }
