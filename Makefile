@@ -135,7 +135,7 @@ remediator-figures: build build-remediator ## what docs/remediator.md says that 
 	@$(MAKE) --no-print-directory -C test/kubelet remediator-figures
 
 golden: sim ## write the golden files anew; then read the diff
-	go test ./cmd/accel-exporter ./internal/config ./internal/compat ./collector/dcgm/dcgmfield ./internal/sim ./internal/judge/... ./collector/fpga ./collector/kernellog ./collector/pcie ./internal/remediation \
+	go test ./cmd/accel-exporter ./internal/config ./internal/compat/... ./internal/sim ./internal/judge/... ./collector/fpga ./collector/kernellog ./collector/pcie ./internal/remediation \
 		-run 'Golden|Broken|GoNVML|Print$$|Page$$|Captures$$|XilinxHarm' -update
 	git diff --stat
 

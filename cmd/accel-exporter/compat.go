@@ -13,8 +13,8 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
-	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 	"github.com/accel-exporter/accel-exporter/internal/compat"
+	"github.com/accel-exporter/accel-exporter/internal/compat/counters"
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
@@ -70,9 +70,9 @@ func (f *compatFlags) check(p *podFlags) error {
 	return nil
 }
 
-// options are what the flags say; counters are those of the file.
-func (f *compatFlags) options(counters *dcgmfield.Counters) compat.Options {
-	o := compat.Options{Counters: counters, OldNamespace: f.oldNames, Pods: f.pods, PodUID: f.podUID, Dashes: f.dashes}
+// options are what the flags say; file is the counters file, nil without one.
+func (f *compatFlags) options(file *counters.File) compat.Options {
+	o := compat.Options{Counters: file, OldNamespace: f.oldNames, Pods: f.pods, PodUID: f.podUID, Dashes: f.dashes}
 	if f.hostLabel != "none" {
 		o.HostnameLabel, o.Hostname = f.hostLabel, f.hostname
 		if o.Hostname == "" {
@@ -92,7 +92,7 @@ type dcgmFields struct {
 	flags *compatFlags
 	log   *slog.Logger
 	// counters are the rows in force, nil where no file is named.
-	counters atomic.Pointer[dcgmfield.Counters]
+	counters atomic.Pointer[counters.File]
 	view     atomic.Pointer[compat.View] // nil where none is asked for
 	input    *input                      // nil where no file is named
 	// changed is called when other rows have come into force, and shown when
@@ -117,7 +117,7 @@ func openFields(f *compatFlags, log *slog.Logger) (*dcgmFields, error) {
 		d.take(nil)
 		return d, nil
 	}
-	d.input = fileInput(f.fields, dcgmfield.ParseCSV, d.take)
+	d.input = fileInput(f.fields, counters.Parse, d.take)
 	apply, err := d.input.load()
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func openFields(f *compatFlags, log *slog.Logger) (*dcgmFields, error) {
 }
 
 // take puts rows into force, and says once which of them show nothing.
-func (d *dcgmFields) take(c *dcgmfield.Counters) {
+func (d *dcgmFields) take(c *counters.File) {
 	d.counters.Store(c)
 	defer d.changed()
 	if !d.flags.on {
@@ -164,6 +164,6 @@ func (d *dcgmFields) page() exposition.View {
 
 // checkFields reports every mistake in a counters file.
 func checkFields(path string) error {
-	_, err := fileInput(path, dcgmfield.ParseCSV, func(*dcgmfield.Counters) {}).load()
+	_, err := fileInput(path, counters.Parse, func(*counters.File) {}).load()
 	return err
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/dcgm"
-	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/internal/compat/counters"
 	"github.com/accel-exporter/accel-exporter/internal/config"
 )
 
@@ -141,7 +141,7 @@ func workDCGM(args []string, emit func(collector.Event)) (collector.Source, erro
 // applyFields puts a counters file into force; nil stands for none. What
 // dcgm-exporter computes is no field. The worker is replaced where it reads
 // others.
-func (p *program) applyFields(c *dcgmfield.Counters) {
+func (p *program) applyFields(c *counters.File) {
 	var ids []uint16
 	if c != nil {
 		for _, r := range c.Rows {

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 	"github.com/accel-exporter/accel-exporter/internal/compat"
+	"github.com/accel-exporter/accel-exporter/internal/compat/counters"
 )
 
 // h100 are the labels of gpu1 on a node called n1.
@@ -60,7 +60,7 @@ func TestUnits(t *testing.T) {
 		rows = append(rows, c.name+", "+c.kind+", x")
 		want = append(want, c.name+"{"+h100+"} "+c.value)
 	}
-	got := page(t, compat.Options{Hostname: "n1", Counters: counters(t, rows...)}, snapshot([]*device{d}), "DCGM_")
+	got := page(t, compat.Options{Hostname: "n1", Counters: parseRows(t, rows...)}, snapshot([]*device{d}), "DCGM_")
 	expect(t, got, want...)
 }
 
@@ -68,7 +68,7 @@ func TestUnits(t *testing.T) {
 // any source is named.
 func TestAbsentIsAbsent(t *testing.T) {
 	d := gpu(gpu1, "1").set(collector.ComputeMode, 0, "default").set(collector.ComputeMode, 0, "prohibited")
-	o := compat.Options{Hostname: "n1", Counters: counters(t,
+	o := compat.Options{Hostname: "n1", Counters: parseRows(t,
 		"DCGM_FI_DEV_GPU_UTIL, gauge, x", "DCGM_FI_DEV_COMPUTE_MODE, gauge, x", "DCGM_FI_DEV_XID_ERRORS, gauge, x",
 		"DCGM_FI_DEV_VGPU_LICENSE_STATUS, gauge, x", "DCGM_FI_DEV_BRAND, label, x", "DCGM_FI_DEV_SERIAL, label, x",
 		"DCGM_FI_DEV_ACCOUNTING_DATA, gauge, x", "DCGM_FI_DEV_FB_FREE, summary, x", "DCGM_EXP_CLOCK_EVENTS_COUNT, gauge, x")}
@@ -97,7 +97,7 @@ func TestAbsentIsAbsent(t *testing.T) {
 // TestXid: the field is the number of the Xid that was seen last, whatever its
 // count.
 func TestXid(t *testing.T) {
-	o := compat.Options{Hostname: "n1", Counters: counters(t, "DCGM_FI_DEV_XID_ERRORS, gauge, x", "DCGM_EXP_XID_ERRORS_TOTAL, counter, x")}
+	o := compat.Options{Hostname: "n1", Counters: parseRows(t, "DCGM_FI_DEV_XID_ERRORS, gauge, x", "DCGM_EXP_XID_ERRORS_TOTAL, counter, x")}
 	quiet := func() *device {
 		return gpu(gpu1, "1").set(collector.XidErrors, 0, "31").set(collector.XidErrors, 0, "79")
 	}
@@ -113,7 +113,7 @@ func TestXid(t *testing.T) {
 // TestHealth: the verdict is a number of DCGM's, and no number where nothing
 // is known.
 func TestHealth(t *testing.T) {
-	o := compat.Options{Counters: counters(t, "DCGM_EXP_GPU_HEALTH_STATUS, gauge, x")}
+	o := compat.Options{Counters: parseRows(t, "DCGM_EXP_GPU_HEALTH_STATUS, gauge, x")}
 	for state, want := range map[string]string{"healthy": "0", "degraded": "10", "failed": "20", "unknown": ""} {
 		d := gpu(gpu1, "1")
 		for _, s := range []string{"healthy", "degraded", "failed", "unknown"} {
@@ -139,7 +139,7 @@ func TestHealthOfDCGM(t *testing.T) {
 	d := gpu(gpu1, "1").
 		set(collector.DCGMHealth, 0, "pcie", "pass").set(collector.DCGMHealth, 1, "pcie", "warn").set(collector.DCGMHealth, 0, "pcie", "fail").
 		set(collector.DCGMHealth, 0, "memory", "pass").set(collector.DCGMHealth, 0, "memory", "warn").set(collector.DCGMHealth, 1, "memory", "fail")
-	o := compat.Options{Hostname: "n1", Counters: counters(t, "DCGM_EXP_GPU_HEALTH_STATUS, gauge, x")}
+	o := compat.Options{Hostname: "n1", Counters: parseRows(t, "DCGM_EXP_GPU_HEALTH_STATUS, gauge, x")}
 	watch := func(name, v string) string {
 		return "DCGM_EXP_GPU_HEALTH_STATUS{" + strings.Replace(h100, `hostname`, `health_watch="`+name+`",hostname`, 1) + "} " + v
 	}
@@ -178,7 +178,7 @@ func TestLabels(t *testing.T) {
 			facts + `UUID="` + gpu1 + `",app_kubernetes_io_name="train",container="main",device="nvidia1",gpu="1",label_1st="x",modelName="NVIDIA-H100-80GB-HBM3",namespace="team",pci_bus_id="00000000:11:00.0",pod="train-0",pod_uid="uid-1"`,
 		},
 	} {
-		c.o.Counters = counters(t, rows...)
+		c.o.Counters = parseRows(t, rows...)
 		if got, want := page(t, c.o, s, "DCGM_"), "DCGM_FI_DEV_GPU_TEMP{"+c.want+"} 60\n"; got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
 		}
@@ -191,7 +191,7 @@ func TestInstances(t *testing.T) {
 	board := gpu(gpu0, "0").set(collector.TemperatureCelsius, 60, "gpu").set(collector.MemoryUsed, 9<<20).set(collector.ECCErrors, 4, "uncorrected", "sram")
 	one := instance(mig0, gpu0, "0:3:0", "1g.10gb").set(collector.MemoryUsed, 2<<20).set(collector.ActivityRatio, 0.5, "graphics").
 		set(collector.ECCErrors, 1, "uncorrected", "sram").held("team", "a")
-	o := compat.Options{Pods: true, Counters: counters(t, "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL, counter, x", "DCGM_FI_DEV_FB_USED, gauge, x",
+	o := compat.Options{Pods: true, Counters: parseRows(t, "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL, counter, x", "DCGM_FI_DEV_FB_USED, gauge, x",
 		"DCGM_FI_DEV_GPU_TEMP, gauge, x", "DCGM_FI_PROF_GR_ENGINE_ACTIVE, gauge, x")}
 	whole := `UUID="` + gpu0 + `",device="nvidia0",gpu="0",modelName="NVIDIA H100 80GB HBM3",pci_bus_id="00000000:10:00.0"`
 	part := `GPU_I_ID="3",GPU_I_PROFILE="1g.10gb",UUID="` + gpu0 + `",container="main",device="nvidia0",gpu="0",modelName="NVIDIA H100 80GB HBM3",namespace="team",pci_bus_id="00000000:10:00.0",pod="a"`
@@ -217,7 +217,7 @@ func TestShared(t *testing.T) {
 		held("team", "a").held("team", "b").
 		set(collector.AllocationUtilization, 0.5, "team", "a", "main", "nvidia.com/gpu").
 		set(collector.AllocationMemory, 2<<20, "team", "a", "main", "nvidia.com/gpu")
-	o := compat.Options{Hostname: "n1", Pods: true, Counters: counters(t, "DCGM_FI_DEV_GPU_UTIL, gauge, x", "DCGM_FI_DEV_FB_USED, gauge, x", "DCGM_FI_DEV_POWER_USAGE, gauge, x")}
+	o := compat.Options{Hostname: "n1", Pods: true, Counters: parseRows(t, "DCGM_FI_DEV_GPU_UTIL, gauge, x", "DCGM_FI_DEV_FB_USED, gauge, x", "DCGM_FI_DEV_POWER_USAGE, gauge, x")}
 	pod := strings.NewReplacer(`device=`, `container="main",device=`, `pci_bus`, `namespace="team",pci_bus`, `:00.0"`, `:00.0",pod="a"`).Replace(h100)
 	expect(t, page(t, o, snapshot([]*device{d}), "DCGM_"),
 		"DCGM_FI_DEV_FB_USED{"+h100+"} 3", "DCGM_FI_DEV_FB_USED{"+pod+"} 2",
@@ -232,7 +232,7 @@ func TestShared(t *testing.T) {
 // TestLinks: fields of a link as an entity have the labels of links.
 func TestLinks(t *testing.T) {
 	d := gpu(gpu1, "1").set(collector.NVLinkUp, 1, "0").set(collector.NVLinkUp, 0, "17")
-	o := compat.Options{Hostname: "n1", Counters: counters(t, "DCGM_FI_DEV_NVLINK_LINK_STATUS, gauge, x")}
+	o := compat.Options{Hostname: "n1", Counters: parseRows(t, "DCGM_FI_DEV_NVLINK_LINK_STATUS, gauge, x")}
 	link := `{device="nvidia1",gpu="1",gpu_uuid="` + gpu1 + `",hostname="n1",model_name="NVIDIA H100 80GB HBM3",nvlink=`
 	expect(t, page(t, o, snapshot([]*device{d}), "DCGM_"),
 		"DCGM_FI_DEV_NVLINK_LINK_STATUS"+link+`"0",pci_bus_id="00000000:11:00.0"} 1`,
@@ -259,7 +259,7 @@ func TestOfDCGM(t *testing.T) {
 		set(value, 0.5, "DCGM_FI_DEV_CPU_UTIL_RATIO", "core-11", "ratio").
 		set(collector.PowerWatts, 88).set(collector.TemperatureCelsius, 50, "cpu").
 		set(collector.CPUUtilization, 0.25, "user").set(collector.CPUUtilization, 0.125, "system")
-	o := compat.Options{Counters: counters(t,
+	o := compat.Options{Counters: parseRows(t,
 		"DCGM_FI_DEV_CPU_POWER_UTIL_CURRENT, gauge, x", "DCGM_FI_DEV_CPU_UTIL_TOTAL, gauge, x", "DCGM_FI_DEV_POWER_USAGE, gauge, x",
 		"DCGM_FI_DEV_NVSWITCH_LINK_LATENCY_LOW_VC0, counter, x", "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL, counter, x",
 		"DCGM_FI_DEV_GPU_TEMP, gauge, x",
@@ -291,14 +291,14 @@ func TestDeviceDown(t *testing.T) {
 	stranger.set(collector.DeviceInfo, 1, "gpu", "nvidia", "", "", "", "0000:20:00.0", "", "", "", "").set(collector.TemperatureCelsius, 1, "gpu")
 	fpga := &device{collector.Device{ID: "0000:30:00.0", Class: collector.FPGA}}
 	fpga.set(collector.DeviceInfo, 1, "fpga", "intel", "N6001", "", "0", "0000:30:00.0", "", "", "", "").set(collector.TemperatureCelsius, 1, "gpu")
-	o := compat.Options{Hostname: "n1", Counters: counters(t, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, counter, x", "DCGM_FI_DEV_GPU_TEMP, gauge, x")}
+	o := compat.Options{Hostname: "n1", Counters: parseRows(t, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, counter, x", "DCGM_FI_DEV_GPU_TEMP, gauge, x")}
 	expect(t, page(t, o, snapshot([]*device{d, stranger, fpga}), "DCGM_"), "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{"+h100+"} 5000")
 }
 
 // TestDefaultRows are the 26 of dcgm-exporter.
 func TestDefaultRows(t *testing.T) {
 	c := compat.Default()
-	types := map[dcgmfield.RowType]int{}
+	types := map[counters.Type]int{}
 	for _, r := range c.Rows {
 		types[r.Type]++
 		if r.Help == "" || strings.Contains(r.Help, ",") {

@@ -26,7 +26,7 @@ func jobbed(t *testing.T, folder fstest.MapFS) string {
 		instance(mig0, gpu0, "0:1:0", "1g.10gb").set(collector.MemoryUsed, 1<<20),
 		gpu(gpu1, "1").set(collector.TemperatureCelsius, 41, "gpu").set(collector.NVLinkUp, 1, "3"),
 	})
-	o := compat.Options{Counters: counters(t, "DCGM_FI_DEV_GPU_TEMP, gauge, x", "DCGM_FI_DEV_FB_USED, gauge, x"), Jobs: compat.ReadJobs(folder)}
+	o := compat.Options{Counters: parseRows(t, "DCGM_FI_DEV_GPU_TEMP, gauge, x", "DCGM_FI_DEV_FB_USED, gauge, x"), Jobs: compat.ReadJobs(folder)}
 	var told []string
 	for line := range strings.Lines(page(t, o, s, "DCGM_")) {
 		who := "gpu" + labelIn(line, "gpu")
@@ -149,7 +149,7 @@ func FuzzJobs(f *testing.F) {
 			return
 		}
 		j := compat.ReadJobs(fstest.MapFS{name: &fstest.MapFile{Data: text}})
-		o := compat.Options{Counters: counters(t, "DCGM_FI_DEV_GPU_TEMP, gauge, x"), Jobs: j}
+		o := compat.Options{Counters: parseRows(t, "DCGM_FI_DEV_GPU_TEMP, gauge, x"), Jobs: j}
 		s := snapshot([]*device{gpu(gpu1, "1").set(collector.TemperatureCelsius, 41, "gpu")})
 		got := page(t, o, s, "DCGM_")
 		if strings.Count(got, "\n") != 1 || len(got) > 20<<10 {

@@ -3,13 +3,13 @@ package compat
 import (
 	_ "embed"
 
-	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/internal/compat/counters"
 )
 
 // Options say what is shown, and under which labels.
 type Options struct {
 	// Counters are the fields to show; nil stands for Default.
-	Counters *dcgmfield.Counters
+	Counters *counters.File
 	// Hostname is the value of the label of the node's name; empty leaves the
 	// label out.
 	Hostname string
@@ -39,8 +39,8 @@ func AllLabels(string) bool { return true }
 var defaultCSV []byte
 
 // Default are the fields that dcgm-exporter 4.8 shows by default.
-func Default() *dcgmfield.Counters {
-	c, err := dcgmfield.ParseCSV("default.csv", defaultCSV)
+func Default() *counters.File {
+	c, err := counters.Parse("default.csv", defaultCSV)
 	if err != nil {
 		panic(err) // it is part of the program
 	}

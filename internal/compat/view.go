@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/internal/compat/counters"
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
@@ -14,12 +14,12 @@ type View struct {
 	names    names
 	families []family
 	labels   []labelRow
-	skipped  []dcgmfield.Skipped
+	skipped  []counters.Skipped
 }
 
 // family is one row of the counters file.
 type family struct {
-	row    dcgmfield.Row
+	row    counters.Row
 	metric *collector.Metric
 	// mapping is nil where only DCGM itself has the field.
 	mapping *mapping
@@ -27,7 +27,7 @@ type family struct {
 
 // labelRow is a row whose value is a label.
 type labelRow struct {
-	row  dcgmfield.Row
+	row  counters.Row
 	fact *fact // nil where only DCGM itself has it
 }
 
@@ -51,8 +51,8 @@ func New(o Options) *View {
 	for _, row := range o.Counters.Rows {
 		switch {
 		case row.Derived && !servesDerived(row.Name):
-			v.skipped = append(v.skipped, dcgmfield.Skipped{Line: row.Line, Name: row.Name, Reason: SkipDerived})
-		case row.Type == dcgmfield.RowLabel:
+			v.skipped = append(v.skipped, counters.Skipped{Line: row.Line, Name: row.Name, Reason: SkipDerived})
+		case row.Type == counters.Label:
 			v.labels = append(v.labels, labelRow{row, facts()[row.Field.ID]})
 		default:
 			v.families = append(v.families, family{row: row, metric: metricOf(&row), mapping: mappings()[row.Field.ID]})
@@ -62,9 +62,9 @@ func New(o Options) *View {
 }
 
 // metricOf is the family that a row makes.
-func metricOf(row *dcgmfield.Row) *collector.Metric {
+func metricOf(row *counters.Row) *collector.Metric {
 	m := &collector.Metric{Name: row.Name, Help: row.Help, Kind: collector.Gauge, Scope: collector.PerNode}
-	if row.Type == dcgmfield.RowCounter && !row.Derived || row.Name == xidTotal {
+	if row.Type == counters.Counter && !row.Derived || row.Name == xidTotal {
 		m.Kind = collector.Counter
 	}
 	return m
@@ -72,19 +72,19 @@ func metricOf(row *dcgmfield.Row) *collector.Metric {
 
 // Unserved returns the rows that nothing here has a value for unless DCGM is
 // asked, in the order of the file, and those that were left out.
-func (v *View) Unserved() []dcgmfield.Skipped {
+func (v *View) Unserved() []counters.Skipped {
 	out := slices.Clone(v.skipped)
 	for i := range v.families {
 		if f := &v.families[i]; f.mapping == nil && !f.row.Derived {
-			out = append(out, dcgmfield.Skipped{Line: f.row.Line, Name: f.row.Name, Reason: SkipNoSource})
+			out = append(out, counters.Skipped{Line: f.row.Line, Name: f.row.Name, Reason: SkipNoSource})
 		}
 	}
 	for _, l := range v.labels {
 		if l.fact == nil {
-			out = append(out, dcgmfield.Skipped{Line: l.row.Line, Name: l.row.Name, Reason: SkipNoSource})
+			out = append(out, counters.Skipped{Line: l.row.Line, Name: l.row.Name, Reason: SkipNoSource})
 		}
 	}
-	slices.SortFunc(out, func(a, b dcgmfield.Skipped) int { return a.Line - b.Line })
+	slices.SortFunc(out, func(a, b counters.Skipped) int { return a.Line - b.Line })
 	return out
 }
 

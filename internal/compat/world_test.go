@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 	"github.com/accel-exporter/accel-exporter/internal/compat"
+	"github.com/accel-exporter/accel-exporter/internal/compat/counters"
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
@@ -62,10 +62,10 @@ func of(m *collector.Metric, labels ...string) collector.Reading {
 // driver is what every node with GPUs tells.
 var driver = of(collector.DriverInfo, "nvidia", "580.105.08", "r580_92", "13.580.105.08", "13.0")
 
-// counters parses a counters file.
-func counters(t testing.TB, rows ...string) *dcgmfield.Counters {
+// parseRows parses a counters file of these rows.
+func parseRows(t testing.TB, rows ...string) *counters.File {
 	t.Helper()
-	c, err := dcgmfield.ParseCSV("test.csv", []byte(strings.Join(rows, "\n")))
+	c, err := counters.Parse("test.csv", []byte(strings.Join(rows, "\n")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,27 +1,23 @@
-// Package dcgmfield knows DCGM's fields by name and by id, and reads the
-// counters file of dcgm-exporter, which names some of them. It promises that
-// type, unit and kind of a field come from DCGM's own table (fields.tsv), never
-// from what a file says of it, and that a file is taken whole or not at all,
-// every mistake in it named with line and column.
+// Package dcgmfield is the table of DCGM's fields, by name and by id, from
+// DCGM's own headers and documentation (fields.tsv).
 package dcgmfield
 
 // Field is one field of DCGM 4.
 type Field struct {
 	// ID is DCGM's number of the field, 1 and above.
 	ID uint16
-	// Name is the present name, DCGM_FI_DEV_GPU_TEMP_CELSIUS. DCGM 4.6 renamed
-	// many fields; what one has of older documents is in Former.
+	// Name is the name since DCGM 4.6, such as DCGM_FI_DEV_GPU_TEMP_CELSIUS.
 	Name string
-	// Former are the names that mean the same field: those before DCGM 4.6,
-	// and dcgm_gpu_temp of DCGM 1.
+	// Former are earlier names of the same field: those before DCGM 4.6, and
+	// those of DCGM 1, such as dcgm_gpu_temp.
 	Former []string
 	// Type is that of the value in DCGM.
 	Type Type
-	// Unit is that of the value in DCGM, in plural: celsius, mebibytes,
-	// percent. It is empty for counts and codes, and where DCGM gives none.
+	// Unit is the unit of the value in DCGM, in plural: celsius, mebibytes,
+	// percent. It is empty for counts and codes, and where DCGM states none.
 	Unit string
 	Kind Kind
-	// Entity is the lowest level at which DCGM can be asked for the field.
+	// Entity is the lowest level at which DCGM serves the field.
 	Entity Entity
 }
 
@@ -33,23 +29,23 @@ const (
 	Int64     Type = "int64"
 	Double    Type = "double"
 	String    Type = "string"
-	Binary    Type = "binary" // a structure that is no value
+	Binary    Type = "binary" // a structure
 	Timestamp Type = "timestamp"
 )
 
-// Kind says what can be made of the values of a field.
+// Kind is how the values of a field behave over time.
 type Kind string
 
 // Kinds of fields.
 const (
 	// Gauge can rise and fall; codes and bit masks are gauges too.
 	Gauge Kind = "gauge"
-	// Counter only grows, until the driver is loaded anew or the board
+	// Counter only grows, until the driver is reloaded or the board is
 	// replaced.
 	Counter Kind = "counter"
 	// Info is a string.
 	Info Kind = "info"
-	// None is no value that a page can show.
+	// None marks a value that a page cannot show.
 	None Kind = "none"
 )
 

@@ -12,7 +12,7 @@ import (
 //go:embed fields.tsv
 var tsv string
 
-// table is read when it is first asked for: most exporters never do.
+// table is parsed on first use: most exporters never need it.
 var table = sync.OnceValue(func() *index {
 	x := &index{byName: map[string]int{}}
 	for line := range strings.Lines(tsv) {

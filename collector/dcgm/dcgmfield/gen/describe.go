@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// description is what stands in a row beside name and id.
+// description is a row without name and id.
 type description struct{ kindOfValue, unit, kind, entity string }
 
 func describe(f *field, m meta) description {
@@ -26,7 +26,7 @@ var types = map[string]string{
 	"DCGM_FT_BINARY": "binary", "DCGM_FT_TIMESTAMP": "timestamp",
 }
 
-// typeOf falls back on the name for what the source tells in loops, or not yet.
+// typeOf derives a type from the name where the source does not state one.
 func typeOf(name string, m meta) string {
 	switch t := types[m.typ]; {
 	case t != "":
@@ -55,7 +55,7 @@ var unitRules = []struct {
 	name *regexp.Regexp
 	unit string
 }{
-	// The name says ratio, the value is that of before: 0 to 100.
+	// The name says ratio; the value is still 0 to 100.
 	{regexp.MustCompile(`^DCGM_FI_DEV_GPU_UTIL_RATIO$|_(MEM_COPY|ENC|DEC)_UTIL$|_FAN_SPEED$|_CACHE_(HIT|MISS)$|_PERCENT_`), "percent"},
 	{regexp.MustCompile(`_RATIO$`), "ratio"},
 	{regexp.MustCompile(`_CELSIUS$`), "celsius"},
@@ -97,7 +97,7 @@ var (
 	// The header calls these monotonic, counters or times since the driver
 	// was loaded.
 	counters = regexp.MustCompile(`_TOTAL$|_ECC_[SD]BE_(VOL|AGG)_|_VIOLATION$|_ENERGY_CONSUMPTION$|_REASON_\w+_NS$|_LINK_(NON_)?FATAL_ERRORS$|_LATENCY_(LOW|MEDIUM|HIGH|PANIC)_VC`)
-	// Names that sum over links or say how much there is.
+	// Sums over links, and capacities.
 	levels = regexp.MustCompile(`_THROUGHPUT_TOTAL$|_(FB|BAR1)_TOTAL$`)
 )
 

@@ -1,7 +1,7 @@
-// Command gen writes fields.tsv, the table of DCGM's fields, from sources of
-// NVIDIA's that are not kept here: dcgm_fields.h and legacy_fields.csv of the
-// Go module github.com/NVIDIA/go-dcgm, and src/dcgm_fields.cpp of DCGM, which
-// alone tells types and entities.
+// Command gen writes fields.tsv, the table of DCGM's fields, from NVIDIA's
+// sources, which are not part of this repository: dcgm_fields.h and
+// legacy_fields.csv of the Go module github.com/NVIDIA/go-dcgm, and
+// src/dcgm_fields.cpp of DCGM, the only source of types and entities.
 //
 //	go run ./collector/dcgm/dcgmfield/gen -header H -source CPP -legacy CSV -out collector/dcgm/dcgmfield/fields.tsv
 package main
@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// head says where the rows come from.
+// head is the comment at the top of the table.
 const head = `# Fields of DCGM: facts from go-dcgm v1.4611.0 (names, ids, former names) and
 # DCGM 4.6.0 (types, entities, units), both Apache-2.0 (LICENSE-DCGM), written
 # by collector/dcgm/dcgmfield/gen. What DCGM 4.6.11 added to 4.6.0 is typed by name.

@@ -61,11 +61,11 @@ var (
 	quoted    = regexp.MustCompile(`"[^"]*"`)
 )
 
-// meta is what DCGM says of a field: DCGM_FT_INT64, a unit, DCGM_FE_GPU.
+// meta is DCGM's description of a field: DCGM_FT_INT64, a unit, DCGM_FE_GPU.
 type meta struct{ typ, unit, entity string }
 
-// parseSource returns what dcgm_fields.cpp says of each field, by id. What it
-// says in loops is found by describe.
+// parseSource returns the descriptions in dcgm_fields.cpp, by id. Fields that it
+// describes in loops are left to describe.
 func parseSource(text string, fields map[int]*field) map[int]meta {
 	ids := map[string]int{}
 	for id, f := range fields {

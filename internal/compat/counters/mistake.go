@@ -1,24 +1,24 @@
-package dcgmfield
+package counters
 
 import (
 	"fmt"
 	"strings"
 )
 
-// Mistake is one thing that is wrong in a counters file.
+// Mistake is one error in a counters file.
 type Mistake struct {
 	File string
 	// Line and Column count from 1, Column in bytes.
 	Line, Column int
-	// Text says what was found and what is accepted.
+	// Text states what was found and what is accepted.
 	Text string
 }
 
 // Error returns the mistake as one line: file:line:column: text.
 func (m Mistake) Error() string { return fmt.Sprintf("%s:%d:%d: %s", m.File, m.Line, m.Column, m.Text) }
 
-// Mistakes is everything that is wrong in a file, in the order of its lines, or
-// the first hundred of it.
+// Mistakes are the errors of a file in the order of its lines, up to
+// maxMistakes.
 type Mistakes []Mistake
 
 // Error returns the mistakes, one per line.

@@ -1,4 +1,4 @@
-package dcgmfield
+package counters
 
 import (
 	"fmt"
@@ -11,15 +11,15 @@ type cell struct {
 	column int // of its first byte, from 1
 }
 
-// splitError says where a line cannot be split.
+// splitError is where and why a line cannot be split.
 type splitError struct {
 	column int
 	text   string
 }
 
 // split cuts a line at its commas. A cell that begins with a double quote ends
-// with one, and holds commas and doubled quotes as they are. There is always a
-// cell.
+// with one; commas in it are text and doubled quotes are quotes. The result has
+// at least one cell.
 func split(line string) ([]cell, *splitError) {
 	var cells []cell
 	for at := 0; ; {
@@ -33,7 +33,7 @@ func split(line string) ([]cell, *splitError) {
 			at += 1 + n
 			at += blanks(line[at:])
 			if at < len(line) && line[at] != ',' {
-				return nil, &splitError{at + 1, fmt.Sprintf("%q behind a closing quote; accepted is a comma or the end of the line", line[at])}
+				return nil, &splitError{at + 1, fmt.Sprintf("%q after a closing quote; accepted is a comma or the end of the line", line[at])}
 			}
 			c.text = strings.TrimSpace(text)
 		} else {
@@ -57,8 +57,8 @@ func split(line string) ([]cell, *splitError) {
 
 func blanks(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
 
-// unquote returns what stands before the closing quote of s, and the length
-// with that quote; -1 where there is none.
+// unquote returns the text before the closing quote of s, and its length
+// including that quote, or -1 without one.
 func unquote(s string) (string, int) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

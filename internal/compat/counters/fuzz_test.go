@@ -1,20 +1,22 @@
-package dcgmfield
+package counters
 
 import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 )
 
-// FuzzParseCSV: whatever a file holds, it is taken whole, each row a field of
+// FuzzParse: whatever a file holds, it is taken whole, each row a field of
 // DCGM of a type that can be served, or refused with a place in the file.
-func FuzzParseCSV(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	f.Add([]byte("DCGM_FI_DEV_GPU_TEMP, gauge, \"a, b\"\r\n# c\nDCGM_FI_DRIVER_VERSION, label, d"))
 	f.Add([]byte("\ufeffdcgm_gpu_temp,counter,\"\"\"\""))
 	f.Add([]byte("DCGM_EXP_XID_ERRORS_COUNT,gauge,x\nDCGM_FI_DEV_FB_USED,summary,"))
 	f.Add([]byte("x,y\n\"a\"b,c\n,,,\n\x00\xff"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := ParseCSV("f", data)
+		c, err := Parse("f", data)
 		if err != nil {
 			var m Mistakes
 			if !errors.As(err, &m) || len(m) == 0 || c != nil {
@@ -32,14 +34,14 @@ func FuzzParseCSV(f *testing.F) {
 			t.Fatal("nothing read, no mistake")
 		}
 		for _, r := range c.Rows {
-			known, ok := ByName(r.Name)
+			known, ok := dcgmfield.ByName(r.Name)
 			if r.Derived == ok || known.ID != r.Field.ID {
 				t.Fatalf("%+v", r)
 			}
-			if r.Type == RowCounter && !r.Derived && r.Field.Kind != Counter {
+			if r.Type == Counter && !r.Derived && r.Field.Kind != dcgmfield.Counter {
 				t.Fatalf("%+v is served as a counter", r)
 			}
-			if r.Field.Kind == Info && r.Type != RowLabel || r.Field.Kind == None {
+			if r.Field.Kind == dcgmfield.Info && r.Type != Label || r.Field.Kind == dcgmfield.None {
 				t.Fatalf("%+v is served as a number", r)
 			}
 		}

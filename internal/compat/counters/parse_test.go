@@ -1,4 +1,4 @@
-package dcgmfield
+package counters
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ func TestCountersFile(t *testing.T) {
 		"DCGM_FI_DEV_ACCOUNTING_DATA, gauge, a structure\r\n" +
 		"DCGM_FI_DEV_FB_USED, histogram, no such thing\r\n" +
 		"DCGM_FI_DEV_PCIE_REPLAY_COUNTER, gauge, Retries"
-	c, err := ParseCSV("user.csv", []byte(text))
+	c, err := Parse("user.csv", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +49,7 @@ func TestCountersFile(t *testing.T) {
 	}
 }
 
-// TestBrokenGolden holds the messages on files with mistakes against those
-// beside them.
+// TestBrokenGolden compares the errors of broken files with the .err files.
 func TestBrokenGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.csv")
 	if err != nil || len(files) == 0 {
@@ -61,7 +60,7 @@ func TestBrokenGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = ParseCSV(filepath.Base(path), data)
+		_, err = Parse(filepath.Base(path), data)
 		var m Mistakes
 		if !errors.As(err, &m) {
 			t.Errorf("%s: %v, want mistakes", path, err)
@@ -73,16 +72,16 @@ func TestBrokenGolden(t *testing.T) {
 
 func TestCountersFileTooLarge(t *testing.T) {
 	for name, text := range map[string]string{
-		"file": strings.Repeat("#\n", MaxSize),
+		"file": strings.Repeat("#\n", maxSize),
 		"same": strings.Repeat("DCGM_FI_DEV_ACCOUNTING_DATA, gauge, x\n", 2000),
 		"line": "DCGM_FI_DEV_GPU_TEMP, gauge, " + strings.Repeat("x", maxLine),
 		"help": "DCGM_FI_DEV_GPU_TEMP, gauge, " + strings.Repeat("x", maxHelp+1),
 	} {
-		_, err := ParseCSV(name, []byte(text))
+		_, err := Parse(name, []byte(text))
 		if err == nil || name != "same" && !strings.Contains(err.Error(), "accepted") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if n := strings.Count(fmt.Sprint(err), "\n"); n > mostShow {
+		if n := strings.Count(fmt.Sprint(err), "\n"); n > maxMistakes {
 			t.Errorf("%s: %d lines of mistakes", name, n+1)
 		}
 	}

@@ -1,4 +1,4 @@
-package dcgmfield
+package counters
 
 import (
 	"bytes"
@@ -7,34 +7,35 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
 
-// Bounds of a counters file. A field stands in it once, which bounds its rows.
+// Bounds of a counters file. A field occurs once, which bounds the rows.
 const (
-	MaxSize  = 1 << 20 // bytes
-	maxLine  = 8 << 10
-	maxHelp  = 1024
-	mostShow = 100 // mistakes after which reading ends
+	maxSize     = 1 << 20 // bytes
+	maxLine     = 8 << 10 // bytes
+	maxHelp     = 1024    // bytes
+	maxMistakes = 100     // reading stops after this many
 )
 
-// columns names what a row has.
+// columns describes a row.
 const columns = "three columns, DCGM_FIELD, TYPE, HELP, the help in double quotes where it has a comma"
 
-// ParseCSV reads a counters file of dcgm-exporter; file is its name in
-// messages. Lines that are empty or begin with # are comments; blanks around
-// cells, CRLF and a byte order mark are taken. The error is of type Mistakes.
-func ParseCSV(file string, data []byte) (*Counters, error) {
+// Parse reads a counters file of dcgm-exporter; file is its name in messages.
+// Empty lines and lines that begin with # are comments. Blanks around cells,
+// CRLF and a byte order mark are accepted. The error is of type Mistakes.
+func Parse(file string, data []byte) (*File, error) {
 	p := parser{file: file, seen: map[uint16]int{}, derived: map[string]int{}}
-	if len(data) > MaxSize {
-		p.mistake(1, 1, "%d bytes; up to %d are accepted", len(data), MaxSize)
+	if len(data) > maxSize {
+		p.mistake(1, 1, "%d bytes; up to %d are accepted", len(data), maxSize)
 		return nil, p.mistakes
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	number := 0
 	for line := range bytes.Lines(data) {
 		number++
-		if len(p.mistakes) >= mostShow {
+		if len(p.mistakes) >= maxMistakes {
 			break
 		}
 		p.line(number, strings.TrimRight(string(line), "\r\n"))
@@ -51,7 +52,7 @@ func ParseCSV(file string, data []byte) (*Counters, error) {
 
 type parser struct {
 	file     string
-	out      Counters
+	out      File
 	mistakes Mistakes
 	seen     map[uint16]int // line by field
 	derived  map[string]int
@@ -70,7 +71,7 @@ func (p *parser) line(number int, text string) {
 		p.mistake(number, 1, "%d bytes; up to %d are accepted in a line", len(text), maxLine)
 		return
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
-		p.mistake(number, 1, "no UTF-8 text")
+		p.mistake(number, 1, "not UTF-8 text")
 		return
 	}
 	cells, err := split(text)
@@ -89,14 +90,14 @@ func (p *parser) line(number int, text string) {
 	p.row(number, cells)
 }
 
-// row takes a row of three cells.
+// row adds a row of three cells.
 func (p *parser) row(number int, cells []cell) {
 	before := len(p.mistakes)
 	r := Row{Line: number, Name: cells[0].text, Help: cells[2].text}
 	p.name(&r, cells[0])
 	skip := ""
-	switch t := RowType(cells[1].text); t {
-	case RowGauge, RowCounter, RowLabel:
+	switch t := Type(cells[1].text); t {
+	case Gauge, Counter, Label:
 		r.Declared = t
 	case "histogram", "summary":
 		skip = SkipType
@@ -110,10 +111,10 @@ func (p *parser) row(number int, cells []cell) {
 		return
 	}
 	if !r.Derived {
-		if r.Field.Kind == None {
+		if r.Field.Kind == dcgmfield.None {
 			skip = SkipBinary
 		}
-		if r.Field.Kind == Info && r.Declared != RowLabel && skip == "" {
+		if r.Field.Kind == dcgmfield.Info && r.Declared != Label && skip == "" {
 			p.mistake(number, cells[1].column, "type %s for a text; accepted is label", wording.Quote(cells[1].text))
 			return
 		}
@@ -123,8 +124,8 @@ func (p *parser) row(number int, cells []cell) {
 		return
 	}
 	r.Type = r.Declared
-	if r.Type == RowCounter && !r.Derived && r.Field.Kind != Counter {
-		r.Type = RowGauge
+	if r.Type == Counter && !r.Derived && r.Field.Kind != dcgmfield.Counter {
+		r.Type = Gauge
 	}
 	p.out.Rows = append(p.out.Rows, r)
 }
@@ -134,33 +135,35 @@ func (p *parser) name(r *Row, c cell) {
 	if slices.Contains(derived, r.Name) {
 		r.Derived = true
 		if first := p.derived[r.Name]; first > 0 {
-			p.mistake(r.Line, c.column, "%s stands in line %d already", r.Name, first)
+			p.mistake(r.Line, c.column, "%s is already in line %d", r.Name, first)
 		}
 		p.derived[r.Name] = r.Line
 		return
 	}
-	f, ok := ByName(r.Name)
+	f, ok := dcgmfield.ByName(r.Name)
 	if !ok {
 		p.mistake(r.Line, c.column, "field %s; accepted is a field of DCGM 4.6%s", wording.Quote(r.Name), alike(r.Name))
 		return
 	}
 	if first := p.seen[f.ID]; first > 0 {
-		p.mistake(r.Line, c.column, "%s is field %d, which stands in line %d already", r.Name, f.ID, first)
+		p.mistake(r.Line, c.column, "%s is field %d, which is already in line %d", r.Name, f.ID, first)
 	}
 	p.seen[f.ID] = r.Line
 	r.Field = f
 }
 
-// alike names the field that an unknown name resembles most.
+// alike suggests the field that an unknown name resembles most.
 func alike(name string) string {
 	best, least := "", max(2, len(name)/6)+1
-	for known := range table().byName {
-		if more := len(name) - len(known); more > least || -more > least {
-			continue
-		}
-		d := wording.Distance(strings.ToUpper(name), strings.ToUpper(known))
-		if d < least || d == least && best != "" && known < best {
-			best, least = known, d
+	for _, f := range dcgmfield.All() {
+		for _, known := range append(f.Former, f.Name) {
+			if more := len(name) - len(known); more > least || -more > least {
+				continue
+			}
+			d := wording.Distance(strings.ToUpper(name), strings.ToUpper(known))
+			if d < least || d == least && best != "" && known < best {
+				best, least = known, d
+			}
 		}
 	}
 	if best == "" {
