@@ -342,11 +342,11 @@ func (s *Sampler) publish(now time.Time) {
 	s.seq++
 	snap := &Snapshot{Seq: s.seq, Time: now, Events: append([]Event(nil), s.events...), News: s.news}
 	s.news = nil
-	var sights []sight
+	var observations []observation
 	for _, st := range s.sources {
-		sights = st.render(snap, sights)
+		observations = st.render(snap, observations)
 	}
-	snap.Devices = s.merge(sights)
+	snap.Devices = s.merge(observations)
 	s.faults.attach(snap, s.settings.XidBaseline)
 	s.mu.Unlock()
 	sortDevices(snap.Devices)

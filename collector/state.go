@@ -11,9 +11,8 @@ import (
 
 // Bounds on what a source can make the Sampler remember.
 const (
-	maxCells   = 2000 // of counters keyed by what a library answers
-	maxUnknown = 64   // devices known by an event only
-	maxXids    = 256  // Xid numbers per device
+	maxUnknown = 64  // devices known by an event only
+	maxXids    = 256 // Xid numbers per device
 	maxErrText = 2000
 )
 
@@ -40,14 +39,6 @@ type sourceState struct {
 	lost     float64
 }
 
-// deviceState is the memory of one device.
-type deviceState struct {
-	device  Device // as last seen; Readings as last read with success
-	down    string // verdict of the latest round, ReasonMissing included
-	missing time.Time
-	totals  totals
-}
-
 // newSourceState returns the state before the first round.
 func newSourceState(src Source) *sourceState {
 	return &sourceState{
@@ -60,44 +51,6 @@ func newSourceState(src Source) *sourceState {
 		rejected: cells{metric: SourceRejected},
 		calls:    cells{metric: NativeCallErrors},
 	}
-}
-
-// cells are the counter series of one family, in order of appearance. Series
-// beyond maxCells, which only a library gone mad can ask for, share one for
-// each value of their first label.
-type cells struct {
-	metric *Metric
-	index  map[string]int
-	list   []Reading
-}
-
-func (c *cells) add(by float64, labels ...string) { c.at(labels).Value += by }
-
-func (c *cells) has(labels ...string) bool {
-	_, ok := c.index[strings.Join(labels, "\xff")]
-	return ok
-}
-
-func (c *cells) at(labels []string) *Reading {
-	key := strings.Join(labels, "\xff")
-	i, ok := c.index[key]
-	if !ok && len(c.list) >= maxCells {
-		labels = slices.Clone(labels)
-		for n := range labels[1:] {
-			labels[n+1] = "other"
-		}
-		key = strings.Join(labels, "\xff")
-		i, ok = c.index[key]
-	}
-	if !ok {
-		if c.index == nil {
-			c.index = map[string]int{}
-		}
-		i = len(c.list)
-		c.index[key] = i
-		c.list = append(c.list, Reading{Metric: c.metric, Labels: labels})
-	}
-	return &c.list[i]
 }
 
 // returned takes the outcome of a finished round.
@@ -222,53 +175,6 @@ func (st *sourceState) recognise(devices []Device) {
 	}
 }
 
-// samePlace reports whether d was where o is: at its PCI address or, where o
-// has none, at its index.
-func (d *Device) samePlace(o *Device) bool {
-	if o.PCI != "" {
-		return d.PCI == o.PCI
-	}
-	return len(o.KubeIDs) > 0 && slices.Contains(d.KubeIDs, o.KubeIDs[0])
-}
-
-// remember gives d, which does not answer, the identity and the counters of
-// when it did, where it does not bring its own.
-func (d *Device) remember(was *Device) {
-	d.Parent = cmp.Or(d.Parent, was.Parent)
-	d.Class = cmp.Or(d.Class, was.Class)
-	d.Vendor = cmp.Or(d.Vendor, was.Vendor)
-	d.Model = cmp.Or(d.Model, was.Model)
-	d.PCI = cmp.Or(d.PCI, was.PCI)
-	if d.KubeIDs == nil {
-		d.KubeIDs = was.KubeIDs
-	}
-	if d.Sampled.Before(was.Sampled) {
-		d.Sampled = was.Sampled
-	}
-	own := d.Readings
-	for _, r := range staying(was.Readings) {
-		// A fact has one truth, whatever its labels; of counts each is its own.
-		replaced := func(o Reading) bool { return o.sameSeries(&r) || o.Metric == r.Metric && r.Metric.Kind == Info }
-		if !slices.ContainsFunc(own, replaced) {
-			d.Readings = append(d.Readings, r)
-		}
-	}
-}
-
-// keepCounters gives d, which answers, the counters that it had before and
-// that this round could not read.
-func (d *Device) keepCounters(was *Device) {
-	if slices.EqualFunc(d.Readings, was.Readings, func(a, b Reading) bool { return a.sameSeries(&b) }) {
-		return // as in nearly every round
-	}
-	own := d.Readings
-	for _, r := range was.Readings {
-		if r.Metric.Kind == Counter && !slices.ContainsFunc(own, func(o Reading) bool { return o.sameSeries(&r) }) {
-			d.Readings = append(d.Readings, r)
-		}
-	}
-}
-
 // absent judges a device that the round does not list, and reports whether to
 // remember it. A partition whose parent answers without it has been
 // reconfigured away; a device whose slot another one is in has been replaced;
@@ -303,73 +209,17 @@ func (st *sourceState) device(id string) *deviceState {
 	return ds
 }
 
-// render adds the source's own series to a Snapshot and returns its devices.
-func (st *sourceState) render(snap *Snapshot, sights []sight) []sight {
+// render adds the source's own series to a Snapshot and appends its devices to
+// observations.
+func (st *sourceState) render(snap *Snapshot, observations []observation) []observation {
 	snap.Sources = append(snap.Sources, st.status)
 	snap.Node = append(snap.Node, st.node...)
 	snap.Node = st.ownSeries(snap.Node)
 	snap.Distributions = append(snap.Distributions, st.dists...)
 	for _, ds := range st.devices {
-		sights = append(sights, sight{ds.render(st.status.Up), st})
+		observations = append(observations, observation{ds.render(st.status.Up), st})
 	}
-	return sights
-}
-
-// render returns the device as published: everything while it answers, and
-// what stays true while it does not.
-func (ds *deviceState) render(sourceUp bool) Device {
-	d := ds.device
-	d.Down = ds.down
-	up := sourceUp && ds.down == "" && d.Class != ""
-	if !up {
-		d.Accounts = nil
-	}
-	more := 136 // of faults, witnesses and judges
-	if d.Parent != "" {
-		more = 12
-	}
-	readings := make([]Reading, 0, len(d.Readings)+len(ds.totals)+more)
-	for _, r := range d.Readings {
-		if up || r.Metric.Kind.Stays() {
-			readings = append(readings, r)
-		}
-	}
-	readings = append(readings, ds.totals...)
-	if d.Witness {
-		d.Readings = readings // it is not the exporter's to say that it answers
-		return d
-	}
-	if sourceUp && d.Class != "" {
-		v := 0.0
-		if up {
-			v = 1
-		}
-		readings = append(readings, Reading{DeviceUp, reasonLabel(ds.down), v})
-	}
-	if !d.Sampled.IsZero() {
-		readings = append(readings, Reading{DeviceSampleTime, nil, seconds(d.Sampled)})
-	}
-	d.Readings = readings
-	return d
-}
-
-// reasonLabels keeps the label slices of accel_device_up the same from one
-// Snapshot to the next.
-var reasonLabels = map[string][]string{
-	"":                  {""},
-	ReasonLost:          {ReasonLost},
-	ReasonResetRequired: {ReasonResetRequired},
-	ReasonStuck:         {ReasonStuck},
-	ReasonMissing:       {ReasonMissing},
-	ReasonError:         {ReasonError},
-	ReasonUnavailable:   {ReasonUnavailable},
-}
-
-func reasonLabel(r string) []string {
-	if l, ok := reasonLabels[r]; ok {
-		return l
-	}
-	return []string{r}
+	return observations
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

@@ -1,0 +1,119 @@
+package collector
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// deviceState is the memory of one device.
+type deviceState struct {
+	device  Device // as last seen; Readings as last read with success
+	down    string // verdict of the latest round, ReasonMissing included
+	missing time.Time
+	totals  totals
+}
+
+// render returns the device as published: everything while it answers, and
+// what stays true while it does not.
+func (ds *deviceState) render(sourceUp bool) Device {
+	d := ds.device
+	d.Down = ds.down
+	up := sourceUp && ds.down == "" && d.Class != ""
+	if !up {
+		d.Accounts = nil
+	}
+	more := 136 // of faults, witnesses and judges
+	if d.Parent != "" {
+		more = 12
+	}
+	readings := make([]Reading, 0, len(d.Readings)+len(ds.totals)+more)
+	for _, r := range d.Readings {
+		if up || r.Metric.Kind.Stays() {
+			readings = append(readings, r)
+		}
+	}
+	readings = append(readings, ds.totals...)
+	if d.Witness {
+		d.Readings = readings // it is not the exporter's to say that it answers
+		return d
+	}
+	if sourceUp && d.Class != "" {
+		v := 0.0
+		if up {
+			v = 1
+		}
+		readings = append(readings, Reading{DeviceUp, reasonLabel(ds.down), v})
+	}
+	if !d.Sampled.IsZero() {
+		readings = append(readings, Reading{DeviceSampleTime, nil, seconds(d.Sampled)})
+	}
+	d.Readings = readings
+	return d
+}
+
+// reasonLabels keeps the label slices of accel_device_up the same from one
+// Snapshot to the next.
+var reasonLabels = map[string][]string{
+	"":                  {""},
+	ReasonLost:          {ReasonLost},
+	ReasonResetRequired: {ReasonResetRequired},
+	ReasonStuck:         {ReasonStuck},
+	ReasonMissing:       {ReasonMissing},
+	ReasonError:         {ReasonError},
+	ReasonUnavailable:   {ReasonUnavailable},
+}
+
+func reasonLabel(r string) []string {
+	if l, ok := reasonLabels[r]; ok {
+		return l
+	}
+	return []string{r}
+}
+
+// samePlace reports whether d was where o is: at its PCI address or, where o
+// has none, at its index.
+func (d *Device) samePlace(o *Device) bool {
+	if o.PCI != "" {
+		return d.PCI == o.PCI
+	}
+	return len(o.KubeIDs) > 0 && slices.Contains(d.KubeIDs, o.KubeIDs[0])
+}
+
+// remember gives d, which does not answer, the identity and the counters of
+// when it did, where it does not bring its own.
+func (d *Device) remember(was *Device) {
+	d.Parent = cmp.Or(d.Parent, was.Parent)
+	d.Class = cmp.Or(d.Class, was.Class)
+	d.Vendor = cmp.Or(d.Vendor, was.Vendor)
+	d.Model = cmp.Or(d.Model, was.Model)
+	d.PCI = cmp.Or(d.PCI, was.PCI)
+	if d.KubeIDs == nil {
+		d.KubeIDs = was.KubeIDs
+	}
+	if d.Sampled.Before(was.Sampled) {
+		d.Sampled = was.Sampled
+	}
+	own := d.Readings
+	for _, r := range staying(was.Readings) {
+		// A fact has one truth, whatever its labels; of counts each is its own.
+		replaced := func(o Reading) bool { return o.sameSeries(&r) || o.Metric == r.Metric && r.Metric.Kind == Info }
+		if !slices.ContainsFunc(own, replaced) {
+			d.Readings = append(d.Readings, r)
+		}
+	}
+}
+
+// keepCounters gives d, which answers, the counters that it had before and
+// that this round could not read.
+func (d *Device) keepCounters(was *Device) {
+	if slices.EqualFunc(d.Readings, was.Readings, func(a, b Reading) bool { return a.sameSeries(&b) }) {
+		return // as in nearly every round
+	}
+	own := d.Readings
+	for _, r := range was.Readings {
+		if r.Metric.Kind == Counter && !slices.ContainsFunc(own, func(o Reading) bool { return o.sameSeries(&r) }) {
+			d.Readings = append(d.Readings, r)
+		}
+	}
+}
