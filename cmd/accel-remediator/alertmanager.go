@@ -16,9 +16,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
-// alertmanagers list alerts. One that answers is enough: each has all of them,
-// and one that has just started, and knows few, takes nothing away from what
-// another lists.
+// alertmanagers list alerts. One that answers is enough, because each has every
+// alert. One that has just started lists fewer, but the lists are added.
 type alertmanagers []alertmanager
 
 type alertmanager struct {
@@ -29,14 +28,14 @@ type alertmanager struct {
 const (
 	// askTimeout bounds one answer.
 	askTimeout = 10 * time.Second
-	// maxAnswer is how many bytes of an answer are read, and maxAlerts how many
-	// alerts. A longer answer is an error: half a list would let nodes in again.
+	// maxAnswer bounds an answer in bytes, and maxAlerts in alerts. A longer answer
+	// is an error: alerts that are missing from a list would count as resolved.
 	maxAnswer = 256 << 20
 	maxAlerts = 100_000
 )
 
-// newAlertmanagers returns those of some addresses. clientFile says how to
-// reach them, as an HTTP client's configuration of Prometheus; it may be empty.
+// newAlertmanagers returns the Alertmanagers of some addresses. clientFile has an
+// HTTP client configuration of Prometheus; it may be empty.
 func newAlertmanagers(urls []string, clientFile string) (alertmanagers, error) {
 	cfg := config.DefaultHTTPClientConfig
 	if clientFile != "" {
@@ -46,7 +45,7 @@ func newAlertmanagers(urls []string, clientFile string) (alertmanagers, error) {
 		}
 		cfg = *loaded
 	}
-	cfg.FollowRedirects = false // one could lead the credentials elsewhere
+	cfg.FollowRedirects = false // a redirect would get the credentials
 	client, err := config.NewClientFromConfig(cfg, "alertmanager")
 	if err != nil {
 		return nil, err
@@ -107,12 +106,12 @@ func (a alertmanager) list(ctx context.Context) ([]remediation.Alert, error) {
 	}
 	list, err := decodeAlerts(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("%s: what it lists: %w", a.host, err)
+		return nil, fmt.Errorf("%s: list of alerts: %w", a.host, err)
 	}
 	return list, nil
 }
 
-// gettable is what is decoded of an alert, in the form of Alertmanager's API v2.
+// gettable is the decoded part of an alert in the API v2 of Alertmanager.
 type gettable struct {
 	Labels      map[string]string `json:"labels"`
 	Annotations struct {
@@ -124,8 +123,8 @@ type gettable struct {
 	} `json:"status"`
 }
 
-// decodeAlerts reads a list, alert by alert, so that the answer as a whole is
-// never in memory.
+// decodeAlerts reads a list alert by alert, so that the whole answer is never in
+// memory.
 func decodeAlerts(r io.Reader) ([]remediation.Alert, error) {
 	dec := json.NewDecoder(r)
 	if token, err := dec.Token(); err != nil || token != json.Delim('[') {
@@ -134,7 +133,7 @@ func decodeAlerts(r io.Reader) ([]remediation.Alert, error) {
 	var list []remediation.Alert
 	for dec.More() {
 		if len(list) == maxAlerts {
-			return nil, fmt.Errorf("found more than %d alerts; accepted are so many", maxAlerts)
+			return nil, fmt.Errorf("found more than %d alerts; accepted are at most that many", maxAlerts)
 		}
 		var g gettable
 		if err := dec.Decode(&g); err != nil {

@@ -17,12 +17,12 @@ const listing = `[{"annotations": {"summary": "gone"}, "endsAt": "2026-03-01T12:
   "receivers": [{"name": "x"}], "startsAt": "2026-03-01T12:00:00Z", "updatedAt": "2026-03-01T12:00:01Z",
   "status": {"inhibitedBy": [], "silencedBy": ["s"], "state": "suppressed"}, "labels": {"alertname": "Lost", "node": "n1"}}]`
 
-// serve is an Alertmanager that answers so.
+// serve is an Alertmanager with one answer.
 func serve(t *testing.T, code int, answer string) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/am/api/v2/alerts" {
-			t.Errorf("asked for %s", r.URL)
+			t.Errorf("a request for %s", r.URL)
 		}
 		if code >= 300 && code < 400 {
 			w.Header().Set("Location", "http://192.0.2.1/")
@@ -44,7 +44,7 @@ func list(t *testing.T, urls ...string) ([]remediation.Alert, error) {
 	return all.List(t.Context())
 }
 
-// One that answers is enough.
+// One Alertmanager that answers is enough.
 func TestOneAnswers(t *testing.T) {
 	got, err := list(t, serve(t, 500, ""), serve(t, 200, listing), serve(t, 302, ""))
 	if err != nil {
@@ -59,7 +59,7 @@ func TestOneAnswers(t *testing.T) {
 	}
 }
 
-// A list that is not whole is no list: what it lacks would count as resolved.
+// An incomplete list is an error: its missing alerts would count as resolved.
 func TestNoList(t *testing.T) {
 	for answer, want := range map[string]string{
 		"":                            "found no list",

@@ -30,23 +30,23 @@ type flags struct {
 	lease                      string
 }
 
-// errDone: the command line asked for what has been printed.
+// errDone: the command line requested output only, such as --help.
 var errDone = errors.New("done")
 
 func parseFlags(args []string, stdout, stderr io.Writer) (*flags, error) {
-	app := kingpin.New("accel-remediator", "Labels, taints and cordons nodes for alerts on their accelerators, and undoes it when the alerts are gone. Without --act it only says what it would do.")
+	app := kingpin.New("accel-remediator", "Labels, taints and cordons nodes for alerts on their accelerators, and reverts this when the alerts are resolved. Without --act it only reports its plan.")
 	f := &flags{log: &promslog.Config{Writer: stderr}}
 	f.web = webflag.AddFlags(app, defaultAddress)
-	app.Flag("policy.file", "What is done for which alerts (YAML). Read again when it changes and on SIGHUP.").Required().PlaceHolder("FILE").StringVar(&f.policyFile)
+	app.Flag("policy.file", "YAML file that maps alerts to actions. Reloaded when it changes and on SIGHUP.").Required().PlaceHolder("FILE").StringVar(&f.policyFile)
 	app.Flag("policy.check", "Check the policy and exit.").BoolVar(&f.policyCheck)
-	app.Flag("act", "Do what the policy says. Without it nothing is changed.").BoolVar(&f.act)
-	app.Flag("alertmanager.url", "Alertmanager that is asked for alerts, as http://HOST:9093; repeatable, for each of a cluster.").PlaceHolder("URL").StringsVar(&f.alertmanagers)
-	app.Flag("alertmanager.http.config.file", "How to reach it where it asks for TLS or a password: an HTTP client's configuration as Prometheus has it.").PlaceHolder("FILE").StringVar(&f.alertmanagerClient)
-	app.Flag("interval", "Time between two looks at the alerts; a webhook has it look at once.").Default("15s").DurationVar(&f.interval)
-	app.Flag("kubeconfig", "How to reach the API server from outside the cluster.").PlaceHolder("FILE").StringVar(&f.kubeconfig)
+	app.Flag("act", "Execute the policy. Without this flag nothing is changed.").BoolVar(&f.act)
+	app.Flag("alertmanager.url", "Address of an Alertmanager, as http://HOST:9093. Repeat the flag for each member of a cluster.").PlaceHolder("URL").StringsVar(&f.alertmanagers)
+	app.Flag("alertmanager.http.config.file", "HTTP client configuration of Prometheus for Alertmanager: TLS and credentials.").PlaceHolder("FILE").StringVar(&f.alertmanagerClient)
+	app.Flag("interval", "Time between two passes; a webhook triggers a pass at once.").Default("15s").DurationVar(&f.interval)
+	app.Flag("kubeconfig", "Kubeconfig file, for use outside the cluster.").PlaceHolder("FILE").StringVar(&f.kubeconfig)
 	app.Flag("namespace", "Namespace of the lease and of Jobs.").Default(os.Getenv("POD_NAMESPACE")).StringVar(&f.namespace)
-	app.Flag("pod", "Name by which this process holds the lease; no two may have the same.").Default(os.Getenv("POD_NAME")).StringVar(&f.pod)
-	app.Flag("lease", "Name of the lease by which one of several remediators acts.").Default("accel-remediator").StringVar(&f.lease)
+	app.Flag("pod", "Identity of this process in the lease; it must be unique.").Default(os.Getenv("POD_NAME")).StringVar(&f.pod)
+	app.Flag("lease", "Name of the lease that elects the one remediator that acts.").Default("accel-remediator").StringVar(&f.lease)
 	slogflag.AddFlags(app, f.log)
 
 	done := false
@@ -62,9 +62,9 @@ func parseFlags(args []string, stdout, stderr io.Writer) (*flags, error) {
 	case f.policyCheck:
 		return f, nil
 	case len(f.alertmanagers) == 0:
-		return nil, errors.New("--alertmanager.url is not given; without the list of what fires nothing can be undone")
+		return nil, errors.New("--alertmanager.url is required")
 	case f.namespace == "":
-		return nil, errors.New("--namespace is not given, and POD_NAMESPACE is not set")
+		return nil, errors.New("--namespace or POD_NAMESPACE is required")
 	case f.interval < time.Second || f.interval > time.Hour:
 		return nil, fmt.Errorf("--interval is %s; 1s to 1h is accepted", f.interval)
 	}

@@ -12,17 +12,17 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
-// hooks tells hooks that have a URL. The key is in a header too, for tools that
-// take a repeated request for the same one.
+// hooks calls the hooks that have a URL. The key is also in a header, for tools
+// that ignore a repeated request by it.
 type hooks struct {
 	client *http.Client
-	held   func() (until time.Time, err error) // whether this process may act
+	valid  func() (until time.Time, err error) // whether this process may act
 }
 
-func newHooks(held func() (time.Time, error)) hooks {
-	// A redirect is an error: nobody has written down where it leads.
+func newHooks(valid func() (time.Time, error)) hooks {
+	// A redirect is an error: the policy names the only address.
 	here := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return hooks{&http.Client{CheckRedirect: here}, held}
+	return hooks{&http.Client{CheckRedirect: here}, valid}
 }
 
 func (h hooks) call(ctx context.Context, url string, c *remediation.Call) error {
@@ -30,7 +30,7 @@ func (h hooks) call(ctx context.Context, url string, c *remediation.Call) error 
 	if err != nil {
 		return err
 	}
-	if _, err := h.held(); err != nil {
+	if _, err := h.valid(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
@@ -46,7 +46,7 @@ func (h hooks) call(ctx context.Context, url string, c *remediation.Call) error 
 		return err
 	}
 	defer resp.Body.Close()
-	// Read to its end, within bounds, so that the connection is used again.
+	// Reading the body, within bounds, lets the connection be used again.
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10))
 	if resp.StatusCode >= 300 {
 		return fmt.Errorf("hook %s: %s", c.Hook, resp.Status)

@@ -11,8 +11,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
-// A hook has been told when it has said so itself: not where it refuses, or
-// sends elsewhere. Who has lost the lease tells nobody.
+// A call succeeds only with an answer of status 2xx: a redirect is an error. A
+// process that has lost the lease calls no hook.
 func TestHooks(t *testing.T) {
 	var lost error
 	h := newHooks(func() (time.Time, error) { return time.Now().Add(time.Minute), lost })
@@ -29,10 +29,10 @@ func TestHooks(t *testing.T) {
 	}))
 	defer server.Close()
 	call := &remediation.Call{Key: "k", Hook: "reset", Node: "n1"}
-	for code, told := range map[int]bool{200: true, 202: true, 204: true, 302: false, 404: false, 500: false} {
+	for code, succeeds := range map[int]bool{200: true, 202: true, 204: true, 302: false, 404: false, 500: false} {
 		called, answer = 0, code
 		err := h.call(t.Context(), server.URL, call)
-		if (err == nil) != told || called != 1 || err != nil && !strings.HasPrefix(err.Error(), "hook reset: ") {
+		if (err == nil) != succeeds || called != 1 || err != nil && !strings.HasPrefix(err.Error(), "hook reset: ") {
 			t.Errorf("%d: %v, called %d times", code, err, called)
 		}
 	}

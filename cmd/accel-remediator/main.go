@@ -1,9 +1,9 @@
 // Command accel-remediator keeps the nodes of a cluster in the state that the
-// alerts on their accelerators ask for.
+// alerts on their accelerators require.
 //
-// Alertmanager's webhook is a doorbell: its content is not believed, and not
-// even read. What fires is asked of Alertmanager each time, so a webhook that
-// is lost, late, repeated or forged changes nothing but when that is asked.
+// A webhook of Alertmanager only triggers a pass; its content is ignored. Each
+// pass lists the firing alerts from Alertmanager. So a lost, late, repeated or
+// forged webhook changes only the time of a pass.
 package main
 
 import (
@@ -18,7 +18,6 @@ import (
 )
 
 func main() {
-	tune()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {

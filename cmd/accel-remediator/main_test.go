@@ -7,6 +7,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// A server that refuses a body leaves its client half a second to read why.
+	// A server that refuses a body gives its client half a second to read the answer.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }

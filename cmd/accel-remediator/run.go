@@ -49,39 +49,42 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return nil
 	}
 	log := promslog.New(f.log)
-	klog.SetSlogLogger(log) // client-go's, which says why nodes cannot be watched
+	klog.SetSlogLogger(log) // of client-go
 	log.Info("Starting accel-remediator", "version", version.Info(), "act", f.act)
 	alerts, err := newAlertmanagers(f.alertmanagers, f.alertmanagerClient)
 	if err != nil {
 		return err
 	}
-	client, err := newClient(f.kubeconfig)
-	if err != nil {
-		return err
+	p := &program{flags: f, log: log, files: files}
+	if err := p.connect(); err != nil {
+		return fmt.Errorf("the API server: %w", err)
 	}
-	p := &program{flags: f, log: log, files: files, lease: kube.NewLease(client, f.namespace, f.lease, f.pod, log)}
-	p.cluster = kube.New(client, f.namespace, p.lease.Held, func() { p.controller.Ring() })
 	p.cluster.SetJobs(jobs)
 	p.controller = remediation.New(remediation.Options{
 		Cluster: p.cluster, Alerts: alerts, Policy: policy, Act: f.act, Interval: f.interval, Log: log,
-		Call: newHooks(p.lease.Held).call,
+		Call: newHooks(p.lease.Valid).call,
 	})
 	return p.serve(ctx)
 }
 
-// newClient returns a client of the API server.
-func newClient(kubeconfig string) (rest.Interface, error) {
-	var cfg *rest.Config
-	var err error
-	if kubeconfig != "" {
-		cfg, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
-	} else {
-		cfg, err = rest.InClusterConfig()
+// connect makes the clients of the API server.
+func (p *program) connect() error {
+	cfg, err := rest.InClusterConfig()
+	if p.flags.kubeconfig != "" {
+		cfg, err = clientcmd.BuildConfigFromFlags("", p.flags.kubeconfig)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the API server: %w", err)
+		return err
 	}
-	return kube.NewClient(cfg)
+	if p.lease, err = kube.NewLease(cfg, p.flags.namespace, p.flags.lease, p.flags.pod); err != nil {
+		return err
+	}
+	client, err := kube.NewClient(cfg)
+	if err != nil {
+		return err
+	}
+	p.cluster, err = kube.New(client, p.flags.namespace, p.lease.Valid, func() { p.controller.Trigger() })
+	return err
 }
 
 type program struct {
@@ -133,13 +136,13 @@ func (p *program) serve(ctx context.Context) error {
 	return err
 }
 
-// lead runs the controller while this process holds the lease. One that loses
-// it ends: what it knows is not so any more.
+// lead runs the controller while this process has the lease. The process ends
+// when it loses the lease, because its state is out of date then.
 func (p *program) lead(ctx context.Context, end context.CancelCauseFunc) {
 	defer p.leads.Store(false)
 	err := p.lease.Run(ctx, func(ctx context.Context) {
 		p.leads.Store(true)
-		p.log.Info("Holds the lease", "pod", p.flags.pod)
+		p.log.Info("Started to lead", "pod", p.flags.pod)
 		p.controller.Run(ctx)
 	})
 	if err != nil {
@@ -147,15 +150,16 @@ func (p *program) lead(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
-// look is the time between two looks at the policy.
-const look = 2 * time.Second
+// checkInterval is the time between two checks of the policy for a change.
+const checkInterval = 2 * time.Second
 
-// reload puts a changed policy into force; one with a mistake changes nothing.
+// reload puts a changed policy into force. A policy with a mistake changes
+// nothing.
 func (p *program) reload(ctx context.Context) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
-	tick := time.NewTicker(look)
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -170,7 +174,7 @@ func (p *program) reload(ctx context.Context) {
 		policy, jobs, err := p.files.load()
 		p.reloaded.Store(err == nil)
 		if err != nil {
-			p.log.Error("The policy is wrong; the former stays in force", "err", err)
+			p.log.Error("The policy has a mistake; the former policy stays in force", "err", err)
 			continue
 		}
 		p.cluster.SetJobs(jobs)
@@ -190,7 +194,7 @@ func (p *program) handler() http.Handler {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry, MaxRequestsInFlight: 4}))
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.Handle("POST /webhook", doorbell(p.controller.Ring))
+	mux.Handle("POST /webhook", webhook(p.controller.Trigger))
 	mux.HandleFunc("GET /debug/plan", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		enc := json.NewEncoder(w)
@@ -200,18 +204,18 @@ func (p *program) handler() http.Handler {
 	return mux
 }
 
-// maxWebhook is the size in bytes of the largest webhook that is taken.
+// maxWebhook is the size in bytes of the largest webhook that is accepted.
 const maxWebhook = 16 << 20
 
-// doorbell takes webhooks. Their content is read so that the connection can be
-// used again, and not believed.
-func doorbell(ring func()) http.HandlerFunc {
+// webhook accepts webhooks. It reads their content only to keep the connection,
+// and ignores it.
+func webhook(trigger func()) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, maxWebhook)); err != nil {
-			http.Error(w, fmt.Sprintf("found a body that ends early or has more than %d bytes; accepted is one of at most that size", maxWebhook), http.StatusRequestEntityTooLarge)
+			http.Error(w, fmt.Sprintf("found a truncated body or more than %d bytes; accepted is a body of at most that size", maxWebhook), http.StatusRequestEntityTooLarge)
 			return
 		}
-		ring()
+		trigger()
 		w.WriteHeader(http.StatusAccepted)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
-// settings are the policy and the manifests of Jobs that it names, which come
-// into force together or not at all.
+// settings are the policy and the manifests of Jobs that it names. They come into
+// force together or not at all.
 type settings struct {
 	policy *strict.File
 	jobs   map[string]*strict.File // by their names in the policy
@@ -46,7 +46,7 @@ func (s *settings) load() (*remediation.Policy, map[string]*batchv1.Job, error) 
 			errs = append(errs, fmt.Errorf("%s: hooks.%s.job: %w", s.policy.Path(), name, err))
 		}
 	}
-	s.jobs = files // also those with a mistake: their change is what is waited for
+	s.jobs = files // also those with a mistake, to load them when they change
 	return policy, jobs, errors.Join(errs...)
 }
 
@@ -58,7 +58,7 @@ func loadJob(file *strict.File) (*batchv1.Job, error) {
 	return kube.ParseJob(file.Path(), data)
 }
 
-// changed reports, once, that one of the files is another than was loaded.
+// changed reports once that a file differs from the loaded one.
 func (s *settings) changed() bool {
 	any, _ := s.policy.Changed()
 	for _, file := range s.jobs {

@@ -16,14 +16,14 @@ spec:
       containers: [{name: main, image: reset}]
 `
 
-// A policy and the Jobs that it names come into force together, also where only
-// the Job's file has changed.
+// A policy and the Jobs that it names come into force together, even if only the
+// file of a Job has changed.
 func TestSettings(t *testing.T) {
 	dir := t.TempDir()
 	policy, job := filepath.Join(dir, "policy.yml"), filepath.Join(dir, "job.yml")
 	write := func(name, content string) {
 		t.Helper()
-		// Renamed into place, as Kubernetes does with what is mounted.
+		// Kubernetes renames mounted files into place, too.
 		if err := os.WriteFile(name+".new", []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -36,23 +36,23 @@ func TestSettings(t *testing.T) {
 	if _, _, err := s.load(); err == nil || !strings.HasPrefix(err.Error(), policy+": hooks.reset.job: ") {
 		t.Errorf("without the Job's file: %v", err)
 	}
-	changes := func() bool { s.changed(); return s.changed() } // a file must be found twice as it is
+	changes := func() bool { s.changed(); return s.changed() } // a change counts when it is found twice
 	write(job, strings.Replace(goodJob, "image", "imagee", 1))
 	if !changes() {
-		t.Error("a file that is there now is no change")
+		t.Error("a new file is no change")
 	}
 	if _, _, err := s.load(); err == nil || !strings.Contains(err.Error(), job+":7: spec.template.spec.containers[0].imagee: found a key") {
 		t.Errorf("a mistake in the Job: %v", err)
 	}
 	write(job, goodJob)
 	if !changes() {
-		t.Error("a file that was mended is no change")
+		t.Error("a corrected file is no change")
 	}
 	p, jobs, err := s.load()
 	if err != nil || jobs[p.Hooks["reset"].Job] == nil {
 		t.Errorf("%v, %v", jobs, err)
 	}
 	if changes() {
-		t.Error("a change where nothing has changed")
+		t.Error("a change without one")
 	}
 }

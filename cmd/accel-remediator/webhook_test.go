@@ -23,26 +23,26 @@ import (
 	"github.com/prometheus/exporter-toolkit/web"
 )
 
-// guarded asks for a password, "open", by TLS.
+// guarded is a web configuration with TLS and the password "open".
 const guarded = `tls_server_config: {cert_file: cert, key_file: key}
 basic_auth_users: {alertmanager: $2a$04$.PncDd2iDazq7xF8mtEmCewAxJtT4JZ9sF88ttVRBzwubsqenHPCy}
 `
 
-// Only who has the password rings, by POST, with a body within bounds. What the
-// body says is all the same.
-func TestDoorbell(t *testing.T) {
-	rings := 0
-	client, url := serveGuarded(t, doorbell(func() { rings++ }))
+// Only a POST with the password and a body within bounds triggers a pass. The
+// content of the body is ignored.
+func TestWebhook(t *testing.T) {
+	triggers := 0
+	client, url := serveGuarded(t, webhook(func() { triggers++ }))
 	for _, c := range []struct {
 		name, method, password string
 		body                   io.Reader
-		want, rings            int
+		want, triggers         int
 	}{
 		{"no password", http.MethodPost, "", strings.NewReader("{}"), http.StatusUnauthorized, 0},
-		{"a wrong one", http.MethodPost, "shut", strings.NewReader("{}"), http.StatusUnauthorized, 0},
+		{"a wrong password", http.MethodPost, "shut", strings.NewReader("{}"), http.StatusUnauthorized, 0},
 		{"GET", http.MethodGet, "open", nil, http.StatusMethodNotAllowed, 0},
 		{"too long", http.MethodPost, "open", bytes.NewReader(make([]byte, maxWebhook+1)), http.StatusRequestEntityTooLarge, 0},
-		{"as long as may be", http.MethodPost, "open", bytes.NewReader(make([]byte, maxWebhook)), http.StatusAccepted, 1},
+		{"the largest", http.MethodPost, "open", bytes.NewReader(make([]byte, maxWebhook)), http.StatusAccepted, 1},
 		{"no JSON", http.MethodPost, "open", strings.NewReader("{"), http.StatusAccepted, 1},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), c.method, url+"/webhook", c.body)
@@ -52,14 +52,14 @@ func TestDoorbell(t *testing.T) {
 		if c.password != "" {
 			req.SetBasicAuth("alertmanager", c.password)
 		}
-		rings = 0
+		triggers = 0
 		resp, err := client.Do(req)
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		resp.Body.Close()
-		if resp.StatusCode != c.want || rings != c.rings {
-			t.Errorf("%s: %s, rings %d; want %d, rings %d", c.name, resp.Status, rings, c.want, c.rings)
+		if resp.StatusCode != c.want || triggers != c.triggers {
+			t.Errorf("%s: %s, triggers %d; want %d, triggers %d", c.name, resp.Status, triggers, c.want, c.triggers)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func serveGuarded(t *testing.T, webhook http.Handler) (*http.Client, string) {
 	return &http.Client{Transport: transport}, fmt.Sprintf("https://%s", listener.Addr())
 }
 
-// certify writes a certificate for 127.0.0.1 that vouches for itself.
+// certify writes a self-signed certificate for 127.0.0.1.
 func certify(t *testing.T, dir string) *x509.CertPool {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// Alert is one that Alertmanager lists.
+// Alert is an alert as Alertmanager lists it.
 type Alert struct {
 	Labels map[string]string
 	// Summary is its annotation of that name.
 	Summary string
 	// StartsAt is when it began to fire.
 	StartsAt time.Time
-	// Suppressed: a person has silenced it, or another alert inhibits it. What
-	// was done for it stays, and nothing is begun.
+	// Suppressed: it is silenced or inhibited. It causes no new action, and what was
+	// done for it stays.
 	Suppressed bool
 }
 
 // Name is the value of the label alertname.
 func (a *Alert) Name() string { return a.Labels["alertname"] }
 
-// key tells alerts apart by all of their labels.
+// key identifies an alert by all of its labels.
 func (a *Alert) key() string {
 	names := make([]string, 0, len(a.Labels))
 	for name := range a.Labels {
@@ -39,38 +39,38 @@ func (a *Alert) key() string {
 	return b.String()
 }
 
-// Alerts are those that fire, with a memory for those that have just gone.
+// Alerts tracks the firing alerts and those that have just disappeared.
 type Alerts struct {
 	settle time.Duration
-	began  time.Time // of listening without a gap
-	known  map[string]*standing
-	blind  bool // nobody has answered when asked last
+	began  time.Time // of lists without a gap
+	known  map[string]*tracked
+	blind  bool // no Alertmanager answered the last time
 }
 
-type standing struct {
+type tracked struct {
 	Alert
 	seen   time.Time // when it was listed last
 	listed bool      // in the last list
 }
 
-// NewAlerts returns a memory that begins at a time. An alert counts as gone
-// when it has not been listed for settle.
+// NewAlerts returns an Alerts without alerts. An alert counts as resolved when
+// it has not been listed for settle.
 func NewAlerts(settle time.Duration, now time.Time) *Alerts {
-	return &Alerts{settle: settle, began: now, known: map[string]*standing{}, blind: true}
+	return &Alerts{settle: settle, began: now, known: map[string]*tracked{}, blind: true}
 }
 
-// Listed takes what all Alertmanagers list that have answered. After a gap
-// everything known counts as listed just now: who answers again may have
-// started anew, and know none.
+// Listed adds the alerts of every Alertmanager that answered. After a gap, all
+// known alerts count as listed now: an Alertmanager that has restarted lists
+// none at first.
 func (a *Alerts) Listed(now time.Time, list []Alert) {
-	listed := map[string]*standing{}
+	listed := map[string]*tracked{}
 	for _, alert := range list {
 		key := alert.key()
 		if s := listed[key]; s != nil {
 			s.merge(&alert)
 			continue
 		}
-		listed[key] = &standing{alert, now, true}
+		listed[key] = &tracked{alert, now, true}
 	}
 	if a.blind {
 		a.began = now
@@ -86,38 +86,37 @@ func (a *Alerts) Listed(now time.Time, list []Alert) {
 	a.known, a.blind = listed, false
 }
 
-// Missed says that no Alertmanager has answered.
+// Missed records that no Alertmanager answered.
 func (a *Alerts) Missed() { a.blind = true }
 
-// merge takes what another Alertmanager lists of the same alert. It may have
-// heard of a silence earlier, or of the alert later.
-func (s *standing) merge(other *Alert) {
+// merge adds the same alert of another Alertmanager, which may have received a
+// silence earlier, or the alert later.
+func (s *tracked) merge(other *Alert) {
 	s.Suppressed = s.Suppressed || other.Suppressed
 	if other.StartsAt.Before(s.StartsAt) {
 		s.StartsAt = other.StartsAt
 	}
 }
 
-// settled reports whether what is not known to fire may be taken for gone:
-// alerts have been listed for as long as one may be missing from a list.
+// settled reports whether an unlisted alert is resolved: lists have had no gap
+// for longer than settle.
 func (a *Alerts) settled(now time.Time) bool {
 	return !a.blind && now.Sub(a.began) > a.settle
 }
 
-// firing reports whether the alert is one to act for: not one that has just
-// gone, that somebody suppresses, or of which nobody answers whether it fires.
-func (a *Alerts) firing(s *standing) bool {
+// firing reports whether the alert may cause an action: it is in the last list
+// and not suppressed.
+func (a *Alerts) firing(s *tracked) bool {
 	return !a.blind && s.listed && !s.Suppressed
 }
 
-// standing returns the alerts that fire or have just gone, in an order that
-// depends on nothing else.
-func (a *Alerts) standing() []*standing {
-	list := make([]*standing, 0, len(a.known))
+// sorted returns the tracked alerts by the time they began.
+func (a *Alerts) sorted() []*tracked {
+	list := make([]*tracked, 0, len(a.known))
 	for _, s := range a.known {
 		list = append(list, s)
 	}
-	slices.SortFunc(list, func(x, y *standing) int {
+	slices.SortFunc(list, func(x, y *tracked) int {
 		return cmp.Or(x.StartsAt.Compare(y.StartsAt), strings.Compare(x.key(), y.key()))
 	})
 	return list

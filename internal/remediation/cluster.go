@@ -6,47 +6,47 @@ import (
 	"time"
 )
 
-// ErrConflict: the node has changed since it was read. The next pass sees it.
-var ErrConflict = errors.New("the node has changed meanwhile")
+// ErrConflict: the node has changed since it was read. The next pass reads it
+// again.
+var ErrConflict = errors.New("the node has changed since it was read")
 
-// Cluster is Kubernetes, as far as it is needed.
+// Cluster is the part of Kubernetes that the Controller uses.
 type Cluster interface {
 	// Nodes returns all nodes.
 	Nodes(ctx context.Context) ([]Node, error)
-	// Patch changes a node as a whole, or not at all: its error is ErrConflict
-	// where the node has another version than the patch expects.
+	// Patch applies a patch as a whole or not at all. It returns ErrConflict if the
+	// node has another version than the patch expects.
 	Patch(ctx context.Context, node string, p *Patch) error
 	// SetCondition sets the node's condition of ConditionType.
 	SetCondition(ctx context.Context, node string, c Condition) error
-	// Note makes an Event. One of the same key that is there already is no
-	// error.
+	// Note creates an Event. It is no error if one of the same key exists.
 	Note(ctx context.Context, n *Note) error
-	// Evict asks that a pod leave the node, within its disruption budget. Where
-	// dry, it asks what would become of that.
+	// Evict evicts a pod from the node if its disruption budget allows it. If dry,
+	// it returns the expected result and evicts nothing.
 	Evict(ctx context.Context, node string, p *Pod, dry bool) (Eviction, error)
-	// MakeJob makes a Job of the manifest that was in a file when the policy came
-	// into force, to run on the node. One of the same key that is there already is
-	// no error.
+	// MakeJob creates a Job that runs on the node, from the manifest that the file
+	// had when the policy came into force. It is no error if one of the same key
+	// exists.
 	MakeJob(ctx context.Context, file string, c *Call) error
 }
 
-// Eviction is what became of one.
+// Eviction is the result of an eviction.
 type Eviction string
 
-// The results of an eviction.
+// The results of evictions.
 const (
 	Evicted     Eviction = "evicted"
-	EvictGone   Eviction = "gone"     // no such pod is on the node any more
-	EvictBudget Eviction = "refused"  // by its disruption budget; asked again
-	EvictOther  Eviction = "replaced" // one of that name that started later
-	EvictKept   Eviction = "kept"     // its DaemonSet, or the kubelet, would start it again there
+	EvictGone   Eviction = "gone"     // the pod has left the node
+	EvictBudget Eviction = "refused"  // by its disruption budget; the next pass tries again
+	EvictOther  Eviction = "replaced" // a later pod has the name
+	EvictKept   Eviction = "kept"     // its DaemonSet, or the kubelet, would restart it there
 )
 
 // Note is an Event on a node or a pod.
 type Note struct {
 	// Key is the same for the same note.
 	Key string
-	// Node is the node it is about; Pod too where its Name is not empty.
+	// Node is the subject of the Event, or Pod if its Name is not empty.
 	Node    Node
 	Pod     Pod
 	Warning bool
@@ -55,15 +55,15 @@ type Note struct {
 	Time    time.Time
 }
 
-// Call is what a hook is told.
+// Call is the content of a call of a hook.
 type Call struct {
-	// Key is the same for the same node since it was taken out, and the same
-	// hook: who is told twice may do it once.
+	// Key identifies the node, the time it was taken out, and the hook. A repeated
+	// call has the same key, so that a hook can ignore it.
 	Key    string    `json:"key"`
 	Hook   string    `json:"hook"`
 	Node   string    `json:"node"`
 	Since  time.Time `json:"since"`
 	Alerts []string  `json:"alerts"`
-	// Devices are those that the alerts tell of.
+	// Devices are those that the alerts name.
 	Devices []string `json:"devices"`
 }

@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// Source lists the alerts that fire.
+// Source lists the firing alerts.
 type Source interface {
-	// List returns the alerts of all that answered, and an error where none did.
+	// List returns the alerts of every Alertmanager that answered, and an error if
+	// none did.
 	List(ctx context.Context) ([]Alert, error)
 }
 
@@ -20,33 +21,33 @@ type Options struct {
 	Cluster Cluster
 	Alerts  Source
 	Policy  *Policy
-	// Call tells a hook that has a URL.
+	// Call calls a hook that has a URL.
 	Call func(ctx context.Context, url string, c *Call) error
-	// Act is whether anything is done. Where it is not, the plan is told only.
+	// Act enables changes. Without it, the plan is only reported.
 	Act bool
-	// Interval is the time between two passes without a reason, 15 s where zero.
+	// Interval is the longest time between two passes, by default 15 s.
 	Interval time.Duration
-	// Timeout bounds each pass, a minute where zero.
+	// Timeout bounds each pass, by default 1 min.
 	Timeout time.Duration
 	Log     *slog.Logger
-	// Now is the clock; time.Now where nil.
+	// Now is the clock, by default time.Now.
 	Now func() time.Time
 }
 
-// Controller keeps the nodes in the state that the alerts ask for. It runs in
+// Controller keeps the nodes in the state that the alerts require. It runs in
 // one process of the cluster at a time.
 type Controller struct {
-	o      Options
-	alerts *Alerts
-	bell   chan struct{}
-	plan   atomic.Pointer[Plan]
-	policy atomic.Pointer[Policy]
-	noted  map[string]time.Time // keys of notes, and when they were made
-	owed   map[string]*Note     // notes that could not be made yet, by key
-	told   map[string]time.Time // keys of calls, and when they were made
-	said   map[string]saying    // by node or pod, what was said of it last
-	passes int
-	m      *metrics
+	o       Options
+	alerts  *Alerts
+	trigger chan struct{}
+	plan    atomic.Pointer[Plan]
+	policy  atomic.Pointer[Policy]
+	noted   map[string]time.Time // keys of created notes, with their times
+	pending map[string]*Note     // notes that could not be created yet, by key
+	called  map[string]time.Time // keys of calls that succeeded, with their times
+	logged  map[string]logEntry  // the last message, by its subject
+	passes  int
+	m       *metrics
 }
 
 // New returns a Controller that does nothing yet.
@@ -60,16 +61,16 @@ func New(o Options) *Controller {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Controller{o: o, bell: make(chan struct{}, 1), m: newMetrics(o.Act)}
+	c := &Controller{o: o, trigger: make(chan struct{}, 1), m: newMetrics(o.Act)}
 	c.policy.Store(o.Policy)
 	return c
 }
 
-// Ring has a pass begin soon: something may have changed. It never blocks, and
-// many rings are one.
-func (c *Controller) Ring() {
+// Trigger starts a pass soon, because something may have changed. It never
+// blocks; several calls may cause one pass.
+func (c *Controller) Trigger() {
 	select {
-	case c.bell <- struct{}{}:
+	case c.trigger <- struct{}{}:
 	default:
 	}
 }
@@ -77,18 +78,18 @@ func (c *Controller) Ring() {
 // Apply puts another policy into force.
 func (c *Controller) Apply(p *Policy) {
 	c.policy.Store(p)
-	c.Ring()
+	c.Trigger()
 }
 
 // Plan returns the latest plan, nil before the first.
 func (c *Controller) Plan() *Plan { return c.plan.Load() }
 
-// pause is the least time between two passes: what rings all the time must not
-// make the API server sweat.
+// pause is the shortest time between two passes. It bounds the load on the API
+// server under constant triggers.
 const pause = time.Second
 
-// Run makes passes until ctx is done. It forgets what an earlier Run knew: as
-// long as another process led, alerts were not listed here.
+// Run makes passes until ctx is done. It drops the state of an earlier Run,
+// because no alerts were listed while another process led.
 func (c *Controller) Run(ctx context.Context) {
 	c.alerts = NewAlerts(c.policy.Load().Settle, c.o.Now())
 	c.clear()
@@ -104,7 +105,7 @@ func (c *Controller) Run(ctx context.Context) {
 			return
 		}
 		select {
-		case <-c.bell:
+		case <-c.trigger:
 		case <-tick.C:
 		case <-ctx.Done():
 			return
@@ -113,11 +114,11 @@ func (c *Controller) Run(ctx context.Context) {
 }
 
 func (c *Controller) clear() {
-	c.noted, c.owed = map[string]time.Time{}, map[string]*Note{}
-	c.told, c.said = map[string]time.Time{}, map[string]saying{}
+	c.noted, c.pending = map[string]time.Time{}, map[string]*Note{}
+	c.called, c.logged = map[string]time.Time{}, map[string]logEntry{}
 }
 
-// pass lists, plans and does.
+// pass lists alerts and nodes, makes a plan and executes it.
 func (c *Controller) pass(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
@@ -128,7 +129,7 @@ func (c *Controller) pass(ctx context.Context) {
 	list, err := c.o.Alerts.List(ctx)
 	c.m.listed(err == nil)
 	if err != nil {
-		c.o.Log.Warn("Alerts cannot be listed; nothing is begun and nothing undone", "err", err)
+		c.o.Log.Warn("Alerts cannot be listed; nodes are neither taken out nor let in", "err", err)
 		c.alerts.Missed()
 	} else {
 		c.alerts.Listed(began, list)
@@ -141,35 +142,36 @@ func (c *Controller) pass(ctx context.Context) {
 	}
 	plan := policy.Plan(nodes, c.alerts, began)
 	if !c.o.Act {
-		c.foresee(ctx, plan)
+		c.checkEvictions(ctx, plan)
 	}
 	c.plan.Store(plan)
 	c.m.planned(plan)
-	c.repay(ctx)
+	c.retryNotes(ctx)
 	for i := range plan.Nodes {
-		c.tell(&plan.Nodes[i])
+		c.logStep(&plan.Nodes[i])
 		if c.o.Act && ctx.Err() == nil {
 			c.do(ctx, policy, &plan.Nodes[i])
 		}
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		c.o.Log.Warn("The pass took too long; what it has not done is left to the next", "timeout", c.o.Timeout)
+		c.o.Log.Warn("The pass was cut off; the next one goes on", "timeout", c.o.Timeout)
 	}
 	for _, node := range plan.Unknown {
-		c.once(node, "Alerts name a node that the cluster does not have", "node", node)
+		c.logOnce(node, "Alerts name a node that does not exist", "node", node)
 	}
 	c.forget(began)
 	c.m.passed(began, c.o.Now())
 }
 
-// foresee finds out which pods of a dry run a disruption budget would keep.
-func (c *Controller) foresee(ctx context.Context, plan *Plan) {
+// checkEvictions finds the evictions of a dry run that a disruption budget would
+// refuse.
+func (c *Controller) checkEvictions(ctx context.Context, plan *Plan) {
 	for i := range plan.Nodes {
 		s := &plan.Nodes[i]
 		for _, pod := range s.Evict {
 			how, err := c.o.Cluster.Evict(ctx, s.Node.Name, &pod, true)
 			if err != nil {
-				c.once(s.Node.Name+"/dry", "Whether a pod could be evicted is not known", "node", s.Node.Name, "err", err)
+				c.logOnce(s.Node.Name+"/dry", "The eviction of a pod cannot be checked", "node", s.Node.Name, "err", err)
 				return
 			}
 			if how == EvictBudget {
@@ -179,7 +181,7 @@ func (c *Controller) foresee(ctx context.Context, plan *Plan) {
 	}
 }
 
-// do does what is planned for one node. What fails is planned again.
+// do executes the plan of one node. The next pass plans again what fails.
 func (c *Controller) do(ctx context.Context, p *Policy, s *Step) {
 	if s.Ends {
 		c.end(ctx, s)
@@ -193,19 +195,19 @@ func (c *Controller) do(ctx context.Context, p *Policy, s *Step) {
 		how, err := c.o.Cluster.Evict(ctx, s.Node.Name, &s.Evict[i], false)
 		c.evicted(s, &s.Evict[i], how, err)
 	}
-	if s.Patch.Empty() { // the record of a call goes onto the node as it is now
+	if s.Patch.Empty() { // else the version for the record of a call is out of date
 		c.call(ctx, p, s)
 	} else if len(s.Call) > 0 {
-		c.Ring()
+		c.Trigger()
 	}
 }
 
-// end lets a node in. The record goes onto the node before all that it speaks
-// of, and off it after: whoever is ended in between finds it and goes on.
+// end lets a node in. The record is written before everything that it describes
+// and removed after it, so that an interrupted process can go on.
 func (c *Controller) end(ctx context.Context, s *Step) {
 	if s.Condition != (Condition{}) {
 		if c.condition(ctx, s) {
-			c.Ring() // the node has another version now
+			c.Trigger() // the node has a new version
 		}
 		return
 	}
@@ -213,7 +215,7 @@ func (c *Controller) end(ctx context.Context, s *Step) {
 	c.patch(ctx, s)
 }
 
-// patch reports whether the node's record is as planned.
+// patch reports whether the node is as planned.
 func (c *Controller) patch(ctx context.Context, s *Step) bool {
 	if s.Patch.Empty() {
 		return true
@@ -232,7 +234,7 @@ func (c *Controller) condition(ctx context.Context, s *Step) bool {
 	return err == nil
 }
 
-// action names what a patch does.
+// action returns the label value for a patch.
 func action(s *Step) string {
 	switch {
 	case s.Begins:
@@ -247,14 +249,14 @@ func (c *Controller) result(s *Step, action string, err error) {
 	switch {
 	case err == nil:
 		c.m.done(action, "done")
-		c.o.Log.Info("Done", "action", action, "node", s.Node.Name, "alerts", s.Alerts)
+		c.o.Log.Info("Action done", "action", action, "node", s.Node.Name, "alerts", s.Alerts)
 	case errors.Is(err, ErrConflict):
 		c.m.done(action, "conflict")
-		c.once(s.Node.Name+"/conflict", "Not done, since the node has changed meanwhile", "action", action, "node", s.Node.Name)
-		c.Ring()
+		c.logOnce(s.Node.Name+"/conflict", "Action not done: the node has changed since it was read", "action", action, "node", s.Node.Name)
+		c.Trigger()
 	default:
 		c.m.done(action, "error")
-		c.o.Log.Error("Not done", "action", action, "node", s.Node.Name, "err", err)
+		c.o.Log.Error("Action failed", "action", action, "node", s.Node.Name, "err", err)
 	}
 }
 
@@ -262,48 +264,48 @@ func (c *Controller) evicted(s *Step, p *Pod, how Eviction, err error) {
 	switch {
 	case err != nil:
 		c.m.done("evict", "error")
-		c.o.Log.Error("Not evicted", "namespace", p.Namespace, "pod", p.Name, "node", s.Node.Name, "err", err)
+		c.o.Log.Error("Eviction failed", "namespace", p.Namespace, "pod", p.Name, "node", s.Node.Name, "err", err)
 	case how == Evicted:
 		c.m.done("evict", "done")
-		c.o.Log.Info("Evicted", "namespace", p.Namespace, "pod", p.Name, "node", s.Node.Name, "alert", p.Alert)
+		c.o.Log.Info("Pod evicted", "namespace", p.Namespace, "pod", p.Name, "node", s.Node.Name, "alert", p.Alert)
 	case how == EvictBudget:
 		c.m.done("evict", "refused")
-		c.once(s.Node.Name+"/"+p.Namespace+"/"+p.Name, "A disruption budget keeps a pod on the node", "namespace", p.Namespace, "pod", p.Name)
+		c.logOnce(s.Node.Name+"/"+p.Namespace+"/"+p.Name, "A disruption budget refuses the eviction of a pod", "namespace", p.Namespace, "pod", p.Name)
 	case how == EvictKept:
-		c.once(s.Node.Name+"/"+p.Namespace+"/"+p.Name, "A pod is left alone that would be started there again", "namespace", p.Namespace, "pod", p.Name)
+		c.logOnce(s.Node.Name+"/"+p.Namespace+"/"+p.Name, "A pod is not evicted because it would be restarted on the node", "namespace", p.Namespace, "pod", p.Name)
 	}
 }
 
-// call tells the hooks, and then writes down that they were told. One that is
-// told again, since that could not be written down, sees the same key.
+// call calls the hooks and then records that on the node. A call that could not
+// be recorded may be repeated, with the same key.
 func (c *Controller) call(ctx context.Context, p *Policy, s *Step) {
-	var told []string
+	var called []string
 	for _, name := range s.Call {
 		call := &Call{
 			Key:  fmt.Sprintf("%s-%d-%s", s.Node.Name, s.Since.Unix(), name),
 			Hook: name, Node: s.Node.Name, Since: s.Since, Alerts: s.Alerts, Devices: s.Devices,
 		}
-		if _, ok := c.told[call.Key]; !ok { // the node may still be listed as it was before
-			err := c.tellHook(ctx, p.Hooks[name], call)
+		if _, ok := c.called[call.Key]; !ok { // the listed node may lack the record
+			err := c.callHook(ctx, p.Hooks[name], call)
 			c.result(s, "call", err)
 			if err != nil {
 				continue
 			}
-			c.told[call.Key] = c.o.Now()
+			c.called[call.Key] = c.o.Now()
 		}
-		told = append(told, name)
+		called = append(called, name)
 	}
-	if len(told) == 0 {
+	if len(called) == 0 {
 		return
 	}
-	if patch := Told(&s.Node, told); patch != nil {
+	if patch := recordCalls(&s.Node, called); patch != nil {
 		if err := c.o.Cluster.Patch(ctx, s.Node.Name, patch); err != nil {
-			c.once(s.Node.Name+"/told", "A hook was told, and that could not be written down yet", "node", s.Node.Name, "err", err)
+			c.logOnce(s.Node.Name+"/called", "The call of a hook is not recorded on the node yet", "node", s.Node.Name, "err", err)
 		}
 	}
 }
 
-func (c *Controller) tellHook(ctx context.Context, h Hook, call *Call) error {
+func (c *Controller) callHook(ctx context.Context, h Hook, call *Call) error {
 	if h.Job != "" {
 		return c.o.Cluster.MakeJob(ctx, h.Job, call)
 	}

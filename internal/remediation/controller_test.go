@@ -329,8 +329,8 @@ func TestOwedEvent(t *testing.T) {
 	}
 	r.fails = nil
 	r.pass(t, 15*time.Second)
-	if len(r.notes) != 3 || len(r.c.owed) != 0 {
-		t.Errorf("%d notes, %d owed", len(r.notes), len(r.c.owed))
+	if len(r.notes) != 3 || len(r.c.pending) != 0 {
+		t.Errorf("%d notes, %d owed", len(r.notes), len(r.c.pending))
 	}
 }
 
@@ -360,12 +360,12 @@ func TestForgets(t *testing.T) {
 		r.alerts.alerts = []Alert{a}
 		r.pass(t, 15*time.Second)
 	}
-	if len(r.c.said) > 3 {
-		t.Errorf("%d sayings", len(r.c.said))
+	if len(r.c.logged) > 3 {
+		t.Errorf("%d sayings", len(r.c.logged))
 	}
 	r.pass(t, 3*time.Hour)
-	if len(r.c.noted) > 2 || len(r.c.told) > 0 {
-		t.Errorf("%d notes, %d calls", len(r.c.noted), len(r.c.told))
+	if len(r.c.noted) > 2 || len(r.c.called) > 0 {
+		t.Errorf("%d notes, %d calls", len(r.c.noted), len(r.c.called))
 	}
 }
 

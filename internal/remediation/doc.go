@@ -1,14 +1,13 @@
-// Package remediation decides what is done to the nodes of a cluster for the
-// alerts that fire: labels, taints, cordons, conditions, evictions, jobs.
+// Package remediation decides how the nodes of a cluster are changed because of
+// firing alerts: labels, taints, cordons, conditions, evictions and Jobs.
 //
-// Alerts are the only input and the nodes are the only memory. What was done to
-// a node stands on the node, in an annotation that is written by the same
-// request as the deed. So whoever starts anew, or takes over, sees how far the
-// one before had come, and a deed is never without its record. A decision is a
-// function of the policy, the nodes, the alerts and the time; the package knows
-// no Kubernetes client.
+// Alerts are the only input and the nodes are the only memory. Each change of a
+// node is recorded in an annotation that the same request writes. So a restarted
+// process, or the next leader, knows what was done, and no change lacks its
+// record. A decision depends on the policy, the nodes, the alerts and the time
+// only. The package uses no Kubernetes client.
 //
-// Nothing is undone on ignorance: while no Alertmanager answers, everything
-// stays as it is, and an alert must be gone for a while before it counts as
-// resolved, since an Alertmanager that has just started knows none.
+// Nothing is undone without knowledge. While no Alertmanager answers, nothing
+// changes. An alert counts as resolved only after it has been absent for a while,
+// because an Alertmanager that has just started lists no alerts.
 package remediation

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// counts are how much is out, in each pool and over all.
+// counts are the numbers of nodes that are out.
 type counts struct {
 	limits Limits
 	pools  map[string]*Pool
-	hour   int // nodes taken out within the last one
+	hour   int // nodes taken out within the last hour
 }
 
-// count counts from what stands on the nodes, so that it is the same after a
-// start, and for whoever takes over.
+// count counts by the annotations of the nodes, so that a restarted process and
+// the next leader count the same.
 func (p *Policy) count(nodes []Node, wants map[string]*want, now time.Time) *counts {
 	c := &counts{limits: p.Limits, pools: map[string]*Pool{}}
 	began := map[string][]time.Time{}
@@ -43,15 +43,15 @@ func (p *Policy) count(nodes []Node, wants map[string]*want, now time.Time) *cou
 		}
 	}
 	for name, pool := range c.pools {
-		together := crowd(began[name], p.Breaker.Window)
+		together := mostWithin(began[name], p.Breaker.Window)
 		pool.Open = together >= p.Breaker.Nodes && float64(together) > p.Breaker.Share*float64(pool.Nodes)
 	}
 	return c
 }
 
-// crowd returns how many of the times are within one window at most. Those that
-// stand by themselves are nodes that fail; a crowd has one cause.
-func crowd(times []time.Time, window time.Duration) (most int) {
+// mostWithin returns the largest number of times within one window. Many nodes
+// that begin to fail together have one cause.
+func mostWithin(times []time.Time, window time.Duration) (most int) {
 	slices.SortFunc(times, time.Time.Compare)
 	first := 0
 	for i, t := range times {
@@ -65,7 +65,7 @@ func crowd(times []time.Time, window time.Duration) (most int) {
 
 func (c *counts) open(pool string) bool { return c.pools[pool].Open }
 
-// refuses says why no further node of the pool may be taken out, or nothing.
+// refuses returns why no further node of the pool may be taken out, or "".
 func (c *counts) refuses(name string) string {
 	pool := c.pools[name]
 	switch {
@@ -79,7 +79,7 @@ func (c *counts) refuses(name string) string {
 	return ""
 }
 
-// begin counts a node that is taken out.
+// begin counts a node that is taken out now.
 func (c *counts) begin(pool string) {
 	c.pools[pool].Out++
 	c.hour++

@@ -7,38 +7,37 @@ import (
 	"time"
 )
 
-// The names of what is put on a node. They are a contract: schedulers and
-// people go by them.
+// The names of labels, annotations and conditions on nodes. They are a contract
+// with schedulers and people.
 const (
 	// HealthLabel has the value degraded or failed.
 	HealthLabel = "accel.health"
-	// RecordAnnotation says what was done, as a Record.
+	// RecordAnnotation is a Record, as JSON.
 	RecordAnnotation = "accel.health/record"
-	// HistoryAnnotation has the times at which nodes were taken out, as a JSON
-	// list, as far back as the policy looks.
+	// HistoryAnnotation is a JSON list of the times at which the node was taken out,
+	// within the repeat.within of the policy.
 	HistoryAnnotation = "accel.health/history"
-	// HoldAnnotation is a person's: with any value but "false" nothing is done
-	// to the node, and nothing undone.
+	// HoldAnnotation exempts the node from every change if a person sets it to any
+	// value but "false".
 	HoldAnnotation = "accel.health/hold"
-	// InspectAnnotation asks for a look at the hardware. It is set when a node
-	// is taken out too often, and keeps it out until a person removes it.
+	// InspectAnnotation requests an inspection of the hardware. It is set when a
+	// node is taken out too often, and keeps it out until a person removes it.
 	InspectAnnotation = "accel.health/inspect"
-	// ConditionType is the type of the node's condition: True while all is well.
+	// ConditionType is the type of the node's condition, True for a healthy node.
 	ConditionType = "AcceleratorsHealthy"
 )
 
-// Node is what matters here of a Kubernetes node.
+// Node is the part of a Kubernetes node that a plan depends on.
 type Node struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`
-	// Version is its resourceVersion: a change is refused where it has another
-	// by then.
+	// Version is its resourceVersion. A change of another version is refused.
 	Version       string            `json:"version"`
 	Labels        map[string]string `json:"-"`
 	Annotations   map[string]string `json:"annotations"`
 	Taints        []Taint           `json:"taints"`
 	Unschedulable bool              `json:"unschedulable"`
-	// Condition is the one of ConditionType, zero where there is none.
+	// Condition is the condition of ConditionType, zero if there is none.
 	Condition Condition `json:"condition,omitzero"`
 }
 
@@ -54,32 +53,32 @@ func (t Taint) same(o Taint) bool { return t.Key == o.Key && t.Effect == o.Effec
 
 // Condition is a condition of a node.
 type Condition struct {
-	// Status is True, False or Unknown; empty where there is none.
+	// Status is True, False or Unknown; empty for no condition.
 	Status  string `json:"status"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
-// Record is what was done to a node since it was taken out.
+// Record lists the changes of a node since it was taken out.
 type Record struct {
-	// Since is when that was.
+	// Since is when it was taken out.
 	Since time.Time `json:"since"`
-	// Alerts are the names of those that are the reason now.
+	// Alerts are the names of the current alerts.
 	Alerts []string `json:"alerts"`
 	// Health is the label's value.
 	Health string `json:"health,omitempty"`
-	// Taints are those that were added.
+	// Taints are the added taints.
 	Taints []Taint `json:"taints,omitempty"`
-	// Cordoned: the node was schedulable before.
+	// Cordoned: the node was schedulable and is cordoned.
 	Cordoned bool `json:"cordoned,omitempty"`
-	// Condition: it was set.
+	// Condition: the condition was set.
 	Condition bool `json:"condition,omitempty"`
-	// Called are the hooks that have been told.
+	// Called are the hooks that were called.
 	Called []string `json:"called,omitempty"`
 }
 
-// record returns what was done to the node, nil where nothing was. One that
-// cannot be read is no record: what stands on the node is then a person's.
+// record returns the node's record, nil if there is none. An unreadable record
+// counts as none, so that nothing on the node is undone.
 func (n *Node) record() *Record {
 	text, ok := n.Annotations[RecordAnnotation]
 	if !ok {
@@ -92,7 +91,7 @@ func (n *Node) record() *Record {
 	return r
 }
 
-// history returns when the node was taken out, the latest last.
+// history returns the times at which the node was taken out, the latest last.
 func (n *Node) history() []time.Time {
 	var times []time.Time
 	if json.Unmarshal([]byte(n.Annotations[HistoryAnnotation]), &times) != nil {
@@ -102,7 +101,8 @@ func (n *Node) history() []time.Time {
 	return times
 }
 
-func (n *Node) held() bool {
+// exempt reports whether a person has set HoldAnnotation.
+func (n *Node) exempt() bool {
 	v, ok := n.Annotations[HoldAnnotation]
 	return ok && v != "false"
 }
@@ -112,11 +112,11 @@ func (n *Node) inspected() bool {
 	return ok
 }
 
-// Patch is a change of a node, done as a whole or not at all.
+// Patch is a change of a node. It is applied as a whole or not at all.
 type Patch struct {
 	// Version is the resourceVersion that the node must have.
 	Version string `json:"-"`
-	// Labels and Annotations are set to these values, or removed where nil.
+	// Labels and Annotations are set to these values, or removed if nil.
 	Labels      map[string]*string `json:"labels,omitempty"`
 	Annotations map[string]*string `json:"annotations,omitempty"`
 	// Taints replace all taints; nil leaves them.
@@ -157,7 +157,7 @@ func patched(m map[string]string, change map[string]*string) map[string]string {
 	return m
 }
 
-// difference returns what makes was into is, but for keys that are not of ours.
+// difference returns the change from was to is for some keys.
 func difference(was, is map[string]string, keys ...string) map[string]*string {
 	change := map[string]*string{}
 	for _, key := range keys {

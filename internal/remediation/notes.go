@@ -10,27 +10,27 @@ import (
 	"time"
 )
 
-// noteAge is how long a note is remembered; Kubernetes keeps Events an hour.
+// noteAge is how long a note may be retried; Kubernetes keeps Events for 1 h.
 const noteAge = time.Hour
 
-// maxMessage is how many bytes of a message an Event may have; Kubernetes
-// refuses longer ones.
+// maxMessage is the size in bytes of the longest message that Kubernetes accepts
+// in an Event.
 const maxMessage = 1024
 
-// note makes the Events that go with a step. Where the one before was ended
-// between deed and Event, the Event is made now.
+// note creates the Events of a step, also those that an earlier process did not
+// create before it ended.
 func (c *Controller) note(ctx context.Context, s *Step) {
 	now := c.o.Now()
 	alerts := strings.Join(s.Alerts, ", ")
 	switch {
 	case s.Ends:
-		c.put(ctx, &Note{Node: s.Node, Reason: "AcceleratorsRecovered", Message: "No alert asks for anything any more; the node is let in again."}, s, now)
+		c.put(ctx, &Note{Node: s.Node, Reason: "AcceleratorsRecovered", Message: "No alert requires an action any more; the node is let in again."}, s, now)
 	case !s.Since.IsZero() && now.Sub(s.Since) < noteAge && len(s.Alerts) > 0:
 		message := fmt.Sprintf("Taken out for %s: %s", alerts, s.Summary)
 		reason := "AcceleratorsUnhealthy"
 		if s.Inspect || s.Node.inspected() {
 			reason = "AcceleratorsNeedInspection"
-			message = fmt.Sprintf("Taken out again and again, now for %s. The hardware should be inspected; then remove the annotation %s.", alerts, InspectAnnotation)
+			message = fmt.Sprintf("Taken out repeatedly, now for %s. Inspect the hardware, then remove the annotation %s.", alerts, InspectAnnotation)
 		}
 		c.put(ctx, &Note{Node: s.Node, Warning: true, Reason: reason, Message: message}, s, now)
 	}
@@ -44,51 +44,51 @@ func (c *Controller) note(ctx context.Context, s *Step) {
 	}
 }
 
-// put makes a note unless it was made before.
+// put creates a note unless it exists.
 func (c *Controller) put(ctx context.Context, n *Note, s *Step, now time.Time) {
 	n.Message = strings.ToValidUTF8(n.Message[:min(len(n.Message), maxMessage)], "")
-	about := strings.Join(s.Alerts, ",") // not the message, which may have a measured value in it
+	about := strings.Join(s.Alerts, ",") // the message may contain a measured value
 	if n.Pod.Name != "" {
 		about = n.Message
 	}
 	sum := sha256.Sum256(fmt.Append(nil, s.Node.Name, "\x00", s.Since.Unix(), "\x00", n.Pod.Namespace, "\x00", n.Pod.Name, "\x00", n.Reason, "\x00", about))
 	n.Key, n.Time = hex.EncodeToString(sum[:8]), now
-	if _, made := c.noted[n.Key]; made || c.owed[n.Key] != nil {
+	if _, exists := c.noted[n.Key]; exists || c.pending[n.Key] != nil {
 		return
 	}
-	c.make(ctx, n)
+	c.create(ctx, n)
 }
 
-// maxOwed is how many Events are tried again at most.
-const maxOwed = 1000
+// maxPending bounds the notes that are retried.
+const maxPending = 1000
 
-// make makes an Event. One that cannot be made is owed: the next pass tries
-// again, also where its reason has gone meanwhile.
-func (c *Controller) make(ctx context.Context, n *Note) {
+// create creates a note. If that fails, the next pass tries again, even if the
+// reason for the note is gone by then.
+func (c *Controller) create(ctx context.Context, n *Note) {
 	err := c.o.Cluster.Note(ctx, n)
 	c.m.done("event", map[bool]string{true: "done", false: "error"}[err == nil])
 	if err != nil {
-		c.once("note "+n.Node.Name, "An Event cannot be made", "node", n.Node.Name, "err", err)
-		if len(c.owed) < maxOwed {
-			c.owed[n.Key] = n
+		c.logOnce("note "+n.Node.Name, "An Event cannot be created", "node", n.Node.Name, "err", err)
+		if len(c.pending) < maxPending {
+			c.pending[n.Key] = n
 		}
 		return
 	}
-	delete(c.owed, n.Key)
+	delete(c.pending, n.Key)
 	c.noted[n.Key] = n.Time
 }
 
-// repay makes the Events that are owed.
-func (c *Controller) repay(ctx context.Context) {
-	for _, n := range c.owed {
+// retryNotes creates the pending notes.
+func (c *Controller) retryNotes(ctx context.Context) {
+	for _, n := range c.pending {
 		if ctx.Err() == nil {
-			c.make(ctx, n)
+			c.create(ctx, n)
 		}
 	}
 }
 
-// tell logs what is to be done and what is withheld, when that changes.
-func (c *Controller) tell(s *Step) {
+// logStep logs the planned and the withheld actions of a node when they change.
+func (c *Controller) logStep(s *Step) {
 	var what []any
 	if !s.Patch.Empty() {
 		what = append(what, "action", action(s))
@@ -105,33 +105,33 @@ func (c *Controller) tell(s *Step) {
 	if len(what) == 0 {
 		return
 	}
-	message := "To be done"
+	message := "Planned"
 	if !c.o.Act {
-		message = "Would be done; this is a dry run"
+		message = "Planned, not done in a dry run"
 	}
-	c.once(s.Node.Name, message, append([]any{"node", s.Node.Name, "alerts", s.Alerts}, what...)...)
+	c.logOnce(s.Node.Name, message, append([]any{"node", s.Node.Name, "alerts", s.Alerts}, what...)...)
 }
 
-// saying is what was said, and in which pass last.
-type saying struct {
+// logEntry is a message and the latest pass that had it.
+type logEntry struct {
 	text string
 	pass int
 }
 
-// once logs unless it said the same of the same thing in the last pass.
-func (c *Controller) once(of, message string, args ...any) {
+// logOnce logs a message about a subject unless the last pass logged the same.
+func (c *Controller) logOnce(subject, message string, args ...any) {
 	text := fmt.Sprint(append([]any{message}, args...)...)
-	if c.said[of].text != text {
+	if c.logged[subject].text != text {
 		c.o.Log.Info(message, args...)
 	}
-	c.said[of] = saying{text, c.passes}
+	c.logged[subject] = logEntry{text, c.passes}
 }
 
-// forget drops what was remembered of notes, calls and sayings that are over.
+// forget drops the state of old notes, calls and messages.
 func (c *Controller) forget(now time.Time) {
-	for _, made := range []map[string]time.Time{c.noted, c.told} {
-		maps.DeleteFunc(made, func(_ string, at time.Time) bool { return now.Sub(at) > 2*noteAge })
+	for _, times := range []map[string]time.Time{c.noted, c.called} {
+		maps.DeleteFunc(times, func(_ string, at time.Time) bool { return now.Sub(at) > 2*noteAge })
 	}
-	maps.DeleteFunc(c.owed, func(_ string, n *Note) bool { return now.Sub(n.Time) > noteAge })
-	maps.DeleteFunc(c.said, func(_ string, s saying) bool { return s.pass != c.passes })
+	maps.DeleteFunc(c.pending, func(_ string, n *Note) bool { return now.Sub(n.Time) > noteAge })
+	maps.DeleteFunc(c.logged, func(_ string, e logEntry) bool { return e.pass != c.passes })
 }

@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// Why nothing is done where an alert asks for something.
+// The reasons for which a required action is withheld.
 const (
-	WithheldHold       = "hold"       // a person's annotation
-	WithheldSuppressed = "suppressed" // a silence, another alert, or it has just gone
-	WithheldShare      = "share"      // enough of the pool is out
-	WithheldHour       = "hour"       // enough was done within the hour
+	WithheldHold       = "hold"       // the annotation of a person
+	WithheldSuppressed = "suppressed" // the alert is silenced, inhibited, or not listed any more
+	WithheldShare      = "share"      // limits.share
+	WithheldHour       = "hour"       // limits.per_hour
 	WithheldBreaker    = "breaker"    // much of the pool fails at once
 )
 
 // Withheld lists those reasons.
 var Withheld = []string{WithheldHold, WithheldSuppressed, WithheldShare, WithheldHour, WithheldBreaker}
 
-// Plan is what is to be done now. As JSON it is the page /debug/plan.
+// Plan lists the actions that are due now. As JSON it is the page /debug/plan.
 type Plan struct {
-	// Nodes are those that are out or ought to be, by name.
+	// Nodes are the nodes that are out or have alerts, by name.
 	Nodes []Step `json:"nodes"`
 	// Pools are all pools, by name.
 	Pools []Pool `json:"pools"`
@@ -31,12 +31,12 @@ type Plan struct {
 	Unknown []string `json:"unknown"`
 }
 
-// Step is what is to be done to one node.
+// Step is the part of a plan for one node.
 type Step struct {
 	Node Node `json:"node"`
 	// Pool is the node's pool, empty for nodes without one.
 	Pool string `json:"pool"`
-	// Alerts are the names of the alerts that ask for it.
+	// Alerts are the names of the alerts that require it.
 	Alerts  []string `json:"alerts"`
 	Summary string   `json:"summary"`
 	// Patch changes the node; it may be empty.
@@ -46,36 +46,36 @@ type Step struct {
 	Ends   bool `json:"ends"`
 	// Inspect: the node was taken out too often.
 	Inspect bool `json:"inspect"`
-	// Condition is what the node's condition is to be; zero leaves it.
+	// Condition is the new condition of the node; zero leaves it.
 	Condition Condition `json:"condition,omitzero"`
-	// Evict are pods that are to go, Hurt those that the alerts name.
+	// Evict are the pods to evict, Hurt the pods that the alerts name.
 	Evict []Pod `json:"evict"`
 	Hurt  []Pod `json:"hurt"`
-	// Refused are those of Evict that a disruption budget keeps on the node; told
-	// in a dry run only.
+	// Refused are the pods of Evict that a disruption budget keeps on the node, in
+	// a dry run only.
 	Refused []Pod `json:"refused"`
-	// Devices are those that the alerts name.
+	// Devices are the devices that the alerts name.
 	Devices []string `json:"devices"`
-	// Call are the hooks to be told.
+	// Call are the hooks to call.
 	Call []string `json:"call"`
 	// Since is when the node was taken out.
 	Since time.Time `json:"since,omitzero"`
-	// Withheld is why nothing new is done, empty where nothing is withheld.
+	// Withheld is why an action is withheld, empty if none is.
 	Withheld string `json:"withheld"`
 }
 
-// Pool is how a pool stands.
+// Pool is the state of a pool.
 type Pool struct {
 	Name string `json:"name"`
-	// Nodes are all nodes, Out those that were taken out.
+	// Nodes counts all nodes, Out those that are out.
 	Nodes int `json:"nodes"`
 	Out   int `json:"out"`
-	// Open: the breaker is; nothing new is done.
+	// Open: the breaker is open; no further node is taken out.
 	Open bool `json:"open"`
 }
 
-// Plan returns what is to be done. It changes nothing, and where everything it
-// says has been done, it says nothing more.
+// Plan returns the actions that are due. Once they are done, the next plan has
+// none.
 func (p *Policy) Plan(nodes []Node, alerts *Alerts, now time.Time) *Plan {
 	wants := p.wants(alerts, now)
 	plan := &Plan{}
@@ -84,7 +84,7 @@ func (p *Policy) Plan(nodes []Node, alerts *Alerts, now time.Time) *Plan {
 	c := p.count(nodes, wants, now)
 	for _, n := range p.inOrder(nodes, wants) {
 		w, r := wants[n.Name], n.record()
-		if !w.marks() && r == nil && !(w != nil && w.hadReason) {
+		if !w.marks() && r == nil && !(w != nil && w.matched) {
 			continue
 		}
 		s := p.step(&n, w, r, alerts, c, now)
@@ -104,8 +104,8 @@ func (p *Policy) Plan(nodes []Node, alerts *Alerts, now time.Time) *Plan {
 	return plan
 }
 
-// inOrder returns the nodes, those whose alerts began first before others: they
-// are taken out while there is room.
+// inOrder returns the nodes by the time at which their alerts began. Within the
+// limits, the first are taken out.
 func (p *Policy) inOrder(nodes []Node, wants map[string]*want) []Node {
 	since := func(n *Node) time.Time {
 		if w := wants[n.Name]; w != nil {
@@ -124,13 +124,13 @@ func (p *Policy) pool(n *Node) string { return n.Labels[p.PoolLabel] }
 func (p *Policy) step(n *Node, w *want, r *Record, alerts *Alerts, c *counts, now time.Time) Step {
 	s := Step{Node: *n, Pool: p.pool(n)}
 	if w != nil {
-		s.Alerts, s.Summary, s.Hurt, s.Devices = w.alerts, w.summary, w.inhabits, w.devices
+		s.Alerts, s.Summary, s.Hurt, s.Devices = w.alerts, w.summary, w.hurt, w.devices
 	}
 	if r != nil {
 		s.Since = r.Since
 	}
 	switch {
-	case n.held():
+	case n.exempt():
 		s.Withheld = WithheldHold
 	case !w.marks() && r != nil:
 		if alerts.settled(now) && !n.inspected() {
@@ -161,9 +161,8 @@ func (p *Policy) begin(s *Step, n *Node, w *want, now time.Time) {
 	p.mark(s, n, w, Record{Since: s.Since}, history)
 }
 
-// mark makes what stands on the node what is wanted. It takes nothing off that
-// was put there for an alert that has gone while others remain, but the label,
-// which says how the node is now.
+// mark brings the marks of a node up to date. While any alert remains, it removes
+// no mark of a resolved alert. The label alone follows the current alerts.
 func (p *Policy) mark(s *Step, n *Node, w *want, r Record, history []time.Time) {
 	after := *n
 	after.Labels, after.Annotations = maps.Clone(n.Labels), maps.Clone(n.Annotations)
@@ -186,7 +185,7 @@ func (p *Policy) mark(s *Step, n *Node, w *want, r Record, history []time.Time) 
 		s.Condition = Condition{"False", strings.Join(w.alerts, "And"), w.summary}
 	}
 	put(&after.Annotations, RecordAnnotation, text(r))
-	if len(history) == 0 { // a person has removed it
+	if len(history) == 0 { // a person removed the annotation
 		history = []time.Time{r.Since}
 	}
 	put(&after.Annotations, HistoryAnnotation, text(history))
@@ -196,8 +195,8 @@ func (p *Policy) mark(s *Step, n *Node, w *want, r Record, history []time.Time) 
 	s.change(n, &after)
 }
 
-// end lets a node in again: what the record says was done is undone, and what a
-// person has changed meanwhile stays.
+// end lets a node in again. It undoes the changes of the record and leaves those
+// of other people.
 func (p *Policy) end(s *Step, n *Node, r *Record) {
 	after := *n
 	after.Labels, after.Annotations = maps.Clone(n.Labels), maps.Clone(n.Annotations)
@@ -210,14 +209,14 @@ func (p *Policy) end(s *Step, n *Node, r *Record) {
 		after.Unschedulable = false
 	}
 	if r.Condition {
-		s.Condition = Condition{"True", "NoAlert", "No alert asks for anything."}
+		s.Condition = Condition{"True", "NoAlert", "No alert requires an action."}
 	}
 	delete(after.Annotations, RecordAnnotation)
 	s.change(n, &after)
 }
 
-// act asks for what is done beside the node itself. Of a node that fails again
-// and again, or with much of its pool, only a person can tell what helps.
+// act plans evictions and calls. There are no calls for a node that fails
+// repeatedly, and neither for a pool whose breaker is open: a person decides.
 func (p *Policy) act(s *Step, n *Node, w *want, r *Record, c *counts) {
 	if w == nil || c.open(p.pool(n)) {
 		if w != nil && (len(w.evict) > 0 || len(w.calls) > 0) {
@@ -236,9 +235,9 @@ func (p *Policy) act(s *Step, n *Node, w *want, r *Record, c *counts) {
 	}
 }
 
-// Told returns the patch by which a node's record says that hooks were told,
-// nil where the node has no record.
-func Told(n *Node, hooks []string) *Patch {
+// recordCalls returns the patch that records calls of hooks, nil if the node has
+// no record.
+func recordCalls(n *Node, hooks []string) *Patch {
 	r := n.record()
 	if r == nil {
 		return nil
@@ -252,7 +251,7 @@ func Told(n *Node, hooks []string) *Patch {
 	return &Patch{Version: n.Version, Annotations: map[string]*string{RecordAnnotation: &record}}
 }
 
-// change makes the step's patch of the difference.
+// change sets the patch of the step to the difference.
 func (s *Step) change(was, is *Node) {
 	s.Patch = Patch{
 		Version:     was.Version,
@@ -265,7 +264,7 @@ func (s *Step) change(was, is *Node) {
 	if was.Unschedulable != is.Unschedulable {
 		s.Patch.Unschedulable = &is.Unschedulable
 	}
-	// A message may have a measured value in it, which changes all the time.
+	// A message may contain a measured value, which changes all the time.
 	if was.Condition.Status == s.Condition.Status && was.Condition.Reason == s.Condition.Reason {
 		s.Condition = Condition{}
 	}
@@ -278,11 +277,11 @@ func put(m *map[string]string, key, value string) {
 	(*m)[key] = value
 }
 
-// text is the value as an annotation has it.
+// text returns a value as the content of an annotation.
 func text(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // of types that are all here
+		panic(err) // cannot happen for the types of this package
 	}
 	return string(data)
 }

@@ -102,7 +102,7 @@ func (w *world) do(p *Plan) {
 			w.nodes[i].Condition = s.Condition
 		}
 		if len(s.Call) > 0 {
-			w.nodes[i] = Told(&w.nodes[i], s.Call).Apply(w.nodes[i])
+			w.nodes[i] = recordCalls(&w.nodes[i], s.Call).Apply(w.nodes[i])
 		}
 	}
 }

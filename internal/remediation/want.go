@@ -5,50 +5,50 @@ import (
 	"time"
 )
 
-// want is what the alerts of a node ask for together.
+// want is what the alerts of a node require together.
 type want struct {
-	// alerts are the names, sorted, without repetition.
+	// alerts are the names, sorted and unique.
 	alerts []string
 	// since is when the first of them began to fire.
 	since             time.Time
 	health            string
 	taints            []Taint
 	cordon, condition bool
-	summary           string // of the alert that asks for most
+	summary           string // of the worst alert
 	evict             []Pod
 	calls             []string
-	inhabits          []Pod    // the pods that alerts name that fire
-	devices           []string // that they name, sorted, without repetition
-	// firing: one of the alerts is to be acted for.
-	firing, hadReason bool
+	hurt              []Pod    // the pods that firing alerts name
+	devices           []string // that the alerts name, sorted and unique
+	// firing: one of the alerts may cause an action. matched: add was called.
+	firing, matched bool
 }
 
 // Pod is a pod that an alert names.
 type Pod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Alert is the name of the alert, Device the device that it tells of.
+	// Alert is the name of the alert, Device the value of its label device.
 	Alert  string `json:"alert"`
 	Device string `json:"device"`
-	// Before is when the alert began: a pod that started later is another one.
+	// Before is when the alert began: a pod that started later is another pod.
 	Before time.Time `json:"before"`
 }
 
-// Bounds of what is taken from the alerts of one node. What is beyond them is
-// left out; a node has fewer devices, and a kubelet fewer pods.
+// Bounds of the alerts of one node; the rest is left out. Real nodes have fewer
+// devices and pods.
 const (
 	maxNames   = 50
 	maxPods    = 500
 	maxDevices = 200
 )
 
-// rank orders what the label can say.
+// rank orders the values of the label.
 var rank = map[string]int{"": 0, "degraded": 1, "failed": 2}
 
-// wants returns what the alerts ask for, by node.
+// wants returns what the alerts require, by node.
 func (p *Policy) wants(a *Alerts, now time.Time) map[string]*want {
 	wants := map[string]*want{}
-	for _, s := range a.standing() {
+	for _, s := range a.sorted() {
 		node := s.Labels[p.NodeLabel]
 		r := p.rule(&s.Alert)
 		if node == "" || r == nil || now.Sub(s.StartsAt) < r.Wait {
@@ -64,14 +64,14 @@ func (p *Policy) wants(a *Alerts, now time.Time) map[string]*want {
 	return wants
 }
 
-func (w *want) add(s *standing, r *Rule, firing bool) {
+func (w *want) add(s *tracked, r *Rule, firing bool) {
 	w.firing = w.firing || firing
 	w.alerts = insert(w.alerts, s.Name(), maxNames)
 	w.devices = insert(w.devices, s.Labels["device"], maxDevices)
-	if !w.hadReason || rank[r.Health] > rank[w.health] {
+	if !w.matched || rank[r.Health] > rank[w.health] {
 		w.summary = s.Summary
 	}
-	w.hadReason = true
+	w.matched = true
 	if rank[r.Health] > rank[w.health] {
 		w.health = r.Health
 	}
@@ -85,10 +85,10 @@ func (w *want) add(s *standing, r *Rule, firing bool) {
 	if r.Call != "" && !slices.Contains(w.calls, r.Call) && firing {
 		w.calls = append(w.calls, r.Call)
 	}
-	if name := s.Labels["pod"]; name != "" && s.Labels["namespace"] != "" && len(w.inhabits) < maxPods {
+	if name := s.Labels["pod"]; name != "" && s.Labels["namespace"] != "" && len(w.hurt) < maxPods {
 		pod := Pod{Namespace: s.Labels["namespace"], Name: name, Alert: s.Name(), Device: s.Labels["device"], Before: s.StartsAt}
 		if firing {
-			w.inhabits = append(w.inhabits, pod)
+			w.hurt = append(w.hurt, pod)
 		}
 		if r.Evict && firing {
 			w.evict = append(w.evict, pod)
@@ -96,11 +96,11 @@ func (w *want) add(s *standing, r *Rule, firing bool) {
 	}
 }
 
-// marks reports whether anything is to stand on the node.
+// marks reports whether the node is to be marked.
 func (w *want) marks() bool { return w != nil && w.health != "" }
 
-// insert returns a sorted list with a text that it has not yet, where there is
-// one and room for it.
+// insert adds a text to a sorted list, unless the text is empty or in the list,
+// or the list is full.
 func insert(list []string, text string, most int) []string {
 	i, found := slices.BinarySearch(list, text)
 	if found || text == "" || len(list) == most {

@@ -1,5 +1,5 @@
-// Package kube is Kubernetes as the remediator needs it: the one place of this
-// project that knows client-go.
+// Package kube gives the remediator access to a Kubernetes cluster. It is the
+// only package of this project that uses client-go.
 package kube
 
 import (
@@ -15,82 +15,74 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
-// Cluster implements remediation.Cluster. Nodes are watched; all else is asked
-// or changed by one request each.
+// Cluster implements remediation.Cluster. It watches the nodes, and reads or
+// changes everything else with one request each.
 type Cluster struct {
-	client rest.Interface
-	// namespace is that of the remediator, in which Jobs are made.
+	client kubernetes.Interface
+	// namespace is that of the remediator, in which it creates Jobs.
 	namespace string
-	nodes     cache.Store
-	watch     cache.Controller
-	held      func() (until time.Time, err error)
+	nodes     cache.SharedIndexInformer
+	valid     func() (until time.Time, err error)
 	jobs      atomic.Pointer[map[string]*batchv1.Job]
 }
 
-// source is who changes and tells, as Kubernetes shows it.
-const source = "accel-remediator"
+// component names the program in Events and managed fields.
+const component = "accel-remediator"
 
-// requestTimeout bounds each request but the watch. A pass makes one after the
-// other, so one that hangs must not take the pass.
+// requestTimeout bounds each request but the list and the watch of the nodes. A
+// pass sends its requests one after the other, so none may block it.
 const requestTimeout = 10 * time.Second
 
-// New returns a Cluster. held says until when this process may change
-// something, and ring is called when something of a node changes that a plan
-// may rest on.
-func New(client rest.Interface, namespace string, held func() (until time.Time, err error), ring func()) *Cluster {
-	c := &Cluster{client: client, namespace: namespace, held: held}
+// New returns a Cluster. valid returns until when this process may change the
+// cluster. ring is called when a part of a node changes that a plan depends on.
+func New(client kubernetes.Interface, namespace string, valid func() (until time.Time, err error), ring func()) (*Cluster, error) {
+	c := &Cluster{client: client, namespace: namespace, valid: valid, nodes: newInformer(client)}
 	c.jobs.Store(&map[string]*batchv1.Job{})
-	c.nodes, c.watch = cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: &cache.ListWatch{ListWithContextFunc: c.list, WatchFuncWithContext: c.follow},
-		ObjectType:    &node{}, Transform: slim,
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { ring() },
-			UpdateFunc: func(was, is any) {
-				if changed(was.(*node), is.(*node)) {
-					ring()
-				}
-			},
-			DeleteFunc: func(any) { ring() },
+	_, err := c.nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { ring() },
+		UpdateFunc: func(was, is any) {
+			if changed(was.(*corev1.Node), is.(*corev1.Node)) {
+				ring()
+			}
 		},
+		DeleteFunc: func(any) { ring() },
 	})
-	return c
+	return c, err
 }
 
 // Run watches the nodes until ctx is done.
-func (c *Cluster) Run(ctx context.Context) { c.watch.RunWithContext(ctx) }
+func (c *Cluster) Run(ctx context.Context) { c.nodes.RunWithContext(ctx) }
 
-// Synced waits until all nodes are listed; it is false where ctx is done first.
+// Synced waits for the first list of the nodes. It returns false if ctx is done
+// before.
 func (c *Cluster) Synced(ctx context.Context) bool {
-	return cache.WaitForCacheSync(ctx.Done(), c.watch.HasSynced)
+	return cache.WaitForCacheSync(ctx.Done(), c.nodes.HasSynced)
 }
 
 // Nodes implements remediation.Cluster.
 func (c *Cluster) Nodes(context.Context) ([]remediation.Node, error) {
-	if !c.watch.HasSynced() {
+	if !c.nodes.HasSynced() {
 		return nil, errors.New("the API server has not listed the nodes yet")
 	}
-	list := c.nodes.List()
+	list := c.nodes.GetStore().List()
 	nodes := make([]remediation.Node, 0, len(list))
 	for _, n := range list {
-		nodes = append(nodes, n.(*node).plain())
+		nodes = append(nodes, plain(n.(*corev1.Node)))
 	}
 	return nodes, nil
 }
 
-// send sends a request that changes something. One that fails is not repeated
-// here: the next pass sees what came of it, and decides anew.
-func (c *Cluster) send(ctx context.Context, r *rest.Request, body any) error {
-	until, err := c.held()
-	if err != nil {
-		return err
-	}
-	data, err := json.Marshal(body)
+// change calls send, which changes the cluster by one request, if this process
+// may act. A request that fails is not repeated: the next pass plans from its
+// result.
+func (c *Cluster) change(ctx context.Context, send func(context.Context) error) error {
+	until, err := c.valid()
 	if err != nil {
 		return err
 	}
@@ -98,26 +90,24 @@ func (c *Cluster) send(ctx context.Context, r *rest.Request, body any) error {
 	defer cancel()
 	ctx, cancel = context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	return r.MaxRetries(0).Body(data).Do(ctx).Error()
+	return send(ctx)
 }
 
-// get reads an object.
-func (c *Cluster) get(ctx context.Context, r *rest.Request, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	return decode(r.MaxRetries(0).Do(ctx), into)
-}
-
-func decode(r rest.Result, into any) error {
-	data, err := r.Raw()
+// patchNode sends a patch of a node. A typed update would lose the fields that a
+// newer API server has.
+func (c *Cluster) patchNode(ctx context.Context, name string, kind types.PatchType, patch any, subresources ...string) error {
+	data, err := json.Marshal(patch)
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(data, into)
+	return c.change(ctx, func(ctx context.Context) error {
+		_, err := c.client.CoreV1().Nodes().Patch(ctx, name, kind, data, metav1.PatchOptions{FieldManager: component}, subresources...)
+		return err
+	})
 }
 
-// Patch implements remediation.Cluster. The version makes the API server
-// refuse a patch that rests on an older node.
+// Patch implements remediation.Cluster. Because of the version, the API server
+// refuses a patch of a node that has changed since.
 func (c *Cluster) Patch(ctx context.Context, node string, p *remediation.Patch) error {
 	metadata := map[string]any{"resourceVersion": p.Version}
 	if len(p.Labels) > 0 {
@@ -126,22 +116,18 @@ func (c *Cluster) Patch(ctx context.Context, node string, p *remediation.Patch) 
 	if len(p.Annotations) > 0 {
 		metadata["annotations"] = p.Annotations
 	}
-	patch, spec := map[string]any{"metadata": metadata}, map[string]any{}
+	spec := map[string]any{}
 	if p.Taints != nil {
-		taints := []corev1.Taint{}
-		for _, t := range *p.Taints {
-			taints = append(taints, corev1.Taint{Key: t.Key, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)})
-		}
-		spec["taints"] = taints
+		spec["taints"] = c.taints(node, *p.Taints)
 	}
 	if p.Unschedulable != nil {
 		spec["unschedulable"] = *p.Unschedulable
 	}
+	patch := map[string]any{"metadata": metadata}
 	if len(spec) > 0 {
 		patch["spec"] = spec
 	}
-	request := c.client.Patch(types.MergePatchType).Resource("nodes").Name(node).Param("fieldManager", source)
-	err := c.send(ctx, request, patch)
+	err := c.patchNode(ctx, node, types.MergePatchType, patch)
 	if apierrors.IsConflict(err) {
 		return fmt.Errorf("%w: %w", remediation.ErrConflict, err)
 	}
@@ -151,27 +137,13 @@ func (c *Cluster) Patch(ctx context.Context, node string, p *remediation.Patch) 
 // SetCondition implements remediation.Cluster.
 func (c *Cluster) SetCondition(ctx context.Context, name string, to remediation.Condition) error {
 	now := metav1.Now()
-	condition := corev1.NodeCondition{
+	next := corev1.NodeCondition{
 		Type: remediation.ConditionType, Status: corev1.ConditionStatus(to.Status), Reason: to.Reason, Message: to.Message,
 		LastHeartbeatTime: now, LastTransitionTime: now,
 	}
-	if known, ok, _ := c.nodes.GetByKey(name); ok {
-		if was := known.(*node).condition(); was != nil && was.Status == condition.Status {
-			condition.LastTransitionTime = was.LastTransitionTime // of the status, not of the reason
-		}
+	if was := condition(c.node(name)); was != nil && was.Status == next.Status {
+		next.LastTransitionTime = was.LastTransitionTime // changes with the status only
 	}
-	patch := map[string]any{"status": map[string]any{"conditions": []corev1.NodeCondition{condition}}}
-	request := c.client.Patch(types.StrategicMergePatchType).Resource("nodes").Name(name).SubResource("status").Param("fieldManager", source)
-	return c.send(ctx, request, patch)
-}
-
-// gone reports whether an error says that what was to be changed is not there,
-// or about to go with its namespace.
-func gone(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
-}
-
-// existed reports whether an error says that what was to be made is there.
-func existed(err error) bool {
-	return apierrors.ReasonForError(err) == metav1.StatusReasonAlreadyExists
+	patch := map[string]any{"status": map[string]any{"conditions": []corev1.NodeCondition{next}}}
+	return c.patchNode(ctx, name, types.StrategicMergePatchType, patch, "status")
 }

@@ -10,35 +10,38 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
-// keepJob is for how many seconds a Job is kept that has ended, where its
-// manifest does not say: long enough to be looked at.
+// keepJob is for how many seconds a finished Job is kept if its manifest does not
+// set this, so that its log can be read.
 const keepJob int32 = 24 * 60 * 60
 
-// SetJobs puts the manifests of a policy into force, by the names of their
-// files.
+// SetJobs puts the manifests of a policy into force, by their file names.
 func (c *Cluster) SetJobs(jobs map[string]*batchv1.Job) { c.jobs.Store(&jobs) }
 
-// MakeJob implements remediation.Cluster. Its name is made of the call's key, so
-// that there is one for each call, whoever makes it and how often.
+// MakeJob implements remediation.Cluster. The name of the Job is made from the
+// key of the call, so each call has one Job, however often it is repeated.
 func (c *Cluster) MakeJob(ctx context.Context, file string, call *remediation.Call) error {
 	manifest := (*c.jobs.Load())[file]
 	if manifest == nil {
 		return fmt.Errorf("%s: no manifest of this name is in force", file)
 	}
-	err := c.send(ctx, c.client.Post().AbsPath("/apis/batch/v1").Namespace(c.namespace).Resource("jobs").Param("fieldManager", source), jobFor(manifest, c.namespace, call))
-	if existed(err) {
+	err := c.change(ctx, func(ctx context.Context) error {
+		_, err := c.client.BatchV1().Jobs(c.namespace).Create(ctx, jobFor(manifest, c.namespace, call), metav1.CreateOptions{FieldManager: component})
+		return err
+	})
+	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
 	return err
 }
 
-// jobFor returns the Job of a call. It runs on the node, whatever the node's
-// taints, and its containers are told of the call by their environment.
+// jobFor returns the Job of a call. It runs on the node despite all taints. The
+// environment of its containers describes the call.
 func jobFor(manifest *batchv1.Job, namespace string, call *remediation.Call) *batchv1.Job {
 	job := manifest.DeepCopy()
 	sum := sha256.Sum256([]byte(call.Key))

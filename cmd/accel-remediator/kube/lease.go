@@ -2,218 +2,130 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// ErrLost: another process has the lease, or may have it.
+// ErrLost: the lease has expired, and another process may have it.
 var ErrLost = errors.New("the lease was lost")
 
-// errTaken: another process has the lease.
-var errTaken = errors.New("another process has the lease")
-
+// The times of the election are the defaults of client-go.
 const (
-	// leaseTerm is how long others wait after the holder has renewed last.
-	leaseTerm = 15 * time.Second
-	// leaseHold is how long the holder relies on that, by its own clock. What it
-	// still has under way then has the rest of the term to arrive.
-	leaseHold = 10 * time.Second
-	// leasePace is the time between two attempts to take or renew it.
-	leasePace = 2 * time.Second
-	// leaseTimeout bounds one of its requests.
-	leaseTimeout = 5 * time.Second
+	// leaseDuration is how long the other processes wait after a renewal.
+	leaseDuration = 15 * time.Second
+	// renewDeadline is how long the leader acts after a renewal. A request that it
+	// sent before has the rest of leaseDuration to arrive.
+	renewDeadline = 10 * time.Second
+	retryPeriod   = 2 * time.Second
 )
 
-// Lease lets one of several processes act: who stands in an object of
-// coordination.k8s.io and renews it. Clocks of machines are not compared: who
-// waits takes the lease when it has not seen it change for a term.
-//
-// client-go has the same in tools/leaderelection, with every type that
-// Kubernetes has, and gives the lease back while the work under it goes on.
-type Lease struct {
-	client          rest.Interface
-	path            string // of the collection
-	name, identity  string
-	log             *slog.Logger
-	version         string    // of the object as it was seen last
-	since           time.Time // when it was first seen so
-	mu              sync.Mutex
-	until, untilDay time.Time // by the monotonic clock and by the calendar
+// Lease elects the one process that acts.
+type Lease struct{ lock *lock }
+
+// NewLease returns a lease that this process does not have yet. The identity
+// must be unique among the processes; a restarted one may keep it.
+func NewLease(cfg *rest.Config, namespace, name, identity string) (*Lease, error) {
+	l, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, name,
+		resourcelock.ResourceLockConfig{Identity: identity}, cfg, renewDeadline)
+	if err != nil {
+		return nil, err
+	}
+	return &Lease{&lock{Interface: l}}, nil
 }
 
-// NewLease returns a lease that is not held. No two processes may have the same
-// identity; one that is started again may have that of its former life.
-func NewLease(client rest.Interface, namespace, name, identity string, log *slog.Logger) *Lease {
-	return &Lease{client: client, path: "/apis/coordination.k8s.io/v1/namespaces/" + namespace + "/leases", name: name, identity: identity, log: log}
+// Valid returns until when this process may act, or ErrLost. A process that was
+// stopped for a while calls it before its next change.
+func (l *Lease) Valid() (until time.Time, err error) { return l.lock.valid() }
+
+// Run waits for the lease and calls act, which returns when its context is done.
+// When ctx is done, Run waits for act and releases the lease. It returns ErrLost
+// if the lease was lost before.
+func (l *Lease) Run(ctx context.Context, act func(context.Context)) error {
+	// client-go releases the lease when its context is done, even if the work
+	// goes on. So the election ends after the work.
+	election, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	l.lock.expire = end
+	leading := make(chan context.Context, 1)
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: l.lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(term context.Context) { leading <- term },
+			OnStoppedLeading: func() {},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	go func() { defer close(ended); elector.Run(election) }()
+	select {
+	case term := <-leading:
+		acting, stop := context.WithCancel(ctx)
+		context.AfterFunc(term, stop)
+		act(acting)
+		stop()
+		if ctx.Err() == nil {
+			err = ErrLost
+		}
+	case <-ctx.Done():
+	}
+	end()
+	<-ended
+	return err
 }
 
-// Held returns until when this process may act, or ErrLost. A process that was
-// stopped for a while finds out by this, before it does more of what it was
-// about to do.
-func (l *Lease) Held() (time.Time, error) {
+// lock is the lock of the election. It neither renews nor releases an expired
+// lease, which another process may have by then. client-go releases a lease
+// without a look at its holder.
+type lock struct {
+	resourcelock.Interface
+	expire func() // ends the election
+
+	mu    sync.Mutex
+	until time.Time // zero before the process leads
+}
+
+func (l *lock) valid() (time.Time, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// The monotonic clock stands still while a machine sleeps, the other may be
-	// set: the lease is held by both.
-	if now := time.Now(); !now.Before(l.until) || !now.Round(0).Before(l.untilDay) {
-		return time.Time{}, ErrLost
+	// The monotonic clock stops while a machine is suspended, and the wall clock
+	// may be set: both must be before the end.
+	if now := time.Now(); !now.Before(l.until) || !now.Round(0).Before(l.until.Round(0)) {
+		return l.until, ErrLost
 	}
 	return l.until, nil
 }
 
-// Run waits for the lease and calls act while it is held. When ctx is done it
-// waits until act has returned, and gives the lease back. The error is ErrLost
-// where the lease was lost before.
-func (l *Lease) Run(ctx context.Context, act func(context.Context)) error {
-	for {
-		err := l.take(ctx)
-		if err == nil {
-			break
-		}
-		if second := apierrors.IsConflict(err) || existed(err) || errors.Is(err, errTaken); !second && ctx.Err() == nil {
-			l.log.Warn("The lease cannot be taken", "err", err)
-		}
-		if !pause(ctx) {
-			return nil
-		}
-	}
-	acting, stop := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() { defer close(done); act(acting) }()
-	err := l.keep(ctx)
-	stop()
-	<-done
-	if err == nil {
-		l.release()
-	}
-	return err
+// Create implements resourcelock.Interface.
+func (l *lock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	return l.write(ctx, r, l.Interface.Create)
 }
 
-// keep renews the lease until ctx is done, or it is lost.
-func (l *Lease) keep(ctx context.Context) error {
-	for pause(ctx) {
-		err := l.take(ctx)
-		if err == nil || ctx.Err() != nil {
-			continue
-		}
-		if _, late := l.Held(); late != nil || errors.Is(err, errTaken) {
-			return fmt.Errorf("%w: %w", ErrLost, err)
-		}
-		l.log.Warn("The lease cannot be renewed", "err", err)
-	}
-	return nil
+// Update implements resourcelock.Interface.
+func (l *lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	return l.write(ctx, r, l.Interface.Update)
 }
 
-// pause waits until the next attempt; it is false where ctx is done first.
-func pause(ctx context.Context) bool {
-	timer := time.NewTimer(leasePace)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// take takes the lease, or renews it.
-func (l *Lease) take(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
-	defer cancel()
-	sent := time.Now()
-	is, err := l.read(ctx)
-	if err != nil {
+func (l *lock) write(ctx context.Context, r resourcelock.LeaderElectionRecord, write func(context.Context, resourcelock.LeaderElectionRecord) error) error {
+	if until, err := l.valid(); err != nil && !until.IsZero() {
+		l.expire()
 		return err
 	}
-	spec, now := &is.Spec, metav1.NewMicroTime(sent)
-	if holder := text(spec.HolderIdentity); holder != l.identity {
-		if holder != "" && !l.expired(is, sent) {
-			return errTaken
-		}
-		transitions := int32(1)
-		if spec.LeaseTransitions != nil {
-			transitions += *spec.LeaseTransitions
-		}
-		spec.HolderIdentity, spec.AcquireTime, spec.LeaseTransitions = &l.identity, &now, &transitions
-	}
-	term := int32(leaseTerm / time.Second)
-	spec.RenewTime, spec.LeaseDurationSeconds = &now, &term
-	if err := l.write(ctx, is); err != nil {
+	sent := time.Now()
+	if err := write(ctx, r); err != nil {
 		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.until = sent.Add(leaseHold)
-	l.untilDay = l.until.Round(0)
+	l.until = sent
+	if r.HolderIdentity != "" { // else it was released
+		l.until = sent.Add(renewDeadline)
+	}
 	return nil
-}
-
-// expired reports whether the lease has not changed for its term.
-func (l *Lease) expired(is *coordinationv1.Lease, now time.Time) bool {
-	if is.ResourceVersion != l.version {
-		l.version, l.since = is.ResourceVersion, now
-	}
-	term := leaseTerm
-	if s := is.Spec.LeaseDurationSeconds; s != nil && *s > 0 {
-		term = time.Duration(*s) * time.Second
-	}
-	return now.Sub(l.since) > term
-}
-
-// read returns the lease, an empty one where there is none yet.
-func (l *Lease) read(ctx context.Context) (*coordinationv1.Lease, error) {
-	is := new(coordinationv1.Lease)
-	err := decode(l.client.Get().AbsPath(l.path).Name(l.name).MaxRetries(0).Do(ctx), is)
-	if apierrors.IsNotFound(err) {
-		is.TypeMeta = metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"}
-		is.Name = l.name
-		return is, nil
-	}
-	return is, err
-}
-
-// write makes the lease, or changes it where it is still as it was read.
-func (l *Lease) write(ctx context.Context, is *coordinationv1.Lease) error {
-	request := l.client.Post().AbsPath(l.path)
-	if is.ResourceVersion != "" {
-		request = l.client.Put().AbsPath(l.path).Name(l.name)
-	}
-	data, err := json.Marshal(is)
-	if err != nil {
-		return err
-	}
-	return request.MaxRetries(0).Body(data).Do(ctx).Error()
-}
-
-// release gives the lease back, so that the next need not wait.
-func (l *Lease) release() {
-	l.mu.Lock()
-	l.until = time.Time{}
-	l.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), leaseTimeout)
-	defer cancel()
-	is, err := l.read(ctx)
-	if err == nil && text(is.Spec.HolderIdentity) == l.identity {
-		is.Spec.HolderIdentity = nil
-		err = l.write(ctx, is)
-	}
-	if err != nil {
-		l.log.Warn("The lease cannot be given back; another takes it when it is over", "err", err)
-	}
-}
-
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -20,10 +19,11 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// leases is as much of an API server as a lease needs: one object, which is
-// changed only where it is still as it was read.
+// leases is an API server for one lease. It refuses an update whose
+// resourceVersion is not the current one.
 type leases struct {
 	mu      sync.Mutex
 	lease   *coordinationv1.Lease
@@ -58,14 +58,14 @@ func (s *leases) serve(r *http.Request) (int, any) {
 func (s *leases) holder() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lease == nil {
+	if s.lease == nil || s.lease.Spec.HolderIdentity == nil {
 		return ""
 	}
-	return text(s.lease.Spec.HolderIdentity)
+	return *s.lease.Spec.HolderIdentity
 }
 
-// trip is how a process reaches the API server: trouble says, before each
-// request and after it, how long it takes and whether it fails.
+// trip is the network between a process and the API server. trouble returns how
+// long the request takes, and later the answer, and whether it is lost.
 type trip struct {
 	serve   func(*http.Request) (int, any)
 	trouble func() (time.Duration, bool)
@@ -106,28 +106,29 @@ func (p *trip) way(ctx context.Context) error {
 // candidate is a process that waits for the lease.
 type candidate struct {
 	*Lease
-	stop   context.CancelFunc
-	ended  chan error
-	acting atomic.Bool
-	asked  atomic.Bool // to end
+	stop    context.CancelFunc
+	ended   chan error
+	acting  atomic.Bool
+	stopped atomic.Bool
 }
 
 func candidateFor(t *testing.T, s *leases, name string, trouble func() (time.Duration, bool)) *candidate {
 	t.Helper()
-	client, err := NewClient(&rest.Config{Host: "http://api", Transport: &trip{s.serve, trouble}})
+	cfg := &rest.Config{Host: "http://api", Transport: &trip{s.serve, trouble}, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+	lease, err := NewLease(cfg, "ours", "lease", name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &candidate{Lease: NewLease(client, "ours", "lease", name, slog.New(slog.DiscardHandler)), ended: make(chan error, 1)}
+	c := &candidate{Lease: lease, ended: make(chan error, 1)}
 	ctx, stop := context.WithCancel(t.Context())
-	c.stop = func() { c.asked.Store(true); stop() }
+	c.stop = func() { c.stopped.Store(true); stop() }
 	go func() {
 		c.ended <- c.Run(ctx, func(ctx context.Context) {
 			c.acting.Store(true)
 			<-ctx.Done()
-			time.Sleep(3 * time.Second) // what is under way
-			if c.asked.Load() && c.holds() && s.holder() != name {
-				t.Errorf("%s gave the lease back before it had ended", name)
+			time.Sleep(3 * time.Second) // the last change
+			if c.stopped.Load() && c.leads() && s.holder() != name {
+				t.Errorf("%s released the lease before its last change had ended", name)
 			}
 			c.acting.Store(false)
 		})
@@ -135,28 +136,29 @@ func candidateFor(t *testing.T, s *leases, name string, trouble func() (time.Dur
 	return c
 }
 
-func (c *candidate) holds() bool { _, err := c.Held(); return err == nil }
+func (c *candidate) leads() bool { _, err := c.Valid(); return err == nil }
 
-// One acts; when it ends, the next need not wait for the term.
-func TestLeaseGivenBack(t *testing.T) {
+// One process acts. When it ends, the next one acts without waiting for the
+// lease to expire.
+func TestLeaseReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(leases)
 		a := candidateFor(t, s, "a", nil)
 		synctest.Wait()
 		b := candidateFor(t, s, "b", nil)
 		time.Sleep(time.Minute)
-		if !a.holds() || !a.acting.Load() || b.holds() || b.acting.Load() {
-			t.Fatalf("a %v, b %v", a.holds(), b.holds())
+		if !a.leads() || !a.acting.Load() || b.leads() || b.acting.Load() {
+			t.Fatalf("a %v, b %v", a.leads(), b.leads())
 		}
 		a.stop()
 		if err := <-a.ended; err != nil {
 			t.Error(err)
 		}
-		if a.holds() {
-			t.Error("held although given back")
+		if a.leads() {
+			t.Error("valid although released")
 		}
-		time.Sleep(leasePace + time.Second)
-		if !b.holds() || !b.acting.Load() || s.holder() != "b" {
+		time.Sleep(3 * retryPeriod) // with its jitter
+		if !b.leads() || !b.acting.Load() || s.holder() != "b" {
 			t.Errorf("b does not act: %q", s.holder())
 		}
 		b.stop()
@@ -164,7 +166,7 @@ func TestLeaseGivenBack(t *testing.T) {
 	})
 }
 
-// A holder that cannot renew stops before another may begin.
+// A leader that cannot renew stops before another process leads.
 func TestLeaseLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(leases)
@@ -181,12 +183,12 @@ func TestLeaseLost(t *testing.T) {
 		cut.Store(true)
 		for range 300 {
 			time.Sleep(100 * time.Millisecond)
-			if a.holds() && b.holds() {
-				t.Fatal("both hold the lease")
+			if a.leads() && b.leads() {
+				t.Fatal("both lead")
 			}
 		}
-		if !b.holds() {
-			t.Error("nobody took over")
+		if !b.leads() {
+			t.Error("no process took over")
 		}
 		if err := <-a.ended; !errors.Is(err, ErrLost) {
 			t.Errorf("%v", err)
@@ -196,7 +198,7 @@ func TestLeaseLost(t *testing.T) {
 	})
 }
 
-// Somebody else's change of the object, such as a label, costs nothing.
+// A change of the object by another client, such as a label, has no effect.
 func TestLeaseTouched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(leases)
@@ -209,7 +211,7 @@ func TestLeaseTouched(t *testing.T) {
 			touched.ResourceVersion = strconv.Itoa(s.version)
 			s.lease = &touched
 			s.mu.Unlock()
-			if !a.holds() {
+			if !a.leads() {
 				t.Fatal("lost")
 			}
 		}
@@ -220,8 +222,8 @@ func TestLeaseTouched(t *testing.T) {
 	})
 }
 
-// However requests are late or lost, with effect or without: no two processes
-// hold the lease at a time, and somebody does once the trouble is over.
+// Requests and answers are late or lost. No two processes lead at the same time,
+// and one leads soon after the trouble is over.
 func TestLeaseTrouble(t *testing.T) {
 	for seed := range uint64(30) {
 		synctest.Test(t, func(t *testing.T) {
@@ -248,34 +250,34 @@ func TestLeaseTrouble(t *testing.T) {
 						all[name] = candidateFor(t, s, fmt.Sprintf("%s%d", name, lives), trouble)
 					}
 					select {
-					case <-all[name].ended: // lost it; started again
+					case <-all[name].ended: // restarted after a loss
 						delete(all, name)
 					default:
 					}
 				}
 				time.Sleep(100 * time.Millisecond)
-				holders := 0
+				leaders := 0
 				for _, c := range all {
-					if c.holds() {
-						holders++
+					if c.leads() {
+						leaders++
 					}
 				}
-				if holders > 1 {
-					t.Fatalf("seed %d, step %d: %d hold the lease", seed, i, holders)
+				if leaders > 1 {
+					t.Fatalf("seed %d, step %d: %d processes lead", seed, i, leaders)
 				}
 			}
 			mu.Lock()
 			bad = false
 			mu.Unlock()
 			time.Sleep(time.Minute)
-			holders := 0
+			leaders := 0
 			for _, c := range all {
-				if c.holds() {
-					holders++
+				if c.leads() {
+					leaders++
 				}
 			}
-			if holders != 1 {
-				t.Errorf("seed %d: %d hold the lease once the trouble is over", seed, holders)
+			if leaders != 1 {
+				t.Errorf("seed %d: %d processes lead after the trouble", seed, leaders)
 			}
 			for _, c := range all {
 				c.stop()
@@ -283,4 +285,48 @@ func TestLeaseTrouble(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A leader is stopped in the middle of a renewal, and another process takes over.
+// When it wakes, it neither acts nor takes the lease from its successor.
+func TestLeaseStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(leases)
+		var stopped atomic.Bool
+		a := candidateFor(t, s, "a", nil)
+		synctest.Wait()
+		a.lock.Interface = &stoppable{a.lock.Interface, &stopped}
+		b := candidateFor(t, s, "b", nil)
+		time.Sleep(time.Minute)
+		stopped.Store(true)
+		for !b.leads() {
+			time.Sleep(100 * time.Millisecond)
+		}
+		stopped.Store(false)
+		if err := <-a.ended; !errors.Is(err, ErrLost) {
+			t.Error(err)
+		}
+		if !b.leads() || s.holder() != "b" {
+			t.Errorf("the lease of b is that of %q", s.holder())
+		}
+		b.stop()
+		<-b.ended
+	})
+}
+
+// stoppable is the lock of a process that can be stopped. Its requests fail when
+// it wakes, because their deadlines have passed.
+type stoppable struct {
+	resourcelock.Interface
+	stopped *atomic.Bool
+}
+
+func (s *stoppable) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	if s.stopped.Load() {
+		for s.stopped.Load() {
+			time.Sleep(time.Second)
+		}
+		return context.DeadlineExceeded
+	}
+	return s.Interface.Update(ctx, r)
 }

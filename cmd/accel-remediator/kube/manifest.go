@@ -17,8 +17,7 @@ import (
 )
 
 // ParseJob reads the manifest of a Job. Its error names each mistake by file,
-// line and field. What it takes the API server may still refuse: there only a
-// cluster can tell.
+// line and field. The API server may still refuse a manifest that has none.
 func ParseJob(name string, data []byte) (*batchv1.Job, error) {
 	if len(data) > strict.MaxSize {
 		return nil, fmt.Errorf("%s:1: found more than %d bytes; accepted is a file of at most that size", name, strict.MaxSize)
@@ -49,7 +48,7 @@ type manifest struct {
 	errs []error
 }
 
-// maxMistakes is how many mistakes of a file are told.
+// maxMistakes is how many mistakes of a file are reported.
 const maxMistakes = 20
 
 func (m *manifest) mistake(field, text string) {
@@ -58,7 +57,7 @@ func (m *manifest) mistake(field, text string) {
 	}
 }
 
-// decoding takes an error of the decoder, or none.
+// decoding adds an error of the decoder, if there is one.
 func (m *manifest) decoding(err error) {
 	var field json.FieldError
 	var kind *stdjson.UnmarshalTypeError
@@ -73,7 +72,7 @@ func (m *manifest) decoding(err error) {
 	}
 }
 
-// check finds what Kubernetes would refuse in any manifest like this.
+// check finds the most frequent mistakes that the API server would refuse.
 func (m *manifest) check(job *batchv1.Job) {
 	if job.APIVersion != "batch/v1" || job.Kind != "Job" {
 		m.mistake("kind", fmt.Sprintf("found %q of %q; accepted is Job of batch/v1", job.Kind, job.APIVersion))
@@ -85,7 +84,7 @@ func (m *manifest) check(job *batchv1.Job) {
 		m.mistake(at+".restartPolicy", fmt.Sprintf("found %q; accepted: Never, OnFailure", pod.RestartPolicy))
 	}
 	if pod.NodeName != "" {
-		m.mistake(at+".nodeName", "found a node; accepted is none, since it is set for each call")
+		m.mistake(at+".nodeName", "found a node; accepted is none: it is set for each call")
 	}
 	if len(pod.Containers) == 0 {
 		m.mistake(at+".containers", "found none; accepted is one or more")
@@ -102,7 +101,7 @@ func (m *manifest) containers(at string, list []corev1.Container) {
 	}
 }
 
-// line returns where a field is written, or the nearest above it that is.
+// line returns the line of a field, or of its nearest parent in the file.
 func line(n *yamlv3.Node, field string) int {
 	if n.Kind == yamlv3.DocumentNode && len(n.Content) > 0 {
 		n = n.Content[0]
@@ -118,7 +117,7 @@ func line(n *yamlv3.Node, field string) int {
 	return max(at, 1)
 }
 
-// below returns the key and the value of one step, nil where there is none.
+// below returns the key and the value of one step, nil if there is none.
 func below(n *yamlv3.Node, step string) (key, value *yamlv3.Node) {
 	switch n.Kind {
 	case yamlv3.SequenceNode:

@@ -3,14 +3,14 @@ package kube
 import (
 	"bytes"
 	"context"
-	"errors"
+	"encoding/json"
 	"io"
 	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -38,44 +38,77 @@ func clusterOf(t *testing.T, serve roundTripper) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(client, "ours", nil, func() {})
+	valid := func() (time.Time, error) { return time.Now().Add(time.Minute), nil }
+	c, err := New(client, "ours", valid, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
-// A list or a watch that is never answered is given up.
+// hang is the body of an answer that never ends.
+type hang struct{ ctx context.Context }
+
+func (h hang) Read([]byte) (int, error) { <-h.ctx.Done(); return 0, h.ctx.Err() }
+func (hang) Close() error               { return nil }
+
+// A list or a watch without an answer is given up, and so is a watch whose
+// connection is dead.
 func TestNodesHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		lists, watches := 0, 0
 		c := clusterOf(t, func(r *http.Request) (*http.Response, error) {
+			if q := r.URL.Query(); q.Get("sendInitialEvents") != "" { // an older API server
+				return answer(r, http.StatusUnprocessableEntity, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422}`)
+			} else if q.Get("watch") == "" {
+				if lists++; lists > 1 {
+					return answer(r, http.StatusOK, nodesJSON)
+				}
+			} else if watches++; watches == 3 {
+				return answer(r, http.StatusOK, `{"type": "DELETED", "object": {"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n1", "resourceVersion": "8"}}}`)
+			} else if watches == 2 {
+				resp, err := answer(r, http.StatusOK, "")
+				resp.Body = hang{r.Context()}
+				return resp, err
+			}
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); c.Run(ctx) }()
 		began := time.Now()
-		if _, err := c.list(t.Context(), metav1.ListOptions{}); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != listTimeout {
-			t.Errorf("a list: %v after %v", err, time.Since(began))
+		if !c.Synced(ctx) || c.node("n1") == nil {
+			t.Error("n1 is not listed")
 		}
-		began = time.Now()
-		if _, err := c.follow(t.Context(), metav1.ListOptions{}); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != watchTime+watchGrace {
-			t.Errorf("a watch: %v after %v", err, time.Since(began))
+		for c.node("n1") != nil && time.Since(began) < time.Hour {
+			time.Sleep(time.Second)
 		}
+		if took := time.Since(began); took > watchTime+2*longestRequest+time.Minute {
+			t.Errorf("the node is gone after %v", took)
+		}
+		cancel()
+		<-ended
 	})
 }
 
-// Of a node what is used is kept, and no more.
+// The informer retains the parts of a node that a plan depends on.
 func TestSlim(t *testing.T) {
-	c := clusterOf(t, func(r *http.Request) (*http.Response, error) { return answer(r, http.StatusOK, nodesJSON) })
-	list, err := c.list(t.Context(), metav1.ListOptions{})
+	list := new(corev1.NodeList)
+	if err := json.Unmarshal([]byte(nodesJSON), list); err != nil {
+		t.Fatal(err)
+	}
+	slimmed, err := slim(&list.Items[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := slim(&list.(*nodeList).Items[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := kept.(*node).plain()
+	kept := slimmed.(*corev1.Node)
+	n := plain(kept)
 	if n.Name != "n1" || n.UID != "u" || n.Version != "5" || n.Labels["pool"] != "a" || len(n.Annotations) != 1 || len(n.Taints) != 1 ||
 		!n.Unschedulable || n.Condition.Status != "False" || n.Condition.Reason != "Lost" {
 		t.Errorf("%+v", n)
 	}
-	if k := kept.(*node); len(k.ManagedFields) != 0 || len(k.Status.Conditions) != 1 {
-		t.Errorf("%+v", k)
+	if len(kept.ManagedFields) != 0 || len(kept.Status.Conditions) != 1 || len(kept.Status.Images) != 0 {
+		t.Errorf("%+v", kept)
 	}
 }
