@@ -1,6 +1,5 @@
-// Package otlptest is a receiver of OTLP traces for tests, over HTTP and gRPC
-// as the specification has them. It decodes what arrives with OpenTelemetry's
-// own messages and answers as a test wants.
+// Package otlptest is a receiver of OTLP traces for tests, over HTTP and gRPC.
+// It decodes requests with OpenTelemetry's messages, and tests set its answers.
 package otlptest
 
 import (
@@ -23,14 +22,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Span is one that arrived.
+// Span is a span that arrived.
 type Span struct {
 	Trace, ID, Parent string
 	Name              string
 	Start, End        time.Time
 	Status            tracepb.Status_StatusCode
 	Message           string
-	// Resource and Attrs are values as text; of a list, joined by commas.
+	// Resource and Attrs have values as text. Lists are joined by commas.
 	Resource, Attrs map[string]string
 	Events          []Event
 }
@@ -42,47 +41,48 @@ type Event struct {
 	Attrs map[string]string
 }
 
-// Receiver takes what is sent to it. Its methods may be called at any time.
+// Receiver collects spans. It is safe for concurrent use.
 type Receiver struct {
 	collectorpb.UnimplementedTraceServiceServer
 	mu      sync.Mutex
 	spans   []Span
 	headers []map[string]string
-	over    func(http.ResponseWriter) bool // answers itself
+	over    func(http.ResponseWriter) bool
 	call    func() (*collectorpb.ExportTraceServiceResponse, error)
 }
 
-// HTTP has requests answered by f instead, where that returns true. Nil answers
-// as a receiver does that takes all.
+// HTTP sets a function that may answer requests itself and then returns true.
+// Otherwise, and without one, the receiver takes the spans.
 func (r *Receiver) HTTP(f func(http.ResponseWriter) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.over = f
 }
 
-// GRPC is HTTP for calls.
+// GRPC sets a function that may answer calls itself and then returns a reply or
+// an error.
 func (r *Receiver) GRPC(f func() (*collectorpb.ExportTraceServiceResponse, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.call = f
 }
 
-// Spans returns what was taken.
+// Spans returns the spans that arrived.
 func (r *Receiver) Spans() []Span {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]Span(nil), r.spans...)
 }
 
-// Headers returns those of each request, with names in lower case.
+// Headers returns the headers of each request, with names in lower case.
 func (r *Receiver) Headers() []map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]map[string]string(nil), r.headers...)
 }
 
-// Serve serves both protocols on listeners until stop is called. A nil config
-// has them in the clear; a nil listener is left out.
+// Serve serves both protocols until stop is called. A nil listener is omitted. A
+// nil config means no TLS.
 func (r *Receiver) Serve(overHTTP, overGRPC net.Listener, config *tls.Config) (stop func()) {
 	var loops sync.WaitGroup
 	var stops []func()
@@ -121,7 +121,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	if q.Method != http.MethodPost || q.URL.Path != "/v1/traces" || q.Header.Get("Content-Type") != "application/x-protobuf" {
-		http.Error(w, "no such thing here", http.StatusNotFound)
+		http.Error(w, "not found", http.StatusNotFound)
 		return
 	}
 	body, err := io.ReadAll(q.Body)
@@ -204,7 +204,7 @@ func text(v *commonpb.AnyValue) string {
 		}
 		return strings.Join(all, ",")
 	}
-	// Numbers and truth values, as the protocol prints them.
+	// Numbers and booleans, as the message prints them.
 	_, value, _ := strings.Cut(v.String(), ":")
 	return value
 }
