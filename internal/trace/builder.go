@@ -1,10 +1,8 @@
 package trace
 
 import (
-	"slices"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"github.com/accel-exporter/accel-exporter/internal/trace/lifecycle"
@@ -19,8 +17,6 @@ const (
 	// maxPast bounds the ended traces that are remembered, so that the next
 	// allocation of the same pod is another trace.
 	maxPast = 1024
-	// maxListed bounds the devices in an attribute.
-	maxListed = 32
 )
 
 // Identity is what is known of a pod beside its name.
@@ -56,29 +52,6 @@ func NewBuilder(node string, identify Identifier) *Builder {
 // Open returns how many traces have not ended.
 func (b *Builder) Open() int { return len(b.pods) }
 
-// podTrace is a trace in progress: what one pod does with its devices.
-type podTrace struct {
-	pod        podmap.Pod
-	found      time.Time // when the Builder began it
-	since, end time.Time
-	observed   bool // the start was seen
-	devices    map[uint64]*device
-	ids        []string
-	failure    string // of the first device that has one
-	identity   Identity
-	outer      oteltrace.SpanContext // of the annotation, else invalid
-	base       string                // identifies the pod
-	seed       string                // identifies the trace, "" until settled
-	waiting    []draft               // spans until then
-	times      map[string]int        // number of allocations, by device
-}
-
-// draft is a span and what its IDs are made of.
-type draft struct {
-	Span
-	key, parent string
-}
-
 // Write takes records and returns the spans that have ended. now is the time of
 // the state that the records are from.
 func (b *Builder) Write(now time.Time, records []lifecycle.Record) []Span {
@@ -105,7 +78,7 @@ func (b *Builder) record(now time.Time, r *lifecycle.Record) {
 	t := b.pods[r.Life.Pod]
 	if r.Kind == lifecycle.Allocated {
 		if t == nil {
-			t = &podTrace{pod: r.Life.Pod, found: now, since: r.Time, observed: r.Observed, devices: map[uint64]*device{}, times: map[string]int{}}
+			t = newPodTrace(now, r)
 			b.pods[t.pod] = t
 		}
 		b.emit(t, t.start(r))
@@ -132,44 +105,10 @@ func (b *Builder) record(now time.Time, r *lifecycle.Record) {
 	}
 }
 
-// start adds a device to the trace.
-func (t *podTrace) start(r *lifecycle.Record) draft {
-	if r.Time.Before(t.since) {
-		t.since, t.observed = r.Time, r.Observed
-	}
-	id := r.Life.Device
-	if t.times[id] == 0 {
-		t.ids = append(t.ids, id)
-	}
-	t.times[id]++
-	d := &device{key: joinKey(spanHold, id, t.times[id]), since: r.Time, observed: r.Observed}
-	t.devices[r.Allocation] = d
-	return d.held(r)
-}
-
-// release ends a device of the trace.
-func (t *podTrace) release(d *device, r *lifecycle.Record) []draft {
-	out := d.release(r)
-	if failure := out[len(out)-1].Error; failure != "" && t.failure == "" {
-		t.failure = r.Life.Device + ": " + failure
-	}
-	if r.Time.After(t.end) {
-		t.end = r.Time
-	}
-	return out
-}
-
 // close ends a trace with the span of its root.
 func (b *Builder) close(t *podTrace, now time.Time) {
 	b.settle(t, now, true)
-	d := draft{Span: newSpan(spanAllocation, t.since, t.end), key: joinKey(spanAllocation)}
-	var a attrs
-	slices.Sort(t.ids)
-	a.list("accel.allocation.devices", t.ids[:min(len(t.ids), maxListed)])
-	a.add(attribute.Int("accel.allocation.device_count", len(t.ids)))
-	a.add(attribute.Bool("accel.allocation.start_observed", t.observed))
-	d.Attrs, d.Error = a, t.failure
-	b.emit(t, d)
+	b.emit(t, t.root())
 	b.remember(t.base)
 	delete(b.pods, t.pod)
 }

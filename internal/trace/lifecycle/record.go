@@ -28,7 +28,7 @@ type Record struct {
 	// first listed.
 	Time time.Time
 	// Observed reports whether the change itself was seen, so that Time is
-	// exact to one look; otherwise it happened at Time or earlier:
+	// exact to one Snapshot; otherwise it happened at Time or earlier:
 	//   - Allocated: the list before was without the allocation.
 	//   - Activity: there was no activity before.
 	//   - IdleEnded: activity or the release ended the stretch. Otherwise its

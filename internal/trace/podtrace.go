@@ -1,0 +1,82 @@
+package trace
+
+import (
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	oteltrace "go.opentelemetry.io/otel/trace"
+
+	"github.com/accel-exporter/accel-exporter/internal/trace/lifecycle"
+	"github.com/accel-exporter/accel-exporter/podmap"
+)
+
+// maxListed bounds the devices in an attribute.
+const maxListed = 32
+
+// podTrace is a trace in progress: what one pod does with its devices.
+type podTrace struct {
+	pod        podmap.Pod
+	found      time.Time // when the Builder began it
+	since, end time.Time
+	observed   bool // the start was seen
+	devices    map[uint64]*device
+	ids        []string
+	failure    string // of the first device that has one
+	identity   Identity
+	outer      oteltrace.SpanContext // of the annotation, else invalid
+	base       string                // identifies the pod
+	seed       string                // identifies the trace, "" until settled
+	waiting    []draft               // spans until then
+	times      map[string]int        // number of allocations, by device
+}
+
+// draft is a span and what its IDs are made of.
+type draft struct {
+	Span
+	key, parent string
+}
+
+// newPodTrace returns the trace that begins with a record.
+func newPodTrace(now time.Time, r *lifecycle.Record) *podTrace {
+	return &podTrace{pod: r.Life.Pod, found: now, since: r.Time, observed: r.Observed, devices: map[uint64]*device{}, times: map[string]int{}}
+}
+
+// start adds a device to the trace.
+func (t *podTrace) start(r *lifecycle.Record) draft {
+	if r.Time.Before(t.since) {
+		t.since, t.observed = r.Time, r.Observed
+	}
+	id := r.Life.Device
+	if t.times[id] == 0 {
+		t.ids = append(t.ids, id)
+	}
+	t.times[id]++
+	d := &device{key: joinKey(spanHold, id, t.times[id]), since: r.Time, observed: r.Observed}
+	t.devices[r.Allocation] = d
+	return d.held(r)
+}
+
+// release ends a device of the trace.
+func (t *podTrace) release(d *device, r *lifecycle.Record) []draft {
+	out := d.release(r)
+	if failure := out[len(out)-1].Error; failure != "" && t.failure == "" {
+		t.failure = r.Life.Device + ": " + failure
+	}
+	if r.Time.After(t.end) {
+		t.end = r.Time
+	}
+	return out
+}
+
+// root returns the span of the whole trace.
+func (t *podTrace) root() draft {
+	d := draft{Span: newSpan(spanAllocation, t.since, t.end), key: joinKey(spanAllocation)}
+	var a attrs
+	slices.Sort(t.ids)
+	a.list("accel.allocation.devices", t.ids[:min(len(t.ids), maxListed)])
+	a.add(attribute.Int("accel.allocation.device_count", len(t.ids)))
+	a.add(attribute.Bool("accel.allocation.start_observed", t.observed))
+	d.Attrs, d.Error = a, t.failure
+	return d
+}
