@@ -93,7 +93,7 @@ func openTraces(f *flags, log *slog.Logger) (*trace.Sender, error) {
 func followTraces(sender *trace.Sender, f *flags, held *pods, s *collector.Sampler) *trace.Follower {
 	who := &identifier{api: held.api, list: podDirs(f.pods.logs)}
 	return trace.Follow(sender, trace.Sources{
-		Latest: s.Latest, Next: s.Next, Lives: held.judge.History,
+		Latest: s.Latest, Next: s.Next, History: held.judge.History,
 		Identify: who.identify, Node: f.pods.nodeOrHost(),
 	})
 }

@@ -33,7 +33,7 @@ type Identity struct {
 // same name. It must not block.
 type Identifier func(p podmap.Pod, found time.Time) Identity
 
-// Builder makes spans of records. It is not safe for concurrent use.
+// Builder makes spans of changes. It is not safe for concurrent use.
 type Builder struct {
 	node     string
 	identify Identifier
@@ -52,12 +52,12 @@ func NewBuilder(node string, identify Identifier) *Builder {
 // Open returns how many traces have not ended.
 func (b *Builder) Open() int { return len(b.pods) }
 
-// Write takes records and returns the spans that have ended. now is the time of
-// the state that the records are from.
-func (b *Builder) Write(now time.Time, records []lifecycle.Record) []Span {
+// Write takes changes and returns the spans that have ended. now is the time of
+// the state that they are from.
+func (b *Builder) Write(now time.Time, changes []lifecycle.Change) []Span {
 	b.out = nil
-	for i := range records {
-		b.record(now, &records[i])
+	for i := range changes {
+		b.apply(now, &changes[i])
 	}
 	for _, t := range b.pods {
 		b.settle(t, now, false)
@@ -74,32 +74,32 @@ func (b *Builder) Flush(now time.Time) []Span {
 	return b.out
 }
 
-func (b *Builder) record(now time.Time, r *lifecycle.Record) {
-	t := b.pods[r.Life.Pod]
-	if r.Kind == lifecycle.Allocated {
+func (b *Builder) apply(now time.Time, c *lifecycle.Change) {
+	t := b.pods[c.State.Pod]
+	if c.Kind == lifecycle.Allocated {
 		if t == nil {
-			t = newPodTrace(now, r)
+			t = newPodTrace(now, c)
 			b.pods[t.pod] = t
 		}
-		b.emit(t, t.start(r))
+		b.emit(t, t.start(c))
 		return
 	}
-	if t == nil || t.devices[r.Allocation] == nil {
+	if t == nil || t.devices[c.Allocation] == nil {
 		return
 	}
-	d := t.devices[r.Allocation]
-	switch r.Kind {
+	d := t.devices[c.Allocation]
+	switch c.Kind {
 	case lifecycle.Activity:
-		b.emit(t, d.activity(r)...)
+		b.emit(t, d.activity(c)...)
 	case lifecycle.IdleBegan:
-		d.idleSince = r.Time
+		d.idleSince = c.Time
 	case lifecycle.IdleEnded:
-		b.emit(t, d.idle(r))
+		b.emit(t, d.idle(c))
 	case lifecycle.FaultFound:
-		b.emit(t, d.fault(r)...)
+		b.emit(t, d.fault(c)...)
 	case lifecycle.Released:
-		b.emit(t, t.release(d, r)...)
-		if delete(t.devices, r.Allocation); len(t.devices) == 0 {
+		b.emit(t, t.release(d, c)...)
+		if delete(t.devices, c.Allocation); len(t.devices) == 0 {
 			b.close(t, now)
 		}
 	}

@@ -27,20 +27,20 @@ func newBench(known Identity) *bench {
 	return d
 }
 
-// records returns the first and the last record of an allocation.
-func (d *bench) records(pod string, since int) (allocated, released lifecycle.Record) {
+// changes returns the first and the last change of an allocation.
+func (d *bench) changes(pod string, since int) (allocated, released lifecycle.Change) {
 	d.allocations++
 	life := &allocation.Record{Pod: podmap.Pod{Namespace: "ml", Name: pod}, Device: "GPU-1", Since: at(since), Last: at(since)}
-	allocated = lifecycle.Record{Allocation: d.allocations, Kind: lifecycle.Allocated, Time: at(since), Observed: true, Life: life}
-	released = lifecycle.Record{Allocation: d.allocations, Kind: lifecycle.Released, Time: at(since + 10), Observed: true, Life: life}
+	allocated = lifecycle.Change{Allocation: d.allocations, Kind: lifecycle.Allocated, Time: at(since), Observed: true, State: life}
+	released = lifecycle.Change{Allocation: d.allocations, Kind: lifecycle.Released, Time: at(since + 10), Observed: true, State: life}
 	return allocated, released
 }
 
 // TestIdentity: spans wait for the UID of their pod for a limited time.
 func TestIdentity(t *testing.T) {
 	d := newBench(Identity{})
-	allocated, released := d.records("a", 10)
-	if got := d.Write(at(10), []lifecycle.Record{allocated}); len(got) > 0 {
+	allocated, released := d.changes("a", 10)
+	if got := d.Write(at(10), []lifecycle.Change{allocated}); len(got) > 0 {
 		t.Errorf("%+v", got)
 	}
 	d.known = Identity{UID: "u", Context: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", Final: true}
@@ -48,20 +48,20 @@ func TestIdentity(t *testing.T) {
 	if len(got) != 1 || got[0].Pod.UID != "u" || got[0].Trace.String() != "0af7651916cd43dd8448eb211c80319c" {
 		t.Fatalf("%+v", got)
 	}
-	end := d.Write(at(30), []lifecycle.Record{released})
+	end := d.Write(at(30), []lifecycle.Change{released})
 	if len(end) != 2 || end[0].Trace != got[0].Trace || got[0].Parent.SpanID() != end[0].ID || end[0].Parent.SpanID() != end[1].ID || end[1].Parent.SpanID().String() != "b7ad6b7169203331" {
 		t.Errorf("%+v", end)
 	}
 
 	d = newBench(Identity{})
-	allocated, released = d.records("a", 10)
-	if got := d.Write(at(10), []lifecycle.Record{allocated}); len(got) > 0 {
+	allocated, released = d.changes("a", 10)
+	if got := d.Write(at(10), []lifecycle.Change{allocated}); len(got) > 0 {
 		t.Errorf("%+v", got)
 	}
 	if got := d.Write(at(20), nil); len(got) != 1 || got[0].Pod.UID != "" {
 		t.Errorf("%+v", got)
 	}
-	if got := d.Write(at(21), []lifecycle.Record{released}); len(got) != 2 || d.Open() != 0 {
+	if got := d.Write(at(21), []lifecycle.Change{released}); len(got) != 2 || d.Open() != 0 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -74,8 +74,8 @@ func TestTraceIDs(t *testing.T) {
 			build := func() (traces [2]string) {
 				d := newBench(known)
 				for i := range traces {
-					allocated, released := d.records("a", 10+100*i)
-					spans := d.Write(at(100*i+10), []lifecycle.Record{allocated, released})
+					allocated, released := d.changes("a", 10+100*i)
+					spans := d.Write(at(100*i+10), []lifecycle.Change{allocated, released})
 					if len(spans) != 3 {
 						t.Fatalf("%d spans", len(spans))
 					}
@@ -95,16 +95,16 @@ func TestTraceIDs(t *testing.T) {
 // counted.
 func TestManyFaults(t *testing.T) {
 	d := newBench(Identity{UID: "u", Final: true})
-	allocated, released := d.records("a", 10)
-	records := []lifecycle.Record{allocated}
+	allocated, released := d.changes("a", 10)
+	changes := []lifecycle.Change{allocated}
 	for i := range 50 {
-		records = append(records, lifecycle.Record{
-			Allocation: allocated.Allocation, Kind: lifecycle.FaultFound, Time: at(10), Life: allocated.Life,
+		changes = append(changes, lifecycle.Change{
+			Allocation: allocated.Allocation, Kind: lifecycle.FaultFound, Time: at(10), State: allocated.State,
 			Fault: &lifecycle.Fault{Name: fmt.Sprint("xid_", i), Code: uint64(i)},
 		})
 	}
 	faults, ids := 0, map[string]bool{}
-	for _, s := range d.Write(at(20), append(records, released)) {
+	for _, s := range d.Write(at(20), append(changes, released)) {
 		ids[s.ID.String()] = true
 		if s.Name == spanFault {
 			faults++
@@ -127,11 +127,11 @@ func TestManyFaults(t *testing.T) {
 	}
 }
 
-// TestUnknownAllocation: records of an allocation without a start are ignored.
+// TestUnknownAllocation: changes of an allocation without a start are ignored.
 func TestUnknownAllocation(t *testing.T) {
 	d := newBench(Identity{Final: true})
-	_, released := d.records("a", 10)
-	if got := d.Write(at(20), []lifecycle.Record{released}); len(got) > 0 || d.Open() != 0 {
+	_, released := d.changes("a", 10)
+	if got := d.Write(at(20), []lifecycle.Change{released}); len(got) > 0 || d.Open() != 0 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -140,8 +140,8 @@ func TestUnknownAllocation(t *testing.T) {
 func TestPast(t *testing.T) {
 	d := newBench(Identity{})
 	for i := range maxPast + 10 {
-		allocated, released := d.records(fmt.Sprint("pod-", i), i)
-		d.Write(at(i+20), []lifecycle.Record{allocated, released})
+		allocated, released := d.changes(fmt.Sprint("pod-", i), i)
+		d.Write(at(i+20), []lifecycle.Change{allocated, released})
 	}
 	if len(d.past) != maxPast || len(d.order) != maxPast || d.Open() != 0 {
 		t.Errorf("%d and %d remembered", len(d.past), len(d.order))

@@ -32,21 +32,21 @@ type device struct {
 }
 
 // held returns the span that marks the start.
-func (d *device) held(r *lifecycle.Record) draft {
-	s := d.child(r.Life, spanHeld, r.Time, r.Time, r.Time.UnixNano())
-	s.Attrs = append(s.Attrs, attribute.Bool("accel.allocation.start_observed", r.Observed))
+func (d *device) held(c *lifecycle.Change) draft {
+	s := d.child(c.State, spanHeld, c.Time, c.Time, c.Time.UnixNano())
+	s.Attrs = append(s.Attrs, attribute.Bool("accel.allocation.start_observed", c.Observed))
 	return s
 }
 
 // activity returns the wait for the first activity, where all of it was seen.
-func (d *device) activity(r *lifecycle.Record) []draft {
+func (d *device) activity(c *lifecycle.Change) []draft {
 	d.events = append(d.events, sdktrace.Event{
-		Name: "accel.first_activity", Time: r.Time, Attributes: []attribute.KeyValue{attribute.Bool("accel.observed", r.Observed)},
+		Name: "accel.first_activity", Time: c.Time, Attributes: []attribute.KeyValue{attribute.Bool("accel.observed", c.Observed)},
 	})
-	if !r.Observed || !d.observed {
+	if !c.Observed || !d.observed {
 		return nil
 	}
-	return []draft{d.wait(r.Life, r.Time, true)}
+	return []draft{d.wait(c.State, c.Time, true)}
 }
 
 func (d *device) wait(l *allocation.Record, end time.Time, activity bool) draft {
@@ -55,34 +55,34 @@ func (d *device) wait(l *allocation.Record, end time.Time, activity bool) draft 
 	return s
 }
 
-func (d *device) idle(r *lifecycle.Record) draft {
-	s := d.child(r.Life, spanIdle, d.idleSince, r.Time, d.idleSince.UnixNano())
-	s.Attrs = append(s.Attrs, attribute.Bool("accel.observed", r.Observed))
+func (d *device) idle(c *lifecycle.Change) draft {
+	s := d.child(c.State, spanIdle, d.idleSince, c.Time, d.idleSince.UnixNano())
+	s.Attrs = append(s.Attrs, attribute.Bool("accel.observed", c.Observed))
 	return s
 }
 
 // fault returns the span of a fault and keeps the fault as an event of the
 // device.
-func (d *device) fault(r *lifecycle.Record) []draft {
-	if !r.Time.Before(d.faultAt) {
-		d.lastFault, d.faultAt = r.Fault.Name, r.Time
+func (d *device) fault(c *lifecycle.Change) []draft {
+	if !c.Time.Before(d.faultAt) {
+		d.lastFault, d.faultAt = c.Fault.Name, c.Time
 	}
 	if len(d.events) >= maxEvents {
 		d.omitted++
 		return nil
 	}
-	a := faultAttrs(r.Fault, r.Life)
-	d.events = append(d.events, sdktrace.Event{Name: spanFault, Time: r.Time, Attributes: a})
-	s := d.child(r.Life, spanFault, r.Time, r.Time, r.Fault.Name, r.Time.UnixNano(), len(d.events))
-	s.Attrs, s.Error = append(s.Attrs, a...), r.Fault.Name
+	a := faultAttrs(c.Fault, c.State)
+	d.events = append(d.events, sdktrace.Event{Name: spanFault, Time: c.Time, Attributes: a})
+	s := d.child(c.State, spanFault, c.Time, c.Time, c.Fault.Name, c.Time.UnixNano(), len(d.events))
+	s.Attrs, s.Error = append(s.Attrs, a...), c.Fault.Name
 	return []draft{s}
 }
 
 // release returns the last spans of the device; the last of them is its own.
-func (d *device) release(r *lifecycle.Record) (out []draft) {
-	l := r.Life
+func (d *device) release(c *lifecycle.Change) (out []draft) {
+	l := c.State
 	if d.observed && l.Last.IsZero() && l.IdleKnown && !l.IdleSince.IsZero() {
-		out = append(out, d.wait(l, r.Time, false))
+		out = append(out, d.wait(l, c.Time, false))
 	}
 	a := deviceAttrs(l)
 	a.list("accel.allocation.resources", l.Resources)
@@ -91,14 +91,14 @@ func (d *device) release(r *lifecycle.Record) (out []draft) {
 	}
 	a.add(attribute.Bool("accel.allocation.shared", l.Shared))
 	a.add(attribute.Bool("accel.allocation.start_observed", d.observed))
-	a.add(attribute.Bool("accel.allocation.end_observed", r.Observed))
+	a.add(attribute.Bool("accel.allocation.end_observed", c.Observed))
 	a.text("accel.health.state", l.Health)
 	a.text("accel.health.action", l.Action)
 	if d.omitted > 0 {
 		a.add(attribute.Int("accel.faults_omitted", d.omitted))
 	}
-	s := draft{newSpan(spanHold, d.since, r.Time), d.key, joinKey(spanAllocation)}
-	s.Attrs, s.Events, s.Error = a, d.events, d.failure(l, r.Time)
+	s := draft{newSpan(spanHold, d.since, c.Time), d.key, joinKey(spanAllocation)}
+	s.Attrs, s.Events, s.Error = a, d.events, d.failure(l, c.Time)
 	return append(out, s)
 }
 

@@ -22,8 +22,8 @@ type Sources struct {
 	// Latest and Next are those of the Sampler.
 	Latest func() *collector.Snapshot
 	Next   func() <-chan struct{}
-	// Lives returns the state of the allocations.
-	Lives func() *allocation.History
+	// History returns the state of the allocations.
+	History func() *allocation.History
 	// Identify and Node are those of NewBuilder.
 	Identify Identifier
 	Node     string
@@ -73,7 +73,7 @@ func (f *Follower) Run(ctx context.Context) {
 // update sends what changed since the previous update. Where the judges are one
 // Snapshot ahead, the next update has both.
 func (f *Follower) update() {
-	snap, state := f.of.Latest(), f.of.Lives()
+	snap, state := f.of.Latest(), f.of.History()
 	if snap == nil || !state.Time.Equal(snap.Time) {
 		return
 	}

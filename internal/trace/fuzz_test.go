@@ -32,8 +32,8 @@ func FuzzContext(f *testing.F) {
 	f.Fuzz(func(t *testing.T, context string) {
 		b := NewBuilder("node-1", func(podmap.Pod, time.Time) Identity { return Identity{UID: "u", Context: context, Final: true} })
 		life := &allocation.Record{Device: "GPU-1"}
-		spans := b.Write(at(20), []lifecycle.Record{
-			{Allocation: 1, Kind: lifecycle.Allocated, Time: at(10), Life: life}, {Allocation: 1, Kind: lifecycle.Released, Time: at(20), Life: life},
+		spans := b.Write(at(20), []lifecycle.Change{
+			{Allocation: 1, Kind: lifecycle.Allocated, Time: at(10), State: life}, {Allocation: 1, Kind: lifecycle.Released, Time: at(20), State: life},
 		})
 		if len(spans) != 3 {
 			t.Fatalf("%d spans", len(spans))

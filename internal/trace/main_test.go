@@ -38,7 +38,7 @@ type stage struct {
 	lives    *allocation.History
 	snap     *collector.Snapshot
 	next     chan struct{}
-	asked    [2]time.Time              // the latest results of Latest and Lives
+	asked    [2]time.Time              // the latest results of Latest and History
 	looked   time.Time                 // the latest state that the follower has taken
 	identity map[string]trace.Identity // by pod
 }
@@ -71,7 +71,7 @@ func newStage(t *testing.T, o trace.Options) *stage {
 		t.Fatal(err)
 	}
 	g.follower = trace.Follow(sender, trace.Sources{
-		Latest: g.latest, Next: g.wait, Lives: g.current,
+		Latest: g.latest, Next: g.wait, History: g.current,
 		Identify: func(p podmap.Pod, _ time.Time) trace.Identity {
 			g.mu.Lock()
 			defer g.mu.Unlock()

@@ -37,34 +37,34 @@ type draft struct {
 	key, parent string
 }
 
-// newPodTrace returns the trace that begins with a record.
-func newPodTrace(now time.Time, r *lifecycle.Record) *podTrace {
-	return &podTrace{pod: r.Life.Pod, found: now, since: r.Time, observed: r.Observed, devices: map[uint64]*device{}, times: map[string]int{}}
+// newPodTrace returns the trace that begins with a change.
+func newPodTrace(now time.Time, c *lifecycle.Change) *podTrace {
+	return &podTrace{pod: c.State.Pod, found: now, since: c.Time, observed: c.Observed, devices: map[uint64]*device{}, times: map[string]int{}}
 }
 
 // start adds a device to the trace.
-func (t *podTrace) start(r *lifecycle.Record) draft {
-	if r.Time.Before(t.since) {
-		t.since, t.observed = r.Time, r.Observed
+func (t *podTrace) start(c *lifecycle.Change) draft {
+	if c.Time.Before(t.since) {
+		t.since, t.observed = c.Time, c.Observed
 	}
-	id := r.Life.Device
+	id := c.State.Device
 	if t.times[id] == 0 {
 		t.ids = append(t.ids, id)
 	}
 	t.times[id]++
-	d := &device{key: joinKey(spanHold, id, t.times[id]), since: r.Time, observed: r.Observed}
-	t.devices[r.Allocation] = d
-	return d.held(r)
+	d := &device{key: joinKey(spanHold, id, t.times[id]), since: c.Time, observed: c.Observed}
+	t.devices[c.Allocation] = d
+	return d.held(c)
 }
 
 // release ends a device of the trace.
-func (t *podTrace) release(d *device, r *lifecycle.Record) []draft {
-	out := d.release(r)
+func (t *podTrace) release(d *device, c *lifecycle.Change) []draft {
+	out := d.release(c)
 	if failure := out[len(out)-1].Error; failure != "" && t.failure == "" {
-		t.failure = r.Life.Device + ": " + failure
+		t.failure = c.State.Device + ": " + failure
 	}
-	if r.Time.After(t.end) {
-		t.end = r.Time
+	if c.Time.After(t.end) {
+		t.end = c.Time
 	}
 	return out
 }

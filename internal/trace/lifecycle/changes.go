@@ -23,11 +23,11 @@ func (t *Tracker) current(l *allocation.Record, now time.Time, events []collecto
 			return
 		}
 		t.last++
-		a = &tracked{number: t.last, life: l, faults: map[string]time.Time{}}
+		a = &tracked{number: t.last, record: l, faults: map[string]time.Time{}}
 		t.open[k] = a
-		t.add(a, Record{Kind: Allocated, Time: l.Since, Observed: !l.After.IsZero()})
+		t.add(a, Change{Kind: Allocated, Time: l.Since, Observed: !l.After.IsZero()})
 	}
-	a.life, a.seen, a.until, a.lapsed = l, now, time.Time{}, false
+	a.record, a.seen, a.until, a.lapsed = l, now, time.Time{}, false
 	t.findFaults(a, l, events)
 	if !a.active && !l.Last.IsZero() {
 		a.active = true
@@ -35,7 +35,7 @@ func (t *Tracker) current(l *allocation.Record, now time.Time, events []collecto
 		if at.IsZero() {
 			at = l.Last
 		}
-		t.add(a, Record{Kind: Activity, Time: at, Observed: !l.First.IsZero()})
+		t.add(a, Change{Kind: Activity, Time: at, Observed: !l.First.IsZero()})
 	}
 	t.updateIdle(a, now)
 }
@@ -44,7 +44,7 @@ func (t *Tracker) current(l *allocation.Record, now time.Time, events []collecto
 // followed or an earlier one of the same key.
 func (t *Tracker) ended(l *allocation.Record, events []collector.Event) {
 	a := t.open[keyOf(l)]
-	if a == nil || !a.life.Since.Equal(l.Since) {
+	if a == nil || !a.record.Since.Equal(l.Since) {
 		return
 	}
 	t.findFaults(a, l, events)
@@ -52,9 +52,9 @@ func (t *Tracker) ended(l *allocation.Record, events []collector.Event) {
 
 // updateIdle begins and ends idle stretches. The time before the first
 // activity is no idle stretch where the start of the allocation was seen: the
-// Activity record covers it.
+// Activity change covers it.
 func (t *Tracker) updateIdle(a *tracked, now time.Time) {
-	l := a.life
+	l := a.record
 	since := l.IdleSince
 	if !l.After.IsZero() && l.Last.IsZero() {
 		since = time.Time{}
@@ -74,7 +74,7 @@ func (t *Tracker) updateIdle(a *tracked, now time.Time) {
 	}
 	if l.IdleKnown && !since.IsZero() {
 		a.idle, a.idleSeen = since, now
-		t.add(a, Record{Kind: IdleBegan, Time: since, Observed: true})
+		t.add(a, Change{Kind: IdleBegan, Time: since, Observed: true})
 	}
 }
 
@@ -82,11 +82,11 @@ func (t *Tracker) endIdle(a *tracked, at time.Time, observed bool) {
 	if a.idle.IsZero() {
 		return
 	}
-	t.add(a, Record{Kind: IdleEnded, Time: latest(at, a.idle), Observed: observed})
+	t.add(a, Change{Kind: IdleEnded, Time: latest(at, a.idle), Observed: observed})
 	a.idle = time.Time{}
 }
 
-// findFaults records the faults that are new.
+// findFaults finds the faults that are new.
 func (t *Tracker) findFaults(a *tracked, l *allocation.Record, events []collector.Event) {
 	for _, f := range l.Faults {
 		before, known := a.faults[f.Name]
@@ -101,12 +101,12 @@ func (t *Tracker) findFaults(a *tracked, l *allocation.Record, events []collecto
 				continue
 			}
 			found = found || e.Time.Equal(f.Time)
-			t.add(a, Record{Kind: FaultFound, Time: e.Time, Observed: true, Fault: &Fault{
+			t.add(a, Change{Kind: FaultFound, Time: e.Time, Observed: true, Fault: &Fault{
 				Name: f.Name, Code: xidOf(f.Name), Sub: e.Sub, Detail: e.Detail, Cause: e.Cause, Action: e.Action,
 			}})
 		}
 		if !found {
-			t.add(a, Record{Kind: FaultFound, Time: f.Time, Observed: true, Fault: &Fault{Name: f.Name, Code: xidOf(f.Name)}})
+			t.add(a, Change{Kind: FaultFound, Time: f.Time, Observed: true, Fault: &Fault{Name: f.Name, Code: xidOf(f.Name)}})
 		}
 	}
 }
@@ -130,13 +130,13 @@ func xidOf(name string) uint64 {
 
 func (t *Tracker) release(k key, a *tracked) {
 	t.endIdle(a, a.until, !a.lapsed)
-	t.add(a, Record{Kind: Released, Time: latest(a.until, a.life.Since), Observed: !a.lapsed})
+	t.add(a, Change{Kind: Released, Time: latest(a.until, a.record.Since), Observed: !a.lapsed})
 	delete(t.open, k)
 }
 
-func (t *Tracker) add(a *tracked, r Record) {
-	r.Allocation, r.Life = a.number, a.life
-	t.out = append(t.out, r)
+func (t *Tracker) add(a *tracked, c Change) {
+	c.Allocation, c.State = a.number, a.record
+	t.out = append(t.out, c)
 }
 
 func latest(a, b time.Time) time.Time {

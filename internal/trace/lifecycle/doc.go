@@ -6,7 +6,7 @@
 // Guarantees:
 //
 //   - Every allocation starts once and is released at most once. It has no
-//     record before its start or after its release.
+//     change before its start or after its release.
 //   - Only a complete list without the allocation releases it. An allocation
 //     that is not listed goes on where the kubelet does not answer, where its
 //     device is gone and its pod is still listed, or where the device has more

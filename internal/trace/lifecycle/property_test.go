@@ -11,7 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// ledger checks the order of the records of every allocation.
+// ledger checks the order of the changes of every allocation.
 type ledger struct {
 	t    *testing.T
 	open map[uint64]*entry
@@ -23,38 +23,38 @@ type entry struct {
 	idle bool
 }
 
-func (g *ledger) take(records []lifecycle.Record) {
+func (g *ledger) take(changes []lifecycle.Change) {
 	g.t.Helper()
-	for _, r := range records {
-		e := g.open[r.Allocation]
-		if r.Kind == lifecycle.Allocated {
-			if e != nil || g.done[r.Allocation] {
-				g.t.Fatalf("allocation %d starts twice", r.Allocation)
+	for _, c := range changes {
+		e := g.open[c.Allocation]
+		if c.Kind == lifecycle.Allocated {
+			if e != nil || g.done[c.Allocation] {
+				g.t.Fatalf("allocation %d starts twice", c.Allocation)
 			}
-			key := r.Life.Pod.Name + " " + r.Life.Device
+			key := c.State.Pod.Name + " " + c.State.Device
 			for _, o := range g.open {
 				if o.key == key {
 					g.t.Fatalf("%s is allocated twice", key)
 				}
 			}
-			g.open[r.Allocation] = &entry{key: key}
+			g.open[c.Allocation] = &entry{key: key}
 			continue
 		}
 		if e == nil {
-			g.t.Fatalf("%s of allocation %d, which is not open", r.Kind, r.Allocation)
+			g.t.Fatalf("%s of allocation %d, which is not open", c.Kind, c.Allocation)
 		}
-		switch r.Kind {
+		switch c.Kind {
 		case lifecycle.IdleBegan, lifecycle.IdleEnded:
-			if began := r.Kind == lifecycle.IdleBegan; began == e.idle {
-				g.t.Fatalf("%s of allocation %d is out of order", r.Kind, r.Allocation)
+			if began := c.Kind == lifecycle.IdleBegan; began == e.idle {
+				g.t.Fatalf("%s of allocation %d is out of order", c.Kind, c.Allocation)
 			}
 			e.idle = !e.idle
 		case lifecycle.Released:
 			if e.idle {
-				g.t.Fatalf("allocation %d is released while idle", r.Allocation)
+				g.t.Fatalf("allocation %d is released while idle", c.Allocation)
 			}
-			delete(g.open, r.Allocation)
-			g.done[r.Allocation] = true
+			delete(g.open, c.Allocation)
+			g.done[c.Allocation] = true
 		}
 	}
 }
@@ -145,7 +145,7 @@ func TestProperty(t *testing.T) {
 			}
 			for _, l := range v.Records {
 				if l.Until.IsZero() && !g.has(&l) {
-					t.Fatalf("seed %d: the allocation of %s on %s has no record", seed, l.Pod.Name, l.Device)
+					t.Fatalf("seed %d: the allocation of %s on %s has no change", seed, l.Pod.Name, l.Device)
 				}
 			}
 		}

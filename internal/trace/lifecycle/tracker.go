@@ -12,7 +12,7 @@ import (
 )
 
 // releaseDelay is the time from the end of an allocation to its Released
-// record. The kernel log and NVML report one fault up to 10 s apart, and the
+// change. The kernel log and NVML report one fault up to 10 s apart, and the
 // later report still belongs to the allocation.
 const releaseDelay = 15 * time.Second
 
@@ -22,10 +22,10 @@ const MaxTracked = 4096
 // Tracker follows allocations. It is not safe for concurrent use.
 type Tracker struct {
 	open      map[key]*tracked
-	ending    map[podmap.Pod]bool // pods with an allocation that waits for its Released record
+	ending    map[podmap.Pod]bool // pods with an allocation that waits for its Released change
 	last      uint64              // number of the latest allocation
 	untracked int
-	out       []Record
+	out       []Change
 }
 
 type key struct {
@@ -36,7 +36,7 @@ type key struct {
 // tracked is an allocation that is followed.
 type tracked struct {
 	number   uint64
-	life     *allocation.Record // in the latest state that had it
+	record   *allocation.Record // in the latest state that had it
 	seen     time.Time          // time of that state
 	until    time.Time          // its end, zero while it lasts
 	lapsed   bool               // a state between could not tell whether it exists
@@ -58,7 +58,7 @@ func (t *Tracker) Untracked() int { return t.untracked }
 
 // Update takes the current state and returns what changed since the previous
 // one. events are those of the same Snapshot; they add detail to faults.
-func (t *Tracker) Update(state *allocation.History, events []collector.Event) []Record {
+func (t *Tracker) Update(state *allocation.History, events []collector.Event) []Change {
 	t.out, t.untracked = nil, 0
 	for i := range state.Records {
 		if l := &state.Records[i]; !l.Until.IsZero() {
@@ -84,9 +84,9 @@ func (t *Tracker) Update(state *allocation.History, events []collector.Event) []
 	return t.out
 }
 
-// Close returns the Released records of allocations that have ended, and ends
+// Close returns the Released changes of allocations that have ended, and ends
 // all idle stretches. It does not release allocations that last.
-func (t *Tracker) Close() []Record {
+func (t *Tracker) Close() []Change {
 	t.out = nil
 	for _, k := range t.keys() {
 		if a := t.open[k]; !a.until.IsZero() {
@@ -148,7 +148,7 @@ func (t *Tracker) replace(l *allocation.Record) {
 // isSuccessor reports whether l is another allocation than a of the same pod
 // name and device: a complete list after a was last seen was without it.
 func isSuccessor(l *allocation.Record, a *tracked) bool {
-	return !l.Since.Equal(a.life.Since) && l.After.After(a.seen)
+	return !l.Since.Equal(a.record.Since) && l.After.After(a.seen)
 }
 
 // keys returns the keys of the allocations that are followed, in order.

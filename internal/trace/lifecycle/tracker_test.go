@@ -36,9 +36,9 @@ func (r *rig) update(seconds int, change func(*allocation.History), all ...alloc
 	r.note(r.tracker.Update(v, r.events))
 }
 
-func (r *rig) note(records []lifecycle.Record) {
-	for _, x := range records {
-		text := fmt.Sprintf("%s %s@%s %s %v", x.Life.Pod.Name, x.Kind, x.Life.Device, x.Time.Sub(start), x.Observed)
+func (r *rig) note(changes []lifecycle.Change) {
+	for _, x := range changes {
+		text := fmt.Sprintf("%s %s@%s %s %v", x.State.Pod.Name, x.Kind, x.State.Device, x.Time.Sub(start), x.Observed)
 		if f := x.Fault; f != nil {
 			text += fmt.Sprintf(" %s %d %s %s", f.Name, f.Code, f.Sub, f.Detail)
 		}
@@ -46,11 +46,11 @@ func (r *rig) note(records []lifecycle.Record) {
 	}
 }
 
-// want checks the records since the previous call.
+// want checks the changes since the previous call.
 func (r *rig) want(want ...string) {
 	r.t.Helper()
 	if diff := cmp.Diff(want, r.got); diff != "" {
-		r.t.Errorf("records (-want +got):\n%s", diff)
+		r.t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	r.got = nil
 }

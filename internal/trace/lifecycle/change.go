@@ -6,10 +6,10 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 )
 
-// Kind is what a Record is about.
+// Kind is the kind of a Change.
 type Kind string
 
-// The kinds of records, in the order in which an allocation can have them.
+// The kinds of changes, in the order in which an allocation can have them.
 const (
 	Allocated  Kind = "allocated"
 	Activity   Kind = "first_activity" // of the pod on the device
@@ -19,8 +19,8 @@ const (
 	Released   Kind = "released"
 )
 
-// Record is one change of an allocation.
-type Record struct {
+// Change is one change of an allocation.
+type Change struct {
 	// Allocation numbers the allocations of a Tracker, from 1.
 	Allocation uint64
 	Kind       Kind
@@ -35,8 +35,8 @@ type Record struct {
 	//     end is the last time at which idleness was known.
 	//   - Released: the list was known all the time up to the release.
 	Observed bool
-	// Life is the state of the allocation when the record was made.
-	Life *allocation.Record
+	// State is the state of the allocation when the change was found.
+	State *allocation.Record
 	// Fault is set for FaultFound only.
 	Fault *Fault
 }
