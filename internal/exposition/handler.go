@@ -41,21 +41,6 @@ func filtered(r *http.Request) bool {
 	return r.URL != nil && r.URL.RawQuery != "" && len(r.URL.Query()["name[]"]) > 0
 }
 
-// WriteText writes the page in the text format. The error reports what could
-// not be gathered, in which case the rest is written, or that w failed.
-func (e *Exporter) WriteText(w io.Writer) error {
-	f := newFrame()
-	defer f.release()
-	e.snapshot(f)
-	own, gathered := e.beside(f)
-	f.page.out = w
-	err := f.page.write(f, formatText, expfmt.NewFormat(expfmt.TypeTextPlain), own)
-	if f.page.failed > 0 {
-		err = errors.Join(err, fmt.Errorf("%d families cannot be written as text", f.page.failed))
-	}
-	return errors.Join(gathered, err)
-}
-
 // gzips are compressors at rest. BestSpeed: a page is short-lived and names
 // repeat, so that the default level saves a quarter of the bytes for three
 // times the CPU.
