@@ -24,9 +24,9 @@ type Config struct {
 	Xid     Xid     `yaml:"xid"`
 	// Allocation says when a device counts as idle, and what it costs.
 	Allocation allocation.Settings `yaml:"allocation"`
-	// Alertmanager says who is told of alerts, and how: to the rule engine,
-	// which checks it.
-	Alertmanager strict.Raw `yaml:"alertmanager"`
+	// Alertmanager is a pointer to the settings of package rules/alertmanager;
+	// while it is nil the section is not decoded.
+	Alertmanager any `yaml:"alertmanager"`
 }
 
 // Collect says how sources are sampled.

@@ -5,7 +5,9 @@
 // The form of a file is a struct with yaml tags. The tag accept gives the range
 // of a number or duration as "low..high" and the accepted texts of a string as
 // "one|two"; a type with a syntax of its own implements
-// encoding.TextUnmarshaler, a section with rules of its own Checker.
+// encoding.TextUnmarshaler, a section with rules of its own Checker. A field
+// of an interface type holds a pointer to the struct of its section; while it
+// is nil the section is accepted unread.
 package strict
 
 import (
@@ -51,35 +53,6 @@ func Decode(name string, data []byte, into any) error {
 	} else if root := d.document(data); root != nil {
 		d.value(root, "", reflect.ValueOf(into).Elem(), "")
 	}
-	if len(d.mistakes) > 0 {
-		return d.sorted()
-	}
-	return nil
-}
-
-// Raw is a section that another program decodes, by DecodeSection.
-type Raw struct {
-	// Given is whether the file has the section, with a content.
-	Given bool
-}
-
-// DecodeSection is Decode for one section at the top of a file. What else is
-// wrong with the file is for Decode to say: where there is no such section,
-// into stays as it is.
-func DecodeSection(name string, data []byte, key string, into any) error {
-	if len(data) > MaxSize {
-		return nil
-	}
-	root := (&decoder{}).document(data)
-	if root == nil {
-		return nil
-	}
-	section, path := step(root, "", key)
-	if section == root {
-		return nil
-	}
-	d := &decoder{file: name}
-	d.value(section, path, reflect.ValueOf(into).Elem(), "")
 	if len(d.mistakes) > 0 {
 		return d.sorted()
 	}
@@ -198,8 +171,10 @@ func (d *decoder) value(n *yaml.Node, path string, v reflect.Value, accept strin
 		return // a section or list whose content is commented out
 	}
 	switch {
-	case v.Type() == reflect.TypeFor[Raw]():
-		v.Set(reflect.ValueOf(Raw{Given: true}))
+	case v.Kind() == reflect.Interface:
+		if !v.IsNil() {
+			d.value(n, path, v.Elem().Elem(), accept)
+		}
 	case isText(v) || isLeaf(v):
 		if text := d.scalar(n, v, accept); text != "" {
 			d.mistake(n.Line, path, "%s", text)

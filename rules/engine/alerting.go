@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// resolvedRetention is for how long an alert that has resolved is sent again:
-// a receiver that was away then must hear of it.
+// resolvedRetention is how long a resolved alert is sent again, for a receiver
+// that was away when it resolved.
 const resolvedRetention = 15 * time.Minute
 
 // alert is the state of an Alert.
@@ -31,8 +31,7 @@ type alert struct {
 
 // addNeeds adds what the rule reads.
 func (r *rule) addNeeds(ns needs) {
-	// A rule that looks at a fixed time is skipped before it comes here, but
-	// for tests, in which nothing is forgotten.
+	// A rule that looks at a fixed time is skipped.
 	_ = selectors(r.Expr, func(s *parser.VectorSelector, reach time.Duration) {
 		ns.add(s.LabelMatchers, reach)
 		r.reads = append(r.reads, nameOf(s.LabelMatchers))
@@ -46,8 +45,8 @@ func (r *rule) addNeeds(ns needs) {
 	}
 }
 
-// readThrough has alerts read what the rules read that record their series,
-// and so on.
+// readThrough adds to the names that an alert reads those that the rules read
+// which record them, recursively.
 func (e *Engine) readThrough() {
 	recorded := map[string][]string{}
 	for _, g := range e.groups {
@@ -73,7 +72,7 @@ func (e *Engine) readThrough() {
 	}
 }
 
-// incomplete reports whether a limit left something out that the rule reads.
+// incomplete reports whether a limit left out samples that the rule reads.
 func (e *Engine) incomplete(r *rule) bool {
 	if len(e.ring.lost) == 0 {
 		return false
@@ -84,10 +83,10 @@ func (e *Engine) incomplete(r *rule) bool {
 	})
 }
 
-// evaluateAlert finds what the expression of an alert yields and moves its
-// alerts on. It returns the samples of ALERTS and ALERTS_FOR_STATE.
+// evaluateAlert evaluates the expression of an alerting rule and updates its
+// alerts. It returns the samples of ALERTS and ALERTS_FOR_STATE.
 func (e *Engine) evaluateAlert(ctx context.Context, g *group, r *rule, now time.Time) (promql.Vector, error) {
-	result, err := e.queryRule(ctx, r, now)
+	result, err := e.query(ctx, r.query, now)
 	if err != nil {
 		return nil, err
 	}
@@ -104,9 +103,9 @@ func (e *Engine) evaluateAlert(ctx context.Context, g *group, r *rule, now time.
 	}
 	var vector promql.Vector
 	active := 0
-	incomplete := e.incomplete(r) || now.Before(r.hold)
-	// The order decides in which order series are made, and so what a limit
-	// leaves out.
+	incomplete := e.incomplete(r)
+	// The order of alerts is the order in which series are created, which
+	// decides what a limit leaves out.
 	for _, hash := range slices.Sorted(maps.Keys(r.active)) {
 		a := r.active[hash]
 		switch _, still := raised[hash]; {
@@ -116,7 +115,7 @@ func (e *Engine) evaluateAlert(ctx context.Context, g *group, r *rule, now time.
 				a.state, a.firedAt = Firing, now
 			}
 		case incomplete && a.state != Inactive:
-			// What would raise it may be among what was left out.
+			// The series behind it may be among those left out.
 		case !a.cease(r, now):
 			delete(r.active, hash)
 			continue
@@ -137,8 +136,8 @@ func (e *Engine) evaluateAlert(ctx context.Context, g *group, r *rule, now time.
 	return vector, nil
 }
 
-// cease moves on an alert that the expression does not yield any more. It
-// reports false where nothing is left of it.
+// cease updates an alert that the expression no longer yields. It reports
+// false when the alert can be forgotten.
 func (a *alert) cease(r *rule, now time.Time) bool {
 	switch a.state {
 	case Pending:
@@ -158,13 +157,16 @@ func (a *alert) cease(r *rule, now time.Time) bool {
 	return true
 }
 
-// raise makes the alerts of a result, by the hash of their labels.
+// raise returns the alerts of a result, by the hash of their labels.
 func (e *Engine) raise(ctx context.Context, r *rule, result promql.Vector, now time.Time) (map[uint64]*alert, error) {
 	raised := make(map[uint64]*alert, len(result))
 	b := labels.NewBuilder(labels.EmptyLabels())
 	failed := error(nil)
 	e.texts.begin(now, func(expr string) (promql.Vector, error) { return e.query(ctx, expr, now) })
 	for _, sample := range result {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("templates: %w", err)
+		}
 		about := &details{Labels: sample.Metric.Map(), ExternalLabels: e.o.ExternalLabels, ExternalURL: e.o.ExternalURL, Value: sample.F}
 		expand := func(text string) string {
 			made, err := e.texts.expand(r, text, about)
@@ -195,8 +197,8 @@ func (e *Engine) raise(ctx context.Context, r *rule, result promql.Vector, now t
 	return raised, nil
 }
 
-// samples are those that tell of an alert in the ring. As in Prometheus, a
-// label of the rule whose template makes nothing is there as it is written.
+// samples are the series of an alert in the ring. As in Prometheus, a label
+// of the rule whose template yields an empty text appears unexpanded.
 func (r *rule) samples(a *alert, now time.Time) promql.Vector {
 	b := labels.NewBuilder(a.labels)
 	for _, l := range r.labels {
@@ -213,7 +215,7 @@ func (r *rule) samples(a *alert, now time.Time) promql.Vector {
 }
 
 // toSend returns the alerts that are due to be sent. An alert whose rule fails
-// is sent on: that it cannot be evaluated does not resolve it.
+// is still sent: a failed evaluation does not resolve an alert.
 func (e *Engine) toSend(now time.Time) []Alert {
 	var all []Alert
 	for _, g := range e.groups {
@@ -243,7 +245,7 @@ func (a *alert) due(now time.Time, resend time.Duration) bool {
 	return a.lastSentAt.Add(resend).Before(now)
 }
 
-// public returns what others see of an alert.
+// public returns the exported form of an alert.
 func (e *Engine) public(r *rule, a *alert) Alert {
 	p := Alert{
 		Labels: a.labels.Map(), Annotations: maps.Clone(a.annotations), State: a.state, Value: Number(a.value),

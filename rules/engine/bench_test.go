@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
@@ -56,16 +56,18 @@ func move(page []*dto.MetricFamily, tick int) {
 	}
 }
 
-type pages []*dto.MetricFamily
-
-func (p pages) Gather() ([]*dto.MetricFamily, func(), error) { return p, func() {}, nil }
-
-var _ prometheus.TransactionalGatherer = pages{}
+// always returns an Options.Read of the same page.
+func always(page []*dto.MetricFamily) func(*exposition.Page) (bool, error) {
+	return func(p *exposition.Page) (bool, error) {
+		p.Families = page
+		return false, nil
+	}
+}
 
 func newBenchEngine(b *testing.B, page []*dto.MetricFamily) *engine.Engine {
 	b.Helper()
 	e, err := engine.New(engine.Options{
-		Gather: pages(page), Rules: engine.Builtin(),
+		Read: always(page), Rules: engine.Builtin(),
 		Labels: map[string]string{"job": "accel-exporter", "instance": "node-1:9100"},
 	})
 	if err != nil {

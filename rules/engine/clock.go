@@ -29,7 +29,6 @@ func (e *Engine) shift(by time.Duration) {
 		move(&g.next)
 		move(&g.last)
 		for _, r := range g.rules {
-			move(&r.hold)
 			for _, a := range r.active {
 				for _, t := range []*time.Time{&a.activeAt, &a.firedAt, &a.resolvedAt, &a.keepFiringSince, &a.lastSentAt, &a.validUntil} {
 					move(t)

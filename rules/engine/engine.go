@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"net/url"
 	"slices"
@@ -13,13 +13,6 @@ import (
 	"github.com/prometheus/prometheus/promql"
 )
 
-// Bounds of one query: the samples that it may hold at a time, 16 bytes each,
-// and its time.
-const (
-	maxSamples   = 2_000_000
-	queryTimeout = 10 * time.Second
-)
-
 // Engine evaluates rules. It is safe for concurrent use and a
 // prometheus.Collector of its own metrics.
 type Engine struct {
@@ -27,20 +20,21 @@ type Engine struct {
 	texts   expander
 	promql  *promql.Engine
 	trigger chan struct{} // capacity 1
+	// before is called before each rule is evaluated; tests set it.
+	before func(ctx context.Context, rule string)
 
-	// passing is held through an evaluation, mu while state is used: gathering
-	// the page may collect the engine's own metrics.
+	// passing is locked during an evaluation, mu while state is used: reading
+	// the page collects the engine's own metrics.
 	passing sync.Mutex
 	mu      sync.Mutex
 	ring    *ring
 	feed    *feed
 	groups  []*group
-	// orphans are series of groups that are no more; they end with the next
-	// evaluation.
+	// orphans are series of removed groups; they end with the next evaluation.
 	orphans []*series
 	last    time.Time
 	passes  uint64
-	logged  map[string]bool // what failed and has been logged
+	logged  map[string]bool // failures that have been logged
 
 	stats stats
 }
@@ -53,7 +47,7 @@ type group struct {
 	last     time.Time
 	took     time.Duration
 	rules    []*rule
-	// orphans are series of rules that are no more; they end when the group is
+	// orphans are series of removed rules; they end when the group is
 	// evaluated.
 	orphans []*series
 }
@@ -68,13 +62,11 @@ type rule struct {
 	reads []string
 	// labels and annotations are sorted by name.
 	labels, annotations []labels.Label
-	// active are alerts by the hash of their labels; those that have resolved
-	// stay for resolvedRetention.
+	// active are alerts by the hash of their labels; resolved alerts stay for
+	// resolvedRetention.
 	active map[uint64]*alert
-	// texts are its templates, while it has alerts.
+	// texts are the templates of the rule, while it has alerts.
 	texts texts
-	// hold is until when no alert ends, since the memory is too short.
-	hold time.Time
 	// wrote are the series that the last evaluation wrote.
 	wrote map[*series]struct{}
 
@@ -84,26 +76,13 @@ type rule struct {
 	yield  int
 }
 
-// New returns an Engine that has evaluated nothing yet. The error says what is
-// wrong with the options.
+// New returns an Engine that has evaluated nothing yet. The error names every
+// invalid option.
 func New(o Options) (*Engine, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("rules: %w", err)
 	}
-	if o.Gather == nil {
-		return nil, errors.New("rules: Options.Gather is missing")
-	}
-	e, err := newEngine(o)
-	if err != nil {
-		return nil, err
-	}
-	e.Apply(o.Rules)
-	return e, nil
-}
-
-// newEngine returns an Engine without rules.
-func newEngine(o Options) (*Engine, error) {
 	external, err := url.Parse(o.ExternalURL)
 	if err != nil {
 		return nil, fmt.Errorf("rules: ExternalURL: %w", err)
@@ -111,23 +90,25 @@ func newEngine(o Options) (*Engine, error) {
 	e := &Engine{
 		o: o, texts: expander{url: external},
 		trigger: make(chan struct{}, 1),
+		before:  func(context.Context, string) {},
 		ring:    newRing(o.Limits), feed: newFeed(o.Labels),
 		logged: map[string]bool{},
 	}
 	e.promql = promql.NewEngine(promql.EngineOpts{
-		MaxSamples:               maxSamples,
-		Timeout:                  queryTimeout,
+		MaxSamples:               o.Limits.Samples,
+		Timeout:                  o.Limits.Time,
 		LookbackDelta:            lookback,
 		NoStepSubqueryIntervalFn: func(int64) int64 { return o.Interval.Milliseconds() },
 		EnableAtModifier:         true,
 		EnableNegativeOffset:     true,
 	})
+	e.Apply(o.Rules)
 	return e, nil
 }
 
 // Apply replaces the rules. Alerts of rules that keep their file, group, name
-// and labels go on as they are; those of rules that are gone are sent no more.
-// The first evaluation of what is new comes with the next tick.
+// and labels keep their state; alerts of removed rules are not sent any more.
+// New rules are first evaluated at the next interval.
 func (e *Engine) Apply(s *Set) {
 	if s == nil {
 		s = &Set{}
@@ -143,10 +124,9 @@ func (e *Engine) Apply(s *Set) {
 	for _, spec := range s.Groups {
 		g := newGroup(spec, e.o.Interval)
 		for _, r := range g.rules {
-			if r.skip = skipOf(spec, r.Rule, e.o.Limits.Range); r.skip != "" && !e.ring.all {
+			if r.skip = skipOf(spec, r.Rule, e.o.Limits.Range); r.skip != "" {
 				r.health = HealthSkipped
 			} else {
-				r.skip = ""
 				r.addNeeds(ns)
 			}
 		}
@@ -164,9 +144,7 @@ func (e *Engine) Apply(s *Set) {
 			e.orphans = append(e.orphans, r.series()...)
 		}
 	}
-	if !e.ring.all {
-		e.ring.apply(ns)
-	}
+	e.ring.apply(ns)
 	e.feed.reset()
 	e.stats.rules(e.groups)
 }
@@ -200,7 +178,7 @@ func sortedLabels(m map[string]string) []labels.Label {
 	return all
 }
 
-// series returns what the last evaluation wrote.
+// series returns the series that the last evaluation wrote.
 func (r *rule) series() []*series {
 	var all []*series
 	for s := range r.wrote {
@@ -209,10 +187,10 @@ func (r *rule) series() []*series {
 	return all
 }
 
-// key is what identifies a rule when others take the place of a group's.
+// key identifies a rule within its group when the rules are replaced.
 func (r *rule) key() string { return fmt.Sprintf("%q %q %q", r.Record, r.Alert, r.labels) }
 
-// copyState takes over the state of the group that had the name before.
+// copyState takes over the state of the previous group of that name.
 func (g *group) copyState(old *group) {
 	if g.interval == old.interval {
 		g.next = old.next
@@ -224,7 +202,7 @@ func (g *group) copyState(old *group) {
 	}
 	for _, r := range g.rules {
 		if same := rest[r.key()]; len(same) > 0 {
-			r.active, r.wrote, r.hold = same[0].active, same[0].wrote, same[0].hold
+			r.active, r.wrote = same[0].active, same[0].wrote
 			rest[r.key()] = same[1:]
 		}
 	}

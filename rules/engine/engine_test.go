@@ -262,7 +262,7 @@ func TestFailure(t *testing.T) {
 		t.Errorf("sent (-want +got):\n%s", diff)
 	}
 	log := w.log.String()
-	if strings.Count(log, "rule evaluation fails") != 1 || strings.Count(log, "rule evaluation works again") != 1 {
+	if strings.Count(log, "Rule evaluation fails") != 1 || strings.Count(log, "Rule evaluation works again") != 1 {
 		t.Errorf("the failure is not logged once when it begins and once when it ends:\n%s", log)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -13,16 +14,16 @@ import (
 	"github.com/prometheus/prometheus/promql"
 )
 
-// mode says which groups an evaluation is for.
+// mode selects the groups of an evaluation.
 type mode int
 
 const (
-	due       mode = iota // those whose time has come
-	triggered             // and those without a longer interval than the engine's
-	every                 // all
+	due       mode = iota // groups whose interval has passed
+	triggered             // and groups whose interval is not longer than the engine's
+	every                 // all groups
 )
 
-// Eval gathers the page once and evaluates the groups that are due at the time
+// Eval reads the page once and evaluates the groups that are due at the time
 // now, or all of them, as Run does. It is for tests and tools; now must not go
 // back.
 func (e *Engine) Eval(ctx context.Context, now time.Time, all bool) {
@@ -33,17 +34,16 @@ func (e *Engine) Eval(ctx context.Context, now time.Time, all bool) {
 	e.pass(ctx, now, m)
 }
 
-// trimEvery is after how many evaluations old samples go.
+// trimEvery is the number of evaluations between two removals of old samples.
 const trimEvery = 8
 
 // pass is one evaluation.
 func (e *Engine) pass(ctx context.Context, now time.Time, m mode) {
 	e.passing.Lock()
 	defer e.passing.Unlock()
-	begun := time.Now()
-	page, done, err := e.o.Gather.Gather()
-	up := err == nil || len(page) > 0
-	e.note("gather", err)
+	started := time.Now()
+	unread := e.feed.read(e.o.Read)
+	e.note("page", unread)
 
 	e.mu.Lock()
 	t := now.UnixMilli()
@@ -52,8 +52,7 @@ func (e *Engine) pass(ctx context.Context, now time.Time, m mode) {
 	}
 	e.ring.advance(t)
 	now = time.UnixMilli(t).UTC()
-	e.feed.take(e.ring, page, up)
-	done()
+	e.feed.take(e.ring, unread == nil || !e.feed.empty())
 	e.last = now
 	e.evaluate(ctx, now, m)
 	if e.passes++; e.passes%trimEvery == 0 || e.ring.bytes > e.o.Limits.Bytes {
@@ -61,13 +60,12 @@ func (e *Engine) pass(ctx context.Context, now time.Time, m mode) {
 	}
 	send := e.toSend(now)
 	e.limits()
-	e.stats.passed(e, now, time.Since(begun), err != nil, m == triggered)
+	e.stats.passed(e, now, time.Since(started), unread != nil, m == triggered)
 	e.mu.Unlock()
 
 	if len(send) > 0 {
 		e.o.Notify(send)
 	}
-	e.o.Evaluated()
 }
 
 // evaluate evaluates groups at the latest tick, which is at now.
@@ -80,10 +78,10 @@ func (e *Engine) evaluate(ctx context.Context, now time.Time, m mode) {
 			if g.next.IsZero() {
 				g.next = now
 			}
-			// Late: skip, do not catch up.
+			// A late group skips the evaluations it missed.
 			g.next = g.next.Add((now.Sub(g.next)/g.interval + 1) * g.interval)
 		}
-		begun := time.Now()
+		started := time.Now()
 		for _, r := range g.rules {
 			if ctx.Err() != nil {
 				return
@@ -93,7 +91,7 @@ func (e *Engine) evaluate(ctx context.Context, now time.Time, m mode) {
 			}
 		}
 		e.end(&g.orphans)
-		g.last, g.took = now, time.Since(begun)
+		g.last, g.took = now, time.Since(started)
 	}
 	e.end(&e.orphans)
 }
@@ -106,33 +104,49 @@ func (e *Engine) end(orphans *[]*series) {
 	*orphans = nil
 }
 
+// evaluateRule evaluates one rule. A failure of any kind costs the rule this
+// evaluation.
 func (e *Engine) evaluateRule(ctx context.Context, g *group, r *rule, now time.Time) {
-	begun := time.Now()
-	var vector promql.Vector
-	var err error
-	if r.Alert != "" {
-		vector, err = e.evaluateAlert(ctx, g, r, now)
-	} else {
-		vector, err = e.evaluateRecord(ctx, g, r, now)
-	}
+	started := time.Now()
+	vector, err := e.result(ctx, g, r, now)
 	if err == nil {
 		r.yield = len(vector)
 		err = e.write(r, vector)
 	}
-	r.took, r.err, r.health = time.Since(begun), err, HealthOK
+	r.took, r.err, r.health = time.Since(started), err, HealthOK
 	if err != nil {
 		r.health = HealthError
 	}
 	e.stats.evaluated(g.Name, err != nil)
-	if !errors.As(err, new(promql.ErrQueryCanceled)) {
+	if ctx.Err() == nil {
 		e.note(r.where, err)
 	}
 }
 
-var errSameLabels = errors.New("two series of the result have the same labels once those of the rule are set")
+// result returns what a rule yields, within the limit of time. A panic is an
+// error.
+func (e *Engine) result(ctx context.Context, g *group, r *rule, now time.Time) (vector promql.Vector, err error) {
+	ctx, cancel := context.WithTimeout(ctx, e.o.Limits.Time)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+			if !e.logged[r.where] {
+				e.o.Log.Error("Rule evaluation panicked", "rule", r.where, "panic", p, "stack", string(debug.Stack()))
+			}
+		}
+	}()
+	e.before(ctx, r.Name())
+	if r.Alert != "" {
+		return e.evaluateAlert(ctx, g, r, now)
+	}
+	return e.evaluateRecord(ctx, g, r, now)
+}
+
+var errSameLabels = errors.New("two series of the result have the same labels after the labels of the rule are set")
 
 func (e *Engine) evaluateRecord(ctx context.Context, g *group, r *rule, now time.Time) (promql.Vector, error) {
-	vector, err := e.queryRule(ctx, r, now)
+	vector, err := e.query(ctx, r.query, now)
 	if err != nil {
 		return nil, err
 	}
@@ -154,14 +168,14 @@ func (e *Engine) evaluateRecord(ctx context.Context, g *group, r *rule, now time
 	return vector, nil
 }
 
-// write puts the result of a rule into the ring and ends the series that it
-// had before and has no more.
+// write puts the result of a rule into the ring and ends the series of the
+// previous result that are not in this one.
 func (e *Engine) write(r *rule, vector promql.Vector) error {
 	wrote := make(map[*series]struct{}, len(vector))
 	var err error
 	for _, sample := range vector {
 		if sample.H != nil {
-			err = errors.New("the result has a native histogram, which the engine does not hold")
+			err = errors.New("the result has a native histogram; accepted are floats")
 			continue
 		}
 		s := e.ring.get(sample.Metric, true)
@@ -170,7 +184,7 @@ func (e *Engine) write(r *rule, vector promql.Vector) error {
 		case e.ring.append(s, sample.F):
 			wrote[s] = struct{}{}
 		default:
-			err = fmt.Errorf("%s has another value from the page or another rule", sample.Metric)
+			err = fmt.Errorf("%s already has another value, from the page or another rule", sample.Metric)
 		}
 	}
 	for s := range r.wrote {
@@ -182,23 +196,24 @@ func (e *Engine) write(r *rule, vector promql.Vector) error {
 	return err
 }
 
-// note logs when a failure begins and when it ends. The caller holds passing.
+// note logs when a failure starts and when it ends. The caller has locked
+// passing.
 func (e *Engine) note(what string, err error) {
 	switch was := e.logged[what]; {
 	case err != nil && !was:
 		e.logged[what] = true
-		e.o.Log.Error("rule evaluation fails", "what", what, "err", err)
+		e.o.Log.Error("Rule evaluation fails", "what", what, "err", err)
 	case err == nil && was:
 		delete(e.logged, what)
-		e.o.Log.Info("rule evaluation works again", "what", what)
+		e.o.Log.Info("Rule evaluation works again", "what", what)
 	}
 }
 
-// limits logs when the memory does not suffice.
+// limits logs when the memory limits leave samples out.
 func (e *Engine) limits() {
 	var err error
 	if len(e.ring.lost) > 0 {
-		err = fmt.Errorf("the memory for samples does not suffice: %d of %d series, %d of %d bytes; alerts on %s stay as they are", e.ring.count, e.o.Limits.Series, e.ring.bytes, e.o.Limits.Bytes, someNames(e.ring.lost))
+		err = fmt.Errorf("samples are left out for a memory limit: %d of %d series, %d of %d bytes; alerts on %s keep their state", e.ring.count, e.o.Limits.Series, e.ring.bytes, e.o.Limits.Bytes, someNames(e.ring.lost))
 	}
 	e.note("memory", err)
 }

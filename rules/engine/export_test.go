@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"net/url"
 	"time"
 
@@ -17,3 +18,7 @@ func ExpandTemplate(text string, labels map[string]string, value float64, at tim
 	x.begin(at, func(string) (promql.Vector, error) { return answer, nil })
 	return x.expand(&rule{Rule: &Rule{Alert: "A"}}, text, &details{Labels: labels, ExternalURL: external.String(), Value: value})
 }
+
+// Before has f called before each rule is evaluated, with the context of that
+// evaluation.
+func (e *Engine) Before(f func(ctx context.Context, rule string)) { e.before = f }

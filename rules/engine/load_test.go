@@ -36,8 +36,8 @@ groups:
     annotations: {summary: "{{ $value }}"}
 - name: second
 `)
-	if len(set.Groups) != 2 || set.Len() != 2 {
-		t.Fatalf("%d groups, %d rules", len(set.Groups), set.Len())
+	if len(set.Groups) != 2 || len(set.Groups[0].Rules)+len(set.Groups[1].Rules) != 2 {
+		t.Fatalf("%d groups: %+v", len(set.Groups), set.Groups)
 	}
 	g := set.Groups[0]
 	if g.Name != "first" || g.File != "rules.yaml" || g.Interval != time.Minute || g.Limit != 5 || g.Cluster() {

@@ -7,66 +7,78 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
+
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
-// Options are what an Engine works with. Gather is needed; zero values of the
-// others stand for their defaults.
+// Options configure an Engine. Read is required; the zero value of any other
+// field stands for its default.
 type Options struct {
-	// Gather renders the page; it is asked once an evaluation and must not
-	// wait for a device. prometheus.ToTransactionalGatherer makes one of a
-	// plain Gatherer.
-	Gather prometheus.TransactionalGatherer
-	// Rules are the rules to begin with; nil is none.
+	// Read replaces the page by the latest one and reports whether its Series
+	// changed, as exposition.Exporter.Read does. It is called once per
+	// evaluation and must not wait for a device.
+	Read func(*exposition.Page) (changed bool, err error)
+	// Rules are the initial rules; nil is none.
 	Rules *Set
-	// Labels are those of the scrape target: job, instance and others. A
-	// series that has such a label itself keeps its own.
+	// Labels are the labels of the scrape target: job, instance and others. A
+	// series that has such a label keeps its own value.
 	Labels map[string]string
-	// ExternalLabels are what templates see as $externalLabels. Alerts do not
-	// get them; who sends them on adds them.
+	// ExternalLabels are the $externalLabels of templates. Alerts do not get
+	// them; the notifier adds them.
 	ExternalLabels map[string]string
-	// ExternalURL is where the exporter is reached, without a trailing slash:
+	// ExternalURL is the address of the exporter without a trailing slash:
 	// $externalURL, and the base of GeneratorURL.
 	ExternalURL string
-	// Interval is how often the page is gathered and groups without an
-	// interval of their own are evaluated: 1 s to 1 h, by default 15 s.
+	// Interval is the time between two evaluations, for groups without an
+	// interval of their own: 1 s to 1 h, by default 15 s.
 	Interval time.Duration
-	// Resend is after how long a firing alert is handed to Notify again: by
-	// default a minute.
+	// Resend is the time after which a firing alert is passed to Notify
+	// again: by default one minute.
 	Resend time.Duration
-	// Limits bound the memory.
+	// Limits bound memory and time.
 	Limits Limits
-	// Notify takes the alerts that are to be sent: those that fire, when they
-	// begin and every Resend, and those that have resolved, for 15 minutes.
-	// It must not block. Nil sends nothing.
+	// Notify receives the alerts to send: firing alerts when they start and
+	// every Resend, and resolved alerts for 15 minutes. It must not block. Nil
+	// sends nothing.
 	Notify func([]Alert)
-	// Evaluated is called after each evaluation and what Notify did with it.
-	// It must not block. Nil does nothing.
-	Evaluated func()
-	// Log receives one line when a failure begins and one when it ends. Nil
+	// Log receives one line when a failure starts and one when it ends. Nil
 	// discards them.
 	Log *slog.Logger
 }
 
-// Limits bound what an Engine holds. Zero values stand for the defaults.
+// Limits bound an Engine. Zero values stand for the defaults.
 type Limits struct {
-	// Series is how many series are held; more are left out: by default
-	// 50000.
+	// Series is the number of series in memory; further ones are left out: by
+	// default 50000.
 	Series int
-	// Bytes is what the samples of all series may take; beyond it the series
-	// that take most lose their oldest: by default 16 MiB.
+	// Bytes bounds the samples of all series; beyond it the largest series
+	// lose their oldest samples: by default 16 MiB.
 	Bytes int
 	// Range is how far back a rule may look; rules that look further are
 	// skipped and counted: by default 8 days.
 	Range time.Duration
+	// Samples is the number of samples, 16 bytes each, that one query may load
+	// at a time: by default 2000000. A rule beyond it fails.
+	Samples int
+	// Time bounds one evaluation of one rule, with its templates: by default
+	// 10 s. A rule beyond it fails.
+	Time time.Duration
 }
 
 func (l Limits) withDefaults() Limits {
-	return Limits{Series: cmp.Or(l.Series, 50_000), Bytes: cmp.Or(l.Bytes, 16<<20), Range: cmp.Or(l.Range, 8*24*time.Hour)}
+	return Limits{
+		Series: cmp.Or(l.Series, 50_000), Bytes: cmp.Or(l.Bytes, 16<<20), Range: cmp.Or(l.Range, 8*24*time.Hour),
+		Samples: cmp.Or(l.Samples, 2_000_000), Time: cmp.Or(l.Time, 10*time.Second),
+	}
 }
 
-// withDefaults returns o with its defaults filled in, or what is wrong with it.
+func (l Limits) negative() bool {
+	return l.Series < 0 || l.Bytes < 0 || l.Range < 0 || l.Samples < 0 || l.Time < 0
+}
+
+// withDefaults returns o with its defaults filled in. The error names every
+// invalid option.
 func (o Options) withDefaults() (Options, error) {
 	var errs []error
 	if o.Log == nil {
@@ -78,22 +90,22 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Notify == nil {
 		o.Notify = func([]Alert) {}
 	}
-	if o.Evaluated == nil {
-		o.Evaluated = func() {}
-	}
 	o.Interval = cmp.Or(o.Interval, 15*time.Second)
 	o.Resend = cmp.Or(o.Resend, time.Minute)
 	o.Limits = o.Limits.withDefaults()
+	if o.Read == nil {
+		errs = append(errs, errors.New("option Read is missing"))
+	}
 	if o.Interval < time.Second || o.Interval > time.Hour {
 		errs = append(errs, fmt.Errorf("option Interval is %v; accepted is 1s to 1h", o.Interval))
 	}
-	if o.Resend < 0 || o.Limits.Series < 0 || o.Limits.Bytes < 0 || o.Limits.Range < 0 {
+	if o.Resend < 0 || o.Limits.negative() {
 		errs = append(errs, errors.New("options Resend and Limits must not be negative"))
 	}
 	for _, labels := range []map[string]string{o.Labels, o.ExternalLabels} {
 		for name := range labels {
 			if !model.LegacyValidation.IsValidLabelName(name) {
-				errs = append(errs, fmt.Errorf("label %q: its name is none", name))
+				errs = append(errs, fmt.Errorf("label %q: invalid label name", name))
 			}
 		}
 	}

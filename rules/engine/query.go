@@ -27,16 +27,8 @@ func (e *Engine) query(ctx context.Context, expr string, at time.Time) (promql.V
 	return nil, errors.New("the expression yields neither an instant vector nor a scalar")
 }
 
-// queryRule evaluates the expression of a rule.
-func (e *Engine) queryRule(ctx context.Context, r *rule, at time.Time) (promql.Vector, error) {
-	if e.ring.nothing(r.Expr) && !e.ring.fallible(r.Expr) {
-		return nil, nil
-	}
-	return e.query(ctx, r.query, at)
-}
-
-// Query evaluates an expression over what the engine holds at the time at. It
-// finds only series that some rule selects and the latest of what rules
+// Query evaluates an expression over the samples in memory at the time at. It
+// finds only series that some rule selects and the latest samples that rules
 // recorded.
 func (e *Engine) Query(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
 	e.mu.Lock()

@@ -17,9 +17,6 @@ import (
 type ring struct {
 	limits Limits
 	needs  needs
-	// all keeps everything for ever, for tests of rules.
-	all bool
-
 	// times are those of the ticks from first on, in ms since the epoch.
 	times []int64
 	first uint32
@@ -95,11 +92,11 @@ func (r *ring) get(l labels.Labels, recorded bool) *series {
 		}
 	}
 	reach, read := r.needs.of(l)
-	if !read && !recorded && !r.all {
+	if !read && !recorded {
 		return nil
 	}
 	name := l.Get(model.MetricNameLabel)
-	if r.count >= r.limits.Series && !r.all {
+	if r.count >= r.limits.Series {
 		r.hits.series++
 		r.lose(name, max(reach, lookback))
 		return nil
@@ -141,7 +138,7 @@ func (r *ring) append(s *series, v float64) bool {
 		switch {
 		case last.to == now:
 			return same
-		case s.reach == 0 && !r.all:
+		case s.reach == 0:
 			*last = run{now, now, v}
 			return true
 		case same && last.to+1 == now:
@@ -157,7 +154,7 @@ func (r *ring) append(s *series, v float64) bool {
 		s.runs = grown
 	}
 	s.runs = append(s.runs, run{now, now, v})
-	if len(s.runs) > maxRuns && !r.all {
+	if len(s.runs) > maxRuns {
 		r.thin(s)
 	}
 	return true
@@ -176,7 +173,7 @@ func (r *ring) end(s *series) {
 
 // trim lets go of what no rule reads any more and keeps to the limit of bytes.
 func (r *ring) trim() {
-	if r.all || len(r.times) == 0 {
+	if len(r.times) == 0 {
 		return
 	}
 	t := r.times[len(r.times)-1]

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	dto "github.com/prometheus/client_model/go"
 
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
@@ -78,10 +78,10 @@ type counting struct {
 	takes time.Duration // to gather
 }
 
-func (c *counting) Gather() ([]*dto.MetricFamily, func(), error) {
+func (c *counting) read(p *exposition.Page) (bool, error) {
 	c.n.Add(1)
 	time.Sleep(c.takes)
-	return c.world.Gather()
+	return c.world.read(p)
 }
 
 // TestWitnesses: what tells of one fault again a moment later waits for
@@ -116,7 +116,7 @@ func TestWitnesses(t *testing.T) {
 func TestStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(counting)
-		w := newWorld(t, group("- alert: Many\n  expr: n > 5998"), func(o *engine.Options) { o.Gather, o.Interval = c, time.Hour })
+		w := newWorld(t, group("- alert: Many\n  expr: n > 5998"), func(o *engine.Options) { o.Read, o.Interval = c.read, time.Hour })
 		c.world = w
 		w.set("n 0")
 		w.run(t)
@@ -142,7 +142,7 @@ func TestStorm(t *testing.T) {
 func TestSlowStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counting{takes: 400 * time.Millisecond}
-		w := newWorld(t, group("- alert: Many\n  expr: n > 5"), func(o *engine.Options) { o.Gather, o.Interval = c, time.Hour })
+		w := newWorld(t, group("- alert: Many\n  expr: n > 5"), func(o *engine.Options) { o.Read, o.Interval = c.read, time.Hour })
 		c.world = w
 		w.set("n 0")
 		w.run(t)
@@ -165,7 +165,7 @@ func TestTicks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(counting)
 		w := newWorld(t, "groups: [{name: fast, interval: 5s, rules: [{record: f, expr: temp}]}, {name: slow, interval: 1m, rules: [{record: s, expr: temp}]}]",
-			func(o *engine.Options) { o.Gather = c })
+			func(o *engine.Options) { o.Read = c.read })
 		c.world = w
 		w.set("temp 1")
 		w.run(t)

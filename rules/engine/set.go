@@ -56,23 +56,3 @@ type Rule struct {
 
 // Name returns the name of the recorded series or of the alert.
 func (r *Rule) Name() string { return r.Record + r.Alert }
-
-// With returns the groups of s followed by those of o. Either may be nil.
-func (s *Set) With(o *Set) *Set {
-	var both Set
-	for _, part := range []*Set{s, o} {
-		if part != nil {
-			both.Groups = append(both.Groups, part.Groups...)
-		}
-	}
-	return &both
-}
-
-// Len returns the number of rules.
-func (s *Set) Len() int {
-	n := 0
-	for _, g := range s.Groups {
-		n += len(g.Rules)
-	}
-	return n
-}

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/prometheus/common/expfmt"
 
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
@@ -139,11 +140,11 @@ groups:
 `)
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(w.Engine)
-	exposition(t, r)
+	gathered(t, r)
 	w.set(`temp{d="a"} 91`, `temp{d="b"} 91`)
 	w.at(0)
-	exposition(t, r)
-	page := exposition(t, r)
+	gathered(t, r)
+	page := gathered(t, r)
 	for _, line := range []string{
 		`accel_rules_alerts{state="firing"} 2`,
 		`accel_rules_alerts{state="pending"} 2`,
@@ -172,7 +173,10 @@ groups:
 func TestOwnPage(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
 	w := newWorld(t, group("- alert: Failing\n  expr: accel_rules_evaluation_failures_total > 0\n- record: broken\n  expr: up * on () {__name__=~\"up|accel_rules_series\"}"), func(o *engine.Options) {
-		o.Gather = prometheus.ToTransactionalGatherer(r)
+		o.Read = func(p *exposition.Page) (changed bool, err error) {
+			p.Families, err = r.Gather()
+			return false, err
+		}
 	})
 	r.MustRegister(w.Engine)
 	w.at(0)
@@ -182,9 +186,8 @@ func TestOwnPage(t *testing.T) {
 	}
 }
 
-// exposition returns the page of a registry, whose families keep to the
-// conventions.
-func exposition(t *testing.T, g prometheus.Gatherer) string {
+// gathered returns the page of a registry and lints its families.
+func gathered(t *testing.T, g prometheus.Gatherer) string {
 	t.Helper()
 	families, err := g.Gather()
 	if err != nil {
@@ -205,11 +208,11 @@ func exposition(t *testing.T, g prometheus.Gatherer) string {
 
 // TestOptions: what is wrong with them is said, all of it.
 func TestOptions(t *testing.T) {
-	_, err := engine.New(engine.Options{Gather: &world{}, Interval: time.Millisecond, Labels: map[string]string{"a-b": "c"}})
+	_, err := engine.New(engine.Options{Read: new(world).read, Interval: time.Millisecond, Labels: map[string]string{"a-b": "c"}})
 	if err == nil || !strings.Contains(err.Error(), "option Interval is 1ms; accepted is 1s to 1h") || !strings.Contains(err.Error(), `"a-b"`) {
 		t.Errorf("%v", err)
 	}
 	if _, err := engine.New(engine.Options{}); err == nil {
-		t.Error("nothing to gather, and no error")
+		t.Error("options without Read are accepted")
 	}
 }

@@ -10,18 +10,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"go.uber.org/goleak"
 
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is an engine, the page that it gathers and what it sends.
+// world is an engine, the page that it reads and the alerts that it sends.
 type world struct {
 	*engine.Engine
 	t testing.TB
@@ -40,7 +39,7 @@ func newWorld(t testing.TB, text string, change ...func(*engine.Options)) *world
 	w := &world{t: t, start: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)}
 	w.now = w.start
 	o := engine.Options{
-		Gather: w, Rules: parse(t, text),
+		Read: w.read, Rules: parse(t, text),
 		Labels: map[string]string{"job": "accel-exporter", "instance": "n1"},
 		Notify: func(alerts []engine.Alert) {
 			w.mu.Lock()
@@ -73,7 +72,8 @@ func group(text string) string {
 	return "groups:\n- name: g\n  rules:\n" + strings.ReplaceAll("  "+strings.TrimSpace(text), "\n", "\n  ") + "\n"
 }
 
-func (w *world) Gather() ([]*dto.MetricFamily, func(), error) {
+// read is Options.Read.
+func (w *world) read(page *exposition.Page) (bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := expfmt.NewTextParser(model.LegacyValidation)
@@ -81,10 +81,9 @@ func (w *world) Gather() ([]*dto.MetricFamily, func(), error) {
 	if err != nil {
 		w.t.Errorf("the test's page: %v", err)
 	}
-	return slices.Collect(maps.Values(families)), func() {}, w.err
+	page.Families = slices.Collect(maps.Values(families))
+	return false, w.err
 }
-
-var _ prometheus.TransactionalGatherer = (*world)(nil)
 
 // set replaces the page, one line a series.
 func (w *world) set(lines ...string) {
