@@ -15,16 +15,16 @@ import (
 	"github.com/prometheus/alertmanager/api/v2/models"
 )
 
-// alertmanager takes alerts as Alertmanager's API v2 does, and remembers the
+// fakeAlertmanager takes alerts as Alertmanager's API v2 does, and remembers the
 // latest state of each.
-type alertmanager struct {
+type fakeAlertmanager struct {
 	*httptest.Server
 	mu     sync.Mutex
 	latest map[string]*models.PostableAlert
 }
 
-func newAlertmanager(t *testing.T) *alertmanager {
-	a := &alertmanager{latest: map[string]*models.PostableAlert{}}
+func newAlertmanager(t *testing.T) *fakeAlertmanager {
+	a := &fakeAlertmanager{latest: map[string]*models.PostableAlert{}}
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var list models.PostableAlerts
 		if r.URL.Path != "/api/v2/alerts" || json.NewDecoder(r.Body).Decode(&list) != nil {
@@ -42,7 +42,7 @@ func newAlertmanager(t *testing.T) *alertmanager {
 }
 
 // about returns the latest state of an alert, nil for one never told of.
-func (a *alertmanager) about(alert, device string) *models.PostableAlert {
+func (a *fakeAlertmanager) about(alert, device string) *models.PostableAlert {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.latest[alert+" "+device]

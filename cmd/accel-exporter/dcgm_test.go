@@ -230,15 +230,15 @@ func TestDCGMFlags(t *testing.T) {
 			t.Errorf("%s: %v, want %q", args, err, want)
 		}
 	}
-	f, err := parseFlags([]string{"--no-collector.nvidia", "--dcgm.address=/run/nv-hostengine"}, io.Discard, io.Discard)
+	f, err := parseFlags([]string{"--no-collector.nvidia", "--dcgm.address=/run/nv-hostengine", "--config.file=" + fieldsConfig(t)}, io.Discard, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, cfg, _, err := openConfig(fieldsConfig(t))
+	_, cfg, err := openConfig(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := strings.Join(dcgmArgs(&f.sources, cfg), " ")
+	got := strings.Join(dcgmArgs(&f.sources, cfg.Config), " ")
 	for _, want := range []string{"--dcgm.address=/run/nv-hostengine", "--alone", "--field=50", "--field=150", "--field=156"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s: no %s", got, want)

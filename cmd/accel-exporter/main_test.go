@@ -19,16 +19,10 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-
-	"github.com/accel-exporter/accel-exporter/internal/ruleapp"
 )
 
-// TestMain lets the test binary be its own worker, as the exporter's is, and
-// stand in for accel-rules beside it.
+// TestMain lets the test binary be its own worker, as the exporter's is.
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "accel-rules" {
-		os.Exit(ruleapp.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	}
 	if len(os.Args) > 2 && os.Args[1] == "worker" {
 		findState(os.Args)
 		os.Exit(exitCode(work(os.Args[2], os.Args[3:])))
@@ -40,17 +34,7 @@ func TestMain(m *testing.M) {
 	if slices.ContainsFunc(os.Args, func(a string) bool { return strings.HasPrefix(a, "-test.fuzzworker") }) {
 		os.Exit(m.Run()) // a part of the process that fuzzes, which has set up what follows
 	}
-	beside := []string{rulesProgram("")}
-	for _, program := range beside {
-		if err := os.Symlink("/proc/self/exe", program); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
 	code := m.Run()
-	for _, program := range beside {
-		os.Remove(program)
-	}
 	if code == 0 {
 		if err := goleak.Find(goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"), goleak.IgnoreTopFunction("internal/poll.runtime_pollWait")); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/internal/config"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
 )
 
 // configPoll is how often the configuration file is looked at for a change,
@@ -33,31 +34,50 @@ type input struct {
 	missing bool
 }
 
-// openConfig returns the configuration file and its content, or no file and
-// the defaults where none is named. wrong is what is wrong with the content.
-func openConfig(path string) (file *config.File, cfg *config.Config, content strict.Content, wrong error) {
-	if path == "" {
-		return nil, config.Default(), strict.Content{}, nil
-	}
-	file = config.NewFile(path)
-	content, err := file.Content()
-	if err != nil {
-		return nil, nil, content, err
-	}
-	cfg, wrong = config.Parse(content.Name, content.Data)
-	return file, cfg, content, wrong
+// configuration is the content of the configuration file.
+type configuration struct {
+	*config.Config
+	alertmanager alertmanager.Settings // with the addresses of the command line
 }
 
-// configInput is the configuration file as an input. prepare is told what is
-// wrong with it and adds what it finds itself.
-func configInput(file *config.File, prepare func(cfg *config.Config, content strict.Content, wrong error) (func(), error)) *input {
+// openConfig returns the configuration file and its content. Without
+// --config.file there is no file, and the content is the defaults.
+func openConfig(f *flags) (*strict.File, *configuration, error) {
+	if f.configFile == "" {
+		cfg, err := parseConfig(f, nil)
+		return nil, cfg, err
+	}
+	file := strict.NewFile(f.configFile)
+	cfg, err := readConfig(f, file)
+	return file, cfg, err
+}
+
+func readConfig(f *flags, file *strict.File) (*configuration, error) {
+	data, err := file.Read()
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	return parseConfig(f, data)
+}
+
+// parseConfig decodes the configuration file, all of it or nothing.
+func parseConfig(f *flags, data []byte) (*configuration, error) {
+	cfg, settings := config.Default(), alertmanager.DefaultSettings()
+	cfg.Alertmanager = &settings
+	if err := strict.Decode(f.configFile, data, cfg); err != nil {
+		return nil, err
+	}
+	return &configuration{cfg, settings.WithURLs(f.alerts.urls...)}, nil
+}
+
+// configInput is the configuration file as an input.
+func configInput(file *strict.File, f *flags, prepare func(*configuration) (func(), error)) *input {
 	return &input{path: file.Path(), changed: file.Changed, load: func() (func(), error) {
-		content, err := file.Content()
+		cfg, err := readConfig(f, file)
 		if err != nil {
 			return nil, err
 		}
-		cfg, wrong := config.Parse(content.Name, content.Data)
-		return prepare(cfg, content, wrong)
+		return prepare(cfg)
 	}}
 }
 

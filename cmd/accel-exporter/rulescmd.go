@@ -7,70 +7,57 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 
 	"github.com/alecthomas/kingpin/v2"
 
-	"github.com/accel-exporter/accel-exporter/internal/ruleproc"
+	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
-// rulesCommand is `accel-exporter rules`: rule files checked and tested, and
-// what a running exporter makes of its rules. What knows rules is accel-rules.
+// rulesCommand is `accel-exporter rules`: it checks rule files and prints the
+// alerts of a running exporter.
 func rulesCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	app := kingpin.New("accel-exporter rules", "Rules in Prometheus' format, as the exporter evaluates them.")
-	program := app.Flag("rules.program", "The program that knows rules, accel-rules. By default the one beside this executable.").PlaceHolder("PATH").String()
-	check := app.Command("check", "Check rule files; every mistake is named by file and line.")
+	app := kingpin.New("accel-exporter rules", "Rules in Prometheus' format, as the exporter evaluates them. promtool runs their unit tests.")
+	check := app.Command("check", "Check rule files and report every mistake with its file and line.")
 	checked := check.Arg("FILE", "A path or a pattern.").Required().Strings()
-	test := app.Command("test", "Run unit tests of rules in promtool's format.")
-	tested := test.Arg("FILE", "A path or a pattern.").Required().Strings()
-	eval := app.Command("eval", "Say which alerts are pending or firing on a running exporter, and why.")
+	eval := app.Command("eval", "Print the pending and firing alerts of a running exporter with their causes.")
 	var ask askFlags
 	ask.add(eval)
-	asJSON := eval.Flag("json", "Print all that is known of the rules as JSON.").Bool()
+	asJSON := eval.Flag("json", "Print the state of every rule as JSON.").Bool()
 	done := false
 	app.UsageWriter(stdout).ErrorWriter(stderr).Terminate(func(int) { done = true })
 	app.HelpFlag.Short('h')
 	chosen, err := app.Parse(args)
-	if done {
+	switch {
+	case done:
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w, try --help", err)
+	case chosen == check.FullCommand():
+		if err := engine.Check(stdout, *checked...); err != nil {
+			return printConfigError(stderr, err)
+		}
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("%w, try --help", err)
-	}
-	run := func(in io.Reader, args ...string) error {
-		return runRules(ctx, *program, in, stdout, stderr, args)
-	}
-	switch chosen {
-	case check.FullCommand():
-		return run(nil, append([]string{"check", ruleproc.Build()}, *checked...)...)
-	case test.FullCommand():
-		return run(nil, append([]string{"test", ruleproc.Build()}, *tested...)...)
-	}
-	var report json.RawMessage
-	if err := ask.get(ctx, "/debug/rules", "explain=1", &report); err != nil {
-		return err
-	}
-	if !*asJSON {
-		return run(bytes.NewReader(report), "print", ruleproc.Build())
-	}
-	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, report, "", "  "); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(stdout, &pretty)
-	return err
+	return evalRules(ctx, &ask, *asJSON, stdout)
 }
 
-// runRules runs accel-rules. What that has to say it says itself.
-func runRules(ctx context.Context, program string, in io.Reader, stdout, stderr io.Writer, args []string) error {
-	cmd := exec.CommandContext(ctx, rulesProgram(program), args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, stdout, stderr
-	err := cmd.Run()
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Exited() {
-		return errPrinted
+// evalRules prints the state of the rules of a running exporter.
+func evalRules(ctx context.Context, ask *askFlags, asJSON bool, stdout io.Writer) error {
+	var data json.RawMessage
+	if err := ask.get(ctx, "/debug/rules", "explain=1", &data); err != nil {
+		return err
 	}
-	if err != nil {
-		return ruleproc.NoProgram(err)
+	if asJSON {
+		var pretty bytes.Buffer
+		if err := json.Indent(&pretty, data, "", "  "); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintln(stdout, &pretty)
+		return err
 	}
-	return nil
+	var report engine.Report
+	if err := json.Unmarshal(data, &report); err != nil {
+		return errors.New("the exporter's answer is not a report of rules; use accel-exporter of the same version")
+	}
+	return report.Print(stdout)
 }

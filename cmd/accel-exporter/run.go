@@ -26,7 +26,6 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
-	"github.com/accel-exporter/accel-exporter/internal/ruleproc"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 	"github.com/accel-exporter/accel-exporter/internal/trace"
 )
@@ -52,9 +51,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	log := promslog.New(f.log)
 	log.Info("Starting accel-exporter", "version", version.Info(), "build", version.BuildContext())
 
-	file, cfg, content, err := openConfig(f.configFile)
+	file, cfg, err := openConfig(f)
 	if err != nil {
-		return printConfigError(stderr, strict.Join(err, checkAlertmanager(f, nil, content, log)))
+		return printConfigError(stderr, err)
 	}
 	if err := web.Validate(*f.web.WebConfigFile); err != nil {
 		return fmt.Errorf("%s: %w", *f.web.WebConfigFile, err)
@@ -71,20 +70,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return printConfigError(stderr, err)
 	}
-	var p *program
-	rules, err := openAlerts(ctx, f, cfg, content, func(w io.Writer) error { return p.exporter.WriteText(w) }, log)
-	if err != nil {
+	p := newProgram(f, cfg.Config, held, j, fields, log)
+	if p.alerts, err = openAlerts(f, cfg.alertmanager, p.exporter.Read, log); err != nil {
 		return printConfigError(stderr, err)
 	}
 	sender, err := openTraces(f, log)
 	if err != nil {
-		if rules != nil {
-			rules.Close()
-		}
 		return err
 	}
-	p = newProgram(f, cfg, held, j, fields, log)
-	p.alerts = rules
 	if sender != nil {
 		p.traces = followTraces(sender, f, held, p.sampler)
 		p.registry.MustRegister(p.traces)
@@ -93,47 +86,58 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return p.serve(ctx)
 }
 
-// check is --config.check: every mistake in every file that is named.
-func check(f *flags, stdout, stderr io.Writer) error {
-	if f.configFile == "" && *f.web.WebConfigFile == "" && f.judges.baseline == "" && f.judges.catalogue == "" && f.compat.fields == "" && len(f.alerts.files) == 0 && f.traces.headersFile == "" && f.traces.caFile == "" {
-		return errors.New("--config.check needs --config.file, --web.config.file, --baseline.file, --health.catalogue, --dcgm.fields, --rules.file, --otlp.headers-file or --otlp.ca-file")
-	}
-	log, good := promslog.New(f.log), true
-	for _, file := range []struct {
-		path string
-		load func(string) error
-	}{
-		{f.configFile, func(path string) error {
-			_, cfg, content, err := openConfig(path)
-			return strict.Join(err, checkAlertmanager(f, cfg, content, log))
+// checkedFile is a file that --config.check reads.
+type checkedFile struct {
+	flag, path string
+	check      func(path string) error
+}
+
+// checkedFiles are all files that flags name.
+func checkedFiles(f *flags) []checkedFile {
+	return []checkedFile{
+		{"--config.file", f.configFile, func(string) error {
+			_, cfg, err := openConfig(f)
+			if err == nil {
+				_, err = newNotifier(cfg.alertmanager, nil)
+			}
+			return err
 		}},
-		{f.judges.baseline, func(path string) error { _, err := baseline.Load(path); return err }},
-		{f.judges.catalogue, func(path string) error { _, err := health.Load(path); return err }},
-		{f.compat.fields, checkFields},
-		{strings.Join(f.alerts.files, ", "), func(string) error {
-			files, unread := readRules(f.alerts.files)
-			return strict.Join(unread, checkRules(f, ruleproc.Settings{Rules: files}, log))
-		}},
-		{f.traces.headersFile, checkHeaders},
-		{f.traces.caFile, checkCAs},
-		{*f.web.WebConfigFile, func(path string) error {
+		{"--baseline.file", f.judges.baseline, func(path string) error { _, err := baseline.Load(path); return err }},
+		{"--health.catalogue", f.judges.catalogue, func(path string) error { _, err := health.Load(path); return err }},
+		{"--dcgm.fields", f.compat.fields, checkFields},
+		{"--rules.file", strings.Join(f.alerts.files, ", "), func(string) error { _, err := f.alerts.rules(); return err }},
+		{"--otlp.headers-file", f.traces.headersFile, checkHeaders},
+		{"--otlp.ca-file", f.traces.caFile, checkCAs},
+		{"--web.config.file", *f.web.WebConfigFile, func(path string) error {
 			if err := web.Validate(path); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
 			return nil
 		}},
-	} {
+	}
+}
+
+// check is --config.check: it prints every mistake in every file.
+func check(f *flags, stdout, stderr io.Writer) error {
+	var named []string
+	none, good := true, true
+	for _, file := range checkedFiles(f) {
+		named = append(named, file.flag)
 		if file.path == "" {
 			continue
 		}
-		if err := file.load(file.path); err != nil {
+		none = false
+		if err := file.check(file.path); err != nil {
 			good = false
 			fmt.Fprintln(stderr, err)
 			continue
 		}
 		fmt.Fprintf(stdout, "%s: ok\n", file.path)
 	}
-	if !good {
+	switch {
+	case none:
+		return fmt.Errorf("--config.check needs one of %s", strings.Join(named, ", "))
+	case !good:
 		return errPrinted
 	}
 	return nil
@@ -188,16 +192,16 @@ func newProgram(f *flags, cfg *config.Config, held *pods, j *judges, fields *dcg
 }
 
 // watch has the files that the exporter was given read again when they change.
-func (p *program) watch(file *config.File, j *judges) {
+func (p *program) watch(file *strict.File, j *judges) {
 	inputs := j.inputs
 	if file != nil {
-		inputs = append(inputs, configInput(file, p.prepare))
+		inputs = append(inputs, configInput(file, p.flags, p.prepare))
 	}
 	if p.fields.input != nil {
 		inputs = append(inputs, p.fields.input)
 	}
 	if p.alerts != nil {
-		p.registry.MustRegister(p.alerts)
+		p.registry.MustRegister(p.alerts.engine, p.alerts.notifier)
 		if p.alerts.input != nil {
 			inputs = append(inputs, p.alerts.input)
 		}
@@ -244,20 +248,20 @@ func served(cfg *config.Config, fields *dcgmFields) exposition.Settings {
 	return exposition.Settings{MaxSeries: cfg.Metrics.MaxSeries, Drop: drop, View: fields.page()}
 }
 
-// prepare has the rule engine check what of a configuration is its, and
-// returns what puts all of it into force. wrong is what is wrong with the rest.
-func (p *program) prepare(cfg *config.Config, content strict.Content, wrong error) (func(), error) {
+// prepare checks what a configuration needs beyond its text, and returns the
+// function that puts it into force.
+func (p *program) prepare(cfg *configuration) (apply func(), err error) {
 	if p.alerts == nil {
-		if err := strict.Join(wrong, checkAlertmanager(p.flags, cfg, content, p.log)); err != nil {
+		if _, err := newNotifier(cfg.alertmanager, nil); err != nil {
 			return nil, err
 		}
-		return func() { p.apply(cfg) }, nil
+		return func() { p.apply(cfg.Config) }, nil
 	}
-	alertmanager, err := p.alerts.Prepare(context.Background(), ruleproc.Alertmanager, func(s *ruleproc.Settings) { s.Config = content })
-	if err := strict.Join(wrong, err); err != nil {
-		return nil, err
+	notify, err := p.alerts.notifier.Prepare(cfg.alertmanager)
+	if err != nil {
+		return nil, fmt.Errorf("alertmanager: %w", err)
 	}
-	return func() { p.apply(cfg); alertmanager() }, nil
+	return func() { p.apply(cfg.Config); notify() }, nil
 }
 
 // apply puts a new configuration into force. A worker whose arguments it
@@ -300,7 +304,7 @@ func (p *program) serve(ctx context.Context) error {
 	})
 	loops.Go(func() { p.pods.run(ctx, func() { p.sampler.Wake("") }) })
 	if p.alerts != nil {
-		loops.Go(func() { p.alerts.follow(ctx, p.sampler) })
+		loops.Go(func() { p.alerts.run(ctx, p.sampler) })
 	}
 	if p.traces != nil {
 		loops.Go(func() { p.traces.Run(ctx) })

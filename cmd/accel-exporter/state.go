@@ -83,41 +83,24 @@ func (p *program) debugAllocations(w http.ResponseWriter, _ *http.Request) {
 }
 
 // debugRules answers with the rules and their alerts; with ?explain=1 each
-// alert has the series that made it.
+// alert has the series that raised it.
 func (p *program) debugRules(w http.ResponseWriter, r *http.Request) {
 	if p.alerts == nil {
 		http.Error(w, "no rules are evaluated here; start with --rules.file or --alertmanager.url", http.StatusNotFound)
 		return
 	}
-	p.withinLimits(w, func() {
+	p.sendState(w, func() any {
+		if r.FormValue("explain") == "" {
+			return p.alerts.engine.Report()
+		}
 		ctx, cancel := context.WithTimeout(r.Context(), stateTimeout)
 		defer cancel()
-		report, err := p.alerts.Report(ctx, r.FormValue("explain") != "")
-		if err != nil {
-			http.Error(w, "the rule engine does not answer: "+err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json; charset=utf-8")
-		if _, err := w.Write(report); err != nil {
-			p.log.Debug("State was not sent", "err", err)
-		}
+		return p.alerts.engine.Explain(ctx)
 	})
 }
 
-// sendState answers with JSON, within the limits.
-func (p *program) sendState(w http.ResponseWriter, what func() any) {
-	p.withinLimits(w, func() {
-		w.Header().Set("Content-Type", "application/json; charset=utf-8")
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(what()); err != nil {
-			p.log.Debug("State was not sent", "err", err)
-		}
-	})
-}
-
-// withinLimits has answer answer a person.
-func (p *program) withinLimits(w http.ResponseWriter, answer func()) {
+// sendState answers with JSON, to a bounded number of clients at a time.
+func (p *program) sendState(w http.ResponseWriter, state func() any) {
 	if p.states.Add(1) > maxStates {
 		p.states.Add(-1)
 		http.Error(w, "too many requests for the state at the same time", http.StatusServiceUnavailable)
@@ -125,9 +108,14 @@ func (p *program) withinLimits(w http.ResponseWriter, answer func()) {
 	}
 	defer p.states.Add(-1)
 	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stateTimeout)); err != nil {
-		p.log.Debug("No deadline for the state", "err", err)
+		p.log.Debug("State has no write deadline", "err", err)
 	}
-	answer()
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(state()); err != nil {
+		p.log.Debug("State was not sent", "err", err)
+	}
 }
 
 func (p *program) stateJSON() stateJSON {

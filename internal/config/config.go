@@ -114,9 +114,3 @@ func Parse(name string, data []byte) (*Config, error) {
 	}
 	return c, nil
 }
-
-// Load reads the file at path. The error is of type strict.Mistakes where the file
-// could be read and its content is at fault.
-func Load(path string) (*Config, error) {
-	return NewFile(path).Load()
-}

@@ -2,7 +2,6 @@ package config_test
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,50 +52,29 @@ func TestGood(t *testing.T) {
 		},
 	} {
 		t.Run(file, func(t *testing.T) {
-			c, err := config.Load(filepath.Join("testdata/good", file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, shapeOf(c)); diff != "" {
+			if diff := cmp.Diff(want, shapeOf(load(t, file))); diff != "" {
 				t.Errorf("configuration (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestFile: a file is loaded as it is then; one that is refused yields nothing.
-func TestFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "accel.yml")
-	f := config.NewFile(path)
-	if c, err := f.Load(); c != nil || !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v, %v", c, err)
-	}
-	for _, step := range []struct {
-		content string
-		want    time.Duration
-	}{{"collect: {interval: 2s}\n", 2 * time.Second}, {"collect: {interval: soon}\n", 0}, {"collect: {interval: 3s}\n", 3 * time.Second}} {
-		if err := os.WriteFile(path, []byte(step.content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		c, err := f.Load()
-		var mistakes strict.Mistakes
-		switch {
-		case step.want == 0:
-			if c != nil || !errors.As(err, &mistakes) || mistakes[0].File != path {
-				t.Errorf("%q: %v, %v", step.content, c, err)
-			}
-		case err != nil || c.Collect.Interval != step.want:
-			t.Errorf("%q: %v, %v", step.content, c, err)
-		}
-	}
-}
-
-func TestDropped(t *testing.T) {
-	c, err := config.Load("testdata/good/full.yml")
+// load parses a file of testdata/good.
+func load(t *testing.T, name string) *config.Config {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata/good", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := c.Dropped()
+	c, err := config.Parse(name, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestDropped(t *testing.T) {
+	got := load(t, "full.yml").Dropped()
 	want := []string{
 		"accel_gpu_bar1_memory_used_bytes",
 		"accel_nvlink_bit_error_ratio", "accel_nvlink_errors_total",

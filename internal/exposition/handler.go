@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzip"
-	"github.com/prometheus/common/expfmt"
 )
 
 // ServeHTTP serves the page.

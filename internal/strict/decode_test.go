@@ -224,3 +224,22 @@ func TestMany(t *testing.T) {
 		t.Errorf("%d mistakes, the last %v", n, mistakes[n-1])
 	}
 }
+
+// TestInterface checks that a field of an interface type decodes into the
+// struct behind it, and that a nil one accepts any section.
+func TestInterface(t *testing.T) {
+	type file struct {
+		Limit any `yaml:"limit"`
+	}
+	const text = "limit: {low: 1, high: 2}\n"
+	var l limit
+	if err := strict.Decode("f", []byte(text), &file{&l}); err != nil || l != (limit{1, 2}) {
+		t.Errorf("%+v, %v", l, err)
+	}
+	if err := strict.Decode("f", []byte("limit: {low: 1, hgh: 2}\n"), &file{&l}); err == nil || !strings.Contains(err.Error(), "f:1: limit.hgh: unknown key") {
+		t.Errorf("a mistake in the section: %v", err)
+	}
+	if err := strict.Decode("f", []byte("limit: [a, b]\n"), new(file)); err != nil {
+		t.Errorf("nil: %v", err)
+	}
+}

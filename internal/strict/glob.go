@@ -28,26 +28,3 @@ func Glob(patterns []string) ([]string, error) {
 	}
 	return paths, errors.Join(errs...)
 }
-
-// Content is what a file held when it was read.
-type Content struct {
-	// Name stands for the file in errors: its path.
-	Name string `json:"name"`
-	Data []byte `json:"data"`
-}
-
-// ReadFiles reads files, each of at most MaxSize. The error is of all that
-// cannot be read, and the others come with it.
-func ReadFiles(paths []string) ([]Content, error) {
-	var read []Content
-	var errs []error
-	for _, path := range paths {
-		data, err := NewFile(path).Read()
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		read = append(read, Content{path, data})
-	}
-	return read, errors.Join(errs...)
-}

@@ -1,9 +1,7 @@
 package strict
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -37,30 +35,4 @@ func (m Mistakes) Error() string {
 		lines[i] = m[i].Error()
 	}
 	return strings.Join(lines, "\n")
-}
-
-// Join returns what several readers found wrong in one file: Mistakes in the
-// order of its lines, each once. Other errors stand as errors.Join has them.
-func Join(errs ...error) error {
-	var all Mistakes
-	var others []error
-	for _, err := range errs {
-		if m, ok := errors.AsType[Mistakes](err); ok {
-			for _, one := range m {
-				if !slices.Contains(all, one) {
-					all = append(all, one)
-				}
-			}
-		} else if err != nil {
-			others = append(others, err)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b Mistake) int { return a.Line - b.Line })
-	if len(all) == 0 {
-		return errors.Join(others...)
-	}
-	if len(others) == 0 {
-		return all
-	}
-	return errors.Join(append(others, all)...)
 }

@@ -23,41 +23,42 @@ var builtin = sync.OnceValue(func() *Set {
 	return &l.set
 })
 
-// Builtin returns the rules that are built in. The Set is shared.
+// Builtin returns the built-in rules. The Set is shared.
 func Builtin() *Set { return builtin() }
 
-// Load reads rule files, given by path or pattern of path/filepath.Match. The
-// error is of type strict.Mistakes where the files can be read but not taken;
-// it has every mistake of all files.
+// Load reads rule files, given by path or by pattern of path/filepath.Match.
+// The error is of type strict.Mistakes when the files can be read and their
+// content is invalid; it names every mistake of all files.
 func Load(patterns ...string) (*Set, error) {
 	paths, err := strict.Glob(patterns)
 	if err != nil {
 		return nil, err
 	}
-	files, unread := strict.ReadFiles(paths)
-	set, err := ParseFiles(files)
-	if unread != nil {
-		return nil, errors.Join(unread, err)
-	}
-	return set, err
-}
-
-// ParseFiles is Load for files that are read already.
-func ParseFiles(files []strict.Content) (*Set, error) {
 	l := newLoader()
-	for _, f := range files {
-		l.read(f.Name, f.Data)
+	var unread []error
+	for _, path := range paths {
+		data, err := strict.NewFile(path).Read()
+		if err != nil {
+			unread = append(unread, err)
+			continue
+		}
+		l.read(path, data)
 	}
-	if err := l.err(); err != nil {
-		return nil, err
+	if len(unread) > 0 {
+		return nil, errors.Join(append(unread, l.err())...)
 	}
-	return &l.set, nil
+	return l.result()
 }
 
-// Parse is Load for the content of one file, which name stands for.
+// Parse is Load for the content of one file; name is its name in errors.
 func Parse(name string, data []byte) (*Set, error) {
 	l := newLoader()
 	l.read(name, data)
+	return l.result()
+}
+
+// result returns the rules, or the mistakes in the files.
+func (l *loader) result() (*Set, error) {
 	if err := l.err(); err != nil {
 		return nil, err
 	}

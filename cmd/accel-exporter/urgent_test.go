@@ -6,9 +6,9 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// What cannot wait for the next evaluation: a device that comes, goes, fails or
-// has another reason against it, and nothing else.
-func TestTurned(t *testing.T) {
+// TestUrgent checks which Snapshots trigger an evaluation: a device comes, goes,
+// fails or changes the reasons for its state, or an event happened.
+func TestUrgent(t *testing.T) {
 	snap := func(down, state string, codes ...string) *collector.Snapshot {
 		v := &collector.Verdict{State: state}
 		for _, code := range codes {
@@ -16,7 +16,7 @@ func TestTurned(t *testing.T) {
 		}
 		return &collector.Snapshot{Devices: []collector.Device{{ID: "a", Down: down, Verdict: v}}}
 	}
-	seen := map[string]standing{}
+	seen := map[string]condition{}
 	for i, step := range []struct {
 		snap *collector.Snapshot
 		want bool
@@ -31,7 +31,7 @@ func TestTurned(t *testing.T) {
 		{&collector.Snapshot{}, true},
 		{&collector.Snapshot{}, false},
 	} {
-		if got := turned(seen, step.snap); got != step.want {
+		if got := urgent(seen, step.snap); got != step.want {
 			t.Errorf("step %d: %v, want %v", i, got, step.want)
 		}
 	}
