@@ -55,7 +55,7 @@ LABEL org.opencontainers.image.title="accel-exporter" \
       org.opencontainers.image.source="https://github.com/accel-exporter/accel-exporter" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.revision="$REVISION"
-COPY --from=build /out/accel-exporter /out/accel-rules /usr/local/bin/
+COPY --from=build /out/accel-exporter /usr/local/bin/
 COPY LICENSE NOTICE /usr/share/doc/accel-exporter/
 USER 65532:65532
 EXPOSE 19400

@@ -33,16 +33,12 @@ export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
 
 all: check build ## check and build
 
-# The exporter looks for accel-rules beside itself, and refuses one of another
-# build.
-build: sim ## bin/accel-exporter, bin/accel-rules, bin/accel-sim and the simulated libraries in bin/sim
+build: sim ## bin/accel-exporter, bin/accel-sim and the simulated libraries in bin/sim
 	$(GOBUILD) -o $(BIN) ./cmd/accel-exporter
-	CGO_ENABLED=0 $(GOBUILD) -o $(dir $(BIN))accel-rules ./cmd/accel-rules
 	$(GOBUILD) -o bin/accel-sim ./cmd/accel-sim
 
 build-nocgo: ## bin/accel-exporter-nocgo, without native libraries
 	CGO_ENABLED=0 $(GOBUILD) -o bin/accel-exporter-nocgo ./cmd/accel-exporter
-	CGO_ENABLED=0 $(GOBUILD) -o bin/accel-rules ./cmd/accel-rules
 
 BUILD_REMEDIATOR = cd cmd/accel-remediator && CGO_ENABLED=0 $(GOBUILD)
 
@@ -59,13 +55,12 @@ LISTEN := $(if $(findstring --web.listen-address,$(ARGS)),,--web.listen-address=
 
 # What is installed: for another processor GOARCH=arm64 CC=aarch64-linux-gnu-gcc.
 DIST     ?= dist
-PROGRAMS := accel-exporter accel-rules accel-remediator
+PROGRAMS := accel-exporter accel-remediator
 
 dist: dist-exporter dist-remediator ## the programs of a release, in DIST=dist; the same bytes wherever they are built
 
 dist-exporter: ## of them those that run on nodes
 	CGO_ENABLED=1 $(GOBUILD) -buildvcs=false -o $(DIST)/accel-exporter ./cmd/accel-exporter
-	CGO_ENABLED=0 $(GOBUILD) -buildvcs=false -o $(DIST)/accel-rules ./cmd/accel-rules
 
 dist-remediator: ## of them the one that runs once in a cluster
 	@mkdir -p $(DIST)

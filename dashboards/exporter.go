@@ -156,9 +156,9 @@ func (e exporters) rules() []panel {
 	const noEngine = "No exporter evaluates rules itself, which begins with --alertmanager.url or --rules.file"
 	return []panel{
 		quarter(panel{
-			kind: lines, title: "Rule engines that do not work", unit: "none", min: f(0), empty: noEngine,
-			about:   "Nodes whose rule engine is down: no rule is evaluated there and no alert told.",
-			queries: []query{{`sum(1 - accel_rules_engine_up{` + inPool + `})`, "down"}, {`sum(increase(accel_rules_engine_restarts_total{` + inPool + `}[$__rate_interval]))`, "restarts"}},
+			kind: bars, title: "Failed rule evaluations", unit: "none", stacked: true, min: f(0), empty: noEngine,
+			about:   "Rule evaluations that failed, by group. The alerts of a failing rule keep their state. The exporter's log and /debug/rules show the error.",
+			queries: []query{{`sum by (group) (increase(accel_rules_evaluation_failures_total{` + inPool + `}[$__rate_interval]))`, "{{group}}"}},
 		}),
 		quarter(panel{
 			kind: lines, title: "Time of an evaluation", unit: "s", min: f(0), empty: noEngine,

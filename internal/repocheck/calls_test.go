@@ -24,7 +24,6 @@ var callsExempt = map[string]string{
 	"test/demo":                    "a command, of the repository's own",
 	"test/incidents/play":          "a command, of the repository's own",
 
-	"internal/peer":        "the memory of a program that the exporter starts, as the operator set it in the environment",
 	"test/stack":           "a test harness: it builds environments for the programs it runs",
 	"test/incidents":       "a test harness: it builds environments for the programs it runs",
 	"internal/sim/simtest": "a test harness: it starts tests in processes of their own",

@@ -208,6 +208,7 @@ func TestDashboardQueries(t *testing.T) {
 		"ALERTS": {}, "ALERTS_FOR_STATE": {}, "scrape_duration_seconds": {}, "scrape_samples_scraped": {},
 		"process_cpu_seconds_total": {}, "process_resident_memory_bytes": {}, "accel_exporter_build_info": {},
 		"accel_rules_last_evaluation_duration_seconds": {},
+		"accel_rules_evaluation_failures_total":        {labels: []string{"group"}},
 	})
 	rate := regexp.MustCompile(`(?:rate|increase)\([^()]*\[([^\]]+)\]`)
 	for _, b := range loadBoards(t) {

@@ -144,8 +144,8 @@ var rules = slices.Concat(layers, []rule{
 		why: "the product contains no simulator", direct: true,
 	},
 	{
-		in: []string{"./cmd/accel-exporter", "./internal/config/...", "./internal/ruleproc/..."}, ban: slices.Concat(ruleEngine, []string{"./rules/...", "./rules/alertmanager/...", "./internal/ruleapp/..."}),
-		why: "every byte of the exporter is resident on every node, and PromQL with Alertmanager's client is 5 MB of it; accel-rules has them",
+		in: []string{"./collector/...", "./podmap/...", "./internal/..."}, ban: ruleEngine,
+		why: "PromQL and Alertmanager's client belong to rules: what is measured and served does not depend on them",
 	},
 	{
 		in: []string{"./..."}, except: []string{"./internal/trace/...", "./cmd/accel-exporter"},

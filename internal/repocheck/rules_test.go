@@ -134,8 +134,6 @@ var foreign = map[string][]string{
 	"accel_alertmanager_queue_length":           {"endpoint"},
 	"accel_alertmanager_alerts_dropped_total":   {"endpoint", "reason"},
 	"accel_alertmanager_request_failures_total": {"endpoint", "reason"},
-	"accel_rules_engine_up":                     {},
-	"accel_rules_engine_restarts_total":         {},
 	"accel_traces_spans_total":                  {"result"},
 	"accel_traces_batches_total":                {"outcome"},
 	"accel_traces_queue_spans":                  {},

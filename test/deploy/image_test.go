@@ -40,7 +40,7 @@ var images = map[string]struct {
 	build    string
 	programs []string
 }{
-	"exporter":   {"build", []string{"/out/accel-exporter", "/out/accel-rules"}},
+	"exporter":   {"build", []string{"/out/accel-exporter"}},
 	"remediator": {"build-remediator", []string{"/out/accel-remediator"}},
 }
 
@@ -113,7 +113,7 @@ func TestContext(t *testing.T) {
 		}
 	}
 	here, there := dist(t, one), dist(t, two)
-	for _, program := range []string{"accel-exporter", "accel-rules", "accel-remediator"} {
+	for _, program := range []string{"accel-exporter", "accel-remediator"} {
 		if sum(t, filepath.Join(here, program)) != sum(t, filepath.Join(there, program)) {
 			t.Errorf("%s differs with the folder that it is built in", program)
 		}

@@ -34,7 +34,7 @@ func pack(t *testing.T) (file, tree string) {
 func installed(t *testing.T) string {
 	t.Helper()
 	exporter, dir := os.Getenv("ACCEL_EXPORTER"), t.TempDir()
-	for _, name := range []string{"accel-exporter", "accel-rules"} {
+	for _, name := range []string{"accel-exporter"} {
 		data, err := os.ReadFile(filepath.Join(filepath.Dir(exporter), name))
 		if err != nil {
 			t.Fatalf("ACCEL_EXPORTER=%q: %v; make test-deploy builds it", exporter, err)

@@ -17,7 +17,7 @@ import (
 )
 
 // beside are the series that show that alerts are evaluated or traces sent.
-var beside = map[string]string{"alerts": "accel_rules_engine_up 1", "traces": "accel_traces_queue_spans 0"}
+var beside = map[string]string{"alerts": `accel_rules_skipped{reason="range"} 0`, "traces": "accel_traces_queue_spans 0"}
 
 // TestRuns: the exporter starts as the user that a manifest gives it, without
 // any capability and with nothing that it may write to, and says that it is

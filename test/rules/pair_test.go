@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	upstream "github.com/prometheus/prometheus/rules"
 
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
@@ -63,7 +64,7 @@ func newPair(t testing.TB, o options) *pair {
 	}
 	var err error
 	p.ours, err = engine.New(engine.Options{
-		Gather: p, Rules: p.parse(o.rules), Labels: o.target, ExternalLabels: o.external, ExternalURL: o.externalURL,
+		Read: p.read, Rules: p.parse(o.rules), Labels: o.target, ExternalLabels: o.external, ExternalURL: o.externalURL,
 		Interval: o.interval, Resend: o.resend, Limits: o.limits,
 		Notify: func(alerts []engine.Alert) {
 			for _, a := range alerts {
@@ -99,8 +100,11 @@ func (p *pair) apply(text string) {
 	p.theirs.apply(text)
 }
 
-// Gather implements prometheus.TransactionalGatherer.
-func (p *pair) Gather() ([]*dto.MetricFamily, func(), error) { return p.page, func() {}, p.err }
+// read is engine.Options.Read.
+func (p *pair) read(page *exposition.Page) (bool, error) {
+	page.Families = p.page
+	return false, p.err
+}
 
 var errDown = errors.New("the page cannot be made")
 
