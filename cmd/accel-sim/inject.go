@@ -14,11 +14,11 @@ import (
 )
 
 func (c *command) addInject(app *kingpin.Application, actions map[string]func() error) {
-	inject := app.Command("inject", "Do something to the simulated hardware while a program uses it.\n\n"+faultList())
+	inject := app.Command("inject", "Inject a fault into the simulated hardware while a program uses it.\n\n"+faultList())
 	for i := range sim.Faults {
 		c.addFault(inject, &sim.Faults[i], actions)
 	}
-	undo := app.Command("clear", "Take faults away again, from one device or all.")
+	undo := app.Command("clear", "Clear the faults of one device or of all.")
 	device := undo.Arg("device", "Index, UUID or PCI address of a GPU, name or address of an FPGA card, or all.").Default("all").String()
 	actions[undo.FullCommand()] = func() error {
 		return sim.Update(c.state, func(s *sim.State) error { return s.Clear(*device) })
@@ -69,7 +69,7 @@ func (c *command) addFault(inject *kingpin.CmdClause, f *sim.Fault, actions map[
 	}
 }
 
-// faultList is one line a fault; the indent keeps kingpin from wrapping it.
+// faultList has one fault per line; the indent keeps kingpin from wrapping it.
 func faultList() string {
 	var b strings.Builder
 	for _, f := range sim.Faults {
@@ -78,7 +78,7 @@ func faultList() string {
 	return b.String()
 }
 
-// sentence makes a help text of a line from the fault table.
+// sentence makes a help text from a line of the fault table.
 func sentence(s string) string {
 	if strings.HasPrefix(s, "nvml") {
 		return s + "."

@@ -14,7 +14,7 @@ import (
 )
 
 func (c *command) addKubelet(app *kingpin.Application, actions map[string]func() error) {
-	cmd := app.Command("kubelet", "Serve the PodResources API of a simulation that `accel-sim compile` has set up, until interrupted. Prints the socket once it answers.")
+	cmd := app.Command("kubelet", "Serve the PodResources API of a simulation that `accel-sim compile` has set up, until interrupted. Prints the path of the socket when it is ready.")
 	actions[cmd.FullCommand()] = c.serveKubelet
 }
 

@@ -18,7 +18,7 @@ import (
 func main() {
 	err := run(os.Args[1:])
 	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ended.Exited() {
-		os.Exit(ended.ExitCode()) // the program has said why
+		os.Exit(ended.ExitCode()) // the program has reported the error
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "accel-sim: error:", err)
@@ -32,7 +32,7 @@ func run(args []string) error {
 	app.UsageTemplate(kingpin.CompactUsageTemplate)
 	c := command{}
 	app.Flag("state", "State file.").Default(sim.DefaultPath()).StringVar(&c.state)
-	app.Flag("fixtures", "Folder with scenarios and boards; found from here or the program's place.").StringVar(&c.fixtures)
+	app.Flag("fixtures", "Folder with scenarios and boards. By default searched from the working directory and the program upwards.").StringVar(&c.fixtures)
 	actions := map[string]func() error{}
 	c.addRun(app, actions)
 	c.addInject(app, actions)
@@ -48,13 +48,13 @@ func run(args []string) error {
 type command struct {
 	state, fixtures, library, scenario string
 	frozen                             string
-	dcgm                               string // folder of a libdcgm that lacks functions
+	dcgm                               string // folder of a libdcgm without some functions
 	argv                               []string
 	fuse, dev, pods                    bool
 }
 
-// guardNegative lets `inject set temperature -1 0` through: what looks like a
-// flag and is a number is an argument.
+// guardNegative allows `inject set temperature -1 0`: a number with a minus
+// sign is an argument, not a flag.
 func guardNegative(args []string) []string {
 	inject := false
 	for i, a := range args {
@@ -69,7 +69,7 @@ func guardNegative(args []string) []string {
 	return args
 }
 
-// fixturesFS finds the folder upwards from here, then beside the program.
+// fixturesFS searches the folder upwards from here, then from the program.
 func (c *command) fixturesFS() (fs.FS, error) {
 	if c.fixtures != "" {
 		return os.DirFS(c.fixtures), nil

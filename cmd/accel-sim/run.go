@@ -16,7 +16,7 @@ import (
 )
 
 func (c *command) addRun(app *kingpin.Application, actions map[string]func() error) {
-	cmd := app.Command("run", "Set a scenario up and become COMMAND, with the flags appended that let an exporter look at it: "+
+	cmd := app.Command("run", "Set up a scenario and execute COMMAND with the flags appended that point an exporter to it: "+
 		"--nvml.library, --path.sysfs, --path.procfs, --kernel-log.path, --podresources.socket and --path.pod-logs.")
 	c.scenarioFlags(cmd)
 	cmd.Flag("fuse", "Mount /sys and /proc of the simulation instead of writing them to files: reads fail and block as on a real machine. Needs root and /dev/fuse.").BoolVar(&c.fuse)
@@ -25,10 +25,10 @@ func (c *command) addRun(app *kingpin.Application, actions map[string]func() err
 	cmd.Arg("command", "Command and its arguments, after --.").Required().StringsVar(&c.argv)
 	actions[cmd.FullCommand()] = c.run
 
-	cmd = app.Command("compile", "Set a scenario up and print the library to load.")
+	cmd = app.Command("compile", "Set up a scenario and print the library to load.")
 	c.scenarioFlags(cmd)
-	c.podsFlag(cmd, "With --flags: print those of the kubelet too, which `accel-sim kubelet` serves.")
-	flags := cmd.Flag("flags", "Print all flags that an exporter needs, one a line, instead of the library.").Bool()
+	c.podsFlag(cmd, "With --flags: also print those of the kubelet, which `accel-sim kubelet` serves.")
+	flags := cmd.Flag("flags", "Print all flags that an exporter needs, one per line, instead of the library.").Bool()
 	cmd.Flag("library", "Simulated library.").Default("bin/sim/libnvidia-ml.so.1").StringVar(&c.library)
 	actions[cmd.FullCommand()] = func() error {
 		library, err := c.setUp()
@@ -56,15 +56,15 @@ func (c *command) addRun(app *kingpin.Application, actions map[string]func() err
 
 func (c *command) scenarioFlags(cmd *kingpin.CmdClause) {
 	cmd.Flag("scenario", "Name of a scenario, or a path to one.").Default("h100-8").StringVar(&c.scenario)
-	cmd.Flag("dev", "Make device files too, and tell the exporter of them by --path.devfs. Needs CAP_MKNOD.").BoolVar(&c.dev)
-	cmd.Flag("frozen", "Stop the simulated clock at so many seconds: every value stands still.").PlaceHolder("SECONDS").StringVar(&c.frozen)
+	cmd.Flag("dev", "Also make device files, and point the exporter to them by --path.devfs. Needs CAP_MKNOD.").BoolVar(&c.dev)
+	cmd.Flag("frozen", "Stop the simulated clock at this second: every value is constant.").PlaceHolder("SECONDS").StringVar(&c.frozen)
 }
 
 func (c *command) podsFlag(cmd *kingpin.CmdClause, help string) {
 	cmd.Flag("pods", help).Default("true").BoolVar(&c.pods)
 }
 
-// exporterFlags are what an exporter has to be told of the simulation.
+// exporterFlags are the flags that point an exporter to the simulation.
 func (c *command) exporterFlags(library string) []string {
 	flags := sim.ExporterFlags(c.state, library)
 	if c.pods {
@@ -73,7 +73,7 @@ func (c *command) exporterFlags(library string) []string {
 	return flags
 }
 
-// setUp writes the state and returns the library that goes with the scenario.
+// setUp writes the state and returns the library for the scenario.
 func (c *command) setUp() (string, error) {
 	fixtures, err := c.fixturesFS()
 	if err != nil {
@@ -156,11 +156,11 @@ func (c *command) run() error {
 	return fmt.Errorf("exec %s: %w", program, syscall.Exec(program, argv, os.Environ()))
 }
 
-// dcgmLibrary is the one name by which programs look for DCGM.
+// dcgmLibrary is the name by which programs load DCGM.
 const dcgmLibrary = "libdcgm.so.4"
 
-// setEnvironment tells the libraries where the state is, and the loader where
-// they are. An NVML that is given by its path is not looked up.
+// setEnvironment sets the path of the state for the libraries, and the loader's
+// search path. An NVML that is given by path is not searched.
 func (c *command) setEnvironment() error {
 	folder, err := filepath.Abs(filepath.Dir(c.library))
 	if err != nil {

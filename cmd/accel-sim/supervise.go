@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// service is a part of a simulation that lives in a process: it serves the
-// simulation at a state file until ctx ends, and end must be called then.
+// service is a part of a simulation that runs in this process. It serves the
+// simulation at a state file until ctx ends; then end must be called.
 type service func(ctx context.Context, state string) (end func(), err error)
 
-// start starts services; the function that it returns ends them.
+// start starts services; the returned function ends them.
 func (c *command) start(services ...service) (end func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var ends []func()
@@ -35,8 +35,8 @@ func (c *command) start(services ...service) (end func(), err error) {
 	return end, nil
 }
 
-// supervise runs a program while services run, and ends with it. They run
-// here, so accel-sim stays: signals to it go on to the program.
+// supervise runs a program while services run, and ends with it. The services
+// run in this process, which forwards signals to the program.
 func (c *command) supervise(program string, argv []string, services ...service) error {
 	end, err := c.start(services...)
 	if err != nil {
@@ -48,7 +48,8 @@ func (c *command) supervise(program string, argv []string, services ...service) 
 	defer signal.Stop(signals)
 	cmd := exec.Command(program, argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	// A signal from the terminal comes to us alone, and once to the program.
+	// A signal from the terminal reaches only this process, which forwards it
+	// once.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	if err := cmd.Start(); err != nil {
 		return err

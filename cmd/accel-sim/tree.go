@@ -29,7 +29,7 @@ func writeTree(file, dir string) error {
 	for _, name := range tree.Names("/sys") {
 		at := filepath.Join(dir, name)
 		if _, err := os.Lstat(at); err == nil {
-			continue // what stands there is the owner's
+			continue // an existing file belongs to the user
 		}
 		if err := os.Symlink(filepath.Join("sys", name), at); err != nil {
 			return err

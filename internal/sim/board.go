@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// board is a kind of GPU: values from a capture, and its MIG profiles.
+// board is a GPU model: values from a capture, and its MIG profiles.
 type board struct {
 	description, source string
 	values              []line
@@ -89,7 +89,8 @@ func (b *board) compile(s *State, index int) {
 	}
 }
 
-// address is the board's place on the bus: the captured ones first, then made up.
+// address returns the PCI address: the captured ones first, then generated
+// ones.
 func (b *board) address(n int) string {
 	if n < len(b.addresses) {
 		return b.addresses[n]

@@ -12,19 +12,18 @@ import (
 
 // Options of Compile.
 type Options struct {
-	// Frozen stops the clock at so many seconds after Epoch; nil lets it run.
+	// Frozen stops the clock at this many seconds after Epoch; nil lets it run.
 	Frozen *float64
-	// Epoch is second 0 of the scenario. The zero time stands for now, and
-	// for a fixed date where the clock is stopped.
+	// Epoch is second 0 of the scenario. The zero time is now, or a fixed date
+	// where the clock is stopped.
 	Epoch time.Time
 }
 
-// frozenEpoch makes timestamps the same in every run whose clock stands still.
+// frozenEpoch makes timestamps identical in every run with a stopped clock.
 var frozenEpoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Compile makes the state of a scenario, with the boards of the fixtures
-// folder. The error names the scenario, or the place in it, that asks for what
-// cannot be.
+// folder. The error has the scenario, or the line in it, that is impossible.
 func (sc *Scenario) Compile(fixtures fs.FS, o Options) (*State, error) {
 	s := NewState()
 	s.Set("scenario", sc.Name)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// device is a GPU of the state, or one of its MIG devices.
+// device is a GPU in the state, or one of its MIG devices.
 type device struct {
 	gpu int
 	mig int // -1 for the whole GPU
@@ -20,7 +20,7 @@ func (d device) prefix() string {
 	return fmt.Sprintf("gpu.%d.", d.gpu)
 }
 
-// gpus is how many GPUs the state has, those that are gone too.
+// gpus returns the number of GPUs in the state, including removed ones.
 func (s *State) gpus() int { return int(s.integer("gpus")) }
 
 // gpuGet reads a GPU's key, falling back to its board.
@@ -40,8 +40,8 @@ func (s *State) migs(gpu int) int {
 	return n
 }
 
-// devices finds what a DEVICE argument names: an index, a UUID, a PCI address,
-// 4/0 for the first MIG device of GPU 4, or all.
+// devices resolves a DEVICE argument: an index, a UUID, a PCI address, 4/0 for
+// the first MIG device of GPU 4, or all.
 func (s *State) devices(arg string) ([]device, error) {
 	var out []device
 	for i := range s.gpus() {
@@ -64,7 +64,7 @@ func (s *State) isGPU(i int, arg string) bool {
 	return arg == strconv.Itoa(i) || arg == s.gpuGet(i, "uuid") || sameAddress(arg, s.gpuGet(i, "pci.bus_id"))
 }
 
-// sameAddress compares PCI addresses whatever their zeros, case and function.
+// sameAddress compares PCI addresses independent of zeros, case and function.
 func sameAddress(a, b string) bool {
 	x, ok := pciNumbers(a)
 	y, also := pciNumbers(b)

@@ -11,18 +11,18 @@ import (
 type Arg struct {
 	Name, Help string
 	Optional   bool
-	Rest       bool // the last one, which takes all words that are left
+	Rest       bool // the last one, with all remaining words
 	Default    string
 }
 
-// Flag is an option of a fault. One whose default is true or false is a switch:
+// Flag is an option of a fault. One with the default true or false is a switch:
 // --NAME and --no-NAME.
 type Flag struct{ Name, Help, Default string }
 
 // Switch reports whether the flag takes no value.
 func (f Flag) Switch() bool { return f.Default == "true" || f.Default == "false" }
 
-// Fault is something that can be done to the simulated hardware.
+// Fault is a change of the simulated hardware.
 type Fault struct {
 	Name, Help string
 	Args       []Arg
@@ -30,10 +30,10 @@ type Fault struct {
 	apply      func(*State, input) error
 }
 
-// input holds arguments and flags by name.
+// input has arguments and flags by name.
 type input map[string]string
 
-// on reads a switch; one that a fault does not have is on.
+// on returns a switch; one that a fault does not have is on.
 func (in input) on(name string) bool { return in[name] != "false" }
 
 func (in input) integer(name string) (uint64, error) {
@@ -55,7 +55,7 @@ func (in input) duration(name string) (time.Duration, error) {
 	return d, nil
 }
 
-// one looks a word up in a table and names the accepted ones if it is not there.
+// one looks up a word in a table; the error lists the accepted ones.
 func (in input) one(name string, table []string) (int, error) {
 	for i, w := range table {
 		if w == in[name] {
@@ -68,8 +68,8 @@ func (in input) one(name string, table []string) (int, error) {
 	return 0, fmt.Errorf("%s: want one of %s, found %q", name, strings.Join(table, ", "), in[name])
 }
 
-// Apply does the fault with the given arguments and flags, by name, to its
-// end at once: see Play.
+// Apply applies the fault with arguments and flags by name, with all its steps
+// at once: see Play.
 func (f *Fault) Apply(s *State, given map[string]string) error {
 	if err := f.begin(s, given); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (f *Fault) begin(s *State, given map[string]string) error {
 	return f.apply(s, in)
 }
 
-// Inject does a fault given as words: its name, arguments and --flag=value.
+// Inject applies a fault given as words: its name, arguments and --flag=value.
 func (s *State) Inject(words []string) error {
 	if len(words) == 0 {
 		return fmt.Errorf("no fault given; want one of %s", strings.Join(faultNames(), ", "))
@@ -130,7 +130,7 @@ func (s *State) Inject(words []string) error {
 	return f.Apply(s, given)
 }
 
-// flag reads NAME=VALUE, or NAME and no-NAME of a switch.
+// flag parses NAME=VALUE, or NAME and no-NAME of a switch.
 func (f *Fault) flag(text string) (name, value string, err error) {
 	name, value, valued := strings.Cut(text, "=")
 	for _, fl := range f.Flags {
@@ -163,9 +163,8 @@ func faultNames() []string {
 	return out
 }
 
-// Clear takes faults away and lets values run as the scenario says, for one
-// GPU or FPGA card, or all. A MIG layout, a reloaded driver and what the kernel
-// logged stay.
+// Clear removes faults and lets values follow the scenario, for one GPU or FPGA
+// card, or all. A MIG layout, a reloaded driver and the kernel log remain.
 func (s *State) Clear(deviceArg string) error {
 	if deviceArg == "" || deviceArg == "all" {
 		for _, key := range s.keys("fault.") {

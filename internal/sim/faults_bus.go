@@ -9,15 +9,15 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
-// target is what a fault of the bus strikes: a PCI function, and the GPU it
-// is, where it is one.
+// target is the object of a bus fault: a PCI function, and its GPU where it is
+// one.
 type target struct {
 	address, dir string
 	gpu          int // -1 for none
 }
 
-// targets finds the functions that an argument names: GPUs as other faults do,
-// cards, or any PCI address.
+// targets resolves an argument: GPUs as in other faults, cards, or any PCI
+// address.
 func (s *State) targets(arg string) ([]target, *machine, error) {
 	m, err := s.hardware()
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *State) targets(arg string) ([]target, *machine, error) {
 	return out, m, nil
 }
 
-// onBus does something to each function that the argument device names.
+// onBus applies f to each function of the argument device.
 func onBus(f func(*State, *machine, target, input) error) func(*State, input) error {
 	return func(s *State, in input) error {
 		ts, m, err := s.targets(in["device"])
@@ -69,21 +69,22 @@ func onBus(f func(*State, *machine, target, input) error) func(*State, input) er
 	}
 }
 
-// loseOnBus takes a function off the bus, as a surprise removal does, and lets
-// NVML find the GPU lost.
+// loseOnBus removes a function from the bus, as a surprise removal does, and
+// makes NVML report the GPU as lost.
 func loseOnBus(s *State, m *machine, t target, in input) error {
 	if t.gpu >= 0 {
 		s.Set(fmt.Sprintf("gpu.%d.lost", t.gpu), "1")
-		s.sayLost(t.gpu, in)
+		s.logLost(t.gpu, in)
 	} else if in.on("log") {
-		s.say("pcieport %s: pciehp: Slot(1): Link Down", portOf(t.dir))
-		s.say("pcieport %s: pciehp: Slot(1): Card not present", portOf(t.dir))
+		s.log("pcieport %s: pciehp: Slot(1): Link Down", portOf(t.dir))
+		s.log("pcieport %s: pciehp: Slot(1): Card not present", portOf(t.dir))
 	}
 	m.tree.Unplug(t.dir)
 	return nil
 }
 
-// portOf is the address of the port above a function, or its own on a root bus.
+// portOf returns the address of the port above a function, or the function's on
+// a root bus.
 func portOf(dir string) string {
 	parts := strings.Split(dir, "/")
 	if p := parts[len(parts)-2]; !strings.HasPrefix(p, "pci") {
@@ -92,17 +93,17 @@ func portOf(dir string) string {
 	return parts[len(parts)-1]
 }
 
-// sayLost prints what NVIDIA's driver does when a GPU no longer answers.
-func (s *State) sayLost(gpu int, in input) {
+// logLost logs what NVIDIA's driver prints when a GPU does not answer.
+func (s *State) logLost(gpu int, in input) {
 	if !in.on("log") {
 		return
 	}
-	s.say("NVRM: GPU at %s: %s", xidAddress(s.address(gpu), "", ""), s.gpuGet(gpu, "uuid"))
-	s.say("NVRM: Xid (%s): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", xidAddress(s.address(gpu), "", ""))
-	s.say("NVRM: GPU %s: GPU has fallen off the bus.", s.address(gpu))
+	s.log("NVRM: GPU at %s: %s", xidAddress(s.address(gpu), "", ""), s.gpuGet(gpu, "uuid"))
+	s.log("NVRM: Xid (%s): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", xidAddress(s.address(gpu), "", ""))
+	s.log("NVRM: GPU %s: GPU has fallen off the bus.", s.address(gpu))
 }
 
-// degradeLink trains a link to less than it could do, as both its ends see it.
+// degradeLink trains a link to a lower width or speed at both ends.
 func degradeLink(s *State, m *machine, t target, in input) error {
 	width, err := in.integer("width")
 	if err != nil {
@@ -115,8 +116,8 @@ func degradeLink(s *State, m *machine, t target, in input) error {
 	return s.trainLink(m, t, speed, width)
 }
 
-// trainLink sets a link's generation and width in the tree and in NVML; 0
-// leaves either as it is.
+// trainLink sets a link's generation and width in the tree and in NVML; 0:
+// unchanged.
 func (s *State) trainLink(m *machine, t target, generation, width uint64) error {
 	if generation >= uint64(len(linkSpeeds)) || width > 32 {
 		return fmt.Errorf("want a speed from 1 to %d and a width from 1 to 32, found %d and %d", len(linkSpeeds)-1, generation, width)
@@ -146,8 +147,8 @@ func (s *State) trainLink(m *machine, t target, generation, width uint64) error 
 	return errors.Join(all...)
 }
 
-// Severities of AER, with the file that counts them, the total's name, the
-// word of the root port's counter and the kernel's words.
+// Severities of AER with their file, the name of the total, the root port's
+// counter and the kernel's words.
 var severities = map[string]struct {
 	file, total, root, words, layer string
 	errors                          []aerError
@@ -157,7 +158,7 @@ var severities = map[string]struct {
 	"fatal":       {"aer_dev_fatal", "TOTAL_ERR_FATAL", "fatal", "Uncorrectable (Fatal)", "Transaction Layer, (Receiver ID)", uncorrectableErrors},
 }
 
-// countAER counts an error of a function, and lets the kernel report it.
+// countAER counts an error of a function and logs it.
 func countAER(s *State, m *machine, t target, in input) error {
 	sev, ok := severities[in["severity"]]
 	if !ok {
@@ -204,10 +205,10 @@ func countAER(s *State, m *machine, t target, in input) error {
 		text, _ := m.tree.Get(t.dir + "/" + file)
 		return strings.TrimPrefix(strings.TrimSpace(text), "0x")
 	}
-	s.say("pcieport %s: AER: %s error message received from %s", port, sev.words, t.address)
-	s.say("%s %s: PCIe Bus Error: severity=%s, type=%s", driver, t.address, sev.words, sev.layer)
-	s.say("%s %s:   device [%s:%s] error status/mask=%08x/00000000", driver, t.address, hex("vendor"), hex("device"), uint64(1)<<bit)
-	s.say("%s %s:    [%2d] %-22s (First)", driver, t.address, bit, in["name"])
+	s.log("pcieport %s: AER: %s error message received from %s", port, sev.words, t.address)
+	s.log("%s %s: PCIe Bus Error: severity=%s, type=%s", driver, t.address, sev.words, sev.layer)
+	s.log("%s %s:   device [%s:%s] error status/mask=%08x/00000000", driver, t.address, hex("vendor"), hex("device"), uint64(1)<<bit)
+	s.log("%s %s:    [%2d] %-22s (First)", driver, t.address, bit, in["name"])
 	return nil
 }
 
@@ -232,6 +233,6 @@ func injectLine(s *State, in input) error {
 	if _, err := s.hardware(); err != nil {
 		return err
 	}
-	s.say("%s", in["text"])
+	s.log("%s", in["text"])
 	return nil
 }

@@ -42,9 +42,9 @@ func injectCallFault(kind string) func(*State, input) error {
 	}
 }
 
-// span writes until when a fault stands, and by how much it delays calls.
+// span returns the fields of a fault's end time and of its delay.
 func (in input) span() (string, error) {
-	hold, err := in.duration("for")
+	duration, err := in.duration("for")
 	if err != nil {
 		return "", err
 	}
@@ -53,19 +53,20 @@ func (in input) span() (string, error) {
 		return "", err
 	}
 	until := ""
-	if hold > 0 {
-		until = fmt.Sprintf(" until=%d", time.Now().Add(hold).UnixNano())
+	if duration > 0 {
+		until = fmt.Sprintf(" until=%d", time.Now().Add(duration).UnixNano())
 	}
 	return until + fmt.Sprintf(" delay=%d", delay.Nanoseconds()), nil
 }
 
-// systemCalls begin the names of the functions that are about no one device.
+// systemCalls are the prefixes of the functions without a device.
 var systemCalls = []string{
 	"nvmlInit", "nvmlShutdown", "nvmlErrorString", "nvmlSystem", "nvmlEventSet", "nvmlDeviceGetCount",
 	"nvmlGetExcludedDevice", "nvmlGpmSampleAlloc", "nvmlGpmSampleFree", "nvmlUnit",
 }
 
-// filterable refuses a fault that would never come: a device for a call that knows none.
+// filterable rejects a fault that would never apply: a device for a call
+// without one.
 func filterable(call string, d device) error {
 	if d.mig >= 0 && strings.HasPrefix(call, "nvmlDeviceGetHandleBy") {
 		return fmt.Errorf("call: %s looks up a whole GPU; name GPU %d, not its MIG device", call, d.gpu)

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// dcgmReturns are the numbers of dcgmReturn_t that a fault may answer, by their
-// names without DCGM_ST_.
+// dcgmReturns are the numbers of dcgmReturn_t, by their names without DCGM_ST_.
 var dcgmReturns = map[string]int{
 	"BADPARAM": -1, "GENERIC_ERROR": -3, "MEMORY": -4, "NOT_CONFIGURED": -5, "NOT_SUPPORTED": -6, "INIT_ERROR": -7,
 	"NVML_ERROR": -8, "PENDING": -9, "UNINITIALIZED": -10, "TIMEOUT": -11, "VER_MISMATCH": -12, "UNKNOWN_FIELD": -13,
@@ -21,7 +20,7 @@ var dcgmReturns = map[string]int{
 	"PAUSED": -54, "NVML_NOT_LOADED": -56, "NVML_DRIVER_TIMEOUT": -57, "GPUS_DETACHED": -67,
 }
 
-// dcgmBlanks are what DCGM answers where it has no value.
+// dcgmBlanks are DCGM's marks for "no value".
 var dcgmBlanks = []string{"blank", "not-found", "not-supported", "not-permissioned"}
 
 var (
@@ -33,12 +32,12 @@ var (
 	dcgmDevice   = Arg{Name: "device", Help: "only calls that are about this GPU", Optional: true}
 )
 
-// dcgmFaults are what can be done to the simulated libdcgm; what is done to
-// NVML reaches it as well, since its engine asks NVML.
+// dcgmFaults are the faults of the simulated libdcgm. Faults of NVML affect it
+// too, because its engine calls NVML.
 var dcgmFaults = []Fault{
 	{
-		Name: "dcgm-hang", Help: "calls of libdcgm block, for ever or for a time; `clear` wakes them", apply: injectDCGMCall("hang"),
-		Args: []Arg{dcgmDevice}, Flags: []Flag{{Name: "for", Help: "duration; for ever without it"}, dcgmCallFlag},
+		Name: "dcgm-hang", Help: "calls of libdcgm block, forever or for a time; `clear` ends it", apply: injectDCGMCall("hang"),
+		Args: []Arg{dcgmDevice}, Flags: []Flag{{Name: "for", Help: "duration; forever by default"}, dcgmCallFlag},
 	},
 	{
 		Name: "dcgm-slow", Help: "calls of libdcgm take longer", apply: injectDCGMCall("slow"),
@@ -46,18 +45,18 @@ var dcgmFaults = []Fault{
 	},
 	{
 		Name: "dcgm-crash", Help: "the next call of libdcgm ends the process by SIGSEGV, once", apply: injectDCGMCrash, Args: []Arg{dcgmDevice},
-		Flags: []Flag{{Name: "how", Help: "signal, or dereference: what a runtime's own handler makes of a bad pointer", Default: "signal"}, dcgmCallFlag},
+		Flags: []Flag{{Name: "how", Help: "signal, or dereference: a bad pointer, handled by the runtime", Default: "signal"}, dcgmCallFlag},
 	},
 	{
-		Name: "dcgm-error", Help: "a function of libdcgm answers any dcgmReturn_t, by name or number", apply: injectDCGMError,
+		Name: "dcgm-error", Help: "a function of libdcgm returns any dcgmReturn_t, by name or number", apply: injectDCGMError,
 		Args: []Arg{{Name: "call", Help: "function, or a pattern such as dcgmProf*"}, {Name: "code", Help: "e.g. NOT_SUPPORTED or -34"}, dcgmDevice},
 	},
 	{
-		Name: "dcgm-engine", Help: "the host engine is " + strings.Join(engineStates, ", ") + ": what was connected is not any more, and its watches are gone", apply: injectEngine,
+		Name: "dcgm-engine", Help: "the host engine is " + strings.Join(engineStates, ", ") + ": connections end, and their watches with them", apply: injectEngine,
 		Args: []Arg{{Name: "state", Help: strings.Join(engineStates, ", ")}},
 	},
 	{
-		Name: "dcgm-field", Help: "a field of DCGM answers a value, a blank or a status", apply: injectDCGMField,
+		Name: "dcgm-field", Help: "a field of DCGM returns a value, a blank or a status", apply: injectDCGMField,
 		Args: []Arg{
 			{Name: "id", Help: "field id"},
 			{Name: "value", Help: "a number, " + strings.Join(dcgmBlanks, ", ") + ", status:NAME, or a text for fields of text"},
@@ -69,18 +68,18 @@ var dcgmFaults = []Fault{
 		Args: []Arg{{Name: "state", Help: strings.Join(profilingStates, ", ")}},
 	},
 	{
-		Name: "dcgm-limit", Help: "the engine takes fewer groups, or field groups, than 64", apply: injectDCGMLimit,
-		Args: []Arg{{Name: "what", Help: strings.Join(dcgmLimits, ", ")}, {Name: "count", Help: "how many; 0 for the usual number"}},
+		Name: "dcgm-limit", Help: "the engine accepts fewer than 64 groups or field groups", apply: injectDCGMLimit,
+		Args: []Arg{{Name: "what", Help: strings.Join(dcgmLimits, ", ")}, {Name: "count", Help: "how many; 0: the usual number"}},
 	},
 	{
-		Name: "dcgm-part", Help: "a value of an NVSwitch or a CPU takes another course", apply: injectPart,
+		Name: "dcgm-part", Help: "set a value of an NVSwitch or a CPU", apply: injectPart,
 		Args:  []Arg{{Name: "part", Help: "switch:N or cpu:N"}, {Name: "key", Help: "e.g. temperature, fatal_error, link.crc_errors"}, {Name: "value", Help: "value"}},
-		Flags: []Flag{{Name: "link", Help: "of this link, or core, only"}},
+		Flags: []Flag{{Name: "link", Help: "only of this link or core"}},
 	},
-	{Name: "dcgm-version-mismatch", Help: "every struct has another version than the library's: VER_MISMATCH", apply: injectDCGMVersion},
+	{Name: "dcgm-version-mismatch", Help: "the library rejects the version of every struct: VER_MISMATCH", apply: injectDCGMVersion},
 }
 
-// dcgmCall is the call that a fault is for: every one of the library where none is named.
+// dcgmCall returns the call of a fault: every call of the library by default.
 func dcgmCall(in input) (string, error) {
 	switch call := in["call"]; {
 	case call == "":
@@ -136,8 +135,8 @@ func injectDCGMError(s *State, in input) error {
 	return injectDCGMCall("error")(s, in)
 }
 
-// parseDCGMReturn reads a dcgmReturn_t by its number, -1 to -99, or its name, in
-// any case and with or without DCGM_ST_.
+// parseDCGMReturn parses a dcgmReturn_t by number, -1 to -99, or name, in any
+// case and with or without DCGM_ST_.
 func parseDCGMReturn(text string) (int, error) {
 	if n, err := strconv.Atoi(text); err == nil && n < 0 && n > -100 {
 		return n, nil
@@ -229,7 +228,7 @@ func injectDCGMVersion(s *State, _ input) error {
 	return nil
 }
 
-// healDCGM takes the faults of DCGM away. Connections that broke stay broken.
+// healDCGM removes the faults of DCGM. Broken connections stay broken.
 func (s *State) healDCGM() {
 	for _, key := range s.keys("dcgm.") {
 		if key != "dcgm.generation" && key != "dcgm.value_seq" {
@@ -238,7 +237,7 @@ func (s *State) healDCGM() {
 	}
 }
 
-// healDCGMFields takes away what one GPU's fields were made to answer.
+// healDCGMFields removes the faults of one GPU's fields.
 func (s *State) healDCGMFields(gpu int) {
 	for _, key := range s.keys("dcgm.value.") {
 		if attr(s.Get(key), "gpu") == strconv.Itoa(gpu) {

@@ -55,7 +55,7 @@ func injectReload(s *State, in input) error {
 			}
 		}
 	}
-	s.say("NVRM: loading %s", s.driverBanner())
+	s.log("NVRM: loading %s", s.driverBanner())
 	return s.showDriver()
 }
 
@@ -81,7 +81,7 @@ func injectMIG(s *State, in input) error {
 		}
 		s.Set(fmt.Sprintf("gpu.%d.mig.mode", d.gpu), mode)
 		for _, key := range s.keys(fmt.Sprintf("gpu.%d.process.", d.gpu)) {
-			s.endOn(key) // a GPU is reshaped only when idle
+			s.endOn(key) // a GPU is reshaped when it is idle
 		}
 		s.addEvent(d.gpu, eventTypes["mig-config"], 0, "", "")
 		return s.showProcesses()

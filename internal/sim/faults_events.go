@@ -8,7 +8,7 @@ import (
 
 const keptEvents = 2000
 
-// addEvent appends to the log that the libraries' event sets read.
+// addEvent appends to the event log that the libraries' event sets read.
 
 func (s *State) addEvent(gpu int, kind, data uint64, gi, ci string) {
 	seq := s.integer("seq") + 1
@@ -24,7 +24,7 @@ func (s *State) addEvent(gpu int, kind, data uint64, gi, ci string) {
 	s.Delete(fmt.Sprintf("event.%d", seq-keptEvents))
 }
 
-// onGPUs does something to each GPU that the device argument names.
+// onGPUs applies f to each GPU of the argument device.
 
 func (s *State) onGPUs(in input, f func(device) error) error {
 	ds, err := s.devices(in["device"])
@@ -56,7 +56,7 @@ func injectXid(s *State, in input) error {
 func injectLost(s *State, in input) error {
 	return s.onGPUs(in, func(d device) error {
 		s.Set(fmt.Sprintf("gpu.%d.lost", d.gpu), "1")
-		s.sayLost(d.gpu, in)
+		s.logLost(d.gpu, in)
 		return s.onTree(func(m *machine) error {
 			// Every register of a GPU that does not answer reads as ones.
 			if dir, ok := m.tree.Real("/sys/bus/pci/devices/" + s.address(d.gpu)); ok {
@@ -104,16 +104,18 @@ func (s *State) deliver(in input, kind, data uint64) error {
 		for range n {
 			s.addEvent(d.gpu, kind, data, gi, ci)
 			if kind == eventTypes["xid"] {
-				s.sayXid(d, data, gi, ci, in)
+				s.logXid(d, data, gi, ci, in)
 			}
 		}
 		return nil
 	})
 }
 
-// injectGone also tells the system event sets: the driver was unbound or bound.
+// injectGone also notifies the system event sets: the driver was unbound or
+// bound.
 
-// injectCallFault records faults that the library applies as a call begins.
+// injectCallFault records faults that the library applies at the start of a
+// call.
 
 func injectRecovery(s *State, in input) error {
 	n, err := in.one("action", actions)
@@ -122,7 +124,7 @@ func injectRecovery(s *State, in input) error {
 	}
 	return s.onGPUs(in, func(d device) error {
 		s.addEvent(d.gpu, eventTypes["recovery-action"], uint64(n), "", "")
-		s.sayRecovery(d.gpu, int64(n), in)
+		s.logRecovery(d.gpu, int64(n), in)
 		return s.set(device{d.gpu, -1}, "recovery_action", strconv.Itoa(n))
 	})
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// evictPod lets a pod go in the way in which a fault makes it: its devices
-// have a Xid, and so long after that its processes are gone and no kubelet
-// lists it. Its logs stay, since nobody has deleted it.
+// evictPod evicts a pod: its devices report a Xid, and after a delay its
+// processes are gone and the kubelet no longer lists it. Its logs remain,
+// because it has not been deleted.
 func evictPod(s *State, in input) error {
 	if err := s.needsKubelet(); err != nil {
 		return err
@@ -36,12 +36,12 @@ func evictPod(s *State, in input) error {
 				return s.endContainers(q, false)
 			}
 		}
-		return nil // somebody was faster
+		return nil // the pod has ended meanwhile
 	})
 	return nil
 }
 
-// strikePod has every GPU and MIG device of a pod throw a Xid.
+// strikePod makes every GPU and MIG device of a pod report a Xid.
 func (s *State) strikePod(p pod, code string) error {
 	struck := false
 	for i := range s.gpus() {
@@ -50,7 +50,7 @@ func (s *State) strikePod(p pod, code string) error {
 			devices = append(devices, device{i, m})
 		}
 		for _, d := range devices {
-			if !s.holds(p, d) {
+			if !s.hasDevice(p, d) {
 				continue
 			}
 			struck = true
@@ -60,13 +60,13 @@ func (s *State) strikePod(p pod, code string) error {
 		}
 	}
 	if !struck {
-		return fmt.Errorf("the pod %s/%s holds no GPU that could have a Xid", p.namespace, p.name)
+		return fmt.Errorf("the pod %s/%s has no GPU that could report a Xid", p.namespace, p.name)
 	}
 	return nil
 }
 
-// holds reports whether a pod has a device, by whatever name.
-func (s *State) holds(p pod, d device) bool {
+// hasDevice reports whether a device is allocated to a pod, by any id.
+func (s *State) hasDevice(p pod, d device) bool {
 	for _, key := range s.keys(p.key + ".device.") {
 		id := attr(s.Get(key), "id")
 		if uuid := deviceUUIDIn.FindString(id); uuid != "" {
@@ -86,8 +86,8 @@ func (s *State) holds(p pod, d device) bool {
 	return false
 }
 
-// endContainers ends what runs in a pod. Until it is deleted its logs stay,
-// and a kubelet before 1.34 lists it.
+// endContainers ends the containers of a pod. Until it is deleted its logs
+// remain, and a kubelet before 1.34 lists it.
 func (s *State) endContainers(p pod, listed bool) error {
 	s.endProcesses(p)
 	phase := "phase=finished"

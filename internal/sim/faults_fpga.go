@@ -11,7 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
-// onCard does something to the card that the argument card names.
+// onCard applies f to the card of the argument card.
 func onCard(f func(*State, *faketree.Tree, card, input) error) func(*State, input) error {
 	return func(s *State, in input) error {
 		c, m, err := s.card(in["card"])
@@ -25,7 +25,7 @@ func onCard(f func(*State, *faketree.Tree, card, input) error) func(*State, inpu
 // tripFirewall trips the AXI firewall of an XRT card.
 func tripFirewall(s *State, t *faketree.Tree, c card, _ input) error {
 	if c.kind != "xrt" || c.mgmt == "" {
-		return fmt.Errorf("%s has no firewall that we model: want an XRT card with its management function", c.at)
+		return fmt.Errorf("%s has no simulated firewall: want an XRT card with its management function", c.at)
 	}
 	dir := first(t, c.mgmt, "firewall.*")
 	now := s.integer("epoch")/int64(time.Second) + int64(s.now())
@@ -37,8 +37,8 @@ func tripFirewall(s *State, t *faketree.Tree, c card, _ input) error {
 	return nil
 }
 
-// latchErrors sets bits of an error register of a DFL card; XRT and the
-// generic manager have none.
+// latchErrors sets bits of an error register of a DFL card; XRT and the generic
+// manager have none.
 func latchErrors(_ *State, t *faketree.Tree, c card, in input) error {
 	bits, err := in.integer("bits")
 	if err != nil {
@@ -63,7 +63,7 @@ func latchErrors(_ *State, t *faketree.Tree, c card, in input) error {
 	return nil
 }
 
-// heat sets the temperature of a card's fabric, where it is told.
+// heat sets the temperature of a card's fabric, where it is reported.
 func heat(_ *State, t *faketree.Tree, c card, in input) error {
 	degrees, err := strconv.ParseFloat(in["celsius"], 64)
 	if err != nil || degrees < -273.15 || degrees > 1000 {
@@ -98,13 +98,13 @@ func heat(_ *State, t *faketree.Tree, c card, in input) error {
 		put(iio+"/in_temp20_raw", strconv.Itoa(int(degrees*1000/7.771514892)+36058)+"\n")
 	}
 	if !found {
-		return fmt.Errorf("%s tells no temperature of its fabric", c.at)
+		return fmt.Errorf("%s reports no temperature of its fabric", c.at)
 	}
 	return nil
 }
 
-// fabricSensors are the temperatures of the FPGA itself, by their labels; of
-// the fabric's own chip the only one, where it is more than a dummy.
+// fabricSensors returns the temperatures of the FPGA by their labels; of the
+// fabric's chip the only one, unless it is a dummy.
 func fabricSensors(t *faketree.Tree, dir string) []string {
 	var out []string
 	for _, name := range t.Names(dir) {
@@ -123,7 +123,7 @@ func fabricSensors(t *faketree.Tree, dir string) []string {
 	return out
 }
 
-// raiseAlarms sets what the chip says of a temperature above its thresholds.
+// raiseAlarms sets the alarms of a temperature above its thresholds.
 func raiseAlarms(t *faketree.Tree, sensor string, milli int) {
 	for _, of := range []string{"max", "crit"} {
 		text, ok := t.Get(sensor + "_" + of)

@@ -7,10 +7,9 @@ import (
 	"strconv"
 )
 
-// restartKubelet starts the kubelet anew. For a time it lists fewer pods than
-// run, as a real one does until it has heard from the API server and the
-// container runtime, and says so nowhere. Without an API server that is all
-// but static pods for as long as it lasts.
+// restartKubelet restarts the kubelet. For a time it lists fewer pods than run,
+// without an error, as a real one does until it has reached the API server and
+// the container runtime. Without an API server it lists static pods only.
 func restartKubelet(s *State, in input) error {
 	if err := s.needsKubelet(); err != nil {
 		return err
@@ -42,8 +41,8 @@ func restartKubelet(s *State, in input) error {
 // noAPIServer is the key of a node whose API server is down.
 const noAPIServer = "kubelet.no_api_server"
 
-// setAPIServer takes the API server away from the node, or brings it back. A
-// kubelet that runs goes on as before; it hears of no pod that comes or goes.
+// setAPIServer makes the API server unreachable for the node, or reachable. A
+// running kubelet goes on, but does not learn of pods that come or go.
 func setAPIServer(up bool) func(*State, input) error {
 	return func(s *State, in input) error {
 		if err := s.needsKubelet(); err != nil {
@@ -75,7 +74,8 @@ func (s *State) healAPIServer() {
 	}
 }
 
-// needsAPIServer is for what a kubelet has to be told of.
+// needsAPIServer returns an error for changes that the API server would
+// announce.
 func (s *State) needsAPIServer() error {
 	if err := s.needsKubelet(); err != nil {
 		return err
@@ -86,8 +86,8 @@ func (s *State) needsAPIServer() error {
 	return nil
 }
 
-// setKubelet makes the kubelet up, or what it is otherwise for a time or until
-// told: down, removed, hang, garbage.
+// setKubelet sets the state of the kubelet: up, or for a time or until the next
+// change down, removed, hang, garbage.
 func setKubelet(to string) func(*State, input) error {
 	return func(s *State, in input) error {
 		if err := s.needsKubelet(); err != nil {
@@ -98,7 +98,7 @@ func setKubelet(to string) func(*State, input) error {
 			return err
 		}
 		if is := s.Get("kubelet"); (to == "hang" || to == "garbage") && (is == "down" || is == "removed") {
-			return fmt.Errorf("the kubelet is %s; it answers nobody", is)
+			return fmt.Errorf("the kubelet is %s; it does not answer", is)
 		}
 		if to == "up" && s.Get("kubelet.lists") != "static" {
 			s.Delete("kubelet.lists")
@@ -116,7 +116,7 @@ func setKubelet(to string) func(*State, input) error {
 	}
 }
 
-// limitKubelet has calls fail as the kubelet's rate limit does.
+// limitKubelet makes calls fail with the kubelet's rate limit.
 func limitKubelet(s *State, in input) error {
 	if err := s.needsKubelet(); err != nil {
 		return err
@@ -125,12 +125,12 @@ func limitKubelet(s *State, in input) error {
 	if err != nil || n > maxLimited {
 		return fmt.Errorf("count: want a number up to %d, found %q", maxLimited, in["count"])
 	}
-	// The sum, so that what two edits say is not lost where it is read once.
+	// A sum, so that two edits between two reads are not lost.
 	s.Set("kubelet.limited", strconv.FormatInt(s.integer("kubelet.limited")+int64(n), 10))
 	return nil
 }
 
-// Bounds of what a kubelet is told to do.
+// Bounds of the arguments.
 const (
 	maxLimited = 10000
 	maxPad     = 256 << 20
@@ -148,8 +148,8 @@ func padKubelet(s *State, in input) error {
 	return nil
 }
 
-// healKubelet takes the faults of the kubelet and the device plugins away.
-// Pods and processes stay as they are: they are no faults.
+// healKubelet removes the faults of the kubelet and the device plugins. Pods
+// and processes remain: they are no faults.
 func (s *State) healKubelet() {
 	for _, key := range slices.Concat(s.keys("unhealthy."), s.keys("healthy."), s.keys(pluginDown), []string{"kubelet.lists", "kubelet.pad", noAPIServer}) {
 		s.Delete(key)

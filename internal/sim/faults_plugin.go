@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// spoilDevice has a device plugin call a device unhealthy, or healthy,
-// whatever it is.
+// spoilDevice makes a device plugin report a device as unhealthy, or healthy,
+// whatever its state.
 func spoilDevice(healthy bool) func(*State, input) error {
 	return func(s *State, in input) error {
 		if err := s.needsKubelet(); err != nil {
@@ -31,7 +31,7 @@ func spoilDevice(healthy bool) func(*State, input) error {
 	}
 }
 
-// call has the device plugin call a device healthy or not.
+// call sets the health of a device that the device plugin reports.
 func (s *State) call(id string, healthy bool) {
 	now, before := "unhealthy.", "healthy."
 	if healthy {
@@ -41,12 +41,12 @@ func (s *State) call(id string, healthy bool) {
 	s.Delete(before + id)
 }
 
-// passing are the Xids that NVIDIA's device plugin takes for an application's
-// fault (k8s-device-plugin, internal/rm/health.go). After any other it calls
-// the device unhealthy until it is started anew.
+// passing are the Xids that NVIDIA's device plugin attributes to the
+// application (k8s-device-plugin, internal/rm/health.go). After any other it
+// reports the device as unhealthy until it is restarted.
 var passing = []uint64{13, 31, 43, 45, 68, 109}
 
-// pluginSees lets the device plugin hear of a Xid.
+// pluginSees reports a Xid to the device plugin.
 func (s *State) pluginSees(d device, code uint64) {
 	if s.Has("kubelet") && !slices.Contains(passing, code) && !s.Has("healthy."+s.deviceUUID(d)) {
 		s.call(s.deviceUUID(d), false)
@@ -54,7 +54,7 @@ func (s *State) pluginSees(d device, code uint64) {
 }
 
 // stopPlugin ends the device plugin of some resources, or starts it again. The
-// kubelet takes what it offered back at once; who holds a device keeps it.
+// kubelet withdraws its devices at once; existing allocations remain.
 func stopPlugin(s *State, in input) error {
 	if err := s.needsKubelet(); err != nil {
 		return err
@@ -77,7 +77,7 @@ func startPlugin(s *State, in input) error {
 	return nil
 }
 
-// pluginDown is the beginning of the keys of resources whose plugin is down.
+// pluginDown is the prefix of the keys of resources whose plugin is down.
 const pluginDown = "plugin_down."
 
 // pluginIsDown reports whether nobody offers a resource.

@@ -64,7 +64,7 @@ func startPod(s *State, in input) error {
 		if in["claim"] != "" {
 			s.claim(p.key, in["claim"], "node", "", h)
 		} else {
-			s.hold(p.key, in["container"], h)
+			s.allocate(p.key, in["container"], h)
 		}
 		if in["pid"] == "" || h.on.gpu < 0 {
 			continue
@@ -78,8 +78,8 @@ func startPod(s *State, in input) error {
 }
 
 // asked finds the devices that a pod is to have.
-func (s *State) asked(in input) ([]held, error) {
-	var out []held
+func (s *State) asked(in input) ([]allocated, error) {
+	var out []allocated
 	for _, ref := range strings.Fields(in["devices"]) {
 		h, err := s.reference(ref)
 		if in["claim"] != "" {

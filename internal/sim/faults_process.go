@@ -172,7 +172,7 @@ func (s *State) leave(records []string) {
 	}
 }
 
-// work gives a device a load that is no fault: it stays when faults are
+// work gives a device a load that is no fault: it remains when faults are
 // cleared.
 func (s *State) work(d device, load string) {
 	key := d.prefix() + "load"
@@ -192,7 +192,7 @@ func injectProcessEnd(s *State, in input) error {
 	return s.showProcesses()
 }
 
-// moveProcess lets a process leave its devices and use another.
+// moveProcess moves a process from its devices to another.
 func moveProcess(s *State, in input) error {
 	uses := s.uses(in["pid"])
 	if len(uses) == 0 {

@@ -1,6 +1,6 @@
 package sim
 
-// The keys of fixtures/nvml/keys.def; a test compares the two.
+// The keys of fixtures/nvml/keys.def; a test compares them.
 
 // valueKeys are numbers of a GPU.
 var valueKeys = []string{

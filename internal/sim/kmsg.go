@@ -11,17 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxLine is how many bytes of text one record holds; the kernel has a
-// thousand or so.
+// maxLine is the size of a record's text, in bytes; the kernel's is about a
+// thousand.
 const maxLine = 1000
 
-// say lets the kernel print a line when the edit is done.
-func (s *State) say(format string, args ...any) {
+// log logs a line when the edit is done.
+func (s *State) log(format string, args ...any) {
 	s.kernel = append(s.kernel, fmt.Sprintf(format, args...))
 }
 
-// print appends what the kernel has to say to its log. A simulation that was
-// set up without one says nothing.
+// print appends the logged lines to the kernel log, if the simulation has one.
 func (s *State) print(path string) error {
 	lines := s.kernel
 	s.kernel = nil
@@ -43,14 +42,14 @@ func (s *State) print(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// createLog begins the kernel log of a machine.
+// createLog creates the kernel log of a machine.
 func (s *State) createLog(path string) error {
 	lines := s.kernel
 	s.kernel = nil
 	return os.WriteFile(KernelLog(path), records(lines, 0), 0o644)
 }
 
-// records are lines as /dev/kmsg gives them (Documentation/ABI/testing/dev-kmsg):
+// records formats lines as /dev/kmsg does (Documentation/ABI/testing/dev-kmsg):
 // facility and level, number, microseconds of the kernel's clock, flags; text.
 func records(lines []string, seq int) []byte {
 	var b strings.Builder
@@ -66,7 +65,8 @@ func records(lines []string, seq int) []byte {
 	return []byte(b.String())
 }
 
-// level is how bad the kernel finds a line: 3 an error, 4 a warning, 6 news.
+// level is the kernel's level of a line: 3 an error, 4 a warning, 6
+// informational.
 func level(text string) int {
 	switch {
 	case strings.HasPrefix(text, "NVRM: loading"):
@@ -77,7 +77,7 @@ func level(text string) int {
 	return 4
 }
 
-// escapeRecord writes what is not printable ASCII as the kernel does.
+// escapeRecord escapes anything but printable ASCII as the kernel does.
 func escapeRecord(text string) string {
 	var b strings.Builder
 	for i := range len(text) {
@@ -90,7 +90,7 @@ func escapeRecord(text string) string {
 	return b.String()
 }
 
-// nextRecord is the number after the last record's.
+// nextRecord returns the number after the last record's.
 func nextRecord(file string) (int, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -101,7 +101,7 @@ func nextRecord(file string) (int, error) {
 	number, _, _ := strings.Cut(rest, ",")
 	n, err := strconv.Atoi(number)
 	if err != nil {
-		n = -1 // the log is empty, or somebody's own line is the last
+		n = -1 // the log is empty, or its last line is not a record
 	}
 	return n + 1, nil
 }

@@ -17,39 +17,39 @@ import (
 // KubeletSocket is the socket of the kubelet of the simulation at a state file.
 func KubeletSocket(state string) string { return filepath.Join(state+".kubelet", "kubelet.sock") }
 
-// HasKubelet reports whether the simulation at a state file is a node of
-// Kubernetes.
+// HasKubelet reports whether the simulation at a state file is a Kubernetes
+// node.
 func HasKubelet(state string) (bool, error) {
 	s, err := Read(state)
 	return err == nil && s.Has("kubelet"), err
 }
 
-// PodFlags are what tells an exporter of the pods of the simulation at a state
-// file, beside ExporterFlags. Where it has no kubelet they lead nowhere, and not
-// to the kubelet of the machine it runs on.
+// PodFlags point an exporter to the pods of the simulation at a state file,
+// beside ExporterFlags. Without a kubelet they point to nothing, so that the
+// kubelet of the real machine is not used.
 func PodFlags(state string) []string {
 	return []string{"--podresources.socket=" + KubeletSocket(state), "--path.pod-logs=" + PodLogs(state)}
 }
 
-// maxSocket is how long the path of a unix socket can be, less the zero and
-// the suffix by which it is made (sys/un.h).
+// maxSocket is the maximum length of the path of a unix socket, without the NUL
+// and the suffix of the temporary name (sys/un.h).
 const maxSocket = 108 - 1 - len(".new")
 
-// longUp is for how long a kubelet has run that was there before us.
+// longUp is the uptime of a kubelet that was already running.
 const longUp = time.Hour
 
-// served is a simulated kubelet and what it was last told.
+// served is a simulated kubelet and its last configuration.
 type served struct {
 	server  *kubelet.Server
 	socket  string
-	node    string // which simulation it is the kubelet of
+	node    string // identifies its simulation
 	starts  string
-	limited int64 // calls that were to fail, all in all
+	limited int64 // total of calls to fail
 }
 
 // ServeKubelet serves the PodResources API of the simulation at a state file
-// and follows every edit of it until ctx ends; wait must be called then. The
-// kubelet is up when it returns, and was for long.
+// and follows every edit of it until ctx ends; then wait must be called. When
+// it returns, the kubelet is up and has been for long.
 func ServeKubelet(ctx context.Context, state string) (wait func(), err error) {
 	socket := KubeletSocket(state)
 	if len(socket) > maxSocket {
@@ -99,7 +99,7 @@ func ServeKubelet(ctx context.Context, state string) (wait func(), err error) {
 	return func() { <-done }, nil
 }
 
-// follow makes the kubelet what the state says.
+// follow applies the state to the kubelet.
 func (k *served) follow(s *State) error {
 	pods, is, starts := s.podsListed(), s.Get("kubelet"), s.Get("kubelet.starts")
 	if !s.Has("kubelet") {
@@ -122,7 +122,7 @@ func (k *served) follow(s *State) error {
 		}
 	}
 	if node != k.node {
-		// The age of the socket is how a client tells since when a kubelet runs.
+		// Clients take the age of the socket for the start of the kubelet.
 		began := time.Now().Add(-longUp)
 		if err := os.Chtimes(k.socket, began, began); err != nil {
 			return err
@@ -145,8 +145,8 @@ func (k *served) follow(s *State) error {
 	return k.server.Start()
 }
 
-// podsListed are the pods that the kubelet lists now. While it has not heard
-// of all yet, static ones come first: those it knows from its own disk.
+// podsListed returns the pods that the kubelet lists now. While the list is
+// incomplete, static pods come first: they are on its own disk.
 func (s *State) podsListed() []kubelet.Pod {
 	pods := s.pods()
 	if s.Has("kubelet.lists") {

@@ -14,9 +14,9 @@ func sorted(names []string) []string {
 	return names
 }
 
-// WithoutSymbols copies a shared library in such a way that the named
-// functions are not found in it: as an older driver's library is. A function
-// that it does not have in the first place is an error.
+// WithoutSymbols copies a shared library so that the named functions are not
+// found in it, as in an older driver's library. A function that it does not
+// have is an error.
 func WithoutSymbols(from, to string, names []string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {
@@ -35,7 +35,8 @@ func WithoutSymbols(from, to string, names []string) error {
 	}
 	table := data[section.Offset : section.Offset+section.Size]
 	for _, name := range names {
-		// The loader compares names after the hash: another first letter hides one.
+		// The loader compares names after the hash: another first letter hides
+		// a name.
 		i := bytes.Index(table, []byte("\x00"+name+"\x00"))
 		if i < 0 {
 			return fmt.Errorf("%s: no function %s to take away", from, name)
@@ -45,8 +46,8 @@ func WithoutSymbols(from, to string, names []string) error {
 	return os.WriteFile(to, data, 0o755)
 }
 
-// WithoutSymbolsIn does so, and puts the copy under the library's own name into
-// a folder, which it makes.
+// WithoutSymbolsIn is WithoutSymbols to a folder, which it creates, under the
+// library's name.
 func WithoutSymbolsIn(from, folder string, names []string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err

@@ -11,25 +11,25 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
-// machine is what a simulated node shows beside the native libraries: /sys and
+// machine is what a simulated node has beside the native libraries: /sys and
 // /proc, and the kernel log. Like the state it is kept in files, beside the
 // state file and under its lock:
 //
 //	STATE.tree         /sys and /proc, as a tree file
-//	STATE.tree.intact  the same as the scenario began, which clear goes back to
-//	STATE.root         a directory that shows the tree: sys and proc
+//	STATE.tree.intact  the same at the start of the scenario, for clear
+//	STATE.root         a directory with the tree: sys and proc
 //	STATE.kmsg         the kernel log, records of /dev/kmsg
-//	STATE.dev          device files, where it was asked for them
-//	STATE.kubelet      the kubelet's socket, where somebody serves it
+//	STATE.dev          device files, where requested
+//	STATE.kubelet      the kubelet's socket, while it is served
 type machine struct {
 	tree  *faketree.Tree
-	saved []byte // the tree as it is in the file and as the directory shows it
+	saved []byte // the tree as in the file and in the directory
 }
 
-// TreeFile is where the simulation at a state file keeps its /sys and /proc.
+// TreeFile is the tree file of the simulation at a state file.
 func TreeFile(state string) string { return state + ".tree" }
 
-// Root is the directory that shows them: Root/sys, Root/proc.
+// Root is the directory with the tree: Root/sys, Root/proc.
 func Root(state string) string { return state + ".root" }
 
 // KernelLog is the kernel log of the simulation at a state file.
@@ -37,8 +37,8 @@ func KernelLog(state string) string { return state + ".kmsg" }
 
 func intactFile(state string) string { return TreeFile(state) + ".intact" }
 
-// ExporterFlags are what tells an exporter to look at the simulation at a
-// state file, and not at the machine it runs on.
+// ExporterFlags point an exporter to the simulation at a state file instead of
+// the real machine.
 func ExporterFlags(state, library string) []string {
 	flags := []string{
 		"--nvml.library=" + library,
@@ -52,7 +52,7 @@ func ExporterFlags(state, library string) []string {
 	return flags
 }
 
-// errNoMachine is what faults of the bus answer where there is none.
+// errNoMachine is the error of bus faults without a tree.
 var errNoMachine = errors.New("this simulation has no /sys; set one up with `accel-sim run` or `accel-sim compile`")
 
 // hardware returns the machine, read from its files at the first call.
@@ -78,7 +78,7 @@ func (s *State) hardware() (*machine, error) {
 	return s.machine, nil
 }
 
-// intact is the tree as the scenario began.
+// intact returns the tree at the start of the scenario.
 func (s *State) intact() (*faketree.Tree, error) {
 	if s.path == "" {
 		return s.begun, nil
@@ -86,8 +86,8 @@ func (s *State) intact() (*faketree.Tree, error) {
 	return faketree.Load(intactFile(s.path))
 }
 
-// install writes a new machine beside the state file at path. What an earlier
-// simulation left there is gone.
+// install writes a new machine beside the state file at path. It removes what
+// an earlier simulation left.
 func (s *State) install(path string) error {
 	for _, old := range []string{TreeFile(path), intactFile(path), KernelLog(path)} {
 		if err := os.Remove(old); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -111,7 +111,7 @@ func (s *State) install(path string) error {
 	return s.saveMachine(path)
 }
 
-// saveMachine brings the machine's files up to date.
+// saveMachine updates the machine's files.
 func (s *State) saveMachine(path string) error {
 	if err := errors.Join(s.print(path), s.saveDev(path)); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (s *State) saveMachine(path string) error {
 	}
 	s.machine.saved = now
 	if s.Get("sysfs") == "fuse" {
-		return nil // whoever has it mounted sees the file change
+		return nil // a process with the tree mounted sees the change of the file
 	}
 	was, err := faketree.Parse(TreeFile(path), saved)
 	if err == nil {
@@ -140,7 +140,7 @@ func (s *State) saveMachine(path string) error {
 	return nil
 }
 
-// replaceFile writes a file at once: readers see the old or the new one.
+// replaceFile replaces a file atomically.
 func replaceFile(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {

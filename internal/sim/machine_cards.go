@@ -11,7 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
-// card is an FPGA of the tree.
+// card is an FPGA in the tree.
 type card struct {
 	kind string // dfl, xrt or manager
 	at   string // PCI address, or the platform device of its manager
@@ -19,7 +19,7 @@ type card struct {
 	mgmt string // directory of the management function of XRT, or ""
 }
 
-// cardsOf finds the FPGAs of a tree, by what names them.
+// cardsOf finds the FPGAs of a tree, by name.
 func cardsOf(t *faketree.Tree) map[string]card {
 	out := map[string]card{}
 	for kind, driver := range map[string]string{"dfl": "dfl-pci", "xrt": "xocl"} {
@@ -46,8 +46,8 @@ func cardsOf(t *faketree.Tree) map[string]card {
 	return out
 }
 
-// first returns the first path below dir that a pattern of path.Match, element
-// by element, leads to; "" where there is none.
+// first returns the first path below dir that matches a pattern of path.Match,
+// element by element; "" where there is none.
 func first(t *faketree.Tree, dir, pattern string) string {
 	want, rest, more := strings.Cut(pattern, "/")
 	for _, name := range t.Names(dir) {
@@ -65,8 +65,8 @@ func first(t *faketree.Tree, dir, pattern string) string {
 	return ""
 }
 
-// card finds the FPGA that an argument names: the number, the tree of the
-// scenario or a part of its name, the PCI address or the platform device.
+// card resolves an argument: the number of an FPGA, the tree of the scenario or
+// a part of its name, the PCI address or the platform device.
 func (s *State) card(arg string) (card, *machine, error) {
 	m, err := s.hardware()
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *State) card(arg string) (card, *machine, error) {
 	return card{}, nil, fmt.Errorf("%d cards are %q; the cards are:%s", len(found), arg, list.String())
 }
 
-// isCard reports whether an argument names the card of a key.
+// isCard reports whether an argument matches the card of a key.
 func (s *State) isCard(key, arg string) bool {
 	if _, err := strconv.Atoi(arg); err == nil {
 		return key == "card."+arg
@@ -106,7 +106,7 @@ func (s *State) isCard(key, arg string) bool {
 	return arg != "" && strings.Contains(attr(rec, "tree"), arg) || samePlace(arg, attr(rec, "at"))
 }
 
-// samePlace compares PCI addresses whose domain may be left out.
+// samePlace compares PCI addresses with an optional domain.
 func samePlace(a, b string) bool {
 	if strings.Count(a, ":") == 1 {
 		a = "0000:" + a

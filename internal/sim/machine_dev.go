@@ -12,11 +12,10 @@ import (
 )
 
 // Dev is the directory of the device files of the simulation at a state file,
-// where it was set up with them. They have the numbers of NVIDIA's driver and
-// lead to no hardware.
+// where it has them. They have the numbers of NVIDIA's driver and no hardware.
 func Dev(state string) string { return state + ".dev" }
 
-// WithDeviceFiles lets Install make device files, which needs CAP_MKNOD.
+// WithDeviceFiles makes Install create device files, which requires CAP_MKNOD.
 func (s *State) WithDeviceFiles() { s.Set("dev", "yes") }
 
 var deviceFileStates = []string{"present", "missing", "denied"}
@@ -35,7 +34,7 @@ func injectDeviceFile(s *State, in input) error {
 	})
 }
 
-// saveDev makes the device files what the state says.
+// saveDev updates the device files from the state.
 func (s *State) saveDev(path string) error {
 	if !s.Has("dev") {
 		return nil

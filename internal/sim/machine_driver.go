@@ -19,8 +19,8 @@ func (s *State) onTree(change func(*machine) error) error {
 	return change(m)
 }
 
-// showDriver makes what /sys and /proc tell of NVIDIA's driver what the state
-// says: which GPUs it is bound to, and its version.
+// showDriver updates what /sys and /proc show of NVIDIA's driver: the GPUs that
+// it is bound to, and its version.
 func (s *State) showDriver() error {
 	return s.onTree(func(m *machine) error {
 		s.tellAll(m.tree)
@@ -37,7 +37,7 @@ func (s *State) tellAll(t *faketree.Tree) {
 		driver := ""
 		if loaded && !s.Has(fmt.Sprintf("gpu.%d.gone", i)) && t.Exists("/sys/bus/pci/devices/"+s.address(i)) {
 			driver = "nvidia"
-			s.tellGPU(t, i)
+			s.writeGPU(t, i)
 		}
 		bind(t, s.address(i), driver)
 	}
@@ -46,7 +46,7 @@ func (s *State) tellAll(t *faketree.Tree) {
 	}
 }
 
-// clearMachine makes the tree what it was as the scenario began.
+// clearMachine restores the tree of the start of the scenario.
 func (s *State) clearMachine() error {
 	return s.onTree(func(m *machine) error {
 		intact, err := s.intact()
@@ -60,8 +60,8 @@ func (s *State) clearMachine() error {
 	})
 }
 
-// clearFunction makes a GPU or a card what it was as the scenario began, and
-// reports whether the argument names one. The driver may have been loaded anew
+// clearFunction restores a GPU or a card to the start of the scenario, and
+// reports whether the argument names one. The driver may have been reloaded
 // since.
 func (s *State) clearFunction(arg string) (found bool, err error) {
 	err = s.onTree(func(m *machine) error {
@@ -94,7 +94,7 @@ func (s *State) clearFunction(arg string) (found bool, err error) {
 	return found, err
 }
 
-// places are the directories that a card's faults change.
+// places returns the directories that a card's faults change.
 func (c card) places(t *faketree.Tree) []string {
 	out := []string{c.dir}
 	if c.mgmt != "" {

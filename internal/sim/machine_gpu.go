@@ -13,8 +13,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
-// address is where a GPU sits, as the kernel writes it; NVML has eight digits
-// of domain and capital letters.
+// address returns a GPU's address as the kernel writes it; NVML has eight
+// digits of domain and capital letters.
 func (s *State) address(gpu int) string {
 	a := strings.ToLower(s.gpuGet(gpu, "pci.bus_id"))
 	if len(a) == len("00000000:1b:00.0") && strings.HasPrefix(a, "0000") {
@@ -23,8 +23,8 @@ func (s *State) address(gpu int) string {
 	return a
 }
 
-// plugGPUs puts the GPUs of the state into a tree, each behind a root port of
-// its own, with what NVIDIA's driver shows of them in /proc.
+// plugGPUs adds the GPUs of the state to a tree, each behind its own root port,
+// with the files of NVIDIA's driver in /proc.
 func (s *State) plugGPUs(t *faketree.Tree) error {
 	taken := map[string]bool{}
 	for i := range s.gpus() {
@@ -42,8 +42,8 @@ func (s *State) plugGPUs(t *faketree.Tree) error {
 		}
 		seen[a] = i
 		domain, bus, _ := splitAddress(a)
-		// A root port has a bus of its own below; on bus 0 GPUs of virtual
-		// machines sit without one.
+		// A root port has its own bus below it; on bus 0 are GPUs of virtual
+		// machines, without a port.
 		root := bus
 		for root > 0 && taken[domain+strconv.Itoa(root)] {
 			root--
@@ -53,7 +53,7 @@ func (s *State) plugGPUs(t *faketree.Tree) error {
 	}
 	s.tellAll(t)
 	if t.Exists("/sys/module/nvidia") {
-		s.say("NVRM: loading %s", s.driverBanner())
+		s.log("NVRM: loading %s", s.driverBanner())
 	}
 	return nil
 }
@@ -103,8 +103,8 @@ func (s *State) plugGPU(t *faketree.Tree, gpu int, root string, behindPort bool)
 	f.put(t)
 }
 
-// tellGPU writes what /proc/driver/nvidia tells of a GPU.
-func (s *State) tellGPU(t *faketree.Tree, gpu int) {
+// writeGPU writes the file of a GPU in /proc/driver/nvidia.
+func (s *State) writeGPU(t *faketree.Tree, gpu int) {
 	text := func(key, unknown string) string {
 		if v := s.gpuGet(gpu, key); v != "" && !strings.HasPrefix(v, "error:") {
 			return v
@@ -118,8 +118,8 @@ func (s *State) tellGPU(t *faketree.Tree, gpu int) {
 		s.address(gpu), gpu, s.Get("driver.version")))
 }
 
-// driverBanner is how NVIDIA's kernel module names itself, in /proc and when
-// it is loaded.
+// driverBanner is the name that NVIDIA's kernel module prints, in /proc and
+// when it is loaded.
 func (s *State) driverBanner() string {
 	return "NVIDIA UNIX x86_64 Kernel Module  " + s.Get("driver.version") + "  Wed Oct 29 23:15:11 UTC 2025"
 }
@@ -132,7 +132,7 @@ func (s *State) tellDriver(t *faketree.Tree) {
 }
 
 // compileMachine makes the /sys and /proc of a scenario: its GPUs, then the
-// cards of its trees, which are renumbered where they meet what is there.
+// cards of its trees, renumbered where they conflict.
 func (sc *Scenario) compileMachine(s *State, fixtures fs.FS) error {
 	m := &machine{tree: faketree.New()}
 	s.machine = m

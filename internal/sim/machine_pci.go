@@ -51,7 +51,7 @@ func aerText(errors []aerError, total string) string {
 	return b.String() + total + " 0\n"
 }
 
-// function is a PCI function to be put into a tree.
+// function is a PCI function to add to a tree.
 type function struct {
 	path, address, driver                                 string
 	class, vendor, device, subVendor, subDevice, revision uint64
@@ -59,8 +59,8 @@ type function struct {
 	port                                                  bool
 }
 
-// put writes the function's directory, with the files and in the forms that
-// the trees of fixtures/trees have, and the links to it.
+// put writes the function's directory, with the files and formats of
+// fixtures/trees, and the links to it.
 func (f *function) put(t *faketree.Tree) {
 	modalias := fmt.Sprintf("pci:v%08Xd%08Xsv%08Xsd%08Xbc%02Xsc%02Xi%02X", f.vendor, f.device, f.subVendor, f.subDevice, f.class>>16, f.class>>8&0xff, f.class&0xff)
 	event := fmt.Sprintf("PCI_CLASS=%X\nPCI_ID=%04X:%04X\nPCI_SUBSYS_ID=%04X:%04X\nPCI_SLOT_NAME=%s\nMODALIAS=%s\n",
@@ -102,7 +102,7 @@ func (f *function) put(t *faketree.Tree) {
 	bind(t, f.address, f.driver)
 }
 
-// up leads from a directory of /sys to /sys.
+// up returns the relative path from a directory of /sys to /sys.
 func up(path string) string { return strings.Repeat("../", strings.Count(path, "/")-1) }
 
 // bind binds a function to a driver; "" unbinds it.

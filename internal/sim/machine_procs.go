@@ -9,14 +9,14 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
-// podLogs is where a node keeps the logs of its pods, in the tree.
+// podLogs is the directory of a node's pod logs, in the tree.
 const podLogs = "/var/log/pods"
 
 // PodLogs is that directory of the simulation at a state file.
 func PodLogs(state string) string { return filepath.Join(Root(state), podLogs) }
 
-// showProcesses makes /proc and the directories of the pods' logs what the
-// state says.
+// showProcesses updates /proc and the directories of the pods' logs from the
+// state.
 func (s *State) showProcesses() error {
 	return s.onTree(func(m *machine) error {
 		s.tellProcesses(m.tree)
@@ -50,14 +50,14 @@ func (s *State) tellProcesses(t *faketree.Tree) {
 		}
 		dir := "/proc/" + pid
 		t.Set(dir+"/comm", comm+"\n")
-		// proc_pid_stat(5): the start is the 22nd field.
+		// proc_pid_stat(5): field 22 is the start time.
 		t.Set(dir+"/stat", fmt.Sprintf("%s (%s) S 1 %s %s 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 %s 0 0 18446744073709551615\n", pid, comm, pid, pid, attr(rec, "start")))
 		t.Set(dir+"/cgroup", s.cgroupFile(s.cgroupPath(rec, comm, byUID)))
 	}
 }
 
-// cgroupPath is where a process stands, as the kubelet and the container
-// runtime lay it out (pkg/kubelet/cm; runc's and crun's cgroup managers).
+// cgroupPath returns the cgroup of a process, as laid out by the kubelet and
+// the container runtime (pkg/kubelet/cm; runc's and crun's cgroup managers).
 func (s *State) cgroupPath(rec, comm string, pods map[string]pod) string {
 	uid := attr(rec, "pod")
 	if uid == "" {

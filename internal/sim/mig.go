@@ -35,14 +35,15 @@ func (s *State) profiles(gpu int) []profile {
 	return out
 }
 
-// instance is a wanted GPU instance: its profile and the slices of its compute instances.
+// instance is a GPU instance to create: its profile and the slices of its
+// compute instances.
 type instance struct {
 	profile
 	compute []int
 	start   int
 }
 
-// setMIG lays a GPU out anew: items such as 3g.40gb, or 3g.40gb:1c+2c for two
+// setMIG applies a MIG layout: items such as 3g.40gb, or 3g.40gb:1c+2c for two
 // compute instances in one GPU instance.
 func (s *State) setMIG(gpu int, items []string) error {
 	placed, err := place(s.profiles(gpu), items)
@@ -72,7 +73,7 @@ func (s *State) setMIG(gpu int, items []string) error {
 	return nil
 }
 
-// place finds room for every instance, largest first as the driver does.
+// place finds slices for every instance, largest first as the driver does.
 func place(known []profile, items []string) ([]instance, error) {
 	var wanted []instance
 	for _, item := range items {
@@ -90,7 +91,7 @@ func place(known []profile, items []string) ([]instance, error) {
 		for k := range w.starts {
 			start := w.starts[k]
 			if w.size == 4 && len(w.starts) > 1 {
-				start = w.starts[len(w.starts)-1-k] // a half goes to the upper end
+				start = w.starts[len(w.starts)-1-k] // a half is placed at the upper end
 			}
 			if mask := (1<<w.size - 1) << start; taken&mask == 0 {
 				w.start, taken = start, taken|mask
@@ -137,7 +138,7 @@ func parseInstance(known []profile, item string) (instance, error) {
 	return instance{}, fmt.Errorf("unknown MIG profile %q: want one of %s", name, strings.Join(names, ", "))
 }
 
-// instanceID numbers instances by size and place, as the driver does.
+// instanceID numbers instances by size and position, as the driver does.
 func instanceID(in instance) int {
 	switch in.size {
 	case 8:
@@ -150,7 +151,7 @@ func instanceID(in instance) int {
 	return 7 + in.start
 }
 
-// madeUUID is stable: the same device has the same UUID in every run.
+// madeUUID is deterministic: the same device has the same UUID in every run.
 func madeUUID(prefix string, parts ...string) string {
 	h := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return fmt.Sprintf("%s-%x-%x-%x-%x-%x", prefix, h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])

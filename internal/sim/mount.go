@@ -9,15 +9,15 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
-// lookEvery is how often a mounted tree looks whether somebody edited it.
+// lookEvery is the time between two checks of a mounted tree for edits.
 const lookEvery = 10 * time.Millisecond
 
-// MountedTree lets Install leave Root empty: the tree will be mounted there.
+// MountedTree makes Install leave Root empty: the tree will be mounted there.
 func (s *State) MountedTree() { s.Set("sysfs", "fuse") }
 
 // MountTree mounts /sys and /proc of the simulation at a state file, which was
-// set up for it, at Root, and follows all edits until ctx ends. unmount must
-// be called then; reads that are blocked end.
+// set up for it, at Root, and follows all edits until ctx ends. Then unmount
+// must be called; it ends blocked reads.
 func MountTree(ctx context.Context, state string) (unmount func(), err error) {
 	file := TreeFile(state)
 	seen, err := os.Stat(file)
@@ -43,7 +43,7 @@ func MountTree(ctx context.Context, state string) (unmount func(), err error) {
 				return
 			case <-tick.C:
 			}
-			// The file is replaced as a whole, so another file is another tree.
+			// An edit replaces the file, so another file is another tree.
 			now, err := os.Stat(file)
 			if err != nil || os.SameFile(now, seen) {
 				continue

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// partEntry is NVSwitches or CPUs of a scenario: what DCGM knows and NVML does
-// not. Their values are known by DCGM's numbers of them.
+// partEntry is NVSwitches or CPUs of a scenario, which only DCGM has. Their
+// values have DCGM's field ids.
 type partEntry struct {
 	count, links int // links of a switch, cores of a CPU
 	values       []line
 }
 
-// switchFields and cpuFields give the numbers of dcgm_fields.h; those of
-// switchLinkFields are of one link, those of coreFields of one core.
+// switchFields and cpuFields have the field ids of dcgm_fields.h; those of
+// switchLinkFields are per link, those of coreFields per core.
 var (
 	switchFields = map[string]int{
 		"voltage_mvolt": 701, "power_vdd_watts": 705, "power_dvdd_watts": 706, "power_hvdd_watts": 707,
@@ -36,7 +36,7 @@ var (
 	}
 )
 
-// partKinds are the kinds of parts by the words that name them.
+// partKinds are the kinds of parts by name.
 var partKinds = map[string]map[string]int{
 	"switch": merged(switchFields, switchLinkFields),
 	"cpu":    cpuFields,
@@ -85,7 +85,7 @@ func parseParts(kind, units string, most int, to *[]partEntry) func(node) error 
 	}
 }
 
-// compileParts numbers the parts of a kind over all entries.
+// compileParts numbers the parts of a kind across all entries.
 func (sc *Scenario) compileParts(s *State, kind string, entries []partEntry) {
 	n := 0
 	for _, p := range entries {
@@ -100,7 +100,7 @@ func (sc *Scenario) compileParts(s *State, kind string, entries []partEntry) {
 	}
 }
 
-// injectPart gives a value of a switch or a CPU another course, from now on.
+// injectPart changes a value of a switch or a CPU from now on.
 func injectPart(s *State, in input) error {
 	kind, n, _ := strings.Cut(in["part"], ":")
 	if partKinds[kind] == nil || !s.Has(kind+"."+n) {

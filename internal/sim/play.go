@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// later is a step of a fault that takes time: what happens so long after the
-// step before.
+// later is a step of a fault with a duration, at a time after the previous
+// step.
 type later struct {
 	after time.Duration
 	do    func(*State) error
 }
 
-// then adds a step to the fault that is being done.
+// then adds a step to the current fault.
 func (s *State) then(after time.Duration, do func(*State) error) {
 	s.later = append(s.later, later{after, do})
 }
 
-// finish does the steps that are left at once.
+// finish performs the remaining steps at once.
 func (s *State) finish() error {
 	for len(s.later) > 0 {
 		next := s.later[0]
@@ -29,9 +29,9 @@ func (s *State) finish() error {
 	return nil
 }
 
-// Play does a fault to the simulation at a state file, with the given
-// arguments and flags by name, and stays until it is over: a reconfiguration
-// takes its time. Where ctx ends first the fault is left as it is.
+// Play applies a fault to the simulation at a state file, with arguments and
+// flags by name, and returns when it is over: a reconfiguration takes its time.
+// Where ctx ends first, the fault stays as it is.
 func (f *Fault) Play(ctx context.Context, path string, given map[string]string) error {
 	steps := []later{{0, func(s *State) error { return f.begin(s, given) }}}
 	for len(steps) > 0 {

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// held is a device as the kubelet knows it.
-type held struct {
-	resource, id string // resource is "" where a reference says nothing of it
+// allocated is a device of a pod as the kubelet has it.
+type allocated struct {
+	resource, id string // resource is "" where the reference does not imply one
 	on           device // gpu is -1 where it is no GPU
 }
 
-// ReferenceHelp is how a scenario or a fault refers to a device that a pod
-// holds.
+// ReferenceHelp is the syntax of a reference to an allocated device, in a
+// scenario or a fault.
 const ReferenceHelp = "gpu:0, mig:4/0, replica:3::1, gke:0, hami:3-1, legacy:4/0, fpga:CARD, region:CARD, generic:PATH or the kubelet's own id"
 
-// references make ids as each device plugin does.
-var references = map[string]func(*State, string) (held, error){
+// references make the ids of each device plugin.
+var references = map[string]func(*State, string) (allocated, error){
 	"gpu":     (*State).pluginGPU,
 	"mig":     (*State).pluginMIG,
 	"replica": (*State).pluginReplica,
@@ -29,8 +29,8 @@ var references = map[string]func(*State, string) (held, error){
 	"generic": (*State).genericDevice,
 }
 
-// reference finds what a text refers to. One of no known kind is an id.
-func (s *State) reference(text string) (held, error) {
+// reference resolves a text. A text of an unknown kind is an id.
+func (s *State) reference(text string) (allocated, error) {
 	kind, arg := text, ""
 	if i := strings.IndexAny(text, ": "); i >= 0 {
 		kind, arg = text[:i], strings.TrimSpace(text[i+1:])
@@ -43,9 +43,9 @@ func (s *State) reference(text string) (held, error) {
 		return h, err
 	}
 	if !deviceName.MatchString(text) {
-		return held{}, fmt.Errorf("%q is no id of a device; want %s", text, ReferenceHelp)
+		return allocated{}, fmt.Errorf("%q is no id of a device; want %s", text, ReferenceHelp)
 	}
-	h := held{id: text, on: device{-1, -1}}
+	h := allocated{id: text, on: device{-1, -1}}
 	id, _, _ := strings.Cut(text, "::")
 	if ds, err := s.devices(id); err == nil && len(ds) == 1 && len(id) > len("GPU-") {
 		h.on = ds[0]
@@ -77,18 +77,18 @@ func (s *State) migRecord(d device) string {
 }
 
 // pluginGPU is a whole GPU of NVIDIA's device plugin.
-func (s *State) pluginGPU(arg string) (held, error) {
+func (s *State) pluginGPU(arg string) (allocated, error) {
 	d, err := s.oneDevice(arg, false)
-	return held{"nvidia.com/gpu", s.deviceUUID(d), d}, err
+	return allocated{"nvidia.com/gpu", s.deviceUUID(d), d}, err
 }
 
 // pluginMIG is a MIG device of NVIDIA's device plugin, with its strategy mixed.
-func (s *State) pluginMIG(arg string) (held, error) {
+func (s *State) pluginMIG(arg string) (allocated, error) {
 	d, err := s.oneDevice(arg, true)
 	if err != nil {
-		return held{}, err
+		return allocated{}, err
 	}
-	return held{migResource(attr(s.migRecord(d), "profile")), s.deviceUUID(d), d}, nil
+	return allocated{migResource(attr(s.migRecord(d), "profile")), s.deviceUUID(d), d}, nil
 }
 
 // migResource is nvidia.com/mig-1g.10gb.me for 1g.10gb+me.
@@ -98,27 +98,27 @@ func migResource(profile string) string {
 
 // pluginReplica is a replica of a GPU or a MIG device that NVIDIA's device
 // plugin shares by time slicing or MPS: 3::1, 4/0::2.
-func (s *State) pluginReplica(arg string) (held, error) {
+func (s *State) pluginReplica(arg string) (allocated, error) {
 	name, n, ok := strings.Cut(arg, "::")
 	if !ok || n == "" {
-		return held{}, fmt.Errorf("%q has no number of a replica; want 3::1", arg)
+		return allocated{}, fmt.Errorf("%q has no number of a replica; want 3::1", arg)
 	}
 	find := s.pluginGPU
 	if strings.Contains(name, "/") || strings.HasPrefix(name, "MIG-") {
 		find = s.pluginMIG
 	}
 	h, err := find(name)
-	return held{h.resource + ".shared", h.id + "::" + n, h.on}, err
+	return allocated{h.resource + ".shared", h.id + "::" + n, h.on}, err
 }
 
-// gkeDevice is a GPU of GKE's device plugin, which calls it by its device
-// node, or a MIG device: nvidia4/gi2 for 4/0.
-func (s *State) gkeDevice(arg string) (held, error) {
+// gkeDevice is a GPU of GKE's device plugin, named by its device node, or a MIG
+// device: nvidia4/gi2 for 4/0.
+func (s *State) gkeDevice(arg string) (allocated, error) {
 	d, err := s.oneDevice(arg, strings.Contains(arg, "/"))
 	if err != nil {
-		return held{}, err
+		return allocated{}, err
 	}
-	h := held{"nvidia.com/gpu", "nvidia" + s.gpuGet(d.gpu, "minor_number"), d}
+	h := allocated{"nvidia.com/gpu", "nvidia" + s.gpuGet(d.gpu, "minor_number"), d}
 	if d.mig >= 0 {
 		h.id += "/gi" + attr(s.migRecord(d), "gi")
 	}
@@ -126,18 +126,18 @@ func (s *State) gkeDevice(arg string) (held, error) {
 }
 
 // hamiGPU is a share of a GPU of HAMi's device plugin: 3-1.
-func (s *State) hamiGPU(arg string) (held, error) {
+func (s *State) hamiGPU(arg string) (allocated, error) {
 	name, n, ok := strings.Cut(arg, "-")
 	if !ok || n == "" {
-		return held{}, fmt.Errorf("%q has no number of a share; want 3-1", arg)
+		return allocated{}, fmt.Errorf("%q has no number of a share; want 3-1", arg)
 	}
 	h, err := s.pluginGPU(name)
 	h.id += "-" + n
 	return h, err
 }
 
-// legacyMIG is a MIG device as drivers before R470 call it.
-func (s *State) legacyMIG(arg string) (held, error) {
+// legacyMIG is a MIG device as named by drivers before R470.
+func (s *State) legacyMIG(arg string) (allocated, error) {
 	h, err := s.pluginMIG(arg)
 	if err == nil {
 		rec := s.migRecord(h.on)
@@ -146,22 +146,22 @@ func (s *State) legacyMIG(arg string) (held, error) {
 	return h, err
 }
 
-// genericDevice is a device of generic-device-plugin, which calls it by the
-// SHA-1 of the number of its replica and the paths of its device nodes
+// genericDevice is a device of generic-device-plugin, named by the SHA-1 of the
+// number of its replica and the paths of its device nodes
 // (squat/generic-device-plugin, deviceplugin/path.go).
-func (s *State) genericDevice(arg string) (held, error) {
+func (s *State) genericDevice(arg string) (allocated, error) {
 	if !strings.HasPrefix(arg, "/dev/") {
-		return held{}, fmt.Errorf("%q is no path of a device; want /dev/dfl-port.0, or several by commas", arg)
+		return allocated{}, fmt.Errorf("%q is no path of a device; want /dev/dfl-port.0, or several by commas", arg)
 	}
-	return held{id: fmt.Sprintf("%x", sha1.Sum([]byte("0"+strings.ReplaceAll(arg, ",", "")))), on: device{-1, -1}}, nil
+	return allocated{id: fmt.Sprintf("%x", sha1.Sum([]byte("0"+strings.ReplaceAll(arg, ",", "")))), on: device{-1, -1}}, nil
 }
 
 // draDriver is NVIDIA's driver of dynamic resource allocation.
 const draDriver = "gpu.nvidia.com"
 
-// draName is how NVIDIA's DRA driver calls a GPU or a MIG device:
-// gpu-0, gpu-4-mig-1g10gb-19-6. Another driver's devices are named in full.
-func (s *State) draName(driver, text string) (held, error) {
+// draName is the name of a GPU or a MIG device in NVIDIA's DRA driver: gpu-0,
+// gpu-4-mig-1g10gb-19-6. Another driver's devices are named in full.
+func (s *State) draName(driver, text string) (allocated, error) {
 	h, err := s.reference(text)
 	if err != nil || driver != draDriver || h.on.gpu < 0 {
 		h.resource = driver
@@ -173,5 +173,5 @@ func (s *State) draName(driver, text string) (held, error) {
 		profile := strings.NewReplacer(".", "", "+", "-").Replace(attr(rec, "profile"))
 		name += fmt.Sprintf("-mig-%s-%s-%s", profile, attr(rec, "gi_profile"), attr(rec, "start"))
 	}
-	return held{driver, name, h.on}, nil
+	return allocated{driver, name, h.on}, nil
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
-// fpgaFunction is an accelerator function of Intel's device plugin in its mode
-// af, or a card of AMD's.
-func (s *State) fpgaFunction(arg string) (held, error) {
+// fpgaFunction is an accelerator function of Intel's device plugin in mode af,
+// or a card of AMD's.
+func (s *State) fpgaFunction(arg string) (allocated, error) {
 	c, m, err := s.card(arg)
 	if err != nil {
-		return held{}, err
+		return allocated{}, err
 	}
-	h := held{on: device{-1, -1}}
+	h := allocated{on: device{-1, -1}}
 	switch c.kind {
 	case "xrt":
 		h.id, h.resource = c.at, xrtResource(m.tree, c.dir)
@@ -28,36 +28,37 @@ func (s *State) fpgaFunction(arg string) (held, error) {
 		}
 		h.id, h.resource = path.Base(port), afResource(interfaceID(m.tree, c), content(m.tree, port+"/afu_id"))
 	default:
-		return h, fmt.Errorf("no device plugin knows %s; give the id that yours has", c.at)
+		return h, fmt.Errorf("no device plugin supports %s; give the id that yours uses", c.at)
 	}
 	return h, nil
 }
 
-// fpgaRegion is a region of Intel's device plugin in its mode region.
-func (s *State) fpgaRegion(arg string) (held, error) {
+// fpgaRegion is a region of Intel's device plugin in mode region.
+func (s *State) fpgaRegion(arg string) (allocated, error) {
 	c, m, err := s.card(arg)
 	if err != nil {
-		return held{}, err
+		return allocated{}, err
 	}
 	fme := first(m.tree, c.dir, "fpga_region/*/dfl-fme.*")
 	if c.kind != "dfl" || fme == "" {
-		return held{}, fmt.Errorf("%s has no region that a device plugin knows", c.at)
+		return allocated{}, fmt.Errorf("%s has no region that a device plugin supports", c.at)
 	}
-	h := held{id: path.Base(fme), on: device{-1, -1}}
+	h := allocated{id: path.Base(fme), on: device{-1, -1}}
 	if id := interfaceID(m.tree, c); id != "" {
 		h.resource = "fpga.intel.com/region-" + id
 	}
 	return h, nil
 }
 
-// interfaceID is what the green bitstream of a DFL card must fit to.
+// interfaceID is the interface that the green bitstream of a DFL card must
+// match.
 func interfaceID(t *faketree.Tree, c card) string {
 	return content(t, first(t, c.dir, "fpga_region/*/dfl-fme.*/dfl-fme-region.*/fpga_region/*/compat_id"))
 }
 
-// afResource is a resource of Intel's FPGA plugin in its mode af
-// (intel-device-plugins-for-kubernetes, cmd/fpga_plugin): the beginnings of
-// both ids, and the whole of them in base64.
+// afResource is a resource of Intel's FPGA plugin in mode af
+// (intel-device-plugins-for-kubernetes, cmd/fpga_plugin): the first digits of
+// both ids, and both ids in base64.
 func afResource(interfaceID, afu string) string {
 	a, err := hex.DecodeString(interfaceID)
 	b, err2 := hex.DecodeString(afu)

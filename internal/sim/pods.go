@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Bounds of what a scenario has in pods.
+// Bounds of the pods of a scenario.
 const (
-	maxPods       = 500 // more than a kubelet takes
+	maxPods       = 500 // more than a kubelet accepts
 	maxContainers = 32
 	maxHeld       = 512 // ids in one list
 	maxClaims     = 32
@@ -34,8 +34,8 @@ type containerEntry struct {
 	processes []processEntry
 }
 
-// deviceEntry is one device that a device plugin gave out: a reference, or the
-// kubelet's own id.
+// deviceEntry is one device of a device plugin: a reference, or the kubelet's
+// id.
 type deviceEntry struct {
 	resource, ref string
 	at            node
@@ -46,7 +46,7 @@ type processEntry struct {
 	at  node
 }
 
-// claimEntry is a claim of dynamic resource allocation, which is the pod's.
+// claimEntry is a claim of dynamic resource allocation of the pod.
 type claimEntry struct {
 	name, driver, pool, share string
 
@@ -57,15 +57,15 @@ var (
 	qosClasses = []string{"guaranteed", "burstable", "besteffort"}
 
 	dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	// dnsName is a DNS subdomain, of a length that leaves room for the rest of
-	// the name of its directory.
+	// dnsName is a DNS subdomain that leaves room for the rest of the name of
+	// the pod's log directory.
 	dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,141}[a-z0-9])?$`)
 	podUID  = regexp.MustCompile(`^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})$`)
-	// deviceName is what an id, or the name of a resource or driver, can be.
+	// deviceName is a valid id, or name of a resource or driver.
 	deviceName = regexp.MustCompile(`^[!-~]{1,253}$`)
 )
 
-// cgroupKeys are how the node's cgroups are laid out; the first of each is the
+// cgroupKeys are the layouts of the node's cgroups; the first of each is the
 // default.
 var cgroupKeys = map[string][]string{
 	"version": {"v2", "v1"},
@@ -186,7 +186,7 @@ func (p *podEntry) parseContainer(_ int, n node) error {
 		err = n.errorf("the key name is missing")
 	}
 	if err == nil && c.init && len(c.devices) > 0 {
-		err = n.errorf("an init container that has ended holds no devices")
+		err = n.errorf("an init container that has ended has no devices")
 	}
 	if slices.ContainsFunc(p.containers, func(o containerEntry) bool { return o.name == c.name }) {
 		err = n.errorf("there is another container %q", c.name)

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// compilePods puts the node's processes and its pods into the state.
+// compilePods adds the node's processes and pods to the state.
 func (sc *Scenario) compilePods(s *State) error {
 	for i := range s.gpus() {
 		for _, key := range s.keys(fmt.Sprintf("gpu.%d.process.", i)) {
@@ -62,7 +62,7 @@ func (sc *Scenario) compilePod(s *State, e podEntry) error {
 				return d.at.errorf("%w", err)
 			}
 			h.resource = d.resource
-			s.hold(p.key, c.name, h)
+			s.allocate(p.key, c.name, h)
 		}
 		for _, q := range c.processes {
 			pid := strconv.Itoa(q.pid)
@@ -88,19 +88,20 @@ func (sc *Scenario) compilePod(s *State, e podEntry) error {
 	return nil
 }
 
-// claim gives a pod a device by dynamic resource allocation.
-func (s *State) claim(p, name, pool, share string, h held) {
+// claim allocates a device to a pod by dynamic resource allocation.
+func (s *State) claim(p, name, pool, share string, h allocated) {
 	rec := fmt.Sprintf("name=%s driver=%s pool=%s device=%s", name, h.resource, pool, h.id)
 	if share != "" {
 		rec += " share=" + share
 	}
 	s.Set(fmt.Sprintf("%s.claim.%d", p, s.nextIndex(p+".claim.")), rec)
 	if h.on.gpu >= 0 {
-		s.Set("dra."+s.deviceUUID(h.on), "1") // a device plugin does not offer it
+		s.Set("dra."+s.deviceUUID(h.on), "1") // no device plugin offers it
 	}
 }
 
-// derivedUID is stable, as madeUUID is: a UUID, or a hash for a static pod.
+// derivedUID is deterministic, like madeUUID: a UUID, or a hash for a static
+// pod.
 func derivedUID(static bool, parts ...string) string {
 	uid := strings.TrimPrefix(madeUUID("pod", parts...), "pod-")
 	if static {
@@ -109,8 +110,8 @@ func derivedUID(static bool, parts ...string) string {
 	return uid
 }
 
-// addProcess puts a process into /proc. start is when it began, in hundredths
-// of a second since boot.
+// addProcess adds a process to /proc. start is its start time, in hundredths of
+// a second since boot.
 func (s *State) addProcess(pid string, start int64, name, podUID, container string) {
 	if name = path.Base(name); name == "." {
 		name = "python3"

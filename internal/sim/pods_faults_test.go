@@ -89,7 +89,7 @@ func TestPodFaults(t *testing.T) {
 		"plugin-down amd.com/gpu":                     `no device plugin offers "amd.com/gpu"; offered are nvidia.com/gpu, `,
 		"plugin-up nvidia.com/gpu":                    "no device plugin of \"nvidia.com/gpu\" is down",
 		"pod-evict nobody":                            `0 pods are "nobody"`,
-		"pod-evict kube-apiserver-node --xid=79":      "holds no GPU",
+		"pod-evict kube-apiserver-node --xid=79":      "has no GPU that could report",
 		"pod-evict llm-0 --xid=x":                     "code: want a whole number",
 		"pod-evict llm-0 --xid=79 --after=x":          "after: want a duration",
 		"pod-start a/b generic:dfl-port.0":            "want /dev/dfl-port.0",

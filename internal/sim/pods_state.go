@@ -12,7 +12,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/kubelet"
 )
 
-// Pods stand in the state as
+// The records of pods in the state are
 //
 //	pod.3 namespace=ml name=train-0 uid=… qos=burstable phase=running
 //	pod.3.container.0 name=main id=…
@@ -22,7 +22,7 @@ import (
 //	allocatable.0 resource=nvidia.com/gpu.shared id=GPU-…::0
 //	dra.GPU-… 1
 //
-// A process without a pod is the host's.
+// A process without a pod belongs to the host.
 
 // pod is a pod of the state.
 type pod struct {
@@ -46,7 +46,7 @@ func (s *State) pods() []pod {
 	return out
 }
 
-// podNamed finds a pod by NAMESPACE/NAME, or by its name where there is one.
+// podNamed finds a pod by NAMESPACE/NAME, or by a unique name.
 func (s *State) podNamed(arg string) (pod, error) {
 	var found []pod
 	var names []string
@@ -63,7 +63,7 @@ func (s *State) podNamed(arg string) (pod, error) {
 	return found[0], nil
 }
 
-// nextIndex is the first number that is free below a prefix of keys.
+// nextIndex returns the first free number below a prefix of keys.
 func (s *State) nextIndex(prefix string) int {
 	n := 0
 	for _, key := range s.keys(prefix) {
@@ -89,14 +89,14 @@ func (s *State) addContainer(p, uid, name, more string) {
 	s.Set(fmt.Sprintf("%s.container.%d", p, s.nextIndex(p+".container.")), "name="+name+" id="+id+more)
 }
 
-// hold gives a container a device of a device plugin.
-func (s *State) hold(p, container string, h held) {
+// allocate allocates a device of a device plugin to a container.
+func (s *State) allocate(p, container string, h allocated) {
 	s.Set(fmt.Sprintf("%s.device.%d", p, s.nextIndex(p+".device.")), fmt.Sprintf("container=%s resource=%s id=%s", container, h.resource, h.id))
 	s.offer(h)
 }
 
-// offer has a device be allocatable from now on.
-func (s *State) offer(h held) {
+// offer makes a device allocatable.
+func (s *State) offer(h allocated) {
 	rec := fmt.Sprintf("resource=%s id=%s", h.resource, h.id)
 	for _, key := range s.keys("allocatable.") {
 		if s.Get(key) == rec {
@@ -106,14 +106,14 @@ func (s *State) offer(h held) {
 	s.Set(fmt.Sprintf("allocatable.%d", s.nextIndex("allocatable.")), rec)
 }
 
-// removePod forgets a pod. Its processes are the caller's business.
+// removePod removes a pod. The caller removes its processes.
 func (s *State) removePod(p pod) {
 	for _, key := range append(s.keys(p.key+"."), p.key) {
 		s.Delete(key)
 	}
 }
 
-// listed is what the kubelet lists of a pod.
+// listed returns the kubelet's entry of a pod.
 func (s *State) listed(p pod) kubelet.Pod {
 	out := kubelet.Pod{Namespace: p.namespace, Name: p.name}
 	for _, key := range s.keys(p.key + ".container.") {
@@ -149,12 +149,12 @@ func (s *State) listed(p pod) kubelet.Pod {
 	return out
 }
 
-// deviceUUIDIn finds the GPU or MIG device in an id.
+// deviceUUIDIn matches the GPU or MIG device in an id.
 var deviceUUIDIn = regexp.MustCompile(`^(GPU|MIG)-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// allocatable is what the device plugins offer: what a pod has held and what
-// the scenario says, and by default each whole GPU and MIG device that is not
-// among these, as NVIDIA's plugin offers it. What is unhealthy is not offered.
+// allocatable returns the devices of the device plugins: those of pods and of
+// the scenario, and by default every other whole GPU and MIG device, as
+// NVIDIA's plugin offers them. Unhealthy devices are left out.
 func (s *State) allocatable() map[string][]string {
 	out, offered := map[string][]string{}, map[string]bool{}
 	add := func(resource, id string) {
@@ -190,7 +190,7 @@ func (s *State) allocatable() map[string][]string {
 	return out
 }
 
-// pluginNames are what device plugins call a device.
+// pluginNames returns the ids of a device in device plugins.
 func (s *State) pluginNames(d device) []string {
 	node := "nvidia" + s.gpuGet(d.gpu, "minor_number")
 	if d.mig < 0 {
@@ -201,8 +201,8 @@ func (s *State) pluginNames(d device) []string {
 	return []string{s.deviceUUID(d), legacy, node + "/gi" + attr(rec, "gi")}
 }
 
-// offerable reports whether a device plugin finds a device healthy. It drops
-// those of which it saw a critical Xid, and partitions that are not any more.
+// offerable reports whether a device plugin considers a device healthy. It
+// drops those with a critical Xid, and partitions that no longer exist.
 func (s *State) offerable(id, base string) bool {
 	if !deviceName.MatchString(id) {
 		return false
@@ -226,7 +226,7 @@ func (s *State) offerable(id, base string) bool {
 	return !strings.HasPrefix(base, "MIG-")
 }
 
-// errNoKubelet is what faults of pods answer on a machine outside Kubernetes.
+// errNoKubelet is the error of pod faults on a machine outside Kubernetes.
 var errNoKubelet = errors.New("this simulation has no kubelet; its scenario has no pods")
 
 func (s *State) needsKubelet() error {

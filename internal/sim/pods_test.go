@@ -40,7 +40,7 @@ func TestPodStrictness(t *testing.T) {
 		{"pods: [{name: a, containers: [{name: c, devices: {r: [fpga n3000]}}]}]", `0 cards are "n3000"`},
 		{"pods: [{name: a, containers: [{name: c, devices: {r: [an id]}}]}]", `"an id" is no id of a device; want gpu:0, `},
 		{"pods: [{name: a, containers: [{name: c, devices: {r: [hami 0]}}]}]", `"0" has no number of a share; want 3-1`},
-		{"pods: [{name: a, containers: [{name: c, init: true, devices: {r: [gpu 0]}}]}]", "containers[0]: an init container that has ended holds no devices"},
+		{"pods: [{name: a, containers: [{name: c, init: true, devices: {r: [gpu 0]}}]}]", "containers[0]: an init container that has ended has no devices"},
 		{"pods: [{name: a, containers: [{name: c, numa: [x]}]}]", "pods[0].containers[0].numa[0]: want a whole number from 0"},
 		{"pods: [{name: a, containers: [{name: c}], claims: [{devices: [gpu 0]}]}]", "x.yaml:7: pods[0].claims[0]: the key name is missing"},
 		{"pods: [{name: a, containers: [{name: c}], claims: [{name: b}]}]", "x.yaml:7: pods[0].claims[0]: the key devices is missing"},

@@ -13,7 +13,7 @@ import (
 )
 
 // reconfigure plays the load of another image, step by step, as the drivers
-// show it. Later steps look the card up again: it may have gone meanwhile.
+// show it. Later steps look up the card again: it may have gone meanwhile.
 func reconfigure(s *State, _ *faketree.Tree, c card, in input) error {
 	takes, err := in.duration("duration")
 	if err != nil {
@@ -52,9 +52,9 @@ func onCardAt(at string, do func(*faketree.Tree, card)) func(*State) error {
 	}
 }
 
-// imageID is the identity of the image to load: an AFU's 32 digits, an
-// xclbin's UUID, the name of a bit file. What is not given is made up, another
-// at each call.
+// imageID is the identity of the image to load: an AFU's 32 digits, an xclbin's
+// UUID, the name of a bit file. A missing one is generated, a different one at
+// each call.
 func imageID(c card, in input) (string, error) {
 	sum := sha256.Sum256([]byte(c.at + in["duration"] + strconv.FormatInt(time.Now().UnixNano(), 10)))
 	made := hex.EncodeToString(sum[:16])
@@ -94,8 +94,8 @@ func (c card) state(t *faketree.Tree, state string) {
 	}
 }
 
-// begin shows the card as it is while an image is loaded. Reads that wait for
-// the driver's lock block where they can: in a mounted tree.
+// begin shows the card during the load of an image. Reads that wait for the
+// driver's lock block where they can: in a mounted tree.
 func (c card) begin(t *faketree.Tree, block bool) {
 	var locked []string
 	switch c.kind {
@@ -153,7 +153,7 @@ func (c card) endManager(t *faketree.Tree, id string, failed bool) {
 	}
 }
 
-// endXRT ends the load of an xclbin: with two compute units of one kernel, at
+// endXRT ends the load of an xclbin with two compute units of one kernel, at
 // numbers that no unit had before.
 func (c card) endXRT(t *faketree.Tree, id string, failed bool) {
 	t.Unblock(c.dir)

@@ -15,17 +15,18 @@ import (
 type Scenario struct {
 	Name        string
 	Description string
-	// Missing names functions that NVML shall not export, MissingDCGM those of DCGM.
+	// Missing names functions that NVML does not export, MissingDCGM those of
+	// DCGM.
 	Missing, MissingDCGM []string
 
 	driver map[string]string
 	cc     map[string]int
 	gpus   []gpuEntry
 	parts  map[string][]partEntry // by kind
-	trees  []line                 // where it stands, and the name
-	inject []line                 // where it stands, and the fault
+	trees  []line                 // line and name
+	inject []line                 // line and fault
 
-	kubelet     bool // it has the key pods, be it of none
+	kubelet     bool // the key pods is present, possibly empty
 	pods        []podEntry
 	allocatable []deviceEntry
 	cgroups     map[string]string
@@ -46,12 +47,12 @@ type process struct {
 	kind, name           string
 }
 
-// maxTrees is how many trees one machine holds.
+// maxTrees is the most trees of one machine.
 const maxTrees = 32
 
 var driverStates = []string{"loaded", "unloaded", "mismatch"}
 
-// ParseScenario reads a scenario strictly; every complaint names file, line and key.
+// ParseScenario parses a scenario strictly; every error has file, line and key.
 func ParseScenario(file string, data []byte) (*Scenario, error) {
 	root, err := parseYAML(file, data)
 	if err != nil {
@@ -117,7 +118,7 @@ func (sc *Scenario) parseDriver(n node) error {
 	return n.fields(known)
 }
 
-// cudaNumber makes 13010 of 13.1, as nvmlSystemGetCudaDriverVersion does.
+// cudaNumber returns 13010 for 13.1, as nvmlSystemGetCudaDriverVersion does.
 func cudaNumber(s string) (string, error) {
 	major, minor, _ := strings.Cut(s, ".")
 	a, err := strconv.Atoi(major)
@@ -221,7 +222,7 @@ func (g *gpuEntry) parseProcess(_ int, n node) error {
 	return err
 }
 
-// LoadScenario finds a scenario by name in the fixtures folder, or by path.
+// LoadScenario loads a scenario by name from the fixtures folder, or by path.
 func LoadScenario(fixtures fs.FS, name string) (*Scenario, error) {
 	if strings.ContainsRune(name, '/') || strings.HasSuffix(name, ".yaml") {
 		data, err := os.ReadFile(name)

@@ -12,11 +12,11 @@ import (
 const SignalHelp = "a number, sine:BASE:AMPLITUDE:PERIOD[:PHASE], square:LOW:HIGH:PERIOD:DUTY[:PHASE], " +
 	"steps:SECONDS:V1,V2,…, noise:BASE:AMPLITUDE:PERIOD[:SEED], ramp:BASE:PER_SECOND, model or error:NAME"
 
-// shapes gives the least and most numbers that each waveform takes.
+// shapes are the minimum and maximum number of parameters of each waveform.
 var shapes = map[string][2]int{"sine": {3, 4}, "square": {4, 5}, "noise": {3, 4}, "ramp": {2, 2}}
 
 // ParseSignal checks a value and returns it in the form of the state file. The
-// error quotes what in it is wrong.
+// error quotes the wrong part.
 func ParseSignal(text string) (string, error) {
 	if text == "model" {
 		return text, nil
@@ -96,8 +96,8 @@ var returns = map[int]string{
 	28: "GPU_NOT_FOUND", 29: "INVALID_STATE", 30: "RESET_TYPE_NOT_SUPPORTED", 999: "UNKNOWN",
 }
 
-// ParseReturn reads an nvmlReturn_t by its number, 0 to 999, or its name, in any
-// case and with or without NVML_ERROR_.
+// ParseReturn parses an nvmlReturn_t by number, 0 to 999, or name, in any case
+// and with or without NVML_ERROR_.
 func ParseReturn(text string) (int, error) {
 	if n, err := strconv.Atoi(text); err == nil && n >= 0 && n <= 999 {
 		return n, nil

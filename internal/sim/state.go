@@ -17,17 +17,17 @@ import (
 
 const header = "accel-sim-state 1"
 
-// State is a state file in memory: `key value` lines in their order.
-// The C reader in fixtures/nvml/state.c is the other end.
+// State is a state file in memory: `key value` lines in order. The C reader is
+// fixtures/nvml/state.c.
 type State struct {
 	lines []line
 	index map[string]int
 
-	path    string         // of the file it was read from, "" where it has none yet
-	machine *machine       // nil until a fault asks for it
-	begun   *faketree.Tree // the machine's tree as the scenario began, until it is in a file
-	kernel  []string       // lines that the kernel has yet to print
-	later   []later        // what a fault does after its beginning
+	path    string         // of the file it was read from, "" for none
+	machine *machine       // nil until a fault needs it
+	begun   *faketree.Tree // the machine's tree at the start of the scenario, until it is in a file
+	kernel  []string       // lines to append to the kernel log
+	later   []later        // later steps of a fault
 }
 
 type line struct{ key, value string }
@@ -35,7 +35,7 @@ type line struct{ key, value string }
 // NewState returns an empty state.
 func NewState() *State { return &State{index: map[string]int{}} }
 
-// ParseState reads what Bytes wrote.
+// ParseState parses the output of Bytes.
 func ParseState(data []byte) (*State, error) {
 	sc := bufio.NewScanner(bytes.NewReader(data))
 	sc.Buffer(nil, 1<<20)
@@ -53,7 +53,7 @@ func ParseState(data []byte) (*State, error) {
 	return s, sc.Err()
 }
 
-// Bytes is the file.
+// Bytes returns the content of the file.
 func (s *State) Bytes() []byte {
 	var b bytes.Buffer
 	b.WriteString(header + "\n")
@@ -73,13 +73,13 @@ func (s *State) Get(key string) string {
 	return ""
 }
 
-// Has tells whether the key is there.
+// Has reports whether the key exists.
 func (s *State) Has(key string) bool {
 	_, ok := s.index[key]
 	return ok
 }
 
-// Set gives a key a value; line breaks would break the format.
+// Set sets the value of a key. Line breaks are not allowed.
 func (s *State) Set(key, value string) {
 	value = strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\r' {
@@ -95,7 +95,7 @@ func (s *State) Set(key, value string) {
 	s.lines = append(s.lines, line{key, value})
 }
 
-// Delete forgets a key.
+// Delete removes a key.
 func (s *State) Delete(key string) {
 	if i, ok := s.index[key]; ok {
 		s.lines[i] = line{}
@@ -103,7 +103,7 @@ func (s *State) Delete(key string) {
 	}
 }
 
-// keys lists the keys with a prefix in their order.
+// keys returns the keys with a prefix, in order.
 func (s *State) keys(prefix string) []string {
 	var out []string
 	for _, l := range s.lines {
@@ -128,7 +128,8 @@ func (s *State) now() float64 {
 	return float64(time.Now().UnixNano()-s.integer("epoch")) / 1e9
 }
 
-// DefaultPath is where the libraries look: $ACCEL_SIM_STATE, else a file of this user.
+// DefaultPath is the default of the libraries: $ACCEL_SIM_STATE, else a file of
+// this user.
 func DefaultPath() string {
 	if p := os.Getenv("ACCEL_SIM_STATE"); p != "" {
 		return p
@@ -153,7 +154,7 @@ func Read(path string) (*State, error) {
 	return s, nil
 }
 
-// Write replaces the file at path at once; readers see the old or the new one.
+// Write replaces the file at path atomically.
 func (s *State) Write(path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -163,7 +164,7 @@ func (s *State) Write(path string) error {
 }
 
 // Update edits the file at path, and the machine beside it, under a lock, so
-// that edits never lose each other.
+// that concurrent edits are not lost.
 func Update(path string, edit func(*State) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -186,8 +187,8 @@ func Update(path string, edit func(*State) error) error {
 	return errors.Join(s.Write(path), s.saveMachine(path))
 }
 
-// Install begins a new simulation at path, with its machine: what an earlier
-// one left is gone.
+// Install starts a new simulation at path, with its machine, and removes what
+// an earlier one left.
 func (s *State) Install(path string) error {
 	taken, err := filepath.Glob(path + ".taken.*")
 	if err != nil {
@@ -198,8 +199,8 @@ func (s *State) Install(path string) error {
 			return err
 		}
 	}
-	// First, since a kubelet that is served makes its socket anew when it sees
-	// the state.
+	// First, because a served kubelet creates its socket again when it sees the
+	// state.
 	if err := os.RemoveAll(filepath.Dir(KubeletSocket(path))); err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// aliases are short names for what people set most.
+// aliases are short names for frequent keys.
 var aliases = map[string]string{
 	"temperature": "temperature.gpu",
 	"power":       "power.usage",
@@ -15,10 +15,11 @@ var aliases = map[string]string{
 	"memory":      "memory.used",
 }
 
-// blanks are what DCGM and others write for "no value".
+// blanks are the marks of DCGM and others for "no value".
 var blanks = map[string]string{"blank": "9223372036854775792", "blank32": "2147483632"}
 
-// checkValue checks a key and its value, and returns the value as the state file has it.
+// checkValue checks a key and its value, and returns the value in the form of
+// the state file.
 func checkValue(key, value string) (string, error) {
 	if slices.Contains(textKeys, key) {
 		if name, ok := strings.CutPrefix(value, "error:"); ok {
@@ -36,7 +37,7 @@ func checkValue(key, value string) (string, error) {
 	return ParseSignal(value)
 }
 
-// numeric tells whether the key is a number of a GPU or of one of its links.
+// numeric reports whether the key is a number of a GPU or of one of its links.
 func numeric(key string) bool {
 	if slices.Contains(valueKeys, key) {
 		return true
@@ -60,7 +61,7 @@ func inRange(s string, least, most int) bool {
 	return err == nil && n >= least && n <= most && strconv.Itoa(n) == s
 }
 
-// similar lists known keys of the same group, for an error message.
+// similar returns known keys of the same group, for an error message.
 func similar(key string) string {
 	group, _, _ := strings.Cut(key, ".")
 	var out, far []string
@@ -81,8 +82,8 @@ func similar(key string) string {
 	return "; want one of " + strings.Join(out, ", ")
 }
 
-// setAt lets a value take another course from now on; what was stays in the
-// timeline, so that counters made from it never go back.
+// setAt changes a value from now on. Its past remains in the timeline, so that
+// counters integrated from it never decrease.
 func (s *State) setAt(gpu int, full, key, signal string) {
 	mark, now := "1", s.gpuGet(gpu, key)
 	if full != fmt.Sprintf("gpu.%d.%s", gpu, key) {
@@ -109,13 +110,13 @@ func (s *State) setAt(gpu int, full, key, signal string) {
 	}
 }
 
-// absent marks a touched key that was not there before: restore takes it away.
+// absent marks a changed key that did not exist before: restore removes it.
 const absent = "absent"
 
-// servedWithout tells whether the library may answer the key although the state
-// lacks it: a field from the model, a MIG device's load from its GPU's. A GPU's
-// own key and a link's state are not so: there a constant says what absence did,
-// and counters are integrals over it, so its past must stay.
+// servedWithout reports whether the library may return the key although the
+// state lacks it: a field from the model, a MIG device's load from its GPU's. A
+// GPU's key and a link's state are different: a constant replaces the absence,
+// and counters are integrals over it, so its past must remain.
 func servedWithout(own string) bool {
 	if strings.HasPrefix(own, "link.") {
 		return !strings.HasSuffix(own, ".state")
@@ -126,7 +127,7 @@ func servedWithout(own string) bool {
 // set changes a key of a device.
 func (s *State) set(d device, key, signal string) error {
 	if d.mig >= 0 && !slices.Contains(migKeys, key) {
-		return fmt.Errorf("a MIG device has no key %q of its own; want one of %s, or name its GPU", key, strings.Join(migKeys, ", "))
+		return fmt.Errorf("a MIG device has no key %q; want one of %s, or name its GPU", key, strings.Join(migKeys, ", "))
 	}
 	if d.mig < 0 && slices.Contains(textKeys, key) {
 		s.Set(d.prefix()+key, signal)
@@ -136,7 +137,7 @@ func (s *State) set(d device, key, signal string) error {
 	return nil
 }
 
-// last is the newest course of a key.
+// last returns the newest value of a key.
 func (s *State) last(d device, key string) string {
 	v := s.Get(d.prefix() + key)
 	if v == "" && d.mig < 0 {
@@ -149,13 +150,13 @@ func (s *State) last(d device, key string) string {
 	return f[len(f)-1]
 }
 
-// add raises a counter; what is no plain number counts as nought.
+// add increases a counter; anything but a plain number counts as 0.
 func (s *State) add(d device, key string, n uint64) error {
 	old, _ := strconv.ParseUint(s.last(d, key), 0, 64)
 	return s.set(d, key, strconv.FormatUint(old+n, 10))
 }
 
-// restore undoes every set of the keys with this prefix, from now on.
+// restore reverts every change of the keys with this prefix, from now on.
 func (s *State) restore(prefix string) {
 	for _, mark := range s.keys("touched." + prefix) {
 		key := strings.TrimPrefix(mark, "touched.")

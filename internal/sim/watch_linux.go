@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchFile yields after each replacement of a file by a rename, once for
+// watchFile sends after each replacement of a file by a rename, once for
 // several in a row, until ctx ends; then the channel is closed.
 func watchFile(ctx context.Context, path string) (<-chan struct{}, error) {
 	dir, name := filepath.Split(path)
@@ -43,7 +43,7 @@ func watchFile(ctx context.Context, path string) (<-chan struct{}, error) {
 			if concerns(buf[:n], name) {
 				select {
 				case changed <- struct{}{}:
-				default: // whoever reads will see the newest
+				default: // the reader will see the newest
 				}
 			}
 		}
@@ -51,8 +51,8 @@ func watchFile(ctx context.Context, path string) (<-chan struct{}, error) {
 	return changed, nil
 }
 
-// concerns reports whether one of the events is of a file of this name, or
-// tells that events were lost (inotify(7)).
+// concerns reports whether one of the events is for a file of this name, or
+// means that events were lost (inotify(7)).
 func concerns(events []byte, name string) bool {
 	for len(events) >= unix.SizeofInotifyEvent {
 		mask := binary.NativeEndian.Uint32(events[4:])

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// xidAddress is a GPU's address as NVIDIA's driver prints it with a Xid; of a
+// xidAddress is a GPU's address as NVIDIA's driver prints it with a Xid; for a
 // MIG device with its instances.
 func xidAddress(address, gi, ci string) string {
 	text := "PCI:" + strings.TrimSuffix(address, ".0")
@@ -20,8 +20,8 @@ func xidAddress(address, gi, ci string) string {
 	return text
 }
 
-// xidWords are what the driver says with a Xid, %d standing for the GPU's
-// number. Those that a program causes name it.
+// xidWords are the driver's texts of Xids; %d is the GPU's number. Xids caused
+// by a program name it.
 var xidWords = map[uint64]struct {
 	process bool
 	words   string
@@ -52,8 +52,8 @@ var xidWords = map[uint64]struct {
 	150: {false, "MSE_WATCHDOG Fatal XC0 i0 Link 00 (0x00000001 0x00000001 0x00000000 0x00000000 0x00000000 0x00000000)"},
 }
 
-// sayXid prints a Xid as a recent driver does.
-func (s *State) sayXid(d device, code uint64, gi, ci string, in input) {
+// logXid logs a Xid as a recent driver does.
+func (s *State) logXid(d device, code uint64, gi, ci string, in input) {
 	if !in.on("log") {
 		return
 	}
@@ -80,11 +80,11 @@ func (s *State) sayXid(d device, code uint64, gi, ci string, in input) {
 	if in["cause"] != "" {
 		words += " caused by previous Xid " + in["cause"]
 	}
-	s.say("NVRM: Xid (%s): %d, %s, %s", xidAddress(s.address(d.gpu), gi, ci), code, who, words)
+	s.log("NVRM: Xid (%s): %d, %s, %s", xidAddress(s.address(d.gpu), gi, ci), code, who, words)
 }
 
-// sayRecovery prints the Xid by which the driver tells its recovery action.
-func (s *State) sayRecovery(gpu int, to int64, in input) {
+// logRecovery logs the Xid that reports the driver's recovery action.
+func (s *State) logRecovery(gpu int, to int64, in input) {
 	if !in.on("log") {
 		return
 	}
@@ -96,6 +96,6 @@ func (s *State) sayRecovery(gpu int, to int64, in input) {
 		return "Unknown"
 	}
 	from, _ := strconv.ParseInt(s.last(device{gpu, -1}, "recovery_action"), 10, 64)
-	s.say("NVRM: Xid (%s): 154, GPU recovery action changed from 0x%x (%s) to 0x%x (%s)",
+	s.log("NVRM: Xid (%s): 154, GPU recovery action changed from 0x%x (%s) to 0x%x (%s)",
 		xidAddress(s.address(gpu), "", ""), from, name(from), to, name(to))
 }

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// node is a YAML node that knows the file and the path that lead to it, so
-// that every complaint can name file, line and key.
+// node is a YAML node with its file and path, so that every error can name
+// file, line and key.
 type node struct {
 	*yaml.Node
 	file, path string
@@ -49,7 +49,7 @@ func describe(n *yaml.Node) string {
 	return "an alias"
 }
 
-// each calls f for every key of a mapping, and complains about doubles.
+// each calls f for every key of a mapping, and reports duplicates.
 func (n node) each(f func(key string, at, value node) error) error {
 	if n.Kind != yaml.MappingNode {
 		return n.errorf("want a mapping, found %s", describe(n.Node))
@@ -70,7 +70,7 @@ func (n node) each(f func(key string, at, value node) error) error {
 	return errors.Join(all...)
 }
 
-// fields decodes a mapping whose keys are all known.
+// fields decodes a mapping with known keys only.
 func (n node) fields(known map[string]func(node) error) error {
 	return n.each(func(key string, at, value node) error {
 		f, ok := known[key]
@@ -134,7 +134,7 @@ func toTexts(to *[]string) func(node) error {
 	}
 }
 
-// toPlaced decodes a list of texts together with where each stands.
+// toPlaced decodes a list of texts with their lines.
 func toPlaced(to *[]line) func(node) error {
 	return func(n node) error {
 		return n.items(func(_ int, c node) error {

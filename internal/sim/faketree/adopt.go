@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Adopt makes t the same tree as from, blocks included: gates that from does
-// not have are opened. Files that stay are the same to those who have them
-// open. What Forbid and the counts say stays too.
+// Adopt makes t the same tree as from, including blocks: gates that from does
+// not have are opened. Files that remain stay the same for processes that have
+// them open. Counts and forbidden paths are kept.
 func (t *Tree) Adopt(from *Tree) {
 	from = from.Clone()
 	t.mu.Lock()
@@ -44,7 +44,7 @@ func (t *Tree) adopt(e, from *entry) {
 	}
 }
 
-// Blocked returns the paths that reads wait at, sorted, one per gate.
+// Blocked returns the paths at which reads wait, sorted, one per gate.
 func (t *Tree) Blocked() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -56,7 +56,7 @@ func (t *Tree) Blocked() []string {
 	return out
 }
 
-// Unblock opens all gates at a path and below it, whoever put them there.
+// Unblock opens all gates at a path and below it.
 func (t *Tree) Unblock(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

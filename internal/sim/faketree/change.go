@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// Set gives a file its content, exactly as a read shall return it: the newline
-// at the end is the caller's. The file and the directories above it are made
-// where they are missing; an errno set before is gone.
+// Set sets the content of a file, exactly as a read returns it, including the
+// final newline. The file and the directories above it are created where
+// missing; an errno is cleared.
 func (t *Tree) Set(name, content string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -18,24 +18,24 @@ func (t *Tree) Set(name, content string) {
 	e.content, e.errno = content, 0
 }
 
-// SetErr lets every read of a file fail with errno; opening it still works, as
-// in sysfs. The file is made where it is missing. 0 lets reads succeed again.
+// SetErr makes every read of a file fail with errno; opening it still works, as
+// in sysfs. The file is created where missing. 0 makes reads succeed again.
 func (t *Tree) SetErr(name string, errno syscall.Errno) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.file(name).errno = errno
 }
 
-// SetMode gives a file its permission bits, 0444 until then. A file without a
-// read bit cannot be opened for reading by anyone, as in sysfs.
+// SetMode sets the permission bits of a file, 0444 by default. As in sysfs,
+// nobody can open a file without a read bit for reading.
 func (t *Tree) SetMode(name string, mode fs.FileMode) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.file(name).mode = mode.Perm()
 }
 
-// Link makes a symbolic link, in place of what stands there. The target is
-// kept as it is.
+// Link creates a symbolic link and replaces what exists. The target is not
+// changed.
 func (t *Tree) Link(name, target string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -45,15 +45,15 @@ func (t *Tree) Link(name, target string) {
 	up.children[base] = e
 }
 
-// Mkdir makes a directory and those above it.
+// Mkdir creates a directory and those above it.
 func (t *Tree) Mkdir(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.place(path.Join(clean(name), "x"))
 }
 
-// Remove takes a file, a link or a directory with all that is in it away, and
-// reports whether there was one. Links to it stay and lead nowhere.
+// Remove removes a file, a link or a directory with its content, and reports
+// whether there was one. Links to it become dangling.
 func (t *Tree) Remove(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,8 +65,8 @@ func (t *Tree) Remove(name string) bool {
 	return true
 }
 
-// Rename moves a file, a link or a directory with all that is in it, in place
-// of what stands there. Targets of links stay as they are.
+// Rename moves a file, a link or a directory with its content, and replaces
+// what exists. Targets of links are not changed.
 func (t *Tree) Rename(from, to string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,16 +8,15 @@ import (
 	"strings"
 )
 
-// Edit changes the tree by the lines of a tree file, in their order; name
-// stands in the errors. Paths may lead through links. Besides the lines that
-// Parse knows there are
+// Edit applies the lines of a tree file in their order; name is used in the
+// errors. Paths may contain links. Besides the lines of Parse there are
 //
-//	#base<TAB>FILE               which tree this edits; see Load
-//	#remove<TAB>/path            the file or directory goes
-//	#unplug<TAB>/path            the device goes: see Unplug
-//	#rename<TAB>/from<TAB>/to    the file, link or directory moves
+//	#base<TAB>FILE               the tree that this edits; see Load
+//	#remove<TAB>/path            removes the file or directory
+//	#unplug<TAB>/path            removes the device: see Unplug
+//	#rename<TAB>/from<TAB>/to    moves the file, link or directory
 //
-// A tree that was not edited to the end is of no use.
+// After an error the tree is unusable.
 func (t *Tree) Edit(name string, data []byte) error {
 	statements, err := lex(name, data)
 	if err != nil {
@@ -78,8 +77,8 @@ func (t *Tree) edit(s statement) error {
 	return t.property(e, s)
 }
 
-// Unplug takes the directory of a device away together with all links into
-// it, as the kernel does when a device goes; false where there is none.
+// Unplug removes the directory of a device and all links into it, as the kernel
+// does when a device goes; false where there is none.
 func (t *Tree) Unplug(device string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -2,7 +2,7 @@ package faketree
 
 import "syscall"
 
-// errnos are the errors that attributes of sysfs are known to answer.
+// errnos are the known errors of sysfs attributes.
 var errnos = map[string]syscall.Errno{
 	"EACCES":     syscall.EACCES,
 	"EAGAIN":     syscall.EAGAIN,
@@ -31,8 +31,8 @@ var errnos = map[string]syscall.Errno{
 	"ETIMEDOUT":  syscall.ETIMEDOUT,
 }
 
-// errnoName is the name of an errno in a tree file, "EIO" for one that has
-// none there.
+// errnoName returns the name of an errno in a tree file, "EIO" for one without
+// a name.
 func errnoName(errno syscall.Errno) string {
 	for name, e := range errnos {
 		if e == errno {

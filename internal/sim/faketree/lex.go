@@ -17,22 +17,22 @@ const (
 	maxName = 255      // bytes of an element of a path
 )
 
-// statement is a line of a tree file that says something.
+// statement is a line of a tree file other than a comment.
 type statement struct {
 	line  int
 	verb  string // "file", "link", or the directive
-	value string // content, target or what the directive gives
+	value string // content, target or the value of the directive
 	path  string
 }
 
-// directives are the words that begin a line, and whether a value stands
-// before the path.
+// directives are the words that begin a line, and whether a value precedes the
+// path.
 var directives = map[string]bool{
 	"#err": true, "#mode": true, "#note": true, "#dir": false, "#block": false, "#lines": false,
 	"#base": false, "#remove": false, "#unplug": false, "#rename": true,
 }
 
-// lex reads the lines of a tree file. The mistakes name file and line.
+// lex parses the lines of a tree file. The errors have the file and the line.
 func lex(name string, data []byte) ([]statement, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("%s: %d bytes; a tree file has at most %d", name, len(data), maxFile)
@@ -133,7 +133,7 @@ func checkPath(name string) error {
 	return nil
 }
 
-// unescape undoes the escapes of C that tree files use.
+// unescape decodes the C escapes of tree files.
 func unescape(s string) (string, error) {
 	if !strings.ContainsRune(s, '\\') {
 		return s, nil

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Merge adds the files of other to t, as one machine that holds what both
-// describe. Where both have a device of one name, or PCI buses of one number,
-// those of other get the next free number, everywhere in its paths, its links
-// and its uevents, as the kernel would have numbered them. It fails, with t
-// unchanged, where names without a number meet: a machine has one of those.
+// Merge adds the files of other to t, so that one machine has both. Where both
+// have a device of the same name, or PCI buses of the same number, those of
+// other get the next free number in all paths, links and uevents, as the kernel
+// would number them. It fails, with t unchanged, where names without a number
+// conflict.
 func (t *Tree) Merge(other *Tree) error {
 	add := other.Clone()
 	t.mu.Lock()
@@ -42,7 +42,7 @@ func (t *Tree) Merge(other *Tree) error {
 	return nil
 }
 
-// conflicts lists what two trees cannot both be.
+// conflicts returns the files that differ in two trees.
 func conflicts(a, b *entry) []error {
 	var all []error
 	for name, y := range b.children {
@@ -67,8 +67,8 @@ func (t *Tree) graft(at, from *entry) {
 	}
 }
 
-// Restore makes a directory and all links into it what they are in another
-// tree, in which they may be absent: the device is gone then.
+// Restore makes a directory and all links into it equal to those of another
+// tree. Where that has none, the device is removed.
 func (t *Tree) Restore(from *Tree, device string) {
 	from = from.Clone()
 	from.mu.Lock()

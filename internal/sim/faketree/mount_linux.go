@@ -14,8 +14,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// CanMount reports whether trees can be mounted here: by root, where
-// /dev/fuse is and the kernel lets us.
+// CanMount reports whether trees can be mounted here: by root, with /dev/fuse
+// and the kernel's permission.
 var CanMount = sync.OnceValue(func() bool {
 	if os.Geteuid() != 0 {
 		return false
@@ -33,11 +33,10 @@ var CanMount = sync.OnceValue(func() bool {
 	return true
 })
 
-// Mount shows the tree at a directory until unmount is called: /sys/x as
-// dir/sys/x. Nothing is cached, so a change to the tree is seen by the next
-// call. Writing to a file is refused with EROFS and is a violation. unmount
-// ends reads that are blocked, with EIO; it may be called more than once. A
-// tree is mounted once at a time.
+// Mount mounts the tree at a directory until unmount is called: /sys/x as
+// dir/sys/x. Nothing is cached, so the next call sees a change. Writing to a
+// file fails with EROFS and is a violation. unmount ends blocked reads with
+// EIO; it may be called more than once. A tree can be mounted once at a time.
 func (t *Tree) Mount(dir string) (unmount func(), err error) {
 	t.mu.Lock()
 	t.closed = make(chan struct{})
@@ -56,8 +55,8 @@ func (t *Tree) Mount(dir string) (unmount func(), err error) {
 	return sync.OnceFunc(func() {
 		close(t.closed)
 		for server.Unmount() != nil {
-			// Somebody still has a file or a directory open: let the name go
-			// at once and the rest when they close it.
+			// A file or a directory is still open: detach now, and unmount when
+			// it is closed.
 			if syscall.Unmount(dir, syscall.MNT_DETACH) != nil {
 				return
 			}
@@ -66,7 +65,7 @@ func (t *Tree) Mount(dir string) (unmount func(), err error) {
 	}), nil
 }
 
-// node shows an entry. Several nodes may show one entry; none holds state.
+// node is an entry. Several nodes may have the same entry; none has state.
 type node struct {
 	fusefs.Inode
 	t *Tree
@@ -82,7 +81,7 @@ var (
 	_ fusefs.NodeOpener     = (*node)(nil)
 )
 
-// attr is what stat(2) says, sizes as sysfs has them.
+// attr is the answer of stat(2), with the sizes of sysfs.
 func (e *entry) attr() fuse.Attr {
 	a := fuse.Attr{Ino: e.id, Nlink: 1, Mode: e.kind() | uint32(e.mode), Blksize: page}
 	switch {
@@ -104,8 +103,8 @@ func (e *entry) kind() uint32 {
 	return syscall.S_IFREG
 }
 
-// page is the size that sysfs claims for every attribute, and the most that
-// one read(2) of it returns.
+// page is the size of every attribute in sysfs, and the most that one read(2)
+// returns.
 const page = 4096
 
 func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
@@ -163,8 +162,8 @@ func (n *node) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32,
 	return &handle{node: n}, fuse.FOPEN_DIRECT_IO, 0
 }
 
-// handle is an open file. What its first read found is what the next ones
-// continue, as in the kernel's seq_file.
+// handle is an open file. As in the kernel's seq_file, later reads continue the
+// content of the first one.
 type handle struct {
 	*node
 	mu      sync.Mutex
@@ -173,7 +172,7 @@ type handle struct {
 
 var _ fusefs.FileReader = (*handle)(nil)
 
-// Read leaves interrupts aside: a driver that waits for its hardware does too.
+// Read ignores interrupts, as a driver that waits for its hardware does.
 func (h *handle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -192,7 +191,7 @@ func (h *handle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResul
 	return fuse.ReadResultData([]byte(rest)), 0
 }
 
-// read answers one read(2), after all gates before it have opened.
+// read returns the answer of one read(2), after all gates have opened.
 func (t *Tree) read(e *entry) (content string, lines bool, errno syscall.Errno) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -214,7 +213,7 @@ func (t *Tree) read(e *entry) (content string, lines bool, errno syscall.Errno) 
 		default:
 		}
 	}
-	// The device went while the file was open.
+	// The device was removed while the file was open.
 	for at := e; at.up != nil; at = at.up {
 		if at.up.children[at.name] != at {
 			return "", false, syscall.ENODEV

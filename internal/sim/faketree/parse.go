@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// Load parses the tree file at a path of the file system. A file that begins
-// with a line "#base<TAB>FILE" is an edit of another, whose path is relative
-// to the file's own: see Edit.
+// Load parses the tree file at a path of the file system. A file whose first
+// line is "#base<TAB>FILE" is an edit of another file, whose path is relative
+// to it: see Edit.
 func Load(file string) (*Tree, error) { return load(os.ReadFile, file, nil) }
 
-// LoadFS is Load in another file system.
+// LoadFS is Load for another file system.
 func LoadFS(fsys fs.FS, file string) (*Tree, error) {
 	return load(func(name string) ([]byte, error) { return fs.ReadFile(fsys, name) }, file, nil)
 }
 
-// maxBases is how many edits may stand on each other.
+// maxBases bounds the chain of edits.
 const maxBases = 8
 
 func load(read func(string) ([]byte, error), file string, above []string) (*Tree, error) {
@@ -43,21 +43,21 @@ func load(read func(string) ([]byte, error), file string, above []string) (*Tree
 	return t, t.Edit(file, data)
 }
 
-// Parse reads a tree file; name stands in the errors, which also name the line.
-// A line is one of
+// Parse parses a tree file; name is used in the errors, which also have the
+// line. A line is one of
 //
 //	/path<TAB>content            a file; \n \t \r \0 \\ and \xNN in content
 //	/path -> target              a link
-//	#err<TAB>ERRNO<TAB>/path     reading the file fails so
+//	#err<TAB>ERRNO<TAB>/path     reading the file fails with ERRNO
 //	#mode<TAB>octal<TAB>/path    permission bits other than 0444
 //	#note<TAB>reason<TAB>/path   why opening the file does harm
 //	#dir<TAB>/path               an empty directory
 //	#block<TAB>/path             reading the file, or those below, blocks
 //	#lines<TAB>/path             one read(2) returns whole lines only
 //
-// and all other lines that begin with # are comments. Directories are implied.
-// The order of lines does not matter, and no path stands there twice. A file
-// that only #err, #mode or #note names is empty.
+// and other lines that begin with # are comments. Directories are implied. The
+// order of lines does not matter, and a path may occur once. A file that only
+// #err, #mode or #note names is empty.
 func Parse(name string, data []byte) (*Tree, error) {
 	statements, err := lex(name, data)
 	if err != nil {
@@ -65,7 +65,7 @@ func Parse(name string, data []byte) (*Tree, error) {
 	}
 	p := parser{t: New(), lines: map[string]int{}}
 	var mistakes []error
-	// What files and links there are comes first, then what is said of them.
+	// Files and links precede the directives about them.
 	for _, properties := range []bool{false, true} {
 		for _, s := range statements {
 			isEntry := s.verb == "file" || s.verb == "link" || s.verb == "#dir"
@@ -85,7 +85,7 @@ func Parse(name string, data []byte) (*Tree, error) {
 
 type parser struct {
 	t     *Tree
-	lines map[string]int // which line brought a path
+	lines map[string]int // line of each path
 }
 
 func (p *parser) do(s statement) error {
@@ -117,8 +117,8 @@ func (p *parser) do(s statement) error {
 	return p.t.property(e, s)
 }
 
-// property says something of an entry. A file that has an errno keeps its
-// content for later.
+// property applies a directive to an entry. A file with an errno keeps its
+// content.
 func (t *Tree) property(e *entry, s statement) error {
 	if s.verb != "#block" && (e.dir() || e.target != "") {
 		return fmt.Errorf("%s of %s, which is no file", s.verb, s.path)
@@ -139,7 +139,7 @@ func (t *Tree) property(e *entry, s statement) error {
 	return nil
 }
 
-// add makes a new file where nothing stands yet.
+// add creates a new file where none exists.
 func (p *parser) add(n int, name string) (*entry, error) {
 	up, err := p.above(name)
 	if err != nil {
@@ -158,8 +158,8 @@ func (p *parser) add(n int, name string) (*entry, error) {
 	return e, nil
 }
 
-// above returns the directory that holds name. Unlike place it follows no
-// link: a tree file gives the paths of things, not ways to them.
+// above returns the directory of name. Unlike place it follows no link: a tree
+// file has canonical paths.
 func (p *parser) above(name string) (*entry, error) {
 	at := p.t.root
 	parts := strings.Split(name[1:], "/")

@@ -15,13 +15,13 @@ var (
 	numbered = regexp.MustCompile(`^(.*?)(\d+)(\D*)$`)
 	spiChip  = regexp.MustCompile(`^(spi)(\d+)(\.\d+)$`)
 	function = regexp.MustCompile(`^([0-9a-f]{4}):([0-9a-f]{2})(:[0-9a-f]{2}\.[0-7])$`)
-	// byAddress names a device on the SoC's own bus: "ffa50000.ams".
+	// byAddress matches a device on the SoC's bus: "ffa50000.ams".
 	byAddress = regexp.MustCompile(`^[0-9a-f]{6,}\.`)
 	rootBus   = regexp.MustCompile(`^(pci[0-9a-f]{4}):([0-9a-f]{2})$`)
 )
 
-// series is a run of numbers that the kernel hands out in order. Devices that
-// carry each other's number share one.
+// series is a sequence of numbers that the kernel assigns in order. Devices
+// with a common number share one.
 type series string
 
 // numberOf splits a device's name.
@@ -40,7 +40,7 @@ func numberOf(name string) (of series, n int, ok bool) {
 	return of, n, err == nil
 }
 
-// numbers are the numbers of a tree's devices.
+// numbers returns the numbers of a tree's devices.
 func (t *Tree) numbers() map[series]map[int]bool {
 	out := map[series]map[int]bool{}
 	for name := range t.deviceNames() {
@@ -54,7 +54,7 @@ func (t *Tree) numbers() map[series]map[int]bool {
 	return out
 }
 
-// deviceNames are the devices of all classes and buses, each as
+// deviceNames returns the devices of all classes and buses, such as
 // "class/hwmon/hwmon6" or "bus/pci/devices/0000:1b:00.0".
 func (t *Tree) deviceNames() map[string]bool {
 	out := map[string]bool{}
@@ -81,7 +81,7 @@ func common(a, b map[string]bool) map[string]bool {
 	return out
 }
 
-// buses are the PCI buses of a tree, by domain and number.
+// buses returns the PCI buses of a tree, by domain and number.
 func (t *Tree) buses() map[string]map[int]bool {
 	out := map[string]map[int]bool{}
 	t.root.each(func(e *entry) {
@@ -108,7 +108,7 @@ func busOf(name string) (domain string, n int, ok bool) {
 	return strings.TrimPrefix(m[1], "pci"), int(bus), true
 }
 
-// renumber gives t's devices numbers that taken does not have.
+// renumber gives t's devices numbers that are not in taken.
 func (t *Tree) renumber(taken *Tree) error {
 	moves := map[series]map[int]int{}
 	theirs := taken.numbers()
@@ -146,9 +146,9 @@ func (t *Tree) renumber(taken *Tree) error {
 	return nil
 }
 
-// shiftOf returns by how much the buses of each domain move up, or down where
-// there is no room above. They move together: a bridge's numbers are below
-// those of what is behind it.
+// shiftOf returns the offset by which the buses of each domain move up, or down
+// where there is no room above. They move together: a bridge's numbers are
+// lower than those behind it.
 func shiftOf(mine, theirs map[string]map[int]bool) (map[string]int, error) {
 	out := map[string]int{}
 	for domain, buses := range mine {
@@ -189,8 +189,7 @@ func withBus(name string, n int) string {
 	return fmt.Sprintf("%s:%02x", name[:len(name)-3], n)
 }
 
-// rename gives each element of every path, and of what leads there, the name
-// that to says.
+// rename renames each element of every path, and of every link target, by to.
 func (t *Tree) rename(e *entry, to func(string) string) {
 	all := func(name string) string {
 		parts := strings.Split(name, "/")
@@ -217,7 +216,7 @@ func (t *Tree) rename(e *entry, to func(string) string) {
 	e.children = children
 }
 
-// renameEvent renames in the values of a uevent that are names of devices.
+// renameEvent renames the device names in the values of a uevent.
 func renameEvent(text string, to func(string) string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// Tree is a copy of a machine's /sys and /proc. The zero value is of no use:
-// see New, Parse and Load.
+// Tree is a copy of a machine's /sys and /proc. Use New, Parse or Load; the
+// zero value is invalid.
 type Tree struct {
 	mu     sync.Mutex
 	root   *entry
@@ -33,13 +33,13 @@ type entry struct {
 	children map[string]*entry // of a directory, nil in all others
 	target   string            // of a link, "" in all others
 	content  string
-	errno    syscall.Errno // what reading the file answers, 0 for its content
+	errno    syscall.Errno // the error of a read, 0 for none
 	mode     fs.FileMode   // permission bits
 	notes    []string
 	lines    bool // one read returns whole lines only
 }
 
-// maxLinks is how many links one path may lead through, as in the kernel.
+// maxLinks is how many links one path may contain, as in the kernel.
 const maxLinks = 40
 
 // New returns an empty tree.
@@ -56,7 +56,7 @@ func (t *Tree) make(name string, up *entry) *entry {
 	return &entry{id: t.lastID, name: name, up: up, mode: 0o444}
 }
 
-// clean makes an absolute path of what a caller gave.
+// clean returns an absolute path.
 func clean(name string) string {
 	if !strings.HasPrefix(name, "/") {
 		name = "/sys/" + name
@@ -76,8 +76,8 @@ func (e *entry) path() string {
 	return e.up.path() + "/" + e.name
 }
 
-// find returns the entry at a path, nil where there is none. The last
-// element's link is followed only where last is true.
+// find returns the entry at a path, nil where there is none. It follows a link
+// in the last element only where last is true.
 func (t *Tree) find(name string, last bool) *entry {
 	budget := maxLinks
 	return t.walk(t.root, clean(name), last, &budget)
@@ -112,8 +112,8 @@ func (t *Tree) walk(at *entry, name string, last bool, budget *int) *entry {
 	return at
 }
 
-// place returns the directory that holds name, made where it is missing, and
-// the last element. Files in the way give way.
+// place returns the directory of name, created where missing, and the last
+// element. It replaces files on the way.
 func (t *Tree) place(name string) (*entry, string) {
 	dir, base := path.Split(clean(name))
 	if up := t.find(dir, true); up != nil && up.dir() {
@@ -136,8 +136,8 @@ func (t *Tree) place(name string) (*entry, string) {
 	return at, base
 }
 
-// file returns the file at a path, made where there is none. A link that
-// leads nowhere, or to a directory, gives way.
+// file returns the file at a path, created where missing. It replaces a
+// dangling link or a link to a directory.
 func (t *Tree) file(name string) *entry {
 	if e := t.find(name, true); e != nil && !e.dir() {
 		return e
@@ -148,8 +148,8 @@ func (t *Tree) file(name string) *entry {
 	return e
 }
 
-// Get returns the content of a file; false where there is none or reading it
-// fails.
+// Get returns the content of a file; false where it does not exist or reading
+// it fails.
 func (t *Tree) Get(name string) (string, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -160,8 +160,8 @@ func (t *Tree) Get(name string) (string, bool) {
 	return e.content, true
 }
 
-// Err returns the errno that reading a file answers, 0 where it answers its
-// content or there is no file.
+// Err returns the errno of reading a file, 0 where the read succeeds or there
+// is no file.
 func (t *Tree) Err(name string) syscall.Errno {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -181,16 +181,14 @@ func (t *Tree) Target(name string) (string, bool) {
 	return "", false
 }
 
-// Exists reports whether there is a file, a directory, or a link that leads to
-// one.
+// Exists reports whether name is a file, a directory, or a link to one.
 func (t *Tree) Exists(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.find(name, true) != nil
 }
 
-// Real returns the path without links of what name leads to; false where it
-// leads nowhere.
+// Real resolves the links in name; false where it leads nowhere.
 func (t *Tree) Real(name string) (string, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -232,8 +230,8 @@ func (e *entry) each(f func(*entry)) {
 	}
 }
 
-// Clone returns a tree with the same files and blocks. What is counted and
-// what Forbid said is not taken over.
+// Clone returns a tree with the same files and blocks, without counts and
+// forbidden paths.
 func (t *Tree) Clone() *Tree {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -247,7 +245,7 @@ func (t *Tree) Clone() *Tree {
 	return out
 }
 
-// copy makes a copy of an entry of any tree in this one.
+// copy copies an entry of any tree to this one.
 func (t *Tree) copy(e, up *entry) *entry {
 	c := t.make(e.name, up)
 	c.target, c.content, c.errno, c.mode, c.lines = e.target, e.content, e.errno, e.mode, e.lines

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// Forbid names files and directories that nobody may open: paths, or patterns
-// as path.Match has them. Whoever opens one nevertheless stands in Violations.
-// Files that have a #note in the tree file, and files that have no read bit,
-// are forbidden from the start.
+// Forbid declares files and directories that must not be opened: paths, or
+// patterns of path.Match. Violations lists the opens. Files with a #note in the
+// tree file, and files without a read bit, are forbidden from the start.
 func (t *Tree) Forbid(paths ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -22,23 +21,23 @@ func (t *Tree) Forbid(paths ...string) {
 	}
 }
 
-// Violations returns what was done to the mounted tree that must never be, one
-// line each, sorted: "open PATH" of a forbidden file, "write PATH" of any.
+// Violations returns what must not have been done to the mounted tree, one line
+// each, sorted: "open PATH" of a forbidden file, "write PATH" of any.
 func (t *Tree) Violations() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Sorted(slices.Values(t.violations))
 }
 
-// Opens returns how often a file or a directory was opened since it was
+// Opens returns how often a file or a directory has been opened since it was
 // mounted, whether or not it could be read.
 func (t *Tree) Opens(name string) int { return t.count(t.opens, name) }
 
-// Reads returns how many read(2) a file has answered since it was mounted.
-// One that blocks counts when it begins.
+// Reads returns the number of read(2) of a file since it was mounted. One that
+// blocks is counted at its start.
 func (t *Tree) Reads(name string) int { return t.count(t.reads, name) }
 
-// count also finds what is no longer there, by the path it had.
+// count also finds a removed file, by its former path.
 func (t *Tree) count(of map[string]int, name string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,7 +59,7 @@ func (t *Tree) Opened() []string {
 	return out
 }
 
-// TotalReads returns how many read(2) all files have answered.
+// TotalReads returns the number of read(2) of all files.
 func (t *Tree) TotalReads() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,7 +70,7 @@ func (t *Tree) TotalReads() int {
 	return n
 }
 
-// Forget sets all counts to 0 and takes the violations off the list.
+// Forget resets all counts and the list of violations.
 func (t *Tree) Forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +79,7 @@ func (t *Tree) Forget() {
 	t.violations = nil
 }
 
-// opened notes that an entry is being opened, for writing or for reading.
+// opened records that an entry is opened, for writing or for reading.
 func (t *Tree) opened(e *entry, write bool) {
 	name := e.path()
 	t.opens[name]++
@@ -102,10 +101,10 @@ func (t *Tree) isForbidden(e *entry, name string) bool {
 	})
 }
 
-// Block lets every read of a file, or of all files below a directory, block
-// until release is called; others go on. A read of a mounted tree then sits in
-// the kernel, and signals save SIGKILL do not end it, as with a driver that
-// holds its lock. Unmounting ends it with EIO. Opening is not blocked.
+// Block makes every read of a file, or of all files below a directory, block
+// until release is called. A read of a mounted tree is then in the kernel, and
+// only SIGKILL ends it, as with a driver that holds its lock. Unmounting ends
+// it with EIO. Opening does not block.
 func (t *Tree) Block(name string) (release func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,14 +123,14 @@ func (t *Tree) Block(name string) (release func()) {
 	}
 }
 
-// block puts a gate before a path; several may stand there.
+// block adds a gate to a path; there may be several.
 func (t *Tree) block(at string) chan struct{} {
 	gate := make(chan struct{})
 	t.blocks[at] = append(t.blocks[at], gate)
 	return gate
 }
 
-// blocked returns a gate that reads of name wait at, nil where there is none.
+// blocked returns a gate at which reads of name wait, nil where there is none.
 func (t *Tree) blocked(name string) chan struct{} {
 	for at, gates := range t.blocks {
 		if len(gates) > 0 && (name == at || strings.HasPrefix(name, strings.TrimSuffix(at, "/")+"/")) {

@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// Write shows the tree in a directory: /sys/x as dir/sys/x, a regular file or
-// a link. What stands there already is replaced file by file, so a reader sees
-// the old or the new content; what else is in the directory stays. A file
-// whose read fails is left out, as no regular file can fail so, and one that
-// may not be read is empty.
+// Write writes the tree to a directory: /sys/x as dir/sys/x, a regular file or
+// a link. Existing files are replaced one by one, so a reader sees the old or
+// the new content; other files in the directory remain. A file whose read fails
+// is left out, because a regular file cannot fail; one without a read bit is
+// empty.
 func (t *Tree) Write(dir string) error { return t.Sync(dir, nil) }
 
-// Sync makes the directory, which shows the tree was, show the tree t: only
-// what differs is touched, and what t no longer has is taken away.
+// Sync updates a directory with the content of the tree was to the tree t: it
+// changes only what differs and removes what t no longer has.
 func (t *Tree) Sync(dir string, was *Tree) error {
 	before := map[string]shown{}
 	if was != nil {
@@ -32,7 +32,7 @@ func (t *Tree) Sync(dir string, was *Tree) error {
 			gone = append(gone, name)
 		}
 	}
-	// What lies in a directory goes before the directory.
+	// The content of a directory is removed before the directory.
 	slices.SortFunc(gone, func(a, b string) int { return strings.Compare(b, a) })
 	for _, name := range gone {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +54,7 @@ func (t *Tree) Sync(dir string, was *Tree) error {
 	return nil
 }
 
-// shown is what a directory shows of an entry.
+// shown is the form of an entry in a directory.
 type shown struct {
 	mode fs.FileMode
 	text string // content or target
@@ -92,7 +92,7 @@ func (s shown) write(dir, name string) error {
 		}
 		return err
 	}
-	// The rename shows a reader the whole of the old or of the new content.
+	// With the rename a reader sees the whole old or the whole new content.
 	aside := filepath.Join(dir, ".new")
 	if err := os.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -103,7 +103,7 @@ func (s shown) write(dir, name string) error {
 	return os.Rename(aside, path)
 }
 
-// Bytes returns the tree as a tree file that Parse makes the same tree of.
+// Bytes returns the tree as a tree file; Parse returns the same tree.
 func (t *Tree) Bytes() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -6,10 +6,10 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// codec is gRPC's own, but for answers while Server.Garbage is on.
+// codec is gRPC's codec, except for answers while Server.Garbage is on.
 type codec struct{ server *Server }
 
-// junk is no protobuf message: its first field's length is beyond its end.
+// junk is no protobuf message: its first field's length exceeds the message.
 var junk = []byte("\x0a\xff\xff\xff\x7fnvidia")
 
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {

@@ -1,9 +1,9 @@
 // Package kubelet is a simulated kubelet: the PodResources service on a unix
-// socket, which lists the pods that it is told to, and misbehaves when told
-// to, in the ways that real ones do.
+// socket. It lists the configured pods, and misbehaves on request in the ways
+// that real kubelets do.
 //
-// It takes over the socket as the kubelet does: a new one is made beside it
-// and renamed into place, and the file of a kubelet that has ended stays.
+// It takes over the socket as the kubelet does: it creates a new one beside it
+// and renames it into place. The file of a kubelet that has ended remains.
 package kubelet
 
 import (
@@ -31,31 +31,30 @@ type Server struct {
 	grpc        *grpc.Server // nil while it is down
 	served      chan struct{}
 	pods        []Pod
-	ended       []Pod // listed all the same
+	ended       []Pod // still listed
 	old         bool
 	allocatable map[string][]string
 	failures    []error
 	padding     int
 	garbage     bool
-	hang        chan struct{} // closed when calls go on; nil when they do
+	hang        chan struct{} // closed when calls continue; nil when they do not wait
 	calls       int
 	inFlight    int
 	most        int
 }
 
-// ErrRateLimited is what a kubelet answers when its clients, all together,
-// call more than 100 times in a second.
+// ErrRateLimited is the kubelet's answer when its clients together make more
+// than 100 calls in a second.
 var ErrRateLimited = status.Error(codes.ResourceExhausted, "rejected by rate limit")
 
-// Serve starts a kubelet that listens on a unix socket at the path.
+// Serve starts a kubelet on a unix socket at the path.
 func Serve(socket string) (*Server, error) {
 	s := &Server{socket: socket}
 	s.listen = s.listenUnix
 	return s, s.Start()
 }
 
-// ServeFunc starts a kubelet on the listeners that listen makes, one for each
-// start.
+// ServeFunc starts a kubelet; listen returns the listener of each start.
 func ServeFunc(listen func() (net.Listener, error)) (*Server, error) {
 	s := &Server{listen: listen}
 	return s, s.Start()
@@ -81,8 +80,8 @@ func (s *Server) listenUnix() (net.Listener, error) {
 	return l, nil
 }
 
-// Start starts a kubelet that is down; it lists the pods that it is told of,
-// those from before included.
+// Start starts a kubelet that is down; it lists the configured pods, including
+// those from before.
 func (s *Server) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,12 +97,13 @@ func (s *Server) Start() error {
 	s.grpc, s.served = srv, make(chan struct{})
 	go func(done chan struct{}) {
 		defer close(done)
-		srv.Serve(l) // ends with an error that says it was stopped
+		srv.Serve(l) // returns an error after it was stopped
 	}(s.served)
 	return nil
 }
 
-// Stop ends the kubelet at once, as SIGKILL does. Its socket's file stays.
+// Stop ends the kubelet at once, as SIGKILL does. The file of its socket
+// remains.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	srv, served := s.grpc, s.served
@@ -118,14 +118,14 @@ func (s *Server) Stop() {
 }
 
 // Restart stops the kubelet and starts one that lists these pods: none for a
-// kubelet that has not heard from the API server yet.
+// kubelet that has not reached the API server yet.
 func (s *Server) Restart(pods ...Pod) error {
 	s.Stop()
 	s.SetPods(pods...)
 	return s.Start()
 }
 
-// SetPods says which pods run. They are what is listed, but see Old.
+// SetPods sets the running pods. They are listed; see also Old.
 func (s *Server) SetPods(pods ...Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,22 +138,22 @@ func (s *Server) SetPods(pods ...Pod) {
 	})
 }
 
-// Old has pods listed that have ended, as a kubelet before 1.34 does until
-// they are deleted: until Old is called anew.
+// Old makes the kubelet list pods that have ended until they are deleted, as
+// before 1.34. Call Old again to change it.
 func (s *Server) Old(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.old, s.ended = on, nil
 }
 
-// SetAllocatable says which device ids are allocatable, by resource.
+// SetAllocatable sets the allocatable device ids, by resource.
 func (s *Server) SetAllocatable(ids map[string][]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.allocatable = ids
 }
 
-// Hang has calls wait until Resume or Stop.
+// Hang makes calls wait until Resume or Stop.
 func (s *Server) Hang() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,29 +172,28 @@ func (s *Server) Resume() {
 	}
 }
 
-// Fail has the next calls that anybody still waits for fail, one for each error.
+// Fail makes the next calls that still have a client fail, one for each error.
 func (s *Server) Fail(errs ...error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failures = append(s.failures, errs...)
 }
 
-// Pad adds that many bytes to the answers to List.
+// Pad adds this many bytes to the answers to List.
 func (s *Server) Pad(bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.padding = bytes
 }
 
-// Garbage has answers be no PodResources, or again be some.
+// Garbage turns on or off answers that are no PodResources.
 func (s *Server) Garbage(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.garbage = on
 }
 
-// Calls returns how many calls there have been, and how many at one time at
-// most.
+// Calls returns the number of calls, and the most at the same time.
 func (s *Server) Calls() (all, most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -239,7 +238,7 @@ func (s *Server) List(ctx context.Context, _ *podresources.ListPodResourcesReque
 	defer s.mu.Unlock()
 	resp := Answer(slices.Concat(s.pods, s.ended)...)
 	if s.padding > 0 {
-		// A pod has bytes of no interest to whoever asks for devices: CPUs.
+		// CPUs are the bytes of a pod that a client of devices ignores.
 		pad := &podresources.PodResources{Namespace: "padding", Name: "padding"}
 		pad.CpuIds = make([]int64, s.padding)
 		resp.PodResources = append(resp.PodResources, pad)

@@ -9,11 +9,11 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 )
 
-// Pipe is a socket in memory, for tests in virtual time: reads and writes on
-// it block as a test's bubble needs it, which those on a real socket do not.
+// Pipe is a socket in memory, for tests in virtual time: unlike on a real
+// socket, reads and writes block durably in the test's bubble.
 type Pipe struct {
 	mu       sync.Mutex
-	listener *pipeListener // nil where nobody listens
+	listener *pipeListener // nil without a listener
 }
 
 type pipeListener struct {
@@ -21,7 +21,7 @@ type pipeListener struct {
 	pipe *Pipe
 }
 
-// Listen is for ServeFunc.
+// Listen is an argument for ServeFunc.
 func (p *Pipe) Listen() (net.Listener, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -29,7 +29,7 @@ func (p *Pipe) Listen() (net.Listener, error) {
 	return p.listener, nil
 }
 
-// Dial connects to whoever listens, as a dialer of unix sockets does.
+// Dial connects to the listener, as a dialer of unix sockets does.
 func (p *Pipe) Dial(ctx context.Context, socket string) (net.Conn, error) {
 	p.mu.Lock()
 	l := p.listener
@@ -43,7 +43,7 @@ func (p *Pipe) Dial(ctx context.Context, socket string) (net.Conn, error) {
 	return nil, &net.OpError{Op: "dial", Net: "unix", Addr: pipeAddr(socket), Err: syscall.ECONNREFUSED}
 }
 
-// Close ends listening. Connections stay.
+// Close ends listening. Connections remain.
 func (l *pipeListener) Close() error {
 	l.pipe.mu.Lock()
 	if l.pipe.listener == l {

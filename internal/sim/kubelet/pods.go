@@ -8,28 +8,28 @@ import (
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
-// Pod is a pod as PodResources shows it: without UID, labels or phase.
+// Pod is a pod as in PodResources: without UID, labels or phase.
 type Pod struct {
 	Namespace  string
 	Name       string
 	Containers []Container
-	// Claims are the pod's resource claims. As the kubelet does, the server
-	// lists them for every container.
+	// Claims are the pod's resource claims. Like the kubelet, the server lists
+	// them for every container.
 	Claims []Claim
 }
 
-// Container is one container of a pod that PodResources lists: an ordinary
-// one, or an init container that goes on running.
+// Container is a container that PodResources lists: an ordinary one, or a
+// restartable init container.
 type Container struct {
 	Name    string
 	Devices []Device
 }
 
-// Device is one device that a device plugin gave to a container.
+// Device is one device that a device plugin assigned to a container.
 type Device struct {
 	Resource string
 	ID       string
-	// NUMA are the nodes that the device is near. It is listed once for each.
+	// NUMA are the device's nodes. It is listed once for each.
 	NUMA []int64
 }
 
@@ -40,15 +40,14 @@ type Claim struct {
 	Devices   []ClaimDevice
 }
 
-// ClaimDevice is one device that a DRA driver gave to a claim.
+// ClaimDevice is one device that a DRA driver assigned to a claim.
 type ClaimDevice struct {
 	Driver, Pool, Device string
-	// Share is the share of a device that has several, or empty.
+	// Share is the share of a shared device, or empty.
 	Share string
 }
 
-// Simple returns a pod with one container that has the devices of one
-// resource.
+// Simple returns a pod with one container and the devices of one resource.
 func Simple(namespace, name, resource string, ids ...string) Pod {
 	c := Container{Name: "main"}
 	for _, id := range ids {
@@ -57,8 +56,8 @@ func Simple(namespace, name, resource string, ids ...string) Pod {
 	return Pod{Namespace: namespace, Name: name, Containers: []Container{c}}
 }
 
-// Answer returns what a kubelet that runs these pods answers to List: one
-// entry for each device and NUMA node, and everything in a random order.
+// Answer returns the answer to List of a kubelet with these pods: one entry for
+// each device and NUMA node, everything in random order.
 func Answer(pods ...Pod) *podresources.ListPodResourcesResponse {
 	resp := &podresources.ListPodResourcesResponse{}
 	for _, p := range pods {
@@ -113,7 +112,7 @@ func claims(list []Claim) []*podresources.DynamicResource {
 	return out
 }
 
-// allocatable answers GetAllocatableResources for ids by resource.
+// allocatable is the answer to GetAllocatableResources for ids by resource.
 func allocatable(byResource map[string][]string) *podresources.AllocatableResourcesResponse {
 	resp := &podresources.AllocatableResourcesResponse{}
 	for _, resource := range slices.Sorted(maps.Keys(byResource)) {

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Step is one thing that happens to a kubelet.
+// Step is one event of a kubelet.
 type Step struct {
-	// After is the time since the step before.
+	// After is the time since the previous step.
 	After time.Duration
-	// Do is what happens: one of the names in Steps.
+	// Do is the name of the event, a key of Steps.
 	Do string
-	// Pods are those that run from then on, for the steps pods and restart.
+	// Pods are the running pods from then on, for the steps pods and restart.
 	Pods []Pod
-	// Allocatable are the device ids that may be given out, by resource, for
-	// the step allocatable.
+	// Allocatable are the allocatable device ids, by resource, for the step
+	// allocatable.
 	Allocatable map[string][]string
 	// Times is how many calls fail, for the step limit; 1 by default.
 	Times int
@@ -42,8 +42,8 @@ var Steps = map[string]func(*Server, Step) error{
 	},
 }
 
-// Play does the steps, one after the other, and returns when they are done,
-// one fails or ctx ends.
+// Play performs the steps in order, and returns when they are done, one fails
+// or ctx ends.
 func (s *Server) Play(ctx context.Context, steps []Step) error {
 	for i, t := range steps {
 		do, ok := Steps[t.Do]

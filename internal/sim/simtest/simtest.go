@@ -1,7 +1,7 @@
-// Package simtest runs tests against the simulated libraries, each in a process
-// of its own: a process loads one library of a name, and the loader finds what
-// its environment says. It is for the tests of packages that lie two folders
-// below the repository's root.
+// Package simtest runs tests against the simulated libraries, each in its own
+// process: a process loads one library of a name, and the loader uses its
+// environment. It is for the tests of packages two folders below the
+// repository's root.
 package simtest
 
 import (
@@ -22,18 +22,18 @@ import (
 
 const (
 	fixtures = "../../fixtures"
-	// childVar names the test that a process is for.
+	// childVar has the name of the test that a process runs.
 	childVar = "ACCEL_SIM_TEST_CHILD"
-	// StateVar names the file with the state of the simulated machine.
+	// StateVar has the file with the state of the simulated machine.
 	StateVar = "ACCEL_SIM_STATE"
 )
 
-// Child is the name of the test, or of whatever else Command was given, that
-// this process is for; empty in the process that runs the tests.
+// Child is the name of the test, or of another Command, that this process runs;
+// empty in the process of the test binary.
 func Child() string { return os.Getenv(childVar) }
 
-// Main is the TestMain of a package whose tests use Run. It looks for goroutines
-// that are left, and removes what was built.
+// Main is the TestMain of a package whose tests use Run. It reports leaked
+// goroutines, and removes what was built.
 func Main(m *testing.M) {
 	if Child() != "" {
 		os.Exit(m.Run())
@@ -44,7 +44,7 @@ func Main(m *testing.M) {
 	}))
 }
 
-// Command is this test binary again, as the child of a name, with a state and
+// Command returns this test binary as the child with a name, with a state and
 // further variables. It is killed when ctx is done.
 func Command(ctx context.Context, child, state string, args []string, env ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
@@ -53,7 +53,7 @@ func Command(ctx context.Context, child, state string, args []string, env ...str
 	return cmd
 }
 
-// Run runs a test or benchmark in a child and returns what it wrote. The child
+// Run runs a test or benchmark in a child and returns its output. The child
 // must pass.
 func Run(t testing.TB, state string, env ...string) string {
 	t.Helper()
@@ -74,8 +74,8 @@ func Run(t testing.TB, state string, env ...string) string {
 	return out.String()
 }
 
-// Install writes the state of a scenario to a file, edited by faults, and
-// returns the scenario.
+// Install writes the state of a scenario, with faults, to a file, and returns
+// the scenario.
 func Install(t testing.TB, path, scenario string, o sim.Options, faults ...[]string) *sim.Scenario {
 	t.Helper()
 	files := os.DirFS(fixtures)
@@ -104,8 +104,8 @@ var (
 	made     = map[string]error{} // by library
 )
 
-// Libraries builds simulated libraries, nvml or dcgm, each once, and returns
-// their folder. A warning of the compiler is an error.
+// Libraries builds simulated libraries, nvml or dcgm, once each, and returns
+// their folder. A compiler warning is an error.
 func Libraries(t testing.TB, names ...string) string {
 	t.Helper()
 	building.Lock()

@@ -1,4 +1,4 @@
-// Package treetest gives tests a tree of fixtures/trees, shown as /sys.
+// Package treetest gives tests a tree of fixtures/trees as /sys.
 package treetest
 
 import (
@@ -19,8 +19,8 @@ func Load(tb testing.TB, name string) *faketree.Tree {
 	return tree
 }
 
-// Mount mounts a tree until the test ends and returns what stands for /sys.
-// The test is skipped where trees cannot be mounted.
+// Mount mounts a tree until the test ends and returns the path of its /sys. The
+// test is skipped where trees cannot be mounted.
 func Mount(tb testing.TB, tree *faketree.Tree) (sys string) {
 	tb.Helper()
 	if !faketree.CanMount() {
@@ -36,7 +36,7 @@ func Mount(tb testing.TB, tree *faketree.Tree) (sys string) {
 }
 
 // Write writes a tree to a directory of the test, as regular files and links,
-// and returns what stands for /sys.
+// and returns the path of its /sys.
 func Write(tb testing.TB, tree *faketree.Tree) (sys string) {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -46,7 +46,7 @@ func Write(tb testing.TB, tree *faketree.Tree) (sys string) {
 	return filepath.Join(dir, "sys")
 }
 
-// Show mounts a tree where that can be done and writes it elsewhere.
+// Show mounts a tree where possible, and writes it otherwise.
 func Show(tb testing.TB, tree *faketree.Tree) (sys string) {
 	tb.Helper()
 	if faketree.CanMount() {
@@ -55,7 +55,7 @@ func Show(tb testing.TB, tree *faketree.Tree) (sys string) {
 	return Write(tb, tree)
 }
 
-// fixtures finds the folder upwards from the package under test.
+// fixtures searches the folder upwards from the package under test.
 func fixtures(tb testing.TB) string {
 	tb.Helper()
 	at, err := os.Getwd()
