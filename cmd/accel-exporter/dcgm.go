@@ -16,8 +16,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/config"
 )
 
-// dcgmFlags is the command line of the source dcgm, which is off unless one of
-// the first two is given.
+// dcgmFlags are the flags of the source dcgm, which is disabled unless one of
+// the first two is set.
 type dcgmFlags struct {
 	address        string
 	embedded       bool
@@ -26,33 +26,33 @@ type dcgmFlags struct {
 	profiling      string
 	policy         bool
 	processes      bool
-	// fields are those of the counters file, as it was last good.
+	// fields are the fields of the last valid counters file.
 	fields *atomic.Pointer[[]uint16]
 }
 
 func (f *dcgmFlags) add(app *kingpin.Application) {
 	f.fields = &atomic.Pointer[[]uint16]{}
-	app.Flag("dcgm.address", "Host engine of DCGM to read: HOST:PORT, tcp://HOST:PORT, unix:///PATH, /PATH or vsock://CID:PORT. It must be this node's.").PlaceHolder("ADDR").StringVar(&f.address)
+	app.Flag("dcgm.address", "DCGM host engine to connect to: HOST:PORT, tcp://HOST:PORT, unix:///PATH, /PATH or vsock://CID:PORT. It must be this node's.").PlaceHolder("ADDR").StringVar(&f.address)
 	app.Flag("dcgm.embedded", "Run a host engine of DCGM in a worker process.").BoolVar(&f.embedded)
 	f.addWorker(app)
 }
 
 // addWorker adds the flags that the worker has too.
 func (f *dcgmFlags) addWorker(app *kingpin.Application) {
-	app.Flag("dcgm.watch-interval", "Time between two updates of a field in the host engine, which keeps two samples of it.").Default("1s").DurationVar(&f.watchInterval)
+	app.Flag("dcgm.watch-interval", "Time between two updates of a field in the host engine.").Default("1s").DurationVar(&f.watchInterval)
 	app.Flag("dcgm.health-interval", "Time between two health checks of DCGM.").Default("1m").DurationVar(&f.healthInterval)
-	app.Flag("dcgm.profiling", "Read profiling counters: auto (of boards whose counters NVML cannot give), on or off.").Default(dcgm.ProfilingAuto).EnumVar(&f.profiling, dcgm.ProfilingAuto, dcgm.ProfilingOn, dcgm.ProfilingOff)
-	app.Flag("dcgm.policy", "Be told of violations of DCGM's policies, setting some without any action where the host engine has none.").Default("true").BoolVar(&f.policy)
-	app.Flag("dcgm.processes", "Have the driver account for processes, which takes a host engine that runs as root, and say what those of each pod did while they ran.").BoolVar(&f.processes)
+	app.Flag("dcgm.profiling", "Read profiling counters: auto (on boards whose counters NVML does not have), on or off.").Default(dcgm.ProfilingAuto).EnumVar(&f.profiling, dcgm.ProfilingAuto, dcgm.ProfilingOn, dcgm.ProfilingOff)
+	app.Flag("dcgm.policy", "Subscribe to DCGM policy violations. Sets policies without an action if the host engine has none.").Default("true").BoolVar(&f.policy)
+	app.Flag("dcgm.processes", "Enable the driver's accounting of processes and report it by pod. Requires a host engine that runs as root.").BoolVar(&f.processes)
 }
 
-// on reports whether the source is asked for.
+// on reports whether the source is enabled.
 func (f *dcgmFlags) on() bool { return f.address != "" || f.embedded }
 
-// check refuses flags that contradict each other.
+// check rejects contradictory flags.
 func (f *dcgmFlags) check() error {
 	if f.address != "" && f.embedded {
-		return errors.New("--dcgm.address and --dcgm.embedded are both given; one of them is accepted")
+		return errors.New("--dcgm.address and --dcgm.embedded are both set; one of them is accepted")
 	}
 	if f.address != "" {
 		if _, err := dcgm.ParseAddress(f.address); err != nil {
@@ -74,7 +74,7 @@ func (f *dcgmFlags) check() error {
 	return nil
 }
 
-// fieldIDs are the fields of the configuration and of the file, sorted.
+// fieldIDs returns the fields of the configuration and of the file, sorted.
 func (f *dcgmFlags) fieldIDs(c *config.Config) []uint16 {
 	var ids []uint16
 	for _, field := range c.Sources.DCGM.Fields {
@@ -138,9 +138,8 @@ func workDCGM(args []string, emit func(collector.Event)) (collector.Source, erro
 	return dcgm.New(o, emit)
 }
 
-// applyFields puts a counters file into force; nil stands for none. What
-// dcgm-exporter computes is no field. The worker is replaced where it reads
-// others.
+// applyFields applies a counters file; nil is none. Values that dcgm-exporter
+// computes are no fields. The worker is restarted if its fields change.
 func (p *program) applyFields(c *counters.File) {
 	var ids []uint16
 	if c != nil {
@@ -158,7 +157,7 @@ func (p *program) applyFields(c *counters.File) {
 		return
 	}
 	if err := w.Restart(); err != nil {
-		p.log.Error("Worker still reads the fields that it read before", "collector", dcgm.Name, "err", err)
+		p.log.Error("Worker keeps its previous fields: it could not be restarted", "collector", dcgm.Name, "err", err)
 	}
 	p.sampler.Wake(dcgm.Name)
 }

@@ -220,7 +220,7 @@ func TestXidOfThreeWitnesses(t *testing.T) {
 // TestDCGMFlags: DCGM is asked for by one flag, and by one only.
 func TestDCGMFlags(t *testing.T) {
 	for args, want := range map[string]string{
-		"--dcgm.address=localhost:5555 --dcgm.embedded": "--dcgm.address and --dcgm.embedded are both given",
+		"--dcgm.address=localhost:5555 --dcgm.embedded": "--dcgm.address and --dcgm.embedded are both set",
 		"--dcgm.address=http://x":                       "unknown scheme; accepted: HOST:PORT",
 		"--dcgm.embedded --dcgm.watch-interval=1ms":     "--dcgm.watch-interval is 1ms; 100ms to 5m0s is accepted",
 		"--dcgm.embedded --dcgm.health-interval=1s":     "--dcgm.health-interval is 1s; 10s to 1h0m0s is accepted",

@@ -18,10 +18,10 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/config"
 )
 
-// hostSysfs is where the kernel's own sysfs is.
+// hostSysfs is the path of the kernel's sysfs.
 const hostSysfs = "/sys"
 
-// sourceFlags is the command line of the sources.
+// sourceFlags are the flags of the sources.
 type sourceFlags struct {
 	enabled      map[string]*bool
 	timeout      map[string]*time.Duration
@@ -31,31 +31,29 @@ type sourceFlags struct {
 	devfs        string
 	deviceTree   string
 	kernelLog    string
-	kernelLogs   []string // to fall back to
+	kernelLogs   []string // fallbacks
 	transactions bool
 	dcgm         dcgmFlags
 }
 
-// sourceSpec registers one source: a new one is an entry of specs.
+// sourceSpec registers one source. A new source needs an entry of specs.
 type sourceSpec struct {
 	name string
 	help string
-	// covers are the devices that the source ought to see.
+	// covers are the devices that the source should find.
 	covers []collector.Cover
-	// timeout is what the configuration says of a round's limit, or 0.
+	// timeout is the configured limit of a round, or 0.
 	timeout func(*config.Config) time.Duration
-	// wanted reports whether the source is asked for; nil for one that always is.
+	// wanted reports whether the source is enabled; nil for one that always is.
 	wanted func(*sourceFlags) bool
 	// args are the arguments of the worker that reads the source, and work
-	// returns the source inside it. They are nil for one that needs no worker.
+	// returns the source inside it. They are nil for a source without a worker.
 	args func(*sourceFlags, *config.Config) []string
 	work func(args []string, emit func(collector.Event)) (collector.Source, error)
-	// leave: the worker closes its source before it ends, if that takes no
-	// longer than leavePatience.
+	// leave: the worker closes its source before it ends, within leavePatience.
 	leave bool
-	// open returns a source that is read in this process: it reads files of
-	// the kernel and links no foreign code.
-	// wake has its next round begin at once.
+	// open returns a source that is read in this process: it reads files of the
+	// kernel and links no native library. wake starts its next round at once.
 	open func(f *sourceFlags, emit func(collector.Event), wake func()) collector.Source
 }
 
@@ -76,7 +74,7 @@ var specs = []sourceSpec{
 	},
 	{
 		name:    dcgm.Name,
-		help:    "NVIDIA DCGM: what it knows beyond NVML. It takes --dcgm.address or --dcgm.embedded",
+		help:    "NVIDIA DCGM, for values that NVML does not have. Requires --dcgm.address or --dcgm.embedded",
 		timeout: func(c *config.Config) time.Duration { return c.Sources.DCGM.Timeout },
 		wanted:  func(f *sourceFlags) bool { return f.dcgm.on() },
 		args:    dcgmArgs,
@@ -91,7 +89,7 @@ var specs = []sourceSpec{
 		open: func(f *sourceFlags, emit func(collector.Event), wake func()) collector.Source {
 			o := fpga.Options{Emit: emit, Firmware: f.deviceTree, Transactions: f.transactions}
 			if f.sysfs == hostSysfs {
-				o.Wake = wake // the kernel tells of its own devices, not of a copy's
+				o.Wake = wake // the kernel reports its own devices, not those of a copy
 			}
 			return fpga.New(sysfs.New(f.sysfs), o)
 		},
@@ -119,20 +117,20 @@ func (f *sourceFlags) add(app *kingpin.Application) {
 	f.enabled, f.timeout = map[string]*bool{}, map[string]*time.Duration{}
 	for _, s := range specs {
 		f.enabled[s.name] = app.Flag("collector."+s.name, "Collect from "+s.help+".").Default("true").Bool()
-		f.timeout[s.name] = app.Flag("collector."+s.name+".timeout", "Time after which a round of "+s.name+" is given up.").Default("5s").Duration()
+		f.timeout[s.name] = app.Flag("collector."+s.name+".timeout", "Time after which a round of the source "+s.name+" is stuck.").Default("5s").Duration()
 	}
 	f.dcgm.add(app)
 	app.Flag("path.sysfs", "Where sysfs is mounted.").Default(hostSysfs).PlaceHolder("DIR").StringVar(&f.sysfs)
 	app.Flag("path.procfs", "Where procfs is mounted.").Default("/proc").PlaceHolder("DIR").StringVar(&f.procfs)
-	app.Flag("path.devfs", "Where the node's device files are, to tell those that are missing. By default nothing is said of them, since a container has its own.").PlaceHolder("DIR").StringVar(&f.devfs)
-	app.Flag("path.devicetree", "The device tree, where a container's runtime hides /sys/firmware and it is mounted elsewhere.").PlaceHolder("DIR").StringVar(&f.deviceTree)
-	app.Flag("collector.fpga.transactions", "Count transactions of Intel DFL cards by their performance counters. Needs CAP_PERFMON, and keeps others from counting by port.").BoolVar(&f.transactions)
-	app.Flag("kernel-log.path", "Kernel log: /dev/kmsg, or a file of records in its format, which is followed as it grows.").Default("/dev/kmsg").PlaceHolder("FILE").StringVar(&f.kernelLog)
-	app.Flag("kernel-log.fallback", "File with the kernel's messages as syslog writes them, read where the kernel log cannot be: /var/log/kern.log. None by default, since on many systems anybody can have a line written there; repeatable.").PlaceHolder("FILE").StringsVar(&f.kernelLogs)
-	app.Flag("nvml.library", "NVML library to load. By default it is looked for where drivers and containers put it.").PlaceHolder("PATH").StringVar(&f.nvmlLibrary)
+	app.Flag("path.devfs", "Directory with the node's device files, to detect missing ones. By default they are not checked, since a container has its own /dev.").PlaceHolder("DIR").StringVar(&f.devfs)
+	app.Flag("path.devicetree", "Directory with the device tree, if it is mounted elsewhere because the container runtime hides /sys/firmware.").PlaceHolder("DIR").StringVar(&f.deviceTree)
+	app.Flag("collector.fpga.transactions", "Count transactions of Intel DFL cards with their performance counters. Requires CAP_PERFMON; other programs cannot count by port meanwhile.").BoolVar(&f.transactions)
+	app.Flag("kernel-log.path", "Kernel log: /dev/kmsg, or a file in the same format, which is followed as it grows.").Default("/dev/kmsg").PlaceHolder("FILE").StringVar(&f.kernelLog)
+	app.Flag("kernel-log.fallback", "Syslog file with kernel messages, such as /var/log/kern.log, to read if the kernel log cannot be read; repeatable. None by default, since on many systems any user can write lines to it.").PlaceHolder("FILE").StringsVar(&f.kernelLogs)
+	app.Flag("nvml.library", "NVML library to load. By default searched in the folders of drivers and containers.").PlaceHolder("PATH").StringVar(&f.nvmlLibrary)
 }
 
-// check refuses what the configuration file would be refused for.
+// check rejects values that the configuration file would reject.
 func (f *sourceFlags) check() error {
 	for name, t := range f.timeout {
 		if *t < 100*time.Millisecond || *t > 5*time.Minute {
@@ -142,8 +140,8 @@ func (f *sourceFlags) check() error {
 	return f.dcgm.check()
 }
 
-// addSources gives the Sampler every source that is not turned off. Of a device
-// that two know, the one that is earlier in the list speaks.
+// addSources adds every enabled source to the Sampler. The first registered
+// source of a device wins, per family.
 func (p *program) addSources() {
 	for _, spec := range specs {
 		if *p.flags.sources.enabled[spec.name] && (spec.wanted == nil || spec.wanted(&p.flags.sources)) {
@@ -152,7 +150,7 @@ func (p *program) addSources() {
 	}
 }
 
-// open returns the source that a spec describes. It starts nothing yet.
+// open returns the source of a spec. It does not start it.
 func (p *program) open(spec sourceSpec) collector.Source {
 	events := &eventLog{log: p.log}
 	emit := func(e collector.Event) {
@@ -173,12 +171,12 @@ func (p *program) open(spec sourceSpec) collector.Source {
 	return w
 }
 
-// self is this very executable, also once the file it was started from has
-// been replaced: parent and worker must be the same build.
+// self is the running executable, even after its file has been replaced: parent
+// and worker must be the same build.
 const self = "/proc/self/exe"
 
-// work is the main of a worker: it serves one source on its pipes until they
-// end, and then ends without asking the library, which may hang.
+// work is the main function of a worker: it serves one source on its pipes
+// until they end, and then ends without calling the library, which may hang.
 func work(name string, args []string) error {
 	for _, s := range specs {
 		if s.name != name || s.work == nil {
@@ -198,15 +196,15 @@ func work(name string, args []string) error {
 		}
 		return err
 	}
-	return fmt.Errorf("no worker is called %q", name)
+	return fmt.Errorf("no worker named %q", name)
 }
 
-// leavePatience is what a source has to close; its parent kills it a little
-// later.
+// leavePatience is the time for closing a source; the parent kills the worker a
+// little later.
 const leavePatience = 300 * time.Millisecond
 
-// leave closes a source that leaves more behind than the kernel cleans up.
-// Whether that works out or hangs, the process ends.
+// leave closes a source with state that the kernel does not clean up. The
+// process ends whether or not it succeeds.
 func leave(src collector.Source) {
 	closed := make(chan struct{})
 	go func() {
@@ -219,10 +217,10 @@ func leave(src collector.Source) {
 	}
 }
 
-// showName makes tools that read the command's short name show the program's,
+// showName makes tools that show the short command name print the program's,
 // not "exe".
 func showName() {
-	// Best effort: the name is for people.
+	// Best effort: the name is informational.
 	_ = os.WriteFile("/proc/self/comm", []byte("accel-exporter"), 0)
 }
 
@@ -230,7 +228,7 @@ func workNVIDIA(args []string, emit func(collector.Event)) (collector.Source, er
 	var o nvidia.Options
 	app := kingpin.New("accel-exporter worker nvidia", "Reads NVML for the exporter that started it.")
 	app.Flag("nvml.library", "NVML library to load.").StringVar(&o.Library)
-	app.Flag("slow-interval", "Time between two readings of what changes slowly.").Default("10s").DurationVar(&o.SlowInterval)
+	app.Flag("slow-interval", "Time between two reads of slowly changing values.").Default("10s").DurationVar(&o.SlowInterval)
 	if _, err := app.Parse(args); err != nil {
 		return nil, err
 	}

@@ -220,7 +220,7 @@ func TestBusFaults(t *testing.T) {
 		"link-degraded 1 --speed=9":      `want a speed from 1 to 6 and a width from 1 to 32, found 9 and 4`,
 		"fpga-error u250 1":              `0000:5e:00.1 has no register port`,
 		"fpga-error n6001 x":             `bits: want a whole number, found "x"`,
-		"fpga-firewall n6001":            `0000:b1:00.0 has no firewall`,
+		"fpga-firewall n6001":            `0000:b1:00.0 has no simulated firewall`,
 		"fpga-temperature u250 hot":      `celsius: want a temperature, found "hot"`,
 		"fpga-reconfigure n6001 --afu=1": `afu: want 32 hexadecimal digits, found "1"`,
 		"fpga-reconfigure n3000":         "cards are:\n  0  intel-n3000-dfl  0000:1b:00.0  (gone)\n",
