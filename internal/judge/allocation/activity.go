@@ -22,15 +22,14 @@ type use struct {
 	// busy says that something was seen that is work in any amount.
 	busy bool
 	// engine are the values of engines.
-	engine [len(engines)]float64
-	has    [len(engines)]bool
+	engine [len(engines)]quantity
 }
 
 // state is what a use means.
 type state uint8
 
 const (
-	blind state = iota // nobody can say
+	unknown state = iota
 	idle
 	active
 	// disputed: the device is at work, and nobody can say for whom.
@@ -44,7 +43,7 @@ func (u *use) state(i *Idle) state {
 	case u.known:
 		return idle
 	}
-	return blind
+	return unknown
 }
 
 // The counters of a device that tell of work between two samples.
@@ -74,7 +73,7 @@ func (c *counters) add(which int, v float64) {
 // leave what is known of its use as it is, as long as it answers.
 func (st *device) readUse(d *collector.Device, now time.Time) {
 	st.down, st.reportsUp, st.up = d.Down, false, false
-	st.values = measured{}
+	st.values = deviceValues{}
 	st.verdict.take(d.Verdict)
 	var u use
 	var c counters
@@ -84,19 +83,19 @@ func (st *device) readUse(d *collector.Device, now time.Time) {
 		case collector.DeviceUp:
 			st.reportsUp, st.up = true, st.up || r.Value == 1
 		case collector.MemoryUsed:
-			st.values.memory, st.values.has[1] = r.Value, true
+			st.values.memory = measured(r.Value)
 		case collector.MemoryTotal:
-			st.values.total, st.values.has[2] = r.Value, true
+			st.values.memoryTotal = measured(r.Value)
 		case collector.PowerWatts:
-			st.values.power, st.values.has[3] = r.Value, true
+			st.values.power = measured(r.Value)
 		case collector.EnergyJoules:
-			st.values.energy, st.values.has[4] = r.Value, true
+			st.values.energy = measured(r.Value)
 		default:
 			u.take(r)
 			c.take(r)
 		}
 	}
-	st.values.utilization, st.values.has[0] = u.compute()
+	st.values.utilization = u.compute()
 	st.conclude(d, u, &c, now)
 }
 
@@ -125,7 +124,7 @@ func (u *use) take(r *collector.Reading) {
 	}
 	u.peak = max(u.peak, r.Value)
 	if engine >= 0 {
-		u.known, u.engine[engine], u.has[engine] = true, r.Value, true
+		u.known, u.engine[engine] = true, measured(r.Value)
 	}
 }
 
@@ -134,13 +133,13 @@ func (u *use) take(r *collector.Reading) {
 // accel_utilization_ratio, then of accel_activity_ratio.
 var engines = [...]string{"compute", "graphics", "sm"}
 
-func (u *use) compute() (float64, bool) {
-	for i, has := range u.has {
-		if has {
-			return u.engine[i], true
+func (u *use) compute() quantity {
+	for _, q := range u.engine {
+		if q.known {
+			return q
 		}
 	}
-	return 0, false
+	return quantity{}
 }
 
 // take adds what a family says that counts, or of how many engines.

@@ -30,7 +30,7 @@ type device struct {
 	sampled      time.Time
 	use          use
 	lastCounters counters
-	values       measured
+	values       deviceValues
 	// knownFrom is when its activity began to be known, without a gap up to
 	// now; zero while it is not.
 	knownFrom time.Time
@@ -59,10 +59,12 @@ type device struct {
 	verdict   verdict
 }
 
-// measured are the values of the device itself.
-type measured struct {
-	utilization, memory, total, power, energy float64
-	has                                       [5]bool // in that order
+// deviceValues are the latest values of the device itself.
+type deviceValues struct {
+	utilization         quantity // 0 to 1
+	memory, memoryTotal quantity // bytes
+	power               quantity // watts
+	energy              quantity // joules since the driver was loaded
 }
 
 // meet takes the devices of a Snapshot and reports whether they are others

@@ -13,14 +13,14 @@ type meter struct {
 // that has had it alone from then on.
 func (st *device) chargeEnergy() {
 	was, v := st.meter, &st.values
-	st.meter = meter{known: v.has[4] && st.parent == "", joules: v.energy, sole: st.sole()}
+	st.meter = meter{known: v.energy.known && st.parent == "", joules: v.energy.value, sole: st.sole()}
 	a := st.meter.sole
 	if !st.meter.known || a == nil {
 		return
 	}
 	a.totals.metered = true
-	if was.known && was.sole == a && v.energy > was.joules {
-		a.totals.joules += v.energy - was.joules
+	if was.known && was.sole == a && v.energy.value > was.joules {
+		a.totals.joules += v.energy.value - was.joules
 	}
 }
 

@@ -87,11 +87,11 @@ func (a *allocation) record(now time.Time) Record {
 		Pod: a.pod, Containers: slices.Clone(a.containers), Resources: slices.Clone(a.resources),
 		Device: st.id, Parent: st.parent, Class: st.class, Vendor: st.vendor, Model: st.model,
 		Index: st.index, Profile: st.profile, PCI: st.pci, Health: st.verdict.state, Action: st.verdict.action,
-		Since: a.since, After: a.after, Until: a.until, First: a.first, Last: a.last, Shared: a.shared,
+		Since: a.since, After: a.after, Until: a.until, First: a.idleness.first, Last: a.idleness.last, Shared: a.shared,
 	}
 	var idle time.Duration
-	if idle, l.IdleKnown = a.idleFor(now); idle > 0 {
-		l.IdleSince = a.from
+	if idle, l.IdleKnown = a.idleness.idleFor(now); idle > 0 {
+		l.IdleSince = a.idleness.from
 	}
 	for _, m := range a.faults {
 		l.Faults = append(l.Faults, Fault{m.name, m.at})

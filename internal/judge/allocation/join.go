@@ -160,7 +160,7 @@ func (j *Judge) enter(p *podmap.Allocation, f found, counted map[idKey]bool) {
 
 // begin makes a new hold.
 func (j *Judge) begin(st *device, p *podmap.Allocation) *allocation {
-	a := &allocation{device: st, pod: p.Pod, since: p.Since, barrier: latest(p.Since, j.previous)}
+	a := &allocation{device: st, pod: p.Pod, since: p.Since, idleness: idleness{unknownBefore: latest(p.Since, j.previous)}}
 	at, _ := slices.BinarySearchFunc(st.allocations, p.Pod, func(a *allocation, pod podmap.Pod) int { return comparePods(a.pod, pod) })
 	st.allocations = slices.Insert(st.allocations, at, a)
 	return a
@@ -177,15 +177,7 @@ func (j *Judge) settle(st *device) {
 		}
 		told = append(told, a)
 		a.relabel()
-		a.idle, a.never = j.settings.idleOf(a.resources)
-		a.never = !a.never
-		a.price, a.priced = j.settings.priceOf(st, a.resources)
-		if a.costs == nil || a.costs[len(a.costs)-1] != j.settings.Currency {
-			a.costs = append(a.labels[:len(a.labels):len(a.labels)], j.settings.Currency)
-			if a.currency != j.settings.Currency {
-				a.cost, a.currency = 0, j.settings.Currency
-			}
-		}
+		j.configure(a)
 		if !a.after.IsZero() {
 			j.firstOf(a.labels[len(a.labels)-1])
 		}
@@ -204,6 +196,20 @@ func (j *Judge) settle(st *device) {
 
 func comparePods(a, b podmap.Pod) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}
+
+// configure applies the settings to an allocation. A new currency starts the
+// cost from zero.
+func (j *Judge) configure(a *allocation) {
+	i, c, currency := &a.idleness, &a.cost, j.settings.Currency
+	i.settings, i.exempt = j.settings.idleOf(a.resources)
+	c.perHour, c.priced = j.settings.priceOf(a.device, a.resources)
+	if c.currency != currency {
+		c.total, c.currency, c.labels = 0, currency, nil
+	}
+	if c.labels == nil {
+		c.labels = append(a.labels[:len(a.labels):len(a.labels)], currency)
+	}
 }
 
 // add adds to a sorted list what is not in it.

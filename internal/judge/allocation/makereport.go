@@ -41,8 +41,8 @@ func (j *Judge) reportDevice(st *device) Device {
 		Index: st.index, Profile: st.profile, PCI: st.pci,
 		Health: st.verdict.state, Action: st.verdict.action, Reasons: slices.Clone(st.verdict.reasons[:st.verdict.n]),
 		Down: st.down, OmittedHolders: st.omitted,
-		Utilization: value(st.values.utilization, st.values.has[0]), MemoryUsed: value(st.values.memory, st.values.has[1]),
-		MemoryTotal: value(st.values.total, st.values.has[2]), Power: value(st.values.power, st.values.has[3]),
+		Utilization: st.values.utilization.pointer(), MemoryUsed: st.values.memory.pointer(),
+		MemoryTotal: st.values.memoryTotal.pointer(), Power: st.values.power.pointer(),
 	}
 	for _, o := range st.offers {
 		if o.now {
@@ -122,16 +122,16 @@ func (j *Judge) reportAllocation(a *allocation) Allocation {
 		Holder: a.holder(), Since: a.since, SinceAtLeast: a.after.IsZero(),
 		Shared: a.shared, Kept: a.kept, Contested: a.contested, Nominal: a.nominal,
 		Allocated:   a.seconds(j.now),
-		Utilization: value(a.utilization, a.has[0]), MemoryUsed: value(a.memory, a.has[1]),
-		LastActivity: a.last,
+		Utilization: a.utilization.pointer(), MemoryUsed: a.memory.pointer(),
+		LastActivity: a.idleness.last,
 	}
-	if d, ok := a.idleFor(j.now); ok {
+	if d, ok := a.idleness.idleFor(j.now); ok {
 		out.Idle = new(d.Seconds())
 	}
-	if a.measured && !a.never {
-		out.IdleTotal = new(a.total)
-		if a.priced {
-			out.IdleCost, out.Currency = new(a.cost), a.currency
+	if a.idleness.measured && !a.idleness.exempt {
+		out.IdleTotal = new(a.idleness.total)
+		if a.cost.priced {
+			out.IdleCost, out.Currency = new(a.cost.total), a.cost.currency
 		}
 	}
 	for _, m := range a.faults {
@@ -155,13 +155,6 @@ func (st *device) unattributed(out []Process) []Process {
 		out = append(out, x)
 	}
 	return out
-}
-
-func value(v float64, has bool) *float64 {
-	if !has {
-		return nil
-	}
-	return new(v)
 }
 
 var _ collector.Judge = (*Judge)(nil)

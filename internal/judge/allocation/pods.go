@@ -7,26 +7,26 @@ type podUse struct {
 	labels  []string // namespace, pod
 	devices int
 	// Of as many devices as it is known of.
-	utilization, memory, power measure
+	utilization, memory, power sum
 }
 
-// measure is a sum over n devices.
-type measure struct {
-	sum float64
-	n   int
+// sum is over the n devices whose value is known.
+type sum struct {
+	value float64
+	n     int
 }
 
-func (m *measure) add(v float64, known bool) {
-	if known {
-		m.sum += v
-		m.n++
+func (s *sum) add(q quantity) {
+	if q.known {
+		s.value += q.value
+		s.n++
 	}
 }
 
 func (u *podUse) take(a *allocation) {
 	u.devices++
-	u.utilization.add(a.utilization, a.has[0])
-	u.memory.add(a.memory, a.has[1])
+	u.utilization.add(a.utilization)
+	u.memory.add(a.memory)
 	u.power.add(a.power())
 }
 
@@ -39,9 +39,9 @@ func (u *podUse) publish(r []collector.Reading) []collector.Reading {
 		}
 	}
 	add(collector.PodDevices, float64(u.devices), true)
-	add(collector.PodUtilization, u.utilization.sum/float64(max(u.utilization.n, 1)), u.utilization.n > 0)
-	add(collector.PodMemory, u.memory.sum, u.memory.n == u.devices)
-	add(collector.PodPower, u.power.sum, u.power.n == u.devices)
+	add(collector.PodUtilization, u.utilization.value/float64(max(u.utilization.n, 1)), u.utilization.n > 0)
+	add(collector.PodMemory, u.memory.value, u.memory.n == u.devices)
+	add(collector.PodPower, u.power.value, u.power.n == u.devices)
 	return r
 }
 

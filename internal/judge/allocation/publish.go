@@ -51,29 +51,32 @@ func (a *allocation) publish(r []collector.Reading, now time.Time) []collector.R
 	}
 	add(collector.AllocationInfo, 1)
 	add(collector.AllocationSeconds, a.seconds(now))
-	if a.has[0] {
-		add(collector.AllocationUtilization, a.utilization)
+	for _, x := range []struct {
+		metric *collector.Metric
+		quantity
+	}{
+		{collector.AllocationUtilization, a.utilization},
+		{collector.AllocationMemory, a.memory},
+		{collector.AllocationPower, a.power()},
+	} {
+		if x.known {
+			add(x.metric, x.value)
+		}
 	}
-	if a.has[1] {
-		add(collector.AllocationMemory, a.memory)
-	}
-	if power, ok := a.power(); ok {
-		add(collector.AllocationPower, power)
-	}
-	if d, ok := a.idleFor(now); ok {
+	if d, ok := a.idleness.idleFor(now); ok {
 		add(collector.AllocationIdle, d.Seconds())
 		if d > 0 {
-			add(collector.AllocationIdleSince, stamp(a.from))
+			add(collector.AllocationIdleSince, stamp(a.idleness.from))
 		}
 	}
-	if a.measured && !a.never {
-		add(collector.AllocationIdleTotal, a.total)
-		if a.priced {
-			r = append(r, collector.Reading{Metric: collector.AllocationIdleCost, Labels: a.costs, Value: a.cost})
+	if a.idleness.measured && !a.idleness.exempt {
+		add(collector.AllocationIdleTotal, a.idleness.total)
+		if a.cost.priced {
+			r = append(r, collector.Reading{Metric: collector.AllocationIdleCost, Labels: a.cost.labels, Value: a.cost.total})
 		}
 	}
-	if !a.last.IsZero() {
-		add(collector.AllocationLastActivity, stamp(a.last))
+	if !a.idleness.last.IsZero() {
+		add(collector.AllocationLastActivity, stamp(a.idleness.last))
 	}
 	return a.publishTotals(a.publishFaults(r))
 }

@@ -174,8 +174,8 @@ func (s *Settings) resolver() *podmap.Resolver {
 	return r
 }
 
-// idleOf returns when a hold by these resources is idle, and false where it
-// never is.
+// idleOf returns the thresholds for an allocation of these resources, and
+// whether it is exempt.
 func (s *Settings) idleOf(resources []string) (Idle, bool) {
 	for _, r := range s.Idle.Resources {
 		for _, name := range resources {
@@ -192,10 +192,10 @@ func (s *Settings) idleOf(resources []string) (Idle, bool) {
 			if r.Grace > 0 {
 				out.Grace = r.Grace
 			}
-			return out, !r.Never
+			return out, r.Never
 		}
 	}
-	return s.Idle, true
+	return s.Idle, false
 }
 
 // priceOf returns the price of an hour.

@@ -2,109 +2,103 @@ package allocation
 
 import "github.com/accel-exporter/accel-exporter/collector"
 
-// own is what the processes of a holder do on its device.
+// processUse is what the processes of an allocation's pod do on the device.
 type processUse struct {
-	processes int
-	// Of those that it is known of.
-	utilization, memory   float64
-	utilizations, amounts int
-	peak                  float64
+	processes           int
+	utilization, memory sum
+	peak                float64 // the largest utilization of any engine
 }
 
-func (o *processUse) take(p *deviceProcess) {
-	o.processes++
-	if p.hasUtilization {
-		o.utilizations++
-		o.utilization += p.utilization
-		o.peak = max(o.peak, p.peak)
-	}
-	if p.hasMemory {
-		o.amounts++
-		o.memory += p.memory
+func (u *processUse) take(p *deviceProcess) {
+	u.processes++
+	u.utilization.add(p.utilization)
+	u.memory.add(p.memory)
+	if p.utilization.known {
+		u.peak = max(u.peak, p.peak)
 	}
 }
 
-// alone reports whether what the device does is done for h, processes of
-// strangers apart.
+// of returns the sum as the value of n processes, unknown if the value of one
+// of them is.
+func (s *sum) of(n int) quantity { return quantity{s.value, s.n == n} }
+
+// alone reports whether the device is allocated to this pod only. Processes
+// outside every allocation may use it too.
 func (a *allocation) alone() bool {
 	return len(a.device.allocations) == 1 && a.device.omitted == 0 && !a.shared && !a.contested
 }
 
-// power is what the device draws, where that is for h alone.
-func (a *allocation) power() (watts float64, known bool) {
+// power returns the power of the device if it is all drawn for the pod.
+func (a *allocation) power() quantity {
 	st := a.device
-	return st.values.power, st.values.has[3] && st.parent == "" && a.alone() && st.outsiders == 0
+	if st.parent != "" || !a.alone() || st.outsiders > 0 {
+		return quantity{}
+	}
+	return st.values.power
 }
 
-// measure says what the device did for the holder in the latest sample.
+// measure sets what the device did for the pod in the latest sample.
 func (a *allocation) measure() {
-	st, o := a.device, &a.own
-	a.has = [2]bool{}
-	whole := st.use.state(&a.idle)
+	st, u, i := a.device, &a.processes, &a.idleness
+	a.utilization, a.memory = quantity{}, quantity{}
+	whole := st.use.state(&i.settings)
 	if a.alone() && (!st.processesKnown || st.outsiders == 0) {
-		a.utilization, a.has[0] = st.values.utilization, st.values.has[0]
-		a.memory, a.has[1] = st.values.memory, st.values.has[1]
-		a.state = whole
+		a.utilization, a.memory, i.state = st.values.utilization, st.values.memory, whole
 		return
 	}
-	told := st.processesKnown && st.processesAttributed // every process is known by its owner
-	if told && (o.processes > 0 || !a.nominal) {
-		a.utilization, a.has[0] = o.utilization, o.utilizations == o.processes
-		a.memory, a.has[1] = o.memory, o.amounts == o.processes
+	if st.processesKnown && st.processesAttributed && (u.processes > 0 || !a.nominal) {
+		a.utilization, a.memory = u.utilization.of(u.processes), u.memory.of(u.processes)
 	}
 	switch {
-	case st.processesKnown && o.peak > a.idle.Floor:
-		a.state = active
+	case st.processesKnown && u.peak > i.settings.Floor:
+		i.state = active
 	case a.nominal:
-		a.state = blind // it may use another device
-	case a.has[0] || whole == idle:
-		// A copy shows as use of memory, so traffic without it is another's.
-		a.state = idle
+		i.state = unknown // the pod may use another device
+	case a.utilization.known || whole == idle:
+		// A copy shows as use of memory. Traffic without it belongs to another
+		// process.
+		i.state = idle
 	case whole == active:
-		a.state = unattributable
+		i.state = unattributable
 	default:
-		a.state = blind
+		i.state = unknown
 	}
 }
 
-// fit keeps the sum over the holders within the device: what processes did and
-// what the device did are not measured over the same time.
+// fit limits the sum over the allocations to the device's value: the values of
+// processes and of the device are measured over different times.
 func (st *device) fit() {
-	var utilization, memory float64
+	var utilization, memory sum
 	for _, a := range st.allocations {
-		if a.has[0] {
-			utilization += a.utilization
-		}
-		if a.has[1] {
-			memory += a.memory
-		}
+		utilization.add(a.utilization)
+		memory.add(a.memory)
 	}
 	most := 1.0
-	if st.values.has[0] {
-		most = st.values.utilization
+	if st.values.utilization.known {
+		most = st.values.utilization.value
 	}
-	if utilization > most {
-		for _, a := range st.allocations {
-			a.utilization *= most / utilization
+	for _, a := range st.allocations {
+		if utilization.value > most {
+			a.utilization.value *= most / utilization.value
 		}
-	}
-	if st.values.has[1] && memory > st.values.memory {
-		for _, a := range st.allocations {
-			a.memory *= st.values.memory / memory
+		if st.values.memory.known && memory.value > st.values.memory.value {
+			a.memory.value *= st.values.memory.value / memory.value
 		}
 	}
 }
 
-// maxProcesses is how many processes of one device are told apart.
+// maxProcesses is the most processes of a device that are attributed.
 const maxProcesses = 512
 
-// seen is one process on a device.
+// deviceProcess is a process that uses a device.
 type deviceProcess struct {
-	pid                       int
-	process                   *process
-	utilization, peak, memory float64
-	hasUtilization, hasMemory bool
-	reason                    unattributedReason
+	pid     int
+	process *process
+	reason  unattributedReason
+
+	utilization quantity // of the compute engine, 0 to 1
+	memory      quantity // bytes
+	peak        float64  // the largest utilization of any engine
 }
 
 // take adds what was measured of the process.
@@ -114,16 +108,16 @@ func (p *deviceProcess) take(c *collector.Client) {
 		case collector.UtilizationRatio:
 			p.peak = max(p.peak, r.Value)
 			if first(r) == "compute" {
-				p.utilization, p.hasUtilization = r.Value, true
+				p.utilization = measured(r.Value)
 			}
 		case collector.MemoryUsed:
-			p.memory, p.hasMemory = max(p.memory, r.Value), true
+			p.memory = measured(max(p.memory.value, r.Value))
 		}
 	}
 }
 
-// list puts the processes of the device together: one that computes and draws
-// is in the list of its source twice.
+// listProcesses merges the processes of the device: a source lists a process
+// that computes and draws twice. It reports whether they are all known.
 func (j *Judge) listProcesses(st *device, d *collector.Device) bool {
 	st.processes = st.processes[:0]
 	if d.Clients == nil || !st.up || j.owners.proc == nil || len(d.Clients) > 2*maxProcesses {
@@ -147,11 +141,11 @@ func (j *Judge) listProcesses(st *device, d *collector.Device) bool {
 	return len(st.processes) <= maxProcesses
 }
 
-// attribute finds whose processes are on the device.
+// attribute finds the pods of the processes on the device.
 func (j *Judge) attribute(st *device, d *collector.Device) {
 	st.outsiders, st.processesAttributed, st.unattributedBy = 0, true, [numberOfReasons]int{}
 	for _, a := range st.allocations {
-		a.own = processUse{}
+		a.processes = processUse{}
 	}
 	if st.processesKnown = j.listProcesses(st, d); !st.processesKnown {
 		st.processes = st.processes[:0]

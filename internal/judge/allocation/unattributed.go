@@ -54,7 +54,7 @@ func (j *Judge) classify(st *device, p *deviceProcess) {
 	case owner.Kind == proc.Pod && p.process.named:
 		pod := p.process.pod
 		if a := st.allocationOf(pod); a != nil {
-			a.own.take(p)
+			a.processes.take(p)
 			return
 		}
 		if j.allocatedNear(st, pod) || j.join.nominal[pod] {
