@@ -8,29 +8,29 @@ import (
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
-// Limits on what is taken from one answer. A kubelet runs 110 pods by default
-// and some hundred at most.
+// Limits on one answer. A kubelet runs 110 pods by default and a few hundred
+// at most.
 const (
 	maxPods        = 4096
 	maxAllocations = 16384
-	maxContainers  = 256 // of one hold
+	maxContainers  = 256 // of one allocation
 	maxText        = 512 // bytes of a name or an id
 )
 
-// holdKey identifies a hold.
+// allocationKey identifies an allocation.
 type allocationKey struct {
 	pod                           Pod
 	resource, device, pool, share string
 }
 
-// listed is a hold as one answer has it.
+// listed is an allocation in one answer.
 type listed struct {
 	claim      string
 	containers []string
 	dra        bool
 }
 
-// answer is a List, with what it says twice said once.
+// answer is a List without its duplicates.
 type answer struct {
 	pods        map[Pod]struct{}
 	allocations map[allocationKey]*listed
@@ -97,7 +97,8 @@ func (a *answer) add(key allocationKey, claim, container string, dra bool) {
 		l = &listed{claim: claim, dra: dra}
 		a.allocations[key] = l
 	}
-	// Through two claims of one pod the device is held by the first in order.
+	// A device that one pod has through two claims belongs to the first claim
+	// in order.
 	l.claim = min(l.claim, claim)
 	if len(l.containers) < maxContainers {
 		l.containers = append(l.containers, container)

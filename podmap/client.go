@@ -27,8 +27,8 @@ type client struct {
 
 	conn *grpc.ClientConn // nil while there is none
 	at   os.FileInfo      // the socket that conn was made for, nil before the first
-	// dials counts connections. It is read after a call to learn which
-	// connection the answer came from.
+	// dials counts connections. Read after a call, it identifies the
+	// connection that the answer came from.
 	dials atomic.Uint64
 	// dialErr is the error of the latest dial, nil after a success. gRPC reports
 	// it as text only.

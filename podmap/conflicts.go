@@ -2,22 +2,22 @@ package podmap
 
 import "time"
 
-// slot is what one hold takes of a device. Holds of different owners on one
-// device are at odds where they have the same part, or where either has the
-// whole.
+// slot is the part of a device that an allocation takes. Allocations of
+// different owners on one device conflict if they have the same part, or if
+// one of them has the whole device.
 type slot struct {
 	device deviceKey
 	part   string // number of the replica, id of the share; empty is the whole
 }
 
-// deviceKey identifies a device by what the kubelet calls it. An id that means
-// the same under every resource name goes without the name.
+// deviceKey identifies a device by the kubelet's id. The resource name is left
+// out if the id means the same under every name.
 type deviceKey struct {
 	resource, pool string
 	ref            Ref
 }
 
-// slotOf returns what the hold takes.
+// newSlot returns the part of the device that the allocation takes.
 func (a *allocation) newSlot() slot {
 	s := slot{deviceKey{ref: a.ref.device()}, a.ref.Replica}
 	switch {
@@ -32,8 +32,8 @@ func (a *allocation) newSlot() slot {
 	return s
 }
 
-// owner is who may hold the same thing twice: a pod, or a claim, which several
-// pods may use.
+// ownerName returns the owner, which may have the same part twice: a pod, or a
+// claim, which several pods may use.
 func (a *allocation) ownerName() string {
 	if a.dra {
 		return "claim " + a.claim
@@ -41,8 +41,7 @@ func (a *allocation) ownerName() string {
 	return "pod " + a.key.pod.Namespace + "/" + a.key.pod.Name
 }
 
-// latest remembers the latest of some times, and the latest of any other
-// owner.
+// latest has the latest of some times, and the latest of any other owner.
 type latest struct {
 	owner        string
 	time, second time.Time
@@ -76,8 +75,8 @@ func (l *latest) not(owner string) (time.Time, bool) {
 	return l.second, l.other
 }
 
-// rivals answers, for a hold, what the latest time is that was given for those
-// of other owners that are at odds with it.
+// conflicts returns, for an allocation, the latest time of the allocations of
+// other owners that conflict with it.
 type conflicts struct {
 	slots   map[slot]*latest
 	devices map[deviceKey]*latest // of every part
@@ -101,7 +100,8 @@ func at[K comparable](m map[K]*latest, k K) *latest {
 	return l
 }
 
-// of returns the latest time of h's rivals, and whether h has any.
+// of returns the latest time of the allocations that conflict with a, and
+// whether there are any.
 func (r *conflicts) of(a *allocation) (time.Time, bool) {
 	if a.slot.part == "" {
 		return r.devices[a.slot.device].not(a.owner)

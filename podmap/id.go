@@ -59,18 +59,18 @@ type Ref struct {
 	Render  string `json:"render,omitempty"`  // a second name: renderD129
 	Index   string `json:"index,omitempty"`
 	Hash    string `json:"hash,omitempty"`
-	// Replica tells the ids of one shared device apart.
+	// Replica distinguishes the ids of one shared device.
 	Replica string `json:"replica,omitempty"`
-	// Nominal says that the device plugin may have given the container other
-	// devices than this id names.
+	// Nominal: the device plugin may have given the container another device
+	// than the one that this id names.
 	Nominal bool `json:"nominal,omitempty"`
 }
 
-// maxID is the longest id that is looked at, in bytes.
+// maxID is the longest id that is parsed, in bytes.
 const maxID = 512
 
 // ParseID takes apart an id that a device plugin gave out. Every id yields a
-// Ref, FormUnknown where nobody knows its form.
+// Ref, FormUnknown if the form is not one of these.
 func ParseID(id string) Ref {
 	unknown := Ref{Form: FormUnknown, ID: id}
 	if len(id) > maxID {
@@ -114,7 +114,8 @@ func cutReplica(id string) (base, replica string, ok bool) {
 	return id, "", false
 }
 
-// device returns r without what tells the sharers of one device apart.
+// device returns r without the part that distinguishes the pods sharing one
+// device.
 func (r Ref) device() Ref {
 	if r.Replica != "" {
 		r.Replica, r.Nominal = "", false
@@ -122,7 +123,7 @@ func (r Ref) device() Ref {
 	}
 	switch r.Form {
 	case FormUUID, FormMIG, FormMIGLegacy, FormMinor, FormInstance, FormPCI, FormName:
-		r.ID = "" // told by the other fields
+		r.ID = "" // the other fields identify the device
 	}
 	return r
 }

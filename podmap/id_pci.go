@@ -24,7 +24,7 @@ func normalPCI(s string) (string, bool) {
 }
 
 // parsePCI reads a PCI address, and the <address>-<n> of AMD's FPGA plugin,
-// which hands every card to whoever holds one such id.
+// which gives every card to a pod with one such id.
 func parsePCI(id string) (Ref, bool) {
 	address, n, virtual := strings.Cut(id, "-")
 	pci, ok := normalPCI(address)

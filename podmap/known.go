@@ -1,7 +1,7 @@
 package podmap
 
-// Known is a device that is there, by all the names that it has. Numbers are
-// decimal text; what is not known is empty.
+// Known is a device of this machine with all its names. Numbers are decimal
+// text; an unknown value is empty.
 type Known struct {
 	// ID is what Resolve returns.
 	ID string
@@ -22,17 +22,18 @@ type Known struct {
 	// Names are the kernel's names of the device and its nodes: dfl-port.0,
 	// card0, renderD128, ami0.
 	Names []string
-	// KubeIDs are further ids by which the kubelet may know the device. What
-	// they say (nvidia2, MIG-GPU-<uuid>/1/0, dfl-port.0) need not be said above.
+	// KubeIDs are further ids by which the kubelet may know the device. Fields
+	// above that follow from one of them (nvidia2, MIG-GPU-<uuid>/1/0,
+	// dfl-port.0) may stay empty.
 	KubeIDs []string
 }
 
-// How says by what a device was found, or why it was not.
+// How is the way in which a device was found, or the reason why it was not.
 type How string
 
 // The ways to find a device.
 const (
-	HowAlias    How = "alias"    // Resolver.Aliases says so
+	HowAlias    How = "alias"    // an entry of Resolver.Aliases
 	HowID       How = "id"       // the very id, or a UUID
 	HowInstance How = "instance" // the parent, with GPU and compute instance
 	HowProfile  How = "profile"  // the parent, with MIG profile and place
@@ -49,11 +50,11 @@ const (
 const (
 	HowNone      How = "none"      // there is no such device
 	HowAmbiguous How = "ambiguous" // there are several
-	HowUnknown   How = "unknown"   // nobody knows the form of the id
-	HowIgnored   How = "ignored"   // Resolver.Ignore has the resource
+	HowUnknown   How = "unknown"   // the form of the id is unknown
+	HowIgnored   How = "ignored"   // the resource is in Resolver.Ignore
 )
 
-// Alias says which device an id of the kubelet means.
+// Alias maps an id of the kubelet to a device.
 type Alias struct {
 	// Resource is the resource's name, or empty for any.
 	Resource string

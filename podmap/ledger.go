@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// hold is what is known of one pod's hold on one device.
+// allocation is one pod on one device id.
 type allocation struct {
 	key                  allocationKey
 	ref                  Ref
@@ -20,8 +20,8 @@ type allocation struct {
 	owner string // owner()
 }
 
-// ledger turns answers into holds by the rule of the package comment. Times
-// are given to it.
+// ledger maintains the allocations from one answer to the next by the rules of
+// the package comment. It takes every time as an argument.
 type ledger struct {
 	settle, expire time.Duration
 	self           Pod
@@ -73,7 +73,7 @@ func (l *ledger) take(now time.Time, connection uint64, born time.Time, a *answe
 	}
 }
 
-// enter takes over what is listed.
+// enter adds the listed allocations.
 func (l *ledger) enter(now time.Time, a *answer) {
 	for key, was := range a.allocations {
 		a := l.allocations[key]
@@ -92,7 +92,7 @@ func (l *ledger) enter(now time.Time, a *answer) {
 	}
 }
 
-// missing decides on what is not listed now.
+// missing decides on the allocations that are not listed now.
 func (l *ledger) missing(now time.Time) {
 	began := l.conflictsOf(func(a *allocation) (time.Time, bool) { return a.since, a.listed.Equal(now) })
 	for key, a := range l.allocations {
@@ -102,15 +102,16 @@ func (l *ledger) missing(now time.Time) {
 		if l.settled || a.superseded {
 			l.release(key, ReleaseListed)
 		} else if since, any := began.of(a); any && since.After(a.listed) {
-			// It held when the other did not yet, and now only the other does.
+			// This one is the older of the two, and only the other is listed.
 			l.release(key, ReleaseContradicted)
 		}
 	}
 }
 
-// supersede marks those of the listed whose device another pod got later: one
-// that was not in a complete list when they already were. Of DRA this is not
-// said: a claim with administrative access may use a device beside its holder.
+// supersede marks listed allocations whose device another pod got later: a pod
+// that was not in a complete list that already had them. Allocations by DRA
+// are not marked: a claim with administrative access may use a device beside
+// its owner.
 func (l *ledger) supersede(now time.Time) {
 	before := l.conflictsOf(func(a *allocation) (time.Time, bool) { return a.after, a.listed.Equal(now) })
 	for _, a := range l.allocations {
@@ -120,7 +121,8 @@ func (l *ledger) supersede(now time.Time) {
 	}
 }
 
-// rivals weighs the holds that pick wants by the time that it gives.
+// conflictsOf indexes the allocations that pick selects by the time that it
+// returns.
 func (l *ledger) conflictsOf(pick func(*allocation) (time.Time, bool)) *conflicts {
 	r := newConflicts()
 	for _, a := range l.allocations {
@@ -131,8 +133,8 @@ func (l *ledger) conflictsOf(pick func(*allocation) (time.Time, bool)) *conflict
 	return r
 }
 
-// complete decides whether the answer of a connection that has not shown a
-// complete list yet is one, and says why not.
+// complete decides whether an answer is complete on a connection that has not
+// returned a complete list yet, and returns the reason if not.
 func (l *ledger) complete(now, born time.Time, a *answer) (bool, string) {
 	_, self := a.pods[l.self]
 	if len(l.base) == 0 || now.Sub(l.confirmed) >= l.expire {
@@ -166,8 +168,8 @@ func (l *ledger) complete(now, born time.Time, a *answer) (bool, string) {
 	if _, ok := l.base[l.self]; ok {
 		return self, reason
 	}
-	// A pod that was not there before came from the API server. So did, most
-	// likely, one pod in every two: static pods are few.
+	// A new pod came from the API server, so the kubelet reaches it. Half of
+	// the pods came from it too, most likely: static pods are few.
 	return l.newPod || 2*back >= len(l.base), reason
 }
 
@@ -176,7 +178,7 @@ func (l *ledger) release(key allocationKey, why Release) {
 	l.released[why]++
 }
 
-// expireAt ends what has not been listed for too long.
+// expireAt releases allocations that have not been listed for too long.
 func (l *ledger) expireAt(now time.Time) {
 	for key, a := range l.allocations {
 		if now.Sub(a.listed) >= l.expire {
@@ -185,8 +187,8 @@ func (l *ledger) expireAt(now time.Time) {
 	}
 }
 
-// gone ends what is told of a device that does not exist any more, but for
-// what the kubelet, where it answers, lists all the same.
+// gone releases the allocations of a device that does not exist any more,
+// except those in the latest answer of a kubelet that answers.
 func (l *ledger) gone(id string, answers bool) {
 	for key, a := range l.allocations {
 		if key.device == id && !(answers && a.listed.Equal(l.last)) {
@@ -195,8 +197,8 @@ func (l *ledger) gone(id string, answers bool) {
 	}
 }
 
-// tell returns the holders and the superseded, in order.
-func (l *ledger) list() (holders, superseded []Allocation) {
+// list returns the current and the superseded allocations, in order.
+func (l *ledger) list() (current, superseded []Allocation) {
 	order := make([]*allocation, 0, len(l.allocations))
 	claims := map[string]map[Pod]struct{}{}
 	all := l.conflictsOf(func(a *allocation) (time.Time, bool) { return a.since, !a.superseded })
@@ -210,7 +212,7 @@ func (l *ledger) list() (holders, superseded []Allocation) {
 		}
 	}
 	slices.SortFunc(order, func(a, b *allocation) int { return a.key.compare(b.key) })
-	holders = make([]Allocation, 0, len(order))
+	current = make([]Allocation, 0, len(order))
 	for _, a := range order {
 		out := Allocation{
 			Pod: a.key.pod, Containers: a.containers, Resource: a.key.resource, DeviceID: a.key.device,
@@ -224,7 +226,7 @@ func (l *ledger) list() (holders, superseded []Allocation) {
 			continue
 		}
 		_, out.Contested = all.of(a)
-		holders = append(holders, out)
+		current = append(current, out)
 	}
-	return holders, superseded
+	return current, superseded
 }

@@ -2,75 +2,74 @@ package podmap
 
 import "time"
 
-// Pod names a pod. The kubelet gives no UID here, so a pod that was replaced
-// by another of its name between two lists is the same one.
+// Pod names a pod. The kubelet reports no UID, so a pod replaced by another
+// one of the same name between two lists is the same Pod.
 type Pod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 }
 
-// Holder is one pod's hold on one device id.
+// Allocation is one pod on one device id.
 type Allocation struct {
 	Pod Pod `json:"pod"`
 	// Containers are those that the kubelet lists with the device, sorted. A
-	// claim's devices are listed for every container that refers to the claim,
-	// whichever request it names; an ordinary init container is never listed.
+	// claim's devices are listed for every container that refers to the claim.
+	// An ordinary init container is never listed.
 	Containers []string `json:"containers"`
-	// Resource is the name that the pod asked for (nvidia.com/gpu), or the DRA
+	// Resource is the name that the pod requests (nvidia.com/gpu), or the DRA
 	// driver (gpu.nvidia.com).
 	Resource string `json:"resource"`
-	// DeviceID is the kubelet's id of the device, as it writes it.
+	// DeviceID is the kubelet's id of the device.
 	DeviceID string `json:"deviceID"`
 	// Pool, Claim and Share are of DRA: the pool that the device is from, the
 	// claim as namespace/name, and the share of a device that has several.
 	Pool  string `json:"pool,omitempty"`
 	Claim string `json:"claim,omitempty"`
 	Share string `json:"share,omitempty"`
-	// Ref is DeviceID, understood.
+	// Ref is DeviceID, parsed.
 	Ref Ref `json:"ref"`
 
-	// Since is when the holder was first listed with the device. Where After
-	// is not zero, the hold began between After, a complete list without it,
-	// and Since; where it is zero, nothing is known of the time before Since.
+	// Since is when the pod was first listed with the device. If After is set,
+	// the allocation began between After, a complete list without it, and
+	// Since. If After is zero, the time before Since is unknown.
 	Since time.Time `json:"since"`
 	After time.Time `json:"after,omitzero"`
-	// Listed is the time of the latest answer with this hold in it.
+	// Listed is the time of the latest answer with this allocation.
 	Listed time.Time `json:"listed"`
 
-	// Shared says that others may hold the device beside this one: a replica,
-	// a share, a claim of several pods.
+	// Shared: other pods may have the device too, through a replica, a share
+	// or a claim of several pods.
 	Shared bool `json:"shared,omitempty"`
-	// Kept says that the latest answer does not list the hold, and that nothing
-	// has contradicted it either.
+	// Kept: the latest answer does not list the allocation, and nothing
+	// contradicts it either.
 	Kept bool `json:"kept,omitempty"`
-	// Contested says that another pod is told with the same unshared device,
-	// and that nothing says which of them is right.
+	// Contested: another pod is listed with the same unshared device, and it
+	// is unknown which of them has it.
 	Contested bool `json:"contested,omitempty"`
 }
 
-// Allocatable are the devices of one resource that the kubelet would give to a
-// pod: those that their plugin calls healthy, free or not. Devices of DRA are
-// not among them.
+// Allocatable are the devices of one resource that the kubelet can allocate:
+// those that the device plugin reports as healthy, free or not. Devices of DRA
+// are not among them.
 type Allocatable struct {
 	Resource string   `json:"resource"`
 	IDs      []string `json:"ids"`
 }
 
-// Map says who holds which device. It is immutable.
+// Map has the allocations of the devices. It is immutable.
 type Map struct {
 	// Time is when the latest list was answered, zero before the first.
 	Time time.Time `json:"time,omitzero"`
-	// Confirmed is when the latest list was answered that is known to be
-	// complete.
+	// Confirmed is the time of the latest complete list.
 	Confirmed time.Time `json:"confirmed,omitzero"`
 	State     State     `json:"state"`
 	// Pods is how many pods the latest list had, with devices or without.
 	Pods int `json:"pods"`
-	// Holders are in order of resource, pool, device id, share, namespace and
-	// pod.
+	// Allocations are in order of resource, pool, device id, share, namespace
+	// and pod.
 	Allocations []Allocation `json:"holders"`
-	// Superseded are holds that the kubelet lists although another pod got the
-	// device later: pods that have ended, on a kubelet before 1.34.
+	// Superseded are listed allocations whose device another pod got later:
+	// pods that have ended, on a kubelet before 1.34.
 	Superseded []Allocation `json:"superseded,omitempty"`
 	// Allocatable is in order of resource. AllocatableTime is when it was
 	// answered; zero where it never was.
@@ -80,18 +79,18 @@ type Map struct {
 	byID map[string][]int
 }
 
-// Of returns those who hold the device that the kubelet calls id: more than
-// one for a claim of several pods, or where they are contested.
+// Of returns the allocations of the device with this kubelet id: more than one
+// for a claim of several pods, or if they are contested.
 func (m *Map) Of(id string) []Allocation {
 	at := m.byID[id]
 	if len(at) == 0 {
 		return nil
 	}
-	holders := make([]Allocation, len(at))
+	list := make([]Allocation, len(at))
 	for i, n := range at {
-		holders[i] = m.Allocations[n]
+		list[i] = m.Allocations[n]
 	}
-	return holders
+	return list
 }
 
 func (m *Map) index() {

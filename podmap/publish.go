@@ -76,7 +76,7 @@ func (w *Watcher) publish(allocatable []Allocatable, allocatableTime time.Time) 
 	}
 }
 
-// describe writes what the Map says into the Status.
+// describe copies the counts of the Map to the Status.
 func (w *Watcher) describe(m *Map, reason string) {
 	s := &w.status
 	s.State, s.Reason, s.Time, s.Confirmed = m.State, reason, m.Time, m.Confirmed
@@ -117,8 +117,7 @@ func someOf(unknown map[UnknownID]struct{}) []UnknownID {
 	return list[:min(len(list), maxUnknown)]
 }
 
-// sameHolders reports whether two lists differ in no more than when they were
-// made.
+// sameAllocations reports whether two lists are equal except for Listed.
 func sameAllocations(a, b []Allocation) bool {
 	return slices.EqualFunc(a, b, func(a, b Allocation) bool {
 		a.Listed, b.Listed = time.Time{}, time.Time{}

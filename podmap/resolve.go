@@ -9,7 +9,7 @@ import (
 // several marks what more than one device answers to.
 const several = -1
 
-// Index holds devices, ready for look-ups. It is immutable.
+// Index has devices, prepared for look-ups. It is immutable.
 type Index struct {
 	resolver *Resolver
 	devices  []Known
@@ -36,7 +36,7 @@ func (r *Resolver) Index(devices []Known) *Index {
 	return x
 }
 
-// complete takes from the ids of a device what they say of it.
+// complete fills the fields of a device that follow from its ids.
 func (d *Known) complete() {
 	names := slices.Clip(d.Names)
 	for _, id := range d.KubeIDs {
@@ -56,7 +56,7 @@ func (d *Known) complete() {
 func (x *Index) enter(i int) {
 	d := &x.devices[i]
 	for _, id := range append([]string{d.ID}, d.KubeIDs...) {
-		// A bare number is an index of something, and says not of what.
+		// A bare number is an index, and it is unknown of what.
 		if r := ParseID(id); r.Form != FormIndex {
 			put(x.ids, r.ID, i)
 		}

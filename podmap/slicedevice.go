@@ -1,39 +1,39 @@
 package podmap
 
-// Described is what a DRA driver says of a device in its ResourceSlice, which
-// only the API server tells. What is not known is empty.
+// SliceDevice identifies a device by what its DRA driver publishes in a
+// ResourceSlice. An unknown value is empty.
 type SliceDevice struct {
-	// UUID is the device's, as NVIDIA writes it; any other is not looked at.
+	// UUID is in NVIDIA's form; any other form is ignored.
 	UUID string
 	// PCI is the device's address; of a partition, that of its parent.
 	PCI       string
 	Partition bool
 }
 
-// ResolveDRA returns the ID of the device that a hold on a claim's device is
-// about, or no id and why not. What its driver says of the device counts more
-// than the name that the driver gave it, and Resolver's lists more than either.
-func (x *Index) ResolveDRA(h Allocation, said SliceDevice) (id string, how How) {
-	id, how = x.Resolve(h.Resource, h.Ref)
+// ResolveDRA returns the ID of the device that a claim's device is, or no id
+// and the reason. Resolver's lists have precedence, then the published device,
+// then its name.
+func (x *Index) ResolveDRA(a Allocation, published SliceDevice) (id string, how How) {
+	id, how = x.Resolve(a.Resource, a.Ref)
 	if how == HowAlias || how == HowIgnored {
 		return id, how
 	}
-	if said.Partition {
-		said.PCI = ""
+	if published.Partition {
+		published.PCI = ""
 	}
 	understood := false
-	for _, text := range []string{said.UUID, said.PCI} {
+	for _, text := range []string{published.UUID, published.PCI} {
 		ref := ParseID(text)
 		switch ref.Form {
 		case FormUUID, FormMIG, FormMIGLegacy, FormPCI:
 			understood = true
-			if i, by := x.find(h.Resource, ref); i != none {
+			if i, by := x.find(a.Resource, ref); i != none {
 				return x.found(i, by)
 			}
 		}
 	}
 	if understood {
-		return "", HowNone // whatever the name would fit
+		return "", HowNone // the name does not count then
 	}
 	return id, how
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// State says how much a Map is worth.
+// State is the certainty of a Map.
 type State string
 
 // The states of a Map.
@@ -19,12 +19,12 @@ const (
 	// StateFresh: the latest call was answered, and the list is complete.
 	StateFresh State = "fresh"
 	// StateUnconfirmed: the latest call was answered, but the list may lack
-	// pods that run. What it lacks is kept.
+	// running pods. Missing allocations are kept.
 	StateUnconfirmed State = "unconfirmed"
-	// StateStale: the latest call failed. What is told is from before.
+	// StateStale: the latest call failed. The allocations are from before.
 	StateStale State = "stale"
-	// StateUnreachable: calls fail, and there is nothing to tell from before:
-	// nothing was ever listed, or it has expired.
+	// StateUnreachable: calls fail, and there are no allocations from before:
+	// there never was a list, or it has expired.
 	StateUnreachable State = "unreachable"
 )
 
@@ -39,14 +39,14 @@ const (
 	OutcomeOK            Outcome = "ok"
 	OutcomeNoSocket      Outcome = "no_socket"     // nothing at the path
 	OutcomeDenied        Outcome = "denied"        // no permission for the socket, or the kubelet refuses
-	OutcomeRefused       Outcome = "refused"       // a socket that nobody listens on
+	OutcomeRefused       Outcome = "refused"       // no process listens on the socket
 	OutcomeUnavailable   Outcome = "unavailable"   // the connection broke
 	OutcomeTimeout       Outcome = "timeout"       // no answer within Options.Timeout
-	OutcomeRateLimited   Outcome = "rate_limited"  // the socket's clients together ask too often
+	OutcomeRateLimited   Outcome = "rate_limited"  // the clients of the socket together exceed the kubelet's rate limit
 	OutcomeTooLarge      Outcome = "too_large"     // an answer larger than Options.MaxMessage
 	OutcomeUnimplemented Outcome = "unimplemented" // a kubelet without this API
-	OutcomeGarbage       Outcome = "garbage"       // no gRPC, or no PodResources
-	OutcomeError         Outcome = "error"         // anything else that the kubelet says
+	OutcomeGarbage       Outcome = "garbage"       // an answer that is no PodResources message
+	OutcomeError         Outcome = "error"         // any other error of the kubelet
 )
 
 // Outcomes lists every Outcome.
@@ -55,24 +55,24 @@ var Outcomes = []Outcome{
 	OutcomeRateLimited, OutcomeTooLarge, OutcomeUnimplemented, OutcomeGarbage, OutcomeError,
 }
 
-// Release is why a hold is no longer told.
+// Release is the reason why an allocation ended.
 type Release string
 
 // The reasons for a release.
 const (
 	ReleaseListed       Release = "unlisted"     // a complete list is without it
-	ReleaseContradicted Release = "contradicted" // it was kept, and another pod is listed with the device
-	ReleaseGone         Release = "device_gone"  // it was kept, and the device does not exist any more
-	ReleaseExpired      Release = "expired"      // it was kept for Options.Expire
+	ReleaseContradicted Release = "contradicted" // kept, and another pod is listed with the device
+	ReleaseGone         Release = "device_gone"  // kept, and the device does not exist any more
+	ReleaseExpired      Release = "expired"      // kept for Options.Expire
 )
 
 // Releases lists every Release.
 var Releases = []Release{ReleaseListed, ReleaseContradicted, ReleaseGone, ReleaseExpired}
 
-// Status says how the Watcher fares.
+// Status is the state of a Watcher.
 type Status struct {
 	State State `json:"state"`
-	// Reason says in words why State is not fresh; empty where it is.
+	// Reason is why State is not fresh, in words; empty if it is.
 	Reason string `json:"reason,omitempty"`
 	// Reachable: the latest call was answered.
 	Reachable bool `json:"reachable"`
@@ -99,21 +99,21 @@ type Status struct {
 	// MessageLimit is the largest answer taken at present, in bytes.
 	MessageLimit int `json:"messageLimit"`
 
-	// Of the Map: pods listed, holds told, those of them that are kept and
-	// contested, and holds superseded.
+	// Of the Map: pods listed, allocations, those of them that are kept and
+	// contested, and superseded allocations.
 	Pods        int `json:"pods"`
 	Allocations int `json:"holders"`
 	Kept        int `json:"kept"`
 	Contested   int `json:"contested"`
 	Superseded  int `json:"superseded"`
-	// Released counts the holds that are no longer told, by reason.
+	// Released counts the allocations that ended, by reason.
 	Released map[Release]uint64 `json:"released"`
 	// Malformed counts entries of lists without a pod's name or a device's id,
-	// Overflow those beyond the limits on pods, holds and the length of ids.
+	// Overflow those beyond the limits on pods, allocations and the length of ids.
 	Malformed uint64 `json:"malformed"`
 	Overflow  uint64 `json:"overflow"`
-	// Unknown are the device ids, held or allocatable, whose form nobody
-	// knows: the first 64 in order of resource and id, of UnknownTotal.
+	// Unknown are the device ids, allocated or allocatable, of FormUnknown:
+	// the first 64 in order of resource and id, of UnknownTotal.
 	Unknown      []UnknownID `json:"unknown,omitempty"`
 	UnknownTotal int         `json:"unknownTotal"`
 }

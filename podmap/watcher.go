@@ -38,8 +38,8 @@ func New(opts Options) *Watcher {
 	return w
 }
 
-// Run asks the kubelet until ctx is done. There is never more than one call in
-// flight. It is to be called once.
+// Run calls the kubelet until ctx is done, with at most one call in flight. It
+// must be called once.
 func (w *Watcher) Run(ctx context.Context) {
 	defer w.client.close()
 	failures := 0
@@ -85,7 +85,7 @@ func (w *Watcher) wait(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// Refresh asks for a list now, or as soon as the latest is one second old. It
+// Refresh requests a list now, or as soon as the latest is one second old. It
 // does not wait.
 func (w *Watcher) Refresh() {
 	select {
@@ -97,14 +97,14 @@ func (w *Watcher) Refresh() {
 // Latest returns the current Map. It is never nil.
 func (w *Watcher) Latest() *Map { return w.latest.Load() }
 
-// Changed yields when Latest has changed in more than its times: who holds
-// what, what is allocatable, or the State. Changes that nobody has waited for
-// yield once. It is meant for one receiver.
+// Changed yields when Latest has changed in more than its times: allocations,
+// allocatable devices or the State. Several changes without a receiver yield
+// once. It is for one receiver.
 func (w *Watcher) Changed() <-chan struct{} { return w.changed }
 
-// Gone says that the devices with these kubelet ids do not exist any more: a
-// partition that was destroyed, not a device that fell off its bus, for whose
-// last holder one will want to look. What is only kept of them is released.
+// Gone reports that the devices with these kubelet ids do not exist any more:
+// destroyed partitions, not devices that fell off their bus, whose last
+// allocation is still of interest. Their kept allocations are released.
 func (w *Watcher) Gone(ids ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,7 +114,7 @@ func (w *Watcher) Gone(ids ...string) {
 	w.publish(w.latest.Load().Allocatable, w.latest.Load().AllocatableTime)
 }
 
-// Status returns how the Watcher fares.
+// Status returns the state of the Watcher.
 func (w *Watcher) Status() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +125,7 @@ func (w *Watcher) Status() Status {
 	return s
 }
 
-// poll asks once and publishes what follows.
+// poll calls the kubelet once and publishes the result.
 func (w *Watcher) poll(ctx context.Context) Outcome {
 	began := time.Now()
 	list, outcome, err := w.client.list(ctx)

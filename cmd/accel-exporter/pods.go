@@ -19,13 +19,13 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap/proc"
 )
 
-// hostProcfs is where the kernel's own procfs is.
+// hostProcfs is the kernel's own procfs.
 const hostProcfs = "/proc"
 
-// maxPodDirs bounds the names that are read below --path.pod-logs.
+// maxPodDirs limits the names that are read below --path.pod-logs.
 const maxPodDirs = 16384
 
-// podFlags is the command line of who holds what.
+// podFlags are the flags of allocations.
 type podFlags struct {
 	socket   string
 	interval time.Duration
@@ -42,20 +42,20 @@ type podFlags struct {
 }
 
 func (f *podFlags) add(app *kingpin.Application) {
-	app.Flag("podresources.socket", "The kubelet's socket of the PodResources API, by which devices are joined to pods. Empty: nobody is asked.").Default(podmap.DefaultSocket).PlaceHolder("PATH").StringVar(&f.socket)
-	app.Flag("podresources.interval", "Time between two lists of the kubelet's.").Default("10s").DurationVar(&f.interval)
-	app.Flag("path.pod-logs", "Where the kubelet keeps the logs of pods; only the names of directories are read, to tell a process's pod by its UID.").Default("/var/log/pods").PlaceHolder("DIR").StringVar(&f.logs)
-	app.Flag("kubernetes.pods", "Ask the API server for the UID, workload and labels of this node's pods. Needs to list and watch pods.").BoolVar(&f.api)
-	app.Flag("kubernetes.resource-slices", "Ask the API server for the devices of this node's DRA drivers too. Needs to list and watch resourceslices.").BoolVar(&f.slices)
-	app.Flag("kubernetes.pod-label", "Label of pods to keep: a key, or a pattern such as app.kubernetes.io/*; repeatable.").PlaceHolder("KEY").StringsVar(&f.labels)
+	app.Flag("podresources.socket", "Socket of the kubelet's PodResources API, which lists the devices of pods. Empty disables it.").Default(podmap.DefaultSocket).PlaceHolder("PATH").StringVar(&f.socket)
+	app.Flag("podresources.interval", "Time between two lists of the kubelet.").Default("10s").DurationVar(&f.interval)
+	app.Flag("path.pod-logs", "Directory of the kubelet with the logs of pods. Only the names of its directories are read, to map the UID of a pod to its name.").Default("/var/log/pods").PlaceHolder("DIR").StringVar(&f.logs)
+	app.Flag("kubernetes.pods", "Read the UID, workload and labels of this node's pods from the API server. Requires permission to list and watch pods.").BoolVar(&f.api)
+	app.Flag("kubernetes.resource-slices", "Read the devices of this node's DRA drivers from the API server too. Requires permission to list and watch resourceslices.").BoolVar(&f.slices)
+	app.Flag("kubernetes.pod-label", "Label of pods to keep: a key, or a pattern such as app.kubernetes.io/*. Repeatable.").PlaceHolder("KEY").StringsVar(&f.labels)
 	app.Flag("kubernetes.node", "Name of this node in Kubernetes.").Envar("NODE_NAME").PlaceHolder("NAME").StringVar(&f.node)
-	app.Flag("kubernetes.api-server", "The API server, https://HOST:PORT. By default that of the cluster which the exporter runs in.").PlaceHolder("URL").StringVar(&f.server)
-	app.Flag("kubernetes.token-file", "Bearer token for the API server. By default that of the pod.").PlaceHolder("FILE").StringVar(&f.tokenFile)
-	app.Flag("kubernetes.ca-file", "Certificates that may sign the API server's. By default those of the pod.").PlaceHolder("FILE").StringVar(&f.caFile)
+	app.Flag("kubernetes.api-server", "URL of the API server, https://HOST:PORT. The default is that of the exporter's cluster.").PlaceHolder("URL").StringVar(&f.server)
+	app.Flag("kubernetes.token-file", "File with the bearer token for the API server. The default is that of the pod.").PlaceHolder("FILE").StringVar(&f.tokenFile)
+	app.Flag("kubernetes.ca-file", "File with the certificate authorities of the API server. The default is that of the pod.").PlaceHolder("FILE").StringVar(&f.caFile)
 }
 
-// nodeOrHost is the node's name, else the host's, which in a container is that
-// of the pod, and "" where nobody knows either.
+// nodeOrHost returns the node's name, else the host's, which in a container is
+// that of the pod, or "" if both are unknown.
 func (f *podFlags) nodeOrHost() string {
 	if f.node != "" {
 		return f.node
@@ -77,11 +77,11 @@ func (f *podFlags) check() error {
 	return nil
 }
 
-// pods is who holds what: the kubelet, the API server where it is asked, and
-// what follows for the devices.
+// pods has the sources of allocations: the kubelet and, if configured, the API
+// server.
 type pods struct {
-	kubelet *podmap.Watcher // nil where nobody is asked
-	api     *kube.Watcher   // the same
+	kubelet *podmap.Watcher // nil if disabled
+	api     *kube.Watcher   // nil if disabled
 	judge   *allocation.Judge
 	log     *slog.Logger
 }
@@ -123,7 +123,7 @@ func openPods(f *podFlags, procfs string, set allocation.Settings, log *slog.Log
 	return p, nil
 }
 
-// claimed finds what a DRA driver has published of a device.
+// claimed returns what a DRA driver has published of a device.
 func claimed(api *kube.Watcher) func(driver, pool, device string) podmap.SliceDevice {
 	return func(driver, pool, device string) podmap.SliceDevice {
 		d, _ := api.Latest().Device(driver, pool, device)
@@ -131,11 +131,10 @@ func claimed(api *kube.Watcher) func(driver, pool, device string) podmap.SliceDe
 	}
 }
 
-// ownProcesses reports whether procfs shows the node's processes, by the
-// numbers that drivers know them by. In a container with a PID namespace of
-// its own the numbers are others, and a process would be taken for another:
-// kthreadd is 2 in the node's alone. A procfs that was mounted elsewhere was
-// mounted for this.
+// ownProcesses reports whether procfs shows the node's processes, by the PIDs
+// that drivers report. In a container with a PID namespace of its own the PIDs
+// differ: kthreadd is 2 in the node's namespace only. A procfs that is mounted
+// elsewhere is mounted for this purpose.
 func ownProcesses(procfs string) bool {
 	if procfs != hostProcfs {
 		return true
@@ -144,7 +143,7 @@ func ownProcesses(procfs string) bool {
 	return err == nil && comm == "kthreadd"
 }
 
-// podDirs lists the names of pods' directories.
+// podDirs lists the names of the pods' directories.
 func podDirs(dir string) func() ([]string, error) {
 	return func() ([]string, error) {
 		d, err := os.Open(dir)
@@ -160,8 +159,7 @@ func podDirs(dir string) func() ([]string, error) {
 	}
 }
 
-// run watches until ctx is done. wake is called when who holds what has
-// changed.
+// run watches until ctx is done. It calls wake when allocations have changed.
 func (p *pods) run(ctx context.Context, wake func()) {
 	var loops sync.WaitGroup
 	defer loops.Wait()
@@ -172,7 +170,7 @@ func (p *pods) run(ctx context.Context, wake func()) {
 		return
 	}
 	loops.Go(func() { p.kubelet.Run(ctx) })
-	told := podmap.StateStarting
+	logged := podmap.StateStarting
 	for {
 		select {
 		case <-ctx.Done():
@@ -180,27 +178,27 @@ func (p *pods) run(ctx context.Context, wake func()) {
 		case <-p.kubelet.Changed():
 			wake()
 		}
-		if state := p.kubelet.Latest().State; state != told {
+		if state := p.kubelet.Latest().State; state != logged {
 			p.logState(state)
-			told = state
+			logged = state
 		}
 	}
 }
 
-// tell logs a new state of the list of holders.
+// logState logs a new state of the allocations.
 func (p *pods) logState(state podmap.State) {
 	s := p.kubelet.Status()
 	switch state {
 	case podmap.StateFresh:
-		p.log.Info("Holders of devices are known", "pods", s.Pods, "holds", s.Allocations)
+		p.log.Info("Allocations of devices are known", "pods", s.Pods, "allocations", s.Allocations)
 	case podmap.StateAbsent:
-		p.log.Info("Holders of devices are not known: no kubelet", "reason", s.Reason)
+		p.log.Info("Allocations of devices are not known: no kubelet", "reason", s.Reason)
 	default:
-		p.log.Warn("Holders of devices are not known for certain", "state", state, "reason", s.Reason)
+		p.log.Warn("Allocations of devices are not certain", "state", state, "reason", s.Reason)
 	}
 }
 
-// state is what /debug/state has of them.
+// state returns what /debug/state shows of the allocations.
 func (p *pods) state() (*allocation.Report, *podmap.Status, *kube.Status) {
 	var kubelet *podmap.Status
 	var api *kube.Status

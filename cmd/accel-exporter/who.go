@@ -47,8 +47,8 @@ func whoCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	return printWho(stdout, &report, *wide)
 }
 
-// narrow leaves the devices that one of what fits, their partitions, and what
-// is said of them.
+// narrow keeps the devices that match one of what, their partitions, and their
+// processes.
 func narrow(r *allocation.Report, what []string) error {
 	if len(what) == 0 {
 		return nil
@@ -63,7 +63,7 @@ func narrow(r *allocation.Report, what []string) error {
 	}
 	for i, w := range what {
 		if !found[i] {
-			return fmt.Errorf("nothing here is %q; without it, all devices are listed", w)
+			return fmt.Errorf("no device matches %q; without an argument, all devices are listed", w)
 		}
 	}
 	r.Devices = slices.DeleteFunc(r.Devices, func(d allocation.Device) bool { return !keep[d.ID] && !keep[d.Parent] })
@@ -72,23 +72,23 @@ func narrow(r *allocation.Report, what []string) error {
 	return nil
 }
 
-// fits reports whether a person who writes what means the device.
+// fits reports whether what names the device.
 func fits(d *allocation.Device, what string) bool {
-	held := func(f func(h *allocation.Allocation) bool) bool {
+	any := func(f func(h *allocation.Allocation) bool) bool {
 		return slices.ContainsFunc(d.Holders, func(h allocation.Allocation) bool { return f(&h) })
 	}
 	if what == "free" {
 		return d.Availability == allocation.Free
 	}
 	if ns, ok := strings.CutPrefix(what, "namespace/"); ok {
-		return held(func(h *allocation.Allocation) bool { return h.Namespace == ns })
+		return any(func(h *allocation.Allocation) bool { return h.Namespace == ns })
 	}
 	if pod, ok := strings.CutPrefix(what, "pod/"); ok {
 		ns, name, both := strings.Cut(pod, "/")
 		if !both {
 			ns, name = "", pod
 		}
-		return held(func(h *allocation.Allocation) bool { return h.Pod == name && (ns == "" || h.Namespace == ns) })
+		return any(func(h *allocation.Allocation) bool { return h.Pod == name && (ns == "" || h.Namespace == ns) })
 	}
 	if what == d.Index && d.Parent == "" {
 		return true

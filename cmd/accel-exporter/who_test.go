@@ -16,7 +16,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// whoReport is a node with a device in every state that there is.
+// whoReport is a node with a device in every state.
 func whoReport() *allocation.Report {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	f := func(v float64) *float64 { return &v }
@@ -52,16 +52,16 @@ func whoReport() *allocation.Report {
 	shared.Availability, shared.Holders, shared.Utilization = allocation.Allocated, []allocation.Allocation{a, b}, f(0.2)
 
 	cut := gpu("dddddddd", "3")
-	cut.Availability, cut.Why = allocation.Partitioned, "cut into 1 partitions, which are given out instead"
+	cut.Availability, cut.Why = allocation.Partitioned, "split into 1 partitions, which are allocated instead"
 	part := allocation.Device{
 		ID: "MIG-eeeeeeee-0000-0000-0000-000000000000", Parent: cut.ID, Class: "gpu", Vendor: "nvidia", Model: cut.Model, Profile: "1g.10gb",
-		Index: "0", Health: "healthy", Availability: allocation.Free, Why: "no pod holds it",
+		Index: "0", Health: "healthy", Availability: allocation.Free, Why: "not allocated",
 	}
 	occupied := gpu("ffffffff", "10")
-	occupied.Availability, occupied.Why = allocation.Occupied, "no pod holds it, and 1 processes use it (python)"
+	occupied.Availability, occupied.Why = allocation.Occupied, "not allocated, and used by 1 processes (python)"
 	card := allocation.Device{
 		ID: "0000:5e:00.1", Class: "fpga", Vendor: "xilinx", Model: "Alveo U250", PCI: "0000:5e:00.1",
-		Availability: allocation.NotAllocatable, Why: "the kubelet would not give it out as amd.com/u250: its device plugin calls it unhealthy, or has not registered",
+		Availability: allocation.NotAllocatable, Why: "not allocatable as amd.com/u250: its device plugin reports it as unhealthy, or has not registered",
 	}
 	return &allocation.Report{
 		Time: now, State: podmap.StateUnconfirmed, Reason: "3 of 9 pods are listed",
@@ -110,7 +110,7 @@ func TestWho(t *testing.T) {
 	}
 }
 
-// TestWhoSelects: each way to name a device finds those that it names.
+// TestWhoSelects: each way to name a device finds the named ones.
 func TestWhoSelects(t *testing.T) {
 	for what, want := range map[string]string{
 		"0":                  "GPU-a",
@@ -149,8 +149,8 @@ func TestWhoSelects(t *testing.T) {
 	}
 }
 
-// TestWhoAsks: an exporter that asks for a password is given the one of a
-// file, and what keeps it from answering is said.
+// TestWhoAsks: the client sends the password of the file, and errors name
+// their cause.
 func TestWhoAsks(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "http.yml")

@@ -14,8 +14,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// printWho writes a report for a person: a line for each hold, and one for
-// each device that nobody holds.
+// printWho prints a report: a line for each allocation, and one for each
+// device without one.
 func printWho(w io.Writer, r *allocation.Report, wide bool) error {
 	t := &whoTable{tab: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), now: r.Time, wide: wide}
 	t.line("INDEX", "DEVICE", "MODEL", "HEALTH", "HOLDER", "HELD", "USE", "MEMORY", "IDLE", "NOTE")
@@ -28,13 +28,13 @@ func printWho(w io.Writer, r *allocation.Report, wide bool) error {
 	}
 	var notes []string
 	if r.State != podmap.StateFresh {
-		notes = append(notes, fmt.Sprintf("Who holds what is not known for certain (%s): %s.", r.State, cmp.Or(r.Reason, "no list yet")))
+		notes = append(notes, fmt.Sprintf("The allocations are not certain (%s): %s.", r.State, cmp.Or(r.Reason, "no list yet")))
 	}
 	for _, p := range r.Unattributed {
-		notes = append(notes, fmt.Sprintf("%s: process %d%s %s.", t.id(p.Device), p.PID, called(p.Command), accusation(&p)))
+		notes = append(notes, fmt.Sprintf("%s: process %d%s %s.", t.id(p.Device), p.PID, called(p.Command), describe(&p)))
 	}
 	for _, u := range r.Unresolved {
-		notes = append(notes, fmt.Sprintf("%s/%s holds %s %q, which is no device that is known here (%s).", u.Namespace, u.Pod, u.Resource, u.ID, u.How))
+		notes = append(notes, fmt.Sprintf("%s/%s has %s %q, which matches no device of this node (%s).", u.Namespace, u.Pod, u.Resource, u.ID, u.How))
 	}
 	if len(notes) > 0 {
 		notes = append([]string{""}, notes...)
@@ -47,8 +47,7 @@ func printWho(w io.Writer, r *allocation.Report, wide bool) error {
 	return nil
 }
 
-// order puts devices by class and number, partitions behind what they are
-// part of.
+// order sorts devices by class and number, partitions behind their device.
 func order(devices []allocation.Device) {
 	type key struct {
 		class  string
@@ -133,7 +132,7 @@ func (t *whoTable) device(d *allocation.Device) {
 	}
 }
 
-// id shortens a UUID to what tells devices apart, which the command takes.
+// id shortens a UUID to a prefix, which the command accepts as an argument.
 func (t *whoTable) id(id string) string {
 	prefix, rest, ok := strings.Cut(id, "-")
 	if t.wide || !ok || len(rest) < 36 {
@@ -153,12 +152,12 @@ func (t *whoTable) idle(h *allocation.Allocation) string {
 	}
 	s := short(time.Duration(*h.Idle * float64(time.Second)))
 	if h.IdleCost != nil && *h.IdleCost >= 0.01 {
-		s += fmt.Sprintf(" (in all %.2f %s)", *h.IdleCost, h.Currency)
+		s += fmt.Sprintf(" (total %.2f %s)", *h.IdleCost, h.Currency)
 	}
 	return s
 }
 
-// verdictOf is the verdict and, where it is bad, what would mend it.
+// verdictOf returns the verdict and, for a bad one, the repair.
 func verdictOf(d *allocation.Device) string {
 	switch {
 	case d.Down != "" && d.Health == "":
@@ -171,7 +170,7 @@ func verdictOf(d *allocation.Device) string {
 	return d.Health
 }
 
-// notes are what else there is to say of a device, or of a hold on it.
+// notes returns further facts about a device, or about an allocation of it.
 func notes(d *allocation.Device, h *allocation.Allocation) []string {
 	var out []string
 	if d != nil {
@@ -180,7 +179,7 @@ func notes(d *allocation.Device, h *allocation.Allocation) []string {
 		}
 		out = append(out, d.Reasons...)
 		if len(d.Holders) > 0 && len(d.NotAllocatable) > 0 {
-			out = append(out, "the kubelet would not give it out again as "+strings.Join(d.NotAllocatable, ", "))
+			out = append(out, "not allocatable again as "+strings.Join(d.NotAllocatable, ", "))
 		}
 	}
 	if h == nil {
@@ -191,9 +190,9 @@ func notes(d *allocation.Device, h *allocation.Allocation) []string {
 		text string
 	}{
 		{h.Shared, "shared"},
-		{h.Kept, "not listed by the kubelet just now"},
+		{h.Kept, "not in the latest list of the kubelet"},
 		{h.Contested, "contested: several pods are listed with it"},
-		{h.Nominal, "its plugin may have given out another device than the id names"},
+		{h.Nominal, "the pod may have another device than its id names"},
 	} {
 		if x.is {
 			out = append(out, x.text)
@@ -205,17 +204,17 @@ func notes(d *allocation.Device, h *allocation.Allocation) []string {
 	return out
 }
 
-// accusation says what is wrong with a process on a device.
-func accusation(p *allocation.Process) string {
+// describe describes a process without an allocation.
+func describe(p *allocation.Process) string {
 	switch p.Reason {
 	case "other_pod":
-		return "of " + p.Namespace + "/" + p.Pod + " uses it, and that pod does not hold it"
+		return "of " + p.Namespace + "/" + p.Pod + " uses it without an allocation"
 	case "host_process":
-		return "of no pod uses it"
+		return "outside every pod uses it"
 	case "unknown_pod":
-		return "of a pod whose name is not found (" + p.PodUID + ") uses it"
+		return "of an unknown pod (" + p.PodUID + ") uses it"
 	}
-	return "uses it and cannot be seen from here"
+	return "uses it and is not visible in procfs"
 }
 
 func called(name string) string {
@@ -243,7 +242,7 @@ func memory(used, total *float64) string {
 	return fmt.Sprintf("%.1f/%.0f GiB", *used/gib, *total/gib)
 }
 
-// short writes a duration by its two largest units, as kubectl does.
+// short formats a duration with its two largest units, as kubectl does.
 func short(d time.Duration) string {
 	d = max(d, 0)
 	switch {

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// maxError bounds what is read of a refusal, in bytes.
+// maxError limits the body of a refusal, in bytes.
 const maxError = 64 << 10
 
-// maxAfter bounds what a server may ask to wait.
+// maxAfter limits the wait that a server may request.
 const maxAfter = 5 * time.Minute
 
 // client sends requests to the API server. It is safe for concurrent use.
@@ -24,20 +24,19 @@ type client struct {
 	opts *Options
 
 	mu sync.Mutex // guards what follows
-	// tokens are the latest and the one before, with which a request may still
-	// be under way: errors must not show them.
+	// tokens are the latest and the previous token, which a request may still
+	// carry: errors must not contain them.
 	tokens [2]string
 	ca     string // what http was made for
 	http   *http.Client
 
-	// connMu is one of its own, since http may close connections while mu is
-	// held.
+	// connMu is separate, since http may close connections while mu is locked.
 	connMu sync.Mutex
 	conns  map[*conn]struct{} // that are open
 }
 
-// get sends a request. It has Options.Timeout to the end of its answer, unless
-// the answer's timer is set anew.
+// get sends a request. Options.Timeout limits the time to the end of its
+// answer, unless the caller resets the answer's timer.
 func (c *client) get(ctx context.Context, path string, query url.Values) (*answer, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &answer{ctx: ctx, cancel: cancel}
@@ -56,7 +55,7 @@ func (c *client) get(ctx context.Context, path string, query url.Values) (*answe
 	return a, nil
 }
 
-// answer is one that has begun and is well.
+// answer is an answer with status 200.
 type answer struct {
 	ctx    context.Context // the request's, which its body goes on with
 	cancel context.CancelCauseFunc
@@ -88,7 +87,7 @@ func (c *client) send(ctx context.Context, path string, query url.Values) (*http
 	}
 	resp, err := hc.Do(req)
 	if e, ok := errors.AsType[*url.Error](err); ok {
-		err = e.Err // without the address, which says nothing new
+		err = e.Err // without the address, which is known
 	}
 	return resp, err
 }
@@ -114,7 +113,7 @@ func waitOf(seconds int64) time.Duration {
 	return time.Duration(min(max(0, seconds), int64(maxAfter/time.Second))) * time.Second
 }
 
-// clean takes the token out of an error, should a server have repeated it.
+// clean removes the token from an error, in case a server has repeated it.
 func (c *client) clean(f *failure) *failure {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,21 +22,20 @@ func (c *client) newHTTP(roots *x509.CertPool) *http.Client {
 			DialContext:       c.dial,
 			TLSClientConfig:   &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 			ForceAttemptHTTP2: true,
-			// Both watches go over one connection. It is asked for a sign of life
-			// where nothing comes, or a dead one would look like a quiet node.
+			// Both watches share one connection. Pings distinguish a dead
+			// connection from a quiet node.
 			HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 			TLSHandshakeTimeout:    c.opts.Timeout,
 			MaxIdleConnsPerHost:    2,
 			IdleConnTimeout:        90 * time.Second,
 			MaxResponseHeaderBytes: maxHeader,
-			// The server would spend more on this than the network of a cluster
-			// does without.
+			// Compression costs the server more than it saves the network.
 			DisableCompression: true,
 		},
 	}
 }
 
-// conn is a connection that close finds again.
+// conn is a connection that client.close closes.
 type conn struct {
 	net.Conn
 	client *client

@@ -15,7 +15,7 @@ const (
 	maxCAFile    = 1 << 20
 )
 
-// prepare reads the credentials anew.
+// prepare reads the credentials, which change while the program runs.
 func (c *client) prepare() (*http.Client, string, error) {
 	token, err := readToken(c.opts.TokenFile)
 	if err != nil {

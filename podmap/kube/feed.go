@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Times between requests. A server that has just started may refuse everybody
-// for some seconds, so a refusal is no reason to wait for long.
+// Times between requests. A server that has just started may refuse all
+// requests for some seconds, so a refusal is no reason for a long wait.
 const (
 	shortest = time.Second
 	longest  = 30 * time.Second
@@ -24,19 +24,19 @@ const (
 // again: where only watching fails, lists are what there is.
 const brokenWatches = 3
 
-// pageSize is how many objects a page of a list is asked to have. A server
-// that answers from its cache may give all at once.
+// pageSize is the requested number of objects per page of a list. A server
+// that answers from its cache may return all at once.
 const pageSize = 500
 
-// store is what a feed fills. Its methods are called with Watcher.mu held.
+// store is filled by a feed, which locks Watcher.mu for every call.
 type store interface {
 	kind() string
 	ours(*object) bool
 	replace(list []*object, now time.Time) (overflow int)
 	put(*object) bool
 	remove(o *object, now time.Time)
-	// sweep forgets what was gone before the time given, or everything that
-	// ages, and reports whether there was any.
+	// sweep drops the objects that were gone before the given time, or all
+	// objects, and reports whether there were any.
 	sweep(before time.Time, all bool) bool
 	count() (there, kept int)
 }
@@ -48,7 +48,7 @@ type feed struct {
 	// paths are those of the resource, by version of its API, the newest first.
 	paths []string
 	path  int  // which of them; used by the feed's goroutine alone
-	ages  bool // what was known is forgotten after Options.Expire
+	ages  bool // objects are dropped after Options.Expire
 
 	// Guarded by Watcher.mu.
 	status  FeedStatus
@@ -126,7 +126,7 @@ func (f *feed) list(ctx context.Context) error {
 	query := f.query()
 	query.Set("limit", strconv.Itoa(pageSize))
 	if !latest {
-		// From the server's cache, but not older than what is known.
+		// From the server's cache, but not older than the known version.
 		if version == "" {
 			version = "0"
 		}
@@ -167,7 +167,7 @@ type collection struct {
 	malformed, overflow int
 }
 
-// maxListed bounds what is held of a list before it is taken in.
+// maxListed limits the objects of a list before they are stored.
 const maxListed = maxPods + maxSlices
 
 func (c *collection) add(o *object) {
@@ -243,9 +243,10 @@ func (f *feed) watch(ctx context.Context) error {
 	}
 }
 
-// probe asks whether the server has a version, by a list of nothing. One whose
-// store was restored from a backup does not, and says so here; a watch from
-// there it would take, and say nothing until it has come that far again.
+// probe checks that the server has a version, by a list of nothing. A server
+// whose store was restored from a backup does not have it and reports an error
+// here. It would accept a watch from there, and send nothing until it reaches
+// the version again.
 func (f *feed) probe(ctx context.Context, version string) error {
 	query := url.Values{
 		"fieldSelector":        {"spec.nodeName=" + f.w.opts.Node + ",metadata.name=none"},

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Workload is what runs pods.
+// Workload is a controller of pods.
 type Workload struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
@@ -15,7 +15,7 @@ type Workload struct {
 // Phase is a pod's own summary of itself.
 type Phase string
 
-// The phases of a pod, by the API's names. Any other text is told as unknown.
+// The phases of a pod, by the API's names. Any other text becomes PhaseUnknown.
 const (
 	PhasePending   Phase = "Pending"
 	PhaseRunning   Phase = "Running"
@@ -27,7 +27,7 @@ const (
 // Phases lists every Phase.
 var Phases = []Phase{PhasePending, PhaseRunning, PhaseSucceeded, PhaseFailed, PhaseUnknown}
 
-// Pod is what is kept of a pod.
+// Pod has the kept fields of a pod.
 type Pod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -35,11 +35,10 @@ type Pod struct {
 	// StaticUID is the UID by which the kubelet knows a static pod: the one in
 	// its cgroups and the names of its directories. Empty for other pods.
 	StaticUID string `json:"staticUID,omitempty"`
-	// Labels are those that are allowed. It must not be changed.
+	// Labels are the allowed labels. The map must not be changed.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Context is the trace context that the pod is annotated with, as it stands
-	// there: up to 1024 bytes, which nobody has looked at. Empty where there is
-	// none, or none of the annotations is asked for.
+	// Context is the trace context of an annotation, verbatim and unchecked:
+	// up to 1024 bytes, empty without an annotation of Options.Contexts.
 	Context string `json:"context,omitempty"`
 	// Controller is the object that made the pod (ReplicaSet, Job), and
 	// Workload the one that a person made (Deployment, CronJob), which may be
@@ -48,16 +47,16 @@ type Pod struct {
 	Workload   Workload  `json:"workload,omitzero"`
 	Phase      Phase     `json:"phase"`
 	Created    time.Time `json:"created,omitzero"`
-	// Deleting is when the pod has to be gone, once somebody has asked for
-	// that: metadata.deletionTimestamp.
+	// Deleting is when the pod has to be gone, once its deletion was
+	// requested: metadata.deletionTimestamp.
 	Deleting time.Time `json:"deleting,omitzero"`
 	// Deleted is when this program learned that the pod is gone.
 	Deleted time.Time `json:"deleted,omitzero"`
 }
 
-// Device is what a DRA driver says of a device of this node, by which it can
-// be told apart. What the driver does not say is empty. Attributes are read by
-// the names that the drivers of NVIDIA, AMD and Intel use, and by the standard
+// Device is a device that a DRA driver publishes for this node. A missing
+// attribute is empty. Attributes are read by the names that the drivers of
+// NVIDIA, AMD and Intel use, and by the standard
 // resource.kubernetes.io/pciBusID.
 type Device struct {
 	// Driver, Pool and Name are how a claim, and so the kubelet, names it.
@@ -85,15 +84,14 @@ type Device struct {
 	Kept time.Time `json:"kept,omitzero"`
 }
 
-// Map is what is known. It is immutable.
+// Map is the data of a Watcher. It is immutable.
 type Map struct {
 	// State is that of the pods, SliceState that of the slices; empty where
 	// they are not watched.
 	State      State `json:"state"`
 	SliceState State `json:"sliceState,omitempty"`
-	// Pods are in order of namespace and name; of one name, the pod that is
-	// there comes before those that were deleted, and of these the latest
-	// first.
+	// Pods are in order of namespace and name; of one name, the existing pod
+	// comes before the deleted ones, and of these the latest first.
 	Pods []Pod `json:"pods"`
 	// Devices are in order of driver, pool and name.
 	Devices []Device `json:"devices,omitempty"`
@@ -101,8 +99,8 @@ type Map struct {
 	byUID map[string]int
 }
 
-// Pod returns the pod of a name: the one that is there, or else the one that
-// was deleted last, while it is told.
+// Pod returns the pod of a name: the existing one, or else the one deleted
+// last, until Options.Linger.
 func (m *Map) Pod(namespace, name string) (Pod, bool) {
 	i, ok := slices.BinarySearchFunc(m.Pods, Pod{Namespace: namespace, Name: name}, comparePodNames)
 	if !ok {
@@ -120,7 +118,7 @@ func (m *Map) ByUID(uid string) (Pod, bool) {
 	return m.Pods[i], true
 }
 
-// Device returns what a driver says of the device with this name in a pool.
+// Device returns the published device with this name in a pool.
 func (m *Map) Device(driver, pool, name string) (Device, bool) {
 	i, ok := slices.BinarySearchFunc(m.Devices, Device{Driver: driver, Pool: pool, Name: name}, compareDevices)
 	if !ok {
@@ -151,8 +149,8 @@ func compareDevices(a, b Device) int {
 	return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Name, b.Name))
 }
 
-// index makes the lookups. A StaticUID is text that whoever makes a pod may
-// write, so it takes no other pod's UID.
+// index prepares the look-ups. A StaticUID is text that the author of a pod
+// writes, so it never replaces another pod's UID.
 func (m *Map) index() {
 	m.byUID = make(map[string]int, len(m.Pods))
 	for i := range m.Pods {

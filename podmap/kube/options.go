@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// serviceAccount is where a pod finds what it may show to the API server.
+// serviceAccount is where a pod finds its credentials for the API server.
 const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 // Bounds of Options.Labels: patterns, and bytes of one, which are those of the
@@ -22,40 +22,41 @@ const (
 	maxLabelKey = 253 + 1 + 63
 )
 
-// Options say what a Watcher watches. The zero value is the default of each,
-// unless said otherwise.
+// Options configure a Watcher. A zero value stands for the default of each
+// option, unless noted.
 type Options struct {
 	// Server is the API server as https://HOST:PORT. Over http no token is
 	// sent: with a TokenFile it is refused. It has no default.
 	Server string
-	// TokenFile holds the bearer token. It is read before every request, since
-	// it is replaced while the program runs. Without it none is sent.
+	// TokenFile contains the bearer token. It is read before every request,
+	// since it changes while the program runs. Without it no token is sent.
 	TokenFile string
-	// CAFile holds the certificates that may sign the server's, as PEM. It is
+	// CAFile contains the certificate authorities of the server as PEM. It is
 	// read before every request too. Without it the system's are used.
 	CAFile string
 	// Node is the name of the node, as in a pod's spec.nodeName. It has no
 	// default.
 	Node string
-	// Labels are the labels of pods that are kept: keys, or patterns as
-	// path.Match has them, whose * stops at a slash. There may be 32. Where a
-	// pod has more than 32 that match, those of the earlier patterns are kept.
+	// Labels are the pod labels to keep: keys, or patterns of path.Match,
+	// whose * stops at a slash; at most 32. If a pod has more than 32 matching
+	// labels, those of the earlier patterns are kept.
 	Labels []string
-	// Contexts are the annotations of pods that may hold a trace context, up to
-	// 8 keys. Of the first that a pod has the value is kept.
+	// Contexts are the pod annotations that may contain a trace context, at
+	// most 8 keys. The first one present is kept.
 	Contexts []string
-	// Slices says that the node's ResourceSlices are watched too.
+	// Slices: watch the node's ResourceSlices too.
 	Slices bool
 
 	// Timeout is the time for a page of a list, and for a watch to begin; 30 s.
 	Timeout time.Duration
-	// Watch is how long a watch lasts at least, before another one takes over;
-	// 5 min. Up to twice that is asked for, so that nodes do not ask at once.
+	// Watch is the least duration of a watch before another one replaces it; 5
+	// min. Up to twice that is requested, so that the nodes of a cluster do
+	// not reconnect at once.
 	Watch time.Duration
-	// Linger is how long a pod that was deleted is told; 10 min.
+	// Linger is how long a deleted pod is kept; 10 min.
 	Linger time.Duration
-	// Expire is how long pods are told while the API server does not answer;
-	// 1 h.
+	// Expire is how long pods are kept while the API server does not answer; 1
+	// h.
 	Expire time.Duration
 	// MaxBody is the size in bytes of the largest page of a list; 64 MiB.
 	MaxBody int64
@@ -97,7 +98,7 @@ func set[T comparable](v *T, def T) {
 	}
 }
 
-// check says what is wrong with o.
+// check returns what is wrong with o.
 func (o *Options) check() error {
 	return errors.Join(o.checkServer(), checkNode(o.Node), CheckLabels(o.Labels), CheckContexts(o.Contexts))
 }
@@ -131,8 +132,7 @@ func checkNode(node string) error {
 // maxContexts bounds Options.Contexts.
 const maxContexts = 8
 
-// CheckContexts says what is wrong with keys that are meant for
-// Options.Contexts.
+// CheckContexts returns what is wrong with keys for Options.Contexts.
 func CheckContexts(keys []string) error {
 	if len(keys) > maxContexts {
 		return fmt.Errorf("%d annotations; accepted are at most %d", len(keys), maxContexts)
@@ -148,8 +148,7 @@ func CheckContexts(keys []string) error {
 	return nil
 }
 
-// CheckLabels says what is wrong with patterns that are meant for
-// Options.Labels.
+// CheckLabels returns what is wrong with patterns for Options.Labels.
 func CheckLabels(patterns []string) error {
 	if len(patterns) > maxPatterns {
 		return fmt.Errorf("%d patterns of labels; accepted are at most %d", len(patterns), maxPatterns)

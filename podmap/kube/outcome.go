@@ -12,12 +12,12 @@ import (
 	"unicode"
 )
 
-// failure is how a request ended that did not end well.
+// failure is the error of a request, with its outcome.
 type failure struct {
 	outcome Outcome
-	// after is what the server asks to wait.
+	// after is the wait that the server requests.
 	after time.Duration
-	// behind says that the server may not have the version that is known.
+	// serverBehind: the server may not have the known version.
 	serverBehind bool
 	err          error
 }
@@ -29,7 +29,7 @@ func (f *failure) Unwrap() error { return f.err }
 // errSlow is the cause of a context whose time is over.
 var errSlow = errors.New("no answer in time")
 
-// failed says how a request ended whose error is err; ctx is its own.
+// failed classifies the error of a request with the context ctx.
 func failed(ctx context.Context, err error) *failure {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Bounds of the pods that are told: a node runs some hundred, and a job that
+// Limits on the pods that are kept: a node runs a few hundred, and a job that
 // fails at once leaves many behind.
 const (
 	maxPods = 4096
@@ -46,7 +46,7 @@ func (p *pods) put(o *object) bool {
 
 func (p *pods) remove(o *object, now time.Time) {
 	if p.live[o.uid] != nil {
-		p.live[o.uid] = podOf(o) // what it was in the end
+		p.live[o.uid] = podOf(o) // its last state
 		p.retire(o.uid, now)
 	}
 }
@@ -104,7 +104,7 @@ func (p *pods) list() []Pod {
 	return list
 }
 
-// podOf keeps what a Pod has.
+// podOf returns the kept fields.
 func podOf(o *object) *Pod {
 	pod := &Pod{
 		Namespace: o.namespace, Name: o.name, UID: o.uid, Labels: o.labels, Context: o.context,

@@ -11,12 +11,12 @@ const (
 	maxDevices = 8192
 )
 
-// pools are what DRA drivers say of their devices.
+// pools are the devices that DRA drivers publish.
 //
-// Whoever deletes a slice does not say that its devices are gone: a kubelet
+// The deletion of a slice does not mean that its devices are gone: a kubelet
 // that starts deletes all slices of its node, and those of a driver half a
 // minute after its plugin went away, while pods go on using the devices. So
-// what a slice said is kept until its driver has published the pool in full.
+// devices are kept until their driver has published the pool in full.
 type pools struct {
 	node string
 	live map[string]*slice // by the slice's name
@@ -35,7 +35,7 @@ type slice struct {
 
 func (*pools) kind() string { return "ResourceSlice" }
 
-// sweep does nothing: what a driver said does not age.
+// sweep does nothing: published devices do not age.
 func (*pools) sweep(time.Time, bool) bool { return false }
 
 func (p *pools) ours(o *object) bool {
@@ -75,8 +75,8 @@ func (p *pools) replace(list []*object, now time.Time) (overflow int) {
 	for _, o := range list {
 		listed[o.name] = true
 	}
-	// What is new comes first: a pool that was published in full and anew
-	// while nobody watched leaves nothing behind.
+	// New slices come first: a pool that was published in full without a watch
+	// leaves no kept devices.
 	for _, o := range list {
 		if !p.put(o) {
 			overflow++
@@ -91,7 +91,7 @@ func (p *pools) replace(list []*object, now time.Time) (overflow int) {
 	return overflow
 }
 
-// keep holds what a slice said that is no longer there, unless its pool is
+// keep keeps the devices of a deleted or replaced slice, unless its pool is
 // complete without it.
 func (p *pools) keep(old *slice, now time.Time) {
 	if p.kept == nil {
@@ -109,8 +109,8 @@ func (p *pools) keep(old *slice, now time.Time) {
 	p.settle(old.key)
 }
 
-// settle forgets what is kept of a pool that its driver has published in full,
-// and what a slice names again.
+// settle drops the kept devices of a complete pool, and those that a slice
+// names again.
 func (p *pools) settle(key poolKey) {
 	generation, complete := p.current(key)
 	if complete {
@@ -131,8 +131,8 @@ func (p *pools) settle(key poolKey) {
 
 // current returns the highest generation of a pool's slices, and whether all
 // slices of it are there. Slices of lower generations are obsolete. The number
-// starts anew when all slices were deleted, so it says nothing about those
-// that are gone.
+// restarts when all slices were deleted, so it does not order slices that are
+// gone.
 func (p *pools) current(key poolKey) (generation int64, complete bool) {
 	var there, of int64
 	for _, s := range p.live {
@@ -169,15 +169,14 @@ func (p *pools) count() (there, kept int) {
 	return there, kept
 }
 
-// tell returns the devices of each pool: those of its current generation;
-// while that is not there in full, also those of slices before it, and those
-// kept.
+// list returns the devices of each pool: those of its current generation and,
+// until that is complete, also those of older slices and the kept ones.
 func (p *pools) list() []Device {
-	told := map[Device]Device{}
+	all := map[Device]Device{}
 	add := func(d Device, over bool) {
 		key := Device{Driver: d.Driver, Pool: d.Pool, Name: d.Name}
-		if _, ok := told[key]; !ok || over {
-			told[key] = d
+		if _, ok := all[key]; !ok || over {
+			all[key] = d
 		}
 	}
 	for _, kept := range p.kept {
@@ -196,8 +195,8 @@ func (p *pools) list() []Device {
 			}
 		}
 	}
-	list := make([]Device, 0, len(told))
-	for _, d := range told {
+	list := make([]Device, 0, len(all))
+	for _, d := range all {
 		list = append(list, d)
 	}
 	slices.SortFunc(list, compareDevices)

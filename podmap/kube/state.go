@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// State says how much is known of the pods, or of the slices.
+// State is the certainty of the pods, or of the devices.
 type State string
 
 // The states.
 const (
 	// StateStarting: no call has ended yet.
 	StateStarting State = "starting"
-	// StateFresh: the API server has listed them and tells of changes.
+	// StateFresh: the API server has listed them and a watch follows changes.
 	StateFresh State = "fresh"
-	// StateStale: the latest call failed. What is told is from before.
+	// StateStale: the latest call failed. The data is from before.
 	StateStale State = "stale"
-	// StateDenied: the API server refuses, and there is nothing from before.
+	// StateDenied: the API server refuses, and there is no data from before.
 	StateDenied State = "denied"
 	// StateAbsent: the API server does not have such objects.
 	StateAbsent State = "absent"
-	// StateUnreachable: calls fail, and there is nothing from before.
+	// StateUnreachable: calls fail, and there is no data from before.
 	StateUnreachable State = "unreachable"
 )
 
@@ -35,13 +35,13 @@ const (
 	OutcomeOK           Outcome = "ok"           // a list; or a watch that ended in order
 	OutcomeCredentials  Outcome = "credentials"  // the token or the certificates cannot be read
 	OutcomeConnect      Outcome = "connect"      // no connection: no route, refused, no such name
-	OutcomeCertificate  Outcome = "certificate"  // the server is not the one, or TLS failed
+	OutcomeCertificate  Outcome = "certificate"  // the certificate is not valid for the server, or TLS failed
 	OutcomeTimeout      Outcome = "timeout"      // no answer in time, or 504
 	OutcomeUnauthorized Outcome = "unauthorized" // 401: the token is not accepted
 	OutcomeForbidden    Outcome = "forbidden"    // 403: it lacks a permission, or the server has not read its rules yet
 	OutcomeNotFound     Outcome = "not_found"    // 404: no such resource
-	OutcomeThrottled    Outcome = "throttled"    // 429: the server asks to come back later
-	OutcomeExpired      Outcome = "expired"      // 410: the server does not remember where the watch was
+	OutcomeThrottled    Outcome = "throttled"    // 429: the server requests a wait
+	OutcomeExpired      Outcome = "expired"      // 410: the server no longer has the version of the watch
 	OutcomeUnavailable  Outcome = "unavailable"  // 5xx, or the connection broke
 	OutcomeTooLarge     Outcome = "too_large"    // an answer beyond a limit of Options
 	OutcomeGarbage      Outcome = "garbage"      // an answer that is no such list or watch
@@ -55,43 +55,44 @@ var Outcomes = []Outcome{
 	OutcomeGarbage, OutcomeError,
 }
 
-// EventTypes lists what a watch can tell, by the API's names.
+// EventTypes lists the types of watch events, by the API's names.
 var EventTypes = []string{"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"}
 
-// Status says how the Watcher fares.
+// Status is the state of a Watcher.
 type Status struct {
 	Pods FeedStatus `json:"pods"`
 	// Slices is nil where they are not watched.
 	Slices *FeedStatus `json:"slices,omitempty"`
 }
 
-// FeedStatus says how one list and its watch fare.
+// FeedStatus is the state of one list and its watch.
 type FeedStatus struct {
 	State State `json:"state"`
-	// Reason says in words why State is not fresh; empty where it is.
+	// Reason is why State is not fresh, in words; empty if it is.
 	Reason string `json:"reason,omitempty"`
-	// Heard is when the API server last said something, be it that nothing has
-	// changed. Age is the time since, or zero before the first word. While a
-	// watch is open and nothing changes, about a minute is normal, and where
-	// the server's etcd does not tell of its progress, all of Options.Watch.
+	// LastMessage is when the API server last sent something, including a
+	// bookmark without a change. Age is the time since, or zero before the
+	// first message. While a watch is open and nothing changes, an age of a
+	// minute is normal; without progress events from etcd, an age of
+	// Options.Watch.
 	LastMessage time.Time     `json:"heard,omitzero"`
 	Age         time.Duration `json:"age"`
 	// Listed is the time of the latest list.
 	Listed time.Time `json:"listed,omitzero"`
-	// Watching says that a watch is open.
+	// Watching: a watch is open.
 	Watching bool `json:"watching"`
 	// Lists and Watches count the requests that have ended, by outcome: a page
 	// of a list is one.
 	Lists   map[Outcome]uint64 `json:"lists"`
 	Watches map[Outcome]uint64 `json:"watches"`
-	// Events counts what watches told, by type.
+	// Events counts the events of watches, by type.
 	Events map[string]uint64 `json:"events"`
 	// Last is the outcome of the latest request that has ended. LastError stays
 	// when requests succeed again.
 	Last          Outcome   `json:"last,omitempty"`
 	LastError     string    `json:"lastError,omitempty"`
 	LastErrorTime time.Time `json:"lastErrorTime,omitzero"`
-	// Objects is how many pods or devices are there, Kept how many are told
+	// Objects is how many pods or devices are there, Kept how many are kept
 	// beyond those: deleted pods, devices that no slice names.
 	Objects int `json:"objects"`
 	Kept    int `json:"kept"`

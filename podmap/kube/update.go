@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// take replaces what is known by a list.
+// take replaces the objects by a list.
 func (f *feed) take(got *collection) {
 	f.w.mu.Lock()
 	defer f.w.mu.Unlock()
@@ -19,8 +19,8 @@ func (f *feed) take(got *collection) {
 	f.w.dirty = true
 }
 
-// begin says that a watch has begun, and reports whether what it follows is
-// still there: it may have expired while the server was asked.
+// begin marks a watch as open, and reports whether its list is still valid: it
+// may have expired since the request.
 func (f *feed) begin() bool {
 	f.w.mu.Lock()
 	defer f.w.mu.Unlock()
@@ -86,8 +86,8 @@ func (f *feed) count(in *map[Outcome]uint64, outcome Outcome) {
 	f.status.Last = outcome
 }
 
-// note takes in how a list or a watch ended, and returns how long the server
-// asks to wait.
+// note records how a list or a watch ended, and returns the wait that the
+// server requests.
 func (f *feed) note(watch bool, err error) time.Duration {
 	verb, counts := "list", &f.status.Lists
 	if watch {
@@ -120,15 +120,15 @@ func (f *feed) note(watch bool, err error) time.Duration {
 	case OutcomeNotFound:
 		f.path = (f.path + 1) % len(f.paths)
 	case OutcomeExpired, OutcomeTimeout:
-		// A server that was restored from a backup knows no version as new as
-		// ours, and says so with 504; of one that is too old it says 410.
+		// A server that was restored from a backup answers 504 to a version that
+		// it does not have yet, and 410 to one that is too old.
 		f.latest = !f.latest
 	}
 	return end.after
 }
 
-// refresh brings the state up to date, forgets what is too old, and reports
-// whether any of it changed.
+// refresh updates the state, drops what is too old, and reports whether
+// anything changed.
 func (f *feed) refresh(now time.Time) bool {
 	expired := f.failing && f.expired(now)
 	if expired {
@@ -140,7 +140,7 @@ func (f *feed) refresh(now time.Time) bool {
 	return swept || f.status.State != was
 }
 
-// expired reports whether it is too long that the server said anything.
+// expired reports whether the last message of the server is too old.
 func (f *feed) expired(now time.Time) bool {
 	return f.ages && !f.status.LastMessage.IsZero() && now.Sub(f.status.LastMessage) >= f.w.opts.Expire
 }

@@ -16,12 +16,12 @@ type Watcher struct {
 	feeds  []*feed // of pods, then of slices where they are watched
 
 	mu    sync.Mutex // guards the stores, the feeds' states and what follows
-	dirty bool       // latest is not what the stores say
+	dirty bool       // last is older than the stores
 	last  *Map
 }
 
-// New returns a Watcher that does nothing before Run. Its error says what
-// Options lack.
+// New returns a Watcher that does nothing before Run. The error names invalid
+// Options.
 func New(opts Options) (*Watcher, error) {
 	opts = opts.withDefaults()
 	if err := opts.check(); err != nil {
@@ -41,7 +41,7 @@ func New(opts Options) (*Watcher, error) {
 	return w, nil
 }
 
-// Run asks the API server until ctx is done. It is to be called once.
+// Run follows the API server until ctx is done. It must be called once.
 func (w *Watcher) Run(ctx context.Context) {
 	defer w.client.close()
 	var running sync.WaitGroup
@@ -51,7 +51,7 @@ func (w *Watcher) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// Latest returns what is known. It is never nil, and asks nobody.
+// Latest returns the current data. It is never nil and makes no request.
 func (w *Watcher) Latest() *Map {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,7 +77,7 @@ func (w *Watcher) build() *Map {
 	return m
 }
 
-// Status returns how the Watcher fares.
+// Status returns the state of the Watcher.
 func (w *Watcher) Status() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// templateLabels are the labels that hold the hash with which a ReplicaSet's
-// name ends, and what it is that makes ReplicaSets with such names. The label
-// of Argo Rollouts is the one its own documentation gives.
+// templateLabels are the labels with the hash at the end of a ReplicaSet's
+// name, and the kind of object that creates such ReplicaSets. The label of
+// Argo Rollouts is from its documentation.
 var templateLabels = map[string]string{
 	"pod-template-hash":          "Deployment",
 	"rollouts-pod-template-hash": "Rollout",
 }
 
-// workload returns what made the controller of a pod, as far as names tell, or
-// else the controller.
+// workload returns the owner of the pod's controller if the names reveal it,
+// or else the controller.
 func (o *object) workload() Workload {
 	c := o.controller
 	switch c.Kind {

@@ -7,8 +7,8 @@ type PodName struct{ Namespace, Name string }
 
 // ParsePodDir reads the name of a pod's directory under /var/log/pods,
 // NAMESPACE_NAME_UID (pkg/kubelet/kuberuntime, BuildPodLogsDirectory). Neither
-// part can hold an underscore. It is how a node tells the name of a pod by the
-// UID in a cgroup without asking the API server.
+// part can contain an underscore. It maps the UID in a cgroup to the pod's name
+// without a request to the API server.
 func ParsePodDir(dir string) (PodName, string, bool) {
 	namespace, rest, ok := strings.Cut(dir, "_")
 	name, uid, ok2 := strings.Cut(rest, "_")

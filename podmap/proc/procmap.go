@@ -1,10 +1,9 @@
-// Package proc says which pod a process belongs to, from what procfs and
-// the kubelet's log directory show of it: its cgroup. It asks neither the
-// container runtime nor the API server.
+// Package proc finds the pod that a process belongs to, from procfs and the
+// kubelet's log directory. It calls neither the container runtime nor the API
+// server.
 //
-// It needs to see the processes of the node: procfs of the host's PID
-// namespace, mounted anywhere. Where it cannot see one, it says so, and never
-// that a process belongs to nobody.
+// It needs a procfs of the host's PID namespace, mounted anywhere. A process
+// that it cannot see is Hidden, not a process outside every pod.
 package proc
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// Kind says what is known of a process.
+// Kind is what is known of a process.
 type Kind uint8
 
 // The kinds of processes.
@@ -41,7 +40,7 @@ func (k Kind) String() string {
 	return [...]string{"hidden", "pod", "host", "gone"}[k]
 }
 
-// Owner is what a process belongs to.
+// Owner is the pod and container that a process belongs to.
 type Owner struct {
 	Kind Kind
 	// PodUID is the UID by which the kubelet made the pod's cgroup. That of a
@@ -58,7 +57,7 @@ type Owner struct {
 const (
 	maxProcesses = 4096
 	maxCgroup    = 16 << 10
-	// trust is how long an answer stands: a process can be moved.
+	// maxAge is how long an answer is reused: a process can be moved.
 	maxAge = 30 * time.Second
 )
 
@@ -126,8 +125,8 @@ func kindOf(err error) Kind {
 }
 
 // parseStat returns the command and the start time in /proc/PID/stat
-// (proc_pid_stat(5), fields 2 and 22). The command may hold anything, closing
-// brackets among it.
+// (proc_pid_stat(5), fields 2 and 22). The command may contain any
+// byte, including closing brackets.
 func parseStat(s string) (command string, start uint64, ok bool) {
 	open, end := strings.IndexByte(s, '('), strings.LastIndexByte(s, ')')
 	if open < 0 || end < open {

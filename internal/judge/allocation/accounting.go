@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// maxAccounted bounds the processes of a device that are remembered; those
-	// beyond are not counted.
+	// maxAccounted limits the processes of a device that are remembered.
+	// Further ones are not counted.
 	maxAccounted = 1024
-	// forgetAccount is how long a process is remembered that is not told of any
-	// more. Its source may tell of it again meanwhile, and it counts once.
+	// forgetAccount is how long a process is remembered after its source last
+	// reported it. A process that is reported again within it counts once.
 	forgetAccount = 15 * time.Minute
 )
 
-// owning is whose a process was.
+// ownership is the relation of a process to the allocations of its device.
 type ownership uint8
 
 const (
@@ -30,29 +30,29 @@ const (
 // owningLabels are the values of the label whose.
 var ownershipLabels = [numberOfOwnerships][]string{{"holder"}, {"other"}, {"unknown"}}
 
-// ledger is what a driver's accounting has told of a device's processes.
+// accounting is a driver's record of a device's processes.
 type accounting struct {
 	reported bool      // in the latest Snapshot
-	begun    time.Time // when it was first told
+	begun    time.Time // when it was first reported
 	known    map[accountKey]*accounted
 	ended    [numberOfOwnerships]float64
 }
 
-// accountKey tells processes apart: the kernel uses numbers again.
+// accountKey identifies a process: the kernel reuses PIDs.
 type accountKey struct {
 	pid     int
 	started int64
 }
 
-// accounted is a process. Whose it is is found out while it runs.
+// accounted is a process. Its owner is found while it runs.
 type accounted struct {
 	pod       podmap.Pod
-	ownership ownership // ofHolder for every pod's: who holds the device may change
+	ownership ownership // ofHolder for every pod: allocations may change
 	counted   bool      // it has ended, and that is known
 	seen      time.Time
 }
 
-// accountProcesses takes what the accounting says of the processes of the device.
+// accountProcesses adds the driver's record of the processes of the device.
 func (j *Judge) accountProcesses(st *device, d *collector.Device) {
 	l := &st.accounting
 	if l.reported = d.Accounts != nil; !l.reported {
@@ -111,14 +111,14 @@ func (j *Judge) accountProcess(st *device, account *collector.Account) {
 		l.ended[ofHolder]++
 		a.totals.end(account)
 	case p.ownership == ofHolder:
-		l.ended[ofOther]++ // of a pod that does not hold the device
+		l.ended[ofOther]++ // of a pod without an allocation of the device
 	default:
 		l.ended[p.ownership]++
 	}
 }
 
-// ran finds the pod of a process. Of one that has ended it is what was known
-// while it ran.
+// ran finds the pod of a process. For a process that has ended it is the pod
+// that was known while it ran.
 func (o *owners) ran(account *collector.Account, now time.Time) (podmap.Pod, ownership) {
 	if o.proc == nil {
 		return podmap.Pod{}, ofUnknown
@@ -138,7 +138,8 @@ func (o *owners) ran(account *collector.Account, now time.Time) (podmap.Pod, own
 	return podmap.Pod{}, ofUnknown
 }
 
-// holderOf returns the pod's hold on the device, be it one that has ended.
+// allocationOrEnded returns the pod's allocation of the device, current or
+// ended.
 func (st *device) allocationOrEnded(pod podmap.Pod) *allocation {
 	if a := st.allocationOf(pod); a != nil {
 		return a
@@ -151,7 +152,7 @@ func (st *device) allocationOrEnded(pod podmap.Pod) *allocation {
 	return nil
 }
 
-// publishEnded adds whose processes have ended.
+// publishEnded adds the number of ended processes by owner.
 func (l *accounting) publishEnded(r []collector.Reading) []collector.Reading {
 	if l.known == nil {
 		return r

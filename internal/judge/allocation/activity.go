@@ -8,18 +8,18 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// use is how much of a device, or of a process's share of it, was at work in
-// the latest sample.
+// use is how busy a device, or a process's share of it, was in the latest
+// sample.
 type use struct {
-	// known says that the measure was there without which work can go unseen:
-	// of a GPU that of its compute engine, of an FPGA the runs of its units or
-	// the transactions of its fabric.
+	// known: the values that show all work are present. For a GPU these are
+	// those of its compute engine, for an FPGA the runs of its units or the
+	// transactions of its fabric.
 	known bool
 	// peak is the largest share of time or cycles of any engine.
 	peak float64
 	// traffic is the largest of all directions and links, in bytes per second.
 	traffic float64
-	// busy says that something was seen that is work in any amount.
+	// busy: there was activity that is work in any amount.
 	busy bool
 	// engine are the values of engines.
 	engine [len(engines)]quantity
@@ -32,7 +32,7 @@ const (
 	unknown state = iota
 	idle
 	active
-	// disputed: the device is at work, and nobody can say for whom.
+	// unattributable: the device is at work, and it is unknown for which pod.
 	unattributable
 )
 
@@ -46,7 +46,7 @@ func (u *use) state(i *Idle) state {
 	return unknown
 }
 
-// The counters of a device that tell of work between two samples.
+// The counters of a device that show work between two samples.
 const (
 	pcieTransmit = iota
 	pcieReceive
@@ -61,7 +61,7 @@ const (
 type counters struct {
 	sum    [numberOfCounters]float64
 	series [numberOfCounters]int
-	ratios int // gauges that told of engines
+	ratios int // gauges of engines
 }
 
 func (c *counters) add(which int, v float64) {
@@ -69,8 +69,8 @@ func (c *counters) add(which int, v float64) {
 	c.series[which]++
 }
 
-// look takes the readings of the device. Snapshots without a new sample of it
-// leave what is known of its use as it is, as long as it answers.
+// readUse takes the readings of the device. A Snapshot without a new sample of
+// the device does not change its use as long as the device answers.
 func (st *device) readUse(d *collector.Device, now time.Time) {
 	st.down, st.reportsUp, st.up = d.Down, false, false
 	st.values = deviceValues{}
@@ -99,7 +99,7 @@ func (st *device) readUse(d *collector.Device, now time.Time) {
 	st.conclude(d, u, &c, now)
 }
 
-// take adds what a gauge says of the present.
+// take adds a gauge.
 func (u *use) take(r *collector.Reading) {
 	engine := -1
 	switch r.Metric {
@@ -128,9 +128,9 @@ func (u *use) take(r *collector.Reading) {
 	}
 }
 
-// engines are those without which work can go unseen: one of them has to be
-// known. The first that is, is the utilization of the device: of
-// accel_utilization_ratio, then of accel_activity_ratio.
+// engines are those that show all compute work: one of them must be known. The
+// first known one is the utilization of the device: from
+// accel_utilization_ratio, then from accel_activity_ratio.
 var engines = [...]string{"compute", "graphics", "sm"}
 
 func (u *use) compute() quantity {
@@ -142,7 +142,7 @@ func (u *use) compute() quantity {
 	return quantity{}
 }
 
-// take adds what a family says that counts, or of how many engines.
+// take adds a counter, or counts a gauge of an engine.
 func (c *counters) take(r *collector.Reading) {
 	switch r.Metric {
 	case collector.UtilizationRatio, collector.ActivityRatio:
@@ -164,13 +164,13 @@ func (c *counters) take(r *collector.Reading) {
 	}
 }
 
-// conclude takes a new use, where the device has been read anew.
+// conclude takes a new use if the device was sampled again.
 func (st *device) conclude(d *collector.Device, u use, c *counters, now time.Time) {
 	switch fresh := d.Sampled.After(st.sampled) || st.sampled.IsZero(); {
 	case !st.up:
-		st.use = use{} // counters stay when a source fails, and say nothing then
+		st.use = use{} // counters stay when a source fails, and are no information then
 	case fresh:
-		// What answered and does not any more may be what is at work.
+		// An engine that is not reported any more may be the one at work.
 		u.known = u.known && c.ratios >= st.lastCounters.ratios
 		u = c.since(&st.lastCounters, d.Sampled.Sub(st.sampled).Seconds(), u)
 		st.lastCounters, st.sampled, st.use = *c, d.Sampled, u
@@ -183,7 +183,7 @@ func (st *device) conclude(d *collector.Device, u use, c *counters, now time.Tim
 	}
 }
 
-// since adds to u what the counters say of the time since was.
+// since adds to u what the counters grew since was.
 func (c *counters) since(was *counters, seconds float64, u use) use {
 	for i := range numberOfCounters {
 		if c.series[i] == 0 || c.series[i] != was.series[i] {
@@ -192,7 +192,7 @@ func (c *counters) since(was *counters, seconds float64, u use) use {
 		grown := c.sum[i] - was.sum[i]
 		switch i {
 		case executions, transactions:
-			// They start anew when something is loaded, which is work too.
+			// They restart when a bitstream is loaded, which is work too.
 			u.known = true
 			u.busy = u.busy || grown != 0
 		default:

@@ -31,10 +31,10 @@ type device struct {
 	use          use
 	lastCounters counters
 	values       deviceValues
-	// knownFrom is when its activity began to be known, without a gap up to
-	// now; zero while it is not.
+	// knownFrom is the time since which its activity is known without a gap;
+	// zero while it is unknown.
 	knownFrom time.Time
-	// looked says that its processes are known, and by their pods.
+	// processesKnown: its processes are listed and procfs shows their owners.
 	processesKnown      bool
 	processesAttributed bool // every process is known to be of a pod by name, or of none
 	outsiders           int  // processes that are known to be of no holder
@@ -48,14 +48,15 @@ type device struct {
 	ended       []*allocation // the latest last
 	resources   []string
 	pending     []fault
-	// offered counts the ids by which it is held or allocatable, by resource.
+	// offered counts the ids by which it is allocated or allocatable, by
+	// resource.
 	offered map[string]int
 	// given are the resources under which it is allocatable, or was.
 	offers []offer
 
 	down      string
-	up        bool // its source says that it answers
-	reportsUp bool // its source says whether it does
+	up        bool // its source reports that it answers
+	reportsUp bool // its source reports whether it answers
 	verdict   verdict
 }
 
@@ -67,8 +68,8 @@ type deviceValues struct {
 	energy              quantity // joules since the driver was loaded
 }
 
-// meet takes the devices of a Snapshot and reports whether they are others
-// than before, or called otherwise.
+// updateDevices takes the devices of a Snapshot and reports whether devices or
+// their names have changed.
 func (j *Judge) updateDevices(s *collector.Snapshot) (changed bool) {
 	j.order = j.order[:0]
 	for i := range s.Devices {
@@ -106,8 +107,8 @@ func (j *Judge) updateDevices(s *collector.Snapshot) (changed bool) {
 	return true
 }
 
-// lose says that a partition has been destroyed. A whole device that is gone
-// may be back, and one will want to know who held it.
+// destroyed reports a destroyed partition to the Watcher. A missing whole
+// device may be back, and its last allocation is of interest.
 func (j *Judge) destroyed(st *device) {
 	if st.parent == "" || j.options.Gone == nil {
 		return
@@ -117,7 +118,7 @@ func (j *Judge) destroyed(st *device) {
 	}
 }
 
-// rename takes what the device is called.
+// identify takes the names of the device, and reports whether they changed.
 func (st *device) identify(d *collector.Device) bool {
 	var info []string
 	for i := range d.Readings {
@@ -144,7 +145,7 @@ func label(info []string, name string) string {
 	return ""
 }
 
-// known says by which names the kubelet may know the device.
+// known returns the names by which the kubelet may know the device.
 func (st *device) known() podmap.Known {
 	k := podmap.Known{
 		ID: st.id, Parent: st.parent, Vendor: st.vendor, PCI: st.pci, Functions: st.functions,
@@ -158,7 +159,7 @@ func (st *device) known() podmap.Known {
 	return k
 }
 
-// offer is a resource under which a device is given out.
+// offer is a resource under which a device is allocatable, or was.
 type offer struct {
 	resource string
 	now      bool

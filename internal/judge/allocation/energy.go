@@ -2,15 +2,15 @@ package allocation
 
 import "github.com/accel-exporter/accel-exporter/collector"
 
-// meter follows the counter of energy of a device.
+// meter follows the energy counter of a device.
 type meter struct {
 	known  bool
 	joules float64
-	sole   *allocation // who had the device alone when it was read
+	sole   *allocation // the only allocation when it was read
 }
 
-// chargeEnergy adds what the device has used since the Snapshot before to the hold
-// that has had it alone from then on.
+// chargeEnergy adds the energy since the previous Snapshot to the allocation
+// that has had the device alone since then.
 func (st *device) chargeEnergy() {
 	was, v := st.meter, &st.values
 	st.meter = meter{known: v.energy.known && st.parent == "", joules: v.energy.value, sole: st.sole()}
@@ -24,8 +24,8 @@ func (st *device) chargeEnergy() {
 	}
 }
 
-// sole is the hold of a pod that has the whole device for itself, nil where
-// others use it too or may.
+// sole returns the only allocation of the whole device, nil if other pods or
+// processes use it too, or may.
 func (st *device) sole() *allocation {
 	if len(st.allocations) != 1 || !st.allocations[0].alone() || st.outsiders > 0 {
 		return nil
@@ -33,7 +33,7 @@ func (st *device) sole() *allocation {
 	return st.allocations[0]
 }
 
-// publishEnergy adds what the device used for the hold.
+// publishEnergy adds the energy that the device used for the allocation.
 func (a *allocation) publishEnergy(r []collector.Reading) []collector.Reading {
 	if !a.totals.metered {
 		return r

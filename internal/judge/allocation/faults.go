@@ -9,29 +9,29 @@ import (
 )
 
 const (
-	// remember is how long a hold that has ended is remembered, with the
-	// faults that it met and what its processes did.
+	// keepEnded is how long an ended allocation is remembered, with its faults
+	// and the totals of its processes.
 	keepEnded = time.Hour
-	// maxEnded bounds the holds that have ended, of one device.
+	// maxEnded limits the ended allocations of one device.
 	maxEnded = 64
-	// maxPending bounds the faults of a device that wait for the list that
-	// says who held it.
+	// maxPending limits the faults of a device that wait for the next list of
+	// allocations.
 	maxPending = 64
-	// listedWithin is how long after a fault the kubelet may list a pod that had
-	// the device already.
+	// listedWithin is how long after a fault the kubelet may list a pod that
+	// already had the device.
 	listedWithin = time.Minute
-	// maxMarks bounds the faults of one hold that are told apart.
+	// maxFaults limits the distinct faults of one allocation.
 	maxFaults = 16
 )
 
-// mark is when a holder last met a fault.
+// faultTime is the latest time of a fault during an allocation.
 type faultTime struct {
 	name   string
 	at     time.Time
 	labels []string
 }
 
-// fault is one that no holder is known for yet.
+// fault is a fault without a known allocation yet.
 type fault struct {
 	name string
 	at   time.Time
@@ -49,16 +49,18 @@ func faultOf(e *collector.Event) string {
 	return ""
 }
 
-// moving are the events after which devices or their holders may be others.
+// reshaping are the events after which devices or their allocations may
+// change.
 var reshaping = []collector.EventKind{
 	collector.EventMIGConfig, collector.EventReconfiguration, collector.EventDriverLoaded,
 	collector.EventUnavailable, collector.EventBusLoss, collector.EventXid,
 }
 
-// hear takes an event, and reports whether the kubelet may know more since.
+// event takes an event, and reports whether the kubelet may have new
+// information since.
 func (j *Judge) event(e *collector.Event) bool {
 	if e.Past {
-		return false // who held the device then is not known
+		return false // the allocations of that time are unknown
 	}
 	moves := slices.Contains(reshaping, e.Kind)
 	name := faultOf(e)
@@ -74,8 +76,8 @@ func (j *Judge) event(e *collector.Event) bool {
 	return moves
 }
 
-// harmed returns the devices whose holders an event harms: the partition that
-// it is attributed to, else the device and all that it is cut into.
+// affected returns the devices whose allocations an event affects: the
+// partition that it is attributed to, else the device and all its partitions.
 func (j *Judge) affected(e *collector.Event) []*device {
 	if st := j.devices[e.Partition]; e.Partition != "" && st != nil {
 		return []*device{st}
@@ -89,19 +91,19 @@ func (j *Judge) affected(e *collector.Event) []*device {
 	return out
 }
 
-// charge notes a fault on those that held the device at the time, and reports
-// whether there were any.
+// recordFault adds a fault to the allocations at its time, and reports whether
+// there were any.
 func (st *device) recordFault(name string, at time.Time) bool {
-	holds := st.allocationsAt(at)
-	for _, a := range holds {
+	allocations := st.allocationsAt(at)
+	for _, a := range allocations {
 		a.note(name, at)
 	}
-	return len(holds) > 0
+	return len(allocations) > 0
 }
 
-// holdsAt returns the holds that there were at a time: those that are known to
-// have begun by then and not to have ended; where there is none of that kind,
-// those that may have begun.
+// allocationsAt returns the allocations at a time: those that are known to
+// have begun by then and not to have ended; without any of these, those that
+// may have begun.
 func (st *device) allocationsAt(at time.Time) []*allocation {
 	var sure, perhaps []*allocation
 	for _, a := range slices.Concat(st.ended, st.allocations) {
@@ -134,8 +136,8 @@ func (a *allocation) note(name string, at time.Time) {
 	}
 }
 
-// inherit gives a hold the faults that waited for it, and the faults and
-// processes of a hold of the same pod that has ended: its series are the same.
+// inherit gives an allocation the faults that waited for it, and the faults
+// and totals of an ended allocation with the same series.
 func (st *device) inherit(a *allocation) {
 	for i := 0; i < len(st.ended); i++ {
 		if o := st.ended[i]; o.pod == a.pod && slices.Equal(o.labels, a.labels) {
@@ -155,7 +157,7 @@ func (st *device) inherit(a *allocation) {
 	})
 }
 
-// end remembers a hold that has ended.
+// end remembers an ended allocation.
 func (st *device) end(a *allocation, now time.Time) {
 	a.until = now
 	if len(st.ended) >= maxEnded {
@@ -173,7 +175,7 @@ func (st *device) end(a *allocation, now time.Time) {
 	st.ended = append(st.ended, a)
 }
 
-// forget drops what is too old to be of use.
+// forget drops what is too old.
 func (st *device) forget(now time.Time) {
 	if len(st.ended) > 0 {
 		st.ended = slices.DeleteFunc(st.ended, func(a *allocation) bool { return now.Sub(a.until) > keepEnded })
@@ -183,7 +185,7 @@ func (st *device) forget(now time.Time) {
 	}
 }
 
-// Holder names who held a device.
+// Holder names a pod that a device is or was allocated to.
 type Holder struct {
 	Namespace  string   `json:"namespace"`
 	Pod        string   `json:"pod"`
@@ -191,8 +193,9 @@ type Holder struct {
 	Resources  []string `json:"resources"`
 }
 
-// HoldersAt returns who held a device at a time up to an hour ago, by the
-// latest Snapshot: of a device that is cut up, the holders of its parts.
+// HoldersAt returns the pods that had a device at a time up to an hour ago, by
+// the latest Snapshot: for a device with partitions, the pods of its
+// partitions.
 func (j *Judge) HoldersAt(device string, at time.Time) []Holder {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -8,23 +8,22 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// Lives are the holds of the latest Snapshot and those that ended within the
-// last hour, for one who tells how each of them went.
+// History has the allocations of the latest Snapshot and those that ended
+// within the last hour.
 type History struct {
 	// Time is that of the Snapshot; zero before the first.
 	Time time.Time
-	// Complete says that the kubelet's list is: a hold that is not among Holds
-	// has ended, but for what Lost and Omitted say.
+	// Complete: the kubelet's list is complete. An allocation that is not
+	// among Records has ended, except as Unresolved and Omitted state.
 	Complete bool
 	Records  []Record
-	// Lost are the pods that hold something of which no device was found.
+	// Unresolved are the pods with an allocated id that matches no device.
 	Unresolved map[podmap.Pod]bool
-	// Omitted are the devices with more holders than Settings.MaxHolders lets
-	// be told.
+	// Omitted are the devices with more allocations than Settings.MaxHolders.
 	Omitted map[string]bool
 }
 
-// Life is how far one pod's hold on one device is.
+// Record is the history of one allocation.
 type Record struct {
 	Pod        podmap.Pod
 	Containers []string
@@ -39,23 +38,25 @@ type Record struct {
 	// Health and Action are those of the device's verdict, empty without one.
 	Health, Action string
 
-	// Since and After are those of podmap.Holder: where After is zero, the hold
-	// may be older than Since.
+	// Since and After are those of podmap.Allocation: if After is zero, the
+	// allocation may be older than Since.
 	Since, After time.Time
-	// Until is when the hold was found to have ended, zero while it lasts.
+	// Until is when the allocation was found to have ended, zero while it
+	// lasts.
 	Until time.Time
-	// First is the first activity, where all the time before it was seen, and
-	// Last the latest.
+	// First is the first activity if all the time before it was observed, and
+	// Last the latest activity.
 	First, Last time.Time
-	// IdleKnown says that it is known whether the holder does nothing, and
-	// IdleSince since when; zero where it does something.
+	// IdleKnown: it is known whether the device is idle. IdleSince is when the
+	// idle period began; zero without one.
 	IdleKnown bool
 	IdleSince time.Time
 	Shared    bool
 	Faults    []Fault
 }
 
-// Lives returns what the latest Snapshot says. It belongs to the caller.
+// History returns the state after the latest Snapshot. It belongs to the
+// caller.
 func (j *Judge) History() *History {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -99,12 +100,12 @@ func (a *allocation) record(now time.Time) Record {
 	return l
 }
 
-// FaultName returns what Fault.Name says of an event, "" for one that costs no
-// pod its work.
+// FaultName returns the Fault.Name of an event, "" for an event that does not
+// harm a pod.
 func FaultName(e *collector.Event) string { return faultOf(e) }
 
-// Harms reports whether an event is one of those that are charged to the
-// holders of a device, or of a partition of parent.
+// Affects reports whether an event is a fault of the device, or of the parent
+// of a partition.
 func (l *Record) Affects(e *collector.Event) bool {
 	if e.Partition != "" && (e.Partition == l.Device || l.Parent != "") {
 		return e.Partition == l.Device

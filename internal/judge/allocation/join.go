@@ -12,24 +12,25 @@ import (
 // idKey is an id under the name of a resource.
 type idKey struct{ resource, id string }
 
-// found is what an id led to.
+// found is the result of a look-up.
 type found struct {
 	device *device
 	how    podmap.How
 }
 
-// join is what the latest Map led to.
+// join is the result of the latest Map.
 type join struct {
-	// ids are all that were held or allocatable, as they were found.
+	// ids are all allocated or allocatable ids with their devices.
 	ids       map[idKey]found
 	how       map[podmap.How]int
 	allocated map[string]int // ids by resource
 	nominal   map[podmap.Pod]bool
-	// unresolved are the holds of which no device was found.
+	// unresolved are the allocations whose id matches no device.
 	unresolved []Unresolved
-	// doubtful are those among them that may mean a device that is there.
+	// candidates are the ids among them that may mean a device of this
+	// machine.
 	candidates []unresolvedID
-	// ambiguous are the holds of which several partitions may be meant, and
+	// ambiguous are the allocations whose id matches several partitions, and
 	// placed the partitions that their names were found to mean.
 	ambiguous []*podmap.Allocation
 	placed    map[idKey]*device
@@ -37,7 +38,7 @@ type join struct {
 	omitted   int
 }
 
-// forget drops what was found among other devices.
+// forget drops the result of a look-up among other devices.
 func (x *join) forget() { x.ids = map[idKey]found{} }
 
 // resolve finds the device of an id.
@@ -52,20 +53,20 @@ func (j *Judge) resolve(resource string, ref *podmap.Ref, raw string) found {
 	return f
 }
 
-// find finds the device of a hold: by what its driver published of it, else by
-// the id alone.
+// find finds the device of an allocation: by what its driver published, else
+// by the id alone.
 func (j *Judge) find(p *podmap.Allocation) found {
 	if p.Claim == "" || j.options.Claimed == nil {
 		return j.resolve(p.Resource, &p.Ref, p.DeviceID)
 	}
-	// What the driver says may be something else by now.
+	// The driver may have published something else since the last look-up.
 	id, how := j.index.ResolveDRA(*p, j.options.Claimed(p.Resource, p.Pool, p.DeviceID))
 	f := found{j.devices[id], how}
 	j.join.ids[idKey{p.Resource, p.DeviceID}] = f
 	return f
 }
 
-// rejoin brings the holds in line with the Map.
+// rejoin updates the allocations from the Map.
 func (j *Judge) rejoin() {
 	x := &j.join
 	x.allocated, x.nominal = map[string]int{}, map[podmap.Pod]bool{}
@@ -106,13 +107,13 @@ func (j *Judge) rejoin() {
 	j.summarize()
 }
 
-// before prepares a hold for being told again.
+// reset prepares an allocation for a new list.
 func (a *allocation) reset() {
 	a.containers, a.resources, a.ids = a.containers[:0], a.resources[:0], a.ids[:0]
 	a.shared, a.nominal, a.kept, a.contested = false, false, false, false
 }
 
-// enter takes one entry of the Map, and what its id led to.
+// enter takes one allocation of the Map, and the device of its id.
 func (j *Judge) enter(p *podmap.Allocation, f found, counted map[idKey]bool) {
 	x := &j.join
 	key := idKey{p.Resource, p.DeviceID}
@@ -158,7 +159,7 @@ func (j *Judge) enter(p *podmap.Allocation, f found, counted map[idKey]bool) {
 	a.kept, a.contested = a.kept || p.Kept, a.contested || p.Contested
 }
 
-// begin makes a new hold.
+// begin creates an allocation.
 func (j *Judge) begin(st *device, p *podmap.Allocation) *allocation {
 	a := &allocation{device: st, pod: p.Pod, since: p.Since, idleness: idleness{unknownBefore: latest(p.Since, j.previous)}}
 	at, _ := slices.BinarySearchFunc(st.allocations, p.Pod, func(a *allocation, pod podmap.Pod) int { return comparePods(a.pod, pod) })
@@ -166,16 +167,16 @@ func (j *Judge) begin(st *device, p *podmap.Allocation) *allocation {
 	return a
 }
 
-// settle ends the holds of a device that are not told any more and brings the
-// others up to date.
+// settle ends the allocations of a device that are not listed any more and
+// updates the others.
 func (j *Judge) settle(st *device) {
-	told := st.allocations[:0]
+	current := st.allocations[:0]
 	for _, a := range st.allocations {
 		if a.round != j.round {
 			st.end(a, j.now)
 			continue
 		}
-		told = append(told, a)
+		current = append(current, a)
 		a.relabel()
 		j.configure(a)
 		if !a.after.IsZero() {
@@ -183,14 +184,14 @@ func (j *Judge) settle(st *device) {
 		}
 		st.inherit(a)
 	}
-	clear(st.allocations[len(told):])
-	st.allocations = told
-	var held []string
-	for _, a := range told {
-		held = add(held, a.resources...)
+	clear(st.allocations[len(current):])
+	st.allocations = current
+	var resources []string
+	for _, a := range current {
+		resources = add(resources, a.resources...)
 	}
-	if !slices.Equal(held, st.resources) {
-		st.resources = held // callers keep the one before
+	if !slices.Equal(resources, st.resources) {
+		st.resources = resources // callers keep the previous list
 	}
 }
 
@@ -222,8 +223,9 @@ func add(list []string, more ...string) []string {
 	return list
 }
 
-// Held returns the names of the resources by which pods hold the device, nil
-// where none does or it is not known. The list must not be changed.
+// Resources returns the names of the resources by which the device is
+// allocated, nil if it is not, or if that is unknown. The list must not be
+// changed.
 func (j *Judge) Resources(device string) []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -11,35 +11,37 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap/proc"
 )
 
-// Options are what a Judge asks beside the Snapshot. What is nil is not known.
-// None of the functions may block, but for PodDirs.
+// Options are the inputs of a Judge beside the Snapshot. A nil input is
+// unknown. None of the functions may block, except PodDirs.
 type Options struct {
-	// Map returns who holds what, and Status how that is known.
+	// Map returns the allocations, and Status the state of their Watcher.
 	Map    func() *podmap.Map
 	Status func() podmap.Status
-	// Refresh has the kubelet asked anew, because devices have changed.
+	// Refresh requests a new list from the kubelet, because devices have
+	// changed.
 	Refresh func()
-	// Gone says that the devices with these kubelet ids do not exist any more.
+	// Gone reports that the devices with these kubelet ids do not exist any
+	// more.
 	Gone func(ids ...string)
-	// Claimed returns what a DRA driver says of the device that it calls so,
-	// where its ResourceSlice is known.
+	// Claimed returns what a DRA driver publishes of a device, if its
+	// ResourceSlice is known.
 	Claimed func(driver, pool, device string) podmap.SliceDevice
-	// Meta returns what the API server knows of pods, and MetaStatus how that
-	// is known, where it is asked.
+	// Meta returns the pods of the API server, and MetaStatus the state of
+	// their Watcher, if it is configured.
 	Meta       func() *kube.Map
 	MetaStatus func() kube.Status
-	// Proc tells the pods of processes. It is used by the Judge alone.
+	// Proc finds the pods of processes. Only the Judge uses it.
 	Proc *proc.Map
-	// PodDirs lists the names below /var/log/pods, by which pods are told from
-	// their UIDs. It is called in a goroutine of its own, not more often than
-	// every two seconds and only while there is a pod without a name.
+	// PodDirs lists the names below /var/log/pods, which map UIDs to pods. It
+	// is called in a separate goroutine, at most every two seconds and only
+	// while there is a pod without a name.
 	PodDirs func() ([]string, error)
 }
 
-// Judge adds the families accel_allocation_*, accel_podmap_* and their kin to
-// every Snapshot. It implements collector.Judge and comes after the judge of
-// health, whose verdicts its Report repeats. Its methods may be called at any
-// time by any goroutine.
+// Judge adds the families accel_allocation_*, accel_podmap_* and related ones
+// to every Snapshot. It implements collector.Judge and comes after the judge
+// of health, whose verdicts its Report repeats. Its methods may be called at
+// any time by any goroutine.
 type Judge struct {
 	options Options
 	owners  owners
@@ -64,7 +66,7 @@ type Judge struct {
 	summary summary
 	uses    []podUse // by pod, in order of the devices
 	useOf   map[podmap.Pod]int
-	// released says that a source has been told not to look.
+	// released: a source has released its devices.
 	released bool
 }
 
@@ -76,8 +78,8 @@ func New(o Options, s Settings) *Judge {
 	return j
 }
 
-// Apply replaces the settings from the next Snapshot on. Counters go on; what
-// is known of idleness does too.
+// Apply replaces the settings from the next Snapshot on. Counters and idle
+// periods continue.
 func (j *Judge) Apply(s Settings) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -114,8 +116,8 @@ func (j *Judge) Judge(s *collector.Snapshot) {
 	j.owners.tidy(j.now)
 }
 
-// follow takes the latest Map and joins it with the devices, where either has
-// changed. It reports whether the kubelet should be asked anew.
+// follow takes the latest Map and joins it with the devices if either has
+// changed. It reports whether the kubelet should be called again.
 func (j *Judge) follow(changed bool) bool {
 	m := noMap
 	if j.options.Map != nil {
@@ -143,10 +145,10 @@ func (j *Judge) follow(changed bool) bool {
 	return changed && !first
 }
 
-// noMap is what is known without a kubelet.
+// noMap is the Map without a kubelet.
 var noMap = &podmap.Map{State: podmap.StateAbsent}
 
-// judge adds what follows for one device.
+// judge adds the series of one device.
 func (j *Judge) judge(st *device, d *collector.Device) {
 	st.readUse(d, j.now)
 	j.attribute(st, d)

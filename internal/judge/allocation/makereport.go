@@ -9,7 +9,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// Report returns what the latest Snapshot says. It belongs to the caller.
+// Report returns the state after the latest Snapshot. It belongs to the
+// caller.
 func (j *Judge) Report() *Report {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -61,36 +62,37 @@ func (j *Judge) reportDevice(st *device) Device {
 	return d
 }
 
-// availability says whether the device can be had, and why not.
+// availability returns whether the device can be allocated, and the reason if
+// not.
 func (j *Judge) availability(st *device, d *Device) (Availability, string) {
 	_, known := j.holders(st)
 	switch {
 	case len(st.allocations)+st.omitted > 0:
 		return Allocated, ""
 	case st.parts > 0:
-		return Partitioned, fmt.Sprintf("cut into %d partitions, which are given out instead", st.parts)
+		return Partitioned, fmt.Sprintf("split into %d partitions, which are allocated instead", st.parts)
 	case j.pods.State == podmap.StateAbsent:
 		return Unmanaged, "no kubelet on this machine, or its socket is not mounted"
 	case !known:
 		return Unknown, j.unknownReason(st)
 	}
 	if n := len(st.processes); st.processesKnown && n > 0 {
-		return Occupied, fmt.Sprintf("no pod holds it, and %d processes use it%s", n, commands(st))
+		return Occupied, fmt.Sprintf("not allocated, and used by %d processes%s", n, commands(st))
 	}
 	switch {
 	case j.released && !st.reportsUp:
-		return Free, "no pod holds it; the exporter has been told to let go of its driver, so nothing else is known"
+		return Free, "not allocated; the exporter has released its driver, so nothing else is known"
 	case len(d.NotAllocatable) > 0 && st.verdict.state == "failed":
-		return NotAllocatable, "the kubelet would not give it out as " + strings.Join(d.NotAllocatable, ", ") + ": it has failed"
+		return NotAllocatable, "not allocatable as " + strings.Join(d.NotAllocatable, ", ") + ": it has failed"
 	case len(d.NotAllocatable) > 0:
-		return NotAllocatable, "the kubelet would not give it out as " + strings.Join(d.NotAllocatable, ", ") + ": its device plugin calls it unhealthy, or has not registered"
+		return NotAllocatable, "not allocatable as " + strings.Join(d.NotAllocatable, ", ") + ": its device plugin reports it as unhealthy, or has not registered"
 	case len(d.Allocatable) == 0 && !j.pods.AllocatableTime.IsZero():
-		return Free, "no pod holds it, and no device plugin gives it out"
+		return Free, "not allocated, and no device plugin offers it"
 	}
-	return Free, "no pod holds it"
+	return Free, "not allocated"
 }
 
-// ignorance says why it is not known whether anybody holds the device.
+// unknownReason returns why it is unknown whether the device is allocated.
 func (j *Judge) unknownReason(st *device) string {
 	switch {
 	case j.pods.State == podmap.StateUnconfirmed:
@@ -98,7 +100,7 @@ func (j *Judge) unknownReason(st *device) string {
 	case j.pods.State != podmap.StateFresh:
 		return "the kubelet does not answer"
 	case j.mayBeAllocated(st):
-		return "a pod holds a device whose id leads to none of this machine, and it may be this one"
+		return "a pod has a device whose id matches none of this machine, and it may be this one"
 	}
 	return ""
 }

@@ -10,15 +10,14 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
 
-// meta is what is told of the pods that hold devices, from the API server.
+// meta has the readings of the pods with allocations, from the API server.
 type meta struct {
 	holders  *podmap.Map // of which shown was made
 	known    *kube.Map
 	readings []collector.Reading
 }
 
-// publishMeta adds what the API server says. Where it is not asked, that is
-// nothing.
+// publishMeta adds the data of the API server, if it is configured.
 func (j *Judge) publishMeta(s *collector.Snapshot) {
 	if j.options.Meta == nil {
 		return
@@ -37,20 +36,20 @@ func (j *Judge) publishMeta(s *collector.Snapshot) {
 	}
 }
 
-// describePods returns the readings of pods that hold devices, of at most so
-// many pods.
+// describePods returns the readings of the pods with allocations, of at most
+// that many pods.
 func describePods(holders *podmap.Map, known *kube.Map, most int) []collector.Reading {
 	if known == nil {
 		return nil
 	}
 	var r []collector.Reading
-	told := map[podmap.Pod]bool{}
+	done := map[podmap.Pod]bool{}
 	for i := range holders.Allocations {
 		p := holders.Allocations[i].Pod
-		if told[p] || len(told) >= most {
+		if done[p] || len(done) >= most {
 			continue
 		}
-		told[p] = true
+		done[p] = true
 		pod, ok := known.Pod(p.Namespace, p.Name)
 		if !ok {
 			continue
@@ -65,7 +64,7 @@ func describePods(holders *podmap.Map, known *kube.Map, most int) []collector.Re
 	return r
 }
 
-// publishFeed adds how one kind of objects is known.
+// publishFeed adds the state of one kind of objects.
 func publishFeed(r []collector.Reading, objects string, st *kube.FeedStatus) []collector.Reading {
 	add := func(m *collector.Metric, v float64, labels ...string) {
 		r = append(r, collector.Reading{Metric: m, Labels: labels, Value: v})

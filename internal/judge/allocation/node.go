@@ -30,8 +30,8 @@ var (
 	howLabels = pairs(hows)
 )
 
-// publishNode adds what is known from the kubelet. Without one, that is its
-// state alone.
+// publishNode adds the kubelet's data. Without a kubelet, that is the state
+// alone.
 func (j *Judge) publishNode(s *collector.Snapshot) {
 	r := slices.Grow(s.Node, 80+3*len(j.summary.resources)+4*len(j.uses))
 	add := func(m *collector.Metric, v float64, labels []string) {

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// trust is how long the owner of a process is not asked for again. Its
-	// source lists processes as often.
+	// ownerMaxAge is how long the owner of a process is reused. Sources list
+	// processes as often.
 	ownerMaxAge = 2 * time.Second
 	// listEvery is the least time between two lists of the pods' directories.
 	listEvery = 2 * time.Second
@@ -22,7 +22,7 @@ const (
 	maxKnown = 4096
 )
 
-// owners says which pods processes belong to.
+// owners finds the pods of processes.
 type owners struct {
 	proc  *proc.Map
 	list  func() ([]string, error)
@@ -45,15 +45,15 @@ type process struct {
 	owner proc.Owner
 	pod   podmap.Pod
 	named bool
-	// missed says that its pod was not among those listed since it came.
+	// unlisted: its pod is not among those listed since the process appeared.
 	unlisted bool
 	since    time.Time // when it was first seen
 	read     time.Time
 	used     time.Time
 }
 
-// of returns what is known of a process. It reads procfs and no other file
-// system; names of pods come later.
+// of returns the owner of a process. It reads procfs only; names of pods come
+// later.
 func (o *owners) of(pid int, now time.Time) *process {
 	p := o.known[pid]
 	if p == nil {
@@ -75,8 +75,8 @@ func (o *owners) of(pid int, now time.Time) *process {
 	return p
 }
 
-// name finds the name of a process's pod, and has the pods listed where it is
-// not among those known.
+// name finds the name of a process's pod, and starts a new list of pods if it
+// is not among the known ones.
 func (o *owners) name(p *process, now time.Time) {
 	if names := o.names.Load(); names != nil {
 		if p.pod, p.named = names.byUID[p.owner.PodUID]; p.named {
@@ -88,7 +88,7 @@ func (o *owners) name(p *process, now time.Time) {
 		return
 	}
 	o.asked = now
-	// A disk that hangs must not hold up the Snapshot.
+	// A hanging disk must not delay the Snapshot.
 	go func() {
 		defer o.listing.Store(false)
 		dirs, err := o.list()
@@ -105,11 +105,10 @@ func (o *owners) name(p *process, now time.Time) {
 	}()
 }
 
-// service reports whether a process is not there for itself: the server of MPS
-// works for others.
+// service reports whether a process works for other processes: the MPS server.
 func (p *process) service() bool { return strings.HasPrefix(p.owner.Command, "nvidia-cuda-mps") }
 
-// tidy forgets processes that are on no device.
+// tidy drops processes that use no device any more.
 func (o *owners) tidy(now time.Time) {
 	if o.proc == nil || now.Sub(o.tidied) < forgetAfter {
 		return

@@ -2,11 +2,11 @@ package allocation
 
 import "github.com/accel-exporter/accel-exporter/collector"
 
-// podUse is what all devices that a pod holds do for it.
+// podUse is the use of all devices of a pod.
 type podUse struct {
 	labels  []string // namespace, pod
 	devices int
-	// Of as many devices as it is known of.
+	// Over the devices whose value is known.
 	utilization, memory, power sum
 }
 
@@ -30,8 +30,8 @@ func (u *podUse) take(a *allocation) {
 	u.power.add(a.power())
 }
 
-// publish appends what is known. A sum over some of the devices is no sum: one
-// that a device is missing from would look like less use.
+// publish appends the known values. A sum over some of the devices is not
+// published: it would look like less use.
 func (u *podUse) publish(r []collector.Reading) []collector.Reading {
 	add := func(m *collector.Metric, v float64, known bool) {
 		if known {
@@ -45,7 +45,7 @@ func (u *podUse) publish(r []collector.Reading) []collector.Reading {
 	return r
 }
 
-// usePods adds up by pod what the latest Snapshot says by hold.
+// usePods adds up the allocations of the latest Snapshot by pod.
 func (j *Judge) usePods() {
 	j.uses = j.uses[:0]
 	clear(j.useOf)

@@ -8,7 +8,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// perHold is how many series a hold has at most, its faults apart.
+// perAllocation is the largest number of series of an allocation, without its
+// faults.
 const perAllocation = 17
 
 // publish adds the series of the device.
@@ -38,8 +39,8 @@ func (j *Judge) publish(st *device, d *collector.Device) {
 	d.Readings = r
 }
 
-// holders returns how many pods hold the device, and false where that is not
-// known.
+// holders returns the number of pods that the device is allocated to, and
+// false if it is unknown.
 func (j *Judge) holders(st *device) (int, bool) {
 	n := len(st.allocations) + st.omitted
 	return n, n > 0 || st.parts == 0 && j.pods.State == podmap.StateFresh && !j.mayBeAllocated(st)
@@ -88,7 +89,7 @@ func (a *allocation) publishFaults(r []collector.Reading) []collector.Reading {
 	return r
 }
 
-// stamp writes a time as families of time stamps have it.
+// stamp returns a time in seconds since 1970.
 func stamp(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 func boolean(b bool) float64 {

@@ -7,13 +7,13 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// Report says of every device who holds it and what for, else why nobody does.
-// It is what `who` prints.
+// Report has every device with its allocations, or the reason why it has none.
+// `who` prints it.
 type Report struct {
 	// Time is that of the Snapshot behind it; zero before the first.
 	Time time.Time `json:"time,omitzero"`
-	// State says what the list of holders is worth, Reason why it is not
-	// fresh, and Listed when the kubelet gave it.
+	// State is the certainty of the allocations, Reason why it is not fresh,
+	// and Listed the time of the list.
 	State  podmap.State `json:"state"`
 	Reason string       `json:"reason,omitempty"`
 	Listed time.Time    `json:"listed,omitzero"`
@@ -21,34 +21,34 @@ type Report struct {
 	Devices []Device `json:"devices"`
 	// Resources are in order of their names.
 	Resources []Resource `json:"resources,omitempty"`
-	// Unresolved are the holds of which no device was found.
+	// Unresolved are the allocations whose id matches no device.
 	Unresolved []Unresolved `json:"unresolved,omitempty"`
 	// Unattributed are the processes behind accel_unattributed_processes.
 	Unattributed []Process `json:"unattributed,omitempty"`
 }
 
-// Availability says whether a device can be had.
+// Availability is whether a device can be allocated.
 type Availability string
 
-// The values of Device.Availability. The first that applies does.
+// The values of Device.Availability. The first that applies counts.
 const (
-	// Held: a pod holds it.
+	// Allocated to a pod.
 	Allocated Availability = "held"
-	// Partitioned: it is cut into partitions, which are devices themselves.
+	// Partitioned: its partitions are devices themselves.
 	Partitioned Availability = "partitioned"
-	// Unknown: nobody can say whether a pod holds it.
+	// Unknown: it is unknown whether the device is allocated.
 	Unknown Availability = "unknown"
 	// Unmanaged: there is no kubelet on this machine.
 	Unmanaged Availability = "unmanaged"
-	// Occupied: no pod holds it, and processes use it.
+	// Occupied: not allocated, and processes use it.
 	Occupied Availability = "occupied"
-	// NotAllocatable: no pod holds it, and the kubelet would give it to none.
+	// NotAllocatable: not allocated, and the kubelet cannot allocate it.
 	NotAllocatable Availability = "not_allocatable"
-	// Free: no pod holds it, and nothing is known against giving it to one.
+	// Free: not allocated, and nothing is known that prevents an allocation.
 	Free Availability = "free"
 )
 
-// Device is what a Report says of a device. What is nil is not known.
+// Device is a device in a Report. An unknown value is nil.
 type Device struct {
 	ID      string `json:"id"`
 	Parent  string `json:"parent,omitempty"`
@@ -59,8 +59,8 @@ type Device struct {
 	Profile string `json:"profile,omitempty"`
 	PCI     string `json:"pci_address,omitempty"`
 
-	// Health is the state of its verdict, empty without one; Action what would
-	// bring it back; Reasons are the first that speak against it.
+	// Health is the state of its verdict, empty without one; Action the
+	// repair; Reasons the first reasons for the state.
 	Health  string   `json:"health,omitempty"`
 	Action  string   `json:"action,omitempty"`
 	Reasons []string `json:"reasons,omitempty"`
@@ -68,29 +68,30 @@ type Device struct {
 	Down string `json:"down,omitempty"`
 
 	Availability Availability `json:"availability"`
-	// Why says in a sentence why the device is not held, or not known to be.
+	// Why is the reason, in a sentence, why the device is not allocated, or
+	// not known to be.
 	Why string `json:"why,omitempty"`
-	// Allocatable are the resources under which the kubelet would give it
-	// out; NotAllocatable those under which it would not, and should.
+	// Allocatable are the resources under which the kubelet can allocate the
+	// device, NotAllocatable those under which it should and cannot.
 	Allocatable    []string `json:"allocatable,omitempty"`
 	NotAllocatable []string `json:"not_allocatable,omitempty"`
 
 	Holders []Allocation `json:"holders,omitempty"`
-	// OmittedHolders are those beyond the limit.
+	// OmittedHolders are the allocations beyond the limit.
 	OmittedHolders int      `json:"omitted_holders,omitempty"`
 	Utilization    *float64 `json:"utilization,omitempty"`
 	MemoryUsed     *float64 `json:"memory_used_bytes,omitempty"`
 	MemoryTotal    *float64 `json:"memory_total_bytes,omitempty"`
 	Power          *float64 `json:"power_watts,omitempty"`
-	// Processes is how many use it.
+	// Processes is the number of processes that use the device.
 	Processes *int `json:"processes,omitempty"`
 }
 
-// Hold is what a Report says of a pod on a device. What is nil is not known.
+// Allocation is a pod on a device in a Report. An unknown value is nil.
 type Allocation struct {
 	Holder
 	Since time.Time `json:"since"`
-	// SinceAtLeast says that the hold may be older.
+	// SinceAtLeast: the allocation may be older.
 	SinceAtLeast bool `json:"since_at_least,omitempty"`
 	Shared       bool `json:"shared,omitempty"`
 	Kept         bool `json:"kept,omitempty"`
@@ -105,27 +106,27 @@ type Allocation struct {
 	IdleCost     *float64  `json:"idle_cost,omitempty"`
 	Currency     string    `json:"currency,omitempty"`
 	LastActivity time.Time `json:"last_activity,omitzero"`
-	// Faults are those that the device had meanwhile.
+	// Faults are those of the device during the allocation.
 	Faults []Fault `json:"faults,omitempty"`
 }
 
-// Fault is when a device last had a fault while a pod held it.
+// Fault is the latest time of a fault of a device during an allocation.
 type Fault struct {
 	Name string    `json:"name"`
 	Time time.Time `json:"time"`
 }
 
-// Resource is what a Report says of a resource.
+// Resource is a resource in a Report.
 type Resource struct {
 	Name string `json:"name"`
-	// Allocatable are the ids that the kubelet would give out; nil where it
-	// has not said.
+	// Allocatable are the ids that the kubelet can allocate; nil if the
+	// kubelet has not reported them.
 	Allocatable *int `json:"allocatable,omitempty"`
 	Allocated   int  `json:"held"`
 	Devices     int  `json:"devices"`
 }
 
-// Unresolved is a hold of which no device was found.
+// Unresolved is an allocation whose id matches no device.
 type Unresolved struct {
 	Resource  string     `json:"resource"`
 	ID        string     `json:"id"`
@@ -134,7 +135,7 @@ type Unresolved struct {
 	Pod       string     `json:"pod"`
 }
 
-// Process is one that uses a device without its pod holding it.
+// Process uses a device that is not allocated to its pod.
 type Process struct {
 	Device  string `json:"device"`
 	PID     int    `json:"pid"`
@@ -149,10 +150,10 @@ type Process struct {
 	Since     time.Time `json:"since"`
 }
 
-// maxReasons is how many reasons of a verdict are told.
+// maxReasons is how many reasons of a verdict a Report has.
 const maxReasons = 3
 
-// verdict is a copy of the device's, which must not be kept.
+// verdict is a copy of the device's verdict, which must not be kept.
 type verdict struct {
 	state, action string
 	reasons       [maxReasons]string

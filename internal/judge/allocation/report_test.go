@@ -33,36 +33,36 @@ func failed(d *collector.Device) {
 // Why a device is not held, or not known to be.
 func TestAvailability(t *testing.T) {
 	two := []collector.Device{device(gpuA, 0), device(gpuB, 1)}
-	const plugin = "the kubelet would not give it out as nvidia.com/gpu: its device plugin calls it unhealthy, or has not registered"
+	const plugin = "not allocatable as nvidia.com/gpu: its device plugin reports it as unhealthy, or has not registered"
 	for _, c := range []struct {
 		name    string
 		prepare func(r *rig)
 		devices []collector.Device
 		a, b    string
 	}{
-		{"free", func(r *rig) { r.offer(gpu, gpuA, gpuB) }, two, "free no pod holds it", "free no pod holds it"},
-		{"held", func(r *rig) { r.list(held("a", gpu, gpuA)); r.offer(gpu, gpuA, gpuB) }, two, "held", "free no pod holds it"},
-		{"held and unhealthy", func(r *rig) { r.list(held("a", gpu, gpuA)); r.offer(gpu, gpuB) }, two, "held", "free no pod holds it"},
-		{"unhealthy to its plugin", func(r *rig) { r.offer(gpu, gpuB) }, two, "not_allocatable " + plugin, "free no pod holds it"},
+		{"free", func(r *rig) { r.offer(gpu, gpuA, gpuB) }, two, "free not allocated", "free not allocated"},
+		{"held", func(r *rig) { r.list(held("a", gpu, gpuA)); r.offer(gpu, gpuA, gpuB) }, two, "held", "free not allocated"},
+		{"held and unhealthy", func(r *rig) { r.list(held("a", gpu, gpuA)); r.offer(gpu, gpuB) }, two, "held", "free not allocated"},
+		{"unhealthy to its plugin", func(r *rig) { r.offer(gpu, gpuB) }, two, "not_allocatable " + plugin, "free not allocated"},
 		{
 			"unhealthy to us too", func(r *rig) { r.offer(gpu, gpuB) },
 			[]collector.Device{device(gpuA, 0, failed), two[1]},
-			"not_allocatable the kubelet would not give it out as nvidia.com/gpu: it has failed", "free no pod holds it",
+			"not_allocatable not allocatable as nvidia.com/gpu: it has failed", "free not allocated",
 		},
-		{"no plugin", func(r *rig) { r.offer("cpu.io/x") }, two, "free no pod holds it, and no device plugin gives it out", "free no pod holds it, and no device plugin gives it out"},
+		{"no plugin", func(r *rig) { r.offer("cpu.io/x") }, two, "free not allocated, and no device plugin offers it", "free not allocated, and no device plugin offers it"},
 		{"the kubelet is silent", func(r *rig) { r.state(podmap.StateStale) }, two, "unknown the kubelet does not answer", "unknown the kubelet does not answer"},
 		{"the kubelet has just started", func(r *rig) { r.state(podmap.StateUnconfirmed) }, two, "unknown the kubelet may not have listed all pods yet", "unknown the kubelet may not have listed all pods yet"},
 		{"no kubelet", func(r *rig) { r.pods = &podmap.Map{State: podmap.StateAbsent} }, two, "unmanaged no kubelet on this machine, or its socket is not mounted", "unmanaged no kubelet on this machine, or its socket is not mounted"},
-		{"an id that leads nowhere", func(r *rig) { r.list(held("a", gpu, "gpu:0")) }, two, "unknown a pod holds a device whose id leads to none of this machine, and it may be this one", "unknown a pod holds a device whose id leads to none of this machine, and it may be this one"},
+		{"an id that leads nowhere", func(r *rig) { r.list(held("a", gpu, "gpu:0")) }, two, "unknown a pod has a device whose id matches none of this machine, and it may be this one", "unknown a pod has a device whose id matches none of this machine, and it may be this one"},
 		{
 			"cut up", func(r *rig) {},
 			[]collector.Device{two[0], two[1], slice(mig1, gpuB, 1, 1, "3g.40gb")},
-			"free no pod holds it", "partitioned cut into 1 partitions, which are given out instead",
+			"free not allocated", "partitioned split into 1 partitions, which are allocated instead",
 		},
 		{
 			"the host uses it", func(r *rig) { r.run(1, "", false) },
 			[]collector.Device{device(gpuA, 0, client(1, gib, 0.5)), two[1]},
-			"occupied no pod holds it, and 1 processes use it (python3)", "free no pod holds it",
+			"occupied not allocated, and used by 1 processes (python3)", "free not allocated",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestAvailability(t *testing.T) {
 	}
 }
 
-// While a source has been told to let go, its devices are not looked at.
+// While a source has released its devices, they are not sampled.
 func TestReleased(t *testing.T) {
 	r := newRig(t)
 	r.now = start.Add(time.Second)
@@ -85,7 +85,7 @@ func TestReleased(t *testing.T) {
 		{ID: gpuA, Class: collector.GPU, Vendor: "nvidia", KubeIDs: []string{gpuA}},
 	}}
 	r.j.Judge(r.snap)
-	if got := r.answers()["A"]; got != "free no pod holds it; the exporter has been told to let go of its driver, so nothing else is known" {
+	if got := r.answers()["A"]; got != "free not allocated; the exporter has released its driver, so nothing else is known" {
 		t.Error(got)
 	}
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// summary is what the node's families say of resources.
+// summary has the resources of the node.
 type summary struct {
 	resources []*resource // in order of their names
 	byName    map[string]*resource
 }
 
-// resource is one that pods have held a device by, or could.
+// resource is a resource by which devices have been allocated, or could be.
 type resource struct {
 	name        string
 	labels      []string
-	plugin      bool // the kubelet has given it out: it is no driver of DRA
+	plugin      bool // the kubelet allocates it: it is no DRA driver
 	allocatable int
 	allocated   int
 	devices     int
@@ -39,7 +39,7 @@ func (s *summary) resource(name string) *resource {
 	return r
 }
 
-// offer takes which devices the kubelet would give out.
+// offer takes the devices that the kubelet can allocate.
 func (j *Judge) offer(counted map[idKey]bool) {
 	for _, r := range j.summary.resources {
 		r.allocatable, r.allocated, r.devices = 0, 0, 0
@@ -83,7 +83,7 @@ func (j *Judge) offer(counted map[idKey]bool) {
 	}
 }
 
-// offers takes under which resources the device is given out now.
+// updateOffers updates the resources under which the device is allocatable.
 func (st *device) updateOffers(listed map[string]map[*device]bool) {
 	elsewhere := false
 	for i := range st.offers {
@@ -97,13 +97,12 @@ func (st *device) updateOffers(listed map[string]map[*device]bool) {
 			elsewhere = true
 		}
 	}
-	// What is given out by another name is not missing under the first. What
-	// has been cut up is given out in parts.
+	// A device that is allocatable by another name is not missing under the
+	// first. A device with partitions is allocated in parts.
 	st.offers = slices.DeleteFunc(st.offers, func(o offer) bool { return !o.now && (elsewhere || st.parts > 0) })
 }
 
-// siblings notes the resource by which devices like st are given out, where st
-// is not.
+// siblings adds the resource of devices like st if st is not allocatable.
 func (j *Judge) siblings(st *device, listed map[string]map[*device]bool) {
 	if len(st.offers) > 0 || st.claimed(j.round) {
 		return
@@ -118,8 +117,8 @@ func (j *Judge) siblings(st *device, listed map[string]map[*device]bool) {
 	}
 }
 
-// claimed reports whether the device is held by a claim: no device plugin need
-// give it out.
+// claimed reports whether the device is allocated by a claim. No device plugin
+// needs to offer it then.
 func (st *device) claimed(round uint64) bool {
 	return slices.ContainsFunc(st.allocations, func(a *allocation) bool {
 		return a.round == round && slices.ContainsFunc(a.resources, func(r string) bool { return !strings.Contains(r, "/") })

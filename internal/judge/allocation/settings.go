@@ -13,11 +13,11 @@ import (
 // Settings are what may change while a Judge runs: the section allocation of
 // the configuration file, as package internal/strict decodes it.
 type Settings struct {
-	// Idle says when a device does nothing.
+	// Idle has the thresholds below which a device is idle.
 	Idle Idle `yaml:"idle"`
 	// Currency is the unit of all prices: three capital letters, ISO 4217.
 	Currency string `yaml:"currency"`
-	// Prices are looked through in order; the first that fits applies.
+	// Prices are searched in order; the first that matches applies.
 	Prices []Price `yaml:"prices"`
 	// Aliases, Generic and Ignore are those of podmap.Resolver.
 	Aliases []Alias   `yaml:"aliases"`
@@ -28,36 +28,36 @@ type Settings struct {
 	MaxHolders int `yaml:"max_holders" accept:"1..16384"`
 }
 
-// Idle says up to where use is none.
+// Idle has the thresholds below which a device is idle.
 type Idle struct {
 	// Floor is the largest utilization or activity, 0 to 1, that counts as
-	// none.
+	// idle.
 	Floor float64 `yaml:"floor" accept:"0..0.5"`
 	// Traffic is the largest traffic over PCIe or NVLink, in bytes per second
-	// and direction, that counts as none: reading a device's sensors causes
+	// and direction, that counts as idle: reading a device's sensors causes
 	// some.
 	Traffic float64 `yaml:"traffic_bytes_per_second" accept:"0..1e12"`
-	// Grace is how long a pause has to be to be one.
+	// Grace is the shortest pause that counts as idle.
 	Grace time.Duration `yaml:"grace" accept:"0s..24h"`
 	// Resources are exceptions, the first that fits applies.
 	Resources []IdleResource `yaml:"resources"`
 }
 
-// IdleResource is Idle for resources. What is 0 or absent is as for all others.
+// IdleResource is Idle for resources. A value of 0 stands for the general one.
 type IdleResource struct {
 	// Resource is a pattern of path.Match: fpga.intel.com/*.
 	Resource string        `yaml:"resource"`
 	Floor    float64       `yaml:"floor" accept:"0..0.5"`
 	Traffic  float64       `yaml:"traffic_bytes_per_second" accept:"0..1e12"`
 	Grace    time.Duration `yaml:"grace" accept:"0s..24h"`
-	// Never exempts: such a hold is never called idle.
+	// Never: such an allocation is never idle.
 	Never bool `yaml:"never"`
 }
 
 // Price is what an hour of a device costs. What is empty fits every device;
 // patterns are those of path.Match.
 type Price struct {
-	// Resource is the one by which the pod holds the device.
+	// Resource is the one by which the device is allocated.
 	Resource string `yaml:"resource"`
 	Class    string `yaml:"class" accept:"gpu|fpga"`
 	Model    string `yaml:"model"`
@@ -87,7 +87,7 @@ const (
 	maxText    = 512  // bytes
 )
 
-// DefaultSettings returns the settings that apply where nothing else is said.
+// DefaultSettings returns the settings without a configuration file.
 func DefaultSettings() Settings {
 	return Settings{
 		Idle:       Idle{Floor: 0.01, Traffic: 1 << 20, Grace: time.Minute},
@@ -162,7 +162,7 @@ func fits(pattern, s string) bool {
 	return ok || pattern == ""
 }
 
-// resolver returns what the settings say of ids.
+// resolver returns the resolver of the configured ids.
 func (s *Settings) resolver() *podmap.Resolver {
 	r := &podmap.Resolver{Ignore: s.Ignore}
 	for _, a := range s.Aliases {
@@ -205,11 +205,11 @@ func (s *Settings) priceOf(d *device, resources []string) (float64, bool) {
 		if p.Profile == "" && p.Resource == "" && d.parent != "" {
 			continue
 		}
-		held := p.Resource == ""
+		matches := p.Resource == ""
 		for _, r := range resources {
-			held = held || fits(p.Resource, r)
+			matches = matches || fits(p.Resource, r)
 		}
-		if held && (p.Class == "" || p.Class == string(d.class)) && fits(p.Model, d.model) && fits(p.Profile, d.profile) {
+		if matches && (p.Class == "" || p.Class == string(d.class)) && fits(p.Model, d.model) && fits(p.Profile, d.profile) {
 			return p.PerHour, true
 		}
 	}

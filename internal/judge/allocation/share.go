@@ -2,7 +2,7 @@ package allocation
 
 import "github.com/accel-exporter/accel-exporter/collector"
 
-// processUse is what the processes of an allocation's pod do on the device.
+// processUse is what the pod's processes do on the device.
 type processUse struct {
 	processes           int
 	utilization, memory sum

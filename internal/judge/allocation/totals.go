@@ -2,17 +2,18 @@ package allocation
 
 import "github.com/accel-exporter/accel-exporter/collector"
 
-// jobs are what was done for a hold, and is still told when the pod has gone.
+// processTotals add up what was done for an allocation. They are published
+// until an hour after its end.
 type processTotals struct {
-	// metered says that the energy of the device is known.
+	// metered: the energy of the device is known.
 	metered bool
 	joules  float64
-	// shown says that processes have been accounted for.
+	// known: processes have been accounted for.
 	known   bool
 	ended   float64
 	seconds float64
-	// busy is by engine, and told how many of the processes that have ended
-	// tell of it.
+	// busy is by engine, and reported the number of ended processes with a
+	// value for it.
 	busy, reported [len(accountingEngines)]float64
 	peak           float64
 	hasPeak        bool
@@ -22,14 +23,14 @@ type processTotals struct {
 // jobEngines are the values of the label engine.
 var accountingEngines = [...]string{"compute", "memory"}
 
-// reach takes what a process has had of the device's memory.
+// reach takes a process's peak use of the device's memory.
 func (x *processTotals) reach(peak *float64) {
 	if peak != nil {
 		x.peak, x.hasPeak = max(x.peak, *peak), true
 	}
 }
 
-// end takes a process that has ended.
+// end adds a process that has ended.
 func (x *processTotals) end(account *collector.Account) {
 	ran := account.Ended.Sub(account.Started).Seconds()
 	x.known = true
@@ -43,8 +44,7 @@ func (x *processTotals) end(account *collector.Account) {
 	}
 }
 
-// inherit takes what a hold did whose series are the same, and leaves it
-// nothing.
+// inherit moves the totals of an allocation with the same series to this one.
 func (x *processTotals) inherit(o *processTotals) {
 	x.metered = x.metered || o.metered
 	x.joules += o.joules
@@ -61,8 +61,8 @@ func (x *processTotals) inherit(o *processTotals) {
 	*o = processTotals{labels: o.labels}
 }
 
-// publishJobs adds what was done for the hold. A time at work is told
-// where every process that has ended told it.
+// publishTotals adds what was done for the allocation. A busy time is
+// published if every process that has ended reported it.
 func (a *allocation) publishTotals(r []collector.Reading) []collector.Reading {
 	r = a.publishEnergy(r)
 	x := &a.totals

@@ -8,7 +8,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap/proc"
 )
 
-// suspicion is what is wrong with a process on a device.
+// unattributedReason is why a process on a device belongs to no allocation of
+// it.
 type unattributedReason uint8
 
 const (
@@ -20,7 +21,7 @@ const (
 	attributed
 )
 
-// suspicions are the values of the label reason.
+// reasonNames are the values of the label reason.
 var reasonNames = [numberOfReasons]string{"other_pod", "host_process", "unknown_pod", "hidden"}
 
 var reasonLabels = func() (out [numberOfReasons][]string) {
@@ -31,12 +32,12 @@ var reasonLabels = func() (out [numberOfReasons][]string) {
 }()
 
 // ending is how long a process that has ended may still be listed on a device.
-// One that is listed for longer, and is not in procfs, lives where that procfs
-// does not reach.
+// One that is listed for longer, and is not in procfs, runs in a namespace
+// that procfs does not show.
 const ending = 10 * time.Second
 
-// suspect finds the holder of the device that the process belongs to, else
-// what is wrong with it.
+// classify finds the allocation of the device that the process belongs to, or
+// else the reason why there is none.
 func (j *Judge) classify(st *device, p *deviceProcess) {
 	p.reason = attributed
 	switch owner := &p.process.owner; {
@@ -47,7 +48,7 @@ func (j *Judge) classify(st *device, p *deviceProcess) {
 		}
 		p.reason = hidden
 	case p.process.service():
-		st.processesAttributed = false // what it does, it does for others
+		st.processesAttributed = false // it works for other processes
 		return
 	case owner.Kind == proc.Host:
 		p.reason = hostProcess
@@ -60,7 +61,7 @@ func (j *Judge) classify(st *device, p *deviceProcess) {
 		if j.allocatedNear(st, pod) || j.join.nominal[pod] {
 			return
 		}
-		// The kubelet is asked every few seconds, and not always knows all. A
+		// The list of allocations is some seconds old, and may be incomplete. A
 		// pod gets no device after its start.
 		if !j.pods.Confirmed.After(p.process.since) {
 			st.processesAttributed = false
@@ -83,7 +84,7 @@ func (j *Judge) classify(st *device, p *deviceProcess) {
 	st.unattributedBy[p.reason]++
 }
 
-// holdOf returns the hold of a pod on the device.
+// allocationOf returns the pod's allocation of the device, or nil.
 func (st *device) allocationOf(pod podmap.Pod) *allocation {
 	i, ok := slices.BinarySearchFunc(st.allocations, pod, func(a *allocation, pod podmap.Pod) int { return comparePods(a.pod, pod) })
 	if !ok {
@@ -92,8 +93,8 @@ func (st *device) allocationOf(pod podmap.Pod) *allocation {
 	return st.allocations[i]
 }
 
-// holdsNear reports whether the pod holds the device that st is a partition
-// of, or a partition of st.
+// allocatedNear reports whether the pod has the parent of st, or a partition
+// of st.
 func (j *Judge) allocatedNear(st *device, pod podmap.Pod) bool {
 	if p := j.devices[st.parent]; st.parent != "" && p != nil && p.allocationOf(pod) != nil {
 		return true

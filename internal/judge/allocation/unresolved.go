@@ -8,14 +8,14 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// doubtful is a held id that led to no device.
+// unresolvedID is an allocated id that matches no device.
 type unresolvedID struct {
 	resource string
 	ref      *podmap.Ref
 }
 
-// isGone reports whether such an id names a device in full, and that is not
-// here: it means none of those that are.
+// isGone reports whether such an id names a device in full: it then means none
+// of the known devices.
 func isGone(form podmap.Form, how podmap.How) bool {
 	switch form {
 	case podmap.FormUUID, podmap.FormMIG, podmap.FormMIGLegacy, podmap.FormPCI, podmap.FormMinor, podmap.FormInstance:
@@ -24,7 +24,7 @@ func isGone(form podmap.Form, how podmap.How) bool {
 	return false
 }
 
-// doubt reports whether an id that led nowhere may mean the device.
+// mayBeAllocated reports whether an unresolved id may mean the device.
 func (j *Judge) mayBeAllocated(st *device) bool {
 	for _, x := range j.join.candidates {
 		if x.ref.Form == podmap.FormProfile {
@@ -46,9 +46,8 @@ func (j *Judge) mayBeAllocated(st *device) bool {
 	return false
 }
 
-// isAccelerator reports whether the name of a resource contains a word for
-// accelerators or a vendor of them. A plugin for arbitrary device files names
-// its resources as its operator likes.
+// isAccelerator reports whether the name of a resource is an accelerator's. A
+// generic device plugin uses names that its operator chooses.
 func isAccelerator(resource string) bool {
 	return slices.ContainsFunc(acceleratorWords, func(word string) bool { return strings.Contains(resource, word) })
 }
@@ -66,7 +65,7 @@ var acceleratorWords = func() []string {
 	return words
 }()
 
-// isModel reports whether the name of a resource has a word of the model's: a
+// isModel reports whether the name of a resource has a word of the model: a
 // word with a digit, as in squat.ai/n6001.
 func isModel(resource, model string) bool {
 	_, name, _ := strings.Cut(strings.ToLower(resource), "/")
@@ -81,9 +80,8 @@ func isModel(resource, model string) bool {
 
 func isMark(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }
 
-// isProfile reports whether the name of a partition by its GPU, profile and
-// place may mean st, whose place nobody knows: NVIDIA's DRA driver names MIG
-// devices so.
+// isProfile reports whether a partition's name by its GPU, profile and place
+// may mean st, whose place is unknown. NVIDIA's DRA driver uses such names.
 func (j *Judge) isProfile(st *device, ref *podmap.Ref) bool {
 	parent := j.devices[st.parent]
 	if st.parent == "" || parent == nil || !slices.Contains(parent.kubeIDs, "nvidia"+ref.Minor) {
@@ -93,16 +91,16 @@ func (j *Judge) isProfile(st *device, ref *podmap.Ref) bool {
 	return ref.Profile == "" || profile == "" || profile == ref.Profile
 }
 
-// eliminate finds the partitions that are meant by ambiguous names, where only
-// so many are left that nobody else holds, and one pod holds all of those
-// names. A name means the same partition for as long as that is there. It
-// returns how many names led to a device.
+// eliminate finds the partitions of ambiguous names: if exactly as many
+// partitions are left as there are names, and one pod has all those names. A
+// name means the same partition for as long as that exists. It returns how
+// many names were resolved.
 func (j *Judge) eliminate(counted map[idKey]bool) int {
 	x := &j.join
 	for key, st := range x.placed {
 		switch {
 		case st != nil && j.devices[st.id] != st:
-			x.placed[key] = nil // whoever is still listed by the name has no other for it
+			x.placed[key] = nil // a pod still listed with the name has no other partition
 		case st == nil && !slices.ContainsFunc(x.ambiguous, func(p *podmap.Allocation) bool { return key == idKey{p.Resource, p.DeviceID} }):
 			delete(x.placed, key)
 		}
@@ -151,8 +149,8 @@ func (x *join) place(p *podmap.Allocation, st *device) {
 	x.placed[idKey{p.Resource, p.DeviceID}] = st
 }
 
-// unheld returns the partitions that a name may mean, and that neither another
-// name means nor anybody holds.
+// unallocated returns the partitions that a name may mean, and that have
+// neither another name nor an allocation.
 func (j *Judge) unallocated(ref *podmap.Ref) []*device {
 	taken := map[*device]bool{}
 	for _, st := range j.join.placed {
