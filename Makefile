@@ -108,7 +108,7 @@ test: sim ## all tests that need no other program, with the race detector
 test-kubelet: ## podmap against a real kubelet; needs root, the first build takes minutes
 	@$(MAKE) --no-print-directory -C test/kubelet test
 
-test-apiserver: ## podmap, podmeta and the chart's objects against a real API server; takes etcd from Debian
+test-apiserver: ## podmap, podmap/kube and the chart's objects against a real API server; takes etcd from Debian
 	@$(MAKE) --no-print-directory -C test/kubelet apiserver
 
 test-hpa: build ## a HorizontalPodAutoscaler on simulated GPUs, with every other part real; needs root, the first build takes long

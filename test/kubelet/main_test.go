@@ -1,4 +1,4 @@
-// Package kubelet_test holds podmap and podmeta against a real kubelet and a
+// Package kubelet_test tests podmap against a real kubelet and a
 // real API server: their own binaries, with a container runtime, device
 // plug-ins and a DRA driver that are stubs.
 //
