@@ -9,13 +9,13 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// maxNamed bounds the nodes that have series of their own. The sums of pools
-// count all.
+// maxNamed bounds the nodes that have series of their own. The sums of the pools
+// count every node.
 const maxNamed = 1000
 
-// metrics are the Controller's own.
+// metrics are the metrics of a Controller.
 type metrics struct {
-	mu                      sync.Mutex // so that no scrape sees half a plan
+	mu                      sync.Mutex // held while a plan replaces another
 	actions                 *prometheus.CounterVec
 	withheld, dry           *prometheus.GaugeVec
 	nodes, out, open        *prometheus.GaugeVec
@@ -39,7 +39,7 @@ func newMetrics(act bool) *metrics {
 		"take_out": {"conflict"}, "mark": {"conflict"}, "let_in": {"conflict"}, "condition": nil, "event": nil, "evict": {"refused"}, "call": nil,
 	} {
 		for _, result := range append(results, "done", "error") {
-			m.actions.WithLabelValues(action, result) // so that the first one counts as an increase
+			m.actions.WithLabelValues(action, result) // so that the first action counts as an increase
 		}
 	}
 	return m
@@ -53,8 +53,8 @@ func counter(m *collector.Metric) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, m.Labels)
 }
 
-// Process returns what the process says of itself beside its Controller:
-// whether it holds the lease, and whether its policy is that of the file.
+// Process returns the metrics of the process: whether it has the lease, and
+// whether it loaded its policy file.
 func Process(leads, reloaded func() bool) []prometheus.Collector {
 	state := func(m *collector.Metric, is func() bool) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: m.Name, Help: m.Help}, func() float64 { return value(is()) })
@@ -62,8 +62,8 @@ func Process(leads, reloaded func() bool) []prometheus.Collector {
 	return []prometheus.Collector{state(leader, leads), state(policyReloaded, reloaded)}
 }
 
-// Describe implements prometheus.Collector. It describes nothing: which
-// series there are, the passes say.
+// Describe implements prometheus.Collector. It describes nothing, because the
+// series depend on the passes.
 func (c *Controller) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
@@ -112,7 +112,7 @@ func (m *metrics) planned(p *Plan) {
 	}
 }
 
-// pools sets what is told by pool.
+// pools sets the metrics of the pools.
 func (m *metrics) pools(p *Plan) {
 	for _, vec := range []*prometheus.GaugeVec{m.nodes, m.out, m.open, m.withheld} {
 		vec.Reset()
@@ -132,8 +132,8 @@ func (m *metrics) pools(p *Plan) {
 	}
 }
 
-// named sets what is told of single nodes, as it stood on them when they were
-// listed.
+// named sets the metrics of single nodes by the annotations that they had when
+// they were listed.
 func (m *metrics) named(p *Plan) {
 	m.since.Reset()
 	m.inspection.Reset()
@@ -152,7 +152,7 @@ func (m *metrics) named(p *Plan) {
 	}
 }
 
-// seconds is t as seconds since the epoch.
+// seconds returns t as seconds since the epoch.
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 func value(b bool) float64 {

@@ -16,9 +16,9 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-var update = flag.Bool("update", false, "write the golden file anew")
+var update = flag.Bool("update", false, "rewrite the golden file")
 
-// page is what a scrape of the program reads of these families.
+// page returns these families as a scrape reads them.
 func page(t *testing.T, c *Controller, leads, reloaded bool) string {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -37,8 +37,8 @@ func page(t *testing.T, c *Controller, leads, reloaded bool) string {
 	return b.String()
 }
 
-// TestPage: two pools, of which one has a node that was taken out too often,
-// one on hold and one whose hook fails, and of the other most fails at once.
+// TestPage: two pools. One has a node that was taken out too often, an exempt
+// node and a node whose hook fails; most nodes of the other fail at once.
 // test/tools serves this page to the dashboards.
 func TestPage(t *testing.T) {
 	r := newRig(t, 10)
@@ -74,7 +74,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestPageWithoutPlan: who waits for the lease says nothing of nodes.
+// TestPageWithoutPlan: a process that waits for the lease has no metrics of nodes.
 func TestPageWithoutPlan(t *testing.T) {
 	var names []string
 	for line := range strings.Lines(page(t, newRig(t, 2).c, false, true)) {
@@ -88,8 +88,8 @@ func TestPageWithoutPlan(t *testing.T) {
 	}
 }
 
-// TestNamedNodes: a node that is in again has no series, and beyond a thousand
-// nodes only sums are told.
+// TestNamedNodes: a node that is in again has no series, and at most 1000 nodes
+// have one.
 func TestNamedNodes(t *testing.T) {
 	r := newRig(t, 4)
 	r.alerts.alerts = []Alert{lostOn(1, noon)}

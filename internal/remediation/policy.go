@@ -11,37 +11,37 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
-// Policy says what is done for which alerts, and how much at a time.
+// Policy maps alerts to actions, with limits.
 type Policy struct {
 	// NodeLabel is the label of an alert that names the Kubernetes node.
 	NodeLabel string `yaml:"node_label"`
-	// PoolLabel is the label of nodes by whose value they are one pool. Nodes
-	// without it are one pool together.
+	// PoolLabel is the label of nodes whose value is their pool. Nodes without it
+	// are one pool.
 	PoolLabel string `yaml:"pool_label"`
-	// Rules are tried in order; the first that matches an alert is the one.
+	// Rules are tried in order; the first that matches an alert applies.
 	Rules []Rule `yaml:"rules"`
-	// Settle is how long an alert must be gone before what was done for it is
-	// undone, 10s to 24h.
+	// Settle is how long an alert must be absent before its actions are reverted,
+	// 10s to 24h.
 	Settle  time.Duration `yaml:"settle" accept:"10s..24h"`
 	Limits  Limits        `yaml:"limits"`
 	Breaker Breaker       `yaml:"breaker"`
 	Repeat  Repeat        `yaml:"repeat"`
-	// Hooks are what rules may call, by name.
+	// Hooks are external tools that rules may call, by name.
 	Hooks map[string]Hook `yaml:"hooks"`
 }
 
-// Hook is somebody else's tool that mends a node. Either of the two is given.
+// Hook is an external tool that repairs a node. It has a URL or a Job.
 type Hook struct {
-	// URL is told by POST; docs/remediator.md has the body.
+	// URL receives a POST; see docs/remediator.md for the body.
 	URL string `yaml:"url"`
-	// Job is a file with a Job, which is made for the node and runs on it.
+	// Job is a file with a Job, which is created for the node and runs on it.
 	Job string `yaml:"job"`
 }
 
-// Rule is what is done for some alerts.
+// Rule is the actions for some alerts.
 type Rule struct {
-	// Match has patterns by label; an alert must match all of them. Each is a
-	// regular expression for the whole value.
+	// Match has regular expressions by label. An alert must match all of them, each
+	// with the whole value.
 	Match map[string]Pattern `yaml:"match"`
 	// Wait is how long the alert must have fired, 0s to 24h.
 	Wait time.Duration `yaml:"wait" accept:"0s..24h"`
@@ -55,31 +55,31 @@ type Rule struct {
 	Condition bool `yaml:"condition"`
 	// Evict evicts the pod that the alert names, within its disruption budget.
 	Evict bool `yaml:"evict"`
-	// Call is the name of a hook that is told of the node once.
+	// Call is the name of a hook that is called once.
 	Call string `yaml:"call"`
 }
 
-// Limits bound how much is done.
+// Limits bound the number of nodes that are taken out.
 type Limits struct {
-	// Share is how much of a pool may be out at the same time, above 0 to 1; one
-	// node always may.
+	// Share is the part of a pool that may be out at the same time, above 0 to 1.
+	// One node always may.
 	Share float64 `yaml:"share" accept:"0.001..1"`
 	// PerHour is how many nodes may be taken out within an hour, 1 to 10000.
 	PerHour int `yaml:"per_hour" accept:"1..10000"`
 }
 
-// Breaker stops everything new in a pool of which much fails at once: then it
-// is not the nodes.
+// Breaker stops new actions in a pool of which many nodes fail at once: the cause
+// is then hardly in the nodes.
 type Breaker struct {
 	// Share of the pool, above 0 to 1.
 	Share float64 `yaml:"share" accept:"0.001..1"`
-	// Window is the time within which it fails, 1m to 24h.
+	// Window is the time within which the nodes fail, 1m to 24h.
 	Window time.Duration `yaml:"window" accept:"1m..24h"`
-	// Nodes is the least number of nodes that counts as much, 2 to 1000.
+	// Nodes is the smallest number of nodes that opens the breaker, 2 to 1000.
 	Nodes int `yaml:"nodes" accept:"2..1000"`
 }
 
-// Repeat tells a node that fails again and again.
+// Repeat identifies a node that fails repeatedly.
 type Repeat struct {
 	// Count is the number of times, 2 to 100.
 	Count int `yaml:"count" accept:"2..100"`
@@ -87,7 +87,7 @@ type Repeat struct {
 	Within time.Duration `yaml:"within" accept:"1h..2160h"`
 }
 
-// DefaultPolicy has every default, and no rule.
+// DefaultPolicy returns a policy with every default and no rule.
 func DefaultPolicy() *Policy {
 	return &Policy{
 		NodeLabel: "node",
@@ -131,7 +131,7 @@ func (p *Policy) Check() error {
 	return nil
 }
 
-// hookName is what the name of a Job may have in it, and short enough for one.
+// hookName matches the names that can be part of the name of a Job.
 var hookName = regexp.MustCompile("^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$")
 
 func (h *Hook) check() error {
@@ -148,7 +148,7 @@ func (h *Hook) check() error {
 	return nil
 }
 
-// What Kubernetes takes in a taint.
+// The keys and values that Kubernetes accepts in a taint.
 var (
 	taintKey   = regexp.MustCompile("^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$")
 	taintValue = regexp.MustCompile("^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$")
@@ -157,7 +157,7 @@ var (
 func (r *Rule) check() error {
 	switch {
 	case len(r.Match) == 0:
-		return errors.New("found no pattern; accepted is one or more: a rule for every alert is none")
+		return errors.New("found no pattern; accepted is one or more")
 	case r.Health == "" && (len(r.Taints) > 0 || r.Cordon || r.Condition || r.Call != ""):
 		return errors.New("found no health; accepted with taints, a cordon, a condition or a call: degraded, failed")
 	}
@@ -178,7 +178,7 @@ func (r *Rule) check() error {
 	return nil
 }
 
-// Pattern is a regular expression for a whole value.
+// Pattern is a regular expression that matches a whole value.
 type Pattern struct{ *regexp.Regexp }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -191,7 +191,7 @@ func (p *Pattern) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// rule returns the first that matches the alert, nil where none does.
+// rule returns the first rule that matches the alert, nil if none does.
 func (p *Policy) rule(a *Alert) *Rule {
 	for i := range p.Rules {
 		if p.Rules[i].matches(a) {
