@@ -1,4 +1,4 @@
-# make help lists the targets. A fresh Debian needs go, gcc, make and git.
+# make help lists the targets. They need go, gcc, make and git.
 
 VERSION  := $(shell cat VERSION)
 REVISION := $(shell git rev-parse --short HEAD 2>/dev/null)
@@ -23,8 +23,8 @@ PINT     := $(CURDIR)/.cache/pint-$(PINT_VERSION)
 LINT     := $(CURDIR)/.cache/golangci-lint-$(LINT_VERSION)
 GO_DIRS  := $(sort $(dir $(wildcard */*.go */*/*.go)))
 
-# go-nvml calls functions that nvml.h marks as deprecated. NVML is bound
-# lazily, so the linker must not be told -z now.
+# go-nvml calls functions that nvml.h marks as deprecated. NVML is bound lazily, so
+# the linker must not use -z now.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 # Tests and programs share the compiled dependencies.
 export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
@@ -42,7 +42,7 @@ build-nocgo: ## bin/accel-exporter-nocgo, without native libraries
 
 BUILD_REMEDIATOR = cd cmd/accel-remediator && CGO_ENABLED=0 $(GOBUILD)
 
-build-remediator: ## bin/accel-remediator, the only program here that knows Kubernetes' client
+build-remediator: ## bin/accel-remediator, the only program with the Kubernetes client
 	@mkdir -p bin
 	$(BUILD_REMEDIATOR) -o $(CURDIR)/bin/accel-remediator .
 
@@ -53,27 +53,27 @@ sim:
 
 LISTEN := $(if $(findstring --web.listen-address,$(ARGS)),,--web.listen-address=127.0.0.1:19400)
 
-# What is installed: for another processor GOARCH=arm64 CC=aarch64-linux-gnu-gcc.
+# The installed programs. For another architecture: GOARCH=arm64 CC=aarch64-linux-gnu-gcc.
 DIST     ?= dist
 PROGRAMS := accel-exporter accel-remediator
 
-dist: dist-exporter dist-remediator ## the programs of a release, in DIST=dist; the same bytes wherever they are built
+dist: dist-exporter dist-remediator ## the programs of a release, in DIST=dist; reproducible
 
-dist-exporter: ## of them those that run on nodes
+dist-exporter: ## the programs of a node, in DIST=dist
 	CGO_ENABLED=1 $(GOBUILD) -buildvcs=false -o $(DIST)/accel-exporter ./cmd/accel-exporter
 
-dist-remediator: ## of them the one that runs once in a cluster
+dist-remediator: ## the program of a cluster, in DIST=dist
 	@mkdir -p $(DIST)
 	$(BUILD_REMEDIATOR) -buildvcs=false -o $(abspath $(DIST))/accel-remediator .
 
-# The time of the last commit, so that a package is the same bytes each time.
+# The time of the last commit makes packages reproducible.
 COMMITTED = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null))
 
-deb: dist-exporter ## a Debian package of what runs on nodes, in DIST=dist
+deb: dist-exporter ## a Debian package of the programs of a node, in DIST=dist
 	SOURCE_DATE_EPOCH=$(COMMITTED) deploy/debian/build.sh $(DIST) $(DIST) $(or $(GOARCH),$(shell go env GOARCH))
 
 ENGINE   ?= $(notdir $(firstword $(foreach e,docker podman buildah,$(shell command -v $(e)))))
-# The arguments of the Dockerfile that are given.
+# Only the given arguments of the Dockerfile are set.
 BUILD_IMAGE = $(ENGINE) build --build-arg REVISION=$(REVISION) --build-arg SOURCE_DATE_EPOCH=$(COMMITTED) $(if $(PLATFORM),--platform $(PLATFORM)) \
 	$(foreach a,GO_IMAGE BASE_IMAGE STATIC_IMAGE,$(if $($a),--build-arg $a=$($a)))
 
@@ -82,7 +82,7 @@ image: engine ## the container image IMAGE=accel-exporter:VERSION, by docker, po
 	$(BUILD_IMAGE) --target exporter --tag $(IMAGE) .
 
 image-remediator: IMAGE ?= accel-remediator:$(VERSION)
-image-remediator: engine ## the image of accel-remediator, in the same way
+image-remediator: engine ## the image of accel-remediator, by the same options
 	$(BUILD_IMAGE) --target remediator --tag $(IMAGE) .
 
 engine:
@@ -92,7 +92,7 @@ run: build ## the exporter on a simulated machine: SCENARIO=h100-8 ARGS="--log.l
 	@$(if $(LISTEN),echo "Metrics: http://127.0.0.1:19400/metrics   Faults: bin/accel-sim inject --help   End: Ctrl-C")
 	@bin/accel-sim run --scenario=$(SCENARIO) $(SIM) -- bin/accel-exporter $(LISTEN) $(ARGS)
 
-demo: build ## a simulated node, Prometheus and Alertmanager (Grafana where installed), and a GPU that breaks: DEMO="-after 10s"
+demo: build ## a simulated node, Prometheus and Alertmanager (and Grafana if installed), and a GPU that breaks: DEMO="-after 10s"
 	@.ci/tools.sh
 	@go -C test build -o $(CURDIR)/bin/demo ./demo
 	@bin/demo $(DEMO)
@@ -105,13 +105,13 @@ test: sim ## all tests that need no other program, with the race detector
 	@cd cmd/accel-remediator && $(GOTEST) -race $(TESTFLAGS) ./...
 	@cd test && $(GOTEST) $(TESTFLAGS) ./incidents/...
 
-test-kubelet: ## podmap against a real kubelet; needs root, the first build takes minutes
+test-kubelet: ## podmap with a real kubelet; needs root, the first build takes minutes
 	@$(MAKE) --no-print-directory -C test/kubelet test
 
-test-apiserver: ## podmap, podmap/kube and the chart's objects against a real API server; takes etcd from Debian
+test-apiserver: ## podmap and the chart's objects with a real API server and Debian's etcd
 	@$(MAKE) --no-print-directory -C test/kubelet apiserver
 
-test-hpa: build ## a HorizontalPodAutoscaler on simulated GPUs, with every other part real; needs root, the first build takes long
+test-hpa: build ## a HorizontalPodAutoscaler on simulated GPUs, with all other parts real; needs root, the first build takes long
 	@.ci/tools.sh
 	@$(MAKE) --no-print-directory -C test/kubelet scaling
 
@@ -125,11 +125,11 @@ test-remediator: build build-remediator ## accel-remediator with a real API serv
 	@.ci/tools.sh
 	@$(MAKE) --no-print-directory -C test/kubelet remediator
 
-remediator-figures: build build-remediator ## what docs/remediator.md says that it costs, measured in five minutes
+remediator-figures: build build-remediator ## the figures in docs/remediator.md, measured in five minutes
 	@.ci/tools.sh
 	@$(MAKE) --no-print-directory -C test/kubelet remediator-figures
 
-golden: sim ## write the golden files anew; then read the diff
+golden: sim ## update the golden files; then review the diff
 	go test ./cmd/accel-exporter ./internal/config ./internal/compat/... ./internal/sim ./internal/judge/... ./collector/fpga ./collector/kernellog ./collector/pcie ./internal/remediation \
 		-run 'Golden|Broken|GoNVML|Print$$|Page$$|Captures$$|XilinxHarm' -update
 	git diff --stat
@@ -137,13 +137,13 @@ golden: sim ## write the golden files anew; then read the diff
 bench: sim ## benchmarks: BENCH=Scrape
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count=6 ./...
 
-bench-compare: sim ## benchmarks here against those of REF=main
+bench-compare: sim ## compare the benchmarks with those of REF=main
 	@rm -rf .cache/bench && mkdir -p .cache && git worktree prune && git worktree add -q --detach .cache/bench $(REF)
 	cd .cache/bench && { $(MAKE) -s sim; go test -run '^$$' -bench '$(BENCH)' -benchmem -count=6 ./...; } > ../bench-old.txt; git worktree remove --force $(CURDIR)/.cache/bench
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count=6 ./... > .cache/bench-new.txt
 	$(TOOL) benchstat .cache/bench-old.txt .cache/bench-new.txt
 
-fuzz: sim ## every fuzz target for FUZZTIME=30s; SHARE=1/3 takes every third, from the second on
+fuzz: sim ## every fuzz target for FUZZTIME=30s; SHARE=1/3 runs every third, from the second on
 	@mkdir -p .cache && go test -list '^Fuzz' ./... > .cache/fuzz
 	@awk -v share=$(SHARE) 'BEGIN {split(share, s, "/")} /^Fuzz/ {f[n++]=$$1} /^ok/ {for (i=0; i<n; i++) if (all++ % s[2] == s[1]) print $$2, f[i]; n=0}' .cache/fuzz | { bad=0; while read -r p f; do \
 		.ci/fuzz.sh $(FUZZTIME) $$p $$f || bad=1; done; exit $$bad; }
@@ -174,12 +174,12 @@ generate: dashboards ## docs/metrics.md, rules and their manifests, dashboards
 dashboards: ## the JSON files of the dashboards
 	go -C dashboards run .
 
-generate-check: ## fail where a generated file is not current
+generate-check: ## fail if a generated file is not current
 	go run ./internal/gen/docs -check
 	go run ./internal/gen/rules -check
 	go -C dashboards run . -check
 
-# How many programs may run at once.
+# How many programs run at once.
 PROCS    ?= $(shell nproc)
 PROMTOOL ?= $(firstword $(wildcard .cache/prometheus/usr/bin/promtool) promtool)
 
@@ -202,10 +202,10 @@ $(HELM):
 
 DIFFERENTIAL ?=
 
-test-differential: ## the rule engine beside Prometheus' own: DIFFERENTIAL="-seed=7 -cases=2000 -hours=6 -every=1"
+test-differential: ## compare the rule engine with Prometheus': DIFFERENTIAL="-seed=7 -cases=2000 -hours=6 -every=1"
 	go -C test test -count=1 -timeout=2h ./rules $(DIFFERENTIAL)
 
-test-tools: ## the rules in a real Prometheus and Alertmanager, which .ci/tools.sh gets
+test-tools: ## the rules in Debian's Prometheus and Alertmanager
 	.ci/tools.sh
 	.cache/alertmanager/usr/bin/amtool check-config deploy/prometheus/alertmanager.yml
 	PROMETHEUS=$(CURDIR)/.cache/prometheus/usr/bin/prometheus ALERTMANAGER=$(CURDIR)/.cache/alertmanager/usr/bin/prometheus-alertmanager \
@@ -224,7 +224,7 @@ $(PINT):
 
 FLEET ?=
 
-fleet-cost: ## what each rule costs a Prometheus with 8,000 GPUs: FLEET="-nodes 100"
+fleet-cost: ## the cost of each rule for a Prometheus with 8,000 GPUs: FLEET="-nodes 100"
 	go -C test run ./fleet $(FLEET)
 
 ONLY ?=
@@ -234,14 +234,14 @@ incidents: build .cache/alertmanager/usr ## every scripted incident through expo
 	@go -C test build -o $(CURDIR)/bin/incidents ./incidents/play
 	@bin/incidents -only '$(ONLY)' $(PLAY)
 
-# Debian's, unpacked and not installed.
+# Debian's package, unpacked and not installed.
 .cache/alertmanager/usr:
 	@mkdir -p $(@D)
 	cd $(@D) && apt-get download -qq prometheus-alertmanager && dpkg -x prometheus-alertmanager_*.deb .
 
-check: fmt-check vet generate-check build-nocgo test ## what CI runs, but for test-kubelet and its short fuzzing
+check: fmt-check vet generate-check build-nocgo test ## the checks and tests without other programs
 
-clean: ## remove what was built
+clean: ## remove all build results
 	rm -rf bin dist .cache
 
 help: ## this list

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# fuzz.sh TIME PACKAGE TARGET: one fuzz target for TIME. Where the time ends in
-# the midst of an input, go test calls that a failure of the target
-# ("context deadline exceeded") although no input fails; here it is the end.
+# fuzz.sh TIME PACKAGE TARGET runs one fuzz target for TIME. If the time ends while
+# an input runs, go test reports a failure of the target ("context deadline
+# exceeded") although no input fails; that is no failure here.
 set -uo pipefail
 out=$(go test -run '^$' -fuzz "^$3\$" -fuzztime "$1" "$2" 2>&1)
 rc=$?

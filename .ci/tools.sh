@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Puts Debian's prometheus, promtool, alertmanager and amtool below .cache, and
-# starts none of them. Without them the rules would go unchecked, so a failure
-# is one of CI.
+# Unpacks Debian's prometheus, promtool, alertmanager and amtool below .cache. The
+# rules cannot be checked without them, so a failed download fails CI.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,7 +19,7 @@ fetch() { # PACKAGE DIRECTORY PROGRAM
 fetch prometheus prometheus promtool
 fetch prometheus-alertmanager alertmanager amtool
 
-# Debian's Alertmanager reads its templates from nowhere else.
+# Debian's Alertmanager reads its templates from this path only.
 templates=/usr/share/prometheus/alertmanager
 if [ ! -e "$templates/default.tmpl" ]; then
   mkdir -p "$templates"

@@ -1,4 +1,4 @@
-// Package golden holds what tests find against files on record. It defines the
+// Package golden compares the results of tests with golden files. It defines the
 // flag -update of every test that imports it.
 package golden
 
@@ -12,12 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew; read the diff, it is the review")
+var update = flag.Bool("update", false, "write the golden files; review the diff")
 
 // most bounds the diff that is shown, in bytes.
 const most = 4000
 
-// Compare fails the test where got is not what the file holds. With -update it
+// Compare fails the test where got differs from the file. With -update it
 // writes the file first.
 func Compare(tb testing.TB, file, got string) {
 	tb.Helper()
@@ -38,7 +38,7 @@ func Compare(tb testing.TB, file, got string) {
 	}
 }
 
-// Mistakes reads every testdata/broken/*.yml and compares what parse says of
+// Mistakes reads every testdata/broken/*.yml and compares the errors of parse for
 // it, which is what a person sees, with the file .err beside it.
 func Mistakes[T any](t *testing.T, parse func(name string, data []byte) (*T, error)) {
 	t.Helper()

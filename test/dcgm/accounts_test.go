@@ -11,7 +11,7 @@ import (
 // accountsField is DCGM_FI_DEV_PROCESS_ACCOUNTING_STATS.
 const accountsField = 205
 
-// record is what a dcgmDevicePidAccountingStats_v1 says.
+// record has the fields of a dcgmDevicePidAccountingStats_v1.
 type record struct {
 	pid, busy             uint32
 	memory, start, active uint64
@@ -23,7 +23,7 @@ func recordOf(v dcgm.FieldValue_v2) record {
 }
 
 // accounts are those of NVML: the same processes, with what they had, and one
-// that ends is told of as ended, once.
+// that ends is reported as ended, once.
 func accounts() error {
 	c, err := open()
 	if err != nil {

@@ -7,52 +7,52 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// told is what NVML says of a field, in DCGM's unit.
-type told struct {
+// reading is NVML's value of a field, in DCGM's unit.
+type reading struct {
 	value any // int64, float64 or string
 	ret   nvml.Return
 }
 
-func whole[T ~int | ~int32 | ~uint32 | ~uint64 | ~uint16](v T, ret nvml.Return) told {
-	return told{int64(v), ret}
+func whole[T ~int | ~int32 | ~uint32 | ~uint64 | ~uint16](v T, ret nvml.Return) reading {
+	return reading{int64(v), ret}
 }
 
-func watts(v uint32, ret nvml.Return) told { return told{float64(v) / 1000, ret} }
+func watts(v uint32, ret nvml.Return) reading { return reading{float64(v) / 1000, ret} }
 
-func limit(v uint32, ret nvml.Return) told { return told{float64(v / 1000), ret} }
+func limit(v uint32, ret nvml.Return) reading { return reading{float64(v / 1000), ret} }
 
-func clock(t nvml.ClockType) func(nvml.Device) told {
-	return func(d nvml.Device) told { return whole(d.GetClockInfo(t)) }
+func clock(t nvml.ClockType) func(nvml.Device) reading {
+	return func(d nvml.Device) reading { return whole(d.GetClockInfo(t)) }
 }
 
-func threshold(t nvml.TemperatureThresholds) func(nvml.Device) told {
-	return func(d nvml.Device) told { return whole(d.GetTemperatureThreshold(t)) }
+func threshold(t nvml.TemperatureThresholds) func(nvml.Device) reading {
+	return func(d nvml.Device) reading { return whole(d.GetTemperatureThreshold(t)) }
 }
 
-func memory(of func(nvml.Memory_v2) uint64) func(nvml.Device) told {
-	return func(d nvml.Device) told {
+func memory(of func(nvml.Memory_v2) uint64) func(nvml.Device) reading {
+	return func(d nvml.Device) reading {
 		m, ret := d.GetMemoryInfo_v2()
 		return whole(of(m)>>20, ret)
 	}
 }
 
-func utilization(of func(nvml.Utilization) uint32) func(nvml.Device) told {
-	return func(d nvml.Device) told {
+func utilization(of func(nvml.Utilization) uint32) func(nvml.Device) reading {
+	return func(d nvml.Device) reading {
 		u, ret := d.GetUtilizationRates()
 		return whole(of(u), ret)
 	}
 }
 
-func ecc(kind nvml.MemoryErrorType, counter nvml.EccCounterType) func(nvml.Device) told {
-	return func(d nvml.Device) told { return whole(d.GetTotalEccErrors(kind, counter)) }
+func ecc(kind nvml.MemoryErrorType, counter nvml.EccCounterType) func(nvml.Device) reading {
+	return func(d nvml.Device) reading { return whole(d.GetTotalEccErrors(kind, counter)) }
 }
 
 // field is one of nvmlDeviceGetFieldValues, with its own return code.
-func field(id uint32) func(nvml.Device) told {
-	return func(d nvml.Device) told {
+func field(id uint32) func(nvml.Device) reading {
+	return func(d nvml.Device) reading {
 		v := []nvml.FieldValue{{FieldId: id}}
 		if ret := d.GetFieldValues(v); ret != nvml.SUCCESS {
-			return told{ret: ret}
+			return reading{ret: ret}
 		}
 		var n int64
 		for i, b := range v[0].Value {
@@ -61,52 +61,52 @@ func field(id uint32) func(nvml.Device) told {
 		if nvml.ValueType(v[0].ValueType) == nvml.VALUE_TYPE_UNSIGNED_INT {
 			n = int64(uint32(n))
 		}
-		return told{n, nvml.Return(v[0].NvmlReturn)}
+		return reading{n, nvml.Return(v[0].NvmlReturn)}
 	}
 }
 
-func text(get func(nvml.Device) (string, nvml.Return)) func(nvml.Device) told {
-	return func(d nvml.Device) told {
+func text(get func(nvml.Device) (string, nvml.Return)) func(nvml.Device) reading {
+	return func(d nvml.Device) reading {
 		v, ret := get(d)
-		return told{v, ret}
+		return reading{v, ret}
 	}
 }
 
-// agreement is what NVML says of each field of DCGM that is read from it.
-var agreement = map[dcgm.Short]func(nvml.Device) told{
+// agreement has the NVML call behind each field that DCGM reads from NVML.
+var agreement = map[dcgm.Short]func(nvml.Device) reading{
 	50:   text(nvml.Device.GetName),
 	53:   text(nvml.Device.GetSerial),
 	54:   text(nvml.Device.GetUUID),
 	82:   text(nvml.Device.GetInforomImageVersion),
 	85:   text(nvml.Device.GetVbiosVersion),
-	52:   func(d nvml.Device) told { return whole(d.GetIndex()) },
-	55:   func(d nvml.Device) told { return whole(d.GetMinorNumber()) },
-	66:   func(d nvml.Device) told { return whole(d.GetPersistenceMode()) },
-	67:   func(d nvml.Device) told { mode, _, ret := d.GetMigMode(); return whole(mode, ret) },
+	52:   func(d nvml.Device) reading { return whole(d.GetIndex()) },
+	55:   func(d nvml.Device) reading { return whole(d.GetMinorNumber()) },
+	66:   func(d nvml.Device) reading { return whole(d.GetPersistenceMode()) },
+	67:   func(d nvml.Device) reading { mode, _, ret := d.GetMigMode(); return whole(mode, ret) },
 	100:  clock(nvml.CLOCK_SM),
 	101:  clock(nvml.CLOCK_MEM),
 	102:  clock(nvml.CLOCK_VIDEO),
-	112:  func(d nvml.Device) told { return whole(d.GetCurrentClocksEventReasons()) },
-	113:  func(d nvml.Device) told { return whole(d.GetMaxClockInfo(nvml.CLOCK_SM)) },
+	112:  func(d nvml.Device) reading { return whole(d.GetCurrentClocksEventReasons()) },
+	113:  func(d nvml.Device) reading { return whole(d.GetMaxClockInfo(nvml.CLOCK_SM)) },
 	140:  field(nvml.FI_DEV_MEMORY_TEMP),
-	150:  func(d nvml.Device) told { return whole(d.GetTemperature(nvml.TEMPERATURE_GPU)) },
+	150:  func(d nvml.Device) reading { return whole(d.GetTemperature(nvml.TEMPERATURE_GPU)) },
 	158:  threshold(nvml.TEMPERATURE_THRESHOLD_SLOWDOWN),
 	159:  threshold(nvml.TEMPERATURE_THRESHOLD_SHUTDOWN),
-	155:  func(d nvml.Device) told { return watts(d.GetPowerUsage()) },
-	156:  func(d nvml.Device) told { return whole(d.GetTotalEnergyConsumption()) },
-	160:  func(d nvml.Device) told { return limit(d.GetPowerManagementLimit()) },
-	163:  func(d nvml.Device) told { return limit(d.GetPowerManagementDefaultLimit()) },
-	164:  func(d nvml.Device) told { return limit(d.GetEnforcedPowerLimit()) },
-	190:  func(d nvml.Device) told { return whole(d.GetPerformanceState()) },
-	191:  func(d nvml.Device) told { return whole(d.GetFanSpeed()) },
-	202:  func(d nvml.Device) told { return whole(d.GetPcieReplayCounter()) },
+	155:  func(d nvml.Device) reading { return watts(d.GetPowerUsage()) },
+	156:  func(d nvml.Device) reading { return whole(d.GetTotalEnergyConsumption()) },
+	160:  func(d nvml.Device) reading { return limit(d.GetPowerManagementLimit()) },
+	163:  func(d nvml.Device) reading { return limit(d.GetPowerManagementDefaultLimit()) },
+	164:  func(d nvml.Device) reading { return limit(d.GetEnforcedPowerLimit()) },
+	190:  func(d nvml.Device) reading { return whole(d.GetPerformanceState()) },
+	191:  func(d nvml.Device) reading { return whole(d.GetFanSpeed()) },
+	202:  func(d nvml.Device) reading { return whole(d.GetPcieReplayCounter()) },
 	203:  utilization(func(u nvml.Utilization) uint32 { return u.Gpu }),
 	204:  utilization(func(u nvml.Utilization) uint32 { return u.Memory }),
-	206:  func(d nvml.Device) told { v, _, ret := d.GetEncoderUtilization(); return whole(v, ret) },
-	207:  func(d nvml.Device) told { v, _, ret := d.GetDecoderUtilization(); return whole(v, ret) },
-	235:  func(d nvml.Device) told { return whole(d.GetMaxPcieLinkGeneration()) },
-	237:  func(d nvml.Device) told { return whole(d.GetCurrPcieLinkGeneration()) },
-	238:  func(d nvml.Device) told { return whole(d.GetCurrPcieLinkWidth()) },
+	206:  func(d nvml.Device) reading { v, _, ret := d.GetEncoderUtilization(); return whole(v, ret) },
+	207:  func(d nvml.Device) reading { v, _, ret := d.GetDecoderUtilization(); return whole(v, ret) },
+	235:  func(d nvml.Device) reading { return whole(d.GetMaxPcieLinkGeneration()) },
+	237:  func(d nvml.Device) reading { return whole(d.GetCurrPcieLinkGeneration()) },
+	238:  func(d nvml.Device) reading { return whole(d.GetCurrPcieLinkWidth()) },
 	240:  field(nvml.FI_DEV_PERF_POLICY_POWER),
 	241:  field(nvml.FI_DEV_PERF_POLICY_THERMAL),
 	250:  memory(func(m nvml.Memory_v2) uint64 { return m.Total }),
@@ -152,7 +152,7 @@ var gpm = map[dcgm.Short]struct {
 	1016: {nvml.GPM_METRIC_INTEGER_UTIL, 0.01},
 }
 
-// agree holds every value of DCGM against NVML's, both in this one process and
+// agree compares every value of DCGM with NVML's, both in this one process and
 // from one state file whose clock stands still.
 func agree() error {
 	c, err := open()
@@ -189,8 +189,8 @@ func agree() error {
 	return c.close()
 }
 
-// same compares a value with what NVML tells.
-func (c *client) same(got dcgm.FieldValue_v2, want told) {
+// same compares a value with NVML's.
+func (c *client) same(got dcgm.FieldValue_v2, want reading) {
 	var value any = got.Int64()
 	switch got.FieldType {
 	case dcgm.DCGM_FT_DOUBLE:

@@ -26,7 +26,7 @@ type client struct {
 	errs []error
 }
 
-// open initialises go-dcgm, embedded or as its arguments say.
+// open initialises go-dcgm, embedded or with its arguments.
 func open(args ...string) (*client, error) {
 	mode := dcgm.Embedded
 	if len(args) > 0 {
@@ -125,7 +125,7 @@ func gpus(n uint) []dcgm.GroupEntityPair {
 	return out
 }
 
-// blank tells whether a value stands for none, by DCGM's own test.
+// blank reports whether a value is DCGM's blank value, by DCGM's own test.
 func blank(v dcgm.FieldValue_v2) bool {
 	switch v.FieldType {
 	case dcgm.DCGM_FT_DOUBLE:

@@ -1,3 +1,3 @@
-// Package dcgm holds the simulated libdcgm against NVIDIA's own bindings,
-// unmodified, and against the simulated NVML: both must tell the same story.
+// Package dcgm tests the simulated libdcgm through NVIDIA's unmodified bindings, and compares
+// its values with those of the simulated NVML.
 package dcgm

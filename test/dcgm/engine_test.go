@@ -12,8 +12,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/test/dcgm/live"
 )
 
-// says tells whether the error has DCGM's text of a return code.
-func says(err error, text string) bool { return err != nil && strings.Contains(err.Error(), text) }
+// hasText reports whether the error has DCGM's text of a return code.
+func hasText(err error, text string) bool { return err != nil && strings.Contains(err.Error(), text) }
 
 const broken = "Host engine connection invalid/disconnected"
 
@@ -35,10 +35,10 @@ func reconnect() error {
 			c.inject("dcgm-engine " + state)
 			c.until("the connection breaks", func() bool {
 				_, err := dcgm.GetAllDeviceCount()
-				return says(err, broken)
+				return hasText(err, broken)
 			})
 			c.inject("dcgm-engine up")
-			if _, err := dcgm.GetAllDeviceCount(); !says(err, broken) {
+			if _, err := dcgm.GetAllDeviceCount(); !hasText(err, broken) {
 				c.failf("the broken connection: %v", err)
 			}
 			if err := c.close(); err != nil {
@@ -50,7 +50,7 @@ func reconnect() error {
 				if next, err = open(args...); err == nil {
 					again = next
 				}
-				return err == nil || !says(err, broken)
+				return err == nil || !hasText(err, broken)
 			})
 			if err != nil {
 				return fmt.Errorf("again %v: %w", args, err)
@@ -69,7 +69,7 @@ func reconnect() error {
 
 // engineAbsent: connecting to no engine is an error, and embedding one is not.
 func engineAbsent() error {
-	if _, err := open("localhost:5555", "0"); !says(err, broken) {
+	if _, err := open("localhost:5555", "0"); !hasText(err, broken) {
 		return fmt.Errorf("connected: %w", err)
 	}
 	c, err := open()
@@ -88,7 +88,7 @@ func limits() error {
 	fill := func(create func(i int) error) (n int) {
 		for ; n < 1000; n++ {
 			if err := create(n); err != nil {
-				if !says(err, "Object limit reached") {
+				if !hasText(err, "Object limit reached") {
 					c.failf("object %d: %v", n, err)
 				}
 				break
@@ -113,13 +113,13 @@ func limits() error {
 	}); n != 64 {
 		c.failf("%d field groups", n)
 	}
-	if _, err := dcgm.FieldGroupCreate("f0", []dcgm.Short{150}); !says(err, "Duplicate key") {
+	if _, err := dcgm.FieldGroupCreate("f0", []dcgm.Short{150}); !hasText(err, "Duplicate key") {
 		c.failf("the same name: %v", err)
 	}
-	if _, err := dcgm.FieldGroupCreate("many", slices.Repeat([]dcgm.Short{150}, 129)); !says(err, "Object limit reached") {
+	if _, err := dcgm.FieldGroupCreate("many", slices.Repeat([]dcgm.Short{150}, 129)); !hasText(err, "Object limit reached") {
 		c.failf("129 fields: %v", err)
 	}
-	if _, err := dcgm.FieldGroupCreate("none", []dcgm.Short{2000}); !says(err, "Unknown field") {
+	if _, err := dcgm.FieldGroupCreate("none", []dcgm.Short{2000}); !hasText(err, "Unknown field") {
 		c.failf("an unknown field: %v", err)
 	}
 	for _, g := range groups {
@@ -143,26 +143,26 @@ func leak() error {
 	if err != nil {
 		return err
 	}
-	expect := func(want live.Held) {
+	expect := func(want live.Objects) {
 		if got, err := live.Now(); err != nil || got != want {
-			c.failf("held %+v, %v; want %+v", got, err, want)
+			c.failf("the engine has %+v, %v; want %+v", got, err, want)
 		}
 	}
 	group, fg := c.watch([]dcgm.Short{150, 155, 1}, gpu(0), gpu(1))
-	expect(live.Held{Groups: 1, FieldGroups: 1, Watches: 5}) // the driver's version is nobody's own
+	expect(live.Objects{Groups: 1, FieldGroups: 1, Watches: 5}) // the driver's version belongs to no device
 	c.must(dcgm.UnwatchFields(fg, group), "unwatch")
-	expect(live.Held{Groups: 1, FieldGroups: 1})
+	expect(live.Objects{Groups: 1, FieldGroups: 1})
 	c.must(dcgm.DestroyGroup(group), "destroy group")
 	c.must(dcgm.FieldGroupDestroy(fg), "destroy field group")
-	expect(live.Held{})
+	expect(live.Objects{})
 	group, fg = c.watch([]dcgm.Short{150}, gpu(0))
 	c.must(dcgm.DestroyGroup(group), "destroy group")
 	c.must(dcgm.FieldGroupDestroy(fg), "destroy field group")
-	expect(live.Held{Watches: 1})
+	expect(live.Objects{Watches: 1})
 	return c.close()
 }
 
-// profiling that another tool holds, or that is paused, leaves blanks.
+// profiling that another tool uses, or that is paused, returns blank values.
 func profiling() error {
 	c, err := open()
 	if err != nil {
@@ -176,11 +176,11 @@ func profiling() error {
 	c.inject("dcgm-profiling free")
 	c.until("resumed", func() bool { return !isBlank() })
 	c.inject("dcgm-profiling in-use")
-	c.until("held by another", isBlank)
+	c.until("in use by another tool", isBlank)
 	if blank(c.read([]dcgm.Short{150}, gpu(0))[point{dcgm.FE_GPU, 0, 150}]) {
 		c.failf("the temperature is blank too")
 	}
-	if _, err := dcgm.GetSupportedMetricGroups(0); !says(err, "in use") {
+	if _, err := dcgm.GetSupportedMetricGroups(0); !hasText(err, "in use") {
 		c.failf("metric groups: %v", err)
 	}
 	c.clear()
@@ -241,20 +241,20 @@ func versions() error {
 	c.inject("dcgm-version-mismatch")
 	c.until("a mismatch", func() bool {
 		_, err := dcgm.GetDeviceInfo(0)
-		return says(err, "API version mismatch")
+		return hasText(err, "API version mismatch")
 	})
-	if _, err := dcgm.GetNvLinkLinkStatus(); !says(err, "API version mismatch") {
+	if _, err := dcgm.GetNvLinkLinkStatus(); !hasText(err, "API version mismatch") {
 		c.failf("links: %v", err)
 	}
 	c.inject("dcgm-error dcgmGetAllDevices NOT_SUPPORTED")
 	c.until("an error by name", func() bool {
 		_, err := dcgm.GetAllDeviceCount()
-		return says(err, "not supported")
+		return hasText(err, "not supported")
 	})
 	return c.close()
 }
 
-// returned runs a call aside and tells when it has returned.
+// returned runs a call on a goroutine; the channel is closed when it returns.
 func returned(f func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
@@ -320,13 +320,13 @@ func driverHang() error {
 	return c.close()
 }
 
-// noDriver: the engine starts without one, and says so.
+// noDriver: the engine starts without a driver and reports it.
 func noDriver() error {
 	c, err := open()
 	if err != nil {
 		return err
 	}
-	if _, err := dcgm.GetAllDeviceCount(); !says(err, "NVML is not loaded") {
+	if _, err := dcgm.GetAllDeviceCount(); !hasText(err, "NVML is not loaded") {
 		c.failf("devices: %v", err)
 	}
 	return c.close()

@@ -48,10 +48,10 @@ func startLikeTheExporter() error {
 	if n > 0 {
 		c.readDefaults(entities, usable, supported)
 	}
-	held, err := live.Now()
-	c.must(err, "held")
-	if held.Groups != 0 || held.FieldGroups != 0 {
-		c.failf("still held: %+v", held)
+	objects, err := live.Now()
+	c.must(err, "count objects")
+	if objects.Groups != 0 || objects.FieldGroups != 0 {
+		c.failf("objects are left: %+v", objects)
 	}
 	return c.close()
 }

@@ -24,8 +24,8 @@ providers: [{name: accel-exporter, type: file, options: {path: %q}}]
 `
 )
 
-// startGrafana starts an installed Grafana with the dashboards, open to
-// whoever reaches loopback. Its error is exec.ErrNotFound where there is none.
+// startGrafana starts an installed Grafana with the dashboards, with anonymous access on
+// loopback. Its error is exec.ErrNotFound if it is not installed.
 func (d *demo) startGrafana(ctx context.Context) (*stack.Process, error) {
 	program, err := exec.LookPath("grafana")
 	args := []string{"server", "--homepath=" + grafanaHome}

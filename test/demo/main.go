@@ -81,14 +81,14 @@ func (d *demo) end() {
 	}
 }
 
-func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
+func (d *demo) print(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
 
 // broken is the GPU that falls off the bus, by index.
 const broken = "2"
 
-// play breaks a GPU after a while and says what became of it.
+// play breaks a GPU and prints what follows.
 func (d *demo) play(ctx context.Context) error {
-	d.say("\nAll is well. In %s GPU %s falls off the bus; Ctrl-C ends everything.", d.after, broken)
+	d.print("\nAll GPUs are healthy. In %s GPU %s falls off the bus; Ctrl-C ends everything.", d.after, broken)
 	if err := d.wait(ctx, time.After(d.after)); err != nil {
 		return err
 	}
@@ -98,22 +98,22 @@ func (d *demo) play(ctx context.Context) error {
 			return err
 		}
 	}
-	d.say("\n%s  GPU %s fell off the bus.", began.Format(time.TimeOnly), broken)
+	d.print("\n%s  GPU %s fell off the bus.", began.Format(time.TimeOnly), broken)
 	a, err := d.firstAlert(ctx)
 	if err != nil {
 		return err
 	}
-	d.say("%s  %s is in Alertmanager: %s", time.Now().Format(time.TimeOnly), a.Labels["alertname"], a.Annotations["summary"])
+	d.print("%s  %s is in Alertmanager: %s", time.Now().Format(time.TimeOnly), a.Labels["alertname"], a.Annotations["summary"])
 	if pod := a.Labels["pod"]; pod != "" {
-		d.say("          It hurts pod %s in namespace %s.", pod, a.Labels["namespace"])
+		d.print("          It affects pod %s in namespace %s.", pod, a.Labels["namespace"])
 	}
-	d.say("\nLook at")
-	d.say("  http://%s/#/alerts                    which pod is hurt, and what to do", d.alertmanager)
-	d.say("  http://%s/alerts                      the same rules in Prometheus, which needs a scrape for it", d.prometheus)
-	d.say("  bin/accel-exporter who                        the other pods and their devices go on")
-	d.say("  bin/accel-exporter rules eval                 the series that made the alert fire")
-	d.say("Mend it, and the alert resolves:")
-	d.say("  bin/accel-sim --state=%s clear", d.state())
+	d.print("\nLook at")
+	d.print("  http://%s/#/alerts                    the affected pod, and the steps to take", d.alertmanager)
+	d.print("  http://%s/alerts                      the same rules in Prometheus, after the next scrape", d.prometheus)
+	d.print("  bin/accel-exporter who                        the other pods and their devices are not affected")
+	d.print("  bin/accel-exporter rules eval                 the series that made the alert fire")
+	d.print("To repair it and resolve the alert:")
+	d.print("  bin/accel-sim --state=%s clear", d.state())
 	if d.once {
 		return nil
 	}
@@ -164,7 +164,7 @@ type alert struct {
 func (d *demo) firstAlert(ctx context.Context) (*alert, error) {
 	ctx, cancel := context.WithTimeout(ctx, stack.Patience)
 	defer cancel()
-	again := time.NewTicker(50 * time.Millisecond) // Alertmanager tells only receivers
+	again := time.NewTicker(50 * time.Millisecond) // Alertmanager notifies only receivers
 	defer again.Stop()
 	for {
 		found, err := d.alerts(ctx)

@@ -25,13 +25,13 @@ func (d *demo) start(ctx context.Context) error {
 		p, err := part.start(ctx)
 		switch {
 		case errors.Is(err, exec.ErrNotFound) && part.name == "Grafana":
-			d.say("%-13s is not installed; the dashboards in dashboards/ are for one", part.name)
+			d.print("%-13s is not installed; import dashboards/*.json elsewhere", part.name)
 			continue
 		case err != nil:
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
 		d.running = append(d.running, p)
-		d.say("%-13s %s", part.name, part.url)
+		d.print("%-13s %s", part.name, part.url)
 	}
 	return nil
 }
@@ -50,7 +50,7 @@ func (d *demo) startAlertmanager(ctx context.Context) (*stack.Process, error) {
 }
 
 // startExporter starts it on the simulated node, with the labels that
-// Prometheus gives it, so that both tell the same alerts.
+// Prometheus gives it, so that both send the same alerts.
 func (d *demo) startExporter(ctx context.Context) (*stack.Process, error) {
 	p, err := stack.Start(filepath.Join(d.dir, "exporter.log"), nil,
 		filepath.Join(d.root, "bin/accel-sim"), "run", "--state="+d.state(), "--scenario="+d.scenario,

@@ -106,7 +106,7 @@ func chartFiles(t *testing.T) [][]byte {
 }
 
 // TestMonitor: Prometheus gives a target the labels that the exporter's own
-// rules give, so that both tell Alertmanager of one alert.
+// rules give, so that Alertmanager deduplicates the alerts.
 func TestMonitor(t *testing.T) {
 	for kind, endpoints := range map[string]string{"PodMonitor": "podMetricsEndpoints", "ServiceMonitor": "endpoints"} {
 		out, err := render("", "--set=monitor.kind="+kind, "--set=monitor.poolLabel=cloud.google.com/gke-nodepool")
@@ -116,7 +116,7 @@ func TestMonitor(t *testing.T) {
 		spec := one(t, documents(t, out), kind).sub("spec")
 		endpoint := object(spec[endpoints].([]any)[0].(map[string]any))
 		if endpoint["honorLabels"] != true {
-			t.Errorf("%s: pods that hold devices would become exported_pod", kind)
+			t.Errorf("%s: the labels of pods with devices would become exported_pod", kind)
 		}
 		got := relabel(t, endpoint["relabelings"].([]any), map[string]string{
 			"__meta_kubernetes_pod_node_name": "node1", "__meta_kubernetes_pod_container_port_number": "19400",

@@ -86,9 +86,9 @@ func TestConfigCheckRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, err := exporter(t, append(container(t, documents(t, out)), "--config.check")...)
-	if err == nil || !bytes.Contains(said, []byte("did you mean interval?")) {
-		t.Errorf("%v: %s", err, said)
+	output, err := exporter(t, append(container(t, documents(t, out)), "--config.check")...)
+	if err == nil || !bytes.Contains(output, []byte("did you mean interval?")) {
+		t.Errorf("%v: %s", err, output)
 	}
 }
 

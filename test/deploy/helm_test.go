@@ -13,7 +13,7 @@ import (
 
 const chart = "deploy/helm/accel-exporter"
 
-// operatorKinds are what a cluster with the Prometheus Operator says it has.
+// operatorKinds are what a cluster with the Prometheus Operator reports.
 var operatorKinds = []string{"PodMonitor", "ServiceMonitor", "PrometheusRule"}
 
 // helm runs helm in the root of the repository.
@@ -88,7 +88,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestRefused: what somebody is told whose values make no sense.
+// TestRefused: errors for values that make no sense.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ name, flag, want string }{
 		{"a misspelt value", "--set=podResource.enabled=false", "podResource"},
@@ -100,7 +100,7 @@ func TestRefused(t *testing.T) {
 		{"slices without pods", "--set=podMetadata.resourceSlices=true", "/podMetadata/enabled"},
 		{"an argument without dashes", "--set=extraArgs={debug}", "/extraArgs/0"},
 		{"two host engines", "--set=dcgm.address=localhost:5555,dcgm.embedded=true", "/dcgm/address"},
-		{"a remediator that is told nothing", "--set=remediator.enabled=true", "remediator.alertmanagers is empty"},
+		{"a remediator without Alertmanagers", "--set=remediator.enabled=true", "remediator.alertmanagers is empty"},
 		{"a Job that is not there", "--set=" + remediatorOn + someRule + ",remediator.policy.hooks.reset.job=/etc/accel-remediator/reset.yaml", "remediator.jobs has no reset.yaml"},
 		{"a Job in another folder", "--set=" + remediatorOn + someRule + ",remediator.policy.hooks.reset.job=/tmp/reset.yaml", "hooks.reset.job is /tmp/reset.yaml"},
 		{"a policy that is a part of one", "--set=" + remediatorOn + ",remediator.policy.settle=1m", "remediator.policy has no rules"},
@@ -140,14 +140,14 @@ func TestNoOperator(t *testing.T) {
 	}
 }
 
-// TestNotes: what is told after an installation names what is off and what the
+// TestNotes: the notes after an installation list disabled features and what the
 // namespace must permit.
 func TestNotes(t *testing.T) {
 	for flags, want := range map[string]string{
 		"":                                 "pod-security.kubernetes.io/enforce=privileged",
-		"--set=podResources.enabled=false": "Holders of devices are not told",
+		"--set=podResources.enabled=false": "Devices are not mapped to pods",
 		"--set=kernelLog.mode=device":      "The container is privileged: kernelLog.mode=device",
-		"--set=processes.enabled=true":     "its name takes podMetadata.enabled or processes.podLogs",
+		"--set=processes.enabled=true":     "For its name enable podMetadata.enabled or processes.podLogs",
 		"--set=" + remediatorOn:            "http://x-accel-exporter-remediator.n:19401/webhook",
 	} {
 		args := []string{"install", "x", chart, "--dry-run=client", "--namespace=n"}

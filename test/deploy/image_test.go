@@ -65,7 +65,7 @@ func TestDockerfile(t *testing.T) {
 	}
 	goVersion := regexp.MustCompile(`(?m)^go (\S+)$`).FindSubmatch(read(t, "go.mod"))[1]
 	if image := bases["${GO_IMAGE}"]; !strings.HasPrefix(image, "golang:"+string(goVersion)+"-") {
-		t.Errorf("built by %s, go.mod says %s", image, goVersion)
+		t.Errorf("built by %s, go.mod has %s", image, goVersion)
 	}
 }
 
@@ -87,7 +87,7 @@ func image(t *testing.T, stage *instructions.Stage, build string, want []string)
 			t.Errorf("something runs in %s, which has no shell", stage.Name)
 		}
 	}
-	// A number: a kubelet cannot tell whether a name is root.
+	// A number: a kubelet cannot check whether a name is root.
 	if user != "65532:65532" {
 		t.Errorf("%s: user is %q", stage.Name, user)
 	}
@@ -127,8 +127,8 @@ func dist(t *testing.T, dir string) string {
 	cmd := exec.Command("make", "-s", "dist", "DIST="+out, "REVISION=test")
 	cmd.Dir = dir
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MAKE") }), "GOWORK=off")
-	if said, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, said)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
 	}
 	return out
 }

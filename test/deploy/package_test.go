@@ -60,7 +60,7 @@ func command(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// TestPackage: what lintian would say of the package.
+// TestPackage: the checks of lintian.
 func TestPackage(t *testing.T) {
 	file, tree := pack(t)
 	again, _ := pack(t)
@@ -108,7 +108,7 @@ func TestPackage(t *testing.T) {
 }
 
 // TestUnit: the unit starts the program where the package has it, and systemd
-// has nothing to say of it.
+// reports nothing.
 func TestUnit(t *testing.T) {
 	_, tree := pack(t)
 	program := regexp.MustCompile(`(?m)^ExecStart=(\S+)`).FindStringSubmatch(string(mustRead(t, tree, "lib/systemd/system/accel-exporter.service")))

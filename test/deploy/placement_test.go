@@ -8,7 +8,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// TestPlacement: by the scheduler's own rules, the pods go where a label tells
+// TestPlacement: by the scheduler's own rules, the pods go where a label announces
 // of an accelerator, and nowhere else.
 func TestPlacement(t *testing.T) {
 	spec := podSpec(t, objects(t, "default"))

@@ -57,7 +57,7 @@ func yamls(t *testing.T, all []object) [][]byte {
 	t.Helper()
 	var texts [][]byte
 	for _, o := range all {
-		// Rules and dashboards may speak of it.
+		// Rules and dashboards may refer to it.
 		if o.kind() != "PrometheusRule" && !strings.Contains(o.name(), "-dashboard-") {
 			texts = append(texts, o.yaml(t))
 		}
@@ -111,7 +111,7 @@ var (
 )
 
 // TestRemediatorRights: it has the rights that the values ask for and no other;
-// in a dry run none to change anything but its lease, whatever the policy says.
+// in a dry run none to change anything but its lease, for any policy.
 func TestRemediatorRights(t *testing.T) {
 	act := ",remediator.act=true"
 	evict, job := someRule+",remediator.policy.rules[0].evict=true", ",remediator.policy.hooks.reset.job=/etc/accel-remediator/r.yaml,remediator.jobs.r\\.yaml=x"
@@ -184,7 +184,7 @@ func TestOwnPolicy(t *testing.T) {
 	}
 }
 
-// TestRemediatorMonitor: its targets are one job, and say themselves of which
+// TestRemediatorMonitor: its targets are one job, and carry labels for the
 // pool and node a series is; its alerts and dashboard are there when it is.
 func TestRemediatorMonitor(t *testing.T) {
 	for name, kind := range map[string]string{"remediator-act": "PodMonitor", "remediator-everything": "ServiceMonitor"} {
@@ -332,8 +332,8 @@ func TestPolicyCheck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if said, err := checked(documents(t, out)); err == nil || !strings.Contains(said, want) {
-			t.Errorf("%s: %v: %s", flags, err, said)
+		if output, err := checked(documents(t, out)); err == nil || !strings.Contains(output, want) {
+			t.Errorf("%s: %v: %s", flags, err, output)
 		}
 	}
 }

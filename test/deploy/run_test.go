@@ -20,7 +20,7 @@ import (
 var beside = map[string]string{"alerts": `accel_rules_skipped{reason="range"} 0`, "traces": "accel_traces_queue_spans 0"}
 
 // TestRuns: the exporter starts as the user that a manifest gives it, without
-// any capability and with nothing that it may write to, and says that it is
+// any capability and with nothing that it may write to, and reports that it is
 // ready, and so do the programs beside it. Nothing of a cluster is there: no
 // kubelet, API server, Alertmanager or collector.
 func TestRuns(t *testing.T) {
@@ -89,14 +89,14 @@ func start(t *testing.T, program, user string, args []string) string {
 	})
 	found := make(chan string, 1)
 	go func() {
-		var said []string
+		var output []string
 		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			said = append(said, lines.Text())
+			output = append(output, lines.Text())
 			if m := listening.FindStringSubmatch(lines.Text()); m != nil && len(found) == 0 {
 				found <- m[1]
 			}
 		}
-		found <- "it ended: " + strings.Join(said, "\n")
+		found <- "it ended: " + strings.Join(output, "\n")
 	}()
 	address := <-found
 	if _, _, err := net.SplitHostPort(address); err != nil {

@@ -79,7 +79,7 @@ func (s swagger) write(dir string) error {
 	return nil
 }
 
-// tighten refuses fields that a definition does not have, and says what a
+// tighten refuses fields that a definition does not have, and reports what a
 // field may be that is written as a number or as text.
 func (s swagger) tighten() {
 	for _, d := range s.Definitions {

@@ -76,7 +76,7 @@ func TestPodSecurity(t *testing.T) {
 	}
 }
 
-// TestEveryPod: what holds whatever is turned on.
+// TestEveryPod: invariants of every combination.
 func TestEveryPod(t *testing.T) {
 	for _, name := range cases(t) {
 		all := objects(t, name)

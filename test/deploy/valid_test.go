@@ -44,7 +44,7 @@ type strategy struct {
 	Type string `json:"type"`
 }
 
-// check holds objects against the types of those who read them.
+// check decodes objects into the types of their readers.
 func check(t *testing.T, all []object) {
 	t.Helper()
 	dir, err := schemaDir()

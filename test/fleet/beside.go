@@ -5,39 +5,39 @@ import "fmt"
 // What a node has beside the exporter's page.
 const (
 	pools        = 10
-	otherPods    = 10 // that hold no device: logging, networking, monitoring
+	otherPods    = 10 // without devices: logging, networking, monitoring
 	sharedEvery  = 100
 	sickEvery    = 100
 	restartEvery = 50
 )
 
-// holder is a pod that holds devices.
+// holder is a pod with devices.
 type holder struct {
 	namespace, pod string
 	devices        []map[string]string // labels device and parent
 }
 
 // holders gives the node's devices away: every other node to one job, the rest
-// device by device, the last device of each node to nobody. On every hundredth
+// device by device, the last device of each node is free. On every hundredth
 // node two pods share the first one.
 func holders(node int, devices []map[string]string) []holder {
 	var all []holder
 	namespace := fmt.Sprintf("team-%d", node%50)
-	held := devices[:len(devices)-1]
+	used := devices[:len(devices)-1]
 	if node%2 == 0 {
-		all = append(all, holder{namespace, fmt.Sprintf("job-%d", node), held})
+		all = append(all, holder{namespace, fmt.Sprintf("job-%d", node), used})
 	} else {
-		for i, d := range held {
+		for i, d := range used {
 			all = append(all, holder{namespace, fmt.Sprintf("pod-%d-%d", node, i), []map[string]string{d}})
 		}
 	}
 	if node%sharedEvery == 0 {
-		all = append(all, holder{namespace, fmt.Sprintf("guest-%d", node), held[:1]})
+		all = append(all, holder{namespace, fmt.Sprintf("guest-%d", node), used[:1]})
 	}
 	return all
 }
 
-// allocations are the series of who holds what. One pod in twenty is idle.
+// allocations are the allocation series. One pod in twenty is idle.
 func (c class) allocations(node int, devices []map[string]string) []sample {
 	var page []sample
 	count := map[string]float64{}
@@ -104,7 +104,7 @@ func (c class) allocations(node int, devices []map[string]string) []sample {
 	return page
 }
 
-// drift is what a node says of whole devices that is compared with a baseline,
+// drift is the baseline series of a node's whole devices,
 // as approved.
 func (c class) drift(page []sample, devices []map[string]string) []sample {
 	var out []sample

@@ -20,9 +20,9 @@ const (
 	now      = 1_800_000_000
 	lookback = 5 * time.Minute
 	scrape   = 30 * time.Second
-	// nameLabel holds the name of a series.
+	// nameLabel has the name of a series.
 	nameLabel = "__name__"
-	// chunk is how much a chunk of the head holds on average, all of which an
+	// chunk is the average size of a chunk of the head, all of which an
 	// instant query unpacks.
 	chunk = 30 * time.Minute
 )
@@ -36,7 +36,7 @@ type fleet struct {
 	nodes   int
 	devices int // whole ones
 	series  int
-	heap    uint64   // bytes that the database holds
+	heap    uint64   // bytes of the database
 	absent  []string // families that rules read and the fleet does not have
 	windows map[string]time.Duration
 }
@@ -52,7 +52,7 @@ func newFleet(c class, page []sample, nodes int, windows map[string]time.Duratio
 	opts := tsdb.DefaultHeadOptions()
 	opts.ChunkDirRoot = dir
 	// Recorded series get their past when the present has been written.
-	opts.IsolationDisabled = true // nobody reads while something is appended
+	opts.IsolationDisabled = true // there are no reads during appends
 	opts.ChunkRange = (60 * 24 * time.Hour).Milliseconds()
 	head, err := tsdb.NewHead(nil, nil, nil, nil, opts, nil)
 	if err != nil {
@@ -87,7 +87,7 @@ func newFleet(c class, page []sample, nodes int, windows map[string]time.Duratio
 	return f, nil
 }
 
-// devicesOf returns the labels of the devices that can be held, and how many
+// devicesOf returns the labels of the devices that can be allocated, and how many
 // whole ones there are.
 func devicesOf(page []sample) (devices []map[string]string, whole int) {
 	cut := map[string]bool{}

@@ -9,7 +9,7 @@ import (
 )
 
 // TestRules: over nodes of which one has a GPU that two pods share, GPUs that
-// are cut up, pods that hold several devices, and faults, every rule that
+// are cut up, pods with several devices, and faults, every rule that
 // the table prices can be evaluated, and the faults are found.
 func TestRules(t *testing.T) {
 	paths, err := filepath.Glob("../../rules/*.yaml")
@@ -45,7 +45,7 @@ func TestRules(t *testing.T) {
 		"AcceleratorDrift":                1,
 		"GpuXidFatal":                     0,
 		"AllocationIdle":                  2,
-		// Of pods that hold something: two jobs, one that shares, and the pods
+		// Of pods with devices: two jobs, one that shares, and the pods
 		// of the node that gives its devices away one by one.
 		"namespace_pod:accel_container_restarts:increase1h": 13,
 	} {
@@ -58,7 +58,7 @@ func TestRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "24 GPUs") {
-		t.Errorf("the report does not say how many GPUs there are:\n%s", out.String())
+		t.Errorf("the report does not count the GPUs there are:\n%s", out.String())
 	}
 }
 
@@ -92,7 +92,7 @@ func TestCards(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "12 cards on 3 nodes") {
-		t.Errorf("the report does not say how many cards there are:\n%s", out.String())
+		t.Errorf("the report does not count the cards there are:\n%s", out.String())
 	}
 	for _, family := range []string{"accel_fpga_bitstream_info", "accel_temperature_limit_celsius", "accel_drift"} {
 		if slices.Contains(f.absent, family) {

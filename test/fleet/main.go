@@ -1,4 +1,4 @@
-// Command fleet tells what the rule files cost a Prometheus that watches many
+// Command fleet measures what the rule files cost a Prometheus that watches many
 // nodes. It fills a TSDB head with the page of a node, as the golden file has
 // it, once for each node of a fleet: eight GPUs, or FPGA cards with -class fpga.
 // Beside it stand the series of allocations, kube-state-metrics, cAdvisor and

@@ -19,7 +19,7 @@ import (
 type Incident struct {
 	// Name is that of the file, without .yaml.
 	Name string
-	// What is a sentence that says what happens.
+	// What is a sentence that describes the incident.
 	What string `yaml:"what"`
 	// Scenario is a scenario of the simulators, or a node of
 	// fixtures/incidents/nodes.
@@ -57,11 +57,11 @@ type Step struct {
 	Clear  string `yaml:"clear"`
 	// Exporter stops or starts the exporter.
 	Exporter string `yaml:"exporter" accept:"stop|start"`
-	// Release and Attach name a source whose hardware the exporter is told to
+	// Release and Attach name a source whose hardware the exporter has to
 	// close, and to open again.
 	Release string `yaml:"release"`
 	Attach  string `yaml:"attach"`
-	// Config is what the configuration file holds from then on.
+	// Config is the new content of the configuration file.
 	Config string `yaml:"config"`
 }
 
@@ -169,7 +169,7 @@ func (r *Resolution) UnmarshalText(text []byte) error {
 func (i *Incident) Check() error {
 	switch {
 	case i.What == "":
-		return errors.New("found no what; accepted is a sentence that says what happens")
+		return errors.New("found no what; accepted is a sentence that describes the incident")
 	case i.Scenario == "":
 		return errors.New("found no scenario; accepted is the name of one")
 	case i.Lasts == 0:

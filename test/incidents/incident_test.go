@@ -55,7 +55,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Every mistake is told with its line.
+// Every mistake is reported with its line.
 func TestMistakes(t *testing.T) {
 	const head = "what: It breaks.\nscenario: h100-8\nlasts: 30s\n"
 	for _, tc := range []struct{ name, file, want string }{
@@ -89,7 +89,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, it is either refused with lines or an incident that
+// Any file is either refused with lines or an incident that
 // can be played to its end.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(whole))

@@ -26,7 +26,7 @@ const (
 	Missed     Outcome = "missed"
 	Late       Outcome = "late"
 	WrongLabel Outcome = "wrong label"
-	// WrongText is an alert whose annotations lack what they must say.
+	// WrongText is an alert whose annotations lack a required text.
 	WrongText Outcome = "wrong text"
 	// Unresolved did not resolve in time; Resolved did, and must not have.
 	Unresolved Outcome = "unresolved"
@@ -39,7 +39,7 @@ type Finding struct {
 	Outcome Outcome
 	// ToPage is the time from the cause to the arrival, where it arrived.
 	ToPage time.Duration
-	// Detail says what came instead.
+	// Detail is what arrived instead.
 	Detail string
 }
 
@@ -165,7 +165,7 @@ func differing(want, have map[string]string) string {
 	return strings.Join(parts, ", ")
 }
 
-// lacking says which annotation does not contain what it must.
+// lacking names the annotation without its required text.
 func lacking(want, have map[string]string) string {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if !strings.Contains(have[name], want[name]) {

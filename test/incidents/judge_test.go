@@ -49,7 +49,7 @@ func TestJudge(t *testing.T) {
 		wrong    int // false alerts
 	}{
 		{name: "caught", want: want, arrivals: []incidents.Arrival{fires}, outcome: incidents.Caught, toPage: 2 * s},
-		{name: "told twice", want: want, arrivals: []incidents.Arrival{fires, fires}, outcome: incidents.Caught, toPage: 2 * s},
+		{name: "sent twice", want: want, arrivals: []incidents.Arrival{fires, fires}, outcome: incidents.Caught, toPage: 2 * s},
 		{name: "missed", want: want, outcome: incidents.Missed},
 		{name: "late", want: want, arrivals: []incidents.Arrival{{At: 11 * s, Labels: lost, Annotations: hit}}, outcome: incidents.Late, toPage: 8 * s},
 		{name: "before its cause", want: want, arrivals: []incidents.Arrival{{At: 2 * s, Labels: lost, Annotations: hit}}, outcome: incidents.Missed, wrong: 1},
@@ -81,7 +81,7 @@ func TestJudge(t *testing.T) {
 // What is neither expected nor allowed is false, but for info.
 func TestFalse(t *testing.T) {
 	i := &incidents.Incident{
-		Never: []incidents.Pattern{{Alert: "Told"}},
+		Never: []incidents.Pattern{{Alert: "Info"}},
 		Allow: []incidents.Pattern{{Alert: "Idle", Labels: map[string]string{"pod": "p"}}},
 	}
 	v := incidents.Judge(i, []incidents.Arrival{
@@ -89,7 +89,7 @@ func TestFalse(t *testing.T) {
 		{At: 2 * s, Labels: labels("Warning", "warning")},
 		{At: 3 * s, Labels: labels("Warning", "warning")},
 		{At: 4 * s, Labels: labels("Info", "info")},
-		{At: 5 * s, Labels: labels("Told", "info")},
+		{At: 5 * s, Labels: labels("Info", "info")},
 		{At: 6 * s, Labels: labels("Idle", "warning", "pod", "p")},
 		{At: 7 * s, Labels: labels("Idle", "warning", "pod", "q")},
 		{At: 8 * s, Labels: labels("Resolved", "critical"), Resolved: true},
@@ -98,7 +98,7 @@ func TestFalse(t *testing.T) {
 	for _, a := range v.False {
 		got = append(got, a.Labels["alertname"]+a.Labels["pod"])
 	}
-	if d := cmp.Diff([]string{"Critical", "Warning", "Told", "Idleq"}, got); d != "" {
+	if d := cmp.Diff([]string{"Critical", "Warning", "Info", "Idleq"}, got); d != "" {
 		t.Errorf("want -, got +:\n%s", d)
 	}
 }

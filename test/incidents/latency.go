@@ -26,7 +26,7 @@ const (
 
 // Latency injects Xids one after the other, each of which raises an alert that
 // was not there, and returns how long each took from the injection to the
-// webhook behind Alertmanager. Between two the node starts anew where all of
+// webhook behind Alertmanager. Between two the node starts again when all of
 // its GPUs have their alert.
 func (s *Settings) Latency(ctx context.Context, count int, w io.Writer) (Distribution, error) {
 	var times []time.Duration

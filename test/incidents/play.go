@@ -19,7 +19,7 @@ import (
 )
 
 // Play plays an incident to its end and judges what arrived. Where ctx ends
-// first, the verdict says so.
+// first, the verdict reports it.
 func (s *Settings) Play(ctx context.Context, i *Incident) *Verdict {
 	arrivals, resolved, err := s.play(ctx, i)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Settings) play(ctx context.Context, i *Incident) (_ []Arrival, resolved
 		arrivals = append(arrivals, a)
 	}
 	if over && silent {
-		err = errors.New("the exporter tells Alertmanager nothing any more")
+		err = errors.New("the exporter no longer notifies Alertmanager")
 	}
 	cancel() // faults that last longer than the play
 	wg.Wait()
@@ -317,7 +317,7 @@ func (n *node) simulator(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// close ends all that runs. The files stay: they tell what happened.
+// close ends all that runs. The files stay for the investigation.
 func (n *node) close() error {
 	err := n.stopExporter()
 	if n.alertmanager != nil {

@@ -46,14 +46,14 @@ func stand(args []string) error {
 	case flags["--alertmanager.url"] != "":
 		return standExporter(flags)
 	}
-	// The simulator: what it is told is an alert to raise.
+	// The simulator: its arguments name an alert to raise.
 	words := args[1:]
 	if words[0] == "clear" {
 		words = []string{"inject", "resolved", words[1]}
 	} else if words[1] == "lost" {
 		words[1] = "firing"
 	}
-	return os.WriteFile(flags["--state"]+".told", []byte(strings.Join(words[1:], " ")), 0o644)
+	return os.WriteFile(flags["--state"]+".alert", []byte(strings.Join(words[1:], " ")), 0o644)
 }
 
 func serve(h http.HandlerFunc) error {
@@ -94,14 +94,14 @@ func standExporter(flags map[string]string) error {
 	}
 	go func() {
 		send("firing", "PlayWatchdog", "")
-		told := strings.TrimSuffix(os.Getenv("ACCEL_SIM_STATE"), "/") + ".told"
+		raised := strings.TrimSuffix(os.Getenv("ACCEL_SIM_STATE"), "/") + ".alert"
 		for last := ""; ; time.Sleep(5 * time.Millisecond) {
-			data, err := os.ReadFile(told)
+			data, err := os.ReadFile(raised)
 			if words := strings.Fields(string(data)); err == nil && string(data) != last && len(words) == 2 {
 				last = string(data)
 				send(words[0], "Lost", words[1])
 			}
-			if config, err := os.ReadFile(flags["--config.file"]); err == nil && string(config) == "tell" {
+			if config, err := os.ReadFile(flags["--config.file"]); err == nil && string(config) == "send" {
 				send("firing", "Configured", given("--podresources.interval="))
 				return
 			}
@@ -165,7 +165,7 @@ func TestPlay(t *testing.T) {
 func TestPlayConfig(t *testing.T) {
 	i := &incidents.Incident{
 		Name: "test", Scenario: "h100-busy", Lasts: 6 * s, Flags: []string{"--podresources.interval=7s"},
-		Timeline: []incidents.Step{{At: s / 2, Config: "tell"}},
+		Timeline: []incidents.Step{{At: s / 2, Config: "send"}},
 		Expect:   []incidents.Expectation{{Alert: "Configured", Labels: map[string]string{"device": "7s"}, Since: s / 2, By: 6 * s}},
 	}
 	if v := settings(t).Play(t.Context(), i); !v.Good() || len(v.Findings) != 1 {
@@ -173,7 +173,7 @@ func TestPlayConfig(t *testing.T) {
 	}
 }
 
-// What cannot be played is told and leaves nothing running.
+// What cannot be played is an error and leaves nothing running.
 func TestNotPlayed(t *testing.T) {
 	play := func(change func(*incidents.Settings, *incidents.Incident)) error {
 		st, i := settings(t), &incidents.Incident{Name: "test", Scenario: "h100-busy", Lasts: time.Minute}

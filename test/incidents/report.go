@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Alert is what the rule files say of an alert.
+// Alert describes an alert of the rule files.
 type Alert struct {
 	Severity string
 	// Group is the name of its group.
 	Group string
-	// For is how long its condition must hold before it fires.
+	// For is the wait between condition and alert.
 	For time.Duration
 }
 

@@ -37,7 +37,7 @@ func (i *Incident) compile(fixtures string) (*sim.State, *sim.Scenario, error) {
 }
 
 // Rehearse does every step to the simulation in memory, without its times, and
-// looks up every device that an expectation names: the error says which step
+// looks up every device that an expectation names: the error names the step
 // cannot be done, or which device there is not.
 func (i *Incident) Rehearse(fixtures string) error {
 	s, _, err := i.compile(fixtures)

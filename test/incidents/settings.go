@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Settings say what is played with. Paths are absolute.
+// Settings are the programs and options of a play. Paths are absolute.
 type Settings struct {
 	// Root is the root of the repository; templates and values of the rules,
 	// the catalogue of health and the fixtures are taken from there.
@@ -74,7 +74,7 @@ const watchdogRule = `groups:
       - {alert: ` + watchdog + `, expr: vector(1), labels: {severity: info}}
 `
 
-// shortRules makes the rules anew with shorter thresholds, shortens what was
+// shortRules generates the rules with shorter thresholds, shortens what was
 // made, and returns the pattern of the files.
 func (s *Settings) shortRules(ctx context.Context) (string, error) {
 	templates, err := s.templates()
@@ -182,8 +182,8 @@ func Alerts(dir string) (map[string]Alert, error) {
 	return all, nil
 }
 
-// waits is how long the condition of an alert must hold: by its for, or by
-// what it says of since when the device has been active.
+// waits is how long an alert waits: by its for, or by
+// the time since when the device has been active.
 func waits(own, expr string) (time.Duration, error) {
 	if own != "" {
 		d, err := model.ParseDuration(own)

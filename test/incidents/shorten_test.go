@@ -69,7 +69,7 @@ func TestShortenValues(t *testing.T) {
 
 func TestShortenCatalogue(t *testing.T) {
 	const from = `
-unknown: {text: nobody knows it, severity: degraded, ends: 1h}
+unknown: {text: unknown to the catalogue, severity: degraded, ends: 1h}
 xid:
   - {code: 46, severity: failed, ends: reset}
   - {code: 94, severity: degraded, ends: 1h}

@@ -24,8 +24,8 @@ func gpus(count int) (ids []string) {
 	return ids
 }
 
-// holds is what is told of a GPU's holder.
-func holds(n int, who string) string { return gpuID(n) + ": " + who }
+// allocated is the line of a GPU and its holder.
+func allocated(n int, who string) string { return gpuID(n) + ": " + who }
 
 // The life of a node from before its kubelet: each way in which containers of
 // a pod can have devices, up to the end of a pod.
@@ -45,24 +45,24 @@ func TestContainers(t *testing.T) {
 
 	one := map[string]int{gpu: 1}
 	n.create(simple("one", gpu, 1))
-	want := []string{"fresh", holds(0, "one main")}
+	want := []string{"fresh", allocated(0, "one main")}
 	m := w.await("a pod with one", want...)
 	if h := m.Allocations[0]; h.After.IsZero() || !h.After.Before(h.Since) || h.Pod.Namespace != "ml" || h.Resource != gpu {
-		t.Errorf("the hold of a pod that came while it was watched: %+v", h)
+		t.Errorf("the allocation of a pod that came while it was watched: %+v", h)
 	}
 	twice(t, n)
 
 	n.create(pod{name: "two", containers: []container{{name: "a", devices: one}, {name: "b", devices: one}, {name: "c"}}})
-	want = append(want, holds(1, "two a"), holds(2, "two b"))
+	want = append(want, allocated(1, "two a"), allocated(2, "two b"))
 	w.await("a pod of two containers and one without", want...)
 
 	n.create(pod{name: "side", init: []container{{name: "proxy", sidecar: true, devices: one}}, containers: []container{{name: "main", devices: one}}})
-	want = append(want, holds(3, "side proxy"), holds(4, "side main"))
+	want = append(want, allocated(3, "side proxy"), allocated(4, "side main"))
 	w.await("a pod with a sidecar", want...)
 
 	prepare := []container{{name: "prepare", devices: one}}
 	n.create(pod{name: "init", init: prepare, containers: []container{{name: "main", devices: one}}})
-	want = append(want, holds(5, "init main"))
+	want = append(want, allocated(5, "init main"))
 	w.await("a pod whose main container gets the device of its init container", want...)
 	n.await("the init container runs", func() bool { return n.cri.is("init", "prepare", runtime.ContainerState_CONTAINER_RUNNING) })
 	w.next()
@@ -81,7 +81,7 @@ func TestContainers(t *testing.T) {
 	batch := simple("batch", gpu, 1)
 	batch.once = true
 	n.create(batch)
-	w.await("a pod that will end", append(slices.Clone(want), holds(7, "batch main"))...)
+	w.await("a pod that will end", append(slices.Clone(want), allocated(7, "batch main"))...)
 	n.await("it runs", func() bool { return n.cri.is("batch", "main", runtime.ContainerState_CONTAINER_RUNNING) })
 	n.cri.exit("batch", "main", 0)
 	w.await("when it has ended", want...)
@@ -91,7 +91,7 @@ func TestContainers(t *testing.T) {
 }
 
 // twice checks that the kubelet lists a device near two NUMA nodes twice, both
-// with its holder and as allocatable: what is told once came from two entries.
+// with its holder and as allocatable: two entries are reported once.
 func twice(t *testing.T, n *node) {
 	t.Helper()
 	list, err := n.raw().List(t.Context(), &podresources.ListPodResourcesRequest{})
@@ -119,8 +119,8 @@ func count(times map[string]int, devices []*podresources.ContainerDevices) {
 	}
 }
 
-// What a plug-in says of its devices changes what is allocatable and never who
-// holds them.
+// The health that a plugin reports changes what is allocatable and never the
+// allocation.
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
@@ -129,7 +129,7 @@ func TestHealth(t *testing.T) {
 	both := podmap.Allocatable{Resource: gpu, IDs: gpus(2)}
 	w.awaitAllocatable("at first", both)
 	n.create(simple("train", gpu, 1))
-	want := []string{"fresh", holds(0, "train main")}
+	want := []string{"fresh", allocated(0, "train main")}
 	w.await("a pod", want...)
 	steps := []struct {
 		name string
@@ -162,7 +162,7 @@ func TestHandedOn(t *testing.T) {
 	holder := func() (name string) {
 		list, err := c.List(t.Context(), &podresources.ListPodResourcesRequest{})
 		if err != nil {
-			return "nobody knows"
+			return "unknown"
 		}
 		for _, p := range list.GetPodResources() {
 			for _, c := range p.GetContainers() {
@@ -179,18 +179,18 @@ func TestHandedOn(t *testing.T) {
 	}
 	n.await("there is a device", allocatable)
 	n.create(simple("train", gpu, 1))
-	n.await("it is held", func() bool { return holder() == "train-"+nodeName })
+	n.await("it is allocated", func() bool { return holder() == "train-"+nodeName })
 	w.w.Refresh()
-	was := w.await("the first holder", "fresh", holds(0, "train main"))
+	was := w.await("the first holder", "fresh", allocated(0, "train main"))
 
 	n.remove("train")
 	n.await("it is free", func() bool { return holder() == "" })
 	n.create(simple("serve", gpu, 1))
-	n.await("it is held again", func() bool { return holder() == "serve-"+nodeName })
+	n.await("it is allocated again", func() bool { return holder() == "serve-"+nodeName })
 	w.w.Refresh()
-	m := w.await("the next holder", "fresh", holds(0, "serve main"))
+	m := w.await("the next holder", "fresh", allocated(0, "serve main"))
 	if h := m.Allocations[0]; !h.After.Equal(was.Time) || !h.Since.Equal(m.Time) {
-		t.Errorf("held from between %v and %v, want %v and %v", h.After, h.Since, was.Time, m.Time)
+		t.Errorf("allocated between %v and %v, want %v and %v", h.After, h.Since, was.Time, m.Time)
 	}
 	if s := w.w.Status(); s.Released[podmap.ReleaseListed] != 1 {
 		t.Errorf("released: %+v", s.Released)
@@ -198,7 +198,7 @@ func TestHandedOn(t *testing.T) {
 }
 
 // A kubelet that lists pods that have ended, as those before 1.34 do and later
-// ones when told to: this version lists them without their devices.
+// ones on request: this version lists them without their devices.
 func TestEndedPodsListed(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -211,7 +211,7 @@ func TestEndedPodsListed(t *testing.T) {
 	batch := simple("batch", gpu, 1)
 	batch.once = true
 	n.create(batch)
-	w.await("a pod that will end", "fresh", holds(0, "batch main"))
+	w.await("a pod that will end", "fresh", allocated(0, "batch main"))
 	n.await("it runs", func() bool { return n.cri.is("batch", "main", runtime.ContainerState_CONTAINER_RUNNING) })
 	n.cri.exit("batch", "main", 0)
 	w.await("when it has ended", "fresh")
@@ -219,7 +219,7 @@ func TestEndedPodsListed(t *testing.T) {
 		t.Errorf("%d pods listed, want the one that has ended too", m.Pods)
 	}
 	n.create(simple("next", gpu, 1))
-	w.await("another that got its device", "fresh", holds(0, "next main"))
+	w.await("another that got its device", "fresh", allocated(0, "next main"))
 	if m := w.next(); m.Pods != 3 {
 		t.Errorf("%d pods listed, want the one that has ended too", m.Pods)
 	}

@@ -143,7 +143,7 @@ func (a *apiserver) all(collection string) []any {
 	return list
 }
 
-// watch tells of what there is, where that is asked for, and of pods to come.
+// watch sends the existing objects if requested, and the pods to come.
 func (a *apiserver) watch(w http.ResponseWriter, r *http.Request, kind [2]string) {
 	enc := json.NewEncoder(w)
 	a.mu.Lock()

@@ -28,7 +28,7 @@ type driver struct {
 	prepared map[string][]*dra.Device // by UID of the claim
 }
 
-// prepare says what a claim was allocated.
+// prepare returns the allocation of a claim.
 func (d *driver) prepare(claim string, devices []*dra.Device) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -113,7 +113,7 @@ func (c *cri) RunPodSandbox(_ context.Context, req *runtime.RunPodSandboxRequest
 		Id: id, Metadata: cfg.GetMetadata(), State: runtime.PodSandboxState_SANDBOX_READY, CreatedAt: time.Now().UnixNano(),
 		Labels: cfg.GetLabels(), Annotations: cfg.GetAnnotations(),
 		Network: &runtime.PodSandboxNetworkStatus{Ip: "10.99.1.1"},
-		// A sandbox with other namespaces than asked for would be made anew.
+		// A sandbox with other namespaces than asked for would be created again.
 		Linux: &runtime.LinuxPodSandboxStatus{Namespaces: &runtime.Namespace{Options: cfg.GetLinux().GetSecurityContext().GetNamespaceOptions()}},
 	}
 	return &runtime.RunPodSandboxResponse{PodSandboxId: id}, nil

@@ -35,9 +35,9 @@ type scaled struct {
 
 // A Deployment on simulated GPUs, and one on MIG devices, are scaled by what
 // their own pods use: up when these are busy, down when they are not, and not
-// at all while nobody can say. The exporter joins devices to pods by the
+// while the use is unknown. The exporter joins devices to pods by the
 // kubelet, Prometheus records by rules/autoscaling.yaml, and the adapter serves
-// what deploy/prometheus-adapter says.
+// deploy/prometheus-adapter.
 func TestScaling(t *testing.T) {
 	t.Parallel()
 	s := newScaling(t)
@@ -62,7 +62,7 @@ func TestScaling(t *testing.T) {
 
 	s.end(&s.exporter)
 	s.blind(whole, parts)
-	s.replicas("nobody can say what they use", 3, whole, parts)
+	s.replicas("their use is unknown", 3, whole, parts)
 
 	s.load("0.05", "all")
 	s.export()
@@ -219,7 +219,7 @@ func (s *scaling) adapt(binary string) {
 	})
 }
 
-// deploy makes a Deployment whose pods hold one device each, and an autoscaler
+// deploy makes a Deployment whose pods have one device each, and an autoscaler
 // that waits for nothing.
 func (s *scaling) deploy(d scaled) {
 	s.t.Helper()

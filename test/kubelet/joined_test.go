@@ -92,9 +92,9 @@ func (n *node) podToken(uid string) (token, ca string) {
 }
 
 // Pods with devices of DRA drivers, from the claim to the machine's device:
-// with the API server's help by whatever the driver says of the device,
+// with the API server's help by the attributes that the driver publishes,
 // without it by the device's name. Then the API server goes away, the kubelet
-// starts anew without it, and it comes back.
+// starts again without it, and it comes back.
 func TestClusterClaims(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -204,7 +204,7 @@ func TestClusterClaims(t *testing.T) {
 	})
 	n.found("without slices", w.w.Latest(), known, all...)
 	publish()
-	known = meta.await(t, "the drivers have published them anew", func(m *kube.Map) bool {
+	known = meta.await(t, "the drivers have published them again", func(m *kube.Map) bool {
 		return !slices.ContainsFunc(m.Devices, func(d kube.Device) bool { return !d.Kept.IsZero() })
 	})
 	n.found("with slices again", w.w.Latest(), known, all...)

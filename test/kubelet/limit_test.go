@@ -11,7 +11,7 @@ import (
 )
 
 // Answers larger than a Watcher takes: the limit is raised as far as it may
-// be, and what was told before stands.
+// be, and the previous Map stays.
 func TestMessageLimit(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
@@ -26,15 +26,15 @@ func TestMessageLimit(t *testing.T) {
 	never.await("where nothing may come in", "unreachable")
 
 	n.create(simple("one", gpu, 1))
-	grows.await("one device", append(small, holds(0, "one main"))...)
-	narrow.await("one device", append(small, holds(0, "one main"))...)
+	grows.await("one device", append(small, allocated(0, "one main"))...)
+	narrow.await("one device", append(small, allocated(0, "one main"))...)
 	n.create(simple("many", gpu, 19))
-	want := append(small, holds(0, "one main"))
+	want := append(small, allocated(0, "one main"))
 	for i := 1; i < 20; i++ {
-		want = append(want, holds(i, "many main"))
+		want = append(want, allocated(i, "many main"))
 	}
 	grows.await("20 devices", want...)
-	narrow.await("20 devices", "stale", holds(0, "one main"))
+	narrow.await("20 devices", "stale", allocated(0, "one main"))
 	for _, c := range []struct {
 		name  string
 		w     *watch
@@ -54,7 +54,7 @@ func TestMessageLimit(t *testing.T) {
 // Other clients of the socket use up the kubelet's limit on calls.
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
-	want := []string{holds(0, "one main")}
+	want := []string{allocated(0, "one main")}
 	n, _, w, m := settled(t, podmap.Options{}, 1, []pod{simple("one", gpu, 1)}, want)
 	c := n.raw()
 	ctx, cancel := context.WithCancel(t.Context())

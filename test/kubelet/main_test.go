@@ -1,5 +1,5 @@
-// Package kubelet_test tests podmap against a real kubelet and a
-// real API server: their own binaries, with a container runtime, device
+// Package kubelet_test tests podmap and podmap/kube with a real kubelet and a real
+// API server: their own binaries, with a container runtime, device
 // plug-ins and a DRA driver that are stubs.
 //
 // Each test has a kubelet of its own, in a mount and a network namespace of
@@ -27,7 +27,7 @@ var (
 	kubeletBinary   = flag.String("kubelet", "", "the kubelet; a test fails where it cannot run")
 	apiserverBinary = flag.String("kube-apiserver", "", "the API server; a test fails where it is not there")
 	etcdBinary      = flag.String("etcd", "", "etcd; a test fails where it is not there")
-	machine         = flag.Bool("machine", false, "say what a kubelet lacks on this machine, and end; exit status 3 where that is something")
+	machine         = flag.Bool("machine", false, "print what a kubelet lacks on this machine, and exit; status 3 if it lacks anything")
 )
 
 func TestMain(m *testing.M) {
@@ -77,7 +77,7 @@ func program(t *testing.T, asked, built string) string {
 	return path
 }
 
-// machineLacks says what a kubelet needs and does not have here.
+// machineLacks returns an error that names what a kubelet lacks on this machine.
 func machineLacks() error {
 	if os.Geteuid() != 0 {
 		return errors.New("a kubelet needs root")
@@ -93,8 +93,8 @@ func machineLacks() error {
 	return nil
 }
 
-// cgroups says whether there are the controllers that a kubelet insists on, of
-// either version.
+// cgroups returns an error if the controllers that a kubelet requires are missing,
+// of either version.
 func cgroups() error {
 	for _, file := range []string{"/sys/fs/cgroup/cgroup.controllers", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
 		if _, err := os.Stat(file); err == nil {

@@ -23,7 +23,7 @@ const (
 	mlPods  = "/api/v1/namespaces/ml/pods"
 )
 
-// permit makes what docs/kubernetes-api.md says that the exporter needs, with a
+// permit creates the permissions of docs/kubernetes-api.md, with a
 // namespace for pods, and writes a token for it.
 func (c *cluster) permit() {
 	c.t.Helper()

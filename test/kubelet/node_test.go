@@ -32,7 +32,7 @@ var config = map[string]any{
 	"healthzPort":    0,
 	"authentication": map[string]any{"anonymous": map[string]any{"enabled": true}, "webhook": map[string]any{"enabled": false}},
 	"authorization":  map[string]any{"mode": "AlwaysAllow"},
-	"contentType":    "application/json", // what the API server here speaks
+	"contentType":    "application/json", // the format of the API server here
 	"registerNode":   false,              // it has the node
 	// Nothing of the machine is written or weighed.
 	"cgroupDriver":                  "cgroupfs",
@@ -170,15 +170,15 @@ func (n *node) end(sig syscall.Signal) {
 	n.run = nil
 }
 
-// await returns when the condition holds.
-func (n *node) await(what string, holds func() bool) {
+// await returns when the condition is true.
+func (n *node) await(what string, done func() bool) {
 	n.t.Helper()
-	await(n.t, what, n.run, holds)
+	await(n.t, what, n.run, done)
 }
 
-// await returns when the condition holds. It fails the test where a program
+// await returns when the condition is true. It fails the test where a program
 // that is needed for that has ended; there may be none.
-func await(t *testing.T, what string, needed *process, holds func() bool) {
+func await(t *testing.T, what string, needed *process, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -187,7 +187,7 @@ func await(t *testing.T, what string, needed *process, holds func() bool) {
 	if needed != nil {
 		died = needed.done
 	}
-	for !holds() {
+	for !done() {
 		select {
 		case <-tick.C:
 		case <-died:

@@ -21,9 +21,9 @@ func TestAPIServerDown(t *testing.T) {
 	p := n.serve(gpu, "gpu", devices(gpus(4)...)...)
 	w.awaitAllocatable("at first", podmap.Allocatable{Resource: gpu, IDs: gpus(4)})
 	n.create(simple("static", gpu, 1))
-	w.await("before this exporter is listed", "unconfirmed", holds(0, "static main"))
+	w.await("before this exporter is listed", "unconfirmed", allocated(0, "static main"))
 	api.create(self, simple("train", gpu, 2))
-	want := []string{holds(0, "static main"), holds(1, "train main"), holds(2, "train main")}
+	want := []string{allocated(0, "static main"), allocated(1, "train main"), allocated(2, "train main")}
 	m := w.await("at first", append([]string{"fresh"}, want...)...)
 	w.shown()
 

@@ -30,7 +30,7 @@ func owned(name, node, kind, controller string, labels map[string]string) object
 	return m
 }
 
-// fill makes pods on the node and returns what is to be told of them.
+// fill makes pods on the node and returns what is expected of them.
 func (c *cluster) fill(prefix string, count int) []kube.Pod {
 	c.t.Helper()
 	minutes := time.Now().Unix() / 60
@@ -72,7 +72,7 @@ func slice(driver, node string, generation int, devices ...object) object {
 var ignored = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Created" }, cmp.Ignore())
 
 // What the page lets the exporter do is enough and all that it does; without
-// any one verb it says so, and does the rest.
+// any one verb it reports that, and does the rest.
 func TestClusterPermissions(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -93,12 +93,12 @@ func TestClusterPermissions(t *testing.T) {
 		t.Errorf("devices (-want +got):\n%s", diff)
 	}
 
-	// What happens to a pod is told while it is watched.
+	// Changes of a pod are reported while it is watched.
 	c.do(http.MethodPatch, mlPods+"/pod-000/status", object{"status": object{"phase": "Running"}})
 	c.do(http.MethodPatch, mlPods+"/pod-000", object{"metadata": object{"labels": object{"team": "another"}}})
 	c.do(http.MethodDelete, mlPods+"/pod-001", object{"gracePeriodSeconds": 0})
 	c.do(http.MethodPost, mlPods, owned("pod-999", nodeName, "", "", nil))
-	w.await(t, "changes are told", func(m *kube.Map) bool {
+	w.await(t, "changes are reported", func(m *kube.Map) bool {
 		changed, _ := m.Pod("ml", "pod-000")
 		gone, _ := m.Pod("ml", "pod-001")
 		_, came := m.Pod("ml", "pod-999")
@@ -113,13 +113,13 @@ func TestClusterPermissions(t *testing.T) {
 		t.Run("without "+d.verb+" of "+d.resource, func(t *testing.T) {
 			c.allow(d.resource, d.verb)
 			w := c.meta(t, opts)
-			m := w.await(t, "the states are told", func(m *kube.Map) bool {
+			m := w.await(t, "the states are reported", func(m *kube.Map) bool {
 				s := w.Status()
 				return in(d.pods, d.slices)(m) && s.Pods.Reason+s.Slices.Reason != ""
 			})
 			s := w.Status()
-			if len(m.Pods) != d.told || len(m.Devices) != d.devices {
-				t.Errorf("%d pods and %d devices told, want %d and %d", len(m.Pods), len(m.Devices), d.told, d.devices)
+			if len(m.Pods) != d.listed || len(m.Devices) != d.devices {
+				t.Errorf("%d pods and %d devices, want %d and %d", len(m.Pods), len(m.Devices), d.listed, d.devices)
 			}
 			if reason := s.Pods.Reason + s.Slices.Reason; !strings.Contains(reason, d.verb+" ") || !strings.Contains(reason, "forbidden") {
 				t.Errorf("reason %q", reason)
@@ -130,12 +130,12 @@ func TestClusterPermissions(t *testing.T) {
 	}
 }
 
-// denials say what is told without a verb: the states, and how many pods and
+// denials are the results without a verb: the states, and how many pods and
 // devices.
 var denials = []struct {
-	resource, verb string
-	pods, slices   kube.State
-	told, devices  int
+	resource, verb  string
+	pods, slices    kube.State
+	listed, devices int
 }{
 	{"pods", "list", "denied", "fresh", 0, 1},
 	{"pods", "watch", "stale", "fresh", 300, 1},
@@ -180,7 +180,7 @@ func (c *cluster) allow(resource, verb string) {
 }
 
 // audited checks by the API server's own record that the exporter did nothing
-// but what the page says, and was let do it by the page's role.
+// but what the page lists, and was let do it by the page's role.
 func (c *cluster) audited() {
 	c.t.Helper()
 	f, err := os.Open(c.path("audit"))

@@ -118,7 +118,7 @@ func (p *plugin) sick(id string, sick bool) {
 	p.changed = make(chan struct{})
 }
 
-// report is what the kubelet is told, and when it changes.
+// report is what the plugin reports to the kubelet, and when it changes.
 func (p *plugin) report() (resp *deviceplugin.ListAndWatchResponse, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -56,7 +56,7 @@ func TestClusterRecovery(t *testing.T) {
 }
 
 // A token that is replaced before it ends is never missed; one that ends is
-// told, and forgiven as soon as there is another.
+// reported, and recovered from as soon as there is another.
 func TestClusterToken(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -93,7 +93,7 @@ func TestClusterToken(t *testing.T) {
 
 	end("second", second)
 	w.gate.cut()
-	m := w.await(t, "that there is no token is told", func(m *kube.Map) bool {
+	m := w.await(t, "the missing token is reported", func(m *kube.Map) bool {
 		s := w.Status()
 		return in("stale", "stale")(m) && s.Pods.Last == kube.OutcomeUnauthorized && s.Slices.Last == kube.OutcomeUnauthorized
 	})

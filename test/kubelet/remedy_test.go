@@ -131,7 +131,7 @@ func (r *remedy) export(node string) {
 		"--fixtures="+abs(r.t, root+"/fixtures"), "--library="+abs(r.t, root+"/bin/sim/libnvidia-ml.so.1"), "--",
 		abs(r.t, root+"/bin/accel-exporter"), "--web.listen-address="+exporterAddress, "--alertmanager.url=http://"+alertmanagerAddress,
 		"--rules.file="+r.path("rules.yaml"), "--kubernetes.node="+node)
-	await(r.t, "the exporter knows who holds what", r.exporter, func() bool {
+	await(r.t, "the exporter knows the allocations", r.exporter, func() bool {
 		data, err := r.get("http://" + exporterAddress + "/metrics")
 		return err == nil && strings.Contains(data, `pod="llm-0"`)
 	})
@@ -163,7 +163,7 @@ func (r *remedy) inject(args ...string) {
 	}
 }
 
-// fire tells Alertmanager of alerts, which end at a time.
+// fire sends alerts to Alertmanager, which end at a time.
 func (r *remedy) fire(end time.Time, nodes ...string) {
 	r.t.Helper()
 	var list []object
@@ -173,7 +173,7 @@ func (r *remedy) fire(end time.Time, nodes ...string) {
 	r.fireAs(end, list...)
 }
 
-// fireAs tells of alerts with these labels beside those that all have.
+// fireAs sends alerts with these labels beside those that all have.
 func (r *remedy) fireAs(end time.Time, labels ...object) {
 	r.t.Helper()
 	var list []any
@@ -202,7 +202,7 @@ func (r *remedy) node(name string) object {
 	return r.do(http.MethodGet, "/api/v1/nodes/"+name, nil)
 }
 
-// out reports whether a node is marked as the policy says, in all its parts.
+// out reports whether a node is marked completely, as in the policy.
 func (r *remedy) out(name string) bool {
 	n := r.node(name)
 	spec, _ := n["spec"].(object)
@@ -256,15 +256,15 @@ func (r *remedy) record(name string) string {
 	return text(r.node(name), "metadata", "annotations", "accel.health/record")
 }
 
-// gone reports whether a pod has been told to go. No kubelet is there to end it.
+// gone reports whether a pod has been evicted. No kubelet is there to end it.
 func (r *remedy) gone(namespace, name string) bool {
 	r.t.Helper()
 	code, pod, err := r.ask(http.MethodGet, "/api/v1/namespaces/"+namespace+"/pods/"+name, adminToken, nil)
 	return err == nil && (code == http.StatusNotFound || text(pod, "metadata", "deletionTimestamp") != "")
 }
 
-// says reports whether a page of the remediator's metrics has a line.
-func (r *remedy) says(line string) bool {
+// shows reports whether a page of the remediator's metrics has a line.
+func (r *remedy) shows(line string) bool {
 	page, err := r.get("http://" + remediatorAddress + "/metrics")
 	return err == nil && strings.Contains(page, "\n"+line+"\n")
 }
@@ -285,7 +285,7 @@ func (r *remedy) pod(namespace, name, node string) {
 }
 
 // A GPU is lost in the simulator: the exporter on the node finds it, Alertmanager
-// hears of it, and the node is marked, its pod evicted and both told of; when
+// hears of it, and the node is marked, its pod evicted and both have events; when
 // the GPU is back, all of that is undone. A dry run before does nothing. The
 // remediator is killed again and again meanwhile.
 func TestRemedy(t *testing.T) {
@@ -295,33 +295,33 @@ func TestRemedy(t *testing.T) {
 	r.export("gpu-node")
 	r.act("--interval=1s")
 	r.inject("inject", "lost", "2")
-	await(t, "the dry run says what it would do", r.remediator, func() bool {
-		return r.says(`accel_remediator_planned_nodes{action="take_out"} 1`)
+	await(t, "the dry run reports its plan", r.remediator, func() bool {
+		return r.shows(`accel_remediator_planned_nodes{action="take_out"} 1`)
 	})
 	if !r.clean("gpu-node") || r.noted("default", "gpu-node", "AcceleratorsUnhealthy") {
 		t.Error("a dry run has changed something")
 	}
 	r.end(&r.remediator)
-	r.killing(func(holds func(string, func() bool)) {
-		holds("the node is marked", func() bool { return r.out("gpu-node") })
-		holds("the pod is evicted", func() bool { return r.gone("training", "llm-0") })
-		holds("both are told of", func() bool {
+	r.killing(func(reached func(string, func() bool)) {
+		reached("the node is marked", func() bool { return r.out("gpu-node") })
+		reached("the pod is evicted", func() bool { return r.gone("training", "llm-0") })
+		reached("both have events", func() bool {
 			return r.noted("default", "gpu-node", "AcceleratorsUnhealthy") && r.noted("training", "llm-0", "AcceleratorFault")
 		})
 	})
 	r.inject("clear")
-	r.killing(func(holds func(string, func() bool)) {
-		holds("all is undone", func() bool { return r.clean("gpu-node") })
-		holds("that is told, too", func() bool { return r.noted("default", "gpu-node", "AcceleratorsRecovered") })
+	r.killing(func(reached func(string, func() bool)) {
+		reached("all is undone", func() bool { return r.clean("gpu-node") })
+		reached("that has an event, too", func() bool { return r.noted("default", "gpu-node", "AcceleratorsRecovered") })
 	})
 	if !r.clean("other") {
 		t.Error("another node was touched")
 	}
 }
 
-// killing kills the remediator at any time, until all holds that is waited for:
+// killing kills the remediator at any time, until every awaited condition is true:
 // less and less often, since what takes effect after a time must be let.
-func (r *remedy) killing(steps func(holds func(string, func() bool))) {
+func (r *remedy) killing(steps func(reached func(string, func() bool))) {
 	r.t.Helper()
 	life := 300 * time.Millisecond
 	r.act("--act", "--interval=1s")
@@ -368,7 +368,7 @@ func TestRemedyTrouble(t *testing.T) {
 	}
 	r.fire(time.Now().Add(time.Hour), nodes...)
 	await(t, "the breaker is open", r.remediator, func() bool {
-		return r.says(`accel_remediator_breaker_open{pool=""} 1`)
+		return r.shows(`accel_remediator_breaker_open{pool=""} 1`)
 	})
 	out := 0
 	for _, node := range nodes {

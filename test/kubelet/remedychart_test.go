@@ -66,7 +66,7 @@ func TestRemedyChart(t *testing.T) {
 
 	r.install(helm, lookingRelease, "remediator.act=false")
 	r.startRelease(lookingRelease)
-	await(t, "the dry run says what it would do", r.remediator, func() bool {
+	await(t, "the dry run reports its plan", r.remediator, func() bool {
 		page, err := r.get("http://" + remediatorAddress + "/metrics")
 		return err == nil && strings.Contains(page, `accel_remediator_planned_nodes{action="take_out"} 1`)
 	})
@@ -87,7 +87,7 @@ func TestRemedyChart(t *testing.T) {
 	r.uses(actingRelease)
 }
 
-// lose has Alertmanager list an alert on the device that a pod holds.
+// lose has Alertmanager list an alert on the device of a pod.
 func (r *remedy) lose(node, namespace, pod string) {
 	r.t.Helper()
 	data, err := json.Marshal([]any{object{

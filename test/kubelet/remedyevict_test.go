@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A disruption budget keeps a pod on its node; a dry run says so before. When
+// A disruption budget keeps a pod on its node; a dry run reports that before. When
 // the budget allows it, the pod goes. A pod that would come back there is left
 // alone.
 func TestRemedyEviction(t *testing.T) {
@@ -39,7 +39,7 @@ func TestRemedyEviction(t *testing.T) {
 		object{"alertname": "Lost", "node": "gpu-node", "namespace": "training", "pod": "agent"},
 	)
 	r.act("--interval=1s")
-	await(t, "the dry run says what the budget refuses", r.remediator, func() bool {
+	await(t, "the dry run reports what the budget refuses", r.remediator, func() bool {
 		plan, err := r.get("http://" + remediatorAddress + "/debug/plan")
 		_, refused, found := strings.Cut(plan, `"refused": [`)
 		refused, _, _ = strings.Cut(refused, "]")

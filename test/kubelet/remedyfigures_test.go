@@ -73,7 +73,7 @@ func TestRemedyFleet(t *testing.T) {
 	}
 	r.act("--act")
 	await(t, "it has looked", r.remediator, func() bool {
-		return r.says("accel_remediator_pool_nodes{pool=\"\"} " + strconv.Itoa(*fleet))
+		return r.shows("accel_remediator_pool_nodes{pool=\"\"} " + strconv.Itoa(*fleet))
 	})
 	r.fire(time.Now().Add(time.Hour), failing...)
 	await(t, "the nodes are marked", r.remediator, func() bool {
@@ -81,7 +81,7 @@ func TestRemedyFleet(t *testing.T) {
 	})
 	r.passes(2)
 	began, before := time.Now(), r.cpu()
-	<-time.After(time.Minute) // whoever scrapes meanwhile costs more than what is measured
+	<-time.After(time.Minute) // a scrape during this time would cost more than what is measured
 	used, over := r.cpu()-before, time.Since(began)
 	rollup := func(name string) int { return kernelSays(t, r.remediator, "smaps_rollup", name) }
 	t.Logf("%d nodes, %d alerts: Pss %d KiB, of that anonymous %d KiB, peak of the resident set %d KiB; CPU %v in %v: %.2f %% of a core",

@@ -80,7 +80,7 @@ func (h *hook) calls() map[string]int {
 }
 
 // A hook that is not there, and then fails, is called again, with the same key,
-// until it has answered; then no more, whoever is killed. A Job is made once,
+// until it has answered; then no more, whatever process is killed. A Job is made once,
 // and bound to its node. That it has succeeded is not believed: the node stays
 // out until the alert is gone.
 func TestRemedyHooks(t *testing.T) {
@@ -105,10 +105,10 @@ hooks: {tool: {url: "` + hookURL + `"}, job: {job: ` + r.path("job.yml") + `}}
 		return err == nil && strings.Contains(page, `accel_remediator_actions_total{action="call",result="error"} 2`)
 	})
 	h := newHook(r, 500, 302, 500, 200)
-	told := func(node string) bool { return strings.Contains(r.record(node), `"called":[`) }
+	called := func(node string) bool { return strings.Contains(r.record(node), `"called":[`) }
 	await(t, "the hook is called", r.remediator, func() bool { return len(h.calls()) > 0 })
 	again()
-	await(t, "the hook was told, and the Job made", r.remediator, func() bool { return told("node-url") && told("node-job") })
+	await(t, "the hook was called, and the Job created", r.remediator, func() bool { return called("node-url") && called("node-job") })
 	again()
 
 	jobs, _ := r.do(http.MethodGet, "/apis/batch/v1/namespaces/"+remediatorUser+"/jobs", nil)["items"].([]any)
@@ -135,7 +135,7 @@ hooks: {tool: {url: "` + hookURL + `"}, job: {job: ` + r.path("job.yml") + `}}
 	}})
 	r.passes(12) // of a second each, so that what settles would have
 	if text(r.node("node-job"), "metadata", "labels", "accel.health") != "failed" {
-		t.Error("a Job that says it has succeeded was believed")
+		t.Error("a Job that claims success was believed")
 	}
 	if calls := h.calls(); len(calls) != 1 || len(h.took) != 1 {
 		t.Errorf("the hook was called for %v", calls)
@@ -146,14 +146,14 @@ hooks: {tool: {url: "` + hookURL + `"}, job: {job: ` + r.path("job.yml") + `}}
 		}
 	}
 	if alerts, _ := h.last["alerts"].([]any); text(h.last, "node") != "node-url" || text(h.last, "hook") != "tool" || len(alerts) != 1 {
-		t.Errorf("told %v", h.last)
+		t.Errorf("called with %v", h.last)
 	}
 
-	// A mistake in the Job's file is told, and the former stays in force.
+	// A mistake in the Job's file is reported, and the previous file stays active.
 	must(t, os.WriteFile(r.path("job.yml"), []byte(strings.Replace(resetJob, "image", "imagee", 1)), 0o600))
-	await(t, "the mistake is found", r.remediator, func() bool { return r.says("accel_remediator_policy_last_reload_successful 0") })
-	if said := tail(r.path("remediator.log")); !strings.Contains(said, r.path("job.yml")+":8: spec.template.spec.containers[0].imagee: found a key") {
-		t.Errorf("it is told so:\n%s", said)
+	await(t, "the mistake is found", r.remediator, func() bool { return r.shows("accel_remediator_policy_last_reload_successful 0") })
+	if end := tail(r.path("remediator.log")); !strings.Contains(end, r.path("job.yml")+":8: spec.template.spec.containers[0].imagee: found a key") {
+		t.Errorf("the log has no such mistake:\n%s", end)
 	}
 	r.fireAs(time.Now().Add(-time.Second), stuck)
 	await(t, "the node whose alert is gone is in again", r.remediator, func() bool { return r.clean("node-job") })

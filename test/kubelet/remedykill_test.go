@@ -55,9 +55,9 @@ func (k *killer) meet(w http.ResponseWriter, req *request) {
 	}
 }
 
-// step waits until something holds, starting the remediator again whenever it
+// step waits until a condition is true, starting the remediator again whenever it
 // was killed, and returns after how many changes it was.
-func (k *killer) step(what string, holds func() bool) int {
+func (k *killer) step(what string, done func() bool) int {
 	k.r.t.Helper()
 	k.mu.Lock()
 	k.seen = map[string]bool{}
@@ -69,7 +69,7 @@ func (k *killer) step(what string, holds func() bool) int {
 			return false
 		default:
 		}
-		return holds()
+		return done()
 	})
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -11,25 +11,25 @@ import (
 )
 
 // replicas are remediators, each with a proxy of its own that checks that only
-// the one acts that holds the lease.
+// only the leader acts.
 type replicas struct {
 	*remedy
 	proxies []*proxy
 
-	mu    sync.Mutex
-	acted map[string]int    // by node, which replica changed it last
-	held  chan *heldRequest // of the replica that is to be stopped
-	stop  bool              // at the next change
+	mu     sync.Mutex
+	acted  map[string]int      // by node, which replica changed it last
+	paused chan *pausedRequest // of the replica that is to be stopped
+	stop   bool                // at the next change
 }
 
-// heldRequest is one that is under way while its sender is stopped.
-type heldRequest struct {
+// pausedRequest is one that is under way while its sender is stopped.
+type pausedRequest struct {
 	replica int
 	*request
 }
 
 func startReplicas(r *remedy, n int) *replicas {
-	s := &replicas{remedy: r, acted: map[string]int{}, held: make(chan *heldRequest, 1)}
+	s := &replicas{remedy: r, acted: map[string]int{}, paused: make(chan *pausedRequest, 1)}
 	for i := range n {
 		p := newProxy(r, proxyPort+i, fmt.Sprint("replica", i))
 		p.set(func(w http.ResponseWriter, req *request) { s.meet(i, w, req) })
@@ -60,7 +60,7 @@ func (s *replicas) meet(i int, w http.ResponseWriter, req *request) {
 		return
 	}
 	if holder := s.holder(); holder != fmt.Sprint("pod", i) {
-		s.t.Errorf("pod%d asks for %s while %q holds the lease", i, req.does(), holder)
+		s.t.Errorf("pod%d asks for %s while %q has the lease", i, req.does(), holder)
 	}
 	s.mu.Lock()
 	stop := s.stop
@@ -68,7 +68,7 @@ func (s *replicas) meet(i int, w http.ResponseWriter, req *request) {
 	s.mu.Unlock()
 	if stop {
 		s.proxies[i].strike(syscall.SIGSTOP)
-		s.held <- &heldRequest{i, req}
+		s.paused <- &pausedRequest{i, req}
 		<-req.Context().Done()
 		return
 	}
@@ -116,7 +116,7 @@ func TestRemedyLease(t *testing.T) {
 	s.stop = true
 	s.mu.Unlock()
 	fourth := s.marks("node-3")
-	held := <-s.held
+	held := <-s.paused
 	if held.replica == fourth {
 		t.Errorf("pod%d acts although it is stopped", fourth)
 	}

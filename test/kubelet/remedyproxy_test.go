@@ -98,7 +98,7 @@ func (r *request) lease() bool { return strings.Contains(r.URL.Path, "/leases") 
 func (r *request) does() string {
 	does := r.Method + " " + r.URL.Path
 	if bytes.Contains(r.body, []byte(`\"called\"`)) {
-		does += ", that a hook was told"
+		does += ", that a hook was called"
 	}
 	return does
 }
@@ -109,7 +109,7 @@ func (p *proxy) set(meet func(http.ResponseWriter, *request)) {
 	p.meet = meet
 }
 
-// watch says which process is the one to be signalled.
+// watch sets the process that is signalled.
 func (p *proxy) watch(victim *process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

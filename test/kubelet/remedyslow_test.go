@@ -130,8 +130,8 @@ func TestRemedySlow(t *testing.T) {
 		lost = append(lost, object{"alertname": "Lost", "node": node, "namespace": "training", "pod": "on-" + node})
 	}
 	r.fireAs(time.Now().Add(time.Hour), lost...)
-	all := func(holds func(node string) bool) bool {
-		return !slices.ContainsFunc(nodes, func(node string) bool { return !holds(node) })
+	all := func(check func(node string) bool) bool {
+		return !slices.ContainsFunc(nodes, func(node string) bool { return !check(node) })
 	}
 	t.Cleanup(func() {
 		for _, node := range nodes {

@@ -14,7 +14,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// steady checks of the Maps shown since the last call that each tells of every
+// steady checks of the Maps shown since the last call that each reports every
 // holder that m has, all that time, whatever the kubelet listed.
 func (w *watch) steady(when string, m *podmap.Map) {
 	w.t.Helper()
@@ -24,15 +24,15 @@ func (w *watch) steady(when string, m *podmap.Map) {
 		seen[got.State]++
 		pods = append(pods, fmt.Sprint(got.Pods))
 		if !slices.EqualFunc(m.Allocations, got.Allocations, sameAllocation) || len(got.Superseded) > 0 {
-			w.t.Errorf("%s, %s:\n%s\nwant\n%s", when, got.Time, strings.Join(told(got), "\n"), strings.Join(told(m), "\n"))
+			w.t.Errorf("%s, %s:\n%s\nwant\n%s", when, got.Time, strings.Join(formatted(got), "\n"), strings.Join(formatted(m), "\n"))
 			return
 		}
 	}
-	// A Map that nobody looked at would have left a mark here, and in the time
-	// since when a hold is known.
+	// An unobserved Map would have left a mark here, and in the time
+	// since when an allocation is known.
 	for why, count := range w.w.Status().Released {
 		if count > 0 {
-			w.t.Errorf("%s: %d holds released as %s", when, count, why)
+			w.t.Errorf("%s: %d allocations released as %s", when, count, why)
 		}
 	}
 	w.t.Logf("%s: states %v, pods in the lists %s", when, seen, strings.Join(slices.Compact(pods), " "))
@@ -76,9 +76,9 @@ func TestRestart(t *testing.T) {
 	t.Parallel()
 	pods := []pod{simple("one", gpu, 1), simple("two", gpu, 2)}
 	// Nothing but evidence releases anything in this time.
-	n, p, w, _ := settled(t, podmap.Options{Settle: time.Hour}, 3, pods[:1], []string{holds(0, "one main")})
+	n, p, w, _ := settled(t, podmap.Options{Settle: time.Hour}, 3, pods[:1], []string{allocated(0, "one main")})
 	n.create(pods[1])
-	want := []string{"fresh", holds(0, "one main"), holds(1, "two main"), holds(2, "two main")}
+	want := []string{"fresh", allocated(0, "one main"), allocated(1, "two main"), allocated(2, "two main")}
 	m := w.await("with a second pod", want...)
 	n.await("it runs", func() bool { return n.cri.is("two", "main", runtime.ContainerState_CONTAINER_RUNNING) })
 	w.shown()
@@ -105,11 +105,11 @@ func TestRestart(t *testing.T) {
 	n.again(p)
 	w.awaitAllocatable("without a pod", podmap.Allocatable{Resource: gpu, IDs: gpus(3)})
 	w.await("a pod that ended while the kubelet was away",
-		"unconfirmed", holds(0, "one main"), holds(1, "two main kept"), holds(2, "two main kept"))
+		"unconfirmed", allocated(0, "one main"), allocated(1, "two main kept"), allocated(2, "two main kept"))
 	n.await("its containers are stopped", func() bool { return !n.cri.is("two", "main", runtime.ContainerState_CONTAINER_RUNNING) })
 	n.create(simple("heir", gpu, 1))
 	w.await("another that got one of its devices",
-		"unconfirmed", holds(0, "one main"), holds(1, "heir main"), holds(2, "two main kept"))
+		"unconfirmed", allocated(0, "one main"), allocated(1, "heir main"), allocated(2, "two main kept"))
 	if s := w.w.Status(); s.Released[podmap.ReleaseContradicted] != 1 || s.Released[podmap.ReleaseListed] != 0 {
 		t.Errorf("released: %+v", s.Released)
 	}
@@ -123,16 +123,16 @@ func TestSettle(t *testing.T) {
 		t.Skip("not in the core of the suite")
 	}
 	pods := []pod{simple("one", gpu, 1), simple("two", gpu, 1)}
-	n, p, w, _ := settled(t, podmap.Options{Settle: time.Second}, 2, pods[:1], []string{holds(0, "one main")})
+	n, p, w, _ := settled(t, podmap.Options{Settle: time.Second}, 2, pods[:1], []string{allocated(0, "one main")})
 	n.create(pods[1])
-	w.await("with a second pod", "fresh", holds(0, "one main"), holds(1, "two main"))
+	w.await("with a second pod", "fresh", allocated(0, "one main"), allocated(1, "two main"))
 	n.end(syscall.SIGKILL)
 	n.remove("two")
 	n.again(p)
-	w.await("after the second is gone", "fresh", holds(0, "one main"))
+	w.await("after the second is gone", "fresh", allocated(0, "one main"))
 }
 
-// A kubelet that is killed and stays away for a minute: what it said stands,
+// A kubelet that is killed and stays away for a minute: its last answer stays,
 // with its age.
 func TestKilled(t *testing.T) {
 	t.Parallel()
@@ -140,7 +140,7 @@ func TestKilled(t *testing.T) {
 		t.Skip("takes a minute")
 	}
 	pods := []pod{simple("one", gpu, 2)}
-	want := []string{holds(0, "one main"), holds(1, "one main")}
+	want := []string{allocated(0, "one main"), allocated(1, "one main")}
 	n, p, w, m := settled(t, podmap.Options{}, 2, pods, want)
 	n.end(syscall.SIGKILL)
 	w.await("killed", append([]string{"stale"}, want...)...)

@@ -27,7 +27,7 @@ type watch struct {
 	maps []*podmap.Map
 }
 
-// watch starts a Watcher that knows its own pod, the static one unless told
+// watch starts a Watcher that knows its own pod, the static one unless set
 // otherwise, and
 // asks as often as the kubelet's limit on calls lets it.
 func (n *node) watch(opts podmap.Options) *watch {
@@ -71,19 +71,19 @@ func (w *watch) shown() []*podmap.Map {
 	return maps
 }
 
-// await waits for a Map that says this: its state, then a line for each holder
+// await waits for this Map: its state, then a line for each holder
 // in order of resource and device.
 func (w *watch) await(when string, lines ...string) *podmap.Map {
 	w.t.Helper()
 	var m *podmap.Map
 	defer func() {
 		if w.t.Failed() {
-			w.t.Logf("%s (-want +got):\n%s\nstatus: %+v", when, cmp.Diff(lines, told(m)), w.w.Status())
+			w.t.Logf("%s (-want +got):\n%s\nstatus: %+v", when, cmp.Diff(lines, formatted(m)), w.w.Status())
 		}
 	}()
 	w.n.await(when, func() bool {
 		m = w.w.Latest()
-		return slices.Equal(told(m), lines)
+		return slices.Equal(formatted(m), lines)
 	})
 	return m
 }
@@ -116,7 +116,7 @@ func (w *watch) awaitAllocatable(when string, want ...podmap.Allocatable) {
 }
 
 // told writes a Map as its state and a line for each holder.
-func told(m *podmap.Map) []string {
+func formatted(m *podmap.Map) []string {
 	lines := []string{string(m.State)}
 	for _, h := range m.Allocations {
 		lines = append(lines, line(h))

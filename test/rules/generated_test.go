@@ -20,7 +20,7 @@ func TestGenerated(t *testing.T) {
 	}
 	t.Logf("%d steps; of %d alerts %d fired; %d rules failed", steps, alerts, fired, failed)
 	if *cases >= 100 && (fired < alerts/5 || failed == 0) {
-		t.Error("the generated rules say too little")
+		t.Error("the generated rules produce too few alerts and series")
 	}
 }
 

@@ -164,7 +164,7 @@ func (g *grammar) record(b *strings.Builder) {
 	case !g.made["temp"] && chance(g.r, 3):
 		name = "temp"
 		g.made[name] = true
-		// A series of the page is held where a rule reads it.
+		// A series of the page is stored if a rule reads it.
 		b.WriteString("  - record: r_temp\n    expr: count(temp)\n")
 	}
 	g.records = append(g.records, name) // it may read what it wrote before

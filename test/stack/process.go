@@ -50,7 +50,7 @@ func Start(log string, env []string, program string, args ...string) (*Process, 
 	return p, nil
 }
 
-// Address waits until the program says where it listens.
+// Address waits until the program logs its listen address.
 func (p *Process) Address(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
@@ -60,7 +60,7 @@ func (p *Process) Address(ctx context.Context) (string, error) {
 	case <-p.ended:
 		return "", fmt.Errorf("%s ended (%w): see %s", p.cmd.Path, p.err, p.log.Name())
 	case <-ctx.Done():
-		return "", fmt.Errorf("%s does not say where it listens (%w): see %s", p.cmd.Path, ctx.Err(), p.log.Name())
+		return "", fmt.Errorf("%s does not log its listen address (%w): see %s", p.cmd.Path, ctx.Err(), p.log.Name())
 	}
 }
 

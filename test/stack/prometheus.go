@@ -33,7 +33,7 @@ func Prometheus(ctx context.Context, program, dir, address string, configuration
 func (p *Process) Ready(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
-	again := time.NewTicker(100 * time.Millisecond) // nobody tells when it is
+	again := time.NewTicker(100 * time.Millisecond) // there is no event to wait for
 	defer again.Stop()
 	for {
 		err := answers(ctx, url)

@@ -104,7 +104,7 @@ scrape_configs:
 	}
 }
 
-// migrationRow is a field of DCGM and what the manual says is the same here.
+// migrationRow is a field of DCGM and its equivalent in the manual.
 var migrationRow = regexp.MustCompile("(?m)^\\| \\**`(DCGM_FI_\\w+)`\\** \\| [^|]* \\| (`.+`) \\|$")
 
 // TestMigrationTable: the queries of the manual give what the families of

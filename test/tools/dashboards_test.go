@@ -16,7 +16,7 @@ var empty = map[string]string{
 
 // TestDashboards asks a Prometheus that scrapes simulated nodes, with faults
 // and pods, every query of every dashboard. None may fail, and none may be
-// empty without a reason. Which label cluster there is, nobody says here: a
+// empty without a reason. There is no label cluster here: a
 // dashboard must work without.
 func TestDashboards(t *testing.T) {
 	boards := loadBoards(t)
@@ -61,7 +61,7 @@ func TestDashboards(t *testing.T) {
 }
 
 // fill takes the queries that have an answer from those that have none yet. It
-// asks the others too where all is said.
+// asks the others too where every query has a result.
 func (b board) fill(t *testing.T, p prom, missing map[string]string, all bool) {
 	t.Helper()
 	ways := b.choices(t, p)

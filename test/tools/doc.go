@@ -1,4 +1,4 @@
-// Package tools holds the rule files against a real Prometheus and a real
-// Alertmanager on loopback. Where the programs are is said by PROMETHEUS and
+// Package tools tests the rule files in a real Prometheus and a real
+// Alertmanager on loopback. The programs are named by PROMETHEUS and
 // ALERTMANAGER; .ci/tools.sh gets them.
 package tools

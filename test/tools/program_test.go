@@ -19,7 +19,7 @@ import (
 const patience = 5 * time.Minute
 
 // program returns the path in the variable; without it there is nothing to
-// hold the rules against.
+// test the rules against.
 func program(t *testing.T, variable string) string {
 	t.Helper()
 	path := os.Getenv(variable)
@@ -75,7 +75,7 @@ func start(t *testing.T, address, path string, args ...string) {
 	})
 }
 
-// freeAddress is a port of loopback that nobody listens on.
+// freeAddress is a port of loopback that is free.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -113,7 +113,7 @@ func getJSON(url string, into any) error {
 	return json.Unmarshal(body, into)
 }
 
-// eventually waits for a condition of another process, which tells nobody
+// eventually waits for a condition of another process, which sends no event
 // when it comes.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()

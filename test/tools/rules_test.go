@@ -51,7 +51,7 @@ scrape_configs:
 	eventually(t, "every rule is evaluated", func() error { return healthy("http://"+prom, want) })
 	for _, pod := range []string{"a", "b"} {
 		eventually(t, "the alert with pod "+pod+" is at Alertmanager", func() error {
-			return told("http://"+am, map[string]string{
+			return sent("http://"+am, map[string]string{
 				"alertname": "AcceleratorLost", "severity": "critical", "job": "accel-exporter",
 				"instance": "n1", "device": "GPU-1", "namespace": "team", "pod": pod,
 			})
@@ -113,9 +113,9 @@ func healthy(prometheus string, want []string) error {
 	return nil
 }
 
-// told returns an error unless Alertmanager has an alert with exactly these
+// sent returns an error unless Alertmanager has an alert with exactly these
 // labels.
-func told(alertmanager string, want map[string]string) error {
+func sent(alertmanager string, want map[string]string) error {
 	var alerts []struct{ Labels map[string]string }
 	if err := getJSON(alertmanager+"/api/v2/alerts", &alerts); err != nil {
 		return err

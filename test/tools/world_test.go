@@ -101,7 +101,7 @@ func (s simulated) run(t *testing.T) (string, func(fault string)) {
 }
 
 // remedied is the page of an accel-remediator that has something for every
-// panel: what its own test had it say.
+// panel: the page of its own test.
 func remedied(t *testing.T) *httptest.Server {
 	page, err := os.ReadFile(filepath.Join(root, "internal/remediation/testdata/page.metrics"))
 	if err != nil {
@@ -113,7 +113,7 @@ func remedied(t *testing.T) *httptest.Server {
 	}))
 }
 
-// beside is a page of what kube-state-metrics and cAdvisor say of a pod.
+// beside is a page of kube-state-metrics and cAdvisor for a pod.
 func beside() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		const pod = `namespace="research",pod="segment-0"`

@@ -1,10 +1,10 @@
-# Offline checks only: what series exist is held against the metric table by
+# Offline checks only: existing series are compared with the metric table by
 # internal/repocheck.
 # Three checks are off. alerts/comparison wants a threshold in each alert, and
 # what these alerts look at exists only where something is wrong. group/interval
-# warns of gaps in what a slow group records, which nobody reads outside the
+# warns of gaps in what a slow group records, which is not read outside the
 # group but over ranges of hours. rule/dependency warns of a series that another
-# group records: which pods hold devices may be as old as the group's interval.
+# group records: allocations may be as old as the group's interval.
 checks {
   disabled = ["alerts/comparison", "group/interval", "rule/dependency"]
 }

@@ -1,4 +1,4 @@
-// Package live asks the simulated libdcgm what its engines still hold.
+// Package live counts the objects of the simulated libdcgm's engines.
 package live
 
 /*
@@ -18,15 +18,15 @@ import "C"
 
 import "errors"
 
-// Held is how many objects there are.
-type Held struct{ Groups, FieldGroups, Watches, Policies int }
+// Objects counts the objects of the engines.
+type Objects struct{ Groups, FieldGroups, Watches, Policies int }
 
 // Now counts over all engines of this process. It is an error where the library
 // is not loaded, or is not the simulated one.
-func Now() (Held, error) {
+func Now() (Objects, error) {
 	var out [4]C.uint
 	if C.live(&out[0]) == 0 {
-		return Held{}, errors.New("no dcgmSimLive: the simulated libdcgm is not loaded")
+		return Objects{}, errors.New("no dcgmSimLive: the simulated libdcgm is not loaded")
 	}
-	return Held{int(out[0]), int(out[1]), int(out[2]), int(out[3])}, nil
+	return Objects{int(out[0]), int(out[1]), int(out[2]), int(out[3])}, nil
 }

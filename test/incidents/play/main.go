@@ -26,7 +26,7 @@ func main() {
 	}
 }
 
-// errNotAsStated is the error of a run whose report has said what is wrong.
+// errNotAsStated is the error of a run whose report names the differences.
 var errNotAsStated = errors.New("not all is as the incidents state")
 
 // short are the incidents of make incidents-short, one of each kind.
