@@ -52,7 +52,7 @@ func (s *Settings) Prepare(ctx context.Context) (map[string]Alert, error) {
 }
 
 func (s *Settings) shortCatalogue() (string, error) {
-	from := filepath.Join(s.Root, "health", "catalogue.yaml")
+	from := filepath.Join(s.Root, "internal", "judge", "health", "catalogue.yaml")
 	data, err := os.ReadFile(from)
 	if err != nil {
 		return "", err
