@@ -7,8 +7,8 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 )
 
-// board is a dashboard as it is written down here. Its uid is also the name of
-// its file, and never changes: links and bookmarks hold it.
+// board is the description of a dashboard. Its uid is also the name of its file
+// and never changes, because links and bookmarks contain it.
 type board struct {
 	uid, title, about string
 	from              string // beginning of the time range, as in now-6h
@@ -18,7 +18,7 @@ type board struct {
 }
 
 // row is a group of panels under a title. The panels of a folded row are not
-// asked for until somebody opens it.
+// queried until it is opened.
 type row struct {
 	title  string
 	folded bool
@@ -51,8 +51,8 @@ func (b board) json() ([]byte, error) {
 	return b.finish(model)
 }
 
-// finish adds what the SDK has no fields for and lays the text out so that a
-// diff can be read.
+// finish adds what the SDK has no fields for and indents the text so that diffs
+// are readable.
 func (b board) finish(model dashboard.Dashboard) ([]byte, error) {
 	data, err := json.Marshal(model)
 	if err != nil {
@@ -71,13 +71,13 @@ func (b board) finish(model dashboard.Dashboard) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// built is a builder of what is there already.
+// built is a builder of an existing value.
 type built[T any] struct{ t T }
 
 func (b built[T]) Build() (T, error) { return b.t, nil }
 
-// links leads to the other dashboards, with the time range and the variables
-// kept, and to what explains them.
+// links returns links to the other dashboards, which keep the time range and the
+// variables, and to the documentation.
 func links() []dashboard.DashboardLink {
 	return []dashboard.DashboardLink{
 		{Title: "Accelerators", Type: dashboard.DashboardLinkTypeDashboards, Tags: []string{tag}, AsDropdown: true, IncludeVars: true, KeepTime: true, Icon: "external link"},
@@ -88,7 +88,7 @@ func links() []dashboard.DashboardLink {
 
 const gridWidth = 24
 
-// layout numbers the panels and puts them side by side as far as they fit.
+// layout numbers the panels and places them side by side.
 func layout(rows []row) []dashboard.PanelOrRowPanel {
 	var out []dashboard.PanelOrRowPanel
 	var id, y uint32

@@ -7,9 +7,9 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 )
 
-// Colours mean the same everywhere: green is well or at work, blue is free or
+// Colours have the same meaning everywhere: green is healthy or in use, blue is free or
 // neutral, yellow is idle or worth a look, orange is degraded, red is failed,
-// purple is not known.
+// purple is unknown.
 const (
 	green  = "green"
 	blue   = "blue"
@@ -33,7 +33,7 @@ type scale struct {
 	steps []step
 }
 
-// bad is green, and red from the value on.
+// bad is green, and red from the value up.
 func bad(from float64) scale { return scale{green, []step{{from, red}}} }
 
 // low is red below the value, and green from it on.

@@ -1,14 +1,14 @@
 package main
 
-// What only DCGM tells: NVSwitches, Grace CPUs, its own checks, and the state
-// of what it measures. The rows are folded, since most nodes have none of it.
+// What only DCGM reports: NVSwitches, Grace CPUs, its own checks, and the state
+// of its measurements. The rows are folded, since most nodes have none of it.
 
 const (
 	ofSwitches = `class="switch",` + inNode
 	ofCPUs     = `class="cpu",` + inNode
-	noDCGM     = "DCGM is not asked, which begins with --dcgm.embedded or --dcgm.address"
-	noSwitches = "DCGM is not asked, or sees no NVSwitch on this node"
-	noCPUs     = "DCGM is not asked, or sees no Grace CPU on this node"
+	noDCGM     = "DCGM is not used; enable it with --dcgm.embedded or --dcgm.address"
+	noSwitches = "DCGM is not used, or sees no NVSwitch on this node"
+	noCPUs     = "DCGM is not used, or sees no Grace CPU on this node"
 )
 
 // watchStates are the values of watchOf.
@@ -34,7 +34,7 @@ func nodeSwitches() []panel {
 		}),
 		third(panel{
 			kind: lines, title: "NVLinks of NVSwitches that are down", unit: "none", min: f(0), empty: noSwitches,
-			about:   "Links of each switch that are not up. A link to nothing is not counted by DCGM.",
+			about:   "Links of each switch that are not up. DCGM does not count unconnected links.",
 			queries: []query{perKind(ofSwitches, `1 - accel_nvlink_up{`+inNode+`}`)},
 		}),
 		third(panel{
@@ -44,13 +44,13 @@ func nodeSwitches() []panel {
 		}),
 		half(panel{
 			kind: listing, title: "SXids since the exporter started", unit: "none", empty: "No SXid is counted on this node",
-			about:   "Faults that the switches' driver reported, by number. docs/health.md says which cost work.",
+			about:   "Faults that the switches' driver reported, by number. docs/health.md lists which of them stop work.",
 			queries: []query{{expr: keep(named(ofSwitches, `accel_nvswitch_sxid_errors_total{`+inNode+`}`), "name, sxid")}},
 			columns: []column{{of: "name", title: "Switch"}, {of: "sxid", title: "SXid", width: 90}, {of: "A", title: "Times", sort: true, width: 80}},
 		}),
 		half(panel{
-			kind: timeline, title: "Asks for a reset", unit: "none", states: yesBad, empty: noSwitches,
-			about:   "Whether the switch asks for a reset. All GPUs behind it have to be free for that.",
+			kind: timeline, title: "Reset required", unit: "none", states: yesBad, empty: noSwitches,
+			about:   "Whether the switch requires a reset. All GPUs behind it must be free for that.",
 			queries: []query{perName(ofSwitches, `accel_nvswitch_reset_required{`+inNode+`}`)},
 		}),
 	}
@@ -60,7 +60,7 @@ func nodeCPUs() []panel {
 	return []panel{
 		third(panel{
 			kind: lines, title: "Use of Grace CPUs", unit: "percentunit", min: f(0), max: f(1), empty: noCPUs,
-			about:   "Share of time in which the cores of the CPU did anything.",
+			about:   "Share of time in which the cores of the CPU were busy.",
 			queries: []query{perKind(ofCPUs, `accel_cpu_utilization_ratio{`+inNode+`}`)},
 		}),
 		third(panel{
@@ -80,11 +80,11 @@ func nodeDCGM() []panel {
 	return []panel{
 		half(panel{
 			kind: timeline, title: "DCGM's health check", unit: "none", states: watchStates, empty: noDCGM,
-			about:   "The worst of DCGM's health watches on each device. It is DCGM's opinion beside the verdict above, which it does not change.",
+			about:   "The worst of DCGM's health watches on each device. It does not change the verdict above.",
 			queries: []query{perName(inNode, `max by (`+target+`, device) `+watchOf(inNode))},
 		}),
 		half(panel{
-			kind: listing, title: "Watches that did not pass", unit: "none", empty: "Every watch passes, or DCGM is not asked",
+			kind: listing, title: "Watches that did not pass", unit: "none", empty: "Every watch passes, or DCGM is not used",
 			about:   "Which of DCGM's health watches warn or fail, and on which device.",
 			queries: []query{{expr: keep(host(named(inNode, `max by (`+target+`, device, watch) `+watchOf(inNode)+` > 0`)), "host, name, device, watch")}},
 			columns: []column{nameColumn, {of: "watch", title: "Watch"}, {of: "A", title: "State", states: watchStates, width: 90}, idColumn, {of: "host", title: "Node", hidden: true}},
@@ -96,12 +96,12 @@ func deviceDCGM() []panel {
 	return []panel{
 		third(panel{
 			kind: timeline, title: "DCGM's health watches", unit: "none", states: watchStates, empty: noDCGM,
-			about:   "What DCGM's health check says of the device, by watch." + onBoard,
+			about:   "Result of DCGM's health check of the device, by watch." + onBoard,
 			queries: []query{{`max by (watch) ` + watchOf(ofBox), "{{watch}}"}},
 		}),
 		third(panel{
-			kind: listing, title: "Fields of DCGM", unit: "none", empty: "The configuration asks for no field",
-			about:   "Values of the fields that sources.dcgm.fields and --dcgm.fields ask for, in DCGM's units.",
+			kind: listing, title: "Fields of DCGM", unit: "none", empty: "No field is configured",
+			about:   "Values of the fields in sources.dcgm.fields and --dcgm.fields, in DCGM's units.",
 			queries: []query{{expr: `max by (field, entity, unit) (accel_dcgm_field_value{` + inBox + `} or accel_dcgm_field_total{` + inBox + `})`}},
 			columns: []column{{of: "field", title: "Field"}, {of: "entity", title: "Part", width: 80}, {of: "A", title: "Value", width: 110}, {of: "unit", title: "Unit", width: 100}},
 		}),
@@ -113,23 +113,23 @@ func deviceDCGM() []panel {
 	}
 }
 
-// dcgm is whether DCGM gives what it is asked for.
+// dcgm shows whether DCGM delivers what is configured.
 func (e exporters) dcgm() []panel {
 	return []panel{
 		third(panel{
 			kind: listing, title: "DCGM", unit: "none", empty: noDCGM,
-			about:   "How DCGM is reached and its versions. A host engine older than the library answers with fewer fields.",
+			about:   "Mode of the connection to DCGM, and its versions. A host engine older than the library answers with fewer fields.",
 			queries: []query{{expr: `count by (mode, version, host_engine_version) (accel_dcgm_info{` + inPool + `})`}},
 			columns: []column{{of: "mode", title: "Mode"}, {of: "version", title: "Library"}, {of: "host_engine_version", title: "Host engine"}, {of: "A", title: "Nodes", sort: true, width: 75}},
 		}),
 		third(panel{
-			kind: lines, title: "GPUs without profiling counters", unit: "none", stacked: true, min: f(0), empty: "The counters of every GPU arrive, or none are asked for",
-			about:   "GPUs whose profiling counters DCGM was asked for and does not give, by reason. in_use: a profiler holds them.",
+			kind: lines, title: "GPUs without profiling counters", unit: "none", stacked: true, min: f(0), empty: "All GPUs deliver profiling counters, or profiling is off",
+			about:   "GPUs for which DCGM does not deliver profiling counters, by reason. in_use: another profiler uses them.",
 			queries: []query{{`count by (reason) (accel_dcgm_profiling_up{` + inPool + `} == 0)`, "{{reason}}"}},
 		}),
 		third(panel{
-			kind: listing, title: "Fields that cannot be had", unit: "none", empty: "Every field can be had, or none is asked for",
-			about:   "Fields of DCGM that the configuration asks for and that some devices do not have.",
+			kind: listing, title: "Fields that are not available", unit: "none", empty: "All fields are available, or none is configured",
+			about:   "Configured DCGM fields that some devices do not have.",
 			queries: []query{{expr: `sum by (field, reason) (accel_dcgm_fields_skipped_devices{` + inPool + `})`}},
 			columns: []column{{of: "field", title: "Field"}, {of: "reason", title: "Reason"}, {of: "A", title: "Devices", sort: true, width: 80}},
 		}),

@@ -1,48 +1,48 @@
 package main
 
-// device is one GPU, MIG instance or FPGA in depth. What a partition has not of
-// its own (heat, power, links, errors) is shown of the board it is part of.
+// device is one GPU, MIG instance or FPGA in detail. Values that a partition does
+// not have (temperature, power, links, errors) are those of its board.
 func device(v *values) board {
 	return board{
 		uid: "accel-device", title: "Accelerators / Device", from: "now-3h",
-		about:     "One GPU, MIG instance or FPGA in depth. Of a MIG instance, heat, power, links and errors are those of its GPU.",
+		about:     "One GPU, MIG instance or FPGA in detail. For a MIG instance, temperature, power, links and errors are those of its GPU.",
 		variables: []variable{datasource, cluster, oneNode, instances, oneDevice, wholeDevice},
 		events:    append([]event{alerts(ofBox), xids(ofBox)}, holds(inBox)...),
 		rows: []row{
-			{title: "How is it?", panels: deviceNow(v)},
-			{title: "What speaks against it, and who is hurt?", panels: []panel{deviceReasons(), deviceHolders(), deviceHits()}},
+			{title: "Current state", panels: deviceNow(v)},
+			{title: "What is wrong, and which pods are affected?", panels: []panel{deviceReasons(), deviceHolders(), deviceHits()}},
 			{title: "Health", panels: []panel{deviceTimeline(), deviceXids(), deviceEvents()}},
 			{title: "Use and memory", panels: deviceUse()},
-			{title: "Heat and power", panels: deviceHeat(v)},
+			{title: "Temperature and power", panels: deviceHeat(v)},
 			{title: "PCIe and NVLink", panels: deviceLinks()},
 			{title: "Memory errors and repairs", panels: deviceMemory()},
 			{title: "FPGA", folded: true, panels: deviceFPGA()},
 			{title: "DCGM and Grace CPU", folded: true, panels: deviceDCGM()},
-			{title: "What it is", folded: true, panels: deviceIdentity()},
+			{title: "Identity and firmware", folded: true, panels: deviceIdentity()},
 		},
 	}
 }
 
 const (
 	notMeasured = "Not measured on this device"
-	onBoard     = " Of a MIG instance this is its GPU's."
+	onBoard     = " For a MIG instance this is the value of its GPU."
 )
 
 func deviceNow(v *values) []panel {
 	return []panel{
 		narrowTile(panel{
 			kind: number, title: "Health", unit: "none", states: healthStates, scale: only(plain), empty: "The device does not answer",
-			about:   "The verdict. Failed: work on it is lost. Degraded: it goes on. Unknown: nobody can look.",
+			about:   "The verdict. Failed: work on it is lost. Degraded: work continues. Unknown: the device cannot be observed.",
 			queries: []query{{expr: `max(` + healthOf(inBox) + `)`}},
 		}),
 		narrowTile(panel{
 			kind: number, title: "What to do", unit: "none", words: true, scale: only(blue), empty: "The device does not answer",
-			about:   "What would bring the device back to health." + onBoard,
+			about:   "The recommended action." + onBoard,
 			queries: []query{{`max by (action) (accel_device_action{` + ofBox + `} == 1)`, "{{action}}"}},
 		}),
 		narrowTile(panel{
-			kind: number, title: "Holders", unit: "none", scale: only(blue), empty: "Not known, or it is cut into partitions",
-			about:   "Pods that hold the device. 0: it is free.",
+			kind: number, title: "Holders", unit: "none", scale: only(blue), empty: "Unknown, or divided into partitions",
+			about:   "Pods that the device is allocated to. 0: it is free.",
 			queries: []query{{expr: `max(accel_device_holders{` + inBox + `})`}},
 		}),
 		narrowTile(panel{
@@ -52,12 +52,12 @@ func deviceNow(v *values) []panel {
 		}),
 		narrowTile(panel{
 			kind: number, title: "Memory in use", unit: "percentunit", scale: only(blue), empty: notMeasured, decimals: f(0),
-			about:   "Share of the memory that is allocated. Frameworks take it in advance.",
+			about:   "Share of the memory that is allocated. Frameworks allocate it in advance.",
 			queries: []query{{expr: `max(accel_memory_used_bytes{` + inBox + `} / ` + perDevice + ` accel_memory_total_bytes{` + inBox + `})`}},
 		}),
 		narrowTile(panel{
 			kind: number, title: "Margin to slowdown", unit: "celsius", empty: notMeasured,
-			about:   "Degrees left before the device slows itself down. Red where AcceleratorTemperatureNearLimit fires." + onBoard,
+			about:   "Degrees left before the device slows down. Red where AcceleratorTemperatureNearLimit fires." + onBoard,
 			scale:   scale{red, []step{{v.number("near_limit_celsius"), green}}},
 			queries: []query{{expr: `min(accel_temperature_margin_celsius{limit="slowdown",` + ofBox + `})`}},
 		}),
@@ -68,7 +68,7 @@ func deviceNow(v *values) []panel {
 		}),
 		narrowTile(panel{
 			kind: number, title: "Last answer", unit: "dateTimeFromNow", empty: "The device has never answered",
-			about:   "When the device was last read with success. Longer ago than a minute: look at the exporter.",
+			about:   "Time of the last successful read of the device. If it is older than a minute, check the exporter.",
 			scale:   only(blue),
 			queries: []query{{expr: `1000 * max(accel_device_last_sample_timestamp_seconds{` + inBox + `})`}},
 		}),
@@ -77,10 +77,10 @@ func deviceNow(v *values) []panel {
 
 func deviceReasons() panel {
 	return third(panel{
-		kind: listing, title: "What speaks against it", unit: "none", empty: "Nothing speaks against it",
-		about:   "Each fact that speaks against the device and the verdict it asks for. docs/health.md explains them.",
+		kind: listing, title: "Reasons", unit: "none", empty: "No reason against its health",
+		about:   "The reasons for the health state of the device, each with the state that it causes. docs/health.md explains them.",
 		queries: []query{{expr: `max by (severity, reason) (accel_device_health_reason{` + inBox + `} == 1)`}},
-		columns: []column{{of: "severity", title: "Verdict", states: verdicts, width: 90}, {of: "reason", title: "Reason"}, {of: "A", title: "Is so", hidden: true}},
+		columns: []column{{of: "severity", title: "Verdict", states: verdicts, width: 90}, {of: "reason", title: "Reason"}, {of: "A", title: "Applies", hidden: true}},
 	})
 }
 
@@ -89,8 +89,8 @@ func deviceHolders() panel {
 		return query{expr: `max by (namespace, pod, resource) (` + name + `{` + inBox + `})`}
 	}
 	return third(panel{
-		kind: listing, title: "Who holds it", unit: "none", empty: "Nobody, or the kubelet does not say",
-		about:   "Pods that hold the device, their use of it and for how long they have left it idle.",
+		kind: listing, title: "Pods", unit: "none", empty: "The device is free, or the kubelet does not answer",
+		about:   "Pods that the device is allocated to, their use of it and how long it has been idle.",
 		queries: []query{of("accel_allocation_info"), of("accel_allocation_utilization_ratio"), of("accel_allocation_memory_used_bytes"), of("accel_allocation_idle_seconds")},
 		columns: []column{
 			namespaceColumn, podColumn,
@@ -98,15 +98,15 @@ func deviceHolders() panel {
 			{of: "B", title: "Use", unit: "percentunit", width: 65},
 			{of: "C", title: "Memory", unit: "bytes", width: 85},
 			{of: "D", title: "Idle for", unit: "s", width: 80},
-			{of: "A", title: "Holds", hidden: true},
+			{of: "A", title: "Allocated", hidden: true},
 		},
 	})
 }
 
 func deviceHits() panel {
 	return third(panel{
-		kind: listing, title: "Who was hit", unit: "none", empty: "No fault has hit a holder in the last hour",
-		about:   "Pods that held the device when it had a fault, also where they have ended since. It was not their fault.",
+		kind: listing, title: "Affected pods", unit: "none", empty: "No fault has hit a pod in the last hour",
+		about:   "Pods that the device was allocated to when it had a fault, including pods that have ended. They did not cause it.",
 		queries: []query{{expr: `1000 * max by (namespace, pod, fault) (accel_allocation_fault_timestamp_seconds{` + inBox + `})`}},
 		columns: []column{namespaceColumn, podColumn, {of: "fault", title: "Fault"}, {of: "A", title: "When", unit: "dateTimeFromNow", sort: true, width: 120}},
 	})
@@ -123,7 +123,7 @@ func deviceTimeline() panel {
 func deviceXids() panel {
 	return third(panel{
 		kind: bars, title: "Xids", unit: "none", stacked: true, min: f(0), empty: "No Xid is counted",
-		about:   "Xids by number. Numbers 13, 31, 43 and 69 are programs' own faults as a rule; the others are the GPU's or its driver's." + onBoard,
+		about:   "Xids by number. Numbers 13, 31, 43 and 69 are usually application errors; the others are faults of the GPU or its driver." + onBoard,
 		queries: []query{{`sum by (xid) (increase(accel_gpu_xid_errors_total{` + ofBox + `}[$__rate_interval]) > 0)`, "Xid {{xid}}"}},
 	})
 }
@@ -131,7 +131,7 @@ func deviceXids() panel {
 func deviceEvents() panel {
 	return third(panel{
 		kind: bars, title: "Events", unit: "none", stacked: true, min: f(0), empty: "No event is counted",
-		about: "What driver and kernel announced, and how often the verdict became failed." + onBoard,
+		about: "Events that driver and kernel reported, and changes of the verdict to failed." + onBoard,
 		queries: []query{
 			{`sum by (event) (increase(accel_device_events_total{` + ofBox + `}[$__rate_interval]) > 0)`, "{{event}}"},
 			{`sum(increase(accel_device_failures_total{` + ofBox + `}[$__rate_interval]) > 0)`, "became failed"},
@@ -153,11 +153,11 @@ func deviceUse() []panel {
 		}),
 		quarter(panel{
 			kind: lines, title: "Memory", unit: "bytes", min: f(0), dashed: "^total$", empty: notMeasured,
-			about:   "Memory allocated, held by the driver, and installed. Beyond total programs fail.",
+			about:   "Memory allocated, reserved by the driver, and installed. Programs fail when they need more.",
 			queries: []query{{`max(accel_memory_used_bytes{` + inBox + `})`, "used"}, {`max(accel_memory_reserved_bytes{` + inBox + `})`, "reserved"}, {`max(accel_memory_total_bytes{` + inBox + `})`, "total"}},
 		}),
 		quarter(panel{
-			kind: lines, title: "Memory by holder", unit: "bytes", min: f(0), stacked: true, empty: "Nobody holds it, or it cannot be told apart",
+			kind: lines, title: "Memory by pod", unit: "bytes", min: f(0), stacked: true, empty: "The device is free, or its memory cannot be attributed to pods",
 			about:   "Memory that each pod has allocated on the device.",
 			queries: []query{{`max by (namespace, pod) (accel_allocation_memory_used_bytes{` + inBox + `})`, "{{namespace}}/{{pod}}"}},
 		}),
@@ -173,7 +173,7 @@ func deviceHeat(v *values) []panel {
 		}),
 		third(panel{
 			kind: lines, title: "Margins", unit: "celsius", limitLine: true, empty: notMeasured,
-			about:   "Degrees left before each measure. AcceleratorTemperatureNearLimit fires where slowdown is below the line." + onBoard,
+			about:   "Degrees left before each action of the device. AcceleratorTemperatureNearLimit fires where slowdown is below the line." + onBoard,
 			scale:   scale{red, []step{{v.number("near_limit_celsius"), green}}},
 			queries: []query{{`max by (limit) (accel_temperature_margin_celsius{` + ofBox + `})`, "to {{limit}}"}},
 		}),
@@ -188,13 +188,13 @@ func deviceHeat(v *values) []panel {
 		}),
 		third(panel{
 			kind: lines, title: "Throttled", unit: "percentunit", min: f(0), max: f(1), limitLine: true, empty: notMeasured,
-			about:   "Share of time in which the clocks were held down, by reason. sw_power_cap is normal under load; the others are not. GpuThermalThrottling fires where heat is above the line." + onBoard,
+			about:   "Share of time in which the clocks were reduced, by reason. sw_power_cap is normal under load; the others are not. GpuThermalThrottling fires where heat is above the line." + onBoard,
 			scale:   bad(v.number("hot_throttle_share")),
 			queries: []query{{`sum by (reason) (rate(accel_throttle_seconds_total{` + ofBox + `}[$__rate_interval]))`, "{{reason}}"}},
 		}),
 		third(panel{
 			kind: lines, title: "Clocks", unit: "hertz", min: f(0), dashed: "limit", empty: notMeasured,
-			about:   "Clock frequencies; dashed, the highest the device can do. Low under load: look at what throttles it." + onBoard,
+			about:   "Clock frequencies; dashed, the highest the device can do. If low under load, check the reasons for throttling." + onBoard,
 			queries: []query{{`max by (clock) (accel_clock_hertz{` + ofBox + `})`, "{{clock}}"}, {`max by (clock) (accel_clock_max_hertz{clock=~"sm|memory",` + ofBox + `})`, "limit {{clock}}"}},
 		}),
 		third(panel{
@@ -209,7 +209,7 @@ func deviceLinks() []panel {
 	return []panel{
 		third(panel{
 			kind: lines, title: "PCIe traffic", unit: "Bps", min: f(0), empty: notMeasured,
-			about:   "Bytes over PCIe. Far below what the link can do while the device waits: look at the host.",
+			about:   "Bytes over PCIe. If far below the capacity of the link while the device waits, check the host.",
 			queries: []query{{`max(accel_pcie_receive_bytes_per_second{` + inBox + `} or rate(accel_pcie_receive_bytes_total{` + inBox + `}[$__rate_interval]))`, "received"}, {`max(accel_pcie_transmit_bytes_per_second{` + inBox + `} or rate(accel_pcie_transmit_bytes_total{` + inBox + `}[$__rate_interval]))`, "sent"}},
 		}),
 		third(panel{
@@ -234,12 +234,12 @@ func deviceLinks() []panel {
 		}),
 		third(panel{
 			kind: timeline, title: "NVLinks", unit: "none", empty: "No NVLink", states: upStates,
-			about:   "Whether each link is up. One that is down slows every job over several GPUs." + onBoard,
+			about:   "Whether each link is up. A link that is down slows every multi-GPU job." + onBoard,
 			queries: []query{{`max by (link) (accel_nvlink_up{` + ofBox + `})`, "{{link}}"}},
 		}),
 		third(panel{
 			kind: bars, title: "NVLink errors", unit: "none", stacked: true, min: f(0), empty: "No NVLink error is counted",
-			about:   "Errors by type over all links. The types overlap. A recovery costs time, a failed one the link." + onBoard,
+			about:   "Errors by type over all links. The types overlap. A recovery costs time; a failed recovery costs the link." + onBoard,
 			queries: []query{{`sum by (type) (increase(accel_nvlink_errors_total{` + ofBox + `}[$__rate_interval]) > 0)`, "{{type}}"}},
 		}),
 	}
@@ -254,7 +254,7 @@ func deviceMemory() []panel {
 		}),
 		third(panel{
 			kind: lines, title: "Errors over the board's life", unit: "none", min: f(0), empty: notMeasured,
-			about: "Uncorrected errors, rows remapped and pages retired, kept in the board. A slope is what matters." + onBoard,
+			about: "Uncorrected errors, rows remapped and pages retired, stored on the board. Watch for a rising line." + onBoard,
 			queries: []query{
 				{`sum by (severity) (accel_ecc_aggregate_errors_total{severity="uncorrected",` + ofBox + `})`, "{{severity}}"},
 				{`sum by (cause) (accel_row_remaps_total{` + ofBox + `})`, "rows remapped: {{cause}}"},
@@ -263,7 +263,7 @@ func deviceMemory() []panel {
 		}),
 		third(panel{
 			kind: timeline, title: "Repairs", unit: "none", states: yesBad, empty: notMeasured,
-			about: "Remaps that wait for a reset, remaps that failed, and SRAM errors past the count at which the board should be replaced." + onBoard,
+			about: "Remaps that are pending until a reset, remaps that failed, and SRAM errors above the threshold at which the board should be replaced." + onBoard,
 			queries: []query{
 				{`max(accel_row_remap_pending{` + ofBox + `})`, "remap waits for a reset"},
 				{`max(accel_row_remap_failed{` + ofBox + `})`, "remap failed"},
@@ -277,7 +277,7 @@ func deviceMemory() []panel {
 func deviceFPGA() []panel {
 	return []panel{
 		half(panel{
-			kind: listing, title: "What is loaded", unit: "none", empty: "Not an FPGA, or nothing is loaded",
+			kind: listing, title: "Loaded designs", unit: "none", empty: "Not an FPGA, or nothing is loaded",
 			about:   "Designs by region. The FPGA dashboard has more.",
 			queries: []query{{expr: `max by (region, kind, id) (accel_fpga_bitstream_info{` + inBox + `})`}},
 			columns: []column{{of: "region", title: "Region"}, {of: "kind", title: "Kind"}, {of: "id", title: "Bitstream"}, {of: "A", title: "Loaded", hidden: true}},
@@ -285,7 +285,7 @@ func deviceFPGA() []panel {
 		}),
 		half(panel{
 			kind: bars, title: "Reconfigurations and errors", unit: "none", stacked: true, min: f(0), empty: "Not an FPGA, or nothing happened",
-			about:   "Loads of a design by region and outcome, and error bits that appeared by unit. A failed load leaves the region unusable.",
+			about:   "Loads of a design by region and outcome, and new error bits by unit. A failed load leaves the region unusable.",
 			queries: []query{{`sum by (region, outcome) (increase(accel_fpga_reconfigurations_total{` + inBox + `}[$__rate_interval]) > 0)`, "{{region}} {{outcome}}"}, {`sum by (unit) (increase(accel_fpga_errors_total{` + inBox + `}[$__rate_interval]) > 0)`, "error in {{unit}}"}},
 		}),
 	}
@@ -295,7 +295,7 @@ func deviceIdentity() []panel {
 	return []panel{
 		half(panel{
 			kind: listing, title: "Identity", unit: "none", empty: "The device is not known",
-			about:   "What the device is and where it sits.",
+			about:   "What the device is and where it is installed.",
 			queries: []query{{expr: `max by (class, vendor, model, architecture, profile, index, pci_address, numa_node, serial) (accel_device_info{` + inBox + `})`}},
 			columns: []column{
 				{of: "class", title: "Class"},
@@ -307,14 +307,14 @@ func deviceIdentity() []panel {
 				{of: "numa_node", title: "NUMA node"},
 				{of: "serial", title: "Serial"},
 				{of: "vendor", title: "Vendor"},
-				{of: "A", title: "Is so", hidden: true},
+				{of: "A", title: "Applies", hidden: true},
 			},
 		}),
 		half(panel{
 			kind: listing, title: "Firmware, and drift from the baseline", unit: "none", empty: "Not known, and nothing differs",
-			about:   "Versions of firmware, and where the baseline differs: approved values and what is there.",
+			about:   "Versions of firmware, and differences from the baseline: approved and actual values.",
 			queries: []query{{expr: `max by (component, version) (accel_firmware_info{` + ofBox + `}) or max by (component, expected, actual) (accel_drift{` + ofBox + `} == 1)`}},
-			columns: []column{{of: "component", title: "Component"}, {of: "version", title: "Version"}, {of: "actual", title: "Differs: is"}, {of: "expected", title: "Differs: approved"}, {of: "A", title: "Is so", hidden: true}},
+			columns: []column{{of: "component", title: "Component"}, {of: "version", title: "Version"}, {of: "actual", title: "Differs: is"}, {of: "expected", title: "Differs: approved"}, {of: "A", title: "Applies", hidden: true}},
 		}),
 	}
 }

@@ -2,12 +2,12 @@ package main
 
 import "fmt"
 
-// drift answers: what runs where, how far a rollout is, and what is not as
-// approved.
+// drift shows which versions run where, the progress of a rollout, and what is
+// not approved.
 func drift(v *values) board {
 	return board{
 		uid: "accel-drift", title: "Accelerators / Driver and firmware drift", from: "now-24h",
-		about:     "Versions of drivers, firmware, MIG layouts and FPGA designs by pool, how far a rollout is, and what is not as approved.",
+		about:     "Versions of drivers, firmware, MIG layouts and FPGA designs by pool, how far a rollout is, and what is not approved.",
 		variables: []variable{datasource, cluster, pool},
 		events: []event{{
 			name: "Driver changes", colour: blue,
@@ -17,7 +17,7 @@ func drift(v *values) board {
 		rows: []row{
 			{title: "Does anything differ?", panels: driftNow(v)},
 			{title: "Drivers", panels: []panel{half(driverMatrix()), half(cudaMatrix()), driverNodes(), rollout()}},
-			{title: "Not as approved", panels: []panel{whole(deviations())}},
+			{title: "Not approved", panels: []panel{whole(deviations())}},
 			{title: "Firmware and partitions", panels: []panel{firmware(), migLayouts()}},
 			{title: "FPGA designs and keys", panels: []panel{designs(), rootKeys()}},
 		},
@@ -26,10 +26,10 @@ func drift(v *values) board {
 
 const (
 	drivers   = `accel_driver_info{version!="",` + inPool + `}`
-	noDrivers = "No driver has told its version"
+	noDrivers = "No driver has reported its version"
 )
 
-// recentDrift is the devices and components that are not as approved. Those of
+// recentDrift is the devices and components that are not approved. Those of
 // GPUs are recorded too seldom for an instant query.
 func recentDrift(v *values) string {
 	window := fmt.Sprintf("%.0fm", 5+v.duration("trends_interval").Minutes())
@@ -48,14 +48,14 @@ func driftNow(v *values) []panel {
 			queries: []query{{expr: several("cluster, pool, vendor", `group by (cluster, pool, vendor, version) (`+drivers+`)`)}},
 		}),
 		wideTile(panel{
-			kind: number, title: "Devices not as approved", unit: "none", empty: "No baseline is given",
+			kind: number, title: "Devices not approved", unit: "none", empty: "There is no baseline",
 			about:   "Devices with at least one component that the baseline catalogue does not approve.",
 			scale:   scale{green, []step{{1, orange}}},
 			queries: []query{{expr: zeroWhere(`count(group by (`+target+`, device) (`+recentDrift(v)+`))`, `sum(accel_baseline_entries{`+inPool+`})`)}},
 		}),
 		wideTile(panel{
 			kind: number, title: "Devices without a baseline", unit: "none", empty: "No devices",
-			about:   "Whole devices that no entry of a baseline catalogue matches: their drift cannot be seen.",
+			about:   "Whole devices that no entry of a baseline catalogue matches: their drift is not detected.",
 			scale:   scale{green, []step{{1, yellow}}},
 			queries: []query{{expr: zeroWhere(`count(accel_device_info{parent="",class!="switch",`+inPool+`} unless `+perDevice+` accel_baseline_info{`+inPool+`})`, `count(accel_device_info{`+inPool+`})`)}},
 		}),
@@ -71,7 +71,7 @@ func driftNow(v *values) []panel {
 func driverMatrix() panel {
 	return panel{
 		kind: listing, title: "Nodes by pool and driver", unit: "none", empty: noDrivers,
-		about:   "How many nodes of each pool run each version of the driver. One column a row is a pool at one version. An empty row name is the pool of nodes without the label pool.",
+		about:   "How many nodes of each pool run each version of the driver. A row with one column is a pool with one version. An empty row name is the pool of nodes without the label pool.",
 		matrix:  &matrix{row: "pool", column: "version"},
 		queries: []query{{expr: `count by (pool, version) (` + drivers + `)`}},
 	}
@@ -88,8 +88,8 @@ func cudaMatrix() panel {
 
 func driverNodes() panel {
 	return half(panel{
-		kind: listing, title: "Nodes that are not at the commonest driver", unit: "none", empty: "All nodes of each pool run one driver",
-		about:   "Nodes whose driver is not the one that most nodes of their pool run: the stragglers of a rollout, or its vanguard.",
+		kind: listing, title: "Nodes without the most common driver", unit: "none", empty: "All nodes of each pool run one driver",
+		about:   "Nodes whose driver differs from that of most nodes of their pool: the last or the first nodes of a rollout.",
 		queries: []query{{expr: keep(host(drivers+` unless on (cluster, pool, vendor, version) (count by (cluster, pool, vendor, version) (`+drivers+`) == on (cluster, pool, vendor) group_left () max by (cluster, pool, vendor) (count by (cluster, pool, vendor, version) (`+drivers+`)))`), "pool, host, vendor, version, branch")}},
 		columns: []column{{of: "pool", title: "Pool"}, nodeColumn, {of: "vendor", title: "Vendor"}, {of: "version", title: "Driver"}, {of: "branch", title: "Branch"}, {of: "A", title: "Runs", hidden: true}},
 	})
@@ -98,15 +98,15 @@ func driverNodes() panel {
 func rollout() panel {
 	return half(panel{
 		kind: lines, title: "Rollout", unit: "none", stacked: true, min: f(0), empty: noDrivers,
-		about:   "Nodes by version of the driver. A rollout is a colour that gives way to another; one that stops half way is drift.",
+		about:   "Nodes by version of the driver. During a rollout one colour replaces another; a rollout that stops half way is drift.",
 		queries: []query{{`count by (vendor, version) (` + drivers + `)`, "{{vendor}} {{version}}"}},
 	})
 }
 
 func deviations() panel {
 	return panel{
-		kind: listing, title: "Devices that differ from the baseline", unit: "none", empty: "Every device is as approved, or no baseline is given",
-		about:   "What the baseline catalogue, or the resource name by which a pod holds the device, approves and what is there instead. Components with a slash are of FPGAs: region/kind, root_key/key, held/what.",
+		kind: listing, title: "Devices that differ from the baseline", unit: "none", empty: "All devices are approved, or there is no baseline",
+		about:   "Approved values of the baseline, or of the resource name of the allocation, and the actual values. Components with a slash belong to FPGAs: region/kind, root_key/key, held/what.",
 		queries: []query{{expr: keep(host(named(inPool, `max by (`+target+`, device, component, expected, actual) (accel_drift{`+inPool+`} == 1)`, "model")), "pool, host, name, device, model, component, expected, actual")}},
 		columns: []column{
 			{of: "pool", title: "Pool"},
@@ -132,7 +132,7 @@ func firmware() panel {
 func migLayouts() panel {
 	return panel{
 		kind: listing, title: "MIG layouts by node", unit: "none", width: 10, height: 10, empty: "No GPU is partitioned",
-		about:   "MIG instances of each profile by node. Nodes of one pool should be alike; a reboot loses a layout where nothing makes it anew.",
+		about:   "MIG instances of each profile by node. Nodes of one pool should be the same. A reboot loses a layout unless a tool restores it.",
 		queries: []query{{expr: `sum by (pool, host, profile) (` + host(`accel_mig_instances{`+inPool+`}`) + `)`}},
 		columns: []column{{of: "pool", title: "Pool"}, nodeColumn, {of: "profile", title: "Profile"}, {of: "A", title: "Instances", width: 90}},
 	}
@@ -150,8 +150,8 @@ func designs() panel {
 
 func rootKeys() panel {
 	return panel{
-		kind: listing, title: "Root keys", unit: "none", width: 10, height: 10, empty: "No card tells its root keys",
-		about:   "Cards by the key that images must be signed with. none: the card takes any image.",
+		kind: listing, title: "Root keys", unit: "none", width: 10, height: 10, empty: "No card reports its root keys",
+		about:   "Cards by the key that images must be signed with. none: the card accepts any image.",
 		queries: []query{{expr: `count by (pool, key, hash) (accel_fpga_root_key_info{` + inPool + `})`}},
 		columns: []column{{of: "pool", title: "Pool"}, {of: "key", title: "Key", width: 70}, {of: "hash", title: "Hash"}, {of: "A", title: "Cards", width: 80}},
 	}

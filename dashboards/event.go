@@ -1,12 +1,12 @@
 package main
 
-// event is something that is marked on all timelines of a dashboard.
+// event is an annotation on all timelines of a dashboard.
 type event struct {
 	name, expr        string
 	title, text, tags string // of one mark: labels as {{label}}; tags are names of labels
 	colour            string
 	valueIsTime       bool // in milliseconds since the epoch
-	off               bool // until somebody switches it on
+	off               bool // off until enabled by the user
 }
 
 // model is written out by hand: the SDK lacks the fields of this data source.
@@ -34,7 +34,7 @@ func alerts(selector string) event {
 	}
 }
 
-// xids marks each Xid at the time at which it was last seen.
+// xids marks each Xid at its last time.
 func xids(selector string) event {
 	return event{
 		name: "Xids", colour: orange, valueIsTime: true,
@@ -43,7 +43,7 @@ func xids(selector string) event {
 	}
 }
 
-// holds marks when a pod got a device and when it gave it back.
+// holds marks when a device is allocated to a pod and when it is released.
 func holds(selector string) []event {
 	const sameHold = " unless on (" + target + ", device, namespace, pod) "
 	held := `accel_allocation_info{` + selector + `}`

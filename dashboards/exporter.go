@@ -1,21 +1,21 @@
 package main
 
-// exporter answers: does the exporter see what it ought to.
+// exporter shows whether the exporter sees all hardware.
 func exporter(v *values) board {
 	e := exporters{v.string("exporter_job"), v}
 	return board{
 		uid: "accel-exporter", title: "Accelerators / Exporter", from: "now-6h",
-		about:     "The exporter's own health: what it cannot see, how old its answers are, what it left out and what it costs.",
+		about:     "The health of the exporter: what it cannot see, the age of its data, what it dropped, and its cost.",
 		variables: []variable{datasource, cluster, pool},
 		events:    []event{alerts(`alertname=~"Accel[A-Z].*",` + inPool)},
 		rows: []row{
-			{title: "Does it see what it ought to?", panels: e.now()},
-			{title: "What is not seen", panels: []panel{e.sources(), e.down(), e.rejected()}},
+			{title: "Does it see everything?", panels: e.now()},
+			{title: "What is missing", panels: []panel{e.sources(), e.down(), e.rejected()}},
 			{title: "Sources", panels: e.rounds()},
 			{title: "Pods", panels: e.pods()},
 			{title: "Rules and alerts from the node", folded: true, panels: e.rules()},
 			{title: "DCGM", folded: true, panels: e.dcgm()},
-			{title: "What it costs", panels: e.cost()},
+			{title: "Cost of the exporter", panels: e.cost()},
 		},
 	}
 }
@@ -37,28 +37,28 @@ func (e exporters) now() []panel {
 	return []panel{
 		tile(panel{
 			kind: number, title: "Exporters down", unit: "none", scale: bad(1), empty: noExporter,
-			about:   "Exporters that could not be scraped; nothing is known of the devices of their nodes. AccelExporterDown.",
+			about:   "Exporters that could not be scraped; the state of the devices of their nodes is unknown. AccelExporterDown.",
 			queries: []query{{expr: `sum(1 - ` + e.of("up") + `)`}},
 		}),
 		tile(panel{
 			kind: number, title: "Blind sources", unit: "none", scale: bad(1), empty: noExporter,
-			about:   "Sources that do not answer although their hardware or driver is there. AccelSourceBlind.",
+			about:   "Sources that do not answer although their hardware or driver is present. AccelSourceBlind.",
 			queries: []query{{expr: zeroWhere(`count(accel_source_up{reason!~"|absent|released|starting",`+inPool+`} == 0)`, all)}},
 		}),
 		tile(panel{
 			kind: number, title: "Oldest answer", unit: "s", empty: noExporter,
-			about:   "How long ago the source that is furthest behind has answered. AccelSourceStale fires where it is red.",
+			about:   "Time since the last answer of the source that is furthest behind. AccelSourceStale fires where it is red.",
 			scale:   scale{green, []step{{60, orange}, {e.number("source_age_seconds"), red}}},
 			queries: []query{{expr: `max(time() - accel_source_last_success_timestamp_seconds{` + inPool + `} and on (` + target + `, source) (accel_source_stuck == 1 or accel_source_up{reason=""} == 1))`}},
 		}),
 		tile(panel{
 			kind: number, title: "Crashes of workers", unit: "none", decimals: f(0), scale: scale{green, []step{{0.5, orange}, {e.number("worker_exits_an_hour") - 0.5, red}}}, empty: noExporter,
-			about:   "Ends of the process with the native library within the last hour that nobody asked for. Each costs freshness only; AccelWorkerCrashing fires where one exporter has several.",
+			about:   "Unexpected exits of the worker process within the last hour. Each only delays data; AccelWorkerCrashing fires where one exporter has several.",
 			queries: []query{{expr: zeroWhere(`max(sum by (`+target+`, source) (increase(accel_source_worker_exits_total{`+inPool+`}[1h])))`, all)}},
 		}),
 		tile(panel{
-			kind: number, title: "Configurations refused", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noExporter,
-			about:   "Exporters that run with an older configuration than their file's. AccelConfigRefused.",
+			kind: number, title: "Configurations rejected", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noExporter,
+			about:   "Exporters that run with an older configuration than their file. AccelConfigRefused.",
 			queries: []query{{expr: zeroWhere(`count(accel_config_last_reload_successful{`+inPool+`} == 0)`, all)}},
 		}),
 		tile(panel{
@@ -71,8 +71,8 @@ func (e exporters) now() []panel {
 
 func (e exporters) sources() panel {
 	return third(panel{
-		kind: listing, title: "Sources that do not answer", unit: "none", empty: "Every source answers, or has nothing to answer for",
-		about:   "Why each source does not answer. released: somebody told it to close the hardware.",
+		kind: listing, title: "Sources that do not answer", unit: "none", empty: "Every source answers, or has no hardware",
+		about:   "Why each source does not answer. released: the hardware was closed on request.",
 		queries: []query{{expr: keep(host(`accel_source_up{reason!~"|absent",`+inPool+`} == 0`), "host, source, reason")}},
 		columns: []column{nodeColumn, {of: "source", title: "Source"}, {of: "reason", title: "Reason"}, {of: "A", title: "Answers", hidden: true}},
 	})
@@ -89,8 +89,8 @@ func (e exporters) down() panel {
 
 func (e exporters) rejected() panel {
 	return third(panel{
-		kind: listing, title: "Values that are no measurement", unit: "none", empty: "Every answer was a measurement",
-		about:   "Answers of devices that were left out in the time range, by family: impossible numbers, the driver's marks for not available.",
+		kind: listing, title: "Rejected values", unit: "none", empty: "No value was rejected",
+		about:   "Values that were dropped in the time range, by family: impossible numbers, and the driver's marks for not available.",
 		queries: []query{{expr: `topk(20, sum by (family, reason) (increase(accel_source_rejected_values_total{` + inPool + `}[$__range])) > 0)`}},
 		columns: []column{{of: "family", title: "Family"}, {of: "reason", title: "Reason"}, {of: "A", title: "Times", sort: true, width: 90}},
 	})
@@ -99,23 +99,23 @@ func (e exporters) rejected() panel {
 func (e exporters) rounds() []panel {
 	return []panel{
 		third(panel{
-			kind: lines, title: "How long a round takes", unit: "s", min: f(0), empty: noExporter,
-			about:   "The slowest node's last round of each source. Beyond the interval of sampling, values are older than they seem.",
+			kind: lines, title: "Duration of a round", unit: "s", min: f(0), empty: noExporter,
+			about:   "Last round of each source on the slowest node. Above the sampling interval, values are older than they seem.",
 			queries: []query{{`max by (source) (accel_source_round_duration_seconds{` + inPool + `})`, "{{source}}"}},
 		}),
 		third(panel{
-			kind: lines, title: "Rounds that failed or lacked something", unit: "percentunit", min: f(0), empty: noExporter,
-			about:   "Share of rounds by source and outcome. partial: answered, and something was missing.",
+			kind: lines, title: "Failed and partial rounds", unit: "percentunit", min: f(0), empty: noExporter,
+			about:   "Share of rounds by source and outcome. partial: answered, with values missing.",
 			queries: []query{{`sum by (source, outcome) (rate(accel_source_rounds_total{outcome!="ok",` + inPool + `}[$__rate_interval])) / on (source) group_left () sum by (source) (rate(accel_source_rounds_total{` + inPool + `}[$__rate_interval]))`, "{{source}} {{outcome}}"}},
 		}),
 		third(panel{
-			kind: lines, title: "Errors of native calls", unit: "ops", min: f(0), stacked: true, empty: "No call fails but with not_supported",
-			about:   "Answers of a native library other than success and not_supported, by code.",
+			kind: lines, title: "Errors of native calls", unit: "ops", min: f(0), stacked: true, empty: "No call fails, except with not_supported",
+			about:   "Return codes of a native library other than success and not_supported.",
 			queries: []query{{`sum by (source, code) (instance_code:accel_native_call_errors:rate5m{` + inPool + `})`, "{{source}} {{code}}"}},
 		}),
 		half(panel{
-			kind: bars, title: "Reports of faults that were lost", unit: "none", stacked: true, min: f(0), empty: noExporter,
-			about: "Records of the kernel log that were overwritten unread or not understood, and events that belong to no device. A fault may be missing. AccelFaultReportsLost.",
+			kind: bars, title: "Lost fault reports", unit: "none", stacked: true, min: f(0), empty: noExporter,
+			about: "Records of the kernel log that were overwritten before they were read or could not be parsed, and events that belong to no device. A fault may be missing. AccelFaultReportsLost.",
 			queries: []query{
 				{`sum(increase(accel_kernel_log_lost_records_total{` + inPool + `}[$__rate_interval]))`, "overwritten"},
 				{`sum(increase(accel_kernel_log_malformed_lines_total{` + inPool + `}[$__rate_interval]))`, "not understood"},
@@ -123,8 +123,8 @@ func (e exporters) rounds() []panel {
 			},
 		}),
 		half(panel{
-			kind: bars, title: "Series left off the page", unit: "none", stacked: true, min: f(0), empty: noExporter,
-			about:   "Series that a snapshot had and the page has not, by reason. limit and invalid are bad: alerts on them cannot fire. AccelSeriesDropped.",
+			kind: bars, title: "Dropped series", unit: "none", stacked: true, min: f(0), empty: noExporter,
+			about:   "Series of a snapshot that are not on the page, by reason. limit and invalid are bad: alerts on them cannot fire. AccelSeriesDropped.",
 			queries: []query{{`sum by (reason) (increase(accel_exporter_series_dropped_total{` + inPool + `}[$__rate_interval]))`, "{{reason}}"}},
 		}),
 	}
@@ -133,27 +133,27 @@ func (e exporters) rounds() []panel {
 func (e exporters) pods() []panel {
 	return []panel{
 		third(panel{
-			kind: lines, title: "What the list of holders is worth", unit: "none", stacked: true, min: f(0), empty: noExporter,
-			about:   "Nodes by state of the list of the kubelet. stale and unreachable: alerts may name no pod. AccelPodmapStale.",
+			kind: lines, title: "State of the list of allocations", unit: "none", stacked: true, min: f(0), empty: noExporter,
+			about:   "Nodes by state of the list from the kubelet. stale and unreachable: alerts may name no pod. AccelPodmapStale.",
 			queries: []query{{`sum by (state) (accel_podmap_state{` + inPool + `}) > 0`, "{{state}}"}},
 			colours: []state{{value: "fresh", colour: green}, {value: "absent", colour: blue}, {value: "unconfirmed", colour: yellow}, {value: "stale", colour: orange}, {value: "unreachable", colour: red}},
 		}),
 		third(panel{
-			kind: lines, title: "Calls of the kubelet", unit: "ops", min: f(0), stacked: true, empty: noExporter,
-			about:   "Calls per second by how they ended.",
+			kind: lines, title: "Requests to the kubelet", unit: "ops", min: f(0), stacked: true, empty: noExporter,
+			about:   "Requests per second by outcome.",
 			queries: []query{{`sum by (outcome) (rate(accel_podmap_calls_total{` + inPool + `}[$__rate_interval])) > 0`, "{{outcome}}"}},
 		}),
 		third(panel{
 			kind: lines, title: "Device ids that were not found", unit: "none", min: f(0), stacked: true, empty: "No kubelet answers, or every id is found",
-			about:   "Ids of the kubelet that name no device, several, or have an unknown form: their holders are not known. docs/podmap.md tells how to name them.",
+			about:   "Ids of the kubelet that name no device, several, or have an unknown form: their pods are unknown. docs/podmap.md describes how to name them.",
 			queries: []query{{`sum by (how) (accel_podmap_ids{how=~"none|ambiguous|unknown",` + inPool + `})`, "{{how}}"}},
 		}),
 	}
 }
 
-// rules is about exporters that evaluate rules themselves.
+// rules shows exporters that evaluate rules themselves.
 func (e exporters) rules() []panel {
-	const noEngine = "No exporter evaluates rules itself, which begins with --alertmanager.url or --rules.file"
+	const noEngine = "No exporter evaluates rules itself; enable it with --alertmanager.url or --rules.file"
 	return []panel{
 		quarter(panel{
 			kind: bars, title: "Failed rule evaluations", unit: "none", stacked: true, min: f(0), empty: noEngine,
@@ -162,17 +162,17 @@ func (e exporters) rules() []panel {
 		}),
 		quarter(panel{
 			kind: lines, title: "Time of an evaluation", unit: "s", min: f(0), empty: noEngine,
-			about:   "The slowest node's last evaluation of its rules. Near the interval of evaluation, alerts come late.",
+			about:   "Last evaluation of the rules on the slowest node. Near the evaluation interval, alerts are late.",
 			queries: []query{{`max(accel_rules_last_evaluation_duration_seconds{` + inPool + `})`, "slowest"}},
 		}),
 		quarter(panel{
 			kind: bars, title: "Requests to Alertmanager that failed", unit: "none", stacked: true, min: f(0), empty: noEngine,
-			about:   "By reason. Alerts wait meanwhile and are told later, as long as there is room.",
+			about:   "By reason. Alerts wait and are sent later, while there is room in the queue.",
 			queries: []query{{`sum by (reason) (increase(accel_alertmanager_request_failures_total{` + inPool + `}[$__rate_interval]))`, "{{reason}}"}},
 		}),
 		quarter(panel{
-			kind: bars, title: "Alerts that were not told", unit: "none", stacked: true, min: f(0), empty: noEngine,
-			about:   "By reason. Any but expired and shutdown means that somebody was not told of a fault.",
+			kind: bars, title: "Dropped alerts", unit: "none", stacked: true, min: f(0), empty: noEngine,
+			about:   "By reason. Any reason other than expired and shutdown means that a notification is missing.",
 			queries: []query{{`sum by (reason) (increase(accel_alertmanager_alerts_dropped_total{` + inPool + `}[$__rate_interval]))`, "{{reason}}"}},
 		}),
 	}
@@ -182,22 +182,22 @@ func (e exporters) cost() []panel {
 	return []panel{
 		quarter(panel{
 			kind: lines, title: "CPU", unit: "percentunit", min: f(0), empty: noExporter,
-			about:   "Share of one core that the exporter takes, of the three that take most. Its worker process is not counted.",
+			about:   "Share of one core that the exporter uses, for the three highest. Its worker process is not counted.",
 			queries: []query{{host(`topk(3, rate(` + e.of("process_cpu_seconds_total") + `[$__rate_interval]))`), "{{host}}"}},
 		}),
 		quarter(panel{
 			kind: lines, title: "Memory", unit: "bytes", min: f(0), empty: noExporter,
-			about:   "Resident memory of the exporter, of the three that have most. Its worker process is not counted.",
+			about:   "Resident memory of the exporter, for the three highest. Its worker process is not counted.",
 			queries: []query{{host(`topk(3, ` + e.of("process_resident_memory_bytes") + `)`), "{{host}}"}},
 		}),
 		quarter(panel{
 			kind: lines, title: "Time of a scrape", unit: "s", min: f(0), empty: noExporter,
-			about:   "How long scrapes take, of the three that take longest. A scrape never waits for a device, so longer than a second is the network or a starved node.",
+			about:   "Duration of scrapes, for the three slowest. A scrape never waits for a device, so more than a second points to the network or an overloaded node.",
 			queries: []query{{host(`topk(3, ` + e.of("scrape_duration_seconds") + `)`), "{{host}}"}},
 		}),
 		quarter(panel{
 			kind: lines, title: "Series per scrape", unit: "none", min: f(0), empty: noExporter,
-			about:   "Series that a scrape brings, of the three largest. A jump is a new kind of device, or labels that run away.",
+			about:   "Series per scrape, for the three largest. A jump is a new kind of device, or a label with too many values.",
 			queries: []query{{host(`topk(3, ` + e.of("scrape_samples_scraped") + `)`), "{{host}}"}},
 		}),
 	}

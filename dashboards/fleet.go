@@ -2,17 +2,17 @@ package main
 
 import "fmt"
 
-// fleet answers: is something wrong, where, and who is hurt; and what the
-// fleet has left to give.
+// fleet shows whether something is wrong, where, which pods are affected, and the
+// free capacity of the fleet.
 func fleet(v *values) board {
 	return board{
 		uid: "accel-fleet", title: "Accelerators / Fleet", from: "now-6h",
-		about:     "Whether something is wrong with the accelerators, where, and who is hurt; what is allocated, idle and free.",
+		about:     "Whether something is wrong with the accelerators, where, and which pods are affected; what is allocated, idle and free.",
 		variables: []variable{datasource, cluster, pool},
 		events:    []event{alerts(`severity="critical",` + inPool)},
 		rows: []row{
 			{title: "Is something wrong?", panels: fleetNow(v)},
-			{title: "Where, and who is hurt?", panels: []panel{whole(firingAlerts(`severity!="info",` + inPool)), fleetDevices(), fleetPods()}},
+			{title: "Where, and which pods are affected?", panels: []panel{whole(firingAlerts(`severity!="info",` + inPool)), fleetDevices(), fleetPods()}},
 			{title: "Capacity", panels: fleetCapacity(v)},
 			{title: "Health over time", panels: fleetHealth()},
 			{title: "Drift", panels: fleetDrift(v)},
@@ -29,8 +29,8 @@ const (
 // inAnyPool selects the devices that alerts of any dashboard are about.
 const inAnyPool = `cluster=~"$cluster"`
 
-// speaksAgainst is the facts that speak against whole devices.
-const speaksAgainst = `accel_device_health_reason{parent="",` + inPool + `} == 1`
+// wholeReasons is the health reasons of whole devices.
+const wholeReasons = `accel_device_health_reason{parent="",` + inPool + `} == 1`
 
 func fleetNow(v *values) []panel {
 	degraded := `count(group by (` + target + `, device) (accel_device_health_reason{parent="",severity="degraded",` + inPool + `} == 1) unless ` + perDevice + ` device:accel_device_health:unfit{` + inPool + `})`
@@ -38,33 +38,33 @@ func fleetNow(v *values) []panel {
 	return []panel{
 		tile(panel{
 			kind: number, title: "Failed devices", unit: "none", scale: bad(1), empty: noRules,
-			about:   "Whole devices whose verdict is failed or unknown: work on them is lost, or nobody can tell. Any is bad.",
+			about:   "Whole devices whose verdict is failed or unknown: work on them is lost, or their state cannot be determined. Any is bad.",
 			queries: []query{{expr: zeroWhere(`sum(pool_model:accel_devices_unhealthy:count{`+inPool+`})`, known)}},
 		}),
 		tile(panel{
 			kind: number, title: "Degraded devices", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noRules,
-			about:   "Devices on which work goes on although something speaks against them.",
+			about:   "Devices on which work continues although they need attention.",
 			queries: []query{{expr: zeroWhere(degraded, known)}},
 		}),
 		tile(panel{
 			kind: number, title: "Critical alerts", unit: "none", scale: bad(1), empty: noRules,
-			about:   "Alerts that fire with severity critical: work is lost or about to be. Listed below.",
+			about:   "Firing alerts with severity critical: work is lost or about to be. Listed below.",
 			queries: []query{{expr: zeroWhere(`count(ALERTS{alertstate="firing",severity="critical",`+alertNames+`,`+inPool+`})`, known)}},
 		}),
 		tile(panel{
-			kind: number, title: "Pods hurt", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noRules,
-			about:   "Pods that hold a device against which something speaks. Listed below.",
+			kind: number, title: "Pods affected", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noRules,
+			about:   "Pods with a degraded or failed device. Listed below.",
 			queries: []query{{expr: zeroWhere(`count(group by (cluster, namespace, pod) (device_pod:accel_verdict:holder{`+inPool+`}))`, known)}},
 		}),
 		tile(panel{
 			kind: number, title: "Availability of the worst pool", unit: "percentunit", empty: noRules, decimals: f(2),
-			about:   "Share of devices that are not failed, in the pool where it is lowest. Devices that nobody can look at do not count.",
+			about:   "Share of devices that are not failed, in the pool where it is lowest. Devices that cannot be observed do not count.",
 			scale:   scale{red, []step{{0.95, orange}, {0.99, green}}},
 			queries: []query{{expr: `min(pool:accel_device_availability:ratio{` + inPool + `})`}},
 		}),
 		tile(panel{
 			kind: number, title: "Exporters down", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: "No exporter is scraped",
-			about:   "Exporters that could not be scraped. Nothing is known of the devices of their nodes.",
+			about:   "Exporters that could not be scraped. The state of the devices of their nodes is unknown.",
 			queries: []query{{expr: `sum(1 - ` + exporters + `)`}},
 			links:   []jump{*jumpTo("accel-exporter", "Exporters")},
 		}),
@@ -74,11 +74,11 @@ func fleetNow(v *values) []panel {
 // firingAlerts lists the alerts that fire, with what they are about.
 func firingAlerts(selector string) panel {
 	firing := `max by (severity, alertname, ` + target + `, device, namespace, pod) (ALERTS{alertstate="firing",` + alertNames + `,` + selector + `} * ignoring (alertstate) ALERTS_FOR_STATE)`
-	// Alerts that are of no device, or of one that is not known any more, have no name.
+	// Alerts without a device, or of a forgotten device, have no name.
 	since := `1000 * (` + named(inAnyPool, firing) + ` or on (severity, alertname, ` + target + `, device, namespace, pod) ` + firing + `)`
 	return panel{
-		kind: listing, title: "Alerts that fire", unit: "none", empty: noAlerts,
-		about:   "What fires at present and since when, the critical ones first; *Fleet* leaves those of severity info out. A click on an alert opens its runbook. Alerts that exporters send to Alertmanager by themselves are not here: Prometheus must have the rules.",
+		kind: listing, title: "Firing alerts", unit: "none", empty: noAlerts,
+		about:   "Firing alerts and their start, critical ones first; *Fleet* omits severity info. A click on an alert opens its runbook. Alerts that exporters send to Alertmanager directly are not listed: Prometheus must have the rules.",
 		queries: []query{{expr: keep(host(since), "severity, alertname, host, name, device, namespace, pod")}},
 		columns: []column{
 			{of: "severity", title: "Severity", states: severities, width: 90, sortUp: true},
@@ -92,26 +92,26 @@ func firingAlerts(selector string) panel {
 
 func fleetDevices() panel {
 	return panel{
-		kind: listing, title: "Devices in trouble", unit: "none", empty: "Nothing speaks against any device", width: 14, height: 9,
-		about:   "Each fact that speaks against a whole device and how bad it is. docs/health.md explains them. Failed means that work on the device is lost.",
-		queries: []query{{expr: keep(host(named(`parent="",`+inPool, `max by (`+target+`, device, reason, severity) (`+speaksAgainst+`)`, "model")), "host, name, device, model, severity, reason")}},
+		kind: listing, title: "Degraded and failed devices", unit: "none", empty: "No device is degraded or failed", width: 14, height: 9,
+		about:   "The reasons for the health state of whole devices, with their severity. docs/health.md explains them. Failed means that work on the device is lost.",
+		queries: []query{{expr: keep(host(named(`parent="",`+inPool, `max by (`+target+`, device, reason, severity) (`+wholeReasons+`)`, "model")), "host, name, device, model, severity, reason")}},
 		columns: []column{
 			{of: "severity", title: "Verdict", states: verdicts, width: 90},
 			{of: "reason", title: "Reason"},
 			nodeColumn, nameColumn,
 			{of: "model", title: "Model"},
 			idColumn,
-			{of: "A", title: "Is so", hidden: true},
+			{of: "A", title: "Applies", hidden: true},
 		},
 	}
 }
 
 func fleetPods() panel {
 	return panel{
-		kind: listing, title: "Pods that are hurt", unit: "none", empty: "No pod holds a device in trouble", width: 10, height: 9,
-		about:   "Pods that hold a device against which something speaks, or a partition of one.",
+		kind: listing, title: "Affected pods", unit: "none", empty: "No pod has a degraded or failed device", width: 10, height: 9,
+		about:   "Pods with a degraded or failed device, or a partition of one.",
 		queries: []query{{expr: keep(host(named(`parent="",`+inPool, `device_pod:accel_verdict:holder{`+inPool+`}`)), "namespace, pod, host, name, device")}},
-		columns: []column{namespaceColumn, podColumn, nodeColumn, nameColumn, idColumn, {of: "A", title: "Holds", hidden: true}},
+		columns: []column{namespaceColumn, podColumn, nodeColumn, nameColumn, idColumn, {of: "A", title: "Allocated", hidden: true}},
 	}
 }
 
@@ -122,11 +122,11 @@ func fleetCapacity(v *values) []panel {
 	by := func(what string) query {
 		return query{expr: `sum by (pool, class, model) (pool_model:` + what + `:count{` + inPool + `})`}
 	}
-	about := fmt.Sprintf("Idle: held, and nothing has run for %.0f minutes or longer.", v.number("idle_seconds")/60)
+	about := fmt.Sprintf("Idle: allocated, and nothing has run for %.0f minutes or longer.", v.number("idle_seconds")/60)
 	return []panel{
 		{
 			kind: lines, title: "Devices by use", unit: "none", width: 10, height: 9, empty: noRules, min: f(0), dashed: "^all$",
-			about: "Whole devices: all, allocated, allocated and idle, free, and unfit because they failed or cannot be looked at. Unfit ones may be allocated; those that are cut into partitions are neither allocated nor free. " + about,
+			about: "Whole devices: all, allocated, allocated and idle, free, and unfit because they failed or cannot be observed. Unfit devices may be allocated; devices that are divided into partitions are neither allocated nor free. " + about,
 			queries: []query{
 				{known, "all"}, {sum("allocated"), "allocated"}, {sum("idle"), "idle"}, {sum("free"), "free"}, {sum("unhealthy"), "unfit"},
 			},
@@ -134,7 +134,7 @@ func fleetCapacity(v *values) []panel {
 		},
 		{
 			kind: listing, title: "Devices by pool and model", unit: "none", width: 14, height: 9, empty: noRules,
-			about:   "Whole devices by pool and model. " + about + " A cell without a number is a count that no rule has recorded: none.",
+			about:   "Whole devices by pool and model. " + about + " An empty cell means none.",
 			queries: []query{by("accel_devices"), by("accel_devices_allocated"), by("accel_devices_idle"), by("accel_devices_free"), by("accel_devices_unhealthy")},
 			columns: []column{
 				{of: "pool", title: "Pool"},
@@ -148,14 +148,14 @@ func fleetCapacity(v *values) []panel {
 			},
 		},
 		half(panel{
-			kind: lines, title: "Use of what is allocated, by namespace", unit: "percentunit", empty: noRules, min: f(0), max: f(1),
-			about:   "Mean share of time in which the holders had a kernel running, for the ten namespaces that hold most. Low use on many devices is room that somebody else could have.",
+			kind: lines, title: "Use of allocated devices, by namespace", unit: "percentunit", empty: noRules, min: f(0), max: f(1),
+			about:   "Mean share of time in which the pods had a kernel running, for the ten namespaces with most devices. Low use on many devices is wasted capacity.",
 			queries: []query{{`sum by (namespace) (namespace:accel_allocation_utilization:avg{` + inPool + `} * namespace:accel_allocated_devices:count{` + inPool + `}) / sum by (namespace) (namespace:accel_allocated_devices:count{` + inPool + `}) and topk(10, sum by (namespace) (namespace:accel_allocated_devices:count{` + inPool + `}))`, "{{namespace}}"}},
 			links:   []jump{*jumpTo("accel-workload", "This namespace", "namespace", "${__field.labels.namespace}")},
 		}),
 		half(panel{
 			kind: listing, title: "MIG instances by profile", unit: "none", empty: "No device is partitioned",
-			about:   "Partitions that exist and those that are held, by pool and profile.",
+			about:   "Existing and allocated partitions, by pool and profile.",
 			queries: []query{{expr: `sum by (pool, model, profile) (pool_profile:accel_partitions:count{` + inPool + `})`}, {expr: `sum by (pool, model, profile) (pool_profile:accel_partitions_allocated:count{` + inPool + `})`}},
 			columns: []column{{of: "pool", title: "Pool"}, {of: "model", title: "Model"}, {of: "profile", title: "Profile"}, {of: "A", title: "All", sort: true}, {of: "B", title: "Allocated"}},
 		}),
@@ -166,17 +166,17 @@ func fleetHealth() []panel {
 	return []panel{
 		third(panel{
 			kind: lines, title: "Availability by pool", unit: "percentunit", empty: noRules, max: f(1),
-			about:   "Share of devices that are not failed. Devices that nobody can look at do not count.",
+			about:   "Share of devices that are not failed. Devices that cannot be observed do not count.",
 			queries: []query{{`pool:accel_device_availability:ratio{` + inPool + `}`, "{{pool}}"}},
 		}),
 		third(panel{
-			kind: lines, title: "Devices by what speaks against them", unit: "none", stacked: true, empty: "Nothing speaks against any device",
-			about:   "Whole devices with each fact. One device may have several.",
-			queries: []query{{`count by (reason) (` + speaksAgainst + `)`, "{{reason}}"}},
+			kind: lines, title: "Devices by reason", unit: "none", stacked: true, empty: "No device is degraded or failed",
+			about:   "Whole devices by reason. One device may have several.",
+			queries: []query{{`count by (reason) (` + wholeReasons + `)`, "{{reason}}"}},
 		}),
 		third(panel{
 			kind: listing, title: "Xids in the time range", unit: "none", empty: "No GPU has reported an Xid",
-			about:   "The last time at which each Xid was seen on each GPU. Numbers 13, 31, 43 and 69 are programs' own faults as a rule.",
+			about:   "Last time of each Xid on each GPU. Numbers 13, 31, 43 and 69 are usually application errors.",
 			queries: []query{{expr: keep(host(named(inPool, `max by (`+target+`, device, xid) (1000 * (accel_gpu_xid_last_timestamp_seconds{`+inPool+`} > time() - $__range_s))`)), "xid, host, name, device")}},
 			columns: []column{{of: "A", title: "Last seen", unit: "dateTimeFromNow", sort: true}, {of: "xid", title: "Xid", width: 60}, nodeColumn, nameColumn, idColumn},
 		}),
@@ -187,8 +187,8 @@ func fleetDrift(v *values) []panel {
 	p := driverMatrix()
 	p.links = []jump{*jumpTo("accel-drift", "Drift")}
 	deviating := half(panel{
-		kind: listing, title: "Devices that differ from the baseline", unit: "none", empty: "No device differs, or no baseline is given",
-		about:   "Devices that are not as approved, by pool and component. Looked at every " + v.string("trends_interval") + ".",
+		kind: listing, title: "Devices that differ from the baseline", unit: "none", empty: "No device differs, or there is no baseline",
+		about:   "Devices that are not approved, by pool and component. Evaluated every " + v.string("trends_interval") + ".",
 		queries: []query{{expr: `count by (pool, component) (` + recentDrift(v) + `)`}},
 		columns: []column{{of: "pool", title: "Pool"}, {of: "component", title: "Component", jump: jumpTo("accel-drift", "Drift")}, {of: "A", title: "Devices", sort: true, scale: &scale{none, []step{{1, orange}}}}},
 	})

@@ -1,7 +1,7 @@
 package main
 
-// fpga answers: what is loaded on which card, whether loading works, and
-// whether the cards are well.
+// fpga shows what is loaded on which card, whether loading works, and the health
+// of the cards.
 func fpga(v *values) board {
 	return board{
 		uid: "accel-fpga", title: "Accelerators / FPGA", from: "now-6h",
@@ -32,8 +32,8 @@ const (
 	aCard   = `count(accel_fpga_info{` + inCards + `})`
 )
 
-// onCard is a query whose legend is the node and the card's PCI address, and
-// what further labels tell.
+// onCard is a query whose legend is the node, the PCI address of the card and the
+// given labels.
 func onCard(expr, further string) query {
 	return query{host(expr), "{{host}} {{device}} " + further}
 }
@@ -52,8 +52,8 @@ func fpgaNow() []panel {
 			queries: count(`count(accel_fpga_info{` + inCards + `} and ` + perDevice + ` device:accel_device_health:unfit)`),
 		}),
 		tile(panel{
-			kind: number, title: "Held without a design", unit: "none", scale: bad(1), empty: noCards,
-			about:   "Regions that are empty, or being configured, on cards that a pod holds. FpgaBitstreamMissing fires when it lasts.",
+			kind: number, title: "Allocated without a design", unit: "none", scale: bad(1), empty: noCards,
+			about:   "Regions that are empty, or being configured, on cards that are allocated to a pod. FpgaBitstreamMissing fires when it lasts.",
 			queries: count(`count(accel_fpga_bitstream_loaded{` + inCards + `} == 0 and ` + perDevice + ` accel_device_holders > 0)`),
 		}),
 		tile(panel{
@@ -63,12 +63,12 @@ func fpgaNow() []panel {
 		}),
 		tile(panel{
 			kind: number, title: "Latched error bits", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: "No card has error registers that are read",
-			about:   "Bits that are set in error registers. Each stays until somebody clears it.",
+			about:   "Bits that are set in error registers. Each stays set until it is cleared.",
 			queries: []query{{expr: `sum(accel_fpga_errors_latched{` + inCards + `})`}},
 		}),
 		tile(panel{
-			kind: number, title: "Designs not as approved", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noCards,
-			about:   "Cards whose bitstream or root key differs from the baseline, or from what the resource name promises to the pod that holds it.",
+			kind: number, title: "Designs not approved", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noCards,
+			about:   "Cards whose bitstream or root key differs from the baseline, or from the resource name of its allocation.",
 			queries: count(`count(group by (` + target + `, device) (device_component:accel_fpga_drift:active{` + inCards + `}))`),
 			links:   []jump{*jumpTo("accel-drift", "Drift")},
 		}),
@@ -81,7 +81,7 @@ func fpgaCards() panel {
 	}
 	return panel{
 		kind: listing, title: "Cards", unit: "none", width: 14, height: 10, empty: noCards,
-		about:   "Every card at this moment. An empty cell was not measured, which is not 0.",
+		about:   "Current state of every card. An empty cell means not measured, not 0.",
 		queries: []query{of(healthOf(inCards)), of(`accel_device_holders{` + inCards + `}`), of(`accel_power_watts{` + inCards + `}`), of(`accel_temperature_celsius{` + inCards + `}`), of(`sum by (` + target + `, device) (accel_fpga_errors_latched{` + inCards + `})`)},
 		columns: []column{
 			nodeColumn,
@@ -98,8 +98,8 @@ func fpgaCards() panel {
 
 func fpgaDesigns() panel {
 	return panel{
-		kind: listing, title: "What is loaded", unit: "none", width: 10, height: 10, empty: "No card tells what is loaded",
-		about:   "Designs by card and region, as the driver names them. firmware is what was asked for, not proof of what is in the fabric.",
+		kind: listing, title: "Loaded designs", unit: "none", width: 10, height: 10, empty: "No card reports what is loaded",
+		about:   "Designs by card and region, as the driver names them. firmware is the requested image, which does not prove what is in the fabric.",
 		queries: []query{{expr: keep(host(`accel_fpga_bitstream_info{`+inCards+`}`), "host, device, region, kind, id")}},
 		columns: []column{nodeColumn, {of: "device", title: "Card"}, {of: "region", title: "Region"}, {of: "kind", title: "Kind"}, {of: "id", title: "Bitstream"}, {of: "A", title: "Loaded", hidden: true}},
 	}
@@ -108,20 +108,20 @@ func fpgaDesigns() panel {
 func fpgaLoads(v *values) []panel {
 	return []panel{
 		third(panel{
-			kind: bars, title: "Reconfigurations", unit: "none", stacked: true, min: f(0), empty: "No card tells when it is reconfigured",
-			about:   "Loads of a design by outcome. A failed one leaves the region without a design.",
+			kind: bars, title: "Reconfigurations", unit: "none", stacked: true, min: f(0), empty: "No card reports reconfigurations",
+			about:   "Loads of a design by outcome. A failed load leaves the region without a design.",
 			queries: []query{{`sum by (outcome) (increase(accel_fpga_reconfigurations_total{` + inCards + `}[$__rate_interval]))`, "{{outcome}}"}},
 			colours: []state{{value: "ok", colour: green}, {value: "failed", colour: red}},
 		}),
 		third(panel{
-			kind: lines, title: "How long reconfigurations took", unit: "s", min: f(0), limitLine: true, empty: "No reconfiguration in this time, or the recording rules are not loaded",
-			about:   "The time that 95 of 100 loads of the last day stayed below, by pool. FpgaReconfigurationSlow fires above the line.",
+			kind: lines, title: "Duration of reconfigurations", unit: "s", min: f(0), limitLine: true, empty: "No reconfiguration in this time, or the recording rules are not loaded",
+			about:   "95th percentile of the loads of the last day, by pool. FpgaReconfigurationSlow fires above the line.",
 			scale:   bad(v.number("fpga_reconfiguration_seconds")),
 			queries: []query{{`pool:accel_fpga_reconfiguration_seconds:p95_1d{` + inPool + `}`, "{{pool}}"}},
 		}),
 		third(panel{
-			kind: timeline, title: "Regions", unit: "none", empty: "No card tells whether a region is loaded", states: []state{{"1", "loaded", green}, {"0", "empty", orange}},
-			about:   "Whether each region holds a design that can be used. Short gaps are reconfigurations.",
+			kind: timeline, title: "Regions", unit: "none", empty: "No card reports whether a region is loaded", states: []state{{"1", "loaded", green}, {"0", "empty", orange}},
+			about:   "Whether each region has a usable design. Short gaps are reconfigurations.",
 			queries: []query{onCard(`max by (`+target+`, device, region) (accel_fpga_bitstream_loaded{`+inCards+`})`, "{{region}}")},
 		}),
 	}
@@ -130,13 +130,13 @@ func fpgaLoads(v *values) []panel {
 func fpgaErrors() []panel {
 	return []panel{
 		third(panel{
-			kind: bars, title: "Error bits that appeared", unit: "none", stacked: true, min: f(0), empty: "No error was seen to appear",
-			about:   "Errors of each unit that were seen to appear. Those of fatal, catfatal and firewall lose work.",
+			kind: bars, title: "New error bits", unit: "none", stacked: true, min: f(0), empty: "No new error",
+			about:   "New errors of each unit. Errors of fatal, catfatal and firewall lose work.",
 			queries: []query{onCard(`sum by (`+target+`, device, unit) (increase(accel_fpga_errors_total{`+inCards+`}[$__rate_interval]) > 0)`, "{{unit}}")},
 		}),
 		third(panel{
-			kind: listing, title: "Errors that are latched", unit: "none", empty: "No bit is set in any error register",
-			about:   "Which bits are set now. They stay until somebody clears them; unit and name are those of the driver.",
+			kind: listing, title: "Latched errors", unit: "none", empty: "No bit is set in any error register",
+			about:   "Bits that are set now. They stay set until they are cleared; unit and name are those of the driver.",
 			queries: []query{{expr: keep(host(`accel_fpga_error_latched{`+inCards+`} == 1`), "host, device, unit, error")}},
 			columns: []column{nodeColumn, {of: "device", title: "Id", jump: toDevice()}, {of: "unit", title: "Unit"}, {of: "error", title: "Error"}, {of: "A", title: "Set", hidden: true}},
 		}),
@@ -147,11 +147,11 @@ func fpgaErrors() []panel {
 		}),
 		third(panel{
 			kind: timeline, title: "Firewalls", unit: "none", states: []state{{"0", "closed", green}, {"1", "tripped", red}}, empty: "No card with AXI firewalls",
-			about:   "A firewall that has tripped has cut the design off until the card is reset.",
+			about:   "A tripped firewall isolates the design until the card is reset.",
 			queries: []query{onCard(`max by (`+target+`, device, firewall) (accel_fpga_firewall_tripped{`+inCards+`})`, "{{firewall}}")},
 		}),
 		third(panel{
-			kind: timeline, title: "Memory calibrated", unit: "none", states: []state{{"1", "yes", green}, {"0", "no", red}}, empty: "No card tells it",
+			kind: timeline, title: "Memory calibrated", unit: "none", states: []state{{"1", "yes", green}, {"0", "no", red}}, empty: "No card reports it",
 			about:   "Whether each memory interface can be used. no is normal only while the card is configured.",
 			queries: []query{onCard(`max by (`+target+`, device, bank) (accel_fpga_memory_calibrated{`+inCards+`})`, "{{bank}}")},
 		}),
@@ -184,17 +184,17 @@ func fpgaHeat(v *values) []panel {
 		}),
 		third(panel{
 			kind: lines, title: "Temperatures", unit: "celsius", empty: notHere,
-			about:   "The hottest sensor of each card; its page has all.",
+			about:   "The hottest sensor of each card; the page of the card shows all sensors.",
 			queries: []query{onCard(`max by (`+target+`, device) (accel_temperature_celsius{`+inCards+`}) and `+perDevice+` accel_fpga_info`, "")},
 		}),
 		third(panel{
 			kind: lines, title: "Fans", unit: "rotrpm", min: f(0), empty: "No card with a fan",
-			about:   "Turns of each fan. A fan that stands while the card is hot is broken.",
+			about:   "Speed of each fan. A fan that does not turn while the card is hot is broken.",
 			queries: []query{onCard(`accel_fan_speed_rpm{`+inCards+`}`, "{{fan}}")},
 		}),
 		third(panel{
 			kind: lines, title: "Voltages: distance from their mean", unit: "percentunit", empty: "No card measures voltages",
-			about:   "How far each voltage is from its mean of the last hour, for the ten furthest. One that wanders by more than five percent is a power supply or a board that goes.",
+			about:   "Deviation of each voltage from its mean of the last hour, for the ten largest. A deviation of more than five percent points to a failing power supply or board.",
 			queries: []query{onCard(`topk(10, abs(accel_fpga_voltage_volts{`+inCards+`} / avg_over_time(accel_fpga_voltage_volts{`+inCards+`}[1h]) - 1))`, "{{sensor}}")},
 		}),
 	}
@@ -204,12 +204,12 @@ func fpgaWork() []panel {
 	return []panel{
 		third(panel{
 			kind: lines, title: "Runs of compute units", unit: "ops", min: f(0), empty: "No card that counts runs",
-			about:   "Runs of each compute unit per second. No driver measures how busy an FPGA is; this comes closest under XRT.",
+			about:   "Runs of each compute unit per second. No driver reports the utilization of an FPGA; under XRT this is the closest value.",
 			queries: []query{onCard(`rate(accel_fpga_executions_total{`+inCards+`}[$__rate_interval])`, "{{unit}}")},
 		}),
 		third(panel{
 			kind: lines, title: "Commands that wait", unit: "none", min: f(0), empty: "No card with queues",
-			about:   "Commands that wait for a compute unit, or to be looked at. A queue that only grows is a unit that hangs.",
+			about:   "Commands that wait for a compute unit or for the scheduler. A queue that only grows means that a unit hangs.",
 			queries: []query{onCard(`sum by (`+target+`, device, unit) (accel_fpga_queue_length{queue=~"pending|running",`+inCards+`})`, "{{unit}}")},
 		}),
 		third(panel{
@@ -218,20 +218,20 @@ func fpgaWork() []panel {
 			queries: []query{onCard(`rate(accel_pcie_receive_bytes_total{`+inCards+`}[$__rate_interval]) and `+perDevice+` accel_fpga_info`, "received"), onCard(`rate(accel_pcie_transmit_bytes_total{`+inCards+`}[$__rate_interval]) and `+perDevice+` accel_fpga_info`, "sent")},
 		}),
 		third(panel{
-			kind: lines, title: "Memory in use", unit: "bytes", min: f(0), empty: "No card that tells of its memory",
+			kind: lines, title: "Memory in use", unit: "bytes", min: f(0), empty: "No card that reports its memory",
 			about:   "Memory of each bank that programs have allocated through the driver.",
 			queries: []query{onCard(`accel_fpga_memory_bank_used_bytes{`+inCards+`}`, "{{bank}}")},
 		}),
 		third(panel{
 			kind: lines, title: "Transactions", unit: "ops", min: f(0), empty: "Counted on DFL cards with --collector.fpga.transactions only",
-			about:   "Transactions through the fabric of DFL cards per second. They have no fixed size, so no rate of bytes follows.",
+			about:   "Transactions through the fabric of DFL cards per second. They have no fixed size, so there is no byte rate.",
 			queries: []query{onCard(`rate(accel_fpga_transactions_total{`+inCards+`}[$__rate_interval])`, "{{kind}} {{direction}}")},
 		}),
 		third(panel{
 			kind: listing, title: "Compute units", unit: "none", empty: "No card with compute units",
-			about:   "State of each compute unit. crashed: what waits for it waits for ever.",
+			about:   "State of each compute unit. crashed: programs that wait for it never continue.",
 			queries: []query{{expr: keep(host(`accel_fpga_compute_unit_state{`+inCards+`} == 1`), "host, device, unit, state")}},
-			columns: []column{nodeColumn, {of: "device", title: "Id", jump: toDevice()}, {of: "unit", title: "Unit"}, {of: "state", title: "State", states: []state{{"crashed", "crashed", red}, {"running", "running", green}}}, {of: "A", title: "Is so", hidden: true}},
+			columns: []column{nodeColumn, {of: "device", title: "Id", jump: toDevice()}, {of: "unit", title: "Unit"}, {of: "state", title: "State", states: []state{{"crashed", "crashed", red}, {"running", "running", green}}}, {of: "A", title: "Applies", hidden: true}},
 		}),
 	}
 }

@@ -7,12 +7,11 @@ const (
 	perHold     = "on (" + target + ", device, namespace, pod)"
 )
 
-// idle answers: who holds a device and does nothing with it, since when, and
-// what it costs.
+// idle shows which pods do not use their devices, since when, and the cost.
 func idle(v *values) board {
 	return board{
 		uid: "accel-idle", title: "Accelerators / Idle allocations", from: "now-24h",
-		about:     "Who holds a device without using it, since when, and what it costs.",
+		about:     "Pods that do not use their devices, since when, and what it costs.",
 		variables: []variable{datasource, cluster, pool, namespace},
 		rows: []row{
 			{title: "How much is wasted?", panels: idleNow()},
@@ -41,26 +40,26 @@ func idleNow() []panel {
 		}),
 		wideTile(panel{
 			kind: number, title: "Idle share of allocated time", unit: "percentunit", decimals: f(0), empty: noHolds,
-			about:   "Of the time that pods held devices in the time range, the share in which nothing ran.",
+			about:   "Share of the allocated time in which nothing ran, over the time range.",
 			scale:   scale{green, []step{{0.25, yellow}, {0.5, orange}}},
 			queries: []query{{expr: `sum(avg_over_time(` + idleSeconds + `[$__range])) / sum(avg_over_time(` + heldSeconds + `[$__range]))`}},
 		}),
 		wideTile(panel{
 			kind: number, title: "Device hours lost", unit: "none", decimals: f(1), empty: noHolds,
-			about:   "Hours for which devices were held and idle, in the time range.",
+			about:   "Hours for which devices were allocated and idle, in the time range.",
 			scale:   only(blue),
 			queries: []query{{expr: `sum(sum_over_time(` + idleSeconds + `[$__range:1m])) / 60`}},
 		}),
 		wideTile(panel{
 			kind: number, title: "Cost of idle time", unit: "none", decimals: f(2), both: true, empty: noPrices,
-			about:   "Price of the idle time in the time range, by currency. Needs prices in the exporter's configuration.",
+			about:   "Cost of the idle time in the time range, by currency. Needs prices in the exporter's configuration.",
 			scale:   only(blue),
 			queries: []query{{`sum by (currency) (sum_over_time(` + idleCost + `[$__range:1m])) * 60`, "{{currency}}"}},
 		}),
 	}
 }
 
-// idleHolds joins by pod and device, so that each hold is one row.
+// idleHolds joins by pod and device, so that each allocation is one row.
 func idleHolds(v *values) panel {
 	held := func(expr string) string {
 		return keep(host(named(inPool, keep(expr, target+", device, namespace, pod"))), "host, name, device, namespace, pod")
@@ -68,8 +67,8 @@ func idleHolds(v *values) panel {
 	idle := `accel_allocation_idle_seconds{` + ofNamespace + `} > 0`
 	warn, bad := v.number("idle_seconds"), v.number("never_used_seconds")
 	return panel{
-		kind: listing, title: "Idle allocations", unit: "none", width: 24, height: 12, empty: "Nobody holds a device without using it",
-		about: fmt.Sprintf("Each pod whose device does nothing at this moment. Yellow from %.0f minutes on, when AllocationIdle fires for a pod that has worked before; orange from %.0f minutes on, when AllocationNeverUsed fires for one that has not. Without a last activity it has never worked while it was watched. Pods that are exempt from the alerts are listed too.", warn/60, bad/60),
+		kind: listing, title: "Idle allocations", unit: "none", width: 24, height: 12, empty: "Every allocated device is used",
+		about: fmt.Sprintf("Each pod whose device is idle now. Yellow from %.0f minutes on, when AllocationIdle fires for a pod that has worked before; orange from %.0f minutes on, when AllocationNeverUsed fires for one that has not. Without a last activity it has never been active since it was first observed. Pods that are exempt from the alerts are listed too.", warn/60, bad/60),
 		queries: []query{
 			{expr: held(idle)},
 			{expr: held(`1000 * (accel_allocation_last_activity_timestamp_seconds{` + ofNamespace + `} and ` + perHold + ` (` + idle + `))`)},
@@ -80,7 +79,7 @@ func idleHolds(v *values) panel {
 			namespaceColumn, podColumn, nodeColumn, nameColumn, idColumn,
 			{of: "A", title: "Idle for", unit: "s", sort: true, scale: &scale{none, []step{{warn, yellow}, {bad, orange}}}},
 			{of: "B", title: "Last activity", unit: "dateTimeFromNow"},
-			{of: "C", title: "Memory held", unit: "bytes"},
+			{of: "C", title: "Memory used", unit: "bytes"},
 			{of: "D", title: "Idle cost so far", unit: "none"},
 		},
 	}
@@ -90,13 +89,13 @@ func idleTrend() []panel {
 	return []panel{
 		half(panel{
 			kind: lines, title: "Idle devices by namespace", unit: "none", stacked: true, min: f(0), empty: noHolds,
-			about:   "Allocations that were idle, for the ten namespaces with most. One all day long is a device wasted for a day.",
+			about:   "Allocations that were idle, for the ten namespaces with most. A value of one for a day is one wasted device day.",
 			queries: []query{{`topk(10, sum by (namespace) (` + idleSeconds + `))`, "{{namespace}}"}},
 			links:   []jump{*jumpTo("accel-workload", "This namespace", "namespace", "${__field.labels.namespace}")},
 		}),
 		half(panel{
 			kind: lines, title: "Idle share of allocated time", unit: "percentunit", min: f(0), max: f(1), empty: noHolds,
-			about:   "Of the time that the namespace's pods held devices, the share in which nothing ran. For the ten namespaces with most idle devices.",
+			about:   "Share of the allocated time of the namespace in which nothing ran. For the ten namespaces with most idle devices.",
 			queries: []query{{`sum by (namespace) (` + idleSeconds + `) / sum by (namespace) (` + heldSeconds + `) and topk(10, sum by (namespace) (` + idleSeconds + `))`, "{{namespace}}"}},
 		}),
 	}
@@ -117,7 +116,7 @@ func idleOwners() []panel {
 			queries: []query{{`topk(10, sum by (namespace, currency) (` + idleCost + `)) * 86400 >= 0.01`, "{{namespace}} ({{currency}})"}},
 		}),
 		third(panel{
-			kind: listing, title: "Workloads by idle share", unit: "none", empty: "No workload is known: kube-state-metrics tells them",
+			kind: listing, title: "Workloads by idle share", unit: "none", empty: "No workload is known: kube-state-metrics is needed",
 			about:   "Controllers of the pods, as Deployments' ReplicaSets, StatefulSets and Jobs, and the share of the last hour in which their devices were idle. Needs kube-state-metrics.",
 			queries: []query{{expr: `topk(20, max by (namespace, owner_kind, owner_name) (workload:accel_allocation_idle:ratio_rate1h{cluster=~"$cluster",namespace=~"$namespace"}))`}},
 			columns: []column{namespaceColumn, {of: "owner_kind", title: "Kind"}, {of: "owner_name", title: "Workload"}, {of: "A", title: "Idle", unit: "percentunit", sort: true, width: 80, scale: &scale{none, []step{{0.5, yellow}, {0.9, orange}}}}},

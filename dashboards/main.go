@@ -42,7 +42,7 @@ func run(out, values string, check bool) error {
 	return unknownFile(out, known)
 }
 
-// boards is every dashboard, in the order in which a person needs them.
+// boards lists all dashboards, most general first.
 func boards(v *values) []board {
 	return []board{
 		fleet(v), idle(v), drift(v), node(v), device(v), fpga(v), workload(v), exporter(v), remediation(v),
@@ -63,8 +63,7 @@ func put(path string, data []byte, check bool) error {
 	return nil
 }
 
-// unknownFile returns an error where a file is left of a dashboard that is no
-// more.
+// unknownFile returns an error if a file of a removed dashboard is left.
 func unknownFile(out string, known map[string]bool) error {
 	paths, err := filepath.Glob(filepath.Join(out, "*.json"))
 	for _, p := range paths {

@@ -1,6 +1,6 @@
 package main
 
-// node answers: how is every device of one node, and who is on them.
+// node shows the state of every device of one node and its pods.
 func node(v *values) board {
 	return board{
 		uid: "accel-node", title: "Accelerators / Node", from: "now-3h",
@@ -10,9 +10,9 @@ func node(v *values) board {
 		rows: []row{
 			{title: "Is something wrong?", panels: nodeNow(v)},
 			{title: "Devices", panels: []panel{nodeDevices(v), nodeTimeline(), nodeReasons()}},
-			{title: "Who is on them?", panels: []panel{nodeHolders(), nodeResources(), nodeStrangers()}},
+			{title: "Pods", panels: []panel{nodeHolders(), nodeResources(), nodeUnattributed()}},
 			{title: "Use", panels: nodeUse()},
-			{title: "Heat and power", panels: nodeHeat(v)},
+			{title: "Temperature and power", panels: nodeHeat(v)},
 			{title: "Links", panels: nodeLinks()},
 			{title: "Errors", panels: nodeErrors()},
 			{title: "NVSwitches", folded: true, panels: nodeSwitches()},
@@ -22,7 +22,7 @@ func node(v *values) board {
 	}
 }
 
-// off leaves events to be switched on by whoever wants them.
+// off returns events that are disabled by default.
 func off(events []event) []event {
 	for i := range events {
 		events[i].off = true
@@ -41,17 +41,17 @@ func nodeNow(v *values) []panel {
 	return []panel{
 		tile(panel{
 			kind: number, title: "Exporter", unit: "none", states: upStates, scale: low(1), empty: "Not scraped",
-			about:   "Whether the node's exporter could be scraped. While it is down nothing here is of now.",
+			about:   "Whether the node's exporter could be scraped. While it is down all values here are old.",
 			queries: []query{{expr: `max(up{job=~"` + v.string("exporter_job") + `",` + inNode + `})`}},
 		}),
 		tile(panel{
-			kind: number, title: "Failed devices", unit: "none", scale: bad(1), empty: "Nothing is known of the devices",
+			kind: number, title: "Failed devices", unit: "none", scale: bad(1), empty: "The state of the devices is unknown",
 			about:   "Whole devices whose verdict is failed or unknown.",
 			queries: []query{{expr: `sum(accel_device_health{` + wholes + `,state=~"failed|unknown"})`}},
 		}),
 		tile(panel{
-			kind: number, title: "Degraded devices", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: "Nothing is known of the devices",
-			about:   "Whole devices on which work goes on although something speaks against them.",
+			kind: number, title: "Degraded devices", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: "The state of the devices is unknown",
+			about:   "Whole devices on which work continues although they need attention.",
 			queries: []query{{expr: `sum(accel_device_health{` + wholes + `,state="degraded"})`}},
 		}),
 		tile(panel{
@@ -60,12 +60,12 @@ func nodeNow(v *values) []panel {
 			queries: []query{{expr: zeroWhere(`count(ALERTS{alertstate="firing",`+alertNames+`,`+inNode+`})`, anyDevices)}},
 		}),
 		tile(panel{
-			kind: number, title: "Pods with devices", unit: "none", scale: only(blue), empty: "Who holds the devices is not known",
-			about:   "Pods of this node that hold a device or a part of one.",
+			kind: number, title: "Pods with devices", unit: "none", scale: only(blue), empty: "Allocations are unknown",
+			about:   "Pods of this node with a device or a partition.",
 			queries: []query{{expr: zeroWhere(`count(group by (namespace, pod) (accel_allocation_info{`+inNode+`}))`, `count(accel_device_holders{`+inNode+`})`)}},
 		}),
 		tile(panel{
-			kind: number, title: "Driver", unit: "none", scale: only(blue), words: true, empty: "No driver has told its version",
+			kind: number, title: "Driver", unit: "none", scale: only(blue), words: true, empty: "No driver has reported its version",
 			about:   "Versions of the drivers of this node.",
 			queries: []query{{`max by (vendor, version) (accel_driver_info{version!="",` + inNode + `})`, "{{version}}"}},
 			links:   []jump{*jumpTo("accel-drift", "Drift")},
@@ -81,7 +81,7 @@ func nodeDevices(v *values) panel {
 	margin := v.number("margin_celsius")
 	return panel{
 		kind: listing, title: "Devices", unit: "none", width: 24, height: 12, empty: noDevices,
-		about: "Every device and MIG instance at this moment. An empty cell was not measured, which is not 0. Red margins are where AcceleratorTemperatureNearLimit fires.",
+		about: "Current state of every device and MIG instance. An empty cell means not measured, not 0. Red margins are where AcceleratorTemperatureNearLimit fires.",
 		queries: []query{
 			of(healthOf(inNode)),
 			of(`accel_device_holders{` + inNode + `}`),
@@ -111,7 +111,7 @@ func nodeDevices(v *values) panel {
 func nodeTimeline() panel {
 	return panel{
 		kind: timeline, title: "Health", unit: "none", width: 14, height: 9, states: healthStates, empty: noDevices,
-		about:   "The verdict on each whole device. Failed means that work on it is lost, degraded that it goes on, unknown that nobody can look.",
+		about:   "The verdict on each whole device. Failed means that work on it is lost, degraded that it continues, unknown that the device cannot be observed.",
 		queries: []query{{`max by (name, to) (label_replace(` + named(wholes, healthOf(wholes)) + `, "to", "$1", "device", "(.+)"))`, "{{name}}"}},
 		links:   []jump{*jumpTo("accel-device", "This device", "node", "$node", "device", "${__field.labels.to}")},
 	}
@@ -119,8 +119,8 @@ func nodeTimeline() panel {
 
 func nodeReasons() panel {
 	return panel{
-		kind: listing, title: "What speaks against them", unit: "none", width: 10, height: 9, empty: "Nothing speaks against any device",
-		about:   "Each fact that speaks against a device and the verdict it asks for. docs/health.md explains them.",
+		kind: listing, title: "Reasons", unit: "none", width: 10, height: 9, empty: "No device is degraded or failed",
+		about:   "The reasons for the health state of each device, each with the state that it causes. docs/health.md explains them.",
 		queries: []query{{expr: keep(host(named(inNode, `max by (`+target+`, device, reason, severity) (accel_device_health_reason{`+inNode+`} == 1)`)), "host, name, device, severity, reason")}},
 		columns: []column{
 			{of: "severity", title: "Verdict", states: verdicts, width: 90},
@@ -128,7 +128,7 @@ func nodeReasons() panel {
 			{of: "reason", title: "Reason"},
 			idColumn,
 			{of: "host", title: "Node", hidden: true},
-			{of: "A", title: "Is so", hidden: true},
+			{of: "A", title: "Applies", hidden: true},
 		},
 	}
 }
@@ -138,8 +138,8 @@ func nodeHolders() panel {
 		return query{expr: keep(host(named(inNode, "max by ("+target+", device, namespace, pod, resource) ("+expr+")")), "host, name, device, namespace, pod, resource")}
 	}
 	return panel{
-		kind: listing, title: "Holders", unit: "none", width: 14, height: 9, empty: "No pod holds a device, or the kubelet does not say",
-		about:   "Who holds which device, what for, and whether it is used.",
+		kind: listing, title: "Holders", unit: "none", width: 14, height: 9, empty: "No device is allocated, or the kubelet does not answer",
+		about:   "Which pod has which device, under which resource, and whether it is used.",
 		queries: []query{of(`accel_allocation_info{` + inNode + `}`), of(`accel_allocation_utilization_ratio{` + inNode + `}`), of(`accel_allocation_idle_seconds{` + inNode + `}`)},
 		columns: []column{
 			namespaceColumn, podColumn, nameColumn,
@@ -148,7 +148,7 @@ func nodeHolders() panel {
 			{of: "C", title: "Idle for", unit: "s", width: 90},
 			idColumn,
 			{of: "host", title: "Node", hidden: true},
-			{of: "A", title: "Holds", hidden: true},
+			{of: "A", title: "Allocated", hidden: true},
 		},
 	}
 }
@@ -156,17 +156,17 @@ func nodeHolders() panel {
 func nodeResources() panel {
 	of := func(name string) query { return query{expr: `max by (resource) (` + name + `{` + inNode + `})`} }
 	return panel{
-		kind: listing, title: "Resources", unit: "none", width: 10, height: 9, empty: "The kubelet does not say",
-		about:   "Of each resource: devices of this node, ids that the kubelet would give out, and ids that are held. Fewer allocatable than there are means that the device plugin withholds some.",
+		kind: listing, title: "Resources", unit: "none", width: 10, height: 9, empty: "The kubelet does not answer",
+		about:   "Per resource: devices of this node, allocatable ids, and allocated ids. Fewer allocatable ids than devices mean that the device plugin reports some as unhealthy.",
 		queries: []query{of("accel_resource_devices"), of("accel_resource_allocatable"), of("accel_resource_held")},
-		columns: []column{{of: "resource", title: "Resource"}, {of: "A", title: "Devices", width: 75}, {of: "B", title: "Allocatable", width: 95}, {of: "C", title: "Held", width: 60}},
+		columns: []column{{of: "resource", title: "Resource"}, {of: "A", title: "Devices", width: 75}, {of: "B", title: "Allocatable", width: 95}, {of: "C", title: "Allocated", width: 60}},
 	}
 }
 
-func nodeStrangers() panel {
+func nodeUnattributed() panel {
 	return panel{
-		kind: listing, title: "Use without a right", unit: "none", width: 24, height: 5, empty: "No such process, or processes cannot be listed",
-		about:   "Processes that use a device which their pod does not hold. hidden ones cannot be seen and are no accusation.",
+		kind: listing, title: "Use without an allocation", unit: "none", width: 24, height: 5, empty: "No such process, or processes cannot be listed",
+		about:   "Processes that use a device which is not allocated to their pod. hidden: the process is not visible, which is not a violation.",
 		queries: []query{{expr: keep(named(inNode, `max by (`+target+`, device, reason) (accel_unattributed_processes{`+inNode+`} > 0)`), "name, reason")}},
 		columns: []column{{of: "name", title: "Device"}, {of: "reason", title: "Kind"}, {of: "A", title: "Processes", width: 85}},
 	}
@@ -176,17 +176,17 @@ func nodeUse() []panel {
 	return []panel{
 		third(panel{
 			kind: lines, title: "Use", unit: "percentunit", min: f(0), max: f(1), empty: noSuch,
-			about:   "Share of time in which a kernel ran. It says nothing of how much of the device the kernel filled; for that see the device.",
+			about:   "Share of time in which a kernel ran. It does not show how much of the device the kernel used; see the dashboard of the device.",
 			queries: []query{perName(wholes, `accel_utilization_ratio{engine="compute",`+wholes+`}`)},
 		}),
 		third(panel{
 			kind: lines, title: "Memory in use", unit: "percentunit", min: f(0), max: f(1), empty: noSuch,
-			about:   "Share of the device's memory that is allocated. Frameworks take it in advance, so full is not bad by itself.",
+			about:   "Share of the device's memory that is allocated. Frameworks allocate it in advance, so full is not bad by itself.",
 			queries: []query{perName(inNode, `accel_memory_used_bytes{`+inNode+`} / `+perDevice+` accel_memory_total_bytes{`+inNode+`}`)},
 		}),
 		third(panel{
 			kind: lines, title: "Tensor cores active", unit: "percentunit", min: f(0), max: f(1), empty: noSuch,
-			about:   "Share of cycles in which the tensor cores were active. Low beside high use: the device waits for memory or for the host.",
+			about:   "Share of cycles in which the tensor cores were active. If low while use is high, the device waits for memory or for the host.",
 			queries: []query{perName(inNode, `accel_activity_ratio{unit="tensor",`+inNode+`}`)},
 		}),
 	}
@@ -196,18 +196,18 @@ func nodeHeat(v *values) []panel {
 	return []panel{
 		third(panel{
 			kind: lines, title: "Margin to slowdown", unit: "celsius", limitLine: true, empty: noSuch,
-			about:   "Degrees left before the device slows itself down. AcceleratorTemperatureNearLimit fires below the line.",
+			about:   "Degrees left before the device slows down. AcceleratorTemperatureNearLimit fires below the line.",
 			scale:   scale{red, []step{{v.number("near_limit_celsius"), green}}},
 			queries: []query{perName(wholes, `accel_temperature_margin_celsius{limit="slowdown",`+wholes+`}`)},
 		}),
 		third(panel{
 			kind: lines, title: "Power", unit: "watt", min: f(0), empty: noSuch,
-			about:   "Power that each device draws. At its limit a device is slowed down, which is normal in training.",
+			about:   "Power that each device draws. At its limit a device is throttled, which is normal in training.",
 			queries: []query{perName(wholes, `accel_power_watts{`+wholes+`}`)},
 		}),
 		third(panel{
 			kind: lines, title: "Throttled by heat or power brake", unit: "percentunit", min: f(0), max: f(1), limitLine: true, empty: "No device of this node is throttled by heat or power brake, or none measures it",
-			about:   "Share of time in which the clocks were held down for a reason that is a fault. GpuThermalThrottling fires above the line.",
+			about:   "Share of time in which the clocks were reduced because of a fault. GpuThermalThrottling fires above the line.",
 			scale:   bad(v.number("hot_throttle_share")),
 			queries: []query{{`sum by (name, reason) (` + named(wholes, `rate(accel_throttle_seconds_total{reason=~"hw_thermal|thermal|sw_thermal|hw_power_brake",`+wholes+`}[$__rate_interval]) > 0`) + `)`, "{{name}} {{reason}}"}},
 		}),
@@ -227,8 +227,8 @@ func nodeLinks() []panel {
 			queries: []query{perName(wholes, `accel_nvlink_receive_bytes_per_second{`+wholes+`} + `+perDevice+` accel_nvlink_transmit_bytes_per_second{`+wholes+`}`)},
 		}),
 		third(panel{
-			kind: timeline, title: "PCIe link narrower than it could be", unit: "none", empty: noSuch, states: yesBad,
-			about:   "Whether the link has fewer lanes than device and slot can do. That is a fault of slot, riser or card. The generation may fall while idle and is not looked at here.",
+			kind: timeline, title: "PCIe links with fewer lanes", unit: "none", empty: noSuch, states: yesBad,
+			about:   "Whether the link uses fewer lanes than device and slot support, which is a fault of slot, riser or card. The generation may fall while idle and is not shown here.",
 			queries: []query{perName(wholes, `(accel_pcie_link_width_lanes{`+wholes+`} < bool `+perDevice+` accel_pcie_link_width_max_lanes{`+wholes+`})`)},
 		}),
 	}
@@ -238,12 +238,12 @@ func nodeErrors() []panel {
 	return []panel{
 		third(panel{
 			kind: bars, title: "Xids", unit: "none", stacked: true, min: f(0), empty: "No Xid is counted on this node",
-			about:   "Xids by GPU and number, those of programs (13, 31, 43, 69) included.",
+			about:   "Xids by GPU and number, including application errors (13, 31, 43, 69).",
 			queries: []query{{`sum by (name, xid) (` + named(inNode, `increase(accel_gpu_xid_errors_total{`+inNode+`}[$__rate_interval]) > 0`) + `)`, "{{name}} Xid {{xid}}"}},
 		}),
 		third(panel{
 			kind: bars, title: "ECC errors", unit: "none", stacked: true, min: f(0), empty: "No ECC error is counted on this node",
-			about:   "Memory errors that were corrected, and those that were not, which lose work.",
+			about:   "Corrected and uncorrected memory errors. Uncorrected errors lose work.",
 			queries: []query{{`sum by (name, severity) (` + named(wholes, `sum by (`+target+`, device, severity) (increase(accel_ecc_errors_total{`+wholes+`}[$__rate_interval]) > 0)`) + `)`, "{{name}} {{severity}}"}},
 		}),
 		third(panel{

@@ -21,12 +21,12 @@ const (
 	timeline kind = "state-timeline"
 )
 
-// panel is a panel as it is written down here.
+// panel is the description of a panel.
 type panel struct {
 	kind          kind
 	title, about  string // about: what it means and what is bad
 	unit          string // Grafana's id of it
-	empty         string // what stands there without data, and why that may be
+	empty         string // text without data, with the possible reason
 	width, height uint32 // of 24; in lines of 30 pixels
 	queries       []query
 	columns       []column // of a listing
@@ -44,8 +44,8 @@ type panel struct {
 	links         []jump
 }
 
-// jump is where a click on a value leads; values of the series or row stand
-// in the address as ${__field.labels.x} or ${__data.fields.x}.
+// jump is the target of a click on a value; values of the series or row are in
+// the address as ${__field.labels.x} or ${__data.fields.x}.
 type jump struct{ title, url string }
 
 func (p panel) model(id uint32, at dashboard.GridPos) dashboard.Panel {
@@ -56,7 +56,7 @@ func (p panel) model(id uint32, at dashboard.GridPos) dashboard.Panel {
 		Options:     p.options(), Transformations: p.transformations(),
 	}
 	if p.kind == bars {
-		// What happened once is to stand in one bar, not in several that overlap.
+		// A single event is one bar, not several that overlap.
 		m.Type, m.Interval = string(lines), cog.ToPtr("1m")
 	}
 	return m

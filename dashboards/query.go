@@ -32,8 +32,8 @@ func perName(selector, expr string) query {
 	return query{"max by (name) (" + named(selector, expr) + ")", "{{name}}"}
 }
 
-// host gives each series the label host: the node, or where a scrape does not
-// tell, what was scraped.
+// host adds the label host to each series: the node, or the scrape target if there
+// is no label node.
 func host(expr string) string {
 	return fmt.Sprintf(`label_replace(label_replace(%s, "host", "$1", "instance", "(.+)"), "host", "$1", "node", "(.+)")`, expr)
 }
@@ -59,7 +59,7 @@ func named(selector, expr string, further ...string) string {
 }
 
 // zeroWhere is the expression, or 0 where it is empty and the proof is not:
-// nothing found is 0 only if somebody has looked.
+// no result is 0 only if there was data.
 func zeroWhere(expr, proof string) string {
 	return fmt.Sprintf("((%s) or 0 * (%s))", expr, proof)
 }

@@ -1,11 +1,11 @@
 package main
 
-// remediation answers: what did accel-remediator take out, what does it leave
-// alone and why, and can it be relied upon.
+// remediation shows what accel-remediator did, what it did not do and why, and
+// whether it works.
 func remediation(v *values) board {
 	return board{
 		uid: "accel-remediation", title: "Accelerators / Remediation", from: "now-6h",
-		about:     "What accel-remediator has taken out, what it leaves alone and why, and whether it sees and does what it ought to.",
+		about:     "Nodes that accel-remediator has taken out, nodes that it leaves alone and why, and whether it works.",
 		variables: []variable{datasource, cluster, remediatedPool},
 		events:    []event{alerts(`alertname=~"AccelRemediator.*",` + inAnyPool)},
 		rows: []row{
@@ -13,14 +13,14 @@ func remediation(v *values) board {
 			{title: "What is out", panels: []panel{nodesOut(), shareOut(), breakers()}},
 			{title: "What is left alone", panels: []panel{withheldNow(), withheldCourse(), remediationAlerts()}},
 			{title: "What it does", panels: remediationActions()},
-			{title: "Does it see what it ought to?", panels: remediationSight()},
+			{title: "Does it see everything?", panels: remediationSight()},
 		},
 	}
 }
 
 const (
 	noRemediator = "No accel-remediator is scraped"
-	noPlan       = "No accel-remediator is scraped, or none holds the lease"
+	noPlan       = "No accel-remediator is scraped, or none has the lease"
 	remediated   = `sum(accel_remediator_pool_nodes{` + inPool + `})`
 )
 
@@ -40,32 +40,32 @@ func remediationNow(v *values) []panel {
 	return []panel{
 		tile(panel{
 			kind: number, title: "Mode", unit: "none", states: actStates, scale: only(blue), empty: noRemediator,
-			about:   "Whether what is planned is done. In a dry run it is only told; --act ends that.",
+			about:   "Whether planned actions are performed. In a dry run they are only logged; --act performs them.",
 			queries: []query{{expr: `max(accel_remediator_acting{` + inAnyPool + `})`}},
 		}),
 		tile(panel{
 			kind: number, title: "Nodes out", unit: "none", scale: orangeFrom(1), empty: noPlan,
-			about:   "Nodes that were taken out and are not let in again yet.",
+			about:   "Nodes that were taken out and not let in again.",
 			queries: []query{{expr: `sum(accel_remediator_pool_nodes_out{` + inPool + `})`}},
 		}),
 		tile(panel{
 			kind: number, title: "Pools with an open breaker", unit: "none", scale: bad(1), empty: noPlan,
-			about:   "Pools of which so much fails at once that nothing new is done there. Look for one cause. AccelRemediatorBreakerOpen.",
+			about:   "Pools with so many failures at once that no further node is taken out. Look for a common cause. AccelRemediatorBreakerOpen.",
 			queries: []query{{expr: `sum(accel_remediator_breaker_open{` + inPool + `})`}},
 		}),
 		tile(panel{
 			kind: number, title: "Left alone by a limit", unit: "none", scale: orangeFrom(1), empty: noPlan,
-			about:   "Nodes that ought to be taken out and are not, because enough is out, enough was done within the hour, or the breaker is open. AccelRemediatorNodesWithheld.",
+			about:   "Nodes that should be taken out and are not, because enough nodes are out, enough was done within the hour, or the breaker is open. AccelRemediatorNodesWithheld.",
 			queries: []query{{expr: `sum(accel_remediator_withheld_nodes{reason=~"share|hour|breaker",` + inPool + `})`}},
 		}),
 		tile(panel{
 			kind: number, title: "Waiting for a person", unit: "none", scale: orangeFrom(1), empty: noPlan,
-			about:   "Nodes that were taken out time and again and stay out until somebody removes the annotation accel.health/inspect. AccelRemediatorInspectionRequired.",
+			about:   "Nodes that were taken out repeatedly and stay out until the annotation accel.health/inspect is removed. AccelRemediatorInspectionRequired.",
 			queries: []query{{expr: zeroWhere(`count(accel_remediator_node_inspection_required{`+inPool+`})`, remediated)}},
 		}),
 		tile(panel{
 			kind: number, title: "Last pass", unit: "s", scale: bad(v.number("remediator_pass_age_seconds")), empty: noPlan,
-			about:   "How long ago it has last looked at alerts and nodes. Everything here is as old. AccelRemediatorStalled fires where it is red.",
+			about:   "Time since the last pass over alerts and nodes: the age of all values here. AccelRemediatorStalled fires where it is red.",
 			queries: []query{{expr: `max(time() - accel_remediator_last_pass_timestamp_seconds{` + inAnyPool + `})`}},
 		}),
 	}
@@ -74,7 +74,7 @@ func remediationNow(v *values) []panel {
 func nodesOut() panel {
 	return third(panel{
 		kind: listing, title: "Nodes that are out", unit: "none", empty: "No node is out",
-		about: "Since when each node is out, the longest first, and whether it waits for a person to inspect it.",
+		about: "Time since which each node is out, longest first, and whether it needs an inspection.",
 		queries: []query{
 			{expr: `1000 * max by (pool, node) (accel_remediator_node_out_timestamp_seconds{` + inPool + `})`},
 			{expr: `max by (pool, node) (accel_remediator_node_inspection_required{` + inPool + `})`},
@@ -90,7 +90,7 @@ func nodesOut() panel {
 func shareOut() panel {
 	return third(panel{
 		kind: lines, title: "Share of the pool that is out", unit: "percentunit", min: f(0), empty: noPlan,
-		about:   "Nodes that are out as a share of the pool. It ends at limits.share of the policy.",
+		about:   "Nodes that are out as a share of the pool. The limit is limits.share of the policy.",
 		queries: []query{{`sum by (pool) (accel_remediator_pool_nodes_out{` + inPool + `}) / sum by (pool) (accel_remediator_pool_nodes{` + inPool + `})`, "pool {{pool}}"}},
 	})
 }
@@ -98,15 +98,15 @@ func shareOut() panel {
 func breakers() panel {
 	return third(panel{
 		kind: timeline, title: "Breaker is open", unit: "none", states: yesBad, empty: noPlan,
-		about:   "When so much of a pool failed at once that nothing new was done there.",
+		about:   "Times at which so much of a pool failed at once that no further node was taken out.",
 		queries: []query{{`max by (pool) (accel_remediator_breaker_open{` + inPool + `})`, "pool {{pool}}"}},
 	})
 }
 
 func withheldNow() panel {
 	return quarter(panel{
-		kind: listing, title: "Why nodes are left alone", unit: "none", empty: "Nothing that alerts ask for is left undone",
-		about:   "Nodes for which alerts ask for something that is not done, by pool and reason. hold: a person's annotation. suppressed: a silence, another alert, or the alert has just gone. /debug/plan names them.",
+		kind: listing, title: "Nodes that are left alone", unit: "none", empty: "Every action that alerts require is done",
+		about:   "Nodes for which alerts require an action that is not done, by pool and reason. hold: an annotation of an operator. suppressed: a silence, another alert, or the alert has just ended. /debug/plan lists the nodes.",
 		queries: []query{{expr: `sum by (pool, reason) (accel_remediator_withheld_nodes{` + inPool + `}) > 0`}},
 		columns: []column{poolColumn, {of: "reason", title: "Reason"}, {of: "A", title: "Nodes", sort: true, width: 75}},
 	})
@@ -115,7 +115,7 @@ func withheldNow() panel {
 func withheldCourse() panel {
 	return quarter(panel{
 		kind: lines, title: "Nodes left alone, by reason", unit: "none", stacked: true, min: f(0), empty: noPlan,
-		about:   "The same over time. share and hour for long: more fails than the limits let go.",
+		about:   "The same over time. share and hour for a long time mean that more nodes fail than the limits permit.",
 		queries: []query{{`sum by (reason) (accel_remediator_withheld_nodes{` + inPool + `})`, "{{reason}}"}},
 		colours: []state{{value: "breaker", colour: red}, {value: "share", colour: orange}, {value: "hour", colour: yellow}, {value: "hold", colour: blue}, {value: "suppressed", colour: plain}},
 	})
@@ -124,7 +124,7 @@ func withheldCourse() panel {
 func remediationAlerts() panel {
 	return half(panel{
 		kind: listing, title: "Alerts on it", unit: "none", empty: noAlerts,
-		about:   "Alerts on accel-remediator that fire. A click on one opens its runbook. Those on accelerators are in *Fleet*.",
+		about:   "Firing alerts on accel-remediator. A click on an alert opens its runbook. Alerts on accelerators are in *Fleet*.",
 		queries: []query{{expr: `1000 * max by (severity, alertname, pool, node) (ALERTS{alertstate="firing",alertname=~"AccelRemediator.*",` + inAnyPool + `} * ignoring (alertstate) ALERTS_FOR_STATE)`}},
 		columns: []column{
 			{of: "severity", title: "Severity", states: severities, width: 80, sortUp: true},
@@ -139,12 +139,12 @@ func remediationActions() []panel {
 	return []panel{
 		third(panel{
 			kind: bars, title: "Done", unit: "none", stacked: true, min: f(0), empty: noRemediator,
-			about:   "What was done, by action. Nothing in a dry run.",
+			about:   "Performed actions. None in a dry run.",
 			queries: []query{{`sum by (action) (increase(accel_remediator_actions_total{result="done",` + inAnyPool + `}[$__rate_interval]))`, "{{action}}"}},
 		}),
 		third(panel{
 			kind: bars, title: "Not done", unit: "none", stacked: true, min: f(0), empty: noRemediator,
-			about: "What was tried and failed, by action; AccelRemediatorActionsFailing where it goes on. refused: a disruption budget keeps a pod. conflict: the node had changed, and it is done again.",
+			about: "Failed actions; AccelRemediatorActionsFailing fires if it continues. refused: a disruption budget keeps a pod. conflict: the node had changed, and the action is repeated.",
 			queries: []query{
 				{`sum by (action) (increase(accel_remediator_actions_total{result="error",` + inAnyPool + `}[$__rate_interval]))`, "{{action}} fails"},
 				{`sum by (result) (increase(accel_remediator_actions_total{result=~"refused|conflict",` + inAnyPool + `}[$__rate_interval]))`, "{{result}}"},
@@ -152,7 +152,7 @@ func remediationActions() []panel {
 		}),
 		third(panel{
 			kind: lines, title: "To be done", unit: "none", stacked: true, min: f(0), empty: noPlan,
-			about:   "Nodes to which something is to be done, by action. In a dry run, what it would do.",
+			about:   "Planned actions by node. In a dry run, what would be done.",
 			queries: []query{{`sum by (action) (accel_remediator_planned_nodes{` + inAnyPool + `})`, "{{action}}"}},
 		}),
 	}
@@ -162,21 +162,21 @@ func remediationSight() []panel {
 	return []panel{
 		third(panel{
 			kind: timeline, title: "It can be relied upon", unit: "none", states: yesGood, empty: noRemediator,
-			about: "Whether an Alertmanager answers, the policy is that of the file, and exactly one process holds the lease. No to any of them has an alert.",
+			about: "Whether an Alertmanager answers, the policy of the file is in force, and exactly one process has the lease. Each of them has an alert.",
 			queries: []query{
 				{`min(accel_remediator_alerts_listed{` + inAnyPool + `})`, "Alertmanager answers"},
 				{`min(accel_remediator_policy_last_reload_successful{` + inAnyPool + `})`, "policy is the file's"},
-				{`min(sum by (cluster) (accel_remediator_leader{` + inAnyPool + `}) == bool 1)`, "one holds the lease"},
+				{`min(sum by (cluster) (accel_remediator_leader{` + inAnyPool + `}) == bool 1)`, "one has the lease"},
 			},
 		}),
 		third(panel{
 			kind: lines, title: "Time of a pass", unit: "s", min: f(0), empty: noPlan,
-			about:   "How long the last pass took. It is given up after a minute; near that, the API server is slow.",
+			about:   "How long the last pass took. It is aborted after a minute; near that, the API server is slow.",
 			queries: []query{{`max(accel_remediator_last_pass_duration_seconds{` + inAnyPool + `})`, "last pass"}},
 		}),
 		third(panel{
 			kind: lines, title: "Failed passes and unknown nodes", unit: "none", min: f(0), empty: noPlan,
-			about: "Passes that could not list the nodes, and nodes that alerts name and the cluster does not have: mostly a wrong label. AccelRemediatorUnknownNodes.",
+			about: "Passes that could not list the nodes, and nodes in alerts that are not in the cluster: mostly a wrong label. AccelRemediatorUnknownNodes.",
 			queries: []query{
 				{`sum(increase(accel_remediator_failed_passes_total{` + inAnyPool + `}[$__rate_interval]))`, "failed passes"},
 				{`max(accel_remediator_unknown_nodes{` + inAnyPool + `})`, "unknown nodes"},

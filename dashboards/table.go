@@ -23,8 +23,8 @@ type column struct {
 // matrix spreads one label over columns and another over rows.
 type matrix struct{ row, column string }
 
-// blank is what stands in a cell without a value; the text of the panel is for
-// one without any row.
+// blank is the content of a cell without a value; the text of the panel is for a
+// listing without rows.
 var blank = property("noValue", "–")
 
 // asText keeps an identity of digits from being shown as a number.

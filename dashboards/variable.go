@@ -34,7 +34,7 @@ var (
 		query: `label_values(accel_driver_info{cluster=~"$cluster"}, pool)`, all: anything, several: true,
 	}
 	namespace = variable{
-		name: "namespace", label: "Namespace", about: "Namespaces with pods that hold a device.",
+		name: "namespace", label: "Namespace", about: "Namespaces with pods that have a device.",
 		query: `label_values(accel_allocation_info{cluster=~"$cluster"}, namespace)`, all: anything, several: true,
 	}
 	// oneNode is a node by name, else by what was scraped; instances are those
@@ -46,7 +46,7 @@ var (
 		regex: `/host="([^"]+)"/`,
 	}
 	instances = variable{
-		name: "instance", about: "What the node was scraped as during the time range.", hidden: true, several: true,
+		name: "instance", about: "Scrape targets of the node during the time range.", hidden: true, several: true,
 		query: `query_result(group by (instance) (present_over_time(accel_source_up{cluster=~"$cluster",node="$node"}[$__range]) or present_over_time(accel_source_up{cluster=~"$cluster",instance="$node"}[$__range])))`,
 		regex: `/instance="([^"]+)"/`,
 	}

@@ -1,11 +1,11 @@
 package main
 
-// workload answers the owner of a service: what do my pods hold, do they use
-// it, and did hardware hurt them.
+// workload shows the owner of a service which devices the pods have, whether they
+// use them, and whether hardware faults affected them.
 func workload(v *values) board {
 	return board{
 		uid: "accel-workload", title: "Accelerators / Namespace and workload", from: "now-6h",
-		about:     "For the owners of services: what their pods hold, how they use it, what it costs and whether hardware hurt them.",
+		about:     "For the owners of services: the devices of their pods, their use, their cost, and hardware faults that affected them.",
 		variables: []variable{datasource, cluster, namespace, pods},
 		events:    []event{alerts(withPod), hits()},
 		rows: []row{
@@ -19,19 +19,19 @@ func workload(v *values) board {
 }
 
 var pods = variable{
-	name: "pod", label: "Pod", about: "Pods that hold a device.",
+	name: "pod", label: "Pod", about: "Pods with a device.",
 	query: `label_values(accel_allocation_info{cluster=~"$cluster",namespace=~"$namespace"}, pod)`, all: anything, several: true,
 }
 
 const (
 	inSpace = `cluster=~"$cluster",namespace=~"$namespace"`
 	inPods  = inSpace + `,pod=~"$pod"`
-	noPods  = "No pod of this selection holds a device"
-	withPod = inPods + `,pod!=""` // leaves alerts out that are of no pod
+	noPods  = "No pod of this selection has a device"
+	withPod = inPods + `,pod!=""` // excludes alerts without a pod
 	anyPod  = `count(accel_allocation_info{` + inPods + `})`
 )
 
-// hits marks faults of devices while a pod held them.
+// hits marks faults of devices that are allocated to a pod.
 func hits() event {
 	return event{
 		name: "Faults", colour: orange, valueIsTime: true,
@@ -43,34 +43,34 @@ func hits() event {
 func workloadNow() []panel {
 	return []panel{
 		tile(panel{
-			kind: number, title: "Devices held", unit: "none", scale: only(blue), empty: noPods,
-			about:   "Devices and parts of devices that the pods hold.",
+			kind: number, title: "Devices allocated", unit: "none", scale: only(blue), empty: noPods,
+			about:   "Devices and partitions that are allocated to the pods.",
 			queries: []query{{expr: anyPod}},
 		}),
 		tile(panel{
 			kind: number, title: "Use", unit: "percentunit", decimals: f(0), scale: only(blue), empty: "Not measured on these devices",
-			about:   "Mean share of time in which the pods had a kernel running. Low: fewer or smaller devices would do.",
+			about:   "Mean share of time in which the pods had a kernel running. If low, fewer or smaller devices are enough.",
 			queries: []query{{expr: `avg(accel_allocation_utilization_ratio{` + inPods + `})`}},
 		}),
 		tile(panel{
 			kind: number, title: "Idle now", unit: "none", scale: scale{green, []step{{1, yellow}}}, empty: noPods,
-			about:   "Devices that the pods hold and on which nothing runs.",
+			about:   "Allocated devices on which nothing runs.",
 			queries: []query{{expr: zeroWhere(`count(accel_allocation_idle_seconds{`+inPods+`} > 0)`, `count(accel_allocation_idle_seconds{`+inPods+`})`)}},
 			links:   []jump{*jumpTo("accel-idle", "Idle allocations", "namespace", "$namespace")},
 		}),
 		tile(panel{
 			kind: number, title: "On devices in trouble", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noPods,
-			about:   "Pods that hold a device against which something speaks, or a part of one.",
+			about:   "Pods with a degraded or failed device, or a partition of one.",
 			queries: []query{{expr: zeroWhere(`count(group by (cluster, namespace, pod) (device_pod:accel_verdict:holder{`+inPods+`}))`, anyPod)}},
 		}),
 		tile(panel{
 			kind: number, title: "Hit by a fault", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noPods,
-			about:   "Pods that a hardware fault hit within the last hour. It was not their fault: start them again, elsewhere.",
+			about:   "Pods that a hardware fault hit within the last hour. They did not cause it: restart them on other devices.",
 			queries: []query{{expr: zeroWhere(`count(group by (cluster, namespace, pod) (accel_allocation_fault_timestamp_seconds{`+inPods+`} > time() - 3600))`, anyPod)}},
 		}),
 		tile(panel{
 			kind: number, title: "Cost of idle time", unit: "none", decimals: f(2), both: true, scale: only(blue), empty: noPrices,
-			about:   "Price of the pods' idle time since each began, by currency.",
+			about:   "Cost of the idle time of the pods since their start, by currency.",
 			queries: []query{{`sum by (currency) (accel_allocation_idle_cost_total{` + inPods + `})`, "{{currency}}"}},
 		}),
 	}
@@ -81,8 +81,8 @@ func workloadPods(v *values) panel {
 		return query{expr: keep(host(named(inAnyPool, `max by (`+target+`, device, namespace, pod) (`+name+`{`+inPods+`})`, "model", "profile")), "namespace, pod, host, name, device, model, profile")}
 	}
 	return panel{
-		kind: listing, title: "What each pod holds", unit: "none", width: 24, height: 9, empty: noPods,
-		about:   "One row for each pod and device. An empty cell is not measured: power of parts and of shared devices nobody measures.",
+		kind: listing, title: "Devices of each pod", unit: "none", width: 24, height: 9, empty: noPods,
+		about:   "One row for each pod and device. An empty cell means not measured: the power of partitions and shared devices is not measured.",
 		queries: []query{of("accel_allocation_utilization_ratio"), of("accel_allocation_memory_used_bytes"), of("accel_allocation_power_watts"), of("accel_allocation_idle_seconds"), of("accel_allocation_seconds_total")},
 		columns: []column{
 			namespaceColumn, podColumn, nodeColumn, nameColumn,
@@ -92,7 +92,7 @@ func workloadPods(v *values) panel {
 			{of: "B", title: "Memory", unit: "bytes", width: 90},
 			{of: "C", title: "Power", unit: "watt", width: 75},
 			{of: "D", title: "Idle for", unit: "s", width: 90, sort: true, scale: &scale{none, []step{{v.number("idle_seconds"), yellow}}}},
-			{of: "E", title: "Held for", unit: "s", width: 90},
+			{of: "E", title: "Allocated for", unit: "s", width: 90},
 			idColumn,
 		},
 	}
@@ -101,7 +101,7 @@ func workloadPods(v *values) panel {
 func workloadHits() panel {
 	return panel{
 		kind: listing, title: "Faults that hit pods", unit: "none", width: 9, height: 8, empty: "No fault has hit a pod in the last hour",
-		about:   "Faults of devices while the pod held them, also where it has ended since. xid_N is explained in docs/health.md.",
+		about:   "Faults of devices while they were allocated to the pod, including faults after which the pod ended. docs/health.md explains xid_N.",
 		queries: []query{{expr: keep(host(named(inAnyPool, `1000 * max by (`+target+`, device, namespace, pod, fault) (accel_allocation_fault_timestamp_seconds{`+inPods+`})`)), "namespace, pod, fault, host, name, device")}},
 		columns: []column{namespaceColumn, podColumn, {of: "fault", title: "Fault"}, {of: "A", title: "When", unit: "dateTimeFromNow", sort: true, width: 130}, idColumn, {of: "host", title: "Node", hidden: true}, {of: "name", title: "Device", hidden: true}},
 	}
@@ -122,12 +122,12 @@ func workloadUse() []panel {
 		}),
 		quarter(panel{
 			kind: lines, title: "Device memory by pod", unit: "bytes", min: f(0), stacked: true, empty: noPods,
-			about:   "Memory that the pod has allocated on its devices. Frameworks take it in advance.",
+			about:   "Memory that the pod has allocated on its devices. Frameworks allocate it in advance.",
 			queries: []query{{`namespace_pod:accel_memory_used_bytes:sum{` + inPods + `}`, "{{namespace}}/{{pod}}"}},
 		}),
 		quarter(panel{
-			kind: lines, title: "Power by pod", unit: "watt", min: f(0), stacked: true, empty: "No pod holds a whole device alone",
-			about:   "Power of the devices that one pod holds alone. Of parts and shared devices nobody measures it.",
+			kind: lines, title: "Power by pod", unit: "watt", min: f(0), stacked: true, empty: "No pod has an exclusive whole device",
+			about:   "Power of exclusive devices. The power of partitions and shared devices is not measured.",
 			queries: []query{{`sum by (namespace, pod) (accel_allocation_power_watts{` + inPods + `})`, "{{namespace}}/{{pod}}"}},
 		}),
 		quarter(panel{
@@ -143,8 +143,8 @@ func workloadOwners() panel {
 		return query{expr: `max by (namespace, owner_kind, owner_name) (workload:` + name + `{` + inSpace + `})`}
 	}
 	return half(panel{
-		kind: listing, title: "Workloads", unit: "none", empty: "No workload is known: kube-state-metrics tells them",
-		about:   "What controls the pods, with the devices it holds, their use and their idle share of the last hour. Needs kube-state-metrics.",
+		kind: listing, title: "Workloads", unit: "none", empty: "No workload is known: kube-state-metrics is needed",
+		about:   "Controllers of the pods, with their devices, the use and the idle share of the last hour. Needs kube-state-metrics.",
 		queries: []query{of("accel_allocated_devices:count"), of("accel_allocation_utilization:avg"), of("accel_allocation_idle:ratio_rate1h")},
 		columns: []column{namespaceColumn, {of: "owner_kind", title: "Kind"}, {of: "owner_name", title: "Workload"}, {of: "A", title: "Devices", sort: true, width: 80}, {of: "B", title: "Use", unit: "percentunit", width: 70}, {of: "C", title: "Idle", unit: "percentunit", width: 70, scale: &scale{none, []step{{0.5, yellow}, {0.9, orange}}}}},
 	})
@@ -153,7 +153,7 @@ func workloadOwners() panel {
 func workloadStart() panel {
 	return half(panel{
 		kind: lines, title: "From allocation to first activity", unit: "s", min: f(0), empty: "No pod has begun to use a device in this time",
-		about:   "The time that 95 of 100 pods of the last day needed, image pulls and model loading included, by resource of the whole cluster. Long: devices wait for pods.",
+		about:   "95th percentile of the last day, including image pulls and model loading, by resource of the whole cluster. If long, devices wait for pods.",
 		queries: []query{{`max by (resource) (pool:accel_allocation_first_activity_seconds:p95_1d{cluster=~"$cluster"})`, "{{resource}}"}},
 	})
 }
@@ -166,17 +166,17 @@ func workloadBeside() []panel {
 	return []panel{
 		third(panel{
 			kind: lines, title: "CPU as a share of its limit", unit: "percentunit", min: f(0), empty: kubernetes,
-			about:   "Near 1 beside low use of the device: the device waits for the CPU.",
+			about:   "If near 1 while the use of the device is low, the device waits for the CPU.",
 			queries: by("accel_container_cpu_limit:ratio_rate5m"),
 		}),
 		third(panel{
 			kind: lines, title: "Memory as a share of its limit", unit: "percentunit", min: f(0), empty: kubernetes,
-			about:   "Near 1: the pod is about to be killed, and its device work lost.",
+			about:   "If near 1, the pod is about to be killed and its work on the device lost.",
 			queries: by("accel_container_memory_limit:ratio"),
 		}),
 		third(panel{
 			kind: lines, title: "Restarts within an hour", unit: "none", min: f(0), empty: kubernetes,
-			about:   "Restarts of the containers of pods that hold a device.",
+			about:   "Restarts of the containers of pods with a device.",
 			queries: by("accel_container_restarts:increase1h"),
 		}),
 	}

@@ -37,7 +37,7 @@ func (f *DCGMField) UnmarshalText(b []byte) error {
 		}
 		near := ""
 		for i, n := range wording.Nearest(name, names, 3) {
-			near += []string{"; names that resemble it: ", ", ", ", "}[i] + n
+			near += []string{"; similar names: ", ", ", ", "}[i] + n
 		}
 		return fmt.Errorf("found %s, which is no field of DCGM 4%s; accepted are names such as DCGM_FI_DEV_GPU_TEMP", wording.Quote(name), near)
 	case field.Kind == dcgmfield.None:

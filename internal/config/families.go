@@ -81,7 +81,7 @@ func noFamily(text string, names []string) error {
 		}
 	}
 	if len(near) > 0 {
-		s += "; names that resemble it: " + strings.Join(near, ", ")
+		s += "; similar names: " + strings.Join(near, ", ")
 	} else {
 		s += "; accepted are the names in docs/metrics.md and regular expressions that match one of them in full"
 	}

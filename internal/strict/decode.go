@@ -1,6 +1,6 @@
-// Package strict decodes YAML files that people write. A file is taken whole or
-// not at all: every mistake in it is reported, each with its line, the path of
-// its key, what was found and what is accepted.
+// Package strict decodes YAML files written by people. A file is applied
+// completely or not at all: every mistake is reported with its line, the path of
+// its key, the value found and the accepted values.
 //
 // The form of a file is a struct with yaml tags. The tag accept gives the range
 // of a number or duration as "low..high" and the accepted texts of a string as
@@ -28,8 +28,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
 
-// Bounds of one file: of the mistakes that are reported, and of the values
-// that are visited, which keeps aliases from multiplying.
+// Limits per file: of the reported mistakes, and of the visited values, which
+// bounds the expansion of aliases.
 const (
 	maxMistakes = 50
 	maxValues   = 100_000
@@ -38,14 +38,14 @@ const (
 // MaxSize is the size in bytes of the largest file that is accepted.
 const MaxSize = 1 << 20
 
-// Checker is a section whose fields must fit each other. Check is called once
-// the section has been decoded without a mistake; its error says what was
-// found and what is accepted, and by At in which part of the section.
+// Checker is a section whose fields depend on each other. Check is called after
+// the section has been decoded without a mistake. Its error contains the value
+// found and the accepted values, and with At the part of the section.
 type Checker interface{ Check() error }
 
-// Decode reads the content of a file into the struct that into points to,
-// which holds the defaults; name stands for the file in errors. The error is
-// of type Mistakes, and into must not be used then.
+// Decode decodes the content of a file into the struct that into points to, which
+// contains the defaults; name is the file name in errors. The error is of type
+// Mistakes; into must not be used after an error.
 func Decode(name string, data []byte, into any) error {
 	d := &decoder{file: name}
 	if len(data) > MaxSize {
@@ -66,7 +66,7 @@ type decoder struct {
 	shapes   map[reflect.Type]shape
 }
 
-// shape is what a section may hold: its keys, sorted, and the field of each.
+// shape is the structure of a section: its sorted keys and the field of each.
 type shape struct {
 	keys   []string
 	fields map[string]reflect.StructField
@@ -85,8 +85,8 @@ func (d *decoder) sorted() Mistakes {
 	return m
 }
 
-// document returns the root of the only document in data, nil where it is
-// empty or at fault.
+// document returns the root of the only document in data, nil if it is empty or
+// invalid.
 func (d *decoder) document(data []byte) *yaml.Node {
 	docs, err := split(data)
 	switch {
@@ -133,10 +133,9 @@ func syntaxText(err error) (text string, line int) {
 	return text, line
 }
 
-// broken returns the line at which data stops being YAML: the one after the
-// longest run of first lines that still is. The parser's own number is that
-// of the block around the mistake. It returns 0 where that takes too much
-// reading to find out.
+// broken returns the line at which data stops being valid YAML: the one after the
+// longest valid prefix. The parser only reports the line of the block around the
+// mistake. It returns 0 if the search is too expensive.
 func broken(data []byte) int {
 	budget := 256 << 10 // bytes to parse
 	lines := bytes.SplitAfter(data, []byte("\n"))
@@ -156,7 +155,7 @@ func broken(data []byte) int {
 	return 1
 }
 
-// value decodes n into v. accept is the range that v's tag gives.
+// value decodes n into v. accept is the range in the tag of v.
 func (d *decoder) value(n *yaml.Node, path string, v reflect.Value, accept string) {
 	if d.values++; d.values > maxValues {
 		if d.values == maxValues+1 {
@@ -223,7 +222,7 @@ func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 	}
 }
 
-// check calls c.Check and notes what it finds, at the part of n that it names.
+// check calls c.Check and records its error, at the part of n that it names.
 func (d *decoder) check(c Checker, n *yaml.Node, path string) {
 	err := c.Check()
 	if err == nil {
@@ -238,10 +237,10 @@ func (d *decoder) check(c Checker, n *yaml.Node, path string) {
 	d.mistake(n.Line, path, "%s", err)
 }
 
-// join is the path of a key below path.
+// join returns the path of a key below path.
 func join(path, key string) string { return strings.TrimPrefix(path+"."+cut(key), ".") }
 
-// table decodes a mapping whose keys are the writer's own.
+// table decodes a mapping with free keys.
 func (d *decoder) table(n *yaml.Node, path string, v reflect.Value, accept string) {
 	if n.Kind != yaml.MappingNode {
 		d.mistake(n.Line, path, "found %s; accepted is a mapping", found(n))
@@ -293,7 +292,7 @@ func (d *decoder) list(n *yaml.Node, path string, v reflect.Value, accept string
 	v.Set(list)
 }
 
-// scalar decodes a single value and returns what is wrong with it.
+// scalar decodes a single value and returns a description of its mistake, if any.
 func (d *decoder) scalar(n *yaml.Node, v reflect.Value, accept string) string {
 	if isText(v) {
 		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
@@ -351,8 +350,8 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, accept string) string {
 	return ""
 }
 
-// whole parses a number that nobody can read in two ways: decimal, without
-// the leading zero that YAML takes for an octal.
+// whole parses an unambiguous number: decimal, without a leading zero, which YAML
+// reads as octal.
 func whole(s string) (int, error) {
 	i, err := strconv.Atoi(s)
 	if err == nil && strconv.Itoa(i) != s {
@@ -397,7 +396,7 @@ func (d *decoder) shapeOf(t reflect.Type) shape {
 	for f := range t.Fields() {
 		key := f.Tag.Get("yaml")
 		if key == "" {
-			continue // it is the program's own
+			continue // not in the file
 		}
 		s.fields[key] = f
 		s.keys = append(s.keys, key)
@@ -417,7 +416,7 @@ func suggest(key string, keys []string) string {
 	return ""
 }
 
-// found says what a node is.
+// found describes a node.
 func found(n *yaml.Node) string {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -439,8 +438,7 @@ func found(n *yaml.Node) string {
 	return "the " + kind + " " + cut(n.Value)
 }
 
-// cut returns s short enough for a message and without what would break its
-// line.
+// cut returns s shortened for a message, on one line.
 func cut(s string) string {
 	if q := wording.Quote(s); q != `"`+s+`"` || strings.ContainsAny(s, ". ") {
 		return q

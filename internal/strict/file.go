@@ -8,18 +8,18 @@ import (
 	"syscall"
 )
 
-// File is a file that may change while the exporter runs. It starts no
-// goroutine: its owner asks Changed every few seconds and then calls Read. It
-// must not be used by two goroutines at once.
+// File is a file that may change while the exporter runs. It starts no goroutine:
+// its owner calls Changed every few seconds and then Read. It is not safe for
+// concurrent use.
 type File struct {
 	path string
-	// known is the state of the file that the owner knows of, from NewFile,
-	// Read or Changed; seen is what the last Changed saw. Both are nil where
-	// there was nothing to read.
+	// known is the last state of the file that was returned to the owner by
+	// NewFile, Read or Changed; seen is the state at the last Changed. Both are
+	// nil if there was nothing to read.
 	known, seen fs.FileInfo
 }
 
-// NewFile returns the file at path as it is now, unread.
+// NewFile returns the file at path in its current state, without reading it.
 func NewFile(path string) *File {
 	f := &File{path: path}
 	f.known, _ = f.stat()

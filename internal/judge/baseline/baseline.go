@@ -1,14 +1,12 @@
-// Package baseline compares what devices run with what their owner approved.
+// Package baseline compares the configuration of devices with the approved one.
 //
 // A Catalogue is a YAML file of approved configurations by hardware class:
-// drivers, firmware, MIG layouts, bitstreams. It is taken whole or not at all.
-// The first of its entries that matches a device is the device's own; each of
-// the entry's components that has been read gives one series of accel_drift, 1
-// where the value read is none of those approved. What has not been read (a
-// device that does not answer, a region that is being configured) is neither:
-// it has no series.
+// drivers, firmware, MIG layouts, bitstreams. It is applied completely or not
+// at all. The first entry that matches a device applies to it. Each component of
+// the entry whose value is known gives one series of accel_drift, 1 if the value
+// is not approved. An unknown value (a device that does not answer, a region that
+// is being configured) has no series.
 //
-// The resource name by which a pod holds an FPGA can promise a design by
-// itself; what was promised is compared without any catalogue. Print writes the
-// catalogue of a node as it is.
+// The resource name of an allocation can encode a design, which is compared
+// without a catalogue. Print writes a catalogue of the current state of a node.
 package baseline

@@ -11,7 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
 
-// Bounds of one catalogue.
+// Limits of a catalogue.
 const (
 	maxEntries = 1000
 	maxTable   = 64  // keys of labels, firmware, bitstream and root_key
@@ -20,42 +20,40 @@ const (
 
 // Catalogue is the content of a file of approved configurations.
 type Catalogue struct {
-	// Entries are tried in order; the first that matches a device is its own.
+	// Entries are tried in order; the first match applies.
 	Entries []Entry `yaml:"entries"`
 }
 
 // Entry is the approved configuration of one class of hardware.
 type Entry struct {
-	// Name stands for the entry in accel_baseline_info.
+	// Name is the label entry of accel_baseline_info.
 	Name     Pattern  `yaml:"name"`
 	Match    Match    `yaml:"match"`
 	Approved Approved `yaml:"approved"`
 }
 
-// Match says which devices an entry is about: those that meet every criterion
-// given.
+// Match selects the devices of an entry: those that meet all given criteria.
 type Match struct {
 	Class  string  `yaml:"class" accept:"gpu|fpga|switch"`
 	Vendor Pattern `yaml:"vendor"`
-	// Model is the product's name as accel_device_info has it.
+	// Model is the product name in accel_device_info.
 	Model Pattern `yaml:"model"`
 	// PCIID is the device's PCI vendor and device id.
 	PCIID PCIID `yaml:"pci_id"`
-	// Labels are those of the node, which its operator gave to the exporter.
+	// Labels are the labels of the node, from --node.label.
 	Labels map[string]Pattern `yaml:"labels"`
 }
 
-// Approved holds the approved values of each component. One that is not named
-// is not compared.
+// Approved has the approved values of each component. A component that is not
+// named is not compared.
 type Approved struct {
 	// Driver is the version of the vendor's driver stack.
 	Driver []Pattern `yaml:"driver"`
 	// CUDA is the newest CUDA version that the driver supports.
 	CUDA []Pattern `yaml:"cuda"`
-	// Module is the kernel's driver that is bound to the device, none where
-	// none is.
+	// Module is the kernel driver that is bound to the device, or none.
 	Module []Pattern `yaml:"module"`
-	// MIG holds the approved layouts.
+	// MIG are the approved layouts.
 	MIG []Layout `yaml:"mig"`
 	// Firmware is by component of accel_firmware_info.
 	Firmware map[string][]Pattern `yaml:"firmware"`
@@ -66,8 +64,8 @@ type Approved struct {
 	RootKey map[string][]Pattern `yaml:"root_key"`
 }
 
-// Parse reads the content of a file; name stands for the file in errors, which
-// are of type strict.Mistakes.
+// Parse decodes the content of a file; name is the file name in errors, which are
+// of type strict.Mistakes.
 func Parse(name string, data []byte) (*Catalogue, error) {
 	c := new(Catalogue)
 	if err := strict.Decode(name, data, c); err != nil {
@@ -76,8 +74,8 @@ func Parse(name string, data []byte) (*Catalogue, error) {
 	return c, nil
 }
 
-// Load reads the file at path. The error is of type strict.Mistakes where the
-// file could be read and its content is at fault.
+// Load reads the file at path. The error is of type strict.Mistakes if the content
+// is invalid.
 func Load(path string) (*Catalogue, error) {
 	data, err := strict.NewFile(path).Read()
 	if err != nil {
@@ -93,7 +91,7 @@ func (c *Catalogue) Check() error {
 	}
 	for i := range c.Entries {
 		e := &c.Entries[i]
-		if e.Name == "" { // a list element without content, which is not checked itself
+		if e.Name == "" { // an empty list element is not checked by itself
 			return strict.At(errors.New("found an empty entry; accepted is one with a name"), "entries", i)
 		}
 		for j := range c.Entries[:i] {
@@ -156,8 +154,8 @@ func (a *Approved) Check() error {
 	return nil
 }
 
-// checkSet refuses a set of approved values that is empty: it could mean that
-// nothing is approved or that nothing is compared.
+// checkSet rejects an empty set of approved values, which is ambiguous: nothing
+// approved, or nothing compared.
 func checkSet(given bool, n int) error {
 	switch {
 	case given && n == 0:
@@ -168,7 +166,7 @@ func checkSet(given bool, n int) error {
 	return nil
 }
 
-// checkTable refuses keys that could be no label value.
+// checkTable rejects keys that are invalid as label values.
 func checkTable[V any](key string, table map[string]V) error {
 	if len(table) > maxTable {
 		return strict.At(fmt.Errorf("found %d keys; accepted are at most %d", len(table), maxTable), key)
@@ -181,8 +179,8 @@ func checkTable[V any](key string, table map[string]V) error {
 	return nil
 }
 
-// reserved reports whether a firmware component of that name could not be told
-// from a component of another section.
+// reserved reports whether the name of a firmware component conflicts with a
+// component of another section.
 func reserved(name string) bool {
 	switch name {
 	case sectionDriver, sectionCUDA, sectionModule, sectionMIG:

@@ -110,7 +110,7 @@ func FuzzParse(f *testing.F) {
 // texts, is e's and has not drifted from e.
 func applies(t *testing.T, c *baseline.Catalogue, e *baseline.Entry) {
 	t.Helper()
-	or := func(p baseline.Pattern) string { return cmpOr(string(p), "\U0001f95d") } // what nobody else asks for
+	or := func(p baseline.Pattern) string { return cmpOr(string(p), "\U0001f95d") } // matches no other entry
 	d := collector.Device{ID: "D", Class: collector.Class(cmpOr(e.Match.Class, "switch")), Vendor: or(e.Match.Vendor), Model: or(e.Match.Model), Readings: []collector.Reading{
 		up, info(collector.FPGAInfo, "", "", cmpOr(string(e.Match.PCIID), "ffff:ffff"), ""),
 	}}

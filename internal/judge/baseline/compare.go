@@ -16,8 +16,8 @@ type comparison struct {
 	drift     bool
 }
 
-// compare holds facts against what is approved. A component with several
-// values has drifted where one of them is not approved.
+// compare compares facts with the approved values. A component with several
+// values has drifted if one of them is not approved.
 func compare(facts []fact, a *Approved) []comparison {
 	var out []comparison
 	for i := range facts {
@@ -54,8 +54,8 @@ func (f *fact) judged(a *Approved) (expected string, ok, compared bool) {
 	return list(set), ok, len(set) > 0
 }
 
-// plainID returns the identity of a bitstream without what tools add to it or
-// leave out: capitals, and the dashes of a UUID.
+// plainID normalizes the id of a bitstream: lower case, without the dashes of a
+// UUID.
 func plainID(id string) string {
 	id = strings.ToLower(id)
 	if len(id) == 36 && id[8] == '-' && id[13] == '-' && id[18] == '-' && id[23] == '-' {
@@ -67,7 +67,7 @@ func plainID(id string) string {
 // Labels are short enough for a page and a message.
 const maxLabel = 200
 
-// list writes values as one label.
+// list joins values for a label.
 func list[S ~string](values []S) string {
 	var b strings.Builder
 	for i, v := range values {
@@ -83,7 +83,7 @@ func list[S ~string](values []S) string {
 	return b.String()
 }
 
-// brief cuts what a device said of itself.
+// brief truncates a value that a device reports.
 func brief(s string) string {
 	if len(s) > maxLabel {
 		n := maxLabel

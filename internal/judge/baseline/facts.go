@@ -10,13 +10,13 @@ import (
 // fact is one value of a component.
 type fact struct {
 	section string
-	// name is the key in the section's table: vbios, port0/afu. It is empty
-	// for a section that is none.
+	// name is the key in the table of the section: vbios, port0/afu. It is empty
+	// for a section without a table.
 	name  string
 	value string
 }
 
-// component is the label value that stands for what the fact is about.
+// component returns the label component of the fact.
 func (f *fact) component() string {
 	switch f.section {
 	case sectionFirmware, sectionBitstream:
@@ -27,9 +27,9 @@ func (f *fact) component() string {
 	return f.section
 }
 
-// facts returns what is known of the device's components. A value that was not
-// read now is none: neither of a device that does not answer nor of a region
-// that is empty or being configured.
+// facts returns the known components of the device. Values that were not read
+// now are omitted: those of a device that does not answer, or of a region that
+// is empty or being configured.
 func (v *view) facts(drivers []collector.Reading) []fact {
 	var out []fact
 	add := func(section, name, value string) {
@@ -68,12 +68,12 @@ func (v *view) facts(drivers []collector.Reading) []fact {
 	return out
 }
 
-// moduleNone stands for a device to which no driver is bound.
+// moduleNone is the module of a device without a bound driver.
 const moduleNone = "none"
 
-// module returns the kernel's driver that is bound to the device's own
-// function, moduleNone, or "" where that is not known. The bus says it, also of
-// a device that does not answer, else the device's source.
+// module returns the kernel driver that is bound to the function of the device,
+// moduleNone, or "" if unknown. It comes from the bus, also for a device that
+// does not answer, else from the source of the device.
 func (v *view) module() string {
 	module := ""
 	for i := range v.readings {
@@ -90,22 +90,22 @@ func (v *view) module() string {
 	return module
 }
 
-// empty reports whether the region is known to hold nothing that can be used
-// now. The identity that stands beside that is of what was there before.
+// empty reports whether the region is known to have no usable design now. The id
+// that is still exported is that of the previous design.
 func (v *view) empty(region string) bool {
 	return slices.ContainsFunc(v.readings, func(r collector.Reading) bool {
 		return r.Metric == collector.FPGABitstreamLoaded && label(&r, "region") == region && r.Value == 0
 	})
 }
 
-// anyEmpty reports whether some region is.
+// anyEmpty reports whether a region is empty.
 func (v *view) anyEmpty() bool {
 	return slices.ContainsFunc(v.readings, func(r collector.Reading) bool {
 		return r.Metric == collector.FPGABitstreamLoaded && r.Value == 0
 	})
 }
 
-// layout returns how the GPU is partitioned, or "" where that is not known.
+// layout returns the MIG layout of the GPU, or "" if unknown.
 func (v *view) layout() Layout {
 	counts := map[string]int{}
 	layout := Layout("")

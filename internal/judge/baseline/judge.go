@@ -7,9 +7,9 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// Options say what a Judge knows beside the catalogue.
+// Options are the inputs of a Judge in addition to the catalogue.
 type Options struct {
-	// Labels are the node's.
+	// Labels are the labels of the node.
 	Labels map[string]string
 	// Held returns the names of the resources by which pods hold the device of
 	// that ID; nil stands for nobody asked. It is called for every device and
@@ -23,23 +23,23 @@ type Judge struct {
 	options   Options
 	catalogue atomic.Pointer[Catalogue]
 
-	// What the last Snapshot led to. A device whose view has not changed is
-	// not compared again.
+	// Results of the last Snapshot. A device whose view has not changed is not
+	// compared again.
 	applied *Catalogue
 	drivers []collector.Reading
 	devices map[string]*conclusion
 	round   uint64
 }
 
-// conclusion is what follows from one view of a device.
+// conclusion is the result for one view of a device.
 type conclusion struct {
 	view     view
 	readings []collector.Reading
-	round    uint64 // in which the device was last there
+	round    uint64 // in which the device was last seen
 }
 
-// New returns a Judge of c. A nil catalogue compares nothing but what resource
-// names promise.
+// New returns a Judge for c. A nil catalogue compares only the designs in resource
+// names.
 func New(c *Catalogue, o Options) *Judge {
 	j := &Judge{options: o, devices: map[string]*conclusion{}}
 	j.catalogue.Store(c)
@@ -47,7 +47,7 @@ func New(c *Catalogue, o Options) *Judge {
 }
 
 // Apply replaces the catalogue from the next Snapshot on; c must not be
-// changed afterwards. It may be called at any time, by any goroutine.
+// changed afterwards. It may be called concurrently.
 func (j *Judge) Apply(c *Catalogue) { j.catalogue.Store(c) }
 
 // Judge implements collector.Judge.
@@ -61,8 +61,8 @@ func (j *Judge) Judge(snap *collector.Snapshot) {
 	there := 0
 	for i := range snap.Devices {
 		d := &snap.Devices[i]
-		// What is approved of a partition is the layout of its parent; a device
-		// without a class is known by an event only.
+		// A partition is covered by the layout of its parent; a device without a
+		// class is known from events only.
 		if d.Parent != "" || d.Class == "" {
 			continue
 		}
@@ -94,7 +94,7 @@ func (j *Judge) Judge(snap *collector.Snapshot) {
 	}
 }
 
-// knows reports whether the drivers of the node are as they were.
+// knows reports whether the drivers of the node are unchanged.
 func (j *Judge) knows(node []collector.Reading) bool {
 	n := 0
 	for i := range node {
@@ -120,8 +120,7 @@ func driversOf(node []collector.Reading) []collector.Reading {
 	return out
 }
 
-// conclude compares one device with its entry and with what it was promised
-// to be.
+// conclude compares one device with its entry and with its resource names.
 func (j *Judge) conclude(v view) *conclusion {
 	out := &conclusion{view: v}
 	facts := v.facts(j.drivers)

@@ -226,7 +226,7 @@ func TestJudge(t *testing.T) {
 			devices:   []collector.Device{{ID: "G", Class: collector.GPU}, {ID: "G", Class: collector.FPGA}},
 			want:      []string{"G is a"},
 		},
-		"the PCI id that its source tells goes before that of the bus": {
+		"the PCI id of its source takes precedence over that of the bus": {
 			catalogue: "entries: [{name: a, match: {pci_id: \"8086:0b30\"}}]",
 			devices: []collector.Device{{ID: "F", PCI: "0000:1b:00.0", Class: collector.FPGA, Readings: []collector.Reading{
 				info(collector.PCIeFunctionInfo, "0000:1b:00.0", "0x10de", "0x2330", "", "", "", "", "", ""), info(collector.FPGAInfo, "dfl", "", "8086:0b30", ""),
@@ -251,7 +251,7 @@ func TestJudge(t *testing.T) {
 			},
 			want: []string{"D is h100", "E is h100"},
 		},
-		"the PCI core knows the driver of a device that nobody else sees": {
+		"the PCI core reports the driver of a device that no other source sees": {
 			devices: []collector.Device{
 				{
 					ID: "0000:1b:00.0", PCI: "0000:1b:00.0", Class: collector.GPU, Vendor: "nvidia", Model: "NVIDIA H100", Witness: true,
@@ -294,7 +294,7 @@ func TestJudge(t *testing.T) {
 			catalogue: "entries: [{name: a, match: {pci_id: \"10ee:5000\"}}, {name: b}]",
 			devices:   []collector.Device{h100("G", info(collector.PCIeFunctionInfo, "0000:1b:00.0", "0x10de", "", "", "", "", "", "", ""))},
 		},
-		"the driver of another vendor says nothing": {
+		"the driver of another vendor is not compared": {
 			catalogue: "entries: [{name: a, approved: {driver: [x]}}]",
 			node:      []collector.Reading{info(collector.DriverInfo, "amd", "6.0", "", "", "")},
 			devices:   []collector.Device{h100("G")},
@@ -326,19 +326,19 @@ func TestJudge(t *testing.T) {
 			devices:   []collector.Device{{ID: "F", Class: collector.FPGA, Readings: []collector.Reading{up, info(collector.FirmwareInfo, "bmc", "1"), info(collector.FirmwareInfo, "bmc", "2")}}},
 			want:      []string{"F is a", "F bmc want 1 have 2: 1"},
 		},
-		"a held card keeps its promise without a catalogue": {
+		"an allocated card matches its resource name without a catalogue": {
 			catalogue: "none",
 			options:   baseline.Options{Resources: func(string) []string { return []string{promisedA, "example.com/other"} }},
 			devices:   []collector.Device{n3000("F", afuA, 1)},
 			want:      []string{"F held/afu want " + afuA + " have " + afuA + ": 0", "F held/interface want ce48969398f05f33946d560708be108a have ce48969398f05f33946d560708be108a: 0"},
 		},
-		"a held card has another function": {
+		"an allocated card has another function": {
 			catalogue: "none",
 			options:   baseline.Options{Resources: func(string) []string { return []string{promisedA} }},
 			devices:   []collector.Device{n3000("F", afuB, 1)},
 			want:      []string{"F held/afu want " + afuA + " have " + afuB + ": 1", "F held/interface want ce48969398f05f33946d560708be108a have ce48969398f05f33946d560708be108a: 0"},
 		},
-		"another function in a held card's empty region is not told of yet": {
+		"another function in the empty region of an allocated card is not compared": {
 			catalogue: "none",
 			options:   baseline.Options{Resources: func(string) []string { return []string{promisedA} }},
 			devices:   []collector.Device{n3000("F", afuB, 0)},

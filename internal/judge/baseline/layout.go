@@ -25,7 +25,7 @@ const maxProfiles = 16
 
 var profileCount = lazily(`^([1-9][0-9]?)x([0-9a-z][0-9a-z.+-]{0,39})$`)
 
-// UnmarshalText accepts a layout whose profiles stand in any order.
+// UnmarshalText accepts a layout with the profiles in any order.
 func (l *Layout) UnmarshalText(b []byte) error {
 	text := string(b)
 	if *l = Layout(text); *l == layoutDisabled || *l == layoutEmpty {
@@ -47,8 +47,7 @@ func (l *Layout) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// layoutOf writes the counts of MIG devices by profile in the one order that
-// all layouts have.
+// layoutOf returns the counts of MIG devices by profile in a fixed order.
 func layoutOf(counts map[string]int) Layout {
 	parts := make([]string, 0, len(counts))
 	for profile, n := range counts {

@@ -2,7 +2,7 @@ package baseline
 
 import "strings"
 
-// answer is what a criterion says of a device.
+// answer is the result of a criterion for a device.
 type answer uint8
 
 const (
@@ -11,10 +11,10 @@ const (
 	yes
 )
 
-// entryFor returns the first entry that matches, nil where none does. What is
-// not known of a device neither matches nor fails, and while an entry could
-// still match, no later one is taken: a device must not be held to another
-// class's approval for as long as its own is not read.
+// entryFor returns the first matching entry, nil if none matches. An unknown
+// property neither matches nor fails. While an entry may still match, no later
+// entry applies: a device must not be compared with the approval of another
+// class until its properties are known.
 func (c *Catalogue) entryFor(v *view, labels map[string]string) *Entry {
 	if c == nil {
 		return nil
@@ -44,7 +44,7 @@ func (m *Match) of(v *view, labels map[string]string) answer {
 	)
 }
 
-// known answers for one property, which is empty where it is not known.
+// known returns the answer for one property, which is empty if unknown.
 func known(p Pattern, value string) answer {
 	switch {
 	case p == "" || value != "" && p.matches(value):
@@ -55,8 +55,8 @@ func known(p Pattern, value string) answer {
 	return no
 }
 
-// covers reports whether m matches whatever o matches, as far as the patterns
-// alone tell.
+// covers reports whether m matches everything that o matches, judged by the
+// patterns alone.
 func (m *Match) covers(o *Match) bool {
 	for name, p := range m.Labels {
 		if q, given := o.Labels[name]; !given || !p.matches(string(q)) {
@@ -68,8 +68,7 @@ func (m *Match) covers(o *Match) bool {
 		wider(m.Model, o.Model) && wider(Pattern(m.PCIID), Pattern(o.PCIID))
 }
 
-// set returns the approved values of a component, nil where it is not
-// compared.
+// set returns the approved values of a component, nil if it is not compared.
 func (a *Approved) set(section, name string) []Pattern {
 	switch section {
 	case sectionDriver:

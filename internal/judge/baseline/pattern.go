@@ -14,8 +14,8 @@ import (
 // maxText bounds a text of the catalogue, in bytes.
 const maxText = 200
 
-// Pattern is a text in which * stands for any run of characters, none
-// included.
+// Pattern is a text in which * matches any sequence of characters, including
+// none.
 type Pattern string
 
 // UnmarshalText accepts a printable text of at most 200 bytes.
@@ -24,7 +24,7 @@ func (p *Pattern) UnmarshalText(b []byte) error {
 	return checkText(string(b))
 }
 
-// checkText refuses what could not be read on a page or in a message.
+// checkText rejects texts that are unreadable on a page or in a message.
 func checkText(s string) error {
 	switch {
 	case s == "":
@@ -37,7 +37,7 @@ func checkText(s string) error {
 	return nil
 }
 
-// matches reports whether the whole of s is as p says.
+// matches reports whether p matches the whole of s.
 func (p Pattern) matches(s string) bool {
 	head, rest, wild := strings.Cut(string(p), "*")
 	if !wild {
@@ -58,8 +58,8 @@ func (p Pattern) matches(s string) bool {
 // PCIID is a PCI vendor and device id: 10de:2330.
 type PCIID string
 
-// lazily compiles a pattern when it is first needed: most nodes have no
-// baseline, and no worker has.
+// lazily compiles a pattern on first use: most nodes have no baseline, and
+// workers never do.
 func lazily(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

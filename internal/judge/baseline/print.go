@@ -10,21 +10,21 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// printHead explains a printed catalogue to its owner.
+// printHead is the comment at the top of a printed catalogue.
 const printHead = `# Approved configurations, as they were found on one node. The first entry that
 # matches a device applies to it; a component that is not named is not compared.
 # Where several values stand in a list, each of them is approved: take out those
 # that are not. A * in a text stands for any characters.
 `
 
-// maxPrinted bounds the catalogue that Print writes, in bytes: less than a
-// file may have.
+// maxPrinted is the maximum size of the catalogue that Print writes, in bytes. It
+// is lower than the maximum size of a file.
 const maxPrinted = 512 << 10
 
-// Print writes the catalogue of a node as it is: one entry for each model of
-// device, which approves all that its devices have. Parsed again it finds no
-// drift on the same Snapshot. Comments name the devices of which something or
-// all is missing. The error says that there is nothing to write or too much.
+// Print writes a catalogue of the current state of a node: one entry for each
+// model of device, which approves all values of its devices. Comments name the
+// devices with missing values. The parsed result gives no drift on the same
+// Snapshot. It returns an error if there is nothing to write, or too much.
 func Print(snap *collector.Snapshot) ([]byte, error) {
 	var p printer
 	drivers := driversOf(snap.Node)
@@ -35,7 +35,7 @@ func Print(snap *collector.Snapshot) ([]byte, error) {
 		}
 	}
 	if len(p.groups) == 0 {
-		return nil, fmt.Errorf("no device is known of which a catalogue could be written")
+		return nil, fmt.Errorf("no device is known for which a catalogue could be written")
 	}
 	if len(p.groups) > maxEntries {
 		return nil, fmt.Errorf("found devices of %d models; a catalogue has at most %d entries", len(p.groups), maxEntries)
@@ -47,10 +47,10 @@ func Print(snap *collector.Snapshot) ([]byte, error) {
 	return b, nil
 }
 
-// printer collects what a catalogue says.
+// printer collects the content of a catalogue.
 type printer struct {
 	groups []*group
-	// IDs of devices: that have no name to match on, that do not answer, that
+	// IDs of devices that have no name to match, that do not answer, and that
 	// have an empty region.
 	nameless, silent, empty []string
 }
@@ -99,8 +99,8 @@ func (p *printer) write() []byte {
 	return b.Bytes()
 }
 
-// matchOf returns what the entry of a device matches on: its model, else its
-// PCI id. It returns false for a device that has neither.
+// matchOf returns the criteria for a device: its model, else its PCI id. It
+// returns false for a device that has neither.
 func matchOf(v *view) (Match, bool) {
 	m := Match{Class: string(v.class)}
 	if !slices.Contains([]collector.Class{collector.GPU, collector.FPGA, collector.Switch}, v.class) {
@@ -117,7 +117,7 @@ func matchOf(v *view) (Match, bool) {
 	return m, pciID().MatchString(v.pciID)
 }
 
-// literal reports whether s can stand in a catalogue and matches itself alone.
+// literal reports whether s is valid in a catalogue and matches only itself.
 func literal(s string) bool { return checkText(s) == nil && !strings.Contains(s, "*") }
 
 func (m *Match) same(o *Match) bool {

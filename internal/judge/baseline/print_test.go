@@ -12,7 +12,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
 )
 
-// node is a node of several kinds of devices, some of which say little.
+// node has several kinds of devices, some of them with few values.
 func node() *collector.Snapshot {
 	shaped := h100("GPU-2", reading(collector.MIGMode, 1, "current"), reading(collector.MIGInstances, 7, "1g.10gb"))
 	second := h100("GPU-1")
@@ -46,7 +46,7 @@ func TestPrint(t *testing.T) {
 	if bad := drifting(lines); len(bad) > 0 {
 		t.Errorf("the node has drifted from itself: %q", bad)
 	}
-	// Every device with a name has an entry, and all that it said is compared.
+	// Every device with a name has an entry, and all its values are compared.
 	counts := map[string]int{}
 	for _, l := range lines {
 		counts[strings.Fields(l)[0]]++

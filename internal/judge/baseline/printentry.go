@@ -9,26 +9,26 @@ import (
 	"strings"
 )
 
-// group is the devices of one entry.
+// group is the set of devices of one entry.
 type group struct {
 	match   Match
 	devices []string
 	sets    []printedSet
 }
 
-// printedSet is the values that one component has on the devices of a group.
+// printedSet is the set of values of one component on the devices of a group.
 type printedSet struct {
 	section, name string
 	values        []string
-	unfit         bool // one of the values cannot stand in a catalogue
+	unfit         bool // one of the values is invalid in a catalogue
 }
 
-// fits reports whether the set can stand in a catalogue. A component without a
-// set is not compared.
+// fits reports whether the set is valid in a catalogue. A component without a set
+// is not compared.
 func (s printedSet) fits() bool { return !s.unfit && len(s.values) <= maxSet }
 
-// rank orders entries so that none hides another: those that say less of what
-// they match come later.
+// rank orders entries so that none hides another: less specific entries come
+// later.
 func (g *group) rank() int {
 	rank := 0
 	if g.match.Model == "" {
@@ -99,13 +99,13 @@ func (g *group) writeSection(b *bytes.Buffer, section string) {
 		if written++; written == 1 {
 			fmt.Fprintf(b, "      %s:\n", section)
 		} else if written > maxTable {
-			return // more than a catalogue takes is not compared
+			return // exceeds the limits of a catalogue, not compared
 		}
 		fmt.Fprintf(b, "        %s: %s\n", quote(s.name), values(s.values))
 	}
 }
 
-// name makes a short name of the model that no entry before has.
+// name returns a short unique name made from the model.
 func (g *group) name(names map[string]bool) string {
 	text := cmp.Or(string(g.match.Model), string(g.match.PCIID))
 	if vendor := string(g.match.Vendor); !strings.HasPrefix(strings.ToLower(text), strings.ToLower(vendor)) {
@@ -131,7 +131,7 @@ func values(list []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// quote writes printable text so that YAML takes it for nothing else.
+// quote quotes printable text so that YAML reads it as a string.
 func quote(s string) string { return strconv.Quote(s) }
 
 // ids lists devices for a comment.

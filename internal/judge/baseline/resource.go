@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Expectation is what the name of a Kubernetes resource promises of the device
-// that is given out under it. A field that the name says nothing of is empty.
+// Expectation is the design that the name of a Kubernetes resource encodes. A
+// field that is not encoded is empty.
 type Expectation struct {
-	// Interface is what the accelerator function must have been built for: 32
-	// lower-case hexadecimal digits, as fpga_region's compat_id.
+	// Interface is the interface that the accelerator function is built for: 32
+	// lower-case hexadecimal digits, as in compat_id of fpga_region.
 	Interface string
-	// AFU is the accelerator function: 32 lower-case hexadecimal digits, as
-	// dfl-port's afu_id.
+	// AFU is the accelerator function: 32 lower-case hexadecimal digits, as in
+	// afu_id of dfl-port.
 	AFU string
 	// Shell is the name of the shell (VBNV) of an Alveo card.
 	Shell string
@@ -29,14 +29,14 @@ const (
 
 var (
 	hexID = lazily(`^[0-9a-f]{32}$`)
-	// alveo is the form that AMD's device plugin gives its resources: the shell
-	// and the time stamp of its build.
+	// alveo is the format of the resources of AMD's device plugin: the shell and
+	// the timestamp of its build.
 	alveo = lazily(`^(?:xilinx\.com/fpga-|amd\.com/)(xilinx_[a-z0-9_-]*[a-z0-9_])-([0-9]+)$`)
 )
 
 // ExpectationFromResource decodes a resource name. It knows those of Intel's
 // FPGA plugin in the modes af and region and of AMD's plugin for Alveo cards,
-// and returns false for all others and for one that does not decode.
+// and returns false for all others and for names that cannot be decoded.
 func ExpectationFromResource(resource string) (Expectation, bool) {
 	if name, ok := strings.CutPrefix(resource, intelFunction); ok {
 		return function(name)
@@ -50,8 +50,8 @@ func ExpectationFromResource(resource string) (Expectation, bool) {
 	return Expectation{}, false
 }
 
-// function decodes the first three digits of both ids and then both in base64,
-// by points. The digits are there for people; they must agree.
+// function decodes the first three digits of both ids and then both ids in
+// base64, separated by dots. The digits are for readers and must match the ids.
 func function(name string) (Expectation, bool) {
 	parts := strings.Split(name, ".")
 	if len(parts) != 3 {
@@ -68,8 +68,8 @@ func function(name string) (Expectation, bool) {
 	return e, true
 }
 
-// promised compares a device with what the resources promise by which it is
-// held: each promise must be kept by one of its regions.
+// promised compares a device with the designs that its resource names encode:
+// one region must match each of them.
 func promised(v *view, facts []fact) []comparison {
 	var interfaces, afus, shells, timestamps []string
 	note := func(to *[]string, id string) {
@@ -98,9 +98,9 @@ func promised(v *view, facts []fact) []comparison {
 	return out
 }
 
-// promise compares the identities of one kind; it returns false where there is
-// nothing to compare. While some region is empty or being configured, a promise
-// that the others do not keep is no drift yet.
+// promise compares the ids of one kind; it returns false if there is nothing to
+// compare. While a region is empty or being configured, a mismatch of the other
+// regions is not drift.
 func promise(name, kind string, expected []string, v *view, facts []fact) (comparison, bool) {
 	if len(expected) == 0 {
 		return comparison{}, false

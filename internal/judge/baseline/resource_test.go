@@ -135,7 +135,7 @@ func TestHeld(t *testing.T) {
 		"no function that could be read":   {[]string{promisedA}, alveo, ""},
 		"shell":                            {[]string{"xilinx.com/fpga-xilinx_u250_xdma_201830_2-1561656294"}, alveo, "want xilinx_u250_xdma_201830_2 have xilinx_u250_xdma_201830_2: 0"},
 		"another shell":                    {[]string{"amd.com/xilinx_u250_gen3x16_xdma_4_1-0"}, alveo, "want xilinx_u250_gen3x16_xdma_4_1 have xilinx_u250_xdma_201830_2: 1"},
-		"held by nobody":                   {nil, alveo, ""},
+		"free":                             {nil, alveo, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lines := judged(nil, baseline.Options{Resources: func(id string) []string { return c.held }}, snapshot(nil, c.device))

@@ -112,7 +112,7 @@ func TestStale(t *testing.T) {
 		{"580.105.3", []collector.Device{h100("A", info(collector.FirmwareInfo, "inforom", "x")), h100("B")}, []string{"A inforom"}},
 		{"580.105.3", []collector.Device{h100("A", info(collector.FirmwareInfo, "inforom", "G520.0200.00.05")), h100("B")}, nil},
 	} {
-		for range 2 { // a second Snapshot of the same says the same
+		for range 2 { // an equal second Snapshot has the same result
 			s := snapshot([]collector.Reading{driver(step.version, "13.0")}, step.devices...)
 			j.Judge(s)
 			var got []string
@@ -205,7 +205,7 @@ func TestSettled(t *testing.T) {
 	judge()
 	last := s.Devices[5].Readings[len(s.Devices[5].Readings)-1].Labels
 	if &first[0] != &last[0] {
-		t.Error("labels were made anew")
+		t.Error("labels were rebuilt")
 	}
 	if !raceEnabled {
 		if n := testing.AllocsPerRun(20, judge); n != 0 {
@@ -232,7 +232,7 @@ func TestForgets(t *testing.T) {
 		j.Judge(snapshot(nil, devices...))
 	}
 	if grown := int64(heap()) - int64(before); grown > 4<<20 {
-		t.Errorf("%d bytes are held", grown)
+		t.Errorf("%d bytes are retained", grown)
 	}
 	runtime.KeepAlive(j)
 }

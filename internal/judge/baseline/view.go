@@ -19,7 +19,7 @@ const (
 	sectionRootKey   = "root_key"
 )
 
-// kinds of accel_fpga_bitstream_info that a resource name can promise.
+// kinds of accel_fpga_bitstream_info that a resource name can encode.
 const (
 	kindAFU       = "afu"
 	kindInterface = "pr_interface"
@@ -27,7 +27,7 @@ const (
 	kindTimestamp = "shell_timestamp"
 )
 
-// watched reports whether a family tells anything that is compared.
+// watched reports whether a family has values that are compared.
 func watched(m *collector.Metric) bool {
 	switch m {
 	case collector.DeviceUp, collector.FirmwareInfo,
@@ -39,7 +39,7 @@ func watched(m *collector.Metric) bool {
 	return false
 }
 
-// view is what is known of a device, as far as it is compared.
+// view is the compared part of the state of a device.
 type view struct {
 	class    collector.Class
 	vendor   string
@@ -47,12 +47,12 @@ type view struct {
 	pci      string
 	readings []collector.Reading // of watched families
 	held     []string            // resource names
-	// What the readings say.
+	// Derived from the readings.
 	pciID string
 	up    bool // the device answers
 }
 
-// shows reports whether d is as v has it.
+// shows reports whether v is the view of d.
 func (v *view) shows(d *collector.Device, held []string) bool {
 	if v.class != d.Class || v.vendor != d.Vendor || v.model != d.Model || v.pci != d.PCI || !slices.Equal(v.held, held) {
 		return false
@@ -75,7 +75,7 @@ func sameReading(a, b *collector.Reading) bool {
 	return a.Metric == b.Metric && a.Value == b.Value && slices.Equal(a.Labels, b.Labels)
 }
 
-// look returns the view of a device. It shares nothing with d that changes.
+// look returns the view of a device. It shares no mutable data with d.
 func look(d *collector.Device, held []string) view {
 	v := view{class: d.Class, vendor: d.Vendor, model: d.Model, pci: d.PCI, held: slices.Clone(held)}
 	for i := range d.Readings {
@@ -99,8 +99,7 @@ func look(d *collector.Device, held []string) view {
 	return v
 }
 
-// functionID returns vendor and device of a PCI function, or "" where one is
-// not known.
+// functionID returns vendor and device of a PCI function, or "" if one is unknown.
 func functionID(r *collector.Reading) string {
 	vendor, device := strings.TrimPrefix(label(r, "vendor_id"), "0x"), strings.TrimPrefix(label(r, "device_id"), "0x")
 	if vendor == "" || device == "" {
