@@ -29,7 +29,7 @@ func main() {
 // errNotAsStated is the error of a run whose report names the differences.
 var errNotAsStated = errors.New("not all is as the incidents state")
 
-// short are the incidents of make incidents-short, one of each kind.
+// short are the incidents that -only short plays, one of each kind.
 const short = "xid-79-pod-dies,ecc-uncorrected,fpga-firewall,source-blind,healthy-application-xids,healthy-corrected-ecc"
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
