@@ -41,7 +41,7 @@ func newAlertmanager(t *testing.T) *fakeAlertmanager {
 	return a
 }
 
-// about returns the latest state of an alert, nil for one never told of.
+// about returns the latest state of an alert, nil for one that was never sent.
 func (a *fakeAlertmanager) about(alert, device string) *models.PostableAlert {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -80,7 +80,7 @@ func TestPage(t *testing.T) {
 	}
 	for _, want := range []string{`alertname="AcceleratorLost"`, `pod="llm-0"`, `reason="xid_79"`} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("rules eval does not say %s:\n%s", want, &out)
+			t.Errorf("rules eval does not print %s:\n%s", want, &out)
 		}
 	}
 }
@@ -162,7 +162,7 @@ func TestNoRules(t *testing.T) {
 	n.until(`!^accel_rules_`, `!^accel_alertmanager_`)
 }
 
-// TestAlertmanagerSettings: what is wrong with them is said before anything
+// TestAlertmanagerSettings: mistakes in them are reported before anything
 // starts, and a file that turns wrong changes nothing.
 func TestAlertmanagerSettings(t *testing.T) {
 	t.Parallel()

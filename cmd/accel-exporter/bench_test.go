@@ -17,7 +17,7 @@ import (
 )
 
 // BenchmarkMemory starts the stripped program on the eight-GPU scenario and
-// asks what the kernel says of it and its worker together: the proportional
+// reads the memory of exporter and worker from the kernel: the proportional
 // set size and the anonymous memory, after the first hundred operations and
 // after the last. -benchtime=10000x shows whether it is flat.
 func BenchmarkMemory(b *testing.B) {
@@ -63,7 +63,7 @@ func BenchmarkMemory(b *testing.B) {
 }
 
 // pace is the time between two operations: ten scrapes a second are ten times
-// what a server asks for, and what nobody asks for is not measured.
+// what a server asks for, and what no server requests is not measured.
 const pace = 100 * time.Millisecond
 
 // startProgram runs a built exporter as a process of its own.

@@ -12,7 +12,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/golden"
 )
 
-// compatLines are the families of dcgm-exporter and what is said of them.
+// compatLines are the families of dcgm-exporter and their HELP and TYPE lines.
 var compatLines = regexp.MustCompile(`^(# (HELP|TYPE) )?(DCGM_|accel_compat_)`)
 
 func compatPage(page string) string {
@@ -63,7 +63,7 @@ func TestCompatIsOff(t *testing.T) {
 }
 
 // TestCompatArguments: a command line of dcgm-exporter's starts the exporter,
-// and what of it has no meaning is said once.
+// and what has no meaning is logged once.
 func TestCompatArguments(t *testing.T) {
 	t.Parallel()
 	file := counterFile(t, "DCGM_FI_DEV_GPU_TEMP, gauge, Heat", "DCGM_FI_DEV_VGPU_LICENSE_STATUS, gauge, License", "DCGM_FI_DEV_SERIAL, label, Serial")
@@ -86,7 +86,7 @@ func TestCompatArguments(t *testing.T) {
 }
 
 // TestFieldsReload: other rows come into force while the page is scraped, a
-// file that is wrong does not, and is told by line and column.
+// file that is wrong does not, and is reported by line and column.
 func TestFieldsReload(t *testing.T) {
 	t.Parallel()
 	file := counterFile(t, "DCGM_FI_DEV_GPU_TEMP, gauge, Heat")
@@ -129,7 +129,7 @@ func TestFieldsReload(t *testing.T) {
 		t.Errorf("reload of a wrong file: %d %s", code, body)
 	}
 	n.until(`^accel_config_last_reload_successful 0$`, `^DCGM_FI_DEV_GPU_TEMP\{`, `!^DCGM_FI_DEV_SM_CLOCK\{`)
-	// A change is seen without being told.
+	// A change is detected without a request.
 	if err := os.WriteFile(file, []byte("DCGM_FI_DEV_POWER_USAGE, gauge, Power\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestCompatFlagsRefused(t *testing.T) {
 }
 
 // TestFieldsFileRefused: the exporter does not start with a counters file that
-// is wrong, and --config.check tells of it too.
+// is wrong, and --config.check reports it too.
 func TestFieldsFileRefused(t *testing.T) {
 	file := counterFile(t, "DCGM_FI_DEV_GPU_TEMP; gauge; Heat")
 	for _, args := range [][]string{{"--dcgm.fields=" + file}, {"--config.check", "--dcgm.fields=" + file}} {

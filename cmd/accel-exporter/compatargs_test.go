@@ -27,7 +27,7 @@ func nowhere(string) bool    { return false }
 func everywhere(string) bool { return true }
 
 // TestArgumentsOfDCGMExporter goes through that exporter's flags row by row:
-// what each of them becomes here, and what is said of one that becomes nothing.
+// what each of them becomes here, and what is reported of one that becomes nothing.
 func TestArgumentsOfDCGMExporter(t *testing.T) {
 	for _, c := range []struct {
 		args, env []string
@@ -126,7 +126,7 @@ func TestShippedFileThatIsThere(t *testing.T) {
 	}
 }
 
-// TestArgumentsThatAreWrong are all told at once.
+// TestArgumentsThatAreWrong are all reported at once.
 func TestArgumentsThatAreWrong(t *testing.T) {
 	_, _, err := fromDCGMExporter([]string{on, "-c", "0.5", "--kubernetes=maybe", "--log-format=xml", "-f"},
 		environment("DCGM_EXPORTER_DEBUG=2", "DCGM_EXPORTER_INTERVAL="), nowhere)

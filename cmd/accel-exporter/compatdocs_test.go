@@ -27,7 +27,7 @@ func TestGoldenMigrationFlags(t *testing.T) {
 	golden.Compare(t, path, strings.Replace(string(data), m[0], m[1]+flagTable(t)+m[2], 1))
 }
 
-// flagTable shows each flag with what it becomes for a value that says
+// flagTable shows each flag with what it becomes for a value that has
 // something.
 func flagTable(t *testing.T) string {
 	examples := map[string]string{"collect-interval": "5000", "log-format": "json", "collectors": "FILE"}

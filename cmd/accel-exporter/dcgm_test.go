@@ -48,7 +48,7 @@ func startOnDCGM(t testing.TB, state string, args ...string) *node {
 const dcgmUp = `^accel_source_up\{reason="",source="dcgm"\} 1$`
 
 // TestDCGMGolden is what DCGM adds to the page of eight H100s: nothing that
-// NVML says.
+// NVML exports.
 func TestDCGMGolden(t *testing.T) {
 	t.Parallel()
 	n := startDCGM(t, scenario, []string{"--frozen=600"}, "--dcgm.embedded", "--dcgm.health-interval=1h", "--config.file="+fieldsConfig(t))
@@ -109,7 +109,7 @@ func TestDCGMProfiling(t *testing.T) {
 }
 
 // TestDCGMPartitions: MIG devices that NVML and DCGM know are there once, by
-// the name that NVML has for them, and no series is told by both.
+// the name that NVML has for them, and no series comes from both.
 func TestDCGMPartitions(t *testing.T) {
 	t.Parallel()
 	n := startDCGM(t, scenario, nil, "--dcgm.embedded", "--dcgm.profiling=on")
@@ -206,7 +206,7 @@ func TestDCGMFieldsFile(t *testing.T) {
 	n.until(`^accel_config_last_reload_successful 1$`, "!"+temperature, power)
 }
 
-// TestXidOfThreeWitnesses: NVML, the kernel log and DCGM tell of one fault.
+// TestXidOfThreeWitnesses: NVML, the kernel log and DCGM report one fault.
 func TestXidOfThreeWitnesses(t *testing.T) {
 	t.Parallel()
 	n := startDCGM(t, scenario, nil, "--dcgm.embedded")
@@ -250,18 +250,18 @@ func TestDCGMFlags(t *testing.T) {
 }
 
 // TestDCGMProcesses: by choice, what processes of each pod did while they ran
-// is told of two pods that share a GPU, by pod and after their end too. It goes
+// is exported for two pods that share a GPU, by pod and after their end too. It goes
 // on across a crash of libdcgm.
 func TestDCGMProcesses(t *testing.T) {
 	t.Parallel()
 	state, flags := compile(t, scenario)
 	serveKubelet(t, state)
 	n := startOnDCGM(t, state, append(flags, "--dcgm.embedded", "--dcgm.processes")...)
-	holds := holdsOf(t, n.until(dcgmUp, `^accel_allocation_process_memory_peak_bytes\{`))
-	n.until(holds["shared"].has("process_memory_peak_bytes", `1.7179869184e\+10`), holds["shared"].has("processes_ended_total", "0"))
+	of := allocationsOf(t, n.until(dcgmUp, `^accel_allocation_process_memory_peak_bytes\{`))
+	n.until(of["shared"].has("process_memory_peak_bytes", `1.7179869184e\+10`), of["shared"].has("processes_ended_total", "0"))
 	n.sim("inject", "process-end", "51001")
-	n.until(holds["shared"].has("processes_ended_total", "1"), holds["shared"].has("process_seconds_total", some), `^accel_processes_ended_total\{.*whose="holder"\} 1$`)
+	n.until(of["shared"].has("processes_ended_total", "1"), of["shared"].has("process_seconds_total", some), `^accel_processes_ended_total\{.*whose="holder"\} 1$`)
 	n.sim("inject", "dcgm-crash")
 	n.until(`!` + dcgmUp)
-	n.until(dcgmUp, holds["shared"].has("process_memory_peak_bytes", `1.7179869184e\+10`), holds["shared"].has("processes_ended_total", "1"))
+	n.until(dcgmUp, of["shared"].has("process_memory_peak_bytes", `1.7179869184e\+10`), of["shared"].has("processes_ended_total", "1"))
 }

@@ -46,8 +46,8 @@ func TestCheckAll(t *testing.T) {
 	for _, args := range [][]string{{"--config.check"}, nil} {
 		var complaint strings.Builder
 		err := command(t.Context(), append(args, "--config.file="+config), io.Discard, &complaint)
-		said := regexp.MustCompile(`(?s)accel\.yml:2: alertmanager\.queue_size: .*accel\.yml:4: collect\.interval: `)
-		if err == nil || !said.MatchString(complaint.String()) {
+		mistakes := regexp.MustCompile(`(?s)accel\.yml:2: alertmanager\.queue_size: .*accel\.yml:4: collect\.interval: `)
+		if err == nil || !mistakes.MatchString(complaint.String()) {
 			t.Errorf("%q: %v\n%s", args, err, &complaint)
 		}
 	}

@@ -137,7 +137,7 @@ func TestGPUGone(t *testing.T) {
 	n.until(`^accel_device_up\{device="`+gpu+`",reason=""\} 1$`, `^accel_power_watts\{device="`+gpu)
 }
 
-// TestMIGReshape cuts a GPU up anew while the exporter runs.
+// TestMIGReshape repartitions a GPU while the exporter runs.
 func TestMIGReshape(t *testing.T) {
 	t.Parallel()
 	n := start(t, scenario, nil, configured(t, "sources:", "  nvidia: {slow_interval: 1s}"))
@@ -200,7 +200,7 @@ func TestRelease(t *testing.T) {
 	}
 	n.log.await(regexp.MustCompile("Source released by file"))
 	n.until(released...)
-	// A request and a file hold the source independently of each other.
+	// A request and a file release the source independently of each other.
 	if code, body := n.post("/-/release?source=nvidia"); code != 200 {
 		t.Fatalf("release: %d %s", code, body)
 	}
@@ -225,7 +225,7 @@ func TestRelease(t *testing.T) {
 }
 
 // TestReleaseShowsAtOnce releases a source that is sampled seldom: what the
-// answer says stands on the page, and a new interval is not waited for.
+// answer reports is on the page at once, without waiting for the interval.
 func TestReleaseShowsAtOnce(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "accel.yaml")
@@ -349,7 +349,7 @@ func TestNothingHere(t *testing.T) {
 		t.Skip("this machine has an NVIDIA driver")
 	}
 	if m := n.log.await(regexp.MustCompile(`Source has nothing to read.*libnvidia-ml\.so\.1`)); m == nil {
-		t.Error("the log does not say what was looked for")
+		t.Error("the log does not name what was looked for")
 	}
 	if code, _ := n.get("/-/ready"); code != 200 {
 		t.Errorf("/-/ready is %d", code)
@@ -432,7 +432,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestWebConfig asks for a password, as --web.config.file says.
+// TestWebConfig asks for a password, as in --web.config.file.
 func TestWebConfig(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "web.yml")

@@ -21,7 +21,7 @@ const (
 const eventsWatched = `^accel_source_rounds_total\{outcome="(ok|partial)",source="nvidia"\} ([5-9]|\d\d+)$`
 
 // TestXidOfBothWitnesses: NVML's event and the kernel's line are one fault;
-// it fails the GPU until its driver is loaded anew.
+// it fails the GPU until its driver is reloaded.
 func TestXidOfBothWitnesses(t *testing.T) {
 	t.Parallel()
 	n := start(t, mixed, nil)
@@ -37,7 +37,7 @@ func TestXidOfBothWitnesses(t *testing.T) {
 	)
 	_, state := n.get("/debug/state")
 	if !strings.Contains(state, `"kernellog"`) || !strings.Contains(state, "fallen off the bus") {
-		t.Error("the state does not show what both witnesses said")
+		t.Error("the state does not show the reports of both sources")
 	}
 	n.sim("inject", "driver-reload")
 	n.until(
@@ -47,7 +47,7 @@ func TestXidOfBothWitnesses(t *testing.T) {
 	)
 }
 
-// TestBusLoss: a GPU that is gone from the bus is seen by nobody and keeps its
+// TestBusLoss: a GPU that is gone from the bus is seen by no source and keeps its
 // counters; the cards beside it go on.
 func TestBusLoss(t *testing.T) {
 	t.Parallel()
@@ -132,7 +132,7 @@ func TestBaselineFile(t *testing.T) {
 	n.until(`^accel_config_last_reload_successful 1$`, `^accel_drift\{.*component="driver".*expected="550\.54\.15".*\} 1$`)
 }
 
-// TestPCIeErrors: what the PCI core and the kernel log tell of a link.
+// TestPCIeErrors: the errors of a link from the PCI core and the kernel log.
 func TestPCIeErrors(t *testing.T) {
 	t.Parallel()
 	n := start(t, mixed, nil)

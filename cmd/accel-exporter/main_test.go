@@ -66,7 +66,7 @@ var (
 )
 
 // simulator builds the simulated libraries and accel-sim once and returns
-// the directory that holds them.
+// their directory.
 func simulator(t testing.TB) string {
 	t.Helper()
 	simOnce.Do(func() {
@@ -358,7 +358,7 @@ func (b *logBuffer) await(re *regexp.Regexp) []string {
 }
 
 // elsewhere keeps an exporter under test from reading the machine it runs on,
-// where its arguments do not say what to read.
+// unless its arguments name what to read.
 func elsewhere(t testing.TB, args []string) []string {
 	t.Helper()
 	var more []string

@@ -45,11 +45,11 @@ func configured(t testing.TB, lines ...string) string {
 	return "--config.file=" + file
 }
 
-// hold is a pod on a device; either is a pattern.
-type hold struct{ device, pod string }
+// podDevice is a pod and its device; either is a pattern.
+type podDevice struct{ device, pod string }
 
-// has matches a series of the hold, with a value.
-func (h hold) has(family, v string) string {
+// has matches a series of the allocation, with a value.
+func (h podDevice) has(family, v string) string {
 	namespace, pod, _ := strings.Cut(h.pod, "/")
 	return fmt.Sprintf(`^accel_allocation_%s\{.*device="%s",.*namespace="%s",.*pod="%s",.*\} %s$`, family, h.device, namespace, pod, v)
 }
@@ -60,10 +60,10 @@ const (
 	share = `(0\.(0[1-9]|[1-9])\d*|1)`
 )
 
-// The pods of h100-8, by the devices that they hold.
-func holdsOf(t testing.TB, page string) map[string]hold {
+// The pods of h100-8, by their devices.
+func allocationsOf(t testing.TB, page string) map[string]podDevice {
 	t.Helper()
-	return map[string]hold{
+	return map[string]podDevice{
 		"whole":  {device(t, page, "0"), "training/llm-0"},
 		"mig":    {`MIG-[^"]+`, "research/segment-0"},
 		"claim":  {`MIG-[^"]+`, "research/probe-0"},
@@ -81,7 +81,7 @@ func TestHolders(t *testing.T) {
 	t.Parallel()
 	n := startPods(t, scenario, nil)
 	page := n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`)
-	of := holdsOf(t, page)
+	of := allocationsOf(t, page)
 	page = n.until(
 		of["whole"].has("info", "1"), of["whole"].has("utilization_ratio", share), of["whole"].has("memory_used_bytes", `7\.516192768e\+10`), of["whole"].has("power_watts", some),
 		of["mig"].has("info", "1"), of["mig"].has("utilization_ratio", share), of["mig"].has("memory_used_bytes", `3\.221225472e\+10`), "!"+of["mig"].has("power_watts", ".*"),
@@ -100,17 +100,16 @@ func TestHolders(t *testing.T) {
 }
 
 // series is a pattern for value.
-func series(h hold, family string) string {
+func series(h podDevice, family string) string {
 	namespace, pod, _ := strings.Cut(h.pod, "/")
 	return fmt.Sprintf(`accel_allocation_%s\{.*device="%s",.*namespace="%s",.*pod="%s",.*\}`, family, h.device, namespace, pod)
 }
 
-// TestIdle: idleness and its price grow for who does nothing, and for nobody
-// else; it ends when the pod begins to work.
+// TestIdle: idleness and its price grow for idle pods and for no others; it ends when the pod begins to work.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	n := startPods(t, scenario, nil, often, configured(t, "allocation:", "  idle: {grace: 0s}", "  currency: EUR", "  prices: [{per_hour: 3600}]"))
-	of := holdsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`))
+	of := allocationsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`))
 	idle := of["idle"]
 	page := n.until(idle.has("idle_seconds", some), idle.has("idle_seconds_total", some), idle.has("idle_cost_total", some), idle.has("idle_since_timestamp_seconds", some),
 		of["unused"].has("idle_seconds", some), "!"+of["unused"].has("last_activity_timestamp_seconds", ".*"))
@@ -135,12 +134,12 @@ func TestIdle(t *testing.T) {
 }
 
 // TestIntruders: who uses a device without holding it is counted by what is
-// known of him, and nobody who has a right to.
+// known of it, and no process of the holder.
 func TestIntruders(t *testing.T) {
 	t.Parallel()
 	n := startPods(t, scenario, nil, often)
-	of := holdsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_unattributed_processes`))
-	count := func(h hold, reason, v string) string {
+	of := allocationsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_unattributed_processes`))
+	count := func(h podDevice, reason, v string) string {
 		return `^accel_unattributed_processes\{device="` + h.device + `",reason="` + reason + `"\} ` + v + `$`
 	}
 	n.sim("inject", "process-start", "71001", "6", "--pod=llm-0")

@@ -9,14 +9,14 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/golden"
 )
 
-// podFamilies are those of who holds what; the rest of the page is as without
+// podFamilies are the allocation families; the rest of the page is as without
 // pods.
 var podFamilies = regexp.MustCompile(`^(# (HELP|TYPE) )?accel_(allocation_|pod_|podmap_|resource_|device_holders|device_allocatable|unattributed_processes)`)
 
 // passing are the families among them that time makes.
 var passing = regexp.MustCompile(`^accel_(allocation_seconds_total|podmap_age_seconds|podmap_unconfirmed_seconds|podmap_list_duration_seconds|podmap_calls_total\{.*outcome="ok"\})`)
 
-// TestGoldenPods compares what is said of pods on two nodes whose clocks stand
+// TestGoldenPods compares the pod series of two nodes whose clocks stand
 // still, one of GPUs and one of FPGAs too.
 func TestGoldenPods(t *testing.T) {
 	t.Parallel()

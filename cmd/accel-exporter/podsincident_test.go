@@ -6,7 +6,7 @@ import (
 
 // known are the patterns of a node whose holders are as the scenario has them,
 // in a state.
-func known(of map[string]hold, state string) []string {
+func known(of map[string]podDevice, state string) []string {
 	return []string{
 		`^accel_podmap_state\{state="` + state + `"\} 1$`,
 		of["whole"].has("info", "1"), of["mig"].has("info", "1"), of["claim"].has("info", "1"), of["shared"].has("info", "1"),
@@ -16,13 +16,13 @@ func known(of map[string]hold, state string) []string {
 	}
 }
 
-// TestKubeletFails: whatever becomes of the kubelet, who holds what stays
-// known, and what that is worth is said. A list without pods that the kubelet
+// TestKubeletFails: when the kubelet fails, the allocations stay known, and
+// their state is exported. A list without pods that the kubelet
 // has every right to answer is the worst of these.
 func TestKubeletFails(t *testing.T) {
 	t.Parallel()
 	n := startPods(t, scenario, nil, often)
-	of := holdsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`))
+	of := allocationsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`))
 	free := `^accel_device_holders\{device="` + of["free"].device + `"\} 0$`
 	n.until(append(known(of, "fresh"), free)...)
 	for _, tc := range []struct {
@@ -68,19 +68,19 @@ func TestKubeletFails(t *testing.T) {
 func TestSocketAppearsLater(t *testing.T) {
 	t.Parallel()
 	n := start(t, scenario, nil, often)
-	of := holdsOf(t, n.until(`^accel_podmap_state\{state="absent"\} 1$`, `^accel_device_up\{.*\} 1$`, `!^accel_allocation`, `!^accel_device_holders`))
+	of := allocationsOf(t, n.until(`^accel_podmap_state\{state="absent"\} 1$`, `^accel_device_up\{.*\} 1$`, `!^accel_allocation`, `!^accel_device_holders`))
 	serveKubelet(t, n.state)
 	n.until(known(of, "fresh")...)
 }
 
-// TestPodGoes: a pod that has ended holds nothing any more, and the next one
+// TestPodGoes: a pod that has ended has no device any more, and the next one
 // on the device is another.
 func TestPodGoes(t *testing.T) {
 	t.Parallel()
 	n := startPods(t, scenario, nil, often)
-	of := holdsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`))
+	of := allocationsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`))
 	holders := func(v string) string { return `^accel_device_holders\{device="` + of["free"].device + `"\} ` + v + `$` }
-	first, second := hold{of["free"].device, "ml/first-0"}, hold{of["free"].device, "ml/second-0"}
+	first, second := podDevice{of["free"].device, "ml/first-0"}, podDevice{of["free"].device, "ml/second-0"}
 	n.until(holders("0"))
 	n.sim("inject", "pod-start", "ml/first-0", "gpu:7", "--pid=81001", "--memory=2048", "--load=0.6")
 	n.until(holders("1"), first.has("info", "1"), first.has("utilization_ratio", share), first.has("memory_used_bytes", `2\.147483648e\+09`),
@@ -94,7 +94,7 @@ func TestPodGoes(t *testing.T) {
 	n.until(holders("0"), "!"+second.has("info", ".*"), "!"+first.has("info", ".*"), of["idle"].has("info", "1"), `^accel_podmap_released_total\{reason="unlisted"\} [1-9]`)
 }
 
-// TestFaultNamesThePod: a Xid is told of the pod that had the device, also
+// TestFaultNamesThePod: an Xid is attributed to the pod that had the device, also
 // where that is gone a second later, and where no list has named it before.
 func TestFaultNamesThePod(t *testing.T) {
 	t.Parallel()
@@ -102,9 +102,9 @@ func TestFaultNamesThePod(t *testing.T) {
 	t.Run("gone_a_second_later", func(t *testing.T) {
 		t.Parallel()
 		n := startPods(t, scenario, nil, often)
-		of := holdsOf(t, n.until(fresh...))
+		of := allocationsOf(t, n.until(fresh...))
 		n.until(of["mig"].has("info", "1"))
-		for _, h := range []hold{of["mig"], of["whole"]} {
+		for _, h := range []podDevice{of["mig"], of["whole"]} {
 			n.sim("inject", "pod-evict", h.pod, "--xid=79")
 			n.until("!"+h.has("info", ".*"), faultOf(h), `^accel_device_allocatable\{device="`+h.device+`",.*\} 0$`)
 		}
@@ -114,16 +114,16 @@ func TestFaultNamesThePod(t *testing.T) {
 	t.Run("not_listed_before", func(t *testing.T) {
 		t.Parallel()
 		n := startPods(t, scenario, nil, "--podresources.interval=10m")
-		free := hold{holdsOf(t, n.until(fresh...))["free"].device, "ml/late-0"}
+		free := podDevice{allocationsOf(t, n.until(fresh...))["free"].device, "ml/late-0"}
 		n.sim("inject", "pod-start", "ml/late-0", "gpu:7", "--pid=81001")
 		n.sim("inject", "xid", "79", "7")
 		n.until(faultOf(free), free.has("info", "1"))
 	})
 }
 
-// faultOf matches the series that tells of the Xid.
-func faultOf(h hold) string {
-	return `^` + series(hold{h.device + `",fault="xid_79`, h.pod}, "fault_timestamp_seconds") + " " + some + "$"
+// faultOf matches the series of the Xid.
+func faultOf(h podDevice) string {
+	return `^` + series(podDevice{h.device + `",fault="xid_79`, h.pod}, "fault_timestamp_seconds") + " " + some + "$"
 }
 
 // TestPluginIsWrong: what a device plugin gives out and what a device is like
@@ -133,7 +133,7 @@ func TestPluginIsWrong(t *testing.T) {
 	n := startPods(t, mixed, nil, often, configured(t, "allocation:", "  generic_devices: [{paths: [/dev/dfl-port.*]}]"))
 	page := n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{device="GPU-.*\} 1$`, `^accel_device_up\{device="`+n3000+`",.*\} 1$`)
 	train, spare := device(t, page, "0"), device(t, page, "1")
-	for _, h := range []hold{{n3000, "ran/fec-0"}, {`0000:b1:00\.0`, "ran/fec-1"}, {u250, "video/transcode-0"}, {train, "training/resnet-0"}, {spare, "training/eval-0"}} {
+	for _, h := range []podDevice{{n3000, "ran/fec-0"}, {`0000:b1:00\.0`, "ran/fec-1"}, {u250, "video/transcode-0"}, {train, "training/resnet-0"}, {spare, "training/eval-0"}} {
 		n.until(h.has("info", "1"), `^accel_device_holders\{device="`+h.device+`"\} 1$`, `^accel_device_allocatable\{device="`+h.device+`",.*\} 1$`)
 	}
 	for _, d := range []string{"gpu:0", "fpga:intel-n3000-dfl", "0000:5e:00.1"} {

@@ -66,15 +66,15 @@ func spanOf(n *node, r *otlptest.Receiver, name, pod, device string) otlptest.Sp
 func TestTraces(t *testing.T) {
 	address := unused(t)
 	n := startPods(t, scenario, nil, often, "--otlp.endpoint=http://"+address, "--kubernetes.node=node-1")
-	free := holdsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`))["free"].device
+	free := allocationsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`))["free"].device
 	n.sim("inject", "pod-start", "ml/first-0", "gpu:7", "--pid=81001", "--memory=2048", "--load=0.6")
-	n.until(hold{free, "ml/first-0"}.has("info", "1"), `^accel_traces_batches_total\{outcome="failed"\} [1-9]`, `^accel_traces_queue_spans [1-9]`,
+	n.until(podDevice{free, "ml/first-0"}.has("info", "1"), `^accel_traces_batches_total\{outcome="failed"\} [1-9]`, `^accel_traces_queue_spans [1-9]`,
 		`^accel_traces_spans_total\{result="sent"\} 0$`, `^accel_traces_open_holds 12$`)
 
 	r := receive(t, address)
-	held := spanOf(n, r, "accel.held", "first-0", free)
-	if held.Attrs["accel.allocation.start_observed"] != "true" || held.Resource["k8s.node.name"] != "node-1" || held.Attrs["hw.model"] == "" {
-		t.Errorf("%+v", held)
+	span := spanOf(n, r, "accel.held", "first-0", free)
+	if span.Attrs["accel.allocation.start_observed"] != "true" || span.Resource["k8s.node.name"] != "node-1" || span.Attrs["hw.model"] == "" {
+		t.Errorf("%+v", span)
 	}
 	if found := spanOf(n, r, "accel.held", "llm-0", ""); found.Attrs["accel.allocation.start_observed"] != "false" {
 		t.Errorf("an allocation from before the start: %+v", found)
@@ -83,13 +83,13 @@ func TestTraces(t *testing.T) {
 
 	n.sim("inject", "xid", "79", "7")
 	fault := spanOf(n, r, "accel.fault", "first-0", free)
-	if fault.Attrs["accel.xid.code"] != "79" || fault.Status != tracepb.Status_STATUS_CODE_ERROR || fault.Trace != held.Trace || fault.Parent != held.Parent {
+	if fault.Attrs["accel.xid.code"] != "79" || fault.Status != tracepb.Status_STATUS_CODE_ERROR || fault.Trace != span.Trace || fault.Parent != span.Parent {
 		t.Errorf("%+v", fault)
 	}
 	n.sim("inject", "pod-end", "first-0")
 	end := spanOf(n, r, "accel.hold", "first-0", free)
 	root := spanOf(n, r, "accel.allocation", "first-0", "")
-	if end.ID != held.Parent || end.Parent != root.ID || root.Parent != "" || root.Trace != held.Trace {
+	if end.ID != span.Parent || end.Parent != root.ID || root.Parent != "" || root.Trace != span.Trace {
 		t.Errorf("%+v\n%+v", end, root)
 	}
 	if end.Status != tracepb.Status_STATUS_CODE_ERROR || !slices.ContainsFunc(end.Events, func(e otlptest.Event) bool {
@@ -127,9 +127,9 @@ func TestTraceContext(t *testing.T) {
 	address := unused(t)
 	r := receive(t, address)
 	n := startPods(t, scenario, nil, often, "--otlp.endpoint=http://"+address, "--kubernetes.node=node-1", "--kubernetes.pods", "--kubernetes.api-server="+api.URL)
-	held := spanOf(n, r, "accel.held", "llm-0", "")
-	if held.Trace != trace || held.Resource["k8s.pod.uid"] != "6ba7b810-9dad-11d1-80b4-00c04fd430c8" || held.Parent == parent {
-		t.Errorf("%+v", held)
+	span := spanOf(n, r, "accel.held", "llm-0", "")
+	if span.Trace != trace || span.Resource["k8s.pod.uid"] != "6ba7b810-9dad-11d1-80b4-00c04fd430c8" || span.Parent == parent {
+		t.Errorf("%+v", span)
 	}
 	if other := spanOf(n, r, "accel.held", "jupyter-large-0", ""); other.Trace == trace {
 		t.Errorf("%+v", other)

@@ -20,10 +20,10 @@ import (
 func whoReport() *allocation.Report {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	f := func(v float64) *float64 { return &v }
-	pod := func(ns, name string, held time.Duration) allocation.Allocation {
+	pod := func(ns, name string, age time.Duration) allocation.Allocation {
 		return allocation.Allocation{
 			Holder: allocation.Holder{Namespace: ns, Pod: name, Containers: []string{"main"}, Resources: []string{"nvidia.com/gpu"}},
-			Since:  now.Add(-held),
+			Since:  now.Add(-age),
 		}
 	}
 	const gib = 1 << 30
@@ -34,16 +34,16 @@ func whoReport() *allocation.Report {
 		}
 	}
 	busy := gpu("aaaaaaaa", "0")
-	hold := pod("training", "llm-0", 3*time.Hour+2*time.Minute)
-	hold.Utilization, hold.MemoryUsed, hold.Idle = f(0.9), f(70*gib), f(0)
-	busy.Availability, busy.Holders = allocation.Allocated, []allocation.Allocation{hold}
+	holder := pod("training", "llm-0", 3*time.Hour+2*time.Minute)
+	holder.Utilization, holder.MemoryUsed, holder.Idle = f(0.9), f(70*gib), f(0)
+	busy.Availability, busy.Holders = allocation.Allocated, []allocation.Allocation{holder}
 
 	failed := gpu("bbbbbbbb", "1")
 	failed.Health, failed.Action, failed.Reasons, failed.Down = "failed", "reset", []string{"Xid 79: the GPU has fallen off the bus"}, "lost"
-	hold = pod("training", "llm-1", 50*time.Hour)
-	hold.SinceAtLeast = true
-	hold.Faults = []allocation.Fault{{Name: "xid_79", Time: now.Add(-time.Minute)}}
-	failed.Availability, failed.Holders, failed.NotAllocatable = allocation.Allocated, []allocation.Allocation{hold}, []string{"nvidia.com/gpu"}
+	holder = pod("training", "llm-1", 50*time.Hour)
+	holder.SinceAtLeast = true
+	holder.Faults = []allocation.Fault{{Name: "xid_79", Time: now.Add(-time.Minute)}}
+	failed.Availability, failed.Holders, failed.NotAllocatable = allocation.Allocated, []allocation.Allocation{holder}, []string{"nvidia.com/gpu"}
 
 	shared := gpu("cccccccc", "2")
 	a, b := pod("lab", "a", 90*time.Second), pod("lab", "b", 20*time.Second)
