@@ -12,8 +12,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// What a record says is taken, what it does not say is absent, and what cannot
-// be is told of.
+// Values of a record are taken, missing ones are absent, and impossible ones
+// are rejected.
 func TestAccount(t *testing.T) {
 	whole := accountRecord{version: accountVersion, pid: 42, busy: 50, copying: 7, memory: 1 << 30, start: 1_700_000_000_000_000, active: 90_000_000}
 	began := time.UnixMicro(1_700_000_000_000_000)
@@ -63,7 +63,7 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// FuzzAccount: whatever the library answers, an account is within what can be.
+// FuzzAccount: for any record an account is plausible.
 func FuzzAccount(f *testing.F) {
 	f.Add(make([]byte, 48))
 	f.Fuzz(func(t *testing.T, b []byte) {

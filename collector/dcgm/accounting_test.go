@@ -26,9 +26,8 @@ func accountsOf(r collector.Round, gpu int) map[int]collector.Account {
 // for.
 var accounted = Options{Processes: true, AccountInterval: 10 * time.Millisecond}
 
-// Processes that run are told of with what they had and did, and one that ends
-// with when it did; a GPU without processes has none, and one with MIG is not
-// said to have none.
+// Running processes are reported with their use, ended ones with their end; a
+// GPU without processes has an empty list, and one with MIG none.
 func TestAccounting(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
 		s.open(accounted)
@@ -56,12 +55,12 @@ func TestAccounting(t *testing.T) {
 			s.Errorf("the other ended too: %+v", other)
 		}
 		if again := accountsOf(s.round(), 5)[51002]; again.Ended != ended.Ended {
-			s.Errorf("told again as %+v, before %+v", again, ended)
+			s.Errorf("reported again as %+v, before %+v", again, ended)
 		}
 	})
 }
 
-// Nobody asks, nothing is turned on.
+// Without the option nothing is turned on.
 func TestAccountingOff(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
 		s.round()

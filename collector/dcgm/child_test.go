@@ -23,15 +23,15 @@ func TestMain(m *testing.M) { simtest.Main(m) }
 // libraryEnv may name the folder of a simulated library that is built.
 const libraryEnv = "DCGM_TEST_LIBRARY"
 
-// setting is what a test of the simulated library is set up with.
+// setting is the set-up of a test of the simulated library.
 type setting struct {
 	scenario string
-	faults   [][]string // that stand from the start
+	faults   [][]string // present from the start
 	missing  []string   // functions that the library shall not have
 	none     bool       // no library at all
 }
 
-// inChild runs the test in a process of the setting and returns what it wrote.
+// inChild runs the test in a process with the setting and returns its output.
 func inChild(t testing.TB, set setting, body func(s *sampling)) string {
 	t.Helper()
 	switch simtest.Child() {
@@ -77,8 +77,8 @@ type sampling struct {
 	leaks  bool // a call hangs for good, or the library is at fault
 }
 
-// open makes the Source. Its watches are updated fast, so that tests need not
-// wait for them.
+// open makes the Source, with a short interval of the watches so that tests do
+// not wait.
 func (s *sampling) open(o Options) {
 	s.Helper()
 	if o.Address == (Address{}) {
@@ -111,7 +111,7 @@ func (s *sampling) sample() (collector.Round, error) {
 	return s.source.Sample(context.Background())
 }
 
-// round is sample for one that must be whole.
+// round is sample without an error.
 func (s *sampling) round() collector.Round {
 	s.Helper()
 	r, err := s.sample()
@@ -121,7 +121,7 @@ func (s *sampling) round() collector.Round {
 	return r
 }
 
-// until samples until ok says so.
+// until samples until ok is true.
 func (s *sampling) until(what string, ok func(collector.Round, error) bool) collector.Round {
 	s.Helper()
 	var last error

@@ -26,7 +26,7 @@ func words(s string) *record {
 	return r
 }
 
-// What DCGM means by "no value" is never one, by range and not by a list.
+// DCGM's marks for "no value" are rejected, by range and not by a list.
 func TestNumber(t *testing.T) {
 	sentinel, impossible := rejected(collector.RejectSentinel), rejected(collector.RejectRange)
 	lost := integer(3)
@@ -90,8 +90,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// Whatever the memory of the library holds, a value is a number within reach
-// or a text that a label can hold.
+// For any memory of the library, a value is a number within range or a text fit
+// for a label.
 func FuzzRecord(f *testing.F) {
 	f.Add(uint16(typeInt64), int32(0), uint64(0x7ffffff0), "")
 	f.Add(uint16(typeDouble), int32(-18), math.Float64bits(140737488355328), "")

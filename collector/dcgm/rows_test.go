@@ -11,8 +11,8 @@ import (
 
 var allRows = [][]row{profilingRows, aloneRows, memoryRows, switchRows, linkRows, cpuRows}
 
-// Every row agrees with DCGM's own table on kind and unit, and with the
-// family's labels; the family says which field it is from.
+// Every row agrees with DCGM's table on kind and unit, and with the family's
+// labels; the family documents the field.
 func TestRows(t *testing.T) {
 	scales := map[string]float64{"celsius": asIs, "watts": asIs, "millijoules": milli, "nanoseconds": nano, "megahertz": mega, "mebibytes": mebibyte, "percent": percent, "ratio": asIs, "bytes_per_second": asIs, "": asIs}
 	for _, rows := range allRows {
@@ -36,7 +36,7 @@ func TestRows(t *testing.T) {
 				t.Errorf("%s gives %d labels to %s", f.Name, labels, r.metric.Name)
 			}
 			if !slices.ContainsFunc(r.metric.From, func(s string) bool { return strings.HasPrefix(s, "DCGM field") }) {
-				t.Errorf("%s does not say that it is from DCGM", r.metric.Name)
+				t.Errorf("%s does not have DCGM as origin", r.metric.Name)
 			}
 		}
 	}
@@ -64,8 +64,8 @@ func TestRowsRoundUp(t *testing.T) {
 	}
 }
 
-// Fields that are asked for are told apart by their kind; those that cannot be
-// had are named with the reason.
+// Configured fields are divided by kind; unavailable ones are listed with the
+// reason.
 func TestAsk(t *testing.T) {
 	fields, skipped := ask([]uint16{150, 156, 54, 60, 65000, 2})
 	for id, want := range map[uint16]*collector.Metric{150: collector.DCGMField, 156: collector.DCGMFieldTotal, 54: collector.DCGMFieldInfo, 2: collector.DCGMFieldInfo} {

@@ -14,8 +14,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/dcgm/internal/live"
 )
 
-// Profiling counters fill the families of GPM, of GPUs and of MIG instances,
-// which go by their place.
+// Profiling counters fill the families of GPM, for GPUs and for MIG instances,
+// which are named by their place.
 func TestProfiling(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
 		s.open(Options{Profiling: ProfilingOn})
@@ -36,8 +36,8 @@ func TestProfiling(t *testing.T) {
 	})
 }
 
-// Of boards before Hopper DCGM's counters are read without being asked for, of
-// MIG instances too; of newer ones NVML has them.
+// Boards before Hopper, and their MIG instances, are profiled by default; newer
+// ones have NVML's counters.
 func TestProfilingAuto(t *testing.T) {
 	inChild(t, setting{scenario: "a100"}, func(s *sampling) {
 		s.open(Options{})
@@ -57,8 +57,8 @@ func TestProfilingAuto(t *testing.T) {
 	})
 }
 
-// Boards whose counters NVML can give are left alone, and beside NVML nothing
-// is read that NVML reads.
+// Boards whose counters NVML has are not profiled, and beside NVML nothing is
+// read that NVML reads.
 func TestBesideNVML(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
 		s.round()
@@ -76,7 +76,7 @@ func TestBesideNVML(t *testing.T) {
 	})
 }
 
-// Where DCGM is alone, it gives what NVML would.
+// Without NVML, DCGM fills NVML's families.
 func TestAlone(t *testing.T) {
 	inChild(t, setting{scenario: "a100"}, func(s *sampling) {
 		s.open(Options{Alone: true})
@@ -96,8 +96,8 @@ func TestAlone(t *testing.T) {
 	})
 }
 
-// Fields that are asked for come out under DCGM's names; those that cannot be
-// had are counted once and named with the reason.
+// Configured fields have DCGM's names; unavailable ones are counted once and
+// listed with the reason.
 func TestFields(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8", faults: [][]string{{"dcgm-field", "155", "not-supported", "all"}, {"dcgm-field", "203", "not-found", "0"}, {"dcgm-field", "204", "808334905", "0"}}}, func(s *sampling) {
 		s.open(Options{Fields: []uint16{150, 156, 50, 155, 203, 204, 60, 60000}})
@@ -203,7 +203,7 @@ func TestGrace(t *testing.T) {
 	})
 }
 
-// What fails is named by what it is.
+// Failures are reported with their cause.
 func TestRefusals(t *testing.T) {
 	address, _ := ParseAddress("localhost:5555")
 	for name, c := range map[string]struct {
@@ -230,8 +230,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Whatever function an older library lacks, what needs it is absent and the
-// rest is there.
+// Without a function of the library, what needs it is absent and the rest is
+// present.
 func TestOlderLibrary(t *testing.T) {
 	missing := []string{"dcgmHealthSet", "dcgmPolicyRegister_v2", "dcgmProfGetSupportedMetricGroups", "dcgmGetGpuInstanceHierarchy", "dcgmGetNvLinkLinkStatus", "dcgmGetCpuHierarchy", "dcgmGetGpuStatus", "dcgmHostengineVersionInfo", "dcgmConnect_v3"}
 	inChild(t, setting{scenario: "hgx-nvswitch", missing: missing}, func(s *sampling) {
@@ -251,8 +251,8 @@ func TestOlderLibrary(t *testing.T) {
 	})
 }
 
-// A host engine that goes takes the connection along: a fresh process is asked
-// for, whatever it was that failed.
+// When the host engine ends, the connection does too: a new process is
+// required, whatever call failed.
 func TestEngineGoes(t *testing.T) {
 	for _, how := range []string{"down", "restart", "disconnect"} {
 		t.Run(how, func(t *testing.T) {
@@ -267,15 +267,15 @@ func TestEngineGoes(t *testing.T) {
 					s.Errorf("%v", err)
 				}
 				if len(r.Devices) != 0 {
-					s.Error("devices of a host engine that is gone")
+					s.Error("devices of a host engine that has ended")
 				}
 			})
 		})
 	}
 }
 
-// While the host engine has no group left there is nothing to tell, and then
-// there is.
+// Values are absent while the host engine has no free group, and present
+// afterwards.
 func TestNoGroupLeft(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8", faults: [][]string{{"dcgm-error", "dcgmGroupCreate", "MAX_LIMIT"}}}, func(s *sampling) {
 		s.open(Options{Fields: []uint16{150}, Profiling: ProfilingOn, Policy: true})
@@ -294,8 +294,8 @@ func TestNoGroupLeft(t *testing.T) {
 	})
 }
 
-// Profiling that another tool holds or pauses costs the counters alone, says
-// why, and comes back.
+// When another tool occupies or pauses profiling, only the counters are absent,
+// with a reason, and they return.
 func TestProfilingHeld(t *testing.T) {
 	for state, reasons := range map[string]string{"in-use": "in_use paused refused", "paused": "paused"} {
 		t.Run(state, func(t *testing.T) {
@@ -328,8 +328,8 @@ func TestProfilingHeld(t *testing.T) {
 	}
 }
 
-// Health: nothing is said before there has been a check, and then every watch
-// has one state.
+// Before the first health check there is no state; afterwards every watch has
+// one.
 func TestHealth(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
 		s.open(Options{HealthInterval: time.Millisecond})
@@ -370,8 +370,8 @@ func TestPolicy(t *testing.T) {
 	})
 }
 
-// As many groups and watches stand after a thousand changes of what there is as
-// after the first, none after Close, and the process has not grown.
+// After a thousand changes of the entities there are as many groups and watches
+// as after the first, after Close none, and the process has not grown.
 func TestNothingIsLeft(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
 		s.open(Options{Profiling: ProfilingOn, Policy: true, Processes: true, Fields: []uint16{150, 156, 203, 50}})
@@ -392,7 +392,7 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 		s.round()
 		last, _ := live.Now()
-		// The group of the last registration stands until the next.
+		// The group of the last registration exists until the next one.
 		if last.Groups > first.Groups+1 || last.FieldGroups > first.FieldGroups || last.Watches > first.Watches || last.Policies > first.Policies {
 			s.Errorf("%+v, then %+v", first, last)
 		}
@@ -411,7 +411,7 @@ func TestNothingIsLeft(t *testing.T) {
 	})
 }
 
-// heap is what is in use after a collection.
+// heap is the memory in use after a collection.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -19,7 +19,7 @@ var outcomes = map[kernellog.Outcome]string{
 	kernellog.MalformedXid: "malformed Xid", kernellog.MalformedSXid: "malformed SXid",
 }
 
-// Every line of the captures is told, or knowingly is not.
+// Every line of the captures has the expected outcome.
 func TestCaptures(t *testing.T) {
 	files, err := filepath.Glob(captures + "/*.*")
 	if err != nil || len(files) < 4 {
@@ -40,7 +40,7 @@ func TestCaptures(t *testing.T) {
 	}
 }
 
-// A log is told as its lines are.
+// The events of a log are those of its lines.
 func TestCapturesWhole(t *testing.T) {
 	files, err := filepath.Glob(captures + "/*.*")
 	if err != nil {
@@ -59,7 +59,7 @@ func TestCapturesWhole(t *testing.T) {
 	}
 }
 
-// render lists what became of each line that is not unrelated.
+// render lists the outcome of each line that is not unrelated.
 func render(text string) string {
 	p := kernellog.NewParser("", nil)
 	counts := map[kernellog.Outcome]int{}

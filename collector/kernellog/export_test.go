@@ -14,7 +14,7 @@ type Fed struct {
 	r      *reader
 }
 
-// NewFed returns a log whose lines are news, or past.
+// NewFed returns a log whose lines are new, or past.
 func NewFed(past bool) *Fed {
 	f := &Fed{}
 	now := time.Unix(1_700_000_000, 0)
@@ -35,8 +35,8 @@ func (f *Fed) Feed(b []byte) { f.r.feed(b) }
 // Reopen has the log be a device that is opened, perhaps again.
 func (f *Fed) Reopen() { f.r.attach(&stream{past: true}) }
 
-// IsPast reports whether a device whose end held what tail does when it was
-// opened holds a record since before.
+// IsPast reports whether the record is older than the first record of tail, of
+// a device.
 func IsPast(tail *os.File, seq uint64) bool {
 	return (&stream{past: true, tail: tail}).isPast(position{seq: seq, numbered: true})
 }
@@ -52,8 +52,8 @@ func (still) follow(<-chan struct{}, *reader, func()) error { return nil }
 func (s still) isPast(position) bool                        { return bool(s) }
 func (still) files() []*os.File                             { return nil }
 
-// Line takes one line of any log. Of a record of several lines it returns what
-// the last related one yields.
+// Line parses one line of any log. For a record of several lines it returns the
+// last related result.
 func (p *Parser) Line(line []byte) (e collector.Event, o Outcome) {
 	rec, ok := parseRecord(line)
 	if !ok {

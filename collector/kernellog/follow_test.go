@@ -24,7 +24,7 @@ import (
 // guard is how long a test that waits for the kernel waits before it fails.
 const guard = 2 * time.Minute
 
-// heard keeps what a Source told.
+// heard keeps the events of a Source.
 type heard struct {
 	mu     sync.Mutex
 	events []collector.Event
@@ -43,8 +43,8 @@ func (h *heard) emit(e collector.Event) {
 	}
 }
 
-// take returns the codes told since it was asked last, and "past" before those
-// of the past.
+// take returns the codes since the previous call, with "past" before those of
+// the past.
 func (h *heard) take() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -60,7 +60,7 @@ func (h *heard) take() []string {
 	return out
 }
 
-// await waits until n events have been told.
+// await waits for n events.
 func (h *heard) await(t *testing.T, n int) {
 	t.Helper()
 	timeout := time.After(guard)
@@ -166,7 +166,7 @@ func readings(r collector.Round) map[string]float64 {
 	return out
 }
 
-// What the log held before is dated by its own clock, what comes later by ours.
+// Records of the past are dated by the log's clock, later ones by the system's.
 func TestTimes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	write(t, path, "4,1,90000000,-;NVRM: Xid (PCI:0000:1b:00): 13, x\n"+
@@ -286,7 +286,7 @@ func TestLogThatComesLater(t *testing.T) {
 	})
 }
 
-// A year that the line leaves out, and a time that it does not say at all.
+// Timestamps without a year, and missing timestamps.
 func TestTimesThatAreNotSaid(t *testing.T) {
 	now := time.Date(2027, 1, 1, 1, 0, 0, 0, time.UTC)
 	path := filepath.Join(t.TempDir(), "log")

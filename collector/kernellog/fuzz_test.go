@@ -21,7 +21,7 @@ var (
 	actions       = []string{"", "none", "reset", "reboot", "drain_p2p", "drain_and_reset", "recover_imex_domain"}
 )
 
-// invented returns what an event holds that no log can have said.
+// invented returns the parts of an event that no log can contain.
 func invented(e collector.Event) string {
 	sub := false
 	switch e.Kind {
@@ -66,8 +66,8 @@ func seeds(f *testing.F, add func(string)) {
 	}
 }
 
-// FuzzParse: a message yields an event that holds nothing but what a log can
-// say, and never a panic.
+// FuzzParse: an event of a message contains only what a log can contain, and
+// Parse never panics.
 func FuzzParse(f *testing.F) {
 	seeds(f, func(text string) {
 		for line := range strings.Lines(text) {
@@ -76,7 +76,7 @@ func FuzzParse(f *testing.F) {
 	})
 	f.Fuzz(func(t *testing.T, text, driver string) {
 		p := kernellog.NewParser(driver, func(string) bool { return true })
-		for range 2 { // what the first leaves must not harm the second
+		for range 2 { // state of the first must not affect the second
 			e, outcome := p.Line([]byte(text))
 			if what := invented(e); outcome == kernellog.Reported && what != "" {
 				t.Errorf("%s: %+v", what, e)
@@ -88,7 +88,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzLog: what is told does not depend on how the log's bytes come.
+// FuzzLog: the events do not depend on how the log's bytes are divided.
 func FuzzLog(f *testing.F) {
 	seeds(f, func(text string) {
 		// Long seeds make slow mutations.

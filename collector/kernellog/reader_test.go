@@ -61,8 +61,7 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// A device that is opened again yields what it did before. What came since is
-// news.
+// A reopened device repeats its records. Later ones are new.
 func TestReopenedDevice(t *testing.T) {
 	log := kernellog.NewFed(true)
 	log.Reopen()
@@ -74,7 +73,7 @@ func TestReopenedDevice(t *testing.T) {
 	}
 }
 
-// What the device's end yields first is the first record of after.
+// The first record at the device's end is the first one after the past.
 func TestEndOfPast(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tail")
 	for _, tc := range []struct {
@@ -99,8 +98,8 @@ func TestEndOfPast(t *testing.T) {
 	}
 }
 
-// Sysfs says which of the devices with PCIe errors are accelerators, and which
-// driver prints the Xids.
+// Sysfs determines which of the devices with PCIe errors are accelerators, and
+// which driver prints the Xids.
 func TestSysfs(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) {
@@ -146,7 +145,7 @@ func TestSysfs(t *testing.T) {
 	}
 }
 
-// Errors whose second line never comes are forgotten.
+// Errors without a second line are dropped.
 func TestPendingErrorsAreBounded(t *testing.T) {
 	p := kernellog.NewParser("", nil)
 	told := 0

@@ -16,8 +16,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/kernellog"
 )
 
-// fifo returns a pipe with a name and its writing end, which stands for a
-// device that yields records once.
+// fifo returns a named pipe and its writing end, in place of a device that
+// returns records once.
 func fifo(t *testing.T) (string, *os.File) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kmsg")

@@ -11,8 +11,8 @@ import (
 )
 
 // BenchmarkSample8GPU is a steady round of eight GPUs, without slow readings,
-// on one core; native-ns/op is what the same calls of the library take with
-// nothing around them, and overhead/native what is left in relation to that.
+// on one core; native-ns/op is the time of the same library calls alone, and
+// overhead/native the ratio of the rest to that.
 func BenchmarkSample8GPU(b *testing.B) {
 	inChild(b, "h100-8", [][]string{{"mig", "4", "off"}}, func(s *sampling) {
 		gpmWindow = 0
@@ -49,7 +49,7 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// bareGPU is what nativeRound needs of a GPU.
+// bareGPU is the GPU of nativeRound.
 type bareGPU struct {
 	handle  nvml.Device
 	values  []nvml.FieldValue

@@ -24,8 +24,8 @@ func TestMain(m *testing.M) { simtest.Main(m) }
 // libraryEnv names the library to a child.
 const libraryEnv = "NVIDIA_TEST_LIBRARY"
 
-// inChild runs the test in a process against the scenario, with faults that
-// stand from the start, and returns what it wrote.
+// inChild runs the test in a process with the scenario and initial faults, and
+// returns its output.
 func inChild(t testing.TB, scenario string, faults [][]string, body func(s *sampling)) string {
 	t.Helper()
 	switch simtest.Child() {
@@ -104,7 +104,7 @@ func (s *sampling) round() collector.Round {
 	return r
 }
 
-// until samples until ok says so.
+// until samples until ok is true.
 func (s *sampling) until(what string, ok func(collector.Round, error) bool) collector.Round {
 	s.Helper()
 	return s.untilWithin(2*time.Minute, what, ok)
@@ -151,7 +151,7 @@ func (s *sampling) event() collector.Event {
 	}
 }
 
-// value returns the one reading of m with the labels, if there is one.
+// value returns the reading of m with the labels, if it exists.
 func value(d collector.Device, m *collector.Metric, labels ...string) (float64, error) {
 	found, v := 0, 0.0
 next:

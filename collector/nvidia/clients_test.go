@@ -9,7 +9,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// client returns the process on d, and what was measured of it alone.
+// client returns a process of d with its readings.
 func client(d collector.Device, pid int) (c collector.Client, memory, compute float64, measured bool) {
 	i := slices.IndexFunc(d.Clients, func(c collector.Client) bool { return c.PID == pid })
 	if i < 0 {
@@ -27,9 +27,8 @@ func client(d collector.Device, pid int) (c collector.Client, memory, compute fl
 	return c, memory, compute, measured
 }
 
-// Who uses a GPU is told with what each uses of it; of a MIG device it is told
-// there, and not of its GPU; of a GPU that nobody uses it is told that nobody
-// does.
+// The processes of a GPU are reported with their use; those of a MIG device at
+// the MIG device and not at its GPU; an unused GPU has an empty list.
 func TestClients(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
 		r := s.until("use by process", func(r collector.Round, _ error) bool {
@@ -59,7 +58,7 @@ func TestClients(t *testing.T) {
 	})
 }
 
-// Where the driver does not say who uses a GPU, nobody is not the answer.
+// Where the driver gives no process list, the list is nil, not empty.
 func TestClientsUnknown(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"not-supported", "nvmlDeviceGetComputeRunningProcesses_v3", "0"}}, func(s *sampling) {
 		r := s.round()

@@ -69,8 +69,8 @@ func FuzzFieldNumber(f *testing.F) {
 	})
 }
 
-// A batch never yields a reading outside its family's range, nor one of
-// another family, whatever the values are.
+// A batch yields only readings of its family and within the family's range, for
+// any values.
 func FuzzDeliver(f *testing.F) {
 	f.Add(uint(0), uint32(1), uint64(3))
 	f.Add(uint(5), uint32(3), uint64(math.MaxUint64))

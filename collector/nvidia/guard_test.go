@@ -19,9 +19,9 @@ import (
 )
 
 // TestEveryCallIsGuarded parses this package and go-nvml's. A method of go-nvml
-// that ends in a C function may be mentioned only within the arguments of a
-// call that also gets the *call of that very function, and those go through
-// do, ask and ask2, which look the symbol up: the process dies of a missing one.
+// that ends in a C function may be used only within the arguments of a call
+// that also gets the *call of that function. Those calls go through do, ask and
+// ask2, which look up the symbol: a missing one would end the process.
 func TestEveryCallIsGuarded(t *testing.T) {
 	dir := strings.TrimSpace(run(t, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/NVIDIA/go-nvml")) + "/pkg/nvml"
 	header, err := os.ReadFile(dir + "/nvml.h")
@@ -64,7 +64,7 @@ func TestEveryCallIsGuarded(t *testing.T) {
 	}
 }
 
-// isField tells the one struct field that is called like a method.
+// isField identifies the struct field with the name of a method.
 func isField(sel *ast.SelectorExpr) bool {
 	x, ok := sel.X.(*ast.Ident)
 	return ok && x.Name == "m" && sel.Sel.Name == "Free"
@@ -90,8 +90,8 @@ func guarded(stack []ast.Node, file *ast.File, symbols map[string]bool) error {
 	return fmt.Errorf("not within a call that is given the *call of one of %v", symbols)
 }
 
-// callNames are the C functions that an argument stands for: those of a
-// package-level callX or callX[i], or for the field x.call those of its file.
+// callNames returns the C functions of an argument: of a package-level callX or
+// callX[i], or, for the field x.call, of its file.
 func callNames(arg ast.Expr, file *ast.File) []string {
 	switch a := arg.(type) {
 	case *ast.IndexExpr:
@@ -145,8 +145,8 @@ func parsed(t *testing.T, dir string) map[string]*ast.File {
 	return files
 }
 
-// symbolsOf maps go-nvml's methods to the C functions their bodies call; a
-// method that only returns a handler stands for those of the handler's.
+// symbolsOf maps go-nvml's methods to the C functions in their bodies; a method
+// that only returns a handler maps to the handler's.
 func symbolsOf(t *testing.T, dir string) map[string]map[string]bool {
 	symbols, handlers, returns := map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]string{}
 	for path, file := range parsed(t, dir) {

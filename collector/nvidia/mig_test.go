@@ -80,8 +80,8 @@ func TestReshape(t *testing.T) {
 	})
 }
 
-// Two compute instances of one GPU instance share its counters, which are
-// then nobody's.
+// Two compute instances of one GPU instance share its counters, which then
+// belong to neither.
 func TestSharedInstance(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"mig", "0", "3g.40gb:1c+2c,1g.10gb"}}, func(s *sampling) {
 		gpu := gpus(s.round())[0].ID
@@ -103,8 +103,8 @@ func TestSharedInstance(t *testing.T) {
 	})
 }
 
-// awaitRegistration returns once an event of every GPU would come: events from
-// before the registration are lost, so one is sent until it comes.
+// awaitRegistration returns when events of every GPU arrive: events from before
+// the registration are lost, so it sends one until it arrives.
 func (s *sampling) awaitRegistration(device string) {
 	s.Helper()
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
@@ -146,7 +146,8 @@ func isIndex(index string) func(collector.Device) bool {
 	return func(d collector.Device) bool { return d.Readings[0].Labels[4] == index }
 }
 
-// A lost GPU breaks the set: it is built anew, and the others' events come.
+// A lost GPU breaks the set: a new one is made, and the other GPUs' events
+// arrive.
 func TestEventsOutliveALostGPU(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
 		s.round()
@@ -162,7 +163,7 @@ func TestEventsOutliveALostGPU(t *testing.T) {
 	})
 }
 
-// A MIG device that cannot be listed is not gone.
+// A MIG device that cannot be listed is not removed.
 func TestMIGEnumerationFails(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"mig", "0", "3g.40gb,1g.10gb"}}, func(s *sampling) {
 		s.open(Options{SlowInterval: time.Millisecond})

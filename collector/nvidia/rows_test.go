@@ -14,8 +14,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
-// Every row of the metric table that names NVML as its origin is filled on
-// some board, with as many labels as the row has and one series per label set.
+// Every row of the metric table with NVML as origin has a value on some board,
+// with as many labels as the row and one series per label set.
 func TestEveryRow(t *testing.T) {
 	filled := map[string]bool{}
 	for _, scenario := range []string{"h100-8", "b200-8", "a100", "t4", "l40s", "vgpu", "one-lost", "old-driver", "h100-mig-16x7"} {

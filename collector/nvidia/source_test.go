@@ -14,7 +14,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// identityOnly fails where a device that is down shows more than who it is.
+// identityOnly fails where a device that is down has more than its identity.
 func identityOnly(s *sampling, d collector.Device) {
 	s.Helper()
 	for _, r := range d.Readings {
@@ -79,7 +79,7 @@ func TestHealthy(t *testing.T) {
 	})
 }
 
-// What is not supported is counted once for a device and not asked again.
+// An unsupported call is counted once per device and not repeated.
 func TestNotSupportedIsRemembered(t *testing.T) {
 	inChild(t, "t4", nil, func(s *sampling) {
 		refused := 0
@@ -97,7 +97,7 @@ func TestNotSupportedIsRemembered(t *testing.T) {
 		if refused == 0 {
 			s.Error("a T4 supports everything?")
 		}
-		// Fields that stand in for missing ones are asked in the next round.
+		// Fields that replace missing ones are read in the next round.
 		s.round()
 		for range 3 {
 			if r := s.round(); len(r.Calls) != 0 {
@@ -139,17 +139,17 @@ func TestResetRequired(t *testing.T) {
 	})
 }
 
-// One GPU's hanging call leaves the others alone, and gets no second call.
+// A hanging call of one GPU does not affect the others and is not repeated.
 func TestHang(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
 		id := gpus(s.round())[5].ID
 		s.inject("hang", "5")
-		// For a while the GPU may just be slow: what it said stands, with its
-		// age, and the others are not held up.
+		// At first the GPU may just be slow: its previous result is reported
+		// with its age, and the others are not delayed.
 		s.until("GPU 5 is late", func(r collector.Round, _ error) bool {
 			return gpus(r)[5].Down == "" && gpus(r)[5].Sampled.Before(gpus(r)[4].Sampled) && len(gpus(r)[5].Readings) > 0
 		})
-		// The library sees the fault a moment later.
+		// The library reads the fault a moment later.
 		s.untilWithin(300*time.Millisecond, "GPU 5 hangs", func(r collector.Round, _ error) bool { return gpus(r)[5].Down != "" })
 		for range 3 {
 			r, err := s.sample(300 * time.Millisecond)
@@ -312,7 +312,7 @@ func TestGoneAndReturned(t *testing.T) {
 	})
 }
 
-// What one value or one call of one GPU says of the driver is not believed.
+// One value or one call of one GPU does not make the driver count as replaced.
 func TestOneDoubtIsNoReload(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
 		s.open(Options{SlowInterval: time.Millisecond})
@@ -336,13 +336,13 @@ func TestOneDoubtIsNoReload(t *testing.T) {
 			}
 		}
 		absent(s, gpus(r)[1], collector.UtilizationRatio, "compute")
-		// All of them are another matter.
+		// All GPUs together do.
 		s.inject("error", "nvmlDeviceGetHandleByIndex", "UNINITIALIZED")
 		s.until("a new process is asked for", func(_ collector.Round, err error) bool { return errors.Is(err, collector.ErrRestart) })
 	})
 }
 
-// A GPU that hangs before it has said who it is goes by its place.
+// A GPU that hangs before its identity is known is named by its index.
 func TestHangFromTheStart(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"hang", "5"}}, func(s *sampling) {
 		r, err := s.sample(2 * time.Second)
@@ -378,7 +378,7 @@ func TestHangAndGone(t *testing.T) {
 		up := func(r collector.Round, id string) bool {
 			return slices.ContainsFunc(r.Devices, func(d collector.Device) bool { return d.ID == id && d.Down == "" })
 		}
-		// First another goes: the one that hangs is at its place then.
+		// First another GPU is removed: the one that hangs then has its index.
 		s.inject("gone", "2")
 		r := s.untilWithin(300*time.Millisecond, "six answer", func(r collector.Round, _ error) bool {
 			for i, d := range before {

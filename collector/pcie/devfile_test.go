@@ -35,7 +35,7 @@ const charDevice = fs.ModeDevice | fs.ModeCharDevice
 // hidden is the mode of a file that may not be looked at.
 const hidden = fs.ModeIrregular
 
-// statOf looks into a folder that holds files.
+// statOf is stat in a folder with files.
 func statOf(files ...file) func(string) (fs.FileInfo, error) {
 	return func(path string) (fs.FileInfo, error) {
 		for _, f := range files {
@@ -52,7 +52,7 @@ func statOf(files ...file) func(string) (fs.FileInfo, error) {
 }
 
 func TestDeviceFiles(t *testing.T) {
-	// As testdata/bus.txt has the driver told: group 44, mode 0660.
+	// As configured in testdata/bus.txt: group 44, mode 0660.
 	own := file{"nvidia0", 195, 0, 44, charDevice | 0o660}
 	control := file{"nvidiactl", 195, 255, 44, charDevice | 0o660}
 	uvm := file{"nvidia-uvm", 507, 0, 44, charDevice | 0o660}
@@ -72,7 +72,7 @@ func TestDeviceFiles(t *testing.T) {
 			files: []file{{"nvidia0", 195, 1, 44, charDevice | 0o660}, {"nvidiactl", 195, 255, 44, 0o660}, {"nvidia-uvm", 506, 0, 44, charDevice | 0o660}},
 			want:  map[string]string{"nvidia0": "wrong_device", "nvidiactl": "wrong_device", "nvidia-uvm": "wrong_device"},
 		},
-		"one not looked at": {
+		"one not checked": {
 			files: []file{own, control, {name: "nvidia-uvm", mode: hidden}},
 			want:  map[string]string{"nvidia0": "", "nvidiactl": ""},
 		},
@@ -80,7 +80,7 @@ func TestDeviceFiles(t *testing.T) {
 			files: []file{{"nvidia0", 195, 0, 44, charDevice | 0o600}, {"nvidiactl", 195, 255, 0, charDevice | 0o660}, uvm},
 			want:  map[string]string{"nvidia0": "permissions", "nvidiactl": "permissions", "nvidia-uvm": ""},
 		},
-		"somebody else sets them": {
+		"another program sets them": {
 			files: []file{{"nvidia0", 195, 0, 0, charDevice | 0o600}, control, uvm},
 			edit: func(tree *faketree.Tree) {
 				tree.Set("/proc/driver/nvidia/params", "ModifyDeviceFiles: 0\nDeviceFileUID: 0\nDeviceFileGID: 44\nDeviceFileMode: 432\n")
@@ -144,8 +144,8 @@ func TestDeviceFiles(t *testing.T) {
 	}
 }
 
-// TestDeviceFilesUnasked: without a directory nothing is said of them, and
-// the driver's procfs is left alone.
+// TestDeviceFilesUnasked: without a directory they are not checked, and the
+// driver's procfs is not read.
 func TestDeviceFilesUnasked(t *testing.T) {
 	tree := load(t, "bus")
 	tree.Forbid("/proc/driver/nvidia/gpus/*/information", "/proc/driver/nvidia/params")

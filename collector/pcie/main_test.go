@@ -60,7 +60,7 @@ func open(tb testing.TB, dir string, o pcie.Options) *pcie.Source {
 	return s
 }
 
-// sample is a round in which nothing may hang.
+// sample is a round in which nothing hangs.
 func sample(tb testing.TB, s *pcie.Source) collector.Round {
 	tb.Helper()
 	round, err := sampleFor(s, 2*time.Minute)
@@ -76,9 +76,9 @@ func sampleFor(s *pcie.Source, limit time.Duration) (collector.Round, error) {
 	return s.Sample(ctx)
 }
 
-// fresh is a round that says how things are now: one in which every device
-// that answers was read after the call. A round does not wait long for what it
-// has an earlier answer of.
+// fresh is a round with current values: every device that answers was read
+// after the call. A round does not wait long for a device with a previous
+// result.
 func fresh(tb testing.TB, s *pcie.Source) collector.Round {
 	tb.Helper()
 	begin := time.Now()
@@ -140,7 +140,7 @@ func value(d *collector.Device, m *collector.Metric, labels ...string) (float64,
 	return 0, false
 }
 
-// want reports where the reading of m is not v; a negative v is for none.
+// want fails where the reading of m is not v; a negative v is none.
 func want(t *testing.T, d *collector.Device, v float64, m *collector.Metric, labels ...string) {
 	t.Helper()
 	got, ok := value(d, m, labels...)

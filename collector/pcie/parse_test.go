@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTrap08: kernels print the names of errors in two ways, one with blanks.
+// TestTrap08: kernels print the names of errors in two forms, one with blanks.
 func TestTrap08(t *testing.T) {
 	for _, c := range []struct {
 		file, short, long string
@@ -86,8 +86,8 @@ func TestIsAddress(t *testing.T) {
 	}
 }
 
-// FuzzAER: no text gives a name that is not in the table, a name twice, or a
-// number that does not stand in it.
+// FuzzAER: no text yields an unknown name, a name twice, or a number that is
+// not in it.
 func FuzzAER(f *testing.F) {
 	for _, seed := range []string{
 		"", "RxErr 1\nTOTAL_ERR_COR 1\n", "Receiver Error 2\n", "dev_cor_errs_bit[1] 3\nNew One 4\n", "RxErr\n 5\n", "RxErr 18446744073709551615\n", "\x00 1\n",
@@ -116,8 +116,8 @@ func FuzzAER(f *testing.F) {
 	})
 }
 
-// FuzzSpeed: what is a speed is a positive multiple of a tenth of a GT/s, and
-// reads the same when it is written as the kernel does.
+// FuzzSpeed: a speed is a positive multiple of a tenth of a GT/s, and parses
+// the same in the kernel's format.
 func FuzzSpeed(f *testing.F) {
 	for _, seed := range []string{"8.0 GT/s PCIe", "2.5 GT/s", "16 GT/s", "Unknown", "Unknown speed", "1e3 GT/s", "+8 GT/s", "8.x GT/s"} {
 		f.Add(seed)
@@ -136,7 +136,7 @@ func FuzzSpeed(f *testing.F) {
 	})
 }
 
-// FuzzID: a number of PCI is what the kernel would print, and within its bits.
+// FuzzID: a PCI id is one that the kernel would print, and within its bits.
 func FuzzID(f *testing.F) {
 	for _, seed := range []string{"0x120000", "0x10de", "0xffffff", "0x1000000", "10de", "0x", "0x-1", "0X10de", "0x10DE"} {
 		f.Add(seed)
@@ -154,7 +154,7 @@ func FuzzID(f *testing.F) {
 	})
 }
 
-// FuzzEnds: the way up begins with the function itself and holds addresses.
+// FuzzEnds: the path begins with the function and contains addresses.
 func FuzzEnds(f *testing.F) {
 	f.Add("devices/pci0000:17/0000:17:00.0/0000:18:00.0/0000:1b:00.0", "0000:1b:00.0")
 	f.Add("devices/pci0000:00/0000:00:02.0", "0000:00:02.0")
@@ -167,8 +167,8 @@ func FuzzEnds(f *testing.F) {
 	})
 }
 
-// FuzzDriverTexts: what NVIDIA's driver and the kernel say of device files
-// never gives a number beyond the kernel's.
+// FuzzDriverTexts: texts of NVIDIA's driver and of the kernel never yield a
+// number beyond the kernel's.
 func FuzzDriverTexts(f *testing.F) {
 	f.Add("Model: \t\t H100\nDevice Minor: \t 0\n")
 	f.Add("DeviceFileUID: 0\nDeviceFileGID: 44\nDeviceFileMode: 432\nModifyDeviceFiles: 1\n")

@@ -51,7 +51,8 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
-// TestLastOneGone: a machine whose only card has left is not one without.
+// TestLastOneGone: a machine whose only card has left is not a machine without
+// cards.
 func TestLastOneGone(t *testing.T) {
 	tree := load(t, "intel-pac-a10-dfl")
 	dir := write(t, tree)
@@ -98,8 +99,8 @@ func TestNothingElseIsOpened(t *testing.T) {
 	}
 }
 
-// TestSleepersAreNotWoken: what the kernel answers from configuration space
-// is not read of a function that is asleep, or that may be.
+// TestSleepersAreNotWoken: configuration space is not read of a function that
+// is asleep or may be.
 func TestSleepersAreNotWoken(t *testing.T) {
 	hardware := []string{"current_link_speed", "current_link_width", "max_link_speed", "max_link_width"}
 	for _, c := range []struct {
@@ -155,8 +156,8 @@ func TestSleepersAreNotWoken(t *testing.T) {
 	}
 }
 
-// TestReads: a round costs one read(2) for each attribute that changes, and
-// reads a port that several cards share once.
+// TestReads: a round takes one read(2) per changing attribute, and reads a port
+// shared by several cards once.
 func TestReads(t *testing.T) {
 	tree := load(t, "bus")
 	s := open(t, mount(t, tree), pcie.Options{})
@@ -187,8 +188,8 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestDead: a card whose configuration reads all ones, or that the kernel has
-// given up, does not respond, and its port says what it still knows.
+// TestDead: a card that reads all ones or is marked as disconnected does not
+// respond; its port still has its counters.
 func TestDead(t *testing.T) {
 	tree := load(t, "bus")
 	tree.SetErr(at(oldGPU, "current_link_width"), syscall.EINVAL)
@@ -214,7 +215,7 @@ func TestDead(t *testing.T) {
 const ownLink = "0"
 
 // TestHangs: a function whose read does not return does not respond and is not
-// asked again; all others are served.
+// read again; all others are.
 func TestHangs(t *testing.T) {
 	tree := load(t, "bus")
 	dir := mount(t, tree)
@@ -223,8 +224,8 @@ func TestHangs(t *testing.T) {
 	defer release()
 	s := pcie.New(sysfs.New(filepath.Join(dir, "sys")), sysfs.New(filepath.Join(dir, "proc")), pcie.Options{})
 
-	// A round ends when it is told to: here as soon as the read hangs. What
-	// had not answered by then has by one of the next rounds.
+	// The round ends early: here as soon as the read hangs. The remaining
+	// results arrive in one of the next rounds.
 	await := time.Now().Add(2 * time.Minute)
 	for others := false; !others; {
 		if time.Now().After(await) {
@@ -304,7 +305,7 @@ func TestTrap14(t *testing.T) {
 	}
 }
 
-// TestComesBack: a card that is found again at its address is asked what it is.
+// TestComesBack: a card found again at its address is identified again.
 func TestComesBack(t *testing.T) {
 	tree := load(t, "bus")
 	dir, _ := tree.Real(at(gpu, ""))
@@ -340,8 +341,8 @@ func TestDriver(t *testing.T) {
 	}
 }
 
-// TestUnreadable: a file that fails is an error that names it and costs what
-// it would have said.
+// TestUnreadable: a file that fails is an error with its name, and only its
+// values are absent.
 func TestUnreadable(t *testing.T) {
 	tree := load(t, "bus")
 	file := at(gpu, "aer_dev_correctable")
@@ -360,7 +361,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestFirstFunctionLeaves: the function that is left of a card speaks for it.
+// TestFirstFunctionLeaves: the remaining function of a card represents it.
 func TestFirstFunctionLeaves(t *testing.T) {
 	tree := load(t, "xilinx-u250-xrt")
 	s := open(t, mount(t, tree), pcie.Options{})
@@ -377,8 +378,8 @@ func TestFirstFunctionLeaves(t *testing.T) {
 	want(t, d, 1, collector.PCIeDriverBound, "0000:5e:00.1", "xocl")
 }
 
-// TestIdentity: a function that does not say what it is costs itself only, and
-// stands in the error.
+// TestIdentity: a function without an identity affects only itself, and is
+// named in the error.
 func TestIdentity(t *testing.T) {
 	tree := load(t, "bus")
 	tree.Set(at(gpu, "class"), "3D controller\n")

@@ -8,8 +8,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/solo"
 )
 
-// No call goes behind one that has not returned, and its answer, when it
-// comes, is not lost.
+// No call is made while one is in flight, and its late answer is not lost.
 func TestWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang, calls, ended := make(chan struct{}), 0, false
@@ -17,7 +16,7 @@ func TestWorker(t *testing.T) {
 		gone := make(chan struct{})
 		close(gone)
 		if _, ok := w.Await(gone); ok {
-			t.Error("an answer that nobody asked for")
+			t.Error("an answer without a call")
 		}
 		now := time.Now()
 		if !w.Start(now) || w.Start(now) || !w.Busy || w.Asked != now {
@@ -47,7 +46,8 @@ func TestWorker(t *testing.T) {
 	})
 }
 
-// One that sits in a call ends when that returns, its answer taken or not.
+// A stopped Worker ends when its call returns, whether or not the answer is
+// taken.
 func TestStopInACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// written is a tree on disk, which every machine can show.
+// written is a tree of regular files, which every machine supports.
 func written(t *testing.T, text string) sysfs.FS {
 	t.Helper()
 	tree, err := faketree.Parse("t", []byte(text))
@@ -84,7 +84,7 @@ func TestNamesLinkExists(t *testing.T) {
 		t.Errorf("a file is a link: %v", err)
 	}
 	if !f.Exists("a/driver") || !f.Exists("a/sub") || f.Exists("a/3") {
-		t.Error("what is there and what is not is mistaken")
+		t.Error("existence of a file is wrong")
 	}
 }
 
@@ -109,7 +109,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// What a file of a directory cannot show: errors of read(2), and how many there were.
+// What regular files do not have: errors of read(2), and a count of reads.
 func TestMounted(t *testing.T) {
 	tree, err := faketree.Parse("t", []byte("/sys/value\t1\\n\n/sys/busy\t1\\n\n/sys/link -> value\n#mode\t0200\t/sys/reset\n"))
 	if err != nil {
@@ -127,7 +127,7 @@ func TestMounted(t *testing.T) {
 		if pe, ok := errors.AsType[*fs.PathError](err); !ok || pe.Op != "read" || sysfs.Errno(err) != errno {
 			t.Errorf("%v became %v", errno, err)
 		}
-		// A driver that says EAGAIN is not asked again.
+		// A driver that returns EAGAIN is not read again.
 		if n := tree.Reads("busy"); n != 1 {
 			t.Errorf("%v: %d reads", errno, n)
 		}
@@ -164,7 +164,7 @@ func TestMounted(t *testing.T) {
 	}
 }
 
-// What a device does while it is being read reaches the reader as an errno.
+// A change of the device during a read reaches the reader as an errno.
 func TestDeviceGoesWhileOpen(t *testing.T) {
 	tree := faketree.New()
 	tree.Set("devices/card/id", "1\n")
@@ -195,7 +195,7 @@ func TestErrno(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, a read returns it within its bounds.
+// For any content of a file, a read returns it within the bounds.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("38000\n"), 4096)
 	f.Add([]byte("\x00 \n\t"), 1)

@@ -10,24 +10,23 @@ import (
 	"testing"
 )
 
-// onlyInCmd are functions of package os by which a package would act on the
-// process it happens to be in.
+// onlyInCmd are functions of package os that read or end the process.
 var onlyInCmd = []string{"Exit", "Getenv", "LookupEnv", "Environ", "Setenv"}
 
-// callsExempt are places outside cmd that may, and why.
+// callsExempt are the exceptions outside cmd, with the reason.
 var callsExempt = map[string]string{
-	"dashboards":                   "a command, of the repository's own",
-	"collector/dcgm/dcgmfield/gen": "a command, of the repository's own",
-	"internal/gen/docs":            "a command, of the repository's own",
-	"internal/gen/rules":           "a command, of the repository's own",
-	"test/fleet":                   "a command, of the repository's own",
-	"test/demo":                    "a command, of the repository's own",
-	"test/incidents/play":          "a command, of the repository's own",
+	"dashboards":                   "a command of the repository",
+	"collector/dcgm/dcgmfield/gen": "a command of the repository",
+	"internal/gen/docs":            "a command of the repository",
+	"internal/gen/rules":           "a command of the repository",
+	"test/fleet":                   "a command of the repository",
+	"test/demo":                    "a command of the repository",
+	"test/incidents/play":          "a command of the repository",
 
-	"test/stack":           "a test harness: it builds environments for the programs it runs",
-	"test/incidents":       "a test harness: it builds environments for the programs it runs",
-	"internal/sim/simtest": "a test harness: it starts tests in processes of their own",
-	"internal/sim":         "the simulator is a test harness: it builds environments for the programs it runs",
+	"test/stack":           "a test harness: it sets the environment of the programs it runs",
+	"test/incidents":       "a test harness: it sets the environment of the programs it runs",
+	"internal/sim/simtest": "a test harness: it starts tests in separate processes",
+	"internal/sim":         "a test harness: it sets the environment of the programs it runs",
 }
 
 // banned returns the calls of onlyInCmd in a file.

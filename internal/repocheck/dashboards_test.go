@@ -14,7 +14,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
-// grafanaBoard is what of a dashboard can be wrong without Grafana saying so.
+// grafanaBoard has the parts of a dashboard that Grafana does not check.
 type grafanaBoard struct {
 	UID, Title, Description string
 	Panels                  []grafanaPanel
@@ -81,7 +81,8 @@ func loadBoards(t *testing.T) map[string]grafanaBoard {
 	return all
 }
 
-// panels returns all panels, also those of folded rows, without the rows.
+// panels returns all panels, including those of collapsed rows, without the
+// rows.
 func (b grafanaBoard) panels() []grafanaPanel {
 	var all []grafanaPanel
 	for _, p := range b.Panels {
@@ -93,7 +94,7 @@ func (b grafanaBoard) panels() []grafanaPanel {
 	return all
 }
 
-// exprs returns every expression with the place where it stands.
+// exprs returns every expression with its location.
 func (b grafanaBoard) exprs(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -122,10 +123,10 @@ func (b grafanaBoard) exprs(t *testing.T) map[string]string {
 	return all
 }
 
-// parsed returns the expression with Grafana's own variables as durations.
+// parsed returns the parsed expression with durations for Grafana's variables.
 func parsed(t *testing.T, at, expr string) parser.Expr {
 	t.Helper()
-	// A test of the whole for each: $__range is a part of $__range_s.
+	// Longer names first: $__range is a prefix of $__range_s.
 	for _, v := range [][2]string{{"$__rate_interval", "1m"}, {"$__range_s", "600"}, {"$__range", "10m"}} {
 		expr = strings.ReplaceAll(expr, v[0], v[1])
 	}
@@ -136,13 +137,13 @@ func parsed(t *testing.T, at, expr string) parser.Expr {
 	return e
 }
 
-// TestDashboardPanels: each panel says what it means, in which unit, and what
-// stands there without data; ids and places are its own.
+// TestDashboardPanels: each panel has a description, a unit and a text for no
+// data; ids and positions are unique.
 func TestDashboardPanels(t *testing.T) {
 	titles := map[string]bool{}
 	for _, b := range loadBoards(t) {
 		if m := regexp.MustCompile(`"properties": null|"list": null|"panels": null`).FindString(b.text); m != "" {
-			t.Errorf("%s: %s, which Grafana does not take", b.UID, m)
+			t.Errorf("%s: %s, which Grafana rejects", b.UID, m)
 		}
 		if titles[b.Title] || b.Description == "" {
 			t.Errorf("%s: title is there twice, or no description", b.UID)
@@ -200,8 +201,8 @@ func overlap(t *testing.T, b grafanaBoard) {
 	}
 }
 
-// TestDashboardQueries: each expression parses, names only series, labels and
-// values that exist, and rates are over Grafana's own interval.
+// TestDashboardQueries: each expression parses, uses only existing series,
+// labels and values, and rates use Grafana's interval.
 func TestDashboardQueries(t *testing.T) {
 	all := families(t)
 	maps.Copy(all, map[string]family{
@@ -236,7 +237,7 @@ func TestDashboardQueries(t *testing.T) {
 
 func selectorFaults(all map[string]family, v *parser.VectorSelector) []string {
 	if f, ok := all[v.Name]; ok && len(f.labels) == 0 {
-		return nil // of somebody else, or recorded with the labels of another
+		return nil // foreign, or recorded with the labels of another series
 	}
 	var inside []string
 	for _, m := range v.LabelMatchers {
@@ -247,8 +248,8 @@ func selectorFaults(all map[string]family, v *parser.VectorSelector) []string {
 	return matchers(all, v.Name, strings.Join(inside, ","))
 }
 
-// TestDashboardVariables: a variable that is used is there, and one that is
-// there is used.
+// TestDashboardVariables: each used variable is defined, and each defined one
+// is used.
 func TestDashboardVariables(t *testing.T) {
 	for _, b := range loadBoards(t) {
 		used := map[string]bool{}
@@ -272,9 +273,9 @@ func TestDashboardVariables(t *testing.T) {
 	}
 }
 
-// TestDashboardLinks: each link leads to a dashboard that is there and sets
-// variables that it has, or to a file of the documentation; what a row must
-// have for it, it has.
+// TestDashboardLinks: each link is to an existing dashboard and sets variables
+// that it has, or to a file of the documentation; the row has the columns that
+// the link needs.
 func TestDashboardLinks(t *testing.T) {
 	const handbook = "https://github.com/accel-exporter/accel-exporter/blob/main/"
 	boards := loadBoards(t)
@@ -305,7 +306,7 @@ func TestDashboardLinks(t *testing.T) {
 	}
 }
 
-// linkedFields finds links of a listing that need a column it lacks.
+// linkedFields finds links of a table that need a missing column.
 func linkedFields(t *testing.T, b grafanaBoard) {
 	t.Helper()
 	var raw struct{ Panels []json.RawMessage }
@@ -329,7 +330,8 @@ func linkedFields(t *testing.T, b grafanaBoard) {
 	}
 }
 
-// TestRemediationDashboard: what accel-remediator tells, its dashboard shows.
+// TestRemediationDashboard: the dashboard shows every metric of
+// accel-remediator.
 func TestRemediationDashboard(t *testing.T) {
 	b := loadBoards(t)["accel-remediation"]
 	for _, m := range remediation.Metrics() {

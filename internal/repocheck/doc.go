@@ -1,4 +1,4 @@
-// Package repocheck holds tests of the repository as a whole: who may import
-// whom, that names follow the rules, and that papers and fixtures agree with
-// the code. It has no code of its own.
+// Package repocheck has tests of the repository as a whole: import rules,
+// naming rules, and the agreement of documentation and fixtures with the code.
+// It has no code besides tests.
 package repocheck

@@ -13,11 +13,11 @@ import (
 	"unicode/utf8"
 )
 
-// root is the repository, seen from this package.
+// root is the path of the repository from this package.
 const root = "../.."
 
-// tracked returns the files of the repository by git, or by walking it where
-// it is no checkout.
+// tracked returns the files of the repository, from git or, outside a checkout,
+// from the directory tree.
 func tracked(t *testing.T) []string {
 	t.Helper()
 	out, err := exec.Command("git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
@@ -58,8 +58,8 @@ func read(t *testing.T, name string) []byte {
 	return data
 }
 
-// isText reports whether people read the file as lines that we wrote: not
-// captured from elsewhere, not made to be odd.
+// isText reports whether the file is text of the project: neither a capture nor
+// test data with unusual content.
 func isText(name string, data []byte) bool {
 	return utf8.Valid(data) && !bytes.ContainsRune(data, 0) &&
 		!strings.HasPrefix(name, "fixtures/captures/") && !strings.HasPrefix(name, "fixtures/trees/") &&
@@ -72,11 +72,10 @@ var (
 	machine    = regexp.MustCompile(`(^|[\s"'` + "`" + `(=:])/(ro` + `ot|wo` + `rk|home/[a-z])[/a-z]*`)
 )
 
-// nodeHome is where the nodes of a well-known cloud keep their driver: a path
-// of many machines.
+// nodeHome is the path of the driver on the nodes of a well-known cloud.
 const nodeHome = "/home/kubernetes/"
 
-// faults returns what is wrong with the text of a file.
+// faults returns the mistakes in the text of a file.
 func faults(data []byte) []string {
 	var out []string
 	for i, line := range strings.Split(string(data), "\n") {
@@ -86,7 +85,7 @@ func faults(data []byte) []string {
 		case unfinished.MatchString(line):
 			out = append(out, at(i, "unfinished: "+unfinished.FindString(line)))
 		case machine.MatchString(line) && !strings.Contains(line, nodeHome):
-			out = append(out, at(i, "path of one machine: "+machine.FindString(line)))
+			out = append(out, at(i, "path of a single machine: "+machine.FindString(line)))
 		}
 	}
 	if len(data) > 0 && data[len(data)-1] != '\n' {
@@ -119,7 +118,7 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
-// TestLicences: what others wrote stands beside their licence.
+// TestLicences: captures are accompanied by their licence.
 func TestLicences(t *testing.T) {
 	dirs := map[string]bool{}
 	licensed := map[string]bool{}
@@ -134,7 +133,7 @@ func TestLicences(t *testing.T) {
 	}
 	for dir := range dirs {
 		if !licensed[dir] {
-			t.Errorf("%s holds captures of others and no LICENSE", dir)
+			t.Errorf("%s has captures and no LICENSE", dir)
 		}
 	}
 	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "VERSION"} {
@@ -152,8 +151,8 @@ func TestNoKubernetesClient(t *testing.T) {
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)(?: "[^"]*")?\)`)
 
-// deadLinks returns the links of a Markdown text that lead nowhere in the
-// repository. exists is asked for paths, anchors for the headings of one.
+// deadLinks returns the links of a Markdown text with a missing target. exists
+// reports whether a path exists, anchors returns the headings of a file.
 func deadLinks(name, text string, exists func(string) bool, anchors func(string) map[string]bool) []string {
 	var dead []string
 	for _, m := range link.FindAllStringSubmatch(withoutCode(text), -1) {
@@ -178,7 +177,7 @@ func withoutCode(text string) string { return fence.ReplaceAllString(text, "") }
 
 var notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
-// anchorsOf returns the fragments that a Markdown text has.
+// anchorsOf returns the fragments of a Markdown text.
 func anchorsOf(text string) map[string]bool {
 	anchors := map[string]bool{}
 	for line := range strings.Lines(withoutCode(text)) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// pkg is what a rule needs of go list.
+// pkg has the fields of go list that the rules use.
 type pkg struct {
 	ImportPath string
 	Standard   bool
@@ -79,7 +79,7 @@ func (r *rule) applies(list map[string]*pkg) []*pkg {
 	return in
 }
 
-// broken returns one line for each import that r bans.
+// broken returns one line for each banned import.
 func (r *rule) broken(list map[string]*pkg) []string {
 	var lines []string
 	for _, p := range r.applies(list) {

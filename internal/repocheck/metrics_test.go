@@ -15,14 +15,14 @@ import (
 var (
 	familyName = regexp.MustCompile(`^accel_[a-z0-9_]+$`)
 	labelName  = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
-	// foreignUnit are ends of names that are no base unit.
+	// foreignUnit matches names that end in a unit other than a base unit.
 	foreignUnit = regexp.MustCompile(`_(mhz|khz|ghz|kb|mb|gb|kib|mib|gib|kilobytes|megabytes|percent|pct|milliwatts|mw|microwatts|millijoules|mj|ms|milliseconds|us|microseconds|ns|nanoseconds|minutes|hours|degrees|fahrenheit|kelvin)(_total)?$`)
 )
 
 // maxLabels bounds a family's own labels.
 const maxLabels = 10
 
-// metricFaults returns what breaks the rules for names, of a table.
+// metricFaults returns the violations of the naming rules in a table.
 func metricFaults(table []*collector.Metric) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -35,7 +35,7 @@ func metricFaults(table []*collector.Metric) []string {
 		fault(!familyName.MatchString(m.Name), "name is not accel_ and lower snake case")
 		fault(seen[m.Name], "defined twice")
 		seen[m.Name] = true
-		fault((m.Kind == collector.Counter) != strings.HasSuffix(m.Name, "_total"), "_total is for counters and all of them")
+		fault((m.Kind == collector.Counter) != strings.HasSuffix(m.Name, "_total"), "every counter, and nothing else, ends in _total")
 		fault((m.Kind == collector.Info) != strings.HasSuffix(m.Name, "_info"), "_info is for Info and all of it")
 		fault(m.Kind == collector.Mark && !strings.HasSuffix(m.Name, "_timestamp_seconds"), "a Mark ends in _timestamp_seconds")
 		fault(m.Kind == 0, "no kind")
@@ -43,9 +43,9 @@ func metricFaults(table []*collector.Metric) []string {
 		fault(strings.HasSuffix(m.Name, "_ratio") && m.Range != collector.Range{Min: 0, Max: 1}, "a ratio lies from 0 to 1")
 		fault(m.Range.Min > m.Range.Max || m.Range == collector.Range{}, "empty range")
 		fault(!strings.HasSuffix(m.Help, "."), "help does not end with a full stop")
-		fault(m.Help == "" || strings.Count(m.Help+" ", ". ") > 3, "help is not one to three sentences")
+		fault(m.Help == "" || strings.Count(m.Help+" ", ". ") > 3, "help has more than three sentences, or none")
 		fault(strings.ContainsAny(m.Help, "\n\\"), "help has a character that must be escaped")
-		fault(len(m.From) == 0 || slices.Contains(m.From, ""), "does not say where it is from")
+		fault(len(m.From) == 0 || slices.Contains(m.From, ""), "has no origin")
 		fault(len(m.Labels) > maxLabels, "too many labels")
 		out = append(out, labelFaults(m)...)
 	}
@@ -60,7 +60,7 @@ func labelFaults(m *collector.Metric) []string {
 			out = append(out, m.Name+": label "+l+" is not lower snake case")
 		case slices.Contains(m.Labels[:i], l):
 			out = append(out, m.Name+": label "+l+" twice")
-		case l == "node" && strings.HasPrefix(m.Name, "accel_remediator_node_"): // which are about nodes, not of one
+		case l == "node" && strings.HasPrefix(m.Name, "accel_remediator_node_"): // which are about other nodes
 		case slices.Contains([]string{"owner", "instance", "job", "node", "le", "quantile"}, l):
 			out = append(out, m.Name+": label "+l+" belongs to the scraper or to Prometheus")
 		case m.Scope == collector.PerDevice && (l == "device" || l == "parent"):
@@ -72,7 +72,7 @@ func labelFaults(m *collector.Metric) []string {
 		for label := range strings.SplitSeq(names, ", ") {
 			label, _, _ = strings.Cut(label, " ") // "type from Blackwell: …"
 			if !ok || !slices.Contains(m.Labels, label) {
-				out = append(out, m.Name+": values of a label that it has not: "+v)
+				out = append(out, m.Name+": values of a label that it does not have: "+v)
 			}
 		}
 	}

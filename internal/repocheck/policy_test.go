@@ -7,8 +7,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
-// TestPolicy: the policy that is shipped is one, and every alert that it names
-// is fired by a rule.
+// TestPolicy: the shipped policy is valid, and each of its alerts is fired by a
+// rule.
 func TestPolicy(t *testing.T) {
 	const name = "deploy/remediator/policy.yml"
 	p, err := remediation.ParsePolicy(name, []byte(read(t, name)))

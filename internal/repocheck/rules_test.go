@@ -51,8 +51,8 @@ func match(t *testing.T, pattern string) []string {
 	return paths
 }
 
-// TestAlerts: each alert says how grave it is, what happened, what to do and
-// where to read on; each runbook has its chapters and belongs to an alert.
+// TestAlerts: each alert has a severity, a summary, a description with an
+// action and a runbook; each runbook has its chapters and belongs to an alert.
 func TestAlerts(t *testing.T) {
 	const runbooks = "https://github.com/accel-exporter/accel-exporter/blob/main/docs/runbooks/"
 	chapters := []string{"## Meaning\n", "## Impact\n", "## Diagnosis\n", "## Mitigation\n", "## When it resolves\n"}
@@ -69,7 +69,7 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("%s: severity is %q", r.Alert, r.Labels["severity"])
 		}
 		if r.Annotations["summary"] == "" || strings.Count(r.Annotations["description"], ".") < 2 {
-			t.Errorf("%s: summary, or description with what to do, is missing", r.Alert)
+			t.Errorf("%s: the summary, or the description with the action, is missing", r.Alert)
 		}
 		if got := r.Annotations["runbook_url"]; got != runbooks+r.Alert+".md" {
 			t.Errorf("%s: runbook_url is %q", r.Alert, got)
@@ -92,7 +92,7 @@ func TestAlerts(t *testing.T) {
 }
 
 // TestAlertTests: each alert has a test in which it fires and one in which it
-// does not.
+// is silent.
 func TestAlertTests(t *testing.T) {
 	about := regexp.MustCompile(`^ALERTS\{alertname="(\w+)",alertstate="firing"\}$`)
 	fires, silent := map[string]bool{}, map[string]bool{}
@@ -124,10 +124,10 @@ func TestAlertTests(t *testing.T) {
 	}
 }
 
-// targetLabels come from the scrape.
+// targetLabels are set by the scrape.
 var targetLabels = []string{"cluster", "pool", "node", "job", "instance"}
 
-// foreign are the series of others that rules join, with their labels.
+// foreign are the series of other exporters that rules join, with their labels.
 var foreign = map[string][]string{
 	"up":                                        {},
 	"accel_config_last_reload_successful":       {},
@@ -149,14 +149,14 @@ var foreign = map[string][]string{
 	"node_context_switches_total":               {},
 }
 
-// family is what rules may say of a series: its labels, and the values of
-// those whose values are a documented set.
+// family is what rules may use of a series: its labels, and the values of those
+// with a documented set.
 type family struct {
 	labels []string
 	values map[string][]string
 }
 
-// families returns all series that rules may name.
+// families returns all series that rules may use.
 func families(t *testing.T) map[string]family {
 	t.Helper()
 	all := map[string]family{}
@@ -191,7 +191,8 @@ func families(t *testing.T) map[string]family {
 	return all
 }
 
-// grouped are the labels that the outermost grouping of an expression keeps.
+// grouped returns the labels that the outermost grouping of an expression
+// keeps.
 func grouped(expr string) []string {
 	m := grouping.FindStringSubmatch(expr)
 	if m == nil {
@@ -202,8 +203,8 @@ func grouped(expr string) []string {
 
 var aside = regexp.MustCompile(`\([^)]*\)`)
 
-// documented are the values in a text of the metric table, and the words that
-// it explains them by; none where the set is open.
+// documented returns the values in a text of the metric table, and the words
+// that explain them; none where the set is open.
 func documented(text string) []string {
 	if strings.Contains(text, "as the driver prints") || strings.Contains(text, "other once there are too many") {
 		return nil
@@ -219,7 +220,7 @@ func documented(text string) []string {
 	return values
 }
 
-// reasons are those of accel_device_health_reason, by docs/health.md.
+// reasons returns the values of accel_device_health_reason in docs/health.md.
 func reasons(t *testing.T) []string {
 	t.Helper()
 	row := regexp.MustCompile("^\\| `?([a-z0-9_]+)`?(?: `([a-z0-9_]+)`)? ")
@@ -257,8 +258,8 @@ var (
 	operators = []string{"and", "or", "unless", "bool", "by", "on", "group_left", "group_right", "group", "sum", "min", "max", "avg", "count"}
 )
 
-// TestRuleSeries: rules name only series and labels that exist, and values of
-// labels that are documented, so that a rename cannot silence an alert.
+// TestRuleSeries: rules use only existing series and labels, and documented
+// values of labels, so that a rename cannot silence an alert.
 func TestRuleSeries(t *testing.T) {
 	all := families(t)
 	labels := map[string]bool{"le": true}
@@ -292,7 +293,7 @@ func TestRuleSeries(t *testing.T) {
 	}
 }
 
-// matchers returns what is wrong with the inside of the braces.
+// matchers returns the mistakes inside the braces.
 func matchers(all map[string]family, name, inside string) []string {
 	f, ok := all[name]
 	if !ok {
@@ -323,7 +324,7 @@ func matchers(all map[string]family, name, inside string) []string {
 	return faults
 }
 
-// alternatives are the strings of a regular expression that has groups of
+// alternatives returns the strings of a regular expression with groups of
 // alternatives at its end at most: a|b_(c|d) is a, b_c and b_d.
 func alternatives(re string) []string {
 	var all []string
@@ -349,7 +350,7 @@ func alternatives(re string) []string {
 	return all
 }
 
-// TestRulePapers: runbooks and annotations name only series that exist.
+// TestRulePapers: runbooks and annotations use only existing series.
 func TestRulePapers(t *testing.T) {
 	all := families(t)
 	ours := regexp.MustCompile(`\b(?:accel|dcgm)_[a-z0-9_]+`)

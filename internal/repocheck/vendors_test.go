@@ -12,8 +12,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// place is where the name of a source or a vendor is written by hand: files
-// are patterns, expr a regular expression that one of them must match.
+// place is a file with the name of a source or a vendor: files are patterns,
+// one of which must match the regular expression expr.
 type place struct{ files, expr, missing string }
 
 // places name every source by hand.
@@ -36,7 +36,7 @@ var pciPlaces = []place{
 	{"deploy/helm/accel-exporter/values.yaml", `pci-(\w{4}_)?{id}\.present`, "no node label in affinity"},
 }
 
-// placesExempt are findings that are no mistakes, and why.
+// placesExempt are accepted findings, with the reason.
 var placesExempt = map[string]string{
 	"vendor silicom: no golden case with a device in cmd/accel-exporter/testdata/golden/*.metrics collector/fpga/testdata/*.golden": "no public capture of an N5010 or N5011 exists",
 	"PCI id 1c2c: no node label in affinity in deploy/helm/accel-exporter/values.yaml":                                              "Silicom sells network cards under the same id: label such nodes by hand",

@@ -12,8 +12,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 )
 
-// TestHardwareXids: rules take the same Xids for the hardware's as the total
-// that the exporter counts, which other rules read.
+// TestHardwareXids: the Xids of the hardware are the same in the rules and in
+// the total that the exporter counts.
 func TestHardwareXids(t *testing.T) {
 	var values struct {
 		Names string `yaml:"hardware_xid_names"`
@@ -23,7 +23,7 @@ func TestHardwareXids(t *testing.T) {
 	}
 	m := regexp.MustCompile(`^xid_\(([\d|]+)\)$`).FindStringSubmatch(values.Names)
 	if m == nil {
-		t.Fatalf("hardware_xid_names is %q, want numbers as in xid_(48|79)", values.Names)
+		t.Fatalf("hardware_xid_names is %q, want numbers, such as xid_(48|79)", values.Names)
 	}
 	rules := strings.Split(m[1], "|")
 	var counted []string
