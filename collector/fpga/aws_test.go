@@ -93,7 +93,7 @@ func TestOtherAmazonDevices(t *testing.T) {
 	}
 }
 
-// TestV80: what the driver says of the card's state, and a state that is new.
+// TestV80: the driver's states of the card, and an unknown state.
 func TestV80(t *testing.T) {
 	for text, state := range map[string]string{"READY\n": "ready", "NO_AMC\n": "no_amc", "SHUTDOWN\n": "shutdown"} {
 		tree := composed(t, "v80-ami")

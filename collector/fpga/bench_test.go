@@ -12,8 +12,8 @@ import (
 )
 
 // TestReadsPerRound: a round reads each file of a card once, by one read(2),
-// and reads no more files than it has series to make of them. What has not
-// changed since the card was found is not read again.
+// and reads no more files than it makes series of. Constant files are not read
+// again.
 func TestReadsPerRound(t *testing.T) {
 	for _, name := range []string{"intel-n3000-dfl", "intel-n6001-ofs", "intel-pac-a10-dfl", "zynqmp-fpga-manager"} {
 		t.Run(name, func(t *testing.T) {
@@ -89,10 +89,10 @@ func BenchmarkRound(b *testing.B) {
 	}
 }
 
-// BenchmarkBareReads reads the files that a round reads, one after the other.
+// BenchmarkBareReads reads the files of a round, one after the other.
 func BenchmarkBareReads(b *testing.B) {
 	if !faketree.CanMount() {
-		b.Skip("no FUSE to find out which")
+		b.Skip("no FUSE to count the files")
 	}
 	machine := sixteen(b)
 	s := open(b, mounted(b, machine), fpga.Options{PollInterval: -1, SlowInterval: time.Hour})

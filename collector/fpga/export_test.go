@@ -2,6 +2,6 @@ package fpga
 
 import "time"
 
-// Nothing hangs at the end of a test that does not say so, but the machine may
-// be busy.
+// No test leaves a read hanging unless it sets this, but the machine may be
+// busy.
 func init() { closeGrace = 2 * time.Minute }

@@ -13,8 +13,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
-// FuzzTree: whatever a file of a card says, the other cards are read, no
-// reading is out of range, no label is unfit and no series comes twice.
+// FuzzTree: for any content of a card's file, the other cards are read, every
+// reading is in range, every label is fit and no series occurs twice.
 func FuzzTree(f *testing.F) {
 	machine := faketree.New()
 	for _, name := range []string{"intel-n3000-dfl", "intel-pac-a10-dfl", "zynqmp-fpga-manager"} {
@@ -57,7 +57,7 @@ func FuzzTree(f *testing.F) {
 	})
 }
 
-// check fails for what a device must never hold.
+// check fails for what a device must never contain.
 func check(t *testing.T, d *collector.Device) {
 	t.Helper()
 	list := series(d)

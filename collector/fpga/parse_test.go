@@ -69,8 +69,8 @@ func TestErrorNames(t *testing.T) {
 	}
 }
 
-// FuzzTexts: what a driver prints is read as what it says or refused, and what
-// becomes a label is fit for one.
+// FuzzTexts: a driver's text is parsed correctly or rejected, and a label made
+// of it is fit.
 func FuzzTexts(f *testing.F) {
 	for _, s := range []string{"0x0", "ffffffffffffffff", "-0x1", "44522", "0000:1b:00.0", "temp12_input", "a\x00b", "FPGA Core Voltage\n", "1_0"} {
 		f.Add(s)

@@ -51,7 +51,7 @@ func (c *fakeCounter) read() (uint64, error) {
 
 func (c *fakeCounter) close() { c.closed++ }
 
-// withPMU returns a Source of a PAC A10 whose transactions are counted by p.
+// withPMU returns a Source of a PAC A10 with transactions counted by p.
 func withPMU(t *testing.T, p perf) *Source {
 	t.Helper()
 	tree, err := faketree.Load("../../fixtures/trees/intel-pac-a10-dfl.txt")
@@ -77,9 +77,8 @@ func counted(r collector.Round) []float64 {
 	return out
 }
 
-// TestTrap17CountersThatCountTwice: reading a counter of the driver adds to it
-// what it had; the true count is what is shown, whether or not the driver has
-// been mended.
+// TestTrap17CountersThatCountTwice: reading a counter of the driver adds its
+// previous count; the true count is exported, for a corrected driver too.
 func TestTrap17CountersThatCountTwice(t *testing.T) {
 	for _, buggy := range []bool{true, false} {
 		p := &fakePerf{buggy: buggy, opened: map[uint64]*fakeCounter{}}
@@ -110,8 +109,8 @@ func TestTrap17CountersThatCountTwice(t *testing.T) {
 	}
 }
 
-// TestTransactionsRefused: without the permission that costs the counts alone,
-// and the Source says so.
+// TestTransactionsRefused: without the permission only the counts are absent,
+// and the Source returns the error.
 func TestTransactionsRefused(t *testing.T) {
 	s := withPMU(t, &fakePerf{refuse: syscall.EACCES})
 	defer s.Close()
@@ -123,8 +122,8 @@ func TestTransactionsRefused(t *testing.T) {
 	}
 }
 
-// TestSystemPerf: the kernel is asked, and what it says is told: there is no
-// such unit here.
+// TestSystemPerf: the kernel's error is returned: this machine has no such
+// unit.
 func TestSystemPerf(t *testing.T) {
 	if c, err := (systemPerf{}).open(1<<31, 0, 0); err == nil {
 		c.close()

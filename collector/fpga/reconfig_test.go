@@ -10,9 +10,9 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// TestReconfigurations: what a driver shows of a load, by state, by EBUSY, by
-// identity, in any order that happens, is counted once, timed where both ends
-// were seen, and told.
+// TestReconfigurations: the signs of a load, by state, by EBUSY, by identity,
+// in any possible order, are counted once, timed where both ends were observed,
+// and emitted.
 func TestReconfigurations(t *testing.T) {
 	const a, b = "aaaa", "bbbb"
 	at := func(s float64) time.Time { return time.Unix(1000, 0).Add(time.Duration(s * float64(time.Second))) }
@@ -47,7 +47,7 @@ func TestReconfigurations(t *testing.T) {
 		"no identity":        {steps: []step{state(0, "operating"), none(0), state(1, "write"), none(1.5), state(2, "operating"), none(2.5)}, ok: 1, timed: 1, sum: 1, events: []string{"port0: ok"}},
 		"failed":             {steps: []step{state(0, "unknown"), id(0, a), state(1, "write"), busy(2, true), state(3, "write error"), busy(3.5, true), busy(9, true)}, failed: 1, timed: 1, sum: 2, events: []string{"port0: failed"}},
 		"failed, mended":     {steps: []step{state(0, "unknown"), id(0, a), state(1, "write"), state(2, "write error"), busy(3, true), state(4, "write"), state(6, "operating"), busy(6, true), id(7, b)}, ok: 1, failed: 1, timed: 2, sum: 3, events: []string{"port0: failed", "port0: ok, loaded bbbb"}},
-		"too fast to see":    {steps: []step{state(0, "unknown"), id(0, a), state(1, "operating"), id(2, b), id(3, b)}, ok: 1, events: []string{"port0: ok, loaded bbbb"}},
+		"too fast to be observed":    {steps: []step{state(0, "unknown"), id(0, a), state(1, "operating"), id(2, b), id(3, b)}, ok: 1, events: []string{"port0: ok, loaded bbbb"}},
 		"too fast, failed":   {steps: []step{state(0, "unknown"), none(0), state(1, "firmware request error"), none(1)}, failed: 1, events: []string{"port0: failed"}},
 		"identity alone":     {steps: []step{id(0, a), id(1, b), id(2, a)}, ok: 2, events: []string{"port0: ok, loaded bbbb", "port0: ok, loaded aaaa"}},
 		"read blocked":       {steps: []step{id(0, a), slow(1, 4, b)}, ok: 1, timed: 1, sum: 3, events: []string{"port0: ok, loaded bbbb"}},
@@ -56,7 +56,7 @@ func TestReconfigurations(t *testing.T) {
 		"started in the middle": {steps: []step{
 			state(0, "write"), state(2, "operating"), id(3, b),
 		}, ok: 1, events: []string{"port0: ok, loaded bbbb"}},
-		"driver bound anew": {steps: []step{state(0, "operating"), id(0, a), state(1, "unknown"), id(1, a)}},
+		"driver bound again": {steps: []step{state(0, "operating"), id(0, a), state(1, "unknown"), id(1, a)}},
 		"new kernel's word": {steps: []step{state(0, "operating"), none(0), state(1, "meditating"), none(1)}},
 		"identity never comes": {steps: []step{
 			state(0, "operating"), id(0, a), state(1, "write"), state(2, "operating"), none(3), none(100),
@@ -124,7 +124,7 @@ func FuzzReconfigurations(f *testing.F) {
 		}
 		g.settle(now, now.Add(2*identityGrace), "", false)
 		if total := g.total(); int(total) > changes || int(total) != events {
-			t.Errorf("%d counted and %d told, of %d changes", total, events, changes)
+			t.Errorf("%d counted and %d emitted, of %d changes", total, events, changes)
 		}
 		if n := m.distributions(nil)[0].Count(); n > g.total() {
 			t.Errorf("%d timed of %d", n, g.total())

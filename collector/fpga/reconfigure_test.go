@@ -72,7 +72,7 @@ func TestReconfigurationPlayed(t *testing.T) {
 	tree.SetErr(port, syscall.EBUSY)
 	tree.Set("/sys/class/fpga_bridge/br0/state", "disabled\n")
 	tree.Set("/sys/class/fpga_manager/fpga0/state", "write\n")
-	// Who reads them now would wait for the driver's lock.
+	// A read of them now would wait for the driver's lock.
 	release := tree.Block(n3000 + "/dfl-fme.0/errors")
 	releasePort := tree.Block(n3000 + "/dfl-port.0")
 	until(t, s, "under way", func(r collector.Round, err error) bool {
@@ -146,9 +146,9 @@ func TestReconfigurationFails(t *testing.T) {
 	}
 }
 
-// TestBlockedReads: a card whose driver does not return is stuck; what else
-// there is, is fresh; the manager's state goes on being watched; and it is
-// well again when the read returns.
+// TestBlockedReads: a card whose driver does not return is stuck; the rest is
+// current; the manager's state is still polled; the card recovers when the read
+// returns.
 func TestBlockedReads(t *testing.T) {
 	tree := load(t, "intel-n3000-dfl")
 	if err := tree.Merge(load(t, "zynqmp-fpga-manager")); err != nil {
@@ -220,8 +220,8 @@ func TestLostCard(t *testing.T) {
 	}
 }
 
-// TestUnreadable: an errno that means a fault is told by its file and errno,
-// and costs that reading alone.
+// TestUnreadable: an errno that means a fault is returned with its file, and
+// only that reading is absent.
 func TestUnreadable(t *testing.T) {
 	tree := load(t, "intel-n3000-dfl")
 	tree.SetErr(n3000+"/dfl-fme.0/errors/pcie0_errors", syscall.EIO)
@@ -235,7 +235,7 @@ func TestUnreadable(t *testing.T) {
 	want(t, d, 0, collector.FPGAErrorsLatched, "fme")
 	want(t, d, 64.709, collector.PowerWatts)
 
-	// A card of which nothing can be read is down, by its name still.
+	// A card of which nothing can be read is down and keeps its id.
 	for _, p := range tree.Paths() {
 		if _, file := tree.Get(p); file && strings.Contains(p, "/fpga_region/") {
 			tree.SetErr(p, syscall.EIO)
@@ -268,8 +268,8 @@ func TestErrorLatches(t *testing.T) {
 			t.Fatalf("step %d", i)
 		}
 	}
-	// Mainline does not tell the revision of the port's register: a bit that
-	// means two things has no name.
+	// Mainline does not report the revision of the port's register: an
+	// ambiguous bit has no name.
 	tree.Set(pac+"/dfl-port.0/errors/errors", "0x8000000000002\n")
 	d := one(t, sample(t, s))
 	want(t, d, 2, collector.FPGAErrorsLatched, "port0")
@@ -334,9 +334,9 @@ func TestPortOfVirtualFunction(t *testing.T) {
 	}
 }
 
-// TestStatusWordIsAskedRarely: the word takes a call of the firmware through
-// the configuration port, so it is asked for at the first look, after a load
-// and never during one.
+// TestStatusWordIsAskedRarely: the word takes a firmware call through the
+// configuration port, so it is read in the first round, after a load and never
+// during one.
 func TestStatusWordIsAskedRarely(t *testing.T) {
 	tree := load(t, "zynqmp-fpga-manager")
 	s := open(t, mounted(t, tree), quiet)
@@ -356,7 +356,7 @@ func TestStatusWordIsAskedRarely(t *testing.T) {
 	}
 }
 
-// TestVariants: what has happened to a card in each variant of its tree shows.
+// TestVariants: the fault of the card in each variant of its tree is reported.
 func TestVariants(t *testing.T) {
 	for name, c := range map[string]struct {
 		value  float64

@@ -17,7 +17,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// bench holds cards that behave as they are told.
+// bench has cards with scripted behaviour.
 type bench struct {
 	mu    sync.Mutex
 	cards map[string]*fakeCard
@@ -27,12 +27,12 @@ type bench struct {
 	reads map[string]int // under way
 }
 
-// fakeCard is a card whose read takes as long as block is open.
+// fakeCard is a card whose read takes until block is closed.
 type fakeCard struct {
 	dir   string
 	block chan struct{}
 	value float64
-	// panics: the card says something that nobody has thought of.
+	// panics: the card's text makes the parser panic.
 	panics bool
 }
 
@@ -112,7 +112,7 @@ func (b *bench) set(f func()) {
 	f()
 }
 
-// round is a Sample with five seconds, and what it says of each card.
+// round is a Sample with five seconds, and the state of each card.
 func round(t *testing.T, s *Source) (map[string]string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -129,8 +129,8 @@ func round(t *testing.T, s *Source) (map[string]string, error) {
 	return out, err
 }
 
-// TestStuckCardCostsItself: a card whose read does not return is stuck, gets
-// no second read, and the others are read afresh each round.
+// TestStuckCardCostsItself: a card whose read does not return is stuck and gets
+// no second read; the others are read in each round.
 func TestStuckCardCostsItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, s := newBench(t, "0000:01:00.0", "0000:02:00.0", "0000:03:00.0")
@@ -161,7 +161,7 @@ func TestStuckCardCostsItself(t *testing.T) {
 				}
 			})
 		}
-		// What it says at last is of the past: not served.
+		// Its late answer is out of date: not reported.
 		b.set(func() { b.cards["0000:02:00.0"].block = nil })
 		close(release)
 		synctest.Wait()
@@ -185,7 +185,7 @@ func TestFirstReadStuck(t *testing.T) {
 		if !strings.HasPrefix(got["0000:01:00.0"], collector.ReasonStuck) || !strings.HasSuffix(got["0000:02:00.0"], " 1") || err == nil {
 			t.Errorf("%v, %v", got, err)
 		}
-		// Close gives up on it, and says so.
+		// Close gives up and returns an error.
 		if err := s.Close(); err == nil {
 			t.Error("closed with a read under way")
 		}
@@ -226,8 +226,8 @@ func TestStuckCardLeaves(t *testing.T) {
 	})
 }
 
-// TestSlowCardIsNotWaitedFor: what a card said last stands for it while it is
-// slow, with its age.
+// TestSlowCardIsNotWaitedFor: while a card is slow its previous result is
+// reported, with its age.
 func TestSlowCardIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, s := newBench(t, "0000:01:00.0")
@@ -249,8 +249,7 @@ func TestSlowCardIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// TestPanicCostsItsCard: what nobody has thought of costs the card that it
-// happens with.
+// TestPanicCostsItsCard: a panic affects only its card.
 func TestPanicCostsItsCard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, s := newBench(t, "0000:01:00.0", "0000:02:00.0")
@@ -266,8 +265,8 @@ func TestPanicCostsItsCard(t *testing.T) {
 	})
 }
 
-// TestListingFails: a bus that cannot be listed is told, and its cards have
-// not left for that.
+// TestListingFails: a bus that cannot be listed is an error, and its cards have
+// not left.
 func TestListingFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, s := newBench(t, "0000:01:00.0")
@@ -283,7 +282,7 @@ func TestListingFails(t *testing.T) {
 }
 
 // TestAbsent: a machine without FPGAs is no fault; one whose FPGA has left is
-// a machine with none, not without.
+// up with none.
 func TestAbsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, s := newBench(t)
@@ -302,7 +301,7 @@ func TestAbsent(t *testing.T) {
 	})
 }
 
-// TestTooManyCards: the bound on cards holds, and what is left out is told.
+// TestTooManyCards: the bound on cards applies, and the omission is an error.
 func TestTooManyCards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ids []string
@@ -337,7 +336,7 @@ func TestForeignCards(t *testing.T) {
 	}
 }
 
-// TestAllowLists: no family may open what does harm, whatever is in its tree.
+// TestAllowLists: no family may open a harmful file, whatever is in its tree.
 func TestAllowLists(t *testing.T) {
 	const card = "devices/pci0000:00/0000:00:01.0/0000:01:00.0/"
 	for _, file := range []string{

@@ -53,8 +53,8 @@ func TestTrap02NoCompatID(t *testing.T) {
 	}
 }
 
-// TestTrap03BusyPortKeepsIdentity: while a port is disabled its function
-// cannot be used, and is still the one that was there.
+// TestTrap03BusyPortKeepsIdentity: while a port is disabled its function is not
+// loaded and keeps its identity.
 func TestTrap03BusyPortKeepsIdentity(t *testing.T) {
 	tree := load(t, "intel-n3000-dfl")
 	s := open(t, mounted(t, tree), quiet)
@@ -73,8 +73,8 @@ func TestTrap03BusyPortKeepsIdentity(t *testing.T) {
 	want(t, d, 0, collector.FPGAReconfigurations, "port0", "ok")
 }
 
-// TestTrap05PowerUnits: the board controllers of N6000 and N6001 answer in
-// milliwatts, those of others in microwatts.
+// TestTrap05PowerUnits: the board controllers of N6000 and N6001 return
+// milliwatts, the others microwatts.
 func TestTrap05PowerUnits(t *testing.T) {
 	for _, c := range []struct {
 		tree, file, text string
@@ -99,8 +99,8 @@ func TestTrap05PowerUnits(t *testing.T) {
 	}
 }
 
-// TestPowerOfSupplies: a board whose controller has no sensor of power draws
-// what its two supplies give.
+// TestPowerOfSupplies: the power of a board without a power sensor is the sum
+// of its two supplies.
 func TestPowerOfSupplies(t *testing.T) {
 	tree := load(t, "intel-n3000-dfl")
 	tree.Set("/sys/class/hwmon/hwmon6/name", "d5005bmc_hwmon\n")
@@ -110,12 +110,12 @@ func TestPowerOfSupplies(t *testing.T) {
 	if want := 12.164*3.099 + 12.201*2.214; math.Abs(got-want) > 1e-9 {
 		t.Errorf("%v W, want %v", got, want)
 	}
-	tree.Remove("/sys/class/hwmon/hwmon6/curr3_input") // one supply is not all
+	tree.Remove("/sys/class/hwmon/hwmon6/curr3_input") // one supply is incomplete
 	wantNone(t, one(t, sample(t, open(t, written(t, tree), quiet))), collector.PowerWatts)
 }
 
-// TestRejectsCountOnce: a sensor that answers nonsense all the time is told
-// once, and again when it begins anew.
+// TestRejectsCountOnce: a permanently wrong sensor is counted once, and again
+// when it starts again.
 func TestRejectsCountOnce(t *testing.T) {
 	tree := load(t, "intel-n3000-dfl")
 	s := open(t, mounted(t, tree), quiet)
@@ -131,9 +131,9 @@ func TestRejectsCountOnce(t *testing.T) {
 	}
 }
 
-// TestTrap06ThresholdsThatAreNone: a limit of 0, one that a healthy part
-// always exceeds and a warning above its critical limit are left out; a part
-// that is too hot keeps its limits.
+// TestTrap06ThresholdsThatAreNone: a limit of 0, one that a healthy part always
+// exceeds and a warning above its critical limit are left out; a part that is
+// too hot keeps its limits.
 func TestTrap06ThresholdsThatAreNone(t *testing.T) {
 	tree := load(t, "intel-n6001-ofs")
 	d := one(t, sample(t, open(t, written(t, tree), quiet)))
@@ -185,8 +185,8 @@ func TestTrap12PowerState(t *testing.T) {
 	}
 }
 
-// TestTrap13Renumbered: a driver that was bound anew shows its sensors under
-// another number. They are found at once, under the same names.
+// TestTrap13Renumbered: after a driver is bound again its sensors have another
+// number. They are found at once, under the same names.
 func TestTrap13Renumbered(t *testing.T) {
 	tree := load(t, "intel-n3000-dfl")
 	s := open(t, mounted(t, tree), fpga.Options{PollInterval: -1, SlowInterval: time.Hour})
@@ -201,15 +201,15 @@ func TestTrap13Renumbered(t *testing.T) {
 	}
 	tree.Remove("/sys/class/hwmon/hwmon6")
 	tree.Link("/sys/class/hwmon/hwmon2", "../../"+strings.TrimPrefix(renamed, "/sys/"))
-	sample(t, s) // finds the files gone
+	sample(t, s) // finds that the files are missing
 	after := one(t, sample(t, s))
 	if got, want := series(&after), series(&before); !slices.Equal(got, want) {
 		t.Errorf("after:\n%s\nbefore:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// TestTrap14VanishesMidRead: files that were listed and are gone by the time
-// they are read are no errors, and a card that left is not in the Round.
+// TestTrap14VanishesMidRead: files that disappear between listing and reading
+// are no errors, and a card that left is not in the Round.
 func TestTrap14VanishesMidRead(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.ENODEV, syscall.ENOENT, syscall.ENXIO} {
 		tree := load(t, "intel-n3000-dfl")
@@ -265,8 +265,8 @@ func TestTrap16DeviceTreeTexts(t *testing.T) {
 	}
 }
 
-// TestTrap20NeverOpened: nothing is opened but what the allow-list names, and
-// nothing that a read would harm, in any tree, over several rounds.
+// TestTrap20NeverOpened: only files on the allow-list are opened, and none
+// whose reading does harm, in any tree, over several rounds.
 func TestTrap20NeverOpened(t *testing.T) {
 	for _, name := range []string{"intel-n3000-dfl", "intel-n6001-ofs", "intel-pac-a10-dfl", "zynqmp-fpga-manager"} {
 		t.Run(name, func(t *testing.T) {
@@ -299,8 +299,8 @@ func TestTrap20NeverOpened(t *testing.T) {
 	}
 }
 
-// harmful reports whether opening a file of these drivers does harm, or says
-// what nobody should know.
+// harmful reports whether opening a file of these drivers does harm or reveals
+// a secret.
 func harmful(p string) bool {
 	for _, s := range []string{
 		"/key", "/flags", "/firmware", "/error", "/stats_begin", "/stats_end", "/stat", "/mig_cache_update",
@@ -316,8 +316,8 @@ func harmful(p string) bool {
 	return false
 }
 
-// stripDigits leaves out the digits of a path's last two elements, so that
-// files of one kind look alike.
+// stripDigits removes the digits of a path's last two elements, so that files
+// of one kind are equal.
 func stripDigits(p string) string {
 	parts := strings.Split(p, "/")
 	for i := max(len(parts)-2, 0); i < len(parts); i++ {
@@ -332,8 +332,8 @@ func stripDigits(p string) string {
 }
 
 // allowed are the ends of the paths that DFL and fpga_manager may open, without
-// digits. It is a second list on purpose: what is added to that of a family
-// must be meant.
+// digits. It is a second list on purpose: an addition to a family's list must
+// be intended.
 var allowed = []string{
 	"/vendor", "/device", "/subsystem_device", "/numa_node",
 	"/fpga/name", "/fpga/state", "/fpga/status", "/region/compat_id", "/br/state",

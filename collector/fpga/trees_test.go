@@ -33,8 +33,8 @@ func written(tb testing.TB, tree *faketree.Tree) sysfs.FS {
 	return sysfs.New(treetest.Write(tb, tree))
 }
 
-// quiet are options under which nothing happens between two rounds and every
-// file that is due in a round is read in it.
+// quiet are options with no polling between two rounds and every due file read
+// in the round.
 var quiet = fpga.Options{PollInterval: -1}
 
 // open returns a Source that is closed at the end of the test.
@@ -49,8 +49,8 @@ func open(tb testing.TB, fs sysfs.FS, o fpga.Options) *fpga.Source {
 	return s
 }
 
-// sample returns a Round in which every device was read after the call began:
-// a Source may answer with what a slow card said last.
+// sample returns a Round in which every device was read after the call: a
+// Source may return a slow card's previous result.
 func sample(tb testing.TB, s *fpga.Source) collector.Round {
 	tb.Helper()
 	began := time.Now()
@@ -151,7 +151,7 @@ func compare(t *testing.T, name string, r collector.Round) {
 	golden.Compare(t, filepath.Join("testdata", name+".golden"), page(r))
 }
 
-// TestGolden: what each tree yields, line by line.
+// TestGolden: the devices of each tree, line by line.
 func TestGolden(t *testing.T) {
 	for _, name := range []string{"intel-n3000-dfl", "intel-n6001-ofs", "intel-pac-a10-dfl", "zynqmp-fpga-manager"} {
 		t.Run(name, func(t *testing.T) {

@@ -10,12 +10,12 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// synthesize has the kernel tell of a device once more, as udevadm trigger
-// does. It skips the test where this process may not, or would not hear of it.
+// synthesize makes the kernel send an event of a device, as udevadm trigger
+// does. It skips the test where this process may not, or would not receive it.
 func synthesize(t *testing.T, device, action string) {
 	t.Helper()
 	if users, _ := os.ReadFile("/proc/self/uid_map"); !strings.HasSuffix(strings.TrimSpace(string(users)), " 4294967295") {
-		t.Skip("the kernel tells other user namespaces nothing")
+		t.Skip("the kernel sends no events to other user namespaces")
 	}
 	file, err := os.OpenFile(device+"/uevent", os.O_WRONLY, 0)
 	if err != nil {
@@ -27,8 +27,7 @@ func synthesize(t *testing.T, device, action string) {
 	}
 }
 
-// TestKernelMessage: what this machine's kernel says of /dev/null is
-// understood.
+// TestKernelMessage: this machine's message about /dev/null is parsed.
 func TestKernelMessage(t *testing.T) {
 	from, err := openUevents()
 	if err != nil {
@@ -65,8 +64,8 @@ func TestKernelMessage(t *testing.T) {
 	}
 }
 
-// TestKernelWakes: a round begins once the kernel has told of a device of a bus
-// that FPGAs are on.
+// TestKernelWakes: a round starts after an event of a device on a bus with
+// FPGAs.
 func TestKernelWakes(t *testing.T) {
 	devices, _ := filepath.Glob("/sys/bus/platform/devices/*")
 	if len(devices) == 0 {

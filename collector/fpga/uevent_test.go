@@ -11,7 +11,7 @@ import (
 
 const busAdd = "add@/devices/pci0000:00/0000:00:01.0/0000:01:00.0\x00ACTION=add\x00DEVPATH=/devices/pci0000:00/0000:00:01.0/0000:01:00.0\x00SUBSYSTEM=pci\x00SEQNUM=4711\x00"
 
-// TestUevents: the kernel's messages are understood, those of others are not.
+// TestUevents: the kernel's messages are parsed, others are not.
 func TestUevents(t *testing.T) {
 	for msg, want := range map[string]struct {
 		ok, matters bool
@@ -45,8 +45,8 @@ func (m messages) Read(b []byte) (int, error) {
 
 func (m messages) Close() error { close(m.c); return nil }
 
-// TestListen: events that come together wake once, those that do not matter
-// not at all, and those that were lost are made up for.
+// TestListen: simultaneous events wake once, irrelevant ones do not, and lost
+// ones do.
 func TestListen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		woken := 0
@@ -58,7 +58,7 @@ func TestListen(t *testing.T) {
 		}{
 			{[]string{busAdd}, 1},
 			{[]string{"add@/x\x00SUBSYSTEM=net\x00", "libudev\x00"}, 1},
-			{[]string{strings.Replace(busAdd, "add@", "remove@", 1), busAdd, busAdd}, 3}, // one at once, one after
+			{[]string{strings.Replace(busAdd, "add@", "remove@", 1), busAdd, busAdd}, 3}, // one at once, one later
 			{[]string{"lost"}, 4},
 		} {
 			for _, s := range c.send {

@@ -10,8 +10,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
-// composed returns a tree of testdata/trees, of cards of which there is no
-// fixture.
+// composed returns a tree of testdata/trees, of cards without a fixture.
 func composed(tb testing.TB, name string) *faketree.Tree {
 	tb.Helper()
 	tree, err := faketree.Load(filepath.Join("testdata", "trees", name+".txt"))
@@ -35,7 +34,7 @@ func TestXilinxGolden(t *testing.T) {
 }
 
 // TestEveryCardOnce: on a machine with cards of all families each is one
-// device, of its own family.
+// device, of the right family.
 func TestEveryCardOnce(t *testing.T) {
 	machine := faketree.New()
 	for _, tree := range []*faketree.Tree{

@@ -22,7 +22,7 @@ func TestXilinxReads(t *testing.T) {
 		}
 		tree := load(t, name)
 		s := open(t, mounted(t, tree), quiet)
-		sample(t, s) // finds the cards, for which AWS needs ids of all functions
+		sample(t, s) // finds the cards; for AWS it reads the ids of all functions
 		for round := range 3 {
 			tree.Forget()
 			sample(t, s)
@@ -69,8 +69,8 @@ func BenchmarkXRTRound(b *testing.B) {
 	}
 }
 
-// BenchmarkXRTBareReads opens, reads and closes what such a round reads, one
-// file after the other, into one buffer.
+// BenchmarkXRTBareReads opens, reads and closes the files of such a round, one
+// after the other, into one buffer.
 func BenchmarkXRTBareReads(b *testing.B) {
 	files := roundFiles(b)
 	buf := make([]byte, sysfs.Page)

@@ -15,7 +15,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
-// events collects what a Source tells.
+// events collects the events of a Source.
 type events struct {
 	sync.Mutex
 	list []collector.Event
@@ -33,8 +33,8 @@ func (e *events) all() []collector.Event {
 	return e.list
 }
 
-// node is a tree written to a directory that can be written anew, in a bubble
-// of virtual time, where a mounted one could not be read.
+// node is a tree in a directory that can be replaced, within virtual time,
+// where a mounted one could not be read.
 type node struct {
 	tb   testing.TB
 	dir  string
@@ -47,7 +47,7 @@ func newNode(tb testing.TB, tree *faketree.Tree) *node {
 	return n
 }
 
-// put shows another tree in the place of the one before.
+// put replaces the tree.
 func (n *node) put(tree *faketree.Tree) {
 	n.tb.Helper()
 	n.tree = tree
@@ -61,7 +61,7 @@ func (n *node) put(tree *faketree.Tree) {
 
 func (n *node) fs() sysfs.FS { return sysfs.New(n.dir + "/sys") }
 
-// TestImageLoad follows a load from the image before to the next one.
+// TestImageLoad follows a load from the previous image to the next one.
 func TestImageLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told events
@@ -71,8 +71,8 @@ func TestImageLoad(t *testing.T) {
 		want(t, d, 1, collector.FPGABitstreamLoaded, "slot0")
 		time.Sleep(time.Second)
 
-		// The units leave, and xclbinuuid blocks or is empty: what was there is
-		// still told, as not to be used, and sensors are read.
+		// The units leave, and xclbinuuid blocks or is empty: the previous
+		// image is still reported as not loaded, and sensors are read.
 		n.put(load(t, "variants/u250-xclbin-loading"))
 		time.Sleep(time.Second)
 		d = one(t, sample(t, s))
@@ -95,8 +95,7 @@ func TestImageLoad(t *testing.T) {
 		want(t, d, 1, collector.FPGAReconfigurations, "slot0", "ok")
 		want(t, d, 0, collector.FPGAExecutions, "mmult:mmult_1")
 		wantNone(t, d, collector.FPGAExecutions, "vadd:vadd_1")
-		// As the queues' directories are listed anew by the next round at the
-		// latest.
+		// The next round at the latest lists the queues' directories again.
 		d = one(t, sample(t, s))
 		want(t, d, 0, collector.FPGAQueueLength, "mmult:mmult_1", "pending")
 		if got := r.Distributions[0]; got.Count() != 1 || got.Sum < 2.5 || got.Sum > 3.5 {
@@ -110,8 +109,8 @@ func TestImageLoad(t *testing.T) {
 	})
 }
 
-// TestImageUnloaded: an image that does not come back is no longer told, and
-// what is loaded much later did not take as long.
+// TestImageUnloaded: an image that does not return is no longer reported, and a
+// much later load is not timed from the unload.
 func TestImageUnloaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t, load(t, "xilinx-u250-xrt"))
@@ -138,8 +137,8 @@ func TestImageUnloaded(t *testing.T) {
 	})
 }
 
-// TestFirstImage: a card that was empty when the exporter started has been
-// configured when there is an image; one that had an image has not.
+// TestFirstImage: a card that was empty when the exporter started counts a
+// reconfiguration when an image appears; one with an image does not.
 func TestFirstImage(t *testing.T) {
 	tree := load(t, "xilinx-u250-xrt")
 	tree.Set(u250+"/xclbinuuid", "")
@@ -155,8 +154,8 @@ func TestFirstImage(t *testing.T) {
 	want(t, one(t, sample(t, s)), 1, collector.FPGAReconfigurations, "slot0", "ok")
 }
 
-// TestLoadBlocksNoSensor: while the driver holds its lock nothing that waits
-// for it is asked for, and the sensors are fresh.
+// TestLoadBlocksNoSensor: while the driver's lock is taken nothing that waits
+// for it is read, and the sensors are current.
 func TestLoadBlocksNoSensor(t *testing.T) {
 	tree := load(t, "xilinx-u250-xrt")
 	fs := mounted(t, tree)
@@ -164,7 +163,7 @@ func TestLoadBlocksNoSensor(t *testing.T) {
 	sample(t, s)
 	tree.Unplug(u250 + "/cu.u.44040192")
 	tree.Unplug(u250 + "/cu.u.44040193")
-	// The next look sees that.
+	// The next poll detects that.
 	for d := one(t, sample(t, s)); ; d = one(t, sample(t, s)) {
 		if v, _ := value(d, collector.FPGABitstreamLoaded, "slot0"); v == 0 {
 			break
@@ -184,7 +183,7 @@ func TestLoadBlocksNoSensor(t *testing.T) {
 }
 
 // TestUserFunctionOnly: in a virtual machine the sensors come through the user
-// function, and what only the other one knows is absent, not well.
+// function, and values of the management function are absent, not zero.
 func TestUserFunctionOnly(t *testing.T) {
 	d := one(t, sample(t, open(t, mounted(t, load(t, "variants/u250-user-only")), quiet)))
 	if d.ID != "0000:5e:00.1" || len(d.Functions) != 0 || d.Model != "ALVEO U250" {
@@ -221,8 +220,8 @@ func TestManagementFunctionOnly(t *testing.T) {
 	wantNone(t, d, collector.PCIeTransmit)
 }
 
-// TestBoardSensors: what is not fitted reads 0 and is absent; what has shown
-// that it is there may read 0.
+// TestBoardSensors: a sensor that is not fitted reads 0 and is absent; one that
+// has had a value may read 0.
 func TestBoardSensors(t *testing.T) {
 	const xmc = mgmt + "/xmc.m.18874368/"
 	tree := load(t, "xilinx-u250-xrt")
@@ -250,7 +249,7 @@ func TestBoardSensors(t *testing.T) {
 	wantNone(t, d, collector.FanSpeed, "fan")
 	wantNone(t, d, collector.PowerWatts)
 
-	// A controller that has stopped shows what was.
+	// A controller that has stopped shows old values.
 	tree = load(t, "xilinx-u250-xrt")
 	tree.Set(xmc+"xmc_heartbeat_stall", "1\n")
 	d = one(t, sample(t, open(t, mounted(t, tree), quiet)))
@@ -258,7 +257,7 @@ func TestBoardSensors(t *testing.T) {
 	wantNone(t, d, collector.TemperatureCelsius, "fpga")
 }
 
-// TestPowerLevel: the board's controller tells a level, not watts.
+// TestPowerLevel: the board's controller returns a level, not watts.
 func TestPowerLevel(t *testing.T) {
 	for text, watts := range map[string]float64{"0\n": 75, "1\n": 150, "2\n": 225, "225\n": 225} {
 		tree := load(t, "xilinx-u250-xrt")
@@ -282,7 +281,7 @@ func TestNeverCalibrated(t *testing.T) {
 	want(t, one(t, sample(t, s)), 0, collector.FPGAMemoryCalibrated, "all")
 }
 
-// TestResetting: a card that is being reset says so.
+// TestResetting: the state of a card that is being reset.
 func TestResetting(t *testing.T) {
 	d := one(t, sample(t, open(t, written(t, load(t, "variants/u250-resetting")), quiet)))
 	want(t, d, 1, collector.FPGACardState, "offline")
@@ -328,8 +327,8 @@ func TestIdentityOutlivesController(t *testing.T) {
 	})
 }
 
-// TestECC: HBM counts errors that it could not correct, DDR only remembers
-// them, and a bank without ECC counts nothing.
+// TestECC: HBM counts uncorrected errors, DDR only latches them, and a bank
+// without ECC counts nothing.
 func TestECC(t *testing.T) {
 	tree := load(t, "xilinx-u250-xrt")
 	hbm := mgmt + "/mig.hbm.m.17825796"
@@ -349,7 +348,7 @@ func TestECC(t *testing.T) {
 	want(t, d, 7, collector.FPGAMemoryECCErrors, "bank2", "corrected")
 }
 
-// TestNoBoardController: without one, the FPGA's own sensors are left.
+// TestNoBoardController: without one, the FPGA's sensors are used.
 func TestNoBoardController(t *testing.T) {
 	tree := load(t, "xilinx-u250-xrt")
 	tree.Unplug(mgmt + "/xmc.m.18874368")
@@ -363,7 +362,7 @@ func TestNoBoardController(t *testing.T) {
 	}
 }
 
-// TestPassiveCard: a card without a fan has none that stands still.
+// TestPassiveCard: a card without a fan has no fan that is stopped.
 func TestPassiveCard(t *testing.T) {
 	tree := load(t, "xilinx-u250-xrt")
 	tree.Set(mgmt+"/xmc.m.18874368/fan_presence", "P\n")

@@ -215,8 +215,8 @@ func TestSplitSubdevice(t *testing.T) {
 	}
 }
 
-// FuzzXRT holds every parser to its bounds: whatever a driver prints, what
-// comes out is fit for labels and samples and of bounded number.
+// FuzzXRT checks the bounds of every parser: for any text of a driver, the
+// results are fit for labels and samples and bounded in number.
 func FuzzXRT(f *testing.F) {
 	for _, seed := range []string{
 		cuStat, "2a44fc56-4eba-430c-95a4-13fa87dee9cc\n", "0,0,vadd:vadd_1,0x1800000,0x4,1284331\n0,65536,hello:0,0x2,3\n",

@@ -20,7 +20,7 @@ const (
 	v80  = "/sys/bus/pci/devices/0000:81:00.0"
 )
 
-// image is what the U250 of the fixture has loaded.
+// image is the loaded image of the U250 of the fixture.
 var image = []string{"slot0", "xclbin", "2a44fc56-4eba-430c-95a4-13fa87dee9cc"}
 
 // names returns the values of the n-th label of a family.
@@ -35,8 +35,8 @@ func names(d collector.Device, m *collector.Metric, n int) []string {
 	return out
 }
 
-// TestTwoFirewalls: what one part has latched is neither cleared nor counted
-// anew by the other, and waits while one of them says nothing.
+// TestTwoFirewalls: errors latched by one part are neither cleared nor counted
+// again by the other, and are kept while one of them does not answer.
 func TestTwoFirewalls(t *testing.T) {
 	const first, second = mgmt + "/firewall.m.16777216", mgmt + "/firewall.m.16777217"
 	tree := load(t, "xilinx-u250-xrt")
@@ -65,7 +65,7 @@ func TestTwoFirewalls(t *testing.T) {
 }
 
 // TestTrap04FirewallLevel: the level of a firewall that has not tripped is
-// 2^64-1, and no level at all.
+// 2^64-1.
 func TestTrap04FirewallLevel(t *testing.T) {
 	firewall := mgmt + "/firewall.m.16777216"
 	for text, tripped := range map[string]float64{"18446744073709551615\n": 0, "0\n": 1, "3\n": 1} {
@@ -74,7 +74,7 @@ func TestTrap04FirewallLevel(t *testing.T) {
 		d := one(t, sample(t, open(t, written(t, tree), quiet)))
 		want(t, d, tripped, collector.FPGAFirewallTripped, "axi0")
 		if got := len(names(d, collector.FPGAFirewallTripInfo, 1)); float64(got) != tripped {
-			t.Errorf("level %q: %d firewalls are told to have tripped", text, got)
+			t.Errorf("level %q: %d firewalls are reported as tripped", text, got)
 		}
 	}
 
@@ -107,8 +107,8 @@ func TestTrap04FirewallLevel(t *testing.T) {
 	}
 }
 
-// TestTrap06LimitsInTheWrongOrder: of a warning above the limit that follows
-// it neither is told, and a limit of 0 is none.
+// TestTrap06LimitsInTheWrongOrder: a warning above the next limit makes both
+// invalid, and a limit of 0 is none.
 func TestTrap06LimitsInTheWrongOrder(t *testing.T) {
 	d := one(t, sample(t, open(t, written(t, composed(t, "v80-ami")), quiet)))
 	wantNone(t, d, collector.TemperatureLimit, "VCCINT", "warning")
@@ -117,12 +117,12 @@ func TestTrap06LimitsInTheWrongOrder(t *testing.T) {
 	wantNone(t, d, collector.TemperatureLimit, "HBM", "warning")
 	wantNone(t, d, collector.FPGASensorAlarm, "HBM", "warning")
 	want(t, d, 105, collector.TemperatureLimit, "HBM", "critical")
-	// An empty cage has limits and no module that could pass them.
+	// An empty cage has limits and no module that could exceed them.
 	wantNone(t, d, collector.TemperatureLimit, "Module_0", "critical")
 	wantNone(t, d, collector.FPGASensorAlarm, "Module_0", "critical")
 }
 
-// TestTrap09Images: no image, one, several, and slots whose image is none.
+// TestTrap09Images: no image, one, several, and slots with a null image.
 func TestTrap09Images(t *testing.T) {
 	const second = "00c4f3f5-fb4f-5ac7-0bd9-3a1e1c1f0a11"
 	null := strings.Map(func(r rune) rune {
@@ -166,8 +166,8 @@ func TestTrap09Images(t *testing.T) {
 	wantNone(t, d, collector.FPGABitstreamLoaded, "slot0")
 }
 
-// TestTrap10MemstatSeparator: what separates banks from kinds of buffers is
-// printed in formats that do not fit it.
+// TestTrap10MemstatSeparator: the separator of banks and kinds of buffers is
+// printed in formats of other widths.
 func TestTrap10MemstatSeparator(t *testing.T) {
 	for _, separator := range []string{"4294967274 -22 4294967274", "18446744073709551594 -22 18446744073709551594", "-22 -22 0"} {
 		tree := load(t, "xilinx-u250-xrt")
@@ -182,7 +182,7 @@ func TestTrap10MemstatSeparator(t *testing.T) {
 			t.Errorf("banks %q, want %q", got, want)
 		}
 	}
-	// EINVAL stands for no image.
+	// EINVAL means no image.
 	tree := load(t, "xilinx-u250-xrt")
 	tree.SetErr(u250+"/memstat_raw", syscall.EINVAL)
 	d := one(t, sample(t, open(t, mounted(t, tree), quiet)))
@@ -206,7 +206,7 @@ func TestTrap11ManyUnits(t *testing.T) {
 		t.Errorf("%d reads of %d pages", reads, pages)
 	}
 
-	// One page and a bit of a line less: asked twice; a short list is not.
+	// A line less than a page: read twice; a short list is read once.
 	short := load(t, "xilinx-u250-xrt")
 	one(t, sample(t, open(t, mounted(t, short), quiet)))
 	if reads := short.Reads(u250 + "/kds_custat_raw"); reads != 1 {
@@ -226,8 +226,7 @@ func TestTrap13RenumberedHwmon(t *testing.T) {
 	want(t, one(t, sample(t, s)), 0, collector.FPGASensorAlarm, "DEVICE", "critical")
 }
 
-// TestTrap14LeavesWhileRead: files that were listed are gone when they are
-// read.
+// TestTrap14LeavesWhileRead: files disappear between listing and reading.
 func TestTrap14LeavesWhileRead(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.ENODEV, syscall.ENOENT, syscall.ENXIO} {
 		tree := load(t, "xilinx-u250-xrt")
@@ -260,8 +259,8 @@ func TestTrap14LeavesWhileRead(t *testing.T) {
 	}
 }
 
-// TestTrap15QueuesEndInNUL: cu_stat ends in a NUL, and has what the units wait
-// for.
+// TestTrap15QueuesEndInNUL: cu_stat ends in a NUL, and has the queues of the
+// units.
 func TestTrap15QueuesEndInNUL(t *testing.T) {
 	d := one(t, sample(t, open(t, written(t, load(t, "variants/u250-cu-crashed")), quiet)))
 	want(t, d, 3, collector.FPGAQueueLength, "vadd:vadd_1", "pending")
@@ -273,9 +272,9 @@ func TestTrap15QueuesEndInNUL(t *testing.T) {
 	want(t, d, 1, collector.FPGACardState, "reset_required")
 }
 
-// forbidden are files whose reading does something, and files that can be
-// written, of every card here. Files with a note in their tree, and those
-// without a read bit, are forbidden anyway.
+// forbidden are files whose reading has an effect, and writable files, of every
+// card here. Files with a note in their tree, and those without a read bit, are
+// forbidden anyway.
 var forbidden = []string{
 	"/sys/devices/*/*/*/error", "/sys/devices/*/*/*/mig_cache_update", "/sys/devices/*/*/*/fdt_blob",
 	"/sys/devices/*/*/*/config_mailbox_*", "/sys/devices/*/*/*/shutdown", "/sys/devices/*/*/*/rp_program",
@@ -288,9 +287,9 @@ var forbidden = []string{
 	"/sys/devices/*/*/*/hwmon/*/*_average", "/sys/devices/*/*/*/hwmon/*/*_highest",
 }
 
-// TestTrap20XilinxHarm: in any state of any of these cards nothing is opened
-// that does harm, and nothing but what testdata/opened.golden lists: a file that
-// comes to it must be meant.
+// TestTrap20XilinxHarm: in every state of these cards no harmful file is
+// opened, and only files in testdata/opened.golden: an addition must be
+// intended.
 func TestTrap20XilinxHarm(t *testing.T) {
 	var files []string
 	for _, name := range []string{
@@ -323,8 +322,8 @@ func TestTrap20XilinxHarm(t *testing.T) {
 	golden.Compare(t, "testdata/opened.golden", strings.Join(slices.Compact(files), "\n")+"\n")
 }
 
-// TestCardOffTheBus: a card that is no longer there answers ones, which are
-// no readings.
+// TestCardOffTheBus: a card that has left the bus returns ones, which are
+// rejected.
 func TestCardOffTheBus(t *testing.T) {
 	tree := load(t, "xilinx-u250-xrt")
 	for _, f := range []string{"xmc_fpga_temp", "xmc_12v_pex_vol", "xmc_vccint_curr", "xmc_fan_rpm"} {

@@ -7,8 +7,8 @@ import (
 )
 
 func TestPCIeErrors(t *testing.T) {
-	aer := func(code uint64, sub string) told {
-		return told{Kind: collector.EventAER, PCI: gpu, Code: code, Sub: sub}
+	aer := func(code uint64, sub string) expected {
+		return expected{Kind: collector.EventAER, PCI: gpu, Code: code, Sub: sub}
 	}
 	checkMessages(t, []messages{
 		{
@@ -19,7 +19,7 @@ func TestPCIeErrors(t *testing.T) {
 				"nvidia 0000:1b:00.0:   device [10de:2330] error status/mask=00040000/00400000",
 				"nvidia 0000:1b:00.0:    [18] MalfTLP                (First)",
 			},
-			want: []told{aer(1<<18, "fatal/MalfTLP")},
+			want: []expected{aer(1<<18, "fatal/MalfTLP")},
 		},
 		{
 			name: "nonfatal, with the tag, masked bits left out",
@@ -28,7 +28,7 @@ func TestPCIeErrors(t *testing.T) {
 				"nvidia 0000:1b:00.0: AER:   device [10de:2330] error status/mask=00004001/00000001",
 				"nvidia 0000:1b:00.0: AER:    [14] CmpltTO",
 			},
-			want: []told{aer(1<<14, "nonfatal/CmpltTO")},
+			want: []expected{aer(1<<14, "nonfatal/CmpltTO")},
 		},
 		{
 			name: "corrected, in an old kernel's words, two bits",
@@ -37,9 +37,9 @@ func TestPCIeErrors(t *testing.T) {
 				"nvidia 0000:1b:00.0:   device [10de:2330] error status/mask=00001040/00002000",
 				"nvidia 0000:1b:00.0:    [ 6] Bad TLP", "nvidia 0000:1b:00.0:    [12] Replay Timer Timeout  ",
 			},
-			want: []told{aer(1<<12|1<<6, "corrected/BadTLP")},
+			want: []expected{aer(1<<12|1<<6, "corrected/BadTLP")},
 		},
-		{name: "not readable", lines: []string{"nvidia 0000:1b:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Inaccessible, (Unregistered Agent ID)"}, want: []told{aer(0, "fatal/Inaccessible")}},
+		{name: "not readable", lines: []string{"nvidia 0000:1b:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Inaccessible, (Unregistered Agent ID)"}, want: []expected{aer(0, "fatal/Inaccessible")}},
 		{
 			name: "by way of the firmware",
 			lines: []string{
@@ -51,7 +51,7 @@ func TestPCIeErrors(t *testing.T) {
 				"nvidia 0000:1b:00.0: aer_uncor_severity: 0x00462030", "nvidia 0000:1b:00.0: aer_uncor_severity: 0x00462030",
 				"nvidia 0000:1b:00.0: aer_status: 0x00400000, aer_mask: 0x00400000", "nvidia 0000:1b:00.0: aer_uncor_severity: 0x00462030",
 			},
-			want: []told{aer(1, "corrected/RxErr"), aer(1<<14, "nonfatal/CmpltTO"), aer(1<<18, "fatal/MalfTLP")},
+			want: []expected{aer(1, "corrected/RxErr"), aer(1<<14, "nonfatal/CmpltTO"), aer(1<<18, "fatal/MalfTLP")},
 		},
 		{
 			name: "bit that has no name",
@@ -59,7 +59,7 @@ func TestPCIeErrors(t *testing.T) {
 				"nvidia 0000:1b:00.0: PCIe Bus Error: severity=Correctable, type=Physical Layer, (Receiver ID)",
 				"nvidia 0000:1b:00.0:   device [10de:2330] error status/mask=00000002/00000000",
 			},
-			want: []told{aer(2, "corrected/other")},
+			want: []expected{aer(2, "corrected/other")},
 		},
 		{
 			name: "two devices at once",
@@ -69,7 +69,7 @@ func TestPCIeErrors(t *testing.T) {
 				"nvidia 0000:1b:00.0:   device [10de:2330] error status/mask=00000001/00002000",
 				"xocl 0000:3b:00.1:   device [10ee:5005] error status/mask=00000080/00002000",
 			},
-			want: []told{aer(1, "corrected/RxErr"), {Kind: collector.EventAER, PCI: "0000:3b:00.1", Code: 1 << 7, Sub: "corrected/BadDLLP"}},
+			want: []expected{aer(1, "corrected/RxErr"), {Kind: collector.EventAER, PCI: "0000:3b:00.1", Code: 1 << 7, Sub: "corrected/BadDLLP"}},
 		},
 		{
 			name: "devices that are no accelerators, and the port that passes it on",
@@ -87,7 +87,7 @@ func TestPCIeErrors(t *testing.T) {
 				"pci 0000:1b:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)",
 				"pci 0000:1b:00.0:   device [10de:2330] error status/mask=00000001/00002000",
 			},
-			want: []told{aer(1, "corrected/RxErr")},
+			want: []expected{aer(1, "corrected/RxErr")},
 		},
 	})
 }

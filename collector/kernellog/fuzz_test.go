@@ -82,7 +82,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%s: %+v", what, e)
 			}
 			if outcome != kernellog.Reported && !cmp.Equal(e, collector.Event{}) {
-				t.Errorf("not told: %+v", e)
+				t.Errorf("not expected: %+v", e)
 			}
 		}
 	})

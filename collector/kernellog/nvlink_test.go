@@ -8,14 +8,14 @@ import (
 
 // The layout of intrInfo depends on the driver.
 func TestNVLinkErrors(t *testing.T) {
-	nvlink := func(code uint64, sub string) told {
-		return told{Kind: collector.EventXid, PCI: gpu, Code: code, Sub: sub}
+	nvlink := func(code uint64, sub string) expected {
+		return expected{Kind: collector.EventXid, PCI: gpu, Code: code, Sub: sub}
 	}
 	checkMessages(t, []messages{
 		{
 			name:  "before 575",
 			lines: []string{"NVRM: Xid (PCI:0000:1b:00): 145, RLW_SRC_TRACK Nonfatal XC1 i0 Link 12 (0x040988e2 0x00000008 0x00000000 0x00000000)"},
-			want:  []told{nvlink(145, "RLW_SRC_TRACK:0x8")},
+			want:  []expected{nvlink(145, "RLW_SRC_TRACK:0x8")},
 		},
 		{
 			name: "by the banner", driver: "",
@@ -25,7 +25,7 @@ func TestNVLinkErrors(t *testing.T) {
 				"NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (dvs-builder)",
 				"NVRM: Xid (PCI:0000:1b:00): 145, RLW_REMAP Nonfatal XC0 i0 Link 00 (0x00000004 0x00000001)",
 			},
-			want: []told{
+			want: []expected{
 				{Kind: collector.EventDriverLoaded},
 				nvlink(145, "RLW_REMAP"),
 				{Kind: collector.EventDriverLoaded},
@@ -35,12 +35,12 @@ func TestNVLinkErrors(t *testing.T) {
 		{
 			name: "the last of the old", driver: "574.99",
 			lines: []string{"NVRM: Xid (PCI:0000:1b:00): 145, RLW_REMAP Nonfatal XC0 i0 Link 00 (0x00000004 0x00000001)"},
-			want:  []told{nvlink(145, "RLW_REMAP")},
+			want:  []expected{nvlink(145, "RLW_REMAP")},
 		},
 		{
 			name: "the first of the new", driver: "575.51.02",
 			lines: []string{"NVRM: Xid (PCI:0000:1b:00): 145, RLW_REMAP Nonfatal XC0 i0 Link 00 (0x00000004 0x00000001)"},
-			want:  []told{nvlink(145, "RLW_REMAP:0x1")},
+			want:  []expected{nvlink(145, "RLW_REMAP:0x1")},
 		},
 		{
 			name: "by the version known", driver: "580.65.06",
@@ -49,7 +49,7 @@ func TestNVLinkErrors(t *testing.T) {
 				"NVRM: Xid (PCI:0000:1b:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x025001c6 0x00000000)",
 				"NVRM: Xid (PCI:0000:1b:00): 150, MSE_WATCHDOG Fatal XC0 i0 Link 00 (0x00000000 0x00000000)",
 			},
-			want: []told{nvlink(149, "NETIR_LINK_DOWN:0x25"), nvlink(149, "NETIR_LINK_DOWN"), nvlink(150, "MSE_WATCHDOG")},
+			want: []expected{nvlink(149, "NETIR_LINK_DOWN:0x25"), nvlink(149, "NETIR_LINK_DOWN"), nvlink(150, "MSE_WATCHDOG")},
 		},
 		{
 			name: "variant, several errors, numbered errors",
@@ -62,7 +62,7 @@ func TestNVLinkErrors(t *testing.T) {
 				"NVRM: Xid (PCI:0000:1b:00): 146, TLW_RX Fatal XC0 i0 Link 00 (0x0000000a 0x00000040)",
 				"NVRM: Xid (PCI:0000:1b:00): 146, TLW_RX Fatal XC0 i0 Link 00 (0x00000000 0x00000004)",
 			},
-			want: []told{
+			want: []expected{
 				nvlink(145, "RLW_RXPIPE:0x1:fatal"), nvlink(145, "RLW_RSPCOL:0x2"), nvlink(149, "NETIR_BER_EVENT:0x3"), nvlink(149, "NETIR_MFDE_EVENT"),
 				nvlink(146, "TLW_RX_PIPE1:0x4"), nvlink(146, "TLW_RX_PIPE0"), nvlink(146, ""),
 			},
@@ -73,7 +73,7 @@ func TestNVLinkErrors(t *testing.T) {
 				"NVRM: Xid (PCI:0000:1b:00): 149, NETIR Fatal XC0 i0 Link -1 (0x000fe406", "NVRM: Xid (PCI:0000:1b:00): 144, SAW_EGR Nonfatal XC0 i0 Link 00 (0x00000004 0x00000001)",
 				"NVRM: Xid (PCI:0000:1b:00): 149, Placeholder message",
 			},
-			want: []told{nvlink(149, "NETIR_INT"), nvlink(144, ""), nvlink(149, "")},
+			want: []expected{nvlink(149, "NETIR_INT"), nvlink(144, ""), nvlink(149, "")},
 		},
 	})
 }

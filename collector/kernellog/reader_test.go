@@ -148,18 +148,18 @@ func TestSysfs(t *testing.T) {
 // Errors without a second line are dropped.
 func TestPendingErrorsAreBounded(t *testing.T) {
 	p := kernellog.NewParser("", nil)
-	told := 0
+	expected := 0
 	for _, line := range []string{
 		"nvidia 0000:%02x:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)",
 		"nvidia 0000:%02x:00.0:   device [10de:2330] error status/mask=00000001/00000000",
 	} {
 		for bus := range 100 {
 			if _, outcome := p.Parse(fmt.Appendf(nil, line, bus)); outcome == kernellog.Reported {
-				told++
+				expected++
 			}
 		}
 	}
-	if told != 8 {
-		t.Errorf("%d told", told)
+	if expected != 8 {
+		t.Errorf("%d expected", expected)
 	}
 }

@@ -100,7 +100,7 @@ func TestKernelLog(t *testing.T) {
 	}
 	for _, e := range h.take() {
 		if !strings.HasPrefix(e, "past ") {
-			t.Errorf("told as news: %s", e)
+			t.Errorf("expected as news: %s", e)
 		}
 	}
 }
@@ -120,6 +120,6 @@ func TestClose(t *testing.T) {
 	}
 	fmt.Fprint(w, record(1, 79))
 	if got := h.take(); len(got) > 0 {
-		t.Errorf("told after Close: %v", got)
+		t.Errorf("expected after Close: %v", got)
 	}
 }
