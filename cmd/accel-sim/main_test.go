@@ -58,7 +58,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// A tree is written with what its file says, and both DIR and DIR/sys serve.
+// A tree is written with the content of its file, and both DIR and DIR/sys
+// work.
 func TestTree(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "tree")
 	for range 2 { // a second time over the first
@@ -77,7 +78,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// compile prints what an exporter has to be told.
+// compile prints the flags of an exporter.
 func TestCompilePrintsFlags(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	out := filepath.Join(t.TempDir(), "out")
@@ -107,8 +108,8 @@ func TestCompilePrintsFlags(t *testing.T) {
 	}
 }
 
-// With --fuse the program sees a /sys whose reads fail as a real one's do, and
-// when it has ended nothing is mounted any more.
+// With --fuse the reads of the program's /sys fail as on a real machine, and
+// after its end nothing is mounted.
 func TestRunMounted(t *testing.T) {
 	if !faketree.CanMount() {
 		t.Skip("mounting needs root and /dev/fuse")
@@ -132,7 +133,8 @@ func TestRunMounted(t *testing.T) {
 	}
 }
 
-// A program finds libdcgm by LD_LIBRARY_PATH alone, and keeps what it had there.
+// A program finds libdcgm by LD_LIBRARY_PATH only, and keeps the previous
+// content of the variable.
 func TestRunEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	state, out := filepath.Join(dir, "state"), filepath.Join(dir, "out")

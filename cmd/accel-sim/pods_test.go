@@ -89,8 +89,8 @@ func TestRunWithPods(t *testing.T) {
 	}
 }
 
-// A kubelet beside a program that was started by other means follows edits,
-// and ends when it is told to.
+// A kubelet for a program that was started in another way follows edits, and
+// ends when interrupted.
 func TestKubeletCommand(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	args := []string{"--state=" + state, "--fixtures=../../fixtures"}

@@ -91,7 +91,7 @@ func fields(lib nvml.Interface) (map[string]any, error) {
 	return out, nil
 }
 
-// faults walks one GPU through the faults that change an answer.
+// faults applies to one GPU the faults that change a result.
 func faults(lib nvml.Interface) (map[string]any, error) {
 	d, out, err := gpuCounts(lib, 0)
 	if err != nil {
@@ -248,7 +248,7 @@ func lookup(lib nvml.Interface) (map[string]any, error) {
 	return out, nil
 }
 
-// lookups fails the lookups of one GPU, each by its own name, and no other's.
+// lookups makes the lookups of one GPU fail, each by its name, and no other's.
 func lookups(lib nvml.Interface) (map[string]any, error) {
 	d, out, err := gpuCounts(lib, 3)
 	if err != nil {
@@ -302,7 +302,7 @@ func clearField(lib nvml.Interface) (map[string]any, error) {
 	return out, nil
 }
 
-// unguarded calls what the library does not have.
+// unguarded calls functions that the library does not have.
 func unguarded(lib nvml.Interface) (map[string]any, error) {
 	d, out, err := gpuCounts(lib, 0)
 	if err != nil {

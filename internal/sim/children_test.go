@@ -12,8 +12,8 @@ import (
 )
 
 // children are the programs that the tests run against the library, each with
-// an unmodified go-nvml. They inject faults into their own state file; what
-// they return the test compares.
+// an unmodified go-nvml. They inject faults into their own state file; the test
+// compares their results.
 var children map[string]func(nvml.Interface) (map[string]any, error)
 
 func init() {
@@ -91,8 +91,8 @@ func values(lib nvml.Interface) (map[string]any, error) {
 	return out, nil
 }
 
-// sharing is what the processes on a GPU do, in percent. All they do is never
-// more than the GPU does.
+// sharing returns the utilization of the processes on a GPU, in percent. Their
+// sum never exceeds the GPU's.
 func sharing(lib nvml.Interface) (map[string]any, error) {
 	if err := check(lib.Init(), "init"); err != nil {
 		return nil, err
@@ -254,7 +254,7 @@ func events(lib nvml.Interface) (map[string]any, error) {
 			out["end"] = ret
 			break
 		}
-		i := 3 // by handle: a lost GPU does not tell its index
+		i := 3 // by handle: a lost GPU has no index
 		if e.Device == mig {
 			i = 4
 		}

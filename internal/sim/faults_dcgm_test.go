@@ -64,7 +64,7 @@ func TestDCGMFaultsRefused(t *testing.T) {
 	}
 }
 
-// One GPU's fields are cleared with it, those of others are not.
+// Clearing one GPU clears its fields and not those of the others.
 func TestDCGMFieldsOfOneGPUCleared(t *testing.T) {
 	s := stopped(t, "h100-8")
 	for _, fault := range []string{"dcgm-field 150 blank 0", "dcgm-field 150 blank 1", "dcgm-field 150 blank all"} {
@@ -93,7 +93,7 @@ func TestPartsStrictness(t *testing.T) {
 	}
 }
 
-// stopped is the state of a scenario whose clock stands at 100 s.
+// stopped is the state of a scenario with the clock stopped at 100 s.
 func stopped(t *testing.T, scenario string) *State {
 	t.Helper()
 	sc, err := LoadScenario(fixtures, scenario)

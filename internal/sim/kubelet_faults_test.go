@@ -74,17 +74,18 @@ func TestKubeletMisbehaves(t *testing.T) {
 	strike(t, n.state, "kubelet-remove")
 	n.until("gone", down)
 	if err := Update(n.state, func(s *State) error { return s.Inject([]string{"kubelet-hang"}) }); err == nil {
-		t.Error("a kubelet that is gone can hang")
+		t.Error("a stopped kubelet can hang")
 	}
 	strike(t, n.state, "kubelet-up")
 	n.until("there again", has("training/llm-0"))
 
-	// A restart: the kubelet answers, and leaves out what it does not know yet.
+	// A restart: the kubelet answers, and omits the pods that it does not know
+	// yet.
 	f := findFault("kubelet-restart")
 	ended := make(chan error, 1)
 	played, stop := context.WithCancel(t.Context())
 	go func() { ended <- f.Play(played, n.state, map[string]string{"for": "1h", "pods": "1"}) }()
-	n.until("started anew", func(lines []string, code codes.Code) bool {
+	n.until("restarted", func(lines []string, code codes.Code) bool {
 		return code == codes.OK && slices.Equal(lines, []string{"kube-system/kube-apiserver-node"})
 	})
 	stop()
@@ -100,9 +101,9 @@ func TestKubeletMisbehaves(t *testing.T) {
 		t.Error(err)
 	}
 	stop()
-	n.until("one that is not over by itself", func(lines []string, code codes.Code) bool { return code == codes.OK && len(lines) == 0 })
+	n.until("one without an end", func(lines []string, code codes.Code) bool { return code == codes.OK && len(lines) == 0 })
 	strike(t, n.state, "kubelet-up")
-	n.until("told to be up", has("training/llm-0"))
+	n.until("set up", has("training/llm-0"))
 	for _, brief := range []string{"kubelet-down", "kubelet-hang"} {
 		if err := findFault(brief).Play(t.Context(), n.state, map[string]string{"for": "1ms"}); err != nil {
 			t.Error(err)
@@ -111,8 +112,8 @@ func TestKubeletMisbehaves(t *testing.T) {
 	}
 }
 
-// Without its API server a kubelet goes on, and knows static pods alone once
-// it has restarted.
+// Without its API server a kubelet continues; after a restart it lists static
+// pods only.
 func TestKubeletWithoutAPIServer(t *testing.T) {
 	n := serving(t, "h100-8")
 	static := func(lines []string, code codes.Code) bool {
@@ -123,7 +124,7 @@ func TestKubeletWithoutAPIServer(t *testing.T) {
 		"clear":         func() { clearAll(t, n.state) },
 	} {
 		strike(t, n.state, "api-server-down")
-		strike(t, n.state, "kubelet-pad 1") // seen when the one before it is
+		strike(t, n.state, "kubelet-pad 1") // visible when the previous one is
 		n.until(how+": goes on", has("padding/padding", "training/llm-0"))
 		strike(t, n.state, "kubelet-pad 0")
 		for _, words := range []string{"pod-start a/b gpu:7", "pod-end llm-0"} {
@@ -146,7 +147,7 @@ func TestKubeletWithoutAPIServer(t *testing.T) {
 	n.until("up after a time", has("a/b main"))
 }
 
-// Two kubelets, one of them with a path that no socket can have.
+// Two kubelets, one with a path that is too long for a socket.
 func TestServeKubeletRefuses(t *testing.T) {
 	state, _ := installed(t, "a100")
 	if _, err := ServeKubelet(t.Context(), state); err == nil || !strings.Contains(err.Error(), "no kubelet") {
@@ -161,8 +162,8 @@ func TestServeKubeletRefuses(t *testing.T) {
 	}
 }
 
-// A kubelet goes on where another scenario is set up at its state file: as that
-// one's, or as none.
+// A kubelet continues when another scenario is set up at its state file: as
+// that scenario's, or as none.
 func TestKubeletOutlivesTheScenario(t *testing.T) {
 	n := serving(t, "h100-8")
 	n.until("the first", has("training/llm-0"))

@@ -48,8 +48,8 @@ func serving(t *testing.T, scenario string) *rig {
 	return &rig{t, state, podresources.NewPodResourcesListerClient(conn)}
 }
 
-// list is what the kubelet lists: a line for each container's device, and for
-// a pod without any.
+// list returns the kubelet's list: a line for each device of a container, and
+// for a pod without devices.
 func (n *rig) list(ctx context.Context) ([]string, error) {
 	resp, err := n.client.List(ctx, &podresources.ListPodResourcesRequest{})
 	lines := []string{}
@@ -73,8 +73,7 @@ func (n *rig) list(ctx context.Context) ([]string, error) {
 	return lines, err
 }
 
-// until asks until ok likes the answer. An edit reaches the kubelet when the
-// kernel tells of it.
+// until lists until ok is true. An edit reaches the kubelet through inotify.
 func (n *rig) until(what string, ok func(lines []string, code codes.Code) bool) {
 	n.t.Helper()
 	ctx, cancel := context.WithTimeout(n.t.Context(), patience)
@@ -116,7 +115,7 @@ func (n *rig) allocatable() map[string][]string {
 	return out
 }
 
-// What the kubelet of h100-8 lists and offers.
+// The lists of the kubelet of h100-8.
 func TestServeKubelet(t *testing.T) {
 	n := serving(t, "h100-8")
 	s, err := Read(n.state)
@@ -151,8 +150,8 @@ func TestServeKubelet(t *testing.T) {
 		t.Errorf("allocatable (-want +got):\n%s", diff)
 	}
 
-	// A device plugin drops what it finds unhealthy, with all that is of it; a
-	// Xid that an application causes is no reason.
+	// A device plugin drops an unhealthy device with its partitions; a Xid
+	// caused by an application does not make it unhealthy.
 	strike(t, n.state, "device-unhealthy 5")
 	strike(t, n.state, "device-unhealthy mig:4/1")
 	strike(t, n.state, "lost 7")
@@ -183,7 +182,7 @@ func TestServeKubelet(t *testing.T) {
 	clearAll(t, n.state)
 	strike(t, n.state, "pod-end mark/unhealthy")
 	n.until("healthy devices", has("!mark/unhealthy"))
-	// Whatever else a plugin calls them, they stay.
+	// They remain under other names of the plugin.
 	offered["nvidia.com/gpu"] = append(offered["nvidia.com/gpu"], "nvidia4/gi2", gpu(6)+"-1")
 	offered["nvidia.com/mig-1g.10gb"] = append(offered["nvidia.com/mig-1g.10gb"], "MIG-"+gpu(4)+"/9/0")
 	for _, ids := range offered {
@@ -247,7 +246,7 @@ func TestKubeletLists(t *testing.T) {
 	if diff := cmp.Diff(want, p); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// What a DRA driver has, no device plugin offers.
+	// No device plugin offers the device of a DRA driver.
 	if diff := cmp.Diff(map[string][]string{"nvidia.com/gpu": {gpu.ID}}, s.allocatable()); diff != "" {
 		t.Errorf("allocatable (-want +got):\n%s", diff)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap/proc"
 )
 
-// ownersOf says whose each process of the simulation is, as package procmap
+// ownersOf returns the owner of each process of the simulation, as package proc
 // finds it in the simulated /proc and the directories of the pods' logs.
 func ownersOf(t *testing.T, state string) map[int]string {
 	t.Helper()

@@ -41,7 +41,8 @@ func attribute(t *testing.T, sys sysfs.FS, name string) string {
 	return text
 }
 
-// kernelLog returns the text of the records, whose numbers must follow each other.
+// kernelLog returns the text of the records and checks that their numbers are
+// consecutive.
 func kernelLog(t *testing.T, state string) []string {
 	t.Helper()
 	data, err := os.ReadFile(KernelLog(state))
@@ -241,7 +242,7 @@ func stateOf(t *testing.T, path string) *State {
 	return s
 }
 
-// Clear makes of one device, or of all, what the scenario began with.
+// Clear restores one device, or all, to the start of the scenario.
 func TestClearMendsTheMachine(t *testing.T) {
 	state, sys := installed(t, "mixed-node")
 	intact, err := os.ReadFile(TreeFile(state))
@@ -265,7 +266,7 @@ func TestClearMendsTheMachine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// What hangs above a card is not the card's.
+		// The port above a card is not part of the card.
 		if clear[0] == "all" {
 			if d := cmp.Diff(string(intact), string(now)); d != "" {
 				t.Errorf("clear %v: %s", clear, d)
@@ -276,7 +277,7 @@ func TestClearMendsTheMachine(t *testing.T) {
 		}
 	}
 	if err := Update(state, func(s *State) error { return s.Clear("nothing") }); err == nil {
-		t.Error("cleared what is not there")
+		t.Error("cleared a missing device")
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// One process can load one library, and go-nvml never lets go of it: every
-// case runs in a child, which is this test binary with these variables set.
+// One process can load one library, and go-nvml never unloads it: every case
+// runs in a child, which is this test binary with these variables.
 const (
 	childVar   = "ACCEL_SIM_TEST_CHILD"
 	libraryVar = "ACCEL_SIM_TEST_LIBRARY"
@@ -119,7 +119,7 @@ func childCommand(t testing.TB, name, state, lib string) *exec.Cmd {
 	return cmd
 }
 
-// runChild runs a child to its end and returns what it found.
+// runChild runs a child and returns its result.
 func runChild(t testing.TB, name, state, lib string) map[string]any {
 	t.Helper()
 	cmd := childCommand(t, name, state, lib)

@@ -19,7 +19,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/golden"
 )
 
-// same compares what a child found with testdata/NAME.json.
+// same compares the result of a child with testdata/NAME.json.
 func same(t *testing.T, name string, got map[string]any) {
 	t.Helper()
 	file := filepath.Join("testdata", name+".json")
@@ -68,7 +68,7 @@ func TestNoStateIsNoDriver(t *testing.T) {
 	same(t, "init-no-driver", runChild(t, "init", t.TempDir()+"/none", library(t)))
 }
 
-// One-shot faults end one process, and the next lives.
+// One-shot faults end one process, and the next one runs.
 func TestDeath(t *testing.T) {
 	for _, tc := range []struct {
 		fault  []string
@@ -103,7 +103,7 @@ func TestMissingSymbolEndsTheProcess(t *testing.T) {
 	}
 }
 
-// A library whose section table lies is an error.
+// A library with a wrong section table is an error.
 func TestWithoutSymbolsBounds(t *testing.T) {
 	lib := library(t)
 	data, err := os.ReadFile(lib)

@@ -63,7 +63,7 @@ func TestPodmapFindsTheDevices(t *testing.T) {
 	}
 }
 
-// known are the devices of the state as an exporter would know them.
+// known are the devices of the state as an exporter has them.
 func (s *State) known() (out []podmap.Known) {
 	for i := range s.gpus() {
 		name := "gpu " + s.gpuGet(i, "minor_number")

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Processes and pods come, move and go; what the faults cannot do they say.
+// Processes and pods start, move and end; impossible faults return an error.
 func TestPodFaults(t *testing.T) {
 	state, _ := installed(t, "h100-8")
 	owners := func(when string, want map[int]string) {
@@ -106,8 +106,8 @@ func TestPodFaults(t *testing.T) {
 	}
 }
 
-// A pod that dies of a Xid has it on every device that it holds, by whatever
-// name, while it still runs.
+// A pod that is evicted after a Xid has it on each of its devices, by any id,
+// while it still runs.
 func TestPodDiesOfXid(t *testing.T) {
 	for pod, devices := range map[string][]device{
 		"llm-0": {{0, -1}, {1, -1}, {2, -1}}, "segment-0": {{4, 0}}, "probe-0": {{4, 3}}, "simulate-0": {{5, -1}},
@@ -156,8 +156,7 @@ func TestPodDiesOfXid(t *testing.T) {
 	}
 }
 
-// A device that nobody uses any more does nothing, and what is cleared does
-// not set it to work again.
+// An unused device has no load, and clearing faults does not change that.
 func TestLoadFollowsProcesses(t *testing.T) {
 	s := compiled(t, "h100-8")
 	loads := func(when string, want map[device]string) {
@@ -194,7 +193,7 @@ func TestLoadFollowsProcesses(t *testing.T) {
 	do("process-start 8 6 --load=0.7")
 	loads("a guest", map[device]string{{6, -1}: "0.7"})
 	do("process-end 8")
-	loads("only one that does nothing is left", map[device]string{{6, -1}: "0"})
+	loads("only an idle process is left", map[device]string{{6, -1}: "0"})
 	if err := s.Inject([]string{"process-start", "9", "7", "--load=lots"}); err == nil || !strings.Contains(err.Error(), "want a load from 0 to 1") {
 		t.Errorf("an odd load: %v", err)
 	}

@@ -57,8 +57,7 @@ func TestPodStrictness(t *testing.T) {
 	}
 }
 
-// Each kind of reference is the id, and asks for the resource, that its device
-// plugin has.
+// Each kind of reference has the id and the resource of its device plugin.
 func TestReferences(t *testing.T) {
 	h, mixed := compiled(t, "h100-8"), compiled(t, "mixed-node")
 	gpu3, slice := h.gpuGet(3, "uuid"), attr(h.Get("gpu.4.mig.0"), "uuid")
@@ -91,8 +90,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// The name of the resource by which mixed-node's FPGA is held tells what is
-// loaded into it.
+// The name of the resource of mixed-node's FPGA contains the ids of the loaded
+// function.
 func TestAFResource(t *testing.T) {
 	s := compiled(t, "mixed-node")
 	i := slices.IndexFunc(s.pods(), func(p pod) bool { return p.name == "fec-0" })

@@ -65,7 +65,7 @@ func TestReconfigurationSteps(t *testing.T) {
 	}
 }
 
-// A mounted simulation follows what other processes do to its files.
+// A mounted simulation follows edits of other processes.
 func TestMountTree(t *testing.T) {
 	if !faketree.CanMount() {
 		t.Skip("mounting needs root and /dev/fuse")
@@ -102,7 +102,7 @@ func TestMountTree(t *testing.T) {
 	afu := "bus/platform/devices/dfl-port.0/afu_id"
 	for _, err := sys.Read(afu); sysfs.Errno(err) != syscall.EBUSY; _, err = sys.Read(afu) {
 	}
-	edit(func(s *State) error { // what came first has been seen
+	edit(func(s *State) error { // the first edit is visible
 		for _, next := range steps[1:] {
 			if err := next.do(s); err != nil {
 				return err

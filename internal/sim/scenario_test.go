@@ -87,7 +87,7 @@ func TestAllMistakes(t *testing.T) {
 	}
 }
 
-// keys.go must be what the C side reads.
+// keys.go must have the keys of the C side.
 func TestKeysAreThoseOfTheLibrary(t *testing.T) {
 	data, err := os.ReadFile("../../fixtures/nvml/keys.def")
 	if err != nil {
@@ -146,7 +146,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// What was stays in a timeline, so that counters cannot go back.
+// Past values remain in a timeline, so that counters cannot decrease.
 func TestSetAndClear(t *testing.T) {
 	s := compiled(t, "h100-8")
 	for _, words := range []string{"set power 5 0", "throttle hw-thermal 0", "nvlink 2 down 0", "ecc corrected 0 --count=7", "ecc corrected 0", "lost 0", "hang 0", "hang 1"} {
@@ -178,7 +178,8 @@ func TestSetAndClear(t *testing.T) {
 	}
 }
 
-// What was not there before is not there after: the model answers again.
+// A key that did not exist before a change does not exist after its removal:
+// the model answers again.
 func TestClearForgetsAbsentKeys(t *testing.T) {
 	s := compiled(t, "h100-8")
 	before := len(s.keys("gpu."))

@@ -9,8 +9,8 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// sweep calls every getter of go-nvml that takes plain numbers, on every
-// device: whatever the scenario, nothing may crash or answer what is no code.
+// sweep calls every getter of go-nvml with plain numbers as arguments, on every
+// device: in no scenario may one crash or return an invalid code.
 func sweep(lib nvml.Interface) (map[string]any, error) {
 	out := map[string]any{}
 	if ret := lib.Init(); ret != nvml.SUCCESS {

@@ -20,7 +20,7 @@ func load(t *testing.T, name string) *faketree.Tree {
 	return tree
 }
 
-// contents returns what all files hold, whatever they are called.
+// contents returns the content of all files, whatever their names.
 func contents(tree *faketree.Tree) []string {
 	var out []string
 	for _, name := range tree.Paths() {

@@ -24,7 +24,7 @@ const card = `#err	EBUSY	/sys/devices/card/afu_id
 /sys/class/fpga/card0 -> ../../devices/card
 `
 
-// mount shows a tree and returns what package sysfs makes of it.
+// mount mounts a tree and returns it with package sysfs.
 func mount(t *testing.T, text string) (*faketree.Tree, sysfs.FS) {
 	t.Helper()
 	if !faketree.CanMount() {
@@ -99,7 +99,7 @@ func TestMountedFilesAreCounted(t *testing.T) {
 		t.Errorf("%d opens and %d reads, want 4 and 3", o, r)
 	}
 	if tree.Opens("devices/card/absent") != 0 || tree.Reads("devices/card/cancel") != 0 {
-		t.Error("counted what was not there to be read")
+		t.Error("counted reads of a missing file")
 	}
 	want := []string{"open /sys/devices/card/cancel", "open /sys/devices/card/key", "open /sys/devices/card/state", "write /sys/devices/card/temp"}
 	if got := tree.Violations(); !slices.Equal(got, want) {
@@ -140,8 +140,8 @@ func TestMountedReadsBlock(t *testing.T) {
 	}
 }
 
-// A mounted tree that becomes another shows it at once, and lets go whom the
-// other does not hold.
+// A mounted tree that adopts another shows it at once, and releases the reads
+// that the other does not block.
 func TestMountedTreeAdopts(t *testing.T) {
 	tree, fs := mount(t, card+"#block\t/sys/devices/card/state\n")
 	got := make(chan string)
@@ -230,7 +230,7 @@ func TestMountedReadsArePages(t *testing.T) {
 	}
 }
 
-// A file that is still open keeps nobody from unmounting.
+// An open file does not prevent unmounting.
 func TestUnmountWithAnOpenFile(t *testing.T) {
 	if !faketree.CanMount() {
 		t.Skip("mounting needs root and /dev/fuse")

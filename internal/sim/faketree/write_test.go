@@ -12,7 +12,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
-// list returns all files and links below a directory with what they hold.
+// list returns all files and links below a directory with their content.
 func list(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -51,7 +51,7 @@ func TestWriteAndSync(t *testing.T) {
 	if d := cmp.Diff(want, list(t, dir)); d != "" {
 		t.Error(d)
 	}
-	was := tree.Clone() // which later changes leave as it is
+	was := tree.Clone() // later changes do not affect it
 	tree.Set("devices/card/afu_id", "33946d56\n")
 	tree.SetErr("devices/card/state", syscall.EBUSY)
 	tree.Link("class/fpga/card0", "../../devices/card2")

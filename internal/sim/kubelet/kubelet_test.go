@@ -18,7 +18,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/kubelet"
 )
 
-// client is one that reconnects by itself, as any of the field's does.
+// client is a client that reconnects, as those in the field do.
 func client(t *testing.T, socket string) podresources.PodResourcesListerClient {
 	conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -31,8 +31,8 @@ func client(t *testing.T, socket string) podresources.PodResourcesListerClient {
 func names(t *testing.T, c podresources.PodResourcesListerClient) []string {
 	t.Helper()
 	var resp *podresources.ListPodResourcesResponse
-	err := status.Error(codes.Unavailable, "not asked yet")
-	for status.Code(err) == codes.Unavailable { // what a connection that just broke yields
+	err := status.Error(codes.Unavailable, "not called yet")
+	for status.Code(err) == codes.Unavailable { // the result of a connection that has just broken
 		resp, err = c.List(t.Context(), &podresources.ListPodResourcesRequest{}, grpc.WaitForReady(true))
 	}
 	if err != nil {
