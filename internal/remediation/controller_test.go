@@ -16,22 +16,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// cluster is Kubernetes in memory.
+// cluster is a Kubernetes cluster in memory.
 type cluster struct {
 	nodes map[string]*Node
 	pods  map[string]string // namespace/name: node
 	notes map[string]*Note
 	calls map[string]int // by key
 	jobs  map[string]*Call
-	kept  bool // pods, by a disruption budget
-	stale bool // nodes are listed as they were before they were changed last
+	kept  bool // a disruption budget refuses evictions
+	stale bool // nodes are listed as they were before their last change
 	was   map[string]*Node
 	fails func(what string) (before, after bool)
 }
 
-var errDown = errors.New("the API server is away")
+var errDown = errors.New("the API server is down")
 
-// do does a thing, unless it fails before, and may fail after it.
+// do executes a request, which may fail before or after its effect.
 func (c *cluster) do(what string, thing func() error) error {
 	before, after := false, false
 	if c.fails != nil {
@@ -117,7 +117,7 @@ func (c *cluster) MakeJob(_ context.Context, _ string, call *Call) error {
 	return c.do("job", func() error { c.jobs[call.Key] = call; return nil })
 }
 
-// listed are alerts as an Alertmanager lists them.
+// listed is the list of an Alertmanager.
 type listed struct {
 	alerts []Alert
 	err    error
@@ -125,8 +125,7 @@ type listed struct {
 
 func (l *listed) List(context.Context) ([]Alert, error) { return l.alerts, l.err }
 
-// rig is a Controller over a cluster in memory, with a clock that is turned by
-// hand.
+// rig is a Controller of a cluster in memory, with a clock that the test sets.
 type rig struct {
 	*cluster
 	alerts *listed
@@ -150,7 +149,7 @@ func newRig(t testing.TB, nodes int) *rig {
 	return r
 }
 
-// restart starts a Controller that knows nothing.
+// restart starts a Controller without state.
 func (r *rig) restart() {
 	r.c = New(Options{
 		Cluster: r.cluster, Alerts: r.alerts, Policy: r.policy, Act: r.act, Log: slog.New(slog.DiscardHandler),
@@ -163,7 +162,7 @@ func (r *rig) restart() {
 	r.c.clear()
 }
 
-// pass lets time pass in steps of the Controller's.
+// pass lets time pass in steps of the interval.
 func (r *rig) pass(t testing.TB, d time.Duration) {
 	for end := r.now.Add(d); r.now.Before(end); {
 		r.now = r.now.Add(min(15*time.Second, end.Sub(r.now)))
@@ -175,7 +174,7 @@ func lostOn(node int, since time.Time) Alert {
 	return alert("Lost", node, since, "namespace", "ml", "pod", fmt.Sprintf("train-%d", node), "device", "GPU-0")
 }
 
-// A dry run changes nothing and says what it would do.
+// A dry run changes nothing and reports its plan.
 func TestDryRun(t *testing.T) {
 	r := newRig(t, 4)
 	r.act = false
@@ -190,8 +189,8 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// The node is marked, its pod evicted and told of, the tool called once; then
-// all is undone.
+// The node is marked, its pod evicted, Events created and the hook called once.
+// Then everything is reverted.
 func TestActs(t *testing.T) {
 	r := newRig(t, 4)
 	r.alerts.alerts = []Alert{lostOn(1, noon)}
@@ -218,7 +217,7 @@ func TestActs(t *testing.T) {
 	}
 }
 
-// However long a summary is, the Event is one that Kubernetes takes.
+// A summary of any length gives an Event that Kubernetes accepts.
 func TestLongSummary(t *testing.T) {
 	r := newRig(t, 4)
 	lost := lostOn(1, noon)
@@ -235,7 +234,7 @@ func TestLongSummary(t *testing.T) {
 	}
 }
 
-// While no Alertmanager answers, nothing is begun and nothing undone.
+// While no Alertmanager answers, nodes are neither taken out nor let in.
 func TestBlind(t *testing.T) {
 	r := newRig(t, 4)
 	r.alerts.alerts = []Alert{lostOn(1, noon)}
@@ -248,8 +247,8 @@ func TestBlind(t *testing.T) {
 	}
 }
 
-// An Alertmanager that was away and comes back knowing nothing has not heard
-// yet; only one that goes on knowing nothing is believed.
+// An Alertmanager that returns after a gap and lists no alerts may not have
+// received them yet. Its list counts after settle.
 func TestForgetfulAlertmanager(t *testing.T) {
 	r := newRig(t, 4)
 	r.alerts.alerts = []Alert{lostOn(1, noon)}
@@ -259,7 +258,7 @@ func TestForgetfulAlertmanager(t *testing.T) {
 	r.alerts.err = nil
 	r.pass(t, 45*time.Second)
 	if n := r.nodes["n01"]; n.Labels[HealthLabel] != "failed" {
-		t.Fatalf("undone %v after it came back: %+v", 45*time.Second, n)
+		t.Fatalf("reverted %v after its return: %+v", 45*time.Second, n)
 	}
 	r.pass(t, time.Minute)
 	if n := r.nodes["n01"]; n.Labels[HealthLabel] != "" {
@@ -267,7 +266,7 @@ func TestForgetfulAlertmanager(t *testing.T) {
 	}
 }
 
-// What an alert waits for does not happen while nobody says that it fires.
+// The wait of a rule does not end while no Alertmanager answers.
 func TestNothingBegunBlind(t *testing.T) {
 	r := newRig(t, 4)
 	r.alerts.alerts = []Alert{alert("Slow", 1, noon)}
@@ -279,8 +278,8 @@ func TestNothingBegunBlind(t *testing.T) {
 	}
 }
 
-// A dry run says which evictions a disruption budget would refuse.
-func TestForesee(t *testing.T) {
+// A dry run reports which evictions a disruption budget would refuse.
+func TestRefusedEvictions(t *testing.T) {
 	r := newRig(t, 4)
 	r.act, r.kept = false, true
 	r.restart()
@@ -292,8 +291,8 @@ func TestForesee(t *testing.T) {
 	}
 }
 
-// A hook is told once, also where nodes are listed late, and of every device
-// that an alert names, with a pod or without.
+// A hook is called once, even if nodes are listed late, with every device that an
+// alert names.
 func TestCallsOnce(t *testing.T) {
 	r := newRig(t, 4)
 	bare := alert("Lost", 1, noon, "device", "GPU-7")
@@ -315,9 +314,9 @@ func TestCallsOnce(t *testing.T) {
 	}
 }
 
-// An Event that could not be made is made later, also where the node is in again
-// by then.
-func TestOwedEvent(t *testing.T) {
+// An Event that could not be created is created later, even if the node is in
+// again by then.
+func TestPendingEvent(t *testing.T) {
 	r := newRig(t, 4)
 	r.alerts.alerts = []Alert{lostOn(1, noon)}
 	r.pass(t, time.Minute)
@@ -330,12 +329,12 @@ func TestOwedEvent(t *testing.T) {
 	r.fails = nil
 	r.pass(t, 15*time.Second)
 	if len(r.notes) != 3 || len(r.c.pending) != 0 {
-		t.Errorf("%d notes, %d owed", len(r.notes), len(r.c.pending))
+		t.Errorf("%d notes, %d pending", len(r.notes), len(r.c.pending))
 	}
 }
 
-// An Event is not made again for a summary that changes with what is measured,
-// and the condition is not written again.
+// A summary with a changing measured value causes no further Event and no further
+// write of the condition.
 func TestMeasuredSummary(t *testing.T) {
 	r := newRig(t, 4)
 	for i := range 20 {
@@ -344,12 +343,12 @@ func TestMeasuredSummary(t *testing.T) {
 		r.alerts.alerts = []Alert{a}
 		r.pass(t, 15*time.Second)
 	}
-	if n := r.nodes["n01"]; len(r.notes) != 2 || n.Version != "4" { // taken out, its condition, its hook told
+	if n := r.nodes["n01"]; len(r.notes) != 2 || n.Version != "4" { // taken out, condition set, call recorded
 		t.Errorf("%d notes, version %s", len(r.notes), n.Version)
 	}
 }
 
-// What is remembered for the log goes with its reason.
+// State for logs, notes and calls is dropped in the end.
 func TestForgets(t *testing.T) {
 	r := newRig(t, 4)
 	r.kept = true
@@ -361,7 +360,7 @@ func TestForgets(t *testing.T) {
 		r.pass(t, 15*time.Second)
 	}
 	if len(r.c.logged) > 3 {
-		t.Errorf("%d sayings", len(r.c.logged))
+		t.Errorf("%d log entries", len(r.c.logged))
 	}
 	r.pass(t, 3*time.Hour)
 	if len(r.c.noted) > 2 || len(r.c.called) > 0 {
@@ -369,9 +368,9 @@ func TestForgets(t *testing.T) {
 	}
 }
 
-// However requests fail, before or after they had effect, and whoever is ended
-// in between: in the end each node stands as alerts ask, each pod is evicted,
-// no tool is told of one thing under two names, and all can be undone.
+// Requests fail before or after their effect, and processes restart in between.
+// In the end each node is as the alerts require, each pod is evicted, no call has
+// two keys, and everything can be reverted.
 func TestFailures(t *testing.T) {
 	for seed := range uint64(100) {
 		r := newRig(t, 6)
@@ -380,7 +379,7 @@ func TestFailures(t *testing.T) {
 		trouble := true
 		r.fails = func(string) (bool, bool) {
 			if trouble && random.IntN(12) == 0 {
-				r.restart() // ended, and another takes over
+				r.restart() // another process takes over
 			}
 			return trouble && random.IntN(3) == 0, trouble && random.IntN(3) == 0
 		}

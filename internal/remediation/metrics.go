@@ -15,7 +15,7 @@ const maxNamed = 1000
 
 // metrics are the metrics of a Controller.
 type metrics struct {
-	mu                      sync.Mutex // held while a plan replaces another
+	mu                      sync.Mutex // locked while a plan replaces another
 	actions                 *prometheus.CounterVec
 	withheld, dry           *prometheus.GaugeVec
 	nodes, out, open        *prometheus.GaugeVec

@@ -46,7 +46,7 @@ func policy(t testing.TB) *Policy {
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// world is a cluster whose nodes are changed by what is planned.
+// world is a cluster whose nodes change by the plans.
 type world struct {
 	t      testing.TB
 	policy *Policy
@@ -67,7 +67,7 @@ func newWorld(t testing.TB, nodes int) *world {
 	return w
 }
 
-// restart forgets all that is not on the nodes.
+// restart drops all state but the nodes.
 func (w *world) restart() { w.alerts = NewAlerts(w.policy.Settle, w.now) }
 
 func alert(name string, node int, since time.Time, labels ...string) Alert {
@@ -78,7 +78,7 @@ func alert(name string, node int, since time.Time, labels ...string) Alert {
 	return a
 }
 
-// pass lets time pass, with the same alerts listed all the while.
+// pass lets time pass, with a constant list of alerts.
 func (w *world) pass(d time.Duration, listed ...Alert) *Plan {
 	for end := w.now.Add(d); w.now.Before(end); {
 		w.now = w.now.Add(min(10*time.Second, end.Sub(w.now)))
@@ -91,7 +91,7 @@ func (w *world) plan() *Plan {
 	return w.policy.Plan(w.nodes, w.alerts, w.now)
 }
 
-// do does what is planned.
+// do executes a plan.
 func (w *world) do(p *Plan) {
 	for _, s := range p.Nodes {
 		i := slices.IndexFunc(w.nodes, func(n Node) bool { return n.Name == s.Node.Name })
@@ -116,7 +116,7 @@ func (w *world) step(p *Plan, node int) Step {
 	return Step{}
 }
 
-// A node is taken out and let in again, and is then as it was.
+// A node is taken out and let in, and is then as before.
 func TestThereAndBack(t *testing.T) {
 	w := newWorld(t, 4)
 	before := slices.Clone(w.nodes)
@@ -141,10 +141,10 @@ func TestThereAndBack(t *testing.T) {
 	}
 	p = w.pass(10*time.Second, lost)
 	if s := w.step(p, 1); !s.Patch.Empty() || len(s.Call) > 0 || s.Condition != (Condition{}) {
-		t.Errorf("done, and yet there is more: %+v", s)
+		t.Errorf("an action is left: %+v", s)
 	}
 	if s := w.step(w.pass(50*time.Second), 1); s.Ends {
-		t.Error("let in again before the alert counts as gone")
+		t.Error("let in before settle")
 	}
 	p = w.pass(20 * time.Second)
 	if s := w.step(p, 1); !s.Ends || s.Condition.Status != "True" {
@@ -161,8 +161,8 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// What a person has done stays when the alert is gone.
-func TestPersonsWork(t *testing.T) {
+// Changes by a person stay when the alert is resolved.
+func TestPersonalChanges(t *testing.T) {
 	w := newWorld(t, 4)
 	w.nodes[1].Unschedulable = true
 	lost := alert("Lost", 1, noon)
@@ -175,8 +175,8 @@ func TestPersonsWork(t *testing.T) {
 	}
 }
 
-// On hold nothing is done and nothing undone.
-func TestHold(t *testing.T) {
+// An exempt node is not changed.
+func TestExempt(t *testing.T) {
 	w := newWorld(t, 4)
 	lost := alert("Lost", 1, noon)
 	w.do(w.pass(10*time.Second, lost))
@@ -195,7 +195,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// A silenced alert begins nothing, and ends nothing.
+// A silenced alert takes out no node and lets none in.
 func TestSilence(t *testing.T) {
 	w := newWorld(t, 4)
 	lost := alert("Lost", 1, noon)
@@ -210,8 +210,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// Where one Alertmanager has heard of a silence, the other's list does not
-// break it, whichever comes first.
+// A silence that one Alertmanager knows applies, whichever list comes first.
 func TestSilenceHalfHeard(t *testing.T) {
 	silenced := alert("Lost", 1, noon)
 	silenced.Suppressed = true
@@ -223,7 +222,7 @@ func TestSilenceHalfHeard(t *testing.T) {
 	}
 }
 
-// Whoever starts anew undoes nothing before it knows what fires.
+// A restarted process reverts nothing before it knows which alerts fire.
 func TestRestart(t *testing.T) {
 	w := newWorld(t, 4)
 	lost := alert("Lost", 1, noon)
@@ -242,8 +241,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// An alert of its own rule waits; a worse one raises the label, and it falls
-// again with it.
+// One alert waits by its rule. A worse alert raises the label until it is
+// resolved.
 func TestWorse(t *testing.T) {
 	w := newWorld(t, 4)
 	slow, lost := alert("Slow", 1, noon), alert("Lost", 1, noon)
@@ -268,7 +267,7 @@ func TestWorse(t *testing.T) {
 	}
 }
 
-// No more of a pool is out than the policy says, and no more begun in an hour.
+// The limits bound the nodes of a pool that are out, and those per hour.
 func TestLimits(t *testing.T) {
 	w := newWorld(t, 20)
 	var listed []Alert
@@ -301,7 +300,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Where much of a pool fails at once, nothing new is done until it is over.
+// While many nodes of a pool fail at once, no further node is taken out.
 func TestBreaker(t *testing.T) {
 	w := newWorld(t, 4)
 	w.nodes = append(w.nodes, Node{Name: "n10", Labels: map[string]string{"pool": "b"}})
@@ -323,7 +322,7 @@ func TestBreaker(t *testing.T) {
 		w.do(p)
 	}
 	if w.nodes[4].Labels[HealthLabel] != "failed" {
-		t.Error("another pool is held up too")
+		t.Error("the breaker affects another pool")
 	}
 	p := w.pass(2*time.Minute, listed[1:]...)
 	if p.Pools[0].Open || !w.step(p, 1).Begins {
@@ -331,8 +330,8 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// A node that is taken out for the third time in a day is for a person to look
-// at: nothing is called, and it stays out.
+// A node that is taken out for the third time in a day requires an inspection: no
+// hook is called, and it stays out.
 func TestRepeat(t *testing.T) {
 	w := newWorld(t, 4)
 	for i := range 3 {
@@ -354,7 +353,7 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
-// An alert about a pod alone, with no mark on the node.
+// A rule without marks evicts the pod only.
 func TestPodOnly(t *testing.T) {
 	w := newWorld(t, 4)
 	s := w.step(w.pass(10*time.Second, alert("Pod", 1, noon, "namespace", "ml", "pod", "p")), 1)
@@ -363,7 +362,7 @@ func TestPodOnly(t *testing.T) {
 	}
 }
 
-// An alert on a node that the cluster does not have is told.
+// An alert on a node that does not exist is reported.
 func TestUnknownNode(t *testing.T) {
 	w := newWorld(t, 1)
 	p := w.pass(10*time.Second, alert("Lost", 7, noon))
@@ -372,9 +371,9 @@ func TestUnknownNode(t *testing.T) {
 	}
 }
 
-// Whatever happens: a plan that was done leaves nothing to do, limits hold, a
-// restart loses nothing, and in the end every node is as it was.
-func TestWhateverHappens(t *testing.T) {
+// In random sequences, an executed plan leaves no action, limits apply, a restart
+// loses nothing, and in the end every node is as before.
+func TestRandomSequences(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		w := newWorld(t, 3+r.IntN(10))
@@ -400,7 +399,7 @@ func TestWhateverHappens(t *testing.T) {
 				// One that was let in makes room for another.
 				more := !s.Patch.Empty() || s.Begins || s.Ends || s.Condition != (Condition{}) || len(s.Call) > 0
 				if more && (done || !s.Begins) {
-					t.Fatalf("seed %d: done, and yet there is more: %+v", seed, s)
+					t.Fatalf("seed %d: an action is left: %+v", seed, s)
 				}
 			}
 			out, hour := 0, 0

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Mistakes are told by line and key, with what is accepted.
+// Mistakes are reported by line and key, with the accepted values.
 func TestMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"rules: [{health: failed}]":                                    "rules[0]: found no pattern",
@@ -33,7 +33,7 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("%s:\n%v\nwant %s", text, err, want)
 		}
 		if err != nil && strings.Contains(err.Error(), "secret") {
-			t.Errorf("a secret is told: %v", err)
+			t.Errorf("the error has a secret: %v", err)
 		}
 	}
 }

@@ -25,7 +25,7 @@ spec:
           env: [{name: MODE, value: all}]
 `
 
-// Each mistake is told by file, line and field.
+// Each mistake is reported by file, line and field.
 func TestManifestMistakes(t *testing.T) {
 	for _, c := range []struct{ was, is, want string }{
 		{"image: reset", "imagee: reset", "job.yml:13: spec.template.spec.containers[0].imagee: found a key"},
@@ -46,12 +46,12 @@ func TestManifestMistakes(t *testing.T) {
 		}
 	}
 	if _, err := ParseJob("job.yml", nil); err == nil {
-		t.Error("an empty file is taken")
+		t.Error("an empty file is accepted")
 	}
 }
 
-// A Job has a name of its own for each call, runs on the node whatever its
-// taints, tells every container of the call, and goes some time after it ended.
+// A Job has a unique name for each call, runs on the node despite its taints, has
+// the call in the environment of every container, and is removed after its end.
 func TestJob(t *testing.T) {
 	manifest, err := ParseJob("job.yml", []byte(manifestText))
 	if err != nil {
