@@ -70,13 +70,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return printConfigError(stderr, err)
 	}
-	p := newProgram(f, cfg.Config, held, j, fields, log)
-	if p.alerts, err = openAlerts(f, cfg.alertmanager, p.exporter.Read, log); err != nil {
-		return printConfigError(stderr, err)
-	}
 	sender, err := openTraces(f, log)
 	if err != nil {
 		return err
+	}
+	p := newProgram(f, cfg.Config, held, j, fields, log)
+	if p.alerts, err = openAlerts(f, cfg.alertmanager, p.exporter.Read, log); err != nil {
+		return printConfigError(stderr, err)
 	}
 	if sender != nil {
 		p.traces = followTraces(sender, f, held, p.sampler)

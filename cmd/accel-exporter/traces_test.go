@@ -64,6 +64,7 @@ func spanOf(n *node, r *otlptest.Receiver, name, pod, device string) otlptest.Sp
 // TestTraces: the spans of a pod on a GPU, as a receiver gets them: start, first
 // activity, an Xid, the end. The receiver is away at first.
 func TestTraces(t *testing.T) {
+	t.Parallel()
 	address := unused(t)
 	n := startPods(t, scenario, nil, often, "--otlp.endpoint=http://"+address, "--kubernetes.node=node-1")
 	free := allocationsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`))["free"].device
