@@ -106,10 +106,11 @@ func (p *trip) way(ctx context.Context) error {
 // candidate is a process that waits for the lease.
 type candidate struct {
 	*Lease
-	stop    context.CancelFunc
-	ended   chan error
-	acting  atomic.Bool
-	stopped atomic.Bool
+	stop      context.CancelFunc
+	ended     chan error
+	acting    atomic.Bool
+	stopped   atomic.Bool
+	suspended atomic.Bool
 }
 
 func candidateFor(t *testing.T, s *leases, name string, trouble func() (time.Duration, bool)) *candidate {
@@ -120,6 +121,7 @@ func candidateFor(t *testing.T, s *leases, name string, trouble func() (time.Dur
 		t.Fatal(err)
 	}
 	c := &candidate{Lease: lease, ended: make(chan error, 1)}
+	lease.lock.Interface = &suspendable{lease.lock.Interface, &c.suspended}
 	ctx, stop := context.WithCancel(t.Context())
 	c.stop = func() { c.stopped.Store(true); stop() }
 	go func() {
@@ -287,22 +289,20 @@ func TestLeaseTrouble(t *testing.T) {
 	}
 }
 
-// A leader is stopped in the middle of a renewal, and another process takes over.
+// A leader is suspended in the middle of a renewal, and another process takes over.
 // When it wakes, it neither acts nor takes the lease from its successor.
-func TestLeaseStopped(t *testing.T) {
+func TestLeaseSuspended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(leases)
-		var stopped atomic.Bool
 		a := candidateFor(t, s, "a", nil)
 		synctest.Wait()
-		a.lock.Interface = &stoppable{a.lock.Interface, &stopped}
 		b := candidateFor(t, s, "b", nil)
 		time.Sleep(time.Minute)
-		stopped.Store(true)
+		a.suspended.Store(true)
 		for !b.leads() {
 			time.Sleep(100 * time.Millisecond)
 		}
-		stopped.Store(false)
+		a.suspended.Store(false)
 		if err := <-a.ended; !errors.Is(err, ErrLost) {
 			t.Error(err)
 		}
@@ -314,16 +314,16 @@ func TestLeaseStopped(t *testing.T) {
 	})
 }
 
-// stoppable is the lock of a process that can be stopped. Its requests fail when
-// it wakes, because their deadlines have passed.
-type stoppable struct {
+// suspendable is the lock of a process that can be suspended. Its requests fail
+// when it wakes, because their deadlines have passed.
+type suspendable struct {
 	resourcelock.Interface
-	stopped *atomic.Bool
+	suspended *atomic.Bool
 }
 
-func (s *stoppable) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
-	if s.stopped.Load() {
-		for s.stopped.Load() {
+func (s *suspendable) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	if s.suspended.Load() {
+		for s.suspended.Load() {
 			time.Sleep(time.Second)
 		}
 		return context.DeadlineExceeded
