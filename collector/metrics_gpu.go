@@ -24,7 +24,7 @@ var (
 		Help:   "SXid events of an NVSwitch since the exporter started, by number; device is the switch's PCI address.",
 		Kind:   Counter,
 		Labels: []string{"sxid"},
-		From:   []string{"kernel log, SXid", "DCGM fields 856, 857 of a switch; one that both tell of counts once"},
+		From:   []string{"kernel log, SXid", "DCGM fields 856, 857 of a switch; an event that both report counts once"},
 	})
 	XidTimestamp = define(Metric{
 		Name:   "accel_gpu_xid_last_timestamp_seconds",

@@ -22,14 +22,14 @@ type Config struct {
 	Devices Devices `yaml:"devices"`
 	Metrics Metrics `yaml:"metrics"`
 	Xid     Xid     `yaml:"xid"`
-	// Allocation says when a device counts as idle, and what it costs.
+	// Allocation configures idleness and prices.
 	Allocation allocation.Settings `yaml:"allocation"`
 	// Alertmanager is a pointer to the settings of package rules/alertmanager;
 	// while it is nil the section is not decoded.
 	Alertmanager any `yaml:"alertmanager"`
 }
 
-// Collect says how sources are sampled.
+// Collect configures the sampling of sources.
 type Collect struct {
 	// Interval is the time between two rounds; 0 leaves it to the flag
 	// --collect.interval.
@@ -45,7 +45,7 @@ type Sources struct {
 	DCGM      DCGM   `yaml:"dcgm"`
 }
 
-// Source is what every source can be told.
+// Source is the configuration common to all sources.
 type Source struct {
 	// Timeout is how long a round may take before it counts as stuck; 0
 	// leaves it to the flag --collector.NAME.timeout.
@@ -61,14 +61,14 @@ type NVIDIA struct {
 	SlowInterval time.Duration `yaml:"slow_interval" accept:"1s..1h"`
 }
 
-// Devices says how the devices of all sources are treated.
+// Devices configures the handling of devices of all sources.
 type Devices struct {
 	// ForgetAfter is how long a device that vanished keeps its counters and
 	// an accel_device_up of 0.
 	ForgetAfter time.Duration `yaml:"forget_after" accept:"1m..720h"`
 }
 
-// Metrics says what is served.
+// Metrics configures the exported metrics.
 type Metrics struct {
 	// Drop selects the families that are not served.
 	Drop []Families `yaml:"drop"`
@@ -76,7 +76,7 @@ type Metrics struct {
 	MaxSeries int `yaml:"max_series" accept:"1000..1000000"`
 }
 
-// Xid says how Xid events are counted.
+// Xid configures the counting of Xid events.
 type Xid struct {
 	// BaselineExtra are the numbers of further Xids that stand at 0 from the
 	// start.

@@ -26,8 +26,8 @@ var ownFamilies = []string{
 	"accel_config_last_reload_success_timestamp_seconds",
 }
 
-// kept reports whether a family must be served whatever the file says: those
-// by which a reader tells "no fault" from "nobody looked".
+// kept reports whether a family cannot be dropped: the families that distinguish
+// "no fault" from "not observed".
 func kept(name string) bool {
 	return name == collector.DeviceUp.Name ||
 		strings.HasPrefix(name, "accel_source_") || strings.HasPrefix(name, "accel_config_")

@@ -115,7 +115,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestMistakes: what a person is told.
+// TestMistakes checks the texts of mistakes.
 func TestMistakes(t *testing.T) {
 	for data, want := range map[string]string{
 		"mode: medium":                `1: mode: found "medium"; accepted is one of fast, slow`,
@@ -178,8 +178,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestSyntax: of a file that is no YAML, the line is told at which it stops
-// being YAML; of one that is too long for that, the line that the parser knows.
+// TestSyntax checks that the mistake has the line at which a file stops being
+// valid YAML or, for a long file, the line that the parser reports.
 func TestSyntax(t *testing.T) {
 	for name, c := range map[string]struct {
 		data string
@@ -209,7 +209,7 @@ func TestSyntax(t *testing.T) {
 	}
 }
 
-// TestMany: of very many mistakes the first are told, and how many there are.
+// TestMany checks that of many mistakes the first are reported, with the count.
 func TestMany(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("weights:\n")

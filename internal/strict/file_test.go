@@ -166,8 +166,8 @@ func TestForbidden(t *testing.T) {
 	read(t, f, "title: a\n")
 }
 
-// TestChangedWithoutLoad: an owner that reads by other means is told of each
-// change once.
+// TestChangedWithoutLoad checks that Changed reports each change once if the owner
+// does not call Read.
 func TestChangedWithoutLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.yml")
 	write(t, path, "title: a\n")

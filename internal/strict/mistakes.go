@@ -13,7 +13,7 @@ type Mistake struct {
 	// Path is the key as one would name it: metrics.drop[2]. It is empty
 	// where the file as a whole is meant.
 	Path string
-	// Text says what was found and what is accepted.
+	// Text has the value found and the accepted values.
 	Text string
 }
 

@@ -18,7 +18,7 @@ type kind struct{ name, interval, active, holders string }
 var (
 	// Reasons of the verdict exist only where something is wrong.
 	verdicts = kind{"accel-verdicts", "", "device:accel_verdict:active", "device_pod:accel_verdict:holder"}
-	// Conditions look at the series of every device; none is told of at once.
+	// Conditions read the series of every device; their alerts always wait.
 	conditions = kind{"accel-conditions", "${conditions_interval}", "device:accel_condition:active", "device_pod:accel_condition:holder"}
 	// Trends look back for hours or days, and are seldom evaluated for it.
 	trends = kind{"accel-trends", "${trends_interval}", "device:accel_trend:active", "device_pod:accel_trend:holder"}
@@ -109,9 +109,9 @@ func (k kind) group(rules []templateRule) (templateGroup, error) {
 	return g, nil
 }
 
-// since is when a device became active, for as long as it is. An alert that is
-// to wait looks at it and has no for: that would begin anew with each pod that
-// comes onto the device.
+// since returns the rule that records since when a device is active. An alert
+// with a wait compares it and has no for, which would restart with each new pod
+// on the device.
 func (k kind) since(name, active string) string {
 	return k.before(name, "") + `
 and on (` + byDevice + `)
@@ -155,8 +155,8 @@ func (k kind) held() string {
 )`
 }
 
-// reasons is one series for each whole device against which one of the
-// reasons speaks, and none of those that explain it better.
+// reasons returns one series for each whole device with one of the reasons, and
+// none of the reasons that explain it better.
 func (r *templateRule) reasons() string {
 	state := r.State
 	if state == "" {

@@ -83,7 +83,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// TestDeviceMistakes: what a person is told of a subject that does not fit.
+// TestDeviceMistakes checks the errors for invalid subjects.
 func TestDeviceMistakes(t *testing.T) {
 	for name, c := range map[string]struct{ subject, want string }{
 		"two forms":      {"rules: [{alert: A, device: x, reason: y}]", "A: an alert on devices has either device or reason"},

@@ -113,7 +113,7 @@ func load(dir string) (map[string]template, error) {
 	return all, nil
 }
 
-// plain checks that the rules look at what they say and at nothing else.
+// plain checks that the rules use only the metrics that they declare.
 func (t *template) plain() error {
 	for _, g := range t.Groups {
 		for _, r := range g.Rules {

@@ -18,7 +18,7 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
-// TestMistakes: what a person is told of a template or values that do not fit.
+// TestMistakes checks the errors for invalid templates or values.
 func TestMistakes(t *testing.T) {
 	for name, c := range map[string]struct{ template, values, want string }{
 		"no value": {

@@ -24,7 +24,7 @@ type subject struct {
 }
 
 // templateGroup becomes one group of rules. A name that begins with
-// accel-cluster- says that its rules need the series of more than one node, or
+// accel-cluster- means that its rules need the series of more than one node, or
 // of something else than the exporter.
 type templateGroup struct {
 	Name     string         `yaml:"name"`
@@ -48,7 +48,7 @@ type templateRule struct {
 	Reason string `yaml:"reason"`
 	State  string `yaml:"state"`
 	Except string `yaml:"except"`
-	// Unless is one over the reasons beside which these say nothing new.
+	// Unless is a regular expression of the reasons that make these redundant.
 	Unless string `yaml:"unless"`
 
 	For           string            `yaml:"for"`

@@ -394,7 +394,7 @@ func TestTrap03ReconfigurationIsNoDrift(t *testing.T) {
 		if diff := cmp.Diff(step.want, drifting(lines), cmp.Transformer("", func(s []string) string { return strings.Join(s, "\n") })); diff != "" {
 			t.Errorf("%+v: drift (-want +got):\n%s", step, diff)
 		}
-		if told := slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "port0/afu") }); told != (step.loaded == 1) {
+		if compared := slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "port0/afu") }); compared != (step.loaded == 1) {
 			t.Errorf("%+v: %q", step, lines)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 // FuzzJudge: whatever Snapshots follow each other and whatever catalogues are
-// applied between them, a Judge that remembers says what one without a memory
-// would, leaves alone what it was given, and says it once.
+// applied between them, a Judge with state gives the result of a new Judge, does
+// not change its input, and exports each series once.
 func FuzzJudge(f *testing.F) {
 	for i := range 6 {
 		seed := make([]byte, 400)
@@ -71,17 +71,17 @@ func checkKept(t *testing.T, was, s *collector.Snapshot) {
 	same := func(a, b collector.Reading) bool {
 		return a.Metric == b.Metric && a.Value == b.Value && slices.Equal(a.Labels, b.Labels)
 	}
-	told := map[string]bool{}
+	judgedIDs := map[string]bool{}
 	for i, d := range s.Devices {
 		before := was.Devices[i].Readings
 		if !slices.EqualFunc(before, d.Readings[:len(before)], same) {
 			t.Fatalf("device %d was changed", i)
 		}
 		more := d.Readings[len(before):]
-		if len(more) > 0 && (told[d.ID] || d.Parent != "" || d.Class == "") {
+		if len(more) > 0 && (judgedIDs[d.ID] || d.Parent != "" || d.Class == "") {
 			t.Errorf("device %d (%q, class %q, parent %q) has %v", i, d.ID, d.Class, d.Parent, more)
 		}
-		told[d.ID] = told[d.ID] || len(more) > 0
+		judgedIDs[d.ID] = judgedIDs[d.ID] || len(more) > 0
 		for _, r := range more {
 			if len(r.Labels) != len(r.Metric.Labels) || !r.Metric.Range.Contains(r.Value) {
 				t.Errorf("%s%q is %v", r.Metric.Name, r.Labels, r.Value)
