@@ -21,7 +21,7 @@ func life(pid int, began, ran time.Duration, peak, compute float64) fact {
 	}
 }
 
-// quiet says that nothing is accounted for.
+// quiet: no process is accounted for.
 func quiet(d *collector.Device) { d.Accounts = []collector.Account{} }
 
 // followed shows the device with the facts for long enough that the pods of
@@ -56,18 +56,18 @@ func TestAccounts(t *testing.T) {
 			r.want(collector.AllocationProcessSeconds, "A a 100", "A b 0")
 			r.want(collector.ProcessesEnded, "A holder 1", "A other 1", "A unknown 0")
 			r.want(collector.AllocationProcessMemoryPeak, "A a 6.44245e+09", "A b 1.07374e+09")
-			if got := r.tell(collector.AllocationProcessBusy, "engine"); !slices.Equal(got, []string{"A a compute 50", "A b compute 0", "A b memory 0"}) {
+			if got := r.series(collector.AllocationProcessBusy, "engine"); !slices.Equal(got, []string{"A a compute 50", "A b compute 0", "A b memory 0"}) {
 				t.Errorf("busy: %q", got)
 			}
 		}
-		// Nobody tells for a while, as when a worker starts again: what has been
+		// There is no record for a while, as when a worker restarts: what has been
 		// counted stays, and is not counted again.
 		r.after(time.Minute, device(gpuA, 0))
 		r.want(collector.AllocationProcessMemoryPeak)
 		r.want(collector.AllocationProcessesEnded, "A a 1", "A b 0")
 		r.after(time.Second, device(gpuA, 0, quiet)).after(time.Second, device(gpuA, 0, ended...))
 		r.want(collector.AllocationProcessesEnded, "A a 1", "A b 0")
-		// The pod ends before its process is told to have.
+		// The pod ends before the record of its process.
 		r.list()
 		r.after(time.Second, device(gpuA, 0, ended...))
 		r.after(time.Second, device(gpuA, 0, life(2, time.Second, 200*time.Second, gib, 0.1)))
@@ -88,7 +88,7 @@ func TestAccounts(t *testing.T) {
 // nobody saw said to be anybody's.
 func TestAccountsOfStrangers(t *testing.T) {
 	r := newRig(t, processes)
-	r.list(held("a", gpu, gpuA))
+	r.list(alloc("a", gpu, gpuA))
 	past := life(7, -time.Hour, time.Minute, gib, 0.5)
 	r.after(time.Second, device(gpuA, 0, past))
 	r.want(collector.ProcessesEnded, "A holder 0", "A other 0", "A unknown 0")
@@ -97,12 +97,12 @@ func TestAccountsOfStrangers(t *testing.T) {
 	r.want(collector.AllocationProcessesEnded, "A a 0")
 }
 
-// Of processes one of which does not tell how busy it was, no time at work is
-// told: it would be too short.
+// If one of the processes lacks its busy time, there is no busy time: the sum
+// would be too short.
 func TestAccountsWithoutUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, processes)
-		r.list(held("a", gpu, gpuA))
+		r.list(alloc("a", gpu, gpuA))
 		r.run(1, "a", true)
 		r.after(0, device(gpuA, 0, quiet))
 		silent := func(ran time.Duration) fact {
@@ -122,7 +122,7 @@ func TestAccountsWithoutUse(t *testing.T) {
 // Where procfs is not the node's, whose a process was is unknown.
 func TestAccountsWithoutProcfs(t *testing.T) {
 	r := newRig(t)
-	r.list(held("a", gpu, gpuA))
+	r.list(alloc("a", gpu, gpuA))
 	r.after(time.Second, device(gpuA, 0, life(1, 0, -1, gib, 0.5)))
 	r.after(time.Minute, device(gpuA, 0, life(1, 0, 30*time.Second, gib, 0.5)))
 	r.want(collector.ProcessesEnded, "A holder 0", "A other 0", "A unknown 1")
@@ -132,7 +132,7 @@ func TestAccountsWithoutProcfs(t *testing.T) {
 // What is remembered of processes is bounded, and what is not is not counted.
 func TestAccountsAreBounded(t *testing.T) {
 	r := newRig(t, processes)
-	r.list(held("a", gpu, gpuA))
+	r.list(alloc("a", gpu, gpuA))
 	r.after(0, device(gpuA, 0, quiet))
 	for i := range 30 {
 		var many []fact

@@ -27,62 +27,62 @@ func node(facts ...fact) []collector.Device {
 	}
 }
 
-// attributions are the ways to hold a device. Nothing is configured.
+// attributions are the ways to have a device. Nothing is configured.
 var attributions = []struct {
-	name  string
-	holds []podmap.Allocation
+	name string
+	list []podmap.Allocation
 	// info has device, namespace, pod, containers and resources; holders is
 	// how many pods each device has, of those that have any.
 	info    []string
 	holders []string
 }{
-	{"by UUID", []podmap.Allocation{held("a", gpu, gpuA)}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
-	{"under a name of one's own", []podmap.Allocation{held("a", "example.com/big", gpuA)}, []string{"A ml a main example.com/big"}, []string{"A 1"}},
-	{"by minor number, on GKE", []podmap.Allocation{held("a", gpu, "nvidia2")}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
-	{"by device node", []podmap.Allocation{held("a", gpu, "/dev/nvidia2")}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
-	{"a claim of DRA", []podmap.Allocation{held("a", "gpu.nvidia.com", "gpu-2", claimed, containers("main", "side"))}, []string{"A ml a main,side gpu.nvidia.com"}, []string{"A 1"}},
-	{"a claim of two pods", []podmap.Allocation{held("a", "gpu.nvidia.com", "gpu-2", claimed), held("b", "gpu.nvidia.com", "gpu-2", claimed)}, []string{"A ml a main gpu.nvidia.com", "A ml b main gpu.nvidia.com"}, []string{"A 2"}},
-	{"two containers of one pod", []podmap.Allocation{held("a", gpu, gpuA, containers("main", "side"))}, []string{"A ml a main,side nvidia.com/gpu"}, []string{"A 1"}},
-	{"MIG by UUID", []podmap.Allocation{held("a", "nvidia.com/mig-3g.40gb", mig1)}, []string{"m1 ml a main nvidia.com/mig-3g.40gb"}, []string{"m1 1"}},
-	{"MIG by instances, before R470", []podmap.Allocation{held("a", gpu, "MIG-"+gpuB+"/7/0")}, []string{"m2 ml a main nvidia.com/gpu"}, []string{"m2 1"}},
-	{"MIG on GKE", []podmap.Allocation{held("a", gpu, "nvidia0/gi1"), held("b", gpu, "nvidia0/gi7/vgpu0")}, []string{"m1 ml a main nvidia.com/gpu", "m2 ml b main nvidia.com/gpu"}, []string{"m1 1", "m2 1"}},
-	{"MIG by DRA", []podmap.Allocation{held("a", "gpu.nvidia.com", "gpu-0-mig-1g10gb-19-6", claimed)}, []string{"m2 ml a main gpu.nvidia.com"}, []string{"m2 1"}},
-	{"MIG shared", []podmap.Allocation{held("a", gpu, mig1+"::0"), held("b", gpu, mig1+"::1")}, []string{"m1 ml a main nvidia.com/gpu", "m1 ml b main nvidia.com/gpu"}, []string{"m1 2"}},
-	{"time slicing", []podmap.Allocation{held("a", "nvidia.com/gpu.shared", gpuA+"::0"), held("b", "nvidia.com/gpu.shared", gpuA+"::1")}, []string{"A ml a main nvidia.com/gpu.shared", "A ml b main nvidia.com/gpu.shared"}, []string{"A 2"}},
-	{"two replicas of one pod", []podmap.Allocation{held("a", gpu, gpuA+"::0"), held("a", gpu, gpuA+"::1", containers("side"))}, []string{"A ml a main,side nvidia.com/gpu"}, []string{"A 1"}},
-	{"shared on GKE", []podmap.Allocation{held("a", gpu, "nvidia2/vgpu0"), held("b", gpu, "nvidia2/vgpu1")}, []string{"A ml a main nvidia.com/gpu", "A ml b main nvidia.com/gpu"}, []string{"A 2"}},
-	{"HAMi", []podmap.Allocation{held("a", gpu, gpuA+"-3")}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
-	{"contested", []podmap.Allocation{held("a", gpu, gpuA, contested), held("b", gpu, gpuA, contested)}, []string{"A ml a main nvidia.com/gpu", "A ml b main nvidia.com/gpu"}, []string{"A 2"}},
-	{"kept", []podmap.Allocation{held("a", gpu, gpuA, kept)}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
-	{"an FPGA's function", []podmap.Allocation{held("a", "fpga.intel.com/af-x", "dfl-port.0")}, []string{"card ml a main fpga.intel.com/af-x"}, []string{"card 1"}},
-	{"an FPGA's function under the old driver", []podmap.Allocation{held("a", "fpga.intel.com/af-x", "intel-fpga-port.0")}, []string{"card ml a main fpga.intel.com/af-x"}, []string{"card 1"}},
-	{"an FPGA by region and function", []podmap.Allocation{held("a", "fpga.intel.com/af-x", "dfl-port.0"), held("a", "fpga.intel.com/region-y", "dfl-fme.0")}, []string{"card ml a main fpga.intel.com/af-x,fpga.intel.com/region-y"}, []string{"card 1"}},
-	{"an FPGA by a further function", []podmap.Allocation{held("a", "intel.com/intel_fec_5g", "0000:5f:00.0")}, []string{"card ml a main intel.com/intel_fec_5g"}, []string{"card 1"}},
-	{"an Alveo by its management function", []podmap.Allocation{held("a", "amd.com/xilinx_u250-0", "0000:86:00.0")}, []string{"0000:86:00.1 ml a main amd.com/xilinx_u250-0"}, []string{"0000:86:00.1 1"}},
-	{"an Alveo that all pods are given", []podmap.Allocation{held("a", "amd.com/xilinx_u250-0", "0000:86:00.1-2")}, []string{"0000:86:00.1 ml a main amd.com/xilinx_u250-0"}, []string{"0000:86:00.1 1"}},
-	{"a GPU that only the PCI core knows", []podmap.Allocation{held("a", "amd.com/gpu", "0000:c1:00.0")}, []string{"0000:c1:00.0 ml a main amd.com/gpu"}, []string{"0000:c1:00.0 1"}},
-	{"the same by Intel's DRA", []podmap.Allocation{held("a", "gpu.intel.com", "0000-03-00-0-0x56c0", claimed)}, []string{"0000:03:00.0 ml a main gpu.intel.com"}, []string{"0000:03:00.0 1"}},
-	{"no accelerator", []podmap.Allocation{held("a", "rdma/hca", "7"), held("a", "devices.kubevirt.io/kvm", "kvm3")}, nil, nil},
-	{"nobody", nil, nil, nil},
+	{"by UUID", []podmap.Allocation{alloc("a", gpu, gpuA)}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
+	{"under a name of one's own", []podmap.Allocation{alloc("a", "example.com/big", gpuA)}, []string{"A ml a main example.com/big"}, []string{"A 1"}},
+	{"by minor number, on GKE", []podmap.Allocation{alloc("a", gpu, "nvidia2")}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
+	{"by device node", []podmap.Allocation{alloc("a", gpu, "/dev/nvidia2")}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
+	{"a claim of DRA", []podmap.Allocation{alloc("a", "gpu.nvidia.com", "gpu-2", claimed, containers("main", "side"))}, []string{"A ml a main,side gpu.nvidia.com"}, []string{"A 1"}},
+	{"a claim of two pods", []podmap.Allocation{alloc("a", "gpu.nvidia.com", "gpu-2", claimed), alloc("b", "gpu.nvidia.com", "gpu-2", claimed)}, []string{"A ml a main gpu.nvidia.com", "A ml b main gpu.nvidia.com"}, []string{"A 2"}},
+	{"two containers of one pod", []podmap.Allocation{alloc("a", gpu, gpuA, containers("main", "side"))}, []string{"A ml a main,side nvidia.com/gpu"}, []string{"A 1"}},
+	{"MIG by UUID", []podmap.Allocation{alloc("a", "nvidia.com/mig-3g.40gb", mig1)}, []string{"m1 ml a main nvidia.com/mig-3g.40gb"}, []string{"m1 1"}},
+	{"MIG by instances, before R470", []podmap.Allocation{alloc("a", gpu, "MIG-"+gpuB+"/7/0")}, []string{"m2 ml a main nvidia.com/gpu"}, []string{"m2 1"}},
+	{"MIG on GKE", []podmap.Allocation{alloc("a", gpu, "nvidia0/gi1"), alloc("b", gpu, "nvidia0/gi7/vgpu0")}, []string{"m1 ml a main nvidia.com/gpu", "m2 ml b main nvidia.com/gpu"}, []string{"m1 1", "m2 1"}},
+	{"MIG by DRA", []podmap.Allocation{alloc("a", "gpu.nvidia.com", "gpu-0-mig-1g10gb-19-6", claimed)}, []string{"m2 ml a main gpu.nvidia.com"}, []string{"m2 1"}},
+	{"MIG shared", []podmap.Allocation{alloc("a", gpu, mig1+"::0"), alloc("b", gpu, mig1+"::1")}, []string{"m1 ml a main nvidia.com/gpu", "m1 ml b main nvidia.com/gpu"}, []string{"m1 2"}},
+	{"time slicing", []podmap.Allocation{alloc("a", "nvidia.com/gpu.shared", gpuA+"::0"), alloc("b", "nvidia.com/gpu.shared", gpuA+"::1")}, []string{"A ml a main nvidia.com/gpu.shared", "A ml b main nvidia.com/gpu.shared"}, []string{"A 2"}},
+	{"two replicas of one pod", []podmap.Allocation{alloc("a", gpu, gpuA+"::0"), alloc("a", gpu, gpuA+"::1", containers("side"))}, []string{"A ml a main,side nvidia.com/gpu"}, []string{"A 1"}},
+	{"shared on GKE", []podmap.Allocation{alloc("a", gpu, "nvidia2/vgpu0"), alloc("b", gpu, "nvidia2/vgpu1")}, []string{"A ml a main nvidia.com/gpu", "A ml b main nvidia.com/gpu"}, []string{"A 2"}},
+	{"HAMi", []podmap.Allocation{alloc("a", gpu, gpuA+"-3")}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
+	{"contested", []podmap.Allocation{alloc("a", gpu, gpuA, contested), alloc("b", gpu, gpuA, contested)}, []string{"A ml a main nvidia.com/gpu", "A ml b main nvidia.com/gpu"}, []string{"A 2"}},
+	{"kept", []podmap.Allocation{alloc("a", gpu, gpuA, kept)}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
+	{"an FPGA's function", []podmap.Allocation{alloc("a", "fpga.intel.com/af-x", "dfl-port.0")}, []string{"card ml a main fpga.intel.com/af-x"}, []string{"card 1"}},
+	{"an FPGA's function under the old driver", []podmap.Allocation{alloc("a", "fpga.intel.com/af-x", "intel-fpga-port.0")}, []string{"card ml a main fpga.intel.com/af-x"}, []string{"card 1"}},
+	{"an FPGA by region and function", []podmap.Allocation{alloc("a", "fpga.intel.com/af-x", "dfl-port.0"), alloc("a", "fpga.intel.com/region-y", "dfl-fme.0")}, []string{"card ml a main fpga.intel.com/af-x,fpga.intel.com/region-y"}, []string{"card 1"}},
+	{"an FPGA by a further function", []podmap.Allocation{alloc("a", "intel.com/intel_fec_5g", "0000:5f:00.0")}, []string{"card ml a main intel.com/intel_fec_5g"}, []string{"card 1"}},
+	{"an Alveo by its management function", []podmap.Allocation{alloc("a", "amd.com/xilinx_u250-0", "0000:86:00.0")}, []string{"0000:86:00.1 ml a main amd.com/xilinx_u250-0"}, []string{"0000:86:00.1 1"}},
+	{"an Alveo that all pods are given", []podmap.Allocation{alloc("a", "amd.com/xilinx_u250-0", "0000:86:00.1-2")}, []string{"0000:86:00.1 ml a main amd.com/xilinx_u250-0"}, []string{"0000:86:00.1 1"}},
+	{"a GPU that only the PCI core knows", []podmap.Allocation{alloc("a", "amd.com/gpu", "0000:c1:00.0")}, []string{"0000:c1:00.0 ml a main amd.com/gpu"}, []string{"0000:c1:00.0 1"}},
+	{"the same by Intel's DRA", []podmap.Allocation{alloc("a", "gpu.intel.com", "0000-03-00-0-0x56c0", claimed)}, []string{"0000:03:00.0 ml a main gpu.intel.com"}, []string{"0000:03:00.0 1"}},
+	{"no accelerator", []podmap.Allocation{alloc("a", "rdma/hca", "7"), alloc("a", "devices.kubevirt.io/kvm", "kvm3")}, nil, nil},
+	{"no allocation", nil, nil, nil},
 }
 
-// TestAttribution: for every way to hold a device and every state of the
-// kubelet in which holders are told, each device has those holders that it
+// TestAttribution: for every way to have a device and every state of the
+// kubelet with allocations, each device has those holders that it
 // has, and no other device has any.
 func TestAttribution(t *testing.T) {
 	for _, state := range []podmap.State{podmap.StateFresh, podmap.StateUnconfirmed, podmap.StateStale} {
 		for _, c := range attributions {
 			t.Run(string(state)+", "+c.name, func(t *testing.T) {
 				r := newRig(t)
-				r.list(c.holds...)
+				r.list(c.list...)
 				r.state(state)
-				for range 2 { // a second Snapshot says the same
+				for range 2 { // a second Snapshot has the same
 					r.after(time.Second, node()...)
-					if diff := cmp.Diff(c.info, lines(r.tell(collector.AllocationInfo, "namespace", "container", "resource"))); diff != "" {
+					if diff := cmp.Diff(c.info, lines(r.series(collector.AllocationInfo, "namespace", "container", "resource"))); diff != "" {
 						t.Errorf("(-want +got):\n%s", diff)
 					}
 				}
-				all, zero := r.tell(collector.DeviceHolders), 0
+				all, zero := r.series(collector.DeviceHolders), 0
 				var some []string
 				for _, line := range all {
 					if line[len(line)-2:] == " 0" {
@@ -109,11 +109,11 @@ func TestAttribution(t *testing.T) {
 }
 
 // lines cuts the value of an info.
-func lines(told []string) []string {
-	for i, line := range told {
-		told[i] = line[:len(line)-len(" 1")]
+func lines(series []string) []string {
+	for i, line := range series {
+		series[i] = line[:len(line)-len(" 1")]
 	}
-	return told
+	return series
 }
 
 // What may be of a device keeps it from being called free; what cannot be,
@@ -134,16 +134,16 @@ func TestDoubt(t *testing.T) {
 		{"squat.ai/my-h100-80gb", "left", 1},
 	} {
 		r := newRig(t)
-		r.list(held("a", c.resource, c.id))
+		r.list(alloc("a", c.resource, c.id))
 		r.after(time.Second, device(gpuA, 0), fpga("card"))
-		if got := r.tell(collector.DeviceHolders); len(got) != c.free {
+		if got := r.series(collector.DeviceHolders); len(got) != c.free {
 			t.Errorf("%s of %s: %q", c.id, c.resource, got)
 		}
 	}
 }
 
-// DRA names a MIG device by its place, which NVML may not tell. Where others
-// hold the rest, only one is left; where several are, none is called free, and
+// DRA names a MIG device by its place, which NVML may not report. If all others are
+// allocated, only one is left; if several are, none is free, and
 // no other device is doubted.
 func TestElimination(t *testing.T) {
 	const dra = "gpu.nvidia.com"
@@ -154,43 +154,43 @@ func TestElimination(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name    string
-		holds   []podmap.Allocation
+		list    []podmap.Allocation
 		info    []string
 		holders []string
 	}{
 		{
 			"one is left",
-			[]podmap.Allocation{held("a", gpu, mig1), held("b", dra, "gpu-0-mig-1g10gb-19-3", claimed)},
+			[]podmap.Allocation{alloc("a", gpu, mig1), alloc("b", dra, "gpu-0-mig-1g10gb-19-3", claimed)},
 			[]string{"m1 a 1", "m2 b 1"},
 			[]string{"A 0", "MIG-third 0", "m1 1", "m2 1"},
 		},
 		{
 			"one is left for two pods that share it",
-			[]podmap.Allocation{held("a", gpu, mig1), held("b", dra, "gpu-0-mig-1g10gb-19-3", claimed), held("c", dra, "gpu-0-mig-1g10gb-19-3", claimed)},
+			[]podmap.Allocation{alloc("a", gpu, mig1), alloc("b", dra, "gpu-0-mig-1g10gb-19-3", claimed), alloc("c", dra, "gpu-0-mig-1g10gb-19-3", claimed)},
 			[]string{"m1 a 1", "m2 b 1", "m2 c 1"},
 			[]string{"A 0", "MIG-third 0", "m1 1", "m2 2"},
 		},
 		{
 			"both are of one pod",
-			[]podmap.Allocation{held("b", dra, "gpu-0-mig-1g10gb-19-0", claimed), held("b", dra, "gpu-0-mig-1g10gb-19-1", claimed)},
+			[]podmap.Allocation{alloc("b", dra, "gpu-0-mig-1g10gb-19-0", claimed), alloc("b", dra, "gpu-0-mig-1g10gb-19-1", claimed)},
 			[]string{"m1 b 1", "m2 b 1"},
 			[]string{"A 0", "MIG-third 0", "m1 1", "m2 1"},
 		},
 		{
 			"which is whose is not known",
-			[]podmap.Allocation{held("a", dra, "gpu-0-mig-1g10gb-19-0", claimed), held("b", dra, "gpu-0-mig-1g10gb-19-1", claimed)},
+			[]podmap.Allocation{alloc("a", dra, "gpu-0-mig-1g10gb-19-0", claimed), alloc("b", dra, "gpu-0-mig-1g10gb-19-1", claimed)},
 			nil,
 			[]string{"A 0", "MIG-third 0"},
 		},
 		{
 			"which of two is not known",
-			[]podmap.Allocation{held("a", dra, "gpu-0-mig-1g10gb-19-0", claimed)},
+			[]podmap.Allocation{alloc("a", dra, "gpu-0-mig-1g10gb-19-0", claimed)},
 			nil,
 			[]string{"A 0", "MIG-third 0"},
 		},
 		{
 			"the only one of its profile",
-			[]podmap.Allocation{held("a", dra, "gpu-0-mig-3g40gb-9-4", claimed)},
+			[]podmap.Allocation{alloc("a", dra, "gpu-0-mig-3g40gb-9-4", claimed)},
 			[]string{"MIG-third a 1"},
 			[]string{"A 0", "MIG-third 1", "m1 0", "m2 0"},
 		},
@@ -198,13 +198,13 @@ func TestElimination(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t)
 			for range 2 {
-				r.list(c.holds...)
+				r.list(c.list...)
 				r.after(time.Second, devices...)
 				for _, x := range []struct {
 					m    *collector.Metric
 					want []string
 				}{{collector.AllocationInfo, c.info}, {collector.DeviceHolders, c.holders}} {
-					got := r.tell(x.m)
+					got := r.series(x.m)
 					slices.Sort(got)
 					if diff := cmp.Diff(x.want, got); diff != "" {
 						t.Errorf("%s (-want +got):\n%s", x.m.Name, diff)
@@ -214,11 +214,11 @@ func TestElimination(t *testing.T) {
 			// What is found so counts as found by its profile.
 			lost := len(r.j.Report().Unresolved)
 			ids := map[string]bool{}
-			for _, h := range c.holds {
+			for _, h := range c.list {
 				ids[h.DeviceID] = true
 			}
 			want := fmt.Sprintf("ambiguous %d", min(lost, len(ids)))
-			if got := r.tell(collector.PodmapIDs); !slices.Contains(got, want) {
+			if got := r.series(collector.PodmapIDs); !slices.Contains(got, want) {
 				t.Errorf("%q has no %s", got, want)
 			}
 		})
@@ -228,7 +228,7 @@ func TestElimination(t *testing.T) {
 // What is left on one GPU is not what a name on another means.
 func TestEliminationByGPU(t *testing.T) {
 	r := newRig(t)
-	r.list(held("a", gpu, mig1), held("b", "gpu.nvidia.com", "gpu-1-mig-1g10gb-19-3", claimed))
+	r.list(alloc("a", gpu, mig1), alloc("b", "gpu.nvidia.com", "gpu-1-mig-1g10gb-19-3", claimed))
 	r.after(
 		time.Second, device(gpuA, 1), device(gpuB, 0), slice(mig1, gpuB, 0, 1, "1g.10gb"), slice(mig2, gpuB, 0, 2, "1g.10gb"),
 		slice("MIG-x", gpuA, 1, 1, "1g.10gb"), slice("MIG-y", gpuA, 1, 2, "1g.10gb"),
@@ -253,10 +253,10 @@ func TestPublished(t *testing.T) {
 		}
 	})
 	claim := func(pod, device string) podmap.Allocation {
-		return held(pod, "gpu.nvidia.com", device, claimed, func(h *podmap.Allocation) { h.Claim, h.Pool = "ml/claim", "node" })
+		return alloc(pod, "gpu.nvidia.com", device, claimed, func(h *podmap.Allocation) { h.Claim, h.Pool = "ml/claim", "node" })
 	}
 	devices := []collector.Device{device(gpuA, 1), device(gpuB, 0), slice(mig1, gpuB, 0, 1, "1g.10gb"), slice(mig2, gpuB, 0, 2, "1g.10gb")}
-	r.list(claim("a", "gpu-0-mig-1g10gb-19-1"), claim("b", "odd"), claim("c", "gone"), held("d", gpu, "nvidia9"))
+	r.list(claim("a", "gpu-0-mig-1g10gb-19-1"), claim("b", "odd"), claim("c", "gone"), alloc("d", gpu, "nvidia9"))
 	r.after(time.Second, devices...)
 	r.want(collector.AllocationInfo, "A b 1", "m2 a 1")
 	r.want(collector.PodmapIDs, "alias 0", "id 1", "instance 0", "profile 0", "minor 0", "pci 1", "function 0", "name 0", "index 0", "hash 0", "sole 0", "none 2", "ambiguous 0", "unknown 0", "ignored 0")
@@ -267,23 +267,23 @@ func TestPublished(t *testing.T) {
 	r.want(collector.AllocationInfo, "m1 c 1")
 }
 
-// What was found by elimination stays found when others let go, and helps to
+// What was found by elimination stays found when others end, and helps to
 // find more.
 func TestEliminationLasts(t *testing.T) {
 	const dra = "gpu.nvidia.com"
 	r := newRig(t)
 	devices := []collector.Device{device(gpuB, 0), slice(mig1, gpuB, 0, 1, "1g.10gb"), slice(mig2, gpuB, 0, 2, "1g.10gb")}
-	b := held("b", dra, "gpu-0-mig-1g10gb-19-3", claimed)
+	b := alloc("b", dra, "gpu-0-mig-1g10gb-19-3", claimed)
 	for _, step := range []struct {
-		holds []podmap.Allocation
-		want  []string
+		list []podmap.Allocation
+		want []string
 	}{
-		{[]podmap.Allocation{held("a", gpu, mig1), b}, []string{"m1 a 1", "m2 b 1"}},
+		{[]podmap.Allocation{alloc("a", gpu, mig1), b}, []string{"m1 a 1", "m2 b 1"}},
 		{[]podmap.Allocation{b}, []string{"m2 b 1"}},
-		{[]podmap.Allocation{b, held("c", dra, "gpu-0-mig-1g10gb-19-1", claimed)}, []string{"m1 c 1", "m2 b 1"}},
-		{[]podmap.Allocation{held("d", dra, "gpu-0-mig-1g10gb-19-3", claimed)}, []string{"m2 d 1"}},
+		{[]podmap.Allocation{b, alloc("c", dra, "gpu-0-mig-1g10gb-19-1", claimed)}, []string{"m1 c 1", "m2 b 1"}},
+		{[]podmap.Allocation{alloc("d", dra, "gpu-0-mig-1g10gb-19-3", claimed)}, []string{"m2 d 1"}},
 	} {
-		r.list(step.holds...)
+		r.list(step.list...)
 		r.after(time.Second, devices...)
 		r.want(collector.AllocationInfo, step.want...)
 	}
@@ -292,7 +292,7 @@ func TestEliminationLasts(t *testing.T) {
 	r.want(collector.AllocationInfo)
 	r.list()
 	r.after(time.Second, devices[0], slice("MIG-new", gpuB, 0, 5, "1g.10gb"), slice(mig2, gpuB, 0, 2, "1g.10gb"))
-	r.list(held("a", gpu, mig2), held("e", dra, "gpu-0-mig-1g10gb-19-3", claimed))
+	r.list(alloc("a", gpu, mig2), alloc("e", dra, "gpu-0-mig-1g10gb-19-3", claimed))
 	r.after(time.Second, devices[0], slice("MIG-new", gpuB, 0, 5, "1g.10gb"), slice(mig2, gpuB, 0, 2, "1g.10gb"))
 	r.want(collector.AllocationInfo, "MIG-new e 1", "m2 a 1")
 }
@@ -301,7 +301,7 @@ func TestEliminationLasts(t *testing.T) {
 // has its holder from then on.
 func TestDevicesCome(t *testing.T) {
 	r := newRig(t)
-	r.list(held("a", gpu, gpuA), held("b", gpu, "nvidia1"))
+	r.list(alloc("a", gpu, gpuA), alloc("b", gpu, "nvidia1"))
 	r.after(time.Second)
 	r.want(collector.PodmapIDs, "alias 0", "id 0", "instance 0", "profile 0", "minor 0", "pci 0", "function 0", "name 0", "index 0", "hash 0", "sole 0", "none 2", "ambiguous 0", "unknown 0", "ignored 0")
 	r.after(time.Second, device(gpuA, 0), device(gpuB, 5))
@@ -317,11 +317,11 @@ func TestDevicesCome(t *testing.T) {
 	r.want(collector.AllocationInfo, "B b 1")
 }
 
-// A partition that is gone is said to be, so that what is only kept of it is
+// A destroyed partition is reported as gone, so that its kept allocation is
 // released; a whole device is not.
 func TestPartitionGone(t *testing.T) {
 	r := newRig(t)
-	r.list(held("a", gpu, gpuA), held("b", gpu, mig1))
+	r.list(alloc("a", gpu, gpuA), alloc("b", gpu, mig1))
 	r.after(time.Second, device(gpuA, 0), device(gpuB, 1), slice(mig1, gpuB, 1, 1, "3g.40gb"))
 	r.after(time.Second, device(gpuB, 1))
 	if diff := cmp.Diff([]string{mig1}, r.gone); diff != "" {
@@ -329,14 +329,14 @@ func TestPartitionGone(t *testing.T) {
 	}
 }
 
-// Allocated time is that since the hold was first listed. It goes on while the
+// Allocated time is the time since the allocation was first listed. It goes on while the
 // kubelet is silent, and ends with what is known.
 func TestAllocated(t *testing.T) {
 	r := newRig(t)
-	r.list(held("a", gpu, gpuA))
+	r.list(alloc("a", gpu, gpuA))
 	r.after(5*time.Second, device(gpuA, 0))
 	r.want(collector.AllocationSeconds, "A a 5")
-	r.list(held("a", gpu, gpuA, kept))
+	r.list(alloc("a", gpu, gpuA, kept))
 	r.state(podmap.StateUnconfirmed)
 	r.after(10*time.Second, device(gpuA, 0))
 	r.want(collector.AllocationSeconds, "A a 15")
@@ -344,7 +344,7 @@ func TestAllocated(t *testing.T) {
 	r.after(10*time.Second, device(gpuA, 0, down))
 	r.want(collector.AllocationSeconds, "A a 25")
 	// By two ids it is that of the older one.
-	r.list(held("a", gpu, gpuA+"::0"), held("a", gpu, gpuA+"::1", began(20*time.Second, 10*time.Second)))
+	r.list(alloc("a", gpu, gpuA+"::0"), alloc("a", gpu, gpuA+"::1", began(20*time.Second, 10*time.Second)))
 	r.after(10*time.Second, device(gpuA, 0))
 	r.want(collector.AllocationSeconds, "A a 35")
 	r.list()
@@ -354,10 +354,10 @@ func TestAllocated(t *testing.T) {
 	r.want(collector.DeviceHolders)
 }
 
-// Held says by which resources a device is held.
+// TestResources: the resources by which a device is allocated.
 func TestHeld(t *testing.T) {
 	r := newRig(t)
-	r.list(held("a", "fpga.intel.com/region-y", "dfl-fme.0"), held("b", "fpga.intel.com/af-x", "dfl-port.0"))
+	r.list(alloc("a", "fpga.intel.com/region-y", "dfl-fme.0"), alloc("b", "fpga.intel.com/af-x", "dfl-port.0"))
 	r.after(time.Second, fpga("card"), device(gpuA, 0))
 	if diff := cmp.Diff([]string{"fpga.intel.com/af-x", "fpga.intel.com/region-y"}, r.j.Resources("card")); diff != "" {
 		t.Error(diff)
@@ -372,24 +372,24 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// Beyond the limit on holders no series are made, and it is told how many are
-// left out. Nobody calls their devices free.
+// Allocations beyond the limit have no series and are counted. Their devices
+// are not free.
 func TestLimit(t *testing.T) {
 	r := newRig(t, func(r *rig) { r.settings.MaxHolders = 1 })
-	r.list(held("a", gpu, gpuA), held("b", gpu, gpuB))
+	r.list(alloc("a", gpu, gpuA), alloc("b", gpu, gpuB))
 	for range 2 {
 		r.after(time.Second, device(gpuA, 0), device(gpuB, 1))
 		r.want(collector.AllocationInfo, "A a 1")
 		r.want(collector.DeviceHolders, "A 1", "B 1")
 		r.want(collector.PodmapHolds, "told 2", "kept 0", "contested 0", "superseded 0", "unresolved 0", "omitted 1")
 	}
-	// Nor is one told what it did together with one that is left out.
-	r.list(held("a", gpu, gpuA), held("b", "example.com/port", "nvidia0"))
+	// An allocation beside an omitted one has no values either.
+	r.list(alloc("a", gpu, gpuA), alloc("b", "example.com/port", "nvidia0"))
 	r.after(time.Second, device(gpuA, 0, used(0.5, gib)))
 	r.want(collector.AllocationInfo, "A a 1")
 	r.want(collector.DeviceHolders, "A 2")
 	r.want(collector.AllocationUtilization)
-	r.list(held("a", gpu, gpuA))
+	r.list(alloc("a", gpu, gpuA))
 	r.after(time.Second, device(gpuA, 0, used(0.5, gib)))
 	r.want(collector.AllocationUtilization, "A a 0.5")
 	r.want(collector.DeviceHolders, "A 1")

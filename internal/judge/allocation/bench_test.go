@@ -36,7 +36,7 @@ func newCrowd() *crowd {
 		}
 	}
 	for i := range 250 {
-		c.list = append(c.list, held(fmt.Sprintf("pod-%03d", i), "nvidia.com/gpu.shared", ids[i]))
+		c.list = append(c.list, alloc(fmt.Sprintf("pod-%03d", i), "nvidia.com/gpu.shared", ids[i]))
 	}
 	c.pods = &podmap.Map{State: podmap.StateFresh, Time: start, Confirmed: start, Allocations: c.list, Allocatable: []podmap.Allocatable{{Resource: "nvidia.com/gpu.shared", IDs: ids}}, AllocatableTime: start}
 	return c

@@ -9,7 +9,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
-// What docs/allocation.md gives as a configuration is one.
+// TestDocs: the configuration in docs/allocation.md is valid.
 func TestDocs(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/allocation.md")
 	if err != nil {
@@ -28,6 +28,6 @@ func TestDocs(t *testing.T) {
 	}
 	if s := file.Allocation; len(s.Prices) != 3 || len(s.Idle.Resources) != 2 || s.Idle.Grace != allocation.DefaultSettings().Idle.Grace ||
 		s.Idle.Floor != allocation.DefaultSettings().Idle.Floor || s.Idle.Traffic != allocation.DefaultSettings().Idle.Traffic || s.MaxHolders != allocation.DefaultSettings().MaxHolders {
-		t.Errorf("not what the page says: %+v", s)
+		t.Errorf("not the configuration of the page: %+v", s)
 	}
 }

@@ -41,38 +41,38 @@ func (r *rig) faults(want ...string) {
 	}
 }
 
-// A fault is told of who held the device when it happened, and outlives the
+// A fault is recorded on the allocation at its time, and outlives the
 // pod by an hour.
 func TestFault(t *testing.T) {
 	r := newRig(t)
 	one := device(gpuA, 0)
-	r.list(held("a", gpu, gpuA))
+	r.list(alloc("a", gpu, gpuA))
 	r.happen(time.Second, nil, one)
 	r.happen(10*time.Second, []collector.Event{xid(79, 9*time.Second), {Device: gpuA, Kind: collector.EventBusLoss, Time: start.Add(8 * time.Second)}}, one)
 	r.faults("A a xid_79 9", "A a bus_loss 8")
 	if r.asked != 1 {
 		t.Errorf("the kubelet was asked %d times", r.asked)
 	}
-	// The second witness tells of the same; the log of before the start tells
-	// of nobody.
+	// The second witness reports the same fault. An entry from before the
+	// start concerns no allocation.
 	r.happen(11*time.Second, []collector.Event{
 		xid(79, 10*time.Second, func(e *collector.Event) { e.Witnesses = []string{"nvidia", "kernellog"} }),
 		xid(48, 2*time.Second, func(e *collector.Event) { e.Past = true }),
 	}, one)
 	r.faults("A a xid_79 9", "A a bus_loss 8")
 
-	// An older one that is told of late.
+	// An older one that is reported late.
 	r.happen(12*time.Second, []collector.Event{xid(79, 4*time.Second)}, one)
 	r.faults("A a xid_79 9", "A a bus_loss 8")
 
-	r.list(held("b", gpu, gpuA, began(20*time.Second, 10*time.Second)))
+	r.list(alloc("b", gpu, gpuA, began(20*time.Second, 10*time.Second)))
 	r.happen(20*time.Second, nil, one)
 	r.faults("A a xid_79 9", "A a bus_loss 8")
-	// One that is told of late.
+	// One that is reported late.
 	r.happen(21*time.Second, []collector.Event{xid(13, 12*time.Second), xid(31, 20500*time.Millisecond)}, one)
 	r.faults("A b xid_31 20.5", "A a xid_79 9", "A a bus_loss 8", "A a xid_13 12")
 	// The same pod again has the same series.
-	r.list(held("a", gpu, gpuA, began(30*time.Second, 20*time.Second)))
+	r.list(alloc("a", gpu, gpuA, began(30*time.Second, 20*time.Second)))
 	r.happen(30*time.Second, []collector.Event{xid(79, 30*time.Second)}, one)
 	r.faults("A a xid_79 30", "A a bus_loss 8", "A a xid_13 12", "A b xid_31 20.5")
 	r.list()
@@ -91,21 +91,21 @@ func TestFaultBeforeList(t *testing.T) {
 	one := device(gpuA, 0)
 	r.happen(10*time.Second, []collector.Event{xid(79, 9*time.Second)}, one)
 	r.faults()
-	r.list(held("a", gpu, gpuA, began(11*time.Second, 0)))
+	r.list(alloc("a", gpu, gpuA, began(11*time.Second, 0)))
 	r.happen(11*time.Second, nil, one)
 	r.faults("A a xid_79 9")
 	// One that came after it has nothing to do with it, nor one of which it is
 	// not known when it began.
 	r = newRig(t)
 	r.happen(10*time.Second, []collector.Event{xid(79, 9*time.Second)}, one)
-	r.list(held("a", gpu, gpuA, began(20*time.Second, 10*time.Second)), held("b", gpu, gpuA, func(h *podmap.Allocation) { h.Since = start.Add(20 * time.Second) }))
+	r.list(alloc("a", gpu, gpuA, began(20*time.Second, 10*time.Second)), alloc("b", gpu, gpuA, func(h *podmap.Allocation) { h.Since = start.Add(20 * time.Second) }))
 	r.happen(20*time.Second, nil, one)
 	r.faults()
 	// Long after, the pod is more likely to have come later.
 	r = newRig(t)
 	r.happen(10*time.Second, []collector.Event{xid(79, 9*time.Second)}, one)
 	r.happen(5*time.Minute, nil, one)
-	r.list(held("a", gpu, gpuA, began(5*time.Minute, 0)))
+	r.list(alloc("a", gpu, gpuA, began(5*time.Minute, 0)))
 	r.happen(5*time.Minute, nil, one)
 	r.faults()
 }
@@ -114,7 +114,7 @@ func TestFaultBeforeList(t *testing.T) {
 // to, or all.
 func TestFaultOfPartition(t *testing.T) {
 	r := newRig(t)
-	r.list(held("a", gpu, mig1), held("b", gpu, mig2))
+	r.list(alloc("a", gpu, mig1), alloc("b", gpu, mig2))
 	devices := []collector.Device{device(gpuB, 0), slice(mig1, gpuB, 0, 1, "3g.40gb"), slice(mig2, gpuB, 0, 2, "3g.40gb")}
 	of := func(partition string) func(*collector.Event) {
 		return func(e *collector.Event) { e.Device, e.Partition = gpuB, partition }
@@ -135,22 +135,22 @@ func TestFaultOfPartition(t *testing.T) {
 // A storm of different faults has few series.
 func TestFaultStorm(t *testing.T) {
 	r := newRig(t)
-	r.list(held("a", gpu, gpuA))
+	r.list(alloc("a", gpu, gpuA))
 	var storm []collector.Event
 	for i := range uint64(1000) {
 		storm = append(storm, xid(i, time.Second))
 	}
 	r.happen(time.Second, nil, device(gpuA, 0))
 	r.happen(time.Second, storm, device(gpuA, 0))
-	if n := len(r.tell(collector.AllocationFault)); n != 16 {
+	if n := len(r.series(collector.AllocationFault)); n != 16 {
 		t.Errorf("%d series", n)
 	}
-	// And where nobody holds the device, nothing grows.
+	// Without an allocation nothing grows.
 	r.list()
 	r.happen(2*time.Second, storm, device(gpuA, 0))
-	r.list(held("b", gpu, gpuA, began(3*time.Second, 500*time.Millisecond)))
+	r.list(alloc("b", gpu, gpuA, began(3*time.Second, 500*time.Millisecond)))
 	r.happen(3*time.Second, nil, device(gpuA, 0))
-	if n := len(r.tell(collector.AllocationFault)); n > 32 {
+	if n := len(r.series(collector.AllocationFault)); n > 32 {
 		t.Errorf("%d series", n)
 	}
 }
@@ -173,7 +173,7 @@ func TestEvents(t *testing.T) {
 		{collector.EventECCSingleBit, "", 0},
 	} {
 		r := newRig(t)
-		r.list(held("a", gpu, gpuA))
+		r.list(alloc("a", gpu, gpuA))
 		r.happen(time.Second, nil, device(gpuA, 0))
 		r.happen(2*time.Second, []collector.Event{{Device: gpuA, Kind: c.kind, Time: r.now}}, device(gpuA, 0))
 		if r.asked != c.asked {

@@ -13,8 +13,8 @@ import (
 )
 
 // FuzzList: whatever names and ids the kubelet lists, series are well formed
-// and within their bounds, each pod on a device has one, and every hold is
-// either told, or counted as one that leads nowhere or is left out.
+// and within their bounds, each pod on a device has one, and every allocation
+// is either reported, or counted as unresolved or omitted.
 func FuzzList(f *testing.F) {
 	f.Add("ml\x00a\x00main\x00nvidia.com/gpu\x00" + gpuA + "\nml\x00b\x00main\x00nvidia.com/gpu\x00nvidia0")
 	f.Add("ml\x00a\x00main\x00nvidia.com/gpu\x00" + gpuA + "::0\nml\x00a\x00side\x00nvidia.com/gpu.shared\x00" + gpuA + "::1\nml\x00b\x00x\x00r\x00" + gpuA + "-3")
@@ -25,26 +25,26 @@ func FuzzList(f *testing.F) {
 			r.settings.MaxHolders = 3
 			r.settings.Currency, r.settings.Prices = "EUR", []allocation.Price{{PerHour: 1}}
 		})
-		var holds []podmap.Allocation
+		var list []podmap.Allocation
 		pairs := map[string]bool{}
 		for line := range strings.SplitSeq(strings.ToValidUTF8(text, "?"), "\n") {
 			parts := strings.Split(line, "\x00")
-			if len(parts) != 5 || len(holds) >= 50 || len(line) > 2500 {
+			if len(parts) != 5 || len(list) >= 50 || len(line) > 2500 {
 				continue
 			}
 			for i, p := range parts { // podmap leaves out what is longer
 				parts[i] = p[:min(len(p), 512)]
 			}
-			h := held(parts[1], parts[3], strings.ToValidUTF8(parts[4], ""), containers(parts[2]))
+			h := alloc(parts[1], parts[3], strings.ToValidUTF8(parts[4], ""), containers(parts[2]))
 			h.Pod.Namespace = parts[0]
-			holds = append(holds, h)
+			list = append(list, h)
 		}
 		devices := []collector.Device{device(gpuA, 0, used(0, gib)), fpga("card"), device(gpuB, 1), slice(mig1, gpuB, 1, 1, "3g.40gb", unit("graphics", 0))}
 		for range 3 {
-			r.list(holds...)
+			r.list(list...)
 			r.after(time.Minute, devices...)
 		}
-		told := 0
+		reported := 0
 		for _, d := range r.snap.Devices {
 			for _, x := range d.Readings {
 				for _, l := range x.Labels {
@@ -53,7 +53,7 @@ func FuzzList(f *testing.F) {
 					}
 				}
 				if x.Metric == collector.AllocationInfo {
-					told++
+					reported++
 					pair := d.ID + "\x00" + x.Labels[0] + "\x00" + x.Labels[1]
 					if pairs[pair] {
 						t.Errorf("twice: %q", pair)
@@ -62,16 +62,16 @@ func FuzzList(f *testing.F) {
 				}
 			}
 		}
-		if told > 3 {
-			t.Errorf("%d holders", told)
+		if reported > 3 {
+			t.Errorf("%d allocations", reported)
 		}
 		report := r.j.Report()
 		omitted := 0
 		for _, d := range report.Devices {
 			omitted += d.OmittedHolders
 		}
-		if ends := told + omitted + len(report.Unresolved); ends == 0 && len(holds) > 0 || ends > len(holds) {
-			t.Errorf("%d holds are told as %d, left out as %d, unresolved as %d", len(holds), told, omitted, len(report.Unresolved))
+		if ends := reported + omitted + len(report.Unresolved); ends == 0 && len(list) > 0 || ends > len(list) {
+			t.Errorf("of %d allocations %d are reported, %d omitted, %d unresolved", len(list), reported, omitted, len(report.Unresolved))
 		}
 	})
 }
@@ -79,7 +79,7 @@ func FuzzList(f *testing.F) {
 // TestConcurrent: all that is not Judge may be called at any time.
 func TestConcurrent(t *testing.T) {
 	r := newRig(t)
-	r.list(held("a", gpu, gpuA))
+	r.list(alloc("a", gpu, gpuA))
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	for _, f := range []func(){

@@ -12,7 +12,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// lives checks what is told of every hold, but for what its device is.
+// lives checks every record, except for the description of its device.
 func (r *rig) lives(want ...allocation.Record) *allocation.History {
 	r.t.Helper()
 	got := r.j.History()
@@ -23,9 +23,9 @@ func (r *rig) lives(want ...allocation.Record) *allocation.History {
 	return got
 }
 
-// TestLives: a hold from its beginning to its end, and an hour beyond, with a
-// fault that is told of after that.
-func TestLives(t *testing.T) {
+// TestHistory: an allocation from its beginning to its end, and an hour beyond,
+// with a fault that is reported after that.
+func TestHistory(t *testing.T) {
 	r := newRig(t)
 	if got := r.j.History(); !got.Time.IsZero() || got.Complete || len(got.Records) > 0 {
 		t.Errorf("before the first Snapshot: %+v", got)
@@ -33,7 +33,7 @@ func TestLives(t *testing.T) {
 	at := func(d time.Duration) time.Time { return start.Add(d) }
 	r.list()
 	r.happen(0, nil, device(gpuA, 0, compute(0)))
-	r.list(held("a", gpu, gpuA, began(10*time.Second, 5*time.Second)))
+	r.list(alloc("a", gpu, gpuA, began(10*time.Second, 5*time.Second)))
 	life := allocation.Record{Pod: podmap.Pod{Namespace: "ml", Name: "a"}, Device: gpuA, Since: at(10 * time.Second), After: at(5 * time.Second), IdleKnown: true}
 	r.happen(10*time.Second, nil, device(gpuA, 0, compute(0)))
 	if got := r.lives(life); !got.Complete || !got.Time.Equal(r.now) || got.Records[0].Model == "" || got.Records[0].Containers[0] != "main" {
@@ -66,10 +66,10 @@ func TestLives(t *testing.T) {
 	r.lives()
 }
 
-// TestLivesUnknown: what makes the holds that are told not all there are.
-func TestLivesUnknown(t *testing.T) {
+// TestHistoryUnknown: the reasons why the records are not complete.
+func TestHistoryUnknown(t *testing.T) {
 	r := newRig(t, func(r *rig) { r.settings.MaxHolders = 1 })
-	r.list(held("a", gpu, gpuA), held("b", gpu, gpuB), held("c", gpu, "GPU-5f1c9a1e-0009-0009-0009-000000000009"))
+	r.list(alloc("a", gpu, gpuA), alloc("b", gpu, gpuB), alloc("c", gpu, "GPU-5f1c9a1e-0009-0009-0009-000000000009"))
 	r.happen(0, nil, device(gpuA, 0), device(gpuB, 1))
 	got := r.j.History()
 	if len(got.Records) != 1 || !got.Omitted[gpuB] || got.Omitted[gpuA] || !got.Unresolved[podmap.Pod{Namespace: "ml", Name: "c"}] || len(got.Unresolved) != 1 {

@@ -8,12 +8,12 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 )
 
-// step is some time in which the device shows the facts, told in Snapshots of
+// step is some time in which the device shows the facts, in Snapshots of
 // ten seconds.
 type step struct {
 	lasts time.Duration
 	facts []fact
-	// idle, total and last are what is told in the end: seconds, and seconds
+	// idle, total and last are the values in the end: seconds, and seconds
 	// since the start; -1 for nothing.
 	idle, total, last float64
 }
@@ -53,7 +53,7 @@ var idleStories = []struct {
 	{"only NVLink works", nil, []step{{2 * time.Minute, f(compute(0), set(collector.NVLinkTransmitRate, 3*mib)), 0, 0, 120}}},
 	{"its sensors are read over PCIe", nil, []step{{2 * time.Minute, f(compute(0), set(collector.PCIeReceiveRate, 100_000)), 120, 120, -1}}},
 	{"a MIG device", nil, []step{{2 * time.Minute, f(unit("graphics", 0)), 120, 120, -1}, {10 * time.Second, f(unit("graphics", 0.5)), 0, 120, 130}}},
-	{"a MIG device that tells of its SMs", nil, []step{{2 * time.Minute, f(unit("sm", 0)), 120, 120, -1}}},
+	{"a MIG device with SM activity", nil, []step{{2 * time.Minute, f(unit("sm", 0)), 120, 120, -1}}},
 	{"nothing is known", nil, []step{{5 * time.Minute, nil, -1, -1, -1}}},
 	{"all but the compute engine", nil, []step{{5 * time.Minute, f(engine("encoder", 0), set(collector.PCIeReceiveRate, 0)), -1, -1, -1}}},
 	{"work without a measure of the compute engine", nil, []step{{time.Minute, f(engine("encoder", 0.5)), 0, 0, 60}, {time.Minute, f(engine("encoder", 0)), -1, 0, 60}}},
@@ -91,8 +91,8 @@ func TestIdle(t *testing.T) {
 					s.idle(&r.settings.Idle)
 				}
 			})
-			r.list(held("train", gpu, gpuA))
-			// The hold begins as the device is first read.
+			r.list(alloc("train", gpu, gpuA))
+			// The allocation begins with the first sample of the device.
 			r.after(0, device(gpuA, 0, s.steps[0].facts...))
 			for i, st := range s.steps {
 				for range int(st.lasts / (10 * time.Second)) {
@@ -108,11 +108,11 @@ func TestIdle(t *testing.T) {
 						r.want(c.m, "A train "+number(c.want))
 					}
 				}
-				last := r.tell(collector.AllocationLastActivity)
+				last := r.series(collector.AllocationLastActivity)
 				if st.last >= 0 && (len(last) != 1 || r.value(collector.AllocationLastActivity) != float64(start.Unix())+st.last) || st.last < 0 && last != nil {
 					t.Errorf("step %d: last activity %q, want %v after the start", i, last, st.last)
 				}
-				since := r.tell(collector.AllocationIdleSince)
+				since := r.series(collector.AllocationIdleSince)
 				if st.idle > 0 && r.value(collector.AllocationIdleSince) != float64(r.now.Unix())-st.idle || st.idle <= 0 && since != nil {
 					t.Errorf("step %d: idle since %q", i, since)
 				}

@@ -80,8 +80,8 @@ func (c *cluster) pass(d time.Duration, devices ...collector.Device) {
 	}
 }
 
-// allocated returns the pods and for how long they have held which device, as
-// the page says, and fails where one of them has a device for less time than
+// allocated returns the pods and the age of their allocations, as
+// the page has them, and fails where one of them has a device for less time than
 // before.
 func (c *cluster) allocated(before map[string]float64) []string {
 	c.t.Helper()
@@ -103,8 +103,8 @@ func (c *cluster) allocated(before map[string]float64) []string {
 	return names
 }
 
-// TestKubelet: whatever the kubelet does, the pods that run are told with the
-// devices that they have, their time goes on, and nobody is called free who is
+// TestKubelet: in every behaviour of the kubelet, running pods keep their
+// devices, their time goes on, and no device is free that is
 // not.
 func TestKubelet(t *testing.T) {
 	dra := kubelet.Pod{Namespace: "ml", Name: "claims", Containers: []kubelet.Container{{Name: "main"}, {Name: "side"}}, Claims: []kubelet.Claim{
@@ -151,7 +151,7 @@ func TestKubelet(t *testing.T) {
 				if diff := cmp.Diff(want, c.allocated(before)); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
-				for _, line := range c.tell(collector.DeviceHolders) {
+				for _, line := range c.series(collector.DeviceHolders) {
 					if strings.HasSuffix(line, " 0") {
 						t.Errorf("called free: %s", line)
 					}
@@ -161,8 +161,8 @@ func TestKubelet(t *testing.T) {
 	}
 }
 
-// A GPU that goes from one pod to another, and one that is cut anew while the
-// kubelet does not say much.
+// A GPU that goes from one pod to another, and one that is repartitioned while the
+// kubelet does not list much.
 func TestHandOver(t *testing.T) {
 	proxy := kubelet.Simple("kube-system", "proxy", "")
 	a, b := kubelet.Simple("ml", "a", gpu, gpuA), kubelet.Simple("ml", "b", gpu, gpuA)

@@ -8,7 +8,7 @@ import (
 )
 
 // TestPods: what a pod's devices do is added up; a sum over devices of which
-// one is not known is not told.
+// one is unknown is absent.
 func TestPods(t *testing.T) {
 	busy := func(use, memory, watts float64) []fact {
 		return []fact{used(use, memory), set(collector.PowerWatts, watts)}
@@ -24,14 +24,14 @@ func TestPods(t *testing.T) {
 	r.after(time.Second, device(gpuA, 0, busy(0.5, 1000, 300)...))
 	expect(r, nil, nil, nil, nil)
 
-	r.list(held("a", gpu, gpuA), held("a", gpu, gpuB))
+	r.list(alloc("a", gpu, gpuA), alloc("a", gpu, gpuB))
 	r.after(time.Second, device(gpuA, 0, busy(0.5, 1000, 300)...), device(gpuB, 1, busy(0.9, 500, 200)...))
 	expect(r, []string{"ml a 2"}, []string{"ml a 0.7"}, []string{"ml a 1500"}, []string{"ml a 500"})
 
 	r.after(time.Second, device(gpuA, 0, busy(0.5, 1000, 300)...), device(gpuB, 1, down))
 	expect(r, []string{"ml a 2"}, []string{"ml a 0.5"}, nil, nil)
 
-	// What two share is measured of nobody.
+	// A shared device has no value.
 	r.list(replicas...)
 	r.after(time.Second, device(gpuA, 0, busy(0.5, 1000, 300)...), device(gpuB, 1))
 	expect(r, []string{"ml a 1", "ml b 1"}, nil, nil, nil)

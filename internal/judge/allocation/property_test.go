@@ -42,19 +42,19 @@ func newRandomNode(seed uint64) *randomNode {
 	pod := 0
 	for i, id := range n.devices {
 		switch n.rng.IntN(4) {
-		case 0: // nobody
+		case 0: // no allocation
 		case 1:
-			n.hold(pod, i, id)
+			n.add(pod, i, id)
 			pod++
 		case 2:
 			for replica := range 1 + n.rng.IntN(4) {
-				n.hold(pod, i, fmt.Sprintf("%s::%d", id, replica))
+				n.add(pod, i, fmt.Sprintf("%s::%d", id, replica))
 				pod += n.rng.IntN(2)
 			}
 			pod++
 		case 3:
-			n.hold(pod, i, id, contested)
-			n.hold(pod+1, i, id, contested)
+			n.add(pod, i, id, contested)
+			n.add(pod+1, i, id, contested)
 			pod += 2
 		}
 	}
@@ -67,9 +67,9 @@ func newRandomNode(seed uint64) *randomNode {
 	return n
 }
 
-func (n *randomNode) hold(pod, device int, id string, more ...func(*podmap.Allocation)) {
+func (n *randomNode) add(pod, device int, id string, more ...func(*podmap.Allocation)) {
 	name := "p" + string('a'+rune(pod%16))
-	n.holders = append(n.holders, held(name, gpu, id, more...))
+	n.holders = append(n.holders, alloc(name, gpu, id, more...))
 	for range n.rng.IntN(3) {
 		n.spawn(name, device)
 	}
@@ -123,16 +123,16 @@ func (n *randomNode) show() []collector.Device {
 			d.Set(collector.MemoryUsed, memory)
 		}
 		if n.rng.IntN(8) > 0 {
-			nobody(&d)
+			noProcess(&d)
 			for _, w := range n.workers {
 				if w.device != i {
 					continue
 				}
-				told := w.use
+				use := w.use
 				if n.mig[i] {
-					told = -1
+					use = -1
 				}
-				client(w.pid, w.memory, told)(&d)
+				client(w.pid, w.memory, use)(&d)
 			}
 		}
 		out = append(out, d)
@@ -140,27 +140,27 @@ func (n *randomNode) show() []collector.Device {
 	return out
 }
 
-// ledger is what a series said before, and how long its holder was idle.
+// ledger has the previous values of a series, and its idle time.
 type ledger struct{ allocated, idleTotal, idle float64 }
 
 // TestRandomNodes: on 300 nodes, the holders of a device never have more than
 // the device, a zero is one, what is called idle was, and counters only grow.
 func TestRandomNodes(t *testing.T) {
-	told := map[*collector.Metric]int{}
+	seen := map[*collector.Metric]int{}
 	for seed := range uint64(300) {
-		synctest.Test(t, func(t *testing.T) { runRandomNode(t, seed, told) })
+		synctest.Test(t, func(t *testing.T) { runRandomNode(t, seed, seen) })
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
 	for _, m := range []*collector.Metric{collector.AllocationUtilization, collector.AllocationMemory, collector.AllocationIdle, collector.AllocationIdleTotal} {
-		if told[m] < 1000 {
-			t.Errorf("%s was told %d times only", m.Name, told[m])
+		if seen[m] < 1000 {
+			t.Errorf("%s appeared %d times only", m.Name, seen[m])
 		}
 	}
 }
 
-func runRandomNode(t *testing.T, seed uint64, told map[*collector.Metric]int) {
+func runRandomNode(t *testing.T, seed uint64, seen map[*collector.Metric]int) {
 	n := newRandomNode(seed)
 	r := newRig(t, processes, func(r *rig) { r.settings.Idle = allocation.Idle{Floor: 0.01, Traffic: mib, Grace: 20 * time.Second} })
 	for _, w := range n.workers {
@@ -184,22 +184,22 @@ func runRandomNode(t *testing.T, seed uint64, told map[*collector.Metric]int) {
 		r.after(step, n.show()...)
 		synctest.Wait()
 		for i := range r.snap.Devices {
-			checkDevice(t, n, &r.snap.Devices[i], i, step.Seconds(), ledgers, told)
+			checkDevice(t, n, &r.snap.Devices[i], i, step.Seconds(), ledgers, seen)
 		}
 	}
 }
 
-func checkDevice(t *testing.T, n *randomNode, d *collector.Device, at int, step float64, ledgers map[string]*ledger, told map[*collector.Metric]int) {
+func checkDevice(t *testing.T, n *randomNode, d *collector.Device, at int, step float64, ledgers map[string]*ledger, seen map[*collector.Metric]int) {
 	const slack = 1e-6
 	sums := map[*collector.Metric]float64{}
 	for _, x := range d.Readings {
 		if !strings.HasPrefix(x.Metric.Name, "accel_allocation_") {
-			if x.Metric == collector.DeviceHolders && x.Value == 0 && holds(n, d.ID) {
+			if x.Metric == collector.DeviceHolders && x.Value == 0 && isAllocated(n, d.ID) {
 				t.Errorf("%s is free, and is not", d.ID)
 			}
 			continue
 		}
-		told[x.Metric]++
+		seen[x.Metric]++
 		pod := x.Labels[1]
 		use, memory := n.truth(pod, at)
 		key := d.ID + pod
@@ -239,7 +239,7 @@ func checkDevice(t *testing.T, n *randomNode, d *collector.Device, at int, step 
 	}
 }
 
-func holds(n *randomNode, id string) bool {
+func isAllocated(n *randomNode, id string) bool {
 	for _, h := range n.holders {
 		if strings.HasPrefix(h.DeviceID, id) {
 			return true

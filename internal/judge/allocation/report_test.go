@@ -30,7 +30,7 @@ func failed(d *collector.Device) {
 	}}
 }
 
-// Why a device is not held, or not known to be.
+// Why a device is not allocated, or not known to be.
 func TestAvailability(t *testing.T) {
 	two := []collector.Device{device(gpuA, 0), device(gpuB, 1)}
 	const plugin = "not allocatable as nvidia.com/gpu: its device plugin reports it as unhealthy, or has not registered"
@@ -41,8 +41,8 @@ func TestAvailability(t *testing.T) {
 		a, b    string
 	}{
 		{"free", func(r *rig) { r.offer(gpu, gpuA, gpuB) }, two, "free not allocated", "free not allocated"},
-		{"held", func(r *rig) { r.list(held("a", gpu, gpuA)); r.offer(gpu, gpuA, gpuB) }, two, "held", "free not allocated"},
-		{"held and unhealthy", func(r *rig) { r.list(held("a", gpu, gpuA)); r.offer(gpu, gpuB) }, two, "held", "free not allocated"},
+		{"held", func(r *rig) { r.list(alloc("a", gpu, gpuA)); r.offer(gpu, gpuA, gpuB) }, two, "held", "free not allocated"},
+		{"held and unhealthy", func(r *rig) { r.list(alloc("a", gpu, gpuA)); r.offer(gpu, gpuB) }, two, "held", "free not allocated"},
 		{"unhealthy to its plugin", func(r *rig) { r.offer(gpu, gpuB) }, two, "not_allocatable " + plugin, "free not allocated"},
 		{
 			"unhealthy to us too", func(r *rig) { r.offer(gpu, gpuB) },
@@ -53,7 +53,7 @@ func TestAvailability(t *testing.T) {
 		{"the kubelet is silent", func(r *rig) { r.state(podmap.StateStale) }, two, "unknown the kubelet does not answer", "unknown the kubelet does not answer"},
 		{"the kubelet has just started", func(r *rig) { r.state(podmap.StateUnconfirmed) }, two, "unknown the kubelet may not have listed all pods yet", "unknown the kubelet may not have listed all pods yet"},
 		{"no kubelet", func(r *rig) { r.pods = &podmap.Map{State: podmap.StateAbsent} }, two, "unmanaged no kubelet on this machine, or its socket is not mounted", "unmanaged no kubelet on this machine, or its socket is not mounted"},
-		{"an id that leads nowhere", func(r *rig) { r.list(held("a", gpu, "gpu:0")) }, two, "unknown a pod has a device whose id matches none of this machine, and it may be this one", "unknown a pod has a device whose id matches none of this machine, and it may be this one"},
+		{"an unresolved id", func(r *rig) { r.list(alloc("a", gpu, "gpu:0")) }, two, "unknown a pod has a device whose id matches none of this machine, and it may be this one", "unknown a pod has a device whose id matches none of this machine, and it may be this one"},
 		{
 			"cut up", func(r *rig) {},
 			[]collector.Device{two[0], two[1], slice(mig1, gpuB, 1, 1, "3g.40gb")},
@@ -100,7 +100,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("before the first Snapshot: %+v", got)
 		}
 		r.run(7, "b", true)
-		r.list(held("a", gpu, gpuA, containers("main", "side")), held("c", gpu, "gpu:9"))
+		r.list(alloc("a", gpu, gpuA, containers("main", "side")), alloc("c", gpu, "gpu:9"))
 		r.offer(gpu, gpuA)
 		one := device(gpuA, 0, used(0, gib), failed, set(collector.MemoryTotal, 80*gib), set(collector.PowerWatts, 70), client(7, gib, 0.0))
 		for range 11 {
@@ -224,7 +224,7 @@ func TestAllocatable(t *testing.T) {
 	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1", "B nvidia.com/gpu 1", "card fpga.intel.com/af-x 1")
 	r.want(collector.ResourceAllocatable, "fpga.intel.com/af-x 1", "nvidia.com/gpu 2")
 
-	r.list(held("a", gpu, gpuB))
+	r.list(alloc("a", gpu, gpuB))
 	r.offer(gpu, gpuA) // B is unhealthy, and the FPGA's plugin is gone
 	r.offer("fpga.intel.com/af-x")
 	step(devices...)
@@ -249,7 +249,7 @@ func TestAllocatable(t *testing.T) {
 
 	// One that a claim has is no plugin's to give.
 	r = newRig(t)
-	r.list(held("a", "gpu.nvidia.com", "gpu-1", claimed))
+	r.list(alloc("a", "gpu.nvidia.com", "gpu-1", claimed))
 	r.offer(gpu, gpuA)
 	step(devices...)
 	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1")
@@ -257,7 +257,7 @@ func TestAllocatable(t *testing.T) {
 	r.want(collector.ResourceHeld, "gpu.nvidia.com 1", "nvidia.com/gpu 0")
 }
 
-// A device of another kind is no sibling: nobody knows whether it should be
+// A device of another kind is no sibling: it is unknown whether it should be
 // given out.
 func TestNoSibling(t *testing.T) {
 	r := newRig(t)
@@ -276,17 +276,17 @@ func TestPodmap(t *testing.T) {
 		Calls: map[podmap.Outcome]uint64{podmap.OutcomeOK: 7, podmap.OutcomeTimeout: 2}, Released: map[podmap.Release]uint64{podmap.ReleaseExpired: 3},
 		Kept: 1, Malformed: 4, Overflow: 5, Connections: 2, MessageLimit: 16 << 20, Took: 30 * time.Millisecond,
 	}
-	r.list(held("a", gpu, gpuA, kept), held("b", gpu, "gpu:1"))
+	r.list(alloc("a", gpu, gpuA, kept), alloc("b", gpu, "gpu:1"))
 	r.state(podmap.StateStale)
 	r.after(12*time.Second, device(gpuA, 0))
 	has := func(m *collector.Metric, line string) {
 		t.Helper()
-		for _, l := range r.tell(m) {
+		for _, l := range r.series(m) {
 			if l == line {
 				return
 			}
 		}
-		t.Errorf("%s: no %q in %q", m.Name, line, r.tell(m))
+		t.Errorf("%s: no %q in %q", m.Name, line, r.series(m))
 	}
 	has(collector.PodmapState, "stale 1")
 	has(collector.PodmapAge, "12")

@@ -28,7 +28,7 @@ func TestSampler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.now = time.Now()
-		r.list(held("a", gpu, gpuA, func(h *podmap.Allocation) { h.Since = time.Now() }))
+		r.list(alloc("a", gpu, gpuA, func(h *podmap.Allocation) { h.Since = time.Now() }))
 		s := collector.NewSampler(collector.DefaultSettings())
 		s.Add(source{})
 		j := allocation.New(r.options, r.settings)
@@ -44,14 +44,14 @@ func TestSampler(t *testing.T) {
 		r.want(collector.AllocationInfo, "A a 1")
 		r.want(collector.AllocationSeconds, "A a 120")
 		r.want(collector.AllocationIdle, "A a 120")
-		if got := r.tell(collector.AllocationFault, "fault"); len(got) != 1 {
+		if got := r.series(collector.AllocationFault, "fault"); len(got) != 1 {
 			t.Errorf("faults: %q", got)
 		}
 		if holders := j.HoldersAt(gpuA, time.Now()); len(holders) != 1 || holders[0].Pod != "a" {
 			t.Errorf("holders: %v", holders)
 		}
 		if idle := j.Report().Devices[0].Holders[0].Idle; idle == nil || *idle != 120 {
-			t.Errorf("the report says idle for %v", idle)
+			t.Errorf("the report has idle for %v", idle)
 		}
 		check(t, r.snap)
 		cancel()

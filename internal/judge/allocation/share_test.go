@@ -23,21 +23,21 @@ func used(utilization, memory float64) fact {
 	}
 }
 
-var replicas = []podmap.Allocation{held("a", gpu, gpuA+"::0"), held("b", gpu, gpuA+"::1")}
+var replicas = []podmap.Allocation{alloc("a", gpu, gpuA+"::0"), alloc("b", gpu, gpuA+"::1")}
 
 // measures are what is measured of the holders of one GPU.
 var measures = []struct {
 	name  string
-	holds []podmap.Allocation
-	start func(r *rig) // processes, nil where they cannot be told apart
+	list  []podmap.Allocation
+	start func(r *rig) // processes, nil if they are unknown
 	facts []fact
-	// What is told of each pod; idle is of who is idle, at work or neither.
+	// The values of each pod; idle has the pods that are idle, active or neither.
 	utilization, memory, idle []string
 	audit                     string // other_pod host_process unknown_pod hidden
 }{
 	{
 		"alone, processes not known",
-		[]podmap.Allocation{held("a", gpu, gpuA)},
+		[]podmap.Allocation{alloc("a", gpu, gpuA)},
 		nil, f(used(0.5, gib)),
 		[]string{"A a 0.5"},
 		[]string{"A a 1.07374e+09"},
@@ -45,7 +45,7 @@ var measures = []struct {
 		"",
 	},
 	{
-		"alone, and nothing measured", []podmap.Allocation{held("a", gpu, gpuA)}, nil, nil, nil, nil, nil, "",
+		"alone, and nothing measured", []podmap.Allocation{alloc("a", gpu, gpuA)}, nil, nil, nil, nil, nil, "",
 	},
 	{
 		"shared, processes not known: nothing is copied", replicas, nil, f(used(0.5, gib)), nil, nil, nil, "",
@@ -54,13 +54,13 @@ var measures = []struct {
 		"shared and idle: so are all", replicas, nil, f(used(0, gib)), nil, nil, []string{"A a 120", "A b 120"}, "",
 	},
 	{
-		"one replica held of two", replicas[:1], nil, f(used(0.5, gib)), nil, nil, nil, "",
+		"one allocated replica of two", replicas[:1], nil, f(used(0.5, gib)), nil, nil, nil, "",
 	},
 	{
-		"contested: nothing is copied", []podmap.Allocation{held("a", gpu, gpuA, contested), held("b", gpu, gpuA, contested)}, nil, f(used(0.5, gib)), nil, nil, nil, "",
+		"contested: nothing is copied", []podmap.Allocation{alloc("a", gpu, gpuA, contested), alloc("b", gpu, gpuA, contested)}, nil, f(used(0.5, gib)), nil, nil, nil, "",
 	},
 	{
-		"two ids of one device: nothing is copied", []podmap.Allocation{held("a", gpu, gpuA), held("b", "example.com/port", "nvidia0")}, nil, f(used(0.5, gib)), nil, nil, nil, "",
+		"two ids of one device: nothing is copied", []podmap.Allocation{alloc("a", gpu, gpuA), alloc("b", "example.com/port", "nvidia0")}, nil, f(used(0.5, gib)), nil, nil, nil, "",
 	},
 	{
 		"shared, each with a process", replicas,
@@ -81,7 +81,7 @@ var measures = []struct {
 		"0 0 0 0",
 	},
 	{
-		"shared, and use is not told by process", replicas,
+		"shared, without use by process", replicas,
 		func(r *rig) { r.run(1, "a", true); r.run(2, "b", true) },
 		f(used(0.9, 10*gib), client(1, gib, -1), client(2, gib, -1)),
 		nil,
@@ -114,7 +114,7 @@ var measures = []struct {
 		"0 0 1 0",
 	},
 	{
-		"processes say more than the device: they are of another window", replicas,
+		"processes have more than the device: their window is another one", replicas,
 		func(r *rig) { r.run(1, "a", true); r.run(2, "b", true) },
 		f(used(0.5, 3*gib), client(1, 2*gib, 0.8), client(2, 2*gib, 0.2)),
 		[]string{"A a 0.4", "A b 0.1"},
@@ -124,7 +124,7 @@ var measures = []struct {
 	},
 	{
 		"alone, and another pod works on it",
-		[]podmap.Allocation{held("a", gpu, gpuA)},
+		[]podmap.Allocation{alloc("a", gpu, gpuA)},
 		func(r *rig) { r.run(1, "other", true) },
 		f(used(0.9, 10*gib), client(1, gib, 0.9)),
 		[]string{"A a 0"},
@@ -134,7 +134,7 @@ var measures = []struct {
 	},
 	{
 		"alone, and the host works on it beside it",
-		[]podmap.Allocation{held("a", gpu, gpuA)},
+		[]podmap.Allocation{alloc("a", gpu, gpuA)},
 		func(r *rig) { r.run(1, "", false); r.run(2, "a", true) },
 		f(used(0.9, 10*gib), client(1, gib, 0.5), client(2, 2*gib, 0.3)),
 		[]string{"A a 0.3"},
@@ -143,15 +143,15 @@ var measures = []struct {
 		"0 1 0 0",
 	},
 	{
-		"alone, with a stranger, and nothing by process",
-		[]podmap.Allocation{held("a", gpu, gpuA)},
+		"alone, with an unattributed process, and nothing by process",
+		[]podmap.Allocation{alloc("a", gpu, gpuA)},
 		func(r *rig) { r.run(1, "", false); r.run(2, "a", true) },
 		f(used(0.9, 10*gib), client(1, -1, -1), client(2, -1, -1)),
 		nil, nil, nil, "0 1 0 0",
 	},
 	{
-		"alone, and its process cannot be seen: no stranger",
-		[]podmap.Allocation{held("a", gpu, gpuA)},
+		"alone, and its process is hidden: not unattributed",
+		[]podmap.Allocation{alloc("a", gpu, gpuA)},
 		func(r *rig) { r.run(1, "?", false) },
 		f(used(0.9, 10*gib), client(1, gib, 0.9)),
 		[]string{"A a 0.9"},
@@ -160,14 +160,14 @@ var measures = []struct {
 		"0 0 0 1",
 	},
 	{
-		"processes of another PID namespace: not those of nobody", replicas[:1],
+		"processes of another PID namespace are not unowned", replicas[:1],
 		func(r *rig) {},
 		f(used(0.9, 10*gib), client(7, gib, 0.9)),
 		nil, nil, nil, "0 0 0 1",
 	},
 	{
 		"alone, with processes of another PID namespace",
-		[]podmap.Allocation{held("a", gpu, gpuA)},
+		[]podmap.Allocation{alloc("a", gpu, gpuA)},
 		func(r *rig) {},
 		f(used(0.9, gib), client(7, gib, 0.9)),
 		[]string{"A a 0.9"},
@@ -177,14 +177,14 @@ var measures = []struct {
 	},
 	{
 		"nominal, and no process of it here: it may have another",
-		[]podmap.Allocation{held("a", gpu, gpuA+"-1")},
+		[]podmap.Allocation{alloc("a", gpu, gpuA+"-1")},
 		func(r *rig) { r.run(1, "b", true) },
 		f(used(0, 10*gib), client(1, gib, 0)),
 		nil, nil, nil, "1 0 0 0",
 	},
 	{
 		"nominal, and at work here",
-		[]podmap.Allocation{held("a", gpu, gpuA+"-1")},
+		[]podmap.Allocation{alloc("a", gpu, gpuA+"-1")},
 		func(r *rig) { r.run(1, "a", true) },
 		f(used(0.9, 10*gib), client(1, gib, 0.9)),
 		[]string{"A a 0.9"},
@@ -193,15 +193,15 @@ var measures = []struct {
 		"0 0 0 0",
 	},
 	{
-		"the host works on what nobody holds", nil,
+		"the host works on a device without an allocation", nil,
 		func(r *rig) { r.run(1, "", false) },
 		f(used(0.9, 10*gib), client(1, gib, 0.9)),
 		nil, nil, nil, "0 1 0 0",
 	},
 	{
-		"nobody is on it",
-		[]podmap.Allocation{held("a", gpu, gpuA)},
-		func(r *rig) {}, f(used(0, 0), nobody),
+		"no process is on it",
+		[]podmap.Allocation{alloc("a", gpu, gpuA)},
+		func(r *rig) {}, f(used(0, 0), noProcess),
 		[]string{"A a 0"},
 		[]string{"A a 0"},
 		[]string{"A a 120"},
@@ -209,7 +209,7 @@ var measures = []struct {
 	},
 }
 
-// TestMeasured: what is told of a holder was measured of it.
+// TestMeasured: every value of an allocation was measured for its pod.
 func TestMeasured(t *testing.T) {
 	for _, c := range measures {
 		t.Run(c.name, func(t *testing.T) {
@@ -221,14 +221,14 @@ func TestMeasured(t *testing.T) {
 					}
 				})
 				for range 13 {
-					r.list(c.holds...)
+					r.list(c.list...)
 					r.after(10*time.Second, device(gpuA, 0, c.facts...))
 					synctest.Wait() // for names of pods
 				}
 				r.want(collector.AllocationUtilization, c.utilization...)
 				r.want(collector.AllocationMemory, c.memory...)
 				var audit string
-				for i, line := range r.tell(collector.UnattributedProcesses) {
+				for i, line := range r.series(collector.UnattributedProcesses) {
 					if i > 0 {
 						audit += " "
 					}
@@ -238,7 +238,7 @@ func TestMeasured(t *testing.T) {
 					t.Errorf("audit %q, want %q", audit, c.audit)
 				}
 				var idle []string
-				for _, line := range r.tell(collector.AllocationIdle) {
+				for _, line := range r.series(collector.AllocationIdle) {
 					if line[len(line)-2:] != " 0" {
 						line = line[:len("A a ")] + "120" // or a little less
 					}
@@ -252,7 +252,7 @@ func TestMeasured(t *testing.T) {
 	}
 }
 
-// What nobody can say for whom the device did it ends a stretch of idleness; a
+// Work for an unknown pod ends an idle period; a
 // gap in what is known does not, and is not counted.
 func TestDisputed(t *testing.T) {
 	r := newRig(t)
@@ -273,7 +273,7 @@ func TestDisputed(t *testing.T) {
 	r.want(collector.AllocationIdleTotal, "A a 190", "A b 190")
 }
 
-// Processes can say that a holder is idle where the device says nothing.
+// Processes can show that an allocation is idle without values of the device.
 func TestIdleByProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, processes)
@@ -288,7 +288,7 @@ func TestIdleByProcesses(t *testing.T) {
 		step(10*time.Second, client(1, gib, 0)) // its pod is not found yet
 		step(2*time.Minute, client(1, gib, 0))
 		r.want(collector.AllocationIdle, "A a 120")
-		step(20 * time.Second) // nobody can list processes
+		step(20 * time.Second) // processes are not listed
 		r.want(collector.AllocationIdle)
 		step(20*time.Second, client(1, gib, 0))
 		r.want(collector.AllocationIdle, "A a 160")
@@ -296,7 +296,7 @@ func TestIdleByProcesses(t *testing.T) {
 	})
 }
 
-// The server of MPS works for others and is nobody's stranger.
+// The MPS server works for other processes and is not unattributed.
 func TestService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, processes)
@@ -310,7 +310,7 @@ func TestService(t *testing.T) {
 			synctest.Wait()
 		}
 		r.want(collector.UnattributedProcesses, "A other_pod 0", "A host_process 0", "A unknown_pod 0", "A hidden 0")
-		r.want(collector.AllocationUtilization) // whose the server's work is, nobody knows
+		r.want(collector.AllocationUtilization) // the owner of the server's work is unknown
 	})
 }
 
@@ -345,7 +345,7 @@ func TestNotSuspected(t *testing.T) {
 		r.run(1, "a", true)
 		step := func(unknown, hidden string, facts ...fact) {
 			t.Helper()
-			r.list(held("a", gpu, gpuA), held("h", gpu, gpuB+"-1"))
+			r.list(alloc("a", gpu, gpuA), alloc("h", gpu, gpuB+"-1"))
 			r.after(3*time.Second, device(gpuA, 0, facts...), device(gpuB, 1))
 			synctest.Wait()
 			r.want(collector.UnattributedProcesses, "A other_pod 0", "A host_process 0", "A unknown_pod "+unknown, "A hidden "+hidden)
@@ -364,11 +364,11 @@ func TestNotSuspected(t *testing.T) {
 	})
 }
 
-// Without names of pods nobody is accused.
+// Without names of pods no process is unattributed.
 func TestNoNames(t *testing.T) {
 	r := newRig(t, processes, func(r *rig) { r.options.PodDirs = nil })
 	r.run(1, "a", false)
-	r.list(held("a", gpu, gpuA))
+	r.list(alloc("a", gpu, gpuA))
 	for range 3 {
 		r.after(3*time.Second, device(gpuA, 0, used(0.5, gib), client(1, gib, 0.5)))
 	}
@@ -387,7 +387,7 @@ func TestNotAccused(t *testing.T) {
 			t.Helper()
 			r.after(3*time.Second, one)
 			synctest.Wait()
-			if got := r.tell(collector.UnattributedProcesses, "reason")[0]; got != "A other_pod "+want {
+			if got := r.series(collector.UnattributedProcesses, "reason")[0]; got != "A other_pod "+want {
 				t.Errorf("after %v: %s", r.now.Sub(start), got)
 			}
 		}
@@ -406,9 +406,9 @@ func TestNotAccused(t *testing.T) {
 		step("1")
 		incomplete() // which does not make it right
 		step("1")
-		r.list(held("b", gpu, gpuA))
+		r.list(alloc("b", gpu, gpuA))
 		step("0")
-		r.list(held("b", gpu, mig1)) // another device
+		r.list(alloc("b", gpu, mig1)) // another device
 		step("1")
 	})
 }
@@ -420,7 +420,7 @@ func TestPartitionsHolder(t *testing.T) {
 		r := newRig(t, processes)
 		r.run(1, "a", true)
 		for range 3 {
-			r.list(held("a", gpu, gpuB))
+			r.list(alloc("a", gpu, gpuB))
 			r.after(3*time.Second, device(gpuB, 0), slice(mig1, gpuB, 0, 1, "3g.40gb", client(1, gib, -1)))
 			synctest.Wait()
 		}
@@ -428,7 +428,7 @@ func TestPartitionsHolder(t *testing.T) {
 	})
 }
 
-// Outside of Kubernetes nobody is accused of anything.
+// Outside Kubernetes no process is unattributed.
 func TestNoKubelet(t *testing.T) {
 	r := newRig(t, processes, func(r *rig) { r.pods = &podmap.Map{State: podmap.StateAbsent} })
 	r.run(1, "", false)

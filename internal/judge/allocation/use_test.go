@@ -12,7 +12,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// Counters tell of work between two samples.
+// Counters show work between two samples.
 func TestCounters(t *testing.T) {
 	type sample []fact
 	count := func(m *collector.Metric, v float64, labels ...string) sample {
@@ -26,33 +26,33 @@ func TestCounters(t *testing.T) {
 		{"PCIe at rest", []sample{count(collector.PCIeTransmit, 1e9), count(collector.PCIeTransmit, 1e9+mib)}, false},
 		{"PCIe at work", []sample{count(collector.PCIeTransmit, 1e9), count(collector.PCIeTransmit, 1e9+20*mib)}, true},
 		{"PCIe received", []sample{count(collector.PCIeReceive, 1e9), count(collector.PCIeReceive, 1e9+20*mib)}, true},
-		{"PCIe started anew", []sample{count(collector.PCIeTransmit, 1e12), count(collector.PCIeTransmit, 1e9)}, false},
-		{"PCIe told for the first time", []sample{{compute(0)}, count(collector.PCIeTransmit, 1e12)}, false},
+		{"PCIe restarted", []sample{count(collector.PCIeTransmit, 1e12), count(collector.PCIeTransmit, 1e9)}, false},
+		{"PCIe for the first time", []sample{{compute(0)}, count(collector.PCIeTransmit, 1e12)}, false},
 		{"NVLink over all links", []sample{
 			{compute(0), set(collector.NVLinkTransmit, 1e9, "0"), set(collector.NVLinkTransmit, 1e9, "1")},
 			{compute(0), set(collector.NVLinkTransmit, 1e9+8*mib, "0"), set(collector.NVLinkTransmit, 1e9+8*mib, "1")},
 		}, true},
-		{"one more NVLink tells", []sample{
+		{"one more NVLink", []sample{
 			{compute(0), set(collector.NVLinkReceive, 1e9, "0")},
 			{compute(0), set(collector.NVLinkReceive, 1e9, "0"), set(collector.NVLinkReceive, 1e9, "1")},
 		}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t)
-			r.list(held("a", gpu, gpuA))
+			r.list(alloc("a", gpu, gpuA))
 			for _, s := range c.samples {
 				r.after(10*time.Second, device(gpuA, 0, s...))
 			}
-			if _, told := r.told(collector.AllocationLastActivity); told != c.active {
-				t.Errorf("active: %v", told)
+			if _, active := r.only(collector.AllocationLastActivity); active != c.active {
+				t.Errorf("active: %v", active)
 			}
 		})
 	}
 }
 
-// told returns the value of the only series of a family.
-func (r *rig) told(m *collector.Metric) (float64, bool) {
-	n := len(r.tell(m))
+// only returns the value of the only series of a family.
+func (r *rig) only(m *collector.Metric) (float64, bool) {
+	n := len(r.series(m))
 	return r.value(m), n == 1
 }
 
@@ -81,7 +81,7 @@ func TestFPGA(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t)
-			r.list(held("a", "fpga.intel.com/af-x", "dfl-port.0"))
+			r.list(alloc("a", "fpga.intel.com/af-x", "dfl-port.0"))
 			r.after(time.Second, fpga("card", c.first...))
 			for range 12 {
 				r.after(10*time.Second, fpga("card", c.second...))
@@ -90,9 +90,9 @@ func TestFPGA(t *testing.T) {
 				}
 			}
 			got := ""
-			if v, told := r.told(collector.AllocationIdle); told && v > 0 {
+			if v, ok := r.only(collector.AllocationIdle); ok && v > 0 {
 				got = "idle"
-			} else if told {
+			} else if ok {
 				got = "active"
 			}
 			if got != c.idle {
@@ -102,19 +102,19 @@ func TestFPGA(t *testing.T) {
 	}
 }
 
-// A Snapshot without a new sample of the device says what the one before did.
+// A Snapshot without a new sample of the device has the previous values.
 func TestSampledOnce(t *testing.T) {
 	r := newRig(t)
-	r.list(held("a", "amd.com/x", "0000:5e:00.0"))
+	r.list(alloc("a", "amd.com/x", "0000:5e:00.0"))
 	runs := func(n float64) fact { return set(collector.FPGAExecutions, n, "0") }
 	r.after(10*time.Second, fpga("card", runs(1)))
 	r.after(10*time.Second, fpga("card", runs(2)))
 	r.after(10*time.Second, fpga("card", runs(2), stale(10*time.Second)))
-	if v, _ := r.told(collector.AllocationLastActivity); v != float64(start.Unix())+30 {
+	if v, _ := r.only(collector.AllocationLastActivity); v != float64(start.Unix())+30 {
 		t.Errorf("last activity at %v", v)
 	}
 	r.after(10*time.Second, fpga("card", runs(2)))
-	if v, _ := r.told(collector.AllocationLastActivity); v != float64(start.Unix())+30 {
+	if v, _ := r.only(collector.AllocationLastActivity); v != float64(start.Unix())+30 {
 		t.Errorf("last activity at %v", v)
 	}
 }
@@ -127,30 +127,30 @@ func TestCost(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		prices []allocation.Price
-		holds  []podmap.Allocation
+		list   []podmap.Allocation
 		offer  []string
 		want   []string
 	}{
-		{"by model", []allocation.Price{{Model: "NVIDIA A*", PerHour: 1}, {Model: "NVIDIA H*", PerHour: 2}}, []podmap.Allocation{held("a", gpu, gpuA)}, nil, []string{"A a EUR 2"}},
-		{"by resource", []allocation.Price{{Resource: "nvidia.com/gpu", PerHour: 3}, {PerHour: 1}}, []podmap.Allocation{held("a", gpu, gpuA)}, nil, []string{"A a EUR 3"}},
-		{"by class", []allocation.Price{{Class: "fpga", PerHour: 3}, {Class: "gpu", PerHour: 4}}, []podmap.Allocation{held("a", gpu, gpuA)}, nil, []string{"A a EUR 4"}},
-		{"no price", []allocation.Price{{Class: "fpga", PerHour: 3}}, []podmap.Allocation{held("a", gpu, gpuA)}, nil, nil},
-		{"a whole device's price is not a partition's", []allocation.Price{{PerHour: 8}}, []podmap.Allocation{held("a", gpu, mig1)}, nil, nil},
-		{"a partition's own", []allocation.Price{{Profile: "1g.*", PerHour: 7}, {Profile: "3g.*", PerHour: 5}}, []podmap.Allocation{held("a", gpu, mig1)}, nil, []string{"m1 a EUR 5"}},
+		{"by model", []allocation.Price{{Model: "NVIDIA A*", PerHour: 1}, {Model: "NVIDIA H*", PerHour: 2}}, []podmap.Allocation{alloc("a", gpu, gpuA)}, nil, []string{"A a EUR 2"}},
+		{"by resource", []allocation.Price{{Resource: "nvidia.com/gpu", PerHour: 3}, {PerHour: 1}}, []podmap.Allocation{alloc("a", gpu, gpuA)}, nil, []string{"A a EUR 3"}},
+		{"by class", []allocation.Price{{Class: "fpga", PerHour: 3}, {Class: "gpu", PerHour: 4}}, []podmap.Allocation{alloc("a", gpu, gpuA)}, nil, []string{"A a EUR 4"}},
+		{"no price", []allocation.Price{{Class: "fpga", PerHour: 3}}, []podmap.Allocation{alloc("a", gpu, gpuA)}, nil, nil},
+		{"a whole device's price is not a partition's", []allocation.Price{{PerHour: 8}}, []podmap.Allocation{alloc("a", gpu, mig1)}, nil, nil},
+		{"a partition's own", []allocation.Price{{Profile: "1g.*", PerHour: 7}, {Profile: "3g.*", PerHour: 5}}, []podmap.Allocation{alloc("a", gpu, mig1)}, nil, []string{"m1 a EUR 5"}},
 		{"sharers share", []allocation.Price{{PerHour: 2}}, replicas, nil, []string{"A a EUR 1", "A b EUR 1"}},
 		{"one of four replicas", []allocation.Price{{PerHour: 2}}, replicas[:1], []string{gpuA + "::0", gpuA + "::1", gpuA + "::2", gpuA + "::3"}, []string{"A a EUR 0.5"}},
-		{"contested", []allocation.Price{{PerHour: 2}}, []podmap.Allocation{held("a", gpu, gpuA, contested), held("b", gpu, gpuA, contested)}, nil, []string{"A a EUR 1", "A b EUR 1"}},
+		{"contested", []allocation.Price{{PerHour: 2}}, []podmap.Allocation{alloc("a", gpu, gpuA, contested), alloc("b", gpu, gpuA, contested)}, nil, []string{"A a EUR 1", "A b EUR 1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, prices(c.prices...))
-			r.list(c.holds...)
+			r.list(c.list...)
 			if c.offer != nil {
 				r.offer(gpu, c.offer...)
 			}
 			for i := range 361 {
 				r.after(min(time.Duration(i), 1)*10*time.Second, device(gpuA, 0, compute(0)), device(gpuB, 1), slice(mig1, gpuB, 1, 1, "3g.40gb", unit("graphics", 0)))
 			}
-			if diff := cmp.Diff(c.want, r.tell(collector.AllocationIdleCost, "currency")); diff != "" {
+			if diff := cmp.Diff(c.want, r.series(collector.AllocationIdleCost, "currency")); diff != "" {
 				t.Errorf("after an hour (-want +got):\n%s", diff)
 			}
 		})
@@ -176,7 +176,7 @@ func TestIdleByResource(t *testing.T) {
 			r := newRig(t, func(r *rig) {
 				r.settings.Idle.Resources = []allocation.IdleResource{c.rule, {Resource: "amd.com/*", Never: true}}
 			})
-			r.list(held("a", gpu, gpuA))
+			r.list(alloc("a", gpu, gpuA))
 			r.after(0, device(gpuA, 0, c.use...))
 			r.after(2*time.Minute, device(gpuA, 0, c.use...))
 			r.want(collector.AllocationIdle, c.want)
@@ -188,7 +188,7 @@ func TestIdleByResource(t *testing.T) {
 // not in another currency.
 func TestApply(t *testing.T) {
 	r := newRig(t, func(r *rig) { r.settings.Currency, r.settings.Prices = "EUR", []allocation.Price{{PerHour: 36}} })
-	r.list(held("a", gpu, gpuA))
+	r.list(alloc("a", gpu, gpuA))
 	one := device(gpuA, 0, compute(0.05))
 	r.after(0, one)
 	r.after(100*time.Second, one)
@@ -233,20 +233,20 @@ func TestApply(t *testing.T) {
 // of it were seen.
 func TestFirstActivity(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		hold podmap.Allocation
-		uses []fact // ten seconds apart, from the hold's beginning on
-		want []uint64
+		name  string
+		first podmap.Allocation
+		uses  []fact // ten seconds apart, from the beginning of the allocation
+		want  []uint64
 	}{
-		{"after half a minute", held("a", gpu, gpuA, began(0, -5*time.Second)), f(compute(0), compute(0), compute(0), compute(0.5), compute(0), compute(0.5)), []uint64{3: 1, 12: 0}},
-		{"at once", held("a", gpu, gpuA, began(0, -5*time.Second)), f(compute(0.5), compute(0.5)), []uint64{1, 12: 0}},
-		{"not yet", held("a", gpu, gpuA, began(0, -5*time.Second)), f(compute(0), compute(0)), []uint64{12: 0}},
-		{"its use was not known at first", held("a", gpu, gpuA, began(0, -5*time.Second)), f(engine("encoder", 0), compute(0), compute(1)), []uint64{12: 0}},
-		{"its beginning was not seen", held("a", gpu, gpuA), f(compute(0), compute(1)), nil},
+		{"after half a minute", alloc("a", gpu, gpuA, began(0, -5*time.Second)), f(compute(0), compute(0), compute(0), compute(0.5), compute(0), compute(0.5)), []uint64{3: 1, 12: 0}},
+		{"at once", alloc("a", gpu, gpuA, began(0, -5*time.Second)), f(compute(0.5), compute(0.5)), []uint64{1, 12: 0}},
+		{"not yet", alloc("a", gpu, gpuA, began(0, -5*time.Second)), f(compute(0), compute(0)), []uint64{12: 0}},
+		{"its use was not known at first", alloc("a", gpu, gpuA, began(0, -5*time.Second)), f(engine("encoder", 0), compute(0), compute(1)), []uint64{12: 0}},
+		{"its beginning was not observed", alloc("a", gpu, gpuA), f(compute(0), compute(1)), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t)
-			r.list(c.hold)
+			r.list(c.first)
 			for i, use := range c.uses {
 				r.after(min(time.Duration(i), 1)*10*time.Second, device(gpuA, 0, use))
 			}
@@ -264,26 +264,26 @@ func TestFirstActivity(t *testing.T) {
 	}
 }
 
-// Power is told of a whole device that one pod holds alone.
+// Power is that of a whole device of one pod.
 func TestPower(t *testing.T) {
 	power := set(collector.PowerWatts, 300)
 	for _, c := range []struct {
-		holds []podmap.Allocation
-		want  []string
+		list []podmap.Allocation
+		want []string
 	}{
-		{[]podmap.Allocation{held("a", gpu, gpuA)}, []string{"A a 300"}},
+		{[]podmap.Allocation{alloc("a", gpu, gpuA)}, []string{"A a 300"}},
 		{replicas, nil},
-		{[]podmap.Allocation{held("a", gpu, mig1)}, nil},
+		{[]podmap.Allocation{alloc("a", gpu, mig1)}, nil},
 	} {
 		r := newRig(t)
-		r.list(c.holds...)
+		r.list(c.list...)
 		r.after(time.Second, device(gpuA, 0, power), device(gpuB, 1), slice(mig1, gpuB, 1, 1, "3g.40gb", power))
 		r.want(collector.AllocationPower, c.want...)
 	}
-	// Nor where somebody else works on it.
+	// Nor if another process uses it.
 	r := newRig(t, processes)
 	r.run(1, "", false)
-	r.list(held("a", gpu, gpuA))
+	r.list(alloc("a", gpu, gpuA))
 	r.after(time.Second, device(gpuA, 0, power, client(1, gib, 0.5)))
 	r.want(collector.AllocationPower)
 }

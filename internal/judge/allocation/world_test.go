@@ -19,7 +19,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap/proc"
 )
 
-// start is when every story begins.
+// start is when every test case begins.
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 const (
@@ -44,14 +44,14 @@ func engine(name string, v float64) fact { return set(collector.UtilizationRatio
 
 func unit(name string, v float64) fact { return set(collector.ActivityRatio, v, name) }
 
-// down says that the device does not answer.
+// down: the device does not answer.
 func down(d *collector.Device) {
 	d.Down = collector.ReasonLost
 	d.Readings = slices.DeleteFunc(d.Readings, func(r collector.Reading) bool { return !r.Metric.Kind.Stays() })
 	d.SetBool(collector.DeviceUp, false, d.Down)
 }
 
-// stale says that the device has not been read since so long ago.
+// stale: the latest sample of the device is that old.
 func stale(age time.Duration) fact {
 	return func(d *collector.Device) { d.Sampled = d.Sampled.Add(-age) }
 }
@@ -71,8 +71,8 @@ func client(pid int, memory, use float64) fact {
 	}
 }
 
-// nobody says that no process is on the device.
-func nobody(d *collector.Device) { d.Clients = []collector.Client{} }
+// noProcess: no process is on the device.
+func noProcess(d *collector.Device) { d.Clients = []collector.Client{} }
 
 // device makes a device at its place: a GPU by its minor number.
 func device(id string, minor int, facts ...fact) collector.Device {
@@ -113,8 +113,8 @@ func with(d collector.Device, facts ...fact) collector.Device {
 	return d
 }
 
-// held is one entry of the kubelet's list.
-func held(pod, resource, id string, more ...func(*podmap.Allocation)) podmap.Allocation {
+// alloc is one entry of the kubelet's list.
+func alloc(pod, resource, id string, more ...func(*podmap.Allocation)) podmap.Allocation {
 	h := podmap.Allocation{
 		Pod: podmap.Pod{Namespace: "ml", Name: pod}, Containers: []string{"main"}, Resource: resource, DeviceID: id,
 		Ref: podmap.ParseID(id), Since: start, Listed: start,
@@ -126,7 +126,7 @@ func held(pod, resource, id string, more ...func(*podmap.Allocation)) podmap.All
 	return h
 }
 
-// claimed says that the device was given out by DRA.
+// claimed: the device was allocated by DRA.
 func claimed(h *podmap.Allocation) { h.Ref = podmap.ParseDRA(h.Resource, h.DeviceID) }
 
 func contested(h *podmap.Allocation) { h.Contested = true }
@@ -137,7 +137,7 @@ func containers(names ...string) func(*podmap.Allocation) {
 	return func(h *podmap.Allocation) { h.Containers = names }
 }
 
-// began says when the hold was first listed, and when it was not yet.
+// began sets when the allocation was first listed, and when it was not yet.
 func began(since, after time.Duration) func(*podmap.Allocation) {
 	return func(h *podmap.Allocation) { h.Since, h.After = start.Add(since), start.Add(after) }
 }
@@ -172,14 +172,14 @@ func newRig(t *testing.T, change ...func(*rig)) *rig {
 	return r
 }
 
-// processes has processes told apart.
+// processes makes the owners of processes known.
 func processes(r *rig) {
 	r.proc = r.t.TempDir()
 	r.options.Proc = proc.New(sysfs.New(r.proc))
 	r.options.PodDirs = func() ([]string, error) { return slices.Clone(r.dirs), nil }
 }
 
-// list has the kubelet list these holds, and that is all.
+// list sets the kubelet's list.
 func (r *rig) list(holders ...podmap.Allocation) {
 	old := r.pods
 	r.pods = &podmap.Map{Time: r.now, Confirmed: r.now, State: podmap.StateFresh, Pods: len(holders) + 3, Allocations: holders}
@@ -280,9 +280,9 @@ func check(t *testing.T, s *collector.Snapshot) {
 	}
 }
 
-// tell writes the series of a family as device pod: value, or with the labels
+// series returns the series of a family as device pod: value, or with the labels
 // that are asked for.
-func (r *rig) tell(m *collector.Metric, labels ...string) []string {
+func (r *rig) series(m *collector.Metric, labels ...string) []string {
 	var out []string
 	for _, d := range r.snap.Devices {
 		out = append(out, tellDevice(&d, m, labels...)...)
@@ -325,7 +325,7 @@ func short(id string) string {
 
 func (r *rig) want(m *collector.Metric, want ...string) {
 	r.t.Helper()
-	if diff := cmp.Diff(want, r.tell(m)); diff != "" {
+	if diff := cmp.Diff(want, r.series(m)); diff != "" {
 		r.t.Errorf("%s after %v (-want +got):\n%s", m.Name, r.now.Sub(start), diff)
 	}
 }
