@@ -22,7 +22,7 @@ func TestForeign(t *testing.T) {
 	}{
 		{"silent", func(c net.Conn) { io.Copy(io.Discard, c) }, podmap.OutcomeTimeout},
 		{"closes the connection", func(c net.Conn) { c.Close() }, podmap.OutcomeUnavailable},
-		{"speaks HTTP/1", func(c net.Conn) {
+		{"HTTP/1", func(c net.Conn) {
 			go io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
 			io.Copy(io.Discard, c)
 		}, podmap.OutcomeUnavailable},

@@ -30,7 +30,7 @@ var fuzzedIDs = []string{
 func (s *script) do(b byte) {
 	arg := int(b >> 3)
 	switch b & 7 {
-	case 0, 1: // a pod with a device, listed anew
+	case 0, 1: // a pod with a device, listed again
 		s.pods = append(s.pods, kubelet.Simple("ns", fmt.Sprint("pod-", arg&3), fmt.Sprint("r.com/", b&1), fuzzedIDs[arg>>2]))
 	case 2: // a pod with a claim
 		s.pods = append(s.pods, kubelet.Pod{
@@ -51,7 +51,7 @@ func (s *script) do(b byte) {
 	}
 }
 
-// exclusive reports whether two holds cannot both be: written out for two, as
+// exclusive reports whether two allocations conflict: written out for two, as
 // the rule has it.
 func exclusive(a, b *Allocation) bool {
 	if a.Claim != "" || b.Claim != "" {
@@ -70,8 +70,8 @@ func exclusive(a, b *Allocation) bool {
 	return a.Ref.Replica == b.Ref.Replica || a.Ref.Replica == "" || b.Ref.Replica == ""
 }
 
-// FuzzList: whatever a kubelet lists, in whatever order, what is told follows
-// from it, and no two pods are told to hold one device alone.
+// FuzzList: for every sequence of lists the allocations follow from the lists,
+// and no two pods have one unshared device without a mark.
 func FuzzList(f *testing.F) {
 	f.Add([]byte{0, 3, 6, 4, 5, 0})
 	f.Add([]byte{0, 8, 16, 24, 0xfe, 1, 33, 2, 66, 5, 4, 6, 0})
@@ -107,14 +107,14 @@ func FuzzList(f *testing.F) {
 
 func check(t *testing.T, l *ledger, a *answer, holders, superseded []Allocation) {
 	t.Helper()
-	told := map[allocationKey]bool{}
+	reported := map[allocationKey]bool{}
 	for i := range holders {
 		h := &holders[i]
 		key := allocationKey{pod: h.Pod, resource: h.Resource, device: h.DeviceID, pool: h.Pool, share: h.Share}
-		if told[key] {
-			t.Fatalf("told twice: %+v", h)
+		if reported[key] {
+			t.Fatalf("reported twice: %+v", h)
 		}
-		told[key] = true
+		reported[key] = true
 		if _, listed := a.allocations[key]; listed == h.Kept {
 			t.Fatalf("listed %v, kept %v: %+v", listed, h.Kept, h)
 		}
@@ -131,14 +131,14 @@ func check(t *testing.T, l *ledger, a *answer, holders, superseded []Allocation)
 	}
 	for i := range superseded {
 		h := &superseded[i]
-		told[allocationKey{pod: h.Pod, resource: h.Resource, device: h.DeviceID, pool: h.Pool, share: h.Share}] = true
+		reported[allocationKey{pod: h.Pod, resource: h.Resource, device: h.DeviceID, pool: h.Pool, share: h.Share}] = true
 		if h.Kept {
 			t.Fatalf("superseded and yet kept: %+v", h)
 		}
 	}
 	for key := range a.allocations {
-		if !told[key] {
-			t.Fatalf("listed, not told: %+v", key)
+		if !reported[key] {
+			t.Fatalf("listed, not reported: %+v", key)
 		}
 	}
 	if !slices.IsSortedFunc(holders, func(a, b Allocation) int {
@@ -162,7 +162,7 @@ func TestLimits(t *testing.T) {
 	// The one with the devices comes first, or it might be among the surplus.
 	slices.SortFunc(resp.PodResources, func(a, b *podresources.PodResources) int { return cmp.Compare(a.Name, b.Name) })
 	if a := readList(resp); len(a.pods) != maxPods || len(a.allocations) != maxAllocations || a.overflow != 20 {
-		t.Errorf("%d pods, %d holds, %d beyond", len(a.pods), len(a.allocations), a.overflow)
+		t.Errorf("%d pods, %d allocations, %d beyond", len(a.pods), len(a.allocations), a.overflow)
 	}
 }
 

@@ -99,7 +99,7 @@ func TestParse(t *testing.T) {
 }
 
 // Whatever a plugin gives out, its normal spelling means the same, and the
-// spelling says all that was understood.
+// spelling has the same parts.
 func FuzzParseID(f *testing.F) {
 	for _, c := range ids {
 		f.Add(c.id, c.dra)

@@ -18,7 +18,7 @@ func claimed(name, claim, device, share string) kubelet.Pod {
 	}
 }
 
-// A device that two pods are listed with: who holds it.
+// A device that two pods are listed with: which of them has it.
 func TestTwoPodsOneDevice(t *testing.T) {
 	pod := func(name, id string) kubelet.Pod { return kubelet.Simple("ml", name, gpu, id) }
 	for _, c := range []struct {
@@ -110,7 +110,7 @@ func TestTwoPodsOneDevice(t *testing.T) {
 	}
 }
 
-// The containers that a hold names.
+// The containers of an allocation.
 func TestContainers(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
 		dev := kubelet.Device{Resource: gpu, ID: gpuA, NUMA: []int64{0, 1}}
@@ -129,7 +129,7 @@ func TestContainers(t *testing.T) {
 	})
 }
 
-// A holder that was not listed while nobody looked keeps its beginning; one
+// An allocation that was not listed during an outage keeps its beginning; one
 // that comes back after a complete list without it has a new one.
 func TestSince(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
@@ -143,7 +143,7 @@ func TestSince(t *testing.T) {
 		r.restart()
 		r.lists(proxy, train)
 		if got := since(); !got.Equal(first) {
-			t.Errorf("after a restart: held since %v, was %v", got, first)
+			t.Errorf("after a restart: since %v, was %v", got, first)
 		}
 		r.lists(proxy)
 		r.lists(proxy, train)
@@ -154,7 +154,7 @@ func TestSince(t *testing.T) {
 	})
 }
 
-// A hold that is first listed after a restart began after the last complete
+// An allocation first listed after a restart began after the last complete
 // list, whatever was listed since.
 func TestSinceAcrossRestart(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
@@ -171,7 +171,7 @@ func TestSinceAcrossRestart(t *testing.T) {
 }
 
 // A pod that has ended on an old kubelet is not kept when the kubelet, started
-// anew, does not list it any more.
+// again, does not list it any more.
 func TestSupersededIsNotKept(t *testing.T) {
 	next := kubelet.Simple("ml", "next", gpu, gpuA)
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
@@ -184,7 +184,7 @@ func TestSupersededIsNotKept(t *testing.T) {
 	})
 }
 
-// Of pods that held a device together, one that is back says nothing of the
+// Of two pods on one device, the return of one is no information about the
 // other.
 func TestHoldersTogether(t *testing.T) {
 	a, b := claimed("a", "c", "gpu-0", ""), claimed("b", "d", "gpu-0", "")
@@ -204,7 +204,7 @@ func TestTwoClaims(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
 		r.srv.SetPods(p)
 		r.run()
-		r.want("told once", "unconfirmed", dra+" gpu-0: ml/a main,sidecar")
+		r.want("reported once", "unconfirmed", dra+" gpu-0: ml/a main,sidecar")
 		if h := r.w.Latest().Allocations[0]; h.Claim != "ml/y" || h.Pool != "node1" {
 			t.Errorf("%+v", h)
 		}
@@ -228,7 +228,7 @@ func TestMalformed(t *testing.T) {
 		)
 		r.srv.SetAllocatable(map[string][]string{"rdma/hca": {"a", "b"}, gpu: {gpuA}})
 		r.run()
-		r.want("of what can be read", "unconfirmed", "devices.kubevirt.io/kvm kvm0: ml/kvm main", trainHolds)
+		r.want("of what can be read", "unconfirmed", "devices.kubevirt.io/kvm kvm0: ml/kvm main", trainLine)
 		s := r.w.Status()
 		if s.Malformed != 2 || s.Overflow != 2 || s.UnknownTotal != 3 || len(s.Unknown) != 3 || s.Unknown[2] != (podmap.UnknownID{Resource: "rdma/hca", ID: "b"}) {
 			t.Errorf("status: %+v", s)

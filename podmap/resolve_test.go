@@ -129,7 +129,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// What a source says by KubeIDs only is enough for every id of a device
+// A source's KubeIDs are enough for every id of a device
 // plugin.
 func TestResolveByIDs(t *testing.T) {
 	index := new(podmap.Resolver).Index([]podmap.Known{

@@ -101,16 +101,16 @@ func (r *rig) lists(pods ...kubelet.Pod) {
 	r.list()
 }
 
-// told writes a Map as its state and a line for each holder.
-func told(m *podmap.Map) []string {
-	lines := []string{string(m.State)}
+// lines returns the state of a Map and a line for each allocation.
+func lines(m *podmap.Map) []string {
+	list := []string{string(m.State)}
 	for _, h := range m.Allocations {
-		lines = append(lines, line(h))
+		list = append(list, line(h))
 	}
 	for _, h := range m.Superseded {
-		lines = append(lines, "superseded: "+line(h))
+		list = append(list, "superseded: "+line(h))
 	}
-	return lines
+	return list
 }
 
 func line(h podmap.Allocation) string {
@@ -126,9 +126,9 @@ func line(h podmap.Allocation) string {
 	return s
 }
 
-func (r *rig) want(when string, lines ...string) {
+func (r *rig) want(when string, want ...string) {
 	r.t.Helper()
-	if diff := cmp.Diff(lines, told(r.w.Latest())); diff != "" {
+	if diff := cmp.Diff(want, lines(r.w.Latest())); diff != "" {
 		r.t.Errorf("%s (-want +got):\n%s\nstatus: %+v", when, diff, r.w.Status())
 	}
 }
@@ -150,8 +150,8 @@ var (
 )
 
 const (
-	trainHolds = gpu + " " + gpuA + ": ml/train-0 main"
-	serveHolds = gpu + " " + gpuB + ": ml/serve-0 main"
+	trainLine = gpu + " " + gpuA + ": ml/train-0 main"
+	serveLine = gpu + " " + gpuB + ": ml/serve-0 main"
 )
 
 // settle lets a young kubelet's first list become a complete one.

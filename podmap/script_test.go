@@ -13,8 +13,8 @@ import (
 // A day of a kubelet before 1.34.
 func TestOldKubelet(t *testing.T) {
 	next := kubelet.Simple("ml", "next", gpu, gpuA)
-	nextHolds := gpu + " " + gpuA + ": ml/next main"
-	old := "superseded: " + trainHolds
+	nextLine := gpu + " " + gpuA + ": ml/next main"
+	old := "superseded: " + trainLine
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
 		r.run()
 		done := make(chan error)
@@ -31,11 +31,11 @@ func TestOldKubelet(t *testing.T) {
 			})
 		}()
 		for _, want := range [][]string{
-			{"fresh", trainHolds},
-			{"fresh", trainHolds, serveHolds}, // nothing tells that train has ended
-			{"fresh", nextHolds, serveHolds, old},
-			{"stale", nextHolds, serveHolds, old},
-			{"fresh", nextHolds, serveHolds},
+			{"fresh", trainLine},
+			{"fresh", trainLine, serveLine}, // nothing shows that train has ended
+			{"fresh", nextLine, serveLine, old},
+			{"stale", nextLine, serveLine, old},
+			{"fresh", nextLine, serveLine},
 		} {
 			time.Sleep(9 * time.Minute)
 			synctest.Wait()

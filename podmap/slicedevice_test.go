@@ -7,7 +7,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// What a DRA driver says of a device, beside what it calls it.
+// A DRA driver's attributes of a device, beside its name.
 func TestResolveDRA(t *testing.T) {
 	r := podmap.Resolver{
 		Aliases: []podmap.Alias{{Resource: "gpu.example.com", ID: "mine", Device: gpuB}},
@@ -16,12 +16,12 @@ func TestResolveDRA(t *testing.T) {
 	x := r.Index(machine)
 	for _, c := range []struct {
 		name, driver, device string
-		said                 podmap.SliceDevice
+		published            podmap.SliceDevice
 		want                 string
 		how                  podmap.How
 	}{
-		{"nothing said", "gpu.nvidia.com", "gpu-2", podmap.SliceDevice{}, gpuA, podmap.HowMinor},
-		{"a name that says nothing", "gpu.example.com", "left", podmap.SliceDevice{UUID: gpuA}, gpuA, podmap.HowID},
+		{"no attributes", "gpu.nvidia.com", "gpu-2", podmap.SliceDevice{}, gpuA, podmap.HowMinor},
+		{"a name without meaning", "gpu.example.com", "left", podmap.SliceDevice{UUID: gpuA}, gpuA, podmap.HowID},
 		{"a UUID against a name", "gpu.nvidia.com", "gpu-2", podmap.SliceDevice{UUID: gpuC, PCI: "0000:1b:00.0"}, gpuC, podmap.HowID},
 		{"a partition", "gpu.nvidia.com", "a", podmap.SliceDevice{UUID: mig1, PCI: "0000:1d:00.0", Partition: true}, mig1, podmap.HowID},
 		{"a partition without a UUID", "gpu.nvidia.com", "gpu-0-mig-3g40gb-9-4", podmap.SliceDevice{PCI: "0000:1d:00.0", Partition: true}, mig1, podmap.HowProfile},
@@ -30,22 +30,22 @@ func TestResolveDRA(t *testing.T) {
 		{"a UUID that is not there with an address that is", "gpu.nvidia.com", "x", podmap.SliceDevice{UUID: "GPU-5f1c9a1e-0003-0003-0003-000000000099", PCI: "0000:1C:00.0"}, gpuB, podmap.HowPCI},
 		{"an address", "gpu.amd.com", "x", podmap.SliceDevice{PCI: "0000:c1:00.0"}, "0000:c1:00.0", podmap.HowID},
 		{"an address of another function", "fpga.example.com", "x", podmap.SliceDevice{PCI: "0000:86:00.0"}, "u250", podmap.HowFunction},
-		{"a UUID of nobody's form", "gpu.nvidia.com", "gpu-2", podmap.SliceDevice{UUID: "3"}, gpuA, podmap.HowMinor},
-		{"an address of nobody's form", "gpu.nvidia.com", "gpu-2", podmap.SliceDevice{PCI: "pci0000:1b"}, gpuA, podmap.HowMinor},
+		{"a UUID of an unknown form", "gpu.nvidia.com", "gpu-2", podmap.SliceDevice{UUID: "3"}, gpuA, podmap.HowMinor},
+		{"an address of an unknown form", "gpu.nvidia.com", "gpu-2", podmap.SliceDevice{PCI: "pci0000:1b"}, gpuA, podmap.HowMinor},
 		{"an alias", "gpu.example.com", "mine", podmap.SliceDevice{UUID: gpuA}, gpuB, podmap.HowAlias},
 		{"a driver that is passed over", "a.nic.example.com", "x", podmap.SliceDevice{UUID: gpuA}, "", podmap.HowIgnored},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := podmap.Allocation{Resource: c.driver, DeviceID: c.device, Ref: podmap.ParseDRA(c.driver, c.device)}
-			if id, how := x.ResolveDRA(h, c.said); id != c.want || how != c.how {
+			if id, how := x.ResolveDRA(h, c.published); id != c.want || how != c.how {
 				t.Errorf("%q, %s; want %q, %s", id, how, c.want, c.how)
 			}
 		})
 	}
 }
 
-// Whatever a driver says leads to a device of the machine or to none, and what
-// is said of a device that is there leads to no other.
+// Any attributes lead to a device of the machine or to none, and those of an
+// existing device to no other.
 func FuzzResolveDRA(f *testing.F) {
 	f.Add("gpu.nvidia.com", "gpu-0", gpuA, "0000:1b:00.0", false)
 	f.Add("gpu.nvidia.com", "gpu-0-mig-1g10gb-19-6", mig3, "0000:1D:00.0", true)

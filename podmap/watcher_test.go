@@ -20,30 +20,30 @@ import (
 
 func TestPodsComeAndGo(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
-		if diff := cmp.Diff([]string{"starting"}, told(r.w.Latest())); diff != "" {
+		if diff := cmp.Diff([]string{"starting"}, lines(r.w.Latest())); diff != "" {
 			t.Error(diff)
 		}
 		r.srv.SetPods(proxy, train)
 		r.srv.SetAllocatable(map[string][]string{gpu: {gpuB, gpuA}})
 		r.run()
-		r.want("by a kubelet of which one knows nothing", "unconfirmed", trainHolds)
+		r.want("by a kubelet of which one knows nothing", "unconfirmed", trainLine)
 		<-r.w.Changed()
 		r.settle()
-		r.want("a minute later", "fresh", trainHolds)
+		r.want("a minute later", "fresh", trainLine)
 		first := r.w.Latest().Allocations[0]
 		if !first.After.IsZero() || first.Since.Equal(first.Listed) {
-			t.Errorf("a hold that was there from the start: %+v", first)
+			t.Errorf("an allocation that was there from the start: %+v", first)
 		}
 		complete := r.w.Latest().Confirmed
 
 		r.lists(proxy, train, serve)
-		r.want("with one more", "fresh", trainHolds, serveHolds)
+		r.want("with one more", "fresh", trainLine, serveLine)
 		h := r.w.Latest().Of(gpuB)
 		if len(h) != 1 || h[0].After.Before(complete) || !h[0].Since.Equal(r.w.Latest().Time) {
-			t.Errorf("a hold that was seen to begin: %+v", h)
+			t.Errorf("an allocation that was observed to begin: %+v", h)
 		}
 		r.lists(proxy, serve)
-		r.want("with one less", "fresh", serveHolds)
+		r.want("with one less", "fresh", serveLine)
 		r.lists()
 		r.want("with none", "fresh")
 		r.released(map[podmap.Release]uint64{podmap.ReleaseListed: 2})
@@ -60,20 +60,20 @@ func TestRestart(t *testing.T) {
 		r.srv.SetPods(node...)
 		r.run()
 		r.settle()
-		r.want("before", "fresh", trainHolds, serveHolds)
+		r.want("before", "fresh", trainLine, serveLine)
 		since := r.w.Latest().Allocations[0].Since
 
 		r.restart()
-		r.want("while it lists nothing", "unconfirmed", trainHolds+" kept", serveHolds+" kept")
+		r.want("while it lists nothing", "unconfirmed", trainLine+" kept", serveLine+" kept")
 		r.lists(proxy, train)
-		r.want("while it lists some", "unconfirmed", trainHolds, serveHolds+" kept")
+		r.want("while it lists some", "unconfirmed", trainLine, serveLine+" kept")
 		if s := r.w.Status(); s.Kept != 1 || !strings.Contains(s.Reason, "3 of 5 pods") {
 			t.Errorf("kept %d, because %q", s.Kept, s.Reason)
 		}
 		r.lists(node...)
-		r.want("when all are back", "fresh", trainHolds, serveHolds)
+		r.want("when all are back", "fresh", trainLine, serveLine)
 		if got := r.w.Latest().Allocations[0].Since; !got.Equal(since) {
-			t.Errorf("held since %v, was %v", got, since)
+			t.Errorf("since %v, was %v", got, since)
 		}
 		r.lists(proxy)
 		r.want("afterwards", "fresh")
@@ -92,12 +92,12 @@ func TestRestartWithoutSome(t *testing.T) {
 	}{
 		{
 			name: "most are back, not yet for long", back: node[:4], after: 50 * time.Second,
-			want: []string{"unconfirmed", trainHolds, serveHolds + " kept"},
+			want: []string{"unconfirmed", trainLine, serveLine + " kept"},
 		},
-		{name: "most are back", back: node[:4], after: 70 * time.Second, want: []string{"fresh", trainHolds}},
+		{name: "most are back", back: node[:4], after: 70 * time.Second, want: []string{"fresh", trainLine}},
 		{
 			name: "static pods only", back: node[:1], after: 30 * time.Minute,
-			want: []string{"unconfirmed", trainHolds + " kept", serveHolds + " kept"},
+			want: []string{"unconfirmed", trainLine + " kept", serveLine + " kept"},
 		},
 		{name: "static pods only, for an hour", back: node[:1], after: 62 * time.Minute, want: []string{"fresh"}},
 		{
@@ -107,7 +107,7 @@ func TestRestartWithoutSome(t *testing.T) {
 		{
 			name: "all but this exporter", self: podmap.Pod{Namespace: "kube-system", Name: "plugin"},
 			back: []kubelet.Pod{proxy, dns, train}, after: 30 * time.Minute,
-			want: []string{"unconfirmed", trainHolds, serveHolds + " kept"},
+			want: []string{"unconfirmed", trainLine, serveLine + " kept"},
 		},
 		{
 			name: "this exporter and no other", self: podmap.Pod{Namespace: "kube-system", Name: "plugin"},
@@ -115,7 +115,7 @@ func TestRestartWithoutSome(t *testing.T) {
 		},
 		{
 			name: "none, for most of an hour", after: 58 * time.Minute,
-			want: []string{"unconfirmed", trainHolds + " kept", serveHolds + " kept"},
+			want: []string{"unconfirmed", trainLine + " kept", serveLine + " kept"},
 		},
 		{name: "none, for longer", after: 62 * time.Minute, want: []string{"unconfirmed"}},
 	} {
@@ -150,7 +150,7 @@ func TestRestartSlowly(t *testing.T) {
 			}
 		}
 		r.lists(node...)
-		r.want("when all are back", "fresh", trainHolds, serveHolds)
+		r.want("when all are back", "fresh", trainLine, serveLine)
 	})
 }
 
@@ -161,11 +161,11 @@ func TestRestartTwice(t *testing.T) {
 		r.run()
 		r.settle()
 		r.restart(proxy, serve)
-		r.want("after the first", "unconfirmed", trainHolds+" kept", serveHolds)
+		r.want("after the first", "unconfirmed", trainLine+" kept", serveLine)
 		r.restart(proxy, train)
-		r.want("after the second", "unconfirmed", trainHolds, serveHolds+" kept")
+		r.want("after the second", "unconfirmed", trainLine, serveLine+" kept")
 		r.lists(proxy, train, serve)
-		r.want("in the end", "fresh", trainHolds, serveHolds)
+		r.want("in the end", "fresh", trainLine, serveLine)
 	})
 }
 
@@ -176,7 +176,7 @@ func TestKeptIsContradicted(t *testing.T) {
 		r.run()
 		r.settle()
 		r.restart(proxy, other)
-		r.want("when another has the device", "unconfirmed", gpu+" "+gpuA+": ml/other main", serveHolds+" kept")
+		r.want("when another has the device", "unconfirmed", gpu+" "+gpuA+": ml/other main", serveLine+" kept")
 		r.released(map[podmap.Release]uint64{podmap.ReleaseContradicted: 1})
 		r.w.Gone(gpuA, gpuB)
 		r.want("when the devices are gone", "unconfirmed", gpu+" "+gpuA+": ml/other main")
@@ -184,7 +184,7 @@ func TestKeptIsContradicted(t *testing.T) {
 	})
 }
 
-// What is told of a kubelet that does not answer grows old and expires.
+// The allocations of a kubelet that does not answer grow old and expire.
 func TestOutage(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
 		r.srv.SetPods(node...)
@@ -192,14 +192,14 @@ func TestOutage(t *testing.T) {
 		r.settle()
 		r.srv.Stop()
 		r.list()
-		r.want("at once", "stale", trainHolds, serveHolds)
+		r.want("at once", "stale", trainLine, serveLine)
 		s := r.w.Status()
 		if s.Reachable || s.Last != podmap.OutcomeUnavailable && s.Last != podmap.OutcomeRefused {
 			t.Errorf("status: %+v", s)
 		}
 		time.Sleep(58 * time.Minute)
 		synctest.Wait()
-		r.want("before an hour", "stale", trainHolds, serveHolds)
+		r.want("before an hour", "stale", trainLine, serveLine)
 		if s := r.w.Status(); s.Age < 58*time.Minute || s.Last != podmap.OutcomeRefused || !strings.Contains(s.LastError, "connection refused") {
 			t.Errorf("status: %+v", s)
 		}
@@ -209,7 +209,7 @@ func TestOutage(t *testing.T) {
 		r.released(map[podmap.Release]uint64{podmap.ReleaseExpired: 2})
 		r.restart(node...)
 		r.settle()
-		r.want("when it is back", "fresh", trainHolds, serveHolds)
+		r.want("when it is back", "fresh", trainLine, serveLine)
 	})
 }
 
@@ -235,13 +235,13 @@ func TestSocketComesAndGoes(t *testing.T) {
 		r.socket()
 		r.list()
 		r.settle()
-		r.want("when it appears", "fresh", trainHolds, serveHolds)
+		r.want("when it appears", "fresh", trainLine, serveLine)
 		gone()
 		r.list()
-		r.want("when it goes", "stale", trainHolds, serveHolds)
+		r.want("when it goes", "stale", trainLine, serveLine)
 		r.socket()
 		r.list()
-		r.want("when it is back", "fresh", trainHolds, serveHolds)
+		r.want("when it is back", "fresh", trainLine, serveLine)
 		// A kubelet that does not end goes on answering on its old socket.
 		was, err := os.Stat(r.path)
 		if err != nil {
@@ -252,13 +252,13 @@ func TestSocketComesAndGoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.list()
-		r.want("when another takes its place", "fresh", trainHolds, serveHolds)
+		r.want("when another takes its place", "fresh", trainLine, serveLine)
 		now := time.Now() // a file that got the number of the one before
 		if err := os.Chtimes(r.path, now, now); err != nil {
 			t.Fatal(err)
 		}
 		r.list()
-		r.want("when yet another does", "fresh", trainHolds, serveHolds)
+		r.want("when yet another does", "fresh", trainLine, serveLine)
 		if s := r.w.Status(); s.Calls[podmap.OutcomeNoSocket] < 30 || s.Connections != 4 {
 			t.Errorf("status: %+v", s)
 		}
@@ -277,7 +277,7 @@ func TestHang(t *testing.T) {
 			time.Sleep(3 * time.Second)
 		}
 		synctest.Wait()
-		r.want("while it hangs", "stale", trainHolds, serveHolds)
+		r.want("while it hangs", "stale", trainLine, serveLine)
 		if s := r.w.Status(); s.Last != podmap.OutcomeTimeout {
 			t.Errorf("status: %+v", s)
 		}
@@ -285,7 +285,7 @@ func TestHang(t *testing.T) {
 		r.srv.SetPods(proxy, train)
 		r.list()
 		r.list()
-		r.want("by the same kubelet afterwards", "fresh", trainHolds)
+		r.want("by the same kubelet afterwards", "fresh", trainLine)
 		if _, most := r.srv.Calls(); most != 1 {
 			t.Errorf("%d calls at one time", most)
 		}
@@ -328,7 +328,7 @@ func TestFailures(t *testing.T) {
 				r.list()
 				time.Sleep(600 * time.Millisecond) // a second try after the rate limit
 				synctest.Wait()
-				r.want("then", c.want, trainHolds, serveHolds)
+				r.want("then", c.want, trainLine, serveLine)
 				if s := r.w.Status(); s.Last != c.last || s.Calls[c.last] == 0 || (s.LastError == "") != (c.last == podmap.OutcomeOK) {
 					t.Errorf("status: %+v", s)
 				}
@@ -336,13 +336,13 @@ func TestFailures(t *testing.T) {
 				r.srv.Garbage(false)
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				r.want("when that has passed", "fresh", trainHolds, serveHolds)
+				r.want("when that has passed", "fresh", trainLine, serveLine)
 			})
 		})
 	}
 }
 
-// How often the kubelet is asked: every interval, at once when told to, at
+// How often the kubelet is called: every interval, at once on request, at
 // most once a second, and less and less often while it fails.
 func TestPace(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
@@ -359,8 +359,8 @@ func TestPace(t *testing.T) {
 			want int
 		}{
 			{"a minute", func() { time.Sleep(time.Minute) }, 6},
-			{"told to", func() { r.w.Refresh(); synctest.Wait() }, 1},
-			{"told to all the time", func() {
+			{"refresh", func() { r.w.Refresh(); synctest.Wait() }, 1},
+			{"refresh all the time", func() {
 				for range 100 {
 					r.w.Refresh()
 					time.Sleep(50 * time.Millisecond)
@@ -397,13 +397,13 @@ func TestUnixSocket(t *testing.T) {
 		late := time.After(2 * time.Minute)
 		for {
 			m := w.Latest()
-			if m.State == state && slices.Equal(holders, told(m)[1:]) {
+			if m.State == state && slices.Equal(holders, lines(m)[1:]) {
 				return
 			}
 			select {
 			case <-w.Changed():
 			case <-late:
-				t.Fatalf("want %s %q, got %q: %+v", state, holders, told(w.Latest()), w.Status())
+				t.Fatalf("want %s %q, got %q: %+v", state, holders, lines(w.Latest()), w.Status())
 			}
 		}
 	}
@@ -414,11 +414,11 @@ func TestUnixSocket(t *testing.T) {
 	}
 	defer srv.Stop()
 	srv.SetPods(node...)
-	await(podmap.StateUnconfirmed, trainHolds, serveHolds)
+	await(podmap.StateUnconfirmed, trainLine, serveLine)
 	srv.Stop()
-	await(podmap.StateStale, trainHolds, serveHolds)
+	await(podmap.StateStale, trainLine, serveLine)
 	if err := srv.Restart(proxy, train); err != nil {
 		t.Fatal(err)
 	}
-	await(podmap.StateUnconfirmed, trainHolds, serveHolds+" kept")
+	await(podmap.StateUnconfirmed, trainLine, serveLine+" kept")
 }

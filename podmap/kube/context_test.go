@@ -8,7 +8,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
 
-// TestContext: of the annotations that may hold a trace context, the first that
+// TestContext: of the annotations that may contain a trace context, the first that
 // is asked for is kept, and no other annotation is.
 func TestContext(t *testing.T) {
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -27,7 +27,7 @@ func TestContext(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := serve(t)
-				a.tell("ADDED", podsPath, pod("ns", "pod", "u-1", func(meta, _, _ object) { meta["annotations"] = c.annotations }))
+				a.send("ADDED", podsPath, pod("ns", "pod", "u-1", func(meta, _, _ object) { meta["annotations"] = c.annotations }))
 				o := a.options()
 				o.Contexts = []string{"traceparent", "tekton.dev/taskrunSpanContext"}
 				w := a.run(o)

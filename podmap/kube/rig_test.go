@@ -189,7 +189,7 @@ func (a *api) run(opts kube.Options) *kube.Watcher {
 }
 
 // checkSecrets: whatever a test did, nothing that can be asked of a Watcher
-// has the token in it, or what a pod's environment holds.
+// has the token in it, or a pod's environment.
 func (a *api) checkSecrets(w *kube.Watcher) {
 	text, err := json.Marshal([]any{w.Latest(), w.Status()})
 	if err != nil {
@@ -318,9 +318,9 @@ const (
 	slicesPath = "/apis/resource.k8s.io/v1/resourceslices"
 )
 
-// tell sends an event to whoever watches path, and waits until it was taken
+// send sends an event to the watches of path, and waits until it was taken
 // in. The object gets a new version.
-func (a *api) tell(event, path string, o object) {
+func (a *api) send(event, path string, o object) {
 	a.t.Helper()
 	a.mu.Lock()
 	a.version++
@@ -339,10 +339,10 @@ func (a *api) tell(event, path string, o object) {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	a.say(path, string(text))
+	a.sendText(path, string(text))
 }
 
-func (a *api) say(path, text string) {
+func (a *api) sendText(path, text string) {
 	a.mu.Lock()
 	for events, of := range a.watches {
 		if of == path {
@@ -386,7 +386,7 @@ func (a *api) shown() map[string]bool {
 	return maps.Clone(a.tokens)
 }
 
-// pod returns a Pod of this node, with a field or two that nobody reads.
+// pod returns a Pod of this node, with some fields that are not read.
 func pod(namespace, name, uid string, change ...func(meta, spec, status object)) object {
 	meta := object{
 		"namespace": namespace, "name": name, "uid": uid, "creationTimestamp": "2000-01-01T00:00:00Z",

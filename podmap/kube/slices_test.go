@@ -28,8 +28,8 @@ func resourceSlice(name string, generation, count int, devices ...string) object
 	}
 }
 
-// told returns the names of devices, those that are kept in brackets.
-func told(m *kube.Map) string {
+// devices returns the names of devices, kept ones in brackets.
+func devices(m *kube.Map) string {
 	var list []string
 	for _, d := range m.Devices {
 		if d.Kept.IsZero() {
@@ -41,13 +41,13 @@ func told(m *kube.Map) string {
 	return strings.Join(list, " ")
 }
 
-// TestSlicesKept: what a driver said of its devices, through what kubelets and
+// TestSlicesKept: the published devices, through what kubelets and
 // drivers do to the slices.
 func TestSlicesKept(t *testing.T) {
 	type step struct {
 		event string
 		slice object
-		told  string
+		want  string
 	}
 	one, two := resourceSlice("a", 1, 2, "gpu-0", "gpu-1"), resourceSlice("b", 1, 2, "gpu-2")
 	for _, c := range []struct {
@@ -74,12 +74,12 @@ func TestSlicesKept(t *testing.T) {
 			{"ADDED", resourceSlice("d", 2, 2, "gpu-2"), "gpu-0 gpu-2"},
 			{"DELETED", two, "gpu-0 gpu-2"},
 		}},
-		{"the generation starts anew", []step{
+		{"the generation restarts", []step{
 			{"ADDED", resourceSlice("a", 7, 1, "gpu-0", "gpu-1"), "gpu-0 gpu-1"},
 			{"DELETED", resourceSlice("a", 7, 1), "(gpu-0) (gpu-1)"},
 			{"ADDED", resourceSlice("b", 1, 1, "gpu-0"), "gpu-0"},
 		}},
-		{"all devices are gone, and the driver says so", []step{
+		{"all devices are gone, as the driver publishes", []step{
 			{"ADDED", resourceSlice("a", 1, 1, "gpu-0"), "gpu-0"},
 			{"DELETED", resourceSlice("a", 1, 1), "(gpu-0)"},
 			{"ADDED", resourceSlice("b", 1, 1), ""},
@@ -92,9 +92,9 @@ func TestSlicesKept(t *testing.T) {
 				opts.Slices = true
 				w := a.run(opts)
 				for i, s := range c.steps {
-					a.tell(s.event, slicesPath, s.slice)
-					if got := told(w.Latest()); got != s.told {
-						t.Errorf("step %d: %q, want %q", i, got, s.told)
+					a.send(s.event, slicesPath, s.slice)
+					if got := devices(w.Latest()); got != s.want {
+						t.Errorf("step %d: %q, want %q", i, got, s.want)
 					}
 				}
 				if s := w.Status().Slices; s.State != kube.StateFresh || s.Malformed > 0 {
@@ -105,12 +105,12 @@ func TestSlicesKept(t *testing.T) {
 	}
 }
 
-// TestSlicesOutlive: what was deleted while nobody watched is kept too, and no
+// TestSlicesOutlive: devices deleted without a watch are kept too, and no
 // outage is too long.
 func TestSlicesOutlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(t)
-		a.tell("ADDED", slicesPath, resourceSlice("a", 3, 1, "gpu-0", "gpu-1"))
+		a.send("ADDED", slicesPath, resourceSlice("a", 3, 1, "gpu-0", "gpu-1"))
 		opts := a.options()
 		opts.Slices = true
 		w := a.run(opts)
@@ -120,14 +120,14 @@ func TestSlicesOutlive(t *testing.T) {
 		})
 		a.server.CloseClientConnections()
 		time.Sleep(3 * time.Hour)
-		if m := w.Latest(); told(m) != "gpu-0 gpu-1" || m.SliceState != kube.StateStale || m.State != kube.StateUnreachable {
+		if m := w.Latest(); devices(m) != "gpu-0 gpu-1" || m.SliceState != kube.StateStale || m.State != kube.StateUnreachable {
 			t.Errorf("%+v", m)
 		}
 		a.set(func() { a.down = false })
 		time.Sleep(time.Minute)
-		a.say(slicesPath, `{"type":"ERROR","object":{"code":410}}`)
+		a.sendText(slicesPath, `{"type":"ERROR","object":{"code":410}}`)
 		time.Sleep(time.Minute)
-		if m := w.Latest(); told(m) != "(gpu-0) (gpu-1)" || m.SliceState != kube.StateFresh {
+		if m := w.Latest(); devices(m) != "(gpu-0) (gpu-1)" || m.SliceState != kube.StateFresh {
 			t.Errorf("%+v", m)
 		}
 		if s := w.Status().Slices; s.Objects != 0 || s.Kept != 2 {
@@ -136,7 +136,7 @@ func TestSlicesOutlive(t *testing.T) {
 	})
 }
 
-// TestAttributes: what drivers call the things that tell a device apart.
+// TestAttributes: the names of the attributes that identify a device.
 func TestAttributes(t *testing.T) {
 	text := func(s string) object { return object{"string": s} }
 	for _, c := range []struct {
@@ -169,7 +169,7 @@ func TestAttributes(t *testing.T) {
 			object{"name": "0000-03-00-0-0x56c0", "basic": object{"attributes": object{"pciAddress": text("0000:03:00.0"), "model": text("Flex 170"), "pciId": text("0x56c0")}}},
 			kube.Device{PCI: "0000:03:00.0", Model: "Flex 170"},
 		},
-		{"nothing said", "x.y", object{"name": "a", "attributes": nil}, kube.Device{}},
+		{"no attributes", "x.y", object{"name": "a", "attributes": nil}, kube.Device{}},
 		{"odd values", "x.y", object{"name": "a", "attributes": object{"uuid": object{"bool": true}, "minor": object{"int": nil}, "index": object{"int": -3}, "pciAddr": "x", "profile": object{"string": 5}}}, kube.Device{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestAttributes(t *testing.T) {
 				s := resourceSlice("a", 1, 1)
 				spec := s["spec"].(object)
 				spec["driver"], spec["devices"] = c.driver, []object{c.device}
-				a.tell("ADDED", slicesPath, s)
+				a.send("ADDED", slicesPath, s)
 				opts := a.options()
 				opts.Slices = true
 				w := a.run(opts)
@@ -276,7 +276,7 @@ func TestBounds(t *testing.T) {
 		// A list without end.
 		pages = -1 << 20
 		a.set(func() { a.seen = nil })
-		a.say(podsPath, `{"type":"ERROR","object":{"code":410}}`)
+		a.sendText(podsPath, `{"type":"ERROR","object":{"code":410}}`)
 		time.Sleep(20 * time.Second)
 		if s := w.Status().Pods; s.Lists[kube.OutcomeTooLarge] == 0 || s.State != kube.StateStale || s.Objects != 4096 {
 			t.Errorf("%+v", s)
@@ -292,10 +292,10 @@ func TestHTTP1(t *testing.T) {
 		opts := a.options()
 		opts.Slices = true
 		w := a.run(opts)
-		a.tell("ADDED", podsPath, pod("ml", "train-0", "u-1"))
-		a.tell("ADDED", slicesPath, resourceSlice("a", 1, 1, "gpu-0"))
+		a.send("ADDED", podsPath, pod("ml", "train-0", "u-1"))
+		a.send("ADDED", slicesPath, resourceSlice("a", 1, 1, "gpu-0"))
 		time.Sleep(30 * time.Minute)
-		if m := w.Latest(); len(m.Pods) != 1 || told(m) != "gpu-0" || m.State != kube.StateFresh {
+		if m := w.Latest(); len(m.Pods) != 1 || devices(m) != "gpu-0" || m.State != kube.StateFresh {
 			t.Errorf("%+v", m)
 		}
 		// A connection that breaks between two events is not an end in order.

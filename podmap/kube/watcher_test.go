@@ -20,7 +20,7 @@ func TestFollows(t *testing.T) {
 			meta["labels"] = object{"team": "vision", "app.kubernetes.io/name": "trainer", "password": "hunter2", "app.kubernetes.io/a/b": "no"}
 			meta["ownerReferences"] = []object{{"kind": "Other", "name": "x"}, {"kind": "StatefulSet", "name": "train", "controller": true}}
 		})
-		a.tell("ADDED", podsPath, train)
+		a.send("ADDED", podsPath, train)
 		w := a.run(a.options())
 
 		want := kube.Pod{
@@ -40,11 +40,11 @@ func TestFollows(t *testing.T) {
 			t.Error("another Map although nothing changed")
 		}
 
-		a.tell("ADDED", podsPath, pod("ml", "web", "u-2"))
+		a.send("ADDED", podsPath, pod("ml", "web", "u-2"))
 		train["status"].(object)["phase"] = "Succeeded"
 		train["metadata"].(object)["deletionTimestamp"] = "2000-01-01T00:01:00Z"
-		a.tell("MODIFIED", podsPath, train)
-		a.tell("BOOKMARK", podsPath, object{"kind": "Pod", "metadata": object{}})
+		a.send("MODIFIED", podsPath, train)
+		a.send("BOOKMARK", podsPath, object{"kind": "Pod", "metadata": object{}})
 		got, _ := w.Latest().Pod("ml", "train-0")
 		if got.Phase != kube.PhaseSucceeded || got.Deleting.Minute() != 1 || !got.Deleted.IsZero() {
 			t.Errorf("%+v", got)
@@ -53,10 +53,10 @@ func TestFollows(t *testing.T) {
 			t.Error("a Map that was handed out has changed")
 		}
 
-		// A pod that was deleted is told for ten minutes; one that comes under
-		// its name is told first.
-		a.tell("DELETED", podsPath, train)
-		a.tell("ADDED", podsPath, pod("ml", "train-0", "u-3"))
+		// A deleted pod is kept for ten minutes; a new one of its name has
+		// precedence.
+		a.send("DELETED", podsPath, train)
+		a.send("ADDED", podsPath, pod("ml", "train-0", "u-3"))
 		if diff := cmp.Diff([]string{"ml/train-0", "ml/train-0 deleted", "ml/web"}, names(w.Latest())); diff != "" {
 			t.Error(diff)
 		}
@@ -97,13 +97,13 @@ func TestVersions(t *testing.T) {
 		expect("list pods resourceVersion=0 resourceVersionMatch=NotOlderThan", "watch pods resourceVersion=100")
 
 		// A watch goes on where the one before ended.
-		a.tell("BOOKMARK", podsPath, object{"kind": "Pod", "metadata": object{}})
+		a.send("BOOKMARK", podsPath, object{"kind": "Pod", "metadata": object{}})
 		a.endWatches()
 		time.Sleep(time.Minute)
 		expect("watch pods resourceVersion=101")
 
 		// What the server has forgotten is listed again, from its cache.
-		a.say(podsPath, `{"type":"ERROR","object":{"kind":"Status","status":"Failure","code":410,"reason":"Expired","message":"too old"}}`)
+		a.sendText(podsPath, `{"type":"ERROR","object":{"kind":"Status","status":"Failure","code":410,"reason":"Expired","message":"too old"}}`)
 		time.Sleep(time.Minute)
 		expect("list pods resourceVersion=101 resourceVersionMatch=NotOlderThan", "watch pods resourceVersion=101")
 
@@ -128,12 +128,12 @@ func TestVersions(t *testing.T) {
 }
 
 // TestVersionsGoBack: a server that was restored from a backup takes a watch
-// from a version that it does not have, and has nothing to say until then. So
+// from a version that it does not have, and sends nothing until then. So
 // it is asked for that version first, once it was away.
 func TestVersionsGoBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(t)
-		a.tell("ADDED", podsPath, pod("ml", "later", "u-1"))
+		a.send("ADDED", podsPath, pod("ml", "later", "u-1"))
 		w := a.run(a.options())
 		a.requests()
 		a.server.CloseClientConnections()
@@ -169,21 +169,21 @@ func TestVersionsGoBack(t *testing.T) {
 	})
 }
 
-// TestRelist: what a list is without was deleted while nobody watched.
+// TestRelist: a pod that a list lacks was deleted.
 func TestRelist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(t)
 		old := pod("ml", "old", "u-1")
-		a.tell("ADDED", podsPath, old)
-		a.tell("ADDED", podsPath, pod("ml", "stays", "u-2"))
+		a.send("ADDED", podsPath, old)
+		a.send("ADDED", podsPath, pod("ml", "stays", "u-2"))
 		w := a.run(a.options())
 		a.set(func() { clear(a.objects) })
-		a.tell("BOOKMARK", podsPath, object{"kind": "Pod", "metadata": object{}})
+		a.send("BOOKMARK", podsPath, object{"kind": "Pod", "metadata": object{}})
 		a.set(func() {
 			a.objects[podsPath+" 1"] = pod("ml", "stays", "u-2")
 			a.objects[podsPath+" 2"] = pod("ml", "new", "u-3")
 		})
-		a.say(podsPath, `{"type":"ERROR","object":{"kind":"Status","code":410}}`)
+		a.sendText(podsPath, `{"type":"ERROR","object":{"kind":"Status","code":410}}`)
 		time.Sleep(time.Minute)
 		if diff := cmp.Diff([]string{"ml/new", "ml/old deleted", "ml/stays"}, names(w.Latest())); diff != "" {
 			t.Error(diff)
@@ -192,7 +192,7 @@ func TestRelist(t *testing.T) {
 }
 
 // TestRefusals: each way not to be answered has its name, nothing of the token
-// is told, and all is well soon after the cause is gone.
+// is reported, and the state is fresh soon after the cause is gone.
 func TestRefusals(t *testing.T) {
 	status := func(code int, reason, message string) func(http.ResponseWriter, *http.Request) {
 		return func(w http.ResponseWriter, _ *http.Request) { refuse(w, code, reason, message) }
@@ -205,7 +205,7 @@ func TestRefusals(t *testing.T) {
 		answer  func(http.ResponseWriter, *http.Request)
 		outcome kube.Outcome
 		state   kube.State
-		says    string
+		err     string
 	}{
 		{"not yet", status(403, "Forbidden", `pods is forbidden: User "x" cannot list resource "pods"`), kube.OutcomeForbidden, kube.StateDenied, `list Pods: status 403: pods is forbidden: User "x" cannot list resource "pods"`},
 		{"who are you", status(401, "Unauthorized", ""), kube.OutcomeUnauthorized, kube.StateDenied, "list Pods: status 401: Unauthorized"},
@@ -230,7 +230,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := serve(t)
-				a.tell("ADDED", podsPath, pod("ml", "train-0", "u-1"))
+				a.send("ADDED", podsPath, pod("ml", "train-0", "u-1"))
 				a.answer = func(w http.ResponseWriter, r *http.Request) bool {
 					c.answer(w, r)
 					return true
@@ -238,7 +238,7 @@ func TestRefusals(t *testing.T) {
 				w := a.run(a.options())
 				time.Sleep(2 * time.Minute)
 				s := w.Status().Pods
-				if s.Last != c.outcome || s.Lists[c.outcome] < 2 || s.Lists[c.outcome] > 20 || s.State != c.state || s.LastError != c.says || s.Reason != c.says {
+				if s.Last != c.outcome || s.Lists[c.outcome] < 2 || s.Lists[c.outcome] > 20 || s.State != c.state || s.LastError != c.err || s.Reason != c.err {
 					t.Errorf("%+v", s)
 				}
 				if m := w.Latest(); len(m.Pods) > 0 || m.State != c.state {
@@ -269,7 +269,7 @@ func longText(n int) string {
 	return string(b)
 }
 
-// TestSoon: a server that has started refuses everybody for some seconds.
+// TestSoon: a server that has started refuses all requests for some seconds.
 func TestSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(t)
@@ -321,7 +321,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestToken: the token is read anew, and what is wrong with it is told without
+// TestToken: the token is read for each request, and its errors appear without
 // it.
 func TestToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -350,7 +350,7 @@ func TestToken(t *testing.T) {
 }
 
 // TestCertificates: a server that cannot prove to be the one gets no token,
-// and certificates are read anew.
+// and certificates are read again.
 func TestCertificates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(t)
@@ -380,7 +380,7 @@ func TestCertificates(t *testing.T) {
 	})
 }
 
-// TestOutage: what was known is told as stale, then forgotten, then learned
+// TestOutage: the data is stale, then dropped, then read
 // again.
 func TestOutage(t *testing.T) {
 	for _, c := range []struct {
@@ -395,7 +395,7 @@ func TestOutage(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := serve(t)
-				a.tell("ADDED", podsPath, pod("ml", "train-0", "u-1"))
+				a.send("ADDED", podsPath, pod("ml", "train-0", "u-1"))
 				w := a.run(a.options())
 				a.set(func() { c.begin(a) })
 				if !a.frozen {
@@ -435,7 +435,7 @@ func TestOnlyLists(t *testing.T) {
 			return false
 		}
 		w := a.run(a.options())
-		a.tell("ADDED", podsPath, pod("ml", "late", "u-1"))
+		a.send("ADDED", podsPath, pod("ml", "late", "u-1"))
 		time.Sleep(5 * time.Minute)
 		s := w.Status().Pods
 		if s.State != kube.StateStale || s.Objects != 1 || s.LastError != "watch Pods: status 403: no" {
@@ -462,15 +462,15 @@ func TestWatchGarbage(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := serve(t)
-				a.tell("ADDED", podsPath, pod("ml", "train-0", "u-1"))
+				a.send("ADDED", podsPath, pod("ml", "train-0", "u-1"))
 				w := a.run(a.options())
-				a.say(podsPath, c.text)
+				a.sendText(podsPath, c.text)
 				s := w.Status().Pods
 				if s.Watches[c.outcome] != 1 || s.State != kube.StateStale {
 					t.Errorf("%+v", s)
 				}
 				time.Sleep(time.Minute)
-				a.tell("ADDED", podsPath, pod("ml", "train-1", "u-2"))
+				a.send("ADDED", podsPath, pod("ml", "train-1", "u-2"))
 				if diff := cmp.Diff([]string{"ml/train-0", "ml/train-1"}, names(w.Latest())); diff != "" {
 					t.Error(diff)
 				}

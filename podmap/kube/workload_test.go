@@ -32,12 +32,12 @@ func TestWorkloads(t *testing.T) {
 		{"Job with a number alone", "Job", "-15778080", nil, "Job/-15778080"},
 		{"an operator's", "PyTorchJob", "bert", nil, "PyTorchJob/bert"},
 		{"a static pod", "Node", node, nil, "Node/" + node},
-		{"nobody's", "", "", nil, "/"},
+		{"no controller", "", "", nil, "/"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := serve(t)
-				a.tell("ADDED", podsPath, pod("ns", "pod", "u-1", func(meta, _, _ object) {
+				a.send("ADDED", podsPath, pod("ns", "pod", "u-1", func(meta, _, _ object) {
 					meta["labels"] = c.labels
 					meta["ownerReferences"] = []object{{"kind": c.kind, "name": c.owner, "controller": true}, {"kind": "Quota", "name": "q", "controller": false}}
 				}))
@@ -58,11 +58,11 @@ func TestStatic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(t)
 		hash := "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
-		a.tell("ADDED", podsPath, pod("kube-system", "proxy-node-1", "u-1", func(meta, _, status object) {
+		a.send("ADDED", podsPath, pod("kube-system", "proxy-node-1", "u-1", func(meta, _, status object) {
 			meta["annotations"] = object{"kubernetes.io/config.hash": hash, "kubernetes.io/config.mirror": hash}
 			status["phase"] = "Odd"
 		}))
-		a.tell("ADDED", podsPath, pod("a", "impostor", "u-2", func(meta, _, _ object) {
+		a.send("ADDED", podsPath, pod("a", "impostor", "u-2", func(meta, _, _ object) {
 			meta["annotations"] = object{"kubernetes.io/config.hash": "u-1"}
 		}))
 		m := a.run(a.options()).Latest()
@@ -72,7 +72,7 @@ func TestStatic(t *testing.T) {
 			}
 		}
 		if _, ok := m.ByUID(""); ok {
-			t.Error("somebody has no UID")
+			t.Error("a pod has no UID")
 		}
 	})
 }

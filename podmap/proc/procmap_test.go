@@ -146,7 +146,7 @@ func TestOwner(t *testing.T) {
 	expect("the PID's next process", pod)
 	m.Retain(nil)
 	process(t, root, "42", "200", cgroups["one's own"].text)
-	expect("forgotten and read anew", Owner{Kind: Hidden, Command: "py) thon"})
+	expect("forgotten and read again", Owner{Kind: Hidden, Command: "py) thon"})
 	if err := os.RemoveAll(filepath.Join(root, "42")); err != nil {
 		t.Fatal(err)
 	}
