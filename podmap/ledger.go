@@ -14,10 +14,10 @@ type allocation struct {
 	claim                string
 	containers           []string
 	since, after, listed time.Time
-	superseded           bool // sticks for as long as it is listed
+	superseded           bool // until it is not listed any more
 
 	slot  slot
-	owner string // owner()
+	owner string // ownerName()
 }
 
 // ledger maintains the allocations from one answer to the next by the rules of
@@ -38,7 +38,7 @@ type ledger struct {
 
 	// Of the connection: its number, the time of its first answer, the latest
 	// time that more pods were listed than ever on it, how many, whether one of
-	// them was new, and whether it has shown a complete list.
+	// them was new, and whether it has returned a complete list.
 	connection uint64
 	first      time.Time
 	grew       time.Time

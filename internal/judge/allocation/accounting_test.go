@@ -10,7 +10,7 @@ import (
 )
 
 // life is a process in the driver's accounting: it began that long after the
-// story did, and ended after another while, or runs where that is negative.
+// start of the test and ran that long, or still runs if that is negative.
 func life(pid int, began, ran time.Duration, peak, compute float64) fact {
 	return func(d *collector.Device) {
 		account := collector.Account{PID: pid, Started: start.Add(began), MemoryPeak: &peak, Compute: &compute}
@@ -84,9 +84,9 @@ func TestAccounts(t *testing.T) {
 	})
 }
 
-// What ended before anybody looked is not counted, nor is a process whose pod
-// nobody saw said to be anybody's.
-func TestAccountsOfStrangers(t *testing.T) {
+// A process that ended before the first sample is not counted. A process with an
+// unknown pod counts for no pod.
+func TestAccountsUnattributed(t *testing.T) {
 	r := newRig(t, processes)
 	r.list(alloc("a", gpu, gpuA))
 	past := life(7, -time.Hour, time.Minute, gib, 0.5)

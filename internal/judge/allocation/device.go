@@ -36,8 +36,8 @@ type device struct {
 	knownFrom time.Time
 	// processesKnown: its processes are listed and procfs shows their owners.
 	processesKnown      bool
-	processesAttributed bool // every process is known to be of a pod by name, or of none
-	outsiders           int  // processes that are known to be of no holder
+	processesAttributed bool // each of them is in a named pod, or in none
+	outsiders           int  // those without an allocation of the device
 	processes           []deviceProcess
 	unattributedBy      [numberOfReasons]int
 	accounting          accounting
@@ -46,12 +46,12 @@ type device struct {
 	allocations []*allocation // in order of namespace and pod
 	omitted     int           // further ones beyond the limit
 	ended       []*allocation // the latest last
-	resources   []string
+	resources   []string      // by which it is allocated
 	pending     []fault
 	// offered counts the ids by which it is allocated or allocatable, by
 	// resource.
 	offered map[string]int
-	// given are the resources under which it is allocatable, or was.
+	// offers are the resources under which it is allocatable, or was.
 	offers []offer
 
 	down      string

@@ -53,7 +53,7 @@ func TestEnergyOfPartitions(t *testing.T) {
 }
 
 // If unattributed processes run, the energy is not the allocation's.
-func TestEnergyBesideStrangers(t *testing.T) {
+func TestEnergyBesideUnattributed(t *testing.T) {
 	r := newRig(t, processes)
 	r.list(alloc("a", gpu, gpuA))
 	r.run(1, "", false)

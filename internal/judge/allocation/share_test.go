@@ -413,8 +413,7 @@ func TestNotAccused(t *testing.T) {
 	})
 }
 
-// A process on a partition is its holder's, whichever of the two the pod
-// holds.
+// A process on a partition belongs to the pod of the partition or of its parent.
 func TestPartitionsHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, processes)
