@@ -306,8 +306,8 @@ func TestLeaseSuspended(t *testing.T) {
 		if err := <-a.ended; !errors.Is(err, ErrLost) {
 			t.Error(err)
 		}
-		if !b.leads() || s.holder() != "b" {
-			t.Errorf("the lease of b is that of %q", s.holder())
+		if !b.leads() || s.holder() != "b" || *s.lease.Spec.LeaseTransitions != 1 {
+			t.Errorf("%q has the lease after %d transitions", s.holder(), *s.lease.Spec.LeaseTransitions)
 		}
 		b.stop()
 		<-b.ended
@@ -329,4 +329,11 @@ func (s *suspendable) Update(ctx context.Context, r resourcelock.LeaderElectionR
 		return context.DeadlineExceeded
 	}
 	return s.Interface.Update(ctx, r)
+}
+
+func (s *suspendable) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	return s.Interface.Get(ctx)
 }
