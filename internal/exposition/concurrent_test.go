@@ -12,8 +12,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
-// Scrapes of both faces while snapshots advance and the set of series changes
-// to and fro: each must be the whole page of one snapshot.
+// Concurrent scrapes while snapshots advance and the set of series changes: each
+// must be the whole page of one snapshot.
 func TestConcurrentScrapes(t *testing.T) {
 	snapshots := []*collector.Snapshot{node(2, 0, 40)}
 	snapshots = append(snapshots, next(snapshots[0]), node(1, 3, 25))

@@ -6,14 +6,14 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// Why a series is not on the page, as positions in reasons.
+// Reasons why a series is not on the page, as positions in reasons.
 const (
 	duplicate = iota
 	invalid
 	limited
 )
 
-// reasons are the values of the label reason, sorted as the page wants them.
+// reasons are the values of the label reason, sorted.
 var reasons = [...]string{duplicate: "duplicate", invalid: "invalid", limited: "limit"}
 
 var ownMetric = &collector.Metric{
@@ -27,11 +27,11 @@ var ownMetric = &collector.Metric{
 	Values: []string{"reason: duplicate (the first measured stays), invalid (labels that do not fit the family), limit (more series than allowed)"},
 }
 
-// Metrics returns the families that this package adds to a page, as rows for
-// the documentation. They are in no Snapshot.
+// Metrics returns the families that this package adds to a page, for the
+// documentation. No Snapshot has them.
 func Metrics() []*collector.Metric { return []*collector.Metric{ownMetric} }
 
-// rank orders series by how early they go when there are too many.
+// rank orders series by importance: the highest are dropped first.
 type rank uint8
 
 const (
@@ -40,11 +40,11 @@ const (
 	rankDevice
 	rankDetail
 	rankPartition
-	rankView // which says nothing that the others do not
+	rankView // repeats what others report
 )
 
-// healthFamilies say whether a device works and who it is: without them
-// nothing else on the page can be read.
+// healthFamilies report whether a device works and its identity. Every other
+// family needs them.
 var healthFamilies = map[*collector.Metric]bool{
 	collector.DeviceInfo:          true,
 	collector.DeviceUp:            true,
@@ -66,7 +66,7 @@ var healthFamilies = map[*collector.Metric]bool{
 	collector.DeviceHolders:       true,
 }
 
-// detailLabels name the many parts of one device.
+// detailLabels distinguish the many parts of one device.
 var detailLabels = []string{"link", "lane", "port", "unit", "location"}
 
 func rankOf(d *collector.Device, m *collector.Metric) rank {
@@ -86,8 +86,8 @@ func rankOf(d *collector.Device, m *collector.Metric) rank {
 	return rankDevice
 }
 
-// limit drops the series of the highest ranks, the last on the page first,
-// until at most n are left.
+// limit drops the series of the highest ranks, the last on the page first, until
+// at most n remain.
 func (b *builder) limit(n int) {
 	if n <= 0 || len(b.candidates) <= n {
 		return

@@ -13,37 +13,35 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// Options bound what one scrape may cost. The zero value bounds nothing.
+// Options limit the cost of a scrape. The zero value sets no limit.
 type Options struct {
-	// MaxSeries caps the series of devices and node; the process's own come
-	// on top. Beyond it what a View adds goes first, then the detail of
-	// partitions, links and lanes, and whole devices; health goes last. What
-	// is left out is counted. 0 is no cap.
+	// MaxSeries limits the series of devices and node, not those of the
+	// process. Beyond it the series of a View are dropped first, then
+	// partitions, details such as links and lanes, whole devices, and health
+	// last. Dropped series are counted. 0 is no limit.
 	MaxSeries int
-	// MaxInFlight caps concurrent scrapes; one more is answered 503. 0 is no
-	// cap.
+	// MaxInFlight limits concurrent scrapes; one more is answered 503. 0 is
+	// no limit.
 	MaxInFlight int
-	// WriteTimeout bounds the time a client may take to read a response, from
-	// the start of the scrape. 0 is no bound.
+	// WriteTimeout limits the time from the start of a scrape until the client
+	// has read the response. 0 is no limit.
 	WriteTimeout time.Duration
-	// Log receives one line when an error begins and one when it ends. Nil
-	// discards them.
+	// Log receives a line when an error begins and when it ends. Nil discards
+	// them.
 	Log *slog.Logger
-	// Registry receives promhttp_metric_handler_errors_total, with the same
-	// meaning on both faces. It is usually the registry behind self. Nil
-	// leaves the family out.
+	// Registry receives promhttp_metric_handler_errors_total. It is usually
+	// the registry behind self. Nil leaves the family out.
 	Registry prometheus.Registerer
 }
 
 // Exporter serves the latest Snapshot. It is an http.Handler for /metrics,
 // safe for concurrent use.
 //
-// For promhttp_metric_handler_requests_total and its kin wrap it as any
-// promhttp handler: promhttp.InstrumentMetricHandler(registry, exporter).
+// To count requests, wrap it as any promhttp handler:
+// promhttp.InstrumentMetricHandler(registry, exporter).
 type Exporter struct {
-	latest func() *collector.Snapshot
-	self   self
-	// histograms are those of the Snapshot, on their way by the side of self.
+	latest     func() *collector.Snapshot
+	self       self
 	histograms histograms
 
 	o     Options
@@ -52,7 +50,7 @@ type Exporter struct {
 	slots chan struct{} // one token per scrape in flight, nil without a cap
 
 	layout  atomic.Pointer[layout]
-	rebuild sync.Mutex // held while tables are built, never while writing
+	rebuild sync.Mutex // locked while a layout is built, never while writing
 	// settings is guarded by rebuild.
 	settings Settings
 
@@ -62,9 +60,9 @@ type Exporter struct {
 	agreed atomic.Pointer[agreement]
 }
 
-// New returns an Exporter that serves what latest returns, which may be nil
-// until something has been sampled, merged by family name with what self
-// gathers. A family that both have is served from the Snapshot.
+// New returns an Exporter of the Snapshot that latest returns, nil before the
+// first, and of the families that self gathers. A family that both have is
+// served from the Snapshot.
 func New(latest func() *collector.Snapshot, self prometheus.Gatherer, o Options) *Exporter {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -92,7 +90,7 @@ func New(latest func() *collector.Snapshot, self prometheus.Gatherer, o Options)
 	return e
 }
 
-// emptySnapshot stands for the time before anything was sampled.
+// emptySnapshot is served before the first Snapshot.
 var emptySnapshot = new(collector.Snapshot)
 
 // snapshot fills f with the latest values and the layout they belong to.
@@ -106,7 +104,7 @@ func (e *Exporter) snapshot(f *frame) {
 		l = e.relayout(s, f)
 	}
 	f.layout, f.of = l, s
-	// A Snapshot that several scrapes see is counted once.
+	// Several scrapes of one Snapshot count once.
 	if e.counted.Swap(s) != s {
 		for i, n := range l.dropped {
 			e.dropped[i].Add(n)
@@ -117,7 +115,7 @@ func (e *Exporter) snapshot(f *frame) {
 	}
 }
 
-// relayout builds the tables for s, unless another scrape has just done so.
+// relayout builds the layout for s, unless another scrape has just done so.
 func (e *Exporter) relayout(s *collector.Snapshot, f *frame) *layout {
 	e.rebuild.Lock()
 	defer e.rebuild.Unlock()

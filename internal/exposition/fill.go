@@ -25,14 +25,13 @@ func (f *frame) release() {
 	frames.Put(f)
 }
 
-// fill copies the values of s to their positions. It reports false, having
-// copied some, where s has another shape than l.
+// fill copies the values of s to their positions. It reports false where s has
+// another shape than l; some values are copied then.
 func (l *layout) fill(s *collector.Snapshot, f *frame) bool {
 	f.values = slices.Grow(f.values[:0], l.series)[:l.series]
 	old := l.shape.Load()
 	if old == nil {
-		// Fresh from newLayout, which is the only one to have seen it.
-		old = s
+		old = s // l has just been built from s
 	}
 	if len(s.Devices) != len(old.Devices) || len(s.Node) != len(old.Node) {
 		return false
@@ -48,7 +47,7 @@ func (l *layout) fill(s *collector.Snapshot, f *frame) bool {
 		}
 		slots = slots[len(d.Readings):]
 	}
-	if !scatter(f.values, slots, s.Node, old.Node) || !l.deduce(s, f) {
+	if !scatter(f.values, slots, s.Node, old.Node) || !l.derive(s, f) {
 		return false
 	}
 	if old != s || l.shape.Load() == nil {
@@ -57,8 +56,8 @@ func (l *layout) fill(s *collector.Snapshot, f *frame) bool {
 	return true
 }
 
-// scatter copies the values of now, which must be readings of the same series
-// as was.
+// scatter copies the values of now. It reports false where now and was are not
+// readings of the same series.
 func scatter(values []float64, slots []int32, now, was []collector.Reading) bool {
 	for i := range now {
 		r, w := &now[i], &was[i]
@@ -72,8 +71,8 @@ func scatter(values []float64, slots []int32, now, was []collector.Reading) bool
 	return true
 }
 
-// sameLabels is cheap where the slice is shared, which it is as long as
-// nothing but values changed.
+// sameLabels compares by pointer first: Snapshots of one shape share most label
+// slices.
 func sameLabels(x, y []string) bool {
 	if len(x) != len(y) {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
-// oddRows are families that the table does not have and may yet get.
+// oddRows are families unlike those of the table.
 var oddRows = []*collector.Metric{
 	{Name: "a", Help: "", Kind: collector.Gauge},
 	{Name: "accel_counter", Help: "A counter without suffix.", Kind: collector.Counter},
@@ -24,7 +24,7 @@ var oddValues = []string{
 	"", " ", "x", `"`, `\`, "\n", `\n`, `a"b\c` + "\nd", "}", `",x="`, "\xff", "a\xc3(", "\xed\xa0\x80", "ΩÅ", "\U0001F525", "\x00", "\t",
 }
 
-// dice makes arbitrary snapshots.
+// dice returns arbitrary snapshots.
 type dice struct {
 	*rand.Rand
 	text string
@@ -84,8 +84,8 @@ func (d dice) device() collector.Device {
 	return v
 }
 
-// step returns what may come after s: other values, and now and then a device
-// or a reading more or less.
+// step returns a successor of s: other values, and now and then a device or a
+// reading more or less.
 func (d dice) step(s *collector.Snapshot) *collector.Snapshot {
 	n := &collector.Snapshot{Seq: s.Seq + 1}
 	for _, v := range s.Devices {
@@ -124,7 +124,7 @@ func (d dice) change(rs []collector.Reading) []collector.Reading {
 	return out
 }
 
-// checkLife compares the faces with the usual page over the life of a node.
+// checkLife compares pages with promhttp's over the life of a node.
 func checkLife(t *testing.T, d dice, steps int) {
 	s := &collector.Snapshot{}
 	for range d.IntN(20) {

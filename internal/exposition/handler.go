@@ -23,8 +23,8 @@ func (e *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if e.o.WriteTimeout > 0 {
-		// A ResponseWriter that has no deadline, such as a recorder, has no
-		// stalled reader either. net/http lifts it after the response.
+		// A ResponseWriter without deadlines, such as a test recorder, has no
+		// stalled reader. net/http removes the deadline after the response.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(e.o.WriteTimeout))
 	}
 	a := e.agree(r)
@@ -35,7 +35,7 @@ func (e *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.serve(w, a)
 }
 
-// filtered reports whether the client wants only some families.
+// filtered reports whether the client requests some families only.
 func filtered(r *http.Request) bool {
 	return r.URL != nil && r.URL.RawQuery != "" && len(r.URL.Query()["name[]"]) > 0
 }

@@ -54,8 +54,7 @@ func TestNameFilter(t *testing.T) {
 	}
 }
 
-// gate is a gatherer that blocks until it is opened, and says when it is
-// asked.
+// gate is a gatherer that blocks until it is opened. asked receives its calls.
 type gate struct{ asked, open chan struct{} }
 
 func (g gate) Gather() ([]*dto.MetricFamily, error) {
@@ -106,8 +105,8 @@ func (l smallBuffers) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// stall serves h to a client that asks for a page and does not read it. It
-// returns the connection and a channel that says when h has returned.
+// stall serves h to a client that requests a page and does not read it. It
+// returns the connection and a channel that receives when h has returned.
 func stall(t *testing.T, h http.Handler, accept string) (net.Conn, chan struct{}) {
 	returned := make(chan struct{}, 1)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -131,16 +130,16 @@ func stall(t *testing.T, h http.Handler, accept string) (net.Conn, chan struct{}
 	return c, returned
 }
 
-// stallingFormats are one that the fast face writes and one that promhttp does.
+// stallingFormats are one that this package writes and one that promhttp does.
 var stallingFormats = []string{text, "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=text"}
 
-func TestStalledReaderDelaysNobody(t *testing.T) {
+func TestStalledReaderDelaysNoOther(t *testing.T) {
 	for _, accept := range stallingFormats {
 		var latest atomic.Pointer[collector.Snapshot]
 		latest.Store(node(16, 7, 60))
 		e := exposition.New(latest.Load, nil, exposition.Options{})
 		c, returned := stall(t, e, accept)
-		// The first byte says that the page is being written.
+		// After the first byte, the page is being written.
 		if _, err := c.Read(make([]byte, 1)); err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +165,7 @@ func TestDeadlineFreesAStalledScrape(t *testing.T) {
 	}
 }
 
-// flaky is a gatherer that fails when told to.
+// flaky is a gatherer that fails while fail is set.
 type flaky struct {
 	prometheus.Gatherer
 	fail bool
@@ -209,7 +208,7 @@ func TestOwnMetricsFail(t *testing.T) {
 	}
 }
 
-// A name that occurs twice would cost the client the whole page.
+// A client rejects a page on which a name occurs twice.
 func TestOwnFamilyOfTheSameName(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "accel_device_up", Help: "Mine."}))
@@ -234,7 +233,7 @@ func TestInstrumented(t *testing.T) {
 	}
 }
 
-// gzip(1) is a reader that shares no code with the one of the other tests.
+// gzip(1) shares no code with the reader of the other tests.
 func TestGzipReadsIt(t *testing.T) {
 	path, err := exec.LookPath("gzip")
 	if err != nil {

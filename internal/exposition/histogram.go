@@ -12,8 +12,8 @@ import (
 )
 
 // histograms renders the Distributions of a Snapshot. They are few and seldom
-// change, so they go the way of the process's own families, and what was made
-// of them is kept for as long as they stand still.
+// change, so expfmt writes them, as it writes the process's own families. The
+// result is kept until they change.
 type histograms struct {
 	mu       sync.Mutex
 	layout   *layout
@@ -21,8 +21,8 @@ type histograms struct {
 	families []*dto.MetricFamily
 }
 
-// gather returns the families of s, sorted by name and not to be changed.
-// Those that the settings behind l drop are left out.
+// gather returns the families of s, sorted by name, without those that the
+// settings of l drop. The caller must not change them.
 func (h *histograms) gather(s *collector.Snapshot, l *layout) []*dto.MetricFamily {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -94,8 +94,8 @@ func histogramOf(d *collector.Distribution) *dto.Metric {
 	return m
 }
 
-// appendMerged appends two lists that are sorted by name, merged; of equal
-// names the first list's stays.
+// appendMerged appends two sorted lists, merged by name. Of equal names the
+// family of the first list stays.
 func appendMerged(out, a, b []*dto.MetricFamily) []*dto.MetricFamily {
 	for _, f := range b {
 		for len(a) > 0 && a[0].GetName() < f.GetName() {

@@ -8,7 +8,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
-// A Histogram is on every face as Prometheus has it: cumulative, with sum and
+// A Histogram is written as Prometheus defines it: cumulative, with sum and
 // count, in its place among the families.
 func TestHistogram(t *testing.T) {
 	m := &collector.Metric{
@@ -62,7 +62,7 @@ accel_device_recovery_seconds_sum{device="GPU-a",region="x\"y"} 100.5
 			}
 		}
 		if found != 1 {
-			t.Errorf("the conventional face has %d series", found)
+			t.Errorf("the Gatherer has %d series", found)
 		}
 	}
 	e.Apply(exposition.Settings{Drop: func(name string) bool { return name == m.Name }})

@@ -12,13 +12,13 @@ import (
 // label is one label of one series, its value valid UTF-8.
 type label struct{ name, value string }
 
-// Where the value of a label comes from, beside the reading's own labels.
+// Origins of a label value other than the reading's own labels.
 const (
 	fromDevice = -1 - iota
 	fromParent
 )
 
-// order is how the labels of one family come to be sorted by name.
+// order is how the labels of one family are sorted by name.
 type order struct {
 	ok    bool
 	scope collector.Scope
@@ -35,8 +35,8 @@ type source struct {
 	from int
 }
 
-// orderOf works out the order of m. It is not ok where Prometheus would not
-// take the names.
+// orderOf returns the order of m. It is not ok where Prometheus does not accept
+// the names.
 func orderOf(m *collector.Metric) order {
 	o := order{ok: validName(m.Name), scope: m.Scope, own: len(m.Labels)}
 	for i, name := range m.Labels {
@@ -57,8 +57,8 @@ func orderOf(m *collector.Metric) order {
 	return o
 }
 
-// labels returns the sorted labels of r, a reading of d or, where d is nil, of
-// the node.
+// labels returns the sorted labels of r, a reading of d or, if d is nil, of the
+// node.
 func (o *order) labels(d *collector.Device, r *collector.Reading) ([]label, bool) {
 	if !o.ok || len(r.Labels) != o.own || d == nil && o.scope == collector.PerDevice {
 		return nil, false
@@ -78,23 +78,23 @@ func (o *order) labels(d *collector.Device, r *collector.Reading) ([]label, bool
 		default:
 			v = r.Labels[s.from]
 		}
-		// The name is never escaped and the value never rejected: bytes that
-		// are no UTF-8 come from firmware and must not cost the series.
+		// Firmware returns bytes that are not UTF-8; they must not cost the
+		// series.
 		labels[i] = label{s.name, strings.ToValidUTF8(v, "\uFFFD")}
 	}
 	return labels, true
 }
 
-// validName holds names to the legacy charset, so that no escaping scheme a
-// client may ask for changes them.
+// validName restricts names to the legacy charset, which no escaping scheme
+// changes.
 func validName(s string) bool { return model.LegacyValidation.IsValidMetricName(s) }
 
 func validLabel(s string) bool {
 	return model.LegacyValidation.IsValidLabelName(s) && !strings.HasPrefix(s, model.ReservedLabelPrefix)
 }
 
-// blocks holds every distinct label block of a page once, as text ready to be
-// written between the name of a family and the value:
+// blocks are the distinct label blocks of a page, as they are written between
+// the name of a family and the value:
 //
 //	{device="GPU-1",engine="compute"} (and one space)
 type blocks struct {
@@ -112,7 +112,7 @@ func (b *blocks) at(i int32) []byte {
 
 func (b *blocks) len() int { return len(b.ends) }
 
-// interner adds blocks that are not there yet.
+// interner adds each distinct block once.
 type interner struct {
 	blocks  *blocks
 	seen    map[string]int32
@@ -149,9 +149,8 @@ func appendBlock(b []byte, labels []label) []byte {
 	return append(b, ' ')
 }
 
-// appendEscaped escapes as the exposition formats want it: quotes in label
-// values, and in the HELP of OpenMetrics, but not in the HELP of the text
-// format.
+// appendEscaped escapes as the exposition formats require. Quotes are escaped
+// in label values and in the HELP of OpenMetrics, not in the HELP of text.
 func appendEscaped(b []byte, s string, quotes bool) []byte {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -168,7 +167,7 @@ func appendEscaped(b []byte, s string, quotes bool) []byte {
 	return b
 }
 
-// parseBlock reads back what appendBlock wrote.
+// parseBlock is the inverse of appendBlock.
 func parseBlock(block []byte) []label {
 	var labels []label
 	for s := string(block); len(s) > 1 && s[0] != '}'; {

@@ -10,19 +10,20 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// layout is everything about a page but its values: which series there are,
-// in which order, under which labels. It fits every Snapshot of the same
-// shape: the same devices with the same readings in the same order.
+// layout is a page without its values: the series, their order and their
+// labels. It fits every Snapshot of the same shape, which has the same devices
+// with the same readings in the same order.
 type layout struct {
-	// shape is the latest Snapshot known to fit. Comparing with it, rather
-	// than with the one the layout was built from, keeps no old Snapshot
-	// alive and keeps the comparison cheap: what did not change is shared.
+	// shape is the latest Snapshot known to fit. Unlike the one that the
+	// layout was built from, it keeps no old Snapshot in memory, and it
+	// shares most label slices with the next one, which are then equal by
+	// pointer.
 	shape atomic.Pointer[collector.Snapshot]
-	// slots holds for every reading of the Snapshot, devices first, then the
-	// node, the position of its value on the page, or noSlot.
+	// slots has the position on the page of every reading of the Snapshot,
+	// devices first, then the node, or noSlot.
 	slots    []int32
-	deduced  []deduced // of the view
-	families []family  // sorted by name
+	derived  []derivedSeries // of the view
+	families []family        // sorted by name
 	blocks   blocks
 	// block is the label block of every position on the page.
 	block  []int32
@@ -32,7 +33,7 @@ type layout struct {
 	dropped  [len(reasons)]uint64
 	settings Settings // it was built with
 
-	// headsOf holds the comment block of every family, by format.
+	// headsOf has the comment blocks of the families, by format.
 	headsOf [formats]struct {
 		once  sync.Once
 		heads [][]byte
@@ -50,13 +51,13 @@ type family struct {
 // candidate is a series on its way to the page.
 type candidate struct {
 	family int
-	row    int // position among the readings of the Snapshot and then the deduced, or ownRow
+	row    int // position among the readings of the Snapshot, then the derived series, or ownRow
 	labels []label
 	rank   rank
 }
 
-// newLayout builds the layout for s as the settings have it. The series of the
-// view come last, so that of equal ones the Snapshot's own stays.
+// newLayout builds the layout for s. The series of the view come last: of
+// equal series the Snapshot's own stays.
 func newLayout(s *collector.Snapshot, set *Settings) *layout {
 	b := builder{families: make(map[string]int), settings: set}
 	for i := range s.Devices {
@@ -68,8 +69,8 @@ func newLayout(s *collector.Snapshot, set *Settings) *layout {
 	for i := range s.Node {
 		b.add(nil, &s.Node[i])
 	}
-	b.derive(s)
-	l := &layout{slots: b.slots, deduced: b.deduced, settings: *set}
+	b.addView(s)
+	l := &layout{slots: b.slots, derived: b.derived, settings: *set}
 	b.sort()
 	b.dedup()
 	b.limit(set.MaxSeries)
@@ -87,7 +88,7 @@ type builder struct {
 	families   map[string]int // by name, into metrics and orders
 	candidates []candidate
 	slots      []int32
-	deduced    []deduced
+	derived    []derivedSeries
 	dropped    [len(reasons)]uint64
 }
 
@@ -121,9 +122,9 @@ func (b *builder) add(d *collector.Device, r *collector.Reading) {
 	b.candidates = append(b.candidates, candidate{family: i, row: row, labels: labels, rank: rankOf(d, r.Metric)})
 }
 
-// sort brings the candidates into the order of the page, which is the one in
-// which client_golang's registry would give them: by family name, number of
-// labels, label values. Of equal series the first measured stays first.
+// sort orders the candidates as client_golang's registry does: by family name,
+// number of labels, label values. Of equal series the first measured stays
+// first.
 func (b *builder) sort() {
 	slices.SortStableFunc(b.candidates, func(x, y candidate) int {
 		if x.family != y.family {
@@ -142,7 +143,7 @@ func compareLabels(x, y []label) int {
 			return c
 		}
 	}
-	for i := range x { // which differ where a View made them
+	for i := range x { // the names of derived series may differ
 		if c := strings.Compare(x[i].name, y[i].name); c != 0 {
 			return c
 		}
@@ -163,7 +164,7 @@ func (b *builder) dedup() {
 	b.candidates = kept
 }
 
-// own adds the exporter's own counters, which no limit applies to.
+// own adds the exporter's own counters. No limit applies to them.
 func (b *builder) own() {
 	i := len(b.metrics)
 	b.metrics = append(b.metrics, ownMetric)
@@ -177,7 +178,7 @@ func (b *builder) own() {
 	b.candidates = slices.Insert(b.candidates, at, rows...)
 }
 
-// ownRow marks a series that has no reading behind it.
+// ownRow marks a series without a reading.
 const ownRow = -1
 
 // place gives every candidate its position.
@@ -195,7 +196,7 @@ func (b *builder) place(l *layout) {
 		case c.row == ownRow:
 			l.own = at
 		case c.row >= len(l.slots):
-			l.deduced[c.row-len(l.slots)].at = int32(at)
+			l.derived[c.row-len(l.slots)].at = int32(at)
 		case c.row >= 0:
 			l.slots[c.row] = int32(at)
 		}

@@ -10,12 +10,12 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// naive is how an exporter is usually written: one const metric per series
-// and scrape. It is what the page must look like, and what it must not cost.
+// naive is an exporter as it is usually written: one const metric per series and
+// scrape. It defines what the page must look like and costs many times as much.
 type naive struct {
 	latest func() *collector.Snapshot
 	descs  map[descKey]*prometheus.Desc
-	// seen is for snapshots that may hold duplicates.
+	// seen is set for snapshots that may have duplicates.
 	seen       map[string]bool
 	duplicates int
 }
@@ -89,7 +89,7 @@ func (n *naive) emit(ch chan<- prometheus.Metric, d *collector.Device, r *collec
 	ch <- prometheus.MustNewConstMetric(desc, kind, r.Value, values...)
 }
 
-// drops is the exporter's own family, made by hand.
+// drops is the exporter's own family.
 type drops struct{ duplicate, invalid, limit float64 }
 
 func (drops) Describe(chan<- *prometheus.Desc) {}

@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// agreement is what a client's headers come to. A scraper sends the same
-// headers for months, so the last agreement is kept.
+// agreement is the result of content negotiation. A scraper sends the same
+// headers each time, so the last agreement is kept.
 type agreement struct {
 	accept, encoding string
 	format           format // formatOther where promhttp must answer
@@ -46,10 +46,9 @@ func (e *Exporter) agree(r *http.Request) *agreement {
 	return a
 }
 
-// wantsGzip decides between identity and gzip as promhttp does: the highest
-// quality wins, identity among equals. It is not ok where the header is
-// anything but a plain list or rules out both, which promhttp has its own
-// ways with.
+// wantsGzip chooses between identity and gzip as promhttp does: the highest
+// quality wins, identity among equals. It is not ok where the header is not a
+// plain list or excludes both; promhttp answers then.
 func wantsGzip(header string) (gzip, ok bool) {
 	if header == "" {
 		return false, true
@@ -78,7 +77,7 @@ func wantsGzip(header string) (gzip, ok bool) {
 	return zipped > identity, max(identity, zipped) != 0
 }
 
-// quality reads "q=" and a number from 0 to 1 without sign or exponent.
+// quality parses "q=" and a number from 0 to 1 without sign or exponent.
 func quality(s string) (float64, bool) {
 	number, ok := strings.CutPrefix(s, "q=")
 	if !ok || strings.Trim(number, "0123456789.") != "" {

@@ -24,7 +24,7 @@ const (
 	protobuf    = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
 )
 
-// formats are Accept headers, the fast face's and others.
+// formats are Accept headers of formats that this package writes, and others.
 var formats = []string{
 	"", "*/*", text, openMetrics, protobuf,
 	"text/plain;version=1.0.0",
@@ -37,8 +37,8 @@ var formats = []string{
 	"text/html",
 }
 
-// ownRegistry stands for the process's own families, around the snapshot's by
-// name.
+// ownRegistry has the process's own families, before, between and after the
+// snapshot's by name.
 func ownRegistry() *prometheus.Registry {
 	reg := prometheus.NewRegistry()
 	add := func(c prometheus.Collector) { reg.MustRegister(c) }
@@ -75,7 +75,7 @@ func get(t testing.TB, h http.Handler, header ...string) (int, http.Header, stri
 	return w.Code, w.Result().Header, string(body)
 }
 
-// conventional serves the other face of e as promhttp would.
+// conventional serves e through promhttp.
 func conventional(e *exposition.Exporter) http.Handler {
 	return promhttp.HandlerFor(e.Gatherer(), handlerOpts)
 }
@@ -87,7 +87,7 @@ var handlerOpts = promhttp.HandlerOpts{
 }
 
 // usual serves s, and what own gathers, as an exporter written with
-// client_golang alone would.
+// client_golang alone does.
 func usual(s *collector.Snapshot, own prometheus.Gatherer, dropped drops) http.Handler {
 	reg := prometheus.NewRegistry()
 	n := newNaive(fixed(s))
@@ -135,7 +135,7 @@ func gunzip(t testing.TB, s string) string {
 	return string(b)
 }
 
-func TestPageIsTheUsualOne(t *testing.T) {
+func TestPageEqualsPromhttp(t *testing.T) {
 	for name, s := range map[string]*collector.Snapshot{
 		"nothing sampled": nil,
 		"empty":           {},

@@ -19,9 +19,9 @@ type self struct {
 	failing  atomic.Bool
 }
 
-// gather returns what can be gathered, sorted by name, and an error that says
-// what could not. Families that the page of l already has are left out: a name
-// that occurs twice would cost the client the whole page.
+// gather returns what can be gathered, sorted by name, and an error that names
+// what could not. Families that the page of l already has are left out: a
+// client rejects a page on which a name occurs twice.
 func (s *self) gather(l *layout) ([]*dto.MetricFamily, error) {
 	if s.gatherer == nil {
 		return nil, nil
@@ -33,23 +33,23 @@ func (s *self) gather(l *layout) ([]*dto.MetricFamily, error) {
 		slices.SortStableFunc(families, byName)
 	}
 	last := ""
-	unfit := func(f *dto.MetricFamily) bool {
+	excluded := func(f *dto.MetricFamily) bool {
 		again := f.GetName() == last || l.has(f.GetName())
 		last = f.GetName()
 		if again {
-			err = errors.Join(err, fmt.Errorf("family %s: registered although the page has it", last))
+			err = errors.Join(err, fmt.Errorf("family %s: registered, but already on the page", last))
 		}
 		return again || len(f.Metric) == 0
 	}
-	if slices.ContainsFunc(families, unfit) {
+	if slices.ContainsFunc(families, excluded) {
 		last, err = "", gathered
-		families = slices.DeleteFunc(slices.Clone(families), unfit)
+		families = slices.DeleteFunc(slices.Clone(families), excluded)
 	}
 	s.note(err)
 	return families, err
 }
 
-// beside returns what stands between the families of the layout: the process's
+// beside returns the families that are not part of the layout: the process's
 // own and the Snapshot's histograms.
 func (e *Exporter) beside(f *frame) ([]*dto.MetricFamily, error) {
 	own, err := e.self.gather(f.layout)
@@ -59,7 +59,7 @@ func (e *Exporter) beside(f *frame) ([]*dto.MetricFamily, error) {
 	return own, err
 }
 
-// note logs when errors begin and when they end.
+// note logs the first error and the first success after it.
 func (s *self) note(err error) {
 	switch was := s.failing.Swap(err != nil); {
 	case err != nil && !was:

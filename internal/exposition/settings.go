@@ -2,18 +2,18 @@ package exposition
 
 import "github.com/accel-exporter/accel-exporter/collector"
 
-// Settings are what may change while an Exporter serves.
+// Settings can change while an Exporter serves.
 type Settings struct {
 	// MaxSeries replaces Options.MaxSeries.
 	MaxSeries int
-	// Drop selects families that are not served, by choice and therefore
-	// uncounted. Nil drops none.
+	// Drop selects families that are not served. They are not counted as
+	// dropped. Nil selects none.
 	Drop func(family string) bool
 	// View adds series to the page; Drop does not apply to them. Nil adds none.
 	View View
 }
 
-// Apply replaces the settings; scrapes that begin later follow them.
+// Apply replaces the settings for scrapes that begin later.
 func (e *Exporter) Apply(s Settings) {
 	e.rebuild.Lock()
 	defer e.rebuild.Unlock()
@@ -21,5 +21,5 @@ func (e *Exporter) Apply(s Settings) {
 	e.layout.Store(nil)
 }
 
-// drops reports whether a family is left out by choice.
+// drops reports whether the settings leave out a family.
 func (s *Settings) drops(m *collector.Metric) bool { return s.Drop != nil && s.Drop(m.Name) }

@@ -8,43 +8,43 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// View shows what a Snapshot holds once more, under other names.
+// View adds series that are derived from a Snapshot, under other names.
 type View interface {
 	// Series returns the series for every Snapshot of the shape of s: with the
-	// same devices and readings, whatever their values. It is asked when the
-	// shape changes, not at each scrape, and by one scrape at a time.
+	// same devices and readings, whatever their values. It is called when the
+	// shape changes, not at each scrape, and by one goroutine at a time.
 	Series(s *collector.Snapshot) []Derived
 }
 
-// Derived is a series whose value follows from readings of the Snapshot.
+// Derived is a series whose value is computed from readings of the Snapshot.
 type Derived struct {
-	// Metric gives name, help and kind. It is none of collector's table; its
-	// Labels are not used, since series of one family may differ in theirs.
+	// Metric has name, help and kind. It is not part of collector's table. Its
+	// Labels are not used: series of one family may have different labels.
 	Metric *collector.Metric
-	// Labels are in any order. One with an empty value is left out, which for
-	// Prometheus is the same.
+	// Labels are in any order. Those with an empty value are left out, which
+	// means the same to Prometheus.
 	Labels []Label
-	// Rows are the readings that the value follows from, by position: those of
-	// all devices in their order, then those of the node.
+	// Rows are positions of the readings that Value needs: those of all
+	// devices in their order, then those of the node.
 	Rows []int
-	// Value is given the values of Rows. It is not ok where there is no value
-	// at this time; it must follow from in alone, and not keep it.
+	// Value computes the value from the values of Rows. It returns ok false
+	// where there is no value now. It must depend on in alone and not keep it.
 	Value func(in []float64) (v float64, ok bool)
 }
 
 // Label is a label of a Derived series.
 type Label struct{ Name, Value string }
 
-// deduced is a Derived series on its way to the page and there.
-type deduced struct {
-	at    int32 // noSlot where it has no value, or was left out
+// derivedSeries is a Derived series in a layout.
+type derivedSeries struct {
+	at    int32 // noSlot where it has no value, or is left out
 	ok    bool  // it had a value when the layout was built
 	rows  []int
 	value func(in []float64) (float64, bool)
 }
 
-// derive adds the series of the view.
-func (b *builder) derive(s *collector.Snapshot) {
+// addView adds the series of the view.
+func (b *builder) addView(s *collector.Snapshot) {
 	if b.settings.View == nil {
 		return
 	}
@@ -69,15 +69,15 @@ func (b *builder) derive(s *collector.Snapshot) {
 		}
 		in = inputs(in, d.Rows, raw)
 		_, there := d.Value(in)
-		b.deduced = append(b.deduced, deduced{at: noSlot, ok: there, rows: d.Rows, value: d.Value})
+		b.derived = append(b.derived, derivedSeries{at: noSlot, ok: there, rows: d.Rows, value: d.Value})
 		if there {
-			row := len(b.slots) + len(b.deduced) - 1
+			row := len(b.slots) + len(b.derived) - 1
 			b.candidates = append(b.candidates, candidate{family: i, row: row, labels: labels, rank: rankView})
 		}
 	}
 }
 
-// fits reports whether d can stand on a page of so many rows.
+// fits reports whether d is valid on a page of so many rows.
 func fits(d *Derived, rows int) bool {
 	if d.Metric == nil || d.Value == nil || d.Metric.Kind == collector.Histogram || d.Metric == ownMetric || !validName(d.Metric.Name) {
 		return false
@@ -85,7 +85,7 @@ func fits(d *Derived, rows int) bool {
 	return !slices.ContainsFunc(d.Rows, func(r int) bool { return r < 0 || r >= rows })
 }
 
-// viewLabels returns labels as a page has them.
+// viewLabels returns sorted labels, and false where they are invalid.
 func viewLabels(given []Label) ([]label, bool) {
 	out := make([]label, 0, len(given))
 	for _, l := range given {
@@ -127,15 +127,15 @@ func inputs(to []float64, rows []int, raw []float64) []float64 {
 	return to
 }
 
-// deduce computes what follows from the values of s. It reports false where
-// there is a value that was not there when l was built, or the reverse.
-func (l *layout) deduce(s *collector.Snapshot, f *frame) bool {
-	if len(l.deduced) == 0 {
+// derive computes the values of derived series. It reports false where a value
+// exists that did not when l was built, or the reverse.
+func (l *layout) derive(s *collector.Snapshot, f *frame) bool {
+	if len(l.derived) == 0 {
 		return true
 	}
 	f.raw = rawValues(f.raw[:0], s)
-	for i := range l.deduced {
-		d := &l.deduced[i]
+	for i := range l.derived {
+		d := &l.derived[i]
 		f.in = inputs(f.in, d.rows, f.raw)
 		v, ok := d.value(f.in)
 		if ok != d.ok {

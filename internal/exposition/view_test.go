@@ -42,8 +42,8 @@ func (double) Series(s *collector.Snapshot) []exposition.Derived {
 	}})
 }
 
-// TestView: what follows from the readings follows them from one Snapshot to
-// the next, and goes with them.
+// Derived series follow their readings from one Snapshot to the next, and go
+// with them.
 func TestView(t *testing.T) {
 	m := collector.TemperatureCelsius
 	at := func(values ...float64) *collector.Snapshot {
@@ -89,8 +89,8 @@ func TestView(t *testing.T) {
 	}
 }
 
-// TestViewIsTheSameOnBothFaces also while values come and go.
-func TestViewIsTheSameOnBothFaces(t *testing.T) {
+// Derived series are the same through promhttp, also while values come and go.
+func TestViewEqualsPromhttp(t *testing.T) {
 	for seed := range uint64(8) {
 		d := dice{rand.New(rand.NewPCG(seed, 9)), "v\"\\", 1}
 		s := &collector.Snapshot{Devices: []collector.Device{d.device(), d.device()}, Node: d.readings(collector.PerNode, 20)}
@@ -98,7 +98,7 @@ func TestViewIsTheSameOnBothFaces(t *testing.T) {
 		e := exposition.New(func() *collector.Snapshot { return s }, ownRegistry(), exposition.Options{})
 		e.Apply(exposition.Settings{View: double{}})
 		for range 4 {
-			// The first of the faces counts what was dropped.
+			// The first request counts the dropped series.
 			get(t, e, "Accept", text)
 			for _, accept := range []string{text, openMetrics, protobuf} {
 				comparePages(t, conventional(e), e, "Accept", accept)
@@ -109,7 +109,7 @@ func TestViewIsTheSameOnBothFaces(t *testing.T) {
 	}
 }
 
-// badView yields what no page can hold, and one series that it can.
+// badView returns invalid series and two valid ones.
 type badView struct{}
 
 func (badView) Series(*collector.Snapshot) []exposition.Derived {
@@ -153,9 +153,8 @@ func TestBadView(t *testing.T) {
 	}
 }
 
-// TestViewGoesFirst: where there are too many series, those that say a thing
-// once more are left out before any other.
-func TestViewGoesFirst(t *testing.T) {
+// Beyond the limit, derived series are dropped before any other.
+func TestViewIsDroppedFirst(t *testing.T) {
 	s := node(2, 2, 40)
 	plain := exposition.New(fixed(s), nil, exposition.Options{})
 	_, _, want := get(t, plain, "Accept", text)
