@@ -1,10 +1,9 @@
-# Two images, each with a program and what belongs to it, and no shell: exporter,
-# the last stage, on glibc, which NVIDIA's library needs; and remediator, which
-# knows Kubernetes' client and runs once in a cluster. The bases are by tag here:
-# a release names them by digest,
+# Two images without a shell. exporter, the last stage, is based on glibc, which
+# NVIDIA's library needs. remediator has Kubernetes' client and runs once in a
+# cluster. The bases are named by tag here; a release names them by digest,
 #   make image GO_IMAGE=golang@sha256:… BASE_IMAGE=gcr.io/distroless/base-debian12@sha256:…
 #   make image-remediator GO_IMAGE=golang@sha256:… STATIC_IMAGE=gcr.io/distroless/static-debian12@sha256:…
-# and is then the same bytes wherever it is built.
+# and is then reproducible.
 ARG GO_IMAGE=golang:1.26.8-bookworm
 ARG STATIC_IMAGE=gcr.io/distroless/static-debian12:nonroot
 ARG BASE_IMAGE=gcr.io/distroless/base-debian12:nonroot
@@ -33,7 +32,7 @@ ENTRYPOINT ["/usr/local/bin/accel-remediator"]
 
 FROM --platform=$BUILDPLATFORM ${GO_IMAGE} AS build
 ARG TARGETARCH
-# The compiler of another processor, for the bindings of NVIDIA's library.
+# The cross compiler, for the bindings of NVIDIA's library.
 RUN case "${TARGETARCH:-$(go env GOARCH)}" in \
       "$(go env GOARCH)") cc= ;; \
       arm64) cc=aarch64-linux-gnu; packages="gcc-aarch64-linux-gnu libc6-dev-arm64-cross" ;; \

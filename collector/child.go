@@ -18,10 +18,9 @@ const (
 	exitHung    = "hung"
 )
 
-// Child is a process that this one starts, talks to over two pipes and does not
-// leave behind: it reads requests from its standard input, which ends with the
-// parent, and answers on its descriptor 3. Its methods may be called from any
-// goroutine.
+// Child is a process that this one starts. It reads requests from its standard
+// input, which ends with the parent, and answers on descriptor 3. Goroutines may
+// share it.
 type Child struct {
 	pid     int
 	started time.Time
@@ -31,15 +30,15 @@ type Child struct {
 	stderr  *tail
 
 	mu    sync.Mutex
-	how   string // set before the end where the parent decides it
-	asked error  // why the parent told it to end; nil: it was to go on
+	how   string // of the end, where the parent decides it
+	asked error  // why the parent ends it, nil if it does not
 	state *os.ProcessState
 }
 
-// StartChild starts cmd, whose Stdin and ExtraFiles are Child's and whose
-// Stderr is the caller's. It does not wait for its first word. read takes what
-// the process answers until that ends; where its error says anything but that
-// it has ended, the process is killed for garbage.
+// StartChild starts cmd and does not wait for output. Stdin and ExtraFiles of cmd
+// belong to Child, Stderr to the caller. read consumes the answers until the end
+// of its reader. If it returns another error than the end, the process is killed
+// with exitGarbage.
 func StartChild(cmd *exec.Cmd, read func(io.Reader) error) (*Child, error) {
 	answers, write, err := os.Pipe()
 	if err != nil {
@@ -58,13 +57,13 @@ func StartChild(cmd *exec.Cmd, read func(io.Reader) error) (*Child, error) {
 	} else {
 		cmd.Stderr = io.MultiWriter(c.stderr, cmd.Stderr)
 	}
-	cmd.WaitDelay = pipePatience // a grandchild must not hold stderr open
+	cmd.WaitDelay = pipePatience // a grandchild may keep stderr open
 	dieWithParent(cmd)
 
 	begun := make(chan error)
 	go func() {
-		// The kernel's parent-death signal follows the thread that started
-		// the child, so this thread must live as long as the child.
+		// The kernel sends the parent-death signal when the thread that
+		// started the child ends, so this thread lives as long as the child.
 		runtime.LockOSThread()
 		err := cmd.Start()
 		write.Close()
@@ -102,15 +101,14 @@ func (c *Child) PID() int { return c.pid }
 // Started returns when the process was started.
 func (c *Child) Started() time.Time { return c.started }
 
-// Stdin returns what the process reads its requests from. A Write waits for a
-// process that does not read.
+// Stdin returns the standard input of the process. A Write blocks while the
+// process does not read.
 func (c *Child) Stdin() io.Writer { return c.stdin }
 
-// Done is closed when the process is gone and all that it wrote is read.
+// Done is closed when the process has ended and its output is read.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
-// listen has read take what the process answers. What makes no sense condemns
-// it.
+// listen reads the answers of the process and kills it after an invalid one.
 func (c *Child) listen(r io.Reader, read func(io.Reader) error) {
 	err := read(r)
 	switch {
@@ -122,8 +120,7 @@ func (c *Child) listen(r io.Reader, read func(io.Reader) error) {
 	}
 }
 
-// condemn sets what the end of the process will be called, unless that has
-// been set before.
+// condemn sets how the end of the process is reported, unless it is set already.
 func (c *Child) condemn(how string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,9 +129,9 @@ func (c *Child) condemn(how string) {
 	}
 }
 
-// Dismiss ends the process because of why, so that its end is no crash: it
-// closes its standard input and, after patience, kills it. It reports whether
-// the process is gone.
+// Dismiss ends the process for the reason why, so that its end is not a crash. It
+// closes its standard input and, after patience, kills it. It reports whether the
+// process has ended.
 func (c *Child) Dismiss(why error, patience time.Duration) bool {
 	c.mu.Lock()
 	if c.asked == nil {
@@ -144,15 +141,15 @@ func (c *Child) Dismiss(why error, patience time.Duration) bool {
 	return c.end(patience)
 }
 
-// Replace ends a process that answers nothing any more. It reports whether it
-// is gone: one that sits in the kernel does not go.
+// Replace kills a process that does not answer. It reports whether the process
+// has ended: one that waits in the kernel does not.
 func (c *Child) Replace() bool {
 	c.condemn(exitHung)
 	return c.end(0)
 }
 
-// end closes the process' stdin, then kills it. It reports whether it is gone.
-// It may be called again and at the same time.
+// end closes the standard input, then kills the process. It reports whether the
+// process has ended. It may be called again and concurrently.
 func (c *Child) end(patience time.Duration) bool {
 	c.stdin.Close()
 	c.mu.Lock()
@@ -163,13 +160,12 @@ func (c *Child) end(patience time.Duration) bool {
 	if wait(c.done, patience) {
 		return true
 	}
-	c.condemn(exitHung) // or this very signal would pass for the kernel's
+	c.condemn(exitHung) // before the signal, which would count as a crash
 	c.kill()
 	return wait(c.done, killPatience)
 }
 
-// kill has the kernel end the process. Whether that ends it shows in done, also
-// where the signal found no process any more.
+// kill sends SIGKILL. done shows the result, so an error is of no interest.
 func (c *Child) kill() { _ = c.signal(syscall.SIGKILL) }
 
 func wait(done <-chan struct{}, d time.Duration) bool {
@@ -183,8 +179,8 @@ func wait(done <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// Exit says how the process ended: what it was asked for, else a *WorkerExit.
-// It is to be called after Done.
+// Exit returns why the process ended: the error given to Dismiss, else a
+// *WorkerExit. Call it after Done.
 func (c *Child) Exit() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,16 +194,15 @@ func (c *Child) Exit() error {
 	return e
 }
 
-// howEnded names the end of a process. The Go runtime turns a fault of the
-// library into a report and exit status 2; the report's first line names the
-// signal.
+// howEnded returns WorkerExit.How. The Go runtime turns a fault of the library
+// into a report and exit status 2; the report's first line names the signal.
 func howEnded(s *os.ProcessState, report string) string {
 	if s == nil {
-		return "unknown" // someone else has waited for it
+		return "unknown" // another goroutine has waited for it
 	}
 	if name, ok := strings.CutPrefix(report, "SIG"); ok && s.ExitCode() == 2 {
 		name, _, _ = strings.Cut(name, ":")
-		// The line is the library's too: only a signal's name becomes a label.
+		// The library can write such a line: only a signal name becomes a label.
 		if len(name) <= 5 && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
 			return "signal_" + strings.ToLower(name)
 		}
@@ -230,8 +225,8 @@ func signalName(s syscall.Signal) string {
 	return fmt.Sprint(int(s))
 }
 
-// tail keeps what tells most of a worker's stderr: the line by which the Go
-// runtime begins its report of a crash, else the last line.
+// tail keeps one line of a worker's stderr: the first line of a crash report of
+// the Go runtime, else the last line.
 type tail struct {
 	mu    sync.Mutex
 	line  []byte // the line being written
@@ -239,7 +234,7 @@ type tail struct {
 	fatal string // the first line of a crash report
 }
 
-// maxLine bounds what is kept of one line; the rest of it is dropped.
+// maxLine is the maximum length of a line in bytes; the rest is dropped.
 const maxLine = 1 << 10
 
 // Write implements io.Writer; it never fails.

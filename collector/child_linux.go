@@ -5,9 +5,8 @@ import (
 	"syscall"
 )
 
-// dieWithParent has the kernel kill the worker when the parent ends, however
-// it ends. A worker also ends when its stdin does; this is for one that is
-// stopped and cannot notice.
+// dieWithParent makes the kernel kill the worker when the parent ends. A worker
+// also ends when its standard input does, unless it is stopped.
 func dieWithParent(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}

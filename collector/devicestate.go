@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// deviceState is the memory of one device.
+// deviceState is the state of one device.
 type deviceState struct {
 	device  Device // as last seen; Readings as last read with success
-	down    string // verdict of the latest round, ReasonMissing included
+	down    string // Device.Down of the latest round, or ReasonMissing
 	missing time.Time
 	totals  totals
 }
 
-// render returns the device as published: everything while it answers, and
-// what stays true while it does not.
+// render returns the device as published: every reading while it answers, else
+// those that stay.
 func (ds *deviceState) render(sourceUp bool) Device {
 	d := ds.device
 	d.Down = ds.down
@@ -35,7 +35,7 @@ func (ds *deviceState) render(sourceUp bool) Device {
 	}
 	readings = append(readings, ds.totals...)
 	if d.Witness {
-		d.Readings = readings // it is not the exporter's to say that it answers
+		d.Readings = readings // a witness does not know whether the device answers
 		return d
 	}
 	if sourceUp && d.Class != "" {
@@ -52,8 +52,7 @@ func (ds *deviceState) render(sourceUp bool) Device {
 	return d
 }
 
-// reasonLabels keeps the label slices of accel_device_up the same from one
-// Snapshot to the next.
+// reasonLabels are the label slices of accel_device_up, shared by Snapshots.
 var reasonLabels = map[string][]string{
 	"":                  {""},
 	ReasonLost:          {ReasonLost},
@@ -80,8 +79,8 @@ func (d *Device) samePlace(o *Device) bool {
 	return len(o.KubeIDs) > 0 && slices.Contains(d.KubeIDs, o.KubeIDs[0])
 }
 
-// remember gives d, which does not answer, the identity and the counters of
-// when it did, where it does not bring its own.
+// remember completes d, which does not answer, with the identity and counters of
+// its last answer.
 func (d *Device) remember(was *Device) {
 	d.Parent = cmp.Or(d.Parent, was.Parent)
 	d.Class = cmp.Or(d.Class, was.Class)
@@ -96,7 +95,7 @@ func (d *Device) remember(was *Device) {
 	}
 	own := d.Readings
 	for _, r := range staying(was.Readings) {
-		// A fact has one truth, whatever its labels; of counts each is its own.
+		// A newer Info replaces the older one, whatever its labels.
 		replaced := func(o Reading) bool { return o.sameSeries(&r) || o.Metric == r.Metric && r.Metric.Kind == Info }
 		if !slices.ContainsFunc(own, replaced) {
 			d.Readings = append(d.Readings, r)
@@ -104,8 +103,8 @@ func (d *Device) remember(was *Device) {
 	}
 }
 
-// keepCounters gives d, which answers, the counters that it had before and
-// that this round could not read.
+// keepCounters adds to d, which answers, the earlier counters that this round
+// could not read.
 func (d *Device) keepCounters(was *Device) {
 	if slices.EqualFunc(d.Readings, was.Readings, func(a, b Reading) bool { return a.sameSeries(&b) }) {
 		return // as in nearly every round

@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// Distribution is one series of a Histogram: how many observations there were,
-// by size. It only grows.
+// Distribution is one series of a Histogram: the number of observations by size.
+// It only grows.
 type Distribution struct {
 	Metric *Metric
 	// Device and Parent are those of the device that a PerDevice family
@@ -15,10 +15,10 @@ type Distribution struct {
 	Device, Parent string
 	// Labels are the values of Metric.Labels, in that order.
 	Labels []string
-	// Counts holds the observations in each of Metric.Buckets, those of
-	// smaller buckets not included, and last those beyond all.
+	// Counts are the observations in each of Metric.Buckets, not cumulative,
+	// and last those above all of them.
 	Counts []uint64
-	// Sum is that of all observations, in the unit of the metric's name.
+	// Sum is the sum of all observations, in the unit of the metric's name.
 	Sum float64
 }
 
@@ -28,7 +28,7 @@ func NewDistribution(m *Metric, device string, labels ...string) *Distribution {
 	return &Distribution{Metric: m, Device: device, Labels: labels, Counts: make([]uint64, len(m.Buckets)+1)}
 }
 
-// Observe adds an observation. One that is negative or no number is left out.
+// Observe adds an observation. It ignores negative values, infinities and NaN.
 func (d *Distribution) Observe(v float64) {
 	if v < 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return
@@ -37,7 +37,7 @@ func (d *Distribution) Observe(v float64) {
 	d.Sum += v
 }
 
-// Clone returns a copy that shares nothing that grows.
+// Clone returns a copy that later observations do not change.
 func (d *Distribution) Clone() Distribution {
 	c := *d
 	c.Counts = slices.Clone(d.Counts)

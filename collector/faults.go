@@ -9,40 +9,39 @@ import (
 )
 
 const (
-	// pairWindow is how far apart two witnesses may tell of the same Xid. NVML
+	// pairWindow is the maximum time between two reports of the same Xid. NVML
 	// delivers within milliseconds and the kernel log within a second; a
-	// worker that is just being replaced may be late.
+	// worker that is being replaced may be late.
 	pairWindow = 10 * time.Second
-	// maxNews bounds what judges are told at once; a storm beyond it is
-	// counted all the same.
+	// maxNews bounds Snapshot.News. Events beyond it are counted.
 	maxNews = 4096
 )
 
-// faults counts what events told, by device, and outlives rounds, workers and
+// faults are the counts of events by device. They outlive rounds, workers and
 // sources.
 type faults map[string]*history
 
-// history is what events told of one device.
+// history is the event counts of one device.
 type history struct {
 	seen    bool // a source has or had a device of this ID
-	based   bool // has its zeros
+	based   bool // has the counters that start at 0
 	extra   []int
 	xids    cells
 	reports cells
 	last    cells // time by xid and partition
 	sxids   cells
 	events  cells
-	open    []sighting
+	open    []report
 }
 
-// sighting is a number of faults of one code that somebody told of within one
-// second, and how many of them each witness has told of.
-type sighting struct {
+// report is a number of faults of one code within one second, and how many of
+// them each witness has reported.
+type report struct {
 	kind EventKind
 	code uint64
 	at   time.Time
 	n    int
-	told map[string]int // by source
+	from map[string]int // number by source
 }
 
 func newHistory() *history {
@@ -64,7 +63,7 @@ func (f faults) of(id string) *history {
 	return h
 }
 
-// unknown returns the number of devices that only events have told of.
+// unknown returns the number of devices that only events have named.
 func (f faults) unknown() int {
 	n := 0
 	for _, h := range f {
@@ -75,12 +74,12 @@ func (f faults) unknown() int {
 	return n
 }
 
-// count adds an event, heard of at now, and reports whether it could be
-// attributed, and whether another witness had told of it before. known says
-// that a source has the device.
+// count adds an event received at now. It reports whether the event was
+// attributed, and whether another witness had reported it before. known is
+// whether a source has the device.
 func (f faults) count(e *Event, known bool, now time.Time) (counted, again bool) {
 	if e.Kind == EventDriverLoaded && e.Device == "" {
-		return true, false // it is of the node; judges hear of it
+		return true, false // of the node, for judges
 	}
 	special := e.Kind == EventXid || e.Kind == EventSXid
 	if e.Device == "" || !special && !slices.Contains(eventKinds, e.Kind) {
@@ -119,29 +118,29 @@ func (f faults) count(e *Event, known bool, now time.Time) (counted, again bool)
 	return true, false
 }
 
-// pair reports whether e is one that another witness has told of, and notes it
-// where it is not. There may be any number of witnesses, in any order.
+// pair reports whether another witness has reported e before, and records e if
+// not. There can be any number of witnesses, in any order.
 func (h *history) pair(e *Event, now time.Time) bool {
-	h.open = slices.DeleteFunc(h.open, func(s sighting) bool { return now.Sub(s.at) > pairWindow })
+	h.open = slices.DeleteFunc(h.open, func(s report) bool { return now.Sub(s.at) > pairWindow })
 	for i := range h.open {
 		s := &h.open[i]
-		if s.kind == e.Kind && s.code == e.Code && s.told[e.Source] < s.n {
-			s.told[e.Source]++
+		if s.kind == e.Kind && s.code == e.Code && s.from[e.Source] < s.n {
+			s.from[e.Source]++
 			return true
 		}
 	}
 	for i := range h.open {
 		if s := &h.open[i]; s.kind == e.Kind && s.code == e.Code && now.Sub(s.at) < time.Second {
 			s.n++
-			s.told[e.Source]++
+			s.from[e.Source]++
 			return false
 		}
 	}
-	h.open = append(h.open, sighting{kind: e.Kind, code: e.Code, at: now, n: 1, told: map[string]int{e.Source: 1}})
+	h.open = append(h.open, report{kind: e.Kind, code: e.Code, at: now, n: 1, from: map[string]int{e.Source: 1}})
 	return false
 }
 
-// adopt gives h what was told of the device under another name.
+// adopt adds the counts of the same device under another name.
 func (h *history) adopt(o *history) {
 	for _, pair := range [][2]*cells{{&h.xids, &o.xids}, {&h.reports, &o.reports}, {&h.sxids, &o.sxids}, {&h.events, &o.events}} {
 		for _, r := range pair[1].list {
@@ -155,8 +154,8 @@ func (h *history) adopt(o *history) {
 	h.open = append(h.open, o.open...)
 }
 
-// begin creates the counters that a GPU has from its first round on. Other
-// devices get theirs with their first event.
+// begin creates the counters that a GPU has from its first round. Other devices
+// get theirs with their first event.
 func (h *history) begin(extra []int) {
 	if !h.based {
 		h.based = true
@@ -175,8 +174,8 @@ func (h *history) begin(extra []int) {
 	}
 }
 
-// attach adds what events told to the devices of a Snapshot, and devices for
-// what they told of those that no source has.
+// attach adds event counts to the devices of a Snapshot, and devices that only
+// events have named.
 func (f faults) attach(s *Snapshot, extra []int) {
 	present := make(map[string]bool, len(s.Devices))
 	for i := range s.Devices {
@@ -203,9 +202,9 @@ func (f faults) attach(s *Snapshot, extra []int) {
 		switch {
 		case present[id]:
 		case h.seen:
-			delete(f, id) // the device has been forgotten, and its past with it
+			delete(f, id) // the device has been forgotten
 		default:
-			s.Devices = append(s.Devices, h.stranger(id))
+			s.Devices = append(s.Devices, h.unknownDevice(id))
 		}
 	}
 }
@@ -219,8 +218,8 @@ func (h *history) append(out []Reading) []Reading {
 	return append(out, h.events.list...)
 }
 
-// stranger is a device of which nothing is known but its faults.
-func (h *history) stranger(id string) Device {
+// unknownDevice returns a device that only events have named.
+func (h *history) unknownDevice(id string) Device {
 	d := Device{ID: id, Readings: h.append(nil)}
 	if len(h.sxids.list) > 0 {
 		d.Class, d.Vendor, d.PCI = Switch, "nvidia", id
@@ -228,16 +227,15 @@ func (h *history) stranger(id string) Device {
 	return d
 }
 
-// tidy brings an event within its bounds.
+// tidy applies the bounds of an event.
 func (e *Event) tidy(now time.Time) {
 	if !timestamp.Contains(seconds(e.Time)) {
-		e.Time = now // its origin did not know, or the clock was mad
+		e.Time = now // the origin has no valid time
 	}
 	e.Sub, e.Detail = oneLine(e.Sub), oneLine(e.Detail)
 }
 
-// oneLine makes a text fit for an Event: whatever its origin holds, it neither
-// breaks a line nor exceeds MaxDetail.
+// oneLine returns s without line breaks and of at most MaxDetail bytes.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == utf8.RuneError {

@@ -2,37 +2,37 @@ package collector
 
 import "time"
 
-// Judge draws conclusions from what the Sources yielded.
+// Judge draws conclusions from a Snapshot.
 type Judge interface {
 	// Judge is called with every Snapshot before it is published, one at a
 	// time and in order. It may append to the Readings of devices, to Node and
-	// to Distributions, and set verdicts; what it was given it must not change
-	// otherwise, nor keep beyond the call. It must not block.
+	// to Distributions, and set verdicts. It must not change the Snapshot
+	// otherwise, keep it after the call, or block.
 	Judge(s *Snapshot)
 }
 
-// Verdict is what a Judge concluded of a device's health.
+// Verdict is a Judge's conclusion about a device's health.
 type Verdict struct {
 	// State is healthy, degraded, failed or unknown.
 	State string `json:"state"`
-	// Action is what would bring the device back to health, or none.
+	// Action is the action that restores the device, or none.
 	Action string `json:"action"`
-	// Since is when the device came into State.
+	// Since is when State began.
 	Since time.Time `json:"since,omitzero"`
-	// Reasons are the facts behind State, the gravest first.
+	// Reasons are the reasons for State, the most severe first.
 	Reasons []Reason `json:"reasons,omitempty"`
 }
 
-// Reason is one fact that speaks against a device.
+// Reason is one reason for the state of a device.
 type Reason struct {
-	// Code names the fact: xid_79, row_remap_pending. It is of a bounded set.
+	// Code is from a bounded set: xid_79, row_remap_pending.
 	Code string `json:"code"`
-	// Text says it in a sentence.
+	// Text is a sentence.
 	Text string `json:"text"`
-	// Severity is the state that it alone would put the device in.
+	// Severity is the state that follows from this reason alone.
 	Severity string `json:"severity"`
-	// Action is what it alone would ask for.
+	// Action is the action that follows from this reason alone.
 	Action string `json:"action,omitempty"`
-	// Since is when it began.
+	// Since is when the reason began.
 	Since time.Time `json:"since,omitzero"`
 }

@@ -6,22 +6,20 @@ import (
 	"strings"
 )
 
-// Kind says how a family behaves over time and what becomes of its series
-// when the device behind it stops answering.
+// Kind is how a family behaves over time and when its device fails.
 type Kind uint8
 
 const (
-	// Gauge is a measured state. It is withdrawn as soon as its device or
-	// Source fails: a stale temperature is a lie.
+	// Gauge is a measured state. It disappears as soon as its device or Source
+	// fails: a stale temperature is wrong.
 	Gauge Kind = iota + 1
-	// Counter only grows, except where its origin restarts. It stays at its
-	// last value while its device or Source fails.
+	// Counter only grows, except when its origin restarts. It keeps its last
+	// value while its device or Source fails.
 	Counter
-	// Info is a gauge of constant value 1 whose labels are the fact. It is
-	// identity, so it stays like a counter.
+	// Info is a gauge of constant value 1 whose labels are the information. It
+	// stays like a counter.
 	Info
-	// Mark is a gauge that says when something happened. It stays true
-	// whatever becomes of the device, so it stays like a counter.
+	// Mark is a gauge with the time of an event. It stays like a counter.
 	Mark
 	// Histogram counts observations by size. Its series are Distributions,
 	// not Readings; they stay like counters.
@@ -44,7 +42,7 @@ func (k Kind) Type() string {
 	return "gauge"
 }
 
-// Scope says whose property a family describes.
+// Scope is what a family describes: a device or the node.
 type Scope uint8
 
 const (
@@ -55,8 +53,8 @@ const (
 	PerNode
 )
 
-// Range holds the values a family can take, both ends included. A number
-// outside it is a fault of its origin: it is counted, never exported.
+// Range is the range of values of a family, both ends included. A number outside
+// it is a fault of its origin: it is counted, never exported.
 type Range struct{ Min, Max float64 }
 
 // Contains reports whether v is a number within r. It is false for NaN.
@@ -76,16 +74,16 @@ var (
 type Metric struct {
 	// Name is the full exported name, with its unit.
 	Name string
-	// Help is one sentence that says what is measured, in which unit.
+	// Help is one sentence: what is measured, in which unit.
 	Help string
 	Kind Kind
-	// Scope says whether the device labels precede Labels.
+	// Scope is PerDevice where the device labels precede Labels.
 	Scope Scope
-	// Labels are the names of the family's own labels. A Reading gives their
+	// Labels are the names of the family's own labels. A Reading has their
 	// values in the same order.
 	Labels []string
-	// Range is in the unit of Name. The zero Range stands for 0 to
-	// math.MaxInt64; an Info is always 1.
+	// Range is in the unit of Name. The zero Range means 0 to math.MaxInt64;
+	// an Info is always 1.
 	Range Range
 	// Buckets are the upper bounds of a Histogram in the unit of Name,
 	// ascending, without the infinite one.
@@ -93,15 +91,14 @@ type Metric struct {
 	// From names the origin of the value by vendor: function, field id,
 	// sysfs attribute, and the unit it has there.
 	From []string
-	// Values documents the closed set of values of a label, where it is
-	// closed: "reason: hw_thermal, sw_power_cap".
+	// Values documents the values of a label with a closed set: "reason:
+	// hw_thermal, sw_power_cap".
 	Values []string
 
 	index int
 }
 
-// Index is the position of m in Table. It is the same in every process that
-// runs this build, and only there.
+// Index identifies m. It is the same in every process of this build.
 func (m *Metric) Index() int { return m.index }
 
 var table []*Metric
@@ -122,14 +119,14 @@ func define(m Metric) *Metric {
 	return &m
 }
 
-// Table returns every metric the collectors can yield, sorted by name.
+// Table returns every metric of the sources, sorted by name.
 func Table() []*Metric {
 	sorted := slices.Clone(table)
 	slices.SortFunc(sorted, func(a, b *Metric) int { return strings.Compare(a.Name, b.Name) })
 	return sorted
 }
 
-// byIndex returns the row with the given Index, nil where there is none.
+// byIndex returns the row with the given Index, or nil.
 func byIndex(i int) *Metric {
 	if i < 0 || i >= len(table) {
 		return nil

@@ -15,23 +15,23 @@ import (
 const (
 	backoffMin    = 500 * time.Millisecond
 	backoffMax    = time.Minute
-	retryAbsent   = 30 * time.Second // a driver installed later is found this soon
+	retryAbsent   = 30 * time.Second // a driver that is installed later is found then
 	retryDriver   = 5 * time.Second
 	retryReload   = time.Second
-	steadyAfter   = time.Minute // a worker that lived this long has no history
+	steadyAfter   = time.Minute // back-off restarts for a worker that lived this long
 	hungAfter     = 30 * time.Second
 	closePatience = 500 * time.Millisecond // from closing a worker's stdin to SIGKILL
 	killPatience  = time.Second            // from SIGKILL to giving up on its death
 	pipePatience  = killPatience / 4       // from its death to giving up on the ends of its pipes
 )
 
-// WorkerExit says how a worker ended without being asked to.
+// WorkerExit is the error of a worker that ended unexpectedly.
 type WorkerExit struct {
-	// How is the value of the label how of accel_source_worker_exits_total:
-	// exit_N, signal_NAME, garbage, hung.
+	// How is the label how of accel_source_worker_exits_total: exit_N,
+	// signal_NAME, garbage, hung.
 	How string
-	// Stderr is the end of what the worker wrote to stderr: the dynamic
-	// linker names a missing symbol there.
+	// Stderr is the last line of the worker's stderr: the dynamic linker names
+	// a missing symbol there.
 	Stderr string
 }
 
@@ -50,10 +50,9 @@ func (e *WorkerExit) Is(target error) bool {
 	return target == ErrCrashed
 }
 
-// Process is a Source whose hardware is read by a worker process. Crashes,
-// hangs and garbage of the worker become errors of Sample; the worker is
-// started again with back-off. Sample, Release, Attach and Close may be
-// called by different goroutines.
+// Process is a Source whose hardware is read by a worker process. Crashes, hangs
+// and garbage of the worker become errors of Sample; the worker is restarted with
+// back-off. Different goroutines may call Sample, Release, Attach and Close.
 type Process struct {
 	name    string
 	command func() *exec.Cmd
@@ -64,7 +63,7 @@ type Process struct {
 	released bool
 	until    time.Time // end of the release, zero: until Attach
 	closed   bool
-	eager    bool // start the next worker without regard to what became of the last
+	eager    bool // start the next worker without back-off
 
 	hungAfter time.Duration
 
@@ -74,12 +73,12 @@ type Process struct {
 	backoff   time.Duration
 	lastErr   error     // why no worker runs
 	asked     time.Time // when the request was sent
-	failing   time.Time // since when the worker answers nothing but time-outs
+	failing   time.Time // when the worker began to answer time-outs only
 }
 
-// NewProcess returns a Source named name. command yields a fresh, unstarted
-// command of the worker; its Stdin and ExtraFiles are Process's, its Stderr is
-// the caller's. emit receives the worker's events; it must not block.
+// NewProcess returns a Source named name. command returns a new, unstarted
+// command of the worker; Stdin and ExtraFiles belong to Process, Stderr to the
+// caller. emit receives the worker's events; it must not block.
 func NewProcess(name string, command func() *exec.Cmd, emit func(Event)) *Process {
 	return &Process{name: name, command: command, emit: emit, hungAfter: hungAfter}
 }
@@ -97,11 +96,10 @@ func (p *Process) PID() int {
 	return p.child.pid
 }
 
-// Sample implements Source: it asks the worker for one round. ctx's deadline
-// is handed to the worker, a little earlier, so that a partial answer arrives
-// in time. Its error matches one of the sentinels of a Source or
-// context.DeadlineExceeded where they apply; a worker that ended unasked makes
-// it a *WorkerExit.
+// Sample implements Source: it requests one round from the worker. The worker
+// gets a slightly earlier deadline than ctx has, so that a partial answer arrives
+// in time. The error matches one of the sentinels of a Source or
+// context.DeadlineExceeded; it is a *WorkerExit after an unexpected end.
 func (p *Process) Sample(ctx context.Context) (Round, error) {
 	c, err := p.running()
 	if err != nil {
@@ -109,8 +107,7 @@ func (p *Process) Sample(ctx context.Context) (Round, error) {
 	}
 	var late []CallError
 	if c.waiting {
-		// What an earlier Sample asked for is of the past, whatever it holds;
-		// only its counts are still true.
+		// The answer to an earlier Sample is out of date, except its counts.
 		a, err := p.await(ctx, c)
 		if err != nil {
 			return Round{}, err
@@ -170,7 +167,7 @@ func (p *Process) ask(ctx context.Context, c *worker) error {
 	return nil
 }
 
-// running returns the worker, starting it where it is time to.
+// running returns the worker, and starts one if it is time to.
 func (p *Process) running() (*worker, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -204,7 +201,7 @@ func (p *Process) running() (*worker, error) {
 	return c, nil
 }
 
-// retry sets when the next worker may start, given why the last one ended.
+// retry sets when the next worker may start, by why the last one ended.
 func (p *Process) retry(err error) {
 	p.lastErr = err
 	p.failing = time.Time{}
@@ -224,7 +221,7 @@ func (p *Process) retry(err error) {
 	p.notBefore = time.Now().Add(wait)
 }
 
-// answered takes a worker's round.
+// answered processes a worker's round.
 func (p *Process) answered(c *worker, a roundAnswer) (Round, error) {
 	if time.Since(c.started) > steadyAfter {
 		p.backoff = 0
@@ -243,14 +240,13 @@ func (p *Process) answered(c *worker, a roundAnswer) (Round, error) {
 	return a.round, a.why
 }
 
-// empty reports whether the library answered nothing at all in time, not even
-// what is there.
+// empty reports whether the library did not answer in time at all.
 func empty(a roundAnswer) bool {
 	return errors.Is(a.why, context.DeadlineExceeded) && len(a.round.Devices) == 0
 }
 
-// overdue is called when a round yielded nothing within its deadline. A worker
-// that does so for hungAfter is replaced.
+// overdue is called when a round is empty at its deadline. After hungAfter of such
+// rounds the worker is replaced.
 func (p *Process) overdue(c *worker, err error) error {
 	now := time.Now()
 	if p.failing.IsZero() {
@@ -260,9 +256,8 @@ func (p *Process) overdue(c *worker, err error) error {
 		return err
 	}
 	if !c.Replace() {
-		// It sits in the kernel. A second one behind it would only sit there
-		// too.
-		return fmt.Errorf("%w: worker %d does not die", err, c.pid)
+		// It waits in the kernel. A second worker would wait there too.
+		return fmt.Errorf("%w: worker %d does not end", err, c.pid)
 	}
 	return p.exited(c, err)
 }
@@ -270,7 +265,7 @@ func (p *Process) overdue(c *worker, err error) error {
 // exited turns the end of a worker into the error of a Sample.
 func (p *Process) exited(c *worker, cause error) error {
 	if !c.end(closePatience) {
-		return fmt.Errorf("%w: worker %d does not die", context.DeadlineExceeded, c.pid)
+		return fmt.Errorf("%w: worker %d does not end", context.DeadlineExceeded, c.pid)
 	}
 	p.forget(c)
 	err := c.Exit()
@@ -295,9 +290,9 @@ func (p *Process) forget(c *worker) {
 	}
 }
 
-// Release ends the worker, and with it every handle to the hardware, and
-// keeps it ended until Attach or, where d is positive, until d has passed. It
-// returns once the worker is gone, or with an error where it does not die.
+// Release ends the worker, which closes every handle to the hardware. No worker
+// runs until Attach or, if d is positive, until d has passed. Release returns when
+// the worker has ended, or an error if it does not end.
 func (p *Process) Release(d time.Duration) error {
 	p.mu.Lock()
 	p.released, p.until = true, time.Time{}
@@ -309,8 +304,8 @@ func (p *Process) Release(d time.Duration) error {
 	return p.dismiss()
 }
 
-// Restart ends the worker, which the next Sample replaces, unless a release
-// is in force.
+// Restart ends the worker. The next Sample starts another, except during a
+// release.
 func (p *Process) Restart() error {
 	p.mu.Lock()
 	p.eager = true
@@ -318,7 +313,7 @@ func (p *Process) Restart() error {
 	return p.dismiss()
 }
 
-// dismiss ends the worker, if one runs, because the caller wants none.
+// dismiss ends the worker, if one runs.
 func (p *Process) dismiss() error {
 	p.mu.Lock()
 	c := p.child
@@ -327,27 +322,26 @@ func (p *Process) dismiss() error {
 		return nil
 	}
 	if !c.Dismiss(ErrReleased, closePatience) {
-		return fmt.Errorf("worker %d does not die: a call of it sits in the kernel", c.pid)
+		return fmt.Errorf("worker %d does not end: a call waits in the kernel", c.pid)
 	}
 	p.forget(c)
 	return nil
 }
 
-// expired reports whether the time of a release is over. The caller holds mu.
+// expired reports whether a release has ended. The caller has locked mu.
 func (p *Process) expired() bool {
 	return p.released && !p.until.IsZero() && !time.Now().Before(p.until)
 }
 
-// Attach ends a release. The next Sample starts a worker at once, whatever
-// became of the last one.
+// Attach ends a release. The next Sample starts a worker without back-off.
 func (p *Process) Attach() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.released = false
 }
 
-// Released reports whether a release is in force and when it ends; the zero
-// time stands for no end.
+// Released reports whether the worker is released and until when; the zero time
+// means until Attach.
 func (p *Process) Released() (bool, time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -357,7 +351,7 @@ func (p *Process) Released() (bool, time.Time) {
 	return true, p.until
 }
 
-// Close ends the worker for good. The error says that it does not die.
+// Close ends the worker for good. It returns an error if the worker does not end.
 func (p *Process) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -365,9 +359,8 @@ func (p *Process) Close() error {
 	return p.dismiss()
 }
 
-// WorkerIO returns the pipes over which a worker talks to its parent: standard
-// input, and the descriptor 3 that Process gives it. It is for the worker's
-// main.
+// WorkerIO returns the pipes of a worker for Serve: its standard input, and
+// descriptor 3, which Process opens.
 func WorkerIO() (in io.Reader, out io.Writer) {
 	return os.Stdin, os.NewFile(3, "rounds")
 }

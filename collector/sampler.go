@@ -11,12 +11,11 @@ import (
 	"time"
 )
 
-// maxEvents is how many of the latest events a Snapshot holds.
+// maxEvents is the maximum number of events in a Snapshot.
 const maxEvents = 256
 
-// Sampler calls every Source on its own tick and publishes what they yield.
-// A source that fails, or does not return, costs its own devices' gauges and
-// nothing else.
+// Sampler calls every Source on its own tick and publishes Snapshots. A source
+// that fails or hangs affects the gauges of its own devices only.
 type Sampler struct {
 	latest  atomic.Pointer[Snapshot]
 	changed chan struct{} // capacity 1: something is to be published
@@ -32,13 +31,13 @@ type Sampler struct {
 	waiters  []chan struct{}
 }
 
-// NewSampler returns a Sampler of no source; Add gives it some.
+// NewSampler returns a Sampler without sources.
 func NewSampler(s Settings) *Sampler {
 	return &Sampler{settings: s, changed: make(chan struct{}, 1), faults: faults{}}
 }
 
-// Add registers a source and says which devices it ought to see. It must be
-// called before Run.
+// Add registers a source and the devices that it is expected to see. Call it
+// before Run.
 func (s *Sampler) Add(src Source, covers ...Cover) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,21 +46,21 @@ func (s *Sampler) Add(src Source, covers ...Cover) {
 	s.sources = append(s.sources, st)
 }
 
-// AddJudge registers a judge; judges are asked in the order in which they were
-// added. It must be called before Run.
+// AddJudge registers a judge. Judges run in the order of registration. Call it
+// before Run.
 func (s *Sampler) AddJudge(j Judge) { s.judges = append(s.judges, j) }
 
-// Apply replaces the settings; rounds that begin later follow them.
+// Apply replaces the settings for rounds that begin later.
 func (s *Sampler) Apply(set Settings) {
 	s.mu.Lock()
 	s.settings = set
 	s.mu.Unlock()
-	s.Wake("") // the interval that is being waited out may be the old one
+	s.Wake("") // the current wait may have the old interval
 	s.touch()
 }
 
-// Wake has the next round of a source begin at once, not at its tick: what it
-// would say has changed. All sources are woken where name is "".
+// Wake starts the next round of a source at once. An empty name wakes every
+// source.
 func (s *Sampler) Wake(name string) {
 	for _, st := range s.sources {
 		if name != "" && name != st.src.Name() {
@@ -69,7 +68,7 @@ func (s *Sampler) Wake(name string) {
 		}
 		select {
 		case st.wake <- struct{}{}:
-		default: // it is awake
+		default: // already requested
 		}
 	}
 }
@@ -77,8 +76,8 @@ func (s *Sampler) Wake(name string) {
 // Latest returns the newest Snapshot, nil before the first.
 func (s *Sampler) Latest() *Snapshot { return s.latest.Load() }
 
-// Next returns a channel that is closed when the next Snapshot is published.
-// A caller that must miss none calls it before Latest.
+// Next returns a channel that is closed when the next Snapshot is published. Call
+// it before Latest to miss none.
 func (s *Sampler) Next() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,8 +86,8 @@ func (s *Sampler) Next() <-chan struct{} {
 	return c
 }
 
-// Emit takes an event from a source. It does not block. An Xid that two
-// witnesses tell of is counted once.
+// Emit adds an event of a source. It does not block. An Xid that two witnesses
+// report is counted once.
 func (s *Sampler) Emit(e Event) {
 	now := time.Now()
 	e.tidy(now)
@@ -123,7 +122,8 @@ func (s *Sampler) Emit(e Event) {
 	}
 }
 
-// witness notes on the event that e tells of again who told of it, and on e.
+// witness adds e, a second report of an event, to the first report, and the
+// witnesses of both to e.
 func (s *Sampler) witness(e *Event) {
 	e.Witnesses = []string{e.Source}
 	for i := len(s.events) - 1; i >= 0; i-- {
@@ -131,12 +131,12 @@ func (s *Sampler) witness(e *Event) {
 		if o.Kind != e.Kind || o.Device != e.Device || o.Code != e.Code || o.Source == e.Source || slices.Contains(o.Witnesses, e.Source) {
 			continue
 		}
-		// Snapshots share the event's slices, so it gets new ones.
-		told := o.Witnesses
-		if len(told) == 0 {
-			told = []string{o.Source}
+		// Snapshots share the slices of o, so it gets new ones.
+		witnesses := o.Witnesses
+		if len(witnesses) == 0 {
+			witnesses = []string{o.Source}
 		}
-		o.Witnesses = append(slices.Clone(told), e.Source)
+		o.Witnesses = append(slices.Clone(witnesses), e.Source)
 		o.Sub, o.Detail, o.Action = cmp.Or(o.Sub, e.Sub), cmp.Or(o.Detail, e.Detail), cmp.Or(o.Action, e.Action)
 		o.PCI, o.Partition, o.Cause = cmp.Or(o.PCI, e.PCI), cmp.Or(o.Partition, e.Partition), cmp.Or(o.Cause, e.Cause)
 		e.Witnesses = o.Witnesses
@@ -147,13 +147,12 @@ func (s *Sampler) witness(e *Event) {
 func (s *Sampler) touch() {
 	select {
 	case s.changed <- struct{}{}:
-	default: // a publication that has not begun yet will see the change
+	default: // the next publication includes the change
 	}
 }
 
-// gather waits for rounds that have begun a moment ago: sources tick together,
-// and what those say that answer at once makes one Snapshot. An event waits
-// for none.
+// gather waits a moment for rounds in flight: sources tick together, and fast
+// answers make one Snapshot. An event does not wait.
 func (s *Sampler) gather(ctx context.Context) {
 	for wait := s.moment(); wait > 0; wait = s.moment() {
 		select {
@@ -165,7 +164,7 @@ func (s *Sampler) gather(ctx context.Context) {
 	}
 }
 
-// moment is how long it is worth waiting for rounds in flight.
+// moment returns how long to wait for rounds in flight.
 func (s *Sampler) moment() (wait time.Duration) {
 	const moment = 50 * time.Millisecond
 	s.mu.Lock()
@@ -181,9 +180,9 @@ func (s *Sampler) moment() (wait time.Duration) {
 	return wait
 }
 
-// Run samples until ctx is done and then closes the sources. A source whose
-// Sample does not return is given up after closeGrace and not closed. The
-// error is the first of those sources that could not be closed, never ctx's.
+// Run samples until ctx is done and then closes the sources, except those whose
+// Sample does not return within closeGrace. It returns the error of the first
+// source that could not be closed, never that of ctx.
 func (s *Sampler) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	for _, st := range s.sources {
@@ -223,8 +222,8 @@ type outcome struct {
 	took  time.Duration
 }
 
-// loop drives one source: one call at a time, given up after its timeout but
-// never overtaken.
+// loop calls one source on its tick. A call is given up after its timeout; the next
+// one starts after it has returned.
 func (s *Sampler) loop(ctx context.Context, st *sourceState) {
 	returned := make(chan outcome, 1)
 	busy, overdue := false, false
@@ -272,8 +271,8 @@ func (s *Sampler) loop(ctx context.Context, st *sourceState) {
 	}
 }
 
-// late is the outcome of a round that came back after it was given up: what
-// it read is of the past, what it counted and why it failed are not.
+// late is the outcome of a round that returned after it was given up: its counts
+// and its error, without its readings.
 func (o outcome) late() outcome {
 	err := fmt.Errorf("%w: round returned after %v", context.DeadlineExceeded, o.took.Round(time.Millisecond))
 	if o.err != nil {
@@ -283,11 +282,11 @@ func (o outcome) late() outcome {
 }
 
 const (
-	// grace is what a source has beyond the deadline in its context, to
-	// return what it has by then.
+	// grace is the time after the deadline of its context in which a source
+	// can return what it has read.
 	grace = 250 * time.Millisecond
-	// closeGrace is what a Sample has to return when everything ends; ending
-	// a worker by force takes less.
+	// closeGrace is the time in which a Sample must return at the end. Killing
+	// a worker takes less.
 	closeGrace = 2 * time.Second
 )
 

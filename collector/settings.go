@@ -2,24 +2,24 @@ package collector
 
 import "time"
 
-// Settings are what may change while a Sampler runs.
+// Settings can change while a Sampler runs.
 type Settings struct {
-	// Interval is the time from one round of a source to its next; 1 s where
-	// it is not positive.
+	// Interval is the time between two rounds of a source; 1 s if it is not
+	// positive.
 	Interval time.Duration
-	// Timeout is how long a round may take, by the source's name; 5 s for a
-	// source without a positive one.
+	// Timeout is the time limit of a round, by source name; 5 s where it is
+	// not positive.
 	Timeout map[string]time.Duration
-	// ForgetAfter is how long a device that vanished keeps its counters and
-	// its accel_device_up of 0; one that is not positive forgets it with the
-	// round that misses it.
+	// ForgetAfter is how long a missing device keeps its counters and its
+	// accel_device_up of 0. If it is not positive, the device is forgotten
+	// with the first round that lacks it.
 	ForgetAfter time.Duration
-	// XidBaseline are the numbers of Xids that stand at 0 beside the built-in
-	// ones.
+	// XidBaseline are Xids whose counters start at 0 before the first event,
+	// in addition to the built-in ones.
 	XidBaseline []int
 }
 
-// DefaultSettings returns the settings that apply where nothing else is said.
+// DefaultSettings returns the default settings.
 func DefaultSettings() Settings {
 	return Settings{Interval: time.Second, ForgetAfter: 24 * time.Hour}
 }

@@ -11,23 +11,23 @@ type Source interface {
 	// Name is the value of the label source: lower case, stable.
 	Name() string
 	// Sample reads every device once. It returns what could be read and an
-	// error that names what could not; both may be non-zero. The Round
-	// belongs to the caller. Sample is called by one goroutine at a time and
-	// should return when ctx is done, but may outlive it where a call into
-	// the kernel or a library does not return. It neither logs nor retries.
+	// error that names what could not; both may be non-zero. The caller owns
+	// the Round. One goroutine at a time calls Sample. It should return when
+	// ctx is done, but may outlive it where a call into the kernel or a
+	// library does not return. It neither logs nor retries.
 	Sample(ctx context.Context) (Round, error)
-	// Close frees what the Source holds. No Sample is in flight when it is
-	// called, and none follows.
+	// Close frees the resources of the Source. No Sample is in flight when it
+	// is called, and none follows.
 	Close() error
 }
 
-// Round is what one call of Sample yields.
+// Round is the result of one call of Sample.
 type Round struct {
 	Devices []Device
-	// Node holds readings of PerNode families.
+	// Node has the readings of PerNode families.
 	Node []Reading
-	// Distributions are the Histograms of the Source, with all that they
-	// have counted since it was opened.
+	// Distributions are the Histograms of the Source, cumulative since it was
+	// opened.
 	Distributions []Distribution
 	// Calls counts answers of the native library other than success since
 	// the last Round.
@@ -41,33 +41,33 @@ type CallError struct {
 	Count uint64
 }
 
-// Sentinel errors by which a Source says why it has nothing. The Sampler
-// turns them into the label reason of accel_source_up.
+// Sentinel errors: why a Source has nothing. The Sampler converts them to the
+// label reason of accel_source_up.
 var (
 	// ErrAbsent: there is nothing for this Source on this machine (no driver
-	// installed, no such bus). It is no fault.
+	// installed, no such bus). It is not a fault.
 	ErrAbsent = errors.New("nothing to read on this machine")
-	// ErrReleased: told to keep every handle closed.
+	// ErrReleased: every handle must stay closed.
 	ErrReleased = errors.New("released")
 	// ErrCrashed: the worker process ended on its own.
 	ErrCrashed = errors.New("worker ended")
-	// ErrProtocol: the worker answered with something unintelligible.
+	// ErrProtocol: the answer of the worker is invalid.
 	ErrProtocol = errors.New("garbage from the worker")
 	// ErrBackoff: the worker is not restarted yet.
 	ErrBackoff = errors.New("waiting to restart the worker")
 	// ErrMismatch: the driver and its library have different versions.
 	ErrMismatch = errors.New("driver and library versions differ")
-	// ErrRestart: the library must be loaded anew, which takes a fresh
-	// process: the driver was reloaded or replaced under this one.
-	ErrRestart = errors.New("native library must be loaded anew")
+	// ErrRestart: the driver was reloaded or replaced, so the library must be
+	// loaded again, by a new process.
+	ErrRestart = errors.New("native library must be reloaded")
 	// ErrDriver: the driver is installed but not loaded or not answering.
 	ErrDriver = errors.New("driver does not answer")
-	// ErrEngine: the service that stands between the Source and the driver is
-	// not there, has gone or refuses.
+	// ErrEngine: the service between the Source and the driver is absent or
+	// refuses.
 	ErrEngine = errors.New("host engine does not answer")
 )
 
-// Why a source is not up: the values of the label reason of accel_source_up.
+// Reasons why a source is not up: the label reason of accel_source_up.
 const (
 	SourceAbsent   = "absent"
 	SourceReleased = "released"
@@ -82,7 +82,7 @@ const (
 	SourceError    = "error"
 )
 
-// reason maps the error of a Sample to the label value that names it.
+// reason returns the label value for the error of a Sample.
 func reason(err error) string {
 	for _, r := range []struct {
 		err    error
@@ -106,7 +106,7 @@ func reason(err error) string {
 	return SourceError
 }
 
-// Status is one Source's latest outcome. Health is said here and never
+// Status is the latest outcome of one Source. Health is reported here and never
 // inferred from the presence of data.
 type Status struct {
 	Source string `json:"source"`
@@ -134,26 +134,24 @@ type Status struct {
 type Snapshot struct {
 	// Seq grows by one with every Snapshot.
 	Seq uint64
-	// Time is when the Snapshot was made; the devices say themselves when
-	// they were read.
+	// Time is when the Snapshot was made. Device.Sampled is when a device was
+	// read.
 	Time time.Time
 	// Sources are in the order in which they were added.
 	Sources []Status
-	// Devices are sorted by ID, partitions among them. Their Readings hold
-	// every PerDevice series, the exporter's own verdict (accel_device_up)
-	// included.
+	// Devices are sorted by ID, partitions included. Their Readings are every
+	// PerDevice series, including accel_device_up.
 	Devices []Device
-	// Node holds every PerNode series.
+	// Node has every PerNode series.
 	Node []Reading
-	// Distributions holds the series of every Histogram.
+	// Distributions has the series of every Histogram.
 	Distributions []Distribution
 	// Events are the most recent events, oldest first, bounded.
 	Events []Event
-	// News are the events since the Snapshot before, oldest first: each is in
-	// the News of one Snapshot. Where a second witness told of an Xid, it is
-	// there again, with Witnesses, since the second may say more.
+	// News are the events since the previous Snapshot, oldest first. Each is
+	// in the News of one Snapshot; an Xid that a second witness reports is
+	// repeated, with Witnesses and the details that the second adds.
 	News []Event
-	// Again is when a Judge wants to judge once more, whatever happens: zero
-	// where none does. A Snapshot is published then.
+	// Again is when a Judge requests another Snapshot, zero where none does.
 	Again time.Time
 }

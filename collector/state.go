@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Bounds on what a source can make the Sampler remember.
+// Bounds on the memory that a source can cause.
 const (
 	maxUnknown = 64  // devices known by an event only
 	maxXids    = 256 // Xid numbers per device
 	maxErrText = 2000
 )
 
-// sourceState is what the Sampler knows of one source: its latest round, and
-// the memory by which counters outlive a device, a round and a worker.
+// sourceState is the state of one source: its latest round, and the counters that
+// outlive a device, a round and a worker.
 type sourceState struct {
 	src     Source
 	names   []string // the source's name, as the values of a label
@@ -25,10 +25,10 @@ type sourceState struct {
 	dists   []Distribution
 	wake    chan struct{} // capacity 1: the next round is due now
 	status  Status
-	node    []Reading // of the latest round; what stays of it while that failed
+	node    []Reading // of the latest round; without gauges after a failure
 	devices map[string]*deviceState
 
-	begun    time.Time // when the round in flight did; zero while none is
+	begun    time.Time // of the round in flight, zero without one
 	late     bool      // the round in flight has been given up
 	inFlight bool      // a Sample has outlived the Sampler's loop
 
@@ -53,7 +53,7 @@ func newSourceState(src Source) *sourceState {
 	}
 }
 
-// returned takes the outcome of a finished round.
+// returned processes the outcome of a finished round.
 func (st *sourceState) returned(now time.Time, o outcome, set *Settings) {
 	if exit, ok := errors.AsType[*WorkerExit](o.err); ok {
 		st.exits.add(1, st.src.Name(), exit.How)
@@ -72,8 +72,8 @@ func (st *sourceState) returned(now time.Time, o outcome, set *Settings) {
 	if o.err != nil {
 		st.status.Err = clipText(o.err.Error())
 	}
-	// A source that could read nothing at all has failed; one that could
-	// read part, or that finds that there is no device, has not.
+	// A source that could read nothing has failed. One that read a part, or
+	// found that there is no device, has not.
 	if o.err != nil && len(o.round.Devices) == 0 {
 		st.fail(reason(o.err), failed)
 		return
@@ -91,20 +91,20 @@ func (st *sourceState) returned(now time.Time, o outcome, set *Settings) {
 	st.accept(now, o.round.Devices, set)
 }
 
-// asked reports whether a round that ended in err has asked any hardware.
+// asked reports whether a round that ended in err has accessed hardware.
 func asked(err error) bool {
 	return !errors.Is(err, ErrAbsent) && !errors.Is(err, ErrReleased) && !errors.Is(err, ErrBackoff)
 }
 
-// overdue notes that the round in flight is past its deadline.
+// overdue records that the round in flight is past its deadline.
 func (st *sourceState) overdue() {
 	st.late, st.status.Stuck = true, true
 	st.status.Err = "round has not returned within its deadline"
 	st.fail(SourceTimeout, false)
 }
 
-// fail withdraws what does not outlive a failure. A round that finds nothing
-// to read, or that was told not to look, has not failed.
+// fail withdraws gauges. A round without hardware, or during a release, does not
+// count as failed.
 func (st *sourceState) fail(why string, counted bool) {
 	st.status.Up, st.status.Reason = false, why
 	st.node = staying(st.node)
@@ -113,7 +113,7 @@ func (st *sourceState) fail(why string, counted bool) {
 	}
 }
 
-// staying returns those of readings that outlive the failure of their origin.
+// staying returns the readings that outlive the failure of their origin.
 func staying(readings []Reading) []Reading {
 	var out []Reading
 	for _, r := range readings {
@@ -124,7 +124,7 @@ func staying(readings []Reading) []Reading {
 	return out
 }
 
-// accept merges the devices of a round into the memory.
+// accept merges the devices of a round into the state.
 func (st *sourceState) accept(now time.Time, devices []Device, set *Settings) {
 	st.recognise(devices)
 	present := make(map[string]bool, len(devices))
@@ -157,8 +157,8 @@ func (st *sourceState) accept(now time.Time, devices []Device, set *Settings) {
 	}
 }
 
-// recognise gives devices that go by a passing name the identity of the
-// device that was last seen in their place and is nowhere else now.
+// recognise gives devices whose identity could not be read (Passing) the identity
+// of the device last seen at their place, unless it is elsewhere now.
 func (st *sourceState) recognise(devices []Device) {
 	for i := range devices {
 		d := &devices[i]
@@ -175,11 +175,10 @@ func (st *sourceState) recognise(devices []Device) {
 	}
 }
 
-// absent judges a device that the round does not list, and reports whether to
-// remember it. A partition whose parent answers without it has been
-// reconfigured away; a device whose slot another one is in has been replaced;
-// one that never answered went by a passing name. Whatever else is gone is
-// missed.
+// absent updates a device that the round does not list, and reports whether to
+// keep it. A partition whose parent answers was removed by a reconfiguration, a
+// device whose slot has another was replaced, and one that never answered had no
+// identity. Other devices are missing.
 func (st *sourceState) absent(ds *deviceState, slots map[string]bool, now time.Time, forget time.Duration) bool {
 	d := &ds.device
 	if d.Parent == "" && (slots[d.PCI] || d.Passing || d.Class != "" && d.Sampled.IsZero()) {
@@ -224,7 +223,7 @@ func (st *sourceState) render(snap *Snapshot, observations []observation) []obse
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// ownSeries appends what the exporter says of the source itself.
+// ownSeries appends the series about the source itself.
 func (st *sourceState) ownSeries(out []Reading) []Reading {
 	name := st.names
 	up := 0.0
@@ -265,8 +264,8 @@ func clipText(s string) string {
 	return strings.ToValidUTF8(s, "?")
 }
 
-// sortDevices sorts by ID; of two sources that know the same device, the one
-// that was added first comes first.
+// sortDevices sorts by ID, and devices of equal ID by the registration of their
+// sources.
 func sortDevices(d []Device) {
 	slices.SortStableFunc(d, func(a, b Device) int { return cmp.Compare(a.ID, b.ID) })
 }

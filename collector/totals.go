@@ -2,22 +2,21 @@ package collector
 
 import "slices"
 
-// totalOf names, by a family whose first label is a part of the device, the
-// family in which the parts are added up.
+// totalOf maps a family whose first label is a part of the device to the family of
+// the sum over parts.
 var totalOf = map[*Metric]*Metric{
 	NVLinkErrors:   GPUNVLinkErrors,
 	NVLinkTransmit: GPUNVLinkTransmit,
 	NVLinkReceive:  GPUNVLinkReceive,
 }
 
-// totals are counters of a device that add up what its parts count. They begin
-// at 0 when the device is first seen, and take increases, not values: a part
-// that begins anew must not make the sum fall, which a reader would take for a
-// restart of all of it.
+// totals are counters of a device that sum counters of its parts. They start at 0
+// when the device is first seen, and add increases, not values: the restart of one
+// part must not look like a restart of the sum.
 type totals []Reading
 
-// add takes the increases from one round of the device to the next. Whatever
-// the rounds between could not read is among was.
+// add adds the increases from was, which includes counters that later rounds could
+// not read, to now.
 func (t *totals) add(now, was []Reading) {
 	for i := range now {
 		r := &now[i]
@@ -27,7 +26,7 @@ func (t *totals) add(now, was []Reading) {
 		}
 		sum := t.at(m, r.Labels[1:])
 		switch before, ok := valueOf(r, was, i); {
-		case !ok: // what it has counted so far is of before we looked
+		case !ok: // counted before the device was first seen
 		case r.Value < before:
 			sum.Value += r.Value
 		default:
@@ -36,7 +35,7 @@ func (t *totals) add(now, was []Reading) {
 	}
 }
 
-// at returns the total of a family and labels, which is new at 0.
+// at returns the total of a family and labels, a new one at 0.
 func (t *totals) at(m *Metric, labels []string) *Reading {
 	total := Reading{Metric: m, Labels: labels}
 	i := slices.IndexFunc(*t, func(r Reading) bool { return r.sameSeries(&total) })
@@ -47,8 +46,8 @@ func (t *totals) at(m *Metric, labels []string) *Reading {
 	return &(*t)[i]
 }
 
-// valueOf returns the value that the series of r has among readings, where it
-// is most likely at position i.
+// valueOf returns the value of the series of r among readings, where it is most
+// likely at position i.
 func valueOf(r *Reading, readings []Reading, i int) (float64, bool) {
 	if i >= len(readings) || !r.sameSeries(&readings[i]) {
 		i = slices.IndexFunc(readings, func(o Reading) bool { return o.sameSeries(r) })

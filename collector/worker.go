@@ -6,18 +6,15 @@ import (
 	"io"
 )
 
-// Serve is the worker's side of the protocol: it samples src whenever the
-// parent asks over in, and writes rounds to out. It returns when in ends, which
-// is how the parent releases the worker and how the parent's death shows,
-// even while a Sample has not returned; or once src has nothing more to give
-// to this process (ErrAbsent, ErrRestart and their like), the round that says
-// so having been sent. The caller must then end the process at once and not
-// Close src: a library that hangs must not keep it alive. The error says that
-// out cannot be written to or in not be read; it is ErrProtocol where in holds
-// no request.
+// Serve is the worker's end of the pipe: it samples src for each request on in,
+// and writes rounds to out. It returns when in ends, because the parent releases
+// the worker or has died, even while a Sample has not returned. It also returns
+// after a round with an error that only a new process can resolve (see final).
+// The caller must then end the process at once and not Close src: a library that
+// hangs must not keep it alive. The error is one of reading in or writing out; it
+// is ErrProtocol for an invalid request.
 //
-// events carries what src pushes; it is drained while Serve runs. It may be
-// nil, or end before Serve does.
+// Serve forwards events, which may be nil or be closed before Serve returns.
 func Serve(in io.Reader, out io.Writer, src Source, events <-chan Event) error {
 	w := newFrameWriter(out)
 	if err := w.write(&message{Hello: &hello{src.Name(), fingerprint()}}); err != nil {
@@ -78,8 +75,8 @@ func answer(requests <-chan request, src Source, w *frameWriter) error {
 	return nil
 }
 
-// final reports whether a worker that failed so can only do better as a new
-// process: a library once loaded stays mapped whatever replaces it on disk.
+// final reports whether only a new process can resolve err: a loaded library
+// stays mapped whatever replaces it on disk.
 func final(err error) bool {
 	return errors.Is(err, ErrAbsent) || errors.Is(err, ErrRestart) || errors.Is(err, ErrMismatch) || errors.Is(err, ErrDriver) || errors.Is(err, ErrEngine)
 }

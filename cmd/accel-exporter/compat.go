@@ -18,7 +18,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
-// compatFlags is the command line of what dcgm-exporter's users are used to.
+// compatFlags are the flags for users of dcgm-exporter.
 type compatFlags struct {
 	on        bool
 	fields    string
@@ -30,24 +30,23 @@ type compatFlags struct {
 	podLabels []string
 	dashes    bool
 	jobs      string // a folder
-	// ignored are flags of dcgm-exporter that were given, each with why it has
-	// no effect.
+	// ignored are flags of dcgm-exporter without effect, each with the reason.
 	ignored []string
 
 	selected []*regexp.Regexp // podLabels
 }
 
 func (f *compatFlags) add(app *kingpin.Application) {
-	app.Flag(compatFlag, "Show the families of NVIDIA's dcgm-exporter beside those of this exporter, and take its flags and environment variables: see docs/migrating-from-dcgm-exporter.md.").BoolVar(&f.on)
-	app.Flag("dcgm.fields", "Counters file of dcgm-exporter: the DCGM fields to show and, where DCGM is asked, to read. Read again like the configuration file. By default those that dcgm-exporter shows.").PlaceHolder("FILE").StringVar(&f.fields)
-	app.Flag("compat.hostname", "Name of this node on the families of dcgm-exporter; by default the host's.").Envar("NODE_NAME").PlaceHolder("NAME").StringVar(&f.hostname)
-	app.Flag("compat.hostname-label", "Label of the node's name on them: hostname, Hostname as before dcgm-exporter 4.8.3, or none.").Default("hostname").PlaceHolder("NAME").StringVar(&f.hostLabel)
-	app.Flag("compat.old-label-names", "Use the labels uuid, pod_name, pod_namespace and container_name of dcgm-exporter 1 on them.").BoolVar(&f.oldNames)
-	app.Flag("compat.pods", "Put the pod that holds a device on its series of them.").Default("true").BoolVar(&f.pods)
-	app.Flag("compat.pod-uid", "Put the UID of the pod on them; needs --kubernetes.pods.").BoolVar(&f.podUID)
-	app.Flag("compat.pod-label", "Put labels of the pod on them whose names in Kubernetes match this regular expression (RE2, anywhere in the name); repeatable. Needs --kubernetes.pods and --kubernetes.pod-label.").PlaceHolder("REGEX").StringsVar(&f.podLabels)
-	app.Flag("compat.model-dashes", "Replace blanks by dashes in the model's name on them.").BoolVar(&f.dashes)
-	app.Flag("compat.hpc-jobs", "Put the jobs of a scheduler such as Slurm on them, by files in this folder: each is named after the index of a GPU, or index.instance of a MIG instance, and has the id of a job in each line. Looked at every two seconds.").PlaceHolder("DIR").StringVar(&f.jobs)
+	app.Flag(compatFlag, "Serve the families of NVIDIA's dcgm-exporter beside those of this exporter, and accept its flags and environment variables: see docs/migrating-from-dcgm-exporter.md.").BoolVar(&f.on)
+	app.Flag("dcgm.fields", "Counters file of dcgm-exporter: the DCGM fields to serve and, with DCGM, to read. Reloaded like the configuration file. Default: the fields of dcgm-exporter.").PlaceHolder("FILE").StringVar(&f.fields)
+	app.Flag("compat.hostname", "Value of the node label on the families of dcgm-exporter. Default: the host name.").Envar("NODE_NAME").PlaceHolder("NAME").StringVar(&f.hostname)
+	app.Flag("compat.hostname-label", "Name of the node label on the families of dcgm-exporter: hostname, Hostname (before dcgm-exporter 4.8.3) or none.").Default("hostname").PlaceHolder("NAME").StringVar(&f.hostLabel)
+	app.Flag("compat.old-label-names", "Use the labels uuid, pod_name, pod_namespace and container_name of dcgm-exporter 1 on its families.").BoolVar(&f.oldNames)
+	app.Flag("compat.pods", "Add the pod of a device to its dcgm-exporter series.").Default("true").BoolVar(&f.pods)
+	app.Flag("compat.pod-uid", "Add the pod's UID to dcgm-exporter series. Needs --kubernetes.pods.").BoolVar(&f.podUID)
+	app.Flag("compat.pod-label", "Add to dcgm-exporter series the pod labels whose Kubernetes names match this regular expression (RE2, not anchored). Repeatable. Needs --kubernetes.pods and --kubernetes.pod-label.").PlaceHolder("REGEX").StringsVar(&f.podLabels)
+	app.Flag("compat.model-dashes", "Replace spaces by dashes in the model name on dcgm-exporter series.").BoolVar(&f.dashes)
+	app.Flag("compat.hpc-jobs", "Add the jobs of a scheduler such as Slurm to dcgm-exporter series. Each file in this folder is named after the index of a GPU, or index.instance of a MIG instance, and has a job id in each line. Read every two seconds.").PlaceHolder("DIR").StringVar(&f.jobs)
 }
 
 func (f *compatFlags) check(p *podFlags) error {
@@ -70,13 +69,14 @@ func (f *compatFlags) check(p *podFlags) error {
 	return nil
 }
 
-// options are what the flags say; file is the counters file, nil without one.
+// options returns the options of the view. file is the counters file, nil
+// without one.
 func (f *compatFlags) options(file *counters.File) compat.Options {
 	o := compat.Options{Counters: file, OldNamespace: f.oldNames, Pods: f.pods, PodUID: f.podUID, Dashes: f.dashes}
 	if f.hostLabel != "none" {
 		o.HostnameLabel, o.Hostname = f.hostLabel, f.hostname
 		if o.Hostname == "" {
-			o.Hostname, _ = os.Hostname() // without a name there is no label
+			o.Hostname, _ = os.Hostname() // without a name the label is left out
 		}
 	}
 	if len(f.selected) > 0 {
@@ -87,37 +87,36 @@ func (f *compatFlags) options(file *counters.File) compat.Options {
 	return o
 }
 
-// dcgmFields is the counters file, and the view that is made of it.
+// dcgmFields is the counters file, the folder of jobs, and the view made of
+// both.
 type dcgmFields struct {
 	flags *compatFlags
 	log   *slog.Logger
-	// counters are the rows in force, nil where no file is named.
-	counters atomic.Pointer[counters.File]
-	view     atomic.Pointer[compat.View] // nil where none is asked for
-	input    *input                      // nil where no file is named
-	// changed is called when other rows have come into force, and shown when
-	// another view has.
-	changed, shown func()
-	// jobs are those of the folder of jobs, nil where none is named.
-	jobs      atomic.Pointer[compat.Jobs]
-	rendering sync.Mutex // one view is made at a time, of what is latest
+	input *input // the counters file, nil where none is named
+	// changed is called after the rows or the view have changed. It is nil
+	// until the program is built.
+	changed func()
+
+	counters atomic.Pointer[counters.File] // nil where none is named
+	jobs     atomic.Pointer[compat.Jobs]   // nil where no folder is named
+	view     atomic.Pointer[compat.View]   // nil where dcgm-exporter's families are off
+	mu       sync.Mutex                    // locked while a view is built
 }
 
-// openFields loads the counters file, where one is named.
+// openFields loads the counters file, if one is named.
 func openFields(f *compatFlags, log *slog.Logger) (*dcgmFields, error) {
 	d := &dcgmFields{flags: f, log: log}
 	if len(f.ignored) > 0 {
 		log.Warn("Some flags or variables of dcgm-exporter have no effect", "which", strings.Join(f.ignored, "; "))
 	}
-	d.changed, d.shown = func() {}, func() {} // there is nothing yet that they could change
 	if f.jobs != "" {
 		d.jobs.Store(&compat.Jobs{})
 	}
 	if f.fields == "" {
-		d.take(nil)
+		d.apply(nil)
 		return d, nil
 	}
-	d.input = fileInput(f.fields, counters.Parse, d.take)
+	d.input = fileInput(f.fields, counters.Parse, d.apply)
 	apply, err := d.input.load()
 	if err != nil {
 		return nil, err
@@ -126,14 +125,14 @@ func openFields(f *compatFlags, log *slog.Logger) (*dcgmFields, error) {
 	return d, nil
 }
 
-// take puts rows into force, and says once which of them show nothing.
-func (d *dcgmFields) take(c *counters.File) {
-	d.counters.Store(c)
-	defer d.changed()
-	if !d.flags.on {
+// apply replaces the rows, and logs those that are not shown.
+func (d *dcgmFields) apply(file *counters.File) {
+	d.counters.Store(file)
+	d.render()
+	v := d.view.Load()
+	if v == nil {
 		return
 	}
-	v := d.render()
 	var rows []string
 	for _, s := range v.Unserved() {
 		rows = append(rows, s.Name+" ("+s.Reason+")")
@@ -143,18 +142,21 @@ func (d *dcgmFields) take(c *counters.File) {
 	}
 }
 
-// render makes the view of the rows and jobs in force.
-func (d *dcgmFields) render() *compat.View {
-	d.rendering.Lock()
-	defer d.rendering.Unlock()
-	o := d.flags.options(d.counters.Load())
-	o.Jobs = d.jobs.Load()
-	v := compat.New(o)
-	d.view.Store(v)
-	return v
+// render rebuilds the view from the current rows and jobs.
+func (d *dcgmFields) render() {
+	if d.flags.on {
+		d.mu.Lock()
+		o := d.flags.options(d.counters.Load())
+		o.Jobs = d.jobs.Load()
+		d.view.Store(compat.New(o))
+		d.mu.Unlock()
+	}
+	if d.changed != nil {
+		d.changed()
+	}
 }
 
-// page is the view in force, nil where none is asked for.
+// page returns the current view, nil without one.
 func (d *dcgmFields) page() exposition.View {
 	if v := d.view.Load(); v != nil {
 		return v

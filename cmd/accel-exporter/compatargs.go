@@ -13,9 +13,9 @@ import (
 const compatFlag = "compat.dcgm-exporter"
 
 // fromDCGMExporter translates the flags and environment variables of
-// dcgm-exporter into flags of this exporter, where args ask for it. What is
-// given by a flag of this exporter stays; of dcgm-exporter's a flag goes before
-// a variable. ignored names what was given and has no effect, with the reason.
+// dcgm-exporter into flags of this exporter, where args have compatFlag. A flag
+// of this exporter overrides a flag of dcgm-exporter, which overrides a variable.
+// ignored names flags and variables without effect, with the reason.
 func fromDCGMExporter(args []string, lookup func(string) (string, bool), exists func(string) bool) (translated, ignored []string, err error) {
 	if !wantsCompat(args) {
 		return args, nil, nil
@@ -39,7 +39,7 @@ func fromDCGMExporter(args []string, lookup func(string) (string, bool), exists 
 	return own, c.ignored, errors.Join(wrong...)
 }
 
-// wantsCompat looks for the flag before anything else is understood.
+// wantsCompat reports whether args have compatFlag, before they are parsed.
 func wantsCompat(args []string) bool {
 	on := false
 	for _, a := range args {
@@ -64,23 +64,23 @@ func hasFlag(args []string, name string) bool {
 	})
 }
 
-// repeatable are the flags that take what several say.
+// repeatable are the flags that can be given several times.
 var repeatable = map[string]bool{"--compat.pod-label": true, "--kubernetes.pod-label": true}
 
-// translation is one command line on its way.
+// translation is the state of translating one command line.
 type translation struct {
 	exists  func(string) bool
 	given   map[*foreignFlag]bool
 	made    []string // flags of this exporter
 	ignored []string
-	// podLabels: labels of pods are asked for, those that allowed selects or,
-	// where it is empty, all.
+	// podLabels adds the labels of pods that allowed selects, or all where it
+	// is empty.
 	podLabels bool
 	allowed   []string
 }
 
-// split takes dcgm-exporter's flags out of args and returns the rest. Like
-// that exporter it takes one dash or two, and values after = or a blank.
+// split removes dcgm-exporter's flags from args and returns the rest. Like
+// dcgm-exporter it accepts one dash or two, and values after = or a space.
 func (c *translation) split(args []string, wrong *[]error) (own []string) {
 	for i := 0; i < len(args); i++ {
 		name, value, assigned := strings.Cut(args[i], "=")
@@ -122,7 +122,7 @@ func foreign(arg string) *foreignFlag {
 	return nil
 }
 
-// selected are the flags that select labels of pods.
+// selected returns the flags that select pod labels.
 func (c *translation) selected() []string {
 	switch {
 	case !c.podLabels:

@@ -63,7 +63,7 @@ func TestArgumentsOfDCGMExporter(t *testing.T) {
 		{env: []string{"NVIDIA_RESOURCE_NAMES=nvidia.com/a100"}, ignored: []string{"NVIDIA_RESOURCE_NAMES: not needed"}},
 		{env: []string{"DCGM_POD_RESOURCES_KUBELET_SOCKET=/x.sock"}, want: []string{"--podresources.socket=/x.sock"}},
 		{args: []string{"-o"}, want: []string{"--compat.old-label-names"}},
-		{args: []string{"-m", "ns:name"}, ignored: []string{"-m: the ConfigMap is not asked for; mount it"}},
+		{args: []string{"-m", "ns:name"}, ignored: []string{"-m: ConfigMaps are not read; mount it"}},
 		{env: []string{"DCGM_EXPORTER_CONFIGMAP_DATA=none"}},
 		{args: []string{"-r", "localhost:5555"}, want: []string{"--dcgm.address=localhost:5555"}},
 		{env: []string{"DCGM_REMOTE_HOSTENGINE_INFO=host:1"}, want: []string{"--dcgm.address=host:1"}},

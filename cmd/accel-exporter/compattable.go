@@ -13,21 +13,21 @@ type foreignFlag struct {
 	short   []string
 	env     string
 	boolean bool
-	// usual is the value that asks for nothing, dcgm-exporter's default where
-	// this exporter does the same.
+	// usual is the value without effect: dcgm-exporter's default, where this
+	// exporter behaves the same.
 	usual string
-	// to makes flags of this exporter of the value; nil where there is none,
-	// and why says why.
+	// to translates the value into flags of this exporter. It is nil where
+	// there is none; why is the reason.
 	to  func(c *translation, value string) ([]string, error)
 	why string
 }
 
-// as is a flag that has the same meaning here.
+// as translates to a flag of the same meaning.
 func as(flag string) func(*translation, string) ([]string, error) {
 	return func(_ *translation, value string) ([]string, error) { return []string{flag + "=" + value}, nil }
 }
 
-// when is what a flag that is on, or off, stands for.
+// when translates to flags where the value is on.
 func when(on string, flags ...string) func(*translation, string) ([]string, error) {
 	return func(_ *translation, value string) ([]string, error) {
 		if value != on {
@@ -37,13 +37,13 @@ func when(on string, flags ...string) func(*translation, string) ([]string, erro
 	}
 }
 
-// allLabels has every label of pods told by the API server.
+// allLabels reads every pod label from the API server.
 var allLabels = []string{"--kubernetes.pods", "--kubernetes.pod-label=*", "--kubernetes.pod-label=*/*"}
 
 const (
 	notNeeded = "not needed here"
 	allShown  = "every device is shown"
-	noSamples = "its count of samples is not shown; increase() of accel_gpu_xid_errors_total or accel_throttle_seconds_total says it"
+	noSamples = "its count of samples is not shown; use increase() of accel_gpu_xid_errors_total or accel_throttle_seconds_total"
 )
 
 var foreignFlags = []foreignFlag{
@@ -55,12 +55,12 @@ var foreignFlags = []foreignFlag{
 	{name: "kubernetes-enable-pod-uid", env: "DCGM_EXPORTER_KUBERNETES_ENABLE_POD_UID", boolean: true, usual: "false", to: when("true", "--kubernetes.pods", "--compat.pod-uid")},
 	{name: "kubernetes-gpu-id-type", env: "DCGM_EXPORTER_KUBERNETES_GPU_ID_TYPE", why: notNeeded + ": device ids of every form are recognised"},
 	{name: "kubernetes-pod-label-allowlist-regex", env: "DCGM_EXPORTER_KUBERNETES_POD_LABEL_ALLOWLIST_REGEX", to: toAllowed},
-	{name: "kubernetes-virtual-gpus", env: "KUBERNETES_VIRTUAL_GPUS", boolean: true, usual: "false", why: notNeeded + ": shared devices are recognised, and each pod has what was measured of its processes"},
+	{name: "kubernetes-virtual-gpus", env: "KUBERNETES_VIRTUAL_GPUS", boolean: true, usual: "false", why: notNeeded + ": shared devices are recognised, and each pod gets the use of its own processes"},
 	{name: "kubernetes-enable-dra", env: "KUBERNETES_ENABLE_DRA", boolean: true, usual: "false", to: when("true", "--kubernetes.pods", "--kubernetes.resource-slices")},
-	{name: "nvidia-resource-names", env: "NVIDIA_RESOURCE_NAMES", why: notNeeded + ": devices are recognised by their ids, whatever their resource is called"},
+	{name: "nvidia-resource-names", env: "NVIDIA_RESOURCE_NAMES", why: notNeeded + ": devices are recognised by their ids, whatever the name of the resource"},
 	{name: "pod-resources-kubelet-socket", env: "DCGM_POD_RESOURCES_KUBELET_SOCKET", to: as("--podresources.socket")},
 	{name: "use-old-namespace", short: []string{"o"}, env: "DCGM_EXPORTER_USE_OLD_NAMESPACE", boolean: true, usual: "false", to: when("true", "--compat.old-label-names")},
-	{name: "configmap-data", short: []string{"m"}, env: "DCGM_EXPORTER_CONFIGMAP_DATA", usual: "none", why: "the ConfigMap is not asked for; mount it and name the file by --dcgm.fields, which is read again when it changes"},
+	{name: "configmap-data", short: []string{"m"}, env: "DCGM_EXPORTER_CONFIGMAP_DATA", usual: "none", why: "ConfigMaps are not read; mount it and set --dcgm.fields, which is reloaded when the file changes"},
 	{name: "remote-hostengine-info", short: []string{"r"}, env: "DCGM_REMOTE_HOSTENGINE_INFO", to: as("--dcgm.address")},
 	{name: "devices", short: []string{"d"}, env: "DCGM_EXPORTER_DEVICES_STR", usual: "f", why: allShown},
 	{name: "switch-devices", short: []string{"s"}, env: "DCGM_EXPORTER_OTHER_DEVICES_STR", usual: "f", why: allShown},
@@ -77,27 +77,27 @@ var foreignFlags = []foreignFlag{
 	{name: "debug", env: "DCGM_EXPORTER_DEBUG", boolean: true, usual: "false", to: when("true", "--log.level=debug")},
 	{name: "log-format", env: "DCGM_EXPORTER_LOG_FORMAT", usual: "text", to: toLogFormat},
 	{name: "hpc-job-mapping-dir", env: "DCGM_HPC_JOB_MAPPING_DIR", to: as("--compat.hpc-jobs")},
-	{name: "dump-enabled", env: "DCGM_EXPORTER_DUMP_ENABLED", boolean: true, usual: "false", why: "/debug/state shows what is known"},
+	{name: "dump-enabled", env: "DCGM_EXPORTER_DUMP_ENABLED", boolean: true, usual: "false", why: "/debug/state shows the state"},
 	{name: "dump-directory", env: "DCGM_EXPORTER_DUMP_DIRECTORY", why: "nothing is dumped"},
 	{name: "dump-retention", env: "DCGM_EXPORTER_DUMP_RETENTION", why: "nothing is dumped"},
 	{name: "dump-compression", env: "DCGM_EXPORTER_DUMP_COMPRESSION", boolean: true, why: "nothing is dumped"},
-	{name: "disable-startup-validate", env: "DISABLE_STARTUP_VALIDATE", boolean: true, usual: "false", why: notNeeded + ": a library that is missing is a state, not an error"},
+	{name: "disable-startup-validate", env: "DISABLE_STARTUP_VALIDATE", boolean: true, usual: "false", why: notNeeded + ": a missing library is a state, not an error"},
 	{name: "enable-gpu-bind-unbind-watch", env: "DCGM_EXPORTER_ENABLE_GPU_BIND_UNBIND_WATCH", boolean: true, usual: "false", why: notNeeded + ": devices that come and go are followed"},
 	{name: "gpu-bind-unbind-poll-interval", env: "DCGM_EXPORTER_GPU_BIND_UNBIND_POLL_INTERVAL", why: notNeeded + ": devices that come and go are followed"},
-	{name: "enable-pprof", env: "DCGM_EXPORTER_ENABLE_PPROF", boolean: true, usual: "false", why: "there is no profile to fetch"},
-	{name: "config-file", env: "DCGM_EXPORTER_CONFIG_FILE", why: "its form is another; see --config.file"},
+	{name: "enable-pprof", env: "DCGM_EXPORTER_ENABLE_PPROF", boolean: true, usual: "false", why: "profiles are not served"},
+	{name: "config-file", env: "DCGM_EXPORTER_CONFIG_FILE", why: "its format differs; see --config.file"},
 	{name: "web-read-timeout", why: "fixed"},
 	{name: "web-write-timeout", why: "fixed"},
 	{name: "max-concurrent-scrapes", to: as("--web.max-requests")},
 	{name: "enable-exporter-metrics", boolean: true, why: notNeeded + ": they are there"},
 	{name: "watch-max-keep-age", why: "the host engine keeps what --dcgm.watch-interval needs"},
 	{name: "watch-max-keep-samples", why: "the host engine keeps what --dcgm.watch-interval needs"},
-	{name: "container-labels", boolean: true, why: "labels of containers are not asked for"},
-	{name: "container-runtime-socket", env: "DCGM_CONTAINER_RUNTIME_SOCKET", why: "labels of containers are not asked for"},
+	{name: "container-labels", boolean: true, why: "container labels are not read"},
+	{name: "container-runtime-socket", env: "DCGM_CONTAINER_RUNTIME_SOCKET", why: "container labels are not read"},
 }
 
-// shipped are the counters files in dcgm-exporter's image. Where there is none,
-// its default rows are meant.
+// shipped are the counters files in dcgm-exporter's image. Where they are
+// missing, the default rows apply.
 var shipped = []string{"/etc/dcgm-exporter/default-counters.csv", "/etc/dcgm-exporter/dcp-metrics-included.csv"}
 
 func toFields(c *translation, value string) ([]string, error) {
@@ -117,7 +117,7 @@ func toInterval(_ *translation, value string) ([]string, error) {
 	return []string{fmt.Sprintf("--collect.interval=%dms", ms)}, nil
 }
 
-// toPodLabels adds all labels; those that an allow-list names, toAllowed adds.
+// toPodLabels adds all labels; toAllowed restricts them to an allow-list.
 func toPodLabels(c *translation, value string) ([]string, error) {
 	if value != "true" {
 		return nil, nil

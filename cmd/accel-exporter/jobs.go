@@ -10,11 +10,11 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/compat"
 )
 
-// jobsPoll is how often the folder of jobs is looked at.
+// jobsPoll is how often the folder of jobs is read.
 const jobsPoll = 2 * time.Second
 
-// followJobs keeps the view up with the folder of jobs. A file system that
-// hangs holds up nothing but this.
+// followJobs updates the view from the folder of jobs until ctx is done. A file
+// system that hangs blocks nothing else.
 func (d *dcgmFields) followJobs(ctx context.Context) {
 	folder := os.DirFS(d.flags.jobs)
 	reader := solo.New(func(time.Time) *compat.Jobs { return compat.ReadJobs(folder) }, nil)
@@ -24,7 +24,7 @@ func (d *dcgmFields) followJobs(ctx context.Context) {
 	for {
 		reader.Start(time.Now())
 		if jobs, ok := reader.Await(ctx.Done()); ok {
-			d.takeJobs(jobs)
+			d.applyJobs(jobs)
 		}
 		select {
 		case <-tick.C:
@@ -34,18 +34,16 @@ func (d *dcgmFields) followJobs(ctx context.Context) {
 	}
 }
 
-// takeJobs puts the jobs of a look into force where they differ, and logs it
-// when something of the folder begins or ceases to be left out.
-func (d *dcgmFields) takeJobs(jobs *compat.Jobs) {
+// applyJobs replaces the jobs where they differ, and logs rejected files.
+func (d *dcgmFields) applyJobs(jobs *compat.Jobs) {
 	before := d.jobs.Load()
 	if before.Equal(jobs) {
 		return
 	}
 	d.jobs.Store(jobs)
 	d.render()
-	d.shown()
 	if was, is := before.Rejected(), jobs.Rejected(); len(was) > 0 || len(is) > 0 {
-		d.log.Log(context.Background(), rejectLevel(is), "What is left out of the folder of jobs, by the reason", "dir", d.flags.jobs, "rejected", is)
+		d.log.Log(context.Background(), rejectLevel(is), "Files rejected in the folder of jobs, by reason", "dir", d.flags.jobs, "rejected", is)
 	}
 }
 

@@ -36,7 +36,7 @@ func TestJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.until(`!hpc_job="4711`, `hpc_job="4712"`)
-	if log := n.log.String(); !strings.Contains(log, "left out of the folder of jobs") {
+	if log := n.log.String(); !strings.Contains(log, "rejected in the folder of jobs") {
 		t.Errorf("log: %s", log)
 	}
 }

@@ -183,7 +183,6 @@ func newProgram(f *flags, cfg *config.Config, held *pods, j *judges, fields *dcg
 	})
 	p.show()
 	p.applyFields(p.fields.counters.Load())
-	p.fields.shown = p.show
 	p.fields.changed = func() {
 		p.show()
 		p.applyFields(p.fields.counters.Load())
