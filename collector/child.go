@@ -18,14 +18,14 @@ const (
 	exitHung    = "hung"
 )
 
-// Child is a process that this one starts. It reads requests from its standard
+// child is a process that this one starts. It reads requests from its standard
 // input, which ends with the parent, and answers on descriptor 3. Goroutines may
 // share it.
-type Child struct {
+type child struct {
 	pid     int
 	started time.Time
 	stdin   io.WriteCloser
-	done    chan struct{} // closed when the process is gone and its pipe read out
+	done    chan struct{} // closed when the process has ended and its output is read
 	signal  func(os.Signal) error
 	stderr  *tail
 
@@ -35,11 +35,11 @@ type Child struct {
 	state *os.ProcessState
 }
 
-// StartChild starts cmd and does not wait for output. Stdin and ExtraFiles of cmd
-// belong to Child, Stderr to the caller. read consumes the answers until the end
+// startChild starts cmd and does not wait for output. Stdin and ExtraFiles of cmd
+// belong to child, Stderr to the caller. read consumes the answers until the end
 // of its reader. If it returns another error than the end, the process is killed
 // with exitGarbage.
-func StartChild(cmd *exec.Cmd, read func(io.Reader) error) (*Child, error) {
+func startChild(cmd *exec.Cmd, read func(io.Reader) error) (*child, error) {
 	answers, write, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func StartChild(cmd *exec.Cmd, read func(io.Reader) error) (*Child, error) {
 		write.Close()
 		return nil, err
 	}
-	c := &Child{stdin: stdin, done: make(chan struct{}), stderr: &tail{}}
+	c := &child{stdin: stdin, done: make(chan struct{}), stderr: &tail{}}
 	if cmd.Stderr == nil {
 		cmd.Stderr = c.stderr
 	} else {
@@ -95,21 +95,8 @@ func StartChild(cmd *exec.Cmd, read func(io.Reader) error) (*Child, error) {
 	return c, nil
 }
 
-// PID returns the process id.
-func (c *Child) PID() int { return c.pid }
-
-// Started returns when the process was started.
-func (c *Child) Started() time.Time { return c.started }
-
-// Stdin returns the standard input of the process. A Write blocks while the
-// process does not read.
-func (c *Child) Stdin() io.Writer { return c.stdin }
-
-// Done is closed when the process has ended and its output is read.
-func (c *Child) Done() <-chan struct{} { return c.done }
-
 // listen reads the answers of the process and kills it after an invalid one.
-func (c *Child) listen(r io.Reader, read func(io.Reader) error) {
+func (c *child) listen(r io.Reader, read func(io.Reader) error) {
 	err := read(r)
 	switch {
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, os.ErrDeadlineExceeded):
@@ -121,7 +108,7 @@ func (c *Child) listen(r io.Reader, read func(io.Reader) error) {
 }
 
 // condemn sets how the end of the process is reported, unless it is set already.
-func (c *Child) condemn(how string) {
+func (c *child) condemn(how string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.how == "" {
@@ -129,10 +116,10 @@ func (c *Child) condemn(how string) {
 	}
 }
 
-// Dismiss ends the process for the reason why, so that its end is not a crash. It
+// dismiss ends the process for the reason why, so that its end is not a crash. It
 // closes its standard input and, after patience, kills it. It reports whether the
 // process has ended.
-func (c *Child) Dismiss(why error, patience time.Duration) bool {
+func (c *child) dismiss(why error, patience time.Duration) bool {
 	c.mu.Lock()
 	if c.asked == nil {
 		c.asked = why
@@ -141,16 +128,16 @@ func (c *Child) Dismiss(why error, patience time.Duration) bool {
 	return c.end(patience)
 }
 
-// Replace kills a process that does not answer. It reports whether the process
+// replace kills a process that does not answer. It reports whether the process
 // has ended: one that waits in the kernel does not.
-func (c *Child) Replace() bool {
+func (c *child) replace() bool {
 	c.condemn(exitHung)
 	return c.end(0)
 }
 
 // end closes the standard input, then kills the process. It reports whether the
 // process has ended. It may be called again and concurrently.
-func (c *Child) end(patience time.Duration) bool {
+func (c *child) end(patience time.Duration) bool {
 	c.stdin.Close()
 	c.mu.Lock()
 	if c.how != "" {
@@ -166,7 +153,7 @@ func (c *Child) end(patience time.Duration) bool {
 }
 
 // kill sends SIGKILL. done shows the result, so an error is of no interest.
-func (c *Child) kill() { _ = c.signal(syscall.SIGKILL) }
+func (c *child) kill() { _ = c.signal(syscall.SIGKILL) }
 
 func wait(done <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
@@ -179,9 +166,9 @@ func wait(done <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// Exit returns why the process ended: the error given to Dismiss, else a
-// *WorkerExit. Call it after Done.
-func (c *Child) Exit() error {
+// exit returns why the process ended: the error given to dismiss, else a
+// *WorkerExit. Call it after done is closed.
+func (c *child) exit() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.asked != nil {

@@ -227,7 +227,7 @@ func (p *Process) answered(c *worker, a roundAnswer) (Round, error) {
 		p.backoff = 0
 	}
 	if final(a.why) {
-		if c.Dismiss(a.why, closePatience) {
+		if c.dismiss(a.why, closePatience) {
 			p.forget(c)
 		}
 		p.retry(a.why)
@@ -255,7 +255,7 @@ func (p *Process) overdue(c *worker, err error) error {
 	if now.Sub(p.failing) < p.hungAfter {
 		return err
 	}
-	if !c.Replace() {
+	if !c.replace() {
 		// It waits in the kernel. A second worker would wait there too.
 		return fmt.Errorf("%w: worker %d does not end", err, c.pid)
 	}
@@ -268,7 +268,7 @@ func (p *Process) exited(c *worker, cause error) error {
 		return fmt.Errorf("%w: worker %d does not end", context.DeadlineExceeded, c.pid)
 	}
 	p.forget(c)
-	err := c.Exit()
+	err := c.exit()
 	if _, unasked := errors.AsType[*WorkerExit](err); !unasked {
 		return err
 	}
@@ -321,7 +321,7 @@ func (p *Process) dismiss() error {
 	if c == nil {
 		return nil
 	}
-	if !c.Dismiss(ErrReleased, closePatience) {
+	if !c.dismiss(ErrReleased, closePatience) {
 		return fmt.Errorf("worker %d does not end: a call waits in the kernel", c.pid)
 	}
 	p.forget(c)

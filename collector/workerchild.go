@@ -8,7 +8,7 @@ import (
 
 // worker is one running worker of a Process.
 type worker struct {
-	*Child
+	*child
 	requests *frameWriter
 	answers  chan roundAnswer // capacity 1: one request is in flight at a time
 	waiting  bool             // a request is unanswered; owned by Sample
@@ -22,11 +22,11 @@ type roundAnswer struct {
 
 func startWorker(cmd *exec.Cmd, name string, emit func(Event)) (*worker, error) {
 	w := &worker{answers: make(chan roundAnswer, 1)}
-	c, err := StartChild(cmd, func(r io.Reader) error { return w.receive(r, name, emit) })
+	c, err := startChild(cmd, func(r io.Reader) error { return w.receive(r, name, emit) })
 	if err != nil {
 		return nil, err
 	}
-	w.Child, w.requests = c, newFrameWriter(c.stdin)
+	w.child, w.requests = c, newFrameWriter(c.stdin)
 	return w, nil
 }
 
