@@ -54,7 +54,7 @@ func TestCommands(t *testing.T) {
 	}
 	log, err := os.ReadFile(sim.KernelLog(state))
 	if lines := strings.Split(string(log), "\n"); err != nil || len(lines) != 6 || !strings.HasSuffix(lines[4], ";NVRM: what it says") {
-		t.Errorf("%v, the kernel said:\n%s", err, log)
+		t.Errorf("%v, the kernel logged:\n%s", err, log)
 	}
 }
 

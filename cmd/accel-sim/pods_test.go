@@ -110,7 +110,7 @@ func TestKubeletCommand(t *testing.T) {
 	socket, err := bufio.NewReader(stdout).ReadString('\n')
 	socket = strings.TrimSpace(socket)
 	if err != nil || socket != sim.KubeletSocket(state) {
-		t.Errorf("it says %q, %v", socket, err)
+		t.Errorf("it prints %q, %v", socket, err)
 	}
 	if n, err := pods(socket); n != 6 || err != nil {
 		t.Errorf("%d pods, %v", n, err)

@@ -75,14 +75,14 @@ func (e *engine) build(now time.Time) code {
 // unidentified counts the devices without an identity.
 func (e *engine) unidentified() (n int) {
 	for _, d := range e.devices {
-		if d.stranger() {
+		if d.anonymous() {
 			n++
 		}
 	}
 	return n
 }
 
-func (d *device) stranger() bool { return d.identity.ID == "" }
+func (d *device) anonymous() bool { return d.identity.ID == "" }
 
 // identifyAgain reads the missing identities again and reports whether one was found.
 func (e *engine) identifyAgain() (bool, code) {
@@ -90,7 +90,7 @@ func (e *engine) identifyAgain() (bool, code) {
 	if before == 0 {
 		return false, ok
 	}
-	c := e.identify(nil, (*device).stranger)
+	c := e.identify(nil, (*device).anonymous)
 	return e.unidentified() < before, c
 }
 
@@ -128,7 +128,7 @@ func (e *engine) identify(old map[entity]*device, asked func(*device) bool) code
 		}
 		for _, x := range list {
 			e.devices[x].setIdentity(x, facts, numbers)
-			if was := old[x]; e.devices[x].stranger() && was != nil {
+			if was := old[x]; e.devices[x].anonymous() && was != nil {
 				e.devices[x].identity, e.devices[x].capability = was.identity, was.capability
 			}
 		}

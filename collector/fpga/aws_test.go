@@ -18,9 +18,9 @@ const (
 // back under other ids. The card is there all the time.
 func TestAWSLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told events
+		var emitted events
 		n := newNode(t, load(t, "aws-f2"))
-		s := open(t, n.fs(), fpga.Options{Emit: told.emit, PollInterval: 100 * time.Millisecond})
+		s := open(t, n.fs(), fpga.Options{Emit: emitted.emit, PollInterval: 100 * time.Millisecond})
 		sample(t, s)
 		time.Sleep(time.Second)
 
@@ -47,7 +47,7 @@ func TestAWSLoad(t *testing.T) {
 		if got := r.Distributions[0]; got.Count() != 1 || got.Sum < 1.5 || got.Sum > 2.5 {
 			t.Errorf("%d loads took %v s, want one of 2 s", got.Count(), got.Sum)
 		}
-		if list := told.all(); len(list) != 1 || list[0].Device != "0000:34:00.0" {
+		if list := emitted.all(); len(list) != 1 || list[0].Device != "0000:34:00.0" {
 			t.Errorf("events: %+v", list)
 		}
 	})

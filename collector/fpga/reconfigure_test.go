@@ -64,8 +64,8 @@ const dflManager = "DFL FME FPGA Manager"
 func TestReconfigurationPlayed(t *testing.T) {
 	const next = "d8424dc4a4a3c413f89e433683f9040b"
 	tree := load(t, "intel-n3000-dfl")
-	var told listener
-	s := open(t, mounted(t, tree), fpga.Options{PollInterval: time.Millisecond, Emit: told.emit})
+	var emitted listener
+	s := open(t, mounted(t, tree), fpga.Options{PollInterval: time.Millisecond, Emit: emitted.emit})
 	sample(t, s)
 
 	port := n3000 + "/dfl-port.0/afu_id"
@@ -82,7 +82,7 @@ func TestReconfigurationPlayed(t *testing.T) {
 			has(r, 35, collector.TemperatureCelsius, "Board Temperature") &&
 			has(r, 1, collector.FPGABitstreamInfo, "port0", "afu", "9aeffe5f84570612c000c9660d824272")
 	})
-	if n := len(told.all()); n != 0 {
+	if n := len(emitted.all()); n != 0 {
 		t.Errorf("%d events before the end", n)
 	}
 	release()
@@ -98,9 +98,9 @@ func TestReconfigurationPlayed(t *testing.T) {
 	d := one(t, sample(t, s))
 	want(t, d, 1, collector.FPGAReconfigurations, "port0", "ok")
 	want(t, d, 0, collector.FPGAReconfigurations, "port0", "failed")
-	list := told.all()
+	list := emitted.all()
 	if len(list) != 1 || list[0].Device != d.ID || list[0].Code != 0 || list[0].Detail != "port0: ok, loaded "+next {
-		t.Errorf("told %+v", list)
+		t.Errorf("emitted %+v", list)
 	}
 }
 
@@ -117,8 +117,8 @@ func TestReconfigurationFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := load(t, name)
-			var told listener
-			s := open(t, mounted(t, tree), fpga.Options{PollInterval: time.Millisecond, Emit: told.emit})
+			var emitted listener
+			s := open(t, mounted(t, tree), fpga.Options{PollInterval: time.Millisecond, Emit: emitted.emit})
 			sample(t, s)
 			if c.busy != "" {
 				tree.SetErr(c.busy, syscall.EBUSY)
@@ -137,8 +137,8 @@ func TestReconfigurationFails(t *testing.T) {
 			d := one(t, sample(t, s))
 			want(t, d, 1, collector.FPGAReconfigurations, c.region, "failed")
 			want(t, d, 0, collector.FPGAReconfigurations, c.region, "ok")
-			if list := told.all(); len(list) != 1 || list[0].Code != 1 || list[0].Detail != c.region+": failed" {
-				t.Errorf("told %+v", list)
+			if list := emitted.all(); len(list) != 1 || list[0].Code != 1 || list[0].Detail != c.region+": failed" {
+				t.Errorf("emitted %+v", list)
 			}
 			tree.Set("/sys/class/fpga_manager/fpga0/status", "")
 			want(t, one(t, sample(t, s)), 0, collector.FPGAManagerError, c.manager, "crc")
@@ -154,8 +154,8 @@ func TestBlockedReads(t *testing.T) {
 	if err := tree.Merge(load(t, "zynqmp-fpga-manager")); err != nil {
 		t.Fatal(err)
 	}
-	var told listener
-	s := open(t, mounted(t, tree), fpga.Options{PollInterval: time.Millisecond, Emit: told.emit})
+	var emitted listener
+	s := open(t, mounted(t, tree), fpga.Options{PollInterval: time.Millisecond, Emit: emitted.emit})
 	if r := sample(t, s); len(r.Devices) != 2 {
 		t.Fatalf("%d devices", len(r.Devices))
 	}

@@ -67,12 +67,12 @@ func (a *alveo) images(r *reading) (answered bool) {
 		if i < len(ids) {
 			id = ids[i]
 		}
-		a.tell(r, s, id)
+		a.report(r, s, id)
 	}
 	return true
 }
 
-func (a *alveo) tell(r *reading, s *slotRegion, id string) {
+func (a *alveo) report(r *reading, s *slotRegion, id string) {
 	loaded := id != ""
 	switch {
 	case loaded:

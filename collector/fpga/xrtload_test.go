@@ -64,9 +64,9 @@ func (n *node) fs() sysfs.FS { return sysfs.New(n.dir + "/sys") }
 // TestImageLoad follows a load from the previous image to the next one.
 func TestImageLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told events
+		var emitted events
 		n := newNode(t, load(t, "xilinx-u250-xrt"))
-		s := open(t, n.fs(), fpga.Options{Emit: told.emit, PollInterval: 100 * time.Millisecond, SlowInterval: time.Second})
+		s := open(t, n.fs(), fpga.Options{Emit: emitted.emit, PollInterval: 100 * time.Millisecond, SlowInterval: time.Second})
 		d := one(t, sample(t, s))
 		want(t, d, 1, collector.FPGABitstreamLoaded, "slot0")
 		time.Sleep(time.Second)
@@ -101,7 +101,7 @@ func TestImageLoad(t *testing.T) {
 		if got := r.Distributions[0]; got.Count() != 1 || got.Sum < 2.5 || got.Sum > 3.5 {
 			t.Errorf("%d loads took %v s, want one of 3 s", got.Count(), got.Sum)
 		}
-		list := told.all()
+		list := emitted.all()
 		if len(list) != 1 || list[0].Kind != collector.EventReconfiguration || list[0].Code != 0 ||
 			list[0].Device != "0000:5e:00.1" || !strings.Contains(list[0].Detail, next) {
 			t.Errorf("events: %+v", list)
@@ -142,13 +142,13 @@ func TestImageUnloaded(t *testing.T) {
 func TestFirstImage(t *testing.T) {
 	tree := load(t, "xilinx-u250-xrt")
 	tree.Set(u250+"/xclbinuuid", "")
-	var told events
-	s := open(t, mounted(t, tree), fpga.Options{Emit: told.emit, PollInterval: -1})
+	var emitted events
+	s := open(t, mounted(t, tree), fpga.Options{Emit: emitted.emit, PollInterval: -1})
 	want(t, one(t, sample(t, s)), 0, collector.FPGABitstreamLoaded, "slot0")
 	tree.Set(u250+"/xclbinuuid", image[2]+"\n")
 	d := one(t, sample(t, s))
 	want(t, d, 1, collector.FPGAReconfigurations, "slot0", "ok")
-	if n := len(told.all()); n != 1 {
+	if n := len(emitted.all()); n != 1 {
 		t.Errorf("%d events, want 1", n)
 	}
 	want(t, one(t, sample(t, s)), 1, collector.FPGAReconfigurations, "slot0", "ok")

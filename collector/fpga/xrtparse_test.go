@@ -46,7 +46,7 @@ func TestParseCUs(t *testing.T) {
 		{"processor kernel", "0,65536,hello:0,0x2,3\n", []computeUnit{{index: 65536, name: "hello:0", ps: true, status: 2, executions: 3}}},
 		{"given up", "0,0,a:a,0x0,0xffffffff,0\n", []computeUnit{{name: "a:a", hasAddress: true, status: math.MaxUint32}}},
 		{"largest count", "0,0,a:a,0x0,0x4,18446744073709551615\n", []computeUnit{{name: "a:a", hasAddress: true, status: 4, executions: math.MaxUint64}}},
-		{"told twice", "0,0,a:a,0x0,0x4,9\n0,0,a:a,0x0,0x4,10\n", []computeUnit{{name: "a:a", hasAddress: true, status: 4, executions: 10}}},
+		{"listed twice", "0,0,a:a,0x0,0x4,9\n0,0,a:a,0x0,0x4,10\n", []computeUnit{{name: "a:a", hasAddress: true, status: 4, executions: 10}}},
 		{"lines run together", "0,0,a:a,0x0,0x40,1,b:b,0x0,0x4,5\n0,2,c:c,0x0,0x4,5\n", []computeUnit{{index: 2, name: "c:c", hasAddress: true, status: 4, executions: 5}}},
 		{"negative", "0,-1,a:a,0x0,0x4,9\n", nil},
 		{"no name", "0,0,,0x0,0x4,9\n", nil},

@@ -80,7 +80,7 @@ func (p *Parser) aer(text []byte) (collector.Event, Outcome) {
 	}
 	if rest, ok := bytes.CutPrefix(body, firmwareAER); ok {
 		status, mask, ok := twoWords(rest, maskFollows)
-		if ok && status&^mask != 0 && p.tells(driver, a) {
+		if ok && status&^mask != 0 && p.reports(driver, a) {
 			p.expect(aerHead{at: a, bits: status &^ mask, text: detail(text)})
 			return collector.Event{}, Part
 		}
@@ -138,7 +138,7 @@ func (p *Parser) busError(driver string, a address, rest, text []byte) (collecto
 	case "Uncorrected (Fatal)", "Uncorrectable (Fatal)":
 		severity = "fatal"
 	}
-	if severity == "" || !p.tells(driver, a) {
+	if severity == "" || !p.reports(driver, a) {
 		return collector.Event{}, Unrelated
 	}
 	if bytes.HasPrefix(kind, []byte(" type=Inaccessible")) {
@@ -158,7 +158,7 @@ func (p *Parser) expect(h aerHead) {
 	p.heads = append(p.heads, h)
 }
 
-func (p *Parser) tells(driver string, a address) bool {
+func (p *Parser) reports(driver string, a address) bool {
 	return collector.IsAcceleratorDriver(driver) || driver != "pcieport" && p.accelerator != nil && p.accelerator(a.String())
 }
 

@@ -92,14 +92,14 @@ func (m *member) numa() string { return m.identity[7] }
 // useful for a dead card.
 func (c *card) device() (collector.Device, bool) {
 	d := c.known
-	here, told := 0, 0
+	here, answered := 0, 0
 	for _, m := range c.members {
 		if m.gone() {
 			continue
 		}
 		here++
 		if m.stuck || m.last.read {
-			told++
+			answered++
 		}
 		if m.sampled.After(d.Sampled) {
 			d.Sampled = m.sampled
@@ -109,7 +109,7 @@ func (c *card) device() (collector.Device, bool) {
 	if here == 0 {
 		return d, false
 	}
-	if told == 0 {
+	if answered == 0 {
 		d.Down = collector.ReasonError
 	}
 	for _, e := range c.ends {

@@ -94,8 +94,8 @@ func fresh(tb testing.TB, s *pcie.Source) collector.Round {
 
 // answers reports whether the first function of a card does.
 func answers(d *collector.Device) bool {
-	v, told := value(d, collector.PCIeResponding, d.ID)
-	return v == 1 || !told
+	v, answered := value(d, collector.PCIeResponding, d.ID)
+	return v == 1 || !answered
 }
 
 // lines writes a Round down as sorted text, without times.

@@ -80,7 +80,7 @@ func startPlugin(s *State, in input) error {
 // pluginDown is the prefix of the keys of resources whose plugin is down.
 const pluginDown = "plugin_down."
 
-// pluginIsDown reports whether nobody offers a resource.
+// pluginIsDown reports whether the plugin of a resource is down.
 func (s *State) pluginIsDown(resource string) bool {
 	return slices.ContainsFunc(s.keys(pluginDown), func(key string) bool {
 		ok, _ := path.Match(strings.TrimPrefix(key, pluginDown), resource)

@@ -92,7 +92,7 @@ func (s *State) asked(in input) ([]allocated, error) {
 			h.resource = in["resource"]
 		}
 		if !deviceName.MatchString(h.resource) {
-			return nil, fmt.Errorf("%s: nothing says by which resource it is asked for; give --resource", ref)
+			return nil, fmt.Errorf("%s: its resource is unknown; give --resource", ref)
 		}
 		out = append(out, h)
 	}

@@ -130,7 +130,7 @@ func TestMixedNode(t *testing.T) {
 		t.Errorf("two cards of one name: %v", err)
 	}
 	if got := kernelLog(t, state); len(got) != 1 || !strings.HasPrefix(got[0], "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  580.105.08  ") {
-		t.Errorf("the kernel said %q", got)
+		t.Errorf("the kernel logged %q", got)
 	}
 }
 
