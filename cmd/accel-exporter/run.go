@@ -82,6 +82,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		p.traces = followTraces(sender, f, held, p.sampler)
 		p.registry.MustRegister(p.traces)
 	}
+	p.addSources() // last, because sources start goroutines
 	p.watch(file, j)
 	return p.serve(ctx)
 }
@@ -166,7 +167,6 @@ func newProgram(f *flags, cfg *config.Config, held *pods, j *judges, fields *dcg
 	p := &program{flags: f, log: log, pods: held, fields: fields, workers: map[string]*collector.Process{}, registry: prometheus.NewRegistry()}
 	p.config.Store(cfg)
 	p.sampler = collector.NewSampler(settings(f, cfg))
-	p.addSources()
 	p.sampler.AddJudge(j.health)
 	p.sampler.AddJudge(j.allocation) // repeats the verdict of health
 	p.sampler.AddJudge(j.baseline)   // asks who holds a device

@@ -9,17 +9,16 @@ import (
 
 const urlForm = "accepted is the address of an Alertmanager, such as https://alertmanager.example:9093 or https://example.com/alertmanager"
 
-// CheckURL says what is wrong with the address of an endpoint: http or https,
-// a host, and where it needs one a port and a path. A user, a password, a
-// query or a fragment are refused. The error does not show the address, which
-// may hold a password.
+// CheckURL checks the address of an endpoint: http or https, a host, optionally
+// a port and a path. A user, a password, a query or a fragment are refused.
+// The error does not show the address, which may contain a password.
 func CheckURL(address string) error {
 	_, err := parseURL(address)
 	return err
 }
 
-// parseURL returns the address in the one form that stands in logs and labels:
-// scheme and host, and a path without a slash at its end.
+// parseURL returns the address in the form of logs and labels: scheme, host,
+// and a path without a trailing slash.
 func parseURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -28,11 +27,11 @@ func parseURL(address string) (*url.URL, error) {
 	case len(address) > maxText:
 		return nil, fmt.Errorf("found an address of %d bytes; accepted are at most %d", len(address), maxText)
 	case err != nil:
-		return nil, errors.New("found what is no URL; " + urlForm)
+		return nil, errors.New("found an invalid URL; " + urlForm)
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, errors.New("found an address that begins neither with http:// nor with https://; " + urlForm)
 	case u.User != nil:
-		return nil, errors.New("found a user or a password in the address; they belong into basic_auth, the password into a file")
+		return nil, errors.New("found a user or a password in the address; use basic_auth, with the password in a file")
 	case u.Hostname() == "":
 		return nil, errors.New("found an address without a host; " + urlForm)
 	case strings.ContainsAny(address, "?#"): // also an empty one

@@ -10,21 +10,20 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// Alert is what is told to Alertmanager of one alert. Its labels, after
-// external labels and relabelling, are its identity.
+// Alert is one notification of an alert. Its labels, after external labels and
+// relabelling, identify it.
 type Alert struct {
 	Labels, Annotations map[string]string
 	StartsAt            time.Time
-	// EndsAt is in the past when the alert is resolved. Else it is when the
-	// alert ends unless it is told again; where it is zero, Alertmanager's
-	// resolve_timeout decides.
+	// EndsAt is in the past if the alert is resolved. Otherwise Alertmanager
+	// resolves the alert then, unless a newer notification arrives; zero leaves
+	// that to its resolve_timeout.
 	EndsAt time.Time
-	// GeneratorURL leads to what made the alert; it may be empty.
+	// GeneratorURL links to the source of the alert; it may be empty.
 	GeneratorURL string
 }
 
-// item is an alert as it is queued. It is never altered, since all endpoints
-// share it.
+// item is a queued alert. It is immutable, because all endpoints share it.
 type item struct {
 	key      string // identity
 	name     string // for logs
@@ -33,7 +32,7 @@ type item struct {
 	size     int // bytes, as JSON
 }
 
-// newItem returns the alert as it is sent, under the labels ls.
+// newItem returns the alert with the labels ls.
 func newItem(a *Alert, ls labels.Labels, now time.Time) *item {
 	it := &item{
 		key:      string(ls.Bytes(nil)),
@@ -46,14 +45,14 @@ func newItem(a *Alert, ls labels.Labels, now time.Time) *item {
 			Alert:       models.Alert{Labels: ls.Map(), GeneratorURL: strfmt.URI(a.GeneratorURL)},
 		},
 	}
-	// No text and no time fails to be encoded.
+	// Texts and times always encode.
 	data, _ := json.Marshal(it.alert)
 	it.size = len(data)
 	return it
 }
 
-// expired reports whether a firing alert has not been vouched for again in
-// time: whoever told of it has stopped to.
+// expired reports whether the end of a firing alert has passed without a newer
+// notification.
 func (it *item) expired(now time.Time) bool {
 	end := time.Time(it.alert.EndsAt)
 	return !it.resolved && !end.IsZero() && !end.After(now)

@@ -14,46 +14,46 @@ import (
 	"github.com/go-openapi/runtime"
 )
 
-// maxAnswer bounds what is read of an answer, in bytes.
+// maxAnswer bounds the part of a response that is read, in bytes.
 const maxAnswer = 4 << 10
 
-// maxAfter bounds what a server may ask to wait.
+// maxAfter bounds the wait that a server can request.
 const maxAfter = 5 * time.Minute
 
-// reason is why a request failed: a closed set, since it is a label.
+// reason is why a request failed: a closed set, because it is a label.
 type reason string
 
 const (
-	timedOut     reason = "timeout"      // no answer in time
-	network      reason = "network"      // no connection, or one that broke
+	timedOut     reason = "timeout"      // no response in time
+	network      reason = "network"      // no connection, or it broke
 	credentials  reason = "credentials"  // a file could not be read
 	redirected   reason = "redirect"     // 3xx
 	unauthorized reason = "unauthorized" // 401, 403, 407
 	throttled    reason = "throttled"    // 429
 	clientError  reason = "client_error" // any other 4xx
-	serverError  reason = "server_error" // 5xx, and what is no status
+	serverError  reason = "server_error" // 5xx, and invalid statuses
 )
 
 var reasons = []reason{timedOut, network, credentials, redirected, unauthorized, throttled, clientError, serverError}
 
-// answer is what became of a request. The zero value is a success.
+// answer is the outcome of a request. The zero value is a success.
 type answer struct {
 	reason reason
 	err    error
-	// content is whether the alerts themselves were refused: others may be taken.
+	// content is whether the alerts were refused; other alerts may be accepted.
 	content bool
-	// slow is whether trying again helps only once somebody has acted.
+	// slow is whether a retry can succeed only after an operator acted.
 	slow bool
-	// after is how long the server asks to wait; 0 where it does not.
+	// after is the wait that the server requests, or 0.
 	after time.Duration
 }
 
 func (a *answer) failed() bool { return a.err != nil }
 
-// readAnswer judges the answer of a server.
+// readAnswer classifies the response of a server.
 func readAnswer(resp runtime.ClientResponse, now time.Time) answer {
 	code := resp.Code()
-	// What cannot be read of a body is missing from a message, and no more.
+	// The body is for the message only, so a part of it will do.
 	body, _ := io.ReadAll(io.LimitReader(resp.Body(), maxAnswer))
 	if code/100 == 2 {
 		return answer{}
@@ -74,8 +74,8 @@ func readAnswer(resp runtime.ClientResponse, now time.Time) answer {
 	case code == http.StatusRequestEntityTooLarge:
 		a.reason, a.content = clientError, true
 	case code == http.StatusBadRequest, code == http.StatusUnprocessableEntity:
-		// A server that is no Alertmanager, or does not speak plain HTTP, says
-		// so with the same status. No alert must be given up for that.
+		// A server that is not an Alertmanager, or expects TLS, answers with the
+		// same status. No alert is dropped for that.
 		a.reason, a.content, a.slow = clientError, isAPI, !isAPI
 	case code == http.StatusRequestTimeout, code == http.StatusTooEarly:
 		a.reason = clientError
@@ -88,8 +88,8 @@ func readAnswer(resp runtime.ClientResponse, now time.Time) answer {
 	return a
 }
 
-// message returns what a body says, and whether it has the form of the API: a
-// string, or an object with a code and a message, as JSON.
+// message returns the message of a body, and whether the body has the form of
+// the API: a string, or an object with a code and a message, as JSON.
 func message(body []byte) (text string, isAPI bool) {
 	if json.Unmarshal(body, &text) == nil {
 		return text, text != ""
@@ -101,7 +101,7 @@ func message(body []byte) (text string, isAPI bool) {
 	if json.Unmarshal(body, &object) == nil && object.Code != nil && object.Message != nil {
 		return *object.Message, true
 	}
-	// A body that was cut is no JSON any more.
+	// A truncated body is not valid JSON.
 	if len(body) == maxAnswer && (body[0] == '"' || strings.HasPrefix(string(body), `{"code":`)) {
 		return string(body), true
 	}
@@ -119,7 +119,7 @@ func retryAfter(header string, now time.Time) time.Duration {
 	return 0
 }
 
-// noAnswer judges why there is none.
+// noAnswer classifies an error without a response.
 func noAnswer(err error) answer {
 	a := answer{err: err, reason: network}
 	if file, ok := errors.AsType[*fileError](err); ok {

@@ -270,12 +270,12 @@ func TestProxy(t *testing.T) {
 	if got := <-asked; got != "POST http://am.example:9093/api/v2/alerts Basic dXNlcjpodW50ZXIy" {
 		t.Errorf("%q", got)
 	}
-	wait(t, "the failure is told", func() bool { return strings.Contains(n.log.String(), "server_error") })
+	wait(t, "the failure is logged", func() bool { return strings.Contains(n.log.String(), "server_error") })
 	n.stop()
 	t.Setenv("HTTP_PROXY", "http://user:hunter2@pro xy")
 	other := start(t, alertmanager.Options{Settings: settings(address)})
 	other.Send(firing("a"))
-	wait(t, "the failure is told", func() bool { return strings.Contains(other.log.String(), "does not take") })
+	wait(t, "the failure is logged", func() bool { return strings.Contains(other.log.String(), "does not accept") })
 	other.stop()
 	if text := n.log.String() + other.log.String(); strings.Contains(text, "hunter2") {
 		t.Errorf("log:\n%s", text)

@@ -60,7 +60,7 @@ func TestAway(t *testing.T) {
 		if got["queue_length"] != 0 || got["alerts_sent_total"] != 6 {
 			t.Errorf("after: %v", got)
 		}
-		if text := n.log.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, "does not take alerts") || !strings.Contains(text, "takes alerts again") {
+		if text := n.log.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, "does not accept alerts") || !strings.Contains(text, "accepts alerts again") {
 			t.Errorf("log:\n%s", text)
 		}
 		n.stop()

@@ -13,7 +13,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
 
-// Bounds of a configuration.
+// Limits of a configuration.
 const (
 	maxEndpoints = 16
 	maxExternal  = 64
@@ -111,7 +111,7 @@ func (h *HTTP) Check() error {
 	case (h.TLS.CertFile == "") != (h.TLS.KeyFile == ""):
 		return strict.At(errors.New("found only one of cert_file and key_file; accepted are both or none"), "tls")
 	case h.TLS.InsecureSkipVerify && h.TLS.CAFile != "":
-		return strict.At(errors.New("found ca_file with insecure_skip_verify, which does not look at it; accepted is one of them"), "tls")
+		return strict.At(errors.New("found ca_file with insecure_skip_verify, which ignores it; accepted is one of them"), "tls")
 	}
 	return nil
 }

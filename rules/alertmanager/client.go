@@ -16,8 +16,9 @@ import (
 	"github.com/prometheus/common/config"
 )
 
-// idle is how long a connection is kept for the next request. It is less than
-// what servers and proxies wait, which would end one that is about to be used.
+// idle is how long a connection is kept for the next request. It is shorter
+// than the timeouts of servers and proxies, so that they do not close a
+// connection that is about to be used.
 const idle = 30 * time.Second
 
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
@@ -27,12 +28,12 @@ type client struct {
 	timeout time.Duration
 	secrets *secrets
 	api     alert.ClientService
-	close   func() // the connections that are idle
+	close   func() // closes idle connections
 	scheme  string
 }
 
-// newClient reads the certificates, so that a mistake in them is found before
-// they are used; credentials only when they are.
+// newClient reads the certificates, to find mistakes in them before use.
+// Credentials are read at each request.
 func newClient(u *url.URL, h HTTP, dial dialFunc) (*client, error) {
 	c := &client{timeout: h.Timeout, scheme: u.Scheme, secrets: &secrets{username: h.BasicAuth.Username}}
 	cfg := config.HTTPClientConfig{
@@ -41,7 +42,7 @@ func newClient(u *url.URL, h HTTP, dial dialFunc) (*client, error) {
 			CARef: h.TLS.CAFile, CertRef: h.TLS.CertFile, KeyRef: h.TLS.KeyFile,
 			ServerName: h.TLS.ServerName, InsecureSkipVerify: h.TLS.InsecureSkipVerify,
 		},
-		FollowRedirects: false, // one could lead the credentials elsewhere
+		FollowRedirects: false, // a redirect could send the credentials elsewhere
 	}
 	switch {
 	case h.CredentialsFile != "":
@@ -62,27 +63,27 @@ func newClient(u *url.URL, h HTTP, dial dialFunc) (*client, error) {
 		return nil, err
 	}
 	c.close = made.CloseIdleConnections
-	made = &http.Client{Transport: plainly{made.Transport}, CheckRedirect: made.CheckRedirect}
+	made = &http.Client{Transport: adapted{made.Transport}, CheckRedirect: made.CheckRedirect}
 	transport := openapi.NewWithClient(u.Host, u.Path+"/api/v2", []string{u.Scheme}, made)
-	// It dumps requests, with their credentials, where the variable DEBUG is set.
+	// With the variable DEBUG it prints requests with their credentials.
 	transport.Debug = false
 	c.api = alert.New(transport, strfmt.Default)
 	return c, nil
 }
 
-// plainly fits requests and answers to what they are here.
-type plainly struct{ http.RoundTripper }
+// adapted adapts requests and responses for the API client.
+type adapted struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (p plainly) RoundTrip(req *http.Request) (*http.Response, error) {
+func (p adapted) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
-	// To tell of an alert twice does no harm. So where the server has closed the
-	// connection meanwhile, the transport may try another. This is not sent.
+	// A notification is idempotent, so the transport may retry on another
+	// connection if the server closed this one. The header is not sent.
 	req.Header["Idempotency-Key"] = nil
 	resp, err := p.RoundTripper.RoundTrip(req)
 	if resp != nil {
-		// Answers are read the same whatever they claim to be, and the API's
-		// client fails on a type that it cannot parse.
+		// Only the status counts, and the API client fails on a content type
+		// that it cannot parse.
 		resp.Header.Del("Content-Type")
 	}
 	return resp, err
@@ -106,7 +107,7 @@ func (c *client) post(ctx context.Context, items []*item) answer {
 		op.Reader = runtime.ClientResponseReaderFunc(read)
 	})
 	if e, ok := errors.AsType[*url.Error](err); ok {
-		err = e.Err // the address stands beside it
+		err = e.Err // the log line has the address
 	}
 	if err != nil {
 		a = noAnswer(err)
@@ -117,5 +118,5 @@ func (c *client) post(ctx context.Context, items []*item) answer {
 	return a
 }
 
-// plain reports whether credentials go over a network unencrypted.
+// plain reports whether credentials are sent unencrypted.
 func (c *client) plain() bool { return c.scheme == "http" && c.secrets.credential != "" }

@@ -5,16 +5,15 @@ import (
 	"time"
 )
 
-// Bounds of the alerts that are remembered as refused, and of those of them
-// that are logged.
+// Limits of remembered refused alerts, and of those that are logged.
 const (
 	maxRefused = 1000
 	maxLogged  = 20
 )
 
-// deliver sends a batch. One whose content is refused is split, down to the
-// alert at fault. The answer is a failure where all that is left of the batch
-// has to be sent again.
+// deliver sends a batch. A batch whose content is refused is split down to the
+// invalid alert. The answer is a failure if the rest of the batch must be
+// retried.
 func (s *sender) deliver(ctx context.Context, batch []*item) answer {
 	a := s.post(ctx, batch)
 	switch {
@@ -40,13 +39,13 @@ func (s *sender) post(ctx context.Context, batch []*item) answer {
 	begin := time.Now()
 	a := c.post(ctx, batch)
 	s.mu.Lock()
-	if ctx.Err() == nil { // else it failed by our own doing
+	if ctx.Err() == nil { // else the request was cancelled here
 		s.stats.count(&a, time.Since(begin))
 	}
 	current := s.client == c
 	s.mu.Unlock()
 	if !current {
-		c.close() // which came too early for this connection
+		c.close() // the first close missed this connection
 	}
 	return a
 }
@@ -67,7 +66,7 @@ func (s *sender) taken(batch []*item) {
 	s.over()
 }
 
-// refuse drops an alert that the endpoint does not take.
+// refuse drops an alert that the endpoint does not accept.
 func (s *sender) refuse(it *item, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,9 +78,8 @@ func (s *sender) refuse(it *item, err error) {
 	s.over()
 }
 
-// once remembers that an alert was refused, and reports whether to log it: the
-// first time, and not where there are many. The memory is cleared when it is
-// full.
+// once remembers a refused alert and reports whether to log it: the first
+// time, unless there are many. The memory is cleared when it is full.
 func (s *sender) once(it *item) bool {
 	if _, known := s.refused[it.key]; known {
 		return false
@@ -91,7 +89,7 @@ func (s *sender) once(it *item) bool {
 	}
 	s.refused[it.key] = struct{}{}
 	if len(s.refused) == maxLogged+1 {
-		s.log.Error("Further alerts that are refused are counted and no longer logged")
+		s.log.Error("Further refused alerts are counted and not logged")
 	}
 	return len(s.refused) <= maxLogged
 }

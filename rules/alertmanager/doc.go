@@ -1,13 +1,13 @@
-// Package alertmanager tells Alertmanagers of alerts, through their API v2.
+// Package alertmanager sends alerts to Alertmanagers, through their API v2.
 //
-//   - Every endpoint has a queue and a sender of its own: one that hangs delays
-//     no other, and each is told of every alert.
-//   - The queue holds the latest state of each alert, so it never grows beyond
-//     the number of alerts, however long an Alertmanager is away; what it holds
-//     is told as soon as the Alertmanager is back.
-//   - What is dropped is counted by reason. An alert that an Alertmanager
-//     refuses takes no other with it.
-//   - Credentials are read from files before every request, and stand in no
+//   - Every endpoint has its own queue and sender and receives every alert: an
+//     endpoint that hangs delays no other.
+//   - The queue contains the latest state of each alert, so it never grows
+//     beyond the number of alerts, however long an Alertmanager is away. Its
+//     content is sent when the Alertmanager is back.
+//   - Dropped alerts are counted by reason. An alert that an Alertmanager
+//     refuses does not affect the others.
+//   - Credentials are read from files before every request and appear in no
 //     error and no log.
 //
 // docs/alertmanager.md explains the settings.

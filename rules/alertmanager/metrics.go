@@ -7,30 +7,29 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// drop is why an alert is not told to an endpoint: a closed set, since it is a
-// label.
+// drop is why an alert was dropped: a closed set, because it is a label.
 type drop string
 
 const (
 	dropQueueFull drop = "queue_full"
-	dropRefused   drop = "refused"   // the endpoint says that it is not valid
-	dropTooLarge  drop = "too_large" // for Settings.MaxBody
-	dropExpired   drop = "expired"   // past its end before it could be told
+	dropRefused   drop = "refused"   // invalid for the endpoint
+	dropTooLarge  drop = "too_large" // larger than Settings.MaxBody
+	dropExpired   drop = "expired"   // its end passed in the queue
 	dropShutdown  drop = "shutdown"
 )
 
 var drops = []drop{dropQueueFull, dropRefused, dropTooLarge, dropExpired, dropShutdown}
 
-// buckets are upper bounds of the time for a request, in seconds.
+// buckets are upper bounds of the duration of a request, in seconds.
 var buckets = []float64{0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30}
 
-// stats are what a sender counts.
+// stats are the metrics of a sender.
 type stats struct {
 	sent    uint64
 	dropped map[drop]uint64
 	failed  map[reason]uint64
 	success time.Time // of the last one; zero before the first
-	// Requests by the time they took, cumulative as in a histogram.
+	// Requests by duration, cumulative as in a histogram.
 	buckets  map[float64]uint64
 	requests uint64
 	seconds  float64
@@ -66,21 +65,21 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	descRelabelled = prometheus.NewDesc(subsystem+"alerts_relabel_dropped_total",
-		"Alerts that relabelling dropped, or left without a label, before they were queued.", nil, nil)
+		"Alerts that relabelling dropped, or left without labels.", nil, nil)
 	descSent = newDesc("alerts_sent_total",
-		"Alerts that an Alertmanager took; one that is told again counts again.")
+		"Alerts delivered to an Alertmanager; repeated notifications count again.")
 	descDropped = newDesc("alerts_dropped_total",
-		"Alerts that an Alertmanager was not told of: queue_full, refused as invalid, too_large for a request, expired before it could be told, shutdown.", "reason")
+		"Alerts that were not delivered, by reason: queue_full, refused (as invalid), too_large (for a request), expired (in the queue), shutdown.", "reason")
 	descFailures = newDesc("request_failures_total",
-		"Requests that failed: timeout, network, credentials that could not be read, redirect (3xx), unauthorized (401, 403, 407), throttled (429), client_error (other 4xx), server_error (5xx).", "reason")
+		"Failed requests, by reason: timeout, network, credentials (unreadable), redirect (3xx), unauthorized (401, 403, 407), throttled (429), client_error (other 4xx), server_error (5xx).", "reason")
 	descDuration = newDesc("request_duration_seconds",
-		"Time from a request to the end of its answer, or to its failure.")
+		"Time from a request to the end of its response, or to its failure.")
 	descQueue = newDesc("queue_length",
-		"Alerts that wait to be told.")
+		"Alerts in the queue.")
 	descCapacity = newDesc("queue_capacity",
-		"Alerts that can wait to be told.")
+		"Largest number of alerts in the queue.")
 	descSuccess = newDesc("last_success_timestamp_seconds",
-		"When an Alertmanager last took alerts, seconds since the epoch; absent before the first time.")
+		"Time of the last delivery, seconds since the epoch; absent before the first.")
 )
 
 // Describe implements prometheus.Collector.

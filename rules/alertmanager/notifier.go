@@ -12,54 +12,48 @@ import (
 	"time"
 )
 
-// Options say how a Notifier works.
+// Options configure a Notifier.
 type Options struct {
-	// Settings are those until Apply brings others.
+	// Settings are in force until Apply.
 	Settings Settings
-	// Log takes what a person has to know; nil for nothing.
+	// Log receives one line when a failure starts and one when it ends. Nil
+	// discards them.
 	Log *slog.Logger
-	// Grace is how long Run tries to send what is queued once it is told to
-	// end; 5 s where it is 0.
+	// Grace bounds the time in which Run sends the queue after its context is
+	// done: 5 s by default.
 	Grace time.Duration
-	// Changed is called when the metrics have changed. It must not block; nil
-	// does nothing.
-	Changed func()
-	// Dial connects to endpoints and proxies; TCP where it is nil.
+	// Dial connects to endpoints and proxies: TCP by default.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Notifier tells Alertmanagers of alerts. It implements prometheus.Collector.
+// Notifier sends alerts to Alertmanagers. It implements prometheus.Collector.
 type Notifier struct {
-	log     *slog.Logger
-	grace   time.Duration
-	changed func()
-	dial    dialFunc
+	log   *slog.Logger
+	grace time.Duration
+	dial  dialFunc
 
 	plan           atomic.Pointer[plan]
 	relabelDropped atomic.Uint64
 
-	mu      sync.Mutex      // guards what follows, and is held while plan changes
+	mu      sync.Mutex      // guards the following fields and changes of plan
 	soft    context.Context // Run's; nil before it
 	hard    context.Context
 	ended   bool
 	running sync.WaitGroup
 }
 
-// plan is what settings amount to. It is never altered.
+// plan is the form of Settings in use. It is immutable.
 type plan struct {
 	relabelling *relabelling
 	senders     []*sender
 }
 
-// New returns a Notifier that queues what it is told, and sends it once Run is
-// called. The error says what is wrong with the settings.
+// New returns a Notifier that queues alerts and sends them after Run is called.
+// The error is of the settings or of the certificates that they name.
 func New(o Options) (*Notifier, error) {
-	n := &Notifier{log: o.Log, grace: cmp.Or(o.Grace, 5*time.Second), changed: o.Changed, dial: o.Dial}
+	n := &Notifier{log: o.Log, grace: cmp.Or(o.Grace, 5*time.Second), dial: o.Dial}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
-	}
-	if n.changed == nil {
-		n.changed = func() {}
 	}
 	n.plan.Store(&plan{relabelling: &relabelling{}})
 	if err := n.Apply(o.Settings); err != nil {
@@ -68,8 +62,8 @@ func New(o Options) (*Notifier, error) {
 	return n, nil
 }
 
-// Apply takes new settings, whole or not at all. An endpoint whose address
-// stays keeps its queue; one that goes loses it.
+// Apply replaces the settings, all of them or none. An endpoint whose address
+// stays keeps its queue; a removed endpoint loses it.
 func (n *Notifier) Apply(s Settings) error {
 	apply, err := n.Prepare(s)
 	if err != nil {
@@ -80,7 +74,7 @@ func (n *Notifier) Apply(s Settings) error {
 }
 
 // Prepare checks settings, reads the certificates that they name, and returns
-// what makes them those in force.
+// the function that puts them into force.
 func (n *Notifier) Prepare(s Settings) (apply func(), err error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -117,7 +111,7 @@ func (n *Notifier) install(r *relabelling, labels []string, clients []*client, l
 	for i, label := range labels {
 		s := old[label]
 		if s == nil {
-			s = newSender(label, n.log, n.changed)
+			s = newSender(label, n.log)
 		}
 		if clients[i].plain() {
 			s.log.Warn("Credentials are sent unencrypted: the address begins with http://")
@@ -135,7 +129,7 @@ func (n *Notifier) install(r *relabelling, labels []string, clients []*client, l
 	}
 }
 
-// start runs a sender where Run is under way.
+// start runs a sender if Run was called.
 func (n *Notifier) start(s *sender) {
 	if n.soft == nil || n.ended {
 		return
@@ -150,9 +144,9 @@ func (n *Notifier) start(s *sender) {
 	})
 }
 
-// Send queues alerts for every endpoint, in place of older states of them. It
-// never blocks, and may be called from any goroutine; of one alert, the state
-// that is told last is taken for the newest.
+// Send queues alerts for every endpoint and replaces older states of them. It
+// never blocks and is safe for concurrent use. The last call for an alert has
+// its newest state.
 func (n *Notifier) Send(alerts ...Alert) {
 	p := n.plan.Load()
 	now := time.Now()
@@ -170,11 +164,10 @@ func (n *Notifier) Send(alerts ...Alert) {
 	for _, s := range p.senders {
 		s.add(items)
 	}
-	n.changed()
 }
 
-// Run sends until ctx is done, and for up to Options.Grace what is queued then.
-// It is to be called once.
+// Run sends alerts until ctx is done, and then the queue for up to
+// Options.Grace. It must be called once.
 func (n *Notifier) Run(ctx context.Context) {
 	hard, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// queue holds the latest state of each alert that an endpoint has not been
-// told, at most capacity of them.
+// queue contains the latest state of each undelivered alert of an endpoint, at
+// most capacity of them.
 type queue struct {
 	capacity int
 	byKey    map[string]*list.Element
-	// firing and resolved hold *entry, the one that waits longest first.
+	// firing and resolved are lists of *entry, oldest first.
 	firing, resolved list.List
 	next             uint64
 }
 
 type entry struct {
 	item *item
-	seq  uint64 // rises from entry to entry
+	seq  uint64 // increases with each entry
 }
 
 func newQueue(capacity int) *queue {
@@ -35,13 +35,13 @@ func (q *queue) list(it *item) *list.List {
 	return &q.firing
 }
 
-// put takes the newest state of an alert in place of an older one. It returns
-// how many alerts had to be dropped for it.
+// put adds the newest state of an alert and replaces an older one. It returns
+// the number of alerts dropped for it.
 func (q *queue) put(it *item) int {
 	if el, ok := q.byKey[it.key]; ok {
 		e := el.Value.(*entry)
 		if e.item.resolved == it.resolved {
-			e.item = it // and it keeps its turn
+			e.item = it // it keeps its place
 			return 0
 		}
 		q.list(e.item).Remove(el)
@@ -51,8 +51,8 @@ func (q *queue) put(it *item) int {
 	return q.shrink()
 }
 
-// shrink drops what is beyond the capacity: the oldest that are resolved, which
-// Alertmanager ends by itself, then the oldest.
+// shrink drops alerts beyond the capacity: the oldest resolved ones, which
+// Alertmanager resolves by itself, then the oldest.
 func (q *queue) shrink() int {
 	n := 0
 	for ; q.len() > q.capacity; n++ {
@@ -71,7 +71,7 @@ func (q *queue) remove(el *list.Element) {
 	q.list(it).Remove(el)
 }
 
-// done takes items out, but for those of which there is a newer state.
+// done removes items, except those with a newer state.
 func (q *queue) done(items ...*item) {
 	for _, it := range items {
 		if el, ok := q.byKey[it.key]; ok && el.Value.(*entry).item == it {
@@ -80,16 +80,16 @@ func (q *queue) done(items ...*item) {
 	}
 }
 
-// bounds are those of a batch.
+// bounds are the limits of a batch.
 type bounds struct {
 	count int // alerts
-	size  int // bytes, but for a first alert that is larger
-	// alone says which alerts go alone.
+	size  int // bytes; a larger first alert is sent anyway
+	// alone reports alerts that are sent in a batch of their own.
 	alone func(*item) bool
 }
 
-// batch returns the items that wait longest. Those that it meets that fire and
-// were not vouched for in time it takes out, and says how many that were.
+// batch returns the oldest items. It removes expired items on the way and
+// returns their number.
 func (q *queue) batch(b bounds, now time.Time) (items []*item, expired int) {
 	firing, resolved := q.firing.Front(), q.resolved.Front()
 	for len(items) < b.count && (firing != nil || resolved != nil) {
@@ -105,7 +105,7 @@ func (q *queue) batch(b bounds, now time.Time) (items []*item, expired int) {
 			expired++
 			continue
 		}
-		b.size -= it.size + 1 // and a comma
+		b.size -= it.size + 1 // with a comma
 		switch alone := b.alone(it); {
 		case len(items) == 0 && alone:
 			return []*item{it}, expired
@@ -117,7 +117,7 @@ func (q *queue) batch(b bounds, now time.Time) (items []*item, expired int) {
 	return items, expired
 }
 
-// clear takes out everything, and returns how many that were.
+// clear removes all items and returns their number.
 func (q *queue) clear() int {
 	n := q.len()
 	clear(q.byKey)

@@ -151,7 +151,7 @@ func TestAlertmanager(t *testing.T) {
 
 	stop()
 	n.Send(firing("third"))
-	wait(t, "its absence is noticed", func() bool { return strings.Contains(n.log.String(), "does not take alerts") })
+	wait(t, "its absence is noticed", func() bool { return strings.Contains(n.log.String(), "does not accept alerts") })
 	n.Send(resolved("second"))
 	_, _ = startAlertmanager(t, program, at)
 	wait(t, "it is told", sent(6))

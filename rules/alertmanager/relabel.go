@@ -10,24 +10,24 @@ import (
 	"github.com/prometheus/prometheus/model/relabel"
 )
 
-// Relabel is one step of Prometheus' relabelling; its documentation of
-// alert_relabel_configs applies. Names of labels are letters, digits and _,
-// which every Alertmanager takes.
+// Relabel is one step of Prometheus' relabelling, as documented for
+// alert_relabel_configs. Label names are letters, digits and _, which every
+// Alertmanager accepts.
 type Relabel struct {
 	SourceLabels []string `yaml:"source_labels"`
-	// Separator is ; where it is left out.
+	// Separator is ; by default.
 	Separator Text `yaml:"separator"`
-	// Regex must match the whole text, and is (.*) where it is left out.
+	// Regex must match the whole text; (.*) by default.
 	Regex       Text   `yaml:"regex"`
 	Modulus     int    `yaml:"modulus" accept:"1..2147483647"`
 	TargetLabel string `yaml:"target_label"`
-	// Replacement is $1 where it is left out. An empty one removes the label.
+	// Replacement is $1 by default. An empty one removes the label.
 	Replacement Text `yaml:"replacement"`
-	// Action is replace where it is left out.
+	// Action is replace by default.
 	Action string `yaml:"action"`
 }
 
-// Text is one that may be left out, which is not the same as empty.
+// Text is an optional text; unset differs from empty.
 type Text struct {
 	Value string
 	Set   bool
@@ -96,7 +96,7 @@ func joined(actions []relabel.Action) string {
 	return strings.Join(names, ", ")
 }
 
-// relabelling is what becomes of labels before they are an identity.
+// relabelling turns the labels of an alert into its identity.
 type relabelling struct {
 	external map[string]string
 	steps    []*relabel.Config
@@ -114,12 +114,12 @@ func newRelabelling(s *Settings) (*relabelling, error) {
 	return r, nil
 }
 
-// apply returns the labels under which an alert is sent, and false where it is
-// not to be sent, or no label is left.
+// apply returns the labels of a notification, and false if relabelling drops
+// the alert or leaves no label.
 func (r *relabelling) apply(from map[string]string) (ls labels.Labels, keep bool) {
 	b := labels.NewBuilder(labels.EmptyLabels())
 	for name, value := range from {
-		b.Set(name, value) // without those that are empty, which are none
+		b.Set(name, value) // an empty label is no label
 	}
 	for name, value := range r.external {
 		if from[name] == "" {

@@ -11,12 +11,13 @@ import (
 	"sync"
 )
 
-// maxFile bounds the files of credentials and certificates, in bytes.
+// maxFile is the largest size of a file of credentials or certificates, in
+// bytes.
 const maxFile = 1 << 20
 
-// secrets reads the files that an endpoint's HTTP names, when they are needed.
+// secrets reads the files that an endpoint's HTTP settings name, on demand.
 // It remembers the credential, to keep it out of errors. It implements
-// config.SecretManager, whose own readers have no bound.
+// config.SecretManager, whose own readers are unbounded.
 type secrets struct {
 	credential string // the file
 	username   string
@@ -33,7 +34,7 @@ func (s *secrets) Fetch(_ context.Context, name string) (string, error) {
 	}
 	if name == s.credential {
 		if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			return "", &fileError{fmt.Errorf("%s holds more than one line", name)}
+			return "", &fileError{fmt.Errorf("%s has more than one line", name)}
 		}
 		s.mu.Lock()
 		s.value = text
@@ -42,19 +43,19 @@ func (s *secrets) Fetch(_ context.Context, name string) (string, error) {
 	return text, nil
 }
 
-// fileError is one of reading credentials or certificates.
+// fileError is an error of reading credentials or certificates.
 type fileError struct{ error }
 
 func (e *fileError) Unwrap() error { return e.error }
 
 func readFile(name string) (string, error) {
-	// A pipe would not be read to its end before somebody writes to it.
+	// Reading a pipe would block.
 	info, err := os.Stat(name)
 	if err != nil {
 		return "", err
 	}
 	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is no regular file", name)
+		return "", fmt.Errorf("%s is not a regular file", name)
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -74,11 +75,11 @@ func readFile(name string) (string, error) {
 	return text, nil
 }
 
-// beforeAt is what may be a password: a proxy's address has one, and an error
-// may show it.
+// beforeAt matches what may be a password: an error may show a proxy's address
+// with one.
 var beforeAt = regexp.MustCompile(`[^\s"/]+@`)
 
-// clean takes credentials out of a text that comes from elsewhere.
+// clean removes credentials from a foreign text.
 func (s *secrets) clean(text string) string {
 	s.mu.Lock()
 	value := s.value
@@ -90,8 +91,7 @@ func (s *secrets) clean(text string) string {
 	return clip(beforeAt.ReplaceAllString(text, "[redacted]@"))
 }
 
-// clip makes one line of at most 200 characters of a text that comes from
-// elsewhere.
+// clip makes one line of at most 200 characters of a foreign text.
 func clip(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' }), " ")
 	if r := []rune(text); len(r) > 200 {

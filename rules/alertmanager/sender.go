@@ -7,40 +7,39 @@ import (
 	"time"
 )
 
-// sender tells one endpoint, one request at a time, so that no state of an
+// sender sends to one endpoint, one request at a time, so that no state of an
 // alert overtakes a newer one.
 type sender struct {
 	label string
 	log   *slog.Logger
-	work  chan struct{} // there is something in the queue
+	work  chan struct{} // the queue is not empty
 	fresh chan struct{} // the client is new
-	stop  func()        // ends run at once
-	told  func()        // Options.Changed
+	stop  func()        // stops run at once
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the following fields
 	client *client
 	limits limits
 	queue  *queue
 	stats  stats
-	// refused are the alerts that were refused alone. Until they are taken, they
-	// are sent alone, lest each time a whole batch is split for them.
+	// refused are alerts that were refused. Until they are accepted they are
+	// sent alone, so that no batch is split for them again.
 	refused map[string]struct{}
 	closed  bool
 	trouble trouble
 	overrun int // alerts dropped since the queue became full; 0 while it is not
 }
 
-// limits are the Settings' of a queue and a batch.
+// limits are the limits of Settings on a queue and a batch.
 type limits struct{ queue, batch, body int }
 
-func newSender(label string, log *slog.Logger, changed func()) *sender {
+func newSender(label string, log *slog.Logger) *sender {
 	return &sender{
 		label: label, log: log.With("endpoint", label), work: make(chan struct{}, 1), fresh: make(chan struct{}, 1),
-		queue: newQueue(0), stop: func() {}, told: changed, refused: map[string]struct{}{}, stats: newStats(),
+		queue: newQueue(0), stop: func() {}, refused: map[string]struct{}{}, stats: newStats(),
 	}
 }
 
-// configure takes new settings. What is queued stays so.
+// configure replaces the settings. The queue stays.
 func (s *sender) configure(c *client, l limits) {
 	s.mu.Lock()
 	old := s.client
@@ -60,7 +59,7 @@ func signal(ch chan struct{}) {
 	}
 }
 
-// add queues items. It does not wait for anything.
+// add queues items. It does not block.
 func (s *sender) add(items []*item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,10 +67,10 @@ func (s *sender) add(items []*item) {
 		switch {
 		case s.closed:
 			s.stats.dropped[dropShutdown]++
-		case it.size+2 > s.limits.body: // and the brackets of the list
+		case it.size+2 > s.limits.body: // with the brackets of the list
 			s.stats.dropped[dropTooLarge]++
 			if s.once(it) {
-				s.log.Error("Alert is larger than a request may be and is dropped", "alert", it.name, "bytes", it.size, "max_body_bytes", s.limits.body)
+				s.log.Error("Alert is larger than a request and is dropped", "alert", it.name, "bytes", it.size, "max_body_bytes", s.limits.body)
 			}
 		default:
 			s.overflow(s.queue.put(it))
@@ -80,20 +79,20 @@ func (s *sender) add(items []*item) {
 	signal(s.work)
 }
 
-// overflow notes that n alerts were dropped because the queue is full. It logs
-// the first of them; taken logs that it is over.
+// overflow counts n alerts that were dropped because the queue is full, and logs
+// the first of them. taken logs the end.
 func (s *sender) overflow(n int) {
 	if n == 0 {
 		return
 	}
 	if s.overrun == 0 {
-		s.log.Warn("Queue of alerts is full, the oldest are dropped", "capacity", s.queue.capacity)
+		s.log.Warn("Queue of alerts is full, dropping the oldest", "capacity", s.queue.capacity)
 	}
 	s.overrun += n
 	s.stats.dropped[dropQueueFull] += uint64(n)
 }
 
-// run sends until soft is done, and then what is queued, until that fails or
+// run sends until soft is done, and then the queue, until a request fails or
 // hard is done.
 func (s *sender) run(soft, hard context.Context) {
 	for soft.Err() == nil {
@@ -106,7 +105,6 @@ func (s *sender) run(soft, hard context.Context) {
 			continue
 		}
 		a := s.deliver(hard, batch)
-		s.told()
 		if a.failed() && hard.Err() == nil {
 			s.pause(soft, s.failed(&a))
 		}
@@ -114,7 +112,7 @@ func (s *sender) run(soft, hard context.Context) {
 	s.drain(hard)
 }
 
-// batch returns what is to be sent next.
+// batch returns the next batch.
 func (s *sender) batch() []*item {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +125,7 @@ func (s *sender) batch() []*item {
 	return items
 }
 
-// drain sends what is queued, until that fails, and drops the rest.
+// drain sends the queue until a request fails, and drops the rest.
 func (s *sender) drain(ctx context.Context) {
 	for batch := s.batch(); len(batch) > 0 && ctx.Err() == nil; batch = s.batch() {
 		if a := s.deliver(ctx, batch); a.failed() {
@@ -139,7 +137,7 @@ func (s *sender) drain(ctx context.Context) {
 	s.closed = true
 	if n := s.queue.clear(); n > 0 {
 		s.stats.dropped[dropShutdown] += uint64(n)
-		s.log.Warn("Alerts were not sent before the end", "alerts", n)
+		s.log.Warn("Alerts were not sent before the exit", "alerts", n)
 	}
 	s.client.close()
 }

@@ -5,77 +5,76 @@ import (
 	"time"
 )
 
-// Settings are what may change while a Notifier runs: the section alertmanager
-// of the configuration file, as package internal/strict decodes it.
+// Settings are the section alertmanager of the configuration file, as package
+// internal/strict decodes it. They can change while a Notifier runs.
 type Settings struct {
-	// HTTP is how the endpoints are spoken to that have no HTTP of their own.
+	// HTTP are the settings of endpoints without their own.
 	HTTP HTTP `yaml:"http"`
-	// Endpoints are all told of every alert. There may be 16, none twice.
+	// Endpoints receive every alert. At most 16, none twice.
 	Endpoints []Endpoint `yaml:"endpoints"`
-	// ExternalLabels are given to every alert that has no such label.
+	// ExternalLabels are added to every alert without such a label.
 	ExternalLabels map[string]string `yaml:"external_labels"`
 	// Relabel is applied to every alert, in order, after ExternalLabels.
 	Relabel []Relabel `yaml:"alert_relabel_configs"`
-	// QueueSize is how many alerts are held for an endpoint.
+	// QueueSize is the capacity of the queue of an endpoint, in alerts.
 	QueueSize int `yaml:"queue_size" accept:"1..100000"`
-	// BatchSize is how many alerts are sent at once.
+	// BatchSize is the number of alerts in a request.
 	BatchSize int `yaml:"batch_size" accept:"1..1000"`
-	// MaxBody is the size of the largest request, in bytes. An alert that does
-	// not fit is dropped.
+	// MaxBody is the size of the largest request, in bytes. A larger alert is
+	// dropped.
 	MaxBody int `yaml:"max_body_bytes" accept:"4096..67108864"`
 }
 
 // Endpoint is one Alertmanager.
 type Endpoint struct {
-	// URL is as CheckURL has it.
+	// URL is an address that CheckURL accepts.
 	URL string `yaml:"url"`
-	// HTTP stands in place of all of Settings.HTTP where it is not zero.
+	// HTTP replaces all of Settings.HTTP if it is not zero.
 	HTTP HTTP `yaml:"http"`
 }
 
-// HTTP is how an endpoint is spoken to. All files are read again before each
-// request. Of BasicAuth and CredentialsFile there may be one.
+// HTTP are the settings of an HTTP client. All files are read before each
+// request. BasicAuth and CredentialsFile exclude each other.
 type HTTP struct {
-	// Timeout is the time for a request and its answer; 10 s where it is 0.
+	// Timeout is the time for a request and its response; 10 s by default.
 	Timeout   time.Duration `yaml:"timeout" accept:"100ms..5m"`
 	TLS       TLS           `yaml:"tls"`
 	BasicAuth BasicAuth     `yaml:"basic_auth"`
-	// CredentialsFile holds a bearer token.
+	// CredentialsFile contains a bearer token.
 	CredentialsFile string `yaml:"credentials_file"`
 }
 
-// TLS is how an endpoint is known, and how one is known to it.
+// TLS are the certificates of the endpoint and the client.
 type TLS struct {
-	// CAFile holds the certificates that may sign the endpoint's, as PEM; the
-	// system's are used without it.
+	// CAFile contains the CA certificates for the endpoint, as PEM; those of
+	// the system by default.
 	CAFile string `yaml:"ca_file"`
-	// CertFile and KeyFile are what is shown to the endpoint, as PEM: both or
+	// CertFile and KeyFile are the client certificate and key, as PEM: both or
 	// none.
 	CertFile string `yaml:"cert_file"`
 	KeyFile  string `yaml:"key_file"`
-	// ServerName is the name that the endpoint's certificate must have; the
-	// URL's without it.
+	// ServerName is the name in the endpoint's certificate; the host of the
+	// URL by default.
 	ServerName string `yaml:"server_name"`
-	// InsecureSkipVerify takes any certificate, and so anybody for the endpoint.
+	// InsecureSkipVerify disables certificate verification.
 	InsecureSkipVerify bool `yaml:"insecure_skip_verify"`
 }
 
-// BasicAuth is a user's name and the file that holds the password: both or
-// none.
+// BasicAuth are a user name and the file with the password: both or none.
 type BasicAuth struct {
 	Username     string `yaml:"username"`
 	PasswordFile string `yaml:"password_file"`
 }
 
-// DefaultSettings returns the settings that apply where nothing else is said.
+// DefaultSettings returns the settings of an empty section.
 func DefaultSettings() Settings {
 	return Settings{QueueSize: 10_000, BatchSize: 64, MaxBody: 1 << 20}
 }
 
 const defaultTimeout = 10 * time.Second
 
-// WithURLs returns s with further endpoints, those of the command line. One
-// that s has already stays as it is.
+// WithURLs returns s with further endpoints, from the command line. Endpoints
+// that s already has are unchanged.
 func (s Settings) WithURLs(urls ...string) Settings {
 	s.Endpoints = slices.Clone(s.Endpoints)
 	for _, u := range urls {
@@ -86,7 +85,7 @@ func (s Settings) WithURLs(urls ...string) Settings {
 	return s
 }
 
-// http returns how e is spoken to.
+// http returns the HTTP settings of e.
 func (s *Settings) http(e *Endpoint) HTTP {
 	h := e.HTTP
 	if h == (HTTP{}) {

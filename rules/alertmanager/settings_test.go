@@ -89,7 +89,7 @@ func TestSettings(t *testing.T) {
 func TestSettingsMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"endpoints: [{url: 'http://u:hunter2@h'}]":                                             "x:1: alertmanager.endpoints[0].url: found a user or a password",
-		"endpoints: [{url: 'http://u:hun ter2@h'}]":                                            "found what is no URL",
+		"endpoints: [{url: 'http://u:hun ter2@h'}]":                                            "found an invalid URL",
 		"endpoints: [{url: 'http://h?token=hunter2'}]":                                         "a query or a fragment",
 		"endpoints: [{url: 'http://h#hunter2'}]":                                               "a query or a fragment",
 		"endpoints: [{url: 'h:9093'}]":                                                         "neither with http:// nor",

@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// Times between attempts that failed: from shortest on they double up to
-// longest, and each varies by half. Where somebody has to act first, an attempt
-// is made each slowly.
+// Times between failed attempts: they double from shortest to longest, and each
+// has a jitter of half. While an operator has to act, attempts are slowly
+// apart.
 const (
 	shortest = 500 * time.Millisecond
 	longest  = 15 * time.Second
 	slowly   = time.Minute
 )
 
-// trouble is a time during which nothing was taken.
+// trouble is a period in which no alert was delivered.
 type trouble struct {
 	since  time.Time
 	count  int             // attempts that failed
 	logged map[reason]bool // reasons
 }
 
-// over ends a time of trouble.
+// over ends a period of trouble.
 func (s *sender) over() {
 	if s.trouble.count > 0 {
-		s.log.Info("Alertmanager takes alerts again", "after", time.Since(s.trouble.since).Round(time.Second), "failures", s.trouble.count)
+		s.log.Info("Alertmanager accepts alerts again", "after", time.Since(s.trouble.since).Round(time.Second), "failures", s.trouble.count)
 	}
 	s.trouble = trouble{}
 }
 
-// failed notes that an attempt failed, and returns how long to wait for the
-// next. Each reason is logged once until it is over.
+// failed records a failed attempt and returns the wait for the next. Each
+// reason is logged once per period.
 func (s *sender) failed(a *answer) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *sender) failed(a *answer) time.Duration {
 	t.count++
 	if !t.logged[a.reason] {
 		t.logged[a.reason] = true
-		s.log.Warn("Alertmanager does not take alerts, which are kept and sent again", "reason", string(a.reason), "err", a.err, "queued", s.queue.len())
+		s.log.Warn("Alertmanager does not accept alerts, retrying", "reason", string(a.reason), "err", a.err, "queued", s.queue.len())
 	}
 	wait := slowly
 	if !a.slow {
@@ -52,7 +52,7 @@ func (s *sender) failed(a *answer) time.Duration {
 	return max(wait, a.after)
 }
 
-// pause waits, unless there is a new client to try.
+// pause waits, or until there is a new client.
 func (s *sender) pause(ctx context.Context, wait time.Duration) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

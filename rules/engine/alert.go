@@ -7,46 +7,46 @@ import (
 	"time"
 )
 
-// State is how far an alert is.
+// State is the state of an alert.
 type State string
 
-// Inactive stands for an alert that has resolved, too.
+// An alert that has resolved is Inactive.
 const (
 	Inactive State = "inactive"
 	Pending  State = "pending"
 	Firing   State = "firing"
 )
 
-// Alert is one alert of one rule. Its Labels identify it. Times are zero where
-// what they tell of has not happened.
+// Alert is one alert of one rule. Its Labels identify it. The time of an event
+// that has not happened is zero.
 type Alert struct {
-	// Labels are those of the series that raised the alert and of the rule,
-	// with alertname. They do not have the external labels, which whoever
-	// sends the alert on adds.
+	// Labels are the labels of the series that raised the alert and of the
+	// rule, with alertname. The notifier adds the external labels.
 	Labels      map[string]string `json:"labels"`
 	Annotations map[string]string `json:"annotations"`
 	State       State             `json:"state"`
-	// Value is that of the expression when it last yielded the alert.
+	// Value is the value of the expression when it last yielded the alert.
 	Value Number `json:"value"`
-	// ActiveAt is when the alert became pending, FiredAt when it began to
-	// fire, ResolvedAt when it ceased to.
+	// ActiveAt is when the alert became pending, FiredAt when it started to
+	// fire, ResolvedAt when it resolved.
 	ActiveAt   time.Time `json:"active_at,omitzero"`
 	FiredAt    time.Time `json:"fired_at,omitzero"`
 	ResolvedAt time.Time `json:"resolved_at,omitzero"`
-	// KeepFiringSince is when the expression ceased to yield an alert that
-	// fires on because of keep_firing_for.
+	// KeepFiringSince is when the expression stopped yielding an alert that
+	// keep_firing_for keeps firing.
 	KeepFiringSince time.Time `json:"keep_firing_since,omitzero"`
-	// LastSentAt is when the alert was last handed to Options.Notify, and
-	// ValidUntil until when that was to hold: a receiver that hears no more
-	// of the alert by then takes it for resolved.
+	// LastSentAt is when the alert was last passed to Options.Notify, and
+	// ValidUntil the end of that notification: a receiver without a newer one
+	// resolves the alert then.
 	LastSentAt time.Time `json:"last_sent_at,omitzero"`
 	ValidUntil time.Time `json:"valid_until,omitzero"`
-	// GeneratorURL is where the alert can be looked at; empty without
+	// GeneratorURL is a page that shows the alert; empty without
 	// Options.ExternalURL.
 	GeneratorURL string `json:"generator_url,omitempty"`
 }
 
-// EndsAt is what a receiver is told: when the alert resolved, else ValidUntil.
+// EndsAt is the end that a notification carries: when the alert resolved, else
+// ValidUntil.
 func (a *Alert) EndsAt() time.Time {
 	if !a.ResolvedAt.IsZero() {
 		return a.ResolvedAt

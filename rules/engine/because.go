@@ -7,9 +7,10 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// because finds what the selectors of a rule yield for one alert: the series
-// that contradict none of its labels. Around a range it is the function's
-// result. In the place of a recorded series stands what its rule reads.
+// because returns what the selectors of a rule yield for one alert: the series
+// whose labels do not contradict those of the alert. For a range it is the
+// result of the function around it. A recorded series is replaced by the
+// series that its rule reads.
 func (e *Engine) because(ctx context.Context, r *rule, a *alert) []Cause {
 	if e.last.IsZero() {
 		return nil
@@ -24,7 +25,7 @@ func (e *Engine) because(ctx context.Context, r *rule, a *alert) []Cause {
 	return x.causes
 }
 
-// explanation is what explains one alert, as far as it is found.
+// explanation collects the causes of one alert.
 type explanation struct {
 	e      *Engine
 	own    map[string]string // labels
@@ -32,7 +33,7 @@ type explanation struct {
 	asked  map[string]bool
 }
 
-// explain looks at an expression, each part of it once.
+// explain visits an expression, each part of it once.
 func (x *explanation) explain(ctx context.Context, expr parser.Expr) {
 	parser.Inspect(expr, func(n parser.Node, path []parser.Node) error {
 		part, ok := leaf(n, path)
@@ -54,7 +55,7 @@ func (x *explanation) explain(ctx context.Context, expr parser.Expr) {
 func (x *explanation) ask(ctx context.Context, part string) {
 	vector, err := x.e.query(ctx, part, x.e.last)
 	if err != nil {
-		return // the rule's own error says why
+		return // the state of the rule shows its error
 	}
 	for _, s := range vector {
 		if len(x.causes) < maxCauses && fits(s.Metric, x.own) {
@@ -63,8 +64,7 @@ func (x *explanation) ask(ctx context.Context, part string) {
 	}
 }
 
-// recording returns the rule that records series of that name, nil where there
-// is none.
+// recording returns the rule that records series of that name, or nil.
 func (e *Engine) recording(name string) *rule {
 	for _, g := range e.groups {
 		for _, r := range g.rules {
@@ -76,15 +76,15 @@ func (e *Engine) recording(name string) *rule {
 	return nil
 }
 
-// leaf returns what shows a selector's part in an expression: the selector, or
-// the innermost call around it where it is a range.
+// leaf returns the text of a selector, or of the innermost call around a range
+// selector.
 func leaf(n parser.Node, path []parser.Node) (string, bool) {
 	switch n := n.(type) {
 	case *parser.VectorSelector:
 		for _, p := range path {
 			switch p.(type) {
 			case *parser.MatrixSelector, *parser.SubqueryExpr:
-				return "", false // its call shows it
+				return "", false // its call is the leaf
 			}
 		}
 		return n.String(), true
@@ -98,7 +98,7 @@ func leaf(n parser.Node, path []parser.Node) (string, bool) {
 	return "", false
 }
 
-// fits reports whether no label of the series contradicts those of an alert.
+// fits reports whether no label of the series contradicts the labels of an alert.
 func fits(series labels.Labels, own map[string]string) bool {
 	ok := true
 	series.Range(func(l labels.Label) {

@@ -9,8 +9,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
-// Check reads rule files, given by path or pattern, and writes for each what
-// it holds. The error has every mistake in any of them.
+// Check reads rule files, given by path or pattern, and writes a summary of
+// each. The error names every mistake in every file.
 func Check(w io.Writer, patterns ...string) error {
 	paths, err := strict.Glob(patterns)
 	if err != nil {
@@ -27,7 +27,7 @@ func Check(w io.Writer, patterns ...string) error {
 		_, err = fmt.Fprintf(w, "%s: %s\n", path, set.summary(longest))
 		errs = append(errs, err)
 	}
-	// Once more together: a rule may stand in two files.
+	// Together, because a rule may be in two files.
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func Check(w io.Writer, patterns ...string) error {
 	return err
 }
 
-// summary says in a line what the rules are.
+// summary describes the rules in one line.
 func (s *Set) summary(longest time.Duration) string {
 	kinds := map[string]int{}
 	skipped := map[Skip]int{}
@@ -47,10 +47,10 @@ func (s *Set) summary(longest time.Duration) string {
 	}
 	text := fmt.Sprintf("%d groups, %d alerts, %d recorded series", len(s.Groups), kinds[typeAlerting], kinds[typeRecording])
 	if n := skipped[SkipCluster]; n > 0 {
-		text += fmt.Sprintf("; %d rules need the series of other nodes and are skipped on one", n)
+		text += fmt.Sprintf("; %d rules need the series of other nodes and are skipped on a node", n)
 	}
 	if n := skipped[SkipRange]; n > 0 {
-		text += fmt.Sprintf("; %d rules look back further than the %v that a node remembers and are skipped on one", n, longest)
+		text += fmt.Sprintf("; %d rules look back more than %v and are skipped on a node", n, longest)
 	}
 	return text
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
 
-// checkTemplate says why a template of the alert does not parse, or which
-// query that stands in it as it is does not.
+// checkTemplate returns why a template of the alert, or a literal query in it,
+// does not parse.
 func checkTemplate(alert, text string) error {
 	if !strings.Contains(text, "{{") {
 		return nil
@@ -39,7 +39,7 @@ func checkNodes[N parse.Node](nodes ...N) error {
 	return nil
 }
 
-// checkNode looks at a node and those in it.
+// checkNode checks a node and its children.
 func checkNode(n parse.Node) error {
 	switch n := n.(type) {
 	case *parse.ListNode:
@@ -73,7 +73,7 @@ func checkBranch(n *parse.BranchNode) error {
 	return checkNodes[parse.Node](n.Pipe, n.List, n.ElseList)
 }
 
-// checkQuery refuses a call of query with a text that is no expression.
+// checkQuery refuses a call of query with an invalid expression.
 func checkQuery(call []parse.Node) error {
 	if len(call) != 2 {
 		return nil

@@ -2,9 +2,9 @@ package engine
 
 import "time"
 
-// shift moves all times that the engine holds with the clock of the machine,
-// which was set. So ranges and the time that an alert has been pending stay as
-// they were, and no group waits for a time that is far off now.
+// shift moves all times of the engine with the clock of the machine, after the
+// clock was set. Ranges and waits keep their length, and no group waits for a
+// time that is now far off.
 func (e *Engine) shift(by time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -36,11 +36,11 @@ func (e *Engine) shift(by time.Duration) {
 			}
 		}
 	}
-	e.o.Log.Info("the clock was set; times of rules follow", "by", by)
+	e.o.Log.Info("Clock was set, times of rules are adjusted", "by", by)
 }
 
-// clockSet returns by how much the clock was set between two readings of it,
-// 0 where that is less than the slack: the monotonic reading goes on.
+// clockSet returns by how much the clock was set between two readings, by
+// comparison with the monotonic clock; 0 for less than slack.
 func clockSet(before, now time.Time, slack time.Duration) time.Duration {
 	set := now.Round(0).Sub(before.Round(0)) - now.Sub(before)
 	if set.Abs() <= slack {

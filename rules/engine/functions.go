@@ -20,7 +20,7 @@ import (
 	"golang.org/x/text/language"
 )
 
-// seriesValue is a series that a query of a template yields.
+// seriesValue is one series of the result of a query in a template.
 type seriesValue struct {
 	Labels map[string]string
 	Value  float64
@@ -34,9 +34,8 @@ func answered(v promql.Vector) []*seriesValue {
 	return all
 }
 
-// functions are those of Prometheus' templates, as its documentation has them
-// (prometheus.io/docs, template reference). What is asked of the engine or
-// differs from one evaluation to the next, x knows.
+// functions are the functions of Prometheus' templates (prometheus.io/docs,
+// template reference). Queries and the current time come from x.
 func (x *expander) functions() template.FuncMap {
 	return template.FuncMap{
 		"query": x.query,
@@ -54,7 +53,7 @@ func (x *expander) functions() template.FuncMap {
 		"title":          func(s string) string { return cases.Title(language.AmericanEnglish, cases.NoLower).String(s) },
 		"toUpper":        strings.ToUpper,
 		"toLower":        strings.ToLower,
-		"safeHtml":       func(s string) string { return s }, // no text here is HTML
+		"safeHtml":       func(s string) string { return s }, // alerts are not HTML
 		"stripPort":      stripPort,
 		"stripDomain":    stripDomain,
 		"urlQueryEscape": url.QueryEscape,
@@ -87,7 +86,7 @@ func sortByLabel(name string, all []*seriesValue) []*seriesValue {
 	return all
 }
 
-// arguments are what a template can hand to another as one value.
+// arguments packs values that a template passes to another template.
 func arguments(values ...any) map[string]any {
 	all := make(map[string]any, len(values))
 	for i, v := range values {
@@ -157,8 +156,7 @@ func humanize1024(i any) (string, error) {
 	return text, nil
 }
 
-// scaled goes on to the next prefix for as long as next says that v is out of
-// range.
+// scaled moves to the next prefix while next reports that v is out of range.
 func scaled(v float64, prefixes string, next func(float64) (float64, bool)) string {
 	prefix := ""
 	for _, p := range prefixes {

@@ -10,8 +10,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
 
-// checkLiterals says which text in an expression the query engine would refuse
-// at each evaluation: the parser looks at their type only.
+// checkLiterals returns the first literal of an expression that the query
+// engine would refuse at each evaluation. The parser checks only their types.
 func checkLiterals(expr parser.Expr) error {
 	var first error
 	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
@@ -42,9 +42,9 @@ func checkCall(c *parser.Call) error {
 		if !ok {
 			return nil
 		}
-		// As the function puts it; not every pattern is one by itself.
+		// As label_replace compiles it.
 		if _, err := regexp.Compile("^(?s:" + pattern + ")$"); err != nil {
-			return fmt.Errorf("label_replace: %s is no regular expression: %w", wording.Quote(pattern), err)
+			return fmt.Errorf("label_replace: %s is not a regular expression: %w", wording.Quote(pattern), err)
 		}
 	case "label_join":
 		if err := checkLabel("label_join", c.Args[1]); err != nil {
@@ -62,12 +62,12 @@ func checkCall(c *parser.Call) error {
 func checkLabel(function string, arg parser.Expr) error {
 	name, ok := literal(arg)
 	if ok && !model.LegacyValidation.IsValidLabelName(name) {
-		return fmt.Errorf("%s: %s is no label name", function, wording.Quote(name))
+		return fmt.Errorf("%s: %s is not a label name", function, wording.Quote(name))
 	}
 	return nil
 }
 
-// literal returns the text of a string, in parentheses or not.
+// literal returns the text of a string literal, with or without parentheses.
 func literal(e parser.Expr) (string, bool) {
 	for {
 		switch x := e.(type) {

@@ -59,7 +59,7 @@ func TestMistakes(t *testing.T) {
 		"groups: 5":                      `:1: groups: found "5"; accepted is a list`,
 		"groups:\n- 5":                   `:2: group 1: found "5"; accepted is a mapping with the keys interval, labels, limit, name, query_offset, rules`,
 		"group: []":                      `:1: unknown key "group" (did you mean groups?); accepted here: groups`,
-		"groups: [{rules: []}]":          `:1: group 1, name: found none; accepted is a name that is there once in the file`,
+		"groups: [{rules: []}]":          `:1: group 1, name: found none; accepted is a name that is unique in the file`,
 		"groups: [{name: a}, {name: a}]": `:1: group "a", name: found "a" a second time, first on line 1; accepted is once in a file`,
 		"groups: [{name: a, interval: 5 minutes}]": `:1: group "a", interval: found "5 minutes"; accepted is a duration such as 30s, 5m or 1h30m`,
 		"groups: [{name: a, limit: -1}]":           `:1: group "a", limit: found "-1"; accepted is a whole number from 0 on, 0 being no limit`,
@@ -70,16 +70,16 @@ func TestMistakes(t *testing.T) {
 		rule("alert: A"):                           `:4: group "g", rule 1 "A", expr: found none; accepted is an expression of PromQL that yields an instant vector or a scalar`,
 		rule("alert: A\n    expr: up ="):           `:5: group "g", rule 1 "A", expr: found "up =": 1:4: unexpected "="; accepted is an expression of PromQL that yields an instant vector or a scalar`,
 		rule("alert: A\n    expr: up[5m]"):         `:5: group "g", rule 1 "A", expr: found "up[5m]", which yields a range vector; accepted is an expression of PromQL that yields an instant vector or a scalar`,
-		rule("alert: A\n    expr: >-\n      up or\n      label_replace(up, 'a', '$1', 'b', '[')"):                                     `:5: group "g", rule 1 "A", expr: found "up or label_replace(up, 'a', '$1', 'b', '[')": label_replace: "[" is no regular expression: error parsing regexp: missing closing ]: ` + "`[)$`" + `; accepted is an expression of PromQL that yields an instant vector or a scalar`,
-		rule("record: a\n    expr: label_replace(up, 'a-b', '', 'b', '')"):                                                            `:5: group "g", rule 1 "a", expr: found "label_replace(up, 'a-b', '', 'b', '')": label_replace: "a-b" is no label name; accepted is an expression of PromQL that yields an instant vector or a scalar`,
-		rule("record: a\n    expr: label_join(up, 'a', '', 'b', '1')"):                                                                `:5: group "g", rule 1 "a", expr: found "label_join(up, 'a', '', 'b', '1')": label_join: "1" is no label name; accepted is an expression of PromQL that yields an instant vector or a scalar`,
-		rule("record: a\n    expr: count_values(('v 1'), up)"):                                                                        `:5: group "g", rule 1 "a", expr: found "count_values(('v 1'), up)": count_values: "v 1" is no label name; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("alert: A\n    expr: >-\n      up or\n      label_replace(up, 'a', '$1', 'b', '[')"):                                     `:5: group "g", rule 1 "A", expr: found "up or label_replace(up, 'a', '$1', 'b', '[')": label_replace: "[" is not a regular expression: error parsing regexp: missing closing ]: ` + "`[)$`" + `; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("record: a\n    expr: label_replace(up, 'a-b', '', 'b', '')"):                                                            `:5: group "g", rule 1 "a", expr: found "label_replace(up, 'a-b', '', 'b', '')": label_replace: "a-b" is not a label name; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("record: a\n    expr: label_join(up, 'a', '', 'b', '1')"):                                                                `:5: group "g", rule 1 "a", expr: found "label_join(up, 'a', '', 'b', '1')": label_join: "1" is not a label name; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("record: a\n    expr: count_values(('v 1'), up)"):                                                                        `:5: group "g", rule 1 "a", expr: found "count_values(('v 1'), up)": count_values: "v 1" is not a label name; accepted is an expression of PromQL that yields an instant vector or a scalar`,
 		rule("alert: A\n    exprs: up"):                                                                                               `:5: group "g", rule 1 "A": unknown key "exprs" (did you mean expr?); accepted here: alert, annotations, expr, for, keep_firing_for, labels, record`,
 		rule("alert: A\n    expr: up\n    for: 5"):                                                                                    `:6: group "g", rule 1 "A", for: found "5"; accepted is a duration such as 30s, 5m or 1h30m`,
 		rule("alert: A\n    expr: up\n    for: 1m\n    for: 2m"):                                                                      `:7: group "g", rule 1 "A", for: found a second time, first on line 6; accepted is once`,
 		rule("record: a-b\n    expr: up"):                                                                                             `:4: group "g", rule 1 "a-b", record: found "a-b"; accepted is a metric name: letters, digits, _ and :, not beginning with a digit`,
-		rule("record: a\n    expr: up\n    for: 1m"):                                                                                  `:6: group "g", rule 1 "a", for: found on a rule that records; accepted on alerts only`,
-		rule("record: a\n    expr: up\n    annotations: {b: c}"):                                                                      `:6: group "g", rule 1 "a", annotations: found on a rule that records; accepted on alerts only`,
+		rule("record: a\n    expr: up\n    for: 1m"):                                                                                  `:6: group "g", rule 1 "a", for: found on a recording rule; accepted on alerts only`,
+		rule("record: a\n    expr: up\n    annotations: {b: c}"):                                                                      `:6: group "g", rule 1 "a", annotations: found on a recording rule; accepted on alerts only`,
 		rule("alert: A\n    expr: up\n    labels: {a-b: c}"):                                                                          `:6: group "g", rule 1 "A", labels: found the name "a-b"; accepted are letters, digits and _, not beginning with a digit`,
 		rule("alert: A\n    expr: up\n    labels:\n      a: [b]"):                                                                     `:7: group "g", rule 1 "A", labels.a: found a list; accepted is text`,
 		rule("alert: A\n    expr: up\n    annotations:\n      a: '{{ $labls.b }}'"):                                                   `:7: group "g", rule 1 "A", annotations.a: found a template that does not parse: undefined variable "$labls"; accepted is Prometheus' template language`,
@@ -128,7 +128,7 @@ func TestCheck(t *testing.T) {
 	}
 	var out strings.Builder
 	err := engine.Check(&out, good, bad)
-	want := good + ": 2 groups, 1 alerts, 1 recorded series; 1 rules need the series of other nodes and are skipped on one; 1 rules look back further than the 192h0m0s that a node remembers and are skipped on one\n"
+	want := good + ": 2 groups, 1 alerts, 1 recorded series; 1 rules need the series of other nodes and are skipped on a node; 1 rules look back more than 192h0m0s and are skipped on a node\n"
 	if out.String() != want {
 		t.Errorf("got  %swant %s", out.String(), want)
 	}

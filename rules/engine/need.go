@@ -11,19 +11,19 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// lookback is how old the sample may be that an instant selector finds: the
+// lookback is the largest age of a sample that an instant selector finds: the
 // default of Prometheus.
 const lookback = 5 * time.Minute
 
-// need is what one selector reads.
+// need is the set of samples that one selector reads.
 type need struct {
 	matchers []*labels.Matcher
 	// reach is how far back; 0 is the latest sample only.
 	reach time.Duration
 }
 
-// needs is what the rules of a Set read, by the name of the series; under ""
-// are selectors that do not give a name.
+// needs are the selectors of the rules of a Set, by metric name; selectors
+// without a name are under "".
 type needs map[string][]need
 
 func (ns needs) add(matchers []*labels.Matcher, reach time.Duration) {
@@ -40,7 +40,7 @@ func equalMatchers(a, b *labels.Matcher) bool {
 	return a.Type == b.Type && a.Name == b.Name && a.Value == b.Value
 }
 
-// nameOf returns the name that the matchers ask for, "" where they do not.
+// nameOf returns the metric name that the matchers require, or "".
 func nameOf(matchers []*labels.Matcher) string {
 	for _, m := range matchers {
 		if m.Name == model.MetricNameLabel && m.Type == labels.MatchEqual {
@@ -50,7 +50,7 @@ func nameOf(matchers []*labels.Matcher) string {
 	return ""
 }
 
-// of returns how far back the series is read, and whether it is at all.
+// of returns how far back the series is read, and whether it is read at all.
 func (ns needs) of(series labels.Labels) (reach time.Duration, read bool) {
 	for _, list := range [][]need{ns[series.Get(model.MetricNameLabel)], ns[""]} {
 		for _, n := range list {
@@ -83,7 +83,7 @@ func matches(series labels.Labels, matchers []*labels.Matcher) bool {
 	return true
 }
 
-var errFixedTime = errors.New("a selector looks at a fixed time")
+var errFixedTime = errors.New("a selector reads a fixed time")
 
 // selectors calls f for each selector of an expression, with how far back it
 // reads.
@@ -124,9 +124,9 @@ var (
 	templateSpans = regexp.MustCompile(`(?:\[|offset\s+)([0-9][0-9a-z]*)`)
 )
 
-// templateNeeds adds what the queries in a template may read. Their text is
-// made while the template runs, so every word that could be a name is taken
-// for one.
+// templateNeeds adds the series that the queries in a template may read. The
+// text of a query exists only when the template runs, so every word that can
+// be a metric name counts as one.
 func (ns needs) templateNeeds(text string) {
 	if !queries.MatchString(text) {
 		return
@@ -144,7 +144,7 @@ func (ns needs) templateNeeds(text string) {
 
 var queries = regexp.MustCompile(`\bquery\b`)
 
-// skipOf says why a node cannot evaluate a rule, "" where it can.
+// skipOf returns why a node cannot evaluate a rule, or "".
 func skipOf(g *Group, r *Rule, longest time.Duration) Skip {
 	if g.Cluster() {
 		return SkipCluster

@@ -14,8 +14,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
 
-// fields calls for each field of the mapping n its function; a field that has
-// none is a mistake. It reports whether n is a mapping.
+// fields calls the function of each field of the mapping n; an unknown field is
+// a mistake. It reports whether n is a mapping.
 func (l *loader) fields(n *yaml.Node, known map[string]func(*yaml.Node)) bool {
 	names := slices.Sorted(maps.Keys(known))
 	pairs, ok := l.pairs(n)
@@ -48,10 +48,10 @@ func (l *loader) fields(n *yaml.Node, known map[string]func(*yaml.Node)) bool {
 
 type pair struct {
 	key, val *yaml.Node
-	merged   bool // it came by a merge key and yields to the mapping's own
+	merged   bool // from a merge key; the mapping's own fields win
 }
 
-// pairs returns what a mapping holds, merge keys resolved.
+// pairs returns the fields of a mapping, with merge keys resolved.
 func (l *loader) pairs(n *yaml.Node) ([]pair, bool) {
 	if l.nodes++; l.nodes > maxNodes {
 		return nil, false
@@ -162,7 +162,7 @@ func (l *loader) labels(n *yaml.Node, field string) map[string]string {
 	return all
 }
 
-// target returns what an alias stands for.
+// target resolves an alias.
 func target(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -182,7 +182,7 @@ func valueOf(n *yaml.Node, key string) *yaml.Node {
 	return n
 }
 
-// found says what a node is.
+// found describes a node.
 func found(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:

@@ -20,9 +20,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
 
-// Bounds of rule files: of one expression and one template in bytes, of the
-// nodes that are visited, which keeps aliases from multiplying, and of the
-// mistakes that are reported.
+// Limits of rule files: bytes of one expression or template, visited nodes
+// (against multiplying aliases), and reported mistakes.
 const (
 	maxText     = 64 << 10
 	maxNodes    = 100_000
@@ -34,10 +33,10 @@ type loader struct {
 	set      Set
 	mistakes strict.Mistakes
 	file     string
-	// group and rule say where in the file the loader is.
+	// group and rule are the position in the file.
 	group, rule string
 	nodes       int
-	// known is where each rule stands.
+	// known is the position of each rule.
 	known map[string]string
 }
 
@@ -54,8 +53,8 @@ func (l *loader) err() error {
 	return l.mistakes
 }
 
-// mistake notes what is wrong with the field at n, or with all of it where
-// field is empty.
+// mistake records a mistake in the field at n, or in n as a whole if field is
+// empty.
 func (l *loader) mistake(n *yaml.Node, field, format string, args ...any) {
 	where := slices.DeleteFunc([]string{l.group, l.rule, field}, func(s string) bool { return s == "" })
 	l.mistakes = append(l.mistakes, strict.Mistake{File: l.file, Line: max(n.Line, 1), Path: strings.Join(where, ", "), Text: fmt.Sprintf(format, args...)})
@@ -88,7 +87,7 @@ func (l *loader) read(file string, data []byte) {
 
 var syntaxError = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// document returns the root of the only document, nil where there is none.
+// document returns the root of the only document, or nil.
 func (l *loader) document(data []byte) (root *yaml.Node) {
 	broken := func(err error) {
 		text, line := err.Error(), 1
@@ -150,7 +149,7 @@ func (l *loader) readGroup(n *yaml.Node) *Group {
 		return nil
 	}
 	if g.Name == "" {
-		l.mistake(n, "name", "found none; accepted is a name that is there once in the file")
+		l.mistake(n, "name", "found none; accepted is a name that is unique in the file")
 	}
 	if list != nil {
 		l.each(list, "rules", func(i int, n *yaml.Node) {
@@ -172,7 +171,7 @@ func (l *loader) readRule(n *yaml.Node, groupLabels map[string]string) *Rule {
 		return func(n *yaml.Node) { at[field], *to = n, l.text(n, field) }
 	}
 	var expr string
-	// The name comes first, so that other mistakes can give it.
+	// The name comes first, so that other mistakes can name the rule.
 	if n.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if key, val := n.Content[i].Value, n.Content[i+1]; (key == "alert" || key == "record") && val.Kind == yaml.ScalarNode {
@@ -220,7 +219,7 @@ func (l *loader) checkRecording(r *Rule, at map[string]*yaml.Node) {
 	}
 	for _, field := range []string{"for", "keep_firing_for", "annotations"} {
 		if n := at[field]; n != nil {
-			l.mistake(n, field, "found on a rule that records; accepted on alerts only")
+			l.mistake(n, field, "found on a recording rule; accepted on alerts only")
 		}
 	}
 }
@@ -238,7 +237,7 @@ func (l *loader) checkTemplates(r *Rule, at map[string]*yaml.Node) {
 	}
 }
 
-// checkOnce refuses a rule that is there twice, word for word.
+// checkOnce refuses a rule that is defined twice, word for word.
 func (l *loader) checkOnce(n *yaml.Node, r *Rule) {
 	key := fmt.Sprintf("%q %q %q %q", r.Record, r.Alert, r.Expr.String(), r.Labels)
 	if first, again := l.known[key]; again {
@@ -274,8 +273,8 @@ func (l *loader) expr(n *yaml.Node, text string) parser.Expr {
 	return e
 }
 
-// exprError is the first thing that is wrong with an expression, with its
-// place in it as line:column.
+// exprError is the first error in an expression, with its position as
+// line:column.
 func exprError(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	return strings.Replace(text, "parse error: ", "", 1)

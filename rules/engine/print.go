@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// Print writes a Report for a person: what fires or is pending and why, what
-// fails, and what is skipped.
+// Print writes a Report as text: firing and pending alerts with their causes,
+// failing rules and the number of skipped rules.
 func (r *Report) Print(w io.Writer) error {
 	p := &printer{w: w, now: r.Time}
 	if r.Time.IsZero() {
@@ -40,7 +40,7 @@ func (r *Report) Print(w io.Writer) error {
 		p.line("%d rules need the series of other nodes and are skipped", n)
 	}
 	if n := skipped[SkipRange]; n > 0 {
-		p.line("%d rules look back further than the node remembers and are skipped", n)
+		p.line("%d rules look back too far and are skipped", n)
 	}
 	return p.err
 }
@@ -73,7 +73,7 @@ func (p *printer) alert(rule *RuleState, a *AlertState) {
 		return
 	}
 	if !a.KeepFiringSince.IsZero() {
-		p.line("  no longer so, and kept firing %s", p.since(a.KeepFiringSince))
+		p.line("  condition is over, kept firing %s", p.since(a.KeepFiringSince))
 	}
 	if summary := a.Annotations["summary"]; summary != "" {
 		p.line("  %s", summary)

@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// Querier implements storage.Queryable. The caller holds the engine's lock for
-// as long as it uses what it gets.
+// Querier implements storage.Queryable. The caller has locked the engine while
+// it uses the result.
 func (r *ring) Querier(_, _ int64) (storage.Querier, error) { return querier{r}, nil }
 
 type querier struct{ ring *ring }
@@ -33,7 +33,7 @@ func (q querier) Select(_ context.Context, sorted bool, _ *storage.SelectHints, 
 		for _, list := range q.ring.byName {
 			add(list)
 		}
-		sorted = true // the order of a map is none
+		sorted = true // a map has no order
 	}
 	if sorted {
 		sort.Slice(set.series, func(i, j int) bool { return labels.Compare(set.series[i].labels, set.series[j].labels) < 0 })
@@ -53,7 +53,7 @@ func (q querier) LabelNames(context.Context, *storage.LabelHints, ...*labels.Mat
 
 func (q querier) Close() error { return nil }
 
-// seriesSet is the series that a selector found.
+// seriesSet are the series that a selector found.
 type seriesSet struct {
 	ring   *ring
 	series []*series
@@ -61,32 +61,32 @@ type seriesSet struct {
 }
 
 func (s *seriesSet) Next() bool                        { s.at++; return s.at < len(s.series) }
-func (s *seriesSet) At() storage.Series                { return held{s.ring, s.series[s.at]} }
+func (s *seriesSet) At() storage.Series                { return seriesView{s.ring, s.series[s.at]} }
 func (s *seriesSet) Err() error                        { return nil }
 func (s *seriesSet) Warnings() annotations.Annotations { return nil }
 
-// held is one series of the ring for the query engine.
-type held struct {
+// seriesView is one series of the ring for the query engine.
+type seriesView struct {
 	ring   *ring
 	series *series
 }
 
-func (h held) Labels() labels.Labels { return h.series.labels }
+func (v seriesView) Labels() labels.Labels { return v.series.labels }
 
-func (h held) Iterator(it chunkenc.Iterator) chunkenc.Iterator {
+func (v seriesView) Iterator(it chunkenc.Iterator) chunkenc.Iterator {
 	mine, ok := it.(*iterator)
 	if !ok {
 		mine = new(iterator)
 	}
-	*mine = iterator{ring: h.ring, runs: h.series.runs, run: -1}
+	*mine = iterator{ring: v.ring, runs: v.series.runs, run: -1}
 	return mine
 }
 
-// iterator walks over the ticks of a series' runs.
+// iterator iterates over the ticks of the runs of a series.
 type iterator struct {
 	ring *ring
 	runs []run
-	run  int // -1 before the first sample, len(runs) behind the last
+	run  int // -1 before the first sample, len(runs) after the last
 	tick uint32
 }
 
@@ -107,8 +107,8 @@ func (i *iterator) Next() chunkenc.ValueType {
 	return chunkenc.ValFloat
 }
 
-// ms is a time in milliseconds since the epoch. By this name go vet does not
-// take Seek for that of io.Seeker.
+// ms is a time in milliseconds since the epoch. With a type of its own, go vet
+// does not mistake Seek for io.Seeker's.
 type ms = int64
 
 func (i *iterator) Seek(t ms) chunkenc.ValueType {
@@ -134,9 +134,9 @@ func (i *iterator) AtST() int64          { return 0 }
 func (i *iterator) Err() error           { return nil }
 
 func (i *iterator) AtHistogram(*histogram.Histogram) (int64, *histogram.Histogram) {
-	panic("rules: the ring holds floats only")
+	panic("rules: the ring has floats only")
 }
 
 func (i *iterator) AtFloatHistogram(*histogram.FloatHistogram) (int64, *histogram.FloatHistogram) {
-	panic("rules: the ring holds floats only")
+	panic("rules: the ring has floats only")
 }

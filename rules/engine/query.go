@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/prometheus/promql"
 )
 
-// query evaluates an expression at a time. The caller holds mu.
+// query evaluates an expression at a time. The caller has locked mu.
 func (e *Engine) query(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
 	q, err := e.promql.NewInstantQuery(ctx, e.ring, nil, expr, at)
 	if err != nil {

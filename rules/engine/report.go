@@ -2,11 +2,11 @@ package engine
 
 import "time"
 
-// Health says how the last evaluation of a rule went.
+// Health is the outcome of the last evaluation of a rule.
 type Health string
 
-// A rule is HealthUnknown before its first evaluation and HealthSkipped where
-// the node cannot evaluate it.
+// A rule is HealthUnknown before its first evaluation and HealthSkipped if the
+// node cannot evaluate it.
 const (
 	HealthUnknown Health = "unknown"
 	HealthOK      Health = "ok"
@@ -14,33 +14,33 @@ const (
 	HealthSkipped Health = "skipped"
 )
 
-// Skip says why the node does not evaluate a rule.
+// Skip is why the node does not evaluate a rule.
 type Skip string
 
-// SkipCluster is a rule of a group whose name begins with ClusterPrefix;
-// SkipRange one that looks back further than Limits.Range, or at a fixed time.
+// SkipCluster is a rule of a group whose name starts with ClusterPrefix;
+// SkipRange a rule that reads further back than Limits.Range, or a fixed time.
 const (
 	SkipCluster Skip = "cluster"
 	SkipRange   Skip = "range"
 )
 
-// Report is the state of an Engine: what /debug/rules answers.
+// Report is the state of an Engine: the content of /debug/rules.
 type Report struct {
-	// Time is that of the last evaluation, zero before the first.
+	// Time is the time of the last evaluation, zero before the first.
 	Time            time.Time    `json:"time,omitzero"`
 	IntervalSeconds float64      `json:"interval_seconds"`
 	Memory          Memory       `json:"memory"`
 	Groups          []GroupState `json:"groups"`
 }
 
-// Memory is what an Engine holds and may hold.
+// Memory is the memory of an Engine and its limits.
 type Memory struct {
 	Series      int `json:"series"`
 	SeriesLimit int `json:"series_limit"`
-	// Bytes is what the samples take, without the labels.
+	// Bytes is the size of the samples, without labels.
 	Bytes      int `json:"bytes"`
 	BytesLimit int `json:"bytes_limit"`
-	// OldestSample is how far back anything is held.
+	// OldestSample is the time of the oldest sample.
 	OldestSample time.Time `json:"oldest_sample,omitzero"`
 }
 
@@ -70,18 +70,19 @@ type RuleState struct {
 	LastError            string            `json:"last_error,omitempty"`
 	Skipped              Skip              `json:"skipped,omitempty"`
 	EvaluationSeconds    float64           `json:"evaluation_seconds"`
-	// Series is how many series or alerts the last evaluation yielded.
+	// Series is the number of series or alerts of the last evaluation.
 	Series int `json:"series"`
-	// State is the furthest of the alerts, empty for a recording rule.
+	// State is Firing if any alert fires, else Pending or Inactive; empty for
+	// a recording rule.
 	State  State        `json:"state,omitempty"`
 	Alerts []AlertState `json:"alerts,omitempty"`
 }
 
-// AlertState is an alert with what raised it.
+// AlertState is an alert with its causes.
 type AlertState struct {
 	Alert
-	// Because is what the selectors of the expression yield for the alert,
-	// where a Report was asked to explain.
+	// Because is what the selectors of the expression yield for the alert, in
+	// the report of Explain.
 	Because []Cause `json:"because,omitempty"`
 }
 

@@ -10,14 +10,14 @@ import (
 	"github.com/prometheus/prometheus/model/value"
 )
 
-// ring holds the recent samples of series. All samples of one evaluation have
-// one timestamp, a tick, so a series holds no times: it is a list of runs of
-// equal values over ticks. A counter that seldom moves, which is what rules
-// over days are about, is exact at a few bytes.
+// ring is the memory of recent samples. All samples of one evaluation share a
+// timestamp, a tick, so a series stores no times: it is a list of runs of
+// equal values over ticks. A counter that rarely moves, the subject of rules
+// over days, is exact in a few bytes.
 type ring struct {
 	limits Limits
 	needs  needs
-	// times are those of the ticks from first on, in ms since the epoch.
+	// times are the times of the ticks from first on, in ms since the epoch.
 	times []int64
 	first uint32
 
@@ -26,13 +26,13 @@ type ring struct {
 	count  int
 	bytes  int
 
-	// lost is, by name of series, until when something that rules may read is
+	// lost is, by metric name, until when samples that rules may read are
 	// missing because of a limit, in ms since the epoch.
 	lost map[string]int64
 	hits limitHits
 }
 
-// limitHits counts what was given up for a limit.
+// limitHits counts hits of each limit.
 type limitHits struct{ series, bytes, history uint64 }
 
 // series is one series of the ring.
@@ -40,7 +40,7 @@ type series struct {
 	labels labels.Labels
 	// reach is how far back it is read, in ms; 0 is the latest sample only.
 	reach int64
-	// recorded is a series that a rule wrote; it is kept also where nothing
+	// recorded is a series that a rule wrote; it is kept even if no rule
 	// reads it.
 	recorded bool
 	runs     []run
@@ -64,8 +64,8 @@ func (r *ring) now() uint32 { return r.first + uint32(len(r.times)) - 1 }
 
 func (r *ring) time(tick uint32) int64 { return r.times[tick-r.first] }
 
-// advance begins a tick at t, in ms, unless the latest is at t already. It
-// reports false where t lies before it.
+// advance starts a tick at t, in ms, unless the latest is at t. It reports
+// false if t is before the latest.
 func (r *ring) advance(t int64) bool {
 	if n := len(r.times); n > 0 && t <= r.times[n-1] {
 		return t == r.times[n-1]
@@ -74,15 +74,14 @@ func (r *ring) advance(t int64) bool {
 	return true
 }
 
-// since returns the first tick at or after t, which may be one that is not
-// there yet.
+// since returns the first tick at or after t, which may be the next one.
 func (r *ring) since(t int64) uint32 {
 	return r.first + uint32(sort.Search(len(r.times), func(i int) bool { return r.times[i] >= t }))
 }
 
-// get returns the series of those labels, a new one where there is none. It
-// returns nil where no rule reads it and none records it, or where the limit of
-// series is reached.
+// get returns the series with labels l, which it creates if necessary. It
+// returns nil for a series that no rule reads or records, and at the limit of
+// series.
 func (r *ring) get(l labels.Labels, recorded bool) *series {
 	hash := l.Hash()
 	for _, s := range r.byHash[hash] {
@@ -108,7 +107,7 @@ func (r *ring) get(l labels.Labels, recorded bool) *series {
 	return s
 }
 
-// lose notes that what is read of the name is incomplete for as long.
+// lose records that the samples of a name are incomplete for reach.
 func (r *ring) lose(name string, reach time.Duration) {
 	if n := len(r.times); n > 0 {
 		r.lost[name] = max(r.lost[name], r.times[n-1]+reach.Milliseconds())
@@ -128,8 +127,8 @@ func (s *series) last() (float64, bool) {
 	return s.runs[len(s.runs)-1].value, true
 }
 
-// append adds a sample at the latest tick. It reports false where the series
-// has another value there.
+// append adds a sample at the latest tick. It reports false if the series has
+// another value there.
 func (r *ring) append(s *series, v float64) bool {
 	now := r.now()
 	if n := len(s.runs); n > 0 {
@@ -147,7 +146,7 @@ func (r *ring) append(s *series, v float64) bool {
 		}
 	}
 	if n := len(s.runs); n == cap(s.runs) {
-		// Doubling would waste more than it saves.
+		// Doubling would waste memory: most series stay small.
 		grown := make([]run, n, n+1+n/4)
 		copy(grown, s.runs)
 		r.bytes += (cap(grown) - n) * runBytes
@@ -164,14 +163,15 @@ var stale = math.Float64frombits(value.StaleNaN)
 
 func isStale(v float64) bool { return math.Float64bits(v) == value.StaleNaN }
 
-// end marks a series as gone, unless it has a sample at the latest tick.
+// end marks a series as stale, unless it has a sample at the latest tick.
 func (r *ring) end(s *series) {
 	if v, ok := s.last(); ok && !isStale(v) && !r.has(s) {
 		r.append(s, stale)
 	}
 }
 
-// trim lets go of what no rule reads any more and keeps to the limit of bytes.
+// trim drops samples that no rule reads any more and enforces the limit of
+// bytes.
 func (r *ring) trim() {
 	if len(r.times) == 0 {
 		return
@@ -198,7 +198,7 @@ func (r *ring) trim() {
 			delete(r.lost, name)
 		}
 	}
-	// Ticks that no run needs go in one piece, so that copying is rare.
+	// Unused ticks are dropped in bulk, so that copying is rare.
 	if gone := int(oldest - r.first); gone > 64 && gone > len(r.times)/8 {
 		r.times = append([]int64(nil), r.times[gone:]...)
 		r.first = oldest
@@ -206,13 +206,12 @@ func (r *ring) trim() {
 	r.fit()
 }
 
-// trimSeries drops the runs that lie too far back and reports whether
-// something is left.
+// trimSeries drops the runs that are too old and reports whether any are left.
 func (r *ring) trimSeries(s *series, t int64) bool {
 	if s.reach == 0 && len(s.runs) == 1 && isStale(s.runs[0].value) && !r.has(s) {
 		return false
 	}
-	// What an instant selector may find stays, whatever else is read.
+	// An instant selector may find the samples of the lookback.
 	from := r.since(t - max(s.reach, lookback.Milliseconds()))
 	n := sort.Search(len(s.runs), func(i int) bool { return s.runs[i].to >= from })
 	if n == len(s.runs) {
@@ -228,7 +227,7 @@ func (r *ring) trimSeries(s *series, t int64) bool {
 	return true
 }
 
-// resize moves the runs of s to an array of that capacity.
+// resize moves the runs of s to an array of capacity size.
 func (r *ring) resize(s *series, size int) {
 	r.bytes += (size - cap(s.runs)) * runBytes
 	runs := make([]run, len(s.runs), size)
@@ -236,7 +235,7 @@ func (r *ring) resize(s *series, size int) {
 	s.runs = runs
 }
 
-// forget takes the series out of the index by hash.
+// forget removes the series from the index by hash.
 func (r *ring) forget(s *series) {
 	hash := s.labels.Hash()
 	list := r.byHash[hash]
@@ -254,7 +253,7 @@ func (r *ring) forget(s *series) {
 	r.count--
 }
 
-// apply takes what other rules read and lets go of what they do not.
+// apply replaces the needs and drops series that no rule reads any more.
 func (r *ring) apply(ns needs) {
 	r.needs = ns
 	for name, list := range r.byName {

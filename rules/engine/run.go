@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// What bounds the evaluations that events ask for. Each leaves a pause: minGap,
-// and longer where evaluating takes long, but not more than maxGap, since a
-// machine that is busy is slow to evaluate, and has faults too. A fault is told
-// of more than once: by NVML, by the kernel log, by the device that fails. So
-// pauses are owed up to credit, and only a storm has to wait for one.
+// Limits of evaluations that events trigger. Each owes a pause: minGap, or
+// longer for a long evaluation, up to maxGap, because a busy machine evaluates
+// slowly and has faults too. NVML, the kernel log and the failing device each
+// report one fault, so pauses up to credit may be outstanding: only a storm
+// waits.
 const (
 	minGap   = time.Second
 	maxGap   = 2 * time.Second
@@ -17,13 +17,13 @@ const (
 	credit   = 3 * minGap
 )
 
-// pace says when events may have the rules evaluated.
-type pace struct{ paid time.Time } // when all pauses will be over
+// pace is when an event may trigger an evaluation.
+type pace struct{ paid time.Time } // the end of all pauses
 
-// ready is from when on an event is heard.
+// ready is when the next event may trigger an evaluation.
 func (p *pace) ready() time.Time { return p.paid.Add(-credit) }
 
-// spend owes the pause for an evaluation that began at now.
+// spend adds the pause for an evaluation that started at now.
 func (p *pace) spend(now time.Time, took time.Duration) {
 	p.paid = later(p.paid, now).Add(min(max(minGap, gapShare*took), maxGap))
 }
@@ -39,7 +39,7 @@ func later(a, b time.Time) time.Time {
 func (e *Engine) Run(ctx context.Context) {
 	wake := time.NewTimer(0)
 	defer wake.Stop()
-	page := time.Now() // when the page is to be gathered next
+	page := time.Now() // when the page is read next
 	asked := false
 	var events pace
 	last := page
@@ -58,7 +58,7 @@ func (e *Engine) Run(ctx context.Context) {
 		now := time.Now()
 		if set := clockSet(last, now, e.o.Interval); set != 0 {
 			e.shift(set)
-			// What these read on the wall is compared with nextGroup's times.
+			// These are wall times, as those of nextGroup.
 			page, events = now, pace{}
 		}
 		last = now
@@ -81,8 +81,7 @@ func (e *Engine) Run(ctx context.Context) {
 	}
 }
 
-// nextGroup returns when the first group is due, at the latest at the time
-// given.
+// nextGroup returns when the first group is due, but not after latest.
 func (e *Engine) nextGroup(latest time.Time) time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -94,21 +93,13 @@ func (e *Engine) nextGroup(latest time.Time) time.Time {
 	return latest
 }
 
-// Ping returns when no evaluation is under way: an engine that hangs does not
-// answer it.
-func (e *Engine) Ping() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-}
-
-// Trigger has Run evaluate at once, because something happened that rules may
-// be about. It does not block. The first few after a quiet time have one each;
-// those that come while an evaluation runs, and those of a storm, share the
-// next. Groups with an interval longer than the engine's wait for their own
-// tick.
+// Trigger makes Run evaluate at once, after an event. It does not block. The
+// first few events after a quiet time have an evaluation each; events during an
+// evaluation, and those of a storm, share the next. Groups with an interval
+// longer than the engine's wait for their own tick.
 func (e *Engine) Trigger() {
 	select {
 	case e.trigger <- struct{}{}:
-	default: // an evaluation that has not begun yet will see it
+	default: // the next evaluation covers it
 	}
 }

@@ -19,7 +19,7 @@ func (r *Rule) kind() string {
 	return typeRecording
 }
 
-// Alerts returns all alerts that are pending, firing or lately resolved,
+// Alerts returns all alerts that are pending, firing or recently resolved,
 // sorted by labels.
 func (e *Engine) Alerts() []Alert {
 	e.mu.Lock()

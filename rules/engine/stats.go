@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// stats is what the engine tells of itself. It has a lock of its own, because
-// the page that an evaluation gathers may hold it.
+// stats are the engine's own metrics. They have a lock of their own, because an
+// evaluation reads a page that has them.
 type stats struct {
 	mu sync.Mutex
 
@@ -26,7 +26,7 @@ type stats struct {
 
 type groupStats struct{ evaluations, failures uint64 }
 
-// rules takes which rules there are. Counts of groups that stay go on.
+// rules updates the loaded rules. The counters of remaining groups continue.
 func (s *stats) rules(groups []*group) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *stats) templateFailed() {
 	s.tmplsFailed++
 }
 
-// passed takes what an evaluation of the engine came to.
+// passed records the outcome of an evaluation.
 func (s *stats) passed(e *Engine, now time.Time, took time.Duration, gatherFailed, triggered bool) {
 	alerts := map[State]int{Pending: 0, Firing: 0}
 	for _, g := range e.groups {
@@ -102,24 +102,24 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	descPasses       = desc("passes_total", "Evaluations of the rules that were due, at a tick or after an event.")
-	descTriggered    = desc("triggered_passes_total", "Evaluations that an event asked for.")
-	descSeconds      = desc("evaluation_seconds_total", "Time spent to gather the page and evaluate rules, in seconds.")
-	descLastSeconds  = desc("last_evaluation_duration_seconds", "How long the last evaluation took, with gathering the page, in seconds.")
-	descLast         = desc("last_evaluation_timestamp_seconds", "When rules were last evaluated, seconds since the epoch. Absent before the first evaluation.")
-	descGather       = desc("gather_failures_total", "Evaluations for which the page could not be gathered, or not whole.")
-	descDuplicates   = desc("duplicate_samples_total", "Samples left out because the page had the same series twice.")
-	descTemplates    = desc("template_failures_total", "Labels and annotations whose template failed; the alert went out with a text that says so.")
+	descPasses       = desc("passes_total", "Evaluations of the due rules, at an interval or after an event.")
+	descTriggered    = desc("triggered_passes_total", "Evaluations that an event triggered.")
+	descSeconds      = desc("evaluation_seconds_total", "Time spent reading the page and evaluating rules, in seconds.")
+	descLastSeconds  = desc("last_evaluation_duration_seconds", "Duration of the last evaluation, including reading the page, in seconds.")
+	descLast         = desc("last_evaluation_timestamp_seconds", "Time of the last evaluation, seconds since the epoch. Absent before the first evaluation.")
+	descGather       = desc("gather_failures_total", "Evaluations with an incomplete page.")
+	descDuplicates   = desc("duplicate_samples_total", "Samples left out because the page has the same series twice.")
+	descTemplates    = desc("template_failures_total", "Labels and annotations whose template failed; the alert is sent with a text that shows the error.")
 	descEvaluations  = desc("evaluations_total", "Evaluations of single rules, by group.", "group")
-	descFailures     = desc("evaluation_failures_total", "Evaluations of single rules that failed, by group. Alerts of a rule that fails stay as they are.", "group")
-	descLoaded       = desc("loaded", "Rules that are loaded, those that are skipped included.", "type")
-	descSkipped      = desc("skipped", "Rules that the node does not evaluate: reason cluster needs the series of other nodes, range looks back further than the engine remembers.", "reason")
+	descFailures     = desc("evaluation_failures_total", "Evaluations of single rules that failed, by group. Alerts of a failing rule keep their state.", "group")
+	descLoaded       = desc("loaded", "Loaded rules, including skipped ones.", "type")
+	descSkipped      = desc("skipped", "Rules that the node does not evaluate, by reason: cluster (needs the series of other nodes), range (looks back further than the memory of the engine).", "reason")
 	descAlerts       = desc("alerts", "Alerts by state.", "state")
-	descSeries       = desc("series", "Series held.")
-	descSeriesLimit  = desc("series_limit", "Series that may be held.")
-	descSamples      = desc("samples_bytes", "Memory that the samples held take, without the labels of their series, in bytes.")
-	descSamplesLimit = desc("samples_limit_bytes", "Memory that the samples held may take, in bytes.")
-	descHits         = desc("limit_hits_total", "What was given up for a limit: series left out at an evaluation, series that lost samples to the limit of bytes, and series that change too often to be remembered as long as a rule reads them (limit history).", "limit")
+	descSeries       = desc("series", "Series in memory.")
+	descSeriesLimit  = desc("series_limit", "Largest number of series in memory.")
+	descSamples      = desc("samples_bytes", "Size of the samples in memory, without labels, in bytes.")
+	descSamplesLimit = desc("samples_limit_bytes", "Largest size of the samples in memory, in bytes.")
+	descHits         = desc("limit_hits_total", "Hits of memory limits: series (left out at an evaluation), bytes (series that lost their older samples), history (series that change too often to be kept for the range of a rule).", "limit")
 	allDescs         = []*prometheus.Desc{
 		descPasses, descTriggered, descSeconds, descLastSeconds, descLast, descGather, descDuplicates, descTemplates, descEvaluations, descFailures,
 		descLoaded, descSkipped, descAlerts, descSeries, descSeriesLimit, descSamples, descSamplesLimit, descHits,

@@ -13,14 +13,13 @@ import (
 	"github.com/prometheus/prometheus/promql"
 )
 
-// Bounds of one template: of the text that it makes, in bytes, and of the
-// queries that it asks.
+// Limits of one template: bytes of its text, and queries.
 const (
 	maxExpanded = 16 << 10
 	maxQueries  = 64
 )
 
-// variables are what Prometheus puts before each template.
+// variables are the definitions that Prometheus puts before each template.
 const variables = "{{$labels := .Labels}}{{$externalLabels := .ExternalLabels}}{{$externalURL := .ExternalURL}}{{$value := .Value}}"
 
 var (
@@ -28,18 +27,18 @@ var (
 	errTooLong        = fmt.Errorf("more than %d bytes", maxExpanded)
 )
 
-// expander makes texts of templates, one at a time.
+// expander executes templates, one at a time.
 type expander struct {
 	url  *url.URL
-	made template.FuncMap // the functions, once they were needed
+	made template.FuncMap // the functions, created on first use
 
 	// For one rule at a time:
 	ask func(expr string) (promql.Vector, error)
 	at  time.Time
-	// asked counts the queries of the text that is being made.
+	// asked counts the queries of the current text.
 	asked int
-	// answers are those of the rule whose alerts are being raised: nothing is
-	// written meanwhile, and its alerts ask the same of one device.
+	// answers are the results of the queries of the current rule, whose alerts
+	// share queries. No samples are written meanwhile.
 	answers map[string]answer
 }
 
@@ -48,7 +47,7 @@ type answer struct {
 	err    error
 }
 
-// begin has the expander work for another rule.
+// begin starts the templates of another rule.
 func (x *expander) begin(at time.Time, ask func(expr string) (promql.Vector, error)) {
 	x.at, x.ask, x.answers = at, ask, nil
 }
@@ -75,19 +74,18 @@ func (x *expander) parse(alert, text string) (*template.Template, error) {
 	return template.New("__alert_" + alert).Funcs(x.made).Option("missingkey=zero").Parse(variables + text)
 }
 
-// texts are the templates of one alerting rule, parsed when an alert first
-// needs them.
+// texts are the templates of one alerting rule, parsed on first use.
 type texts map[string]*template.Template
 
-// details are what a template sees.
+// details is the data of a template.
 type details struct {
 	Labels, ExternalLabels map[string]string
 	ExternalURL            string
 	Value                  float64
 }
 
-// expand makes the text of one label or annotation. A template that fails
-// leaves a text that says so, and the error.
+// expand returns the text of one label or annotation. For a template that fails
+// the text shows the error, which is returned too.
 func (x *expander) expand(r *rule, text string, about *details) (string, error) {
 	if !strings.Contains(text, "{{") {
 		return text, nil
@@ -99,7 +97,7 @@ func (x *expander) expand(r *rule, text string, about *details) (string, error) 
 	case err != nil:
 		return fmt.Sprintf("<error expanding template: %s>", templateError(err)), err
 	case !utf8.ValidString(made):
-		return strings.ToValidUTF8(made, "\uFFFD"), errors.New("made a text that is not UTF-8")
+		return strings.ToValidUTF8(made, "\uFFFD"), errors.New("the text is not valid UTF-8")
 	}
 	return made, nil
 }
@@ -126,7 +124,7 @@ func (x *expander) execute(r *rule, text string, about *details) (made string, e
 	return b.String(), err
 }
 
-// bounded ends the template that writes too much into it.
+// bounded is a buffer that stops a template that writes too much.
 type bounded struct{ bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {
@@ -137,8 +135,8 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// templateError is the text of err without what Go's parser says of names and
-// lines that the writer of the rule never saw.
+// templateError is the text of err without the internal template name and
+// line, which are not part of the rule file.
 func templateError(err error) string {
 	text := err.Error()
 	if _, rest, ok := strings.Cut(text, "__alert_"); ok {

@@ -7,20 +7,20 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Bounds of one series. The latest exactRuns are kept as they are; before them
-// each of the windows that divide the reach keeps four. More runs than maxRuns
-// cost the oldest.
+// Limits of one series. The latest exactRuns are kept unchanged; before them
+// each of the windows that divide the reach keeps four. Beyond maxRuns the
+// oldest runs are dropped.
 const (
 	exactRuns = 256
 	windows   = 200
 	maxRuns   = 1536
 )
 
-// thin makes room in a series that changes often and is read far back. Of each
-// window it keeps the first and the last run, the largest and the smallest: so
-// increase and rate stay right, with one reset in a window too, as do
-// max_over_time and min_over_time. A run that goes lengthens the one before
-// it, so that the number of samples, by which Prometheus extrapolates, stays.
+// thin reduces a series that changes often and is read far back. Of each window
+// it keeps the first, the last, the largest and the smallest run, so that
+// increase and rate stay correct, also with one reset in a window, as do
+// max_over_time and min_over_time. A dropped run lengthens the one before it,
+// so that the number of samples, by which Prometheus extrapolates, stays.
 func (r *ring) thin(s *series) {
 	old := len(s.runs) - exactRuns
 	width := max(1, s.reach/windows)
@@ -43,11 +43,11 @@ func (r *ring) thin(s *series) {
 	s.runs = append(s.runs[:0], kept...)
 }
 
-// plain reports whether v can be compared; neither NaN nor the mark of an end
-// can.
+// plain reports whether v can be compared: it is neither NaN nor a staleness
+// marker.
 func plain(v float64) bool { return v == v }
 
-// appendThinned appends what is kept of one window.
+// appendThinned appends the runs that are kept of one window.
 func appendThinned(kept, window []run) []run {
 	last := len(window) - 1
 	low, high := 0, 0
@@ -69,8 +69,8 @@ func appendThinned(kept, window []run) []run {
 	return kept
 }
 
-// fit keeps to the limit of bytes: the series that take most lose the older
-// half of what they hold.
+// fit enforces the limit of bytes: the largest series lose the older half of
+// their runs.
 func (r *ring) fit() {
 	if r.bytes <= r.limits.Bytes {
 		return
