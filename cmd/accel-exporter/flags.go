@@ -16,7 +16,7 @@ import (
 	webflag "github.com/prometheus/exporter-toolkit/web/kingpinflag"
 )
 
-// defaultAddress is where metrics are served unless a flag says otherwise.
+// defaultAddress is the default of --web.listen-address.
 const defaultAddress = ":19400"
 
 // flags is the command line of the exporter.
@@ -39,23 +39,22 @@ type flags struct {
 	compat        compatFlags
 }
 
-// errDone is returned where the command line asked for something that is
-// already printed: --help or --version.
+// errDone is returned after --help or --version, which are printed already.
 var errDone = fmt.Errorf("done")
 
 func parseFlags(args []string, stdout, stderr io.Writer) (_ *flags, err error) {
 	app := kingpin.New("accel-exporter", `Exports the health and use of the accelerators of this node to Prometheus.
 
-Other commands, each with its own --help: "who" says who holds the devices, "rules" checks, tests and explains alerting rules, "baseline print" writes down what is installed.`)
+Other commands, each with its own --help: "who" prints the pods and processes on each device, "rules" checks rule files and prints alerts with their causes, "baseline print" writes the installed configuration as a baseline.`)
 	f := &flags{log: &promslog.Config{Writer: stderr}}
 
 	f.web = webflag.AddFlags(app, defaultAddress)
 	app.Flag("web.telemetry-path", "Path under which metrics are served.").Default("/metrics").StringVar(&f.telemetryPath)
-	app.Flag("web.max-requests", "Scrapes served at the same time; further ones are answered with 503.").Default("8").IntVar(&f.maxRequests)
+	app.Flag("web.max-requests", "Largest number of concurrent scrapes; further ones get status 503.").Default("8").IntVar(&f.maxRequests)
 	app.Flag("web.enable-lifecycle", "Allow a reload of the configuration by POST /-/reload.").BoolVar(&f.lifecycle)
 	app.Flag("web.enable-release", "Allow POST /-/release and /-/attach, which close and reopen every handle to a source's hardware.").BoolVar(&f.release)
-	app.Flag("release.directory", "A file in this directory that is named after a source releases that source for as long as it is there, or for the time it holds (\"10m\").").PlaceHolder("DIR").StringVar(&f.releaseDir)
-	app.Flag("config.file", "Configuration file (YAML). Read again on SIGHUP and when it changes.").PlaceHolder("FILE").StringVar(&f.configFile)
+	app.Flag("release.directory", "A file in this directory, named after a source, releases that source while it exists, or for the duration in it (\"10m\").").PlaceHolder("DIR").StringVar(&f.releaseDir)
+	app.Flag("config.file", "Configuration file (YAML). Reloaded on SIGHUP and when it changes.").PlaceHolder("FILE").StringVar(&f.configFile)
 	app.Flag("config.check", "Check the configuration files and exit.").BoolVar(&f.configCheck)
 	app.Flag("collect.interval", "Time between two samples of a device.").Default("1s").DurationVar(&f.interval)
 	f.sources.add(app)

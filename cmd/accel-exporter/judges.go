@@ -15,7 +15,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
-// judgeFlags is the command line of what is concluded from readings.
+// judgeFlags is the command line of the judges.
 type judgeFlags struct {
 	baseline  string
 	catalogue string
@@ -24,12 +24,12 @@ type judgeFlags struct {
 
 func (f *judgeFlags) add(app *kingpin.Application) {
 	f.labels = map[string]string{}
-	app.Flag("baseline.file", "Approved configurations by hardware class (YAML); what differs is accel_drift. Read again like the configuration file.").PlaceHolder("FILE").StringVar(&f.baseline)
+	app.Flag("baseline.file", "Approved configurations by hardware class (YAML); differences are accel_drift. Reloaded like the configuration file.").PlaceHolder("FILE").StringVar(&f.baseline)
 	app.Flag("node.label", "Label of this node that entries of the baseline select by; repeatable.").PlaceHolder("NAME=VALUE").StringMapVar(&f.labels)
-	app.Flag("health.catalogue", "Changes to the built-in catalogue of Xids and conditions (YAML). Read again like the configuration file.").PlaceHolder("FILE").StringVar(&f.catalogue)
+	app.Flag("health.catalogue", "Changes to the built-in catalogue of Xids and conditions (YAML). Reloaded like the configuration file.").PlaceHolder("FILE").StringVar(&f.catalogue)
 }
 
-// judges are what is asked about every Snapshot, in their order.
+// judges draw conclusions from every Snapshot, in this order.
 type judges struct {
 	health     *health.Judge
 	allocation *allocation.Judge
@@ -37,8 +37,7 @@ type judges struct {
 	inputs     []*input
 }
 
-// openJudges loads their files. The error is printed by the caller, line by
-// line.
+// openJudges loads their files. The caller prints the error.
 func openJudges(f *judgeFlags, procfs string, held *allocation.Judge) (*judges, error) {
 	j := &judges{
 		health:     health.New(health.Builtin(), health.Options{Boot: bootTime(procfs)}),
@@ -61,7 +60,7 @@ func openJudges(f *judgeFlags, procfs string, held *allocation.Judge) (*judges, 
 	return j, nil
 }
 
-// fileInput is a file of its own form as an input.
+// fileInput is a file with its own format as an input.
 func fileInput[T any](path string, parse func(name string, data []byte) (T, error), apply func(T)) *input {
 	file := strict.NewFile(path)
 	return &input{path: path, changed: file.Changed, load: func() (func(), error) {
@@ -77,7 +76,7 @@ func fileInput[T any](path string, parse func(name string, data []byte) (T, erro
 	}}
 }
 
-// bootTime is when the node was booted, as /proc/stat has it (btime), or zero.
+// bootTime is the boot time of the node (btime of /proc/stat), or zero.
 func bootTime(procfs string) time.Time {
 	b, err := sysfs.New(procfs).ReadBytes("stat", 1<<20)
 	if err != nil {

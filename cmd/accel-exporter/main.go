@@ -1,5 +1,5 @@
-// Command accel-exporter samples the accelerators of a node and serves what
-// it finds to Prometheus. It is two programs in one: the exporter, which
+// Command accel-exporter samples the accelerators of a node and serves their
+// metrics to Prometheus. It is two programs in one: the exporter, which
 // never touches a device, and the worker it starts for every native library
 // (accel-exporter worker NAME), which never touches the network.
 package main
@@ -51,5 +51,5 @@ func exitCode(err error) int {
 	return 1
 }
 
-// errPrinted is the error of a run that has already said what is wrong.
+// errPrinted is the error of a run that has already printed its errors.
 var errPrinted = errors.New("")

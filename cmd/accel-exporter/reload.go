@@ -19,18 +19,18 @@ import (
 	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
 )
 
-// configPoll is how often the configuration file is looked at for a change,
-// which on Kubernetes is the swap of a ConfigMap's ..data link.
+// configPoll is the interval of checks for changed files. On Kubernetes a change
+// is the replacement of a ConfigMap's ..data link.
 const configPoll = 2 * time.Second
 
-// input is a file that says how the exporter is to behave: the configuration,
-// a baseline, a catalogue.
+// input is a file that configures the exporter: the configuration file, a
+// baseline, a catalogue, rule files.
 type input struct {
 	path    string
 	changed func() (bool, error)
-	// load reads the file and returns what puts its content into force.
+	// load reads the file and returns the function that puts it into force.
 	load func() (apply func(), err error)
-	// missing: there was nothing to read when it was last looked at.
+	// missing is whether the last check found no file.
 	missing bool
 }
 
@@ -81,15 +81,15 @@ func configInput(file *strict.File, f *flags, prepare func(*configuration) (func
 	}}
 }
 
-// printConfigError prints every mistake on a line of its own.
+// printConfigError prints every mistake on its own line.
 func printConfigError(w io.Writer, err error) error {
 	fmt.Fprintln(w, err)
 	return errPrinted
 }
 
-// reloader keeps the configuration current: the last good one stays in force
-// until a better one is whole, in all of its files. It is also the collector
-// of the metrics that say so.
+// reloader keeps the configuration current. A new configuration is applied when
+// all of its files are valid; until then the previous one stays in force. It is
+// also the collector of the metrics of reloads.
 type reloader struct {
 	inputs   []*input // run's alone
 	applied  func()   // called once all are in force
@@ -132,7 +132,7 @@ func (r *reloader) run(ctx context.Context) {
 	}
 }
 
-// look reports whether a file has changed, or is back.
+// look reports whether a file changed or reappeared.
 func (r *reloader) look() bool {
 	due := false
 	for _, in := range r.inputs {
@@ -189,19 +189,19 @@ func (r *reloader) reload(why string) error {
 	return nil
 }
 
-// refused notes that what a file holds, or that it is gone, is not in force.
+// refused records that the current state of a file is not in force.
 func (r *reloader) refused(path, why string, err error) {
 	r.mu.Lock()
 	r.ok = false
 	r.mu.Unlock()
-	r.log.Error("Configuration is not accepted; the last good one stays in force", "file", path, "why", why, "err", err)
+	r.log.Error("Configuration is refused, the previous one stays in force", "file", path, "why", why, "err", err)
 }
 
 var (
 	reloadOK = prometheus.NewDesc("accel_config_last_reload_successful",
-		"1 if the configuration in force is the one last read; 0 if that one was refused and an older one is in force.", nil, nil)
+		"1 if the last configuration that was read is in force; 0 if it was refused and an older one is in force.", nil, nil)
 	reloadTime = prometheus.NewDesc("accel_config_last_reload_success_timestamp_seconds",
-		"When a configuration was last accepted, seconds since the epoch.", nil, nil)
+		"Time at which a configuration was last accepted, seconds since the epoch.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.

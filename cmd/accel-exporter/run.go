@@ -30,8 +30,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/trace"
 )
 
-// shutdownPatience is how long scrapes under way may take once the exporter
-// has been told to stop.
+// shutdownPatience bounds the scrapes in progress when the exporter stops.
 const shutdownPatience = 3 * time.Second
 
 // run is the whole exporter: it returns when ctx is done or when it cannot
@@ -190,7 +189,7 @@ func newProgram(f *flags, cfg *config.Config, held *pods, j *judges, fields *dcg
 	return p
 }
 
-// watch has the files that the exporter was given read again when they change.
+// watch registers the files that are reloaded when they change.
 func (p *program) watch(file *strict.File, j *judges) {
 	inputs := j.inputs
 	if file != nil {
@@ -205,12 +204,12 @@ func (p *program) watch(file *strict.File, j *judges) {
 			inputs = append(inputs, p.alerts.input)
 		}
 	}
-	// What a judge is told shows in the next Snapshot, which may be far off.
+	// A new file shows in the next Snapshot, which may be far off.
 	p.reload = newReloader(inputs, func() { p.sampler.Wake("") }, p.log)
 	p.registry.MustRegister(p.reload)
 }
 
-// settings are the Sampler's, from the file where it says, else the flags.
+// settings are the settings of the Sampler: those of the file, else the flags.
 func settings(f *flags, cfg *config.Config) collector.Settings {
 	s := collector.DefaultSettings()
 	s.Interval = f.interval
@@ -229,8 +228,7 @@ func settings(f *flags, cfg *config.Config) collector.Settings {
 	return s
 }
 
-// show has the page follow what is in force. Whoever calls it last has the
-// latest of all.
+// show applies the settings in force to the page. The last call wins.
 func (p *program) show() {
 	p.showing.Lock()
 	defer p.showing.Unlock()
@@ -335,7 +333,7 @@ func (p *program) serve(ctx context.Context) error {
 	return err
 }
 
-// announce logs where a person finds the page.
+// announce logs the address of the page.
 func (p *program) announce() {
 	scheme := "http"
 	if *p.flags.web.WebConfigFile != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/exporter-toolkit/web"
 )
 
-// reservedPath reports whether metrics must not be served there.
+// reservedPath reports whether a path is reserved for other pages.
 func reservedPath(path string) bool {
 	return path == "/" || strings.HasPrefix(path, "/-/") || strings.HasPrefix(path, "/debug/")
 }
@@ -19,7 +19,7 @@ func (p *program) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+p.flags.telemetryPath, promhttp.InstrumentMetricHandler(p.registry, p.exporter))
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintln(w, "accel-exporter is alive. What it can read is on the metrics page: accel_source_up.")
+		fmt.Fprintln(w, "accel-exporter is alive. accel_source_up on the metrics page shows what it can read.")
 	})
 	mux.HandleFunc("GET /-/ready", p.ready)
 	mux.HandleFunc("GET /debug/state", p.debugState)
@@ -55,10 +55,10 @@ func (p *program) landingPage() http.Handler {
 		Links: []web.LandingLinks{
 			{Address: p.flags.telemetryPath, Text: "Metrics", Description: "what Prometheus scrapes"},
 			{Address: "/debug/state", Text: "State", Description: "the current snapshot as JSON: every device, source and recent event"},
-			{Address: "/debug/allocations", Text: "Allocations", Description: "who holds which device, as JSON; accel-exporter who prints it"},
-			{Address: "/debug/rules", Text: "Rules", Description: "the rules that are evaluated here and their alerts, as JSON; accel-exporter rules eval prints it"},
+			{Address: "/debug/allocations", Text: "Allocations", Description: "the allocations of every device as JSON; accel-exporter who prints them"},
+			{Address: "/debug/rules", Text: "Rules", Description: "the rules evaluated on this node and their alerts as JSON; accel-exporter rules eval prints them"},
 			{Address: "/-/healthy", Text: "Health", Description: "the process is alive"},
-			{Address: "/-/ready", Text: "Readiness", Description: "every source has been asked once"},
+			{Address: "/-/ready", Text: "Readiness", Description: "every source has been read once"},
 		},
 	})
 	if err != nil {
