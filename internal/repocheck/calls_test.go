@@ -16,7 +16,6 @@ var onlyInCmd = []string{"Exit", "Getenv", "LookupEnv", "Environ", "Setenv"}
 // callsExempt are the exceptions outside cmd, with the reason.
 var callsExempt = map[string]string{
 	"dashboards":                   "a command of the repository",
-	"collector/dcgm/dcgmfield/gen": "a command of the repository",
 	"internal/gen/docs":            "a command of the repository",
 	"internal/gen/rules":           "a command of the repository",
 	"test/fleet":                   "a command of the repository",
