@@ -15,12 +15,12 @@ var onlyInCmd = []string{"Exit", "Getenv", "LookupEnv", "Environ", "Setenv"}
 
 // callsExempt are the exceptions outside cmd, with the reason.
 var callsExempt = map[string]string{
-	"dashboards":                   "a command of the repository",
-	"internal/gen/docs":            "a command of the repository",
-	"internal/gen/rules":           "a command of the repository",
-	"test/fleet":                   "a command of the repository",
-	"test/demo":                    "a command of the repository",
-	"test/incidents/play":          "a command of the repository",
+	"dashboards":          "a command of the repository",
+	"internal/gen/docs":   "a command of the repository",
+	"internal/gen/rules":  "a command of the repository",
+	"test/fleet":          "a command of the repository",
+	"test/demo":           "a command of the repository",
+	"test/incidents/play": "a command of the repository",
 
 	"test/stack":           "a test harness: it sets the environment of the programs it runs",
 	"test/incidents":       "a test harness: it sets the environment of the programs it runs",
