@@ -20,7 +20,7 @@ func mig(n, k, r int) Round {
 	return out
 }
 
-// A steady round on its way from worker to Sampler.
+// Encoding and decoding of a round whose series do not change.
 func BenchmarkRound(b *testing.B) {
 	for name, r := range map[string]Round{"8x80": gpus(8, 80), "16x7x60": mig(16, 7, 60)} {
 		b.Run(name, func(b *testing.B) {
@@ -48,7 +48,7 @@ func BenchmarkRound(b *testing.B) {
 	}
 }
 
-// A round taken in and a Snapshot made of it.
+// One round accepted and one Snapshot built.
 func BenchmarkPublish(b *testing.B) {
 	for name, r := range map[string]Round{"8x80": gpus(8, 80), "16x7x60": mig(16, 7, 60)} {
 		b.Run(name, func(b *testing.B) {

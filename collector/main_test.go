@@ -17,8 +17,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// behaviourEnv makes this test binary a worker, or the parent of one, that
-// behaves as the variable says.
+// behaviourEnv makes this test binary a worker, or the parent of a worker. Its
+// value is a key of behaviours and, after a colon, an argument.
 const behaviourEnv = "COLLECTOR_TEST_BEHAVIOUR"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// testCommand returns a command of this test binary that behaves as told.
+// testCommand returns a command that runs this test binary with the behaviour.
 func testCommand(behaviour string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	// The race detector would have a worker sleep before it exits.
@@ -43,22 +43,22 @@ var behaviours map[string]func(arg string)
 func init() {
 	behaviours = map[string]func(string){
 		"good": func(string) { work(counting()) },
-		// An answer that carries the error named.
-		"say": func(arg string) {
-			work(func(context.Context) (Round, error) { return Round{}, fmt.Errorf("said so: %w", sayable[arg]) })
+		// Each Sample returns the named sentinel error.
+		"error": func(arg string) {
+			work(func(context.Context) (Round, error) { return Round{}, fmt.Errorf("sample: %w", sentinels[arg]) })
 		},
-		// The dynamic linker's words when the library lacks a symbol.
+		// The dynamic linker reports a symbol that the library lacks.
 		"linker": func(string) {
 			fmt.Fprintln(os.Stderr, "accel-exporter: symbol lookup error: accel-exporter: undefined symbol: nvmlDeviceGetFoo")
 			os.Exit(127)
 		},
-		// A call that ends the process, by the signal named.
+		// The call ends the process by the named signal.
 		"signal": func(arg string) {
 			work(func(context.Context) (Round, error) {
 				return Round{}, syscall.Exec("/bin/sh", []string{"sh", "-c", "kill -" + arg + " $$"}, nil)
 			})
 		},
-		// A fault that the Go runtime reports.
+		// The call causes a fault that the Go runtime reports.
 		"report": func(string) {
 			work(func(context.Context) (Round, error) {
 				syscall.Kill(os.Getpid(), syscall.SIGSEGV)
@@ -67,7 +67,7 @@ func init() {
 		},
 		"panic": func(string) { work(func(context.Context) (Round, error) { panic("index out of luck") }) },
 		"exit":  func(string) { work(func(context.Context) (Round, error) { os.Exit(3); return Round{}, nil }) },
-		// Bytes on the pipe.
+		// Invalid or unexpected data on the pipe.
 		"garbage": func(string) { raw([]byte("NVRM: loading\n")) },
 		"garbage-later": func(string) {
 			raw(append(frames(greeting(0)), "free(): invalid pointer\n"...))
@@ -86,18 +86,18 @@ func init() {
 			raw(frames(greeting(0), &message{Round: new(roundEncoder).encode(7, &Round{}, nil)}))
 		},
 		"silent": func(string) { raw(frames(greeting(0))) },
-		// A call that never returns.
+		// The call never returns.
 		"hang": func(string) {
 			work(func(context.Context) (Round, error) {
 				fmt.Println(os.Getpid())
 				select {}
 			})
 		},
-		// A library that answers nothing, in time.
+		// Each Sample returns at its deadline with no data.
 		"empty": func(string) {
 			work(func(ctx context.Context) (Round, error) { <-ctx.Done(); return Round{}, ctx.Err() })
 		},
-		// A first call that returns long after its time, when signalled.
+		// The first call returns on SIGUSR2, after its deadline.
 		"late": func(string) {
 			usr2 := make(chan os.Signal, 1)
 			signal.Notify(usr2, syscall.SIGUSR2)
@@ -112,11 +112,11 @@ func init() {
 				return sample(ctx)
 			})
 		},
-		// A worker that does not end when its stdin does.
+		// The worker does not end when its stdin is closed.
 		"deaf": func(string) {
 			Serve(endless{os.Stdin}, os.NewFile(3, "rounds"), &fakeSource{name: "w", sample: counting()}, nil)
 		},
-		// The parent of a worker.
+		// A process that starts a worker.
 		"parent": func(arg string) {
 			p := NewProcess("w", func() *exec.Cmd {
 				cmd := testCommand(arg)
@@ -129,7 +129,7 @@ func init() {
 	}
 }
 
-var sayable = map[string]error{
+var sentinels = map[string]error{
 	"absent": ErrAbsent, "restart": ErrRestart, "driver": ErrDriver, "mismatch": ErrMismatch, "other": errors.New("no luck"),
 }
 
@@ -151,8 +151,8 @@ func work(sample func(context.Context) (Round, error)) {
 	}
 }
 
-// counting yields one GPU whose energy is the number of the call, and counts
-// each call as an error of itself.
+// counting returns a sample function whose nth round has one GPU with an energy of
+// n and one call error.
 func counting() func(context.Context) (Round, error) {
 	n := 0
 	return func(context.Context) (Round, error) {
@@ -165,14 +165,14 @@ func counting() func(context.Context) (Round, error) {
 	}
 }
 
-// raw writes bytes to the parent and then only waits.
+// raw writes b to the parent and waits for the end of its input.
 func raw(b []byte) {
 	in, out := WorkerIO()
 	out.Write(b)
 	io.Copy(io.Discard, in)
 }
 
-// frames returns values as one end of a pipe writes them.
+// frames returns the encoded frames of values.
 func frames(values ...any) []byte {
 	var b bytes.Buffer
 	w := newFrameWriter(&b)
@@ -184,8 +184,8 @@ func frames(values ...any) []byte {
 	return b.Bytes()
 }
 
-// greeting is the first message of the worker w; its metric table is this one
-// where other is 0.
+// greeting is the first message of the worker w. If other is not 0, its metric
+// table differs from this one.
 func greeting(other uint64) *message {
 	return &message{Hello: &hello{"w", fingerprint() + other}}
 }

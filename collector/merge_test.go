@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// gpu is a GPU as NVML sees it.
+// nvGPU is a GPU that NVML reports.
 func nvGPU(id, pci string) Device {
 	d := Device{ID: id, Class: GPU, Vendor: "nvidia", PCI: pci, Sampled: time.Now()}
 	d.Set(PowerWatts, 100)
 	return d
 }
 
-// onBus is what the PCI core sees of it.
+// onBus is a PCI function of a GPU that the PCI core reports.
 func onBus(pci, driver string) Device {
 	d := Device{ID: pci, PCI: pci, Class: GPU, Vendor: "nvidia", Witness: true, Driver: driver, Sampled: time.Now()}
 	d.Set(PCIeGeneration, 5)
@@ -21,8 +21,8 @@ func onBus(pci, driver string) Device {
 	return d
 }
 
-// What a witness sees is said of the device it sees; who sees it and who does
-// not is a series.
+// TestWitness: readings of a witness are added to the device at the same PCI
+// address. accel_device_seen is 1 for each source that sees the device, else 0.
 func TestWitness(t *testing.T) {
 	const a, b = "0000:1b:00.0", "0000:2c:00.0"
 	for name, c := range map[string]struct {
@@ -76,7 +76,7 @@ func TestWitness(t *testing.T) {
 	}
 }
 
-// A card of two functions is one device.
+// TestWitnessOfTwoFunctions: a card with two PCI functions is one device.
 func TestWitnessOfTwoFunctions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := Device{ID: "0000:5e:00.1", PCI: "0000:5e:00.1", Functions: []string{"0000:5e:00.0"}, Class: FPGA, Vendor: "amd", Sampled: time.Now()}
@@ -91,8 +91,8 @@ func TestWitnessOfTwoFunctions(t *testing.T) {
 	})
 }
 
-// One fault that NVML and the kernel log both tell of counts once, whoever is
-// first and however many there are.
+// TestXidOfTwoWitnesses: an Xid that NVML and the kernel log both report counts
+// once, in any order.
 func TestXidOfTwoWitnesses(t *testing.T) {
 	const pci = "0000:1b:00.0"
 	nvml := func(code uint64) Event { return Event{Source: "nvidia", Device: "GPU-a", Kind: EventXid, Code: code} }
@@ -130,8 +130,8 @@ func TestXidOfTwoWitnesses(t *testing.T) {
 	}
 }
 
-// The event as shown says who told of it and all that they said; judges hear
-// of both.
+// TestWitnessesOfAnEvent: the Snapshot has one event with both witnesses and the
+// details of both. Judges receive both reports.
 func TestWitnessesOfAnEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewSampler(DefaultSettings())
@@ -146,15 +146,16 @@ func TestWitnessesOfAnEvent(t *testing.T) {
 		tick()
 		events := s.Latest().Events
 		if len(events) != 1 || len(events[0].Witnesses) != 2 || events[0].Detail != "fallen off?the bus" || events[0].Device != "GPU-a" {
-			t.Errorf("shown: %+v", events)
+			t.Errorf("Events: %+v", events)
 		}
 		if len(news) != 2 || news[0].Witnesses != nil || len(news[1].Witnesses) != 2 || news[1].Device != "GPU-a" {
-			t.Errorf("told: %+v", news)
+			t.Errorf("News: %+v", news)
 		}
 	})
 }
 
-// What was told of a place before a device was known there is the device's.
+// TestFaultBeforeTheDevice: an event at a PCI address counts for the device that
+// is found there later.
 func TestFaultBeforeTheDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nvml := newFake("nvidia")
@@ -172,7 +173,8 @@ func TestFaultBeforeTheDevice(t *testing.T) {
 	})
 }
 
-// What a judge adds is published with the Snapshot it judged.
+// TestJudge: the readings and verdicts of a judge are in the Snapshot that it
+// received.
 func TestJudge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewSampler(DefaultSettings())

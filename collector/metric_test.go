@@ -29,7 +29,7 @@ func TestDeviceSet(t *testing.T) {
 		{plain, 0, true},
 		{plain, 1 << 60, true},
 		{plain, -1, false},
-		{plain, math.MaxUint64, false}, // NVML's marks for "no value"
+		{plain, math.MaxUint64, false}, // NVML's sentinel for "no value"
 		{plain, math.NaN(), false},
 		{plain, math.Inf(1), false},
 		{plain, math.Inf(-1), false},
@@ -62,19 +62,19 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s follows %s", m.Name, rows[i-1].Name)
 		}
 		if byIndex(m.Index()) != m {
-			t.Errorf("%s: index %d is another's", m.Name, m.Index())
+			t.Errorf("%s: index %d belongs to another metric", m.Name, m.Index())
 		}
 		if !strings.HasPrefix(m.Name, "accel_") || !strings.HasSuffix(m.Help, ".") || len(m.From) == 0 {
 			t.Errorf("%s: needs the prefix accel_, a sentence of help and an origin", m.Name)
 		}
 		if (m.Kind == Counter) != strings.HasSuffix(m.Name, "_total") || (m.Kind == Info) != strings.HasSuffix(m.Name, "_info") {
-			t.Errorf("%s: the name's end does not fit kind %d", m.Name, m.Kind)
+			t.Errorf("%s: the suffix of the name does not match kind %d", m.Name, m.Kind)
 		}
 		if m.Kind < Gauge || m.Kind > Histogram || (m.Kind == Histogram) != (m.Buckets != nil) || !slices.IsSorted(m.Buckets) || m.Range.Min > m.Range.Max || len(m.Labels) > 16 {
 			t.Errorf("%s: kind %d, range %v, %d labels", m.Name, m.Kind, m.Range, len(m.Labels))
 		}
 		if slices.Contains(m.Labels, "device") || slices.Contains(m.Labels, "parent") {
-			t.Errorf("%s: device and parent are given by the scope", m.Name)
+			t.Errorf("%s: device and parent are labels of the scope", m.Name)
 		}
 	}
 	if got := byIndex(-1); got != nil {
@@ -90,6 +90,6 @@ func TestTable(t *testing.T) {
 	}
 	rows[0] = nil
 	if Table()[0] == nil {
-		t.Error("Table gives away its own slice")
+		t.Error("Table returns the package's slice, not a copy")
 	}
 }

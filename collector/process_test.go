@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// patience bounds what a test waits for; no test waits for it to pass.
+// patience is the maximum time that a test waits for a condition.
 const patience = 30 * time.Second
 
-// newTestProcess returns a Process whose nth worker behaves as the nth of
-// behaviours says, and later ones as the last, and the events it emits.
+// newTestProcess returns a Process and the events that it emits. Its nth worker
+// has the nth behaviour; later workers have the last one.
 func newTestProcess(t *testing.T, behaviours ...string) (*Process, <-chan Event) {
 	t.Helper()
 	events := make(chan Event, 100)
@@ -47,7 +47,7 @@ func sample(t *testing.T, p *Process) (Round, error) {
 	return r, err
 }
 
-// energy samples a good worker and returns which of its calls that was.
+// energy samples a good worker and returns the number of its call.
 func energy(t *testing.T, p *Process) float64 {
 	t.Helper()
 	r, err := sample(t, p)
@@ -57,7 +57,7 @@ func energy(t *testing.T, p *Process) float64 {
 	return r.Devices[0].Readings[0].Value
 }
 
-// recovers samples until there is an answer.
+// recovers samples until a Sample succeeds.
 func recovers(t *testing.T, p *Process) float64 {
 	t.Helper()
 	poll(t, "the worker's recovery", func() bool {
@@ -80,7 +80,7 @@ func gone(pid int) bool {
 	return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
-// stop halts a process and returns once it stands still.
+// stop sends SIGSTOP to a process and returns when it is stopped.
 func stop(t *testing.T, pid int) {
 	t.Helper()
 	syscall.Kill(pid, syscall.SIGSTOP)
@@ -114,8 +114,8 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// However a worker ends, the Sample says how, the next one starts no other at
-// once, and in the end one answers.
+// TestProcessWorkerEnds: the Sample reports how the worker ended. The next Sample
+// waits for the back-off before it starts another worker, and recovers.
 func TestProcessWorkerEnds(t *testing.T) {
 	for behaviour, want := range map[string]struct {
 		how  string
@@ -153,7 +153,7 @@ func TestProcessWorkerEnds(t *testing.T) {
 			if p.PID() != 0 {
 				t.Errorf("worker %d still counts as running", p.PID())
 			}
-			p.notBefore = time.Now().Add(time.Hour) // however slow this machine is
+			p.notBefore = time.Now().Add(time.Hour) // does not pass during the test
 			_, err = sample(t, p)
 			if !errors.Is(err, ErrBackoff) || errors.As(err, &exit) || !strings.Contains(err.Error(), want.text) {
 				t.Errorf("Sample at once after it: %v; want ErrBackoff, no second exit, and %q", err, want.text)
@@ -166,16 +166,16 @@ func TestProcessWorkerEnds(t *testing.T) {
 	}
 }
 
-// A worker that says what only another process can do better ends, and that is
-// no crash.
+// TestProcessFinalAnswers: a worker ends after an error that only a new process
+// can resolve. This does not count as a crash.
 func TestProcessFinalAnswers(t *testing.T) {
-	for arg, want := range sayable {
+	for arg, want := range sentinels {
 		t.Run(arg, func(t *testing.T) {
 			t.Parallel()
-			p, _ := newTestProcess(t, "say:"+arg, "good")
+			p, _ := newTestProcess(t, "error:"+arg, "good")
 			_, err := sample(t, p)
 			var exit *WorkerExit
-			if reason(err) != reason(want) || errors.As(err, &exit) || !strings.HasPrefix(err.Error(), "said so: ") {
+			if reason(err) != reason(want) || errors.As(err, &exit) || !strings.HasPrefix(err.Error(), "sample: ") {
 				t.Fatalf("Sample: %v", err)
 			}
 			if !final(want) {
@@ -199,9 +199,10 @@ func TestProcessFinalAnswers(t *testing.T) {
 	}
 }
 
-// Of what a worker says at its end, the line that tells most is kept.
-func TestWorkerLastWords(t *testing.T) {
-	for said, want := range map[string]string{
+// TestTail: tail keeps the first line of a crash report, else the last line of
+// the worker's stderr.
+func TestTail(t *testing.T) {
+	for stderr, want := range map[string]string{
 		"":                                    "",
 		"one\ntwo\n\n":                        "two",
 		"one\nhalf":                           "half",
@@ -212,9 +213,9 @@ func TestWorkerLastWords(t *testing.T) {
 		strings.Repeat("é", 1e5) + "\n": strings.Repeat("é", 150),
 	} {
 		var w tail
-		io.WriteString(&w, said)
+		io.WriteString(&w, stderr)
 		if got := w.last(); got != want {
-			t.Errorf("%.40q: kept %q, want %q", said, got, want)
+			t.Errorf("%.40q: kept %q, want %q", stderr, got, want)
 		}
 	}
 }
@@ -245,7 +246,7 @@ func TestProcessBackoff(t *testing.T) {
 	if waits[0] != backoffMin || waits[9] != backoffMax || !slices.IsSorted(waits) {
 		t.Errorf("back-off is %v", waits)
 	}
-	// An operator who attaches wants no waiting.
+	// Attach skips the back-off.
 	p.notBefore = time.Now().Add(time.Hour)
 	if err := p.Release(0); err != nil {
 		t.Fatal(err)
@@ -256,8 +257,8 @@ func TestProcessBackoff(t *testing.T) {
 	}
 }
 
-// A worker that answers nothing costs each Sample its time and is replaced in
-// the end.
+// TestProcessHung: each Sample of a hung worker fails at its deadline. The worker
+// is replaced after hungAfter of them.
 func TestProcessHung(t *testing.T) {
 	for _, behaviour := range []string{"silent", "hang", "empty", "stopped"} {
 		t.Run(behaviour, func(t *testing.T) {
@@ -282,7 +283,7 @@ func TestProcessHung(t *testing.T) {
 			pid := p.PID()
 			p.hungAfter = 0
 			if err := brief(); !errors.As(err, &exit) || exit.How != exitHung || !gone(pid) {
-				t.Fatalf("Sample once the patience is at its end: %v; worker gone: %v", err, gone(pid))
+				t.Fatalf("Sample after hungAfter: %v; worker gone: %v", err, gone(pid))
 			}
 			p.hungAfter = hungAfter
 			if n := recovers(t, p); n != 2 {
@@ -292,8 +293,8 @@ func TestProcessHung(t *testing.T) {
 	}
 }
 
-// An answer that comes after its Sample has gone is not taken for the next
-// one's; what it counted is.
+// TestProcessLate: an answer that arrives after its Sample returned is not used
+// for the next Sample. Its call counts are added to the next round.
 func TestProcessLate(t *testing.T) {
 	out, in, err := os.Pipe()
 	if err != nil {
@@ -310,7 +311,7 @@ func TestProcessLate(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		out.SetReadDeadline(time.Now().Add(patience))
-		out.Read(make([]byte, 1)) // the worker's word from within the call
+		out.Read(make([]byte, 1)) // the worker is in the call
 		cancel()
 	}()
 	if _, err := p.Sample(ctx); !errors.Is(err, context.Canceled) {
@@ -357,11 +358,11 @@ func TestProcessRelease(t *testing.T) {
 			if _, err := sample(t, p); !errors.Is(err, ErrReleased) || p.PID() != 0 {
 				t.Errorf("Sample while released: %v", err)
 			}
-			if held, until := p.Released(); !held || !until.IsZero() {
-				t.Errorf("Released is %v, %v", held, until)
+			if released, until := p.Released(); !released || !until.IsZero() {
+				t.Errorf("Released is %v, %v", released, until)
 			}
 			p.Attach()
-			if held, _ := p.Released(); held {
+			if released, _ := p.Released(); released {
 				t.Error("released after Attach")
 			}
 			if n := energy(t, p); n != 1 {
@@ -371,7 +372,8 @@ func TestProcessRelease(t *testing.T) {
 	}
 }
 
-// A release of which no Sample took notice is no crash either.
+// TestProcessReleaseUnnoticed: a release and an attachment between two Samples do
+// not count as a crash.
 func TestProcessReleaseUnnoticed(t *testing.T) {
 	p, _ := newTestProcess(t, "good")
 	for range 3 {
@@ -392,21 +394,22 @@ func TestProcessReleaseForATime(t *testing.T) {
 	if err := p.Release(time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if held, until := p.Released(); !held || until.Before(before.Add(time.Hour)) {
-		t.Errorf("Released is %v, %v", held, until)
+	if released, until := p.Released(); !released || until.Before(before.Add(time.Hour)) {
+		t.Errorf("Released is %v, %v", released, until)
 	}
 	if err := p.Release(time.Nanosecond); err != nil {
 		t.Fatal(err)
 	}
-	if held, until := p.Released(); held || !until.IsZero() {
-		t.Errorf("Released is %v, %v once the time has passed", held, until)
+	if released, until := p.Released(); released || !until.IsZero() {
+		t.Errorf("Released is %v, %v once the time has passed", released, until)
 	}
 	if n := energy(t, p); n != 1 {
 		t.Errorf("first round of the new worker is %v", n)
 	}
 }
 
-// A Sample in flight ends when the worker is released or closed under it.
+// TestProcessReleaseDuringSample: a Sample in flight returns when the worker is
+// released or closed.
 func TestProcessReleaseDuringSample(t *testing.T) {
 	for name, end := range map[string]func(*Process) error{
 		"release": func(p *Process) error { return p.Release(0) },
@@ -431,7 +434,7 @@ func TestProcessReleaseDuringSample(t *testing.T) {
 	}
 }
 
-// Samples, releases and attachments by everyone at once: nobody sees a crash.
+// TestProcessRaces: concurrent Samples, releases and attachments report no crash.
 func TestProcessRaces(t *testing.T) {
 	p, _ := newTestProcess(t, "good")
 	ended := make(chan struct{})
@@ -459,7 +462,8 @@ func TestProcessRaces(t *testing.T) {
 	}
 }
 
-// What was counted of a worker's events outlives the worker.
+// TestProcessUnderSampler: the event counts of a worker continue after it is
+// restarted.
 func TestProcessUnderSampler(t *testing.T) {
 	var s *Sampler
 	p := NewProcess("w", func() *exec.Cmd { return testCommand("good") }, func(e Event) { s.Emit(e) })
@@ -508,8 +512,7 @@ func TestProcessUnderSampler(t *testing.T) {
 	}
 }
 
-// No worker outlives its parent, however that one ends and whatever the worker
-// is doing.
+// TestProcessNoOrphan: a worker ends when its parent is killed.
 func TestProcessNoOrphan(t *testing.T) {
 	for name, c := range map[string]struct {
 		worker string
@@ -533,17 +536,17 @@ func TestProcessNoOrphan(t *testing.T) {
 			}
 			out.SetReadDeadline(time.Now().Add(patience))
 			r := bufio.NewReader(out)
-			line, err := r.ReadString('\n') // the worker's own, from within its first call
+			line, err := r.ReadString('\n') // the worker's PID, from its first call
 			pid, _ := strconv.Atoi(strings.TrimSpace(line))
 			if err != nil || pid == 0 {
-				t.Fatalf("no word from the worker: %q, %v", line, err)
+				t.Fatalf("no PID from the worker: %q, %v", line, err)
 			}
 			if c.stop {
 				stop(t, pid)
 			}
 			parent.Process.Kill()
 			parent.Wait()
-			// Both hold the pipe; it ends when both are gone.
+			// Parent and worker have the pipe open; it ends when both have ended.
 			if _, err := r.ReadByte(); err != io.EOF {
 				t.Errorf("worker %d is still there: %v", pid, err)
 				syscall.Kill(pid, syscall.SIGKILL)

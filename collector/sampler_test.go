@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fakeSource answers as its sample function does.
+// fakeSource is a Source with a replaceable sample function.
 type fakeSource struct {
 	name string
 
@@ -22,7 +22,7 @@ type fakeSource struct {
 	sample func(context.Context) (Round, error)
 	calls  int
 	inside int // calls that have not returned
-	most   int // the most of those at one time
+	most   int // maximum of inside
 	closed bool
 }
 
@@ -60,7 +60,7 @@ func (f *fakeSource) do(sample func(context.Context) (Round, error)) {
 	f.sample = sample
 }
 
-// count returns the number of calls since it was last asked.
+// count returns the number of Samples since the last count.
 func (f *fakeSource) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,7 +69,7 @@ func (f *fakeSource) count() int {
 	return n
 }
 
-// clone gives the Sampler a Round of its own.
+// clone copies r, because the Sampler owns a Round that it receives.
 func clone(r Round) Round {
 	r.Devices = slices.Clone(r.Devices)
 	for i := range r.Devices {
@@ -116,7 +116,7 @@ func tick() {
 	synctest.Wait()
 }
 
-// card is a device of no special vendor with one series of each kind.
+// card is a device of an unknown vendor with one series of each kind.
 func card(id string, temperature, energy float64) Device {
 	d := Device{ID: id, Class: FPGA, Vendor: "acme", Model: "A1", PCI: "slot of " + id, Sampled: time.Now()}
 	d.Set(TemperatureCelsius, temperature, "gpu")
@@ -131,8 +131,8 @@ func part(id, parent string) Device {
 	return Device{ID: id, Parent: parent, Class: GPU, Vendor: "nvidia"}
 }
 
-// page renders the series of the families named, one a line; zeros of
-// accel_source_rounds_total are left out.
+// page returns one line per series of the families. It omits zeros of
+// accel_source_rounds_total.
 func page(s *Snapshot, families ...*Metric) []string {
 	out := []string{}
 	add := func(id string, r Reading) {
@@ -164,7 +164,7 @@ func expect(t *testing.T, s *Sampler, families []*Metric, want ...string) {
 	}
 }
 
-// What is published after each round, round by round.
+// TestSamplerRounds checks the series after each round.
 func TestSamplerRounds(t *testing.T) {
 	shown := []*Metric{SourceUp, SourceRounds, SourceReleasedMetric, DriverInfo, DeviceUp, TemperatureCelsius, EnergyJoules, FirmwareInfo}
 	driver := []Reading{
@@ -197,7 +197,7 @@ func TestSamplerRounds(t *testing.T) {
 		return l
 	}
 	partial := card("b", 50, 9)
-	partial.Down, partial.Readings = ReasonLost, partial.Readings[:2] // answered a little, then was lost
+	partial.Down, partial.Readings = ReasonLost, partial.Readings[:2] // lost while it was being read
 	uncounted := Device{ID: "a", Class: FPGA, Vendor: "acme", Sampled: time.Now()}
 	uncounted.Set(TemperatureCelsius, 41, "gpu")
 	passing := Device{ID: "place 1", Passing: true, KubeIDs: []string{"1"}, PCI: card("a", 0, 0).PCI, Class: FPGA, Down: ReasonLost}
@@ -221,7 +221,7 @@ func TestSamplerRounds(t *testing.T) {
 			{err: fmt.Errorf("x: %w", ErrDriver), want: slices.Concat([]string{"driver_info{acme,1,,,} 1"}, src("driver", 0, "ok=1", "failed=2"), blind("a"))},
 			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=2", "failed=2"), up("a"))},
 		},
-		"absent and released are no failures, reloaded is": {
+		"absent and released do not count as failed, reloaded does": {
 			{err: ErrAbsent, want: src("absent", 0)},
 			{err: ErrReleased, want: src("released", 0)},
 			{err: ErrRestart, want: src("driver_reloaded", 0, "failed=1")},
@@ -233,18 +233,18 @@ func TestSamplerRounds(t *testing.T) {
 			{err: ErrCrashed, want: slices.Concat(src("crashed", 0, "ok=3", "failed=1"), blind("a"), blind("b"))},
 			{devices: []Device{card("a", 40, 7), card("b", 40, 7)}, want: slices.Concat(src("", 1, "ok=4", "failed=1"), up("a"), up("b"))},
 		},
-		"down with a part of its readings": {
+		"down with some readings": {
 			{devices: []Device{card("b", 40, 7)}, want: slices.Concat(src("", 1, "ok=1"), up("b"))},
 			{devices: []Device{partial}, want: slices.Concat(src("", 1, "ok=2"), []string{"energy_joules_total{b} 9", "firmware_info{b,vbios,7} 1", "device_up{b,lost} 0"})},
 		},
-		"down with a new fact": {
+		"down with a new firmware version": {
 			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=1"), up("a"))},
 			{devices: []Device{renamed}, want: slices.Concat(src("", 1, "ok=2"), []string{"firmware_info{a,vbios,8} 1", "energy_joules_total{a} 7", "device_up{a,error} 0"})},
 		},
 		"down from the start": {
 			{devices: []Device{{ID: "a", Class: FPGA, Down: ReasonUnavailable}}, want: slices.Concat(src("", 1, "ok=1"), []string{"device_up{a,unavailable} 0"})},
 		},
-		"down for a reason of its source's own": {
+		"down for a reason that the source defines": {
 			{devices: []Device{{ID: "a", Class: FPGA, Down: "in_reset"}}, want: slices.Concat(src("", 1, "ok=1"), []string{"device_up{a,in_reset} 0"})},
 		},
 		"missing, then forgotten": {
@@ -262,12 +262,12 @@ func TestSamplerRounds(t *testing.T) {
 			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=1"), up("a"))},
 			{devices: []Device{uncounted}, want: slices.Concat(src("", 1, "ok=2"), []string{"temperature_celsius{a,gpu} 41", "energy_joules_total{a} 7", "device_up{a,} 1"})},
 		},
-		"known, then found by its place only": {
+		"known, then found by its PCI address only": {
 			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=1"), up("a"))},
 			{devices: []Device{passing}, want: slices.Concat(src("", 1, "ok=2"), gone("a", "lost"))},
 			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=3"), up("a"))},
 		},
-		"went by a passing name": {
+		"identified after a temporary name": {
 			{devices: []Device{{ID: "nvidia0", Class: FPGA, Down: ReasonLost}}, want: slices.Concat(src("", 1, "ok=1"), []string{"device_up{nvidia0,lost} 0"})},
 			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=2"), up("a"))},
 		},
@@ -276,7 +276,7 @@ func TestSamplerRounds(t *testing.T) {
 			{want: slices.Concat(src("", 1, "ok=2"), gone("a", "missing"))},
 			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=3"), up("a"))},
 		},
-		"partition reshaped away": {
+		"partition removed by a reconfiguration": {
 			{devices: []Device{card("a", 40, 7), part("m", "a")}, want: slices.Concat(src("", 1, "ok=1"), up("a"), []string{"device_up{m,} 1"})},
 			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=2"), up("a"))},
 		},
@@ -349,8 +349,8 @@ func TestSamplerStatus(t *testing.T) {
 	})
 }
 
-// A Sample that does not return costs its own source only, is not called again
-// behind its own back, and what it brings in the end is not published as new.
+// TestSamplerStuck: a Sample that does not return affects only its own source. It
+// is not called concurrently, and its late readings are not published.
 func TestSamplerStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck, other := newFake("stuck"), newFake("other", card("o", 1, 1))
@@ -404,7 +404,7 @@ func TestSamplerStuck(t *testing.T) {
 
 func TestSamplerDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// A source that heeds its context has time to bring what it has.
+		// A source that returns at its deadline can still deliver readings.
 		f := newFake("s")
 		f.do(func(ctx context.Context) (Round, error) {
 			<-ctx.Done()
@@ -435,19 +435,20 @@ func TestSamplerPanic(t *testing.T) {
 	})
 }
 
-// Sources are closed when Run ends, but not under a Sample.
+// TestSamplerEnd: Run closes its sources, except a source whose Sample has not
+// returned.
 func TestSamplerEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		good, hung, heedful := newFake("good"), newFake("hung"), newFake("heedful")
+		good, hung, cancelled := newFake("good"), newFake("hung"), newFake("cancelled")
 		hung.do(func(context.Context) (Round, error) { <-release; return Round{}, nil })
-		heedful.do(func(ctx context.Context) (Round, error) {
+		cancelled.do(func(ctx context.Context) (Round, error) {
 			<-ctx.Done()
 			time.Sleep(time.Second)
 			return Round{}, nil
 		})
 		s := NewSampler(DefaultSettings())
-		for _, f := range []*fakeSource{good, hung, heedful} {
+		for _, f := range []*fakeSource{good, hung, cancelled} {
 			s.Add(f)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
@@ -458,7 +459,7 @@ func TestSamplerEnd(t *testing.T) {
 		if err := <-ended; err == nil || err.Error() != "close hung: its Sample has not returned" {
 			t.Errorf("Run returned %v", err)
 		}
-		for f, want := range map[*fakeSource]bool{good: true, hung: false, heedful: true} {
+		for f, want := range map[*fakeSource]bool{good: true, hung: false, cancelled: true} {
 			if f.closed != want {
 				t.Errorf("%s: closed %v, want %v", f.name, f.closed, want)
 			}
@@ -477,7 +478,7 @@ func xid(device string, code uint64) Event {
 	return Event{Time: time.Unix(1e9, 5e8), Source: "s", Device: device, Kind: EventXid, Code: code}
 }
 
-// nonzero is a page without the zeros.
+// nonzero is page without zeros.
 func nonzero(s *Snapshot, families ...*Metric) []string {
 	return slices.DeleteFunc(page(s, families...), func(l string) bool { return strings.HasSuffix(l, " 0") })
 }
@@ -492,15 +493,15 @@ func TestSamplerEvents(t *testing.T) {
 			[]Event{xid("a", 79), xid("a", 79), xid("a", 31)},
 			[]string{"gpu_xid_errors_total{a,31} 1", "gpu_xid_errors_total{a,79} 2", "gpu_xid_last_timestamp_seconds{a,79,} 1.0000000005e+09", "gpu_xid_last_timestamp_seconds{a,31,} 1.0000000005e+09"},
 		},
-		"of no baseline":            {[]Event{xid("a", 77), {Source: "s", Device: "a", Kind: EventPowerSource}}, []string{"gpu_xid_errors_total{a,77} 1", "gpu_xid_last_timestamp_seconds{a,77,} 1.0000000005e+09", "device_events_total{a,power_source_change} 1"}},
-		"of a partition":            {[]Event{{Time: time.Unix(1e9, 0), Source: "s", Device: "a", Partition: "m", Kind: EventXid, Code: 43}}, []string{"gpu_xid_errors_total{a,43} 1", "gpu_xid_last_timestamp_seconds{a,43,m} 1e+09"}},
-		"without a time":            {[]Event{{Source: "s", Device: "a", Kind: EventXid, Code: 43}}, []string{"gpu_xid_errors_total{a,43} 1", "gpu_xid_last_timestamp_seconds{a,43,} 9.46684800001e+08"}},
-		"other kinds":               {[]Event{{Source: "s", Device: "a", Kind: EventECCDoubleBit}, {Source: "s", Device: "a", Kind: EventECCDoubleBit}}, []string{"device_events_total{a,ecc_double_bit} 2"}},
-		"unknown kind":              {[]Event{{Source: "s", Device: "a", Kind: "nonsense"}, {Source: "s", Device: "b", Kind: "nonsense"}}, []string{"source_events_lost_total{s} 2"}},
-		"no device":                 {[]Event{xid("", 79)}, []string{"source_events_lost_total{s} 1"}},
-		"device never seen":         {[]Event{xid("ghost", 79)}, []string{"gpu_xid_errors_total{ghost,79} 1", "gpu_xid_last_timestamp_seconds{ghost,79,} 1.0000000005e+09"}},
-		"a source nobody heard of":  {[]Event{{Source: "else", Device: "a", Kind: EventXid, Code: 79}}, []string{}},
-		"a burst, every one counts": {slices.Repeat([]Event{xid("a", 79)}, 1000), []string{"gpu_xid_errors_total{a,79} 1000", "gpu_xid_last_timestamp_seconds{a,79,} 1.0000000005e+09"}},
+		"not in the baseline": {[]Event{xid("a", 77), {Source: "s", Device: "a", Kind: EventPowerSource}}, []string{"gpu_xid_errors_total{a,77} 1", "gpu_xid_last_timestamp_seconds{a,77,} 1.0000000005e+09", "device_events_total{a,power_source_change} 1"}},
+		"of a partition":      {[]Event{{Time: time.Unix(1e9, 0), Source: "s", Device: "a", Partition: "m", Kind: EventXid, Code: 43}}, []string{"gpu_xid_errors_total{a,43} 1", "gpu_xid_last_timestamp_seconds{a,43,m} 1e+09"}},
+		"without a time":      {[]Event{{Source: "s", Device: "a", Kind: EventXid, Code: 43}}, []string{"gpu_xid_errors_total{a,43} 1", "gpu_xid_last_timestamp_seconds{a,43,} 9.46684800001e+08"}},
+		"other kinds":         {[]Event{{Source: "s", Device: "a", Kind: EventECCDoubleBit}, {Source: "s", Device: "a", Kind: EventECCDoubleBit}}, []string{"device_events_total{a,ecc_double_bit} 2"}},
+		"unknown kind":        {[]Event{{Source: "s", Device: "a", Kind: "nonsense"}, {Source: "s", Device: "b", Kind: "nonsense"}}, []string{"source_events_lost_total{s} 2"}},
+		"no device":           {[]Event{xid("", 79)}, []string{"source_events_lost_total{s} 1"}},
+		"device never seen":   {[]Event{xid("ghost", 79)}, []string{"gpu_xid_errors_total{ghost,79} 1", "gpu_xid_last_timestamp_seconds{ghost,79,} 1.0000000005e+09"}},
+		"unregistered source": {[]Event{{Source: "else", Device: "a", Kind: EventXid, Code: 79}}, []string{}},
+		"a burst":             {slices.Repeat([]Event{xid("a", 79)}, 1000), []string{"gpu_xid_errors_total{a,79} 1000", "gpu_xid_last_timestamp_seconds{a,79,} 1.0000000005e+09"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -510,7 +511,7 @@ func TestSamplerEvents(t *testing.T) {
 				expect(t, s, []*Metric{DeviceEvents}, "device_events_total{a,mig_config_change} 0", "device_events_total{a,recovery_action_change} 0",
 					"device_events_total{a,gpu_unavailable} 0", "device_events_total{a,ecc_double_bit} 0")
 				if n := len(page(s.Latest(), XidErrors)); n != len(xidBaseline) {
-					t.Errorf("%d Xids stand at 0, want %d", n, len(xidBaseline))
+					t.Errorf("%d Xids are 0, want %d", n, len(xidBaseline))
 				}
 				began := time.Now()
 				for _, e := range c.events {
@@ -531,8 +532,8 @@ func TestSamplerEvents(t *testing.T) {
 	}
 }
 
-// Counts hold from before the first round, through failures of the source, a
-// device that vanishes and new settings.
+// TestSamplerEventsOutlive: event counts start before the first round. They
+// continue while the source fails and while the device is missing.
 func TestSamplerEventsOutlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shown := []*Metric{XidErrors, DeviceUp}
@@ -568,14 +569,14 @@ func TestSamplerEventsOutlive(t *testing.T) {
 		f.answer(Round{Devices: []Device{gpu("a"), gpu("b")}}, nil)
 		tick()
 		s.Emit(xid("a", 79))
-		step("when all is well again", "device_up{a,} 1", "gpu_xid_errors_total{a,79} 4", "device_up{b,} 1")
+		step("after the recovery", "device_up{a,} 1", "gpu_xid_errors_total{a,79} 4", "device_up{b,} 1")
 	})
 }
 
 func TestSamplerApply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake("s", gpu("a"), card("c", 1, 1))
-		s := start(t, Settings{}, f) // an interval of nothing is the default's
+		s := start(t, Settings{}, f) // zero means the default interval
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if n := f.count(); n != 11 {
@@ -598,8 +599,8 @@ func TestSamplerApply(t *testing.T) {
 	})
 }
 
-// What a mad library can make the Sampler remember is bounded, and nothing is
-// counted under another's name.
+// TestSamplerBounds: a library that returns endless names and codes creates a
+// bounded number of series. The rest is counted as lost or as other.
 func TestSamplerBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake("s", gpu("a"))
@@ -645,13 +646,13 @@ func TestSamplerBounds(t *testing.T) {
 		lost := 5000 - (maxXids - len(xidBaseline)) + 5000 - maxUnknown
 		expect(t, s, []*Metric{SourceEventsLost}, fmt.Sprintf("source_events_lost_total{s} %d", lost))
 		if got := page(snap, NativeCallErrors); !slices.Contains(got, fmt.Sprintf("native_call_errors_total{s,other,other} %d", 5000-maxCells)) {
-			t.Errorf("what is over the limit is counted as %q", got[len(got)-1])
+			t.Errorf("series beyond the limit are counted as %q", got[len(got)-1])
 		}
 	})
 }
 
-// A Snapshot that was published never changes, whatever happens next. Run with
-// -race, readers and the Sampler must not meet.
+// TestSnapshotImmutable: a published Snapshot does not change. The race detector
+// also checks that the Sampler does not write to it.
 func TestSnapshotImmutable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake("s")

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// fromDCGM is what a second source says of a GPU: families of its own, and one
-// that the first has too.
+// fromDCGM is a GPU that a second source reports: families that only DCGM has, and
+// one that NVML has too.
 func fromDCGM(id string) Device {
 	d := Device{ID: id, Class: GPU, Vendor: "nvidia", Sampled: time.Now(), KubeIDs: []string{id}}
 	d.Set(PowerWatts, 55)
@@ -19,8 +19,8 @@ func fromDCGM(id string) Device {
 
 var supplemented = []*Metric{PowerWatts, ActivityRatio, DCGMFieldTotal, EnergyJoules, DeviceUp}
 
-// Of a device that two sources know each family comes from one of them, the
-// first where it has it; what a source says goes and comes with it alone.
+// TestTwoSourcesOfOneDevice: the first registered source wins, per family. The
+// failure of one source removes only the gauges that it provides.
 func TestTwoSourcesOfOneDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := nvGPU("GPU-a", "0000:1b:00.0")
@@ -53,7 +53,8 @@ func TestTwoSourcesOfOneDevice(t *testing.T) {
 	})
 }
 
-// A device has been read when either of its sources read it.
+// TestSampleTimeOfTwoSources: the sample time of a device is the later one of its
+// sources.
 func TestSampleTimeOfTwoSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := nvGPU("GPU-a", "0000:1b:00.0")
@@ -74,8 +75,8 @@ func TestSampleTimeOfTwoSources(t *testing.T) {
 	})
 }
 
-// A counter that both have stays the first source's, whatever becomes of it:
-// one that changed its origin would jump.
+// TestCounterOfTwoSources: a counter of both sources always comes from the first
+// one, even while that source fails. A change of the origin would make it jump.
 func TestCounterOfTwoSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		of := func(joules float64) Round {
@@ -96,7 +97,7 @@ func TestCounterOfTwoSources(t *testing.T) {
 			{Round{}, ErrDriver, "1000"},
 			{Round{}, ErrReleased, "1000"},
 			{of(1010), nil, "1010"},
-			{Round{}, nil, "1010"}, // the driver has lost it
+			{Round{}, nil, "1010"}, // the device is missing
 			{of(1020), nil, "1020"},
 		} {
 			nvml.answer(step.round, step.err)
@@ -108,7 +109,8 @@ func TestCounterOfTwoSources(t *testing.T) {
 	})
 }
 
-// A device that only the second source sees is its own.
+// TestDeviceOfSecondSourceAlone: a device that only the second source reports is
+// exported.
 func TestDeviceOfSecondSourceAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sw := Device{ID: "0000:05:00.0", PCI: "0000:05:00.0", Class: Switch, Vendor: "nvidia", Sampled: time.Now()}
@@ -119,8 +121,9 @@ func TestDeviceOfSecondSourceAlone(t *testing.T) {
 	})
 }
 
-// DCGM knows a MIG device by its place only: what it measures is the device's,
-// and where the source that knows the name is there, the place is none.
+// TestPartitionByItsPlace: DCGM identifies a MIG device only by its place on the
+// GPU. Its readings are added to the MIG device with the UUID. The place becomes a
+// device only while the source of the UUIDs fails.
 func TestPartitionByItsPlace(t *testing.T) {
 	const place = "MIG-GPU-a/3/0"
 	slice := Device{ID: place, Parent: "GPU-a", Passing: true, Class: GPU, Vendor: "nvidia", Sampled: time.Now()}
@@ -135,9 +138,9 @@ func TestPartitionByItsPlace(t *testing.T) {
 		err  error
 		want []string
 	}{
-		"known":          {Round{Devices: []Device{gpu, mig}}, nil, []string{"memory_used_bytes{MIG-uuid} 1", "activity_ratio{MIG-uuid,sm} 0.25"}},
-		"not known":      {Round{Devices: []Device{gpu}}, nil, nil},
-		"nobody to know": {Round{}, ErrDriver, []string{"activity_ratio{GPU-a/5,sm} 0.25", "activity_ratio{" + place + ",sm} 0.25"}},
+		"UUID known":     {Round{Devices: []Device{gpu, mig}}, nil, []string{"memory_used_bytes{MIG-uuid} 1", "activity_ratio{MIG-uuid,sm} 0.25"}},
+		"UUID not known": {Round{Devices: []Device{gpu}}, nil, nil},
+		"NVML fails":     {Round{}, ErrDriver, []string{"activity_ratio{GPU-a/5,sm} 0.25", "activity_ratio{" + place + ",sm} 0.25"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -154,8 +157,8 @@ func TestPartitionByItsPlace(t *testing.T) {
 	}
 }
 
-// One fault of which three tell counts once, in any order, and a witness that
-// missed one does not make it two.
+// TestThreeWitnesses: a fault that three sources report counts once, in any order,
+// also if one source misses a report.
 func TestThreeWitnesses(t *testing.T) {
 	const pci = "0000:1b:00.0"
 	by := map[byte]Event{
@@ -163,15 +166,15 @@ func TestThreeWitnesses(t *testing.T) {
 		'k': {Source: "kernellog", PCI: pci, Kind: EventXid, Code: 79},
 		'd': {Source: "dcgm", Device: "GPU-a", Kind: EventXid, Code: 79},
 	}
-	for told, want := range map[string]string{"nkd": "1", "dkn": "1", "knkdnd": "2", "nnkkdd": "2", "ndn": "2", "dkd": "2", "kkdn": "2", "nkdnkdnkd": "3"} {
-		t.Run(told, func(t *testing.T) {
+	for reports, want := range map[string]string{"nkd": "1", "dkn": "1", "knkdnd": "2", "nnkkdd": "2", "ndn": "2", "dkd": "2", "kkdn": "2", "nkdnkdnkd": "3"} {
+		t.Run(reports, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := nvGPU("GPU-a", pci)
 				d.Vendor = "acme" // which has no zeros from the start
 				s := start(t, DefaultSettings(), newFake("nvidia", d), newFake("kernellog"), newFake("dcgm"))
 				tick()
-				for i := range told {
-					s.Emit(by[told[i]])
+				for i := range reports {
+					s.Emit(by[reports[i]])
 				}
 				tick()
 				expect(t, s, []*Metric{XidErrors}, "gpu_xid_errors_total{GPU-a,79} "+want)
@@ -180,7 +183,8 @@ func TestThreeWitnesses(t *testing.T) {
 	}
 }
 
-// The event that three tell of is shown once, with all of them.
+// TestThreeWitnessesAreNamed: an event that three sources report is in the
+// Snapshot once, with all three witnesses.
 func TestThreeWitnessesAreNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, DefaultSettings(), newFake("nvidia", nvGPU("GPU-a", "0000:1b:00.0")), newFake("kernellog"), newFake("dcgm"))
@@ -190,13 +194,13 @@ func TestThreeWitnessesAreNamed(t *testing.T) {
 		}
 		tick()
 		if e := s.Latest().Events; len(e) != 1 || len(e[0].Witnesses) != 3 {
-			t.Errorf("shown: %+v", e)
+			t.Errorf("Events: %+v", e)
 		}
 	})
 }
 
-// What the kernel log tells of a place on a GPU is the partition's that is
-// there, whoever tells first; where several are there, it is nobody's.
+// TestPlace: an event at a place on a GPU is attributed to the partition at that
+// place, and to no partition if there are several.
 func TestPlace(t *testing.T) {
 	const pci = "0000:1b:00.0"
 	mig := func(id, place string) Device {
@@ -215,7 +219,8 @@ func TestPlace(t *testing.T) {
 	})
 }
 
-// An SXid of which the kernel log and DCGM both tell counts once.
+// TestSXidOfTwoWitnesses: an SXid that the kernel log and DCGM both report counts
+// once.
 func TestSXidOfTwoWitnesses(t *testing.T) {
 	const pci = "0000:05:00.0"
 	synctest.Test(t, func(t *testing.T) {

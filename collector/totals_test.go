@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// linked is a GPU with two NVLinks: CRC errors by link, in which -1 stands for
-// a counter that cannot be read, and bytes received by link.
+// linked is a GPU with two NVLinks, with CRC errors and received bytes by link.
+// -1 CRC errors means that the counter cannot be read.
 func linked(crc, bytes [2]float64) Device {
 	d := Device{ID: "GPU-a", Class: GPU, Vendor: "nvidia", Sampled: time.Now()}
 	for i, link := range []string{"0", "1"} {
@@ -21,8 +21,9 @@ func linked(crc, bytes [2]float64) Device {
 	return d
 }
 
-// TestTotals: what the links of a GPU count, added up over rounds in which
-// links begin anew, cannot be read, or the whole GPU or its source fails.
+// TestTotals: the totals of a GPU add the increases of its links. They continue
+// when a link counter restarts or cannot be read, and when the GPU or its source
+// fails.
 func TestTotals(t *testing.T) {
 	families := []*Metric{GPUNVLinkErrors, GPUNVLinkReceive, GPUNVLinkTransmit}
 	type step struct {
@@ -44,13 +45,13 @@ func TestTotals(t *testing.T) {
 		expect(t, s, families, none...)
 		for _, c := range []step{
 			{"increases of both links", at([2]float64{1001, 502}, [2]float64{110, 120}), nil, total("3", "30")},
-			{"one link was reset, and has had two errors since", at([2]float64{2, 502}, [2]float64{110, 120}), nil, total("5", "30")},
+			{"one link was reset, and has counted two errors since", at([2]float64{2, 502}, [2]float64{110, 120}), nil, total("5", "30")},
 			{"the other link cannot be read", at([2]float64{2, -1}, [2]float64{110, 120}), nil, total("5", "30")},
-			{"and can again", at([2]float64{2, 510}, [2]float64{110, 120}), nil, total("13", "30")},
+			{"the other link can be read again", at([2]float64{2, 510}, [2]float64{110, 120}), nil, total("13", "30")},
 			{"the GPU does not answer", []Device{down("GPU-a", ReasonLost)}, nil, total("13", "30")},
 			{"the source does not answer", nil, errors.New("no luck"), total("13", "30")},
-			{"both do", at([2]float64{3, 510}, [2]float64{110, 121}), nil, total("14", "31")},
-			{"the driver was loaded anew", at([2]float64{0, 1}, [2]float64{0, 0}), nil, total("15", "31")},
+			{"GPU and source answer again", at([2]float64{3, 510}, [2]float64{110, 121}), nil, total("14", "31")},
+			{"the driver was reloaded", at([2]float64{0, 1}, [2]float64{0, 0}), nil, total("15", "31")},
 		} {
 			src.answer(Round{Devices: c.devices}, c.err)
 			tick()

@@ -46,10 +46,10 @@ func TestResourceVendor(t *testing.T) {
 			t.Errorf("%s: %q, want %q", resource, got, want)
 		}
 		if want != "" && !collector.IsResourceOf(want, resource) {
-			t.Errorf("%s is no resource of %s", resource, want)
+			t.Errorf("%s is not a resource of %s", resource, want)
 		}
 	}
 	if collector.IsResourceOf("", "nvidia.com/gpu") || collector.IsResourceOf("amd", "nvidia.com/gpu") || !collector.IsResourceOf("acme", "acme.com/npu") {
-		t.Error("resources of other vendors")
+		t.Error("IsResourceOf is true for resources of other vendors")
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// sameRound compares rounds; of metrics, the pointer counts.
+// sameRound compares rounds. Metrics are compared by pointer.
 var sameRound = cmp.Options{
 	cmpopts.EquateEmpty(),
 	cmp.Comparer(func(a, b *Metric) bool { return a == b }),
@@ -88,7 +88,7 @@ func randomAccount(rng *rand.Rand) Account {
 	return account
 }
 
-// revalue gives a round new values in the same shape.
+// revalue changes the values of a round, not its series.
 func revalue(rng *rand.Rand, r *Round) {
 	r.Calls = nil
 	for range rng.IntN(3) {
@@ -156,7 +156,7 @@ func (p *wire) round(t *testing.T, r *Round, sent error) (Round, error) {
 	return got, why
 }
 
-// What is encoded is decoded, whatever the sequence of series.
+// TestRoundTrip: decoding returns the encoded rounds, for any sequence of series.
 func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -180,7 +180,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 			all = append(all, decoded{got, r})
 		}
-		for i, d := range all { // later rounds change nothing of it
+		for i, d := range all { // later rounds do not change earlier ones
 			if diff := cmp.Diff(d.want, d.got, sameRound); diff != "" {
 				t.Fatalf("seed %d: round %d has changed (-want +got):\n%s", seed, i, diff)
 			}
@@ -188,7 +188,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Metrics and labels of a device are sent again only where they have changed.
+// TestSeriesAreSentOnce: metrics and labels of a device are sent again only after
+// a change.
 func TestSeriesAreSentOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(r *Round)
@@ -219,7 +220,8 @@ func TestSeriesAreSentOnce(t *testing.T) {
 	}
 }
 
-// The errors of a Source keep their text and what they match.
+// TestRemoteErrors: errors of a Source keep their text and the sentinels that they
+// match.
 func TestRemoteErrors(t *testing.T) {
 	all := []error{ErrAbsent, ErrReleased, ErrCrashed, ErrProtocol, ErrMismatch, ErrRestart, ErrDriver, context.DeadlineExceeded, io.EOF, errors.New("x")}
 	for _, sent := range all {
@@ -229,7 +231,7 @@ func TestRemoteErrors(t *testing.T) {
 			t.Errorf("%q arrives as %q with reason %q", sent, got, reason(got))
 		}
 		for _, target := range all {
-			// Only sentinels survive the pipe, and none becomes another.
+			// Only sentinels are transferred; other wrapped errors are not.
 			want := errors.Is(sent, target) && reason(target) != SourceError
 			if errors.Is(got, target) != want {
 				t.Errorf("%q: Is(%v) is %v", sent, target, !want)
@@ -242,19 +244,19 @@ func TestRemoteErrors(t *testing.T) {
 	}
 }
 
-// What no intact worker sends is refused.
+// TestDecodeRefuses: decode rejects rounds that an intact worker cannot send.
 func TestDecodeRefuses(t *testing.T) {
 	for name, change := range map[string]func(m *roundMessage){
-		"same as no round before": func(m *roundMessage) { m.Devices[0].Readings = columns{Same: true, Values: []float64{1}} },
-		"no such metric":          func(m *roundMessage) { m.Devices[0].Readings.Metrics[0] = len(table) },
-		"negative metric":         func(m *roundMessage) { m.Devices[0].Readings.Metrics[0] = -1 },
-		"too few labels":          func(m *roundMessage) { m.Devices[0].Readings.Labels = nil },
-		"too many labels":         func(m *roundMessage) { m.Devices[0].Readings.Labels = make([]string, 17) },
-		"too few values":          func(m *roundMessage) { m.Devices[0].Readings.Values = nil },
-		"out of range":            func(m *roundMessage) { m.Devices[0].Readings.Values[0] = 1e6 },
-		"not a number":            func(m *roundMessage) { m.Devices[0].Readings.Values[0] = math.NaN() },
-		"node out of range":       func(m *roundMessage) { m.Node.Values = []float64{0} },
-		"a reject of no metric":   func(m *roundMessage) { m.Devices[0].Rejects = []rejectMessage{{1 << 40, ""}} },
+		"no previous round":     func(m *roundMessage) { m.Devices[0].Readings = columns{Same: true, Values: []float64{1}} },
+		"no such metric":        func(m *roundMessage) { m.Devices[0].Readings.Metrics[0] = len(table) },
+		"negative metric":       func(m *roundMessage) { m.Devices[0].Readings.Metrics[0] = -1 },
+		"too few labels":        func(m *roundMessage) { m.Devices[0].Readings.Labels = nil },
+		"too many labels":       func(m *roundMessage) { m.Devices[0].Readings.Labels = make([]string, 17) },
+		"too few values":        func(m *roundMessage) { m.Devices[0].Readings.Values = nil },
+		"out of range":          func(m *roundMessage) { m.Devices[0].Readings.Values[0] = 1e6 },
+		"not a number":          func(m *roundMessage) { m.Devices[0].Readings.Values[0] = math.NaN() },
+		"node out of range":     func(m *roundMessage) { m.Node.Values = []float64{0} },
+		"a reject of no metric": func(m *roundMessage) { m.Devices[0].Rejects = []rejectMessage{{1 << 40, ""}} },
 		"a broken client": func(m *roundMessage) {
 			m.Devices[0].HasClients, m.Devices[0].Clients = true, []clientMessage{{Readings: columns{Values: []float64{1}}}}
 		},
@@ -266,7 +268,7 @@ func TestDecodeRefuses(t *testing.T) {
 		m := new(roundEncoder).encode(1, &r, nil)
 		change(m)
 		if r, _, err := new(roundDecoder).decode(m); err == nil {
-			t.Errorf("%s: passes as %+v", name, r)
+			t.Errorf("%s: decoded as %+v", name, r)
 		}
 	}
 }
@@ -315,18 +317,18 @@ func TestFrames(t *testing.T) {
 		}
 	}
 	for name, broken := range map[string][]byte{
-		"no magic":         []byte("NVRM: loading"),
-		"too long":         {'A', 'X', 0xff, 0xff, 0xff, 0xff},
-		"empty":            {'A', 'X', 0, 0, 0, 0},
-		"no gob":           {'A', 'X', 3, 0, 0, 0, 1, 2, 3},
-		"longer than said": append([]byte{'A', 'X', first[2] + 1}, append(first[3:len(first):len(first)], 0)...),
+		"no magic":      []byte("NVRM: loading"),
+		"too long":      {'A', 'X', 0xff, 0xff, 0xff, 0xff},
+		"empty":         {'A', 'X', 0, 0, 0, 0},
+		"no gob":        {'A', 'X', 3, 0, 0, 0, 1, 2, 3},
+		"trailing byte": append([]byte{'A', 'X', first[2] + 1}, append(first[3:len(first):len(first)], 0)...),
 	} {
 		if err := newFrameReader(bytes.NewReader(broken)).read(new(request)); !errors.Is(err, ErrProtocol) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if err := newFrameWriter(io.Discard).write(&message{Hello: &hello{Source: strings.Repeat("x", maxFrame)}}); err == nil {
-		t.Error("a frame over the limit is written")
+		t.Error("wrote a frame larger than the limit")
 	}
 }
 
@@ -339,8 +341,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// Any bytes: no panic, no memory out of proportion, and every round that is
-// accepted could have been sent.
+// FuzzMessages: any input causes no panic and bounded allocations. Each accepted
+// round is one that a worker can send.
 func FuzzMessages(f *testing.F) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := range 6 {

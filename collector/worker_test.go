@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// served is a Serve in this process.
+// served is a worker that runs in this process.
 type served struct {
 	in     io.WriteCloser
 	out    io.Reader
@@ -82,7 +82,7 @@ func TestServe(t *testing.T) {
 	if diff := cmp.Diff(&message{Event: &Event{Device: "GPU-a", Kind: EventXid, Code: 79}}, s.next(t)); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)
 	}
-	close(s.events) // a source may stop pushing; it is still read
+	close(s.events) // Serve continues without events
 	s.ask(9, time.Hour)
 	if m := s.next(t); m.Round == nil {
 		t.Errorf("%+v after the events have ended", m)
@@ -93,7 +93,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// Serve returns when there is nothing more to do, even under a call that hangs.
+// TestServeEnds: Serve returns when its input ends, also during a call that hangs.
 func TestServeEnds(t *testing.T) {
 	hang := make(chan struct{})
 	for name, c := range map[string]struct {
@@ -108,25 +108,25 @@ func TestServeEnds(t *testing.T) {
 		"parent gone in a request": {
 			act: func(_ *testing.T, s *served) { s.in.Write(frames(&request{1, 1})[:9]); s.in.Close() },
 		},
-		"nothing more to give": {
+		"driver was reloaded": {
 			sample: func(context.Context) (Round, error) { return Round{}, ErrRestart },
 			act: func(t *testing.T, s *served) {
 				s.ask(1, time.Hour)
 				var dec roundDecoder
 				if _, why, err := dec.decode(s.next(t).Round); err != nil || !errors.Is(why, ErrRestart) {
-					t.Errorf("the last round says %v, %v", why, err)
+					t.Errorf("the last round has the error %v, %v", why, err)
 				}
 			},
 		},
 		"garbage":        {act: func(_ *testing.T, s *served) { s.in.Write([]byte("GET / HTTP/1.1\r\n")) }, fails: true},
 		"wrong request":  {act: func(_ *testing.T, s *served) { s.in.Write(frames(greeting(0))) }, fails: true},
 		"broken request": {act: func(_ *testing.T, s *served) { s.in.Write([]byte{'A', 'X', 1, 0, 0, 0, 1}) }, fails: true},
-		"nobody listens": {
+		"round with the output closed": {
 			sample: func(context.Context) (Round, error) { return Round{}, nil },
 			act:    func(_ *testing.T, s *served) { s.out.(io.Closer).Close(); s.ask(1, time.Hour) },
 			fails:  true,
 		},
-		"nobody listens to events": {
+		"event with the output closed": {
 			act:   func(_ *testing.T, s *served) { s.out.(io.Closer).Close(); s.events <- Event{} },
 			fails: true,
 		},
@@ -137,7 +137,7 @@ func TestServeEnds(t *testing.T) {
 			if err := <-s.result; (err != nil) != c.fails {
 				t.Errorf("Serve: %v", err)
 			}
-			select { // the process would end here; its goroutines must all the same
+			select { // ends the goroutine that forwards events
 			case <-s.events:
 			default:
 				close(s.events)
@@ -147,7 +147,7 @@ func TestServeEnds(t *testing.T) {
 	close(hang)
 	var broken bytes.Buffer
 	if err := Serve(&broken, closedWriter{}, &fakeSource{name: "w"}, nil); err != io.ErrClosedPipe {
-		t.Errorf("Serve without a parent: %v", err)
+		t.Errorf("Serve with a closed output: %v", err)
 	}
 }
 
