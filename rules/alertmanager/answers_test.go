@@ -13,15 +13,15 @@ import (
 	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
 )
 
-// TestAnswers: whatever a server answers, an alert that fires is not lost, is
-// not tried again before its time, and the failure has a name.
+// TestAnswers: after a response of any status, a firing alert is sent again. The
+// retry waits for the pause, and the failure is counted and logged by its reason.
 func TestAnswers(t *testing.T) {
 	plain := "text/plain; charset=utf-8"
 	for _, c := range []struct {
 		code                    int
 		header, body, mediaType string
 		reason                  string
-		pause                   time.Duration // before which nothing is tried again
+		pause                   time.Duration // minimum time until the retry
 	}{
 		{code: 500, body: `"no disk"`, reason: "server_error", pause: 250 * time.Millisecond},
 		{code: 502, body: "<html>", mediaType: "text/html", reason: "server_error", pause: 250 * time.Millisecond},
@@ -90,7 +90,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestTaken: any status of success is one.
+// TestTaken: any 2xx status counts as a success.
 func TestTaken(t *testing.T) {
 	for _, code := range []int{200, 202, 204} {
 		synctest.Test(t, func(t *testing.T) {
@@ -112,8 +112,9 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// refuses answers as Alertmanager does to a batch that holds an alert of a name
-// that begins with bad; unlike some of its versions it takes nothing of it.
+// refuses returns an answer that refuses every batch with an alert whose name begins
+// with bad, as Alertmanager does. Some versions of Alertmanager accept the other
+// alerts of such a batch; this one accepts none.
 func refuses(code int, body any) func(http.ResponseWriter, *http.Request, []string) bool {
 	return func(w http.ResponseWriter, _ *http.Request, names []string) bool {
 		if !slices.ContainsFunc(names, func(s string) bool { return strings.HasPrefix(s, "bad") }) {
@@ -126,13 +127,13 @@ func refuses(code int, body any) func(http.ResponseWriter, *http.Request, []stri
 	}
 }
 
-// TestRefused: an alert that is refused takes no other with it, is named once,
-// and costs one request from then on.
+// TestRefused: a refused alert does not affect the other alerts. It is logged once
+// and then sent alone, in one request.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		code int
 		body any
-		says string
+		want string
 	}{
 		{400, "start time must be before end time", "status 400: start time must be before end time"},
 		{422, map[string]any{"code": 601, "message": "generatorURL must be of type uri"}, "status 422: generatorURL must be"},
@@ -163,7 +164,7 @@ func TestRefused(t *testing.T) {
 			if got["alerts_dropped_total refused"] != 2 || got["alerts_sent_total"] != 126 || got["queue_length"] != 0 {
 				t.Errorf("%v", got)
 			}
-			if text := n.log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "alert=bad") || !strings.Contains(text, c.says) || len(text) > 600 {
+			if text := n.log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "alert=bad") || !strings.Contains(text, c.want) || len(text) > 600 {
 				t.Errorf("log:\n%s", text)
 			}
 			m.set(func() { m.answer = nil })
@@ -172,14 +173,14 @@ func TestRefused(t *testing.T) {
 			n.Send(alerts...)
 			synctest.Wait()
 			if got := m.count() - before; got != 3+3+1 {
-				t.Errorf("%d requests once it is taken", got)
+				t.Errorf("%d requests after it was accepted", got)
 			}
 			n.stop()
 		})
 	}
 }
 
-// TestAllRefused: neither the log nor the memory grows with them.
+// TestAllRefused: the number of log lines for refused alerts is bounded.
 func TestAllRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := serve(t)
@@ -190,17 +191,17 @@ func TestAllRefused(t *testing.T) {
 		}
 		synctest.Wait()
 		if got := n.metrics()["alerts_dropped_total refused"]; got != 500 {
-			t.Errorf("%v are dropped", got)
+			t.Errorf("dropped %v alerts", got)
 		}
 		if lines := strings.Count(n.log.String(), "\n"); lines > 25 {
-			t.Errorf("%d lines of log", lines)
+			t.Errorf("%d log lines", lines)
 		}
 		n.stop()
 	})
 }
 
-// TestTooLarge: an alert that fits no request is dropped, and batches are cut to
-// what does.
+// TestTooLarge: an alert that is larger than the maximum request is dropped. A batch
+// is limited to the maximum request.
 func TestTooLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := serve(t)
@@ -223,13 +224,14 @@ func TestTooLarge(t *testing.T) {
 			}
 		}
 		if got := n.metrics()["alerts_dropped_total too_large"]; got != 40 || strings.Count(n.log.String(), "\n") != 1 {
-			t.Errorf("%v are dropped, log:\n%s", got, n.log)
+			t.Errorf("dropped %v alerts, log:\n%s", got, n.log)
 		}
 		n.stop()
 	})
 }
 
-// TestClosed: a connection that the server has closed since is no failure.
+// TestClosed: a request on a connection that the server has closed is retried on a
+// new connection. It does not count as failed.
 func TestClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := serve(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
 )
 
-// TestApply: an endpoint that stays keeps what waits for it, one that comes is
-// told from then on, one that goes is told no more.
+// TestApply: an endpoint whose address stays keeps its queue. A new endpoint
+// receives later alerts. A removed endpoint receives none.
 func TestApply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		managers := map[string]*manager{"a.example:80": serve(t), "b.example:80": serve(t), "c.example:80": serve(t)}
@@ -35,7 +35,7 @@ func TestApply(t *testing.T) {
 			t.Fatal(err)
 		}
 		n.Send(firing("second"))
-		synctest.Wait() // without time passing: what is new is tried at once
+		synctest.Wait() // no time passes: queued alerts are sent at once
 		for m, want := range map[*manager]string{a: "/", b: "first second/", c: "second/"} {
 			if got := m.knows(); got != want {
 				t.Errorf("%q, want %q", got, want)
@@ -45,7 +45,7 @@ func TestApply(t *testing.T) {
 			t.Errorf("the external label is %q", got)
 		}
 		if got := n.metricsOf("http://a.example"); got["queue_capacity"] != 0 {
-			t.Errorf("the one that went has metrics: %v", got)
+			t.Errorf("the removed endpoint has metrics: %v", got)
 		}
 		smaller := settings("http://b.example")
 		smaller.QueueSize = 2
@@ -61,7 +61,7 @@ func TestApply(t *testing.T) {
 		if err := n.Apply(settings()); err != nil {
 			t.Fatal(err)
 		}
-		n.Send(firing("nobody"))
+		n.Send(firing("no endpoint"))
 		n.stop()
 		if err := n.Apply(settings("http://a.example")); err != nil {
 			t.Fatal(err)
@@ -70,7 +70,7 @@ func TestApply(t *testing.T) {
 	})
 }
 
-// TestApplyWholeOrNot: of settings with a mistake nothing applies.
+// TestApplyWholeOrNot: Apply changes nothing if a setting is invalid.
 func TestApplyWholeOrNot(t *testing.T) {
 	dir := t.TempDir()
 	broken := write(t, dir, "broken", "no certificate")
@@ -101,7 +101,7 @@ func TestApplyWholeOrNot(t *testing.T) {
 				t.Errorf("%s: %v, want %q", name, err, c.want)
 			}
 			if _, err := alertmanager.New(alertmanager.Options{Settings: s}); err == nil {
-				t.Errorf("%s: New takes it", name)
+				t.Errorf("%s: New accepts it", name)
 			}
 		}
 		n.Send(firing("a"))
@@ -113,7 +113,7 @@ func TestApplyWholeOrNot(t *testing.T) {
 	})
 }
 
-// TestRelabel: what is sent is what Prometheus would send.
+// TestRelabel: labels are relabelled as Prometheus relabels them.
 func TestRelabel(t *testing.T) {
 	text := func(s string) alertmanager.Text { return alertmanager.Text{Value: s, Set: true} }
 	labels := map[string]string{"alertname": "Hot", "severity": "page", "device": "0000:86:00.0", "empty": ""}
@@ -158,7 +158,7 @@ func TestRelabel(t *testing.T) {
 				}
 				dropped := n.metrics()["alerts_relabel_dropped_total"]
 				if (dropped == 1) != (c.want == nil) {
-					t.Errorf("%v are dropped", dropped)
+					t.Errorf("dropped %v alerts", dropped)
 				}
 				n.stop()
 			})
@@ -166,7 +166,7 @@ func TestRelabel(t *testing.T) {
 	}
 }
 
-// TestIdentity: it is what is left of the labels after relabelling.
+// TestIdentity: the labels after relabelling identify an alert.
 func TestIdentity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := serve(t)
@@ -177,7 +177,7 @@ func TestIdentity(t *testing.T) {
 		other := resolved("a")
 		other.Labels["severity"] = "info"
 		n.Send(other)
-		other.Labels["alertname"], other.Annotations["summary"] = "altered", "altered" // by who sent it
+		other.Labels["alertname"], other.Annotations["summary"] = "altered", "altered" // by the caller, after Send
 		n.run()
 		synctest.Wait()
 		if got := m.knows(); got != "/a" || len(m.batches[0]) != 1 || m.alerts["a"].Annotations["summary"] == "altered" {

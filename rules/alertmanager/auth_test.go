@@ -24,7 +24,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
 )
 
-// TestCredentials: they are those that the file holds when a request is sent.
+// TestCredentials: credentials are read from their file before each request.
 func TestCredentials(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct {
@@ -70,18 +70,18 @@ func TestCredentials(t *testing.T) {
 				write(t, dir, name, "first\n")
 				time.Sleep(time.Minute)
 				if got := m.knows(); got != "a/" {
-					t.Errorf("with the first: %q", got)
+					t.Errorf("with the first credential: %q", got)
 				}
 				m.set(func() { accepted = c.wants("second") })
 				n.Send(firing("b"))
 				synctest.Wait()
 				if got := n.metrics()["request_failures_total unauthorized"]; got != 1 {
-					t.Errorf("with the wrong one: %v", got)
+					t.Errorf("with an outdated credential: %v", got)
 				}
 				write(t, dir, name, "second")
 				time.Sleep(time.Minute)
 				if got := m.knows(); got != "a b/" {
-					t.Errorf("with the second: %q", got)
+					t.Errorf("with the second credential: %q", got)
 				}
 				if text := n.log.String(); strings.Contains(text, "first") || !strings.Contains(text, "who is") || !strings.Contains(text, "unencrypted") {
 					t.Errorf("log:\n%s", text)
@@ -92,7 +92,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestBadCredentials: what is no credential is not sent, and not shown.
+// TestBadCredentials: an invalid credential is neither sent nor logged.
 func TestBadCredentials(t *testing.T) {
 	for name, content := range map[string]string{
 		"empty": " \n", "lines": "hunter2\nhunter2", "huge": strings.Repeat("hunter2", 200_000),
@@ -112,7 +112,8 @@ func TestBadCredentials(t *testing.T) {
 	}
 }
 
-// TestRedirect: credentials go nowhere else.
+// TestRedirect: redirects are not followed, so credentials are not sent to another
+// host.
 func TestRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := serve(t)
@@ -186,7 +187,7 @@ func pemOf(kind string, der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-// serveTLS starts an Alertmanager on a real port that asks for a certificate.
+// serveTLS starts an Alertmanager on a TCP port that requires a client certificate.
 func serveTLS(t *testing.T, a *authority, dir string) *manager {
 	cert, key := a.write(dir, "am.example")
 	pair, err := tls.LoadX509KeyPair(cert, key)
@@ -214,16 +215,16 @@ func TestTLS(t *testing.T) {
 	s.Endpoints[0].HTTP.TLS = alertmanager.TLS{CAFile: ca, CertFile: cert, KeyFile: key, ServerName: "am.example"}
 	n := start(t, alertmanager.Options{Settings: s})
 	n.Send(firing("a"))
-	wait(t, "a certificate that a stranger has signed is refused", func() bool {
+	wait(t, "a certificate of an unknown authority is refused", func() bool {
 		return strings.Contains(n.log.String(), "certificate signed by unknown authority")
 	})
 	if m.count() != 0 {
-		t.Error("a request went to a stranger")
+		t.Error("a request was sent to an unverified server")
 	}
 	write(t, dir, "ca.crt", pemOf("CERTIFICATE", ours.cert.Raw))
 	wait(t, "the new authority is read", func() bool { return m.knows() == "a/" })
 	if got := m.requests[0].TLS.PeerCertificates[0].Subject.CommonName; got != "node" {
-		t.Errorf("the certificate shown is that of %q", got)
+		t.Errorf("the client certificate is that of %q", got)
 	}
 
 	other := settings(m.server.URL)
@@ -232,14 +233,14 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Send(firing("b"))
-	wait(t, "any certificate is taken where that is asked for", func() bool { return m.knows() == "a b/" })
+	wait(t, "insecure_skip_verify accepts any certificate", func() bool { return m.knows() == "a b/" })
 }
 
-// TestIPv6: an address in brackets, and a path.
+// TestIPv6: an endpoint with an IPv6 address and a path.
 func TestIPv6(t *testing.T) {
 	l, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {
-		t.Skip("no IPv6 here: ", err)
+		t.Skip("IPv6 is not available: ", err)
 	}
 	seen := make(chan string, 1)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.URL.Path }))
@@ -255,19 +256,18 @@ func TestIPv6(t *testing.T) {
 	n.stop()
 }
 
-// TestProxy: the environment's proxy is asked for the address of the endpoint,
-// and its password stands nowhere.
+// TestProxy: requests use the proxy of the environment. Its password is not logged.
 func TestProxy(t *testing.T) {
-	asked := make(chan string, 10)
+	requests := make(chan string, 10)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked <- r.Method + " " + r.URL.String() + " " + r.Header.Get("Proxy-Authorization")
+		requests <- r.Method + " " + r.URL.String() + " " + r.Header.Get("Proxy-Authorization")
 		http.Error(w, "user:hunter2@proxy", http.StatusBadGateway)
 	}))
 	defer proxy.Close()
 	t.Setenv("HTTP_PROXY", strings.Replace(proxy.URL, "//", "//user:hunter2@", 1))
 	n := start(t, alertmanager.Options{Settings: settings(address)})
 	n.Send(firing("a"))
-	if got := <-asked; got != "POST http://am.example:9093/api/v2/alerts Basic dXNlcjpodW50ZXIy" {
+	if got := <-requests; got != "POST http://am.example:9093/api/v2/alerts Basic dXNlcjpodW50ZXIy" {
 		t.Errorf("%q", got)
 	}
 	wait(t, "the failure is logged", func() bool { return strings.Contains(n.log.String(), "server_error") })
@@ -282,9 +282,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestDebug: the debugging of go-openapi, which an environment meant for others
-// turns on, shows no credentials. It is set before the process starts, since
-// that is when it is read.
+// TestDebug: the debug output of go-openapi shows no credentials. The variables that
+// enable it are read when a process starts, so the test runs in a new process.
 func TestDebug(t *testing.T) {
 	if os.Getenv(inDebug) != "" {
 		token := write(t, t.TempDir(), "token", "hunter2")
@@ -295,7 +294,7 @@ func TestDebug(t *testing.T) {
 		s.HTTP.CredentialsFile = token
 		n := start(t, alertmanager.Options{Settings: s})
 		n.Send(firing("a"))
-		wait(t, "it is told", func() bool { return m.knows() == "a/" })
+		wait(t, "the alert is delivered", func() bool { return m.knows() == "a/" })
 		n.stop()
 		if got := m.requests[0].Header.Get("Authorization"); got != "Bearer hunter2" {
 			t.Errorf("%q", got)
@@ -304,6 +303,6 @@ func TestDebug(t *testing.T) {
 	}
 	out := rerun(t, "^TestDebug$", inDebug+"=1", "DEBUG=1", "SWAGGER_DEBUG=1")
 	if strings.Contains(out, "hunter2") || strings.Contains(out, "POST ") || strings.Contains(out, "Authorization") {
-		t.Errorf("it is shown:\n%s", out)
+		t.Errorf("the output shows the request:\n%s", out)
 	}
 }

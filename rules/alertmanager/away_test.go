@@ -15,8 +15,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
 )
 
-// TestAway: an Alertmanager is away for an hour, and told of what is so when it
-// is back.
+// TestAway: an Alertmanager that was unreachable for an hour receives the current
+// state of each alert.
 func TestAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := serve(t)
@@ -42,7 +42,7 @@ func TestAway(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		if got := n.metrics(); got["queue_length"] != 4 || got["alerts_sent_total"] != 2 {
-			t.Errorf("while it is away: %v", got)
+			t.Errorf("while it is unreachable: %v", got)
 		}
 		n.Send(firing("all along"), firing("short"), firing("late"))
 		m.set(func() { m.down = false })
@@ -67,9 +67,9 @@ func TestAway(t *testing.T) {
 	})
 }
 
-// TestNotVouchedFor: what fires is not told as firing once nobody says so any
-// more; what is resolved is told however late.
-func TestNotVouchedFor(t *testing.T) {
+// TestExpired: a firing alert is dropped when its end has passed without a newer
+// notification. A resolved alert is sent at any time.
+func TestExpired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := serve(t)
 		m.down = true
@@ -85,7 +85,7 @@ func TestNotVouchedFor(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 		if !time.Time(m.alerts["endless"].EndsAt).IsZero() {
-			t.Errorf("an end that nobody gave: %v", m.alerts["endless"].EndsAt)
+			t.Errorf("unexpected EndsAt: %v", m.alerts["endless"].EndsAt)
 		}
 		if got := n.metrics()["alerts_dropped_total expired"]; got != 1 {
 			t.Errorf("expired: %v", got)
@@ -94,7 +94,7 @@ func TestNotVouchedFor(t *testing.T) {
 	})
 }
 
-// TestHanging: an endpoint that answers nothing delays no other.
+// TestHanging: an endpoint that does not answer does not delay the others.
 func TestHanging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		good, bad := serve(t), serve(t)
@@ -111,31 +111,31 @@ func TestHanging(t *testing.T) {
 			n.Send(firing(fmt.Sprint("alert ", i)))
 			synctest.Wait()
 			if _, known := good.alerts[fmt.Sprint("alert ", i)]; !known {
-				t.Errorf("alert %d is late", i)
+				t.Errorf("alert %d is delayed", i)
 			}
 			time.Sleep(time.Second)
 		}
 		got := n.metricsOf("http://bad.example")
 		if got["queue_length"] != 20 || got["request_failures_total timeout"] != 1 {
-			t.Errorf("the one that hangs: %v", got)
+			t.Errorf("endpoint that hangs: %v", got)
 		}
 		if _, ok := got["last_success_timestamp_seconds"]; ok {
-			t.Error("the one that hangs has a time of success")
+			t.Error("the endpoint that hangs has a last_success_timestamp_seconds")
 		}
 		begin := time.Now()
 		n.stop()
 		if took := time.Since(begin); took > 5*time.Second {
-			t.Errorf("the end took %v", took)
+			t.Errorf("stopping took %v", took)
 		}
 		if got := n.metricsOf("http://bad.example"); got["queue_length"] != 0 || got["alerts_dropped_total shutdown"] != 20 {
-			t.Errorf("after the end: %v", got)
+			t.Errorf("after the stop: %v", got)
 		}
 		close(release)
 	})
 }
 
-// TestStates: the newest state of an alert stands, also where the one before is
-// under way.
+// TestStates: the newest state of an alert is sent, also if a request with the
+// previous state is in flight.
 func TestStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := serve(t)
@@ -161,7 +161,7 @@ func TestStates(t *testing.T) {
 	})
 }
 
-// TestFlush: what is queued at the end is sent, in batches.
+// TestFlush: Run sends the queue in batches before it returns.
 func TestFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := serve(t)
@@ -178,15 +178,15 @@ func TestFlush(t *testing.T) {
 		if len(m.alerts) != 150 || len(m.batches) != 3 || len(m.batches[0]) != 64 {
 			t.Errorf("%d alerts in %d batches", len(m.alerts), len(m.batches))
 		}
-		n.Send(firing("too late"))
+		n.Send(firing("after the stop"))
 		if got := n.metrics(); got["alerts_dropped_total shutdown"] != 1 || got["queue_length"] != 0 {
 			t.Errorf("%v", got)
 		}
 	})
 }
 
-// TestOverflow: what is resolved goes first, then what is oldest; it is said
-// once, and that it is over.
+// TestOverflow: a full queue drops resolved alerts first, then the oldest ones. The
+// start and the end are logged once each.
 func TestOverflow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := serve(t)
@@ -194,10 +194,10 @@ func TestOverflow(t *testing.T) {
 		s.QueueSize = 4
 		n := create(t, alertmanager.Options{Settings: s, Dial: m.dial})
 		n.Send(firing("f1"), resolved("r1"), firing("f2"), resolved("r2"))
-		n.Send(firing("f1"), firing("f3")) // r1 goes; f1 is as old as it was
-		n.Send(firing("f4"))               // r2 goes
-		n.Send(resolved("r3"))             // goes itself
-		n.Send(firing("f5"))               // f1 goes
+		n.Send(firing("f1"), firing("f3")) // drops r1; f1 keeps its age
+		n.Send(firing("f4"))               // drops r2
+		n.Send(resolved("r3"))             // is dropped itself
+		n.Send(firing("f5"))               // drops f1
 		n.run()
 		synctest.Wait()
 		if got := m.knows(); got != "f2 f3 f4 f5/" {

@@ -11,8 +11,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
 )
 
-// What docs/alertmanager.md gives as a configuration is one, and it has every
-// key and every family.
+// TestDocs: the configuration in docs/alertmanager.md is valid, and the page lists
+// every key and every metric.
 func TestDocs(t *testing.T) {
 	data, err := os.ReadFile("../../docs/alertmanager.md")
 	if err != nil {
@@ -29,7 +29,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := f.Alertmanager; len(s.Endpoints) != 3 || s.Endpoints[2].HTTP.BasicAuth.Username != "node" || len(s.Relabel) != 3 {
-		t.Errorf("not what the page says: %+v", s)
+		t.Errorf("the configuration differs from the page's: %+v", s)
 	}
 	for _, key := range []string{
 		"url`", "timeout`", "ca_file`", "`key_file`", "server_name`", "insecure_skip_verify`", "`password_file`", "credentials_file`",

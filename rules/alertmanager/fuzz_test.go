@@ -14,8 +14,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
 )
 
-// FuzzAnswer: whatever comes back, byte by byte, an alert is accounted for
-// once, and the credential that came with it is not told.
+// FuzzAnswer: after any response, an alert is counted once as sent or dropped, and
+// the log does not show the credential.
 func FuzzAnswer(f *testing.F) {
 	for _, s := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
@@ -50,14 +50,14 @@ func FuzzAnswer(f *testing.F) {
 		ended, end := context.WithCancel(context.Background())
 		end()
 		n.Run(ended) // one attempt
-		var accounted float64
+		var counted float64
 		for name, v := range n.metrics() {
 			if strings.HasPrefix(name, "alerts_") {
-				accounted += v
+				counted += v
 			}
 		}
-		if accounted != 1 {
-			t.Errorf("accounted for %v times: %v", accounted, n.metrics())
+		if counted != 1 {
+			t.Errorf("counted %v times: %v", counted, n.metrics())
 		}
 		if strings.Contains(n.log.String(), token) {
 			t.Errorf("log:\n%s", n.log)
@@ -65,8 +65,8 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// FuzzRelabel: whatever step is accepted can be taken, and an alert is either
-// queued or counted as dropped.
+// FuzzRelabel: New accepts every step that Check accepts. An alert is either queued
+// or counted as dropped.
 func FuzzRelabel(f *testing.F) {
 	f.Add("replace", "alertname", ";", "(.*)", "a_$1", "$1", 0)
 	f.Add("LabelMap", "", "", "(.+)", "", "${1}x", 0)
@@ -87,7 +87,7 @@ func FuzzRelabel(f *testing.F) {
 		s.Relabel = []alertmanager.Relabel{r}
 		n, err := alertmanager.New(alertmanager.Options{Settings: s})
 		if (err == nil) != (r.Check() == nil) {
-			t.Fatalf("Check says %v, New %v", r.Check(), err)
+			t.Fatalf("Check returns %v, New %v", r.Check(), err)
 		}
 		if err != nil {
 			return

@@ -14,8 +14,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
 )
 
-// TestMetrics: what can be counted stands at 0 from the start, with every
-// reason; what has not happened has no time.
+// TestMetrics: counters are 0 from the start, for every reason. Timestamps are absent
+// before the first event.
 func TestMetrics(t *testing.T) {
 	n := create(t, alertmanager.Options{Settings: settings("https://am.example/")})
 	want := `request_failures_total client_error
@@ -58,7 +58,7 @@ request_duration_seconds`
 	}
 }
 
-// TestNoEndpoint: without one, nothing is held.
+// TestNoEndpoint: without endpoints, no alert is queued.
 func TestNoEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := start(t, alertmanager.Options{Settings: alertmanager.DefaultSettings()})

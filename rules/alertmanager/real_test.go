@@ -21,26 +21,27 @@ import (
 )
 
 const alertmanagerConfig = `
-route: {receiver: nobody}
-receivers: [{name: nobody}]
+route: {receiver: none}
+receivers: [{name: none}]
 `
 
-// alertmanagerPath returns the program to test against: what the environment
-// names, what docs/alertmanager.md tells to put into .cache, or Debian's.
+// alertmanagerPath returns the Alertmanager program for the test: the value of
+// ACCEL_ALERTMANAGER, the program that docs/alertmanager.md installs in .cache, or
+// the one of Debian. It skips the test if there is none.
 func alertmanagerPath(t *testing.T) string {
 	for _, name := range []string{os.Getenv("ACCEL_ALERTMANAGER"), "../../.cache/alertmanager/alertmanager", "prometheus-alertmanager"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
 	}
-	t.Skip("no Alertmanager; ACCEL_ALERTMANAGER names one")
+	t.Skip("no Alertmanager program; set ACCEL_ALERTMANAGER to its path")
 	return ""
 }
 
 var listening = regexp.MustCompile(`Listening on.* address=(\S+)`)
 
-// startAlertmanager starts the program at an address, and returns the one that
-// it has, and what ends it.
+// startAlertmanager starts the program. It returns the address at which it listens,
+// and a function that ends it.
 func startAlertmanager(t *testing.T, program, listen string) (at string, stop func()) {
 	t.Helper()
 	dir := t.TempDir()
@@ -79,12 +80,12 @@ func startAlertmanager(t *testing.T, program, listen string) (at string, stop fu
 	t.Cleanup(stop)
 	if at == "" {
 		stop()
-		t.Fatalf("it does not listen:\n%s", &text)
+		t.Fatalf("Alertmanager does not listen:\n%s", &text)
 	}
 	return at, stop
 }
 
-// known returns the alerts that fire for an Alertmanager, by their name.
+// known returns the firing alerts of an Alertmanager by name.
 func known(t *testing.T, at string) map[string]*models.GettableAlert {
 	t.Helper()
 	api := alert.New(openapi.New(at, "/am/api/v2", []string{"http"}), strfmt.Default)
@@ -101,8 +102,8 @@ func known(t *testing.T, at string) map[string]*models.GettableAlert {
 	return byName
 }
 
-// TestAlertmanager: a real one is told that alerts fire, that they still do,
-// and that they no longer do, also what happened while it was away.
+// TestAlertmanager: a real Alertmanager receives alerts that fire, continue to fire
+// and resolve, also those that change while it is unreachable.
 func TestAlertmanager(t *testing.T) {
 	program := alertmanagerPath(t)
 	at, stop := startAlertmanager(t, program, "127.0.0.1:0")
@@ -117,14 +118,14 @@ func TestAlertmanager(t *testing.T) {
 	backwards.EndsAt, backwards.StartsAt = backwards.StartsAt, backwards.EndsAt
 	elsewhere.GeneratorURL = "no address"
 	n.Send(first, backwards, elsewhere, firing("second"))
-	wait(t, "what is valid is taken", sent(2))
+	wait(t, "the valid alerts are sent", sent(2))
 	if got := n.metrics()["alerts_dropped_total refused"]; got != 2 {
 		t.Errorf("%v refused, log:\n%s", got, n.log)
 	}
 	alerts := known(t, at)
 	a := alerts["first"]
 	if a == nil || alerts["second"] == nil || len(alerts) != 2 {
-		t.Fatalf("it knows %v", alerts)
+		t.Fatalf("known alerts: %v", alerts)
 	}
 	if a.Labels["cluster"] != "east" || a.Annotations["summary"] != first.Annotations["summary"] || string(a.GeneratorURL) != first.GeneratorURL {
 		t.Errorf("%v %v %q", a.Labels, a.Annotations, a.GeneratorURL)
@@ -138,25 +139,25 @@ func TestAlertmanager(t *testing.T) {
 
 	first.EndsAt = first.EndsAt.Add(time.Minute)
 	n.Send(first)
-	wait(t, "it is told again", sent(3))
+	wait(t, "the alert is sent again", sent(3))
 	if got := known(t, at)["first"]; !same(got.EndsAt, first.EndsAt) || !same(got.StartsAt, first.StartsAt) {
-		t.Errorf("told again: to %v", got.EndsAt)
+		t.Errorf("sent again: ends at %v", got.EndsAt)
 	}
 	first.EndsAt = time.Now()
 	n.Send(first)
-	wait(t, "it is resolved", sent(4))
+	wait(t, "the resolved alert is sent", sent(4))
 	if got := fmt.Sprint(known(t, at)); strings.Contains(got, "first") || !strings.Contains(got, "second") {
-		t.Errorf("after the end of the first: %s", got)
+		t.Errorf("after the first has resolved: %s", got)
 	}
 
 	stop()
 	n.Send(firing("third"))
-	wait(t, "its absence is noticed", func() bool { return strings.Contains(n.log.String(), "does not accept alerts") })
+	wait(t, "the failure is logged", func() bool { return strings.Contains(n.log.String(), "does not accept alerts") })
 	n.Send(resolved("second"))
 	_, _ = startAlertmanager(t, program, at)
-	wait(t, "it is told", sent(6))
+	wait(t, "the queue is sent", sent(6))
 	if got := known(t, at); got["third"] == nil || len(got) != 1 {
-		t.Errorf("after its absence: %v", got)
+		t.Errorf("after the restart: %v", got)
 	}
 	n.stop()
 }

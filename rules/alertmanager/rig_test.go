@@ -30,7 +30,7 @@ import (
 
 const address = "http://am.example:9093"
 
-// pipes is a listener in memory, which virtual time can wait for.
+// pipes is a listener in memory, for tests in a synctest bubble.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -67,7 +67,7 @@ func (p *pipes) dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// manager is an Alertmanager: it takes what the API's own models take.
+// manager is an Alertmanager that validates requests with the models of its API.
 type manager struct {
 	t      *testing.T
 	server *httptest.Server
@@ -75,10 +75,10 @@ type manager struct {
 
 	mu       sync.Mutex
 	down     bool
-	alerts   map[string]*models.PostableAlert // the latest by its name
+	alerts   map[string]*models.PostableAlert // the latest state, by name
 	requests []*http.Request
-	batches  [][]string // names, of each request that was taken
-	// answer answers in place of the server where it returns true.
+	batches  [][]string // alert names of each accepted request
+	// answer returns true if it has written the response itself.
 	answer func(w http.ResponseWriter, r *http.Request, names []string) bool
 }
 
@@ -111,7 +111,7 @@ func (m *manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var posted models.PostableAlerts
 	if err := validate(body, &posted); err != nil {
-		m.t.Errorf("not what the API takes: %v: %s", err, body)
+		m.t.Errorf("invalid request: %v: %s", err, body)
 	}
 	if r.Method != http.MethodPost || r.URL.Path != "/api/v2/alerts" || r.Header.Get("Content-Type") != "application/json" {
 		m.t.Errorf("%s %s %q", r.Method, r.URL, r.Header.Get("Content-Type"))
@@ -148,8 +148,8 @@ func (m *manager) set(change func()) {
 	change()
 }
 
-// knows returns the names of the alerts that fire for it, sorted, then those
-// that are resolved after a slash.
+// knows returns the names of the firing alerts, sorted, and after a slash those of
+// the resolved alerts.
 func (m *manager) knows() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -170,7 +170,7 @@ func (m *manager) count() int {
 	return len(m.requests)
 }
 
-// rig is a Notifier that runs.
+// rig is a Notifier with its log.
 type rig struct {
 	*alertmanager.Notifier
 	t    *testing.T
@@ -226,10 +226,10 @@ func (r *rig) run() {
 	r.t.Cleanup(r.stop)
 }
 
-// metrics returns the values by their name and the labels but endpoint.
+// metrics returns values by metric name and the labels other than endpoint.
 func (r *rig) metrics() map[string]float64 { return r.metricsOf("") }
 
-// metricsOf are the metrics of an endpoint, and of any for "".
+// metricsOf returns the metrics of one endpoint, or of all for "".
 func (r *rig) metricsOf(endpoint string) map[string]float64 {
 	r.t.Helper()
 	reg := prometheus.NewPedanticRegistry()
@@ -264,12 +264,12 @@ func valueOf(m *dto.Metric) float64 {
 	return m.GetCounter().GetValue() + m.GetGauge().GetValue()
 }
 
-// wait waits for something outside of virtual time.
+// wait polls in real time until ok returns true.
 func wait(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("not yet: " + what)
+			t.Fatal("timed out waiting until " + what)
 		}
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/prometheus/alertmanager/api/v2/models"
 )
 
-// inDebug marks the test's own process with go-openapi's debugging on.
+// inDebug is the variable that marks the process that rerun starts.
 const inDebug = "ACCEL_TEST_DEBUG"
 
 type alertOf = models.PostableAlert
 
-// rerun runs a test again, in a process with a further environment, and returns
-// all that it prints.
+// rerun runs a test in a new process with additional environment variables, and
+// returns its output.
 func rerun(t *testing.T, test string, env ...string) string {
 	t.Helper()
 	self, err := os.Executable()

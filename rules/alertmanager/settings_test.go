@@ -11,7 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
 )
 
-// file is a configuration file with the section that these settings are.
+// file is a configuration file with the section alertmanager.
 type file struct {
 	Alertmanager alertmanager.Settings `yaml:"alertmanager"`
 }
@@ -79,7 +79,7 @@ func TestSettings(t *testing.T) {
 	}
 	got := f.Alertmanager.WithURLs("https://EXAMPLE.com/alertmanager", "http://am-1.example")
 	if len(got.Endpoints) != 3 || got.Endpoints[2].URL != "http://am-1.example" || len(f.Alertmanager.Endpoints) != 2 {
-		t.Errorf("with the command line's: %v", got.Endpoints)
+		t.Errorf("with those of the command line: %v", got.Endpoints)
 	}
 	if err := got.Check(); err != nil {
 		t.Error(err)
@@ -128,8 +128,8 @@ func TestSettingsMistakes(t *testing.T) {
 	}
 }
 
-// FuzzCheckURL: no address that may hold a password is taken, and an address
-// is shown by no error.
+// FuzzCheckURL: CheckURL refuses addresses that may contain a password. Its errors
+// do not show the address.
 func FuzzCheckURL(f *testing.F) {
 	for _, s := range []string{"http://h", "https://u:p@h:1/x?y#z", "http://[::1%25lo]:9093/", "//h", "http://h/%40", "http://h:0", "http://h#", "http://h?"} {
 		f.Add(s)
@@ -137,7 +137,7 @@ func FuzzCheckURL(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		err := alertmanager.CheckURL(s)
 		if err == nil && strings.ContainsAny(s, "@?# \n") {
-			t.Errorf("%q is taken", s)
+			t.Errorf("%q is accepted", s)
 		}
 		const secret = "hunter2"
 		if err := alertmanager.CheckURL(s + secret); err != nil && strings.Contains(err.Error(), secret) {
