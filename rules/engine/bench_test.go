@@ -19,7 +19,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
-// golden returns a page of the whole program.
+// golden returns a golden page of the exporter.
 func golden(tb testing.TB, name string) []*dto.MetricFamily {
 	tb.Helper()
 	data, err := os.ReadFile("../../cmd/accel-exporter/testdata/golden/" + name + ".metrics")
@@ -41,8 +41,8 @@ func parsePage(tb testing.TB, data []byte) []*dto.MetricFamily {
 	return page
 }
 
-// move changes gauges a little and has one counter in three go on, as on a
-// machine at work.
+// move changes gauges slightly and increases one counter in three, as on a busy
+// machine.
 func move(page []*dto.MetricFamily, tick int) {
 	for _, f := range page {
 		for i, m := range f.Metric {
@@ -76,8 +76,8 @@ func newBenchEngine(b *testing.B, page []*dto.MetricFamily) *engine.Engine {
 	return e
 }
 
-// BenchmarkEval is what all rules cost at one tick: the mean of an hour at
-// 15 s, groups with intervals of their own in it.
+// BenchmarkEval evaluates the built-in rules once every 15 s. Groups with longer
+// intervals are evaluated only when they are due.
 func BenchmarkEval(b *testing.B) {
 	for _, name := range []string{"h100-8", "h100-mig-16x7"} {
 		b.Run(name, func(b *testing.B) {
@@ -103,9 +103,9 @@ func BenchmarkEval(b *testing.B) {
 	}
 }
 
-// BenchmarkStorm is a tick at which every GPU of a large machine is at fault
-// in several ways, and each is held by a pod: most rules have something to
-// read, and all templates are expanded.
+// BenchmarkStorm evaluates a page on which every GPU of a large machine has several
+// faults and is allocated to pods. Most rules read samples, and all templates are
+// expanded.
 func BenchmarkStorm(b *testing.B) {
 	var text strings.Builder
 	for gpu := range 16 {
@@ -133,7 +133,8 @@ func BenchmarkStorm(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N)/150, "%core")
 }
 
-// BenchmarkDay is the memory that an engine holds after a day at 15 s.
+// BenchmarkDay measures the memory of an engine after a day of evaluations every
+// 15 s.
 func BenchmarkDay(b *testing.B) {
 	for _, name := range []string{"h100-8", "h100-mig-16x7"} {
 		b.Run(name, func(b *testing.B) {
@@ -153,7 +154,7 @@ func BenchmarkDay(b *testing.B) {
 						most = max(most, m.HeapAlloc)
 					}
 				}
-				b.ReportMetric(float64(heap()-before)/(1<<20), "MiB-held")
+				b.ReportMetric(float64(heap()-before)/(1<<20), "MiB-live")
 				b.ReportMetric(float64(most-before)/(1<<20), "MiB-peak")
 				report := e.Report()
 				b.ReportMetric(float64(report.Memory.Bytes)/(1<<20), "MiB-samples")

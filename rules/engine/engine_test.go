@@ -12,21 +12,21 @@ import (
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
-// step is one evaluation: what is on the page, and which alerts there are then.
+// step is one evaluation: its page and the expected alerts.
 type step struct {
 	at   time.Duration
-	page string // "" leaves it as it is, "-" empties it
+	page string // "" keeps the previous page, "-" removes its series
 	want []string
 }
 
-// TestAlerts plays pages against one rule each.
+// TestAlerts evaluates the rules of each test case on a sequence of pages.
 func TestAlerts(t *testing.T) {
 	const minute = time.Minute
 	for name, c := range map[string]struct {
 		rules string
 		steps []step
 	}{
-		"at once": {
+		"without for": {
 			"- alert: Hot\n  expr: temp > 90", []step{
 				{0, "temp 80", nil},
 				{minute, "temp 91", []string{"firing Hot"}},
@@ -41,7 +41,7 @@ func TestAlerts(t *testing.T) {
 				{3 * minute, "temp 1", []string{"resolved Hot"}},
 			},
 		},
-		"pending is forgotten": {
+		"a pending alert ends": {
 			"- alert: Hot\n  expr: temp > 90\n  for: 2m", []step{
 				{0, "temp 91", []string{"pending Hot"}},
 				{minute, "temp 1", nil},
@@ -49,7 +49,7 @@ func TestAlerts(t *testing.T) {
 				{3 * minute, "", []string{"pending Hot"}},
 			},
 		},
-		"kept firing": {
+		"keep_firing_for": {
 			"- alert: Hot\n  expr: temp > 90\n  keep_firing_for: 3m", []step{
 				{0, "temp 91", []string{"firing Hot"}},
 				{minute, "temp 1", []string{"firing Hot"}},
@@ -59,7 +59,7 @@ func TestAlerts(t *testing.T) {
 				{6 * minute, "", []string{"resolved Hot"}},
 			},
 		},
-		"resolved is kept for a while": {
+		"a resolved alert is kept for 15 minutes": {
 			"- alert: Hot\n  expr: temp > 90", []step{
 				{0, "temp 91", []string{"firing Hot"}},
 				{minute, "temp 1", []string{"resolved Hot"}},
@@ -74,15 +74,15 @@ func TestAlerts(t *testing.T) {
 				{2 * minute, "temp 91", []string{"firing Hot"}},
 			},
 		},
-		"the series goes": {
+		"the series ends": {
 			"- alert: Hot\n  expr: temp > 90", []step{
 				{0, "temp 91", []string{"firing Hot"}},
 				{minute, "-", []string{"resolved Hot"}},
 			},
 		},
-		"the exporter's labels stand": {
-			"- alert: Held\n  expr: held == 1", []step{
-				{0, `held{pod="p",instance="mine"} 1`, []string{"firing Held pod=p"}},
+		"labels of the page override those of the target": {
+			"- alert: Used\n  expr: used == 1", []step{
+				{0, `used{pod="p",instance="mine"} 1`, []string{"firing Used pod=p"}},
 			},
 		},
 		"labels of the rule are templates": {
@@ -91,27 +91,27 @@ func TestAlerts(t *testing.T) {
 				{minute, "temp 100", []string{"firing Hot severity=critical", "resolved Hot severity=warning"}},
 			},
 		},
-		"no increase from nothing": {
+		"the first sample is no increase": {
 			"- alert: Xid\n  expr: increase(xids_total[10m]) > 0", []step{
 				{0, "xids_total 7", nil},
 				{minute, "xids_total 7", nil},
 				{2 * minute, "xids_total 8", []string{"firing Xid"}},
 			},
 		},
-		"a counter starts again": {
+		"a counter restarts": {
 			"- alert: Xid\n  expr: increase(xids_total[10m]) > 0", []step{
 				{0, "xids_total 7", nil},
 				{minute, "xids_total 0", nil},
 				{2 * minute, "xids_total 1", []string{"firing Xid"}},
 			},
 		},
-		"absence": {
+		"absent": {
 			"- alert: Gone\n  expr: absent(temp)", []step{
 				{0, "temp 1", nil},
 				{minute, "-", []string{"firing Gone"}},
 			},
 		},
-		"recorded earlier in the group": {
+		"a series recorded earlier in the group": {
 			"- record: r\n  expr: temp * 2\n- alert: Hot\n  expr: r > 100", []step{
 				{0, "temp 51", []string{"firing Hot"}},
 				{minute, "-", []string{"resolved Hot"}},
@@ -148,8 +148,8 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestSending: what fires is sent at once and every minute, what has resolved
-// for a quarter of an hour, and each time until when it holds.
+// TestSending: a firing alert is sent at once and every minute. A resolved alert is
+// sent for 15 minutes. Each notification carries the time at which it ends.
 func TestSending(t *testing.T) {
 	w := newWorld(t, group("- alert: Hot\n  expr: temp > 90\n  for: 15s"), func(o *engine.Options) { o.ExternalURL = "http://n1:9100" })
 	sent := map[string]int{}
@@ -185,8 +185,8 @@ func TestSending(t *testing.T) {
 	}
 }
 
-// TestSeries: the engine shows what a scrape and the rule manager would have
-// stored.
+// TestSeries: the engine has the same series as a Prometheus that scrapes the page
+// and evaluates the rules.
 func TestSeries(t *testing.T) {
 	w := newWorld(t, group(`
 - record: twice
@@ -235,8 +235,8 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// TestFailure: a rule that fails keeps its alerts and has them sent; others go
-// on.
+// TestFailure: the alerts of a rule that fails are kept and sent. Other rules are
+// evaluated.
 func TestFailure(t *testing.T) {
 	w := newWorld(t, group(`
 - alert: Hot
@@ -267,7 +267,7 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// TestSameLabels: a rule whose result cannot be told apart fails.
+// TestSameLabels: a rule fails if two series of its result have the same labels.
 func TestSameLabels(t *testing.T) {
 	w := newWorld(t, group(`
 - record: r
@@ -289,8 +289,8 @@ func TestSameLabels(t *testing.T) {
 	}
 }
 
-// TestLimitOfGroup: a group's own limit drops what exceeds it, as Prometheus
-// has it.
+// TestLimitOfGroup: a rule fails if its result exceeds the limit of its group, as in
+// Prometheus.
 func TestLimitOfGroup(t *testing.T) {
 	w := newWorld(t, "groups: [{name: g, limit: 1, rules: [{record: r, expr: temp}, {alert: A, expr: temp > 0}]}]")
 	w.set(`temp{d="1"} 1`, `temp{d="2"} 1`)
@@ -305,8 +305,8 @@ func TestLimitOfGroup(t *testing.T) {
 	}
 }
 
-// TestBlind: a page that cannot be gathered at all is a target that is down; a
-// part of it is not.
+// TestBlind: the target is down if no part of the page can be gathered. It is up if
+// a part can be gathered.
 func TestBlind(t *testing.T) {
 	w := newWorld(t, group("- alert: Down\n  expr: up == 0\n- alert: Hot\n  expr: temp > 90\n  keep_firing_for: 5m"))
 	w.set("temp 91")
@@ -347,7 +347,7 @@ groups:
 	}
 }
 
-// TestApply: alerts of rules that stay go on; series of those that go end.
+// TestApply: alerts of remaining rules keep their state. Series of removed rules end.
 func TestApply(t *testing.T) {
 	w := newWorld(t, group("- alert: Hot\n  expr: temp > 90\n  for: 2m\n- record: old\n  expr: temp"))
 	w.set("temp 91", "wet 1")
@@ -356,10 +356,10 @@ func TestApply(t *testing.T) {
 	w.at(time.Minute)
 	w.at(2 * time.Minute)
 	if diff := cmp.Diff([]string{"firing Hot", "firing Wet"}, w.alerts()); diff != "" {
-		t.Errorf("the time of Hot began anew, or Wet reads nothing (-want +got):\n%s", diff)
+		t.Errorf("Hot is pending again, or Wet reads no samples (-want +got):\n%s", diff)
 	}
 	if got := w.query("old"); got != nil {
-		t.Errorf("old goes on: %v", got)
+		t.Errorf("old does not end: %v", got)
 	}
 	w.Apply(nil)
 	w.at(3 * time.Minute)
@@ -368,8 +368,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestGroupInterval: a group with an interval of its own waits for it, and for
-// it alone.
+// TestGroupInterval: a group with an interval is evaluated at that interval. Other
+// groups are evaluated at the engine's interval.
 func TestGroupInterval(t *testing.T) {
 	w := newWorld(t, "groups: [{name: g, interval: 1m, rules: [{record: slow, expr: temp}]}, {name: h, rules: [{record: fast, expr: temp}]}]")
 	for tick := range 5 {
@@ -383,8 +383,8 @@ func TestGroupInterval(t *testing.T) {
 	}
 }
 
-// TestClockSet: when the clock is set, an alert is pending for as long as
-// before, a range holds what it held, and evaluation goes on at once.
+// TestClockSet: after the clock is set, alerts stay pending for the same time, ranges
+// contain the same samples, and the next evaluation is not delayed.
 func TestClockSet(t *testing.T) {
 	for _, by := range []time.Duration{-time.Hour, time.Hour} {
 		w := newWorld(t, group("- alert: Hot\n  expr: temp > 90\n  for: 2m\n- alert: Xid\n  expr: increase(xids_total[10m]) > 0"))

@@ -16,7 +16,7 @@ import (
 )
 
 // TestFeed compares an engine that reads the page of an Exporter with one that
-// reads the text of its scrapes, over devices that come, go and return.
+// reads the text of its scrapes, while devices appear, disappear and return.
 func TestFeed(t *testing.T) {
 	snap := &collector.Snapshot{}
 	registry := prometheus.NewRegistry()
@@ -53,7 +53,7 @@ func TestFeed(t *testing.T) {
 		}
 		scraped.set(string(body))
 		at := time.Duration(i) * 30 * time.Second
-		if i >= 6 { // long enough for everything to be forgotten
+		if i >= 6 { // all samples have been dropped
 			at += time.Hour
 		}
 		scraped.at(at)

@@ -17,7 +17,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
-// names collects what Prometheus says that its templates can do.
+// names collects the template functions that Prometheus registers.
 type names []string
 
 func (n *names) Enable(category, name string) {
@@ -31,15 +31,15 @@ func (n *names) Get() map[string]map[string]bool {
 	return nil
 }
 
-// TestFunctions: every function that Prometheus' templates have is there.
+// TestFunctions: every template function of Prometheus exists.
 func TestFunctions(t *testing.T) {
 	var all names
 	template.RegisterFeatures(&all)
 	if len(all) < 25 {
-		t.Fatalf("Prometheus names %d functions: %q", len(all), all)
+		t.Fatalf("Prometheus registers %d functions: %q", len(all), all)
 	}
 	for _, name := range all {
-		// Called without arguments, none of them is unknown to the parser.
+		// The parser refuses unknown functions; it does not check arguments.
 		text := "groups: [{name: g, rules: [{alert: A, expr: up, annotations: {a: '{{ " + name + " }}'}}]}]"
 		if _, err := engine.Parse("f.yaml", []byte(text)); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -47,7 +47,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// templates call each function, in the ways that rules do.
+// templates call each function as rules call it.
 var templates = []string{
 	"{{ $value }} {{ printf `%.2f %v` $value $value }}",
 	"{{ humanize $value }} {{ humanize1024 $value }} {{ humanizePercentage $value }} {{ humanizeDuration $value }}",
@@ -62,8 +62,8 @@ var templates = []string{
 	"{{ $labels.missing }}|{{ .Labels.missing }}|{{ $externalLabels.x }}", "{{ index $labels `device` }}", "{{ if gt $value 5.0 }}many{{ else }}few{{ end }}",
 }
 
-// FuzzTemplates: a text is what Prometheus makes of the same template, and
-// where it makes none there is an error.
+// FuzzTemplates: a template expands to the same text as in Prometheus, and fails if
+// it fails there.
 func FuzzTemplates(f *testing.F) {
 	for i, text := range templates {
 		for _, v := range []float64{0, 1, -1, 0.5, 999.96, 1023, 1024, 1e6, 123456789, -2e-7, 1.7e9, 1e30, math.NaN(), math.Inf(1), math.Inf(-1), math.SmallestNonzeroFloat64} {
@@ -88,7 +88,7 @@ func FuzzTemplates(f *testing.F) {
 		want, wantErr := template.NewTemplateExpander(t.Context(), head+text, "__alert_A", data, model.TimeFromUnixNano(at.UnixNano()), ask, external, nil).Expand()
 		switch {
 		case len(want) > 16<<10, strings.Count(text, "query") > 1 || strings.Contains(text, "define") && strings.Contains(text, "query"):
-			// What is bounded here is not there.
+			// Prometheus has no limits on these.
 		case (err == nil) != (wantErr == nil):
 			t.Errorf("%q: error %v, Prometheus' is %v", text, err, wantErr)
 		case err == nil && got != want:

@@ -13,9 +13,9 @@ import (
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
-// TestIsolation checks that a rule that panics, runs too long or reads too
-// many samples loses its evaluations only: its alerts keep their state, other
-// rules are evaluated, and it works again when the cause is gone.
+// TestIsolation: a rule that panics, runs too long or reads too many samples loses
+// only its evaluations. Its alerts keep their state, other rules are evaluated, and
+// it recovers when the cause is gone.
 func TestIsolation(t *testing.T) {
 	const healthy = "temp{device=\"a\"} 1\n"
 	many := healthy
@@ -32,7 +32,7 @@ func TestIsolation(t *testing.T) {
 		"samples": {func(context.Context) {}, many, "too many samples"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// In a bubble only waiting takes time.
+			// A slow machine causes no timeout in a synctest bubble.
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, group(`
 - alert: Bad

@@ -52,7 +52,7 @@ groups:
 	}
 }
 
-// TestMistakes: each says where it is, what was found and what is accepted.
+// TestMistakes: each mistake has its position, what was found and what is accepted.
 func TestMistakes(t *testing.T) {
 	rule := func(text string) string { return "groups:\n- name: g\n  rules:\n  - " + text }
 	for text, want := range map[string]string{
@@ -93,7 +93,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestAllMistakes: all mistakes of all files come at once.
+// TestAllMistakes: the error has all mistakes of all files.
 func TestAllMistakes(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -110,10 +110,10 @@ func TestAllMistakes(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if err == nil || !strings.Contains(err.Error(), "first at "+filepath.Join(dir, "a.yaml")+":1") {
-		t.Errorf("the rule that is in both files is not named: %v", err)
+		t.Errorf("the error does not name the rule that is in both files: %v", err)
 	}
 	if _, err := engine.Load(filepath.Join(dir, "c.yaml")); err == nil || !strings.Contains(err.Error(), "no such file") {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("missing file: %v", err)
 	}
 }
 
@@ -152,7 +152,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, line := range strings.Split(errorText(err), "\n") {
 			if err != nil && !strings.HasPrefix(line, "f.yaml:") {
-				t.Errorf("does not begin with its place: %q", line)
+				t.Errorf("does not begin with the position: %q", line)
 			}
 		}
 		if err != nil {
@@ -161,7 +161,7 @@ func FuzzParse(f *testing.F) {
 		for _, g := range set.Groups {
 			for _, r := range g.Rules {
 				if g.Name == "" || r.Name() == "" || r.Expr == nil {
-					t.Errorf("taken although incomplete: %+v", r)
+					t.Errorf("accepted although incomplete: %+v", r)
 				}
 			}
 		}
@@ -175,7 +175,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// TestApplyEnds: what a rule recorded that is gone has ended when the next
+// TestApplyEnds: the series of a removed recording rule have ended when the next
 // group is evaluated, as in Prometheus.
 func TestApplyEnds(t *testing.T) {
 	const (
@@ -192,6 +192,6 @@ func TestApplyEnds(t *testing.T) {
 	w.Apply(parse(t, first+after))
 	w.at(time.Minute)
 	if got := w.alerts(); len(got) != 1 || got[0] != "resolved Two" {
-		t.Errorf("alerts %q after the rule has gone", got)
+		t.Errorf("alerts %q after the rule was removed", got)
 	}
 }

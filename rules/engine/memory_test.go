@@ -28,10 +28,11 @@ func (w *world) number(expr string) float64 {
 	return f
 }
 
-// TestDays: over days, what seldom changes is exact; of what changes always,
-// sums, extremes and resets are within 1/100.
+// TestDays: over ranges of days, increases of a series that rarely changes are
+// exact. For a series that always changes, increases, extremes and resets are within
+// 1 %.
 func TestDays(t *testing.T) {
-	// The rules are evaluated twice a day: ranges of days are dear.
+	// Ranges of days are expensive, so the rules are evaluated twice a day.
 	w := newWorld(t, strings.Replace(group(`
 - record: a
   expr: increase(rare_total[2d])
@@ -44,7 +45,7 @@ func TestDays(t *testing.T) {
 - record: e
   expr: increase(reset_total[2d])
 `), "rules:", "interval: 12h\n  rules:", 1))
-	const ticks = 3 * 24 * 60 // of a minute
+	const ticks = 3 * 24 * 60 // one per minute
 	var rare, busy, reset, resetSum float64
 	var resets int
 	type count struct{ rare, busy, reset float64 }
@@ -84,7 +85,7 @@ func TestDays(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", expr, got, want)
 		}
 	}
-	// One is lost at each reset: the counter was at 0 then.
+	// The increase to the value after a reset, 0, is not visible.
 	if got, want := w.number("e"), last.reset-first.reset-float64(resets); math.Abs(got-want) > want/100 {
 		t.Errorf("e: got %v, want %v", got, want)
 	}
@@ -96,7 +97,7 @@ func TestDays(t *testing.T) {
 	}
 }
 
-// TestForgotten: series that come and go leave nothing behind.
+// TestForgotten: series that have ended are removed from memory.
 func TestForgotten(t *testing.T) {
 	w := newWorld(t, group("- record: r\n  expr: increase(x_total[5m]) or y"))
 	for i := range 2000 {
@@ -108,8 +109,7 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// TestReturns: a series that was gone for so long that it was forgotten is
-// seen when it returns.
+// TestReturns: a series that was removed from memory is read again when it returns.
 func TestReturns(t *testing.T) {
 	w := newWorld(t, group("- alert: Hot\n  expr: temp > 90"))
 	w.set("temp 91")
@@ -125,12 +125,12 @@ func TestReturns(t *testing.T) {
 	}
 }
 
-// TestSeriesLimit: beyond the limit new series are left out; alerts that read
-// them do not resolve because of that.
+// TestSeriesLimit: series beyond the limit are left out. This does not resolve alerts
+// that read them.
 func TestSeriesLimit(t *testing.T) {
 	for name, text := range map[string]string{
-		"of the alert":           "- alert: Hot\n  expr: temp > 90",
-		"of what a rule records": "- {record: hot, expr: temp > 90}\n- {record: hotter, expr: hot}\n- {alert: Hot, expr: hotter}",
+		"read by the alert":       "- alert: Hot\n  expr: temp > 90",
+		"read by recording rules": "- {record: hot, expr: temp > 90}\n- {record: hotter, expr: hot}\n- {alert: Hot, expr: hotter}",
 	} {
 		t.Run(name, func(t *testing.T) { seriesLimit(t, group(text)) })
 	}
@@ -143,7 +143,7 @@ func seriesLimit(t *testing.T, text string) {
 	if diff := cmp.Diff([]string{"firing Hot d=a"}, w.alerts()); diff != "" {
 		t.Fatal(diff)
 	}
-	// The device is gone from the page, and others take all the room.
+	// The device is no longer on the page, and other series reach the limit.
 	var lines []string
 	for i := range 100 {
 		lines = append(lines, fmt.Sprintf(`temp{d="%d"} 1`, i))
@@ -151,30 +151,30 @@ func seriesLimit(t *testing.T, text string) {
 	w.set(lines...)
 	w.at(time.Minute)
 	if diff := cmp.Diff([]string{"firing Hot d=a"}, w.alerts()); diff != "" {
-		t.Errorf("resolved for want of memory (-want +got):\n%s", diff)
+		t.Errorf("the limit resolved the alert (-want +got):\n%s", diff)
 	}
 	if m := w.Report().Memory; m.Series > 20 {
 		t.Errorf("%d series", m.Series)
 	}
 	if log := w.log.String(); strings.Count(log, "memory") == 0 || !strings.Contains(log, "temp") {
-		t.Errorf("nothing in the log:\n%s", log)
+		t.Errorf("the limit is not logged:\n%s", log)
 	}
-	// Once there is room again, it does.
+	// It resolves once the number of series is below the limit.
 	w.set(`temp{d="b"} 1`)
 	for i := range 40 {
 		w.at(time.Duration(i+2) * time.Minute)
 	}
 	if got := w.alerts(); slices.Contains(got, "firing Hot d=a") {
-		t.Errorf("there is room and it still fires: %v", got)
+		t.Errorf("fires below the limit: %v", got)
 	}
 }
 
-// TestBytesLimit: beyond the limit what takes most goes first, and the alerts
-// on it stay.
+// TestBytesLimit: beyond the limit the largest series lose samples first. Alerts that
+// read them keep firing.
 func TestBytesLimit(t *testing.T) {
 	w := newWorld(t, group("- alert: Busy\n  expr: increase(busy_total[1d]) > 0\n- alert: Rare\n  expr: increase(rare_total[1d]) > 0"), func(o *engine.Options) { o.Limits.Bytes = 4 << 10 })
 	for tick := range 2000 {
-		busy := min(tick, 1500) // it stops, long before a day is over
+		busy := min(tick, 1500) // stops within a day
 		w.set(fmt.Sprintf("busy_total %d", busy), fmt.Sprintf("noisy_total %d", tick), fmt.Sprintf("rare_total %d", min(tick, 1)))
 		w.at(time.Duration(tick) * 15 * time.Second)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
-// start runs the engine until the test ends.
+// run runs the engine until the test ends.
 func (w *world) run(t *testing.T) {
 	done := make(chan struct{})
 	ctx := t.Context()
@@ -21,8 +21,8 @@ func (w *world) run(t *testing.T) {
 	t.Cleanup(func() { <-done })
 }
 
-// TestEvent: a fault whose pod dies a second later is told within a second,
-// and names that pod, also when the pod is gone.
+// TestEvent: a fault raises an alert at once. The alert names the pod that the fault
+// hit, also after the pod has ended.
 func TestEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, group(`
@@ -42,8 +42,8 @@ func TestEvent(t *testing.T) {
 		if diff := cmp.Diff([]string{"firing GpuXidFatal device=a severity=failed"}, w.take()); diff != "" {
 			t.Errorf("at once (-want +got):\n%s", diff)
 		}
-		// A second later the pod is gone; the exporter remembers whom the fault
-		// hit.
+		// The pod ends a second later. The page still names the pod that the
+		// fault hit.
 		time.Sleep(time.Second)
 		w.set(`health_reason{device="a",severity="failed"} 1`, `fault_timestamp_seconds{device="a",namespace="team",pod="job"} 1`)
 		time.Sleep(10 * time.Minute)
@@ -54,8 +54,8 @@ func TestEvent(t *testing.T) {
 	})
 }
 
-// TestShortEvent: what is on the page for less than an interval raises an
-// alert, if an event says so.
+// TestShortEvent: after an event, a value that is on the page for less than an
+// interval raises an alert.
 func TestShortEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, group("- alert: Xid\n  expr: increase(xids_total[10m]) > 0"))
@@ -71,11 +71,11 @@ func TestShortEvent(t *testing.T) {
 	})
 }
 
-// counting counts what is gathered.
+// counting counts the reads of the page.
 type counting struct {
 	*world
 	n     atomic.Int64
-	takes time.Duration // to gather
+	takes time.Duration // duration of a read
 }
 
 func (c *counting) read(p *exposition.Page) (bool, error) {
@@ -84,15 +84,15 @@ func (c *counting) read(p *exposition.Page) (bool, error) {
 	return c.world.read(p)
 }
 
-// TestWitnesses: what tells of one fault again a moment later waits for
-// nothing, also when another fault follows.
+// TestWitnesses: each of several reports of one fault triggers an evaluation at
+// once, also when another fault follows.
 func TestWitnesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, group("- {alert: Many, expr: n > 0, labels: {n: '{{ $value }}'}}"), func(o *engine.Options) { o.Interval = time.Hour })
 		w.set("n 0")
 		w.run(t)
 		synctest.Wait()
-		told := func(n int) {
+		report := func(n int) {
 			t.Helper()
 			w.set(fmt.Sprintf("n %d", n))
 			w.Trigger()
@@ -103,7 +103,7 @@ func TestWitnesses(t *testing.T) {
 		}
 		for fault := range 3 {
 			for witness := range 4 {
-				told(1 + 4*fault + witness)
+				report(1 + 4*fault + witness)
 				time.Sleep(5 * time.Millisecond)
 			}
 			time.Sleep(5 * time.Second)
@@ -111,8 +111,8 @@ func TestWitnesses(t *testing.T) {
 	})
 }
 
-// TestStorm: events that come all the time cost a few evaluations at once,
-// then one a second, and the last is heard.
+// TestStorm: continuous events trigger a few evaluations at once, then one per
+// second. The last event is evaluated.
 func TestStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(counting)
@@ -128,17 +128,16 @@ func TestStorm(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		if n := c.n.Load() - begun; n < 60 || n > 64 {
-			t.Errorf("%d evaluations in a minute; want one a second, and four at once", n)
+			t.Errorf("%d evaluations in a minute; want one per second and four at once", n)
 		}
 		time.Sleep(time.Second)
 		if diff := cmp.Diff([]string{"firing Many"}, w.alerts()); diff != "" {
-			t.Errorf("the last event was not heard (-want +got):\n%s", diff)
+			t.Errorf("the last event was not evaluated (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// TestSlowStorm: where an evaluation takes long, a storm has one each two
-// seconds.
+// TestSlowStorm: if evaluations are slow, a storm triggers one every two seconds.
 func TestSlowStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counting{takes: 400 * time.Millisecond}
@@ -153,14 +152,14 @@ func TestSlowStorm(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		if n := c.n.Load() - begun; n < 30 || n > 33 {
-			t.Errorf("%d evaluations of 0.4 s in a minute; want one each two seconds", n)
+			t.Errorf("%d evaluations of 0.4 s in a minute; want one every two seconds", n)
 		}
 		time.Sleep(5 * time.Second) // the last ends
 	})
 }
 
-// TestTicks: the page is gathered at each interval, groups with intervals of
-// their own are evaluated at theirs.
+// TestTicks: the page is read when a group is due. Groups are evaluated at their
+// intervals.
 func TestTicks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(counting)
@@ -175,7 +174,7 @@ func TestTicks(t *testing.T) {
 			last = append(last, g.LastEvaluation)
 		}
 		if n := c.n.Load(); n != 13 {
-			t.Errorf("%d evaluations in a minute, want one each 5 s", n)
+			t.Errorf("%d evaluations in a minute, want one every 5 s", n)
 		}
 		if !last[0].Equal(last[1]) {
 			t.Errorf("last evaluations: %v", last)

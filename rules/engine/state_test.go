@@ -17,8 +17,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
-// TestExplain: of each alert the report shows what its selectors yield, and
-// survives JSON.
+// TestExplain: the report has what the selectors of each alert yield. Encoding it as
+// JSON and decoding it does not change it.
 func TestExplain(t *testing.T) {
 	w := newWorld(t, `
 groups:
@@ -51,7 +51,7 @@ groups:
 	}
 	again, err := json.Marshal(back)
 	if err != nil || string(again) != string(data) {
-		t.Errorf("JSON changes on its way, %v:\n%s\n%s", err, data, again)
+		t.Errorf("the JSON differs after decoding, %v:\n%s\n%s", err, data, again)
 	}
 	hot := back.Groups[1].Rules[0]
 	if hot.State != engine.Pending || len(hot.Alerts) != 1 || hot.Alerts[0].Value != 95 {
@@ -96,13 +96,13 @@ groups:
 		"2 firing, 1 pending, 0 lately resolved\n1 rules need the series of other nodes and are skipped\n",
 	} {
 		if !strings.Contains(out.String(), part) {
-			t.Errorf("not there: %q\n%s", part, out.String())
+			t.Errorf("missing: %q\n%s", part, out.String())
 		}
 	}
 }
 
-// TestBecauseOfRecorded: an alert on recorded series is explained by what their
-// rules read. What is read of the past stands for itself.
+// TestBecauseOfRecorded: an alert on recorded series is explained by the series that
+// their rules read. A recorded series with an offset is shown itself.
 func TestBecauseOfRecorded(t *testing.T) {
 	w := newWorld(t, group(`
 - {record: 'device:Hot:active', expr: temp > 90}
@@ -125,8 +125,7 @@ func TestBecauseOfRecorded(t *testing.T) {
 	}
 }
 
-// TestMetrics: what the engine tells of itself, also on the page that it
-// gathers.
+// TestMetrics: metrics of the engine.
 func TestMetrics(t *testing.T) {
 	w := newWorld(t, `
 groups:
@@ -154,13 +153,13 @@ groups:
 		`accel_rules_limit_hits_total{limit="series"} 0`,
 		`accel_rules_loaded{type="alerting"} 2`,
 		`accel_rules_loaded{type="recording"} 2`,
-		`accel_rules_series 10`, // two of temp, two for each alert
+		`accel_rules_series 10`, // two of temp, two per alert
 		`accel_rules_skipped{reason="cluster"} 1`,
 		`accel_rules_skipped{reason="range"} 0`,
 		`accel_rules_template_failures_total 2`,
 	} {
 		if !strings.Contains(page, "\n"+line+"\n") {
-			t.Errorf("not there: %s", line)
+			t.Errorf("missing: %s", line)
 		}
 	}
 	if t.Failed() {
@@ -168,8 +167,7 @@ groups:
 	}
 }
 
-// TestOwnPage: rules may read what the engine tells of itself, on the page that
-// an evaluation gathers.
+// TestOwnPage: rules can read the engine's own metrics.
 func TestOwnPage(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
 	w := newWorld(t, group("- alert: Failing\n  expr: accel_rules_evaluation_failures_total > 0\n- record: broken\n  expr: up * on () {__name__=~\"up|accel_rules_series\"}"), func(o *engine.Options) {
@@ -206,7 +204,7 @@ func gathered(t *testing.T, g prometheus.Gatherer) string {
 	return b.String()
 }
 
-// TestOptions: what is wrong with them is said, all of it.
+// TestOptions: the error names every invalid option.
 func TestOptions(t *testing.T) {
 	_, err := engine.New(engine.Options{Read: new(world).read, Interval: time.Millisecond, Labels: map[string]string{"a-b": "c"}})
 	if err == nil || !strings.Contains(err.Error(), "option Interval is 1ms; accepted is 1s to 1h") || !strings.Contains(err.Error(), `"a-b"`) {

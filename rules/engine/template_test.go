@@ -41,7 +41,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// TestTemplateSize: what a template makes is bounded.
+// TestTemplateSize: the text of a template is bounded.
 func TestTemplateSize(t *testing.T) {
 	w := newWorld(t, group("- alert: Hot\n  expr: temp > 90\n  annotations: {note: '{{ printf `%100000d` 1 }}'}"))
 	w.set("temp 91")
@@ -51,8 +51,8 @@ func TestTemplateSize(t *testing.T) {
 	}
 }
 
-// TestEmptyLabel: a label that a template makes empty is none of the alert's;
-// its series have it as it is written, as in Prometheus.
+// TestEmptyLabel: an alert has no label whose template yields an empty text. The
+// series ALERTS has it with the unexpanded template, as in Prometheus.
 func TestEmptyLabel(t *testing.T) {
 	w := newWorld(t, group("- alert: Hot\n  expr: temp > 90\n  labels: {pod: '{{ $labels.pod }}'}"))
 	w.set("temp 91")

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is an engine, the page that it reads and the alerts that it sends.
+// world is an engine with the page that it reads and the alerts that it sends.
 type world struct {
 	*engine.Engine
 	t testing.TB
@@ -67,7 +67,7 @@ func parse(t testing.TB, text string) *engine.Set {
 	return set
 }
 
-// group wraps rules into a file of one group.
+// group returns a rule file with one group.
 func group(text string) string {
 	return "groups:\n- name: g\n  rules:\n" + strings.ReplaceAll("  "+strings.TrimSpace(text), "\n", "\n  ") + "\n"
 }
@@ -79,13 +79,13 @@ func (w *world) read(page *exposition.Page) (bool, error) {
 	p := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := p.TextToMetricFamilies(strings.NewReader(w.page))
 	if err != nil {
-		w.t.Errorf("the test's page: %v", err)
+		w.t.Errorf("invalid page: %v", err)
 	}
 	page.Families = slices.Collect(maps.Values(families))
 	return false, w.err
 }
 
-// set replaces the page, one line a series.
+// set replaces the page. Each line is a series.
 func (w *world) set(lines ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,8 +99,8 @@ func (w *world) at(d time.Duration) {
 	w.Eval(w.t.Context(), w.now, true)
 }
 
-// take returns what was sent since the last take, one text for each alert:
-// state and labels, of what resolved "resolved".
+// take returns the alerts sent since the last take. The text of an alert has its
+// state, or "resolved", its name and its labels.
 func (w *world) take() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,7 +126,7 @@ func describe(a engine.Alert) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s %s", state, a.Labels["alertname"], strings.Join(labels, " ")))
 }
 
-// alerts returns the alerts of the engine as take does.
+// alerts returns the alerts of the engine in the form of take.
 func (w *world) alerts() []string {
 	var all []string
 	for _, a := range w.Alerts() {
@@ -135,7 +135,8 @@ func (w *world) alerts() []string {
 	return all
 }
 
-// query evaluates an expression now and returns a text for each series.
+// query evaluates an expression at the latest evaluation, and returns a text for
+// each series.
 func (w *world) query(expr string) []string {
 	w.t.Helper()
 	v, err := w.Query(w.t.Context(), expr, w.now)
