@@ -9,8 +9,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// life is a process in the driver's accounting: it began that long after the
-// start of the test and ran that long, or still runs if that is negative.
+// life adds a process to the driver's accounting. It started at began after the start
+// of the test and ran for ran; a negative ran means that it still runs.
 func life(pid int, began, ran time.Duration, peak, compute float64) fact {
 	return func(d *collector.Device) {
 		account := collector.Account{PID: pid, Started: start.Add(began), MemoryPeak: &peak, Compute: &compute}
@@ -21,11 +21,10 @@ func life(pid int, began, ran time.Duration, peak, compute float64) fact {
 	}
 }
 
-// quiet: no process is accounted for.
+// quiet sets an empty list of accounted processes.
 func quiet(d *collector.Device) { d.Accounts = []collector.Account{} }
 
-// followed shows the device with the facts for long enough that the pods of
-// processes get their names.
+// followed judges several Snapshots, so that the pods of processes are found.
 func (r *rig) followed(facts ...fact) {
 	for range 3 {
 		r.after(3*time.Second, device(gpuA, 0, facts...))
@@ -33,8 +32,8 @@ func (r *rig) followed(facts ...fact) {
 	}
 }
 
-// Processes that end are counted for their pods, each once, also where several
-// pods share the device and where the pod is gone by then.
+// TestAccounts: a process that ends is counted once, for its pod, also on a shared
+// device and after the pod has ended.
 func TestAccounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, processes)
@@ -60,8 +59,8 @@ func TestAccounts(t *testing.T) {
 				t.Errorf("busy: %q", got)
 			}
 		}
-		// There is no record for a while, as when a worker restarts: what has been
-		// counted stays, and is not counted again.
+		// After a time without accounting, as during the restart of a worker,
+		// nothing is counted twice.
 		r.after(time.Minute, device(gpuA, 0))
 		r.want(collector.AllocationProcessMemoryPeak)
 		r.want(collector.AllocationProcessesEnded, "A a 1", "A b 0")
@@ -73,8 +72,8 @@ func TestAccounts(t *testing.T) {
 		r.after(time.Second, device(gpuA, 0, life(2, time.Second, 200*time.Second, gib, 0.1)))
 		r.want(collector.AllocationProcessesEnded, "A a 1", "A b 1")
 		r.want(collector.AllocationProcessMemoryPeak)
-		// A pod of the same name goes on with the series; those of a pod that is
-		// gone are gone an hour later.
+		// A pod of the same name continues the series. The series of an ended pod
+		// end after an hour.
 		r.list(replicas[1])
 		r.after(time.Second, device(gpuA, 0, quiet))
 		r.want(collector.AllocationProcessesEnded, "A b 1", "A a 1")
@@ -84,8 +83,8 @@ func TestAccounts(t *testing.T) {
 	})
 }
 
-// A process that ended before the first sample is not counted. A process with an
-// unknown pod counts for no pod.
+// TestAccountsUnattributed: a process that ended before the first sample is not
+// counted. A process of an unknown pod counts for no pod.
 func TestAccountsUnattributed(t *testing.T) {
 	r := newRig(t, processes)
 	r.list(alloc("a", gpu, gpuA))
@@ -97,29 +96,30 @@ func TestAccountsUnattributed(t *testing.T) {
 	r.want(collector.AllocationProcessesEnded, "A a 0")
 }
 
-// If one of the processes lacks its busy time, there is no busy time: the sum
-// would be too short.
+// TestAccountsWithoutUse: the busy time of a pod is absent if that of one of its
+// processes is unknown.
 func TestAccountsWithoutUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, processes)
 		r.list(alloc("a", gpu, gpuA))
 		r.run(1, "a", true)
 		r.after(0, device(gpuA, 0, quiet))
-		silent := func(ran time.Duration) fact {
+		unknown := func(ran time.Duration) fact {
 			return func(d *collector.Device) {
 				life(1, time.Second, ran, gib, 0.5)(d)
 				d.Accounts[0].Compute, d.Accounts[0].MemoryPeak = nil, nil
 			}
 		}
-		r.followed(silent(-1))
-		r.after(time.Minute, device(gpuA, 0, silent(time.Minute)))
+		r.followed(unknown(-1))
+		r.after(time.Minute, device(gpuA, 0, unknown(time.Minute)))
 		r.want(collector.AllocationProcessSeconds, "A a 60")
 		r.want(collector.AllocationProcessBusy)
 		r.want(collector.AllocationProcessMemoryPeak)
 	})
 }
 
-// Where procfs is not the node's, whose a process was is unknown.
+// TestAccountsWithoutProcfs: without the procfs of the node, the pods of processes
+// are unknown.
 func TestAccountsWithoutProcfs(t *testing.T) {
 	r := newRig(t)
 	r.list(alloc("a", gpu, gpuA))
@@ -129,7 +129,8 @@ func TestAccountsWithoutProcfs(t *testing.T) {
 	r.want(collector.AllocationProcessesEnded, "A a 0")
 }
 
-// What is remembered of processes is bounded, and what is not is not counted.
+// TestAccountsAreBounded: the number of tracked processes is bounded. Processes beyond
+// it are not counted.
 func TestAccountsAreBounded(t *testing.T) {
 	r := newRig(t, processes)
 	r.list(alloc("a", gpu, gpuA))

@@ -13,7 +13,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// node has one of each: a whole GPU, one cut in two, one shared, and an FPGA.
+// node has a whole GPU, a GPU with two MIG devices, FPGAs, and GPUs that only the PCI
+// core reports.
 func node(facts ...fact) []collector.Device {
 	return []collector.Device{
 		device(gpuA, 2, facts...),
@@ -27,17 +28,17 @@ func node(facts ...fact) []collector.Device {
 	}
 }
 
-// attributions are the ways to have a device. Nothing is configured.
+// attributions are the forms of allocations that need no configuration.
 var attributions = []struct {
 	name string
 	list []podmap.Allocation
-	// info has device, namespace, pod, containers and resources; holders is
-	// how many pods each device has, of those that have any.
+	// info has device, namespace, pod, containers and resources. holders has the
+	// number of pods of each allocated device.
 	info    []string
 	holders []string
 }{
 	{"by UUID", []podmap.Allocation{alloc("a", gpu, gpuA)}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
-	{"under a name of one's own", []podmap.Allocation{alloc("a", "example.com/big", gpuA)}, []string{"A ml a main example.com/big"}, []string{"A 1"}},
+	{"a custom resource name", []podmap.Allocation{alloc("a", "example.com/big", gpuA)}, []string{"A ml a main example.com/big"}, []string{"A 1"}},
 	{"by minor number, on GKE", []podmap.Allocation{alloc("a", gpu, "nvidia2")}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
 	{"by device node", []podmap.Allocation{alloc("a", gpu, "/dev/nvidia2")}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
 	{"a claim of DRA", []podmap.Allocation{alloc("a", "gpu.nvidia.com", "gpu-2", claimed, containers("main", "side"))}, []string{"A ml a main,side gpu.nvidia.com"}, []string{"A 1"}},
@@ -55,20 +56,19 @@ var attributions = []struct {
 	{"contested", []podmap.Allocation{alloc("a", gpu, gpuA, contested), alloc("b", gpu, gpuA, contested)}, []string{"A ml a main nvidia.com/gpu", "A ml b main nvidia.com/gpu"}, []string{"A 2"}},
 	{"kept", []podmap.Allocation{alloc("a", gpu, gpuA, kept)}, []string{"A ml a main nvidia.com/gpu"}, []string{"A 1"}},
 	{"an FPGA's function", []podmap.Allocation{alloc("a", "fpga.intel.com/af-x", "dfl-port.0")}, []string{"card ml a main fpga.intel.com/af-x"}, []string{"card 1"}},
-	{"an FPGA's function under the old driver", []podmap.Allocation{alloc("a", "fpga.intel.com/af-x", "intel-fpga-port.0")}, []string{"card ml a main fpga.intel.com/af-x"}, []string{"card 1"}},
+	{"an FPGA's function with the old driver", []podmap.Allocation{alloc("a", "fpga.intel.com/af-x", "intel-fpga-port.0")}, []string{"card ml a main fpga.intel.com/af-x"}, []string{"card 1"}},
 	{"an FPGA by region and function", []podmap.Allocation{alloc("a", "fpga.intel.com/af-x", "dfl-port.0"), alloc("a", "fpga.intel.com/region-y", "dfl-fme.0")}, []string{"card ml a main fpga.intel.com/af-x,fpga.intel.com/region-y"}, []string{"card 1"}},
-	{"an FPGA by a further function", []podmap.Allocation{alloc("a", "intel.com/intel_fec_5g", "0000:5f:00.0")}, []string{"card ml a main intel.com/intel_fec_5g"}, []string{"card 1"}},
+	{"an FPGA by another PCI function", []podmap.Allocation{alloc("a", "intel.com/intel_fec_5g", "0000:5f:00.0")}, []string{"card ml a main intel.com/intel_fec_5g"}, []string{"card 1"}},
 	{"an Alveo by its management function", []podmap.Allocation{alloc("a", "amd.com/xilinx_u250-0", "0000:86:00.0")}, []string{"0000:86:00.1 ml a main amd.com/xilinx_u250-0"}, []string{"0000:86:00.1 1"}},
-	{"an Alveo that all pods are given", []podmap.Allocation{alloc("a", "amd.com/xilinx_u250-0", "0000:86:00.1-2")}, []string{"0000:86:00.1 ml a main amd.com/xilinx_u250-0"}, []string{"0000:86:00.1 1"}},
-	{"a GPU that only the PCI core knows", []podmap.Allocation{alloc("a", "amd.com/gpu", "0000:c1:00.0")}, []string{"0000:c1:00.0 ml a main amd.com/gpu"}, []string{"0000:c1:00.0 1"}},
-	{"the same by Intel's DRA", []podmap.Allocation{alloc("a", "gpu.intel.com", "0000-03-00-0-0x56c0", claimed)}, []string{"0000:03:00.0 ml a main gpu.intel.com"}, []string{"0000:03:00.0 1"}},
+	{"an Alveo replica", []podmap.Allocation{alloc("a", "amd.com/xilinx_u250-0", "0000:86:00.1-2")}, []string{"0000:86:00.1 ml a main amd.com/xilinx_u250-0"}, []string{"0000:86:00.1 1"}},
+	{"a GPU that only the PCI core reports", []podmap.Allocation{alloc("a", "amd.com/gpu", "0000:c1:00.0")}, []string{"0000:c1:00.0 ml a main amd.com/gpu"}, []string{"0000:c1:00.0 1"}},
+	{"a GPU that only the PCI core reports, by Intel's DRA", []podmap.Allocation{alloc("a", "gpu.intel.com", "0000-03-00-0-0x56c0", claimed)}, []string{"0000:03:00.0 ml a main gpu.intel.com"}, []string{"0000:03:00.0 1"}},
 	{"no accelerator", []podmap.Allocation{alloc("a", "rdma/hca", "7"), alloc("a", "devices.kubevirt.io/kvm", "kvm3")}, nil, nil},
 	{"no allocation", nil, nil, nil},
 }
 
-// TestAttribution: for every way to have a device and every state of the
-// kubelet with allocations, each device has those holders that it
-// has, and no other device has any.
+// TestAttribution: in every state with allocations, each allocation is attributed to
+// its device and to no other device.
 func TestAttribution(t *testing.T) {
 	for _, state := range []podmap.State{podmap.StateFresh, podmap.StateUnconfirmed, podmap.StateStale} {
 		for _, c := range attributions {
@@ -94,8 +94,8 @@ func TestAttribution(t *testing.T) {
 				if diff := cmp.Diff(c.holders, some); diff != "" {
 					t.Errorf("holders (-want +got):\n%s", diff)
 				}
-				// All others but the one that is cut up are free, or not known
-				// to be.
+				// In the state fresh, the other devices are free, except the
+				// partitioned GPU.
 				want := len(node()) - 1 - len(c.holders)
 				if state != podmap.StateFresh {
 					want = 0
@@ -108,7 +108,7 @@ func TestAttribution(t *testing.T) {
 	}
 }
 
-// lines cuts the value of an info.
+// lines removes the value 1 from the series of an info.
 func lines(series []string) []string {
 	for i, line := range series {
 		series[i] = line[:len(line)-len(" 1")]
@@ -116,15 +116,15 @@ func lines(series []string) []string {
 	return series
 }
 
-// What may be of a device keeps it from being called free; what cannot be,
-// does not.
-func TestDoubt(t *testing.T) {
+// TestUnresolvedIDs: a device is not reported as free if an unresolved id can belong
+// to it.
+func TestUnresolvedIDs(t *testing.T) {
 	for _, c := range []struct {
 		resource, id string
 		free         int // devices of two
 	}{
 		{"rdma/hca", "7", 2},
-		{gpu, "GPU-5f1c9a1e-0009-0009-0009-000000000009", 2}, // another, whatever became of it
+		{gpu, "GPU-5f1c9a1e-0009-0009-0009-000000000009", 2}, // the UUID of another device
 		{gpu, "gpu:0", 1},
 		{"example.com/gpu", "left", 0},
 		{"fpga.intel.com/af-x", "dfl-port.7", 1},
@@ -142,9 +142,9 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// DRA names a MIG device by its place, which NVML may not report. If all others are
-// allocated, only one is left; if several are, none is free, and
-// no other device is doubted.
+// TestElimination: DRA names a MIG device by its place, which NVML may not report. If
+// all other candidates are allocated, the remaining one is the device. If several
+// remain, none of them is reported as free; other devices are not affected.
 func TestElimination(t *testing.T) {
 	const dra = "gpu.nvidia.com"
 	const third = "MIG-third"
@@ -159,37 +159,37 @@ func TestElimination(t *testing.T) {
 		holders []string
 	}{
 		{
-			"one is left",
+			"one candidate",
 			[]podmap.Allocation{alloc("a", gpu, mig1), alloc("b", dra, "gpu-0-mig-1g10gb-19-3", claimed)},
 			[]string{"m1 a 1", "m2 b 1"},
 			[]string{"A 0", "MIG-third 0", "m1 1", "m2 1"},
 		},
 		{
-			"one is left for two pods that share it",
+			"one candidate for two pods that share it",
 			[]podmap.Allocation{alloc("a", gpu, mig1), alloc("b", dra, "gpu-0-mig-1g10gb-19-3", claimed), alloc("c", dra, "gpu-0-mig-1g10gb-19-3", claimed)},
 			[]string{"m1 a 1", "m2 b 1", "m2 c 1"},
 			[]string{"A 0", "MIG-third 0", "m1 1", "m2 2"},
 		},
 		{
-			"both are of one pod",
+			"both belong to one pod",
 			[]podmap.Allocation{alloc("b", dra, "gpu-0-mig-1g10gb-19-0", claimed), alloc("b", dra, "gpu-0-mig-1g10gb-19-1", claimed)},
 			[]string{"m1 b 1", "m2 b 1"},
 			[]string{"A 0", "MIG-third 0", "m1 1", "m2 1"},
 		},
 		{
-			"which is whose is not known",
+			"two candidates for two pods",
 			[]podmap.Allocation{alloc("a", dra, "gpu-0-mig-1g10gb-19-0", claimed), alloc("b", dra, "gpu-0-mig-1g10gb-19-1", claimed)},
 			nil,
 			[]string{"A 0", "MIG-third 0"},
 		},
 		{
-			"which of two is not known",
+			"two candidates for one pod",
 			[]podmap.Allocation{alloc("a", dra, "gpu-0-mig-1g10gb-19-0", claimed)},
 			nil,
 			[]string{"A 0", "MIG-third 0"},
 		},
 		{
-			"the only one of its profile",
+			"the only device of its profile",
 			[]podmap.Allocation{alloc("a", dra, "gpu-0-mig-3g40gb-9-4", claimed)},
 			[]string{"MIG-third a 1"},
 			[]string{"A 0", "MIG-third 1", "m1 0", "m2 0"},
@@ -211,7 +211,7 @@ func TestElimination(t *testing.T) {
 					}
 				}
 			}
-			// What is found so counts as found by its profile.
+			// A device found by elimination is counted as found by its profile.
 			lost := len(r.j.Report().Unresolved)
 			ids := map[string]bool{}
 			for _, h := range c.list {
@@ -225,7 +225,7 @@ func TestElimination(t *testing.T) {
 	}
 }
 
-// What is left on one GPU is not what a name on another means.
+// TestEliminationByGPU: the candidates are MIG devices of the same GPU.
 func TestEliminationByGPU(t *testing.T) {
 	r := newRig(t)
 	r.list(alloc("a", gpu, mig1), alloc("b", "gpu.nvidia.com", "gpu-1-mig-1g10gb-19-3", claimed))
@@ -237,7 +237,7 @@ func TestEliminationByGPU(t *testing.T) {
 	r.want(collector.DeviceHolders, "m1 1", "m2 0")
 }
 
-// Where a driver has published what it calls so, that is what it is.
+// TestPublished: the ResourceSlice of a DRA driver identifies the device.
 func TestPublished(t *testing.T) {
 	published := map[string]podmap.SliceDevice{
 		"gpu-0-mig-1g10gb-19-1": {UUID: mig2[:4] + strings.ToUpper(mig2[4:]), PCI: "0000:11:00.0", Partition: true},
@@ -247,7 +247,7 @@ func TestPublished(t *testing.T) {
 	r := newRig(t, func(r *rig) {
 		r.options.Claimed = func(driver, pool, device string) podmap.SliceDevice {
 			if driver != "gpu.nvidia.com" || pool != "node" {
-				t.Errorf("asked for %q of %q", pool, driver)
+				t.Errorf("requested pool %q of driver %q", pool, driver)
 			}
 			return published[device]
 		}
@@ -267,8 +267,8 @@ func TestPublished(t *testing.T) {
 	r.want(collector.AllocationInfo, "m1 c 1")
 }
 
-// What was found by elimination stays found when others end, and helps to
-// find more.
+// TestEliminationLasts: a device found by elimination stays found when other
+// allocations end. It is no longer a candidate for other allocations.
 func TestEliminationLasts(t *testing.T) {
 	const dra = "gpu.nvidia.com"
 	r := newRig(t)
@@ -287,7 +287,7 @@ func TestEliminationLasts(t *testing.T) {
 		r.after(time.Second, devices...)
 		r.want(collector.AllocationInfo, step.want...)
 	}
-	// Until the partition goes.
+	// It ends when the partition is destroyed.
 	r.after(time.Second, devices[0], devices[1], slice("MIG-new", gpuB, 0, 5, "1g.10gb"))
 	r.want(collector.AllocationInfo)
 	r.list()
@@ -297,9 +297,9 @@ func TestEliminationLasts(t *testing.T) {
 	r.want(collector.AllocationInfo, "MIG-new e 1", "m2 a 1")
 }
 
-// A device that appears after the list, or is called otherwise than before,
-// has its holder from then on.
-func TestDevicesCome(t *testing.T) {
+// TestDevicesAppear: a device that appears after the list, or whose names change, is
+// attributed from then on.
+func TestDevicesAppear(t *testing.T) {
 	r := newRig(t)
 	r.list(alloc("a", gpu, gpuA), alloc("b", gpu, "nvidia1"))
 	r.after(time.Second)
@@ -309,16 +309,16 @@ func TestDevicesCome(t *testing.T) {
 	r.after(time.Second, device(gpuA, 0), device(gpuB, 1))
 	r.want(collector.AllocationInfo, "A a 1", "B b 1")
 	r.want(collector.PodmapHolds, "told 2", "kept 0", "contested 0", "superseded 0", "unresolved 0", "omitted 0")
-	if r.asked != 2 {
-		t.Errorf("the kubelet was asked %d times", r.asked)
+	if r.refreshes != 2 {
+		t.Errorf("%d refreshes of the kubelet's list", r.refreshes)
 	}
-	// And one that goes has none.
+	// A device that disappears has no allocation.
 	r.after(time.Second, device(gpuB, 1))
 	r.want(collector.AllocationInfo, "B b 1")
 }
 
-// A destroyed partition is reported as gone, so that its kept allocation is
-// released; a whole device is not.
+// TestPartitionGone: a destroyed partition is reported as gone, so that its kept
+// allocation is released. A missing whole device is not.
 func TestPartitionGone(t *testing.T) {
 	r := newRig(t)
 	r.list(alloc("a", gpu, gpuA), alloc("b", gpu, mig1))
@@ -329,8 +329,8 @@ func TestPartitionGone(t *testing.T) {
 	}
 }
 
-// Allocated time is the time since the allocation was first listed. It goes on while the
-// kubelet is silent, and ends with what is known.
+// TestAllocated: the allocated time starts with the first list. It continues while the
+// kubelet does not answer, and ends when the list is no longer valid.
 func TestAllocated(t *testing.T) {
 	r := newRig(t)
 	r.list(alloc("a", gpu, gpuA))
@@ -343,7 +343,7 @@ func TestAllocated(t *testing.T) {
 	r.state(podmap.StateStale)
 	r.after(10*time.Second, device(gpuA, 0, down))
 	r.want(collector.AllocationSeconds, "A a 25")
-	// By two ids it is that of the older one.
+	// With two ids it is the time of the older one.
 	r.list(alloc("a", gpu, gpuA+"::0"), alloc("a", gpu, gpuA+"::1", began(20*time.Second, 10*time.Second)))
 	r.after(10*time.Second, device(gpuA, 0))
 	r.want(collector.AllocationSeconds, "A a 35")
@@ -354,8 +354,8 @@ func TestAllocated(t *testing.T) {
 	r.want(collector.DeviceHolders)
 }
 
-// TestResources: the resources by which a device is allocated.
-func TestHeld(t *testing.T) {
+// TestResources: Resources returns the resources by which a device is allocated.
+func TestResources(t *testing.T) {
 	r := newRig(t)
 	r.list(alloc("a", "fpga.intel.com/region-y", "dfl-fme.0"), alloc("b", "fpga.intel.com/af-x", "dfl-port.0"))
 	r.after(time.Second, fpga("card"), device(gpuA, 0))
@@ -372,8 +372,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// Allocations beyond the limit have no series and are counted. Their devices
-// are not free.
+// TestLimit: allocations beyond the limit have no series and are counted. Their
+// devices are not free.
 func TestLimit(t *testing.T) {
 	r := newRig(t, func(r *rig) { r.settings.MaxHolders = 1 })
 	r.list(alloc("a", gpu, gpuA), alloc("b", gpu, gpuB))

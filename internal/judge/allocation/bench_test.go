@@ -11,7 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// crowd is 250 pods that share 16 GPUs, and what the Sampler makes of those.
+// crowd is a node with 250 pods that share 16 GPUs, and its Snapshots.
 type crowd struct {
 	list []podmap.Allocation
 	base []collector.Device
@@ -42,7 +42,8 @@ func newCrowd() *crowd {
 	return c
 }
 
-// next is the next Snapshot: readings have the room that the Sampler leaves.
+// next returns the next Snapshot. Its readings have the spare capacity that the
+// Sampler reserves.
 func (c *crowd) next() *collector.Snapshot {
 	c.now = c.now.Add(time.Second)
 	c.snap.Time, c.snap.Node = c.now, c.node[:0]
@@ -60,8 +61,8 @@ func (c *crowd) judge() *allocation.Judge {
 	return allocation.New(allocation.Options{Map: func() *podmap.Map { return c.pods }}, allocation.DefaultSettings())
 }
 
-// BenchmarkJudge: a Snapshot with nothing new, and one with a new list of the
-// kubelet. What it takes to make the Snapshot is not counted.
+// BenchmarkJudge judges a Snapshot without changes, and one with a new list of the
+// kubelet. It does not measure the creation of the Snapshot.
 func BenchmarkJudge(b *testing.B) {
 	for _, fresh := range []bool{false, true} {
 		b.Run(map[bool]string{false: "steady", true: "new list"}[fresh], func(b *testing.B) {
@@ -95,7 +96,7 @@ func BenchmarkReport(b *testing.B) {
 	}
 }
 
-// TestSteady: a Snapshot with nothing new costs no memory.
+// TestSteady: judging a Snapshot without changes allocates no memory.
 func TestSteady(t *testing.T) {
 	c := newCrowd()
 	j := c.judge()

@@ -28,6 +28,6 @@ func TestDocs(t *testing.T) {
 	}
 	if s := file.Allocation; len(s.Prices) != 3 || len(s.Idle.Resources) != 2 || s.Idle.Grace != allocation.DefaultSettings().Idle.Grace ||
 		s.Idle.Floor != allocation.DefaultSettings().Idle.Floor || s.Idle.Traffic != allocation.DefaultSettings().Idle.Traffic || s.MaxHolders != allocation.DefaultSettings().MaxHolders {
-		t.Errorf("not the configuration of the page: %+v", s)
+		t.Errorf("the configuration differs from the page's: %+v", s)
 	}
 }

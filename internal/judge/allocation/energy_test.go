@@ -9,8 +9,8 @@ import (
 
 func joules(v float64) fact { return set(collector.EnergyJoules, v) }
 
-// Energy is the pod's that has the device alone, from the first Snapshot to the
-// last in which it does, and no pod's while others use it too.
+// TestEnergy: a pod has the energy that the device uses while it is allocated to this
+// pod alone. While pods share the device, no pod has it.
 func TestEnergy(t *testing.T) {
 	r := newRig(t)
 	step := func(used float64, facts ...fact) {
@@ -20,7 +20,7 @@ func TestEnergy(t *testing.T) {
 	r.want(collector.AllocationEnergy)
 	r.list(alloc("a", gpu, gpuA))
 	step(1100)
-	r.want(collector.AllocationEnergy, "A a 0") // the use before its first list does not count
+	r.want(collector.AllocationEnergy, "A a 0") // energy before the first list does not count
 	step(1150)
 	r.want(collector.AllocationEnergy, "A a 50")
 	step(20) // the driver has been reloaded
@@ -35,14 +35,14 @@ func TestEnergy(t *testing.T) {
 	r.want(collector.AllocationEnergy, "A a 60")
 	r.list(replicas[1])
 	step(300)
-	r.want(collector.AllocationEnergy, "A a 60") // it ended, and keeps its series
+	r.want(collector.AllocationEnergy, "A a 60") // the allocation has ended; its series stays
 	r.list(alloc("b", gpu, gpuA))
 	step(400)
 	step(450)
 	r.want(collector.AllocationEnergy, "A b 50", "A a 60")
 }
 
-// A partition has no energy of its own, and that of its device is not its.
+// TestEnergyOfPartitions: the energy of a partition is not measured.
 func TestEnergyOfPartitions(t *testing.T) {
 	r := newRig(t)
 	r.list(alloc("a", "nvidia.com/mig-1g.10gb", mig1))
@@ -52,7 +52,8 @@ func TestEnergyOfPartitions(t *testing.T) {
 	r.want(collector.AllocationEnergy)
 }
 
-// If unattributed processes run, the energy is not the allocation's.
+// TestEnergyBesideUnattributed: energy is absent while unattributed processes use the
+// device.
 func TestEnergyBesideUnattributed(t *testing.T) {
 	r := newRig(t, processes)
 	r.list(alloc("a", gpu, gpuA))

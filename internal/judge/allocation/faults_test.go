@@ -20,7 +20,7 @@ func xid(code uint64, at time.Duration, more ...func(*collector.Event)) collecto
 	return e
 }
 
-// happen judges a Snapshot with events, so long after the start.
+// happen judges a Snapshot with events at a time after the start.
 func (r *rig) happen(at time.Duration, news []collector.Event, devices ...collector.Device) {
 	r.now = start.Add(at)
 	r.judge(news, devices...)
@@ -41,8 +41,8 @@ func (r *rig) faults(want ...string) {
 	}
 }
 
-// A fault is recorded on the allocation at its time, and outlives the
-// pod by an hour.
+// TestFault: a fault is recorded for the pod that had the device at that time. Its
+// series stays for an hour after the pod ends.
 func TestFault(t *testing.T) {
 	r := newRig(t)
 	one := device(gpuA, 0)
@@ -50,28 +50,28 @@ func TestFault(t *testing.T) {
 	r.happen(time.Second, nil, one)
 	r.happen(10*time.Second, []collector.Event{xid(79, 9*time.Second), {Device: gpuA, Kind: collector.EventBusLoss, Time: start.Add(8 * time.Second)}}, one)
 	r.faults("A a xid_79 9", "A a bus_loss 8")
-	if r.asked != 1 {
-		t.Errorf("the kubelet was asked %d times", r.asked)
+	if r.refreshes != 1 {
+		t.Errorf("%d refreshes of the kubelet's list", r.refreshes)
 	}
-	// The second witness reports the same fault. An entry from before the
-	// start concerns no allocation.
+	// The second witness reports the same fault. A log entry from before the
+	// start of the exporter is not recorded.
 	r.happen(11*time.Second, []collector.Event{
 		xid(79, 10*time.Second, func(e *collector.Event) { e.Witnesses = []string{"nvidia", "kernellog"} }),
 		xid(48, 2*time.Second, func(e *collector.Event) { e.Past = true }),
 	}, one)
 	r.faults("A a xid_79 9", "A a bus_loss 8")
 
-	// An older one that is reported late.
+	// An older fault with the same number is reported late.
 	r.happen(12*time.Second, []collector.Event{xid(79, 4*time.Second)}, one)
 	r.faults("A a xid_79 9", "A a bus_loss 8")
 
 	r.list(alloc("b", gpu, gpuA, began(20*time.Second, 10*time.Second)))
 	r.happen(20*time.Second, nil, one)
 	r.faults("A a xid_79 9", "A a bus_loss 8")
-	// One that is reported late.
+	// A fault of the previous pod is reported late.
 	r.happen(21*time.Second, []collector.Event{xid(13, 12*time.Second), xid(31, 20500*time.Millisecond)}, one)
 	r.faults("A b xid_31 20.5", "A a xid_79 9", "A a bus_loss 8", "A a xid_13 12")
-	// The same pod again has the same series.
+	// A pod of the same name continues the series.
 	r.list(alloc("a", gpu, gpuA, began(30*time.Second, 20*time.Second)))
 	r.happen(30*time.Second, []collector.Event{xid(79, 30*time.Second)}, one)
 	r.faults("A a xid_79 30", "A a bus_loss 8", "A a xid_13 12", "A b xid_31 20.5")
@@ -84,8 +84,8 @@ func TestFault(t *testing.T) {
 	r.faults()
 }
 
-// A pod that dies so fast that the kubelet lists it only after the fault is
-// not missed.
+// TestFaultBeforeList: a fault is recorded for a pod that the kubelet lists shortly
+// after the fault.
 func TestFaultBeforeList(t *testing.T) {
 	r := newRig(t)
 	one := device(gpuA, 0)
@@ -94,14 +94,14 @@ func TestFaultBeforeList(t *testing.T) {
 	r.list(alloc("a", gpu, gpuA, began(11*time.Second, 0)))
 	r.happen(11*time.Second, nil, one)
 	r.faults("A a xid_79 9")
-	// One that came after it has nothing to do with it, nor one of which it is
-	// not known when it began.
+	// It is not recorded for a pod that started after the fault, or whose start
+	// is unknown.
 	r = newRig(t)
 	r.happen(10*time.Second, []collector.Event{xid(79, 9*time.Second)}, one)
 	r.list(alloc("a", gpu, gpuA, began(20*time.Second, 10*time.Second)), alloc("b", gpu, gpuA, func(h *podmap.Allocation) { h.Since = start.Add(20 * time.Second) }))
 	r.happen(20*time.Second, nil, one)
 	r.faults()
-	// Long after, the pod is more likely to have come later.
+	// It is not recorded for a pod that is first listed minutes later.
 	r = newRig(t)
 	r.happen(10*time.Second, []collector.Event{xid(79, 9*time.Second)}, one)
 	r.happen(5*time.Minute, nil, one)
@@ -110,8 +110,8 @@ func TestFaultBeforeList(t *testing.T) {
 	r.faults()
 }
 
-// A fault of a GPU that is cut up harms the partition that it is attributed
-// to, or all.
+// TestFaultOfPartition: a fault of a partitioned GPU is recorded for the partition
+// that it names, or for all partitions.
 func TestFaultOfPartition(t *testing.T) {
 	r := newRig(t)
 	r.list(alloc("a", gpu, mig1), alloc("b", gpu, mig2))
@@ -132,7 +132,7 @@ func TestFaultOfPartition(t *testing.T) {
 	}
 }
 
-// A storm of different faults has few series.
+// TestFaultStorm: the number of series of faults is bounded.
 func TestFaultStorm(t *testing.T) {
 	r := newRig(t)
 	r.list(alloc("a", gpu, gpuA))
@@ -145,7 +145,7 @@ func TestFaultStorm(t *testing.T) {
 	if n := len(r.series(collector.AllocationFault)); n != 16 {
 		t.Errorf("%d series", n)
 	}
-	// Without an allocation nothing grows.
+	// The number of faults kept for later allocations is bounded too.
 	r.list()
 	r.happen(2*time.Second, storm, device(gpuA, 0))
 	r.list(alloc("b", gpu, gpuA, began(3*time.Second, 500*time.Millisecond)))
@@ -155,18 +155,19 @@ func TestFaultStorm(t *testing.T) {
 	}
 }
 
-// Which events ask for a new list, and cost a pod something.
+// TestEvents: which kinds of events refresh the kubelet's list, and which are recorded
+// as faults.
 func TestEvents(t *testing.T) {
 	for _, c := range []struct {
-		kind  collector.EventKind
-		fault string
-		asked int
+		kind      collector.EventKind
+		fault     string
+		refreshes int
 	}{
 		{collector.EventBusLoss, "bus_loss", 1},
 		{collector.EventUnavailable, "gpu_unavailable", 1},
 		{collector.EventPoisonFatal, "poison_fatal", 0},
 		{collector.EventECCDoubleBit, "ecc_double_bit", 0},
-		{collector.EventAER, "", 0}, // most are corrected, and there may be many
+		{collector.EventAER, "", 0}, // most are corrected, and they can be frequent
 		{collector.EventMIGConfig, "", 1},
 		{collector.EventReconfiguration, "", 1},
 		{collector.EventDriverLoaded, "", 1},
@@ -176,8 +177,8 @@ func TestEvents(t *testing.T) {
 		r.list(alloc("a", gpu, gpuA))
 		r.happen(time.Second, nil, device(gpuA, 0))
 		r.happen(2*time.Second, []collector.Event{{Device: gpuA, Kind: c.kind, Time: r.now}}, device(gpuA, 0))
-		if r.asked != c.asked {
-			t.Errorf("%s: asked %d times", c.kind, r.asked)
+		if r.refreshes != c.refreshes {
+			t.Errorf("%s: %d refreshes", c.kind, r.refreshes)
 		}
 		if c.fault == "" {
 			r.faults()

@@ -12,9 +12,9 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// FuzzList: whatever names and ids the kubelet lists, series are well formed
-// and within their bounds, each pod on a device has one, and every allocation
-// is either reported, or counted as unresolved or omitted.
+// FuzzList: for any names and ids in the kubelet's list, series are valid and their
+// number is bounded. Each pod has one series per device. Every allocation is reported,
+// or counted as unresolved or omitted.
 func FuzzList(f *testing.F) {
 	f.Add("ml\x00a\x00main\x00nvidia.com/gpu\x00" + gpuA + "\nml\x00b\x00main\x00nvidia.com/gpu\x00nvidia0")
 	f.Add("ml\x00a\x00main\x00nvidia.com/gpu\x00" + gpuA + "::0\nml\x00a\x00side\x00nvidia.com/gpu.shared\x00" + gpuA + "::1\nml\x00b\x00x\x00r\x00" + gpuA + "-3")
@@ -32,7 +32,7 @@ func FuzzList(f *testing.F) {
 			if len(parts) != 5 || len(list) >= 50 || len(line) > 2500 {
 				continue
 			}
-			for i, p := range parts { // podmap leaves out what is longer
+			for i, p := range parts { // podmap skips longer names
 				parts[i] = p[:min(len(p), 512)]
 			}
 			h := alloc(parts[1], parts[3], strings.ToValidUTF8(parts[4], ""), containers(parts[2]))
@@ -56,7 +56,7 @@ func FuzzList(f *testing.F) {
 					reported++
 					pair := d.ID + "\x00" + x.Labels[0] + "\x00" + x.Labels[1]
 					if pairs[pair] {
-						t.Errorf("twice: %q", pair)
+						t.Errorf("duplicate series: %q", pair)
 					}
 					pairs[pair] = true
 				}
@@ -76,7 +76,7 @@ func FuzzList(f *testing.F) {
 	})
 }
 
-// TestConcurrent: all that is not Judge may be called at any time.
+// TestConcurrent: every method except Judge may be called concurrently.
 func TestConcurrent(t *testing.T) {
 	r := newRig(t)
 	r.list(alloc("a", gpu, gpuA))

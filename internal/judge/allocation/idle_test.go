@@ -8,13 +8,12 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 )
 
-// step is some time in which the device shows the facts, in Snapshots of
-// ten seconds.
+// step is a time in which the device has the facts. There is a Snapshot every 10 s.
 type step struct {
 	lasts time.Duration
 	facts []fact
-	// idle, total and last are the values in the end: seconds, and seconds
-	// since the start; -1 for nothing.
+	// idle, total and last are the values at the end of the step, in seconds; last
+	// is relative to the start. -1 means absent.
 	idle, total, last float64
 }
 
@@ -22,42 +21,42 @@ func f(facts ...fact) []fact { return facts }
 
 const mib = 1 << 20
 
-var idleStories = []struct {
+var idleCases = []struct {
 	name  string
 	idle  func(*allocation.Idle)
 	steps []step
 }{
-	{"a GPU that computes", nil, []step{{5 * time.Minute, f(compute(0.9)), 0, 0, 300}}},
-	{"a GPU that does nothing", nil, []step{{5 * time.Minute, f(compute(0)), 300, 300, -1}}},
-	{"within grace", nil, []step{{50 * time.Second, f(compute(0)), 0, 0, -1}, {10 * time.Second, f(compute(0)), 60, 60, -1}}},
-	{"a pause shorter than grace", nil, []step{
+	{"an active GPU", nil, []step{{5 * time.Minute, f(compute(0.9)), 0, 0, 300}}},
+	{"an idle GPU", nil, []step{{5 * time.Minute, f(compute(0)), 300, 300, -1}}},
+	{"within the grace period", nil, []step{{50 * time.Second, f(compute(0)), 0, 0, -1}, {10 * time.Second, f(compute(0)), 60, 60, -1}}},
+	{"a pause shorter than the grace period", nil, []step{
 		{time.Minute, f(compute(1)), 0, 0, 60},
 		{50 * time.Second, f(compute(0)), 0, 0, 60},
 		{time.Minute, f(compute(1)), 0, 0, 170},
 	}},
-	{"a pause longer than grace counts from its beginning", nil, []step{
+	{"a pause longer than the grace period counts from its beginning", nil, []step{
 		{time.Minute, f(compute(1)), 0, 0, 60},
 		{2 * time.Minute, f(compute(0)), 120, 120, 60},
 		{time.Minute, f(compute(1)), 0, 120, 240},
 		{90 * time.Second, f(compute(0.005)), 90, 210, 240},
 	}},
-	{"no grace", func(i *allocation.Idle) { i.Grace = 0 }, []step{{10 * time.Second, f(compute(0)), 10, 10, -1}}},
+	{"no grace period", func(i *allocation.Idle) { i.Grace = 0 }, []step{{10 * time.Second, f(compute(0)), 10, 10, -1}}},
 	{"at the floor", nil, []step{{2 * time.Minute, f(compute(0.01)), 120, 120, -1}, {10 * time.Second, f(compute(0.02)), 0, 120, 130}}},
 	{"another floor", func(i *allocation.Idle) { i.Floor = 0.1 }, []step{{2 * time.Minute, f(compute(0.1)), 120, 120, -1}}},
-	{"only its encoder works", nil, []step{{2 * time.Minute, f(compute(0), engine("encoder", 0.3)), 0, 0, 120}}},
-	{"only its decoder works", nil, []step{{2 * time.Minute, f(compute(0), engine("decoder", 0.3)), 0, 0, 120}}},
-	{"only its memory works", nil, []step{{2 * time.Minute, f(compute(0), engine("memory", 0.3)), 0, 0, 120}}},
-	{"only its JPEG engine works", nil, []step{{2 * time.Minute, f(compute(0), engine("jpeg", 0.3)), 0, 0, 120}}},
-	{"only its tensor cores are seen to work", nil, []step{{2 * time.Minute, f(compute(0), unit("tensor", 0.3)), 0, 0, 120}}},
-	{"only PCIe works", nil, []step{{2 * time.Minute, f(compute(0), set(collector.PCIeReceiveRate, 3*mib)), 0, 0, 120}}},
-	{"only NVLink works", nil, []step{{2 * time.Minute, f(compute(0), set(collector.NVLinkTransmitRate, 3*mib)), 0, 0, 120}}},
-	{"its sensors are read over PCIe", nil, []step{{2 * time.Minute, f(compute(0), set(collector.PCIeReceiveRate, 100_000)), 120, 120, -1}}},
+	{"only the encoder is active", nil, []step{{2 * time.Minute, f(compute(0), engine("encoder", 0.3)), 0, 0, 120}}},
+	{"only the decoder is active", nil, []step{{2 * time.Minute, f(compute(0), engine("decoder", 0.3)), 0, 0, 120}}},
+	{"only the memory is active", nil, []step{{2 * time.Minute, f(compute(0), engine("memory", 0.3)), 0, 0, 120}}},
+	{"only the JPEG engine is active", nil, []step{{2 * time.Minute, f(compute(0), engine("jpeg", 0.3)), 0, 0, 120}}},
+	{"only the tensor cores are active", nil, []step{{2 * time.Minute, f(compute(0), unit("tensor", 0.3)), 0, 0, 120}}},
+	{"only PCIe is active", nil, []step{{2 * time.Minute, f(compute(0), set(collector.PCIeReceiveRate, 3*mib)), 0, 0, 120}}},
+	{"only NVLink is active", nil, []step{{2 * time.Minute, f(compute(0), set(collector.NVLinkTransmitRate, 3*mib)), 0, 0, 120}}},
+	{"only sensors are read over PCIe", nil, []step{{2 * time.Minute, f(compute(0), set(collector.PCIeReceiveRate, 100_000)), 120, 120, -1}}},
 	{"a MIG device", nil, []step{{2 * time.Minute, f(unit("graphics", 0)), 120, 120, -1}, {10 * time.Second, f(unit("graphics", 0.5)), 0, 120, 130}}},
 	{"a MIG device with SM activity", nil, []step{{2 * time.Minute, f(unit("sm", 0)), 120, 120, -1}}},
-	{"nothing is known", nil, []step{{5 * time.Minute, nil, -1, -1, -1}}},
-	{"all but the compute engine", nil, []step{{5 * time.Minute, f(engine("encoder", 0), set(collector.PCIeReceiveRate, 0)), -1, -1, -1}}},
-	{"work without a measure of the compute engine", nil, []step{{time.Minute, f(engine("encoder", 0.5)), 0, 0, 60}, {time.Minute, f(engine("encoder", 0)), -1, 0, 60}}},
-	{"an engine that does not answer any more", nil, []step{
+	{"nothing is measured", nil, []step{{5 * time.Minute, nil, -1, -1, -1}}},
+	{"all but the compute engine are measured", nil, []step{{5 * time.Minute, f(engine("encoder", 0), set(collector.PCIeReceiveRate, 0)), -1, -1, -1}}},
+	{"active without a measurement of the compute engine", nil, []step{{time.Minute, f(engine("encoder", 0.5)), 0, 0, 60}, {time.Minute, f(engine("encoder", 0)), -1, 0, 60}}},
+	{"an engine is no longer measured", nil, []step{
 		{2 * time.Minute, f(compute(0), engine("encoder", 0)), 120, 120, -1},
 		{10 * time.Second, f(compute(0)), -1, 120, -1},
 		{10 * time.Second, f(compute(0)), 140, 120, -1}, // the gap is bridged and not counted
@@ -69,22 +68,22 @@ var idleStories = []struct {
 		{10 * time.Second, f(compute(0)), 180, 120, -1},
 		{time.Minute, f(compute(0)), 240, 180, -1},
 	}},
-	{"a long gap ends the stretch", nil, []step{
+	{"a long gap ends the idle period", nil, []step{
 		{2 * time.Minute, f(compute(0)), 120, 120, -1},
 		{80 * time.Second, f(down), -1, 120, -1},
 		{10 * time.Second, f(compute(0)), 0, 120, -1},
 		{70 * time.Second, f(compute(0)), 70, 190, -1},
 	}},
-	{"a gap after work is no idle time", nil, []step{
+	{"a gap after activity is not idle time", nil, []step{
 		{time.Minute, f(compute(1)), 0, 0, 60},
 		{30 * time.Second, f(down), -1, 0, 60},
 		{70 * time.Second, f(compute(0)), 60, 60, 60},
 	}},
 }
 
-// Idle is what does nothing and is known to, at the rate of sampling.
+// TestIdle: a device is idle if all of its engines are measured and inactive.
 func TestIdle(t *testing.T) {
-	for _, s := range idleStories {
+	for _, s := range idleCases {
 		t.Run(s.name, func(t *testing.T) {
 			r := newRig(t, func(r *rig) {
 				if s.idle != nil {
@@ -92,7 +91,7 @@ func TestIdle(t *testing.T) {
 				}
 			})
 			r.list(alloc("train", gpu, gpuA))
-			// The allocation begins with the first sample of the device.
+			// The allocation starts with the first sample of the device.
 			r.after(0, device(gpuA, 0, s.steps[0].facts...))
 			for i, st := range s.steps {
 				for range int(st.lasts / (10 * time.Second)) {
@@ -121,7 +120,7 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// value is that of the only series of a family.
+// value returns the value of the first series of a family, or -1.
 func (r *rig) value(m *collector.Metric) float64 {
 	for _, d := range r.snap.Devices {
 		for _, x := range d.Readings {

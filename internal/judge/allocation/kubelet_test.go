@@ -18,8 +18,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// cluster is a simulated kubelet, a Watcher of it and a Judge, in a bubble of
-// virtual time.
+// cluster is a simulated kubelet, its Watcher and a Judge in a synctest bubble.
 type cluster struct {
 	*rig
 	pipe kubelet.Pipe
@@ -52,7 +51,7 @@ func inCluster(t *testing.T, test func(*testing.T, *cluster)) {
 	})
 }
 
-// socket makes a new file for the socket in place of the one there is.
+// socket replaces the file of the socket.
 func (c *cluster) socket(t *testing.T) {
 	if err := os.WriteFile(c.path+".new", nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -70,7 +69,7 @@ func (c *cluster) restart(pods ...kubelet.Pod) {
 	}
 }
 
-// pass lets time pass, with a Snapshot of these devices every five seconds.
+// pass lets d pass, with a Snapshot of the devices every 5 s.
 func (c *cluster) pass(d time.Duration, devices ...collector.Device) {
 	for range int(d / (5 * time.Second)) {
 		time.Sleep(5 * time.Second)
@@ -80,9 +79,8 @@ func (c *cluster) pass(d time.Duration, devices ...collector.Device) {
 	}
 }
 
-// allocated returns the pods and the age of their allocations, as
-// the page has them, and fails where one of them has a device for less time than
-// before.
+// allocated returns the devices and pods that accel_allocation_seconds_total has. It
+// fails if a value is lower than the one in before, which it updates.
 func (c *cluster) allocated(before map[string]float64) []string {
 	c.t.Helper()
 	var names []string
@@ -103,9 +101,8 @@ func (c *cluster) allocated(before map[string]float64) []string {
 	return names
 }
 
-// TestKubelet: in every behaviour of the kubelet, running pods keep their
-// devices, their time goes on, and no device is free that is
-// not.
+// TestKubelet: for every behaviour of the kubelet, running pods keep their devices,
+// their allocated time increases, and no allocated device is reported as free.
 func TestKubelet(t *testing.T) {
 	dra := kubelet.Pod{Namespace: "ml", Name: "claims", Containers: []kubelet.Container{{Name: "main"}, {Name: "side"}}, Claims: []kubelet.Claim{
 		{Namespace: "ml", Name: "claim", Devices: []kubelet.ClaimDevice{{Driver: "gpu.nvidia.com", Pool: "node", Device: "gpu-2"}}},
@@ -131,9 +128,9 @@ func TestKubelet(t *testing.T) {
 		do   func(c *cluster)
 	}{
 		{"steady", func(c *cluster) { c.pass(10*time.Minute, devices...) }},
-		{"restarts and lists nothing yet", func(c *cluster) { c.restart() }},
-		{"restarts and lists half", func(c *cluster) { c.restart(pods[:4]...) }},
-		{"restarts and is done", func(c *cluster) { c.restart(pods...) }},
+		{"restarts with an empty list", func(c *cluster) { c.restart() }},
+		{"restarts with half of the list", func(c *cluster) { c.restart(pods[:4]...) }},
+		{"restarts with the complete list", func(c *cluster) { c.restart(pods...) }},
 		{"restarts while the API server is down", func(c *cluster) { c.restart(proxy); c.pass(50*time.Minute, devices...) }},
 		{"is down for a minute", func(c *cluster) { c.srv.Stop() }},
 		{"was down for a minute", func(c *cluster) { c.srv.Stop(); c.pass(time.Minute, devices...); c.restart(pods...) }},
@@ -153,7 +150,7 @@ func TestKubelet(t *testing.T) {
 				}
 				for _, line := range c.series(collector.DeviceHolders) {
 					if strings.HasSuffix(line, " 0") {
-						t.Errorf("called free: %s", line)
+						t.Errorf("reported as free: %s", line)
 					}
 				}
 			})
@@ -161,8 +158,8 @@ func TestKubelet(t *testing.T) {
 	}
 }
 
-// A GPU that goes from one pod to another, and one that is repartitioned while the
-// kubelet does not list much.
+// TestHandOver: a GPU is allocated to another pod, and a GPU is repartitioned while
+// the kubelet's list is incomplete.
 func TestHandOver(t *testing.T) {
 	proxy := kubelet.Simple("kube-system", "proxy", "")
 	a, b := kubelet.Simple("ml", "a", gpu, gpuA), kubelet.Simple("ml", "b", gpu, gpuA)
@@ -179,13 +176,14 @@ func TestHandOver(t *testing.T) {
 		c.pass(15*time.Second, devices...)
 		c.want(collector.AllocationInfo, "A b 1", "m1 part 1")
 		if idle := c.value(collector.AllocationIdle); idle != 0 {
-			t.Errorf("b inherits idleness of %v", idle)
+			t.Errorf("b continues the idle time of a: %v", idle)
 		}
 		c.srv.SetPods(proxy, part)
 		c.pass(15*time.Second, devices...)
 		c.want(collector.AllocationInfo, "m1 part 1")
 		c.want(collector.DeviceHolders, "A 0", "m1 1")
-		// The kubelet restarts without the API server, and the partition goes.
+		// The kubelet restarts without the API server, and the partition is
+		// destroyed.
 		c.restart(proxy)
 		c.pass(30*time.Second, devices...)
 		c.want(collector.AllocationInfo, "m1 part 1")

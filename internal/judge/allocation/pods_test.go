@@ -7,8 +7,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// TestPods: what a pod's devices do is added up; a sum over devices of which
-// one is unknown is absent.
+// TestPods: values of a pod are computed over its devices. A sum is absent if the
+// value of one device is unknown.
 func TestPods(t *testing.T) {
 	busy := func(use, memory, watts float64) []fact {
 		return []fact{used(use, memory), set(collector.PowerWatts, watts)}

@@ -13,7 +13,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// worker is a process as it is, whatever is seen of it.
+// worker is the actual state of a process.
 type worker struct {
 	pid         int
 	pod         string // "" for the host
@@ -21,7 +21,7 @@ type worker struct {
 	use, memory float64
 }
 
-// randomNode is a node with what really happens on it.
+// randomNode is the actual state of a node.
 type randomNode struct {
 	rng     *rand.Rand
 	devices []string // ids
@@ -58,7 +58,7 @@ func newRandomNode(seed uint64) *randomNode {
 			pod += 2
 		}
 	}
-	for range n.rng.IntN(5) { // of anybody, anywhere
+	for range n.rng.IntN(5) { // of any pod on any device
 		n.spawn("p"+string('a'+rune(n.rng.IntN(16))), n.rng.IntN(len(n.devices)))
 	}
 	if n.rng.IntN(4) == 0 {
@@ -79,7 +79,7 @@ func (n *randomNode) spawn(pod string, device int) {
 	n.workers = append(n.workers, worker{pid: 100 + len(n.workers), pod: pod, device: device})
 }
 
-// work has every process do something, or nothing.
+// work sets a random use of every process.
 func (n *randomNode) work() {
 	for i := range n.workers {
 		w := &n.workers[i]
@@ -90,7 +90,7 @@ func (n *randomNode) work() {
 	}
 }
 
-// truth is what a pod really did on a device.
+// truth returns the actual use of a device by a pod, or by all processes for "*".
 func (n *randomNode) truth(pod string, device int) (use, memory float64) {
 	for _, w := range n.workers {
 		if w.device == device && (w.pod == pod || pod == "*") {
@@ -100,7 +100,7 @@ func (n *randomNode) truth(pod string, device int) (use, memory float64) {
 	return min(1, use), memory
 }
 
-// show returns what is seen of the devices this time.
+// show returns the devices with a random part of the measurements.
 func (n *randomNode) show() []collector.Device {
 	var out []collector.Device
 	for i, id := range n.devices {
@@ -112,7 +112,7 @@ func (n *randomNode) show() []collector.Device {
 		switch n.rng.IntN(10) {
 		case 0:
 			down(&d)
-		case 1: // its use cannot be read
+		case 1: // the utilization is not measured
 			d.Set(collector.MemoryUsed, memory)
 		default:
 			if n.mig[i] {
@@ -140,11 +140,12 @@ func (n *randomNode) show() []collector.Device {
 	return out
 }
 
-// ledger has the previous values of a series, and its idle time.
+// ledger has the previous values of an allocation, and its actual idle time.
 type ledger struct{ allocated, idleTotal, idle float64 }
 
-// TestRandomNodes: on 300 nodes, the holders of a device never have more than
-// the device, a zero is one, what is called idle was, and counters only grow.
+// TestRandomNodes checks 300 nodes: the sum over the pods of a device does not exceed
+// the device's value, a value of 0 is exact, an idle device was idle, and counters do
+// not decrease.
 func TestRandomNodes(t *testing.T) {
 	seen := map[*collector.Metric]int{}
 	for seed := range uint64(300) {
@@ -195,7 +196,7 @@ func checkDevice(t *testing.T, n *randomNode, d *collector.Device, at int, step 
 	for _, x := range d.Readings {
 		if !strings.HasPrefix(x.Metric.Name, "accel_allocation_") {
 			if x.Metric == collector.DeviceHolders && x.Value == 0 && isAllocated(n, d.ID) {
-				t.Errorf("%s is free, and is not", d.ID)
+				t.Errorf("%s is allocated, but reported as free", d.ID)
 			}
 			continue
 		}
@@ -209,7 +210,7 @@ func checkDevice(t *testing.T, n *randomNode, d *collector.Device, at int, step 
 			ledgers[key] = l
 		}
 		switch x.Metric {
-		case collector.AllocationSeconds: // comes first
+		case collector.AllocationSeconds: // precedes the other series
 			if x.Value < l.allocated {
 				t.Errorf("%s of %s: allocated %v after %v", pod, d.ID, x.Value, l.allocated)
 			}
@@ -219,8 +220,8 @@ func checkDevice(t *testing.T, n *randomNode, d *collector.Device, at int, step 
 			}
 		case collector.AllocationUtilization, collector.AllocationMemory:
 			sums[x.Metric] += x.Value
-			if really := map[*collector.Metric]float64{collector.AllocationUtilization: use, collector.AllocationMemory: memory}[x.Metric]; x.Value == 0 && really != 0 {
-				t.Errorf("%s of %s: %s is 0, and was %v", pod, d.ID, x.Metric.Name, really)
+			if actual := map[*collector.Metric]float64{collector.AllocationUtilization: use, collector.AllocationMemory: memory}[x.Metric]; x.Value == 0 && actual != 0 {
+				t.Errorf("%s of %s: %s is 0, actual value %v", pod, d.ID, x.Metric.Name, actual)
 			}
 		case collector.AllocationIdle:
 			if x.Value > 0 && use != 0 || x.Value > l.allocated {
@@ -228,14 +229,14 @@ func checkDevice(t *testing.T, n *randomNode, d *collector.Device, at int, step 
 			}
 		case collector.AllocationIdleTotal:
 			if x.Value < l.idleTotal || x.Value > l.idle+slack {
-				t.Errorf("%s of %s: %v idle after %v, and was for %v", pod, d.ID, x.Value, l.idleTotal, l.idle)
+				t.Errorf("%s of %s: idle total %v after %v, actual %v", pod, d.ID, x.Value, l.idleTotal, l.idle)
 			}
 			l.idleTotal = x.Value
 		}
 	}
 	use, memory := n.truth("*", at)
 	if sums[collector.AllocationUtilization] > use+slack || sums[collector.AllocationMemory] > memory+slack {
-		t.Errorf("holders of %s have %v and %v, the device %v and %v", d.ID, sums[collector.AllocationUtilization], sums[collector.AllocationMemory], use, memory)
+		t.Errorf("pods on %s use %v and %v, the device %v and %v", d.ID, sums[collector.AllocationUtilization], sums[collector.AllocationMemory], use, memory)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// answers is why each device can be had or not.
-func (r *rig) answers() map[string]string {
+// availability returns the availability of each device with its reason.
+func (r *rig) availability() map[string]string {
 	out := map[string]string{}
 	for _, d := range r.j.Report().Devices {
 		out[short(d.ID)] = strings.TrimSpace(string(d.Availability) + " " + d.Why)
@@ -23,14 +23,14 @@ func (r *rig) answers() map[string]string {
 	return out
 }
 
-// failed is the verdict of a device.
+// failed sets a verdict on the device.
 func failed(d *collector.Device) {
 	d.Verdict = &collector.Verdict{State: "failed", Action: "reset", Reasons: []collector.Reason{
 		{Code: "xid_79", Text: "it fell off the bus"}, {Code: "b", Text: "b"}, {Code: "c", Text: "c"}, {Code: "d", Text: "d"},
 	}}
 }
 
-// Why a device is not allocated, or not known to be.
+// TestAvailability: the availability of a device and its reason.
 func TestAvailability(t *testing.T) {
 	two := []collector.Device{device(gpuA, 0), device(gpuB, 1)}
 	const plugin = "not allocatable as nvidia.com/gpu: its device plugin reports it as unhealthy, or has not registered"
@@ -41,26 +41,26 @@ func TestAvailability(t *testing.T) {
 		a, b    string
 	}{
 		{"free", func(r *rig) { r.offer(gpu, gpuA, gpuB) }, two, "free not allocated", "free not allocated"},
-		{"held", func(r *rig) { r.list(alloc("a", gpu, gpuA)); r.offer(gpu, gpuA, gpuB) }, two, "held", "free not allocated"},
-		{"held and unhealthy", func(r *rig) { r.list(alloc("a", gpu, gpuA)); r.offer(gpu, gpuB) }, two, "held", "free not allocated"},
-		{"unhealthy to its plugin", func(r *rig) { r.offer(gpu, gpuB) }, two, "not_allocatable " + plugin, "free not allocated"},
+		{"allocated", func(r *rig) { r.list(alloc("a", gpu, gpuA)); r.offer(gpu, gpuA, gpuB) }, two, "held", "free not allocated"},
+		{"allocated and unhealthy", func(r *rig) { r.list(alloc("a", gpu, gpuA)); r.offer(gpu, gpuB) }, two, "held", "free not allocated"},
+		{"unhealthy for its device plugin", func(r *rig) { r.offer(gpu, gpuB) }, two, "not_allocatable " + plugin, "free not allocated"},
 		{
-			"unhealthy to us too", func(r *rig) { r.offer(gpu, gpuB) },
+			"unhealthy for its device plugin, with a verdict", func(r *rig) { r.offer(gpu, gpuB) },
 			[]collector.Device{device(gpuA, 0, failed), two[1]},
 			"not_allocatable not allocatable as nvidia.com/gpu: it has failed", "free not allocated",
 		},
-		{"no plugin", func(r *rig) { r.offer("cpu.io/x") }, two, "free not allocated, and no device plugin offers it", "free not allocated, and no device plugin offers it"},
-		{"the kubelet is silent", func(r *rig) { r.state(podmap.StateStale) }, two, "unknown the kubelet does not answer", "unknown the kubelet does not answer"},
+		{"no device plugin", func(r *rig) { r.offer("cpu.io/x") }, two, "free not allocated, and no device plugin offers it", "free not allocated, and no device plugin offers it"},
+		{"the kubelet does not answer", func(r *rig) { r.state(podmap.StateStale) }, two, "unknown the kubelet does not answer", "unknown the kubelet does not answer"},
 		{"the kubelet has just started", func(r *rig) { r.state(podmap.StateUnconfirmed) }, two, "unknown the kubelet may not have listed all pods yet", "unknown the kubelet may not have listed all pods yet"},
 		{"no kubelet", func(r *rig) { r.pods = &podmap.Map{State: podmap.StateAbsent} }, two, "unmanaged no kubelet on this machine, or its socket is not mounted", "unmanaged no kubelet on this machine, or its socket is not mounted"},
 		{"an unresolved id", func(r *rig) { r.list(alloc("a", gpu, "gpu:0")) }, two, "unknown a pod has a device whose id matches none of this machine, and it may be this one", "unknown a pod has a device whose id matches none of this machine, and it may be this one"},
 		{
-			"cut up", func(r *rig) {},
+			"partitioned", func(r *rig) {},
 			[]collector.Device{two[0], two[1], slice(mig1, gpuB, 1, 1, "3g.40gb")},
 			"free not allocated", "partitioned split into 1 partitions, which are allocated instead",
 		},
 		{
-			"the host uses it", func(r *rig) { r.run(1, "", false) },
+			"used by a process of the host", func(r *rig) { r.run(1, "", false) },
 			[]collector.Device{device(gpuA, 0, client(1, gib, 0.5)), two[1]},
 			"occupied not allocated, and used by 1 processes (python3)", "free not allocated",
 		},
@@ -69,7 +69,7 @@ func TestAvailability(t *testing.T) {
 			r := newRig(t, processes)
 			c.prepare(r)
 			r.after(time.Second, c.devices...)
-			got := r.answers()
+			got := r.availability()
 			if got["A"] != c.a || got["B"] != c.b {
 				t.Errorf("A: %s\nB: %s", got["A"], got["B"])
 			}
@@ -77,7 +77,7 @@ func TestAvailability(t *testing.T) {
 	}
 }
 
-// While a source has released its devices, they are not sampled.
+// TestReleased: the report names a source that has released its devices.
 func TestReleased(t *testing.T) {
 	r := newRig(t)
 	r.now = start.Add(time.Second)
@@ -85,12 +85,12 @@ func TestReleased(t *testing.T) {
 		{ID: gpuA, Class: collector.GPU, Vendor: "nvidia", KubeIDs: []string{gpuA}},
 	}}
 	r.j.Judge(r.snap)
-	if got := r.answers()["A"]; got != "free not allocated; the exporter has released its driver, so nothing else is known" {
+	if got := r.availability()["A"]; got != "free not allocated; the exporter has released its driver, so nothing else is known" {
 		t.Error(got)
 	}
 }
 
-// The Report of a node, as JSON.
+// TestReport: the JSON of a Report.
 func TestReport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, processes, func(r *rig) {
@@ -206,7 +206,7 @@ func TestReport(t *testing.T) {
 	})
 }
 
-// What the kubelet would give out, beside what there is.
+// TestAllocatable: allocatable devices and resources.
 func TestAllocatable(t *testing.T) {
 	r := newRig(t)
 	devices := []collector.Device{device(gpuA, 0), device(gpuB, 1), fpga("card")}
@@ -225,7 +225,7 @@ func TestAllocatable(t *testing.T) {
 	r.want(collector.ResourceAllocatable, "fpga.intel.com/af-x 1", "nvidia.com/gpu 2")
 
 	r.list(alloc("a", gpu, gpuB))
-	r.offer(gpu, gpuA) // B is unhealthy, and the FPGA's plugin is gone
+	r.offer(gpu, gpuA) // B is unhealthy, and the FPGA's device plugin has stopped
 	r.offer("fpga.intel.com/af-x")
 	step(devices...)
 	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1", "B nvidia.com/gpu 0", "card fpga.intel.com/af-x 0")
@@ -233,7 +233,7 @@ func TestAllocatable(t *testing.T) {
 	r.want(collector.ResourceHeld, "fpga.intel.com/af-x 0", "nvidia.com/gpu 1")
 	r.want(collector.ResourceDevices, "fpga.intel.com/af-x 1", "nvidia.com/gpu 2")
 
-	// Shared from now on, and under another name: it is not missing.
+	// A device that is shared under another resource name is allocatable.
 	r.list()
 	r.offer(gpu)
 	r.offer("nvidia.com/gpu.shared", gpuA+"::0", gpuA+"::1", gpuB+"::0", gpuB+"::1")
@@ -241,13 +241,13 @@ func TestAllocatable(t *testing.T) {
 	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu.shared 1", "B nvidia.com/gpu.shared 1", "card fpga.intel.com/af-x 0")
 	r.want(collector.ResourceAllocatable, "fpga.intel.com/af-x 0", "nvidia.com/gpu 0", "nvidia.com/gpu.shared 4")
 
-	// One that is cut up is given out in parts, and no sibling of the others.
+	// The partitions of a device are allocatable instead of the device.
 	r.offer("nvidia.com/gpu.shared", gpuA+"::0", gpuA+"::1")
 	r.offer("nvidia.com/mig-3g.40gb", mig1)
 	step(device(gpuA, 0), device(gpuB, 1), slice(mig1, gpuB, 1, 1, "3g.40gb"), slice(mig2, gpuB, 1, 2, "3g.40gb"))
 	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu.shared 1", "m1 nvidia.com/mig-3g.40gb 1", "m2 nvidia.com/mig-3g.40gb 0")
 
-	// One that a claim has is no plugin's to give.
+	// A device that is allocated by DRA is not expected in a device plugin.
 	r = newRig(t)
 	r.list(alloc("a", "gpu.nvidia.com", "gpu-1", claimed))
 	r.offer(gpu, gpuA)
@@ -257,9 +257,9 @@ func TestAllocatable(t *testing.T) {
 	r.want(collector.ResourceHeld, "gpu.nvidia.com 1", "nvidia.com/gpu 0")
 }
 
-// A device of another kind is no sibling: it is unknown whether it should be
-// given out.
-func TestNoSibling(t *testing.T) {
+// TestAllocatableUnknown: allocatable is absent for a device without another device
+// of its model or profile that is listed, because it may belong to no resource.
+func TestAllocatableUnknown(t *testing.T) {
 	r := newRig(t)
 	other := device("other", 3)
 	other.Model = "NVIDIA L4"
@@ -269,7 +269,7 @@ func TestNoSibling(t *testing.T) {
 	r.want(collector.DeviceAllocatable, "A nvidia.com/gpu 1", "m1 nvidia.com/mig-3g.40gb 1")
 }
 
-// What is known from the kubelet.
+// TestPodmap: the metrics about the kubelet.
 func TestPodmap(t *testing.T) {
 	r := newRig(t)
 	r.status = podmap.Status{

@@ -11,7 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// source has one GPU, which does nothing.
+// source has one idle GPU.
 type source struct{}
 
 func (source) Name() string { return "nvidia" }
@@ -23,7 +23,7 @@ func (source) Sample(context.Context) (collector.Round, error) {
 	return collector.Round{Devices: []collector.Device{d}}, nil
 }
 
-// TestSampler: the Judge under a Sampler, with an event between two samples.
+// TestSampler runs the Judge in a Sampler, with an event between two samples.
 func TestSampler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

@@ -15,7 +15,7 @@ import (
 
 const gib = 1 << 30
 
-// used is what a device shows of itself.
+// used sets the utilization and the used memory of a device.
 func used(utilization, memory float64) fact {
 	return func(d *collector.Device) {
 		d.Set(collector.UtilizationRatio, utilization, "compute")
@@ -25,18 +25,19 @@ func used(utilization, memory float64) fact {
 
 var replicas = []podmap.Allocation{alloc("a", gpu, gpuA+"::0"), alloc("b", gpu, gpuA+"::1")}
 
-// measures are what is measured of the holders of one GPU.
+// measures are the values of the pods on one GPU, by which processes are known.
 var measures = []struct {
 	name  string
 	list  []podmap.Allocation
-	start func(r *rig) // processes, nil if they are unknown
+	start func(r *rig) // starts processes; nil if they are unknown
 	facts []fact
-	// The values of each pod; idle has the pods that are idle, active or neither.
+	// Values per pod. idle is 120 for an idle pod, 0 for an active one, absent if
+	// unknown.
 	utilization, memory, idle []string
-	audit                     string // other_pod host_process unknown_pod hidden
+	unattributed              string // processes: other_pod host_process unknown_pod hidden
 }{
 	{
-		"alone, processes not known",
+		"exclusive, processes unknown",
 		[]podmap.Allocation{alloc("a", gpu, gpuA)},
 		nil, f(used(0.5, gib)),
 		[]string{"A a 0.5"},
@@ -45,25 +46,25 @@ var measures = []struct {
 		"",
 	},
 	{
-		"alone, and nothing measured", []podmap.Allocation{alloc("a", gpu, gpuA)}, nil, nil, nil, nil, nil, "",
+		"exclusive, nothing measured", []podmap.Allocation{alloc("a", gpu, gpuA)}, nil, nil, nil, nil, nil, "",
 	},
 	{
-		"shared, processes not known: nothing is copied", replicas, nil, f(used(0.5, gib)), nil, nil, nil, "",
+		"shared, processes unknown", replicas, nil, f(used(0.5, gib)), nil, nil, nil, "",
 	},
 	{
-		"shared and idle: so are all", replicas, nil, f(used(0, gib)), nil, nil, []string{"A a 120", "A b 120"}, "",
+		"shared and idle", replicas, nil, f(used(0, gib)), nil, nil, []string{"A a 120", "A b 120"}, "",
 	},
 	{
 		"one allocated replica of two", replicas[:1], nil, f(used(0.5, gib)), nil, nil, nil, "",
 	},
 	{
-		"contested: nothing is copied", []podmap.Allocation{alloc("a", gpu, gpuA, contested), alloc("b", gpu, gpuA, contested)}, nil, f(used(0.5, gib)), nil, nil, nil, "",
+		"contested", []podmap.Allocation{alloc("a", gpu, gpuA, contested), alloc("b", gpu, gpuA, contested)}, nil, f(used(0.5, gib)), nil, nil, nil, "",
 	},
 	{
-		"two ids of one device: nothing is copied", []podmap.Allocation{alloc("a", gpu, gpuA), alloc("b", "example.com/port", "nvidia0")}, nil, f(used(0.5, gib)), nil, nil, nil, "",
+		"two ids of one device", []podmap.Allocation{alloc("a", gpu, gpuA), alloc("b", "example.com/port", "nvidia0")}, nil, f(used(0.5, gib)), nil, nil, nil, "",
 	},
 	{
-		"shared, each with a process", replicas,
+		"shared, one process each", replicas,
 		func(r *rig) { r.run(1, "a", true); r.run(2, "b", true) },
 		f(used(0.9, 10*gib), client(1, 4*gib, 0.6), client(2, 5*gib, 0)),
 		[]string{"A a 0.6", "A b 0"},
@@ -81,7 +82,7 @@ var measures = []struct {
 		"0 0 0 0",
 	},
 	{
-		"shared, without use by process", replicas,
+		"shared, no utilization by process", replicas,
 		func(r *rig) { r.run(1, "a", true); r.run(2, "b", true) },
 		f(used(0.9, 10*gib), client(1, gib, -1), client(2, gib, -1)),
 		nil,
@@ -89,7 +90,7 @@ var measures = []struct {
 		nil, "0 0 0 0",
 	},
 	{
-		"shared, one without a process", replicas,
+		"shared, one pod without a process", replicas,
 		func(r *rig) { r.run(1, "a", true) },
 		f(used(0.9, 10*gib), client(1, gib, 0.9)),
 		[]string{"A a 0.9", "A b 0"},
@@ -98,7 +99,7 @@ var measures = []struct {
 		"0 0 0 0",
 	},
 	{
-		"shared, and one process cannot be seen", replicas,
+		"shared, one hidden process", replicas,
 		func(r *rig) { r.run(1, "a", true); r.run(2, "?", false) },
 		f(used(0.9, 10*gib), client(1, gib, 0.5), client(2, gib, 0.4)),
 		nil, nil,
@@ -106,7 +107,7 @@ var measures = []struct {
 		"0 0 0 1",
 	},
 	{
-		"shared, and one process is of a pod without a name", replicas,
+		"shared, one process of an unknown pod", replicas,
 		func(r *rig) { r.run(1, "a", true); r.run(2, "b", false) },
 		f(used(0.9, 10*gib), client(1, gib, 0.5), client(2, gib, 0.4)),
 		nil, nil,
@@ -114,7 +115,7 @@ var measures = []struct {
 		"0 0 1 0",
 	},
 	{
-		"processes have more than the device: their window is another one", replicas,
+		"the sum over processes exceeds the device's value", replicas,
 		func(r *rig) { r.run(1, "a", true); r.run(2, "b", true) },
 		f(used(0.5, 3*gib), client(1, 2*gib, 0.8), client(2, 2*gib, 0.2)),
 		[]string{"A a 0.4", "A b 0.1"},
@@ -123,7 +124,7 @@ var measures = []struct {
 		"0 0 0 0",
 	},
 	{
-		"alone, and another pod works on it",
+		"exclusive, a process of another pod",
 		[]podmap.Allocation{alloc("a", gpu, gpuA)},
 		func(r *rig) { r.run(1, "other", true) },
 		f(used(0.9, 10*gib), client(1, gib, 0.9)),
@@ -133,7 +134,7 @@ var measures = []struct {
 		"1 0 0 0",
 	},
 	{
-		"alone, and the host works on it beside it",
+		"exclusive, a process of the host and one of the pod",
 		[]podmap.Allocation{alloc("a", gpu, gpuA)},
 		func(r *rig) { r.run(1, "", false); r.run(2, "a", true) },
 		f(used(0.9, 10*gib), client(1, gib, 0.5), client(2, 2*gib, 0.3)),
@@ -143,14 +144,14 @@ var measures = []struct {
 		"0 1 0 0",
 	},
 	{
-		"alone, with an unattributed process, and nothing by process",
+		"exclusive, an unattributed process, no values by process",
 		[]podmap.Allocation{alloc("a", gpu, gpuA)},
 		func(r *rig) { r.run(1, "", false); r.run(2, "a", true) },
 		f(used(0.9, 10*gib), client(1, -1, -1), client(2, -1, -1)),
 		nil, nil, nil, "0 1 0 0",
 	},
 	{
-		"alone, and its process is hidden: not unattributed",
+		"exclusive, a hidden process",
 		[]podmap.Allocation{alloc("a", gpu, gpuA)},
 		func(r *rig) { r.run(1, "?", false) },
 		f(used(0.9, 10*gib), client(1, gib, 0.9)),
@@ -160,13 +161,13 @@ var measures = []struct {
 		"0 0 0 1",
 	},
 	{
-		"processes of another PID namespace are not unowned", replicas[:1],
+		"shared, a process of another PID namespace", replicas[:1],
 		func(r *rig) {},
 		f(used(0.9, 10*gib), client(7, gib, 0.9)),
 		nil, nil, nil, "0 0 0 1",
 	},
 	{
-		"alone, with processes of another PID namespace",
+		"exclusive, a process of another PID namespace",
 		[]podmap.Allocation{alloc("a", gpu, gpuA)},
 		func(r *rig) {},
 		f(used(0.9, gib), client(7, gib, 0.9)),
@@ -176,14 +177,14 @@ var measures = []struct {
 		"0 0 0 1",
 	},
 	{
-		"nominal, and no process of it here: it may have another",
+		"nominal, no process of the pod",
 		[]podmap.Allocation{alloc("a", gpu, gpuA+"-1")},
 		func(r *rig) { r.run(1, "b", true) },
 		f(used(0, 10*gib), client(1, gib, 0)),
 		nil, nil, nil, "1 0 0 0",
 	},
 	{
-		"nominal, and at work here",
+		"nominal, a process of the pod",
 		[]podmap.Allocation{alloc("a", gpu, gpuA+"-1")},
 		func(r *rig) { r.run(1, "a", true) },
 		f(used(0.9, 10*gib), client(1, gib, 0.9)),
@@ -193,13 +194,13 @@ var measures = []struct {
 		"0 0 0 0",
 	},
 	{
-		"the host works on a device without an allocation", nil,
+		"not allocated, a process of the host", nil,
 		func(r *rig) { r.run(1, "", false) },
 		f(used(0.9, 10*gib), client(1, gib, 0.9)),
 		nil, nil, nil, "0 1 0 0",
 	},
 	{
-		"no process is on it",
+		"no process",
 		[]podmap.Allocation{alloc("a", gpu, gpuA)},
 		func(r *rig) {}, f(used(0, 0), noProcess),
 		[]string{"A a 0"},
@@ -209,7 +210,7 @@ var measures = []struct {
 	},
 }
 
-// TestMeasured: every value of an allocation was measured for its pod.
+// TestMeasured: each value of an allocation is measured for its pod, or absent.
 func TestMeasured(t *testing.T) {
 	for _, c := range measures {
 		t.Run(c.name, func(t *testing.T) {
@@ -223,19 +224,19 @@ func TestMeasured(t *testing.T) {
 				for range 13 {
 					r.list(c.list...)
 					r.after(10*time.Second, device(gpuA, 0, c.facts...))
-					synctest.Wait() // for names of pods
+					synctest.Wait() // finds the names of pods
 				}
 				r.want(collector.AllocationUtilization, c.utilization...)
 				r.want(collector.AllocationMemory, c.memory...)
-				var audit string
+				var unattributed string
 				for i, line := range r.series(collector.UnattributedProcesses) {
 					if i > 0 {
-						audit += " "
+						unattributed += " "
 					}
-					audit += line[len(line)-1:]
+					unattributed += line[len(line)-1:]
 				}
-				if audit != c.audit {
-					t.Errorf("audit %q, want %q", audit, c.audit)
+				if unattributed != c.unattributed {
+					t.Errorf("unattributed processes %q, want %q", unattributed, c.unattributed)
 				}
 				var idle []string
 				for _, line := range r.series(collector.AllocationIdle) {
@@ -252,9 +253,9 @@ func TestMeasured(t *testing.T) {
 	}
 }
 
-// Work for an unknown pod ends an idle period; a
-// gap in what is known does not, and is not counted.
-func TestDisputed(t *testing.T) {
+// TestIdleShared: activity for an unknown pod ends the idle period of each pod on the
+// device. It does not decrease the idle time.
+func TestIdleShared(t *testing.T) {
 	r := newRig(t)
 	r.list(replicas...)
 	step := func(lasts time.Duration, facts ...fact) {
@@ -273,7 +274,8 @@ func TestDisputed(t *testing.T) {
 	r.want(collector.AllocationIdleTotal, "A a 190", "A b 190")
 }
 
-// Processes can show that an allocation is idle without values of the device.
+// TestIdleByProcesses: the values of processes are enough to detect an idle
+// allocation.
 func TestIdleByProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, processes)
@@ -285,7 +287,7 @@ func TestIdleByProcesses(t *testing.T) {
 				synctest.Wait()
 			}
 		}
-		step(10*time.Second, client(1, gib, 0)) // its pod is not found yet
+		step(10*time.Second, client(1, gib, 0)) // the pod is not found yet
 		step(2*time.Minute, client(1, gib, 0))
 		r.want(collector.AllocationIdle, "A a 120")
 		step(20 * time.Second) // processes are not listed
@@ -296,7 +298,8 @@ func TestIdleByProcesses(t *testing.T) {
 	})
 }
 
-// The MPS server works for other processes and is not unattributed.
+// TestService: the MPS server works for other processes, so it does not count as
+// unattributed.
 func TestService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, processes)
@@ -310,12 +313,12 @@ func TestService(t *testing.T) {
 			synctest.Wait()
 		}
 		r.want(collector.UnattributedProcesses, "A other_pod 0", "A host_process 0", "A unknown_pod 0", "A hidden 0")
-		r.want(collector.AllocationUtilization) // the owner of the server's work is unknown
+		r.want(collector.AllocationUtilization) // the pods that the server works for are unknown
 	})
 }
 
-// A PID that is used again is another process.
-func TestPIDAgain(t *testing.T) {
+// TestPIDReused: a process with a reused PID is another process.
+func TestPIDReused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, processes)
 		step := func(want ...string) {
@@ -337,9 +340,9 @@ func TestPIDAgain(t *testing.T) {
 	})
 }
 
-// One whose pod has been looked for in vain is of an unknown pod; one that has
-// just come, or just ended, is not suspected of anything.
-func TestNotSuspected(t *testing.T) {
+// TestUnknownPod: a process counts as unknown_pod after the search for its pod has
+// failed. A process that has just started or ended is not counted.
+func TestUnknownPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, processes)
 		r.run(1, "a", true)
@@ -356,7 +359,7 @@ func TestNotSuspected(t *testing.T) {
 		step("1", "0", client(1, gib, 0), client(2, gib, 0))
 		step("0", "0", client(1, gib, 0), client(3, gib, 0)) // 3 has ended
 		step("0", "0", client(1, gib, 0), client(3, gib, 0))
-		// One whose pod may have been given this device under another's name.
+		// The nominal device of this pod may be this one.
 		r.run(4, "h", true)
 		for range 3 {
 			step("0", "0", client(1, gib, 0), client(4, gib, 0))
@@ -364,8 +367,8 @@ func TestNotSuspected(t *testing.T) {
 	})
 }
 
-// Without names of pods no process is unattributed.
-func TestNoNames(t *testing.T) {
+// TestNoPodDirs: without the pod directories, no process counts as unattributed.
+func TestNoPodDirs(t *testing.T) {
 	r := newRig(t, processes, func(r *rig) { r.options.PodDirs = nil })
 	r.run(1, "a", false)
 	r.list(alloc("a", gpu, gpuA))
@@ -376,9 +379,9 @@ func TestNoNames(t *testing.T) {
 	r.want(collector.AllocationUtilization, "A a 0.5")
 }
 
-// A pod that the kubelet has not listed yet is not accused, nor one while the
-// kubelet may not know it.
-func TestNotAccused(t *testing.T) {
+// TestOtherPod: a process counts as other_pod only after a complete list of the
+// kubelet without its allocation.
+func TestOtherPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, processes)
 		r.run(1, "b", true)
@@ -404,7 +407,7 @@ func TestNotAccused(t *testing.T) {
 		step("0")
 		r.list()
 		step("1")
-		incomplete() // which does not make it right
+		incomplete() // does not end it
 		step("1")
 		r.list(alloc("b", gpu, gpuA))
 		step("0")
@@ -413,8 +416,9 @@ func TestNotAccused(t *testing.T) {
 	})
 }
 
-// A process on a partition belongs to the pod of the partition or of its parent.
-func TestPartitionsHolder(t *testing.T) {
+// TestProcessOnPartition: a process on a partition may belong to a pod that has the
+// partition or its parent.
+func TestProcessOnPartition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, processes)
 		r.run(1, "a", true)
@@ -427,7 +431,7 @@ func TestPartitionsHolder(t *testing.T) {
 	})
 }
 
-// Outside Kubernetes no process is unattributed.
+// TestNoKubelet: without a kubelet, no process counts as unattributed.
 func TestNoKubelet(t *testing.T) {
 	r := newRig(t, processes, func(r *rig) { r.pods = &podmap.Map{State: podmap.StateAbsent} })
 	r.run(1, "", false)

@@ -12,7 +12,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// Counters show work between two samples.
+// TestCounters: an increase of a traffic counter shows activity between two samples.
 func TestCounters(t *testing.T) {
 	type sample []fact
 	count := func(m *collector.Metric, v float64, labels ...string) sample {
@@ -20,14 +20,14 @@ func TestCounters(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name    string
-		samples []sample // ten seconds apart; the last decides
+		samples []sample // 10 s apart
 		active  bool
 	}{
-		{"PCIe at rest", []sample{count(collector.PCIeTransmit, 1e9), count(collector.PCIeTransmit, 1e9+mib)}, false},
-		{"PCIe at work", []sample{count(collector.PCIeTransmit, 1e9), count(collector.PCIeTransmit, 1e9+20*mib)}, true},
+		{"PCIe below the limit", []sample{count(collector.PCIeTransmit, 1e9), count(collector.PCIeTransmit, 1e9+mib)}, false},
+		{"PCIe sent", []sample{count(collector.PCIeTransmit, 1e9), count(collector.PCIeTransmit, 1e9+20*mib)}, true},
 		{"PCIe received", []sample{count(collector.PCIeReceive, 1e9), count(collector.PCIeReceive, 1e9+20*mib)}, true},
 		{"PCIe restarted", []sample{count(collector.PCIeTransmit, 1e12), count(collector.PCIeTransmit, 1e9)}, false},
-		{"PCIe for the first time", []sample{{compute(0)}, count(collector.PCIeTransmit, 1e12)}, false},
+		{"PCIe first sample", []sample{{compute(0)}, count(collector.PCIeTransmit, 1e12)}, false},
 		{"NVLink over all links", []sample{
 			{compute(0), set(collector.NVLinkTransmit, 1e9, "0"), set(collector.NVLinkTransmit, 1e9, "1")},
 			{compute(0), set(collector.NVLinkTransmit, 1e9+8*mib, "0"), set(collector.NVLinkTransmit, 1e9+8*mib, "1")},
@@ -56,28 +56,28 @@ func (r *rig) only(m *collector.Metric) (float64, bool) {
 	return r.value(m), n == 1
 }
 
-// FPGAs are at work where a unit runs, or the fabric reaches for memory.
+// TestFPGA: an FPGA is active while a compute unit runs or the fabric accesses memory.
 func TestFPGA(t *testing.T) {
 	runs := func(n float64) fact { return set(collector.FPGAExecutions, n, "0") }
 	reads := func(kind string, n float64) fact { return set(collector.FPGATransactions, n, kind, "read") }
 	for _, c := range []struct {
 		name          string
 		first, second []fact
-		idle          string // "" for not known
+		idle          string // "" means unknown
 	}{
-		{"nothing is known", nil, nil, ""},
+		{"nothing is measured", nil, nil, ""},
 		{"no runs", f(runs(7)), f(runs(7)), "idle"},
 		{"runs", f(runs(7)), f(runs(8)), "active"},
 		{"another image", f(runs(7)), f(runs(0)), "active"},
 		{"a unit runs", f(runs(7)), f(runs(7), set(collector.FPGAComputeUnitState, 1, "0", "running")), "active"},
-		{"a unit does not", f(runs(7)), f(runs(7), set(collector.FPGAComputeUnitState, 0, "0", "running")), "idle"},
+		{"no unit runs", f(runs(7)), f(runs(7), set(collector.FPGAComputeUnitState, 0, "0", "running")), "idle"},
 		{"commands wait", f(runs(7)), f(runs(7), set(collector.FPGAQueueLength, 3, "0", "pending")), "active"},
-		{"units are known by their states alone", f(set(collector.FPGAComputeUnitState, 1, "0", "idle")), f(set(collector.FPGAComputeUnitState, 1, "0", "idle")), ""},
+		{"only states of units are known", f(set(collector.FPGAComputeUnitState, 1, "0", "idle")), f(set(collector.FPGAComputeUnitState, 1, "0", "idle")), ""},
 		{"memory is read", f(reads("memory", 7)), f(reads("memory", 9)), "active"},
-		{"memory is not", f(reads("memory", 7)), f(reads("memory", 7)), "idle"},
+		{"memory is not read", f(reads("memory", 7)), f(reads("memory", 7)), "idle"},
 		{"sensors are read", f(reads("memory", 7), reads("mmio", 7)), f(reads("memory", 7), reads("mmio", 99)), "idle"},
-		{"sensors are all that is known", f(reads("mmio", 7)), f(reads("mmio", 99)), ""},
-		{"its source has failed: counters stay", f(runs(7)), f(runs(7), down), ""},
+		{"only sensors are known", f(reads("mmio", 7)), f(reads("mmio", 99)), ""},
+		{"the source has failed", f(runs(7)), f(runs(7), down), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t)
@@ -102,7 +102,7 @@ func TestFPGA(t *testing.T) {
 	}
 }
 
-// A Snapshot without a new sample of the device has the previous values.
+// TestSampledOnce: a sample that is in two Snapshots is evaluated once.
 func TestSampledOnce(t *testing.T) {
 	r := newRig(t)
 	r.list(alloc("a", "amd.com/x", "0000:5e:00.0"))
@@ -119,7 +119,8 @@ func TestSampledOnce(t *testing.T) {
 	}
 }
 
-// Idle time costs what the device does, and a sharer its part of it.
+// TestCost: the cost of idle time is the price of the device. Pods that share a device
+// share its price.
 func TestCost(t *testing.T) {
 	prices := func(p ...allocation.Price) func(*rig) {
 		return func(r *rig) { r.settings.Currency, r.settings.Prices = "EUR", p }
@@ -135,9 +136,9 @@ func TestCost(t *testing.T) {
 		{"by resource", []allocation.Price{{Resource: "nvidia.com/gpu", PerHour: 3}, {PerHour: 1}}, []podmap.Allocation{alloc("a", gpu, gpuA)}, nil, []string{"A a EUR 3"}},
 		{"by class", []allocation.Price{{Class: "fpga", PerHour: 3}, {Class: "gpu", PerHour: 4}}, []podmap.Allocation{alloc("a", gpu, gpuA)}, nil, []string{"A a EUR 4"}},
 		{"no price", []allocation.Price{{Class: "fpga", PerHour: 3}}, []podmap.Allocation{alloc("a", gpu, gpuA)}, nil, nil},
-		{"a whole device's price is not a partition's", []allocation.Price{{PerHour: 8}}, []podmap.Allocation{alloc("a", gpu, mig1)}, nil, nil},
-		{"a partition's own", []allocation.Price{{Profile: "1g.*", PerHour: 7}, {Profile: "3g.*", PerHour: 5}}, []podmap.Allocation{alloc("a", gpu, mig1)}, nil, []string{"m1 a EUR 5"}},
-		{"sharers share", []allocation.Price{{PerHour: 2}}, replicas, nil, []string{"A a EUR 1", "A b EUR 1"}},
+		{"a partition, price without a profile", []allocation.Price{{PerHour: 8}}, []podmap.Allocation{alloc("a", gpu, mig1)}, nil, nil},
+		{"a partition, price by profile", []allocation.Price{{Profile: "1g.*", PerHour: 7}, {Profile: "3g.*", PerHour: 5}}, []podmap.Allocation{alloc("a", gpu, mig1)}, nil, []string{"m1 a EUR 5"}},
+		{"shared", []allocation.Price{{PerHour: 2}}, replicas, nil, []string{"A a EUR 1", "A b EUR 1"}},
 		{"one of four replicas", []allocation.Price{{PerHour: 2}}, replicas[:1], []string{gpuA + "::0", gpuA + "::1", gpuA + "::2", gpuA + "::3"}, []string{"A a EUR 0.5"}},
 		{"contested", []allocation.Price{{PerHour: 2}}, []podmap.Allocation{alloc("a", gpu, gpuA, contested), alloc("b", gpu, gpuA, contested)}, nil, []string{"A a EUR 1", "A b EUR 1"}},
 	} {
@@ -157,7 +158,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// A resource may have limits of its own; the first that fits has.
+// TestIdleByResource: the first matching entry of idle.resources sets the limits.
 func TestIdleByResource(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -166,11 +167,11 @@ func TestIdleByResource(t *testing.T) {
 		want string
 	}{
 		{"another resource", allocation.IdleResource{Resource: "amd.com/*", Floor: 0.2, Traffic: 1e9, Grace: time.Hour}, f(compute(0)), "A a 120"},
-		{"its floor", allocation.IdleResource{Resource: "nvidia.com/*", Floor: 0.2}, f(compute(0.1)), "A a 120"},
+		{"below its floor", allocation.IdleResource{Resource: "nvidia.com/*", Floor: 0.2}, f(compute(0.1)), "A a 120"},
 		{"beyond its floor", allocation.IdleResource{Resource: "nvidia.com/*", Floor: 0.2}, f(compute(0.3)), "A a 0"},
-		{"its traffic", allocation.IdleResource{Resource: "nvidia.com/*", Traffic: 1e9}, f(compute(0), set(collector.PCIeReceiveRate, 9e8)), "A a 120"},
-		{"its grace", allocation.IdleResource{Resource: "nvidia.com/*", Grace: time.Hour}, f(compute(0)), "A a 0"},
-		{"what it leaves out", allocation.IdleResource{Resource: "nvidia.com/*"}, f(compute(0)), "A a 120"},
+		{"below its traffic", allocation.IdleResource{Resource: "nvidia.com/*", Traffic: 1e9}, f(compute(0), set(collector.PCIeReceiveRate, 9e8)), "A a 120"},
+		{"within its grace period", allocation.IdleResource{Resource: "nvidia.com/*", Grace: time.Hour}, f(compute(0)), "A a 0"},
+		{"defaults of an entry", allocation.IdleResource{Resource: "nvidia.com/*"}, f(compute(0)), "A a 120"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, func(r *rig) {
@@ -184,8 +185,8 @@ func TestIdleByResource(t *testing.T) {
 	}
 }
 
-// New settings apply from the next Snapshot on; what was counted stays, but
-// not in another currency.
+// TestApply: new settings apply from the next Snapshot. Counters continue; the cost
+// restarts at 0 in another currency.
 func TestApply(t *testing.T) {
 	r := newRig(t, func(r *rig) { r.settings.Currency, r.settings.Prices = "EUR", []allocation.Price{{PerHour: 36}} })
 	r.list(alloc("a", gpu, gpuA))
@@ -217,7 +218,7 @@ func TestApply(t *testing.T) {
 	s.Idle.Resources = nil
 	r.j.Apply(s)
 	r.after(100*time.Second, one)
-	r.want(collector.AllocationIdleTotal, "A a 400") // without what was exempt
+	r.want(collector.AllocationIdleTotal, "A a 400") // the exempt time does not count
 	s.Ignore = []string{"nvidia.com/*"}
 	r.j.Apply(s)
 	r.after(100*time.Second, one)
@@ -229,20 +230,20 @@ func TestApply(t *testing.T) {
 	r.want(collector.AllocationInfo, "B a 1")
 }
 
-// The time up to the first activity is counted once, and only where both ends
-// of it were seen.
+// TestFirstActivity: the time until the first activity is observed once, and only if
+// the start of the allocation and the first activity were observed.
 func TestFirstActivity(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		first podmap.Allocation
-		uses  []fact // ten seconds apart, from the beginning of the allocation
+		uses  []fact // 10 s apart, from the start of the allocation
 		want  []uint64
 	}{
 		{"after half a minute", alloc("a", gpu, gpuA, began(0, -5*time.Second)), f(compute(0), compute(0), compute(0), compute(0.5), compute(0), compute(0.5)), []uint64{3: 1, 12: 0}},
-		{"at once", alloc("a", gpu, gpuA, began(0, -5*time.Second)), f(compute(0.5), compute(0.5)), []uint64{1, 12: 0}},
-		{"not yet", alloc("a", gpu, gpuA, began(0, -5*time.Second)), f(compute(0), compute(0)), []uint64{12: 0}},
-		{"its use was not known at first", alloc("a", gpu, gpuA, began(0, -5*time.Second)), f(engine("encoder", 0), compute(0), compute(1)), []uint64{12: 0}},
-		{"its beginning was not observed", alloc("a", gpu, gpuA), f(compute(0), compute(1)), nil},
+		{"active from the start", alloc("a", gpu, gpuA, began(0, -5*time.Second)), f(compute(0.5), compute(0.5)), []uint64{1, 12: 0}},
+		{"not active yet", alloc("a", gpu, gpuA, began(0, -5*time.Second)), f(compute(0), compute(0)), []uint64{12: 0}},
+		{"activity unknown at the start", alloc("a", gpu, gpuA, began(0, -5*time.Second)), f(engine("encoder", 0), compute(0), compute(1)), []uint64{12: 0}},
+		{"start not observed", alloc("a", gpu, gpuA), f(compute(0), compute(1)), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t)
@@ -264,7 +265,7 @@ func TestFirstActivity(t *testing.T) {
 	}
 }
 
-// Power is that of a whole device of one pod.
+// TestPower: a pod has the power of a whole device that is allocated to it alone.
 func TestPower(t *testing.T) {
 	power := set(collector.PowerWatts, 300)
 	for _, c := range []struct {
@@ -280,7 +281,7 @@ func TestPower(t *testing.T) {
 		r.after(time.Second, device(gpuA, 0, power), device(gpuB, 1), slice(mig1, gpuB, 1, 1, "3g.40gb", power))
 		r.want(collector.AllocationPower, c.want...)
 	}
-	// Nor if another process uses it.
+	// It is absent while an unattributed process uses the device.
 	r := newRig(t, processes)
 	r.run(1, "", false)
 	r.list(alloc("a", gpu, gpuA))

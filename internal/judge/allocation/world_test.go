@@ -30,34 +30,34 @@ const (
 	gpu  = "nvidia.com/gpu"
 )
 
-// fact is something that a device shows.
+// fact changes the state of a device.
 type fact func(d *collector.Device)
 
 func set(m *collector.Metric, v float64, labels ...string) fact {
 	return func(d *collector.Device) { d.Set(m, v, labels...) }
 }
 
-// compute is the use of the compute engine.
+// compute sets the utilization of the compute engine.
 func compute(v float64) fact { return set(collector.UtilizationRatio, v, "compute") }
 
 func engine(name string, v float64) fact { return set(collector.UtilizationRatio, v, name) }
 
 func unit(name string, v float64) fact { return set(collector.ActivityRatio, v, name) }
 
-// down: the device does not answer.
+// down makes the device not answer.
 func down(d *collector.Device) {
 	d.Down = collector.ReasonLost
 	d.Readings = slices.DeleteFunc(d.Readings, func(r collector.Reading) bool { return !r.Metric.Kind.Stays() })
 	d.SetBool(collector.DeviceUp, false, d.Down)
 }
 
-// stale: the latest sample of the device is that old.
+// stale sets the age of the latest sample of the device.
 func stale(age time.Duration) fact {
 	return func(d *collector.Device) { d.Sampled = d.Sampled.Add(-age) }
 }
 
-// client is a process on the device; its memory or use is absent where
-// negative.
+// client adds a process to the device. A negative memory or use means that it is not
+// measured.
 func client(pid int, memory, use float64) fact {
 	return func(d *collector.Device) {
 		c := collector.Client{PID: pid, Type: "compute"}
@@ -71,10 +71,10 @@ func client(pid int, memory, use float64) fact {
 	}
 }
 
-// noProcess: no process is on the device.
+// noProcess sets an empty list of processes.
 func noProcess(d *collector.Device) { d.Clients = []collector.Client{} }
 
-// device makes a device at its place: a GPU by its minor number.
+// device returns a GPU with a minor number.
 func device(id string, minor int, facts ...fact) collector.Device {
 	n := strconv.Itoa(minor)
 	d := collector.Device{
@@ -86,7 +86,7 @@ func device(id string, minor int, facts ...fact) collector.Device {
 	return with(d, facts...)
 }
 
-// slice makes a MIG device of the GPU with that minor number.
+// slice returns a MIG device of the GPU with a minor number.
 func slice(id, parent string, minor, gi int, profile string, facts ...fact) collector.Device {
 	d := collector.Device{
 		ID: id, Parent: parent, Class: collector.GPU, Vendor: "nvidia", Model: "NVIDIA H100", PCI: fmt.Sprintf("0000:%02x:00.0", 0x10+minor),
@@ -113,7 +113,7 @@ func with(d collector.Device, facts ...fact) collector.Device {
 	return d
 }
 
-// alloc is one entry of the kubelet's list.
+// alloc returns one entry of the kubelet's list.
 func alloc(pod, resource, id string, more ...func(*podmap.Allocation)) podmap.Allocation {
 	h := podmap.Allocation{
 		Pod: podmap.Pod{Namespace: "ml", Name: pod}, Containers: []string{"main"}, Resource: resource, DeviceID: id,
@@ -126,7 +126,7 @@ func alloc(pod, resource, id string, more ...func(*podmap.Allocation)) podmap.Al
 	return h
 }
 
-// claimed: the device was allocated by DRA.
+// claimed marks an allocation by DRA.
 func claimed(h *podmap.Allocation) { h.Ref = podmap.ParseDRA(h.Resource, h.DeviceID) }
 
 func contested(h *podmap.Allocation) { h.Contested = true }
@@ -137,25 +137,26 @@ func containers(names ...string) func(*podmap.Allocation) {
 	return func(h *podmap.Allocation) { h.Containers = names }
 }
 
-// began sets when the allocation was first listed, and when it was not yet.
+// began sets the times of the first list with the allocation and of the last list
+// before it.
 func began(since, after time.Duration) func(*podmap.Allocation) {
 	return func(h *podmap.Allocation) { h.Since, h.After = start.Add(since), start.Add(after) }
 }
 
-// rig is a Judge and what it asks.
+// rig is a Judge with its inputs.
 type rig struct {
-	t        *testing.T
-	now      time.Time
-	pods     *podmap.Map
-	status   podmap.Status
-	options  allocation.Options
-	settings allocation.Settings
-	j        *allocation.Judge
-	proc     string // folder
-	dirs     []string
-	asked    int // Refresh
-	gone     []string
-	snap     *collector.Snapshot
+	t         *testing.T
+	now       time.Time
+	pods      *podmap.Map
+	status    podmap.Status
+	options   allocation.Options
+	settings  allocation.Settings
+	j         *allocation.Judge
+	proc      string // folder
+	dirs      []string
+	refreshes int // calls of Refresh
+	gone      []string
+	snap      *collector.Snapshot
 }
 
 func newRig(t *testing.T, change ...func(*rig)) *rig {
@@ -163,7 +164,7 @@ func newRig(t *testing.T, change ...func(*rig)) *rig {
 	r.list()
 	r.options = allocation.Options{
 		Map: func() *podmap.Map { return r.pods }, Status: func() podmap.Status { return r.status },
-		Refresh: func() { r.asked++ }, Gone: func(ids ...string) { r.gone = append(r.gone, ids...) },
+		Refresh: func() { r.refreshes++ }, Gone: func(ids ...string) { r.gone = append(r.gone, ids...) },
 	}
 	for _, f := range change {
 		f(r)
@@ -172,7 +173,7 @@ func newRig(t *testing.T, change ...func(*rig)) *rig {
 	return r
 }
 
-// processes makes the owners of processes known.
+// processes is an option of newRig: the Judge can find the pods of processes.
 func processes(r *rig) {
 	r.proc = r.t.TempDir()
 	r.options.Proc = proc.New(sysfs.New(r.proc))
@@ -188,7 +189,7 @@ func (r *rig) list(holders ...podmap.Allocation) {
 	}
 }
 
-// offer has the kubelet give out these ids.
+// offer sets the allocatable ids of a resource.
 func (r *rig) offer(resource string, ids ...string) {
 	m := *r.pods
 	m.Allocatable = slices.DeleteFunc(slices.Clone(m.Allocatable), func(a podmap.Allocatable) bool { return a.Resource == resource })
@@ -197,7 +198,7 @@ func (r *rig) offer(resource string, ids ...string) {
 	r.pods = &m
 }
 
-// state has the list be worth less.
+// state sets the state of the kubelet's list.
 func (r *rig) state(s podmap.State) {
 	m := *r.pods
 	m.State = s
@@ -206,8 +207,8 @@ func (r *rig) state(s podmap.State) {
 
 const uidPrefix = "0b6e3c5a-1f4d-4c7e-9a52-7f2b90c1d3"
 
-// run starts a process of a pod; pod is "" for a host's, "?" for one that
-// cannot be seen. The pod's directory is there where named.
+// run starts a process of a pod: "" is the host, "?" a pod that is not visible. named
+// adds the directory from which the name of the pod is read.
 func (r *rig) run(pid int, pod string, named bool) {
 	r.t.Helper()
 	dir := filepath.Join(r.proc, strconv.Itoa(pid))
@@ -264,7 +265,7 @@ func (r *rig) judge(news []collector.Event, devices ...collector.Device) *rig {
 	return r
 }
 
-// check holds for every Snapshot.
+// check checks the invariants of every Snapshot.
 func check(t *testing.T, s *collector.Snapshot) {
 	t.Helper()
 	for i := range s.Devices {
@@ -280,12 +281,11 @@ func check(t *testing.T, s *collector.Snapshot) {
 	}
 }
 
-// series returns the series of a family as device pod: value, or with the labels
-// that are asked for.
+// series returns the series of a family: device, pod, the named labels and the value.
 func (r *rig) series(m *collector.Metric, labels ...string) []string {
 	var out []string
 	for _, d := range r.snap.Devices {
-		out = append(out, tellDevice(&d, m, labels...)...)
+		out = append(out, seriesOf(&d, m, labels...)...)
 	}
 	for _, x := range r.snap.Node {
 		if x.Metric == m {
@@ -295,7 +295,7 @@ func (r *rig) series(m *collector.Metric, labels ...string) []string {
 	return out
 }
 
-func tellDevice(d *collector.Device, m *collector.Metric, labels ...string) []string {
+func seriesOf(d *collector.Device, m *collector.Metric, labels ...string) []string {
 	var out []string
 	for _, x := range d.Readings {
 		if x.Metric != m {
