@@ -11,8 +11,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 )
 
-// node is a Snapshot of n GPUs with about 200 readings each, of which every
-// eighth has something wrong.
+// node is a Snapshot of n GPUs with about 200 readings each. Every eighth GPU is
+// degraded.
 func node(n int) *collector.Snapshot {
 	s := &collector.Snapshot{Time: start}
 	for i := range n {
@@ -49,13 +49,12 @@ func node(n int) *collector.Snapshot {
 	return s
 }
 
-// rounds gives the Judge the same Snapshot again and again, as a Sampler would
-// make it: with room for more readings where room is true.
+// rounds returns a function that judges the next round of s. room is the spare
+// capacity for readings of each device.
 func rounds(s *collector.Snapshot, room int) func(j *health.Judge) {
-	own := make([]int, len(s.Devices))
 	for i := range s.Devices {
-		own[i] = len(s.Devices[i].Readings)
-		s.Devices[i].Readings = slices.Grow(s.Devices[i].Readings, room)[: own[i] : own[i]+room]
+		n := len(s.Devices[i].Readings)
+		s.Devices[i].Readings = slices.Grow(s.Devices[i].Readings, room)[: n : n+room]
 	}
 	devices := slices.Clone(s.Devices)
 	return func(j *health.Judge) {
@@ -80,7 +79,7 @@ func BenchmarkJudge(b *testing.B) {
 	}
 }
 
-// A verdict that does not change costs at most the room for its readings.
+// TestAllocations: an unchanged verdict allocates nothing but space for its readings.
 func TestAllocations(t *testing.T) {
 	const devices = 128
 	for room, most := range map[int]float64{0: devices, 64: 0} {

@@ -13,8 +13,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
-// judged returns what a catalogue makes of one Snapshot, an hour after one in
-// which all was so already.
+// judged returns the verdict on a device after its state has lasted for an hour.
 func judged(c *health.Catalogue, e []collector.Event, f ...fact) string {
 	j := health.New(c, health.Options{})
 	j.Judge(snapshot(start, nil, gpu(start, f...)))
@@ -33,18 +32,18 @@ func TestOverrides(t *testing.T) {
 		facts      []fact
 		want       string
 	}{
-		{"nothing", "", news(xid(95)), nil, "failed reset xid_95"},
+		{"empty file", "", news(xid(95)), nil, "failed reset xid_95"},
 		{"severity", "xid: [{code: 95, severity: degraded}]", news(xid(95)), nil, "degraded reset xid_95"},
 		{"none", "xid: [{code: 95, severity: none}]", news(xid(95)), nil, "healthy none"},
 		{"action", "xid: [{code: 95, action: reboot}]", news(xid(95)), nil, "failed reboot xid_95"},
-		{"others stay", "xid: [{code: 94, action: reboot}]", news(xid(95)), nil, "failed reset xid_95"},
-		{"an application fault after all", "xid: [{code: 13, severity: degraded, action: inspect}]", news(xid(13)), nil, "degraded inspect xid_13"},
+		{"other codes are unchanged", "xid: [{code: 94, action: reboot}]", news(xid(95)), nil, "failed reset xid_95"},
+		{"an application fault", "xid: [{code: 13, severity: degraded, action: inspect}]", news(xid(13)), nil, "degraded inspect xid_13"},
 		{"a new code", "xid: [{code: 777, severity: failed, action: replace, text: a new fault}]", news(xid(777)), nil, "failed replace xid_777"},
-		{"a new code with few keys", "xid: [{code: 777, name: news}]", news(xid(777)), nil, "degraded inspect xid_777"},
+		{"a new code with defaults", "xid: [{code: 777, name: news}]", news(xid(777)), nil, "degraded inspect xid_777"},
 		{"a new SXid", "sxid: [{code: 777, severity: failed}]", news(event(collector.EventSXid, func(e *collector.Event) { e.Code = 777 })), nil, "failed inspect sxid_777"},
 		{"a sub-code", "xid: [{code: 145, sub: rlw_remap_0x40, severity: none}]", news(xid(145, sub("RLW_REMAP:0x40"))), nil, "healthy none"},
 		{"a sub-code of the unit", "xid: [{code: 145, sub: rlw_remap, severity: failed, action: reboot}]", news(xid(145, sub("RLW_REMAP:0x99"))), nil, "failed reboot xid_145_rlw_remap"},
-		{"sub-codes stand by themselves", "xid: [{code: 145, severity: none}]", news(xid(145, sub("RLW_REMAP:0x40"))), nil, "failed reset xid_145_rlw_remap_0x40"},
+		{"sub-codes keep their entries", "xid: [{code: 145, severity: none}]", news(xid(145, sub("RLW_REMAP:0x40"))), nil, "failed reset xid_145_rlw_remap_0x40"},
 		{"an event", "events: [{event: poison, severity: failed, action: reboot}]", news(event(collector.EventPoison)), nil, "failed reboot event_poison"},
 		{"unknown codes", "unknown: {severity: none}", news(xid(777)), nil, "healthy none"},
 		{"ends", "xid: [{code: 95, ends: answer}]", news(xid(95, past(time.Minute))), nil, "healthy none"},
@@ -52,8 +51,8 @@ func TestOverrides(t *testing.T) {
 		{"condition severity", "conditions: [{reason: row_remap_pending, severity: failed}]", nil, facts(pending), "failed reset row_remap_pending"},
 		{"condition action", "conditions: [{reason: row_remap_pending, action: reboot}]", nil, facts(pending), "degraded reboot row_remap_pending"},
 		{"condition off", "conditions: [{reason: row_remap_pending, severity: none}]", nil, facts(pending), "healthy none"},
-		{"condition later", "conditions: [{reason: row_remap_pending, for: 61m}]", nil, facts(pending), "healthy none"},
-		{"condition in time", "conditions: [{reason: row_remap_pending, for: 60m}]", nil, facts(pending), "degraded reset row_remap_pending"},
+		{"condition before its time", "conditions: [{reason: row_remap_pending, for: 61m}]", nil, facts(pending), "healthy none"},
+		{"condition at its time", "conditions: [{reason: row_remap_pending, for: 60m}]", nil, facts(pending), "degraded reset row_remap_pending"},
 		{"a new condition", "conditions: [{reason: warm, family: accel_throttle_active, where: {reason: [sw_thermal, hw_thermal]}, test: is, value: 1, severity: degraded, action: inspect, text: warm}]", nil, hot, "degraded inspect warm"},
 		{"a condition replaced", "conditions: [{reason: throttled_by_heat, family: accel_throttle_active, not: {reason: [hw_slowdown]}, test: above, value: 0, severity: failed, action: reboot}]", nil, hot, "failed reboot throttled_by_heat"},
 		{"what ends a code", "xid: [{code: 95, while: [row_remap_pending]}]", news(xid(95, past(time.Minute))), facts(set(collector.RowRemapPending, 0)), "healthy none"},
@@ -69,7 +68,7 @@ func TestOverrides(t *testing.T) {
 		})
 	}
 	if got := judged(health.Builtin(), news(xid(95))); got != "failed reset xid_95" {
-		t.Errorf("an override has changed the catalogue itself: %s", got)
+		t.Errorf("an override has changed the built-in catalogue: %s", got)
 	}
 }
 
@@ -83,8 +82,8 @@ func TestMistakes(t *testing.T) {
 		{"ends too soon", "xid: [{code: 95, ends: 1ms}]", "accepted is reset, answer or a duration"},
 		{"code", "xid: [{code: 0}]", "my.yaml:1: xid[0].code: found the number 0; accepted is a whole number, from 1 to 99999999"},
 		{"code as text", "xid: [{code: all}]", "my.yaml:1: xid[0].code"},
-		{"nothing named", "xid: [{severity: none}]", "my.yaml:1: xid[0]: found neither code nor event, or both; accepted is one of them"},
-		{"both named", "xid: [{code: 3, event: poison}]", "found neither code nor event, or both"},
+		{"neither code nor event", "xid: [{severity: none}]", "my.yaml:1: xid[0]: found neither code nor event, or both; accepted is one of them"},
+		{"code and event", "xid: [{code: 3, event: poison}]", "found neither code nor event, or both"},
 		{"event among codes", "xid: [{event: poison}]", "my.yaml:1: xid[0]: found poison; accepted is code in xid and sxid, event in events"},
 		{"code among events", "events: [{code: 3}]", "events[0]: found code 3; "},
 		{"twice", "xid:\n  - code: 3\n  - code: 4\n  - code: 3\n", "my.yaml:4: xid[2]: found code 3 a second time, first in xid[0]; accepted is once"},
@@ -97,7 +96,7 @@ func TestMistakes(t *testing.T) {
 		{"event's name", "events: [{event: Ouch!}]", `found event "Ouch!"`},
 		{"text", `xid: [{code: 95, text: "a\nb"}]`, `found text "a\nb"; accepted is one line`},
 		{"long text", `xid: [{code: 95, text: ` + strings.Repeat("a", 301) + `}]`, "at most 300 bytes"},
-		{"unknown is never fatal", "unknown: {severity: failed}", "my.yaml:1: unknown: found severity failed for unknown codes; accepted is none or degraded"},
+		{"unknown codes are not fatal", "unknown: {severity: failed}", "my.yaml:1: unknown: found severity failed for unknown codes; accepted is none or degraded"},
 		{"while", "xid:\n  - {code: 95,\n     while: [no_such]}", `my.yaml:3: xid[0].while[0]: found condition "no_such"; accepted is the reason of a condition`},
 		{"condition unknown", "conditions:\n  - {reason: no_such, severity: none}", "my.yaml:2: conditions[0]: found no family for no_such"},
 		{"reason", "conditions: [{reason: Ouch}]", `found reason "Ouch"`},
@@ -116,7 +115,7 @@ func TestMistakes(t *testing.T) {
 		{"grows than", "conditions: [{reason: a, family: accel_nvlink_up, test: grows, lasts: 1h, than: accel_nvlink_up, severity: failed, action: none}]", "found more than lasts"},
 		{"no severity", "conditions: [{reason: a, family: accel_nvlink_up, test: is}]", "found a family without severity or action"},
 		{"lasts", "conditions: [{reason: a, family: accel_nvlink_up, test: is, lasts: 1h, severity: failed, action: none}]", "found lasts without the test grows"},
-		{"grows for ever", "conditions: [{reason: a, family: accel_nvlink_up, test: grows, severity: failed, action: none}]", "found lasts without the test grows, or the reverse"},
+		{"grows without lasts", "conditions: [{reason: a, family: accel_nvlink_up, test: grows, severity: failed, action: none}]", "found lasts without the test grows, or the reverse"},
 		{"grows above", "conditions: [{reason: a, family: accel_nvlink_up, test: grows, lasts: 1h, value: 3, severity: failed, action: none}]", "found more than lasts"},
 		{"value and than", "conditions: [{reason: a, family: accel_nvlink_up, test: above, value: 1, than: accel_nvlink_up, severity: failed, action: none}]", "found value and than"},
 		{"than_where alone", "conditions: [{reason: a, family: accel_nvlink_up, test: above, than_where: {link: [a]}, severity: failed, action: none}]", "found than_where or on without than"},
@@ -165,7 +164,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// The catalogue is changed while faults are remembered.
+// TestApply changes the catalogue while faults are active.
 func TestApply(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})
 	step := func(after time.Duration, e []collector.Event, want string) *collector.Verdict {
@@ -195,8 +194,8 @@ func TestApply(t *testing.T) {
 	apply("conditions: [{reason: row_remap_pending, for: 4s}]")
 	step(3*second, news(xid(119)), "failed reset xid_119")
 	step(4*second, nil, "failed reset xid_119 row_remap_pending")
-	apply("xid: [{code: 119, text: as ever}]\nconditions: [{reason: answering, family: accel_device_up, test: is, value: 1, severity: degraded, action: none, text: it answers}]")
-	if v := step(5*second, nil, "failed reset xid_119 row_remap_pending answering"); v.Reasons[0].Text != "Xid 119: as ever" || v.Since != start.Add(3*second) {
+	apply("xid: [{code: 119, text: changed}]\nconditions: [{reason: answering, family: accel_device_up, test: is, value: 1, severity: degraded, action: none, text: it answers}]")
+	if v := step(5*second, nil, "failed reset xid_119 row_remap_pending answering"); v.Reasons[0].Text != "Xid 119: changed" || v.Since != start.Add(3*second) {
 		t.Errorf("%+v", v)
 	}
 	apply("conditions: [{reason: answering, family: accel_row_remap_pending, test: is, value: 1, for: 2s, severity: degraded, action: none, text: another test}]")
@@ -219,13 +218,13 @@ func TestBuiltin(t *testing.T) {
 			t.Errorf("%s %d affects the device", name, e.Code)
 		}
 		if e.Severity == health.Failed && e.Action == health.NoAction {
-			t.Errorf("%s %d: failed, and nothing to do", name, e.Code)
+			t.Errorf("%s %d: failed without an action", name, e.Code)
 		}
-		// Where NVIDIA has published no action, nothing is worse than a warning.
+		// A code without an action published by NVIDIA is at most degraded.
 		for _, from := range e.From {
 			cited[from] = true
 			if from == "header" && e.Severity == health.Failed {
-				t.Errorf("%s %d rests on a header alone and is fatal", name, e.Code)
+				t.Errorf("%s %d is failed, but its only source is a header", name, e.Code)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 )
 
-// device is one that answers.
+// device returns a device that answers.
 func device(id string, class collector.Class, now time.Time, facts ...fact) collector.Device {
 	d := collector.Device{ID: id, Class: class, Sampled: now}
 	up(&d)
@@ -49,9 +49,9 @@ func TestPartitionsInherit(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})
 	// Sorted by ID, so a partition can come before its parent.
 	node := func(facts ...fact) []collector.Device {
-		mine := device("A-child", collector.GPU, start, append(facts, childOf(gpuID))...)
+		child := device("A-child", collector.GPU, start, append(facts, childOf(gpuID))...)
 		return []collector.Device{
-			mine, gpu(start), device("GPU-2", collector.GPU, start), device("Z-orphan", collector.GPU, start, childOf("GPU-9")),
+			child, gpu(start), device("GPU-2", collector.GPU, start), device("Z-orphan", collector.GPU, start, childOf("GPU-9")),
 		}
 	}
 	same(t, verdicts(t, j, snapshot(start, news(xid(95)), node()...)), map[string]string{
@@ -72,7 +72,8 @@ func TestPartitionsInherit(t *testing.T) {
 	})
 }
 
-// An event that came before anybody knew which GPU is at the address.
+// TestEventsFindTheirDevice: an event at a PCI address applies to the device that is
+// found there later.
 func TestEventsFindTheirDevice(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})
 	verdicts(t, j, snapshot(start, news(xid(119, of(gpuAt), past(time.Hour)), xid(79, of("0000:99:00.1")), xid(154, of(gpuAt), asks("reset")), xid(154, of("0000:77:00.0"), asks("reboot")))))
@@ -80,13 +81,14 @@ func TestEventsFindTheirDevice(t *testing.T) {
 	same(t, verdicts(t, j, snapshot(now, nil,
 		gpu(now), device("GPU-2", collector.GPU, now, at("0000:99:00.0", "0000:99:00.1")), device("GPU-7", collector.GPU, now, at("0000:77:00.0")))),
 		map[string]string{"GPU-7": "failed reboot recovery_action_reboot", gpuID: "failed reset recovery_action_reset xid_119", "GPU-2": "failed reboot xid_79"})
-	// One that a Source knows by address only until the driver has it.
+	// A device that is known only by its address until the driver reports it.
 	bus := device("0000:aa:00.0", collector.GPU, now, at("0000:aa:00.0"), func(d *collector.Device) { d.Witness = true })
 	same(t, verdicts(t, j, snapshot(now, news(xid(119, of(bus.ID))), bus)), map[string]string{bus.ID: "failed reset xid_119 nobody_answers"})
 	same(t, verdicts(t, j, snapshot(now, nil, device("GPU-3", collector.GPU, now, at(bus.ID)))), map[string]string{"GPU-3": "failed reset xid_119"})
 }
 
-// A board that takes another one's slot does not take its faults.
+// TestFaultsGoWithTheBoard: a board that replaces another one in its slot does not
+// have the faults of that board.
 func TestFaultsGoWithTheBoard(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})
 	same(t, verdicts(t, j, snapshot(start, news(xid(119)), gpu(start))), map[string]string{gpuID: "failed reset xid_119"})
@@ -132,14 +134,14 @@ func TestFPGAs(t *testing.T) {
 		{"fatal error", facts(family(latched, 1, "fatal", "over_temperature")), 0, "failed inspect fpga_fatal_error"},
 		{"injected errors", facts(family(latched, 1, "fatal", "injected_fatal"), family(latched, 1, "nonfatal", "injected_warning"), family(latched, 1, "inject", "fatal")), hour, "healthy none"},
 		{"error of the port", facts(family(latched, 1, "port0", "tx_overflow")), 0, "degraded inspect fpga_error"},
-		{"a firewall of the past", facts(family(latched, 1, "firewall", "3")), hour, "healthy none"},
+		{"a firewall that has tripped before", facts(family(latched, 1, "firewall", "3")), hour, "healthy none"},
 		{"uncorrected memory", facts(family("accel_fpga_memory_ecc_error_latched", 1, "0", "uncorrected")), 0, "failed reprogram fpga_memory_uncorrected"},
 		{"corrected memory", facts(family("accel_fpga_memory_ecc_error_latched", 1, "0", "corrected")), hour, "healthy none"},
 		{"calibration, at first", facts(family("accel_fpga_memory_calibrated", 0, "0")), 119 * second, "healthy none"},
 		{"calibration", facts(family("accel_fpga_memory_calibrated", 0, "0")), 2 * minute, "failed reprogram fpga_memory_not_calibrated"},
 		{"load failed", facts(family(state, 1, "fpga0", "write error"), family("accel_fpga_manager_error", 1, "fpga0", "crc")), 0, "failed reprogram fpga_load_error fpga_load_failed"},
 		{"loading", facts(family(state, 1, "fpga0", "write")), minute, "healthy none"},
-		{"load without end", facts(family(state, 1, "fpga0", "write")), 2 * minute, "failed inspect fpga_load_stuck"},
+		{"load does not end", facts(family(state, 1, "fpga0", "write")), 2 * minute, "failed inspect fpga_load_stuck"},
 		{"bridge", facts(family("accel_fpga_bridge_enabled", 0, "br0")), 2 * minute, "degraded reprogram fpga_bridge_disabled"},
 		{"configuration memory", facts(family("accel_fpga_configuration_status", 1, "crc_error"), family("accel_fpga_configuration_status", 1, "done_pin")), 0, "failed reprogram fpga_configuration_damaged"},
 		{"fabric too hot", facts(family("accel_fpga_configuration_status", 1, "over_temperature")), 0, "degraded inspect fpga_too_hot"},
@@ -147,7 +149,7 @@ func TestFPGAs(t *testing.T) {
 		{"ready", facts(family(card, 1, "ready"), family(card, 0, "not_ready"), family(card, 0, "reset_required")), hour, "healthy none"},
 		{"reset required", facts(family(card, 0, "ready"), family(card, 1, "reset_required")), 0, "failed reset fpga_reset_required"},
 		{"being reset", facts(family(card, 1, "offline")), 119 * second, "healthy none"},
-		{"reset without end", facts(family(card, 1, "offline")), 2 * minute, "failed inspect fpga_card_not_ready"},
+		{"reset does not end", facts(family(card, 1, "offline")), 2 * minute, "failed inspect fpga_card_not_ready"},
 		{"driver without a peer", facts(family(card, 1, "not_ready")), 2 * minute, "failed inspect fpga_card_not_ready"},
 		{"driver shut down", facts(family(card, 1, "shutdown")), 2 * minute, "failed inspect fpga_card_not_ready"},
 		{"usable without a controller", facts(family(card, 1, "no_amc")), 2 * minute, "degraded inspect fpga_card_limited"},
@@ -181,8 +183,8 @@ func TestBoot(t *testing.T) {
 
 const maxFaults = 32 // of one device
 
-// Of faults that weigh the same, the oldest goes.
-func TestOldestGoes(t *testing.T) {
+// TestOldestIsDropped: of faults with equal severity, the oldest is dropped first.
+func TestOldestIsDropped(t *testing.T) {
 	var storm []collector.Event
 	for _, e := range health.Builtin().Entries() {
 		if kind(&e) == collector.EventXid && e.Sub == "" && e.Severity == health.Degraded && len(storm) <= maxFaults {
@@ -205,8 +207,8 @@ func TestOldestGoes(t *testing.T) {
 	}
 }
 
-// A storm of events, of any code and for any address, costs a bounded memory
-// and hides nothing grave.
+// TestBounds: the number of faults of a device and of addresses is bounded. Faults
+// with the severity failed are kept.
 func TestBounds(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})
 	var storm []collector.Event
@@ -220,19 +222,19 @@ func TestBounds(t *testing.T) {
 	if len(v.Reasons) != maxFaults || v.State != "failed" {
 		t.Fatalf("%s with %d reasons", v.State, len(v.Reasons))
 	}
-	grave := 0
+	severe := 0
 	for _, e := range health.Builtin().Entries() {
 		if e.Code > 0 && e.Code < 4096 && e.Sub == "" && e.Severity == health.Failed {
-			grave++
+			severe++
 		}
 	}
 	for _, r := range v.Reasons {
 		if r.Severity == "failed" {
-			grave--
+			severe--
 		}
 	}
-	if grave != 0 {
-		t.Errorf("%d grave codes were lost", grave)
+	if severe != 0 {
+		t.Errorf("%d codes with the severity failed were dropped", severe)
 	}
 	adopted := 0
 	for i := range 4096 {
@@ -243,11 +245,12 @@ func TestBounds(t *testing.T) {
 		verdicts(t, j, snapshot(start, nil))
 	}
 	if adopted != 256 {
-		t.Errorf("%d addresses without a device were remembered", adopted)
+		t.Errorf("events of %d addresses without a device were kept", adopted)
 	}
 }
 
-// Events of an address are merged once.
+// TestAdoptedFaultsCanBeCured: the events of an address are added to a device once, so
+// a reset ends them.
 func TestAdoptedFaultsCanBeCured(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})
 	verdicts(t, j, snapshot(start, news(xid(119, of(gpuAt)))))
@@ -257,8 +260,9 @@ func TestAdoptedFaultsCanBeCured(t *testing.T) {
 	}
 }
 
-// Addresses that have found their device make room for others.
-func TestStrangersMakeRoom(t *testing.T) {
+// TestAddressesFreed: an address whose device is found no longer counts towards the
+// limit.
+func TestAddressesFreed(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})
 	for range 3 {
 		var storm []collector.Event
@@ -278,7 +282,8 @@ func TestStrangersMakeRoom(t *testing.T) {
 	}
 }
 
-func TestStrangersAreForgotten(t *testing.T) {
+// TestAddressesExpire: events of an address are dropped after an hour.
+func TestAddressesExpire(t *testing.T) {
 	for after, want := range map[time.Duration]string{time.Hour: "failed reset xid_119", time.Hour + second: "healthy none"} {
 		j := health.New(health.Builtin(), health.Options{})
 		verdicts(t, j, snapshot(start, news(xid(119, of(gpuAt)))))

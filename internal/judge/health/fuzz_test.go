@@ -13,7 +13,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
-// dice turns fuzz data into choices; where it ends, every choice is 0.
+// dice reads choices from fuzz data. At the end of the data, every choice is 0.
 type dice struct{ data []byte }
 
 func (d *dice) below(n int) int {
@@ -66,16 +66,16 @@ func (d *dice) device(now time.Time, id string, rows []*collector.Metric) collec
 			labels[i] = pick(d, fuzzValues)
 		}
 		if d.below(16) == 0 {
-			labels = nil // a Source's bug
+			labels = nil // a bug of a Source
 		}
 		out.Readings = append(out.Readings, collector.Reading{Metric: m, Labels: labels, Value: float64(d.below(4)) - 1})
 	}
 	return out
 }
 
-// FuzzJudge checks that for any Snapshot every device has exactly one
-// state and one action, what is not healthy has a reason, a partition is never
-// better than its parent, and nothing that was published changes.
+// FuzzJudge checks that for any Snapshot, every device has exactly one state and one
+// action, a device that is not healthy has a reason, a partition is never healthier
+// than its parent, and published readings do not change.
 func FuzzJudge(f *testing.F) {
 	f.Add([]byte{})
 	for seed := range 8 {
@@ -88,9 +88,9 @@ func FuzzJudge(f *testing.F) {
 		f.Add(data)
 	}
 	var rows []*collector.Metric
-	mine := []*collector.Metric{collector.DeviceHealth, collector.DeviceAction, collector.DeviceHealthReason, collector.DeviceFailures}
+	judged := []*collector.Metric{collector.DeviceHealth, collector.DeviceAction, collector.DeviceHealthReason, collector.DeviceFailures}
 	for _, m := range collector.Table() {
-		if m.Scope == collector.PerDevice && m.Kind != collector.Histogram && !slices.Contains(mine, m) {
+		if m.Scope == collector.PerDevice && m.Kind != collector.Histogram && !slices.Contains(judged, m) {
 			rows = append(rows, m)
 		}
 	}
@@ -130,8 +130,8 @@ func inherits(t *testing.T, s *collector.Snapshot, d *collector.Device) {
 	}
 }
 
-// FuzzParse checks that a file is applied or rejected with every mistake on a
-// line of it, and that what was taken can be used.
+// FuzzParse checks that each mistake in a rejected file has a line number, and that a
+// Judge can use an accepted catalogue.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"", "xid: [{code: 95, severity: none}]", "xid:\n  - {code: 145, sub: rlw_remap_0x40, ends: 2h, rules: driver, while: [row_remap_pending], cures: [3]}",

@@ -18,14 +18,14 @@ func news(e ...collector.Event) []collector.Event { return e }
 func facts(f ...fact) []fact                      { return f }
 
 var cases = []history{
-	{"nothing is wrong", []step{{want: "healthy none"}}},
+	{"healthy", []step{{want: "healthy none"}}},
 	{"no source has sampled", []step{
 		{facts: facts(unseen), want: "unknown none nobody_answers"},
 		{after: second, want: "healthy none"},
 		{after: second, facts: facts(unseen), want: "unknown none nobody_answers"},
 	}},
 
-	{"a program runs wild", []step{
+	{"application errors", []step{
 		{news: news(xid(13), xid(31), xid(43), xid(45), xid(69), xid(137), xid(8), xid(39)), want: "healthy none"},
 	}},
 	{"a test injects an error", []step{{news: news(xid(14)), want: "healthy none"}}},
@@ -42,7 +42,7 @@ var cases = []history{
 		{after: 24 * hour, facts: facts(set(collector.EnergyJoules, 9000)), want: "failed reset xid_95"},
 		{after: minute, facts: facts(set(collector.EnergyJoules, 10)), want: "healthy none"},
 	}},
-	{"what does not move, or is not read, is no reset", []step{
+	{"counters that do not change or are not read are no reset", []step{
 		{facts: facts(set(collector.EnergyJoules, 100), eccs(2, 0), set(collector.RowRemapPending, 1)), want: "degraded reset ecc_uncorrected row_remap_pending"},
 		{after: minute, news: news(xid(119)), facts: facts(set(collector.EnergyJoules, 100), eccs(2, 0), set(collector.RowRemapPending, 1)), want: "failed reset xid_119 ecc_uncorrected row_remap_pending"},
 		{after: minute, facts: facts(set(collector.EnergyJoules, 100), eccs(2, 0), set(collector.RowRemapPending, 1)), want: "failed reset xid_119 ecc_uncorrected row_remap_pending"},
@@ -53,26 +53,26 @@ var cases = []history{
 		{after: minute, facts: facts(set(collector.EnergyJoules, 100)), want: "failed reset xid_119"},
 		{after: minute, facts: facts(set(collector.EnergyJoules, 0)), want: "healthy none"},
 	}},
-	{"a reset that has not helped", []step{
+	{"a fault that remains after a reset", []step{
 		{facts: facts(set(collector.EnergyJoules, 100), driver("reset")), news: news(xid(119)), want: "failed reset recovery_action_reset xid_119"},
 		{after: minute, facts: facts(set(collector.EnergyJoules, 1), driver("reset")), want: "failed reset recovery_action_reset"},
 	}},
-	{"pending repairs that are done are a reset", []step{
+	{"the end of pending repairs is a reset", []step{
 		{facts: facts(set(collector.RowRemapPending, 0), set(collector.RepairPending, 1, "tpc")), news: news(xid(119)), want: "failed reset xid_119 repair_pending"},
 		{after: minute, facts: facts(set(collector.RowRemapPending, 0), set(collector.RepairPending, 0, "tpc")), want: "healthy none"},
 	}},
-	{"a fault of after the reset is not cured by it", []step{
+	{"a reset does not end a later fault", []step{
 		{facts: facts(set(collector.EnergyJoules, 100)), want: "healthy none"},
 		{after: minute, news: news(xid(119, earlier(5*second))), facts: facts(set(collector.EnergyJoules, 10)), want: "failed reset xid_119"},
 		{after: minute, news: news(xid(119, earlier(30*second)), xid(120, earlier(5*second))), facts: facts(set(collector.EnergyJoules, 5)), want: "failed reset xid_120"},
 	}},
-	{"the driver recommends a reset, which ends it", []step{
+	{"the driver recommends a reset, and the reset ends the fault", []step{
 		{facts: facts(driver("none")), want: "healthy none"},
 		{after: second, facts: facts(driver("reset")), news: news(xid(95)), want: "failed reset recovery_action_reset xid_95"},
 		{after: hour, facts: facts(driver("reset")), want: "failed reset recovery_action_reset xid_95"},
 		{after: minute, facts: facts(driver("none")), want: "healthy none"},
 	}},
-	{"the driver's demand goes before the catalogue's", []step{
+	{"the driver's action takes precedence over the catalogue's", []step{
 		{
 			facts: facts(driver("drain_and_reset"), set(collector.RowRemapFailed, 1)), news: news(xid(79)),
 			want: "failed drain_and_reset xid_79 row_remap_failed recovery_action_drain_and_reset",
@@ -84,11 +84,11 @@ var cases = []history{
 		{after: second, facts: facts(driver("none")), want: "degraded reset xid_95"},
 		{after: second, facts: facts(driver("none")), news: news(xid(95)), want: "failed reset xid_95"},
 	}},
-	{"codes that the driver does not overrule", []step{
+	{"codes that the driver's action does not change", []step{
 		{facts: facts(driver("none")), news: news(xid(119)), want: "failed reset xid_119"},
 		{after: hour, facts: facts(driver("none")), want: "failed reset xid_119"},
 	}},
-	{"each demand of the driver", []step{
+	{"each action of the driver", []step{
 		{facts: facts(driver("reboot")), want: "failed reboot recovery_action_reboot"},
 		{after: minute, facts: facts(driver("drain_p2p")), want: "degraded drain_p2p recovery_action_drain_p2p"},
 		{after: minute, facts: facts(driver("drain_and_reset")), want: "degraded drain_and_reset recovery_action_drain_and_reset"},
@@ -101,12 +101,12 @@ var cases = []history{
 		{after: minute, facts: facts(unseen), news: news(event(collector.EventDriverLoaded, of(""))), want: "unknown none nobody_answers"},
 		{after: minute, facts: facts(driver("none")), want: "healthy none"},
 	}},
-	{"the demand comes through the kernel log alone", []step{
+	{"only the kernel log reports the driver's action", []step{
 		{news: news(xid(154, asks("reboot"))), want: "failed reboot recovery_action_reboot"},
 		{after: hour, want: "failed reboot recovery_action_reboot"},
 		{after: second, news: news(xid(154, asks("none"))), want: "healthy none"},
 	}},
-	{"the log is ahead of NVML", []step{
+	{"the log reports the action before NVML", []step{
 		{facts: facts(driver("none")), news: news(xid(95), xid(154, asks("reset"))), want: "failed reset recovery_action_reset xid_95"},
 		{after: second, facts: facts(driver("none")), want: "failed reset recovery_action_reset xid_95"},
 		{after: second, facts: facts(driver("reset")), want: "failed reset recovery_action_reset xid_95"},
@@ -119,7 +119,7 @@ var cases = []history{
 		{after: hour, facts: facts(down(collector.ReasonMissing)), want: "failed reboot xid_79 nobody_answers"},
 		{after: minute, facts: facts(down(collector.ReasonMissing)), want: "failed reboot xid_79 device_missing nobody_answers"},
 	}},
-	{"what was lost answers again", []step{
+	{"a lost device answers again", []step{
 		{news: news(xid(79)), want: "failed reboot xid_79"},
 		{after: second, facts: facts(down(collector.ReasonLost)), want: "failed reboot xid_79 device_lost nobody_answers"},
 		{after: minute, want: "healthy none"},
@@ -129,7 +129,7 @@ var cases = []history{
 		{after: minute, facts: facts(stale(90 * second)), want: "failed reset xid_119"},
 		{after: minute, want: "healthy none"},
 	}},
-	{"the driver wants a reset before it answers", []step{
+	{"the driver requires a reset", []step{
 		{facts: facts(down(collector.ReasonResetRequired)), want: "failed reset device_reset_required nobody_answers"},
 		{after: minute, want: "healthy none"},
 	}},
@@ -139,7 +139,7 @@ var cases = []history{
 		{after: second, facts: facts(down(collector.ReasonStuck)), want: "failed reboot device_stuck nobody_answers"},
 		{after: second, want: "healthy none"},
 	}},
-	{"other ways not to answer", []step{
+	{"other reasons of a device that does not answer", []step{
 		{facts: facts(down(collector.ReasonError)), want: "unknown none nobody_answers"},
 		{after: minute, facts: facts(down(collector.ReasonError)), want: "failed inspect device_unreadable nobody_answers"},
 		{after: second, facts: facts(down(collector.ReasonUnavailable)), want: "unknown none nobody_answers"},
@@ -159,16 +159,16 @@ var cases = []history{
 		{after: second, news: news(xid(119, past(hour))), want: "degraded restart_app xid_32"},
 		{after: second, news: news(xid(119)), want: "failed reset xid_119 xid_32"},
 	}},
-	{"faults of before the start", []step{
+	{"faults from before the start", []step{
 		{news: news(xid(119, past(hour)), xid(94, past(2*hour)), xid(32, past(59*minute)), xid(31, past(minute))), want: "failed reset xid_119 xid_32"},
 		{after: minute, want: "failed reset xid_119"},
 	}},
-	{"of before the start, and the driver is content now", []step{
+	{"a fault from before the start, and the driver recommends no action", []step{
 		{facts: facts(driver("none")), news: news(xid(119, past(hour))), want: "degraded reset xid_119"},
 		{after: second, facts: facts(driver("none")), news: news(xid(119)), want: "failed reset xid_119"},
 		{after: minute, facts: facts(driver("none")), want: "failed reset xid_119"},
 	}},
-	{"of before the last load of the driver", []step{
+	{"faults from before the last load of the driver", []step{
 		{news: news(xid(79, past(3*hour)), xid(154, past(3*hour), asks("reboot")), event(collector.EventDriverLoaded, of(""), past(2*hour)), xid(62, past(hour))), want: "failed reset xid_62"},
 	}},
 
@@ -187,17 +187,17 @@ var cases = []history{
 		{news: news(xid(145)), want: "degraded inspect xid_145"},
 		{after: second, news: news(xid(145, sub("RLW_REMAP:0x100"), again)), want: "healthy none"},
 	}},
-	{"the kernel log adds the sub-code: not survivable", []step{
+	{"the kernel log adds the sub-code: fatal", []step{
 		{news: news(xid(145), xid(145, sub("RLW_REMAP:0x40"), again)), want: "failed reset xid_145_rlw_remap_0x40"},
 	}},
 	{"the sub-code comes first", []step{
 		{news: news(xid(145, sub("RLW_REMAP:0x100")), xid(145, again)), want: "healthy none"},
 	}},
-	{"two faults of one code, of which one is known better", []step{
+	{"two faults of one code, one with a sub-code", []step{
 		{news: news(xid(145)), want: "degraded inspect xid_145"},
 		{after: second, news: news(xid(145, sub("RLW_REMAP:0x40"))), want: "failed reset xid_145_rlw_remap_0x40 xid_145"},
 	}},
-	{"a sub-code that the table does not have", []step{
+	{"a sub-code without an entry", []step{
 		{news: news(xid(149, sub("NETIR_BER_EVENT:0x77"))), want: "degraded inspect xid_149"},
 	}},
 	{"an NVLink goes down", []step{
@@ -205,18 +205,18 @@ var cases = []history{
 		{after: 6*hour - second, want: "degraded reset xid_149_netir_link_down_0x21"},
 		{after: second, want: "healthy none"},
 	}},
-	{"what is fatal in RLW_RXPIPE", []step{
+	{"fatal errors of RLW_RXPIPE", []step{
 		{news: news(xid(145, sub("RLW_RXPIPE:0x1"))), want: "healthy none"},
 		{after: second, news: news(xid(145, sub("RLW_RXPIPE:0x1:fatal"))), want: "failed reset xid_145_rlw_rxpipe_0x1_fatal"},
 	}},
 
-	{"memory is remapped with the next reset", []step{
+	{"memory is remapped at the next reset", []step{
 		{facts: facts(set(collector.RowRemapPending, 0)), news: news(xid(63)), want: "degraded reset xid_63"},
 		{after: second, facts: facts(set(collector.RowRemapPending, 1)), want: "degraded reset xid_63 row_remap_pending"},
 		{after: hour, facts: facts(set(collector.RowRemapPending, 1)), want: "degraded reset xid_63 row_remap_pending"},
 		{after: minute, facts: facts(set(collector.RowRemapPending, 0)), want: "healthy none"},
 	}},
-	{"a remap that is not pending after all", []step{
+	{"a remap that is not pending", []step{
 		{facts: facts(set(collector.RowRemapPending, 0)), news: news(xid(63)), want: "degraded reset xid_63"},
 		{after: 30 * second, facts: facts(set(collector.RowRemapPending, 0)), want: "healthy none"},
 	}},
@@ -227,12 +227,12 @@ var cases = []history{
 		{news: news(xid(94)), want: "degraded restart_app xid_94"},
 		{after: hour, want: "healthy none"},
 	}},
-	{"uncorrected errors count until the driver forgets them", []step{
+	{"uncorrected errors count until the driver clears them", []step{
 		{facts: facts(set(collector.ECCErrors, 0, "uncorrected", "dram"), set(collector.ECCErrors, 7, "corrected", "dram")), want: "healthy none"},
 		{after: second, facts: facts(set(collector.ECCErrors, 2, "uncorrected", "dram")), news: news(xid(140)), want: "failed reset xid_140 ecc_uncorrected"},
 		{after: hour, facts: facts(set(collector.ECCErrors, 0, "uncorrected", "dram")), want: "healthy none"},
 	}},
-	{"memory events of NVML stand for Xids", []step{
+	{"memory events of NVML are reported as Xids", []step{
 		{news: news(event(collector.EventECCDoubleBit), xid(48)), want: "failed reset xid_48"},
 		{after: second, news: news(event(collector.EventRetirement), event(collector.EventRetirementError)), want: "failed reset xid_48 xid_64 xid_63"},
 	}},
@@ -241,16 +241,16 @@ var cases = []history{
 		{facts: facts(set(collector.RowRemapBanks, 9, "max"), set(collector.RowRemapBanks, 0, "none")), want: "healthy none"},
 		{after: second, facts: facts(set(collector.RowRemapBanks, 1, "none")), want: "degraded inspect row_remap_exhausted"},
 	}},
-	{"repairs wait", []step{
+	{"pending repairs", []step{
 		{facts: facts(set(collector.RepairPending, 1, "channel"), set(collector.RetiredPagesPending, 1)), news: news(xid(160)), want: "degraded reset xid_160 repair_pending retired_pages_pending"},
 		{after: minute, facts: facts(set(collector.RepairPending, 1, "channel"), set(collector.RetiredPagesPending, 0)), want: "degraded reset repair_pending"},
 	}},
-	{"power smoothing goes and comes", []step{
+	{"power smoothing is lost and restored", []step{
 		{news: news(xid(163)), want: "degraded reset xid_163"},
 		{after: hour, news: news(xid(162)), want: "healthy none"},
 	}},
 
-	{"a board without bridges has lost no NVLink", []step{
+	{"NVLinks that were never up", []step{
 		{facts: facts(set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 0, "1")), want: "healthy none"},
 		{after: hour, facts: facts(set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 0, "1")), want: "healthy none"},
 	}},
@@ -279,7 +279,7 @@ var cases = []history{
 		{after: second, facts: facts(set(collector.ThrottleActive, 1, "hw_power_brake")), want: "healthy none"},
 		{after: 5 * minute, facts: facts(set(collector.ThrottleActive, 1, "hw_power_brake")), want: "degraded inspect throttled_by_power"},
 	}},
-	{"sensors and their own limits", []step{
+	{"sensors with different limits", []step{
 		{facts: facts(sensors(100)...), want: "healthy none"},
 		{after: minute, facts: facts(sensors(100)...), want: "healthy none"},
 		{after: minute, facts: facts(sensors(101)...), want: "healthy none"},
@@ -290,7 +290,7 @@ var cases = []history{
 		{after: 5 * minute, facts: facts(set(collector.PCIeWidth, 8), set(collector.PCIeWidthMax, 16)), want: "degraded inspect pcie_link_narrow"},
 		{after: second, facts: facts(set(collector.PCIeWidth, 16), set(collector.PCIeWidthMax, 16)), want: "healthy none"},
 	}},
-	{"a narrow slot is no fault", []step{
+	{"a narrow slot is not a fault", []step{
 		{facts: facts(lanes(8, 16, 8)...), want: "healthy none"},
 		{after: hour, facts: facts(lanes(8, 16, 8)...), want: "healthy none"},
 		{after: second, facts: facts(lanes(4, 16, 8)...), want: "healthy none"},
@@ -323,7 +323,7 @@ var cases = []history{
 		{facts: facts(set(collector.DeviceSeen, 1, "nvidia"), set(collector.DeviceSeen, 0, "pcie")), want: "healthy none"},
 		{after: 30 * second, facts: facts(set(collector.DeviceSeen, 1, "nvidia"), set(collector.DeviceSeen, 0, "pcie")), want: "failed reboot not_on_bus"},
 	}},
-	{"no answer on the bus", []step{
+	{"a PCI function does not respond", []step{
 		{facts: facts(family("accel_pcie_function_responding", 0, gpuAt)), want: "healthy none"},
 		{after: 10 * second, facts: facts(family("accel_pcie_function_responding", 0, gpuAt)), want: "failed reboot pci_not_responding"},
 	}},
@@ -336,7 +336,7 @@ var cases = []history{
 	}},
 }
 
-// sensors are three, of which board has no limit.
+// sensors are three sensors; the sensor board has no limit.
 func sensors(gpu float64) []fact {
 	return []fact{
 		set(collector.TemperatureCelsius, 120, "board"), set(collector.TemperatureCelsius, 105, "memory"), set(collector.TemperatureCelsius, gpu, "gpu"),
@@ -344,7 +344,7 @@ func sensors(gpu float64) []fact {
 	}
 }
 
-// eccs are uncorrected errors by location, beside corrected ones that grow.
+// eccs sets uncorrected errors by location, and 50 corrected errors.
 func eccs(uncorrected ...float64) fact {
 	return func(d *collector.Device) {
 		for i, n := range uncorrected {
@@ -354,7 +354,8 @@ func eccs(uncorrected ...float64) fact {
 	}
 }
 
-// lanes are a PCIe link between a device and a port, and a narrow one above it.
+// lanes sets the widths of the PCIe link between a device and a port, and of a
+// narrower link above it.
 func lanes(now, device, port float64) []fact {
 	const portAt = "0000:1a:00.0"
 	const width, most = "accel_pcie_bus_link_width_lanes", "accel_pcie_bus_link_width_max_lanes"
@@ -365,7 +366,7 @@ func lanes(now, device, port float64) []fact {
 	}
 }
 
-// aer are the reports of a link since it was enumerated.
+// aer sets the error reports of a link.
 func aer(nonfatal, fatal float64) []fact {
 	const reports = "accel_pcie_aer_reports_total"
 	return []fact{
@@ -375,7 +376,8 @@ func aer(nonfatal, fatal float64) []fact {
 	}
 }
 
-func TestStories(t *testing.T) {
+// TestHistories judges each history with a new Judge.
+func TestHistories(t *testing.T) {
 	for _, s := range cases {
 		t.Run(s.name, func(t *testing.T) { play(t, s) })
 	}

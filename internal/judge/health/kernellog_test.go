@@ -9,8 +9,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 )
 
-// Every fault of NVLink 5 that the kernel log distinguishes is judged by
-// itself.
+// TestNVLinkSubCodes: every sub-code of NVLink 5 that the kernel log reports has an
+// entry in the catalogue, and the reverse.
 func TestNVLinkSubCodes(t *testing.T) {
 	c := health.Builtin()
 	known := 0
@@ -37,7 +37,7 @@ func TestNVLinkSubCodes(t *testing.T) {
 	}
 }
 
-// What the kernel prints, as it is judged.
+// TestKernelLines judges events parsed from lines of the kernel log.
 func TestKernelLines(t *testing.T) {
 	for _, c := range []struct{ driver, lines, want string }{
 		{"", "NVRM: Xid (PCI:0000:1b:00): 31, pid=123, name=python", "healthy none"},
@@ -60,7 +60,7 @@ func TestKernelLines(t *testing.T) {
 				continue
 			}
 			if e.Time = start.Add(time.Duration(len(s.News)) * time.Millisecond); e.PCI == gpuAt {
-				e.Device = gpuID // as the Sampler has it
+				e.Device = gpuID // as the Sampler sets it
 			}
 			s.News = append(s.News, e)
 		}

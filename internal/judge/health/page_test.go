@@ -18,7 +18,7 @@ const (
 	chapter = "## Catalogue\n\n"
 )
 
-// tables are the chapters of the page that follow from the catalogue.
+// tables returns the chapters of the page that are generated from the catalogue.
 func tables(c *health.Catalogue) string {
 	var b strings.Builder
 	entries := c.Entries()
@@ -168,7 +168,7 @@ func readPage(t *testing.T) string {
 	return string(data)
 }
 
-// The page has what the catalogue has.
+// TestPage: the chapters that are generated from the catalogue are current.
 func TestPage(t *testing.T) {
 	head, _, found := strings.Cut(readPage(t), chapter)
 	if !found {
@@ -178,7 +178,7 @@ func TestPage(t *testing.T) {
 	golden.Compare(t, page, want)
 }
 
-// The example of an override is one.
+// TestPageExample: the example of an override is valid and has the described effect.
 func TestPageExample(t *testing.T) {
 	m := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(readPage(t))
 	if m == nil {
@@ -193,7 +193,7 @@ func TestPageExample(t *testing.T) {
 	}
 }
 
-// The page lists every action, from the least to the most.
+// TestPageActions: the page lists every action in ascending order.
 func TestPageActions(t *testing.T) {
 	s := snapshot(start, nil, gpu(start))
 	health.New(health.Builtin(), health.Options{}).Judge(s)
@@ -204,7 +204,7 @@ func TestPageActions(t *testing.T) {
 		}
 		var found bool
 		if _, rest, found = strings.Cut(rest, "\n| `"+r.Labels[0]+"` |"); !found {
-			t.Errorf("action %s is not there, or not in its place", r.Labels[0])
+			t.Errorf("action %s is missing or not in order", r.Labels[0])
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 )
 
-// values are the readings of a family, by label values.
+// values returns the readings of a family by label values.
 func values(d *collector.Device, m *collector.Metric) map[string]float64 {
 	out := map[string]float64{}
 	for _, r := range d.Readings {
@@ -47,12 +47,11 @@ func TestFamilies(t *testing.T) {
 		}
 	}
 	if len(s.Distributions) != 1 || s.Distributions[0].Count() != 0 {
-		t.Errorf("the first failure begins one histogram: %+v", s.Distributions)
+		t.Errorf("want one empty histogram after the first failure: %+v", s.Distributions)
 	}
 }
 
-// outages plays states of a GPU and returns its failures and how long the
-// outages were.
+// TestOutages: number of failures of a GPU, and number and duration of its outages.
 func TestOutages(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})
 	now := start
@@ -86,7 +85,7 @@ func TestOutages(t *testing.T) {
 	judge(second, nil, driver("reset"))
 	expect(1, 0, 0)
 	shared = last.Distributions
-	judge(minute, nil, unseen) // still failed, and then not seen
+	judge(minute, nil, unseen) // still failed, then unknown
 	judge(second, news(event(collector.EventDriverLoaded, of(""))), unseen)
 	judge(minute, nil, driver("drain_p2p")) // degraded is not healthy
 	judge(second, nil, driver("reset"))     // nor another failure
@@ -103,7 +102,8 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// A GPU that failed before its driver knew it has failed once, and since then.
+// TestOutageOfAdopted: a GPU that failed before the driver reported it has one
+// failure, which starts with the fault.
 func TestOutageOfAdopted(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})
 	j.Judge(snapshot(start, news(xid(119, of(gpuAt))), device(gpuAt, collector.GPU, start, at(gpuAt), unseen)))
@@ -146,14 +146,15 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// An event that is equivalent to another fault is reported as that fault, once.
+// TestTextOfOneFault: an event that is equivalent to another fault is reported as that
+// fault, once.
 func TestTextOfOneFault(t *testing.T) {
 	for name, e := range map[string][]collector.Event{
-		"the bus, and the Xid":       news(xid(79), event(collector.EventBusLoss)),
-		"the bus alone":              news(event(collector.EventBusLoss)),
-		"a consequence":              news(xid(79), xid(45, cause(79)), xid(45, cause(79))),
-		"a consequence alone":        news(xid(45, cause(79))),
-		"NVML, and the kernel's log": news(xid(79), xid(79, again)),
+		"bus loss and Xid":        news(xid(79), event(collector.EventBusLoss)),
+		"bus loss alone":          news(event(collector.EventBusLoss)),
+		"a consequence":           news(xid(79), xid(45, cause(79)), xid(45, cause(79))),
+		"a consequence alone":     news(xid(45, cause(79))),
+		"NVML and the kernel log": news(xid(79), xid(79, again)),
 	} {
 		j := health.New(health.Builtin(), health.Options{})
 		s := snapshot(start, e, gpu(start))
@@ -164,7 +165,8 @@ func TestTextOfOneFault(t *testing.T) {
 	}
 }
 
-// Since is when the device came into its state, whatever its reasons.
+// TestSince: Since is the start of the state. A change of the reasons does not change
+// it.
 func TestSince(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})
 	var since []time.Duration
@@ -179,7 +181,7 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// The start of a reason changes each time the reason appears again.
+// TestReasonSince: the start of a reason changes each time the reason appears again.
 func TestReasonSince(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})
 	for i, blind := range []bool{true, true, false, true} {
@@ -197,7 +199,7 @@ func TestReasonSince(t *testing.T) {
 	}
 }
 
-// What was published stays as it was.
+// TestVerdictsAreImmutable: a published verdict does not change.
 func TestVerdictsAreImmutable(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})
 	a := snapshot(start, news(xid(95), xid(32)), gpu(start))
@@ -215,7 +217,7 @@ func TestVerdictsAreImmutable(t *testing.T) {
 	}
 }
 
-// TestReasonsListed checks that the reason of any event is a listed one.
+// TestReasonsListed: Reasons lists the reason of every event.
 func TestReasonsListed(t *testing.T) {
 	c := health.Builtin()
 	listed := map[string]bool{}
@@ -229,7 +231,7 @@ func TestReasonsListed(t *testing.T) {
 	for _, e := range c.Entries() {
 		events = append(events, event(kind(&e), sub(e.Sub), func(ev *collector.Event) { ev.Code = uint64(e.Code) }))
 	}
-	given := map[string]bool{}
+	found := map[string]bool{}
 	for _, e := range events {
 		d := gpu(start, driver("reset"))
 		d.Down = collector.ReasonLost
@@ -237,16 +239,16 @@ func TestReasonsListed(t *testing.T) {
 		health.New(c, health.Options{}).Judge(s)
 		for i := range s.Devices {
 			for _, r := range s.Devices[i].Verdict.Reasons {
-				given[r.Code] = true
+				found[r.Code] = true
 				if !listed[r.Code] {
-					t.Errorf("%+v gives %s", e, r.Code)
+					t.Errorf("%+v has the reason %s, which is not listed", e, r.Code)
 				}
 			}
 		}
 	}
 	for _, r := range []string{"xid_unknown", "sxid_unknown", "event_unknown", "xid_79", "xid_145_rlw_remap_0x40", "sxid_22003", "event_aer_fatal", "recovery_action_reset", "nobody_answers"} {
-		if !given[r] {
-			t.Errorf("nothing gives %s", r)
+		if !found[r] {
+			t.Errorf("no event has the reason %s", r)
 		}
 	}
 }

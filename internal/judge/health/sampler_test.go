@@ -11,7 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 )
 
-// source returns the devices that a test sets.
+// source is a Source with the devices that a test sets.
 type source struct {
 	name  string
 	round atomic.Pointer[collector.Round]
@@ -33,11 +33,11 @@ func (s *source) Sample(context.Context) (collector.Round, error) {
 	return out, nil
 }
 
-func (s *source) yield(d ...collector.Device) { s.round.Store(&collector.Round{Devices: d}) }
+func (s *source) set(d ...collector.Device) { s.round.Store(&collector.Round{Devices: d}) }
 
-// The verdict through the Sampler: the bus sees a GPU before its driver does,
-// the kernel log reports it by address, NVML reports the same fault by name.
-func TestThroughTheSampler(t *testing.T) {
+// TestInSampler runs the Judge in a Sampler. The PCI core reports a GPU before the
+// driver does. The kernel log reports faults by PCI address, and NVML by UUID.
+func TestInSampler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := collector.NewSampler(collector.Settings{Interval: time.Second, ForgetAfter: time.Hour})
 		nvml, bus, log := &source{name: "nvidia"}, &source{name: "pcie"}, &source{name: "kernellog"}
@@ -71,9 +71,9 @@ func TestThroughTheSampler(t *testing.T) {
 		fault := collector.Event{Source: "kernellog", PCI: gpuAt, Kind: collector.EventXid, Code: 119}
 
 		s.Emit(collector.Event{Source: "kernellog", PCI: gpuAt, Kind: collector.EventXid, Code: 62, Past: true, Time: time.Now().Add(-time.Hour)})
-		bus.yield(seen)
+		bus.set(seen)
 		expect(3*time.Second, gpuAt, "failed reset xid_62 nobody_answers")
-		nvml.yield(card)
+		nvml.set(card)
 		expect(3*time.Second, gpuID, "failed reset xid_62")
 		s.Emit(collector.Event{Source: "kernellog", Kind: collector.EventDriverLoaded})
 		expect(time.Second, gpuID, "healthy none")
@@ -82,11 +82,11 @@ func TestThroughTheSampler(t *testing.T) {
 		expect(time.Second, gpuID, "failed reset xid_119")
 
 		s.Emit(collector.Event{Source: "kernellog", Kind: collector.EventDriverLoaded})
-		nvml.yield()
+		nvml.set()
 		expect(2*time.Minute, gpuID, "failed reboot device_missing not_in_driver nobody_answers")
-		nvml.yield(card)
+		nvml.set(card)
 		expect(5*time.Second, gpuID, "healthy none")
-		bus.yield(collector.Device{ID: "0000:99:00.0", PCI: "0000:99:00.0", Class: collector.GPU, Vendor: "nvidia", Witness: true})
+		bus.set(collector.Device{ID: "0000:99:00.0", PCI: "0000:99:00.0", Class: collector.GPU, Vendor: "nvidia", Witness: true})
 		expect(time.Minute, gpuID, "failed reboot not_on_bus")
 		expect(time.Minute, "0000:99:00.0", "failed inspect not_in_driver nobody_answers")
 	})

@@ -10,21 +10,21 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 )
 
-// logged is the report of the Xid in the kernel log, as the second one.
+// logged is the second report of an Xid, by the kernel log.
 func logged(code uint64, s string) collector.Event { return xid(code, again, sub(s)) }
 
-// TestAwaited checks that an Xid whose sub-code the kernel log reports is judged
-// by the sub-code alone, and by its number if the log does not report it.
+// TestAwaited: an Xid whose sub-code the kernel log reports is judged by its sub-code,
+// or by its number if the log does not report it in time.
 func TestAwaited(t *testing.T) {
-	type look struct {
+	type step struct {
 		after time.Duration
-		deaf  bool // the kernel log is not read
+		noLog bool // the kernel log is not read
 		news  []collector.Event
 		want  string
-		again time.Duration // when it is to be looked at again, 0 for never
+		again time.Duration // Snapshot.Again, 0 if it is not set
 	}
 	const moment = 300 * time.Millisecond
-	for name, looks := range map[string][]look{
+	for name, steps := range map[string][]step{
 		"the log reports it as fatal": {
 			{news: []collector.Event{xid(150)}, want: "healthy none", again: time.Second},
 			{after: moment, news: []collector.Event{logged(150, "MSE_WATCHDOG")}, want: "failed reset xid_150_mse_watchdog"},
@@ -33,7 +33,7 @@ func TestAwaited(t *testing.T) {
 		"in one Snapshot": {
 			{news: []collector.Event{xid(150), logged(150, "MSE_WATCHDOG")}, want: "failed reset xid_150_mse_watchdog"},
 		},
-		"the log was first": {
+		"the log reports it first": {
 			{news: []collector.Event{xid(150, sub("MSE_WATCHDOG"), func(e *collector.Event) { e.Source = "kernellog" })}, want: "failed reset xid_150_mse_watchdog"},
 			{after: moment, news: []collector.Event{xid(150, func(e *collector.Event) { e.Witnesses = []string{"kernellog", "nvidia"} })}, want: "failed reset xid_150_mse_watchdog"},
 		},
@@ -42,7 +42,7 @@ func TestAwaited(t *testing.T) {
 			{after: moment, news: []collector.Event{logged(145, "RLW_REMAP:0x100")}, want: "healthy none"},
 			{after: time.Minute, want: "healthy none"},
 		},
-		"the log has its number only": {
+		"the log reports the number only": {
 			{news: []collector.Event{xid(150)}, want: "healthy none", again: time.Second},
 			{after: moment, news: []collector.Event{xid(150, again)}, want: "degraded inspect xid_150"},
 		},
@@ -57,16 +57,16 @@ func TestAwaited(t *testing.T) {
 			{after: time.Second, news: []collector.Event{logged(150, "MSE_WATCHDOG")}, want: "failed reset xid_150_mse_watchdog"},
 		},
 		"the log is not read": {
-			{deaf: true, news: []collector.Event{xid(150)}, want: "degraded inspect xid_150"},
+			{noLog: true, news: []collector.Event{xid(150)}, want: "degraded inspect xid_150"},
 		},
-		"the log goes": {
+		"the log is no longer read": {
 			{news: []collector.Event{xid(150)}, want: "healthy none", again: time.Second},
-			{after: moment, deaf: true, want: "degraded inspect xid_150"},
+			{after: moment, noLog: true, want: "degraded inspect xid_150"},
 		},
 		"a code without sub-codes": {
 			{news: []collector.Event{xid(79)}, want: "failed reboot xid_79"},
 		},
-		"two, of which the log reports one": {
+		"two Xids, one reported by the log": {
 			{news: []collector.Event{xid(150), xid(150)}, want: "healthy none", again: time.Second},
 			{after: moment, news: []collector.Event{logged(150, "MSE_WATCHDOG")}, want: "failed reset xid_150_mse_watchdog", again: time.Second - moment},
 			{after: time.Second, want: "failed reset xid_150_mse_watchdog xid_150"},
@@ -75,29 +75,29 @@ func TestAwaited(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := health.New(health.Builtin(), health.Options{})
 			now := start
-			for i, l := range looks {
-				now = now.Add(l.after)
-				s := snapshot(now, l.news, gpu(now))
-				s.Sources = []collector.Status{{Source: "nvidia", Up: true}, {Source: "kernellog", Up: !l.deaf}}
+			for i, st := range steps {
+				now = now.Add(st.after)
+				s := snapshot(now, st.news, gpu(now))
+				s.Sources = []collector.Status{{Source: "nvidia", Up: true}, {Source: "kernellog", Up: !st.noLog}}
 				j.Judge(s)
-				if got := verdict(&s.Devices[0]); got != l.want {
-					t.Errorf("look %d: got %s, want %s", i, got, l.want)
+				if got := verdict(&s.Devices[0]); got != st.want {
+					t.Errorf("step %d: got %s, want %s", i, got, st.want)
 				}
 				var again time.Duration
 				if !s.Again.IsZero() {
 					again = s.Again.Sub(now)
 				}
-				if again != l.again {
-					t.Errorf("look %d: again after %v, want %v", i, again, l.again)
+				if again != st.again {
+					t.Errorf("step %d: again after %v, want %v", i, again, st.again)
 				}
 			}
 		})
 	}
 }
 
-// TestAwaitedOfStranger: an Xid of a GPU that no Source has found yet waits,
-// and is judged once it is found.
-func TestAwaitedOfStranger(t *testing.T) {
+// TestAwaitedOfUnknownDevice: an Xid at the address of an unknown GPU is judged when
+// the GPU is found.
+func TestAwaitedOfUnknownDevice(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})
 	s := snapshot(start, []collector.Event{xid(150, of(gpuAt))})
 	j.Judge(s)
@@ -109,14 +109,14 @@ func TestAwaitedOfStranger(t *testing.T) {
 	}
 }
 
-// TestAwaitedInTime: the Sampler judges an event that the log does not report when
-// the wait is over, also where no Source has a round for long.
+// TestAwaitedInTime: at the end of the wait, the Sampler judges an event that the log
+// has not reported, also without a round of a Source.
 func TestAwaitedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := collector.NewSampler(collector.Settings{Interval: time.Hour, ForgetAfter: time.Hour})
 		nvml, log := &source{name: "nvidia"}, &source{name: "kernellog"}
-		nvml.yield(gpu(time.Now()))
-		log.yield()
+		nvml.set(gpu(time.Now()))
+		log.set()
 		s.Add(nvml, collector.Cover{Class: collector.GPU, Vendor: "nvidia"})
 		s.Add(log)
 		s.AddJudge(health.New(health.Builtin(), health.Options{}))
@@ -127,14 +127,14 @@ func TestAwaitedInTime(t *testing.T) {
 
 		time.Sleep(time.Minute)
 		s.Emit(xid(150))
-		for _, look := range []struct {
+		for _, step := range []struct {
 			after time.Duration
 			want  string
 		}{{0, "healthy none"}, {900 * time.Millisecond, "healthy none"}, {200 * time.Millisecond, "degraded inspect xid_150"}} {
-			time.Sleep(look.after)
+			time.Sleep(step.after)
 			synctest.Wait()
-			if d := s.Latest().Devices; len(d) != 1 || verdict(&d[0]) != look.want {
-				t.Errorf("got %s, want %s", verdict(&d[0]), look.want)
+			if d := s.Latest().Devices; len(d) != 1 || verdict(&d[0]) != step.want {
+				t.Errorf("got %s, want %s", verdict(&d[0]), step.want)
 			}
 		}
 	})

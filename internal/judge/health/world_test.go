@@ -18,7 +18,7 @@ const (
 	gpuAt = "0000:1b:00.0"
 )
 
-// fact is something that a device shows in one Snapshot.
+// fact changes the state of a device in one Snapshot.
 type fact func(d *collector.Device)
 
 // up makes the device answer, which is the default.
@@ -46,7 +46,7 @@ func set(m *collector.Metric, v float64, labels ...string) fact {
 	return func(d *collector.Device) { d.Set(m, v, labels...) }
 }
 
-// family is set for rows by name, as the catalogue has them.
+// family is set for a metric by name.
 func family(name string, v float64, labels ...string) fact {
 	for _, m := range collector.Table() {
 		if m.Name == name {
@@ -56,7 +56,7 @@ func family(name string, v float64, labels ...string) fact {
 	panic("no family " + name)
 }
 
-// driver is the recovery action that the driver reports.
+// driver sets the recovery action that the driver reports.
 func driver(action string) fact {
 	return func(d *collector.Device) {
 		for _, a := range []string{"none", "reset", "reboot", "drain_p2p", "drain_and_reset", "recover_imex_domain"} {
@@ -84,22 +84,22 @@ func cause(c uint64) func(*collector.Event)   { return func(e *collector.Event) 
 func asks(a string) func(*collector.Event)    { return func(e *collector.Event) { e.Action = a } }
 func of(device string) func(*collector.Event) { return func(e *collector.Event) { e.Device = device } }
 
-// past is an event of the log of before the start, by so much.
+// past makes an event a log entry from before the start of the exporter.
 func past(before time.Duration) func(*collector.Event) {
 	return func(e *collector.Event) { e.Past, e.Time, e.Source = true, start.Add(-before), "kernellog" }
 }
 
-// earlier is an event that happened so long before its Snapshot.
+// earlier sets the time of an event relative to its Snapshot.
 func earlier(d time.Duration) func(*collector.Event) {
 	return func(e *collector.Event) { e.Time = time.Time{}.Add(d) }
 }
 
-// again is the second report of a fault.
+// again makes an event the second report of a fault.
 func again(e *collector.Event) {
 	e.Source, e.Witnesses = "kernellog", []string{"nvidia", "kernellog"}
 }
 
-// step is one Snapshot, so long after the one before.
+// step is one Snapshot, after the previous one by after.
 type step struct {
 	after time.Duration
 	facts []fact
@@ -124,7 +124,7 @@ func gpu(now time.Time, facts ...fact) collector.Device {
 	return d
 }
 
-// snapshot makes a Snapshot; events without a time happened at now.
+// snapshot returns a Snapshot. Events without a time get the time now.
 func snapshot(now time.Time, news []collector.Event, devices ...collector.Device) *collector.Snapshot {
 	s := &collector.Snapshot{Time: now, Devices: devices, News: slices.Clone(news)}
 	for i := range s.News {
@@ -138,7 +138,7 @@ func snapshot(now time.Time, news []collector.Event, devices ...collector.Device
 	return s
 }
 
-// verdict is what want compares with.
+// verdict returns state, action and reasons in the form of step.want.
 func verdict(d *collector.Device) string {
 	out := []string{d.Verdict.State, d.Verdict.Action}
 	for _, r := range d.Verdict.Reasons {
@@ -173,7 +173,7 @@ func consistent(t *testing.T, s *collector.Snapshot) {
 		}
 		for m, want := range map[*collector.Metric]string{collector.DeviceHealth: d.Verdict.State, collector.DeviceAction: d.Verdict.Action} {
 			if m == collector.DeviceAction && d.Parent != "" {
-				continue // it is the parent's
+				continue // the action is at the parent
 			}
 			var set []string
 			for _, r := range d.Readings {
@@ -197,13 +197,13 @@ func consistent(t *testing.T, s *collector.Snapshot) {
 			}
 		}
 		if worst != d.Verdict.State {
-			t.Errorf("%s: %s, but its reasons make it %s", d.ID, d.Verdict.State, worst)
+			t.Errorf("%s is %s, its reasons require %s", d.ID, d.Verdict.State, worst)
 		}
 	}
 }
 
-// worse orders states: what is failed stays so unseen, what is less may be
-// worse by now.
+// worse orders states. An unknown device that had failed is still failed; one that was
+// degraded can be worse.
 func worse(a, b string) bool {
 	order := []string{"healthy", "degraded", "unknown", "failed"}
 	return slices.Index(order, a) > slices.Index(order, b)

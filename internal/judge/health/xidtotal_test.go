@@ -10,8 +10,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 )
 
-// TestXidTotals: Xids are added up by kind; what has been counted stays where
-// it was counted when a catalogue moves a number to another kind.
+// TestXidTotals: Xids are counted by kind. Counts keep their kind when a catalogue
+// changes the kind of a number.
 func TestXidTotals(t *testing.T) {
 	moved, err := health.Parse("x.yml", []byte("xid: [{code: 31, total: hardware}]"))
 	if err != nil {
@@ -37,7 +37,7 @@ func TestXidTotals(t *testing.T) {
 		{facts: counts(1, 5, 2, 1), want: want(1, 5, 3)},
 		{apply: moved, facts: counts(1, 5, 2, 1), want: want(1, 5, 3)},
 		{facts: counts(2, 7, 2, 1), want: want(4, 5, 3)},
-		// A round of a source that has no counters of Xids takes nothing away.
+		// A round without Xid counters does not decrease the totals.
 		{want: want(4, 5, 3)},
 	} {
 		if c.apply != nil {
