@@ -16,8 +16,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
-// TestBroken reads one file per mistake. Each golden file is what a person
-// sees; read the diff after -update.
+// TestBroken reads one file per mistake and compares the messages with golden files.
 func TestBroken(t *testing.T) { golden.Mistakes(t, baseline.Parse) }
 
 func TestLoad(t *testing.T) {
@@ -65,12 +64,11 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// lineEnds are the ends of lines as YAML 1.1 has them.
+// lineEnds matches the line breaks of YAML 1.1.
 var lineEnds = regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]")
 
-// FuzzParse: whatever the file holds, Parse returns. A refusal is a list of
-// single-line messages, each with a line of the file; what is accepted can be
-// judged by, and each entry applies to something.
+// FuzzParse: the error of Parse is a list of mistakes, each on one line and with a line
+// number of the file. Each entry of an accepted catalogue applies to a device.
 func FuzzParse(f *testing.F) {
 	files, err := filepath.Glob("testdata/*/*.yml")
 	if err != nil {
@@ -106,8 +104,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// applies checks that a device as e describes it, with the patterns taken for
-// texts, is e's and has not drifted from e.
+// applies checks that a device with the values of e matches e without drift. It uses
+// patterns as values.
 func applies(t *testing.T, c *baseline.Catalogue, e *baseline.Entry) {
 	t.Helper()
 	or := func(p baseline.Pattern) string { return cmpOr(string(p), "\U0001f95d") } // matches no other entry
@@ -133,8 +131,7 @@ func applies(t *testing.T, c *baseline.Catalogue, e *baseline.Entry) {
 		o.Labels[name] = string(p)
 	}
 	got := judged(c, o, snapshot(node, d))
-	// An entry without one of the criteria of an earlier one can be reached
-	// by another device only.
+	// If an earlier entry has fewer criteria, it matches instead.
 	if len(got) == 0 || got[0] != "D is "+string(e.Name) {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// TestDocumentation: what docs/baseline.md shows is accepted.
+// TestDocumentation: the examples in docs/baseline.md are valid.
 func TestDocumentation(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/baseline.md")
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
 )
 
-// generator makes Snapshots out of bytes, so that a fuzzer can look for one
-// that matters. It is biased to few texts, which then meet each other.
+// generator makes Snapshots from fuzz data. It uses few texts, so that values often
+// match.
 type generator struct {
 	data  []byte
 	texts []string
 }
 
-// newGenerator takes what stands before the first empty line as texts, one per
-// line, beside those that are always there.
+// newGenerator adds the lines of data before the first empty line to the built-in
+// texts.
 func newGenerator(data []byte) *generator {
 	head, rest, _ := strings.Cut(string(data), "\n\n")
 	texts := []string{
@@ -28,7 +28,7 @@ func newGenerator(data []byte) *generator {
 	return &generator{data: []byte(rest), texts: append(texts, strings.Split(head, "\n")...)}
 }
 
-// random makes a generator of n bytes that follow from seed.
+// random returns a generator with n pseudo-random bytes.
 func random(seed uint64, n int) *generator {
 	r := rand.New(rand.NewPCG(seed, 1))
 	data := make([]byte, n)
@@ -95,7 +95,7 @@ func (g *generator) snapshot() *collector.Snapshot {
 	return s
 }
 
-// next returns a Snapshot that differs from s in one thing or a few.
+// next returns a Snapshot with one or two changes of s.
 func (g *generator) next(s *collector.Snapshot) *collector.Snapshot {
 	s = snapshot(s.Node, s.Devices...)
 	for range 1 + g.below(2) {
@@ -125,13 +125,13 @@ func (g *generator) next(s *collector.Snapshot) *collector.Snapshot {
 		case 9:
 			s.Node = s.Node[:max(0, len(s.Node)-1)]
 		case 10:
-			*d = s.Devices[g.below(len(s.Devices))] // two sources know it
+			*d = s.Devices[g.below(len(s.Devices))] // the same device from two sources
 		}
 	}
 	return s
 }
 
-// catalogue returns one of those between which a generated run may switch.
+// catalogue returns a generated catalogue.
 func (g *generator) catalogue() *baseline.Catalogue {
 	set := func() []baseline.Pattern {
 		return []baseline.Pattern{baseline.Pattern(g.text()), baseline.Pattern(g.text())}[:1+g.below(2)]

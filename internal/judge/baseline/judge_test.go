@@ -12,21 +12,21 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
 )
 
-// reading is one reading with the value 1, or that given.
+// reading returns a reading.
 func reading(m *collector.Metric, v float64, labels ...string) collector.Reading {
 	return collector.Reading{Metric: m, Labels: labels, Value: v}
 }
 
 func info(m *collector.Metric, labels ...string) collector.Reading { return reading(m, 1, labels...) }
 
-// bound is a kernel's driver on a PCI function.
+// bound is a kernel driver that is bound to a PCI function.
 func bound(pci, driver string) collector.Reading {
 	return info(collector.PCIeDriverBound, pci, driver)
 }
 
 var up = reading(collector.DeviceUp, 1, "")
 
-// h100 is a GPU that answers.
+// h100 returns a GPU that answers.
 func h100(id string, more ...collector.Reading) collector.Device {
 	return collector.Device{
 		ID: id, Class: collector.GPU, Vendor: "nvidia", Model: "NVIDIA H100 80GB HBM3", PCI: "0000:1b:00.0",
@@ -39,7 +39,7 @@ func h100(id string, more ...collector.Reading) collector.Device {
 	}
 }
 
-// n3000 is a card with one port.
+// n3000 returns a card with one port.
 func n3000(id, afu string, loaded float64) collector.Device {
 	d := collector.Device{
 		ID: id, Class: collector.FPGA, Vendor: "intel", Model: "Intel FPGA PAC N3000", PCI: id,
@@ -59,7 +59,7 @@ func n3000(id, afu string, loaded float64) collector.Device {
 const (
 	afuA = "d8424dc4a4a3c413f89e433683f9040b"
 	afuB = "00112233445566778899aabbccddeeff"
-	// promisedA is a real resource name: interface ce4896…, afuA.
+	// promisedA is a real resource name. It encodes the interface ce4896… and afuA.
 	promisedA = "fpga.intel.com/af-ce4.d84.zkiWk5jwXzOUbVYHCL4QithCTcSko8QT-J5DNoP5BAs"
 )
 
@@ -85,7 +85,7 @@ func parse(t testing.TB, text string) *baseline.Catalogue {
 	return c
 }
 
-// concluded returns what the judge added, one line for each series.
+// concluded returns the series that the Judge added, one per line.
 func concluded(s *collector.Snapshot) []string {
 	var out []string
 	for _, d := range s.Devices {
@@ -170,17 +170,17 @@ func TestJudge(t *testing.T) {
 				"G inforom want G520.0200.00.05 have 2: 1",
 			},
 		},
-		"layout lost at a reboot": {
+		"layout lost after a reboot": {
 			catalogue: "entries: [{name: a, approved: {mig: [7x1g.10gb]}}]",
 			devices:   []collector.Device{h100("G", reading(collector.MIGMode, 1, "current"))},
 			want:      []string{"G is a", "G mig want 7x1g.10gb have empty: 1"},
 		},
-		"a partition of unknown shape": {
+		"a partition of unknown profile": {
 			catalogue: "entries: [{name: a, approved: {mig: [7x1g.10gb]}}]",
 			devices:   []collector.Device{h100("G", reading(collector.MIGMode, 1, "current"), reading(collector.MIGInstances, 6, "1g.10gb"), reading(collector.MIGInstances, 1, ""))},
 			want:      []string{"G is a"},
 		},
-		"instances that are no more": {
+		"a profile with 0 instances": {
 			catalogue: "entries: [{name: a, approved: {mig: [7x1g.10gb]}}]",
 			devices:   []collector.Device{h100("G", reading(collector.MIGMode, 1, "current"), reading(collector.MIGInstances, 7, "1g.10gb"), reading(collector.MIGInstances, 0, "3g.40gb"))},
 			want:      []string{"G is a", "G mig want 7x1g.10gb have 7x1g.10gb: 0"},
@@ -205,7 +205,7 @@ func TestJudge(t *testing.T) {
 			}}},
 			want: []string{"F is a"},
 		},
-		"texts that are too long or no texts": {
+		"texts that are too long or not UTF-8": {
 			catalogue: "entries: [{name: a, approved: {firmware: {a: [b*], b: [" + strings.Repeat("x", 190) + ", y, " + strings.Repeat("z", 50) + "], c: [c]}}}]",
 			devices: []collector.Device{{ID: "F", Class: collector.FPGA, Readings: []collector.Reading{
 				up, info(collector.FirmwareInfo, "a", "b"+strings.Repeat("é", 100)), info(collector.FirmwareInfo, "b", "y"), info(collector.FirmwareInfo, "c", "\xff"),
@@ -217,11 +217,11 @@ func TestJudge(t *testing.T) {
 				"F c want c have ?: 1",
 			},
 		},
-		"an event of a device that no source knows": {
+		"a device that only an event names": {
 			catalogue: "entries: [{name: a}]",
 			devices:   []collector.Device{{ID: "G", Readings: []collector.Reading{up}}},
 		},
-		"two sources know a device": {
+		"a device of two sources": {
 			catalogue: "entries: [{name: a}]",
 			devices:   []collector.Device{{ID: "G", Class: collector.GPU}, {ID: "G", Class: collector.FPGA}},
 			want:      []string{"G is a"},
@@ -238,7 +238,7 @@ func TestJudge(t *testing.T) {
 			catalogue: "entries: [{name: a, approved: {firmware: {vbios: [x]}}}]",
 			devices:   []collector.Device{{ID: "MIG-1", Parent: "G", Class: collector.GPU, Readings: []collector.Reading{up, info(collector.FirmwareInfo, "vbios", "y")}}},
 		},
-		"the node's label decides": {
+		"an entry with a node label": {
 			options: baseline.Options{Labels: map[string]string{"pool": "training-eu"}},
 			node:    []collector.Reading{driver("580.95.05", "13.0")},
 			devices: []collector.Device{h100("G")},
@@ -278,7 +278,7 @@ func TestJudge(t *testing.T) {
 		"no entry": {
 			devices: []collector.Device{{ID: "A", Class: collector.GPU, Vendor: "amd", Model: "MI300X", Readings: []collector.Reading{up, info(collector.FPGAInfo, "", "", "1002:74a1", "")}}},
 		},
-		"while an entry could still match no later one is taken": {
+		"an earlier entry can still match": {
 			catalogue: "entries: [{name: a, match: {pci_id: \"10de:2330\"}}, {name: b}]",
 			devices:   []collector.Device{h100("G"), n3000("F", afuA, 1)},
 			want:      []string{"F is b"},
@@ -300,7 +300,7 @@ func TestJudge(t *testing.T) {
 			devices:   []collector.Device{h100("G")},
 			want:      []string{"G is a"},
 		},
-		"bitstream by region before kind, written as tools do": {
+		"bitstream by region before kind, as a UUID": {
 			devices: []collector.Device{n3000("F", afuA, 1)},
 			want: []string{
 				"F is n3000",
@@ -371,8 +371,8 @@ func cmpOr(a, b string) string {
 	return a
 }
 
-// TestTrap03: during a reconfiguration the identity that was there stands
-// beside loaded 0, and is no drift; what comes after it is.
+// TestTrap03ReconfigurationIsNoDrift: a region that is not loaded, as during a
+// reconfiguration, is not compared. The new design is.
 func TestTrap03ReconfigurationIsNoDrift(t *testing.T) {
 	j := baseline.New(parse(t, fleet), baseline.Options{})
 	for _, step := range []struct {

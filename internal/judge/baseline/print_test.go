@@ -12,7 +12,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
 )
 
-// node has several kinds of devices, some of them with few values.
+// node returns a Snapshot with several kinds of devices.
 func node() *collector.Snapshot {
 	shaped := h100("GPU-2", reading(collector.MIGMode, 1, "current"), reading(collector.MIGInstances, 7, "1g.10gb"))
 	second := h100("GPU-1")
@@ -44,9 +44,10 @@ func TestPrint(t *testing.T) {
 	s := node()
 	lines := judged(parse(t, string(got)), baseline.Options{}, s)
 	if bad := drifting(lines); len(bad) > 0 {
-		t.Errorf("the node has drifted from itself: %q", bad)
+		t.Errorf("drift from the printed catalogue: %q", bad)
 	}
-	// Every device with a name has an entry, and all its values are compared.
+	// Every device with a model or PCI id has an entry, and all its values are
+	// compared.
 	counts := map[string]int{}
 	for _, l := range lines {
 		counts[strings.Fields(l)[0]]++
@@ -72,8 +73,8 @@ func TestPrintNothing(t *testing.T) {
 	}
 }
 
-// FuzzPrint: what Print writes of a node is a catalogue, and the node has not
-// drifted from it. Printing is a function of the Snapshot alone.
+// FuzzPrint: Print returns a valid catalogue from which the node has no drift. The
+// result depends only on the Snapshot.
 func FuzzPrint(f *testing.F) {
 	for i := range 8 {
 		seed := make([]byte, 300)
@@ -98,11 +99,11 @@ func checkPrint(t *testing.T, s *collector.Snapshot) {
 	t.Helper()
 	text, err := baseline.Print(s)
 	if err != nil {
-		return // nothing that could be written
+		return // no device with a model or PCI id
 	}
 	again, _ := baseline.Print(s)
 	if string(again) != string(text) {
-		t.Fatal("printed in two ways")
+		t.Fatal("a second Print has another result")
 	}
 	c, err := baseline.Parse("printed.yml", text)
 	if err != nil {
@@ -113,7 +114,7 @@ func checkPrint(t *testing.T, s *collector.Snapshot) {
 	}
 }
 
-// TestPrintLimits: a node that has more than a catalogue takes.
+// TestPrintLimits: a node that exceeds the limits of a catalogue.
 func TestPrintLimits(t *testing.T) {
 	fleet := func(n int, device func(i int) collector.Device) *collector.Snapshot {
 		s := new(collector.Snapshot)
@@ -144,28 +145,28 @@ func TestPrintLimits(t *testing.T) {
 			}),
 			has: []string{`"c63": ["1"]`}, not: []string{`"c64"`},
 		},
-		"a text that is not printable, on one of two": {
+		"a text that is not printable, on one of two devices": {
 			s: fleet(2, func(i int) collector.Device {
 				return gpu(i, "m", info(collector.FirmwareInfo, "vbios", "b"+strings.Repeat("\n", i)))
 			}),
 			has: []string{"approved: {}"},
 		},
-		"models that are named alike": {
+		"models with similar names": {
 			s:   fleet(3, func(i int) collector.Device { return gpu(i, "m"+strings.Repeat("/", i)+"1") }),
 			has: []string{`name: "v-m1"`, `name: "v-m-1"`, `name: "v-m-1-2"`},
 		},
-		"a model that is a pattern, and another": {
+		"a model that is a pattern and matches another model": {
 			s:   fleet(2, func(i int) collector.Device { return gpu(i, "m"+strings.Repeat("*", i)) }),
 			has: []string{"# Left out, as neither their model nor their PCI id is known: G1."},
 		},
-		"a vendor that is known of one only": {
+		"a vendor that is known for one device only": {
 			s: &collector.Snapshot{Devices: []collector.Device{
 				{ID: "A", Class: collector.GPU, Model: "m"},
 				{ID: "B", Class: collector.GPU, Model: "m", Vendor: "v", Readings: []collector.Reading{up, info(collector.FirmwareInfo, "vbios", "1")}},
 			}},
 			has: []string{`name: "v-m"`, `name: "m"`, `"vbios": ["1"]`},
 		},
-		"an ID that is no line": {
+		"an ID with a line break": {
 			s:   &collector.Snapshot{Devices: []collector.Device{{ID: "a\nb\"\xff", Class: collector.GPU, Model: "m"}}},
 			has: []string{`a\nb\"?`},
 		},

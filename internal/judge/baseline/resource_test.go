@@ -14,7 +14,7 @@ import (
 
 const interfaceA = "ce48969398f05f33946d560708be108a"
 
-// TestTrap19: a resource name that does not decode promises nothing.
+// TestTrap19ExpectationFromResource: only a valid resource name encodes a design.
 func TestTrap19ExpectationFromResource(t *testing.T) {
 	ids := promisedA[strings.LastIndexByte(promisedA, '.')+1:]
 	short := "fpga.intel.com/af-ce4.d84." + base64.RawURLEncoding.EncodeToString(decode(t, interfaceA+afuA)[:31])
@@ -38,16 +38,16 @@ func TestTrap19ExpectationFromResource(t *testing.T) {
 		"fpga.intel.com/af-ce4.d84." + ids + "A":  {},
 		"fpga.intel.com/af-ce4.d84." + ids + ".x": {},
 		"fpga.intel.com/af-ce4.d84." + ids[:10] + "\n" + ids[10:]:           {},
-		"fpga.intel.com/af-ce4.d84." + ids[:42] + "t":                       {}, // bits beyond the ids
+		"fpga.intel.com/af-ce4.d84." + ids[:42] + "t":                       {}, // trailing bits
 		"fpga.intel.com/af-ce4.d84." + ids[:42] + "=":                       {},
 		"fpga.intel.com/af-ce4.d84." + strings.Repeat("!", 43):              {},
-		"fpga.intel.com/af-ce5.d84." + ids:                                  {}, // the digits for people disagree
+		"fpga.intel.com/af-ce5.d84." + ids:                                  {}, // the readable digits differ
 		"fpga.intel.com/af-ce4.d8." + ids:                                   {},
 		"fpga.intel.com/region-" + interfaceA[1:]:                           {},
 		"fpga.intel.com/region-" + strings.ToUpper(interfaceA):              {},
 		"fpga.intel.com/region-" + interfaceA + "0":                         {},
 		"other.example/" + strings.TrimPrefix(promisedA, "fpga.intel.com/"): {},
-		short + "\n":    {}, // the decoder ignores ends of lines
+		short + "\n":    {}, // the base64 decoder ignores line breaks
 		short + "\r":    {},
 		"x" + promisedA: {},
 	} {
@@ -73,8 +73,8 @@ func decode(t testing.TB, digits string) []byte {
 	return b
 }
 
-// FuzzExpectationFromResource: what decodes is well-formed, and a name made of
-// it decodes to the same.
+// FuzzExpectationFromResource: a decoded design has valid ids, and encoding them
+// returns the same resource name.
 func FuzzExpectationFromResource(f *testing.F) {
 	for _, s := range []string{
 		promisedA, "fpga.intel.com/region-" + interfaceA, "amd.com/xilinx_u55c_gen3x16_xdma_base_3-0",
@@ -96,7 +96,7 @@ func FuzzExpectationFromResource(f *testing.F) {
 			raw, _ := hex.DecodeString(e.Interface + e.AFU)
 			name := "fpga.intel.com/af-" + e.Interface[:3] + "." + e.AFU[:3] + "." + base64.RawURLEncoding.EncodeToString(raw)
 			if name != resource {
-				t.Errorf("%q is %q again", resource, name)
+				t.Errorf("%q encodes as %q", resource, name)
 			}
 		}
 		if e.Shell != "" && !strings.HasSuffix(resource, "/"+e.Shell+"-"+e.ShellTimestamp) && !strings.HasSuffix(resource, "/fpga-"+e.Shell+"-"+e.ShellTimestamp) {
@@ -105,8 +105,9 @@ func FuzzExpectationFromResource(f *testing.F) {
 	})
 }
 
-// TestHeld: each promise must be kept by one of the card's regions.
-func TestHeld(t *testing.T) {
+// TestResources: each design that the resources of a card encode must be in one of its
+// regions.
+func TestResources(t *testing.T) {
 	promisedB := "fpga.intel.com/af-ce4.001." + base64.RawURLEncoding.EncodeToString(decode(t, interfaceA+afuB))
 	two := func(afu0, afu1 string, loaded1 float64) collector.Device {
 		d := n3000("F", afu0, 1)
@@ -121,24 +122,24 @@ func TestHeld(t *testing.T) {
 	}}
 	both := afuB + "," + afuA
 	for name, c := range map[string]struct {
-		held   []string
-		device collector.Device
-		want   string // of held/afu or held/shell
+		resources []string
+		device    collector.Device
+		want      string // of held/afu or held/shell
 	}{
-		"one of two ports":                 {[]string{promisedA}, two(afuB, afuA, 1), "want " + afuA + " have " + both + ": 0"},
-		"printed in capitals":              {[]string{promisedA}, n3000("F", strings.ToUpper(afuA), 1), "want " + afuA + " have " + strings.ToUpper(afuA) + ": 0"},
-		"both":                             {[]string{promisedA, promisedB}, two(afuB, afuA, 1), "want " + both + " have " + both + ": 0"},
-		"in whatever order":                {[]string{promisedB, promisedA, promisedA}, two(afuA, afuB, 1), "want " + both + " have " + both + ": 0"},
-		"one promise broken":               {[]string{promisedA, promisedB}, two(afuA, afuA, 1), "want " + both + " have " + afuA + ": 1"},
-		"the other port may yet keep it":   {[]string{promisedA, promisedB}, two(afuA, afuA, 0), ""},
-		"kept while the other port is not": {[]string{promisedA}, two(afuA, afuB, 0), "want " + afuA + " have " + afuA + ": 0"},
-		"no function that could be read":   {[]string{promisedA}, alveo, ""},
-		"shell":                            {[]string{"xilinx.com/fpga-xilinx_u250_xdma_201830_2-1561656294"}, alveo, "want xilinx_u250_xdma_201830_2 have xilinx_u250_xdma_201830_2: 0"},
-		"another shell":                    {[]string{"amd.com/xilinx_u250_gen3x16_xdma_4_1-0"}, alveo, "want xilinx_u250_gen3x16_xdma_4_1 have xilinx_u250_xdma_201830_2: 1"},
-		"free":                             {nil, alveo, ""},
+		"one of two ports":                        {[]string{promisedA}, two(afuB, afuA, 1), "want " + afuA + " have " + both + ": 0"},
+		"upper-case id":                           {[]string{promisedA}, n3000("F", strings.ToUpper(afuA), 1), "want " + afuA + " have " + strings.ToUpper(afuA) + ": 0"},
+		"two designs":                             {[]string{promisedA, promisedB}, two(afuB, afuA, 1), "want " + both + " have " + both + ": 0"},
+		"two designs in another order":            {[]string{promisedB, promisedA, promisedA}, two(afuA, afuB, 1), "want " + both + " have " + both + ": 0"},
+		"one design missing":                      {[]string{promisedA, promisedB}, two(afuA, afuA, 1), "want " + both + " have " + afuA + ": 1"},
+		"one design missing, one port not loaded": {[]string{promisedA, promisedB}, two(afuA, afuA, 0), ""},
+		"one design, one port not loaded":         {[]string{promisedA}, two(afuA, afuB, 0), "want " + afuA + " have " + afuA + ": 0"},
+		"a card without functions":                {[]string{promisedA}, alveo, ""},
+		"shell":                                   {[]string{"xilinx.com/fpga-xilinx_u250_xdma_201830_2-1561656294"}, alveo, "want xilinx_u250_xdma_201830_2 have xilinx_u250_xdma_201830_2: 0"},
+		"another shell":                           {[]string{"amd.com/xilinx_u250_gen3x16_xdma_4_1-0"}, alveo, "want xilinx_u250_gen3x16_xdma_4_1 have xilinx_u250_xdma_201830_2: 1"},
+		"not allocated":                           {nil, alveo, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lines := judged(nil, baseline.Options{Resources: func(id string) []string { return c.held }}, snapshot(nil, c.device))
+			lines := judged(nil, baseline.Options{Resources: func(id string) []string { return c.resources }}, snapshot(nil, c.device))
 			got := ""
 			for _, l := range lines {
 				if rest, ok := strings.CutPrefix(l, "F held/afu "); ok {

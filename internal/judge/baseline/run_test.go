@@ -14,9 +14,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
 )
 
-// FuzzJudge: whatever Snapshots follow each other and whatever catalogues are
-// applied between them, a Judge with state gives the result of a new Judge, does
-// not change its input, and exports each series once.
+// FuzzJudge: for any sequence of Snapshots and catalogues, a Judge has the same result
+// as a new Judge, does not change its input, and exports each series once.
 func FuzzJudge(f *testing.F) {
 	for i := range 6 {
 		seed := make([]byte, 400)
@@ -40,9 +39,9 @@ func TestRandomRuns(t *testing.T) {
 func checkRun(t *testing.T, g *generator) {
 	t.Helper()
 	c := g.catalogue()
-	promises := [][]string{nil, {promisedA}, {promisedA, "fpga.intel.com/region-" + afuA}, {"amd.com/xilinx_u250-0"}}
-	held := promises[0]
-	o := baseline.Options{Resources: func(string) []string { return held }}
+	resources := [][]string{nil, {promisedA}, {promisedA, "fpga.intel.com/region-" + afuA}, {"amd.com/xilinx_u250-0"}}
+	current := resources[0]
+	o := baseline.Options{Resources: func(string) []string { return current }}
 	j := baseline.New(c, o)
 	s := g.snapshot()
 	for range 8 {
@@ -50,7 +49,7 @@ func checkRun(t *testing.T, g *generator) {
 		baseline.New(c, o).Judge(fresh)
 		j.Judge(lasting)
 		if diff := cmp.Diff(concluded(fresh), concluded(lasting)); diff != "" {
-			t.Fatalf("with a memory (-without +with):\n%s", diff)
+			t.Fatalf("result of a Judge with state (-new +with state):\n%s", diff)
 		}
 		checkKept(t, s, lasting)
 		switch g.below(8) {
@@ -58,14 +57,14 @@ func checkRun(t *testing.T, g *generator) {
 			c = g.catalogue()
 			j.Apply(c)
 		case 2:
-			held = promises[g.below(len(promises))]
+			current = resources[g.below(len(resources))]
 		default:
 			s = g.next(s)
 		}
 	}
 }
 
-// checkKept checks that s is was with readings behind those that it had.
+// checkKept checks that the Judge only appended readings to those in was.
 func checkKept(t *testing.T, was, s *collector.Snapshot) {
 	t.Helper()
 	same := func(a, b collector.Reading) bool {
@@ -98,7 +97,7 @@ func checkKept(t *testing.T, was, s *collector.Snapshot) {
 	}
 }
 
-// TestStale: of a value that changes, nothing is left.
+// TestStale: after a value changes, the series with the old value ends.
 func TestStale(t *testing.T) {
 	j := baseline.New(parse(t, fleet), baseline.Options{})
 	for _, step := range []struct {
@@ -130,8 +129,7 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestFamilies: a reading of one family is not taken for one of another that
-// has the same labels.
+// TestFamilies: families with the same labels are compared separately.
 func TestFamilies(t *testing.T) {
 	j := baseline.New(parse(t, "entries: [{name: a, approved: {firmware: {x: [\"1\"]}, root_key: {x: [\"2\"]}}}]"), baseline.Options{})
 	for m, want := range map[*collector.Metric]string{
@@ -146,8 +144,7 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// TestApply: a catalogue that is replaced while Snapshots are judged applies
-// from the next one on.
+// TestApply: a new catalogue applies from the next Snapshot.
 func TestApply(t *testing.T) {
 	j := baseline.New(nil, baseline.Options{})
 	s := snapshot(nil, h100("G"))
@@ -184,9 +181,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestSettled: the Judge keeps the label values of a series from one Snapshot
-// to the next, by which a page knows that its layout still fits, and does not
-// grow with devices that are gone.
+// TestSettled: an unchanged series keeps its label slice, by which a page detects that
+// its layout is current. An unchanged Snapshot allocates no memory.
 func TestSettled(t *testing.T) {
 	j := baseline.New(parse(t, fleet), baseline.Options{Resources: func(string) []string { return nil }})
 	devices := make([]collector.Device, 128)
@@ -205,16 +201,16 @@ func TestSettled(t *testing.T) {
 	judge()
 	last := s.Devices[5].Readings[len(s.Devices[5].Readings)-1].Labels
 	if &first[0] != &last[0] {
-		t.Error("labels were rebuilt")
+		t.Error("the label slice was rebuilt")
 	}
 	if !raceEnabled {
 		if n := testing.AllocsPerRun(20, judge); n != 0 {
-			t.Errorf("%v allocations in a Snapshot where nothing changed", n)
+			t.Errorf("%v allocations in an unchanged Snapshot", n)
 		}
 	}
 }
 
-// TestForgets: devices that are gone take what was concluded of them along.
+// TestForgets: the state of devices that are gone is released.
 func TestForgets(t *testing.T) {
 	j := baseline.New(parse(t, fleet), baseline.Options{})
 	heap := func() uint64 {
@@ -237,7 +233,7 @@ func TestForgets(t *testing.T) {
 	runtime.KeepAlive(j)
 }
 
-// judgeAgain returns a function that has j judge s as it was before.
+// judgeAgain returns a function that judges s again, without the added readings.
 func judgeAgain(j *baseline.Judge, s *collector.Snapshot) func() {
 	node := len(s.Node)
 	lengths := make([]int, len(s.Devices))
@@ -253,8 +249,8 @@ func judgeAgain(j *baseline.Judge, s *collector.Snapshot) func() {
 	}
 }
 
-// BenchmarkJudge is a Snapshot of 128 devices with 100 readings each in which
-// nothing has changed, as nearly always, and one in which everything has.
+// BenchmarkJudge judges a Snapshot of 128 devices with 100 readings each: unchanged,
+// and with a new catalogue.
 func BenchmarkJudge(b *testing.B) {
 	c := parse(b, fleet)
 	devices := make([]collector.Device, 128)
