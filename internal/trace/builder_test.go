@@ -14,31 +14,31 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 
-// bench is a Builder and what is known of the pods.
-type bench struct {
+// fixture is a Builder with the identity of every pod.
+type fixture struct {
 	*Builder
 	known       Identity
 	allocations uint64
 }
 
-func newBench(known Identity) *bench {
-	d := &bench{known: known}
+func newFixture(known Identity) *fixture {
+	d := &fixture{known: known}
 	d.Builder = NewBuilder("node-1", func(podmap.Pod, time.Time) Identity { return d.known })
 	return d
 }
 
 // changes returns the first and the last change of an allocation.
-func (d *bench) changes(pod string, since int) (allocated, released lifecycle.Change) {
+func (d *fixture) changes(pod string, since int) (allocated, released lifecycle.Change) {
 	d.allocations++
-	life := &allocation.Record{Pod: podmap.Pod{Namespace: "ml", Name: pod}, Device: "GPU-1", Since: at(since), Last: at(since)}
-	allocated = lifecycle.Change{Allocation: d.allocations, Kind: lifecycle.Allocated, Time: at(since), Observed: true, State: life}
-	released = lifecycle.Change{Allocation: d.allocations, Kind: lifecycle.Released, Time: at(since + 10), Observed: true, State: life}
+	record := &allocation.Record{Pod: podmap.Pod{Namespace: "ml", Name: pod}, Device: "GPU-1", Since: at(since), Last: at(since)}
+	allocated = lifecycle.Change{Allocation: d.allocations, Kind: lifecycle.Allocated, Time: at(since), Observed: true, State: record}
+	released = lifecycle.Change{Allocation: d.allocations, Kind: lifecycle.Released, Time: at(since + 10), Observed: true, State: record}
 	return allocated, released
 }
 
 // TestIdentity: spans wait for the UID of their pod for a limited time.
 func TestIdentity(t *testing.T) {
-	d := newBench(Identity{})
+	d := newFixture(Identity{})
 	allocated, released := d.changes("a", 10)
 	if got := d.Write(at(10), []lifecycle.Change{allocated}); len(got) > 0 {
 		t.Errorf("%+v", got)
@@ -53,7 +53,7 @@ func TestIdentity(t *testing.T) {
 		t.Errorf("%+v", end)
 	}
 
-	d = newBench(Identity{})
+	d = newFixture(Identity{})
 	allocated, released = d.changes("a", 10)
 	if got := d.Write(at(10), []lifecycle.Change{allocated}); len(got) > 0 {
 		t.Errorf("%+v", got)
@@ -72,7 +72,7 @@ func TestTraceIDs(t *testing.T) {
 	for name, known := range map[string]Identity{"by UID": {UID: "u", Final: true}, "by name": {Final: true}} {
 		t.Run(name, func(t *testing.T) {
 			build := func() (traces [2]string) {
-				d := newBench(known)
+				d := newFixture(known)
 				for i := range traces {
 					allocated, released := d.changes("a", 10+100*i)
 					spans := d.Write(at(100*i+10), []lifecycle.Change{allocated, released})
@@ -94,7 +94,7 @@ func TestTraceIDs(t *testing.T) {
 // TestManyFaults: the number of faults of one device is bounded, and the rest is
 // counted.
 func TestManyFaults(t *testing.T) {
-	d := newBench(Identity{UID: "u", Final: true})
+	d := newFixture(Identity{UID: "u", Final: true})
 	allocated, released := d.changes("a", 10)
 	changes := []lifecycle.Change{allocated}
 	for i := range 50 {
@@ -129,21 +129,21 @@ func TestManyFaults(t *testing.T) {
 
 // TestUnknownAllocation: changes of an allocation without a start are ignored.
 func TestUnknownAllocation(t *testing.T) {
-	d := newBench(Identity{Final: true})
+	d := newFixture(Identity{Final: true})
 	_, released := d.changes("a", 10)
 	if got := d.Write(at(20), []lifecycle.Change{released}); len(got) > 0 || d.Open() != 0 {
 		t.Errorf("%+v", got)
 	}
 }
 
-// TestPast: the number of ended traces that are remembered is bounded.
+// TestPast: the number of ended traces in memory is bounded.
 func TestPast(t *testing.T) {
-	d := newBench(Identity{})
+	d := newFixture(Identity{})
 	for i := range maxPast + 10 {
 		allocated, released := d.changes(fmt.Sprint("pod-", i), i)
 		d.Write(at(i+20), []lifecycle.Change{allocated, released})
 	}
 	if len(d.past) != maxPast || len(d.order) != maxPast || d.Open() != 0 {
-		t.Errorf("%d and %d remembered", len(d.past), len(d.order))
+		t.Errorf("%d and %d traces kept", len(d.past), len(d.order))
 	}
 }

@@ -59,7 +59,7 @@ func TestHeaders(t *testing.T) {
 		}
 	}
 	if _, err := ReadHeaders(file + ".none"); err == nil {
-		t.Error("a missing file was read")
+		t.Error("no error for a missing file")
 	}
 	if _, err := ReadCAs(file); err == nil || !strings.Contains(err.Error(), "no certificate") {
 		t.Errorf("%v", err)

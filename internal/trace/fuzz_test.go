@@ -9,7 +9,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// FuzzEndpoint: an accepted endpoint has a host, and a path for HTTP alone.
+// FuzzEndpoint: an accepted endpoint has a host. It has a path only for HTTP.
 func FuzzEndpoint(f *testing.F) {
 	for _, s := range []string{"http://h", "https://[::1]:4318/x", "grpc://h:1", "grpcs://u:p@h", "ftp://h", "http:///x"} {
 		f.Add(s)
@@ -22,8 +22,8 @@ func FuzzEndpoint(f *testing.F) {
 	})
 }
 
-// FuzzContext: spans have valid IDs whatever the annotation of their pod, and
-// join another trace only where it names one.
+// FuzzContext: for any annotation of the pod, spans have valid IDs. They join another
+// trace only if the annotation names a valid one.
 func FuzzContext(f *testing.F) {
 	f.Add("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	f.Add(`{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","tracestate":"a=b"}`)
@@ -31,9 +31,9 @@ func FuzzContext(f *testing.F) {
 	f.Add("{")
 	f.Fuzz(func(t *testing.T, context string) {
 		b := NewBuilder("node-1", func(podmap.Pod, time.Time) Identity { return Identity{UID: "u", Context: context, Final: true} })
-		life := &allocation.Record{Device: "GPU-1"}
+		record := &allocation.Record{Device: "GPU-1"}
 		spans := b.Write(at(20), []lifecycle.Change{
-			{Allocation: 1, Kind: lifecycle.Allocated, Time: at(10), State: life}, {Allocation: 1, Kind: lifecycle.Released, Time: at(20), State: life},
+			{Allocation: 1, Kind: lifecycle.Allocated, Time: at(10), State: record}, {Allocation: 1, Kind: lifecycle.Released, Time: at(20), State: record},
 		})
 		if len(spans) != 3 {
 			t.Fatalf("%d spans", len(spans))

@@ -24,10 +24,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds the wait for what other goroutines do.
+// patience is the maximum time that a test waits for other goroutines.
 const patience = 3 * time.Minute
 
-// stage is a Follower and its sources.
+// stage is a Follower with its sources.
 type stage struct {
 	t        *testing.T
 	follower *trace.Follower
@@ -35,11 +35,11 @@ type stage struct {
 	stop     func()
 
 	mu       sync.Mutex
-	lives    *allocation.History
+	history  *allocation.History
 	snap     *collector.Snapshot
 	next     chan struct{}
-	asked    [2]time.Time              // the latest results of Latest and History
-	looked   time.Time                 // the latest state that the follower has taken
+	returned [2]time.Time              // times of the latest results of Latest and History
+	taken    time.Time                 // time of the latest state that the follower has read
 	identity map[string]trace.Identity // by pod
 }
 
@@ -63,7 +63,7 @@ func (b *lockedBuffer) String() string {
 // newStage starts a Follower.
 func newStage(t *testing.T, o trace.Options) *stage {
 	t.Helper()
-	g := &stage{t: t, log: &lockedBuffer{}, next: make(chan struct{}), lives: &allocation.History{}, identity: map[string]trace.Identity{}}
+	g := &stage{t: t, log: &lockedBuffer{}, next: make(chan struct{}), history: &allocation.History{}, identity: map[string]trace.Identity{}}
 	o.Version, o.Host, o.Node, o.Log = "1.2.3", "host-1", "node-1", slog.New(slog.NewTextHandler(g.log, nil))
 	o.Delay, o.Retry, o.Drain = time.Millisecond, time.Millisecond, cmp.Or(o.Drain, patience)
 	sender, err := trace.NewSender(o)
@@ -96,7 +96,7 @@ func (g *stage) latest() *collector.Snapshot {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.snap != nil {
-		g.asked[0] = g.snap.Time
+		g.returned[0] = g.snap.Time
 	}
 	return g.snap
 }
@@ -104,22 +104,22 @@ func (g *stage) latest() *collector.Snapshot {
 func (g *stage) current() *allocation.History {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.asked[1] = g.lives.Time
-	return g.lives
+	g.returned[1] = g.history.Time
+	return g.history
 }
 
 // wait is called before each update.
 func (g *stage) wait() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.asked[0].Equal(g.asked[1]) {
-		g.looked = g.asked[0]
+	if g.returned[0].Equal(g.returned[1]) {
+		g.taken = g.returned[0]
 	}
 	return g.next
 }
 
-// show sets the state at a time, in seconds after the start, and waits until
-// the follower has taken it.
+// show sets the state at a time, in seconds after the start, and waits until the
+// follower has read it.
 func (g *stage) show(seconds int, events []collector.Event, all ...allocation.Record) {
 	g.t.Helper()
 	g.set(seconds, events, all)
@@ -128,14 +128,14 @@ func (g *stage) show(seconds int, events []collector.Event, all ...allocation.Re
 		defer g.mu.Unlock()
 		close(g.next) // as for a new Snapshot
 		g.next = make(chan struct{})
-		return g.looked.Equal(at(seconds))
+		return g.taken.Equal(at(seconds))
 	})
 }
 
 func (g *stage) set(seconds int, events []collector.Event, all []allocation.Record) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.lives = &allocation.History{Time: at(seconds), Complete: true, Records: all}
+	g.history = &allocation.History{Time: at(seconds), Complete: true, Records: all}
 	g.snap = &collector.Snapshot{Time: at(seconds), Events: events}
 	close(g.next)
 	g.next = make(chan struct{})
@@ -151,8 +151,7 @@ func (g *stage) until(what string, cond func() bool) {
 	}
 }
 
-// metric returns the value of a series by its family and the value of its
-// label, -1 without one.
+// metric returns the value of the series with a name and a label value, or -1.
 func (g *stage) metric(name, label string) float64 {
 	g.t.Helper()
 	r := prometheus.NewPedanticRegistry()
@@ -182,8 +181,8 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 
-// life is the allocation of a GPU to a pod since a time.
-func life(pod, device string, since int, change ...func(*allocation.Record)) allocation.Record {
+// record returns the allocation of a GPU to a pod since a time.
+func record(pod, device string, since int, change ...func(*allocation.Record)) allocation.Record {
 	l := allocation.Record{
 		Pod: podmap.Pod{Namespace: "ml", Name: pod}, Containers: []string{"main"}, Resources: []string{"nvidia.com/gpu"},
 		Device: device, Class: collector.GPU, Vendor: "nvidia", Model: "H100", Index: strings.TrimPrefix(device, "GPU-"), PCI: "0000:1b:00.0",

@@ -20,8 +20,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/trace/otlptest"
 )
 
-// TestOverflow: spans beyond the bound are counted as lost at once, and those
-// that still wait at the end of the exporter as lost then.
+// TestOverflow: spans beyond the capacity of the queue are counted as overflow. Spans
+// that are queued at the end of the exporter are counted as shutdown.
 func TestOverflow(t *testing.T) {
 	l := listen(t, "127.0.0.1:0")
 	e := endpoint(t, "http", l)
@@ -34,7 +34,7 @@ func TestOverflow(t *testing.T) {
 		g.follower.Send(trace.Span{Name: fmt.Sprint(i)})
 	}
 	if n := g.metric("accel_traces_queue_spans", ""); n != capacity || g.metric("accel_traces_spans_total", "overflow") != overflow {
-		t.Errorf("%g wait, %g overflow", n, g.metric("accel_traces_spans_total", "overflow"))
+		t.Errorf("%g queued, %g overflow", n, g.metric("accel_traces_spans_total", "overflow"))
 	}
 	g.until("a request", func() bool { return g.metric("accel_traces_batches_total", "failed") > 0 })
 	g.stop()
@@ -59,11 +59,11 @@ func TestTLS(t *testing.T) {
 			e := endpoint(t, scheme, l)
 			untrusting := newStage(t, trace.Options{Endpoint: e, Drain: time.Millisecond})
 			untrusting.identity["a"] = trace.Identity{UID: "u", Final: true}
-			untrusting.show(10, nil, life("a", "GPU-1", 10))
+			untrusting.show(10, nil, record("a", "GPU-1", 10))
 			untrusting.until("a failure", func() bool { return untrusting.metric("accel_traces_batches_total", "failed") > 0 })
 			g := newStage(t, trace.Options{Endpoint: e, CAFile: file})
 			g.identity["a"] = trace.Identity{UID: "u", Final: true}
-			g.show(10, nil, life("a", "GPU-1", 10))
+			g.show(10, nil, record("a", "GPU-1", 10))
 			g.until("a span", func() bool { return g.sent() == 1 })
 			if n := untrusting.sent(); n > 0 {
 				t.Errorf("%d spans were sent to a receiver with an unknown certificate", n)
@@ -72,7 +72,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// certificate makes a certificate of 127.0.0.1 and writes it to a file.
+// certificate creates a certificate for 127.0.0.1 and writes it to a file.
 func certificate(t *testing.T) (tls.Certificate, string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -94,15 +94,15 @@ func certificate(t *testing.T) (tls.Certificate, string) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, file
 }
 
-// TestEnd: the end of the exporter ends idle stretches as unobserved, and ends
-// no allocation.
+// TestEnd: at the end of the exporter, idle periods end as unobserved. Allocations do
+// not end.
 func TestEnd(t *testing.T) {
 	var r otlptest.Receiver
 	l := listen(t, "127.0.0.1:0")
 	defer r.Serve(l, nil, nil)()
 	g := newStage(t, trace.Options{Endpoint: endpoint(t, "http", l)})
-	g.show(10, nil, life("a", "GPU-1", 10)) // the UID is not known yet
-	g.show(20, nil, life("a", "GPU-1", 10, working(12, 15), idleSince(15)))
+	g.show(10, nil, record("a", "GPU-1", 10)) // the UID is not known yet
+	g.show(20, nil, record("a", "GPU-1", 10, working(12, 15), idleSince(15)))
 	g.stop()
 	var names []string
 	for _, s := range r.Spans() {
@@ -116,8 +116,8 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestEnvironment: the variables of OpenTelemetry's SDK apply where no option
-// sets the same.
+// TestEnvironment: the environment variables of OpenTelemetry's SDK apply. Options take
+// precedence.
 func TestEnvironment(t *testing.T) {
 	for name, value := range map[string]string{
 		"OTEL_RESOURCE_ATTRIBUTES": "k8s.cluster.name=blue,k8s.pod.name=mine", "OTEL_SERVICE_NAME": "gpus",
@@ -130,7 +130,7 @@ func TestEnvironment(t *testing.T) {
 	defer r.Serve(l, nil, nil)()
 	g := newStage(t, trace.Options{Endpoint: endpoint(t, "http", l)})
 	g.identity["a"] = trace.Identity{UID: "u", Final: true}
-	g.show(10, nil, life("a", "GPU-1", 10))
+	g.show(10, nil, record("a", "GPU-1", 10))
 	g.until("a span", func() bool { return g.sent() == 1 })
 	res := r.Spans()[0].Resource
 	if res["k8s.cluster.name"] != "blue" || res["service.name"] != "gpus" || res["k8s.pod.name"] != "a" || r.Headers()[0]["x-tenant"] != "team" {

@@ -44,22 +44,22 @@ func broken(xid, seconds int) func(*allocation.Record) {
 	}
 }
 
-// play shows the history of a pod with two devices: start, idleness, activity, a
-// fault, release.
+// play shows the history of a pod with two devices: start, idle period, activity,
+// fault and release.
 func (g *stage) play(pod string) {
 	g.t.Helper()
 	xid := []collector.Event{{Kind: collector.EventXid, Code: 79, Device: "GPU-1", Time: at(400), Sub: "unit", Detail: "GPU has fallen off the bus."}}
 	g.show(0, nil)
-	g.show(10, nil, life(pod, "GPU-1", 10), life(pod, "GPU-2", 10))
-	g.show(100, nil, life(pod, "GPU-1", 10, working(70, 100)), life(pod, "GPU-2", 10, idleSince(10)))
-	g.show(200, nil, life(pod, "GPU-1", 10, working(70, 120), idleSince(120)), life(pod, "GPU-2", 10, idleSince(10)))
-	g.show(300, nil, life(pod, "GPU-1", 10, working(70, 290)), life(pod, "GPU-2", 10, idleSince(10)))
-	g.show(401, xid, life(pod, "GPU-1", 10, working(70, 399), broken(79, 400)), life(pod, "GPU-2", 10, idleSince(10)))
+	g.show(10, nil, record(pod, "GPU-1", 10), record(pod, "GPU-2", 10))
+	g.show(100, nil, record(pod, "GPU-1", 10, working(70, 100)), record(pod, "GPU-2", 10, idleSince(10)))
+	g.show(200, nil, record(pod, "GPU-1", 10, working(70, 120), idleSince(120)), record(pod, "GPU-2", 10, idleSince(10)))
+	g.show(300, nil, record(pod, "GPU-1", 10, working(70, 290)), record(pod, "GPU-2", 10, idleSince(10)))
+	g.show(401, xid, record(pod, "GPU-1", 10, working(70, 399), broken(79, 400)), record(pod, "GPU-2", 10, idleSince(10)))
 	g.show(420, xid)
-	g.show(440, xid) // faults may arrive until then
+	g.show(440, xid) // end of the time in which faults may arrive
 }
 
-// total returns how many spans were made.
+// total returns the number of spans.
 func (g *stage) total() int {
 	n := g.metric("accel_traces_queue_spans", "")
 	for _, result := range []string{"sent", "rejected", "unsampled", "overflow", "shutdown"} {
@@ -70,7 +70,7 @@ func (g *stage) total() int {
 
 func (g *stage) sent() int { return int(g.metric("accel_traces_spans_total", "sent")) }
 
-// TestTrace: the spans that a receiver gets, over both protocols.
+// TestTrace checks the spans that a receiver gets over both protocols.
 func TestTrace(t *testing.T) {
 	for _, scheme := range []string{"http", "grpc"} {
 		t.Run(scheme, func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestParent(t *testing.T) {
 	}
 }
 
-// TestUnsampled: spans of a trace that its origin does not sample are dropped.
+// TestUnsampled: spans are dropped if the trace of the annotation is not sampled.
 func TestUnsampled(t *testing.T) {
 	var r otlptest.Receiver
 	l := listen(t, "127.0.0.1:0")
@@ -246,8 +246,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestAway: spans wait while the receiver is away and are sent when it is back.
-func TestAway(t *testing.T) {
+// TestUnreachable: spans are queued while the receiver is unreachable, and sent later.
+func TestUnreachable(t *testing.T) {
 	for _, scheme := range []string{"http", "grpc"} {
 		t.Run(scheme, func(t *testing.T) {
 			l := listen(t, "127.0.0.1:0")
@@ -259,7 +259,7 @@ func TestAway(t *testing.T) {
 			g.play("a")
 			g.until("failures", func() bool { return g.metric("accel_traces_batches_total", "failed") > 2 })
 			if n := g.metric("accel_traces_queue_spans", ""); n != 9 {
-				t.Errorf("%g spans wait", n)
+				t.Errorf("%g spans queued", n)
 			}
 			var r otlptest.Receiver
 			defer serve(&r, scheme, listen(t, address))()
@@ -272,28 +272,28 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestAnswers: the results of spans by the answer of the receiver.
+// TestAnswers: the result of a span by the response of the receiver.
 func TestAnswers(t *testing.T) {
-	// The first answer is the one of the test case; further ones accept all.
+	// The first response is that of the test case. Later requests are accepted.
 	for name, c := range map[string]struct {
 		over func(http.ResponseWriter)
 		call func() (*collectorpb.ExportTraceServiceResponse, error)
 		want string // the result of the first span
 	}{
-		"http busy":    {over: func(w http.ResponseWriter) { w.Header().Set("Retry-After", "0"); w.WriteHeader(429) }, want: "sent"},
-		"http away":    {over: func(w http.ResponseWriter) { w.WriteHeader(503) }, want: "sent"},
-		"http refused": {over: func(w http.ResponseWriter) { http.Error(w, "no such tenant", http.StatusForbidden) }, want: "rejected"},
-		"http elsewhere": {over: func(w http.ResponseWriter) {
+		"http busy":        {over: func(w http.ResponseWriter) { w.Header().Set("Retry-After", "0"); w.WriteHeader(429) }, want: "sent"},
+		"http unavailable": {over: func(w http.ResponseWriter) { w.WriteHeader(503) }, want: "sent"},
+		"http refused":     {over: func(w http.ResponseWriter) { http.Error(w, "no such tenant", http.StatusForbidden) }, want: "rejected"},
+		"http redirect": {over: func(w http.ResponseWriter) {
 			w.Header().Set("Location", "http://127.0.0.1:1/")
 			w.WriteHeader(307)
 		}, want: "rejected"},
-		"http broken off": {over: func(w http.ResponseWriter) { w.Header().Set("Content-Length", "10"); w.WriteHeader(200) }, want: "sent"},
-		"http partly": {over: func(w http.ResponseWriter) {
+		"http truncated": {over: func(w http.ResponseWriter) { w.Header().Set("Content-Length", "10"); w.WriteHeader(200) }, want: "sent"},
+		"http partial": {over: func(w http.ResponseWriter) {
 			reply, _ := proto.Marshal(&collectorpb.ExportTraceServiceResponse{PartialSuccess: &collectorpb.ExportTracePartialSuccess{RejectedSpans: 1, ErrorMessage: "one too many"}})
 			w.Header().Set("Content-Type", "application/x-protobuf")
 			w.Write(reply)
 		}, want: "rejected"},
-		"grpc away": {call: func() (*collectorpb.ExportTraceServiceResponse, error) {
+		"grpc unavailable": {call: func() (*collectorpb.ExportTraceServiceResponse, error) {
 			return nil, status.Error(codes.Unavailable, "later")
 		}, want: "sent"},
 		"grpc full": {call: func() (*collectorpb.ExportTraceServiceResponse, error) {
@@ -302,7 +302,7 @@ func TestAnswers(t *testing.T) {
 		"grpc refused": {call: func() (*collectorpb.ExportTraceServiceResponse, error) {
 			return nil, status.Error(codes.Unauthenticated, "who")
 		}, want: "rejected"},
-		"grpc partly": {call: func() (*collectorpb.ExportTraceServiceResponse, error) {
+		"grpc partial": {call: func() (*collectorpb.ExportTraceServiceResponse, error) {
 			return &collectorpb.ExportTraceServiceResponse{PartialSuccess: &collectorpb.ExportTracePartialSuccess{RejectedSpans: 1, ErrorMessage: "one too many"}}, nil
 		}, want: "rejected"},
 	} {
@@ -329,12 +329,12 @@ func TestAnswers(t *testing.T) {
 			})
 			g := newStage(t, trace.Options{Endpoint: endpoint(t, scheme, l)})
 			g.identity["a"] = trace.Identity{UID: "u", Final: true}
-			g.show(10, nil, life("a", "GPU-1", 10))
+			g.show(10, nil, record("a", "GPU-1", 10))
 			g.until("the first span to be "+c.want, func() bool { return g.metric("accel_traces_spans_total", c.want) == 1 })
 			if n := g.metric("accel_traces_batches_total", "failed"); n != 1 {
 				t.Errorf("%g batches failed", n)
 			}
-			g.show(20, nil, life("a", "GPU-1", 10, working(15, 15)))
+			g.show(20, nil, record("a", "GPU-1", 10, working(15, 15)))
 			g.until("the next span", func() bool {
 				return len(r.Spans()) > 0 && g.total() == 2 && g.metric("accel_traces_queue_spans", "") == 0
 			})
@@ -362,13 +362,13 @@ func TestHeaders(t *testing.T) {
 			write("Authorization: Bearer one-secret\n")
 			g := newStage(t, trace.Options{Endpoint: endpoint(t, scheme, l), HeadersFile: file})
 			g.identity["a"] = trace.Identity{UID: "u", Final: true}
-			g.show(10, nil, life("a", "GPU-1", 10))
+			g.show(10, nil, record("a", "GPU-1", 10))
 			g.until("a span", func() bool { return g.sent() == 1 })
 			write("authorization: Bearer another-secret\nx-tenant: team\n")
-			g.show(20, nil, life("a", "GPU-1", 10, working(15, 15)))
+			g.show(20, nil, record("a", "GPU-1", 10, working(15, 15)))
 			g.until("a second span", func() bool { return g.sent() == 2 })
 			write("- Bearer third-secret\n")
-			g.show(21, nil, life("a", "GPU-1", 10, working(15, 15)), life("a", "GPU-2", 21))
+			g.show(21, nil, record("a", "GPU-1", 10, working(15, 15)), record("a", "GPU-2", 21))
 			g.until("a third span", func() bool { return g.sent() == 3 })
 			h := r.Headers()
 			if h[0]["authorization"] != "Bearer one-secret" || h[1]["authorization"] != "Bearer another-secret" || h[1]["x-tenant"] != "team" || h[2]["authorization"] != "Bearer another-secret" {

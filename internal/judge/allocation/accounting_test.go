@@ -9,15 +9,15 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// life adds a process to the driver's accounting. It started at began after the start
+// account adds a process to the driver's accounting. It started at began after the start
 // of the test and ran for ran; a negative ran means that it still runs.
-func life(pid int, began, ran time.Duration, peak, compute float64) fact {
+func account(pid int, began, ran time.Duration, peak, compute float64) fact {
 	return func(d *collector.Device) {
-		account := collector.Account{PID: pid, Started: start.Add(began), MemoryPeak: &peak, Compute: &compute}
+		a := collector.Account{PID: pid, Started: start.Add(began), MemoryPeak: &peak, Compute: &compute}
 		if ran >= 0 {
-			account.Ended = account.Started.Add(ran)
+			a.Ended = a.Started.Add(ran)
 		}
-		d.Accounts = append(d.Accounts, account)
+		d.Accounts = append(d.Accounts, a)
 	}
 }
 
@@ -44,11 +44,11 @@ func TestAccounts(t *testing.T) {
 		r.after(0, device(gpuA, 0, quiet))
 		r.want(collector.AllocationProcessesEnded, "A a 0", "A b 0")
 		r.want(collector.AllocationProcessMemoryPeak)
-		r.followed(life(1, time.Second, -1, 4*gib, 0.5), life(2, time.Second, -1, gib, 0.1), life(3, time.Second, -1, gib, 0))
+		r.followed(account(1, time.Second, -1, 4*gib, 0.5), account(2, time.Second, -1, gib, 0.1), account(3, time.Second, -1, gib, 0))
 		r.want(collector.AllocationProcessMemoryPeak, "A a 4.29497e+09", "A b 1.07374e+09")
 		r.want(collector.AllocationProcessSeconds, "A a 0", "A b 0")
 
-		ended := f(life(1, time.Second, 100*time.Second, 6*gib, 0.5), life(2, time.Second, -1, gib, 0.1), life(3, time.Second, 50*time.Second, gib, 0))
+		ended := f(account(1, time.Second, 100*time.Second, 6*gib, 0.5), account(2, time.Second, -1, gib, 0.1), account(3, time.Second, 50*time.Second, gib, 0))
 		for range 2 { // each counts once
 			r.after(100*time.Second, device(gpuA, 0, ended...))
 			r.want(collector.AllocationProcessesEnded, "A a 1", "A b 0")
@@ -69,7 +69,7 @@ func TestAccounts(t *testing.T) {
 		// The pod ends before the record of its process.
 		r.list()
 		r.after(time.Second, device(gpuA, 0, ended...))
-		r.after(time.Second, device(gpuA, 0, life(2, time.Second, 200*time.Second, gib, 0.1)))
+		r.after(time.Second, device(gpuA, 0, account(2, time.Second, 200*time.Second, gib, 0.1)))
 		r.want(collector.AllocationProcessesEnded, "A a 1", "A b 1")
 		r.want(collector.AllocationProcessMemoryPeak)
 		// A pod of the same name continues the series. The series of an ended pod
@@ -88,10 +88,10 @@ func TestAccounts(t *testing.T) {
 func TestAccountsUnattributed(t *testing.T) {
 	r := newRig(t, processes)
 	r.list(alloc("a", gpu, gpuA))
-	past := life(7, -time.Hour, time.Minute, gib, 0.5)
+	past := account(7, -time.Hour, time.Minute, gib, 0.5)
 	r.after(time.Second, device(gpuA, 0, past))
 	r.want(collector.ProcessesEnded, "A holder 0", "A other 0", "A unknown 0")
-	r.after(time.Minute, device(gpuA, 0, past, life(8, 2*time.Second, 5*time.Second, gib, 0.5)))
+	r.after(time.Minute, device(gpuA, 0, past, account(8, 2*time.Second, 5*time.Second, gib, 0.5)))
 	r.want(collector.ProcessesEnded, "A holder 0", "A other 0", "A unknown 1")
 	r.want(collector.AllocationProcessesEnded, "A a 0")
 }
@@ -106,7 +106,7 @@ func TestAccountsWithoutUse(t *testing.T) {
 		r.after(0, device(gpuA, 0, quiet))
 		unknown := func(ran time.Duration) fact {
 			return func(d *collector.Device) {
-				life(1, time.Second, ran, gib, 0.5)(d)
+				account(1, time.Second, ran, gib, 0.5)(d)
 				d.Accounts[0].Compute, d.Accounts[0].MemoryPeak = nil, nil
 			}
 		}
@@ -123,8 +123,8 @@ func TestAccountsWithoutUse(t *testing.T) {
 func TestAccountsWithoutProcfs(t *testing.T) {
 	r := newRig(t)
 	r.list(alloc("a", gpu, gpuA))
-	r.after(time.Second, device(gpuA, 0, life(1, 0, -1, gib, 0.5)))
-	r.after(time.Minute, device(gpuA, 0, life(1, 0, 30*time.Second, gib, 0.5)))
+	r.after(time.Second, device(gpuA, 0, account(1, 0, -1, gib, 0.5)))
+	r.after(time.Minute, device(gpuA, 0, account(1, 0, 30*time.Second, gib, 0.5)))
 	r.want(collector.ProcessesEnded, "A holder 0", "A other 0", "A unknown 1")
 	r.want(collector.AllocationProcessesEnded, "A a 0")
 }
@@ -138,12 +138,12 @@ func TestAccountsAreBounded(t *testing.T) {
 	for i := range 30 {
 		var many []fact
 		for n := range 100 {
-			many = append(many, life(100*i+n+1, time.Second, time.Second, gib, 0))
+			many = append(many, account(100*i+n+1, time.Second, time.Second, gib, 0))
 		}
 		r.after(2*time.Second, device(gpuA, 0, many...))
 	}
 	r.want(collector.ProcessesEnded, "A holder 0", "A other 0", "A unknown 1024")
 	r.after(time.Hour, device(gpuA, 0, quiet))
-	r.after(time.Second, device(gpuA, 0, life(1, time.Hour, time.Second, gib, 0)))
+	r.after(time.Second, device(gpuA, 0, account(1, time.Hour, time.Second, gib, 0)))
 	r.want(collector.ProcessesEnded, "A holder 0", "A other 0", "A unknown 1025")
 }

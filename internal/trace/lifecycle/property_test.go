@@ -11,7 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// ledger checks the order of the changes of every allocation.
+// ledger checks the order of the changes of each allocation.
 type ledger struct {
 	t    *testing.T
 	open map[uint64]*entry
@@ -117,8 +117,8 @@ func (w *world) change(l *allocation.Record) {
 	}
 }
 
-// TestProperty: whatever part of a history the tracker sees, every allocation
-// starts once and ends once, and none ends while its state is unknown.
+// TestProperty: for any subset of the states of a history, each allocation starts once
+// and ends once. It does not end while its state is unknown.
 func TestProperty(t *testing.T) {
 	for seed := range uint64(60) {
 		w := &world{Rand: rand.New(rand.NewPCG(seed, 1)), now: start, current: map[string]*allocation.Record{}}
@@ -141,7 +141,7 @@ func TestProperty(t *testing.T) {
 			}
 			g.take(tracker.Update(v, nil))
 			if tracker.Open() != len(g.open) {
-				t.Fatalf("seed %d: %d allocations are followed, %d are open", seed, tracker.Open(), len(g.open))
+				t.Fatalf("seed %d: %d allocations are tracked, %d are open", seed, tracker.Open(), len(g.open))
 			}
 			for _, l := range v.Records {
 				if l.Until.IsZero() && !g.has(&l) {
@@ -170,8 +170,8 @@ func (g *ledger) has(l *allocation.Record) bool {
 	return false
 }
 
-// TestBound: allocations beyond MaxTracked are counted, and followed as soon as
-// there is room.
+// TestBound: allocations beyond MaxTracked are counted. They are tracked when others
+// end.
 func TestBound(t *testing.T) {
 	tracker := lifecycle.New()
 	v := &allocation.History{Time: at(10), Complete: true}
@@ -180,7 +180,7 @@ func TestBound(t *testing.T) {
 	}
 	tracker.Update(v, nil)
 	if tracker.Open() != lifecycle.MaxTracked || tracker.Untracked() != 2 {
-		t.Errorf("%d followed, %d not", tracker.Open(), tracker.Untracked())
+		t.Errorf("%d tracked, %d untracked", tracker.Open(), tracker.Untracked())
 	}
 	v = &allocation.History{Time: at(20), Complete: true, Records: v.Records[10:]}
 	tracker.Update(v, nil)
@@ -189,6 +189,6 @@ func TestBound(t *testing.T) {
 	v.Time = at(61)
 	tracker.Update(v, nil)
 	if tracker.Open() != lifecycle.MaxTracked-8 || tracker.Untracked() != 0 {
-		t.Errorf("%d followed, %d not", tracker.Open(), tracker.Untracked())
+		t.Errorf("%d tracked, %d untracked", tracker.Open(), tracker.Untracked())
 	}
 }

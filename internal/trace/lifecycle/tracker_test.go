@@ -27,7 +27,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig { return &rig{t: t, tracker: lifecycle.New()} }
 
-// update gives the tracker the state at a time, in seconds after the start.
+// update updates the tracker with the state at a time, in seconds after the start.
 func (r *rig) update(seconds int, change func(*allocation.History), all ...allocation.Record) {
 	v := &allocation.History{Time: at(seconds), Complete: true, Records: all}
 	if change != nil {
@@ -81,7 +81,7 @@ func idle(since int) func(*allocation.Record) {
 // unknown makes it unknown whether the pod is active.
 func unknown(l *allocation.Record) { l.IdleKnown, l.IdleSince = false, time.Time{} }
 
-// found makes the start of the allocation unobserved.
+// found marks the start of the allocation as unobserved.
 func found(l *allocation.Record) { l.After = time.Time{} }
 
 func failed(name string, seconds int) func(*allocation.Record) {
@@ -98,14 +98,14 @@ func TestLifecycle(t *testing.T) {
 	r.update(10, nil, allocated("a", "GPU-1", 10))
 	r.want("a allocated@GPU-1 10s true")
 	r.update(80, nil, allocated("a", "GPU-1", 10, idle(10)))
-	r.want() // the wait for the first activity is no idle stretch
+	r.want() // the time before the first activity is not an idle period
 	r.update(100, nil, allocated("a", "GPU-1", 10, worked(95, 99)))
 	r.want("a first_activity@GPU-1 1m35s true")
 	r.update(200, nil, allocated("a", "GPU-1", 10, worked(95, 120), idle(120)))
 	r.want("a idle_began@GPU-1 2m0s true")
 	r.update(230, nil, allocated("a", "GPU-1", 10, worked(95, 120), unknown))
 	r.update(231, nil, allocated("a", "GPU-1", 10, worked(95, 120), idle(120)))
-	r.want() // idleness was unknown for less than a minute
+	r.want() // activity was unknown for less than a minute
 	r.update(300, nil, allocated("a", "GPU-1", 10, worked(95, 290)))
 	r.want("a idle_ended@GPU-1 4m50s true")
 	r.events = []collector.Event{
@@ -125,12 +125,12 @@ func TestLifecycle(t *testing.T) {
 	r.want()
 }
 
-// An allocation whose state is unknown does not end.
+// TestUnknownState: an allocation does not end while its state is unknown.
 func TestUnknownState(t *testing.T) {
 	for name, change := range map[string]func(*allocation.History){
-		"list unknown":  incomplete,
-		"device gone":   func(v *allocation.History) { v.Unresolved = map[podmap.Pod]bool{{Namespace: "ml", Name: "a"}: true} },
-		"more than fit": func(v *allocation.History) { v.Omitted = map[string]bool{"GPU-1": true} },
+		"incomplete list": incomplete,
+		"missing device":  func(v *allocation.History) { v.Unresolved = map[podmap.Pod]bool{{Namespace: "ml", Name: "a"}: true} },
+		"over the limit":  func(v *allocation.History) { v.Omitted = map[string]bool{"GPU-1": true} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
@@ -150,7 +150,8 @@ func TestUnknownState(t *testing.T) {
 	}
 }
 
-// A complete list without a pod separates it from a later pod of the same name.
+// TestSuccessor: a pod that is listed again after a complete list without it has a new
+// allocation.
 func TestSuccessor(t *testing.T) {
 	r := newRig(t)
 	r.update(10, nil, allocated("a", "GPU-1", 10), allocated("a", "GPU-2", 10))
@@ -158,13 +159,13 @@ func TestSuccessor(t *testing.T) {
 	r.got = nil
 	r.update(25, nil, allocated("a", "GPU-1", 25), allocated("a", "GPU-3", 25))
 	r.want("a released@GPU-1 24s true", "a released@GPU-2 20s true", "a allocated@GPU-1 25s true", "a allocated@GPU-3 25s true")
-	// Skipped states make no difference.
+	// The state without the pod may be skipped.
 	r.update(60, nil, allocated("a", "GPU-1", 50), allocated("a", "GPU-3", 25))
 	r.want("a released@GPU-1 49s true", "a allocated@GPU-1 50s true")
 }
 
-// An allocation that exists at the start is marked so. Its idleness is an idle
-// stretch and not the wait for its first activity.
+// TestUnobservedStart: the start of an allocation that precedes the exporter is
+// unobserved. Its inactivity is an idle period, not the time before the first activity.
 func TestUnobservedStart(t *testing.T) {
 	r := newRig(t)
 	r.update(100, nil, allocated("a", "GPU-1", 10, found, idle(11)))
@@ -176,8 +177,8 @@ func TestUnobservedStart(t *testing.T) {
 	r.want()
 }
 
-// An idle stretch ends at the last time idleness was known, where it stays
-// unknown for more than a minute.
+// TestIdlenessUnknown: if activity is unknown for more than a minute, the idle period
+// ends when it was last known.
 func TestIdlenessUnknown(t *testing.T) {
 	r := newRig(t)
 	r.update(10, nil, allocated("a", "GPU-1", 10, worked(10, 10)))

@@ -51,16 +51,16 @@ type Receiver struct {
 	call    func() (*collectorpb.ExportTraceServiceResponse, error)
 }
 
-// HTTP sets a function that may answer requests itself and then returns true.
-// Otherwise, and without one, the receiver takes the spans.
+// HTTP sets a function that returns true if it has written the response to a request.
+// Without one, or if it returns false, the receiver accepts the spans.
 func (r *Receiver) HTTP(f func(http.ResponseWriter) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.over = f
 }
 
-// GRPC sets a function that may answer calls itself and then returns a reply or
-// an error.
+// GRPC sets a function that returns the reply to a call or an error. If both are nil,
+// the receiver accepts the spans.
 func (r *Receiver) GRPC(f func() (*collectorpb.ExportTraceServiceResponse, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
