@@ -14,8 +14,8 @@ const (
 	// trace context. The API server and the kubelet's directories show a pod a
 	// little later than the kubelet's list.
 	identifyWithin = 10 * time.Second
-	// maxPast bounds the ended traces that are remembered, so that the next
-	// allocation of the same pod is another trace.
+	// maxPast bounds the ended traces that are counted by pod. The count makes the
+	// next allocation of the same pod another trace.
 	maxPast = 1024
 )
 
@@ -24,13 +24,13 @@ type Identity struct {
 	UID string
 	// Context is the trace context in the pod's annotation.
 	Context string
-	// Final is set where no more will be known.
+	// Final means that UID and Context will not change.
 	Final bool
 }
 
-// Identifier returns what is known of a pod that has devices since a time
-// before found. Knowledge from before found may be about an earlier pod of the
-// same name. It must not block.
+// Identifier returns the Identity of a pod that has devices since a time before found.
+// Data from before found may be about an earlier pod of the same name. It must not
+// block.
 type Identifier func(p podmap.Pod, found time.Time) Identity
 
 // Builder makes spans of changes. It is not safe for concurrent use.
@@ -43,17 +43,17 @@ type Builder struct {
 	out      []Span
 }
 
-// NewBuilder returns a Builder. The name of the node identifies pods of which
-// the UID is unknown.
+// NewBuilder returns a Builder. The name of the node identifies pods without a known
+// UID.
 func NewBuilder(node string, identify Identifier) *Builder {
 	return &Builder{node: node, identify: identify, pods: map[podmap.Pod]*podTrace{}, past: map[string]int{}}
 }
 
-// Open returns how many traces have not ended.
+// Open returns the number of traces that have not ended.
 func (b *Builder) Open() int { return len(b.pods) }
 
-// Write takes changes and returns the spans that have ended. now is the time of
-// the state that they are from.
+// Write processes changes and returns the spans that have ended. now is the time of the
+// state with the changes.
 func (b *Builder) Write(now time.Time, changes []lifecycle.Change) []Span {
 	b.out = nil
 	for i := range changes {
@@ -148,8 +148,8 @@ func (b *Builder) emit(t *podTrace, drafts ...draft) {
 	}
 }
 
-// settle decides what identifies a trace: the UID of the pod, which the next
-// exporter finds too, or where the UID stays unknown the name and the time.
+// settle sets the identity of a trace: the UID of the pod, which is the same after a
+// restart of the exporter, or the name and the time if the UID stays unknown.
 func (b *Builder) settle(t *podTrace, now time.Time, atOnce bool) {
 	if t.seed != "" {
 		return

@@ -18,8 +18,8 @@ const (
 
 var results = []string{resultSent, resultRejected, resultUnsampled, resultOverflow, resultShutdown}
 
-// counts counts spans and requests, and logs where failures begin and end. It
-// is safe for concurrent use.
+// counts counts spans and requests, and logs the start and the end of failures. It is
+// safe for concurrent use.
 type counts struct {
 	log *slog.Logger
 
@@ -46,8 +46,8 @@ func (c *counts) result(result string) uint64 {
 	return c.spans[result]
 }
 
-// admit counts one more span that waits, or returns false and counts one that
-// has no room.
+// admit counts a queued span. If the queue is full it counts an overflow and returns
+// false.
 func (c *counts) admit(most int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,7 +59,7 @@ func (c *counts) admit(most int) bool {
 	return true
 }
 
-// request counts a request. err is nil where the receiver took all of it.
+// request counts a request. err is nil if the receiver accepted all spans.
 func (c *counts) request(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,8 +79,8 @@ func (c *counts) request(err error) {
 	c.failing = true
 }
 
-// done counts the results of n spans that no longer wait: those that were not
-// sent have the result other.
+// done counts the results of n spans that leave the queue. Spans that were not sent
+// have the result other.
 func (c *counts) done(n, sent int, other string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,7 +23,7 @@ const (
 type device struct {
 	key       string // of its span
 	since     time.Time
-	observed  bool // the start was seen
+	observed  bool // the start was observed
 	idleSince time.Time
 	events    []sdktrace.Event
 	omitted   int    // faults beyond maxEvents
@@ -38,7 +38,8 @@ func (d *device) held(c *lifecycle.Change) draft {
 	return s
 }
 
-// activity returns the wait for the first activity, where all of it was seen.
+// activity returns the span until the first activity, if its start and end were
+// observed.
 func (d *device) activity(c *lifecycle.Change) []draft {
 	d.events = append(d.events, sdktrace.Event{
 		Name: "accel.first_activity", Time: c.Time, Attributes: []attribute.KeyValue{attribute.Bool("accel.observed", c.Observed)},
@@ -78,7 +79,7 @@ func (d *device) fault(c *lifecycle.Change) []draft {
 	return []draft{s}
 }
 
-// release returns the last spans of the device; the last of them is its own.
+// release returns the last spans of the device. The last one is accel.hold.
 func (d *device) release(c *lifecycle.Change) (out []draft) {
 	l := c.State
 	if d.observed && l.Last.IsZero() && l.IdleKnown && !l.IdleSince.IsZero() {
@@ -102,8 +103,9 @@ func (d *device) release(c *lifecycle.Change) (out []draft) {
 	return append(out, s)
 }
 
-// failure returns why the device has the status Error, "" where it has not.
-// It states the order of events: whether the fault ended the pod is unknown.
+// failure returns the description of the status Error, or "" without an error. It
+// describes the order of events only, because it is unknown whether the fault ended the
+// pod.
 func (d *device) failure(l *allocation.Record, end time.Time) string {
 	if d.lastFault != "" && end.Sub(d.faultAt) <= killedWithin {
 		return fmt.Sprintf("released %s after %s", max(end.Sub(d.faultAt), 0).Round(time.Second), d.lastFault)
@@ -114,16 +116,16 @@ func (d *device) failure(l *allocation.Record, end time.Time) string {
 	return ""
 }
 
-// child returns a span below the device's. The parts of nonce tell spans of one
-// name apart.
+// child returns a child span of the device's span. The parts of nonce distinguish spans
+// of the same name.
 func (d *device) child(l *allocation.Record, name string, start, end time.Time, nonce ...any) draft {
 	s := draft{newSpan(name, start, end), joinKey(append([]any{name, d.key}, nonce...)...), d.key}
 	s.Attrs = deviceAttrs(l)
 	return s
 }
 
-// newSpan returns a span. One that ends before it starts, because the clock was
-// set, lasts no time.
+// newSpan returns a span. If end is before start, because the clock was set, it has no
+// duration.
 func newSpan(name string, start, end time.Time) Span {
 	if end.Before(start) {
 		end = start

@@ -60,9 +60,9 @@ func newExporter(o *Options, c *counts) (*exporter, error) {
 	return e, err
 }
 
-// ExportSpans implements sdktrace.SpanExporter. It returns when the receiver
-// took or rejected the spans, or after abort. It reports no error, since counts
-// has it.
+// ExportSpans implements sdktrace.SpanExporter. It returns when the receiver has
+// accepted or rejected the spans, or after abort. It returns no error, because counts
+// records it.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -104,7 +104,7 @@ func (r *requests) overHTTP(o *Options, config *tls.Config) otlptrace.Client {
 	return otlptracehttp.NewClient(options...)
 }
 
-// noRedirect keeps headers, which may be secret, from another receiver.
+// noRedirect refuses redirects, which could send secret headers to another receiver.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func (r *requests) overGRPC(o *Options, config *tls.Config) otlptrace.Client {

@@ -18,7 +18,7 @@ const (
 	maxCAFile  = 4 << 20 // bytes
 )
 
-// fixedHeaders are those that the protocol sets.
+// fixedHeaders are the headers that the protocol sets.
 var fixedHeaders = []string{"content-type", "content-length", "content-encoding", "host", "connection", "transfer-encoding", "te", "user-agent"}
 
 // ReadHeaders reads a file of headers, a YAML map of names to values, and
@@ -49,7 +49,7 @@ func ReadHeaders(path string) (map[string]string, error) {
 	return headers, nil
 }
 
-// discreet removes what was found from mistakes, since it may be secret.
+// discreet removes the text of the file from mistakes, because it may be secret.
 func discreet(err error) error {
 	mistakes, ok := errors.AsType[strict.Mistakes](err)
 	if !ok {

@@ -13,8 +13,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/trace/lifecycle"
 )
 
-// updatePause is the least time between two updates. A Snapshot in between may
-// be skipped: allocations and events are remembered for longer.
+// updatePause is the minimum time between two updates. Snapshots in between may be
+// skipped, because allocations and events stay in a Snapshot for longer.
 const updatePause = time.Second
 
 // Sources are the inputs of a Follower. None of the functions may block.
@@ -27,7 +27,7 @@ type Sources struct {
 	// Identify and Node are those of NewBuilder.
 	Identify Identifier
 	Node     string
-	// Pause is the least time between two updates; 1 s where it is 0.
+	// Pause is the minimum time between two updates; 0 means 1 s.
 	Pause time.Duration
 }
 
@@ -70,8 +70,8 @@ func (f *Follower) Run(ctx context.Context) {
 	f.Send(f.builder.Flush(now)...)
 }
 
-// update sends what changed since the previous update. Where the judges are one
-// Snapshot ahead, the next update has both.
+// update sends the changes since the previous update. If the judges are one Snapshot
+// ahead, the next update has both.
 func (f *Follower) update() {
 	snap, state := f.of.Latest(), f.of.History()
 	if snap == nil || !state.Time.Equal(snap.Time) {

@@ -2,7 +2,7 @@ package trace
 
 import "os"
 
-// headers are those of a file, which is read again when it changes.
+// headers are the headers in a file. The file is read again when it changes.
 type headers struct {
 	path  string // "" for none
 	known os.FileInfo

@@ -20,8 +20,8 @@ func joinKey(parts ...any) string {
 	return string(key)
 }
 
-// digest returns bytes for an ID. They depend on the parts alone and are never
-// all 0, which is no valid ID.
+// digest returns bytes for an ID. They depend only on the parts and are never all 0,
+// which is not a valid ID.
 func digest(parts ...any) [sha256.Size]byte {
 	sum := sha256.Sum256([]byte("accel-exporter\x00" + joinKey(parts...)))
 	sum[0] |= 1

@@ -14,15 +14,15 @@ import (
 // maxListed bounds the devices in an attribute.
 const maxListed = 32
 
-// podTrace is a trace in progress: what one pod does with its devices.
+// podTrace is a trace in progress: the allocations of one pod.
 type podTrace struct {
 	pod        podmap.Pod
 	found      time.Time // when the Builder began it
 	since, end time.Time
-	observed   bool // the start was seen
+	observed   bool // the start was observed
 	devices    map[uint64]*device
 	ids        []string
-	failure    string // of the first device that has one
+	failure    string // of the first device with a failure
 	identity   Identity
 	outer      oteltrace.SpanContext // of the annotation, else invalid
 	base       string                // identifies the pod
@@ -31,7 +31,7 @@ type podTrace struct {
 	times      map[string]int        // number of allocations, by device
 }
 
-// draft is a span and what its IDs are made of.
+// draft is a span and the keys of its IDs.
 type draft struct {
 	Span
 	key, parent string

@@ -14,9 +14,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// requests adds the headers of the file to each request of the SDK's exporters,
-// and counts its outcome. The exporters send one request at a time and report
-// neither retries nor the number of spans that a receiver rejects.
+// requests adds the headers of the file to each request of the SDK's exporters, and
+// counts its outcome. The exporters send one request at a time. They report neither
+// retries nor the number of rejected spans.
 type requests struct {
 	log       *slog.Logger
 	counts    *counts
@@ -26,11 +26,11 @@ type requests struct {
 	rejected  int             // spans of the latest request
 }
 
-// maxReply bounds what is read of a reply, in bytes.
+// maxReply bounds the part of a reply that is read, in bytes.
 const maxReply = 1 << 20
 
-// temporary is an error that the SDK's HTTP exporter retries. Without it, a
-// receiver that cannot be reached costs the batch.
+// temporary is an error that the SDK's HTTP exporter retries. Without it, the exporter
+// drops the batch if the receiver cannot be reached.
 type temporary struct{ error }
 
 // Temporary implements the interface that url.Error looks for.
@@ -49,7 +49,7 @@ func (r *requests) RoundTrip(q *http.Request) (*http.Response, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(reply.Body, maxReply))
 	reply.Body.Close()
-	if err != nil { // it broke off, so the result is unknown
+	if err != nil { // the reply is truncated, so the result is unknown
 		r.counts.request(err)
 		return nil, temporary{err}
 	}
@@ -58,8 +58,7 @@ func (r *requests) RoundTrip(q *http.Request) (*http.Response, error) {
 	return reply, nil
 }
 
-// problem returns what is wrong by the reply of a receiver, nil where it took
-// all spans.
+// problem returns the error in the reply of a receiver, or nil if it accepted all spans.
 func (r *requests) problem(reply *http.Response, body []byte) error {
 	if reply.StatusCode < 200 || reply.StatusCode > 299 {
 		return fmt.Errorf("%s: %s", reply.Status, body)
@@ -73,7 +72,7 @@ func (r *requests) problem(reply *http.Response, body []byte) error {
 	return r.partial(&message)
 }
 
-// partial returns an error where the receiver rejected some of the spans.
+// partial returns an error if the receiver rejected some of the spans.
 func (r *requests) partial(message *tracepb.ExportTraceServiceResponse) error {
 	p := message.GetPartialSuccess()
 	if p.GetRejectedSpans() <= 0 {
@@ -99,8 +98,8 @@ func (r *requests) call(ctx context.Context, method string, q, reply any, conn *
 	return err
 }
 
-// current returns the headers of the file. It logs where errors of reading it
-// begin.
+// current returns the headers of the file. It logs the first of several errors of
+// reading it.
 func (r *requests) current() map[string]string {
 	err := r.headers.read()
 	if err != nil && !r.stale {

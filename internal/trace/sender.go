@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxQueued bounds the spans that wait, with those of the request in
+	// maxQueued bounds the queued spans, including those of the request in
 	// progress.
 	maxQueued = 4096
 	// maxBatch bounds the spans of one request.
@@ -35,13 +35,12 @@ type Options struct {
 	Version, Host, Node string
 	Log                 *slog.Logger
 
-	// Delay bounds the time a span waits for others of its batch; 1 s where it
-	// is 0.
+	// Delay bounds the time a span waits for the rest of its batch; 0 means 1 s.
 	Delay time.Duration
-	// Retry is the first pause after a request that failed. Pauses grow up to
-	// 30 s. 1 s where it is 0.
+	// Retry is the first pause after a failed request; 0 means 1 s. Pauses grow up
+	// to 30 s.
 	Retry time.Duration
-	// Drain bounds Close; 5 s where it is 0.
+	// Drain bounds Close; 0 means 5 s.
 	Drain time.Duration
 }
 
@@ -55,8 +54,8 @@ type Sender struct {
 	counts   *counts
 }
 
-// NewSender returns a Sender and starts the SDK's batch processor. It does not
-// connect: a receiver that is away is no error.
+// NewSender returns a Sender and starts the SDK's batch processor. It does not connect,
+// so an unreachable receiver is not an error.
 func NewSender(o Options) (*Sender, error) {
 	o.Delay, o.Retry, o.Drain = cmp.Or(o.Delay, time.Second), cmp.Or(o.Retry, time.Second), cmp.Or(o.Drain, 5*time.Second)
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Log.Warn("OpenTelemetry reports an error", "err", clip(err.Error())) }))
@@ -68,15 +67,15 @@ func NewSender(o Options) (*Sender, error) {
 	if s.exporter, err = newExporter(&o, s.counts); err != nil {
 		return nil, err
 	}
-	// The exporter retries without a limit of time, so spans are lost only
-	// where the queue is full.
+	// The exporter retries without a time limit, so spans are lost only if the queue
+	// is full.
 	s.queue = &queue{counts: s.counts, SpanProcessor: sdktrace.NewBatchSpanProcessor(s.exporter,
 		sdktrace.WithMaxQueueSize(maxQueued), sdktrace.WithMaxExportBatchSize(maxBatch),
 		sdktrace.WithBatchTimeout(o.Delay), sdktrace.WithExportTimeout(0))}
 	return s, nil
 }
 
-// Send queues spans as far as there is room. It does not block. It must not be
+// Send queues spans while the queue is not full. It does not block. It must not be
 // called after Close.
 func (s *Sender) Send(spans ...Span) {
 	tracers := map[Pod]oteltrace.Tracer{}
@@ -96,8 +95,8 @@ func (s *Sender) Send(spans ...Span) {
 	}
 }
 
-// record starts and ends a span of the SDK. It returns false where the sampler
-// drops the span.
+// record starts and ends a span of the SDK. It returns false if the sampler drops the
+// span.
 func record(tracer oteltrace.Tracer, s *Span) (sampled bool) {
 	ctx := withSpan(context.Background(), s)
 	if s.Parent.IsValid() {
@@ -114,8 +113,8 @@ func record(tracer oteltrace.Tracer, s *Span) (sampled bool) {
 	return span.SpanContext().IsSampled()
 }
 
-// Close sends what waits for up to Options.Drain, counts and logs the rest as
-// lost, and ends the SDK's goroutines.
+// Close sends queued spans for up to Options.Drain, counts and logs the rest as lost,
+// and ends the SDK's goroutines.
 func (s *Sender) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), s.o.Drain)
 	defer cancel()
@@ -127,8 +126,8 @@ func (s *Sender) Close() {
 	}
 }
 
-// queue is the SDK's batch processor with a bound that counts. The SDK drops
-// spans beyond its own bound without a way to learn how many.
+// queue is the SDK's batch processor with a bound that counts dropped spans. The SDK
+// does not report how many spans it drops.
 type queue struct {
 	sdktrace.SpanProcessor
 	counts *counts

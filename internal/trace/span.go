@@ -15,15 +15,15 @@ import (
 const (
 	spanAllocation = "accel.allocation" // a pod, from its first to its last device
 	spanHold       = "accel.hold"       // one device of the pod
-	spanHeld       = "accel.held"       // a moment: the start of one device
+	spanHeld       = "accel.held"       // no duration: the start of one device
 	spanWait       = "accel.wait"       // from that start to the first activity
-	spanIdle       = "accel.idle"       // a stretch without activity
-	spanFault      = "accel.fault"      // a moment: a fault of the device
+	spanIdle       = "accel.idle"       // a period without activity
+	spanFault      = "accel.fault"      // no duration: a fault of the device
 )
 
 // Span is a span that has ended.
 type Span struct {
-	// Trace and ID are the same whenever the same thing is reported again.
+	// Trace and ID are the same if the span is sent again.
 	Trace oteltrace.TraceID
 	ID    oteltrace.SpanID
 	// Parent is invalid for the root of a trace.
@@ -34,12 +34,12 @@ type Span struct {
 	Pod        Pod
 	Attrs      []attribute.KeyValue
 	Events     []sdktrace.Event
-	// Error is the description of the status Error. The status is unset where
-	// Error is empty.
+	// Error is the description of the status Error. The status is unset if Error is
+	// empty.
 	Error string
 }
 
-// Pod is the resource of a span. UID is empty where it is unknown.
+// Pod is the resource of a span. UID is empty if it is unknown.
 type Pod struct {
 	Namespace, Name, UID string
 }

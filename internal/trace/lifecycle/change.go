@@ -27,13 +27,13 @@ type Change struct {
 	// Time is when it happened. For Allocated it is when the allocation was
 	// first listed.
 	Time time.Time
-	// Observed reports whether the change itself was seen, so that Time is
-	// exact to one Snapshot; otherwise it happened at Time or earlier:
-	//   - Allocated: the list before was without the allocation.
+	// Observed reports whether the change itself was observed, so that Time is
+	// exact to one Snapshot. Otherwise it happened at Time or earlier:
+	//   - Allocated: the previous list was without the allocation.
 	//   - Activity: there was no activity before.
-	//   - IdleEnded: activity or the release ended the stretch. Otherwise its
-	//     end is the last time at which idleness was known.
-	//   - Released: the list was known all the time up to the release.
+	//   - IdleEnded: activity or the release ended the idle period. Otherwise
+	//     it ends at the last time at which activity was known.
+	//   - Released: the list was complete at all times up to the release.
 	Observed bool
 	// State is the state of the allocation when the change was found.
 	State *allocation.Record
@@ -47,8 +47,8 @@ type Fault struct {
 	Name string
 	// Code is the number of an Xid, 0 for any other fault.
 	Code uint64
-	// Sub, Detail, Cause and Action are those of collector.Event. They are
-	// empty where the event is no longer in the Snapshot.
+	// Sub, Detail, Cause and Action are the fields of collector.Event. They are
+	// empty if the event is no longer in the Snapshot.
 	Sub, Detail string
 	Cause       uint64
 	Action      string

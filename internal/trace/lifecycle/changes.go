@@ -9,11 +9,11 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 )
 
-// idleGap is how long idleness may be unknown without ending an idle stretch.
-// It is the limit that package allocation uses.
+// idleGap is the maximum time of unknown activity within an idle period. Package
+// allocation uses the same limit.
 const idleGap = time.Minute
 
-// current takes an allocation that is listed.
+// current processes a listed allocation.
 func (t *Tracker) current(l *allocation.Record, now time.Time, events []collector.Event) {
 	k := keyOf(l)
 	a := t.open[k]
@@ -40,8 +40,8 @@ func (t *Tracker) current(l *allocation.Record, now time.Time, events []collecto
 	t.updateIdle(a, now)
 }
 
-// ended takes an allocation that has ended, whether it is the one that is
-// followed or an earlier one of the same key.
+// ended processes an allocation that has ended: the tracked one, or an earlier one with
+// the same key.
 func (t *Tracker) ended(l *allocation.Record, events []collector.Event) {
 	a := t.open[keyOf(l)]
 	if a == nil || !a.record.Since.Equal(l.Since) {
@@ -50,9 +50,9 @@ func (t *Tracker) ended(l *allocation.Record, events []collector.Event) {
 	t.findFaults(a, l, events)
 }
 
-// updateIdle begins and ends idle stretches. The time before the first
-// activity is no idle stretch where the start of the allocation was seen: the
-// Activity change covers it.
+// updateIdle starts and ends idle periods. If the start of the allocation was observed,
+// the time before the first activity is not an idle period: the Activity change covers
+// it.
 func (t *Tracker) updateIdle(a *tracked, now time.Time) {
 	l := a.record
 	since := l.IdleSince
@@ -86,7 +86,7 @@ func (t *Tracker) endIdle(a *tracked, at time.Time, observed bool) {
 	a.idle = time.Time{}
 }
 
-// findFaults finds the faults that are new.
+// findFaults finds new faults.
 func (t *Tracker) findFaults(a *tracked, l *allocation.Record, events []collector.Event) {
 	for _, f := range l.Faults {
 		before, known := a.faults[f.Name]
@@ -112,8 +112,8 @@ func (t *Tracker) findFaults(a *tracked, l *allocation.Record, events []collecto
 }
 
 // during reports whether an allocation existed at a time, or may have existed.
-// An allocation carries the faults of an earlier pod of the same name too;
-// those were before it.
+// An allocation also has the faults of an earlier pod of the same name; these precede
+// it.
 func during(l *allocation.Record, at time.Time) bool {
 	return !at.Before(l.Since) || !l.After.IsZero() && at.After(l.After)
 }

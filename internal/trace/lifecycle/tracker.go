@@ -16,10 +16,10 @@ import (
 // later report still belongs to the allocation.
 const releaseDelay = 15 * time.Second
 
-// MaxTracked bounds the allocations that a Tracker follows at a time.
+// MaxTracked is the maximum number of tracked allocations.
 const MaxTracked = 4096
 
-// Tracker follows allocations. It is not safe for concurrent use.
+// Tracker tracks allocations. It is not safe for concurrent use.
 type Tracker struct {
 	open      map[key]*tracked
 	ending    map[podmap.Pod]bool // pods with an allocation that waits for its Released change
@@ -33,31 +33,30 @@ type key struct {
 	device string
 }
 
-// tracked is an allocation that is followed.
+// tracked is the state of an allocation.
 type tracked struct {
 	number   uint64
 	record   *allocation.Record // in the latest state that had it
 	seen     time.Time          // time of that state
-	until    time.Time          // its end, zero while it lasts
-	lapsed   bool               // a state between could not tell whether it exists
+	until    time.Time          // its end, zero while it exists
+	lapsed   bool               // it was unknown in between whether it exists
 	active   bool
-	idle     time.Time // start of the idle stretch, zero without one
+	idle     time.Time // start of the idle period, zero without one
 	idleSeen time.Time
 	faults   map[string]time.Time // the latest by name
 }
 
-// New returns a Tracker of no allocation.
+// New returns a Tracker without allocations.
 func New() *Tracker { return &Tracker{open: map[key]*tracked{}, ending: map[podmap.Pod]bool{}} }
 
-// Open returns how many allocations are followed.
+// Open returns the number of tracked allocations.
 func (t *Tracker) Open() int { return len(t.open) }
 
-// Untracked returns how many allocations of the latest state exceeded
-// MaxTracked.
+// Untracked returns the number of allocations of the latest state beyond MaxTracked.
 func (t *Tracker) Untracked() int { return t.untracked }
 
-// Update takes the current state and returns what changed since the previous
-// one. events are those of the same Snapshot; they add detail to faults.
+// Update processes the current state and returns the changes since the previous one.
+// events are the events of the same Snapshot; they add details to faults.
 func (t *Tracker) Update(state *allocation.History, events []collector.Event) []Change {
 	t.out, t.untracked = nil, 0
 	for i := range state.Records {
@@ -84,8 +83,8 @@ func (t *Tracker) Update(state *allocation.History, events []collector.Event) []
 	return t.out
 }
 
-// Close returns the Released changes of allocations that have ended, and ends
-// all idle stretches. It does not release allocations that last.
+// Close returns the Released changes of allocations that have ended, and ends all idle
+// periods. It does not release current allocations.
 func (t *Tracker) Close() []Change {
 	t.out = nil
 	for _, k := range t.keys() {
@@ -122,8 +121,8 @@ func (t *Tracker) findMissing(state *allocation.History) {
 	}
 }
 
-// replace releases what the pod of a new allocation had before. That was
-// another pod of the same name, or an earlier allocation of the pod.
+// replace releases the earlier allocations of the pod name of a new allocation. They
+// belong to another pod of the same name, or to the same pod.
 func (t *Tracker) replace(l *allocation.Record) {
 	k := keyOf(l)
 	a := t.open[k]
@@ -145,13 +144,13 @@ func (t *Tracker) replace(l *allocation.Record) {
 	}
 }
 
-// isSuccessor reports whether l is another allocation than a of the same pod
-// name and device: a complete list after a was last seen was without it.
+// isSuccessor reports whether l is a later allocation than a, of the same pod name and
+// device: a complete list after the latest state with a was without it.
 func isSuccessor(l *allocation.Record, a *tracked) bool {
 	return !l.Since.Equal(a.record.Since) && l.After.After(a.seen)
 }
 
-// keys returns the keys of the allocations that are followed, in order.
+// keys returns the keys of the tracked allocations, in order.
 func (t *Tracker) keys() []key {
 	return slices.SortedFunc(maps.Keys(t.open), func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.pod.Namespace, b.pod.Namespace), cmp.Compare(a.pod.Name, b.pod.Name), cmp.Compare(a.device, b.device))
