@@ -10,7 +10,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/kubelet"
 )
 
-// FuzzAnswer: the result of any answer is within the limits.
+// FuzzAnswer: the data read from any answer is within the limits.
 func FuzzAnswer(f *testing.F) {
 	claims := kubelet.Pod{
 		Namespace: "ns", Name: "claims", Containers: []kubelet.Container{{Name: "a"}, {Name: "b"}},
@@ -22,7 +22,7 @@ func FuzzAnswer(f *testing.F) {
 			f.Fatal(err)
 		}
 		f.Add(b)
-		f.Add(append(b[:len(b):len(b)], b...)) // protobuf merges the two
+		f.Add(append(b[:len(b):len(b)], b...)) // protobuf merges both messages
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var list podresources.ListPodResourcesResponse

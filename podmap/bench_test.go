@@ -11,7 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/kubelet"
 )
 
-// crowd is a node with 250 pods, of which each shares one of 16 GPUs.
+// crowd returns the pods and GPUs of a node on which 250 pods share 16 GPUs.
 func crowd() (pods []kubelet.Pod, devices []Known) {
 	for i := range 16 {
 		devices = append(devices, Known{ID: fmt.Sprintf("GPU-5f1c9a1e-0000-0000-0000-%012d", i), Vendor: "nvidia", Minor: fmt.Sprint(i)})
@@ -22,7 +22,7 @@ func crowd() (pods []kubelet.Pod, devices []Known) {
 	return pods, devices
 }
 
-// BenchmarkTake is what one answer costs.
+// BenchmarkTake decodes and processes one answer of the kubelet.
 func BenchmarkTake(b *testing.B) {
 	pods, _ := crowd()
 	message, err := proto.Marshal(kubelet.Answer(pods...))
@@ -43,24 +43,24 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
-// BenchmarkResolve is what finding the devices of every holder costs.
+// BenchmarkResolve finds the device of every allocation.
 func BenchmarkResolve(b *testing.B) {
 	pods, devices := crowd()
 	l := newLedger(time.Minute, time.Hour, Pod{})
 	l.take(time.Unix(1e9, 0), 1, time.Time{}, readList(kubelet.Answer(pods...)))
-	holders, _ := l.list()
+	allocations, _ := l.list()
 	index := new(Resolver).Index(devices)
 	b.ReportAllocs()
 	for b.Loop() {
-		for i := range holders {
-			if id, _ := index.Resolve(holders[i].Resource, holders[i].Ref); id == "" {
-				b.Fatal(holders[i])
+		for i := range allocations {
+			if id, _ := index.Resolve(allocations[i].Resource, allocations[i].Ref); id == "" {
+				b.Fatal(allocations[i])
 			}
 		}
 	}
 }
 
-// BenchmarkIndex is what preparing for it costs.
+// BenchmarkIndex builds the index of the devices.
 func BenchmarkIndex(b *testing.B) {
 	_, devices := crowd()
 	b.ReportAllocs()

@@ -13,7 +13,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// TestForeign: a server on the socket that is no kubelet.
+// TestForeign: a server on the socket that is not a kubelet.
 func TestForeign(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -13,8 +13,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/kubelet"
 )
 
-// script plays a kubelet that follows no rule: each byte is one thing that it
-// does.
+// script simulates a kubelet with arbitrary behaviour. Each byte is one action.
 type script struct {
 	now        time.Time
 	connection uint64
@@ -37,7 +36,7 @@ func (s *script) do(b byte) {
 			Namespace: "ns", Name: fmt.Sprint("pod-", arg&3), Containers: []kubelet.Container{{Name: "a"}, {Name: "b"}},
 			Claims: []kubelet.Claim{{Namespace: "ns", Name: fmt.Sprint("claim-", arg>>2&1), Devices: []kubelet.ClaimDevice{{Driver: "d", Pool: "p", Device: "gpu-0", Share: []string{"", "", "s", "t"}[arg>>3]}}}},
 		})
-	case 3: // a pod without anything
+	case 3: // a pod without devices
 		s.pods = append(s.pods, kubelet.Pod{Namespace: "ns", Name: fmt.Sprint("other-", arg)})
 	case 4:
 		s.pods = s.pods[:len(s.pods)*arg/32]
@@ -51,8 +50,8 @@ func (s *script) do(b byte) {
 	}
 }
 
-// exclusive reports whether two allocations conflict: written out for two, as
-// the rule has it.
+// exclusive reports whether two allocations conflict. It is a reference implementation
+// that compares one pair.
 func exclusive(a, b *Allocation) bool {
 	if a.Claim != "" || b.Claim != "" {
 		same := a.Claim != "" && b.Claim != "" && a.Resource == b.Resource && a.Pool == b.Pool && a.Ref == b.Ref
@@ -70,8 +69,8 @@ func exclusive(a, b *Allocation) bool {
 	return a.Ref.Replica == b.Ref.Replica || a.Ref.Replica == "" || b.Ref.Replica == ""
 }
 
-// FuzzList: for every sequence of lists the allocations follow from the lists,
-// and no two pods have one unshared device without a mark.
+// FuzzList: for any sequence of lists, the allocations are consistent with the lists.
+// Two pods have the same unshared device only if they are marked as contested.
 func FuzzList(f *testing.F) {
 	f.Add([]byte{0, 3, 6, 4, 5, 0})
 	f.Add([]byte{0, 8, 16, 24, 0xfe, 1, 33, 2, 66, 5, 4, 6, 0})
@@ -93,8 +92,8 @@ func FuzzList(f *testing.F) {
 			holders, superseded := l.list()
 			check(t, l, a, holders, superseded)
 
-			// The same answer again changes nothing, unless a second was what was
-			// missing for something to be released.
+			// The same answer again changes nothing, except that an allocation may
+			// be released because its time has passed.
 			s.now = s.now.Add(time.Second)
 			l.take(s.now, s.connection, time.Time{}, readList(kubelet.Answer(s.pods...)))
 			again, _ := l.list()
@@ -124,16 +123,16 @@ func check(t *testing.T, l *ledger, a *answer, holders, superseded []Allocation)
 		if h.After.After(h.Since) || h.Since.After(h.Listed) {
 			t.Fatalf("out of order: %+v", h)
 		}
-		rival := slices.ContainsFunc(holders, func(o Allocation) bool { return exclusive(h, &o) })
-		if rival != h.Contested {
-			t.Fatalf("contested %v, has a rival %v: %+v\namong %+v", h.Contested, rival, h, holders)
+		conflict := slices.ContainsFunc(holders, func(o Allocation) bool { return exclusive(h, &o) })
+		if conflict != h.Contested {
+			t.Fatalf("contested %v, has a conflict %v: %+v\namong %+v", h.Contested, conflict, h, holders)
 		}
 	}
 	for i := range superseded {
 		h := &superseded[i]
 		reported[allocationKey{pod: h.Pod, resource: h.Resource, device: h.DeviceID, pool: h.Pool, share: h.Share}] = true
 		if h.Kept {
-			t.Fatalf("superseded and yet kept: %+v", h)
+			t.Fatalf("superseded and kept: %+v", h)
 		}
 	}
 	for key := range a.allocations {
@@ -148,7 +147,7 @@ func check(t *testing.T, l *ledger, a *answer, holders, superseded []Allocation)
 	}
 }
 
-// TestLimits: an answer from a kubelet gone mad.
+// TestLimits: an answer beyond the limits.
 func TestLimits(t *testing.T) {
 	many := kubelet.Simple("ns", "many", "r.com/x")
 	for i := range maxAllocations + 10 {
@@ -159,14 +158,14 @@ func TestLimits(t *testing.T) {
 		pods = append(pods, kubelet.Simple("ns", fmt.Sprint("pod-", i), "r.com/x"))
 	}
 	resp := kubelet.Answer(pods...)
-	// The one with the devices comes first, or it might be among the surplus.
+	// The pod with the devices comes first, so that it is within the limit.
 	slices.SortFunc(resp.PodResources, func(a, b *podresources.PodResources) int { return cmp.Compare(a.Name, b.Name) })
 	if a := readList(resp); len(a.pods) != maxPods || len(a.allocations) != maxAllocations || a.overflow != 20 {
 		t.Errorf("%d pods, %d allocations, %d beyond", len(a.pods), len(a.allocations), a.overflow)
 	}
 }
 
-// TestLatest: the latest of any other owner, against looking at all of them.
+// TestLatest compares latest with the maximum over all other owners.
 func TestLatest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {

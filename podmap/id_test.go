@@ -11,11 +11,11 @@ import (
 
 const uuid = "5f1c9a1e-0001-4abc-8def-0123456789ab"
 
-// ids are the forms of the field, with what they mean.
+// ids are device ids of every form, with their parsed form.
 var ids = []struct {
 	id   string
-	dra  string     // the driver, where it is a name of DRA
-	want podmap.Ref // ID is id where empty
+	dra  string     // the DRA driver; empty for an id of a device plugin
+	want podmap.Ref // an empty ID means id
 }{
 	{id: "GPU-" + uuid, want: podmap.Ref{Form: podmap.FormUUID, UUID: "GPU-" + uuid}},
 	{id: "GPU-" + strings.ToUpper(uuid), want: podmap.Ref{Form: podmap.FormUUID, ID: "GPU-" + uuid, UUID: "GPU-" + uuid}},
@@ -98,8 +98,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Whatever a plugin gives out, its normal spelling means the same, and the
-// spelling has the same parts.
+// FuzzParseID: parsing the normal spelling of any id returns the same Ref.
 func FuzzParseID(f *testing.F) {
 	for _, c := range ids {
 		f.Add(c.id, c.dra)
@@ -116,7 +115,7 @@ func FuzzParseID(f *testing.F) {
 			t.Fatalf("%q of unknown form is %+v", id, r)
 		}
 		if r.Nominal && r.Replica == "" {
-			t.Fatalf("%q is nominal, of no replica: %+v", id, r)
+			t.Fatalf("%q is nominal without a replica: %+v", id, r)
 		}
 	})
 }

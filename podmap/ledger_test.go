@@ -10,7 +10,7 @@ import (
 
 const dra = "gpu.nvidia.com"
 
-// claimed returns a pod of two containers that uses a claim with one device.
+// claimed returns a pod with two containers and a claim of one device.
 func claimed(name, claim, device, share string) kubelet.Pod {
 	return kubelet.Pod{
 		Namespace: "ml", Name: name, Containers: []kubelet.Container{{Name: "main"}, {Name: "sidecar"}},
@@ -18,12 +18,12 @@ func claimed(name, claim, device, share string) kubelet.Pod {
 	}
 }
 
-// A device that two pods are listed with: which of them has it.
+// TestTwoPodsOneDevice: which pod has a device that is listed for two pods.
 func TestTwoPodsOneDevice(t *testing.T) {
 	pod := func(name, id string) kubelet.Pod { return kubelet.Simple("ml", name, gpu, id) }
 	for _, c := range []struct {
 		name  string
-		lists [][]kubelet.Pod // all by one kubelet that has been up for long
+		lists [][]kubelet.Pod // of a kubelet that has not restarted
 		want  []string
 	}{
 		{
@@ -110,7 +110,7 @@ func TestTwoPodsOneDevice(t *testing.T) {
 	}
 }
 
-// The containers of an allocation.
+// TestContainers: the containers of an allocation.
 func TestContainers(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
 		dev := kubelet.Device{Resource: gpu, ID: gpuA, NUMA: []int64{0, 1}}
@@ -129,8 +129,8 @@ func TestContainers(t *testing.T) {
 	})
 }
 
-// An allocation that was not listed during an outage keeps its beginning; one
-// that comes back after a complete list without it has a new one.
+// TestSince: an allocation that was not listed during an outage keeps its start. An
+// allocation that is listed again after a complete list without it has a new start.
 func TestSince(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
 		r.srv.SetPods(proxy, train)
@@ -154,8 +154,8 @@ func TestSince(t *testing.T) {
 	})
 }
 
-// An allocation first listed after a restart began after the last complete
-// list, whatever was listed since.
+// TestSinceAcrossRestart: After of an allocation that is first listed after a restart is
+// the time of the last complete list, not of a later incomplete one.
 func TestSinceAcrossRestart(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
 		r.srv.SetPods(proxy, dns)
@@ -165,13 +165,13 @@ func TestSinceAcrossRestart(t *testing.T) {
 		r.restart()
 		r.lists(proxy, train)
 		if h := r.w.Latest().Of(gpuA)[0]; !h.After.Equal(complete) {
-			t.Errorf("began after %v, want %v", h.After, complete)
+			t.Errorf("After is %v, want %v", h.After, complete)
 		}
 	})
 }
 
-// A pod that has ended on an old kubelet is not kept when the kubelet, started
-// again, does not list it any more.
+// TestSupersededIsNotKept: a superseded allocation of an old kubelet is not kept when
+// the restarted kubelet does not list it.
 func TestSupersededIsNotKept(t *testing.T) {
 	next := kubelet.Simple("ml", "next", gpu, gpuA)
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
@@ -184,8 +184,8 @@ func TestSupersededIsNotKept(t *testing.T) {
 	})
 }
 
-// Of two pods on one device, the return of one is no information about the
-// other.
+// TestHoldersTogether: if two pods had one device, an allocation that is listed again
+// does not release the other one.
 func TestHoldersTogether(t *testing.T) {
 	a, b := claimed("a", "c", "gpu-0", ""), claimed("b", "d", "gpu-0", "")
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
@@ -197,7 +197,7 @@ func TestHoldersTogether(t *testing.T) {
 	})
 }
 
-// A device that one pod has through two claims.
+// TestTwoClaims: a device that one pod has through two claims is reported once.
 func TestTwoClaims(t *testing.T) {
 	p := claimed("a", "z", "gpu-0", "")
 	p.Claims = append(p.Claims, claimed("a", "y", "gpu-0", "").Claims...)
@@ -211,7 +211,7 @@ func TestTwoClaims(t *testing.T) {
 	})
 }
 
-// What a list must not do to us.
+// TestMalformed: invalid and too long entries of a list are skipped and counted.
 func TestMalformed(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
 		long := make([]byte, 600)

@@ -14,7 +14,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// shapes are the ways in which a pod can have a device.
+// shapes are the forms of a pod with a device.
 var shapes = []struct {
 	name string
 	pod  func(name, resource, id string) kubelet.Pod
@@ -31,19 +31,19 @@ var shapes = []struct {
 	}, "main"},
 }
 
-// behaviours are what a kubelet that has listed everything may do next. In the
-// end, the same pods are named.
+// behaviours are actions of a kubelet after a complete list. None of them changes the
+// allocations.
 var behaviours = []struct {
 	name string
 	do   func(r *rig, pods []kubelet.Pod)
 }{
 	{"steady", func(r *rig, _ []kubelet.Pod) { time.Sleep(time.Hour); r.list() }},
-	{"restarts and lists nothing yet", func(r *rig, _ []kubelet.Pod) { r.restart() }},
-	{"restarts and lists half", func(r *rig, pods []kubelet.Pod) {
+	{"restarts with an empty list", func(r *rig, _ []kubelet.Pod) { r.restart() }},
+	{"restarts with half of the list", func(r *rig, pods []kubelet.Pod) {
 		r.restart()
 		r.lists(pods[:len(pods)/2]...)
 	}},
-	{"restarts and is done", func(r *rig, pods []kubelet.Pod) {
+	{"restarts with the complete list", func(r *rig, pods []kubelet.Pod) {
 		r.restart()
 		r.lists(pods...)
 	}},
@@ -74,16 +74,15 @@ var behaviours = []struct {
 	}},
 }
 
-// TestAttribution: for every form of id, every way to have a device and every
-// behaviour of the kubelet, each device is found to have the one holder that
-// it has, with nothing configured.
+// TestAttribution: for every form of id, every form of pod and every behaviour of the
+// kubelet, each allocation is attributed to its device without any configuration.
 func TestAttribution(t *testing.T) {
 	var pods []kubelet.Pod
 	var want []string
 	for i, c := range resolutions {
 		switch c.how {
 		case podmap.HowAlias, podmap.HowHash, podmap.HowIgnored, podmap.HowNone, podmap.HowUnknown, podmap.HowAmbiguous:
-			continue // those take a configuration, or are none of ours
+			continue // requires a configuration, or has no device
 		}
 		shape := shapes[i%len(shapes)]
 		name, containers := fmt.Sprintf("pod-%d", i), shape.want

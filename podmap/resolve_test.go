@@ -15,8 +15,8 @@ const (
 	mig3 = "MIG-5f1c9a1e-0003-0003-0003-000000000013"
 )
 
-// machine has one of each: two whole GPUs, one cut into three, and FPGAs and
-// GPUs of other makes.
+// machine has two whole GPUs, a GPU with three MIG devices, and FPGAs and GPUs of other
+// vendors.
 var machine = []podmap.Known{
 	{ID: gpuA, Vendor: "nvidia", PCI: "0000:1b:00.0", Index: "0", Minor: "2", Names: []string{"nvidia2"}},
 	{ID: gpuB, Vendor: "nvidia", PCI: "0000:1c:00.0", Index: "1", Minor: "1", KubeIDs: []string{"nvidia1", "gpu-1", "1"}},
@@ -72,7 +72,7 @@ var resolutions = []struct {
 	{"gpu.nvidia.com", "gpu-1", true, gpuB, podmap.HowID},
 	{"gpu.nvidia.com", "gpu-0-mig-3g40gb-9-4", true, mig1, podmap.HowProfile},
 	{"gpu.nvidia.com", "gpu-0-mig-9-4-4", true, mig1, podmap.HowProfile},
-	{"gpu.nvidia.com", "gpu-0-mig-1g10gb-19-6", true, mig3, podmap.HowProfile}, // mig2 is elsewhere
+	{"gpu.nvidia.com", "gpu-0-mig-1g10gb-19-6", true, mig3, podmap.HowProfile}, // mig2 has another place
 	{"amd.com/gpu", "0000:c1:00.0", false, "0000:c1:00.0", podmap.HowID},
 	{"amd.com/gpu", "0000:c1:00.0-slice-1", false, "0000:c1:00.0", podmap.HowID},
 	{"amd.com/cpx_nps4", "amdgpu_xcp_1", false, "amd-xcp-1", podmap.HowName},
@@ -129,8 +129,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// A source's KubeIDs are enough for every id of a device
-// plugin.
+// TestResolveByIDs: with the KubeIDs of a source, ids of every device plugin are
+// resolved.
 func TestResolveByIDs(t *testing.T) {
 	index := new(podmap.Resolver).Index([]podmap.Known{
 		{ID: gpuA, Vendor: "nvidia", PCI: "0000:1b:00.0", KubeIDs: []string{gpuA, "nvidia2", "gpu-2", "0"}},
@@ -160,9 +160,9 @@ func TestResolveByIDs(t *testing.T) {
 	}
 }
 
-// A machine with one device of a vendor, and one where the same answers to
-// several.
-func TestResolveFewAndMany(t *testing.T) {
+// TestResolveSoleAndAmbiguous: ids on a machine with one device of a vendor, and ids
+// that match several devices.
+func TestResolveSoleAndAmbiguous(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		devices  []podmap.Known
@@ -183,7 +183,7 @@ func TestResolveFewAndMany(t *testing.T) {
 			gpu, "tegra", false, "igpu", podmap.HowSole,
 		},
 		{
-			"a profile that two partitions have, at places unknown",
+			"a profile of two partitions at unknown places",
 			[]podmap.Known{
 				{ID: gpuC, Vendor: "nvidia", Minor: "0"},
 				{ID: mig1, Parent: gpuC, Vendor: "nvidia", Profile: "1g.10gb"},
@@ -210,11 +210,11 @@ func TestResolveFewAndMany(t *testing.T) {
 			gpu, "nvidia0/gi1", false, "", podmap.HowAmbiguous,
 		},
 		{
-			"a name that two devices have",
+			"a name of two devices",
 			[]podmap.Known{{ID: "a", Vendor: "amd", Names: []string{"card1"}}, {ID: "b", Vendor: "amd", Names: []string{"renderD129"}}},
 			"gpu.amd.com", "gpu-1-129", true, "", podmap.HowAmbiguous,
 		},
-		{"nothing at all", nil, gpu, gpuA, false, "", podmap.HowNone},
+		{"no devices", nil, gpu, gpuA, false, "", podmap.HowNone},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if id, how := new(podmap.Resolver).Index(c.devices).Resolve(c.resource, parse(c.id, driver(c.resource, c.dra))); id != c.want || how != c.how {

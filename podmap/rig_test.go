@@ -22,7 +22,7 @@ const (
 	gpu  = "nvidia.com/gpu"
 )
 
-// rig is a Watcher of a simulated kubelet in a bubble of virtual time.
+// rig is a Watcher of a simulated kubelet in a synctest bubble.
 type rig struct {
 	t    *testing.T
 	pipe kubelet.Pipe
@@ -31,8 +31,7 @@ type rig struct {
 	w    *podmap.Watcher
 }
 
-// bubble runs a test with a kubelet that is up and a Watcher that is not
-// started.
+// bubble runs a test with a running kubelet and a Watcher that is not started.
 func bubble(t *testing.T, opts podmap.Options, test func(*testing.T, *rig)) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubelet.sock")
@@ -59,7 +58,7 @@ func (r *rig) run() {
 	synctest.Wait()
 }
 
-// socket makes a new file for the socket in place of the one there is.
+// socket replaces the file of the socket.
 func (r *rig) socket() {
 	fresh := r.path + ".new"
 	if err := os.WriteFile(fresh, nil, 0o600); err != nil {
@@ -70,7 +69,8 @@ func (r *rig) socket() {
 	}
 }
 
-// restart replaces the kubelet by one that lists these pods, and lists.
+// restart replaces the kubelet by one that lists the pods, and waits for its first
+// list.
 func (r *rig) restart(pods ...kubelet.Pod) {
 	r.socket()
 	if err := r.srv.Restart(pods...); err != nil {
@@ -92,7 +92,7 @@ func (r *rig) list() {
 			return
 		}
 	}
-	r.t.Fatal("no list in a hundred seconds")
+	r.t.Fatal("no list in 100 s")
 }
 
 // lists sets the pods and waits for the next list.
@@ -101,7 +101,7 @@ func (r *rig) lists(pods ...kubelet.Pod) {
 	r.list()
 }
 
-// lines returns the state of a Map and a line for each allocation.
+// lines returns the state of a Map and one line per allocation.
 func lines(m *podmap.Map) []string {
 	list := []string{string(m.State)}
 	for _, h := range m.Allocations {
@@ -154,7 +154,7 @@ const (
 	serveLine = gpu + " " + gpuB + ": ml/serve-0 main"
 )
 
-// settle lets a young kubelet's first list become a complete one.
+// settle waits until the list of a kubelet that has just started counts as complete.
 func (r *rig) settle() {
 	time.Sleep(61 * time.Second)
 	r.list()

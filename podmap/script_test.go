@@ -10,7 +10,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// A day of a kubelet before 1.34.
+// TestOldKubelet plays a scenario with a kubelet before 1.34.
 func TestOldKubelet(t *testing.T) {
 	next := kubelet.Simple("ml", "next", gpu, gpuA)
 	nextLine := gpu + " " + gpuA + ": ml/next main"
@@ -32,7 +32,7 @@ func TestOldKubelet(t *testing.T) {
 		}()
 		for _, want := range [][]string{
 			{"fresh", trainLine},
-			{"fresh", trainLine, serveLine}, // nothing shows that train has ended
+			{"fresh", trainLine, serveLine}, // train has ended and is still listed
 			{"fresh", nextLine, serveLine, old},
 			{"stale", nextLine, serveLine, old},
 			{"fresh", nextLine, serveLine},
@@ -48,27 +48,27 @@ func TestOldKubelet(t *testing.T) {
 	})
 }
 
-// The first list of all: whether it is complete.
+// TestFirstList: whether the first list of the Watcher counts as complete.
 func TestFirstList(t *testing.T) {
 	self := podmap.Pod{Namespace: "kube-system", Name: "plugin"}
 	for _, c := range []struct {
 		name string
-		up   time.Duration // of the kubelet
+		up   time.Duration // uptime of the kubelet
 		self podmap.Pod
 		pods []kubelet.Pod
 		want podmap.State
 	}{
-		{"of a kubelet that has been up for long", time.Hour, podmap.Pod{}, node, podmap.StateFresh},
-		{"of one that has just started", time.Second, podmap.Pod{}, node, podmap.StateUnconfirmed},
-		{"of one that will start", -time.Hour, podmap.Pod{}, node, podmap.StateUnconfirmed},
-		{"with nothing in it", time.Hour, podmap.Pod{}, nil, podmap.StateUnconfirmed},
+		{"of a running kubelet", time.Hour, podmap.Pod{}, node, podmap.StateFresh},
+		{"of a kubelet that has just started", time.Second, podmap.Pod{}, node, podmap.StateUnconfirmed},
+		{"of a kubelet with a start time in the future", -time.Hour, podmap.Pod{}, node, podmap.StateUnconfirmed},
+		{"without pods", time.Hour, podmap.Pod{}, nil, podmap.StateUnconfirmed},
 		{"with this exporter", time.Second, self, node, podmap.StateFresh},
 		{"without this exporter", time.Hour, self, node[:2], podmap.StateUnconfirmed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, podmap.Options{Self: c.self}, func(t *testing.T, r *rig) {
-				made := time.Now().Add(-c.up)
-				if err := os.Chtimes(r.path, made, made); err != nil {
+				started := time.Now().Add(-c.up)
+				if err := os.Chtimes(r.path, started, started); err != nil {
 					t.Fatal(err)
 				}
 				r.srv.SetPods(c.pods...)

@@ -18,7 +18,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-func TestPodsComeAndGo(t *testing.T) {
+func TestPodsStartAndEnd(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
 		if diff := cmp.Diff([]string{"starting"}, lines(r.w.Latest())); diff != "" {
 			t.Error(diff)
@@ -26,13 +26,13 @@ func TestPodsComeAndGo(t *testing.T) {
 		r.srv.SetPods(proxy, train)
 		r.srv.SetAllocatable(map[string][]string{gpu: {gpuB, gpuA}})
 		r.run()
-		r.want("by a kubelet of which one knows nothing", "unconfirmed", trainLine)
+		r.want("first list", "unconfirmed", trainLine)
 		<-r.w.Changed()
 		r.settle()
 		r.want("a minute later", "fresh", trainLine)
 		first := r.w.Latest().Allocations[0]
 		if !first.After.IsZero() || first.Since.Equal(first.Listed) {
-			t.Errorf("an allocation that was there from the start: %+v", first)
+			t.Errorf("an allocation with an unobserved start: %+v", first)
 		}
 		complete := r.w.Latest().Confirmed
 
@@ -40,7 +40,7 @@ func TestPodsComeAndGo(t *testing.T) {
 		r.want("with one more", "fresh", trainLine, serveLine)
 		h := r.w.Latest().Of(gpuB)
 		if len(h) != 1 || h[0].After.Before(complete) || !h[0].Since.Equal(r.w.Latest().Time) {
-			t.Errorf("an allocation that was observed to begin: %+v", h)
+			t.Errorf("an allocation with an observed start: %+v", h)
 		}
 		r.lists(proxy, serve)
 		r.want("with one less", "fresh", serveLine)
@@ -54,7 +54,7 @@ func TestPodsComeAndGo(t *testing.T) {
 	})
 }
 
-// A kubelet that restarts lists nothing, then something, then all.
+// TestRestart: a kubelet that restarts lists no pods, then some, then all.
 func TestRestart(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
 		r.srv.SetPods(node...)
@@ -64,14 +64,14 @@ func TestRestart(t *testing.T) {
 		since := r.w.Latest().Allocations[0].Since
 
 		r.restart()
-		r.want("while it lists nothing", "unconfirmed", trainLine+" kept", serveLine+" kept")
+		r.want("while it lists no pods", "unconfirmed", trainLine+" kept", serveLine+" kept")
 		r.lists(proxy, train)
 		r.want("while it lists some", "unconfirmed", trainLine, serveLine+" kept")
 		if s := r.w.Status(); s.Kept != 1 || !strings.Contains(s.Reason, "3 of 5 pods") {
 			t.Errorf("kept %d, because %q", s.Kept, s.Reason)
 		}
 		r.lists(node...)
-		r.want("when all are back", "fresh", trainLine, serveLine)
+		r.want("with all pods", "fresh", trainLine, serveLine)
 		if got := r.w.Latest().Allocations[0].Since; !got.Equal(since) {
 			t.Errorf("since %v, was %v", got, since)
 		}
@@ -80,8 +80,9 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// The pods that ended during the restart are released once nothing more has
-// come for Settle, but not while there is no sign of the API server.
+// TestRestartWithoutSome: allocations of pods that ended during the restart are released
+// when the list has not grown for Settle. They are kept while no listed pod shows that
+// the kubelet reaches the API server.
 func TestRestartWithoutSome(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -91,17 +92,17 @@ func TestRestartWithoutSome(t *testing.T) {
 		want  []string
 	}{
 		{
-			name: "most are back, not yet for long", back: node[:4], after: 50 * time.Second,
+			name: "most are listed, for less than Settle", back: node[:4], after: 50 * time.Second,
 			want: []string{"unconfirmed", trainLine, serveLine + " kept"},
 		},
-		{name: "most are back", back: node[:4], after: 70 * time.Second, want: []string{"fresh", trainLine}},
+		{name: "most are listed", back: node[:4], after: 70 * time.Second, want: []string{"fresh", trainLine}},
 		{
 			name: "static pods only", back: node[:1], after: 30 * time.Minute,
 			want: []string{"unconfirmed", trainLine + " kept", serveLine + " kept"},
 		},
 		{name: "static pods only, for an hour", back: node[:1], after: 62 * time.Minute, want: []string{"fresh"}},
 		{
-			name: "a new pod came from the API server", back: []kubelet.Pod{proxy, kubelet.Simple("ml", "train-1", gpu, gpuA)}, after: 70 * time.Second,
+			name: "a new pod from the API server", back: []kubelet.Pod{proxy, kubelet.Simple("ml", "train-1", gpu, gpuA)}, after: 70 * time.Second,
 			want: []string{"fresh", gpu + " " + gpuA + ": ml/train-1 main"},
 		},
 		{
@@ -110,14 +111,14 @@ func TestRestartWithoutSome(t *testing.T) {
 			want: []string{"unconfirmed", trainLine, serveLine + " kept"},
 		},
 		{
-			name: "this exporter and no other", self: podmap.Pod{Namespace: "kube-system", Name: "plugin"},
+			name: "only this exporter", self: podmap.Pod{Namespace: "kube-system", Name: "plugin"},
 			back: []kubelet.Pod{plugin}, after: 70 * time.Second, want: []string{"fresh"},
 		},
 		{
-			name: "none, for most of an hour", after: 58 * time.Minute,
+			name: "none, for less than an hour", after: 58 * time.Minute,
 			want: []string{"unconfirmed", trainLine + " kept", serveLine + " kept"},
 		},
-		{name: "none, for longer", after: 62 * time.Minute, want: []string{"unconfirmed"}},
+		{name: "none, for more than an hour", after: 62 * time.Minute, want: []string{"unconfirmed"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, podmap.Options{Self: c.self}, func(t *testing.T, r *rig) {
@@ -134,7 +135,7 @@ func TestRestartWithoutSome(t *testing.T) {
 	}
 }
 
-// A list that grows slowly is not complete while it does.
+// TestRestartSlowly: a list that grows slowly does not count as complete.
 func TestRestartSlowly(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
 		r.srv.SetPods(node...)
@@ -150,11 +151,12 @@ func TestRestartSlowly(t *testing.T) {
 			}
 		}
 		r.lists(node...)
-		r.want("when all are back", "fresh", trainLine, serveLine)
+		r.want("with all pods", "fresh", trainLine, serveLine)
 	})
 }
 
-// A pod that came between two restarts is missed like the others.
+// TestRestartTwice: a pod that was first listed between two restarts is kept like the
+// others.
 func TestRestartTwice(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
 		r.srv.SetPods(proxy, train)
@@ -184,7 +186,7 @@ func TestKeptIsContradicted(t *testing.T) {
 	})
 }
 
-// The allocations of a kubelet that does not answer grow old and expire.
+// TestOutage: while the kubelet does not answer, allocations become stale and expire.
 func TestOutage(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
 		r.srv.SetPods(node...)
@@ -192,7 +194,7 @@ func TestOutage(t *testing.T) {
 		r.settle()
 		r.srv.Stop()
 		r.list()
-		r.want("at once", "stale", trainLine, serveLine)
+		r.want("after the first failure", "stale", trainLine, serveLine)
 		s := r.w.Status()
 		if s.Reachable || s.Last != podmap.OutcomeUnavailable && s.Last != podmap.OutcomeRefused {
 			t.Errorf("status: %+v", s)
@@ -209,19 +211,20 @@ func TestOutage(t *testing.T) {
 		r.released(map[podmap.Release]uint64{podmap.ReleaseExpired: 2})
 		r.restart(node...)
 		r.settle()
-		r.want("when it is back", "fresh", trainLine, serveLine)
+		r.want("after the restart", "fresh", trainLine, serveLine)
 	})
 }
 
-func TestSocketComesAndGoes(t *testing.T) {
+// TestSocketChanges: the socket is missing, appears, is removed and is replaced.
+func TestSocketChanges(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
-		gone := func() {
+		remove := func() {
 			if err := os.Remove(r.path); err != nil {
 				t.Fatal(err)
 			}
 		}
 		r.srv.SetPods(node...)
-		gone()
+		remove()
 		r.run()
 		<-r.w.Changed()
 		time.Sleep(5 * time.Minute)
@@ -229,43 +232,43 @@ func TestSocketComesAndGoes(t *testing.T) {
 		r.want("outside Kubernetes", "absent")
 		select {
 		case <-r.w.Changed():
-			t.Error("a change where nothing ever changes")
+			t.Error("Changed without a change")
 		default:
 		}
 		r.socket()
 		r.list()
 		r.settle()
 		r.want("when it appears", "fresh", trainLine, serveLine)
-		gone()
+		remove()
 		r.list()
-		r.want("when it goes", "stale", trainLine, serveLine)
+		r.want("when it is removed", "stale", trainLine, serveLine)
 		r.socket()
 		r.list()
 		r.want("when it is back", "fresh", trainLine, serveLine)
-		// A kubelet that does not end goes on answering on its old socket.
+		// An old kubelet can still answer on its old socket.
 		was, err := os.Stat(r.path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.socket()
-		if err := os.Chtimes(r.path, was.ModTime(), was.ModTime()); err != nil { // as on a clock that is coarse
+		if err := os.Chtimes(r.path, was.ModTime(), was.ModTime()); err != nil { // as with a coarse clock
 			t.Fatal(err)
 		}
 		r.list()
-		r.want("when another takes its place", "fresh", trainLine, serveLine)
-		now := time.Now() // a file that got the number of the one before
+		r.want("when it is replaced", "fresh", trainLine, serveLine)
+		now := time.Now() // a new file with the same inode number
 		if err := os.Chtimes(r.path, now, now); err != nil {
 			t.Fatal(err)
 		}
 		r.list()
-		r.want("when yet another does", "fresh", trainLine, serveLine)
+		r.want("when it is replaced again", "fresh", trainLine, serveLine)
 		if s := r.w.Status(); s.Calls[podmap.OutcomeNoSocket] < 30 || s.Connections != 4 {
 			t.Errorf("status: %+v", s)
 		}
 	})
 }
 
-// A kubelet that hangs has one call at a time, and its last answer stands.
+// TestHang: while the kubelet hangs, one call is in flight and the last answer stays.
 func TestHang(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
 		r.srv.SetPods(node...)
@@ -285,9 +288,9 @@ func TestHang(t *testing.T) {
 		r.srv.SetPods(proxy, train)
 		r.list()
 		r.list()
-		r.want("by the same kubelet afterwards", "fresh", trainLine)
+		r.want("when the same kubelet answers again", "fresh", trainLine)
 		if _, most := r.srv.Calls(); most != 1 {
-			t.Errorf("%d calls at one time", most)
+			t.Errorf("%d concurrent calls", most)
 		}
 	})
 }
@@ -307,17 +310,17 @@ func TestFailures(t *testing.T) {
 		{name: "rate limit, once", do: func(r *rig) { r.srv.Fail(limited) }, last: podmap.OutcomeOK, want: "fresh"},
 		{name: "rate limit, for longer", do: fail(limited), last: podmap.OutcomeRateLimited, want: "stale"},
 		{
-			name: "more than a message may have", opts: podmap.Options{Message: 1 << 10, MaxMessage: 1 << 20},
+			name: "larger than Message", opts: podmap.Options{Message: 1 << 10, MaxMessage: 1 << 20},
 			do: func(r *rig) { r.srv.Pad(1 << 15) }, last: podmap.OutcomeOK, want: "fresh",
 		},
 		{
-			name: "more than any message may have", opts: podmap.Options{Message: 1 << 10, MaxMessage: 1 << 14},
+			name: "larger than MaxMessage", opts: podmap.Options{Message: 1 << 10, MaxMessage: 1 << 14},
 			do: func(r *rig) { r.srv.Pad(1 << 15) }, last: podmap.OutcomeTooLarge, want: "stale",
 		},
 		{name: "no protobuf", do: func(r *rig) { r.srv.Garbage(true) }, last: podmap.OutcomeGarbage, want: "stale"},
 		{name: "not implemented", do: fail(status.Error(codes.Unimplemented, "unknown service")), last: podmap.OutcomeUnimplemented, want: "stale"},
 		{name: "denied", do: fail(status.Error(codes.PermissionDenied, "no")), last: podmap.OutcomeDenied, want: "stale"},
-		{name: "anything else", do: fail(status.Error(codes.Unknown, "no luck")), last: podmap.OutcomeError, want: "stale"},
+		{name: "another error", do: fail(status.Error(codes.Unknown, "no luck")), last: podmap.OutcomeError, want: "stale"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, c.opts, func(t *testing.T, r *rig) {
@@ -326,9 +329,9 @@ func TestFailures(t *testing.T) {
 				r.settle()
 				c.do(r)
 				r.list()
-				time.Sleep(600 * time.Millisecond) // a second try after the rate limit
+				time.Sleep(600 * time.Millisecond) // the retry after the rate limit
 				synctest.Wait()
-				r.want("then", c.want, trainLine, serveLine)
+				r.want("during the failure", c.want, trainLine, serveLine)
 				if s := r.w.Status(); s.Last != c.last || s.Calls[c.last] == 0 || (s.LastError == "") != (c.last == podmap.OutcomeOK) {
 					t.Errorf("status: %+v", s)
 				}
@@ -336,14 +339,14 @@ func TestFailures(t *testing.T) {
 				r.srv.Garbage(false)
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				r.want("when that has passed", "fresh", trainLine, serveLine)
+				r.want("after the failure", "fresh", trainLine, serveLine)
 			})
 		})
 	}
 }
 
-// How often the kubelet is called: every interval, at once on request, at
-// most once a second, and less and less often while it fails.
+// TestPace: the kubelet is called every interval, at once on request, at most once a
+// second, and with increasing pauses while it fails.
 func TestPace(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
 		lists := func() (n int) {
@@ -360,7 +363,7 @@ func TestPace(t *testing.T) {
 		}{
 			{"a minute", func() { time.Sleep(time.Minute) }, 6},
 			{"refresh", func() { r.w.Refresh(); synctest.Wait() }, 1},
-			{"refresh all the time", func() {
+			{"refresh continuously", func() {
 				for range 100 {
 					r.w.Refresh()
 					time.Sleep(50 * time.Millisecond)
@@ -378,13 +381,13 @@ func TestPace(t *testing.T) {
 			s.do()
 			synctest.Wait()
 			if got := lists() - before; got < s.want-1 || got > s.want+1 {
-				t.Errorf("%s: %d lists, want %d or so", s.name, got, s.want)
+				t.Errorf("%s: %d lists, want about %d", s.name, got, s.want)
 			}
 		}
 	})
 }
 
-// On a machine without virtual time, over a real socket that is replaced.
+// TestUnixSocket uses a real socket that is replaced, in real time.
 func TestUnixSocket(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "pod-resources", "kubelet.sock")
 	w := podmap.New(podmap.Options{Socket: socket, Interval: 10 * time.Millisecond, Timeout: time.Minute, Settle: time.Hour})

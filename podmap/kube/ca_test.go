@@ -1,6 +1,6 @@
 package kube_test
 
-// otherCA signed nothing.
+// otherCA is a certificate authority that has signed no certificate.
 const otherCA = `-----BEGIN CERTIFICATE-----
 MIIBeDCCAR2gAwIBAgIUKn45hxcsjtUeCK86DEfd5iIQtVowCgYIKoZIzj0EAwIw
 EDEOMAwGA1UEAwwFb3RoZXIwIBcNMjYxMTIyMDUzNTE4WhgPMjEwOTAxMTEwNTM1

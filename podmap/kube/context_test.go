@@ -8,8 +8,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
 
-// TestContext: of the annotations that may contain a trace context, the first that
-// is asked for is kept, and no other annotation is.
+// TestContext: the first annotation of Options.Contexts that the pod has is kept. No
+// other annotation is kept.
 func TestContext(t *testing.T) {
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for _, c := range []struct {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestReadList: the limit is for each item, keys come in any order, and a field
-// of an unexpected type is left out.
+// TestReadList: the limit applies to each item, keys may have any order, and a field of
+// an unexpected type stays empty.
 func TestReadList(t *testing.T) {
 	long := `{"metadata":{"name":"a","x":"` + strings.Repeat("x", 800) + `"}}`
 	for _, c := range []struct {

@@ -14,8 +14,7 @@ var fuzzedLabels = allowList{"team", "app.kubernetes.io/*", "x-?"}
 
 const fuzzedLimit = 1 << 16
 
-// checkObject: nothing is kept that is not allowed, and nothing is larger than
-// its limit.
+// checkObject checks that an object has only allowed labels and is within the limits.
 func checkObject(t *testing.T, o *object) {
 	t.Helper()
 	if len(o.labels) > maxLabels || len(o.devices) > maxSliceDevices || len(o.templateHashes) > len(templateLabels) {
@@ -46,7 +45,7 @@ const fuzzedPod = `{"kind":"Pod","metadata":{"name":"a","namespace":"b","uid":"c
 const fuzzedSlice = `{"kind":"ResourceSlice","metadata":{"name":"s"},"spec":{"driver":"d","nodeName":"node","pool":{"name":"p","generation":1,"resourceSliceCount":2},` +
 	`"devices":[{"name":"gpu-0","attributes":{"uuid":{"string":"GPU-1"},"minor":{"int":0}}},{"name":"gpu-1","basic":{"attributes":{"pciAddr":{"string":"0000:c1:00.0"}}}}]}}`
 
-// FuzzList: what is kept of a list is bounded and allowed.
+// FuzzList: for any list, kept objects are allowed and within the limits.
 func FuzzList(f *testing.F) {
 	f.Add([]byte(`{"kind":"PodList","metadata":{"resourceVersion":"5","continue":"t"},"items":[` + fuzzedPod + `,` + fuzzedPod + `]}`))
 	f.Add([]byte(`{"items":[` + fuzzedSlice + `],"kind":"PodList","metadata":{"resourceVersion":"5"}}`))
@@ -67,7 +66,7 @@ func FuzzList(f *testing.F) {
 			t.Fatalf("%+v", p)
 		}
 
-		// Every object that was read is found again.
+		// Every kept object can be found.
 		now := time.Unix(1e9, 0)
 		pp, ss := pods{node: "node"}, pools{node: "node"}
 		pp.replace(slices.DeleteFunc(slices.Clone(objects), func(o *object) bool { return !pp.ours(o) }), now)
@@ -87,8 +86,7 @@ func FuzzList(f *testing.F) {
 	})
 }
 
-// FuzzWatch: each event is bounded and allowed whatever came before it, and
-// what a store makes of them is too.
+// FuzzWatch: for any sequence of events, kept objects are allowed and within the limits.
 func FuzzWatch(f *testing.F) {
 	f.Add([]byte(fmt.Sprintf("{\"type\":\"ADDED\",\"object\":%s}\n{\"object\":%s,\"type\":\"DELETED\"}\n", fuzzedPod, fuzzedPod)))
 	f.Add([]byte(fmt.Sprintf("{\"type\":\"ADDED\",\"object\":%s}{\"type\":\"DELETED\",\"object\":%s}", fuzzedSlice, fuzzedSlice)))
@@ -107,7 +105,7 @@ func FuzzWatch(f *testing.F) {
 				break
 			}
 			if n > len(data)/2 {
-				t.Fatal("more events than there is text for")
+				t.Fatal("more events than the text can contain")
 			}
 			var d document
 			e.decode(&d)
@@ -121,8 +119,8 @@ func FuzzWatch(f *testing.F) {
 				default:
 					s.put(o)
 				}
-				if there, kept := s.count(); there < 0 || kept < 0 || there > n+1 && s.kind() == "Pod" {
-					t.Fatalf("%d there, %d kept after %d events", there, kept, n+1)
+				if current, kept := s.count(); current < 0 || kept < 0 || current > n+1 && s.kind() == "Pod" {
+					t.Fatalf("%d current, %d kept after %d events", current, kept, n+1)
 				}
 			}
 		}

@@ -29,7 +29,7 @@ const (
 	token = "eyJhbGciOiJub25lIn0.secret"
 )
 
-// pipes is a listener in memory, which virtual time can wait for.
+// pipes is a listener in memory, for tests in a synctest bubble.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -66,10 +66,10 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// object is one of the API, as JSON has it.
+// object is an API object as JSON.
 type object = map[string]any
 
-// api is an API server for one kind of object or more.
+// api is an API server.
 type api struct {
 	t       *testing.T
 	server  *httptest.Server
@@ -79,14 +79,14 @@ type api struct {
 	version int
 	objects map[string]object // by path and name
 	watches map[chan string]string
-	// seen are the requests: the verb, the last part of the path, and what of
-	// the query differs.
+	// seen are the requests: the verb, the last part of the path, and the
+	// parameters that select a version or a page.
 	seen   []string
 	tokens map[string]bool
-	// answer answers in place of the server where it returns true.
+	// answer returns true if it has written the response itself.
 	answer func(w http.ResponseWriter, r *http.Request) bool
-	// down is whether connections are refused; stuck whether they are taken
-	// and nothing comes; frozen whether nothing passes through those there are.
+	// down refuses connections, stuck accepts them and never answers, frozen
+	// stops all traffic on open connections.
 	down, stuck, frozen bool
 }
 
@@ -142,7 +142,7 @@ func (a *api) dial(ctx context.Context, network, address string) (net.Conn, erro
 	return &wire{Conn: conn, api: a}, err
 }
 
-// wire is a connection that may freeze.
+// wire is a connection that api.frozen stops.
 type wire struct {
 	net.Conn
 	api *api
@@ -188,8 +188,8 @@ func (a *api) run(opts kube.Options) *kube.Watcher {
 	return w
 }
 
-// checkSecrets: whatever a test did, nothing that can be asked of a Watcher
-// has the token in it, or a pod's environment.
+// checkSecrets checks that the data and the Status of a Watcher contain neither the
+// token nor the environment of a pod.
 func (a *api) checkSecrets(w *kube.Watcher) {
 	text, err := json.Marshal([]any{w.Latest(), w.Status()})
 	if err != nil {
@@ -197,7 +197,7 @@ func (a *api) checkSecrets(w *kube.Watcher) {
 	}
 	for _, secret := range []string{token, "hunter2"} {
 		if strings.Contains(string(text), secret) {
-			a.t.Errorf("%q stands in %s", secret, text)
+			a.t.Errorf("%q is in %s", secret, text)
 		}
 	}
 }
@@ -257,7 +257,7 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) {
 	send(w, http.StatusOK, object{"kind": kindOf(r.URL.Path) + "List", "apiVersion": "v1", "metadata": object{"resourceVersion": version}, "items": items})
 }
 
-// probe lists nothing, where the server has the version that is asked for.
+// probe answers with an empty list if the server has the requested version.
 func (a *api) probe(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -318,8 +318,8 @@ const (
 	slicesPath = "/apis/resource.k8s.io/v1/resourceslices"
 )
 
-// send sends an event to the watches of path, and waits until it was taken
-// in. The object gets a new version.
+// send sends an event to the watches of path, and waits until it is processed. The
+// object gets a new version.
 func (a *api) send(event, path string, o object) {
 	a.t.Helper()
 	a.mu.Lock()
@@ -370,7 +370,7 @@ func (a *api) set(change func()) {
 	a.mu.Unlock()
 }
 
-// requests returns what was asked since the last call.
+// requests returns the requests since the last call.
 func (a *api) requests() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -379,8 +379,8 @@ func (a *api) requests() []string {
 	return seen
 }
 
-// shown returns the tokens that the server was shown.
-func (a *api) shown() map[string]bool {
+// received returns the values of the header Authorization in all requests.
+func (a *api) received() map[string]bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return maps.Clone(a.tokens)

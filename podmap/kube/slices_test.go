@@ -15,8 +15,8 @@ import (
 
 const nvidia = "gpu.nvidia.com"
 
-// resourceSlice returns a slice of a pool of this node, with devices that have
-// their own name as UUID.
+// resourceSlice returns a slice of a pool of this node. The UUID of each device is its
+// name.
 func resourceSlice(name string, generation, count int, devices ...string) object {
 	list := []object{}
 	for _, d := range devices {
@@ -41,8 +41,8 @@ func devices(m *kube.Map) string {
 	return strings.Join(list, " ")
 }
 
-// TestSlicesKept: the published devices, through what kubelets and
-// drivers do to the slices.
+// TestSlicesKept: the devices of deleted slices are kept until the driver has published
+// the pool in full.
 func TestSlicesKept(t *testing.T) {
 	type step struct {
 		event string
@@ -54,7 +54,7 @@ func TestSlicesKept(t *testing.T) {
 		name  string
 		steps []step
 	}{
-		{"a kubelet starts, the driver comes back", []step{
+		{"the kubelet restarts, then the driver", []step{
 			{"ADDED", one, "gpu-0 gpu-1"},
 			{"ADDED", two, "gpu-0 gpu-1 gpu-2"},
 			{"DELETED", one, "(gpu-0) (gpu-1) gpu-2"},
@@ -62,7 +62,7 @@ func TestSlicesKept(t *testing.T) {
 			{"ADDED", resourceSlice("c", 1, 2, "gpu-1", "gpu-2"), "(gpu-0) gpu-1 gpu-2"},
 			{"ADDED", resourceSlice("d", 1, 2, "gpu-3"), "gpu-1 gpu-2 gpu-3"},
 		}},
-		{"the driver takes a device out of a slice", []step{
+		{"the driver removes a device from a slice", []step{
 			{"ADDED", resourceSlice("a", 1, 1, "gpu-0", "gpu-1"), "gpu-0 gpu-1"},
 			{"MODIFIED", resourceSlice("a", 1, 1, "gpu-1"), "gpu-1"},
 		}},
@@ -79,7 +79,7 @@ func TestSlicesKept(t *testing.T) {
 			{"DELETED", resourceSlice("a", 7, 1), "(gpu-0) (gpu-1)"},
 			{"ADDED", resourceSlice("b", 1, 1, "gpu-0"), "gpu-0"},
 		}},
-		{"all devices are gone, as the driver publishes", []step{
+		{"the driver publishes an empty pool", []step{
 			{"ADDED", resourceSlice("a", 1, 1, "gpu-0"), "gpu-0"},
 			{"DELETED", resourceSlice("a", 1, 1), "(gpu-0)"},
 			{"ADDED", resourceSlice("b", 1, 1), ""},
@@ -105,8 +105,8 @@ func TestSlicesKept(t *testing.T) {
 	}
 }
 
-// TestSlicesOutlive: devices deleted without a watch are kept too, and no
-// outage is too long.
+// TestSlicesOutlive: devices whose slices are deleted during an outage are kept, also
+// after a long outage.
 func TestSlicesOutlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(t)
@@ -136,7 +136,7 @@ func TestSlicesOutlive(t *testing.T) {
 	})
 }
 
-// TestAttributes: the names of the attributes that identify a device.
+// TestAttributes: the attributes by which drivers identify a device.
 func TestAttributes(t *testing.T) {
 	text := func(s string) object { return object{"string": s} }
 	for _, c := range []struct {
@@ -192,8 +192,8 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// TestSliceVersions: an API server of before 1.34 has them under another
-// version, one of before 1.32 has none. The pods do not suffer from either.
+// TestSliceVersions: an API server before 1.34 serves slices under another version, one
+// before 1.32 does not serve them. Pods are not affected.
 func TestSliceVersions(t *testing.T) {
 	for _, c := range []struct {
 		has   string
@@ -226,8 +226,8 @@ func TestSliceVersions(t *testing.T) {
 	}
 }
 
-// TestBounds: a server gone mad costs memory within bounds, and what is beyond
-// them is counted.
+// TestBounds: the number of kept objects and labels is bounded. Those beyond the limits
+// are counted.
 func TestBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(t)
@@ -273,7 +273,7 @@ func TestBounds(t *testing.T) {
 			}
 		}
 
-		// A list without end.
+		// An endless list.
 		pages = -1 << 20
 		a.set(func() { a.seen = nil })
 		a.sendText(podsPath, `{"type":"ERROR","object":{"code":410}}`)
@@ -298,7 +298,7 @@ func TestHTTP1(t *testing.T) {
 		if m := w.Latest(); len(m.Pods) != 1 || devices(m) != "gpu-0" || m.State != kube.StateFresh {
 			t.Errorf("%+v", m)
 		}
-		// A connection that breaks between two events is not an end in order.
+		// A connection that breaks between two events is a failure.
 		a.server.CloseClientConnections()
 		synctest.Wait()
 		if s := w.Status().Pods; s.Watches[kube.OutcomeUnavailable] != 1 || s.State != kube.StateStale {

@@ -13,6 +13,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
 
+// TestFollows: the Map follows a list and the events of a watch.
 func TestFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(t)
@@ -37,7 +38,7 @@ func TestFollows(t *testing.T) {
 			t.Error(cmp.Diff(want, got))
 		}
 		if w.Latest() != m {
-			t.Error("another Map although nothing changed")
+			t.Error("a new Map without a change")
 		}
 
 		a.send("ADDED", podsPath, pod("ml", "web", "u-2"))
@@ -50,10 +51,10 @@ func TestFollows(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		if got, _ := m.Pod("ml", "train-0"); got.Phase != kube.PhaseRunning {
-			t.Error("a Map that was handed out has changed")
+			t.Error("a published Map has changed")
 		}
 
-		// A deleted pod is kept for ten minutes; a new one of its name has
+		// A deleted pod is kept for ten minutes. A new pod of the same name takes
 		// precedence.
 		a.send("DELETED", podsPath, train)
 		a.send("ADDED", podsPath, pod("ml", "train-0", "u-3"))
@@ -83,7 +84,7 @@ func TestFollows(t *testing.T) {
 	})
 }
 
-// TestVersions: what a list and a watch begin with.
+// TestVersions: the versions from which lists and watches start.
 func TestVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(t)
@@ -96,18 +97,19 @@ func TestVersions(t *testing.T) {
 		}
 		expect("list pods resourceVersion=0 resourceVersionMatch=NotOlderThan", "watch pods resourceVersion=100")
 
-		// A watch goes on where the one before ended.
+		// A watch continues from the end of the previous one.
 		a.send("BOOKMARK", podsPath, object{"kind": "Pod", "metadata": object{}})
 		a.endWatches()
 		time.Sleep(time.Minute)
 		expect("watch pods resourceVersion=101")
 
-		// What the server has forgotten is listed again, from its cache.
+		// After an expired version, the list is read again from the server's
+		// cache.
 		a.sendText(podsPath, `{"type":"ERROR","object":{"kind":"Status","status":"Failure","code":410,"reason":"Expired","message":"too old"}}`)
 		time.Sleep(time.Minute)
 		expect("list pods resourceVersion=101 resourceVersionMatch=NotOlderThan", "watch pods resourceVersion=101")
 
-		// A server that was restored from a backup knows no such version.
+		// A server that was restored from a backup does not have the version.
 		a.set(func() {
 			a.version = 7
 			a.answer = func(w http.ResponseWriter, r *http.Request) bool {
@@ -127,9 +129,9 @@ func TestVersions(t *testing.T) {
 	})
 }
 
-// TestVersionsGoBack: a server that was restored from a backup takes a watch
-// from a version that it does not have, and sends nothing until then. So
-// it is asked for that version first, once it was away.
+// TestVersionsGoBack: a server that was restored from a backup accepts a watch from a
+// version that it does not have, and sends no events until it reaches it. So after a
+// failure the Watcher first checks that the server has the version.
 func TestVersionsGoBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(t)
@@ -158,7 +160,7 @@ func TestVersionsGoBack(t *testing.T) {
 			"probe pods resourceVersion=101 resourceVersionMatch=NotOlderThan", "list pods resourceVersion=101 resourceVersionMatch=NotOlderThan",
 			"list pods", "watch pods resourceVersion=7",
 		}, a.requests()); diff != "" {
-			t.Errorf("a restored one: %s", diff)
+			t.Errorf("a restored server: %s", diff)
 		}
 		if diff := cmp.Diff([]string{"ml/later deleted"}, names(w.Latest())); diff != "" {
 			t.Error(diff)
@@ -169,7 +171,7 @@ func TestVersionsGoBack(t *testing.T) {
 	})
 }
 
-// TestRelist: a pod that a list lacks was deleted.
+// TestRelist: a pod that is not in a new list counts as deleted.
 func TestRelist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(t)
@@ -191,8 +193,8 @@ func TestRelist(t *testing.T) {
 	})
 }
 
-// TestRefusals: each way not to be answered has its name, nothing of the token
-// is reported, and the state is fresh soon after the cause is gone.
+// TestRefusals: each failed request has an outcome. Errors do not contain the token. The
+// state is fresh again after the failure.
 func TestRefusals(t *testing.T) {
 	status := func(code int, reason, message string) func(http.ResponseWriter, *http.Request) {
 		return func(w http.ResponseWriter, _ *http.Request) { refuse(w, code, reason, message) }
@@ -207,21 +209,21 @@ func TestRefusals(t *testing.T) {
 		state   kube.State
 		err     string
 	}{
-		{"not yet", status(403, "Forbidden", `pods is forbidden: User "x" cannot list resource "pods"`), kube.OutcomeForbidden, kube.StateDenied, `list Pods: status 403: pods is forbidden: User "x" cannot list resource "pods"`},
-		{"who are you", status(401, "Unauthorized", ""), kube.OutcomeUnauthorized, kube.StateDenied, "list Pods: status 401: Unauthorized"},
+		{"forbidden", status(403, "Forbidden", `pods is forbidden: User "x" cannot list resource "pods"`), kube.OutcomeForbidden, kube.StateDenied, `list Pods: status 403: pods is forbidden: User "x" cannot list resource "pods"`},
+		{"unauthorized", status(401, "Unauthorized", ""), kube.OutcomeUnauthorized, kube.StateDenied, "list Pods: status 401: Unauthorized"},
 		{"a server that repeats the token", status(401, "", "bad token "+token+"\nsee "+token), kube.OutcomeUnauthorized, kube.StateDenied, "list Pods: status 401: bad token [token] see [token]"},
-		{"too many", status(429, "TooManyRequests", "later"), kube.OutcomeThrottled, kube.StateUnreachable, "list Pods: status 429: later"},
-		{"no such thing", status(404, "NotFound", "nothing here"), kube.OutcomeNotFound, kube.StateAbsent, "list Pods: status 404: nothing here"},
-		{"trouble", body2(503, "<html>Bad gateway</html>"), kube.OutcomeUnavailable, kube.StateUnreachable, "list Pods: status 503"},
-		{"elsewhere", func(w http.ResponseWriter, r *http.Request) {
+		{"throttled", status(429, "TooManyRequests", "later"), kube.OutcomeThrottled, kube.StateUnreachable, "list Pods: status 429: later"},
+		{"not found", status(404, "NotFound", "nothing here"), kube.OutcomeNotFound, kube.StateAbsent, "list Pods: status 404: nothing here"},
+		{"unavailable", statusBody(503, "<html>Bad gateway</html>"), kube.OutcomeUnavailable, kube.StateUnreachable, "list Pods: status 503"},
+		{"redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://example.com/login", http.StatusFound)
 		}, kube.OutcomeError, kube.StateUnreachable, "list Pods: status 302"},
-		{"a page", body("<html>"), kube.OutcomeGarbage, kube.StateUnreachable, "list Pods: not JSON"},
-		{"cut short", body(`{"kind":"PodList","metadata":{"resourceVersion":"1"},"items":[`), kube.OutcomeUnavailable, kube.StateUnreachable, "list Pods: unexpected EOF"},
+		{"an HTML page", body("<html>"), kube.OutcomeGarbage, kube.StateUnreachable, "list Pods: not JSON"},
+		{"truncated", body(`{"kind":"PodList","metadata":{"resourceVersion":"1"},"items":[`), kube.OutcomeUnavailable, kube.StateUnreachable, "list Pods: unexpected EOF"},
 		{"another list", body(`{"kind":"SecretList","metadata":{"resourceVersion":"1"},"items":[]}`), kube.OutcomeGarbage, kube.StateUnreachable, `list Pods: not what was asked for: a "SecretList" and no PodList with a version`},
 		{"too large", body(`{"kind":"PodList","items":[{"metadata":{"name":"` + longText(5<<20) + `"}}]}`), kube.OutcomeTooLarge, kube.StateUnreachable, "list Pods: larger than the limit"},
 		{"no answer", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, kube.OutcomeTimeout, kube.StateUnreachable, "list Pods: no answer in time"},
-		{"an answer that stops", func(w http.ResponseWriter, r *http.Request) {
+		{"an incomplete answer", func(w http.ResponseWriter, r *http.Request) {
 			w.Write([]byte(`{"kind":`))
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
@@ -247,14 +249,14 @@ func TestRefusals(t *testing.T) {
 				a.set(func() { a.answer = nil })
 				time.Sleep(2 * time.Minute)
 				if s := w.Status().Pods; s.State != kube.StateFresh || s.Objects != 1 || s.Reason != "" {
-					t.Errorf("not well again: %+v", s)
+					t.Errorf("after the failure: %+v", s)
 				}
 			})
 		})
 	}
 }
 
-func body2(code int, text string) func(http.ResponseWriter, *http.Request) {
+func statusBody(code int, text string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(code)
 		w.Write([]byte(text))
@@ -269,7 +271,8 @@ func longText(n int) string {
 	return string(b)
 }
 
-// TestSoon: a server that has started refuses all requests for some seconds.
+// TestSoon: a server that has just started refuses all requests for some seconds. The
+// state is fresh soon after that.
 func TestSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(t)
@@ -289,14 +292,15 @@ func TestSoon(t *testing.T) {
 	})
 }
 
-// TestRetryAfter: a server that asks to wait is waited for.
+// TestRetryAfter: the next request waits for the time that the server requests, up to a
+// limit.
 func TestRetryAfter(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		set  func(http.ResponseWriter)
 	}{
 		{"header", func(w http.ResponseWriter) { w.Header().Set("Retry-After", "100") }},
-		{"more than is waited for", func(w http.ResponseWriter) { w.Header().Set("Retry-After", "9999999999999") }},
+		{"above the limit", func(w http.ResponseWriter) { w.Header().Set("Retry-After", "9999999999999") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -321,8 +325,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestToken: the token is read for each request, and its errors appear without
-// it.
+// TestToken: the token is read before each request. Errors do not contain it.
 func TestToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(t)
@@ -330,7 +333,7 @@ func TestToken(t *testing.T) {
 		a.write("token", "another")
 		a.endWatches()
 		time.Sleep(time.Minute)
-		if diff := cmp.Diff(map[string]bool{"Bearer " + token: true, "Bearer another": true}, a.shown()); diff != "" {
+		if diff := cmp.Diff(map[string]bool{"Bearer " + token: true, "Bearer another": true}, a.received()); diff != "" {
 			t.Error(diff)
 		}
 		for _, bad := range []string{"", " \n", "two\nlines", "with space", "\xff\xfe"} {
@@ -349,8 +352,8 @@ func TestToken(t *testing.T) {
 	})
 }
 
-// TestCertificates: a server that cannot prove to be the one gets no token,
-// and certificates are read again.
+// TestCertificates: the token is not sent to a server with an invalid certificate. The
+// certificate authorities are read before each request.
 func TestCertificates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(t)
@@ -369,7 +372,7 @@ func TestCertificates(t *testing.T) {
 		if s := w.Status().Pods; s.Last != kube.OutcomeCertificate {
 			t.Errorf("%+v", s)
 		}
-		if len(a.shown()) > 0 {
+		if len(a.received()) > 0 {
 			t.Error("the token was sent")
 		}
 		a.write("ca.crt", string(good))
@@ -380,8 +383,8 @@ func TestCertificates(t *testing.T) {
 	})
 }
 
-// TestOutage: the data is stale, then dropped, then read
-// again.
+// TestOutage: during an outage the data is stale, then dropped. After the outage it is
+// read again.
 func TestOutage(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -407,7 +410,7 @@ func TestOutage(t *testing.T) {
 					t.Errorf("%+v", s)
 				}
 				if _, ok := w.Latest().Pod("ml", "train-0"); !ok {
-					t.Error("forgotten at once")
+					t.Error("the pod was dropped before Expire")
 				}
 				time.Sleep(time.Hour)
 				if m := w.Latest(); m.State != kube.StateUnreachable || len(m.Pods) > 0 {
@@ -423,7 +426,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// TestOnlyLists: where watching is not allowed, lists are read again and again.
+// TestOnlyLists: if watches are forbidden, lists are read periodically.
 func TestOnlyLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(t)
@@ -444,7 +447,7 @@ func TestOnlyLists(t *testing.T) {
 	})
 }
 
-// TestWatchGarbage: a watch that goes wrong ends, and another takes over.
+// TestWatchGarbage: a watch with an invalid event ends, and a new watch starts.
 func TestWatchGarbage(t *testing.T) {
 	for _, c := range []struct {
 		name, text string

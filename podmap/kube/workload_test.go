@@ -11,7 +11,7 @@ import (
 )
 
 func TestWorkloads(t *testing.T) {
-	// The pods were made on 2000-01-01, minute 15778080 since 1970.
+	// The pods were created on 2000-01-01, minute 15778080 since 1970.
 	for _, c := range []struct {
 		name, kind, owner string
 		labels            object
@@ -19,7 +19,7 @@ func TestWorkloads(t *testing.T) {
 	}{
 		{"Deployment", "ReplicaSet", "web-5d4f8c7b9", object{"pod-template-hash": "5d4f8c7b9"}, "Deployment/web"},
 		{"Rollout", "ReplicaSet", "web-5d4f8c7b9", object{"rollouts-pod-template-hash": "5d4f8c7b9"}, "Rollout/web"},
-		{"ReplicaSet of its own", "ReplicaSet", "web-5d4f8c7b9", nil, "ReplicaSet/web-5d4f8c7b9"},
+		{"ReplicaSet without a Deployment", "ReplicaSet", "web-5d4f8c7b9", nil, "ReplicaSet/web-5d4f8c7b9"},
 		{"ReplicaSet with another hash", "ReplicaSet", "web-a", object{"pod-template-hash": "b"}, "ReplicaSet/web-a"},
 		{"ReplicaSet with an empty hash", "ReplicaSet", "web-", object{"pod-template-hash": ""}, "ReplicaSet/web-"},
 		{"StatefulSet", "StatefulSet", "db", nil, "StatefulSet/db"},
@@ -29,8 +29,8 @@ func TestWorkloads(t *testing.T) {
 		{"CronJob, retried for a week", "Job", "nightly-15768000", nil, "CronJob/nightly"},
 		{"Job with a date", "Job", "train-20260101", nil, "Job/train-20260101"},
 		{"Job with a longer number", "Job", "train-157780800", nil, "Job/train-157780800"},
-		{"Job with a number alone", "Job", "-15778080", nil, "Job/-15778080"},
-		{"an operator's", "PyTorchJob", "bert", nil, "PyTorchJob/bert"},
+		{"Job whose name is a number", "Job", "-15778080", nil, "Job/-15778080"},
+		{"an operator's kind", "PyTorchJob", "bert", nil, "PyTorchJob/bert"},
 		{"a static pod", "Node", node, nil, "Node/" + node},
 		{"no controller", "", "", nil, "/"},
 	} {
@@ -53,7 +53,7 @@ func TestWorkloads(t *testing.T) {
 	}
 }
 
-// TestStatic: a static pod is known by the UID that the kubelet has for it.
+// TestStatic: a static pod is found by its UID at the API server and at the kubelet.
 func TestStatic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(t)
@@ -62,7 +62,7 @@ func TestStatic(t *testing.T) {
 			meta["annotations"] = object{"kubernetes.io/config.hash": hash, "kubernetes.io/config.mirror": hash}
 			status["phase"] = "Odd"
 		}))
-		a.send("ADDED", podsPath, pod("a", "impostor", "u-2", func(meta, _, _ object) {
+		a.send("ADDED", podsPath, pod("a", "other", "u-2", func(meta, _, _ object) {
 			meta["annotations"] = object{"kubernetes.io/config.hash": "u-1"}
 		}))
 		m := a.run(a.options()).Latest()
@@ -72,7 +72,7 @@ func TestStatic(t *testing.T) {
 			}
 		}
 		if _, ok := m.ByUID(""); ok {
-			t.Error("a pod has no UID")
+			t.Error("ByUID finds a pod for an empty UID")
 		}
 	})
 }
@@ -82,7 +82,7 @@ func TestOptions(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*kube.Options)
-		want   string // part of the error; empty where there is none
+		want   string // part of the error; empty means no error
 	}{
 		{"good", func(*kube.Options) {}, ""},
 		{"no server", func(o *kube.Options) { o.Server = "" }, "no API server"},
@@ -90,7 +90,7 @@ func TestOptions(t *testing.T) {
 		{"with a path", func(o *kube.Options) { o.Server += "/api" }, "not of the form"},
 		{"with a slash", func(o *kube.Options) { o.Server += "/" }, ""},
 		{"with a password", func(o *kube.Options) { o.Server = "https://a:hunter2@b" }, "not of the form"},
-		{"token in the clear", func(o *kube.Options) { o.Server = "http://10.0.0.1" }, `begins with "http"`},
+		{"token over http", func(o *kube.Options) { o.Server = "http://10.0.0.1" }, `begins with "http"`},
 		{"a proxy without a token", func(o *kube.Options) { o.Server, o.TokenFile = "http://127.0.0.1:8001", "" }, ""},
 		{"no node", func(o *kube.Options) { o.Node = "" }, `node ""`},
 		{"a selector for a node", func(o *kube.Options) { o.Node = "a,spec.nodeName!=b" }, "accepted is the name of a node"},

@@ -18,34 +18,34 @@ const (
 	cid = "9f2c1d7e6b5a4938271605f4e3d2c1b0a9988776655443322110ffeeddccbbaa"
 )
 
-// cgroups are what processes show on nodes of each kind.
+// cgroups are contents of /proc/PID/cgroup on different nodes, with the owner.
 var cgroups = map[string]struct {
 	text string
 	want Owner
 }{
-	"v2, systemd, containerd":         {"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
-	"v2, systemd, guaranteed":         {"0::/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
-	"v2, systemd, CRI-O":              {"0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/crio-" + cid + ".scope/container\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
-	"v2, CRI-O's monitor":             {"0::/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/crio-conmon-" + cid + ".scope\n", Owner{Kind: Pod, PodUID: uid}},
-	"v2, cgroupfs":                    {"0::/kubepods/burstable/pod" + uid + "/" + cid + "\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
-	"v2, cgroupfs, guaranteed":        {"0::/kubepods/pod" + uid + "/" + cid + "\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
-	"v2, systemd paths in cgroupfs":   {"0::/system.slice/containerd.service/kubepods-burstable-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice:cri-containerd:" + cid + "\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
-	"v2, a root of the kubelet's own": {"0::/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/kubelet-kubepods-besteffort-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
-	"v2, a container's own cgroup":    {"0::/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope/init.scope\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
-	"v1, docker":                      {"12:pids:/kubepods/burstable/pod" + uid + "/" + cid + "\n1:name=systemd:/kubepods/burstable/pod" + uid + "/" + cid + "\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
-	"v1, some hierarchies only":       {"12:rdma:/\n11:devices:/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/docker-" + cid + ".scope\n0::/\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
-	"static pod":                      {"0::/kubepods/burstable/pod0123456789abcdef0123456789abcdef/" + cid + "\n", Owner{Kind: Pod, PodUID: "0123456789abcdef0123456789abcdef", Container: cid}},
-	"a service":                       {"0::/system.slice/nvidia-persistenced.service\n", Owner{Kind: Host}},
-	"a session":                       {"0::/user.slice/user-1000.slice/session-3.scope\n", Owner{Kind: Host}},
-	"a container of no pod":           {"0::/system.slice/docker-" + cid + ".scope\n", Owner{Kind: Host}},
-	"a user's own pods":               {"0::/user.slice/mypods/pod" + uid + "/" + cid + "\n", Owner{Kind: Host}},
-	"the kubelet":                     {"0::/kubelet.slice/kubelet.service\n", Owner{Kind: Host}},
-	"the pods' parent":                {"0::/kubepods.slice\n", Owner{Kind: Host}},
-	"no UID":                          {"0::/kubepods/burstable/podinfo/" + cid + "\n", Owner{Kind: Host}},
-	"another cgroup namespace":        {"0::/../cri-containerd-" + cid + ".scope\n", Owner{Kind: Hidden}},
-	"one's own":                       {"0::/\n", Owner{Kind: Hidden}},
-	"nothing":                         {"", Owner{Kind: Hidden}},
-	"garbage":                         {"kubepods\n::\n\x00", Owner{Kind: Hidden}},
+	"v2, systemd, containerd":        {"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"v2, systemd, guaranteed":        {"0::/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"v2, systemd, CRI-O":             {"0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/crio-" + cid + ".scope/container\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"v2, CRI-O's monitor":            {"0::/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/crio-conmon-" + cid + ".scope\n", Owner{Kind: Pod, PodUID: uid}},
+	"v2, cgroupfs":                   {"0::/kubepods/burstable/pod" + uid + "/" + cid + "\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"v2, cgroupfs, guaranteed":       {"0::/kubepods/pod" + uid + "/" + cid + "\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"v2, systemd paths in cgroupfs":  {"0::/system.slice/containerd.service/kubepods-burstable-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice:cri-containerd:" + cid + "\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"v2, a custom kubelet root":      {"0::/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/kubelet-kubepods-besteffort-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"v2, below a container's cgroup": {"0::/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope/init.scope\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"v1, docker":                     {"12:pids:/kubepods/burstable/pod" + uid + "/" + cid + "\n1:name=systemd:/kubepods/burstable/pod" + uid + "/" + cid + "\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"v1, some hierarchies only":      {"12:rdma:/\n11:devices:/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/docker-" + cid + ".scope\n0::/\n", Owner{Kind: Pod, PodUID: uid, Container: cid}},
+	"static pod":                     {"0::/kubepods/burstable/pod0123456789abcdef0123456789abcdef/" + cid + "\n", Owner{Kind: Pod, PodUID: "0123456789abcdef0123456789abcdef", Container: cid}},
+	"a service":                      {"0::/system.slice/nvidia-persistenced.service\n", Owner{Kind: Host}},
+	"a session":                      {"0::/user.slice/user-1000.slice/session-3.scope\n", Owner{Kind: Host}},
+	"a container of no pod":          {"0::/system.slice/docker-" + cid + ".scope\n", Owner{Kind: Host}},
+	"a user's own pods":              {"0::/user.slice/mypods/pod" + uid + "/" + cid + "\n", Owner{Kind: Host}},
+	"the kubelet":                    {"0::/kubelet.slice/kubelet.service\n", Owner{Kind: Host}},
+	"the pods' parent":               {"0::/kubepods.slice\n", Owner{Kind: Host}},
+	"no UID":                         {"0::/kubepods/burstable/podinfo/" + cid + "\n", Owner{Kind: Host}},
+	"another cgroup namespace":       {"0::/../cri-containerd-" + cid + ".scope\n", Owner{Kind: Hidden}},
+	"own cgroup namespace":           {"0::/\n", Owner{Kind: Hidden}},
+	"empty":                          {"", Owner{Kind: Hidden}},
+	"garbage":                        {"kubepods\n::\n\x00", Owner{Kind: Hidden}},
 }
 
 func TestCgroup(t *testing.T) {
@@ -56,8 +56,8 @@ func TestCgroup(t *testing.T) {
 	}
 }
 
-// FuzzCgroup: a pod's UID and container id are well formed, whatever the text,
-// and nothing but a pod has any.
+// FuzzCgroup: for any text, the UID and the container id are valid, and only an owner
+// of kind Pod has them.
 func FuzzCgroup(f *testing.F) {
 	for _, c := range cgroups {
 		f.Add(c.text)
@@ -79,7 +79,7 @@ func FuzzCgroup(f *testing.F) {
 	})
 }
 
-// FuzzStat: what is made of a process's own name is one short line.
+// FuzzStat: for any text, the command is one short line.
 func FuzzStat(f *testing.F) {
 	f.Add("42 (python3) S 1 42 42 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 987654 0 0 18446744073709551615")
 	f.Add("42 (a) b (c)) S 1 42 42 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 987654 0")
@@ -92,19 +92,19 @@ func FuzzStat(f *testing.F) {
 	})
 }
 
-// FuzzPodDir: a name that is read back gives the directory again.
+// FuzzPodDir: joining the parsed parts returns the name of the directory.
 func FuzzPodDir(f *testing.F) {
 	f.Add("ml_train-0_" + uid)
 	f.Add("kube-system_etcd-node1_0123456789abcdef0123456789abcdef")
 	f.Add("ml_train_0_" + uid)
 	f.Fuzz(func(t *testing.T, dir string) {
 		if p, uid, ok := ParsePodDir(dir); ok && p.Namespace+"_"+p.Name+"_"+uid != strings.Replace(dir, dir[len(dir)-len(uid):], uid, 1) {
-			t.Errorf("%q gives %+v %q", dir, p, uid)
+			t.Errorf("%q is parsed as %+v %q", dir, p, uid)
 		}
 	})
 }
 
-// process makes a process in a procfs.
+// process creates a process in a procfs.
 func process(t *testing.T, root, pid, start, cgroup string) {
 	t.Helper()
 	dir := filepath.Join(root, pid)
@@ -121,8 +121,8 @@ func process(t *testing.T, root, pid, start, cgroup string) {
 	}
 }
 
-// A PID that is used again is another process; one that is moved is seen to
-// be, in time; one that is gone is gone.
+// TestOwner: a reused PID is another process. A change of the cgroup is found when the
+// cached owner expires. A process that has ended is Gone.
 func TestOwner(t *testing.T) {
 	root := t.TempDir()
 	m := New(sysfs.New(root))
@@ -135,18 +135,18 @@ func TestOwner(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 	}
-	expect("none", Owner{Kind: Gone})
+	expect("no process", Owner{Kind: Gone})
 	process(t, root, "42", "100", cgroups["v2, cgroupfs"].text)
-	expect("a pod's", pod)
+	expect("process of a pod", pod)
 	process(t, root, "42", "100", cgroups["a service"].text)
 	expect("moved a moment ago", pod)
 	now = now.Add(time.Minute)
 	expect("moved", host)
 	process(t, root, "42", "200", cgroups["v2, cgroupfs"].text)
-	expect("the PID's next process", pod)
+	expect("reused PID", pod)
 	m.Retain(nil)
-	process(t, root, "42", "200", cgroups["one's own"].text)
-	expect("forgotten and read again", Owner{Kind: Hidden, Command: "py) thon"})
+	process(t, root, "42", "200", cgroups["own cgroup namespace"].text)
+	expect("read again after Retain", Owner{Kind: Hidden, Command: "py) thon"})
 	if err := os.RemoveAll(filepath.Join(root, "42")); err != nil {
 		t.Fatal(err)
 	}
