@@ -185,7 +185,7 @@ func TestProcessFinalAnswers(t *testing.T) {
 				return
 			}
 			if p.PID() != 0 {
-				t.Errorf("worker %d goes on", p.PID())
+				t.Errorf("worker %d is still running", p.PID())
 			}
 			p.notBefore = time.Now().Add(time.Hour)
 			if _, err := sample(t, p); reason(err) != reason(want) || errors.As(err, &exit) {

@@ -525,7 +525,7 @@ func TestSamplerEvents(t *testing.T) {
 					t.Errorf("series (-want +got):\n%s", diff)
 				}
 				if got, want := len(s.Latest().Events), min(len(c.events), maxEvents); got != want {
-					t.Errorf("the Snapshot holds %d events, want %d", got, want)
+					t.Errorf("the Snapshot has %d events, want %d", got, want)
 				}
 			})
 		})

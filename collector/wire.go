@@ -12,7 +12,7 @@ import (
 )
 
 // The parent sends requests to a worker's standard input, and the worker sends
-// messages on a pipe of its own. Both are gob streams, cut into frames: "AX",
+// messages on a second pipe. Both are gob streams, divided into frames: "AX",
 // the length as a little-endian uint32, and one gob value. A frame bounds what
 // a broken worker can make its parent read, and shows output of a library on
 // the wrong descriptor at once.

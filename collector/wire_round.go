@@ -44,7 +44,7 @@ type clientMessage struct {
 	Readings columns
 }
 
-// accountMessage has NaN for what is unknown: gob does not distinguish a
+// accountMessage has NaN for unknown values: gob does not distinguish a
 // pointer to zero from nil.
 type accountMessage struct {
 	PID                         int

@@ -19,7 +19,7 @@ const (
 	maxPast = 1024
 )
 
-// Identity is what is known of a pod beside its name.
+// Identity is the data that identifies a pod besides its name.
 type Identity struct {
 	UID string
 	// Context is the trace context in the pod's annotation.

@@ -31,8 +31,8 @@ type device struct {
 	faultAt   time.Time
 }
 
-// held returns the span that marks the start.
-func (d *device) held(c *lifecycle.Change) draft {
+// started returns the span that marks the start.
+func (d *device) started(c *lifecycle.Change) draft {
 	s := d.child(c.State, spanHeld, c.Time, c.Time, c.Time.UnixNano())
 	s.Attrs = append(s.Attrs, attribute.Bool("accel.allocation.start_observed", c.Observed))
 	return s

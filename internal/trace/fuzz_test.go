@@ -38,7 +38,7 @@ func FuzzContext(f *testing.F) {
 		if len(spans) != 3 {
 			t.Fatalf("%d spans", len(spans))
 		}
-		held, hold, root := spans[0], spans[1], spans[2]
+		started, device, root := spans[0], spans[1], spans[2]
 		outer := parseContext(context)
 		if root.Parent.SpanID() != outer.SpanID() || outer.IsValid() && root.Trace != outer.TraceID() || !outer.IsValid() && root.Trace != traceID(joinKey(joinKey("uid", "u"), 0)) {
 			t.Fatalf("%+v below %v", root, outer)
@@ -48,8 +48,8 @@ func FuzzContext(f *testing.F) {
 				t.Fatalf("%+v", s)
 			}
 		}
-		if held.Parent.SpanID() != hold.ID || hold.Parent.SpanID() != root.ID || hold.Parent.TraceID() != root.Trace || outer.IsValid() && hold.Parent.TraceFlags() != outer.TraceFlags() {
-			t.Fatalf("%+v below %+v below %+v", held, hold, root)
+		if started.Parent.SpanID() != device.ID || device.Parent.SpanID() != root.ID || device.Parent.TraceID() != root.Trace || outer.IsValid() && device.Parent.TraceFlags() != outer.TraceFlags() {
+			t.Fatalf("%+v below %+v below %+v", started, device, root)
 		}
 	})
 }

@@ -54,7 +54,7 @@ func (t *podTrace) start(c *lifecycle.Change) draft {
 	t.times[id]++
 	d := &device{key: joinKey(spanHold, id, t.times[id]), since: c.Time, observed: c.Observed}
 	t.devices[c.Allocation] = d
-	return d.held(c)
+	return d.started(c)
 }
 
 // release ends a device of the trace.

@@ -97,11 +97,11 @@ func serve(r *otlptest.Receiver, scheme string, l net.Listener) (stop func()) {
 func checkTrace(t *testing.T, spans []otlptest.Span) {
 	t.Helper()
 	root := named(spans, "accel.allocation")
-	holds := named(spans, "accel.hold")
-	if len(root) != 1 || len(holds) != 2 {
-		t.Fatalf("%d spans accel.allocation, %d spans accel.hold", len(root), len(holds))
+	devices := named(spans, "accel.hold")
+	if len(root) != 1 || len(devices) != 2 {
+		t.Fatalf("%d spans accel.allocation, %d spans accel.hold", len(root), len(devices))
 	}
-	slices.SortFunc(holds, func(a, b otlptest.Span) int { return strings.Compare(a.Attrs["hw.id"], b.Attrs["hw.id"]) })
+	slices.SortFunc(devices, func(a, b otlptest.Span) int { return strings.Compare(a.Attrs["hw.id"], b.Attrs["hw.id"]) })
 	ids := map[string]bool{}
 	for _, s := range spans {
 		if s.Trace != root[0].Trace || ids[s.ID] {
@@ -128,7 +128,7 @@ func checkTrace(t *testing.T, spans []otlptest.Span) {
 				t.Errorf("accel.hold has the parent %s", s.Parent)
 			}
 		default:
-			if s.Parent != holds[0].ID && s.Parent != holds[1].ID {
+			if s.Parent != devices[0].ID && s.Parent != devices[1].ID {
 				t.Errorf("%s has the parent %s", s.Name, s.Parent)
 			}
 		}
@@ -159,7 +159,7 @@ func checkTrace(t *testing.T, spans []otlptest.Span) {
 		"accel.allocation.start_observed": "true", "accel.allocation.end_observed": "true",
 		"accel.health.state": "failed", "accel.health.action": "reset",
 	}
-	if diff := cmp.Diff(wantAttrs, holds[0].Attrs); diff != "" {
+	if diff := cmp.Diff(wantAttrs, devices[0].Attrs); diff != "" {
 		t.Errorf("attributes (-want +got):\n%s", diff)
 	}
 	wantEvents := []otlptest.Event{
@@ -169,7 +169,7 @@ func checkTrace(t *testing.T, spans []otlptest.Span) {
 			"accel.fault.detail": "GPU has fallen off the bus.", "accel.health.state": "failed", "accel.health.action": "reset",
 		}},
 	}
-	if diff := cmp.Diff(wantEvents, holds[0].Events); diff != "" {
+	if diff := cmp.Diff(wantEvents, devices[0].Events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	if a := root[0].Attrs; a["accel.allocation.devices"] != "GPU-1,GPU-2" || a["accel.allocation.device_count"] != "2" || a["accel.allocation.start_observed"] != "true" {

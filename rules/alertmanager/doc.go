@@ -3,8 +3,8 @@
 //   - Every endpoint has its own queue and sender and receives every alert: an
 //     endpoint that hangs delays no other.
 //   - The queue contains the latest state of each alert, so it never grows
-//     beyond the number of alerts, however long an Alertmanager is away. Its
-//     content is sent when the Alertmanager is back.
+//     beyond the number of alerts. While an Alertmanager is unreachable, its
+//     queue is kept.
 //   - Dropped alerts are counted by reason. An alert that an Alertmanager
 //     refuses does not affect the others.
 //   - Credentials are read from files before every request and appear in no

@@ -14,7 +14,7 @@ import (
 )
 
 // Engine evaluates rules. It is safe for concurrent use and a
-// prometheus.Collector of its own metrics.
+// prometheus.Collector of the engine's metrics.
 type Engine struct {
 	o       Options
 	texts   expander

@@ -19,7 +19,7 @@ type Options struct {
 	// changed, as exposition.Exporter.Read does. It is called once per
 	// evaluation and must not wait for a device.
 	Read func(*exposition.Page) (changed bool, err error)
-	// Rules are the initial rules; nil is none.
+	// Rules are the initial rules; nil means no rules.
 	Rules *Set
 	// Labels are the labels of the scrape target: job, instance and others. A
 	// series that has such a label keeps its own value.

@@ -107,7 +107,7 @@ func (i *iterator) Next() chunkenc.ValueType {
 	return chunkenc.ValFloat
 }
 
-// ms is a time in milliseconds since the epoch. With a type of its own, go vet
+// ms is a time in milliseconds since the epoch. With a separate type, go vet
 // does not mistake Seek for io.Seeker's.
 type ms = int64
 

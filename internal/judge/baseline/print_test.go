@@ -30,7 +30,7 @@ func node() *collector.Snapshot {
 				info(collector.FirmwareInfo, "satellite controller", "yes"), info(collector.FPGARootKeyInfo, "sr", "none"),
 			},
 		},
-		collector.Device{ID: "nobody", Class: collector.FPGA, Vendor: "amd", Readings: []collector.Reading{up}},
+		collector.Device{ID: "unnamed", Class: collector.FPGA, Vendor: "amd", Readings: []collector.Reading{up}},
 		collector.Device{ID: "0000:00:1d.0", Class: collector.FPGA, Vendor: "aws", Model: "AWS F2", Readings: []collector.Reading{up}},
 	)
 }
