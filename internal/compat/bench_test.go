@@ -18,8 +18,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
-// recorded makes a Snapshot of the page on record of a node with eight GPUs,
-// one of them cut into four.
+// recorded returns a Snapshot with the values of the golden page of a node with
+// eight GPUs, one of them split into MIG devices.
 func recorded(tb testing.TB) *collector.Snapshot {
 	tb.Helper()
 	file, err := os.ReadFile("../../cmd/accel-exporter/testdata/golden/h100-8.metrics")
@@ -69,7 +69,8 @@ func labelOf(m *dto.Metric, name string) string {
 	return m.Label[at].GetValue()
 }
 
-// changing returns Snapshots of one shape in turn, with other values.
+// changing returns a function that alternates between two Snapshots with the
+// same devices and different counter values.
 func changing(s *collector.Snapshot) func() *collector.Snapshot {
 	next := &collector.Snapshot{Node: s.Node}
 	for _, d := range s.Devices {
@@ -88,7 +89,7 @@ func changing(s *collector.Snapshot) func() *collector.Snapshot {
 	}
 }
 
-// discard is a ResponseWriter that costs nothing.
+// discard is a ResponseWriter that drops the body.
 type discard struct{ header http.Header }
 
 func (d discard) Header() http.Header         { return d.header }
@@ -103,8 +104,8 @@ func cpuTime(b *testing.B) int64 {
 	return u.Utime.Nano() + u.Stime.Nano()
 }
 
-// BenchmarkScrape is what a scrape costs with the view and without, on a node
-// of eight GPUs. Only ratios inside one run mean anything.
+// BenchmarkScrape measures a scrape with and without the view, on a node with
+// eight GPUs. Compare results of the same run only.
 //
 //	go test -run '^$' -bench Scrape -count 6 ./internal/compat
 func BenchmarkScrape(b *testing.B) {
@@ -116,7 +117,7 @@ func BenchmarkScrape(b *testing.B) {
 			b.Run(name+"/"+encoding, func(b *testing.B) {
 				r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 				r.Header.Set("Accept-Encoding", encoding)
-				e.ServeHTTP(discard{make(http.Header, 4)}, r) // builds what is built once
+				e.ServeHTTP(discard{make(http.Header, 4)}, r) // builds the page layout
 				b.ReportAllocs()
 				before := cpuTime(b)
 				for b.Loop() {
@@ -128,7 +129,8 @@ func BenchmarkScrape(b *testing.B) {
 	}
 }
 
-// BenchmarkSeries is what a change of the devices costs on top.
+// BenchmarkSeries measures the additional cost of a scrape after the devices
+// have changed.
 func BenchmarkSeries(b *testing.B) {
 	s, view := recorded(b), compat.New(compat.Options{Hostname: "n1", Pods: true})
 	b.ReportAllocs()

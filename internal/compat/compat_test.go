@@ -9,11 +9,11 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/compat/counters"
 )
 
-// h100 are the labels of gpu1 on a node called n1.
+// h100 is the label set of gpu1 on the node n1.
 const h100 = `UUID="` + gpu1 + `",device="nvidia1",gpu="1",hostname="n1",modelName="NVIDIA H100 80GB HBM3",pci_bus_id="00000000:11:00.0"`
 
-// TestUnits: DCGM's numbers are those of the same reading, in its units, whole
-// where DCGM's are.
+// TestUnits checks that readings are converted to DCGM's units, and rounded for
+// integer fields.
 func TestUnits(t *testing.T) {
 	d := gpu(gpu1, "1").
 		set(collector.TemperatureCelsius, 61.5, "gpu").
@@ -64,8 +64,8 @@ func TestUnits(t *testing.T) {
 	expect(t, got, want...)
 }
 
-// TestAbsentIsAbsent: what was not measured is not shown, and a field without
-// any source is named.
+// TestAbsentIsAbsent checks that a value that was not measured is absent, and
+// that accel_compat_field_skipped names the field.
 func TestAbsentIsAbsent(t *testing.T) {
 	d := gpu(gpu1, "1").set(collector.ComputeMode, 0, "default").set(collector.ComputeMode, 0, "prohibited")
 	o := compat.Options{Hostname: "n1", Counters: parseRows(t,
@@ -94,8 +94,8 @@ func TestAbsentIsAbsent(t *testing.T) {
 	}
 }
 
-// TestXid: the field is the number of the Xid that was seen last, whatever its
-// count.
+// TestXid checks that the field is the code of the most recent Xid, independent
+// of its count.
 func TestXid(t *testing.T) {
 	o := compat.Options{Hostname: "n1", Counters: parseRows(t, "DCGM_FI_DEV_XID_ERRORS, gauge, x", "DCGM_EXP_XID_ERRORS_TOTAL, counter, x")}
 	quiet := func() *device {
@@ -110,8 +110,8 @@ func TestXid(t *testing.T) {
 		total("31", "5"), total("79", "1"), "DCGM_FI_DEV_XID_ERRORS{"+h100+"} 31")
 }
 
-// TestHealth: the verdict is a number of DCGM's, and no number where nothing
-// is known.
+// TestHealth checks that the verdict is exported as DCGM's code, and that an
+// unknown verdict is absent.
 func TestHealth(t *testing.T) {
 	o := compat.Options{Counters: parseRows(t, "DCGM_EXP_GPU_HEALTH_STATUS, gauge, x")}
 	for state, want := range map[string]string{"healthy": "0", "degraded": "10", "failed": "20", "unknown": ""} {
@@ -134,7 +134,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestHealthOfDCGM: where DCGM is asked, each of its watches is shown too.
+// TestHealthOfDCGM checks that each DCGM health watch has a series.
 func TestHealthOfDCGM(t *testing.T) {
 	d := gpu(gpu1, "1").
 		set(collector.DCGMHealth, 0, "pcie", "pass").set(collector.DCGMHealth, 1, "pcie", "warn").set(collector.DCGMHealth, 0, "pcie", "fail").
@@ -146,9 +146,9 @@ func TestHealthOfDCGM(t *testing.T) {
 	expect(t, page(t, o, snapshot([]*device{d}), "DCGM_"), watch("MEM", "20"), watch("PCIE", "10"))
 }
 
-// TestLabels: the labels of every choice.
+// TestLabels checks the labels that each option adds or renames.
 func TestLabels(t *testing.T) {
-	s := snapshot([]*device{gpu(gpu1, "1").set(collector.TemperatureCelsius, 60, "gpu").held("team", "train-0").
+	s := snapshot([]*device{gpu(gpu1, "1").set(collector.TemperatureCelsius, 60, "gpu").allocate("team", "train-0").
 		set(collector.FirmwareInfo, 1, "vbios", "96.00")},
 		driver, of(collector.PodInfo, "team", "train-0", "uid-1", "Job", "train", "Job", "train"),
 		of(collector.PodLabelInfo, "team", "train-0", "app.kubernetes.io/name", "train"),
@@ -185,12 +185,12 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestInstances: what an instance has stands on it; what only the board has
-// stands once, on the board.
+// TestInstances checks that values measured for a MIG instance are on its
+// series, and that values of the whole board are exported once, on the board.
 func TestInstances(t *testing.T) {
 	board := gpu(gpu0, "0").set(collector.TemperatureCelsius, 60, "gpu").set(collector.MemoryUsed, 9<<20).set(collector.ECCErrors, 4, "uncorrected", "sram")
 	one := instance(mig0, gpu0, "0:3:0", "1g.10gb").set(collector.MemoryUsed, 2<<20).set(collector.ActivityRatio, 0.5, "graphics").
-		set(collector.ECCErrors, 1, "uncorrected", "sram").held("team", "a")
+		set(collector.ECCErrors, 1, "uncorrected", "sram").allocate("team", "a")
 	o := compat.Options{Pods: true, Counters: parseRows(t, "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL, counter, x", "DCGM_FI_DEV_FB_USED, gauge, x",
 		"DCGM_FI_DEV_GPU_TEMP, gauge, x", "DCGM_FI_PROF_GR_ENGINE_ACTIVE, gauge, x")}
 	whole := `UUID="` + gpu0 + `",device="nvidia0",gpu="0",modelName="NVIDIA H100 80GB HBM3",pci_bus_id="00000000:10:00.0"`
@@ -201,7 +201,7 @@ func TestInstances(t *testing.T) {
 		"DCGM_FI_DEV_GPU_TEMP{"+whole+"} 60",
 		"DCGM_FI_PROF_GR_ENGINE_ACTIVE{"+part+"} 0.5")
 
-	// Two compute instances in one GPU instance need one label more.
+	// Two compute instances in one GPU instance differ by GPU_CI_ID.
 	first := instance(mig0, gpu0, "0:3:0", "1c.2g.20gb").set(collector.ActivityRatio, 0.5, "graphics")
 	second := instance(mig0+"-2", gpu0, "0:3:1", "1c.2g.20gb").set(collector.ActivityRatio, 0.25, "graphics")
 	got := page(t, o, snapshot([]*device{gpu(gpu0, "0"), first, second}), "DCGM_FI_PROF")
@@ -210,11 +210,11 @@ func TestInstances(t *testing.T) {
 	}
 }
 
-// TestShared: a device that pods share is no pod's. What was measured by
-// process is each pod's own; what was not, is not there.
+// TestShared checks that the series of a shared device have no pod labels. Values
+// that are measured by process have an additional series for each pod.
 func TestShared(t *testing.T) {
 	d := gpu(gpu1, "1").set(collector.UtilizationRatio, 0.75, "compute").set(collector.MemoryUsed, 3<<20).set(collector.PowerWatts, 300).
-		held("team", "a").held("team", "b").
+		allocate("team", "a").allocate("team", "b").
 		set(collector.AllocationUtilization, 0.5, "team", "a", "main", "nvidia.com/gpu").
 		set(collector.AllocationMemory, 2<<20, "team", "a", "main", "nvidia.com/gpu")
 	o := compat.Options{Hostname: "n1", Pods: true, Counters: parseRows(t, "DCGM_FI_DEV_GPU_UTIL, gauge, x", "DCGM_FI_DEV_FB_USED, gauge, x", "DCGM_FI_DEV_POWER_USAGE, gauge, x")}
@@ -229,7 +229,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestLinks: fields of a link as an entity have the labels of links.
+// TestLinks checks the labels of fields that describe an NVLink.
 func TestLinks(t *testing.T) {
 	d := gpu(gpu1, "1").set(collector.NVLinkUp, 1, "0").set(collector.NVLinkUp, 0, "17")
 	o := compat.Options{Hostname: "n1", Counters: parseRows(t, "DCGM_FI_DEV_NVLINK_LINK_STATUS, gauge, x")}
@@ -239,8 +239,8 @@ func TestLinks(t *testing.T) {
 		"DCGM_FI_DEV_NVLINK_LINK_STATUS"+link+`"17",pci_bus_id="00000000:11:00.0"} 0`)
 }
 
-// TestOfDCGM: what nothing here measures is taken as DCGM told it, where DCGM
-// is asked; what is measured here stays.
+// TestOfDCGM checks that DCGM's own values are exported for fields that no other
+// source measures, and only for those.
 func TestOfDCGM(t *testing.T) {
 	value, total, info := collector.DCGMField, collector.DCGMFieldTotal, collector.DCGMFieldInfo
 	d := gpu(gpu1, "1").set(collector.TemperatureCelsius, 60, "gpu").
@@ -282,20 +282,20 @@ func TestOfDCGM(t *testing.T) {
 		`accel_compat_field_skipped{field="DCGM_FI_DEV_POWER_USAGE",reason="not_measured"} 1`)
 }
 
-// TestDeviceDown: a GPU that does not answer keeps its counters and loses its
-// gauges here as everywhere; one that was never named is not guessed at.
+// TestDeviceDown checks that a GPU that is down keeps its counters and loses its
+// gauges. A GPU without an index and an FPGA have no series.
 func TestDeviceDown(t *testing.T) {
 	d := gpu(gpu1, "1").set(collector.EnergyJoules, 5)
 	d.Down = collector.ReasonLost
-	stranger := &device{collector.Device{ID: "0000:20:00.0", Class: collector.GPU, Witness: true}}
-	stranger.set(collector.DeviceInfo, 1, "gpu", "nvidia", "", "", "", "0000:20:00.0", "", "", "", "").set(collector.TemperatureCelsius, 1, "gpu")
+	unnamed := &device{collector.Device{ID: "0000:20:00.0", Class: collector.GPU, Witness: true}}
+	unnamed.set(collector.DeviceInfo, 1, "gpu", "nvidia", "", "", "", "0000:20:00.0", "", "", "", "").set(collector.TemperatureCelsius, 1, "gpu")
 	fpga := &device{collector.Device{ID: "0000:30:00.0", Class: collector.FPGA}}
 	fpga.set(collector.DeviceInfo, 1, "fpga", "intel", "N6001", "", "0", "0000:30:00.0", "", "", "", "").set(collector.TemperatureCelsius, 1, "gpu")
 	o := compat.Options{Hostname: "n1", Counters: parseRows(t, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, counter, x", "DCGM_FI_DEV_GPU_TEMP, gauge, x")}
-	expect(t, page(t, o, snapshot([]*device{d, stranger, fpga}), "DCGM_"), "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{"+h100+"} 5000")
+	expect(t, page(t, o, snapshot([]*device{d, unnamed, fpga}), "DCGM_"), "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{"+h100+"} 5000")
 }
 
-// TestDefaultRows are the 26 of dcgm-exporter.
+// TestDefaultRows checks that the default rows are the 26 of dcgm-exporter.
 func TestDefaultRows(t *testing.T) {
 	c := compat.Default()
 	types := map[counters.Type]int{}

@@ -9,7 +9,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
-// What dcgm-exporter computes itself and has an honest equivalent here.
+// Fields that dcgm-exporter computes itself and that have an equivalent here.
 const (
 	xidTotal     = "DCGM_EXP_XID_ERRORS_TOTAL"
 	healthStatus = "DCGM_EXP_GPU_HEALTH_STATUS"
@@ -17,17 +17,18 @@ const (
 
 func servesDerived(name string) bool { return name == xidTotal || name == healthStatus }
 
-// healthCodes are DCGM's dcgmHealthWatchResults_t. A verdict of unknown has
-// none, so that nothing is said.
+// healthCodes are the values of DCGM's dcgmHealthWatchResults_t. An unknown
+// verdict has no code and is absent.
 var healthCodes = state(collector.DeviceHealth, "state", map[string]float64{"healthy": 0, "degraded": 10, "failed": 20})
 
-// watches are DCGM's health watches by their names in accel_dcgm_health.
+// watches maps the names of health watches in accel_dcgm_health to those of
+// dcgm-exporter.
 var watches = map[string]string{
 	"pcie": "PCIE", "nvlink": "NVLINK", "pmu": "PMU", "mcu": "MCU", "memory": "MEM", "sm": "SM",
 	"inforom": "INFOROM", "thermal": "THERMAL", "power": "POWER", "driver": "DRIVER",
 }
 
-// watchCodes is what DCGM found by one watch.
+// watchCodes returns the source of the result of one DCGM health watch.
 func watchCodes(watch string) source {
 	s := source{any: true, combine: code}
 	for state, c := range map[string]float64{"pass": 0, "warn": 10, "fail": 20} {
@@ -36,7 +37,7 @@ func watchCodes(watch string) source {
 	return s
 }
 
-// derived adds the series of a row that is no field of DCGM.
+// derived adds the series of a row that dcgm-exporter computes.
 func (p *page) derived(out []exposition.Derived, f *family) []exposition.Derived {
 	for _, u := range p.units {
 		switch {
@@ -54,8 +55,8 @@ func (p *page) derived(out []exposition.Derived, f *family) []exposition.Derived
 	return out
 }
 
-// health adds one watch: DCGM's own where it is asked, and for all of them the
-// verdict of this exporter.
+// health adds the series of one watch. It adds none where u has no result for
+// the watch.
 func (p *page) health(out []exposition.Derived, f *family, u *unit, s *source, watch string) []exposition.Derived {
 	rows, weights := u.rows(s)
 	if rows == nil {
@@ -66,7 +67,7 @@ func (p *page) health(out []exposition.Derived, f *family, u *unit, s *source, w
 	return append(out, exposition.Derived{Metric: f.metric, Labels: labels, Rows: rows, Value: value(dcgmfield.Field{}, code, weights)})
 }
 
-// xids adds the counters of a GPU's Xids.
+// xids adds the Xid counters of a GPU.
 func (p *page) xids(out []exposition.Derived, f *family, u *unit) []exposition.Derived {
 	for _, i := range u.readings[collector.XidErrors] {
 		labels := set(p.labelsOf(u))

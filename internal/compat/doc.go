@@ -1,10 +1,10 @@
-// Package compat shows a Snapshot as NVIDIA's dcgm-exporter would: families
-// named after DCGM's fields, in DCGM's units, under that exporter's labels. It
-// is an exporter.View.
+// Package compat exports a Snapshot with the metric names, units and labels of
+// NVIDIA's dcgm-exporter. Its View implements exposition.View.
 //
-// Where the other exporter would say what nobody measured, it says nothing. A
-// device that several pods share has its series without a pod beside those
-// that were measured by process; what belongs to a whole board stands once,
-// not on each of its MIG instances. docs/migrating-from-dcgm-exporter.md says
-// where the two differ and why; its tables are made from the mapping here.
+// A value that was not measured is absent, where dcgm-exporter exports 0. The
+// series of a device that several pods share have no pod labels; values measured
+// by process have an additional series for each pod. A value of a whole board is
+// exported once, not for each MIG instance. The differences and their reasons
+// are in docs/migrating-from-dcgm-exporter.md, whose tables are generated from
+// the mappings of this package.
 package compat

@@ -14,7 +14,8 @@ import (
 
 const migration = "../../docs/migrating-from-dcgm-exporter.md"
 
-// TestGoldenMigrationPage: the tables of the page are those of the program.
+// TestGoldenMigrationPage compares the tables of the migration page with the
+// mappings.
 func TestGoldenMigrationPage(t *testing.T) {
 	data, err := os.ReadFile(migration)
 	if err != nil {
@@ -34,17 +35,17 @@ func TestGoldenMigrationPage(t *testing.T) {
 	golden.Compare(t, migration, page)
 }
 
-// linkNumber marks the fields of one link each.
+// linkNumber matches the names of fields that describe one numbered link.
 var linkNumber = regexp.MustCompile(`_ERROR_L\d+_TOTAL$`)
 
-// fieldTable has a row for every field that is shown.
+// fieldTable returns a table with a row for each field that has a mapping.
 func fieldTable() string {
 	byDefault := map[uint16]bool{}
 	for _, r := range Default().Rows {
 		byDefault[r.Field.ID] = true
 	}
 	var b strings.Builder
-	b.WriteString("| field of DCGM | unit | the same here |\n|---|---|---|\n")
+	b.WriteString("| DCGM field | unit | equivalent |\n|---|---|---|\n")
 	for _, f := range dcgmfield.All() {
 		m := mappings()[f.ID]
 		if m == nil || linkNumber.MatchString(f.Name) && !strings.Contains(f.Name, "_L0_") {
@@ -69,7 +70,7 @@ func queries(m *mapping) []string {
 		if m.label != "" {
 			q = s.terms[0].selector()
 		}
-		if !strings.Contains(q, "`") { // which has words around the query
+		if !strings.Contains(q, "`") { // a query with text around it has its own backquotes
 			q = "`" + q + "`"
 		}
 		out = append(out, q)
@@ -77,7 +78,7 @@ func queries(m *mapping) []string {
 	return out
 }
 
-// factTable has a row for every field that may be a label.
+// factTable returns a table with a row for each field that can become a label.
 func factTable() string {
 	var rows []string
 	for id, f := range facts() {
@@ -86,10 +87,10 @@ func factTable() string {
 		rows = append(rows, fmt.Sprintf("| `%s` | label `%s` of `%s` |\n", commonName(field), f.label, selector))
 	}
 	slices.Sort(rows)
-	return "| field of DCGM | the same here |\n|---|---|\n" + strings.Join(rows, "")
+	return "| DCGM field | equivalent |\n|---|---|\n" + strings.Join(rows, "")
 }
 
-// commonName is the name by which a field is known best: that before DCGM 4.6.
+// commonName returns the most common name of a field: the one before DCGM 4.6.
 func commonName(f dcgmfield.Field) string {
 	for _, n := range f.Former {
 		if strings.HasPrefix(n, "DCGM_FI_") {
@@ -106,7 +107,8 @@ func unitText(unit string) string {
 	return strings.ReplaceAll(unit, "_", " ")
 }
 
-// TestFormerNames: a row of a counters file may use any name of a field.
+// TestFormerNames checks that a row of a counters file can use any name of a
+// field.
 func TestFormerNames(t *testing.T) {
 	for id, m := range mappings() {
 		for _, name := range append([]string{m.field.Name}, m.field.Former...) {
@@ -117,8 +119,8 @@ func TestFormerNames(t *testing.T) {
 	}
 }
 
-// TestMappingsFit: a counter of DCGM is made of counters, a gauge of gauges,
-// so that what users ask of it holds here.
+// TestMappingsFit checks that DCGM counters map to counters and gauges to
+// gauges, so that queries with rate() stay correct.
 func TestMappingsFit(t *testing.T) {
 	for _, m := range mappings() {
 		for _, s := range m.sources {

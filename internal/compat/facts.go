@@ -7,16 +7,16 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 )
 
-// fact is where a field that is a text, or is asked for as a label, stands
-// here: in a label of a reading of the board or of the node.
+// fact locates the value of a DCGM field that is exported as a label: a label of
+// a reading of the board or of the node.
 type fact struct {
 	metric *collector.Metric
-	// only are labels that the reading must have: name, value.
+	// only are the labels that the reading must have, as name, value pairs.
 	only  []string
 	label string
 }
 
-// facts are by the id of the field.
+// facts maps field ids to facts.
 var facts = sync.OnceValue(func() map[uint16]*fact {
 	firmware := func(component string) fact {
 		return fact{collector.FirmwareInfo, []string{"component", component}, "version"}
@@ -47,10 +47,10 @@ var facts = sync.OnceValue(func() map[uint16]*fact {
 	return all
 })
 
-// factOf is one label that a counters file asks for, with its value.
+// factOf is the name and value of a label row of the counters file.
 type factOf struct{ name, value string }
 
-// factsOf are those of a unit.
+// factsOf returns the label rows that have a value for a unit.
 func (p *page) factsOf(u *unit) []factOf {
 	var out []factOf
 	board := u
@@ -71,13 +71,13 @@ func (p *page) factsOf(u *unit) []factOf {
 		if v == "" {
 			continue
 		}
-		p.told[l.row.Field.ID] = true
+		p.labelled[l.row.Field.ID] = true
 		out = append(out, factOf{l.row.Name, v})
 	}
 	return out
 }
 
-// find returns the value of the fact among readings, or "".
+// find returns the value of the fact in readings, or "".
 func (f *fact) find(readings []collector.Reading) string {
 	t := term{metric: f.metric, labels: f.only}
 	for i := range readings {

@@ -19,7 +19,7 @@ func (p *page) family(out []exposition.Derived, f *family) []exposition.Derived 
 		}
 		for _, u := range p.units {
 			if parts[u] || u.board != nil && f.mapping.board {
-				mapped[u] = true // what the whole board has is not what its parts have
+				mapped[u] = true // a value is exported for the board or for its instances, not both
 				continue
 			}
 			n := len(out)
@@ -48,7 +48,7 @@ func (u *unit) has(m *mapping) bool {
 	return false
 }
 
-// unit adds what one GPU or instance has of a field.
+// unit adds the series of a field for one unit.
 func (p *page) unit(out []exposition.Derived, f *family, u *unit) []exposition.Derived {
 	if !u.isA(f.mapping.class) {
 		return out
@@ -71,7 +71,7 @@ func (p *page) unit(out []exposition.Derived, f *family, u *unit) []exposition.D
 	return out
 }
 
-// each adds a series for every reading, by link.
+// each adds a series for each reading, labelled with its link.
 func (p *page) each(out []exposition.Derived, f *family, u *unit, s *source, rows []int, weights []float64) []exposition.Derived {
 	for i, row := range rows {
 		link := label(u.at(row), f.mapping.label)
@@ -83,7 +83,8 @@ func (p *page) each(out []exposition.Derived, f *family, u *unit, s *source, row
 	return out
 }
 
-// value closes over the weights. Whole numbers in DCGM are whole numbers here.
+// value returns a function that computes a field from its readings. The result
+// is rounded for integer fields.
 func value(f dcgmfield.Field, combine func(w, in []float64) (float64, bool), weights []float64) func([]float64) (float64, bool) {
 	if f.Type != dcgmfield.Int64 {
 		return func(in []float64) (float64, bool) { return combine(weights, in) }

@@ -14,8 +14,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
-// FuzzView: whatever firmware, a driver or Kubernetes may put into a label, the
-// page can be read, and no series of the view is refused.
+// FuzzView checks that, with arbitrary label values from firmware, drivers and
+// Kubernetes, the page can be parsed and no series of the view is rejected.
 func FuzzView(f *testing.F) {
 	f.Add("0", "NVIDIA H100", "0000:1b:00.0", "app.kubernetes.io/name", "web", "79", "link-3")
 	f.Add("0:1:2", "a \xff\"\n\\", "::", "__name__", "", "-1", "core-")
@@ -28,7 +28,7 @@ func FuzzView(f *testing.F) {
 			set(collector.AllocationInfo, 1, value, name, xid, "r")
 		other := &device{collector.Device{ID: mig0, Parent: gpu0}}
 		other.set(collector.DeviceInfo, 1, "gpu", "nvidia", model_, "", index, pci, "", value, "", name).
-			set(collector.MemoryUsed, 5<<20).held(value, name).held(name, value).
+			set(collector.MemoryUsed, 5<<20).allocate(value, name).allocate(name, value).
 			set(collector.AllocationMemory, 1<<20, value, name, "main", "nvidia.com/gpu")
 		s := snapshot([]*device{board, other}, driver,
 			of(collector.PodInfo, value, name, value, "", "", "", ""), of(collector.PodLabelInfo, value, name, name, value))
@@ -49,7 +49,7 @@ func FuzzView(f *testing.F) {
 			t.Fatalf("%v in\n%s", err, page)
 		}
 		if families["DCGM_FI_DEV_GPU_UTIL"] == nil || strings.Contains(page, "accel_exporter_series_dropped_total{reason=\"invalid\"} 1") {
-			t.Fatalf("series were refused:\n%s", page)
+			t.Fatalf("series were rejected:\n%s", page)
 		}
 	})
 }

@@ -11,38 +11,37 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on what a folder of jobs can make of the page.
+// Limits of a job directory.
 const (
 	maxJobFiles = 1024
 	maxJobFile  = 16 << 10 // bytes
-	maxJobs     = 16       // of one GPU or instance
+	maxJobs     = 16       // per GPU or instance
 	maxJobID    = 256      // bytes
 )
 
-// Why something of a folder of jobs is left out: the values of the label
-// reason.
+// Reasons for rejecting an entry of a job directory: the values of the label
+// reason of accel_compat_hpc_job_rejected.
 const (
-	rejectFolder   = "folder"     // it cannot be read
-	rejectName     = "name"       // of a file: no GPU, nor an instance of one
-	rejectFile     = "unreadable" // a file
-	rejectID       = "id"         // too long, or with what no label should have
-	rejectOverflow = "overflow"   // more files, bytes or jobs than are taken
+	rejectFolder   = "folder"     // the directory cannot be read
+	rejectName     = "name"       // the file name is not INDEX or INDEX.INSTANCE
+	rejectFile     = "unreadable" // the file cannot be read or is not regular
+	rejectID       = "id"         // the job id is too long or has invalid characters
+	rejectOverflow = "overflow"   // more files, bytes or jobs than the limits
 )
 
 var jobRejects = []string{rejectFolder, rejectName, rejectFile, rejectID, rejectOverflow}
 
-// Jobs are those that a scheduler such as Slurm runs on the node's GPUs. The
-// zero Jobs are none.
+// Jobs are the jobs that a scheduler such as Slurm runs on the node's GPUs. The
+// zero value has no jobs.
 type Jobs struct {
-	of       map[string][]string // by GPU index, or index.instance
-	rejected map[string]int
+	of       map[string][]string // job ids by GPU index, or index.instance
+	rejected map[string]int      // by reason
 }
 
-// ReadJobs reads a folder that holds a file for each GPU: its name is the
-// GPU's index, or index.instance for a MIG instance, and each of its lines the
-// id of a job. It is the folder that dcgm-exporter reads for
-// --hpc-job-mapping-dir. What is wrong with it is counted, and the rest is
-// taken.
+// ReadJobs reads a job directory, which has a file for each GPU. The file is
+// named after the GPU's index, or index.instance for a MIG instance, and each of
+// its lines is the id of a job. dcgm-exporter reads the same format for
+// --hpc-job-mapping-dir. Invalid entries are counted and skipped.
 func ReadJobs(folder fs.FS) *Jobs {
 	j := &Jobs{of: map[string][]string{}, rejected: map[string]int{}}
 	names, err := listJobs(folder)
@@ -73,8 +72,8 @@ func ReadJobs(folder fs.FS) *Jobs {
 	return j
 }
 
-// listJobs returns the names of the files of a folder, and one more than are
-// taken where there are. Folders and hidden files are none.
+// listJobs returns the sorted names of the files of a directory, without hidden
+// files. It reads at most 2*maxJobFiles entries.
 func listJobs(folder fs.FS) ([]string, error) {
 	f, err := folder.Open(".")
 	if err != nil {
@@ -83,7 +82,7 @@ func listJobs(folder fs.FS) ([]string, error) {
 	defer f.Close()
 	dir, ok := f.(fs.ReadDirFile)
 	if !ok {
-		return nil, errors.New("not a folder")
+		return nil, errors.New("not a directory")
 	}
 	entries, err := dir.ReadDir(2 * maxJobFiles)
 	if errors.Is(err, io.EOF) {
@@ -99,8 +98,7 @@ func listJobs(folder fs.FS) ([]string, error) {
 	return names, err
 }
 
-// isJobFile reports whether a name is a GPU's or an instance's: N or N.N,
-// without a zero before it.
+// isJobFile reports whether a file name is N or N.N, without leading zeros.
 func isJobFile(name string) bool {
 	gpu, instance, parted := strings.Cut(name, ".")
 	return isIndex(gpu) && (!parted || isIndex(instance))
@@ -111,8 +109,9 @@ func isIndex(s string) bool {
 	return err == nil && strconv.FormatUint(n, 10) == s
 }
 
-// readJobFile reads a file up to the limit, cut at the end of a line; whole
-// says that there is no more. A pipe or a device is none.
+// readJobFile reads a file up to maxJobFile and truncates it at the end of a
+// line. whole reports whether it was read completely. Only regular files are
+// read.
 func readJobFile(folder fs.FS, name string) (text string, whole bool, err error) {
 	info, err := fs.Stat(folder, name)
 	if err != nil {
@@ -137,7 +136,7 @@ func readJobFile(folder fs.FS, name string) (text string, whole bool, err error)
 	return text[:strings.LastIndexByte(text, '\n')+1], false, nil
 }
 
-// parse returns the ids of a file, each once, in their order.
+// parse returns the job ids of a file in their order, without duplicates.
 func (j *Jobs) parse(text string) []string {
 	var ids []string
 	for line := range strings.Lines(text) {
@@ -155,10 +154,10 @@ func (j *Jobs) parse(text string) []string {
 	return ids
 }
 
-// Equal reports whether both say the same.
+// Equal reports whether j and o have the same jobs and rejected entries.
 func (j *Jobs) Equal(o *Jobs) bool {
 	return maps.EqualFunc(j.of, o.of, slices.Equal) && maps.Equal(j.rejected, o.rejected)
 }
 
-// Rejected counts what was left out, by the reason.
+// Rejected returns the number of rejected entries by reason.
 func (j *Jobs) Rejected() map[string]int { return maps.Clone(j.rejected) }

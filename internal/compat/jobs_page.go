@@ -7,9 +7,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
-// addJobs adds the jobs of a GPU or an instance. Several stand in one label: a
-// series for each would show the whole GPU's value as if each had used all of
-// it.
+// addJobs adds the jobs of a GPU or an instance. Several jobs share one label: a
+// series for each job would count the value of the GPU several times in a sum.
 func (p *page) addJobs(s *set, u *unit) {
 	jobs := p.view.options.Jobs
 	if jobs == nil {
@@ -24,16 +23,16 @@ func (p *page) addJobs(s *set, u *unit) {
 
 var jobRejected = &collector.Metric{
 	Name:   "accel_compat_hpc_job_rejected",
-	Help:   "What of the folder of jobs was left out when it was last read, by the reason. Only with --compat.hpc-jobs.",
+	Help:   "Entries of the job directory that the last read rejected, by reason. Only with --compat.hpc-jobs.",
 	Kind:   collector.Gauge,
 	Scope:  collector.PerNode,
 	Labels: []string{"reason"},
 	Range:  collector.Range{Min: 0, Max: 1 << 32},
 	From:   []string{"exporter"},
-	Values: []string{"reason: folder (it cannot be read), name (of a file: neither the index of a GPU nor index.instance), unreadable (a file), id (a job's is over 256 bytes long, or has a comma or a control character), overflow (over 1024 files, 16 KiB or 16 jobs of a GPU)"},
+	Values: []string{"reason: folder (the directory cannot be read), name (the file name is neither the index of a GPU nor index.instance), unreadable (the file cannot be read), id (a job id is longer than 256 bytes, or has a comma or a control character), overflow (over 1024 files, 16 KiB per file or 16 jobs per GPU)"},
 }
 
-// appendJobs adds what was left out of the folder of jobs.
+// appendJobs adds the number of rejected entries of the job directory.
 func (p *page) appendJobs(out []exposition.Derived) []exposition.Derived {
 	jobs := p.view.options.Jobs
 	if jobs == nil {

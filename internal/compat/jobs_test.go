@@ -15,11 +15,12 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/compat"
 )
 
-// file is one in a folder of jobs.
+// file returns a file of a job directory.
 func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 
-// jobbed is a node with a whole GPU and one that is cut, on which jobs run.
-func jobbed(t *testing.T, folder fstest.MapFS) string {
+// jobLabels returns the hpc_job labels on the page of a node with a whole GPU
+// and a GPU with a MIG instance.
+func jobLabels(t *testing.T, folder fstest.MapFS) string {
 	t.Helper()
 	s := snapshot([]*device{
 		gpu(gpu0, "0").set(collector.TemperatureCelsius, 40, "gpu").set(collector.MIGMode, 1, "current"),
@@ -27,19 +28,19 @@ func jobbed(t *testing.T, folder fstest.MapFS) string {
 		gpu(gpu1, "1").set(collector.TemperatureCelsius, 41, "gpu").set(collector.NVLinkUp, 1, "3"),
 	})
 	o := compat.Options{Counters: parseRows(t, "DCGM_FI_DEV_GPU_TEMP, gauge, x", "DCGM_FI_DEV_FB_USED, gauge, x"), Jobs: compat.ReadJobs(folder)}
-	var told []string
+	var labels []string
 	for line := range strings.Lines(page(t, o, s, "DCGM_")) {
-		who := "gpu" + labelIn(line, "gpu")
+		unit := "gpu" + labelIn(line, "gpu")
 		if labelIn(line, "GPU_I_ID") != "" {
-			who = "mig"
+			unit = "mig"
 		}
-		told = append(told, who+"="+labelIn(line, "hpc_job"))
+		labels = append(labels, unit+"="+labelIn(line, "hpc_job"))
 	}
-	slices.Sort(told)
-	return strings.Join(told, " ")
+	slices.Sort(labels)
+	return strings.Join(labels, " ")
 }
 
-// labelIn is the value of a label in a line of a page.
+// labelIn returns the value of a label in a line of a page, or "".
 func labelIn(line, name string) string {
 	m := regexp.MustCompile(`[{,]` + name + `="((?:[^"\\]|\\.)*)"`).FindStringSubmatch(line)
 	if m == nil {
@@ -48,8 +49,8 @@ func labelIn(line, name string) string {
 	return m[1]
 }
 
-// The job that a file names stands on the series of its GPU or instance; of
-// several all of them on one series.
+// TestJobs checks that the job ids of a file are in one label of its GPU's or
+// instance's series.
 func TestJobs(t *testing.T) {
 	for name, c := range map[string]struct {
 		folder          fstest.MapFS
@@ -58,59 +59,61 @@ func TestJobs(t *testing.T) {
 		"nothing":            {fstest.MapFS{}, "", "", ""},
 		"a GPU":              {fstest.MapFS{"1": file("4711\n")}, "", "", "4711"},
 		"an instance":        {fstest.MapFS{"0.1": file("4711")}, "", "4711", ""},
-		"a GPU that is cut":  {fstest.MapFS{"0": file("4711")}, "4711", "", ""},
+		"a partitioned GPU":  {fstest.MapFS{"0": file("4711")}, "4711", "", ""},
 		"several jobs":       {fstest.MapFS{"1": file("7\r\n3\n\n7\n")}, "", "", "7,3"},
 		"an empty file":      {fstest.MapFS{"1": file("\n")}, "", "", ""},
-		"of no GPU here":     {fstest.MapFS{"7": file("4711"), "0.9": file("1")}, "", "", ""},
+		"a missing GPU":      {fstest.MapFS{"7": file("4711"), "0.9": file("1")}, "", "", ""},
 		"an id with a quote": {fstest.MapFS{"1": file(`a"b`)}, "", "", `a\"b`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := "gpu0=" + c.gpu0 + " gpu1=" + c.gpu1 + " mig=" + c.mig
-			if got := jobbed(t, c.folder); got != want {
+			if got := jobLabels(t, c.folder); got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		})
 	}
 }
 
-// What is wrong with a folder is counted, and the rest of it is taken.
+// TestJobsRejected checks that invalid entries are counted and valid ones are
+// used.
 func TestJobsRejected(t *testing.T) {
 	many := strings.Builder{}
 	for i := range 20 {
 		fmt.Fprintf(&many, "job-%d\n", i)
 	}
-	crowd := fstest.MapFS{"1": file("4711")}
+	full := fstest.MapFS{"1": file("4711")}
 	for i := range 1100 {
-		crowd[fmt.Sprintf("%d", 1000+i)] = file("1")
+		full[fmt.Sprintf("%d", 1000+i)] = file("1")
 	}
 	for name, c := range map[string]struct {
 		folder fstest.MapFS
 		want   map[string]int
 	}{
-		"fine":               {fstest.MapFS{"1": file("4711"), "0.1": file("1"), ".tmp": file("x"), "logs/1": file("x")}, map[string]int{}},
-		"names":              {fstest.MapFS{"1": file("4711"), "gpu1": file("1"), "01": file("1"), "0.": file("1"), "1.2.3": file("1"), "-1": file("1"), "70000": file("1")}, map[string]int{"name": 6}},
-		"ids":                {fstest.MapFS{"1": file("4711\na,b\na\x07b\n\xff\n" + strings.Repeat("x", 257))}, map[string]int{"id": 4}},
-		"too many jobs":      {fstest.MapFS{"1": file("4711\n" + many.String())}, map[string]int{"overflow": 5}},
-		"too much of a file": {fstest.MapFS{"1": file("4711\n" + strings.Repeat("4711\n", 5000))}, map[string]int{"overflow": 1}},
-		"too many files":     {crowd, map[string]int{"overflow": 1101 - 1024}},
-		"a pipe":             {fstest.MapFS{"1": file("4711"), "0": &fstest.MapFile{Mode: os.ModeNamedPipe}}, map[string]int{"unreadable": 1}},
+		"valid":            {fstest.MapFS{"1": file("4711"), "0.1": file("1"), ".tmp": file("x"), "logs/1": file("x")}, map[string]int{}},
+		"names":            {fstest.MapFS{"1": file("4711"), "gpu1": file("1"), "01": file("1"), "0.": file("1"), "1.2.3": file("1"), "-1": file("1"), "70000": file("1")}, map[string]int{"name": 6}},
+		"ids":              {fstest.MapFS{"1": file("4711\na,b\na\x07b\n\xff\n" + strings.Repeat("x", 257))}, map[string]int{"id": 4}},
+		"too many jobs":    {fstest.MapFS{"1": file("4711\n" + many.String())}, map[string]int{"overflow": 5}},
+		"a file too large": {fstest.MapFS{"1": file("4711\n" + strings.Repeat("4711\n", 5000))}, map[string]int{"overflow": 1}},
+		"too many files":   {full, map[string]int{"overflow": 1101 - 1024}},
+		"a pipe":           {fstest.MapFS{"1": file("4711"), "0": &fstest.MapFile{Mode: os.ModeNamedPipe}}, map[string]int{"unreadable": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := compat.ReadJobs(c.folder).Rejected(); !maps.Equal(got, c.want) {
 				t.Errorf("rejected %v, want %v", got, c.want)
 			}
-			if got := jobbed(t, c.folder); !strings.Contains(got, "gpu1=4711") {
-				t.Errorf("the rest is not taken: %s", got)
+			if got := jobLabels(t, c.folder); !strings.Contains(got, "gpu1=4711") {
+				t.Errorf("a valid entry is missing: %s", got)
 			}
 		})
 	}
 	if got := compat.ReadJobs(os.DirFS(t.TempDir() + "/missing")).Rejected(); !maps.Equal(got, map[string]int{"folder": 1}) {
-		t.Errorf("no folder: %v", got)
+		t.Errorf("missing directory: %v", got)
 	}
 }
 
-// A pipe that nobody writes to does not hold the reader up.
-func TestJobsOfAPipe(t *testing.T) {
+// TestJobsPipe checks that a named pipe without a writer does not block the
+// reader.
+func TestJobsPipe(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(dir+"/0", 0o600); err != nil {
 		t.Skip(err)
@@ -120,7 +123,7 @@ func TestJobsOfAPipe(t *testing.T) {
 	}
 }
 
-// Two looks at a folder are told apart by what they say.
+// TestJobsEqual checks which changes of a job directory are detected.
 func TestJobsEqual(t *testing.T) {
 	a := compat.ReadJobs(fstest.MapFS{"1": file("7\n3")})
 	for name, c := range map[string]struct {
@@ -139,13 +142,13 @@ func TestJobsEqual(t *testing.T) {
 	}
 }
 
-// FuzzJobs: whatever a folder holds, the page stands, and its labels are
-// bounded.
+// FuzzJobs checks that the page is valid and its labels are bounded with
+// arbitrary job files.
 func FuzzJobs(f *testing.F) {
 	f.Add("1", []byte("4711\n"))
 	f.Add("0.1", []byte("a\"b\n\xff\n"))
 	f.Fuzz(func(t *testing.T, name string, text []byte) {
-		if !fstestName(name) {
+		if !isFileName(name) {
 			return
 		}
 		j := compat.ReadJobs(fstest.MapFS{name: &fstest.MapFile{Data: text}})
@@ -158,7 +161,7 @@ func FuzzJobs(f *testing.F) {
 	})
 }
 
-// fstestName reports whether a name can be a file's in a folder.
-func fstestName(name string) bool {
+// isFileName reports whether a name can be that of a file in a directory.
+func isFileName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
-// own are the label names that a pod's labels cannot take.
-var own = map[string]bool{
+// reserved are the label names that labels of pods cannot have.
+var reserved = map[string]bool{
 	"gpu": true, "UUID": true, "uuid": true, "gpu_uuid": true, "pci_bus_id": true, "device": true,
 	"modelName": true, "model_name": true, "GPU_I_PROFILE": true, "GPU_I_ID": true, "GPU_CI_ID": true,
 	"hostname": true, "Hostname": true, "nvlink": true, "nvswitch": true, "cpu": true, "cpucore": true,
@@ -18,7 +18,7 @@ var own = map[string]bool{
 	"xid": true, "health_watch": true, "hpc_job": true,
 }
 
-// set adds labels; the first of a name stays.
+// set is a set of labels. The first label with a name is kept.
 type set []exposition.Label
 
 func (s *set) add(name, value string) {
@@ -30,7 +30,8 @@ func (s *set) add(name, value string) {
 	*s = append(*s, exposition.Label{Name: name, Value: value})
 }
 
-// labelsOf are those of a GPU or instance, with its holder where it has one.
+// labelsOf returns the labels of a unit, with those of its pod if it is
+// allocated to exactly one.
 func (p *page) labelsOf(u *unit) []exposition.Label {
 	s := p.identity(u)
 	if len(u.holders) == 1 {
@@ -39,7 +40,7 @@ func (p *page) labelsOf(u *unit) []exposition.Label {
 	return s
 }
 
-// identity are the labels of a unit itself.
+// identity returns the labels of a unit without those of a pod.
 func (p *page) identity(u *unit) set {
 	n := &p.view.names
 	s := make(set, 0, 16)
@@ -63,7 +64,7 @@ func (p *page) identity(u *unit) set {
 	return s
 }
 
-// linkLabels are those of one link of a GPU or switch.
+// linkLabels returns the labels of one link of a GPU or switch.
 func (p *page) linkLabels(u *unit, link string) []exposition.Label {
 	s := make(set, 0, 12)
 	s.add("nvlink", link)
@@ -81,7 +82,7 @@ func (p *page) linkLabels(u *unit, link string) []exposition.Label {
 	return s
 }
 
-// coreLabels are those of one core of a CPU.
+// coreLabels returns the labels of one core of a CPU.
 func (p *page) coreLabels(u *unit, core string) []exposition.Label {
 	s := make(set, 0, 4)
 	s.add("cpucore", core)
@@ -90,8 +91,8 @@ func (p *page) coreLabels(u *unit, core string) []exposition.Label {
 	return s
 }
 
-// addNode adds what stands on every series: the node's name and the rows of
-// the counters file that are labels.
+// addNode adds the labels of all series: the node's name and the label rows of
+// the counters file.
 func (p *page) addNode(s *set, u *unit) {
 	s.add(p.view.names.host, p.view.options.Hostname)
 	for _, f := range u.facts {
@@ -106,12 +107,12 @@ func (p *page) modelOf(u *unit) string {
 	return u.model
 }
 
-// The classes of devices that DCGM knows, as accel_device_info has them.
+// Classes of devices that DCGM supports, as in accel_device_info.
 const (
 	classGPU    = string(collector.GPU)
 	classSwitch = string(collector.Switch)
 	classCPU    = string(collector.CPU)
 )
 
-// isA reports whether u is of a class; empty stands for GPUs.
+// isA reports whether u has a class; empty means GPU.
 func (u *unit) isA(class string) bool { return u.class == cmp.Or(class, classGPU) }

@@ -13,21 +13,24 @@ const (
 	mega  = 1e6
 )
 
-// mapping says what a field of DCGM is called here.
+// mapping defines how a DCGM field is computed from the families of this
+// exporter.
 type mapping struct {
 	field dcgmfield.Field
-	// sources are tried in order; the first that the device has is taken.
+	// sources are tried in order. The first one that the device has is used.
 	sources []source
-	// board: what an instance has of it is not the whole, so that only the
-	// board is shown.
+	// board restricts the field to whole boards, because an instance has only a
+	// part of the value.
 	board bool
-	// label is the label of a reading that makes a series each: of links.
+	// label is set for a field with one series per link. It names the label of
+	// the readings that identifies the link.
 	label string
-	// class of devices that have the field; empty for GPUs.
+	// class is the class of devices that have the field; empty means GPU.
 	class string
 }
 
-// mappings are by the id of the field. Most exporters never need them.
+// mappings maps field ids to mappings. It is built on first use: most exporters
+// never need it.
 var mappings = sync.OnceValue(func() map[uint16]*mapping {
 	all := map[uint16]*mapping{}
 	for _, group := range []map[string]mapping{sensors(), memory(), profiling(), faults(), links(), perLink(), switches(), cpus()} {
@@ -43,20 +46,21 @@ var mappings = sync.OnceValue(func() map[uint16]*mapping {
 	return all
 })
 
-// from is a mapping by sources.
+// from returns a mapping with sources.
 func from(s ...source) mapping { return mapping{sources: s} }
 
-// share2 is a as a part of a and b.
+// share2 returns the source of a / (a + b).
 func share2(query string, a, b *collector.Metric) source {
 	return source{terms: []term{{metric: a}, {metric: b}}, combine: share, query: query}
 }
 
-// as gives s another query.
+// as returns s with another query.
 func (s source) as(query string) source {
 	s.query = query
 	return s
 }
 
+// ofClass sets the class of all mappings.
 func ofClass(class string, all map[string]mapping) map[string]mapping {
 	for name, m := range all {
 		m.class = class

@@ -12,7 +12,7 @@ func faults() map[string]mapping {
 		terms: []term{{metric: collector.XidTimestamp, weigh: "xid"}}, combine: latest,
 		query: "label `xid` of `topk by (device) (1, accel_gpu_xid_last_timestamp_seconds)`",
 	}
-	noXid := source{terms: []term{{metric: collector.XidErrors}}, combine: none, query: "0 while `accel_gpu_xid_errors_total` is"}
+	noXid := source{terms: []term{{metric: collector.XidErrors}}, combine: none, query: "0 while `accel_gpu_xid_errors_total` is 0"}
 	out := map[string]mapping{
 		"DEV_XID_ERRORS": {sources: []source{xid, noXid}, board: true},
 		"DEV_GPU_RECOVERY_ACTION": from(state(collector.RecoveryAction, "action", map[string]float64{

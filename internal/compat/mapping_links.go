@@ -34,7 +34,8 @@ func links() map[string]mapping {
 	return out
 }
 
-// perLink are the fields of one link each, and those of a link as an entity.
+// perLink returns the fields that describe one link: those with the link number
+// in their name, and those with one series per link.
 func perLink() map[string]mapping {
 	out := map[string]mapping{"DEV_NVLINK_LINK_STATUS": {sources: []source{times(1, collector.NVLinkUp)}, label: "link"}}
 	for name, kind := range map[string]string{"CRC_FLIT": "crc", "REPLAY": "replay", "RECOVERY": "recovery"} {
@@ -47,7 +48,8 @@ func perLink() map[string]mapping {
 	return out
 }
 
-// switches are what DCGM alone tells of NVSwitches and their links.
+// switches returns the fields of NVSwitches and their links, which only DCGM
+// reports.
 func switches() map[string]mapping {
 	out := map[string]mapping{
 		"DEV_NVSWITCH_TEMPERATURE_CURRENT":        from(times(1, collector.TemperatureCelsius, "sensor", "switch")),
@@ -64,8 +66,8 @@ func switches() map[string]mapping {
 	return ofClass(classSwitch, out)
 }
 
-// cpus are what DCGM alone tells of Grace CPUs. Their utilization is by core
-// there, so that it is taken as DCGM told it.
+// cpus returns the fields of Grace CPUs, which only DCGM reports. Utilization is
+// not among them: DCGM reports it per core, and raw exports it unchanged.
 func cpus() map[string]mapping {
 	return ofClass(classCPU, map[string]mapping{
 		"DEV_CPU_TEMP_CURRENT":       from(times(1, collector.TemperatureCelsius, "sensor", "cpu")),

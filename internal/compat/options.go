@@ -6,29 +6,29 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/compat/counters"
 )
 
-// Options say what is shown, and under which labels.
+// Options select the fields and labels of a View.
 type Options struct {
-	// Counters are the fields to show; nil stands for Default.
+	// Counters are the fields to export; nil means Default.
 	Counters *counters.File
-	// Hostname is the value of the label of the node's name; empty leaves the
-	// label out.
+	// Hostname is the value of the node label. Without it the label is omitted.
 	Hostname string
-	// HostnameLabel is its name: hostname as since dcgm-exporter 4.8.3, or
-	// Hostname as before. Empty stands for hostname.
+	// HostnameLabel is the name of the node label: hostname since dcgm-exporter
+	// 4.8.3, Hostname before. Empty means hostname.
 	HostnameLabel string
 	// OldNamespace uses the label names of dcgm-exporter 1: uuid, pod_name,
 	// pod_namespace and container_name.
 	OldNamespace bool
-	// Pods adds the labels of the pod that holds a device, where one does.
+	// Pods adds the labels of the pod that a device is allocated to.
 	Pods bool
-	// PodUID adds pod_uid, where the API server is asked for it.
+	// PodUID adds pod_uid. It requires pods from the API server.
 	PodUID bool
-	// PodLabels selects the pod's own labels that are added, by the names that
-	// they have in Kubernetes; nil adds none.
+	// PodLabels selects the labels of pods to add, by their Kubernetes names; nil
+	// adds none.
 	PodLabels func(name string) bool
-	// Jobs are those of a scheduler beside Kubernetes; nil where none is named.
+	// Jobs are the jobs of a scheduler such as Slurm; nil without a job
+	// directory.
 	Jobs *Jobs
-	// Dashes replaces blanks in the model's name.
+	// Dashes replaces blanks in the model name by dashes.
 	Dashes bool
 }
 
@@ -38,16 +38,16 @@ func AllLabels(string) bool { return true }
 //go:embed default.csv
 var defaultCSV []byte
 
-// Default are the fields that dcgm-exporter 4.8 shows by default.
+// Default returns the default fields of dcgm-exporter 4.8.
 func Default() *counters.File {
 	c, err := counters.Parse("default.csv", defaultCSV)
 	if err != nil {
-		panic(err) // it is part of the program
+		panic(err) // the file is embedded
 	}
 	return c
 }
 
-// names are the label names that a choice decides.
+// names are the label names that depend on options.
 type names struct{ host, uuid, pod, namespace, container string }
 
 func (o *Options) names() names {

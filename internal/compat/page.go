@@ -6,34 +6,35 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// page is a Snapshot as the view reads it: once for each shape.
+// page is a Snapshot prepared for the view. It is built when the devices or
+// their families change.
 type page struct {
 	view  *View
 	units []*unit
 	node  []collector.Reading
 	pods  map[pod]*podFacts
-	// told are the fields that became labels.
-	told map[uint16]bool
+	// labelled are the ids of the fields that are exported as labels.
+	labelled map[uint16]bool
 }
 
-// unit is a device that DCGM knows: a GPU, an instance of it, a switch, a CPU.
+// unit is a device that DCGM supports: a GPU, a MIG instance, a switch or a CPU.
 type unit struct {
 	device *collector.Device
-	base   int // position of its first reading among all
-	// readings are the positions on the device of those of each family.
+	base   int // row of its first reading in the Snapshot
+	// readings are the indexes of the device's readings by family.
 	readings map[*collector.Metric][]int
 	class    string
-	board    *unit // of an instance
-	// index, uuid, pci and model are those of the board.
+	board    *unit // of an instance; nil for a whole device
+	// index, uuid, pci and model describe the board.
 	index, uuid, pci, model string
-	profile, gi, ci         string // of an instance; ci where the GPU instance has several
+	profile, gi, ci         string // of an instance; ci only if the GPU instance has several
 	holders                 []holder
 	facts                   []factOf
 }
 
-// read finds the units of a Snapshot.
+// read returns the page of a Snapshot.
 func (v *View) read(s *collector.Snapshot) *page {
-	p := &page{view: v, node: s.Node, pods: podsOf(s.Node, v.options.PodLabels), told: map[uint16]bool{}}
+	p := &page{view: v, node: s.Node, pods: podsOf(s.Node, v.options.PodLabels), labelled: map[uint16]bool{}}
 	boards := map[string]*unit{}
 	base := 0
 	for i := range s.Devices {
@@ -65,8 +66,8 @@ func (v *View) read(s *collector.Snapshot) *page {
 	return p
 }
 
-// unitOf returns d as a unit, or nil where DCGM would not know it: by the
-// labels of accel_device_info, which are there while d is down too.
+// unitOf returns d as a unit, or nil if DCGM does not support it. It reads the
+// labels of accel_device_info, which is present while d is down too.
 func unitOf(d *collector.Device, base int) *unit {
 	for i := range d.Readings {
 		r := &d.Readings[i]
@@ -87,7 +88,8 @@ func unitOf(d *collector.Device, base int) *unit {
 	return nil
 }
 
-// join makes u an instance of its board: index is parent:gi:ci.
+// join makes u an instance of its board. The index of an instance is
+// parent:gi:ci.
 func (u *unit) join(board *unit) bool {
 	parts := strings.Split(u.index, ":")
 	if board == nil || len(parts) != 3 {
@@ -98,11 +100,11 @@ func (u *unit) join(board *unit) bool {
 	return true
 }
 
-// at returns the reading at a position among all.
+// at returns the reading of a row.
 func (u *unit) at(row int) *collector.Reading { return &u.device.Readings[row-u.base] }
 
-// rows returns the positions of the readings that a source needs, and their
-// weights; nil where one is missing.
+// rows returns the rows of the readings that a source needs, and their weights.
+// It returns nil if one is missing.
 func (u *unit) rows(s *source) ([]int, []float64) {
 	var rows []int
 	var weights []float64
@@ -124,7 +126,7 @@ func (u *unit) rows(s *source) ([]int, []float64) {
 	return rows, weights
 }
 
-// busID is a PCI address as NVML and DCGM write it: 00000000:1B:00.0.
+// busID returns a PCI address in the format of NVML and DCGM: 00000000:1B:00.0.
 func busID(pci string) string {
 	domain, rest, ok := strings.Cut(pci, ":")
 	if !ok || len(domain) > 8 {

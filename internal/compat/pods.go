@@ -13,13 +13,13 @@ import (
 // pod names a pod.
 type pod struct{ namespace, name string }
 
-// podFacts is what the API server says of a pod.
+// podFacts are the UID and labels of a pod from the API server.
 type podFacts struct {
 	uid    string
-	labels []exposition.Label // with sanitised names
+	labels []exposition.Label // names are sanitised
 }
 
-// podsOf returns the pods that the node tells of, with the labels selected.
+// podsOf returns the pods in the node's readings, with the selected labels.
 func podsOf(node []collector.Reading, selected func(string) bool) map[pod]*podFacts {
 	pods := map[pod]*podFacts{}
 	of := func(r *collector.Reading) *podFacts {
@@ -45,7 +45,7 @@ func podsOf(node []collector.Reading, selected func(string) bool) map[pod]*podFa
 	return pods
 }
 
-// sanitise makes a label name of Prometheus of one of Kubernetes.
+// sanitise converts a Kubernetes label name to a Prometheus label name.
 func sanitise(s string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
@@ -59,13 +59,14 @@ func sanitise(s string) string {
 	return clean
 }
 
-// holder is a pod that holds a unit.
+// holder is a pod that a unit is allocated to.
 type holder struct {
 	pod
 	container string
-	labels    []string // as readings of allocations have them
+	labels    []string // the labels of the allocation's readings
 }
 
+// holdersOf returns the pods that a device is allocated to.
 func holdersOf(d *collector.Device) []holder {
 	var out []holder
 	for i := range d.Readings {
@@ -94,13 +95,14 @@ func (p *page) addPod(s *set, h *holder) {
 		s.add("pod_uid", f.uid)
 	}
 	for _, l := range f.labels {
-		if !own[l.Name] {
+		if !reserved[l.Name] {
 			s.add(l.Name, l.Value)
 		}
 	}
 }
 
-// byHolder are the fields that are measured for each of several pods.
+// byHolder are the fields that are measured for each pod of a shared device, by
+// field id.
 var byHolder = sync.OnceValue(func() map[uint16]source {
 	out := map[uint16]source{}
 	for name, s := range map[string]source{
@@ -113,7 +115,7 @@ var byHolder = sync.OnceValue(func() map[uint16]source {
 	return out
 })
 
-// holders adds what was measured for each pod that shares a unit.
+// holders adds the values that are measured for each pod of a shared unit.
 func (p *page) holders(out []exposition.Derived, f *family, u *unit) []exposition.Derived {
 	s, ok := byHolder()[f.row.Field.ID]
 	if !ok || len(u.holders) < 2 || !p.view.options.Pods {

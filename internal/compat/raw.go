@@ -8,8 +8,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
-// raw adds what DCGM itself says of a field, where it is asked for it by name:
-// in DCGM's own units.
+// raw adds the values of a field that DCGM reports, in DCGM's units.
 func (p *page) raw(out []exposition.Derived, f *family, u *unit) []exposition.Derived {
 	for _, m := range []*collector.Metric{collector.DCGMField, collector.DCGMFieldTotal} {
 		for _, i := range u.readings[m] {
@@ -27,13 +26,14 @@ func (p *page) raw(out []exposition.Derived, f *family, u *unit) []exposition.De
 
 func same(in []float64) (float64, bool) { return in[0], true }
 
-// isField reports whether r is about a field, by whatever name.
+// isField reports whether r is a value of a field, by any of the field's names.
 func isField(r *collector.Reading, id uint16) bool {
 	f, ok := dcgmfield.ByName(label(r, "field"))
 	return ok && f.ID == id
 }
 
-// entityLabels are those of a part of a unit: link-3, core-7, or the whole.
+// entityLabels returns the labels of an entity: a link (link-3), a core (core-7)
+// or the whole unit (""). It returns false for any other entity.
 func (p *page) entityLabels(u *unit, entity string) ([]exposition.Label, bool) {
 	kind, number, _ := strings.Cut(entity, "-")
 	switch kind {
@@ -47,7 +47,7 @@ func (p *page) entityLabels(u *unit, entity string) ([]exposition.Label, bool) {
 	return nil, false
 }
 
-// rawFact returns a text that DCGM itself told, or "".
+// rawFact returns the string that DCGM reports for a field, or "".
 func rawFact(readings []collector.Reading, id uint16) string {
 	for i := range readings {
 		if r := &readings[i]; r.Metric == collector.DCGMFieldInfo && isField(r, id) {

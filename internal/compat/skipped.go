@@ -7,21 +7,21 @@ import (
 
 var fieldSkipped = &collector.Metric{
 	Name:   "accel_compat_field_skipped",
-	Help:   "1 for each row of dcgm-exporter's counters file that nothing on this node can be shown for, with the reason. Only with --compat.dcgm-exporter.",
+	Help:   "1 for each row of dcgm-exporter's counters file that has no series on this node, with the reason. Only with --compat.dcgm-exporter.",
 	Kind:   collector.Gauge,
 	Scope:  collector.PerNode,
 	Labels: []string{"field", "reason"},
 	Range:  collector.Range{Min: 1, Max: 1},
 	From:   []string{"exporter"},
-	Values: []string{"reason: no_source (nothing measures it, and DCGM is not asked or does not answer for it), not_measured (no device of this node has it at present), binary (its value is a structure), type (no value of DCGM is a histogram or a summary), derived (a number of dcgm-exporter's own without an honest equivalent)"},
+	Values: []string{"reason: no_source (no source measures it, and DCGM is not configured or does not return it), not_measured (no device of this node has it now), binary (its value is a structure), type (DCGM has no histograms or summaries), derived (dcgm-exporter computes it, and it has no equivalent)"},
 }
 
-// Metrics returns the families that a View adds under its own name, as rows for
-// the documentation. They are in no Snapshot.
+// Metrics returns the accel_ families that a View adds, for the documentation.
+// No Snapshot has them.
 func Metrics() []*collector.Metric { return []*collector.Metric{fieldSkipped, jobRejected} }
 
-// appendSkipped adds a series for every row that is not shown. As long as
-// there is no device, nothing is said of what one would have.
+// appendSkipped adds a series for each row without a series. Without a device,
+// rows that a device could have are not reported.
 func (p *page) appendSkipped(out []exposition.Derived, shown []bool) []exposition.Derived {
 	v := p.view
 	add := func(name, reason string) {
@@ -46,7 +46,7 @@ func (p *page) appendSkipped(out []exposition.Derived, shown []bool) []expositio
 		}
 	}
 	for _, l := range v.labels {
-		if !p.told[l.row.Field.ID] {
+		if !p.labelled[l.row.Field.ID] {
 			miss(l.row.Name, l.fact != nil)
 		}
 	}

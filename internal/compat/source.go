@@ -9,29 +9,29 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// source is one way to come by the value of a field: from the readings that
-// its terms select on the device. It yields nothing where a term selects none.
+// source computes the value of a field from the readings that its terms select
+// on the device. There is no value if a term selects no reading.
 type source struct {
 	terms []term
-	// any: some of the terms are enough.
+	// any accepts that some of the terms select no reading.
 	any bool
-	// combine makes the value of the field of the weights and values of the
-	// readings.
+	// combine computes the value from the weights and values of the readings. It
+	// returns false for no value.
 	combine func(weights, values []float64) (float64, bool)
-	// query says the same in PromQL, or in words with PromQL in backquotes.
+	// query is the equivalent PromQL, or a text with PromQL in backquotes.
 	query string
 }
 
-// term selects the readings of a family that have certain labels.
+// term selects the readings of a family by labels.
 type term struct {
 	metric *collector.Metric
-	labels []string // name, value, name, value
+	labels []string // name, value pairs
 	weight float64
-	// weigh names a label whose value is the weight.
+	// weigh is the label whose value is the weight; empty means weight.
 	weigh string
 }
 
-// matches reports whether r is selected.
+// matches reports whether t selects r.
 func (t *term) matches(r *collector.Reading) bool {
 	if r.Metric != t.metric || len(r.Labels) != len(t.metric.Labels) {
 		return false
@@ -45,6 +45,7 @@ func (t *term) matches(r *collector.Reading) bool {
 	return true
 }
 
+// weightOf returns the weight of r, and false if it is not a number.
 func (t *term) weightOf(r *collector.Reading) (float64, bool) {
 	if t.weigh == "" {
 		return t.weight, true
@@ -53,7 +54,7 @@ func (t *term) weightOf(r *collector.Reading) (float64, bool) {
 	return w, err == nil
 }
 
-// selector is t in PromQL.
+// selector returns t as a PromQL selector.
 func (t *term) selector() string {
 	var b strings.Builder
 	b.WriteString(t.metric.Name)
@@ -67,7 +68,7 @@ func (t *term) selector() string {
 	return b.String()
 }
 
-// sum adds what the terms select, each times its weight.
+// sum returns the weighted sum of the readings.
 func sum(weights, values []float64) (float64, bool) {
 	var v float64
 	for i := range values {
@@ -76,7 +77,7 @@ func sum(weights, values []float64) (float64, bool) {
 	return v, true
 }
 
-// code is the weight of the reading that is 1, of a family in which one is.
+// code returns the weight of the reading whose value is 1.
 func code(weights, values []float64) (float64, bool) {
 	at := slices.Index(values, 1)
 	if at < 0 {
@@ -85,7 +86,7 @@ func code(weights, values []float64) (float64, bool) {
 	return weights[at], true
 }
 
-// latest is the weight of the largest reading.
+// latest returns the weight of the largest reading.
 func latest(weights, values []float64) (float64, bool) {
 	at := 0
 	for i := range values {
@@ -96,12 +97,12 @@ func latest(weights, values []float64) (float64, bool) {
 	return weights[at], true
 }
 
-// none is 0 while all that was counted is.
+// none returns 0 if all readings are 0, and no value otherwise.
 func none(_, values []float64) (float64, bool) {
 	return 0, !slices.ContainsFunc(values, func(v float64) bool { return v != 0 })
 }
 
-// share is the first reading as a part of all.
+// share returns the first reading divided by the sum of all.
 func share(_, values []float64) (float64, bool) {
 	var all float64
 	for _, v := range values {
@@ -110,8 +111,8 @@ func share(_, values []float64) (float64, bool) {
 	return values[0] / all, all > 0
 }
 
-// times is what one family has under labels, times a factor. Where the labels
-// select several readings it is their sum.
+// times returns the source of a family's readings with these labels, times a
+// factor. Several readings are summed.
 func times(factor float64, m *collector.Metric, labels ...string) source {
 	t := term{metric: m, labels: labels, weight: factor}
 	q := t.selector()
@@ -121,7 +122,7 @@ func times(factor float64, m *collector.Metric, labels ...string) source {
 	return source{terms: []term{t}, combine: sum, query: q + scale(factor)}
 }
 
-// scale is a factor in PromQL.
+// scale returns the multiplication by factor in PromQL.
 func scale(factor float64) string {
 	switch {
 	case factor == 1:
@@ -134,12 +135,12 @@ func scale(factor float64) string {
 	return " * " + short(factor)
 }
 
-// short writes 1e6, not 1e+06.
+// short formats a number as 1e6 instead of 1e+06.
 func short(v float64) string {
 	return strings.Replace(strconv.FormatFloat(v, 'g', -1, 64), "e+0", "e", 1)
 }
 
-// total is the sum of several sources of one term.
+// total returns the sum of sources that have one term each.
 func total(parts ...source) source {
 	s := source{combine: sum}
 	for i, p := range parts {
@@ -153,8 +154,8 @@ func total(parts ...source) source {
 	return s
 }
 
-// state is the number that NVML gives to the state in force, by its name in
-// the label of m.
+// state returns the source of NVML's code for the current state. m is a family
+// with one series per state, label names the state, codes maps names to codes.
 func state(m *collector.Metric, label string, codes map[string]float64) source {
 	s := source{any: true, combine: code, query: "number of the label `" + label + "` of `" + m.Name + " == 1`"}
 	for name, c := range codes {

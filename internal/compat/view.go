@@ -8,7 +8,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
-// View is dcgm-exporter's page. It is safe for concurrent use.
+// View adds the families of dcgm-exporter to a page. It is safe for concurrent
+// use.
 type View struct {
 	options  Options
 	names    names
@@ -21,27 +22,28 @@ type View struct {
 type family struct {
 	row    counters.Row
 	metric *collector.Metric
-	// mapping is nil where only DCGM itself has the field.
+	// mapping is nil if only DCGM has the field.
 	mapping *mapping
 }
 
-// labelRow is a row whose value is a label.
+// labelRow is a row of the counters file that is exported as a label.
 type labelRow struct {
 	row  counters.Row
-	fact *fact // nil where only DCGM itself has it
+	fact *fact // nil if only DCGM has the field
 }
 
-// Why a row of a counters file is not shown, beside dcgmfield's reasons.
+// Reasons why a row of a counters file has no series, in addition to those of
+// package counters.
 const (
-	// SkipNoSource: nothing here measures it, and DCGM is not asked for it.
+	// SkipNoSource: no source measures the field, and DCGM does not report it.
 	SkipNoSource = "no_source"
-	// SkipNotMeasured: no device of the node has it now.
+	// SkipNotMeasured: no device of the node has the field now.
 	SkipNotMeasured = "not_measured"
-	// SkipDerived: it is a number of samples, or says nothing of a device.
+	// SkipDerived: dcgm-exporter computes the value, and it has no equivalent.
 	SkipDerived = "derived"
 )
 
-// New returns the view that the options ask for.
+// New returns a view with options.
 func New(o Options) *View {
 	if o.Counters == nil {
 		o.Counters = Default()
@@ -61,7 +63,7 @@ func New(o Options) *View {
 	return v
 }
 
-// metricOf is the family that a row makes.
+// metricOf returns the family of a row.
 func metricOf(row *counters.Row) *collector.Metric {
 	m := &collector.Metric{Name: row.Name, Help: row.Help, Kind: collector.Gauge, Scope: collector.PerNode}
 	if row.Type == counters.Counter && !row.Derived || row.Name == xidTotal {
@@ -70,8 +72,8 @@ func metricOf(row *counters.Row) *collector.Metric {
 	return m
 }
 
-// Unserved returns the rows that nothing here has a value for unless DCGM is
-// asked, in the order of the file, and those that were left out.
+// Unserved returns the rows that have no value without DCGM, and the skipped
+// rows, in the order of the file.
 func (v *View) Unserved() []counters.Skipped {
 	out := slices.Clone(v.skipped)
 	for i := range v.families {
@@ -106,7 +108,7 @@ func (v *View) Series(s *collector.Snapshot) []exposition.Derived {
 	return p.appendJobs(p.appendSkipped(out, shown))
 }
 
-// label is the value of a label of r.
+// label returns the value of a label of r, or "".
 func label(r *collector.Reading, name string) string {
 	for i, l := range r.Metric.Labels {
 		if l == name && i < len(r.Labels) {

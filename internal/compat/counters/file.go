@@ -12,7 +12,7 @@ import "github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 type File struct {
 	// Rows are in the order of the file.
 	Rows []Row
-	// Skipped are valid rows that no page can show.
+	// Skipped are valid rows that have no series.
 	Skipped []Skipped
 }
 
@@ -45,7 +45,7 @@ const (
 	Label Type = "label"
 )
 
-// Skipped is a row that is not shown.
+// Skipped is a row without a series.
 type Skipped struct {
 	Line int
 	Name string

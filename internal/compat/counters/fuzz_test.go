@@ -8,8 +8,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 )
 
-// FuzzParse: whatever a file holds, it is taken whole, each row a field of
-// DCGM of a type that can be served, or refused with a place in the file.
+// FuzzParse checks that any input is either accepted, with DCGM fields of a type
+// that can be exported, or rejected with positions in the file.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("DCGM_FI_DEV_GPU_TEMP, gauge, \"a, b\"\r\n# c\nDCGM_FI_DRIVER_VERSION, label, d"))
 	f.Add([]byte("\ufeffdcgm_gpu_temp,counter,\"\"\"\""))

@@ -12,7 +12,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 )
 
-// UUIDs of the world.
+// UUIDs of the devices in tests.
 const (
 	gpu0 = "GPU-0d4b5a6e-0000-4000-8000-000000000000"
 	gpu1 = "GPU-1d4b5a6e-0000-4000-8000-000000000001"
@@ -22,13 +22,13 @@ const (
 // device builds a device of a Snapshot.
 type device struct{ collector.Device }
 
-// gpu returns a GPU of an index, as its source tells of it.
+// gpu returns a GPU with an index and the readings that identify it.
 func gpu(id, index string) *device {
 	d := &device{collector.Device{ID: id, Class: collector.GPU, Vendor: "nvidia"}}
 	return d.set(collector.DeviceInfo, 1, "gpu", "nvidia", "NVIDIA H100 80GB HBM3", "hopper", index, "0000:1"+index+":00.0", "0", "165"+index, "900-2", "")
 }
 
-// instance returns a MIG device of the GPU of an index.
+// instance returns a MIG device of a parent GPU.
 func instance(id, parent, index, profile string) *device {
 	d := &device{collector.Device{ID: id, Parent: parent, Class: collector.GPU, Vendor: "nvidia"}}
 	return d.set(collector.DeviceInfo, 1, "gpu", "nvidia", "NVIDIA H100 80GB HBM3", "hopper", index, "0000:10:00.0", "0", "1650", "900-2", profile)
@@ -39,12 +39,12 @@ func (d *device) set(m *collector.Metric, v float64, labels ...string) *device {
 	return d
 }
 
-// held adds a pod that holds the device.
-func (d *device) held(namespace, pod string) *device {
+// allocate allocates the device to a pod.
+func (d *device) allocate(namespace, pod string) *device {
 	return d.set(collector.AllocationInfo, 1, namespace, pod, "main", "nvidia.com/gpu")
 }
 
-// snapshot puts devices together, and readings of the node.
+// snapshot returns a Snapshot of devices and readings of the node.
 func snapshot(devices []*device, node ...collector.Reading) *collector.Snapshot {
 	s := &collector.Snapshot{Node: node}
 	for _, d := range devices {
@@ -54,15 +54,15 @@ func snapshot(devices []*device, node ...collector.Reading) *collector.Snapshot 
 	return s
 }
 
-// of is a reading of the node.
+// of returns a reading with the value 1.
 func of(m *collector.Metric, labels ...string) collector.Reading {
 	return collector.Reading{Metric: m, Labels: labels, Value: 1}
 }
 
-// driver is what every node with GPUs tells.
+// driver is the driver reading of a node with NVIDIA GPUs.
 var driver = of(collector.DriverInfo, "nvidia", "580.105.08", "r580_92", "13.580.105.08", "13.0")
 
-// parseRows parses a counters file of these rows.
+// parseRows parses a counters file with these rows.
 func parseRows(t testing.TB, rows ...string) *counters.File {
 	t.Helper()
 	c, err := counters.Parse("test.csv", []byte(strings.Join(rows, "\n")))
@@ -72,8 +72,8 @@ func parseRows(t testing.TB, rows ...string) *counters.File {
 	return c
 }
 
-// page returns the lines of the page that begin with a prefix: series and
-// comments of families that are no accelerator's.
+// page returns the lines of the page that begin with prefix, and the counters
+// of dropped series that are not 0.
 func page(t testing.TB, o compat.Options, s *collector.Snapshot, prefix string) string {
 	t.Helper()
 	e := exposition.New(func() *collector.Snapshot { return s }, nil, exposition.Options{})
