@@ -74,9 +74,9 @@ func TestPage(t *testing.T) {
 		t.Errorf("it has ended already, at %v", page.EndsAt)
 	}
 
-	var out, complaint strings.Builder
-	if err := command(t.Context(), []string{"rules", "eval", "--url=" + n.url}, &out, &complaint); err != nil {
-		t.Fatal(err, &complaint)
+	var out, stderr strings.Builder
+	if err := command(t.Context(), []string{"rules", "eval", "--url=" + n.url}, &out, &stderr); err != nil {
+		t.Fatal(err, &stderr)
 	}
 	for _, want := range []string{`alertname="AcceleratorLost"`, `pod="llm-0"`, `reason="xid_79"`} {
 		if !strings.Contains(out.String(), want) {
@@ -166,10 +166,10 @@ func TestNoRules(t *testing.T) {
 // starts, and a file that turns wrong changes nothing.
 func TestAlertmanagerSettings(t *testing.T) {
 	t.Parallel()
-	var complaint strings.Builder
-	err := run(t.Context(), []string{"--alertmanager.url=http://user:secret@host:9093"}, &complaint, &complaint)
-	if err == nil || strings.Contains(err.Error()+complaint.String(), "secret") {
-		t.Errorf("an address with a password: %v %s", err, &complaint)
+	var stderr strings.Builder
+	err := run(t.Context(), []string{"--alertmanager.url=http://user:secret@host:9093"}, &stderr, &stderr)
+	if err == nil || strings.Contains(err.Error()+stderr.String(), "secret") {
+		t.Errorf("an address with a password: %v %s", err, &stderr)
 	}
 	am := newAlertmanager(t)
 	file := filepath.Join(t.TempDir(), "accel.yml")

@@ -8,14 +8,13 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// logChanges logs when a source or a device fails and when it is back, once
-// each.
+// logChanges logs each change of a source's or a device's state once.
 func (p *program) logChanges(ctx context.Context) {
 	c := changes{log: p.log, sources: map[string]string{}, devices: map[string]string{}}
 	for {
 		next := p.sampler.Next()
 		if snap := p.sampler.Latest(); snap != nil {
-			c.look(snap)
+			c.logSnapshot(snap)
 		}
 		select {
 		case <-next:
@@ -25,13 +24,15 @@ func (p *program) logChanges(ctx context.Context) {
 	}
 }
 
+// changes are the states that have been logged.
 type changes struct {
 	log     *slog.Logger
-	sources map[string]string // reason by source
+	sources map[string]string // Reason by source
 	devices map[string]string // Down by device
 }
 
-func (c *changes) look(snap *collector.Snapshot) {
+// logSnapshot logs the changes since the previous Snapshot.
+func (c *changes) logSnapshot(snap *collector.Snapshot) {
 	for _, s := range snap.Sources {
 		before, known := c.sources[s.Source]
 		if known && before == s.Reason || s.Reason == collector.SourceStarting {
@@ -75,8 +76,8 @@ func (c *changes) look(snap *collector.Snapshot) {
 	}
 }
 
-// has reports whether a device is in the Snapshot, or is there under another
-// name: what the bus alone knew goes by its address until its driver names it.
+// has reports whether a device is in the Snapshot, or has been renamed: a device
+// has its PCI address as its name until its driver reports a UUID.
 func has(snap *collector.Snapshot, id string) (present, renamed bool) {
 	for i := range snap.Devices {
 		d := &snap.Devices[i]

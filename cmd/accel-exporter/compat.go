@@ -29,7 +29,7 @@ type compatFlags struct {
 	podUID    bool
 	podLabels []string
 	dashes    bool
-	jobs      string // a folder
+	jobs      string // a directory
 	// ignored are flags of dcgm-exporter without effect, each with the reason.
 	ignored []string
 
@@ -46,7 +46,7 @@ func (f *compatFlags) add(app *kingpin.Application) {
 	app.Flag("compat.pod-uid", "Add the pod's UID to dcgm-exporter series. Needs --kubernetes.pods.").BoolVar(&f.podUID)
 	app.Flag("compat.pod-label", "Add to dcgm-exporter series the pod labels whose Kubernetes names match this regular expression (RE2, not anchored). Repeatable. Needs --kubernetes.pods and --kubernetes.pod-label.").PlaceHolder("REGEX").StringsVar(&f.podLabels)
 	app.Flag("compat.model-dashes", "Replace spaces by dashes in the model name on dcgm-exporter series.").BoolVar(&f.dashes)
-	app.Flag("compat.hpc-jobs", "Add the jobs of a scheduler such as Slurm to dcgm-exporter series. Each file in this folder is named after the index of a GPU, or index.instance of a MIG instance, and has a job id in each line. Read every two seconds.").PlaceHolder("DIR").StringVar(&f.jobs)
+	app.Flag("compat.hpc-jobs", "Add the jobs of a scheduler such as Slurm to dcgm-exporter series. Each file in this directory is named after the index of a GPU, or index.instance of a MIG instance, and has a job id in each line. Read every two seconds.").PlaceHolder("DIR").StringVar(&f.jobs)
 }
 
 func (f *compatFlags) check(p *podFlags) error {
@@ -87,19 +87,19 @@ func (f *compatFlags) options(file *counters.File) compat.Options {
 	return o
 }
 
-// dcgmFields is the counters file, the folder of jobs, and the view made of
+// dcgmFields is the counters file, the job directory, and the view built from
 // both.
 type dcgmFields struct {
 	flags *compatFlags
 	log   *slog.Logger
-	input *input // the counters file, nil where none is named
+	input *input // the counters file, nil without one
 	// changed is called after the rows or the view have changed. It is nil
 	// until the program is built.
 	changed func()
 
-	counters atomic.Pointer[counters.File] // nil where none is named
-	jobs     atomic.Pointer[compat.Jobs]   // nil where no folder is named
-	view     atomic.Pointer[compat.View]   // nil where dcgm-exporter's families are off
+	counters atomic.Pointer[counters.File] // nil without a counters file
+	jobs     atomic.Pointer[compat.Jobs]   // nil without a job directory
+	view     atomic.Pointer[compat.View]   // nil if dcgm-exporter's families are off
 	mu       sync.Mutex                    // locked while a view is built
 }
 
@@ -125,7 +125,7 @@ func openFields(f *compatFlags, log *slog.Logger) (*dcgmFields, error) {
 	return d, nil
 }
 
-// apply replaces the rows, and logs those that are not shown.
+// apply replaces the rows, and logs those without a value.
 func (d *dcgmFields) apply(file *counters.File) {
 	d.counters.Store(file)
 	d.render()
@@ -138,7 +138,7 @@ func (d *dcgmFields) apply(file *counters.File) {
 		rows = append(rows, s.Name+" ("+s.Reason+")")
 	}
 	if len(rows) > 0 {
-		d.log.Info("Some fields of the counters file have no value without DCGM, or none at all", "fields", strings.Join(rows, ", "))
+		d.log.Info("Some fields of the counters file have no value, or only with DCGM", "fields", strings.Join(rows, ", "))
 	}
 }
 

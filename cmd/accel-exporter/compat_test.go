@@ -157,10 +157,10 @@ func TestCompatFlagsRefused(t *testing.T) {
 func TestFieldsFileRefused(t *testing.T) {
 	file := counterFile(t, "DCGM_FI_DEV_GPU_TEMP; gauge; Heat")
 	for _, args := range [][]string{{"--dcgm.fields=" + file}, {"--config.check", "--dcgm.fields=" + file}} {
-		var out, complaint strings.Builder
-		err := command(t.Context(), args, &out, &complaint)
-		if err == nil || !strings.Contains(complaint.String(), "counters.csv:1:1: 1 columns; accepted are three") {
-			t.Errorf("%q: %v, %s", args, err, &complaint)
+		var out, stderr strings.Builder
+		err := command(t.Context(), args, &out, &stderr)
+		if err == nil || !strings.Contains(stderr.String(), "counters.csv:1:1: 1 columns; accepted are three") {
+			t.Errorf("%q: %v, %s", args, err, &stderr)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func TestArgumentsOfDCGMExporter(t *testing.T) {
 		{args: []string{"-n"}, want: []string{"--compat.hostname-label=none"}},
 		{args: []string{"-n=false"}},
 		{args: []string{"--rbmn"}, want: []string{"--compat.model-dashes"}},
-		{args: []string{"--fake-gpus"}, ignored: []string{"--fake-gpus: there are no"}},
+		{args: []string{"--fake-gpus"}, ignored: []string{"--fake-gpus: fake GPUs"}},
 		{args: []string{"--web-config-file=/w.yml"}, want: []string{"--web.config.file=/w.yml"}},
 		{args: []string{"--web-systemd-socket"}, want: []string{"--web.systemd-socket"}},
 		{args: []string{"-x", "1", "--clock-events-count-window-size=2"}, ignored: []string{"-x: its count", "--clock-events-count-window-size: its count"}},

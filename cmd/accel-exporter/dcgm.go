@@ -26,7 +26,7 @@ type dcgmFlags struct {
 	profiling      string
 	policy         bool
 	processes      bool
-	// fields are the fields of the last valid counters file.
+	// fields are the field ids of the last valid counters file.
 	fields *atomic.Pointer[[]uint16]
 }
 
@@ -37,7 +37,7 @@ func (f *dcgmFlags) add(app *kingpin.Application) {
 	f.addWorker(app)
 }
 
-// addWorker adds the flags that the worker has too.
+// addWorker adds the flags that the exporter and its worker share.
 func (f *dcgmFlags) addWorker(app *kingpin.Application) {
 	app.Flag("dcgm.watch-interval", "Time between two updates of a field in the host engine.").Default("1s").DurationVar(&f.watchInterval)
 	app.Flag("dcgm.health-interval", "Time between two health checks of DCGM.").Default("1m").DurationVar(&f.healthInterval)
@@ -138,8 +138,8 @@ func workDCGM(args []string, emit func(collector.Event)) (collector.Source, erro
 	return dcgm.New(o, emit)
 }
 
-// applyFields applies a counters file; nil is none. Values that dcgm-exporter
-// computes are no fields. The worker is restarted if its fields change.
+// applyFields applies a counters file; nil means none. Rows that dcgm-exporter
+// computes have no DCGM field. The worker is restarted if its fields change.
 func (p *program) applyFields(c *counters.File) {
 	var ids []uint16
 	if c != nil {

@@ -44,23 +44,23 @@ func TestCheckAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"--config.check"}, nil} {
-		var complaint strings.Builder
-		err := command(t.Context(), append(args, "--config.file="+config), io.Discard, &complaint)
+		var stderr strings.Builder
+		err := command(t.Context(), append(args, "--config.file="+config), io.Discard, &stderr)
 		mistakes := regexp.MustCompile(`(?s)accel\.yml:2: alertmanager\.queue_size: .*accel\.yml:4: collect\.interval: `)
-		if err == nil || !mistakes.MatchString(complaint.String()) {
-			t.Errorf("%q: %v\n%s", args, err, &complaint)
+		if err == nil || !mistakes.MatchString(stderr.String()) {
+			t.Errorf("%q: %v\n%s", args, err, &stderr)
 		}
 	}
 }
 
 // TestRulesCheck checks the outcome of "rules check" for a good and a bad file.
 func TestRulesCheck(t *testing.T) {
-	var out, complaint strings.Builder
-	if err := command(t.Context(), []string{"rules", "check", mine(t, "accel_source_up == 0")}, &out, &complaint); err != nil || !strings.Contains(out.String(), "1 alerts") {
-		t.Errorf("check: %v\n%s%s", err, &out, &complaint)
+	var out, stderr strings.Builder
+	if err := command(t.Context(), []string{"rules", "check", mine(t, "accel_source_up == 0")}, &out, &stderr); err != nil || !strings.Contains(out.String(), "1 alerts") {
+		t.Errorf("check: %v\n%s%s", err, &out, &stderr)
 	}
 	bad := mine(t, "accel_source_up ===")
-	if err := command(t.Context(), []string{"rules", "check", bad}, &out, &complaint); err == nil || !strings.Contains(complaint.String(), bad+":5:") {
-		t.Errorf("check of a mistake: %v\n%s", err, &complaint)
+	if err := command(t.Context(), []string{"rules", "check", bad}, &out, &stderr); err == nil || !strings.Contains(stderr.String(), bad+":5:") {
+		t.Errorf("check of a mistake: %v\n%s", err, &stderr)
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/compat"
 )
 
-// jobsPoll is how often the folder of jobs is read.
+// jobsPoll is the interval at which the job directory is read.
 const jobsPoll = 2 * time.Second
 
-// followJobs updates the view from the folder of jobs until ctx is done. A file
-// system that hangs blocks nothing else.
+// followJobs updates the view from the job directory until ctx is done. A read
+// that hangs blocks only this function's reader.
 func (d *dcgmFields) followJobs(ctx context.Context) {
 	folder := os.DirFS(d.flags.jobs)
 	reader := solo.New(func(time.Time) *compat.Jobs { return compat.ReadJobs(folder) }, nil)
@@ -34,7 +34,7 @@ func (d *dcgmFields) followJobs(ctx context.Context) {
 	}
 }
 
-// applyJobs replaces the jobs where they differ, and logs rejected files.
+// applyJobs replaces the jobs if they have changed, and logs rejected entries.
 func (d *dcgmFields) applyJobs(jobs *compat.Jobs) {
 	before := d.jobs.Load()
 	if before.Equal(jobs) {
@@ -43,13 +43,10 @@ func (d *dcgmFields) applyJobs(jobs *compat.Jobs) {
 	d.jobs.Store(jobs)
 	d.render()
 	if was, is := before.Rejected(), jobs.Rejected(); len(was) > 0 || len(is) > 0 {
-		d.log.Log(context.Background(), rejectLevel(is), "Files rejected in the folder of jobs, by reason", "dir", d.flags.jobs, "rejected", is)
+		level := slog.LevelInfo
+		if len(is) > 0 {
+			level = slog.LevelWarn
+		}
+		d.log.Log(context.Background(), level, "Entries rejected in the job directory, by reason", "dir", d.flags.jobs, "rejected", is)
 	}
-}
-
-func rejectLevel(rejected map[string]int) slog.Level {
-	if len(rejected) > 0 {
-		return slog.LevelWarn
-	}
-	return slog.LevelInfo
 }

@@ -38,11 +38,11 @@ type judges struct {
 }
 
 // openJudges loads their files. The caller prints the error.
-func openJudges(f *judgeFlags, procfs string, held *allocation.Judge) (*judges, error) {
+func openJudges(f *judgeFlags, procfs string, alloc *allocation.Judge) (*judges, error) {
 	j := &judges{
 		health:     health.New(health.Builtin(), health.Options{Boot: bootTime(procfs)}),
-		allocation: held,
-		baseline:   baseline.New(nil, baseline.Options{Labels: f.labels, Resources: held.Resources}),
+		allocation: alloc,
+		baseline:   baseline.New(nil, baseline.Options{Labels: f.labels, Resources: alloc.Resources}),
 	}
 	if f.catalogue != "" {
 		j.inputs = append(j.inputs, fileInput(f.catalogue, health.Parse, j.health.Apply))

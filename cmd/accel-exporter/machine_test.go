@@ -104,9 +104,9 @@ func TestReconfiguration(t *testing.T) {
 func TestBaselineFile(t *testing.T) {
 	t.Parallel()
 	state, flags := compile(t, mixed, "--no-pods")
-	var out, complaint strings.Builder
-	if err := command(t.Context(), append([]string{"baseline", "print"}, flags...), &out, &complaint); err != nil {
-		t.Fatalf("%v\n%s", err, &complaint)
+	var out, stderr strings.Builder
+	if err := command(t.Context(), append([]string{"baseline", "print"}, flags...), &out, &stderr); err != nil {
+		t.Fatalf("%v\n%s", err, &stderr)
 	}
 	file := filepath.Join(t.TempDir(), "baseline.yml")
 	if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {

@@ -15,25 +15,27 @@ import (
 	"time"
 )
 
-// A release closes every handle to a source's hardware, so that its driver
-// can be unloaded or its devices reset, while metrics go on.
+// A release closes every handle to a source's hardware, so that its driver can
+// be unloaded or its devices reset. Attaching the source reopens them.
 
-// Origins of a release. A source stays released while any of them holds it.
+// Origins of a release. A source is released while at least one origin releases
+// it.
 const (
 	byRequest = "request"
 	byFile    = "file"
 )
 
-// releases are the holds in force: by source and origin, with their ends; the
-// zero time is no end.
+// releases are the current releases.
 type releases struct {
-	mu    sync.Mutex
-	holds map[string]map[string]time.Time
+	mu sync.Mutex
+	// ends are the end times by source and origin. The zero time means until
+	// attached.
+	ends map[string]map[string]time.Time
 }
 
-// hold releases a source on behalf of an origin, for d or, where d is 0, until
-// it is dropped. It returns once every handle is closed.
-func (p *program) hold(name, origin string, d time.Duration) error {
+// release releases a source for an origin, for d or, if d is 0, until it is
+// attached. It returns once every handle is closed.
+func (p *program) release(name, origin string, d time.Duration) error {
 	var until time.Time
 	if d > 0 {
 		until = time.Now().Add(d)
@@ -41,45 +43,46 @@ func (p *program) hold(name, origin string, d time.Duration) error {
 	}
 	p.releases.mu.Lock()
 	defer p.releases.mu.Unlock()
-	if p.releases.holds == nil {
-		p.releases.holds = map[string]map[string]time.Time{}
+	if p.releases.ends == nil {
+		p.releases.ends = map[string]map[string]time.Time{}
 	}
-	if p.releases.holds[name] == nil {
-		p.releases.holds[name] = map[string]time.Time{}
+	if p.releases.ends[name] == nil {
+		p.releases.ends[name] = map[string]time.Time{}
 	}
-	p.releases.holds[name][origin] = until
+	p.releases.ends[name][origin] = until
 	return p.enforce(name)
 }
 
-// drop ends the hold of an origin and returns the other that still holds the
-// source, or "".
-func (p *program) drop(name, origin string) (string, error) {
+// attach ends the release of an origin. It returns the other origin that still
+// releases the source, or "".
+func (p *program) attach(name, origin string) (string, error) {
 	p.releases.mu.Lock()
 	defer p.releases.mu.Unlock()
-	delete(p.releases.holds[name], origin)
+	delete(p.releases.ends[name], origin)
 	err := p.enforce(name)
-	for other := range p.releases.holds[name] {
+	for other := range p.releases.ends[name] {
 		return other, err
 	}
 	return "", err
 }
 
-// enforce brings the worker to what the holds say. The caller holds the lock.
+// enforce releases or attaches the worker of a source. The caller has locked
+// p.releases.mu.
 func (p *program) enforce(name string) error {
 	defer p.sampler.Wake(name)
-	holds, now := p.releases.holds[name], time.Now()
+	ends, now := p.releases.ends[name], time.Now()
 	var last time.Duration
-	for origin, until := range holds {
+	for origin, until := range ends {
 		switch {
 		case until.IsZero():
 			return p.workers[name].Release(0)
 		case until.After(now):
 			last = max(last, until.Sub(now))
 		default:
-			delete(holds, origin)
+			delete(ends, origin)
 		}
 	}
-	if len(holds) == 0 {
+	if len(ends) == 0 {
 		p.workers[name].Attach()
 		return nil
 	}
@@ -95,11 +98,11 @@ func (p *program) postRelease(w http.ResponseWriter, r *http.Request) {
 	if s := r.URL.Query().Get("for"); s != "" {
 		var err error
 		if d, err = time.ParseDuration(s); err != nil || d <= 0 {
-			http.Error(w, fmt.Sprintf("for is %q; a time such as 10m is accepted", s), http.StatusBadRequest)
+			http.Error(w, fmt.Sprintf("for is %q; a duration such as 10m is accepted", s), http.StatusBadRequest)
 			return
 		}
 	}
-	if err := p.hold(name, byRequest, d); err != nil {
+	if err := p.release(name, byRequest, d); err != nil {
 		p.log.Error("Release is not complete", "collector", name, "err", err)
 		http.Error(w, err.Error(), http.StatusGatewayTimeout)
 		return
@@ -113,7 +116,7 @@ func (p *program) postAttach(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	other, err := p.drop(name, byRequest)
+	other, err := p.attach(name, byRequest)
 	switch {
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusGatewayTimeout)
@@ -125,7 +128,8 @@ func (p *program) postAttach(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// releasable finds the source that a request names.
+// releasable returns the source that a request names. If it returns false, it
+// has answered the request with an error.
 func (p *program) releasable(w http.ResponseWriter, r *http.Request) (string, bool) {
 	if !p.flags.release {
 		http.Error(w, "release over HTTP is off; start with --web.enable-release, or use --release.directory", http.StatusForbidden)
@@ -139,11 +143,11 @@ func (p *program) releasable(w http.ResponseWriter, r *http.Request) (string, bo
 	return name, ok
 }
 
-// releasePoll is how often the release directory is looked at.
+// releasePoll is the interval at which the release directory is read.
 const releasePoll = 500 * time.Millisecond
 
-// watchReleases releases sources for which a file stands in the release
-// directory. It has no privilege to ask for: whoever may write there decides.
+// watchReleases releases the sources that have a file in the release directory.
+// Write permission on the directory is the authorization.
 func (p *program) watchReleases(ctx context.Context) {
 	seen := map[string]fileRelease{}
 	tick := time.NewTicker(releasePoll)
@@ -160,44 +164,44 @@ func (p *program) watchReleases(ctx context.Context) {
 	}
 }
 
-// fileRelease is what a release file said when it was last looked at.
+// fileRelease is the state of a release file.
 type fileRelease struct {
-	changed time.Time // of the file; zero where there is none
-	until   time.Time // zero: as long as the file stands
-	unread  bool      // it could not be looked at
+	changed time.Time // modification time; zero without a file
+	until   time.Time // end of the release; zero while the file exists
+	unread  bool      // the file could not be inspected
 }
 
-// followFile acts on what has changed of a source's release file since seen.
+// followFile applies changes of a source's release file since the state seen,
+// and returns the new state.
 func (p *program) followFile(name string, seen fileRelease) fileRelease {
 	now, err := readRelease(filepath.Join(p.flags.releaseDir, name))
 	switch {
 	case now.unread:
 		if !seen.unread {
-			p.log.Error("Release file cannot be looked at; nothing is changed", "collector", name, "err", err)
+			p.log.Error("Release file cannot be inspected; the source keeps its state", "collector", name, "err", err)
 		}
 		seen.unread = true
 		return seen
 	case now.changed.Equal(seen.changed):
 		return now
 	case now.changed.IsZero():
-		if other, err := p.drop(name, byFile); err != nil || other != "" {
-			p.log.Info("Release file is gone; source is still released", "collector", name, "by", other, "err", err)
+		if other, err := p.attach(name, byFile); err != nil || other != "" {
+			p.log.Info("Release file was removed; source is still released", "collector", name, "by", other, "err", err)
 		} else {
-			p.log.Info("Source attached: its release file is gone", "collector", name)
+			p.log.Info("Source attached: its release file was removed", "collector", name)
 		}
 		return now
 	case err != nil:
-		// Whoever made the file wants the handles closed; how long is the
-		// lesser question.
-		p.log.Error("Release file is not understood; released as long as it stands", "collector", name, "err", err)
+		// The file requests a release even if its duration is invalid.
+		p.log.Error("Release file is invalid; source is released while the file exists", "collector", name, "err", err)
 	}
 	var d time.Duration
 	if !now.until.IsZero() {
 		if d = time.Until(now.until); d <= 0 {
-			return now // an old file whose time has passed
+			return now // the release has ended before the file was read
 		}
 	}
-	if err := p.hold(name, byFile, d); err != nil {
+	if err := p.release(name, byFile, d); err != nil {
 		p.log.Error("Release is not complete", "collector", name, "err", err)
 	} else {
 		p.log.Info("Source released by file", "collector", name, "for", d)
@@ -205,8 +209,8 @@ func (p *program) followFile(name string, seen fileRelease) fileRelease {
 	return now
 }
 
-// readRelease reads a release file: empty, or a duration that counts from the
-// file's modification.
+// readRelease reads a release file. It is empty or has a duration, which starts
+// at the file's modification time.
 func readRelease(path string) (fileRelease, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -217,7 +221,7 @@ func readRelease(path string) (fileRelease, error) {
 	}
 	r := fileRelease{changed: info.ModTime()}
 	if !info.Mode().IsRegular() || info.Size() > 64 {
-		return r, fmt.Errorf("%s: a file that is empty or holds a time such as 10m is accepted", path)
+		return r, fmt.Errorf("%s: accepted is an empty file or a duration such as 10m", path)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -229,7 +233,7 @@ func readRelease(path string) (fileRelease, error) {
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d <= 0 {
-		return r, fmt.Errorf("%s: holds %q; nothing or a time such as 10m is accepted", path, s)
+		return r, fmt.Errorf("%s: %q; accepted is an empty file or a duration such as 10m", path, s)
 	}
 	r.until = r.changed.Add(d)
 	return r, nil

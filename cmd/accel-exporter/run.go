@@ -57,11 +57,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := web.Validate(*f.web.WebConfigFile); err != nil {
 		return fmt.Errorf("%s: %w", *f.web.WebConfigFile, err)
 	}
-	held, err := openPods(&f.pods, f.sources.procfs, cfg.Allocation, log)
+	allocs, err := openPods(&f.pods, f.sources.procfs, cfg.Allocation, log)
 	if err != nil {
 		return err
 	}
-	j, err := openJudges(&f.judges, f.sources.procfs, held.judge)
+	j, err := openJudges(&f.judges, f.sources.procfs, allocs.judge)
 	if err != nil {
 		return printConfigError(stderr, err)
 	}
@@ -73,12 +73,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	p := newProgram(f, cfg.Config, held, j, fields, log)
+	p := newProgram(f, cfg.Config, allocs, j, fields, log)
 	if p.alerts, err = openAlerts(f, cfg.alertmanager, p.exporter.Read, log); err != nil {
 		return printConfigError(stderr, err)
 	}
 	if sender != nil {
-		p.traces = followTraces(sender, f, held, p.sampler)
+		p.traces = followTraces(sender, f, allocs, p.sampler)
 		p.registry.MustRegister(p.traces)
 	}
 	p.addSources() // last, because sources start goroutines
@@ -162,13 +162,13 @@ type program struct {
 	showing  sync.Mutex
 }
 
-func newProgram(f *flags, cfg *config.Config, held *pods, j *judges, fields *dcgmFields, log *slog.Logger) *program {
-	p := &program{flags: f, log: log, pods: held, fields: fields, workers: map[string]*collector.Process{}, registry: prometheus.NewRegistry()}
+func newProgram(f *flags, cfg *config.Config, allocs *pods, j *judges, fields *dcgmFields, log *slog.Logger) *program {
+	p := &program{flags: f, log: log, pods: allocs, fields: fields, workers: map[string]*collector.Process{}, registry: prometheus.NewRegistry()}
 	p.config.Store(cfg)
 	p.sampler = collector.NewSampler(settings(f, cfg))
 	p.sampler.AddJudge(j.health)
 	p.sampler.AddJudge(j.allocation) // repeats the verdict of health
-	p.sampler.AddJudge(j.baseline)   // asks who holds a device
+	p.sampler.AddJudge(j.baseline)   // reads the allocations
 	p.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

@@ -127,7 +127,7 @@ func (f *sourceFlags) add(app *kingpin.Application) {
 	app.Flag("collector.fpga.transactions", "Count transactions of Intel DFL cards with their performance counters. Requires CAP_PERFMON; other programs cannot count by port meanwhile.").BoolVar(&f.transactions)
 	app.Flag("kernel-log.path", "Kernel log: /dev/kmsg, or a file in the same format, which is followed as it grows.").Default("/dev/kmsg").PlaceHolder("FILE").StringVar(&f.kernelLog)
 	app.Flag("kernel-log.fallback", "Syslog file with kernel messages, such as /var/log/kern.log, to read if the kernel log cannot be read; repeatable. None by default, since on many systems any user can write lines to it.").PlaceHolder("FILE").StringsVar(&f.kernelLogs)
-	app.Flag("nvml.library", "NVML library to load. By default searched in the folders of drivers and containers.").PlaceHolder("PATH").StringVar(&f.nvmlLibrary)
+	app.Flag("nvml.library", "NVML library to load. By default the directories of drivers and containers are searched.").PlaceHolder("PATH").StringVar(&f.nvmlLibrary)
 }
 
 // check rejects values that the configuration file would reject.
@@ -176,14 +176,14 @@ func (p *program) open(spec sourceSpec) collector.Source {
 const self = "/proc/self/exe"
 
 // work is the main function of a worker: it serves one source on its pipes
-// until they end, and then ends without calling the library, which may hang.
+// until they close, and returns without calling the library, which may hang.
 func work(name string, args []string) error {
 	for _, s := range specs {
 		if s.name != name || s.work == nil {
 			continue
 		}
 		showName()
-		tune(1) // a thread that waits in the library does not count
+		tune(1) // threads blocked in the library are not counted
 		events := make(chan collector.Event, 256)
 		src, err := s.work(args, func(e collector.Event) { events <- e })
 		if err != nil {
@@ -217,8 +217,8 @@ func leave(src collector.Source) {
 	}
 }
 
-// showName makes tools that show the short command name print the program's,
-// not "exe".
+// showName sets the command name that tools such as top display, which would be
+// "exe" otherwise.
 func showName() {
 	// Best effort: the name is informational.
 	_ = os.WriteFile("/proc/self/comm", []byte("accel-exporter"), 0)

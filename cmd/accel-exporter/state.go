@@ -12,8 +12,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
 
-// The JSON of /debug/state is for people and for support cases; it may change
-// with any release.
+// stateJSON is the response of /debug/state. It is for diagnosis and can change
+// with any version.
 type stateJSON struct {
 	Seq     uint64            `json:"seq"`
 	Time    time.Time         `json:"time"`
@@ -21,8 +21,8 @@ type stateJSON struct {
 	Devices []deviceJSON      `json:"devices"`
 	Node    []readingJSON     `json:"node"`
 	Events  []collector.Event `json:"events"`
-	// Allocation says of every device who holds it, and Kubelet and APIServer
-	// how that is known; the latter two are nil where nobody is asked.
+	// Allocation has the pods of each device. Kubelet and APIServer are the
+	// states of its sources, nil for a source that is not configured.
 	Allocation *allocation.Report `json:"allocation"`
 	Kubelet    *podmap.Status     `json:"kubelet,omitempty"`
 	APIServer  *kube.Status       `json:"api_server,omitempty"`
@@ -46,7 +46,7 @@ type deviceJSON struct {
 	KubeIDs   []string  `json:"kube_ids,omitempty"`
 	Down      string    `json:"down,omitempty"`
 	Sampled   time.Time `json:"sampled,omitzero"`
-	// Health is what the judge concluded, with its reasons.
+	// Health is the verdict with its reasons.
 	Health   *collector.Verdict  `json:"health,omitempty"`
 	Clients  []clientJSON        `json:"clients,omitempty"`
 	Accounts []collector.Account `json:"accounts,omitempty"`
@@ -65,28 +65,28 @@ type readingJSON struct {
 	Value  float64           `json:"value"`
 }
 
-// Limits of /debug/state, which is for one person at a time: a client that
-// does not read must not hold descriptors that a scrape needs.
+// Limits of the /debug endpoints: clients that do not read their response must
+// not use up the file descriptors that scrapes need.
 const (
 	maxStates    = 4
 	stateTimeout = 10 * time.Second
 )
 
-// debugState answers with the latest Snapshot.
+// debugState serves the latest Snapshot.
 func (p *program) debugState(w http.ResponseWriter, _ *http.Request) {
 	p.sendState(w, func() any { return p.stateJSON() })
 }
 
-// debugAllocations answers with who holds what.
+// debugAllocations serves the allocations of all devices.
 func (p *program) debugAllocations(w http.ResponseWriter, _ *http.Request) {
 	p.sendState(w, func() any { return p.pods.judge.Report() })
 }
 
-// debugRules answers with the rules and their alerts; with ?explain=1 each
-// alert has the series that raised it.
+// debugRules serves the rules and their alerts. With ?explain=1 each alert has
+// the series that caused it.
 func (p *program) debugRules(w http.ResponseWriter, r *http.Request) {
 	if p.alerts == nil {
-		http.Error(w, "no rules are evaluated here; start with --rules.file or --alertmanager.url", http.StatusNotFound)
+		http.Error(w, "no rules are evaluated; start with --rules.file or --alertmanager.url", http.StatusNotFound)
 		return
 	}
 	p.sendState(w, func() any {
@@ -99,7 +99,7 @@ func (p *program) debugRules(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// sendState answers with JSON, to a bounded number of clients at a time.
+// sendState serves a value as JSON to at most maxStates clients at a time.
 func (p *program) sendState(w http.ResponseWriter, state func() any) {
 	if p.states.Add(1) > maxStates {
 		p.states.Add(-1)

@@ -90,10 +90,10 @@ func openTraces(f *flags, log *slog.Logger) (*trace.Sender, error) {
 }
 
 // followTraces returns what sends the traces of all allocations.
-func followTraces(sender *trace.Sender, f *flags, held *pods, s *collector.Sampler) *trace.Follower {
-	who := &identifier{api: held.api, list: podDirs(f.pods.logs)}
+func followTraces(sender *trace.Sender, f *flags, allocs *pods, s *collector.Sampler) *trace.Follower {
+	who := &identifier{api: allocs.api, list: podDirs(f.pods.logs)}
 	return trace.Follow(sender, trace.Sources{
-		Latest: s.Latest, Next: s.Next, History: held.judge.History,
+		Latest: s.Latest, Next: s.Next, History: allocs.judge.History,
 		Identify: who.identify, Node: f.pods.nodeOrHost(),
 	})
 }
@@ -101,11 +101,11 @@ func followTraces(sender *trace.Sender, f *flags, held *pods, s *collector.Sampl
 // identifier looks up pods in the data of the API server, where it is watched,
 // else their UIDs in the names of the kubelet's directories.
 type identifier struct {
-	api     *kube.Watcher // nil where it is not watched
-	list    func() ([]string, error)
-	names   atomic.Pointer[uids]
-	listing atomic.Bool
-	asked   time.Time
+	api      *kube.Watcher // nil where it is not watched
+	list     func() ([]string, error)
+	names    atomic.Pointer[uids]
+	listing  atomic.Bool
+	listedAt time.Time
 }
 
 // uids are those of pods. The UID is "" where several pods have the name.
@@ -126,8 +126,8 @@ func (w *identifier) identify(p podmap.Pod, found time.Time) trace.Identity {
 	if names := w.names.Load(); names != nil && names.at.After(found) && names.byPod[p] != "" {
 		return trace.Identity{UID: names.byPod[p], Final: w.api == nil}
 	}
-	if now := time.Now(); now.Sub(w.asked) >= listPause && w.listing.CompareAndSwap(false, true) {
-		w.asked = now
+	if now := time.Now(); now.Sub(w.listedAt) >= listPause && w.listing.CompareAndSwap(false, true) {
+		w.listedAt = now
 		go w.listDirs(now) // a disk may hang, and identify must not block
 	}
 	return trace.Identity{}

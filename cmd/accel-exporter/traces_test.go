@@ -153,9 +153,9 @@ func TestTraceFlags(t *testing.T) {
 		"headers.yml:1: is no header (":     {"--otlp.endpoint=http://h", "--otlp.headers-file=" + headers, "--config.check"},
 		"no certificate":                    {"--otlp.endpoint=https://h", "--otlp.ca-file=" + headers, "--config.check"},
 	} {
-		var complaint strings.Builder
-		err := command(t.Context(), append(elsewhere(t, args), args...), io.Discard, &complaint)
-		if text := fmt.Sprint(&complaint, err); err == nil || !strings.Contains(text, want) || strings.Contains(text, "hunter2") {
+		var stderr strings.Builder
+		err := command(t.Context(), append(elsewhere(t, args), args...), io.Discard, &stderr)
+		if text := fmt.Sprint(&stderr, err); err == nil || !strings.Contains(text, want) || strings.Contains(text, "hunter2") {
 			t.Errorf("%q: %s", args, text)
 		}
 	}
@@ -183,13 +183,13 @@ func TestIdentifier(t *testing.T) {
 		{[]string{"ml_a_" + one, "ml_a_" + two}, trace.Identity{}},
 		{[]string{"ml_a_" + one, "ml_b_" + two}, trace.Identity{UID: one, Final: true}},
 	} {
-		w.asked = time.Time{}
+		w.listedAt = time.Time{}
 		ask(found, trace.Identity{}) // the listing runs
 		listed <- c.dirs
 		for w.listing.Load() {
 			runtime.Gosched()
 		}
-		w.asked = time.Now().Add(time.Hour) // no further listing
+		w.listedAt = time.Now().Add(time.Hour) // no further listing
 		ask(found, c.want)
 	}
 	ask(time.Now(), trace.Identity{}) // an older listing may have an earlier pod

@@ -89,8 +89,8 @@ func who(t *testing.T, args ...string) (string, error) {
 		}
 	}))
 	defer srv.Close()
-	var out, complaint strings.Builder
-	err := command(t.Context(), append([]string{"who", "--url=" + srv.URL}, args...), &out, &complaint)
+	var out, stderr strings.Builder
+	err := command(t.Context(), append([]string{"who", "--url=" + srv.URL}, args...), &out, &stderr)
 	return out.String(), err
 }
 
