@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/alertmanager/api/v2/models"
 )
 
-// fakeAlertmanager takes alerts as Alertmanager's API v2 does, and remembers the
-// latest state of each.
+// fakeAlertmanager receives alerts by Alertmanager's API v2 and keeps the latest
+// state of each.
 type fakeAlertmanager struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -28,7 +28,7 @@ func newAlertmanager(t *testing.T) *fakeAlertmanager {
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var list models.PostableAlerts
 		if r.URL.Path != "/api/v2/alerts" || json.NewDecoder(r.Body).Decode(&list) != nil {
-			http.Error(w, "no such thing", http.StatusNotFound)
+			http.Error(w, "not a list of alerts", http.StatusNotFound)
 			return
 		}
 		a.mu.Lock()
@@ -41,37 +41,37 @@ func newAlertmanager(t *testing.T) *fakeAlertmanager {
 	return a
 }
 
-// about returns the latest state of an alert, nil for one that was never sent.
+// about returns the latest state of an alert, nil if it was never sent.
 func (a *fakeAlertmanager) about(alert, device string) *models.PostableAlert {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.latest[alert+" "+device]
 }
 
-// TestPage: a fault pages Alertmanager with the pod that it hurts, without
-// waiting for the next evaluation.
-func TestPage(t *testing.T) {
+// TestAlertOnFault checks that a fault sends an alert with the affected pod,
+// without waiting for the next evaluation.
+func TestAlertOnFault(t *testing.T) {
 	t.Parallel()
 	am := newAlertmanager(t)
 	n := startPods(t, "h100-8", nil, "--alertmanager.url="+am.URL, often, "--rules.target-label=cluster=test",
-		// Nothing but an event has them evaluated, until the test asks for more.
+		// Only events trigger evaluations.
 		"--rules.interval=1h")
 	gpu := device(t, n.until(`^accel_device_up\{device="GPU-.*\} 1`, `^accel_podmap_state\{state="fresh"\} 1$`, `^accel_allocation_info\{.*pod="llm-0".*\} 1$`), "0")
 	n.sim("inject", "xid", "79", "0")
-	n.poll(func() bool { return am.about("AcceleratorLost", gpu) != nil }, func() string { return "a page of AcceleratorLost" })
-	page := am.about("AcceleratorLost", gpu)
+	n.poll(func() bool { return am.about("AcceleratorLost", gpu) != nil }, func() string { return "an alert AcceleratorLost" })
+	alert := am.about("AcceleratorLost", gpu)
 	for name, want := range map[string]string{
 		"severity": "critical", "namespace": "training", "pod": "llm-0", "job": "accel-exporter", "cluster": "test",
 	} {
-		if page.Labels[name] != want {
-			t.Errorf("label %s is %q, want %q", name, page.Labels[name], want)
+		if alert.Labels[name] != want {
+			t.Errorf("label %s is %q, want %q", name, alert.Labels[name], want)
 		}
 	}
-	if !strings.HasSuffix(page.Annotations["runbook_url"], "/AcceleratorLost.md") || page.Annotations["summary"] == "" {
-		t.Errorf("annotations are %v", page.Annotations)
+	if !strings.HasSuffix(alert.Annotations["runbook_url"], "/AcceleratorLost.md") || alert.Annotations["summary"] == "" {
+		t.Errorf("annotations are %v", alert.Annotations)
 	}
-	if time.Time(page.EndsAt).Before(time.Now()) {
-		t.Errorf("it has ended already, at %v", page.EndsAt)
+	if time.Time(alert.EndsAt).Before(time.Now()) {
+		t.Errorf("the alert is already resolved: endsAt is %v", alert.EndsAt)
 	}
 
 	var out, stderr strings.Builder
@@ -85,8 +85,9 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestPageEnds: an alert resolves when the fault is gone, at once too.
-func TestPageEnds(t *testing.T) {
+// TestAlertResolves checks that an alert resolves when the fault ends, without
+// waiting for the next evaluation.
+func TestAlertResolves(t *testing.T) {
 	t.Parallel()
 	am := newAlertmanager(t)
 	file := filepath.Join(t.TempDir(), "mine.yaml")
@@ -108,8 +109,8 @@ func TestPageEnds(t *testing.T) {
 	}, func() string { return "its end" })
 }
 
-// TestRuleFiles: rule files are taken whole or not at all, at the start and
-// later.
+// TestRuleFiles checks that a reload applies valid rule files and rejects
+// invalid ones completely.
 func TestRuleFiles(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "mine.yaml")
@@ -136,11 +137,11 @@ func TestRuleFiles(t *testing.T) {
 	n.poll(firing("First"), func() string { return "the alert First" })
 	write("groups:\n  - name: mine\n    rules:\n      - alert: Second\n        exprs: up\n")
 	if code, body := n.post("/-/reload"); code == 200 || !strings.Contains(body, file+":5:") || !strings.Contains(body, "exprs") {
-		t.Errorf("reload of a wrong rule file: %d %s", code, body)
+		t.Errorf("reload of an invalid rule file: %d %s", code, body)
 	}
 	n.until(`^accel_config_last_reload_successful 0$`)
 	if !firing("First")() {
-		t.Error("the rules before are not in force any more")
+		t.Error("the previous rules are not evaluated any more")
 	}
 	write(fmt.Sprintf(good, "Second"))
 	if code, body := n.post("/-/reload"); code != 200 {
@@ -148,11 +149,11 @@ func TestRuleFiles(t *testing.T) {
 	}
 	n.poll(firing("Second"), func() string { return "the alert Second" })
 	if firing("First")() {
-		t.Error("the alert First is still there")
+		t.Error("the alert First still exists")
 	}
 }
 
-// TestNoRules: nothing is evaluated unless that was asked for.
+// TestNoRules checks that no rules are evaluated by default.
 func TestNoRules(t *testing.T) {
 	t.Parallel()
 	n := start(t, "no-driver", nil)
@@ -162,14 +163,14 @@ func TestNoRules(t *testing.T) {
 	n.until(`!^accel_rules_`, `!^accel_alertmanager_`)
 }
 
-// TestAlertmanagerSettings: mistakes in them are reported before anything
-// starts, and a file that turns wrong changes nothing.
+// TestAlertmanagerSettings checks that invalid settings prevent the start, and
+// that a reload rejects them.
 func TestAlertmanagerSettings(t *testing.T) {
 	t.Parallel()
 	var stderr strings.Builder
 	err := run(t.Context(), []string{"--alertmanager.url=http://user:secret@host:9093"}, &stderr, &stderr)
 	if err == nil || strings.Contains(err.Error()+stderr.String(), "secret") {
-		t.Errorf("an address with a password: %v %s", err, &stderr)
+		t.Errorf("URL with a password: %v %s", err, &stderr)
 	}
 	am := newAlertmanager(t)
 	file := filepath.Join(t.TempDir(), "accel.yml")
@@ -181,7 +182,7 @@ func TestAlertmanagerSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, body := n.post("/-/reload"); code == 200 || !strings.Contains(body, "/nonexistent/ca.pem") {
-		t.Errorf("reload with certificates that are not there: %d %s", code, body)
+		t.Errorf("reload with a missing CA file: %d %s", code, body)
 	}
 	n.until(`^accel_config_last_reload_successful 0$`)
 }

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// BenchmarkMemory starts the stripped program on the eight-GPU scenario and
-// reads the memory of exporter and worker from the kernel: the proportional
-// set size and the anonymous memory, after the first hundred operations and
-// after the last. -benchtime=10000x shows whether it is flat.
+// BenchmarkMemory starts the stripped program on the eight-GPU scenario. It
+// reports the proportional set size and the anonymous memory of exporter and
+// worker, after the first hundred operations and after the last. Run it with
+// -benchtime=10000x to see whether memory grows.
 func BenchmarkMemory(b *testing.B) {
 	binary := filepath.Join(simulator(b), "accel-exporter")
 	if out, err := exec.Command("make", "-s", "-C", "../..", "build", "BIN="+binary).CombinedOutput(); err != nil {
@@ -42,7 +42,7 @@ func BenchmarkMemory(b *testing.B) {
 	} {
 		b.Run(bm.name, func(b *testing.B) {
 			n, cmd := startProgram(b, binary, "--config.file="+config, "--web.enable-lifecycle")
-			// Not by the page: one server asks for one format.
+			// A scrape here would add a second format to the exporter's memory.
 			n.poll(func() bool { code, _ := n.get("/-/ready"); return code == 200 }, func() string { return "readiness" })
 			for range 100 {
 				bm.op(n)
@@ -62,8 +62,8 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// pace is the time between two operations: ten scrapes a second are ten times
-// what a server asks for, and what no server requests is not measured.
+// pace is the time between two operations. It is short for a scrape interval,
+// but lets the exporter idle between scrapes.
 const pace = 100 * time.Millisecond
 
 // startProgram runs a built exporter as a process of its own.
@@ -86,7 +86,7 @@ func startProgram(b *testing.B, binary string, args ...string) (*node, *exec.Cmd
 	return n, cmd
 }
 
-// scrape asks as Prometheus does and reads the answer as it comes.
+// scrape requests the metrics with the headers of Prometheus and discards them.
 func (n *node) scrape() {
 	req, err := http.NewRequest(http.MethodGet, n.url+"/metrics", nil)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/golden"
 )
 
-// compatLines are the families of dcgm-exporter and their HELP and TYPE lines.
+// compatLines matches series of dcgm-exporter's families and their HELP and TYPE
+// lines.
 var compatLines = regexp.MustCompile(`^(# (HELP|TYPE) )?(DCGM_|accel_compat_)`)
 
 func compatPage(page string) string {
@@ -35,9 +36,9 @@ func counterFile(t *testing.T, rows ...string) string {
 	return file
 }
 
-// TestGoldenCompat compares dcgm-exporter's page of a node with whole GPUs,
-// with one cut by MIG, and with one that two pods share: of its own fields, and
-// of those that a user asks for.
+// TestGoldenCompat compares the families of dcgm-exporter with golden pages, for
+// the default fields and for a counters file. The node has whole GPUs, a GPU
+// with MIG devices, and a GPU that two pods share.
 func TestGoldenCompat(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
@@ -53,7 +54,7 @@ func TestGoldenCompat(t *testing.T) {
 	}
 }
 
-// TestCompatIsOff: without the flag there is nothing of it.
+// TestCompatIsOff checks that the families are not served without the flag.
 func TestCompatIsOff(t *testing.T) {
 	t.Parallel()
 	n := start(t, scenario, []string{"--frozen=600"})
@@ -62,8 +63,8 @@ func TestCompatIsOff(t *testing.T) {
 	}
 }
 
-// TestCompatArguments: a command line of dcgm-exporter's starts the exporter,
-// and what has no meaning is logged once.
+// TestCompatArguments checks that the exporter starts with flags of
+// dcgm-exporter, and logs each flag without effect once.
 func TestCompatArguments(t *testing.T) {
 	t.Parallel()
 	file := counterFile(t, "DCGM_FI_DEV_GPU_TEMP, gauge, Heat", "DCGM_FI_DEV_VGPU_LICENSE_STATUS, gauge, License", "DCGM_FI_DEV_SERIAL, label, Serial")
@@ -85,14 +86,14 @@ func TestCompatArguments(t *testing.T) {
 	}
 }
 
-// TestFieldsReload: other rows come into force while the page is scraped, a
-// file that is wrong does not, and is reported by line and column.
+// TestFieldsReload checks that a changed counters file is applied while the page
+// is scraped, and that an invalid file is rejected with line and column.
 func TestFieldsReload(t *testing.T) {
 	t.Parallel()
 	file := counterFile(t, "DCGM_FI_DEV_GPU_TEMP, gauge, Heat")
 	n := start(t, scenario, nil, "--compat.dcgm-exporter", "--dcgm.fields="+file, "--web.enable-lifecycle")
 	n.until(`^DCGM_FI_DEV_GPU_TEMP\{`, `!^DCGM_FI_DEV_SM_CLOCK\{`)
-	// Scrapes go on for as long as rows change, and no page is torn.
+	// Each page has either the old rows or the new ones.
 	stop, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
 		for {
@@ -126,7 +127,7 @@ func TestFieldsReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, body := n.post("/-/reload"); code == 200 || !strings.Contains(body, `counters.csv:2:1: field "DCGM_FI_DEV_SM_CLCK"`) {
-		t.Errorf("reload of a wrong file: %d %s", code, body)
+		t.Errorf("reload of an invalid file: %d %s", code, body)
 	}
 	n.until(`^accel_config_last_reload_successful 0$`, `^DCGM_FI_DEV_GPU_TEMP\{`, `!^DCGM_FI_DEV_SM_CLOCK\{`)
 	// A change is detected without a request.
@@ -136,8 +137,9 @@ func TestFieldsReload(t *testing.T) {
 	n.until(`^accel_config_last_reload_successful 1$`, `^DCGM_FI_DEV_POWER_USAGE\{`, `!^DCGM_FI_DEV_GPU_TEMP\{`)
 }
 
-// TestCompatFlagsRefused: what cannot have an effect, or is no expression.
-func TestCompatFlagsRefused(t *testing.T) {
+// TestInvalidCompatFlags checks the errors of flags with an invalid value or
+// without a flag that they require.
+func TestInvalidCompatFlags(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--compat.pod-uid":                       "need --kubernetes.pods",
 		"--compat.pod-label=app":                 "need --kubernetes.pods",
@@ -152,9 +154,9 @@ func TestCompatFlagsRefused(t *testing.T) {
 	}
 }
 
-// TestFieldsFileRefused: the exporter does not start with a counters file that
-// is wrong, and --config.check reports it too.
-func TestFieldsFileRefused(t *testing.T) {
+// TestInvalidFieldsFile checks that the exporter does not start with an invalid
+// counters file, and that --config.check reports it too.
+func TestInvalidFieldsFile(t *testing.T) {
 	file := counterFile(t, "DCGM_FI_DEV_GPU_TEMP; gauge; Heat")
 	for _, args := range [][]string{{"--dcgm.fields=" + file}, {"--config.check", "--dcgm.fields=" + file}} {
 		var out, stderr strings.Builder
@@ -165,9 +167,9 @@ func TestFieldsFileRefused(t *testing.T) {
 	}
 }
 
-// TestCompatOfDCGM: where DCGM is asked, what it alone knows is shown under
-// its names: fields that nothing else measures, switches and their links, CPUs
-// and their cores. A row that the file gains is asked for.
+// TestCompatOfDCGM checks the values that only DCGM has: fields without another
+// source, switches and their links, CPUs and their cores. A row that is added to
+// the file is read from DCGM.
 func TestCompatOfDCGM(t *testing.T) {
 	t.Parallel()
 	for scenario, want := range map[string][]string{

@@ -11,7 +11,7 @@ import (
 
 const on = "--" + compatFlag
 
-// environment looks variables up in a list of NAME=VALUE.
+// environment returns a lookup function for a list of NAME=VALUE.
 func environment(list ...string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
 		for _, v := range list {
@@ -23,16 +23,16 @@ func environment(list ...string) func(string) (string, bool) {
 	}
 }
 
-func nowhere(string) bool    { return false }
-func everywhere(string) bool { return true }
+func noFile(string) bool  { return false }
+func anyFile(string) bool { return true }
 
-// TestArgumentsOfDCGMExporter goes through that exporter's flags row by row:
-// what each of them becomes here, and what is reported of one that becomes nothing.
+// TestArgumentsOfDCGMExporter checks the translation of each flag and variable,
+// and the reason that is reported for one without effect.
 func TestArgumentsOfDCGMExporter(t *testing.T) {
 	for _, c := range []struct {
 		args, env []string
-		want      []string // beside on
-		ignored   []string // the beginnings
+		want      []string // without on
+		ignored   []string // prefixes
 	}{
 		{args: []string{"-f", "/x.csv"}, want: []string{"--dcgm.fields=/x.csv"}},
 		{args: []string{"--collectors=/x.csv"}, want: []string{"--dcgm.fields=/x.csv"}},
@@ -97,7 +97,7 @@ func TestArgumentsOfDCGMExporter(t *testing.T) {
 		{args: []string{"--container-labels", "--container-runtime-socket=/x"}, ignored: []string{"--container-labels: ", "--container-runtime-socket: "}},
 		{args: []string{"--config.file", "/own.yml", "--log.level=warn", "--debug"}, want: []string{"--config.file", "/own.yml", "--log.level=warn"}},
 	} {
-		got, ignored, err := fromDCGMExporter(append([]string{on}, c.args...), environment(c.env...), nowhere)
+		got, ignored, err := fromDCGMExporter(append([]string{on}, c.args...), environment(c.env...), noFile)
 		if err != nil {
 			t.Errorf("%q %q: %v", c.args, c.env, err)
 			continue
@@ -117,19 +117,19 @@ func TestArgumentsOfDCGMExporter(t *testing.T) {
 	}
 }
 
-// TestShippedFileThatIsThere: at the place of dcgm-exporter's own file is what
-// a chart has mounted there.
-func TestShippedFileThatIsThere(t *testing.T) {
-	got, _, err := fromDCGMExporter([]string{on, "-f", shipped[0]}, environment(), everywhere)
+// TestShippedFileExists checks that a file mounted at the path of
+// dcgm-exporter's own file is used.
+func TestShippedFileExists(t *testing.T) {
+	got, _, err := fromDCGMExporter([]string{on, "-f", shipped[0]}, environment(), anyFile)
 	if err != nil || !slices.Equal(got, []string{on, "--dcgm.fields=" + shipped[0]}) {
 		t.Errorf("%q %v", got, err)
 	}
 }
 
-// TestArgumentsThatAreWrong are all reported at once.
-func TestArgumentsThatAreWrong(t *testing.T) {
+// TestInvalidArguments checks that all invalid arguments are reported at once.
+func TestInvalidArguments(t *testing.T) {
 	_, _, err := fromDCGMExporter([]string{on, "-c", "0.5", "--kubernetes=maybe", "--log-format=xml", "-f"},
-		environment("DCGM_EXPORTER_DEBUG=2", "DCGM_EXPORTER_INTERVAL="), nowhere)
+		environment("DCGM_EXPORTER_DEBUG=2", "DCGM_EXPORTER_INTERVAL="), noFile)
 	want := `-c is "0.5"; milliseconds from 100 to 600000 are accepted
 --kubernetes is "maybe"; true or false is accepted
 --log-format is "xml"; text or json is accepted
@@ -140,22 +140,22 @@ DCGM_EXPORTER_DEBUG is "2"; true or false is accepted`
 	}
 }
 
-// TestArgumentsOfOthers: without the flag nothing of it applies.
-func TestArgumentsOfOthers(t *testing.T) {
+// TestArgumentsWithoutCompat checks that nothing is translated without the flag.
+func TestArgumentsWithoutCompat(t *testing.T) {
 	env := environment("DCGM_EXPORTER_LISTEN=:9400", "DCGM_EXPORTER_DEBUG=nonsense")
 	for _, args := range [][]string{
 		nil, {"-f", "x"}, {"--web.listen-address=:1", "-k"}, {"--no-" + compatFlag, "-k"}, {on, "--no-" + compatFlag, "-k"}, {on + "=false"}, {"--", on, "-k"},
 	} {
-		got, ignored, err := fromDCGMExporter(args, env, everywhere)
+		got, ignored, err := fromDCGMExporter(args, env, anyFile)
 		if err != nil || ignored != nil || !slices.Equal(got, args) {
 			t.Errorf("%q became %q, %q, %v", args, got, ignored, err)
 		}
 	}
 }
 
-// TestAnyArguments: whatever stands on a command line, what is this exporter's
-// own stays on it in its order, and nothing of dcgm-exporter's does.
-func TestAnyArguments(t *testing.T) {
+// TestRandomArguments checks, for random command lines, that flags of this
+// exporter are kept in their order and flags of dcgm-exporter are removed.
+func TestRandomArguments(t *testing.T) {
 	pool := []string{
 		"-f", "-f=", "--collectors=a=b", "-k", "--kubernetes=false", "-k=", "--rbmn", "-c", "-c=5000", "--log-format", "json", "-r", ":1", "-r=:2", "-x",
 		"--debug", "--config.file", "/x", "--log.level=warn", "-", "--", "=", "--=x", "---f", "", "x", "--web.enable-lifecycle", "-h", on,
@@ -176,7 +176,7 @@ func TestAnyArguments(t *testing.T) {
 				i++ // its value
 			}
 		}
-		got, _, err := fromDCGMExporter(args, environment(), nowhere)
+		got, _, err := fromDCGMExporter(args, environment(), noFile)
 		if err != nil {
 			continue
 		}

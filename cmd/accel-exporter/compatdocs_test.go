@@ -11,8 +11,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/golden"
 )
 
-// TestGoldenMigrationFlags: the table of dcgm-exporter's flags in the manual is
-// that of the program.
+// TestGoldenMigrationFlags compares the table of dcgm-exporter's flags in the
+// documentation with foreignFlags.
 func TestGoldenMigrationFlags(t *testing.T) {
 	const path = "../../docs/migrating-from-dcgm-exporter.md"
 	data, err := os.ReadFile(path)
@@ -27,8 +27,7 @@ func TestGoldenMigrationFlags(t *testing.T) {
 	golden.Compare(t, path, strings.Replace(string(data), m[0], m[1]+flagTable(t)+m[2], 1))
 }
 
-// flagTable shows each flag with what it becomes for a value that has
-// something.
+// flagTable returns a table of the flags with the translation of an example.
 func flagTable(t *testing.T) string {
 	examples := map[string]string{"collect-interval": "5000", "log-format": "json", "collectors": "FILE"}
 	var b strings.Builder
@@ -62,12 +61,12 @@ func meaning(t *testing.T, f *foreignFlag, example string) string {
 	case value == "":
 		value = "VALUE"
 	}
-	c := &translation{exists: everywhere}
+	c := &translation{exists: anyFile}
 	flags, err := f.to(c, value)
 	if err != nil {
 		t.Fatal(f.name, err)
 	}
-	flags = slices.Concat(flags, c.allowed) // they are the table's own
+	flags = slices.Concat(flags, c.allowed) // a copy, which is modified below
 	for i := range flags {
 		flags[i] = "`" + flags[i] + "`"
 	}

@@ -28,8 +28,9 @@ func startDCGM(t testing.TB, scenario string, simFlags []string, args ...string)
 	return startOnDCGM(t, state, append(flags, args...)...)
 }
 
-// startOnDCGM starts it on the node at a state file. The loader finds libdcgm, and
-// libdcgm the state, by the environment, so the exporter has its own process.
+// startOnDCGM starts an exporter on the node at a state file. The loader finds
+// libdcgm, and libdcgm finds the state, by environment variables. The exporter
+// therefore runs in its own process.
 func startOnDCGM(t testing.TB, state string, args ...string) *node {
 	t.Helper()
 	dir := simulator(t)
@@ -47,8 +48,8 @@ func startOnDCGM(t testing.TB, state string, args ...string) *node {
 
 const dcgmUp = `^accel_source_up\{reason="",source="dcgm"\} 1$`
 
-// TestDCGMGolden is what DCGM adds to the page of eight H100s: nothing that
-// NVML exports.
+// TestDCGMGolden compares the series that DCGM adds to the page of eight H100s.
+// None of them is also exported from NVML.
 func TestDCGMGolden(t *testing.T) {
 	t.Parallel()
 	n := startDCGM(t, scenario, []string{"--frozen=600"}, "--dcgm.embedded", "--dcgm.health-interval=1h", "--config.file="+fieldsConfig(t))
@@ -62,6 +63,7 @@ func TestDCGMGolden(t *testing.T) {
 	golden.Compare(t, filepath.Join("testdata", "golden", "dcgm", scenario+".metrics"), added.String())
 }
 
+// fieldsConfig writes a configuration file with three DCGM fields.
 func fieldsConfig(t testing.TB) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "accel.yml")
@@ -72,9 +74,9 @@ func fieldsConfig(t testing.TB) string {
 	return file
 }
 
-// TestDCGMProfilingAuto: A100s, whose driver has no profiling counters, have
-// those of DCGM where it is asked, on the devices that NVML knows; H100s have
-// their driver's, and nothing is asked of DCGM.
+// TestDCGMProfilingAuto checks that profiling counters of A100s, whose driver has
+// none, come from DCGM, on the devices that NVML reports. Those of H100s come
+// from the driver.
 func TestDCGMProfilingAuto(t *testing.T) {
 	t.Parallel()
 	t.Run("a100", func(t *testing.T) {
@@ -91,8 +93,8 @@ func TestDCGMProfilingAuto(t *testing.T) {
 	})
 }
 
-// TestDCGMProfiling: where NVML has no profiling counters, those of DCGM are
-// on the devices that NVML knows, MIG devices among them.
+// TestDCGMProfiling checks that DCGM's profiling counters are on the devices
+// that NVML reports, including MIG devices, if NVML has no profiling counters.
 func TestDCGMProfiling(t *testing.T) {
 	t.Parallel()
 	state, args := compile(t, scenario)
@@ -108,27 +110,27 @@ func TestDCGMProfiling(t *testing.T) {
 		`^accel_activity_ratio\{device="MIG-[^/]*",parent=".*",unit="sm"\} `, `^accel_dcgm_profiling_up\{device="`+gpu+`",reason=""\} 1$`)
 }
 
-// TestDCGMPartitions: MIG devices that NVML and DCGM know are there once, by
-// the name that NVML has for them, and no series comes from both.
+// TestDCGMPartitions checks that a MIG device that NVML and DCGM report is
+// exported once, by its NVML name, and that no series is duplicated.
 func TestDCGMPartitions(t *testing.T) {
 	t.Parallel()
 	n := startDCGM(t, scenario, nil, "--dcgm.embedded", "--dcgm.profiling=on")
 	page := n.until(`^accel_dcgm_profiling_up\{device="MIG-.*,reason=""\} 1`, `^accel_power_watts\{device="GPU-`)
 	if m := regexp.MustCompile(`(?m)^.*device="(MIG-GPU-|GPU-[^"]*/).*$`).FindString(page); m != "" {
-		t.Errorf("a MIG device goes by its place: %s", m)
+		t.Errorf("a MIG device is named by its GPU and position: %s", m)
 	}
 	seen := map[string]bool{}
 	for line := range strings.Lines(page) {
 		series, _, found := strings.Cut(line, "} ")
 		if found && strings.HasPrefix(line, "accel_") && seen[series] {
-			t.Errorf("twice on the page: %s", series)
+			t.Errorf("duplicate series: %s", series)
 		}
 		seen[series] = true
 	}
 }
 
-// TestDCGMFails: whatever becomes of DCGM costs what it alone gives. NVML's
-// worker is the same all along, and counters go on.
+// TestDCGMFails checks that a failure of DCGM removes only the gauges of DCGM.
+// The worker of NVML is not restarted, and counters are kept.
 func TestDCGMFails(t *testing.T) {
 	t.Parallel()
 	n := startDCGM(t, scenario, nil, "--dcgm.address=localhost:5555", "--collector.dcgm.timeout=1s", "--web.enable-release", "--config.file="+fieldsConfig(t))
@@ -144,7 +146,7 @@ func TestDCGMFails(t *testing.T) {
 		restarts string
 	}{
 		{
-			"host engine goes", func() { n.sim("inject", "dcgm-engine", "down") },
+			"host engine stops", func() { n.sim("inject", "dcgm-engine", "down") },
 			[]string{`^accel_source_up\{reason="host_engine",source="dcgm"\} 0$`},
 			func() { n.sim("inject", "dcgm-engine", "up") }, "",
 		},
@@ -176,15 +178,15 @@ func TestDCGMFails(t *testing.T) {
 			}
 			n.until(after...)
 			if now := n.worker(); now != nvidia {
-				t.Errorf("NVML's worker was %d and is %d", nvidia, now)
+				t.Errorf("the NVML worker changed from %d to %d", nvidia, now)
 			}
 		})
 	}
 	n.t = t
 }
 
-// TestDCGMFieldsFile: a counters file is in force as soon as it changes, and one
-// that is wrong changes nothing.
+// TestDCGMFieldsFile checks that a changed counters file is applied, and that an
+// invalid one is rejected.
 func TestDCGMFieldsFile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "counters.csv")
@@ -206,8 +208,9 @@ func TestDCGMFieldsFile(t *testing.T) {
 	n.until(`^accel_config_last_reload_successful 1$`, "!"+temperature, power)
 }
 
-// TestXidOfThreeWitnesses: NVML, the kernel log and DCGM report one fault.
-func TestXidOfThreeWitnesses(t *testing.T) {
+// TestXidFromThreeSources checks that an Xid that NVML, the kernel log and DCGM
+// report is counted once.
+func TestXidFromThreeSources(t *testing.T) {
 	t.Parallel()
 	n := startDCGM(t, scenario, nil, "--dcgm.embedded")
 	gpu := device(t, n.until(dcgmUp, `^accel_device_up\{.*\} 1`, `^accel_source_up\{reason="",source="kernellog"\} 1`, eventsWatched), "0")
@@ -217,7 +220,7 @@ func TestXidOfThreeWitnesses(t *testing.T) {
 		`^accel_gpu_xid_errors_total\{device="`+gpu+`",xid="79"\} 1$`)
 }
 
-// TestDCGMFlags: DCGM is asked for by one flag, and by one only.
+// TestDCGMFlags checks the errors of invalid flags, and the worker's arguments.
 func TestDCGMFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"--dcgm.address=localhost:5555 --dcgm.embedded": "--dcgm.address and --dcgm.embedded are both set",
@@ -245,13 +248,12 @@ func TestDCGMFlags(t *testing.T) {
 		}
 	}
 	if _, err := workDCGM(strings.Fields(got), nil); err != nil {
-		t.Errorf("the worker refuses %s: %v", got, err)
+		t.Errorf("the worker rejects %s: %v", got, err)
 	}
 }
 
-// TestDCGMProcesses: by choice, what processes of each pod did while they ran
-// is exported for two pods that share a GPU, by pod and after their end too. It goes
-// on across a crash of libdcgm.
+// TestDCGMProcesses checks the accounting of processes for two pods that share a
+// GPU: by pod, after a process has ended, and after a crash of libdcgm.
 func TestDCGMProcesses(t *testing.T) {
 	t.Parallel()
 	state, flags := compile(t, scenario)

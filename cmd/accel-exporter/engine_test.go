@@ -20,8 +20,8 @@ func mine(t *testing.T, expr string) string {
 	return file
 }
 
-// TestBadRule checks that a rule that reads too many samples fails alone: the
-// other rules page, and the exporter serves.
+// TestBadRule checks that a rule that reads too many samples fails alone: other
+// rules send alerts, and the exporter serves metrics.
 func TestBadRule(t *testing.T) {
 	am := newAlertmanager(t)
 	n := start(t, "no-driver", nil, "--alertmanager.url="+am.URL, "--rules.interval=1h",
@@ -35,8 +35,8 @@ func TestBadRule(t *testing.T) {
 	}
 }
 
-// TestCheckAll checks that --config.check names the mistakes of every section
-// of a file in the order of its lines.
+// TestCheckAll checks that --config.check reports the mistakes of all sections
+// of a file in line order.
 func TestCheckAll(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "accel.yml")
 	text := "alertmanager:\n  queue_size: 0\ncollect:\n  interval: soon\n"

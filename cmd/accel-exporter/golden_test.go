@@ -12,18 +12,18 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/golden"
 )
 
-// volatile are the families whose values differ from run to run. Their series
-// stay in the golden files, without the value.
+// volatile matches the families whose values differ from run to run. The golden
+// files have their series without the value.
 var volatile = regexp.MustCompile(`^(go_|process_|promhttp_|accel_exporter_build_info|accel_source_round_duration_seconds|accel_source_rounds_total|accel_source_rejected_values_total|accel_native_call_errors_total|\S*_timestamp_seconds\b)`)
 
-// hidden are the families that even as series belong to the build and the
-// moment, not to the scenario.
+// hidden matches the families whose series depend on the build or the process
+// instead of the scenario. The golden files do not have them.
 var hidden = regexp.MustCompile(`^(# (HELP|TYPE) )?(go_|process_|promhttp_|accel_exporter_build_info)`)
 
-// ownLog is the test's own copy of a kernel log.
+// ownLog matches the path of the test's copy of a kernel log.
 var ownLog = regexp.MustCompile(`path="[^"]*/state\.kmsg"`)
 
-// normalise makes a page comparable.
+// normalise removes the parts of a page that differ from run to run.
 func normalise(page string) string {
 	page = ownLog.ReplaceAllString(page, `path="LOG"`)
 	var b strings.Builder
@@ -39,8 +39,8 @@ func normalise(page string) string {
 	return b.String()
 }
 
-// TestGolden plays every scenario with its clock stopped and compares the
-// page the exporter serves, worker and all, with the one on record.
+// TestGolden runs the exporter with its worker on every scenario, with a stopped
+// clock, and compares the metrics page with the golden file.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	scenarios, err := filepath.Glob("../../fixtures/scenarios/*.yaml")
@@ -52,7 +52,6 @@ func TestGolden(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := start(t, name, []string{"--frozen=600"}, "--health.catalogue="+patient(t))
-			// The first round has no window yet for what needs two samples.
 			page := settle(n)
 			lint(t, page)
 			golden.Compare(t, filepath.Join("testdata", "golden", name+".metrics"), normalise(page))
@@ -60,8 +59,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// patient writes a change of the catalogue by which no reason appears while a
-// slow machine settles: the golden pages are of a node's first seconds.
+// patient writes a catalogue with a long wait for pci_not_responding. The golden
+// pages show a node's first seconds, and a slow machine takes longer.
 func patient(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "catalogue.yml")
@@ -71,9 +70,9 @@ func patient(t *testing.T) string {
 	return file
 }
 
-// lint checks names, help texts and types by promlint, and that no series is
-// there twice. promlint compares each series with every other one of its family
-// by reflection, so it gets one series per family.
+// lint checks names, help texts and types with promlint, and that no series is
+// duplicated. promlint compares all series of a family pairwise by reflection,
+// so it gets one series per family.
 func lint(t *testing.T, page string) {
 	t.Helper()
 	var families strings.Builder
@@ -85,7 +84,7 @@ func lint(t *testing.T, page string) {
 		}
 		one := line[:strings.LastIndexByte(line, ' ')]
 		if series[one] {
-			t.Errorf("twice on the page: %s", one)
+			t.Errorf("duplicate series: %s", one)
 		}
 		series[one] = true
 		if name, _, _ := strings.Cut(one, "{"); !names[name] {
@@ -104,8 +103,8 @@ func lint(t *testing.T, page string) {
 	}
 }
 
-// settle returns the page once it no longer changes: what needs two samples
-// or a window has come, or is known not to.
+// settle returns the page once it no longer changes: values that need two
+// samples or a window are present or will not appear.
 func settle(n *node) string {
 	n.poll(func() bool { code, _ := n.get("/-/ready"); return code == 200 }, func() string { return "readiness" })
 	var page string
@@ -122,9 +121,9 @@ func settle(n *node) string {
 	return page
 }
 
-// settledAfter is how many rounds it takes until a node whose clock stands
-// still shows all it has.
+// settledAfter is the number of rounds after which the page of a node with a
+// stopped clock is complete.
 const settledAfter = 6
 
-// roundsMade matches the number of rounds of a source that has had any.
+// roundsMade matches the round counter of the source nvidia if it is not 0.
 var roundsMade = regexp.MustCompile(`(?m)^accel_source_rounds_total\{outcome="(ok|partial)",source="nvidia"\} [1-9]\d*$`)

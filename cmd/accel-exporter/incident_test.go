@@ -39,8 +39,8 @@ func value(t testing.TB, page, series string) float64 {
 	return v
 }
 
-// TestWorkerEnds ends the worker in every way a library can end a process.
-// The page goes on: counters stay, and gauges are back with the next worker.
+// TestWorkerEnds ends the worker in every way a library can end a process, and
+// checks that counters are kept and that the next worker restores the gauges.
 func TestWorkerEnds(t *testing.T) {
 	t.Parallel()
 	n := start(t, scenario, nil)
@@ -94,22 +94,23 @@ func (n *node) worker() int {
 	return pid
 }
 
-// TestGaugesGoCountersStay lets one GPU fall off the bus.
+// TestGaugesGoCountersStay loses one GPU and checks that its counters are kept,
+// its gauges are absent, and other GPUs are not affected.
 func TestGaugesGoCountersStay(t *testing.T) {
 	t.Parallel()
 	n := start(t, scenario, nil)
 	page := n.until(`^accel_device_up\{.*\} 1`)
 	lost, other := device(t, page, "2"), device(t, page, "3")
 	n.sim("inject", "lost", "2")
-	page = n.until(`^accel_device_up\{device="`+lost+`",reason="lost"\} 0$`, `!^accel_temperature_celsius\{device="`+lost,
+	n.until(`^accel_device_up\{device="`+lost+`",reason="lost"\} 0$`, `!^accel_temperature_celsius\{device="`+lost,
 		`^accel_energy_joules_total\{device="`+lost+`"\}`, `^accel_device_info\{.*device="`+lost,
 		`^accel_temperature_celsius\{device="`+other, `^accel_native_call_errors_total\{.*code="gpu_is_lost"`)
-	_ = page
 	n.sim("clear", "2")
 	n.until(`^accel_device_up\{device="`+lost+`",reason=""\} 1$`, `^accel_temperature_celsius\{device="`+lost)
 }
 
-// TestHungDevice blocks every call to one GPU: the others go on.
+// TestHungDevice blocks every call to one GPU and checks that the other GPUs are
+// sampled.
 func TestHungDevice(t *testing.T) {
 	t.Parallel()
 	n := start(t, scenario, nil, "--collector.nvidia.timeout=1s")
@@ -153,7 +154,7 @@ func TestMIGReshape(t *testing.T) {
 	n.until(`!parent="`+gpu+`"`, `^accel_mig_mode_enabled\{device="`+gpu+`",when="current"\} 0$`)
 }
 
-// TestDriverReload takes the driver away and brings another version.
+// TestDriverReload replaces the driver by another version.
 func TestDriverReload(t *testing.T) {
 	t.Parallel()
 	n := start(t, scenario, nil)
@@ -164,7 +165,7 @@ func TestDriverReload(t *testing.T) {
 	n.until(`^accel_source_up\{reason="version_mismatch",source="nvidia"\} 0$`, `!^accel_power_watts`, `!^accel_device_up`, `^accel_energy_joules_total\{device="`+gpu)
 }
 
-// TestRelease closes and opens the hardware by request and by file.
+// TestRelease releases and attaches a source by request and by file.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -190,7 +191,7 @@ func TestRelease(t *testing.T) {
 	n.until(attached...)
 
 	if code, _ := n.post("/-/release?source=nvidia&for=1ms"); code != 200 {
-		t.Fatal("release for a time was refused")
+		t.Fatal("release with a duration was rejected")
 	}
 	n.until(attached...)
 
@@ -224,8 +225,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestReleaseShowsAtOnce releases a source that is sampled seldom: what the
-// answer reports is on the page at once, without waiting for the interval.
+// TestReleaseShowsAtOnce checks that the release of a source with a long
+// sampling interval is on the page without waiting for the next sample.
 func TestReleaseShowsAtOnce(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "accel.yaml")
@@ -253,7 +254,7 @@ func TestReleaseShowsAtOnce(t *testing.T) {
 	n.until(`^accel_source_rounds_total\{outcome="ok",source="nvidia"\} ([5-9]|\d\d)`)
 }
 
-// TestNoOrphan kills the exporter in a way it cannot notice.
+// TestNoOrphan kills the exporter with SIGKILL and checks that its worker ends.
 func TestNoOrphan(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, fault string }{{"idle", ""}, {"hung", "hang"}} {
@@ -275,8 +276,7 @@ func TestNoOrphan(t *testing.T) {
 	}
 }
 
-// gone reports whether a process has ended; one that only waits to be
-// reaped has.
+// gone reports whether a process has ended; zombies have.
 func gone(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -286,7 +286,8 @@ func gone(pid int) bool {
 	return strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
 }
 
-// TestReload edits the configuration rightly and wrongly.
+// TestReload checks reloads of valid, invalid, removed and mounted configuration
+// files.
 func TestReload(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "accel.yaml")
 	write := func(s string) {
@@ -302,7 +303,7 @@ func TestReload(t *testing.T) {
 	write("xid:\n  baseline_extra: [700]\ncolect:\n  interval: 1s\n")
 	code, body := n.post("/-/reload")
 	if code != 500 || !strings.Contains(body, file+":3") || !strings.Contains(body, "colect") {
-		t.Errorf("POST /-/reload: %d %q; a 500 that names file, line and key is wanted", code, body)
+		t.Errorf("POST /-/reload: %d %q, want 500 with file, line and key", code, body)
 	}
 	n.until(`xid="700"\} 0$`, `^accel_config_last_reload_successful 0$`)
 
@@ -315,7 +316,7 @@ func TestReload(t *testing.T) {
 	}
 	n.until(`xid="701"\} 0$`, `^accel_config_last_reload_successful 0$`)
 
-	// What Kubernetes does to a mounted ConfigMap, without a word to anyone.
+	// mount replaces the file as Kubernetes does with a mounted ConfigMap.
 	mount := func(version, content string) {
 		t.Helper()
 		dir := filepath.Join(filepath.Dir(file), version)
@@ -340,8 +341,8 @@ func TestReload(t *testing.T) {
 	n.until(`xid="703"\} 0$`)
 }
 
-// TestNothingHere starts where there is no driver at all.
-func TestNothingHere(t *testing.T) {
+// TestNoDriver starts the exporter on a machine without a driver.
+func TestNoDriver(t *testing.T) {
 	t.Parallel()
 	n := startExporter(t)
 	page := n.until(`^accel_source_up\{.*source="nvidia"\} `, `!reason="starting"`)
@@ -349,16 +350,16 @@ func TestNothingHere(t *testing.T) {
 		t.Skip("this machine has an NVIDIA driver")
 	}
 	if m := n.log.await(regexp.MustCompile(`Source has nothing to read.*libnvidia-ml\.so\.1`)); m == nil {
-		t.Error("the log does not name what was looked for")
+		t.Error("the log does not name the library")
 	}
 	if code, _ := n.get("/-/ready"); code != 200 {
 		t.Errorf("/-/ready is %d", code)
 	}
 }
 
-// TestWrongLibrary names a library that is not there: somebody's mistake, not
-// a machine without hardware.
-func TestWrongLibrary(t *testing.T) {
+// TestMissingLibrary checks that a missing library that a flag names is an
+// error, and not reported as missing hardware.
+func TestMissingLibrary(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
 	n := startExporter(t, "--nvml.library="+path)
@@ -368,7 +369,7 @@ func TestWrongLibrary(t *testing.T) {
 	}
 }
 
-// TestPages reads every page that a person or a probe reads.
+// TestPages checks the status and content of every page.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	n := start(t, scenario, nil)
@@ -391,12 +392,12 @@ func TestPages(t *testing.T) {
 	}
 	for _, path := range []string{"/-/reload", "/-/release?source=nvidia", "/-/attach?source=nvidia"} {
 		if code, _ := n.post(path); code != 403 {
-			t.Errorf("POST %s is answered with %d although it is off", path, code)
+			t.Errorf("POST %s: %d, want 403 without its flag", path, code)
 		}
 	}
 }
 
-// TestCommandLine gives flags that cannot be meant.
+// TestCommandLine checks the errors of invalid flags.
 func TestCommandLine(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.yaml")
 	if err := os.WriteFile(bad, []byte("a:\n- b\n"), 0o644); err != nil {
@@ -432,7 +433,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestWebConfig asks for a password, as in --web.config.file.
+// TestWebConfig checks the password of --web.config.file.
 func TestWebConfig(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "web.yml")
@@ -442,11 +443,11 @@ func TestWebConfig(t *testing.T) {
 	}
 	n := startExporter(t, "--no-collector.nvidia", "--web.config.file="+file)
 	if code, _ := n.get("/metrics"); code != 401 {
-		t.Errorf("GET without a password is answered with %d", code)
+		t.Errorf("GET without a password: %d, want 401", code)
 	}
 	n.url = strings.Replace(n.url, "http://", "http://prometheus:secret@", 1)
 	if code, _ := n.get("/metrics"); code != 200 {
-		t.Errorf("GET with the password is answered with %d", code)
+		t.Errorf("GET with the password: %d, want 200", code)
 	}
 	if err := os.WriteFile(file, []byte("basic_auth_users:\n  prometheus: plain\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestJobs: the jobs that a scheduler writes to its folder stand on the series
-// of their GPUs, come and go with the files, and a bad file costs its own; the
-// folder may come later.
+// TestJobs checks that the series of a GPU follow the files of the job directory,
+// that the directory can appear later, and that an invalid file is rejected
+// alone.
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "jobs")
@@ -36,13 +36,14 @@ func TestJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.until(`!hpc_job="4711`, `hpc_job="4712"`)
-	if log := n.log.String(); !strings.Contains(log, "rejected in the folder of jobs") {
+	if log := n.log.String(); !strings.Contains(log, "rejected in the job directory") {
 		t.Errorf("log: %s", log)
 	}
 }
 
-// TestJobsRefused: without the view that has the label the flag means nothing.
-func TestJobsRefused(t *testing.T) {
+// TestJobsWithoutCompat checks that --compat.hpc-jobs requires
+// --compat.dcgm-exporter.
+func TestJobsWithoutCompat(t *testing.T) {
 	err := command(t.Context(), []string{"--compat.hpc-jobs=/run/jobs"}, io.Discard, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "--compat.hpc-jobs needs --compat.dcgm-exporter") {
 		t.Error(err)

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The machine with GPUs and FPGAs of every family that has a tree.
+// mixed is the scenario of a node with GPUs, and FPGAs of every family that has
+// a fixture.
 const mixed = "mixed-node"
 
 const (
@@ -16,13 +17,13 @@ const (
 	u250  = `0000:5e:00\.1`
 )
 
-// eventsWatched: rounds have followed the one that found the GPUs and registered
-// for their events, which is done beside the rounds.
+// eventsWatched matches after enough rounds for the worker to have registered
+// for events of the GPUs, which it does concurrently with sampling.
 const eventsWatched = `^accel_source_rounds_total\{outcome="(ok|partial)",source="nvidia"\} ([5-9]|\d\d+)$`
 
-// TestXidOfBothWitnesses: NVML's event and the kernel's line are one fault;
-// it fails the GPU until its driver is reloaded.
-func TestXidOfBothWitnesses(t *testing.T) {
+// TestXidFromTwoSources checks that an Xid that NVML and the kernel log report is
+// counted once, and that the GPU is failed until its driver is reloaded.
+func TestXidFromTwoSources(t *testing.T) {
 	t.Parallel()
 	n := start(t, mixed, nil)
 	gpu := device(t, n.until(`^accel_device_up\{device="GPU-.*\} 1`, `^accel_source_up\{reason="",source="kernellog"\} 1`, eventsWatched), "0")
@@ -47,8 +48,8 @@ func TestXidOfBothWitnesses(t *testing.T) {
 	)
 }
 
-// TestBusLoss: a GPU that is gone from the bus is seen by no source and keeps its
-// counters; the cards beside it go on.
+// TestBusLoss checks that a GPU that was removed from the bus is lost and keeps
+// its counters, and that other cards are not affected.
 func TestBusLoss(t *testing.T) {
 	t.Parallel()
 	n := start(t, mixed, nil)
@@ -66,9 +67,9 @@ func TestBusLoss(t *testing.T) {
 	)
 }
 
-// TestReconfiguration loads another image into a card while it is scraped:
-// it is counted and timed, nothing drifts while nothing is loaded, and what is
-// there afterwards drifts from what was approved until that is back.
+// TestReconfiguration loads another image into a card. The reconfiguration is
+// counted and timed. The new image drifts from the baseline until the approved
+// image is loaded again.
 func TestReconfiguration(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "baseline.yml")
@@ -99,8 +100,9 @@ func TestReconfiguration(t *testing.T) {
 	n.until(`^accel_fpga_reconfigurations_total\{device="` + n3000 + `",outcome="failed",region="port0"\} 1$`)
 }
 
-// TestBaselineFile: what a node prints of itself is what it is; a catalogue
-// that is wrong is refused by line, and the one before stays in force.
+// TestBaselineFile checks that the baseline that a node prints has no drift, and
+// that an invalid baseline is rejected with its line while the previous one is
+// kept.
 func TestBaselineFile(t *testing.T) {
 	t.Parallel()
 	state, flags := compile(t, mixed, "--no-pods")
@@ -119,7 +121,7 @@ func TestBaselineFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, body := n.post("/-/reload"); code == 200 || !regexp.MustCompile(`baseline\.yml:\d+: .*aproved.*did you mean approved`).MatchString(body) {
-		t.Errorf("reload of a wrong baseline: %d %s", code, body)
+		t.Errorf("reload of an invalid baseline: %d %s", code, body)
 	}
 	n.until(`^accel_config_last_reload_successful 0$`, `^accel_drift\{.*component="driver".*\} 0$`)
 	other := regexp.MustCompile(`driver: .*`).ReplaceAllString(out.String(), `driver: ["550.54.15"]`)
@@ -132,7 +134,8 @@ func TestBaselineFile(t *testing.T) {
 	n.until(`^accel_config_last_reload_successful 1$`, `^accel_drift\{.*component="driver".*expected="550\.54\.15".*\} 1$`)
 }
 
-// TestPCIeErrors: the errors of a link from the PCI core and the kernel log.
+// TestPCIeErrors checks that errors of a link are counted from the PCI core and
+// from the kernel log.
 func TestPCIeErrors(t *testing.T) {
 	t.Parallel()
 	n := start(t, mixed, nil)

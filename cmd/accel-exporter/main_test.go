@@ -21,7 +21,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test binary be its own worker, as the exporter's is.
+// TestMain lets the test binary run as a worker or as an exporter, in addition
+// to running tests.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "worker" {
 		findState(os.Args)
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 		os.Exit(exitCode(command(ctx, strings.Split(args, "\n"), os.Stdout, os.Stderr)))
 	}
 	if slices.ContainsFunc(os.Args, func(a string) bool { return strings.HasPrefix(a, "-test.fuzzworker") }) {
-		os.Exit(m.Run()) // a part of the process that fuzzes, which has set up what follows
+		os.Exit(m.Run()) // the parent process checks for leaks and removes simDir
 	}
 	code := m.Run()
 	if code == 0 {
@@ -47,8 +48,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// findState points a worker's simulated library at the state of its test, the
-// file beside the library. Tests that run in parallel share one environment.
+// findState sets the state file of a worker's simulated library: the file beside
+// the library. The environment cannot name it, because parallel tests share one.
 func findState(args []string) {
 	for _, a := range args {
 		library, ok := strings.CutPrefix(a, "--nvml.library=")
@@ -115,8 +116,8 @@ func accelSim(t testing.TB, state string, args ...string) string {
 	return string(out)
 }
 
-// compile makes a node of a scenario without starting an exporter on it. It
-// returns the state file and the flags of an exporter there.
+// compile creates a node from a scenario without starting an exporter. It
+// returns the state file and the exporter's flags for this node.
 func compile(t testing.TB, scenario string, flags ...string) (state string, args []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -132,8 +133,8 @@ func compile(t testing.TB, scenario string, flags ...string) (state string, args
 	return state, strings.Fields(out)
 }
 
-// start runs the exporter as main does, in this process, on a node that plays
-// a scenario. It is stopped at the end of the test.
+// start runs an exporter in this process on a node with a scenario, until the end
+// of the test.
 func start(t testing.TB, scenario string, simFlags []string, args ...string) *node {
 	t.Helper()
 	state, flags := compile(t, scenario, simFlags...)
@@ -148,8 +149,8 @@ func startOn(t testing.TB, state string, args ...string) *node {
 	return n
 }
 
-// startProcess runs an exporter on the node at a state file in a process of its
-// own, which the test may kill, with additions to its environment.
+// startProcess runs an exporter on the node at a state file in a separate
+// process, which the test can kill. env is added to its environment.
 func startProcess(t testing.TB, state string, env []string, args ...string) (*node, *os.Process) {
 	t.Helper()
 	n := &node{t: t, state: state, log: newLogBuffer()}
@@ -172,7 +173,7 @@ func startProcess(t testing.TB, state string, env []string, args ...string) (*no
 	return n, cmd.Process
 }
 
-// startExporter runs an exporter as main does, in this process.
+// startExporter runs an exporter in this process.
 func startExporter(t testing.TB, args ...string) *node {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -214,7 +215,7 @@ func (n *node) listen(stop func() error) {
 func withDefaults(t testing.TB, args []string) []string {
 	t.Helper()
 	args = append([]string{"--web.listen-address=127.0.0.1:0", "--collect.interval=300ms"}, args...)
-	return append(elsewhere(t, args), args...)
+	return append(isolated(t, args), args...)
 }
 
 // get fetches a path and returns status and body.
@@ -243,7 +244,7 @@ func (n *node) post(path string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// patience bounds how long a test waits for something that must come.
+// patience is the time after which a condition that a test waits for has failed.
 const patience = 3 * time.Minute
 
 // until polls the metrics page until every pattern matches a line of it, or
@@ -262,8 +263,8 @@ func (n *node) until(patterns ...string) string {
 	return page
 }
 
-// linePattern matches a line. A page has thousands: most are passed over by the
-// literal text that the pattern begins with.
+// linePattern matches a line. A page has thousands of lines; the literal prefix
+// of the pattern skips most of them.
 type linePattern struct {
 	re     *regexp.Regexp
 	prefix string
@@ -289,18 +290,18 @@ func (l linePattern) in(page string) bool {
 	return false
 }
 
-// poll waits for cond; what it waits for is outside of this process, so
-// there is no event to await.
+// poll waits for cond. It polls because the condition depends on other
+// processes.
 func (n *node) poll(cond func() bool, what func() string) {
 	n.t.Helper()
 	for end := time.Now().Add(patience); !cond(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			n.t.Fatalf("waited in vain for %s", what())
+			n.t.Fatalf("timed out waiting for %s", what())
 		}
 	}
 }
 
-// logBuffer collects the log and lets a test await a line of it.
+// logBuffer collects the log and lets tests wait for a line.
 type logBuffer struct {
 	mu    sync.Mutex
 	cond  *sync.Cond
@@ -357,9 +358,9 @@ func (b *logBuffer) await(re *regexp.Regexp) []string {
 	}
 }
 
-// elsewhere keeps an exporter under test from reading the machine it runs on,
-// unless its arguments name what to read.
-func elsewhere(t testing.TB, args []string) []string {
+// isolated returns flags that prevent an exporter under test from reading the
+// machine that it runs on, except for paths that args name.
+func isolated(t testing.TB, args []string) []string {
 	t.Helper()
 	var more []string
 	empty := t.TempDir()

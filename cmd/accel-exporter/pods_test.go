@@ -11,7 +11,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim"
 )
 
-// often has a change of the kubelet's list be seen soon.
+// often is the flag that makes the exporter read the kubelet's list every second.
 const often = "--podresources.interval=1s"
 
 // serveKubelet serves the kubelet of the node at a state file until the test
@@ -27,7 +27,7 @@ func serveKubelet(t testing.TB, state string) {
 	t.Cleanup(func() { cancel(); ended() })
 }
 
-// startPods is start on a node of Kubernetes.
+// startPods is start on a Kubernetes node.
 func startPods(t testing.TB, scenario string, simFlags []string, args ...string) *node {
 	t.Helper()
 	state, flags := compile(t, scenario, simFlags...)
@@ -45,22 +45,22 @@ func configured(t testing.TB, lines ...string) string {
 	return "--config.file=" + file
 }
 
-// podDevice is a pod and its device; either is a pattern.
+// podDevice has patterns for a pod and its device.
 type podDevice struct{ device, pod string }
 
-// has matches a series of the allocation, with a value.
+// has returns a pattern for a series of the allocation with a value.
 func (h podDevice) has(family, v string) string {
 	namespace, pod, _ := strings.Cut(h.pod, "/")
 	return fmt.Sprintf(`^accel_allocation_%s\{.*device="%s",.*namespace="%s",.*pod="%s",.*\} %s$`, family, h.device, namespace, pod, v)
 }
 
-// some is any value but 0, share one from 0.01 to 1.
+// some matches any value but 0, share a value from 0.01 to 1.
 const (
 	some  = `[0-9.e+]*[1-9][0-9.e+]*`
 	share = `(0\.(0[1-9]|[1-9])\d*|1)`
 )
 
-// The pods of h100-8, by their devices.
+// allocationsOf returns the allocations of the scenario h100-8.
 func allocationsOf(t testing.TB, page string) map[string]podDevice {
 	t.Helper()
 	return map[string]podDevice{
@@ -75,8 +75,8 @@ func allocationsOf(t testing.TB, page string) map[string]podDevice {
 	}
 }
 
-// TestHolders: a whole GPU, a MIG device by a plugin and by a claim, and a GPU
-// of two pods, with what each does for its pod.
+// TestHolders checks the usage by pod of a whole GPU, of a MIG device from a
+// device plugin and from a claim, and of a GPU that two pods share.
 func TestHolders(t *testing.T) {
 	t.Parallel()
 	n := startPods(t, scenario, nil)
@@ -90,22 +90,23 @@ func TestHolders(t *testing.T) {
 		of["sharer"].has("info", "1"), of["sharer"].has("utilization_ratio", share), of["sharer"].has("memory_used_bytes", `4\.294967296e\+09`),
 		of["idle"].has("memory_used_bytes", `1\.2884901888e\+10`), of["idle"].has("utilization_ratio", "0"), "!"+of["free"].has("info", ".*"),
 		`^accel_device_holders\{device="`+of["shared"].device+`"\} 2$`, `^accel_device_holders\{device="`+of["free"].device+`"\} 0$`,
-		`!^accel_device_holders\{device="`+device(t, page, "4")+`"\}`, // which is cut up
+		`!^accel_device_holders\{device="`+device(t, page, "4")+`"\}`, // which is partitioned
 		`^accel_podmap_holds\{kind="told"\} 11$`, `^accel_podmap_holds\{kind="unresolved"\} 0$`,
 		`!^accel_unattributed_processes\{.*\} [1-9]`,
 	)
 	if a, b := value(t, page, series(of["shared"], "utilization_ratio")), value(t, page, series(of["sharer"], "utilization_ratio")); a <= b {
-		t.Errorf("of two sharers the one with seven tenths of the work has %g, the other %g", a, b)
+		t.Errorf("utilization is %g for the pod with 70 %% of the work and %g for the other", a, b)
 	}
 }
 
-// series is a pattern for value.
+// series returns a pattern for value.
 func series(h podDevice, family string) string {
 	namespace, pod, _ := strings.Cut(h.pod, "/")
 	return fmt.Sprintf(`accel_allocation_%s\{.*device="%s",.*namespace="%s",.*pod="%s",.*\}`, family, h.device, namespace, pod)
 }
 
-// TestIdle: idleness and its price grow for idle pods and for no others; it ends when the pod begins to work.
+// TestIdle checks that idle time and its cost grow only for idle pods, and that
+// idleness ends when the pod becomes active.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	n := startPods(t, scenario, nil, often, configured(t, "allocation:", "  idle: {grace: 0s}", "  currency: EUR", "  prices: [{per_hour: 3600}]"))
@@ -124,18 +125,18 @@ func TestIdle(t *testing.T) {
 		}
 		page = later
 		return true
-	}, func() string { return "more idleness" })
+	}, func() string { return "more idle time" })
 	if got := value(t, page, series(idle, "idle_since_timestamp_seconds")); got != since {
-		t.Errorf("the beginning of its idleness moves from %f to %f", since, got)
+		t.Errorf("the start of the idle time changed from %f to %f", since, got)
 	}
 	n.until(of["whole"].has("idle_seconds", "0"), of["whole"].has("idle_seconds_total", "0"), of["whole"].has("idle_cost_total", "0"), of["whole"].has("last_activity_timestamp_seconds", some))
 	n.sim("inject", "process-start", "57001", "6", "--pod=jupyter-large-0", "--load=0.8")
 	n.until(idle.has("idle_seconds", "0"), "!"+idle.has("idle_since_timestamp_seconds", ".*"), idle.has("last_activity_timestamp_seconds", some), idle.has("idle_seconds_total", some))
 }
 
-// TestIntruders: who uses a device without holding it is counted by what is
-// known of it, and no process of the holder.
-func TestIntruders(t *testing.T) {
+// TestUnattributedProcesses checks that processes that use a device without an
+// allocation are counted by reason.
+func TestUnattributedProcesses(t *testing.T) {
 	t.Parallel()
 	n := startPods(t, scenario, nil, often)
 	of := allocationsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_unattributed_processes`))
@@ -144,7 +145,8 @@ func TestIntruders(t *testing.T) {
 	}
 	n.sim("inject", "process-start", "71001", "6", "--pod=llm-0")
 	n.sim("inject", "process-start", "71002", "7", "--name=/usr/bin/nvtop")
-	// The names of pods' directories are how the UID in a cgroup gets a name.
+	// Without its log directory, the name of a pod is unknown: a cgroup has only
+	// the pod's UID.
 	n.sim("inject", "pod-start", "ml/nameless-0")
 	logs, err := filepath.Glob(filepath.Join(sim.PodLogs(n.state), "ml_nameless-0_*"))
 	if err != nil || len(logs) != 1 {

@@ -9,21 +9,21 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/golden"
 )
 
-// podFamilies are the allocation families; the rest of the page is as without
+// podFamilies matches the allocation families. Other families do not depend on
 // pods.
 var podFamilies = regexp.MustCompile(`^(# (HELP|TYPE) )?accel_(allocation_|pod_|podmap_|resource_|device_holders|device_allocatable|unattributed_processes)`)
 
-// passing are the families among them that time makes.
-var passing = regexp.MustCompile(`^accel_(allocation_seconds_total|podmap_age_seconds|podmap_unconfirmed_seconds|podmap_list_duration_seconds|podmap_calls_total\{.*outcome="ok"\})`)
+// timeDependent matches the allocation families that depend on elapsed time.
+var timeDependent = regexp.MustCompile(`^accel_(allocation_seconds_total|podmap_age_seconds|podmap_unconfirmed_seconds|podmap_list_duration_seconds|podmap_calls_total\{.*outcome="ok"\})`)
 
-// TestGoldenPods compares the pod series of two nodes whose clocks stand
-// still, one of GPUs and one of FPGAs too.
+// TestGoldenPods compares the pod series of two nodes with stopped clocks: one
+// with GPUs, and one with GPUs and FPGAs.
 func TestGoldenPods(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{scenario, mixed} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// A stretch of idleness would begin when the test is slow.
+			// The grace period prevents idle time in a slow test.
 			n := startPods(t, name, []string{"--frozen=600"}, configured(t, "allocation:", "  idle: {grace: 24h}",
 				"  currency: EUR", "  prices: [{resource: nvidia.com/mig-*, per_hour: 0.5}, {class: gpu, per_hour: 2.5}]", "  generic_devices: [{paths: [/dev/dfl-port.*]}]"))
 			n.until(`^accel_podmap_state\{state="fresh"\} 1$`)
@@ -32,7 +32,7 @@ func TestGoldenPods(t *testing.T) {
 				if !podFamilies.MatchString(line) {
 					continue
 				}
-				if passing.MatchString(line) {
+				if timeDependent.MatchString(line) {
 					line = line[:strings.LastIndexByte(line, ' ')] + " VOLATILE\n"
 				}
 				b.WriteString(line)

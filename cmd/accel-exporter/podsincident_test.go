@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// known are the patterns of a node whose holders are as the scenario has them,
-// in a state.
+// known returns the patterns of a node with all allocations of the scenario and
+// a state of the pod mapping.
 func known(of map[string]podDevice, state string) []string {
 	return []string{
 		`^accel_podmap_state\{state="` + state + `"\} 1$`,
@@ -16,9 +16,9 @@ func known(of map[string]podDevice, state string) []string {
 	}
 }
 
-// TestKubeletFails: when the kubelet fails, the allocations stay known, and
-// their state is exported. A list without pods that the kubelet
-// has every right to answer is the worst of these.
+// TestKubeletFails checks that the allocations are kept and their state is
+// exported while the kubelet fails. After a restart the kubelet returns a valid
+// list without pods.
 func TestKubeletFails(t *testing.T) {
 	t.Parallel()
 	n := startPods(t, scenario, nil, often)
@@ -33,14 +33,14 @@ func TestKubeletFails(t *testing.T) {
 		shows []string
 	}{
 		{
-			"starts_anew",
+			"restarts",
 			[][]string{{"kubelet-restart", "--for=0s"}},
 			[]string{"kubelet-up"},
 			"unconfirmed",
 			[]string{`^accel_podmap_pods 0$`, `^accel_podmap_holds\{kind="kept"\} 11$`, "!" + free},
 		},
 		{
-			"starts_anew_without_API_server",
+			"restarts_without_API_server",
 			[][]string{{"api-server-down"}, {"kubelet-restart"}},
 			[]string{"api-server-up"},
 			"unconfirmed",
@@ -48,7 +48,7 @@ func TestKubeletFails(t *testing.T) {
 		},
 		{"killed", [][]string{{"kubelet-down"}}, []string{"kubelet-up"}, "stale", []string{`^accel_podmap_calls_total\{call="list",outcome="refused"\} [1-9]`}},
 		{"socket_gone", [][]string{{"kubelet-remove"}}, []string{"kubelet-up"}, "stale", []string{`^accel_podmap_calls_total\{call="list",outcome="no_socket"\} [1-9]`}},
-		{"answers_nonsense", [][]string{{"kubelet-garbage"}}, []string{"kubelet-up"}, "stale", []string{`^accel_podmap_calls_total\{call="list",outcome="garbage"\} [1-9]`}},
+		{"invalid_response", [][]string{{"kubelet-garbage"}}, []string{"kubelet-up"}, "stale", []string{`^accel_podmap_calls_total\{call="list",outcome="garbage"\} [1-9]`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			n.t = t
@@ -63,8 +63,7 @@ func TestKubeletFails(t *testing.T) {
 	n.t = t
 }
 
-// TestSocketAppearsLater: a node may become one of Kubernetes while the
-// exporter runs.
+// TestSocketAppearsLater starts the kubelet after the exporter.
 func TestSocketAppearsLater(t *testing.T) {
 	t.Parallel()
 	n := start(t, scenario, nil, often)
@@ -73,9 +72,9 @@ func TestSocketAppearsLater(t *testing.T) {
 	n.until(known(of, "fresh")...)
 }
 
-// TestPodGoes: a pod that has ended has no device any more, and the next one
-// on the device is another.
-func TestPodGoes(t *testing.T) {
+// TestPodEnds checks that the allocation of a pod ends with the pod, and that the
+// device's next pod has its own allocation.
+func TestPodEnds(t *testing.T) {
 	t.Parallel()
 	n := startPods(t, scenario, nil, often)
 	of := allocationsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`))
@@ -85,7 +84,7 @@ func TestPodGoes(t *testing.T) {
 	n.sim("inject", "pod-start", "ml/first-0", "gpu:7", "--pid=81001", "--memory=2048", "--load=0.6")
 	n.until(holders("1"), first.has("info", "1"), first.has("utilization_ratio", share), first.has("memory_used_bytes", `2\.147483648e\+09`),
 		`^accel_allocation_first_activity_seconds_count\{resource="nvidia\.com/gpu"\} 1$`)
-	// A kubelet before 1.34 lists what has ended, until another has its device.
+	// A kubelet before 1.34 lists an ended pod until another pod has its device.
 	n.sim("inject", "pod-finish", "first-0")
 	n.sim("inject", "pod-start", "ml/second-0", "gpu:7", "--pid=82001", "--memory=1024")
 	n.until(holders("1"), second.has("info", "1"), second.has("memory_used_bytes", `1\.073741824e\+09`), "!"+first.has("info", ".*"), `^accel_podmap_holds\{kind="superseded"\} 1$`)
@@ -94,8 +93,8 @@ func TestPodGoes(t *testing.T) {
 	n.until(holders("0"), "!"+second.has("info", ".*"), "!"+first.has("info", ".*"), of["idle"].has("info", "1"), `^accel_podmap_released_total\{reason="unlisted"\} [1-9]`)
 }
 
-// TestFaultNamesThePod: an Xid is attributed to the pod that had the device, also
-// where that is gone a second later, and where no list has named it before.
+// TestFaultNamesThePod checks that an Xid is attributed to the device's pod, even
+// if the pod ends a second later or has not been listed before.
 func TestFaultNamesThePod(t *testing.T) {
 	t.Parallel()
 	fresh := []string{`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`, `^accel_source_up\{reason="",source="kernellog"\} 1`}
@@ -110,7 +109,8 @@ func TestFaultNamesThePod(t *testing.T) {
 		}
 		n.until(`!`+faultOf(of["shared"]), `!`+faultOf(of["claim"]))
 	})
-	// The list is read when the fault comes, and not before another ten minutes.
+	// A fault triggers a read of the list. The next regular read is ten minutes
+	// later.
 	t.Run("not_listed_before", func(t *testing.T) {
 		t.Parallel()
 		n := startPods(t, scenario, nil, "--podresources.interval=10m")
@@ -126,9 +126,9 @@ func faultOf(h podDevice) string {
 	return `^` + series(podDevice{h.device + `",fault="xid_79`, h.pod}, "fault_timestamp_seconds") + " " + some + "$"
 }
 
-// TestPluginIsWrong: what a device plugin gives out and what a device is like
-// are two things.
-func TestPluginIsWrong(t *testing.T) {
+// TestAllocatableAndHealth checks that the health that a device plugin reports
+// and the verdict of the exporter are independent.
+func TestAllocatableAndHealth(t *testing.T) {
 	t.Parallel()
 	n := startPods(t, mixed, nil, often, configured(t, "allocation:", "  generic_devices: [{paths: [/dev/dfl-port.*]}]"))
 	page := n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{device="GPU-.*\} 1$`, `^accel_device_up\{device="`+n3000+`",.*\} 1$`)

@@ -154,7 +154,7 @@ func TestTraceFlags(t *testing.T) {
 		"no certificate":                    {"--otlp.endpoint=https://h", "--otlp.ca-file=" + headers, "--config.check"},
 	} {
 		var stderr strings.Builder
-		err := command(t.Context(), append(elsewhere(t, args), args...), io.Discard, &stderr)
+		err := command(t.Context(), append(isolated(t, args), args...), io.Discard, &stderr)
 		if text := fmt.Sprint(&stderr, err); err == nil || !strings.Contains(text, want) || strings.Contains(text, "hunter2") {
 			t.Errorf("%q: %s", args, text)
 		}

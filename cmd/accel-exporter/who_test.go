@@ -81,7 +81,7 @@ func who(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, ok := r.BasicAuth(); r.URL.Path != "/debug/allocations" || ok && user+password != "opsecret" {
-			http.Error(w, "not you", http.StatusUnauthorized)
+			http.Error(w, "wrong path or password", http.StatusUnauthorized)
 			return
 		}
 		if err := json.NewEncoder(w).Encode(whoReport()); err != nil {
