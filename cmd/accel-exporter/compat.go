@@ -37,7 +37,7 @@ type compatFlags struct {
 }
 
 func (f *compatFlags) add(app *kingpin.Application) {
-	app.Flag(compatFlag, "Serve the families of NVIDIA's dcgm-exporter beside those of this exporter, and accept its flags and environment variables: see docs/migrating-from-dcgm-exporter.md.").BoolVar(&f.on)
+	app.Flag(compatFlag, "Serve the families of NVIDIA's dcgm-exporter in addition to those of this exporter, and accept its flags and environment variables: see docs/migrating-from-dcgm-exporter.md.").BoolVar(&f.on)
 	app.Flag("dcgm.fields", "Counters file of dcgm-exporter: the DCGM fields to serve and, with DCGM, to read. Reloaded like the configuration file. Default: the fields of dcgm-exporter.").PlaceHolder("FILE").StringVar(&f.fields)
 	app.Flag("compat.hostname", "Value of the node label on the families of dcgm-exporter. Default: the host name.").Envar("NODE_NAME").PlaceHolder("NAME").StringVar(&f.hostname)
 	app.Flag("compat.hostname-label", "Name of the node label on the families of dcgm-exporter: hostname, Hostname (before dcgm-exporter 4.8.3) or none.").Default("hostname").PlaceHolder("NAME").StringVar(&f.hostLabel)

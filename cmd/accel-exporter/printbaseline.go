@@ -50,8 +50,8 @@ func baselineCommand(ctx context.Context, args []string, stdout, stderr io.Write
 	return err
 }
 
-// sampleOnce samples until every source has been asked and those that answer
-// have had the time to read what they read more rarely.
+// sampleOnce samples until every source has an outcome and sources that are up
+// have also read their slowly changing values.
 func sampleOnce(ctx context.Context, f *flags) (*collector.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, printPatience)
 	defer cancel()
@@ -76,7 +76,7 @@ func sampleOnce(ctx context.Context, f *flags) (*collector.Snapshot, error) {
 		select {
 		case <-next:
 		case <-ctx.Done():
-			return nil, errors.New("the sources did not all answer: " + waiting)
+			return nil, errors.New("not all sources answered: " + waiting)
 		}
 	}
 }

@@ -28,7 +28,7 @@ const configPoll = 2 * time.Second
 type input struct {
 	path    string
 	changed func() (bool, error)
-	// load reads the file and returns the function that puts it into force.
+	// load reads the file and returns the function that applies it.
 	load func() (apply func(), err error)
 	// missing is whether the last check found no file.
 	missing bool
@@ -88,11 +88,11 @@ func printConfigError(w io.Writer, err error) error {
 }
 
 // reloader keeps the configuration current. A new configuration is applied when
-// all of its files are valid; until then the previous one stays in force. It is
+// all of its files are valid; until then the previous one remains active. It is
 // also the collector of the metrics of reloads.
 type reloader struct {
-	inputs   []*input // run's alone
-	applied  func()   // called once all are in force
+	inputs   []*input // used by run only
+	applied  func()   // called after all inputs are applied
 	log      *slog.Logger
 	requests chan chan error
 
@@ -140,7 +140,7 @@ func (r *reloader) look() bool {
 		switch {
 		case err != nil && !in.missing:
 			in.missing = true
-			r.refused(in.path, "change", err)
+			r.rejected(in.path, "change", err)
 		case err == nil && (changed || in.missing):
 			in.missing = false
 			due = true
@@ -169,7 +169,7 @@ func (r *reloader) reload(why string) error {
 	for _, in := range r.inputs {
 		apply, err := in.load()
 		if err != nil {
-			r.refused(in.path, why, err)
+			r.rejected(in.path, why, err)
 			bad = append(bad, err)
 			continue
 		}
@@ -189,12 +189,12 @@ func (r *reloader) reload(why string) error {
 	return nil
 }
 
-// refused records that the current state of a file is not in force.
-func (r *reloader) refused(path, why string, err error) {
+// rejected records that the current content of a file was rejected.
+func (r *reloader) rejected(path, why string, err error) {
 	r.mu.Lock()
 	r.ok = false
 	r.mu.Unlock()
-	r.log.Error("Configuration is refused, the previous one stays in force", "file", path, "why", why, "err", err)
+	r.log.Error("Configuration rejected, the previous one remains active", "file", path, "why", why, "err", err)
 }
 
 var (

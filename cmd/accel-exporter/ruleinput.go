@@ -16,8 +16,8 @@ func rulesInput(f *alertFlags, e *engine.Engine) *input {
 	pending := known
 	return &input{
 		path: strings.Join(f.files, ", "),
-		// The second look that finds the files in the same state reports a
-		// change, so that a file is not read while it is written.
+		// A change is reported once two checks find the same state, so that a
+		// file is not read while it is written.
 		changed: func() (bool, error) {
 			now := fingerprint(f.files)
 			changed := now == pending && now != known

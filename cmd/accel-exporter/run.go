@@ -33,8 +33,8 @@ import (
 // shutdownPatience bounds the scrapes in progress when the exporter stops.
 const shutdownPatience = 3 * time.Second
 
-// run is the whole exporter: it returns when ctx is done or when it cannot
-// go on. Tests call it as main does.
+// run runs the exporter until ctx is done or an error prevents it. Tests call it
+// like main.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f, err := parseFlags(args, stdout, stderr)
 	if errors.Is(err, errDone) {
@@ -149,11 +149,11 @@ type program struct {
 	log      *slog.Logger
 	sampler  *collector.Sampler
 	pods     *pods
-	alerts   *alerts         // nil where no rules are evaluated
-	traces   *trace.Follower // nil where none are sent
+	alerts   *alerts         // nil if no rules are evaluated
+	traces   *trace.Follower // nil if no traces are sent
 	workers  map[string]*collector.Process
 	releases releases
-	states   atomic.Int32 // requests for /debug/state under way
+	states   atomic.Int32 // concurrent requests for /debug/state
 	reload   *reloader
 	config   atomic.Pointer[config.Config]
 	exporter *exposition.Exporter
@@ -204,12 +204,13 @@ func (p *program) watch(file *strict.File, j *judges) {
 			inputs = append(inputs, p.alerts.input)
 		}
 	}
-	// A new file shows in the next Snapshot, which may be far off.
+	// Without Wake, a new file would apply only with the next Snapshot.
 	p.reload = newReloader(inputs, func() { p.sampler.Wake("") }, p.log)
 	p.registry.MustRegister(p.reload)
 }
 
-// settings are the settings of the Sampler: those of the file, else the flags.
+// settings returns the settings of the Sampler, from the configuration file or
+// else from flags.
 func settings(f *flags, cfg *config.Config) collector.Settings {
 	s := collector.DefaultSettings()
 	s.Interval = f.interval
@@ -228,14 +229,14 @@ func settings(f *flags, cfg *config.Config) collector.Settings {
 	return s
 }
 
-// show applies the settings in force to the page. The last call wins.
+// show applies the current settings to the page. The last call wins.
 func (p *program) show() {
 	p.showing.Lock()
 	defer p.showing.Unlock()
 	p.exporter.Apply(served(p.config.Load(), p.fields))
 }
 
-// served are the exporter's settings.
+// served returns the settings of the page.
 func served(cfg *config.Config, fields *dcgmFields) exposition.Settings {
 	dropped := cfg.Dropped()
 	drop := func(family string) bool {
@@ -245,8 +246,8 @@ func served(cfg *config.Config, fields *dcgmFields) exposition.Settings {
 	return exposition.Settings{MaxSeries: cfg.Metrics.MaxSeries, Drop: drop, View: fields.page()}
 }
 
-// prepare checks what a configuration needs beyond its text, and returns the
-// function that puts it into force.
+// prepare checks files that a configuration refers to, and returns the function
+// that applies it.
 func (p *program) prepare(cfg *configuration) (apply func(), err error) {
 	if p.alerts == nil {
 		if _, err := newNotifier(cfg.alertmanager, nil); err != nil {
@@ -261,8 +262,8 @@ func (p *program) prepare(cfg *configuration) (apply func(), err error) {
 	return func() { p.apply(cfg.Config); notify() }, nil
 }
 
-// apply puts a new configuration into force. A worker whose arguments it
-// changes is replaced.
+// apply applies a new configuration. Workers whose arguments change are
+// restarted.
 func (p *program) apply(cfg *config.Config) {
 	before := p.config.Swap(cfg)
 	p.show()
@@ -274,7 +275,7 @@ func (p *program) apply(cfg *config.Config) {
 			continue
 		}
 		if err := w.Restart(); err != nil {
-			p.log.Error("Worker still runs with its former settings", "collector", spec.name, "err", err)
+			p.log.Error("Worker keeps its previous settings: it could not be restarted", "collector", spec.name, "err", err)
 		}
 		p.sampler.Wake(spec.name)
 	}
@@ -342,7 +343,7 @@ func (p *program) announce() {
 	for _, a := range *p.flags.web.WebListenAddresses {
 		host, port, err := net.SplitHostPort(a)
 		if err != nil || strings.Contains(a, "://") {
-			continue // a socket or a mistake that the listener will name
+			continue // a socket, or an error that the listener reports
 		}
 		if host == "" {
 			host = "localhost"

@@ -89,7 +89,7 @@ func openTraces(f *flags, log *slog.Logger) (*trace.Sender, error) {
 	})
 }
 
-// followTraces returns what sends the traces of all allocations.
+// followTraces returns the Follower that sends the traces of all allocations.
 func followTraces(sender *trace.Sender, f *flags, allocs *pods, s *collector.Sampler) *trace.Follower {
 	who := &identifier{api: allocs.api, list: podDirs(f.pods.logs)}
 	return trace.Follow(sender, trace.Sources{
@@ -98,17 +98,17 @@ func followTraces(sender *trace.Sender, f *flags, allocs *pods, s *collector.Sam
 	})
 }
 
-// identifier looks up pods in the data of the API server, where it is watched,
-// else their UIDs in the names of the kubelet's directories.
+// identifier returns the UIDs of pods: from the API server if it is watched, else
+// from the names of the kubelet's directories.
 type identifier struct {
-	api      *kube.Watcher // nil where it is not watched
+	api      *kube.Watcher // nil if the API server is not watched
 	list     func() ([]string, error)
 	names    atomic.Pointer[uids]
 	listing  atomic.Bool
 	listedAt time.Time
 }
 
-// uids are those of pods. The UID is "" where several pods have the name.
+// uids are the UIDs of pods. The UID is "" if several pods have the same name.
 type uids struct {
 	at    time.Time // start of the listing
 	byPod map[podmap.Pod]string

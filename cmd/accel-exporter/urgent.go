@@ -22,7 +22,8 @@ func codes(reasons []collector.Reason) (all string) {
 }
 
 // urgent reports whether a Snapshot has an event, or a device that came, went
-// or changed its condition since the previous Snapshot, which seen holds.
+// or changed its condition since the previous Snapshot. seen has the previous
+// conditions and is updated.
 func urgent(seen map[string]condition, snap *collector.Snapshot) bool {
 	due := len(snap.News) > 0
 	for i := range snap.Devices {

@@ -8,10 +8,10 @@ type Field struct {
 	ID uint16
 	// Name is the name since DCGM 4.6, such as DCGM_FI_DEV_GPU_TEMP_CELSIUS.
 	Name string
-	// Former are earlier names of the same field: those before DCGM 4.6, and
-	// those of DCGM 1, such as dcgm_gpu_temp.
+	// Former are earlier names of the same field: names before DCGM 4.6, and
+	// names of DCGM 1, such as dcgm_gpu_temp.
 	Former []string
-	// Type is that of the value in DCGM.
+	// Type is the type of the value in DCGM.
 	Type Type
 	// Unit is the unit of the value in DCGM, in plural: celsius, mebibytes,
 	// percent. It is empty for counts and codes, and where DCGM states none.

@@ -49,7 +49,7 @@ const (
 type Skipped struct {
 	Line int
 	Name string
-	// Reason is one of the constants below, or of those of compat.
+	// Reason is one of the constants below, or a Skip constant of package compat.
 	Reason string
 }
 
