@@ -107,18 +107,6 @@ func unitText(unit string) string {
 	return strings.ReplaceAll(unit, "_", " ")
 }
 
-// TestFormerNames checks that a row of a counters file can use any name of a
-// field.
-func TestFormerNames(t *testing.T) {
-	for id, m := range mappings() {
-		for _, name := range append([]string{m.field.Name}, m.field.Former...) {
-			if f, ok := dcgmfield.ByName(name); !ok || f.ID != id {
-				t.Errorf("%s is field %d, not %d", name, f.ID, id)
-			}
-		}
-	}
-}
-
 // TestMappingsFit checks that DCGM counters map to counters and gauges to
 // gauges, so that queries with rate() stay correct.
 func TestMappingsFit(t *testing.T) {
