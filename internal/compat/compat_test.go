@@ -174,7 +174,7 @@ func TestLabels(t *testing.T) {
 			facts + `container_name="main",device="nvidia1",gpu="1",modelName="NVIDIA H100 80GB HBM3",pci_bus_id="00000000:11:00.0",pod_name="train-0",pod_namespace="team",uuid="` + gpu1 + `"`,
 		},
 		"all of pods": {
-			compat.Options{Pods: true, PodUID: true, PodLabels: compat.AllLabels, Dashes: true},
+			compat.Options{Pods: true, PodUID: true, PodLabels: allLabels, Dashes: true},
 			facts + `UUID="` + gpu1 + `",app_kubernetes_io_name="train",container="main",device="nvidia1",gpu="1",label_1st="x",modelName="NVIDIA-H100-80GB-HBM3",namespace="team",pci_bus_id="00000000:11:00.0",pod="train-0",pod_uid="uid-1"`,
 		},
 	} {

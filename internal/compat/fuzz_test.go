@@ -38,7 +38,7 @@ func FuzzView(f *testing.F) {
 		}
 		e := exposition.New(func() *collector.Snapshot { return s }, nil, exposition.Options{})
 		e.Apply(exposition.Settings{View: compat.New(compat.Options{
-			Counters: parseRows(t, rows...), Hostname: value, Pods: true, PodUID: true, PodLabels: compat.AllLabels,
+			Counters: parseRows(t, rows...), Hostname: value, Pods: true, PodUID: true, PodLabels: allLabels,
 		})})
 		w := httptest.NewRecorder()
 		e.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))

@@ -32,9 +32,6 @@ type Options struct {
 	Dashes bool
 }
 
-// AllLabels selects every label of a pod.
-func AllLabels(string) bool { return true }
-
 //go:embed default.csv
 var defaultCSV []byte
 
