@@ -64,6 +64,13 @@ func (s *leases) holder() string {
 	return *s.lease.Spec.HolderIdentity
 }
 
+// transitions returns how often the lease changed its holder.
+func (s *leases) transitions() int32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return *s.lease.Spec.LeaseTransitions
+}
+
 // trip is the network between a process and the API server. trouble returns how
 // long the request takes, and later the answer, and whether it is lost.
 type trip struct {
@@ -306,8 +313,8 @@ func TestLeaseSuspended(t *testing.T) {
 		if err := <-a.ended; !errors.Is(err, ErrLost) {
 			t.Error(err)
 		}
-		if !b.leads() || s.holder() != "b" || *s.lease.Spec.LeaseTransitions != 1 {
-			t.Errorf("%q has the lease after %d transitions", s.holder(), *s.lease.Spec.LeaseTransitions)
+		if !b.leads() || s.holder() != "b" || s.transitions() != 1 {
+			t.Errorf("%q has the lease after %d transitions", s.holder(), s.transitions())
 		}
 		b.stop()
 		<-b.ended
