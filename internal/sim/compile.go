@@ -44,6 +44,9 @@ func (sc *Scenario) Compile(fixtures fs.FS, o Options) (*State, error) {
 		}
 		s.Set("driver."+key, fallback)
 	}
+	if v := sc.driver["quirks"]; v != "" {
+		s.Set("driver.quirks", v)
+	}
 	s.Set("driver.generation", "1")
 	s.Set("driver.loaded_at", "0")
 	for key, v := range sc.cc {

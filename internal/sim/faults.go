@@ -86,6 +86,10 @@ var machineFaults = []Fault{
 		Flags: []Flag{{Name: "driver", Help: "its version after the reload"}},
 	},
 	{
+		Name: "quirk", Help: "the driver, or what it is called from, differs from the usual; `clear` does not end it", apply: injectQuirk,
+		Args: []Arg{{Name: "quirk", Help: strings.Join(quirks, ", ")}, {Name: "switch", Help: "on or off", Optional: true, Default: "on"}},
+	},
+	{
 		Name: "mig", Help: "reshape MIG at run time: profiles separated by commas, or off; fires the MIG event", apply: injectMIG,
 		Args: []Arg{deviceArg, {Name: "layout", Help: "e.g. 3g.40gb,2g.20gb,1g.10gb, 3g.40gb:1c+2c, empty, on or off"}}, Flags: []Flag{{Name: "pending", Help: "true: change the pending mode only", Default: "false"}},
 	},

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -36,6 +37,22 @@ func driverState(state string) func(*State, input) error {
 		s.Set("driver.state", state)
 		return s.showDriver()
 	}
+}
+
+func injectQuirk(s *State, in input) error {
+	if _, err := in.one("quirk", quirks); err != nil {
+		return err
+	}
+	off, err := in.one("switch", []string{"on", "off"})
+	if err != nil {
+		return err
+	}
+	list := slices.DeleteFunc(strings.Fields(s.Get("driver.quirks")), func(q string) bool { return q == in["quirk"] })
+	if off == 0 {
+		list = append(list, in["quirk"])
+	}
+	s.Set("driver.quirks", strings.Join(list, " "))
+	return nil
 }
 
 func injectReload(s *State, in input) error {

@@ -2,12 +2,17 @@ package sim
 
 // The keys of fixtures/nvml/keys.def; a test compares them.
 
+// quirks are how a driver, or what it is called from, differs from the usual:
+// QUIRKS of fixtures/nvml/state.h.
+var quirks = []string{"unprivileged", "no-libcuda", "fixed-list", "other-pids", "capacity-counts", "growing-counts"}
+
 // valueKeys are numbers of a GPU.
 var valueKeys = []string{
 	"minor_number",
 	"module_id",
 	"board_id",
 	"numa_node",
+	"memory_numa_node",
 	"brand",
 	"architecture",
 	"compute_capability.major",

@@ -95,6 +95,15 @@ func ParseScenario(file string, data []byte) (*Scenario, error) {
 
 func (sc *Scenario) parseDriver(n node) error {
 	known := map[string]func(node) error{}
+	known["quirks"] = func(c node) error {
+		return c.items(func(_ int, q node) error {
+			if !slices.Contains(quirks, q.Value) {
+				return q.errorf("want one of %s, found %q", strings.Join(quirks, ", "), q.Value)
+			}
+			sc.driver["quirks"] = strings.TrimSpace(sc.driver["quirks"] + " " + q.Value)
+			return nil
+		})
+	}
 	for _, key := range []string{"version", "branch", "nvml", "cuda", "state"} {
 		known[key] = func(c node) error {
 			var s string

@@ -93,7 +93,14 @@ func TestKeysAreThoseOfTheLibrary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	header, err := os.ReadFile("../../fixtures/nvml/state.h")
+	if err != nil {
+		t.Fatal(err)
+	}
 	got := map[string][]string{}
+	for _, m := range regexp.MustCompile(`(?m)^\tQUIRK\(\w+, "([^"]+)"\)`).FindAllSubmatch(header, -1) {
+		got["QUIRK"] = append(got["QUIRK"], string(m[1]))
+	}
 	for _, m := range regexp.MustCompile(`(?m)^(VALUE|TEXT|LINK|MIG)\(\w+, "([^"]+)"\)`).FindAllStringSubmatch(string(data), -1) {
 		got[m[1]] = append(got[m[1]], m[2])
 	}
@@ -102,7 +109,7 @@ func TestKeysAreThoseOfTheLibrary(t *testing.T) {
 			got["VALUE"] = append(got["VALUE"], "ecc."+m[1]+"."+m[2]+"."+location)
 		}
 	}
-	for kind, want := range map[string][]string{"VALUE": valueKeys, "TEXT": textKeys, "LINK": linkKeys, "MIG": migKeys} {
+	for kind, want := range map[string][]string{"VALUE": valueKeys, "TEXT": textKeys, "LINK": linkKeys, "MIG": migKeys, "QUIRK": quirks} {
 		if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got[kind]))); diff != "" {
 			t.Errorf("%s: -keys.go +keys.def:\n%s", kind, diff)
 		}
