@@ -39,6 +39,7 @@ type device struct {
 	processesAttributed bool // each of them is in a named pod, or in none
 	outsiders           int  // those without an allocation of the device
 	processes           []deviceProcess
+	listed              processUse // of all of them
 	unattributedBy      [numberOfReasons]int
 	accounting          accounting
 	meter               meter
@@ -51,6 +52,9 @@ type device struct {
 	// offered counts the ids by which it is allocated or allocatable, by
 	// resource.
 	offered map[string]int
+	// replicas counts the ids under which device plugins offer it, 0 if that is
+	// unknown.
+	replicas int
 	// offers are the resources under which it is allocatable, or was.
 	offers []offer
 

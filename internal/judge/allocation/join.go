@@ -73,7 +73,7 @@ func (j *Judge) rejoin() {
 	x.unresolved, x.candidates, x.ambiguous = nil, nil, x.ambiguous[:0]
 	x.holders, x.omitted = 0, 0
 	for _, st := range j.order {
-		st.omitted = 0
+		st.omitted, st.replicas = 0, 0
 		clear(st.offered)
 		for _, a := range st.allocations {
 			a.reset()

@@ -124,8 +124,9 @@ func (n *randomNode) show() []collector.Device {
 		}
 		if n.rng.IntN(8) > 0 {
 			noProcess(&d)
+			outside := n.rng.IntN(8) == 0 // of the PID namespace of the workers
 			for _, w := range n.workers {
-				if w.device != i {
+				if w.device != i || outside {
 					continue
 				}
 				use := w.use

@@ -58,6 +58,7 @@ func (j *Judge) offer(counted map[idKey]bool) {
 				counted[key] = true
 				continue
 			}
+			f.device.replicas++
 			if !counted[key] {
 				f.device.offered[a.Resource]++
 			}

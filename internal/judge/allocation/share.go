@@ -25,7 +25,8 @@ func (s *sum) of(n int) quantity { return quantity{s.value, s.n == n} }
 // alone reports whether the device is allocated to this pod only. Processes
 // outside every allocation may use it too.
 func (a *allocation) alone() bool {
-	return len(a.device.allocations) == 1 && a.device.omitted == 0 && !a.shared && !a.contested
+	st := a.device
+	return len(st.allocations) == 1 && st.omitted == 0 && !a.contested && (!a.shared || st.replicas > 0 && len(a.ids) >= st.replicas)
 }
 
 // power returns the power of the device if it is all drawn for the pod.
@@ -47,7 +48,12 @@ func (a *allocation) measure() {
 		return
 	}
 	if st.processesKnown && st.processesAttributed && (u.processes > 0 || !a.nominal) {
-		a.utilization, a.memory = u.utilization.of(u.processes), u.memory.of(u.processes)
+		if st.explainsUse(i.settings.Floor) {
+			a.utilization = u.utilization.of(u.processes)
+		}
+		if st.explainsMemory() {
+			a.memory = u.memory.of(u.processes)
+		}
 	}
 	switch {
 	case st.processesKnown && u.peak > i.settings.Floor:
@@ -63,6 +69,25 @@ func (a *allocation) measure() {
 	default:
 		i.state = unknown
 	}
+}
+
+// unlisted is the memory that a device may use beyond that of its processes:
+// the driver's own, in bytes, or a tenth of the memory in use.
+const unlisted = 512 << 20
+
+// explainsUse reports whether the listed processes account for the work of the
+// device. The driver omits processes outside the PID namespace of its caller
+// and answers without an error. Both values are means over different times, so
+// half of the device's is enough; only an idle device needs no process.
+func (st *device) explainsUse(floor float64) bool {
+	whole := st.values.utilization
+	return whole.known && (whole.value <= floor || st.listed.utilization.value >= whole.value/2)
+}
+
+// explainsMemory is explainsUse for memory.
+func (st *device) explainsMemory() bool {
+	whole := st.values.memory
+	return whole.known && whole.value-st.listed.memory.value <= max(unlisted, whole.value/10)
 }
 
 // fit limits the sum over the allocations to the device's value: the values of
@@ -143,7 +168,7 @@ func (j *Judge) listProcesses(st *device, d *collector.Device) bool {
 
 // attribute finds the pods of the processes on the device.
 func (j *Judge) attribute(st *device, d *collector.Device) {
-	st.outsiders, st.processesAttributed, st.unattributedBy = 0, true, [numberOfReasons]int{}
+	st.outsiders, st.processesAttributed, st.unattributedBy, st.listed = 0, true, [numberOfReasons]int{}, processUse{}
 	for _, a := range st.allocations {
 		a.processes = processUse{}
 	}
@@ -154,6 +179,7 @@ func (j *Judge) attribute(st *device, d *collector.Device) {
 	for i := range st.processes {
 		p := &st.processes[i]
 		p.process = j.owners.of(p.pid, j.now)
+		st.listed.take(p)
 		j.classify(st, p)
 	}
 }

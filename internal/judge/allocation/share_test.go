@@ -75,7 +75,7 @@ var measures = []struct {
 	{
 		"shared, several processes, one of them listed twice", replicas,
 		func(r *rig) { r.run(1, "a", true); r.run(2, "a", true) },
-		f(used(0.9, 10*gib), client(1, gib, 0.2), client(2, gib, 0.3), client(1, gib, 0.2)),
+		f(used(0.9, 2*gib), client(1, gib, 0.2), client(2, gib, 0.3), client(1, gib, 0.2)),
 		[]string{"A a 0.5", "A b 0"},
 		[]string{"A a 2.14748e+09", "A b 0"},
 		[]string{"A a 0", "A b 120"},
@@ -84,7 +84,7 @@ var measures = []struct {
 	{
 		"shared, no utilization by process", replicas,
 		func(r *rig) { r.run(1, "a", true); r.run(2, "b", true) },
-		f(used(0.9, 10*gib), client(1, gib, -1), client(2, gib, -1)),
+		f(used(0.9, 2*gib), client(1, gib, -1), client(2, gib, -1)),
 		nil,
 		[]string{"A a 1.07374e+09", "A b 1.07374e+09"},
 		nil, "0 0 0 0",
@@ -92,7 +92,7 @@ var measures = []struct {
 	{
 		"shared, one pod without a process", replicas,
 		func(r *rig) { r.run(1, "a", true) },
-		f(used(0.9, 10*gib), client(1, gib, 0.9)),
+		f(used(0.9, gib), client(1, gib, 0.9)),
 		[]string{"A a 0.9", "A b 0"},
 		[]string{"A a 1.07374e+09", "A b 0"},
 		[]string{"A a 0", "A b 120"},
@@ -127,7 +127,7 @@ var measures = []struct {
 		"exclusive, a process of another pod",
 		[]podmap.Allocation{alloc("a", gpu, gpuA)},
 		func(r *rig) { r.run(1, "other", true) },
-		f(used(0.9, 10*gib), client(1, gib, 0.9)),
+		f(used(0.9, gib), client(1, gib, 0.9)),
 		[]string{"A a 0"},
 		[]string{"A a 0"},
 		[]string{"A a 120"},
@@ -137,7 +137,7 @@ var measures = []struct {
 		"exclusive, a process of the host and one of the pod",
 		[]podmap.Allocation{alloc("a", gpu, gpuA)},
 		func(r *rig) { r.run(1, "", false); r.run(2, "a", true) },
-		f(used(0.9, 10*gib), client(1, gib, 0.5), client(2, 2*gib, 0.3)),
+		f(used(0.9, 3*gib), client(1, gib, 0.5), client(2, 2*gib, 0.3)),
 		[]string{"A a 0.3"},
 		[]string{"A a 2.14748e+09"},
 		[]string{"A a 0"},
@@ -187,7 +187,7 @@ var measures = []struct {
 		"nominal, a process of the pod",
 		[]podmap.Allocation{alloc("a", gpu, gpuA+"-1")},
 		func(r *rig) { r.run(1, "a", true) },
-		f(used(0.9, 10*gib), client(1, gib, 0.9)),
+		f(used(0.9, gib), client(1, gib, 0.9)),
 		[]string{"A a 0.9"},
 		[]string{"A a 1.07374e+09"},
 		[]string{"A a 0"},
@@ -200,6 +200,49 @@ var measures = []struct {
 		nil, nil, nil, "0 1 0 0",
 	},
 	{
+		"shared and busy, no process listed", replicas, func(*rig) {},
+		f(used(0.97, 40*gib), noProcess), nil, nil, nil, "0 0 0 0",
+	},
+	{
+		"shared partition, no process listed", replicas, func(*rig) {},
+		f(unit("graphics", 0.97), set(collector.MemoryUsed, 9*gib), noProcess, func(d *collector.Device) { d.Parent = gpuB }),
+		nil, nil, nil, "0 0 0 0",
+	},
+	{
+		"a claim of several pods, no process listed",
+		[]podmap.Allocation{alloc("a", gpu, gpuA, contested), alloc("b", gpu, gpuA, contested)}, func(*rig) {},
+		f(used(0.97, 40*gib), noProcess), nil, nil, nil, "0 0 0 0",
+	},
+	{
+		"every replica, no process listed",
+		[]podmap.Allocation{alloc("a", gpu, gpuA+"::0"), alloc("a", gpu, gpuA+"::1")},
+		func(r *rig) { offer(r, gpuA+"::0", gpuA+"::1") },
+		f(used(0.9, 4*gib), noProcess),
+		[]string{"A a 0.9"},
+		[]string{"A a 4.29497e+09"},
+		[]string{"A a 0"},
+		"0 0 0 0",
+	},
+	{
+		"every replica that is allocated, others are not", replicas[:1],
+		func(r *rig) { offer(r, gpuA+"::0", gpuA+"::1") },
+		f(used(0.9, 4*gib), noProcess), nil, nil, nil, "0 0 0 0",
+	},
+	{
+		"shared and busy, the processes without utilization", replicas,
+		func(r *rig) { r.run(1, "a", true); r.run(2, "b", true) },
+		f(used(0.8, 10*gib), client(1, 5*gib, 0), client(2, 5*gib, 0)),
+		nil,
+		[]string{"A a 5.36871e+09", "A b 5.36871e+09"},
+		nil, "0 0 0 0",
+	},
+	{
+		"exclusive and busy, only a process of the host listed",
+		[]podmap.Allocation{alloc("a", gpu, gpuA)},
+		func(r *rig) { r.run(1, "", false) },
+		f(used(0.9, 10*gib), client(1, gib, 0.1)), nil, nil, nil, "0 1 0 0",
+	},
+	{
 		"no process",
 		[]podmap.Allocation{alloc("a", gpu, gpuA)},
 		func(r *rig) {}, f(used(0, 0), noProcess),
@@ -208,6 +251,11 @@ var measures = []struct {
 		[]string{"A a 120"},
 		"0 0 0 0",
 	},
+}
+
+// offer lists the ids that the kubelet can allocate.
+func offer(r *rig, ids ...string) {
+	r.pods.Allocatable, r.pods.AllocatableTime = []podmap.Allocatable{{Resource: gpu, IDs: ids}}, start
 }
 
 // TestMeasured: each value of an allocation is measured for its pod, or absent.
@@ -280,6 +328,9 @@ func TestIdleByProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, processes)
 		r.run(1, "a", true)
+		r.run(2, "", false)
+		// The second works, and the use of the device is explained.
+		both := func(d *collector.Device) { compute(0.5)(d); client(1, gib, 0)(d); client(2, gib, 0.5)(d) }
 		step := func(lasts time.Duration, facts ...fact) {
 			for range int(lasts / (10 * time.Second)) {
 				r.list(replicas[0])
@@ -287,12 +338,12 @@ func TestIdleByProcesses(t *testing.T) {
 				synctest.Wait()
 			}
 		}
-		step(10*time.Second, client(1, gib, 0)) // the pod is not found yet
-		step(2*time.Minute, client(1, gib, 0))
+		step(10*time.Second, both) // the pod is not found yet
+		step(2*time.Minute, both)
 		r.want(collector.AllocationIdle, "A a 120")
 		step(20 * time.Second) // processes are not listed
 		r.want(collector.AllocationIdle)
-		step(20*time.Second, client(1, gib, 0))
+		step(20*time.Second, both)
 		r.want(collector.AllocationIdle, "A a 160")
 		r.want(collector.AllocationIdleTotal, "A a 130")
 	})
