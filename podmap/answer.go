@@ -36,6 +36,7 @@ type answer struct {
 	allocations map[allocationKey]*listed
 	malformed   uint64
 	overflow    uint64
+	cut         bool // pods or allocations beyond the limits are not in it
 }
 
 // readList reads the kubelet's answer. The kubelet lists a device once for each
@@ -59,7 +60,11 @@ func (a *answer) readPod(p *podresources.PodResources) {
 	case pod.Name == "":
 		a.malformed++
 		return
-	case len(a.pods) >= maxPods || tooLong(pod.Name, pod.Namespace):
+	case len(a.pods) >= maxPods:
+		a.overflow++
+		a.cut = true
+		return
+	case tooLong(pod.Name, pod.Namespace):
 		a.overflow++
 		return
 	}
@@ -92,6 +97,7 @@ func (a *answer) add(key allocationKey, claim, container string, dra bool) {
 	if l == nil {
 		if len(a.allocations) >= maxAllocations {
 			a.overflow++
+			a.cut = true
 			return
 		}
 		l = &listed{claim: claim, dra: dra}

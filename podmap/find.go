@@ -29,18 +29,32 @@ func (x *Index) find(resource string, ref Ref) (int, How) {
 	case FormHash:
 		return lookup(x.hashes, ref.Hash), HowHash
 	case FormIndex:
+		if !numbersDevices(resource) {
+			return lookup(x.names, "vfio/"+ref.Index), HowName
+		}
 		if i := x.only(func(d *Known) bool {
 			return d.Parent == "" && d.Index == ref.Index && collector.IsResourceOf(d.Vendor, resource)
 		}); i != none {
 			return i, HowIndex
 		}
-		return x.only(func(d *Known) bool { return d.Parent == "" && collector.IsResourceOf(d.Vendor, resource) }), HowSole
+		return x.only(func(d *Known) bool {
+			return d.Parent == "" && d.Vendor != "nvidia" && collector.IsResourceOf(d.Vendor, resource)
+		}), HowSole
 	case FormSole:
 		return x.only(func(d *Known) bool { return d.Parent == "" && d.Vendor == "nvidia" }), HowSole
 	case FormUnknown:
 		return none, HowUnknown
 	}
 	return none, HowNone
+}
+
+// numbersDevices reports whether a bare number can be the index of a device
+// under the name of the resource. KubeVirt's device plugin names devices by the
+// number of their IOMMU group and resources by their model; RDMA plugins number
+// ports.
+func numbersDevices(resource string) bool {
+	_, name, _ := strings.Cut(strings.ToLower(resource), "/")
+	return slices.ContainsFunc([]string{"gpu", "mig", "fpga"}, func(word string) bool { return strings.Contains(name, word) })
 }
 
 func (x *Index) byName(ref Ref) int {

@@ -1,6 +1,8 @@
 package podmap_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -233,5 +235,25 @@ func TestMalformed(t *testing.T) {
 		if s.Malformed != 2 || s.Overflow != 2 || s.UnknownTotal != 3 || len(s.Unknown) != 3 || s.Unknown[2] != (podmap.UnknownID{Resource: "rdma/hca", ID: "b"}) {
 			t.Errorf("status: %+v", s)
 		}
+	})
+}
+
+// TestCutList: a list that is longer than the limits releases nothing.
+func TestCutList(t *testing.T) {
+	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
+		r.srv.SetPods(proxy, train)
+		r.run()
+		r.settle()
+		r.want("before", "fresh", trainLine)
+		var many []kubelet.Pod
+		for i := range 4096 {
+			many = append(many, kubelet.Simple("ml", fmt.Sprint("pod-", i), ""))
+		}
+		r.lists(append(many, proxy, train)...)
+		if got := lines(r.w.Latest()); got[0] != "unconfirmed" || len(got) != 2 || !strings.HasPrefix(got[1], trainLine) {
+			t.Errorf("of too many pods: %q", got)
+		}
+		r.lists(proxy, train)
+		r.want("after", "fresh", trainLine)
 	})
 }

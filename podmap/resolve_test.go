@@ -153,6 +153,8 @@ func TestResolveByIDs(t *testing.T) {
 		{"fpga.intel.com/af-x", "intel-fpga-port.0", false, "n3000"},
 		{"intel.com/intel_fec_5g", "0000:5f:00.0", false, "n3000"},
 		{"rdma/hca", "0", false, ""},
+		{"nvidia.com/rdma_shared_device_a", "0", false, ""},
+		{"nvidia.com/GH100_H100_PCIE", "0", false, ""},
 	} {
 		if id, how := index.Resolve(c.resource, parse(c.id, driver(c.resource, c.dra))); id != c.want {
 			t.Errorf("%s of %s is %q by %q, want %q", c.id, c.resource, id, how, c.want)
@@ -213,6 +215,16 @@ func TestResolveSoleAndAmbiguous(t *testing.T) {
 			"a name of two devices",
 			[]podmap.Known{{ID: "a", Vendor: "amd", Names: []string{"card1"}}, {ID: "b", Vendor: "amd", Names: []string{"renderD129"}}},
 			"gpu.amd.com", "gpu-1-129", true, "", podmap.HowAmbiguous,
+		},
+		{
+			"the only GPU, by a number that is not its index",
+			[]podmap.Known{{ID: gpuA, Vendor: "nvidia", Index: "0"}},
+			gpu, "42", false, "", podmap.HowNone,
+		},
+		{
+			"an IOMMU group",
+			[]podmap.Known{{ID: "passed", Vendor: "nvidia", KubeIDs: []string{"/dev/vfio/42"}}, {ID: gpuA, Vendor: "nvidia", Index: "42"}},
+			"nvidia.com/GH100_H100_PCIE", "42", false, "passed", podmap.HowName,
 		},
 		{"no devices", nil, gpu, gpuA, false, "", podmap.HowNone},
 	} {

@@ -139,6 +139,9 @@ func (m *member) readings(d *collector.Device) {
 	if d.Driver == "" {
 		d.Driver = s.driver
 	}
+	if s.group != "" {
+		d.KubeIDs = []string{"/dev/vfio/" + s.group} // Documentation/driver-api/vfio.rst
+	}
 	if s.power.state != "" {
 		for i, state := range powerStates {
 			d.SetBool(collector.PCIePowerState, s.power.state == state, m.states[i]...)

@@ -3,6 +3,7 @@ package pcie
 import (
 	"errors"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -46,7 +47,10 @@ type state struct {
 	// gone: it left the bus.
 	gone   bool
 	driver string
-	power  power
+	// group is the IOMMU group of a function that a virtual machine can have,
+	// else "".
+	group string
+	power power
 	// asked: its link was read; silent: the function did not answer.
 	asked, silent bool
 	now, limit    extent
@@ -79,6 +83,9 @@ func (f *function) look(now time.Time) state {
 func (f *function) lookDriver(s *state) (err error) {
 	s.driver, err = f.driver()
 	s.read = err == nil
+	if strings.Contains(s.driver, "vfio") {
+		s.group, _ = f.fs.Link(f.path + "/iommu_group")
+	}
 	return err
 }
 

@@ -334,10 +334,11 @@ func TestDriver(t *testing.T) {
 	d = device(fresh(t, s), gpu)
 	want(t, d, 0, collector.PCIeDriverBound, gpu, "")
 	tree.Link(at(gpu, "driver"), "../../../../../../bus/pci/drivers/vfio-pci")
+	tree.Link(at(gpu, "iommu_group"), "../../../../../../kernel/iommu_groups/42")
 	d = device(fresh(t, s), gpu)
 	want(t, d, 1, collector.PCIeDriverBound, gpu, "vfio-pci")
-	if d.Driver != "vfio-pci" {
-		t.Error(d.Driver)
+	if d.Driver != "vfio-pci" || !slices.Equal(d.KubeIDs, []string{"/dev/vfio/42"}) {
+		t.Error(d.Driver, d.KubeIDs)
 	}
 }
 

@@ -2,7 +2,9 @@ package allocation
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,9 +50,26 @@ func (j *Judge) resolve(resource string, ref *podmap.Ref, raw string) found {
 	if !ok {
 		id, how := j.index.Resolve(resource, *ref)
 		f = found{j.devices[id], how}
+		if how == podmap.HowIndex && !j.numbered(resource) {
+			f = found{how: podmap.HowUnknown}
+		}
 		j.join.ids[key] = f
 	}
 	return f
+}
+
+// numbered reports whether the ids of a resource can be the indexes of devices:
+// the allocatable ones are the numbers from 0 on, or are not known.
+func (j *Judge) numbered(resource string) bool {
+	i := slices.IndexFunc(j.pods.Allocatable, func(a podmap.Allocatable) bool { return a.Resource == resource })
+	if i < 0 {
+		return true
+	}
+	ids := j.pods.Allocatable[i].IDs
+	return !slices.ContainsFunc(ids, func(id string) bool {
+		n, err := strconv.Atoi(id)
+		return err != nil || n >= len(ids)
+	})
 }
 
 // find finds the device of an allocation: by what its driver published, else
@@ -72,6 +91,8 @@ func (j *Judge) rejoin() {
 	x.allocated, x.nominal = map[string]int{}, map[podmap.Pod]bool{}
 	x.unresolved, x.candidates, x.ambiguous = nil, nil, x.ambiguous[:0]
 	x.holders, x.omitted = 0, 0
+	// The meaning of a number depends on the others.
+	maps.DeleteFunc(x.ids, func(_ idKey, f found) bool { return f.how == podmap.HowIndex || f.how == podmap.HowUnknown })
 	for _, st := range j.order {
 		st.omitted, st.replicas = 0, 0
 		clear(st.offered)
