@@ -151,6 +151,15 @@ var (
 		Values: []string{"call, code: other once there are too many"},
 		From:   []string{"NVML nvmlReturn_t of every call and of every field of nvmlDeviceGetFieldValues", "DCGM dcgmReturn_t of every call and status of every field"},
 	})
+	NativeCallSeconds = define(Metric{
+		Name:    "accel_native_call_duration_seconds",
+		Help:    "Duration of the finished calls of a native library since its worker started, by function. A call named field_N is the part of nvmlDeviceGetFieldValues that the driver reports for one field. Only with --collector.nvidia.call-times.",
+		Kind:    Histogram,
+		Scope:   PerNode,
+		Labels:  []string{"source", "call"},
+		Buckets: []float64{1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1, 1},
+		From:    []string{"exporter: time around each call of NVML except nvmlEventSetWait_v2, which waits; latencyUsec of nvmlFieldValue_t, which the driver averages over fields that it reads together"},
+	})
 
 	UtilizationRatio = define(Metric{
 		Name:   "accel_utilization_ratio",

@@ -14,6 +14,16 @@ type roundMessage struct {
 	Devices []deviceMessage
 	Calls   []CallError
 	Node    columns
+	// Distributions name their Metric by its Index.
+	Distributions []distributionMessage
+}
+
+type distributionMessage struct {
+	Metric         int
+	Device, Parent string
+	Labels         []string
+	Counts         []uint64
+	Sum            float64
 }
 
 type failure struct{ Reason, Text string }
@@ -122,6 +132,9 @@ func (e *roundEncoder) encode(seq uint64, r *Round, why error) *roundMessage {
 		m.Devices = append(m.Devices, e.device(i, &r.Devices[i]))
 	}
 	m.Node = e.columns(len(r.Devices), r.Node)
+	for _, d := range r.Distributions {
+		m.Distributions = append(m.Distributions, distributionMessage{d.Metric.index, d.Device, d.Parent, d.Labels, d.Counts, d.Sum})
+	}
 	e.last = e.last[:len(r.Devices)+1]
 	return m
 }
@@ -181,6 +194,14 @@ func (d *roundDecoder) decode(m *roundMessage) (r Round, why, err error) {
 		if err := d.device(i, &m.Devices[i], &r.Devices[i]); err != nil {
 			return Round{}, why, err
 		}
+	}
+	for _, v := range m.Distributions {
+		metric := byIndex(v.Metric)
+		if metric == nil || metric.Kind != Histogram || len(v.Labels) != len(metric.Labels) ||
+			len(v.Counts) != len(metric.Buckets)+1 || !nonNegative.Contains(v.Sum) {
+			return Round{}, why, fmt.Errorf("metric %d has no series %q of %d buckets with the sum %v", v.Metric, v.Labels, len(v.Counts), v.Sum)
+		}
+		r.Distributions = append(r.Distributions, Distribution{metric, v.Device, v.Parent, v.Labels, v.Counts, v.Sum})
 	}
 	r.Node, err = d.readings(len(m.Devices), &m.Node)
 	d.last = d.last[:len(m.Devices)+1]

@@ -70,6 +70,11 @@ func randomRound(rng *rand.Rand) Round {
 		r.Devices = append(r.Devices, d)
 	}
 	r.Node = randomReadings(rng, rng.IntN(5))
+	for range rng.IntN(3) {
+		d := NewDistribution(NativeCallSeconds, randomText(rng), randomText(rng), randomText(rng))
+		d.Observe(rng.Float64())
+		r.Distributions = append(r.Distributions, *d)
+	}
 	revalue(rng, &r)
 	return r
 }
@@ -263,8 +268,14 @@ func TestDecodeRefuses(t *testing.T) {
 		"an account out of range": func(m *roundMessage) {
 			m.Devices[0].HasAccounts, m.Devices[0].Accounts = true, []accountMessage{{Compute: 1.5}}
 		},
+		"a distribution of a gauge":   func(m *roundMessage) { m.Distributions[0].Metric = PowerWatts.index },
+		"a distribution of no metric": func(m *roundMessage) { m.Distributions[0].Metric = -1 },
+		"a distribution unlabelled":   func(m *roundMessage) { m.Distributions[0].Labels = nil },
+		"too few buckets":             func(m *roundMessage) { m.Distributions[0].Counts = nil },
+		"an infinite sum":             func(m *roundMessage) { m.Distributions[0].Sum = math.Inf(1) },
 	} {
 		r := gpus(1, 1)
+		r.Distributions = []Distribution{*NewDistribution(NativeCallSeconds, "", "nvidia", "nvmlInit_v2")}
 		m := new(roundEncoder).encode(1, &r, nil)
 		change(m)
 		if r, _, err := new(roundDecoder).decode(m); err == nil {
@@ -347,6 +358,7 @@ func FuzzMessages(f *testing.F) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := range 6 {
 		r := gpus(n/2, n)
+		r.Distributions = []Distribution{*NewDistribution(NativeCallSeconds, "", "nvidia", "nvmlInit_v2")}
 		var enc roundEncoder
 		values := []any{greeting(0), &message{Event: &Event{Time: time.Unix(1e9, 7), Kind: EventXid}}, &message{Round: enc.encode(1, &r, ErrDriver)}}
 		revalue(rng, &r)
@@ -384,6 +396,11 @@ func FuzzMessages(f *testing.F) {
 			for _, x := range slices.Concat(lists...) {
 				if len(x.Labels) != len(x.Metric.Labels) || !x.Metric.Range.Contains(x.Value) {
 					t.Errorf("%s%q is %v", x.Metric.Name, x.Labels, x.Value)
+				}
+			}
+			for _, x := range r.Distributions {
+				if len(x.Labels) != len(x.Metric.Labels) || len(x.Counts) != len(x.Metric.Buckets)+1 || !nonNegative.Contains(x.Sum) {
+					t.Errorf("%+v", x)
 				}
 			}
 		}

@@ -372,7 +372,7 @@ func TestMissingLibrary(t *testing.T) {
 // TestPages checks the status and content of every page.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	n := start(t, scenario, nil)
+	n := start(t, scenario, nil, "--collector.nvidia.call-times")
 	n.until(`^accel_device_up\{.*\} 1`)
 	for _, tc := range []struct {
 		path string
@@ -384,6 +384,8 @@ func TestPages(t *testing.T) {
 		{"/-/ready", 200, "ready"},
 		{"/debug/state", 200, `"accel_power_watts"`},
 		{"/metrics", 200, "accel_exporter_build_info"},
+		{"/metrics", 200, `accel_native_call_duration_seconds_bucket{call="nvmlDeviceGetFieldValues",source="nvidia",le="+Inf"}`},
+		{"/metrics", 200, `accel_native_call_duration_seconds_sum{call="field_186",source="nvidia"}`},
 		{"/nothing", 404, ""},
 	} {
 		if code, body := n.get(tc.path); code != tc.code || !strings.Contains(body, tc.has) {

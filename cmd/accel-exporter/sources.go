@@ -26,6 +26,7 @@ type sourceFlags struct {
 	enabled      map[string]*bool
 	timeout      map[string]*time.Duration
 	nvmlLibrary  string
+	callTimes    bool
 	sysfs        string
 	procfs       string
 	devfs        string
@@ -67,6 +68,9 @@ var specs = []sourceSpec{
 			args := []string{"--slow-interval=" + c.Sources.NVIDIA.SlowInterval.String()}
 			if f.nvmlLibrary != "" {
 				args = append(args, "--nvml.library="+f.nvmlLibrary)
+			}
+			if f.callTimes {
+				args = append(args, "--call-times")
 			}
 			return args
 		},
@@ -127,6 +131,7 @@ func (f *sourceFlags) add(app *kingpin.Application) {
 	app.Flag("collector.fpga.transactions", "Count transactions of Intel DFL cards with their performance counters. Requires CAP_PERFMON; other programs cannot count by port meanwhile.").BoolVar(&f.transactions)
 	app.Flag("kernel-log.path", "Kernel log: /dev/kmsg, or a file in the same format, which is followed as it grows.").Default("/dev/kmsg").PlaceHolder("FILE").StringVar(&f.kernelLog)
 	app.Flag("kernel-log.fallback", "Syslog file with kernel messages, such as /var/log/kern.log, to read if the kernel log cannot be read; repeatable. None by default, since on many systems any user can write lines to it.").PlaceHolder("FILE").StringsVar(&f.kernelLogs)
+	app.Flag("collector.nvidia.call-times", "Measure the duration of each NVML call, as the histogram accel_native_call_duration_seconds. It adds about 2,000 series.").BoolVar(&f.callTimes)
 	app.Flag("nvml.library", "NVML library to load. By default the directories of drivers and containers are searched.").PlaceHolder("PATH").StringVar(&f.nvmlLibrary)
 }
 
@@ -228,6 +233,7 @@ func workNVIDIA(args []string, emit func(collector.Event)) (collector.Source, er
 	var o nvidia.Options
 	app := kingpin.New("accel-exporter worker nvidia", "Reads NVML for the exporter that started it.")
 	app.Flag("nvml.library", "NVML library to load.").StringVar(&o.Library)
+	app.Flag("call-times", "Measure the duration of each call.").BoolVar(&o.CallTimes)
 	app.Flag("slow-interval", "Time between two reads of slowly changing values.").Default("10s").DurationVar(&o.SlowInterval)
 	if _, err := app.Parse(args); err != nil {
 		return nil, err

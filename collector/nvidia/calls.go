@@ -4,6 +4,7 @@ package nvidia
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -56,6 +57,8 @@ type asker struct {
 	has []bool
 	// refused marks the calls that the device will never support.
 	refused []bool
+	// times, which may be nil, measures the calls.
+	times *callTimes
 	// round is shared by a GPU and its MIG devices.
 	*round
 }
@@ -73,8 +76,8 @@ type round struct {
 	errors    []collector.CallError
 }
 
-func newAsker(has []bool, r *round) asker {
-	return asker{has: has, refused: make([]bool, len(calls)), round: r}
+func newAsker(lib *library, r *round) asker {
+	return asker{has: lib.has, refused: make([]bool, len(calls)), times: lib.times, round: r}
 }
 
 // forget clears the refused calls: the device has been reset or replaced.
@@ -153,29 +156,35 @@ func (r *round) take() ([]collector.CallError, error) {
 	return errs, err
 }
 
-// do calls f, which calls c and nothing else, unless c is missing or refused.
-// NVML functions are called in do, ask and ask2 only.
+// do calls f, which calls c and nothing else, unless c is missing or refused. It
+// reports success. NVML functions are called here only.
 func do(a *asker, c *call, f func() nvml.Return) bool {
-	return a.may(c) && a.took(c, f())
+	if !a.may(c) {
+		return false
+	}
+	if a.times == nil {
+		return a.took(c, f())
+	}
+	begun := time.Now()
+	ret := f()
+	a.times.observe(c.name, time.Since(begun))
+	return a.took(c, ret)
 }
 
 // ask is do for a function with one result.
-func ask[T any](a *asker, c *call, f func() (T, nvml.Return)) (T, bool) {
-	if !a.may(c) {
-		var none T
-		return none, false
-	}
-	v, ret := f()
-	return v, a.took(c, ret)
+func ask[T any](a *asker, c *call, f func() (T, nvml.Return)) (v T, ok bool) {
+	ok = do(a, c, func() (ret nvml.Return) {
+		v, ret = f()
+		return ret
+	})
+	return v, ok
 }
 
 // ask2 is do for a function with two results.
-func ask2[T, U any](a *asker, c *call, f func() (T, U, nvml.Return)) (T, U, bool) {
-	if !a.may(c) {
-		var t T
-		var u U
-		return t, u, false
-	}
-	t, u, ret := f()
-	return t, u, a.took(c, ret)
+func ask2[T, U any](a *asker, c *call, f func() (T, U, nvml.Return)) (v T, u U, ok bool) {
+	ok = do(a, c, func() (ret nvml.Return) {
+		v, u, ret = f()
+		return ret
+	})
+	return v, u, ok
 }

@@ -84,7 +84,8 @@ func newEvents(lib *library, emit func(collector.Event)) *events {
 		lib: lib, emit: emit, gpus: map[nvml.Device]*watched{},
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
-	w := &waiter{events: e, asker: newAsker(lib.has, new(round))}
+	w := &waiter{events: e, asker: newAsker(lib, new(round))}
+	w.times = nil // its calls wait
 	go w.run()
 	return e
 }

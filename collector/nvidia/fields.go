@@ -5,6 +5,7 @@ package nvidia
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -61,7 +62,7 @@ func (b *batch) read(g *gpu, d *collector.Device, refused func(f field)) {
 	for i := range b.values {
 		// A value that the library does not write must not be the previous
 		// round's.
-		b.values[i].NvmlReturn = uint32(nvml.ERROR_UNKNOWN)
+		b.values[i].NvmlReturn, b.values[i].LatencyUsec = uint32(nvml.ERROR_UNKNOWN), -1
 	}
 	if !do(&g.asker, callFieldValues, func() nvml.Return { return g.handle.GetFieldValues(b.values) }) {
 		return
@@ -70,6 +71,9 @@ func (b *batch) read(g *gpu, d *collector.Device, refused func(f field)) {
 	for i := range b.values {
 		v, f := &b.values[i], &b.fields[i]
 		ret := nvml.Return(v.NvmlReturn)
+		if g.times != nil {
+			g.times.observe(fieldNames[f.id], time.Duration(v.LatencyUsec)*time.Microsecond)
+		}
 		if ret == nvml.SUCCESS {
 			f.deliver(g, d, v)
 		} else {

@@ -74,7 +74,7 @@ type gpuAnswer struct {
 }
 
 func newGPU(index int, lib *library, ev *events, slow time.Duration, c *claims) *gpu {
-	return &gpu{claims: c, asker: newAsker(lib.has, new(round)), index: index, lib: lib, events: ev, slow: slow, query: new(gpmQuery)}
+	return &gpu{claims: c, asker: newAsker(lib, new(round)), index: index, lib: lib, events: ev, slow: slow, query: new(gpmQuery)}
 }
 
 // read is one round.

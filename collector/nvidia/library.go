@@ -45,6 +45,8 @@ var (
 type library struct {
 	api nvml.Interface
 	has []bool
+	// times, which may be nil, measures the calls.
+	times *callTimes
 }
 
 // load opens the named library, or the first of the usual places. The absence

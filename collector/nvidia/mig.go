@@ -145,7 +145,7 @@ func (g *gpu) enumerateMIG() {
 // openMIG returns the MIG device behind h: the known one with that UUID and
 // index, else a new one.
 func (g *gpu) openMIG(h nvml.Device, index int) *migDevice {
-	a := newAsker(g.has, g.round)
+	a := newAsker(g.lib, g.round)
 	uuid, ok := ask(&a, callUUID, h.GetUUID)
 	if uuid = text(uuid); !ok || uuid == "" {
 		return nil

@@ -21,6 +21,8 @@ type Options struct {
 	// SlowInterval is the time between two reads of slowly changing values; 10
 	// s where it is not positive.
 	SlowInterval time.Duration
+	// CallTimes measures the duration of each call of the library.
+	CallTimes bool
 }
 
 const (

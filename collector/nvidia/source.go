@@ -127,6 +127,9 @@ func (s *Source) openLibrary() error {
 		if err != nil {
 			return err
 		}
+		if s.options.CallTimes {
+			lib.times = &callTimes{names: map[string]int{}}
+		}
 		s.lib = lib
 		s.system = newSystem(lib, s.options.SlowInterval)
 	}
@@ -177,7 +180,7 @@ func (s *Source) read(ctx context.Context) (collector.Round, error) {
 	s.devices = len(t.devices)
 	s.events.commit()
 	t.calls(s.events.calls())
-	round := collector.Round{Devices: distinct(t.devices), Node: s.node, Calls: t.counts}
+	round := collector.Round{Devices: distinct(t.devices), Node: s.node, Calls: t.counts, Distributions: s.lib.times.distributions()}
 	if ret := t.gone(); ret != nvml.SUCCESS {
 		return collector.Round{Calls: t.counts}, fmt.Errorf("%w: %s", collector.ErrRestart, code(ret))
 	}

@@ -43,7 +43,7 @@ type driverAnswer struct {
 }
 
 func newSystem(lib *library, slow time.Duration) *system {
-	return &system{asker: newAsker(lib.has, new(round)), lib: lib, slow: slow}
+	return &system{asker: newAsker(lib, new(round)), lib: lib, slow: slow}
 }
 
 func (s *system) read(now time.Time) (a driverAnswer) {
