@@ -22,6 +22,8 @@ type call struct {
 	versions []string
 	// quiet is a return code that is neither success nor counted as an error.
 	quiet nvml.Return
+	// alone: no two such calls are made at once.
+	alone bool
 	index int
 }
 
@@ -161,6 +163,9 @@ func (r *round) take() ([]collector.CallError, error) {
 func do(a *asker, c *call, f func() nvml.Return) bool {
 	if !a.may(c) {
 		return false
+	}
+	if c.alone {
+		defer enterAlone().leave()
 	}
 	if a.times == nil {
 		return a.took(c, f())

@@ -30,6 +30,10 @@ type field struct {
 // lastField is larger than every id in the header.
 const lastField = 512
 
+// maxFields is the number of fields of one call. Drivers may refuse a call with
+// NVML_FI_MAX entries or more.
+const maxFields = 128
+
 // fieldNames are the values of the label call for failing fields.
 var fieldNames = func() (names [lastField]string) {
 	for i := range names {
@@ -38,7 +42,7 @@ var fieldNames = func() (names [lastField]string) {
 	return names
 }()
 
-// batch is a set of fields read with one call. Fields that the GPU does not
+// batch is a set of fields read together. Fields that the GPU does not
 // support are not read again.
 type batch struct {
 	fields []field
@@ -64,35 +68,41 @@ func (b *batch) read(g *gpu, d *collector.Device, refused func(f field)) {
 		// round's.
 		b.values[i].NvmlReturn, b.values[i].LatencyUsec = uint32(nvml.ERROR_UNKNOWN), -1
 	}
-	if !do(&g.asker, callFieldValues, func() nvml.Return { return g.handle.GetFieldValues(b.values) }) {
-		return
-	}
-	kept := 0
+	kept, answered := 0, false
 	for i := range b.values {
-		v, f := &b.values[i], &b.fields[i]
-		ret := nvml.Return(v.NvmlReturn)
-		if g.times != nil {
-			g.times.observe(fieldNames[f.id], time.Duration(v.LatencyUsec)*time.Microsecond)
+		if i%maxFields == 0 {
+			part := b.values[i:min(i+maxFields, len(b.values))]
+			answered = do(&g.asker, callFieldValues, func() nvml.Return { return g.handle.GetFieldValues(part) })
 		}
-		if ret == nvml.SUCCESS {
-			f.deliver(g, d, v)
-		} else {
-			g.missed(fieldNames[f.id], ret)
-			if permanent(ret) || ret == nvml.ERROR_INVALID_ARGUMENT {
-				if refused != nil {
-					refused(*f)
-				}
-				continue
-			}
-		}
-		if kept != i {
+		if !answered || b.take(g, d, i, refused) {
 			b.fields[kept], b.values[kept] = b.fields[i], b.values[i]
+			kept++
 		}
-		kept++
 	}
 	if kept < len(b.fields) {
 		b.fields, b.values = slices.Clone(b.fields[:kept]), slices.Clone(b.values[:kept])
 	}
+}
+
+// take delivers the answer of a field. It reports whether to read it again.
+func (b *batch) take(g *gpu, d *collector.Device, i int, refused func(f field)) bool {
+	v, f := &b.values[i], &b.fields[i]
+	if g.times != nil {
+		g.times.observe(fieldNames[f.id], time.Duration(v.LatencyUsec)*time.Microsecond)
+	}
+	ret := nvml.Return(v.NvmlReturn)
+	if ret == nvml.SUCCESS {
+		f.deliver(g, d, v)
+		return true
+	}
+	g.missed(fieldNames[f.id], ret)
+	if !permanent(ret) && ret != nvml.ERROR_INVALID_ARGUMENT {
+		return true
+	}
+	if refused != nil {
+		refused(*f)
+	}
+	return false
 }
 
 func (f *field) deliver(g *gpu, d *collector.Device, v *nvml.FieldValue) {

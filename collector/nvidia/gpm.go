@@ -12,12 +12,12 @@ import (
 )
 
 var (
-	callGPMSupport   = function("nvmlGpmQueryDeviceSupport")
-	callGPMAlloc     = function("nvmlGpmSampleAlloc")
-	callGPMFree      = function("nvmlGpmSampleFree")
-	callGPMSample    = function("nvmlGpmSampleGet")
-	callGPMMIGSample = function("nvmlGpmMigSampleGet")
-	callGPMMetrics   = function("nvmlGpmMetricsGet")
+	callGPMSupport   = define(call{name: "nvmlGpmQueryDeviceSupport", alone: true})
+	callGPMAlloc     = define(call{name: "nvmlGpmSampleAlloc", alone: true})
+	callGPMFree      = define(call{name: "nvmlGpmSampleFree", alone: true})
+	callGPMSample    = define(call{name: "nvmlGpmSampleGet", alone: true})
+	callGPMMIGSample = define(call{name: "nvmlGpmMigSampleGet", alone: true})
+	callGPMMetrics   = define(call{name: "nvmlGpmMetricsGet", alone: true})
 )
 
 // gpmWindow is the shortest time between two samples that NVML accepts.

@@ -4,7 +4,7 @@ package sim
 
 // quirks are how a driver, or what it is called from, differs from the usual:
 // QUIRKS of fixtures/nvml/state.h.
-var quirks = []string{"unprivileged", "no-libcuda", "fixed-list", "other-pids", "capacity-counts", "growing-counts"}
+var quirks = []string{"unprivileged", "no-libcuda", "fixed-list", "other-pids", "capacity-counts", "growing-counts", "gpm-races"}
 
 // valueKeys are numbers of a GPU.
 var valueKeys = []string{

@@ -1,0 +1,47 @@
+//go:build linux && cgo
+
+package nvidia
+
+import (
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// GPM calls of different GPUs never overlap: a library in which that crashes
+// survives.
+func TestGPMCallsAreAlone(t *testing.T) {
+	faults := [][]string{{"quirk", "gpm-races"}}
+	for _, call := range []string{"nvmlGpmSampleGet", "nvmlGpmMigSampleGet", "nvmlGpmMetricsGet", "nvmlGpmSampleAlloc", "nvmlGpmQueryDeviceSupport"} {
+		faults = append(faults, []string{"slow", "all", "--delay=5ms", "--call=" + call})
+	}
+	inChild(t, "h100-8", faults, func(s *sampling) {
+		s.until("the activity of every GPU", func(r collector.Round, _ error) bool {
+			for _, d := range gpus(r) {
+				if _, err := value(d, collector.OccupancyRatio); err != nil {
+					return false
+				}
+			}
+			return true
+		})
+	})
+}
+
+// A GPM call that hangs costs the other GPUs nothing.
+func TestGPMHang(t *testing.T) {
+	inChild(t, "h100-8", nil, func(s *sampling) {
+		s.round()
+		s.inject("hang", "5", "--call=nvmlGpmSampleGet")
+		s.untilWithin(300*time.Millisecond, "GPU 5 hangs, and the others are measured", func(r collector.Round, _ error) bool {
+			for i, d := range gpus(r) {
+				if _, err := value(d, collector.OccupancyRatio); (err == nil) == (i == 5) {
+					return false
+				}
+			}
+			return gpus(r)[5].Down == collector.ReasonStuck
+		})
+		s.clear("5")
+		s.until("GPU 5 answers", func(r collector.Round, err error) bool { return err == nil && gpus(r)[5].Down == "" })
+	})
+}
