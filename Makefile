@@ -29,7 +29,7 @@ export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 # Tests and programs share the compiled dependencies.
 export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
 
-.PHONY: all build build-nocgo build-remediator sim dist dist-exporter dist-remediator deb image image-remediator engine run demo test test-kubelet test-apiserver test-hpa test-dcgm test-traces test-remediator remediator-figures golden bench bench-compare fuzz lint vet fmt fmt-check generate dashboards generate-check test-rules test-deploy chart helm test-differential test-tools test-dashboards pint fleet-cost incidents check clean help
+.PHONY: all build build-nocgo build-remediator sim dist dist-exporter dist-remediator deb image image-remediator engine run demo test test-kubelet test-apiserver test-hpa test-dcgm test-traces test-remediator remediator-figures golden bench bench-compare fuzz lint vet fmt fmt-check generate dashboards generate-check test-rules test-deploy chart helm test-differential test-tools test-dashboards pint fleet-cost incidents compare check clean help
 
 all: check build ## check and build
 
@@ -103,6 +103,7 @@ test: sim ## all tests that need no other program, with the race detector
 	@$(GOTEST) -race $(TESTFLAGS) ./...
 	@cd cmd/accel-remediator && $(GOTEST) -race $(TESTFLAGS) ./...
 	@cd test && $(GOTEST) $(TESTFLAGS) ./incidents/...
+	@cd tools && $(GOTEST) $(TESTFLAGS) ./...
 
 test-kubelet: ## podmap with a real kubelet; needs root, the first build takes minutes
 	@$(MAKE) --no-print-directory -C test/kubelet test
@@ -129,7 +130,7 @@ remediator-figures: build build-remediator ## the figures in docs/remediator.md,
 	@$(MAKE) --no-print-directory -C test/kubelet remediator-figures
 
 golden: sim ## update the golden files; then review the diff
-	go test ./cmd/accel-exporter ./internal/config ./internal/compat/... ./internal/sim ./internal/judge/... ./collector/fpga ./collector/kernellog ./collector/pcie ./internal/remediation \
+	go test ./cmd/accel-exporter ./internal/config ./internal/compat/... ./internal/sim ./internal/judge/baseline ./internal/judge/health ./collector/fpga ./collector/kernellog ./collector/pcie ./internal/remediation \
 		-run 'Golden|Broken|GoNVML|Print$$|Page$$|Captures$$|XilinxHarm' -update
 	git diff --stat
 
@@ -162,6 +163,7 @@ vet: ## go vet and staticcheck
 	$(VET)
 	cd dashboards && $(VET)
 	cd test && $(VET)
+	cd tools && $(VET)
 	cd cmd/accel-remediator && export CGO_ENABLED=0 && $(VET)
 
 fmt: ## format the Go code
@@ -236,6 +238,10 @@ PLAY ?=
 incidents: build .cache/alertmanager/usr ## every scripted incident through exporter and Alertmanager: ONLY=gpu-lost PLAY="-latency 100"
 	@go -C test build -o $(CURDIR)/bin/incidents ./incidents/play
 	@bin/incidents -only '$(ONLY)' $(PLAY)
+
+compare: ## compare a metrics page (file or URL) with nvidia-smi -q -x of the same machine: XML=smi.xml PAGE=http://node:19400/metrics
+	@go -C tools build -o $(CURDIR)/bin/compare ./compare
+	@bin/compare $(XML) $(PAGE)
 
 # Debian's package, unpacked and not installed.
 .cache/alertmanager/usr:
