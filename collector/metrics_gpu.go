@@ -239,12 +239,37 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"state"},
 		Range:  boolean,
-		Values: []string{"state: not_started, in_progress, completed"},
+		Values: []string{"state: not_started, in_progress, completed; other for a value that this version does not know, present only then"},
 		From:   []string{"NVML nvmlDeviceGetGpuFabricInfoV"},
+	})
+	FabricStatus = define(Metric{
+		Name:   "accel_gpu_fabric_status",
+		Help:   "Result of the registration of the GPU with the NVLink fabric: 1 for the current result. Present once registration is completed.",
+		Kind:   Gauge,
+		Labels: []string{"status"},
+		Range:  boolean,
+		Values: []string{"status: success, at 0 or 1; otherwise the name of the NVML return code at 1, as in accel_native_call_errors_total"},
+		From:   []string{"NVML nvmlDeviceGetGpuFabricInfoV status"},
+	})
+	FabricHealth = define(Metric{
+		Name:   "accel_gpu_fabric_health",
+		Help:   "Health of the GPU in the NVLink fabric as the driver sums it up: 1 for the current state, 0 for the others. Absent where the driver does not report it.",
+		Kind:   Gauge,
+		Labels: []string{"state"},
+		Range:  boolean,
+		Values: []string{"state: healthy, unhealthy, limited_capacity; other for a value that this version does not know, present only then"},
+		From:   []string{"NVML nvmlDeviceGetGpuFabricInfoV healthSummary"},
+	})
+	FabricPartition = define(Metric{
+		Name:  "accel_gpu_fabric_partition_assigned",
+		Help:  "1 if the GPU is in a partition of the NVLink fabric, 0 if it is in none and cannot reach other GPUs. Absent where the fabric does not report it.",
+		Kind:  Gauge,
+		Range: boolean,
+		From:  []string{"NVML nvmlDeviceGetGpuFabricInfoV healthMask"},
 	})
 	FabricInfo = define(Metric{
 		Name:   "accel_gpu_fabric_info",
-		Help:   "NVLink domain that the GPU belongs to; value 1. Present once registration is completed.",
+		Help:   "NVLink domain that the GPU belongs to; value 1. Present once registration is completed with success. Absent on a single node with NVSwitches: its cluster UUID is all zeros and names no domain.",
 		Kind:   Info,
 		Labels: []string{"cluster_uuid", "clique"},
 		From:   []string{"NVML nvmlDeviceGetGpuFabricInfoV"},
@@ -299,7 +324,7 @@ var (
 var xidBaseline = baseline(
 	13, 31, 32, 43, 45, 46, 48, 54, 61, 62, 63, 64, 68, 69, 74, 78, 79, 92, 94, 95,
 	109, 110, 119, 120, 121, 123, 136, 137, 140, 143, 144, 145, 146, 147, 148, 149, 150,
-	151, 154, 155, 156, 157, 158, 159, 160, 161, 171, 172,
+	151, 154, 155, 156, 157, 158, 159, 160, 161, 167, 169, 171, 172, 173, 175,
 )
 
 func baseline(xids ...int) [][]string {

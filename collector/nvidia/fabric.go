@@ -3,6 +3,7 @@
 package nvidia
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -18,14 +19,12 @@ var (
 	callFabric   = function("nvmlDeviceGetGpuFabricInfo")
 )
 
-var fabricStates = [...]struct {
-	state  uint8
-	labels []string
-}{
-	{nvml.GPU_FABRIC_STATE_NOT_STARTED, []string{"not_started"}},
-	{nvml.GPU_FABRIC_STATE_IN_PROGRESS, []string{"in_progress"}},
-	{nvml.GPU_FABRIC_STATE_COMPLETED, []string{"completed"}},
-}
+// The names of NVML_GPU_FABRIC_STATE_* and NVML_GPU_FABRIC_HEALTH_SUMMARY_* from
+// 1; 0 is not supported.
+var (
+	fabricStates    = [][]string{{"not_started"}, {"in_progress"}, {"completed"}}
+	fabricSummaries = [][]string{{"healthy"}, {"unhealthy"}, {"limited_capacity"}}
+)
 
 var fabricFaults = [...]struct {
 	shift  uint
@@ -37,7 +36,10 @@ var fabricFaults = [...]struct {
 	{nvml.GPU_FABRIC_HEALTH_MASK_SHIFT_ACCESS_TIMEOUT_RECOVERY, []string{"access_timeout_recovery"}},
 }
 
-var labelMisconfigured = []string{"incorrect_configuration"}
+var (
+	labelMisconfigured = []string{"incorrect_configuration"}
+	labelSuccess       = []string{"success"}
+)
 
 // askFabric reads the fabric info in the newest version that the driver
 // supports.
@@ -64,18 +66,21 @@ func (g *gpu) askFabric() (nvml.GpuFabricInfo_v3, bool) {
 // readFabric reads the state of the GPU in the NVLink fabric.
 func (g *gpu) readFabric(d *collector.Device) {
 	info, ok := g.askFabric()
-	if !ok || info.State == nvml.GPU_FABRIC_STATE_NOT_SUPPORTED {
+	g.links.fabric = ok && info.State != nvml.GPU_FABRIC_STATE_NOT_SUPPORTED
+	if !g.links.fabric {
 		return
 	}
-	if info.State > nvml.GPU_FABRIC_STATE_COMPLETED {
-		d.Reject(collector.FabricState, collector.RejectRange)
-		return
-	}
-	for _, s := range fabricStates {
-		d.SetBool(collector.FabricState, info.State == s.state, s.labels...)
-	}
-	if info.State == nvml.GPU_FABRIC_STATE_COMPLETED && nvml.Return(info.Status) == nvml.SUCCESS {
-		d.Set(collector.FabricInfo, 1, uuidOf(info.ClusterUuid), strconv.FormatUint(uint64(info.CliqueId), 10))
+	setState(d, collector.FabricState, info.State, fabricStates)
+	setState(d, collector.FabricHealth, info.HealthSummary, fabricSummaries)
+	if info.State == nvml.GPU_FABRIC_STATE_COMPLETED {
+		// The status of an unfinished registration has no meaning.
+		ret := nvml.Return(info.Status)
+		d.SetBool(collector.FabricStatus, ret == nvml.SUCCESS, labelSuccess...)
+		if ret != nvml.SUCCESS {
+			d.Set(collector.FabricStatus, 1, code(ret))
+		} else if info.ClusterUuid != [16]uint8{} {
+			d.Set(collector.FabricInfo, 1, uuidOf(info.ClusterUuid), strconv.FormatUint(uint64(info.CliqueId), 10))
+		}
 	}
 	for _, f := range fabricFaults {
 		if fault, known := faultBit(info.HealthMask, f.shift); known {
@@ -84,5 +89,27 @@ func (g *gpu) readFabric(d *collector.Device) {
 	}
 	if fault, known := misconfigured(info.HealthMask); known {
 		d.SetBool(collector.FabricFault, fault, labelMisconfigured...)
+	}
+	if assigned, known := faultBit(info.HealthMask, nvml.GPU_FABRIC_HEALTH_MASK_SHIFT_PARTITION_ASSIGNED); known {
+		d.SetBool(collector.FabricPartition, assigned)
+	}
+}
+
+// setState sets one series for each name, the first of which is value 1. 0 is not
+// supported and 255 a mark of some layers below for no value. Any other value is
+// newer than this program and becomes the series other.
+func setState(d *collector.Device, m *collector.Metric, value uint8, names [][]string) {
+	switch value {
+	case 0:
+		return
+	case math.MaxUint8:
+		d.Reject(m, collector.RejectSentinel)
+		return
+	}
+	for i, labels := range names {
+		d.SetBool(m, i+1 == int(value), labels...)
+	}
+	if int(value) > len(names) {
+		d.Set(m, 1, labelOther...)
 	}
 }

@@ -71,6 +71,9 @@ type gpuAnswer struct {
 	// answer.
 	stale nvml.Return
 	err   error
+	// mig: the GPU is in MIG mode. direct: an NVLink of it is down, and they lead
+	// to other GPUs as far as known.
+	mig, direct bool
 }
 
 func newGPU(index int, lib *library, ev *events, slow time.Duration, c *claims) *gpu {
@@ -89,6 +92,7 @@ func (g *gpu) read(now time.Time) (a gpuAnswer) {
 	switch {
 	case g.open(now):
 		a.devices, a.down = g.readDevices(now)
+		a.mig, a.direct = g.mig.enabled, g.links.direct
 	case g.failed == callHandle.name && g.failedRet == nvml.ERROR_INVALID_ARGUMENT:
 		// The driver lists fewer GPUs than a moment ago: none has this index.
 		g.handle, g.known = nil, nil
@@ -239,7 +243,7 @@ func (g *gpu) readSlow() {
 	g.readECC(&d)
 	g.readRemaps(&d)
 	g.readRetired(&d)
-	g.links.read(g, &d)
 	g.readFabric(&d)
+	g.links.read(g, &d)
 	g.kept, g.rejects = d.Readings, d.Rejects
 }

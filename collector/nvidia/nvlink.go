@@ -16,6 +16,7 @@ const maxLinks = 36
 
 var (
 	callLinkState    = variants(maxLinks, "nvmlDeviceGetNvLinkState")
+	callLinkRemote   = variants(maxLinks, "nvmlDeviceGetNvLinkRemoteDeviceType")
 	callLinkCRC      = variants(maxLinks, "nvmlDeviceGetNvLinkErrorCounter")
 	callLinkReplay   = variants(maxLinks, "nvmlDeviceGetNvLinkErrorCounter")
 	callLinkRecovery = variants(maxLinks, "nvmlDeviceGetNvLinkErrorCounter")
@@ -77,6 +78,9 @@ type links struct {
 	fields, older *batch
 	labels        [][]string
 	counters      [][3][]string
+	// fabric: the GPU has an NVLink fabric. switched: a link of it leads to a
+	// switch; traced: that is known. direct: a link is down, and neither is true.
+	fabric, switched, traced, direct bool
 }
 
 func (l *links) prepare() {
@@ -98,10 +102,12 @@ func (l *links) read(g *gpu, d *collector.Device) {
 	if l.count != l.asked || l.fields == nil {
 		l.prepare()
 	}
+	l.direct = false
 	for link, labels := range l.labels {
 		state, ok := ask(&g.asker, callLinkState[link], func() (nvml.EnableState, nvml.Return) { return g.handle.GetNvLinkState(link) })
 		if ok {
 			d.SetBool(collector.NVLinkUp, state == nvml.FEATURE_ENABLED, labels...)
+			l.direct = l.direct || state != nvml.FEATURE_ENABLED && !l.fabric && !l.leadsToSwitch(g)
 		}
 	}
 	var missing []field
@@ -117,6 +123,17 @@ func (l *links) read(g *gpu, d *collector.Device) {
 	if !l.fields.has(nvml.FI_DEV_NVLINK_ERROR_DL_CRC) && !l.fields.has(nvml.FI_DEV_NVLINK_COUNT_RCV_ERRORS) {
 		l.readCounters(g, d)
 	}
+}
+
+// leadsToSwitch reports whether a link of the GPU is known to lead to a switch. All
+// links of a board do, or none.
+func (l *links) leadsToSwitch(g *gpu) bool {
+	for link := 0; link < len(l.labels) && !l.switched && !l.traced; link++ {
+		kind, ok := ask(&g.asker, callLinkRemote[link], func() (nvml.IntNvLinkDeviceType, nvml.Return) { return g.handle.GetNvLinkRemoteDeviceType(link) })
+		l.switched = ok && kind == nvml.NVLINK_DEVICE_TYPE_SWITCH
+	}
+	l.traced = true
+	return l.switched
 }
 
 // readCounters reads the error counters of drivers that have no field for them.

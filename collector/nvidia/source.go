@@ -53,6 +53,8 @@ type slot struct {
 	// known is the identity of the GPU and its MIG devices.
 	known   []collector.Device
 	sampled time.Time
+	// mig: the GPU is in MIG mode. direct: its NVLinks lead to other GPUs.
+	mig, direct bool
 	// last is the last answer of the GPU, or that it is stuck.
 	last []collector.Device
 }
@@ -177,6 +179,7 @@ func (s *Source) read(ctx context.Context) (collector.Round, error) {
 	for _, slot := range s.gpus {
 		slot.gather(soonIf(len(slot.last) > 0, soon.Done(), ctx.Done()), timeout, &t)
 	}
+	t.dropLinksToMIG()
 	s.devices = len(t.devices)
 	s.events.commit()
 	t.calls(s.events.calls())
@@ -276,7 +279,7 @@ func (sl *slot) take(a gpuAnswer, t *tally) {
 	if a.down != "" {
 		a.devices = down(nil, a.known, a.down, sl.sampled)
 	} else if len(a.devices) > 0 {
-		sl.sampled = a.devices[0].Sampled
+		sl.sampled, sl.mig, sl.direct = a.devices[0].Sampled, a.mig, a.direct
 	}
 	sl.last = a.devices
 }
@@ -297,6 +300,10 @@ func (sl *slot) gather(done <-chan struct{}, timeout time.Duration, t *tally) {
 		}
 		sl.last = down(nil, known, collector.ReasonStuck, sl.sampled)
 		t.fail(idOf(known), errNotReturned)
+	}
+	t.mig = t.mig || sl.mig
+	if sl.direct {
+		t.direct = append(t.direct, len(t.devices))
 	}
 	t.devices = append(t.devices, sl.last...)
 	for i := range sl.last {

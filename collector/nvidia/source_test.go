@@ -398,3 +398,55 @@ func TestHangAndGone(t *testing.T) {
 		s.clear("5")
 	})
 }
+
+// status, summary and partition of the fabric are read. A value that the program
+// does not know is other, and the rest of the family stays.
+func TestFabric(t *testing.T) {
+	set := func(gpu, key, value string) []string { return []string{"set", key, value, gpu} }
+	inChild(t, "b200-8", [][]string{
+		{"fabric", "completed", "1", "--status=NOT_FOUND"}, set("2", "fabric.health_summary", "2"), set("3", "fabric.health_summary", "3"),
+		set("4", "fabric.health_mask", "0x20aa"), set("5", "fabric.state", "7"), set("5", "fabric.health_summary", "9"), set("6", "fabric.status", "77"),
+		set("7", "fabric.cluster_uuid", "00000001-0000-0000-0000-000000000001"), set("7", "fabric.health_mask", "0x11aa"),
+	}, func(s *sampling) {
+		g := gpus(s.round())
+		want(s, g[0], 1, collector.FabricState, "completed")
+		want(s, g[0], 1, collector.FabricStatus, "success")
+		want(s, g[0], 1, collector.FabricHealth, "healthy")
+		absent(s, g[0], collector.FabricHealth, "other")
+		absent(s, g[0], collector.FabricInfo) // its cluster UUID is all zeros
+		want(s, g[1], 0, collector.FabricStatus, "success")
+		want(s, g[1], 1, collector.FabricStatus, "not_found")
+		want(s, g[2], 1, collector.FabricHealth, "unhealthy")
+		want(s, g[3], 1, collector.FabricHealth, "limited_capacity")
+		want(s, g[4], 0, collector.FabricPartition)
+		want(s, g[5], 1, collector.FabricState, "other")
+		want(s, g[5], 0, collector.FabricState, "completed")
+		want(s, g[5], 1, collector.FabricHealth, "other")
+		absent(s, g[5], collector.FabricStatus, "success")
+		want(s, g[6], 1, collector.FabricStatus, "other")
+		want(s, g[7], 1, collector.FabricInfo, "00000001-0000-0000-0000-000000000001", "0")
+		want(s, g[7], 1, collector.FabricPartition)
+	})
+}
+
+// A direct NVLink to a GPU in MIG mode reads as down and is left out. Links to
+// switches are not affected.
+func TestLinksToMIG(t *testing.T) {
+	for scenario, direct := range map[string]bool{"a100": true, "h100-8": false} {
+		t.Run(scenario, func(t *testing.T) {
+			inChild(t, scenario, [][]string{{"mig", "2", "1g.10gb"}, {"nvlink", "5", "down", "0"}}, func(s *sampling) {
+				g := gpus(s.round())
+				want(s, g[0], 1, collector.NVLinkUp, "0")
+				absent(s, g[2], collector.NVLinkUp, "0") // NVML does not support it
+				if !direct {
+					want(s, g[0], 0, collector.NVLinkUp, "5")
+					return
+				}
+				for _, link := range []string{"4", "7"} {
+					absent(s, g[0], collector.NVLinkUp, link)
+				}
+				want(s, g[0], 1, collector.NVLinkUp, "8")
+			})
+		})
+	}
+}

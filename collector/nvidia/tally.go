@@ -4,6 +4,7 @@ package nvidia
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -17,8 +18,12 @@ const maxErrors = 8
 // tally collects the answers of one Sample.
 type tally struct {
 	devices []collector.Device
-	counts  []collector.CallError
-	errors  []error
+	// mig: a GPU is in MIG mode. direct are the positions in devices of GPUs with
+	// an NVLink that is down and may lead to that GPU.
+	mig    bool
+	direct []int
+	counts []collector.CallError
+	errors []error
 	// restart is the return code by which the driver goroutine found the driver
 	// gone.
 	restart nvml.Return
@@ -107,4 +112,19 @@ next:
 		kept = append(kept, d)
 	}
 	return kept
+}
+
+// dropLinksToMIG drops links that are down and may lead to a GPU in MIG mode: NVML
+// returns a working one as down (NVIDIA bug 200682374; DCGM ignores them too).
+func (t *tally) dropLinksToMIG() {
+	if !t.mig {
+		return
+	}
+	for _, i := range t.direct {
+		d := &t.devices[i]
+		// The readings are also those of later rounds, in which MIG may be off.
+		d.Readings = slices.DeleteFunc(slices.Clone(d.Readings), func(r collector.Reading) bool {
+			return r.Metric == collector.NVLinkUp && r.Value == 0
+		})
+	}
 }

@@ -61,6 +61,8 @@ var healthFamilies = map[*collector.Metric]bool{
 	collector.RowRemapFailed:      true,
 	collector.RetiredPagesPending: true,
 	collector.FabricState:         true,
+	collector.FabricStatus:        true,
+	collector.FabricHealth:        true,
 	collector.FabricFault:         true,
 	collector.AllocationInfo:      true,
 	collector.DeviceHolders:       true,

@@ -115,7 +115,7 @@ var machineFaults = []Fault{
 	},
 	{
 		Name: "nvlink", Help: "an NVLink is down or up, or counts errors", apply: injectNVLink,
-		Args:  []Arg{{Name: "link", Help: "link number"}, {Name: "what", Help: "down, up or errors"}, deviceArg},
+		Args:  []Arg{{Name: "link", Help: "link number, or all for down and up"}, {Name: "what", Help: "down, up or errors"}, deviceArg},
 		Flags: []Flag{{Name: "counter", Help: "crc_flit, crc_data, replay, recovery, ecc_data, or field.ID for NVLink 5"}, countFlag},
 	},
 	{Name: "advance", Help: "advance a clock stopped by --frozen", apply: injectAdvance, Args: []Arg{{Name: "seconds", Help: "how far"}}},

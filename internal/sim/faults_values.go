@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -128,13 +129,19 @@ func injectPCIe(s *State, in input) error {
 }
 
 func injectNVLink(s *State, in input) error {
-	link, err := in.integer("link")
-	if err != nil {
-		return err
+	link, err := uint64(0), error(nil)
+	all := in["link"] == "all"
+	if !all {
+		if link, err = in.integer("link"); err != nil {
+			return err
+		}
 	}
 	what, err := in.one("what", []string{"down", "up", "errors"})
 	if err != nil {
 		return err
+	}
+	if all && what == 2 {
+		return errors.New("link: all is for down and up")
 	}
 	n, err := in.integer("count")
 	if err != nil {
@@ -147,7 +154,15 @@ func injectNVLink(s *State, in input) error {
 			return fmt.Errorf("link: gpu %d has %d links, found %d", d.gpu, links, link)
 		}
 		if what < 2 {
-			return s.set(d, fmt.Sprintf("link.%d.state", link), strconv.Itoa(what))
+			for l := range links {
+				if !all && l != link {
+					continue
+				}
+				if err := s.set(d, fmt.Sprintf("link.%d.state", l), strconv.Itoa(what)); err != nil {
+					return err
+				}
+			}
+			return nil
 		}
 		counter := in["counter"]
 		if counter == "" {

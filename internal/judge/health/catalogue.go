@@ -142,6 +142,13 @@ func (c *Catalogue) lookup(e *collector.Event) (*entry, bool) {
 	if e.Kind == collector.EventXid || e.Kind == collector.EventSXid {
 		k.code = int(min(e.Code, 1<<31-1))
 	}
+	if seenByDriverOnly(e) {
+		k.sub = noSubCode
+		if found := c.entries[k]; found != nil {
+			return found, true
+		}
+		k.sub = ""
+	}
 	if e.Sub != "" {
 		// "RLW_REMAP:0x4" is judged as RLW_REMAP if that error has no entry.
 		unit, _, _ := strings.Cut(e.Sub, ":")

@@ -37,8 +37,11 @@ type Condition struct {
 	For   time.Duration `yaml:"for" accept:"1s..168h"`
 	Lasts time.Duration `yaml:"lasts" accept:"1s..168h"`
 	// Unless all: true only if the test is, or was, false for another reading. A
-	// board whose links are all unused has lost none.
-	Unless string `yaml:"unless" accept:"all"`
+	// board whose links are all unused has lost none. Unless any: true only if the
+	// test is true for every reading.
+	Unless string `yaml:"unless" accept:"all|any"`
+	// Peers: true only on a node with another device of the class and vendor.
+	Peers bool `yaml:"peers"`
 	// Show are labels whose values the text of the reason includes.
 	Show     []string `yaml:"show"`
 	Text     string   `yaml:"text"`
@@ -60,7 +63,7 @@ func (c *Condition) Check() error {
 	if c.Family != "" {
 		return c.checkWhole()
 	}
-	if c.Test != "" || c.Value != 0 || c.Than != "" || c.Where != nil || c.Not != nil || c.ThanWhere != nil || c.On != nil || c.Unless != "" || c.Show != nil {
+	if c.Test != "" || c.Value != 0 || c.Than != "" || c.Where != nil || c.Not != nil || c.ThanWhere != nil || c.On != nil || c.Unless != "" || c.Peers || c.Show != nil {
 		return errors.New("found a test without a family; accepted is a family with its whole test, or neither")
 	}
 	if _, known := builtin().condition(c.Reason); !known {

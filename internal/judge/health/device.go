@@ -157,7 +157,8 @@ func (st *device) conditions(c *Catalogue, l *look, now time.Time, out []finding
 			failing = h.grown(hit, t, now)
 		}
 		h.other = h.other || hit.total > hit.n
-		if t.Unless != "" && !h.other {
+		switch {
+		case t.Unless == "all" && !h.other, t.Unless == "any" && hit.total > hit.n, t.Peers && !l.peers:
 			failing = false
 		}
 		if !failing {

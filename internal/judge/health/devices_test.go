@@ -186,9 +186,11 @@ const maxFaults = 32 // of one device
 // TestOldestIsDropped: of faults with equal severity, the oldest is dropped first.
 func TestOldestIsDropped(t *testing.T) {
 	var storm []collector.Event
-	for _, e := range health.Builtin().Entries() {
-		if kind(&e) == collector.EventXid && e.Sub == "" && e.Severity == health.Degraded && len(storm) <= maxFaults {
-			storm = append(storm, xid(uint64(e.Code)))
+	for _, listed := range health.Builtin().Entries() {
+		e := xid(uint64(listed.Code))
+		e.Kind = kind(&listed)
+		if entry, _ := health.Builtin().Lookup(&e); listed.Code > 0 && listed.Sub == "" && entry.Severity == health.Degraded && len(storm) <= maxFaults {
+			storm = append(storm, e)
 		}
 	}
 	s := snapshot(start, append(storm, xid(119)), gpu(start))
@@ -198,7 +200,7 @@ func TestOldestIsDropped(t *testing.T) {
 		left[r.Code] = true
 	}
 	for i, e := range storm {
-		if code := fmt.Sprintf("xid_%d", e.Code); left[code] != (i > 1) {
+		if code := fmt.Sprintf("%s_%d", e.Kind, e.Code); left[code] != (i > 1) {
 			t.Errorf("fault %d, %s: %v", i, code, left[code])
 		}
 	}
@@ -223,8 +225,9 @@ func TestBounds(t *testing.T) {
 		t.Fatalf("%s with %d reasons", v.State, len(v.Reasons))
 	}
 	severe := 0
-	for _, e := range health.Builtin().Entries() {
-		if e.Code > 0 && e.Code < 4096 && e.Sub == "" && e.Severity == health.Failed {
+	for code := range uint64(4096) {
+		e := xid(code)
+		if entry, _ := health.Builtin().Lookup(&e); entry.Severity == health.Failed {
 			severe++
 		}
 	}

@@ -13,6 +13,10 @@ import (
 // action and readings show the effect of the event.
 const settle = 30 * time.Second
 
+// assumedFor is how long a fault without its sub-code counts where the driver
+// recommends no action: then it was a harmless one, or it has been handled.
+const assumedFor = time.Hour
+
 // fault is a fault of a device that an event reported.
 type fault struct {
 	event       collector.Event // the first
@@ -31,7 +35,7 @@ func (st *device) apply(c *Catalogue, e *collector.Event, loaded time.Time) {
 		st.setDriver(action, e.Time)
 	}
 	again := len(e.Witnesses) > 0
-	if again && e.Sub == "" && e.Cause == 0 {
+	if again && e.Sub == "" && e.Cause == 0 && !st.has(reasonOf(id{e.Kind, int(e.Code), noSubCode})) {
 		return // the second report adds nothing
 	}
 	entry, known := c.lookup(e)
@@ -42,7 +46,7 @@ func (st *device) apply(c *Catalogue, e *collector.Event, loaded time.Time) {
 		}
 		e = &as
 	}
-	if again && entry.Sub != "" {
+	if again {
 		st.refine(entry, e)
 	}
 	for _, code := range entry.Cures {
@@ -70,10 +74,13 @@ func equivalent(entry *entry, e *collector.Event) (collector.Event, bool) {
 	return as, true
 }
 
-// refine removes the fault that the event caused before its sub-code was known.
+// refine removes the fault that the event caused before the kernel log reported it.
 func (st *device) refine(entry *entry, e *collector.Event) {
-	plain := reasonOf(id{e.Kind, entry.Code, ""})
-	st.faults = slices.DeleteFunc(st.faults, func(f *fault) bool { return f.reason == plain && f.n == 1 })
+	assumed, plain := reasonOf(id{e.Kind, entry.Code, noSubCode}), ""
+	if entry.Sub != "" {
+		plain = reasonOf(id{e.Kind, entry.Code, ""})
+	}
+	st.faults = slices.DeleteFunc(st.faults, func(f *fault) bool { return (f.reason == plain || f.reason == assumed) && f.n == 1 })
 }
 
 // reasonFor returns the reason code of an event.
@@ -178,6 +185,8 @@ func (st *device) expire(l *look, now time.Time) {
 		settled := l.answers && !l.sampled.Before(f.last.Add(settle))
 		switch e := f.entry.Ends; {
 		case e.Answer && settled, e.After > 0 && now.Sub(f.last) >= e.After:
+			return true
+		case f.entry.Sub == noSubCode && settled && l.driver == NoAction && now.Sub(f.last) >= assumedFor:
 			return true
 		}
 		if !settled {

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -154,6 +155,9 @@ func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
 	st.endWait(j.catalogue, s, j.loaded)
 	l := &j.look
 	l.at(j.catalogue, d)
+	l.peers = slices.ContainsFunc(s.Devices, func(o collector.Device) bool {
+		return o.ID != d.ID && o.Parent == "" && o.Class == d.Class && o.Vendor == d.Vendor
+	})
 	for _, r := range l.xids {
 		st.xids.take(j.catalogue, r)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 )
 
 const (
@@ -184,7 +185,7 @@ var cases = []history{
 		{news: news(xid(95), xid(95, again)), want: "failed reset xid_95"},
 	}},
 	{"the kernel log adds the sub-code: recovered", []step{
-		{news: news(xid(145)), want: "degraded inspect xid_145"},
+		{news: news(xid(145)), want: "failed reset xid_145_no_sub_code"},
 		{after: second, news: news(xid(145, sub("RLW_REMAP:0x100"), again)), want: "healthy none"},
 	}},
 	{"the kernel log adds the sub-code: fatal", []step{
@@ -194,8 +195,28 @@ var cases = []history{
 		{news: news(xid(145, sub("RLW_REMAP:0x100")), xid(145, again)), want: "healthy none"},
 	}},
 	{"two faults of one code, one with a sub-code", []step{
-		{news: news(xid(145)), want: "degraded inspect xid_145"},
-		{after: second, news: news(xid(145, sub("RLW_REMAP:0x40"))), want: "failed reset xid_145_rlw_remap_0x40 xid_145"},
+		{news: news(xid(145)), want: "failed reset xid_145_no_sub_code"},
+		{after: second, news: news(xid(145, sub("RLW_REMAP:0x40"))), want: "failed reset xid_145_no_sub_code xid_145_rlw_remap_0x40"},
+	}},
+	{"no sub-code, and the driver recommends no action", []step{
+		{news: news(xid(149)), facts: facts(driver("none")), want: "failed reset xid_149_no_sub_code"},
+		{after: 31 * second, facts: facts(driver("none")), want: "degraded reset xid_149_no_sub_code"},
+		{after: hour, facts: facts(driver("none")), want: "healthy none"},
+	}},
+	{"no sub-code, and no recovery action of the driver", []step{
+		{news: news(xid(149)), want: "failed reset xid_149_no_sub_code"},
+		{after: 10 * hour, want: "failed reset xid_149_no_sub_code"},
+	}},
+	{"the Xids of a dead link to the CPU, to the slot, of a halted controller and of memory", []step{
+		{news: news(xid(173)), want: "failed reboot xid_173"},
+		{after: second, news: news(xid(167)), want: "failed reboot xid_173 xid_167"},
+		{after: second, news: news(xid(169)), want: "failed reboot xid_173 xid_167 xid_169"},
+		{after: second, news: news(xid(175)), want: "failed reboot xid_173 xid_167 xid_169 xid_175"},
+		{after: 31 * second, facts: facts(driver("none")), want: "degraded reboot xid_173 xid_167 xid_169 xid_175"},
+	}},
+	{"an uncorrectable error without Xid 48", []step{
+		{news: news(xid(171)), want: "failed reset xid_171"},
+		{after: second, news: news(xid(172)), want: "failed reset xid_171 xid_172"},
 	}},
 	{"a sub-code without an entry", []step{
 		{news: news(xid(149, sub("NETIR_BER_EVENT:0x77"))), want: "degraded inspect xid_149"},
@@ -263,6 +284,25 @@ var cases = []history{
 		{after: second, facts: facts(set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 0, "1")), want: "healthy none"},
 		{after: 29 * second, facts: facts(set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 0, "1")), want: "healthy none"},
 		{after: second, facts: facts(set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 0, "1")), want: "degraded inspect nvlink_down"},
+	}},
+	{"all NVLinks of a fabric are down from the start", []step{
+		{facts: dark(set(collector.FabricState, 1, "completed")), want: "healthy none"},
+		{after: 30 * second, facts: dark(set(collector.FabricState, 1, "completed")), want: "failed reset fabric_links_down"},
+		{after: second, facts: dark(set(collector.FabricState, 0, "completed")), want: "healthy none"},
+		{after: hour, facts: facts(set(collector.FabricState, 1, "completed"), set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 1, "1")), want: "healthy none"},
+	}},
+	{"the summary of the fabric", []step{
+		{facts: facts(set(collector.FabricHealth, 1, "unhealthy"), set(collector.FabricHealth, 0, "healthy")), want: "healthy none"},
+		{after: 30 * second, facts: facts(set(collector.FabricHealth, 1, "unhealthy"), set(collector.FabricHealth, 0, "healthy")), want: "failed inspect fabric_unhealthy"},
+		{after: second, facts: facts(set(collector.FabricHealth, 1, "limited_capacity")), want: "healthy none"},
+		{after: 30 * second, facts: facts(set(collector.FabricHealth, 1, "limited_capacity")), want: "degraded inspect fabric_limited"},
+		{after: second, facts: facts(set(collector.FabricHealth, 1, "other")), want: "healthy none"},
+	}},
+	{"the registration with the fabric fails", []step{
+		{facts: facts(set(collector.FabricStatus, 0, "success"), set(collector.FabricStatus, 1, "not_found")), want: "healthy none"},
+		{after: 30 * second, facts: facts(set(collector.FabricStatus, 0, "success"), set(collector.FabricStatus, 1, "not_found")), want: "failed inspect fabric_registration_failed"},
+		{after: second, facts: facts(set(collector.FabricStatus, 1, "success"), set(collector.FabricPartition, 0)), want: "healthy none"},
+		{after: 10 * minute, facts: facts(set(collector.FabricStatus, 1, "success"), set(collector.FabricPartition, 0)), want: "degraded inspect fabric_no_partition"},
 	}},
 	{"the fabric", []step{
 		{facts: facts(set(collector.FabricState, 0, "completed"), set(collector.FabricState, 1, "in_progress")), want: "healthy none"},
@@ -334,6 +374,23 @@ var cases = []history{
 	{"seen on the bus only", []step{
 		{facts: facts(func(d *collector.Device) { d.Witness = true }), want: "unknown none nobody_answers"},
 	}},
+}
+
+// dark sets two NVLinks that are down.
+func dark(f ...fact) []fact {
+	return append(f, set(collector.NVLinkUp, 0, "0"), set(collector.NVLinkUp, 0, "1"))
+}
+
+// TestPeers: the NVLinks of the only GPU of a virtual machine lead nowhere.
+func TestPeers(t *testing.T) {
+	j := health.New(health.Builtin(), health.Options{})
+	for _, now := range []time.Time{start, start.Add(hour)} {
+		s := snapshot(now, nil, gpu(now, dark(set(collector.FabricState, 1, "completed"))...))
+		j.Judge(s)
+		if got := verdict(&s.Devices[0]); got != "healthy none" {
+			t.Errorf("got %s", got)
+		}
+	}
 }
 
 // sensors are three sensors; the sensor board has no limit.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/kernellog"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 )
@@ -15,7 +16,7 @@ func TestNVLinkSubCodes(t *testing.T) {
 	c := health.Builtin()
 	known := 0
 	for _, e := range c.Entries() {
-		if e.Sub != "" && e.Event == "" {
+		if e.Sub != "" && e.Sub != "no_sub_code" && e.Event == "" {
 			known++
 		}
 	}
@@ -34,6 +35,30 @@ func TestNVLinkSubCodes(t *testing.T) {
 	}
 	if reported != known {
 		t.Errorf("the kernel log reports %d entries, the catalogue has %d", reported, known)
+	}
+}
+
+// TestNoSubCode: an Xid of NVLink 5 that only the driver has reported is judged as the
+// gravest of its sub-codes, and its text explains why.
+func TestNoSubCode(t *testing.T) {
+	c := health.Builtin()
+	for code := uint64(144); code <= 150; code++ {
+		e := xid(code, func(e *collector.Event) { e.Source = kernellog.Name })
+		gravest, _ := c.Lookup(&e) // without a sub-code that the program knows
+		for _, s := range kernellog.NVLinkSubs(code) {
+			e.Sub = s
+			if entry, _ := c.Lookup(&e); entry.Severity > gravest.Severity {
+				gravest = entry
+			}
+		}
+		e = xid(code)
+		got, _ := c.Lookup(&e)
+		if got.Severity != gravest.Severity || got.Action != gravest.Action || got.Ends != gravest.Ends || got.Rules != gravest.Rules {
+			t.Errorf("Xid %d: %s %s, want that of %s", code, got.Severity, got.Action, gravest.Sub)
+		}
+		if strings.Contains(got.Text, "only the kernel log has the sub-code") != (gravest.Sub != "") {
+			t.Errorf("Xid %d: %s", code, got.Text)
+		}
 	}
 }
 

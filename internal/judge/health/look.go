@@ -26,6 +26,7 @@ type look struct {
 
 	xids []*collector.Reading // counters of Xids by number
 
+	peers    bool // the node has another device of its class and vendor
 	answers  bool // a source that reads the device has an answer from it
 	gone     bool // the device is lost or needs a reset
 	sampled  time.Time

@@ -116,8 +116,8 @@ func test(c *health.Condition) string {
 		s += op + short(c.Lasts.String())
 	case c.Than != "":
 		s += op + c.Than
-		if len(c.ThanWhere) > 0 {
-			s += "{" + selector("limit", c.ThanWhere["limit"], "=", "=~") + "}"
+		for label, values := range c.ThanWhere {
+			s += "{" + selector(label, values, "=", "=~") + "}"
 		}
 	default:
 		s += fmt.Sprintf("%s%g", op, c.Value)
@@ -126,8 +126,9 @@ func test(c *health.Condition) string {
 		s += " for " + short(c.For.String())
 	}
 	s = "`" + strings.ReplaceAll(s, "|", "\\|") + "`"
-	if c.Unless != "" {
-		s += ", and not of all"
+	s += map[string]string{"all": ", and not of all", "any": ", of all"}[c.Unless]
+	if c.Peers {
+		s += ", on a node with another such device"
 	}
 	return s
 }

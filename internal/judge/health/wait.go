@@ -16,6 +16,16 @@ const (
 	maxWait   = time.Second
 )
 
+// noSubCode is the Sub of the entry for an Xid that the kernel log does not report:
+// its sub-code can be any, so it is judged as the gravest.
+const noSubCode = "no_sub_code"
+
+// seenByDriverOnly reports whether e is an Xid that the kernel log has not
+// reported.
+func seenByDriverOnly(e *collector.Event) bool {
+	return e.Kind == collector.EventXid && e.Sub == "" && e.Source != kernelLog && !slices.Contains(e.Witnesses, kernelLog)
+}
+
 // awaited is an Xid that is not judged yet.
 type awaited struct {
 	event collector.Event

@@ -14,7 +14,7 @@ import (
 func logged(code uint64, s string) collector.Event { return xid(code, again, sub(s)) }
 
 // TestAwaited: an Xid whose sub-code the kernel log reports is judged by its sub-code,
-// or by its number if the log does not report it in time.
+// or as the gravest one if the log does not report it in time.
 func TestAwaited(t *testing.T) {
 	type step struct {
 		after time.Duration
@@ -49,19 +49,24 @@ func TestAwaited(t *testing.T) {
 		"the log does not report it": {
 			{news: []collector.Event{xid(150)}, want: "healthy none", again: time.Second},
 			{after: moment, want: "healthy none", again: time.Second - moment},
-			{after: time.Second - moment, want: "degraded inspect xid_150"},
+			{after: time.Second - moment, want: "failed reset xid_150_no_sub_code"},
 		},
 		"the log reports it late": {
 			{news: []collector.Event{xid(150)}, want: "healthy none", again: time.Second},
-			{after: time.Second, want: "degraded inspect xid_150"},
+			{after: time.Second, want: "failed reset xid_150_no_sub_code"},
 			{after: time.Second, news: []collector.Event{logged(150, "MSE_WATCHDOG")}, want: "failed reset xid_150_mse_watchdog"},
 		},
+		"the log reports it late, without a known sub-code": {
+			{news: []collector.Event{xid(150)}, want: "healthy none", again: time.Second},
+			{after: time.Second, want: "failed reset xid_150_no_sub_code"},
+			{after: time.Second, news: []collector.Event{xid(150, again)}, want: "degraded inspect xid_150"},
+		},
 		"the log is not read": {
-			{noLog: true, news: []collector.Event{xid(150)}, want: "degraded inspect xid_150"},
+			{noLog: true, news: []collector.Event{xid(150)}, want: "failed reset xid_150_no_sub_code"},
 		},
 		"the log is no longer read": {
 			{news: []collector.Event{xid(150)}, want: "healthy none", again: time.Second},
-			{after: moment, noLog: true, want: "degraded inspect xid_150"},
+			{after: moment, noLog: true, want: "failed reset xid_150_no_sub_code"},
 		},
 		"a code without sub-codes": {
 			{news: []collector.Event{xid(79)}, want: "failed reboot xid_79"},
@@ -69,7 +74,7 @@ func TestAwaited(t *testing.T) {
 		"two Xids, one reported by the log": {
 			{news: []collector.Event{xid(150), xid(150)}, want: "healthy none", again: time.Second},
 			{after: moment, news: []collector.Event{logged(150, "MSE_WATCHDOG")}, want: "failed reset xid_150_mse_watchdog", again: time.Second - moment},
-			{after: time.Second, want: "failed reset xid_150_mse_watchdog xid_150"},
+			{after: time.Second, want: "failed reset xid_150_no_sub_code xid_150_mse_watchdog"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +109,7 @@ func TestAwaitedOfUnknownDevice(t *testing.T) {
 	now := start.Add(time.Minute)
 	s = snapshot(now, nil, gpu(now))
 	j.Judge(s)
-	if got := verdict(&s.Devices[0]); got != "degraded inspect xid_150" {
+	if got := verdict(&s.Devices[0]); got != "failed reset xid_150_no_sub_code" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -130,7 +135,7 @@ func TestAwaitedInTime(t *testing.T) {
 		for _, step := range []struct {
 			after time.Duration
 			want  string
-		}{{0, "healthy none"}, {900 * time.Millisecond, "healthy none"}, {200 * time.Millisecond, "degraded inspect xid_150"}} {
+		}{{0, "healthy none"}, {900 * time.Millisecond, "healthy none"}, {200 * time.Millisecond, "failed reset xid_150_no_sub_code"}} {
 			time.Sleep(step.after)
 			synctest.Wait()
 			if d := s.Latest().Devices; len(d) != 1 || verdict(&d[0]) != step.want {

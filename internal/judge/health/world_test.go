@@ -147,14 +147,14 @@ func verdict(d *collector.Device) string {
 	return strings.Join(out, " ")
 }
 
-// play runs a test case with a new Judge.
+// play runs a test case with a new Judge, on a node with another GPU.
 func play(t *testing.T, s history) {
 	t.Helper()
 	j := health.New(health.Builtin(), health.Options{})
 	now := start
 	for i, st := range s.steps {
 		now = now.Add(st.after)
-		snap := snapshot(now, st.news, gpu(now, st.facts...))
+		snap := snapshot(now, st.news, gpu(now, st.facts...), collector.Device{ID: "GPU-2", Class: collector.GPU, Vendor: "nvidia"})
 		j.Judge(snap)
 		if got := verdict(&snap.Devices[0]); got != st.want {
 			t.Errorf("step %d, after %v:\n got %s\nwant %s", i, now.Sub(start), got, st.want)
