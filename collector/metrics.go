@@ -222,7 +222,7 @@ var (
 
 	TemperatureCelsius = define(Metric{
 		Name:   "accel_temperature_celsius",
-		Help:   "Temperature by sensor.",
+		Help:   "Temperature by sensor. That of GPU memory is read from NVML every 5 s.",
 		Kind:   Gauge,
 		Labels: []string{"sensor"},
 		Range:  celsius,
@@ -257,7 +257,7 @@ var (
 	})
 	PowerAverage = define(Metric{
 		Name:  "accel_power_average_watts",
-		Help:  "Power drawn by the device, averaged by the driver over one second.",
+		Help:  "Power drawn by the device, averaged by the driver over one second. NVML is read every 5 s.",
 		Kind:  Gauge,
 		Range: watts,
 		From:  []string{"NVML field 185 (mW)"},
@@ -273,7 +273,7 @@ var (
 	})
 	EnergyJoules = define(Metric{
 		Name: "accel_energy_joules_total",
-		Help: "Energy used by the device since its driver was loaded.",
+		Help: "Energy used by the device since its driver was loaded. NVML is read every 2 s.",
 		Kind: Counter,
 		From: []string{"NVML field 83, else nvmlDeviceGetTotalEnergyConsumption (mJ)", "DCGM field 156 (mJ), where NVML is not read"},
 	})

@@ -63,7 +63,7 @@ func nativeRound(s *Source, n int) (ns float64, calls int) {
 	for i := range s.gpus {
 		g := &bareGPU{query: new(gpmQuery)}
 		g.handle, _ = api.DeviceGetHandleByIndex(i)
-		for _, f := range fastFields {
+		for _, f := range fastFields { // the paced ones are read less often
 			g.values = append(g.values, nvml.FieldValue{FieldId: f.id})
 		}
 		for j := range g.samples {

@@ -39,3 +39,32 @@ func TestCallTimes(t *testing.T) {
 		}
 	})
 }
+
+// Expensive values are read less often than the others, and repeated.
+func TestPacedFields(t *testing.T) {
+	inChild(t, "h100-8", nil, func(s *sampling) {
+		s.open(Options{CallTimes: true})
+		var r collector.Round
+		for range 5 {
+			r = s.round()
+			for _, d := range gpus(r) {
+				for _, x := range []collector.Reading{
+					{Metric: collector.TemperatureCelsius, Labels: labelMemory}, {Metric: collector.PowerAverage}, {Metric: collector.EnergyJoules},
+				} {
+					if _, err := value(d, x.Metric, x.Labels...); err != nil {
+						s.Errorf("%s: %s%v: %v", d.ID, x.Metric.Name, x.Labels, err)
+					}
+				}
+			}
+		}
+		n := map[string]uint64{}
+		for _, d := range r.Distributions {
+			n[d.Labels[1]] = d.Count()
+		}
+		for _, call := range []string{"field_82", "field_185", "field_83", "nvmlDeviceGetProcessUtilization"} {
+			if n[call] == 0 || n[call] > n["field_186"]/2 {
+				s.Errorf("%d reads of %s, %d of field_186", n[call], call, n["field_186"])
+			}
+		}
+	})
+}

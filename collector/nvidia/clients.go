@@ -14,7 +14,8 @@ import (
 var callProcessUtilization = define(call{name: "nvmlDeviceGetProcessUtilization", quiet: nvml.ERROR_NOT_FOUND})
 
 const (
-	// processInterval is the time between two reads of the process list.
+	// processInterval is the time between two reads of the process list and of
+	// the utilization by process, which takes a driver two milliseconds.
 	processInterval = 2 * time.Second
 	// sampleWindow is how long a utilization sample of a process is valid. The
 	// driver takes several samples a second and lists a process only in those
@@ -45,9 +46,10 @@ type processSample struct {
 	compute, memory, encoder, decoder uint32
 }
 
-// read lists and counts the processes when that is due.
-func (c *clients) read(d *collector.Device, a *asker, h nvml.Device, now time.Time) {
-	if !now.Before(c.next) {
+// read lists and counts the processes when that is due, and reports whether it
+// was.
+func (c *clients) read(d *collector.Device, a *asker, h nvml.Device, now time.Time) (due bool) {
+	if due = !now.Add(processInterval / 10).Before(c.next); due {
 		c.next = now.Add(processInterval)
 		c.counts, c.list = nil, []collector.Client{}
 		whole := c.ask(a, callCompute, h.GetComputeRunningProcesses, labelCompute)
@@ -58,6 +60,7 @@ func (c *clients) read(d *collector.Device, a *asker, h nvml.Device, now time.Ti
 		}
 	}
 	d.Readings = append(d.Readings, c.counts...)
+	return due
 }
 
 func (c *clients) ask(a *asker, call *call, f func() ([]nvml.ProcessInfo, nvml.Return), labels []string) bool {
@@ -77,7 +80,7 @@ func (c *clients) ask(a *asker, call *call, f func() ([]nvml.ProcessInfo, nvml.R
 }
 
 // readUtilization reads the utilization of each process since the previous
-// round.
+// call.
 func (c *clients) readUtilization(a *asker, h nvml.Device, now time.Time) {
 	if len(c.list) == 0 || a.refused[callProcessUtilization.index] {
 		c.samples, c.since = nil, time.Time{}

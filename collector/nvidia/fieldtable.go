@@ -3,6 +3,8 @@
 package nvidia
 
 import (
+	"time"
+
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -18,10 +20,7 @@ func plain(id uint32, m *collector.Metric, u unit, labels ...string) field {
 var fastFields = []field{
 	{id: nvml.FI_DEV_GET_GPU_RECOVERY_ACTION, metric: collector.RecoveryAction, use: setRecoveryAction},
 
-	plain(nvml.FI_DEV_MEMORY_TEMP, collector.TemperatureCelsius, one, "memory"),
 	plain(nvml.FI_DEV_POWER_INSTANT, collector.PowerWatts, milli),
-	plain(nvml.FI_DEV_POWER_AVERAGE, collector.PowerAverage, milli),
-	plain(nvml.FI_DEV_TOTAL_ENERGY_CONSUMPTION, collector.EnergyJoules, milli),
 
 	plain(nvml.FI_DEV_PERF_POLICY_POWER, collector.ThrottleSeconds, nano, "sw_power_cap"),
 	plain(nvml.FI_DEV_PERF_POLICY_SYNC_BOOST, collector.ThrottleSeconds, nano, "sync_boost"),
@@ -50,6 +49,20 @@ var fastFields = []field{
 	plain(nvml.FI_DEV_REMAPPED_UNC, collector.RowRemaps, one, "uncorrected"),
 	plain(nvml.FI_DEV_REMAPPED_PENDING, collector.RowRemapPending, one),
 	plain(nvml.FI_DEV_REMAPPED_FAILURE, collector.RowRemapFailed, one),
+}
+
+// pacedFields take a driver one to three milliseconds each, measured by others
+// on an RTX 5090, so they are not read in every round. Energy is charged to
+// pods, and is read as often as the processes.
+var pacedFields = [...]struct {
+	every  time.Duration
+	fields []field
+}{
+	{processInterval, []field{plain(nvml.FI_DEV_TOTAL_ENERGY_CONSUMPTION, collector.EnergyJoules, milli)}},
+	{5 * time.Second, []field{
+		plain(nvml.FI_DEV_MEMORY_TEMP, collector.TemperatureCelsius, one, "memory"),
+		plain(nvml.FI_DEV_POWER_AVERAGE, collector.PowerAverage, milli),
+	}},
 }
 
 // thermalPolicy replaces both thermal reasons on drivers without separate

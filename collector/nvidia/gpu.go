@@ -39,6 +39,7 @@ type gpu struct {
 	size int
 
 	fast, seldom *batch
+	paced        [len(pacedFields)]pace
 	thermalAsked bool
 	thermal      thermal
 	links        links
@@ -194,20 +195,22 @@ func (g *gpu) readDevices(now time.Time) ([]collector.Device, string) {
 	}
 	d := g.identity.device
 	d.Readings = append(make([]collector.Reading, 0, g.size+8), d.Readings...)
-	slow := !now.Before(g.nextSlow)
+	slow := g.due(&g.nextSlow, g.slow, now)
 	g.followMIG(&d, slow)
 	alive := g.readFast(&d)
+	g.readPaced(&d, now)
 	if slow {
-		g.nextSlow = g.slowAfter(now)
 		g.readSlow()
 		d.Rejects = append(d.Rejects, g.rejects...)
 	}
 	g.readMargins(&d)
 	d.Readings = append(d.Readings, g.kept...)
-	g.clients.read(&d, &g.asker, g.handle, now)
+	read := g.clients.read(&d, &g.asker, g.handle, now)
 	if !g.mig.enabled {
 		// With MIG, each instance reports its own processes.
-		g.clients.readUtilization(&g.asker, g.handle, now)
+		if read {
+			g.clients.readUtilization(&g.asker, g.handle, now)
+		}
 		d.Clients = g.clients.clients(now)
 	}
 	g.readGPM(&d, now)
@@ -223,14 +226,18 @@ func (g *gpu) readDevices(now time.Time) ([]collector.Device, string) {
 	return append([]collector.Device{d}, migs...), ""
 }
 
-// slowAfter spreads the slow readings of the GPUs over the interval. The first
-// round reads everything; the second slow reading is earlier by an amount that
-// depends on the index.
-func (g *gpu) slowAfter(now time.Time) time.Time {
-	if g.nextSlow.IsZero() {
-		return now.Add(g.slow * time.Duration(g.index%16+1) / 16)
+// due reports whether it is next, or will be before the next round, and moves
+// next by the interval. The first round reads everything; the second read is
+// earlier by an amount that depends on the index, which spreads the GPUs.
+func (g *gpu) due(next *time.Time, interval time.Duration, now time.Time) bool {
+	if now.Add(interval / 10).Before(*next) {
+		return false
 	}
-	return now.Add(g.slow)
+	if next.IsZero() {
+		interval = interval * time.Duration(g.index%16+1) / 16
+	}
+	*next = now.Add(interval)
+	return true
 }
 
 // readSlow refreshes the slow readings.

@@ -92,6 +92,9 @@ func (g *gpu) followMIG(d *collector.Device, slow bool) {
 func (g *gpu) forgetAnswers() {
 	g.forget()
 	g.fast, g.seldom = newBatch(fastFields), newBatch(slowFields)
+	for i := range g.paced {
+		g.paced[i] = pace{batch: newBatch(pacedFields[i].fields)}
+	}
 	g.thermalAsked, g.thermal, g.links = false, thermal{}, links{}
 	g.gpm.free(&g.asker)
 	g.gpmAsked = false

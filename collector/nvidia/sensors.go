@@ -3,6 +3,8 @@
 package nvidia
 
 import (
+	"time"
+
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -123,15 +125,36 @@ func (g *gpu) readFields(d *collector.Device) {
 			g.fast = newBatch(append(g.fast.fields, thermalPolicy))
 		}
 	}
-	if !g.fast.has(nvml.FI_DEV_TOTAL_ENERGY_CONSUMPTION) {
-		if mj, ok := ask(a, callEnergy, h.GetTotalEnergyConsumption); ok {
-			set64(d, collector.EnergyJoules, mj, milli)
-		}
-	}
 	if !g.fast.has(nvml.FI_DEV_PCIE_REPLAY_COUNTER) {
 		if n, ok := ask(a, callReplays, h.GetPcieReplayCounter); ok {
 			d.Set(collector.PCIeReplays, float64(n))
 		}
+	}
+}
+
+// pace is the state of an entry of pacedFields.
+type pace struct {
+	*batch
+	next time.Time
+	// kept are the last readings, which are repeated until next.
+	kept []collector.Reading
+}
+
+// readPaced reads the paced fields that are due.
+func (g *gpu) readPaced(d *collector.Device, now time.Time) {
+	for i := range g.paced {
+		p := &g.paced[i]
+		if g.due(&p.next, pacedFields[i].every, now) {
+			k := collector.Device{}
+			p.read(g, &k, nil)
+			if i == 0 && !p.has(nvml.FI_DEV_TOTAL_ENERGY_CONSUMPTION) {
+				if mj, ok := ask(&g.asker, callEnergy, g.handle.GetTotalEnergyConsumption); ok {
+					set64(&k, collector.EnergyJoules, mj, milli)
+				}
+			}
+			p.kept, d.Rejects = k.Readings, append(d.Rejects, k.Rejects...)
+		}
+		d.Readings = append(d.Readings, p.kept...)
 	}
 }
 

@@ -6,15 +6,17 @@ import "github.com/accel-exporter/accel-exporter/collector"
 type meter struct {
 	known  bool
 	joules float64
-	sole   *allocation // the only allocation when it was read
+	sole   *allocation // the only allocation since it was read
 }
 
 // chargeEnergy adds the energy since the previous Snapshot to the allocation
 // that has had the device alone since then.
 func (st *device) chargeEnergy() {
-	was, v := st.meter, &st.values
-	st.meter = meter{known: v.energy.known && st.parent == "", joules: v.energy.value, sole: st.sole()}
-	a := st.meter.sole
+	was, v, a := st.meter, &st.values, st.sole()
+	st.meter = meter{known: v.energy.known && st.parent == "", joules: v.energy.value, sole: a}
+	if was.known && was.joules == v.energy.value && was.sole != a {
+		st.meter.sole = nil // read before a had the device: the next difference is not its own
+	}
 	if !st.meter.known || a == nil {
 		return
 	}

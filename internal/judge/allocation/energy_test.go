@@ -40,6 +40,12 @@ func TestEnergy(t *testing.T) {
 	step(400)
 	step(450)
 	r.want(collector.AllocationEnergy, "A b 50", "A a 60")
+	r.list(alloc("c", gpu, gpuA))
+	step(450) // read before c had the device, and repeated
+	step(500)
+	r.want(collector.AllocationEnergy, "A c 0", "A a 60", "A b 50")
+	step(560)
+	r.want(collector.AllocationEnergy, "A c 60", "A a 60", "A b 50")
 }
 
 // TestEnergyOfPartitions: the energy of a partition is not measured.
