@@ -166,9 +166,13 @@ func (s sample) whole() bool {
 
 func address(g elements) string { return shortAddress(first(g["pci/pci_bus_id"])) }
 
-// shortAddress is a PCI address as the kernel prints it: a domain of four digits.
+// shortAddress is a PCI address as the kernel prints it: the domain has four digits
+// where they suffice.
 func shortAddress(long string) string {
-	return strings.ToLower(strings.TrimPrefix(long, "0000"))
+	if strings.IndexByte(long, ':') == 8 {
+		long = strings.TrimPrefix(long, "0000")
+	}
+	return strings.ToLower(long)
 }
 
 func first(texts []string) string {

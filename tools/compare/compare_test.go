@@ -169,6 +169,16 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+func TestShortAddress(t *testing.T) {
+	for long, want := range map[string]string{
+		"00000000:53:00.0": "0000:53:00.0", "0000:0F:00.0": "0000:0f:00.0", "00010000:01:00.0": "00010000:01:00.0", "": "",
+	} {
+		if got := shortAddress(long); got != want {
+			t.Errorf("%q: %q, want %q", long, got, want)
+		}
+	}
+}
+
 func FuzzCompare(f *testing.F) {
 	f.Add([]byte(machine), []byte(metrics))
 	f.Add([]byte(`<a><gpu><b/></gpu></a>`), []byte(`accel_device_info{device="\"",x="`+"\n"))
