@@ -11,7 +11,7 @@ import (
 
 // pages has the page of a scenario with the board of each capture.
 var pages = map[string]string{
-	"qx-h100.xml": "h100-8", "qx-b200.xml": "b200-8", "qx-a100.xml": "a100", "qx-l40s.xml": "l40s", "qx-t4.xml": "t4",
+	"qx-h100.xml": "h100-8", "qx-b200.xml": "b200-8", "qx-gb200.xml": "gb200-4", "qx-a100.xml": "a100", "qx-l40s.xml": "l40s", "qx-t4.xml": "t4",
 }
 
 // expectation is a line of testdata/expected.tsv.
