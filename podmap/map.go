@@ -75,28 +75,4 @@ type Map struct {
 	// answered; zero where it never was.
 	Allocatable     []Allocatable `json:"allocatable,omitempty"`
 	AllocatableTime time.Time     `json:"allocatableTime,omitzero"`
-
-	byID map[string][]int
-}
-
-// Of returns the allocations of the device with this kubelet id: more than one
-// for a claim of several pods, or if they are contested.
-func (m *Map) Of(id string) []Allocation {
-	at := m.byID[id]
-	if len(at) == 0 {
-		return nil
-	}
-	list := make([]Allocation, len(at))
-	for i, n := range at {
-		list[i] = m.Allocations[n]
-	}
-	return list
-}
-
-func (m *Map) index() {
-	m.byID = make(map[string][]int, len(m.Allocations))
-	for i := range m.Allocations {
-		id := m.Allocations[i].DeviceID
-		m.byID[id] = append(m.byID[id], i)
-	}
 }

@@ -64,7 +64,6 @@ func (w *Watcher) publish(allocatable []Allocatable, allocatableTime time.Time) 
 	var reason string
 	m.State, reason = w.state(now)
 	m.Allocations, m.Superseded = w.ledger.list()
-	m.index()
 	w.latest.Store(m)
 	w.describe(m, reason)
 	if m.State != was.State || !sameAllocations(m.Allocations, was.Allocations) || !sameAllocations(m.Superseded, was.Superseded) ||

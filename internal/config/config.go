@@ -12,7 +12,6 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
-	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
 // Config is the content of a configuration file.
@@ -103,14 +102,4 @@ func (c *Config) Dropped() []string {
 		}
 	}
 	return names
-}
-
-// Parse reads the content of a file; name stands for the file in errors,
-// which are of type strict.Mistakes.
-func Parse(name string, data []byte) (*Config, error) {
-	c := Default()
-	if err := strict.Decode(name, data, c); err != nil {
-		return nil, err
-	}
-	return c, nil
 }

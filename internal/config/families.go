@@ -14,10 +14,7 @@ import (
 
 // Families selects metric families by a name or by a regular expression
 // (RE2) that must match the whole name.
-type Families struct {
-	text string
-	re   *regexp.Regexp
-}
+type Families struct{ re *regexp.Regexp }
 
 // ownFamilies are those of the exporter itself that are not in the table and
 // cannot be dropped.
@@ -68,7 +65,7 @@ func (f *Families) UnmarshalText(b []byte) error {
 	if !matched {
 		return noFamily(text, names)
 	}
-	f.text, f.re = text, re
+	f.re = re
 	return nil
 }
 
@@ -90,6 +87,3 @@ func noFamily(text string, names []string) error {
 
 // Match reports whether the family of that name is selected.
 func (f Families) Match(name string) bool { return f.re != nil && f.re.MatchString(name) }
-
-// String returns the selection as the file has it.
-func (f Families) String() string { return f.text }

@@ -2,7 +2,6 @@ package remediation
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"time"
 )
@@ -128,33 +127,6 @@ type Patch struct {
 // Empty reports whether the patch changes nothing.
 func (p *Patch) Empty() bool {
 	return len(p.Labels) == 0 && len(p.Annotations) == 0 && p.Taints == nil && p.Unschedulable == nil
-}
-
-// Apply returns the node with the patch applied.
-func (p *Patch) Apply(n Node) Node {
-	n.Labels, n.Annotations = patched(n.Labels, p.Labels), patched(n.Annotations, p.Annotations)
-	if p.Taints != nil {
-		n.Taints = *p.Taints
-	}
-	if p.Unschedulable != nil {
-		n.Unschedulable = *p.Unschedulable
-	}
-	return n
-}
-
-func patched(m map[string]string, change map[string]*string) map[string]string {
-	m = maps.Clone(m)
-	for key, value := range change {
-		if value == nil {
-			delete(m, key)
-			continue
-		}
-		if m == nil {
-			m = map[string]string{}
-		}
-		m[key] = *value
-	}
-	return m
 }
 
 // difference returns the change from was to is for some keys.

@@ -426,3 +426,30 @@ func TestRandomSequences(t *testing.T) {
 		}
 	}
 }
+
+// Apply returns the node with the patch applied.
+func (p *Patch) Apply(n Node) Node {
+	n.Labels, n.Annotations = patched(n.Labels, p.Labels), patched(n.Annotations, p.Annotations)
+	if p.Taints != nil {
+		n.Taints = *p.Taints
+	}
+	if p.Unschedulable != nil {
+		n.Unschedulable = *p.Unschedulable
+	}
+	return n
+}
+
+func patched(m map[string]string, change map[string]*string) map[string]string {
+	m = maps.Clone(m)
+	for key, value := range change {
+		if value == nil {
+			delete(m, key)
+			continue
+		}
+		if m == nil {
+			m = map[string]string{}
+		}
+		m[key] = *value
+	}
+	return m
+}

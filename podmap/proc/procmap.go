@@ -35,11 +35,6 @@ const (
 	Gone
 )
 
-// String returns the kind in lower case.
-func (k Kind) String() string {
-	return [...]string{"hidden", "pod", "host", "gone"}[k]
-}
-
 // Owner is the pod and container that a process belongs to.
 type Owner struct {
 	Kind Kind

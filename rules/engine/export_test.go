@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/prometheus/prometheus/promql"
@@ -21,3 +22,23 @@ func ExpandTemplate(text string, labels map[string]string, value float64, at tim
 
 // Before calls f before each rule is evaluated, with the context of that evaluation.
 func (e *Engine) Before(f func(ctx context.Context, rule string)) { e.before = f }
+
+// Alerts returns all alerts that are pending, firing or recently resolved,
+// sorted by labels.
+func (e *Engine) Alerts() []Alert {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var all []Alert
+	for _, g := range e.groups {
+		for _, r := range g.rules {
+			for _, a := range r.active {
+				all = append(all, e.public(r, a))
+			}
+		}
+	}
+	slices.SortFunc(all, compareAlerts)
+	return all
+}
+
+// Groups returns the state of every group, in the order of evaluation.
+func (e *Engine) Groups() []GroupState { return e.Report().Groups }

@@ -19,26 +19,6 @@ func (r *Rule) kind() string {
 	return typeRecording
 }
 
-// Alerts returns all alerts that are pending, firing or recently resolved,
-// sorted by labels.
-func (e *Engine) Alerts() []Alert {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var all []Alert
-	for _, g := range e.groups {
-		for _, r := range g.rules {
-			for _, a := range r.active {
-				all = append(all, e.public(r, a))
-			}
-		}
-	}
-	slices.SortFunc(all, compareAlerts)
-	return all
-}
-
-// Groups returns the state of every group, in the order of evaluation.
-func (e *Engine) Groups() []GroupState { return e.Report().Groups }
-
 // Report returns the state of the engine without explanations.
 func (e *Engine) Report() Report { return e.report(nil) }
 

@@ -143,7 +143,7 @@ func (p *pair) compare(at time.Time) []string {
 			all = append(all, what+": "+d)
 		}
 	}
-	for i, g := range p.ours.Groups() {
+	for i, g := range p.ours.Report().Groups {
 		theirs := p.theirs.groups[i]
 		if evaluated := g.LastEvaluation.Equal(at); evaluated != theirs.last.Equal(at) {
 			all = append(all, fmt.Sprintf("group %s: evaluated %v, in Prometheus %v", g.Name, evaluated, !evaluated))

@@ -137,17 +137,6 @@ type Ends struct {
 
 const maxAfter = 30 * 24 * time.Hour
 
-// String returns the value in the format of the catalogue.
-func (e Ends) String() string {
-	switch {
-	case e.Reset:
-		return "reset"
-	case e.Answer:
-		return "answer"
-	}
-	return e.After.String()
-}
-
 // UnmarshalText parses reset, answer or a duration from 1s to 720h.
 func (e *Ends) UnmarshalText(text []byte) error {
 	*e = Ends{}
