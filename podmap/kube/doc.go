@@ -1,5 +1,5 @@
 // Package kube reads from the API server what the kubelet does not list: the
-// UID, allowed labels, workload, phase and deletion of the node's pods and,
+// UID, allowed labels and workload of the node's pods and,
 // optionally, the devices that DRA drivers publish in ResourceSlices.
 //
 // It is optional. It lists and watches the pods of one node, and that node's

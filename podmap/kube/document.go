@@ -29,9 +29,6 @@ type document struct {
 		} `json:"pool"`
 		Devices []sliceDevice `json:"devices"`
 	} `json:"spec"`
-	Status struct {
-		Phase Phase `json:"phase"`
-	} `json:"status"`
 }
 
 type metadata struct {
@@ -40,7 +37,6 @@ type metadata struct {
 	UID               string            `json:"uid"`
 	ResourceVersion   string            `json:"resourceVersion"`
 	CreationTimestamp string            `json:"creationTimestamp"`
-	DeletionTimestamp string            `json:"deletionTimestamp"`
 	Labels            map[string]string `json:"labels"`
 	Annotations       map[string]string `json:"annotations"`
 	OwnerReferences   []struct {

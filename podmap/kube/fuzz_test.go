@@ -29,7 +29,7 @@ func checkObject(t *testing.T, o *object) {
 			t.Fatalf("label %q=%q", key, value)
 		}
 	}
-	for _, s := range []string{o.namespace, o.name, o.uid, o.staticUID, o.version, o.node, o.driver, o.pool, o.controller.Kind, o.controller.Name, string(o.phase)} {
+	for _, s := range []string{o.namespace, o.name, o.uid, o.version, o.node, o.driver, o.pool, o.controller.Kind, o.controller.Name} {
 		if len(s) > maxName {
 			t.Fatalf("%d bytes: %q", len(s), s)
 		}
@@ -72,7 +72,6 @@ func FuzzList(f *testing.F) {
 		pp.replace(slices.DeleteFunc(slices.Clone(objects), func(o *object) bool { return !pp.ours(o) }), now)
 		ss.replace(slices.DeleteFunc(slices.Clone(objects), func(o *object) bool { return !ss.ours(o) }), now)
 		m := &Map{Pods: pp.list(), Devices: ss.list()}
-		m.index()
 		for _, pod := range m.Pods {
 			if _, ok := m.Pod(pod.Namespace, pod.Name); !ok {
 				t.Fatalf("not found: %+v", pod)

@@ -12,29 +12,11 @@ type Workload struct {
 	Name string `json:"name"`
 }
 
-// Phase is a pod's own summary of itself.
-type Phase string
-
-// The phases of a pod, by the API's names. Any other text becomes PhaseUnknown.
-const (
-	PhasePending   Phase = "Pending"
-	PhaseRunning   Phase = "Running"
-	PhaseSucceeded Phase = "Succeeded"
-	PhaseFailed    Phase = "Failed"
-	PhaseUnknown   Phase = "Unknown"
-)
-
-// Phases lists every Phase.
-var Phases = []Phase{PhasePending, PhaseRunning, PhaseSucceeded, PhaseFailed, PhaseUnknown}
-
 // Pod has the kept fields of a pod.
 type Pod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
-	// StaticUID is the UID by which the kubelet knows a static pod: the one in
-	// its cgroups and the names of its directories. Empty for other pods.
-	StaticUID string `json:"staticUID,omitempty"`
 	// Labels are the allowed labels. The map must not be changed.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Context is the trace context of an annotation, verbatim and unchecked:
@@ -45,11 +27,7 @@ type Pod struct {
 	// the same. Both are empty for a pod that nothing controls.
 	Controller Workload  `json:"controller,omitzero"`
 	Workload   Workload  `json:"workload,omitzero"`
-	Phase      Phase     `json:"phase"`
 	Created    time.Time `json:"created,omitzero"`
-	// Deleting is when the pod has to be gone, once its deletion was
-	// requested: metadata.deletionTimestamp.
-	Deleting time.Time `json:"deleting,omitzero"`
 	// Deleted is when this program learned that the pod is gone.
 	Deleted time.Time `json:"deleted,omitzero"`
 }
@@ -63,8 +41,6 @@ type Device struct {
 	Driver string `json:"driver"`
 	Pool   string `json:"pool"`
 	Name   string `json:"name"`
-	// Type is the driver's: gpu, mig, vfio.
-	Type string `json:"type,omitempty"`
 	// UUID is the device's (uuid), ParentUUID that of what it is a partition
 	// of (parentUUID).
 	UUID       string `json:"uuid,omitempty"`
@@ -72,13 +48,6 @@ type Device struct {
 	// PCI is the address as the driver writes it (pciBusID, pcieBusID,
 	// pciAddress, pciAddr); of a partition, that of its parent.
 	PCI string `json:"pci,omitempty"`
-	// Minor and Index are decimal numbers; ParentMinor is of a partition.
-	Minor       string `json:"minor,omitempty"`
-	ParentMinor string `json:"parentMinor,omitempty"`
-	Index       string `json:"index,omitempty"`
-	// Profile is the shape of a partition, as in 1g.10gb.
-	Profile string `json:"profile,omitempty"`
-	Model   string `json:"model,omitempty"`
 	// Kept is since when no published slice names the device, while its pool
 	// has not been published in full again either. Zero where one does.
 	Kept time.Time `json:"kept,omitzero"`
@@ -95,23 +64,12 @@ type Map struct {
 	Pods []Pod `json:"pods"`
 	// Devices are in order of driver, pool and name.
 	Devices []Device `json:"devices,omitempty"`
-
-	byUID map[string]int
 }
 
 // Pod returns the pod of a name: the existing one, or else the one deleted
 // last, until Options.Linger.
 func (m *Map) Pod(namespace, name string) (Pod, bool) {
 	i, ok := slices.BinarySearchFunc(m.Pods, Pod{Namespace: namespace, Name: name}, comparePodNames)
-	if !ok {
-		return Pod{}, false
-	}
-	return m.Pods[i], true
-}
-
-// ByUID returns the pod of a UID, which may be a StaticUID.
-func (m *Map) ByUID(uid string) (Pod, bool) {
-	i, ok := m.byUID[uid]
 	if !ok {
 		return Pod{}, false
 	}
@@ -147,19 +105,4 @@ func comparePods(a, b Pod) int {
 
 func compareDevices(a, b Device) int {
 	return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Name, b.Name))
-}
-
-// index prepares the look-ups. A StaticUID is text that the author of a pod
-// writes, so it never replaces another pod's UID.
-func (m *Map) index() {
-	m.byUID = make(map[string]int, len(m.Pods))
-	for i := range m.Pods {
-		m.byUID[m.Pods[i].UID] = i
-	}
-	for i := range m.Pods {
-		uid := m.Pods[i].StaticUID
-		if _, taken := m.byUID[uid]; uid != "" && !taken {
-			m.byUID[uid] = i
-		}
-	}
 }

@@ -25,15 +25,13 @@ const (
 type object struct {
 	kind, version   string
 	namespace, name string
-	uid, staticUID  string
+	uid             string
 	created         time.Time
-	deleting        time.Time
 	labels          map[string]string // those that are allowed; nil without any
 	templateHashes  map[string]string // by label: those of templateLabels
 	context         string            // of a trace
 	controller      Workload
 	node            string
-	phase           Phase
 	driver, pool    string
 	generation      int64
 	slices          int64 // of the pool, in all
@@ -42,10 +40,6 @@ type object struct {
 	malformed, overflow int
 }
 
-// configHash is the annotation in which the kubelet writes the UID of a static
-// pod, on the pod that stands for it at the API server.
-const configHash = "kubernetes.io/config.hash"
-
 // keep reduces a document to what is kept. Labels outside allow and annotations
 // outside contexts are dropped. A text beyond its bound becomes empty.
 func keep(d *document, allow allowList, contexts []string) *object {
@@ -53,14 +47,9 @@ func keep(d *document, allow allowList, contexts []string) *object {
 	o := &object{
 		kind: short(d.Kind, maxWord), version: short(m.ResourceVersion, maxVersion),
 		namespace: short(m.Namespace, maxName), name: short(m.Name, maxName),
-		uid: short(m.UID, maxUID), staticUID: short(m.Annotations[configHash], maxUID),
-		created: timeOf(m.CreationTimestamp), deleting: timeOf(m.DeletionTimestamp),
-		node: short(d.Spec.NodeName, maxName), phase: d.Status.Phase,
+		uid: short(m.UID, maxUID), created: timeOf(m.CreationTimestamp), node: short(d.Spec.NodeName, maxName),
 		driver: short(d.Spec.Driver, maxName), pool: short(d.Spec.Pool.Name, maxName),
 		generation: d.Spec.Pool.Generation, slices: d.Spec.Pool.ResourceSliceCount,
-	}
-	if len(o.phase) > maxWord {
-		o.phase = ""
 	}
 	o.keepLabels(m.Labels, allow)
 	o.keepContext(m.Annotations, contexts)
@@ -82,10 +71,7 @@ func short(s string, limit int) string {
 }
 
 func timeOf(s string) time.Time {
-	t, err := time.Parse(time.RFC3339, s)
-	if err != nil {
-		return time.Time{}
-	}
+	t, _ := time.Parse(time.RFC3339, s) // zero for anything else
 	return t.UTC()
 }
 

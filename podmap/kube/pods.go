@@ -3,7 +3,6 @@ package kube
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -106,15 +105,8 @@ func (p *pods) list() []Pod {
 
 // podOf returns the kept fields.
 func podOf(o *object) *Pod {
-	pod := &Pod{
+	return &Pod{
 		Namespace: o.namespace, Name: o.name, UID: o.uid, Labels: o.labels, Context: o.context,
-		Controller: o.controller, Workload: o.workload(), Phase: o.phase, Created: o.created, Deleting: o.deleting,
+		Controller: o.controller, Workload: o.workload(), Created: o.created,
 	}
-	if !slices.Contains(Phases, pod.Phase) {
-		pod.Phase = PhaseUnknown
-	}
-	if o.staticUID != o.uid {
-		pod.StaticUID = strings.ToLower(o.staticUID)
-	}
-	return pod
 }

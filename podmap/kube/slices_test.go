@@ -150,24 +150,24 @@ func TestAttributes(t *testing.T) {
 				"type": text("gpu"), "uuid": text("GPU-1"), "minor": object{"int": 1}, "index": object{"int": 2}, "pcieBusID": text("0000:1B:00.0"),
 				"resource.kubernetes.io/pciBusID": text("0000:1b:00.0"), "productName": text("H100"), "brand": text("Nvidia"), "example.com/uuid": text("no"),
 			}, "capacity": object{"memory": object{"value": "80Gi"}}},
-			kube.Device{Type: "gpu", UUID: "GPU-1", PCI: "0000:1b:00.0", Minor: "1", Index: "2", Model: "H100"},
+			kube.Device{UUID: "GPU-1", PCI: "0000:1b:00.0"},
 		},
 		{
 			"NVIDIA, a MIG device", nvidia,
 			object{"name": "gpu-0-mig-1g10gb-19-0", "attributes": object{
 				"type": text("mig"), "uuid": text("MIG-1"), "parentUUID": text("GPU-1"), "parentMinor": object{"int": 0}, "profile": text("1g.10gb"), "pcieBusID": text("0000:1B:00.0"),
 			}},
-			kube.Device{Type: "mig", UUID: "MIG-1", ParentUUID: "GPU-1", ParentMinor: "0", Profile: "1g.10gb", PCI: "0000:1B:00.0"},
+			kube.Device{UUID: "MIG-1", ParentUUID: "GPU-1", PCI: "0000:1B:00.0"},
 		},
 		{
 			"AMD", "gpu.amd.com",
 			object{"name": "gpu-1-129", "attributes": object{"type": text("amdgpu"), "pciAddr": text("0000:c1:00.0"), "productName": text("MI300X"), "cardIndex": object{"int": 1}}},
-			kube.Device{Type: "amdgpu", PCI: "0000:c1:00.0", Model: "MI300X"},
+			kube.Device{PCI: "0000:c1:00.0"},
 		},
 		{
 			"Intel, resource.k8s.io/v1beta1", "gpu.intel.com",
 			object{"name": "0000-03-00-0-0x56c0", "basic": object{"attributes": object{"pciAddress": text("0000:03:00.0"), "model": text("Flex 170"), "pciId": text("0x56c0")}}},
-			kube.Device{PCI: "0000:03:00.0", Model: "Flex 170"},
+			kube.Device{PCI: "0000:03:00.0"},
 		},
 		{"no attributes", "x.y", object{"name": "a", "attributes": nil}, kube.Device{}},
 		{"odd values", "x.y", object{"name": "a", "attributes": object{"uuid": object{"bool": true}, "minor": object{"int": nil}, "index": object{"int": -3}, "pciAddr": "x", "profile": object{"string": 5}}}, kube.Device{}},

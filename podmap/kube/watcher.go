@@ -73,7 +73,6 @@ func (w *Watcher) build() *Map {
 	if len(w.feeds) > 1 {
 		m.SliceState, m.Devices = w.feeds[1].status.State, w.pools.list()
 	}
-	m.index()
 	return m
 }
 

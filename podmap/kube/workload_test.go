@@ -53,30 +53,6 @@ func TestWorkloads(t *testing.T) {
 	}
 }
 
-// TestStatic: a static pod is found by its UID at the API server and at the kubelet.
-func TestStatic(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := serve(t)
-		hash := "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
-		a.send("ADDED", podsPath, pod("kube-system", "proxy-node-1", "u-1", func(meta, _, status object) {
-			meta["annotations"] = object{"kubernetes.io/config.hash": hash, "kubernetes.io/config.mirror": hash}
-			status["phase"] = "Odd"
-		}))
-		a.send("ADDED", podsPath, pod("a", "other", "u-2", func(meta, _, _ object) {
-			meta["annotations"] = object{"kubernetes.io/config.hash": "u-1"}
-		}))
-		m := a.run(a.options()).Latest()
-		for _, uid := range []string{"u-1", hash} {
-			if p, ok := m.ByUID(uid); !ok || p.StaticUID != hash || p.Phase != kube.PhaseUnknown {
-				t.Errorf("%s: %+v", uid, p)
-			}
-		}
-		if _, ok := m.ByUID(""); ok {
-			t.Error("ByUID finds a pod for an empty UID")
-		}
-	})
-}
-
 func TestOptions(t *testing.T) {
 	good := kube.Options{Server: "https://10.0.0.1:443", TokenFile: "t", CAFile: "c", Node: "node-1.example", Labels: []string{"team", "app.kubernetes.io/*"}}
 	for _, c := range []struct {
