@@ -3,10 +3,13 @@ package fpga
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // uevent is the kernel's broadcast when a device or driver comes or goes:
@@ -97,4 +100,18 @@ func listen(from io.ReadCloser, wake func()) *listener {
 func (l *listener) close() {
 	l.from.Close()
 	<-l.done
+}
+
+// openUevents joins the kernel's broadcasts. It requires no privilege; a user
+// namespace has none.
+func openUevents() (io.ReadCloser, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_KOBJECT_UEVENT)
+	if err != nil {
+		return nil, fmt.Errorf("uevents: %w", err)
+	}
+	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: 1}); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("uevents: %w", err)
+	}
+	return os.NewFile(uintptr(fd), "uevents"), nil
 }

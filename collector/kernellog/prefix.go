@@ -3,6 +3,8 @@ package kernellog
 import (
 	"bytes"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // stamp is the timestamp of a line, as text.
@@ -97,4 +99,15 @@ func (st stamp) time(boot, now time.Time) time.Time {
 		}
 	}
 	return time.Time{}
+}
+
+// bootTime returns the time of day at which the kernel's log clock was 0. That
+// clock and CLOCK_MONOTONIC stop during suspend: a record from before the last
+// suspend is dated too late by its length.
+func bootTime() time.Time {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) != nil {
+		return time.Time{}
+	}
+	return time.Now().Round(0).Add(-time.Duration(ts.Nano()))
 }
