@@ -43,7 +43,7 @@ func ownersOf(t *testing.T, state string) map[int]string {
 			continue
 		}
 		o := m.Owner(pid, time.Unix(1e9, 0))
-		text := o.Kind.String()
+		text := map[proc.Kind]string{proc.Hidden: "hidden", proc.Host: "host", proc.Gone: "gone"}[o.Kind]
 		if o.Kind == proc.Pod {
 			text = names[o.PodUID]
 			if o.Container == "" {
