@@ -97,6 +97,12 @@ func init() {
 		"empty": func(string) {
 			work(func(ctx context.Context) (Round, error) { <-ctx.Done(); return Round{}, ctx.Err() })
 		},
+		// No device of a list answers, or the last one does.
+		"stuck": func(arg string) {
+			work(func(context.Context) (Round, error) {
+				return Round{Devices: []Device{{ID: "a", Down: ReasonStuck}, {ID: "b", Down: arg}}}, context.DeadlineExceeded
+			})
+		},
 		// The first call returns on SIGUSR2, after its deadline.
 		"late": func(string) {
 			usr2 := make(chan os.Signal, 1)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 )
@@ -74,6 +75,7 @@ type Process struct {
 	lastErr   error     // why no worker runs
 	asked     time.Time // when the request was sent
 	failing   time.Time // when the worker began to answer time-outs only
+	replaced  bool      // a silent worker was replaced, and no device has answered since
 }
 
 // NewProcess returns a Source named name. command returns a new, unstarted
@@ -115,7 +117,7 @@ func (p *Process) Sample(ctx context.Context) (Round, error) {
 		if final(a.why) {
 			return p.answered(c, a)
 		}
-		if !empty(a) {
+		if !silent(a) {
 			p.failing = time.Time{}
 		}
 		late = a.round.Calls
@@ -233,20 +235,27 @@ func (p *Process) answered(c *worker, a roundAnswer) (Round, error) {
 		p.retry(a.why)
 		return a.round, a.why
 	}
-	if empty(a) {
+	switch stuck := len(a.round.Devices) > 0; {
+	case !silent(a):
+		p.failing, p.replaced = time.Time{}, false
+	case !stuck || !p.replaced:
 		return a.round, p.overdue(c, a.why)
 	}
-	p.failing = time.Time{}
 	return a.round, a.why
 }
 
-// empty reports whether the library did not answer in time at all.
-func empty(a roundAnswer) bool {
-	return errors.Is(a.why, context.DeadlineExceeded) && len(a.round.Devices) == 0
+// silent reports whether the library answered for no device in time. Where every
+// device is stuck, it is more likely that the library waits for a lock of its
+// own than that all devices failed at once.
+func silent(a roundAnswer) bool {
+	if len(a.round.Devices) == 0 {
+		return errors.Is(a.why, context.DeadlineExceeded)
+	}
+	return !slices.ContainsFunc(a.round.Devices, func(d Device) bool { return d.Down != ReasonStuck })
 }
 
-// overdue is called when a round is empty at its deadline. After hungAfter of such
-// rounds the worker is replaced.
+// overdue is called when a round is silent at its deadline. After hungAfter of such
+// rounds the worker is replaced, once if the next one finds every device stuck too.
 func (p *Process) overdue(c *worker, err error) error {
 	now := time.Now()
 	if p.failing.IsZero() {
@@ -255,6 +264,7 @@ func (p *Process) overdue(c *worker, err error) error {
 	if now.Sub(p.failing) < p.hungAfter {
 		return err
 	}
+	p.replaced = true
 	if !c.replace() {
 		// It waits in the kernel. A second worker would wait there too.
 		return fmt.Errorf("%w: worker %d does not end", err, c.pid)

@@ -293,6 +293,35 @@ func TestProcessHung(t *testing.T) {
 	}
 }
 
+// TestProcessStuck: a worker that finds every device stuck is replaced after
+// hungAfter, and its successor is not. One device that answers is enough to keep it.
+func TestProcessStuck(t *testing.T) {
+	p, _ := newTestProcess(t, "stuck:stuck", "stuck:stuck")
+	if r, err := sample(t, p); len(r.Devices) != 2 || errors.Is(err, ErrCrashed) {
+		t.Fatalf("Sample: %+v, %v", r, err)
+	}
+	pid := p.PID()
+	p.hungAfter = 0
+	var exit *WorkerExit
+	if r, err := sample(t, p); len(r.Devices) != 2 || !errors.As(err, &exit) || exit.How != exitHung || !gone(pid) {
+		t.Fatalf("Sample after hungAfter: %+v, %v; worker gone: %v", r, err, gone(pid))
+	}
+	poll(t, "the next worker", func() bool { r, _ := sample(t, p); return len(r.Devices) == 2 })
+	pid = p.PID()
+	for range 3 {
+		if r, err := sample(t, p); len(r.Devices) != 2 || errors.Is(err, ErrCrashed) || p.PID() != pid {
+			t.Fatalf("Sample of the next worker: %+v, %v", r, err)
+		}
+	}
+	p, _ = newTestProcess(t, "stuck:")
+	p.hungAfter = 0
+	for range 3 {
+		if r, err := sample(t, p); len(r.Devices) != 2 || errors.Is(err, ErrCrashed) {
+			t.Fatalf("Sample with one device that answers: %+v, %v", r, err)
+		}
+	}
+}
+
 // TestProcessLate: an answer that arrives after its Sample returned is not used
 // for the next Sample. Its call counts are added to the next round.
 func TestProcessLate(t *testing.T) {
