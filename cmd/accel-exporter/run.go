@@ -47,6 +47,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return check(f, stdout, stderr)
 	}
 	tune(2) // a scrape and a sample at the same time
+	lines := newLogQueue(f.log.Writer)
+	defer lines.flush(flushPatience)
+	f.log.Writer = lines
 	log := promslog.New(f.log)
 	log.Info("Starting accel-exporter", "version", version.Info(), "build", version.BuildContext())
 
@@ -74,6 +77,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	p := newProgram(f, cfg.Config, allocs, j, fields, log)
+	p.registry.MustRegister(lines.counter())
 	if p.alerts, err = openAlerts(f, cfg.alertmanager, p.exporter.Read, log); err != nil {
 		return printConfigError(stderr, err)
 	}
