@@ -1,39 +1,75 @@
 package exposition
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
 )
 
-// ServeHTTP serves the page.
+// ServeHTTP serves the page. A client that does not read its answer occupies a
+// connection until WriteTimeout, but none of the slots in which pages are rendered.
 func (e *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if e.slots != nil {
-		select {
-		case e.slots <- struct{}{}:
-			defer func() { <-e.slots }()
-		default:
-			http.Error(w, fmt.Sprintf("Limit of concurrent requests reached (%d), try again later.", cap(e.slots)), http.StatusServiceUnavailable)
-			return
-		}
+	answer := rendered{ResponseWriter: w, body: bodies.Get().(*bytes.Buffer)}
+	defer bodies.Put(answer.body)
+	answer.body.Reset()
+	if !e.render(&answer, r) {
+		http.Error(w, fmt.Sprintf("Limit of concurrent requests reached (%d), try again later.", cap(e.slots)), http.StatusServiceUnavailable)
+		return
 	}
 	if e.o.WriteTimeout > 0 {
 		// A ResponseWriter without deadlines, such as a test recorder, has no
 		// stalled reader. net/http removes the deadline after the response.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(e.o.WriteTimeout))
 	}
-	a := e.agree(r)
-	if a.format == formatOther || filtered(r) {
-		e.slow.ServeHTTP(w, r)
-		return
+	w.Header().Set("Content-Length", strconv.Itoa(answer.body.Len()))
+	if answer.code != 0 {
+		w.WriteHeader(answer.code)
 	}
-	e.serve(w, a)
+	if _, err := w.Write(answer.body.Bytes()); err != nil {
+		e.errs.WithLabelValues("encoding").Inc()
+	}
 }
+
+// render renders the page in a slot, and returns false if none is free.
+func (e *Exporter) render(w *rendered, r *http.Request) bool {
+	if e.slots != nil {
+		select {
+		case e.slots <- struct{}{}:
+			defer func() { <-e.slots }()
+		default:
+			return false
+		}
+	}
+	if a := e.agree(r); a.format != formatOther && !filtered(r) {
+		e.serve(w, a)
+	} else {
+		e.slow.ServeHTTP(w, r)
+	}
+	return true
+}
+
+// rendered is an answer that is sent after it is complete.
+type rendered struct {
+	http.ResponseWriter
+	body *bytes.Buffer
+	code int
+}
+
+// bodies are buffers of rendered pages.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// Write implements http.ResponseWriter.
+func (w *rendered) Write(p []byte) (int, error) { return w.body.Write(p) }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *rendered) WriteHeader(code int) { w.code = code }
 
 // filtered reports whether the client requests some families only.
 func filtered(r *http.Request) bool {

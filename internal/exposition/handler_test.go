@@ -137,7 +137,7 @@ func TestStalledReaderDelaysNoOther(t *testing.T) {
 	for _, accept := range stallingFormats {
 		var latest atomic.Pointer[collector.Snapshot]
 		latest.Store(node(16, 7, 60))
-		e := exposition.New(latest.Load, nil, exposition.Options{})
+		e := exposition.New(latest.Load, nil, exposition.Options{MaxInFlight: 1})
 		c, returned := stall(t, e, accept)
 		// After the first byte, the page is being written.
 		if _, err := c.Read(make([]byte, 1)); err != nil {

@@ -17,8 +17,9 @@ import (
 // maxAnswer bounds the part of a response that is read, in bytes.
 const maxAnswer = 4 << 10
 
-// maxAfter bounds the wait that a server can request.
-const maxAfter = 5 * time.Minute
+// maxAfter bounds the wait that a server can request. An alert is sent every
+// minute with an end four minutes ahead, and must be sent again before that.
+const maxAfter = 2 * time.Minute
 
 // reason is why a request failed: a closed set, because it is a label.
 type reason string

@@ -27,7 +27,7 @@ func TestAnswers(t *testing.T) {
 		{code: 502, body: "<html>", mediaType: "text/html", reason: "server_error", pause: 250 * time.Millisecond},
 		{code: 503, header: "45", reason: "server_error", pause: 45 * time.Second},
 		{code: 429, header: "90", reason: "throttled", pause: 90 * time.Second},
-		{code: 429, header: "1000000", reason: "throttled", pause: 5 * time.Minute},
+		{code: 429, header: "1000000", reason: "throttled", pause: 2 * time.Minute},
 		{code: 429, header: "-5", reason: "throttled", pause: 250 * time.Millisecond},
 		{code: 429, header: "date", reason: "throttled", pause: 119 * time.Second},
 		{code: 408, reason: "client_error", pause: 250 * time.Millisecond},
