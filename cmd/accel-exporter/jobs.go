@@ -16,8 +16,7 @@ const jobsPoll = 2 * time.Second
 // followJobs updates the view from the job directory until ctx is done. A read
 // that hangs blocks only this function's reader.
 func (d *dcgmFields) followJobs(ctx context.Context) {
-	folder := os.DirFS(d.flags.jobs)
-	reader := solo.New(func(time.Time) *compat.Jobs { return compat.ReadJobs(folder) }, nil)
+	reader := solo.New(func(time.Time) *compat.Jobs { return readJobs(d.flags.jobs) }, nil)
 	defer reader.Stop()
 	tick := time.NewTicker(jobsPoll)
 	defer tick.Stop()
@@ -32,6 +31,17 @@ func (d *dcgmFields) followJobs(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// readJobs reads the job directory. Links that lead out of it are not followed:
+// others write to it, and its content is on the page.
+func readJobs(dir string) *compat.Jobs {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return compat.ReadJobs(os.DirFS(dir)) // fails too, and is counted
+	}
+	defer root.Close()
+	return compat.ReadJobs(root.FS())
 }
 
 // applyJobs replaces the jobs if they have changed, and logs rejected entries.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -28,8 +29,12 @@ func TestJobs(t *testing.T) {
 	write("0", "4711\n")
 	write("4.2", "4712\n")
 	write("gpu", "")
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := errors.Join(os.WriteFile(secret, []byte("secret\n"), 0o600), os.Symlink(secret, filepath.Join(dir, "1"))); err != nil {
+		t.Fatal(err)
+	}
 	n.until(`^DCGM_FI_DEV_GPU_TEMP\{.*gpu="0",.*hpc_job="4711",`, `^DCGM_FI_DEV_FB_USED\{.*GPU_I_ID="2",.*gpu="4",.*hpc_job="4712",`,
-		`!^DCGM_FI_DEV_GPU_TEMP\{.*gpu="1",.*hpc_job`, `^accel_compat_hpc_job_rejected\{reason="folder"\} 0$`, `^accel_compat_hpc_job_rejected\{reason="name"\} 1$`)
+		`!^DCGM_FI_DEV_GPU_TEMP\{.*gpu="1",.*hpc_job`, `^accel_compat_hpc_job_rejected\{reason="folder"\} 0$`, `^accel_compat_hpc_job_rejected\{reason="name"\} 1$`, `^accel_compat_hpc_job_rejected\{reason="unreadable"\} 1$`)
 	write("0", "4711\n4713\n")
 	n.until(`^DCGM_FI_DEV_GPU_TEMP\{.*gpu="0",.*hpc_job="4711,4713",`)
 	if err := os.Remove(filepath.Join(dir, "0")); err != nil {

@@ -174,7 +174,7 @@ type fileRelease struct {
 // followFile applies changes of a source's release file since the state seen,
 // and returns the new state.
 func (p *program) followFile(name string, seen fileRelease) fileRelease {
-	now, err := readRelease(filepath.Join(p.flags.releaseDir, name))
+	now, err := readRelease(p.flags.releaseDir, name)
 	switch {
 	case now.unread:
 		if !seen.unread {
@@ -209,10 +209,20 @@ func (p *program) followFile(name string, seen fileRelease) fileRelease {
 	return now
 }
 
-// readRelease reads a release file. It is empty or has a duration, which starts
-// at the file's modification time.
-func readRelease(path string) (fileRelease, error) {
-	info, err := os.Stat(path)
+// readRelease reads the release file of a source. It is empty or has a duration,
+// which starts at the file's modification time. A link is not followed: others may
+// write to the directory.
+func readRelease(dir, name string) (fileRelease, error) {
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fileRelease{}, nil
+	}
+	if err != nil {
+		return fileRelease{unread: true}, err
+	}
+	defer root.Close()
+	path := filepath.Join(dir, name)
+	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fileRelease{}, nil
 	}
@@ -223,7 +233,7 @@ func readRelease(path string) (fileRelease, error) {
 	if !info.Mode().IsRegular() || info.Size() > 64 {
 		return r, fmt.Errorf("%s: accepted is an empty file or a duration such as 10m", path)
 	}
-	text, err := os.ReadFile(path)
+	text, err := root.ReadFile(name)
 	if err != nil {
 		return r, err
 	}

@@ -289,8 +289,10 @@ func (p *program) apply(cfg *config.Config) {
 func (p *program) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	var open connections
 	server := &http.Server{
 		Handler:           p.handler(),
+		ConnState:         open.track,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		IdleTimeout:       2 * time.Minute,

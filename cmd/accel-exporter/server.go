@@ -2,8 +2,11 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"net/http"
+	"os"
 	"strings"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/common/version"
@@ -29,7 +32,73 @@ func (p *program) handler() http.Handler {
 	mux.HandleFunc("POST /-/release", p.postRelease)
 	mux.HandleFunc("POST /-/attach", p.postAttach)
 	mux.Handle("GET /{$}", p.landingPage())
-	return mux
+	return sameOrigin(mux)
+}
+
+// sameOrigin refuses requests that change something and that a page of another
+// origin made a browser send: by its origin, or by a name that DNS resolves to this
+// machine meanwhile. Addresses and this machine's own names cannot be rebound.
+func sameOrigin(next http.Handler) http.Handler {
+	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		browser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
+		if r.Method != http.MethodGet && r.Method != http.MethodHead && browser && !isOwnHost(r.Host) {
+			http.Error(w, "the host of this request is not an address or a name of this machine", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	}))
+}
+
+func isOwnHost(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	own, _ := os.Hostname()
+	return host == "localhost" || host == own || net.ParseIP(strings.Trim(host, "[]")) != nil
+}
+
+// maxConnections leaves file descriptors for workers, the kubelet and
+// Alertmanager: the usual limit is 1024 and more.
+const maxConnections = 256
+
+// connections limits the connections of a server. Beyond the limit, one that
+// waits for a request is closed, so that idle clients cannot keep others out.
+type connections struct {
+	mu   sync.Mutex
+	open map[net.Conn]http.ConnState
+}
+
+// track is the ConnState of an http.Server.
+func (c *connections) track(conn net.Conn, state http.ConnState) {
+	if victim := c.note(conn, state); victim != nil {
+		victim.Close()
+	}
+}
+
+// note returns a connection to close, or nil.
+func (c *connections) note(conn net.Conn, state http.ConnState) net.Conn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if state == http.StateClosed || state == http.StateHijacked {
+		delete(c.open, conn)
+		return nil
+	}
+	if c.open == nil {
+		c.open = map[net.Conn]http.ConnState{}
+	}
+	c.open[conn] = state
+	if len(c.open) <= maxConnections {
+		return nil
+	}
+	victim := conn
+	for other, s := range c.open {
+		if s != http.StateActive && other != conn {
+			victim = other
+			break
+		}
+	}
+	delete(c.open, victim)
+	return victim
 }
 
 // ready answers 200 once every source has had its first outcome, good or bad.
