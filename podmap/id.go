@@ -1,6 +1,10 @@
 package podmap
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
 
 // Form is the kind of a device id: what the id names a device by.
 type Form string
@@ -147,4 +151,29 @@ func isNumber(s string) bool {
 
 func isHex(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789abcdefABCDEF") == ""
+}
+
+// ParseDRA takes apart the name by which a DRA driver (gpu.nvidia.com) calls a
+// device. A name is read in the form of its driver's vendor, since others use
+// the same for something else; one that has not that form is read as ParseID
+// does.
+func ParseDRA(driver, name string) Ref {
+	if len(name) > maxID {
+		return ParseID(name)
+	}
+	for _, form := range []struct {
+		vendor string
+		parse  func(string) (Ref, bool)
+	}{
+		{"nvidia", parseNVIDIADRA},
+		{"amd", parseAMDDRA},
+		{"intel", parseDashedPCI},
+	} {
+		if collector.IsResourceOf(form.vendor, driver) {
+			if r, ok := form.parse(name); ok {
+				return r
+			}
+		}
+	}
+	return ParseID(name)
 }

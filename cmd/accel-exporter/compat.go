@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,9 +11,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 
+	"github.com/accel-exporter/accel-exporter/collector/solo"
 	"github.com/accel-exporter/accel-exporter/internal/compat"
 	"github.com/accel-exporter/accel-exporter/internal/compat/counters"
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
@@ -168,4 +171,55 @@ func (d *dcgmFields) page() exposition.View {
 func checkFields(path string) error {
 	_, err := fileInput(path, counters.Parse, func(*counters.File) {}).load()
 	return err
+}
+
+// jobsPoll is the interval at which the job directory is read.
+const jobsPoll = 2 * time.Second
+
+// followJobs updates the view from the job directory until ctx is done. A read
+// that hangs blocks only this function's reader.
+func (d *dcgmFields) followJobs(ctx context.Context) {
+	reader := solo.New(func(time.Time) *compat.Jobs { return readJobs(d.flags.jobs) }, nil)
+	defer reader.Stop()
+	tick := time.NewTicker(jobsPoll)
+	defer tick.Stop()
+	for {
+		reader.Start(time.Now())
+		if jobs, ok := reader.Await(ctx.Done()); ok {
+			d.applyJobs(jobs)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// readJobs reads the job directory. Links that lead out of it are not followed:
+// others write to it, and its content is on the page.
+func readJobs(dir string) *compat.Jobs {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return compat.ReadJobs(os.DirFS(dir)) // fails too, and is counted
+	}
+	defer root.Close()
+	return compat.ReadJobs(root.FS())
+}
+
+// applyJobs replaces the jobs if they have changed, and logs rejected entries.
+func (d *dcgmFields) applyJobs(jobs *compat.Jobs) {
+	before := d.jobs.Load()
+	if before.Equal(jobs) {
+		return
+	}
+	d.jobs.Store(jobs)
+	d.render()
+	if was, is := before.Rejected(), jobs.Rejected(); len(was) > 0 || len(is) > 0 {
+		level := slog.LevelInfo
+		if len(is) > 0 {
+			level = slog.LevelWarn
+		}
+		d.log.Log(context.Background(), level, "Entries rejected in the job directory, by reason", "dir", d.flags.jobs, "rejected", is)
+	}
 }

@@ -3,7 +3,12 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"sync"
+	"time"
+
+	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 	"github.com/accel-exporter/accel-exporter/rules"
@@ -63,4 +68,100 @@ func (l *loader) result() (*Set, error) {
 		return nil, err
 	}
 	return &l.set, nil
+}
+
+// ClusterPrefix is the start of the name of a group that needs the series of
+// more than one node. An Engine skips and counts the rules of such groups.
+const ClusterPrefix = "accel-cluster-"
+
+// Set are the rules of some files. It must not be changed once it is in use.
+type Set struct {
+	// Groups are in the order of evaluation: by file, and within a file as
+	// written.
+	Groups []*Group
+}
+
+// Group is a list of rules that are evaluated in order at one timestamp.
+type Group struct {
+	// File is the path the group was read from, Name unique within it.
+	File, Name string
+	// Line is where the group starts in File, counted from 1.
+	Line int
+	// Interval is 0 if the file gives none.
+	Interval time.Duration
+	// Offset is query_offset: Prometheus evaluates that far in the past, for
+	// late samples. An Engine has none and evaluates the present.
+	Offset time.Duration
+	// Limit is the most series or alerts that a rule may yield; 0 is no limit.
+	Limit int
+	Rules []*Rule
+}
+
+// Cluster reports whether the group needs series of more than one node.
+func (g *Group) Cluster() bool { return strings.HasPrefix(g.Name, ClusterPrefix) }
+
+// Rule is one recording or alerting rule.
+type Rule struct {
+	// Record is the name of the recorded series, Alert the name of the alert.
+	// One of them is empty.
+	Record, Alert string
+	// Line is where the rule starts in its file, counted from 1.
+	Line int
+	// Expr is the expression.
+	Expr parser.Expr
+	// For is how long an alert is pending before it fires; KeepFiringFor how
+	// long it keeps firing after its expression stops yielding it.
+	For, KeepFiringFor time.Duration
+	// Labels are the labels of the group and the rule. Those of an alert, and
+	// its Annotations, may be templates.
+	Labels, Annotations map[string]string
+}
+
+// Name returns the name of the recorded series or of the alert.
+func (r *Rule) Name() string { return r.Record + r.Alert }
+
+// Check reads rule files, given by path or pattern, and writes a summary of
+// each. The error names every mistake in every file.
+func Check(w io.Writer, patterns ...string) error {
+	paths, err := strict.Glob(patterns)
+	if err != nil {
+		return err
+	}
+	longest := Limits{}.withDefaults().Range
+	var errs []error
+	for _, path := range paths {
+		set, err := Load(path)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		_, err = fmt.Fprintf(w, "%s: %s\n", path, set.summary(longest))
+		errs = append(errs, err)
+	}
+	// Together, because a rule may be in two files.
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	_, err = Load(paths...)
+	return err
+}
+
+// summary describes the rules in one line.
+func (s *Set) summary(longest time.Duration) string {
+	kinds := map[string]int{}
+	skipped := map[Skip]int{}
+	for _, g := range s.Groups {
+		for _, r := range g.Rules {
+			kinds[r.kind()]++
+			skipped[skipOf(g, r, longest)]++
+		}
+	}
+	text := fmt.Sprintf("%d groups, %d alerts, %d recorded series", len(s.Groups), kinds[typeAlerting], kinds[typeRecording])
+	if n := skipped[SkipCluster]; n > 0 {
+		text += fmt.Sprintf("; %d rules need the series of other nodes and are skipped on a node", n)
+	}
+	if n := skipped[SkipRange]; n > 0 {
+		text += fmt.Sprintf("; %d rules look back more than %v and are skipped on a node", n, longest)
+	}
+	return text
 }

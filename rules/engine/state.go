@@ -97,3 +97,95 @@ func (r *rule) state() RuleState {
 	}
 	return s
 }
+
+// Health is the outcome of the last evaluation of a rule.
+type Health string
+
+// A rule is HealthUnknown before its first evaluation and HealthSkipped if the
+// node cannot evaluate it.
+const (
+	HealthUnknown Health = "unknown"
+	HealthOK      Health = "ok"
+	HealthError   Health = "error"
+	HealthSkipped Health = "skipped"
+)
+
+// Skip is why the node does not evaluate a rule.
+type Skip string
+
+// SkipCluster is a rule of a group whose name starts with ClusterPrefix;
+// SkipRange a rule that reads further back than Limits.Range, or a fixed time.
+const (
+	SkipCluster Skip = "cluster"
+	SkipRange   Skip = "range"
+)
+
+// Report is the state of an Engine: the content of /debug/rules.
+type Report struct {
+	// Time is the time of the last evaluation, zero before the first.
+	Time            time.Time    `json:"time,omitzero"`
+	IntervalSeconds float64      `json:"interval_seconds"`
+	Memory          Memory       `json:"memory"`
+	Groups          []GroupState `json:"groups"`
+}
+
+// Memory is the memory of an Engine and its limits.
+type Memory struct {
+	Series      int `json:"series"`
+	SeriesLimit int `json:"series_limit"`
+	// Bytes is the size of the samples, without labels.
+	Bytes      int `json:"bytes"`
+	BytesLimit int `json:"bytes_limit"`
+	// OldestSample is the time of the oldest sample.
+	OldestSample time.Time `json:"oldest_sample,omitzero"`
+}
+
+// GroupState is the state of a group.
+type GroupState struct {
+	Name            string  `json:"name"`
+	File            string  `json:"file"`
+	IntervalSeconds float64 `json:"interval_seconds"`
+	// LastEvaluation is zero before the first.
+	LastEvaluation    time.Time   `json:"last_evaluation,omitzero"`
+	EvaluationSeconds float64     `json:"evaluation_seconds"`
+	Rules             []RuleState `json:"rules"`
+}
+
+// RuleState is the state of a rule.
+type RuleState struct {
+	Name string `json:"name"`
+	// Type is alerting or recording.
+	Type                 string            `json:"type"`
+	Line                 int               `json:"line"`
+	Query                string            `json:"query"`
+	ForSeconds           float64           `json:"for_seconds,omitempty"`
+	KeepFiringForSeconds float64           `json:"keep_firing_for_seconds,omitempty"`
+	Labels               map[string]string `json:"labels,omitempty"`
+	Annotations          map[string]string `json:"annotations,omitempty"`
+	Health               Health            `json:"health"`
+	LastError            string            `json:"last_error,omitempty"`
+	Skipped              Skip              `json:"skipped,omitempty"`
+	EvaluationSeconds    float64           `json:"evaluation_seconds"`
+	// Series is the number of series or alerts of the last evaluation.
+	Series int `json:"series"`
+	// State is Firing if any alert fires, else Pending or Inactive; empty for
+	// a recording rule.
+	State  State        `json:"state,omitempty"`
+	Alerts []AlertState `json:"alerts,omitempty"`
+}
+
+// AlertState is an alert with its causes.
+type AlertState struct {
+	Alert
+	// Because is what the selectors of the expression yield for the alert, in
+	// the report of Explain.
+	Because []Cause `json:"because,omitempty"`
+}
+
+// Cause is one series that a part of an alert's expression yields.
+type Cause struct {
+	// Expr is the selector, or the function call around a range.
+	Expr   string            `json:"expr"`
+	Labels map[string]string `json:"labels"`
+	Value  Number            `json:"value"`
+}
