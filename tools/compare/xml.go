@@ -66,7 +66,7 @@ func absent(text string) bool {
 // words are the texts with a number in our page.
 var words = map[string]float64{
 	"Yes": 1, "Active": 1, "Enabled": 1, "True": 1, "Degraded": 1,
-	"No": 0, "Not Active": 0, "Disabled": 0, "False": 0, "Full": 0,
+	"No": 0, "Not Active": 0, "Disabled": 0, "False": 0, "Full": 0, "None": 0,
 }
 
 // units are nvidia-smi's units in the base units of our page.
