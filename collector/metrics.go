@@ -144,7 +144,7 @@ var (
 	})
 	NativeCallErrors = define(Metric{
 		Name:   "accel_native_call_errors_total",
-		Help:   "Failed calls of a native library, by function or field and return code. not_supported is counted once per device, call and start of the worker; the call is not repeated after that.",
+		Help:   "Failed calls of a native library, by function or field and return code. not_supported is counted once per device, call and start of the worker; the call is not repeated after that. no_permission and a lasting unknown are counted each time the call is repeated: see accel_device_call_refused.",
 		Kind:   Counter,
 		Scope:  PerNode,
 		Labels: []string{"source", "call", "code"},
@@ -159,6 +159,16 @@ var (
 		Labels:  []string{"source", "call"},
 		Buckets: []float64{1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1, 1},
 		From:    []string{"exporter: time around each call of NVML except nvmlEventSetWait_v2, which waits; latencyUsec of nvmlFieldValue_t, which the driver averages over fields that it reads together"},
+	})
+
+	CallRefused = define(Metric{
+		Name:   "accel_device_call_refused",
+		Help:   "1 while the driver refuses the call, or field, for this device: its values are missing. It is repeated after 1 minute, then less often, at most every 30 minutes. docs/privileges.md explains what is missing and which privilege permits it.",
+		Kind:   Gauge,
+		Labels: []string{"call", "code"},
+		Range:  boolean,
+		Values: []string{"call, code: as in accel_native_call_errors_total; code is no_permission, or unknown where it was returned three times in a row"},
+		From:   []string{"NVML NVML_ERROR_NO_PERMISSION and NVML_ERROR_UNKNOWN of every call and of every field of nvmlDeviceGetFieldValues"},
 	})
 
 	UtilizationRatio = define(Metric{

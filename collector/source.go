@@ -57,8 +57,8 @@ var (
 	ErrBackoff = errors.New("waiting to restart the worker")
 	// ErrMismatch: the driver and its library have different versions.
 	ErrMismatch = errors.New("driver and library versions differ")
-	// ErrRestart: the driver was reloaded or replaced, so the library must be
-	// loaded again, by a new process.
+	// ErrRestart: the driver was reloaded or replaced, or drives another GPU, so
+	// the library must be loaded again, by a new process.
 	ErrRestart = errors.New("native library must be reloaded")
 	// ErrDriver: the driver is installed but not loaded or not answering.
 	ErrDriver = errors.New("driver does not answer")

@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/nvidia"
 )
 
 // logChanges logs each change of a source's or a device's state once.
 func (p *program) logChanges(ctx context.Context) {
-	c := changes{log: p.log, sources: map[string]string{}, devices: map[string]string{}}
+	c := changes{log: p.log, sources: map[string]string{}, devices: map[string]string{}, refused: map[string]bool{}}
 	for {
 		next := p.sampler.Next()
 		if snap := p.sampler.Latest(); snap != nil {
@@ -29,6 +30,7 @@ type changes struct {
 	log     *slog.Logger
 	sources map[string]string // Reason by source
 	devices map[string]string // Down by device
+	refused map[string]bool   // by device and call
 }
 
 // logSnapshot logs the changes since the previous Snapshot.
@@ -50,6 +52,7 @@ func (c *changes) logSnapshot(snap *collector.Snapshot) {
 	}
 	for i := range snap.Devices {
 		d := &snap.Devices[i]
+		c.logRefusals(d)
 		before, known := c.devices[d.ID]
 		if known && before == d.Down {
 			continue
@@ -72,6 +75,20 @@ func (c *changes) logSnapshot(snap *collector.Snapshot) {
 		delete(c.devices, id)
 		if !renamed {
 			c.log.Info("Device is gone", "device", id)
+		}
+	}
+}
+
+// logRefusals logs each call that the driver refuses for the device, once.
+func (c *changes) logRefusals(d *collector.Device) {
+	for _, r := range d.Readings {
+		if r.Metric != collector.CallRefused {
+			continue
+		}
+		if key := d.ID + " " + r.Labels[0]; !c.refused[key] {
+			c.refused[key] = true
+			lost, remedy := nvidia.Explain(r.Labels[0])
+			c.log.Warn("Driver refuses a call", "device", d.ID, "call", r.Labels[0], "code", r.Labels[1], "missing", lost, "remedy", remedy)
 		}
 	}
 }

@@ -65,7 +65,7 @@ var specs = []sourceSpec{
 		covers:  []collector.Cover{{Class: collector.GPU, Vendor: "nvidia"}},
 		timeout: func(c *config.Config) time.Duration { return c.Sources.NVIDIA.Timeout },
 		args: func(f *sourceFlags, c *config.Config) []string {
-			args := []string{"--slow-interval=" + c.Sources.NVIDIA.SlowInterval.String()}
+			args := []string{"--slow-interval=" + c.Sources.NVIDIA.SlowInterval.String(), "--path.sysfs=" + f.sysfs, "--path.procfs=" + f.procfs}
 			if f.nvmlLibrary != "" {
 				args = append(args, "--nvml.library="+f.nvmlLibrary)
 			}
@@ -233,6 +233,8 @@ func workNVIDIA(args []string, emit func(collector.Event)) (collector.Source, er
 	var o nvidia.Options
 	app := kingpin.New("accel-exporter worker nvidia", "Reads NVML for the exporter that started it.")
 	app.Flag("nvml.library", "NVML library to load.").StringVar(&o.Library)
+	app.Flag("path.sysfs", "Where sysfs is mounted.").StringVar(&o.Sysfs)
+	app.Flag("path.procfs", "Where procfs is mounted.").StringVar(&o.Procfs)
 	app.Flag("call-times", "Measure the duration of each call.").BoolVar(&o.CallTimes)
 	app.Flag("slow-interval", "Time between two reads of slowly changing values.").Default("10s").DurationVar(&o.SlowInterval)
 	if _, err := app.Parse(args); err != nil {

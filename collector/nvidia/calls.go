@@ -4,6 +4,8 @@ package nvidia
 
 import (
 	"fmt"
+	"runtime"
+	"strings"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -24,6 +26,9 @@ type call struct {
 	quiet nvml.Return
 	// alone: no two such calls are made at once.
 	alone bool
+	// vital: without an answer the source or the device is unknown, so the call
+	// is repeated in every round.
+	vital bool
 	index int
 }
 
@@ -57,8 +62,10 @@ type asker struct {
 	// has marks the calls that the library has a symbol for; shared and
 	// constant.
 	has []bool
-	// refused marks the calls that the device will never support.
-	refused []bool
+	// refused marks the calls that are not made: the device will never support
+	// them, or they are in refusals.
+	refused  []bool
+	refusals map[asked]*refusal
 	// times, which may be nil, measures the calls.
 	times *callTimes
 	// round is shared by a GPU and its MIG devices.
@@ -67,6 +74,8 @@ type asker struct {
 
 // round is the outcome of one round of calls.
 type round struct {
+	// now is when the round began; zero where no call waits after a refusal.
+	now time.Time
 	// fatal is the return code that ended the round, or SUCCESS.
 	fatal nvml.Return
 	// stale is the first return code that hints at a replaced driver, or
@@ -79,17 +88,26 @@ type round struct {
 }
 
 func newAsker(lib *library, r *round) asker {
-	return asker{has: lib.has, refused: make([]bool, len(calls)), times: lib.times, round: r}
+	return asker{has: lib.has, refused: make([]bool, len(calls)), refusals: map[asked]*refusal{}, times: lib.times, round: r}
 }
 
 // forget clears the refused calls: the device has been reset or replaced.
-func (a *asker) forget() { clear(a.refused) }
+func (a *asker) forget() {
+	clear(a.refused)
+	clear(a.refusals)
+}
+
+// never reports whether the device will never support c.
+func (a *asker) never(c *call) bool {
+	return a.refused[c.index] && a.refusals[asked{call: c}] == nil
+}
 
 // may reports whether c can be called.
 func (a *asker) may(c *call) bool {
-	if a.fatal != nvml.SUCCESS || a.refused[c.index] {
+	if a.fatal != nvml.SUCCESS || a.never(c) || a.waits(asked{call: c}) {
 		return false
 	}
+	a.refused[c.index] = false
 	if !a.has[c.index] {
 		a.refused[c.index] = true
 		a.count(c.name, nvml.ERROR_FUNCTION_NOT_FOUND)
@@ -100,10 +118,14 @@ func (a *asker) may(c *call) bool {
 
 // took records the return code of c and reports whether it is success.
 func (a *asker) took(c *call, ret nvml.Return) bool {
-	if ret == nvml.SUCCESS {
-		return true
+	if ret == nvml.SUCCESS || ret == c.quiet {
+		if len(a.refusals) > 0 {
+			delete(a.refusals, asked{call: c})
+		}
+		return ret == nvml.SUCCESS
 	}
-	if ret == c.quiet {
+	if a.refuse(asked{call: c}, c.name, ret) {
+		a.refused[c.index] = true
 		return false
 	}
 	if permanent(ret) {
@@ -168,12 +190,26 @@ func do(a *asker, c *call, f func() nvml.Return) bool {
 		defer enterAlone().leave()
 	}
 	if a.times == nil {
-		return a.took(c, f())
+		return a.took(c, sized(f))
 	}
 	begun := time.Now()
-	ret := f()
+	ret := sized(f)
 	a.times.observe(c.name, time.Since(begun))
 	return a.took(c, ret)
+}
+
+// sized calls f. Where a list takes two calls, go-nvml cuts its buffer to the
+// count of the second, and panics where that is larger than the buffer.
+func sized(f func() nvml.Return) (ret nvml.Return) {
+	defer func() {
+		if p := recover(); p != nil {
+			if err, ok := p.(runtime.Error); !ok || !strings.Contains(err.Error(), "slice bounds") {
+				panic(p)
+			}
+			ret = nvml.ERROR_INSUFFICIENT_SIZE
+		}
+	}()
+	return f()
 }
 
 // ask is do for a function with one result.

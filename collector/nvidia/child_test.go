@@ -63,7 +63,8 @@ type sampling struct {
 func (s *sampling) open(o Options) {
 	s.Helper()
 	if o.Library == "" {
-		o.Library = os.Getenv(libraryEnv)
+		root := sim.Root(os.Getenv(simtest.StateVar))
+		o.Library, o.Sysfs, o.Procfs = os.Getenv(libraryEnv), root+"/sys", root+"/proc"
 	}
 	s.events = make(chan collector.Event, 1024)
 	s.source = New(o, func(e collector.Event) { s.events <- e })

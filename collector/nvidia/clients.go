@@ -24,6 +24,9 @@ const (
 	// memoryUnknown is the driver's value for unknown process memory
 	// (NVML_VALUE_NOT_AVAILABLE).
 	memoryUnknown = math.MaxUint64
+	// idleMemory is more than what the driver uses of an idle GPU, which is 59
+	// MiB in MIG mode, and less than what a process does.
+	idleMemory = 64 << 20
 )
 
 // clients are the processes on a GPU or a MIG device.
@@ -47,8 +50,9 @@ type processSample struct {
 }
 
 // read lists and counts the processes when that is due, and reports whether it
-// was.
-func (c *clients) read(d *collector.Device, a *asker, h nvml.Device, now time.Time) (due bool) {
+// was. Outside the host's PID namespace (foreign), the driver lists none of the
+// host's.
+func (c *clients) read(d *collector.Device, a *asker, h nvml.Device, now time.Time, foreign bool) (due bool) {
 	if due = !now.Add(processInterval / 10).Before(c.next); due {
 		c.next = now.Add(processInterval)
 		c.counts, c.list = nil, []collector.Client{}
@@ -57,10 +61,32 @@ func (c *clients) read(d *collector.Device, a *asker, h nvml.Device, now time.Ti
 		c.ask(a, callMPS, h.GetMPSComputeRunningProcesses, labelMPS)
 		if !whole {
 			c.list = nil // the list is incomplete
+		} else if foreign && len(c.list) == 0 && !idle(d) {
+			c.counts, c.list = nil, nil
 		}
 	}
 	d.Readings = append(d.Readings, c.counts...)
 	return due
+}
+
+// idle reports whether d shows that no process uses it: little memory is
+// allocated, and it does nothing.
+func idle(d *collector.Device) bool {
+	known := false
+	for _, r := range d.Readings {
+		switch r.Metric {
+		case collector.MemoryUsed:
+			known = r.Value <= idleMemory
+			if !known {
+				return false
+			}
+		case collector.UtilizationRatio:
+			if r.Value > 0 {
+				return false
+			}
+		}
+	}
+	return known
 }
 
 func (c *clients) ask(a *asker, call *call, f func() ([]nvml.ProcessInfo, nvml.Return), labels []string) bool {
@@ -82,7 +108,7 @@ func (c *clients) ask(a *asker, call *call, f func() ([]nvml.ProcessInfo, nvml.R
 // readUtilization reads the utilization of each process since the previous
 // call.
 func (c *clients) readUtilization(a *asker, h nvml.Device, now time.Time) {
-	if len(c.list) == 0 || a.refused[callProcessUtilization.index] {
+	if len(c.list) == 0 || a.never(callProcessUtilization) {
 		c.samples, c.since = nil, time.Time{}
 		return
 	}
@@ -93,8 +119,11 @@ func (c *clients) readUtilization(a *asker, h nvml.Device, now time.Time) {
 		return l, ret
 	})
 	if !ok && ret != callProcessUtilization.quiet {
-		c.since = time.Time{}
+		c.samples, c.since = nil, time.Time{}
 		return
+	}
+	if !ok {
+		list = nil // a buffer that the driver has not filled
 	}
 	if c.since.IsZero() {
 		c.since = now
@@ -103,8 +132,8 @@ func (c *clients) readUtilization(a *asker, h nvml.Device, now time.Time) {
 		c.samples = map[int]processSample{}
 	}
 	for _, s := range list {
-		if s.SmUtil > 100 || s.MemUtil > 100 || s.EncUtil > 100 || s.DecUtil > 100 {
-			continue // some drivers return garbage for processes that have just ended
+		if s.Pid == 0 || s.SmUtil > 100 || s.MemUtil > 100 || s.EncUtil > 100 || s.DecUtil > 100 {
+			continue // unused entries, and what some drivers return for processes that have just ended
 		}
 		c.stamp = max(c.stamp, s.TimeStamp)
 		c.samples[int(s.Pid)] = processSample{now, s.SmUtil, s.MemUtil, s.EncUtil, s.DecUtil}

@@ -48,7 +48,7 @@ func (g *gpu) askFabric() (nvml.GpuFabricInfo_v3, bool) {
 	if v3, ok := ask(a, callFabricV3, func() (nvml.GpuFabricInfo_v3, nvml.Return) { return h.GetGpuFabricInfoV().V3() }); ok {
 		return v3, true
 	}
-	if !a.refused[callFabricV3.index] {
+	if !a.never(callFabricV3) {
 		return nvml.GpuFabricInfo_v3{}, false
 	}
 	if v2, ok := ask(a, callFabricV2, func() (nvml.GpuFabricInfo_v2, nvml.Return) { return h.GetGpuFabricInfoV().V2() }); ok {
@@ -56,7 +56,7 @@ func (g *gpu) askFabric() (nvml.GpuFabricInfo_v3, bool) {
 			ClusterUuid: v2.ClusterUuid, Status: v2.Status, CliqueId: v2.CliqueId, State: v2.State, HealthMask: v2.HealthMask,
 		}, true
 	}
-	if !a.refused[callFabricV2.index] {
+	if !a.never(callFabricV2) {
 		return nvml.GpuFabricInfo_v3{}, false
 	}
 	v1, ok := ask(a, callFabric, h.GetGpuFabricInfo)

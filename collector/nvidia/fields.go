@@ -47,19 +47,36 @@ var fieldNames = func() (names [lastField]string) {
 type batch struct {
 	fields []field
 	values []nvml.FieldValue
+	// waiting are the fields that the driver refuses, until they are due again.
+	waiting []field
+	// off: the call as a whole is refused, so each field needs another one.
+	off bool
 }
 
 func newBatch(fields []field) *batch {
-	b := &batch{fields: append([]field(nil), fields...), values: make([]nvml.FieldValue, len(fields))}
-	for i, f := range fields {
-		b.values[i].FieldId, b.values[i].ScopeId = f.id, f.scope
-	}
+	b := &batch{}
+	b.add(fields...)
 	return b
+}
+
+func (b *batch) add(fields ...field) {
+	for _, f := range fields {
+		b.fields, b.values = append(b.fields, f), append(b.values, nvml.FieldValue{FieldId: f.id, ScopeId: f.scope})
+	}
 }
 
 // read reads all fields into d. refused, which may be nil, is called for each
 // field that the GPU will never support.
 func (b *batch) read(g *gpu, d *collector.Device, refused func(f field)) {
+	if len(b.waiting) > 0 {
+		b.waiting = slices.DeleteFunc(b.waiting, func(f field) bool {
+			due := !g.waits(f.asked())
+			if due {
+				b.add(f)
+			}
+			return due
+		})
+	}
 	if len(b.fields) == 0 {
 		return
 	}
@@ -79,6 +96,7 @@ func (b *batch) read(g *gpu, d *collector.Device, refused func(f field)) {
 			kept++
 		}
 	}
+	b.off = g.refused[callFieldValues.index]
 	if kept < len(b.fields) {
 		b.fields, b.values = slices.Clone(b.fields[:kept]), slices.Clone(b.values[:kept])
 	}
@@ -93,7 +111,14 @@ func (b *batch) take(g *gpu, d *collector.Device, i int, refused func(f field)) 
 	ret := nvml.Return(v.NvmlReturn)
 	if ret == nvml.SUCCESS {
 		f.deliver(g, d, v)
+		if len(g.refusals) > 0 {
+			delete(g.refusals, f.asked())
+		}
 		return true
+	}
+	if g.refuse(f.asked(), fieldNames[f.id], ret) {
+		b.waiting = append(b.waiting, *f)
+		return false
 	}
 	g.missed(fieldNames[f.id], ret)
 	if !permanent(ret) && ret != nvml.ERROR_INVALID_ARGUMENT {
@@ -117,8 +142,14 @@ func (f *field) deliver(g *gpu, d *collector.Device, v *nvml.FieldValue) {
 	}
 }
 
-// has reports whether the field id, of any scope, is still read.
+// asked identifies the field among the calls of its device.
+func (f *field) asked() asked { return asked{callFieldValues, f.id, f.scope} }
+
+// has reports whether the field id, of any scope, is read.
 func (b *batch) has(id uint32) bool {
+	if b.off {
+		return false
+	}
 	for i := range b.fields {
 		if b.fields[i].id == id {
 			return true

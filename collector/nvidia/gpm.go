@@ -83,7 +83,7 @@ func (g *gpu) gpmSupported() bool {
 		return g.gpmThere
 	}
 	support, ok := ask(&g.asker, callGPMSupport, g.handle.GpmQueryDeviceSupport)
-	g.gpmAsked = ok || g.refused[callGPMSupport.index]
+	g.gpmAsked = ok || g.never(callGPMSupport)
 	g.gpmThere = ok && support.IsSupportedDevice != 0
 	return g.gpmThere
 }
@@ -181,7 +181,7 @@ func (p *gpm) free(a *asker) {
 
 // readGPM sets the counters of the whole GPU.
 func (g *gpu) readGPM(d *collector.Device, now time.Time) {
-	if g.gpmSupported() && !g.refused[callGPMSample.index] && g.gpm.prepare(g, &g.asker) {
+	if g.gpmSupported() && !g.never(callGPMSample) && g.gpm.prepare(g, &g.asker) {
 		g.gpm.read(g, &g.asker, d, now, wholeGPU)
 	}
 }

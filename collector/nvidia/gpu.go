@@ -13,7 +13,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-var callHandle = function("nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex")
+var callHandle = define(call{name: "nvmlDeviceGetHandleByIndex_v2", versions: []string{"nvmlDeviceGetHandleByIndex"}, vital: true})
 
 // gpu is the physical GPU at one index of the driver's enumeration, with its
 // MIG devices. Its fields belong to the goroutine that reads it.
@@ -89,7 +89,7 @@ func (g *gpu) read(now time.Time) (a gpuAnswer) {
 			g.dropMIG()
 		}
 	}()
-	g.taken = false
+	g.taken, g.now = false, now
 	switch {
 	case g.open(now):
 		a.devices, a.down = g.readDevices(now)
@@ -138,6 +138,7 @@ func verdict(ret nvml.Return, other string) string {
 // illness prepares for the return of the GPU, which may have been reset.
 func (g *gpu) illness() {
 	g.ill = true
+	g.retry()
 	g.gpm.drop()
 	g.mig.dropSamples()
 	if g.handle != nil {
@@ -205,7 +206,7 @@ func (g *gpu) readDevices(now time.Time) ([]collector.Device, string) {
 	}
 	g.readMargins(&d)
 	d.Readings = append(d.Readings, g.kept...)
-	read := g.clients.read(&d, &g.asker, g.handle, now)
+	read := g.clients.read(&d, &g.asker, g.handle, now, g.lib.foreign)
 	if !g.mig.enabled {
 		// With MIG, each instance reports its own processes.
 		if read {
@@ -221,6 +222,7 @@ func (g *gpu) readDevices(now time.Time) ([]collector.Device, string) {
 	case !alive:
 		return nil, collector.ReasonError
 	}
+	g.readRefusals(&d)
 	g.size = len(d.Readings)
 	d.Sampled = now
 	return append([]collector.Device{d}, migs...), ""

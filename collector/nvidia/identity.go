@@ -11,13 +11,12 @@ import (
 )
 
 var (
-	callUUID         = function("nvmlDeviceGetUUID")
+	callUUID         = define(call{name: "nvmlDeviceGetUUID", vital: true})
 	callName         = function("nvmlDeviceGetName")
 	callArchitecture = function("nvmlDeviceGetArchitecture")
 	callIndex        = function("nvmlDeviceGetIndex")
 	callMinor        = function("nvmlDeviceGetMinorNumber")
 	callPCI          = function("nvmlDeviceGetPciInfo", "nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetPciInfo_v3")
-	callNUMA         = function("nvmlDeviceGetNumaNodeId")
 	callSerial       = function("nvmlDeviceGetSerial")
 	callPartNumber   = function("nvmlDeviceGetBoardPartNumber")
 	callVBIOS        = function("nvmlDeviceGetVbiosVersion")
@@ -73,9 +72,7 @@ func (g *gpu) readIdentity() bool {
 		d.KubeIDs = append(d.KubeIDs, "nvidia"+id.minor, "gpu-"+id.minor)
 	}
 	d.KubeIDs = append(d.KubeIDs, id.index)
-	if node, ok := ask(a, callNUMA, h.GetNumaNodeId); ok && node < 1<<16 {
-		id.numa = strconv.Itoa(node)
-	}
+	id.numa = numaNode(g.lib.sysfs, d.PCI)
 	serial, _ := ask(a, callSerial, h.GetSerial)
 	part, _ := ask(a, callPartNumber, h.GetBoardPartNumber)
 	id.serial, id.part = text(serial), text(part)

@@ -45,6 +45,10 @@ var (
 type library struct {
 	api nvml.Interface
 	has []bool
+	// sysfs is where it is mounted, empty where it is not read. foreign: this
+	// process is outside the host's PID namespace.
+	sysfs   string
+	foreign bool
 	// times, which may be nil, measures the calls.
 	times *callTimes
 }

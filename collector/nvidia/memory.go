@@ -91,7 +91,7 @@ func (g *gpu) readECCFamily(d *collector.Device, f *eccFamily) {
 		if ok {
 			set64(d, f.metric, n, one, c.labels...)
 		}
-		fine = fine || !a.refused[c.call.index]
+		fine = fine || !a.never(c.call)
 	}
 	if fine {
 		return

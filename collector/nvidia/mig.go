@@ -15,11 +15,11 @@ import (
 )
 
 var (
-	callMIGMode    = function("nvmlDeviceGetMigMode")
-	callMIGMax     = function("nvmlDeviceGetMaxMigDeviceCount")
-	callMIGHandle  = define(call{name: "nvmlDeviceGetMigDeviceHandleByIndex", quiet: nvml.ERROR_NOT_FOUND})
-	callMIGGI      = function("nvmlDeviceGetGpuInstanceId")
-	callMIGCI      = function("nvmlDeviceGetComputeInstanceId")
+	callMIGMode    = define(call{name: "nvmlDeviceGetMigMode", vital: true})
+	callMIGMax     = define(call{name: "nvmlDeviceGetMaxMigDeviceCount", vital: true})
+	callMIGHandle  = define(call{name: "nvmlDeviceGetMigDeviceHandleByIndex", quiet: nvml.ERROR_NOT_FOUND, vital: true})
+	callMIGGI      = define(call{name: "nvmlDeviceGetGpuInstanceId", vital: true})
+	callMIGCI      = define(call{name: "nvmlDeviceGetComputeInstanceId", vital: true})
 	callAttributes = function("nvmlDeviceGetAttributes_v2", "nvmlDeviceGetAttributes")
 )
 

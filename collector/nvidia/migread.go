@@ -26,6 +26,7 @@ func (g *gpu) readMIGs(now time.Time, slow bool) []collector.Device {
 			silent = append(silent, m)
 			continue
 		}
+		m.readRefusals(&d)
 		d.Sampled, m.sampled = now, now
 		m.size = len(d.Readings)
 		list = append(list, d)
@@ -44,16 +45,16 @@ func (g *gpu) readMIGs(now time.Time, slow bool) []collector.Device {
 }
 
 func (g *gpu) readMIG(m *migDevice, d *collector.Device, now time.Time, slow bool) bool {
-	there := readMemory(d, &m.asker, m.handle) || m.refused[callMemory.index]
+	there := readMemory(d, &m.asker, m.handle) || m.never(callMemory) || m.denied(callMemoryV2) || m.denied(callMemory)
 	if slow || m.size == 0 {
 		k := collector.Device{}
 		m.readInstanceECC(&k)
 		m.kept, d.Rejects = k.Readings, append(d.Rejects, k.Rejects...)
 	}
 	d.Readings = append(d.Readings, m.kept...)
-	m.clients.read(d, &m.asker, m.handle, now)
+	m.clients.read(d, &m.asker, m.handle, now, g.lib.foreign)
 	d.Clients = m.clients.clients(now)
-	if m.alone && !m.refused[callGPMMIGSample.index] && g.gpmSupported() && m.gpm.prepare(g, &m.asker) {
+	if m.alone && !m.never(callGPMMIGSample) && g.gpmSupported() && m.gpm.prepare(g, &m.asker) {
 		m.gpm.read(g, &m.asker, d, now, m.gi)
 	}
 	return there

@@ -116,9 +116,7 @@ func (l *links) read(g *gpu, d *collector.Device) {
 			missing = append(missing, older.ofLink(int(f.scope)))
 		}
 	})
-	if len(missing) > 0 {
-		l.older = newBatch(append(l.older.fields, missing...))
-	}
+	l.older.add(missing...)
 	l.older.read(g, d, nil)
 	if !l.fields.has(nvml.FI_DEV_NVLINK_ERROR_DL_CRC) && !l.fields.has(nvml.FI_DEV_NVLINK_COUNT_RCV_ERRORS) {
 		l.readCounters(g, d)

@@ -9,11 +9,50 @@ import (
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // procGPUs has one folder per GPU known to the kernel module, named by PCI
 // address.
 const procGPUs = "/proc/driver/nvidia/gpus"
+
+// ownPIDs is the inode of the host's PID namespace: PROC_PID_INIT_INO in the
+// kernel's proc_ns.h.
+const ownPIDs = "pid:[4026531836]"
+
+// foreignPIDs reports whether this process is outside the host's PID namespace.
+func foreignPIDs(procfs string) bool {
+	name, err := os.Readlink(filepath.Join(procfs, "self/ns/pid"))
+	return procfs != "" && err == nil && name != ownPIDs
+}
+
+// bound lists the PCI functions that the driver is bound to.
+func bound(root string) map[string]bool {
+	list := map[string]bool{}
+	if root == "" {
+		return list
+	}
+	entries, _ := os.ReadDir(filepath.Join(root, "bus/pci/drivers/nvidia"))
+	for _, e := range entries {
+		if strings.Contains(e.Name(), ":") {
+			list[e.Name()] = true
+		}
+	}
+	return list
+}
+
+// numaNode is the NUMA node of a PCI device, empty where the firmware does not
+// set it. nvmlDeviceGetNumaNodeId is that of the GPU's own memory, on Grace.
+func numaNode(root, address string) string {
+	if root == "" || address == "" {
+		return ""
+	}
+	s, _ := sysfs.New(root).Read("bus/pci/devices/" + address + "/numa_node")
+	if _, err := strconv.ParseUint(s, 10, 16); err != nil {
+		return ""
+	}
+	return s
+}
 
 // place is a GPU of which only the index is known.
 func place(index int) collector.Device {

@@ -53,7 +53,7 @@ func code(ret nvml.Return) string {
 func permanent(ret nvml.Return) bool {
 	switch ret {
 	case nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_FUNCTION_NOT_FOUND, nvml.ERROR_ARGUMENT_VERSION_MISMATCH,
-		nvml.ERROR_DEPRECATED, nvml.ERROR_VGPU_ECC_NOT_SUPPORTED:
+		nvml.ERROR_DEPRECATED, nvml.ERROR_VGPU_ECC_NOT_SUPPORTED, nvml.ERROR_LIBRARY_NOT_FOUND:
 		return true
 	}
 	return false

@@ -18,7 +18,7 @@ import (
 // with as many labels as the row and one series per label set.
 func TestEveryRow(t *testing.T) {
 	filled := map[string]bool{}
-	for _, scenario := range []string{"h100-8", "b200-8", "a100", "t4", "l40s", "vgpu", "one-lost", "old-driver", "h100-mig-16x7"} {
+	for _, scenario := range []string{"h100-8", "b200-8", "a100", "t4", "l40s", "vgpu", "one-lost", "old-driver", "h100-mig-16x7", "h100-unprivileged"} {
 		t.Run(scenario, func(t *testing.T) {
 			var faults [][]string
 			if scenario == "b200-8" {

@@ -119,10 +119,10 @@ func (g *gpu) readEngines(d *collector.Device) {
 func (g *gpu) readFields(d *collector.Device) {
 	a, h := &g.asker, g.handle
 	g.fast.read(g, d, nil)
-	if !g.thermalAsked && g.fatal == nvml.SUCCESS {
+	if !g.thermalAsked && !g.fast.off && g.fatal == nvml.SUCCESS {
 		g.thermalAsked = true
 		if !g.fast.has(nvml.FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN) && !g.fast.has(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN) {
-			g.fast = newBatch(append(g.fast.fields, thermalPolicy))
+			g.fast.add(thermalPolicy)
 		}
 	}
 	if !g.fast.has(nvml.FI_DEV_PCIE_REPLAY_COUNTER) {
@@ -181,7 +181,7 @@ func readMemory(d *collector.Device, a *asker, h nvml.Device) bool {
 		set64(d, collector.MemoryReserved, m.Reserved, one)
 		return true
 	}
-	if a.has[callMemoryV2.index] && !a.refused[callMemoryV2.index] {
+	if !a.never(callMemoryV2) {
 		return false
 	}
 	m, ok := ask(a, callMemory, h.GetMemoryInfo)

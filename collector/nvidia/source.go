@@ -133,6 +133,7 @@ func (s *Source) openLibrary() error {
 			lib.times = &callTimes{names: map[string]int{}}
 		}
 		s.lib = lib
+		lib.sysfs, lib.foreign = s.options.Sysfs, foreignPIDs(s.options.Procfs)
 		s.system = newSystem(lib, s.options.SlowInterval)
 	}
 	return s.lib.init(&s.system.asker)
@@ -187,6 +188,9 @@ func (s *Source) read(ctx context.Context) (collector.Round, error) {
 	if ret := t.gone(); ret != nvml.SUCCESS {
 		return collector.Round{Calls: t.counts}, fmt.Errorf("%w: %s", collector.ErrRestart, code(ret))
 	}
+	if t.unlisted != "" {
+		return collector.Round{Calls: t.counts}, fmt.Errorf("%w: it does not list %s, which was bound to the driver later", collector.ErrRestart, t.unlisted)
+	}
 	return round, errors.Join(t.errors...)
 }
 
@@ -214,7 +218,7 @@ func soonIf(earlier bool, soon, end <-chan struct{}) <-chan struct{} {
 // enumerated GPUs.
 func (s *Source) enumerated(d driverAnswer, now time.Time, timeout time.Duration, t *tally) {
 	t.calls(d.calls)
-	t.restart = d.stale
+	t.restart, t.unlisted = d.stale, d.unlisted
 	t.fail("driver", d.err)
 	s.node = d.node
 	if !d.counted {

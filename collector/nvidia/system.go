@@ -12,11 +12,12 @@ import (
 )
 
 var (
-	callDriverVersion = function("nvmlSystemGetDriverVersion")
+	callDriverVersion = define(call{name: "nvmlSystemGetDriverVersion", vital: true})
 	callDriverBranch  = function("nvmlSystemGetDriverBranch")
 	callCUDAVersion   = function("nvmlSystemGetCudaDriverVersion_v2")
+	callCUDAOwn       = function("nvmlSystemGetCudaDriverVersion")
 	callConfCompute   = function("nvmlSystemGetConfComputeState")
-	callCount         = function("nvmlDeviceGetCount_v2", "nvmlDeviceGetCount")
+	callCount         = define(call{name: "nvmlDeviceGetCount_v2", versions: []string{"nvmlDeviceGetCount"}, vital: true})
 )
 
 // system reads the values that belong to the driver and to no GPU.
@@ -28,6 +29,10 @@ type system struct {
 	nextSlow     time.Time
 	nextVersions time.Time
 	versions     []collector.Reading
+	// bound are the PCI functions that the driver was bound to when NVML listed
+	// so many GPUs.
+	bound        map[string]bool
+	listed       int
 	confidential []collector.Reading
 }
 
@@ -39,7 +44,9 @@ type driverAnswer struct {
 	calls   []collector.CallError
 	// stale: the driver has been replaced.
 	stale nvml.Return
-	err   error
+	// unlisted is a GPU that the library will not list.
+	unlisted string
+	err      error
 }
 
 func newSystem(lib *library, slow time.Duration) *system {
@@ -47,6 +54,8 @@ func newSystem(lib *library, slow time.Duration) *system {
 }
 
 func (s *system) read(now time.Time) (a driverAnswer) {
+	s.now = now
+	functions := bound(s.lib.sysfs)
 	a.count, a.counted = ask(&s.asker, callCount, s.lib.api.DeviceGetCount)
 	if !now.Before(s.nextVersions) {
 		s.nextVersions = now.Add(identityInterval)
@@ -54,7 +63,9 @@ func (s *system) read(now time.Time) (a driverAnswer) {
 			s.nextVersions, a.stale = time.Time{}, s.stale
 		}
 	}
-	if !a.counted {
+	if a.counted {
+		a.unlisted = s.follow(functions, a.count)
+	} else {
 		a.stale = s.stale
 	}
 	if !now.Before(s.nextSlow) {
@@ -66,6 +77,21 @@ func (s *system) read(now time.Time) (a driverAnswer) {
 	return a
 }
 
+// follow returns the address of a GPU that was bound to the driver since NVML
+// was initialized and is not in its list. Neither is one that belongs to another
+// container, but that one was bound before.
+func (s *system) follow(functions map[string]bool, count int) string {
+	if s.bound != nil && count <= s.listed {
+		for address := range functions {
+			if !s.bound[address] {
+				return address
+			}
+		}
+	}
+	s.bound, s.listed = functions, count
+	return ""
+}
+
 func (s *system) readVersions() bool {
 	s.versions = nil
 	driver, ok := ask(&s.asker, callDriverVersion, s.lib.api.SystemGetDriverVersion)
@@ -75,6 +101,10 @@ func (s *system) readVersions() bool {
 	library, _ := ask(&s.asker, callNVMLVersion, s.lib.api.SystemGetNVMLVersion)
 	branch, _ := ask(&s.asker, callDriverBranch, s.lib.api.SystemGetDriverBranch)
 	cuda, ok := ask(&s.asker, callCUDAVersion, s.lib.api.SystemGetCudaDriverVersion_v2)
+	if !ok {
+		// Version 2 needs libcuda, which a container may not have.
+		cuda, ok = ask(&s.asker, callCUDAOwn, s.lib.api.SystemGetCudaDriverVersion)
+	}
 	cudaVersion := ""
 	if ok && cuda > 0 {
 		cudaVersion = strconv.Itoa(cuda/1000) + "." + strconv.Itoa(cuda%1000/10)

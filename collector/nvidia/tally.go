@@ -27,6 +27,8 @@ type tally struct {
 	// restart is the return code by which the driver goroutine found the driver
 	// gone.
 	restart nvml.Return
+	// unlisted is a GPU that only another process will list.
+	unlisted string
 	// answers is the number of GPUs that have answered. doubts of them report
 	// that the driver is gone, by the return code doubt.
 	answers, doubts int

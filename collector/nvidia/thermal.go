@@ -53,7 +53,7 @@ func (g *gpu) readTemperature(d *collector.Device) bool {
 	g.thermal.hasNow = false
 	t, ok := ask(a, callTemperature, func() (uint32, nvml.Return) { return h.GetTemperature(nvml.TEMPERATURE_GPU) })
 	v := float64(t)
-	if !ok && a.refused[callTemperature.index] {
+	if !ok && a.never(callTemperature) {
 		var t nvml.Temperature
 		t, ok = ask(a, callTempV, func() (nvml.Temperature, nvml.Return) { return h.GetTemperatureV().V1() })
 		v = float64(t.Temperature)
@@ -102,8 +102,8 @@ func (g *gpu) readMargins(d *collector.Device) {
 // has it, counts down to the point at which clocks are lowered; the other
 // measures are an offset below zero.
 func (t *thermal) margin(limit int, tLimit float64, hasTLimit bool) (float64, bool) {
-	if hasTLimit {
-		return tLimit - t.offset[limit], t.hasOffset[limit]
+	if hasTLimit && t.hasOffset[limit] {
+		return tLimit - t.offset[limit], true
 	}
 	return t.limit[limit] - t.now, t.hasLimit[limit] && t.hasNow
 }

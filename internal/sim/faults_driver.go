@@ -52,7 +52,7 @@ func injectQuirk(s *State, in input) error {
 		list = append(list, in["quirk"])
 	}
 	s.Set("driver.quirks", strings.Join(list, " "))
-	return nil
+	return s.showDriver()
 }
 
 func injectReload(s *State, in input) error {

@@ -3,6 +3,8 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
@@ -32,6 +34,10 @@ func (s *State) tellAll(t *faketree.Tree) {
 	t.Remove("/proc/driver/nvidia")
 	t.Remove("/sys/module/nvidia")
 	t.Remove("/proc/devices")
+	t.Remove("/proc/self")
+	if slices.Contains(strings.Fields(s.Get("driver.quirks")), "other-pids") {
+		t.Link("/proc/self/ns/pid", "pid:[4026532301]") // another one than the host's
+	}
 	loaded := s.Get("driver.state") != "unloaded"
 	for i := range s.gpus() {
 		driver := ""

@@ -90,7 +90,7 @@ func TestMachineShowsTheGPUs(t *testing.T) {
 			}
 		}
 		for _, name := range tree.Paths() {
-			if _, isLink := tree.Target(name); isLink && !tree.Exists(name) && filepath.Base(name) != "driver" {
+			if _, isLink := tree.Target(name); isLink && !tree.Exists(name) && filepath.Base(name) != "driver" && name != "/proc/self/ns/pid" {
 				t.Errorf("%s: %s leads nowhere", scenario, name)
 			}
 		}

@@ -1,0 +1,235 @@
+//go:build linux && cgo
+
+package nvidia
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// An unprivileged caller may not read what the instances of a GPU in MIG mode
+// add up to. The calls are made once, the rounds are complete without them, and
+// the device shows which they are.
+func TestUnprivileged(t *testing.T) {
+	inChild(t, "h100-8", [][]string{{"quirk", "unprivileged"}}, func(s *sampling) {
+		r := s.round()
+		parent, free := gpus(r)[4], gpus(r)[7]
+		for _, name := range []string{"nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetBAR1MemoryInfo", "nvmlDeviceGetMemoryErrorCounter", "nvmlDeviceGetComputeRunningProcesses_v3"} {
+			want(s, parent, 1, collector.CallRefused, name, "no_permission")
+			if !slices.ContainsFunc(r.Calls, func(c collector.CallError) bool { return c.Call == name && c.Code == "no_permission" }) {
+				s.Errorf("%s is not counted: %v", name, r.Calls)
+			}
+		}
+		absent(s, free, collector.CallRefused)
+		absent(s, parent, collector.MemoryUsed)
+		absent(s, parent, collector.ECCErrors)
+		want(s, parent, 0, collector.ECCAggregateErrors, "uncorrected", "sram")
+		part := partsOf(r, parent.ID)[0]
+		want(s, part, 30720<<20, collector.MemoryUsed)
+		want(s, part, 1, collector.Processes, "compute")
+		if parent.Down != "" || parent.Clients != nil {
+			s.Errorf("down %q, processes %v", parent.Down, parent.Clients)
+		}
+		s.round()
+		for range 3 {
+			if r := s.round(); len(r.Calls) != 0 {
+				s.Errorf("repeated at once: %v", r.Calls)
+			}
+		}
+		// What a reset permits is read again.
+		s.inject("quirk", "unprivileged", "off")
+		s.inject("lost", "4")
+		s.until("GPU 4 is lost", func(r collector.Round, _ error) bool { return gpus(r)[4].Down != "" })
+		s.clear("4")
+		r = s.until("GPU 4 is back", func(r collector.Round, err error) bool { return err == nil && gpus(r)[4].Down == "" })
+		absent(s, gpus(r)[4], collector.CallRefused)
+		want(s, gpus(r)[4], 41984<<20, collector.MemoryUsed)
+	})
+}
+
+// A call or field that returns UNKNOWN makes two rounds incomplete. After that
+// the refusal is a state.
+func TestLastingUnknown(t *testing.T) {
+	inChild(t, "h100-8", [][]string{
+		{"error", "nvmlDeviceGetPerformanceState", "UNKNOWN", "0"}, {"field", "76", "error:UNKNOWN", "1"}, {"field", "94", "error:NO_PERMISSION", "2"},
+	}, func(s *sampling) {
+		for range passing {
+			if r, err := s.sample(30 * time.Second); err == nil {
+				s.Errorf("a round without an error: %v", r.Calls)
+			} else {
+				absent(s, gpus(r)[0], collector.CallRefused)
+			}
+		}
+		r := s.round()
+		want(s, gpus(r)[0], 1, collector.CallRefused, "nvmlDeviceGetPerformanceState", "unknown")
+		want(s, gpus(r)[1], 1, collector.CallRefused, "field_76", "unknown")
+		want(s, gpus(r)[2], 1, collector.CallRefused, "field_94", "no_permission")
+		for range 3 {
+			if r := s.round(); len(r.Calls) != 0 {
+				s.Errorf("repeated at once: %v", r.Calls)
+			}
+		}
+	})
+}
+
+// A refused call is repeated after 1, 2, 4, 8, 16 and then every 30 minutes.
+func TestBackOff(t *testing.T) {
+	c := &call{name: "nvmlFoo"}
+	a := asker{has: []bool{true}, refused: []bool{false}, refusals: map[asked]*refusal{}, round: &round{now: time.Unix(0, 0)}}
+	ret, begun := nvml.ERROR_NO_PERMISSION, a.now
+	var minutes []int
+	ask := func() {
+		if do(&a, c, func() nvml.Return { minutes = append(minutes, int(a.now.Sub(begun).Minutes())); return ret }) {
+			minutes = append(minutes, -1)
+		}
+	}
+	for range 100 {
+		ask()
+		a.now = a.now.Add(time.Minute)
+	}
+	ret = nvml.SUCCESS
+	for range 100 {
+		ask()
+		if len(a.refusals) == 0 {
+			break
+		}
+		a.now = a.now.Add(time.Minute)
+	}
+	if want := []int{0, 1, 3, 7, 15, 31, 61, 91, 121, -1}; !slices.Equal(minutes, want) {
+		t.Errorf("called in minutes %v, want %v", minutes, want)
+	}
+	if calls, err := a.take(); err != nil || calls[0].Count != 8 {
+		t.Errorf("%v, %v", calls, err)
+	}
+}
+
+// Where nvmlDeviceGetFieldValues does not exist for a GPU, the functions that
+// return one value are used.
+func TestNoFieldValues(t *testing.T) {
+	for _, code := range []string{"NOT_SUPPORTED", "NO_PERMISSION"} {
+		t.Run(code, func(t *testing.T) {
+			inChild(t, "h100-8", [][]string{{"error", "nvmlDeviceGetFieldValues", code, "0"}, {"set", "threshold.slowdown", "89", "0"}}, func(s *sampling) {
+				d := gpus(s.round())[0]
+				for _, m := range []*collector.Metric{collector.PowerWatts, collector.EnergyJoules, collector.RowRemapPending, collector.RowRemapFailed, collector.PCIeReplays} {
+					if _, err := value(d, m); err != nil {
+						s.Errorf("%s: %v", m.Name, err)
+					}
+				}
+				for _, limit := range []string{"enforced", "requested", "default", "min", "max"} {
+					if _, err := value(d, collector.PowerLimit, limit); err != nil {
+						s.Errorf("power limit %s: %v", limit, err)
+					}
+				}
+				now, err := value(d, collector.TemperatureCelsius, "gpu")
+				if err != nil {
+					s.Error(err)
+				}
+				want(s, d, 89-now, collector.TemperatureMargin, "slowdown")
+			})
+		})
+	}
+}
+
+// accel_device_info and accel_driver_info in surroundings of other kinds: the
+// NUMA node is the PCI device's on x86 and on Grace, and the version of CUDA does
+// not need libcuda.
+func TestSurroundings(t *testing.T) {
+	for _, scenario := range []string{"h100-8", "grace"} {
+		t.Run(scenario, func(t *testing.T) {
+			inChild(t, scenario, [][]string{{"quirk", "no-libcuda"}}, func(s *sampling) {
+				r := s.round()
+				i := slices.Index(collector.DeviceInfo.Labels, "numa_node")
+				if numa := gpus(r)[0].Readings[0].Labels[i]; numa != "0" {
+					s.Errorf("NUMA node %q", numa)
+				}
+				if labels := r.Node[0].Labels; labels[len(labels)-1] != "13.0" {
+					s.Errorf("driver: %v", labels)
+				}
+			})
+		})
+	}
+}
+
+// A GPU that is bound to the driver later is not in the list of a running NVML.
+func TestBoundLater(t *testing.T) {
+	inChild(t, "h100-8", [][]string{{"quirk", "fixed-list"}, {"gone", "2"}}, func(s *sampling) {
+		for range 2 {
+			if r := s.round(); len(gpus(r)) != 7 {
+				s.Fatalf("%d GPUs", len(gpus(r)))
+			}
+		}
+		s.inject("return", "2")
+		s.until("a new process is requested", func(r collector.Round, err error) bool {
+			return errors.Is(err, collector.ErrRestart) && strings.Contains(err.Error(), ":") && len(r.Devices) == 0
+		})
+		if err := s.source.Close(); err != nil {
+			s.Fatal(err)
+		}
+		s.open(Options{})
+		if r := s.round(); len(gpus(r)) != 8 {
+			s.Errorf("%d GPUs", len(gpus(r)))
+		}
+		// One that leaves is down, and no reason to begin again.
+		s.inject("gone", "3")
+		r := s.until("GPU 3 is lost", func(r collector.Round, _ error) bool {
+			return len(gpus(r)) == 8 && gpus(r)[3].Down == collector.ReasonLost
+		})
+		if gpus(r)[4].Down != "" {
+			s.Errorf("GPU 4 is down: %s", gpus(r)[4].Down)
+		}
+	})
+}
+
+// Counts of processes that are not those of the list that follows.
+func TestProcessCounts(t *testing.T) {
+	inChild(t, "h100-8", [][]string{{"quirk", "capacity-counts"}}, func(s *sampling) {
+		s.until("use by process", func(r collector.Round, err error) bool {
+			_, _, _, measured := client(gpus(r)[0], 21001)
+			return err == nil && measured
+		})
+		s.inject("quirk", "capacity-counts", "off")
+		s.inject("quirk", "growing-counts")
+		s.until("a count grows", func(r collector.Round, err error) bool {
+			return err != nil && slices.ContainsFunc(r.Calls, func(c collector.CallError) bool {
+				return c.Call == "nvmlDeviceGetProcessUtilization" && c.Code == "insufficient_size"
+			})
+		})
+		s.inject("quirk", "growing-counts", "off")
+		r := s.until("the counts are right", func(r collector.Round, err error) bool {
+			_, _, _, measured := client(gpus(r)[0], 21001)
+			return err == nil && measured
+		})
+		if len(gpus(r)[0].Clients) != 1 {
+			s.Errorf("%+v", gpus(r)[0].Clients)
+		}
+	})
+}
+
+// Outside the host's PID namespace every list is empty. It is unknown who uses a
+// device that is in use, and nobody uses one that is not.
+func TestForeignPIDs(t *testing.T) {
+	inChild(t, "h100-8", [][]string{{"quirk", "other-pids"}}, func(s *sampling) {
+		r := s.round()
+		for i, d := range gpus(r) {
+			if i == 7 {
+				want(s, d, 0, collector.Processes, "compute")
+			} else {
+				absent(s, d, collector.Processes)
+			}
+			if (d.Clients == nil) != (i != 7) {
+				s.Errorf("GPU %d: %+v", i, d.Clients)
+			}
+		}
+		parts := partsOf(r, gpus(r)[4].ID)
+		if parts[0].Clients != nil || parts[2].Clients == nil {
+			s.Errorf("MIG devices: %+v, %+v", parts[0].Clients, parts[2].Clients)
+		}
+	})
+}
