@@ -23,9 +23,7 @@ func (e *atError) Unwrap() error { return e.error }
 // step returns the node below n and its path, and n itself where there is
 // none: the value came from somewhere else than the file.
 func step(n *yaml.Node, path string, to any) (*yaml.Node, string) {
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
+	n = target(n)
 	switch to := to.(type) {
 	case int:
 		path = fmt.Sprintf("%s[%d]", path, to)
@@ -37,8 +35,8 @@ func step(n *yaml.Node, path string, to any) (*yaml.Node, string) {
 		if n.Kind != yaml.MappingNode {
 			break
 		}
-		for pair := range slices.Chunk(n.Content, 2) {
-			if len(pair) == 2 && pair[0].Value == to {
+		for pair := range slices.Chunk(content(n), 2) {
+			if pair[0].Value == to {
 				return pair[1], path
 			}
 		}

@@ -4,7 +4,7 @@
 //
 // The form of a file is a struct with yaml tags. The tag accept gives the range
 // of a number or duration as "low..high" and the accepted texts of a string as
-// "one|two"; a type with a syntax of its own implements
+// "one|two", or as "scalar" for every value; a type with a syntax of its own implements
 // encoding.TextUnmarshaler, a section with rules of its own Checker. A field
 // of an interface type holds a pointer to the struct of its section; while it
 // is nil the section is accepted unread.
@@ -58,6 +58,14 @@ func Decode(name string, data []byte, into any) error {
 	}
 	return nil
 }
+
+// Position, embedded in the struct of a section, has its place in the file.
+type Position struct {
+	// Line counts from 1.
+	Line int
+}
+
+func (p *Position) locate(n *yaml.Node) { p.Line = n.Line }
 
 type decoder struct {
 	file     string
@@ -163,9 +171,7 @@ func (d *decoder) value(n *yaml.Node, path string, v reflect.Value, accept strin
 		}
 		return
 	}
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
+	n = target(n)
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" && (v.Kind() == reflect.Struct || v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && !isText(v) {
 		return // a section or list whose content is commented out
 	}
@@ -196,10 +202,13 @@ func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 		d.mistake(n.Line, path, "found %s; accepted is a mapping with the keys %s", found(n), strings.Join(keys, ", "))
 		return
 	}
+	if p, ok := v.Addr().Interface().(interface{ locate(*yaml.Node) }); ok {
+		p.locate(n)
+	}
 	seen := map[string]int{}
 	before := len(d.mistakes)
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, val := n.Content[i], n.Content[i+1]
+	for pair := range slices.Chunk(content(n), 2) {
+		key, val := pair[0], pair[1]
 		if key.Kind != yaml.ScalarNode {
 			d.mistake(key.Line, path, "found %s as a key; accepted here: %s", found(key), strings.Join(keys, ", "))
 			continue
@@ -220,6 +229,40 @@ func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 	if c, ok := v.Addr().Interface().(Checker); ok && len(d.mistakes) == before {
 		d.check(c, n, path)
 	}
+}
+
+// content returns the keys and values of a mapping. Those of a merge key come
+// last, without the keys that the mapping has itself.
+func content(n *yaml.Node) []*yaml.Node {
+	var own, merged []*yaml.Node
+	has := map[string]bool{}
+	for pair := range slices.Chunk(n.Content, 2) {
+		from := []*yaml.Node{target(pair[1])}
+		if from[0].Kind == yaml.SequenceNode {
+			from = from[0].Content
+		}
+		if pair[0].ShortTag() != "!!merge" || slices.ContainsFunc(from, func(m *yaml.Node) bool { return target(m).Kind != yaml.MappingNode }) {
+			own, has[pair[0].Value] = append(own, pair...), true
+			continue
+		}
+		for _, m := range from {
+			merged = append(merged, target(m).Content...)
+		}
+	}
+	for pair := range slices.Chunk(merged, 2) {
+		if !has[pair[0].Value] {
+			own, has[pair[0].Value] = append(own, pair...), true
+		}
+	}
+	return own
+}
+
+// target resolves an alias.
+func target(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
 }
 
 // check calls c.Check and records its error, at the part of n that it names.
@@ -248,8 +291,8 @@ func (d *decoder) table(n *yaml.Node, path string, v reflect.Value, accept strin
 	}
 	v.Set(reflect.MakeMap(v.Type()))
 	seen := map[string]int{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, val := n.Content[i], n.Content[i+1]
+	for pair := range slices.Chunk(content(n), 2) {
+		key, val := pair[0], pair[1]
 		if key.Kind != yaml.ScalarNode || key.Value == "" {
 			d.mistake(key.Line, path, "found %s as a key; accepted is text", found(key))
 			continue
@@ -334,6 +377,9 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, accept string) string {
 			return (tag == "!!int" || tag == "!!float") && err == nil && within(f, accept, number)
 		}
 	case string:
+		if accept == "scalar" {
+			accept, tag = "", n.ShortTag()
+		}
 		ok = func(s string) bool {
 			v.SetString(s)
 			return accept == "" || slices.Contains(strings.Split(accept, "|"), s)
@@ -418,9 +464,7 @@ func suggest(key string, keys []string) string {
 
 // found describes a node.
 func found(n *yaml.Node) string {
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
+	n = target(n)
 	switch {
 	case n.Kind == yaml.MappingNode:
 		return "a mapping"

@@ -22,7 +22,8 @@ var builtin = sync.OnceValue(func() *Set {
 		err = errors.Join(err, readErr)
 		l.read(f.Name(), data)
 	}
-	if err := errors.Join(err, l.err()); err != nil {
+	if _, bad := l.result(); err != nil || bad != nil {
+		err = errors.Join(err, bad)
 		panic(fmt.Sprintf("rules: a built-in file is broken: %v", err))
 	}
 	return &l.set
@@ -49,10 +50,11 @@ func Load(patterns ...string) (*Set, error) {
 		}
 		l.read(path, data)
 	}
+	set, err := l.result()
 	if len(unread) > 0 {
-		return nil, errors.Join(append(unread, l.err())...)
+		return nil, errors.Join(append(unread, err)...)
 	}
-	return l.result()
+	return set, err
 }
 
 // Parse is Load for the content of one file; name is its name in errors.
@@ -64,8 +66,8 @@ func Parse(name string, data []byte) (*Set, error) {
 
 // result returns the rules, or the mistakes in the files.
 func (l *loader) result() (*Set, error) {
-	if err := l.err(); err != nil {
-		return nil, err
+	if len(l.mistakes) > 0 {
+		return nil, l.mistakes
 	}
 	return &l.set, nil
 }

@@ -56,35 +56,35 @@ groups:
 func TestMistakes(t *testing.T) {
 	rule := func(text string) string { return "groups:\n- name: g\n  rules:\n  - " + text }
 	for text, want := range map[string]string{
-		"groups: 5":                      `:1: groups: found "5"; accepted is a list`,
-		"groups:\n- 5":                   `:2: group 1: found "5"; accepted is a mapping with the keys interval, labels, limit, name, query_offset, rules`,
-		"group: []":                      `:1: unknown key "group" (did you mean groups?); accepted here: groups`,
-		"groups: [{rules: []}]":          `:1: group 1, name: found none; accepted is a name that is unique in the file`,
-		"groups: [{name: a}, {name: a}]": `:1: group "a", name: found "a" a second time, first on line 1; accepted is once in a file`,
-		"groups: [{name: a, interval: 5 minutes}]": `:1: group "a", interval: found "5 minutes"; accepted is a duration such as 30s, 5m or 1h30m`,
-		"groups: [{name: a, limit: -1}]":           `:1: group "a", limit: found "-1"; accepted is a whole number from 0 on, 0 being no limit`,
+		"groups: 5":                      `:1: groups: found the number 5; accepted is a list`,
+		"groups:\n- 5":                   `:2: groups[0]: found the number 5; accepted is a mapping with the keys interval, labels, limit, name, query_offset, rules`,
+		"group: []":                      `:1: group: unknown key (did you mean groups?); accepted here: groups`,
+		"groups: [{rules: []}]":          `:1: groups[0].name: found none; accepted is a name that is unique in the file`,
+		"groups: [{name: a}, {name: a}]": `:1: groups[1].name: found "a" a second time, first on line 1; accepted is once in a file`,
+		"groups: [{name: a, interval: 5 minutes}]": `:1: groups[0].interval: found "5 minutes"; accepted is a duration such as 30s, 5m or 1h30m`,
+		"groups: [{name: a, limit: -1}]":           `:1: groups[0].limit: found the number -1; accepted is a whole number, from 0 to 2147483647`,
 		"a: [":                                     `:1: is not YAML: did not find expected node content`,
 		"groups: []\n---\ngroups: []":              `:2: found a second document; accepted is one`,
-		rule("expr: up"):                           `:4: group "g", rule 1: found neither record nor alert; accepted is one of record and alert`,
-		rule("{alert: A, record: b, expr: up}"):    `:4: group "g", rule 1 "A" "b": found both record and alert; accepted is one of record and alert`,
-		rule("alert: A"):                           `:4: group "g", rule 1 "A", expr: found none; accepted is an expression of PromQL that yields an instant vector or a scalar`,
-		rule("alert: A\n    expr: up ="):           `:5: group "g", rule 1 "A", expr: found "up =": 1:4: unexpected "="; accepted is an expression of PromQL that yields an instant vector or a scalar`,
-		rule("alert: A\n    expr: up[5m]"):         `:5: group "g", rule 1 "A", expr: found "up[5m]", which yields a range vector; accepted is an expression of PromQL that yields an instant vector or a scalar`,
-		rule("alert: A\n    expr: >-\n      up or\n      label_replace(up, 'a', '$1', 'b', '[')"):                                     `:5: group "g", rule 1 "A", expr: found "up or label_replace(up, 'a', '$1', 'b', '[')": label_replace: "[" is not a regular expression: error parsing regexp: missing closing ]: ` + "`[)$`" + `; accepted is an expression of PromQL that yields an instant vector or a scalar`,
-		rule("record: a\n    expr: label_replace(up, 'a-b', '', 'b', '')"):                                                            `:5: group "g", rule 1 "a", expr: found "label_replace(up, 'a-b', '', 'b', '')": label_replace: "a-b" is not a label name; accepted is an expression of PromQL that yields an instant vector or a scalar`,
-		rule("record: a\n    expr: label_join(up, 'a', '', 'b', '1')"):                                                                `:5: group "g", rule 1 "a", expr: found "label_join(up, 'a', '', 'b', '1')": label_join: "1" is not a label name; accepted is an expression of PromQL that yields an instant vector or a scalar`,
-		rule("record: a\n    expr: count_values(('v 1'), up)"):                                                                        `:5: group "g", rule 1 "a", expr: found "count_values(('v 1'), up)": count_values: "v 1" is not a label name; accepted is an expression of PromQL that yields an instant vector or a scalar`,
-		rule("alert: A\n    exprs: up"):                                                                                               `:5: group "g", rule 1 "A": unknown key "exprs" (did you mean expr?); accepted here: alert, annotations, expr, for, keep_firing_for, labels, record`,
-		rule("alert: A\n    expr: up\n    for: 5"):                                                                                    `:6: group "g", rule 1 "A", for: found "5"; accepted is a duration such as 30s, 5m or 1h30m`,
-		rule("alert: A\n    expr: up\n    for: 1m\n    for: 2m"):                                                                      `:7: group "g", rule 1 "A", for: found a second time, first on line 6; accepted is once`,
-		rule("record: a-b\n    expr: up"):                                                                                             `:4: group "g", rule 1 "a-b", record: found "a-b"; accepted is a metric name: letters, digits, _ and :, not beginning with a digit`,
-		rule("record: a\n    expr: up\n    for: 1m"):                                                                                  `:6: group "g", rule 1 "a", for: found on a recording rule; accepted on alerts only`,
-		rule("record: a\n    expr: up\n    annotations: {b: c}"):                                                                      `:6: group "g", rule 1 "a", annotations: found on a recording rule; accepted on alerts only`,
-		rule("alert: A\n    expr: up\n    labels: {a-b: c}"):                                                                          `:6: group "g", rule 1 "A", labels: found the name "a-b"; accepted are letters, digits and _, not beginning with a digit`,
-		rule("alert: A\n    expr: up\n    labels:\n      a: [b]"):                                                                     `:7: group "g", rule 1 "A", labels.a: found a list; accepted is text`,
-		rule("alert: A\n    expr: up\n    annotations:\n      a: '{{ $labls.b }}'"):                                                   `:7: group "g", rule 1 "A", annotations.a: found a template that does not parse: undefined variable "$labls"; accepted is Prometheus' template language`,
-		rule("alert: A\n    expr: up\n    annotations:\n      a: '{{ if $value }}{{ range query `up =` }}{{ . }}{{ end }}{{ end }}'"): `:7: group "g", rule 1 "A", annotations.a: found a template that does not parse: query "up =": 1:4: unexpected "="; accepted is Prometheus' template language`,
-		rule("{alert: A, expr: up}\n  - {alert: A, expr: up}"):                                                                        `:5: group "g", rule 2 "A": found a second time, first at f.yaml:4; accepted is once`,
+		rule("expr: up"):                           `:4: groups[0].rules[0]: found neither record nor alert; accepted is one of record and alert`,
+		rule("{alert: A, record: b, expr: up}"):    `:4: groups[0].rules[0]: found both record and alert; accepted is one of record and alert`,
+		rule("alert: A"):                           `:4: groups[0].rules[0].expr: found none; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("alert: A\n    expr: up ="):           `:5: groups[0].rules[0].expr: found "up =": 1:4: unexpected "="; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("alert: A\n    expr: up[5m]"):         `:5: groups[0].rules[0].expr: found "up[5m]", which yields a range vector; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("alert: A\n    expr: >-\n      up or\n      label_replace(up, 'a', '$1', 'b', '[')"):                                     `:5: groups[0].rules[0].expr: found "up or label_replace(up, 'a', '$1', 'b', '[')": label_replace: "[" is not a regular expression: error parsing regexp: missing closing ]: ` + "`[)$`" + `; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("record: a\n    expr: label_replace(up, 'a-b', '', 'b', '')"):                                                            `:5: groups[0].rules[0].expr: found "label_replace(up, 'a-b', '', 'b', '')": label_replace: "a-b" is not a label name; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("record: a\n    expr: label_join(up, 'a', '', 'b', '1')"):                                                                `:5: groups[0].rules[0].expr: found "label_join(up, 'a', '', 'b', '1')": label_join: "1" is not a label name; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("record: a\n    expr: count_values(('v 1'), up)"):                                                                        `:5: groups[0].rules[0].expr: found "count_values(('v 1'), up)": count_values: "v 1" is not a label name; accepted is an expression of PromQL that yields an instant vector or a scalar`,
+		rule("alert: A\n    exprs: up"):                                                                                               `:5: groups[0].rules[0].exprs: unknown key (did you mean expr?); accepted here: alert, annotations, expr, for, keep_firing_for, labels, record`,
+		rule("alert: A\n    expr: up\n    for: 5"):                                                                                    `:6: groups[0].rules[0].for: found the number 5; accepted is text`,
+		rule("alert: A\n    expr: up\n    for: 1m\n    for: 2m"):                                                                      `:7: groups[0].rules[0].for: found a second time, first on line 6; accepted is once`,
+		rule("record: a-b\n    expr: up"):                                                                                             `:4: groups[0].rules[0].record: found "a-b"; accepted is a metric name: letters, digits, _ and :, not beginning with a digit`,
+		rule("record: a\n    expr: up\n    for: 1m"):                                                                                  `:6: groups[0].rules[0].for: found on a recording rule; accepted on alerts only`,
+		rule("record: a\n    expr: up\n    annotations: {b: c}"):                                                                      `:6: groups[0].rules[0].annotations: found on a recording rule; accepted on alerts only`,
+		rule("alert: A\n    expr: up\n    labels: {a-b: c}"):                                                                          `:6: groups[0].rules[0].labels.a-b: found the name "a-b"; accepted are letters, digits and _, not beginning with a digit`,
+		rule("alert: A\n    expr: up\n    labels:\n      a: [b]"):                                                                     `:7: groups[0].rules[0].labels.a: found a list; accepted is text`,
+		rule("alert: A\n    expr: up\n    annotations:\n      a: '{{ $labls.b }}'"):                                                   `:7: groups[0].rules[0].annotations.a: found a template that does not parse: undefined variable "$labls"; accepted is Prometheus' template language`,
+		rule("alert: A\n    expr: up\n    annotations:\n      a: '{{ if $value }}{{ range query `up =` }}{{ . }}{{ end }}{{ end }}'"): `:7: groups[0].rules[0].annotations.a: found a template that does not parse: query "up =": 1:4: unexpected "="; accepted is Prometheus' template language`,
+		rule("{alert: A, expr: up}\n  - {alert: A, expr: up}"):                                                                        `:5: groups[0].rules[1]: found a second time, first at f.yaml:4; accepted is once`,
 	} {
 		_, err := engine.Parse("f.yaml", []byte(text))
 		if mistakes, ok := errors.AsType[strict.Mistakes](err); !ok || len(mistakes) != 1 || err.Error() != "f.yaml"+want {
@@ -99,6 +99,8 @@ func TestAllMistakes(t *testing.T) {
 	for name, text := range map[string]string{
 		"a.yaml": "groups: [{name: a, rules: [{alert: A, expr: up}, {alert: B}]}]",
 		"b.yaml": "groups: [{name: a, limit: x, rules: [{alert: A, expr: up, for: x}, {alert: A, expr: up}]}]",
+		"c.yaml": "groups: [{name: a, rules: [{alert: C, expr: up}]}]",
+		"d.yaml": "groups: [{name: a, rules: [{alert: C, expr: up}]}]",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -109,10 +111,10 @@ func TestAllMistakes(t *testing.T) {
 	if !ok || len(mistakes) != 4 {
 		t.Errorf("%v", err)
 	}
-	if err == nil || !strings.Contains(err.Error(), "first at "+filepath.Join(dir, "a.yaml")+":1") {
+	if err == nil || !strings.Contains(err.Error(), "first at "+filepath.Join(dir, "c.yaml")+":1") {
 		t.Errorf("the error does not name the rule that is in both files: %v", err)
 	}
-	if _, err := engine.Load(filepath.Join(dir, "c.yaml")); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, err := engine.Load(filepath.Join(dir, "e.yaml")); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("missing file: %v", err)
 	}
 }
