@@ -67,7 +67,7 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"watch", "state"},
 		Range:  boolean,
-		Values: []string{"watch: pcie, nvlink, pmu, mcu, memory, sm, inforom, thermal, power, driver, on switches nvswitch_non_fatal, nvswitch_fatal", "state: pass, warn, fail"},
+		Values: []string{"watch: pcie, nvlink, pmu, mcu, memory, sm, inforom, thermal, power, driver, on switches nvswitch_non_fatal, nvswitch_fatal; all: the worst of them, and of Xids that DCGM files under none", "state: pass, warn, fail"},
 		From:   []string{"DCGM dcgmHealthCheck, at the interval of --dcgm.health-interval"},
 	})
 	NVSwitchResetRequired = define(Metric{

@@ -27,7 +27,8 @@ type engine struct {
 	nextLook time.Time
 	there    inventory
 	devices  map[entity]*device
-	watches  []*watch // whose rows are read each round
+	watches  []*watch       // whose rows are read each round
+	taken    map[place]bool // values of this round
 	profiler profiler
 	health   health
 	policy   policy
@@ -47,7 +48,7 @@ func connect(o *Options, emit func(collector.Event)) (*engine, error) {
 		return nil, err
 	}
 	log.SetOutput(io.Discard) // go-dcgm's messages about itself
-	e := &engine{options: o, lib: lib, emit: emit}
+	e := &engine{options: o, lib: lib, emit: emit, taken: map[place]bool{}}
 	e.asked, e.unknown = ask(o.Fields)
 	if err := e.open(); err != nil {
 		return nil, err

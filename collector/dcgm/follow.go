@@ -174,12 +174,13 @@ func (e *engine) placeSlices() {
 		}
 		d := newDevice(s.instance)
 		id := parent.identity.ID + "/" + strconv.Itoa(s.gi)
+		where := strconv.FormatUint(uint64(s.gpu.id), 10) + ":" + strconv.Itoa(s.gi)
 		if len(s.cis) == 1 {
-			id = "MIG-" + id + "/" + strconv.Itoa(s.cis[0])
+			ci := strconv.Itoa(s.cis[0])
+			id, where = "MIG-"+id+"/"+ci, where+":"+ci
 		}
 		p := &parent.identity
 		d.identity = collector.Device{ID: id, Parent: p.ID, Class: p.Class, Vendor: p.Vendor, Model: p.Model, PCI: p.PCI}
-		where := strconv.FormatUint(uint64(s.gpu.id), 10) + ":" + strconv.Itoa(s.gi)
 		d.describe(where, "", "")
 		d.identity.PCI, d.identity.Passing = "", true
 		e.devices[s.instance] = d

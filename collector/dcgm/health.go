@@ -28,7 +28,12 @@ var healthWatches = []struct {
 	{dcgm.DCGM_HEALTH_WATCH_DRIVER, "driver", gpus},
 	{dcgm.DCGM_HEALTH_WATCH_NVSWITCH_NONFATAL, "nvswitch_non_fatal", switches},
 	{dcgm.DCGM_HEALTH_WATCH_NVSWITCH_FATAL, "nvswitch_fatal", switches},
+	// The worst of all. DCGM files some Xids under no system of their own.
+	{dcgm.DCGM_HEALTH_WATCH_ALL, allWatches, gpus},
+	{dcgm.DCGM_HEALTH_WATCH_ALL, allWatches, switches},
 }
+
+const allWatches = "all"
 
 // healthStates are the values of the label state with DCGM's numbers, the worst
 // last.
@@ -142,7 +147,7 @@ func (h *health) check(e *engine) code {
 		for _, i := range answer.Incidents {
 			x := entity{group(i.EntityInfo.EntityGroupId), uint32(i.EntityInfo.EntityId)}
 			for _, w := range healthWatches {
-				if watches := found[x]; w.bit == i.System && watches != nil {
+				if watches := found[x]; (w.bit == i.System || w.name == allWatches) && watches != nil {
 					watches[w.name] = max(watches[w.name], worst(i.Health))
 				}
 			}

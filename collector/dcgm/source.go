@@ -89,6 +89,7 @@ func (e *engine) sample(now time.Time) (collector.Round, code) {
 	for _, d := range e.devices {
 		d.begin()
 	}
+	clear(e.taken)
 	for _, w := range e.watches {
 		if c := e.read(w, func(r *record) { e.take(r, now) }); c.gone() {
 			return collector.Round{}, c

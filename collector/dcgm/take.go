@@ -25,10 +25,12 @@ func (e *engine) deviceOf(x entity) *device {
 // take adds one value to the round.
 func (e *engine) take(r *record, now time.Time) {
 	x := r.entity()
-	d := e.deviceOf(x)
-	if d == nil {
+	d, p := e.deviceOf(x), place{x, r.field}
+	// A field that has a row and is configured too arrives by two watches.
+	if d == nil || e.taken[p] {
 		return
 	}
+	e.taken[p] = true
 	if f := e.asked[r.field]; f != nil && f.reads(x.group) {
 		why := f.take(d, r)
 		if why == isValue {
