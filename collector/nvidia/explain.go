@@ -24,7 +24,6 @@ var Explanations = []Explanation{
 		[]string{"nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses", "nvmlDeviceGetMPSComputeRunningProcesses"},
 		"Processes of the whole GPU. Its MIG devices report theirs", migMonitor,
 	},
-	{[]string{"nvmlGpm"}, "Activity of the GPU's units, PCIe and NVLink rates", migMonitor},
 	{[]string{"field_258", "field_263"}, "Remaining lifetime of the power smoothing circuit, and the verdict power_smoothing_worn", sysAdmin},
 	{[]string{"nvmlDeviceGetHandleByIndex"}, "The GPU: it is not assigned to this container, or its device file has no read and write permission", "NVIDIA_VISIBLE_DEVICES=all; the group of the device files"},
 }

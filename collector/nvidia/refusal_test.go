@@ -4,6 +4,7 @@ package nvidia
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -77,6 +78,32 @@ func TestLastingUnknown(t *testing.T) {
 			}
 		}
 	})
+}
+
+// docs/privileges.md explains each refused call, with the words of the log.
+func TestRefusalsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/privileges.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range Explanations {
+		row := "| `" + strings.Join(e.Calls, "`, `") + "` | " + e.Lost + " |"
+		if !strings.Contains(string(page), row) {
+			t.Errorf("no row begins with %s", row)
+		}
+		for _, name := range e.Calls {
+			if !strings.HasPrefix(name, "field_") && !slices.ContainsFunc(calls, func(c *call) bool { return strings.HasPrefix(c.name, name) }) {
+				t.Errorf("no call is named %s", name)
+			}
+			if lost, _ := Explain(name + "_v3"); lost != e.Lost {
+				t.Errorf("%s: %s", name, lost)
+			}
+		}
+		remedy, _, _ := strings.Cut(e.Remedy, ". ")
+		if !strings.Contains(string(page), remedy) {
+			t.Errorf("the page lacks %q", remedy)
+		}
+	}
 }
 
 // A refused call is repeated after 1, 2, 4, 8, 16 and then every 30 minutes.

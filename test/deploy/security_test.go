@@ -53,6 +53,7 @@ var powers = map[string]string{
 	"gpu-operator":        asRoot,
 	"kernel-log":          privileged,
 	"kernel-log-file":     asRoot,
+	"mig-monitor":         asRoot + "; unrestricted capabilities",
 	"network-policy":      asRoot,
 	"openshift":           asRoot + "; seLinuxOptions",
 	"pod-metadata":        asRoot,
@@ -118,5 +119,59 @@ func TestEveryPod(t *testing.T) {
 		if c.LivenessProbe.InitialDelaySeconds > 5 || c.ReadinessProbe.InitialDelaySeconds > 5 {
 			t.Errorf("%s: probes wait", name)
 		}
+	}
+}
+
+// TestMIGMonitor: the variable by which NVIDIA's runtime gives the capability to
+// monitor MIG comes with SYS_ADMIN, without which the runtime starts no such
+// container, and the notes name what is missing without it.
+func TestMIGMonitor(t *testing.T) {
+	const missing = "nvidia.migMonitor is false"
+	for flags, want := range map[string]struct {
+		env, note bool
+		add       []corev1.Capability
+	}{
+		"nvidia.migMonitor=false": {note: true},
+		"nvidia.migMonitor=true":  {env: true, add: []corev1.Capability{"SYS_ADMIN"}},
+		"nvidia.migMonitor=true,podResources.enabled=false,nvidia.access=volume-mounts": {env: true, add: []corev1.Capability{"SYS_ADMIN"}},
+		"nvidia.migMonitor=true,fpga.transactions=true":                                 {env: true, add: []corev1.Capability{"PERFMON", "SYS_ADMIN"}},
+		"nvidia.migMonitor=true,nvidia.visibleDevices=management.nvidia.com/gpu=all":    {},
+		"nvidia.migMonitor=false,nvidia.visibleDevices=management.nvidia.com/gpu=all":   {},
+		"nvidia.migMonitor=true,nvidia.access=driver-root":                              {},
+		"nvidia.migMonitor=true,nvidia.access=none":                                     {},
+		"nvidia.migMonitor=false,kernelLog.mode=device":                                 {},
+		"nvidia.migMonitor=true,nvidia.enabled=false":                                   {},
+		"nvidia.migMonitor=false,nvidia.enabled=false":                                  {},
+		"nvidia.migMonitor=true,openshift.scc=true,nvidia.runtimeClassName=nvidia":      {env: true, add: []corev1.Capability{"SYS_ADMIN"}},
+	} {
+		t.Run(flags, func(t *testing.T) {
+			t.Parallel()
+			out, err := render("", "--set="+flags)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := documents(t, out)
+			c := podSpec(t, all).Containers[0]
+			env := slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "NVIDIA_MIG_MONITOR_DEVICES" && e.Value == "all" })
+			var add []corev1.Capability
+			if c.SecurityContext.Capabilities != nil {
+				add = c.SecurityContext.Capabilities.Add
+			}
+			if env != want.env || !slices.Equal(add, want.add) {
+				t.Errorf("variable %t, capabilities %v; want %t, %v", env, add, want.env, want.add)
+			}
+			for _, o := range all {
+				if o.kind() == "SecurityContextConstraints" && !strings.Contains(string(o.yaml(t)), "allowedCapabilities:\n- SYS_ADMIN\n") {
+					t.Errorf("not permitted:\n%s", o.yaml(t))
+				}
+			}
+			notes, err := helm("install", "x", chart, "--dry-run=client", "--namespace=n", "--set="+flags)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(notes), missing) != want.note {
+				t.Errorf("%q is in the notes: %t", missing, !want.note)
+			}
+		})
 	}
 }

@@ -48,6 +48,20 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- if or .Values.podResources.enabled .Values.fpga.transactions (include "accel-exporter.privileged" .) }}true{{ end }}
 {{- end }}
 
+{{/* The capability to monitor MIG is requested; CDI's management device includes it. */}}
+{{- define "accel-exporter.migMonitor" -}}
+{{- with .Values.nvidia }}
+{{- if and .enabled .migMonitor (has .access (list "runtime" "volume-mounts")) (not (hasPrefix "management.nvidia.com/" .visibleDevices)) }}true{{ end }}
+{{- end }}
+{{- end }}
+
+{{- define "accel-exporter.capabilities" -}}
+{{- $all := list }}
+{{- if .Values.fpga.transactions }}{{ $all = append $all "PERFMON" }}{{ end }}
+{{- if include "accel-exporter.migMonitor" . }}{{ $all = append $all "SYS_ADMIN" }}{{ end }}
+{{- join ", " $all }}
+{{- end }}
+
 {{/* Files of the ConfigMap, by the flag that names them. */}}
 {{- define "accel-exporter.files" -}}
 {{- if or .Values.config .Values.baseline .Values.healthCatalogue}}true{{ end }}

@@ -135,6 +135,10 @@
   value: {{ $.Values.dcgm.embedded | ternary "compute,utility" "utility" }}
 {{- end }}
 {{- end }}
+{{- if include "accel-exporter.migMonitor" . }}
+- name: NVIDIA_MIG_MONITOR_DEVICES
+  value: all
+{{- end }}
 {{- with .Values.extraEnv }}
 {{ toYaml . }}
 {{- end }}
@@ -156,8 +160,8 @@ privileged: true
 allowPrivilegeEscalation: false
 capabilities:
   drop: [ALL]
-  {{- if .Values.fpga.transactions }}
-  add: [PERFMON]
+  {{- with include "accel-exporter.capabilities" . }}
+  add: [{{ . }}]
   {{- end }}
 {{- end }}
 {{- end }}
