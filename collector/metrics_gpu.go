@@ -195,8 +195,8 @@ var (
 		Help:   "Errors counted by one NVLink. The types overlap: read one, do not add them up.",
 		Kind:   Counter,
 		Labels: []string{"link", "type"},
-		Values: []string{"type to Hopper: crc, replay, recovery; from Blackwell: malformed_packet, buffer_overrun, receive, receive_remote, receive_general, local_integrity, transmit_discard, recovery_successful, recovery_failed, effective, symbol; on switches fatal, non_fatal, replay, recovery, flit, crc, ecc"},
-		From:   []string{"NVML fields 163, 161, 162, else nvmlDeviceGetNvLinkErrorCounter; fields 206 to 214, 219, 221", "DCGM fields 782 to 788 of a switch"},
+		Values: []string{"type to Hopper: crc, replay, recovery; from Blackwell: recovery, malformed_packet, buffer_overrun, receive, receive_remote, receive_general, local_integrity, transmit_discard, recovery_successful, recovery_failed, effective, symbol; on switches fatal, non_fatal, replay, recovery, flit, crc, ecc"},
+		From:   []string{"NVML fields 163, 161, 162, else nvmlDeviceGetNvLinkErrorCounter; fields 206 to 215, 219, 221", "DCGM fields 782 to 788 of a switch"},
 	})
 	NVLinkBER = define(Metric{
 		Name:   "accel_nvlink_bit_error_ratio",
@@ -204,8 +204,69 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"link", "type"},
 		Range:  ratio,
-		Values: []string{"type: effective, symbol"},
-		From:   []string{"NVML fields 220, 222 (mantissa and exponent)"},
+		Values: []string{"type: effective (after error correction), symbol, raw (before error correction)"},
+		From:   []string{"NVML fields 220, 222, 293 (mantissa and exponent)"},
+	})
+	NVLinkLaneBER = define(Metric{
+		Name:   "accel_gpu_nvlink_lane_bit_error_ratio",
+		Help:   "Bit error rate before error correction, by lane: the highest of all NVLinks of a GPU.",
+		Kind:   Gauge,
+		Labels: []string{"lane"},
+		Range:  ratio,
+		Values: []string{"lane: 0, 1"},
+		From:   []string{"NVML fields 291, 292 (mantissa and exponent) of each link, the highest"},
+	})
+	NVLinkFEC = define(Metric{
+		Name:   "accel_gpu_nvlink_fec_blocks_total",
+		Help:   "Blocks that all NVLinks of a GPU received with forward error correction, by the driver's history bin: a higher bin has blocks with more corrected symbol errors. From Blackwell on.",
+		Kind:   Counter,
+		Labels: []string{"bin"},
+		Values: []string{"bin: 0 to 15"},
+		From:   []string{"NVML fields 235 to 250 with scope -1, which is all links"},
+	})
+	NVLinkSpeed = define(Metric{
+		Name: "accel_gpu_nvlink_speed_bytes_per_second",
+		Help: "Speed of all active NVLinks of a GPU together, in one direction.",
+		Kind: Gauge,
+		From: []string{"NVML field 164 (MB/s), summed over links"},
+	})
+	NVLinkInfo = define(Metric{
+		Name:   "accel_gpu_nvlink_info",
+		Help:   "Version of the NVLinks of a GPU; value 1.",
+		Kind:   Info,
+		Labels: []string{"version"},
+		Values: []string{"version: 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0, 6.0; other for one that this version does not know"},
+		From:   []string{"NVML field 166"},
+	})
+	C2CLinks = define(Metric{
+		Name:   "accel_gpu_c2c_links",
+		Help:   "Links of a GPU to its CPU on the same module (NVLink C2C), by state. Absent where there are none.",
+		Kind:   Gauge,
+		Labels: []string{"state"},
+		Values: []string{"state: active, inactive; other for a value that this version does not know, present only then"},
+		From:   []string{"NVML field 171 of each link, counted; field 170 is their number"},
+	})
+	C2CPowerLinks = define(Metric{
+		Name:   "accel_gpu_c2c_power_state_links",
+		Help:   "C2C links of a GPU by power state.",
+		Kind:   Gauge,
+		Labels: []string{"state"},
+		Values: []string{"state: full_power, low_power; other for a value that this version does not know, present only then"},
+		From:   []string{"NVML field 234 of each link, counted"},
+	})
+	C2CSpeed = define(Metric{
+		Name: "accel_gpu_c2c_speed_bytes_per_second",
+		Help: "Speed of all active C2C links of a GPU together.",
+		Kind: Gauge,
+		From: []string{"NVML field 172 (MB/s), summed over links"},
+	})
+	C2CErrors = define(Metric{
+		Name:   "accel_gpu_c2c_errors_total",
+		Help:   "Errors of all C2C links of a GPU. The types overlap: read one, do not add them up.",
+		Kind:   Counter,
+		Labels: []string{"type"},
+		Values: []string{"type: crc, replay, replay_back_to_back"},
+		From:   []string{"NVML fields 231, 232, 233, summed over links"},
 	})
 	NVLinkTransmit = define(Metric{
 		Name:   "accel_nvlink_transmit_bytes_total",

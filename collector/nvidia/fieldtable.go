@@ -85,6 +85,9 @@ var slowFields = []field{
 	{id: nvml.FI_DEV_NVLINK_LINK_COUNT, metric: collector.NVLinkUp, use: func(g *gpu, _ *collector.Device, v float64) {
 		g.links.count = int(min(v, maxLinks))
 	}},
+	{id: nvml.FI_DEV_C2C_LINK_COUNT, metric: collector.C2CLinks, use: func(g *gpu, _ *collector.Device, v float64) {
+		g.c2c.count = int(min(v, maxLinks))
+	}},
 }
 
 func marginField(id uint32, limit int) field {

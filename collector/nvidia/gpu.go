@@ -39,10 +39,11 @@ type gpu struct {
 	size int
 
 	fast, seldom *batch
-	paced        [len(pacedFields)]pace
+	paced        []pace
 	thermalAsked bool
 	thermal      thermal
 	links        links
+	c2c          c2c
 	gpm          gpm
 	// gpmAsked: whether the GPU has performance counters has been determined.
 	gpmAsked, gpmThere bool
@@ -254,5 +255,6 @@ func (g *gpu) readSlow() {
 	g.readRetired(&d)
 	g.readFabric(&d)
 	g.links.read(g, &d)
+	g.c2c.read(g, &d)
 	g.kept, g.rejects = d.Readings, d.Rejects
 }

@@ -92,10 +92,12 @@ func (g *gpu) followMIG(d *collector.Device, slow bool) {
 func (g *gpu) forgetAnswers() {
 	g.forget()
 	g.fast, g.seldom = newBatch(fastFields), newBatch(slowFields)
+	g.paced = make([]pace, len(pacedFields))
 	for i := range g.paced {
 		g.paced[i] = pace{batch: newBatch(pacedFields[i].fields)}
 	}
 	g.thermalAsked, g.thermal, g.links = false, thermal{}, links{}
+	g.c2c = c2c{}
 	g.gpm.free(&g.asker)
 	g.gpmAsked = false
 	g.clients = clients{}

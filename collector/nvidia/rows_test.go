@@ -18,11 +18,11 @@ import (
 // with as many labels as the row and one series per label set.
 func TestEveryRow(t *testing.T) {
 	filled := map[string]bool{}
-	for _, scenario := range []string{"h100-8", "b200-8", "a100", "t4", "l40s", "vgpu", "one-lost", "old-driver", "h100-mig-16x7", "h100-unprivileged"} {
+	for _, scenario := range []string{"h100-8", "b200-8", "a100", "t4", "l40s", "vgpu", "one-lost", "old-driver", "h100-mig-16x7", "h100-unprivileged", "gb200-4"} {
 		t.Run(scenario, func(t *testing.T) {
 			var faults [][]string
 			if scenario == "b200-8" {
-				faults = [][]string{{"field", "258", "97", "0"}}
+				faults = [][]string{{"field", "258", "97", "0"}, {"set", "fabric.health_mask", "0x11aa", "0"}}
 			}
 			out := inChild(t, scenario, faults, func(s *sampling) {
 				for range 3 {

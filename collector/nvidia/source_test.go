@@ -450,3 +450,45 @@ func TestLinksToMIG(t *testing.T) {
 		})
 	}
 }
+
+// NVLink values that are not of one link are one series per GPU, and a value that
+// the program does not know is other.
+func TestLinkDetails(t *testing.T) {
+	inChild(t, "b200-8", [][]string{
+		{"nvlink", "3", "errors", "0", "--counter=field.215", "--count=4"},
+		{"nvlink", "1", "errors", "0", "--counter=field.237", "--count=5"}, {"nvlink", "2", "errors", "0", "--counter=field.237", "--count=6"},
+		{"nvlink", "0", "down", "1"}, {"field", "166", "77", "2"}, {"nvlink", "9", "errors", "0", "--counter=field.292", "--count=263"}, // 1e-7
+	}, func(s *sampling) {
+		g := gpus(s.round())
+		want(s, g[0], 4, collector.NVLinkErrors, "3", "recovery")
+		want(s, g[0], 1e-9, collector.NVLinkBER, "17", "raw")
+		want(s, g[0], 1e-9, collector.NVLinkLaneBER, "0")
+		want(s, g[0], 1e-7, collector.NVLinkLaneBER, "1")
+		if v, err := value(g[0], collector.NVLinkFEC, "2"); err != nil || v < 11 {
+			s.Errorf("bin 2: %v, %v", v, err)
+		}
+		want(s, g[0], 18*53.125e9, collector.NVLinkSpeed)
+		want(s, g[1], 17*53.125e9, collector.NVLinkSpeed)
+		want(s, g[1], 1, collector.NVLinkInfo, "5.0")
+		want(s, g[2], 1, collector.NVLinkInfo, "other")
+		absent(s, g[0], collector.C2CLinks, "active")
+	})
+}
+
+func TestC2C(t *testing.T) {
+	inChild(t, "gb200-4", [][]string{{"field", "171", "5", "1"}, {"field", "234", "1", "1"}, {"field", "231", "error:UNKNOWN", "1"}}, func(s *sampling) {
+		r, _ := s.sample(30 * time.Second)
+		g := gpus(r)
+		want(s, g[0], 10, collector.C2CLinks, "active")
+		want(s, g[0], 0, collector.C2CLinks, "inactive")
+		absent(s, g[0], collector.C2CLinks, "other")
+		want(s, g[0], 10, collector.C2CPowerLinks, "full_power")
+		want(s, g[0], 10*44.712e9, collector.C2CSpeed)
+		want(s, g[0], 10, collector.C2CErrors, "replay")
+		want(s, g[0], 1, collector.FabricInfo, "00000001-0000-0000-0000-000000000001", "2")
+		want(s, g[1], 10, collector.C2CLinks, "other")
+		want(s, g[1], 10, collector.C2CPowerLinks, "low_power")
+		absent(s, g[1], collector.C2CErrors, "crc")
+		want(s, g[1], 10, collector.C2CErrors, "replay")
+	})
+}

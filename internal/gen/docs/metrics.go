@@ -36,7 +36,7 @@ var subjects = []subject{
 	{"Power and temperature", []string{"power_", "energy_", "gpu_power_", "temperature_", "throttle_", "fan_"}, ""},
 	{"PCIe", []string{"pcie_"}, ""},
 	{"Kernel log", []string{"kernel_log_"}, ""},
-	{"NVLink and fabric", []string{"nvlink_", "gpu_nvlink_", "gpu_fabric_"}, ""},
+	{"NVLink and fabric", []string{"nvlink_", "gpu_nvlink_", "gpu_fabric_", "gpu_c2c_"}, ""},
 	{"Xid, recovery and repair", []string{"gpu_xid_", "gpu_recovery_", "gpu_repair_", "nvswitch_"}, ""},
 	{"ECC, row remaps and retired pages", []string{"ecc_", "row_remap", "retired_pages_"}, ""},
 	{"DCGM and Grace CPUs", []string{"dcgm_", "cpu_"}, "Only with `--dcgm.address` or `--dcgm.embedded`: [dcgm.md](dcgm.md)."},
