@@ -1,6 +1,11 @@
 package dcgm
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
 
 // code is a dcgmReturn_t.
 type code int32
@@ -78,4 +83,50 @@ func (c code) lacking() bool {
 		return true
 	}
 	return false
+}
+
+// maxVersion bounds a version, in bytes.
+const maxVersion = 64
+
+// parseVersion returns the version in DCGM's build information: pairs of key
+// and value, "version:4.5.1;arch:x86_64;…". It is empty where there is none.
+func parseVersion(info string) string {
+	for pair := range strings.SplitSeq(info, ";") {
+		key, value, _ := strings.Cut(pair, ":")
+		if strings.TrimSpace(key) != "version" {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		if len(value) > maxVersion || strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return ""
+		}
+		return value
+	}
+	return ""
+}
+
+// tally counts return codes other than success.
+type tally []collector.CallError
+
+// count counts a return code and reports whether it is success.
+func (t *tally) count(call string, c code) bool {
+	if c == ok {
+		return true
+	}
+	name := c.String()
+	for i := range *t {
+		if e := &(*t)[i]; e.Call == call && e.Code == name {
+			e.Count++
+			return false
+		}
+	}
+	*t = append(*t, collector.CallError{Call: call, Code: name, Count: 1})
+	return false
+}
+
+// take returns the counts and resets them.
+func (t *tally) take() []collector.CallError {
+	counts := *t
+	*t = nil
+	return counts
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
 )
 
 // listing is the cards of all families.
@@ -99,3 +101,97 @@ func within(taken map[string]bool, dir string) bool {
 	}
 	return false
 }
+
+// family is a driver or group of drivers, and how its cards are found and read.
+type family struct {
+	// name is the value of the label family of accel_fpga_info.
+	name string
+	// allow lists every file that the family may open: patterns as of
+	// path.Match, matched against the last elements of a file's path.
+	// Directories and links are not opened and need no entry.
+	allow []string
+	// watch are the directories, of the driver or the class, whose entries
+	// change when a card comes or goes. Where they are set, find is called only
+	// when they have changed, a card has gone, or SlowInterval has passed.
+	watch []string
+	// find lists the current cards. It runs on a goroutine of the Source, not
+	// of a card, so it follows links only and opens no file.
+	find func(fs *tree) ([]place, error)
+	// open returns the reader of a card. It accesses nothing: the files of a
+	// card are listed on the card's goroutine.
+	open func(e *env) card
+}
+
+// place is the location of a card.
+type place struct {
+	// id is the device label: a PCI address or the name of a platform device.
+	id string
+	// dir is the card's directory, links resolved, relative to the tree. A card
+	// whose dir changes is opened again.
+	dir string
+	// functions are other PCI functions of the card, in order.
+	functions []string
+	// claims are other directories of the card, those of its other functions.
+	// No other family takes them for cards.
+	claims []string
+}
+
+// card reads one card. Its methods are called on the card's goroutine, one at a
+// time; only poll has a separate goroutine.
+type card interface {
+	// read reads the card once. What it leaves out of r is absent.
+	read(r *reading)
+}
+
+// poller is a card that is polled several times a second. poll runs
+// concurrently with read and must open only files that the kernel answers from
+// memory.
+type poller interface {
+	poll(now time.Time)
+}
+
+// closer is a card with resources. close is its last call, after the last read
+// and on the same goroutine.
+type closer interface {
+	close()
+}
+
+// env is the environment of a card.
+type env struct {
+	place
+	// fs reads the files on the family's allow-list. It belongs to the
+	// goroutine of read.
+	fs *tree
+	// pollFS is the same for poll.
+	pollFS *tree
+	// memory outlives the card's absence.
+	memory  *memory
+	options Options
+	family  *family
+}
+
+// reading is one round of one card.
+type reading struct {
+	collector.Device
+	// now is when the round started.
+	now time.Time
+	// gone: the card left while it was read.
+	gone bool
+
+	fs   *tree
+	errs []error
+	// answered: a file that is not cached was read.
+	answered bool
+}
+
+// fail records an error. Errors beyond maxErrors are dropped.
+func (r *reading) fail(err error) {
+	if err != nil && len(r.errs) < maxErrors {
+		r.errs = append(r.errs, err)
+	}
+}
+
+// families are all families of the Source, in the order in which they are
+// searched for cards. A card found by two of them belongs to the first;
+// manager, for cards of no other family, is last.
+var families = []*family{&dfl, &xrt, &ami, &aws, &manager}

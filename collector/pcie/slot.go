@@ -3,6 +3,7 @@ package pcie
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector/solo"
@@ -72,3 +73,52 @@ func (s *slot) gather(soon, end <-chan struct{}, timeout time.Duration) {
 
 // gone reports whether the function left the bus.
 func (s *slot) gone() bool { return s.answered && s.last.gone }
+
+// powerStates are the values of the label state; power_state has them in upper
+// case (pci_power_names in drivers/pci/pci.h).
+var powerStates = []string{"d0", "d1", "d2", "d3hot", "d3cold", "unknown", "error"}
+
+// power is the kernel's power management state of a function. Reading it does
+// not access the hardware.
+type power struct {
+	// state is one of powerStates, or empty.
+	state string
+	// status is power/runtime_status: active, suspended, suspending, resuming,
+	// error, unsupported; or empty.
+	status string
+}
+
+// awake reports whether configuration space can be read without waking the
+// function or a port above it. The kernel resumes a function in D3cold before
+// it reads link attributes. A function whose state is unknown is not read.
+func (p power) awake() bool {
+	switch p.status {
+	case "active":
+		return p.state == "d0" || p.state == "unknown" || p.state == ""
+	case "unsupported", "error", "":
+		return p.state == "d0"
+	}
+	return false
+}
+
+// suspended reports whether runtime power management has suspended the
+// function, and whether that is known.
+func (p power) suspended() (asleep, known bool) {
+	switch p.status {
+	case "suspended", "suspending":
+		return true, true
+	case "active", "resuming":
+		return false, true
+	}
+	return false, false
+}
+
+func parsePowerState(s string) (string, bool) {
+	s = strings.ToLower(s)
+	for _, known := range powerStates {
+		if s == known {
+			return known, true
+		}
+	}
+	return "", false
+}
