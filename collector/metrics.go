@@ -20,6 +20,21 @@ var (
 		Values: []string{"component: vbios, inforom, inforom_oem, inforom_ecc, inforom_power, gsp; on FPGA cards max10, bmc, nios, sc, cmc, amc"},
 		From:   []string{"NVML nvmlDeviceGetVbiosVersion, nvmlDeviceGetInforomImageVersion, nvmlDeviceGetInforomVersion, nvmlDeviceGetGspFirmwareVersion", "FPGAs: attributes of the board controller"},
 	})
+	PlatformInfo = define(Metric{
+		Name:   "accel_device_platform_info",
+		Help:   "Place of a device in its rack; value 1. A label is empty where the driver does not know it.",
+		Kind:   Info,
+		Labels: []string{"chassis_serial", "slot", "tray", "host", "module"},
+		Values: []string{"slot: in the chassis, switches included", "tray: in the chassis, switches not included", "host: node within the slot", "module: GPU within the node"},
+		From:   []string{"NVML nvmlDeviceGetPlatformInfo; module by nvmlDeviceGetModuleId where it is not supported"},
+	})
+	InforomValid = define(Metric{
+		Name:  "accel_device_inforom_valid",
+		Help:  "1 if the checksums of the InfoROM, which holds the configuration and error history of the board, are right. Read every hour.",
+		Kind:  Gauge,
+		Range: boolean,
+		From:  []string{"NVML nvmlDeviceValidateInforom"},
+	})
 	DriverInfo = define(Metric{
 		Name:   "accel_driver_info",
 		Help:   "Versions of a vendor's driver stack on this node; value 1. cuda_version is the newest CUDA the driver supports.",
@@ -254,8 +269,8 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"limit"},
 		Range:  celsius,
-		Values: []string{"limit: max_operating, slowdown, shutdown"},
-		From:   []string{"NVML nvmlDeviceGetMarginTemperature less fields 196, 194, 193; where T.Limit is not supported, the limit less the temperature"},
+		Values: []string{"limit: max_operating, slowdown, shutdown, memory_max_operating (clocks are lowered to cool the memory)"},
+		From:   []string{"NVML nvmlDeviceGetMarginTemperature less fields 196, 194, 193, 195; where T.Limit is not supported, the limit less the temperature"},
 	})
 
 	PowerWatts = define(Metric{
@@ -264,6 +279,15 @@ var (
 		Kind:  Gauge,
 		Range: watts,
 		From:  []string{"NVML field 186, else nvmlDeviceGetPowerUsage (mW)", "FPGAs: hwmon power1_input (µW; mW on N6000 boards), XRT xmc_power (µW)", "DCGM field 1130 (cpu); 155, where NVML is not read"},
+	})
+	PowerScope = define(Metric{
+		Name:   "accel_power_scope_watts",
+		Help:   "Power drawn by more or less than the device: by the module that it is on, with its CPUs and other GPUs, or by its memory. They contain or are part of accel_power_watts: do not add them up.",
+		Kind:   Gauge,
+		Labels: []string{"scope"},
+		Range:  watts,
+		Values: []string{"scope: module (now; on Grace systems), memory (average of one second, read every 5 s)"},
+		From:   []string{"NVML field 186, scope 1; field 185, scope 2 (mW)"},
 	})
 	PowerAverage = define(Metric{
 		Name:  "accel_power_average_watts",
@@ -317,8 +341,8 @@ var (
 		Help:   "Time during which the clocks were reduced for the reason, since the driver was loaded.",
 		Kind:   Counter,
 		Labels: []string{"reason"},
-		Values: []string{"reason: sw_power_cap, sync_boost, sw_thermal, hw_thermal, hw_power_brake; on drivers without those fields, and from DCGM, thermal for both thermal ones"},
-		From:   []string{"NVML fields 74, 76, 269, 270, 271; field 75 on older drivers (ns)", "DCGM fields 240 to 242 (ns), where NVML is not read"},
+		Values: []string{"reason: sw_power_cap, sync_boost, sw_thermal, hw_thermal, hw_power_brake, board_limit, reliability, below_app_clocks and below_base_clocks (for any reason); on drivers without those fields, and from DCGM, thermal for both thermal ones"},
+		From:   []string{"NVML fields 74, 76, 77, 79 to 81, 269, 270, 271; field 75 on older drivers (ns)", "DCGM fields 240 to 242 (ns), where NVML is not read"},
 	})
 
 	PCIeGeneration = define(Metric{

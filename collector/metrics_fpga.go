@@ -338,11 +338,19 @@ var (
 	})
 	FanSpeed = define(Metric{
 		Name:   "accel_fan_speed_rpm",
-		Help:   "Fan speed in revolutions per minute.",
+		Help:   "Fan speed in revolutions per minute; of a GPU the speed that the driver has set for its first fan.",
 		Kind:   Gauge,
 		Labels: []string{"fan"},
 		Range:  Range{0, 100_000},
-		From:   []string{"XRT xmc.*/xmc_fan_rpm"},
+		From:   []string{"NVML nvmlDeviceGetFanSpeedRPM", "XRT xmc.*/xmc_fan_rpm"},
+	})
+	FanRatio = define(Metric{
+		Name:   "accel_fan_speed_ratio",
+		Help:   "Speed that the driver has set for a fan, as a share of its highest speed, 0 to 1. A blocked fan is not noticed.",
+		Kind:   Gauge,
+		Labels: []string{"fan"},
+		Range:  ratio,
+		From:   []string{"NVML nvmlDeviceGetFanSpeed_v2 (percent; more than 100 is 1)"},
 	})
 	FPGAContexts = define(Metric{
 		Name: "accel_fpga_contexts",

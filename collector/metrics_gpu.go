@@ -88,6 +88,24 @@ var (
 		From: []string{"NVML nvmlDeviceGetBAR1MemoryInfo"},
 	})
 
+	VGPULicensed = define(Metric{
+		Name:   "accel_vgpu_licensed",
+		Help:   "1 if the vGPU software has a licence for the feature. Absent where the GPU needs none.",
+		Kind:   Gauge,
+		Labels: []string{"feature", "product"},
+		Range:  boolean,
+		Values: []string{"feature: vgpu, workstation, gaming, compute, other"},
+		From:   []string{"NVML nvmlDeviceGetGridLicensableFeatures_v4"},
+	})
+	VGPULicenseExpiry = define(Metric{
+		Name:   "accel_vgpu_license_expiry_timestamp_seconds",
+		Help:   "Time at which the licence of the feature ends, seconds since the epoch. Absent for a permanent licence.",
+		Kind:   Gauge,
+		Labels: []string{"feature", "product"},
+		Range:  timestamp,
+		From:   []string{"NVML nvmlDeviceGetGridLicensableFeatures_v4"},
+	})
+
 	ECCMode = define(Metric{
 		Name:   "accel_ecc_mode_enabled",
 		Help:   "1 if ECC is on, now and after the next reset.",
@@ -128,6 +146,14 @@ var (
 		Values: []string{"type: corrected, uncorrected_parity, uncorrected_secded"},
 		From:   []string{"NVML nvmlDeviceGetSramEccErrorStatus (aggregate)"},
 	})
+	SRAMVolatileErrors = define(Metric{
+		Name:   "accel_ecc_sram_errors_total",
+		Help:   "SRAM errors since the driver was loaded, by how they were found.",
+		Kind:   Counter,
+		Labels: []string{"type"},
+		Values: []string{"type: corrected, uncorrected_parity, uncorrected_secded"},
+		From:   []string{"NVML nvmlDeviceGetSramEccErrorStatus (volatile)"},
+	})
 	SRAMUnitErrors = define(Metric{
 		Name:   "accel_ecc_sram_unit_aggregate_errors_total",
 		Help:   "Uncorrectable SRAM errors over the life of the board, by the unit that contains the SRAM.",
@@ -143,6 +169,21 @@ var (
 		Labels: []string{"cause"},
 		Values: []string{"cause: corrected, uncorrected"},
 		From:   []string{"NVML fields 142, 143, else nvmlDeviceGetRemappedRows", "DCGM fields 394, 393, where NVML is not read"},
+	})
+	RowRemapsInactive = define(Metric{
+		Name:   "accel_row_remaps_inactive",
+		Help:   "Remaps of memory rows that are recorded and not in effect, by the errors that caused them.",
+		Kind:   Gauge,
+		Labels: []string{"cause"},
+		Values: []string{"cause: corrected, uncorrected"},
+		From:   []string{"NVML fields 301, 302, on drivers that have them"},
+	})
+	MemoryUnrepairable = define(Metric{
+		Name:  "accel_memory_unrepairable",
+		Help:  "1 if the memory of the GPU has a fault that cannot be repaired: the board should be replaced. From R590 on.",
+		Kind:  Gauge,
+		Range: boolean,
+		From:  []string{"NVML nvmlDeviceGetUnrepairableMemoryFlag_v1"},
 	})
 	RowRemapPending = define(Metric{
 		Name:  "accel_row_remap_pending",

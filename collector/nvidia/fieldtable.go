@@ -15,15 +15,27 @@ func plain(id uint32, m *collector.Metric, u unit, labels ...string) field {
 	return field{id: id, metric: m, unit: u, labels: labels}
 }
 
+// powerScope is a field of power of more or less than the GPU.
+func powerScope(id, scope uint32, label string) field {
+	f := plain(id, collector.PowerScope, milli, label)
+	f.scope = scope
+	return f
+}
+
 // fastFields are read in every round. Fields that the driver reads together are
 // adjacent.
 var fastFields = []field{
 	{id: nvml.FI_DEV_GET_GPU_RECOVERY_ACTION, metric: collector.RecoveryAction, use: setRecoveryAction},
 
 	plain(nvml.FI_DEV_POWER_INSTANT, collector.PowerWatts, milli),
+	powerScope(nvml.FI_DEV_POWER_INSTANT, nvml.POWER_SCOPE_MODULE, "module"),
 
 	plain(nvml.FI_DEV_PERF_POLICY_POWER, collector.ThrottleSeconds, nano, "sw_power_cap"),
 	plain(nvml.FI_DEV_PERF_POLICY_SYNC_BOOST, collector.ThrottleSeconds, nano, "sync_boost"),
+	plain(nvml.FI_DEV_PERF_POLICY_BOARD_LIMIT, collector.ThrottleSeconds, nano, "board_limit"),
+	plain(nvml.FI_DEV_PERF_POLICY_RELIABILITY, collector.ThrottleSeconds, nano, "reliability"),
+	plain(nvml.FI_DEV_PERF_POLICY_TOTAL_APP_CLOCKS, collector.ThrottleSeconds, nano, "below_app_clocks"),
+	plain(nvml.FI_DEV_PERF_POLICY_TOTAL_BASE_CLOCKS, collector.ThrottleSeconds, nano, "below_base_clocks"),
 	plain(nvml.FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN, collector.ThrottleSeconds, nano, "sw_thermal"),
 	plain(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN, collector.ThrottleSeconds, nano, "hw_thermal"),
 	plain(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN, collector.ThrottleSeconds, nano, "hw_power_brake"),
@@ -62,6 +74,7 @@ var pacedFields = [...]struct {
 	{5 * time.Second, []field{
 		plain(nvml.FI_DEV_MEMORY_TEMP, collector.TemperatureCelsius, one, "memory"),
 		plain(nvml.FI_DEV_POWER_AVERAGE, collector.PowerAverage, milli),
+		powerScope(nvml.FI_DEV_POWER_AVERAGE, nvml.POWER_SCOPE_MEMORY, "memory"),
 	}},
 }
 
@@ -81,6 +94,10 @@ var slowFields = []field{
 	marginField(nvml.FI_DEV_TEMPERATURE_GPU_MAX_TLIMIT, limitMaxOperating),
 	marginField(nvml.FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT, limitSlowdown),
 	marginField(nvml.FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT, limitShutdown),
+	marginField(nvml.FI_DEV_TEMPERATURE_MEM_MAX_TLIMIT, limitMemory),
+
+	plain(nvml.FI_DEV_REMAPPED_ROWS_COR_INACTIVE, collector.RowRemapsInactive, one, "corrected"),
+	plain(nvml.FI_DEV_REMAPPED_ROWS_UNC_INACTIVE, collector.RowRemapsInactive, one, "uncorrected"),
 
 	{id: nvml.FI_DEV_NVLINK_LINK_COUNT, metric: collector.NVLinkUp, use: func(g *gpu, _ *collector.Device, v float64) {
 		g.links.count = int(min(v, maxLinks))

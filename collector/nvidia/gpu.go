@@ -30,7 +30,9 @@ type gpu struct {
 	// replaced, never modified.
 	known []collector.Device
 
-	nextSlow, nextIdentity time.Time
+	nextSlow, nextIdentity, nextInforom time.Time
+
+	inforomKnown, inforomValid bool
 	// kept are the last slow readings. They are repeated in each round until
 	// they are read again.
 	kept    []collector.Reading
@@ -178,7 +180,8 @@ func (g *gpu) learn(h nvml.Device, now time.Time) bool {
 	g.forgetAnswers()
 	g.dropMIG()
 	g.kept, g.rejects = nil, nil
-	g.nextSlow, g.nextIdentity = time.Time{}, time.Time{}
+	g.nextSlow, g.nextIdentity, g.nextInforom = time.Time{}, time.Time{}, time.Time{}
+	g.inforomKnown = false
 	if !g.readIdentity() {
 		return false
 	}
@@ -202,7 +205,7 @@ func (g *gpu) readDevices(now time.Time) ([]collector.Device, string) {
 	alive := g.readFast(&d)
 	g.readPaced(&d, now)
 	if slow {
-		g.readSlow()
+		g.readSlow(now)
 		d.Rejects = append(d.Rejects, g.rejects...)
 	}
 	g.readMargins(&d)
@@ -244,7 +247,7 @@ func (g *gpu) due(next *time.Time, interval time.Duration, now time.Time) bool {
 }
 
 // readSlow refreshes the slow readings.
-func (g *gpu) readSlow() {
+func (g *gpu) readSlow(now time.Time) {
 	d := collector.Device{Readings: make([]collector.Reading, 0, len(g.kept)+8)}
 	g.seldom.read(g, &d, nil)
 	g.readLimits(&d)
@@ -253,6 +256,7 @@ func (g *gpu) readSlow() {
 	g.readECC(&d)
 	g.readRemaps(&d)
 	g.readRetired(&d)
+	g.readBoard(&d, now)
 	g.readFabric(&d)
 	g.links.read(g, &d)
 	g.c2c.read(g, &d)

@@ -78,6 +78,7 @@ func (g *gpu) readIdentity() bool {
 	id.serial, id.part = text(serial), text(part)
 	d.Set(collector.DeviceInfo, 1, id.info(&d, id.index, "")...)
 	g.readFirmware(&d)
+	g.readPlatform(&d)
 	if g.fatal != nvml.SUCCESS {
 		return false
 	}

@@ -142,6 +142,9 @@ func (g *gpu) readSRAM(d *collector.Device) {
 		return
 	}
 	d.SetBool(collector.SRAMThreshold, s.BThresholdExceeded != 0)
+	set64(d, collector.SRAMVolatileErrors, s.VolatileCor, one, labelCorrected...)
+	set64(d, collector.SRAMVolatileErrors, s.VolatileUncParity, one, labelParity...)
+	set64(d, collector.SRAMVolatileErrors, s.VolatileUncSecDed, one, labelSECDED...)
 	set64(d, collector.SRAMErrors, s.AggregateCor, one, labelCorrected...)
 	set64(d, collector.SRAMErrors, s.AggregateUncParity, one, labelParity...)
 	set64(d, collector.SRAMErrors, s.AggregateUncSecDed, one, labelSECDED...)

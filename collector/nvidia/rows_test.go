@@ -18,13 +18,15 @@ import (
 // with as many labels as the row and one series per label set.
 func TestEveryRow(t *testing.T) {
 	filled := map[string]bool{}
-	for _, scenario := range []string{"h100-8", "b200-8", "a100", "t4", "l40s", "vgpu", "one-lost", "old-driver", "h100-mig-16x7", "h100-unprivileged", "gb200-4"} {
+	for _, scenario := range []string{
+		"h100-8", "b200-8", "a100", "t4", "l40s", "vgpu", "one-lost", "old-driver", "h100-mig-16x7", "h100-unprivileged", "gb200-4",
+	} {
 		t.Run(scenario, func(t *testing.T) {
-			var faults [][]string
-			if scenario == "b200-8" {
-				faults = [][]string{{"field", "258", "97", "0"}, {"set", "fabric.health_mask", "0x11aa", "0"}}
+			faults := map[string][][]string{
+				"b200-8": {{"field", "258", "97", "0"}, {"set", "fabric.health_mask", "0x11aa", "0"}},
+				"t4":     {{"set", "fan.count", "2", "0"}, {"set", "fan.speed", "43", "0"}, {"set", "fan.rpm", "1700", "0"}},
 			}
-			out := inChild(t, scenario, faults, func(s *sampling) {
+			out := inChild(t, scenario, faults[scenario], func(s *sampling) {
 				for range 3 {
 					r, _ := s.sample(30 * time.Second)
 					checkRound(s, r)

@@ -15,15 +15,16 @@ const (
 	limitMaxOperating = iota
 	limitSlowdown
 	limitShutdown
+	limitMemory // known as an offset only
 	limits
 )
 
-var labelLimits = [limits][]string{{"max_operating"}, {"slowdown"}, {"shutdown"}}
+var labelLimits = [limits][]string{{"max_operating"}, {"slowdown"}, {"shutdown"}, {"memory_max_operating"}}
 
 // thermal has the GPU's limits from the slow readings.
 type thermal struct {
 	// offset is the distance of T.Limit between the margin's zero and the
-	// measure (fields 196, 194, 193; degrees, mostly negative).
+	// measure (fields 196, 194, 193, 195; degrees, mostly negative).
 	offset    [limits]float64
 	hasOffset [limits]bool
 	// limit is the temperature of the measure, for GPUs without T.Limit.

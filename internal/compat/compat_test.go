@@ -70,7 +70,7 @@ func TestAbsentIsAbsent(t *testing.T) {
 	d := gpu(gpu1, "1").set(collector.ComputeMode, 0, "default").set(collector.ComputeMode, 0, "prohibited")
 	o := compat.Options{Hostname: "n1", Counters: parseRows(t,
 		"DCGM_FI_DEV_GPU_UTIL, gauge, x", "DCGM_FI_DEV_COMPUTE_MODE, gauge, x", "DCGM_FI_DEV_XID_ERRORS, gauge, x",
-		"DCGM_FI_DEV_VGPU_LICENSE_STATUS, gauge, x", "DCGM_FI_DEV_BRAND, label, x", "DCGM_FI_DEV_SERIAL, label, x",
+		"DCGM_FI_DEV_PLATFORM_TRAY_INDEX, gauge, x", "DCGM_FI_DEV_BRAND, label, x", "DCGM_FI_DEV_SERIAL, label, x",
 		"DCGM_FI_DEV_ACCOUNTING_DATA, gauge, x", "DCGM_FI_DEV_FB_FREE, summary, x", "DCGM_EXP_CLOCK_EVENTS_COUNT, gauge, x")}
 	s := snapshot([]*device{d})
 	expect(t, page(t, o, s, "DCGM_"))
@@ -80,7 +80,7 @@ func TestAbsentIsAbsent(t *testing.T) {
 		`accel_compat_field_skipped{field="DCGM_FI_DEV_BRAND",reason="no_source"} 1`,
 		`accel_compat_field_skipped{field="DCGM_FI_DEV_FB_FREE",reason="type"} 1`,
 		`accel_compat_field_skipped{field="DCGM_FI_DEV_GPU_UTIL",reason="not_measured"} 1`,
-		`accel_compat_field_skipped{field="DCGM_FI_DEV_VGPU_LICENSE_STATUS",reason="no_source"} 1`,
+		`accel_compat_field_skipped{field="DCGM_FI_DEV_PLATFORM_TRAY_INDEX",reason="no_source"} 1`,
 		`accel_compat_field_skipped{field="DCGM_FI_DEV_XID_ERRORS",reason="not_measured"} 1`)
 	if got := page(t, o, snapshot(nil), "accel_compat_"); strings.Contains(got, "not_measured") {
 		t.Errorf("without a device: %s", got)
@@ -89,7 +89,7 @@ func TestAbsentIsAbsent(t *testing.T) {
 	for _, s := range compat.New(o).Unserved() {
 		names = append(names, s.Name+" "+s.Reason)
 	}
-	if got := strings.Join(names, ", "); got != "DCGM_FI_DEV_VGPU_LICENSE_STATUS no_source, DCGM_FI_DEV_BRAND no_source, DCGM_FI_DEV_ACCOUNTING_DATA binary, DCGM_FI_DEV_FB_FREE type, DCGM_EXP_CLOCK_EVENTS_COUNT derived" {
+	if got := strings.Join(names, ", "); got != "DCGM_FI_DEV_PLATFORM_TRAY_INDEX no_source, DCGM_FI_DEV_BRAND no_source, DCGM_FI_DEV_ACCOUNTING_DATA binary, DCGM_FI_DEV_FB_FREE type, DCGM_EXP_CLOCK_EVENTS_COUNT derived" {
 		t.Error(got)
 	}
 }
@@ -245,8 +245,8 @@ func TestOfDCGM(t *testing.T) {
 	value, total, info := collector.DCGMField, collector.DCGMFieldTotal, collector.DCGMFieldInfo
 	d := gpu(gpu1, "1").set(collector.TemperatureCelsius, 60, "gpu").
 		set(value, 61, "DCGM_FI_DEV_GPU_TEMP_CELSIUS", "", "celsius").
-		set(value, 0, "DCGM_FI_DEV_VGPU_LICENSE_STATUS", "", "").
-		set(value, 9, "DCGM_FI_DEV_VGPU_LICENSE_STATUS", "strange-1", "").
+		set(value, 0, "DCGM_FI_DEV_PLATFORM_TRAY_INDEX", "", "").
+		set(value, 9, "DCGM_FI_DEV_PLATFORM_TRAY_INDEX", "strange-1", "").
 		set(total, 12, "DCGM_FI_DEV_NVLINK_PPCNT_PLR_SYNC_EVENT_TOTAL", "link-3", "").
 		set(info, 1, "DCGM_FI_DEV_GPU_BRAND", "Tesla")
 	sw := &device{collector.Device{ID: "0000:05:00.0", Class: collector.Switch, Vendor: "nvidia"}}
@@ -265,7 +265,7 @@ func TestOfDCGM(t *testing.T) {
 		"DCGM_FI_DEV_GPU_TEMP, gauge, x",
 		"DCGM_FI_DEV_NVLINK_PPCNT_PLR_SYNC_EVENT_TOTAL, counter, x",
 		"DCGM_FI_DEV_NVSWITCH_LINK_FATAL_ERRORS, counter, x", "DCGM_FI_DEV_NVSWITCH_TEMPERATURE_CURRENT, gauge, x",
-		"DCGM_FI_DEV_VGPU_LICENSE_STATUS, gauge, x", "DCGM_FI_DEV_BRAND, label, x")}
+		"DCGM_FI_DEV_PLATFORM_TRAY_INDEX, gauge, x", "DCGM_FI_DEV_BRAND, label, x")}
 	plain := `DCGM_FI_DEV_BRAND="Tesla",UUID="` + gpu1 + `",device="nvidia1",gpu="1",modelName="NVIDIA H100 80GB HBM3",pci_bus_id="00000000:11:00.0"`
 	s := snapshot([]*device{d, sw, cpu})
 	expect(t, page(t, o, s, "DCGM_"),
@@ -276,7 +276,7 @@ func TestOfDCGM(t *testing.T) {
 		`DCGM_FI_DEV_NVSWITCH_LINK_FATAL_ERRORS{nvlink="7",nvswitch="nvswitch2"} 1`,
 		`DCGM_FI_DEV_NVSWITCH_LINK_LATENCY_LOW_VC0{nvlink="7",nvswitch="nvswitch2"} 4`,
 		`DCGM_FI_DEV_NVSWITCH_TEMPERATURE_CURRENT{nvswitch="nvswitch2"} 41`,
-		`DCGM_FI_DEV_VGPU_LICENSE_STATUS{`+plain+`} 0`)
+		`DCGM_FI_DEV_PLATFORM_TRAY_INDEX{`+plain+`} 0`)
 	expect(t, page(t, o, s, "accel_compat_"),
 		`accel_compat_field_skipped{field="DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL",reason="not_measured"} 1`,
 		`accel_compat_field_skipped{field="DCGM_FI_DEV_POWER_USAGE",reason="not_measured"} 1`)

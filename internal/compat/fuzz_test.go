@@ -23,7 +23,7 @@ func FuzzView(f *testing.F) {
 	f.Fuzz(func(t *testing.T, index, model_, pci, name, value, xid, entity string) {
 		board := gpu(gpu0, "0").set(collector.UtilizationRatio, 0.5, "compute").set(collector.XidErrors, 1, xid).
 			set(collector.XidTimestamp, 5, xid, value).set(collector.NVLinkUp, 1, index).
-			set(collector.DCGMField, 3, "DCGM_FI_DEV_VGPU_LICENSE_STATUS", entity, value).
+			set(collector.DCGMField, 3, "DCGM_FI_DEV_PLATFORM_TRAY_INDEX", entity, value).
 			set(collector.DCGMFieldInfo, 1, "DCGM_FI_DEV_BRAND", value).
 			set(collector.AllocationInfo, 1, value, name, xid, "r")
 		other := &device{collector.Device{ID: mig0, Parent: gpu0}}

@@ -86,6 +86,8 @@ func faults() map[string]mapping {
 		"DEV_ECC_CURRENT":                 one(collector.ECCMode, "when", "current"),
 		"DEV_ECC_PENDING":                 one(collector.ECCMode, "when", "pending"),
 		"DEV_THRESHOLD_SRM":               one(collector.SRAMThreshold),
+		"DEV_MEMORY_UNREPAIRABLE_FLAG":    one(collector.MemoryUnrepairable),
+		"DEV_INFOROM_CONFIG_VALID":        one(collector.InforomValid),
 		"DEV_RETIRED_SBE":                 one(collector.RetiredPages, "cause", "corrected"),
 		"DEV_RETIRED_DBE":                 one(collector.RetiredPages, "cause", "uncorrected"),
 		"DEV_RETIRED_PENDING":             one(collector.RetiredPagesPending),
