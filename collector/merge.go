@@ -125,7 +125,8 @@ func (m *merger) addWitness(o *observation) {
 	}
 	d := &m.devices[i]
 	d.seen = append(slices.Clone(d.seen), o.seenBy()...)
-	d.Driver = cmp.Or(d.Driver, o.device.Driver)
+	// A device that has not answered yet has neither.
+	d.Driver, d.Vendor = cmp.Or(d.Driver, o.device.Driver), cmp.Or(d.Vendor, o.device.Vendor)
 	for _, r := range o.device.Readings {
 		if r.Metric != DeviceInfo {
 			d.Readings = append(d.Readings, r)

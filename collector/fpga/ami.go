@@ -107,8 +107,7 @@ var amiStates = []string{"init", "ready", "missing_info", "no_amc", "init_error"
 
 // read implements card.
 func (v *versal) read(r *reading) {
-	r.Vendor, r.PCI, r.Functions = "amd", v.id, v.functions
-	r.KubeIDs = []string{v.id}
+	r.Vendor = "amd"
 	text := func(file string) string {
 		s, _ := r.textEvery(identityInterval, v.dir+"/"+file)
 		if s = labelText(s); s != "" && s != "N/A" {

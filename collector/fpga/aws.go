@@ -94,8 +94,7 @@ const awsSlot = "slot0"
 // read implements card.
 func (c *awsCard) read(r *reading) {
 	management := r.readPCI(c.dir)
-	r.Vendor, r.PCI, r.Functions = "aws", c.id, c.functions
-	r.KubeIDs = []string{c.id}
+	r.Vendor = "aws"
 	r.Model = awsModels[management.device]
 	asked := time.Now()
 	app := "bus/pci/devices/" + c.id

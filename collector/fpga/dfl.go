@@ -86,6 +86,11 @@ func findDFL(fs *tree) ([]place, error) {
 			}
 		}
 		p.functions = dflFunctions(fs, p, all)
+		p.kubeIDs = slices.Clone(p.functions)
+		for _, unit := range dflUnits(fs, &p) {
+			name := path.Base(unit)
+			p.kubeIDs = append(p.kubeIDs, name, "intel-fpga-"+strings.TrimPrefix(name, "dfl-"))
+		}
 		places = append(places, p)
 	}
 	return places, nil
@@ -108,6 +113,21 @@ func dflRank(fs *tree, dir string) int {
 		}
 	}
 	return rank
+}
+
+// dflUnits lists the management engine and the ports of a card. A port that is
+// assigned to a virtual function is found there.
+func dflUnits(fs *tree, p *place) (units []string) {
+	for _, dir := range append([]string{p.dir}, p.claims...) {
+		for _, region := range namesUnder(fs, dir+"/fpga_region") {
+			for _, n := range namesUnder(fs, region) {
+				if name := path.Base(n); strings.HasPrefix(name, "dfl-fme.") || strings.HasPrefix(name, "dfl-port.") {
+					units = append(units, n)
+				}
+			}
+		}
+	}
+	return units
 }
 
 // dflFunctions are the other functions in the card's slot and its virtual

@@ -21,7 +21,6 @@ type dflCard struct {
 	missed  bool
 	pci     pciIdentity
 	manager *fpgaManager
-	kubeIDs []string
 	// pmu counts transactions, where that is enabled and permitted; pmuOf is
 	// the unit that it was opened or refused for.
 	pmu    *pmu
@@ -128,9 +127,7 @@ func (c *dflCard) identify(r *reading) {
 	if c.pci.vendor == "" {
 		c.pci = r.readPCI(c.dir)
 	}
-	r.PCI, r.Functions = c.id, c.functions
 	r.Vendor, r.Model = vendorOf(c.pci.vendor), dflModel(c.pci)
-	r.KubeIDs = c.kubeIDs
 	r.info(c.env, "dfl-pci", c.pci, "", "", c.manager.name)
 }
 
@@ -139,26 +136,13 @@ func (c *dflCard) scan(r *reading) {
 	c.scanned, c.missed = r.now, false
 	was := c.layout
 	l := dflLayout{}
-	c.kubeIDs = append([]string{c.id}, c.functions...)
-	// A port that is assigned to a virtual function is found there.
-	var regions []string
-	for _, dir := range append([]string{c.dir}, c.claims...) {
-		regions = append(regions, namesUnder(c.fs, dir+"/fpga_region")...)
-	}
-	for _, region := range regions {
-		for _, n := range namesUnder(c.fs, region) {
-			name := path.Base(n)
-			switch {
-			case strings.HasPrefix(name, "dfl-fme."):
-				l.fme = n
-				c.kubeIDs = append(c.kubeIDs, name, "intel-fpga-fme."+strings.TrimPrefix(name, "dfl-fme."))
-				c.scanFME(&l)
-			case strings.HasPrefix(name, "dfl-port."):
-				c.kubeIDs = append(c.kubeIDs, name, "intel-fpga-port."+strings.TrimPrefix(name, "dfl-port."))
-				if len(l.ports) < maxRegions {
-					l.ports = append(l.ports, c.scanPort(n, was.ports))
-				}
-			}
+	for _, n := range dflUnits(c.fs, &c.place) {
+		switch {
+		case strings.HasPrefix(path.Base(n), "dfl-fme."):
+			l.fme = n
+			c.scanFME(&l)
+		case len(l.ports) < maxRegions:
+			l.ports = append(l.ports, c.scanPort(n, was.ports))
 		}
 	}
 	slices.SortFunc(l.ports, func(a, b *dflPort) int { return natural(a.dir, b.dir) })

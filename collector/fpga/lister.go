@@ -61,6 +61,7 @@ func (l *lister) list(now time.Time) listing {
 			for _, c := range p.claims {
 				taken[c] = true
 			}
+			p.kubeIDs = append([]string{p.id}, p.kubeIDs...)
 			out.places = append(out.places, foundPlace{p, f})
 		}
 	}
@@ -134,6 +135,18 @@ type place struct {
 	// claims are other directories of the card, those of its other functions.
 	// No other family takes them for cards.
 	claims []string
+	// kubeIDs are further names by which device plugins know the card, found
+	// without opening a file: a card that hangs in its first read has them too.
+	kubeIDs []string
+}
+
+// device returns what is known of the card before it is read.
+func (p *place) device() collector.Device {
+	d := collector.Device{ID: p.id, Class: collector.FPGA, Functions: p.functions}
+	if isBDF(p.id) {
+		d.PCI = p.id
+	}
+	return d
 }
 
 // card reads one card. Its methods are called on the card's goroutine, one at a

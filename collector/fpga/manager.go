@@ -42,16 +42,26 @@ func findManagers(fs *tree) ([]place, error) {
 		return nil, err
 	}
 	var places []place
+	soc := 0 // managers outside PCI cards
 	for _, n := range names {
 		at, err := fs.Resolve("class/fpga_manager/" + n)
 		if err != nil {
 			continue // it has just left
 		}
 		dir := path.Dir(path.Dir(at))
+		if !onPCI(dir) {
+			soc++
+		}
 		if path.Base(path.Dir(at)) != "fpga_manager" || slices.ContainsFunc(places, func(p place) bool { return p.dir == dir }) {
 			continue
 		}
-		places = append(places, place{id: path.Base(dir), dir: dir})
+		places = append(places, place{id: path.Base(dir), dir: dir, kubeIDs: []string{n}})
+	}
+	for i := range places {
+		// The plugin that numbers devices knows a node with one manager.
+		if p := &places[i]; soc == 1 && !onPCI(p.dir) {
+			p.kubeIDs = append(p.kubeIDs, "1")
+		}
 	}
 	return places, nil
 }

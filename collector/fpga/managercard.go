@@ -19,7 +19,6 @@ type managerCard struct {
 	scanned time.Time
 	alone   bool   // no other manager exists
 	driver  string // of the manager's device
-	class   string // the current number: fpga0
 	pci     pciIdentity
 	regions []managerRegion
 	bridges []bridge
@@ -74,19 +73,11 @@ func (c *managerCard) identify(r *reading) {
 		if c.pci.vendor == "" {
 			c.pci = r.readPCI(c.dir)
 		}
-		r.PCI = c.id
 	}
 	name := c.manager.name
 	r.Vendor, r.Model = managerVendor(name), name
 	if model, ok := c.text(r, "model"); ok && !isBDF(c.id) {
 		r.Model = tidy(model)
-	}
-	r.KubeIDs = []string{c.id}
-	if c.class != "" {
-		r.KubeIDs = append(r.KubeIDs, c.class)
-	}
-	if c.alone {
-		r.KubeIDs = append(r.KubeIDs, "1")
 	}
 	r.info(c.env, c.driver, c.pci, "", "", name)
 }
@@ -102,9 +93,8 @@ func (c *managerCard) text(r *reading, property string) (string, bool) {
 func (c *managerCard) scan(r *reading) {
 	c.scanned = r.now
 	at := ""
-	c.class = ""
 	for _, n := range namesUnder(c.fs, c.dir+"/fpga_manager") {
-		at, c.class = n, path.Base(n)
+		at = n
 	}
 	c.manager.moved(at)
 	c.driver, _ = c.fs.Link(c.dir + "/driver")

@@ -17,6 +17,8 @@ type slot struct {
 	card   card
 	// known is the card's identity, without readings.
 	known collector.Device
+	// kubeIDs are those of the latest listing.
+	kubeIDs []string
 	// last is the device as it goes into a Round; listed: it does.
 	last   collector.Device
 	listed bool
@@ -29,7 +31,7 @@ type slot struct {
 
 func newSlot(f *family, e *env) *slot {
 	s := &slot{env: e, family: f, card: f.open(e), quit: make(chan struct{}), polled: make(chan struct{})}
-	s.known = collector.Device{ID: e.id, Class: collector.FPGA}
+	s.known = e.device()
 	s.Worker = solo.New(s.read, func() {
 		if c, ok := s.card.(closer); ok {
 			c.close()
@@ -45,8 +47,7 @@ func newSlot(f *family, e *env) *slot {
 
 // read is one round of the card, on the card's goroutine.
 func (s *slot) read(now time.Time) reading {
-	r := reading{now: now, fs: s.env.fs}
-	r.ID, r.Class = s.env.id, collector.FPGA
+	r := reading{Device: s.env.device(), now: now, fs: s.env.fs}
 	// The driver of the function that names the card: programs use the card
 	// through it.
 	r.Driver, _ = s.env.fs.Link(s.env.dir + "/driver")
@@ -162,6 +163,7 @@ func (s *slot) gather(now time.Time, done <-chan struct{}, timeout time.Duration
 		return nil
 	}
 	d := s.last
+	d.KubeIDs = s.kubeIDs
 	// The Round owns the slices and the Readings that are appended.
 	d.Readings = d.Readings[:len(d.Readings):len(d.Readings)]
 	s.env.memory.readings(&d)

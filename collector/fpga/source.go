@@ -143,14 +143,15 @@ func (s *Source) follow(l listing) {
 	}
 	s.sweep()
 	for _, p := range l.places {
-		if s.slots[p.id] != nil {
+		if sl := s.slots[p.id]; sl != nil {
+			sl.kubeIDs = p.kubeIDs
 			continue
 		}
 		if len(s.leaving) >= maxStuck {
 			s.errs = append(s.errs, fmt.Errorf("%s: not read: %d reads of cards that left have not returned", p.id, len(s.leaving)))
 			continue
 		}
-		s.slots[p.id] = newSlot(p.family, &env{
+		sl := newSlot(p.family, &env{
 			place:   p.place,
 			fs:      newTree(s.fs, p.family.allow),
 			pollFS:  newTree(s.fs, p.family.allow),
@@ -158,6 +159,8 @@ func (s *Source) follow(l listing) {
 			options: s.options,
 			family:  p.family,
 		})
+		sl.kubeIDs = p.kubeIDs
+		s.slots[p.id] = sl
 	}
 }
 

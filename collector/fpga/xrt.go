@@ -54,8 +54,6 @@ const anyFunction = "????:??:??.?"
 type alveo struct {
 	*env
 	user, mgmt subdevices
-	// renderers are the names of its DRM nodes.
-	renderers []string
 	// listed is when the directories were last read; zero where they may have
 	// changed since.
 	listed time.Time

@@ -46,10 +46,24 @@ func findXRT(fs *tree) ([]place, error) {
 	var places []place
 	for _, key := range order {
 		if p := cards[key]; p.locate(fs) {
+			p.kubeIDs = renderers(fs, p)
 			places = append(places, *p)
 		}
 	}
 	return places, nil
+}
+
+// renderers lists the card's DRM nodes.
+func renderers(fs *tree, p *place) (nodes []string) {
+	for _, dir := range append([]string{p.dir}, p.claims...) {
+		names, _ := fs.Names(dir + "/drm")
+		for _, n := range names {
+			if strings.HasPrefix(n, "renderD") && len(nodes) < 4 {
+				nodes = append(nodes, n)
+			}
+		}
+	}
+	return nodes
 }
 
 // driven lists the PCI addresses of the functions bound to a driver.

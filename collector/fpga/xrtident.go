@@ -11,9 +11,7 @@ import (
 // identify sets the card's identity. It does not change while the drivers are
 // bound, except by a firmware update.
 func (a *alveo) identify(r *reading) {
-	r.Vendor, r.PCI, r.Functions = "amd", a.id, a.functions
-	r.KubeIDs = slices.Concat([]string{a.id}, a.renderers)
-
+	r.Vendor = "amd"
 	rom := []string{a.user.one("rom"), a.mgmt.one("rom")}
 	boards := []string{a.mgmt.one("xmc", "xmc.u2"), a.user.one("xmc", "xmc.u2")}
 	versals := []string{a.mgmt.one("hwmon_sdm"), a.user.one("hwmon_sdm")}

@@ -112,15 +112,6 @@ func (a *alveo) list(r *reading) {
 			a.mgmt = listSubdevices(r, dir)
 		}
 	}
-	a.renderers = a.renderers[:0]
-	if a.user.dir != "" {
-		nodes, _ := r.fs.Names(a.user.dir + "/drm")
-		for _, n := range nodes {
-			if strings.HasPrefix(n, "renderD") && len(a.renderers) < 4 {
-				a.renderers = append(a.renderers, n)
-			}
-		}
-	}
 	a.planBoard()
 	unit := a.user.one("cu")
 	a.load.Lock()

@@ -39,7 +39,7 @@ func (j *Judge) mayBeAllocated(st *device) bool {
 			}
 			continue
 		}
-		if vendor := collector.ResourceVendor(x.resource); vendor == "" || vendor == st.vendor {
+		if vendor := collector.ResourceVendor(x.resource); vendor == "" || st.vendor == "" || vendor == st.vendor {
 			return true
 		}
 	}
