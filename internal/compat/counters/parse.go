@@ -2,6 +2,8 @@ package counters
 
 import (
 	"bytes"
+	"encoding/csv"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,20 +76,29 @@ func (p *parser) line(number int, text string) {
 		p.mistake(number, 1, "not UTF-8 text")
 		return
 	}
-	cells, err := split(text)
-	if err != nil {
-		p.mistake(number, err.column, "%s", err.text)
+	r := csv.NewReader(strings.NewReader(text))
+	r.TrimLeadingSpace, r.FieldsPerRecord = true, -1
+	fields, err := r.Read()
+	if bad, ok := errors.AsType[*csv.ParseError](err); ok {
+		p.mistake(number, bad.Column, "%v; accepted is a cell that is quoted as a whole, with quotes doubled", bad.Err)
 		return
 	}
-	if len(cells) != 3 {
-		at := cells[len(cells)-1].column
-		if len(cells) > 3 {
-			at = cells[3].column
-		}
-		p.mistake(number, at, "%d columns; accepted are %s", len(cells), columns)
+	cells := make([]cell, len(fields))
+	for i, text := range fields {
+		_, column := r.FieldPos(i)
+		cells[i] = cell{strings.TrimSpace(text), column}
+	}
+	if n := len(cells); n != 3 {
+		p.mistake(number, cells[min(n-1, 3)].column, "%d columns; accepted are %s", n, columns)
 		return
 	}
 	p.row(number, cells)
+}
+
+// cell is one cell of a row and the column of its first byte, from 1.
+type cell struct {
+	text   string
+	column int
 }
 
 // row adds a row of three cells.
