@@ -238,7 +238,7 @@ var (
 	})
 	Processes = define(Metric{
 		Name:   "accel_processes",
-		Help:   "Processes with a context on the device.",
+		Help:   "Processes with a context on the device. Absent while the device is in use and NVML lists none because the exporter is outside the host's PID namespace.",
 		Kind:   Gauge,
 		Labels: []string{"type"},
 		Values: []string{"type: compute, graphics, mps"},

@@ -10,7 +10,7 @@ func exporter(v *values) board {
 		events:    []event{alerts(`alertname=~"Accel[A-Z].*",` + inPool)},
 		rows: []row{
 			{title: "Does it see everything?", panels: e.now()},
-			{title: "What is missing", panels: []panel{e.sources(), e.down(), e.rejected()}},
+			{title: "What is missing", panels: []panel{e.sources(), e.down(), e.rejected(), e.refused()}},
 			{title: "Sources", panels: e.rounds()},
 			{title: "Pods", panels: e.pods()},
 			{title: "Rules and alerts from the node", folded: true, panels: e.rules()},
@@ -84,6 +84,15 @@ func (e exporters) down() panel {
 		about:   "Devices that did not answer in their source's last round, and why.",
 		queries: []query{{expr: keep(host(named(inPool, `max by (`+target+`, device, reason) (accel_device_up{`+inPool+`} == 0)`)), "host, name, device, reason")}},
 		columns: []column{nodeColumn, nameColumn, {of: "reason", title: "Reason"}, idColumn, {of: "A", title: "Answers", hidden: true}},
+	})
+}
+
+func (e exporters) refused() panel {
+	return whole(panel{
+		kind: listing, title: "Refused calls", unit: "none", empty: "The driver refuses no call",
+		about:   "Calls that the driver refuses for a device, mostly for lack of a privilege. The log and docs/privileges.md name what is missing and what permits it.",
+		queries: []query{{expr: keep(host(named(inPool, `max by (`+target+`, device, call, code) (accel_device_call_refused{`+inPool+`})`)), "host, name, device, call, code")}},
+		columns: []column{nodeColumn, nameColumn, {of: "call", title: "Call"}, {of: "code", title: "Code"}, idColumn, {of: "A", title: "Refused", hidden: true}},
 	})
 }
 

@@ -138,6 +138,27 @@ func TestGPUGone(t *testing.T) {
 	n.until(`^accel_device_up\{device="`+gpu+`",reason=""\} 1$`, `^accel_power_watts\{device="`+gpu)
 }
 
+// TestBoundLater runs in a container without privileges, where a GPU is unbound
+// from the driver and bound again. Refusals make no round partial. The worker
+// restarts, because its library does not list that GPU, and counters continue.
+func TestBoundLater(t *testing.T) {
+	t.Parallel()
+	n := start(t, "h100-unprivileged", nil)
+	page := n.until(`^accel_device_call_refused\{call="nvmlDeviceGetMemoryInfo_v2",code="no_permission",device="GPU-`, eventsWatched)
+	gpu := device(t, page, "1")
+	if !strings.Contains(page, `accel_source_rounds_total{outcome="partial",source="nvidia"} 0`+"\n") {
+		t.Error("a round was partial")
+	}
+	n.log.await(regexp.MustCompile(`Driver refuses a call.*call=nvmlDeviceGetMemoryInfo_v2.*nvidia\.migMonitor`))
+	n.sim("inject", "xid", "31", "1")
+	n.until(`^accel_gpu_xid_errors_total\{device="` + gpu + `",xid="31"\} 1$`)
+	n.sim("inject", "gone", "1")
+	n.until(`^accel_device_up\{device="` + gpu + `",reason="lost"\} 0$`)
+	n.sim("inject", "return", "1")
+	n.log.await(regexp.MustCompile(`Source fails.*driver_reloaded.*was bound to the driver later`))
+	n.until(`^accel_device_up\{device="`+gpu+`",reason=""\} 1$`, `^accel_gpu_xid_errors_total\{device="`+gpu+`",xid="31"\} 1$`, `^accel_source_up\{reason="",source="nvidia"\} 1$`)
+}
+
 // TestMIGReshape repartitions a GPU while the exporter runs.
 func TestMIGReshape(t *testing.T) {
 	t.Parallel()
