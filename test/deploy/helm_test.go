@@ -147,6 +147,8 @@ func TestNotes(t *testing.T) {
 		"":                                 "pod-security.kubernetes.io/enforce=privileged",
 		"--set=podResources.enabled=false": "Devices are not mapped to pods",
 		"--set=kernelLog.mode=device":      "The container is privileged: kernelLog.mode=device",
+		"--set=kernelLog.mode=none":        "The kernel log is not read: kernelLog.mode is none.",
+		"--set=pcie.enabled=true":          "The kernel log is not read: kernelLog.mode is auto, and the container is not privileged for another reason",
 		"--set=processes.enabled=true":     "For its name enable podMetadata.enabled or processes.podLogs",
 		"--set=" + remediatorOn:            "http://x-accel-exporter-remediator.n:19401/webhook",
 	} {

@@ -122,6 +122,19 @@ func TestEveryPod(t *testing.T) {
 	}
 }
 
+// TestKernelLog: by default the kernel log is read where the container is privileged
+// for another reason, and only there.
+func TestKernelLog(t *testing.T) {
+	for _, name := range cases(t) {
+		c := podSpec(t, objects(t, name)).Containers[0]
+		could := c.SecurityContext.Privileged != nil && *c.SecurityContext.Privileged
+		file := slices.ContainsFunc(c.Args, func(a string) bool { return strings.HasPrefix(a, "--kernel-log.") })
+		if reads := !slices.Contains(c.Args, "--no-collector.kernellog"); reads != (could || file) {
+			t.Errorf("%s: privileged %t, reads the kernel log: %t", name, could, reads)
+		}
+	}
+}
+
 // TestMIGMonitor: the variable by which NVIDIA's runtime gives the capability to
 // monitor MIG comes with SYS_ADMIN, without which the runtime starts no such
 // container, and the notes name what is missing without it.

@@ -44,6 +44,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- if or (eq .Values.kernelLog.mode "device") (and .Values.nvidia.enabled (eq .Values.nvidia.access "driver-root")) }}true{{ end }}
 {{- end }}
 
+{{/* The mode of the kernel log that auto stands for: a container that is privileged
+for another reason reads it without a further privilege. */}}
+{{- define "accel-exporter.kernelLog" -}}
+{{- if ne .Values.kernelLog.mode "auto" }}{{ .Values.kernelLog.mode }}{{ else if include "accel-exporter.privileged" . }}device{{ else }}none{{ end }}
+{{- end }}
+
 {{- define "accel-exporter.root" -}}
 {{- if or .Values.podResources.enabled .Values.fpga.transactions (include "accel-exporter.privileged" .) }}true{{ end }}
 {{- end }}

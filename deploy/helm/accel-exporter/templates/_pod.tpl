@@ -58,7 +58,7 @@
 {{- if .deviceFiles }}
 - --path.devfs=/host/dev
 {{- end }}
-{{- if eq .kernelLog.mode "none" }}
+{{- if eq (include "accel-exporter.kernelLog" $) "none" }}
 - --no-collector.kernellog
 {{- else if eq .kernelLog.mode "file" }}
 - {{ printf "--kernel-log.fallback=/host/kernel-log/%s" .kernelLog.file | quote }}
