@@ -29,7 +29,7 @@ export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 # Tests and programs share the compiled dependencies.
 export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
 
-.PHONY: all build build-nocgo build-remediator sim dist dist-exporter dist-remediator deb image image-remediator engine run demo test test-kubelet test-apiserver test-hpa test-dcgm test-traces test-remediator remediator-figures golden bench bench-compare fuzz lint vet fmt fmt-check generate dashboards generate-check test-rules test-deploy chart helm test-differential test-tools test-dashboards pint fleet-cost incidents compare check clean help
+.PHONY: all build build-nocgo build-remediator sim dist dist-exporter dist-remediator deb image image-remediator engine run demo test test-kubelet test-apiserver test-hpa test-dcgm nvml-constants test-traces test-remediator remediator-figures golden bench bench-compare fuzz lint vet fmt fmt-check generate dashboards generate-check test-rules test-deploy chart helm test-differential test-tools test-dashboards pint fleet-cost incidents compare check clean help
 
 all: check build ## check and build
 
@@ -117,6 +117,9 @@ test-hpa: build ## a HorizontalPodAutoscaler on simulated GPUs, with all other p
 
 test-dcgm: sim ## the simulated libdcgm through NVIDIA's bindings, compared with the simulated NVML
 	go -C test test -count=1 ./dcgm/...
+
+nvml-constants: ## compare the constants of nvml.h between releases; a test reads the result
+	go -C test run ./nvml $(CURDIR)/collector/nvidia/testdata/nvml-constants.tsv
 
 test-traces: ## spans sent to a receiver of the OpenTelemetry Collector
 	go -C test test -count=1 ./traces

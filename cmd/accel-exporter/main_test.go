@@ -116,7 +116,7 @@ func accelSim(t testing.TB, state string, args ...string) string {
 	return string(out)
 }
 
-// compile creates a node from a scenario without starting an exporter. It
+// compile creates a node from a scenario, a name or an absolute path, without starting an exporter. It
 // returns the state file and the exporter's flags for this node.
 func compile(t testing.TB, scenario string, flags ...string) (state string, args []string) {
 	t.Helper()
@@ -126,8 +126,11 @@ func compile(t testing.TB, scenario string, flags ...string) (state string, args
 	if err := os.Symlink(filepath.Join(simulator(t), "libnvidia-ml.so.1"), library); err != nil {
 		t.Fatal(err)
 	}
+	if !filepath.IsAbs(scenario) {
+		scenario = "../../fixtures/scenarios/" + scenario + ".yaml"
+	}
 	out := accelSim(t, state, append([]string{
-		"compile", "--flags", "--scenario=../../fixtures/scenarios/" + scenario + ".yaml",
+		"compile", "--flags", "--scenario=" + scenario,
 		"--state=" + state, "--library=" + library,
 	}, flags...)...)
 	return state, strings.Fields(out)

@@ -16,6 +16,7 @@ var callFieldValues = function("nvmlDeviceGetFieldValues")
 
 // field is one entry of nvmlDeviceGetFieldValues.
 type field struct {
+	// id is that of nvml.h; numbering has the driver's.
 	id uint32
 	// scope is the field's scopeId: the link number for fields of one link.
 	scope  uint32
@@ -45,6 +46,7 @@ var fieldNames = func() (names [lastField]string) {
 // batch is a set of fields read together. Fields that the GPU does not
 // support are not read again.
 type batch struct {
+	ids    numbering
 	fields []field
 	values []nvml.FieldValue
 	// waiting are the fields that the driver refuses, until they are due again.
@@ -53,15 +55,21 @@ type batch struct {
 	off bool
 }
 
-func newBatch(fields []field) *batch {
-	b := &batch{}
+// newBatch is for fields that every release knows by the same id.
+func newBatch(fields []field) *batch { return numbering580.batch(fields) }
+
+func (n numbering) batch(fields []field) *batch {
+	b := &batch{ids: n}
 	b.add(fields...)
 	return b
 }
 
+// add leaves out the fields that have no id in the batch's numbering.
 func (b *batch) add(fields ...field) {
 	for _, f := range fields {
-		b.fields, b.values = append(b.fields, f), append(b.values, nvml.FieldValue{FieldId: f.id, ScopeId: f.scope})
+		if id, ok := b.ids.id(f.id); ok {
+			b.fields, b.values = append(b.fields, f), append(b.values, nvml.FieldValue{FieldId: id, ScopeId: f.scope})
+		}
 	}
 }
 
@@ -120,10 +128,12 @@ func (b *batch) take(g *gpu, d *collector.Device, i int, refused func(f field)) 
 		b.waiting = append(b.waiting, *f)
 		return false
 	}
-	g.missed(fieldNames[f.id], ret)
 	if !permanent(ret) && ret != nvml.ERROR_INVALID_ARGUMENT {
+		g.missed(fieldNames[f.id], ret)
 		return true
 	}
+	// An older driver does not know the field. The round is whole without it.
+	g.count(fieldNames[f.id], ret)
 	if refused != nil {
 		refused(*f)
 	}

@@ -51,6 +51,8 @@ type library struct {
 	foreign bool
 	// times, which may be nil, measures the calls.
 	times *callTimes
+	// fieldIDs is that of the driver, which is the same until the worker ends.
+	fieldIDs numbering
 }
 
 // load opens the named library, or the first of the usual places. The absence

@@ -91,10 +91,10 @@ func (g *gpu) followMIG(d *collector.Device, slow bool) {
 // forgetAnswers makes the next round repeat every call.
 func (g *gpu) forgetAnswers() {
 	g.forget()
-	g.fast, g.seldom = newBatch(fastFields), newBatch(slowFields)
+	g.fast, g.seldom = g.lib.fieldIDs.batch(fastFields), g.lib.fieldIDs.batch(slowFields)
 	g.paced = make([]pace, len(pacedFields))
 	for i := range g.paced {
-		g.paced[i] = pace{batch: newBatch(pacedFields[i].fields)}
+		g.paced[i] = pace{batch: g.lib.fieldIDs.batch(pacedFields[i].fields)}
 	}
 	g.thermalAsked, g.thermal, g.links = false, thermal{}, links{}
 	g.c2c = c2c{}

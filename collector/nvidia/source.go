@@ -136,7 +136,12 @@ func (s *Source) openLibrary() error {
 		lib.sysfs, lib.foreign = s.options.Sysfs, foreignPIDs(s.options.Procfs)
 		s.system = newSystem(lib, s.options.SlowInterval)
 	}
-	return s.lib.init(&s.system.asker)
+	if err := s.lib.init(&s.system.asker); err != nil {
+		return err
+	}
+	version, _ := ask(&s.system.asker, callDriverVersion, s.lib.api.SystemGetDriverVersion)
+	s.lib.fieldIDs = numberingOf(version)
+	return nil
 }
 
 // lateCalls are the error counts of an initialization that has returned.

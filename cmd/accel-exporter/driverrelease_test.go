@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// everyBoard is a node with every board, and distinct values in all fields that
+// NVIDIA has renumbered. The simulated library answers by the numbering of the
+// driver's version.
+func everyBoard(t *testing.T, version string) (scenario string, boards int) {
+	t.Helper()
+	files, err := filepath.Glob("../../fixtures/boards/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no boards: %v", err)
+	}
+	text := fmt.Sprintf("description: every board\ndriver: {version: %q}\ngpus:\n", version)
+	for _, f := range files {
+		text += fmt.Sprintf("  - board: %s\n    values:\n", strings.TrimSuffix(filepath.Base(f), ".yaml"))
+		for i, v := range []int{1, 2, 0, 999, 400, 90, 0, 97, 5, 60, 1, 1, 3, 4, 50, 7, 8, 9} {
+			text += fmt.Sprintf("      field.%d: %d\n", 251+i, v)
+		}
+		text += "      throttle.sw_thermal.ns: 7e9\n      throttle.hw_thermal.ns: 8e9\n      throttle.hw_power_brake.ns: 9e9\n      policy.thermal.ns: 15e9\n"
+		text += "      field.272: 11\n      field.273: 12\n"
+	}
+	scenario = filepath.Join(t.TempDir(), "every-board.yaml")
+	if err := os.WriteFile(scenario, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return scenario, len(files)
+}
+
+// TestDriverReleases checks that no board has a value of another field, whatever
+// the driver's numbering of fields is: what can be known is right, the rest is
+// absent, and no GPU is degraded by it.
+func TestDriverReleases(t *testing.T) {
+	t.Parallel()
+	for version, known := range map[string]bool{
+		"470.256.02": false, "525.147.05": false, "535.161.08": false, "545.29.06": false, "550.54.15": false, "560.35.05": false, "570.148.08": false,
+		"575.57.08": true, "580.65.06": true, "580.76.05": false, "580.82.07": true, "580.159.03": true, "590.48.01": true, "595.91.07": true, "unknown": false,
+	} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			scenario, boards := everyBoard(t, version)
+			page := settle(start(t, scenario, []string{"--frozen=600"}))
+			count := func(want int, pattern string) {
+				t.Helper()
+				if found := regexp.MustCompile(`(?m)^`+pattern+`$`).FindAllString(page, -1); len(found) != want {
+					t.Errorf("%d series, want %d: %s\n%s", len(found), want, pattern, strings.Join(found, "\n"))
+				}
+			}
+			with, without := 0, boards
+			if known {
+				with, without = boards, 0
+			}
+			throttled := `accel_throttle_seconds_total\{.*reason="%s"\} %s`
+			count(with, fmt.Sprintf(throttled, "sw_thermal", "7"))
+			count(with, fmt.Sprintf(throttled, "hw_thermal", "8"))
+			count(with, fmt.Sprintf(throttled, "hw_power_brake", "9"))
+			count(without, fmt.Sprintf(throttled, "thermal", "15"))
+			count(3*with+without, fmt.Sprintf(throttled, "(thermal|.*_thermal|hw_power_brake)", ".*"))
+			count(with, `accel_gpu_power_smoothing_lifetime_ratio\{.*\} 0.97`)
+			count(with, `accel_gpu_power_smoothing_lifetime_ratio\{.*`)
+			count(boards, `accel_device_health\{.*state="healthy"\} 1`)
+			count(0, `accel_device_health_reason\{.*\} 1`)
+		})
+	}
+}

@@ -1,0 +1,65 @@
+//go:build linux && cgo
+
+package nvidia
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// numbering is what a driver means by the field ids 251 to 273. NVIDIA changed
+// them within R580 without a change of the API's version.
+type numbering int
+
+const (
+	// numberingNone: these fields are not read.
+	numberingNone numbering = iota
+	// numbering575 is that of R575 and of R580 up to 580.65.
+	numbering575
+	// numbering580 is that of nvml.h from CUDA 13.0 update 1 on.
+	numbering580
+)
+
+// The fields that have moved, by their ids in numbering580: power smoothing, then
+// the time spent throttled and the power balancing.
+const (
+	firstMoved     = nvml.FI_PWR_SMOOTHING_ENABLED
+	firstThrottled = nvml.FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN
+	lastMoved      = nvml.FI_DEV_POWER_SYNC_BALANCING_AF
+)
+
+// numberingOf returns the numbering of a driver by its version. R570 has none of
+// the fields of throttling: it knows power smoothing by ids that are not
+// published. Which release between 580.65 and 580.82 changed is not known.
+func numberingOf(version string) numbering {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 2 {
+		return numberingNone
+	}
+	branch, err := strconv.ParseUint(parts[0], 10, 16)
+	release, err2 := strconv.ParseUint(parts[1], 10, 16)
+	switch {
+	case err != nil || err2 != nil || branch < 575:
+		return numberingNone
+	case branch < 580 || branch == 580 && release <= 65:
+		return numbering575
+	case branch > 580 || release >= 82:
+		return numbering580
+	}
+	return numberingNone
+}
+
+// id returns the driver's id of the field that numbering580 calls id.
+func (n numbering) id(id uint32) (uint32, bool) {
+	switch {
+	case id < firstMoved || id > lastMoved || n == numbering580:
+		return id, true
+	case n == numberingNone:
+		return 0, false
+	case id >= firstThrottled:
+		return id - (firstThrottled - firstMoved), true
+	}
+	return id + (lastMoved - firstThrottled + 1), true
+}
