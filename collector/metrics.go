@@ -341,8 +341,8 @@ var (
 		Help:   "Time during which the clocks were reduced for the reason, since the driver was loaded.",
 		Kind:   Counter,
 		Labels: []string{"reason"},
-		Values: []string{"reason: sw_power_cap, sync_boost, sw_thermal, hw_thermal, hw_power_brake, board_limit, reliability, below_app_clocks and below_base_clocks (for any reason); on drivers without those fields, and from DCGM, thermal for both thermal ones"},
-		From:   []string{"NVML fields 74, 76, 77, 79 to 81, 269, 270, 271; field 75 on older drivers (ns)", "DCGM fields 240 to 242 (ns), where NVML is not read"},
+		Values: []string{"reason: sw_power_cap, sync_boost, sw_thermal, hw_thermal, hw_power_brake, board_limit, reliability, below_app_clocks and below_base_clocks (for any reason); on drivers of which the ids of those fields are not known, and from DCGM, thermal for both thermal ones"},
+		From:   []string{"NVML fields 74, 76, 77, 79 to 81, 269, 270, 271 (ns); the last three are 251, 252, 253 from driver 575 to 580.65, and field 75 on drivers before and between", "DCGM fields 240 to 242 (ns), where NVML is not read"},
 	})
 
 	PCIeGeneration = define(Metric{
@@ -377,15 +377,15 @@ var (
 	})
 	PCIeTransmit = define(Metric{
 		Name: "accel_pcie_transmit_bytes_total",
-		Help: "Bytes sent by the device over PCIe. The driver's own counter, which restarts when the driver is loaded or the counter wraps.",
+		Help: "Bytes sent by the device over PCIe. Of a GPU, the sum of its rate over time since the exporter opened the driver's library; of a card, the driver's counter.",
 		Kind: Counter,
-		From: []string{"NVML field 197", "XRT channel_stat_raw: DMA through the driver"},
+		From: []string{"NVML GPM metric 20 (MiB/s), summed over time", "XRT channel_stat_raw: DMA through the driver"},
 	})
 	PCIeReceive = define(Metric{
 		Name: "accel_pcie_receive_bytes_total",
-		Help: "Bytes received by the device over PCIe. The driver's own counter, which restarts when the driver is loaded or the counter wraps.",
+		Help: "Bytes received by the device over PCIe. Of a GPU, the sum of its rate over time since the exporter opened the driver's library; of a card, the driver's counter.",
 		Kind: Counter,
-		From: []string{"NVML field 198", "XRT channel_stat_raw: DMA through the driver"},
+		From: []string{"NVML GPM metric 21 (MiB/s), summed over time", "XRT channel_stat_raw: DMA through the driver"},
 	})
 	PCIeReplays = define(Metric{
 		Name: "accel_pcie_replays_total",
@@ -403,13 +403,13 @@ var (
 	})
 	PCIeTransmitRate = define(Metric{
 		Name: "accel_pcie_transmit_bytes_per_second",
-		Help: "PCIe send rate, averaged over the time since the previous sample. Also on MIG instances, where no counter exists.",
+		Help: "PCIe send rate, averaged over the time since the previous sample.",
 		Kind: Gauge,
 		From: []string{"NVML GPM metric 20 (MiB/s)", "DCGM field 1009 (bytes/s), where NVML gives none"},
 	})
 	PCIeReceiveRate = define(Metric{
 		Name: "accel_pcie_receive_bytes_per_second",
-		Help: "PCIe receive rate, averaged over the time since the previous sample. Also on MIG instances, where no counter exists.",
+		Help: "PCIe receive rate, averaged over the time since the previous sample.",
 		Kind: Gauge,
 		From: []string{"NVML GPM metric 21 (MiB/s)", "DCGM field 1010 (bytes/s), where NVML gives none"},
 	})

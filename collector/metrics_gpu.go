@@ -40,7 +40,7 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"action"},
 		Range:  boolean,
-		Values: []string{"action: none, reset, reboot, drain_p2p, drain_and_reset, recover_imex_domain"},
+		Values: []string{"action: none, reset, reboot, drain_p2p, drain_and_reset, recover_imex_domain; other for a value that this version does not know, present only then"},
 		From:   []string{"NVML field 230"},
 	})
 	RepairPending = define(Metric{
@@ -65,7 +65,7 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"mode"},
 		Range:  boolean,
-		Values: []string{"mode: default, prohibited, exclusive_process"},
+		Values: []string{"mode: default, prohibited, exclusive_process; other for a value that this version does not know, present only then"},
 		From:   []string{"NVML nvmlDeviceGetComputeMode"},
 	})
 	PersistenceMode = define(Metric{
@@ -416,7 +416,7 @@ var (
 		Help:  "Life left in the power-smoothing circuit, 0 to 1.",
 		Kind:  Gauge,
 		Range: ratio,
-		From:  []string{"NVML field 258 (percent)"},
+		From:  []string{"NVML field 258 (percent); 263 from driver 575 to 580.65"},
 	})
 )
 

@@ -18,7 +18,7 @@ import (
 var (
 	kernelAddress = regexp.MustCompile(`^([0-9a-f]{4}|[1-9a-f][0-9a-f]{4,7}):[0-9a-f]{2}:[01][0-9a-f]\.[0-7]$`)
 	aerSub        = regexp.MustCompile(`^(corrected|nonfatal|fatal)/[A-Za-z_]+$`)
-	actions       = []string{"", "none", "reset", "reboot", "drain_p2p", "drain_and_reset", "recover_imex_domain"}
+	actions       = []string{"", "none", "reset", "reboot", "drain_p2p", "drain_and_reset", "recover_imex_domain", "other"}
 )
 
 // invented returns the parts of an event that no log can contain.

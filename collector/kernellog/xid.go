@@ -74,7 +74,8 @@ func place(text []byte) string {
 }
 
 // recoveryAction parses "… changed from 0x0 (None) to 0x1 (GPU Reset
-// Required)". It returns "" for an unknown number.
+// Required)". It returns "" where
+// there is no number.
 func recoveryAction(rest []byte) string {
 	_, tail, ok := cutLast(rest, changedTo)
 	if !ok {
@@ -85,8 +86,11 @@ func recoveryAction(rest []byte) string {
 		return ""
 	}
 	n, digits, _ := hexadecimal(to, 8)
-	if digits == 0 || n >= uint64(len(recoveryActions)) {
+	if digits == 0 {
 		return ""
+	}
+	if n >= uint64(len(recoveryActions)) {
+		return "other"
 	}
 	return recoveryActions[n]
 }

@@ -75,7 +75,18 @@ func uuidOf(b [16]uint8) string {
 func fieldNumber(valueType uint32, raw [8]byte, signed bool) (v float64, reason string) {
 	bits := binary.NativeEndian.Uint64(raw[:])
 	bits32 := binary.NativeEndian.Uint32(raw[:])
-	switch nvml.ValueType(valueType) {
+	kind := nvml.ValueType(valueType)
+	if kind == nvml.VALUE_TYPE_DOUBLE {
+		if v := math.Float64frombits(bits); v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return v, ""
+		}
+		// Some drivers (R545) declare the integer of field 82 as a double. Read as
+		// one, it is too small for a reading.
+		if bits == uint64(bits32) {
+			kind = nvml.VALUE_TYPE_UNSIGNED_INT
+		}
+	}
+	switch kind {
 	case nvml.VALUE_TYPE_UNSIGNED_INT:
 		if signed {
 			// Some drivers use this type for signed fields.
@@ -122,9 +133,15 @@ func signedNumber(v, notAvailable int64) (float64, string) {
 	return float64(v), ""
 }
 
+// noErrors is the bit error ratio of a link without errors.
+const noErrors = 0xfff
+
 // bitErrorRatio decodes fields 220 and 222: bits 0 to 7 are the negative
 // exponent of ten, bits 8 to 11 the mantissa.
 func bitErrorRatio(v uint64) float64 {
+	if v&0xfff == noErrors {
+		return 0
+	}
 	return float64(v>>8&0xf) * math.Pow10(-int(v&0xff))
 }
 

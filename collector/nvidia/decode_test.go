@@ -40,7 +40,11 @@ func TestFieldNumber(t *testing.T) {
 		{"offset in an unsigned type", nvml.VALUE_TYPE_UNSIGNED_INT, 0xffff_fff8, true, -8, ""},
 		{"count of -1", nvml.VALUE_TYPE_SIGNED_INT, 0xffff_ffff, false, 0, collector.RejectSentinel},
 		{"count of -1, long", nvml.VALUE_TYPE_SIGNED_LONG_LONG, math.MaxUint64, false, 0, collector.RejectSentinel},
-		{"double", nvml.VALUE_TYPE_DOUBLE, math.Float64bits(1), false, 0, collector.RejectType},
+		{"double", nvml.VALUE_TYPE_DOUBLE, math.Float64bits(45), false, 45, ""},
+		{"integer declared as a double", nvml.VALUE_TYPE_DOUBLE, 45, false, 45, ""},
+		{"not available, declared as a double", nvml.VALUE_TYPE_DOUBLE, math.MaxUint32, false, 0, collector.RejectSentinel},
+		{"fraction", nvml.VALUE_TYPE_DOUBLE, math.Float64bits(0.1), false, 0, collector.RejectType},
+		{"no number", nvml.VALUE_TYPE_DOUBLE, math.Float64bits(math.NaN()), false, 0, collector.RejectType},
 		{"no type", nvml.VALUE_TYPE_COUNT, 1, false, 0, collector.RejectType},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -95,6 +99,7 @@ func TestBitErrorRatio(t *testing.T) {
 		0x10f: 1e-15, 0x50c: 5e-12,
 		0xf06: 15e-6,
 		0xffe: 15e-254,
+		0xfff: 0,
 	} {
 		if got := bitErrorRatio(bits); math.Abs(got-want) > want*1e-12 {
 			t.Errorf("%#x = %g, want %g", bits, got, want)

@@ -3,6 +3,7 @@
 package nvidia
 
 import (
+	"math"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -40,8 +41,6 @@ var fastFields = []field{
 	plain(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN, collector.ThrottleSeconds, nano, "hw_thermal"),
 	plain(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN, collector.ThrottleSeconds, nano, "hw_power_brake"),
 
-	plain(nvml.FI_DEV_PCIE_COUNT_TX_BYTES, collector.PCIeTransmit, one),
-	plain(nvml.FI_DEV_PCIE_COUNT_RX_BYTES, collector.PCIeReceive, one),
 	plain(nvml.FI_DEV_PCIE_REPLAY_COUNTER, collector.PCIeReplays, one),
 	plain(nvml.FI_DEV_PCIE_REPLAY_ROLLOVER_COUNTER, collector.PCIeErrors, one, "replay_rollover"),
 	plain(nvml.FI_DEV_PCIE_L0_TO_RECOVERY_COUNTER, collector.PCIeErrors, one, "l0_to_recovery"),
@@ -113,15 +112,20 @@ func marginField(id uint32, limit int) field {
 	}}
 }
 
-// recoveryActions are the values of field 230, in order.
+// recoveryActions are the values of field 230, in order. R615 has more.
 var recoveryActions = [...][]string{{"none"}, {"reset"}, {"reboot"}, {"drain_p2p"}, {"drain_and_reset"}, {"recover_imex_domain"}}
 
 func setRecoveryAction(_ *gpu, d *collector.Device, v float64) {
-	if v < 0 || v >= float64(len(recoveryActions)) {
-		d.Reject(collector.RecoveryAction, collector.RejectRange)
+	if v < 0 || v >= math.MaxUint8 {
+		d.Reject(collector.RecoveryAction, collector.RejectRange) // no enumeration
 		return
 	}
+	known := false
 	for i, labels := range recoveryActions {
-		d.SetBool(collector.RecoveryAction, i == int(v), labels...)
+		known = known || v == float64(i)
+		d.SetBool(collector.RecoveryAction, v == float64(i), labels...)
+	}
+	if !known {
+		d.Set(collector.RecoveryAction, 1, labelOther...)
 	}
 }

@@ -30,10 +30,18 @@ type gpmMetric struct {
 	metric *collector.Metric
 	unit   unit
 	labels []string
+	// total, which may be nil, is the sum of a rate over time.
+	total *collector.Metric
+	sum   float64
 }
 
 func gpmOf(id nvml.GpmMetricId, m *collector.Metric, u unit, labels ...string) gpmMetric {
 	return gpmMetric{id: id, name: "gpm_metric_" + strconv.Itoa(int(id)), metric: m, unit: u, labels: labels}
+}
+
+func (m gpmMetric) summed(total *collector.Metric) gpmMetric {
+	m.total = total
+	return m
 }
 
 // of converts a value. A mean over two samples may slightly exceed the whole;
@@ -58,8 +66,8 @@ var gpmMetrics = []gpmMetric{
 	gpmOf(nvml.GPM_METRIC_FP64_UTIL, collector.ActivityRatio, percent, "fp64"),
 	gpmOf(nvml.GPM_METRIC_FP32_UTIL, collector.ActivityRatio, percent, "fp32"),
 	gpmOf(nvml.GPM_METRIC_FP16_UTIL, collector.ActivityRatio, percent, "fp16"),
-	gpmOf(nvml.GPM_METRIC_PCIE_TX_PER_SEC, collector.PCIeTransmitRate, mebibyte),
-	gpmOf(nvml.GPM_METRIC_PCIE_RX_PER_SEC, collector.PCIeReceiveRate, mebibyte),
+	gpmOf(nvml.GPM_METRIC_PCIE_TX_PER_SEC, collector.PCIeTransmitRate, mebibyte).summed(collector.PCIeTransmit),
+	gpmOf(nvml.GPM_METRIC_PCIE_RX_PER_SEC, collector.PCIeReceiveRate, mebibyte).summed(collector.PCIeReceive),
 	gpmOf(nvml.GPM_METRIC_NVLINK_TOTAL_TX_PER_SEC, collector.NVLinkTransmitRate, mebibyte),
 	gpmOf(nvml.GPM_METRIC_NVLINK_TOTAL_RX_PER_SEC, collector.NVLinkReceiveRate, mebibyte),
 }
@@ -123,7 +131,7 @@ func (p *gpm) read(g *gpu, a *asker, d *collector.Device, now time.Time, gi int)
 	} else {
 		ok = do(a, callGPMMIGSample, func() nvml.Return { return sample.MigGet(g.handle, gi) })
 	}
-	first := p.taken.IsZero()
+	first, window := p.taken.IsZero(), now.Sub(p.taken)
 	if !ok {
 		p.drop()
 		return
@@ -139,11 +147,12 @@ func (p *gpm) read(g *gpu, a *asker, d *collector.Device, now time.Time, gi int)
 		q.values[i] = gpmValue{id: uint32(p.want[i].id), ret: uint32(nvml.ERROR_UNKNOWN)}
 	}
 	if do(a, callGPMMetrics, q.metricsGet) {
-		p.deliver(a, d, q)
+		p.deliver(a, d, q, window.Seconds())
 	}
 }
 
-func (p *gpm) deliver(a *asker, d *collector.Device, q *gpmQuery) {
+// deliver sets the means over the seconds of the window.
+func (p *gpm) deliver(a *asker, d *collector.Device, q *gpmQuery, seconds float64) {
 	kept := 0
 	for i := range p.want {
 		m, v := &p.want[i], &q.values[i]
@@ -151,6 +160,10 @@ func (p *gpm) deliver(a *asker, d *collector.Device, q *gpmQuery) {
 		case ret == nvml.SUCCESS:
 			// Set rejects NaN, the result of a window without cycles.
 			d.Set(m.metric, m.of(v.value), m.labels...)
+			if m.total != nil && v.value >= 0 {
+				m.sum += m.of(v.value) * seconds
+				d.Set(m.total, m.sum)
+			}
 		case permanent(ret) || ret == nvml.ERROR_INVALID_ARGUMENT:
 			a.missed(m.name, nvml.ERROR_NOT_SUPPORTED)
 			continue

@@ -62,7 +62,9 @@ func (g *gpu) readIdentity() bool {
 		d.PCI = pciAddress(pci)
 	}
 	if arch, ok := ask(a, callArchitecture, h.GetArchitecture); ok {
-		id.architecture = architectures[arch]
+		if id.architecture = architectures[arch]; id.architecture == "" && arch != nvml.DEVICE_ARCH_UNKNOWN {
+			id.architecture = "other"
+		}
 	}
 	if index, ok := ask(a, callIndex, h.GetIndex); ok {
 		id.index = strconv.Itoa(index)

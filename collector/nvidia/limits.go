@@ -91,8 +91,13 @@ var computeModes = [...]struct {
 func (g *gpu) readModes(d *collector.Device) {
 	a, h := &g.asker, g.handle
 	if mode, ok := ask(a, callComputeMode, h.GetComputeMode); ok {
+		known := false
 		for _, m := range computeModes {
+			known = known || mode == m.mode
 			d.SetBool(collector.ComputeMode, mode == m.mode, m.labels...)
+		}
+		if !known {
+			d.Set(collector.ComputeMode, 1, labelOther...)
 		}
 	}
 	if mode, ok := ask(a, callPersistence, h.GetPersistenceMode); ok {

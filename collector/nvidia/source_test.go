@@ -5,6 +5,7 @@ package nvidia
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -234,6 +235,59 @@ func TestGarbage(t *testing.T) {
 			absent(s, d, collector.PCIeWidth)
 			absent(s, d, collector.FabricState)
 			r, _ = s.sample(10 * time.Second)
+		}
+	})
+}
+
+// A value that is newer than this program is other; the rest of the state set
+// stays.
+func TestNewerValues(t *testing.T) {
+	inChild(t, "b200-8", [][]string{{"set", "recovery_action", "7", "0"}, {"set", "compute_mode", "9", "0"}, {"set", "architecture", "99", "0"}}, func(s *sampling) {
+		d := gpus(s.round())[0]
+		want(s, d, 1, collector.RecoveryAction, "other")
+		want(s, d, 0, collector.RecoveryAction, "none")
+		want(s, d, 1, collector.ComputeMode, "other")
+		want(s, d, 0, collector.ComputeMode, "default")
+		want(s, d, 1, collector.DeviceInfo, "gpu", "nvidia", "NVIDIA B200", "other")
+		want(s, d, 0, collector.NVLinkBER, "0", "effective")
+		if len(d.Rejects) > 0 {
+			s.Errorf("rejects: %v", d.Rejects)
+		}
+	})
+}
+
+// R545 declares the memory temperature as a double and fills in the integer.
+func TestIntegerDeclaredAsDouble(t *testing.T) {
+	inChild(t, "h100-8", [][]string{{"driver-reload", "--driver=545.29.06"}, {"set", "temperature.memory", "61", "0"}}, func(s *sampling) {
+		want(s, gpus(s.round())[0], 61, collector.TemperatureCelsius, "memory")
+	})
+}
+
+// PCIe totals are the sum of the rates over time. The driver's own counters wrap
+// several times a second at these rates.
+func TestPCIeTotals(t *testing.T) {
+	inChild(t, "h100-8", [][]string{{"set", "model.pcie_tx_bytes_per_second", "2e10", "0"}}, func(s *sampling) {
+		var at time.Time
+		var total, sum float64
+		for range 8 {
+			s.until("the next rate", func(r collector.Round, _ error) bool {
+				d := gpus(r)[0]
+				rate, err := value(d, collector.PCIeTransmitRate)
+				if err != nil {
+					return false
+				}
+				v, err := value(d, collector.PCIeTransmit)
+				if at.IsZero() {
+					sum = v
+				} else {
+					sum += rate * d.Sampled.Sub(at).Seconds()
+				}
+				if err != nil || v <= total || math.Abs(v-sum) > 1 {
+					s.Errorf("total %v, %v; want %v, more than %v", v, err, sum, total)
+				}
+				total, at = v, d.Sampled
+				return true
+			})
 		}
 	})
 }

@@ -73,8 +73,11 @@ func (a *Action) UnmarshalText(text []byte) error {
 }
 
 // actionOf returns the recovery action that the driver calls text, unsetAction
-// if it is not one.
+// if it is not one, and Inspect if it is newer than this version.
 func actionOf(text string) Action {
+	if text == "other" {
+		return Inspect
+	}
 	a := Action(max(0, slices.Index(actions, text)))
 	if _, known := recoveryActions[a]; !known && a != NoAction {
 		return unsetAction
@@ -101,4 +104,5 @@ var recoveryActions = map[Action]struct {
 	DrainP2P:      {"recovery_action_drain_p2p", "the driver recommends to stop the traffic between GPUs, then reports the next action", Degraded},
 	DrainAndReset: {"recovery_action_drain_and_reset", "the driver recommends a reset once running work has finished", Degraded},
 	RecoverIMEX:   {"recovery_action_recover_imex_domain", "the driver recommends to recover the IMEX domain", Degraded},
+	Inspect:       {"recovery_action_other", "the driver recommends a recovery action that this version of the exporter does not know; nvidia-smi -q names it", Degraded},
 }

@@ -145,7 +145,11 @@ func (st *device) before(l *look) time.Time {
 // driverFinding returns the recovery action of the driver as a finding.
 func (st *device) driverFinding() (finding, bool) {
 	r, ok := recoveryActions[st.driver]
-	return finding{reason: r.code, severity: r.severity, action: st.driver, rank: rankDriver, since: st.driverSince, text: r.text}, ok
+	rank := uint8(rankDriver)
+	if st.driver == Inspect {
+		rank = rankReading // an unknown action does not take precedence over known ones
+	}
+	return finding{reason: r.code, severity: r.severity, action: st.driver, rank: rank, since: st.driverSince, text: r.text}, ok
 }
 
 // conditions appends the conditions that are true.

@@ -94,7 +94,14 @@ var cases = []history{
 		{after: minute, facts: facts(driver("drain_p2p")), want: "degraded drain_p2p recovery_action_drain_p2p"},
 		{after: minute, facts: facts(driver("drain_and_reset")), want: "degraded drain_and_reset recovery_action_drain_and_reset"},
 		{after: minute, facts: facts(driver("recover_imex_domain")), want: "degraded recover_imex_domain recovery_action_recover_imex_domain"},
+		{after: minute, facts: facts(driver("other")), want: "degraded inspect recovery_action_other"},
+		{after: minute, facts: facts(driver("other")), news: news(xid(79)), want: "failed reboot xid_79 recovery_action_other"},
+		{after: hour, facts: facts(driver("other")), want: "failed reboot xid_79 recovery_action_other"},
 		{after: minute, facts: facts(driver("none")), want: "healthy none"},
+	}},
+	{"a state of the fabric that is newer than this version", []step{
+		{facts: facts(set(collector.FabricState, 0, "completed"), set(collector.FabricState, 1, "other")), want: "healthy none"},
+		{after: hour, facts: facts(set(collector.FabricState, 0, "completed"), set(collector.FabricState, 1, "other")), want: "healthy none"},
 	}},
 	{"the recovery action is kept while the device does not answer", []step{
 		{facts: facts(driver("reset")), want: "failed reset recovery_action_reset"},
