@@ -16,6 +16,7 @@ import (
 const (
 	exitGarbage = "garbage"
 	exitHung    = "hung"
+	exitMemory  = "memory"
 )
 
 // child is a process that this one starts. It reads requests from its standard
@@ -128,11 +129,23 @@ func (c *child) dismiss(why error, patience time.Duration) bool {
 	return c.end(patience)
 }
 
-// replace kills a process that does not answer. It reports whether the process
-// has ended: one that waits in the kernel does not.
-func (c *child) replace() bool {
-	c.condemn(exitHung)
+// replace kills a process for the reason how. It reports whether the process has
+// ended: one that waits in the kernel does not.
+func (c *child) replace(how string) bool {
+	c.condemn(how)
 	return c.end(0)
+}
+
+// resident returns the resident memory of the process in bytes (proc_pid_statm(5)),
+// and false where procfs does not show it.
+func (c *child) resident() (uint64, bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", c.pid))
+	if err != nil {
+		return 0, false
+	}
+	var total, pages uint64
+	n, _ := fmt.Sscan(string(text), &total, &pages)
+	return pages * uint64(os.Getpagesize()), n == 2
 }
 
 // end closes the standard input, then kills the process. It reports whether the

@@ -137,8 +137,16 @@ var (
 		Kind:   Counter,
 		Scope:  PerNode,
 		Labels: []string{"source", "how"},
-		Values: []string{"how: exit_N, signal_NAME, garbage, hung"},
+		Values: []string{"how: exit_N, signal_NAME, garbage, hung, memory (above its budget)"},
 		From:   []string{"exporter"},
+	})
+	SourceMemory = define(Metric{
+		Name:   "accel_source_worker_resident_memory_bytes",
+		Help:   "Resident memory of the worker process of the source. A worker above its budget is replaced.",
+		Kind:   Gauge,
+		Scope:  PerNode,
+		Labels: []string{"source"},
+		From:   []string{"/proc/PID/statm of the worker"},
 	})
 	SourceRejected = define(Metric{
 		Name:   "accel_source_rejected_values_total",

@@ -29,7 +29,7 @@ const (
 // WorkerExit is the error of a worker that ended unexpectedly.
 type WorkerExit struct {
 	// How is the label how of accel_source_worker_exits_total: exit_N,
-	// signal_NAME, garbage, hung.
+	// signal_NAME, garbage, hung, memory.
 	How string
 	// Stderr is the last line of the worker's stderr: the dynamic linker names
 	// a missing symbol there.
@@ -55,6 +55,10 @@ func (e *WorkerExit) Is(target error) bool {
 // and garbage of the worker become errors of Sample; the worker is restarted with
 // back-off. Different goroutines may call Sample, Release, Attach and Close.
 type Process struct {
+	// Budget is the resident memory in bytes above which a worker is replaced,
+	// because its library leaks; 0 is no limit. Set it before the first Sample.
+	Budget uint64
+
 	name    string
 	command func() *exec.Cmd
 	emit    func(Event)
@@ -235,6 +239,13 @@ func (p *Process) answered(c *worker, a roundAnswer) (Round, error) {
 		p.retry(a.why)
 		return a.round, a.why
 	}
+	if used, known := c.resident(); known {
+		a.round.Node = append(a.round.Node, Reading{Metric: SourceMemory, Labels: []string{p.name}, Value: float64(used)})
+		if p.Budget > 0 && used > p.Budget {
+			c.replace(exitMemory)
+			return a.round, p.exited(c, nil)
+		}
+	}
 	switch stuck := len(a.round.Devices) > 0; {
 	case !silent(a):
 		p.failing, p.replaced = time.Time{}, false
@@ -265,7 +276,7 @@ func (p *Process) overdue(c *worker, err error) error {
 		return err
 	}
 	p.replaced = true
-	if !c.replace() {
+	if !c.replace(exitHung) {
 		// It waits in the kernel. A second worker would wait there too.
 		return fmt.Errorf("%w: worker %d does not end", err, c.pid)
 	}

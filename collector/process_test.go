@@ -322,6 +322,24 @@ func TestProcessStuck(t *testing.T) {
 	}
 }
 
+// TestProcessMemory: the memory of a worker is reported, and a worker above its
+// budget is replaced.
+func TestProcessMemory(t *testing.T) {
+	p, _ := newTestProcess(t, "good")
+	r, err := sample(t, p)
+	if err != nil || len(r.Node) != 1 || r.Node[0].Metric != SourceMemory || r.Node[0].Value < 1<<20 {
+		t.Fatalf("Sample: %+v, %v", r, err)
+	}
+	pid := p.PID()
+	p.Budget = 1
+	var exit *WorkerExit
+	if r, err := sample(t, p); len(r.Devices) != 1 || !errors.As(err, &exit) || exit.How != exitMemory || !gone(pid) {
+		t.Fatalf("Sample above the budget: %+v, %v; worker gone: %v", r, err, gone(pid))
+	}
+	p.Budget = 0
+	recovers(t, p)
+}
+
 // TestProcessLate: an answer that arrives after its Sample returned is not used
 // for the next Sample. Its call counts are added to the next round.
 func TestProcessLate(t *testing.T) {

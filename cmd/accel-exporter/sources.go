@@ -51,6 +51,9 @@ type sourceSpec struct {
 	// returns the source inside it. They are nil for a source without a worker.
 	args func(*sourceFlags, *config.Config) []string
 	work func(args []string, emit func(collector.Event)) (collector.Source, error)
+	// budget is the memory of a worker in bytes above which it is replaced: some
+	// five times what it uses on the largest nodes.
+	budget uint64
 	// leave: the worker closes its source before it ends, within leavePatience.
 	leave bool
 	// open returns a source that is read in this process: it reads files of the
@@ -74,7 +77,8 @@ var specs = []sourceSpec{
 			}
 			return args
 		},
-		work: workNVIDIA,
+		work:   workNVIDIA,
+		budget: 160 << 20,
 	},
 	{
 		name:    dcgm.Name,
@@ -83,6 +87,7 @@ var specs = []sourceSpec{
 		wanted:  func(f *sourceFlags) bool { return f.dcgm.on() },
 		args:    dcgmArgs,
 		work:    workDCGM,
+		budget:  1 << 30, // an embedded host engine keeps samples
 		leave:   true,
 	},
 	{
@@ -172,6 +177,7 @@ func (p *program) open(spec sourceSpec) collector.Source {
 		cmd.Stderr = &lineLogger{log: p.log.With("collector", spec.name)}
 		return cmd
 	}, emit)
+	w.Budget = spec.budget
 	p.workers[spec.name] = w
 	return w
 }
