@@ -18,7 +18,7 @@ var volatile = regexp.MustCompile(`^(go_|process_|promhttp_|accel_exporter_build
 
 // hidden matches the families whose series depend on the build or the process
 // instead of the scenario. The golden files do not have them.
-var hidden = regexp.MustCompile(`^(# (HELP|TYPE) )?(go_|process_|promhttp_|accel_exporter_build_info)`)
+var hidden = regexp.MustCompile(`^(# (HELP|TYPE) )?(go_|process_|promhttp_|accel_exporter_build_info|accel_source_worker_resident_memory_bytes)`)
 
 // ownLog matches the path of the test's copy of a kernel log.
 var ownLog = regexp.MustCompile(`path="[^"]*/state\.kmsg"`)
