@@ -98,9 +98,9 @@ demo: build ## a simulated node, Prometheus and Alertmanager (and Grafana if ins
 
 # End-to-end tests mostly wait, so more run at once than there are cores. make vet is
 # a step of its own. Trees of small files cost a fifth of the CPU time in memory, if
-# /dev/shm is large enough and can have programs; what go builds stays on the disk.
+# /dev/shm is large enough and not noexec.
 SHM := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4e6' | grep -q . && ! grep -q ' /dev/shm .*noexec' /proc/mounts && echo /dev/shm)
-GOTEST := $(if $(SHM),GOTMPDIR=$${TMPDIR:-/tmp} TMPDIR=$(SHM)) go test -vet=off -shuffle=on -parallel=6 -p=4
+GOTEST := $(if $(SHM),TMPDIR=$(SHM)) go test -vet=off -shuffle=on -parallel=6 -p=4
 
 test: sim ## all tests that need no other program, with the race detector
 	@$(GOTEST) -race $(TESTFLAGS) ./...

@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 	file, cfg, err := openConfig(f)
 	if err != nil {
-		return printConfigError(stderr, err)
+		return printConfigError(lines, err)
 	}
 	if err := web.Validate(*f.web.WebConfigFile); err != nil {
 		return fmt.Errorf("%s: %w", *f.web.WebConfigFile, err)
@@ -66,11 +66,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	j, err := openJudges(&f.judges, f.sources.procfs, allocs.judge)
 	if err != nil {
-		return printConfigError(stderr, err)
+		return printConfigError(lines, err)
 	}
 	fields, err := openFields(&f.compat, log)
 	if err != nil {
-		return printConfigError(stderr, err)
+		return printConfigError(lines, err)
 	}
 	sender, err := openTraces(f, log)
 	if err != nil {
