@@ -209,8 +209,26 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"unit"},
 		Range:  ratio,
-		Values: []string{"unit: graphics, sm, tensor, tensor_dfma, tensor_hmma, tensor_imma, integer, fp64, fp32, fp16, dram"},
-		From:   []string{"NVML GPM metrics 1, 2, 5, 6, 7, 9, 4, 11, 12, 13, 10 (percent); per MIG instance by nvmlGpmMigSampleGet", "DCGM fields 1001, 1002, 1004, 1013, 1014, 1015, 1016, 1006 to 1008, 1005, where NVML gives none; per GPU instance"},
+		Values: []string{"unit: graphics, sm, tensor, tensor_dfma, tensor_hmma, tensor_dmma, tensor_imma, integer, fp64, fp32, fp16, dram; nvdec, nvjpg (decoders of video and of JPEG)"},
+		From:   []string{"NVML GPM metrics 1, 2, 5, 6, 7, 8, 9, 4, 11, 12, 13, 10, 30 to 37, 40 to 47 (percent); per MIG instance by nvmlGpmMigSampleGet", "DCGM fields 1001, 1002, 1004, 1013, 1014, 1015, 1016, 1006 to 1008, 1005, where NVML gives none; per GPU instance"},
+	})
+	InstanceActivity = define(Metric{
+		Name:   "accel_mig_instance_activity_ratio",
+		Help:   "accel_activity_ratio of a GPU instance that several compute instances share, which belongs to none of their MIG devices. 0 to 1.",
+		Kind:   Gauge,
+		Labels: []string{"gpu_instance", "unit"},
+		Range:  ratio,
+		Values: []string{"gpu_instance: its id, the second part of the label index of accel_device_info", "unit: as in accel_activity_ratio"},
+		From:   []string{"NVML nvmlGpmMigSampleGet, as accel_activity_ratio"},
+	})
+	InstanceOccupancy = define(Metric{
+		Name:   "accel_mig_instance_sm_occupancy_ratio",
+		Help:   "accel_sm_occupancy_ratio of a GPU instance that several compute instances share. 0 to 1.",
+		Kind:   Gauge,
+		Labels: []string{"gpu_instance"},
+		Range:  ratio,
+		Values: []string{"gpu_instance: as in accel_mig_instance_activity_ratio"},
+		From:   []string{"NVML nvmlGpmMigSampleGet, as accel_sm_occupancy_ratio"},
 	})
 	OccupancyRatio = define(Metric{
 		Name:  "accel_sm_occupancy_ratio",

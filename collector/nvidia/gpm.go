@@ -3,6 +3,7 @@
 package nvidia
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -33,6 +34,8 @@ type gpmMetric struct {
 	// total, which may be nil, is the sum of a rate over time.
 	total *collector.Metric
 	sum   float64
+	// engine: the value is of one of several engines, whose mean is the reading.
+	engine bool
 }
 
 func gpmOf(id nvml.GpmMetricId, m *collector.Metric, u unit, labels ...string) gpmMetric {
@@ -44,6 +47,16 @@ func (m gpmMetric) summed(total *collector.Metric) gpmMetric {
 	return m
 }
 
+// gpmEngines are the entries of n engines of a kind; ids are consecutive.
+func gpmEngines(first nvml.GpmMetricId, n int, kind string) []gpmMetric {
+	list := make([]gpmMetric, n)
+	for i := range list {
+		list[i] = gpmOf(first+nvml.GpmMetricId(i), collector.ActivityRatio, percent, kind)
+		list[i].engine = true
+	}
+	return list
+}
+
 // of converts a value. A mean over two samples may slightly exceed the whole;
 // it is capped.
 func (m *gpmMetric) of(v float64) float64 {
@@ -53,7 +66,7 @@ func (m *gpmMetric) of(v float64) float64 {
 	return m.unit.of(v)
 }
 
-var gpmMetrics = []gpmMetric{
+var gpmMetrics = slices.Concat([]gpmMetric{
 	gpmOf(nvml.GPM_METRIC_GRAPHICS_UTIL, collector.ActivityRatio, percent, "graphics"),
 	gpmOf(nvml.GPM_METRIC_SM_UTIL, collector.ActivityRatio, percent, "sm"),
 	gpmOf(nvml.GPM_METRIC_SM_OCCUPANCY, collector.OccupancyRatio, percent),
@@ -61,6 +74,7 @@ var gpmMetrics = []gpmMetric{
 	gpmOf(nvml.GPM_METRIC_ANY_TENSOR_UTIL, collector.ActivityRatio, percent, "tensor"),
 	gpmOf(nvml.GPM_METRIC_DFMA_TENSOR_UTIL, collector.ActivityRatio, percent, "tensor_dfma"),
 	gpmOf(nvml.GPM_METRIC_HMMA_TENSOR_UTIL, collector.ActivityRatio, percent, "tensor_hmma"),
+	gpmOf(nvml.GPM_METRIC_DMMA_TENSOR_UTIL, collector.ActivityRatio, percent, "tensor_dmma"),
 	gpmOf(nvml.GPM_METRIC_IMMA_TENSOR_UTIL, collector.ActivityRatio, percent, "tensor_imma"),
 	gpmOf(nvml.GPM_METRIC_DRAM_BW_UTIL, collector.ActivityRatio, percent, "dram"),
 	gpmOf(nvml.GPM_METRIC_FP64_UTIL, collector.ActivityRatio, percent, "fp64"),
@@ -70,7 +84,7 @@ var gpmMetrics = []gpmMetric{
 	gpmOf(nvml.GPM_METRIC_PCIE_RX_PER_SEC, collector.PCIeReceiveRate, mebibyte).summed(collector.PCIeReceive),
 	gpmOf(nvml.GPM_METRIC_NVLINK_TOTAL_TX_PER_SEC, collector.NVLinkTransmitRate, mebibyte),
 	gpmOf(nvml.GPM_METRIC_NVLINK_TOTAL_RX_PER_SEC, collector.NVLinkReceiveRate, mebibyte),
-}
+}, gpmEngines(nvml.GPM_METRIC_NVDEC_0_UTIL, 8, "nvdec"), gpmEngines(nvml.GPM_METRIC_NVJPG_0_UTIL, 8, "nvjpg"))
 
 // gpm reads the performance counters of a GPU or a GPU instance. Two samples, a
 // round apart, give the means over that time.
@@ -153,10 +167,23 @@ func (p *gpm) read(g *gpu, a *asker, d *collector.Device, now time.Time, gi int)
 
 // deliver sets the means over the seconds of the window.
 func (p *gpm) deliver(a *asker, d *collector.Device, q *gpmQuery, seconds float64) {
+	var engines, n float64
+	var last gpmMetric
+	mean := func() {
+		if n > 0 {
+			d.Set(last.metric, last.of(engines/n), last.labels...)
+		}
+		engines, n = 0, 0
+	}
 	kept := 0
 	for i := range p.want {
 		m, v := &p.want[i], &q.values[i]
 		switch ret := nvml.Return(v.ret); {
+		case ret == nvml.SUCCESS && m.engine:
+			if n > 0 && m.labels[0] != last.labels[0] {
+				mean()
+			}
+			engines, n, last = engines+v.value, n+1, *m
 		case ret == nvml.SUCCESS:
 			// Set rejects NaN, the result of a window without cycles.
 			d.Set(m.metric, m.of(v.value), m.labels...)
@@ -176,6 +203,7 @@ func (p *gpm) deliver(a *asker, d *collector.Device, q *gpmQuery, seconds float6
 		kept++
 	}
 	p.want = p.want[:kept]
+	mean()
 }
 
 // drop discards the previous sample: the device changed since.

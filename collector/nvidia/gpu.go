@@ -219,7 +219,7 @@ func (g *gpu) readDevices(now time.Time) ([]collector.Device, string) {
 		d.Clients = g.clients.clients(now)
 	}
 	g.readGPM(&d, now)
-	migs := g.readMIGs(now, slow)
+	migs := g.readMIGs(&d, now, slow)
 	switch {
 	case g.fatal != nvml.SUCCESS:
 		return nil, verdict(g.fatal, collector.ReasonError)

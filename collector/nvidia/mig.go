@@ -40,7 +40,10 @@ type migDevice struct {
 	gi, ci int
 	// alone: no other MIG device shares the GPU instance, so the instance's
 	// readings are this device's.
-	alone   bool
+	alone bool
+	// first: it is the first device of its GPU instance, so it samples the
+	// counters of the instance for all.
+	first   bool
 	device  collector.Device
 	gpm     gpm
 	clients clients
@@ -220,11 +223,12 @@ func (g *gpu) setMIGDevices(devices []*migDevice) {
 		}
 	}
 	profiles := map[string]int{}
-	for _, m := range devices {
+	for i, m := range devices {
 		profiles[m.profile()]++
-		m.alone = true
-		for _, o := range devices {
+		m.alone, m.first = true, true
+		for j, o := range devices {
 			m.alone = m.alone && (o == m || o.gi != m.gi)
+			m.first = m.first && (j >= i || o.gi != m.gi)
 		}
 		m.nameInstance(g.identity.minor)
 	}

@@ -81,7 +81,7 @@ func TestReshape(t *testing.T) {
 }
 
 // Two compute instances of one GPU instance share its counters, which then
-// belong to neither.
+// belong to neither: the whole GPU has them by instance.
 func TestSharedInstance(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"mig", "0", "3g.40gb:1c+2c,1g.10gb"}}, func(s *sampling) {
 		gpu := gpus(s.round())[0].ID
@@ -100,6 +100,16 @@ func TestSharedInstance(t *testing.T) {
 				absent(s, p, collector.OccupancyRatio)
 			}
 		}
+		s.until("the means of the shared instance", func(r collector.Round, _ error) bool {
+			instances := 0
+			for _, x := range gpus(r)[0].Readings {
+				if x.Metric == collector.InstanceOccupancy {
+					instances++
+				}
+			}
+			_, err := value(gpus(r)[0], collector.InstanceActivity, strings.Split(parts[0].Readings[0].Labels[4], ":")[1], "sm")
+			return instances == 1 && err == nil
+		})
 	})
 }
 

@@ -4,6 +4,7 @@ package nvidia
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -13,7 +14,7 @@ import (
 
 // readMIGs reads the MIG devices. Readings of the whole board (temperature,
 // power) are not repeated on them.
-func (g *gpu) readMIGs(now time.Time, slow bool) []collector.Device {
+func (g *gpu) readMIGs(whole *collector.Device, now time.Time, slow bool) []collector.Device {
 	if len(g.mig.devices) == 0 {
 		return nil
 	}
@@ -22,7 +23,7 @@ func (g *gpu) readMIGs(now time.Time, slow bool) []collector.Device {
 	for _, m := range g.mig.devices {
 		d := m.device
 		d.Readings = append(make([]collector.Reading, 0, m.size+4), d.Readings...)
-		if !g.readMIG(m, &d, now, slow) {
+		if !g.readMIG(m, &d, whole, now, slow) {
 			silent = append(silent, m)
 			continue
 		}
@@ -44,7 +45,7 @@ func (g *gpu) readMIGs(now time.Time, slow bool) []collector.Device {
 	return list
 }
 
-func (g *gpu) readMIG(m *migDevice, d *collector.Device, now time.Time, slow bool) bool {
+func (g *gpu) readMIG(m *migDevice, d, whole *collector.Device, now time.Time, slow bool) bool {
 	there := readMemory(d, &m.asker, m.handle) || m.never(callMemory) || m.denied(callMemoryV2) || m.denied(callMemory)
 	if slow || m.size == 0 {
 		k := collector.Device{}
@@ -54,8 +55,31 @@ func (g *gpu) readMIG(m *migDevice, d *collector.Device, now time.Time, slow boo
 	d.Readings = append(d.Readings, m.kept...)
 	m.clients.read(d, &m.asker, m.handle, now, g.lib.foreign)
 	d.Clients = m.clients.clients(now)
-	if m.alone && !m.never(callGPMMIGSample) && g.gpmSupported() && m.gpm.prepare(g, &m.asker) {
-		m.gpm.read(g, &m.asker, d, now, m.gi)
+	if m.first && !m.never(callGPMMIGSample) && g.gpmSupported() && m.gpm.prepare(g, &m.asker) {
+		if m.alone {
+			m.gpm.read(g, &m.asker, d, now, m.gi)
+		} else {
+			k := collector.Device{}
+			m.gpm.read(g, &m.asker, &k, now, m.gi)
+			shared(whole, &k, m.gi)
+		}
 	}
 	return there
+}
+
+// shared adds the readings of a GPU instance that several compute instances
+// share to the whole GPU: they belong to none of these.
+func shared(whole, instance *collector.Device, gi int) {
+	name := strconv.Itoa(gi)
+	for _, r := range instance.Readings {
+		switch r.Metric {
+		case collector.ActivityRatio:
+			whole.Set(collector.InstanceActivity, r.Value, name, r.Labels[0])
+		case collector.OccupancyRatio:
+			whole.Set(collector.InstanceOccupancy, r.Value, name)
+		}
+	}
+	for _, x := range instance.Rejects {
+		whole.Reject(x.Metric, x.Reason)
+	}
 }

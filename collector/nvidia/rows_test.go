@@ -24,6 +24,7 @@ func TestEveryRow(t *testing.T) {
 		t.Run(scenario, func(t *testing.T) {
 			faults := map[string][][]string{
 				"b200-8": {{"field", "258", "97", "0"}, {"set", "fabric.health_mask", "0x11aa", "0"}},
+				"h100-8": {{"mig", "0", "3g.40gb:1c+2c"}},
 				"t4":     {{"set", "fan.count", "2", "0"}, {"set", "fan.speed", "43", "0"}, {"set", "fan.rpm", "1700", "0"}},
 			}
 			out := inChild(t, scenario, faults[scenario], func(s *sampling) {
