@@ -3,6 +3,7 @@
 package nvidia
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -90,12 +91,19 @@ func (g *gpu) readIdentity() bool {
 	return true
 }
 
+// identityCalls return what stays the same while the GPU does.
+var identityCalls = []*call{
+	callName, callArchitecture, callIndex, callMinor, callPCI, callSerial, callPartNumber,
+	callVBIOS, callInforom, callInforomOEM, callInforomECC, callInforomPower, callGSP,
+}
+
 // renewIdentity is readIdentity for a known GPU. What cannot be read this time
 // keeps its value.
 func (g *gpu) renewIdentity() bool {
 	was, known := g.identity, g.known
 	ok := g.readIdentity()
-	if g.fatal == nvml.SUCCESS && (!ok || g.failed != "" && g.identity.device.ID == was.device.ID) {
+	whole := g.failed == "" && !slices.ContainsFunc(identityCalls, func(c *call) bool { return g.refusals[asked{call: c}] != nil })
+	if g.fatal == nvml.SUCCESS && (!ok || !whole && g.identity.device.ID == was.device.ID) {
 		g.identity, g.known = was, known
 		return true
 	}

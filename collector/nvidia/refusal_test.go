@@ -80,6 +80,31 @@ func TestLastingUnknown(t *testing.T) {
 	})
 }
 
+// A GPU keeps its name where the driver refuses it later.
+func TestIdentityOutlivesRefusal(t *testing.T) {
+	inChild(t, "h100-8", nil, func(s *sampling) {
+		s.round()
+		g := s.source.gpus[0].gpu
+		s.inject("error", "nvmlDeviceGetName", "UNKNOWN", "0")
+		refused := false
+		for end := time.Now().Add(time.Minute); !refused; refused = g.waits(asked{call: callName}) {
+			if time.Now().After(end) {
+				s.Fatal("never refused")
+			}
+			g.take()
+			g.now = time.Now()
+			if !g.renewIdentity() || g.identity.device.Model == "" {
+				s.Fatalf("the GPU is named %q", g.identity.device.Model)
+			}
+		}
+		g.identity.device.Model = "as before"
+		if !g.renewIdentity() || g.identity.device.Model != "as before" {
+			s.Errorf("the GPU is named %q", g.identity.device.Model)
+		}
+		g.take()
+	})
+}
+
 // docs/privileges.md explains each refused call, with the words of the log.
 func TestRefusalsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/privileges.md")
