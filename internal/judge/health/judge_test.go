@@ -358,7 +358,7 @@ var cases = []history{
 	{"violations of DCGM's policies", []step{
 		{news: news(event(collector.EventPolicyPCIe), event(collector.EventPolicyNVLink), event(collector.EventPolicyThermal), event(collector.EventPolicyPower)), want: "healthy none"},
 		{after: second, news: news(event(collector.EventPolicyPages)), want: "degraded inspect event_policy_retired_pages"},
-		{after: second, news: news(event(collector.EventPolicyDBE)), want: "failed reset event_policy_retired_pages xid_48"},
+		{after: second, news: news(event(collector.EventPolicyDBE)), want: "failed reset xid_48 event_policy_retired_pages"},
 	}},
 	{"PCIe errors of the kernel log", []step{
 		{news: news(event(collector.EventAER, sub("corrected/RxErr"))), want: "healthy none"},
