@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -43,8 +44,10 @@ type sourceSpec struct {
 	help string
 	// covers are the devices that the source should find.
 	covers []collector.Cover
-	// timeout is the configured limit of a round, or 0.
-	timeout func(*config.Config) time.Duration
+	// patience is the default limit of a round, 5s if empty, and timeout the
+	// configured one, or 0.
+	patience string
+	timeout  func(*config.Config) time.Duration
 	// wanted reports whether the source is enabled; nil for one that always is.
 	wanted func(*sourceFlags) bool
 	// args are the arguments of the worker that reads the source, and work
@@ -85,10 +88,12 @@ var specs = []sourceSpec{
 		help:    "NVIDIA DCGM, for values that NVML does not have. Requires --dcgm.address or --dcgm.embedded",
 		timeout: func(c *config.Config) time.Duration { return c.Sources.DCGM.Timeout },
 		wanted:  func(f *sourceFlags) bool { return f.dcgm.on() },
-		args:    dcgmArgs,
-		work:    workDCGM,
-		budget:  1 << 30, // an embedded host engine keeps samples
-		leave:   true,
+		// The library waits 5 s for a host engine that does not answer.
+		patience: "10s",
+		args:     dcgmArgs,
+		work:     workDCGM,
+		budget:   1 << 30, // an embedded host engine keeps samples
+		leave:    true,
 	},
 	{
 		name:    fpga.Name,
@@ -126,7 +131,7 @@ func (f *sourceFlags) add(app *kingpin.Application) {
 	f.enabled, f.timeout = map[string]*bool{}, map[string]*time.Duration{}
 	for _, s := range specs {
 		f.enabled[s.name] = app.Flag("collector."+s.name, "Collect from "+s.help+".").Default("true").Bool()
-		f.timeout[s.name] = app.Flag("collector."+s.name+".timeout", "Time after which a round of the source "+s.name+" is stuck.").Default("5s").Duration()
+		f.timeout[s.name] = app.Flag("collector."+s.name+".timeout", "Time after which a round of the source "+s.name+" is stuck.").Default(cmp.Or(s.patience, "5s")).Duration()
 	}
 	f.dcgm.add(app)
 	app.Flag("path.sysfs", "Where sysfs is mounted.").Default(hostSysfs).PlaceHolder("DIR").StringVar(&f.sysfs)

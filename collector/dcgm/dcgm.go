@@ -86,6 +86,10 @@ func (o *Options) defaults() {
 // keepAge is how long the host engine keeps a sample.
 func (o *Options) keepAge() time.Duration { return max(minKeepAge, 3*o.WatchInterval) }
 
+// stale is the age from which a value is not shown. The host engine keeps the last
+// values of a device whose driver hangs.
+func (o *Options) stale() time.Duration { return o.keepAge() + o.WatchInterval }
+
 // check rejects contradictory options.
 func (o *Options) check() error {
 	switch {

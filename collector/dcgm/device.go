@@ -21,8 +21,10 @@ type device struct {
 	answered time.Time
 	// down is a collector.Reason constant, or empty.
 	down string
-	// lacks are the values that the device will never have.
-	lacks map[place]bool
+	// missing is why a value is absent, once that is counted.
+	missing map[place]verdict
+	// latest is when the host engine read the latest value of a row.
+	latest time.Time
 	// links are the label values of its links, by place.
 	links map[place][]string
 	// sxid are the last numbers of fatal and other SXids; -1 before the first
@@ -38,7 +40,7 @@ type place struct {
 }
 
 func newDevice(e entity) *device {
-	return &device{entity: e, lacks: map[place]bool{}, links: map[place][]string{}, sxid: [2]int64{-1, -1}}
+	return &device{entity: e, missing: map[place]verdict{}, links: map[place][]string{}, sxid: [2]int64{-1, -1}}
 }
 
 // begin starts a round.
@@ -48,8 +50,13 @@ func (d *device) begin() {
 	d.now.Down, d.now.Sampled = d.down, d.answered
 }
 
-// seen records that one of its values was read.
-func (d *device) seen(at time.Time) { d.now.Sampled = at }
+// seen records when the host engine read the value of a row.
+func (d *device) seen(p place, at time.Time) {
+	delete(d.missing, p)
+	if at.After(d.latest) {
+		d.latest = at
+	}
+}
 
 // set sets the value of a row.
 func (d *device) set(r *row, v float64, labels []string) {

@@ -207,6 +207,7 @@ func (p *profiler) take(e *engine, r *record, now time.Time) {
 		e.miss(d, r, row.metric, why)
 		return
 	}
+	delete(d.missing, place{x, r.field})
 	if r.ts > p.stamps[x] {
 		p.stamps[x], p.arrived[x] = r.ts, now
 	}

@@ -100,14 +100,21 @@ func (e *engine) sample(now time.Time) (collector.Round, code) {
 			return collector.Round{}, c
 		}
 	}
-	return e.round(), ok
+	return e.round(now), ok
 }
 
-// round collects what was read. A device without an identity is left out.
-func (e *engine) round() collector.Round {
+// round collects what was read. A device without an identity is left out. A device
+// without a recent value does not answer, whatever its status is.
+func (e *engine) round(now time.Time) collector.Round {
 	round := collector.Round{Node: []collector.Reading{e.info()}}
 	for _, x := range slices.SortedFunc(maps.Keys(e.devices), compareEntities) {
 		if d := e.devices[x]; d.identity.ID != "" {
+			if d.latest.After(d.now.Sampled) || x.group == gpus && e.options.Alone && !d.latest.IsZero() {
+				d.now.Sampled = d.latest
+			}
+			if !d.latest.IsZero() && now.Sub(d.latest) > e.options.stale() && d.now.Down == "" {
+				d.now.Down = collector.ReasonStuck
+			}
 			round.Devices = append(round.Devices, d.now)
 		}
 	}

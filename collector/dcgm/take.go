@@ -34,7 +34,7 @@ func (e *engine) take(r *record, now time.Time) {
 	if f := e.asked[r.field]; f != nil && f.reads(x.group) {
 		why := f.take(d, r)
 		if why == isValue {
-			d.seen(now)
+			delete(d.missing, p)
 		} else if e.miss(d, r, f.metric, why) {
 			e.skipped[skip{f.Name, why.code.String()}]++
 		}
@@ -63,10 +63,15 @@ func (e *engine) takeRow(d *device, r *record, now time.Time) {
 		e.miss(d, r, row.metric, why)
 		return
 	}
-	d.seen(now)
+	p := place{x, r.field}
+	at := time.UnixMicro(r.ts)
+	d.seen(p, at)
+	if now.Sub(at) > e.options.stale() {
+		return // the driver hangs under the host engine
+	}
 	labels := row.labels
 	if x.group == links {
-		labels = d.linkLabels(place{x, r.field}, row)
+		labels = d.linkLabels(p, row)
 	}
 	d.set(row, v, labels)
 }
@@ -124,21 +129,19 @@ func (e *engine) takeSXid(d *device, r *record) {
 }
 
 // miss records that a requested value is absent, and reports whether it always
-// will be. A permanent absence is counted once.
+// will be. An absence is counted once, until the value arrives.
 func (e *engine) miss(d *device, r *record, m *collector.Metric, why verdict) bool {
-	if why.reject != "" {
-		d.now.Reject(m, why.reject)
-		return false
-	}
 	if why.code == gpuLost && d.entity.group == gpus {
 		d.now.Down = collector.ReasonLost
 	}
 	p := place{r.entity(), r.field}
-	if why.code.lacking() {
-		if d.lacks[p] {
-			return false
-		}
-		d.lacks[p] = true
+	if d.missing[p] == why {
+		return false
+	}
+	d.missing[p] = why
+	if why.reject != "" {
+		d.now.Reject(m, why.reject)
+		return false
 	}
 	e.calls.count(callOf(r.field), why.code)
 	return why.code.lacking()

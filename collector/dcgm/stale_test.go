@@ -1,0 +1,78 @@
+//go:build linux && cgo
+
+package dcgm
+
+import (
+	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// gpuRecord is a temperature that the host engine read at a time.
+func gpuRecord(at time.Time, celsius uint8) *record {
+	r := &record{group: uint32(gpus), field: 150, kind: typeInt64, ts: at.UnixMicro()}
+	r.value[0] = celsius
+	return r
+}
+
+// TestFrozenValues: where the driver hangs under the host engine, its last values are
+// not shown, and the device does not answer from then on.
+func TestFrozenValues(t *testing.T) {
+	e := &engine{lib: &library{}, options: &Options{Alone: true}, devices: map[entity]*device{}, taken: map[place]bool{}, calls: tally{}}
+	e.options.defaults()
+	d := newDevice(entity{gpus, 0})
+	d.identity.ID = "GPU-a"
+	e.devices[d.entity] = d
+	start := time.Now().Truncate(time.Microsecond)
+	for _, c := range []struct {
+		after, read time.Duration
+		down        string
+		readings    int
+	}{
+		{0, 0, "", 1},
+		{5 * time.Second, 0, "", 1},
+		{20 * time.Second, 0, collector.ReasonStuck, 0},
+		{21 * time.Second, 21 * time.Second, "", 1},
+	} {
+		now := start.Add(c.after)
+		d.answered = now // the host engine reports a status of OK throughout
+		clear(e.taken)
+		d.begin()
+		e.take(gpuRecord(start.Add(c.read), 60), now)
+		got := e.round(now).Devices[0]
+		if got.Down != c.down || len(got.Readings) != c.readings || !got.Sampled.Equal(start.Add(c.read)) {
+			t.Errorf("after %v: down %q, %d readings, sampled %v", c.after, got.Down, len(got.Readings), got.Sampled.Sub(start))
+		}
+	}
+}
+
+// TestAbsenceCountsOnce: a value that the host engine does not have is counted when
+// it disappears, not in every round.
+func TestAbsenceCountsOnce(t *testing.T) {
+	e := &engine{lib: &library{}, options: &Options{Alone: true}, devices: map[entity]*device{}, taken: map[place]bool{}, calls: tally{}}
+	e.options.defaults()
+	d := newDevice(entity{gpus, 0})
+	e.devices[d.entity] = d
+	now := time.Now()
+	counted := func(r *record) (n uint64) {
+		clear(e.taken)
+		d.begin()
+		e.take(r, now)
+		for _, c := range e.calls.take() {
+			n += c.Count
+		}
+		return n
+	}
+	absent := gpuRecord(now, 60)
+	absent.status = int32(noData)
+	for i, want := range []uint64{1, 0, 0} {
+		if got := counted(absent); got != want {
+			t.Errorf("round %d: counted %d times, want %d", i, got, want)
+		}
+	}
+	counted(gpuRecord(now, 60))
+	if got := counted(absent); got != 1 {
+		t.Errorf("after a value: counted %d times", got)
+	}
+}
