@@ -88,27 +88,3 @@ func BenchmarkRound(b *testing.B) {
 		}
 	}
 }
-
-// BenchmarkBareReads reads the files of a round, one after the other.
-func BenchmarkBareReads(b *testing.B) {
-	if !faketree.CanMount() {
-		b.Skip("no FUSE to count the files")
-	}
-	machine := sixteen(b)
-	s := open(b, mounted(b, machine), fpga.Options{PollInterval: -1, SlowInterval: time.Hour})
-	sample(b, s)
-	machine.Forget()
-	sample(b, s)
-	var files []string
-	for _, f := range opened(machine) {
-		files = append(files, strings.TrimPrefix(f, "/sys/"))
-	}
-	fs := written(b, machine)
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, f := range files {
-			fs.Read(f)
-		}
-	}
-	b.ReportMetric(float64(len(files))/16, "reads/card")
-}

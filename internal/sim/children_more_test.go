@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
@@ -310,36 +309,5 @@ func unguarded(lib nvml.Interface) (map[string]any, error) {
 	}
 	_, ret := d.GetMarginTemperature()
 	out["ret"] = ret
-	return out, nil
-}
-
-func benchmark(lib nvml.Interface) (map[string]any, error) {
-	d, out, err := gpuCounts(lib, 0)
-	if err != nil {
-		return nil, err
-	}
-	ask := make([]nvml.FieldValue, 40)
-	for i := range ask {
-		ask[i].FieldId = []uint32{230, 82, 193, 194, 74, 269, 94, 142, 143, 197}[i%10]
-	}
-	for name, f := range map[string]func(){
-		"temperature": func() { d.GetTemperature(nvml.TEMPERATURE_GPU) },
-		"power":       func() { d.GetPowerUsage() },
-		"energy":      func() { d.GetTotalEnergyConsumption() },
-		"reasons":     func() { d.GetCurrentClocksEventReasons() },
-		"limit":       func() { d.GetPowerManagementLimit() },
-		"memory":      func() { d.GetMemoryInfo_v2() },
-		"fields x40":  func() { d.GetFieldValues(ask) },
-	} {
-		best := time.Hour
-		for range 20 {
-			start := time.Now()
-			for range 5000 {
-				f()
-			}
-			best = min(best, time.Since(start)/5000)
-		}
-		out[name] = best.Nanoseconds()
-	}
 	return out, nil
 }

@@ -37,7 +37,6 @@ func init() {
 		"unguarded": unguarded,
 		"lookups":   lookups,
 		"clear":     clearField,
-		"benchmark": benchmark,
 	}
 }
 

@@ -159,12 +159,3 @@ func TestSweep(t *testing.T) {
 		})
 	}
 }
-
-func BenchmarkGetters(b *testing.B) {
-	state, lib := setUp(b, "h100-8")
-	for b.Loop() {
-		for name, ns := range runChild(b, "benchmark", state, lib) {
-			b.ReportMetric(ns.(float64), "ns/"+strings.ReplaceAll(name, " ", "-"))
-		}
-	}
-}

@@ -1,7 +1,6 @@
 package trace_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"log/slog"
@@ -16,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/golden/rig"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/internal/trace"
 	"github.com/accel-exporter/accel-exporter/internal/trace/otlptest"
@@ -31,7 +31,7 @@ const patience = 3 * time.Minute
 type stage struct {
 	t        *testing.T
 	follower *trace.Follower
-	log      *lockedBuffer
+	log      *rig.Buffer
 	stop     func()
 
 	mu       sync.Mutex
@@ -43,27 +43,10 @@ type stage struct {
 	identity map[string]trace.Identity // by pod
 }
 
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
 // newStage starts a Follower.
 func newStage(t *testing.T, o trace.Options) *stage {
 	t.Helper()
-	g := &stage{t: t, log: &lockedBuffer{}, next: make(chan struct{}), history: &allocation.History{}, identity: map[string]trace.Identity{}}
+	g := &stage{t: t, log: &rig.Buffer{}, next: make(chan struct{}), history: &allocation.History{}, identity: map[string]trace.Identity{}}
 	o.Version, o.Host, o.Node, o.Log = "1.2.3", "host-1", "node-1", slog.New(slog.NewTextHandler(g.log, nil))
 	o.Delay, o.Retry, o.Drain = time.Millisecond, time.Millisecond, cmp.Or(o.Drain, patience)
 	sender, err := trace.NewSender(o)

@@ -21,6 +21,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/accel-exporter/accel-exporter/internal/golden/rig"
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
 
@@ -29,43 +30,6 @@ const (
 	token = "eyJhbGciOiJub25lIn0.secret"
 )
 
-// pipes is a listener in memory, for tests in a synctest bubble.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.closed) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 6443} }
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	mine, theirs := net.Pipe()
-	select {
-	case p.conns <- theirs:
-		return mine, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // object is an API object as JSON.
 type object = map[string]any
 
@@ -73,7 +37,7 @@ type object = map[string]any
 type api struct {
 	t       *testing.T
 	server  *httptest.Server
-	pipes   *pipes
+	pipes   *rig.Pipes
 	dir     string
 	mu      sync.Mutex
 	version int
@@ -92,7 +56,7 @@ type api struct {
 
 func serve(t *testing.T) *api {
 	a := &api{
-		t: t, pipes: newPipes(), dir: t.TempDir(), version: 100, tokens: map[string]bool{},
+		t: t, pipes: rig.NewPipes(), dir: t.TempDir(), version: 100, tokens: map[string]bool{},
 		objects: map[string]object{}, watches: map[chan string]string{},
 	}
 	a.server = httptest.NewUnstartedServer(a)
@@ -138,7 +102,7 @@ func (a *api) dial(ctx context.Context, network, address string) (net.Conn, erro
 		go io.Copy(io.Discard, theirs)
 		return mine, nil
 	}
-	conn, err := a.pipes.dial(ctx, network, address)
+	conn, err := a.pipes.Dial(ctx, network, address)
 	return &wire{Conn: conn, api: a}, err
 }
 

@@ -21,6 +21,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	memory "github.com/accel-exporter/accel-exporter/internal/golden/rig"
 	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
 )
 
@@ -194,7 +195,7 @@ func serveTLS(t *testing.T, a *authority, dir string) *manager {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &manager{t: t, pipes: newPipes(), alerts: map[string]*alertOf{}}
+	m := &manager{t: t, pipes: memory.NewPipes(), alerts: map[string]*alertOf{}}
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	m.server = httptest.NewUnstartedServer(m)

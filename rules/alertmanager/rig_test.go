@@ -1,7 +1,6 @@
 package alertmanager_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,53 +24,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	memory "github.com/accel-exporter/accel-exporter/internal/golden/rig"
 	"github.com/accel-exporter/accel-exporter/rules/alertmanager"
 )
 
 const address = "http://am.example:9093"
 
-// pipes is a listener in memory, for tests in a synctest bubble.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.closed) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9093} }
-
-func (p *pipes) dial(ctx context.Context) (net.Conn, error) {
-	mine, theirs := net.Pipe()
-	select {
-	case p.conns <- theirs:
-		return mine, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // manager is an Alertmanager that validates requests with the models of its API.
 type manager struct {
 	t      *testing.T
 	server *httptest.Server
-	pipes  *pipes
+	pipes  *memory.Pipes
 
 	mu       sync.Mutex
 	down     bool
@@ -84,7 +47,7 @@ type manager struct {
 
 // serve starts an Alertmanager in memory.
 func serve(t *testing.T) *manager {
-	m := &manager{t: t, pipes: newPipes(), alerts: map[string]*models.PostableAlert{}}
+	m := &manager{t: t, pipes: memory.NewPipes(), alerts: map[string]*models.PostableAlert{}}
 	m.server = httptest.NewUnstartedServer(m)
 	m.server.Listener.Close()
 	m.server.Listener = m.pipes
@@ -101,7 +64,7 @@ func (m *manager) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if down {
 		return nil, errors.New("connection refused")
 	}
-	return m.pipes.dial(ctx)
+	return m.pipes.Dial(ctx, "", "")
 }
 
 func (m *manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -174,25 +137,8 @@ func (m *manager) count() int {
 type rig struct {
 	*alertmanager.Notifier
 	t    *testing.T
-	log  *buffer
+	log  *memory.Buffer
 	stop func() // ends it and waits
-}
-
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 func settings(urls ...string) alertmanager.Settings {
@@ -201,7 +147,7 @@ func settings(urls ...string) alertmanager.Settings {
 
 func create(t *testing.T, o alertmanager.Options) *rig {
 	t.Helper()
-	r := &rig{t: t, log: &buffer{}}
+	r := &rig{t: t, log: &memory.Buffer{}}
 	o.Log = slog.New(slog.NewTextHandler(r.log, nil))
 	n, err := alertmanager.New(o)
 	if err != nil {

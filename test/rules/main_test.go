@@ -11,8 +11,7 @@ import (
 var (
 	seed  = flag.Uint64("seed", 1, "of the first generated case; case N has the seed plus N")
 	cases = flag.Int("cases", 130, "how many cases to generate")
-	hours = flag.Float64("hours", 1, "how long each golden page is played")
-	every = flag.Int("every", 10, "of the unit tests of rules, play one in so many")
+	every = flag.Int("every", 5, "of the unit tests of rules, play one in so many")
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/accel-exporter/accel-exporter/rules/engine"
@@ -48,41 +47,9 @@ func readRules(t testing.TB, keep func(group map[string]any) bool, patterns ...s
 	return string(text)
 }
 
-// ofNode takes the groups that a node evaluates.
-func ofNode(g map[string]any) bool {
-	return !strings.HasPrefix(g["name"].(string), engine.ClusterPrefix)
-}
-
 // renamed takes every group, those of a cluster under a name by which a node
 // evaluates them.
 func renamed(g map[string]any) bool {
 	g["name"] = strings.Replace(g["name"].(string), engine.ClusterPrefix, "many-", 1)
 	return true
-}
-
-// selectorsOf returns what the rules select from the page.
-func selectorsOf(t testing.TB, text string) []*parser.VectorSelector {
-	t.Helper()
-	set, err := engine.Parse("rules.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	recorded := map[string]bool{"": true, "up": true, "ALERTS": true}
-	for _, g := range set.Groups {
-		for _, r := range g.Rules {
-			recorded[r.Record] = true
-		}
-	}
-	var all []*parser.VectorSelector
-	for _, g := range set.Groups {
-		for _, r := range g.Rules {
-			parser.Inspect(r.Expr, func(n parser.Node, _ []parser.Node) error {
-				if s, ok := n.(*parser.VectorSelector); ok && !recorded[s.Name] {
-					all = append(all, s)
-				}
-				return nil
-			})
-		}
-	}
-	return all
 }

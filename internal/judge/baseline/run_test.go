@@ -248,37 +248,3 @@ func judgeAgain(j *baseline.Judge, s *collector.Snapshot) func() {
 		j.Judge(s)
 	}
 }
-
-// BenchmarkJudge judges a Snapshot of 128 devices with 100 readings each: unchanged,
-// and with a new catalogue.
-func BenchmarkJudge(b *testing.B) {
-	c := parse(b, fleet)
-	devices := make([]collector.Device, 128)
-	for i := range devices {
-		d := h100(fmt.Sprint("GPU-", i))
-		for n := range 100 {
-			d.Readings = append(d.Readings, reading(collector.XidErrors, 0, fmt.Sprint(n)))
-		}
-		d.Readings = slices.Grow(d.Readings, 20)
-		devices[i] = d
-	}
-	s := &collector.Snapshot{Node: slices.Grow([]collector.Reading{driver("580.95.05", "13.0")}, 1), Devices: devices}
-	b.Run("settled", func(b *testing.B) {
-		judge := judgeAgain(baseline.New(c, baseline.Options{}), s)
-		judge()
-		b.ReportAllocs()
-		for b.Loop() {
-			judge()
-		}
-	})
-	b.Run("changed", func(b *testing.B) {
-		j := baseline.New(c, baseline.Options{})
-		judge := judgeAgain(j, s)
-		b.ReportAllocs()
-		for b.Loop() {
-			again := *c
-			j.Apply(&again)
-			judge()
-		}
-	})
-}

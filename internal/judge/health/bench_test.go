@@ -66,19 +66,6 @@ func rounds(s *collector.Snapshot, room int) func(j *health.Judge) {
 	}
 }
 
-func BenchmarkJudge(b *testing.B) {
-	for _, room := range []int{0, 64} {
-		b.Run(fmt.Sprintf("devices=128/room=%d", room), func(b *testing.B) {
-			j, round := health.New(health.Builtin(), health.Options{}), rounds(node(128), room)
-			round(j)
-			b.ReportAllocs()
-			for b.Loop() {
-				round(j)
-			}
-		})
-	}
-}
-
 // TestAllocations: an unchanged verdict allocates nothing but space for its readings.
 func TestAllocations(t *testing.T) {
 	const devices = 128
