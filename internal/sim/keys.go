@@ -39,6 +39,7 @@ var valueKeys = []string{
 	"event_types",
 	"load",
 	"model.power_idle",
+	"model.power_memory_idle",
 	"model.power_busy",
 	"model.temperature_idle",
 	"model.temperature_busy",
