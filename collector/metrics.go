@@ -304,7 +304,7 @@ var (
 		Help:  "Power drawn by the device now.",
 		Kind:  Gauge,
 		Range: watts,
-		From:  []string{"NVML field 186, else nvmlDeviceGetPowerUsage (mW)", "FPGAs: hwmon power1_input (µW; mW on N6000 boards), XRT xmc_power (µW)", "DCGM field 1130 (cpu); 155, where NVML is not read"},
+		From:  []string{"NVML field 186, else nvmlDeviceGetPowerUsage (mW)", "FPGAs: hwmon power1_input (µW; mW on N6000 boards), XRT xmc_power_ins, else xmc_power (µW), else hwmon power1_input; D5005 and N5010: sum of the two 12 V supplies", "DCGM field 1130 (cpu); 155, where NVML is not read"},
 	})
 	PowerScope = define(Metric{
 		Name:   "accel_power_scope_watts",

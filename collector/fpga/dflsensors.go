@@ -1,6 +1,7 @@
 package fpga
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -10,15 +11,15 @@ import (
 func (c *dflCard) readSensors(r *reading) {
 	powered := false // the power of the whole card is known
 	metered := false // it has a power sensor
-	values := map[string]float64{}
+	supplies := map[[2]string]float64{}
 	for i := range c.layout.chips {
 		chip := &c.layout.chips[i]
 		for n := range chip.sensors {
 			s := &chip.sensors[n]
 			v, known := c.readSensor(r, chip, s)
 			metered = metered || s.kind == "power"
-			if known && s.kind != "power" {
-				values[s.kind+" "+s.label] = v
+			if known {
+				supplies[[2]string{s.kind, supplyOf(s.label)}] = v
 			}
 			if known {
 				metric, labels := s.metric, s.labels
@@ -33,7 +34,7 @@ func (c *dflCard) readSensors(r *reading) {
 		}
 	}
 	if !metered {
-		c.sumPower(r, values)
+		sumPower(r, supplies)
 	}
 }
 
@@ -74,13 +75,28 @@ func (r *reading) boardPower(chip string, s *sensor, v float64) (float64, bool) 
 	return 0, false
 }
 
+var boardSupplies = []string{"backplane", "aux"}
+
+// supplyOf returns the supply of the whole board that a sensor measures: N3000
+// has 12V Backplane Voltage, D5005 12v Backplane Voltage and N5010 Backplane
+// 12V Voltage.
+func supplyOf(label string) string {
+	words := strings.Fields(strings.ToLower(label))
+	for _, s := range boardSupplies {
+		if len(words) == 3 && slices.Contains(words, "12v") && slices.Contains(words, s) {
+			return s
+		}
+	}
+	return ""
+}
+
 // sumPower sets the card's power where its controller has no sensor for it, on
 // D5005 and N5010: the sum of its two supplies.
-func (c *dflCard) sumPower(r *reading, values map[string]float64) {
+func sumPower(r *reading, supplies map[[2]string]float64) {
 	sum, n := 0.0, 0
-	for _, supply := range []string{"12V Backplane", "12V AUX"} {
-		volts, ok1 := values["in "+supply+" Voltage"]
-		amperes, ok2 := values["curr "+supply+" Current"]
+	for _, supply := range boardSupplies {
+		volts, ok1 := supplies[[2]string{"in", supply}]
+		amperes, ok2 := supplies[[2]string{"curr", supply}]
 		if ok1 && ok2 {
 			sum += volts * amperes
 			n++

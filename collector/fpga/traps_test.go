@@ -103,12 +103,25 @@ func TestTrap05PowerUnits(t *testing.T) {
 // of its two supplies.
 func TestPowerOfSupplies(t *testing.T) {
 	tree := load(t, "intel-n3000-dfl")
-	tree.Set("/sys/class/hwmon/hwmon6/name", "d5005bmc_hwmon\n")
 	tree.Remove("/sys/class/hwmon/hwmon6/power1_input")
-	s := open(t, written(t, tree.Clone()), quiet)
-	got, _ := value(one(t, sample(t, s)), collector.PowerWatts)
-	if want := 12.164*3.099 + 12.201*2.214; math.Abs(got-want) > 1e-9 {
-		t.Errorf("%v W, want %v", got, want)
+	// The labels of drivers/hwmon/intel-m10-bmc-hwmon.c.
+	for name, supplies := range map[string][2]string{
+		"n3000bmc_hwmon": {"12V Backplane", "12V AUX"}, "d5005bmc_hwmon": {"12v Backplane", "12v AUX"}, "n5010bmc_hwmon": {"Backplane 12V", "AUX 12V"},
+	} {
+		tree := tree.Clone()
+		tree.Set("/sys/class/hwmon/hwmon6/name", name+"\n")
+		for _, p := range tree.Paths() {
+			text, _ := tree.Get(p)
+			if s, ok := strings.CutPrefix(text, "12V Backplane "); ok {
+				tree.Set(p, supplies[0]+" "+s)
+			} else if s, ok := strings.CutPrefix(text, "12V AUX "); ok {
+				tree.Set(p, supplies[1]+" "+s)
+			}
+		}
+		got, _ := value(one(t, sample(t, open(t, written(t, tree), quiet))), collector.PowerWatts)
+		if want := 12.164*3.099 + 12.201*2.214; math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s: %v W, want %v", name, got, want)
+		}
 	}
 	tree.Remove("/sys/class/hwmon/hwmon6/curr3_input") // one supply is incomplete
 	wantNone(t, one(t, sample(t, open(t, written(t, tree), quiet))), collector.PowerWatts)

@@ -1,6 +1,9 @@
 package fpga
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
@@ -67,8 +70,10 @@ var xmcSensors = []xmcSensor{
 	{"xmc_vccint_curr", &collector.FPGACurrent, "vccint", 1e-3},
 
 	{"xmc_fan_rpm", &collector.FanSpeed, "fan", 1},
-	// xmc_power is the last requested value, not the current one.
+	// Where xmc_power_ins exists, xmc_power is the value of an earlier request.
+	// Releases without it compute xmc_power at each read.
 	{"xmc_power_ins", &collector.PowerWatts, "", 1e-6},
+	{"xmc_power", &collector.PowerWatts, "", 1e-6},
 }
 
 func xmcFiles() []string {
@@ -127,8 +132,11 @@ func (a *alveo) board(r *reading) {
 		}
 	}
 	fan, _ := r.textEvery(identityInterval, dir+"/fan_presence")
-	alive := false
+	alive, powered := false, false
 	for _, s := range a.sensors {
+		if *s.metric == collector.PowerWatts && powered {
+			continue
+		}
 		text, ok := r.text(s.path)
 		if !ok {
 			continue
@@ -141,16 +149,37 @@ func (a *alveo) board(r *reading) {
 		if m == collector.FanSpeed && fan == "A" && alive {
 			a.known[s.path] = true // a fan that does not turn
 		}
-		if v == 0 && (!alive || !a.known[s.path] || m == collector.TemperatureCelsius) {
+		if v == 0 && (!alive || !a.known[s.path] || m == collector.TemperatureCelsius || m == collector.PowerWatts) {
 			continue // not fitted, or the controller does not answer
 		}
 		alive, a.known[s.path] = true, true
+		powered = powered || m == collector.PowerWatts
 		r.Set(m, scaled(float64(v), s.unit), s.labels...)
 	}
 	if !alive {
 		return
 	}
+	if !powered {
+		a.hwmonPower(r)
+	}
 	a.boardLimits(r, dir)
+}
+
+// hwmonPower sets the card's power from the driver's hwmon device, the only
+// place on some boards, such as U2.
+func (a *alveo) hwmonPower(r *reading) {
+	for _, dir := range slices.Concat(a.mgmt.hwmon, a.user.hwmon) {
+		name, _ := r.textEvery(never, dir+"/name")
+		if !strings.HasSuffix(name, "_mgmt") && !strings.HasSuffix(name, "_user") {
+			continue
+		}
+		if text, ok := r.text(dir + "/power1_input"); ok {
+			if v, ok := a.natural(r, collector.PowerWatts, text); ok && v != 0 {
+				r.Set(collector.PowerWatts, scaled(float64(v), 1e-6))
+				return
+			}
+		}
+	}
 }
 
 // Limits of the FPGA's temperature on Alveo cards, in degrees: by xclmgmt it

@@ -343,3 +343,33 @@ func TestCardOffTheBus(t *testing.T) {
 		t.Errorf("rejects: %v", d.Rejects)
 	}
 }
+
+// TestBoardPower: the card's power is where its release of XRT and its board
+// have it, and never 0.
+func TestBoardPower(t *testing.T) {
+	const parts = "xmc.m.18874368"
+	for _, c := range []struct {
+		name, ins, power, hwmon string
+		want                    float64
+	}{
+		{"current", "17423810\n", "9000000\n", "9000000\n", 17.42381},
+		{"without xmc_power_ins", "", "16000000\n", "9000000\n", 16},
+		{"xmc_power_ins of 0", "0\n", "16000000\n", "9000000\n", 16},
+		{"hwmon only", "", "", "15000000\n", 15},
+		{"none", "0\n", "0\n", "0\n", 0},
+	} {
+		tree := load(t, "xilinx-u250-xrt")
+		for file, text := range map[string]string{
+			mgmt + "/" + parts + "/xmc_power_ins": c.ins, mgmt + "/" + parts + "/xmc_power": c.power,
+			mgmt + "/hwmon/hwmon4/power1_input": c.hwmon, u250 + "/hwmon/hwmon5/power1_input": c.hwmon,
+		} {
+			if tree.Set(file, text); text == "" {
+				tree.Remove(file)
+			}
+		}
+		d := one(t, sample(t, open(t, written(t, tree), quiet)))
+		if got, ok := value(d, collector.PowerWatts); got != c.want || ok != (c.want > 0) {
+			t.Errorf("%s: %v W (there: %v), want %v", c.name, got, ok, c.want)
+		}
+	}
+}
