@@ -326,8 +326,8 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"state"},
 		Range:  boolean,
-		Values: []string{"state of XRT: ready, not_ready (the driver of the user function has no peer), offline (being reset), reset_required (the scheduler has given up)", "state of AMI: init, ready, missing_info, no_amc (no controller), init_error, shutdown, compat (firmware of another version)"},
-		From:   []string{"XRT ready, dev_offline, device_bad_state; AMI dev_state"},
+		Values: []string{"state of XRT: ready, not_ready (the driver of the user function has no peer), offline (being reset), reset_required (the scheduler has given up)", "state of AMI: init, ready, missing_info, no_amc (no controller), init_error, shutdown, compat (firmware of another version)", "state of DFL cards with a function: ready, function_dead (its identity reads as all ones)"},
+		From:   []string{"DFL afu_id; XRT ready, dev_offline, device_bad_state; AMI dev_state"},
 	})
 	FPGAControllerStalled = define(Metric{
 		Name:  "accel_fpga_controller_stalled",

@@ -115,11 +115,10 @@ func (v *versal) read(r *reading) {
 		}
 		return v.identity[file]
 	}
-	p := r.readPCI(v.dir)
 	if r.Model = text("dev_name"); r.Model == "" {
 		r.Model = "ALVEO V80"
 	}
-	r.info(v.env, "ami", p, text("board_serial"), text("part_num"), "")
+	r.info(v.env, "ami", r.pci, text("board_serial"), text("part_num"), "")
 	// The version is followed by counts of later changes.
 	if version, _, _ := strings.Cut(text("amc_version"), " +0 *0"); version != "" {
 		r.Set(collector.FirmwareInfo, 1, "amc", version)

@@ -93,9 +93,8 @@ const awsSlot = "slot0"
 
 // read implements card.
 func (c *awsCard) read(r *reading) {
-	management := r.readPCI(c.dir)
 	r.Vendor = "aws"
-	r.Model = awsModels[management.device]
+	r.Model = awsModels[r.pci.device]
 	asked := time.Now()
 	app := "bus/pci/devices/" + c.id
 	// A load changes these, so they are not cached.
@@ -106,7 +105,7 @@ func (c *awsCard) read(r *reading) {
 		}
 	}
 	there := len(ids) == 4
-	p := management
+	p := r.pci
 	if there {
 		p.vendor, p.device = ids[0], ids[1]
 	}

@@ -147,7 +147,12 @@ func (c *dflCard) readBoard(r *reading) {
 	for _, b := range c.layout.banks {
 		failed, ok1 := r.text(b.failed)
 		done, ok2 := r.text(b.done)
-		if ok1 && ok2 {
+		isBit := func(s string) bool { return s == "0" || s == "1" }
+		switch {
+		case !ok1 || !ok2:
+		case !isBit(failed) || !isBit(done):
+			r.Reject(collector.FPGAMemoryCalibrated, collector.RejectType)
+		default:
 			r.SetBool(collector.FPGAMemoryCalibrated, failed == "0" && done == "1", b.labels...)
 		}
 	}

@@ -19,8 +19,8 @@ type dflCard struct {
 	scanned time.Time
 	// missed: a file of the layout has disappeared.
 	missed  bool
-	pci     pciIdentity
 	manager *fpgaManager
+	labels  labelCache
 	// pmu counts transactions, where that is enabled and permitted; pmuOf is
 	// the unit that it was opened or refused for.
 	pmu    *pmu
@@ -31,6 +31,7 @@ type dflCard struct {
 // dflLayout has the paths of a card's files.
 type dflLayout struct {
 	fme       string // directory, empty on a virtual function
+	answers   bool   // it has a file that is read in each round
 	registers []register
 	ports     []*dflPort
 	managers  []string
@@ -75,13 +76,28 @@ func (c *dflCard) read(r *reading) {
 	for _, m := range c.layout.managers[:min(1, len(c.layout.managers))] {
 		c.missed = c.missed || !c.fs.Exists(m)
 	}
+	if r.Down == "" && !r.answered && c.layout.answers {
+		// The rest is from memory.
+		r.Down, r.Readings = collector.ReasonError, nil
+	}
 }
+
+// dflStates are the values of the label state of accel_fpga_card_state for this
+// driver.
+var dflStates = []string{"ready", "function_dead"}
 
 // readLocked reads what is behind the driver's lock, which a reconfiguration
 // takes for up to 16 s. While the manager reports one, it is not read.
 func (c *dflCard) readLocked(r *reading) {
+	state := ""
 	for _, p := range c.layout.ports {
 		p.read(r, c)
+		if p.state != "" && state != "function_dead" {
+			state = p.state
+		}
+	}
+	if state != "" {
+		c.labels.states(r, collector.FPGACardState, dflStates, state)
 	}
 	if len(c.layout.ports) == 0 {
 		c.manager.region.settle(r.now, time.Now(), "", false)
@@ -124,11 +140,8 @@ func (c *dflCard) close() {
 
 // identify sets the card's identity.
 func (c *dflCard) identify(r *reading) {
-	if c.pci.vendor == "" {
-		c.pci = r.readPCI(c.dir)
-	}
-	r.Vendor, r.Model = vendorOf(c.pci.vendor), dflModel(c.pci)
-	r.info(c.env, "dfl-pci", c.pci, "", "", c.manager.name)
+	r.Vendor, r.Model = vendorOf(r.pci.vendor), dflModel(r.pci)
+	r.info(c.env, "dfl-pci", r.pci, "", "", c.manager.name)
 }
 
 // scan locates the card's files.
@@ -139,10 +152,12 @@ func (c *dflCard) scan(r *reading) {
 	for _, n := range dflUnits(c.fs, &c.place) {
 		switch {
 		case strings.HasPrefix(path.Base(n), "dfl-fme."):
-			l.fme = n
+			l.fme, l.answers = n, true
 			c.scanFME(&l)
 		case len(l.ports) < maxRegions:
-			l.ports = append(l.ports, c.scanPort(n, was.ports))
+			p := c.scanPort(n, was.ports)
+			l.ports = append(l.ports, p)
+			l.answers = l.answers || p.has["afu_id"]
 		}
 	}
 	slices.SortFunc(l.ports, func(a, b *dflPort) int { return natural(a.dir, b.dir) })
@@ -205,17 +220,27 @@ func (c *dflCard) readStatic(r *reading) {
 		r.Down = collector.ReasonLost
 		return
 	default:
-		r.Set(collector.FPGABitstreamInfo, 1, "static", "fim", tidy(strings.ToLower(id)))
+		r.bitstream("static", "fim", id)
 	}
 	if meta, ok := r.textEvery(identityInterval, c.layout.fme+"/bitstream_metadata"); ok {
-		r.Set(collector.FPGABitstreamInfo, 1, "static", "fim_metadata", tidy(strings.ToLower(meta)))
+		r.bitstream("static", "fim_metadata", meta)
 	}
 	for i, file := range c.layout.regions {
 		// ENOENT: the region accepts any design.
 		if id, ok := r.textEvery(c.options.SlowInterval, file); ok && !allOnes(id) {
-			r.Set(collector.FPGABitstreamInfo, 1, "port"+strconv.Itoa(i), "pr_interface", tidy(strings.ToLower(id)))
+			r.bitstream("port"+strconv.Itoa(i), "pr_interface", id)
 		}
 	}
+}
+
+// bitstream sets an identity that the driver prints in hexadecimal digits.
+func (r *reading) bitstream(region, kind, id string) {
+	id = strings.ToLower(id)
+	if digits := strings.TrimPrefix(id, "0x"); digits == "" || len(id) > labelBytes || !hexDigits(digits) {
+		r.Reject(collector.FPGABitstreamInfo, collector.RejectType)
+		return
+	}
+	r.Set(collector.FPGABitstreamInfo, 1, region, kind, id)
 }
 
 // allOnes reports whether a hexadecimal text is all ones, as read from a device

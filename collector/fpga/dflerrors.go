@@ -138,6 +138,7 @@ func (g *register) read(r *reading, c *dflCard) {
 		r.got(text, err)
 		return
 	}
+	r.answered = true
 	bits, ok := hexadecimal(text)
 	switch {
 	case !ok:

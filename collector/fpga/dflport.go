@@ -23,6 +23,8 @@ type dflPort struct {
 	// afu is the last identity and when it was read.
 	afu     string
 	afuRead time.Time
+	// state is one of dflStates, empty while there is no function.
+	state string
 }
 
 type portLabels struct {
@@ -117,14 +119,16 @@ func (p *dflPort) readAFU(r *reading, c *dflCard) {
 	id, err := c.fs.Read(p.dir + "/afu_id")
 	now := time.Now()
 	loaded := false
+	r.answered = r.answered || err == nil || sysfs.Errno(err) == syscall.EBUSY
+	p.state = ""
 	switch errno := sysfs.Errno(err); {
 	case err == nil && allOnes(id):
-		// The function's logic does not answer.
+		p.state = "function_dead"
 		r.Reject(collector.FPGABitstreamInfo, collector.RejectSentinel)
 		p.region.setBusy(now, false)
 		p.afu = ""
 	case err == nil && isAFU(id):
-		loaded = true
+		loaded, p.state = true, "ready"
 		p.afu, p.afuRead = strings.ToLower(id), r.now
 		p.region.setBusy(asked, false)
 		p.region.settle(asked, now, p.afu, true)

@@ -188,8 +188,11 @@ type reading struct {
 	collector.Device
 	// now is when the round started.
 	now time.Time
-	// gone: the card left while it was read.
-	gone bool
+	// pci is the PCI core's identity of the function at the card's directory,
+	// empty on SoCs.
+	pci pciIdentity
+	// gone: the card left while it was read. swapped: another card is there.
+	gone, swapped bool
 
 	fs   *tree
 	errs []error

@@ -19,7 +19,6 @@ type managerCard struct {
 	scanned time.Time
 	alone   bool   // no other manager exists
 	driver  string // of the manager's device
-	pci     pciIdentity
 	regions []managerRegion
 	bridges []bridge
 	chips   []iioChip
@@ -69,17 +68,12 @@ func (c *managerCard) read(r *reading) {
 }
 
 func (c *managerCard) identify(r *reading) {
-	if isBDF(c.id) {
-		if c.pci.vendor == "" {
-			c.pci = r.readPCI(c.dir)
-		}
-	}
 	name := c.manager.name
 	r.Vendor, r.Model = managerVendor(name), name
 	if model, ok := c.text(r, "model"); ok && !isBDF(c.id) {
 		r.Model = tidy(model)
 	}
-	r.info(c.env, c.driver, c.pci, "", "", name)
+	r.info(c.env, c.driver, r.pci, "", "", name)
 }
 
 // text reads a property of the device tree once in identityInterval. It is
@@ -156,7 +150,7 @@ type managerRegion struct {
 func (g *managerRegion) read(r *reading, c *managerCard) (string, bool) {
 	// ENOENT is usual: regions of the device tree have no compat_id.
 	if id, ok := r.textEvery(c.options.SlowInterval, g.dir+"/compat_id"); ok {
-		r.Set(collector.FPGABitstreamInfo, 1, g.name, "pr_interface", tidy(strings.ToLower(id)))
+		r.bitstream(g.name, "pr_interface", id)
 	}
 	if g.node == "" {
 		g.node = r.nodeOf(g.uevent)

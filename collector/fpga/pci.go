@@ -3,6 +3,7 @@ package fpga
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
@@ -43,14 +44,15 @@ type pciIdentity struct {
 	node                      string // NUMA node, empty where the kernel has none
 }
 
-// readPCI reads the identity of the function at dir, once.
-func (r *reading) readPCI(dir string) pciIdentity {
+// readPCI reads the identity of the function at dir, which changes with the
+// card.
+func (r *reading) readPCI(dir string, interval time.Duration) pciIdentity {
 	id := func(file string) string {
-		text, _ := r.textEvery(never, dir+"/"+file)
+		text, _ := r.textEvery(interval, dir+"/"+file)
 		return strings.TrimPrefix(tidy(text), "0x")
 	}
 	p := pciIdentity{vendor: id("vendor"), device: id("device"), subsystem: id("subsystem_device")}
-	if text, ok := r.textEvery(never, dir+"/numa_node"); ok {
+	if text, ok := r.textEvery(interval, dir+"/numa_node"); ok {
 		if n, err := strconv.Atoi(text); err == nil && n >= 0 {
 			p.node = text
 		}

@@ -15,6 +15,11 @@ type slot struct {
 	env    *env
 	family *family
 	card   card
+	// pci identifies the card among those that were at its address, on the
+	// card's goroutine.
+	pci pciIdentity
+	// swapped: the slot reads another card than the one it was opened for.
+	swapped bool
 	// known is the card's identity, without readings.
 	known collector.Device
 	// kubeIDs are those of the latest listing.
@@ -51,6 +56,17 @@ func (s *slot) read(now time.Time) reading {
 	// The driver of the function that names the card: programs use the card
 	// through it.
 	r.Driver, _ = s.env.fs.Link(s.env.dir + "/driver")
+	if isBDF(s.env.id) {
+		r.pci = r.readPCI(s.env.dir, s.env.options.SlowInterval)
+	}
+	switch {
+	case r.pci.vendor == "" && s.pci.vendor != "":
+		r.pci = s.pci // it is leaving
+	case s.pci.vendor != "" && r.pci != s.pci:
+		r.gone, r.swapped = true, true
+		return r
+	}
+	s.pci = r.pci
 	r.fail(guard(func() { s.card.read(&r) }))
 	if !s.env.fs.Exists(s.env.dir) {
 		r.gone = true
@@ -108,7 +124,7 @@ func (s *slot) ask(now time.Time, timeout time.Duration) {
 }
 
 func (s *slot) take(r reading) {
-	s.listed = !r.gone
+	s.listed, s.swapped = !r.gone, r.swapped
 	s.errs = nil
 	if r.gone {
 		return // its last result is about a card that has left

@@ -137,7 +137,7 @@ func (s *Source) follow(l listing) {
 		present[p.id] = p
 	}
 	for id, sl := range s.slots {
-		if p, ok := present[id]; !ok || p.dir != sl.env.dir || p.family != sl.family || !slices.Equal(p.functions, sl.env.functions) {
+		if p, ok := present[id]; !ok || sl.swapped || p.dir != sl.env.dir || p.family != sl.family || !slices.Equal(p.functions, sl.env.functions) {
 			s.leave(id, sl)
 		}
 	}

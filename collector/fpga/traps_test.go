@@ -365,3 +365,66 @@ var allowed = []string{
 	"/iio:device/name", "/iio:device/in_temp_raw", "/iio:device/in_temp_scale", "/iio:device/in_temp_offset",
 	"/iio:device/in_voltage_raw", "/iio:device/in_voltage_scale",
 }
+
+// TestSwappedCard: the card that replaces another at the same address is read
+// as itself.
+func TestSwappedCard(t *testing.T) {
+	for _, c := range []struct{ tree, device, model string }{
+		{"intel-n3000-dfl", "/sys/bus/pci/devices/0000:1b:00.0/device", "Intel FPGA PAC D5005"},
+		{"xilinx-u250-xrt", u250 + "/device", "ALVEO U50"},
+	} {
+		tree := load(t, c.tree)
+		s := open(t, mounted(t, tree), fpga.Options{PollInterval: -1, SlowInterval: time.Nanosecond})
+		before := one(t, sample(t, s)).Model
+		tree.Set(c.device, "0x0b2b\n")
+		tree.Set(mgmt+"/xmc.m.18874368/bd_name", "ALVEO U50\n")
+		until(t, s, "the other card", func(r collector.Round, _ error) bool {
+			return len(r.Devices) == 1 && r.Devices[0].Model == c.model && r.Devices[0].Down == ""
+		})
+		if before == c.model {
+			t.Errorf("%s from the start", before)
+		}
+	}
+}
+
+// TestTextsThatAreNone: an empty or garbled text is no value, and a card of
+// which only directories are left does not answer.
+func TestTextsThatAreNone(t *testing.T) {
+	for _, text := range []string{"", "\n", "junk\n", "2\n"} {
+		tree := load(t, "intel-n6001-ofs")
+		for _, p := range tree.Paths() {
+			if strings.HasSuffix(p, "_cal_fail") || text != "2\n" && strings.HasSuffix(p, "/bitstream_id") {
+				tree.Set(p, text)
+			}
+		}
+		d := one(t, sample(t, open(t, written(t, tree), quiet)))
+		for _, r := range d.Readings {
+			if r.Metric == collector.FPGAMemoryCalibrated || r.Metric == collector.FPGABitstreamInfo && r.Labels[1] == "fim" && text != "2\n" {
+				t.Errorf("%q: %s is %v", text, seriesName(r.Metric, r.Labels), r.Value)
+			}
+		}
+		if !slices.Contains(d.Rejects, collector.Reject{Metric: collector.FPGAMemoryCalibrated, Reason: collector.RejectType}) {
+			t.Errorf("%q: %v", text, d.Rejects)
+		}
+	}
+
+	tree := load(t, "intel-n3000-dfl")
+	for _, p := range tree.Paths() {
+		if _, file := tree.Get(p); file {
+			tree.SetErr(p, syscall.ENOENT)
+		}
+	}
+	ctx := t.Context()
+	r, err := open(t, mounted(t, tree), quiet).Sample(ctx)
+	if d := one(t, r); d.Down != collector.ReasonError || len(d.Readings) > 2 {
+		t.Errorf("%q (%v): %q", d.Down, err, series(&d))
+	}
+
+	tree = load(t, "intel-n3000-dfl")
+	s := open(t, mounted(t, tree), quiet)
+	want(t, one(t, sample(t, s)), 1, collector.FPGACardState, "ready")
+	tree.Set(n3000+"/dfl-port.0/afu_id", strings.Repeat("f", 32)+"\n")
+	want(t, one(t, sample(t, s)), 1, collector.FPGACardState, "function_dead")
+	tree.SetErr(n3000+"/dfl-port.0/afu_id", syscall.EBUSY)
+	wantNone(t, one(t, sample(t, s)), collector.FPGACardState, "ready")
+}

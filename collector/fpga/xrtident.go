@@ -23,14 +23,13 @@ func (a *alveo) identify(r *reading) {
 	number := a.first(r, identityInterval, versals, "bd_part_num")
 	r.Model = productName(a.first(r, identityInterval, controllers, "bd_name"), a.first(r, never, functions, "board_name"), vbnv)
 
-	p := r.readPCI(a.dir)
-	r.Set(collector.DeviceInfo, 1, string(collector.FPGA), r.Vendor, r.Model, part, "", r.PCI, p.node, serial, number, "")
+	r.Set(collector.DeviceInfo, 1, string(collector.FPGA), r.Vendor, r.Model, part, "", r.PCI, r.pci.node, serial, number, "")
 	driver := "xocl"
 	if a.user.dir == "" {
 		driver = "xclmgmt"
 	}
-	if p.vendor != "" {
-		r.Set(collector.FPGAInfo, 1, a.family.name, driver, p.vendor+":"+p.device, "")
+	if r.pci.vendor != "" {
+		r.Set(collector.FPGAInfo, 1, a.family.name, driver, r.pci.vendor+":"+r.pci.device, "")
 	}
 	for _, f := range []struct {
 		component, file string

@@ -152,6 +152,7 @@ func TestFPGAs(t *testing.T) {
 		{"reset does not end", facts(family(card, 1, "offline")), 2 * minute, "failed inspect fpga_card_not_ready"},
 		{"driver without a peer", facts(family(card, 1, "not_ready")), 2 * minute, "failed inspect fpga_card_not_ready"},
 		{"driver shut down", facts(family(card, 1, "shutdown")), 2 * minute, "failed inspect fpga_card_not_ready"},
+		{"function without an answer", facts(family(card, 0, "ready"), family(card, 1, "function_dead")), 10 * second, "failed reprogram fpga_function_dead"},
 		{"usable without a controller", facts(family(card, 1, "no_amc")), 2 * minute, "degraded inspect fpga_card_limited"},
 		{"usable without sensors", facts(family(card, 1, "init_error")), 2 * minute, "degraded inspect fpga_card_limited"},
 		{"a sensor without a name", facts(family(card, 1, "missing_info")), hour, "healthy none"},
