@@ -171,7 +171,7 @@ func (e *Engine) raise(ctx context.Context, r *rule, result promql.Vector, now t
 		expand := func(text string) string {
 			made, err := e.texts.expand(r, text, about)
 			if err != nil {
-				e.stats.templateFailed()
+				e.stats.templatesFailed.Inc()
 				failed = err
 			}
 			return made

@@ -36,7 +36,7 @@ type Engine struct {
 	passes  uint64
 	logged  map[string]bool // failures that have been logged
 
-	stats stats
+	stats *stats
 }
 
 // group is a Group with its state.
@@ -91,9 +91,10 @@ func New(o Options) (*Engine, error) {
 		o: o, texts: expander{url: external},
 		trigger: make(chan struct{}, 1),
 		before:  func(context.Context, string) {},
-		ring:    newRing(o.Limits), feed: newFeed(o.Labels),
-		logged: map[string]bool{},
+		stats:   newStats(o.Limits),
+		logged:  map[string]bool{},
 	}
+	e.ring, e.feed = newRing(o.Limits, e.stats.hits), newFeed(o.Labels, e.stats.duplicates)
 	e.promql = promql.NewEngine(promql.EngineOpts{
 		MaxSamples:               o.Limits.Samples,
 		Timeout:                  o.Limits.Time,

@@ -114,10 +114,11 @@ func (e *Engine) evaluateRule(ctx context.Context, g *group, r *rule, now time.T
 		err = e.write(r, vector)
 	}
 	r.took, r.err, r.health = time.Since(started), err, HealthOK
+	e.stats.evaluations.WithLabelValues(g.Name).Inc()
 	if err != nil {
 		r.health = HealthError
+		e.stats.failures.WithLabelValues(g.Name).Inc()
 	}
-	e.stats.evaluated(g.Name, err != nil)
 	if ctx.Err() == nil {
 		e.note(r.where, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
@@ -27,11 +28,11 @@ type feed struct {
 	live, next []*series
 	up         *series
 	builder    *labels.Builder
-	duplicates uint64
+	duplicates prometheus.Counter
 }
 
-func newFeed(target map[string]string) *feed {
-	f := &feed{builder: labels.NewBuilder(labels.EmptyLabels())}
+func newFeed(target map[string]string, duplicates prometheus.Counter) *feed {
+	f := &feed{duplicates: duplicates, builder: labels.NewBuilder(labels.EmptyLabels())}
 	for name, v := range target {
 		f.target = append(f.target, labels.Label{Name: name, Value: v})
 	}
@@ -87,7 +88,7 @@ func (f *feed) take(r *ring, up bool) {
 // find finds the series of page.Values. Where the limit of series leaves one
 // out, the next evaluation tries again.
 func (f *feed) find(r *ring) {
-	before := r.hits.series
+	f.fresh = true
 	f.slots = f.slots[:0]
 	for name, own := range f.page.Series() {
 		if !r.needs.named(name) {
@@ -99,16 +100,21 @@ func (f *feed) find(r *ring) {
 			b.Set(l.Name, l.Value)
 		}
 		b.Set(model.MetricNameLabel, name)
-		f.slots = append(f.slots, r.get(b.Labels(), false))
+		l := b.Labels()
+		s := r.get(l, false)
+		if s == nil {
+			_, read := r.needs.of(l)
+			f.fresh = f.fresh && !read
+		}
+		f.slots = append(f.slots, s)
 	}
-	f.fresh = r.hits.series == before
 }
 
 func (f *feed) add(r *ring, s *series, v float64) {
 	switch {
 	case s == nil:
 	case r.has(s):
-		f.duplicates++
+		f.duplicates.Inc()
 	default:
 		if isStale(v) {
 			v = math.NaN() // only the engine writes staleness markers

@@ -5,6 +5,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
@@ -29,11 +30,8 @@ type ring struct {
 	// lost is, by metric name, until when samples that rules may read are
 	// missing because of a limit, in ms since the epoch.
 	lost map[string]int64
-	hits limitHits
+	hits *prometheus.CounterVec // of each limit
 }
-
-// limitHits counts hits of each limit.
-type limitHits struct{ series, bytes, history uint64 }
 
 // series is one series of the ring.
 type series struct {
@@ -55,8 +53,8 @@ type run struct {
 
 const runBytes = 16
 
-func newRing(l Limits) *ring {
-	return &ring{limits: l, needs: needs{}, byName: map[string][]*series{}, byHash: map[uint64][]*series{}, lost: map[string]int64{}}
+func newRing(l Limits, hits *prometheus.CounterVec) *ring {
+	return &ring{limits: l, hits: hits, needs: needs{}, byName: map[string][]*series{}, byHash: map[uint64][]*series{}, lost: map[string]int64{}}
 }
 
 // now returns the latest tick. There must be one.
@@ -96,7 +94,7 @@ func (r *ring) get(l labels.Labels, recorded bool) *series {
 	}
 	name := l.Get(model.MetricNameLabel)
 	if r.count >= r.limits.Series {
-		r.hits.series++
+		r.hits.WithLabelValues("series").Inc()
 		r.lose(name, max(reach, lookback))
 		return nil
 	}

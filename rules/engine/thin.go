@@ -37,7 +37,7 @@ func (r *ring) thin(s *series) {
 	kept = append(kept, s.runs[old:]...)
 	if most := maxRuns * 7 / 8; len(kept) > most {
 		kept = slices.Delete(kept, 0, len(kept)-most)
-		r.hits.history++
+		r.hits.WithLabelValues("history").Inc()
 		r.lose(s.labels.Get(model.MetricNameLabel), time.Duration(s.reach)*time.Millisecond)
 	}
 	s.runs = append(s.runs[:0], kept...)
@@ -86,7 +86,7 @@ func (r *ring) fit() {
 		}
 		s.runs = s.runs[:copy(s.runs, s.runs[len(s.runs)/2:])]
 		r.resize(s, len(s.runs))
-		r.hits.bytes++
+		r.hits.WithLabelValues("bytes").Inc()
 		r.lose(s.labels.Get(model.MetricNameLabel), time.Duration(s.reach)*time.Millisecond)
 	}
 }
