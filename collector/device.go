@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"time"
@@ -27,6 +28,19 @@ type Reading struct {
 	// Value is in the unit of the metric's name and within its Range. NaN and
 	// the infinities are never readings.
 	Value float64
+}
+
+// MarshalJSON writes r with its labels by name.
+func (r Reading) MarshalJSON() ([]byte, error) {
+	labels := map[string]string{}
+	for i, l := range r.Metric.Labels {
+		labels[l] = r.Labels[i]
+	}
+	return json.Marshal(struct {
+		Metric string            `json:"metric"`
+		Labels map[string]string `json:"labels,omitempty"`
+		Value  float64           `json:"value"`
+	}{r.Metric.Name, labels, r.Value})
 }
 
 // sameSeries reports whether r and o are readings of one series. It compares
@@ -69,65 +83,65 @@ const (
 type Device struct {
 	// ID is the stable identity, exported as the label device: a GPU or MIG
 	// UUID, a card's serial, else a PCI address. It survives reboots.
-	ID string
+	ID string `json:"id"`
 	// Passing marks a device whose identity cannot be read: ID is its place,
 	// and KubeIDs[0] its index. The Sampler replaces ID with the identity of
 	// the device last seen at that place.
-	Passing bool
+	Passing bool `json:"-"`
 	// Parent is the ID of the whole device of a partition, or empty.
-	Parent string
-	Class  Class
+	Parent string `json:"parent,omitempty"`
+	Class  Class  `json:"class"`
 	// Vendor is lower case: nvidia, intel, amd.
-	Vendor string
+	Vendor string `json:"vendor"`
 	// Model is the product name in the vendor's spelling.
-	Model string
+	Model string `json:"model"`
 	// PCI is the address as the kernel writes it: 0000:1b:00.0, or empty.
-	PCI string
+	PCI string `json:"pci_address,omitempty"`
 	// Functions are further PCI addresses of the same card.
-	Functions []string
+	Functions []string `json:"functions,omitempty"`
 	// Witness marks a device that the Source sees from outside, by its PCI
 	// address, which is its ID. The Sampler adds its Readings to the device of
 	// another Source at that address; without one it is a device by itself.
-	Witness bool
+	Witness bool `json:"-"`
 	// Driver is the kernel driver bound to the device, if a Source knows it.
-	Driver string
+	Driver string `json:"driver,omitempty"`
 	// KubeIDs are the ids that device plugins and DRA drivers can use for this
 	// device in the kubelet.
-	KubeIDs []string
+	KubeIDs []string `json:"kube_ids,omitempty"`
 
 	// Down is empty for a device that answered, else one of the Reason
 	// constants. A device that is down needs only its ID: the Sampler keeps
 	// its last identity and counters.
-	Down string
+	Down string `json:"down,omitempty"`
 	// Sampled is when the Source last read the device with success.
-	Sampled time.Time
+	Sampled time.Time `json:"sampled,omitzero"`
 
-	Readings []Reading
+	Readings []Reading `json:"readings"`
 	// Rejects are the rejected values of this round.
-	Rejects []Reject
+	Rejects []Reject `json:"-"`
 
 	// Clients are the processes that use the device. Nil means unknown, an
 	// empty list that there are none.
-	Clients []Client
+	Clients []Client `json:"clients,omitempty"`
 	// Accounts are the driver's accounting of processes that use the device or
 	// have ended recently. Nil means unknown.
-	Accounts []Account
+	Accounts []Account `json:"accounts,omitempty"`
 
 	// Verdict is the conclusion of a Judge, nil without one.
-	Verdict *Verdict
+	Verdict *Verdict `json:"health,omitempty"`
 }
 
 // Client is a process that uses a device.
 type Client struct {
 	// PID is the process id in the node's PID namespace.
-	PID int
+	PID int `json:"pid"`
 	// Type is how the process uses the device: the label type of
 	// accel_processes.
-	Type string
+	Type string `json:"type"`
 	// Readings are measurements of this process alone, of families of the
 	// device: accel_memory_used_bytes, accel_utilization_ratio. Values that are
 	// not measured per process are absent.
-	Readings []Reading
+	Readings []Reading `json:"readings,omitempty"`
 }
 
 // Account is a driver's accounting of one process on one device. Unknown values

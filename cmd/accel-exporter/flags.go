@@ -42,6 +42,21 @@ type flags struct {
 // errDone is returned after --help or --version, which are printed already.
 var errDone = fmt.Errorf("done")
 
+// parseArgs returns the command that args choose.
+func parseArgs(app *kingpin.Application, args []string, stdout, stderr io.Writer) (string, error) {
+	done := false
+	app.UsageWriter(stdout).ErrorWriter(stderr).Terminate(func(int) { done = true })
+	app.HelpFlag.Short('h')
+	chosen, err := app.Parse(args)
+	if done {
+		return "", errDone
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w, try --help", err)
+	}
+	return chosen, nil
+}
+
 func parseFlags(args []string, stdout, stderr io.Writer) (_ *flags, err error) {
 	app := kingpin.New("accel-exporter", `Exports the health and use of the accelerators of this node to Prometheus.
 
@@ -69,16 +84,9 @@ Other commands, each with its own --help: "who" prints the pods and processes on
 	if err != nil {
 		return nil, err
 	}
-	done := false
-	app.UsageWriter(stdout).ErrorWriter(stderr).Terminate(func(int) { done = true })
 	app.Version(version.Print("accel-exporter")).VersionFlag.Short('V')
-	app.HelpFlag.Short('h')
-	_, err = app.Parse(args)
-	if done {
-		return nil, errDone
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w, try --help", err)
+	if _, err := parseArgs(app, args, stdout, stderr); err != nil {
+		return nil, err
 	}
 	if f.interval < 100*time.Millisecond || f.interval > 10*time.Minute {
 		return nil, fmt.Errorf("--collect.interval is %s; 100ms to 10m is accepted", f.interval)

@@ -46,7 +46,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 // exitCode prints err and returns the status to exit with.
 func exitCode(err error) int {
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, errDone):
 		return 0
 	case errors.Is(err, errPrinted):
 		return 1

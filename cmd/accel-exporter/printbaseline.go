@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -25,15 +24,8 @@ func baselineCommand(ctx context.Context, args []string, stdout, stderr io.Write
 	app := kingpin.New("accel-exporter baseline", "Baselines: approved configurations by hardware class.")
 	app.Command("print", "Sample this node and write a baseline of its accelerators as they are.")
 	f.sources.add(app)
-	done := false
-	app.UsageWriter(stdout).ErrorWriter(stderr).Terminate(func(int) { done = true })
-	app.HelpFlag.Short('h')
-	_, err := app.Parse(args)
-	if done {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("%w, try --help", err)
+	if _, err := parseArgs(app, args, stdout, stderr); err != nil {
+		return err
 	}
 	if err := f.sources.check(); err != nil {
 		return err

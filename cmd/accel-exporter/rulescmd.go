@@ -23,16 +23,11 @@ func rulesCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	var ask askFlags
 	ask.add(eval)
 	asJSON := eval.Flag("json", "Print the state of every rule as JSON.").Bool()
-	done := false
-	app.UsageWriter(stdout).ErrorWriter(stderr).Terminate(func(int) { done = true })
-	app.HelpFlag.Short('h')
-	chosen, err := app.Parse(args)
-	switch {
-	case done:
-		return nil
-	case err != nil:
-		return fmt.Errorf("%w, try --help", err)
-	case chosen == check.FullCommand():
+	chosen, err := parseArgs(app, args, stdout, stderr)
+	if err != nil {
+		return err
+	}
+	if chosen == check.FullCommand() {
 		if err := engine.Check(stdout, *checked...); err != nil {
 			return printConfigError(stderr, err)
 		}

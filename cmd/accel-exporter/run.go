@@ -37,9 +37,6 @@ const shutdownPatience = 3 * time.Second
 // like main.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f, err := parseFlags(args, stdout, stderr)
-	if errors.Is(err, errDone) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}

@@ -15,12 +15,12 @@ import (
 // stateJSON is the response of /debug/state. It is for diagnosis and can change
 // with any version.
 type stateJSON struct {
-	Seq     uint64            `json:"seq"`
-	Time    time.Time         `json:"time"`
-	Sources []sourceJSON      `json:"sources"`
-	Devices []deviceJSON      `json:"devices"`
-	Node    []readingJSON     `json:"node"`
-	Events  []collector.Event `json:"events"`
+	Seq     uint64              `json:"seq"`
+	Time    time.Time           `json:"time"`
+	Sources []sourceJSON        `json:"sources"`
+	Devices []collector.Device  `json:"devices"`
+	Node    []collector.Reading `json:"node"`
+	Events  []collector.Event   `json:"events"`
 	// Allocation has the pods of each device. Kubelet and APIServer are the
 	// states of its sources, nil for a source that is not configured.
 	Allocation *allocation.Report `json:"allocation"`
@@ -32,37 +32,6 @@ type sourceJSON struct {
 	collector.Status
 	WorkerPID     int        `json:"worker_pid,omitempty"`
 	ReleasedUntil *time.Time `json:"released_until,omitempty"`
-}
-
-type deviceJSON struct {
-	ID        string    `json:"id"`
-	Parent    string    `json:"parent,omitempty"`
-	Class     string    `json:"class"`
-	Vendor    string    `json:"vendor"`
-	Model     string    `json:"model"`
-	PCI       string    `json:"pci_address,omitempty"`
-	Functions []string  `json:"functions,omitempty"`
-	Driver    string    `json:"driver,omitempty"`
-	KubeIDs   []string  `json:"kube_ids,omitempty"`
-	Down      string    `json:"down,omitempty"`
-	Sampled   time.Time `json:"sampled,omitzero"`
-	// Health is the verdict with its reasons.
-	Health   *collector.Verdict  `json:"health,omitempty"`
-	Clients  []clientJSON        `json:"clients,omitempty"`
-	Accounts []collector.Account `json:"accounts,omitempty"`
-	Readings []readingJSON       `json:"readings"`
-}
-
-type clientJSON struct {
-	PID      int           `json:"pid"`
-	Type     string        `json:"type"`
-	Readings []readingJSON `json:"readings"`
-}
-
-type readingJSON struct {
-	Metric string            `json:"metric"`
-	Labels map[string]string `json:"labels,omitempty"`
-	Value  float64           `json:"value"`
 }
 
 // Limits of the /debug endpoints: clients that do not read their response must
@@ -119,15 +88,17 @@ func (p *program) sendState(w http.ResponseWriter, state func() any) {
 }
 
 func (p *program) stateJSON() stateJSON {
-	out := stateJSON{Sources: []sourceJSON{}, Devices: []deviceJSON{}, Node: []readingJSON{}, Events: []collector.Event{}}
+	out := stateJSON{Sources: []sourceJSON{}, Devices: []collector.Device{}, Node: []collector.Reading{}, Events: []collector.Event{}}
 	if snap := p.sampler.Latest(); snap != nil {
-		out.Seq, out.Time, out.Node = snap.Seq, snap.Time, readingsJSON(snap.Node)
+		out.Seq, out.Time = snap.Seq, snap.Time
+		out.Devices = append(out.Devices, snap.Devices...)
+		for i := range out.Devices {
+			out.Devices[i].Readings = append([]collector.Reading{}, out.Devices[i].Readings...) // not null
+		}
+		out.Node = append(out.Node, snap.Node...)
 		out.Events = append(out.Events, snap.Events...)
 		for _, s := range snap.Sources {
 			out.Sources = append(out.Sources, p.sourceJSON(s))
-		}
-		for i := range snap.Devices {
-			out.Devices = append(out.Devices, newDeviceJSON(&snap.Devices[i]))
 		}
 	}
 	out.Allocation, out.Kubelet, out.APIServer = p.pods.state()
@@ -141,33 +112,6 @@ func (p *program) sourceJSON(s collector.Status) sourceJSON {
 		if released, until := w.Released(); released && !until.IsZero() {
 			out.ReleasedUntil = &until
 		}
-	}
-	return out
-}
-
-func newDeviceJSON(d *collector.Device) deviceJSON {
-	out := deviceJSON{
-		ID: d.ID, Parent: d.Parent, Class: string(d.Class), Vendor: d.Vendor, Model: d.Model, PCI: d.PCI,
-		Functions: d.Functions, Driver: d.Driver, KubeIDs: d.KubeIDs, Down: d.Down, Sampled: d.Sampled,
-		Health: d.Verdict, Accounts: d.Accounts, Readings: readingsJSON(d.Readings),
-	}
-	for _, c := range d.Clients {
-		out.Clients = append(out.Clients, clientJSON{PID: c.PID, Type: c.Type, Readings: readingsJSON(c.Readings)})
-	}
-	return out
-}
-
-func readingsJSON(list []collector.Reading) []readingJSON {
-	out := make([]readingJSON, 0, len(list))
-	for _, r := range list {
-		j := readingJSON{Metric: r.Metric.Name, Value: r.Value}
-		for i, l := range r.Metric.Labels {
-			if j.Labels == nil {
-				j.Labels = map[string]string{}
-			}
-			j.Labels[l] = r.Labels[i]
-		}
-		out = append(out, j)
 	}
 	return out
 }

@@ -22,15 +22,8 @@ func whoCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	asJSON := app.Flag("json", "Print the report as JSON.").Bool()
 	wide := app.Flag("wide", "Print full ids, PCI addresses, containers and resources.").Short('w').Bool()
 	what := app.Arg("WHAT", "Only these devices: an index (2), the beginning of an id (GPU-4d1a), a PCI address (86:00.0), pod/NAME, pod/NAMESPACE/NAME, namespace/NAME, or free.").Strings()
-	done := false
-	app.UsageWriter(stdout).ErrorWriter(stderr).Terminate(func(int) { done = true })
-	app.HelpFlag.Short('h')
-	_, err := app.Parse(args)
-	if done {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("%w, try --help", err)
+	if _, err := parseArgs(app, args, stdout, stderr); err != nil {
+		return err
 	}
 	var report allocation.Report
 	if err := ask.get(ctx, "/debug/allocations", "", &report); err != nil {
