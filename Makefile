@@ -208,7 +208,7 @@ helm: $(HELM)
 
 $(HELM):
 	@mkdir -p $(@D)
-	GOBIN=$@.d go install -ldflags "-s -w" helm.sh/helm/v4/cmd/helm@$(HELM_VERSION)
+	GOBIN=$@.d go install -gcflags=all=-dwarf=false -ldflags "-s -w" helm.sh/helm/v4/cmd/helm@$(HELM_VERSION)
 	@mv $@.d/helm $@ && rmdir $@.d
 
 DIFFERENTIAL ?=
