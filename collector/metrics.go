@@ -17,7 +17,7 @@ var (
 		Help:   "Version of one firmware component of a device; value 1.",
 		Kind:   Info,
 		Labels: []string{"component", "version"},
-		Values: []string{"component: vbios, inforom, inforom_oem, inforom_ecc, inforom_power, gsp; on FPGA cards max10, bmc, nios, sc, cmc, amc"},
+		Values: []string{"component: vbios, inforom, inforom_oem, inforom_ecc, inforom_power, gsp; on FPGA cards max10, bmc, nios, sc (satellite controller), sc_expected (that the shell requires), cmc, amc"},
 		From:   []string{"NVML nvmlDeviceGetVbiosVersion, nvmlDeviceGetInforomImageVersion, nvmlDeviceGetInforomVersion, nvmlDeviceGetGspFirmwareVersion", "FPGAs: attributes of the board controller"},
 	})
 	PlatformInfo = define(Metric{

@@ -14,7 +14,7 @@ var (
 		Help:   "How an FPGA is attached; value 1. Join it to the other families on device.",
 		Kind:   Info,
 		Labels: []string{"family", "driver", "pci_id", "manager"},
-		Values: []string{"family: dfl, xrt, ami, aws, manager", "pci_id: vendor:device of the card, lower-case hex; empty on SoCs", "manager: name of the FPGA manager, where there is one"},
+		Values: []string{"family: dfl, intel-fpga (Intel's driver of before DFL), xrt, ami, aws, manager", "pci_id: vendor:device of the card, lower-case hex; empty on SoCs", "manager: name of the FPGA manager, where there is one"},
 		From:   []string{"PCI driver, vendor, device; /sys/class/fpga_manager/*/name"},
 	})
 	FPGABitstreamInfo = define(Metric{
@@ -24,10 +24,18 @@ var (
 		Labels: []string{"region", "kind", "id"},
 		Values: []string{
 			"region: static, the name of the reconfigurable region, port or slot",
-			"kind: fim (static region of a DFL card), fim_metadata (its date and seed), pr_interface (interface that designs for the region must match), afu (accelerator function), boot_image (flash image that the card has booted), xclbin, shell (name of the static region of an Alveo card), shell_timestamp (the second part of its name in device plugins), logic and interface (uuids of a shell of two stages), pci_ids (ids of an AWS image, chosen by its author: a weak identity), firmware (name of the image in the device tree, which does not prove what is in the fabric)",
+			"kind: fim (static region of a DFL card), fim_metadata (its date and seed), pr_interface (interface that designs for the region must match), afu (accelerator function), boot_image (flash image that the card has booted), power_on_image (order in which it tries the images), xclbin, shell (name of the static region of an Alveo card), shell_timestamp (the second part of its name in device plugins), logic and interface (uuids of a shell of two stages), pci_ids (ids of an AWS image, chosen by its author: a weak identity), firmware (name of the image in the device tree, which does not prove what is in the fabric)",
 			"id: as the driver prints it, in lower case",
 		},
-		From: []string{"DFL bitstream_id, bitstream_metadata, compat_id, afu_id, control/fpga_boot_image; device tree firmware-name; XRT xclbinuuid, rom.*/VBNV, rom.*/timestamp, logic_uuids, interface_uuids, xgq_vmr.m.*/vmr_status; AMI logic_uuid; AWS vendor, device, subsystem_vendor, subsystem_device of the application function; mainline has no identity of a bitstream for Zynq and Versal, AWS none in sysfs, OFS none of an AFU behind a VF"},
+		From: []string{"DFL bitstream_id, bitstream_metadata, compat_id, afu_id, control/fpga_boot_image, control/power_on_image; device tree firmware-name; XRT xclbinuuid, rom.*/VBNV, rom.*/timestamp, logic_uuids, interface_uuids, xgq_vmr.m.*/vmr_status; AMI logic_uuid; AWS vendor, device, subsystem_vendor, subsystem_device of the application function; mainline has no identity of a bitstream for Zynq and Versal, AWS none in sysfs, OFS none of an AFU behind a VF"},
+	})
+	FPGANetworkInfo = define(Metric{
+		Name:   "accel_fpga_network_info",
+		Help:   "One property of the network interfaces of an FPGA card; value 1.",
+		Kind:   Info,
+		Labels: []string{"property", "value"},
+		Values: []string{"property: mac_address (the first of the card), mac_count, retimer_a_mode, retimer_b_mode, fec_mode (rs, kr, no)"},
+		From:   []string{"DFL mac_address, mac_count of the board controller; N3000 retimer_A_mode, retimer_B_mode, fec_mode"},
 	})
 	FPGABitstreamLoaded = define(Metric{
 		Name:   "accel_fpga_bitstream_loaded",

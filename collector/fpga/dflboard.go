@@ -24,10 +24,10 @@ type (
 
 // dflBMC has the files of the board controller.
 type dflBMC struct {
-	keys      []dflVersion // root key hashes; component is the key
-	flash     string
-	bootImage string
-	update    string // class device of the firmware update
+	keys   []dflVersion // root key hashes; component is the key
+	flash  string
+	images []dflVersion // component is the kind
+	update string       // class device of the firmware update
 }
 
 // scanFeature lists the files of a private feature.
@@ -42,6 +42,8 @@ func (c *dflCard) scanFeature(dir string, l *dflLayout) {
 			l.cages = append(l.cages, dflCage{file: n})
 		case name == "nios_fw_version":
 			l.versions = append(l.versions, dflVersion{n, "nios"})
+		case name == "retimer_A_mode", name == "retimer_B_mode", name == "fec_mode":
+			l.network = append(l.network, dflVersion{n, strings.ToLower(name)})
 		}
 	}
 }
@@ -123,6 +125,8 @@ func (c *dflCard) scanBMC(dir string, l *dflLayout) {
 			l.versions = append(l.versions, dflVersion{n, "max10"})
 		case name == "bmcfw_version":
 			l.versions = append(l.versions, dflVersion{n, "bmc"})
+		case name == "mac_address", name == "mac_count":
+			l.network = append(l.network, dflVersion{n, name})
 		case strings.Contains(name, "-sec-update."):
 			for _, f := range namesUnder(c.fs, n+"/security") {
 				if key, ok := strings.CutSuffix(path.Base(f), "_root_entry_hash"); ok && (key == "sr" || key == "pr" || key == "bmc") {
@@ -132,8 +136,10 @@ func (c *dflCard) scanBMC(dir string, l *dflLayout) {
 					l.bmc.flash = f
 				}
 			}
-			if f := n + "/control/fpga_boot_image"; c.fs.Exists(f) {
-				l.bmc.bootImage = f
+			for _, i := range []dflVersion{{"fpga_boot_image", "boot_image"}, {"power_on_image", "power_on_image"}} {
+				if f := n + "/control/" + i.file; c.fs.Exists(f) {
+					l.bmc.images = append(l.bmc.images, dflVersion{f, i.component})
+				}
 			}
 			for _, f := range namesUnder(c.fs, n+"/firmware") {
 				l.bmc.update = f
@@ -174,9 +180,14 @@ func (c *dflCard) readBoard(r *reading) {
 			r.Set(collector.FPGARootKeyInfo, 1, k.component, tidy(text))
 		}
 	}
-	if f := c.layout.bmc.bootImage; f != "" {
-		if text, ok := r.textEvery(c.options.SlowInterval, f); ok && text != "" {
-			r.Set(collector.FPGABitstreamInfo, 1, "static", "boot_image", tidy(text))
+	for _, i := range c.layout.bmc.images {
+		if text, ok := r.textEvery(c.options.SlowInterval, i.file); ok && text != "" {
+			r.Set(collector.FPGABitstreamInfo, 1, "static", i.component, tidy(text))
+		}
+	}
+	for _, p := range c.layout.network {
+		if text, ok := r.textEvery(identityInterval, p.file); ok && text != "" {
+			r.Set(collector.FPGANetworkInfo, 1, p.component, tidy(text))
 		}
 	}
 	if f := c.layout.bmc.flash; f != "" {

@@ -41,6 +41,7 @@ type dflLayout struct {
 	banks     []dflBank
 	cages     []dflCage
 	versions  []dflVersion
+	network   []dflVersion // component is the property
 	bmc       dflBMC
 }
 

@@ -210,4 +210,4 @@ func (r *reading) fail(err error) {
 // families are all families of the Source, in the order in which they are
 // searched for cards. A card found by two of them belongs to the first;
 // manager, for cards of no other family, is last.
-var families = []*family{&dfl, &xrt, &ami, &aws, &manager}
+var families = []*family{&dfl, &intelFPGA, &xrt, &ami, &aws, &manager}

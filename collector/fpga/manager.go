@@ -25,6 +25,9 @@ var manager = family{
 		},
 		below("iio:device*", "name", "in_temp*_raw", "in_temp*_scale", "in_temp*_offset", "in_temp*_label",
 			"in_voltage*_raw", "in_voltage*_scale", "in_voltage*_label"),
+		// Sensors on the board's I2C buses, and those of the firmware of Agilex.
+		below("*-00??/hwmon/hwmon*", hwmonFiles...),
+		below("*hwmon*/hwmon/hwmon*", hwmonFiles...),
 	),
 	watch: []string{"class/fpga_manager"},
 	find:  findManagers,

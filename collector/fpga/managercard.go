@@ -1,6 +1,7 @@
 package fpga
 
 import (
+	"cmp"
 	"path"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ type managerCard struct {
 	regions []managerRegion
 	bridges []bridge
 	chips   []iioChip
+	monitor []chip
 	// firmware is the device tree, separately mounted where /sys/firmware is
 	// hidden.
 	firmware *tree
@@ -65,6 +67,7 @@ func (c *managerCard) read(r *reading) {
 	for i := range c.chips {
 		c.chips[i].read(r)
 	}
+	c.readHwmon(r)
 }
 
 func (c *managerCard) identify(r *reading) {
@@ -101,9 +104,54 @@ func (c *managerCard) scan(r *reading) {
 	for _, at := range c.mine("class/fpga_bridge") {
 		c.bridges = append(c.bridges, bridge{file: at + "/state", labels: []string{tidy(path.Base(path.Dir(path.Dir(at))))}})
 	}
-	c.chips = nil
+	c.chips, c.monitor = nil, nil
 	if c.alone && !isBDF(c.id) {
 		c.scanIIO(r)
+		c.scanHwmon(r)
+	}
+}
+
+// scanHwmon lists the power monitors of the board, such as the ina260 of a Kria
+// module, and the sensors that the firmware of an Agilex measures.
+func (c *managerCard) scanHwmon(r *reading) {
+	names, _ := c.fs.Names("class/hwmon")
+	taken := map[string]bool{}
+	for _, n := range names {
+		at, err := c.fs.Resolve("class/hwmon/" + n)
+		device := path.Base(path.Dir(path.Dir(at)))
+		i2c, _ := path.Match("*-00??", device)
+		if err != nil || onPCI(at) || !i2c && !strings.Contains(device, "hwmon") || len(c.monitor) >= maxChips {
+			continue
+		}
+		name, ok := r.textEvery(c.options.SlowInterval, at+"/name")
+		if !ok || !strings.HasPrefix(name, "ina2") && name != "soc64hwmon" && name != "socfpga_hwmon" {
+			continue
+		}
+		m := chip{dir: at, name: tidy(name)}
+		r.findSensors(&m, taken, func(kind, id, label string) string {
+			title := m.name + " " + cmp.Or(label, id)
+			if taken[kind+title] {
+				title = m.name + " " + tidy(device) + " " + id
+			}
+			return title
+		})
+		c.monitor = append(c.monitor, m)
+	}
+}
+
+// readHwmon sets the board's sensors. Their power is that of the module or of a
+// rail, not of the FPGA.
+func (c *managerCard) readHwmon(r *reading) {
+	for i := range c.monitor {
+		for n := range c.monitor[i].sensors {
+			s := &c.monitor[i].sensors[n]
+			v, ok := r.value(s.metric, s.input, s.unit)
+			if ok {
+				r.Set(s.metric, v, s.labels...)
+			}
+			r.readLimits(&c.options, s, v, ok)
+			r.readAlarms(s)
+		}
 	}
 }
 

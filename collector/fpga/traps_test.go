@@ -2,6 +2,7 @@ package fpga_test
 
 import (
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/fpga"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
 // The traps of the drivers' files, by their numbers in the list of traps that
@@ -318,7 +320,7 @@ func harmful(p string) bool {
 	for _, s := range []string{
 		"/key", "/flags", "/firmware", "/error", "/stats_begin", "/stats_end", "/stat", "/mig_cache_update",
 		"/remove", "/rescan", "/reset", "/enable", "/config", "/sriov_numvfs",
-		"/userclk_freqcmd", "/userclk_freqcntrcmd", "/first_malformed_req", "/mac_address", "/loading", "/cancel", "/data",
+		"/userclk_freqcmd", "/userclk_freqcntrcmd", "/first_malformed_req", "/loading", "/cancel", "/data",
 		"/image_load", "/bmc_canceled_csks", "/temp1_max_policy", "/power1_ltr",
 	} {
 		if strings.HasSuffix(p, s) {
@@ -353,8 +355,8 @@ var allowed = []string{
 	"/bitstream_id", "/bitstream_metadata",
 	"/errors/fme_errors", "/errors/pcie_errors", "/errors/nonfatal_errors", "/errors/catfatal_errors", "/errors/inject_errors", "/errors/revision", "/errors/errors",
 	"/dfl-port./id", "/afu_id", "/power_state", "/ap_event",
-	"/inf_cal_fail", "/inf_init_done", "/qsfp_connected", "/nios_fw_version", "/bmc_version", "/bmcfw_version",
-	"_root_entry_hash", "/security/flash_count", "/control/fpga_boot_image",
+	"/inf_cal_fail", "/inf_init_done", "/qsfp_connected", "/nios_fw_version", "/bmc_version", "/bmcfw_version", "/mac_address", "/mac_count", "/retimer_A_mode", "/retimer_B_mode", "/fec_mode",
+	"_root_entry_hash", "/security/flash_count", "/control/fpga_boot_image", "/control/power_on_image",
 	"/secure-update/status", "/secure-update/error", "/secure-update/remaining_size",
 	"/hwmon/name", "/hwmon/temp_input", "/hwmon/temp_label", "/hwmon/temp_max", "/hwmon/temp_crit", "/hwmon/temp_emergency",
 	"/hwmon/temp_max_alarm", "/hwmon/temp_crit_alarm",
@@ -427,4 +429,57 @@ func TestTextsThatAreNone(t *testing.T) {
 	want(t, one(t, sample(t, s)), 1, collector.FPGACardState, "function_dead")
 	tree.SetErr(n3000+"/dfl-port.0/afu_id", syscall.EBUSY)
 	wantNone(t, one(t, sample(t, s)), collector.FPGACardState, "ready")
+}
+
+// TestCardsOfBeforeDFL: a card with the old driver is one device, with what the
+// driver has.
+func TestCardsOfBeforeDFL(t *testing.T) {
+	const dir = "/sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0"
+	tree := faketree.New()
+	for file, text := range map[string]string{
+		"/vendor": "0x8086\n", "/device": "0x09c4\n", "/subsystem_device": "0x0000\n", "/numa_node": "0\n",
+		"/fpga/intel-fpga-dev.0/intel-fpga-fme.0/bitstream_id":                                 "0x123000200000185\n",
+		"/fpga/intel-fpga-dev.0/intel-fpga-fme.0/pr/interface_id":                              "38d782e3b6125343b9342433e348ac4c\n",
+		"/fpga/intel-fpga-dev.0/intel-fpga-fme.0/thermal_mgmt/temperature":                     "52\n",
+		"/fpga/intel-fpga-dev.0/intel-fpga-fme.0/power_mgmt/consumed":                          "0x15\n",
+		"/fpga/intel-fpga-dev.0/intel-fpga-fme.0/intel-fpga-fme-mgr.0/fpga_manager/fpga0/name": "Intel FPGA Manager\n",
+		"/fpga/intel-fpga-dev.0/intel-fpga-port.0/afu_id":                                      "d8424dc4a4a3c413f89e433683f9040b\n",
+	} {
+		tree.Set(dir+file, text)
+	}
+	tree.Link("/sys/bus/pci/devices/0000:3b:00.0", "../../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0")
+	tree.Link("/sys/class/fpga/intel-fpga-dev.0", "../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0/fpga/intel-fpga-dev.0")
+	tree.Link("/sys/class/fpga_manager/fpga0", "../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0/fpga/intel-fpga-dev.0/intel-fpga-fme.0/intel-fpga-fme-mgr.0/fpga_manager/fpga0")
+	d := one(t, sample(t, open(t, written(t, tree), quiet)))
+	if d.PCI != "0000:3b:00.0" || d.Model != "Intel PAC with Arria 10 GX" || d.Down != "" || !slices.Contains(d.KubeIDs, "intel-fpga-port.0") {
+		t.Errorf("%+v", d)
+	}
+	want(t, d, 52, collector.TemperatureCelsius, "FPGA")
+	want(t, d, 21, collector.PowerWatts)
+	want(t, d, 1, collector.FPGABitstreamInfo, "port0", "afu", "d8424dc4a4a3c413f89e433683f9040b")
+	want(t, d, 1, collector.FPGABitstreamInfo, "static", "fim", "0x123000200000185")
+}
+
+// TestSensorsOfSoCBoards: the power monitor of a Kria module and the sensors of an
+// Agilex belong to the only FPGA; other chips are not opened.
+func TestSensorsOfSoCBoards(t *testing.T) {
+	tree := load(t, "zynqmp-fpga-manager")
+	for dir, files := range map[string]map[string]string{
+		"/sys/devices/platform/axi/ff030000.i2c/i2c-1/1-0040/hwmon/hwmon7":   {"name": "ina260_u14\n", "power1_input": "3520000\n", "in1_input": "5012\n", "curr1_input": "702\n"},
+		"/sys/devices/platform/axi/ff030000.i2c/i2c-1/1-0050/hwmon/hwmon8":   {"name": "other\n", "power1_input": "1\n"},
+		"/sys/devices/platform/firmware:svc/firmware:svc:hwmon/hwmon/hwmon9": {"name": "soc64hwmon\n", "temp1_input": "41250\n", "temp1_label": "Main Die SDM\n", "in0_input": "806\n"},
+		"/sys/devices/virtual/thermal/thermal_zone0/hwmon10":                 {"name": "cpu_thermal\n", "temp1_input": "40000\n"},
+	} {
+		for file, text := range files {
+			tree.Set(dir+"/"+file, text)
+		}
+		tree.Link("/sys/class/hwmon/"+filepath.Base(dir), "../../"+strings.TrimPrefix(dir, "/sys/"))
+	}
+	d := one(t, sample(t, open(t, written(t, tree), quiet)))
+	want(t, d, 3.52, collector.FPGARailPower, "ina260_u14 power1")
+	want(t, d, 5.012, collector.FPGAVoltage, "ina260_u14 in1")
+	want(t, d, 0.702, collector.FPGACurrent, "ina260_u14 curr1")
+	want(t, d, 41.25, collector.TemperatureCelsius, "soc64hwmon Main Die SDM")
+	want(t, d, 0.806, collector.FPGAVoltage, "soc64hwmon in0")
+	wantNone(t, d, collector.PowerWatts)
 }

@@ -34,7 +34,7 @@ func (a *alveo) identify(r *reading) {
 	for _, f := range []struct {
 		component, file string
 		dirs            []string
-	}{{"sc", "bmc_ver", boards}, {"sc", "active_msp_ver", versals}, {"cmc", "version", boards}} {
+	}{{"sc", "bmc_ver", boards}, {"sc_expected", "exp_bmc_ver", boards}, {"sc", "active_msp_ver", versals}, {"cmc", "version", boards}} {
 		if v := a.first(r, identityInterval, f.dirs, f.file); v != "" && v != "0" {
 			r.Set(collector.FirmwareInfo, 1, f.component, v)
 		}
