@@ -113,8 +113,12 @@ func (b *batch) read(g *gpu, d *collector.Device, refused func(f field)) {
 // take delivers the answer of a field. It reports whether to read it again.
 func (b *batch) take(g *gpu, d *collector.Device, i int, refused func(f field)) bool {
 	v, f := &b.values[i], &b.fields[i]
+	name := fieldNames[f.id]
+	if f.metric == collector.PowerScope {
+		name += "_scope_" + strconv.Itoa(int(f.scope))
+	}
 	if g.times != nil {
-		g.times.observe(fieldNames[f.id], time.Duration(v.LatencyUsec)*time.Microsecond)
+		g.times.observe(name, time.Duration(v.LatencyUsec)*time.Microsecond)
 	}
 	ret := nvml.Return(v.NvmlReturn)
 	if ret == nvml.SUCCESS {
@@ -124,16 +128,16 @@ func (b *batch) take(g *gpu, d *collector.Device, i int, refused func(f field)) 
 		}
 		return true
 	}
-	if g.refuse(f.asked(), fieldNames[f.id], ret) {
+	if g.refuse(f.asked(), name, ret) {
 		b.waiting = append(b.waiting, *f)
 		return false
 	}
 	if !permanent(ret) && ret != nvml.ERROR_INVALID_ARGUMENT {
-		g.missed(fieldNames[f.id], ret)
+		g.missed(name, ret)
 		return true
 	}
 	// An older driver does not know the field. The round is whole without it.
-	g.count(fieldNames[f.id], ret)
+	g.count(name, ret)
 	if refused != nil {
 		refused(*f)
 	}
@@ -155,13 +159,13 @@ func (f *field) deliver(g *gpu, d *collector.Device, v *nvml.FieldValue) {
 // asked identifies the field among the calls of its device.
 func (f *field) asked() asked { return asked{callFieldValues, f.id, f.scope} }
 
-// has reports whether the field id, of any scope, is read.
+// has reports whether the field id is read of the GPU or of any link.
 func (b *batch) has(id uint32) bool {
 	if b.off {
 		return false
 	}
 	for i := range b.fields {
-		if b.fields[i].id == id {
+		if b.fields[i].id == id && b.fields[i].metric != collector.PowerScope {
 			return true
 		}
 	}
