@@ -108,6 +108,9 @@ test: sim ## all tests that need no other program, with the race detector
 	@cd test && $(GOTEST) $(TESTFLAGS) ./incidents/...
 	@cd tools && $(GOTEST) $(TESTFLAGS) ./...
 
+# Tests run make too, which must not look for the jobs of this one.
+E2E := MAKEFLAGS= go -C test test
+
 test-kubelet: ## podmap with a real kubelet; needs root, the first build takes minutes
 	@$(MAKE) --no-print-directory -C test/kubelet test
 
@@ -119,13 +122,13 @@ test-hpa: build ## a HorizontalPodAutoscaler on simulated GPUs, with all other p
 	@$(MAKE) --no-print-directory -C test/kubelet scaling
 
 test-dcgm: sim ## the simulated libdcgm through NVIDIA's bindings, compared with the simulated NVML
-	go -C test test -count=1 ./dcgm/...
+	$(E2E) -count=1 ./dcgm/...
 
 nvml-constants: ## compare the constants of nvml.h between releases; a test reads the result
 	go -C test run ./nvml $(CURDIR)/collector/nvidia/testdata/nvml-constants.tsv
 
 test-traces: ## spans sent to a receiver of the OpenTelemetry Collector
-	go -C test test -count=1 ./traces
+	$(E2E) -count=1 ./traces
 
 test-remediator: build build-remediator ## accel-remediator with a real API server and Alertmanager; needs root, the first build takes long
 	@.ci/tools.sh
@@ -199,7 +202,7 @@ test-rules: ## the rules through promtool: PROMTOOL=promtool
 	ls -S rules/tests/*.yaml | GOGC=800 xargs -n 1 -P $(PROCS) $(PROMTOOL) test rules
 
 test-deploy: build build-remediator $(HELM) ## the chart, kustomizations, image and package; the first run builds helm, which takes minutes
-	HELM=$(HELM) ACCEL_EXPORTER=$(abspath $(BIN)) go -C test test -count=1 ./deploy
+	HELM=$(HELM) ACCEL_EXPORTER=$(abspath $(BIN)) $(E2E) -count=1 ./deploy
 
 chart: $(HELM) ## the chart as a package, in DIST=dist
 	$(HELM) package deploy/helm/accel-exporter --destination $(DIST)
@@ -214,18 +217,18 @@ $(HELM):
 DIFFERENTIAL ?=
 
 test-differential: ## compare the rule engine with Prometheus': DIFFERENTIAL="-seed=7 -cases=2000 -every=1"
-	go -C test test -count=1 -timeout=2h ./rules $(DIFFERENTIAL)
+	$(E2E) -count=1 -timeout=2h ./rules $(DIFFERENTIAL)
 
 test-tools: ## the rules in Debian's Prometheus and Alertmanager
 	.ci/tools.sh
 	.cache/alertmanager/usr/bin/amtool check-config deploy/prometheus/alertmanager.yml
 	PROMETHEUS=$(CURDIR)/.cache/prometheus/usr/bin/prometheus ALERTMANAGER=$(CURDIR)/.cache/alertmanager/usr/bin/prometheus-alertmanager \
-		go -C test test -count=1 ./tools
+		$(E2E) -count=1 ./tools
 
 test-dashboards: build ## every query of the dashboards, in a real Prometheus that scrapes simulated nodes
 	.ci/tools.sh
 	PROMETHEUS=$(CURDIR)/.cache/prometheus/usr/bin/prometheus EXPORTER=$(CURDIR)/bin/accel-exporter SIMULATOR=$(CURDIR)/bin/accel-sim \
-		go -C test test -count=1 -timeout=30m -run TestDashboards ./tools
+		$(E2E) -count=1 -timeout=30m -run TestDashboards ./tools
 
 pint: $(PINT) ## lint the rules; the first run builds pint, which takes minutes
 	$(PINT) --offline --config tools/pint/pint.hcl lint --min-severity=info --fail-on=info rules/*.yaml
