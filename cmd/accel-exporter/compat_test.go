@@ -67,18 +67,18 @@ func TestCompatIsOff(t *testing.T) {
 // dcgm-exporter, and logs each flag without effect once.
 func TestCompatArguments(t *testing.T) {
 	t.Parallel()
-	file := counterFile(t, "DCGM_FI_DEV_GPU_TEMP, gauge, Heat", "DCGM_FI_DEV_VGPU_LICENSE_STATUS, gauge, License", "DCGM_FI_DEV_SERIAL, label, Serial")
+	file := counterFile(t, "DCGM_FI_DEV_GPU_TEMP, gauge, Heat", "DCGM_FI_DEV_PLATFORM_TRAY_INDEX, gauge, Tray", "DCGM_FI_DEV_SERIAL, label, Serial")
 	n := start(t, scenario, []string{"--frozen=600"}, "--compat.dcgm-exporter", "-f", file, "-k=false", "-n", "--kubernetes-virtual-gpus", "--dump-enabled")
 	page := compatPage(settle(n))
 	if !strings.Contains(page, "# HELP DCGM_FI_DEV_GPU_TEMP Heat\n") || strings.Count(page, "\nDCGM_FI_DEV_GPU_TEMP{") != 8 ||
 		!strings.Contains(page, `DCGM_FI_DEV_SERIAL="1650000000001"`) || strings.Contains(page, "hostname") ||
-		!strings.Contains(page, `accel_compat_field_skipped{field="DCGM_FI_DEV_VGPU_LICENSE_STATUS",reason="no_source"} 1`) {
+		!strings.Contains(page, `accel_compat_field_skipped{field="DCGM_FI_DEV_PLATFORM_TRAY_INDEX",reason="no_source"} 1`) {
 		t.Error(page)
 	}
 	log := n.log.String()
 	for text, times := range map[string]int{
 		"have no effect": 1, "--kubernetes-virtual-gpus: not needed": 1, "--dump-enabled: /debug/state": 1,
-		"DCGM_FI_DEV_VGPU_LICENSE_STATUS (no_source)": 1,
+		"DCGM_FI_DEV_PLATFORM_TRAY_INDEX (no_source)": 1,
 	} {
 		if strings.Count(log, text) != times {
 			t.Errorf("%q is not %d times in the log:\n%s", text, times, log)
