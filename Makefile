@@ -21,7 +21,7 @@ LINT_VERSION := $(shell sed -n 's,.*golangci-lint/v2 \(v[0-9.]*\).*,\1,p' tools/
 HELM     ?= $(CURDIR)/.cache/helm-$(HELM_VERSION)
 PINT     := $(CURDIR)/.cache/pint-$(PINT_VERSION)
 LINT     := $(CURDIR)/.cache/golangci-lint-$(LINT_VERSION)
-GO_DIRS  := $(sort $(dir $(wildcard */*.go */*/*.go)))
+GO_DIRS  := cmd collector dashboards internal podmap rules test tools
 
 # go-nvml calls functions that nvml.h marks as deprecated. NVML is bound lazily, so
 # the linker must not use -z now.

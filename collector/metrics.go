@@ -403,15 +403,15 @@ var (
 	})
 	PCIeTransmit = define(Metric{
 		Name: "accel_pcie_transmit_bytes_total",
-		Help: "Bytes sent by the device over PCIe. Of a GPU, the sum of its rate over time since the exporter opened the driver's library; of a card, the driver's counter.",
+		Help: "Bytes sent by the device over PCIe. Of a GPU, the sum of its rate over time since the exporter first saw it; of a card, the driver's counter.",
 		Kind: Counter,
-		From: []string{"NVML GPM metric 20 (MiB/s), summed over time", "XRT channel_stat_raw: DMA through the driver"},
+		From: []string{"NVML GPM metric 20 or DCGM field 1009, rates, summed over time", "XRT channel_stat_raw: DMA through the driver"},
 	})
 	PCIeReceive = define(Metric{
 		Name: "accel_pcie_receive_bytes_total",
-		Help: "Bytes received by the device over PCIe. Of a GPU, the sum of its rate over time since the exporter opened the driver's library; of a card, the driver's counter.",
+		Help: "Bytes received by the device over PCIe. Of a GPU, the sum of its rate over time since the exporter first saw it; of a card, the driver's counter.",
 		Kind: Counter,
-		From: []string{"NVML GPM metric 21 (MiB/s), summed over time", "XRT channel_stat_raw: DMA through the driver"},
+		From: []string{"NVML GPM metric 21 or DCGM field 1010, rates, summed over time", "XRT channel_stat_raw: DMA through the driver"},
 	})
 	PCIeReplays = define(Metric{
 		Name: "accel_pcie_replays_total",

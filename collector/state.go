@@ -142,7 +142,7 @@ func (st *sourceState) accept(now time.Time, devices []Device, set *Settings) {
 		if d.Down != "" {
 			d.remember(&ds.device)
 		} else {
-			ds.totals.add(d.Readings, ds.device.Readings)
+			ds.totals.add(d, &ds.device)
 			d.keepCounters(&ds.device)
 		}
 		ds.device, ds.down, ds.missing = *d, d.Down, time.Time{}

@@ -13,22 +13,31 @@ var totalOf = map[*Metric]*Metric{
 	NVLinkReceive:  GPUNVLinkReceive,
 }
 
-// totals are counters of a device that sum counters of its parts. They start at 0
-// when the device is first seen, and add increases, not values: the restart of one
-// part must not look like a restart of the sum.
+// integralOf maps a rate, the mean since the previous sample, to its sum over time.
+var integralOf = map[*Metric]*Metric{
+	PCIeTransmitRate: PCIeTransmit,
+	PCIeReceiveRate:  PCIeReceive,
+}
+
+// totals are counters of a device that sum counters of its parts, or a rate over
+// time. They start at 0 when the device is first seen, and add increases, not values:
+// the restart of one part, or of the source, must not look like a restart of the sum.
 type totals []Reading
 
 // add adds the increases from was, which includes counters that later rounds could
-// not read, to now.
-func (t *totals) add(now, was []Reading) {
-	for i := range now {
-		r := &now[i]
+// not read, to d.
+func (t *totals) add(d, was *Device) {
+	for i := range d.Readings {
+		r := &d.Readings[i]
+		if m := integralOf[r.Metric]; m != nil && !was.Sampled.IsZero() {
+			t.at(m, r.Labels).Value += r.Value * max(0, d.Sampled.Sub(was.Sampled).Seconds())
+		}
 		m := totalOf[r.Metric]
 		if m == nil || len(r.Labels) == 0 {
 			continue
 		}
 		sum := t.at(m, r.Labels[1:])
-		switch before, ok := valueOf(r, was, i); {
+		switch before, ok := valueOf(r, was.Readings, i); {
 		case !ok: // counted before the device was first seen
 		case r.Value < before:
 			sum.Value += r.Value

@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -57,6 +58,46 @@ func TestTotals(t *testing.T) {
 			tick()
 			t.Log(c.name)
 			expect(t, s, families, c.want...)
+		}
+	})
+}
+
+// TestRateTotals: a rate is summed over the time between samples. The sum continues
+// after a gap and after a restart of the source, whose first sample has no rate.
+func TestRateTotals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{name: "nvidia"}
+		answer := func(rate float64, err error) {
+			src.do(func(context.Context) (Round, error) {
+				d := Device{ID: "GPU-a", Class: GPU, Vendor: "nvidia", Sampled: time.Now()}
+				if rate >= 0 {
+					d.Set(PCIeTransmitRate, rate)
+				}
+				if err != nil {
+					return Round{}, err
+				}
+				return Round{Devices: []Device{d}}, nil
+			})
+		}
+		answer(-1, nil)
+		s := start(t, Settings{Interval: time.Second}, src)
+		synctest.Wait()
+		for _, c := range []struct {
+			name  string
+			rate  float64
+			err   error
+			total string
+		}{
+			{"a second at 100", 100, nil, "100"},
+			{"a second at 50", 50, nil, "150"},
+			{"the source does not answer", 0, errors.New("no luck"), "150"},
+			{"the first sample of a new worker", -1, nil, "150"},
+			{"a second at 7", 7, nil, "157"},
+		} {
+			answer(c.rate, c.err)
+			tick()
+			t.Log(c.name)
+			expect(t, s, []*Metric{PCIeTransmit}, "pcie_transmit_bytes_total{GPU-a} "+c.total)
 		}
 	})
 }

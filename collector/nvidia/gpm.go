@@ -31,20 +31,12 @@ type gpmMetric struct {
 	metric *collector.Metric
 	unit   unit
 	labels []string
-	// total, which may be nil, is the sum of a rate over time.
-	total *collector.Metric
-	sum   float64
 	// engine: the value is of one of several engines, whose mean is the reading.
 	engine bool
 }
 
 func gpmOf(id nvml.GpmMetricId, m *collector.Metric, u unit, labels ...string) gpmMetric {
 	return gpmMetric{id: id, name: "gpm_metric_" + strconv.Itoa(int(id)), metric: m, unit: u, labels: labels}
-}
-
-func (m gpmMetric) summed(total *collector.Metric) gpmMetric {
-	m.total = total
-	return m
 }
 
 // gpmEngines are the entries of n engines of a kind; ids are consecutive.
@@ -80,8 +72,8 @@ var gpmMetrics = slices.Concat([]gpmMetric{
 	gpmOf(nvml.GPM_METRIC_FP64_UTIL, collector.ActivityRatio, percent, "fp64"),
 	gpmOf(nvml.GPM_METRIC_FP32_UTIL, collector.ActivityRatio, percent, "fp32"),
 	gpmOf(nvml.GPM_METRIC_FP16_UTIL, collector.ActivityRatio, percent, "fp16"),
-	gpmOf(nvml.GPM_METRIC_PCIE_TX_PER_SEC, collector.PCIeTransmitRate, mebibyte).summed(collector.PCIeTransmit),
-	gpmOf(nvml.GPM_METRIC_PCIE_RX_PER_SEC, collector.PCIeReceiveRate, mebibyte).summed(collector.PCIeReceive),
+	gpmOf(nvml.GPM_METRIC_PCIE_TX_PER_SEC, collector.PCIeTransmitRate, mebibyte),
+	gpmOf(nvml.GPM_METRIC_PCIE_RX_PER_SEC, collector.PCIeReceiveRate, mebibyte),
 	gpmOf(nvml.GPM_METRIC_NVLINK_TOTAL_TX_PER_SEC, collector.NVLinkTransmitRate, mebibyte),
 	gpmOf(nvml.GPM_METRIC_NVLINK_TOTAL_RX_PER_SEC, collector.NVLinkReceiveRate, mebibyte),
 }, gpmEngines(nvml.GPM_METRIC_NVDEC_0_UTIL, 8, "nvdec"), gpmEngines(nvml.GPM_METRIC_NVJPG_0_UTIL, 8, "nvjpg"))
@@ -145,7 +137,7 @@ func (p *gpm) read(g *gpu, a *asker, d *collector.Device, now time.Time, gi int)
 	} else {
 		ok = do(a, callGPMMIGSample, func() nvml.Return { return sample.MigGet(g.handle, gi) })
 	}
-	first, window := p.taken.IsZero(), now.Sub(p.taken)
+	first := p.taken.IsZero()
 	if !ok {
 		p.drop()
 		return
@@ -161,12 +153,11 @@ func (p *gpm) read(g *gpu, a *asker, d *collector.Device, now time.Time, gi int)
 		q.values[i] = gpmValue{id: uint32(p.want[i].id), ret: uint32(nvml.ERROR_UNKNOWN)}
 	}
 	if do(a, callGPMMetrics, q.metricsGet) {
-		p.deliver(a, d, q, window.Seconds())
+		p.deliver(a, d, q)
 	}
 }
 
-// deliver sets the means over the seconds of the window.
-func (p *gpm) deliver(a *asker, d *collector.Device, q *gpmQuery, seconds float64) {
+func (p *gpm) deliver(a *asker, d *collector.Device, q *gpmQuery) {
 	var engines, n float64
 	var last gpmMetric
 	mean := func() {
@@ -187,10 +178,6 @@ func (p *gpm) deliver(a *asker, d *collector.Device, q *gpmQuery, seconds float6
 		case ret == nvml.SUCCESS:
 			// Set rejects NaN, the result of a window without cycles.
 			d.Set(m.metric, m.of(v.value), m.labels...)
-			if m.total != nil && v.value >= 0 {
-				m.sum += m.of(v.value) * seconds
-				d.Set(m.total, m.sum)
-			}
 		case permanent(ret) || ret == nvml.ERROR_INVALID_ARGUMENT:
 			a.missed(m.name, nvml.ERROR_NOT_SUPPORTED)
 			continue

@@ -210,7 +210,8 @@ var measures = []struct {
 	},
 	{
 		"a claim of several pods, no process listed",
-		[]podmap.Allocation{alloc("a", gpu, gpuA, contested), alloc("b", gpu, gpuA, contested)}, func(*rig) {},
+		[]podmap.Allocation{alloc("a", gpu, gpuA, contested), alloc("b", gpu, gpuA, contested)},
+		func(*rig) {},
 		f(used(0.97, 40*gib), noProcess), nil, nil, nil, "0 0 0 0",
 	},
 	{
