@@ -405,13 +405,13 @@ var (
 		Name: "accel_pcie_transmit_bytes_total",
 		Help: "Bytes sent by the device over PCIe. Of a GPU, the sum of its rate over time since the exporter first saw it; of a card, the driver's counter.",
 		Kind: Counter,
-		From: []string{"NVML GPM metric 20 or DCGM field 1009, rates, summed over time", "XRT channel_stat_raw: DMA through the driver"},
+		From: []string{"exporter: sum of accel_pcie_transmit_bytes_per_second over time, which is NVML GPM metric 20 or DCGM field 1009", "XRT channel_stat_raw: DMA through the driver"},
 	})
 	PCIeReceive = define(Metric{
 		Name: "accel_pcie_receive_bytes_total",
 		Help: "Bytes received by the device over PCIe. Of a GPU, the sum of its rate over time since the exporter first saw it; of a card, the driver's counter.",
 		Kind: Counter,
-		From: []string{"NVML GPM metric 21 or DCGM field 1010, rates, summed over time", "XRT channel_stat_raw: DMA through the driver"},
+		From: []string{"exporter: sum of accel_pcie_receive_bytes_per_second over time, which is NVML GPM metric 21 or DCGM field 1010", "XRT channel_stat_raw: DMA through the driver"},
 	})
 	PCIeReplays = define(Metric{
 		Name: "accel_pcie_replays_total",
