@@ -120,7 +120,7 @@ func (x *expander) execute(r *rule, text string, about *details) (made string, e
 	}()
 	x.asked = 0
 	var b bounded
-	err = t.Execute(&b, about)
+	err = t.Execute(&b, *about)
 	return b.String(), err
 }
 

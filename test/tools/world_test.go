@@ -41,7 +41,7 @@ var nodes = []simulated{
 			"xid 48 2", "xid 13 0", "ecc uncorrected 2", "ecc corrected 0 --count=20", "remap 1 --correctable=2 --pending=1",
 			"throttle hw-thermal 1", "nvlink 3 down 1", "nvlink 2 errors 0 --counter=replay --count=50", "aer 0 correctable --count=5",
 			"link-degraded 7 --width=4", "process-start 77001 7", "pod-end training/llm-0", "pod-start jobs/new-0 gpu:7 --load=0.7",
-			"event gpu-unavailable 3", "crash 0", "lost 6", "set pcie.replay 7 1", "set temperature 1e30 5", "quirk unprivileged", "kernel-log NVRM: Xid (PCI:0000:53:00): nonsense",
+			"event gpu-unavailable 3", "crash 0", "lost 6", "set pcie.replay 7 1", "set temperature 1e30 5", "error nvmlDeviceGetBAR1MemoryInfo NO_PERMISSION 5", "kernel-log NVRM: Xid (PCI:0000:53:00): nonsense",
 		},
 	},
 	{
