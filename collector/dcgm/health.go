@@ -79,7 +79,7 @@ func (h *health) start(e *engine) code {
 		}
 		systems := dcgm.HealthSystem(0)
 		for _, w := range healthWatches {
-			if w.of == list[0].group {
+			if w.of == list[0].group && w.name != allWatches {
 				systems |= w.bit
 			}
 		}

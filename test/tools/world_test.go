@@ -64,7 +64,7 @@ var nodes = []simulated{
     fields: [DCGM_FI_DEV_FB_RESERVED, DCGM_FI_DEV_NVLINK_PPCNT_RECOVERY_TIME_SINCE_LAST]
 `,
 		faults: []string{
-			"dcgm-profiling in-use", "nvlink 3 down 1", "dcgm-part switch:1 fatal_error 20034", "dcgm-part switch:2 link.crc_errors 50 --link=3",
+			"dcgm-profiling in-use", "nvlink 3 down 1", "xid 48 0", "dcgm-part switch:1 fatal_error 20034", "dcgm-part switch:2 link.crc_errors 50 --link=3",
 			"kernel-log nvidia-nvswitch3: SXid (PCI:0000:08:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)",
 		},
 	},
