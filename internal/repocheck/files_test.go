@@ -94,11 +94,17 @@ func faults(data []byte) []string {
 	return out
 }
 
+// largest is the limit of a tracked file, in bytes: the largest golden page fits.
+const largest = 2 << 20
+
 func at(i int, text string) string { return "line " + strconv.Itoa(i+1) + ": " + text }
 
 func TestFiles(t *testing.T) {
 	for _, name := range tracked(t) {
 		data := read(t, name)
+		if bytes.HasPrefix(data, []byte("\x7fELF")) || len(data) > largest {
+			t.Errorf("%s: a built program, or larger than %d bytes", name, largest)
+		}
 		if !isText(name, data) {
 			continue
 		}
