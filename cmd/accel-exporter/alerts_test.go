@@ -70,6 +70,13 @@ func TestAlertOnFault(t *testing.T) {
 	if !strings.HasSuffix(alert.Annotations["runbook_url"], "/AcceleratorLost.md") || alert.Annotations["summary"] == "" {
 		t.Errorf("annotations are %v", alert.Annotations)
 	}
+	for name, want := range map[string]string{
+		"pci_address": "0000:53:00.0", "index": "0", "model": "NVIDIA H100 80GB HBM3", "serial": "1650000000001",
+	} {
+		if alert.Annotations[name] != want {
+			t.Errorf("annotation %s is %q, want %q", name, alert.Annotations[name], want)
+		}
+	}
 	if time.Time(alert.EndsAt).Before(time.Now()) {
 		t.Errorf("the alert is already resolved: endsAt is %v", alert.EndsAt)
 	}

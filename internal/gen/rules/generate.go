@@ -172,6 +172,11 @@ func (r *templateRule) make(v values, used map[string]bool) (rule, error) {
 		out.Annotations["action"] = verdict("accel_device_action", "action", `action!="none"`)
 		out.Annotations["hit"] = hit
 	}
+	if strings.Contains(r.Summary, "$labels.device") {
+		for _, name := range []string{"pci_address", "index", "model", "serial"} {
+			out.Annotations[name] = identity(name)
+		}
+	}
 	for _, text := range []*string{&out.Expr, &out.For, &out.KeepFiringFor} {
 		if *text, err = v.expand(*text, used); err != nil {
 			return rule{}, err
@@ -192,6 +197,12 @@ func (r *templateRule) make(v values, used map[string]bool) (rule, error) {
 func verdict(family, label, match string) string {
 	query := fmt.Sprintf(`%s{device=%%q,instance=%%q,%s} == 1`, family, match)
 	return "{{ range query (printf `" + query + "` $labels.device $labels.instance) | sortByLabel \"" + label + "\" }}{{ .Labels." + label + " }} {{ end }}"
+}
+
+// identity is the text of an annotation that is a label of the device's
+// identity. Nobody can look up the UUID of a GPU that the driver has lost.
+func identity(label string) string {
+	return "{{ with query (printf `accel_device_info{device=%q,instance=%q}` $labels.device $labels.instance) }}{{ . | first | label \"" + label + "\" }}{{ end }}"
 }
 
 // hit is the text of an annotation that names the pods that held the device,
