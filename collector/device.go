@@ -129,6 +129,9 @@ type Device struct {
 
 	// Verdict is the conclusion of a Judge, nil without one.
 	Verdict *Verdict `json:"health,omitempty"`
+	// Attention: the device is or was not well, so all its series are served,
+	// whatever --metrics.detail is. A Judge sets it.
+	Attention bool `json:"attention,omitempty"`
 }
 
 // Client is a process that uses a device.

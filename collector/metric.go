@@ -94,6 +94,8 @@ type Metric struct {
 	// Values documents the values of a label with a closed set: "reason:
 	// hw_thermal, sw_power_cap".
 	Values []string
+	// Level is the part that --metrics.detail=standard serves.
+	Level Level
 
 	index int
 }

@@ -19,6 +19,7 @@ var (
 		Labels: []string{"component", "version"},
 		Values: []string{"component: vbios, inforom, inforom_oem, inforom_ecc, inforom_power, gsp; on FPGA cards max10, bmc, nios, sc (satellite controller), sc_expected (that the shell requires), cmc, amc"},
 		From:   []string{"NVML nvmlDeviceGetVbiosVersion, nvmlDeviceGetInforomImageVersion, nvmlDeviceGetInforomVersion, nvmlDeviceGetGspFirmwareVersion", "FPGAs: attributes of the board controller"},
+		Level:  except("component", "inforom_oem", "inforom_ecc", "inforom_power"),
 	})
 	PlatformInfo = define(Metric{
 		Name:   "accel_device_platform_info",
@@ -34,6 +35,7 @@ var (
 		Kind:  Gauge,
 		Range: boolean,
 		From:  []string{"NVML nvmlDeviceValidateInforom"},
+		Level: onAttention,
 	})
 	DriverInfo = define(Metric{
 		Name:   "accel_driver_info",
@@ -60,6 +62,7 @@ var (
 		Range:  boolean,
 		Values: []string{"by: nvidia (NVML), fpga (the drivers of FPGAs), pcie (the PCI core)"},
 		From:   []string{"exporter"},
+		Level:  onAttention,
 	})
 	DeviceSampleTime = define(Metric{
 		Name:  "accel_device_last_sample_timestamp_seconds",
@@ -75,6 +78,7 @@ var (
 		Labels: []string{"event"},
 		Values: []string{"event: mig_config_change, recovery_action_change, gpu_unavailable, poison, poison_fatal, ecc_single_bit, ecc_double_bit, ecc_single_bit_storm, dram_retirement, dram_retirement_failure, power_source_change, bus_loss (the kernel reports that it fell off the bus), aer (a PCIe error in the kernel log), reconfiguration (of an FPGA), driver_loaded; policy_ecc_double_bit, policy_pcie_replay, policy_retired_pages, policy_thermal, policy_power, policy_nvlink (a policy of DCGM was violated; the same fault may also be reported by its own event)"},
 		From:   []string{"NVML nvmlEventSetWait_v2", "kernel log", "FPGA drivers", "DCGM dcgmPolicyRegister_v2"},
+		Level:  inForce,
 	})
 
 	SourceUp = define(Metric{
@@ -173,6 +177,7 @@ var (
 		Labels: []string{"source", "call", "code"},
 		Values: []string{"call, code: other once there are too many"},
 		From:   []string{"NVML nvmlReturn_t of every call and of every field of nvmlDeviceGetFieldValues", "DCGM dcgmReturn_t of every call and status of every field"},
+		Level:  except("code", "not_supported", "function_not_found"),
 	})
 	NativeCallSeconds = define(Metric{
 		Name:    "accel_native_call_duration_seconds",
@@ -202,6 +207,7 @@ var (
 		Range:  ratio,
 		Values: []string{"engine: compute (a kernel ran), memory (device memory was read or written), encoder, decoder, jpeg, ofa"},
 		From:   []string{"NVML nvmlDeviceGetUtilizationRates, nvmlDeviceGetEncoderUtilization, nvmlDeviceGetDecoderUtilization, nvmlDeviceGetJpgUtilization, nvmlDeviceGetOfaUtilization (percent)", "DCGM fields 203, 204, 206, 207 (percent), where NVML is not read"},
+		Level:  only("engine", "compute", "memory", "encoder", "decoder"),
 	})
 	ActivityRatio = define(Metric{
 		Name:   "accel_activity_ratio",
@@ -211,6 +217,7 @@ var (
 		Range:  ratio,
 		Values: []string{"unit: graphics, sm, tensor, tensor_dfma, tensor_hmma, tensor_dmma, tensor_imma, integer, fp64, fp32, fp16, dram; nvdec, nvjpg (decoders of video and of JPEG)"},
 		From:   []string{"NVML GPM metrics 1, 2, 5, 6, 7, 8, 9, 4, 11, 12, 13, 10, 30 to 37, 40 to 47 (percent); per MIG instance by nvmlGpmMigSampleGet", "DCGM fields 1001, 1002, 1004, 1013, 1014, 1015, 1016, 1006 to 1008, 1005, where NVML gives none; per GPU instance"},
+		Level:  only("unit", "graphics", "sm", "tensor", "dram"),
 	})
 	InstanceActivity = define(Metric{
 		Name:   "accel_mig_instance_activity_ratio",
@@ -257,10 +264,11 @@ var (
 		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2", "DCGM field 251 (MiB), where NVML is not read"},
 	})
 	MemoryReserved = define(Metric{
-		Name: "accel_memory_reserved_bytes",
-		Help: "Device memory reserved by the driver and firmware.",
-		Kind: Gauge,
-		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2", "DCGM field 253 (MiB), where NVML is not read"},
+		Name:  "accel_memory_reserved_bytes",
+		Help:  "Device memory reserved by the driver and firmware.",
+		Kind:  Gauge,
+		From:  []string{"NVML nvmlDeviceGetMemoryInfo_v2", "DCGM field 253 (MiB), where NVML is not read"},
+		Level: onAttention,
 	})
 	Processes = define(Metric{
 		Name:   "accel_processes",
@@ -269,6 +277,7 @@ var (
 		Labels: []string{"type"},
 		Values: []string{"type: compute, graphics, mps"},
 		From:   []string{"NVML nvmlDeviceGetComputeRunningProcesses_v3, nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlDeviceGetMPSComputeRunningProcesses_v3"},
+		Level:  only("type", "compute"),
 	})
 
 	TemperatureCelsius = define(Metric{
@@ -297,6 +306,7 @@ var (
 		Range:  celsius,
 		Values: []string{"limit: max_operating, slowdown, shutdown, memory_max_operating (clocks are lowered to cool the memory)"},
 		From:   []string{"NVML nvmlDeviceGetMarginTemperature less fields 196, 194, 193, 195; where T.Limit is not supported, the limit less the temperature"},
+		Level:  only("limit", "slowdown", "memory_max_operating"),
 	})
 
 	PowerWatts = define(Metric{
@@ -314,6 +324,7 @@ var (
 		Range:  watts,
 		Values: []string{"scope: module (now; on Grace systems), memory (average of one second, read every 5 s)"},
 		From:   []string{"NVML field 186, scope 1; field 185, scope 2 (mW)"},
+		Level:  only("scope", "module"),
 	})
 	PowerAverage = define(Metric{
 		Name:  "accel_power_average_watts",
@@ -321,6 +332,7 @@ var (
 		Kind:  Gauge,
 		Range: watts,
 		From:  []string{"NVML field 185 (mW)"},
+		Level: onAttention,
 	})
 	PowerLimit = define(Metric{
 		Name:   "accel_power_limit_watts",
@@ -330,6 +342,7 @@ var (
 		Range:  watts,
 		Values: []string{"limit: enforced (in force now, from any origin), requested, default, min, max; on FPGAs max, shutdown, slowdown"},
 		From:   []string{"NVML fields 190, 192, 189, 187, 188, else nvmlDeviceGetEnforcedPowerLimit, nvmlDeviceGetPowerManagementLimit, nvmlDeviceGetPowerManagementDefaultLimit, nvmlDeviceGetPowerManagementLimitConstraints (mW)", "DCGM field 1131 (cpu)"},
+		Level:  except("limit", "default", "min", "requested"),
 	})
 	EnergyJoules = define(Metric{
 		Name: "accel_energy_joules_total",
@@ -344,6 +357,7 @@ var (
 		Labels: []string{"clock"},
 		Values: []string{"clock: graphics, sm, memory, video; on XRT data, kernel, system, extra, by slot where there are several"},
 		From:   []string{"NVML nvmlDeviceGetClockInfo (MHz)", "XRT icap/clock_freqs (MHz)", "DCGM fields 100, 101 (MHz), where NVML is not read"},
+		Level:  except("clock", "graphics", "video"),
 	})
 	ClockMax = define(Metric{
 		Name:   "accel_clock_max_hertz",
@@ -352,6 +366,7 @@ var (
 		Labels: []string{"clock"},
 		Values: []string{"clock: graphics, sm, memory, video"},
 		From:   []string{"NVML nvmlDeviceGetMaxClockInfo (MHz)"},
+		Level:  except("clock", "graphics", "video", "memory"),
 	})
 	ThrottleActive = define(Metric{
 		Name:   "accel_throttle_active",
@@ -361,6 +376,7 @@ var (
 		Range:  boolean,
 		Values: []string{"reason: sw_power_cap, hw_slowdown (any of the hw_ reasons), sync_boost, sw_thermal, hw_thermal, hw_power_brake"},
 		From:   []string{"NVML nvmlDeviceGetCurrentClocksEventReasons bits 0x4, 0x8, 0x10, 0x20, 0x40, 0x80"},
+		Level:  inForce,
 	})
 	ThrottleSeconds = define(Metric{
 		Name:   "accel_throttle_seconds_total",
@@ -369,6 +385,7 @@ var (
 		Labels: []string{"reason"},
 		Values: []string{"reason: sw_power_cap, sync_boost, sw_thermal, hw_thermal, hw_power_brake, board_limit, reliability, below_app_clocks and below_base_clocks (for any reason); on drivers of which the ids of those fields are not known, and from DCGM, thermal for both thermal ones"},
 		From:   []string{"NVML fields 74, 76, 77, 79 to 81, 269, 270, 271 (ns); the last three are 251, 252, 253 from driver 575 to 580.65, and field 75 on drivers before and between", "DCGM fields 240 to 242 (ns), where NVML is not read"},
+		Level:  except("reason", "below_app_clocks", "below_base_clocks", "sync_boost", "board_limit", "reliability"),
 	})
 
 	PCIeGeneration = define(Metric{
@@ -426,17 +443,20 @@ var (
 		Labels: []string{"type"},
 		Values: []string{"type: replay_rollover, l0_to_recovery, correctable, nak_received, receiver, bad_tlp, nak_sent, bad_dllp, non_fatal, fatal, unsupported_request, lcrc, lane"},
 		From:   []string{"NVML fields 95, 169, 173 to 183"},
+		Level:  onAttention,
 	})
 	PCIeTransmitRate = define(Metric{
-		Name: "accel_pcie_transmit_bytes_per_second",
-		Help: "PCIe send rate, averaged over the time since the previous sample.",
-		Kind: Gauge,
-		From: []string{"NVML GPM metric 20 (MiB/s)", "DCGM field 1009 (bytes/s), where NVML gives none"},
+		Name:  "accel_pcie_transmit_bytes_per_second",
+		Help:  "PCIe send rate, averaged over the time since the previous sample.",
+		Kind:  Gauge,
+		From:  []string{"NVML GPM metric 20 (MiB/s)", "DCGM field 1009 (bytes/s), where NVML gives none"},
+		Level: onAttention,
 	})
 	PCIeReceiveRate = define(Metric{
-		Name: "accel_pcie_receive_bytes_per_second",
-		Help: "PCIe receive rate, averaged over the time since the previous sample.",
-		Kind: Gauge,
-		From: []string{"NVML GPM metric 21 (MiB/s)", "DCGM field 1010 (bytes/s), where NVML gives none"},
+		Name:  "accel_pcie_receive_bytes_per_second",
+		Help:  "PCIe receive rate, averaged over the time since the previous sample.",
+		Kind:  Gauge,
+		From:  []string{"NVML GPM metric 21 (MiB/s)", "DCGM field 1010 (bytes/s), where NVML gives none"},
+		Level: onAttention,
 	})
 )

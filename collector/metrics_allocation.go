@@ -169,6 +169,7 @@ var (
 		Labels: []string{"reason"},
 		Values: []string{"reason: other_pod (the device is not allocated to its pod), host_process (of no pod), unknown_pod (of a pod whose name is not found), hidden (the process is not visible; this is not a violation)"},
 		From:   []string{"/proc/PID/cgroup of the processes that NVML lists; names below /var/log/pods"},
+		Level:  inForce,
 	})
 )
 
@@ -206,6 +207,7 @@ var (
 		Labels: []string{"call", "outcome"},
 		Values: []string{"call: list, allocatable", "outcome: ok, no_socket, denied, refused, unavailable, timeout, rate_limited, too_large, unimplemented, garbage, error"},
 		From:   []string{"kubelet PodResources List, GetAllocatableResources"},
+		Level:  inForce,
 	})
 	PodmapDuration = define(Metric{
 		Name:  "accel_podmap_list_duration_seconds",
@@ -247,6 +249,7 @@ var (
 		Labels: []string{"how"},
 		Values: []string{"how: alias, id, instance, profile, minor, pci, function, name, index, hash, sole; not found: none (no such device), ambiguous (several), unknown (a form that is not known), ignored (by configuration)"},
 		From:   []string{"exporter, by the table in docs/podmap.md"},
+		Level:  inForce,
 	})
 	PodmapRejected = define(Metric{
 		Name:   "accel_podmap_rejected_entries_total",

@@ -69,6 +69,7 @@ var (
 		Range:  boolean,
 		Values: []string{"watch: pcie, nvlink, pmu, mcu, memory, sm, inforom, thermal, power, driver, on switches nvswitch_non_fatal, nvswitch_fatal; all: the worst of them, and of Xids that DCGM files under none", "state: pass, warn, fail"},
 		From:   []string{"DCGM dcgmHealthCheck, at the interval of --dcgm.health-interval"},
+		Level:  inForce,
 	})
 	NVSwitchResetRequired = define(Metric{
 		Name:  "accel_nvswitch_reset_required",

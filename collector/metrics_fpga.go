@@ -69,6 +69,7 @@ var (
 		Range:  boolean,
 		Values: []string{"state: unknown, power off, power up, reset, firmware request, firmware request error, parse header, parse header error, write init, write init error, write, write error, write complete, write complete error, operating; one that a newer kernel adds"},
 		From:   []string{"/sys/class/fpga_manager/*/state"},
+		Level:  inForce,
 	})
 	FPGAManagerError = define(Metric{
 		Name:   "accel_fpga_manager_error",
@@ -95,6 +96,7 @@ var (
 		Range:  boolean,
 		Values: []string{"bit: crc_error, pll_locked, startup_done, io_active, write_enabled, init_complete, init_pin, done_released, done_pin, idcode_error, security_error, over_temperature"},
 		From:   []string{"/sys/bus/platform/drivers/zynqmp_fpga_manager/*/status (Linux 6.4)"},
+		Level:  inForce,
 	})
 
 	FPGAErrorLatched = define(Metric{
@@ -131,6 +133,7 @@ var (
 		Labels: []string{"sensor"},
 		Range:  volts,
 		From:   []string{"hwmon in*_input (mV); IIO in_voltage*_raw times in_voltage*_scale (mV); XRT xmc.*/xmc_* (mV), sysmon.m.*/vcc_* (mV), hwmon_sdm.*/voltage_sensors_raw; not read on AMI cards, where reading can end programs"},
+		Level:  onAttention,
 	})
 	FPGAVoltageLimit = define(Metric{
 		Name:   "accel_fpga_voltage_limit_volts",
@@ -140,6 +143,7 @@ var (
 		Range:  volts,
 		Values: []string{"limit: low_warning, low_critical, warning, critical (AMI: programs that use the card are ended), fatal (the card powers down)"},
 		From:   []string{"hwmon in*_min, in*_lcrit, in*_max, in*_crit (mV); on AMI cards lcrit is the upper critical limit"},
+		Level:  onAttention,
 	})
 	FPGACurrent = define(Metric{
 		Name:   "accel_fpga_current_amperes",
@@ -148,6 +152,7 @@ var (
 		Labels: []string{"sensor"},
 		Range:  amperes,
 		From:   []string{"hwmon curr*_input (mA); XRT xmc.*/xmc_*_curr and others (mA), hwmon_sdm.*/current_sensors_raw; not read on AMI cards"},
+		Level:  onAttention,
 	})
 	FPGACurrentLimit = define(Metric{
 		Name:   "accel_fpga_current_limit_amperes",
@@ -157,6 +162,7 @@ var (
 		Range:  amperes,
 		Values: []string{"limit: warning, critical, fatal"},
 		From:   []string{"hwmon curr*_max, curr*_crit (mA)"},
+		Level:  onAttention,
 	})
 	FPGARailPower = define(Metric{
 		Name:   "accel_fpga_rail_power_watts",
@@ -192,6 +198,7 @@ var (
 		Range:  boolean,
 		Values: []string{"state: normal, ap1 (half the rate), ap2 (a tenth), ap6 (shut down), other"},
 		From:   []string{"DFL dfl-port.*/power_state 0, 1, 2, 6"},
+		Level:  inForce,
 	})
 	FPGAThrottleLatched = define(Metric{
 		Name:   "accel_fpga_throttle_latched",
@@ -252,6 +259,7 @@ var (
 		Range:  boolean,
 		Values: []string{"state: idle, running, done, ready, reset, crashed"},
 		From:   []string{"XRT kds_custat_raw and kds_scustat_raw status; cu_stat Bad state"},
+		Level:  inForce,
 	})
 	FPGAExecutions = define(Metric{
 		Name:   "accel_fpga_executions_total",
@@ -286,6 +294,7 @@ var (
 		Range:  boolean,
 		Values: []string{"status: idle, receiving, preparing, transferring, programming, other"},
 		From:   []string{"/sys/class/firmware/*/status"},
+		Level:  inForce,
 	})
 	FPGAFirmwareUpdateRemaining = define(Metric{
 		Name: "accel_fpga_firmware_update_remaining_bytes",
@@ -336,6 +345,7 @@ var (
 		Range:  boolean,
 		Values: []string{"state of XRT: ready, not_ready (the driver of the user function has no peer), offline (being reset), reset_required (the scheduler has given up)", "state of AMI: init, ready, missing_info, no_amc (no controller), init_error, shutdown, compat (firmware of another version)", "state of DFL cards with a function: ready, function_dead (its identity reads as all ones)"},
 		From:   []string{"DFL afu_id; XRT ready, dev_offline, device_bad_state; AMI dev_state"},
+		Level:  inForce,
 	})
 	FPGAControllerStalled = define(Metric{
 		Name:  "accel_fpga_controller_stalled",

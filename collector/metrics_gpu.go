@@ -10,6 +10,7 @@ var (
 		Kind:   Counter,
 		Labels: []string{"xid"},
 		From:   []string{"NVML nvmlEventSetWait_v2, event type 0x8; 999 is the driver's mark for an unknown Xid", "kernel log, NVRM: Xid", "DCGM policy XID"},
+		Level:  inForce,
 	})
 	XidReports = define(Metric{
 		Name:   "accel_gpu_xid_reports_total",
@@ -25,6 +26,7 @@ var (
 		Kind:   Counter,
 		Labels: []string{"sxid"},
 		From:   []string{"kernel log, SXid", "DCGM fields 856, 857 of a switch; an event that both report counts once"},
+		Level:  inForce,
 	})
 	XidTimestamp = define(Metric{
 		Name:   "accel_gpu_xid_last_timestamp_seconds",
@@ -42,6 +44,7 @@ var (
 		Range:  boolean,
 		Values: []string{"action: none, reset, reboot, drain_p2p, drain_and_reset, recover_imex_domain; other for a value that this version does not know, present only then"},
 		From:   []string{"NVML field 230"},
+		Level:  inForce,
 	})
 	RepairPending = define(Metric{
 		Name:   "accel_gpu_repair_pending",
@@ -67,6 +70,7 @@ var (
 		Range:  boolean,
 		Values: []string{"mode: default, prohibited, exclusive_process; other for a value that this version does not know, present only then"},
 		From:   []string{"NVML nvmlDeviceGetComputeMode"},
+		Level:  inForce,
 	})
 	PersistenceMode = define(Metric{
 		Name:  "accel_gpu_persistence_mode",
@@ -76,16 +80,18 @@ var (
 		From:  []string{"NVML nvmlDeviceGetPersistenceMode"},
 	})
 	BAR1Total = define(Metric{
-		Name: "accel_gpu_bar1_memory_total_bytes",
-		Help: "Size of the BAR1 window, through which other PCIe devices access the memory of the GPU.",
-		Kind: Gauge,
-		From: []string{"NVML nvmlDeviceGetBAR1MemoryInfo"},
+		Name:  "accel_gpu_bar1_memory_total_bytes",
+		Help:  "Size of the BAR1 window, through which other PCIe devices access the memory of the GPU.",
+		Kind:  Gauge,
+		From:  []string{"NVML nvmlDeviceGetBAR1MemoryInfo"},
+		Level: onAttention,
 	})
 	BAR1Used = define(Metric{
-		Name: "accel_gpu_bar1_memory_used_bytes",
-		Help: "BAR1 window in use.",
-		Kind: Gauge,
-		From: []string{"NVML nvmlDeviceGetBAR1MemoryInfo"},
+		Name:  "accel_gpu_bar1_memory_used_bytes",
+		Help:  "BAR1 window in use.",
+		Kind:  Gauge,
+		From:  []string{"NVML nvmlDeviceGetBAR1MemoryInfo"},
+		Level: onAttention,
 	})
 
 	VGPULicensed = define(Metric{
@@ -114,6 +120,7 @@ var (
 		Range:  boolean,
 		Values: []string{"when: current, pending"},
 		From:   []string{"NVML nvmlDeviceGetEccMode"},
+		Level:  only("when", "current"),
 	})
 	ECCErrors = define(Metric{
 		Name:   "accel_ecc_errors_total",
@@ -130,6 +137,7 @@ var (
 		Labels: []string{"severity", "location"},
 		Values: []string{"severity: corrected, uncorrected", "location: as in accel_ecc_errors_total"},
 		From:   []string{"NVML nvmlDeviceGetMemoryErrorCounter, nvmlDeviceGetTotalEccErrors (aggregate)", "DCGM fields 312, 313, where NVML is not read"},
+		Level:  only("severity", "uncorrected"),
 	})
 	SRAMThreshold = define(Metric{
 		Name:  "accel_ecc_sram_threshold_exceeded",
@@ -145,6 +153,7 @@ var (
 		Labels: []string{"type"},
 		Values: []string{"type: corrected, uncorrected_parity, uncorrected_secded"},
 		From:   []string{"NVML nvmlDeviceGetSramEccErrorStatus (aggregate)"},
+		Level:  onAttention,
 	})
 	SRAMVolatileErrors = define(Metric{
 		Name:   "accel_ecc_sram_errors_total",
@@ -153,6 +162,7 @@ var (
 		Labels: []string{"type"},
 		Values: []string{"type: corrected, uncorrected_parity, uncorrected_secded"},
 		From:   []string{"NVML nvmlDeviceGetSramEccErrorStatus (volatile)"},
+		Level:  onAttention,
 	})
 	SRAMUnitErrors = define(Metric{
 		Name:   "accel_ecc_sram_unit_aggregate_errors_total",
@@ -161,6 +171,7 @@ var (
 		Labels: []string{"unit"},
 		Values: []string{"unit: l2, sm, mcu, pcie, other"},
 		From:   []string{"NVML nvmlDeviceGetSramEccErrorStatus (aggregate buckets)"},
+		Level:  onAttention,
 	})
 	RowRemaps = define(Metric{
 		Name:   "accel_row_remaps_total",
@@ -177,6 +188,7 @@ var (
 		Labels: []string{"cause"},
 		Values: []string{"cause: corrected, uncorrected"},
 		From:   []string{"NVML fields 301, 302, on drivers that have them"},
+		Level:  onAttention,
 	})
 	MemoryUnrepairable = define(Metric{
 		Name:  "accel_memory_unrepairable",
@@ -184,6 +196,7 @@ var (
 		Kind:  Gauge,
 		Range: boolean,
 		From:  []string{"NVML nvmlDeviceGetUnrepairableMemoryFlag_v1"},
+		Level: onAttention,
 	})
 	RowRemapPending = define(Metric{
 		Name:  "accel_row_remap_pending",
@@ -206,6 +219,7 @@ var (
 		Labels: []string{"spare"},
 		Values: []string{"spare: max, high, partial, low, none"},
 		From:   []string{"NVML nvmlDeviceGetRowRemapperHistogram"},
+		Level:  onAttention,
 	})
 	RetiredPages = define(Metric{
 		Name:   "accel_retired_pages_total",
@@ -230,6 +244,7 @@ var (
 		Labels: []string{"link"},
 		Range:  boolean,
 		From:   []string{"NVML nvmlDeviceGetNvLinkState", "DCGM field 870 of a switch (1 if it is 2, active)"},
+		Level:  onAttention,
 	})
 	NVLinkErrors = define(Metric{
 		Name:   "accel_nvlink_errors_total",
@@ -238,6 +253,7 @@ var (
 		Labels: []string{"link", "type"},
 		Values: []string{"type to Hopper: crc, replay, recovery; from Blackwell: recovery, malformed_packet, buffer_overrun, receive, receive_remote, receive_general, local_integrity, transmit_discard, recovery_successful, recovery_failed, effective, symbol; on switches fatal, non_fatal, replay, recovery, flit, crc, ecc"},
 		From:   []string{"NVML fields 163, 161, 162, else nvmlDeviceGetNvLinkErrorCounter; fields 206 to 215, 219, 221", "DCGM fields 782 to 788 of a switch"},
+		Level:  onAttention,
 	})
 	NVLinkBER = define(Metric{
 		Name:   "accel_nvlink_bit_error_ratio",
@@ -247,6 +263,7 @@ var (
 		Range:  ratio,
 		Values: []string{"type: effective (after error correction), symbol, raw (before error correction)"},
 		From:   []string{"NVML fields 220, 222, 293 (mantissa and exponent)"},
+		Level:  onAttention,
 	})
 	NVLinkLaneBER = define(Metric{
 		Name:   "accel_gpu_nvlink_lane_bit_error_ratio",
@@ -256,6 +273,7 @@ var (
 		Range:  ratio,
 		Values: []string{"lane: 0, 1"},
 		From:   []string{"NVML fields 291, 292 (mantissa and exponent) of each link, the highest"},
+		Level:  onAttention,
 	})
 	NVLinkFEC = define(Metric{
 		Name:   "accel_gpu_nvlink_fec_blocks_total",
@@ -264,12 +282,14 @@ var (
 		Labels: []string{"bin"},
 		Values: []string{"bin: 0 to 15"},
 		From:   []string{"NVML fields 235 to 250 with scope -1, which is all links"},
+		Level:  onAttention,
 	})
 	NVLinkSpeed = define(Metric{
-		Name: "accel_gpu_nvlink_speed_bytes_per_second",
-		Help: "Speed of all active NVLinks of a GPU together, in one direction.",
-		Kind: Gauge,
-		From: []string{"NVML field 164 (MB/s), summed over links"},
+		Name:  "accel_gpu_nvlink_speed_bytes_per_second",
+		Help:  "Speed of all active NVLinks of a GPU together, in one direction.",
+		Kind:  Gauge,
+		From:  []string{"NVML field 164 (MB/s), summed over links"},
+		Level: onAttention,
 	})
 	NVLinkInfo = define(Metric{
 		Name:   "accel_gpu_nvlink_info",
@@ -278,6 +298,7 @@ var (
 		Labels: []string{"version"},
 		Values: []string{"version: 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0, 6.0; other for one that this version does not know"},
 		From:   []string{"NVML field 166"},
+		Level:  onAttention,
 	})
 	C2CLinks = define(Metric{
 		Name:   "accel_gpu_c2c_links",
@@ -286,6 +307,7 @@ var (
 		Labels: []string{"state"},
 		Values: []string{"state: active, inactive; other for a value that this version does not know, present only then"},
 		From:   []string{"NVML field 171 of each link, counted; field 170 is their number"},
+		Level:  onAttention,
 	})
 	C2CPowerLinks = define(Metric{
 		Name:   "accel_gpu_c2c_power_state_links",
@@ -294,12 +316,14 @@ var (
 		Labels: []string{"state"},
 		Values: []string{"state: full_power, low_power; other for a value that this version does not know, present only then"},
 		From:   []string{"NVML field 234 of each link, counted"},
+		Level:  onAttention,
 	})
 	C2CSpeed = define(Metric{
-		Name: "accel_gpu_c2c_speed_bytes_per_second",
-		Help: "Speed of all active C2C links of a GPU together.",
-		Kind: Gauge,
-		From: []string{"NVML field 172 (MB/s), summed over links"},
+		Name:  "accel_gpu_c2c_speed_bytes_per_second",
+		Help:  "Speed of all active C2C links of a GPU together.",
+		Kind:  Gauge,
+		From:  []string{"NVML field 172 (MB/s), summed over links"},
+		Level: onAttention,
 	})
 	C2CErrors = define(Metric{
 		Name:   "accel_gpu_c2c_errors_total",
@@ -308,6 +332,7 @@ var (
 		Labels: []string{"type"},
 		Values: []string{"type: crc, replay, replay_back_to_back"},
 		From:   []string{"NVML fields 231, 232, 233, summed over links"},
+		Level:  onAttention,
 	})
 	NVLinkTransmit = define(Metric{
 		Name:   "accel_nvlink_transmit_bytes_total",
@@ -315,6 +340,7 @@ var (
 		Kind:   Counter,
 		Labels: []string{"link"},
 		From:   []string{"NVML field 202 (bytes), else field 138 (KiB)"},
+		Level:  onAttention,
 	})
 	NVLinkReceive = define(Metric{
 		Name:   "accel_nvlink_receive_bytes_total",
@@ -322,6 +348,7 @@ var (
 		Kind:   Counter,
 		Labels: []string{"link"},
 		From:   []string{"NVML field 204 (bytes), else field 139 (KiB)"},
+		Level:  onAttention,
 	})
 	NVLinkTransmitRate = define(Metric{
 		Name: "accel_nvlink_transmit_bytes_per_second",
@@ -343,6 +370,7 @@ var (
 		Range:  boolean,
 		Values: []string{"state: not_started, in_progress, completed; other for a value that this version does not know, present only then"},
 		From:   []string{"NVML nvmlDeviceGetGpuFabricInfoV"},
+		Level:  inForce,
 	})
 	FabricStatus = define(Metric{
 		Name:   "accel_gpu_fabric_status",
@@ -352,6 +380,7 @@ var (
 		Range:  boolean,
 		Values: []string{"status: success, at 0 or 1; otherwise the name of the NVML return code at 1, as in accel_native_call_errors_total"},
 		From:   []string{"NVML nvmlDeviceGetGpuFabricInfoV status"},
+		Level:  inForce,
 	})
 	FabricHealth = define(Metric{
 		Name:   "accel_gpu_fabric_health",
@@ -361,6 +390,7 @@ var (
 		Range:  boolean,
 		Values: []string{"state: healthy, unhealthy, limited_capacity; other for a value that this version does not know, present only then"},
 		From:   []string{"NVML nvmlDeviceGetGpuFabricInfoV healthSummary"},
+		Level:  inForce,
 	})
 	FabricPartition = define(Metric{
 		Name:  "accel_gpu_fabric_partition_assigned",
@@ -384,6 +414,7 @@ var (
 		Range:  boolean,
 		Values: []string{"fault: degraded_bandwidth, route_recovery, route_unhealthy, access_timeout_recovery, incorrect_configuration"},
 		From:   []string{"NVML nvmlDeviceGetGpuFabricInfoV healthMask"},
+		Level:  inForce,
 	})
 
 	MIGMode = define(Metric{
@@ -417,6 +448,7 @@ var (
 		Kind:  Gauge,
 		Range: ratio,
 		From:  []string{"NVML field 258 (percent); 263 from driver 575 to 580.65"},
+		Level: onAttention,
 	})
 )
 

@@ -19,6 +19,7 @@ var (
 		Range:  boolean,
 		Values: []string{"action: none, inspect, update_software, restart_app, drain_p2p, recover_imex_domain, reprogram (an FPGA), drain_and_reset, reset, restart_vm, reboot, replace"},
 		From:   []string{"exporter, by the catalogue in docs/health.md"},
+		Level:  inForce,
 	})
 	DeviceHealthReason = define(Metric{
 		Name:   "accel_device_health_reason",

@@ -12,6 +12,7 @@ var (
 		Kind:   Info,
 		Labels: []string{"pci_address", "vendor_id", "device_id", "subsystem_vendor_id", "subsystem_device_id", "revision", "class_code", "numa_node", "port_address"},
 		From:   []string{"sysfs bus/pci/devices/*/{vendor,device,subsystem_vendor,subsystem_device,revision,class,numa_node}"},
+		Level:  onAttention,
 	})
 	PCIeDriverBound = define(Metric{
 		Name:   "accel_pcie_function_driver_bound",
@@ -20,6 +21,7 @@ var (
 		Labels: []string{"pci_address", "driver"},
 		Range:  boolean,
 		From:   []string{"sysfs bus/pci/devices/*/driver"},
+		Level:  onAttention,
 	})
 	PCIeResponding = define(Metric{
 		Name:   "accel_pcie_function_responding",
@@ -28,6 +30,7 @@ var (
 		Labels: []string{"pci_address"},
 		Range:  boolean,
 		From:   []string{"sysfs bus/pci/devices/*/current_link_width (63 lanes and EINVAL are no answers)"},
+		Level:  onAttention,
 	})
 	PCIePowerState = define(Metric{
 		Name:   "accel_pcie_function_power_state",
@@ -37,6 +40,7 @@ var (
 		Range:  boolean,
 		Values: []string{"state: d0 (awake), d1, d2, d3hot, d3cold (no power), unknown (as without a driver), error"},
 		From:   []string{"sysfs bus/pci/devices/*/power_state"},
+		Level:  onAttention,
 	})
 	PCIeSuspended = define(Metric{
 		Name:   "accel_pcie_function_suspended",
@@ -45,6 +49,7 @@ var (
 		Labels: []string{"pci_address"},
 		Range:  boolean,
 		From:   []string{"sysfs bus/pci/devices/*/power/runtime_status"},
+		Level:  onAttention,
 	})
 
 	PCIeLinkSpeed = define(Metric{
@@ -55,6 +60,7 @@ var (
 		Range:  Range{1e9, 1e12},
 		Values: []string{linkValues, endValues},
 		From:   []string{"sysfs bus/pci/devices/*/current_link_speed (GT/s)"},
+		Level:  onAttention,
 	})
 	PCIeLinkSpeedMax = define(Metric{
 		Name:   "accel_pcie_bus_link_speed_max_transfers_per_second",
@@ -64,6 +70,7 @@ var (
 		Range:  Range{1e9, 1e12},
 		Values: []string{linkValues, endValues},
 		From:   []string{"sysfs bus/pci/devices/*/max_link_speed (GT/s)"},
+		Level:  onAttention,
 	})
 	PCIeLinkWidth = define(Metric{
 		Name:   "accel_pcie_bus_link_width_lanes",
@@ -73,6 +80,7 @@ var (
 		Range:  Range{1, 32},
 		Values: []string{linkValues, endValues},
 		From:   []string{"sysfs bus/pci/devices/*/current_link_width"},
+		Level:  only("end", "device"),
 	})
 	PCIeLinkWidthMax = define(Metric{
 		Name:   "accel_pcie_bus_link_width_max_lanes",
@@ -82,6 +90,7 @@ var (
 		Range:  Range{1, 32},
 		Values: []string{linkValues, endValues},
 		From:   []string{"sysfs bus/pci/devices/*/max_link_width"},
+		Level:  only("end", "device"),
 	})
 
 	AERErrors = define(Metric{
@@ -94,7 +103,8 @@ var (
 			linkValues, endValues, severityValues,
 			"error: receiver, bad_tlp, bad_dllp, replay_rollover, replay_timeout, advisory_nonfatal, corrected_internal, header_log_overflow where correctable; undefined, data_link_protocol, surprise_down, poisoned_tlp, flow_control_protocol, completion_timeout, completer_abort, unexpected_completion, receiver_overflow, malformed_tlp, ecrc, unsupported_request, acs_violation, uncorrectable_internal, mc_blocked_tlp, atomicop_blocked, tlp_prefix_blocked, poisoned_tlp_blocked, dmwr_blocked, ide_check, misrouted_ide_tlp, pcrc_check, tlp_translation_blocked where not; other for names that are not listed here",
 		},
-		From: []string{"sysfs bus/pci/devices/*/aer_dev_{correctable,nonfatal,fatal}"},
+		From:  []string{"sysfs bus/pci/devices/*/aer_dev_{correctable,nonfatal,fatal}"},
+		Level: onAttention,
 	})
 	AERReports = define(Metric{
 		Name:   "accel_pcie_aer_reports_total",
@@ -112,6 +122,7 @@ var (
 		Labels: []string{"pci_address", "severity"},
 		Values: []string{severityValues},
 		From:   []string{"sysfs bus/pci/devices/*/aer_rootport_total_err_{cor,nonfatal,fatal}"},
+		Level:  onAttention,
 	})
 
 	DeviceFileUsable = define(Metric{

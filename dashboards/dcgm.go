@@ -34,13 +34,13 @@ func nodeSwitches() []panel {
 		}),
 		third(panel{
 			kind: lines, title: "NVLinks of NVSwitches that are down", unit: "none", min: f(0), empty: noSwitches,
-			about:   "Links of each switch that are not up. DCGM does not count unconnected links.",
+			about:   "Links of each switch that are not up. DCGM does not count unconnected links." + needsDetail("healthy switches"),
 			queries: []query{perKind(ofSwitches, `1 - accel_nvlink_up{`+inNode+`}`)},
 		}),
 		third(panel{
 			kind: bars, title: "Errors of their NVLinks", unit: "none", stacked: true, min: f(0), empty: "No NVSwitch has counted an error",
 			about:   "Errors of all links of a switch, by type. The types overlap.",
-			queries: []query{{`sum by (name, type) (` + named(ofSwitches, `sum by (`+target+`, device, type) (increase(accel_nvlink_errors_total{`+inNode+`}[$__rate_interval]) > 0)`) + `)`, "{{name}} {{type}}"}},
+			queries: []query{{`sum by (name, type) (` + named(ofSwitches, `sum by (`+target+`, device, type) (increase(accel_gpu_nvlink_errors_total{`+inNode+`}[$__rate_interval]) > 0)`) + `)`, "{{name}} {{type}}"}},
 		}),
 		half(panel{
 			kind: listing, title: "SXids since the exporter started", unit: "none", empty: "No SXid is counted on this node",

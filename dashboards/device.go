@@ -153,7 +153,7 @@ func deviceUse() []panel {
 		}),
 		quarter(panel{
 			kind: lines, title: "Memory", unit: "bytes", min: f(0), dashed: "^total$", empty: notMeasured,
-			about:   "Memory allocated, reserved by the driver, and installed. Programs fail when they need more.",
+			about:   "Memory allocated, reserved by the driver, and installed. Programs fail when they need more." + needsDetail("reserved"),
 			queries: []query{{`max(accel_memory_used_bytes{` + inBox + `})`, "used"}, {`max(accel_memory_reserved_bytes{` + inBox + `})`, "reserved"}, {`max(accel_memory_total_bytes{` + inBox + `})`, "total"}},
 		}),
 		quarter(panel{
@@ -179,7 +179,7 @@ func deviceHeat(v *values) []panel {
 		}),
 		third(panel{
 			kind: lines, title: "Power and limits", unit: "watt", min: f(0), dashed: "limit", empty: notMeasured,
-			about: "Power drawn; dashed, the limits. At enforced the GPU lowers its clocks, which is normal in training." + onBoard,
+			about: "Power drawn; dashed, the limits. At enforced the GPU lowers its clocks, which is normal in training." + onBoard + needsDetail("the average"),
 			queries: []query{
 				{`max(accel_power_watts{` + ofBox + `})`, "now"},
 				{`max(accel_power_average_watts{` + ofBox + `})`, "average of 1 s"},
@@ -210,7 +210,7 @@ func deviceLinks() []panel {
 		third(panel{
 			kind: lines, title: "PCIe traffic", unit: "Bps", min: f(0), empty: notMeasured,
 			about:   "Bytes over PCIe. If far below the capacity of the link while the device waits, check the host.",
-			queries: []query{{`max(accel_pcie_receive_bytes_per_second{` + inBox + `} or rate(accel_pcie_receive_bytes_total{` + inBox + `}[$__rate_interval]))`, "received"}, {`max(accel_pcie_transmit_bytes_per_second{` + inBox + `} or rate(accel_pcie_transmit_bytes_total{` + inBox + `}[$__rate_interval]))`, "sent"}},
+			queries: []query{{`max(rate(accel_pcie_receive_bytes_total{` + inBox + `}[$__rate_interval]))`, "received"}, {`max(rate(accel_pcie_transmit_bytes_total{` + inBox + `}[$__rate_interval]))`, "sent"}},
 		}),
 		third(panel{
 			kind: lines, title: "PCIe link", unit: "none", min: f(0), dashed: "possible", empty: notMeasured,
@@ -234,13 +234,13 @@ func deviceLinks() []panel {
 		}),
 		third(panel{
 			kind: timeline, title: "NVLinks", unit: "none", empty: "No NVLink", states: upStates,
-			about:   "Whether each link is up. A link that is down slows every multi-GPU job." + onBoard,
+			about:   "Whether each link is up. A link that is down slows every multi-GPU job." + onBoard + needsDetail("a healthy device"),
 			queries: []query{{`max by (link) (accel_nvlink_up{` + ofBox + `})`, "{{link}}"}},
 		}),
 		third(panel{
 			kind: bars, title: "NVLink errors", unit: "none", stacked: true, min: f(0), empty: "No NVLink error is counted",
 			about:   "Errors by type over all links. The types overlap. A recovery costs time; a failed recovery costs the link." + onBoard,
-			queries: []query{{`sum by (type) (increase(accel_nvlink_errors_total{` + ofBox + `}[$__rate_interval]) > 0)`, "{{type}}"}},
+			queries: []query{{`sum by (type) (increase(accel_gpu_nvlink_errors_total{` + ofBox + `}[$__rate_interval]) > 0)`, "{{type}}"}},
 		}),
 	}
 }
@@ -317,4 +317,10 @@ func deviceIdentity() []panel {
 			columns: []column{{of: "component", title: "Component"}, {of: "version", title: "Version"}, {of: "actual", title: "Differs: is"}, {of: "expected", title: "Differs: approved"}, {of: "A", title: "Applies", hidden: true}},
 		}),
 	}
+}
+
+// needsDetail is a sentence about what a panel shows only of a device that needs
+// attention, unless the exporter serves everything.
+func needsDetail(what string) string {
+	return " For " + what + ", start the exporter with `--metrics.detail=full`."
 }

@@ -194,7 +194,7 @@ func fpgaHeat(v *values) []panel {
 		}),
 		third(panel{
 			kind: lines, title: "Voltages: distance from their mean", unit: "percentunit", empty: "No card measures voltages",
-			about:   "Deviation of each voltage from its mean of the last hour, for the ten largest. A deviation of more than five percent points to a failing power supply or board.",
+			about:   "Deviation of each voltage from its mean of the last hour, for the ten largest. A deviation of more than five percent points to a failing power supply or board." + needsDetail("healthy cards"),
 			queries: []query{onCard(`topk(10, abs(accel_fpga_voltage_volts{`+inCards+`} / avg_over_time(accel_fpga_voltage_volts{`+inCards+`}[1h]) - 1))`, "{{sensor}}")},
 		}),
 	}

@@ -19,6 +19,12 @@ import (
 // defaultAddress is the default of --web.listen-address.
 const defaultAddress = ":19400"
 
+// Values of --metrics.detail.
+const (
+	standardDetail = "standard"
+	fullDetail     = "full"
+)
+
 // flags is the command line of the exporter.
 type flags struct {
 	web           *web.FlagConfig
@@ -30,6 +36,7 @@ type flags struct {
 	configFile    string
 	configCheck   bool
 	interval      time.Duration
+	detail        string
 	log           *promslog.Config
 	sources       sourceFlags
 	judges        judgeFlags
@@ -60,7 +67,7 @@ func parseArgs(app *kingpin.Application, args []string, stdout, stderr io.Writer
 func parseFlags(args []string, stdout, stderr io.Writer) (_ *flags, err error) {
 	app := kingpin.New("accel-exporter", `Exports the health and use of the accelerators of this node to Prometheus.
 
-Other commands, each with its own --help: "who" prints the pods and processes on each device, "rules" checks rule files and prints alerts with their causes, "baseline print" writes the installed configuration as a baseline.`)
+Other commands, each with its own --help: "who" prints the pods and processes on each device, "series" the number of series of each metric family, "rules" checks rule files and prints alerts with their causes, "baseline print" writes the installed configuration as a baseline.`)
 	f := &flags{log: &promslog.Config{Writer: stderr}}
 
 	f.web = webflag.AddFlags(app, defaultAddress)
@@ -72,6 +79,7 @@ Other commands, each with its own --help: "who" prints the pods and processes on
 	app.Flag("config.file", "Configuration file (YAML). Reloaded on SIGHUP and when it changes.").PlaceHolder("FILE").StringVar(&f.configFile)
 	app.Flag("config.check", "Check the configuration files and exit.").BoolVar(&f.configCheck)
 	app.Flag("collect.interval", "Time between two samples of a device.").Default("1s").DurationVar(&f.interval)
+	app.Flag("metrics.detail", "How much of each metric family is served: standard, with all series of a device that needs attention, or full. docs/metrics.md has the part of each family.").Default(standardDetail).EnumVar(&f.detail, standardDetail, fullDetail)
 	f.sources.add(app)
 	f.judges.add(app)
 	f.pods.add(app)

@@ -55,6 +55,25 @@ func TestGolden(t *testing.T) {
 			page := settle(n)
 			lint(t, page)
 			golden.Compare(t, filepath.Join("testdata", "golden", name+".metrics"), normalise(page))
+
+		})
+	}
+}
+
+// TestGoldenStandard does so at --metrics.detail=standard, where a page must stay
+// small enough for a fleet.
+func TestGoldenStandard(t *testing.T) {
+	t.Parallel()
+	for name, most := range map[string]int{"h100-8": 900, "b200-8": 1100, "gb200-4": 0, "h100-mig-16x7": 0, "mixed-node": 0, "one-lost": 0} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := start(t, name, []string{"--frozen=600"}, "--health.catalogue="+patient(t), configured(t, "metrics: {detail: standard}"))
+			page := settle(n)
+			lint(t, page)
+			golden.Compare(t, filepath.Join("testdata", "golden", name+".standard.metrics"), normalise(page))
+			if _, standard, _ := n.series(); most > 0 && standard > most {
+				t.Errorf("%d series, at most %d are wanted", standard, most)
+			}
 		})
 	}
 }

@@ -36,6 +36,8 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 			return baselineCommand(ctx, args[1:], stdout, stderr)
 		case "rules":
 			return rulesCommand(ctx, args[1:], stdout, stderr)
+		case "series":
+			return seriesCommand(ctx, args[1:], stdout, stderr)
 		case "who":
 			return whoCommand(ctx, args[1:], stdout, stderr)
 		}

@@ -214,10 +214,11 @@ func (n *node) listen(stop func() error) {
 	n.url = "http://" + m[1]
 }
 
-// withDefaults completes the arguments of an exporter under test.
+// withDefaults completes the arguments of an exporter under test. Tests read every
+// series, unless their configuration file says otherwise.
 func withDefaults(t testing.TB, args []string) []string {
 	t.Helper()
-	args = append([]string{"--web.listen-address=127.0.0.1:0", "--collect.interval=300ms"}, args...)
+	args = append([]string{"--web.listen-address=127.0.0.1:0", "--collect.interval=300ms", "--metrics.detail=full"}, args...)
 	return append(isolated(t, args), args...)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/config"
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
+	"github.com/accel-exporter/accel-exporter/internal/judge/attention"
 	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
@@ -168,6 +170,7 @@ func newProgram(f *flags, cfg *config.Config, allocs *pods, j *judges, fields *d
 	p.config.Store(cfg)
 	p.sampler = collector.NewSampler(settings(f, cfg))
 	p.sampler.AddJudge(j.health)
+	p.sampler.AddJudge(attention.New()) // reads the verdict
 	p.sampler.AddJudge(j.allocation) // repeats the verdict of health
 	p.sampler.AddJudge(j.baseline)   // reads the allocations
 	p.registry.MustRegister(
@@ -234,17 +237,26 @@ func settings(f *flags, cfg *config.Config) collector.Settings {
 func (p *program) show() {
 	p.showing.Lock()
 	defer p.showing.Unlock()
-	p.exporter.Apply(served(p.config.Load(), p.fields))
+	p.exporter.Apply(served(p.flags, p.config.Load(), p.fields))
 }
 
+// detail returns the level of detail, from the configuration file or else from the
+// flag.
+func detail(f *flags, cfg *config.Config) string { return cmp.Or(cfg.Metrics.Detail, f.detail) }
+
 // served returns the settings of the page.
-func served(cfg *config.Config, fields *dcgmFields) exposition.Settings {
+func served(f *flags, cfg *config.Config, fields *dcgmFields) exposition.Settings {
 	dropped := cfg.Dropped()
 	drop := func(family string) bool {
 		_, found := slices.BinarySearch(dropped, family)
 		return found
 	}
-	return exposition.Settings{MaxSeries: cfg.Metrics.MaxSeries, Drop: drop, View: fields.page()}
+	return exposition.Settings{
+		MaxSeries: cfg.Metrics.MaxSeries,
+		Drop:      drop,
+		Standard:  detail(f, cfg) == standardDetail,
+		View:      fields.page(),
+	}
 }
 
 // prepare checks files that a configuration refers to, and returns the function

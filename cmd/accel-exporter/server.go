@@ -28,6 +28,7 @@ func (p *program) handler() http.Handler {
 	mux.HandleFunc("GET /debug/state", p.debugState)
 	mux.HandleFunc("GET /debug/allocations", p.debugAllocations)
 	mux.HandleFunc("GET /debug/rules", p.debugRules)
+	mux.HandleFunc("GET /debug/series", p.debugSeries)
 	mux.HandleFunc("POST /-/reload", p.postReload)
 	mux.HandleFunc("POST /-/release", p.postRelease)
 	mux.HandleFunc("POST /-/attach", p.postAttach)
@@ -126,6 +127,7 @@ func (p *program) landingPage() http.Handler {
 			{Address: "/debug/state", Text: "State", Description: "the current snapshot as JSON: every device, source and recent event"},
 			{Address: "/debug/allocations", Text: "Allocations", Description: "the allocations of every device as JSON; accel-exporter who prints them"},
 			{Address: "/debug/rules", Text: "Rules", Description: "the rules evaluated on this node and their alerts as JSON; accel-exporter rules eval prints them"},
+			{Address: "/debug/series", Text: "Series", Description: "the number of series of each metric family as JSON; accel-exporter series prints them"},
 			{Address: "/-/healthy", Text: "Health", Description: "the process is alive"},
 			{Address: "/-/ready", Text: "Readiness", Description: "every source has been read once"},
 		},

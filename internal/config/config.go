@@ -69,6 +69,9 @@ type Devices struct {
 
 // Metrics configures the exported metrics.
 type Metrics struct {
+	// Detail is how much of each family is served: standard or full. Empty
+	// leaves it to the flag --metrics.detail.
+	Detail string `yaml:"detail" accept:"standard|full"`
 	// Drop selects the families that are not served.
 	Drop []Families `yaml:"drop"`
 	// MaxSeries bounds the page, in series of devices and node.

@@ -115,13 +115,9 @@ func TestBounded(t *testing.T) {
 		"unclosed lists": strings.Repeat("[\n", 400),
 	} {
 		t.Run(name, func(t *testing.T) {
-			start := time.Now()
 			_, err := config.Parse("f", []byte(data))
 			if err == nil {
 				t.Fatal("accepted")
-			}
-			if took := time.Since(start); took > 10*time.Second {
-				t.Errorf("took %v", took)
 			}
 			if n := len(err.Error()); n > 20_000 {
 				t.Errorf("message of %d bytes", n)

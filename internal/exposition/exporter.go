@@ -137,7 +137,12 @@ type Settings struct {
 	// Drop selects families that are not served. They are not counted as
 	// dropped. Nil selects none.
 	Drop func(family string) bool
-	// View adds series to the page; Drop does not apply to them. Nil adds none.
+	// Standard serves only the part of each family that its Level names,
+	// except of devices that need attention. Left out series are not counted
+	// as dropped.
+	Standard bool
+	// View adds series to the page; Drop and Standard do not apply to them.
+	// Nil adds none.
 	View View
 }
 

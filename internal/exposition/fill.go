@@ -1,6 +1,7 @@
 package exposition
 
 import (
+	"math"
 	"slices"
 	"sync"
 
@@ -39,7 +40,7 @@ func (l *layout) fill(s *collector.Snapshot, f *frame) bool {
 	slots := l.slots
 	for i := range s.Devices {
 		d, was := &s.Devices[i], &old.Devices[i]
-		if d.ID != was.ID || d.Parent != was.Parent || len(d.Readings) != len(was.Readings) {
+		if d.ID != was.ID || d.Parent != was.Parent || d.Attention != was.Attention || len(d.Readings) != len(was.Readings) {
 			return false
 		}
 		if !scatter(f.values, slots, d.Readings, was.Readings) {
@@ -50,11 +51,24 @@ func (l *layout) fill(s *collector.Snapshot, f *frame) bool {
 	if !scatter(f.values, slots, s.Node, old.Node) || !l.derive(s, f) {
 		return false
 	}
+	for _, at := range l.hides {
+		if f.values[at] == 0 {
+			f.values[at] = absent
+		}
+	}
 	if old != s || l.shape.Load() == nil {
 		l.shape.Store(s)
 	}
 	return true
 }
+
+// absent is the value of a series that is not on the page now. No reading is a
+// NaN.
+var absent = math.Float64frombits(0x7ff8_0000_0000_0ab5)
+
+// Absent reports whether a value of Page.Values stands for a series that is not on
+// the page now.
+func Absent(v float64) bool { return math.Float64bits(v) == math.Float64bits(absent) }
 
 // scatter copies the values of now. It reports false where now and was are not
 // readings of the same series.

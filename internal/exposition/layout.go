@@ -25,6 +25,8 @@ type layout struct {
 	derived  []derivedSeries // of the view
 	families []family        // sorted by name
 	blocks   blocks
+	// hides are the positions that are not on the page while their value is 0.
+	hides []int32
 	// block is the label block of every position on the page.
 	block  []int32
 	series int
@@ -54,6 +56,7 @@ type candidate struct {
 	row    int // position among the readings of the Snapshot, then the derived series, or ownRow
 	labels []label
 	rank   rank
+	hides  bool // while its value is 0
 }
 
 // newLayout builds the layout for s. The series of the view come last: of
@@ -119,7 +122,14 @@ func (b *builder) add(d *collector.Device, r *collector.Reading) {
 		b.dropped[invalid]++
 		return
 	}
-	b.candidates = append(b.candidates, candidate{family: i, row: row, labels: labels, rank: rankOf(d, r.Metric)})
+	standard := b.settings.Standard && (d == nil || !d.Attention)
+	if standard && !r.Metric.Serves(r.Labels) {
+		return
+	}
+	b.candidates = append(b.candidates, candidate{
+		family: i, row: row, labels: labels, rank: rankOf(d, r.Metric),
+		hides: standard && r.Metric.Level.HidesZero(),
+	})
 }
 
 // sort orders the candidates as client_golang's registry does: by family name,
@@ -192,6 +202,9 @@ func (b *builder) place(l *layout) {
 		}
 		l.families[len(l.families)-1].end = at + 1
 		l.block[at] = intern.block(c.labels)
+		if c.hides {
+			l.hides = append(l.hides, int32(at))
+		}
 		switch {
 		case c.row == ownRow:
 			l.own = at

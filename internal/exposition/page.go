@@ -37,8 +37,7 @@ func (p *page) write(f *frame, form format, negotiated expfmt.Format, own []*dto
 		}
 		p.foreign(own[:n], negotiated)
 		own = own[n:]
-		p.buf.Write(heads[i])
-		if p.series(f, fam, form == formatOpenMetrics); p.err != nil {
+		if p.series(f, fam, heads[i], form == formatOpenMetrics); p.err != nil {
 			return p.err
 		}
 	}
@@ -50,8 +49,14 @@ func (p *page) write(f *frame, form format, negotiated expfmt.Format, own []*dto
 	return p.err
 }
 
-func (p *page) series(f *frame, fam *family, openMetrics bool) {
+// series writes a family. A family without a series now has no head either.
+func (p *page) series(f *frame, fam *family, head []byte, openMetrics bool) {
 	for at := fam.begin; at < fam.end; at++ {
+		if Absent(f.values[at]) {
+			continue
+		}
+		p.buf.Write(head)
+		head = nil
 		p.buf.WriteString(fam.metric.Name)
 		p.buf.Write(f.layout.blocks.at(f.layout.block[at]))
 		p.buf.Write(appendNumber(p.buf.AvailableBuffer(), f.values[at], openMetrics))

@@ -12,7 +12,8 @@ import (
 // for Exporter.Read.
 type Page struct {
 	// Values are the values of the series of devices and node, in the order
-	// of Series.
+	// of Series. A series that is not on the page now has a value that is
+	// Absent.
 	Values []float64
 	// Families are the rest of the page: the process's own families and the
 	// histograms, sorted by name. They must not be changed.
@@ -91,6 +92,9 @@ func (f *frame) gather() []*dto.MetricFamily {
 			out.Type = dto.MetricType_COUNTER.Enum()
 		}
 		for at := fam.begin; at < fam.end; at++ {
+			if Absent(f.values[at]) {
+				continue
+			}
 			m := &dto.Metric{Label: labels[l.block[at]]}
 			if counter {
 				m.Counter = &dto.Counter{Value: new(f.values[at])}
@@ -99,7 +103,9 @@ func (f *frame) gather() []*dto.MetricFamily {
 			}
 			out.Metric = append(out.Metric, m)
 		}
-		families = append(families, out)
+		if len(out.Metric) > 0 {
+			families = append(families, out)
+		}
 	}
 	return families
 }

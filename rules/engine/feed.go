@@ -62,7 +62,7 @@ func (f *feed) take(r *ring, up bool) {
 		f.find(r)
 	}
 	for i, s := range f.slots {
-		if s != nil {
+		if s != nil && !exposition.Absent(f.page.Values[i]) {
 			f.add(r, s, f.page.Values[i])
 		}
 	}

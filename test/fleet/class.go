@@ -16,11 +16,11 @@ type class struct {
 var classes = map[string]class{
 	"gpu": {
 		name: "gpu", unit: "GPU", resource: "nvidia.com/gpu", memory: true,
-		page: "../../cmd/accel-exporter/testdata/golden/h100-8.metrics",
+		page: "../cmd/accel-exporter/testdata/golden/h100-8.metrics",
 	},
 	"fpga": {
 		name: "fpga", unit: "card", resource: "amd.com/xilinx_u250",
-		page: "../../cmd/accel-exporter/testdata/golden/mixed-node.metrics",
+		page: "../cmd/accel-exporter/testdata/golden/mixed-node.metrics",
 	},
 }
 

@@ -10,6 +10,9 @@
 // rounds counts, so that most of what else the machine does is left out; no
 // garbage is collected meanwhile, and how much there is stands beside. The table
 // ends with a query that stays the same, to compare machines by.
+//
+// With -ingest it measures what pages cost Prometheus' database, rules aside: memory,
+// CPU time to parse and append them, and disk.
 package main
 
 import (
@@ -39,8 +42,12 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	files := flags.String("rules", "../rules/*.yaml", "the rule files")
 	kind := flags.String("class", "gpu", "what the nodes have: gpu or fpga")
 	page := flags.String("page", "", "the page of one node, where not the golden one of the class")
+	pages := flags.Bool("ingest", false, "measure instead what the pages of the exporter and of dcgm-exporter cost to scrape and keep")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *pages {
+		return runIngest(stdout, *nodes, *interval)
 	}
 	// One core, as a rule group has it; rusage counts all threads.
 	runtime.GOMAXPROCS(1)
@@ -71,4 +78,20 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	return report(stdout, costs, f)
+}
+
+func runIngest(stdout io.Writer, nodes int, interval time.Duration) error {
+	names, pages, err := ingestPages()
+	if err != nil {
+		return err
+	}
+	var all []*ingested
+	for _, name := range names {
+		one, err := ingest(name, pages[name], nodes, interval)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, one)
+	}
+	return reportIngest(stdout, all)
 }

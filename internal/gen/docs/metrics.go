@@ -98,6 +98,9 @@ func writeMetric(b *bytes.Buffer, m *collector.Metric) {
 			fmt.Fprintf(b, "- Values of `%s`%s:%s.\n", label, when, values)
 		}
 	}
+	if m.Level.String() != "all" {
+		fmt.Fprintf(b, "- At `--metrics.detail=standard`: %s.\n", m.Level)
+	}
 	fmt.Fprintf(b, "- On failure: %s.\n", failure(m))
 	fmt.Fprintf(b, "- From: %s.\n", strings.Join(m.From, "; "))
 }

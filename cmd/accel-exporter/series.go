@@ -1,0 +1,69 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/accel-exporter/accel-exporter/internal/exposition"
+)
+
+// seriesJSON is the response of /debug/series.
+type seriesJSON struct {
+	// Detail is the --metrics.detail in force.
+	Detail   string             `json:"detail"`
+	Families []exposition.Usage `json:"families"`
+}
+
+// debugSeries serves the number of series of each family.
+func (p *program) debugSeries(w http.ResponseWriter, _ *http.Request) {
+	p.sendState(w, func() any {
+		return seriesJSON{Detail: detail(p.flags, p.config.Load()), Families: p.exporter.Usage()}
+	})
+}
+
+// seriesCommand is `accel-exporter series`: what the page of a running exporter
+// costs a Prometheus, and what the settings would save.
+func seriesCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var ask askFlags
+	app := kingpin.New("accel-exporter series", "Lists the metric families of a running exporter by their number of series: served now, at --metrics.detail=standard and at full. The first column is what metrics.drop of that family would save.")
+	ask.add(app)
+	asJSON := app.Flag("json", "Print the answer as JSON.").Bool()
+	if _, err := parseArgs(app, args, stdout, stderr); err != nil {
+		return err
+	}
+	var answer seriesJSON
+	if err := ask.get(ctx, "/debug/series", "", &answer); err != nil {
+		return err
+	}
+	slices.SortStableFunc(answer.Families, func(x, y exposition.Usage) int {
+		return cmp.Or(cmp.Compare(y.Served, x.Served), cmp.Compare(y.Full, x.Full))
+	})
+	if *asJSON {
+		enc := json.NewEncoder(stdout)
+		enc.SetIndent("", "  ")
+		return enc.Encode(&answer)
+	}
+	return printSeries(stdout, &answer)
+}
+
+func printSeries(w io.Writer, a *seriesJSON) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "SERVED\tSTANDARD\tFULL\t  FAMILY\n")
+	var sum exposition.Usage
+	for _, u := range a.Families {
+		fmt.Fprintf(t, "%d\t%d\t%d\t  %s\n", u.Served, u.Standard, u.Full, u.Family)
+		sum.Served += u.Served
+		sum.Standard += u.Standard
+		sum.Full += u.Full
+	}
+	fmt.Fprintf(t, "%d\t%d\t%d\t  all (detail in force: %s)\n", sum.Served, sum.Standard, sum.Full, a.Detail)
+	return t.Flush()
+}

@@ -1,0 +1,71 @@
+// Package attention marks the devices that need attention. All series of such a
+// device are served at every --metrics.detail, so that whoever looks at a fault has
+// its details without a restart of the exporter.
+package attention
+
+import (
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// Stay is how long a device keeps its attention after the last cause.
+const Stay = time.Hour
+
+// Judge sets Device.Attention. It runs after the judge of health.
+type Judge struct {
+	devices map[string]*device
+	round   uint64
+}
+
+type device struct {
+	until  time.Time // zero where the device never needed attention
+	errors float64   // sum of its error counters, to see growth
+	seen   bool      // errors is a sum of an earlier Snapshot
+	round  uint64
+}
+
+// New returns a Judge that has seen nothing.
+func New() *Judge { return &Judge{devices: map[string]*device{}} }
+
+// Judge implements collector.Judge.
+func (j *Judge) Judge(s *collector.Snapshot) {
+	j.round++
+	for i := range s.Devices {
+		d := &s.Devices[i]
+		st := j.devices[d.ID]
+		if st == nil {
+			st = &device{}
+			j.devices[d.ID] = st
+		}
+		st.round = j.round
+		if st.cause(d) {
+			st.until = s.Time.Add(Stay)
+		}
+		d.Attention = s.Time.Before(st.until)
+	}
+	for id, st := range j.devices {
+		if st.round != j.round {
+			delete(j.devices, id)
+		}
+	}
+}
+
+// cause reports whether d needs attention now: it is degraded or failed, an NVLink
+// is down, or errors of its NVLink or C2C links have grown. Corrected errors of
+// memory and PCIe occur on healthy devices and are no cause.
+func (st *device) cause(d *collector.Device) bool {
+	found := d.Verdict != nil && (d.Verdict.State == "degraded" || d.Verdict.State == "failed")
+	errors := 0.0
+	for i := range d.Readings {
+		switch r := &d.Readings[i]; r.Metric {
+		case collector.NVLinkUp:
+			found = found || r.Value == 0
+		case collector.GPUNVLinkErrors, collector.C2CErrors:
+			errors += r.Value
+		}
+	}
+	found = found || st.seen && errors > st.errors
+	st.errors, st.seen = errors, true
+	return found
+}

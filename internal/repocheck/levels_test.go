@@ -1,0 +1,113 @@
+package repocheck
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// detailNote is in the description of a panel that is empty at
+// --metrics.detail=standard until the device needs attention.
+const detailNote = "`--metrics.detail=full`"
+
+// unserved returns the selectors of e that select nothing of a healthy device at
+// --metrics.detail=standard.
+func unserved(e parser.Expr) []string {
+	table := map[string]*collector.Metric{}
+	for _, m := range collector.Table() {
+		table[m.Name] = m
+	}
+	var out []string
+	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+		if s, ok := n.(*parser.VectorSelector); ok {
+			if m := table[s.Name]; m != nil && !served(m, s.LabelMatchers) {
+				out = append(out, s.String())
+			}
+		}
+		return nil
+	})
+	return out
+}
+
+// served reports whether the standard page can have a series that the matchers
+// select.
+func served(m *collector.Metric, matchers []*labels.Matcher) bool {
+	level := m.Level.String()
+	label, text, listed := strings.Cut(level, ": ")
+	if !listed {
+		return level != "none"
+	}
+	text, without := strings.CutPrefix(text, "not ")
+	values := strings.Split(strings.ReplaceAll(text, ", not ", ", "), ", ")
+	for _, matcher := range matchers {
+		if matcher.Name != label {
+			continue
+		}
+		if !without {
+			return slices.ContainsFunc(values, matcher.Matches)
+		}
+		wanted := matcher.SetMatches()
+		if matcher.Type == labels.MatchEqual {
+			wanted = []string{matcher.Value}
+		}
+		return len(wanted) == 0 || slices.ContainsFunc(wanted, func(v string) bool { return !slices.Contains(values, v) })
+	}
+	return true
+}
+
+// TestLevels: each level names a label of its family, and rules, autoscalers and
+// dashboards read what the standard page has. Only a panel whose description says
+// that it needs more is exempt.
+func TestLevels(t *testing.T) {
+	for _, m := range collector.Table() {
+		if label, _, listed := strings.Cut(m.Level.String(), ": "); listed && !slices.Contains(m.Labels, label) {
+			t.Errorf("%s: the level selects by %s, which is no label of the family", m.Name, label)
+		}
+	}
+	for _, r := range loadRules(t) {
+		for _, s := range unserved(parsed(t, r.name(), r.Expr)) {
+			t.Errorf("%s reads %s", r.name(), s)
+		}
+	}
+	for _, b := range loadBoards(t) {
+		exempt := map[string]bool{}
+		for _, p := range b.panels() {
+			if strings.Contains(p.Description, detailNote) {
+				exempt[b.UID+": "+p.Title] = true
+			}
+		}
+		for at, expr := range b.exprs(t) {
+			if exempt[at[:strings.LastIndex(at, ": ")]] {
+				continue
+			}
+			for _, s := range unserved(parsed(t, at, expr)) {
+				t.Errorf("%s reads %s", at, s)
+			}
+		}
+	}
+}
+
+func TestUnservedIsFound(t *testing.T) {
+	for expr, bad := range map[string]bool{
+		`accel_power_watts`:                                                false,
+		`sum(rate(accel_nvlink_errors_total[5m]))`:                         true,
+		`accel_activity_ratio{unit="sm"}`:                                  false,
+		`accel_activity_ratio{unit="fp64"}`:                                true,
+		`accel_activity_ratio{unit=~"fp64|sm"}`:                            false,
+		`accel_activity_ratio`:                                             false,
+		`accel_clock_hertz{clock="graphics"}`:                              true,
+		`accel_clock_hertz{clock=~"graphics|video"}`:                       true,
+		`accel_clock_hertz{clock=~"sm|video"}`:                             false,
+		`accel_native_call_errors_total{code!="not_supported"}`:            false,
+		`accel_gpu_xid_errors_total{xid="79"} unless accel_nvlink_up == 1`: true,
+	} {
+		if got := len(unserved(parsed(t, "test", expr))) > 0; got != bad {
+			t.Errorf("%s: found %v", expr, got)
+		}
+	}
+}
