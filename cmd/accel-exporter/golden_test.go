@@ -55,7 +55,6 @@ func TestGolden(t *testing.T) {
 			page := settle(n)
 			lint(t, page)
 			golden.Compare(t, filepath.Join("testdata", "golden", name+".metrics"), normalise(page))
-
 		})
 	}
 }

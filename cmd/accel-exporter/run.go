@@ -171,8 +171,8 @@ func newProgram(f *flags, cfg *config.Config, allocs *pods, j *judges, fields *d
 	p.sampler = collector.NewSampler(settings(f, cfg))
 	p.sampler.AddJudge(j.health)
 	p.sampler.AddJudge(attention.New()) // reads the verdict
-	p.sampler.AddJudge(j.allocation) // repeats the verdict of health
-	p.sampler.AddJudge(j.baseline)   // reads the allocations
+	p.sampler.AddJudge(j.allocation)    // repeats the verdict of health
+	p.sampler.AddJudge(j.baseline)      // reads the allocations
 	p.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
