@@ -17,8 +17,9 @@ type deviceState struct {
 
 // render returns the device as published: every reading while it answers, else
 // those that stay.
-func (ds *deviceState) render(sourceUp bool) Device {
+func (ds *deviceState) render(sourceUp bool, now time.Time) Device {
 	d := ds.device
+	d.Sampled = OnClock(d.Sampled, now)
 	d.Down = ds.down
 	up := sourceUp && ds.down == "" && d.Class != ""
 	if !up {

@@ -21,6 +21,15 @@ const (
 // sources.
 type faults map[string]*history
 
+// clockSet moves the times of faults with the clock.
+func (f faults) clockSet(by time.Duration) {
+	for _, h := range f {
+		for i := range h.last.list {
+			h.last.list[i].Value += by.Seconds()
+		}
+	}
+}
+
 // history is the event counts of one device.
 type history struct {
 	seen    bool // a source has or had a device of this ID
@@ -232,6 +241,7 @@ func (e *Event) tidy(now time.Time) {
 	if !timestamp.Contains(seconds(e.Time)) {
 		e.Time = now // the origin has no valid time
 	}
+	e.Time = anchored(e.Time, now)
 	e.Sub, e.Detail = oneLine(e.Sub), oneLine(e.Detail)
 }
 

@@ -17,6 +17,9 @@ const maxEvents = 256
 // Sampler calls every Source on its own tick and publishes Snapshots. A source
 // that fails or hangs affects the gauges of its own devices only.
 type Sampler struct {
+	// Now replaces time.Now. Set it before Run.
+	Now func() time.Time
+
 	latest  atomic.Pointer[Snapshot]
 	changed chan struct{} // capacity 1: something is to be published
 
@@ -33,7 +36,7 @@ type Sampler struct {
 
 // NewSampler returns a Sampler without sources.
 func NewSampler(s Settings) *Sampler {
-	return &Sampler{settings: s, changed: make(chan struct{}, 1), faults: faults{}}
+	return &Sampler{Now: time.Now, settings: s, changed: make(chan struct{}, 1), faults: faults{}}
 }
 
 // Add registers a source and the devices that it is expected to see. Call it
@@ -89,7 +92,7 @@ func (s *Sampler) Next() <-chan struct{} {
 // Emit adds an event of a source. It does not block. An Xid that two witnesses
 // report is counted once.
 func (s *Sampler) Emit(e Event) {
-	now := time.Now()
+	now := s.Now()
 	e.tidy(now)
 	s.mu.Lock()
 	defer s.touch()
@@ -193,7 +196,7 @@ func (s *Sampler) Run(ctx context.Context) error {
 		select {
 		case <-s.changed:
 			s.gather(ctx)
-			s.publish(time.Now())
+			s.publish(s.Now())
 		case <-ctx.Done():
 			loops.Wait()
 			return s.close()
@@ -331,14 +334,29 @@ func (s *Sampler) begin(st *sourceState) {
 
 func (s *Sampler) update(f func(now time.Time)) {
 	s.mu.Lock()
-	f(time.Now())
+	f(s.Now())
 	s.mu.Unlock()
 	s.touch()
+}
+
+// follow moves the times of past events with the clock.
+func (s *Sampler) follow(now time.Time) {
+	last := s.latest.Load()
+	if last == nil {
+		return
+	}
+	if by := ClockSet(last.Time, now); by != 0 {
+		s.faults.clockSet(by)
+		for i := range s.events {
+			s.events[i].Time = OnClock(s.events[i].Time, now)
+		}
+	}
 }
 
 func (s *Sampler) publish(now time.Time) {
 	s.mu.Lock()
 	s.seq++
+	s.follow(now)
 	snap := &Snapshot{Seq: s.seq, Time: now, Events: append([]Event(nil), s.events...), News: s.news}
 	s.news = nil
 	var observations []observation
@@ -354,7 +372,7 @@ func (s *Sampler) publish(now time.Time) {
 	}
 	s.latest.Store(snap)
 	if !snap.Again.IsZero() {
-		time.AfterFunc(time.Until(snap.Again), s.touch)
+		time.AfterFunc(snap.Again.Sub(now), s.touch)
 	}
 	s.mu.Lock()
 	waiters := s.waiters

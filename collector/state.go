@@ -213,10 +213,10 @@ func (st *sourceState) device(id string) *deviceState {
 func (st *sourceState) render(snap *Snapshot, observations []observation) []observation {
 	snap.Sources = append(snap.Sources, st.status)
 	snap.Node = append(snap.Node, st.node...)
-	snap.Node = st.ownSeries(snap.Node)
+	snap.Node = st.ownSeries(snap.Node, snap.Time)
 	snap.Distributions = append(snap.Distributions, st.dists...)
 	for _, ds := range st.devices {
-		observations = append(observations, observation{ds.render(st.status.Up), st})
+		observations = append(observations, observation{ds.render(st.status.Up, snap.Time), st})
 	}
 	return observations
 }
@@ -224,7 +224,7 @@ func (st *sourceState) render(snap *Snapshot, observations []observation) []obse
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 // ownSeries appends the series about the source itself.
-func (st *sourceState) ownSeries(out []Reading) []Reading {
+func (st *sourceState) ownSeries(out []Reading, now time.Time) []Reading {
 	name := st.names
 	up := 0.0
 	if st.status.Up {
@@ -240,7 +240,7 @@ func (st *sourceState) ownSeries(out []Reading) []Reading {
 		out = append(out, Reading{SourceDuration, name, st.status.Took.Seconds()})
 	}
 	if !st.status.LastSuccess.IsZero() {
-		out = append(out, Reading{SourceSuccessTime, name, seconds(st.status.LastSuccess)})
+		out = append(out, Reading{SourceSuccessTime, name, seconds(OnClock(st.status.LastSuccess, now))})
 	}
 	for i, outcome := range []string{"ok", "partial", "failed"} {
 		out = append(out, Reading{SourceRounds, []string{st.src.Name(), outcome}, st.rounds[i]})

@@ -35,8 +35,10 @@ type deviceMessage struct {
 	Passing                              bool
 	KubeIDs                              []string
 	Sampled                              time.Time
-	Readings                             columns
-	Rejects                              []rejectMessage
+	// Age is that of Sampled by the monotonic clock, which a message does not carry.
+	Age      time.Duration
+	Readings columns
+	Rejects  []rejectMessage
 	// gob does not distinguish nil from empty.
 	HasClients, HasAccounts bool
 	Clients                 []clientMessage
@@ -157,6 +159,9 @@ func (e *roundEncoder) device(at int, d *Device) deviceMessage {
 		Passing: d.Passing, KubeIDs: d.KubeIDs, Sampled: d.Sampled, Readings: e.columns(at, d.Readings),
 		HasClients: d.Clients != nil, HasAccounts: d.Accounts != nil,
 	}
+	if !d.Sampled.IsZero() {
+		m.Age = time.Since(d.Sampled)
+	}
 	for _, r := range d.Rejects {
 		m.Rejects = append(m.Rejects, rejectMessage{r.Metric.index, r.Reason})
 	}
@@ -179,7 +184,32 @@ func orNaN(v *float64) float64 {
 // roundDecoder converts back. The label slices that it returns are shared
 // between rounds of the same series.
 type roundDecoder struct {
-	last [][]Reading // of the devices, in order, then of the node; without values
+	last    [][]Reading // of the devices, in order, then of the node; without values
+	sampled []sampling  // of the devices, in order
+}
+
+// sampling is a time of the worker, and the same time here. A sample that is sent
+// again keeps its time.
+type sampling struct{ sent, at time.Time }
+
+// sampling gives the time of a device's sample the monotonic reading that is lost on
+// the way. Without one, setting the clock would look like time that passed between
+// two samples.
+func (d *roundDecoder) sampling(at int, m *deviceMessage, now time.Time) time.Time {
+	if at >= len(d.sampled) {
+		d.sampled = append(d.sampled, make([]sampling, at+1-len(d.sampled))...)
+	}
+	s := &d.sampled[at]
+	switch {
+	case m.Sampled.IsZero():
+		*s = sampling{}
+	case !m.Sampled.Equal(s.sent):
+		s.sent, s.at = m.Sampled, anchored(m.Sampled, now)
+		if (now.Sub(s.at) - m.Age).Abs() >= clockSlack {
+			s.at = now.Add(-m.Age) // the clock was set since
+		}
+	}
+	return s.at
 }
 
 // decode returns the Round of m and the error that came with it. err reports
@@ -226,7 +256,7 @@ func (d *roundDecoder) readings(at int, c *columns) ([]Reading, error) {
 func (d *roundDecoder) device(at int, m *deviceMessage, to *Device) (err error) {
 	*to = Device{
 		ID: m.ID, Parent: m.Parent, Vendor: m.Vendor, Model: m.Model, PCI: m.PCI, Down: m.Down, Class: m.Class,
-		Passing: m.Passing, KubeIDs: m.KubeIDs, Sampled: m.Sampled,
+		Passing: m.Passing, KubeIDs: m.KubeIDs, Sampled: d.sampling(at, m, time.Now()),
 	}
 	if to.Readings, err = d.readings(at, &m.Readings); err != nil {
 		return err

@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/accel-exporter/accel-exporter/internal/golden/rig"
 )
 
 // sameRound compares rounds. Metrics are compared by pointer.
@@ -405,4 +407,34 @@ func FuzzMessages(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestSampleTimes: a sample of a worker is as old here as there, whatever happens to the
+// clock, and a sample that is sent again keeps its time.
+func TestSampleTimes(t *testing.T) {
+	p := newWire()
+	trip := func(sampled time.Time) time.Time {
+		r := Round{Devices: []Device{{ID: "GPU-a", Sampled: sampled}}}
+		got, _, err := p.dec.decode(p.message(t, &message{Round: p.enc.encode(1, &r, nil)}).Round)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Devices[0].Sampled
+	}
+	sampled := time.Now()
+	got := trip(sampled)
+	for _, by := range []time.Duration{5 * time.Hour, -5 * time.Hour} {
+		now := rig.SetClock(time.Now(), by)
+		if age := now.Sub(got); !got.Equal(sampled.Round(0)) || age < 0 || age > time.Hour || ClockSet(got, now).Round(time.Second) != by {
+			t.Errorf("by %v: %v, of %v, is %v old", by, got, sampled, age)
+		}
+		// A sample from before the clock was set.
+		if age := time.Since(trip(rig.SetClock(time.Now(), by))); age < 0 || age > time.Hour {
+			t.Errorf("by %v: a sample from before is %v old", by, age)
+		}
+	}
+	got = trip(sampled)
+	if again := trip(sampled); again != got {
+		t.Errorf("%v, then %v", got, again)
+	}
 }

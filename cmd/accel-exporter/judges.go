@@ -85,7 +85,9 @@ func bootTime(procfs string) time.Time {
 	for line := range strings.Lines(string(b)) {
 		if s, ok := strings.CutPrefix(line, "btime "); ok {
 			if n, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64); err == nil && n > 0 {
-				return time.Unix(n, 0)
+				// With a monotonic reading, so that setting the clock does not matter.
+				now := time.Now()
+				return now.Add(time.Unix(n, 0).Sub(now))
 			}
 		}
 	}

@@ -133,7 +133,8 @@ func (a *accounting) read(e *engine, now time.Time) code {
 
 // ask reads the records that the host engine has got since the last call.
 func (a *accounting) ask(e *engine, w *watch, now time.Time) code {
-	records, lost, next, c := e.reader.accounts(w, a.since[w])
+	// After the clock was set back, later records are older than the last one.
+	records, lost, next, c := e.reader.accounts(w, min(a.since[w], now.UnixMicro()))
 	if !e.calls.count("dcgmGetValuesSince_v2", c) {
 		return c
 	}

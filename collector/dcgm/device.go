@@ -23,8 +23,10 @@ type device struct {
 	down string
 	// missing is why a value is absent, once that is counted.
 	missing map[place]verdict
-	// latest is when the host engine read the latest value of a row.
+	// latest is when the host engine read the latest value of a row, and stamps are
+	// those times by row.
 	latest time.Time
+	stamps map[place]stamp
 	// links are the label values of its links, by place.
 	links map[place][]string
 	// sxid are the last numbers of fatal and other SXids; -1 before the first
@@ -40,7 +42,7 @@ type place struct {
 }
 
 func newDevice(e entity) *device {
-	return &device{entity: e, missing: map[place]verdict{}, links: map[place][]string{}, sxid: [2]int64{-1, -1}}
+	return &device{entity: e, missing: map[place]verdict{}, stamps: map[place]stamp{}, links: map[place][]string{}, sxid: [2]int64{-1, -1}}
 }
 
 // begin starts a round.
@@ -50,12 +52,29 @@ func (d *device) begin() {
 	d.now.Down, d.now.Sampled = d.down, d.answered
 }
 
-// seen records when the host engine read the value of a row.
-func (d *device) seen(p place, at time.Time) {
+// stamp is a timestamp of the host engine, and its time by the monotonic clock.
+type stamp struct {
+	ts int64
+	at time.Time
+}
+
+// seen records and returns when the host engine read the value of a row. Its timestamps
+// are times of day. set is whether the clock was set since the last round: then the age
+// of a new value is unknown, and less than the time between two rounds.
+func (d *device) seen(p place, ts int64, now time.Time, set bool) time.Time {
 	delete(d.missing, p)
-	if at.After(d.latest) {
-		d.latest = at
+	s := d.stamps[p]
+	if s.ts != ts {
+		s = stamp{ts, now}
+		if age := now.Sub(time.UnixMicro(ts)); age > 0 && !set {
+			s.at = now.Add(-age)
+		}
+		d.stamps[p] = s
 	}
+	if s.at.After(d.latest) {
+		d.latest = s.at
+	}
+	return s.at
 }
 
 // set sets the value of a row.

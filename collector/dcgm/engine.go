@@ -25,6 +25,8 @@ type engine struct {
 	calls   tally
 
 	nextLook time.Time
+	last     time.Time // of the latest round
+	set      bool      // the clock was set since the round before
 	there    inventory
 	devices  map[entity]*device
 	watches  []*watch       // whose rows are read each round

@@ -208,7 +208,7 @@ func (p *profiler) take(e *engine, r *record, now time.Time) {
 		return
 	}
 	delete(d.missing, place{x, r.field})
-	if r.ts > p.stamps[x] {
+	if r.ts != p.stamps[x] { // an earlier one after the clock was set back
 		p.stamps[x], p.arrived[x] = r.ts, now
 	}
 	if p.fresh(x, now, e.options.WatchInterval) {

@@ -86,6 +86,7 @@ func (e *engine) sample(now time.Time) (collector.Round, code) {
 	if c := e.follow(now); c != ok {
 		return collector.Round{}, c
 	}
+	e.clock(now)
 	for _, d := range e.devices {
 		d.begin()
 	}
@@ -101,6 +102,12 @@ func (e *engine) sample(now time.Time) (collector.Round, code) {
 		}
 	}
 	return e.round(now), ok
+}
+
+// clock notes whether the clock was set since the last round.
+func (e *engine) clock(now time.Time) {
+	e.set = !e.last.IsZero() && collector.ClockSet(e.last, now) != 0
+	e.last = now
 }
 
 // round collects what was read. A device without an identity is left out. A device

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/golden/rig"
 )
 
 // gpuRecord is a temperature that the host engine read at a time.
@@ -74,5 +75,49 @@ func TestAbsenceCountsOnce(t *testing.T) {
 	counted(gpuRecord(now, 60))
 	if got := counted(absent); got != 1 {
 		t.Errorf("after a value: counted %d times", got)
+	}
+}
+
+// TestClockIsSet: the host engine's timestamps are times of day. Values do not become
+// stale, and new ones are not ignored, because the clock was set.
+func TestClockIsSet(t *testing.T) {
+	for _, by := range []time.Duration{5 * time.Hour, -5 * time.Hour} {
+		e := &engine{lib: &library{}, options: &Options{Alone: true}, devices: map[entity]*device{}, taken: map[place]bool{}, calls: tally{}}
+		e.options.defaults()
+		d := newDevice(entity{gpus, 0})
+		d.identity.ID = "GPU-a"
+		e.devices[d.entity] = d
+		p := profiler{arrived: map[entity]time.Time{}, stamps: map[entity]int64{}}
+		start := time.Now()
+		for i, c := range []struct {
+			after, read time.Duration // since the start
+			set, readAt time.Duration // how far the clock was set, and that of the reading
+			down        string
+		}{
+			{0, 0, 0, 0, ""},
+			{time.Second, time.Second, by, 0, ""},
+			{2 * time.Second, time.Second, by, 0, ""},
+			{3 * time.Second, 3 * time.Second, by, by, ""},
+			{30 * time.Second, 3 * time.Second, by, by, collector.ReasonStuck},
+			{31 * time.Second, 31 * time.Second, by, by, ""},
+		} {
+			now := rig.SetClock(start.Add(c.after), c.set)
+			e.clock(now)
+			d.answered = now
+			clear(e.taken)
+			d.begin()
+			r := gpuRecord(start.Add(c.read+c.readAt), 60)
+			e.take(r, now)
+			got := e.round(now).Devices[0]
+			if got.Down != c.down || (len(got.Readings) == 0) != (c.down != "") || now.Sub(got.Sampled) < 0 || now.Sub(got.Sampled) > 28*time.Second {
+				t.Errorf("by %v, round %d: down %q, %d readings, %v old", by, i, got.Down, len(got.Readings), now.Sub(got.Sampled))
+			}
+			r.field = profilingRows[0].field
+			d.begin()
+			p.take(e, r, now)
+			if fresh := p.fresh(d.entity, now, time.Second); fresh != (c.down == "") {
+				t.Errorf("by %v, round %d: profiling is fresh: %v", by, i, fresh)
+			}
+		}
 	}
 }

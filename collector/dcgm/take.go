@@ -64,9 +64,7 @@ func (e *engine) takeRow(d *device, r *record, now time.Time) {
 		return
 	}
 	p := place{x, r.field}
-	at := time.UnixMicro(r.ts)
-	d.seen(p, at)
-	if now.Sub(at) > e.options.stale() {
+	if now.Sub(d.seen(p, r.ts, now, e.set)) > e.options.stale() {
 		return // the driver hangs under the host engine
 	}
 	labels := row.labels

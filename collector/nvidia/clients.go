@@ -131,9 +131,14 @@ func (c *clients) readUtilization(a *asker, h nvml.Device, now time.Time) {
 	if c.samples == nil {
 		c.samples = map[int]processSample{}
 	}
+	// After the clock was set back, later samples are older than the last one.
+	latest := uint64(now.Add(sampleWindow).UnixMicro())
+	if c.stamp > latest {
+		c.stamp = 0
+	}
 	for _, s := range list {
-		if s.Pid == 0 || s.SmUtil > 100 || s.MemUtil > 100 || s.EncUtil > 100 || s.DecUtil > 100 {
-			continue // unused entries, and what some drivers return for processes that have just ended
+		if s.Pid == 0 || s.SmUtil > 100 || s.MemUtil > 100 || s.EncUtil > 100 || s.DecUtil > 100 || s.TimeStamp > latest {
+			continue // unused entries, and what some drivers return for processes that have just ended, or from before the clock was set back
 		}
 		c.stamp = max(c.stamp, s.TimeStamp)
 		c.samples[int(s.Pid)] = processSample{now, s.SmUtil, s.MemUtil, s.EncUtil, s.DecUtil}

@@ -5,8 +5,12 @@ package nvidia
 import (
 	"slices"
 	"testing"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/golden/rig"
 )
 
 // client returns a process of d with its readings.
@@ -67,4 +71,36 @@ func TestClientsUnknown(t *testing.T) {
 			s.Errorf("%+v", list)
 		}
 	})
+}
+
+// busyGPU runs process 1 all the time. Timestamps of the driver are times of day.
+type busyGPU struct {
+	nvml.Device
+	now time.Time
+}
+
+func (g *busyGPU) GetProcessUtilization(last uint64) ([]nvml.ProcessUtilizationSample, nvml.Return) {
+	at := uint64(g.now.UnixMicro())
+	if at <= last {
+		return nil, nvml.ERROR_NOT_FOUND
+	}
+	return []nvml.ProcessUtilizationSample{{Pid: 1, TimeStamp: at, SmUtil: 50}}, nvml.SUCCESS
+}
+
+// After the clock was set, a process at work is not shown as idle.
+func TestUtilizationAfterClockSet(t *testing.T) {
+	for _, by := range []time.Duration{5 * time.Hour, -5 * time.Hour} {
+		a := newAsker(&library{has: slices.Repeat([]bool{true}, len(calls))}, &round{})
+		g, start, c := new(busyGPU), time.Now(), clients{list: []collector.Client{{PID: 1}}}
+		for i := range 20 {
+			if g.now = start.Add(time.Duration(i) * time.Second); i >= 10 {
+				g.now = rig.SetClock(g.now, by)
+			}
+			c.readUtilization(&a, g, g.now)
+			d := collector.Device{Clients: c.clients(g.now)}
+			if _, _, compute, _ := client(d, 1); compute != 0.5 {
+				t.Errorf("by %v, second %d: %v", by, i, d.Clients)
+			}
+		}
+	}
 }

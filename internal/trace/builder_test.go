@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/accel-exporter/accel-exporter/internal/golden/rig"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/internal/trace/lifecycle"
 	"github.com/accel-exporter/accel-exporter/podmap"
@@ -145,5 +146,20 @@ func TestPast(t *testing.T) {
 	}
 	if len(d.past) != maxPast || len(d.order) != maxPast || d.Open() != 0 {
 		t.Errorf("%d and %d traces kept", len(d.past), len(d.order))
+	}
+}
+
+// TestClockIsSet: a span has its duration although the clock was set during it.
+func TestClockIsSet(t *testing.T) {
+	for _, by := range []time.Duration{5 * time.Hour, -5 * time.Hour} {
+		d := newFixture(Identity{UID: "u", Final: true})
+		allocated, released := d.changes("a", 10)
+		allocated.Time = time.Now()
+		released.Time = rig.SetClock(allocated.Time.Add(10*time.Second), by)
+		for _, s := range d.Write(released.Time, []lifecycle.Change{allocated, released})[1:] {
+			if s.End.Round(0).Sub(s.Start.Round(0)) != 10*time.Second || !s.End.Equal(released.Time) {
+				t.Errorf("by %v: %s from %v to %v", by, s.Name, s.Start, s.End)
+			}
+		}
 	}
 }

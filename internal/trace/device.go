@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/internal/trace/lifecycle"
 )
@@ -124,9 +125,9 @@ func (d *device) child(l *allocation.Record, name string, start, end time.Time, 
 	return s
 }
 
-// newSpan returns a span. If end is before start, because the clock was set, it has no
-// duration.
+// newSpan returns a span. If the clock was set during it, its start is by the new clock.
 func newSpan(name string, start, end time.Time) Span {
+	start = collector.OnClock(start, end)
 	if end.Before(start) {
 		end = start
 	}

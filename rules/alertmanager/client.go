@@ -30,6 +30,27 @@ type client struct {
 	api     alert.ClientService
 	close   func() // closes idle connections
 	scheme  string
+	// date is the time of day of the server in its last response, and dated when
+	// that came.
+	date, dated time.Time
+}
+
+// maxSkew is how far the clocks of the node and of a server may differ before alerts
+// get the times of the server. It is less than the validity of an alert.
+const maxSkew = time.Minute
+
+// ahead returns by how much the clock of the server was ahead of the node's at made,
+// zero for less than maxSkew. By a clock that is behind, every alert would be over
+// when it arrives.
+func (c *client) ahead(made time.Time) time.Duration {
+	if c.date.IsZero() {
+		return 0
+	}
+	d := c.date.Add(made.Sub(c.dated)).Sub(made)
+	if d.Abs() < maxSkew {
+		return 0
+	}
+	return d
 }
 
 // newClient reads the certificates, to find mistakes in them before use.
@@ -95,11 +116,15 @@ func (c *client) post(ctx context.Context, items []*item) answer {
 	defer cancel()
 	alerts := make(models.PostableAlerts, len(items))
 	for i, it := range items {
-		alerts[i] = it.alert
+		alerts[i] = it.at(c.ahead(it.made))
 	}
 	var a answer
 	read := func(resp runtime.ClientResponse, _ runtime.Consumer) (any, error) {
-		a = readAnswer(resp, time.Now())
+		now := time.Now()
+		a = readAnswer(resp, now)
+		if date, err := http.ParseTime(resp.GetHeader("Date")); err == nil {
+			c.date, c.dated = date, now
+		}
 		return alert.NewPostAlertsOK(), nil
 	}
 	params := alert.NewPostAlertsParamsWithContext(ctx).WithAlerts(alerts)

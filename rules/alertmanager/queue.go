@@ -151,7 +151,8 @@ type item struct {
 	name     string // for logs
 	alert    *models.PostableAlert
 	resolved bool
-	size     int // bytes, as JSON
+	size     int       // bytes, as JSON
+	made     time.Time // by the clock that the alert's times are of
 }
 
 // newItem returns the alert with the labels ls.
@@ -159,6 +160,7 @@ func newItem(a *Alert, ls labels.Labels, now time.Time) *item {
 	it := &item{
 		key:      string(ls.Bytes(nil)),
 		name:     ls.Get(labels.AlertName),
+		made:     now,
 		resolved: !a.EndsAt.IsZero() && !a.EndsAt.After(now),
 		alert: &models.PostableAlert{
 			Annotations: maps.Clone(a.Annotations),
@@ -173,9 +175,23 @@ func newItem(a *Alert, ls labels.Labels, now time.Time) *item {
 	return it
 }
 
+// at returns the alert with its times by a clock that is ahead of the node's.
+func (it *item) at(ahead time.Duration) *models.PostableAlert {
+	if ahead == 0 {
+		return it.alert
+	}
+	moved := *it.alert
+	for _, t := range []*strfmt.DateTime{&moved.StartsAt, &moved.EndsAt} {
+		if was := time.Time(*t); !was.IsZero() {
+			*t = strfmt.DateTime(was.Add(ahead))
+		}
+	}
+	return &moved
+}
+
 // expired reports whether the end of a firing alert has passed without a newer
 // notification.
 func (it *item) expired(now time.Time) bool {
 	end := time.Time(it.alert.EndsAt)
-	return !it.resolved && !end.IsZero() && !end.After(now)
+	return !it.resolved && !end.IsZero() && end.Sub(it.made) <= now.Sub(it.made)
 }

@@ -45,6 +45,8 @@ type Options struct {
 	// Log receives one line when a failure starts and one when it ends. Nil
 	// discards them.
 	Log *slog.Logger
+	// Now replaces time.Now.
+	Now func() time.Time
 }
 
 // Limits bound an Engine. Zero values stand for the defaults.
@@ -83,6 +85,9 @@ func (o Options) withDefaults() (Options, error) {
 	var errs []error
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	if o.Rules == nil {
 		o.Rules = &Set{}

@@ -39,7 +39,7 @@ func later(a, b time.Time) time.Time {
 func (e *Engine) Run(ctx context.Context) {
 	wake := time.NewTimer(0)
 	defer wake.Stop()
-	page := time.Now() // when the page is read next
+	page := e.o.Now() // when the page is read next
 	asked := false
 	var events pace
 	last := page
@@ -55,7 +55,7 @@ func (e *Engine) Run(ctx context.Context) {
 			asked = true
 		case <-wake.C:
 		}
-		now := time.Now()
+		now := e.o.Now()
 		if set := clockSet(last, now, e.o.Interval); set != 0 {
 			e.shift(set)
 			// These are wall times, as those of nextGroup.
@@ -66,7 +66,7 @@ func (e *Engine) Run(ctx context.Context) {
 		case asked && !now.Before(events.ready()):
 			asked = false
 			e.pass(ctx, now, triggered)
-			events.spend(now, time.Since(now))
+			events.spend(now, e.o.Now().Sub(now))
 		case !now.Before(page) || !now.Before(e.nextGroup(page)):
 			e.pass(ctx, now, due)
 		}
@@ -77,7 +77,7 @@ func (e *Engine) Run(ctx context.Context) {
 		if asked && events.ready().Before(next) {
 			next = events.ready()
 		}
-		wake.Reset(time.Until(next))
+		wake.Reset(next.Sub(e.o.Now()))
 	}
 }
 

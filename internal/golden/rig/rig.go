@@ -7,7 +7,26 @@ import (
 	"context"
 	"net"
 	"sync"
+	"time"
+	"unsafe"
 )
+
+var origin = time.Now()
+
+// SetClock returns what time.Now would return instead of t if the clock had been set:
+// another time of day, and the same monotonic reading. A synctest bubble's time.Now has
+// no monotonic reading, so such a t gets one.
+func SetClock(t time.Time, by time.Duration) time.Time {
+	if t == t.Round(0) {
+		t = origin.Add(t.Sub(origin))
+	}
+	t = t.Add(by)
+	(*struct {
+		wall uint64
+		mono int64
+	})(unsafe.Pointer(&t)).mono -= int64(by)
+	return t
+}
 
 // Pipes is a listener in memory.
 type Pipes struct {

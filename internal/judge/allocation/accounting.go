@@ -76,16 +76,15 @@ func (j *Judge) accountProcesses(st *device, d *collector.Device) {
 
 func (j *Judge) accountProcess(st *device, account *collector.Account) {
 	l := &st.accounting
-	if !account.Ended.IsZero() && account.Ended.Before(l.begun) {
-		return
-	}
 	key := accountKey{account.PID, account.Started.UnixNano()}
 	p := l.known[key]
 	if p == nil {
 		if len(l.known) >= maxAccounted {
 			return
 		}
-		p = &accounted{ownership: ofUnknown}
+		// Those that ended before the first report do not count.
+		old := !account.Ended.IsZero() && account.Ended.Before(collector.OnClock(l.begun, j.now))
+		p = &accounted{ownership: ofUnknown, counted: old}
 		l.known[key] = p
 	}
 	p.seen = j.now

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/podmap"
@@ -18,11 +19,11 @@ func (j *Judge) Report() *Report {
 	if j.pods == nil {
 		return out
 	}
-	out.State, out.Listed = j.pods.State, j.pods.Time
+	out.State, out.Listed = j.pods.State, collector.OnClock(j.pods.Time, j.now)
 	out.Reason = j.status.Reason
 	for _, st := range j.order {
 		out.Devices = append(out.Devices, j.reportDevice(st))
-		out.Unattributed = st.unattributed(out.Unattributed)
+		out.Unattributed = st.unattributed(out.Unattributed, j.now)
 	}
 	slices.SortStableFunc(out.Devices, func(a, b Device) int { return strings.Compare(a.ID, b.ID) })
 	for _, x := range j.summary.resources {
@@ -121,11 +122,11 @@ func commands(st *device) string {
 
 func (j *Judge) reportAllocation(a *allocation) Allocation {
 	out := Allocation{
-		Holder: a.holder(), Since: a.since, SinceAtLeast: a.after.IsZero(),
+		Holder: a.holder(), Since: collector.OnClock(a.since, j.now), SinceAtLeast: a.after.IsZero(),
 		Shared: a.shared, Kept: a.kept, Contested: a.contested, Nominal: a.nominal,
 		Allocated:   a.seconds(j.now),
 		Utilization: a.utilization.pointer(), MemoryUsed: a.memory.pointer(),
-		LastActivity: a.idleness.last,
+		LastActivity: collector.OnClock(a.idleness.last, j.now),
 	}
 	if d, ok := a.idleness.idleFor(j.now); ok {
 		out.Idle = new(d.Seconds())
@@ -137,17 +138,17 @@ func (j *Judge) reportAllocation(a *allocation) Allocation {
 		}
 	}
 	for _, m := range a.faults {
-		out.Faults = append(out.Faults, Fault{m.name, m.at})
+		out.Faults = append(out.Faults, Fault{m.name, collector.OnClock(m.at, j.now)})
 	}
 	return out
 }
 
-func (st *device) unattributed(out []Process) []Process {
+func (st *device) unattributed(out []Process, now time.Time) []Process {
 	for _, p := range st.processes {
 		if p.reason == attributed {
 			continue
 		}
-		x := Process{Device: st.id, PID: p.pid, Command: p.process.owner.Command, Reason: reasonNames[p.reason], Since: p.process.since}
+		x := Process{Device: st.id, PID: p.pid, Command: p.process.owner.Command, Reason: reasonNames[p.reason], Since: collector.OnClock(p.process.since, now)}
 		switch p.reason {
 		case otherPod:
 			x.Namespace, x.Pod = p.process.pod.Namespace, p.process.pod.Name

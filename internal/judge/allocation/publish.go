@@ -20,7 +20,7 @@ func (j *Judge) publish(st *device, d *collector.Device) {
 		r = a.publish(r, j.now)
 	}
 	for _, a := range st.ended {
-		r = a.publishTotals(a.publishFaults(r))
+		r = a.publishTotals(a.publishFaults(r, j.now))
 	}
 	r = st.accounting.publishEnded(r)
 	if n, known := j.holders(st); known {
@@ -67,7 +67,7 @@ func (a *allocation) publish(r []collector.Reading, now time.Time) []collector.R
 	if d, ok := a.idleness.idleFor(now); ok {
 		add(collector.AllocationIdle, d.Seconds())
 		if d > 0 {
-			add(collector.AllocationIdleSince, stamp(a.idleness.from))
+			add(collector.AllocationIdleSince, stamp(a.idleness.from, now))
 		}
 	}
 	if a.idleness.measured && !a.idleness.exempt {
@@ -77,20 +77,22 @@ func (a *allocation) publish(r []collector.Reading, now time.Time) []collector.R
 		}
 	}
 	if !a.idleness.last.IsZero() {
-		add(collector.AllocationLastActivity, stamp(a.idleness.last))
+		add(collector.AllocationLastActivity, stamp(a.idleness.last, now))
 	}
-	return a.publishTotals(a.publishFaults(r))
+	return a.publishTotals(a.publishFaults(r, now))
 }
 
-func (a *allocation) publishFaults(r []collector.Reading) []collector.Reading {
+func (a *allocation) publishFaults(r []collector.Reading, now time.Time) []collector.Reading {
 	for i := range a.faults {
-		r = append(r, collector.Reading{Metric: collector.AllocationFault, Labels: a.faults[i].labels, Value: stamp(a.faults[i].at)})
+		r = append(r, collector.Reading{Metric: collector.AllocationFault, Labels: a.faults[i].labels, Value: stamp(a.faults[i].at, now)})
 	}
 	return r
 }
 
-// stamp returns a time in seconds since 1970.
-func stamp(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+// stamp returns a time in seconds since 1970, by the clock of now.
+func stamp(t, now time.Time) float64 {
+	return float64(collector.OnClock(t, now).UnixMilli()) / 1000
+}
 
 func boolean(b bool) float64 {
 	if b {

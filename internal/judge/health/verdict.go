@@ -59,8 +59,15 @@ func graver(a, b finding) int {
 // conclude sets the verdict of d from the findings.
 func (st *device) conclude(found []finding, now time.Time, d *collector.Device) {
 	slices.SortFunc(found, graver)
-	if st.verdict != nil && slices.Equal(st.findings, found) {
-		return
+	for i := range found {
+		found[i].since = collector.OnClock(found[i].since, now)
+	}
+	since := now
+	if st.verdict != nil {
+		since = collector.OnClock(st.verdict.Since, now)
+		if since == st.verdict.Since && slices.Equal(st.findings, found) {
+			return
+		}
 	}
 	st.findings = append(st.findings[:0], found...)
 	v := &collector.Verdict{State: "healthy", Action: recommended(found).String(), Since: now}
@@ -68,7 +75,7 @@ func (st *device) conclude(found []finding, now time.Time, d *collector.Device) 
 		v.State = stateOf(found[0].severity)
 	}
 	if st.verdict != nil && st.verdict.State == v.State {
-		v.Since = st.verdict.Since
+		v.Since = since
 	}
 	st.reasons = make([][]string, len(found))
 	for i := range found {
