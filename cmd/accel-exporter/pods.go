@@ -133,11 +133,11 @@ func claimed(api *kube.Watcher) func(driver, pool, device string) podmap.SliceDe
 
 // ownProcesses reports whether procfs shows the node's processes, by the PIDs
 // that drivers report. In a container with a PID namespace of its own the PIDs
-// differ: kthreadd is 2 in the node's namespace only. A procfs that is mounted
-// elsewhere is mounted for this purpose.
+// differ, also where the host's procfs is mounted. Where procfs does not show the
+// namespace, kthreadd is 2 in the node's only.
 func ownProcesses(procfs string) bool {
-	if procfs != hostProcfs {
-		return true
+	if own, known := sysfs.HostPIDs(procfs); known || procfs != hostProcfs {
+		return own || !known
 	}
 	comm, err := sysfs.New(procfs).Read("2/comm")
 	return err == nil && comm == "kthreadd"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -161,4 +162,20 @@ func TestUnattributedProcesses(t *testing.T) {
 	n.sim("inject", "process-end", "71002")
 	n.sim("inject", "process-end", "71003")
 	n.until(`^accel_unattributed_processes`, `!^accel_unattributed_processes\{.*\} [1-9]`)
+}
+
+// TestOwnProcesses: the host's procfs does not help in a container with PIDs of its own,
+// because the driver reports those.
+func TestOwnProcesses(t *testing.T) {
+	for namespace, want := range map[string]bool{"pid:[4026531836]": true, "pid:[4026532201]": false, "": true} {
+		procfs := t.TempDir()
+		if namespace != "" {
+			if err := errors.Join(os.MkdirAll(filepath.Join(procfs, "self/ns"), 0o755), os.Symlink(namespace, filepath.Join(procfs, "self/ns/pid"))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := ownProcesses(procfs); got != want {
+			t.Errorf("%q: %v, want %v", namespace, got, want)
+		}
+	}
 }

@@ -16,14 +16,10 @@ import (
 // address.
 const procGPUs = "/proc/driver/nvidia/gpus"
 
-// ownPIDs is the inode of the host's PID namespace: PROC_PID_INIT_INO in the
-// kernel's proc_ns.h.
-const ownPIDs = "pid:[4026531836]"
-
 // foreignPIDs reports whether this process is outside the host's PID namespace.
 func foreignPIDs(procfs string) bool {
-	name, err := os.Readlink(filepath.Join(procfs, "self/ns/pid"))
-	return procfs != "" && err == nil && name != ownPIDs
+	own, known := sysfs.HostPIDs(procfs)
+	return procfs != "" && known && !own
 }
 
 // bound lists the PCI functions that the driver is bound to.

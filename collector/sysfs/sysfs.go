@@ -159,3 +159,14 @@ func Errno(err error) syscall.Errno {
 	}
 	return 0
 }
+
+// hostPIDs is the host's PID namespace: PROC_PID_INIT_INO in the kernel's proc_ns.h.
+const hostPIDs = "pid:[4026531836]"
+
+// HostPIDs reports whether this process is in the host's PID namespace, by a procfs of
+// any namespace that contains it; known is false where the procfs does not show it.
+// Drivers report processes by the PIDs of their caller's namespace.
+func HostPIDs(procfs string) (own, known bool) {
+	name, err := os.Readlink(filepath.Join(procfs, "self/ns/pid"))
+	return name == hostPIDs, err == nil
+}
