@@ -25,6 +25,7 @@ LABEL org.opencontainers.image.title="accel-remediator" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.revision="$REVISION"
 COPY --from=build-remediator /out/accel-remediator /usr/local/bin/
+COPY --from=build-remediator /out/accel-remediator.third-party-licenses /usr/share/doc/accel-remediator/third-party-licenses
 COPY LICENSE NOTICE /usr/share/doc/accel-remediator/
 USER 65532:65532
 EXPOSE 19401
@@ -55,6 +56,7 @@ LABEL org.opencontainers.image.title="accel-exporter" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.revision="$REVISION"
 COPY --from=build /out/accel-exporter /usr/local/bin/
+COPY --from=build /out/accel-exporter.third-party-licenses /usr/share/doc/accel-exporter/third-party-licenses
 COPY LICENSE NOTICE /usr/share/doc/accel-exporter/
 USER 65532:65532
 EXPOSE 19400

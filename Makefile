@@ -29,7 +29,7 @@ export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 # Tests and programs share the compiled dependencies.
 export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
 
-.PHONY: all build build-nocgo build-remediator sim dist dist-exporter dist-remediator deb image image-remediator engine run demo test test-kubelet test-apiserver test-hpa test-dcgm nvml-constants test-traces test-remediator remediator-figures golden bench bench-compare fuzz lint vet fmt fmt-check generate dashboards generate-check test-rules test-deploy chart helm test-differential test-tools test-dashboards pint fleet-cost incidents compare check clean help
+.PHONY: all build build-nocgo build-remediator sim dist dist-exporter dist-remediator deb image image-remediator engine run demo test test-kubelet test-apiserver test-hpa test-dcgm nvml-constants test-traces test-remediator remediator-figures golden bench bench-compare fuzz lint vet fmt fmt-check generate dashboards generate-check test-rules test-deploy chart helm test-differential test-tools test-dashboards vulnerabilities pint fleet-cost incidents compare check clean help
 
 all: check build ## check and build
 
@@ -55,15 +55,19 @@ LISTEN := $(if $(findstring --web.listen-address,$(ARGS)),,--web.listen-address=
 
 # The installed programs. For another architecture: GOARCH=arm64 CC=aarch64-linux-gnu-gcc.
 DIST     ?= dist
+# It runs on this machine, whatever the programs are built for.
+LICENSES := GOARCH= CC= go -C tools run ./licenses
 
 dist: dist-exporter dist-remediator ## the programs of a release, in DIST=dist; reproducible
 
 dist-exporter: ## the programs of a node, in DIST=dist
 	CGO_ENABLED=1 $(GOBUILD) -buildvcs=false -o $(DIST)/accel-exporter ./cmd/accel-exporter
+	@$(LICENSES) -texts accel-exporter .. > $(DIST)/accel-exporter.third-party-licenses
 
 dist-remediator: ## the program of a cluster, in DIST=dist
 	@mkdir -p $(DIST)
 	$(BUILD_REMEDIATOR) -buildvcs=false -o $(abspath $(DIST))/accel-remediator .
+	@$(LICENSES) -texts accel-remediator .. > $(DIST)/accel-remediator.third-party-licenses
 
 # The time of the last commit makes packages reproducible.
 COMMITTED = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null))
@@ -181,9 +185,10 @@ fmt: ## format the Go code
 fmt-check:
 	@out=$$($(TOOL) gofumpt -l $(GO_DIRS)); test -z "$$out" || { echo "not formatted: $$out"; exit 1; }
 
-generate: dashboards ## docs/metrics.md, rules and their manifests, dashboards
+generate: dashboards ## docs/metrics.md, docs/licenses.md, rules and their manifests, dashboards
 	go run ./internal/gen/docs
 	go run ./internal/gen/rules
+	$(LICENSES) ..
 
 dashboards: ## the JSON files of the dashboards
 	go -C dashboards run .
@@ -192,6 +197,7 @@ generate-check: ## fail if a generated file is not current
 	go run ./internal/gen/docs -check
 	go run ./internal/gen/rules -check
 	go -C dashboards run . -check
+	$(LICENSES) -check ..
 
 # How many programs run at once.
 PROCS    ?= $(shell nproc)
@@ -229,6 +235,12 @@ test-dashboards: build ## every query of the dashboards, in a real Prometheus th
 	.ci/tools.sh
 	PROMETHEUS=$(CURDIR)/.cache/prometheus/usr/bin/prometheus EXPORTER=$(CURDIR)/bin/accel-exporter SIMULATOR=$(CURDIR)/bin/accel-sim \
 		$(E2E) -count=1 -timeout=30m -run TestDashboards ./tools
+
+GOVULNDB ?= https://vuln.go.dev
+
+vulnerabilities: ## known vulnerabilities that the programs can reach: GOVULNDB=file:///copy/of/the/database
+	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 -db $(GOVULNDB) ./cmd/accel-exporter
+	cd cmd/accel-remediator && CGO_ENABLED=0 go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 -db $(GOVULNDB) .
 
 pint: $(PINT) ## lint the rules; the first run builds pint, which takes minutes
 	$(PINT) --offline --config tools/pint/pint.hcl lint --min-severity=info --fail-on=info rules/*.yaml

@@ -22,6 +22,7 @@ install -m 0644 "$root"/rules/*.yaml "$tree/usr/share/accel-exporter/rules/"
 install -m 0644 "$root/deploy/systemd/accel-exporter.default" "$etc/accel-exporter"
 install -m 0644 "$root"/deploy/systemd/*.conf "$root/deploy/prometheus/alertmanager.yml" "$doc/examples/"
 install -m 0644 "$root/deploy/debian/copyright" "$root/NOTICE" "$doc/"
+install -m 0644 "$programs/accel-exporter.third-party-licenses" "$doc/third-party-licenses"
 gzip -9n < "$root/CHANGELOG.md" > "$doc/changelog.gz"
 # What is installed by hand is in /usr/local; what dpkg installs is not. Before
 # the first section stands how to do it by hand.

@@ -71,7 +71,7 @@ func TestDockerfile(t *testing.T) {
 
 func image(t *testing.T, stage *instructions.Stage, build string, want []string) {
 	t.Helper()
-	user, programs := "", []string{}
+	user, programs, licences := "", []string{}, false
 	for _, c := range stage.Commands {
 		switch c := c.(type) {
 		case *instructions.UserCommand:
@@ -80,7 +80,10 @@ func image(t *testing.T, stage *instructions.Stage, build string, want []string)
 			if c.From != "" && c.From != build {
 				t.Errorf("%s has something from %s", stage.Name, c.From)
 			}
-			if c.From == build {
+			switch {
+			case c.DestPath == "/usr/share/doc/accel-"+stage.Name+"/third-party-licenses":
+				licences = true
+			case c.From == build:
 				programs = c.SourcePaths
 			}
 		case *instructions.RunCommand:
@@ -90,6 +93,9 @@ func image(t *testing.T, stage *instructions.Stage, build string, want []string)
 	// A number: a kubelet cannot check whether a name is root.
 	if user != "65532:65532" {
 		t.Errorf("%s: user is %q", stage.Name, user)
+	}
+	if !licences {
+		t.Errorf("%s has no licences of the linked modules", stage.Name)
 	}
 	if !slices.Equal(programs, want) {
 		t.Errorf("%s: programs are %q, want %q", stage.Name, programs, want)

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"debug/buildinfo"
 	"debug/elf"
 	"io/fs"
 	"os"
@@ -42,6 +43,10 @@ func installed(t *testing.T) string {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o755); err != nil {
 			t.Fatal(err)
 		}
+	}
+	texts := command(t, "go", "-C", "tools", "run", "./licenses", "-texts", "accel-exporter", "..")
+	if err := os.WriteFile(filepath.Join(dir, "accel-exporter.third-party-licenses"), []byte(texts), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	return filepath.Join(dir, "accel-exporter")
 }
@@ -97,6 +102,16 @@ func TestPackage(t *testing.T) {
 	}
 	for _, name := range []string{"copyright", "changelog.gz"} {
 		mustRead(t, tree, "usr/share/doc/accel-exporter/"+name)
+	}
+	program, err := buildinfo.ReadFile(filepath.Join(tree, "usr/bin/accel-exporter"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := string(mustRead(t, tree, "usr/share/doc/accel-exporter/third-party-licenses"))
+	for _, m := range program.Deps {
+		if !strings.Contains(texts, "\n"+m.Path+" "+m.Version+": LICENSE") && !strings.Contains(texts, "\n"+m.Path+" "+m.Version+": COPYING") {
+			t.Errorf("no licence of %s %s", m.Path, m.Version)
+		}
 	}
 	for _, script := range []string{"postinst", "prerm", "postrm"} {
 		text := string(mustRead(t, tree, "DEBIAN/"+script))
