@@ -76,6 +76,15 @@ var (
 		Range:  ratio,
 		From:   []string{"accel_allocation_utilization_ratio"},
 	})
+	PodSMActivity = define(Metric{
+		Name:   "accel_pod_sm_activity_ratio",
+		Help:   "Mean of accel_activity_ratio{unit=\"sm\"} over the devices of the pod for which it is known, 0 to 1. For autoscaling: it rises with the size of batches, while accel_pod_utilization_ratio is 1 as long as any kernel runs. Absent for shared devices, whose activity by pod is not measured.",
+		Kind:   Gauge,
+		Scope:  PerNode,
+		Labels: podLabels,
+		Range:  ratio,
+		From:   []string{"accel_activity_ratio{unit=\"sm\"}"},
+	})
 	PodMemory = define(Metric{
 		Name:   "accel_pod_memory_used_bytes",
 		Help:   "Device memory that the pod uses on all of its devices. Absent if it is unknown for one of them.",
@@ -83,6 +92,15 @@ var (
 		Scope:  PerNode,
 		Labels: podLabels,
 		From:   []string{"accel_allocation_memory_used_bytes"},
+	})
+	PodMemoryRatio = define(Metric{
+		Name:   "accel_pod_memory_used_ratio",
+		Help:   "accel_pod_memory_used_bytes, divided by the memory of all devices of the pod, 0 to 1. For a shared device it is the pod's share of the whole memory. Absent if either is unknown for one device.",
+		Kind:   Gauge,
+		Scope:  PerNode,
+		Labels: podLabels,
+		Range:  ratio,
+		From:   []string{"accel_allocation_memory_used_bytes, accel_memory_total_bytes"},
 	})
 	PodPower = define(Metric{
 		Name:   "accel_pod_power_watts",

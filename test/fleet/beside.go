@@ -57,6 +57,8 @@ func (c class) allocations(node int, devices []map[string]string) []sample {
 				page,
 				sample{"accel_pod_utilization_ratio", pod, 0.8},
 				sample{"accel_pod_memory_used_bytes", pod, 6e10 * float64(len(h.devices))},
+				sample{"accel_pod_memory_used_ratio", pod, 0.7},
+				sample{"accel_pod_sm_activity_ratio", pod, 0.4},
 			)
 		}
 		for _, d := range h.devices {

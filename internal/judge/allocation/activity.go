@@ -95,7 +95,7 @@ func (st *device) readUse(d *collector.Device, now time.Time) {
 			c.take(r)
 		}
 	}
-	st.values.utilization = u.compute()
+	st.values.utilization, st.values.sm = u.compute(), u.engine[slices.Index(engines[:], "sm")]
 	st.conclude(d, u, &c, now)
 }
 

@@ -66,7 +66,7 @@ type device struct {
 
 // deviceValues are the latest values of the device itself.
 type deviceValues struct {
-	utilization         quantity // 0 to 1
+	utilization, sm     quantity // 0 to 1
 	memory, memoryTotal quantity // bytes
 	power               quantity // watts
 	energy              quantity // joules since the driver was loaded

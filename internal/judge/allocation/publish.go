@@ -106,7 +106,7 @@ type podUse struct {
 	labels  []string // namespace, pod
 	devices int
 	// Over the devices whose value is known.
-	utilization, memory, power sum
+	utilization, sm, memory, memoryTotal, power sum
 }
 
 // sum is over the n devices whose value is known.
@@ -125,7 +125,11 @@ func (s *sum) add(q quantity) {
 func (u *podUse) take(a *allocation) {
 	u.devices++
 	u.utilization.add(a.utilization)
+	if a.owns() {
+		u.sm.add(a.device.values.sm)
+	}
 	u.memory.add(a.memory)
+	u.memoryTotal.add(a.device.values.memoryTotal)
 	u.power.add(a.power())
 }
 
@@ -139,7 +143,9 @@ func (u *podUse) publish(r []collector.Reading) []collector.Reading {
 	}
 	add(collector.PodDevices, float64(u.devices), true)
 	add(collector.PodUtilization, u.utilization.value/float64(max(u.utilization.n, 1)), u.utilization.n > 0)
+	add(collector.PodSMActivity, u.sm.value/float64(max(u.sm.n, 1)), u.sm.n > 0)
 	add(collector.PodMemory, u.memory.value, u.memory.n == u.devices)
+	add(collector.PodMemoryRatio, u.memory.value/u.memoryTotal.value, u.memory.n == u.devices && u.memoryTotal.n == u.devices && u.memoryTotal.value > 0)
 	add(collector.PodPower, u.power.value, u.power.n == u.devices)
 	return r
 }

@@ -29,6 +29,11 @@ func (a *allocation) alone() bool {
 	return len(st.allocations) == 1 && st.omitted == 0 && !a.contested && (!a.shared || st.replicas > 0 && len(a.ids) >= st.replicas)
 }
 
+// owns reports whether all work of the device is the pod's.
+func (a *allocation) owns() bool {
+	return a.alone() && (!a.device.processesKnown || a.device.outsiders == 0)
+}
+
 // power returns the power of the device if it is all drawn for the pod.
 func (a *allocation) power() quantity {
 	st := a.device
@@ -43,7 +48,7 @@ func (a *allocation) measure() {
 	st, u, i := a.device, &a.processes, &a.idleness
 	a.utilization, a.memory = quantity{}, quantity{}
 	whole := st.use.state(&i.settings)
-	if a.alone() && (!st.processesKnown || st.outsiders == 0) {
+	if a.owns() {
 		a.utilization, a.memory, i.state = st.values.utilization, st.values.memory, whole
 		return
 	}
