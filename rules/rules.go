@@ -8,3 +8,8 @@ import "embed"
 //
 //go:embed *.yaml
 var Files embed.FS
+
+// Values is values.yml, the defaults of the values of the rules.
+//
+//go:embed values.yml
+var Values []byte

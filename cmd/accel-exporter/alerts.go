@@ -23,6 +23,7 @@ import (
 // alertFlags is the command line of the rules that are evaluated on the node.
 type alertFlags struct {
 	files       []string
+	values      string
 	interval    time.Duration
 	labels      map[string]string
 	externalURL string
@@ -32,6 +33,7 @@ type alertFlags struct {
 func (f *alertFlags) add(app *kingpin.Application) {
 	f.labels = map[string]string{}
 	app.Flag("rules.file", "Rule files to evaluate on this node, a path or a pattern; repeatable. By default the built-in rules if an Alertmanager is configured, else none. Reloaded like the configuration file.").PlaceHolder("GLOB").StringsVar(&f.files)
+	app.Flag("rules.values", "File with changes to the built-in rules: thresholds, waits, severities, labels; rules/README.md describes it. Starts their evaluation. Reloaded like the configuration file.").PlaceHolder("FILE").StringVar(&f.values)
 	app.Flag("rules.interval", "Time between two evaluations of the rules. An event triggers an evaluation at once.").Default("15s").DurationVar(&f.interval)
 	app.Flag("rules.target-label", "Label that a scrape of this exporter adds to its series, so that alerts from here and from Prometheus are equal; repeatable. By default job=accel-exporter and instance=NODE:PORT.").PlaceHolder("NAME=VALUE").StringMapVar(&f.labels)
 	app.Flag("web.external-url", "Address of this exporter for links in alerts. By default http://NODE:PORT.").PlaceHolder("URL").StringVar(&f.externalURL)
@@ -39,6 +41,9 @@ func (f *alertFlags) add(app *kingpin.Application) {
 }
 
 func (f *alertFlags) check() error {
+	if f.values != "" && len(f.files) > 0 {
+		return errors.New("--rules.values changes the built-in rules, which --rules.file replaces: give one of them")
+	}
 	if f.interval < time.Second || f.interval > time.Hour {
 		return fmt.Errorf("--rules.interval is %s; 1s to 1h is accepted", f.interval)
 	}
@@ -50,25 +55,38 @@ func (f *alertFlags) check() error {
 	return nil
 }
 
-// rules returns the rules of --rules.file, else the built-in ones.
+// rules returns the rules of --rules.file, else the built-in ones with the changes
+// of --rules.values.
 func (f *alertFlags) rules() (*engine.Set, error) {
-	if len(f.files) == 0 {
+	switch {
+	case len(f.files) > 0:
+		return engine.Load(f.files...)
+	case f.values == "":
 		return engine.Builtin(), nil
 	}
-	return engine.Load(f.files...)
+	_, set, err := renderedRules(f.values)
+	return set, err
+}
+
+// paths are the files and patterns that rules are read from.
+func (f *alertFlags) paths() []string {
+	if f.values != "" {
+		return []string{f.values}
+	}
+	return f.files
 }
 
 // alerts are the rule engine and the notifier.
 type alerts struct {
 	engine   *engine.Engine
 	notifier *alertmanager.Notifier
-	input    *input // the rule files; nil for the built-in rules
+	input    *input // the files of the rules; nil for the built-in rules
 }
 
-// openAlerts returns nil if no rules are to be evaluated: there are no rule
-// files and no Alertmanager.
+// openAlerts returns nil if no rules are to be evaluated: no flag gives rules, and
+// there is no Alertmanager.
 func openAlerts(f *flags, settings alertmanager.Settings, read func(*exposition.Page) (bool, error), log *slog.Logger) (*alerts, error) {
-	if len(f.alerts.files) == 0 && len(settings.Endpoints) == 0 {
+	if len(f.alerts.paths()) == 0 && len(settings.Endpoints) == 0 {
 		return nil, nil
 	}
 	set, err := f.alerts.rules()
@@ -86,7 +104,7 @@ func openAlerts(f *flags, settings alertmanager.Settings, read func(*exposition.
 	if err != nil {
 		return nil, err
 	}
-	if len(f.alerts.files) > 0 {
+	if len(f.alerts.paths()) > 0 {
 		a.input = rulesInput(&f.alerts, a.engine)
 	}
 	return a, nil

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
 // mine writes a rule file with an alert called Mine.
@@ -62,5 +64,72 @@ func TestRulesCheck(t *testing.T) {
 	bad := mine(t, "accel_source_up ===")
 	if err := command(t.Context(), []string{"rules", "check", bad}, &out, &stderr); err == nil || !strings.Contains(stderr.String(), bad+":5:") {
 		t.Errorf("check of a mistake: %v\n%s", err, &stderr)
+	}
+}
+
+// TestRulesValues: a file of values changes the built-in rules that the node
+// evaluates, a change of the file is taken over, and a mistake in it is not.
+func TestRulesValues(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "rules.yml")
+	change := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change("{alerts: {AccelSourceBlind: {for: 71m}}, labels: {team: gpu}}")
+	n := start(t, "no-driver", nil, "--rules.values="+file, "--web.enable-lifecycle")
+	n.until(`^accel_config_last_reload_successful 1$`)
+	if code, body := n.get("/debug/rules"); code != http.StatusOK || !strings.Contains(body, `"for_seconds": 4260`) {
+		t.Errorf("/debug/rules: %d %s", code, body)
+	}
+	change("alerts: {AccelSourceBlind: {for: soon}}")
+	n.until(`^accel_config_last_reload_successful 0$`)
+	change("alerts: {AccelSourceBlind: {for: 72m}}")
+	n.until(`^accel_config_last_reload_successful 1$`)
+	if _, body := n.get("/debug/rules"); !strings.Contains(body, `"for_seconds": 4320`) {
+		t.Errorf("/debug/rules after the change: %s", body)
+	}
+}
+
+// TestRulesRender checks the outcome of "rules render": one file, manifests with a
+// label, a directory, and the error for a mistake.
+func TestRulesRender(t *testing.T) {
+	dir := t.TempDir()
+	values := filepath.Join(dir, "my.yml")
+	if err := os.WriteFile(values, []byte("values: {idle_seconds: 77}\nalerts: {AcceleratorLost: {severity: info}}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var out, manifests, stderr strings.Builder
+	if err := command(t.Context(), []string{"rules", "render", "--values=" + values}, &out, &stderr); err != nil || !strings.Contains(out.String(), "paused_seconds:max > 77\n") {
+		t.Errorf("render: %v\n%s%s", err, &out, &stderr)
+	}
+	if set, err := engine.Parse(map[string][]byte{"all.yaml": []byte(out.String())}); err != nil || len(set.Groups) < 20 {
+		t.Errorf("what is printed is no rule file: %v", err)
+	}
+	if err := command(t.Context(), []string{"rules", "render", "--manifests", "--label=release=x"}, &manifests, &stderr); err != nil || strings.Count(manifests.String(), "    release: x\n") < 9 {
+		t.Errorf("render --manifests: %v\n%s%s", err, &manifests, &stderr)
+	}
+	if err := command(t.Context(), []string{"rules", "render", "--manifests", "--output=" + dir}, &out, &stderr); err != nil {
+		t.Errorf("render --output: %v\n%s", err, &stderr)
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, "kustomization.yaml")); err != nil || !strings.Contains(string(data), "- devices.yaml\n") {
+		t.Errorf("kustomization.yaml: %v\n%s", err, data)
+	}
+	for text, want := range map[string]string{
+		"values: {}\nalert: {}":                                          `my\.yml:2: alert: unknown key \(did you mean alerts\?\)`,
+		"values: {remediator_seen: 0s}":                                  `(?s)my\.yml: the rules that it makes are invalid:\nremediator\.yaml:\d+: .*duration must be greater than 0`,
+		"alerts: {AcceleratorLost: {annotations: {summary: '{{ .X.Y'}}}": `my\.yml: the rules that it makes are invalid:\ndevices\.yaml:`,
+	} {
+		if err := os.WriteFile(values, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		stderr.Reset()
+		if err := command(t.Context(), []string{"rules", "render", "--values=" + values}, io.Discard, &stderr); err == nil || !regexp.MustCompile(want).MatchString(stderr.String()) {
+			t.Errorf("%s: %v\n%s", text, err, &stderr)
+		}
+	}
+	if err := command(t.Context(), []string{"--rules.values=" + values, "--rules.file=" + values}, io.Discard, &stderr); err == nil || !strings.Contains(err.Error(), "give one of them") {
+		t.Errorf("both flags: %v", err)
 	}
 }

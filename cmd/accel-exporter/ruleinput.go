@@ -10,16 +10,17 @@ import (
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
-// rulesInput are the rule files as an input.
+// rulesInput are the files of the rules as an input.
 func rulesInput(f *alertFlags, e *engine.Engine) *input {
-	known := fingerprint(f.files)
+	paths := f.paths()
+	known := fingerprint(paths)
 	pending := known
 	return &input{
-		path: strings.Join(f.files, ", "),
+		path: strings.Join(paths, ", "),
 		// A change is reported once two checks find the same state, so that a
 		// file is not read while it is written.
 		changed: func() (bool, error) {
-			now := fingerprint(f.files)
+			now := fingerprint(paths)
 			changed := now == pending && now != known
 			if pending = now; changed {
 				known = now
@@ -27,7 +28,7 @@ func rulesInput(f *alertFlags, e *engine.Engine) *input {
 			return changed, nil
 		},
 		load: func() (func(), error) {
-			known = fingerprint(f.files)
+			known = fingerprint(paths)
 			pending = known
 			set, err := f.rules()
 			if err != nil {

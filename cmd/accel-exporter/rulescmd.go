@@ -13,8 +13,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
-// rulesCommand is `accel-exporter rules`: it checks rule files and prints the
-// alerts of a running exporter.
+// rulesCommand is `accel-exporter rules`: it writes the built-in rules, checks rule
+// files and prints the alerts of a running exporter.
 func rulesCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	app := kingpin.New("accel-exporter rules", "Rules in Prometheus' format, as the exporter evaluates them. promtool runs their unit tests.")
 	check := app.Command("check", "Check rule files and report every mistake with its file and line.")
@@ -23,17 +23,24 @@ func rulesCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	var ask askFlags
 	ask.add(eval)
 	asJSON := eval.Flag("json", "Print the state of every rule as JSON.").Bool()
+	var rendering renderFlags
+	write := rendering.add(app)
 	chosen, err := parseArgs(app, args, stdout, stderr)
 	if err != nil {
 		return err
 	}
-	if chosen == check.FullCommand() {
-		if err := engine.Check(stdout, *checked...); err != nil {
-			return printConfigError(stderr, err)
-		}
-		return nil
+	switch chosen {
+	case check.FullCommand():
+		err = engine.Check(stdout, *checked...)
+	case write.FullCommand():
+		err = rendering.run(stdout)
+	default:
+		return evalRules(ctx, &ask, *asJSON, stdout)
 	}
-	return evalRules(ctx, &ask, *asJSON, stdout)
+	if err != nil {
+		return printConfigError(stderr, err)
+	}
+	return nil
 }
 
 // evalRules prints the state of the rules of a running exporter.

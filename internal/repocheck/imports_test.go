@@ -73,7 +73,7 @@ var layers = []rule{
 		why: "podmap is above collector and below internal: it maps ids and draws no conclusions",
 	},
 	{
-		in: []string{"./internal/..."}, ban: []string{"./rules/...", "./cmd/..."},
+		in: []string{"./internal/..."}, except: []string{"./internal/gen/..."}, ban: []string{"./rules/...", "./cmd/..."},
 		why: "internal is below rules and cmd: judges and exposition must work without alerts",
 	},
 	{
@@ -114,6 +114,10 @@ var rules = slices.Concat(layers, []rule{
 	{
 		in: []string{"./internal/judge/..."}, ban: prometheusClient,
 		why: "conclusions are drawn from a Snapshot, not from exposition",
+	},
+	{
+		in: []string{"./rules/render/..."}, ban: slices.Concat(ruleEngine, []string{"./rules/engine/..."}),
+		why: "the generator of the rules runs without an engine",
 	},
 	{
 		in: []string{"./rules/alertmanager/..."}, ban: []string{"./collector/...", "./rules", "./rules/engine/...", "./internal/judge/..."},

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,18 +17,18 @@ import (
 )
 
 var builtin = sync.OnceValue(func() *Set {
-	l := newLoader()
+	files := map[string][]byte{}
 	names, err := rules.Files.ReadDir(".")
 	for _, f := range names {
 		data, readErr := rules.Files.ReadFile(f.Name())
 		err = errors.Join(err, readErr)
-		l.read(f.Name(), data)
+		files[f.Name()] = data
 	}
-	if _, bad := l.result(); err != nil || bad != nil {
-		err = errors.Join(err, bad)
+	set, bad := Parse(files)
+	if err := errors.Join(err, bad); err != nil {
 		panic(fmt.Sprintf("rules: a built-in file is broken: %v", err))
 	}
-	return &l.set
+	return set
 })
 
 // Builtin returns the built-in rules. The Set is shared.
@@ -57,10 +59,12 @@ func Load(patterns ...string) (*Set, error) {
 	return set, err
 }
 
-// Parse is Load for the content of one file; name is its name in errors.
-func Parse(name string, data []byte) (*Set, error) {
+// Parse is Load for the content of files by their name in errors.
+func Parse(files map[string][]byte) (*Set, error) {
 	l := newLoader()
-	l.read(name, data)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		l.read(name, files[name])
+	}
 	return l.result()
 }
 

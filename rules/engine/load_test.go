@@ -86,7 +86,7 @@ func TestMistakes(t *testing.T) {
 		rule("alert: A\n    expr: up\n    annotations:\n      a: '{{ if $value }}{{ range query `up =` }}{{ . }}{{ end }}{{ end }}'"): `:7: groups[0].rules[0].annotations.a: found a template that does not parse: query "up =": 1:4: unexpected "="; accepted is Prometheus' template language`,
 		rule("{alert: A, expr: up}\n  - {alert: A, expr: up}"):                                                                        `:5: groups[0].rules[1]: found a second time, first at f.yaml:4; accepted is once`,
 	} {
-		_, err := engine.Parse("f.yaml", []byte(text))
+		_, err := engine.Parse(map[string][]byte{"f.yaml": []byte(text)})
 		if mistakes, ok := errors.AsType[strict.Mistakes](err); !ok || len(mistakes) != 1 || err.Error() != "f.yaml"+want {
 			t.Errorf("%s\n got %v\nwant f.yaml%s", text, err, want)
 		}
@@ -148,7 +148,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		set, err := engine.Parse("f.yaml", data)
+		set, err := engine.Parse(map[string][]byte{"f.yaml": data})
 		if mistakes, ok := errors.AsType[strict.Mistakes](err); err != nil && (!ok || len(mistakes) == 0) {
 			t.Fatalf("not a list of mistakes: %v", err)
 		}

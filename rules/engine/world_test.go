@@ -60,7 +60,7 @@ func newWorld(t testing.TB, text string, change ...func(*engine.Options)) *world
 
 func parse(t testing.TB, text string) *engine.Set {
 	t.Helper()
-	set, err := engine.Parse("rules.yaml", []byte(text))
+	set, err := engine.Parse(map[string][]byte{"rules.yaml": []byte(text)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -167,6 +167,9 @@ func TestRuleFiles(t *testing.T) {
 	}
 	for _, path := range glob(t, "deploy/prometheus/*.yaml") {
 		for _, o := range documents(t, read(t, path)) {
+			if o.kind() != "PrometheusRule" {
+				continue
+			}
 			spec, ok := got[o.name()]
 			// By a value; and about a program that is not there.
 			if strings.HasSuffix(o.name(), "-beside") || strings.HasSuffix(o.name(), "-remediator") {

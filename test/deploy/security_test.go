@@ -40,6 +40,7 @@ const (
 // powers are what the pods of each case of ci take beyond the restricted level.
 var powers = map[string]string{
 	"restricted":          "",
+	"rules":               asRoot,
 	"default":             asRoot,
 	"compat":              asRoot,
 	"dcgm":                asRoot,

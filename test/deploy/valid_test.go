@@ -40,6 +40,45 @@ type constraints struct {
 	Users                    []string `json:"users"`
 }
 
+// alertmanagerConfig has the fields of the operator's v1alpha1 that are in use
+// here; its types need a module that nothing else needs.
+type alertmanagerConfig struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name   string            `json:"name"`
+		Labels map[string]string `json:"labels"`
+	} `json:"metadata"`
+	Spec struct {
+		Route     route `json:"route"`
+		Receivers []struct {
+			Name string `json:"name"`
+		} `json:"receivers"`
+		InhibitRules []struct {
+			SourceMatch []routeMatcher `json:"sourceMatch"`
+			TargetMatch []routeMatcher `json:"targetMatch"`
+			Equal       []string       `json:"equal"`
+		} `json:"inhibitRules"`
+	} `json:"spec"`
+}
+
+type route struct {
+	Receiver       string         `json:"receiver"`
+	GroupBy        []string       `json:"groupBy"`
+	GroupWait      string         `json:"groupWait"`
+	GroupInterval  string         `json:"groupInterval"`
+	RepeatInterval string         `json:"repeatInterval"`
+	Matchers       []routeMatcher `json:"matchers"`
+	Continue       bool           `json:"continue"`
+	Routes         []route        `json:"routes"`
+}
+
+type routeMatcher struct {
+	Name      string `json:"name"`
+	Value     string `json:"value"`
+	MatchType string `json:"matchType"`
+}
+
 type strategy struct {
 	Type string `json:"type"`
 }
@@ -65,6 +104,8 @@ func check(t *testing.T, all []object) {
 			into = &operator.ServiceMonitor{}
 		case "PrometheusRule":
 			into = &operator.PrometheusRule{}
+		case "AlertmanagerConfig":
+			into = &alertmanagerConfig{}
 		case "SecurityContextConstraints":
 			into = &constraints{}
 		default:

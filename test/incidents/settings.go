@@ -1,10 +1,8 @@
 package incidents
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -12,6 +10,8 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/accel-exporter/accel-exporter/rules/render"
 )
 
 // Settings are the programs and options of a play. Paths are absolute.
@@ -39,7 +39,7 @@ func (s *Settings) Fixtures() string { return filepath.Join(s.Root, "fixtures") 
 
 // Prepare writes the rules and the catalogue with their times divided, and
 // returns the alerts that the rules have as they are.
-func (s *Settings) Prepare(ctx context.Context) (map[string]Alert, error) {
+func (s *Settings) Prepare() (map[string]Alert, error) {
 	alerts, err := Alerts(filepath.Join(s.Root, "rules"))
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (s *Settings) Prepare(ctx context.Context) (map[string]Alert, error) {
 	if s.prepared.catalogue, err = s.shortCatalogue(); err != nil {
 		return nil, err
 	}
-	s.prepared.rules, err = s.shortRules(ctx)
+	s.prepared.rules, err = s.shortRules()
 	return alerts, err
 }
 
@@ -74,9 +74,9 @@ const watchdogRule = `groups:
       - {alert: ` + watchdog + `, expr: vector(1), labels: {severity: info}}
 `
 
-// shortRules generates the rules with shorter thresholds, shortens what was
-// made, and returns the pattern of the files.
-func (s *Settings) shortRules(ctx context.Context) (string, error) {
+// shortRules renders the rules with shorter thresholds, shortens the rest of their
+// durations, and returns the pattern of the files.
+func (s *Settings) shortRules() (string, error) {
 	templates, err := s.templates()
 	if err != nil {
 		return "", err
@@ -89,38 +89,35 @@ func (s *Settings) shortRules(ctx context.Context) (string, error) {
 	if data, err = ShortenValues(from, data, templates, s.Factor); err != nil {
 		return "", err
 	}
-	values, rules, manifests := filepath.Join(s.Dir, "values.yml"), filepath.Join(s.Dir, "rules"), filepath.Join(s.Dir, "manifests")
-	if err := os.WriteFile(values, data, 0o644); err != nil {
+	short := &render.Source{Forms: render.Builtin().Forms}
+	if err := yaml.Unmarshal(data, &short.Defaults); err != nil {
 		return "", err
 	}
-	for _, dir := range []string{rules, manifests} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return "", err
-		}
-	}
-	cmd := exec.CommandContext(ctx, "go", "run", "./internal/gen/rules", "-values", values, "-rules", rules, "-manifests", manifests)
-	cmd.Dir = s.Root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("rulegen: %w: %s", err, out)
-	}
-	pattern := filepath.Join(rules, "*.yaml")
-	paths, err := filepath.Glob(pattern)
+	values, err := short.Values(from, nil)
 	if err != nil {
 		return "", err
 	}
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
+	files, err := short.Render(values)
+	if err != nil {
+		return "", err
+	}
+	rules := filepath.Join(s.Dir, "rules")
+	if err := os.MkdirAll(rules, 0o755); err != nil {
+		return "", err
+	}
+	for name, f := range files {
+		data, err := render.Encode("shortened", f)
 		if err != nil {
 			return "", err
 		}
-		if data, err = ShortenRules(path, data, s.Factor); err != nil {
+		if data, err = ShortenRules(name, data, s.Factor); err != nil {
 			return "", err
 		}
-		if err := os.WriteFile(path, data, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(rules, name), data, 0o644); err != nil {
 			return "", err
 		}
 	}
-	return pattern, os.WriteFile(filepath.Join(rules, "play.yaml"), []byte(watchdogRule), 0o644)
+	return filepath.Join(rules, "*.yaml"), os.WriteFile(filepath.Join(rules, "play.yaml"), []byte(watchdogRule), 0o644)
 }
 
 // templates returns the text of all templates of rules.

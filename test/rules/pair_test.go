@@ -80,7 +80,7 @@ func newPair(t testing.TB, o options) *pair {
 
 // parse reads rules for the engine.
 func (p *pair) parse(text string) *engine.Set {
-	set, err := engine.Parse(file, []byte(text))
+	set, err := engine.Parse(map[string][]byte{file: []byte(text)})
 	if err != nil {
 		p.t.Fatalf("the engine refuses the rules: %v\n%s", err, text)
 	}

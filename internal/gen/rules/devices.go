@@ -5,30 +5,31 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/accel-exporter/accel-exporter/rules/render"
 )
 
 const byDevice = "${target}, device"
 
-// kind is one of the groups that alerts on devices fall into. A group
-// records which devices its alerts are about and who holds them, which in a
-// healthy fleet are none; so the holders of the fleet are read once for a
-// group and not for each subject.
-type kind struct{ name, interval, active, holders string }
+// kind is what alerts on devices are sorted by. Its groups record which devices
+// their alerts are about and who holds them, which in a healthy fleet are none;
+// so the holders of the fleet are read once for a group and not for each alert.
+type kind struct{ name, interval, record string }
 
 var (
 	// Reasons of the verdict exist only where something is wrong.
-	verdicts = kind{"accel-verdicts", "", "device:accel_verdict:active", "device_pod:accel_verdict:holder"}
+	verdicts = kind{"accel-verdicts", "", "accel_verdict"}
 	// Conditions read the series of every device; their alerts always wait.
-	conditions = kind{"accel-conditions", "${conditions_interval}", "device:accel_condition:active", "device_pod:accel_condition:holder"}
+	conditions = kind{"accel-conditions", "${conditions_interval}", "accel_condition"}
 	// Trends look back for hours or days, and are seldom evaluated for it.
-	trends = kind{"accel-trends", "${trends_interval}", "device:accel_trend:active", "device_pod:accel_trend:holder"}
+	trends = kind{"accel-trends", "${trends_interval}", "accel_trend"}
 	// Weeks is recorded less often still: who looks back for a week reads every
 	// sample of it.
 	weeks = kind{name: "accel-weeks", interval: "${weeks_interval}"}
 )
 
 // deviceGroups sorts the rules of all subjects into the groups.
-func deviceGroups(subjects []subject) (template, error) {
+func deviceGroups(subjects []subject) ([]render.Group, error) {
 	var reasons, rest, past, slow []templateRule
 	for _, s := range subjects {
 		for _, r := range s.Rules {
@@ -41,72 +42,116 @@ func deviceGroups(subjects []subject) (template, error) {
 		past = append(past, s.Weeks...)
 		slow = append(slow, s.Trends...)
 	}
-	var t template
+	var all []render.Group
 	for _, g := range []struct {
 		kind  kind
 		rules []templateRule
 	}{{verdicts, reasons}, {conditions, rest}, {weeks, past}, {trends, slow}} {
-		made, err := g.kind.group(g.rules)
+		made, err := g.kind.groups(g.rules)
 		if err != nil {
-			return template{}, err
+			return nil, err
 		}
-		if len(made.Rules) > 0 {
-			t.Groups = append(t.Groups, made)
-		}
+		all = append(all, made...)
 	}
-	return t, nil
+	return all, nil
 }
 
-// group returns first what is recorded, each condition so that it is evaluated
-// once, then the alerts.
-func (k kind) group(rules []templateRule) (templateGroup, error) {
-	g := templateGroup{Name: k.name, Interval: k.interval}
-	var alerts []templateRule
-	var about []string
+// groups returns the groups of a kind. Each records what its alerts are about
+// and the holders, and then has the alerts: an alert that read the holders of
+// another group would see them late, and fire first without and then with a pod.
+func (k kind) groups(rules []templateRule) ([]render.Group, error) {
+	var chains []chain
+	about := map[string]string{} // by alert
 	for _, r := range rules {
 		switch {
 		case r.Record != "":
-			g.Rules = append(g.Rules, r)
+			chains = append(chains, chain{r})
 			continue
 		case k == weeks:
-			return g, fmt.Errorf("%s: a week only has records", r.Alert)
+			return nil, fmt.Errorf("%s: a week only has records", r.Alert)
 		case r.Expr != "" || (r.Device == "") == (r.Reason == ""):
-			return g, fmt.Errorf("%s: an alert on devices has either device or reason", r.Alert)
+			return nil, fmt.Errorf("%s: an alert on devices has either device or reason", r.Alert)
 		case k == trends && r.Reason != "":
-			return g, fmt.Errorf("%s: a reason is no trend", r.Alert)
+			return nil, fmt.Errorf("%s: a reason is no trend", r.Alert)
 		}
-		active := r.reasons()
-		if r.Device != "" || r.For != "" {
-			name := "device:" + r.Alert + ":active"
-			g.Rules = append(g.Rules, templateRule{Record: name, Expr: cmp.Or(r.Device, active)})
-			active = name
+		var c chain
+		r.wait = cmp.Or(r.For, render.NoWait)
+		r.Expr, r.For = r.reasons(), ""
+		if r.Device != "" || r.wait != render.NoWait {
+			active := templateRule{Record: "device:" + r.Alert + ":active", Expr: cmp.Or(r.Device, r.Expr)}
+			c, r.Expr = append(c, active), active.Record
 		}
-		if r.Device != "" {
-			about = append(about, active)
+		about[r.Alert] = r.Expr
+		if r.wait != render.NoWait {
+			since := render.Since(r.Alert)
+			c = append(c, templateRule{Record: since, Expr: k.since(since, r.Expr)})
 		}
-		// The side with the holders comes first: two pods may share a device.
-		r.Expr = k.holders + "\n* on (" + byDevice + ") group_left ()\n" + active + "\nor on (" + byDevice + ")\n" + active
-		if r.For != "" {
-			since := "device:" + r.Alert + ":since"
-			g.Rules = append(g.Rules, templateRule{Record: since, Expr: k.since(since, active)})
-			r.Expr = "(\n" + r.Expr + "\n)\nand on (" + byDevice + ")\n(" + k.waited(since, r.For) + ")"
-			r.For = ""
-		}
-		alerts = append(alerts, r)
+		chains = append(chains, append(c, r))
 	}
-	if len(alerts) == 0 {
-		return g, nil
+	if k == weeks || len(about) == 0 {
+		return k.groupsOf(joined(chains), 0, nil)
 	}
-	if k == verdicts {
-		about = []string{`max by (` + byDevice + `) (accel_device_health_reason{parent="",severity!="unknown"})`}
+	return k.groupsOf(joined(chains), 2, func(own kind, rules []templateRule) []templateRule {
+		var records, alerts []templateRule
+		var devices []string
+		for _, r := range rules {
+			if r.Alert == "" {
+				records = append(records, r)
+				continue
+			}
+			devices = append(devices, about[r.Alert])
+			alerts = append(alerts, own.alert(r))
+		}
+		if k == verdicts {
+			devices = []string{`max by (` + byDevice + `) (accel_device_health_reason{parent="",severity!="unknown"})`}
+		}
+		records = append(
+			records,
+			templateRule{Record: own.active(), Expr: strings.Join(devices, "\nor on ("+byDevice+")\n")},
+			templateRule{Record: own.holder(), Expr: own.held()},
+		)
+		return append(records, alerts...)
+	})
+}
+
+// groupsOf packs chains into groups, whose rules finish makes if there is any.
+// It adds that number of rules.
+func (k kind) groupsOf(chains []chain, added int, finish func(own kind, rules []templateRule) []templateRule) ([]render.Group, error) {
+	packs, err := packed(chains, maxRules-added)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", k.name, err)
 	}
-	g.Rules = append(
-		g.Rules,
-		templateRule{Record: k.active, Expr: strings.Join(about, "\nor on ("+byDevice+")\n")},
-		templateRule{Record: k.holders, Expr: k.held()},
-	)
-	g.Rules = append(g.Rules, alerts...)
-	return g, nil
+	var all []render.Group
+	for i, rules := range packs {
+		own := k
+		if i > 0 {
+			own.name += fmt.Sprintf("-%d", i+1)
+			own.record += fmt.Sprintf("_%d", i+1)
+		}
+		if finish != nil {
+			rules = finish(own, rules)
+		}
+		g := render.Group{Name: own.name, Interval: k.interval}
+		for i := range rules {
+			g.Rules = append(g.Rules, rules[i].form())
+		}
+		all = append(all, g)
+	}
+	return all, nil
+}
+
+func (k kind) active() string { return "device:" + k.record + ":active" }
+
+func (k kind) holder() string { return "device_pod:" + k.record + ":holder" }
+
+// alert returns the alert whose expression is that of its devices, with the pods.
+// The side with the holders comes first: two pods may share a device.
+func (k kind) alert(r templateRule) templateRule {
+	r.Expr = k.holder() + "\n* on (" + byDevice + ") group_left ()\n" + r.Expr + "\nor on (" + byDevice + ")\n" + r.Expr
+	if r.wait != render.NoWait {
+		r.Expr = "(\n" + r.Expr + "\n)\nand on (" + byDevice + ")\n(" + k.waited(render.Since(r.Alert)) + ")"
+	}
+	return r
 }
 
 // since returns the rule that records since when a device is active. An alert
@@ -121,8 +166,8 @@ timestamp(` + active + `)`
 }
 
 // waited is for which devices since was the same so long ago.
-func (k kind) waited(since, wait string) string {
-	return since + " == on (" + byDevice + ") " + k.before(since, " offset "+wait)
+func (k kind) waited(since string) string {
+	return since + " == on (" + byDevice + ") " + k.before(since, " offset ${wait}")
 }
 
 // before is a record as the latest evaluation made it, or that at an offset.
@@ -132,7 +177,7 @@ func (k kind) before(record, offset string) string {
 	if k.interval == "" {
 		return record + offset
 	}
-	return "last_over_time(" + record + "[${" + onceAndAHalf + "}]" + offset + ")"
+	return "last_over_time(" + record + "[${once_and_a_half}]" + offset + ")"
 }
 
 // held is who holds the whole device, or a partition of it, of those that an
@@ -142,13 +187,13 @@ func (k kind) held() string {
 	return `max by (` + byDevice + `, namespace, pod) (
   accel_allocation_info{parent=""}
   and on (` + byDevice + `)
-  ` + k.active + `
+  ` + k.active() + `
   or
   label_replace(
     max by (${target}, parent, namespace, pod) (
       accel_allocation_info{parent!=""}
       and on (${target}, parent)
-      label_replace(` + k.active + `, "parent", "$1", "device", "(.+)")
+      label_replace(` + k.active() + `, "parent", "$1", "device", "(.+)")
     ),
     "device", "$1", "parent", "(.+)"
   )
@@ -177,7 +222,7 @@ func (r *templateRule) reasons() string {
 // expression is one. The sign is = or !.
 func matcher(label, sign, re string) string {
 	operator := sign + "~"
-	if regexp.QuoteMeta(re) == re && !reference.MatchString(re) {
+	if regexp.QuoteMeta(re) == re && !render.Reference.MatchString(re) {
 		operator = strings.TrimSuffix(sign, "=") + "="
 	}
 	return label + operator + `"` + re + `"`

@@ -1,43 +1,45 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
-
-	"go.yaml.in/yaml/v3"
 )
 
 const deviceValues = "{target: job, runbooks: r, conditions_interval: 2m, trends_interval: 15m, weeks_interval: 1h}"
 
-// TestDevices: alerts of all subjects come into three groups, in which the
-// holders are recorded once, after what they are looked up for and before the
-// alerts that name them; what is kept for a week has a group of its own.
+// TestDevices: alerts of all subjects come into three kinds of groups, in which
+// the holders are recorded once, after what they are looked up for and before the
+// alerts that name them; what is kept for a week has a group of its own. A group
+// that would be too large is divided, and each part has its own holders.
 func TestDevices(t *testing.T) {
-	files, err := generatedDevices(t, deviceValues, map[string]string{
-		"a.yaml": "{rules: [{alert: A, reason: lost}, {alert: B, device: b}], weeks: [{record: w:max, expr: w}], trends: [{record: c:sum, expr: c}, {alert: C, device: 'c:sum[1d]'}]}",
-		"b.yaml": "{rules: [{alert: D, reason: hot}]}",
+	many := ""
+	for i := range 18 {
+		many += fmt.Sprintf(", {alert: M%d, reason: m}", i)
+	}
+	files, err := generated(t, deviceValues, map[string]string{
+		"devices/a.yaml": "{rules: [{alert: A, reason: lost}, {alert: B, device: b}], weeks: [{record: w:max, expr: w}], trends: [{record: c:sum, expr: c}, {alert: C, device: 'c:sum[1d]'}]}",
+		"devices/b.yaml": "{rules: [{alert: D, reason: hot}" + many + "]}",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got ruleFile
-	if err := yaml.Unmarshal(files["devices.yaml"].rules, &got); err != nil {
-		t.Fatal(err)
-	}
 	want := []string{
-		"accel-verdicts  device:accel_verdict:active device_pod:accel_verdict:holder A D",
+		"accel-verdicts  device:accel_verdict:active device_pod:accel_verdict:holder A D M0 M1 M2 M3 M4 M5 M6 M7 M8 M9 M10 M11 M12 M13 M14 M15",
+		"accel-verdicts-2  device:accel_verdict_2:active device_pod:accel_verdict_2:holder M16 M17",
 		"accel-conditions 2m device:B:active device:accel_condition:active device_pod:accel_condition:holder B",
 		"accel-weeks 1h w:max",
 		"accel-trends 15m c:sum device:C:active device:accel_trend:active device_pod:accel_trend:holder C",
 	}
 	var have []string
-	for _, g := range got.Groups {
+	for _, g := range files["devices.yaml"].Groups {
 		line := []string{g.Name, g.Interval}
 		for _, r := range g.Rules {
 			line = append(line, r.Record+r.Alert)
+			if r.Alert == "M17" && !strings.HasPrefix(r.Expr, "device_pod:accel_verdict_2:holder\n") {
+				t.Errorf("M17 reads the holders of another group: %s", r.Expr)
+			}
 		}
 		have = append(have, strings.Join(line, " "))
 	}
@@ -49,18 +51,14 @@ func TestDevices(t *testing.T) {
 // TestWait: the wait of an alert is the device's and not that of its holder,
 // also in a group whose interval is longer than Prometheus looks back.
 func TestWait(t *testing.T) {
-	files, err := generatedDevices(t, "{target: job, runbooks: r, trends_interval: 15m}", map[string]string{
-		"a.yaml": "{rules: [{alert: A, reason: hot, for: 3m}], trends: [{alert: B, device: b, for: 10m}]}",
+	files, err := generated(t, "{target: job, runbooks: r, trends_interval: 15m}", map[string]string{
+		"devices/a.yaml": "{rules: [{alert: A, reason: hot, for: 3m}], trends: [{alert: B, device: b, for: 10m}]}",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got ruleFile
-	if err := yaml.Unmarshal(files["devices.yaml"].rules, &got); err != nil {
-		t.Fatal(err)
-	}
 	exprs := map[string]string{}
-	for _, g := range got.Groups {
+	for _, g := range files["devices.yaml"].Groups {
 		for _, r := range g.Rules {
 			exprs[r.Record+r.Alert] = strings.Join(strings.Fields(r.Expr), " ")
 			if r.For != "" {
@@ -73,9 +71,9 @@ func TestWait(t *testing.T) {
 		"device:A:since":  "device:A:since and on (job, device) device:A:active or on (job, device) timestamp(device:A:active)",
 		"A": "( device_pod:accel_verdict:holder * on (job, device) group_left () device:A:active or on (job, device) device:A:active )" +
 			" and on (job, device) (device:A:since == on (job, device) device:A:since offset 3m)",
-		"device:B:since": "last_over_time(device:B:since[22m30s]) and on (job, device) device:B:active or on (job, device) timestamp(device:B:active)",
+		"device:B:since": "last_over_time(device:B:since[1350s]) and on (job, device) device:B:active or on (job, device) timestamp(device:B:active)",
 		"B": "( device_pod:accel_trend:holder * on (job, device) group_left () device:B:active or on (job, device) device:B:active )" +
-			" and on (job, device) (device:B:since == on (job, device) last_over_time(device:B:since[22m30s] offset 10m))",
+			" and on (job, device) (device:B:since == on (job, device) last_over_time(device:B:since[1350s] offset 10m))",
 	} {
 		if exprs[name] != want {
 			t.Errorf("%s is\n%s\nwant\n%s", name, exprs[name], want)
@@ -98,29 +96,10 @@ func TestDeviceMistakes(t *testing.T) {
 			if name == "no interval" {
 				values = strings.Replace(values, "trends_interval: 15m", "trends_interval: often", 1)
 			}
-			_, err := generatedDevices(t, values, map[string]string{"x.yaml": c.subject})
+			_, err := generated(t, values, map[string]string{"devices/x.yaml": c.subject})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error is %v, want one with %q", err, c.want)
 			}
 		})
 	}
-}
-
-// generatedDevices returns what becomes of the subjects.
-func generatedDevices(t *testing.T, values string, subjects map[string]string) (map[string]file, error) {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "devices"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range subjects {
-		if err := os.WriteFile(filepath.Join(dir, "devices", name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	path := filepath.Join(dir, "values.yml")
-	if err := os.WriteFile(path, []byte(values), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return generate(dir, path)
 }

@@ -4,163 +4,113 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/accel-exporter/accel-exporter/rules/render"
 )
 
-// file is what one template becomes.
-type file struct{ rules, manifest []byte }
-
-type ruleFile struct {
-	Groups []group `yaml:"groups"`
-}
-
-type group struct {
-	Name     string `yaml:"name"`
-	Interval string `yaml:"interval,omitempty"`
-	Rules    []rule `yaml:"rules"`
-}
-
-// rule has the form of Prometheus.
-type rule struct {
-	Record        string            `yaml:"record,omitempty"`
-	Alert         string            `yaml:"alert,omitempty"`
-	Expr          string            `yaml:"expr"`
-	For           string            `yaml:"for,omitempty"`
-	KeepFiringFor string            `yaml:"keep_firing_for,omitempty"`
-	Labels        map[string]string `yaml:"labels,omitempty"`
-	Annotations   map[string]string `yaml:"annotations,omitempty"`
-}
-
-type manifest struct {
-	APIVersion string   `yaml:"apiVersion"`
-	Kind       string   `yaml:"kind"`
-	Metadata   metadata `yaml:"metadata"`
-	Spec       ruleFile `yaml:"spec"`
-}
-
-type metadata struct {
-	Name   string            `yaml:"name"`
-	Labels map[string]string `yaml:"labels"`
-}
-
-// generate returns the files to write by their base name: one for each
-// template, and devices.yaml for the directory devices.
-func generate(templates, valuesFile string) (map[string]file, error) {
-	var v values
-	if err := decode(valuesFile, &v); err != nil {
-		return nil, err
+// generate returns the forms of the rules and the rules that the values make of
+// them: one file for each template, and devices.yaml for the directory devices.
+func generate(templates, valuesFile string) (*render.Source, map[string]render.File, error) {
+	s := &render.Source{Forms: map[string]render.File{}}
+	if err := decode(valuesFile, &s.Defaults); err != nil {
+		return nil, nil, err
 	}
-	all, err := load(templates)
+	if err := load(templates, s.Forms); err != nil {
+		return nil, nil, err
+	}
+	values, err := s.Values(valuesFile, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	used := map[string]bool{}
-	files := map[string]file{}
-	for name, t := range all {
-		out, err := t.make(v, used)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", filepath.Join(templates, name), err)
-		}
-		if files[name], err = encode(name, out); err != nil {
-			return nil, err
-		}
+	files, err := s.Render(values)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", templates, err)
 	}
-	if names := v.unused(used); len(names) > 0 {
-		return nil, fmt.Errorf("%s: no rule uses %s", valuesFile, strings.Join(names, ", "))
+	text, err := render.Encode("", s.Forms)
+	if err != nil {
+		return nil, nil, err
 	}
-	return files, nil
+	unused := slices.DeleteFunc(slices.Sorted(maps.Keys(s.Defaults)), func(name string) bool { return bytes.Contains(text, []byte("${"+name+"}")) })
+	if len(unused) > 0 {
+		return nil, nil, fmt.Errorf("%s: no rule uses %s", valuesFile, strings.Join(unused, ", "))
+	}
+	return s, files, nil
 }
 
-// load returns the templates by the name of the file that each becomes.
-func load(dir string) (map[string]template, error) {
-	all := map[string]template{}
+// load adds the forms of the templates by the name of the file that each becomes.
+func load(dir string, forms map[string]render.File) error {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, path := range paths {
 		var t template
 		if err := decode(path, &t); err != nil {
-			return nil, err
+			return err
 		}
-		if err := t.plain(); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+		var f render.File
+		for _, g := range t.Groups {
+			groups, err := g.forms()
+			if err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			f.Groups = append(f.Groups, groups...)
 		}
-		all[filepath.Base(path)] = t
+		forms[filepath.Base(path)] = f
 	}
 	if paths, err = filepath.Glob(filepath.Join(dir, "devices", "*.yaml")); err != nil {
-		return nil, err
+		return err
 	}
 	var subjects []subject
 	for _, path := range paths {
 		var s subject
 		if err := decode(path, &s); err != nil {
-			return nil, err
+			return err
 		}
 		subjects = append(subjects, s)
 	}
 	if len(subjects) > 0 {
-		if all["devices.yaml"], err = deviceGroups(subjects); err != nil {
-			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, "devices"), err)
+		groups, err := deviceGroups(subjects)
+		if err != nil {
+			return fmt.Errorf("%s: %w", filepath.Join(dir, "devices"), err)
 		}
+		forms["devices.yaml"] = render.File{Groups: groups}
 	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: no templates", dir)
-	}
-	return all, nil
-}
-
-// plain checks that the rules use only the metrics that they declare.
-func (t *template) plain() error {
-	for _, g := range t.Groups {
-		for _, r := range g.Rules {
-			if r.Expr == "" || r.Device != "" || r.Reason != "" {
-				return fmt.Errorf("%s: %s: a rule here has expr; device and reason belong into the directory devices", g.Name, cmp.Or(r.Alert, r.Record))
-			}
-		}
+	if len(forms) == 0 {
+		return fmt.Errorf("%s: no templates", dir)
 	}
 	return nil
 }
 
-// make returns the rules that the template stands for.
-func (t *template) make(v values, used map[string]bool) (ruleFile, error) {
-	var out ruleFile
-	for _, g := range t.Groups {
-		interval, err := v.expand(g.Interval, used)
-		if err != nil {
-			return ruleFile{}, fmt.Errorf("%s: %w", g.Name, err)
+// forms returns the group, or the groups that it is divided into.
+func (g *templateGroup) forms() ([]render.Group, error) {
+	var chains []chain
+	for _, r := range g.Rules {
+		if r.Expr == "" || r.Device != "" || r.Reason != "" {
+			return nil, fmt.Errorf("%s: %s: a rule here has expr; device and reason belong into the directory devices", g.Name, cmp.Or(r.Alert, r.Record))
 		}
-		made := group{Name: g.Name, Interval: interval}
-		own, err := v.of(interval)
-		if err != nil {
-			return ruleFile{}, fmt.Errorf("%s: %w", g.Name, err)
-		}
-		for _, r := range g.Rules {
-			one, err := r.make(own, used)
-			if err != nil {
-				return ruleFile{}, fmt.Errorf("%s: %s: %w", g.Name, cmp.Or(r.Alert, r.Record), err)
-			}
-			made.Rules = append(made.Rules, one)
-		}
-		out.Groups = append(out.Groups, made)
+		chains = append(chains, chain{r})
 	}
-	return out, nil
+	if len(chains) > maxRules {
+		chains = joined(chains)
+	}
+	return kind{name: g.Name, interval: g.Interval}.groupsOf(chains, 0, nil)
 }
 
-func (r *templateRule) make(v values, used map[string]bool) (rule, error) {
-	out := rule{
+// form returns the rule with names in place of values.
+func (r *templateRule) form() render.Rule {
+	out := render.Rule{
 		Record: r.Record, Alert: r.Alert, Expr: strings.TrimSpace(r.Expr),
-		For: r.For, KeepFiringFor: r.KeepFiringFor, Labels: map[string]string{},
-	}
-	var err error
-	for name, value := range r.Labels {
-		out.Labels[name] = value
+		For: r.For, KeepFiringFor: r.KeepFiringFor, Wait: r.wait, Labels: r.Labels,
 	}
 	if r.Alert != "" {
-		out.Labels["severity"] = r.Severity
+		out.Labels = map[string]string{"severity": r.Severity}
+		maps.Copy(out.Labels, r.Labels)
 		out.Annotations = map[string]string{
 			"summary":     strings.TrimSpace(r.Summary),
 			"description": strings.Join(strings.Fields(r.Description), " "),
@@ -177,19 +127,7 @@ func (r *templateRule) make(v values, used map[string]bool) (rule, error) {
 			out.Annotations[name] = identity(name)
 		}
 	}
-	for _, text := range []*string{&out.Expr, &out.For, &out.KeepFiringFor} {
-		if *text, err = v.expand(*text, used); err != nil {
-			return rule{}, err
-		}
-	}
-	for _, texts := range []map[string]string{out.Labels, out.Annotations} {
-		for name := range texts {
-			if texts[name], err = v.expand(texts[name], used); err != nil {
-				return rule{}, err
-			}
-		}
-	}
-	return out, nil
+	return out
 }
 
 // verdict is the text of an annotation that lists the values of a label of
@@ -210,38 +148,55 @@ func identity(label string) string {
 // have ended since.
 const hit = "{{ range query (printf `accel_allocation_fault_timestamp_seconds{device=%q,instance=%q} or accel_allocation_fault_timestamp_seconds{parent=%q,instance=%q}` $labels.device $labels.instance $labels.device $labels.instance) | sortByLabel \"pod\" }}{{ .Labels.namespace }}/{{ .Labels.pod }} by {{ .Labels.fault }} {{ end }}"
 
-func encode(name string, rules ruleFile) (file, error) {
-	head := "# Made from rules/templates/" + source(name) + " and rules/values.yml by make generate; do not edit.\n"
-	plain, err := marshal(rules)
+// outputs returns what is written, by path: the forms, the rules, and the same as
+// manifests with a kustomization.
+func outputs(s *render.Source, files map[string]render.File, forms, rules, manifests string) (map[string][]byte, error) {
+	am, err := alertmanagerConfig(filepath.Join(manifests, "alertmanager.yml"))
 	if err != nil {
-		return file{}, err
-	}
-	resource, err := marshal(manifest{
-		APIVersion: "monitoring.coreos.com/v1",
-		Kind:       "PrometheusRule",
-		Metadata: metadata{
-			Name:   "accel-exporter-" + strings.TrimSuffix(name, ".yaml"),
-			Labels: map[string]string{"app.kubernetes.io/name": "accel-exporter"},
-		},
-		Spec: rules,
-	})
-	return file{rules: append([]byte(head), plain...), manifest: append([]byte(head), resource...)}, err
-}
-
-// source is what the file is made from.
-func source(name string) string {
-	if name == "devices.yaml" {
-		return "devices"
-	}
-	return name
-}
-
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := yaml.NewEncoder(&b)
-	enc.SetIndent(2)
-	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}
-	return b.Bytes(), enc.Close()
+	amPath := filepath.Join(manifests, "alertmanagerconfig.yaml")
+	content := map[string]any{filepath.Join(manifests, "kustomization.yaml"): render.Kustomization(files), amPath: am}
+	for name, f := range files {
+		content[filepath.Join(forms, name)] = s.Forms[name]
+		content[filepath.Join(rules, name)] = f
+		content[filepath.Join(manifests, name)] = render.Manifest(name, f, nil)
+	}
+	out := map[string][]byte{}
+	for path, c := range content {
+		name := filepath.Base(path)
+		comment := "Made from rules/templates/" + name + " and rules/values.yml by make generate; do not edit."
+		switch {
+		case path == amPath:
+			comment = operatorRouting
+		case name == "kustomization.yaml":
+			comment = "Made by make generate; do not edit."
+		case name == "devices.yaml":
+			comment = strings.Replace(comment, name, "devices", 1)
+		}
+		if out[path], err = render.Encode(comment, c); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+const operatorRouting = `Made from alertmanager.yml by make generate; do not edit. The same routing for the
+# Prometheus Operator. Name it in spec.alertmanagerConfiguration of the Alertmanager, or
+# set there spec.alertmanagerConfigMatcherStrategy.type to None: otherwise the operator
+# adds a matcher by which it applies only to alerts with the namespace of this object.`
+
+// put writes a file, or compares it.
+func put(path string, data []byte, check bool) error {
+	if !check {
+		return os.WriteFile(path, data, 0o644)
+	}
+	have, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(have, data) {
+		return fmt.Errorf("%s is not current: run make generate", path)
+	}
+	return nil
 }

@@ -4,10 +4,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/accel-exporter/accel-exporter/rules/render"
 )
 
 // TestCurrent: the committed rules are those that templates and values make.
@@ -36,12 +38,12 @@ func TestMistakes(t *testing.T) {
 		"unknown key": {
 			"groups: [{name: g, rules: [{alert: A, expression: y}]}]", "{}", "line 1: field expression not found",
 		},
-		"values in a circle": {
-			"groups: [{name: g, rules: [{record: r, expr: '${a}'}]}]", "{a: '${b}', b: '${a}'}", "name each other",
+		"a chain longer than a group": {
+			"groups: [{name: g, rules: [" + strings.Join(records(21, "r0"), ", ") + "]}]", "{}", "g: r0 to r20: 21 rules depend on each other; a group has room for 20",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := generated(t, c.template, c.values)
+			_, err := generated(t, c.values, map[string]string{"t.yaml": c.template})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error is %v, want one with %q", err, c.want)
 			}
@@ -49,59 +51,54 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestValues: a number that is changed is changed in the rule and in the
-// manifest, and templates of Prometheus pass as they are.
-func TestValues(t *testing.T) {
-	f, err := generated(t, "groups: [{name: g, rules: [{alert: A, expr: 'x > ${limit}', severity: info, summary: '{{ $value }} of ${limit}'}]}]", "{limit: 7, runbooks: https://example.org}")
+// records returns rules r0, r1 …, of which all but the first read a series.
+func records(n int, reads string) []string {
+	all := []string{"{record: r0, expr: x}"}
+	for i := 1; i < n; i++ {
+		all = append(all, "{record: r"+strconv.Itoa(i)+", expr: "+reads+"}")
+	}
+	return all
+}
+
+// TestSplit: a group that Mimir would refuse is divided, and what reads a record
+// stays in the group of the record, after it.
+func TestSplit(t *testing.T) {
+	all := append(records(25, "x"), "{alert: A, expr: 'r24 > 1'}", "{alert: B, expr: 'r24 > 2 and r3'}")
+	files, err := generated(t, "runbooks: https://x.example", map[string]string{"t.yaml": "groups: [{name: g, interval: 5m, rules: [" + strings.Join(all, ", ") + "]}]"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, data := range [][]byte{f.rules, f.manifest} {
-		for _, want := range []string{"expr: x > 7\n", "'{{ $value }} of 7'", "https://example.org/A.md"} {
-			if !strings.Contains(string(data), want) {
-				t.Errorf("no %q in\n%s", want, data)
-			}
+	names := map[string][]string{}
+	for _, g := range files["t.yaml"].Groups {
+		if g.Interval != "5m" || len(g.Rules) > maxRules {
+			t.Errorf("%s: interval %s, %d rules", g.Name, g.Interval, len(g.Rules))
 		}
+		for _, r := range g.Rules {
+			names[g.Name] = append(names[g.Name], r.Record+r.Alert)
+		}
+	}
+	if len(names) != 2 || len(names["g"])+len(names["g-2"]) != len(all) {
+		t.Fatalf("groups are %q", names)
+	}
+	at := func(name string) int { return slices.Index(names["g-2"], name) }
+	if at("r24") < 0 || at("r24") > at("A") || at("r24") > at("B") || at("r3") < 0 || at("r3") > at("B") {
+		t.Errorf("the second group is %q", names["g-2"])
 	}
 }
 
-// FuzzValues: whatever a value holds, what is written is YAML in which no name
-// is left, or there is an error.
-func FuzzValues(f *testing.F) {
-	f.Add("5")
-	f.Add("${target}")
-	f.Add("${x}")
-	f.Add("a: b\n- c # d")
-	f.Fuzz(func(t *testing.T, value string) {
-		v := values{"x": value, "target": "job", "runbooks": "r"}
-		g := templateGroup{Name: "g", Rules: []templateRule{{Alert: "A", Expr: "x > ${x}", Summary: "${x}"}}}
-		rules, err := (&template{Groups: []templateGroup{g}}).make(v, map[string]bool{})
-		if err != nil {
-			return
-		}
-		if reference.MatchString(rules.Groups[0].Rules[0].Expr) {
-			t.Errorf("a name is left in %q", rules.Groups[0].Rules[0].Expr)
-		}
-		out, err := encode("f.yaml", rules)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var back ruleFile
-		if err := yaml.Unmarshal(out.rules, &back); err != nil {
-			t.Errorf("%v in\n%s", err, out.rules)
-		}
-	})
-}
-
-// generated returns what becomes of one template.
-func generated(t *testing.T, tmpl, values string) (file, error) {
+// generated returns what becomes of templates by their path.
+func generated(t *testing.T, values string, templates map[string]string) (map[string]render.File, error) {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"t.yaml": tmpl, "values.yml": values} {
+	if err := os.Mkdir(filepath.Join(dir, "devices"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	templates["values.yml"] = values
+	for name, text := range templates {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	files, err := generate(dir, filepath.Join(dir, "values.yml"))
-	return files["t.yaml"], err
+	_, files, err := generate(dir, filepath.Join(dir, "values.yml"))
+	return files, err
 }

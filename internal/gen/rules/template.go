@@ -23,9 +23,9 @@ type subject struct {
 	Trends []templateRule `yaml:"trends"`
 }
 
-// templateGroup becomes one group of rules. A name that begins with
-// accel-cluster- means that its rules need the series of more than one node, or
-// of something else than the exporter.
+// templateGroup becomes one group of rules, or several where it has too many. A
+// name that begins with accel-cluster- means that its rules need the series of
+// more than one node, or of something else than the exporter.
 type templateGroup struct {
 	Name     string         `yaml:"name"`
 	Interval string         `yaml:"interval"`
@@ -57,10 +57,10 @@ type templateRule struct {
 	Labels        map[string]string `yaml:"labels"`
 	Summary       string            `yaml:"summary"`
 	Description   string            `yaml:"description"`
-}
 
-// values are the names that ${name} stands for.
-type values map[string]string
+	// wait is that of an alert on a device, see render.Rule.
+	wait string
+}
 
 func decode(path string, into any) error {
 	data, err := os.ReadFile(path)

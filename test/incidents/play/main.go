@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	alerts, err := s.Prepare(ctx)
+	alerts, err := s.Prepare()
 	if err == nil {
 		if *latency > 0 {
 			err = measure(ctx, s, *latency, stdout)

@@ -81,6 +81,9 @@
 {{- if .nodeRules.files }}
 - --rules.file=/etc/accel-exporter/rules/*.yaml
 {{- end }}
+{{- if include "accel-exporter.nodeValues" $ }}
+- --rules.values=/etc/accel-exporter/files/rules.yml
+{{- end }}
 {{- if or .nodeRules.alertmanagers .nodeRules.files }}
 - --rules.interval={{ .nodeRules.interval }}
 {{- end }}
