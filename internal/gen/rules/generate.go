@@ -122,7 +122,8 @@ func (r *templateRule) form() render.Rule {
 		out.Annotations["action"] = verdict("accel_device_action", "action", `action!="none"`)
 		out.Annotations["hit"] = hit
 	}
-	if strings.Contains(r.Summary, "$labels.device") {
+	// A device with a node in place of an instance is one of another exporter.
+	if strings.Contains(r.Summary, "$labels.device") && !strings.Contains(r.Summary, "$labels.node") {
 		for _, name := range []string{"pci_address", "index", "model", "serial"} {
 			out.Annotations[name] = identity(name)
 		}
