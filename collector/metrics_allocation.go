@@ -344,7 +344,7 @@ var (
 		Scope:  PerNode,
 		Labels: []string{"objects", "state"},
 		Range:  boolean,
-		Values: []string{"objects: pods, slices (of DRA drivers)", "state: starting, fresh, stale (the server does not answer), denied, absent (it has no such objects), unreachable (it does not answer and no earlier objects are valid)"},
+		Values: []string{"objects: pods, slices (of DRA drivers), claims (of DRA)", "state: starting, fresh, stale (the server does not answer), denied, absent (it has no such objects), unreachable (it does not answer and no earlier objects are valid)"},
 		From:   []string{"exporter"},
 	})
 	PodmetaAge = define(Metric{
@@ -353,7 +353,7 @@ var (
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"objects"},
-		From:   []string{"Kubernetes API list and watch"},
+		From:   []string{"Kubernetes API list, watch and get"},
 	})
 	PodmetaRequests = define(Metric{
 		Name:   "accel_podmeta_requests_total",
@@ -361,7 +361,7 @@ var (
 		Kind:   Counter,
 		Scope:  PerNode,
 		Labels: []string{"objects", "call", "outcome"},
-		Values: []string{"objects: pods, slices", "call: list, watch", "outcome: ok, credentials, connect, certificate, timeout, unauthorized, forbidden, not_found, throttled, expired, unavailable, too_large, garbage, error"},
-		From:   []string{"Kubernetes API list and watch"},
+		Values: []string{"objects: pods, slices, claims", "call: list, watch, get (of claims)", "outcome: ok, credentials, connect, certificate, timeout, unauthorized, forbidden, not_found, throttled, expired, unavailable, too_large, garbage, error"},
+		From:   []string{"Kubernetes API list, watch and get"},
 	})
 )

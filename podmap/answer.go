@@ -25,7 +25,7 @@ type allocationKey struct {
 
 // listed is an allocation in one answer.
 type listed struct {
-	claim      string
+	claims     []string
 	containers []string
 	dra        bool
 }
@@ -48,8 +48,8 @@ func readList(resp *podresources.ListPodResourcesResponse) *answer {
 		a.readPod(p)
 	}
 	for _, l := range a.allocations {
-		slices.Sort(l.containers)
-		l.containers = slices.Compact(l.containers)
+		l.containers = sorted(l.containers)
+		l.claims = sorted(l.claims)
 	}
 	return a
 }
@@ -100,15 +100,17 @@ func (a *answer) add(key allocationKey, claim, container string, dra bool) {
 			a.cut = true
 			return
 		}
-		l = &listed{claim: claim, dra: dra}
+		l = &listed{dra: dra}
 		a.allocations[key] = l
 	}
-	// A device that one pod has through two claims belongs to the first claim
-	// in order.
-	l.claim = min(l.claim, claim)
 	if len(l.containers) < maxContainers {
-		l.containers = append(l.containers, container)
+		l.containers, l.claims = append(l.containers, container), append(l.claims, claim)
 	}
+}
+
+func sorted(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 func tooLong(texts ...string) bool {

@@ -12,7 +12,8 @@ type Form string
 // The forms of device ids.
 const (
 	// FormUUID: GPU-<uuid>, NVIDIA's device plugin on any cloud that uses it;
-	// GPU-<uuid>::2 with time slicing or MPS; GPU-<uuid>-2 with HAMi.
+	// GPU-<uuid>::2 with time slicing or MPS; GPU-<uuid>-2 with HAMi;
+	// GPU-<uuid>-_-2 with gpushare.
 	FormUUID Form = "uuid"
 	// FormMIG: MIG-<uuid>, and MIG-<uuid>::2.
 	FormMIG Form = "mig_uuid"
@@ -80,6 +81,7 @@ func ParseID(id string) Ref {
 	if len(id) > maxID {
 		return unknown
 	}
+	id = cutKind(id)
 	base, replica, shared := cutReplica(id)
 	for _, parse := range []func(string) (Ref, bool){
 		parseUUID, parseLegacyMIG, parseMinor, parsePCI, parseName, parseNode,
@@ -105,6 +107,17 @@ func ParseID(id string) Ref {
 		return Ref{Form: FormSole, ID: id}
 	}
 	return unknown
+}
+
+// cutKind returns the device's name in a qualified name of CDI
+// (nvidia.com/gpu=GPU-…), any other id as it is.
+func cutKind(id string) string {
+	kind, name, ok := strings.Cut(id, "=")
+	vendor, class, qualified := strings.Cut(kind, "/")
+	if !ok || !qualified || !strings.Contains(vendor, ".") || class == "" || strings.Contains(class, "/") {
+		return id
+	}
+	return name
 }
 
 // cutReplica splits the number of a replica, as NVIDIA's device plugin

@@ -18,9 +18,9 @@ func isUUID(s string) bool {
 	return true
 }
 
-// parseUUID reads GPU-<uuid> and MIG-<uuid>, and HAMi's GPU-<uuid>-<n>. HAMi
-// decides on the device when the container starts and writes it to an
-// annotation of the pod, so its id is nominal.
+// parseUUID reads GPU-<uuid> and MIG-<uuid>, HAMi's GPU-<uuid>-<n> and
+// gpushare's GPU-<uuid>-_-<n>. The schedulers of these two decide on the device
+// and write it to an annotation of the pod, so their ids are nominal.
 func parseUUID(id string) (Ref, bool) {
 	prefix, form := "GPU-", FormUUID
 	rest, ok := strings.CutPrefix(id, prefix)
@@ -38,13 +38,14 @@ func parseUUID(id string) (Ref, bool) {
 	if len(rest) == uuidLen {
 		return r, true
 	}
-	n, ok := strings.CutPrefix(rest[uuidLen:], "-")
-	if !ok || !isNumber(n) {
-		return Ref{}, false
+	for _, sep := range []string{"-", "-_-"} {
+		if n, ok := strings.CutPrefix(rest[uuidLen:], sep); ok && isNumber(n) {
+			r.Replica, r.Nominal = n, true
+			r.ID += sep + n
+			return r, true
+		}
 	}
-	r.Replica, r.Nominal = n, true
-	r.ID += "-" + n
-	return r, true
+	return Ref{}, false
 }
 
 // parseLegacyMIG reads MIG-GPU-<uuid>/<gi>/<ci>.

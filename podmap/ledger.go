@@ -15,6 +15,7 @@ type allocation struct {
 	containers           []string
 	since, after, listed time.Time
 	superseded           bool // until it is not listed any more
+	admin                bool // every claim for the device has administrative access
 
 	slot  slot
 	owner string // ownerName()
@@ -25,6 +26,7 @@ type allocation struct {
 type ledger struct {
 	settle, expire time.Duration
 	self           Pod
+	adminAccess    func(claim, driver, pool, device string, since time.Time) bool // nil knows none
 
 	allocations map[allocationKey]*allocation
 	released    map[Release]uint64
@@ -90,8 +92,24 @@ func (l *ledger) enter(now time.Time, a *answer) {
 			a.slot = a.newSlot()
 			l.allocations[key] = a
 		}
-		a.claim, a.containers, a.listed = was.claim, was.containers, now
+		a.containers, a.listed = was.containers, now
+		l.choose(a, was.claims)
 		a.owner = a.ownerName()
+	}
+}
+
+// choose finds the claim by which a pod has the device: the first one in order,
+// and one with administrative access only if there is no other.
+func (l *ledger) choose(a *allocation, claims []string) {
+	a.claim, a.admin = claims[0], a.dra && l.adminAccess != nil
+	if !a.admin {
+		return
+	}
+	for _, claim := range claims {
+		if !l.adminAccess(claim, a.key.resource, a.key.pool, a.key.device, a.since) {
+			a.claim, a.admin = claim, false
+			return
+		}
 	}
 }
 
@@ -104,7 +122,7 @@ func (l *ledger) missing(now time.Time) {
 		}
 		if l.settled || a.superseded {
 			l.release(key, ReleaseListed)
-		} else if since, any := began.of(a); any && since.After(a.listed) {
+		} else if since, any := began.of(a); any && !a.admin && since.After(a.listed) {
 			// This one is the older of the two, and only the other is listed.
 			l.release(key, ReleaseContradicted)
 		}
@@ -129,7 +147,7 @@ func (l *ledger) supersede(now time.Time) {
 func (l *ledger) conflictsOf(pick func(*allocation) (time.Time, bool)) *conflicts {
 	r := newConflicts()
 	for _, a := range l.allocations {
-		if t, ok := pick(a); ok {
+		if t, ok := pick(a); ok && !a.admin {
 			r.add(a, t)
 		}
 	}
@@ -223,12 +241,14 @@ func (l *ledger) list() (current, superseded []Allocation) {
 			Since: a.since, After: a.after, Listed: a.listed,
 			Shared: a.slot.part != "" || len(claims[a.claim]) > 1,
 			Kept:   !a.listed.Equal(l.last),
+			Admin:  a.admin,
 		}
 		if a.superseded {
 			superseded = append(superseded, out)
 			continue
 		}
-		_, out.Contested = all.of(a)
+		_, conflict := all.of(a)
+		out.Contested = conflict && !a.admin
 		current = append(current, out)
 	}
 	return current, superseded

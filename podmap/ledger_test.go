@@ -213,6 +213,36 @@ func TestTwoClaims(t *testing.T) {
 	})
 }
 
+// TestAdminAccess: a claim with administrative access is no holder of its
+// device and no conflict for it. A pod that has the device by another claim too
+// is its holder.
+func TestAdminAccess(t *testing.T) {
+	user, monitor := claimed("user", "u", "gpu-0", ""), claimed("monitor", "admin", "gpu-0", "")
+	both := claimed("both", "admin-2", "gpu-1", "")
+	both.Claims = append(both.Claims, claimed("both", "own", "gpu-1", "").Claims...)
+	read := false
+	bubble(t, podmap.Options{AdminAccess: func(claim, driver, pool, device string, since time.Time) bool {
+		if driver != dra || pool != "node1" || since.IsZero() {
+			t.Errorf("requested %q of %q, since %v", pool, driver, since)
+		}
+		return read && strings.HasPrefix(claim, "ml/admin")
+	}}, func(t *testing.T, r *rig) {
+		r.srv.SetPods(proxy, user, monitor, both)
+		r.run()
+		r.settle()
+		r.want("before the claim was read", "fresh", dra+" gpu-0: ml/monitor main,sidecar contested", dra+" gpu-0: ml/user main,sidecar contested", dra+" gpu-1: ml/both main,sidecar")
+		read = true
+		r.list()
+		r.want("after", "fresh", dra+" gpu-0: ml/monitor main,sidecar admin", dra+" gpu-0: ml/user main,sidecar", dra+" gpu-1: ml/both main,sidecar")
+		if h := r.w.Latest().Allocations[2]; h.Claim != "ml/own" {
+			t.Errorf("%+v", h)
+		}
+		// Its absence from an incomplete list ends neither.
+		r.restart(proxy, monitor)
+		r.want("the user is not listed yet", "unconfirmed", dra+" gpu-0: ml/monitor main,sidecar admin", dra+" gpu-0: ml/user main,sidecar kept", dra+" gpu-1: ml/both main,sidecar kept")
+	})
+}
+
 // TestMalformed: invalid and too long entries of a list are skipped and counted.
 func TestMalformed(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {

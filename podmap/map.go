@@ -46,6 +46,9 @@ type Allocation struct {
 	// Contested: another pod is listed with the same unshared device, and it
 	// is unknown which of them has it.
 	Contested bool `json:"contested,omitempty"`
+	// Admin: the claim has administrative access, which is for monitoring. The
+	// pod uses the device beside its holder.
+	Admin bool `json:"adminAccess,omitempty"`
 }
 
 // Allocatable are the devices of one resource that the kubelet can allocate:

@@ -32,6 +32,11 @@ type Options struct {
 	// Self is the pod of this program. If set, a list without it is known to
 	// be incomplete. It has no default.
 	Self Pod
+	// AdminAccess reports whether a claim of DRA, as namespace/name, is known
+	// to have administrative access to a device, from a time after since: it
+	// uses the device beside its holder. It must not block. By default none is
+	// known.
+	AdminAccess func(claim, driver, pool, device string, since time.Time) bool
 	// Dial connects to Socket; a unix socket by default.
 	Dial func(ctx context.Context, socket string) (net.Conn, error)
 }

@@ -118,7 +118,7 @@ func line(h podmap.Allocation) string {
 	for _, f := range []struct {
 		is   bool
 		name string
-	}{{h.Shared, "shared"}, {h.Kept, "kept"}, {h.Contested, "contested"}} {
+	}{{h.Shared, "shared"}, {h.Kept, "kept"}, {h.Contested, "contested"}, {h.Admin, "admin"}} {
 		if f.is {
 			s += " " + f.name
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -11,7 +12,7 @@ import (
 
 // logChanges logs each change of a source's or a device's state once.
 func (p *program) logChanges(ctx context.Context) {
-	c := changes{log: p.log, sources: map[string]string{}, devices: map[string]string{}, refused: map[string]bool{}}
+	c := newChanges(p.log)
 	for {
 		next := p.sampler.Next()
 		if snap := p.sampler.Latest(); snap != nil {
@@ -25,12 +26,24 @@ func (p *program) logChanges(ctx context.Context) {
 	}
 }
 
-// changes are the states that have been logged.
+// changes are the states that have been logged. The lines about one subject are
+// limited: a device can come and go every second.
 type changes struct {
 	log     *slog.Logger
+	lines   flood
 	sources map[string]string // Reason by source
-	devices map[string]string // Down by device
-	refused map[string]bool   // by device and call
+	devices map[string]*loggedDevice
+}
+
+// loggedDevice is what was logged of a device.
+type loggedDevice struct {
+	about   string // of the lines about it
+	down    string
+	refused map[string]bool // by call
+}
+
+func newChanges(log *slog.Logger) *changes {
+	return &changes{log: log, lines: flood{log: log}, sources: map[string]string{}, devices: map[string]*loggedDevice{}}
 }
 
 // logSnapshot logs the changes since the previous Snapshot.
@@ -41,7 +54,8 @@ func (c *changes) logSnapshot(snap *collector.Snapshot) {
 			continue
 		}
 		c.sources[s.Source] = s.Reason
-		switch {
+		switch about := "source " + s.Source; {
+		case !c.lines.allow(about):
 		case s.Up:
 			c.log.Info("Source answers", "collector", s.Source)
 		case s.Reason == collector.SourceAbsent, s.Reason == collector.SourceReleased:
@@ -51,45 +65,64 @@ func (c *changes) logSnapshot(snap *collector.Snapshot) {
 		}
 	}
 	for i := range snap.Devices {
-		d := &snap.Devices[i]
-		c.logRefusals(d)
-		before, known := c.devices[d.ID]
-		if known && before == d.Down {
-			continue
-		}
-		c.devices[d.ID] = d.Down
-		switch {
-		case d.Down != "":
-			c.log.Error("Device fails", "device", d.ID, "reason", d.Down)
-		case known:
-			c.log.Info("Device answers again", "device", d.ID)
-		default:
-			c.log.Info("Device found", "device", d.ID, "model", d.Model, "pci", d.PCI, "parent", d.Parent)
-		}
+		c.logDevice(&snap.Devices[i])
 	}
-	for id := range c.devices {
+	for id, d := range c.devices {
 		present, renamed := has(snap, id)
 		if present {
 			continue
 		}
 		delete(c.devices, id)
-		if !renamed {
+		if !renamed && c.lines.allow(d.about) {
 			c.log.Info("Device is gone", "device", id)
 		}
 	}
 }
 
-// logRefusals logs each call that the driver refuses for the device, once.
-func (c *changes) logRefusals(d *collector.Device) {
+// logDevice logs the changes of a device. Those of partitions are limited
+// together, since each partition that is created has an id of its own.
+func (c *changes) logDevice(d *collector.Device) {
+	before, known := c.devices[d.ID]
+	if before == nil {
+		before = &loggedDevice{about: "device " + cmp.Or(d.Parent, d.PCI, d.ID)}
+		c.devices[d.ID] = before
+	}
+	c.logRefusals(d, before)
+	if known && before.down == d.Down {
+		return
+	}
+	before.down = d.Down
+	switch {
+	case !c.lines.allow(before.about):
+	case d.Down != "":
+		c.log.Error("Device fails", "device", d.ID, "reason", d.Down)
+	case known:
+		c.log.Info("Device answers again", "device", d.ID)
+	default:
+		c.log.Info("Device found", "device", d.ID, "model", d.Model, "pci", d.PCI, "parent", d.Parent)
+	}
+}
+
+// logRefusals logs each call that the driver begins to refuse for the device. A
+// device that fails reports none, which does not end them.
+func (c *changes) logRefusals(d *collector.Device, logged *loggedDevice) {
+	var refused map[string]bool
 	for _, r := range d.Readings {
 		if r.Metric != collector.CallRefused {
 			continue
 		}
-		if key := d.ID + " " + r.Labels[0]; !c.refused[key] {
-			c.refused[key] = true
-			lost, remedy := nvidia.Explain(r.Labels[0])
-			c.log.Warn("Driver refuses a call", "device", d.ID, "call", r.Labels[0], "code", r.Labels[1], "missing", lost, "remedy", remedy)
+		call := r.Labels[0]
+		if refused == nil {
+			refused = map[string]bool{}
 		}
+		if refused[call] = true; logged.refused[call] || !c.lines.allow(logged.about) {
+			continue
+		}
+		lost, remedy := nvidia.Explain(call)
+		c.log.Warn("Driver refuses a call", "device", d.ID, "call", call, "code", r.Labels[1], "missing", lost, "remedy", remedy)
+	}
+	if d.Down == "" {
+		logged.refused = refused
 	}
 }
 

@@ -9,26 +9,26 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// A call that the driver refuses is logged once for each device, with what is
-// missing and what permits it.
+// A call that the driver begins to refuse is logged once for each device, with
+// what is missing and what permits it. A device that fails ends no refusal.
 func TestRefusalsAreLoggedOnce(t *testing.T) {
 	var out bytes.Buffer
-	c := changes{log: slog.New(slog.NewTextHandler(&out, nil)), sources: map[string]string{}, devices: map[string]string{}, refused: map[string]bool{}}
+	c := newChanges(slog.New(slog.NewTextHandler(&out, nil)))
 	refused := collector.Device{ID: "a"}
 	refused.Set(collector.CallRefused, 1, "nvmlDeviceGetMemoryInfo_v2", "no_permission")
 	refused.Set(collector.CallRefused, 1, "nvmlFoo", "unknown")
 	other := refused
 	other.ID = "b"
-	for _, devices := range [][]collector.Device{{refused}, {refused}, {{ID: "a"}, other}, {refused, other}} {
+	for _, devices := range [][]collector.Device{{refused}, {refused}, {{ID: "a", Down: collector.ReasonStuck}, other}, {refused, other}, {{ID: "a"}, other}, {refused, other}} {
 		c.logSnapshot(&collector.Snapshot{Devices: devices})
 	}
 	lines := strings.Split(out.String(), "\n")
 	for want, times := range map[string]int{
-		"device=a call=nvmlDeviceGetMemoryInfo_v2 code=no_permission missing=\"Memory of the whole GPU.": 1,
+		"device=a call=nvmlDeviceGetMemoryInfo_v2 code=no_permission missing=\"Memory of the whole GPU.": 2,
 		"device=b call=nvmlDeviceGetMemoryInfo_v2":                                                       1,
-		"nvidia.migMonitor":                  2,
-		"device=a call=nvmlFoo code=unknown": 1,
-		"Driver refuses a call":              4,
+		"nvidia.migMonitor":                  3,
+		"device=a call=nvmlFoo code=unknown": 2,
+		"Driver refuses a call":              6,
 	} {
 		n := 0
 		for _, l := range lines {

@@ -472,6 +472,22 @@ func TestWebConfig(t *testing.T) {
 	if code, _ := n.get("/metrics"); code != 200 {
 		t.Errorf("GET with the password: %d, want 200", code)
 	}
+	// Wrong passwords end unchecked, and do not keep the right one out.
+	right := n.url
+	for i := 0; ; i++ {
+		n.url = strings.Replace(right, "secret", "wrong"+strconv.Itoa(i), 1)
+		code, _ := n.get("/metrics")
+		if code == 429 {
+			break
+		}
+		if code != 401 {
+			t.Fatalf("GET with a wrong password: %d", code)
+		}
+	}
+	n.url = right
+	if code, _ := n.get("/metrics"); code != 200 {
+		t.Errorf("GET with the password after wrong ones: %d, want 200", code)
+	}
 	if err := os.WriteFile(file, []byte("basic_auth_users:\n  prometheus: plain\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

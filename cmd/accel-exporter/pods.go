@@ -46,7 +46,7 @@ func (f *podFlags) add(app *kingpin.Application) {
 	app.Flag("podresources.interval", "Time between two lists of the kubelet.").Default("10s").DurationVar(&f.interval)
 	app.Flag("path.pod-logs", "Directory of the kubelet with the logs of pods. Only the names of its directories are read, to map the UID of a pod to its name.").Default("/var/log/pods").PlaceHolder("DIR").StringVar(&f.logs)
 	app.Flag("kubernetes.pods", "Read the UID, workload and labels of this node's pods from the API server. Requires permission to list and watch pods.").BoolVar(&f.api)
-	app.Flag("kubernetes.resource-slices", "Read the devices of this node's DRA drivers from the API server too. Requires permission to list and watch resourceslices.").BoolVar(&f.slices)
+	app.Flag("kubernetes.resource-slices", "Read the devices of this node's DRA drivers from the API server and the administrative access of claims too. Requires permission to list and watch resourceslices and to get resourceclaims.").BoolVar(&f.slices)
 	app.Flag("kubernetes.pod-label", "Label of pods to keep: a key, or a pattern such as app.kubernetes.io/*. Repeatable.").PlaceHolder("KEY").StringsVar(&f.labels)
 	app.Flag("kubernetes.node", "Name of this node in Kubernetes.").Envar("NODE_NAME").PlaceHolder("NAME").StringVar(&f.node)
 	app.Flag("kubernetes.api-server", "URL of the API server, https://HOST:PORT. The default is that of the exporter's cluster.").PlaceHolder("URL").StringVar(&f.server)
@@ -92,14 +92,6 @@ func openPods(f *podFlags, procfs string, set allocation.Settings, log *slog.Log
 	if ownProcesses(procfs) {
 		o.Proc = proc.New(sysfs.New(procfs))
 	}
-	if f.socket != "" {
-		p.kubelet = podmap.New(podmap.Options{
-			Socket:   f.socket,
-			Interval: f.interval,
-			Self:     podmap.Pod{Namespace: os.Getenv("POD_NAMESPACE"), Name: os.Getenv("POD_NAME")},
-		})
-		o.Map, o.Status, o.Refresh, o.Gone = p.kubelet.Latest, p.kubelet.Status, p.kubelet.Refresh, p.kubelet.Gone
-	}
 	if f.api {
 		watch := kube.InCluster(os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT"))
 		if f.server != "" {
@@ -118,6 +110,18 @@ func openPods(f *podFlags, procfs string, set allocation.Settings, log *slog.Log
 		}
 		p.api = api
 		o.Meta, o.MetaStatus, o.Claimed = api.Latest, api.Status, claimed(api)
+	}
+	if f.socket != "" {
+		options := podmap.Options{
+			Socket:   f.socket,
+			Interval: f.interval,
+			Self:     podmap.Pod{Namespace: os.Getenv("POD_NAMESPACE"), Name: os.Getenv("POD_NAME")},
+		}
+		if p.api != nil {
+			options.AdminAccess = p.api.AdminAccess
+		}
+		p.kubelet = podmap.New(options)
+		o.Map, o.Status, o.Refresh, o.Gone = p.kubelet.Latest, p.kubelet.Status, p.kubelet.Refresh, p.kubelet.Gone
 	}
 	p.judge = allocation.New(o, set)
 	return p, nil
@@ -163,8 +167,10 @@ func podDirs(dir string) func() ([]string, error) {
 func (p *pods) run(ctx context.Context, wake func()) {
 	var loops sync.WaitGroup
 	defer loops.Wait()
+	var claims <-chan struct{}
 	if p.api != nil {
 		loops.Go(func() { p.api.Run(ctx) })
+		claims = p.api.ClaimsRead()
 	}
 	if p.kubelet == nil {
 		return
@@ -175,6 +181,9 @@ func (p *pods) run(ctx context.Context, wake func()) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-claims:
+			p.kubelet.Refresh()
+			continue
 		case <-p.kubelet.Changed():
 			wake()
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	stdlog "log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -157,7 +158,8 @@ type program struct {
 	traces   *trace.Follower // nil if no traces are sent
 	workers  map[string]*collector.Process
 	releases releases
-	states   atomic.Int32 // concurrent requests for /debug/state
+	states   atomic.Int32 // concurrent requests for the state
+	answers  struct{ state, allocations, rules, explained answer }
 	reload   *reloader
 	config   atomic.Pointer[config.Config]
 	exporter *exposition.Exporter
@@ -300,15 +302,19 @@ func (p *program) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var open connections
+	var passwords guard
 	server := &http.Server{
-		Handler:           p.handler(),
+		Handler:           passwords.inside(p.handler()),
 		ConnState:         open.track,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
-		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ErrorLog:          stdlog.New(&serverLog{log: p.log, lines: flood{log: p.log}}, "", 0),
+	}
+	server.BaseContext = func(net.Listener) context.Context {
+		passwords.wrap(server)
+		return ctx
 	}
 	var loops sync.WaitGroup
 	loops.Go(func() {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -43,12 +45,12 @@ const (
 
 // debugState serves the latest Snapshot.
 func (p *program) debugState(w http.ResponseWriter, _ *http.Request) {
-	p.sendState(w, func() any { return p.stateJSON() })
+	p.sendState(w, &p.answers.state, func() any { return p.stateJSON() })
 }
 
 // debugAllocations serves the allocations of all devices.
 func (p *program) debugAllocations(w http.ResponseWriter, _ *http.Request) {
-	p.sendState(w, func() any { return p.pods.judge.Report() })
+	p.sendState(w, &p.answers.allocations, func() any { return p.pods.judge.Report() })
 }
 
 // debugRules serves the rules and their alerts. With ?explain=1 each alert has
@@ -58,18 +60,19 @@ func (p *program) debugRules(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no rules are evaluated; start with --rules.file or --alertmanager.url", http.StatusNotFound)
 		return
 	}
-	p.sendState(w, func() any {
-		if r.FormValue("explain") == "" {
-			return p.alerts.engine.Report()
-		}
-		ctx, cancel := context.WithTimeout(r.Context(), stateTimeout)
+	if r.FormValue("explain") == "" {
+		p.sendState(w, &p.answers.rules, func() any { return p.alerts.engine.Report() })
+		return
+	}
+	p.sendState(w, &p.answers.explained, func() any {
+		ctx, cancel := context.WithTimeout(context.Background(), stateTimeout) // for other clients too
 		defer cancel()
 		return p.alerts.engine.Explain(ctx)
 	})
 }
 
 // sendState serves a value as JSON to at most maxStates clients at a time.
-func (p *program) sendState(w http.ResponseWriter, state func() any) {
+func (p *program) sendState(w http.ResponseWriter, a *answer, state func() any) {
 	if p.states.Add(1) > maxStates {
 		p.states.Add(-1)
 		http.Error(w, "too many requests for the state at the same time", http.StatusServiceUnavailable)
@@ -79,11 +82,51 @@ func (p *program) sendState(w http.ResponseWriter, state func() any) {
 	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stateTimeout)); err != nil {
 		p.log.Debug("State has no write deadline", "err", err)
 	}
+	body, err := a.get(state)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	enc := json.NewEncoder(w)
+	w.Write(body)
+}
+
+// answer is a response of a /debug endpoint as JSON. It is sent again for ten
+// times as long as it took to make: however many requests there are, they take
+// a tenth of a core.
+type answer struct {
+	mu   sync.Mutex
+	body []byte
+	ends time.Time // of its validity
+}
+
+// get returns the response, of the value of state if the last one is too old.
+func (a *answer) get(state func() any) ([]byte, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	began := time.Now()
+	if began.Before(a.ends) {
+		return a.body, nil
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(state()); err != nil {
-		p.log.Debug("State was not sent", "err", err)
+		return nil, err
+	}
+	a.body = b.Bytes()
+	valid := 10 * time.Since(began)
+	a.ends = time.Now().Add(valid)
+	time.AfterFunc(valid, a.drop)
+	return a.body, nil
+}
+
+// drop frees the response.
+func (a *answer) drop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !time.Now().Before(a.ends) {
+		a.body = nil
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 )
@@ -45,7 +46,8 @@ type Exporter struct {
 	histograms histograms
 
 	o     Options
-	slow  http.Handler
+	slow  http.Handler // promhttp's, of this page
+	empty http.Handler // promhttp's, of an empty page
 	errs  *prometheus.CounterVec
 	slots chan struct{} // one token per scrape in flight, nil without a cap
 
@@ -58,6 +60,10 @@ type Exporter struct {
 	counted atomic.Pointer[collector.Snapshot]
 
 	agreed atomic.Pointer[agreement]
+
+	sending sync.Mutex       // guards what follows, while promhttp renders a page
+	sent    map[string]*sent // pages of sentOf, by format
+	sentOf  *collector.Snapshot
 }
 
 // New returns an Exporter of the Snapshot that latest returns, nil before the
@@ -81,12 +87,14 @@ func New(latest func() *collector.Snapshot, self prometheus.Gatherer, o Options)
 	if o.Registry != nil {
 		o.Registry.MustRegister(e.errs)
 	}
-	e.slow = promhttp.HandlerFor(e.Gatherer(), promhttp.HandlerOpts{
+	slow := promhttp.HandlerOpts{
 		ErrorHandling:       promhttp.ContinueOnError,
 		EnableOpenMetrics:   true,
 		OfferedCompressions: []promhttp.Compression{promhttp.Identity, promhttp.Gzip},
-		Registry:            o.Registry,
-	})
+	}
+	e.empty = promhttp.HandlerFor(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return nil, nil }), slow)
+	slow.Registry = o.Registry
+	e.slow = promhttp.HandlerFor(e.Gatherer(), slow)
 	return e
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -49,13 +50,67 @@ func (e *Exporter) render(w *rendered, r *http.Request) bool {
 			return false
 		}
 	}
-	if a := e.agree(r); a.format != formatOther && !filtered(r) {
-		e.serve(w, a)
-	} else {
-		e.slow.ServeHTTP(w, r)
+	switch a, only := e.agree(r), wanted(r); {
+	case a.format != formatOther:
+		e.serve(w, a, only)
+	case only != nil:
+		e.serve(w, a.asText(), only)
+	default:
+		e.again(w, a, r)
 	}
 	return true
 }
+
+// validity is how long a protobuf page is sent again while no Snapshot is newer.
+const validity = time.Second
+
+// sent is a page that promhttp has rendered.
+type sent struct {
+	at     time.Time
+	header http.Header
+	code   int
+	body   []byte
+}
+
+// again writes a page by promhttp, which takes ten times as long as serve. The
+// page is rendered once for all requests of a Snapshot.
+func (e *Exporter) again(w *rendered, a *agreement, r *http.Request) {
+	e.sending.Lock()
+	defer e.sending.Unlock()
+	if latest := e.latest(); e.sentOf != latest {
+		e.sentOf, e.sent = latest, nil
+	}
+	key := fmt.Sprint(a.negotiated, a.gzip)
+	page := e.sent[key]
+	if page == nil || time.Since(page.at) >= validity {
+		answer := rendered{ResponseWriter: headerOnly{}, body: new(bytes.Buffer)}
+		page = &sent{at: time.Now()}
+		e.slow.ServeHTTP(&answer, r)
+		page.header, page.code, page.body = answer.Header(), answer.code, answer.body.Bytes()
+		if e.sent == nil {
+			e.sent = map[string]*sent{}
+			time.AfterFunc(validity, e.forget)
+		}
+		e.sent[key] = page
+	}
+	maps.Copy(w.Header(), page.header)
+	w.code = page.code
+	w.Write(page.body)
+}
+
+// forget frees the pages that promhttp has rendered.
+func (e *Exporter) forget() {
+	e.sending.Lock()
+	defer e.sending.Unlock()
+	e.sentOf, e.sent = nil, nil
+}
+
+// headerOnly is a ResponseWriter of the header.
+type headerOnly http.Header
+
+func (h headerOnly) Header() http.Header       { return http.Header(h) }
+func (headerOnly) Write(p []byte) (int, error) { return len(p), nil }
+func (headerOnly) WriteHeader(int)             {}
 
 // rendered is an answer that is sent after it is complete.
 type rendered struct {
@@ -73,9 +128,19 @@ func (w *rendered) Write(p []byte) (int, error) { return w.body.Write(p) }
 // WriteHeader implements http.ResponseWriter.
 func (w *rendered) WriteHeader(code int) { w.code = code }
 
-// filtered reports whether the client requests some families only.
-func filtered(r *http.Request) bool {
-	return r.URL != nil && r.URL.RawQuery != "" && len(r.URL.Query()["name[]"]) > 0
+// wanted returns the families that the client requests, nil for all.
+func wanted(r *http.Request) map[string]bool {
+	if r.URL == nil || r.URL.RawQuery == "" {
+		return nil
+	}
+	var only map[string]bool
+	for _, name := range r.URL.Query()["name[]"] {
+		if only == nil {
+			only = map[string]bool{}
+		}
+		only[name] = true
+	}
+	return only
 }
 
 // gzips are compressors at rest. BestSpeed: a page is short-lived and names
@@ -89,8 +154,8 @@ var gzips = sync.Pool{New: func() any {
 	return z
 }}
 
-// serve writes the page as text or OpenMetrics.
-func (e *Exporter) serve(w http.ResponseWriter, a *agreement) {
+// serve writes the page as text or OpenMetrics: all families, or those in only.
+func (e *Exporter) serve(w http.ResponseWriter, a *agreement, only map[string]bool) {
 	f := newFrame()
 	defer f.release()
 	e.snapshot(f)
@@ -111,6 +176,7 @@ func (e *Exporter) serve(w http.ResponseWriter, a *agreement) {
 		z.Reset(w)
 		f.page.out = z
 	}
+	f.page.only = only
 	err = f.page.write(f, a.format, a.negotiated, own)
 	if z != nil {
 		err = errors.Join(err, z.Close())
@@ -128,7 +194,7 @@ func (e *Exporter) serve(w http.ResponseWriter, a *agreement) {
 // headers each time, so the last agreement is kept.
 type agreement struct {
 	accept, encoding string
-	format           format // formatOther where promhttp must answer
+	format           format // formatOther for protobuf, which promhttp writes
 	negotiated       expfmt.Format
 	gzip             bool
 }
@@ -148,61 +214,31 @@ func (e *Exporter) agree(r *http.Request) *agreement {
 	}
 	a := &agreement{accept: accept, encoding: encoding, format: formatOther}
 	a.negotiated = expfmt.NegotiateAccept(r.Header, expfmt.DefaultOpenMetricsAcceptedFormats()...)
-	gzip, ok := wantsGzip(encoding)
-	a.gzip = gzip
-	if ok {
-		switch a.negotiated.FormatType() {
-		case expfmt.TypeTextPlain:
-			a.format = formatText
-		case expfmt.TypeOpenMetrics:
-			a.format = formatOpenMetrics
-		}
+	a.gzip = e.wantsGzip(r)
+	switch a.negotiated.FormatType() {
+	case expfmt.TypeTextPlain:
+		a.format = formatText
+	case expfmt.TypeOpenMetrics:
+		a.format = formatOpenMetrics
+	case expfmt.TypeProtoText, expfmt.TypeProtoCompact:
+		a = a.asText() // they are for debugging and take a hundred times as long
 	}
 	e.agreed.Store(a)
 	return a
 }
 
-// wantsGzip chooses between identity and gzip as promhttp does: the highest
-// quality wins, identity among equals. It is not ok where the header is not a
-// plain list or excludes both; promhttp answers then.
-func wantsGzip(header string) (gzip, ok bool) {
-	if header == "" {
-		return false, true
-	}
-	identity, zipped := -1.0, -1.0
-	for item := range strings.SplitSeq(header, ",") {
-		name, parameter, weighted := strings.Cut(item, ";")
-		name = strings.TrimSpace(name)
-		q := 1.0
-		if weighted {
-			if q, ok = quality(strings.TrimSpace(parameter)); !ok {
-				return false, false
-			}
-		}
-		switch {
-		case !isToken(name):
-			return false, false
-		case name == "*":
-			identity, zipped = max(identity, q), max(zipped, q)
-		case name == "identity":
-			identity = max(identity, q)
-		case name == "gzip":
-			zipped = max(zipped, q)
-		}
-	}
-	return zipped > identity, max(identity, zipped) != 0
+// asText returns the agreement on text instead of protobuf.
+func (a *agreement) asText() *agreement {
+	text := *a
+	text.format = formatText
+	text.negotiated = expfmt.NewFormat(expfmt.TypeTextPlain).WithEscapingScheme(a.negotiated.ToEscapingScheme())
+	return &text
 }
 
-// quality parses "q=" and a number from 0 to 1 without sign or exponent.
-func quality(s string) (float64, bool) {
-	number, ok := strings.CutPrefix(s, "q=")
-	if !ok || strings.Trim(number, "0123456789.") != "" {
-		return 0, false
-	}
-	q, err := strconv.ParseFloat(number, 64)
-	return q, err == nil && q <= 1 && number[0] != '.'
-}
-
-func isToken(s string) bool {
-	return s == "*" || s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+// wantsGzip returns promhttp's choice between identity and gzip: what it does
+// for a page without families.
+func (e *Exporter) wantsGzip(r *http.Request) bool {
+	answer := rendered{ResponseWriter: headerOnly{}, body: new(bytes.Buffer)}
+	e.empty.ServeHTTP(&answer, r)
+	return answer.Header().Get("Content-Encoding") == "gzip"
 }

@@ -54,6 +54,54 @@ func TestNameFilter(t *testing.T) {
 	}
 }
 
+// The formats for debugging take promhttp a hundred times as long as text, and a
+// filter leads past the cache: both are answered as text.
+func TestExpensiveFormatsAreText(t *testing.T) {
+	s, own := node(1, 0, 30), ownRegistry()
+	e := exposition.New(fixed(s), own, exposition.Options{})
+	want := httptest.NewRecorder()
+	usual(s, own, drops{}).ServeHTTP(want, httptest.NewRequest(http.MethodGet, "/metrics?name[]=accel_device_up", nil))
+	for _, accept := range []string{strings.Replace(protobuf, "delimited", "text", 1), strings.Replace(protobuf, "delimited", "compact-text", 1), protobuf} {
+		got, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics?name[]=accel_device_up", nil)
+		r.Header.Set("Accept", accept)
+		e.ServeHTTP(got, r)
+		if d := cmp.Diff(want.Body.String(), got.Body.String()); d != "" || got.Header().Get("Content-Type") != want.Header().Get("Content-Type") {
+			t.Errorf("%s: %q (-want +got):\n%s", accept, got.Header(), d)
+		}
+	}
+}
+
+// counted counts its calls.
+type counted struct {
+	prometheus.Gatherer
+	calls atomic.Int32
+}
+
+func (c *counted) Gather() ([]*dto.MetricFamily, error) {
+	c.calls.Add(1)
+	return c.Gatherer.Gather()
+}
+
+// A page in protobuf is rendered once for a Snapshot, however often it is
+// requested, and again for the next one.
+func TestProtobufIsRenderedOnce(t *testing.T) {
+	own := &counted{Gatherer: ownRegistry()}
+	var latest atomic.Pointer[collector.Snapshot]
+	latest.Store(node(1, 0, 30))
+	e := exposition.New(latest.Load, own, exposition.Options{})
+	for n := range int32(2) {
+		pages := map[string]bool{}
+		for range 3 {
+			_, header, body := get(t, e, "Accept", protobuf)
+			pages[header.Get("Content-Type")+body] = true
+		}
+		if len(pages) != 1 || own.calls.Load() != n+1 {
+			t.Errorf("%d pages, rendered %d times for %d snapshots", len(pages), own.calls.Load(), n+1)
+		}
+		latest.Store(next(latest.Load()))
+	}
+}
+
 // gate is a gatherer that blocks until it is opened. asked receives its calls.
 type gate struct{ asked, open chan struct{} }
 
@@ -131,7 +179,7 @@ func stall(t *testing.T, h http.Handler, accept string) (net.Conn, chan struct{}
 }
 
 // stallingFormats are one that this package writes and one that promhttp does.
-var stallingFormats = []string{text, "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=text"}
+var stallingFormats = []string{text, protobuf}
 
 func TestStalledReaderDelaysNoOther(t *testing.T) {
 	for _, accept := range stallingFormats {

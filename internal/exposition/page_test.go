@@ -31,8 +31,6 @@ var formats = []string{
 	"application/openmetrics-text;version=0.0.1",
 	"application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3",
 	"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;escaping=values",
-	"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=text",
-	"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=compact-text",
 	"text/plain;version=0.0.4;escaping=dots",
 	"text/html",
 }

@@ -3,7 +3,7 @@
 // optionally, the devices that DRA drivers publish in ResourceSlices.
 //
 // It is optional. It lists and watches the pods of one node, and that node's
-// ResourceSlices, over plain HTTPS. docs/kubernetes-api.md gives the reasons
+// ResourceSlices, and reads single ResourceClaims, over plain HTTPS. docs/kubernetes-api.md gives the reasons
 // against client-go, the permissions and the rules in full:
 //
 //   - Of a pod nothing is kept but the fields of Pod. A label is kept only if

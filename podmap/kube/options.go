@@ -44,7 +44,8 @@ type Options struct {
 	// Contexts are the pod annotations that may contain a trace context, at
 	// most 8 keys. The first one present is kept.
 	Contexts []string
-	// Slices: watch the node's ResourceSlices too.
+	// Slices: watch the node's ResourceSlices too, and read the ResourceClaims
+	// that Watcher.AdminAccess is called with.
 	Slices bool
 
 	// Timeout is the time for a page of a list, and for a watch to begin; 30 s.

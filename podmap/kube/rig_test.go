@@ -172,6 +172,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if q.Get("watch") != "" {
 		verb = "watch"
 	}
+	if strings.Contains(r.URL.Path, "/resourceclaims/") {
+		verb = "get"
+	}
 	selector, probe := strings.CutSuffix(q.Get("fieldSelector"), ",metadata.name=none")
 	if probe {
 		verb = "probe"
@@ -187,7 +190,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.tokens[r.Header.Get("Authorization")] = true
 	answer := a.answer
 	a.mu.Unlock()
-	if selector != "spec.nodeName="+node {
+	if selector != "spec.nodeName="+node && verb != "get" {
 		a.t.Errorf("selector %q", q.Get("fieldSelector"))
 	}
 	switch {
@@ -196,6 +199,8 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.watch(w, r)
 	case verb == "probe":
 		a.probe(w, r)
+	case verb == "get":
+		a.get(w, r)
 	default:
 		a.list(w, r)
 	}
@@ -230,6 +235,17 @@ func (a *api) probe(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	send(w, http.StatusOK, object{"kind": kindOf(r.URL.Path) + "List", "metadata": object{"resourceVersion": "1"}, "items": nil})
+}
+
+func (a *api) get(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	o := a.objects[r.URL.Path]
+	a.mu.Unlock()
+	if o == nil {
+		refuse(w, http.StatusNotFound, "NotFound", "resourceclaims not found")
+		return
+	}
+	send(w, http.StatusOK, o)
 }
 
 func send(w http.ResponseWriter, code int, o object) {

@@ -63,6 +63,9 @@ type Status struct {
 	Pods FeedStatus `json:"pods"`
 	// Slices is nil where they are not watched.
 	Slices *FeedStatus `json:"slices,omitempty"`
+	// Claims are read where slices are watched, one by one: Lists counts the
+	// requests.
+	Claims *FeedStatus `json:"claims,omitempty"`
 }
 
 // FeedStatus is the state of one list and its watch.

@@ -14,6 +14,7 @@ type Watcher struct {
 	pods   pods
 	pools  pools
 	feeds  []*feed // of pods, then of slices where they are watched
+	claims claims  // where slices are watched
 
 	mu    sync.Mutex // guards the stores, the feeds' states and what follows
 	dirty bool       // last is older than the stores
@@ -37,6 +38,9 @@ func New(opts Options) (*Watcher, error) {
 			"/apis/resource.k8s.io/v1beta1/resourceslices",
 		}})
 	}
+	w.claims = claims{
+		w: w, wants: make(chan struct{}, 1), read: make(chan struct{}, 1), status: newFeedStatus(), known: map[string]*claim{},
+	}
 	w.last = w.build()
 	return w, nil
 }
@@ -47,6 +51,9 @@ func (w *Watcher) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, f := range w.feeds {
 		running.Go(func() { f.run(ctx) })
+	}
+	if w.opts.Slices {
+		running.Go(func() { w.claims.run(ctx) })
 	}
 	running.Wait()
 }
@@ -83,7 +90,7 @@ func (w *Watcher) Status() Status {
 	now := time.Now()
 	s := Status{Pods: w.feeds[0].describe(now)}
 	if len(w.feeds) > 1 {
-		s.Slices = new(w.feeds[1].describe(now))
+		s.Slices, s.Claims = new(w.feeds[1].describe(now)), new(w.claims.describe(now))
 	}
 	return s
 }

@@ -172,7 +172,8 @@ func (st *device) conclude(d *collector.Device, u use, c *counters, now time.Tim
 	case fresh:
 		// An engine that is not reported any more may be the one at work.
 		u.known = u.known && c.ratios >= st.lastCounters.ratios
-		u = c.since(&st.lastCounters, d.Sampled.Sub(st.sampled).Seconds(), u)
+		st.interval = d.Sampled.Sub(st.sampled)
+		u = c.since(&st.lastCounters, st.interval.Seconds(), u)
 		st.lastCounters, st.sampled, st.use = *c, d.Sampled, u
 	}
 	switch {
@@ -181,6 +182,20 @@ func (st *device) conclude(d *collector.Device, u use, c *counters, now time.Tim
 	case st.knownFrom.IsZero():
 		st.knownFrom = now
 	}
+}
+
+// countersAge is the longest time between two reads of a device's traffic
+// counters, beside the interval of its samples: NVML's of NVLink.
+const countersAge = 10 * time.Second
+
+// blind returns how long traffic can go on before a counter shows it.
+func (st *device) blind() time.Duration {
+	for i := pcieTransmit; i <= linkReceive; i++ {
+		if st.lastCounters.series[i] > 0 {
+			return countersAge + st.interval
+		}
+	}
+	return 0
 }
 
 // since adds to u what the counters grew since was.

@@ -25,6 +25,7 @@ type allocation struct {
 	nominal      bool      // the pod may have been given another device
 	kept         bool
 	contested    bool
+	unsure       bool // contested by claims: one of them may have administrative access
 	round        uint64
 
 	// Of the latest sample: what was measured for the pod, and what its

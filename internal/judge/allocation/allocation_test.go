@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
@@ -265,6 +266,39 @@ func TestPublished(t *testing.T) {
 	published["gone"] = podmap.SliceDevice{UUID: mig1}
 	r.after(time.Second, devices...)
 	r.want(collector.AllocationInfo, "m1 c 1")
+}
+
+// TestAdminAccess: a claim with administrative access takes nothing from the
+// holder of the device. While it is unknown which claim has it, no idle time
+// counts for either.
+func TestAdminAccess(t *testing.T) {
+	for _, c := range []struct {
+		name                string
+		change              func(*podmap.Allocation)
+		info                []string
+		power, energy, idle []string
+		cost                []string
+	}{
+		{"known", func(h *podmap.Allocation) { h.Admin = h.Pod.Name == "monitor" }, []string{"A train 1"}, []string{"A train 100"}, []string{"A train 12000"}, []string{"A train 120"}, []string{"A train 0.1"}},
+		{"unknown", contested, []string{"A monitor 1", "A train 1"}, nil, nil, nil, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, func(r *rig) { r.settings.Currency, r.settings.Prices = "EUR", []allocation.Price{{PerHour: 3}} })
+			var list []podmap.Allocation
+			for _, pod := range []string{"monitor", "train"} {
+				list = append(list, alloc(pod, "gpu.nvidia.com", "gpu-0", claimed, c.change, func(h *podmap.Allocation) { h.Claim = "ml/" + pod }))
+			}
+			r.list(list...)
+			for i := range 13 {
+				r.after(min(time.Duration(i), 1)*10*time.Second, device(gpuA, 0, compute(0), set(collector.PowerWatts, 100), set(collector.EnergyJoules, float64(i)*1000)))
+			}
+			r.want(collector.AllocationInfo, c.info...)
+			r.want(collector.AllocationPower, c.power...)
+			r.want(collector.AllocationEnergy, c.energy...)
+			r.want(collector.AllocationIdleTotal, c.idle...)
+			r.want(collector.AllocationIdleCost, c.cost...)
+		})
+	}
 }
 
 // TestEliminationLasts: a device found by elimination stays found when other

@@ -30,6 +30,7 @@ type device struct {
 	sampled      time.Time
 	use          use
 	lastCounters counters
+	interval     time.Duration // between the last two samples
 	values       deviceValues
 	// knownFrom is the time since which its activity is known without a gap;
 	// zero while it is unknown.

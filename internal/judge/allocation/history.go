@@ -91,7 +91,7 @@ func (a *allocation) record(now time.Time) Record {
 		Since: a.since, After: a.after, Until: a.until, First: a.idleness.first, Last: a.idleness.last, Shared: a.shared,
 	}
 	var idle time.Duration
-	if idle, l.IdleKnown = a.idleness.idleFor(now); idle > 0 {
+	if idle, l.IdleKnown = a.idleFor(now); idle > 0 {
 		l.IdleSince = a.idleness.from
 	}
 	for _, m := range a.faults {

@@ -41,6 +41,13 @@ var idleCases = []struct {
 		{90 * time.Second, f(compute(0.005)), 90, 210, 240},
 	}},
 	{"no grace period", func(i *allocation.Idle) { i.Grace = 0 }, []step{{10 * time.Second, f(compute(0)), 10, 10, -1}}},
+	{"no grace period, and counters that are read rarely", func(i *allocation.Idle) { i.Grace = 0 }, []step{
+		{10 * time.Second, f(compute(0), set(collector.NVLinkTransmit, 0, "0")), 0, 0, -1},
+		{10 * time.Second, f(compute(0), set(collector.NVLinkTransmit, 1e9, "0")), 0, 0, 20},
+		{10 * time.Second, f(compute(0), set(collector.NVLinkTransmit, 1e9, "0")), 0, 0, 20}, // not read since
+		{10 * time.Second, f(compute(0), set(collector.NVLinkTransmit, 2e9, "0")), 0, 0, 40},
+		{20 * time.Second, f(compute(0), set(collector.NVLinkTransmit, 2e9, "0")), 20, 20, 40},
+	}},
 	{"at the floor", nil, []step{{2 * time.Minute, f(compute(0.01)), 120, 120, -1}, {10 * time.Second, f(compute(0.02)), 0, 120, 130}}},
 	{"another floor", func(i *allocation.Idle) { i.Floor = 0.1 }, []step{{2 * time.Minute, f(compute(0.1)), 120, 120, -1}}},
 	{"only the encoder is active", nil, []step{{2 * time.Minute, f(compute(0), engine("encoder", 0.3)), 0, 0, 120}}},

@@ -81,7 +81,7 @@ func (a *allocation) settle(now time.Time) {
 	if i.exempt {
 		i.pending = 0
 	}
-	if now.Sub(i.from) < i.settings.Grace {
+	if now.Sub(i.from) < a.grace() {
 		return
 	}
 	i.total += i.pending
@@ -89,9 +89,16 @@ func (a *allocation) settle(now time.Time) {
 	i.pending = 0
 }
 
+// grace is the time after which an idle period counts: until then a counter may
+// be older than the period.
+func (a *allocation) grace() time.Duration {
+	return max(a.idleness.settings.Grace, a.device.blind())
+}
+
 // idleFor returns the length of the current idle period, zero without one, and
 // false if it is unknown.
-func (i *idleness) idleFor(now time.Time) (time.Duration, bool) {
+func (a *allocation) idleFor(now time.Time) (time.Duration, bool) {
+	i := &a.idleness
 	if i.exempt {
 		return 0, false
 	}
@@ -99,7 +106,7 @@ func (i *idleness) idleFor(now time.Time) (time.Duration, bool) {
 	case active:
 		return 0, true
 	case idle:
-		if d := now.Sub(i.from); d >= i.settings.Grace {
+		if d := now.Sub(i.from); d >= a.grace() {
 			return d, true
 		}
 		return 0, true

@@ -67,7 +67,7 @@ func (j *Judge) numbered(resource string) bool {
 	}
 	ids := j.pods.Allocatable[i].IDs
 	return !slices.ContainsFunc(ids, func(id string) bool {
-		n, err := strconv.Atoi(id)
+		n, err := strconv.Atoi(podmap.ParseID(id).Index)
 		return err != nil || n >= len(ids)
 	})
 }
@@ -103,6 +103,9 @@ func (j *Judge) rejoin() {
 	counted := make(map[idKey]bool, len(j.pods.Allocations))
 	for i := range j.pods.Allocations {
 		p := &j.pods.Allocations[i]
+		if p.Admin {
+			continue // it uses the device beside its holder
+		}
 		f := j.find(p)
 		if p.Ref.Form == podmap.FormProfile && f.how == podmap.HowAmbiguous {
 			x.ambiguous = append(x.ambiguous, p)
@@ -131,7 +134,7 @@ func (j *Judge) rejoin() {
 // reset prepares an allocation for a new list.
 func (a *allocation) reset() {
 	a.containers, a.resources, a.ids = a.containers[:0], a.resources[:0], a.ids[:0]
-	a.shared, a.nominal, a.kept, a.contested = false, false, false, false
+	a.shared, a.nominal, a.kept, a.contested, a.unsure = false, false, false, false, false
 }
 
 // enter takes one allocation of the Map, and the device of its id.
@@ -177,7 +180,7 @@ func (j *Judge) enter(p *podmap.Allocation, f found, counted map[idKey]bool) {
 	a.resources = add(a.resources, p.Resource)
 	a.ids = add(a.ids, p.DeviceID)
 	a.shared, a.nominal = a.shared || p.Shared, a.nominal || p.Ref.Nominal
-	a.kept, a.contested = a.kept || p.Kept, a.contested || p.Contested
+	a.kept, a.contested, a.unsure = a.kept || p.Kept, a.contested || p.Contested, a.unsure || p.Contested && p.Claim != ""
 }
 
 // begin creates an allocation.

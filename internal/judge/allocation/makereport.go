@@ -128,7 +128,7 @@ func (j *Judge) reportAllocation(a *allocation) Allocation {
 		Utilization: a.utilization.pointer(), MemoryUsed: a.memory.pointer(),
 		LastActivity: collector.OnClock(a.idleness.last, j.now),
 	}
-	if d, ok := a.idleness.idleFor(j.now); ok {
+	if d, ok := a.idleFor(j.now); ok {
 		out.Idle = new(d.Seconds())
 	}
 	if a.idleness.measured && !a.idleness.exempt {

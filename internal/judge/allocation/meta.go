@@ -30,9 +30,12 @@ func (j *Judge) publishMeta(s *collector.Snapshot) {
 		return
 	}
 	st := j.options.MetaStatus()
-	s.Node = publishFeed(s.Node, "pods", &st.Pods)
+	s.Node = publishFeed(s.Node, "pods", &st.Pods, "list", "watch")
 	if st.Slices != nil {
-		s.Node = publishFeed(s.Node, "slices", st.Slices)
+		s.Node = publishFeed(s.Node, "slices", st.Slices, "list", "watch")
+	}
+	if st.Claims != nil {
+		s.Node = publishFeed(s.Node, "claims", st.Claims, "get")
 	}
 }
 
@@ -64,8 +67,8 @@ func describePods(holders *podmap.Map, known *kube.Map, most int) []collector.Re
 	return r
 }
 
-// publishFeed adds the state of one kind of objects.
-func publishFeed(r []collector.Reading, objects string, st *kube.FeedStatus) []collector.Reading {
+// publishFeed adds the state of one kind of objects, and its requests by call.
+func publishFeed(r []collector.Reading, objects string, st *kube.FeedStatus, calls ...string) []collector.Reading {
 	add := func(m *collector.Metric, v float64, labels ...string) {
 		r = append(r, collector.Reading{Metric: m, Labels: labels, Value: v})
 	}
@@ -76,8 +79,9 @@ func publishFeed(r []collector.Reading, objects string, st *kube.FeedStatus) []c
 		add(collector.PodmetaAge, max(st.Age, time.Duration(0)).Seconds(), objects)
 	}
 	for _, outcome := range kube.Outcomes {
-		add(collector.PodmetaRequests, float64(st.Lists[outcome]), objects, "list", string(outcome))
-		add(collector.PodmetaRequests, float64(st.Watches[outcome]), objects, "watch", string(outcome))
+		for i, counts := range []map[kube.Outcome]uint64{st.Lists, st.Watches}[:len(calls)] {
+			add(collector.PodmetaRequests, float64(counts[outcome]), objects, calls[i], string(outcome))
+		}
 	}
 	return r
 }

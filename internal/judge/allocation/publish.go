@@ -64,7 +64,7 @@ func (a *allocation) publish(r []collector.Reading, now time.Time) []collector.R
 			add(x.metric, x.value)
 		}
 	}
-	if d, ok := a.idleness.idleFor(now); ok {
+	if d, ok := a.idleFor(now); ok {
 		add(collector.AllocationIdle, d.Seconds())
 		if d > 0 {
 			add(collector.AllocationIdleSince, stamp(a.idleness.from, now))

@@ -63,8 +63,8 @@ func (a *allocation) measure() {
 	switch {
 	case st.processesKnown && u.peak > i.settings.Floor:
 		i.state = active
-	case a.nominal:
-		i.state = unknown // the pod may use another device
+	case a.nominal, a.unsure:
+		i.state = unknown // the pod may use another device, or only watch this one
 	case a.utilization.known || whole == idle:
 		// A copy shows as use of memory. Traffic without it belongs to another
 		// process.
