@@ -314,7 +314,7 @@ var (
 		Help:  "Power drawn by the device now.",
 		Kind:  Gauge,
 		Range: watts,
-		From:  []string{"NVML field 186, else nvmlDeviceGetPowerUsage (mW)", "FPGAs: hwmon power1_input (µW; mW on N6000 boards), XRT xmc_power_ins, else xmc_power (µW), else hwmon power1_input; D5005 and N5010: sum of the two 12 V supplies", "DCGM field 1130 (cpu); 155, where NVML is not read"},
+		From:  []string{"NVML field 186, else nvmlDeviceGetPowerUsage (mW)", "FPGAs: hwmon power1_input (µW; mW on N6000 boards), XRT xmc_power_ins, else xmc_power (µW), else hwmon power1_input; D5005 and N5010: sum of the two 12 V supplies", "DCGM field 1130 (cpu); 157, else 155, where NVML is not read"},
 	})
 	PowerScope = define(Metric{
 		Name:   "accel_power_scope_watts",
@@ -331,7 +331,7 @@ var (
 		Help:  "Power drawn by the device, averaged by the driver over one second. NVML is read every 5 s.",
 		Kind:  Gauge,
 		Range: watts,
-		From:  []string{"NVML field 185 (mW)"},
+		From:  []string{"NVML field 185 (mW)", "DCGM field 155, where NVML is not read"},
 		Level: onAttention,
 	})
 	PowerLimit = define(Metric{

@@ -43,13 +43,25 @@ func (e *WorkerExit) Error() string {
 	return fmt.Sprintf("worker ended: %s: %s", e.How, e.Stderr)
 }
 
-// Is makes a WorkerExit an ErrCrashed, or an ErrProtocol for garbage.
+// Is makes a WorkerExit an ErrCrashed, an ErrProtocol for garbage, or a
+// context.DeadlineExceeded for a worker that was replaced because it hung.
 func (e *WorkerExit) Is(target error) bool {
-	if e.How == exitGarbage {
+	switch e.How {
+	case exitGarbage:
 		return target == ErrProtocol
+	case exitHung:
+		return target == context.DeadlineExceeded
 	}
 	return target == ErrCrashed
 }
+
+// backoff is an ErrBackoff with the reason of the end of the worker, which is not
+// reported again.
+type backoff struct{ end error }
+
+func (e backoff) Error() string { return ErrBackoff.Error() + " after: " + e.end.Error() }
+
+func (e backoff) Is(target error) bool { return target == ErrBackoff || errors.Is(e.end, target) }
 
 // Process is a Source whose hardware is read by a worker process. Crashes, hangs
 // and garbage of the worker become errors of Sample; the worker is restarted with
@@ -193,8 +205,8 @@ func (p *Process) running() (*worker, error) {
 		p.eager, p.notBefore, p.backoff = false, time.Time{}, 0
 	}
 	if time.Now().Before(p.notBefore) {
-		if errors.Is(p.lastErr, ErrCrashed) || errors.Is(p.lastErr, ErrProtocol) {
-			return nil, fmt.Errorf("%w after: %s", ErrBackoff, p.lastErr)
+		if _, exited := errors.AsType[*WorkerExit](p.lastErr); exited {
+			return nil, backoff{p.lastErr}
 		}
 		return nil, p.lastErr
 	}

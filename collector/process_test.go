@@ -282,7 +282,7 @@ func TestProcessHung(t *testing.T) {
 			}
 			pid := p.PID()
 			p.hungAfter = 0
-			if err := brief(); !errors.As(err, &exit) || exit.How != exitHung || !gone(pid) {
+			if err := brief(); !errors.As(err, &exit) || exit.How != exitHung || reason(err) != SourceTimeout || !gone(pid) {
 				t.Fatalf("Sample after hungAfter: %v; worker gone: %v", err, gone(pid))
 			}
 			p.hungAfter = hungAfter

@@ -386,7 +386,7 @@ func TestSamplerStuck(t *testing.T) {
 		synctest.Wait()
 		expect(t, s, shown, slices.Concat(
 			[]string{
-				"source_up{stuck,crashed} 0", "source_stuck{stuck} 0", "source_rounds_total{stuck,ok} 1", "source_rounds_total{stuck,failed} 1",
+				"source_up{stuck,timeout} 0", "source_stuck{stuck} 0", "source_rounds_total{stuck,ok} 1", "source_rounds_total{stuck,failed} 1",
 				"source_worker_exits_total{stuck,hung} 1", "native_call_errors_total{stuck,nvmlFoo,timeout} 2",
 			}, rest(23),
 			[]string{"energy_joules_total{a} 7"}, o)...)

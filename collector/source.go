@@ -92,12 +92,12 @@ func reason(err error) string {
 		{ErrReleased, SourceReleased},
 		{ErrProtocol, SourceGarbage},
 		{ErrCrashed, SourceCrashed},
-		{ErrBackoff, SourceCrashed},
 		{ErrMismatch, SourceMismatch},
 		{ErrRestart, SourceReloaded},
 		{ErrDriver, SourceDriver},
 		{ErrEngine, SourceEngine},
 		{context.DeadlineExceeded, SourceTimeout},
+		{ErrBackoff, SourceCrashed},
 	} {
 		if errors.Is(err, r.err) {
 			return r.reason

@@ -63,7 +63,7 @@ func (st *sourceState) returned(now time.Time, o outcome, set *Settings) {
 	}
 	failed := st.late // counted when it was given up
 	st.late = false
-	st.status.Stuck = !failed && errors.Is(o.err, context.DeadlineExceeded) && len(o.round.Devices) == 0
+	st.status.Stuck = !failed && errors.Is(o.err, context.DeadlineExceeded) && !errors.Is(o.err, ErrBackoff) && len(o.round.Devices) == 0
 	if asked(o.err) {
 		st.status.Took = o.took
 	}

@@ -24,7 +24,7 @@ type seriesJSON struct {
 
 // debugSeries serves the number of series of each family.
 func (p *program) debugSeries(w http.ResponseWriter, _ *http.Request) {
-	p.sendState(w, func() any {
+	p.sendState(w, &p.answers.series, func() any {
 		return seriesJSON{Detail: detail(p.flags, p.config.Load()), Families: p.exporter.Usage()}
 	})
 }

@@ -167,6 +167,7 @@ func (d *device) setIdentity(x entity, facts map[place]string, numbers map[place
 // to none of them. Only their Info has the GPU's address, so that they are not
 // merged with the GPU.
 func (e *engine) placeSlices() {
+	profiles := e.profiles()
 	for _, s := range e.there.slices {
 		parent := e.devices[s.gpu]
 		if parent == nil || parent.identity.ID == "" {
@@ -181,10 +182,30 @@ func (e *engine) placeSlices() {
 		}
 		p := &parent.identity
 		d.identity = collector.Device{ID: id, Parent: p.ID, Class: p.Class, Vendor: p.Vendor, Model: p.Model, PCI: p.PCI}
-		d.describe(where, "", "")
+		d.describe(where, "", profiles[s.instance])
 		d.identity.PCI, d.identity.Passing = "", true
 		e.devices[s.instance] = d
 	}
+}
+
+// profiles reads the profiles of MIG instances (1g.10gb), which DCGM has as
+// their names. A connection that ends meanwhile is noticed by the next call.
+func (e *engine) profiles() map[entity]string {
+	out := map[entity]string{}
+	if len(e.there.instances) == 0 {
+		return out
+	}
+	w, c := e.arm(e.there.instances, []uint16{fieldName}, slowInterval)
+	if c != ok {
+		return out
+	}
+	e.read(w, func(r *record) {
+		if s, why := r.text(); why == isValue {
+			out[r.entity()] = s
+		}
+	})
+	e.disarm(w)
+	return out
 }
 
 // states reads the host engine's status of each GPU.

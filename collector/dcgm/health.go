@@ -28,11 +28,10 @@ var healthWatches = []struct {
 	{dcgm.DCGM_HEALTH_WATCH_DRIVER, "driver", gpus},
 	{dcgm.DCGM_HEALTH_WATCH_NVSWITCH_NONFATAL, "nvswitch_non_fatal", switches},
 	{dcgm.DCGM_HEALTH_WATCH_NVSWITCH_FATAL, "nvswitch_fatal", switches},
-	// The worst of all. DCGM files some Xids under no system of their own.
-	{dcgm.DCGM_HEALTH_WATCH_ALL, allWatches, gpus},
-	{dcgm.DCGM_HEALTH_WATCH_ALL, allWatches, switches},
 }
 
+// allWatches is the worst of all systems and of the incidents that DCGM files
+// under none of their own, as it does some Xids.
 const allWatches = "all"
 
 // healthStates are the values of the label state with DCGM's numbers, the worst
@@ -79,7 +78,7 @@ func (h *health) start(e *engine) code {
 		}
 		systems := dcgm.HealthSystem(0)
 		for _, w := range healthWatches {
-			if w.of == list[0].group && w.name != allWatches {
+			if w.of == list[0].group {
 				systems |= w.bit
 			}
 		}
@@ -118,15 +117,19 @@ func (h *health) read(e *engine, now time.Time) code {
 			continue
 		}
 		for _, w := range healthWatches {
-			if w.of != x.group {
-				continue
-			}
-			for _, s := range healthStates {
-				d.now.SetBool(collector.DCGMHealth, watches[w.name] == s.result, w.name, s.name)
+			if w.of == x.group {
+				setHealth(d, w.name, watches[w.name])
 			}
 		}
+		setHealth(d, allWatches, watches[allWatches])
 	}
 	return ok
+}
+
+func setHealth(d *device, watch string, is dcgm.HealthResult) {
+	for _, s := range healthStates {
+		d.now.SetBool(collector.DCGMHealth, is == s.result, watch, s.name)
+	}
 }
 
 // check reads the incidents since the last check. The answer takes 1 MB in
@@ -146,8 +149,13 @@ func (h *health) check(e *engine) code {
 		}
 		for _, i := range answer.Incidents {
 			x := entity{group(i.EntityInfo.EntityGroupId), uint32(i.EntityInfo.EntityId)}
+			watches := found[x]
+			if watches == nil {
+				continue
+			}
+			watches[allWatches] = max(watches[allWatches], worst(i.Health))
 			for _, w := range healthWatches {
-				if watches := found[x]; (w.bit == i.System || w.name == allWatches) && watches != nil {
+				if w.bit == i.System {
 					watches[w.name] = max(watches[w.name], worst(i.Health))
 				}
 			}

@@ -69,7 +69,8 @@ var aloneRows = []row{
 	feed(101, collector.ClockHertz, mega, "memory"),
 	feed(140, collector.TemperatureCelsius, asIs, "memory"),
 	feed(150, collector.TemperatureCelsius, asIs, "gpu"),
-	feed(155, collector.PowerWatts, asIs),
+	feed(fieldPower, collector.PowerWatts, asIs),
+	feed(fieldPowerAverage, collector.PowerAverage, asIs),
 	feed(156, collector.EnergyJoules, milli),
 	feed(202, collector.PCIeReplays, asIs),
 	feed(203, collector.UtilizationRatio, percent, "compute"),
@@ -91,6 +92,13 @@ var aloneRows = []row{
 	feed(395, collector.RowRemapFailed, asIs),
 	feed(396, collector.RowRemapPending, asIs),
 }
+
+// Fields of the power now and of its mean. A board without the former has the
+// latter, or the power now under that number (before Ampere).
+const (
+	fieldPower        = 157
+	fieldPowerAverage = 155
+)
 
 // memoryRows are the values that a MIG instance has; its clocks and power are
 // the whole GPU's.

@@ -63,6 +63,9 @@ func (s *Source) Sample(context.Context) (collector.Round, error) {
 	if c != ok {
 		return collector.Round{Calls: round.Calls}, fmt.Errorf("%w: %s", collector.ErrEngine, c)
 	}
+	if len(s.engine.devices) == 0 {
+		return round, fmt.Errorf("%w: the host engine reports no device; it needs NVML for GPUs", collector.ErrAbsent)
+	}
 	return round, nil
 }
 
@@ -91,6 +94,12 @@ func (e *engine) sample(now time.Time) (collector.Round, code) {
 		d.begin()
 	}
 	clear(e.taken)
+	if len(e.watches) == 0 {
+		// Nothing else may call the host engine for a while.
+		if _, c := e.list(gpus); c.gone() {
+			return collector.Round{}, c
+		}
+	}
 	for _, w := range e.watches {
 		if c := e.read(w, func(r *record) { e.take(r, now) }); c.gone() {
 			return collector.Round{}, c
@@ -116,11 +125,11 @@ func (e *engine) round(now time.Time) collector.Round {
 	round := collector.Round{Node: []collector.Reading{e.info()}}
 	for _, x := range slices.SortedFunc(maps.Keys(e.devices), compareEntities) {
 		if d := e.devices[x]; d.identity.ID != "" {
-			if d.latest.After(d.now.Sampled) || x.group == gpus && e.options.Alone && !d.latest.IsZero() {
+			if !d.latest.IsZero() {
 				d.now.Sampled = d.latest
-			}
-			if !d.latest.IsZero() && now.Sub(d.latest) > e.options.stale() && d.now.Down == "" {
-				d.now.Down = collector.ReasonStuck
+				if now.Sub(d.latest) > e.options.stale() && d.now.Down == "" {
+					d.now.Down = collector.ReasonStuck
+				}
 			}
 			round.Devices = append(round.Devices, d.now)
 		}

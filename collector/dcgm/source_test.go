@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +94,53 @@ func TestAlone(t *testing.T) {
 			}
 			return len(class(r, collector.GPU)) == 4
 		})
+	})
+}
+
+// Without NVML, the power is that of now, and the mean has a family of its own.
+// A host engine without the former has one value, which is the power.
+func TestPowerAlone(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		faults  [][]string
+		average bool
+	}{
+		{"both", [][]string{{"dcgm-field", "155", "100", "all"}, {"dcgm-field", "157", "200", "all"}}, true},
+		{"one", [][]string{{"dcgm-field", "155", "200", "all"}, {"dcgm-field", "157", "not-supported", "all"}}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inChild(t, setting{scenario: "a100", faults: c.faults}, func(s *sampling) {
+				s.open(Options{Alone: true})
+				d := class(s.until("power of every GPU", func(r collector.Round, _ error) bool {
+					return len(class(r, collector.GPU)) == 4 && allHave(collector.Round{Devices: class(r, collector.GPU)}, collector.PowerWatts)
+				}), collector.GPU)[0]
+				now, _ := value(d, collector.PowerWatts)
+				average, both := value(d, collector.PowerAverage)
+				if now != 200 || both != c.average || both && average != 100 {
+					s.Errorf("power %v, average %v, %v", now, average, both)
+				}
+			})
+		})
+	}
+}
+
+// Without NVML, a MIG instance has its profile.
+func TestProfileAlone(t *testing.T) {
+	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
+		s.open(Options{Alone: true})
+		parts := 0
+		for _, d := range s.round().Devices {
+			if d.Parent == "" {
+				continue
+			}
+			parts++
+			if i := slices.IndexFunc(d.Readings, func(r collector.Reading) bool { return r.Metric == collector.DeviceInfo }); i < 0 || !strings.Contains(d.Readings[i].Labels[len(d.Readings[i].Labels)-1], "g.") {
+				s.Errorf("%s: %v", d.ID, d.Readings[i].Labels)
+			}
+		}
+		if parts == 0 {
+			s.Error("no instance")
+		}
 	})
 }
 
@@ -262,14 +310,18 @@ func TestOlderLibrary(t *testing.T) {
 // When the host engine ends, the connection does too: a new process is
 // required, whatever call failed.
 func TestEngineGoes(t *testing.T) {
-	for _, how := range []string{"down", "restart", "disconnect"} {
-		t.Run(how, func(t *testing.T) {
+	for _, c := range []struct {
+		how    string
+		fields []uint16 // none: beside NVML no value is read
+	}{{"down", []uint16{150}}, {"restart", []uint16{150}}, {"disconnect", []uint16{150}}, {"down", nil}} {
+		t.Run(c.how, func(t *testing.T) {
 			inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
 				s.leaks = true
 				address, _ := ParseAddress("unix:///run/nv-hostengine")
-				s.open(Options{Address: address, Fields: []uint16{150}})
+				s.open(Options{Address: address, Fields: c.fields})
 				s.round()
-				s.inject("dcgm-engine", how)
+				s.source.engine.nextLook = time.Now().Add(time.Hour) // the list of devices does not notice it first
+				s.inject("dcgm-engine", c.how)
 				r := s.until("an end", func(_ collector.Round, err error) bool { return err != nil })
 				if _, err := s.sample(); !errors.Is(err, collector.ErrEngine) {
 					s.Errorf("%v", err)
@@ -280,6 +332,27 @@ func TestEngineGoes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A host engine that reports no device has nothing to read.
+func TestNoDevice(t *testing.T) {
+	inChild(t, setting{scenario: "no-gpu"}, func(s *sampling) {
+		if r, err := s.sample(); !errors.Is(err, collector.ErrAbsent) || len(r.Devices) != 0 {
+			s.Errorf("%v, %d devices", err, len(r.Devices))
+		}
+	})
+}
+
+// A field that the host engine does not know is named so.
+func TestUnknownField(t *testing.T) {
+	inChild(t, setting{scenario: "h100-8", faults: [][]string{{"dcgm-error", "dcgmFieldGroupCreate", "BADPARAM"}}}, func(s *sampling) {
+		s.open(Options{Fields: []uint16{150}})
+		r := s.round()
+		i := slices.IndexFunc(r.Node, func(x collector.Reading) bool { return x.Metric == collector.DCGMFieldsSkipped })
+		if i < 0 || r.Node[i].Labels[1] != "unknown_field" {
+			s.Errorf("%v", r.Node)
+		}
+	})
 }
 
 // Values are absent while the host engine has no free group, and present

@@ -71,6 +71,10 @@ func (e *engine) takeRow(d *device, r *record, now time.Time) {
 	if x.group == links {
 		labels = d.linkLabels(p, row)
 	}
+	if _, none := d.missing[place{x, fieldPower}]; r.field == fieldPowerAverage && (none || !e.taken[place{x, fieldPower}]) {
+		d.now.Set(collector.PowerWatts, v)
+		return
+	}
 	d.set(row, v, labels)
 }
 

@@ -84,7 +84,11 @@ func (e *engine) armOn(entities []entity, fields []uint16, t terms) (*watch, cod
 	}
 	var err error
 	w.set, err = dcgm.FieldGroupCreate("accel-exporter-"+strconv.FormatUint(uint64(w.group.GetHandle()), 10), shorts(fields))
-	if c := e.lib.code(err); !e.calls.count("dcgmFieldGroupCreate", c) {
+	c = e.lib.code(err)
+	if c == badParam && len(fields) == 1 {
+		c = unknownField // of this version of DCGM
+	}
+	if !e.calls.count("dcgmFieldGroupCreate", c) {
 		e.destroyGroup(w.group)
 		return nil, c
 	}

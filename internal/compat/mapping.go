@@ -83,6 +83,7 @@ func faults() map[string]mapping {
 		"DEV_GPU_RECOVERY_ACTION": from(state(collector.RecoveryAction, "action", map[string]float64{
 			"none": 0, "reset": 1, "reboot": 2, "drain_p2p": 3, "drain_and_reset": 4, "recover_imex_domain": 5,
 		})),
+		"DEV_FABRIC_MANAGER_STATUS":       from(fabricManager()),
 		"DEV_ECC_CURRENT":                 one(collector.ECCMode, "when", "current"),
 		"DEV_ECC_PENDING":                 one(collector.ECCMode, "when", "pending"),
 		"DEV_THRESHOLD_SRM":               one(collector.SRAMThreshold),
@@ -112,6 +113,19 @@ func faults() map[string]mapping {
 		}
 	}
 	return out
+}
+
+// fabricManager returns the source of DCGM's state of the registration with the
+// fabric: a completed one has succeeded or failed.
+func fabricManager() source {
+	s := source{any: true, combine: code, query: "1 and 2 for `accel_gpu_fabric_state` not_started and in_progress; if completed, 3 for `accel_gpu_fabric_status{status=\"success\"} == 1`, else 4"}
+	s.terms = []term{
+		{metric: collector.FabricStatus, labels: []string{"status", "success"}, weight: 3},
+		{metric: collector.FabricState, labels: []string{"state", "not_started"}, weight: 1},
+		{metric: collector.FabricState, labels: []string{"state", "in_progress"}, weight: 2},
+		{metric: collector.FabricState, labels: []string{"state", "completed"}, weight: 4},
+	}
+	return s
 }
 
 func links() map[string]mapping {
