@@ -48,6 +48,9 @@ var eventKinds = []EventKind{
 // an NVIDIA GPU.
 var eventBaseline = []EventKind{EventMIGConfig, EventRecoveryAction, EventUnavailable, EventECCDoubleBit}
 
+// SubFatal and SubNonfatal are the Sub of an SXid: how the driver calls it.
+const SubFatal, SubNonfatal = "fatal", "nonfatal"
+
 // MaxDetail is the maximum length of Event.Detail and Event.Sub, in bytes.
 const MaxDetail = 500
 

@@ -247,7 +247,7 @@ var (
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"kind"},
-		Values: []string{"kind: told (exported), kept (no longer listed and not contradicted), contested (several pods on one unshared device), superseded (listed although another pod got the device later), unresolved (the device is not found), omitted (beyond the limit of pods per device)"},
+		Values: []string{"kind: told (exported), kept (no longer listed and not contradicted), contested (several pods on one unshared device), superseded (listed although another pod got the device later), unresolved (the device is not found), unresolved_accelerator (of these, allocations of a resource that is an accelerator by its name), omitted (beyond the limit of pods per device)"},
 		From:   []string{"kubelet PodResources List"},
 	})
 	PodmapReleased = define(Metric{

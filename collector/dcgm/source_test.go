@@ -221,7 +221,7 @@ func TestSwitches(t *testing.T) {
 		}
 		s.inject("dcgm-part", "switch:0", "fatal_error", "12028")
 		s.until("an SXid", func(collector.Round, error) bool { return len(s.events) > 0 })
-		if e := <-s.events; e.Kind != collector.EventSXid || e.Code != 12028 || e.Device != class(r, collector.Switch)[0].ID {
+		if e := <-s.events; e.Kind != collector.EventSXid || e.Code != 12028 || e.Sub != collector.SubFatal || e.Device != class(r, collector.Switch)[0].ID {
 			s.Errorf("event %+v", e)
 		}
 	})

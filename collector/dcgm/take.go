@@ -125,7 +125,11 @@ func (e *engine) takeSXid(d *device, r *record) {
 	}
 	last := &d.sxid[r.field-fieldSXidFatal]
 	if *last >= 0 && int64(v) != *last && v > 0 {
-		e.emit(collector.Event{Time: time.UnixMicro(r.ts), Source: Name, Device: d.identity.ID, PCI: d.identity.PCI, Kind: collector.EventSXid, Code: uint64(v)})
+		sub := collector.SubNonfatal
+		if r.field == fieldSXidFatal {
+			sub = collector.SubFatal
+		}
+		e.emit(collector.Event{Time: time.UnixMicro(r.ts), Source: Name, Device: d.identity.ID, PCI: d.identity.PCI, Kind: collector.EventSXid, Code: uint64(v), Sub: sub})
 	}
 	*last = int64(v)
 }

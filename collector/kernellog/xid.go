@@ -122,9 +122,9 @@ func parseSXid(text []byte) (collector.Event, Outcome) {
 	case "Data", "Severity":
 		return collector.Event{}, Part
 	case "Fatal":
-		e.Sub = "fatal"
+		e.Sub = collector.SubFatal
 	case "Non-fatal", "Nonfatal":
-		e.Sub = "nonfatal"
+		e.Sub = collector.SubNonfatal
 	}
 	return e, Reported
 }

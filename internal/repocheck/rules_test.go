@@ -150,7 +150,17 @@ var foreign = map[string][]string{
 	"kube_pod_container_resource_limits":        {"namespace", "pod", "container", "resource"},
 	"container_cpu_usage_seconds_total":         {"namespace", "pod", "container"},
 	"container_memory_working_set_bytes":        {"namespace", "pod", "container"},
+	"kube_pod_info":                             {"namespace", "pod"},
 	"node_memory_SUnreclaim_bytes":              {},
+	"node_infiniband_state_id":                  {"device", "port"},
+	"node_infiniband_symbol_error_total":        {"device", "port"},
+	"node_infiniband_link_error_recovery_total": {"device", "port"},
+	"node_infiniband_link_downed_total":         {"device", "port"},
+	"node_edac_correctable_errors_total":        {"controller"},
+	"node_edac_uncorrectable_errors_total":      {"controller"},
+	"node_systemd_unit_state":                   {"name", "state", "type"},
+	"ipmi_sensor_state":                         {"id", "name", "type"},
+	"ipmi_fan_speed_state":                      {"id", "name"},
 	"node_context_switches_total":               {},
 }
 
@@ -358,7 +368,7 @@ func alternatives(re string) []string {
 // TestRulePapers: runbooks and annotations use only existing series.
 func TestRulePapers(t *testing.T) {
 	all := families(t)
-	ours := regexp.MustCompile(`\b(?:accel|dcgm)_[a-z0-9_]+`)
+	ours := regexp.MustCompile(`\b(?:[a-z_]+:)?(?:accel|dcgm)_[a-z0-9_]+(?::[a-z0-9_]+)?`)
 	papers := map[string]string{}
 	for _, name := range match(t, "docs/runbooks/*.md") {
 		papers[name] = string(read(t, name))

@@ -158,6 +158,33 @@ func cluster(node int, devices []map[string]string) []sample {
 			sample{"container_memory_working_set_bytes", with(c, "node", name), 1e11},
 		)
 	}
+	for _, h := range pods {
+		page = append(page, sample{"kube_pod_info", map[string]string{"namespace": h.namespace, "pod": h.pod, "node": name}, 1})
+	}
+	for i := range 8 {
+		port := map[string]string{"node": name, "device": fmt.Sprintf("mlx5_%d", i), "port": "1"}
+		controller := map[string]string{"node": name, "controller": fmt.Sprint(i)}
+		page = append(
+			page,
+			sample{"node_infiniband_state_id", port, 4},
+			sample{"node_infiniband_symbol_error_total", port, 0},
+			sample{"node_infiniband_link_error_recovery_total", port, 0},
+			sample{"node_infiniband_link_downed_total", port, 0},
+			sample{"node_edac_correctable_errors_total", controller, 2},
+			sample{"node_edac_uncorrectable_errors_total", controller, 0},
+			sample{"ipmi_fan_speed_state", map[string]string{"node": name, "id": fmt.Sprint(i), "name": fmt.Sprintf("FAN%d", i)}, 0},
+			sample{"ipmi_sensor_state", map[string]string{"node": name, "id": fmt.Sprint(i), "name": fmt.Sprintf("PSU%d", i), "type": "Power Supply"}, 0},
+		)
+	}
+	for _, unit := range []string{"nvidia-fabricmanager.service", "nvidia-persistenced.service"} {
+		for _, state := range []string{"activating", "active", "deactivating", "failed", "inactive"} {
+			value := 0.0
+			if state == "active" {
+				value = 1
+			}
+			page = append(page, sample{"node_systemd_unit_state", map[string]string{"node": name, "name": unit, "state": state, "type": "simple"}, value})
+		}
+	}
 	for _, resource := range []string{"cpu", "memory", "pods", "ephemeral_storage", "hugepages_1Gi", "hugepages_2Mi", "nvidia_com_gpu"} {
 		l := map[string]string{"node": name, "resource": resource}
 		page = append(page, sample{"kube_node_status_capacity", l, 8}, sample{"kube_node_status_allocatable", l, 8})

@@ -342,7 +342,7 @@ func TestDevicesAppear(t *testing.T) {
 	r.want(collector.AllocationInfo, "A a 1")
 	r.after(time.Second, device(gpuA, 0), device(gpuB, 1))
 	r.want(collector.AllocationInfo, "A a 1", "B b 1")
-	r.want(collector.PodmapHolds, "told 2", "kept 0", "contested 0", "superseded 0", "unresolved 0", "omitted 0")
+	r.want(collector.PodmapHolds, "told 2", "kept 0", "contested 0", "superseded 0", "unresolved 0", "unresolved_accelerator 0", "omitted 0")
 	if r.refreshes != 2 {
 		t.Errorf("%d refreshes of the kubelet's list", r.refreshes)
 	}
@@ -415,7 +415,7 @@ func TestLimit(t *testing.T) {
 		r.after(time.Second, device(gpuA, 0), device(gpuB, 1))
 		r.want(collector.AllocationInfo, "A a 1")
 		r.want(collector.DeviceHolders, "A 1", "B 1")
-		r.want(collector.PodmapHolds, "told 2", "kept 0", "contested 0", "superseded 0", "unresolved 0", "omitted 1")
+		r.want(collector.PodmapHolds, "told 2", "kept 0", "contested 0", "superseded 0", "unresolved 0", "unresolved_accelerator 0", "omitted 1")
 	}
 	// An allocation beside an omitted one has no values either.
 	r.list(alloc("a", gpu, gpuA), alloc("b", "example.com/port", "nvidia0"))

@@ -29,6 +29,9 @@ type join struct {
 	nominal   map[podmap.Pod]bool
 	// unresolved are the allocations whose id matches no device.
 	unresolved []Unresolved
+	// accelerators is how many of them are of a resource that is an
+	// accelerator by its name.
+	accelerators int
 	// candidates are the ids among them that may mean a device of this
 	// machine.
 	candidates []unresolvedID
@@ -90,7 +93,7 @@ func (j *Judge) rejoin() {
 	x := &j.join
 	x.allocated, x.nominal = map[string]int{}, map[podmap.Pod]bool{}
 	x.unresolved, x.candidates, x.ambiguous = nil, nil, x.ambiguous[:0]
-	x.holders, x.omitted = 0, 0
+	x.holders, x.omitted, x.accelerators = 0, 0, 0
 	// The meaning of a number depends on the others.
 	maps.DeleteFunc(x.ids, func(_ idKey, f found) bool { return f.how == podmap.HowIndex || f.how == podmap.HowUnknown })
 	for _, st := range j.order {
@@ -150,6 +153,10 @@ func (j *Judge) enter(p *podmap.Allocation, f found, counted map[idKey]bool) {
 	if st == nil {
 		if f.how != podmap.HowIgnored {
 			x.unresolved = append(x.unresolved, Unresolved{Resource: p.Resource, ID: p.DeviceID, How: f.how, Namespace: p.Pod.Namespace, Pod: p.Pod.Name})
+			// A network card is named by its PCI address, also under nvidia.com.
+			if isAccelerator(p.Resource) && p.Ref.Form != podmap.FormPCI {
+				x.accelerators++
+			}
 			if !isGone(p.Ref.Form, f.how) {
 				x.candidates = append(x.candidates, unresolvedID{p.Resource, &p.Ref})
 			}

@@ -276,7 +276,7 @@ func TestPodmap(t *testing.T) {
 		Calls: map[podmap.Outcome]uint64{podmap.OutcomeOK: 7, podmap.OutcomeTimeout: 2}, Released: map[podmap.Release]uint64{podmap.ReleaseExpired: 3},
 		Kept: 1, Malformed: 4, Overflow: 5, Connections: 2, MessageLimit: 16 << 20, Took: 30 * time.Millisecond,
 	}
-	r.list(alloc("a", gpu, gpuA, kept), alloc("b", gpu, "gpu:1"))
+	r.list(alloc("a", gpu, gpuA, kept), alloc("b", gpu, "gpu:1"), alloc("c", "nvidia.com/hostdev", "0000:c1:00.0"), alloc("d", "rdma/hca", "7"))
 	r.state(podmap.StateStale)
 	r.after(12*time.Second, device(gpuA, 0))
 	has := func(m *collector.Metric, line string) {
@@ -296,10 +296,12 @@ func TestPodmap(t *testing.T) {
 	has(collector.PodmapCalls, "allocatable ok 0")
 	has(collector.PodmapReleased, "expired 3")
 	has(collector.PodmapHolds, "kept 1")
-	has(collector.PodmapHolds, "unresolved 1")
+	has(collector.PodmapHolds, "unresolved 3")
+	has(collector.PodmapHolds, "unresolved_accelerator 1")
 	has(collector.PodmapIDs, "id 1")
 	has(collector.PodmapIDs, "unknown 1")
-	has(collector.PodmapPods, "5")
+	has(collector.PodmapIDs, "none 2")
+	has(collector.PodmapPods, "7")
 	has(collector.PodmapRejected, "malformed 4")
 	has(collector.PodmapRejected, "overflow 5")
 	has(collector.PodmapConnections, "2")

@@ -109,11 +109,13 @@ func TestSwitches(t *testing.T) {
 		want string
 	}{
 		{sxid(12028, "nonfatal"), "unknown none nobody_answers"},
-		{sxid(10004, "fatal"), "unknown inspect nobody_answers sxid_10004"},
+		{sxid(10004, "fatal"), "failed inspect sxid_10004 nobody_answers"},
 		{sxid(10005, "nonfatal"), "unknown none nobody_answers"},
-		{sxid(54321, "fatal"), "unknown inspect nobody_answers sxid_unknown"},
-		{sxid(11001, "fatal"), "unknown reset nobody_answers sxid_11001 sxid_unknown"},
-		{sxid(22003, "fatal"), "failed reset sxid_22003 nobody_answers sxid_11001 sxid_unknown"},
+		{sxid(54321, "nonfatal"), "unknown inspect nobody_answers sxid_unknown"},
+		{sxid(11001, "nonfatal"), "unknown reset nobody_answers sxid_11001 sxid_unknown"},
+		{sxid(11001, "fatal"), "failed reset sxid_11001 nobody_answers sxid_unknown"}, // a later one is fatal
+		{sxid(54321, "fatal"), "failed reset sxid_11001 sxid_unknown nobody_answers"},
+		{sxid(22003, ""), "failed reset sxid_11001 sxid_22003 sxid_unknown nobody_answers"},
 	} {
 		same(t, verdicts(t, j, snapshot(start, news(step.e), unlisted())), map[string]string{at: step.want})
 	}

@@ -114,6 +114,9 @@ func (st *device) add(entry *entry, reason string, e *collector.Event, again boo
 		if !again {
 			f.n++
 		}
+		if fatal(e) {
+			f.event.Sub = e.Sub
+		}
 		f.last = later(f.last, e.Time)
 		f.past = f.past && e.Past
 		return
@@ -130,7 +133,7 @@ func (st *device) add(entry *entry, reason string, e *collector.Event, again boo
 func (st *device) mildest() int {
 	at := 0
 	for i, f := range st.faults {
-		if f.entry.Severity < st.faults[at].entry.Severity {
+		if f.severity() < st.faults[at].severity() {
 			at = i
 		}
 	}
@@ -158,12 +161,24 @@ func faultText(f *fault) string {
 	return b.String()
 }
 
+// fatal reports whether the driver calls the event, an SXid, fatal.
+func fatal(e *collector.Event) bool { return e.Kind == collector.EventSXid && e.Sub == collector.SubFatal }
+
+// severity is that of the entry, or Failed if the driver calls the event fatal:
+// the tables of SXids do not have every number, and do not know the port.
+func (f *fault) severity() Severity {
+	if fatal(&f.event) {
+		return Failed
+	}
+	return f.entry.Severity
+}
+
 // finding returns the fault as a reason, given the current state of the device.
 func (f *fault) finding(l *look) finding {
-	out := finding{reason: f.reason, severity: f.entry.Severity, action: f.entry.Action, rank: rankEvent, since: f.first, fault: f, n: f.n}
+	out := finding{reason: f.reason, severity: f.severity(), action: f.entry.Action, rank: rankEvent, since: f.first, fault: f, n: f.n}
 	// The driver has answered after the event and recommends no action. The
 	// device works, so the action of the catalogue can wait.
-	out.overruled = f.entry.Severity == Failed && l.answers && l.driver == NoAction && !l.sampled.Before(f.last.Add(settle)) &&
+	out.overruled = f.severity() == Failed && l.answers && l.driver == NoAction && !l.sampled.Before(f.last.Add(settle)) &&
 		(f.past || f.entry.Rules == "driver")
 	if out.overruled {
 		out.severity = Degraded
