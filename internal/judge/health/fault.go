@@ -162,7 +162,9 @@ func faultText(f *fault) string {
 }
 
 // fatal reports whether the driver calls the event, an SXid, fatal.
-func fatal(e *collector.Event) bool { return e.Kind == collector.EventSXid && e.Sub == collector.SubFatal }
+func fatal(e *collector.Event) bool {
+	return e.Kind == collector.EventSXid && e.Sub == collector.SubFatal
+}
 
 // severity is that of the entry, or Failed if the driver calls the event fatal:
 // the tables of SXids do not have every number, and do not know the port.
