@@ -136,19 +136,9 @@ func (s *sampling) until(what string, ok func(collector.Round, error) bool) coll
 	return collector.Round{}
 }
 
-func (s *sampling) inject(words ...string) {
-	s.Helper()
-	if err := sim.Update(os.Getenv(simtest.StateVar), func(st *sim.State) error { return st.Inject(words) }); err != nil {
-		s.Fatalf("inject %v: %v", words, err)
-	}
-}
+func (s *sampling) inject(words ...string) { s.Helper(); simtest.Inject(s, words...) }
 
-func (s *sampling) clear(device string) {
-	s.Helper()
-	if err := sim.Update(os.Getenv(simtest.StateVar), func(st *sim.State) error { return st.Clear(device) }); err != nil {
-		s.Fatalf("clear %s: %v", device, err)
-	}
-}
+func (s *sampling) clear(device string) { s.Helper(); simtest.Clear(s, device) }
 
 // value returns the reading of m with the labels, if there is one.
 func value(d collector.Device, m *collector.Metric, labels ...string) (float64, bool) {

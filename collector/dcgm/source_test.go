@@ -438,6 +438,19 @@ func TestHealth(t *testing.T) {
 	})
 }
 
+// A link that goes down is a failure of the GPU's NVLinks, also behind NVSwitches.
+func TestHealthOfLinks(t *testing.T) {
+	inChild(t, setting{scenario: "hgx-nvswitch"}, func(s *sampling) {
+		s.open(Options{HealthInterval: time.Millisecond})
+		s.round()
+		s.inject("nvlink", "3", "down", "0")
+		s.until("a failure", func(r collector.Round, _ error) bool {
+			v, _ := value(class(r, collector.GPU)[0], collector.DCGMHealth, "nvlink", "fail")
+			return v == 1
+		})
+	})
+}
+
 // Violations of policies come as events, an Xid as an Xid.
 func TestPolicy(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {

@@ -126,19 +126,9 @@ func (s *sampling) untilWithin(timeout time.Duration, what string, ok func(colle
 	return collector.Round{}
 }
 
-func (s *sampling) inject(words ...string) {
-	s.Helper()
-	if err := sim.Update(os.Getenv(simtest.StateVar), func(st *sim.State) error { return st.Inject(words) }); err != nil {
-		s.Fatalf("inject %v: %v", words, err)
-	}
-}
+func (s *sampling) inject(words ...string) { s.Helper(); simtest.Inject(s, words...) }
 
-func (s *sampling) clear(device string) {
-	s.Helper()
-	if err := sim.Update(os.Getenv(simtest.StateVar), func(st *sim.State) error { return st.Clear(device) }); err != nil {
-		s.Fatalf("clear %s: %v", device, err)
-	}
-}
+func (s *sampling) clear(device string) { s.Helper(); simtest.Clear(s, device) }
 
 // event waits for the next event.
 func (s *sampling) event() collector.Event {

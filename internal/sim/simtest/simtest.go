@@ -74,6 +74,22 @@ func Run(t testing.TB, state string, env ...string) string {
 	return out.String()
 }
 
+// Inject injects a fault into the machine of this process, which Run has started.
+func Inject(t testing.TB, words ...string) {
+	t.Helper()
+	if err := sim.Update(os.Getenv(StateVar), func(st *sim.State) error { return st.Inject(words) }); err != nil {
+		t.Fatalf("inject %v: %v", words, err)
+	}
+}
+
+// Clear ends the faults of a device of that machine.
+func Clear(t testing.TB, device string) {
+	t.Helper()
+	if err := sim.Update(os.Getenv(StateVar), func(st *sim.State) error { return st.Clear(device) }); err != nil {
+		t.Fatalf("clear %s: %v", device, err)
+	}
+}
+
 // Install writes the state of a scenario, with faults, to a file, and returns
 // the scenario.
 func Install(t testing.TB, path, scenario string, o sim.Options, faults ...[]string) *sim.Scenario {

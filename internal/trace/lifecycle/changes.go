@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ func (t *Tracker) current(l *allocation.Record, now time.Time, events []collecto
 		t.add(a, Change{Kind: Allocated, Time: l.Since, Observed: !l.After.IsZero()})
 	}
 	a.record, a.seen, a.until, a.lapsed = l, now, time.Time{}, false
-	t.findFaults(a, l, events)
+	t.findFaults(a, l, events, now)
 	if !a.active && !l.Last.IsZero() {
 		a.active = true
 		at := l.First
@@ -47,7 +48,7 @@ func (t *Tracker) ended(l *allocation.Record, events []collector.Event) {
 	if a == nil || !a.record.Since.Equal(l.Since) {
 		return
 	}
-	t.findFaults(a, l, events)
+	t.findFaults(a, l, events, time.Time{})
 }
 
 // updateIdle starts and ends idle periods. If the start of the allocation was observed,
@@ -86,11 +87,21 @@ func (t *Tracker) endIdle(a *tracked, at time.Time, observed bool) {
 	a.idle = time.Time{}
 }
 
-// findFaults finds new faults.
-func (t *Tracker) findFaults(a *tracked, l *allocation.Record, events []collector.Event) {
+// detailDelay is how long an Xid without a text waits for the report of the
+// kernel log, which comes a moment after NVML's.
+const detailDelay = 2 * time.Second
+
+// findFaults finds new faults. Before now, one that may still get a text waits;
+// without now, none does.
+func (t *Tracker) findFaults(a *tracked, l *allocation.Record, events []collector.Event, now time.Time) {
 	for _, f := range l.Faults {
 		before, known := a.faults[f.Name]
 		if known && !f.Time.After(before) || !during(l, f.Time) {
+			continue
+		}
+		if now.Sub(f.Time) < detailDelay && slices.ContainsFunc(events, func(e collector.Event) bool {
+			return e.Kind == collector.EventXid && e.Detail == "" && e.Time.Equal(f.Time) && allocation.FaultName(&e) == f.Name && l.Affects(&e)
+		}) && !now.IsZero() {
 			continue
 		}
 		a.faults[f.Name] = f.Time

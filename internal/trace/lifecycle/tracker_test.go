@@ -125,6 +125,38 @@ func TestLifecycle(t *testing.T) {
 	r.want()
 }
 
+// TestFaultWaitsForItsText: an Xid that NVML has reported without a text waits a
+// moment for the report of the kernel log, and not longer. The end of the allocation
+// ends the wait.
+func TestFaultWaitsForItsText(t *testing.T) {
+	r := newRig(t)
+	xid := collector.Event{Kind: collector.EventXid, Code: 79, Device: "GPU-1", Time: at(310)}
+	a := func(name string, seconds int, more ...func(*allocation.Record)) allocation.Record {
+		return allocated(name, "GPU-1", 10, append(more, worked(95, 300), failed("xid_79", seconds))...)
+	}
+	r.update(300, nil, allocated("a", "GPU-1", 10, worked(95, 290)))
+	r.got = nil
+	r.events = []collector.Event{xid}
+	r.update(311, nil, a("a", 310))
+	r.want()
+	xid.Detail = "fell off"
+	r.events = []collector.Event{xid}
+	r.update(311, nil, a("a", 310))
+	r.want("a fault@GPU-1 5m10s true xid_79 79  fell off")
+
+	xid.Detail, xid.Time = "", at(410)
+	r.events = []collector.Event{xid}
+	r.update(411, nil, a("a", 410))
+	r.want()
+	r.update(412, nil, a("a", 410))
+	r.want("a fault@GPU-1 6m50s true xid_79 79  ")
+
+	xid.Time = at(510)
+	r.events = []collector.Event{xid}
+	r.update(511, nil, a("a", 510, func(l *allocation.Record) { l.Until = at(511) }))
+	r.want("a fault@GPU-1 8m30s true xid_79 79  ")
+}
+
 // TestUnknownState: an allocation does not end while its state is unknown.
 func TestUnknownState(t *testing.T) {
 	for name, change := range map[string]func(*allocation.History){
