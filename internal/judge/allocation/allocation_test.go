@@ -293,6 +293,9 @@ func TestAdminAccess(t *testing.T) {
 				r.after(min(time.Duration(i), 1)*10*time.Second, device(gpuA, 0, compute(0), set(collector.PowerWatts, 100), set(collector.EnergyJoules, float64(i)*1000)))
 			}
 			r.want(collector.AllocationInfo, c.info...)
+			if got := r.series(collector.PodmapHolds)[0]; got != fmt.Sprint("told ", len(c.info)) {
+				t.Errorf("%s, want %d", got, len(c.info))
+			}
 			r.want(collector.AllocationPower, c.power...)
 			r.want(collector.AllocationEnergy, c.energy...)
 			r.want(collector.AllocationIdleTotal, c.idle...)

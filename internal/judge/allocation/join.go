@@ -41,6 +41,7 @@ type join struct {
 	placed    map[idKey]*device
 	holders   int
 	omitted   int
+	beside    int // allocations of claims with administrative access
 }
 
 // forget drops the result of a look-up among other devices.
@@ -93,7 +94,7 @@ func (j *Judge) rejoin() {
 	x := &j.join
 	x.allocated, x.nominal = map[string]int{}, map[podmap.Pod]bool{}
 	x.unresolved, x.candidates, x.ambiguous = nil, nil, x.ambiguous[:0]
-	x.holders, x.omitted, x.accelerators = 0, 0, 0
+	x.holders, x.omitted, x.accelerators, x.beside = 0, 0, 0, 0
 	// The meaning of a number depends on the others.
 	maps.DeleteFunc(x.ids, func(_ idKey, f found) bool { return f.how == podmap.HowIndex || f.how == podmap.HowUnknown })
 	for _, st := range j.order {
@@ -107,7 +108,8 @@ func (j *Judge) rejoin() {
 	for i := range j.pods.Allocations {
 		p := &j.pods.Allocations[i]
 		if p.Admin {
-			continue // it uses the device beside its holder
+			x.beside++ // it uses the device beside its holder
+			continue
 		}
 		f := j.find(p)
 		if p.Ref.Form == podmap.FormProfile && f.how == podmap.HowAmbiguous {

@@ -69,7 +69,7 @@ func (j *Judge) publishPodmap(r []collector.Reading) []collector.Reading {
 	if !m.Time.IsZero() {
 		add(collector.PodmapAge, age(m.Time, j.now), nil)
 		add(collector.PodmapPods, float64(m.Pods), nil)
-		for i, n := range []int{len(m.Allocations), st.Kept, st.Contested, len(m.Superseded), len(x.unresolved), x.accelerators, x.omitted} {
+		for i, n := range []int{len(m.Allocations) - x.beside, st.Kept, st.Contested, len(m.Superseded), len(x.unresolved), x.accelerators, x.omitted} {
 			add(collector.PodmapHolds, float64(n), allocationLabels[i])
 		}
 		for i, how := range hows {
