@@ -251,7 +251,7 @@ $(PINT):
 FLEET ?=
 
 fleet-cost: ## the cost of each rule for a Prometheus with 8,000 GPUs: FLEET="-nodes 100"
-	go -C test/fleet run . $(FLEET)
+	go -C test run ./fleet $(FLEET)
 
 ONLY ?=
 PLAY ?=

@@ -39,7 +39,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	rounds := flags.Int("rounds", 5, "evaluations of each rule, of which the cheapest counts")
 	interval := flags.Duration("interval", time.Minute, "interval of groups that have none of their own")
 	history := flags.Duration("history", 95*time.Minute, "longest window over scraped series that is filled; a rule with a longer one is an error")
-	files := flags.String("rules", "../../rules/*.yaml", "the rule files")
+	files := flags.String("rules", "../rules/*.yaml", "the rule files")
 	kind := flags.String("class", "gpu", "what the nodes have: gpu or fpga")
 	page := flags.String("page", "", "the page of one node, where not the golden one of the class")
 	pages := flags.Bool("ingest", false, "measure instead what the pages of the exporter and of dcgm-exporter cost to scrape and keep")
