@@ -29,7 +29,7 @@ export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 # Tests and programs share the compiled dependencies.
 export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
 
-.PHONY: all build build-nocgo build-remediator sim dist dist-exporter dist-remediator deb image image-remediator engine run demo test test-kubelet test-apiserver test-hpa test-dcgm nvml-constants test-traces test-remediator remediator-figures golden bench bench-compare fuzz lint vet fmt fmt-check generate dashboards generate-check test-rules test-deploy chart helm test-differential test-tools test-dashboards vulnerabilities pint fleet-cost incidents compare check clean help
+.PHONY: all build build-nocgo build-remediator sim dist dist-exporter dist-remediator deb image image-remediator engine run demo test test-kubelet test-apiserver test-hpa test-dcgm nvml-constants test-traces test-remediator remediator-figures golden bench bench-compare fuzz lint vet fmt fmt-check generate dashboards generate-check test-rules test-deploy chart helm test-differential test-tools test-dashboards vulnerabilities pint engines fleet-cost incidents compare check clean help
 
 all: check build ## check and build
 
@@ -247,6 +247,9 @@ pint: $(PINT) ## lint the rules; the first run builds pint, which takes minutes
 
 $(PINT):
 	go -C tools/pint build -mod=mod -o $@ github.com/cloudflare/pint/cmd/pint
+
+engines: build ## the rules in Prometheus 2.53, Mimir's parser and vmalert; not in CI, the first run builds them for minutes: ENGINES=vmalert
+	tools/engines/run.sh $(ENGINES)
 
 FLEET ?=
 

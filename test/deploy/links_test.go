@@ -26,8 +26,8 @@ func TestLinks(t *testing.T) {
 			t.Errorf("files/%s has %q, want %q", folder, got, want)
 		}
 	}
-	if !bytes.Equal(read(t, chart+"/files/rules/values.yml"), read(t, "rules/values.yml")) {
-		t.Error("files/rules/values.yml is not rules/values.yml")
+	if !bytes.Equal(read(t, chart+"/files/values.yml"), read(t, "rules/values.yml")) {
+		t.Error("files/values.yml is not rules/values.yml")
 	}
 	dir := t.TempDir()
 	if _, err := helm("package", chart, "--destination="+dir); err != nil {

@@ -1,10 +1,10 @@
 {{/* The built-in rules with the changes of .Values.rules, as `accel-exporter rules render`
-makes them. files/rules has the rules with ${name} in place of values, and values.yml
+makes them. files/rules has the rules with ${name} in place of values, files/values.yml
 the defaults. The command checks more, and names the line of a mistake. */}}
 
 {{/* All values, as YAML of texts. */}}
 {{- define "accel-exporter.ruleValues" -}}
-{{- $all := .Files.Get "files/rules/values.yml" | fromYaml }}
+{{- $all := .Files.Get "files/values.yml" | fromYaml }}
 {{- range $key, $value := .Values.rules.values }}
 {{- if not (hasKey $all $key) }}
 {{- fail (printf "rules.values.%s: unknown; accepted are %s" $key (keys $all | sortAlpha | join ", ")) }}
