@@ -157,7 +157,7 @@ bench-compare: sim ## compare the benchmarks with those of REF=main
 	$(TOOL) benchstat .cache/bench-old.txt .cache/bench-new.txt
 
 fuzz: sim ## every fuzz target for FUZZTIME=30s; SHARE=1/3 runs every third, from the second on
-	@grep -roE '^func Fuzz\w+' --include='*_test.go' cmd/accel-exporter collector internal podmap rules | sort | sed -E 's,/[^/]*:func , ,' | \
+	@grep -roE '^func Fuzz\w+' --include='*_test.go' cmd collector internal podmap rules tools | sort | sed -E 's,/[^/]*:func , ,' | \
 	awk -v share=$(SHARE) 'BEGIN {split(share, s, "/")} NR % s[2] == s[1]' | { bad=0; while read -r p f; do \
 		.ci/fuzz.sh $(FUZZTIME) ./$$p $$f || bad=1; done; exit $$bad; }
 

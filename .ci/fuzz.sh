@@ -8,8 +8,14 @@ set -uo pipefail
 module=github.com/accel-exporter/accel-exporter
 bin=$(mktemp)
 trap 'rm -f "$bin"' EXIT
-go test -c -vet=off -gcflags="$module/...=-d=libfuzzer" -o "$bin" "$2" || exit 1
-out=$(cd "$2" && "$bin" -test.run '^$' -test.fuzz "^$3\$" -test.fuzztime "$1" -test.fuzzminimizetime 10x \
+top=$2
+until [ -f "$top/go.mod" ]; do top=$(dirname "$top"); done
+dir=.${2#"$top"}
+cd "$top" || exit 1
+# As make builds it, so that its dependencies compile once.
+[ "$top" != ./cmd/accel-remediator ] || export CGO_ENABLED=0
+go test -c -vet=off -gcflags="$module/...=-d=libfuzzer" -o "$bin" "$dir" || exit 1
+out=$(cd "$dir" && "$bin" -test.run '^$' -test.fuzz "^$3\$" -test.fuzztime "$1" -test.fuzzminimizetime 10x \
   -test.fuzzcachedir "$(go env GOCACHE)/fuzz/$module/${2#./}" 2>&1)
 rc=$?
 if [ $rc -ne 0 ] && grep -q '^    context deadline exceeded$' <<<"$out" && ! grep -qE 'Failing input|panic|_test\.go:' <<<"$out"; then

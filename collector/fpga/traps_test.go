@@ -107,10 +107,18 @@ func TestPowerOfSupplies(t *testing.T) {
 	tree := load(t, "intel-n3000-dfl")
 	tree.Remove("/sys/class/hwmon/hwmon6/power1_input")
 	// The labels of drivers/hwmon/intel-m10-bmc-hwmon.c.
-	for name, supplies := range map[string][2]string{
-		"n3000bmc_hwmon": {"12V Backplane", "12V AUX"}, "d5005bmc_hwmon": {"12v Backplane", "12v AUX"}, "n5010bmc_hwmon": {"Backplane 12V", "AUX 12V"},
+	n3000 := [4]string{"12164", "3099", "12201", "2214"}
+	for name, board := range map[string]struct {
+		supplies [2]string
+		values   [4]string
+		want     float64
+	}{
+		"n3000bmc_hwmon": {[2]string{"12V Backplane", "12V AUX"}, n3000, 12.164*3.099 + 12.201*2.214},
+		"n5010bmc_hwmon": {[2]string{"Backplane 12V", "AUX 12V"}, n3000, 12.164*3.099 + 12.201*2.214},
+		// The values of mock_sys_dfl_d5005_nlb0 in the OPAE SDK, a capture.
+		"d5005bmc_hwmon": {[2]string{"12v Backplane", "12v AUX"}, [4]string{"12153", "2802", "12179", "1474"}, 52.004552},
 	} {
-		tree := tree.Clone()
+		tree, supplies := tree.Clone(), board.supplies
 		tree.Set("/sys/class/hwmon/hwmon6/name", name+"\n")
 		for _, p := range tree.Paths() {
 			text, _ := tree.Get(p)
@@ -118,11 +126,13 @@ func TestPowerOfSupplies(t *testing.T) {
 				tree.Set(p, supplies[0]+" "+s)
 			} else if s, ok := strings.CutPrefix(text, "12V AUX "); ok {
 				tree.Set(p, supplies[1]+" "+s)
+			} else if i := slices.Index(n3000[:], strings.TrimSpace(text)); i >= 0 && strings.HasSuffix(p, "_input") {
+				tree.Set(p, board.values[i]+"\n")
 			}
 		}
 		got, _ := value(one(t, sample(t, open(t, written(t, tree), quiet))), collector.PowerWatts)
-		if want := 12.164*3.099 + 12.201*2.214; math.Abs(got-want) > 1e-9 {
-			t.Errorf("%s: %v W, want %v", name, got, want)
+		if math.Abs(got-board.want) > 1e-9 {
+			t.Errorf("%s: %v W, want %v", name, got, board.want)
 		}
 	}
 	tree.Remove("/sys/class/hwmon/hwmon6/curr3_input") // one supply is incomplete

@@ -29,6 +29,8 @@ type dice struct {
 	*rand.Rand
 	text string
 	bits uint64
+	// devices and readings are the largest numbers.
+	devices, readings int
 }
 
 func (d dice) value() float64 {
@@ -59,7 +61,7 @@ func (d dice) label() string {
 	return uuid("GPU", d.Uint64N(9))
 }
 
-func (d dice) readings(scope collector.Scope, n int) []collector.Reading {
+func (d dice) series(scope collector.Scope, n int) []collector.Reading {
 	var out []collector.Reading
 	table := append(rows(), oddRows...)
 	for range n {
@@ -77,7 +79,7 @@ func (d dice) readings(scope collector.Scope, n int) []collector.Reading {
 }
 
 func (d dice) device() collector.Device {
-	v := collector.Device{ID: d.label(), Readings: d.readings(collector.PerDevice, d.IntN(40))}
+	v := collector.Device{ID: d.label(), Readings: d.series(collector.PerDevice, d.IntN(d.readings))}
 	if d.IntN(2) == 0 {
 		v.Parent = d.label()
 	}
@@ -125,12 +127,12 @@ func (d dice) change(rs []collector.Reading) []collector.Reading {
 }
 
 // checkLife compares pages with promhttp's over the life of a node.
-func checkLife(t *testing.T, d dice, steps int) {
+func checkLife(t *testing.T, d dice, steps int, formats ...string) {
 	s := &collector.Snapshot{}
-	for range d.IntN(20) {
+	for range d.IntN(d.devices) {
 		s.Devices = append(s.Devices, d.device())
 	}
-	s.Node = d.readings(collector.PerNode, d.IntN(60))
+	s.Node = d.series(collector.PerNode, d.IntN(2*d.readings))
 	sortDevices(s)
 
 	own := ownRegistry()
@@ -145,7 +147,7 @@ func checkLife(t *testing.T, d dice, steps int) {
 		}
 		dropped.duplicate += float64(n.duplicates)
 		want := usual(s, own, dropped)
-		for _, accept := range []string{text, openMetrics, protobuf} {
+		for _, accept := range formats {
 			comparePages(t, want, e, "Accept", accept)
 			comparePages(t, want, e, "Accept", accept, "Accept-Encoding", "gzip")
 			comparePages(t, want, conventional(e), "Accept", accept)
@@ -159,7 +161,7 @@ func checkLife(t *testing.T, d dice, steps int) {
 
 func TestAnyLife(t *testing.T) {
 	for seed := range uint64(12) {
-		checkLife(t, dice{rand.New(rand.NewPCG(seed, 3)), "t\xe2\x82", 0x7ff0000000000001}, 6)
+		checkLife(t, dice{rand.New(rand.NewPCG(seed, 3)), "t\xe2\x82", 0x7ff0000000000001, 20, 40}, 6, text, openMetrics, protobuf)
 	}
 }
 
@@ -167,7 +169,7 @@ func FuzzPage(f *testing.F) {
 	f.Add(uint64(1), "", uint64(0))
 	f.Add(uint64(2), "\"}\n# EOF\n", math.Float64bits(1234567.5))
 	f.Add(uint64(3), "\xff\xfe\\", uint64(1)<<63)
-	f.Fuzz(func(t *testing.T, seed uint64, text string, bits uint64) {
-		checkLife(t, dice{rand.New(rand.NewPCG(seed, 3)), text, bits}, 3)
+	f.Fuzz(func(t *testing.T, seed uint64, label string, bits uint64) {
+		checkLife(t, dice{rand.New(rand.NewPCG(seed, 3)), label, bits, 4, 10}, 2, []string{text, openMetrics, protobuf}[seed%3])
 	})
 }

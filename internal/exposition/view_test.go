@@ -92,8 +92,8 @@ func TestView(t *testing.T) {
 // Derived series are the same through promhttp, also while values come and go.
 func TestViewEqualsPromhttp(t *testing.T) {
 	for seed := range uint64(8) {
-		d := dice{rand.New(rand.NewPCG(seed, 9)), "v\"\\", 1}
-		s := &collector.Snapshot{Devices: []collector.Device{d.device(), d.device()}, Node: d.readings(collector.PerNode, 20)}
+		d := dice{rand.New(rand.NewPCG(seed, 9)), "v\"\\", 1, 20, 40}
+		s := &collector.Snapshot{Devices: []collector.Device{d.device(), d.device()}, Node: d.series(collector.PerNode, 20)}
 		sortDevices(s)
 		e := exposition.New(func() *collector.Snapshot { return s }, ownRegistry(), exposition.Options{})
 		e.Apply(exposition.Settings{View: double{}})
