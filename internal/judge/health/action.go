@@ -93,6 +93,11 @@ func pick(text string, names []string) (int, error) {
 	return 0, fmt.Errorf("found %s; accepted is one of %s", wording.Quote(text), strings.Join(names[1:], ", "))
 }
 
+// waits reports whether running work may continue before an action of the driver.
+func (a Action) waits() bool {
+	return a == NoAction || a == DrainP2P || a == DrainAndReset || a == RecoverIMEX
+}
+
 // recoveryActions maps the recovery actions of the driver to the reasons that
 // they give. A device that must be drained still works.
 var recoveryActions = map[Action]struct {

@@ -176,12 +176,14 @@ func (f *fault) severity() Severity {
 }
 
 // finding returns the fault as a reason, given the current state of the device.
-func (f *fault) finding(l *look) finding {
+func (f *fault) finding(l *look, st *device) finding {
 	out := finding{reason: f.reason, severity: f.severity(), action: f.entry.Action, rank: rankEvent, since: f.first, fault: f, n: f.n}
-	// The driver has answered after the event and recommends no action. The
-	// device works, so the action of the catalogue can wait.
-	out.overruled = f.severity() == Failed && l.answers && l.driver == NoAction && !l.sampled.Before(f.last.Add(settle)) &&
-		(f.past || f.entry.Rules == "driver")
+	// The driver recommends no action, or one for when running work has ended: the
+	// device works, so the action of the catalogue can wait. A reading counts some
+	// time after the event, an event that recommends an action at once.
+	lets := l.answers && l.driver.waits() && !l.sampled.Before(f.last.Add(settle)) ||
+		st.driver != NoAction && st.driver.waits() && !st.driverAt.Before(f.last)
+	out.overruled = f.severity() == Failed && lets && (f.past || f.entry.Rules == "driver")
 	if out.overruled {
 		out.severity = Degraded
 	}

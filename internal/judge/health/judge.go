@@ -169,7 +169,7 @@ func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
 		j.found = append(j.found, f)
 	}
 	for _, f := range st.faults {
-		j.found = append(j.found, f.finding(l))
+		j.found = append(j.found, f.finding(l, st))
 	}
 	j.found = st.conditions(j.catalogue, l, s.Time, j.found)
 	if parent := j.devices[d.Parent]; d.Parent != "" && parent != nil {

@@ -85,6 +85,15 @@ var cases = []history{
 		{after: second, facts: facts(driver("none")), want: "degraded reset xid_95"},
 		{after: second, facts: facts(driver("none")), news: news(xid(95)), want: "failed reset xid_95"},
 	}},
+	{"the driver lets work end after the event", []step{
+		{facts: facts(driver("drain_and_reset")), news: news(xid(95)), want: "failed drain_and_reset xid_95 recovery_action_drain_and_reset"},
+		{after: 30 * second, facts: facts(driver("drain_and_reset")), want: "degraded drain_and_reset recovery_action_drain_and_reset xid_95"},
+		{after: second, facts: facts(driver("reset")), want: "failed reset recovery_action_reset xid_95"},
+	}},
+	{"the log reports with the event that the driver lets work end", []step{
+		{facts: facts(driver("none")), news: news(xid(48), xid(154, asks("drain_and_reset"))), want: "degraded drain_and_reset recovery_action_drain_and_reset xid_48"},
+		{after: second, facts: facts(driver("none")), news: news(xid(95)), want: "failed drain_and_reset xid_95 recovery_action_drain_and_reset xid_48"},
+	}},
 	{"codes that the driver's action does not change", []step{
 		{facts: facts(driver("none")), news: news(xid(119)), want: "failed reset xid_119"},
 		{after: hour, facts: facts(driver("none")), want: "failed reset xid_119"},

@@ -133,7 +133,7 @@ func TestReasons(t *testing.T) {
 	want := collector.Verdict{
 		State: "degraded", Action: "reset", Since: first,
 		Reasons: []collector.Reason{
-			{Code: "xid_95", Severity: "degraded", Action: "reset", Since: start.Add(-time.Hour), Text: "Xid 95: an uncorrectable memory error may have affected every program on the GPU; logged before the start of the exporter; the driver recommends no action"},
+			{Code: "xid_95", Severity: "degraded", Action: "reset", Since: start.Add(-time.Hour), Text: "Xid 95: an uncorrectable memory error may have affected every program on the GPU; logged before the start of the exporter; the driver lets work continue"},
 			{Code: "xid_63", Severity: "degraded", Action: "reset", Since: first, Text: "Xid 63: a bad row will be remapped, or a page retired, at the next reset; running work is not affected; 2 times, the last at 2026-03-01T12:01:00Z"},
 			{Code: "xid_unknown", Severity: "degraded", Action: "inspect", Since: now, Text: "Xid 777: a code that is not in the catalogue: NVRM: Xid (PCI:0000:1b:00): 777, news"},
 			{Code: "ecc_uncorrected", Severity: "degraded", Action: "drain_and_reset", Since: now, Text: "uncorrectable memory errors since the driver was loaded: location sram"},

@@ -140,7 +140,7 @@ func (f *fault) message(overruled bool) string {
 		s += "; logged before the start of the exporter"
 	}
 	if overruled {
-		s += "; the driver recommends no action"
+		s += "; the driver lets work continue"
 	}
 	return s
 }
