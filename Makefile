@@ -259,7 +259,7 @@ fleet-cost: ## the cost of each rule for a Prometheus with 8,000 GPUs: FLEET="-n
 ONLY ?=
 PLAY ?=
 
-incidents: build .cache/alertmanager/usr ## every scripted incident through exporter and Alertmanager: ONLY=gpu-lost PLAY="-latency 100"
+incidents: build .cache/alertmanager/usr .cache/prometheus/usr ## every scripted incident through exporter and Alertmanager: ONLY=gpu-lost PLAY="-latency 100"
 	@go -C test build -o $(CURDIR)/bin/incidents ./incidents/play
 	@bin/incidents -only '$(ONLY)' $(PLAY)
 
@@ -268,9 +268,11 @@ compare: ## compare a metrics page (file or URL) with nvidia-smi -q -x of the sa
 	@bin/compare $(XML) $(PAGE)
 
 # Debian's package, unpacked and not installed.
-.cache/alertmanager/usr:
+.cache/alertmanager/usr: DEB := prometheus-alertmanager
+.cache/prometheus/usr: DEB := prometheus
+.cache/alertmanager/usr .cache/prometheus/usr:
 	@mkdir -p $(@D)
-	cd $(@D) && apt-get download -qq prometheus-alertmanager && dpkg -x prometheus-alertmanager_*.deb .
+	cd $(@D) && apt-get download -qq $(DEB) && dpkg -x $(DEB)_*.deb .
 
 check: fmt-check vet generate-check build-nocgo test ## the checks and tests without other programs
 

@@ -97,7 +97,7 @@ func TestAlerts(t *testing.T) {
 func isRunbook(path string) bool { return unicode.IsUpper(rune(filepath.Base(path)[0])) }
 
 // TestAlertTests: each alert has a test in which it fires and one in which it
-// is silent.
+// is silent. One that always fires is never silent.
 func TestAlertTests(t *testing.T) {
 	about := regexp.MustCompile(`^ALERTS\{alertname="(\w+)",alertstate="firing"\}$`)
 	fires, silent := map[string]bool{}, map[string]bool{}
@@ -123,6 +123,9 @@ func TestAlertTests(t *testing.T) {
 		}
 	}
 	for _, r := range loadRules(t) {
+		if strings.TrimSpace(r.Expr) == "vector(1)" {
+			silent[r.Alert] = true
+		}
 		if r.Alert != "" && (!fires[r.Alert] || !silent[r.Alert]) {
 			t.Errorf("%s: a test in which it fires: %v, in which it is silent: %v", r.Alert, fires[r.Alert], silent[r.Alert])
 		}

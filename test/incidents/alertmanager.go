@@ -2,26 +2,43 @@ package incidents
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/prometheus/common/model"
+	"go.yaml.in/yaml/v3"
+
 	"github.com/accel-exporter/accel-exporter/test/stack"
 )
 
-// receiver is a webhook of Alertmanager's that notes what arrives.
+// receiver is a webhook of both Alertmanagers that notes what arrives: every
+// alert from the one that does not group, notifications from the one with the
+// shipped configuration.
 type receiver struct {
 	server   *http.Server
 	url      string
 	mu       sync.Mutex
 	arrivals []received
-	arrived  chan struct{} // has room for one
+	pages    []page
+	paged    map[string]bool // alerts that fire for the pager, by key
+	arrived  chan struct{}   // has room for one
 }
+
+// The receiver in the shipped configuration that pages.
+const pager = "pager"
 
 type received struct {
 	Arrival
+	at time.Time
+}
+
+type page struct {
+	Page
 	at time.Time
 }
 
@@ -33,7 +50,7 @@ func newReceiver() (*receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &receiver{url: "http://" + l.Addr().String() + "/", arrived: make(chan struct{}, 1)}
+	r := &receiver{url: "http://" + l.Addr().String() + "/", arrived: make(chan struct{}, 1), paged: map[string]bool{}}
 	r.server = &http.Server{Handler: r, ReadHeaderTimeout: stack.Patience}
 	go r.server.Serve(l)
 	return r, nil
@@ -42,6 +59,10 @@ func newReceiver() (*receiver, error) {
 // ServeHTTP takes a notification in Alertmanager's format, version 4.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	now := time.Now()
+	if req.Method == http.MethodGet { // Prometheus scrapes it as a healthy node
+		io.WriteString(w, "accel_source_up{source=\"nvidia\",reason=\"\"} 1\n")
+		return
+	}
 	var body struct {
 		Alerts []struct {
 			Status      string            `json:"status"`
@@ -54,10 +75,21 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	var news []Arrival
 	for _, a := range body.Alerts {
-		r.arrivals = append(r.arrivals, received{Arrival{Resolved: a.Status == "resolved", Labels: a.Labels, Annotations: a.Annotations}, now})
+		arrival := Arrival{Resolved: a.Status == "resolved", Labels: a.Labels, Annotations: a.Annotations}
+		if id := key(a.Labels); req.URL.Path == "/" {
+			r.arrivals = append(r.arrivals, received{arrival, now})
+		} else if req.URL.Path == "/"+pager && r.paged[id] == arrival.Resolved {
+			if r.paged[id] = !arrival.Resolved; !arrival.Resolved {
+				news = append(news, arrival)
+			}
+		}
 	}
-	r.mu.Unlock()
+	if len(news) > 0 {
+		r.pages = append(r.pages, page{Page{Alerts: news}, now})
+	}
 	select {
 	case r.arrived <- struct{}{}:
 	default:
@@ -75,6 +107,47 @@ func (r *receiver) since(zero time.Time) []Arrival {
 	}
 	slices.SortStableFunc(out, func(a, b Arrival) int { return int(a.At - b.At) })
 	return out
+}
+
+// pagesSince returns the pages, in the time of a play that began at zero.
+func (r *receiver) pagesSince(zero time.Time) []Page {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []Page
+	for _, p := range r.pages {
+		p.At = max(p.at.Sub(zero), 0)
+		out = append(out, p.Page)
+	}
+	return out
+}
+
+// shippedConfig returns the Alertmanager configuration that is shipped, with the
+// webhook url behind each receiver. Intervals between notifications are divided by
+// factor; the wait before the first is not, since the exporter samples as often as
+// ever.
+func shippedConfig(data []byte, url string, factor int) ([]byte, error) {
+	data, err := edit("alertmanager.yml", data, func(n *yaml.Node, key string) error {
+		if key != "group_interval" && key != "repeat_interval" {
+			return nil
+		}
+		d, err := model.ParseDuration(n.Value)
+		n.Value = model.Duration(shorter(time.Duration(d), factor, time.Second)).String()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var config map[string]any
+	if err := yaml.Unmarshal(data, &config); err != nil {
+		return nil, err
+	}
+	receivers, _ := config["receivers"].([]any)
+	for _, r := range receivers {
+		if r, ok := r.(map[string]any); ok {
+			r["webhook_configs"] = []any{map[string]any{"url": fmt.Sprint(url, r["name"])}}
+		}
+	}
+	return yaml.Marshal(config)
 }
 
 // Every alert is a group of its own and is sent on at once.

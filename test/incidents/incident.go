@@ -32,6 +32,9 @@ type Incident struct {
 	Baseline string   `yaml:"baseline"`
 	// DeviceFiles has the node make files below /dev, which needs CAP_MKNOD.
 	DeviceFiles bool `yaml:"device_files"`
+	// Prometheus has a Prometheus scrape the exporter and evaluate the rules in its
+	// stead: of this node alone, or beside another one that stays healthy.
+	Prometheus string `yaml:"prometheus" accept:"alone|beside"`
 	// Lasts is when the play ends.
 	Lasts    time.Duration `yaml:"lasts" accept:"1s..10m"`
 	Timeline []Step        `yaml:"timeline"`
@@ -44,6 +47,10 @@ type Incident struct {
 	Never []Pattern `yaml:"never"`
 	// Allow lists alerts that may arrive or not.
 	Allow []Pattern `yaml:"allow"`
+	// Pages is how many notifications reach the pager through the shipped
+	// configuration of Alertmanager, where several devices fail for reasons of
+	// their own; otherwise it is one if an expected alert is critical.
+	Pages int `yaml:"pages" accept:"2..10"`
 }
 
 // Healthy reports whether nothing is wrong in the incident.

@@ -17,6 +17,13 @@ type Arrival struct {
 	Annotations map[string]string
 }
 
+// Page is a notification of the pager that has an alert which did not fire in the
+// one before.
+type Page struct {
+	At     time.Duration
+	Alerts []Arrival // the new ones
+}
+
 // Outcome is what became of an expected alert.
 type Outcome string
 
@@ -40,7 +47,8 @@ type Finding struct {
 	// ToPage is the time from the cause to the arrival, where it arrived.
 	ToPage time.Duration
 	// Detail is what arrived instead.
-	Detail string
+	Detail   string
+	critical bool
 }
 
 // Verdict is what became of one incident.
@@ -49,19 +57,33 @@ type Verdict struct {
 	Findings []Finding
 	// False are the alerts that must not have arrived, each once.
 	False []Arrival
+	// Pages are what reached the pager.
+	Pages []Page
 	// Err is why it could not be played to its end.
 	Err error
 }
 
 // Good reports whether all that must arrive did, and nothing else.
 func (v *Verdict) Good() bool {
-	return v.Err == nil && len(v.False) == 0 && !slices.ContainsFunc(v.Findings, func(f Finding) bool { return f.Outcome != Caught })
+	return v.Err == nil && len(v.False) == 0 && v.pagesWrong() == 0 && !slices.ContainsFunc(v.Findings, func(f Finding) bool { return f.Outcome != Caught })
+}
+
+// pagesWrong is how many pages there are too many, or, below 0, too few.
+func (v *Verdict) pagesWrong() int {
+	critical := slices.ContainsFunc(v.Findings, func(f Finding) bool { return f.critical })
+	switch n := len(v.Pages); {
+	case v.Incident.Pages > 0:
+		return n - v.Incident.Pages
+	case critical || n > 1:
+		return n - 1
+	}
+	return 0
 }
 
 // Judge compares what arrived, in the order of arrival, with what the incident
 // states.
-func Judge(i *Incident, arrivals []Arrival) *Verdict {
-	v := &Verdict{Incident: i}
+func Judge(i *Incident, arrivals []Arrival, pages []Page) *Verdict {
+	v := &Verdict{Incident: i, Pages: pages}
 	for _, e := range i.Expect {
 		v.Findings = append(v.Findings, judge(e, arrivals))
 	}
@@ -126,6 +148,7 @@ func judge(e Expectation, arrivals []Arrival) Finding {
 			}
 			first = &arrivals[n]
 			f.ToPage = a.At - e.Since
+			f.critical = a.Labels["severity"] == "critical"
 		}
 		if e.Resolves.By > 0 && a.At > e.Resolves.By {
 			continue

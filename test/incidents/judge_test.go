@@ -64,7 +64,7 @@ func TestJudge(t *testing.T) {
 		{name: "resolves and need not", want: want, arrivals: []incidents.Arrival{fires, resolved(8 * s)}, outcome: incidents.Caught, toPage: 2 * s},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			v := incidents.Judge(&incidents.Incident{Expect: []incidents.Expectation{tc.want}}, tc.arrivals)
+			v := incidents.Judge(&incidents.Incident{Expect: []incidents.Expectation{tc.want}}, tc.arrivals, make([]incidents.Page, 1))
 			if f := v.Findings[0]; f.Outcome != tc.outcome || f.ToPage != tc.toPage {
 				t.Errorf("%s after %s; want %s after %s", f.Outcome, f.ToPage, tc.outcome, tc.toPage)
 			}
@@ -93,13 +93,38 @@ func TestFalse(t *testing.T) {
 		{At: 6 * s, Labels: labels("Idle", "warning", "pod", "p")},
 		{At: 7 * s, Labels: labels("Idle", "warning", "pod", "q")},
 		{At: 8 * s, Labels: labels("Resolved", "critical"), Resolved: true},
-	})
+	}, nil)
 	var got []string
 	for _, a := range v.False {
 		got = append(got, a.Labels["alertname"]+a.Labels["pod"])
 	}
 	if d := cmp.Diff([]string{"Critical", "Warning", "Info", "Idleq"}, got); d != "" {
 		t.Errorf("want -, got +:\n%s", d)
+	}
+}
+
+// A critical alert is one page, unless the incident states how many devices fail.
+func TestPages(t *testing.T) {
+	critical := []incidents.Arrival{{At: 2 * s, Labels: labels("Lost", "critical")}}
+	warning := []incidents.Arrival{{At: 2 * s, Labels: labels("Lost", "warning")}}
+	for _, tc := range []struct {
+		arrivals     []incidents.Arrival
+		stated, have int
+		good         bool
+	}{
+		{critical, 0, 1, true},
+		{critical, 0, 0, false},
+		{critical, 0, 2, false},
+		{critical, 2, 2, true},
+		{critical, 2, 1, false},
+		{warning, 0, 0, true},
+		{warning, 0, 1, true}, // of an alert that is allowed
+		{warning, 0, 2, false},
+	} {
+		i := &incidents.Incident{Pages: tc.stated, Expect: []incidents.Expectation{{Alert: "Lost", By: 9 * s}}}
+		if v := incidents.Judge(i, tc.arrivals, make([]incidents.Page, tc.have)); v.Good() != tc.good {
+			t.Errorf("%d pages of %v, stated %d: good is %t", tc.have, tc.arrivals, tc.stated, v.Good())
+		}
 	}
 }
 
@@ -119,8 +144,8 @@ func TestReport(t *testing.T) {
 			{At: 1250 * time.Millisecond, Labels: lost},
 			{At: 4 * s, Labels: labels("Slow", "warning", "device", "a")},
 			{At: 5 * s, Labels: labels("Gone", "warning", "device", "b"), Annotations: map[string]string{"reasons": "too far"}},
-		}),
-		incidents.Judge(day, nil),
+		}, []incidents.Page{{At: 6 * s, Alerts: []incidents.Arrival{{Labels: lost}}}, {At: 12 * s, Alerts: []incidents.Arrival{{Labels: lost}}}}),
+		incidents.Judge(day, nil, nil),
 		{Incident: &incidents.Incident{Name: "healthy-broken"}, Err: errors.New("it does not start")},
 	}
 	if r.Good() {
@@ -135,11 +160,14 @@ func TestReport(t *testing.T) {
 	if err := r.Print(&b); err != nil {
 		t.Fatal(err)
 	}
-	want := `FAIL  gpu-lost                           caught 2 of 3, false 1
+	want := `FAIL  gpu-lost                           caught 2 of 3, false 1, pages 2
       wrong label: Gone{device=a}: it has device="b"
       false: at 5s Gone{device=b} (warning) because of too far
-ok    healthy-day                        healthy, false 0
-FAIL  healthy-broken                     healthy, false 0: it does not start
+      pages: +1
+      page: at 6s Lost{device=a}
+      page: at 12s Lost{device=a}
+ok    healthy-day                        healthy, false 0, pages 0
+FAIL  healthy-broken                     healthy, false 0, pages 0: it does not start
 
 incidents                                1, of which 1 not as stated
 healthy days                             2, of which 1 silent
@@ -152,6 +180,7 @@ wrong text                               0
 unresolved                               0
 resolved                                 0
 false                                    1
+pages                                    2, of which 1 doubled
 time to page, verdicts that do not wait  min 250ms, median 250ms, p90 250ms, p99 250ms, max 250ms of 1
 time to page, the others, played         min 3s, median 3s, p90 3s, p99 3s, max 3s of 1; 1s stands for 1m0s
 `

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -21,17 +22,17 @@ import (
 // Play plays an incident to its end and judges what arrived. Where ctx ends
 // first, the verdict reports it.
 func (s *Settings) Play(ctx context.Context, i *Incident) *Verdict {
-	arrivals, resolved, err := s.play(ctx, i)
+	v, err := s.play(ctx, i)
 	if err != nil {
 		return &Verdict{Incident: i, Err: err}
 	}
-	return Judge(resolved, arrivals)
+	return v
 }
 
-func (s *Settings) play(ctx context.Context, i *Incident) (_ []Arrival, resolved *Incident, err error) {
+func (s *Settings) play(ctx context.Context, i *Incident) (_ *Verdict, err error) {
 	n, err := s.newNode(ctx, i)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, n.close()) }()
 	ctx, cancel := context.WithCancel(ctx)
@@ -42,7 +43,7 @@ func (s *Settings) play(ctx context.Context, i *Incident) (_ []Arrival, resolved
 	failed := make(chan error, len(i.Timeline))
 	for _, step := range i.Timeline {
 		if err := sleep(ctx, time.Until(zero.Add(step.At))); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		wg.Go(func() {
 			if err := n.do(ctx, step); err != nil {
@@ -71,11 +72,11 @@ func (s *Settings) play(ctx context.Context, i *Incident) (_ []Arrival, resolved
 	select {
 	case err := <-failed:
 		if !over {
-			return nil, nil, err
+			return nil, err
 		}
 	default:
 	}
-	return arrivals, n.incident, err
+	return Judge(n.incident, arrivals, n.receiver.pagesSince(zero)), err
 }
 
 // sleep waits, unless ctx ends first.
@@ -98,9 +99,9 @@ type node struct {
 	state    string // file of the simulation
 	args     []string
 
-	receiver     *receiver
-	alertmanager *stack.Process
-	stopKubelet  func()
+	receiver    *receiver
+	running     []*stack.Process // but the exporter
+	stopKubelet func()
 
 	mu       sync.Mutex // a stop and a start may overlap
 	exporter *stack.Process
@@ -155,13 +156,37 @@ func (n *node) setUp(ctx context.Context, i *Incident) error {
 	if n.receiver, err = newReceiver(); err != nil {
 		return err
 	}
-	alertmanager, url, err := stack.Alertmanager(ctx, n.settings.Alertmanager, n.dir, "127.0.0.1:0", fmt.Appendf(nil, alertmanagerConfig, n.receiver.url))
+	if n.args, err = n.arguments(library); err != nil {
+		return err
+	}
+	shipped, err := os.ReadFile(filepath.Join(n.settings.Root, "deploy/prometheus/alertmanager.yml"))
 	if err != nil {
 		return err
 	}
-	n.alertmanager = alertmanager
-	if n.args, err = n.arguments(library, url); err != nil {
+	if shipped, err = shippedConfig(shipped, n.receiver.url, n.settings.Factor); err != nil {
 		return err
+	}
+	var alertmanagers []string
+	for k, config := range [][]byte{fmt.Appendf(nil, alertmanagerConfig, n.receiver.url), shipped} {
+		dir := filepath.Join(n.dir, fmt.Sprint("alertmanager", k))
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+		p, url, err := stack.Alertmanager(ctx, n.settings.Alertmanager, dir, "127.0.0.1:0", config)
+		if err != nil {
+			return err
+		}
+		n.running = append(n.running, p)
+		alertmanagers = append(alertmanagers, url)
+	}
+	if i.Prometheus != "" {
+		if err := n.startPrometheus(ctx, i.Prometheus == "beside", alertmanagers); err != nil {
+			return err
+		}
+	} else {
+		for _, url := range alertmanagers {
+			n.args = append(n.args, "--alertmanager.url="+url)
+		}
 	}
 	begin := time.Now()
 	if err := n.startExporter(ctx); err != nil {
@@ -171,12 +196,49 @@ func (n *node) setUp(ctx context.Context, i *Incident) error {
 	return err
 }
 
+// prometheusConfig has a job that the rules do not know by its name.
+const prometheusConfig = `global: {scrape_interval: 1s, evaluation_interval: 1s}
+rule_files: [%q]
+alerting: {alertmanagers: [{static_configs: [{targets: [%s]}]}]}
+scrape_configs:
+  - job_name: accelerators
+    honor_labels: true
+    static_configs: [{targets: [%s]}]
+`
+
+// startPrometheus starts a Prometheus for the exporter, which gets an address that
+// outlives it, and for another node if there is one beside.
+func (n *node) startPrometheus(ctx context.Context, beside bool, alertmanagers []string) error {
+	var addresses []string
+	for range 2 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		addresses = append(addresses, l.Addr().String())
+		l.Close()
+	}
+	n.args = override(n.args, []string{"--web.listen-address=" + addresses[0]}, n.dir)
+	targets := addresses[0]
+	if beside {
+		targets += "," + strings.TrimPrefix(strings.TrimSuffix(n.receiver.url, "/"), "http://")
+	}
+	config := fmt.Appendf(nil, prometheusConfig, n.settings.prepared.rules,
+		strings.ReplaceAll(strings.Join(alertmanagers, ","), "http://", ""), targets)
+	p, err := stack.Prometheus(ctx, n.settings.Prometheus, n.dir, addresses[1], config,
+		"--query.lookback-delta="+shorter(5*time.Minute, n.settings.Factor, time.Second).String())
+	if err == nil {
+		n.running = append(n.running, p)
+	}
+	return err
+}
+
 // exporterConfig has the exporter's own times that a file can change.
 const exporterConfig = `sources: {nvidia: {slow_interval: %s}}
 allocation: {idle: {grace: %s}}
 `
 
-func (n *node) arguments(library, alertmanager string) ([]string, error) {
+func (n *node) arguments(library string) ([]string, error) {
 	s := n.settings
 	release := filepath.Join(n.dir, "release")
 	if err := os.Mkdir(release, 0o755); err != nil {
@@ -185,7 +247,7 @@ func (n *node) arguments(library, alertmanager string) ([]string, error) {
 	args := []string{
 		"--web.listen-address=127.0.0.1:0", "--release.directory=" + release, "--log.level=debug",
 		"--rules.file=" + s.prepared.rules, "--rules.interval=" + shorter(15*time.Second, s.Factor, time.Second).String(),
-		"--health.catalogue=" + s.prepared.catalogue, "--alertmanager.url=" + alertmanager,
+		"--health.catalogue=" + s.prepared.catalogue,
 	}
 	config := n.incident.Config
 	if config == "" {
@@ -320,8 +382,8 @@ func (n *node) simulator(ctx context.Context, args ...string) error {
 // close ends all that runs. The files stay for the investigation.
 func (n *node) close() error {
 	err := n.stopExporter()
-	if n.alertmanager != nil {
-		err = errors.Join(err, n.alertmanager.Stop())
+	for _, p := range n.running {
+		err = errors.Join(err, p.Stop())
 	}
 	if n.receiver != nil {
 		err = errors.Join(err, n.receiver.server.Close())

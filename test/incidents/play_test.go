@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -65,15 +66,22 @@ func serve(h http.HandlerFunc) error {
 	return http.Serve(l, h)
 }
 
-// standAlertmanager hands on what it gets.
+// standAlertmanager hands on what it gets, for the pager but the watchdog.
 func standAlertmanager(config string) error {
 	data, err := os.ReadFile(config)
 	if err != nil {
 		return err
 	}
-	hook := regexp.MustCompile(`url: "(.*?)"`).FindSubmatch(data)[1]
+	hooks := regexp.MustCompile(`url: "?(http://[^/]+/(?:pager)?)(?:"|\s)`).FindSubmatch(data)
+	if hooks == nil {
+		return fmt.Errorf("no webhook in %s", data)
+	}
 	return serve(func(w http.ResponseWriter, r *http.Request) {
-		resp, err := http.Post(string(hook), "application/json", r.Body)
+		body, err := io.ReadAll(r.Body)
+		if err != nil || bytes.HasSuffix(hooks[1], []byte("pager")) && bytes.Contains(body, []byte("PlayWatchdog")) {
+			return
+		}
+		resp, err := http.Post(string(hooks[1]), "application/json", bytes.NewReader(body))
 		if err == nil {
 			resp.Body.Close()
 		}
@@ -87,9 +95,11 @@ func standExporter(flags map[string]string) error {
 		body, _ := json.Marshal(map[string]any{"alerts": []any{map[string]any{
 			"status": status, "labels": map[string]string{"alertname": alert, "severity": "critical", "device": device},
 		}}})
-		resp, err := http.Post(flags["--alertmanager.url"], "application/json", bytes.NewReader(body))
-		if err == nil {
-			resp.Body.Close()
+		for url := range strings.SplitSeq(given("--alertmanager.url="), ",") {
+			resp, err := http.Post(url, "application/json", bytes.NewReader(body))
+			if err == nil {
+				resp.Body.Close()
+			}
 		}
 	}
 	go func() {

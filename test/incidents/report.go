@@ -3,6 +3,7 @@ package incidents
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -17,12 +18,12 @@ type Alert struct {
 	For time.Duration
 }
 
-// verdicts is the group whose alerts repeat what the exporter has concluded.
-const verdicts = "accel-verdicts"
+// verdicts fits the groups whose alerts repeat what the exporter has concluded.
+var verdicts = regexp.MustCompile(`^accel-(pages|verdicts)`)
 
 // atOnce reports whether the alert follows an event or a reading without a
 // wait or a window of its own.
-func (a Alert) atOnce() bool { return a.For == 0 && a.Group == verdicts }
+func (a Alert) atOnce() bool { return a.For == 0 && verdicts.MatchString(a.Group) }
 
 // Report is what became of a corpus.
 type Report struct {
@@ -55,6 +56,7 @@ func (v *Verdict) Line(w io.Writer) error {
 	if v.Incident.Healthy() {
 		line = fmt.Sprintf("%s  %-34s healthy, false %d", word, v.Incident.Name, len(v.False))
 	}
+	line += fmt.Sprintf(", pages %d", len(v.Pages))
 	if v.Err != nil {
 		line += fmt.Sprintf(": %v", v.Err)
 	}
@@ -76,6 +78,14 @@ func (v *Verdict) Line(w io.Writer) error {
 		}
 		line += "\n"
 	}
+	if n := v.pagesWrong(); n != 0 {
+		line += fmt.Sprintf("      pages: %+d\n", n)
+		for _, p := range v.Pages {
+			for _, a := range p.Alerts {
+				line += fmt.Sprintf("      page: at %s %s\n", round(p.At), about(a.Labels))
+			}
+		}
+	}
 	_, err := io.WriteString(w, line)
 	return err
 }
@@ -94,10 +104,12 @@ func about(labels map[string]string) Pattern {
 // Print writes the sums: what was caught, what was not, and the time to page.
 func (r *Report) Print(w io.Writer) error {
 	outcomes := map[Outcome]int{}
-	failed, healthy, quiet, wrong, broken := 0, 0, 0, 0, 0
+	failed, healthy, quiet, wrong, broken, pages, doubled := 0, 0, 0, 0, 0, 0, 0
 	var atOnce, waited []time.Duration
 	for _, v := range r.Verdicts {
 		wrong += len(v.False)
+		pages += len(v.Pages)
+		doubled += max(0, v.pagesWrong())
 		if v.Err != nil {
 			broken++
 		}
@@ -135,6 +147,7 @@ func (r *Report) Print(w io.Writer) error {
 		fmt.Fprintf(t, "%s\t%d\n", o, outcomes[o])
 	}
 	fmt.Fprintf(t, "false\t%d\n", wrong)
+	fmt.Fprintf(t, "pages\t%d, of which %d doubled\n", pages, doubled)
 	fmt.Fprintf(t, "time to page, verdicts that do not wait\t%s\n", Spread(atOnce))
 	fmt.Fprintf(t, "time to page, the others, played\t%s; 1s stands for %s\n", Spread(waited), time.Duration(r.Factor)*time.Second)
 	return t.Flush()

@@ -23,6 +23,7 @@ type Settings struct {
 	// library that make build makes.
 	Exporter, Simulator, Library string
 	Alertmanager                 string
+	Prometheus                   string // needed by incidents with one
 	// Dir is where plays have their files.
 	Dir string
 	// Factor is what times are divided by; 1 leaves them.

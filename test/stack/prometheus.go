@@ -13,13 +13,14 @@ import (
 
 // Prometheus starts the program on an address, HOST:PORT, with a configuration
 // and its files in dir, and waits until it is ready.
-func Prometheus(ctx context.Context, program, dir, address string, configuration []byte) (*Process, error) {
+func Prometheus(ctx context.Context, program, dir, address string, configuration []byte, flags ...string) (*Process, error) {
 	config := filepath.Join(dir, "prometheus.yml")
 	if err := os.WriteFile(config, configuration, 0o644); err != nil {
 		return nil, err
 	}
-	p, err := Start(filepath.Join(dir, "prometheus.log"), nil, program,
-		"--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "prometheus"), "--web.listen-address="+address, "--web.external-url=http://"+address)
+	p, err := Start(filepath.Join(dir, "prometheus.log"), nil, program, append([]string{
+		"--config.file=" + config, "--storage.tsdb.path=" + filepath.Join(dir, "prometheus"), "--web.listen-address=" + address, "--web.external-url=http://" + address,
+	}, flags...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/rules/render"
@@ -17,6 +18,8 @@ const byDevice = "${target}, device"
 type kind struct{ name, interval, record string }
 
 var (
+	// Pages are alerts on reasons of which only the first fires for a device.
+	pages = kind{"accel-pages", "", "accel_page"}
 	// Reasons of the verdict exist only where something is wrong.
 	verdicts = kind{"accel-verdicts", "", "accel_verdict"}
 	// Conditions read the series of every device; their alerts always wait.
@@ -31,7 +34,9 @@ var (
 // deviceGroups sorts the rules of all subjects into the groups.
 func deviceGroups(subjects []subject) ([]render.Group, error) {
 	var reasons, rest, past, slow []templateRule
+	var ranks []string
 	for _, s := range subjects {
+		ranks = append(ranks, s.Ranks...)
 		for _, r := range s.Rules {
 			if r.Reason != "" {
 				reasons = append(reasons, r)
@@ -42,11 +47,15 @@ func deviceGroups(subjects []subject) ([]render.Group, error) {
 		past = append(past, s.Weeks...)
 		slow = append(slow, s.Trends...)
 	}
+	ranked, reasons, err := rank(reasons, ranks)
+	if err != nil {
+		return nil, err
+	}
 	var all []render.Group
 	for _, g := range []struct {
 		kind  kind
 		rules []templateRule
-	}{{verdicts, reasons}, {conditions, rest}, {weeks, past}, {trends, slow}} {
+	}{{pages, ranked}, {verdicts, reasons}, {conditions, rest}, {weeks, past}, {trends, slow}} {
 		made, err := g.kind.groups(g.rules)
 		if err != nil {
 			return nil, err
@@ -61,6 +70,7 @@ func deviceGroups(subjects []subject) ([]render.Group, error) {
 // another group would see them late, and fire first without and then with a pod.
 func (k kind) groups(rules []templateRule) ([]render.Group, error) {
 	var chains []chain
+	ranked := slices.Clone(rules)
 	about := map[string]string{} // by alert
 	for _, r := range rules {
 		switch {
@@ -77,6 +87,9 @@ func (k kind) groups(rules []templateRule) ([]render.Group, error) {
 		var c chain
 		r.wait = cmp.Or(r.For, render.NoWait)
 		r.Expr, r.For = r.reasons(), ""
+		if k == pages {
+			r.Expr = "(" + rankRecord + " == " + fmt.Sprint(r.rank) + ")"
+		}
 		if r.Device != "" || r.wait != render.NoWait {
 			active := templateRule{Record: "device:" + r.Alert + ":active", Expr: cmp.Or(r.Device, r.Expr)}
 			c, r.Expr = append(c, active), active.Record
@@ -90,6 +103,20 @@ func (k kind) groups(rules []templateRule) ([]render.Group, error) {
 	}
 	if k == weeks || len(about) == 0 {
 		return k.groupsOf(joined(chains), 0, nil)
+	}
+	if k == pages {
+		return k.groupsOf(joined(chains), pageRecords, func(own kind, rules []templateRule) []templateRule {
+			out := own.pages(ranked)
+			for _, r := range rules {
+				r.Expr = strings.ReplaceAll(r.Expr, rankRecord, own.rank())
+				if r.Alert != "" {
+					r = own.alert(r)
+					r.unobserved = own.unobserved()
+				}
+				out = append(out, r)
+			}
+			return out
+		})
 	}
 	return k.groupsOf(joined(chains), 2, func(own kind, rules []templateRule) []templateRule {
 		var records, alerts []templateRule
@@ -200,22 +227,104 @@ func (k kind) held() string {
 )`
 }
 
-// reasons returns one series for each whole device with one of the reasons, and
-// none of the reasons that explain it better.
-func (r *templateRule) reasons() string {
-	state := r.State
-	if state == "" {
-		state = "degraded|failed"
+// rank separates the alerts that are named in ranks and gives each its place,
+// beginning with 1, and returns them in that order.
+func rank(rules []templateRule, ranks []string) (ranked, rest []templateRule, err error) {
+	for _, r := range rules {
+		r.rank = slices.Index(ranks, r.Alert) + 1
+		switch {
+		case r.rank > 0:
+			ranked = append(ranked, r)
+		case r.Severity == "critical":
+			return nil, nil, fmt.Errorf("%s: a critical alert on a reason needs a place in ranks", r.Alert)
+		default:
+			rest = append(rest, r)
+		}
 	}
-	match := `parent="",` + matcher("reason", "=", r.Reason) + "," + matcher("severity", "=", state)
+	slices.SortFunc(ranked, func(a, b templateRule) int { return a.rank - b.rank })
+	for i, name := range ranks {
+		if i >= len(ranked) || ranked[i].Alert != name {
+			return nil, nil, fmt.Errorf("ranks: %s is there twice or is no alert on a reason", name)
+		}
+	}
+	return ranked, rest, nil
+}
+
+// rankRecord stands for the rank that a group of pages records, until the name of
+// the group is known.
+const rankRecord = "${rank}"
+
+func (k kind) rank() string { return "device:" + k.record + ":rank" }
+
+// unobserved is the text of an annotation about a device that fires on while
+// nobody observes it: the reasons that it had, and for how long.
+func (k kind) unobserved() string {
+	return "{{ range query (printf `device_reason:" + k.record + ":last{device=%q,instance=%q} unless on (device) device:" + k.record + ":reported{device=%q,instance=%q}` $labels.device $labels.instance $labels.device $labels.instance) | sortByLabel \"reason\" }}{{ .Labels.reason }} {{ end }}" +
+		"{{ range query (printf `time() - (device:" + k.record + ":seen{device=%q,instance=%q} < time() - 120)` $labels.device $labels.instance) }}not observed for {{ .Value | humanizeDuration }}{{ end }}"
+}
+
+// pageRecords is the number of rules that pages returns.
+const pageRecords = 6
+
+// pages returns what each group of pages records before its alerts. The rank of a
+// device is that of the gravest alert on what the exporter reports. While nobody
+// observes the device, because its exporter is gone or its driver does not answer,
+// it is the rank that was last seen. While a device has a rank its pods stay those
+// that it had at first, so that pods that the same fault ends later raise no alerts
+// of their own: holders are recorded before the rank, and read that of the
+// evaluation before.
+func (k kind) pages(ranked []templateRule) []templateRule {
+	on := "on (" + byDevice + ") "
+	reported, seen := "device:"+k.record+":reported", "device:"+k.record+":seen"
+	last := "device_reason:" + k.record + ":last"
+	var all []string
+	for _, r := range ranked {
+		all = append(all, fmt.Sprintf("%s * %d", r.selector(), r.rank))
+	}
+	return []templateRule{
+		{Record: k.active(), Expr: "max by (" + byDevice + `) (accel_device_health_reason{parent="",severity!="unknown"})`},
+		{Record: k.holder(), Expr: k.held() + "\nunless " + on + k.rank() + "\nor\n(" + k.holder() + " and " + on + k.rank() + ")"},
+		{Record: reported, Expr: "min by (" + byDevice + ") (\n  " + strings.Join(all, "\n  or\n  ") + "\n)"},
+		{Record: seen, Expr: "timestamp(" + reported + ")\nor " + on + `
+(
+  (
+    ` + seen + `
+    unless on (${target})
+    (accel_source_up unless on (${target}) accel_source_up{source!~"dcgm|kernellog|pcie",reason!~"|absent"})
+    or
+    ` + seen + `
+    and ` + on + `
+    accel_device_health_reason{parent="",severity="unknown"}
+  )
+  > time() - ${unobserved_seconds}
+)`},
+		{Record: k.rank(), Expr: reported + "\nor " + on + "\n(" + k.rank() + " and " + on + seen + ")"},
+		{Record: last, Expr: "max by (" + byDevice + `, reason) (
+  accel_device_health_reason{parent="",severity!="unknown"}
+  and ` + on + `
+  ` + reported + `
+)
+or
+(` + last + " and " + on + k.rank() + " unless " + on + reported + ")"},
+	}
+}
+
+// reasons returns one series for each whole device with one of the reasons.
+func (r *templateRule) reasons() string {
+	made := "max by (" + byDevice + ") (" + r.selector() + ")"
+	if r.Yields {
+		made = "(" + made + " unless on (" + byDevice + `) accel_device_health_reason{parent="",severity="failed"})`
+	}
+	return made
+}
+
+// selector selects the reasons of the alert.
+func (r *templateRule) selector() string {
+	match := `parent="",` + matcher("reason", "=", r.Reason) + "," + matcher("severity", "=", cmp.Or(r.State, "degraded|failed"))
 	if r.Except != "" {
 		match += "," + matcher("reason", "!", r.Except)
 	}
-	made := "max by (" + byDevice + ") (accel_device_health_reason{" + match + "})"
-	if r.Unless != "" {
-		made = "(" + made + " unless on (" + byDevice + `) accel_device_health_reason{parent="",` + matcher("reason", "=", r.Unless) + "})"
-	}
-	return made
+	return "accel_device_health_reason{" + match + "}"
 }
 
 // matcher compares with a regular expression, or with a string where the

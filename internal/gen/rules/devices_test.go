@@ -81,6 +81,37 @@ func TestWait(t *testing.T) {
 	}
 }
 
+// TestRanks: of the alerts in ranks only the first fires, and those that yield are
+// silent beside them.
+func TestRanks(t *testing.T) {
+	files, err := generated(t, "{target: job, runbooks: r, unobserved_seconds: 60}", map[string]string{
+		"devices/a.yaml": "{ranks: [B, A], rules: [{alert: A, reason: lost, severity: critical}, {alert: B, reason: fatal, state: failed, for: 1m}, {alert: C, reason: hot, yields: true}]}",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exprs := map[string]string{}
+	for _, g := range files["devices.yaml"].Groups {
+		for _, r := range g.Rules {
+			exprs[r.Record+r.Alert] = strings.Join(strings.Fields(r.Expr), " ")
+		}
+	}
+	const yielding = `(max by (job, device) (accel_device_health_reason{parent="",reason="hot",severity=~"degraded|failed"})` +
+		` unless on (job, device) accel_device_health_reason{parent="",severity="failed"})`
+	for name, want := range map[string]string{
+		"device:accel_page:reported": `min by (job, device) ( accel_device_health_reason{parent="",reason="fatal",severity="failed"} * 1` +
+			` or accel_device_health_reason{parent="",reason="lost",severity=~"degraded|failed"} * 2 )`,
+		"A": "device_pod:accel_page:holder * on (job, device) group_left () (device:accel_page:rank == 2)" +
+			" or on (job, device) (device:accel_page:rank == 2)",
+		"device:B:active": "(device:accel_page:rank == 1)",
+		"C": "device_pod:accel_verdict:holder * on (job, device) group_left () " + yielding + " or on (job, device) " + yielding,
+	} {
+		if exprs[name] != want {
+			t.Errorf("%s is\n%s\nwant\n%s", name, exprs[name], want)
+		}
+	}
+}
+
 // TestDeviceMistakes checks the errors for invalid subjects.
 func TestDeviceMistakes(t *testing.T) {
 	for name, c := range map[string]struct{ subject, want string }{
@@ -88,6 +119,9 @@ func TestDeviceMistakes(t *testing.T) {
 		"no form":        {"rules: [{alert: A, expr: x}]", "A: an alert on devices has either device or reason"},
 		"alert in weeks": {"weeks: [{alert: A, device: x}]", "A: a week only has records"},
 		"slow reason":    {"trends: [{alert: A, reason: x}]", "A: a reason is no trend"},
+		"no rank":        {"rules: [{alert: A, reason: x, severity: critical}]", "A: a critical alert on a reason needs a place in ranks"},
+		"rank of none":   {"{ranks: [B], rules: [{alert: A, reason: x}]}", "ranks: B is there twice or is no alert on a reason"},
+		"ranked twice":   {"{ranks: [A, A], rules: [{alert: A, reason: x}]}", "ranks: A is there twice or is no alert on a reason"},
 		"unknown key":    {"groups: []", "field groups not found"},
 		"no interval":    {"trends: [{alert: A, device: x}]", `accel-trends: interval: not a valid duration string: "often"`},
 	} {

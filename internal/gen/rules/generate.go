@@ -118,7 +118,7 @@ func (r *templateRule) form() render.Rule {
 		}
 	}
 	if r.Reason != "" {
-		out.Annotations["reasons"] = verdict("accel_device_health_reason", "reason", `severity!="unknown"`)
+		out.Annotations["reasons"] = verdict("accel_device_health_reason", "reason", `severity!="unknown"`) + r.unobserved
 		out.Annotations["action"] = verdict("accel_device_action", "action", `action!="none"`)
 		out.Annotations["hit"] = hit
 	}

@@ -21,6 +21,9 @@ type subject struct {
 	Rules  []templateRule `yaml:"rules"`
 	Weeks  []templateRule `yaml:"weeks"`
 	Trends []templateRule `yaml:"trends"`
+	// Ranks names alerts on reasons, the one that matters most first: of these
+	// only the first fires for a device.
+	Ranks []string `yaml:"ranks"`
 }
 
 // templateGroup becomes one group of rules, or several where it has too many. A
@@ -48,8 +51,9 @@ type templateRule struct {
 	Reason string `yaml:"reason"`
 	State  string `yaml:"state"`
 	Except string `yaml:"except"`
-	// Unless is a regular expression of the reasons that make these redundant.
-	Unless string `yaml:"unless"`
+	// Yields makes the alert silent while the device has failed: its advice would
+	// contradict that of the alert on the failure.
+	Yields bool `yaml:"yields"`
 
 	For           string            `yaml:"for"`
 	KeepFiringFor string            `yaml:"keep_firing_for"`
@@ -60,6 +64,10 @@ type templateRule struct {
 
 	// wait is that of an alert on a device, see render.Rule.
 	wait string
+	// rank is the place in ranks, or 0, and unobserved what that adds to the
+	// annotation reasons.
+	rank       int
+	unobserved string
 }
 
 func decode(path string, into any) error {

@@ -87,21 +87,35 @@ func settings(bin string, factor int, alertmanager string) (*incidents.Settings,
 			return nil, fmt.Errorf("%w; make build makes it", err)
 		}
 	}
-	for _, name := range []string{alertmanager, filepath.Join(root, ".cache/alertmanager/usr/bin/prometheus-alertmanager"), "prometheus-alertmanager", "alertmanager"} {
-		if path, err := exec.LookPath(name); err == nil {
-			if s.Alertmanager, err = filepath.Abs(path); err != nil {
-				return nil, err
-			}
-			break
-		} else if name == alertmanager && name != "" {
-			return nil, err
-		}
+	if s.Alertmanager, err = program(root, alertmanager, ".cache/alertmanager/usr/bin/prometheus-alertmanager", "prometheus-alertmanager", "alertmanager"); err != nil {
+		return nil, err
+	}
+	if s.Prometheus, err = program(root, "", ".cache/prometheus/usr/bin/prometheus", "prometheus"); err != nil {
+		return nil, err
 	}
 	if s.Alertmanager == "" {
 		return nil, errors.New("no Alertmanager; make incidents takes Debian's, or give -alertmanager")
 	}
 	s.Dir, err = os.MkdirTemp("", "play")
 	return s, err
+}
+
+// program returns the path of the given program, else of the first of the names
+// that there is, or nothing.
+func program(root, given, unpacked string, names ...string) (string, error) {
+	if given != "" {
+		names = []string{given}
+	} else {
+		names = append([]string{filepath.Join(root, unpacked)}, names...)
+	}
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return filepath.Abs(path)
+		} else if name == given {
+			return "", err
+		}
+	}
+	return "", nil
 }
 
 func measure(ctx context.Context, s *incidents.Settings, count int, w io.Writer) error {
