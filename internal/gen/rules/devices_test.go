@@ -104,7 +104,7 @@ func TestRanks(t *testing.T) {
 		"A": "device_pod:accel_page:holder * on (job, device) group_left () (device:accel_page:rank == 2)" +
 			" or on (job, device) (device:accel_page:rank == 2)",
 		"device:B:active": "(device:accel_page:rank == 1)",
-		"C": "device_pod:accel_verdict:holder * on (job, device) group_left () " + yielding + " or on (job, device) " + yielding,
+		"C":               "device_pod:accel_verdict:holder * on (job, device) group_left () " + yielding + " or on (job, device) " + yielding,
 	} {
 		if exprs[name] != want {
 			t.Errorf("%s is\n%s\nwant\n%s", name, exprs[name], want)
