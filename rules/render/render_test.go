@@ -95,7 +95,7 @@ alerts:
 		{"CudaDriftInPool", got["CudaDriftInPool"].For, "2d"},
 		{"DriverDriftInPool", got["DriverDriftInPool"].For, "12h"},
 		{"AcceleratorTemperatureNearLimit", got["AcceleratorTemperatureNearLimit"].Expr, "[90s]"},
-		{"AccelExporterDown", got["AccelExporterDown"].Expr, `job=~"gpu"`},
+		{"target:accel_exporter:up", got["target:accel_exporter:up"].Expr, `job=~"gpu"`},
 		{"AccelExporterDown", got["AccelExporterDown"].For, "15m"},
 		{"AccelExporterDown", got["AccelExporterDown"].KeepFiringFor, "1h"},
 		{"AcceleratorNotAnswering", got["AcceleratorNotAnswering"].Expr, "offset 3m)"},
