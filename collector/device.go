@@ -100,8 +100,10 @@ type Device struct {
 	// Functions are further PCI addresses of the same card.
 	Functions []string `json:"functions,omitempty"`
 	// Witness marks a device that the Source sees from outside, by its PCI
-	// address, which is its ID. The Sampler adds its Readings to the device of
-	// another Source at that address; without one it is a device by itself.
+	// address, which is its ID unless the Source knows another. The Sampler
+	// adds its Readings to the device of another Source at that address, and
+	// its identity if that device has never answered; without one it is a
+	// device by itself.
 	Witness bool `json:"-"`
 	// Driver is the kernel driver bound to the device, if a Source knows it.
 	Driver string `json:"driver,omitempty"`

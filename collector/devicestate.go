@@ -13,6 +13,8 @@ type deviceState struct {
 	down    string // Device.Down of the latest round, or ReasonMissing
 	missing time.Time
 	totals  totals
+	// recalled: its identity is from Recall, and it has not answered since.
+	recalled bool
 }
 
 // render returns the device as published: every reading while it answers, else

@@ -120,6 +120,9 @@ func (m *merger) addWitness(o *observation) {
 		}
 	}
 	if !ok {
+		i, ok = m.byID[o.device.ID]
+	}
+	if !ok {
 		m.devices = append(m.devices, mergedDevice{o.device, o.source, o.seenBy()})
 		return
 	}
@@ -127,11 +130,48 @@ func (m *merger) addWitness(o *observation) {
 	d.seen = append(slices.Clone(d.seen), o.seenBy()...)
 	// A device that has not answered yet has neither.
 	d.Driver, d.Vendor = cmp.Or(d.Driver, o.device.Driver), cmp.Or(d.Vendor, o.device.Vendor)
+	if d.Sampled.IsZero() {
+		d.identify(&o.device)
+	}
 	for _, r := range o.device.Readings {
 		if r.Metric != DeviceInfo {
 			d.Readings = append(d.Readings, r)
 		}
 	}
+}
+
+// identify adds to d, which has never answered, what the witness o knows of it.
+func (d *Device) identify(o *Device) {
+	if d.Passing && o.ID != o.PCI {
+		d.ID, d.Passing = o.ID, false
+	}
+	d.Model, d.PCI = cmp.Or(d.Model, o.Model), cmp.Or(d.PCI, o.PCI)
+	d.KubeIDs = slices.Clip(d.KubeIDs)
+	for _, id := range o.KubeIDs {
+		if !slices.Contains(d.KubeIDs, id) {
+			d.KubeIDs = append(d.KubeIDs, id)
+		}
+	}
+	info, known := d.info(), o.info()
+	switch {
+	case known == nil:
+	case info == nil:
+		d.Readings = append(d.Readings, *known)
+	default:
+		info.Labels = slices.Clone(info.Labels)
+		for i := range info.Labels {
+			info.Labels[i] = cmp.Or(info.Labels[i], known.Labels[i])
+		}
+	}
+}
+
+// info returns the accel_device_info of d, or nil.
+func (d *Device) info() *Reading {
+	i := slices.IndexFunc(d.Readings, func(r Reading) bool { return r.Metric == DeviceInfo })
+	if i < 0 {
+		return nil
+	}
+	return &d.Readings[i]
 }
 
 // named reports whether another source identifies partitions such as d, and

@@ -47,7 +47,7 @@ func TestWitness(t *testing.T) {
 		},
 		"lost by its driver": {
 			nvml: []Device{{ID: "GPU-a", Class: GPU, Vendor: "nvidia", PCI: a, Down: ReasonLost}}, bus: []Device{onBus(a, "nvidia")},
-			want: []string{"device_up{GPU-a,lost} 0", "pcie_link_generation{GPU-a} 5", "device_seen{GPU-a,nvidia} 0", "device_seen{GPU-a,pcie} 1"},
+			want: []string{"device_up{GPU-a,lost} 0", "device_info{GPU-a,gpu,nvidia,,,," + a + ",,,,} 1", "pcie_link_generation{GPU-a} 5", "device_seen{GPU-a,nvidia} 0", "device_seen{GPU-a,pcie} 1"},
 		},
 		"handed to a virtual machine": {
 			nvml: []Device{nvGPU("GPU-a", a)}, bus: []Device{onBus(a, "nvidia"), onBus(b, "vfio-pci")},

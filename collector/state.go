@@ -144,6 +144,7 @@ func (st *sourceState) accept(now time.Time, devices []Device, set *Settings) {
 		} else {
 			ds.totals.add(d, &ds.device)
 			d.keepCounters(&ds.device)
+			ds.recalled = false
 		}
 		ds.device, ds.down, ds.missing = *d, d.Down, time.Time{}
 		ds.device.Rejects = nil
@@ -162,13 +163,14 @@ func (st *sourceState) accept(now time.Time, devices []Device, set *Settings) {
 func (st *sourceState) recognise(devices []Device) {
 	for i := range devices {
 		d := &devices[i]
-		if !d.Passing {
+		if !d.Passing || d.Parent != "" {
 			continue
 		}
 		for id, ds := range st.devices {
 			elsewhere := slices.ContainsFunc(devices, func(o Device) bool { return o.ID == id })
 			if !elsewhere && ds.device.Parent == "" && ds.device.Class == d.Class && ds.device.samePlace(d) {
-				d.ID, d.Passing = id, false
+				d.ID, d.Passing = id, ds.device.Passing
+				d.KubeIDs, d.Readings = nil, nil // what was known is more
 				break
 			}
 		}
@@ -177,11 +179,11 @@ func (st *sourceState) recognise(devices []Device) {
 
 // absent updates a device that the round does not list, and reports whether to
 // keep it. A partition whose parent answers was removed by a reconfiguration, a
-// device whose slot has another was replaced, and one that never answered had no
-// identity. Other devices are missing.
+// device whose slot has another was replaced, and one that never answered, now or
+// to an earlier process, had no identity. Other devices are missing.
 func (st *sourceState) absent(ds *deviceState, slots map[string]bool, now time.Time, forget time.Duration) bool {
 	d := &ds.device
-	if d.Parent == "" && (slots[d.PCI] || d.Passing || d.Class != "" && d.Sampled.IsZero()) {
+	if d.Parent == "" && (slots[d.PCI] || d.Passing || d.Class != "" && d.Sampled.IsZero() && !ds.recalled) {
 		return false
 	}
 	if d.Parent != "" {
@@ -216,6 +218,9 @@ func (st *sourceState) render(snap *Snapshot, observations []observation) []obse
 	snap.Node = st.ownSeries(snap.Node, snap.Time)
 	snap.Distributions = append(snap.Distributions, st.dists...)
 	for _, ds := range st.devices {
+		if ds.recalled && st.status.Reason == SourceAbsent {
+			continue // they may be of another machine
+		}
 		observations = append(observations, observation{ds.render(st.status.Up, snap.Time), st})
 	}
 	return observations

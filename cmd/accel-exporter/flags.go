@@ -33,6 +33,7 @@ type flags struct {
 	lifecycle     bool
 	release       bool
 	releaseDir    string
+	stateDir      string
 	configFile    string
 	configCheck   bool
 	interval      time.Duration
@@ -76,6 +77,7 @@ Other commands, each with its own --help: "who" prints the pods and processes on
 	app.Flag("web.enable-lifecycle", "Allow a reload of the configuration by POST /-/reload.").BoolVar(&f.lifecycle)
 	app.Flag("web.enable-release", "Allow POST /-/release and /-/attach, which close and reopen every handle to a source's hardware.").BoolVar(&f.release)
 	app.Flag("release.directory", "A file in this directory, named after a source, releases that source while it exists, or for the duration in it (\"10m\").").PlaceHolder("DIR").StringVar(&f.releaseDir)
+	app.Flag("path.state", "Directory of a file with the identity of each device, so that one that does not answer keeps its name and its pod after a restart of the exporter. By default nothing is written.").PlaceHolder("DIR").StringVar(&f.stateDir)
 	app.Flag("config.file", "Configuration file (YAML). Reloaded on SIGHUP and when it changes.").PlaceHolder("FILE").StringVar(&f.configFile)
 	app.Flag("config.check", "Check the configuration files and exit.").BoolVar(&f.configCheck)
 	app.Flag("collect.interval", "Time between two samples of a device.").Default("1s").DurationVar(&f.interval)

@@ -76,6 +76,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	names, err := openIdentities(f, log)
+	if err != nil {
+		return err
+	}
 	p := newProgram(f, cfg.Config, allocs, j, fields, log)
 	p.registry.MustRegister(lines.counter())
 	if p.alerts, err = openAlerts(f, cfg.alertmanager, p.exporter.Read, log); err != nil {
@@ -85,7 +89,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		p.traces = followTraces(sender, f, allocs, p.sampler)
 		p.registry.MustRegister(p.traces)
 	}
+	p.names = names
 	p.addSources() // last, because sources start goroutines
+	names.recall(p.sampler)
 	p.watch(file, j)
 	return p.serve(ctx)
 }
@@ -154,6 +160,7 @@ type program struct {
 	log      *slog.Logger
 	sampler  *collector.Sampler
 	pods     *pods
+	names    *identities
 	alerts   *alerts         // nil if no rules are evaluated
 	traces   *trace.Follower // nil if no traces are sent
 	workers  map[string]*collector.Process
@@ -330,6 +337,7 @@ func (p *program) serve(ctx context.Context) error {
 		loops.Go(func() { p.traces.Run(ctx) })
 	}
 	loops.Go(func() { p.logChanges(ctx) })
+	loops.Go(func() { p.names.run(ctx, p.sampler, p.pods) })
 	loops.Go(func() { p.reload.run(ctx) })
 	if p.flags.compat.jobs != "" {
 		loops.Go(func() { p.fields.followJobs(ctx) })

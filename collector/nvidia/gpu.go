@@ -149,7 +149,7 @@ func (g *gpu) illness() {
 	}
 	if len(g.known) == 0 || g.known[0].ID == "" {
 		// A temporary name is better than an unreported GPU.
-		g.known = []collector.Device{unopened(procGPUs, g.index)}
+		g.known = []collector.Device{place(g.index)}
 	}
 }
 

@@ -3,8 +3,10 @@
 package nvidia
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,9 +14,9 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// procGPUs has one folder per GPU known to the kernel module, named by PCI
-// address.
-const procGPUs = "/proc/driver/nvidia/gpus"
+// procGPUs, below procfs, has one folder per GPU known to the kernel module,
+// named by PCI address.
+const procGPUs = "driver/nvidia/gpus"
 
 // foreignPIDs reports whether this process is outside the host's PID namespace.
 func foreignPIDs(procfs string) bool {
@@ -56,34 +58,43 @@ func place(index int) collector.Device {
 	return collector.Device{ID: "nvidia" + at, Passing: true, Class: collector.GPU, Vendor: "nvidia", KubeIDs: []string{at}}
 }
 
-// unopened is the GPU at an index whose handle has never been opened, by the
-// kernel module's list: NVML enumerates by PCI address too.
-func unopened(root string, index int) collector.Device {
-	d := place(index)
-	// ReadDir sorts by name. In a container the folder may be hidden.
-	folders, err := os.ReadDir(root)
-	if err != nil || index >= len(folders) {
-		return d
-	}
-	d.PCI = strings.ToLower(folders[index].Name())
-	d.ID = d.PCI
-	b, err := os.ReadFile(filepath.Join(root, folders[index].Name(), "information"))
-	if err != nil {
-		return d
-	}
-	for line := range strings.Lines(string(b)) {
-		key, v, _ := strings.Cut(line, ":")
-		v = strings.TrimSpace(v)
-		switch strings.TrimSpace(key) {
-		case "Model":
-			d.Model = text(v)
-		case "GPU UUID":
-			// A GPU that was never initialised has question marks here.
-			if strings.HasPrefix(v, "GPU-") && !strings.Contains(v, "?") {
-				d.ID, d.Passing = v, false
-				d.KubeIDs = append(d.KubeIDs, v)
-			}
+// locate adds the PCI addresses of the GPUs of which only the index is known:
+// those that the driver has and no other GPU is at. Both are in the order of the
+// addresses. It reads names only, since a file of the driver may hang.
+func locate(devices []collector.Device, sys, procfs string) {
+	taken := map[string]bool{}
+	var unknown []*collector.Device
+	for i := range devices {
+		if d := &devices[i]; d.Passing && d.PCI == "" {
+			unknown = append(unknown, d)
+		} else {
+			taken[d.PCI] = true
 		}
 	}
-	return d
+	if len(unknown) == 0 {
+		return
+	}
+	addresses := slices.DeleteFunc(driven(sys, procfs), func(address string) bool { return taken[address] })
+	for i, d := range unknown {
+		if len(addresses) == len(unknown) {
+			d.ID, d.PCI = addresses[i], addresses[i]
+		}
+		id := identity{numa: numaNode(sys, d.PCI)}
+		d.Set(collector.DeviceInfo, 1, id.info(d, d.KubeIDs[0], "")...)
+	}
+}
+
+// driven lists the addresses of the GPUs that the driver has, sorted. In a
+// container its folder has only the container's GPUs, or is hidden.
+func driven(sys, procfs string) []string {
+	entries, err := os.ReadDir(filepath.Join(procfs, procGPUs))
+	if procfs == "" || err != nil {
+		return slices.Sorted(maps.Keys(bound(sys)))
+	}
+	list := make([]string, len(entries))
+	for i, e := range entries {
+		list[i] = strings.ToLower(e.Name())
+	}
+	slices.Sort(list)
+	return list
 }

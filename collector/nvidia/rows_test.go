@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -75,22 +77,52 @@ func checkRound(s *sampling, r collector.Round) {
 	}
 }
 
-func TestStranger(t *testing.T) {
-	root := t.TempDir()
-	for address, information := range map[string]string{
-		"0000:1B:00.0": "Model: \t NVIDIA H100 80GB HBM3\nGPU UUID: \t GPU-11111111-2222-3333-4444-555555555555\nBus Location: \t 0000:1b:00.0\n",
-		"0000:2B:00.0": "Model: \t NVIDIA H100 80GB HBM3\nGPU UUID: \t GPU-????????-????-????-????-????????????\n",
+// A GPU of which only the index is known is at the address that the driver has
+// and no other GPU is at, if that is the only way to place them.
+func TestLocate(t *testing.T) {
+	at := func(id, pci string) collector.Device { return collector.Device{ID: id, PCI: pci, Class: collector.GPU} }
+	const a, b, c = "0000:1b:00.0", "0000:2b:00.0", "0000:3b:00.0"
+	for name, x := range map[string]struct {
+		folders []string // of the driver; none: procfs is hidden
+		bound   []string // to the driver
+		devices []collector.Device
+		want    string
+	}{
+		"the second of three": {[]string{a, "0000:2B:00.0", c}, nil, []collector.Device{at("GPU-a", a), place(1), at("GPU-c", c)}, "GPU-a " + b + " GPU-c"},
+		"two":                 {[]string{a, b, c}, nil, []collector.Device{place(0), at("GPU-b", b), place(2)}, a + " GPU-b " + c},
+		"procfs is hidden":    {nil, []string{a, b}, []collector.Device{at("GPU-a", a), place(1)}, "GPU-a " + b},
+		"one is of another container": {
+			[]string{a, b, c}, nil, []collector.Device{at("GPU-a", a), place(1)}, "GPU-a nvidia1",
+		},
+		"one has no address": {[]string{a, b}, nil, []collector.Device{at("GPU-a", ""), place(1)}, "GPU-a nvidia1"},
+		"nothing is known":   {nil, nil, []collector.Device{place(0)}, "nvidia0"},
 	} {
-		if err := os.Mkdir(filepath.Join(root, address), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, address, "information"), []byte(information), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			sys, procfs := t.TempDir(), t.TempDir()
+			for _, address := range x.folders {
+				mkdir(t, filepath.Join(procfs, "driver/nvidia/gpus", address))
+			}
+			for _, address := range x.bound {
+				mkdir(t, filepath.Join(sys, "bus/pci/drivers/nvidia", address))
+			}
+			locate(x.devices, sys, procfs)
+			var got []string
+			for i, d := range x.devices {
+				got = append(got, d.ID)
+				if d.Passing && (d.PCI != "" && d.PCI != d.ID || !slices.Equal(d.Readings[0].Labels, []string{"gpu", "nvidia", "", "", strconv.Itoa(i), d.PCI, "", "", "", ""})) {
+					t.Errorf("%+v", d)
+				}
+			}
+			if got := strings.Join(got, " "); got != x.want {
+				t.Errorf("%s, want %s", got, x.want)
+			}
+		})
 	}
-	for i, want := range []string{"GPU-11111111-2222-3333-4444-555555555555", "0000:2b:00.0", "nvidia2"} {
-		if d := unopened(root, i); d.ID != want {
-			t.Errorf("GPU %d is %s, want %s", i, d.ID, want)
-		}
+}
+
+func mkdir(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -189,6 +189,7 @@ func (s *Source) read(ctx context.Context) (collector.Round, error) {
 	s.devices = len(t.devices)
 	s.events.commit()
 	t.calls(s.events.calls())
+	locate(t.devices, s.options.Sysfs, s.options.Procfs)
 	round := collector.Round{Devices: distinct(t.devices), Node: s.node, Calls: t.counts, Distributions: s.lib.times.distributions()}
 	if ret := t.gone(); ret != nvml.SUCCESS {
 		return collector.Round{Calls: t.counts}, fmt.Errorf("%w: %s", collector.ErrRestart, code(ret))
@@ -304,7 +305,6 @@ func (sl *slot) gather(done <-chan struct{}, timeout time.Duration, t *tally) {
 	if sl.Busy && (len(sl.last) == 0 || time.Since(sl.Asked) >= timeout) {
 		known := sl.known
 		if len(known) == 0 {
-			// The name is not read from /proc, which may hang too.
 			known = []collector.Device{place(sl.index)}
 		}
 		sl.last = down(nil, known, collector.ReasonStuck, sl.sampled)

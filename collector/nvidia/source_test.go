@@ -366,14 +366,15 @@ func TestOneDoubtIsNoReload(t *testing.T) {
 	})
 }
 
-// A GPU that hangs before its identity is known is named by its index.
+// A GPU that hangs before its identity is known has the address that is left, and
+// its index.
 func TestHangFromTheStart(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"hang", "5"}}, func(s *sampling) {
 		r, err := s.sample(2 * time.Second)
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "nvidia5") || len(gpus(r)) != 8 {
 			s.Fatalf("%d devices, error %v", len(gpus(r)), err)
 		}
-		if d := gpus(r)[5]; d.ID != "nvidia5" || !d.Passing || d.KubeIDs[0] != "5" || d.Down != collector.ReasonStuck {
+		if d := gpus(r)[5]; d.ID != d.PCI || d.PCI == "" || !d.Passing || d.KubeIDs[0] != "5" || d.Down != collector.ReasonStuck {
 			s.Errorf("%+v", d)
 		}
 		s.clear("5")

@@ -11,7 +11,7 @@ type card struct {
 	known   collector.Device // identity without readings
 	members []*member
 	ends    []*end
-	files   *fileSlot
+	driver  *driverSlot
 }
 
 // member is one function of a card.
@@ -41,7 +41,7 @@ func (s *Source) newCard(ids []*identity) *card {
 		}
 	}
 	if c.known.Vendor == "nvidia" && c.known.Class == collector.GPU {
-		c.files = s.filesOf(first.address)
+		c.driver = s.driverOf(first.address)
 	}
 	return c
 }
@@ -115,8 +115,8 @@ func (c *card) device() (collector.Device, bool) {
 	for _, e := range c.ends {
 		e.readings(&d)
 	}
-	if c.files != nil {
-		c.files.readings(&d)
+	if c.driver != nil {
+		c.driver.readings(&d)
 	}
 	m := c.members[0]
 	d.Set(collector.DeviceInfo, 1, string(d.Class), d.Vendor, d.Model, "", "", d.PCI, m.numa(), "", "", "")

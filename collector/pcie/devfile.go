@@ -3,7 +3,6 @@ package pcie
 import (
 	"errors"
 	"io/fs"
-	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,11 +14,10 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// procfs of NVIDIA's driver: the module's settings and a folder per GPU by PCI
-// address; and the kernel's list of device numbers.
+// Below procfs: the settings of NVIDIA's module, and the kernel's list of device
+// numbers.
 const (
 	nvidiaParams  = "driver/nvidia/params"
-	nvidiaGPUs    = "driver/nvidia/gpus"
 	deviceNumbers = "devices"
 )
 
@@ -37,62 +35,65 @@ const (
 	filePermissions = "permissions"
 )
 
-// fileSlot checks the device files of one GPU on its own goroutine: the
-// driver's procfs takes locks that a failing GPU may hold.
-type fileSlot struct {
-	*solo.Worker[[]fileState]
+// driverSlot reads what NVIDIA's driver shows of one GPU, and checks its device
+// files, on its own goroutine: the driver's procfs takes locks that a failing
+// GPU may hold.
+type driverSlot struct {
+	*solo.Worker[driverView]
 	address  string
 	wanted   bool
-	last     []fileState
+	last     driverView
 	answered bool
 	labels   map[fileState][]string
+}
+
+// driverView is what the driver and /dev show of one GPU.
+type driverView struct {
+	information
+	files []fileState
 }
 
 // fileState is the state of one device file.
 type fileState struct{ file, reason string }
 
-// filesOf returns the slot of a GPU's device files, nil where they are not
-// checked.
-func (s *Source) filesOf(address string) *fileSlot {
-	if s.options.Dev == "" {
-		return nil
-	}
-	f := s.files[address]
+// driverOf returns the slot of a GPU of NVIDIA's driver.
+func (s *Source) driverOf(address string) *driverSlot {
+	f := s.drivers[address]
 	if f == nil {
-		l := &fileLooker{proc: s.proc, dev: s.options.Dev, stat: s.options.Stat, address: address}
-		f = &fileSlot{Worker: solo.New(l.look, nil), address: address, labels: map[fileState][]string{}}
-		s.files[address] = f
+		l := &driverLooker{informant: newInformant(s.sys, s.proc, address), dev: s.options.Dev, stat: s.options.Stat}
+		f = &driverSlot{Worker: solo.New(l.look, nil), address: address, labels: map[fileState][]string{}}
+		s.drivers[address] = f
 	}
 	f.wanted = true
 	return f
 }
 
-func (s *Source) askFiles(now time.Time, timeout time.Duration) {
-	for address, f := range s.files {
-		states, returned := f.Poll()
+func (s *Source) askDrivers(now time.Time, timeout time.Duration) {
+	for address, f := range s.drivers {
+		view, returned := f.Poll()
 		if !f.wanted {
 			if returned || !f.Busy {
 				f.Stop()
-				delete(s.files, address)
+				delete(s.drivers, address)
 			}
 			continue
 		}
 		if returned {
-			f.last, f.answered = states, now.Sub(f.Asked) <= timeout
+			f.last, f.answered = view, now.Sub(f.Asked) <= timeout
 		}
 		f.Start(now)
 	}
 }
 
-// gatherFiles waits for a slow check. The previous result is valid until the
-// check is overdue; after that there is none.
-func (s *Source) gatherFiles(soon <-chan struct{}, timeout time.Duration) {
-	for _, f := range s.files {
+// gatherDrivers waits for a slow look. The previous result is valid until the
+// look is overdue; after that only the identity is.
+func (s *Source) gatherDrivers(soon <-chan struct{}, timeout time.Duration) {
+	for _, f := range s.drivers {
 		if !f.wanted {
 			continue
 		}
-		if states, ok := f.Await(soon); ok {
-			f.last, f.answered = states, true
+		if view, ok := f.Await(soon); ok {
+			f.last, f.answered = view, true
 		}
 		if f.Busy && time.Since(f.Asked) >= timeout {
 			f.answered = false
@@ -100,11 +101,12 @@ func (s *Source) gatherFiles(soon <-chan struct{}, timeout time.Duration) {
 	}
 }
 
-func (f *fileSlot) readings(d *collector.Device) {
+func (f *driverSlot) readings(d *collector.Device) {
+	f.last.describe(d)
 	if !f.answered {
 		return
 	}
-	for _, st := range f.last {
+	for _, st := range f.last.files {
 		labels := f.labels[st]
 		if labels == nil {
 			labels = []string{st.file, st.reason}
@@ -114,30 +116,22 @@ func (f *fileSlot) readings(d *collector.Device) {
 	}
 }
 
-// fileLooker checks the device files of one GPU.
-type fileLooker struct {
-	proc    sysfs.FS
-	dev     string
-	stat    func(string) (fs.FileInfo, error)
-	address string
-	minor   uint32
-	renewed time.Time
+// driverLooker reads the information of one GPU and checks its device files.
+type driverLooker struct {
+	*informant
+	dev  string
+	stat func(string) (fs.FileInfo, error)
 }
 
-// look returns nothing where NVIDIA's driver does not have the GPU: then no
-// file is expected.
-func (l *fileLooker) look(now time.Time) []fileState {
-	if l.renewed.IsZero() || now.Sub(l.renewed) >= renewAfter {
-		text, err := l.proc.Read(path.Join(nvidiaGPUs, l.address, "information"))
-		minor, ok := deviceMinor(text)
-		if err != nil || !ok {
-			return nil
-		}
-		l.minor, l.renewed = minor, now
-	} else if !l.proc.Exists(path.Join(nvidiaGPUs, l.address)) {
-		l.renewed = time.Time{}
-		return nil
+func (l *driverLooker) look(now time.Time) driverView {
+	v := driverView{information: l.informant.look(now)}
+	if l.dev != "" && v.minor != "" {
+		v.files = l.check(v.minor)
 	}
+	return v
+}
+
+func (l *driverLooker) check(minor string) []fileState {
 	params, _ := l.proc.ReadBytes(nvidiaParams, 4*sysfs.Page)
 	want := parseParams(string(params))
 	var states []fileState
@@ -146,7 +140,8 @@ func (l *fileLooker) look(now time.Time) []fileState {
 			states = append(states, fileState{name, reason})
 		}
 	}
-	judge("nvidia"+strconv.FormatUint(uint64(l.minor), 10), deviceNumber(nvidiaMajor, l.minor))
+	n, _ := strconv.ParseUint(minor, 10, minorBits)
+	judge("nvidia"+minor, deviceNumber(nvidiaMajor, uint32(n)))
 	judge("nvidiactl", deviceNumber(nvidiaMajor, controlMinor))
 	numbers, _ := l.proc.ReadBytes(deviceNumbers, 4*sysfs.Page)
 	if major, ok := charMajor(string(numbers), "nvidia-uvm"); ok {
@@ -157,7 +152,7 @@ func (l *fileLooker) look(now time.Time) []fileState {
 
 // judge compares a device file with its expected state. It is false for one
 // that could not be checked.
-func (l *fileLooker) judge(name string, number uint64, want access) (reason string, ok bool) {
+func (l *driverLooker) judge(name string, number uint64, want access) (reason string, ok bool) {
 	info, err := l.stat(filepath.Join(l.dev, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fileMissing, true
@@ -185,18 +180,6 @@ const (
 // deviceNumber returns a device number in the format of stat(2).
 func deviceNumber(major, minor uint32) uint64 {
 	return uint64(major)<<8 | uint64(minor&0xff) | uint64(minor&^0xff)<<12
-}
-
-// deviceMinor returns the minor number of a GPU's device file, from the text of
-// driver/nvidia/gpus/*/information.
-func deviceMinor(text string) (uint32, bool) {
-	for line := range strings.Lines(text) {
-		if key, v, _ := strings.Cut(line, ":"); strings.TrimSpace(key) == "Device Minor" {
-			n, err := strconv.ParseUint(strings.TrimSpace(v), 10, minorBits)
-			return uint32(n), err == nil
-		}
-	}
-	return 0, false
 }
 
 // access is the owner and mode that the driver is configured to give its files.

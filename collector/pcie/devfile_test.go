@@ -3,6 +3,7 @@ package pcie_test
 import (
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -144,11 +145,10 @@ func TestDeviceFiles(t *testing.T) {
 	}
 }
 
-// TestDeviceFilesUnasked: without a directory they are not checked, and the
-// driver's procfs is not read.
+// TestDeviceFilesUnasked: without a directory they are not checked.
 func TestDeviceFilesUnasked(t *testing.T) {
 	tree := load(t, "bus")
-	tree.Forbid("/proc/driver/nvidia/gpus/*/information", "/proc/driver/nvidia/params")
+	tree.Forbid("/proc/driver/nvidia/params", "/proc/devices")
 	s := open(t, mount(t, tree), pcie.Options{})
 	for _, d := range sample(t, s).Devices {
 		want(t, &d, -1, collector.DeviceFileUsable)
@@ -156,4 +156,64 @@ func TestDeviceFilesUnasked(t *testing.T) {
 	if v := tree.Violations(); len(v) > 0 {
 		t.Error(v)
 	}
+}
+
+// TestNameOfTheDriver: a GPU has the UUID, the model and the minor number that
+// NVIDIA's driver shows of it, in the form of each release, while the driver
+// has the GPU.
+func TestNameOfTheDriver(t *testing.T) {
+	const uuid = "GPU-11114707-9d28-0ab5-175a-3cf7e5e24303"
+	for name, c := range map[string]struct {
+		text, id, model string
+		kube            []string
+	}{
+		"lost, R580": {
+			"Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 120\nGPU UUID: \t " + uuid + "\nVideo BIOS: \t ??.??.??.??.??\nBus Location: \t " + gpu + "\nDevice Minor: \t 3\nGPU Firmware: \t N/A\n",
+			uuid, "NVIDIA H100 80GB HBM3",
+			[]string{uuid, "nvidia3", "gpu-3"},
+		},
+		"never initialized, R580": {
+			"Model: \t\t NVIDIA H100 80GB HBM3\nGPU UUID: \t GPU-????????-????-????-????-????????????\nDevice Minor: \t 3\n",
+			gpu, "NVIDIA H100 80GB HBM3",
+			[]string{"nvidia3", "gpu-3"},
+		},
+		"never initialized, R595": {"Model: \t\t Unknown\nDevice Minor: \t 3\n", gpu, "", []string{"nvidia3", "gpu-3"}},
+		"cannot be woken":         {"", gpu, "", nil},
+		"garbage":                 {"Model: \t\t a\x01\nGPU UUID: \t GPU-1\nDevice Minor: \t -1\n", gpu, "", nil},
+		"not of the driver":       {"none", gpu, "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := load(t, "bus")
+			dir := "/proc/driver/nvidia/gpus/" + gpu
+			if tree.Set(dir+"/information", c.text); c.text == "none" {
+				tree.Remove(dir)
+			}
+			root := write(t, tree)
+			s := open(t, root, pcie.Options{})
+			d := appears(t, s, c.id)
+			if d == nil || d.PCI != gpu || d.Model != c.model || !slices.Equal(d.KubeIDs, c.kube) {
+				t.Fatalf("%+v", d)
+			}
+			want(t, d, 1, collector.DeviceInfo, "gpu", "nvidia", c.model, "", "", gpu)
+			before := tree.Clone()
+			tree.Remove(dir)
+			if err := tree.Sync(root, before); err != nil {
+				t.Fatal(err)
+			}
+			if d = appears(t, s, gpu); d == nil || d.Model != "" || d.KubeIDs != nil {
+				t.Errorf("without the driver: %+v", d)
+			}
+		})
+	}
+}
+
+// appears returns the device once the Source has it. A look at the driver is not
+// waited for longer than a moment.
+func appears(t *testing.T, s *pcie.Source, id string) (d *collector.Device) {
+	for range 60 {
+		if d = device(sample(t, s), id); d != nil {
+			break
+		}
+	}
+	return d
 }

@@ -6,6 +6,9 @@
 // that the kernel reads from configuration space are read only of a function
 // that is awake. Each function has its own goroutine, so one that hangs delays
 // only itself.
+//
+// A GPU of NVIDIA's driver has the identity that the driver shows in procfs, so
+// that it keeps its name when NVML cannot read it.
 package pcie
 
 import (
@@ -61,10 +64,10 @@ type Source struct {
 	sys, proc sysfs.FS
 	options   Options
 
-	bus   bus
-	slots map[string]*slot
-	files map[string]*fileSlot
-	cards []*card
+	bus     bus
+	slots   map[string]*slot
+	drivers map[string]*driverSlot
+	cards   []*card
 	// had: an accelerator has been found since the start.
 	had bool
 	// excess reports the functions beyond maxFunctions.
@@ -72,16 +75,16 @@ type Source struct {
 }
 
 // New returns a Source of the bus in sys, which is /sys or a copy. proc is
-// /proc or a copy; it has the device files of NVIDIA's driver.
+// /proc or a copy; NVIDIA's driver shows its GPUs there.
 func New(sys, proc sysfs.FS, o Options) *Source {
 	if o.Stat == nil {
 		o.Stat = os.Stat
 	}
 	return &Source{
 		sys: sys, proc: proc, options: o,
-		bus:   bus{fs: sys, known: map[string]*identity{}},
-		slots: map[string]*slot{},
-		files: map[string]*fileSlot{},
+		bus:     bus{fs: sys, known: map[string]*identity{}},
+		slots:   map[string]*slot{},
+		drivers: map[string]*driverSlot{},
 	}
 }
 
@@ -134,7 +137,7 @@ func (s *Source) arrange() error {
 	for _, sl := range s.slots {
 		sl.wanted = false
 	}
-	for _, f := range s.files {
+	for _, f := range s.drivers {
 		f.wanted = false
 	}
 	s.cards = s.cards[:0]
@@ -173,7 +176,7 @@ func (s *Source) read(ctx context.Context, now time.Time) {
 			delete(s.slots, address)
 		}
 	}
-	s.askFiles(now, timeout)
+	s.askDrivers(now, timeout)
 	soon, cancel := context.WithTimeout(ctx, min(patience, timeout/2))
 	defer cancel()
 	for _, sl := range s.slots {
@@ -181,7 +184,7 @@ func (s *Source) read(ctx context.Context, now time.Time) {
 			sl.gather(soon.Done(), ctx.Done(), timeout)
 		}
 	}
-	s.gatherFiles(soon.Done(), timeout)
+	s.gatherDrivers(soon.Done(), timeout)
 }
 
 // round combines the results of the functions.
@@ -212,7 +215,7 @@ func (s *Source) Close() error {
 	for _, sl := range s.slots {
 		sl.Stop()
 	}
-	for _, f := range s.files {
+	for _, f := range s.drivers {
 		f.Stop()
 	}
 	var errs []error
@@ -221,9 +224,9 @@ func (s *Source) Close() error {
 			errs = append(errs, fmt.Errorf("read %s: has not returned: %w", sl.address, context.DeadlineExceeded))
 		}
 	}
-	for _, f := range s.files {
+	for _, f := range s.drivers {
 		if !f.Stopped(ctx.Done()) {
-			errs = append(errs, fmt.Errorf("read device files of %s: has not returned: %w", f.address, context.DeadlineExceeded))
+			errs = append(errs, fmt.Errorf("read what the driver shows of %s: has not returned: %w", f.address, context.DeadlineExceeded))
 		}
 	}
 	return errors.Join(errs...)

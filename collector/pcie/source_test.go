@@ -143,6 +143,9 @@ func TestSleepersAreNotWoken(t *testing.T) {
 					t.Errorf("%s of the port, which sleeps: opened %d times", file, n)
 				}
 			}
+			if n := tree.Opens("/proc/driver/nvidia/gpus/" + sleeping + "/information"); (n > 0) != c.awake {
+				t.Errorf("information: opened %d times", n)
+			}
 			d := device(round, sleeping)
 			if _, ok := value(d, collector.PCIeLinkWidth, sleeping); ok != c.awake {
 				t.Errorf("link: %v", ok)
@@ -327,6 +330,7 @@ func TestComesBack(t *testing.T) {
 
 func TestDriver(t *testing.T) {
 	tree := load(t, "bus")
+	tree.Remove("/proc/driver/nvidia")
 	s := open(t, mount(t, tree), pcie.Options{})
 	d := device(sample(t, s), gpu)
 	want(t, d, 1, collector.PCIeDriverBound, gpu, "nvidia")

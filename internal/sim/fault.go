@@ -206,7 +206,7 @@ func (s *State) Clear(deviceArg string) error {
 }
 
 func (s *State) heal(gpu int) {
-	for _, flag := range []string{"lost", "gone", "reset_required", "device_file"} {
+	for _, flag := range []string{"lost", "unnamed", "gone", "reset_required", "device_file"} {
 		s.Delete(fmt.Sprintf("gpu.%d.%s", gpu, flag))
 	}
 }

@@ -37,7 +37,7 @@ var machineFaults = []Fault{
 		Name: "event", Help: "deliver any NVML event: ecc-double, mig-config, gpu-unavailable, … or a bit mask", apply: injectEvent,
 		Args: []Arg{{Name: "type", Help: "name or bit mask"}, deviceArg}, Flags: []Flag{{Name: "data", Help: "event data", Default: "0"}, giFlag, ciFlag, countFlag},
 	},
-	{Name: "lost", Help: "the GPU fell off the bus: every call on it returns GPU_IS_LOST", apply: injectLost, Args: []Arg{deviceArg}, Flags: []Flag{logFlag}},
+	{Name: "lost", Help: "the GPU fell off the bus: every call on it returns GPU_IS_LOST", apply: injectLost, Args: []Arg{deviceArg}, Flags: []Flag{logFlag, {Name: "uuid", Help: "/proc still shows its UUID, as for a GPU that has been initialized", Default: "true"}}},
 	{Name: "reset-required", Help: "every call on the GPU returns RESET_REQUIRED", apply: flagOn("reset_required", "1"), Args: []Arg{deviceArg}},
 	{Name: "gone", Help: "the GPU is no longer enumerated", apply: injectGone("1", 1), Args: []Arg{deviceArg}},
 	{Name: "return", Help: "a removed GPU is enumerated again", apply: injectGone("", 2), Args: []Arg{deviceArg}},

@@ -56,8 +56,12 @@ func injectXid(s *State, in input) error {
 func injectLost(s *State, in input) error {
 	return s.onGPUs(in, func(d device) error {
 		s.Set(fmt.Sprintf("gpu.%d.lost", d.gpu), "1")
+		if !in.on("uuid") {
+			s.Set(fmt.Sprintf("gpu.%d.unnamed", d.gpu), "1")
+		}
 		s.logLost(d.gpu, in)
 		return s.onTree(func(m *machine) error {
+			s.tellAll(m.tree)
 			// Every register of a GPU that does not answer reads as ones.
 			if dir, ok := m.tree.Real("/sys/bus/pci/devices/" + s.address(d.gpu)); ok {
 				m.tree.Set(dir+"/current_link_speed", "Unknown\n")

@@ -103,7 +103,9 @@ func (s *State) plugGPU(t *faketree.Tree, gpu int, root string, behindPort bool)
 	f.put(t)
 }
 
-// writeGPU writes the file of a GPU in /proc/driver/nvidia.
+// writeGPU writes the file of a GPU in /proc/driver/nvidia, as R580 does. Of a
+// lost GPU the driver knows the UUID where it has initialized the GPU, and the
+// model from the PCI ids.
 func (s *State) writeGPU(t *faketree.Tree, gpu int) {
 	text := func(key, unknown string) string {
 		if v := s.gpuGet(gpu, key); v != "" && !strings.HasPrefix(v, "error:") {
@@ -111,12 +113,24 @@ func (s *State) writeGPU(t *faketree.Tree, gpu int) {
 		}
 		return unknown
 	}
+	uuid, vbios, firmware := text("uuid", unknownUUID), text("vbios", unknownVBIOS), s.Get("driver.version")
+	if s.Has(fmt.Sprintf("gpu.%d.lost", gpu)) {
+		vbios, firmware = unknownVBIOS, "N/A"
+	}
+	if s.Has(fmt.Sprintf("gpu.%d.unnamed", gpu)) {
+		uuid = unknownUUID
+	}
 	t.Set("/proc/driver/nvidia/gpus/"+s.address(gpu)+"/information", fmt.Sprintf(
 		"Model: \t\t %s\nIRQ:   \t\t %d\nGPU UUID: \t %s\nVideo BIOS: \t %s\nBus Type: \t PCIe\nDMA Size: \t 52 bits\nDMA Mask: \t 0xfffffffffffff\n"+
 			"Bus Location: \t %s\nDevice Minor: \t %d\nGPU Firmware: \t %s\nGPU Excluded:\t No\n",
-		text("name", "Unknown"), 180+gpu, text("uuid", "GPU-????????-????-????-????-????????????"), text("vbios", "??.??.??.??.??"),
-		s.address(gpu), gpu, s.Get("driver.version")))
+		text("name", "Unknown"), 180+gpu, uuid, vbios, s.address(gpu), gpu, firmware))
 }
+
+// What the driver shows where it knows no value.
+const (
+	unknownUUID  = "GPU-????????-????-????-????-????????????"
+	unknownVBIOS = "??.??.??.??.??"
+)
 
 // driverBanner is the name that NVIDIA's kernel module prints, in /proc and
 // when it is loaded.

@@ -56,14 +56,17 @@ func (j *Judge) Judge(s *collector.Snapshot) {
 // memory and PCIe occur on healthy devices and are no cause.
 func (st *device) cause(d *collector.Device) bool {
 	found := d.Verdict != nil && (d.Verdict.State == "degraded" || d.Verdict.State == "failed")
-	errors := 0.0
+	errors, counted := 0.0, false
 	for i := range d.Readings {
 		switch r := &d.Readings[i]; r.Metric {
 		case collector.NVLinkUp:
 			found = found || r.Value == 0
 		case collector.GPUNVLinkErrors, collector.C2CErrors:
-			errors += r.Value
+			errors, counted = errors+r.Value, true
 		}
+	}
+	if !counted {
+		return found // its source has not answered yet
 	}
 	found = found || st.seen && errors > st.errors
 	st.errors, st.seen = errors, true

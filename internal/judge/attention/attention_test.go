@@ -14,6 +14,7 @@ func TestAttention(t *testing.T) {
 		after      time.Duration
 		state      string
 		down       bool
+		silent     bool // only a witness knows it
 		errors     float64
 		wanted     bool
 		c2c, other float64
@@ -25,6 +26,7 @@ func TestAttention(t *testing.T) {
 		"a degraded device, as long as it is so": {{state: "degraded", wanted: true}, {after: 5 * time.Hour, state: "degraded", wanted: true}, {after: 7 * time.Hour, state: "healthy"}},
 		"a link that is down":                    {{state: "healthy", down: true, wanted: true}},
 		"errors from before the start":           {{state: "healthy", errors: 7}, {after: time.Second, state: "healthy", errors: 7}},
+		"errors from before the first answer":    {{state: "unknown", silent: true}, {after: time.Second, state: "healthy", errors: 7}},
 		"errors that grow":                       {{state: "healthy", errors: 7}, {after: time.Second, state: "healthy", errors: 8, wanted: true}},
 		"errors of C2C":                          {{state: "healthy"}, {after: time.Second, state: "healthy", c2c: 1, wanted: true}},
 		"corrected errors of memory":             {{state: "healthy"}, {after: time.Second, state: "healthy", other: 5}},
@@ -33,10 +35,12 @@ func TestAttention(t *testing.T) {
 			j := attention.New()
 			for i, l := range looks {
 				d := collector.Device{ID: "GPU-1", Verdict: &collector.Verdict{State: l.state}}
-				d.SetBool(collector.NVLinkUp, !l.down, "0")
-				d.Set(collector.GPUNVLinkErrors, l.errors, "crc")
-				d.Set(collector.C2CErrors, l.c2c, "crc")
-				d.Set(collector.ECCErrors, l.other, "corrected", "dram")
+				if !l.silent {
+					d.SetBool(collector.NVLinkUp, !l.down, "0")
+					d.Set(collector.GPUNVLinkErrors, l.errors, "crc")
+					d.Set(collector.C2CErrors, l.c2c, "crc")
+					d.Set(collector.ECCErrors, l.other, "corrected", "dram")
+				}
 				s := &collector.Snapshot{Time: start.Add(l.after), Devices: []collector.Device{d}}
 				j.Judge(s)
 				if got := s.Devices[0].Attention; got != l.wanted {

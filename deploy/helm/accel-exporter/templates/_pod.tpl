@@ -13,6 +13,9 @@
 {{- if .releaseDirectory }}
 - --release.directory=/run/accel-exporter
 {{- end }}
+{{- if .stateDirectory }}
+- --path.state=/var/lib/accel-exporter
+{{- end }}
 {{- if .config }}
 - --config.file=/etc/accel-exporter/files/accel.yml
 {{- end }}
@@ -212,6 +215,10 @@ volumes:
 - name: release
   hostPath: {path: {{ .releaseDirectory | quote }}, type: DirectoryOrCreate}
 {{- end }}
+{{- if .stateDirectory }}
+- name: state
+  hostPath: {path: {{ .stateDirectory | quote }}, type: DirectoryOrCreate}
+{{- end }}
 {{- if .dcgm.libraryImage }}
 - name: dcgm
   emptyDir: {sizeLimit: 512Mi}
@@ -267,6 +274,9 @@ mounts:
 {{- end }}
 {{- if .releaseDirectory }}
 - {name: release, mountPath: /run/accel-exporter, readOnly: true}
+{{- end }}
+{{- if .stateDirectory }}
+- {name: state, mountPath: /var/lib/accel-exporter}
 {{- end }}
 {{- if .dcgm.libraryImage }}
 - {name: dcgm, mountPath: /usr/local/dcgm, readOnly: true}

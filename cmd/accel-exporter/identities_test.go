@@ -1,0 +1,87 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/accel-exporter/accel-exporter/internal/identity"
+)
+
+// TestRestartWithLostGPU starts the exporter again while a GPU is lost. The GPU is
+// one device with the UUID and the pod of before, from each origin of identities.
+func TestRestartWithLostGPU(t *testing.T) {
+	t.Parallel()
+	scenario, err := filepath.Abs("../../fixtures/incidents/nodes/h100-busy.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, fault string
+		state       bool
+		reason      string
+		info        string // labels of accel_device_info, before and after class and device
+	}{
+		{"procfs", "lost 2", false, "lost", `architecture="",board_part_number="",class="gpu",device="%",index="2",model="NVIDIA H100 80GB HBM3",numa_node="0",pci_address="0000:75:00.0",profile="",serial="",vendor="nvidia"`},
+		{"kubelet", "lost 2 --no-uuid", false, "lost", `architecture="",board_part_number="",class="gpu",device="%",index="2",model="NVIDIA H100 80GB HBM3",numa_node="0",pci_address="0000:75:00.0",profile="",serial="",vendor="nvidia"`},
+		{"file", "lost 2 --no-uuid", true, "lost", ""},
+		{"file, not enumerated", "gone 2", true, "missing", ""},
+		{"file, off the bus", "bus-loss 2", true, "lost", ""},
+		{"file, hangs", "hang 2", true, "stuck", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			state, flags := compile(t, scenario)
+			serveKubelet(t, state)
+			flags = append(flags, often)
+			if c.state {
+				flags = append(flags, "--path.state="+t.TempDir())
+			}
+			before := startOn(t, state, flags...)
+			page := before.until(`^accel_allocation_info\{.*pod="chat-0"`, `^accel_device_info\{.*index="3"`, `^accel_source_up\{reason="",source="pcie"\} 1$`)
+			gpu := device(t, page, "2")
+			whole := strings.TrimSuffix(regexp.MustCompile(`(?m)^accel_device_info\{.*`+gpu+`.*$`).FindString(page), " 1")
+			if c.info != "" {
+				whole = "accel_device_info{" + strings.Replace(c.info, "%", gpu, 1) + "}"
+			}
+			before.stop()
+			before.sim(append([]string{"inject"}, strings.Fields(c.fault)...)...)
+			after := startOn(t, state, flags...)
+			after.until(
+				`^accel_device_up\{device="`+gpu+`",reason="`+c.reason+`"\} 0$`,
+				`^`+regexp.QuoteMeta(whole)+` 1$`,
+				`^accel_allocation_info\{.*device="`+gpu+`",namespace="inference",.*pod="chat-0"`,
+				`^accel_podmap_holds\{kind="unresolved"\} 0$`,
+				`!^accel_device_info\{.*device="(0000:75:00\.0|nvidia2)"`,
+				`!^accel_device_up\{device="(0000:75:00\.0|nvidia2)"`,
+			)
+			after.sim("clear", "2")
+			after.until(`^accel_device_up\{device="`+gpu+`",reason=""\} 1$`, `^accel_power_watts\{device="`+gpu+`"\}`)
+		})
+	}
+}
+
+// TestGarbledIdentities: an invalid file is refused with its place, and the
+// exporter starts without it and writes another.
+func TestGarbledIdentities(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, identity.File)
+	if err := os.WriteFile(file, []byte("{\n \"version\": 7}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n := start(t, scenario, nil, "--path.state="+dir)
+	if m := n.log.await(regexp.MustCompile(`the file is refused.*` + regexp.QuoteMeta(identity.File) + `:2: version: found the number 7`)); m == nil {
+		t.Error("the log does not name the mistake")
+	}
+	gpu := device(t, n.until(`^accel_device_up\{.*\} 1`), "7")
+	n.stop()
+	if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), gpu) {
+		t.Errorf("%v: %s", err, data)
+	}
+	if err := run(t.Context(), []string{"--path.state=" + file}, newLogBuffer(), newLogBuffer()); err == nil || !strings.Contains(err.Error(), "--path.state: ") {
+		t.Errorf("a file in place of a directory: %v", err)
+	}
+}

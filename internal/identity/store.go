@@ -1,0 +1,248 @@
+// Package identity keeps the identity of devices across restarts of the
+// exporter: what a device that does not answer was called before, from a file
+// and from the kubelet.
+package identity
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
+	"github.com/accel-exporter/accel-exporter/internal/strict"
+)
+
+// File is the name of the file.
+const File = "identities.json"
+
+const (
+	version    = 1
+	maxDevices = 1024
+	// keep is how long a device that does not answer is kept.
+	keep = 30 * 24 * time.Hour
+	// renew is the maximum age of the time at which a device last answered.
+	renew = time.Hour
+)
+
+// entry is a device as it last answered; Sampled is when.
+type entry struct {
+	collector.Device        // with accel_device_info as its only Reading
+	pciID            string // of the PCI function
+}
+
+// Store is the file in a directory. One goroutine at a time uses it, except
+// Write.
+type Store struct {
+	root    *os.Root
+	sys     sysfs.FS
+	entries []entry
+}
+
+// Open opens the directory. sys has the PCI bus.
+func Open(dir string, sys sysfs.FS) (*Store, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{root: root, sys: sys}, nil
+}
+
+// Load returns the devices in the file whose places have no other board now. An
+// invalid file is an error, and is replaced by the next Write.
+func (s *Store) Load(now time.Time) ([]collector.Device, error) {
+	f, err := s.root.Open(File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, strict.MaxSize+1))
+	if err != nil {
+		return nil, err
+	}
+	all, err := parse(f.Name(), data)
+	if err != nil {
+		return nil, err
+	}
+	places := map[string]bool{}
+	s.entries = slices.DeleteFunc(all, func(e entry) bool {
+		if e.Parent == "" {
+			places[e.ID] = now.Sub(e.Sampled) < keep && s.unchanged(&e)
+		}
+		return !places[e.ID] && !places[e.Parent]
+	})
+	devices := make([]collector.Device, len(s.entries))
+	for i := range s.entries {
+		if e := &s.entries[i]; e.Sampled.After(now) {
+			e.Sampled = now // the clock was ahead
+		}
+		devices[i] = s.entries[i].Device
+	}
+	return devices, nil
+}
+
+// unchanged reports whether the board may still be at its address: there is no
+// function of another model, and none that is reserved for a virtual machine.
+func (s *Store) unchanged(e *entry) bool {
+	id := s.pciID(e.PCI)
+	driver, _ := s.sys.Link(devicesDir + e.PCI + "/driver")
+	return (id == "" || id == e.pciID) && (driver == "" || collector.IsAcceleratorDriver(driver))
+}
+
+const devicesDir = "bus/pci/devices/"
+
+// pciID returns the ids of a PCI function with those of its subsystem, "" where
+// there is none.
+func (s *Store) pciID(address string) string {
+	ids := make([]string, 0, 4)
+	for _, name := range []string{"vendor", "device", "subsystem_vendor", "subsystem_device"} {
+		text, err := s.sys.ReadText(devicesDir+address+"/"+name, 64)
+		if err != nil {
+			return ""
+		}
+		ids = append(ids, strings.TrimPrefix(text, "0x"))
+	}
+	return strings.Join(ids, ":")
+}
+
+// Note takes the devices that answer, and reports whether the file has to be
+// written. A device that does not answer stays until its place has another one.
+func (s *Store) Note(snap *collector.Snapshot) bool {
+	ids, places := map[string]bool{}, map[string]bool{}
+	last := map[string]time.Time{} // answer of those that are down
+	var next []entry
+	changed := false
+	for i := range snap.Devices {
+		d := &snap.Devices[i]
+		if d.Parent == "" {
+			last[d.ID] = d.Sampled
+		}
+		if d.Parent == "" && named(d) && answers(d) {
+			ids[d.ID], places[d.PCI] = true, true
+			next = append(next, s.entry(d, d.Sampled, &changed))
+		}
+	}
+	for i := range snap.Devices {
+		if d := &snap.Devices[i]; ids[d.Parent] {
+			ids[d.ID] = true
+			next = append(next, s.entry(d, last[d.Parent], &changed))
+		}
+	}
+	stays := map[string]bool{}
+	for _, e := range s.entries {
+		switch {
+		case ids[e.ID], ids[e.Parent], places[e.PCI] && e.Parent == "", e.Parent != "" && !stays[e.Parent], snap.Time.Sub(e.Sampled) >= keep:
+			continue
+		}
+		stays[e.ID] = true
+		if at := last[e.ID]; at.After(e.Sampled) {
+			e.Sampled, changed = at, true
+		}
+		next = append(next, e)
+	}
+	if len(next) > maxDevices {
+		next = next[:maxDevices]
+	}
+	changed = changed || len(next) != len(s.entries)
+	if changed {
+		s.entries = next
+	}
+	return changed
+}
+
+// named reports whether a whole device has an identity beside its place.
+func named(d *collector.Device) bool {
+	return !d.Witness && !d.Passing && d.PCI != "" && d.ID != d.PCI
+}
+
+func answers(d *collector.Device) bool {
+	return slices.ContainsFunc(d.Readings, func(r collector.Reading) bool { return r.Metric == collector.DeviceUp && r.Value == 1 })
+}
+
+// entry returns the entry of d, which is the one before if nothing has changed.
+func (s *Store) entry(d *collector.Device, sampled time.Time, changed *bool) entry {
+	e := entry{Device: collector.Device{
+		ID: d.ID, Parent: d.Parent, Class: d.Class, Vendor: d.Vendor, Model: d.Model, PCI: d.PCI, Sampled: sampled,
+	}}
+	for _, id := range d.KubeIDs {
+		// An index may be that of another device after a restart of the driver.
+		if strings.Trim(id, "0123456789") != "" && !slices.Contains(e.KubeIDs, id) {
+			e.KubeIDs = append(e.KubeIDs, id)
+		}
+	}
+	for _, r := range d.Readings {
+		if r.Metric == collector.DeviceInfo {
+			e.Readings = []collector.Reading{r}
+			break
+		}
+	}
+	at := slices.IndexFunc(s.entries, func(o entry) bool { return o.ID == d.ID })
+	if at >= 0 && s.entries[at].same(&e) && sampled.Sub(s.entries[at].Sampled) < renew {
+		return s.entries[at]
+	}
+	*changed = true
+	if d.Parent == "" {
+		e.pciID = s.pciID(d.PCI)
+	}
+	return e
+}
+
+// same reports whether e and o are the same device of the same properties.
+func (e *entry) same(o *entry) bool {
+	return e.Parent == o.Parent && e.Class == o.Class && e.Vendor == o.Vendor && e.Model == o.Model && e.PCI == o.PCI &&
+		slices.Equal(e.KubeIDs, o.KubeIDs) && slices.Equal(e.info(), o.info())
+}
+
+// info returns the label values of accel_device_info.
+func (e *entry) info() []string {
+	if len(e.Readings) == 0 {
+		return nil
+	}
+	return e.Readings[0].Labels
+}
+
+// Encode returns the content of the file.
+func (s *Store) Encode() []byte {
+	f := file{Version: version, Devices: make([]record, len(s.entries))}
+	for i := range s.entries {
+		f.Devices[i] = recordOf(&s.entries[i])
+	}
+	data, err := json.MarshalIndent(f, "", " ")
+	if err != nil {
+		panic(err) // of a year after 9999 only
+	}
+	return append(data, '\n')
+}
+
+// Write replaces the file: it has the old or the new content, whenever the
+// machine stops.
+func (s *Store) Write(data []byte) error {
+	const draft = File + ".new"
+	f, err := s.root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := s.root.Rename(draft, File); err != nil {
+		return err
+	}
+	dir, err := s.root.Open(".")
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// Close closes the directory.
+func (s *Store) Close() error { return s.root.Close() }
