@@ -178,9 +178,10 @@ func TestMistakes(t *testing.T) {
 // which may be templates with mistakes, are left to the engine.
 func FuzzValues(f *testing.F) {
 	f.Add("values: {idle_seconds: 5, exporter_job: 'a|b', runbooks: 'https://x.example', remediator_seen: 3h}")
-	f.Add("alerts: {AcceleratorLost: {severity: info, enabled: false}, AcceleratorDegraded: {for: 1w}}")
+	f.Add("alerts: {AccelExporterDown: {severity: info, enabled: false}, AccelSourceBlind: {for: 1w}}")
 	f.Add("values: {target: 'instance, ${x}'}")
-	s := render.Builtin()
+	// Few rules, because the engine parses them each time.
+	s := &render.Source{Defaults: render.Builtin().Defaults, Forms: map[string]render.File{"exporter.yaml": render.Builtin().Forms["exporter.yaml"]}}
 	f.Fuzz(func(t *testing.T, data string) {
 		v, err := s.Values("my.yml", []byte(data))
 		if err != nil {
