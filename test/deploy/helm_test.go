@@ -108,7 +108,7 @@ func TestRefused(t *testing.T) {
 		{"no remediator at all", "--set=" + remediatorOn + ",remediator.replicas=0", "/remediator/replicas"},
 		{"an OTLP endpoint that is no URL", "--set=traces.endpoint=collector:4317", "/traces/endpoint"},
 		{"contexts of traces without pods", "--set=traces.podAnnotations={traceparent}", "/podMetadata/enabled"},
-		{"an unknown value of the rules", "--set=prometheusRule.enabled=true,rules.values.idle=3", "rules.values.idle: unknown; accepted are accelerator_resources, "},
+		{"an unknown value of the rules", "--set=prometheusRule.enabled=true,rules.values.idle=3", "rules.values.idle: unknown; accepted are "},
 		{"a duration for a number", "--set=prometheusRule.enabled=true,rules.values.idle_seconds=3m", "rules.values.idle_seconds is 3m; accepted is a number"},
 		{"a number for a duration", "--set=prometheusRule.enabled=true,rules.values.rollout_time=3", "rules.values.rollout_time is 3; accepted is a duration"},
 		{"a value with a quote", "--set=prometheusRule.enabled=true,rules.values.exporter_job=a\"b", "accepted is a text without quotes"},
