@@ -125,7 +125,7 @@ func (r *templateRule) form() render.Rule {
 	// A device with a node in place of an instance is one of another exporter.
 	if strings.Contains(r.Summary, "$labels.device") && !strings.Contains(r.Summary, "$labels.node") {
 		for _, name := range []string{"pci_address", "index", "model", "serial"} {
-			out.Annotations[name] = identity(name)
+			out.Annotations[name] = identity(name, r.unobserved != "")
 		}
 	}
 	return out
@@ -139,9 +139,14 @@ func verdict(family, label, match string) string {
 }
 
 // identity is the text of an annotation that is a label of the device's
-// identity. Nobody can look up the UUID of a GPU that the driver has lost.
-func identity(label string) string {
-	return "{{ with query (printf `accel_device_info{device=%q,instance=%q}` $labels.device $labels.instance) }}{{ . | first | label \"" + label + "\" }}{{ end }}"
+// identity. Nobody can look up the UUID of a GPU that the driver has lost. Where
+// the alert fires on without its device, it is the identity of the last day.
+func identity(label string, unobserved bool) string {
+	query := "printf `accel_device_info{device=%q,instance=%q}` $labels.device $labels.instance"
+	if unobserved {
+		query = "printf `accel_device_info{device=%q,instance=%q} or on (device) last_over_time(accel_device_info{device=%q,instance=%q}[1d])` $labels.device $labels.instance $labels.device $labels.instance"
+	}
+	return "{{ with query (" + query + ") }}{{ . | first | label \"" + label + "\" }}{{ end }}"
 }
 
 // hit is the text of an annotation that names the pods that held the device,
