@@ -118,6 +118,14 @@ var (
 		Range:  timestamp,
 		From:   []string{"exporter"},
 	})
+	SourceAge = define(Metric{
+		Name:   "accel_source_age_seconds",
+		Help:   "Time since the source last answered a round, by the exporter's own clock: compare it, not the timestamp, where clocks may differ. Absent before the first answer.",
+		Kind:   Gauge,
+		Scope:  PerNode,
+		Labels: []string{"source"},
+		From:   []string{"exporter"},
+	})
 	SourceDuration = define(Metric{
 		Name:   "accel_source_round_duration_seconds",
 		Help:   "Duration of the last finished round of the source. Absent before the first round.",

@@ -166,6 +166,14 @@ var (
 		Values: []string{"fault: xid_N, bus_loss, gpu_unavailable, poison, poison_fatal, ecc_double_bit, dram_retirement_failure; other once there are too many"},
 		From:   []string{"accel_gpu_xid_errors_total, accel_device_events_total"},
 	})
+	AllocationFaultAge = define(Metric{
+		Name:   "accel_allocation_fault_age_seconds",
+		Help:   "Time since the last fault of the kind on the device while it was allocated to the pod, by the exporter's own clock: compare it, not the timestamp, where clocks may differ. It stays as long as the timestamp.",
+		Kind:   Gauge,
+		Labels: holderLabelsAnd("fault"),
+		Values: AllocationFault.Values,
+		From:   []string{"accel_gpu_xid_errors_total, accel_device_events_total"},
+	})
 	DeviceHolders = define(Metric{
 		Name: "accel_device_holders",
 		Help: "Pods that the device is allocated to; 0 only if it is known to be free. Absent for a device that is divided into partitions.",

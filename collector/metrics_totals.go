@@ -11,6 +11,12 @@ var (
 		Values: []string{"kind: hardware (the GPU, its firmware or its links), application (an error of a program), other (consequences of those, details of another Xid, ambiguous numbers, and numbers that the catalogue does not list)"},
 		From:   []string{"exporter, by the catalogue in docs/health.md"},
 	})
+	XidIncidents = define(Metric{
+		Name: "accel_gpu_xid_incidents_total",
+		Help: "Incidents of a GPU since the exporter started: Xids that make it failed, by the catalogue and the sub-code, with less than ten minutes between them count once.",
+		Kind: Counter,
+		From: []string{"exporter, by the catalogue in docs/health.md"},
+	})
 	GPUNVLinkErrors = define(Metric{
 		Name:   "accel_gpu_nvlink_errors_total",
 		Help:   "Errors of all NVLinks of a GPU since the exporter first saw it, by type. The reset of a link counter does not decrease the sum. The types overlap: read one, do not add them up.",

@@ -249,6 +249,8 @@ func (s *Sampler) loop(ctx context.Context, st *sourceState) {
 				s.begin(st)
 				deadline.Reset(timeout)
 				go call(ctx, st.src, timeout, returned)
+			} else {
+				s.touch() // its age grows, also without another source
 			}
 			if next = next.Add(interval); time.Until(next) <= 0 {
 				next = time.Now().Add(interval) // late: skip, do not catch up

@@ -402,6 +402,22 @@ func TestSamplerStuck(t *testing.T) {
 	})
 }
 
+// TestSourceAge: the age of a source grows while it does not return, also where no
+// other source causes a Snapshot.
+func TestSourceAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, release := newFake("s", card("a", 40, 7)), make(chan struct{})
+		t.Cleanup(func() { close(release) })
+		s := start(t, DefaultSettings(), f)
+		synctest.Wait()
+		expect(t, s, []*Metric{SourceAge}, "source_age_seconds{s} 0")
+		f.do(func(context.Context) (Round, error) { <-release; return Round{}, nil })
+		time.Sleep(time.Hour + 100*time.Millisecond)
+		synctest.Wait()
+		expect(t, s, []*Metric{SourceAge}, "source_age_seconds{s} 3600")
+	})
+}
+
 func TestSamplerDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// A source that returns at its deadline can still deliver readings.

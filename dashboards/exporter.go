@@ -49,7 +49,7 @@ func (e exporters) now() []panel {
 			kind: number, title: "Oldest answer", unit: "s", empty: noExporter,
 			about:   "Time since the last answer of the source that is furthest behind. AccelSourceStale fires where it is red.",
 			scale:   scale{green, []step{{60, orange}, {e.number("source_age_seconds"), red}}},
-			queries: []query{{expr: `max(time() - accel_source_last_success_timestamp_seconds{` + inPool + `} and on (` + target + `, source) (accel_source_stuck == 1 or accel_source_up{reason=""} == 1))`}},
+			queries: []query{{expr: `max(accel_source_age_seconds{` + inPool + `} and on (` + target + `, source) (accel_source_stuck == 1 or accel_source_up{reason=""} == 1))`}},
 		}),
 		tile(panel{
 			kind: number, title: "Crashes of workers", unit: "none", decimals: f(0), scale: scale{green, []step{{0.5, orange}, {e.number("worker_exits_an_hour") - 0.5, red}}}, empty: noExporter,

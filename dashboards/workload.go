@@ -66,7 +66,7 @@ func workloadNow() []panel {
 		tile(panel{
 			kind: number, title: "Hit by a fault", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noPods,
 			about:   "Pods that a hardware fault hit within the last hour. They did not cause it: restart them on other devices.",
-			queries: []query{{expr: zeroWhere(`count(group by (cluster, namespace, pod) (accel_allocation_fault_timestamp_seconds{`+inPods+`} > time() - 3600))`, anyPod)}},
+			queries: []query{{expr: zeroWhere(`count(group by (cluster, namespace, pod) (accel_allocation_fault_age_seconds{`+inPods+`} < 3600))`, anyPod)}},
 		}),
 		tile(panel{
 			kind: number, title: "Cost of idle time", unit: "none", decimals: f(2), both: true, scale: only(blue), empty: noPrices,

@@ -14,7 +14,7 @@ import (
 
 // volatile matches the families whose values differ from run to run. The golden
 // files have their series without the value.
-var volatile = regexp.MustCompile(`^(go_|process_|promhttp_|accel_exporter_build_info|accel_source_round_duration_seconds|accel_source_rounds_total|accel_source_rejected_values_total|accel_native_call_errors_total|accel_pcie_\w+_bytes_total|\S*_timestamp_seconds\b)`)
+var volatile = regexp.MustCompile(`^(go_|process_|promhttp_|accel_exporter_build_info|accel_source_age_seconds|accel_source_round_duration_seconds|accel_source_rounds_total|accel_source_rejected_values_total|accel_native_call_errors_total|accel_pcie_\w+_bytes_total|\S*_timestamp_seconds\b)`)
 
 // hidden matches the families whose series depend on the build or the process
 // instead of the scenario. The golden files do not have them.

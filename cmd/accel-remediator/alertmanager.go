@@ -120,7 +120,8 @@ type gettable struct {
 	} `json:"annotations"`
 	StartsAt time.Time `json:"startsAt"`
 	Status   struct {
-		State string `json:"state"`
+		State      string   `json:"state"`
+		SilencedBy []string `json:"silencedBy"`
 	} `json:"status"`
 }
 
@@ -145,6 +146,7 @@ func decodeAlerts(r io.Reader) ([]remediation.Alert, error) {
 		}
 		list = append(list, remediation.Alert{
 			Labels: g.Labels, Summary: g.Annotations.Summary, StartsAt: g.StartsAt, Suppressed: g.Status.State == "suppressed",
+			Inhibited: g.Status.State == "suppressed" && len(g.Status.SilencedBy) == 0,
 		})
 	}
 	if _, err := dec.Token(); err != nil {

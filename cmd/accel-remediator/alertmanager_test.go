@@ -59,6 +59,14 @@ func TestOneAnswers(t *testing.T) {
 	}
 }
 
+// An alert that other alerts inhibit, and no silence, is distinguished.
+func TestInhibited(t *testing.T) {
+	got, err := list(t, serve(t, 200, strings.NewReplacer(`"inhibitedBy": []`, `"inhibitedBy": ["2"]`, `"silencedBy": ["s"]`, `"silencedBy": []`).Replace(listing)))
+	if err != nil || len(got) != 1 || !got[0].Suppressed || !got[0].Inhibited {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // An incomplete list is an error: its missing alerts would count as resolved.
 func TestNoList(t *testing.T) {
 	for answer, want := range map[string]string{

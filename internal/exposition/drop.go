@@ -52,6 +52,7 @@ var healthFamilies = map[*collector.Metric]bool{
 	collector.DeviceEvents:        true,
 	collector.XidErrors:           true,
 	collector.XidEvents:           true,
+	collector.XidIncidents:        true,
 	collector.XidTimestamp:        true,
 	collector.RecoveryAction:      true,
 	collector.RepairPending:       true,

@@ -17,6 +17,9 @@ type Alert struct {
 	// Suppressed: it is silenced or inhibited. It causes no new action, and what was
 	// done for it stays.
 	Suppressed bool
+	// Inhibited: it is suppressed by other alerts and by no silence. On a node that
+	// was taken out this is no reason to stop: the cordon itself inhibits.
+	Inhibited bool
 }
 
 // Name is the value of the label alertname.
@@ -92,6 +95,7 @@ func (a *Alerts) Missed() { a.blind = true }
 // merge adds the same alert of another Alertmanager, which may have received a
 // silence earlier, or the alert later.
 func (s *tracked) merge(other *Alert) {
+	s.Inhibited = (s.Inhibited || !s.Suppressed) && (other.Inhibited || !other.Suppressed)
 	s.Suppressed = s.Suppressed || other.Suppressed
 	if other.StartsAt.Before(s.StartsAt) {
 		s.StartsAt = other.StartsAt
@@ -105,9 +109,9 @@ func (a *Alerts) settled(now time.Time) bool {
 }
 
 // firing reports whether the alert may cause an action: it is in the last list
-// and not suppressed.
-func (a *Alerts) firing(s *tracked) bool {
-	return !a.blind && s.listed && !s.Suppressed
+// and not suppressed, or only inhibited and its node is out.
+func (a *Alerts) firing(s *tracked, out bool) bool {
+	return !a.blind && s.listed && (!s.Suppressed || s.Inhibited && out)
 }
 
 // sorted returns the tracked alerts by the time they began.

@@ -77,7 +77,11 @@ type Pool struct {
 // Plan returns the actions that are due. Once they are done, the next plan has
 // none.
 func (p *Policy) Plan(nodes []Node, alerts *Alerts, now time.Time) *Plan {
-	wants := p.wants(alerts, now)
+	out := map[string]bool{}
+	for i := range nodes {
+		out[nodes[i].Name] = nodes[i].record() != nil
+	}
+	wants := p.wants(alerts, out, now)
 	plan := &Plan{}
 	nodes = slices.Clone(nodes)
 	slices.SortFunc(nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })

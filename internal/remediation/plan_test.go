@@ -210,6 +210,27 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// An inhibited alert takes out no node. It does not stop what was begun: the cordon
+// itself inhibits the alerts of its node. A silence stops it.
+func TestInhibition(t *testing.T) {
+	w := newWorld(t, 4)
+	lost := alert("Lost", 1, noon)
+	inhibited, silenced := lost, lost
+	inhibited.Suppressed, inhibited.Inhibited, silenced.Suppressed = true, true, true
+	if s := w.step(w.pass(10*time.Minute, inhibited), 1); s.Begins || s.Withheld != WithheldSuppressed {
+		t.Errorf("%+v", s)
+	}
+	w.do(w.pass(10*time.Second, lost))
+	if s := w.step(w.pass(10*time.Minute, inhibited), 1); s.Withheld != "" {
+		t.Errorf("%+v", s)
+	}
+	for _, list := range [][]Alert{{inhibited, silenced}, {silenced, inhibited}} {
+		if s := w.step(w.pass(10*time.Second, list...), 1); s.Withheld != WithheldSuppressed {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
 // A silence that one Alertmanager knows applies, whichever list comes first.
 func TestSilenceHalfHeard(t *testing.T) {
 	silenced := alert("Lost", 1, noon)

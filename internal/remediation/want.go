@@ -45,8 +45,9 @@ const (
 // rank orders the values of the label.
 var rank = map[string]int{"": 0, "degraded": 1, "failed": 2}
 
-// wants returns what the alerts require, by node.
-func (p *Policy) wants(a *Alerts, now time.Time) map[string]*want {
+// wants returns what the alerts require, by node, where out has the nodes that were
+// taken out.
+func (p *Policy) wants(a *Alerts, out map[string]bool, now time.Time) map[string]*want {
 	wants := map[string]*want{}
 	for _, s := range a.sorted() {
 		node := s.Labels[p.NodeLabel]
@@ -59,7 +60,7 @@ func (p *Policy) wants(a *Alerts, now time.Time) map[string]*want {
 			w = &want{since: s.StartsAt}
 			wants[node] = w
 		}
-		w.add(s, r, a.firing(s))
+		w.add(s, r, a.firing(s, out[node]))
 	}
 	return wants
 }

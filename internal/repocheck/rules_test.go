@@ -133,7 +133,7 @@ func TestAlertTests(t *testing.T) {
 }
 
 // targetLabels are set by the scrape.
-var targetLabels = []string{"cluster", "pool", "node", "job", "instance"}
+var targetLabels = []string{"cluster", "pool", "node", "job", "instance", "rack"}
 
 // foreign are the series of other exporters that rules join, with their labels.
 var foreign = map[string][]string{
@@ -148,6 +148,9 @@ var foreign = map[string][]string{
 	"kube_node_status_allocatable":              {"resource"},
 	"kube_node_status_capacity":                 {"resource"},
 	"kube_pod_labels":                           {"namespace", "pod", "label_accel_exporter_io_idle_allowed"},
+	"kube_pod_deletion_timestamp":               {"namespace", "pod"},
+	"kube_pod_status_phase":                     {"namespace", "pod", "phase"},
+	"kube_node_spec_unschedulable":              {},
 	"kube_pod_owner":                            {"namespace", "pod", "owner_kind", "owner_name", "owner_is_controller"},
 	"kube_pod_container_status_restarts_total":  {"namespace", "pod", "container"},
 	"kube_pod_container_resource_limits":        {"namespace", "pod", "container", "resource"},
@@ -185,6 +188,9 @@ func families(t *testing.T) map[string]family {
 		f := family{labels: m.Labels, values: map[string][]string{}}
 		if m.Scope == collector.PerDevice {
 			f.labels = slices.Concat([]string{"device", "parent"}, m.Labels)
+		}
+		if slices.Contains(m.Labels, "pod") {
+			f.labels = append(slices.Clone(f.labels), "exported_pod")
 		}
 		for _, v := range m.Values {
 			names, values, _ := strings.Cut(v, ":")
@@ -306,6 +312,24 @@ func TestRuleSeries(t *testing.T) {
 		for _, name := range series.FindAllString(rest, -1) {
 			if _, ok := all[name]; !ok && !slices.Contains(operators, name) {
 				t.Errorf("%s: no series is named %s", r.name(), name)
+			}
+		}
+	}
+}
+
+// TestExportedPods: rules refuse series whose pod Prometheus has renamed, because
+// the label pod is then that of the exporter.
+func TestExportedPods(t *testing.T) {
+	for name, f := range families(t) {
+		if !strings.HasPrefix(name, "accel_") || !slices.Contains(f.labels, "exported_pod") {
+			continue
+		}
+		bare := regexp.MustCompile(`\b` + name + `\b(?:[^{_:]|$|\{[^}]*\})`)
+		for _, r := range loadRules(t) {
+			for _, m := range bare.FindAllString(r.Expr+"\n"+strings.Join(slices.Collect(maps.Values(r.Annotations)), "\n"), -1) {
+				if !strings.Contains(m, "exported_pod") {
+					t.Errorf("%s: %s does not refuse series with exported_pod", r.name(), m)
+				}
 			}
 		}
 	}

@@ -152,6 +152,9 @@ func cluster(node int, devices []map[string]string) []sample {
 			page,
 			sample{"kube_pod_owner", with(l, "owner_kind", "Job", "owner_name", fmt.Sprintf("job-%d", node/4), "owner_is_controller", "true"), 1},
 			sample{"kube_pod_container_status_restarts_total", c, restarts},
+			sample{"kube_pod_status_phase", with(l, "phase", "Running"), 1},
+			sample{"kube_pod_status_phase", with(l, "phase", "Succeeded"), 0},
+			sample{"kube_pod_status_phase", with(l, "phase", "Failed"), 0},
 			sample{"kube_pod_container_resource_limits", with(c, "resource", "cpu"), 16},
 			sample{"kube_pod_container_resource_limits", with(c, "resource", "memory"), 2e11},
 			sample{"container_cpu_usage_seconds_total", with(c, "node", name), 1000},
@@ -191,6 +194,7 @@ func cluster(node int, devices []map[string]string) []sample {
 	}
 	return append(
 		page,
+		sample{"kube_node_spec_unschedulable", map[string]string{"node": name}, 0},
 		sample{"node_memory_SUnreclaim_bytes", map[string]string{"node": name}, 1e9},
 		sample{"node_context_switches_total", map[string]string{"node": name}, 1e9},
 	)

@@ -118,15 +118,22 @@ func (k kind) groups(rules []templateRule) ([]render.Group, error) {
 			return out
 		})
 	}
-	return k.groupsOf(joined(chains), 2, func(own kind, rules []templateRule) []templateRule {
-		var records, alerts []templateRule
+	return k.groupsOf(joined(chains), 3, func(own kind, rules []templateRule) []templateRule {
+		records := []templateRule{{Record: own.gap(), Expr: gap}}
+		var alerts []templateRule
 		var devices []string
 		for _, r := range rules {
 			if r.Alert == "" {
+				if strings.HasSuffix(r.Record, ":active") {
+					r.Expr = "(\n" + r.Expr + "\n)\n" + own.bridged(r.Record)
+				}
 				records = append(records, r)
 				continue
 			}
 			devices = append(devices, about[r.Alert])
+			if r.Reason != "" && r.wait == render.NoWait {
+				r.Expr = "(" + r.Expr + "\nor\n(" + r.reasonsOf("last_over_time("+r.selector()+"[${scrape_gap}])") + " and on (${target}) " + own.gap() + "))"
+			}
 			alerts = append(alerts, own.alert(r))
 		}
 		if k == verdicts {
@@ -135,7 +142,7 @@ func (k kind) groups(rules []templateRule) ([]render.Group, error) {
 		records = append(
 			records,
 			templateRule{Record: own.active(), Expr: strings.Join(devices, "\nor on ("+byDevice+")\n")},
-			templateRule{Record: own.holder(), Expr: own.held()},
+			templateRule{Record: own.holder(), Expr: own.held() + "\n" + own.bridged(own.holder())},
 		)
 		return append(records, alerts...)
 	})
@@ -170,6 +177,21 @@ func (k kind) groupsOf(chains []chain, added int, finish func(own kind, rules []
 func (k kind) active() string { return "device:" + k.record + ":active" }
 
 func (k kind) holder() string { return "device_pod:" + k.record + ":holder" }
+
+func (k kind) gap() string { return "target:" + k.record + ":gap" }
+
+// gap yields the targets that were scraped a while ago and are not now. There,
+// devices and holders of warnings stay what they were, so that a gap neither ends
+// an alert nor restarts its wait. The family has one series for each exporter. An
+// Engine on the node has no gaps.
+const gap = `max by (${target}) (last_over_time(accel_config_last_reload_successful[${scrape_gap}]))
+unless on (${target})
+accel_config_last_reload_successful`
+
+// bridged adds to a record what it had before, for targets in a gap.
+func (k kind) bridged(record string) string {
+	return "or\n(" + k.before(record, "") + " and on (${target}) " + k.gap() + ")"
+}
 
 // alert returns the alert whose expression is that of its devices, with the pods.
 // The side with the holders comes first: two pods may share a device.
@@ -212,13 +234,13 @@ func (k kind) before(record, offset string) string {
 // one before they get its name.
 func (k kind) held() string {
 	return `max by (` + byDevice + `, namespace, pod) (
-  accel_allocation_info{parent=""}
+  accel_allocation_info{exported_pod="",parent=""}
   and on (` + byDevice + `)
   ` + k.active() + `
   or
   label_replace(
     max by (${target}, parent, namespace, pod) (
-      accel_allocation_info{parent!=""}
+      accel_allocation_info{exported_pod="",parent!=""}
       and on (${target}, parent)
       label_replace(` + k.active() + `, "parent", "$1", "device", "(.+)")
     ),
@@ -310,8 +332,10 @@ or
 }
 
 // reasons returns one series for each whole device with one of the reasons.
-func (r *templateRule) reasons() string {
-	made := "max by (" + byDevice + ") (" + r.selector() + ")"
+func (r *templateRule) reasons() string { return r.reasonsOf(r.selector()) }
+
+func (r *templateRule) reasonsOf(selected string) string {
+	made := "max by (" + byDevice + ") (" + selected + ")"
 	if r.Yields {
 		made = "(" + made + " unless on (" + byDevice + `) accel_device_health_reason{parent="",severity="failed"})`
 	}

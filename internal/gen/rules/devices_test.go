@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-const deviceValues = "{target: job, runbooks: r, conditions_interval: 2m, trends_interval: 15m, weeks_interval: 1h}"
+const deviceValues = "{target: job, runbooks: r, scrape_gap: 5m, conditions_interval: 2m, trends_interval: 15m, weeks_interval: 1h}"
 
 // TestDevices: alerts of all subjects come into three kinds of groups, in which
 // the holders are recorded once, after what they are looked up for and before the
@@ -26,11 +26,11 @@ func TestDevices(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"accel-verdicts  device:accel_verdict:active device_pod:accel_verdict:holder A D M0 M1 M2 M3 M4 M5 M6 M7 M8 M9 M10 M11 M12 M13 M14 M15",
-		"accel-verdicts-2  device:accel_verdict_2:active device_pod:accel_verdict_2:holder M16 M17",
-		"accel-conditions 2m device:B:active device:accel_condition:active device_pod:accel_condition:holder B",
+		"accel-verdicts  target:accel_verdict:gap device:accel_verdict:active device_pod:accel_verdict:holder A D M0 M1 M2 M3 M4 M5 M6 M7 M8 M9 M10 M11 M12 M13 M14",
+		"accel-verdicts-2  target:accel_verdict_2:gap device:accel_verdict_2:active device_pod:accel_verdict_2:holder M15 M16 M17",
+		"accel-conditions 2m target:accel_condition:gap device:B:active device:accel_condition:active device_pod:accel_condition:holder B",
 		"accel-weeks 1h w:max",
-		"accel-trends 15m c:sum device:C:active device:accel_trend:active device_pod:accel_trend:holder C",
+		"accel-trends 15m target:accel_trend:gap c:sum device:C:active device:accel_trend:active device_pod:accel_trend:holder C",
 	}
 	var have []string
 	for _, g := range files["devices.yaml"].Groups {
@@ -51,7 +51,7 @@ func TestDevices(t *testing.T) {
 // TestWait: the wait of an alert is the device's and not that of its holder,
 // also in a group whose interval is longer than Prometheus looks back.
 func TestWait(t *testing.T) {
-	files, err := generated(t, "{target: job, runbooks: r, trends_interval: 15m}", map[string]string{
+	files, err := generated(t, "{target: job, runbooks: r, scrape_gap: 5m, trends_interval: 15m}", map[string]string{
 		"devices/a.yaml": "{rules: [{alert: A, reason: hot, for: 3m}], trends: [{alert: B, device: b, for: 10m}]}",
 	})
 	if err != nil {
@@ -67,11 +67,14 @@ func TestWait(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"device:A:active": `max by (job, device) (accel_device_health_reason{parent="",reason="hot",severity=~"degraded|failed"})`,
-		"device:A:since":  "device:A:since and on (job, device) device:A:active or on (job, device) timestamp(device:A:active)",
+		"target:accel_verdict:gap": "max by (job) (last_over_time(accel_config_last_reload_successful[5m])) unless on (job) accel_config_last_reload_successful",
+		"device:A:active": `( max by (job, device) (accel_device_health_reason{parent="",reason="hot",severity=~"degraded|failed"}) )` +
+			" or (device:A:active and on (job) target:accel_verdict:gap)",
+		"device:A:since": "device:A:since and on (job, device) device:A:active or on (job, device) timestamp(device:A:active)",
 		"A": "( device_pod:accel_verdict:holder * on (job, device) group_left () device:A:active or on (job, device) device:A:active )" +
 			" and on (job, device) (device:A:since == on (job, device) device:A:since offset 3m)",
-		"device:B:since": "last_over_time(device:B:since[1350s]) and on (job, device) device:B:active or on (job, device) timestamp(device:B:active)",
+		"device:B:active": "( b ) or (last_over_time(device:B:active[1350s]) and on (job) target:accel_trend:gap)",
+		"device:B:since":  "last_over_time(device:B:since[1350s]) and on (job, device) device:B:active or on (job, device) timestamp(device:B:active)",
 		"B": "( device_pod:accel_trend:holder * on (job, device) group_left () device:B:active or on (job, device) device:B:active )" +
 			" and on (job, device) (device:B:since == on (job, device) last_over_time(device:B:since[1350s] offset 10m))",
 	} {
@@ -84,7 +87,7 @@ func TestWait(t *testing.T) {
 // TestRanks: of the alerts in ranks only the first fires, and those that yield are
 // silent beside them.
 func TestRanks(t *testing.T) {
-	files, err := generated(t, "{target: job, runbooks: r, unobserved_seconds: 60}", map[string]string{
+	files, err := generated(t, "{target: job, runbooks: r, scrape_gap: 5m, unobserved_seconds: 60}", map[string]string{
 		"devices/a.yaml": "{ranks: [B, A], rules: [{alert: A, reason: lost, severity: critical}, {alert: B, reason: fatal, state: failed, for: 1m}, {alert: C, reason: hot, yields: true}]}",
 	})
 	if err != nil {
@@ -96,8 +99,10 @@ func TestRanks(t *testing.T) {
 			exprs[r.Record+r.Alert] = strings.Join(strings.Fields(r.Expr), " ")
 		}
 	}
-	const yielding = `(max by (job, device) (accel_device_health_reason{parent="",reason="hot",severity=~"degraded|failed"})` +
-		` unless on (job, device) accel_device_health_reason{parent="",severity="failed"})`
+	const selector = `accel_device_health_reason{parent="",reason="hot",severity=~"degraded|failed"}`
+	const unless = ` unless on (job, device) accel_device_health_reason{parent="",severity="failed"})`
+	const yielding = "((max by (job, device) (" + selector + ")" + unless +
+		" or ((max by (job, device) (last_over_time(" + selector + "[5m]))" + unless + " and on (job) target:accel_verdict:gap))"
 	for name, want := range map[string]string{
 		"device:accel_page:reported": `min by (job, device) ( accel_device_health_reason{parent="",reason="fatal",severity="failed"} * 1` +
 			` or accel_device_health_reason{parent="",reason="lost",severity=~"degraded|failed"} * 2 )`,

@@ -152,7 +152,7 @@ func identity(label string, unobserved bool) string {
 // hit is the text of an annotation that names the pods that held the device,
 // or a partition of it, when it had a fault within the last hour. They may
 // have ended since.
-const hit = "{{ range query (printf `accel_allocation_fault_timestamp_seconds{device=%q,instance=%q} or accel_allocation_fault_timestamp_seconds{parent=%q,instance=%q}` $labels.device $labels.instance $labels.device $labels.instance) | sortByLabel \"pod\" }}{{ .Labels.namespace }}/{{ .Labels.pod }} by {{ .Labels.fault }} {{ end }}"
+const hit = "{{ range query (printf `accel_allocation_fault_timestamp_seconds{exported_pod=\"\",device=%q,instance=%q} or accel_allocation_fault_timestamp_seconds{exported_pod=\"\",parent=%q,instance=%q}` $labels.device $labels.instance $labels.device $labels.instance) | sortByLabel \"pod\" }}{{ .Labels.namespace }}/{{ .Labels.pod }} by {{ .Labels.fault }} {{ end }}"
 
 // outputs returns what is written, by path: the forms, the rules, and the same as
 // manifests with a kustomization.

@@ -53,6 +53,7 @@ func TestFault(t *testing.T) {
 	if r.refreshes != 1 {
 		t.Errorf("%d refreshes of the kubelet's list", r.refreshes)
 	}
+	r.want(collector.AllocationFaultAge, "A a 1", "A a 2")
 	// The second witness reports the same fault. A log entry from before the
 	// start of the exporter is not recorded.
 	r.happen(11*time.Second, []collector.Event{

@@ -84,7 +84,10 @@ func (a *allocation) publish(r []collector.Reading, now time.Time) []collector.R
 
 func (a *allocation) publishFaults(r []collector.Reading, now time.Time) []collector.Reading {
 	for i := range a.faults {
-		r = append(r, collector.Reading{Metric: collector.AllocationFault, Labels: a.faults[i].labels, Value: stamp(a.faults[i].at, now)})
+		f := &a.faults[i]
+		r = append(r,
+			collector.Reading{Metric: collector.AllocationFault, Labels: f.labels, Value: stamp(f.at, now)},
+			collector.Reading{Metric: collector.AllocationFaultAge, Labels: f.labels, Value: age(f.at, now)})
 	}
 	return r
 }

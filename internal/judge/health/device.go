@@ -31,6 +31,10 @@ type device struct {
 	reasons  [][]string // labels of accel_device_health_reason
 	outage   outage
 	xids     xidTotals
+	// incidents counts those with an Xid that fails the device, the latest of
+	// which was at lastIncident.
+	incidents    float64
+	lastIncident time.Time
 }
 
 // conditionState is the state of one condition on one device.
@@ -86,6 +90,8 @@ func (st *device) merge(o *device) {
 		st.outage.since = o.outage.since
 	}
 	st.outage.failures += o.outage.failures
+	st.incidents += o.incidents
+	st.lastIncident = later(st.lastIncident, o.lastIncident)
 }
 
 // setDriver records the recovery action that an event reported.

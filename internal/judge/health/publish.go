@@ -62,7 +62,7 @@ func (st *device) publish(s *collector.Snapshot, d *collector.Device) {
 	v := st.verdict
 	d.Verdict = v
 	r := d.Readings
-	if most := len(r) + len(states) + len(actions) + len(st.reasons) + len(st.xids.sums) + 1; cap(r) < most {
+	if most := len(r) + len(states) + len(actions) + len(st.reasons) + len(st.xids.sums) + 2; cap(r) < most {
 		r = append(make([]collector.Reading, 0, most), r...)
 	}
 	for i, state := range states {
@@ -76,7 +76,9 @@ func (st *device) publish(s *collector.Snapshot, d *collector.Device) {
 		for i := NoAction; i < numberOfActions; i++ {
 			r = append(r, collector.Reading{Metric: collector.DeviceAction, Labels: actionLabels[i], Value: boolValue(actions[i] == v.Action)})
 		}
-		r = st.xids.publish(r)
+		if r = st.xids.publish(r); st.xids.sums != nil {
+			r = append(r, collector.Reading{Metric: collector.XidIncidents, Value: st.incidents})
+		}
 		r = append(r, collector.Reading{Metric: collector.DeviceFailures, Value: st.outage.failures})
 		if st.outage.lasted != nil {
 			s.Distributions = append(s.Distributions, st.outage.shown)
