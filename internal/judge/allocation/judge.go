@@ -110,6 +110,9 @@ func (j *Judge) Judge(s *collector.Snapshot) {
 			j.judge(st, d)
 		}
 	}
+	if len(j.join.ambiguous) > 0 && j.placeByProcesses() {
+		j.stale = true // joined with the next Snapshot
+	}
 	j.usePods()
 	j.publishNode(s)
 	j.publishMeta(s)

@@ -142,6 +142,32 @@ func (j *Judge) eliminate(counted map[idKey]bool) int {
 	return len(found)
 }
 
+// placeByProcesses finds the partitions of ambiguous names by the processes on
+// them: a pod that has one such name and processes on one partition that the
+// name may mean. It reports whether there were any.
+func (j *Judge) placeByProcesses() (found bool) {
+	x := &j.join
+	names := map[podmap.Pod][]string{}
+	for _, p := range x.ambiguous {
+		if _, placed := x.placed[idKey{p.Resource, p.DeviceID}]; !placed {
+			names[p.Pod] = add(names[p.Pod], p.DeviceID)
+		}
+	}
+	for _, p := range x.ambiguous {
+		if len(names[p.Pod]) != 1 || names[p.Pod][0] != p.DeviceID {
+			continue
+		}
+		on := slices.DeleteFunc(j.unallocated(&p.Ref), func(st *device) bool {
+			return !slices.ContainsFunc(st.processes, func(d deviceProcess) bool { return d.process.named && d.process.pod == p.Pod })
+		})
+		if len(on) == 1 {
+			x.place(p, on[0])
+			found = true
+		}
+	}
+	return found
+}
+
 func (x *join) place(p *podmap.Allocation, st *device) {
 	if x.placed == nil {
 		x.placed = map[idKey]*device{}
