@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/accel-exporter/accel-exporter/internal/golden"
 )
 
 // compatLines matches series of dcgm-exporter's families and their HELP and TYPE
@@ -49,7 +47,7 @@ func TestGoldenCompat(t *testing.T) {
 			t.Parallel()
 			n := startPods(t, scenario, []string{"--frozen=600"}, append(args, "--compat.dcgm-exporter")...)
 			n.until(`^accel_podmap_state\{state="fresh"\} 1$`)
-			golden.Compare(t, filepath.Join("testdata", "golden", scenario+"."+name+".metrics"), compatPage(settle(n)))
+			settleAs(n, scenario+"."+name+".metrics", compatPage)
 		})
 	}
 }

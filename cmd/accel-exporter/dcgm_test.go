@@ -11,7 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/accel-exporter/accel-exporter/internal/golden"
 	"github.com/accel-exporter/accel-exporter/internal/sim"
 )
 
@@ -54,13 +53,15 @@ func TestDCGMGolden(t *testing.T) {
 	t.Parallel()
 	n := startDCGM(t, scenario, []string{"--frozen=600"}, "--dcgm.embedded", "--dcgm.health-interval=1h", "--config.file="+fieldsConfig(t))
 	n.until(dcgmUp, `^accel_dcgm_field_total\{`)
-	var added strings.Builder
-	for line := range strings.Lines(normalise(settle(n))) {
-		if strings.Contains(line, "dcgm") && !strings.HasPrefix(line, "# ") {
-			added.WriteString(line)
+	settleAs(n, "dcgm/"+scenario+".metrics", func(page string) string {
+		var added strings.Builder
+		for line := range strings.Lines(normalise(page)) {
+			if strings.Contains(line, "dcgm") && !strings.HasPrefix(line, "# ") {
+				added.WriteString(line)
+			}
 		}
-	}
-	golden.Compare(t, filepath.Join("testdata", "golden", "dcgm", scenario+".metrics"), added.String())
+		return added.String()
+	})
 }
 
 // fieldsConfig writes a configuration file with three DCGM fields.

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
@@ -52,9 +53,7 @@ func TestGolden(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := start(t, name, []string{"--frozen=600"}, "--health.catalogue="+patient(t))
-			page := settle(n)
-			lint(t, page)
-			golden.Compare(t, filepath.Join("testdata", "golden", name+".metrics"), normalise(page))
+			lint(t, settleAs(n, name+".metrics", normalise))
 		})
 	}
 }
@@ -67,9 +66,7 @@ func TestGoldenStandard(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := start(t, name, []string{"--frozen=600"}, "--health.catalogue="+patient(t), configured(t, "metrics: {detail: standard}"))
-			page := settle(n)
-			lint(t, page)
-			golden.Compare(t, filepath.Join("testdata", "golden", name+".standard.metrics"), normalise(page))
+			lint(t, settleAs(n, name+".standard.metrics", normalise))
 			if _, standard, _ := n.series(); most > 0 && standard > most {
 				t.Errorf("%d series, at most %d are wanted", standard, most)
 			}
@@ -136,6 +133,22 @@ func settle(n *node) string {
 		seen[rounds]++
 		return len(seen) >= settledAfter
 	}, func() string { return "rounds" })
+	return page
+}
+
+// settleAs compares the settled page, reduced, with a golden file. A page that differs
+// gets more rounds: on a busy machine the second sample of activity comes late.
+func settleAs(n *node, name string, reduce func(string) string) string {
+	n.t.Helper()
+	file := filepath.Join("testdata", "golden", name)
+	page := settle(n)
+	rounds := map[string]bool{}
+	for polls := 0; !golden.Matches(file, reduce(page)) && len(rounds) < 10*settledAfter && polls < 1000; polls++ {
+		time.Sleep(50 * time.Millisecond)
+		_, page = n.get("/metrics")
+		rounds[roundsMade.FindString(page)] = true
+	}
+	golden.Compare(n.t, file, reduce(page))
 	return page
 }
 

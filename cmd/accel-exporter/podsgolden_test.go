@@ -1,12 +1,9 @@
 package main
 
 import (
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/accel-exporter/accel-exporter/internal/golden"
 )
 
 // podFamilies matches the allocation families. Other families do not depend on
@@ -27,17 +24,22 @@ func TestGoldenPods(t *testing.T) {
 			n := startPods(t, name, []string{"--frozen=600"}, configured(t, "allocation:", "  idle: {grace: 24h}",
 				"  currency: EUR", "  prices: [{resource: nvidia.com/mig-*, per_hour: 0.5}, {class: gpu, per_hour: 2.5}]", "  generic_devices: [{paths: [/dev/dfl-port.*]}]"))
 			n.until(`^accel_podmap_state\{state="fresh"\} 1$`)
-			var b strings.Builder
-			for line := range strings.Lines(normalise(settle(n))) {
-				if !podFamilies.MatchString(line) {
-					continue
-				}
-				if timeDependent.MatchString(line) {
-					line = line[:strings.LastIndexByte(line, ' ')] + " VOLATILE\n"
-				}
-				b.WriteString(line)
-			}
-			golden.Compare(t, filepath.Join("testdata", "golden", name+".pods.metrics"), b.String())
+			settleAs(n, name+".pods.metrics", podPage)
 		})
 	}
+}
+
+// podPage returns the allocation families of a page.
+func podPage(page string) string {
+	var b strings.Builder
+	for line := range strings.Lines(normalise(page)) {
+		if !podFamilies.MatchString(line) {
+			continue
+		}
+		if timeDependent.MatchString(line) {
+			line = line[:strings.LastIndexByte(line, ' ')] + " VOLATILE\n"
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }

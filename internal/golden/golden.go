@@ -38,6 +38,12 @@ func Compare(tb testing.TB, file, got string) {
 	}
 }
 
+// Matches reports whether got is the content of the file, or will be by -update.
+func Matches(file, got string) bool {
+	want, err := os.ReadFile(file)
+	return *update || err == nil && string(want) == got
+}
+
 // Mistakes reads every testdata/broken/*.yml and compares the errors of parse for
 // it, which is what a person sees, with the file .err beside it.
 func Mistakes[T any](t *testing.T, parse func(name string, data []byte) (*T, error)) {

@@ -157,7 +157,14 @@ func (j *Judge) placeByProcesses() (found bool) {
 		if len(names[p.Pod]) != 1 || names[p.Pod][0] != p.DeviceID {
 			continue
 		}
-		on := slices.DeleteFunc(j.unallocated(&p.Ref), func(st *device) bool {
+		may := j.unallocated(&p.Ref)
+		// A process whose pod is still looked for may be of this pod, on another one.
+		if slices.ContainsFunc(may, func(st *device) bool {
+			return slices.ContainsFunc(st.processes, func(d deviceProcess) bool { return d.process.pending() })
+		}) {
+			continue
+		}
+		on := slices.DeleteFunc(may, func(st *device) bool {
 			return !slices.ContainsFunc(st.processes, func(d deviceProcess) bool { return d.process.named && d.process.pod == p.Pod })
 		})
 		if len(on) == 1 {
