@@ -411,6 +411,7 @@ var (
 		Range:  Range{1, 16},
 		Values: []string{"of: slot (device and slot together), device"},
 		From:   []string{"NVML nvmlDeviceGetMaxPcieLinkGeneration, nvmlDeviceGetGpuMaxPcieLinkGeneration"},
+		Level:  only("of", "slot"),
 	})
 	PCIeWidth = define(Metric{
 		Name:  "accel_pcie_link_width_lanes",

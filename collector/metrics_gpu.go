@@ -54,6 +54,7 @@ var (
 		Range:  boolean,
 		Values: []string{"kind: channel, tpc"},
 		From:   []string{"NVML nvmlDeviceGetRepairStatus"},
+		Level:  onAttention,
 	})
 	PerformanceState = define(Metric{
 		Name:  "accel_gpu_performance_state",
@@ -137,7 +138,7 @@ var (
 		Labels: []string{"severity", "location"},
 		Values: []string{"severity: corrected, uncorrected", "location: as in accel_ecc_errors_total"},
 		From:   []string{"NVML nvmlDeviceGetMemoryErrorCounter, nvmlDeviceGetTotalEccErrors (aggregate)", "DCGM fields 312, 313, where NVML is not read"},
-		Level:  only("severity", "uncorrected"),
+		Level:  onAttention,
 	})
 	SRAMThreshold = define(Metric{
 		Name:  "accel_ecc_sram_threshold_exceeded",

@@ -80,7 +80,7 @@ var (
 		Range:  Range{1, 32},
 		Values: []string{linkValues, endValues},
 		From:   []string{"sysfs bus/pci/devices/*/current_link_width"},
-		Level:  only("end", "device"),
+		Level:  onAttention,
 	})
 	PCIeLinkWidthMax = define(Metric{
 		Name:   "accel_pcie_bus_link_width_max_lanes",
@@ -90,7 +90,7 @@ var (
 		Range:  Range{1, 32},
 		Values: []string{linkValues, endValues},
 		From:   []string{"sysfs bus/pci/devices/*/max_link_width"},
-		Level:  only("end", "device"),
+		Level:  onAttention,
 	})
 
 	AERErrors = define(Metric{
@@ -113,6 +113,7 @@ var (
 		Labels: []string{"pci_address", "link", "end", "severity"},
 		Values: []string{linkValues, endValues, severityValues},
 		From:   []string{"sysfs bus/pci/devices/*/aer_dev_{correctable,nonfatal,fatal} TOTAL_ERR_*"},
+		Level:  only("severity", "correctable"),
 	})
 
 	AERRootMessages = define(Metric{

@@ -214,7 +214,7 @@ func deviceLinks() []panel {
 		}),
 		third(panel{
 			kind: lines, title: "PCIe link", unit: "none", min: f(0), dashed: "possible", empty: notMeasured,
-			about: "Lanes and generation, and what is possible in this slot. Fewer lanes are a fault; a lower generation is normal while idle." + onBoard,
+			about: "Lanes and generation, and what is possible in this slot. Fewer lanes are a fault; a lower generation is normal while idle." + onBoard + needsDetail("a healthy FPGA card"),
 			queries: []query{
 				{`max(accel_pcie_link_width_lanes{` + ofBox + `}) or min(accel_pcie_bus_link_width_lanes{link="0",` + ofBox + `})`, "lanes"},
 				{`max(accel_pcie_link_width_max_lanes{` + ofBox + `}) or min(accel_pcie_bus_link_width_max_lanes{link="0",` + ofBox + `})`, "lanes possible"},
@@ -254,7 +254,7 @@ func deviceMemory() []panel {
 		}),
 		third(panel{
 			kind: lines, title: "Errors over the board's life", unit: "none", min: f(0), empty: notMeasured,
-			about: "Uncorrected errors, rows remapped and pages retired, stored on the board. Watch for a rising line." + onBoard,
+			about: "Uncorrected errors, rows remapped and pages retired, stored on the board. Watch for a rising line." + onBoard + needsDetail("the uncorrected errors of a healthy board"),
 			queries: []query{
 				{`sum by (severity) (accel_ecc_aggregate_errors_total{severity="uncorrected",` + ofBox + `})`, "{{severity}}"},
 				{`sum by (cause) (accel_row_remaps_total{` + ofBox + `})`, "rows remapped: {{cause}}"},
@@ -263,7 +263,7 @@ func deviceMemory() []panel {
 		}),
 		third(panel{
 			kind: timeline, title: "Repairs", unit: "none", states: yesBad, empty: notMeasured,
-			about: "Remaps that are pending until a reset, remaps that failed, and SRAM errors above the threshold at which the board should be replaced." + onBoard,
+			about: "Remaps that are pending until a reset, remaps that failed, and SRAM errors above the threshold at which the board should be replaced." + onBoard + needsDetail("repairs of channels and TPCs of a healthy GPU"),
 			queries: []query{
 				{`max(accel_row_remap_pending{` + ofBox + `})`, "remap waits for a reset"},
 				{`max(accel_row_remap_failed{` + ofBox + `})`, "remap failed"},

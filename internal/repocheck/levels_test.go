@@ -34,6 +34,24 @@ func unserved(e parser.Expr) []string {
 	return out
 }
 
+// baseless returns the ranges of counters that are not served while they are 0: no
+// function of Prometheus sees their first increase.
+func baseless(e parser.Expr) []string {
+	var out []string
+	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+		if r, ok := n.(*parser.MatrixSelector); ok {
+			name := r.VectorSelector.(*parser.VectorSelector).Name
+			for _, m := range collector.Table() {
+				if m.Name == name && m.Kind == collector.Counter && m.Level.HidesZero() {
+					out = append(out, r.String())
+				}
+			}
+		}
+		return nil
+	})
+	return out
+}
+
 // served reports whether the standard page can have a series that the matchers
 // select.
 func served(m *collector.Metric, matchers []*labels.Matcher) bool {
@@ -70,8 +88,12 @@ func TestLevels(t *testing.T) {
 		}
 	}
 	for _, r := range loadRules(t) {
-		for _, s := range unserved(parsed(t, r.name(), r.Expr)) {
+		e := parsed(t, r.name(), r.Expr)
+		for _, s := range unserved(e) {
 			t.Errorf("%s reads %s", r.name(), s)
+		}
+		for _, s := range baseless(e) {
+			t.Errorf("%s reads %s, whose first increase is from absence", r.name(), s)
 		}
 	}
 	for _, b := range loadBoards(t) {
@@ -109,5 +131,8 @@ func TestUnservedIsFound(t *testing.T) {
 		if got := len(unserved(parsed(t, "test", expr))) > 0; got != bad {
 			t.Errorf("%s: found %v", expr, got)
 		}
+	}
+	if len(baseless(parsed(t, "test", "increase(accel_gpu_xid_errors_total[5m])"))) != 1 {
+		t.Error("the increase of a counter without a baseline is not found")
 	}
 }

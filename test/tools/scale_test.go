@@ -1,0 +1,110 @@
+package tools
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// TestScale runs the example configurations of deploy/prometheus/scale against a
+// central Prometheus: an agent sends every series of the devices, a shard aggregates
+// and alerts only.
+func TestScale(t *testing.T) {
+	prometheus := program(t, "PROMETHEUS")
+	page, err := os.ReadFile(filepath.Join(root, "cmd/accel-exporter/testdata/golden/h100-8.standard.metrics"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, strings.ReplaceAll(string(page), " VOLATILE\n", " 1\n"),
+			`accel_device_health_reason{device="GPU-1",reason="device_lost",severity="failed"} 1`+"\n")
+	}))
+	defer node.Close()
+	for _, c := range []struct {
+		file       string
+		mode       []string
+		has, lacks []string
+	}{
+		{
+			file: "agent.yml", mode: []string{"--enable-feature=agent"},
+			has:   []string{`accel_device_health{state="healthy",pool="training",node="n1",instance="n1:19400",cluster="c"}`},
+			lacks: []string{`go_goroutines{job="accel-exporter"}`},
+		},
+		{
+			file:  "shard.yml",
+			has:   []string{`pool_model:accel_devices:count{pool="training",cluster="c"} == 8`, `ALERTS{alertname="AcceleratorLost",device="GPU-1",node="n1"}`},
+			lacks: []string{`{__name__=~"accel_.+"}`, `{__name__=~"device.*:.+"}`},
+		},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			dir := t.TempDir()
+			central := freeAddress(t)
+			write(t, filepath.Join(dir, "central.yml"), "{}\n")
+			start(t, central, prometheus, "--config.file="+filepath.Join(dir, "central.yml"), "--storage.tsdb.path="+filepath.Join(dir, "central"),
+				"--web.listen-address="+central, "--web.enable-remote-write-receiver")
+			copyRules(t, dir)
+			config := filepath.Join(dir, "prometheus.yml")
+			write(t, config, onOneNode(t, c.file, dir, strings.TrimPrefix(node.URL, "http://"), central))
+			leaf := freeAddress(t)
+			args := []string{"--config.file=" + config, "--web.listen-address=" + leaf}
+			if c.mode == nil {
+				args = append(args, "--storage.tsdb.path="+filepath.Join(dir, "leaf"))
+			} else {
+				args = append(append(args, c.mode...), "--storage.agent.path="+filepath.Join(dir, "leaf"))
+			}
+			start(t, leaf, prometheus, args...)
+			for _, expr := range c.has {
+				eventually(t, "the central server has "+expr, func() error {
+					a, err := prom(central).instant(expr)
+					if err == nil && len(a.Data.Result) == 0 {
+						err = fmt.Errorf("no series")
+					}
+					return err
+				})
+			}
+			for _, expr := range c.lacks {
+				if a, err := prom(central).instant(expr); err != nil || len(a.Data.Result) > 0 {
+					t.Errorf("the central server has %d series of %s, %v", len(a.Data.Result), expr, err)
+				}
+			}
+		})
+	}
+}
+
+// onOneNode returns an example configuration with its placeholders replaced: one
+// pod with the labels that Kubernetes' service discovery gives it, and short
+// intervals.
+func onOneNode(t *testing.T, file, dir, node, central string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, "deploy/prometheus/scale", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.NewReplacer("CLUSTER", "c", "POOL", "training", "30s", "1s", "/etc/prometheus/accel/*.yaml", filepath.Join(dir, "*.yaml"),
+		"http://central:9009/api/v1/push", "http://"+central+"/api/v1/write").Replace(string(data))
+	var cfg map[string]any
+	if err := yaml.Unmarshal([]byte(text), &cfg); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	delete(cfg, "alerting")
+	job := cfg["scrape_configs"].([]any)[0].(map[string]any)
+	delete(job, "kubernetes_sd_configs")
+	job["static_configs"] = []any{map[string]any{"targets": []string{node}, "labels": map[string]string{
+		"__meta_kubernetes_pod_label_app_kubernetes_io_name": "accel-exporter",
+		"__meta_kubernetes_pod_container_port_name":          "metrics",
+		"__meta_kubernetes_pod_container_port_number":        "19400",
+		"__meta_kubernetes_pod_node_name":                    "n1",
+		"__meta_kubernetes_node_label_accelerator_pool":      "training",
+	}}}
+	out, err := yaml.Marshal(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
