@@ -101,7 +101,7 @@ func TestRulesRender(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, manifests, stderr strings.Builder
-	if err := command(t.Context(), []string{"rules", "render", "--values=" + values}, &out, &stderr); err != nil || !strings.Contains(out.String(), "paused_seconds:max > 77\n") {
+	if err := command(t.Context(), []string{"rules", "render", "--values=" + values}, &out, &stderr); err != nil || !strings.Contains(out.String(), "> 77)") {
 		t.Errorf("render: %v\n%s%s", err, &out, &stderr)
 	}
 	if set, err := engine.Parse(map[string][]byte{"all.yaml": []byte(out.String())}); err != nil || len(set.Groups) < 20 {

@@ -139,7 +139,7 @@ func TestBaselineFile(t *testing.T) {
 func TestPCIeErrors(t *testing.T) {
 	t.Parallel()
 	n := start(t, mixed, nil)
-	gpu := device(t, n.until(`^accel_pcie_aer_reports_total\{device="GPU-.*\} 0$`), "0")
+	gpu := device(t, n.until(`^accel_pcie_aer_reports_total\{device="GPU-.*\} 0$`, `^accel_device_info\{.*index="0"`), "0")
 	n.sim("inject", "aer", "0", "correctable", "--name=BadTLP", "--count=3")
 	n.until(`^accel_pcie_aer_errors_total\{device="`+gpu+`",.*error="bad_tlp",.*\} 3$`,
 		`^accel_device_events_total\{device="`+gpu+`",event="aer"\} [1-9]`)

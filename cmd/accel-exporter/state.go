@@ -91,9 +91,13 @@ func (p *program) sendState(w http.ResponseWriter, a *answer, state func() any) 
 	w.Write(body)
 }
 
+// mostReuse bounds the age of a response, also where a busy machine took long to
+// make it.
+const mostReuse = 2 * time.Second
+
 // answer is a response of a /debug endpoint as JSON. It is sent again for ten
-// times as long as it took to make: however many requests there are, they take
-// a tenth of a core.
+// times as long as it took to make, at most mostReuse: however many requests there
+// are, they take about a tenth of a core.
 type answer struct {
 	mu   sync.Mutex
 	body []byte
@@ -115,7 +119,7 @@ func (a *answer) get(state func() any) ([]byte, error) {
 		return nil, err
 	}
 	a.body = b.Bytes()
-	valid := 10 * time.Since(began)
+	valid := min(10*time.Since(began), mostReuse)
 	a.ends = time.Now().Add(valid)
 	time.AfterFunc(valid, a.drop)
 	return a.body, nil
