@@ -80,7 +80,7 @@ var (
 		Range:  Range{1, 32},
 		Values: []string{linkValues, endValues},
 		From:   []string{"sysfs bus/pci/devices/*/current_link_width"},
-		Level:  onAttention,
+		Level:  only("end", "device"),
 	})
 	PCIeLinkWidthMax = define(Metric{
 		Name:   "accel_pcie_bus_link_width_max_lanes",

@@ -115,7 +115,7 @@ func BenchmarkStorm(b *testing.B) {
 		}
 		fmt.Fprintf(&text, "accel_device_action{device=%q,action=\"reset\"} 1\n", id)
 		for slice := range 7 {
-			fmt.Fprintf(&text, "accel_allocation_info{device=\"MIG-%d-%d\",parent=%q,namespace=\"team\",pod=\"job-%d-%d\",container=\"c\",resource=\"nvidia.com/gpu\"} 1\n", gpu, slice, id, gpu, slice)
+			fmt.Fprintf(&text, "accel_allocation_unhealthy{device=\"MIG-%d-%d\",parent=%q,namespace=\"team\",pod=\"job-%d-%d\",container=\"c\",resource=\"nvidia.com/gpu\"} 1\n", gpu, slice, id, gpu, slice)
 		}
 	}
 	faults := parsePage(b, []byte(text.String()))

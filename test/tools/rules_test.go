@@ -25,6 +25,8 @@ func TestRules(t *testing.T) {
 		fmt.Fprint(w, `accel_device_health_reason{device="GPU-1",reason="device_lost",severity="failed"} 1
 accel_allocation_info{device="GPU-1",namespace="team",pod="a",container="c",resource="nvidia.com/gpu"} 1
 accel_allocation_info{device="GPU-1",namespace="team",pod="b",container="c",resource="nvidia.com/gpu"} 1
+accel_allocation_unhealthy{device="GPU-1",namespace="team",pod="a",container="c",resource="nvidia.com/gpu"} 1
+accel_allocation_unhealthy{device="GPU-1",namespace="team",pod="b",container="c",resource="nvidia.com/gpu"} 1
 `)
 	}))
 	defer page.Close()

@@ -233,14 +233,20 @@ func (k kind) before(record, offset string) string {
 // alert is about. A pod may hold two partitions of one device, which are made
 // one before they get its name.
 func (k kind) held() string {
+	allocations := "accel_allocation_info"
+	if k.interval == "" {
+		// Evaluated often, and about ill devices only: of those the exporter has
+		// a family, which spares reading the allocations of the fleet.
+		allocations = "accel_allocation_unhealthy"
+	}
 	return `max by (` + byDevice + `, namespace, pod) (
-  accel_allocation_info{exported_pod="",parent=""}
+  ` + allocations + `{exported_pod="",parent=""}
   and on (` + byDevice + `)
   ` + k.active() + `
   or
   label_replace(
     max by (${target}, parent, namespace, pod) (
-      accel_allocation_info{exported_pod="",parent!=""}
+      ` + allocations + `{exported_pod="",parent!=""}
       and on (${target}, parent)
       label_replace(` + k.active() + `, "parent", "$1", "device", "(.+)")
     ),
