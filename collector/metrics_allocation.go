@@ -241,7 +241,6 @@ var (
 		Labels: []string{"call", "outcome"},
 		Values: []string{"call: list, allocatable", "outcome: ok, no_socket, denied, refused, unavailable, timeout, rate_limited, too_large, unimplemented, garbage, error"},
 		From:   []string{"kubelet PodResources List, GetAllocatableResources"},
-		Level:  inForce,
 	})
 	PodmapDuration = define(Metric{
 		Name:  "accel_podmap_list_duration_seconds",

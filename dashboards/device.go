@@ -124,7 +124,7 @@ func deviceXids() panel {
 	return third(panel{
 		kind: bars, title: "Xids", unit: "none", stacked: true, min: f(0), empty: "No Xid is counted",
 		about:   "Xids by number. Numbers 13, 31, 43 and 69 are usually application errors; the others are faults of the GPU or its driver." + onBoard,
-		queries: []query{{`sum by (xid) (increase(accel_gpu_xid_errors_total{` + ofBox + `}[$__rate_interval]) > 0)`, "Xid {{xid}}"}},
+		queries: []query{{`sum by (xid) (` + happened(`accel_gpu_xid_errors_total{`+ofBox+`}`) + `)`, "Xid {{xid}}"}},
 	})
 }
 
@@ -133,7 +133,7 @@ func deviceEvents() panel {
 		kind: bars, title: "Events", unit: "none", stacked: true, min: f(0), empty: "No event is counted",
 		about: "Events that driver and kernel reported, and changes of the verdict to failed." + onBoard,
 		queries: []query{
-			{`sum by (event) (increase(accel_device_events_total{` + ofBox + `}[$__rate_interval]) > 0)`, "{{event}}"},
+			{`sum by (event) (` + happened(`accel_device_events_total{`+ofBox+`}`) + `)`, "{{event}}"},
 			{`sum(increase(accel_device_failures_total{` + ofBox + `}[$__rate_interval]) > 0)`, "became failed"},
 		},
 	})
@@ -317,6 +317,12 @@ func deviceIdentity() []panel {
 			columns: []column{{of: "component", title: "Component"}, {of: "version", title: "Version"}, {of: "actual", title: "Differs: is"}, {of: "expected", title: "Differs: approved"}, {of: "A", title: "Applies", hidden: true}},
 		}),
 	}
+}
+
+// happened is the positive increase of a counter that is not served while it is 0:
+// a series that was not there before has grown from 0.
+func happened(counter string) string {
+	return counter + " - (" + counter + " offset $__rate_interval or 0 * " + counter + ") > 0"
 }
 
 // needsDetail is a sentence about what a panel shows only of a device that needs

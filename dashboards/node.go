@@ -239,7 +239,7 @@ func nodeErrors() []panel {
 		third(panel{
 			kind: bars, title: "Xids", unit: "none", stacked: true, min: f(0), empty: "No Xid is counted on this node",
 			about:   "Xids by GPU and number, including application errors (13, 31, 43, 69).",
-			queries: []query{{`sum by (name, xid) (` + named(inNode, `increase(accel_gpu_xid_errors_total{`+inNode+`}[$__rate_interval]) > 0`) + `)`, "{{name}} Xid {{xid}}"}},
+			queries: []query{{`sum by (name, xid) (` + named(inNode, happened(`accel_gpu_xid_errors_total{`+inNode+`}`)) + `)`, "{{name}} Xid {{xid}}"}},
 		}),
 		third(panel{
 			kind: bars, title: "ECC errors", unit: "none", stacked: true, min: f(0), empty: "No ECC error is counted on this node",
