@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,9 @@ var templates = []string{
 	"{{ $labels.missing }}|{{ .Labels.missing }}|{{ $externalLabels.x }}", "{{ index $labels `device` }}", "{{ if gt $value 5.0 }}many{{ else }}few{{ end }}",
 }
 
+// address matches what fmt makes of a pointer: a template can print a sample of a query.
+var address = regexp.MustCompile(`0x[0-9a-f]+`)
+
 // FuzzTemplates: a template expands to the same text as in Prometheus, and fails if
 // it fails there.
 func FuzzTemplates(f *testing.F) {
@@ -91,7 +95,7 @@ func FuzzTemplates(f *testing.F) {
 			// Prometheus has no limits on these.
 		case (err == nil) != (wantErr == nil):
 			t.Errorf("%q: error %v, Prometheus' is %v", text, err, wantErr)
-		case err == nil && got != want:
+		case err == nil && address.ReplaceAllString(got, "") != address.ReplaceAllString(want, ""):
 			t.Errorf("%q of %v, %q:\n got %q\nwant %q", text, value, label, got, want)
 		}
 	})

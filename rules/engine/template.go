@@ -77,11 +77,13 @@ func (x *expander) parse(alert, text string) (*template.Template, error) {
 // texts are the templates of one alerting rule, parsed on first use.
 type texts map[string]*template.Template
 
-// details is the data of a template.
-type details struct {
-	Labels, ExternalLabels map[string]string
-	ExternalURL            string
-	Value                  float64
+// details is the data of a template. It has the type that Prometheus gives it,
+// which a template can print.
+type details = struct {
+	Labels         map[string]string
+	ExternalLabels map[string]string
+	ExternalURL    string
+	Value          any
 }
 
 // expand returns the text of one label or annotation. For a template that fails
