@@ -215,7 +215,7 @@ func (n *node) listen(stop func() error) {
 }
 
 // withDefaults completes the arguments of an exporter under test. Tests read every
-// series, unless their configuration file says otherwise.
+// series; a configuration file with metrics.detail overrides that.
 func withDefaults(t testing.TB, args []string) []string {
 	t.Helper()
 	args = append([]string{"--web.listen-address=127.0.0.1:0", "--collect.interval=300ms", "--metrics.detail=full"}, args...)
