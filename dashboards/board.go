@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
@@ -39,7 +40,7 @@ func (b board) json() ([]byte, error) {
 		Time(b.from, "now").
 		Refresh("1m").
 		Tooltip(dashboard.DashboardCursorSyncCrosshair)
-	for _, v := range b.variables {
+	for _, v := range append(slices.Clip(b.variables), scrape) {
 		d.WithVariable(built[dashboard.VariableModel]{v.model()})
 	}
 	model, err := d.Build()

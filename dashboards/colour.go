@@ -2,6 +2,8 @@ package main
 
 import (
 	"cmp"
+	"fmt"
+	"strings"
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
@@ -20,6 +22,75 @@ const (
 	plain  = "text"
 	none   = "transparent"
 )
+
+// palette is for series of devices, pods, reasons and so on. It has no colour of a
+// state, so that a healthy device is never drawn in red.
+var palette = []string{"#5794F2", "#B877D9", "#00B8D9", "#F78FB3", "#A0785A", "#8AB8FF", "#7C6CE0", "#9FA7B3"}
+
+// nameColours gives each series a colour by its name, which is the same in every
+// range and panel. Where names are known they differ; else devices have the colour of
+// their index or bus, and other names that of their first and last character.
+func nameColours(queries []query) []dashboard.DashboardFieldConfigSourceOverrides {
+	var out, fixed []dashboard.DashboardFieldConfigSourceOverrides
+	var devices, others bool
+	for _, q := range queries {
+		switch {
+		case !strings.Contains(q.legend, "{{"):
+			fixed = append(fixed, byName(q.legend, coloured(palette[len(fixed)%len(palette)])))
+		case strings.Contains(q.legend, "{{name}}"), strings.Contains(q.legend, "{{device}}"):
+			devices = true
+		default:
+			others = true
+		}
+	}
+	for i, colour := range palette {
+		if others {
+			out = append(out, override("byRegexp", firstAndLast(i), coloured(colour)))
+		}
+	}
+	for i, colour := range palette {
+		if devices {
+			out = append(out, override("byRegexp", deviceNumber(i), coloured(colour)))
+		}
+	}
+	if len(queries) == 1 {
+		fixed = nil // the colour of the panel
+	}
+	return append(out, fixed...)
+}
+
+func coloured(c string) dashboard.DynamicConfigValue {
+	return property("color", map[string]any{"mode": "fixed", "fixedColor": c})
+}
+
+// firstAndLast fits the names whose first and last characters add up to the class.
+func firstAndLast(class int) string {
+	const characters = "0123456789abcdefghijklmnopqrstuvwxyz"
+	n := len(palette)
+	var of [len(characters)]string
+	for i, c := range characters {
+		of[i%n] += string(c) + strings.TrimSuffix(strings.ToUpper(string(c)), string(c))
+	}
+	var pairs []string
+	for first := range n {
+		last := (class - first + n) % n
+		pairs = append(pairs, "["+of[first]+"].*["+of[last]+"]")
+	}
+	return "/^(" + strings.Join(pairs, "|") + ")$/"
+}
+
+// deviceNumber fits the devices whose index, or that of the partition, is of the
+// class; of FPGAs, the number of the bus.
+func deviceNumber(class int) string {
+	var decimal, hex []string
+	for i := class; i < 256; i += len(palette) {
+		if i < 100 {
+			decimal = append(decimal, fmt.Sprint(i))
+		}
+		hex = append(hex, fmt.Sprintf("%02x", i))
+	}
+	return `/(GPU|CPU|NVSwitch) (\d+:)?(` + strings.Join(decimal, "|") + `)(:\d+)?( |$)|[0-9a-f]{4}:(` + strings.Join(hex, "|") + `):/`
+}
 
 // step is the colour of values from at on.
 type step struct {
@@ -80,6 +151,17 @@ func mappings(states []state) []dashboard.ValueMapping {
 		options[s.value] = dashboard.ValueMappingResult{Text: cog.ToPtr(s.word), Color: cog.ToPtr(s.colour), Index: cog.ToPtr(int32(i))}
 	}
 	return []dashboard.ValueMapping{{ValueMap: &dashboard.ValueMap{Type: dashboard.MappingTypeValueToText, Options: options}}}
+}
+
+// unmeasured keeps a value that is not there from the colour of 0.
+func unmeasured(text string) dashboard.ValueMapping {
+	return dashboard.ValueMapping{SpecialValueMap: &dashboard.SpecialValueMap{
+		Type: dashboard.MappingTypeSpecialValue,
+		Options: dashboard.DashboardSpecialValueMapOptions{
+			Match:  dashboard.SpecialValueMatchNullAndNan,
+			Result: dashboard.ValueMappingResult{Text: cog.ToPtr(text), Color: cog.ToPtr(none)},
+		},
+	}}
 }
 
 // healthOf is the verdict on the devices of a selector as a number, see

@@ -40,7 +40,7 @@ func nodeSwitches() []panel {
 		third(panel{
 			kind: bars, title: "Errors of their NVLinks", unit: "none", stacked: true, min: f(0), empty: "No NVSwitch has counted an error",
 			about:   "Errors of all links of a switch, by type. The types overlap.",
-			queries: []query{{`sum by (name, type) (` + named(ofSwitches, `sum by (`+target+`, device, type) (increase(accel_gpu_nvlink_errors_total{`+inNode+`}[$__rate_interval]) > 0)`) + `)`, "{{name}} {{type}}"}},
+			queries: []query{{`sum by (name, type) (` + named(ofSwitches, `sum by (`+target+`, device, type) (`+grew(`accel_gpu_nvlink_errors_total{`+inNode+`}`)+` > 0)`) + `)`, "{{name}} {{type}}"}},
 		}),
 		half(panel{
 			kind: listing, title: "SXids since the exporter started", unit: "none", empty: "No SXid is counted on this node",
@@ -87,7 +87,7 @@ func nodeDCGM() []panel {
 			kind: listing, title: "Watches that did not pass", unit: "none", empty: "Every watch passes, or DCGM is not used",
 			about:   "Which of DCGM's health watches warn or fail, and on which device.",
 			queries: []query{{expr: keep(host(named(inNode, `max by (`+target+`, device, watch) `+watchOf(inNode)+` > 0`)), "host, name, device, watch")}},
-			columns: []column{nameColumn, {of: "watch", title: "Watch"}, {of: "A", title: "State", states: watchStates, width: 90}, idColumn, {of: "host", title: "Node", hidden: true}},
+			columns: []column{nameColumn, {of: "watch", title: "Watch"}, {of: "A", title: "State", states: watchStates, width: 90}},
 		}),
 	}
 }

@@ -6,11 +6,11 @@ func device(v *values) board {
 	return board{
 		uid: "accel-device", title: "Accelerators / Device", from: "now-3h",
 		about:     "One GPU, MIG instance or FPGA in detail. For a MIG instance, temperature, power, links and errors are those of its GPU.",
-		variables: []variable{datasource, cluster, oneNode, instances, oneDevice, wholeDevice},
+		variables: []variable{datasource, oneCluster, oneNode, instances, oneDevice, wholeDevice},
 		events:    append([]event{alerts(ofBox), xids(ofBox)}, holds(inBox)...),
 		rows: []row{
 			{title: "Current state", panels: deviceNow(v)},
-			{title: "What is wrong, and which pods are affected?", panels: []panel{deviceReasons(), deviceHolders(), deviceHits()}},
+			{title: "What is wrong, and which pods are affected?", panels: []panel{deviceReasons(), deviceHolders(), deviceHits(), whole(firingAlerts(onBoth))}},
 			{title: "Health", panels: []panel{deviceTimeline(), deviceXids(), deviceEvents()}},
 			{title: "Use and memory", panels: deviceUse()},
 			{title: "Temperature and power", panels: deviceHeat(v)},
@@ -39,6 +39,7 @@ func deviceNow(v *values) []panel {
 			kind: number, title: "What to do", unit: "none", words: true, scale: only(blue), empty: "The device does not answer",
 			about:   "The recommended action." + onBoard,
 			queries: []query{{`max by (action) (accel_device_action{` + ofBox + `} == 1)`, "{{action}}"}},
+			links:   []jump{*toHealth("actions")},
 		}),
 		narrowTile(panel{
 			kind: number, title: "Holders", unit: "none", scale: only(blue), empty: "Unknown, or divided into partitions",
@@ -77,16 +78,16 @@ func deviceNow(v *values) []panel {
 
 func deviceReasons() panel {
 	return third(panel{
-		kind: listing, title: "Reasons", unit: "none", empty: "No reason against its health",
+		kind: listing, title: "Reasons", unit: "none", empty: "No reason against its health, or the device does not answer",
 		about:   "The reasons for the health state of the device, each with the state that it causes. docs/health.md explains them.",
 		queries: []query{{expr: `max by (severity, reason) (accel_device_health_reason{` + inBox + `} == 1)`}},
-		columns: []column{{of: "severity", title: "Verdict", states: verdicts, width: 90}, {of: "reason", title: "Reason"}, {of: "A", title: "Applies", hidden: true}},
+		columns: []column{{of: "severity", title: "Verdict", states: verdicts, width: 90, sort: true}, reasonColumn},
 	})
 }
 
 func deviceHolders() panel {
 	of := func(name string) query {
-		return query{expr: `max by (namespace, pod, resource) (` + name + `{` + inBox + `})`}
+		return query{expr: keep(name+`{`+inBox+`}`, "namespace, pod, resource")}
 	}
 	return third(panel{
 		kind: listing, title: "Pods", unit: "none", empty: "The device is free, or the kubelet does not answer",
@@ -97,8 +98,7 @@ func deviceHolders() panel {
 			{of: "resource", title: "Resource"},
 			{of: "B", title: "Use", unit: "percentunit", width: 65},
 			{of: "C", title: "Memory", unit: "bytes", width: 85},
-			{of: "D", title: "Idle for", unit: "s", width: 80},
-			{of: "A", title: "Allocated", hidden: true},
+			{of: "D", title: "Idle for", unit: "s", width: 80, sort: true},
 		},
 	})
 }
@@ -107,7 +107,7 @@ func deviceHits() panel {
 	return third(panel{
 		kind: listing, title: "Affected pods", unit: "none", empty: "No fault has hit a pod in the last hour",
 		about:   "Pods that the device was allocated to when it had a fault, including pods that have ended. They did not cause it.",
-		queries: []query{{expr: `1000 * max by (namespace, pod, fault) (accel_allocation_fault_timestamp_seconds{` + inBox + `})`}},
+		queries: []query{{expr: keep(`1000 * accel_allocation_fault_timestamp_seconds{`+inBox+`}`, "namespace, pod, fault")}},
 		columns: []column{namespaceColumn, podColumn, {of: "fault", title: "Fault"}, {of: "A", title: "When", unit: "dateTimeFromNow", sort: true, width: 120}},
 	})
 }
@@ -134,7 +134,7 @@ func deviceEvents() panel {
 		about: "Events that driver and kernel reported, and changes of the verdict to failed." + onBoard,
 		queries: []query{
 			{`sum by (event) (` + happened(`accel_device_events_total{`+ofBox+`}`) + `)`, "{{event}}"},
-			{`sum(increase(accel_device_failures_total{` + ofBox + `}[$__rate_interval]) > 0)`, "became failed"},
+			{`sum(` + grew(`accel_device_failures_total{`+ofBox+`}`) + ` > 0)`, "became failed"},
 		},
 	})
 }
@@ -198,9 +198,9 @@ func deviceHeat(v *values) []panel {
 			queries: []query{{`max by (clock) (accel_clock_hertz{` + ofBox + `})`, "{{clock}}"}, {`max by (clock) (accel_clock_max_hertz{clock=~"sm|memory",` + ofBox + `})`, "limit {{clock}}"}},
 		}),
 		third(panel{
-			kind: lines, title: "Energy", unit: "joule", min: f(0), empty: notMeasured,
+			kind: bars, title: "Energy", unit: "joule", min: f(0), empty: notMeasured,
 			about:   "Energy used in each step. Bars that fall to nothing are an idle device." + onBoard,
-			queries: []query{{`sum(increase(accel_energy_joules_total{` + ofBox + `}[$__rate_interval]))`, "energy"}},
+			queries: []query{{`sum(` + grew(`accel_energy_joules_total{`+ofBox+`}`) + `)`, "energy"}},
 		}),
 	}
 }
@@ -225,7 +225,7 @@ func deviceLinks() []panel {
 		third(panel{
 			kind: bars, title: "PCIe errors", unit: "none", stacked: true, min: f(0), empty: "No PCIe error is counted",
 			about:   "Reports of both ends of each link by severity, and transactions that were repeated. Nonfatal and fatal ones are always bad." + onBoard,
-			queries: []query{{`sum by (severity) (increase(accel_pcie_aer_reports_total{` + ofBox + `}[$__rate_interval]) > 0)`, "{{severity}}"}, {`sum(increase(accel_pcie_replays_total{` + ofBox + `}[$__rate_interval]) > 0)`, "replays"}},
+			queries: []query{{`sum by (severity) (` + grew(`accel_pcie_aer_reports_total{`+ofBox+`}`) + ` > 0)`, "{{severity}}"}, {`sum(` + grew(`accel_pcie_replays_total{`+ofBox+`}`) + ` > 0)`, "replays"}},
 		}),
 		third(panel{
 			kind: lines, title: "NVLink traffic", unit: "Bps", min: f(0), empty: notMeasured,
@@ -240,7 +240,7 @@ func deviceLinks() []panel {
 		third(panel{
 			kind: bars, title: "NVLink errors", unit: "none", stacked: true, min: f(0), empty: "No NVLink error is counted",
 			about:   "Errors by type over all links. The types overlap. A recovery costs time; a failed recovery costs the link." + onBoard,
-			queries: []query{{`sum by (type) (increase(accel_gpu_nvlink_errors_total{` + ofBox + `}[$__rate_interval]) > 0)`, "{{type}}"}},
+			queries: []query{{`sum by (type) (` + grew(`accel_gpu_nvlink_errors_total{`+ofBox+`}`) + ` > 0)`, "{{type}}"}},
 		}),
 	}
 }
@@ -250,7 +250,7 @@ func deviceMemory() []panel {
 		third(panel{
 			kind: bars, title: "ECC errors", unit: "none", stacked: true, min: f(0), empty: "No ECC error is counted",
 			about:   "Errors since the driver was loaded, by severity and place. Uncorrected ones lose work." + onBoard,
-			queries: []query{{`sum by (severity, location) (increase(accel_ecc_errors_total{` + ofBox + `}[$__rate_interval]) > 0)`, "{{severity}} {{location}}"}},
+			queries: []query{{`sum by (severity, location) (` + grew(`accel_ecc_errors_total{`+ofBox+`}`) + ` > 0)`, "{{severity}} {{location}}"}},
 		}),
 		third(panel{
 			kind: lines, title: "Errors over the board's life", unit: "none", min: f(0), empty: notMeasured,
@@ -280,13 +280,13 @@ func deviceFPGA() []panel {
 			kind: listing, title: "Loaded designs", unit: "none", empty: "Not an FPGA, or nothing is loaded",
 			about:   "Designs by region. The FPGA dashboard has more.",
 			queries: []query{{expr: `max by (region, kind, id) (accel_fpga_bitstream_info{` + inBox + `})`}},
-			columns: []column{{of: "region", title: "Region"}, {of: "kind", title: "Kind"}, {of: "id", title: "Bitstream"}, {of: "A", title: "Loaded", hidden: true}},
+			columns: []column{{of: "region", title: "Region"}, {of: "kind", title: "Kind"}, {of: "id", title: "Bitstream"}},
 			links:   []jump{*jumpTo("accel-fpga", "FPGAs")},
 		}),
 		half(panel{
 			kind: bars, title: "Reconfigurations and errors", unit: "none", stacked: true, min: f(0), empty: "Not an FPGA, or nothing happened",
 			about:   "Loads of a design by region and outcome, and new error bits by unit. A failed load leaves the region unusable.",
-			queries: []query{{`sum by (region, outcome) (increase(accel_fpga_reconfigurations_total{` + inBox + `}[$__rate_interval]) > 0)`, "{{region}} {{outcome}}"}, {`sum by (unit) (increase(accel_fpga_errors_total{` + inBox + `}[$__rate_interval]) > 0)`, "error in {{unit}}"}},
+			queries: []query{{`sum by (region, outcome) (` + grew(`accel_fpga_reconfigurations_total{`+inBox+`}`) + ` > 0)`, "{{region}} {{outcome}}"}, {`sum by (unit) (` + grew(`accel_fpga_errors_total{`+inBox+`}`) + ` > 0)`, "error in {{unit}}"}},
 		}),
 	}
 }
@@ -307,22 +307,29 @@ func deviceIdentity() []panel {
 				{of: "numa_node", title: "NUMA node"},
 				{of: "serial", title: "Serial"},
 				{of: "vendor", title: "Vendor"},
-				{of: "A", title: "Applies", hidden: true},
 			},
 		}),
 		half(panel{
 			kind: listing, title: "Firmware, and drift from the baseline", unit: "none", empty: "Not known, and nothing differs",
 			about:   "Versions of firmware, and differences from the baseline: approved and actual values.",
 			queries: []query{{expr: `max by (component, version) (accel_firmware_info{` + ofBox + `}) or max by (component, expected, actual) (accel_drift{` + ofBox + `} == 1)`}},
-			columns: []column{{of: "component", title: "Component"}, {of: "version", title: "Version"}, {of: "actual", title: "Differs: is"}, {of: "expected", title: "Differs: approved"}, {of: "A", title: "Applies", hidden: true}},
+			columns: []column{{of: "component", title: "Component"}, {of: "version", title: "Version"}, {of: "actual", title: "Differs: is"}, {of: "expected", title: "Differs: approved"}},
 		}),
 	}
 }
 
-// happened is the positive increase of a counter that is not served while it is 0:
-// a series that was not there before has grown from 0.
+// grew is by how much a counter grew since the step before. Unlike an increase over
+// $__rate_interval, which spans several steps, it counts each event once. A counter
+// that was reset has grown from 0.
+func grew(counter string) string {
+	before := counter + " offset $__interval"
+	return "(" + counter + " - (" + before + " <= " + counter + " or 0 * (" + counter + " and " + before + ")))"
+}
+
+// happened is the growth of a counter that is not served while it is 0: a series that
+// was not there before has grown from 0.
 func happened(counter string) string {
-	return counter + " - (" + counter + " offset $__rate_interval or 0 * " + counter + ") > 0"
+	return counter + " - (" + counter + " offset $__interval <= " + counter + " or 0 * " + counter + ") > 0"
 }
 
 // needsDetail is a sentence about what a panel shows only of a device that needs

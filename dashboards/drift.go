@@ -133,7 +133,7 @@ func migLayouts() panel {
 	return panel{
 		kind: listing, title: "MIG layouts by node", unit: "none", width: 10, height: 10, empty: "No GPU is partitioned",
 		about:   "MIG instances of each profile by node. Nodes of one pool should be the same. A reboot loses a layout unless a tool restores it.",
-		queries: []query{{expr: `sum by (pool, host, profile) (` + host(`accel_mig_instances{`+inPool+`}`) + `)`}},
+		queries: []query{{expr: scoped(`sum by (cluster, pool, host, profile) (` + host(`accel_mig_instances{`+inPool+`}`) + `)`)}},
 		columns: []column{{of: "pool", title: "Pool"}, nodeColumn, {of: "profile", title: "Profile"}, {of: "A", title: "Instances", width: 90}},
 	}
 }

@@ -25,11 +25,13 @@ func (e event) model() map[string]any {
 	}
 }
 
-// alerts marks how long alerts with the selector fired.
+// alerts marks the start of alerts with the selector. The time for which each one
+// fires would cover the chart, and several would hide its lines.
 func alerts(selector string) event {
+	firing := `ALERTS{alertstate="firing",` + alertNames + `,` + selector + `}`
 	return event{
 		name: "Alerts", colour: red,
-		expr:  `ALERTS{alertstate="firing",` + alertNames + `,` + selector + `}`,
+		expr:  firing + " unless " + firing + " offset 1m",
 		title: "{{alertname}}", text: "{{device}} {{namespace}} {{pod}}", tags: "severity",
 	}
 }

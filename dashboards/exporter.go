@@ -2,11 +2,11 @@ package main
 
 // exporter shows whether the exporter sees all hardware.
 func exporter(v *values) board {
-	e := exporters{v.string("exporter_job"), v}
+	e := exporters{v}
 	return board{
 		uid: "accel-exporter", title: "Accelerators / Exporter", from: "now-6h",
 		about:     "The health of the exporter: what it cannot see, the age of its data, what it dropped, and its cost.",
-		variables: []variable{datasource, cluster, pool},
+		variables: []variable{datasource, cluster, pool, jobs},
 		events:    []event{alerts(`alertname=~"Accel[A-Z].*",` + inPool)},
 		rows: []row{
 			{title: "Does it see everything?", panels: e.now()},
@@ -20,14 +20,10 @@ func exporter(v *values) board {
 	}
 }
 
-// exporters is the jobs that scrape exporters, as a regular expression.
-type exporters struct {
-	jobs string
-	*values
-}
+type exporters struct{ *values }
 
 func (e exporters) of(family string) string {
-	return family + `{job=~"` + e.jobs + `",` + inPool + `}`
+	return family + `{job=~"$job",` + inPool + `}`
 }
 
 const noExporter = "No exporter is scraped"
@@ -71,34 +67,34 @@ func (e exporters) now() []panel {
 
 func (e exporters) sources() panel {
 	return third(panel{
-		kind: listing, title: "Sources that do not answer", unit: "none", empty: "Every source answers, or has no hardware",
+		kind: listing, title: "Sources that do not answer", unit: "none", empty: "Every source answers or has no hardware, or no exporter is scraped",
 		about:   "Why each source does not answer. released: the hardware was closed on request.",
 		queries: []query{{expr: keep(host(`accel_source_up{reason!~"|absent",`+inPool+`} == 0`), "host, source, reason")}},
-		columns: []column{nodeColumn, {of: "source", title: "Source"}, {of: "reason", title: "Reason"}, {of: "A", title: "Answers", hidden: true}},
+		columns: []column{nodeColumn, {of: "source", title: "Source"}, {of: "reason", title: "Reason"}},
 	})
 }
 
 func (e exporters) down() panel {
 	return third(panel{
-		kind: listing, title: "Devices that do not answer", unit: "none", empty: "Every device answers",
+		kind: listing, title: "Devices that do not answer", unit: "none", empty: "Every device answers, or no exporter is scraped",
 		about:   "Devices that did not answer in their source's last round, and why.",
 		queries: []query{{expr: keep(host(named(inPool, `max by (`+target+`, device, reason) (accel_device_up{`+inPool+`} == 0)`)), "host, name, device, reason")}},
-		columns: []column{nodeColumn, nameColumn, {of: "reason", title: "Reason"}, idColumn, {of: "A", title: "Answers", hidden: true}},
+		columns: []column{nodeColumn, nameColumn, {of: "reason", title: "Reason"}},
 	})
 }
 
 func (e exporters) refused() panel {
 	return whole(panel{
-		kind: listing, title: "Refused calls", unit: "none", empty: "The driver refuses no call",
+		kind: listing, title: "Refused calls", unit: "none", empty: "The driver refuses no call, or no exporter is scraped",
 		about:   "Calls that the driver refuses for a device, mostly for lack of a privilege. The log and docs/privileges.md name what is missing and what permits it.",
 		queries: []query{{expr: keep(host(named(inPool, `max by (`+target+`, device, call, code) (accel_device_call_refused{`+inPool+`})`)), "host, name, device, call, code")}},
-		columns: []column{nodeColumn, nameColumn, {of: "call", title: "Call"}, {of: "code", title: "Code"}, idColumn, {of: "A", title: "Refused", hidden: true}},
+		columns: []column{nodeColumn, nameColumn, {of: "call", title: "Call"}, {of: "code", title: "Code"}},
 	})
 }
 
 func (e exporters) rejected() panel {
 	return third(panel{
-		kind: listing, title: "Rejected values", unit: "none", empty: "No value was rejected",
+		kind: listing, title: "Rejected values", unit: "none", empty: "No value was rejected, or no exporter is scraped",
 		about:   "Values that were dropped in the time range, by family: impossible numbers, and the driver's marks for not available.",
 		queries: []query{{expr: `topk(20, sum by (family, reason) (increase(accel_source_rejected_values_total{` + inPool + `}[$__range])) > 0)`}},
 		columns: []column{{of: "family", title: "Family"}, {of: "reason", title: "Reason"}, {of: "A", title: "Times", sort: true, width: 90}},
@@ -126,15 +122,15 @@ func (e exporters) rounds() []panel {
 			kind: bars, title: "Lost fault reports", unit: "none", stacked: true, min: f(0), empty: noExporter,
 			about: "Records of the kernel log that were overwritten before they were read or could not be parsed, and events that belong to no device. A fault may be missing. AccelFaultReportsLost.",
 			queries: []query{
-				{`sum(increase(accel_kernel_log_lost_records_total{` + inPool + `}[$__rate_interval]))`, "overwritten"},
-				{`sum(increase(accel_kernel_log_malformed_lines_total{` + inPool + `}[$__rate_interval]))`, "not understood"},
-				{`sum(increase(accel_source_events_lost_total{` + inPool + `}[$__rate_interval]))`, "of no device"},
+				{`sum(` + grew(`accel_kernel_log_lost_records_total{`+inPool+`}`) + `)`, "overwritten"},
+				{`sum(` + grew(`accel_kernel_log_malformed_lines_total{`+inPool+`}`) + `)`, "not understood"},
+				{`sum(` + grew(`accel_source_events_lost_total{`+inPool+`}`) + `)`, "of no device"},
 			},
 		}),
 		half(panel{
 			kind: bars, title: "Dropped series", unit: "none", stacked: true, min: f(0), empty: noExporter,
 			about:   "Series of a snapshot that are not on the page, by reason. limit and invalid are bad: alerts on them cannot fire. AccelSeriesDropped.",
-			queries: []query{{`sum by (reason) (increase(accel_exporter_series_dropped_total{` + inPool + `}[$__rate_interval]))`, "{{reason}}"}},
+			queries: []query{{`sum by (reason) (` + grew(`accel_exporter_series_dropped_total{`+inPool+`}`) + `)`, "{{reason}}"}},
 		}),
 	}
 }
@@ -167,7 +163,7 @@ func (e exporters) rules() []panel {
 		quarter(panel{
 			kind: bars, title: "Failed rule evaluations", unit: "none", stacked: true, min: f(0), empty: noEngine,
 			about:   "Rule evaluations that failed, by group. The alerts of a failing rule keep their state. The exporter's log and /debug/rules show the error.",
-			queries: []query{{`sum by (group) (increase(accel_rules_evaluation_failures_total{` + inPool + `}[$__rate_interval]))`, "{{group}}"}},
+			queries: []query{{`sum by (group) (` + grew(`accel_rules_evaluation_failures_total{`+inPool+`}`) + `)`, "{{group}}"}},
 		}),
 		quarter(panel{
 			kind: lines, title: "Time of an evaluation", unit: "s", min: f(0), empty: noEngine,
@@ -177,12 +173,12 @@ func (e exporters) rules() []panel {
 		quarter(panel{
 			kind: bars, title: "Requests to Alertmanager that failed", unit: "none", stacked: true, min: f(0), empty: noEngine,
 			about:   "By reason. Alerts wait and are sent later, while there is room in the queue.",
-			queries: []query{{`sum by (reason) (increase(accel_alertmanager_request_failures_total{` + inPool + `}[$__rate_interval]))`, "{{reason}}"}},
+			queries: []query{{`sum by (reason) (` + grew(`accel_alertmanager_request_failures_total{`+inPool+`}`) + `)`, "{{reason}}"}},
 		}),
 		quarter(panel{
 			kind: bars, title: "Dropped alerts", unit: "none", stacked: true, min: f(0), empty: noEngine,
 			about:   "By reason. Any reason other than expired and shutdown means that a notification is missing.",
-			queries: []query{{`sum by (reason) (increase(accel_alertmanager_alerts_dropped_total{` + inPool + `}[$__rate_interval]))`, "{{reason}}"}},
+			queries: []query{{`sum by (reason) (` + grew(`accel_alertmanager_alerts_dropped_total{`+inPool+`}`) + `)`, "{{reason}}"}},
 		}),
 	}
 }

@@ -8,10 +8,10 @@ func fleet(v *values) board {
 	return board{
 		uid: "accel-fleet", title: "Accelerators / Fleet", from: "now-6h",
 		about:     "Whether something is wrong with the accelerators, where, and which pods are affected; what is allocated, idle and free.",
-		variables: []variable{datasource, cluster, pool},
+		variables: []variable{datasource, cluster, pool, jobs},
 		events:    []event{alerts(`severity="critical",` + inPool)},
 		rows: []row{
-			{title: "Is something wrong?", panels: fleetNow(v)},
+			{title: "Is something wrong?", panels: fleetNow()},
 			{title: "Where, and which pods are affected?", panels: []panel{whole(firingAlerts(`severity!="info",` + inPool)), fleetDevices(), fleetPods()}},
 			{title: "Capacity", panels: fleetCapacity(v)},
 			{title: "Health over time", panels: fleetHealth()},
@@ -23,7 +23,7 @@ func fleet(v *values) board {
 const (
 	known    = `sum(pool_model:accel_devices:count{` + inPool + `})`
 	noRules  = "No devices, or the recording rules are not loaded"
-	noAlerts = "No alert fires"
+	noAlerts = "No alert fires, or the rules are not loaded"
 )
 
 // inAnyPool selects the devices that alerts of any dashboard are about.
@@ -32,9 +32,9 @@ const inAnyPool = `cluster=~"$cluster"`
 // wholeReasons is the health reasons of whole devices.
 const wholeReasons = `accel_device_health_reason{parent="",` + inPool + `} == 1`
 
-func fleetNow(v *values) []panel {
+func fleetNow() []panel {
 	degraded := `count(group by (` + target + `, device) (accel_device_health_reason{parent="",severity="degraded",` + inPool + `} == 1) unless ` + perDevice + ` device:accel_device_health:unfit{` + inPool + `})`
-	exporters := `up{job=~"` + v.string("exporter_job") + `",` + inPool + `}`
+	exporters := `up{job=~"$job",` + inPool + `}`
 	return []panel{
 		tile(panel{
 			kind: number, title: "Failed devices", unit: "none", scale: bad(1), empty: noRules,
@@ -57,7 +57,7 @@ func fleetNow(v *values) []panel {
 			queries: []query{{expr: zeroWhere(`count(group by (cluster, namespace, pod) (device_pod:accel_verdict:holder{`+inPool+`}))`, known)}},
 		}),
 		tile(panel{
-			kind: number, title: "Availability of the worst pool", unit: "percentunit", empty: noRules, decimals: f(2),
+			kind: number, title: "Worst availability", unit: "percentunit", empty: noRules, decimals: f(2),
 			about:   "Share of devices that are not failed, in the pool where it is lowest. Devices that cannot be observed do not count.",
 			scale:   scale{red, []step{{0.95, orange}, {0.99, green}}},
 			queries: []query{{expr: `min(pool:accel_device_availability:ratio{` + inPool + `})`}},

@@ -52,7 +52,7 @@ func fpgaNow() []panel {
 			queries: count(`count(accel_fpga_info{` + inCards + `} and ` + perDevice + ` device:accel_device_health:unfit)`),
 		}),
 		tile(panel{
-			kind: number, title: "Allocated without a design", unit: "none", scale: bad(1), empty: noCards,
+			kind: number, title: "Allocated, no design", unit: "none", scale: bad(1), empty: noCards,
 			about:   "Regions that are empty, or being configured, on cards that are allocated to a pod. FpgaBitstreamMissing fires when it lasts.",
 			queries: count(`count(accel_fpga_bitstream_loaded{` + inCards + `} == 0 and ` + perDevice + ` accel_device_holders > 0)`),
 		}),
@@ -101,7 +101,7 @@ func fpgaDesigns() panel {
 		kind: listing, title: "Loaded designs", unit: "none", width: 10, height: 10, empty: "No card reports what is loaded",
 		about:   "Designs by card and region, as the driver names them. firmware is the requested image, which does not prove what is in the fabric.",
 		queries: []query{{expr: keep(host(`accel_fpga_bitstream_info{`+inCards+`}`), "host, device, region, kind, id")}},
-		columns: []column{nodeColumn, {of: "device", title: "Card"}, {of: "region", title: "Region"}, {of: "kind", title: "Kind"}, {of: "id", title: "Bitstream"}, {of: "A", title: "Loaded", hidden: true}},
+		columns: []column{nodeColumn, {of: "device", title: "Card"}, {of: "region", title: "Region"}, {of: "kind", title: "Kind"}, {of: "id", title: "Bitstream"}},
 	}
 }
 
@@ -110,7 +110,7 @@ func fpgaLoads(v *values) []panel {
 		third(panel{
 			kind: bars, title: "Reconfigurations", unit: "none", stacked: true, min: f(0), empty: "No card reports reconfigurations",
 			about:   "Loads of a design by outcome. A failed load leaves the region without a design.",
-			queries: []query{{`sum by (outcome) (increase(accel_fpga_reconfigurations_total{` + inCards + `}[$__rate_interval]))`, "{{outcome}}"}},
+			queries: []query{{`sum by (outcome) (` + grew(`accel_fpga_reconfigurations_total{`+inCards+`}`) + `)`, "{{outcome}}"}},
 			colours: []state{{value: "ok", colour: green}, {value: "failed", colour: red}},
 		}),
 		third(panel{
@@ -132,18 +132,18 @@ func fpgaErrors() []panel {
 		third(panel{
 			kind: bars, title: "New error bits", unit: "none", stacked: true, min: f(0), empty: "No new error",
 			about:   "New errors of each unit. Errors of fatal, catfatal and firewall lose work.",
-			queries: []query{onCard(`sum by (`+target+`, device, unit) (increase(accel_fpga_errors_total{`+inCards+`}[$__rate_interval]) > 0)`, "{{unit}}")},
+			queries: []query{onCard(`sum by (`+target+`, device, unit) (`+grew(`accel_fpga_errors_total{`+inCards+`}`)+` > 0)`, "{{unit}}")},
 		}),
 		third(panel{
-			kind: listing, title: "Latched errors", unit: "none", empty: "No bit is set in any error register",
+			kind: listing, title: "Latched errors", unit: "none", empty: "No bit is set, or no card has error registers",
 			about:   "Bits that are set now. They stay set until they are cleared; unit and name are those of the driver.",
 			queries: []query{{expr: keep(host(`accel_fpga_error_latched{`+inCards+`} == 1`), "host, device, unit, error")}},
-			columns: []column{nodeColumn, {of: "device", title: "Id", jump: toDevice()}, {of: "unit", title: "Unit"}, {of: "error", title: "Error"}, {of: "A", title: "Set", hidden: true}},
+			columns: []column{nodeColumn, {of: "device", title: "Id", jump: toDevice()}, {of: "unit", title: "Unit"}, {of: "error", title: "Error"}},
 		}),
 		third(panel{
 			kind: bars, title: "Memory errors", unit: "none", stacked: true, min: f(0), empty: "No card counts memory errors",
 			about:   "ECC errors of memory banks by severity. An uncorrected one means that data is already wrong.",
-			queries: []query{onCard(`sum by (`+target+`, device, severity) (increase(accel_fpga_memory_ecc_errors_total{`+inCards+`}[$__rate_interval]))`, "{{severity}}")},
+			queries: []query{onCard(`sum by (`+target+`, device, severity) (`+grew(`accel_fpga_memory_ecc_errors_total{`+inCards+`}`)+`)`, "{{severity}}")},
 		}),
 		third(panel{
 			kind: timeline, title: "Firewalls", unit: "none", states: []state{{"0", "closed", green}, {"1", "tripped", red}}, empty: "No card with AXI firewalls",
@@ -158,7 +158,7 @@ func fpgaErrors() []panel {
 		third(panel{
 			kind: bars, title: "PCIe error reports", unit: "none", stacked: true, min: f(0), empty: "No PCIe error, or no card reports them",
 			about:   "Reports of both ends of the links towards each card, by severity. Nonfatal and fatal ones are always bad.",
-			queries: []query{onCard(`sum by (`+target+`, device, severity) (increase(accel_pcie_aer_reports_total{`+inCards+`}[$__rate_interval]) > 0) and `+perDevice+` accel_fpga_info`, "{{severity}}")},
+			queries: []query{onCard(`sum by (`+target+`, device, severity) (`+grew(`accel_pcie_aer_reports_total{`+inCards+`}`)+` > 0) and `+perDevice+` accel_fpga_info`, "{{severity}}")},
 		}),
 	}
 }
@@ -231,7 +231,7 @@ func fpgaWork() []panel {
 			kind: listing, title: "Compute units", unit: "none", empty: "No card with compute units",
 			about:   "State of each compute unit. crashed: programs that wait for it never continue.",
 			queries: []query{{expr: keep(host(`accel_fpga_compute_unit_state{`+inCards+`} == 1`), "host, device, unit, state")}},
-			columns: []column{nodeColumn, {of: "device", title: "Id", jump: toDevice()}, {of: "unit", title: "Unit"}, {of: "state", title: "State", states: []state{{"crashed", "crashed", red}, {"running", "running", green}}}, {of: "A", title: "Applies", hidden: true}},
+			columns: []column{nodeColumn, {of: "device", title: "Id", jump: toDevice()}, {of: "unit", title: "Unit"}, {of: "state", title: "State", states: []state{{"crashed", "crashed", red}, {"running", "running", green}}}},
 		}),
 	}
 }

@@ -42,7 +42,7 @@ func idleNow() []panel {
 			kind: number, title: "Idle share of allocated time", unit: "percentunit", decimals: f(0), empty: noHolds,
 			about:   "Share of the allocated time in which nothing ran, over the time range.",
 			scale:   scale{green, []step{{0.25, yellow}, {0.5, orange}}},
-			queries: []query{{expr: `sum(avg_over_time(` + idleSeconds + `[$__range])) / sum(avg_over_time(` + heldSeconds + `[$__range]))`}},
+			queries: []query{{expr: `sum(sum_over_time(` + idleSeconds + `[$__range])) / sum(sum_over_time(` + heldSeconds + `[$__range]))`}},
 		}),
 		wideTile(panel{
 			kind: number, title: "Device hours lost", unit: "none", decimals: f(1), empty: noHolds,
@@ -107,7 +107,7 @@ func idleOwners() []panel {
 			kind: ranking, title: "Idle devices, most first", unit: "none", decimals: f(1), min: f(0), empty: "Nothing was idle, or the recording rules are not loaded",
 			about:   "Mean number of idle allocations in the time range.",
 			scale:   only(yellow),
-			queries: []query{{`topk(10, sum by (namespace) (avg_over_time(` + idleSeconds + `[$__range]))) >= 0.05`, "{{namespace}}"}},
+			queries: []query{{`topk(10, sum by (namespace) (sum_over_time(` + idleSeconds + `[$__range:1m]))) * 60 / $__range_s >= 0.01`, "{{namespace}}"}},
 		}),
 		third(panel{
 			kind: ranking, title: "Cost of idle time per day, most first", unit: "none", decimals: f(2), min: f(0), empty: noPrices,
@@ -118,7 +118,7 @@ func idleOwners() []panel {
 		third(panel{
 			kind: listing, title: "Workloads by idle share", unit: "none", empty: "No workload is known: kube-state-metrics is needed",
 			about:   "Controllers of the pods, as Deployments' ReplicaSets, StatefulSets and Jobs, and the share of the last hour in which their devices were idle. Needs kube-state-metrics.",
-			queries: []query{{expr: `topk(20, max by (namespace, owner_kind, owner_name) (workload:accel_allocation_idle:ratio_rate1h{cluster=~"$cluster",namespace=~"$namespace"}))`}},
+			queries: []query{{expr: keep(`topk(20, workload:accel_allocation_idle:ratio_rate1h{cluster=~"$cluster",namespace=~"$namespace"})`, "namespace, owner_kind, owner_name")}},
 			columns: []column{namespaceColumn, {of: "owner_kind", title: "Kind"}, {of: "owner_name", title: "Workload"}, {of: "A", title: "Idle", unit: "percentunit", sort: true, width: 80, scale: &scale{none, []step{{0.5, yellow}, {0.9, orange}}}}},
 		}),
 	}

@@ -5,11 +5,11 @@ func node(v *values) board {
 	return board{
 		uid: "accel-node", title: "Accelerators / Node", from: "now-3h",
 		about:     "Every device of one node at once: health, use, heat, links, errors and holders.",
-		variables: []variable{datasource, cluster, oneNode, instances},
+		variables: []variable{datasource, oneCluster, oneNode, instances, jobs},
 		events:    append([]event{alerts(inNode), xids(inNode)}, off(holds(inNode))...),
 		rows: []row{
-			{title: "Is something wrong?", panels: nodeNow(v)},
-			{title: "Devices", panels: []panel{nodeDevices(v), nodeTimeline(), nodeReasons()}},
+			{title: "Is something wrong?", panels: nodeNow()},
+			{title: "Devices", panels: []panel{nodeDevices(v), nodeTimeline(), nodeReasons(), whole(firingAlerts(inNode))}},
 			{title: "Pods", panels: []panel{nodeHolders(), nodeResources(), nodeUnattributed()}},
 			{title: "Use", panels: nodeUse()},
 			{title: "Temperature and power", panels: nodeHeat(v)},
@@ -37,12 +37,12 @@ const (
 	anyDevices = `count(accel_device_info{` + inNode + `})`
 )
 
-func nodeNow(v *values) []panel {
+func nodeNow() []panel {
 	return []panel{
 		tile(panel{
 			kind: number, title: "Exporter", unit: "none", states: upStates, scale: low(1), empty: "Not scraped",
 			about:   "Whether the node's exporter could be scraped. While it is down all values here are old.",
-			queries: []query{{expr: `max(up{job=~"` + v.string("exporter_job") + `",` + inNode + `})`}},
+			queries: []query{{expr: `max(up{job=~"$job",` + inNode + `})`}},
 		}),
 		tile(panel{
 			kind: number, title: "Failed devices", unit: "none", scale: bad(1), empty: "The state of the devices is unknown",
@@ -102,8 +102,6 @@ func nodeDevices(v *values) panel {
 			{of: "E", title: "Power", unit: "watt", width: 90},
 			{of: "F", title: "Hottest sensor", unit: "celsius", width: 120},
 			{of: "G", title: "Margin", unit: "celsius", width: 90, scale: &scale{red, []step{{margin, none}}}},
-			idColumn,
-			{of: "host", title: "Node", hidden: true},
 		},
 	}
 }
@@ -119,16 +117,13 @@ func nodeTimeline() panel {
 
 func nodeReasons() panel {
 	return panel{
-		kind: listing, title: "Reasons", unit: "none", width: 10, height: 9, empty: "No device is degraded or failed",
+		kind: listing, title: "Reasons", unit: "none", width: 10, height: 9, empty: "No device is degraded or failed, or none is observed",
 		about:   "The reasons for the health state of each device, each with the state that it causes. docs/health.md explains them.",
 		queries: []query{{expr: keep(host(named(inNode, `max by (`+target+`, device, reason, severity) (accel_device_health_reason{`+inNode+`} == 1)`)), "host, name, device, severity, reason")}},
 		columns: []column{
-			{of: "severity", title: "Verdict", states: verdicts, width: 90},
+			{of: "severity", title: "Verdict", states: verdicts, width: 90, sort: true},
 			nameColumn,
-			{of: "reason", title: "Reason"},
-			idColumn,
-			{of: "host", title: "Node", hidden: true},
-			{of: "A", title: "Applies", hidden: true},
+			reasonColumn,
 		},
 	}
 }
@@ -145,10 +140,7 @@ func nodeHolders() panel {
 			namespaceColumn, podColumn, nameColumn,
 			{of: "resource", title: "Resource"},
 			{of: "B", title: "Use", unit: "percentunit", width: 70},
-			{of: "C", title: "Idle for", unit: "s", width: 90},
-			idColumn,
-			{of: "host", title: "Node", hidden: true},
-			{of: "A", title: "Allocated", hidden: true},
+			{of: "C", title: "Idle for", unit: "s", width: 90, sort: true},
 		},
 	}
 }
@@ -244,12 +236,12 @@ func nodeErrors() []panel {
 		third(panel{
 			kind: bars, title: "ECC errors", unit: "none", stacked: true, min: f(0), empty: "No ECC error is counted on this node",
 			about:   "Corrected and uncorrected memory errors. Uncorrected errors lose work.",
-			queries: []query{{`sum by (name, severity) (` + named(wholes, `sum by (`+target+`, device, severity) (increase(accel_ecc_errors_total{`+wholes+`}[$__rate_interval]) > 0)`) + `)`, "{{name}} {{severity}}"}},
+			queries: []query{{`sum by (name, severity) (` + named(wholes, `sum by (`+target+`, device, severity) (`+grew(`accel_ecc_errors_total{`+wholes+`}`)+` > 0)`) + `)`, "{{name}} {{severity}}"}},
 		}),
 		third(panel{
 			kind: bars, title: "PCIe error reports", unit: "none", stacked: true, min: f(0), empty: "No PCIe error is reported on this node",
 			about:   "Reports of both ends of the links towards the device. Some correctable ones are normal, others never.",
-			queries: []query{{`sum by (name, severity) (` + named(wholes, `sum by (`+target+`, device, severity) (increase(accel_pcie_aer_reports_total{`+wholes+`}[$__rate_interval]) > 0)`) + `)`, "{{name}} {{severity}}"}},
+			queries: []query{{`sum by (name, severity) (` + named(wholes, `sum by (`+target+`, device, severity) (`+grew(`accel_pcie_aer_reports_total{`+wholes+`}`)+` > 0)`) + `)`, "{{name}} {{severity}}"}},
 		}),
 	}
 }

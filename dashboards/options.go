@@ -32,8 +32,8 @@ func (p panel) options() any {
 	case ranking:
 		return bargauge.Options{
 			ReduceOptions: last, DisplayMode: common.BarGaugeDisplayModeBasic, ValueMode: common.BarGaugeValueModeColor,
-			NamePlacement: common.BarGaugeNamePlacementLeft, Sizing: common.BarGaugeSizingAuto,
-			ShowUnfilled: true, MinVizWidth: 8, MinVizHeight: 16, MaxVizHeight: 40, Orientation: common.VizOrientationHorizontal,
+			NamePlacement: common.BarGaugeNamePlacementLeft, Sizing: common.BarGaugeSizingManual,
+			ShowUnfilled: true, MinVizWidth: 8, MinVizHeight: 16, MaxVizHeight: 24, Orientation: common.VizOrientationHorizontal,
 			Legend: common.VizLegendOptions{DisplayMode: common.LegendDisplayModeList, Placement: common.LegendPlacementBottom, Calcs: []string{}},
 		}
 	case listing:
@@ -48,9 +48,17 @@ func (p panel) options() any {
 	return timeseries.Options{
 		Tooltip: tooltip,
 		Legend: common.VizLegendOptions{
-			DisplayMode: common.LegendDisplayModeList, Placement: common.LegendPlacementBottom, ShowLegend: true, Calcs: []string{},
+			DisplayMode: common.LegendDisplayModeList, Placement: common.LegendPlacementBottom, ShowLegend: true, Calcs: p.calcs(),
 		},
 	}
+}
+
+// calcs are the values in the legend.
+func (p panel) calcs() []string {
+	if p.kind == bars {
+		return []string{"sum"}
+	}
+	return []string{"lastNotNull", "max"}
 }
 
 // custom are the options that a single series may override.
@@ -71,6 +79,10 @@ func (p panel) custom() any {
 			c.FillOpacity = cog.ToPtr(60.0)
 			c.Stacking = &common.StackingConfig{Mode: cog.ToPtr(common.StackingModeNormal), Group: cog.ToPtr("A")}
 		}
+		if p.unit == "percentunit" && p.max == nil {
+			// A line at 0 would scale the axis to 10,000 %.
+			c.AxisSoftMax = cog.ToPtr(0.1)
+		}
 		if p.limitLine {
 			c.ThresholdsStyle = &common.GraphThresholdsStyleConfig{Mode: common.GraphThresholdsStyleModeDashed}
 		}
@@ -78,7 +90,7 @@ func (p panel) custom() any {
 	case timeline:
 		return statetimeline.FieldConfig{LineWidth: cog.ToPtr(uint32(0)), FillOpacity: cog.ToPtr(uint32(80))}
 	case listing:
-		return map[string]any{"align": "auto", "minWidth": 80, "inspect": false, "filterable": true}
+		return map[string]any{"align": "auto", "minWidth": 80, "inspect": false, "filterable": false}
 	}
 	return nil
 }

@@ -69,7 +69,8 @@ func (p panel) targets() []variants.Dataquery {
 	var out []variants.Dataquery
 	for i, q := range p.queries {
 		t := prometheus.Dataquery{
-			Expr: q.expr, RefId: cog.ToPtr(refID(i)), Datasource: &source,
+			Interval: cog.ToPtr("$scrape"),
+			Expr:     q.expr, RefId: cog.ToPtr(refID(i)), Datasource: &source,
 			LegendFormat: cog.ToPtr(q.legend), EditorMode: cog.ToPtr(prometheus.QueryEditorModeCode),
 			Instant: cog.ToPtr(p.atOnce()), Range: cog.ToPtr(!p.atOnce()),
 		}
@@ -93,8 +94,16 @@ func (p panel) defaults() dashboard.FieldConfig {
 	if p.kind == bars {
 		c.Decimals = f(0)
 	}
-	if p.atOnce() || p.kind == timeline {
+	switch p.kind {
+	case number, ranking:
 		c.Color.Mode = dashboard.FieldColorModeIdThresholds
+		c.Mappings = append(c.Mappings, unmeasured(p.empty))
+	case listing:
+		c.Color.Mode = dashboard.FieldColorModeIdThresholds
+	case timeline:
+		// By thresholds, Grafana merges values to ranges and drops their words.
+	case lines, bars:
+		c.Color = &dashboard.FieldColor{Mode: dashboard.FieldColorModeIdFixed, FixedColor: cog.ToPtr(palette[0])}
 	}
 	for _, l := range p.links {
 		c.Links = append(c.Links, l.model())
@@ -108,14 +117,17 @@ func (t jump) model() dashboard.DashboardLink {
 
 func (p panel) overrides() []dashboard.DashboardFieldConfigSourceOverrides {
 	out := []dashboard.DashboardFieldConfigSourceOverrides{}
-	for _, c := range p.columns {
+	for _, c := range p.allColumns() {
 		out = append(out, c.override())
+	}
+	if p.kind == lines || p.kind == bars {
+		out = append(out, nameColours(p.queries)...)
 	}
 	if p.matrix != nil {
 		out = append(out, override("byType", "number", blank), override("byType", "string", asText))
 	}
 	for _, c := range p.colours {
-		out = append(out, byName(c.value, property("color", map[string]any{"mode": "fixed", "fixedColor": c.colour})))
+		out = append(out, byName(c.value, coloured(c.colour)))
 	}
 	if p.dashed != "" {
 		out = append(out, override("byRegexp", "/"+p.dashed+"/",

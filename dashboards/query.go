@@ -16,6 +16,7 @@ const (
 	inNode = `cluster=~"$cluster",instance=~"$instance"`
 	inBox  = inNode + `,device="$device"`
 	ofBox  = inNode + `,device="$board"`
+	onBoth = inNode + `,device=~"$device|$board"`
 )
 
 // alertNames fits every alert of the rules but the one that always fires, and hardly

@@ -49,7 +49,7 @@ func remediationNow(v *values) []panel {
 			queries: []query{{expr: `sum(accel_remediator_pool_nodes_out{` + inPool + `})`}},
 		}),
 		tile(panel{
-			kind: number, title: "Pools with an open breaker", unit: "none", scale: bad(1), empty: noPlan,
+			kind: number, title: "Open breakers", unit: "none", scale: bad(1), empty: noPlan,
 			about:   "Pools with so many failures at once that no further node is taken out. Look for a common cause. AccelRemediatorBreakerOpen.",
 			queries: []query{{expr: `sum(accel_remediator_breaker_open{` + inPool + `})`}},
 		}),
@@ -76,8 +76,8 @@ func nodesOut() panel {
 		kind: listing, title: "Nodes that are out", unit: "none", empty: "No node is out",
 		about: "Time since which each node is out, longest first, and whether it needs an inspection.",
 		queries: []query{
-			{expr: `1000 * max by (pool, node) (accel_remediator_node_out_timestamp_seconds{` + inPool + `})`},
-			{expr: `max by (pool, node) (accel_remediator_node_inspection_required{` + inPool + `})`},
+			{expr: keep(`1000 * accel_remediator_node_out_timestamp_seconds{`+inPool+`}`, "pool, node")},
+			{expr: keep(`accel_remediator_node_inspection_required{`+inPool+`}`, "pool, node")},
 		},
 		columns: []column{
 			poolColumn, remedyColumn,
@@ -125,7 +125,7 @@ func remediationAlerts() panel {
 	return half(panel{
 		kind: listing, title: "Alerts on it", unit: "none", empty: noAlerts,
 		about:   "Firing alerts on accel-remediator. A click on an alert opens its runbook. Alerts on accelerators are in *Fleet*.",
-		queries: []query{{expr: `1000 * max by (severity, alertname, pool, node) (ALERTS{alertstate="firing",alertname=~"AccelRemediator.*",` + inAnyPool + `} * ignoring (alertstate) ALERTS_FOR_STATE)`}},
+		queries: []query{{expr: keep(`1000 * ALERTS{alertstate="firing",alertname=~"AccelRemediator.*",`+inAnyPool+`} * ignoring (alertstate) ALERTS_FOR_STATE`, "severity, alertname, pool, node")}},
 		columns: []column{
 			{of: "severity", title: "Severity", states: severities, width: 80, sortUp: true},
 			{of: "alertname", title: "Alert", jump: toRunbook(), width: 270},
@@ -140,14 +140,14 @@ func remediationActions() []panel {
 		third(panel{
 			kind: bars, title: "Done", unit: "none", stacked: true, min: f(0), empty: noRemediator,
 			about:   "Performed actions. None in a dry run.",
-			queries: []query{{`sum by (action) (increase(accel_remediator_actions_total{result="done",` + inAnyPool + `}[$__rate_interval]))`, "{{action}}"}},
+			queries: []query{{`sum by (action) (` + grew(`accel_remediator_actions_total{result="done",`+inAnyPool+`}`) + `)`, "{{action}}"}},
 		}),
 		third(panel{
 			kind: bars, title: "Not done", unit: "none", stacked: true, min: f(0), empty: noRemediator,
 			about: "Failed actions; AccelRemediatorActionsFailing fires if it continues. refused: a disruption budget keeps a pod. conflict: the node had changed, and the action is repeated.",
 			queries: []query{
-				{`sum by (action) (increase(accel_remediator_actions_total{result="error",` + inAnyPool + `}[$__rate_interval]))`, "{{action}} fails"},
-				{`sum by (result) (increase(accel_remediator_actions_total{result=~"refused|conflict",` + inAnyPool + `}[$__rate_interval]))`, "{{result}}"},
+				{`sum by (action) (` + grew(`accel_remediator_actions_total{result="error",`+inAnyPool+`}`) + `)`, "{{action}} fails"},
+				{`sum by (result) (` + grew(`accel_remediator_actions_total{result=~"refused|conflict",`+inAnyPool+`}`) + `)`, "{{result}}"},
 			},
 		}),
 		third(panel{
@@ -178,7 +178,7 @@ func remediationSight() []panel {
 			kind: lines, title: "Failed passes and unknown nodes", unit: "none", min: f(0), empty: noPlan,
 			about: "Passes that could not list the nodes, and nodes in alerts that are not in the cluster: mostly a wrong label. AccelRemediatorUnknownNodes.",
 			queries: []query{
-				{`sum(increase(accel_remediator_failed_passes_total{` + inAnyPool + `}[$__rate_interval]))`, "failed passes"},
+				{`sum(` + grew(`accel_remediator_failed_passes_total{`+inAnyPool+`}`) + `)`, "failed passes"},
 				{`max(accel_remediator_unknown_nodes{` + inAnyPool + `})`, "unknown nodes"},
 			},
 		}),

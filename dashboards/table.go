@@ -1,6 +1,10 @@
 package main
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
@@ -17,6 +21,7 @@ type column struct {
 	jump      *jump
 	sort      bool // by this column, the greatest first
 	sortUp    bool // by this column, the least first
+	joined    bool // a label whose values are put together into one row
 	hidden    bool // not shown, and there for addresses
 }
 
@@ -31,20 +36,18 @@ var blank = property("noValue", "–")
 var asText = property("unit", "string")
 
 // noColour keeps what was not measured from the colour of a low value.
-var noColour = dashboard.ValueMapping{SpecialValueMap: &dashboard.SpecialValueMap{
-	Type: dashboard.MappingTypeSpecialValue,
-	Options: dashboard.DashboardSpecialValueMapOptions{
-		Match:  dashboard.SpecialValueMatchNullAndNan,
-		Result: dashboard.ValueMappingResult{Text: cog.ToPtr("–"), Color: cog.ToPtr(none)},
-	},
-}}
+var noColour = unmeasured("–")
 
 const wholeCell = "color-background"
 
 func (c column) override() dashboard.DashboardFieldConfigSourceOverrides {
 	all := []dashboard.DynamicConfigValue{blank}
 	if len(c.of) > 1 {
-		all = append(all, asText)
+		// A label may be in the address of a link, where a dash would be a name.
+		all = []dashboard.DynamicConfigValue{property("noValue", ""), asText}
+	}
+	if c.joined {
+		all = append(all, property("custom.cellOptions", map[string]any{"type": "color-text"}))
 	}
 	if c.unit != "" {
 		all = append(all, property("unit", c.unit))
@@ -86,6 +89,11 @@ func (p panel) field(c column) string {
 // transformations join the queries of a listing row by row, drop the time and
 // what no column shows, and give the columns their order and titles.
 func (p panel) transformations() []dashboard.DataTransformerConfig {
+	if p.kind == timeline {
+		// This drops answers without a series, which Grafana would show as an error in
+		// place of the text for no data.
+		return []dashboard.DataTransformerConfig{{Id: "filterFieldsByName", Options: map[string]any{"include": map[string]any{"pattern": "/.*/"}}}}
+	}
 	if p.kind != listing {
 		return nil
 	}
@@ -94,35 +102,85 @@ func (p panel) transformations() []dashboard.DataTransformerConfig {
 			"rowField": p.matrix.row, "columnField": p.matrix.column, "valueField": "Value", "emptyValue": "empty",
 		}}}
 	}
-	order, titles := map[string]any{}, map[string]any{}
-	hidden := map[string]any{"Time": true}
-	for i, c := range p.columns {
-		order[p.field(c)], titles[p.field(c)] = i, c.title
-	}
-	for i := range p.queries {
-		if f := p.field(column{of: refID(i)}); titles[f] == nil {
-			hidden[f] = true
+	// Grouping drops the time, what no column shows, and answers without a row, of
+	// which the table would show the header in place of the text for no data.
+	group, order, titles := map[string]any{}, map[string]any{}, map[string]any{}
+	for i, c := range p.allColumns() {
+		field, how := p.field(c), map[string]any{"operation": "groupby", "aggregations": []string{}}
+		switch {
+		case c.joined:
+			how = map[string]any{"operation": "aggregate", "aggregations": []string{"uniqueValues"}}
+		case len(c.of) == 1:
+			how = map[string]any{"operation": "aggregate", "aggregations": []string{c.worst()}}
 		}
+		group[field] = how
+		for _, calc := range how["aggregations"].([]string) {
+			field += " (" + calc + ")"
+		}
+		order[field], titles[field] = i, c.title
 	}
 	return []dashboard.DataTransformerConfig{
 		{Id: "merge", Options: map[string]any{}},
-		{Id: "organize", Options: map[string]any{"excludeByName": hidden, "indexByName": order, "renameByName": titles}},
+		{Id: "groupBy", Options: map[string]any{"fields": group}},
+		{Id: "organize", Options: map[string]any{"excludeByName": map[string]any{}, "indexByName": order, "renameByName": titles}},
 	}
+}
+
+// worst is how the values of rows that become one are reduced.
+func (c column) worst() string {
+	if c.sortUp {
+		return "min"
+	}
+	return "max"
+}
+
+// linked are the columns that links read.
+var linked = []column{scopeColumn, {of: "host", title: "Node", hidden: true}, {of: "device", title: "Id", hidden: true}, {of: "namespace", title: "Namespace", hidden: true}}
+
+// allColumns is the columns of a listing, and hidden ones for what their links
+// need.
+func (p panel) allColumns() []column {
+	all := p.columns
+	if i := slices.IndexFunc(all, func(c column) bool { return c.title == nodeColumn.title && !c.hidden }); i >= 0 && !slices.ContainsFunc(all, func(c column) bool { return c.title == clusterColumn.title }) {
+		all = slices.Insert(slices.Clone(all), i, clusterColumn)
+	}
+	for _, l := range linked {
+		needed := false
+		for _, c := range p.columns {
+			needed = needed || c.jump != nil && strings.Contains(c.jump.url, cell(l.title))
+		}
+		if needed && !slices.ContainsFunc(all, func(c column) bool { return c.title == l.title }) {
+			all = append(slices.Clip(all), l)
+		}
+	}
+	return all
 }
 
 func (p panel) sortedBy() []common.TableSortByFieldState {
+	var by, names []common.TableSortByFieldState
 	for _, c := range p.columns {
+		key := common.TableSortByFieldState{DisplayName: c.title, Desc: cog.ToPtr(c.sort)}
 		if c.sort || c.sortUp {
-			return []common.TableSortByFieldState{{DisplayName: c.title, Desc: cog.ToPtr(c.sort)}}
+			by = append(by, key)
+		} else if !c.hidden {
+			names = append(names, key)
 		}
 	}
-	return nil
+	return append(by, names[:min(2, len(names))]...)
 }
 
 // Jumps to the other dashboards with what a row or series names.
+// The cluster is that of the choice, unless it is among the variables.
 func jumpTo(uid, title string, variables ...string) *jump {
 	url := "/d/" + uid + "?${datasource:queryparam}&${__url_time_range}"
+	if !slices.Contains(variables, "cluster") {
+		url += "&${cluster:queryparam}"
+	}
 	for i := 0; i+1 < len(variables); i += 2 {
+		if strings.HasSuffix(variables[i+1], ":queryparam}") {
+			url += "&" + variables[i+1] // which has the name, and all values
+			continue
+		}
 		url += "&var-" + variables[i] + "=" + variables[i+1]
 	}
 	return &jump{title, url}
@@ -131,15 +189,24 @@ func jumpTo(uid, title string, variables ...string) *jump {
 // cell is the text of the row's column, for an address.
 func cell(title string) string { return "${__data.fields." + title + ":percentencode}" }
 
-func toNode() *jump { return jumpTo("accel-node", "This node", "node", cell("Node")) }
+func toNode() *jump {
+	return jumpTo("accel-node", "This node", "cluster", cell("Scope"), "node", cell("Node"))
+}
 
 func toDevice() *jump {
-	return jumpTo("accel-device", "This device", "node", cell("Node"), "device", cell("Id"))
+	return jumpTo("accel-device", "This device", "cluster", cell("Scope"), "node", cell("Node"), "device", cell("Id"))
 }
 
 func toNamespace() *jump {
-	return jumpTo("accel-workload", "This namespace", "namespace", cell("Namespace"))
+	return jumpTo("accel-workload", "This namespace", "cluster", cell("Scope"), "namespace", cell("Namespace"))
 }
+
+func toPod() *jump {
+	return jumpTo("accel-workload", "This pod", "cluster", cell("Scope"), "namespace", cell("Namespace"), "pod", "${__value.raw:percentencode}")
+}
+
+// toHealth is the explanation of reasons and actions.
+func toHealth(heading string) *jump { return &jump{"Explanation", handbook + "health.md#" + heading} }
 
 func toRunbook() *jump {
 	return &jump{"Runbook", handbook + "runbooks/${__value.raw}.md"}
@@ -148,12 +215,23 @@ func toRunbook() *jump {
 // Columns that most listings have. Their queries give the labels host, name
 // and device.
 var (
+	clusterColumn   = column{of: "cluster", title: "Cluster"}
+	scopeColumn     = column{of: "scope", title: "Scope", hidden: true}
 	nodeColumn      = column{of: "host", title: "Node", jump: toNode()}
 	nameColumn      = column{of: "name", title: "Device", jump: toDevice()}
 	idColumn        = column{of: "device", title: "Id", hidden: true}
 	namespaceColumn = column{of: "namespace", title: "Namespace", jump: toNamespace()}
-	podColumn       = column{of: "pod", title: "Pod"}
+	podColumn       = column{of: "pod", title: "Pod", jump: toPod()}
+	reasonColumn    = column{of: "reason", title: "Reason", jump: toHealth("catalogue")}
 )
 
-// keep leaves only the labels, so that a listing has no other columns.
-func keep(expr string, labels string) string { return "max by (" + labels + ") (" + expr + ")" }
+// keep leaves only the labels, and those that name the cluster.
+func keep(expr string, labels string) string {
+	return scoped("max by (cluster, " + labels + ") (" + expr + ")")
+}
+
+// scoped adds the label scope: the cluster, or what Grafana calls all where there is
+// none. Unlike cluster it is never empty, so that a link can have it.
+func scoped(expr string) string {
+	return fmt.Sprintf(`label_replace(label_replace(%s, "scope", "$$__all", "", ""), "scope", "$1", "cluster", "(.+)")`, expr)
+}

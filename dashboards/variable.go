@@ -27,11 +27,30 @@ const anything = ".*"
 var (
 	cluster = variable{
 		name: "cluster", label: "Cluster", about: "Empty where the scrape sets no label cluster.",
-		query: "label_values(accel_driver_info, cluster)", all: anything, several: true,
+		query: "label_values(accel_source_up, cluster)", all: anything, several: true,
 	}
 	pool = variable{
 		name: "pool", label: "Pool", about: "Empty where the scrape sets no label pool; then all nodes are one pool.",
-		query: `label_values(accel_driver_info{cluster=~"$cluster"}, pool)`, all: anything, several: true,
+		query: `label_values(accel_source_up{cluster=~"$cluster"}, pool)`, all: anything, several: true,
+	}
+	// oneCluster is for what is in one cluster: nodes of two clusters may have one name.
+	// It is empty where no series has the label.
+	oneCluster = variable{
+		name: "cluster", label: "Cluster", about: "Empty where the scrape sets no label cluster.",
+		query: "label_values(accel_source_up, cluster)",
+	}
+	// jobs are those that have scraped an exporter in the time range: up of an exporter
+	// that is down has no other label that names it.
+	jobs = variable{
+		name: "job", label: "Job", about: "Scrape jobs of exporters during the time range.", hidden: true, several: true,
+		query: `label_values(accel_source_up{cluster=~"$cluster"}, job)`,
+	}
+	// scrape is the least step of every chart. Without it a rate is empty where the
+	// scrape interval is longer than the data source says.
+	scrape = variable{
+		name: "scrape", label: "Scrape interval", about: "The least step of the charts. Found from the number of samples within ten minutes; choose or type another if it is wrong.",
+		query: `query_result(label_replace(count_values("interval", max(clamp(15 * ceil(40 / max by (job) (count_over_time(accel_source_up{cluster=~"$cluster"}[10m])) - 0.2), 15, 120)) or vector(15)), "interval", "${1}s", "interval", "(.+)"))`,
+		regex: `/interval="([^"]+)"/`,
 	}
 	namespace = variable{
 		name: "namespace", label: "Namespace", about: "Namespaces with pods that have a device.",

@@ -56,7 +56,7 @@ func workloadNow() []panel {
 			kind: number, title: "Idle now", unit: "none", scale: scale{green, []step{{1, yellow}}}, empty: noPods,
 			about:   "Allocated devices on which nothing runs.",
 			queries: []query{{expr: zeroWhere(`count(accel_allocation_idle_seconds{`+inPods+`} > 0)`, `count(accel_allocation_idle_seconds{`+inPods+`})`)}},
-			links:   []jump{*jumpTo("accel-idle", "Idle allocations", "namespace", "$namespace")},
+			links:   []jump{*jumpTo("accel-idle", "Idle allocations", "namespace", "${namespace:queryparam}")},
 		}),
 		tile(panel{
 			kind: number, title: "On devices in trouble", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noPods,
@@ -93,7 +93,6 @@ func workloadPods(v *values) panel {
 			{of: "C", title: "Power", unit: "watt", width: 75},
 			{of: "D", title: "Idle for", unit: "s", width: 90, sort: true, scale: &scale{none, []step{{v.number("idle_seconds"), yellow}}}},
 			{of: "E", title: "Allocated for", unit: "s", width: 90},
-			idColumn,
 		},
 	}
 }
@@ -103,7 +102,7 @@ func workloadHits() panel {
 		kind: listing, title: "Faults that hit pods", unit: "none", width: 9, height: 8, empty: "No fault has hit a pod in the last hour",
 		about:   "Faults of devices while they were allocated to the pod, including faults after which the pod ended. docs/health.md explains xid_N.",
 		queries: []query{{expr: keep(host(named(inAnyPool, `1000 * max by (`+target+`, device, namespace, pod, fault) (accel_allocation_fault_timestamp_seconds{`+inPods+`})`)), "namespace, pod, fault, host, name, device")}},
-		columns: []column{namespaceColumn, podColumn, {of: "fault", title: "Fault"}, {of: "A", title: "When", unit: "dateTimeFromNow", sort: true, width: 130}, idColumn, {of: "host", title: "Node", hidden: true}, {of: "name", title: "Device", hidden: true}},
+		columns: []column{namespaceColumn, podColumn, {of: "fault", title: "Fault"}, {of: "A", title: "When", unit: "dateTimeFromNow", sort: true, width: 130}},
 	}
 }
 
@@ -140,7 +139,7 @@ func workloadUse() []panel {
 
 func workloadOwners() panel {
 	of := func(name string) query {
-		return query{expr: `max by (namespace, owner_kind, owner_name) (workload:` + name + `{` + inSpace + `})`}
+		return query{expr: keep(`workload:`+name+`{`+inSpace+`}`, "namespace, owner_kind, owner_name")}
 	}
 	return half(panel{
 		kind: listing, title: "Workloads", unit: "none", empty: "No workload is known: kube-state-metrics is needed",

@@ -127,7 +127,7 @@ func (b grafanaBoard) exprs(t *testing.T) map[string]string {
 func parsed(t *testing.T, at, expr string) parser.Expr {
 	t.Helper()
 	// Longer names first: $__range is a prefix of $__range_s.
-	for _, v := range [][2]string{{"$__rate_interval", "1m"}, {"$__range_s", "600"}, {"$__range", "10m"}} {
+	for _, v := range [][2]string{{"$__rate_interval", "1m"}, {"$__interval", "1m"}, {"$__range_s", "600"}, {"$__range", "10m"}} {
 		expr = strings.ReplaceAll(expr, v[0], v[1])
 	}
 	e, err := parser.ParseExpr(expr)
@@ -286,6 +286,10 @@ func TestDashboardLinks(t *testing.T) {
 				t.Fatal(err)
 			}
 			if file, ok := strings.CutPrefix(url, handbook); ok {
+				file, heading, _ := strings.Cut(file, "#")
+				if heading != "" && !strings.Contains(strings.ToLower(string(read(t, file))), "\n## "+heading+"\n") {
+					t.Errorf("%s: %s: no such heading", b.UID, url)
+				}
 				if file != "docs/runbooks/${__value.raw}.md" && file != "docs/runbooks" {
 					read(t, file)
 				}
@@ -296,8 +300,8 @@ func TestDashboardLinks(t *testing.T) {
 			if !ok {
 				t.Errorf("%s: %s leads nowhere", b.UID, url)
 			}
-			for _, v := range regexp.MustCompile(`&var-(\w+)=`).FindAllStringSubmatch(query, -1) {
-				if !strings.Contains(to.text, `"name": "`+v[1]+`"`) {
+			for _, v := range regexp.MustCompile(`&(?:var-(\w+)=|\$\{(\w+):queryparam\})`).FindAllStringSubmatch(query, -1) {
+				if v[1] += v[2]; !strings.Contains(to.text, `"name": "`+v[1]+`"`) {
 					t.Errorf("%s: %s: %s has no such variable", b.UID, url, uid)
 				}
 			}

@@ -123,6 +123,8 @@ func (b board) choices(t *testing.T, p prom) []map[string]string {
 				values = []string{c.AllValue}
 			} else if c.Multi {
 				values = []string{"(" + strings.Join(values, "|") + ")"}
+			} else if len(values) == 0 {
+				values = []string{""}
 			}
 			for _, v := range values {
 				with := map[string]string{c.Name: v}

@@ -1,0 +1,188 @@
+package repocheck
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// drawn has the parts of a panel that decide how Grafana draws it.
+type drawn struct {
+	Type, Title string
+	GridPos     struct{ W int }
+	FieldConfig struct {
+		Defaults struct {
+			Unit     string
+			Max      *float64
+			Color    drawnColour
+			Mappings []drawnMapping
+			Custom   struct {
+				DrawStyle   string
+				AxisSoftMax *float64
+				Filterable  bool
+			}
+			Links []struct{ URL string }
+		}
+		Overrides []struct {
+			Matcher    struct{ ID, Options string }
+			Properties []struct {
+				ID    string
+				Value json.RawMessage
+			}
+		}
+	}
+	Options struct {
+		Sizing string
+		SortBy []any
+	}
+	Targets []struct {
+		Expr, Interval string
+		Range          bool
+	}
+	Transformations []struct{ ID string }
+	Panels          []drawn
+}
+
+type drawnColour struct{ Mode, FixedColor string }
+
+type drawnMapping struct {
+	Type    string
+	Options struct{ Match string }
+}
+
+var (
+	alertState   = regexp.MustCompile(`^ALERTS\{[^}]*\}$`)
+	fixedJob     = regexp.MustCompile(`\bjob(=|=~)"[^$"]`)
+	summedMean   = regexp.MustCompile(`\bsum( by \([^)]*\))? ?\(avg_over_time\(`)
+	severalSteps = regexp.MustCompile(`\b(increase|rate)\(`)
+	statusColour = regexp.MustCompile(`^(super-light-|light-|semi-dark-|dark-)?(red|orange|green|yellow)$|^palette-|^continuous-|^thresholds$`)
+	rowField     = regexp.MustCompile(`__data\.fields\.(\w+)`)
+	widthOfTitle = 6 // characters for each of the 24 columns, on a screen of 1366 pixels
+)
+
+// traps returns what Grafana draws differently from what the panel means. Each is a
+// defect that was seen in Grafana.
+func (p drawn) traps() []string {
+	var out []string
+	trap := func(is bool, text string, args ...any) {
+		if is {
+			out = append(out, fmt.Sprintf(text, args...))
+		}
+	}
+	d := p.FieldConfig.Defaults
+	has := func(id string) bool {
+		return slices.ContainsFunc(p.Transformations, func(t struct{ ID string }) bool { return t.ID == id })
+	}
+	trap(len(p.Title) > p.GridPos.W*widthOfTitle+1, "the title is cut at a width of %d", p.GridPos.W)
+	for _, q := range p.Targets {
+		trap(fixedJob.MatchString(q.Expr), "a fixed job: %s", q.Expr)
+		trap(summedMean.MatchString(q.Expr), "a sum of means over different times: %s", q.Expr)
+		trap(q.Range && q.Interval != "$scrape", "its step may be less than the scrape interval")
+		trap(d.Custom.DrawStyle == "bars" && severalSteps.MatchString(q.Expr), "one event is in several bars: %s", q.Expr)
+	}
+	switch p.Type {
+	case "state-timeline":
+		trap(d.Color.Mode == "thresholds", "coloured by thresholds, which drops the words and colours of its states")
+		trap(!has("filterFieldsByName"), "without data it shows an error and not its text")
+	case "stat", "bargauge":
+		trap(!neutralWithoutData(d.Mappings), "no data has the colour of a value")
+		trap(p.Type == "bargauge" && p.Options.Sizing != "manual", "its bars fill the panel")
+	case "timeseries":
+		trap(statusColour.MatchString(d.Color.Mode) || statusColour.MatchString(d.Color.FixedColor), "series may have the colour of a state")
+		trap(d.Unit == "percentunit" && d.Max == nil && d.Custom.AxisSoftMax == nil, "a line at 0 has an axis to 10,000 %%")
+	case "table":
+		matrix := has("groupingToMatrix")
+		trap(d.Custom.Filterable, "icons of filters cut the headers")
+		trap(!matrix && len(p.Options.SortBy) == 0, "the order of its rows is random")
+		trap(!matrix && !has("groupBy"), "without data it shows its header and not its text")
+	}
+	for _, l := range d.Links {
+		trap(losesCluster(l.URL), "a link without the cluster: %s", l.URL)
+	}
+	linked := map[string]bool{}
+	for _, o := range p.FieldConfig.Overrides {
+		for _, c := range o.Properties {
+			var links []struct{ URL string }
+			if c.ID == "links" && json.Unmarshal(c.Value, &links) == nil {
+				for _, l := range links {
+					trap(losesCluster(l.URL), "a link without the cluster: %s", l.URL)
+					for _, m := range rowField.FindAllStringSubmatch(l.URL, -1) {
+						linked[m[1]] = true
+					}
+				}
+			}
+		}
+	}
+	for _, q := range p.Targets {
+		trap(linked["Scope"] && !strings.Contains(q.Expr, `"scope"`), "the query has no scope for its links: %s", q.Expr)
+	}
+	for _, o := range p.FieldConfig.Overrides {
+		var coloured, neutral bool
+		for _, c := range o.Properties {
+			var colour drawnColour
+			var mappings []drawnMapping
+			switch c.ID {
+			case "color":
+				_ = json.Unmarshal(c.Value, &colour)
+				trap(o.Matcher.ID != "byName" && statusColour.MatchString(colour.FixedColor), "series %s have the colour of a state", o.Matcher.Options)
+			case "thresholds":
+				coloured = true
+			case "mappings":
+				_ = json.Unmarshal(c.Value, &mappings)
+				neutral = neutralWithoutData(mappings)
+			case "noValue":
+				trap(linked[o.Matcher.Options] && string(c.Value) != `""`, "an empty %s is %s in a link", o.Matcher.Options, c.Value)
+			}
+		}
+		trap(coloured && !neutral, "an empty %s has the colour of a value", o.Matcher.Options)
+	}
+	return out
+}
+
+func neutralWithoutData(mappings []drawnMapping) bool {
+	return slices.ContainsFunc(mappings, func(m drawnMapping) bool { return m.Type == "special" && m.Options.Match == "null+nan" })
+}
+
+// losesCluster: the cluster of a row is in the row; that of a dashboard is its
+// choice.
+func losesCluster(url string) bool {
+	if !strings.HasPrefix(url, "/d/") {
+		return false
+	}
+	if strings.Contains(url, "__data.fields") {
+		return !strings.Contains(url, "var-cluster=${__data.fields.")
+	}
+	return !strings.Contains(url, "${cluster:queryparam}")
+}
+
+// TestDashboardTraps: no panel and no annotation is one that Grafana is known to draw
+// in a misleading way.
+func TestDashboardTraps(t *testing.T) {
+	for _, name := range match(t, "dashboards/*.json") {
+		var b struct {
+			Panels      []drawn
+			Annotations struct{ List []struct{ Name, Expr string } }
+		}
+		if err := json.Unmarshal(read(t, name), &b); err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range b.Annotations.List {
+			if alertState.MatchString(a.Expr) {
+				t.Errorf("%s: annotation %s is a state, which covers the charts, and not a start", name, a.Name)
+			}
+			if fixedJob.MatchString(a.Expr) {
+				t.Errorf("%s: annotation %s: a fixed job", name, a.Name)
+			}
+		}
+		for _, p := range b.Panels {
+			for _, p := range append(p.Panels, p) {
+				for _, trap := range p.traps() {
+					t.Errorf("%s: %s: %s", name, p.Title, trap)
+				}
+			}
+		}
+	}
+}
