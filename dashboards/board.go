@@ -47,7 +47,7 @@ func (b board) json() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	model.Links = links()
+	model.Links = b.links()
 	model.Panels = layout(b.rows)
 	return b.finish(model)
 }
@@ -77,14 +77,24 @@ type built[T any] struct{ t T }
 
 func (b built[T]) Build() (T, error) { return b.t, nil }
 
-// links returns links to the other dashboards, which keep the time range and the
-// variables, and to the documentation.
-func links() []dashboard.DashboardLink {
-	return []dashboard.DashboardLink{
+// links returns links back and to the other dashboards, which keep the time range and
+// the variables, and to the documentation.
+func (b board) links() []dashboard.DashboardLink {
+	var all []dashboard.DashboardLink
+	back := func(uid, title string) {
+		if b.uid != uid {
+			all = append(all, dashboard.DashboardLink{Title: title, Type: dashboard.DashboardLinkTypeLink, Url: cog.ToPtr("/d/" + uid), Tags: []string{}, IncludeVars: true, KeepTime: true, Icon: "arrow-left"})
+		}
+	}
+	back("accel-fleet", "Fleet")
+	if b.uid == "accel-device" {
+		back("accel-node", "Node")
+	}
+	return append(all, []dashboard.DashboardLink{
 		{Title: "Accelerators", Type: dashboard.DashboardLinkTypeDashboards, Tags: []string{tag}, AsDropdown: true, IncludeVars: true, KeepTime: true, Icon: "external link"},
 		{Title: "Runbooks", Type: dashboard.DashboardLinkTypeLink, Url: cog.ToPtr(handbook + "runbooks"), Tags: []string{}, TargetBlank: true, Icon: "doc"},
 		{Title: "Metrics", Type: dashboard.DashboardLinkTypeLink, Url: cog.ToPtr(handbook + "metrics.md"), Tags: []string{}, TargetBlank: true, Icon: "doc"},
-	}
+	}...)
 }
 
 const gridWidth = 24

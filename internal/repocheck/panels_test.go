@@ -186,3 +186,51 @@ func TestDashboardTraps(t *testing.T) {
 		}
 	}
 }
+
+// clickPath is the links by which a person follows a fault and returns, and the variables
+// that each must keep. Of a runbook there are none.
+var clickPath = []struct{ from, to, keeps string }{
+	{"accel-fleet", "accel-node", "cluster node"},
+	{"accel-fleet", "accel-device", "cluster node device"},
+	{"accel-fleet", "accel-workload", "cluster namespace"},
+	{"accel-fleet", "runbooks", ""},
+	{"accel-node", "accel-device", "cluster node device"},
+	{"accel-node", "accel-workload", "cluster namespace pod"},
+	{"accel-node", "runbooks", ""},
+	{"accel-node", "accel-fleet", "back"},
+	{"accel-device", "accel-workload", "cluster namespace pod"},
+	{"accel-device", "runbooks", ""},
+	{"accel-device", "accel-node", "back"},
+	{"accel-workload", "accel-device", "cluster node device"},
+	{"accel-workload", "runbooks", ""},
+	{"accel-workload", "accel-fleet", "back"},
+	{"accel-fpga", "accel-device", "cluster node device"},
+	{"accel-exporter", "accel-node", "cluster node"},
+}
+
+// TestDashboardPath: each step of the path is a link of a panel, or back, of the
+// dashboard; TestDashboardLinks checks that the target has the variables.
+func TestDashboardPath(t *testing.T) {
+	boards := loadBoards(t)
+	for _, step := range clickPath {
+		found := false
+		for _, m := range regexp.MustCompile(`"includeVars": (\w+),[^}]*?"url": "([^"]*)"|"url": "([^"]*)"`).FindAllStringSubmatch(boards[step.from].text, -1) {
+			back, url := m[1] == "true", m[2]+m[3]
+			switch {
+			case step.keeps == "":
+				found = found || strings.HasSuffix(url, "docs/runbooks/${__value.raw}.md")
+			case step.keeps == "back":
+				found = found || back && url == "/d/"+step.to
+			case strings.HasPrefix(url, "/d/"+step.to+"?"):
+				kept := true
+				for _, v := range strings.Fields(step.keeps) {
+					kept = kept && (strings.Contains(url, "var-"+v+"=") || strings.Contains(url, "{"+v+":queryparam}"))
+				}
+				found = found || kept
+			}
+		}
+		if !found {
+			t.Errorf("%s has no link to %s that keeps %q", step.from, step.to, step.keeps)
+		}
+	}
+}

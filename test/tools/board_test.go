@@ -22,10 +22,11 @@ type board struct {
 
 type boardPanel struct {
 	Type, Title string
+	Interval    string
 	Targets     []struct {
-		RefID   string `json:"refId"`
-		Expr    string
-		Instant bool
+		RefID          string `json:"refId"`
+		Expr, Interval string
+		Instant        bool
 	}
 	Panels []boardPanel
 }
