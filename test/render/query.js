@@ -3,6 +3,11 @@ import { FieldType, toDataFrame } from '@grafana/data';
 
 export const range = { from: 0, to: 0, step: 15 };
 
+const seconds = { s: 1, m: 60, h: 3600 };
+
+// duration is that of a text as 15s, or nothing.
+const duration = (text) => (/^\d+[smh]$/.test(text) ? parseInt(text) * seconds[text.at(-1)] : undefined);
+
 export function expand(text, values) {
   return text.replace(/\$(\w+)/g, (whole, name) => (name in values ? values[name] : whole));
 }
@@ -45,22 +50,48 @@ function series(target, s) {
 // frames returns the answers to all queries of a panel as data frames.
 export async function frames(prometheus, panel, values) {
   const all = [];
-  // The least step of a panel, in minutes as all of them have it.
-  const step = panel.interval ? Math.max(range.step, 60) : range.step;
   for (const target of panel.targets ?? []) {
-    const query = expand(target.expr, { ...values, __rate_interval: `${step + 20}s` });
+    const scrape = duration(expand(target.interval ?? '', values)) ?? 15;
+    const step = Math.max(range.step, scrape, duration(panel.interval) ?? 0);
+    const query = expand(target.expr, { ...values, __interval: `${step}s`, __rate_interval: `${Math.max(step + scrape, 4 * scrape)}s` });
     const data = target.instant
       ? await ask(prometheus, 'query', { query, time: range.to })
       : await ask(prometheus, 'query_range', { query, start: range.from, end: range.to, step });
     if (target.format === 'table') {
-      if (data.result.length > 0) {
-        all.push(table(target, data.result, panel.targets.length === 1));
-      }
+      all.push(table(target, data.result, panel.targets.length === 1));
+    } else if (data.result.length === 0) {
+      all.push(toDataFrame({ refId: target.refId, fields: [] }));
     } else {
       all.push(...data.result.map((s) => series(target, s)));
     }
   }
   return all;
+}
+
+// events returns what annotations mark: of each series the times at which it is above
+// 0, those of neighbouring steps as one region; or the times that are its values.
+export async function events(prometheus, dashboard, values) {
+  const all = [];
+  for (const a of dashboard.annotations?.list ?? []) {
+    if (!a.enable || !a.expr) {
+      continue;
+    }
+    const step = duration(a.step) ?? 60;
+    const start = Math.floor(range.from / step) * step;
+    const data = await ask(prometheus, 'query_range', { query: expand(a.expr, values), start, end: range.to, step });
+    for (const s of data.result) {
+      const times = a.useValueForTime ? new Set(s.values.map((p) => Number(p[1]) / 1000)) : s.values.filter((p) => Number(p[1]) > 0).map((p) => p[0]);
+      let last;
+      for (const time of times) {
+        if (last && !a.useValueForTime && time - last.to <= step) {
+          last.to = time;
+        } else {
+          all.push((last = { name: a.name, colour: a.iconColor, from: time, to: time }));
+        }
+      }
+    }
+  }
+  return all.filter((e) => e.to >= range.from && e.from <= range.to);
 }
 
 // choose sets every variable to its first value, or to all, unless it is given.
