@@ -44,7 +44,7 @@ var (
 		Range:  boolean,
 		Values: []string{"action: none, reset, reboot, drain_p2p, drain_and_reset, recover_imex_domain; other for a value that this version does not know, present only then"},
 		From:   []string{"NVML field 230"},
-		Level:  inForce,
+		Level:  onAttention,
 	})
 	RepairPending = define(Metric{
 		Name:   "accel_gpu_repair_pending",
@@ -71,7 +71,7 @@ var (
 		Range:  boolean,
 		Values: []string{"mode: default, prohibited, exclusive_process; other for a value that this version does not know, present only then"},
 		From:   []string{"NVML nvmlDeviceGetComputeMode"},
-		Level:  inForce,
+		Level:  onAttention,
 	})
 	PersistenceMode = define(Metric{
 		Name:  "accel_gpu_persistence_mode",
@@ -381,7 +381,7 @@ var (
 		Range:  boolean,
 		Values: []string{"status: success, at 0 or 1; otherwise the name of the NVML return code at 1, as in accel_native_call_errors_total"},
 		From:   []string{"NVML nvmlDeviceGetGpuFabricInfoV status"},
-		Level:  inForce,
+		Level:  onAttention,
 	})
 	FabricHealth = define(Metric{
 		Name:   "accel_gpu_fabric_health",

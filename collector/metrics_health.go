@@ -10,6 +10,7 @@ var (
 		Range:  boolean,
 		Values: []string{"state: healthy, degraded (running work continues), failed (running work stops, or its results cannot be trusted), unknown (the device cannot be observed)"},
 		From:   []string{"exporter, by the catalogue in docs/health.md"},
+		Level:  inForce,
 	})
 	DeviceAction = define(Metric{
 		Name:   "accel_device_action",

@@ -167,6 +167,6 @@ func unmeasured(text string) dashboard.ValueMapping {
 // healthOf is the verdict on the devices of a selector as a number, see
 // healthStates.
 func healthOf(selector string) string {
-	is := func(s string) string { return `accel_device_health{` + selector + `,state="` + s + `"}` }
-	return "(" + is("degraded") + " + ignoring (state) 2 * " + is("failed") + " + ignoring (state) 3 * " + is("unknown") + ")"
+	is := func(s string) string { return `(accel_device_health{` + selector + `,state="` + s + `"} == 1)` }
+	return "max without (state) (0 * " + is("healthy") + " or " + is("degraded") + " or 2 * " + is("failed") + " or 3 * " + is("unknown") + ")"
 }

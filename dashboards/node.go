@@ -47,12 +47,12 @@ func nodeNow() []panel {
 		tile(panel{
 			kind: number, title: "Failed devices", unit: "none", scale: bad(1), empty: "The state of the devices is unknown",
 			about:   "Whole devices whose verdict is failed or unknown.",
-			queries: []query{{expr: `sum(accel_device_health{` + wholes + `,state=~"failed|unknown"})`}},
+			queries: []query{{expr: zeroWhere(`sum(accel_device_health{`+wholes+`,state=~"failed|unknown"})`, `count(accel_device_health{`+wholes+`})`)}},
 		}),
 		tile(panel{
 			kind: number, title: "Degraded devices", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: "The state of the devices is unknown",
 			about:   "Whole devices on which work continues although they need attention.",
-			queries: []query{{expr: `sum(accel_device_health{` + wholes + `,state="degraded"})`}},
+			queries: []query{{expr: zeroWhere(`sum(accel_device_health{`+wholes+`,state="degraded"})`, `count(accel_device_health{`+wholes+`})`)}},
 		}),
 		tile(panel{
 			kind: number, title: "Alerts", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noDevices,
