@@ -37,7 +37,7 @@ func nameColours(queries []query) []dashboard.DashboardFieldConfigSourceOverride
 		switch {
 		case !strings.Contains(q.legend, "{{"):
 			fixed = append(fixed, byName(q.legend, coloured(palette[len(fixed)%len(palette)])))
-		case strings.Contains(q.legend, "{{name}}"), strings.Contains(q.legend, "{{device}}"):
+		case q.legend == "{{name}}", q.legend == "{{host}} {{device}} ":
 			devices = true
 		default:
 			others = true
@@ -138,6 +138,7 @@ var healthStates = []state{
 var (
 	severities = []state{{"critical", "critical", red}, {"warning", "warning", orange}, {"info", "info", blue}}
 	verdicts   = []state{{"failed", "failed", red}, {"degraded", "degraded", orange}, {"unknown", "unknown", purple}}
+	gravity    = []state{{"1", "degraded", orange}, {"2", "unknown", purple}, {"3", "failed", red}}
 	upStates   = []state{{"1", "up", green}, {"0", "down", red}}
 	yesBad     = []state{{"0", "no", green}, {"1", "yes", red}}
 )
@@ -151,6 +152,15 @@ func mappings(states []state) []dashboard.ValueMapping {
 		options[s.value] = dashboard.ValueMappingResult{Text: cog.ToPtr(s.word), Color: cog.ToPtr(s.colour), Index: cog.ToPtr(int32(i))}
 	}
 	return []dashboard.ValueMapping{{ValueMap: &dashboard.ValueMap{Type: dashboard.MappingTypeValueToText, Options: options}}}
+}
+
+// reasonsOf is the reasons of devices, with the state that each causes as a number,
+// see gravity.
+func reasonsOf(selector string) string {
+	of := func(severity string) string {
+		return `accel_device_health_reason{` + selector + `,severity="` + severity + `"} == 1`
+	}
+	return fmt.Sprintf("max by (%s, device, reason) ((%s) or 2 * (%s) or 3 * (%s))", target, of("degraded"), of("unknown"), of("failed"))
 }
 
 // unmeasured keeps a value that is not there from the colour of 0.

@@ -40,7 +40,7 @@ func nodeSwitches() []panel {
 		third(panel{
 			kind: bars, title: "Errors of their NVLinks", unit: "none", stacked: true, min: f(0), empty: "No NVSwitch has counted an error",
 			about:   "Errors of all links of a switch, by type. The types overlap.",
-			queries: []query{{`sum by (name, type) (` + named(ofSwitches, `sum by (`+target+`, device, type) (`+grew(`accel_gpu_nvlink_errors_total{`+inNode+`}`)+` > 0)`) + `)`, "{{name}} {{type}}"}},
+			queries: []query{{`sum by (name, type) (` + named(ofSwitches, `sum by (`+target+`, device, type) (`+grew(`accel_gpu_nvlink_errors_total{`+inNode+`}`)+` > 0)`) + `)`, "{{type}} {{name}}"}},
 		}),
 		half(panel{
 			kind: listing, title: "SXids since the exporter started", unit: "none", empty: "No SXid is counted on this node",

@@ -57,7 +57,7 @@ func deviceNow(v *values) []panel {
 			queries: []query{{expr: `max(accel_memory_used_bytes{` + inBox + `} / ` + perDevice + ` accel_memory_total_bytes{` + inBox + `})`}},
 		}),
 		narrowTile(panel{
-			kind: number, title: "Margin to slowdown", unit: "celsius", empty: notMeasured,
+			kind: number, title: "Slowdown margin", unit: "celsius", empty: notMeasured,
 			about:   "Degrees left before the device slows down. Red where AcceleratorTemperatureNearLimit fires." + onBoard,
 			scale:   scale{red, []step{{v.number("near_limit_celsius"), green}}},
 			queries: []query{{expr: `min(accel_temperature_margin_celsius{limit="slowdown",` + ofBox + `})`}},
@@ -77,7 +77,7 @@ func deviceNow(v *values) []panel {
 }
 
 func deviceReasons() panel {
-	return third(panel{
+	return quarter(panel{
 		kind: listing, title: "Reasons", unit: "none", empty: "No reason against its health, or the device does not answer",
 		about:   "The reasons for the health state of the device, each with the state that it causes. docs/health.md explains them.",
 		queries: []query{{expr: `max by (severity, reason) (accel_device_health_reason{` + inBox + `} == 1)`}},
@@ -89,7 +89,8 @@ func deviceHolders() panel {
 	of := func(name string) query {
 		return query{expr: keep(name+`{`+inBox+`}`, "namespace, pod, resource")}
 	}
-	return third(panel{
+	return panel{
+		width: 10, height: 8,
 		kind: listing, title: "Pods", unit: "none", empty: "The device is free, or the kubelet does not answer",
 		about:   "Pods that the device is allocated to, their use of it and how long it has been idle.",
 		queries: []query{of("accel_allocation_info"), of("accel_allocation_utilization_ratio"), of("accel_allocation_memory_used_bytes"), of("accel_allocation_idle_seconds")},
@@ -100,7 +101,7 @@ func deviceHolders() panel {
 			{of: "C", title: "Memory", unit: "bytes", width: 85},
 			{of: "D", title: "Idle for", unit: "s", width: 80, sort: true},
 		},
-	})
+	}
 }
 
 func deviceHits() panel {
@@ -320,10 +321,11 @@ func deviceIdentity() []panel {
 
 // grew is by how much a counter grew since the step before. Unlike an increase over
 // $__rate_interval, which spans several steps, it counts each event once. A counter
-// that was reset has grown from 0.
+// that was reset has grown from 0, and one that was not there before from its first
+// value.
 func grew(counter string) string {
 	before := counter + " offset $__interval"
-	return "(" + counter + " - (" + before + " <= " + counter + " or 0 * (" + counter + " and " + before + ")))"
+	return "(" + counter + " - (" + before + " <= " + counter + " or 0 * (" + counter + " and " + before + ") or min_over_time(" + counter + "[$__interval])))"
 }
 
 // happened is the growth of a counter that is not served while it is 0: a series that

@@ -76,12 +76,16 @@ func firingAlerts(selector string) panel {
 	firing := `max by (severity, alertname, ` + target + `, device, namespace, pod) (ALERTS{alertstate="firing",` + alertNames + `,` + selector + `} * ignoring (alertstate) ALERTS_FOR_STATE)`
 	// Alerts without a device, or of a forgotten device, have no name.
 	since := `1000 * (` + named(inAnyPool, firing) + ` or on (severity, alertname, ` + target + `, device, namespace, pod) ` + firing + `)`
+	for i, s := range severities {
+		since = fmt.Sprintf(`label_replace(%s, "rank", "%d", "severity", "%s")`, since, i, s.value)
+	}
 	return panel{
 		kind: listing, title: "Firing alerts", unit: "none", empty: noAlerts,
 		about:   "Firing alerts and their start, critical ones first; *Fleet* omits severity info. A click on an alert opens its runbook. Alerts that exporters send to Alertmanager directly are not listed: Prometheus must have the rules.",
-		queries: []query{{expr: keep(host(since), "severity, alertname, host, name, device, namespace, pod")}},
+		queries: []query{{expr: keep(host(since), "rank, severity, alertname, host, name, device, namespace, pod")}},
 		columns: []column{
-			{of: "severity", title: "Severity", states: severities, width: 90, sortUp: true},
+			{of: "rank", title: "Rank", hidden: true, sortUp: true},
+			{of: "severity", title: "Severity", states: severities, width: 90},
 			{of: "alertname", title: "Alert", jump: toRunbook()},
 			nodeColumn, nameColumn, namespaceColumn, podColumn,
 			{of: "A", title: "Since", unit: "dateTimeFromNow", sort: true, width: 130},

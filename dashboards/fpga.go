@@ -117,7 +117,7 @@ func fpgaLoads(v *values) []panel {
 			kind: lines, title: "Duration of reconfigurations", unit: "s", min: f(0), limitLine: true, empty: "No reconfiguration in this time, or the recording rules are not loaded",
 			about:   "95th percentile of the loads of the last day, by pool. FpgaReconfigurationSlow fires above the line.",
 			scale:   bad(v.number("fpga_reconfiguration_seconds")),
-			queries: []query{{`pool:accel_fpga_reconfiguration_seconds:p95_1d{` + inPool + `}`, "{{pool}}"}},
+			queries: []query{{`pool:accel_fpga_reconfiguration_seconds:p95_1d{` + inPool + `} >= 0`, "{{pool}}"}},
 		}),
 		third(panel{
 			kind: timeline, title: "Regions", unit: "none", empty: "No card reports whether a region is loaded", states: []state{{"1", "loaded", green}, {"0", "empty", orange}},

@@ -118,12 +118,12 @@ func nodeTimeline() panel {
 func nodeReasons() panel {
 	return panel{
 		kind: listing, title: "Reasons", unit: "none", width: 10, height: 9, empty: "No device is degraded or failed, or none is observed",
-		about:   "The reasons for the health state of each device, each with the state that it causes. docs/health.md explains them.",
-		queries: []query{{expr: keep(host(named(inNode, `max by (`+target+`, device, reason, severity) (accel_device_health_reason{`+inNode+`} == 1)`)), "host, name, device, severity, reason")}},
+		about:   "The reasons for the health state of each device, and the gravest state that they cause. docs/health.md explains them.",
+		queries: []query{{expr: keep(host(named(inNode, reasonsOf(inNode))), "host, name, device, reason")}},
 		columns: []column{
-			{of: "severity", title: "Verdict", states: verdicts, width: 90, sort: true},
+			{of: "A", title: "Verdict", states: gravity, width: 90, sort: true},
 			nameColumn,
-			reasonColumn,
+			joinedReasons,
 		},
 	}
 }
@@ -151,7 +151,7 @@ func nodeResources() panel {
 		kind: listing, title: "Resources", unit: "none", width: 10, height: 9, empty: "The kubelet does not answer",
 		about:   "Per resource: devices of this node, allocatable ids, and allocated ids. Fewer allocatable ids than devices mean that the device plugin reports some as unhealthy.",
 		queries: []query{of("accel_resource_devices"), of("accel_resource_allocatable"), of("accel_resource_held")},
-		columns: []column{{of: "resource", title: "Resource"}, {of: "A", title: "Devices", width: 75}, {of: "B", title: "Allocatable", width: 95}, {of: "C", title: "Allocated", width: 60}},
+		columns: []column{{of: "resource", title: "Resource"}, {of: "A", title: "Devices", width: 75}, {of: "B", title: "Allocatable", width: 95}, {of: "C", title: "Allocated", width: 85}},
 	}
 }
 
@@ -201,7 +201,7 @@ func nodeHeat(v *values) []panel {
 			kind: lines, title: "Throttled by heat or power brake", unit: "percentunit", min: f(0), max: f(1), limitLine: true, empty: "No device of this node is throttled by heat or power brake, or none measures it",
 			about:   "Share of time in which the clocks were reduced because of a fault. GpuThermalThrottling fires above the line.",
 			scale:   bad(v.number("hot_throttle_share")),
-			queries: []query{{`sum by (name, reason) (` + named(wholes, `rate(accel_throttle_seconds_total{reason=~"hw_thermal|thermal|sw_thermal|hw_power_brake",`+wholes+`}[$__rate_interval]) > 0`) + `)`, "{{name}} {{reason}}"}},
+			queries: []query{{`sum by (name, reason) (` + named(wholes, `rate(accel_throttle_seconds_total{reason=~"hw_thermal|thermal|sw_thermal|hw_power_brake",`+wholes+`}[$__rate_interval]) > 0`) + `)`, "{{reason}} {{name}}"}},
 		}),
 	}
 }
@@ -231,17 +231,17 @@ func nodeErrors() []panel {
 		third(panel{
 			kind: bars, title: "Xids", unit: "none", stacked: true, min: f(0), empty: "No Xid is counted on this node",
 			about:   "Xids by GPU and number, including application errors (13, 31, 43, 69).",
-			queries: []query{{`sum by (name, xid) (` + named(inNode, happened(`accel_gpu_xid_errors_total{`+inNode+`}`)) + `)`, "{{name}} Xid {{xid}}"}},
+			queries: []query{{`sum by (name, xid) (` + named(inNode, happened(`accel_gpu_xid_errors_total{`+inNode+`}`)) + `)`, "Xid {{xid}}, {{name}}"}},
 		}),
 		third(panel{
 			kind: bars, title: "ECC errors", unit: "none", stacked: true, min: f(0), empty: "No ECC error is counted on this node",
 			about:   "Corrected and uncorrected memory errors. Uncorrected errors lose work.",
-			queries: []query{{`sum by (name, severity) (` + named(wholes, `sum by (`+target+`, device, severity) (`+grew(`accel_ecc_errors_total{`+wholes+`}`)+` > 0)`) + `)`, "{{name}} {{severity}}"}},
+			queries: []query{{`sum by (name, severity) (` + named(wholes, `sum by (`+target+`, device, severity) (`+grew(`accel_ecc_errors_total{`+wholes+`}`)+` > 0)`) + `)`, "{{severity}} {{name}}"}},
 		}),
 		third(panel{
 			kind: bars, title: "PCIe error reports", unit: "none", stacked: true, min: f(0), empty: "No PCIe error is reported on this node",
 			about:   "Reports of both ends of the links towards the device. Some correctable ones are normal, others never.",
-			queries: []query{{`sum by (name, severity) (` + named(wholes, `sum by (`+target+`, device, severity) (`+grew(`accel_pcie_aer_reports_total{`+wholes+`}`)+` > 0)`) + `)`, "{{name}} {{severity}}"}},
+			queries: []query{{`sum by (name, severity) (` + named(wholes, `sum by (`+target+`, device, severity) (`+grew(`accel_pcie_aer_reports_total{`+wholes+`}`)+` > 0)`) + `)`, "{{severity}} {{name}}"}},
 		}),
 	}
 }

@@ -79,9 +79,9 @@ func (p panel) custom() any {
 			c.FillOpacity = cog.ToPtr(60.0)
 			c.Stacking = &common.StackingConfig{Mode: cog.ToPtr(common.StackingModeNormal), Group: cog.ToPtr("A")}
 		}
-		if p.unit == "percentunit" && p.max == nil {
-			// A line at 0 would scale the axis to 10,000 %.
-			c.AxisSoftMax = cog.ToPtr(0.1)
+		// A line at 0 would scale the axis to 100, which is 10,000 %.
+		if soft, ok := map[string]float64{"percentunit": 0.1, "none": 1}[p.unit]; ok && p.max == nil {
+			c.AxisSoftMax = &soft
 		}
 		if p.limitLine {
 			c.ThresholdsStyle = &common.GraphThresholdsStyleConfig{Mode: common.GraphThresholdsStyleModeDashed}

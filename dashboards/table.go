@@ -222,6 +222,7 @@ var (
 	idColumn        = column{of: "device", title: "Id", hidden: true}
 	namespaceColumn = column{of: "namespace", title: "Namespace", jump: toNamespace()}
 	podColumn       = column{of: "pod", title: "Pod", jump: toPod()}
+	joinedReasons   = column{of: "reason", title: "Reasons", joined: true, jump: toHealth("catalogue")}
 	reasonColumn    = column{of: "reason", title: "Reason", jump: toHealth("catalogue")}
 )
 

@@ -60,7 +60,6 @@ var (
 	severalSteps = regexp.MustCompile(`\b(increase|rate)\(`)
 	statusColour = regexp.MustCompile(`^(super-light-|light-|semi-dark-|dark-)?(red|orange|green|yellow)$|^palette-|^continuous-|^thresholds$`)
 	rowField     = regexp.MustCompile(`__data\.fields\.(\w+)`)
-	widthOfTitle = 6 // characters for each of the 24 columns, on a screen of 1366 pixels
 )
 
 // traps returns what Grafana draws differently from what the panel means. Each is a
@@ -76,7 +75,8 @@ func (p drawn) traps() []string {
 	has := func(id string) bool {
 		return slices.ContainsFunc(p.Transformations, func(t struct{ ID string }) bool { return t.ID == id })
 	}
-	trap(len(p.Title) > p.GridPos.W*widthOfTitle+1, "the title is cut at a width of %d", p.GridPos.W)
+	// On a screen of 1366 pixels a column of 24 has room for eight characters.
+	trap(len(p.Title) > 8*p.GridPos.W-8, "the title is cut at a width of %d", p.GridPos.W)
 	for _, q := range p.Targets {
 		trap(fixedJob.MatchString(q.Expr), "a fixed job: %s", q.Expr)
 		trap(summedMean.MatchString(q.Expr), "a sum of means over different times: %s", q.Expr)
@@ -92,7 +92,7 @@ func (p drawn) traps() []string {
 		trap(p.Type == "bargauge" && p.Options.Sizing != "manual", "its bars fill the panel")
 	case "timeseries":
 		trap(statusColour.MatchString(d.Color.Mode) || statusColour.MatchString(d.Color.FixedColor), "series may have the colour of a state")
-		trap(d.Unit == "percentunit" && d.Max == nil && d.Custom.AxisSoftMax == nil, "a line at 0 has an axis to 10,000 %%")
+		trap((d.Unit == "percentunit" || d.Unit == "none") && d.Max == nil && d.Custom.AxisSoftMax == nil, "a line at 0 has an axis to 100, or 10,000 %%")
 	case "table":
 		matrix := has("groupingToMatrix")
 		trap(d.Custom.Filterable, "icons of filters cut the headers")

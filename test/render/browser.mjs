@@ -8,11 +8,18 @@ import puppeteer from 'puppeteer-core';
 const here = fileURLToPath(new URL('.', import.meta.url));
 const modules = process.env.NODE_MODULES ?? here + 'node_modules';
 
+// oneOf resolves a package from here, whoever imports it: two copies have two themes.
+const oneOf = (filter) => ({
+  name: 'one',
+  setup: ({ onResolve, resolve }) =>
+    onResolve({ filter }, ({ path, kind, pluginData }) => (pluginData === here ? undefined : resolve(path, { kind, resolveDir: here, pluginData: here }))),
+});
+
 // open starts the browser of the variable CHROMIUM.
 export async function open() {
   const { outputFiles } = await build({
     entryPoints: [here + 'app.jsx'], bundle: true, write: false, outdir: '/', format: 'iife', jsx: 'automatic',
-    nodePaths: [modules], define: { 'process.env.NODE_ENV': '"production"', global: 'window' },
+    nodePaths: [modules], plugins: [oneOf(/^@grafana\/data($|\/)/)], define: { 'process.env.NODE_ENV': '"production"', global: 'window' },
     loader: { '.ttf': 'dataurl', '.woff2': 'dataurl', '.svg': 'dataurl', '.json': 'json' }, logLevel: 'error',
   });
   const script = outputFiles.find((f) => f.path.endsWith('.js')).text;

@@ -85,7 +85,8 @@ export function states(panel, data, theme) {
         return { text: first ? `< ${number(steps[1].value)}` : `${number(steps[i].value ?? -Infinity)}+`, colour: theme.visualization.getColorByName(steps[i].color) };
       };
       const times = frame.fields[0].values.map((t) => t / 1000);
-      const step = Math.min(...times.slice(1).map((t, i) => t - times[i]), range.step);
+      const gaps = times.slice(1).map((t, i) => t - times[i]);
+      const step = gaps.length > 0 ? Math.min(...gaps) : range.step;
       const parts = [];
       field.values.forEach((v, i) => {
         const is = shown(v);
@@ -244,7 +245,7 @@ export const cell = { width: 66, height: 38 };
 export function Panel({ prometheus, panel, values, marks, theme, drawn }) {
   const [data, set] = React.useState();
   React.useEffect(() => {
-    load(prometheus, panel, values, theme).then(set, (e) => set([{ error: e, fields: [], length: 0 }]));
+    panel.type !== 'row' && load(prometheus, panel, values, theme).then(set, (e) => set([{ error: e, fields: [], length: 0 }]));
   }, []);
   React.useEffect(() => {
     data && drawn(panel.title, report(panel, data, values, theme));
