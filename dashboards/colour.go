@@ -29,7 +29,8 @@ var palette = []string{"#5794F2", "#B877D9", "#00B8D9", "#F78FB3", "#A0785A", "#
 
 // nameColours gives each series a colour by its name, which is the same in every
 // range and panel. Where names are known they differ; else devices have the colour of
-// their index or bus, and other names that of their first and last character.
+// their index or bus, and other names that of their first and last character: a legend
+// ends with what differs.
 func nameColours(queries []query) []dashboard.DashboardFieldConfigSourceOverrides {
 	var out, fixed []dashboard.DashboardFieldConfigSourceOverrides
 	var devices, others bool
