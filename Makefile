@@ -95,8 +95,7 @@ run: build ## the exporter on a simulated machine: SCENARIO=h100-8 ARGS="--log.l
 	@$(if $(LISTEN),echo "Metrics: http://127.0.0.1:19400/metrics   Faults: bin/accel-sim inject --help   End: Ctrl-C")
 	@bin/accel-sim run --scenario=$(SCENARIO) $(SIM) -- bin/accel-exporter $(LISTEN) $(ARGS)
 
-demo: build ## a simulated node, Prometheus and Alertmanager (and Grafana if installed), and a GPU that breaks: DEMO="-after 10s"
-	@.ci/tools.sh
+demo: build .cache/alertmanager/usr .cache/prometheus/usr ## a simulated node, Prometheus and Alertmanager (and Grafana if installed), and a GPU that breaks: DEMO="-after 10s"
 	@go -C test build -o $(CURDIR)/bin/demo ./demo
 	@bin/demo $(DEMO)
 

@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim"
 )
 
 // mixed is the scenario of a node with GPUs, and FPGAs of every family that has
@@ -143,4 +146,58 @@ func TestPCIeErrors(t *testing.T) {
 	n.sim("inject", "aer", "0", "correctable", "--name=BadTLP", "--count=3")
 	n.until(`^accel_pcie_aer_errors_total\{device="`+gpu+`",.*error="bad_tlp",.*\} 3$`,
 		`^accel_device_events_total\{device="`+gpu+`",event="aer"\} [1-9]`)
+}
+
+// TestExpectations checks that a fault shows what accel-sim prints for it, and
+// that clear ends it.
+func TestExpectations(t *testing.T) {
+	t.Parallel()
+	groups := map[string][]string{}
+	for _, e := range sim.Expectations {
+		node := scenario + " gpu"
+		switch {
+		case strings.Contains(e.Fault, "fpga"):
+			node = mixed + " fpga"
+		case strings.Contains(e.Fault, "kubelet"), strings.Contains(e.Fault, "pod"):
+			node = scenario + " pods"
+		case strings.Contains(e.Fault, "driver"), e.Fault == "crash", e.Fault == "exit", e.Fault == "kill":
+			node = scenario + " driver"
+		}
+		groups[node] = append(groups[node], e.Example)
+	}
+	printed := regexp.MustCompile(`^Within (\S+): (\w+)\{(.*)\} (.*)\n$`)
+	for name, examples := range groups {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			where, _, _ := strings.Cut(name, " ")
+			n := startPods(t, where, nil, "--podresources.interval=1s", "--collector.nvidia.timeout=2s",
+				configured(t, "sources:", "  nvidia: {slow_interval: 1s}"))
+			healthy := []string{`^accel_source_up\{reason="",source="nvidia"\} 1$`, `^accel_device_health\{.*state="healthy"\} 1$`, `!^accel_device_health\{.*state="healthy"\} 0$`, `^accel_podmap_state\{state="fresh"\} 1$`}
+			n.until(append(healthy, eventsWatched)...)
+			for _, example := range examples {
+				out := n.sim(append([]string{"inject"}, strings.Fields(example)...)...)
+				m := printed.FindStringSubmatch(out)
+				if m == nil {
+					t.Fatalf("%s printed %q", example, out)
+				}
+				series, value := `^`+m[2]+`\{`, ` `+regexp.QuoteMeta(m[4])+`$`
+				for _, label := range regexp.MustCompile(`\w+="[^"]*"`).FindAllString(m[3], -1) {
+					series += `(.*,)?` + regexp.QuoteMeta(label)
+				}
+				switch m[4] {
+				case "> 0":
+					value = ` [1-9].*$`
+				case "absent":
+					series, value = "!"+series, ""
+				}
+				began := time.Now()
+				n.until(series + `.*` + value)
+				t.Logf("%s: after %s, within %s", example, time.Since(began).Round(100*time.Millisecond), m[1])
+				n.sim("clear")
+				if !strings.HasPrefix(example, "aer ") { // which degrades for an hour
+					n.until(healthy...)
+				}
+			}
+		})
+	}
 }

@@ -18,9 +18,12 @@ func (c *command) addInject(app *kingpin.Application, actions map[string]func() 
 	for i := range sim.Faults {
 		c.addFault(inject, &sim.Faults[i], actions)
 	}
-	undo := app.Command("clear", "Clear the faults of one device or of all.")
+	undo := app.Command("clear", "Clear the faults of one device or of all. For all, MIG layouts, pods and processes are those of the start again, and the driver is loaded again. A verdict with a duration remains: an AER error degrades a device for an hour.")
 	device := undo.Arg("device", "Index, UUID or PCI address of a GPU, name or address of an FPGA card, or all.").Default("all").String()
 	actions[undo.FullCommand()] = func() error {
+		if err := sim.Running(c.state); err != nil {
+			return err
+		}
 		return sim.Update(c.state, func(s *sim.State) error { return s.Clear(*device) })
 	}
 }
@@ -65,7 +68,20 @@ func (c *command) addFault(inject *kingpin.CmdClause, f *sim.Fault, actions map[
 		}
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		defer stop()
-		return f.Play(ctx, c.state, values)
+		if err := sim.Running(c.state); err != nil {
+			return err
+		}
+		if err := f.Play(ctx, c.state, values); err != nil {
+			return err
+		}
+		s, err := sim.Read(c.state)
+		if err != nil {
+			return err
+		}
+		if line, within := s.Expect(f.Name, values); line != "" {
+			fmt.Printf("Within %s: %s\n", within, line)
+		}
+		return nil
 	}
 }
 

@@ -30,8 +30,9 @@ func run(args []string) error {
 	app := kingpin.New("accel-sim", "Simulated accelerators: run a program against them, inject faults.")
 	app.HelpFlag.Short('h')
 	app.UsageTemplate(kingpin.CompactUsageTemplate)
+	app.UsageWriter(os.Stdout)
 	c := command{}
-	app.Flag("state", "State file.").Default(sim.DefaultPath()).StringVar(&c.state)
+	app.Flag("state", "State file of a simulation, which one run uses at a time.").Default(sim.DefaultPath()).StringVar(&c.state)
 	app.Flag("fixtures", "Folder with scenarios and boards. By default searched from the working directory and the program upwards.").StringVar(&c.fixtures)
 	actions := map[string]func() error{}
 	c.addRun(app, actions)

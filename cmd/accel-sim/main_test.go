@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -55,6 +56,50 @@ func TestCommands(t *testing.T) {
 	log, err := os.ReadFile(sim.KernelLog(state))
 	if lines := strings.Split(string(log), "\n"); err != nil || len(lines) != 6 || !strings.HasSuffix(lines[4], ";NVRM: what it says") {
 		t.Errorf("%v, the kernel logged:\n%s", err, log)
+	}
+}
+
+// One run uses a state file at a time, and a fault needs one that runs.
+func TestOneRun(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	do := func(words ...string) error {
+		return run(append([]string{"--state=" + state, "--fixtures=../../fixtures"}, words...))
+	}
+	if err := sim.Claim(state); err != nil { // as accel-sim run
+		t.Fatal(err)
+	}
+	for _, words := range [][]string{{"run", "--library=main.go", "--", "true"}, {"compile"}} {
+		if err := do(words...); err == nil || !strings.Contains(err.Error(), "the process "+strconv.Itoa(os.Getpid())+" runs") {
+			t.Errorf("%v: %v", words, err)
+		}
+	}
+	other := filepath.Join(t.TempDir(), "state")
+	if err := run([]string{"--state=" + other, "--fixtures=../../fixtures", "compile"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(other+".run", []byte("1"), 0o644); err != nil { // its run has ended
+		t.Fatal(err)
+	}
+	if err := run([]string{"--state=" + other, "--fixtures=../../fixtures", "inject", "lost", "1"}); err == nil || !strings.Contains(err.Error(), "has ended") {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// Nonsense is refused.
+func TestNonsense(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	do := func(words string) error {
+		return run(append([]string{"--state=" + state, "--fixtures=../../fixtures"}, strings.Fields(words)...))
+	}
+	if err := do("compile"); err != nil {
+		t.Fatal(err)
+	}
+	for words, want := range map[string]string{
+		"inject pcie-link 9 16 1": "from 1 to 6", "inject pcie-link 5 99 1": "lanes", "inject xid 99999999999 1": "from 1 to 999", "inject xid 0 1": "from 1 to 999",
+	} {
+		if err := do(words); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", words, err)
+		}
 	}
 }
 

@@ -31,6 +31,9 @@ func (c *command) addRun(app *kingpin.Application, actions map[string]func() err
 	flags := cmd.Flag("flags", "Print all flags that an exporter needs, one per line, instead of the library.").Bool()
 	cmd.Flag("library", "Simulated library.").Default("bin/sim/libnvidia-ml.so.1").StringVar(&c.library)
 	actions[cmd.FullCommand()] = func() error {
+		if err := sim.Unclaim(c.state); err != nil {
+			return err
+		}
 		library, err := c.setUp()
 		if err != nil {
 			return err
@@ -127,6 +130,9 @@ func (c *command) setUp() (string, error) {
 func (c *command) run() error {
 	if _, err := os.Stat(c.library); err != nil {
 		return fmt.Errorf("%w; build it with `make -C fixtures/nvml OUT=$PWD/bin/sim`", err)
+	}
+	if err := sim.Claim(c.state); err != nil {
+		return err
 	}
 	library, err := c.setUp()
 	if err != nil {

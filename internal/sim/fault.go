@@ -2,6 +2,8 @@ package sim
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -164,9 +166,21 @@ func faultNames() []string {
 }
 
 // Clear removes faults and lets values follow the scenario, for one GPU or FPGA
-// card, or all. A MIG layout, a reloaded driver and the kernel log remain.
+// card, or all. A MIG layout is restored. For all, pods and processes are those
+// of the start, and the driver is loaded again, which ends the faults that
+// persist until a reset. The kernel log remains.
 func (s *State) Clear(deviceArg string) error {
+	begun, err := s.beginning()
+	if err != nil {
+		return err
+	}
 	if deviceArg == "" || deviceArg == "all" {
+		if begun != nil {
+			for _, key := range s.keys("life.") {
+				s.Set("touched."+strings.TrimPrefix(key, "life."), "1")
+				s.Delete(key)
+			}
+		}
 		for _, key := range s.keys("fault.") {
 			s.Delete(key)
 		}
@@ -177,7 +191,19 @@ func (s *State) Clear(deviceArg string) error {
 		}
 		s.healKubelet()
 		s.healDCGM()
-		return s.clearMachine()
+		if begun != nil {
+			for i := range s.gpus() {
+				s.restoreMIG(begun, i)
+			}
+			for _, prefix := range []string{"gpu.", "pod.", "proc.", "allocatable.", "dra.", "driver.quirks", "driver.version", "dcgm."} {
+				s.like(begun, prefix)
+			}
+		}
+		if err := s.clearMachine(); err != nil || s.gpus() == 0 {
+			return err
+		}
+		s.log("NVRM: loading %s", s.driverBanner())
+		return s.showDriver()
 	}
 	ds, err := s.devices(deviceArg)
 	if err != nil {
@@ -197,6 +223,7 @@ func (s *State) Clear(deviceArg string) error {
 		}
 		s.restore(d.prefix())
 		if d.mig < 0 {
+			s.restoreMIG(begun, d.gpu)
 			s.heal(d.gpu)
 			s.healDCGMFields(d.gpu)
 		}
@@ -205,8 +232,69 @@ func (s *State) Clear(deviceArg string) error {
 	return err
 }
 
+// beginning returns the state of the start of the scenario, nil where no file
+// has it.
+func (s *State) beginning() (*State, error) {
+	if s.path == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(beginningFile(s.path))
+	if err != nil {
+		return nil, err
+	}
+	return ParseState(data)
+}
+
+// restoreMIG restores the MIG layout of a GPU, if it has changed.
+func (s *State) restoreMIG(begun *State, gpu int) {
+	if begun == nil {
+		return
+	}
+	prefix := fmt.Sprintf("gpu.%d.mig.", gpu)
+	layout := func(s *State) (records []string) {
+		for _, key := range s.keys(prefix) {
+			if strings.Count(key, ".") == 3 {
+				records = append(records, key+" "+s.Get(key))
+			}
+		}
+		return records
+	}
+	if slices.Equal(layout(s), layout(begun)) {
+		return
+	}
+	for _, key := range slices.Concat(s.keys(prefix), s.keys("touched."+prefix)) {
+		s.Delete(key)
+	}
+	for _, key := range begun.keys(prefix) {
+		s.Set(key, begun.Get(key))
+	}
+	s.addEvent(gpu, eventTypes["mig-config"], 0, "", "")
+}
+
+// like makes the keys with a prefix those of another state, except faults and
+// values with a past, which must remain.
+func (s *State) like(begun *State, prefix string) {
+	kept := func(key string) bool {
+		return strings.HasPrefix(s.Get(key), "@") || strings.HasSuffix(key, ".generation") || strings.HasSuffix(key, "_seq") ||
+			slices.ContainsFunc(deviceFaults, func(f string) bool { return strings.HasSuffix(key, "."+f) })
+	}
+	for _, key := range s.keys(prefix) {
+		if !begun.Has(key) && !kept(key) {
+			s.Delete(key)
+		}
+	}
+	for _, key := range begun.keys(prefix) {
+		if !kept(key) {
+			s.Set(key, begun.Get(key))
+		}
+	}
+}
+
+// deviceFaults are the keys of a GPU that are faults.
+var deviceFaults = []string{"lost", "unnamed", "gone", "reset_required", "device_file"}
+
 func (s *State) heal(gpu int) {
-	for _, flag := range []string{"lost", "unnamed", "gone", "reset_required", "device_file"} {
+	for _, flag := range deviceFaults {
 		s.Delete(fmt.Sprintf("gpu.%d.%s", gpu, flag))
 	}
 }

@@ -39,10 +39,13 @@ func (s *State) onGPUs(in input, f func(device) error) error {
 	return nil
 }
 
+// maxXid is far above the largest code of NVIDIA's list.
+const maxXid = 999
+
 func injectXid(s *State, in input) error {
 	code, err := in.integer("code")
-	if err != nil {
-		return err
+	if err != nil || code == 0 || code > maxXid {
+		return fmt.Errorf("code: want the number of a Xid from 1 to %d, found %q", maxXid, in["code"])
 	}
 	if err := s.deliver(in, eventTypes["xid"], code); err != nil {
 		return err

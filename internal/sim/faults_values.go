@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -104,12 +105,12 @@ func injectThrottle(s *State, in input) error {
 
 func injectPCIe(s *State, in input) error {
 	gen, err := in.integer("generation")
-	if err != nil {
-		return err
+	if err != nil || gen < 1 || gen >= uint64(len(linkSpeeds)) {
+		return fmt.Errorf("generation: want a number from 1 to %d, found %q", len(linkSpeeds)-1, in["generation"])
 	}
 	width, err := in.integer("width")
-	if err != nil {
-		return err
+	if err != nil || !slices.Contains([]uint64{1, 2, 4, 8, 12, 16, 32}, width) {
+		return fmt.Errorf("width: want 1, 2, 4, 8, 12, 16 or 32 lanes, found %q", in["width"])
 	}
 	return s.onGPUs(in, func(d device) error {
 		d.mig = -1
@@ -120,7 +121,7 @@ func injectPCIe(s *State, in input) error {
 			return err
 		}
 		return s.onTree(func(m *machine) error {
-			if dir, ok := m.tree.Real("/sys/bus/pci/devices/" + s.address(d.gpu)); ok && gen < uint64(len(linkSpeeds)) && width <= 32 {
+			if dir, ok := m.tree.Real("/sys/bus/pci/devices/" + s.address(d.gpu)); ok {
 				return s.trainLink(m, target{dir: dir, gpu: -1}, gen, width)
 			}
 			return nil

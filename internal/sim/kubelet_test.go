@@ -180,11 +180,7 @@ func TestServeKubelet(t *testing.T) {
 	}
 	strike(t, n.state, "pod-end mark/plugin")
 	clearAll(t, n.state)
-	strike(t, n.state, "pod-end mark/unhealthy")
 	n.until("healthy devices", has("!mark/unhealthy"))
-	// They remain under other names of the plugin.
-	offered["nvidia.com/gpu"] = append(offered["nvidia.com/gpu"], "nvidia4/gi2", gpu(6)+"-1")
-	offered["nvidia.com/mig-1g.10gb"] = append(offered["nvidia.com/mig-1g.10gb"], "MIG-"+gpu(4)+"/9/0")
 	for _, ids := range offered {
 		slices.Sort(ids)
 	}

@@ -67,7 +67,7 @@ func TestPodFaults(t *testing.T) {
 	owners("reshaped", map[int]string{41001: "", 41002: ""})
 	strike(t, state, "process-start 21001 3 --pod=training/llm-0")
 	clearAll(t, state)
-	owners("cleared", map[int]string{21001: "training/llm-0 python3", 41001: ""})
+	owners("cleared", map[int]string{21001: "training/llm-0 python3", 41001: "research/segment-0 python3", 71002: ""})
 
 	for words, want := range map[string]string{
 		"pod-start training/llm-0":                    "runs already",
@@ -90,7 +90,7 @@ func TestPodFaults(t *testing.T) {
 		"plugin-up nvidia.com/gpu":                    "no device plugin of \"nvidia.com/gpu\" is down",
 		"pod-evict nobody":                            `0 pods are "nobody"`,
 		"pod-evict kube-apiserver-node --xid=79":      "has no GPU that could report",
-		"pod-evict llm-0 --xid=x":                     "code: want a whole number",
+		"pod-evict llm-0 --xid=x":                     "code: want the number of a Xid",
 		"pod-evict llm-0 --xid=79 --after=x":          "after: want a duration",
 		"pod-start a/b generic:dfl-port.0":            "want /dev/dfl-port.0",
 	} {

@@ -3,6 +3,7 @@ package sim
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -204,5 +205,70 @@ func (s *State) Install(path string) error {
 	if err := os.RemoveAll(filepath.Dir(KubeletSocket(path))); err != nil {
 		return err
 	}
-	return errors.Join(s.Write(path), s.install(path))
+	return errors.Join(s.Write(path), replaceFile(beginningFile(path), s.Bytes()), s.install(path))
+}
+
+// beginningFile has the state of the start of the scenario, for clear.
+func beginningFile(path string) string { return path + ".intact" }
+
+// Claim reserves the simulation at a state file for this process and the
+// program that it executes, until both have ended.
+func Claim(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := lockRun(path)
+	if err != nil {
+		return err
+	}
+	// The lock stays with the program that replaces this process.
+	if _, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), syscall.F_SETFD, 0); errno != 0 {
+		return fmt.Errorf("lock %s: %w", f.Name(), errno)
+	}
+	claimed = f
+	return os.WriteFile(f.Name(), []byte(strconv.Itoa(os.Getpid())), 0o644)
+}
+
+// claimed is the file of Claim. A file without a reference is closed.
+var claimed *os.File
+
+// Unclaim declares that no run uses the simulation at a state file. It fails
+// while one does.
+func Unclaim(path string) error {
+	if _, err := os.Stat(runFile(path)); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	f, err := lockRun(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.Remove(f.Name()), f.Close())
+}
+
+// Running returns an error if the simulation at a state file was started by a
+// run that has ended.
+func Running(path string) error {
+	if _, err := os.Stat(runFile(path)); err != nil {
+		return nil //nolint:nilerr // set up by compile
+	}
+	f, err := lockRun(path)
+	if err != nil {
+		return nil //nolint:nilerr // the run holds the lock
+	}
+	return errors.Join(fmt.Errorf("%s: the run of this simulation has ended; start one with `accel-sim run`", path), f.Close())
+}
+
+func runFile(path string) string { return path + ".run" }
+
+func lockRun(path string) (*os.File, error) {
+	f, err := os.OpenFile(runFile(path), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		pid, _ := os.ReadFile(f.Name())
+		f.Close()
+		return nil, fmt.Errorf("%s: the process %s runs a simulation here; end it, or give another file by --state", path, cmp.Or(string(pid), "of another user"))
+	}
+	return f, nil
 }

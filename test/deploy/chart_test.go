@@ -184,3 +184,28 @@ func TestRuleFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestPlaces: rules and dashboards can be in the namespace where Prometheus and
+// Grafana look for them, every object has the common labels, and a Prometheus
+// without operator finds the pods by their annotations.
+func TestPlaces(t *testing.T) {
+	manifest, err := render("everything", "--set=commonLabels.team=gpu,prometheusRule.namespace=monitoring,dashboards.namespace=grafana,monitor.annotations=true,web.port=9999")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"PrometheusRule": "monitoring"}
+	for _, o := range documents(t, manifest) {
+		if o.sub("metadata").sub("labels").text("team") != "gpu" {
+			t.Errorf("%s lacks the common label", o.id())
+		}
+		namespace := o.sub("metadata").text("namespace")
+		if strings.Contains(o.name(), "-dashboard-") && namespace != "grafana" || want[o.kind()] != "" && namespace != want[o.kind()] {
+			t.Errorf("%s is in the namespace %s", o.id(), namespace)
+		}
+		if o.kind() == "DaemonSet" {
+			if got := o.sub("spec").sub("template").sub("metadata").sub("annotations"); got.text("prometheus.io/scrape") != "true" || got.text("prometheus.io/port") != "9999" {
+				t.Errorf("annotations of the pods: %v", got)
+			}
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Expectation is what an exporter with its default flags serves after a fault. A
+// test injects each Example and waits for the line.
+type Expectation struct {
+	Fault, Example string
+	// Line is a series, with all or some of its labels, and its value: a number,
+	// "> 0" or absent. {NAME} is an argument of the fault, {DEVICE} the name of
+	// its first device.
+	Line   string
+	Within time.Duration
+}
+
+// Times after which a reading shows a fault.
+const (
+	nextSample  = 2 * time.Second  // --collect.interval, and the reading itself
+	nextTimeout = 10 * time.Second // --collector.nvidia.timeout
+	nextSlow    = 15 * time.Second // what is read at slow_interval
+	nextList    = 12 * time.Second // --podresources.interval
+	lateList    = 60 * time.Second // the list is old
+)
+
+// Expectations has the faults with a visible effect that depends on nothing
+// else. The effect of the others depends on what a program calls and when.
+var Expectations = []Expectation{
+	{"xid", "xid 79 1", `accel_gpu_xid_errors_total{device="{DEVICE}",xid="{code}"} > 0`, nextSample},
+	{"event", "event ecc-double 1", `accel_device_events_total{device="{DEVICE}"} > 0`, nextSample},
+	{"lost", "lost 1", `accel_device_up{device="{DEVICE}",reason="lost"} 0`, nextSample},
+	{"reset-required", "reset-required 1", `accel_device_up{device="{DEVICE}",reason="reset_required"} 0`, nextSample},
+	{"gone", "gone 1", `accel_device_up{device="{DEVICE}",reason="missing"} 0`, nextSample},
+	{"return", "return 1", `accel_device_up{device="{DEVICE}",reason=""} 1`, nextSample},
+	{"hang", "hang 1", `accel_device_up{device="{DEVICE}",reason="stuck"} 0`, nextTimeout},
+	{"crash", "crash", `accel_source_worker_exits_total{how="signal_segv",source="nvidia"} > 0`, nextSample},
+	{"exit", "exit", `accel_source_worker_exits_total{how="exit_{code}",source="nvidia"} > 0`, nextSample},
+	{"kill", "kill", `accel_source_worker_exits_total{how="signal_kill",source="nvidia"} > 0`, nextSample},
+	{"error", "error nvmlDeviceGetTemperature NO_PERMISSION 1", `accel_native_call_errors_total{call="{call}"} > 0`, nextSlow},
+	{"driver-mismatch", "driver-mismatch", `accel_source_up{reason="version_mismatch",source="nvidia"} 0`, nextSample},
+	{"driver-unload", "driver-unload", `accel_source_up{reason="driver",source="nvidia"} 0`, nextSample},
+	{"driver-reload", "driver-reload", `accel_source_up{reason="",source="nvidia"} 1`, nextSample},
+	{"mig", "mig 0 3g.40gb", `accel_device_events_total{device="{DEVICE}",event="mig_config_change"} > 0`, nextSample},
+	{"recovery-action", "recovery-action reset 1", `accel_device_events_total{device="{DEVICE}",event="recovery_action_change"} > 0`, nextSample},
+	{"ecc", "ecc uncorrected 1", `accel_ecc_errors_total{device="{DEVICE}",severity="{type}"} > 0`, nextSlow},
+	{"throttle", "throttle hw-thermal 1", `accel_throttle_active{device="{DEVICE}"} > 0`, nextSlow},
+	{"pcie-link", "pcie-link 1 4 1", `accel_pcie_link_width_lanes{device="{DEVICE}"} {width}`, nextSlow},
+	{"fabric", "fabric in-progress 1", `accel_gpu_fabric_state{device="{DEVICE}",state="completed"} 0`, nextSlow},
+	{"bus-loss", "bus-loss 1", `accel_device_seen{by="pcie",device="{DEVICE}"} 0`, nextSample},
+	{"link-degraded", "link-degraded 1", `accel_pcie_link_width_lanes{device="{DEVICE}"} {width}`, nextSlow},
+	{"pod-start", "pod-start team/new gpu:7", `accel_allocation_info{POD} 1`, nextList},
+	{"pod-finish", "pod-finish inference/chat-6b9f7d5c4-tq8zn --no-listed", `accel_allocation_info{POD} absent`, nextList},
+	{"pod-end", "pod-end training/llm-0", `accel_allocation_info{POD} absent`, nextList},
+	{"pod-evict", "pod-evict training/llm-0", `accel_allocation_info{POD} absent`, nextList},
+	{"kubelet-down", "kubelet-down", `accel_podmap_state{state="fresh"} 0`, lateList},
+	{"kubelet-remove", "kubelet-remove", `accel_podmap_state{state="fresh"} 0`, lateList},
+	{"kubelet-hang", "kubelet-hang", `accel_podmap_state{state="fresh"} 0`, lateList},
+	{"kubelet-garbage", "kubelet-garbage", `accel_podmap_state{state="fresh"} 0`, lateList},
+	{"device-unhealthy", "device-unhealthy 1", `accel_device_allocatable{device="{DEVICE}"} 0`, nextList},
+	{"fpga-firewall", "fpga-firewall xilinx-u250", `accel_device_health_reason{device="{DEVICE}",reason="fpga_firewall_tripped"} 1`, nextSample},
+	{"fpga-error", "fpga-error intel-n3000-dfl 0x80", `accel_fpga_errors_total{device="{DEVICE}"} > 0`, nextSample},
+	{"fpga-temperature", "fpga-temperature intel-n3000-dfl 99", `accel_temperature_celsius{device="{DEVICE}"} {celsius}`, nextSample},
+	{"fpga-reconfigure", "fpga-reconfigure intel-n3000-dfl --fail", `accel_device_events_total{device="{DEVICE}",event="reconfiguration"} > 0`, nextSample},
+	{"aer", "aer 1 fatal", `accel_pcie_aer_errors_total{device="{DEVICE}",severity="{severity}"} > 0`, nextSample},
+}
+
+// Expect returns what an exporter shows after a fault, with the time in which,
+// "" where that depends on something else.
+func (s *State) Expect(fault string, given map[string]string) (line string, within time.Duration) {
+	for _, flag := range []string{"call", "register", "counter"} {
+		if given[flag] != "" && (fault != "error" && fault != "fpga-error") {
+			return "", 0
+		}
+	}
+	for _, e := range Expectations {
+		if e.Fault != fault || given["pending"] == "true" || given["listed"] == "true" || given["switch"] == "off" || given["width"] == "0" {
+			continue
+		}
+		namespace, name, _ := strings.Cut(given["pod"], "/")
+		words := []string{"{DEVICE}", s.seenAs(given["device"] + given["card"]), "{POD}", fmt.Sprintf(`{namespace=%q,pod=%q}`, namespace, name)}
+		for k, v := range given {
+			words = append(words, "{"+k+"}", v)
+		}
+		return strings.NewReplacer(words...).Replace(e.Line), e.Within
+	}
+	return "", 0
+}
+
+// seenAs returns the label device of the first device that an argument names.
+func (s *State) seenAs(arg string) string {
+	if ds, err := s.devices(arg); err == nil {
+		return s.deviceUUID(ds[0])
+	}
+	if c, _, err := s.card(arg); err == nil {
+		return c.at
+	}
+	return arg
+}
