@@ -144,7 +144,7 @@ func settleAs(n *node, name string, reduce func(string) string) string {
 	page := settle(n)
 	rounds := map[string]bool{}
 	for polls := 0; !golden.Matches(file, reduce(page)) && len(rounds) < 10*settledAfter && polls < 1000; polls++ {
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(pollInterval)
 		_, page = n.get("/metrics")
 		rounds[roundsMade.FindString(page)] = true
 	}

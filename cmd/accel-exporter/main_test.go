@@ -202,7 +202,7 @@ func (n *node) listen(stop func() error) {
 	n.stop = sync.OnceValue(stop)
 	t.Cleanup(func() {
 		n.stop()
-		http.DefaultClient.CloseIdleConnections()
+		client.CloseIdleConnections()
 		if t.Failed() {
 			t.Logf("end of the log:\n%s", n.log.tail())
 		}
@@ -222,10 +222,14 @@ func withDefaults(t testing.TB, args []string) []string {
 	return append(isolated(t, args), args...)
 }
 
+// client requests pages without compression, which would be half of the cost of a
+// page under the race detector. TestGzipReadsIt of internal/exposition is about it.
+var client = &http.Client{Transport: &http.Transport{DisableCompression: true}}
+
 // get fetches a path and returns status and body.
 func (n *node) get(path string) (int, string) {
 	n.t.Helper()
-	resp, err := http.Get(n.url + path)
+	resp, err := client.Get(n.url + path)
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -239,7 +243,7 @@ func (n *node) get(path string) (int, string) {
 
 func (n *node) post(path string) (int, string) {
 	n.t.Helper()
-	resp, err := http.Post(n.url+path, "", nil)
+	resp, err := client.Post(n.url+path, "", nil)
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -294,11 +298,15 @@ func (l linePattern) in(page string) bool {
 	return false
 }
 
+// pollInterval is a third of the exporters' sampling interval: reading the page
+// more often costs CPU time and shows nothing new.
+const pollInterval = 100 * time.Millisecond
+
 // poll waits for cond. It polls because the condition depends on other
 // processes.
 func (n *node) poll(cond func() bool, what func() string) {
 	n.t.Helper()
-	for end := time.Now().Add(patience); !cond(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience); !cond(); time.Sleep(pollInterval) {
 		if time.Now().After(end) {
 			n.t.Fatalf("timed out waiting for %s", what())
 		}

@@ -28,9 +28,13 @@ func TestEveryCallIsGuarded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	declared := map[string]bool{}
+	for _, word := range regexp.MustCompile(`\bnvml\w+`).FindAllString(string(header), -1) {
+		declared[word] = true
+	}
 	for _, c := range calls {
 		for _, name := range append([]string{c.name}, c.versions...) {
-			if !regexp.MustCompile(`\b` + name + `\b`).Match(header) {
+			if !declared[name] {
 				t.Errorf("%s is not in nvml.h", name)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -75,16 +76,21 @@ var (
 // nodeHome is the path of the driver on the nodes of a well-known cloud.
 const nodeHome = "/home/kubernetes/"
 
+// suspicious are the words of these expressions. Most files have none of them, and
+// looking for words costs a fraction of matching every line.
+var suspicious = []string{"TO" + "DO", "FIX" + "ME", "XX" + "X", "/ro" + "ot", "/wo" + "rk", "/home/"}
+
 // faults returns the mistakes in the text of a file.
 func faults(data []byte) []string {
 	var out []string
+	suspect := slices.ContainsFunc(suspicious, func(word string) bool { return bytes.Contains(data, []byte(word)) })
 	for i, line := range strings.Split(string(data), "\n") {
 		switch {
 		case strings.TrimRight(line, " \t\r") != line:
 			out = append(out, at(i, "space at the end of the line"))
-		case unfinished.MatchString(line):
+		case suspect && unfinished.MatchString(line):
 			out = append(out, at(i, "unfinished: "+unfinished.FindString(line)))
-		case machine.MatchString(line) && !strings.Contains(line, nodeHome):
+		case suspect && machine.MatchString(line) && !strings.Contains(line, nodeHome):
 			out = append(out, at(i, "path of a single machine: "+machine.FindString(line)))
 		}
 	}
