@@ -34,8 +34,8 @@ func (f *alertFlags) add(app *kingpin.Application) {
 	f.labels = map[string]string{}
 	app.Flag("rules.file", "Rule files to evaluate on this node, a path or a pattern; repeatable. By default the built-in rules if an Alertmanager is configured, else none. Reloaded like the configuration file.").PlaceHolder("GLOB").StringsVar(&f.files)
 	app.Flag("rules.values", "File with changes to the built-in rules: thresholds, waits, severities, labels; rules/README.md describes it. Starts their evaluation. Reloaded like the configuration file.").PlaceHolder("FILE").StringVar(&f.values)
-	app.Flag("rules.interval", "Time between two evaluations of the rules. An event triggers an evaluation at once.").Default("15s").DurationVar(&f.interval)
-	app.Flag("rules.target-label", "Label that a scrape of this exporter adds to its series, so that alerts from here and from Prometheus are equal; repeatable. By default job=accel-exporter and instance=NODE:PORT.").PlaceHolder("NAME=VALUE").StringMapVar(&f.labels)
+	app.Flag("rules.interval", "Time between two evaluations of the rules. An event triggers an evaluation at once.").Default("15s").SetValue((*duration)(&f.interval))
+	app.Flag("rules.target-label", "Label that a scrape of this exporter adds to its series, so that alerts from here and from Prometheus are equal; repeatable. By default job=accel-exporter and instance=NODE:PORT.").PlaceHolder("NAME=VALUE").SetValue(labels(f.labels))
 	app.Flag("web.external-url", "Address of this exporter for links in alerts. By default http://NODE:PORT.").PlaceHolder("URL").StringVar(&f.externalURL)
 	app.Flag("alertmanager.url", "Alertmanager to send alerts to, such as http://HOST:9093; repeatable. The configuration file can add more, with credentials.").PlaceHolder("URL").StringsVar(&f.urls)
 }
@@ -94,6 +94,7 @@ func openAlerts(f *flags, settings alertmanager.Settings, read func(*exposition.
 	if err := errors.Join(err, badSettings); err != nil {
 		return nil, err
 	}
+	warnUnknown(set, log)
 	a := &alerts{notifier: notifier}
 	target := targetLabels(f)
 	a.engine, err = engine.New(engine.Options{
@@ -105,7 +106,7 @@ func openAlerts(f *flags, settings alertmanager.Settings, read func(*exposition.
 		return nil, err
 	}
 	if len(f.alerts.paths()) > 0 {
-		a.input = rulesInput(&f.alerts, a.engine)
+		a.input = rulesInput(&f.alerts, a.engine, log)
 	}
 	return a, nil
 }

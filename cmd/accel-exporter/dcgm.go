@@ -39,8 +39,8 @@ func (f *dcgmFlags) add(app *kingpin.Application) {
 
 // addWorker adds the flags that the exporter and its worker share.
 func (f *dcgmFlags) addWorker(app *kingpin.Application) {
-	app.Flag("dcgm.watch-interval", "Time between two updates of a field in the host engine.").Default("1s").DurationVar(&f.watchInterval)
-	app.Flag("dcgm.health-interval", "Time between two health checks of DCGM.").Default("1m").DurationVar(&f.healthInterval)
+	app.Flag("dcgm.watch-interval", "Time between two updates of a field in the host engine.").Default("1s").SetValue((*duration)(&f.watchInterval))
+	app.Flag("dcgm.health-interval", "Time between two health checks of DCGM.").Default("1m").SetValue((*duration)(&f.healthInterval))
 	app.Flag("dcgm.profiling", "Read profiling counters: auto (on boards whose counters NVML does not have), on or off.").Default(dcgm.ProfilingAuto).EnumVar(&f.profiling, dcgm.ProfilingAuto, dcgm.ProfilingOn, dcgm.ProfilingOff)
 	app.Flag("dcgm.policy", "Subscribe to DCGM policy violations. Sets policies without an action if the host engine has none.").Default("true").BoolVar(&f.policy)
 	app.Flag("dcgm.processes", "Enable the driver's accounting of processes and report it by pod. Requires a host engine that runs as root.").BoolVar(&f.processes)

@@ -228,7 +228,7 @@ func TestDCGMFlags(t *testing.T) {
 		"--dcgm.address=http://x":                       "unknown scheme; accepted: HOST:PORT",
 		"--dcgm.embedded --dcgm.watch-interval=1ms":     "--dcgm.watch-interval is 1ms; 100ms to 5m0s is accepted",
 		"--dcgm.embedded --dcgm.health-interval=1s":     "--dcgm.health-interval is 1s; 10s to 1h0m0s is accepted",
-		"--dcgm.embedded --dcgm.profiling=maybe":        "one of auto,on,off",
+		"--dcgm.embedded --dcgm.profiling=maybe":        "auto, on, off are accepted",
 	} {
 		if _, err := parseFlags(strings.Fields(args), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", args, err, want)

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +16,8 @@ import (
 	"github.com/prometheus/common/version"
 	"github.com/prometheus/exporter-toolkit/web"
 	webflag "github.com/prometheus/exporter-toolkit/web/kingpinflag"
+
+	"github.com/accel-exporter/accel-exporter/collector/dcgm"
 )
 
 // defaultAddress is the default of --web.listen-address.
@@ -45,6 +49,7 @@ type flags struct {
 	alerts        alertFlags
 	traces        traceFlags
 	compat        compatFlags
+	given         map[string]string // values on the command line, by flag
 }
 
 // errDone is returned after --help or --version, which are printed already.
@@ -60,17 +65,22 @@ func parseArgs(app *kingpin.Application, args []string, stdout, stderr io.Writer
 		return "", errDone
 	}
 	if err != nil {
-		return "", fmt.Errorf("%w, try --help", err)
+		return "", fmt.Errorf("%w, try --help", explain(app, args, err))
 	}
 	return chosen, nil
 }
 
-func parseFlags(args []string, stdout, stderr io.Writer) (_ *flags, err error) {
+func parseFlags(args []string, stdout, stderr io.Writer) (*flags, error) {
 	app := kingpin.New("accel-exporter", `Exports the health and use of the accelerators of this node to Prometheus.
 
-Other commands, each with its own --help: "who" prints the pods and processes on each device, "series" the number of series of each metric family, "rules" checks rule files and prints alerts with their causes, "baseline print" writes the installed configuration as a baseline.`)
-	f := &flags{log: &promslog.Config{Writer: stderr}}
+Other commands, each with its own --help: "who" prints the pods and processes on each device, "doctor" what this node needs and lacks, "series" the number of series of each metric family, "rules" checks rule files and prints alerts with their causes, "baseline print" writes the installed configuration as a baseline.`)
+	f := &flags{}
+	return f, f.parse(app, args, stdout, stderr)
+}
 
+// parse adds the flags of the exporter to app, and sets and checks them.
+func (f *flags) parse(app *kingpin.Application, args []string, stdout, stderr io.Writer) (err error) {
+	f.log = &promslog.Config{Writer: stderr}
 	f.web = webflag.AddFlags(app, defaultAddress)
 	app.Flag("web.telemetry-path", "Path under which metrics are served.").Default("/metrics").StringVar(&f.telemetryPath)
 	app.Flag("web.max-requests", "Largest number of concurrent scrapes; further ones get status 503.").Default("8").IntVar(&f.maxRequests)
@@ -80,7 +90,7 @@ Other commands, each with its own --help: "who" prints the pods and processes on
 	app.Flag("path.state", "Directory of a file with the identity of each device, so that one that does not answer keeps its name and its pod after a restart of the exporter. By default nothing is written.").PlaceHolder("DIR").StringVar(&f.stateDir)
 	app.Flag("config.file", "Configuration file (YAML). Reloaded on SIGHUP and when it changes.").PlaceHolder("FILE").StringVar(&f.configFile)
 	app.Flag("config.check", "Check the configuration files and exit.").BoolVar(&f.configCheck)
-	app.Flag("collect.interval", "Time between two samples of a device.").Default("1s").DurationVar(&f.interval)
+	app.Flag("collect.interval", "Time between two samples of a device.").Default("1s").SetValue((*duration)(&f.interval))
 	app.Flag("metrics.detail", "How much of each metric family is served: standard, with all series of a device that needs attention, or full. docs/metrics.md has the part of each family.").Default(standardDetail).EnumVar(&f.detail, standardDetail, fullDetail)
 	f.sources.add(app)
 	f.judges.add(app)
@@ -92,34 +102,84 @@ Other commands, each with its own --help: "who" prints the pods and processes on
 
 	args, f.compat.ignored, err = fromDCGMExporter(args, os.LookupEnv, isFile)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	app.Version(version.Print("accel-exporter")).VersionFlag.Short('V')
 	if _, err := parseArgs(app, args, stdout, stderr); err != nil {
-		return nil, err
+		return err
 	}
+	f.given = given(app, args)
+	return f.check()
+}
+
+// check returns every mistake in the values.
+func (f *flags) check() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if f.interval < 100*time.Millisecond || f.interval > 10*time.Minute {
-		return nil, fmt.Errorf("--collect.interval is %s; 100ms to 10m is accepted", f.interval)
+		bad("--collect.interval is %s; 100ms to 10m is accepted", f.interval)
 	}
 	if f.telemetryPath == "" || f.telemetryPath[0] != '/' || reservedPath(f.telemetryPath) {
-		return nil, fmt.Errorf("--web.telemetry-path is %q; a path that begins with / and is not /, /-/… or /debug/… is accepted", f.telemetryPath)
+		bad("--web.telemetry-path is %q; a path that begins with / and is not /, /-/… or /debug/… is accepted", f.telemetryPath)
 	}
 	if strings.ContainsAny(f.telemetryPath, "{} ") {
-		return nil, fmt.Errorf("--web.telemetry-path is %q; a path without braces and blanks is accepted", f.telemetryPath)
-	}
-	if err := errors.Join(f.sources.check(), f.pods.check(), f.alerts.check(), f.traces.check(), f.compat.check(&f.pods)); err != nil {
-		return nil, err
-	}
-	f.pods.contexts = f.traces.contexts()
-	if f.releaseDir != "" {
-		if info, err := os.Stat(f.releaseDir); err != nil {
-			return nil, fmt.Errorf("--release.directory: %w", err)
-		} else if !info.IsDir() {
-			return nil, fmt.Errorf("--release.directory: %s is not a directory", f.releaseDir)
-		}
+		bad("--web.telemetry-path is %q; a path without braces and blanks is accepted", f.telemetryPath)
 	}
 	if f.maxRequests < 1 {
-		return nil, fmt.Errorf("--web.max-requests is %d; 1 or more is accepted", f.maxRequests)
+		bad("--web.max-requests is %d; 1 or more is accepted", f.maxRequests)
 	}
-	return f, nil
+	if _, asked := f.given["collector.dcgm"]; asked && *f.sources.enabled[dcgm.Name] && !f.sources.dcgm.on() {
+		bad("--collector.dcgm needs --dcgm.address or --dcgm.embedded")
+	}
+	errs = append(errs, f.sources.check(), f.pods.check(), f.alerts.check(), f.traces.check(), f.compat.check(&f.pods), directory("release.directory", f.releaseDir))
+	f.pods.contexts = f.traces.contexts()
+	return errors.Join(errs...)
+}
+
+// directory returns an error where the path of a flag is not a directory. A path
+// that is not set is none.
+func directory(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("--%s: %w", flag, err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("--%s: %s is not a directory", flag, path)
+	}
+	return nil
+}
+
+// warnings returns what flags ask for in vain: files that do not exist and may
+// appear later, and flags that need another.
+func (f *flags) warnings() []string {
+	var all []string
+	warn := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	for flag, paths := range map[string][]string{
+		"nvml.library":          {f.sources.nvmlLibrary},
+		"kernel-log.path":       {f.sources.kernelLog},
+		"kernel-log.fallback":   f.sources.kernelLogs,
+		"path.devicetree":       {f.sources.deviceTree},
+		"path.pod-logs":         {f.pods.logs},
+		"podresources.socket":   {f.pods.socket},
+		"kubernetes.token-file": {f.pods.tokenFile},
+		"kubernetes.ca-file":    {f.pods.caFile},
+		"compat.hpc-jobs":       {f.compat.jobs},
+	} {
+		for _, path := range paths {
+			_, asked := f.given[flag]
+			if _, err := os.Stat(path); asked && path != "" && errors.Is(err, fs.ErrNotExist) {
+				warn("--%s: %s does not exist yet", flag, path)
+			}
+		}
+	}
+	if _, asked := f.given["otlp.pod-annotation"]; asked && f.traces.endpoint == "" {
+		warn("--otlp.pod-annotation has no effect without --otlp.endpoint")
+	} else if asked && !f.pods.api {
+		warn("--otlp.pod-annotation has no effect without --kubernetes.pods")
+	}
+	slices.Sort(all)
+	return all
 }

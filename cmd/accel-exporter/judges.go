@@ -25,7 +25,7 @@ type judgeFlags struct {
 func (f *judgeFlags) add(app *kingpin.Application) {
 	f.labels = map[string]string{}
 	app.Flag("baseline.file", "Approved configurations by hardware class (YAML); differences are accel_drift. Reloaded like the configuration file.").PlaceHolder("FILE").StringVar(&f.baseline)
-	app.Flag("node.label", "Label of this node that entries of the baseline select by; repeatable.").PlaceHolder("NAME=VALUE").StringMapVar(&f.labels)
+	app.Flag("node.label", "Label of this node that entries of the baseline select by; repeatable.").PlaceHolder("NAME=VALUE").SetValue(labels(f.labels))
 	app.Flag("health.catalogue", "Changes to the built-in catalogue of Xids and conditions (YAML). Reloaded like the configuration file.").PlaceHolder("FILE").StringVar(&f.catalogue)
 }
 

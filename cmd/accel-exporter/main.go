@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"syscall"
 )
 
@@ -31,18 +32,28 @@ func main() {
 // command runs the subcommand that args begin with, or else the exporter.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) > 0 {
+		if c, known := commands()[args[0]]; known {
+			return c(ctx, args[1:], stdout, stderr)
+		}
 		switch args[0] {
-		case "baseline":
-			return baselineCommand(ctx, args[1:], stdout, stderr)
-		case "rules":
-			return rulesCommand(ctx, args[1:], stdout, stderr)
-		case "series":
-			return seriesCommand(ctx, args[1:], stdout, stderr)
-		case "who":
-			return whoCommand(ctx, args[1:], stdout, stderr)
+		case "help":
+			return command(ctx, append(slices.Clone(args[1:]), "--help"), stdout, stderr)
+		case "version":
+			args = append([]string{"--version"}, args[1:]...)
 		}
 	}
 	return run(ctx, args, stdout, stderr)
+}
+
+// commands are the subcommands; help and version are others.
+func commands() map[string]func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	return map[string]func(context.Context, []string, io.Writer, io.Writer) error{
+		"baseline": baselineCommand,
+		"doctor":   doctorCommand,
+		"rules":    rulesCommand,
+		"series":   seriesCommand,
+		"who":      whoCommand,
+	}
 }
 
 // exitCode prints err and returns the status to exit with.
@@ -54,6 +65,9 @@ func exitCode(err error) int {
 		return 1
 	}
 	fmt.Fprintf(os.Stderr, "accel-exporter: %s\n", err)
+	if errors.As(err, new(badUse)) {
+		return 2
+	}
 	return 1
 }
 

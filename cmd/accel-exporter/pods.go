@@ -43,7 +43,7 @@ type podFlags struct {
 
 func (f *podFlags) add(app *kingpin.Application) {
 	app.Flag("podresources.socket", "Socket of the kubelet's PodResources API, which lists the devices of pods. Empty disables it.").Default(podmap.DefaultSocket).PlaceHolder("PATH").StringVar(&f.socket)
-	app.Flag("podresources.interval", "Time between two lists of the kubelet.").Default("10s").DurationVar(&f.interval)
+	app.Flag("podresources.interval", "Time between two lists of the kubelet.").Default("10s").SetValue((*duration)(&f.interval))
 	app.Flag("path.pod-logs", "Directory of the kubelet with the logs of pods. Only the names of its directories are read, to map the UID of a pod to its name.").Default("/var/log/pods").PlaceHolder("DIR").StringVar(&f.logs)
 	app.Flag("kubernetes.pods", "Read the UID, workload and labels of this node's pods from the API server. Requires permission to list and watch pods.").BoolVar(&f.api)
 	app.Flag("kubernetes.resource-slices", "Read the devices of this node's DRA drivers from the API server and the administrative access of claims too. Requires permission to list and watch resourceslices and to get resourceclaims.").BoolVar(&f.slices)
@@ -192,6 +192,17 @@ func (p *pods) run(ctx context.Context, wake func()) {
 			logged = state
 		}
 	}
+}
+
+// waitingFor names the source of allocations without an outcome, or "".
+func (p *pods) waitingFor() string {
+	switch {
+	case p.kubelet != nil && p.kubelet.Status().State == podmap.StateStarting:
+		return "the kubelet"
+	case p.api != nil && p.api.Status().Pods.State == kube.StateStarting:
+		return "the API server"
+	}
+	return ""
 }
 
 // logState logs a new state of the allocations.

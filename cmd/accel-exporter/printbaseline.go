@@ -42,8 +42,7 @@ func baselineCommand(ctx context.Context, args []string, stdout, stderr io.Write
 	return err
 }
 
-// sampleOnce samples until every source has an outcome and sources that are up
-// have also read their slowly changing values.
+// sampleOnce samples until the Snapshot is settled.
 func sampleOnce(ctx context.Context, f *flags) (*collector.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, printPatience)
 	defer cancel()
@@ -56,10 +55,19 @@ func sampleOnce(ctx context.Context, f *flags) (*collector.Snapshot, error) {
 	run, stop := context.WithCancel(context.Background())
 	go func() { ended <- p.sampler.Run(run) }()
 	defer func() { stop(); <-ended }()
+	return settled(ctx, p.sampler, &pods{})
+}
+
+// settled returns the Snapshot once every source has an outcome, and sources that
+// are up have also read their slowly changing values.
+func settled(ctx context.Context, s *collector.Sampler, allocs *pods) (*collector.Snapshot, error) {
 	for seen := 0; ; {
-		next := p.sampler.Next()
-		snap := p.sampler.Latest()
+		next := s.Next()
+		snap := s.Latest()
 		waiting := waitingFor(snap)
+		if waiting == "" {
+			waiting = allocs.waitingFor()
+		}
 		if waiting == "" {
 			if seen++; seen > 3*len(specs) {
 				return snap, nil

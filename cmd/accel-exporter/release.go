@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
 // A release closes every handle to a source's hardware, so that its driver can
@@ -97,7 +99,7 @@ func (p *program) postRelease(w http.ResponseWriter, r *http.Request) {
 	var d time.Duration
 	if s := r.URL.Query().Get("for"); s != "" {
 		var err error
-		if d, err = time.ParseDuration(s); err != nil || d <= 0 {
+		if d, err = strict.ParseDuration(s); err != nil || d <= 0 {
 			http.Error(w, fmt.Sprintf("for is %q; a duration such as 10m is accepted", s), http.StatusBadRequest)
 			return
 		}
@@ -150,12 +152,14 @@ const releasePoll = 500 * time.Millisecond
 // Write permission on the directory is the authorization.
 func (p *program) watchReleases(ctx context.Context) {
 	seen := map[string]fileRelease{}
+	strange := map[string]bool{}
 	tick := time.NewTicker(releasePoll)
 	defer tick.Stop()
 	for {
 		for name := range p.workers {
 			seen[name] = p.followFile(name, seen[name])
 		}
+		p.warnStrangers(strange)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -163,6 +167,26 @@ func (p *program) watchReleases(ctx context.Context) {
 		}
 	}
 }
+
+// warnStrangers warns once of each file that is not named after a source.
+func (p *program) warnStrangers(warned map[string]bool) {
+	entries, err := os.ReadDir(p.flags.releaseDir)
+	if err != nil || len(warned)+len(entries) > maxStrangers {
+		return
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if p.workers[name] != nil || warned[name] || strings.HasPrefix(name, ".") {
+			continue
+		}
+		warned[name] = true
+		sources := slices.Sorted(maps.Keys(p.workers))
+		p.log.Warn("File in the release directory releases nothing: no source with handles has this name"+didYouMean("", name, sources), "file", filepath.Join(p.flags.releaseDir, name), "sources", strings.Join(sources, ", "))
+	}
+}
+
+// maxStrangers bounds the names that are kept: others may write to the directory.
+const maxStrangers = 100
 
 // fileRelease is the state of a release file.
 type fileRelease struct {
@@ -241,7 +265,7 @@ func readRelease(dir, name string) (fileRelease, error) {
 	if s == "" {
 		return r, nil
 	}
-	d, err := time.ParseDuration(s)
+	d, err := strict.ParseDuration(s)
 	if err != nil || d <= 0 {
 		return r, fmt.Errorf("%s: %q; accepted is an empty file or a duration such as 10m", path, s)
 	}

@@ -2,16 +2,19 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
 // rulesInput are the files of the rules as an input.
-func rulesInput(f *alertFlags, e *engine.Engine) *input {
+func rulesInput(f *alertFlags, e *engine.Engine, log *slog.Logger) *input {
 	paths := f.paths()
 	known := fingerprint(paths)
 	pending := known
@@ -34,8 +37,35 @@ func rulesInput(f *alertFlags, e *engine.Engine) *input {
 			if err != nil {
 				return nil, err
 			}
+			warnUnknown(set, log)
 			return func() { e.Apply(set) }, nil
 		},
+	}
+}
+
+// foreignFamilies begin the names of families that are not in the metric table.
+var foreignFamilies = regexp.MustCompile(`^(accel_(alertmanager|config|exporter|remediator|rules|traces)_|accel[^_])`)
+
+// unknownMetrics returns a line for each metric that rules read, and that has the
+// name of a family of this exporter that does not exist.
+func unknownMetrics(set *engine.Set) (lines []string) {
+	var names []string
+	for _, m := range collector.Table() {
+		if names = append(names, m.Name); m.Kind == collector.Histogram {
+			names = append(names, m.Name+"_bucket", m.Name+"_sum", m.Name+"_count")
+		}
+	}
+	for _, m := range set.Unknown(func(name string) bool {
+		return !strings.HasPrefix(name, "accel") || foreignFamilies.MatchString(name) || slices.Contains(names, name)
+	}) {
+		lines = append(lines, m.Error()+didYouMean("", strings.TrimPrefix(m.Text, "unknown metric "), names))
+	}
+	return lines
+}
+
+func warnUnknown(set *engine.Set, log *slog.Logger) {
+	for _, line := range unknownMetrics(set) {
+		log.Warn("Rule reads a metric that does not exist", "rule", line)
 	}
 }
 

@@ -31,7 +31,9 @@ func rulesCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	}
 	switch chosen {
 	case check.FullCommand():
-		err = engine.Check(stdout, *checked...)
+		if err = engine.Check(stdout, *checked...); err == nil {
+			err = printUnknown(stderr, *checked...)
+		}
 	case write.FullCommand():
 		err = rendering.run(stdout)
 	default:
@@ -39,6 +41,18 @@ func rulesCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	}
 	if err != nil {
 		return printConfigError(stderr, err)
+	}
+	return nil
+}
+
+// printUnknown warns of metrics that do not exist.
+func printUnknown(w io.Writer, files ...string) error {
+	set, err := engine.Load(files...)
+	if err != nil {
+		return err
+	}
+	for _, line := range unknownMetrics(set) {
+		fmt.Fprintln(w, "warning:", line)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func (f *renderFlags) add(app *kingpin.Application) *kingpin.CmdClause {
 	c.Flag("values", "File with the changes, in the form that rules/README.md describes. The file of --rules.values.").PlaceHolder("FILE").StringVar(&f.values)
 	c.Flag("output", "Directory for one file per subject. Without it everything is printed, as one file.").PlaceHolder("DIR").StringVar(&f.output)
 	c.Flag("manifests", "Write PrometheusRule manifests for the Prometheus Operator, and into a directory their kustomization.").BoolVar(&f.manifests)
-	c.Flag("label", "Label of the manifests, by which Prometheus selects them; repeatable.").PlaceHolder("NAME=VALUE").StringMapVar(&f.labels)
+	c.Flag("label", "Label of the manifests, by which Prometheus selects them; repeatable.").PlaceHolder("NAME=VALUE").SetValue(labels(f.labels))
 	return c
 }
 

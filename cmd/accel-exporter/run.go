@@ -52,13 +52,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f.log.Writer = lines
 	log := promslog.New(f.log)
 	log.Info("Starting accel-exporter", "version", version.Info(), "build", version.BuildContext())
+	for _, w := range f.warnings() {
+		log.Warn("Flag without effect", "why", w)
+	}
 
 	file, cfg, err := openConfig(f)
 	if err != nil {
 		return printConfigError(lines, err)
 	}
-	if err := web.Validate(*f.web.WebConfigFile); err != nil {
-		return fmt.Errorf("%s: %w", *f.web.WebConfigFile, err)
+	if err := checkWebConfig(*f.web.WebConfigFile); err != nil {
+		return printConfigError(lines, err)
 	}
 	allocs, err := openPods(&f.pods, f.sources.procfs, cfg.Allocation, log)
 	if err != nil {
@@ -119,12 +122,7 @@ func checkedFiles(f *flags) []checkedFile {
 		{"--rules.values", f.alerts.values, func(path string) error { _, _, err := renderedRules(path); return err }},
 		{"--otlp.headers-file", f.traces.headersFile, checkHeaders},
 		{"--otlp.ca-file", f.traces.caFile, checkCAs},
-		{"--web.config.file", *f.web.WebConfigFile, func(path string) error {
-			if err := web.Validate(path); err != nil {
-				return fmt.Errorf("%s: %w", path, err)
-			}
-			return nil
-		}},
+		{"--web.config.file", *f.web.WebConfigFile, checkWebConfig},
 	}
 }
 
@@ -144,6 +142,13 @@ func check(f *flags, stdout, stderr io.Writer) error {
 			continue
 		}
 		fmt.Fprintf(stdout, "%s: ok\n", file.path)
+	}
+	warnings := f.warnings()
+	if set, err := f.alerts.rules(); err == nil {
+		warnings = append(warnings, unknownMetrics(set)...)
+	}
+	for _, w := range warnings {
+		fmt.Fprintln(stderr, "warning:", w)
 	}
 	switch {
 	case none:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -131,7 +132,9 @@ func (f *sourceFlags) add(app *kingpin.Application) {
 	f.enabled, f.timeout = map[string]*bool{}, map[string]*time.Duration{}
 	for _, s := range specs {
 		f.enabled[s.name] = app.Flag("collector."+s.name, "Collect from "+s.help+".").Default("true").Bool()
-		f.timeout[s.name] = app.Flag("collector."+s.name+".timeout", "Time after which a round of the source "+s.name+" is stuck.").Default(cmp.Or(s.patience, "5s")).Duration()
+		timeout := new(time.Duration)
+		app.Flag("collector."+s.name+".timeout", "Time after which a round of the source "+s.name+" is stuck.").Default(cmp.Or(s.patience, "5s")).SetValue((*duration)(timeout))
+		f.timeout[s.name] = timeout
 	}
 	f.dcgm.add(app)
 	app.Flag("path.sysfs", "Where sysfs is mounted.").Default(hostSysfs).PlaceHolder("DIR").StringVar(&f.sysfs)
@@ -147,19 +150,32 @@ func (f *sourceFlags) add(app *kingpin.Application) {
 
 // check rejects values that the configuration file would reject.
 func (f *sourceFlags) check() error {
-	for name, t := range f.timeout {
-		if *t < 100*time.Millisecond || *t > 5*time.Minute {
-			return fmt.Errorf("--collector.%s.timeout is %s; 100ms to 5m is accepted", name, *t)
-		}
+	errs := []error{
+		f.dcgm.check(), directory("path.sysfs", f.sysfs), directory("path.procfs", f.procfs), directory("path.devfs", f.devfs),
 	}
-	return f.dcgm.check()
+	any := false
+	for _, spec := range specs {
+		if t := *f.timeout[spec.name]; t < 100*time.Millisecond || t > 5*time.Minute {
+			errs = append(errs, fmt.Errorf("--collector.%s.timeout is %s; 100ms to 5m is accepted", spec.name, t))
+		}
+		any = any || f.on(spec)
+	}
+	if !any {
+		errs = append(errs, errors.New("no source is enabled: of --collector.NAME at least one is needed"))
+	}
+	return errors.Join(errs...)
+}
+
+// on reports whether a source is read.
+func (f *sourceFlags) on(spec sourceSpec) bool {
+	return *f.enabled[spec.name] && (spec.wanted == nil || spec.wanted(f))
 }
 
 // addSources adds every enabled source to the Sampler. The first registered
 // source of a device wins, per family.
 func (p *program) addSources() {
 	for _, spec := range specs {
-		if *p.flags.sources.enabled[spec.name] && (spec.wanted == nil || spec.wanted(&p.flags.sources)) {
+		if p.flags.sources.on(spec) {
 			p.sampler.Add(p.open(spec), spec.covers...)
 		}
 	}

@@ -103,6 +103,9 @@ func (d *decoder) document(data []byte) *yaml.Node {
 		if at := broken(data); at > 0 {
 			line = at
 		}
+		if bad := bytes.Split(data, []byte("\n")); line > 0 && line <= len(bad) && bytes.HasPrefix(bytes.TrimLeft(bad[line-1], " "), []byte("\t")) {
+			text = "found a tab at the start of the line; accepted are spaces"
+		}
 		d.mistake(line, "", "is not YAML: %s", text)
 	case len(docs) > 1:
 		d.mistake(docs[1].Line, "", "found a second document; accepted is one")
@@ -350,11 +353,11 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, accept string) string {
 	ok := func(string) bool { return true }
 	switch v.Interface().(type) {
 	case time.Duration:
-		wanted = "a duration such as 500ms, 10s or 24h"
+		wanted = Durations
 		ok = func(s string) bool {
-			t, err := time.ParseDuration(s)
+			t, err := ParseDuration(s)
 			v.SetInt(int64(t))
-			return err == nil && within(t, accept, time.ParseDuration)
+			return err == nil && within(t, accept, ParseDuration)
 		}
 	case int:
 		wanted, tag = "a whole number", "!!int"

@@ -22,6 +22,7 @@ type form struct {
 	Count   int                 `yaml:"count" accept:"1..9"`
 	On      bool                `yaml:"on"`
 	Wait    time.Duration       `yaml:"wait" accept:"1s..1m"`
+	Long    time.Duration       `yaml:"long" accept:"1s..2d"`
 	Code    code                `yaml:"code"`
 	Codes   []code              `yaml:"codes"`
 	Modes   []string            `yaml:"modes" accept:"fast|slow"`
@@ -92,6 +93,7 @@ func TestDecode(t *testing.T) {
 		"float with an exponent":               {"offset: -1.5e-3", form{Title: "default", Offset: -0.0015}},
 		"boolean":                              {"on: true", form{Title: "default", On: true}},
 		"duration":                             {"wait: 1m", form{Title: "default", Wait: time.Minute}},
+		"duration in days":                     {"long: 1d12h", form{Title: "default", Long: 36 * time.Hour}},
 		"text of its own":                      {"{code: abc, codes: [def, ghi]}", form{Title: "default", Code: "ABC", Codes: []code{"DEF", "GHI"}}},
 		"list of an enumeration":               {"modes: [slow, fast]", form{Title: "default", Modes: []string{"slow", "fast"}}},
 		"map":                                  {"weights: {a: 0, \"b c\": 10, 7: 2.5}", form{Title: "default", Weights: map[string]float64{"a": 0, "b c": 10, "7": 2.5}}},
@@ -135,7 +137,9 @@ func TestMistakes(t *testing.T) {
 		"offset: [1]":                 `1: offset: found a list; accepted is a number`,
 		"on: yes":                     `1: on: found "yes"; accepted is true or false`,
 		"on: True":                    `1: on: found the boolean True; accepted is true or false`,
-		"wait: 61s":                   `1: wait: found "61s"; accepted is a duration such as 500ms, 10s or 24h, from 1s to 1m`,
+		"long: 3d":                    `1: long: found "3d"; accepted is a duration such as 500ms, 10s, 24h or 7d, from 1s to 2d`,
+		"long: 1d-1h":                 `1: long: found "1d-1h"; accepted is a duration such as 500ms, 10s, 24h or 7d, from 1s to 2d`,
+		"wait: 61s":                   `1: wait: found "61s"; accepted is a duration such as 500ms, 10s, 24h or 7d, from 1s to 1m`,
 		"code: abcd":                  `1: code: found "abcd"; accepted are three letters`,
 		"code: 123":                   `1: code: found the number 123; accepted is text`,
 		"code: {a: b}":                `1: code: found a mapping; accepted is text`,

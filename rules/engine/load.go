@@ -171,3 +171,29 @@ func (s *Set) summary(longest time.Duration) string {
 	}
 	return text
 }
+
+// Unknown returns a mistake for each metric that a rule reads, that no rule of the
+// Set records, and that exists does not know. Such a rule yields nothing.
+func (s *Set) Unknown(exists func(metric string) bool) (unknown strict.Mistakes) {
+	recorded := map[string]bool{}
+	for _, g := range s.Groups {
+		for _, r := range g.Rules {
+			recorded[r.Record] = true
+		}
+	}
+	for _, g := range s.Groups {
+		for _, r := range g.Rules {
+			parser.Inspect(r.Expr, func(n parser.Node, _ []parser.Node) error {
+				v, ok := n.(*parser.VectorSelector)
+				if !ok {
+					return nil
+				}
+				if name := nameOf(v.LabelMatchers); name != "" && !recorded[name] && !exists(name) {
+					unknown = append(unknown, strict.Mistake{File: g.File, Line: r.Line, Path: r.Name(), Text: "unknown metric " + name})
+				}
+				return nil
+			})
+		}
+	}
+	return slices.CompactFunc(unknown, func(a, b strict.Mistake) bool { return a == b })
+}

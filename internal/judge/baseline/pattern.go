@@ -91,7 +91,7 @@ const (
 // instances.
 const maxProfiles = 16
 
-var profileCount = lazily(`^([1-9][0-9]?)x([0-9a-z][0-9a-z.+-]{0,39})$`)
+var profileCount = lazily(`^([1-9][0-9]?)x((?:[1-9]c\.)?[1-9]g\.[1-9][0-9]{0,3}gb(?:[.+-][a-z]{1,10}){0,3})$`)
 
 // UnmarshalText accepts a layout with the profiles in any order.
 func (l *Layout) UnmarshalText(b []byte) error {

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/accel-exporter/accel-exporter/internal/golden"
+)
+
+// diagnose runs the doctor on a node, and returns its report without what differs
+// between machines.
+func diagnose(t *testing.T, state string, args ...string) (string, error) {
+	t.Helper()
+	if !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--web.listen-address=") }) {
+		args = append(args, "--web.listen-address=127.0.0.1:0")
+	}
+	if !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--podresources.socket=") }) {
+		args = append(args, "--podresources.socket=")
+	}
+	args = append([]string{"doctor"}, append(args, isolated(t, args)...)...)
+	var out, stderr strings.Builder
+	err := command(t.Context(), args, &out, &stderr)
+	if stderr.Len() > 0 {
+		t.Errorf("%s", &stderr)
+	}
+	text := regexp.MustCompile(`^accel-exporter \S*, user \d+`).ReplaceAllString(out.String(), "accel-exporter VERSION, user N")
+	text = regexp.MustCompile(regexp.QuoteMeta(filepath.Dir(filepath.Dir(state)))+`/\d+`).ReplaceAllString(text, "DIR")
+	return text, err
+}
+
+// TestDoctorGolden compares the doctor's report of every scenario with the golden
+// file.
+func TestDoctorGolden(t *testing.T) {
+	t.Parallel()
+	scenarios, err := filepath.Glob("../../fixtures/scenarios/*.yaml")
+	if err != nil || len(scenarios) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, path := range scenarios {
+		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			state, flags := compile(t, name, "--frozen=600", "--no-pods")
+			text, _ := diagnose(t, state, flags...)
+			golden.Compare(t, filepath.Join("testdata", "doctor", name+".txt"), text)
+		})
+	}
+}
+
+// TestDoctorGoldenManifests does so for the command lines of the manifests on a node
+// with eight H100. The paths that they mount exist and are empty.
+func TestDoctorGoldenManifests(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{"kustomize": kustomizeArgs(t), "systemd": unitArgs(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			state, flags := compile(t, "h100-8", "--frozen=600", "--no-pods")
+			root := filepath.Join(filepath.Dir(state), "node")
+			for _, a := range args {
+				flag, path, _ := strings.Cut(a, "=")
+				if strings.HasPrefix(path, "/") {
+					path = filepath.Join(root, path)
+					if err := os.MkdirAll(path, 0o755); err != nil {
+						t.Fatal(err)
+					}
+					a = flag + "=" + path
+				}
+				if flag == "--web.listen-address" {
+					a = flag + "=127.0.0.1:0"
+				}
+				flags = append(flags, a)
+			}
+			text, _ := diagnose(t, state, flags...)
+			golden.Compare(t, filepath.Join("testdata", "doctor", "deploy-"+name+".txt"), text)
+		})
+	}
+}
+
+func kustomizeArgs(t *testing.T) []string {
+	t.Helper()
+	data, err := os.ReadFile("../../deploy/kustomize/base/daemonset.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set struct {
+		Spec struct {
+			Template struct {
+				Spec struct{ Containers []struct{ Args []string } }
+			}
+		}
+	}
+	if err := yaml.Unmarshal(data, &set); err != nil {
+		t.Fatal(err)
+	}
+	return set.Spec.Template.Spec.Containers[0].Args
+}
+
+func unitArgs(t *testing.T) []string {
+	t.Helper()
+	data, err := os.ReadFile("../../deploy/systemd/accel-exporter.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := regexp.MustCompile(`(?m)^ExecStart=\S+ (.*) \$ARGS$`).FindSubmatch(data)
+	return strings.Fields(string(start[1]))
+}
+
+// TestDoctorExit checks the exit status and the finding for each kind of lack.
+func TestDoctorExit(t *testing.T) {
+	t.Parallel()
+	state, flags := compile(t, "h100-8", "--frozen=600", "--no-pods")
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer used.Close()
+	gone := closed.Addr().String()
+	closed.Close()
+	bad := filepath.Join(t.TempDir(), "accel.yml")
+	if err := os.WriteFile(bad, []byte("collect: {intervall: 1s}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text, err := diagnose(t, state, append(flags, "--config.file="+bad, "--alertmanager.url=http://"+gone, "--path.state=/nope",
+		"--podresources.socket=/nope/kubelet.sock", "--kubernetes.pods", "--kubernetes.api-server=https://"+gone, "--otlp.endpoint=http://"+gone, "--kubernetes.node=n", "--kubernetes.token-file="+bad)...)
+	if !errors.Is(err, errPrinted) {
+		t.Errorf("exit: %v", err)
+	}
+	for _, want := range []string{
+		`LACKS +file +.*intervall: unknown key`, `LACKS +Alertmanager +.*connection refused`, `LACKS +state +/nope`,
+		`LACKS +kubelet +no socket at /nope`, `LACKS +API server`, `LACKS +trace receiver +.*connection refused`,
+		`LACKS +flags +--podresources.socket: /nope/kubelet.sock does not exist yet`, `ok +source nvidia`, `(?m)^\d things lack`,
+	} {
+		if !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("%s does not match\n%s", want, text)
+		}
+	}
+	if err := command(t.Context(), []string{"doctor", "--collect.interval=1"}, io.Discard, io.Discard); exitCode(err) != 2 {
+		t.Errorf("bad use: %v", err)
+	}
+	var out strings.Builder
+	err = command(t.Context(), append([]string{"doctor", "--json", "--podresources.socket=", "--web.listen-address=" + used.Addr().String()}, flags...), &out, io.Discard)
+	var d diagnosis
+	if bad := json.Unmarshal([]byte(out.String()), &d); bad != nil || !errors.Is(err, errPrinted) {
+		t.Fatalf("%v, %v\n%s", bad, err, &out)
+	}
+	if i := slices.IndexFunc(d.Findings, func(f finding) bool { return f.Check == "port" }); i < 0 || d.Findings[i].State != findingLacks || d.Lacking != 1 {
+		t.Errorf("a used port: %s", &out)
+	}
+}
+
+// TestRunningExporter checks which process the flags are taken from.
+func TestRunningExporter(t *testing.T) {
+	t.Parallel()
+	procfs := t.TempDir()
+	process := func(pid, cgroup string, words ...string) {
+		for name, text := range map[string]string{"cgroup": cgroup, "cmdline": strings.Join(words, "\x00") + "\x00"} {
+			if err := errors.Join(os.MkdirAll(filepath.Join(procfs, pid), 0o755), os.WriteFile(filepath.Join(procfs, pid, name), []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	process("9", "0::/a", "accel-exporter", "doctor")
+	process("8", "0::/a", "/usr/local/bin/accel-exporter", "--web.listen-address=:1", "--config.file=a b")
+	process("7", "0::/a", "accel-exporter", "worker", "nvidia")
+	process("6", "0::/a", "accel-exporter", "who")
+	process("5", "0::/a", "bash")
+	if pid, args := runningExporter(procfs, 9); pid != 8 || !cmp.Equal(args, []string{"--web.listen-address=:1", "--config.file=a b"}) {
+		t.Errorf("%d %q", pid, args)
+	}
+	process("4", "0::/b", "accel-exporter")
+	if pid, _ := runningExporter(procfs, 9); pid != 8 {
+		t.Errorf("of two, one in this container: %d", pid)
+	}
+	process("3", "0::/a", "accel-exporter")
+	if pid, _ := runningExporter(procfs, 9); pid != 0 {
+		t.Errorf("of two in this container: %d", pid)
+	}
+}
