@@ -163,6 +163,8 @@ func firstStepFaults(text string, r alertRule) []string {
 		}
 	}
 	need(commands.Len() > 0, "command and no query")
+	// The remediator runs once in a cluster, and the doctor examines a node.
+	need(strings.Contains(m[1], "accel-exporter doctor") || strings.HasPrefix(r.Alert, "AccelRemediator"), "reference to accel-exporter doctor")
 	if r.Annotations["serial"] == "" { // not about a device
 		return out
 	}
