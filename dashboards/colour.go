@@ -64,7 +64,8 @@ func coloured(c string) dashboard.DynamicConfigValue {
 	return property("color", map[string]any{"mode": "fixed", "fixedColor": c})
 }
 
-// firstAndLast fits the names whose first and last characters add up to the class.
+// firstAndLast fits the names whose first and last characters, from a slash on, add up
+// to the class.
 func firstAndLast(class int) string {
 	const characters = "0123456789abcdefghijklmnopqrstuvwxyz"
 	n := len(palette)
@@ -75,9 +76,9 @@ func firstAndLast(class int) string {
 	var pairs []string
 	for first := range n {
 		last := (class - first + n) % n
-		pairs = append(pairs, "["+of[first]+"].*["+of[last]+"]")
+		pairs = append(pairs, "["+of[first]+"][^/]*["+of[last]+"]")
 	}
-	return "/^(" + strings.Join(pairs, "|") + ")$/"
+	return "/(^|/)(" + strings.Join(pairs, "|") + ")$/"
 }
 
 // deviceNumber fits the devices whose index, or that of the partition, is of the

@@ -188,22 +188,22 @@ func (e exporters) cost() []panel {
 		quarter(panel{
 			kind: lines, title: "CPU", unit: "percentunit", min: f(0), empty: noExporter,
 			about:   "Share of one core that the exporter uses, for the three highest. Its worker process is not counted.",
-			queries: []query{{host(`topk(3, rate(` + e.of("process_cpu_seconds_total") + `[$__rate_interval]))`), "{{host}}"}},
+			queries: []query{{host(`topk(3, rate(` + e.of("process_cpu_seconds_total") + `[$__rate_interval]))`), "{{host}} {{cluster}}"}},
 		}),
 		quarter(panel{
 			kind: lines, title: "Memory", unit: "bytes", min: f(0), empty: noExporter,
 			about:   "Resident memory of the exporter, for the three highest. Its worker process is not counted.",
-			queries: []query{{host(`topk(3, ` + e.of("process_resident_memory_bytes") + `)`), "{{host}}"}},
+			queries: []query{{host(`topk(3, ` + e.of("process_resident_memory_bytes") + `)`), "{{host}} {{cluster}}"}},
 		}),
 		quarter(panel{
 			kind: lines, title: "Time of a scrape", unit: "s", min: f(0), empty: noExporter,
 			about:   "Duration of scrapes, for the three slowest. A scrape never waits for a device, so more than a second points to the network or an overloaded node.",
-			queries: []query{{host(`topk(3, ` + e.of("scrape_duration_seconds") + `)`), "{{host}}"}},
+			queries: []query{{host(`topk(3, ` + e.of("scrape_duration_seconds") + `)`), "{{host}} {{cluster}}"}},
 		}),
 		quarter(panel{
 			kind: lines, title: "Series per scrape", unit: "none", min: f(0), empty: noExporter,
 			about:   "Series per scrape, for the three largest. A jump is a new kind of device, or a label with too many values.",
-			queries: []query{{host(`topk(3, ` + e.of("scrape_samples_scraped") + `)`), "{{host}}"}},
+			queries: []query{{host(`topk(3, ` + e.of("scrape_samples_scraped") + `)`), "{{host}} {{cluster}}"}},
 		}),
 	}
 }

@@ -86,7 +86,7 @@ func firingAlerts(selector string) panel {
 		columns: []column{
 			{of: "rank", title: "Rank", hidden: true, sortUp: true},
 			{of: "severity", title: "Severity", states: severities, width: 90},
-			{of: "alertname", title: "Alert", jump: toRunbook()},
+			{of: "alertname", title: "Alert", jump: toRunbook(), width: 210},
 			nodeColumn, nameColumn, namespaceColumn, podColumn,
 			{of: "A", title: "Since", unit: "dateTimeFromNow", sort: true, width: 130},
 			idColumn,

@@ -92,7 +92,7 @@ func workloadPods(v *values) panel {
 			{of: "B", title: "Memory", unit: "bytes", width: 90},
 			{of: "C", title: "Power", unit: "watt", width: 75},
 			{of: "D", title: "Idle for", unit: "s", width: 90, sort: true, scale: &scale{none, []step{{v.number("idle_seconds"), yellow}}}},
-			{of: "E", title: "Allocated for", unit: "s", width: 90},
+			{of: "E", title: "Allocated for", unit: "s", width: 110},
 		},
 	}
 }
