@@ -105,11 +105,14 @@ demo: build .cache/alertmanager/usr .cache/prometheus/usr ## a simulated node, P
 SHM := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4e6' | grep -q . && ! grep -q ' /dev/shm .*noexec' /proc/mounts && echo /dev/shm)
 GOTEST := $(if $(SHM),TMPDIR=$(SHM)) go test -vet=off -shuffle=on -parallel=6 -p=4
 
+# A module's tests run even where another's fail.
 test: sim ## all tests that need no other program, with the race detector
-	@$(GOTEST) -race $(TESTFLAGS) ./...
-	@cd cmd/accel-remediator && $(GOTEST) -race $(TESTFLAGS) ./...
-	@cd test && $(GOTEST) $(TESTFLAGS) ./incidents/...
-	@cd tools && $(GOTEST) $(TESTFLAGS) ./...
+	@failed=0; \
+	$(GOTEST) -race $(TESTFLAGS) ./... || failed=1; \
+	(cd cmd/accel-remediator && $(GOTEST) -race $(TESTFLAGS) ./...) || failed=1; \
+	(cd test && $(GOTEST) $(TESTFLAGS) ./incidents/...) || failed=1; \
+	(cd tools && $(GOTEST) $(TESTFLAGS) ./...) || failed=1; \
+	exit $$failed
 
 # Tests run make too, which must not look for the jobs of this one.
 E2E := MAKEFLAGS= go -C test test
