@@ -46,15 +46,6 @@ func Write(tb testing.TB, tree *faketree.Tree) (sys string) {
 	return filepath.Join(dir, "sys")
 }
 
-// Show mounts a tree where possible, and writes it otherwise.
-func Show(tb testing.TB, tree *faketree.Tree) (sys string) {
-	tb.Helper()
-	if faketree.CanMount() {
-		return Mount(tb, tree)
-	}
-	return Write(tb, tree)
-}
-
 // fixtures searches the folder upwards from the package under test.
 func fixtures(tb testing.TB) string {
 	tb.Helper()
