@@ -187,7 +187,7 @@ fmt: ## format the Go code
 fmt-check:
 	@out=$$($(TOOL) gofumpt -l $(GO_DIRS)); test -z "$$out" || { echo "not formatted: $$out"; exit 1; }
 
-generate: dashboards ## docs/metrics.md, docs/licenses.md, rules and their manifests, dashboards
+generate: dashboards ## docs/metrics.md, docs/licenses.md, the schema of the configuration, rules and their manifests, dashboards
 	go run ./internal/gen/docs
 	go run ./internal/gen/rules
 	$(LICENSES) ..

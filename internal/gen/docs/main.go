@@ -1,5 +1,6 @@
-// Command docgen writes docs/metrics.md from the metric table. With -check it
-// writes nothing and fails if the file is not current.
+// Command docgen writes docs/metrics.md from the metric table, and the JSON schema of
+// the configuration file, alone and in that of the chart's values. With -check it
+// writes nothing and fails if a file is not current.
 package main
 
 import (
@@ -21,19 +22,28 @@ func main() {
 }
 
 func run(check bool) error {
-	want, err := metricsPage()
+	page, err := metricsPage()
 	if err != nil {
 		return err
 	}
-	if !check {
-		return os.WriteFile(path, want, 0o644)
-	}
-	have, err := os.ReadFile(path)
+	schema, values, err := configSchema()
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(have, want) {
-		return fmt.Errorf("%s is not current: run make generate", path)
+	for path, want := range map[string][]byte{path: page, schemaPath: schema, valuesPath: values} {
+		if !check {
+			if err := os.WriteFile(path, want, 0o644); err != nil {
+				return err
+			}
+			continue
+		}
+		have, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(have, want) {
+			return fmt.Errorf("%s is not current: run make generate", path)
+		}
 	}
 	return nil
 }
