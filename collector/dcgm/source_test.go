@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/collector/dcgm/internal/live"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmlive"
 )
 
 // Profiling counters fill the families of GPM, for GPUs and for MIG instances,
@@ -71,7 +71,7 @@ func TestBesideNVML(t *testing.T) {
 				}
 			}
 		}
-		if o, ok := live.Now(); !ok || o.Watches > 8*20 {
+		if o, ok := dcgmlive.Now(); !ok || o.Watches > 8*20 {
 			s.Errorf("the host engine watches %+v, %v", o, ok)
 		}
 	})
@@ -470,7 +470,7 @@ func TestNothingIsLeft(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
 		s.open(Options{Profiling: ProfilingOn, Policy: true, Processes: true, Fields: []uint16{150, 156, 203, 50}})
 		s.round()
-		first, simulated := live.Now()
+		first, simulated := dcgmlive.Now()
 		if !simulated || first.Groups == 0 || first.Watches == 0 {
 			s.Fatalf("%+v, %v", first, simulated)
 		}
@@ -485,7 +485,7 @@ func TestNothingIsLeft(t *testing.T) {
 			}
 		}
 		s.round()
-		last, _ := live.Now()
+		last, _ := dcgmlive.Now()
 		// The group of the last registration exists until the next one.
 		if last.Groups > first.Groups+1 || last.FieldGroups > first.FieldGroups || last.Watches > first.Watches || last.Policies > first.Policies {
 			s.Errorf("%+v, then %+v", first, last)
@@ -496,7 +496,7 @@ func TestNothingIsLeft(t *testing.T) {
 		if err := s.source.Close(); err != nil {
 			s.Error(err)
 		}
-		if end, _ := live.Now(); end != (live.Objects{}) {
+		if end, _ := dcgmlive.Now(); end != (dcgmlive.Objects{}) {
 			s.Errorf("left: %+v", end)
 		}
 		if _, err := s.sample(); err == nil {

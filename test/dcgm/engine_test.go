@@ -9,7 +9,7 @@ import (
 
 	"github.com/NVIDIA/go-dcgm/pkg/dcgm"
 
-	"github.com/accel-exporter/accel-exporter/test/dcgm/live"
+	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmlive"
 )
 
 // hasText reports whether the error has DCGM's text of a return code.
@@ -143,22 +143,22 @@ func leak() error {
 	if err != nil {
 		return err
 	}
-	expect := func(want live.Objects) {
-		if got, err := live.Now(); err != nil || got != want {
-			c.failf("the engine has %+v, %v; want %+v", got, err, want)
+	expect := func(want dcgmlive.Objects) {
+		if got, simulated := dcgmlive.Now(); !simulated || got != want {
+			c.failf("the engine has %+v, simulated: %v; want %+v", got, simulated, want)
 		}
 	}
 	group, fg := c.watch([]dcgm.Short{150, 155, 1}, gpu(0), gpu(1))
-	expect(live.Objects{Groups: 1, FieldGroups: 1, Watches: 5}) // the driver's version belongs to no device
+	expect(dcgmlive.Objects{Groups: 1, FieldGroups: 1, Watches: 5}) // the driver's version belongs to no device
 	c.must(dcgm.UnwatchFields(fg, group), "unwatch")
-	expect(live.Objects{Groups: 1, FieldGroups: 1})
+	expect(dcgmlive.Objects{Groups: 1, FieldGroups: 1})
 	c.must(dcgm.DestroyGroup(group), "destroy group")
 	c.must(dcgm.FieldGroupDestroy(fg), "destroy field group")
-	expect(live.Objects{})
+	expect(dcgmlive.Objects{})
 	group, fg = c.watch([]dcgm.Short{150}, gpu(0))
 	c.must(dcgm.DestroyGroup(group), "destroy group")
 	c.must(dcgm.FieldGroupDestroy(fg), "destroy field group")
-	expect(live.Objects{Watches: 1})
+	expect(dcgmlive.Objects{Watches: 1})
 	return c.close()
 }
 

@@ -1,8 +1,8 @@
 //go:build linux && cgo
 
-// Package live returns, for tests, the objects that exist at the simulated host
+// Package dcgmlive returns, for tests, the objects that exist at the simulated host
 // engines.
-package live
+package dcgmlive
 
 /*
 #cgo LDFLAGS: -ldl
