@@ -52,6 +52,8 @@ sim:
 	@$(MAKE) --no-print-directory -s -C fixtures/dcgm OUT=$(CURDIR)/bin/sim
 
 LISTEN := $(if $(findstring --web.listen-address,$(ARGS)),,--web.listen-address=127.0.0.1:19400)
+# Of make run, unless ARGS gives other rules.
+RULES := $(if $(findstring --rules.,$(ARGS)),,--rules.builtin)
 
 # The installed programs. For another architecture: GOARCH=arm64 CC=aarch64-linux-gnu-gcc.
 DIST     ?= dist
@@ -93,7 +95,7 @@ engine:
 
 run: build ## the exporter on a simulated machine: SCENARIO=h100-8 ARGS="--log.level=debug" SIM=--fuse
 	@$(if $(LISTEN),echo "Metrics: http://127.0.0.1:19400/metrics   Faults: bin/accel-sim inject --help   End: Ctrl-C")
-	@bin/accel-sim run --scenario=$(SCENARIO) $(SIM) -- bin/accel-exporter $(LISTEN) $(ARGS)
+	@bin/accel-sim run --scenario=$(SCENARIO) $(SIM) -- bin/accel-exporter $(LISTEN) $(RULES) $(ARGS)
 
 demo: build .cache/alertmanager/usr .cache/prometheus/usr ## a simulated node, Prometheus and Alertmanager (and Grafana if installed), and a GPU that breaks: DEMO="-after 10s"
 	@go -C test build -o $(CURDIR)/bin/demo ./demo

@@ -24,6 +24,7 @@ import (
 type alertFlags struct {
 	files       []string
 	values      string
+	builtin     bool
 	interval    time.Duration
 	labels      map[string]string
 	externalURL string
@@ -32,7 +33,8 @@ type alertFlags struct {
 
 func (f *alertFlags) add(app *kingpin.Application) {
 	f.labels = map[string]string{}
-	app.Flag("rules.file", "Rule files to evaluate on this node, a path or a pattern; repeatable. By default the built-in rules if an Alertmanager is configured, else none. Reloaded like the configuration file.").PlaceHolder("GLOB").StringsVar(&f.files)
+	app.Flag("rules.file", "Rule files to evaluate on this node, a path or a pattern; repeatable. By default the built-in rules with --rules.builtin or an Alertmanager, else none. Reloaded like the configuration file.").PlaceHolder("GLOB").StringsVar(&f.files)
+	app.Flag("rules.builtin", "Evaluate the built-in rules without an Alertmanager: for the command alerts and the status page.").BoolVar(&f.builtin)
 	app.Flag("rules.values", "File with changes to the built-in rules: thresholds, waits, severities, labels; rules/README.md describes it. Starts their evaluation. Reloaded like the configuration file.").PlaceHolder("FILE").StringVar(&f.values)
 	app.Flag("rules.interval", "Time between two evaluations of the rules. An event triggers an evaluation at once.").Default("15s").SetValue((*duration)(&f.interval))
 	app.Flag("rules.target-label", "Label that a scrape of this exporter adds to its series, so that alerts from here and from Prometheus are equal; repeatable. By default job=accel-exporter and instance=NODE:PORT.").PlaceHolder("NAME=VALUE").SetValue(labels(f.labels))
@@ -43,6 +45,9 @@ func (f *alertFlags) add(app *kingpin.Application) {
 func (f *alertFlags) check() error {
 	if f.values != "" && len(f.files) > 0 {
 		return errors.New("--rules.values changes the built-in rules, which --rules.file replaces: give one of them")
+	}
+	if f.builtin && len(f.files) > 0 {
+		return errors.New("--rules.builtin evaluates the built-in rules, which --rules.file replaces: give one of them")
 	}
 	if f.interval < time.Second || f.interval > time.Hour {
 		return fmt.Errorf("--rules.interval is %s; 1s to 1h is accepted", f.interval)
@@ -86,7 +91,7 @@ type alerts struct {
 // openAlerts returns nil if no rules are to be evaluated: no flag gives rules, and
 // there is no Alertmanager.
 func openAlerts(f *flags, settings alertmanager.Settings, read func(*exposition.Page) (bool, error), log *slog.Logger) (*alerts, error) {
-	if len(f.alerts.paths()) == 0 && len(settings.Endpoints) == 0 {
+	if !f.alerts.builtin && len(f.alerts.paths()) == 0 && len(settings.Endpoints) == 0 {
 		return nil, nil
 	}
 	set, err := f.alerts.rules()

@@ -57,7 +57,7 @@ func (p *program) debugAllocations(w http.ResponseWriter, _ *http.Request) {
 // the series that caused it.
 func (p *program) debugRules(w http.ResponseWriter, r *http.Request) {
 	if p.alerts == nil {
-		http.Error(w, "no rules are evaluated; start with --rules.file or --alertmanager.url", http.StatusNotFound)
+		http.Error(w, "no rules are evaluated; start the exporter with --rules.builtin, --rules.file or --alertmanager.url", http.StatusNotFound)
 		return
 	}
 	if r.FormValue("explain") == "" {

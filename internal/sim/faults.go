@@ -183,6 +183,8 @@ var machineFaults = []Fault{
 			{Name: "container", Help: "container of that pod; the first by default"},
 			{Name: "type", Help: strings.Join(processTypes, ", "), Default: "compute"},
 			{Name: "name", Help: "path of its program", Default: "/usr/bin/python3"},
+			{Name: "uid", Help: "number of its user", Default: "0"},
+			{Name: "slurm-job", Help: "number of its Slurm job, without --pod"},
 			memFlag, shareFlag, loadFlag,
 		},
 	},

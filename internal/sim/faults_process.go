@@ -92,6 +92,16 @@ func (s *State) startProcess(pid string, d device, in input, uid, container stri
 	}
 	if rec := s.Get("proc." + pid); rec == "" {
 		s.addProcess(pid, 1000+int64(s.now()*100), name, uid, container)
+		for _, f := range [][2]string{{"uid", "uid"}, {"slurm-job", "job"}} {
+			if in[f[0]] == "" {
+				continue
+			}
+			n, err := in.integer(f[0])
+			if err != nil {
+				return err
+			}
+			s.Set("proc."+pid, fmt.Sprintf("%s %s=%d", s.Get("proc."+pid), f[1], n))
+		}
 	} else if attr(rec, "pod") != uid || attr(rec, "container") != container && uid != "" {
 		return fmt.Errorf("process %s is there already, and not this pod's", pid)
 	}

@@ -52,6 +52,11 @@ func (s *State) tellProcesses(t *faketree.Tree) {
 		t.Set(dir+"/comm", comm+"\n")
 		// proc_pid_stat(5): field 22 is the start time.
 		t.Set(dir+"/stat", fmt.Sprintf("%s (%s) S 1 %s %s 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 %s 0 0 18446744073709551615\n", pid, comm, pid, pid, attr(rec, "start")))
+		uid := attr(rec, "uid")
+		if uid == "" {
+			uid = "0"
+		}
+		t.Set(dir+"/status", fmt.Sprintf("Name:\t%s\nPid:\t%s\nUid:\t%s\t%[3]s\t%[3]s\t%[3]s\n", comm, pid, uid))
 		t.Set(dir+"/cgroup", s.cgroupFile(s.cgroupPath(rec, comm, byUID)))
 	}
 }
@@ -60,6 +65,9 @@ func (s *State) tellProcesses(t *faketree.Tree) {
 // the container runtime (pkg/kubelet/cm; runc's and crun's cgroup managers).
 func (s *State) cgroupPath(rec, comm string, pods map[string]pod) string {
 	uid := attr(rec, "pod")
+	if job := attr(rec, "job"); job != "" {
+		return "/system.slice/slurmstepd.scope/job_" + job + "/step_0/user/task_0"
+	}
 	if uid == "" {
 		return "/system.slice/" + comm + ".service"
 	}

@@ -13,7 +13,7 @@ import "strings"
 //
 // A guaranteed pod has no class of service in them; systemd's UID has _ for -.
 func parseCgroup(text string) Owner {
-	hidden, seen := true, false
+	hidden, seen, job := true, false, ""
 	for line := range strings.Lines(text) {
 		_, rest, ok := strings.Cut(strings.TrimRight(line, "\n"), ":")
 		_, path, ok2 := strings.Cut(rest, ":")
@@ -24,6 +24,9 @@ func parseCgroup(text string) Owner {
 			return Owner{Kind: Pod, PodUID: uid, Container: container}
 		}
 		seen = true
+		if j := slurmJob(path); j != "" {
+			job = j
+		}
 		// The root, and what begins with .., is all that one sees from within
 		// another cgroup namespace. On a node without it, /init.scope and
 		// /system.slice are what host processes show.
@@ -34,7 +37,24 @@ func parseCgroup(text string) Owner {
 	if !seen || hidden {
 		return Owner{Kind: Hidden}
 	}
-	return Owner{Kind: Host}
+	return Owner{Kind: Host, Job: job}
+}
+
+// slurmJob returns the number of a Slurm job in a cgroup's path, or "". Slurm's
+// paths (src/plugins/cgroup) are, below a root that a site can rename,
+//
+//	v1  /slurm/uid_1000/job_4711/step_0/task_0, /slurm_NODE/uid_…
+//	v2  /system.slice/slurmstepd.scope/job_4711/step_0/user/task_0, NODE_slurmstepd.scope
+func slurmJob(path string) string {
+	slurm := false
+	for s := range strings.SplitSeq(path, "/") {
+		id, is := strings.CutPrefix(s, "job_")
+		if is && slurm && len(id) <= 20 && id != "" && strings.Trim(id, "0123456789") == "" {
+			return id
+		}
+		slurm = slurm || s == "slurm" || strings.HasPrefix(s, "slurm_") || strings.HasSuffix(s, "slurmstepd.scope")
+	}
+	return ""
 }
 
 func parsePath(path string) (uid, container string, ok bool) {

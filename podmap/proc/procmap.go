@@ -46,6 +46,10 @@ type Owner struct {
 	Container string
 	// Command is the short name of the process, at most 15 bytes.
 	Command string
+	// UID is the number of the process's real user, empty if unknown.
+	UID string
+	// Job is the number of the Slurm job that started the process, or empty.
+	Job string
 }
 
 // Bounds.
@@ -100,7 +104,23 @@ func (m *Map) read(dir string) Owner {
 	if err != nil {
 		return Owner{Kind: kindOf(err)}
 	}
-	return parseCgroup(string(b))
+	o := parseCgroup(string(b))
+	if status, err := m.proc.ReadBytes(dir+"/status", sysfs.Page); err == nil {
+		o.UID = parseUID(string(status))
+	}
+	return o
+}
+
+// parseUID returns the real user of /proc/PID/status (proc_pid_status(5)), or "".
+// The line of the name comes before it, with line breaks escaped.
+func parseUID(status string) string {
+	_, rest, _ := strings.Cut(status, "\nUid:")
+	if fields := strings.Fields(rest); len(fields) > 0 {
+		if _, err := strconv.ParseUint(fields[0], 10, 32); err == nil {
+			return fields[0]
+		}
+	}
+	return ""
 }
 
 // Retain forgets all processes but those given.

@@ -40,6 +40,11 @@ var cgroups = map[string]struct {
 	"a container of no pod":          {"0::/system.slice/docker-" + cid + ".scope\n", Owner{Kind: Host}},
 	"a user's own pods":              {"0::/user.slice/mypods/pod" + uid + "/" + cid + "\n", Owner{Kind: Host}},
 	"the kubelet":                    {"0::/kubelet.slice/kubelet.service\n", Owner{Kind: Host}},
+	"Slurm, v2":                      {"0::/system.slice/slurmstepd.scope/job_4711/step_0/user/task_0\n", Owner{Kind: Host, Job: "4711"}},
+	"Slurm, v2, several daemons":     {"0::/system.slice/n1_slurmstepd.scope/job_4711/step_batch/user/task_0\n", Owner{Kind: Host, Job: "4711"}},
+	"Slurm, v1":                      {"11:devices:/slurm/uid_1000/job_4711/step_0/task_0\n9:memory:/slurm_n1/uid_1000/job_4711\n1:name=systemd:/system.slice/slurmd.service\n", Owner{Kind: Host, Job: "4711"}},
+	"a job of another program":       {"0::/user.slice/job_4711\n", Owner{Kind: Host}},
+	"no number of a job":             {"0::/slurm/uid_1000/job_x1/step_0\n", Owner{Kind: Host}},
 	"the pods' parent":               {"0::/kubepods.slice\n", Owner{Kind: Host}},
 	"no UID":                         {"0::/kubepods/burstable/podinfo/" + cid + "\n", Owner{Kind: Host}},
 	"another cgroup namespace":       {"0::/../cri-containerd-" + cid + ".scope\n", Owner{Kind: Hidden}},
@@ -65,7 +70,7 @@ func FuzzCgroup(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		o := parseCgroup(text)
 		if o.Kind != Pod {
-			if o != (Owner{Kind: o.Kind}) {
+			if o != (Owner{Kind: o.Kind, Job: o.Job}) || strings.Trim(o.Job, "0123456789") != "" {
 				t.Errorf("%+v", o)
 			}
 			return

@@ -55,6 +55,9 @@ func (j *Judge) reportDevice(st *device) Device {
 	}
 	if st.processesKnown {
 		d.Processes = new(len(st.processes))
+		for i := range st.processes[:min(len(st.processes), maxReported)] {
+			d.ProcessList = append(d.ProcessList, st.processes[i].report(j.now))
+		}
 	}
 	for _, a := range st.allocations {
 		d.Holders = append(d.Holders, j.reportAllocation(a))
@@ -144,20 +147,29 @@ func (j *Judge) reportAllocation(a *allocation) Allocation {
 }
 
 func (st *device) unattributed(out []Process, now time.Time) []Process {
-	for _, p := range st.processes {
-		if p.reason == attributed {
-			continue
+	for i := range st.processes {
+		if p := &st.processes[i]; p.reason != attributed {
+			x := p.report(now)
+			x.Device = st.id
+			out = append(out, x)
 		}
-		x := Process{Device: st.id, PID: p.pid, Command: p.process.owner.Command, Reason: reasonNames[p.reason], Since: collector.OnClock(p.process.since, now)}
-		switch p.reason {
-		case otherPod:
-			x.Namespace, x.Pod = p.process.pod.Namespace, p.process.pod.Name
-		case unknownPod:
-			x.PodUID = p.process.owner.PodUID
-		}
-		out = append(out, x)
 	}
 	return out
+}
+
+func (p *deviceProcess) report(now time.Time) Process {
+	o := &p.process.owner
+	x := Process{
+		PID: p.pid, Command: o.Command, UID: o.UID, Job: o.Job, Utilization: p.utilization.pointer(), MemoryUsed: p.memory.pointer(),
+		Namespace: p.process.pod.Namespace, Pod: p.process.pod.Name, Since: collector.OnClock(p.process.since, now),
+	}
+	if !p.process.named {
+		x.PodUID = o.PodUID
+	}
+	if p.reason != attributed {
+		x.Reason = reasonNames[p.reason]
+	}
+	return x
 }
 
 var _ collector.Judge = (*Judge)(nil)

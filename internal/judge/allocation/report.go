@@ -83,8 +83,10 @@ type Device struct {
 	MemoryUsed     *float64 `json:"memory_used_bytes,omitempty"`
 	MemoryTotal    *float64 `json:"memory_total_bytes,omitempty"`
 	Power          *float64 `json:"power_watts,omitempty"`
-	// Processes is the number of processes that use the device.
-	Processes *int `json:"processes,omitempty"`
+	// Processes is the number of processes that use the device, ProcessList the
+	// first of them.
+	Processes   *int      `json:"processes,omitempty"`
+	ProcessList []Process `json:"process_list,omitempty"`
 }
 
 // Allocation is a pod on a device in a Report. An unknown value is nil.
@@ -135,20 +137,31 @@ type Unresolved struct {
 	Pod       string     `json:"pod"`
 }
 
-// Process uses a device that is not allocated to its pod.
+// Process is a process that uses a device. An unknown value is nil or empty.
 type Process struct {
-	Device  string `json:"device"`
+	// Device is empty in the list of a device.
+	Device  string `json:"device,omitempty"`
 	PID     int    `json:"pid"`
 	Command string `json:"command,omitempty"`
-	// Reason is that of accel_unattributed_processes.
-	Reason string `json:"reason"`
-	// Namespace and Pod are those of a process of another pod, PodUID that of
-	// one without a name.
+	// UID is the number of its user, Job that of its Slurm job.
+	UID string `json:"uid,omitempty"`
+	Job string `json:"slurm_job,omitempty"`
+	// Utilization is that of the compute engine by this process, 0 to 1.
+	Utilization *float64 `json:"utilization,omitempty"`
+	MemoryUsed  *float64 `json:"memory_used_bytes,omitempty"`
+	// Reason is that of accel_unattributed_processes, empty for a process of a
+	// pod that has the device.
+	Reason string `json:"reason,omitempty"`
+	// Namespace and Pod are those of its pod, PodUID that of a pod without a
+	// known name.
 	Namespace string    `json:"namespace,omitempty"`
 	Pod       string    `json:"pod,omitempty"`
 	PodUID    string    `json:"pod_uid,omitempty"`
 	Since     time.Time `json:"since"`
 }
+
+// maxReported is the most processes of a device in a Report.
+const maxReported = 64
 
 // maxReasons is how many reasons of a verdict a Report has.
 const maxReasons = 3
