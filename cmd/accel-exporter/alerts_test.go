@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -168,6 +169,20 @@ func TestNoRules(t *testing.T) {
 		t.Errorf("/debug/rules: %d %s", code, body)
 	}
 	n.until(`!^accel_rules_`, `!^accel_alertmanager_`)
+}
+
+// TestBuiltinRules checks that --rules.builtin evaluates the built-in rules without
+// an Alertmanager.
+func TestBuiltinRules(t *testing.T) {
+	t.Parallel()
+	n := start(t, "no-driver", nil, "--rules.builtin")
+	n.poll(func() bool {
+		code, body := n.get("/debug/rules")
+		return code == http.StatusOK && strings.Contains(body, `"alertname"`)
+	}, func() string { return "an alert" })
+	if err := command(t.Context(), []string{"--rules.builtin", "--rules.file=x.yml"}, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "--rules.builtin") {
+		t.Errorf("with --rules.file: %v", err)
+	}
 }
 
 // TestAlertmanagerSettings checks that invalid settings prevent the start, and

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -39,7 +41,11 @@ func (f *askFlags) add(app interface {
 
 // get decodes the JSON at a path of the exporter. No error contains a password.
 func (f *askFlags) get(ctx context.Context, path, query string, into any) error {
-	base, err := url.Parse(f.url)
+	address := f.url
+	if _, _, err := net.SplitHostPort(address); err == nil && !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	base, err := url.Parse(address)
 	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
 		return errors.New("--url is not of the form http://HOST:PORT")
 	}
@@ -58,6 +64,9 @@ func (f *askFlags) get(ctx context.Context, path, query string, into any) error 
 	}
 	resp, err := client.Do(req)
 	if err != nil {
+		if certificate := (*tls.CertificateVerificationError)(nil); errors.As(err, &certificate) {
+			return fmt.Errorf("the certificate of the exporter is not trusted: %w; tls_config in --http.config.file names its authority (ca_file) or its name (server_name)", err)
+		}
 		return fmt.Errorf("no exporter answers there: %w", err)
 	}
 	defer resp.Body.Close()
@@ -69,6 +78,17 @@ func (f *askFlags) get(ctx context.Context, path, query string, into any) error 
 		return fmt.Errorf("%s is not an exporter of this version: %w", base.Redacted(), err)
 	}
 	return nil
+}
+
+// local reports whether the exporter is on this machine, by its address.
+func (f *askFlags) local() bool {
+	_, rest, found := strings.Cut(f.url, "://")
+	if !found {
+		rest = f.url
+	}
+	host, _, _ := net.SplitHostPort(strings.TrimSuffix(rest, "/"))
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // client returns the HTTP client of --http.config.file. Paths in the file are

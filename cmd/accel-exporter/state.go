@@ -50,7 +50,15 @@ func (p *program) debugState(w http.ResponseWriter, _ *http.Request) {
 
 // debugAllocations serves the allocations of all devices.
 func (p *program) debugAllocations(w http.ResponseWriter, _ *http.Request) {
-	p.sendState(w, &p.answers.allocations, func() any { return p.pods.judge.Report() })
+	p.sendState(w, &p.answers.allocations, func() any {
+		out := whoReport{Report: *p.pods.judge.Report(), Sources: []sourceJSON{}}
+		if snap := p.sampler.Latest(); snap != nil {
+			for _, s := range snap.Sources {
+				out.Sources = append(out.Sources, p.sourceJSON(s))
+			}
+		}
+		return out
+	})
 }
 
 // debugRules serves the rules and their alerts. With ?explain=1 each alert has

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,14 +11,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
+	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/golden"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// whoReport is a node with a device in every state.
-func whoReport() *allocation.Report {
+// exampleReport is a node with a device in every state.
+func exampleReport() *allocation.Report {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	f := func(v float64) *float64 { return &v }
 	pod := func(ns, name string, age time.Duration) allocation.Allocation {
@@ -79,12 +82,17 @@ func whoReport() *allocation.Report {
 // who runs the command against a report.
 func who(t *testing.T, args ...string) (string, error) {
 	t.Helper()
+	return whoOf(t, exampleReport(), args...)
+}
+
+func whoOf(t *testing.T, reported any, args ...string) (string, error) {
+	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, ok := r.BasicAuth(); r.URL.Path != "/debug/allocations" || ok && user+password != "opsecret" {
 			http.Error(w, "wrong path or password", http.StatusUnauthorized)
 			return
 		}
-		if err := json.NewEncoder(w).Encode(whoReport()); err != nil {
+		if err := json.NewEncoder(w).Encode(reported); err != nil {
 			t.Error(err)
 		}
 	}))
@@ -123,6 +131,12 @@ func TestWhoSelects(t *testing.T) {
 		"pod/lab/b":          "GPU-c",
 		"namespace/training": "GPU-a GPU-b",
 		"free":               "MIG-e",
+		"(free)":             "MIG-e",
+		"lab/b":              "GPU-c",
+		"(not allocatable)":  "0000:",
+		"bbbbbbbb":           "GPU-b",
+		"failed":             "GPU-b",
+		"idle":               "GPU-c",
 	} {
 		out, err := who(t, "--json", what)
 		if err != nil {
@@ -165,10 +179,59 @@ func TestWhoAsks(t *testing.T) {
 	for args, want := range map[string]string{
 		"--url=localhost":             "http://HOST:PORT",
 		"--url=http://127.0.0.1:1":    "no exporter answers there",
+		"--url=127.0.0.1:1":           "no exporter answers there",
 		"--http.config.file=/none/at": "/none/at",
 	} {
 		if err := command(t.Context(), []string{"who", args}, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", args, err)
+		}
+	}
+}
+
+// TestWhoProcesses: without a kubelet a line is of a process, with its user and its
+// Slurm job, below the sources that are not well. No text reaches the terminal as a
+// command.
+func TestWhoProcesses(t *testing.T) {
+	r := exampleReport()
+	f := func(v float64) *float64 { return &v }
+	r.State, r.Unresolved, r.Devices = podmap.StateAbsent, nil, r.Devices[len(r.Devices)-2:]
+	for i := range r.Devices {
+		r.Devices[i].Holders, r.Devices[i].Availability = nil, allocation.Unmanaged
+	}
+	r.Devices[1].Processes = new(2)
+	r.Devices[1].ProcessList = []allocation.Process{
+		{PID: 4711, Command: "python3", UID: "4000001", Job: "812", MemoryUsed: f(40 << 30), Utilization: f(0.9)},
+		{PID: 4712, Command: "a\x1b[2Jb\u202ec", UID: "4000002"},
+	}
+	report := &whoReport{Report: *r, Sources: []sourceJSON{
+		{Status: collector.Status{Source: "nvidia", Reason: collector.SourceMismatch, Err: "driver 580.65, library 580.82"}},
+		{Status: collector.Status{Source: "fpga", Reason: collector.SourceAbsent}},
+		{Status: collector.Status{Source: "pcie", Up: true}},
+	}}
+	out, err := whoOf(t, report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, filepath.Join("testdata", "who", "processes.txt"), out)
+	for _, what := range []string{"job/812", "user/4000001", "pid/4712"} {
+		if out, err := whoOf(t, report, what); err != nil || !strings.Contains(out, "GPU-aaaa") || strings.Contains(out, "GPU-bbbb") {
+			t.Errorf("%s: %v\n%s", what, err, out)
+		}
+	}
+}
+
+// TestWhoWidth: no line is wider than the screen, and a reason is below its device.
+func TestWhoWidth(t *testing.T) {
+	for _, width := range []int{80, 200} {
+		var out strings.Builder
+		if err := printWho(&screen{Writer: &out, width: width}, &whoReport{Report: *exampleReport()}, false); err != nil {
+			t.Fatal(err)
+		}
+		golden.Compare(t, filepath.Join("testdata", "who", fmt.Sprintf("width-%d.txt", width)), out.String())
+		for line := range strings.Lines(out.String()) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > width {
+				t.Errorf("%d columns on a screen with %d: %s", n, width, line)
+			}
 		}
 	}
 }

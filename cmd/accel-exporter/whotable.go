@@ -3,48 +3,138 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
+	"os/user"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// printWho prints a report: a line for each allocation, and one for each
-// device without one.
-func printWho(w io.Writer, r *allocation.Report, wide bool) error {
-	t := &whoTable{tab: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), now: r.Time, wide: wide}
-	t.line("INDEX", "DEVICE", "MODEL", "HEALTH", "HOLDER", "HELD", "USE", "MEMORY", "IDLE", "NOTE")
+// printWho prints a report: the state of the sources, and a line for each
+// allocation or, without a kubelet, for each process. Devices without one have a
+// line too.
+func printWho(s *screen, r *whoReport, wide bool) error {
+	t := &whoTable{s: s, now: r.Time, wide: wide, processes: r.State == podmap.StateAbsent}
+	printSources(s, r.Sources)
+	if len(r.Devices) == 0 {
+		fmt.Fprintln(s, "No accelerator was found on this node.")
+		return nil
+	}
+	t.columns = []column{{title: "INDEX"}, {title: "DEVICE"}, {title: "MODEL", least: 8, optional: true}, {title: "HEALTH", least: 8, color: healthColor}}
+	if t.processes {
+		t.columns = append(t.columns, column{title: "PID"}, column{title: "USER"}, column{title: "COMMAND", least: 8}, column{title: "SLURM JOB"}, column{title: "USE"}, column{title: "MEMORY"})
+	} else {
+		t.columns = append(t.columns, column{title: "HOLDER", least: 20}, column{title: "HELD", optional: true}, column{title: "USE"}, column{title: "MEMORY"}, column{title: "IDLE", least: 6})
+	}
 	order(r.Devices)
 	for i := range r.Devices {
-		t.device(&r.Devices[i])
+		if d := &r.Devices[i]; t.processes {
+			t.users(d, r.local)
+		} else {
+			t.device(d)
+		}
 	}
-	if err := t.tab.Flush(); err != nil {
-		return err
-	}
+	t.print(s)
 	var notes []string
-	if r.State != podmap.StateFresh {
+	if r.State != podmap.StateFresh && r.State != podmap.StateAbsent {
 		notes = append(notes, fmt.Sprintf("The allocations are not certain (%s): %s.", r.State, cmp.Or(r.Reason, "no list yet")))
 	}
 	for _, p := range r.Unattributed {
-		notes = append(notes, fmt.Sprintf("%s: process %d%s %s.", t.id(p.Device), p.PID, called(p.Command), describe(&p)))
+		if !t.processes {
+			notes = append(notes, fmt.Sprintf("%s: process %d%s %s.", t.id(p.Device), p.PID, called(p.Command), describe(&p)))
+		}
 	}
 	for _, u := range r.Unresolved {
 		notes = append(notes, fmt.Sprintf("%s/%s has %s %q, which matches no device of this node (%s).", u.Namespace, u.Pod, u.Resource, u.ID, u.How))
 	}
 	if len(notes) > 0 {
-		notes = append([]string{""}, notes...)
+		fmt.Fprintln(s)
 	}
 	for _, n := range notes {
-		if _, err := fmt.Fprintln(w, n); err != nil {
-			return err
-		}
+		s.paragraph("", "", n)
 	}
 	return nil
+}
+
+// printSources prints the sources that are not well, each with its error.
+func printSources(s *screen, sources []sourceJSON) {
+	printed := false
+	for i := range sources {
+		x := &sources[i]
+		state, color := strings.ReplaceAll(x.Reason, "_", " "), red
+		switch {
+		case x.Up && x.Err == "", x.Reason == collector.SourceAbsent && slices.ContainsFunc(sources, func(o sourceJSON) bool { return o.Up }):
+			continue
+		case x.Up:
+			state, color = "read in part", yellow
+		case x.Released:
+			state, color = "released: its driver is closed until POST /-/attach?source="+x.Source, yellow
+			if x.ReleasedUntil != nil {
+				state += ", at the latest until " + x.ReleasedUntil.Local().Format(time.TimeOnly)
+			}
+		case x.Reason == collector.SourceAbsent, x.Reason == collector.SourceStarting:
+			color = ""
+		}
+		if x.Err != "" && !x.Released {
+			state += ": " + x.Err
+		}
+		s.paragraph(color, "", x.Source+" "+state)
+		printed = true
+	}
+	if printed {
+		fmt.Fprintln(s)
+	}
+}
+
+func healthColor(state string) string {
+	switch state, _, _ := strings.Cut(state, ":"); state {
+	case "healthy":
+		return green
+	case "degraded":
+		return yellow
+	case "failed", "down":
+		return red
+	}
+	return ""
+}
+
+// users adds a line for each process on a device.
+func (t *whoTable) users(d *allocation.Device, local bool) {
+	first, note := t.first(d), strings.Join(d.Reasons, "; ")
+	if len(d.ProcessList) == 0 {
+		none := "?" // unknown
+		if d.Processes != nil || d.Availability == allocation.Partitioned {
+			none = "-"
+		}
+		t.add(note, append(first, none, "", "", "", percent(d.Utilization), memory(d.MemoryUsed, d.MemoryTotal))...)
+		return
+	}
+	for i := range d.ProcessList {
+		p := &d.ProcessList[i]
+		if i > 0 {
+			first, note = []string{"", "", "", ""}, ""
+		}
+		total := d.MemoryTotal
+		if len(d.ProcessList) > 1 {
+			total = nil
+		}
+		t.add(note, append(first, strconv.Itoa(p.PID), userOf(p.UID, local), cmp.Or(p.Command, "?"), p.Job, percent(p.Utilization), memory(p.MemoryUsed, total))...)
+	}
+	if n := *d.Processes - len(d.ProcessList); n > 0 {
+		t.add("", "", "", "", "", fmt.Sprintf("and %d more", n), "", "", "", "", "")
+	}
+}
+
+// userOf returns the name of a user of this machine, else the number.
+func userOf(uid string, local bool) string {
+	if u, err := user.LookupId(uid); local && err == nil {
+		return u.Username
+	}
+	return cmp.Or(uid, "?")
 }
 
 // order sorts devices by class and number, partitions behind their device.
@@ -80,16 +170,16 @@ func order(devices []allocation.Device) {
 }
 
 type whoTable struct {
-	tab  *tabwriter.Writer
+	table
+	s    *screen
 	now  time.Time
 	wide bool
+	// processes: there is no kubelet, so a line is of a process.
+	processes bool
 }
 
-func (t *whoTable) line(cells ...string) {
-	fmt.Fprintln(t.tab, strings.TrimRight(strings.Join(cells, "\t"), "\t "))
-}
-
-func (t *whoTable) device(d *allocation.Device) {
+// first returns the cells of the device itself.
+func (t *whoTable) first(d *allocation.Device) []string {
 	index, model := cmp.Or(d.Index, "-"), strings.TrimPrefix(cmp.Or(d.Model, d.Class), "NVIDIA ")
 	if d.Parent != "" {
 		index, model = "  └", cmp.Or(d.Profile, model)
@@ -97,9 +187,13 @@ func (t *whoTable) device(d *allocation.Device) {
 	if t.wide && d.PCI != "" && d.Parent == "" {
 		model += " " + d.PCI
 	}
-	first := []string{index, t.id(d.ID), model, verdictOf(d)}
+	return []string{index, t.id(d.ID), model, verdictOf(d)}
+}
+
+func (t *whoTable) device(d *allocation.Device) {
+	first := t.first(d)
 	if len(d.Holders) == 0 {
-		t.line(append(first, "("+strings.ReplaceAll(string(d.Availability), "_", " ")+")", "", percent(d.Utilization), memory(d.MemoryUsed, d.MemoryTotal), "", strings.Join(notes(d, nil), "; "))...)
+		t.add(strings.Join(notes(d, nil), "; "), append(first, "("+availability(d)+")", "", percent(d.Utilization), memory(d.MemoryUsed, d.MemoryTotal), "")...)
 		return
 	}
 	for i := range d.Holders {
@@ -125,11 +219,16 @@ func (t *whoTable) device(d *allocation.Device) {
 		} else {
 			about = notes(nil, h)
 		}
-		t.line(append(slices.Clone(first), holder, held, percent(h.Utilization), memory(h.MemoryUsed, total), t.idle(h), strings.Join(about, "; "))...)
+		t.add(strings.Join(about, "; "), append(slices.Clone(first), holder, held, percent(h.Utilization), memory(h.MemoryUsed, total), t.idle(h))...)
 	}
 	if d.OmittedHolders > 0 {
-		t.line("", "", "", "", fmt.Sprintf("and %d more", d.OmittedHolders))
+		t.add("", "", "", "", "", fmt.Sprintf("and %d more", d.OmittedHolders), "", "", "", "")
 	}
+}
+
+// availability is as the table has it, without brackets.
+func availability(d *allocation.Device) string {
+	return strings.ReplaceAll(string(d.Availability), "_", " ")
 }
 
 // id shortens a UUID to a prefix, which the command accepts as an argument.
@@ -210,6 +309,9 @@ func describe(p *allocation.Process) string {
 	case "other_pod":
 		return "of " + p.Namespace + "/" + p.Pod + " uses it without an allocation"
 	case "host_process":
+		if p.Job != "" {
+			return "of Slurm job " + p.Job + " uses it"
+		}
 		return "outside every pod uses it"
 	case "unknown_pod":
 		return "of an unknown pod (" + p.PodUID + ") uses it"

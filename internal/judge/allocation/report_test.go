@@ -168,7 +168,19 @@ func TestReport(t *testing.T) {
       "memory_used_bytes": 1073741824,
       "memory_total_bytes": 85899345920,
       "power_watts": 70,
-      "processes": 1
+      "processes": 1,
+      "process_list": [
+        {
+          "pid": 7,
+          "command": "python3",
+          "utilization": 0,
+          "memory_used_bytes": 1073741824,
+          "reason": "other_pod",
+          "namespace": "ml",
+          "pod": "b",
+          "since": "2026-03-01T12:00:00Z"
+        }
+      ]
     }
   ],
   "resources": [
@@ -193,6 +205,8 @@ func TestReport(t *testing.T) {
       "device": "GPU-5f1c9a1e-0001-0001-0001-000000000001",
       "pid": 7,
       "command": "python3",
+      "utilization": 0,
+      "memory_used_bytes": 1073741824,
       "reason": "other_pod",
       "namespace": "ml",
       "pod": "b",

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/alecthomas/kingpin/v2"
+	"golang.org/x/sys/unix"
+)
+
+// viewFlags are how a command shows what it got from an exporter.
+type viewFlags struct {
+	json, watch bool
+	color       string
+	interval    time.Duration
+}
+
+func (f *viewFlags) add(app interface {
+	Flag(name, help string) *kingpin.FlagClause
+},
+) {
+	app.Flag("json", "Print the answer as JSON.").BoolVar(&f.json)
+	app.Flag("watch", "Print it again every --interval, until Ctrl-C.").BoolVar(&f.watch)
+	app.Flag("interval", "Time between two prints of --watch.").Default("2s").DurationVar(&f.interval)
+	app.Flag("color", "Use colours: auto (on a terminal, unless NO_COLOR is set), always or never.").Default("auto").EnumVar(&f.color, "auto", "always", "never")
+}
+
+// screen is what a command prints on. Its width is 0 where lines have no limit, as
+// in a file.
+type screen struct {
+	io.Writer
+	width, height int
+	color         bool
+}
+
+func (f *viewFlags) screen(out io.Writer) *screen {
+	s := &screen{Writer: out, color: f.color == "always"}
+	if file, ok := out.(*os.File); ok {
+		if size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ); err == nil {
+			s.width, s.height = max(int(size.Col), 40), int(size.Row)
+			s.color = s.color || f.color == "auto" && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		}
+	}
+	return s
+}
+
+// show prints what get returns, once or with --watch again and again.
+func show[T any](ctx context.Context, f *viewFlags, out io.Writer, get func(context.Context) (T, error), print func(*screen, T) error) error {
+	for first := true; ; first = false {
+		s := f.screen(out)
+		var frame bytes.Buffer
+		s.Writer = &frame
+		v, err := get(ctx)
+		switch {
+		case err != nil && (first || ctx.Err() != nil):
+			if first {
+				return err
+			}
+			return nil
+		case err != nil:
+			fmt.Fprintln(s, clean(err.Error()))
+		case f.json:
+			enc := json.NewEncoder(s)
+			enc.SetIndent("", "  ")
+			err = enc.Encode(v)
+		default:
+			err = print(s, v)
+		}
+		if err != nil && first {
+			return err
+		}
+		if err := s.flush(out, frame.String(), f.watch && s.height > 1, first); err != nil || !f.watch {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(f.interval):
+		}
+	}
+}
+
+// flush writes a frame: in place of the previous one on a terminal.
+func (s *screen) flush(out io.Writer, frame string, inPlace, first bool) error {
+	if !inPlace {
+		if !first {
+			frame = "\n" + frame
+		}
+		_, err := io.WriteString(out, frame)
+		return err
+	}
+	lines := strings.Split(strings.TrimSuffix(frame, "\n"), "\n")
+	if most := s.height - 1; len(lines) > most {
+		lines = append(lines[:most-1], fmt.Sprintf("and %d more lines", len(lines)-most+1))
+	}
+	_, err := io.WriteString(out, "\x1b[H"+strings.Join(lines, "\x1b[K\n")+"\x1b[K\n\x1b[J")
+	return err
+}
+
+// Colours, as parameters of the terminal's SGR.
+const (
+	red    = "31"
+	yellow = "33"
+	green  = "32"
+	bold   = "1"
+	faint  = "2"
+)
+
+func (s *screen) paint(color, text string) string {
+	if !s.color || color == "" || text == "" {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+// clean removes what a terminal could take for a command, and what reorders or hides
+// text: names of pods and messages of drivers are not ours.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case r == utf8.RuneError, !unicode.IsPrint(r):
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// column is a column of a table. Where the screen is too narrow, optional columns are
+// left out and the widest of those with least > 0 are cut, at most to that width.
+type column struct {
+	title    string
+	least    int
+	color    func(string) string
+	optional bool
+}
+
+// table has rows of cells, and a note on each row: the last column, or below the row
+// on a screen that is too narrow.
+type table struct {
+	columns []column
+	rows    [][]string
+	notes   []string
+}
+
+func (t *table) add(note string, cells ...string) {
+	for i := range cells {
+		cells[i] = clean(cells[i])
+	}
+	t.rows, t.notes = append(t.rows, cells), append(t.notes, clean(note))
+}
+
+func (t *table) print(s *screen) {
+	widths := make([]int, len(t.columns))
+	for _, row := range t.rows {
+		for i, c := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+		}
+	}
+	total := func(cut bool) (sum int) {
+		for i, w := range widths {
+			if least := t.columns[i].least; cut && least > 0 {
+				w = min(w, least)
+			}
+			if w > 0 {
+				sum += w + 2
+			}
+		}
+		return sum - 2
+	}
+	titles := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		if titles[i] = c.title; widths[i] > 0 { // an empty column is left out
+			widths[i] = max(widths[i], len(c.title))
+		}
+	}
+	for i, c := range t.columns {
+		if c.optional && s.width > 0 && total(true) > s.width {
+			widths[i] = 0
+		}
+	}
+	for s.width > 0 && total(false) > s.width {
+		widest := -1
+		for i, c := range t.columns {
+			if c.least > 0 && widths[i] > c.least && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+	}
+	beside := s.width == 0
+	if !beside {
+		longest := 0
+		for _, n := range t.notes {
+			longest = max(longest, utf8.RuneCountInString(n))
+		}
+		beside = total(false)+2+longest <= s.width
+	}
+	line := func(row []string, note string, head bool) {
+		var b strings.Builder
+		gap := 0
+		for i, c := range row {
+			if widths[i] == 0 {
+				continue
+			}
+			text := c
+			if n := utf8.RuneCountInString(text); n > widths[i] {
+				text = string([]rune(text)[:widths[i]-1]) + "…"
+			}
+			b.WriteString(strings.Repeat(" ", gap))
+			gap = widths[i] - utf8.RuneCountInString(text) + 2
+			switch {
+			case head:
+				text = s.paint(bold, text)
+			case t.columns[i].color != nil:
+				text = s.paint(t.columns[i].color(c), text)
+			}
+			b.WriteString(text)
+		}
+		if beside && note != "" {
+			b.WriteString(strings.Repeat(" ", gap) + note)
+		}
+		fmt.Fprintln(s, strings.TrimRight(b.String(), " "))
+		if !beside && note != "" {
+			for _, l := range wrap(note, s.width-4) {
+				fmt.Fprintln(s, "    "+s.paint(faint, l))
+			}
+		}
+	}
+	head := ""
+	if beside && slices.ContainsFunc(t.notes, func(n string) bool { return n != "" }) {
+		head = s.paint(bold, "NOTE")
+	}
+	line(titles, head, true)
+	for i, row := range t.rows {
+		line(row, t.notes[i], false)
+	}
+}
+
+// wrap breaks text at blanks into lines of a width.
+func wrap(text string, width int) (lines []string) {
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}
+
+// paragraph prints text, wrapped where the screen has a width.
+func (s *screen) paragraph(color, indent, text string) {
+	width := s.width - len(indent)
+	if s.width == 0 {
+		width = 1 << 20
+	}
+	for _, l := range wrap(clean(text), width) {
+		fmt.Fprintln(s, indent+s.paint(color, l))
+	}
+}
