@@ -16,9 +16,10 @@ doc=$tree/usr/share/doc/accel-exporter
 etc=$tree/etc/default
 unit=$tree/lib/systemd/system
 
-mkdir -p "$tree/DEBIAN" "$tree/usr/bin" "$tree/usr/share/accel-exporter/rules" "$doc/examples" "$etc" "$unit"
+mkdir -p "$tree/DEBIAN" "$tree/usr/bin" "$tree/usr/share/accel-exporter/rules" "$tree/usr/share/accel-exporter/dashboards" "$tree/etc/accel-exporter" "$doc/examples" "$etc" "$unit"
 install -m 0755 "$programs/accel-exporter" "$tree/usr/bin/"
 install -m 0644 "$root"/rules/*.yaml "$tree/usr/share/accel-exporter/rules/"
+install -m 0644 "$root"/dashboards/*.json "$tree/usr/share/accel-exporter/dashboards/"
 install -m 0644 "$root/deploy/systemd/accel-exporter.default" "$etc/accel-exporter"
 install -m 0644 "$root"/deploy/systemd/*.conf "$root/deploy/prometheus/alertmanager.yml" "$doc/examples/"
 install -m 0644 "$root/deploy/debian/copyright" "$root/NOTICE" "$doc/"

@@ -103,6 +103,11 @@ func TestPackage(t *testing.T) {
 	for _, name := range []string{"copyright", "changelog.gz"} {
 		mustRead(t, tree, "usr/share/doc/accel-exporter/"+name)
 	}
+	for _, pattern := range []string{"usr/share/accel-exporter/rules/*.yaml", "usr/share/accel-exporter/dashboards/*.json", "etc/accel-exporter"} {
+		if files, err := filepath.Glob(filepath.Join(tree, pattern)); err != nil || len(files) == 0 {
+			t.Errorf("the package lacks %s: %v", pattern, err)
+		}
+	}
 	program, err := buildinfo.ReadFile(filepath.Join(tree, "usr/bin/accel-exporter"))
 	if err != nil {
 		t.Fatal(err)
