@@ -29,7 +29,7 @@ export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 # Tests and programs share the compiled dependencies.
 export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
 
-.PHONY: all build build-nocgo build-remediator sim dist dist-exporter dist-remediator deb image image-remediator engine run demo test test-kubelet test-apiserver test-hpa test-dcgm nvml-constants test-traces test-remediator remediator-figures golden bench bench-compare fuzz lint vet fmt fmt-check generate dashboards generate-check test-rules test-deploy chart helm test-differential test-tools test-dashboards vulnerabilities pint engines fleet-cost incidents compare check clean help
+.PHONY: all build build-nocgo build-remediator sim dist dist-exporter dist-remediator deb image image-remediator engine run demo test test-kubelet test-apiserver test-hpa test-dcgm nvml-constants test-traces test-remediator remediator-figures golden bench bench-compare fuzz lint vet fmt fmt-check generate dashboards generate-check test-rules test-deploy chart helm test-differential test-tools test-dashboards test-page pictures vulnerabilities pint engines fleet-cost incidents compare check clean help
 
 all: check build ## check and build
 
@@ -239,6 +239,16 @@ test-dashboards: build ## every query of the dashboards, in a real Prometheus th
 	.ci/tools.sh
 	PROMETHEUS=$(CURDIR)/.cache/prometheus/usr/bin/prometheus EXPORTER=$(CURDIR)/bin/accel-exporter SIMULATOR=$(CURDIR)/bin/accel-sim \
 		$(E2E) -count=1 -timeout=30m -run TestDashboards ./tools
+
+PAGE = CHROMIUM=$$(command -v chromium) EXPORTER=$(CURDIR)/bin/accel-exporter SIMULATOR=$(CURDIR)/bin/accel-sim $(E2E) -count=1 -timeout=30m
+
+test-page: build ## the status page of every scenario in Debian's Chromium
+	.ci/tools.sh chromium
+	$(PAGE) -parallel=3 -run 'TestStatusPage' ./tools
+
+pictures: build ## the pictures of the status page in docs/img; takes eleven minutes
+	.ci/tools.sh chromium
+	$(PAGE) -run TestPictures ./tools -pictures=$(CURDIR)/docs/img
 
 GOVULNDB ?= https://vuln.go.dev
 

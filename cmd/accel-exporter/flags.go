@@ -31,10 +31,12 @@ const (
 
 // flags is the command line of the exporter.
 type flags struct {
+	all           *kingpin.Application
 	web           *web.FlagConfig
 	telemetryPath string
 	maxRequests   int
 	lifecycle     bool
+	statusPage    bool
 	release       bool
 	releaseDir    string
 	stateDir      string
@@ -80,10 +82,11 @@ Other commands, each with its own --help: "who" prints the pods and processes on
 
 // parse adds the flags of the exporter to app, and sets and checks them.
 func (f *flags) parse(app *kingpin.Application, args []string, stdout, stderr io.Writer) (err error) {
-	f.log = &promslog.Config{Writer: stderr}
+	f.all, f.log = app, &promslog.Config{Writer: stderr}
 	f.web = webflag.AddFlags(app, defaultAddress)
 	app.Flag("web.telemetry-path", "Path under which metrics are served.").Default("/metrics").StringVar(&f.telemetryPath)
 	app.Flag("web.max-requests", "Largest number of concurrent scrapes; further ones get status 503.").Default("8").IntVar(&f.maxRequests)
+	app.Flag("web.status-page", "Serve a page for people at /, with the state of sources, devices, alerts, events and allocations, and the flags and the configuration without secrets.").Default("true").BoolVar(&f.statusPage)
 	app.Flag("web.enable-lifecycle", "Allow a reload of the configuration by POST /-/reload.").BoolVar(&f.lifecycle)
 	app.Flag("web.enable-release", "Allow POST /-/release and /-/attach, which close and reopen every handle to a source's hardware.").BoolVar(&f.release)
 	app.Flag("release.directory", "A file in this directory, named after a source, releases that source while it exists, or for the duration in it (\"10m\").").PlaceHolder("DIR").StringVar(&f.releaseDir)
@@ -120,7 +123,7 @@ func (f *flags) check() error {
 		bad("--collect.interval is %s; 100ms to 10m is accepted", f.interval)
 	}
 	if f.telemetryPath == "" || f.telemetryPath[0] != '/' || reservedPath(f.telemetryPath) {
-		bad("--web.telemetry-path is %q; a path that begins with / and is not /, /-/… or /debug/… is accepted", f.telemetryPath)
+		bad("--web.telemetry-path is %q; a path that begins with / and is not /, /device, /-/… or /debug/… is accepted", f.telemetryPath)
 	}
 	if strings.ContainsAny(f.telemetryPath, "{} ") {
 		bad("--web.telemetry-path is %q; a path without braces and blanks is accepted", f.telemetryPath)

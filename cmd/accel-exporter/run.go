@@ -26,6 +26,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/config"
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
+	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
 	"github.com/accel-exporter/accel-exporter/internal/judge/attention"
 	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
@@ -93,6 +94,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		p.registry.MustRegister(p.traces)
 	}
 	p.names = names
+	if f.statusPage {
+		p.page = p.newStatusPage()
+	}
 	p.addSources() // last, because sources start goroutines
 	names.recall(p.sampler)
 	p.watch(file, j)
@@ -177,6 +181,7 @@ type program struct {
 	exporter *exposition.Exporter
 	registry *prometheus.Registry
 	fields   *dcgmFields
+	page     *status.Page // nil if it is off
 	showing  sync.Mutex
 }
 
@@ -342,6 +347,9 @@ func (p *program) serve(ctx context.Context) error {
 		loops.Go(func() { p.traces.Run(ctx) })
 	}
 	loops.Go(func() { p.logChanges(ctx) })
+	if p.page != nil {
+		loops.Go(func() { p.page.Run(ctx) })
+	}
 	loops.Go(func() { p.names.run(ctx, p.sampler, p.pods) })
 	loops.Go(func() { p.reload.run(ctx) })
 	if p.flags.compat.jobs != "" {

@@ -11,11 +11,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/common/version"
 	"github.com/prometheus/exporter-toolkit/web"
+
+	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
 )
 
 // reservedPath reports whether a path is reserved for other pages.
 func reservedPath(path string) bool {
-	return path == "/" || strings.HasPrefix(path, "/-/") || strings.HasPrefix(path, "/debug/")
+	return path == "/" || path == status.DevicePath || strings.HasPrefix(path, "/-/") || strings.HasPrefix(path, "/debug/")
 }
 
 func (p *program) handler() http.Handler {
@@ -32,7 +34,11 @@ func (p *program) handler() http.Handler {
 	mux.HandleFunc("POST /-/reload", p.postReload)
 	mux.HandleFunc("POST /-/release", p.postRelease)
 	mux.HandleFunc("POST /-/attach", p.postAttach)
-	mux.Handle("GET /{$}", p.landingPage())
+	if p.page != nil {
+		p.page.Register(mux)
+	} else {
+		mux.Handle("GET /{$}", p.landingPage())
+	}
 	return sameOrigin(mux)
 }
 

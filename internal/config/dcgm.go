@@ -46,3 +46,6 @@ func (f *DCGMField) UnmarshalText(b []byte) error {
 	f.Field = field
 	return nil
 }
+
+// MarshalText returns the name.
+func (f DCGMField) MarshalText() ([]byte, error) { return []byte(f.Name), nil }

@@ -130,6 +130,13 @@ func (c *Catalogue) Reasons() []string {
 	return all
 }
 
+// Lookup returns the entry of an event, and whether the catalogue has one. An
+// event whose Sub has no entry is judged by its code.
+func (c *Catalogue) Lookup(e *collector.Event) (*Entry, bool) {
+	found, known := c.lookup(e)
+	return &found.Entry, known
+}
+
 func (c *Catalogue) lookup(e *collector.Event) (*entry, bool) {
 	k := id{kind: e.Kind}
 	if e.Kind == collector.EventXid || e.Kind == collector.EventSXid {

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/version"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/accel-exporter/accel-exporter/internal/config"
+	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
+	"github.com/accel-exporter/accel-exporter/rules/engine"
+)
+
+// newStatusPage returns the status page.
+func (p *program) newStatusPage() *status.Page {
+	return status.New(status.Options{
+		Node:        p.flags.pods.nodeOrHost(),
+		Version:     "accel-exporter " + version.Info() + " " + version.BuildContext(),
+		Metrics:     strings.TrimPrefix(p.flags.telemetryPath, "/"),
+		Snapshot:    p.sampler.Latest,
+		Allocations: p.pods.state,
+		Alerts:      func() *status.Alerts { return p.alerts.status() },
+		Settings: func() *status.Settings {
+			return &status.Settings{Flags: flagValues(p.flags.all), Config: configText(p.config.Load())}
+		},
+		Log: p.log,
+	})
+}
+
+// status returns what the status page shows of the rules, nil without rules.
+func (a *alerts) status() *status.Alerts {
+	if a == nil {
+		return nil
+	}
+	report := a.engine.Report()
+	out := &status.Alerts{Evaluated: report.Time}
+	for _, g := range report.Groups {
+		for i := range g.Rules {
+			r := &g.Rules[i]
+			out.Rules++
+			switch r.Health {
+			case engine.HealthError:
+				out.Failing++
+			case engine.HealthSkipped:
+				out.Skipped++
+			}
+			for j := range r.Alerts {
+				x := &r.Alerts[j].Alert
+				severity := x.Labels["severity"]
+				if x.State == engine.Inactive || severity == "none" {
+					continue // resolved, or the sign of life
+				}
+				shown := status.Alert{
+					Name: x.Labels["alertname"], Severity: severity, Device: x.Labels["device"], Firing: x.State == engine.Firing,
+					Summary: x.Annotations["summary"], Description: x.Annotations["description"], Runbook: x.Annotations["runbook_url"], Since: x.ActiveAt,
+				}
+				if shown.Firing {
+					shown.Since = x.FiredAt
+					out.Firing++
+				} else {
+					out.Pending++
+				}
+				out.List = append(out.List, shown)
+			}
+		}
+	}
+	rank := func(x *status.Alert) int {
+		if i := slices.Index([]string{"critical", "warning", "info"}, x.Severity); i >= 0 {
+			return i
+		}
+		return 3
+	}
+	slices.SortStableFunc(out.List, func(x, y status.Alert) int {
+		if x.Firing != y.Firing {
+			if x.Firing {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(rank(&x), rank(&y)), x.Since.Compare(y.Since))
+	})
+	return out
+}
+
+// flagValues returns the values of the flags, those that are set first, without
+// secrets.
+func flagValues(app *kingpin.Application) (out []status.Setting) {
+	for _, f := range app.Model().Flags {
+		if f.Hidden || f.Value == nil || f.Name == "help" || f.Name == "version" {
+			continue
+		}
+		value, normal := f.Value.String(), strings.Join(f.Default, ",")
+		if value == "map[]" {
+			value = ""
+		}
+		out = append(out, status.Setting{
+			Name: f.Name, Value: masked(f.Name, value),
+			Default: value == normal || normal == "" && value == "false",
+		})
+	}
+	slices.SortStableFunc(out, func(a, b status.Setting) int {
+		if a.Default == b.Default {
+			return 0
+		}
+		if b.Default {
+			return -1
+		}
+		return 1
+	})
+	return out
+}
+
+// configText returns a configuration as YAML, with the defaults of what its file
+// leaves out and without secrets.
+func configText(cfg *config.Config) string {
+	text, err := yaml.Marshal(cfg)
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for line := range strings.Lines(string(text)) {
+		name, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		if ok {
+			line = name + ": " + masked(strings.TrimLeft(name, " -"), value) + "\n"
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+var (
+	secretName = regexp.MustCompile(`(?i)(passwo?r?d|secret|token|credential|api[-_.]?key|bearer)`)
+	inURL      = regexp.MustCompile(`://[^/@\s"']+@`)
+)
+
+// masked returns a value without what may be secret: the value of a setting with such
+// a name, unless it is a path, and the user and the password in an address.
+func masked(name, value string) string {
+	if secretName.MatchString(name) && !strings.HasSuffix(name, "file") && value != "" && value != `""` {
+		return "***"
+	}
+	return inURL.ReplaceAllString(value, "://***@")
+}

@@ -1,0 +1,169 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// Detail is the page of a device.
+type Detail struct {
+	Device
+	// Facts are what identifies it, Reasons all reasons of its verdict.
+	Facts   []Fact
+	Reasons []Reason
+	Since   time.Time
+	Charts  []Chart
+	Parts   []Device
+	Events  []Event
+	Alerts  []Alert
+	Clients []Client
+	// Readings are all series.
+	Readings []Reading
+}
+
+// Fact is a property with its value.
+type Fact struct{ Name, Value string }
+
+// Reason is a reason of the verdict.
+type Reason struct {
+	State
+	Code, Text, Action string
+	Since              time.Time
+}
+
+// Chart is a line with the value and the ends of its scale.
+type Chart struct {
+	Name string
+	Cell
+}
+
+// Client is a process on the device.
+type Client struct {
+	PID          int
+	Type, Memory string
+}
+
+// Reading is a series.
+type Reading struct{ Name, Labels, Value string }
+
+// detail turns the page into that of one device, and reports whether there is one.
+func (v *view) detail(p *Page, s *collector.Snapshot, id string) bool {
+	var d *collector.Device
+	for i := range s.Devices {
+		if s.Devices[i].ID == id {
+			d = &s.Devices[i]
+		}
+	}
+	if d == nil {
+		return false
+	}
+	out := &Detail{}
+	for i := range v.Devices {
+		switch row := &v.Devices[i]; {
+		case row.ID == id:
+			out.Device = *row
+		case row.Part && parentOf(s, row.ID) == id:
+			out.Parts = append(out.Parts, *row)
+		}
+	}
+	chart := out.Device
+	chart.measure(d, func(value int) []float32 { return p.history.of(id, value) }, large)
+	for _, c := range []Chart{{"Utilization", chart.Utilization}, {"Memory", chart.Memory}, {"Temperature", chart.Temperature}, {"Power", chart.Power}} {
+		if c.Text != "" || c.Spark != nil {
+			out.Charts = append(out.Charts, c)
+		}
+	}
+	out.facts(d)
+	if d.Verdict != nil {
+		out.Since = d.Verdict.Since
+		for _, r := range d.Verdict.Reasons {
+			out.Reasons = append(out.Reasons, Reason{
+				State: State{r.Severity, cmp.Or(states[r.Severity], warn)}, Code: r.Code, Text: sentence(r.Text),
+				Action: actionText(r.Action), Since: r.Since,
+			})
+		}
+	}
+	index := map[string]string{id: cmp.Or(out.Index, out.Short)}
+	for i := len(s.Events) - 1; i >= 0 && len(out.Events) < maxEvents; i-- {
+		if e := &s.Events[i]; e.Device == id || e.Partition == id {
+			out.Events = append(out.Events, eventOf(e, index))
+		}
+	}
+	if v.Alerts != nil {
+		for _, a := range v.Alerts.List {
+			if a.Device == id {
+				out.Alerts = append(out.Alerts, a)
+			}
+		}
+	}
+	for i := range d.Clients {
+		c := Client{PID: d.Clients[i].PID, Type: d.Clients[i].Type}
+		for _, r := range d.Clients[i].Readings {
+			if r.Metric == collector.MemoryUsed {
+				c.Memory = size(float32(r.Value))
+			}
+		}
+		out.Clients = append(out.Clients, c)
+	}
+	for i := range d.Readings {
+		r := &d.Readings[i]
+		out.Readings = append(out.Readings, Reading{r.Metric.Name, pairs(r), strconv.FormatFloat(r.Value, 'g', -1, 64)})
+	}
+	v.Device, v.Title = out, strings.TrimSpace(out.Class+" "+cmp.Or(out.Index, out.Short))+", "+v.Node
+	return true
+}
+
+func parentOf(s *collector.Snapshot, id string) string {
+	for i := range s.Devices {
+		if s.Devices[i].ID == id {
+			return s.Devices[i].Parent
+		}
+	}
+	return ""
+}
+
+// facts adds the labels of the info families.
+func (o *Detail) facts(d *collector.Device) {
+	add := func(name, value string) {
+		if value != "" {
+			o.Facts = append(o.Facts, Fact{name, value})
+		}
+	}
+	add("id", d.ID)
+	add("parent", d.Parent)
+	add("vendor", d.Vendor)
+	add("model", d.Model)
+	add("PCI address", d.PCI)
+	for _, name := range []string{"architecture", "numa_node", "serial", "board_part_number", "profile"} {
+		add(strings.ReplaceAll(name, "_", " "), label(d, collector.DeviceInfo, name))
+	}
+	add("kernel driver", d.Driver)
+	for i := range d.Readings {
+		r := &d.Readings[i]
+		switch {
+		case r.Metric == collector.FirmwareInfo && len(r.Labels) > 1:
+			add("firmware "+r.Labels[0], r.Labels[1])
+		case r.Metric == collector.FPGABitstreamInfo && len(r.Labels) > 2:
+			add(strings.TrimSpace(r.Labels[0]+" "+r.Labels[1]), r.Labels[2])
+		}
+	}
+	if !d.Sampled.IsZero() {
+		add("last answer", d.Sampled.UTC().Format(time.DateTime))
+	}
+}
+
+// pairs returns the labels of a reading.
+func pairs(r *collector.Reading) string {
+	var out []string
+	for i, name := range r.Metric.Labels {
+		if i < len(r.Labels) {
+			out = append(out, fmt.Sprintf("%s=%q", name, r.Labels[i]))
+		}
+	}
+	return strings.Join(out, " ")
+}

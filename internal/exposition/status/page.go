@@ -1,0 +1,278 @@
+package status
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"html/template"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/gzip"
+	"golang.org/x/time/rate"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/podmap"
+	"github.com/accel-exporter/accel-exporter/podmap/kube"
+)
+
+// Options are the inputs of a Page. None of the functions may block.
+type Options struct {
+	// Node is the name of the node, Version that of the exporter, Metrics the path
+	// of the metrics.
+	Node, Version, Metrics string
+	Snapshot               func() *collector.Snapshot
+	// Allocations returns the report, and the states of kubelet and API server: nil
+	// where they are not configured.
+	Allocations func() (*allocation.Report, *podmap.Status, *kube.Status)
+	// Alerts returns nil if no rules are evaluated.
+	Alerts   func() *Alerts
+	Settings func() *Settings
+	Log      *slog.Logger
+}
+
+// Limits of the page: of renderings per second, of answers that are being sent, and
+// of the time to send one.
+const (
+	renderRate   = 10
+	renderBurst  = 30
+	maxAnswers   = 16
+	writeTimeout = 10 * time.Second
+	// reuse is how long a page without a newer Snapshot is sent again: ages grow.
+	reuse = 2 * time.Second
+)
+
+// Page serves the status page.
+type Page struct {
+	o       Options
+	history history
+	limit   *rate.Limiter
+	sending atomic.Int32
+
+	mu       sync.Mutex
+	of       *collector.Snapshot // that answers are of
+	answers  map[string]*answer  // by device, "" for the page of the node
+	rendered time.Time
+}
+
+// New returns a Page.
+func New(o Options) *Page {
+	return &Page{o: o, limit: rate.NewLimiter(renderRate, renderBurst)}
+}
+
+//go:embed page.html
+var source string
+
+//go:embed status.css status.js status.svg
+var files embed.FS
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"clock": func(t time.Time) string { return t.UTC().Format("15:04:05") },
+	"date":  func(t time.Time) string { return t.UTC().Format(time.DateTime) },
+	"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"docs":  func(path string) string { return Docs + path },
+}).Parse(source))
+
+// policy permits the page its own style sheet, script and picture, and requests to
+// itself.
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+func secure(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-cache")
+}
+
+// Register adds the page, that of a device, and their files.
+func (p *Page) Register(mux *http.ServeMux) {
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, "") })
+	mux.HandleFunc("GET "+DevicePath, func(w http.ResponseWriter, r *http.Request) {
+		id := r.URL.Query().Get("id")
+		if id == "" {
+			http.Error(w, "id is missing; "+DevicePath+"?id=ID is accepted", http.StatusBadRequest)
+			return
+		}
+		p.serve(w, r, id)
+	})
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		panic(err) // part of this build
+	}
+	for _, e := range entries {
+		data, _ := files.ReadFile(e.Name())
+		tag := etag(data)
+		mux.HandleFunc("GET /-/"+e.Name(), func(w http.ResponseWriter, r *http.Request) {
+			secure(w.Header())
+			w.Header().Set("ETag", tag)
+			http.ServeContent(w, r, e.Name(), time.Time{}, bytes.NewReader(data))
+		})
+	}
+}
+
+// DevicePath is the path of the page of a device.
+const DevicePath = "/device"
+
+// Run records the history until ctx is done.
+func (p *Page) Run(ctx context.Context) {
+	tick := time.NewTicker(step)
+	defer tick.Stop()
+	for {
+		if s := p.o.Snapshot(); s != nil {
+			p.history.record(s, time.Now())
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// answer is a rendered page. It is shared by all viewers and not changed.
+type answer struct {
+	body, zipped []byte
+	tag          string
+}
+
+func (p *Page) serve(w http.ResponseWriter, r *http.Request, device string) {
+	if p.sending.Add(1) > maxAnswers {
+		p.sending.Add(-1)
+		http.Error(w, "too many viewers at the same time", http.StatusServiceUnavailable)
+		return
+	}
+	defer p.sending.Add(-1)
+	a, code, text := p.get(device)
+	secure(w.Header())
+	if a == nil {
+		http.Error(w, text, code)
+		return
+	}
+	// A ResponseWriter without deadlines, such as a test recorder, has no stalled
+	// reader.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	w.Header().Set("ETag", a.tag)
+	w.Header().Set("Vary", "Accept-Encoding")
+	if r.Header.Get("If-None-Match") == a.tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	body := a.body
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		w.Header().Set("Content-Encoding", "gzip")
+		body = a.zipped
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = w.Write(body) // the viewer has gone
+}
+
+// get returns the page of a device, or of the node, or a status and a text.
+func (p *Page) get(device string) (*answer, int, string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.o.Snapshot()
+	if s == nil {
+		return nil, http.StatusServiceUnavailable, "no snapshot yet, try again in a second"
+	}
+	if p.of != s || time.Since(p.rendered) > reuse {
+		p.of, p.answers, p.rendered = s, map[string]*answer{}, time.Now()
+	}
+	if a := p.answers[device]; a != nil {
+		return a, 0, ""
+	}
+	if !p.limit.Allow() {
+		return nil, http.StatusServiceUnavailable, "too many pages per second, try again later"
+	}
+	v := p.view(s)
+	if device != "" && !v.detail(p, s, device) {
+		return nil, http.StatusNotFound, "no such device; the status page lists all"
+	}
+	if device == "" {
+		v.Settings = p.o.Settings()
+	}
+	a, err := render(v)
+	if err != nil {
+		p.o.Log.Error("Status page could not be rendered", "err", err)
+		return nil, http.StatusInternalServerError, "the page could not be rendered"
+	}
+	p.answers[device] = a
+	time.AfterFunc(2*reuse, p.forget)
+	return a, 0, ""
+}
+
+// forget frees pages that nobody has requested for a while.
+func (p *Page) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.rendered) > reuse {
+		p.of, p.answers = nil, nil
+	}
+}
+
+// gzips are compressors at rest.
+var gzips = sync.Pool{New: func() any {
+	w, err := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed)
+	if err != nil {
+		panic(err) // the level is a constant
+	}
+	return w
+}}
+
+func render(v *view) (*answer, error) {
+	var b, z bytes.Buffer
+	if err := page.Execute(&b, v); err != nil {
+		return nil, err
+	}
+	body := visible(b.Bytes())
+	w := gzips.Get().(*gzip.Writer)
+	defer gzips.Put(w)
+	w.Reset(&z)
+	_, _ = w.Write(body) // a buffer accepts all
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return &answer{body: body, zipped: z.Bytes(), tag: etag(body)}, nil
+}
+
+func etag(body []byte) string {
+	sum := sha256.Sum256(body)
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+}
+
+// visible replaces characters that are not visible and change what a reader sees: a
+// pod or a line of the kernel log must not reverse the text around it.
+func visible(body []byte) []byte {
+	if utf8.Valid(body) && bytes.IndexFunc(body, hidden) < 0 {
+		return body
+	}
+	return bytes.Map(func(r rune) rune {
+		if hidden(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, body)
+}
+
+func hidden(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t':
+		return false
+	case r < ' ', r >= 0x7f && r <= 0x9f: // control characters
+		return true
+	case r == 0x61c, r >= 0x200b && r <= 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2060 && r <= 0x2069, r == 0xfeff:
+		return true
+	}
+	return false
+}

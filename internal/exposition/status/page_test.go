@@ -1,0 +1,581 @@
+package status
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"html"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/judge/health"
+	"github.com/accel-exporter/accel-exporter/podmap"
+	"github.com/accel-exporter/accel-exporter/podmap/kube"
+)
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// world is what a page is made from.
+type world struct {
+	snap    *collector.Snapshot
+	report  *allocation.Report
+	kubelet *podmap.Status
+	alerts  *Alerts
+	config  string
+}
+
+func (w *world) page() *Page {
+	return New(Options{
+		Node: "node1", Version: "accel-exporter 1.2.3", Metrics: "metrics",
+		Snapshot:    func() *collector.Snapshot { return w.snap },
+		Allocations: func() (*allocation.Report, *podmap.Status, *kube.Status) { return w.report, w.kubelet, nil },
+		Alerts:      func() *Alerts { return w.alerts },
+		Settings: func() *Settings {
+			return &Settings{Flags: []Setting{{Name: "collect.interval", Value: "1s", Default: true}}, Config: w.config}
+		},
+		Log: slog.New(slog.DiscardHandler),
+	})
+}
+
+func get(t testing.TB, h http.Handler, path string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func handler(p *Page) http.Handler {
+	mux := http.NewServeMux()
+	p.Register(mux)
+	return mux
+}
+
+func gpu(n int) collector.Device {
+	d := collector.Device{
+		ID: fmt.Sprintf("GPU-%08d-0000-0000-0000-000000000000", n), Class: collector.GPU, Vendor: "nvidia", Model: "NVIDIA H100 80GB HBM3",
+		PCI: fmt.Sprintf("0000:%02x:00.0", n), Sampled: now, Verdict: &collector.Verdict{State: "healthy", Action: "none", Since: now},
+	}
+	info := make([]string, len(collector.DeviceInfo.Labels))
+	for i, name := range collector.DeviceInfo.Labels {
+		if name == "index" {
+			info[i] = fmt.Sprint(n)
+		}
+	}
+	d.Set(collector.DeviceInfo, 1, info...)
+	d.Set(collector.UtilizationRatio, 0.5, "compute")
+	d.Set(collector.TemperatureCelsius, 61, "gpu")
+	d.Set(collector.TemperatureCelsius, 88, "memory")
+	d.Set(collector.PowerWatts, 612)
+	d.Set(collector.MemoryUsed, 40*gib)
+	d.Set(collector.MemoryTotal, 80*gib)
+	return d
+}
+
+func mig(of *collector.Device, n int) collector.Device {
+	d := collector.Device{
+		ID: fmt.Sprintf("MIG-%s-%02d", of.ID[4:], n), Parent: of.ID, Class: collector.GPU, Vendor: "nvidia", Model: of.Model, Sampled: now,
+		Verdict: &collector.Verdict{State: "healthy", Action: "none"},
+	}
+	info := make([]string, len(collector.DeviceInfo.Labels))
+	for i, name := range collector.DeviceInfo.Labels {
+		switch name {
+		case "index":
+			info[i] = fmt.Sprintf("%s:%d:0", label(of, collector.DeviceInfo, "index"), n)
+		case "profile":
+			info[i] = "1g.10gb"
+		}
+	}
+	d.Set(collector.DeviceInfo, 1, info...)
+	d.Set(collector.ActivityRatio, 0.25, "graphics")
+	d.Set(collector.MemoryUsed, gib)
+	d.Set(collector.MemoryTotal, 10*gib)
+	return d
+}
+
+// node returns a world with n GPUs of seven partitions each, all allocated.
+func node(gpus, parts int) *world {
+	w := &world{
+		snap:   &collector.Snapshot{Seq: 1, Time: now, Sources: []collector.Status{{Source: "nvidia", Up: true, LastSuccess: now}}},
+		report: &allocation.Report{Time: now, State: podmap.StateFresh},
+	}
+	for i := range gpus {
+		d := gpu(i)
+		w.snap.Devices = append(w.snap.Devices, d)
+		for j := range parts {
+			w.snap.Devices = append(w.snap.Devices, mig(&d, j))
+		}
+	}
+	for i := range w.snap.Devices {
+		d := &w.snap.Devices[i]
+		a := allocation.Device{ID: d.ID, Parent: d.Parent, Availability: allocation.Partitioned, Why: "split into 7 partitions"}
+		if parts == 0 || d.Parent != "" {
+			a.Availability = allocation.Allocated
+			a.Holders = []allocation.Allocation{{Holder: allocation.Holder{Namespace: "training", Pod: fmt.Sprintf("llm-%d", i)}, Since: now.Add(-time.Hour), Idle: new(float64)}}
+		}
+		w.report.Devices = append(w.report.Devices, a)
+	}
+	return w
+}
+
+var tags = regexp.MustCompile(`<[^>]*>`)
+
+// words is the text of a page as a reader sees it, with single spaces.
+func words(page string) string {
+	_, body, _ := strings.Cut(page, "<body>")
+	return strings.Join(strings.Fields(html.UnescapeString(tags.ReplaceAllString(body, " "))), " ")
+}
+
+// TestPages: each state of a node is on its page, in words.
+func TestPages(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*world)
+		want   []string
+		not    []string
+	}{
+		"healthy": {
+			change: func(*world) {},
+			want: []string{
+				"node1", "2 devices: 2 healthy", "Nothing needs attention.", "GPU 0", "61 °C", "612 W", "50 %", "40.0 of 80 GiB", "training/llm-1",
+				"No rules are evaluated on this node", "No Xid, reset, reconfiguration or other event", "accel-exporter 1.2.3", "--collect.interval",
+			},
+			not: []string{"88 °C"},
+		},
+		"failed": {
+			change: func(w *world) {
+				d := &w.snap.Devices[1]
+				d.Down, d.Readings = collector.ReasonLost, d.Readings[:1]
+				d.Verdict = &collector.Verdict{State: "failed", Action: "reboot", Since: now, Reasons: []collector.Reason{{Code: "xid_79", Text: "Xid 79: the GPU no longer answers over PCIe", Severity: "failed"}}}
+				w.snap.Events = []collector.Event{{Time: now, Source: "kernellog", Device: d.ID, Kind: collector.EventXid, Code: 79, Detail: "NVRM: Xid (PCI:0000:01:00): 79"}}
+				w.alerts = &Alerts{Rules: 3, Firing: 1, List: []Alert{{Name: "AcceleratorLost", Severity: "critical", Firing: true, Since: now, Device: d.ID, Summary: "Accelerator 1 is gone", Runbook: "https://example.com/lost"}}}
+			},
+			want: []string{
+				"2 devices: 1 failed, 1 healthy; 1 alert firing", "failed GPU 1, H100 80GB HBM3 The driver reports it as lost. Restart the node, with a power cycle if possible",
+				"Xid 79: the GPU no longer answers over PCIe.", "firing, critical AcceleratorLost", "Accelerator 1 is gone", "Xid 79 The GPU no longer answers over PCIe.", "NVRM: Xid (PCI:0000:01:00): 79",
+			},
+			not: []string{"Nothing needs attention."},
+		},
+		"no verdict": {
+			change: func(w *world) { w.snap.Devices[0].Verdict = nil },
+			want:   []string{"2 devices: 1 not judged, 1 healthy"},
+		},
+		"versions differ": {
+			change: func(w *world) {
+				w.snap.Devices, w.report.Devices = nil, nil
+				w.snap.Sources[0] = collector.Status{Source: "nvidia", Reason: collector.SourceMismatch, Err: "driver 570, library 575"}
+			},
+			want: []string{"No accelerator was found", "down: version mismatch source nvidia driver 570, library 575", "Drain the node and reboot it"},
+		},
+		"no driver": {
+			change: func(w *world) {
+				w.snap.Devices, w.report.Devices = nil, nil
+				w.snap.Sources[0] = collector.Status{Source: "nvidia", Reason: collector.SourceAbsent, Err: "nothing to read on this machine"}
+			},
+			want: []string{"not on this machine", "No NVIDIA driver was found", "install the driver"},
+		},
+		"kubelet": {
+			change: func(w *world) {
+				w.kubelet = &podmap.Status{State: podmap.StateStale, Reason: "the kubelet does not answer", Age: time.Minute}
+				w.report.State, w.report.Reason = podmap.StateStale, "the kubelet does not answer"
+				w.report.Unattributed = []allocation.Process{{Device: w.snap.Devices[0].ID, PID: 4711, Command: "python", Reason: "host_process"}}
+				w.report.Unresolved = []allocation.Unresolved{{Resource: "example.com/widget", ID: "left", How: podmap.HowUnknown, Namespace: "lab", Pod: "c"}}
+			},
+			want: []string{
+				"stale source kubelet the kubelet does not answer", "The allocations are not certain (stale)",
+				"Process 4711 (python) uses device 0 outside every pod.", `Pod lab/c has example.com/widget "left", which matches no device`,
+			},
+		},
+		"unknown values": {
+			change: func(w *world) { w.snap.Devices[0].Readings = w.snap.Devices[0].Readings[:1] },
+			want:   []string{"GPU 0 H100 80GB HBM3 GPU-00000000 healthy not known not known not known not known training/llm-0"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := node(2, 0)
+			c.change(w)
+			body := get(t, handler(w.page()), "/").Body.String()
+			text := words(body)
+			for _, s := range c.want {
+				if !strings.Contains(text, s) {
+					t.Errorf("%q is not on the page", s)
+				}
+			}
+			for _, s := range c.not {
+				if strings.Contains(text, s) {
+					t.Errorf("%q is on the page", s)
+				}
+			}
+			if t.Failed() {
+				t.Log(text)
+			}
+			wellFormed(t, body)
+		})
+	}
+}
+
+// wellFormed checks that every element is closed and that no id is used twice.
+func wellFormed(t *testing.T, body string) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(body))
+	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+	ids, open := map[string]bool{}, 0
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Errorf("the page is not well-formed: %v", err)
+			return
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			open++
+			for _, a := range e.Attr {
+				if a.Name.Local == "style" || strings.HasPrefix(a.Name.Local, "on") {
+					t.Errorf("<%s %s>: the policy forbids it", e.Name.Local, a.Name.Local)
+				}
+				if a.Name.Local == "id" {
+					if ids[a.Value] {
+						t.Errorf("two elements have the id %q", a.Value)
+					}
+					ids[a.Value] = true
+				}
+			}
+		case xml.EndElement:
+			open--
+		}
+	}
+	if open != 0 {
+		t.Errorf("%d elements are not closed", open)
+	}
+}
+
+// TestDevicePage: a device has a page with all that is known of it.
+func TestDevicePage(t *testing.T) {
+	w := node(2, 7)
+	p := w.page()
+	h := handler(p)
+	text := words(get(t, h, "/device?id="+w.snap.Devices[0].ID).Body.String())
+	for _, s := range []string{"GPU 0: healthy", "61 °C", "40.0 of 80 GiB", "Partitions", "GPU 0:6:0", "0000:00:00.0", "accel_power_watts", `sensor="memory"`, "split into 7 partitions"} {
+		if !strings.Contains(text, s) {
+			t.Errorf("%q is not on the page\n%s", s, text)
+		}
+	}
+	if strings.Contains(text, "GPU 1:0:0") {
+		t.Error("a partition of another device is on the page")
+	}
+	if code := get(t, h, "/device?id=GPU-other").Code; code != http.StatusNotFound {
+		t.Errorf("a device that does not exist: %d", code)
+	}
+	if code := get(t, h, "/device").Code; code != http.StatusBadRequest {
+		t.Errorf("without id: %d", code)
+	}
+}
+
+// TestLines: the lines have the samples of the last ten minutes, with gaps.
+func TestLines(t *testing.T) {
+	w := node(1, 0)
+	p := w.page()
+	at := time.Now()
+	for i := range 5 {
+		w.snap.Devices[0].Readings = gpu(0).Readings
+		if i == 2 {
+			w.snap.Devices[0].Readings = w.snap.Devices[0].Readings[:1]
+		}
+		p.history.record(w.snap, at.Add(time.Duration(i)*step))
+	}
+	page := get(t, handler(p), "/").Body.String()
+	if want := `aria-label="10 min: 50 %"><path d="M55 8h0h1M58 8h0h1"/>`; !strings.Contains(page, want) {
+		t.Errorf("%s is not on the page\n%s", want, regexp.MustCompile(`<svg.*?</svg>`).FindAllString(page, -1))
+	}
+	p.history.record(w.snap, at.Add(time.Hour)) // the node was suspended
+	if page = get(t, handler(w.page()), "/").Body.String(); strings.Contains(page, "<svg") {
+		t.Error("a line with less than two samples")
+	}
+	w.snap = &collector.Snapshot{Time: now}
+	p.history.record(w.snap, at.Add(2*time.Hour))
+	if n := len(p.history.devices); n != 0 {
+		t.Errorf("the history of %d devices that are gone", n)
+	}
+}
+
+// hostile are texts that would run a script, break out of an element or an attribute,
+// or hide text, if the page did not escape them.
+var hostile = []string{
+	`<script>alert(1)</script>`,
+	`"><img src=x onerror=alert(1)>`,
+	`' onmouseover='alert(1)`,
+	`</td></tr></table><script src=//evil.example></script>`,
+	`<svg/onload=alert(1)>`,
+	`javascript:alert(1)`,
+	`</script><script>alert(1)</script>`,
+	`</title><script>alert(1)</script>`,
+	`<!--<img src="--><img src=x onerror=alert(1)//">`,
+	`{{.Config}}<iframe src=javascript:alert(1)>`,
+	"\u202Egnp.exe\u0000\x1b[31m\u2028",
+	"\xff\xfe<b>",
+	`<bdi><meta http-equiv=refresh content=0;url=//evil.example>`,
+	`&lt;script&gt;alert(1)&lt;/script&gt;`,
+	`<base href=//evil.example><form action=//evil.example><button>`,
+}
+
+// haunted returns a world in which every text from outside is s.
+func haunted(s string) *world {
+	w := node(1, 0)
+	d := &w.snap.Devices[0]
+	d.ID, d.Model, d.Vendor, d.Driver, d.PCI = s, s, s, s, s
+	for i := range d.Readings[0].Labels {
+		d.Readings[0].Labels[i] = s
+	}
+	d.Verdict = &collector.Verdict{State: "failed", Action: s, Since: now, Reasons: []collector.Reason{{Code: s, Text: s, Severity: s, Action: s, Since: now}}}
+	d.Down = s
+	d.Clients = []collector.Client{{PID: 1, Type: s}}
+	w.snap.Sources[0] = collector.Status{Source: s, Reason: s, Err: s}
+	w.snap.Events = []collector.Event{{Time: now, Source: s, Device: s, Kind: collector.EventKind(s), Sub: s, Detail: s, PCI: s}}
+	w.kubelet = &podmap.Status{State: podmap.StateStale, Reason: s}
+	w.report = &allocation.Report{
+		Time: now, State: podmap.State(s), Reason: s,
+		Devices: []allocation.Device{{ID: s, Availability: allocation.Allocated, Holders: []allocation.Allocation{{
+			Holder: allocation.Holder{Namespace: s, Pod: s}, Currency: s, IdleCost: new(float64), Faults: []allocation.Fault{{Name: s, Time: now}},
+		}}}},
+		Resources:    []allocation.Resource{{Name: s}},
+		Unresolved:   []allocation.Unresolved{{Resource: s, ID: s, Namespace: s, Pod: s}},
+		Unattributed: []allocation.Process{{Device: s, PID: 1, Command: s, Reason: "other_pod", Namespace: s, Pod: s}},
+	}
+	w.alerts = &Alerts{List: []Alert{{Name: s, Severity: s, Device: s, Summary: s, Description: s, Runbook: s, Firing: true}}}
+	w.config = s
+	return w
+}
+
+// TestHostileTexts: no text from outside becomes markup, a script or a link that runs
+// one.
+func TestHostileTexts(t *testing.T) {
+	elements := func(body string) (names []string) {
+		d := xml.NewDecoder(strings.NewReader(body))
+		d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+		for {
+			token, err := d.RawToken()
+			if err != nil {
+				if err != io.EOF {
+					t.Errorf("not well-formed: %v", err)
+				}
+				return names
+			}
+			e, ok := token.(xml.StartElement)
+			if !ok {
+				continue
+			}
+			name := e.Name.Local
+			for _, a := range e.Attr {
+				name += " " + a.Name.Local
+				if a.Name.Local == "href" && strings.HasPrefix(strings.ToLower(strings.TrimSpace(a.Value)), "javascript:") {
+					t.Errorf("a link that runs a script: %q", a.Value)
+				}
+			}
+			names = append(names, name)
+		}
+	}
+	for _, path := range []string{"/", "/device?id="} {
+		var want []string
+		for _, s := range append([]string{"harmless"}, hostile...) {
+			target := path
+			if path != "/" {
+				target += strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
+			}
+			answer := get(t, handler(haunted(s).page()), target)
+			if answer.Code != http.StatusOK {
+				t.Errorf("%q: %d %s", s, answer.Code, answer.Body)
+				continue
+			}
+			body := answer.Body.String()
+			got := elements(body)
+			if want == nil {
+				want = got
+			}
+			if strings.Join(got, "\n") != strings.Join(want, "\n") {
+				t.Errorf("%s: %q changes the elements of the page", target, s)
+			}
+			if i := strings.IndexFunc(body, hidden); i >= 0 {
+				t.Errorf("%q: a hidden character: %q", s, body[max(0, i-20):i+20])
+			}
+		}
+	}
+}
+
+// TestSize: the page of a node with 8 GPUs and 56 partitions is below 150 KB, and so
+// is that of twice as many.
+func TestSize(t *testing.T) {
+	for _, gpus := range []int{8, 16} {
+		w := node(gpus, 7)
+		p := w.page()
+		at := time.Now()
+		for i := range samples {
+			for j := range w.snap.Devices {
+				d := &w.snap.Devices[j]
+				for k := range d.Readings {
+					if d.Readings[k].Metric != collector.DeviceInfo && d.Readings[k].Metric != collector.MemoryTotal {
+						d.Readings[k].Value *= 1 + 0.3*float64((i*7+j)%5-2)/10
+					}
+				}
+			}
+			p.history.record(w.snap, at.Add(time.Duration(i)*step))
+		}
+		size := get(t, handler(p), "/").Body.Len()
+		for _, name := range []string{"status.css", "status.js", "status.svg"} {
+			size += get(t, handler(p), "/-/"+name).Body.Len()
+		}
+		t.Logf("%d GPUs: %d bytes", gpus, size)
+		if size > 150<<10 {
+			t.Errorf("%d GPUs: the page and its files have %d bytes", gpus, size)
+		}
+	}
+}
+
+// TestAnswers: a page is rendered once for a Snapshot, sent again by its ETag, and
+// renderings are limited.
+func TestAnswers(t *testing.T) {
+	w := node(8, 7)
+	p := w.page()
+	p.limit = rate.NewLimiter(0, 2)
+	h := handler(p)
+	first := get(t, h, "/")
+	for name, want := range map[string]string{"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"} {
+		if got := first.Header().Get(name); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	tag := first.Header().Get("ETag")
+	if again := get(t, h, "/", "If-None-Match", tag); again.Code != http.StatusNotModified || again.Body.Len() > 0 {
+		t.Errorf("with the ETag: %d", again.Code)
+	}
+	if zipped := get(t, h, "/", "Accept-Encoding", "gzip"); zipped.Header().Get("Content-Encoding") != "gzip" || zipped.Body.Len()*3 > first.Body.Len() {
+		t.Errorf("compressed: %d bytes", zipped.Body.Len())
+	}
+	w.snap = &collector.Snapshot{Seq: 2, Time: now.Add(time.Second)}
+	if changed := get(t, h, "/", "If-None-Match", tag); changed.Code != http.StatusOK {
+		t.Errorf("after another Snapshot: %d", changed.Code)
+	}
+	w.snap = &collector.Snapshot{Seq: 3, Time: now.Add(2 * time.Second)}
+	if limited := get(t, h, "/"); limited.Code != http.StatusServiceUnavailable {
+		t.Errorf("beyond the limit: %d", limited.Code)
+	}
+	w.snap = nil
+	if none := get(t, h, "/"); none.Code != http.StatusServiceUnavailable {
+		t.Errorf("without a Snapshot: %d", none.Code)
+	}
+}
+
+// stalled is a viewer that does not read its answer.
+type stalled struct {
+	http.ResponseWriter
+	reached, release chan struct{}
+}
+
+func (s stalled) Write(p []byte) (int, error) {
+	s.reached <- struct{}{}
+	<-s.release
+	return len(p), nil
+}
+
+// TestStalledViewers: viewers that do not read are limited in number and keep nobody
+// else out of the exporter: no lock is held while they are written to.
+func TestStalledViewers(t *testing.T) {
+	w := node(1, 0)
+	p := w.page()
+	h := handler(p)
+	reached, release := make(chan struct{}), make(chan struct{})
+	ended := make(chan struct{})
+	for range maxAnswers {
+		go func() {
+			h.ServeHTTP(stalled{httptest.NewRecorder(), reached, release}, httptest.NewRequest(http.MethodGet, "/", nil))
+			ended <- struct{}{}
+		}()
+		<-reached
+	}
+	if code := get(t, h, "/").Code; code != http.StatusServiceUnavailable {
+		t.Errorf("one viewer too many: %d", code)
+	}
+	if _, code, text := p.get(""); code != 0 {
+		t.Errorf("the page is locked: %s", text)
+	}
+	close(release)
+	for range maxAnswers {
+		<-ended
+	}
+	if code := get(t, h, "/").Code; code != http.StatusOK {
+		t.Errorf("after they have gone: %d", code)
+	}
+}
+
+// TestWords: every reason of a source, every reason of a device and every action is
+// explained.
+func TestWords(t *testing.T) {
+	for _, reason := range []string{
+		collector.SourceAbsent, collector.SourceReleased, collector.SourceCrashed, collector.SourceGarbage, collector.SourceTimeout, collector.SourceMismatch,
+		collector.SourceDriver, collector.SourceReloaded, collector.SourceEngine, collector.SourceStarting, collector.SourceError,
+	} {
+		if _, ok := troubles[[2]string{"", reason}]; !ok {
+			t.Errorf("source: %s is not explained", reason)
+		}
+	}
+	for _, reason := range []string{
+		collector.ReasonLost, collector.ReasonResetRequired, collector.ReasonStuck, collector.ReasonMissing, collector.ReasonError, collector.ReasonUnavailable,
+	} {
+		if downs[reason] == "" {
+			t.Errorf("device: %s is not explained", reason)
+		}
+	}
+	for a := health.Inspect; a <= health.Replace; a++ {
+		if actions[a.String()] == "" {
+			t.Errorf("action: %s is not explained", a)
+		}
+	}
+}
+
+func BenchmarkPage(b *testing.B) {
+	w := node(8, 7)
+	p := w.page()
+	p.limit = rate.NewLimiter(rate.Inf, 0)
+	for i := range samples {
+		p.history.record(w.snap, time.Now().Add(time.Duration(i)*step))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		w.snap = &collector.Snapshot{Time: now, Sources: w.snap.Sources, Devices: w.snap.Devices}
+		if a, _, text := p.get(""); a == nil || bytes.Contains(a.body, []byte("No accelerator")) {
+			b.Fatal(text)
+		}
+	}
+}
+
+func BenchmarkRecord(b *testing.B) {
+	w := node(8, 7)
+	p := w.page()
+	for i := range w.snap.Devices {
+		d := &w.snap.Devices[i]
+		for len(d.Readings) < 150 {
+			d.Set(collector.PCIeTransmitRate, 1)
+		}
+	}
+	at := time.Now()
+	b.ReportAllocs()
+	for b.Loop() {
+		at = at.Add(step)
+		p.history.record(w.snap, at)
+	}
+}

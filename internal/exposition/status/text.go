@@ -1,0 +1,90 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
+
+// ago formats a duration with its two largest units.
+func ago(d time.Duration) string {
+	d = max(d, 0)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)
+}
+
+func percent(v float32) string { return fmt.Sprintf("%.0f %%", v*100) }
+func celsius(v float32) string { return fmt.Sprintf("%.0f °C", v) }
+func watts(v float32) string   { return fmt.Sprintf("%.0f W", v) }
+
+const gib = 1 << 30
+
+func size(v float32) string { return fmt.Sprintf("%.1f GiB", v/gib) }
+
+func ofBytes(used, total float32) string {
+	if !known(total) {
+		return size(used)
+	}
+	return fmt.Sprintf("%.1f of %.0f GiB", used/gib, total/gib)
+}
+
+// label returns a label of the first reading of a metric.
+func label(d *collector.Device, m *collector.Metric, name string) string {
+	for i := range d.Readings {
+		if r := &d.Readings[i]; r.Metric == m {
+			if at := slices.Index(m.Labels, name); at >= 0 && at < len(r.Labels) {
+				return r.Labels[at]
+			}
+		}
+	}
+	return ""
+}
+
+// shortID shortens a UUID to the part that distinguishes devices of a node.
+func shortID(id string) string {
+	prefix, rest, ok := strings.Cut(id, "-")
+	if !ok || len(rest) < 36 {
+		return id
+	}
+	return prefix + "-" + rest[:8]
+}
+
+// place is the order of devices: by class, then by index, the partitions of a device
+// behind it.
+type place struct {
+	class, pci, id string
+	index          []int
+}
+
+func placeOf(d *collector.Device, index string) place {
+	p := place{class: string(d.Class), pci: d.PCI, id: d.ID}
+	for part := range strings.SplitSeq(index, ":") {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			n = 1 << 30 // behind those with an index
+		}
+		p.index = append(p.index, n)
+	}
+	return p
+}
+
+func (p *place) compare(o *place) int {
+	return cmp.Or(
+		-cmp.Compare(p.class, o.class), // GPUs before FPGAs
+		slices.Compare(p.index, o.index),
+		cmp.Compare(p.pci, o.pci),
+		cmp.Compare(p.id, o.id),
+	)
+}

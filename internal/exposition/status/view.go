@@ -1,0 +1,544 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/judge/health"
+	"github.com/accel-exporter/accel-exporter/podmap"
+	"github.com/accel-exporter/accel-exporter/podmap/kube"
+)
+
+// Limits of the page, which stays below 150 KB. Partitions have lines if there are at
+// most maxPartLines of them.
+const (
+	maxEvents      = 40
+	maxAlerts      = 40
+	maxNotices     = 30
+	maxAllocations = 48
+	maxHolders     = 4 // in a row
+	maxStrays      = 20
+	maxPartLines   = 56
+)
+
+// first returns the first elements of a list and how many more it has.
+func first[T any](list []T, limit int) ([]T, int) {
+	n := min(len(list), limit)
+	return list[:n], len(list) - n
+}
+
+// Tones of a state. Each has a word beside its colour.
+const (
+	good    = "good"
+	neutral = "neutral"
+	warn    = "warn"
+	bad     = "bad"
+)
+
+// inPart is the word for a source that answers and misses something. If that matters,
+// a device is not healthy.
+const inPart = "up, in part"
+
+// State is a state with its tone.
+type State struct{ Word, Tone string }
+
+var states = map[string]string{"healthy": good, "degraded": warn, "failed": bad, "unknown": warn}
+
+// view is what a page shows.
+type view struct {
+	Node, Version, Metrics, Title string
+	Time                          time.Time
+	Headline                      string
+	Tone                          string
+	Notices                       []Notice
+	Sources                       []Source
+	Devices                       []Device
+	Alerts                        *Alerts
+	Events                        []Event
+	Allocations                   []Allocation
+	Uncertain                     string // why the allocations are not certain
+	Resources                     []allocation.Resource
+	Strays                        []string // allocations and processes that belong to nothing
+	// More are how many further ones there are.
+	More     struct{ Notices, Alerts, Allocations, Strays int }
+	Settings *Settings
+	Device   *Detail // on the page of a device
+}
+
+// Notice is something that needs attention.
+type Notice struct {
+	State
+	Link, What, Why, Cure string
+}
+
+// Source is a row of the sources.
+type Source struct {
+	Name string
+	State
+	Meaning, Cure, Doc, Err string
+	Age, Took               string
+}
+
+// Cell is a value with its line; an empty Text is a value that is unknown.
+type Cell struct {
+	Text  string
+	Spark *Spark
+}
+
+// Device is a row of the devices.
+type Device struct {
+	ID, Short, Index, Model, Class string
+	Part                           bool
+	State
+	Reasons                                 []string
+	More                                    int // further reasons
+	Action                                  string
+	Temperature, Power, Utilization, Memory Cell
+	Holders                                 []Allocation
+	Pods                                    []Allocation // the first of Holders
+	MorePods                                int
+	Free                                    string // the availability of a device without holders
+	Why                                     string
+}
+
+// Allocation is a pod on a device.
+type Allocation struct {
+	Device, Index, Pod, Held, Utilization, Memory, Idle, Cost, Notes string
+}
+
+// Event is a row of the events.
+type Event struct {
+	Time            time.Time
+	What, Meaning   string
+	Device, Index   string
+	Detail, Sources string
+	Tone            string
+	Past            bool
+}
+
+// Alerts are the rules that are evaluated on the node.
+type Alerts struct {
+	Evaluated                     time.Time
+	Rules, Failing, Skipped       int
+	List                          []Alert // firing before pending, the most severe first
+	Firing, Pending, FiringSevere int
+}
+
+// Alert is a firing or pending alert.
+type Alert struct {
+	Name, Severity, Device, Summary, Description, Runbook string
+	Firing                                                bool
+	Since                                                 time.Time
+}
+
+// Tone is that of the alert's severity.
+func (a *Alert) Tone() string {
+	switch {
+	case !a.Firing || a.Severity == "info":
+		return neutral
+	case a.Severity == "critical":
+		return bad
+	}
+	return warn
+}
+
+// Settings are the settings in force.
+type Settings struct {
+	Flags []Setting
+	// Config is the configuration, as YAML.
+	Config string
+}
+
+// Setting is the value of a flag.
+type Setting struct {
+	Name, Value string
+	Default     bool
+}
+
+// view returns what the page of a Snapshot shows.
+func (p *Page) view(s *collector.Snapshot) *view {
+	v := &view{Node: p.o.Node, Version: p.o.Version, Metrics: p.o.Metrics, Title: p.o.Node, Time: s.Time}
+	report, kubelet, api := p.o.Allocations()
+	for i := range s.Sources {
+		v.Sources = append(v.Sources, sourceOf(&s.Sources[i], s.Time))
+	}
+	if kubelet != nil {
+		v.Sources = append(v.Sources, kubeletSource(kubelet))
+	}
+	if api != nil {
+		v.Sources = append(v.Sources, apiSource("API server: pods", &api.Pods))
+	}
+	v.devices(p, s, report)
+	v.events(s)
+	v.allocations(report)
+	v.Alerts = p.o.Alerts()
+	v.headline()
+	if v.Alerts != nil {
+		v.Alerts.List, v.More.Alerts = first(v.Alerts.List, maxAlerts)
+	}
+	v.Notices, v.More.Notices = first(v.Notices, maxNotices)
+	v.Allocations, v.More.Allocations = first(v.Allocations, maxAllocations)
+	v.Strays, v.More.Strays = first(v.Strays, maxStrays)
+	return v
+}
+
+func sourceOf(s *collector.Status, now time.Time) Source {
+	out := Source{Name: s.Source, Err: s.Err, Took: s.Took.Round(time.Millisecond / 10).String()}
+	if !s.LastSuccess.IsZero() {
+		out.Age = ago(now.Sub(s.LastSuccess))
+	}
+	if s.Up {
+		out.State = State{"up", good}
+		if s.Err != "" {
+			out.State = State{inPart, warn}
+			out.Meaning = "Something could not be read."
+		}
+		return out
+	}
+	t := explain(s)
+	out.Meaning, out.Cure, out.Doc = t.meaning, t.cure, t.doc
+	switch s.Reason {
+	case collector.SourceAbsent:
+		out.State, out.Err = State{"not on this machine", neutral}, ""
+	case collector.SourceStarting, collector.SourceReloaded:
+		out.State = State{"starting", neutral}
+	case collector.SourceReleased:
+		out.State, out.Err = State{"released", warn}, ""
+	default:
+		out.State = State{"down: " + strings.ReplaceAll(s.Reason, "_", " "), bad}
+	}
+	return out
+}
+
+func kubeletSource(s *podmap.Status) Source {
+	out := Source{Name: "kubelet", Meaning: s.Reason, Took: s.Took.Round(time.Millisecond / 10).String(), Doc: "podmap.md"}
+	if s.Age > 0 {
+		out.Age = ago(s.Age)
+	}
+	switch s.State {
+	case podmap.StateFresh:
+		out.State, out.Doc = State{"up", good}, ""
+	case podmap.StateAbsent:
+		out.State, out.Meaning = State{"not on this machine", neutral}, "No kubelet, or its socket is not mounted: devices have no pods."
+	case podmap.StateStarting:
+		out.State = State{"starting", neutral}
+	default:
+		out.State, out.Cure = State{string(s.State), warn}, "Allocations may be out of date. Check the kubelet and the permissions of its socket."
+	}
+	return out
+}
+
+func apiSource(name string, s *kube.FeedStatus) Source {
+	out := Source{Name: name, Meaning: s.Reason, Doc: "kubernetes-api.md"}
+	if s.Age > 0 {
+		out.Age = ago(s.Age)
+	}
+	switch s.State {
+	case kube.StateFresh:
+		out.State, out.Doc = State{"up", good}, ""
+	case kube.StateStarting:
+		out.State = State{"starting", neutral}
+	default:
+		out.State, out.Cure = State{string(s.State), warn}, "Check the permissions and the address of the API server."
+	}
+	return out
+}
+
+// devices adds the devices and what each is allocated to.
+func (v *view) devices(p *Page, s *collector.Snapshot, report *allocation.Report) {
+	places, parts := make([]place, len(s.Devices)), 0
+	order := make([]int, len(s.Devices))
+	for i := range s.Devices {
+		d := &s.Devices[i]
+		order[i] = i
+		places[i] = placeOf(d, label(d, collector.DeviceInfo, "index"))
+		if d.Parent != "" {
+			parts++
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int { return places[a].compare(&places[b]) })
+	shared := map[string]*allocation.Device{}
+	for i := range report.Devices {
+		shared[report.Devices[i].ID] = &report.Devices[i]
+	}
+	for _, i := range order {
+		d := &s.Devices[i]
+		row := deviceRow(d, shared[d.ID], report.Time)
+		lines := func(value int) []float32 {
+			if d.Parent != "" && parts > maxPartLines {
+				return nil
+			}
+			return p.history.of(d.ID, value)
+		}
+		row.measure(d, lines, small)
+		v.Devices = append(v.Devices, row)
+	}
+}
+
+// measure sets the values of the device and their lines.
+func (r *Device) measure(d *collector.Device, lines func(int) []float32, grid grid) {
+	now, top := read(d)
+	cell := func(value int, low, high float32, text, short func(float32) string) Cell {
+		var c Cell
+		if known(now[value]) {
+			c.Text = text(now[value])
+		}
+		c.Spark = spark(lines(value), low, high, grid, short)
+		return c
+	}
+	hottest := top.temperature
+	if !known(hottest) {
+		hottest = 100
+	}
+	r.Temperature = cell(temperature, 20, hottest, celsius, celsius)
+	r.Power = cell(power, 0, top.power, watts, watts)
+	r.Utilization = cell(utilization, 0, 1, percent, percent)
+	r.Memory = cell(memory, 0, top.memory, func(used float32) string { return ofBytes(used, top.memory) }, size)
+}
+
+// maxReasons is the number of reasons in a row.
+const maxReasons = 2
+
+func deviceRow(d *collector.Device, a *allocation.Device, now time.Time) Device {
+	r := Device{
+		ID: d.ID, Short: shortID(d.ID), Index: label(d, collector.DeviceInfo, "index"), Class: className(d.Class), Part: d.Parent != "",
+		Model: strings.TrimPrefix(cmp.Or(d.Model, string(d.Class), "unknown device"), "NVIDIA "), State: stateOf(d),
+	}
+	if profile := label(d, collector.DeviceInfo, "profile"); profile != "" {
+		r.Model = profile
+	}
+	if d.Down != "" {
+		r.Reasons = append(r.Reasons, cmp.Or(downs[d.Down], "It is down: "+d.Down)+".")
+	}
+	if d.Verdict != nil {
+		r.Action = actionText(d.Verdict.Action)
+		for _, x := range d.Verdict.Reasons {
+			r.Reasons = append(r.Reasons, sentence(x.Text))
+		}
+	}
+	r.More = max(0, len(r.Reasons)-maxReasons)
+	r.Reasons = r.Reasons[:len(r.Reasons)-r.More]
+	if a == nil {
+		return r
+	}
+	for i := range a.Holders {
+		r.Holders = append(r.Holders, allocationOf(&a.Holders[i], &r, now))
+	}
+	r.Pods, r.MorePods = first(r.Holders, maxHolders)
+	if len(a.Holders) == 0 {
+		r.Free, r.Why = strings.ReplaceAll(string(a.Availability), "_", " "), a.Why
+	}
+	return r
+}
+
+// className is the class as people write it.
+func className(c collector.Class) string {
+	if c == collector.Switch {
+		return "switch"
+	}
+	return strings.ToUpper(string(c))
+}
+
+// stateOf returns the state of a device. One without a verdict is never healthy.
+func stateOf(d *collector.Device) State {
+	switch {
+	case d.Verdict != nil:
+		return State{d.Verdict.State, cmp.Or(states[d.Verdict.State], warn)}
+	case d.Down != "":
+		return State{"down", bad}
+	}
+	return State{"not judged", neutral}
+}
+
+func actionText(action string) string {
+	if action == "" || action == "none" {
+		return ""
+	}
+	return cmp.Or(actions[action], strings.ReplaceAll(action, "_", " "))
+}
+
+// sentence begins a text with a capital letter and ends it with a full stop.
+func sentence(s string) string {
+	if s == "" {
+		return s
+	}
+	if s[0] >= 'a' && s[0] <= 'z' {
+		s = string(s[0]-'a'+'A') + s[1:]
+	}
+	return strings.TrimSuffix(s, ".") + "."
+}
+
+func allocationOf(a *allocation.Allocation, d *Device, now time.Time) Allocation {
+	out := Allocation{Device: d.ID, Index: cmp.Or(d.Index, d.Short), Pod: a.Namespace + "/" + a.Pod, Held: ago(now.Sub(a.Since))}
+	if a.SinceAtLeast {
+		out.Held = "at least " + out.Held
+	}
+	if a.Utilization != nil {
+		out.Utilization = percent(float32(*a.Utilization))
+	}
+	if a.MemoryUsed != nil {
+		out.Memory = size(float32(*a.MemoryUsed))
+	}
+	if a.Idle != nil {
+		out.Idle = "no"
+		if *a.Idle > 0 {
+			out.Idle = ago(time.Duration(*a.Idle * float64(time.Second)))
+		}
+	}
+	if a.IdleCost != nil {
+		out.Cost = fmt.Sprintf("%.2f %s", *a.IdleCost, a.Currency)
+	}
+	var notes []string
+	for _, n := range []struct {
+		is   bool
+		text string
+	}{
+		{a.Shared, "shared"},
+		{a.Kept, "not in the latest list of the kubelet"},
+		{a.Contested, "several pods are listed with it"},
+		{a.Nominal, "the pod may have another device than its id names"},
+	} {
+		if n.is {
+			notes = append(notes, n.text)
+		}
+	}
+	for _, f := range a.Faults {
+		notes = append(notes, f.Name+" "+ago(now.Sub(f.Time))+" ago")
+	}
+	out.Notes = strings.Join(notes, "; ")
+	return out
+}
+
+// allocations adds the pods, and the allocations and processes that belong to no
+// device or pod.
+func (v *view) allocations(r *allocation.Report) {
+	index := map[string]string{}
+	for i := range v.Devices {
+		d := &v.Devices[i]
+		index[d.ID] = cmp.Or(d.Index, d.Short)
+		v.Allocations = append(v.Allocations, d.Holders...)
+	}
+	v.Resources = r.Resources
+	if r.State != podmap.StateFresh && r.State != podmap.StateAbsent {
+		v.Uncertain = fmt.Sprintf("The allocations are not certain (%s): %s.", r.State, cmp.Or(r.Reason, "no list yet"))
+	}
+	for _, u := range r.Unresolved {
+		v.Strays = append(v.Strays, fmt.Sprintf("Pod %s/%s has %s %q, which matches no device of this node (%s).", u.Namespace, u.Pod, u.Resource, u.ID, u.How))
+	}
+	for _, p := range r.Unattributed {
+		what := fmt.Sprintf("Process %d (%s) uses device %s", p.PID, cmp.Or(p.Command, "unknown command"), cmp.Or(index[p.Device], p.Device))
+		switch p.Reason {
+		case "other_pod":
+			what += ", which is not allocated to its pod " + p.Namespace + "/" + p.Pod
+		case "host_process":
+			what += " outside every pod"
+		case "unknown_pod":
+			what += " in an unknown pod (" + p.PodUID + ")"
+		default:
+			what += " and is not visible in procfs"
+		}
+		v.Strays = append(v.Strays, what+".")
+	}
+}
+
+// events adds the latest events, the latest first.
+func (v *view) events(s *collector.Snapshot) {
+	index := map[string]string{}
+	for i := range v.Devices {
+		index[v.Devices[i].ID] = cmp.Or(v.Devices[i].Index, v.Devices[i].Short)
+	}
+	for i := len(s.Events) - 1; i >= 0 && len(v.Events) < maxEvents; i-- {
+		v.Events = append(v.Events, eventOf(&s.Events[i], index))
+	}
+}
+
+func eventOf(e *collector.Event, index map[string]string) Event {
+	out := Event{
+		Time: e.Time, Detail: e.Detail, Past: e.Past, Tone: neutral, Sources: cmp.Or(strings.Join(e.Witnesses, ", "), e.Source),
+		What: strings.ReplaceAll(string(e.Kind), "_", " "),
+	}
+	switch e.Kind {
+	case collector.EventXid:
+		out.What = fmt.Sprintf("Xid %d", e.Code)
+	case collector.EventSXid:
+		out.What = fmt.Sprintf("SXid %d", e.Code)
+	}
+	if e.Sub != "" {
+		out.What += " " + e.Sub
+	}
+	if known, ok := health.Builtin().Lookup(e); ok {
+		out.Meaning = sentence(known.Text)
+		switch known.Severity {
+		case health.Failed:
+			out.Tone = bad
+		case health.Degraded:
+			out.Tone = warn
+		}
+	}
+	out.Device = cmp.Or(e.Partition, e.Device)
+	if _, ok := index[out.Device]; !ok {
+		out.Device = e.Device // the partition is gone
+	}
+	out.Index = index[out.Device]
+	if out.Index == "" {
+		out.Index, out.Device = cmp.Or(shortID(out.Device), e.PCI, "none"), "" // no page to link to
+	}
+	return out
+}
+
+// headline adds the summary and what needs attention.
+func (v *view) headline() {
+	count, devices := map[string]int{}, []Notice(nil)
+	for i := range v.Devices {
+		d := &v.Devices[i]
+		count[d.Word]++
+		if d.Tone == good || d.Tone == neutral {
+			continue
+		}
+		what := strings.TrimSpace(d.Class + " " + cmp.Or(d.Index, d.Short))
+		n := Notice{State: d.State, Link: d.ID, What: what + ", " + d.Model, Cure: d.Action}
+		if len(d.Reasons) > 0 {
+			n.Why = d.Reasons[0]
+		}
+		devices = append(devices, n)
+	}
+	for i := range v.Sources {
+		s := &v.Sources[i]
+		if s.Word != inPart && (s.Tone == bad || s.Tone == warn) {
+			v.Notices = append(v.Notices, Notice{State: s.State, What: "source " + s.Name, Why: cmp.Or(s.Err, s.Meaning), Cure: s.Cure})
+		}
+	}
+	v.Notices = append(v.Notices, devices...)
+	slices.SortStableFunc(v.Notices, func(a, b Notice) int { return cmp.Compare(a.Tone, b.Tone) }) // bad before warn
+	var words []string
+	for _, w := range []string{"failed", "down", "degraded", "unknown", "not judged", "healthy"} {
+		if count[w] > 0 {
+			words = append(words, fmt.Sprintf("%d %s", count[w], w))
+		}
+	}
+	v.Tone = good
+	switch {
+	case len(v.Devices) == 0:
+		v.Headline, v.Tone = "No accelerator was found", neutral
+	case len(v.Devices) == 1:
+		v.Headline = "1 device: " + v.Devices[0].Word
+	default:
+		v.Headline = fmt.Sprintf("%d devices: %s", len(v.Devices), strings.Join(words, ", "))
+	}
+	if a := v.Alerts; a != nil && a.Firing > 0 {
+		v.Headline += fmt.Sprintf("; %d alerts firing", a.Firing)
+		if a.Firing == 1 {
+			v.Headline = strings.TrimSuffix(v.Headline, "s firing") + " firing"
+		}
+	}
+	for i := range v.Notices {
+		if v.Notices[i].Tone == bad || v.Tone != bad {
+			v.Tone = v.Notices[i].Tone
+		}
+	}
+}
