@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
@@ -68,7 +70,7 @@ func (b board) finish(model dashboard.Dashboard) ([]byte, error) {
 		list = append(list, e.model())
 	}
 	whole["annotations"] = map[string]any{"list": list}
-	data, err = json.MarshalIndent(whole, "", "  ")
+	data, err = indented(whole, "")
 	return append(data, '\n'), err
 }
 
@@ -132,4 +134,39 @@ func layout(rows []row) []dashboard.PanelOrRowPanel {
 		}
 	}
 	return out
+}
+
+// indented is v as JSON whose objects and lists are on one line where that fits.
+func indented(v any, margin string) ([]byte, error) {
+	line, err := json.Marshal(v)
+	if err != nil || len(margin)+len(line) <= 120 {
+		return line, err
+	}
+	var parts [][]byte
+	add := func(key string, value any) {
+		part, e := indented(value, margin+"  ")
+		if err == nil {
+			err = e
+		}
+		parts = append(parts, append([]byte("\n  "+margin+key), part...))
+	}
+	open, end := "[", "]"
+	switch v := v.(type) {
+	case map[string]any:
+		open, end = "{", "}"
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			name, e := json.Marshal(k)
+			if e != nil {
+				return nil, e
+			}
+			add(string(name)+": ", v[k])
+		}
+	case []any:
+		for _, e := range v {
+			add("", e)
+		}
+	default:
+		return line, nil
+	}
+	return slices.Concat([]byte(open), bytes.Join(parts, []byte(",")), []byte("\n"+margin+end)), err
 }
