@@ -289,6 +289,37 @@ func deviceFPGA() []panel {
 			about:   "Loads of a design by region and outcome, and new error bits by unit. A failed load leaves the region unusable.",
 			queries: []query{{`sum by (region, outcome) (` + grew(`accel_fpga_reconfigurations_total{`+inBox+`}`) + ` > 0)`, "{{region}} {{outcome}}"}, {`sum by (unit) (` + grew(`accel_fpga_errors_total{`+inBox+`}`) + ` > 0)`, "error in {{unit}}"}},
 		}),
+		third(panel{
+			kind: timeline, title: "Regions", unit: "none", empty: "Not an FPGA, or it does not report whether a region is loaded", states: []state{{"1", "loaded", green}, {"0", "empty", orange}},
+			about:   "Whether each region has a usable design. Short gaps are reconfigurations.",
+			queries: []query{{`max by (region) (accel_fpga_bitstream_loaded{` + inBox + `})`, "{{region}}"}},
+		}),
+		third(panel{
+			kind: timeline, title: "Firewalls and memory", unit: "none", states: []state{{"0", "in order", green}, {"1", "faulty", red}}, empty: "Not an FPGA, or it has neither",
+			about:   "A tripped firewall isolates the design until the card is reset. Memory that is not calibrated cannot be used, which is normal only while the card is configured.",
+			queries: []query{{`max by (firewall) (accel_fpga_firewall_tripped{` + inBox + `})`, "firewall {{firewall}}"}, {`1 - min by (bank) (accel_fpga_memory_calibrated{` + inBox + `})`, "memory {{bank}}"}},
+		}),
+		third(panel{
+			kind: listing, title: "Latched errors", unit: "none", empty: "Not an FPGA, or no bit is set in an error register",
+			about:   "Bits that are set now. They stay set until they are cleared; unit and name are those of the driver.",
+			queries: []query{{expr: `max by (unit, error) (accel_fpga_error_latched{` + inBox + `} == 1)`}},
+			columns: []column{{of: "unit", title: "Unit"}, {of: "error", title: "Error"}},
+		}),
+		third(panel{
+			kind: lines, title: "Runs of compute units", unit: "ops", min: f(0), empty: "Not an FPGA, or it does not count runs",
+			about:   "Runs of each compute unit per second, the closest value to a utilization.",
+			queries: []query{{`max by (unit) (rate(accel_fpga_executions_total{` + inBox + `}[$__rate_interval]))`, "{{unit}}"}},
+		}),
+		third(panel{
+			kind: lines, title: "Memory banks in use", unit: "bytes", min: f(0), empty: "Not an FPGA, or it does not report its memory",
+			about:   "Memory of each bank that programs have allocated through the driver.",
+			queries: []query{{`max by (bank) (accel_fpga_memory_bank_used_bytes{` + inBox + `})`, "{{bank}}"}},
+		}),
+		third(panel{
+			kind: lines, title: "Fans", unit: "rotrpm", min: f(0), empty: "Not an FPGA, or a card without a fan",
+			about:   "Speed of each fan. A fan that does not turn while the card is hot is broken.",
+			queries: []query{{`max by (fan) (accel_fan_speed_rpm{` + inBox + `})`, "{{fan}}"}},
+		}),
 	}
 }
 

@@ -13,6 +13,7 @@ func fleet(v *values) board {
 		rows: []row{
 			{title: "Is something wrong?", panels: fleetNow()},
 			{title: "Where, and which pods are affected?", panels: []panel{whole(firingAlerts(`severity!="info",` + inPool)), fleetDevices(), fleetPods()}},
+			{title: "Nodes", panels: []panel{fleetGrid()}},
 			{title: "Capacity", panels: fleetCapacity(v)},
 			{title: "Health over time", panels: fleetHealth()},
 			{title: "Drift", panels: fleetDrift(v)},
@@ -68,7 +69,70 @@ func fleetNow() []panel {
 			queries: []query{{expr: `sum(1 - ` + exporters + `)`}},
 			links:   []jump{*jumpTo("accel-exporter", "Exporters")},
 		}),
+		wideTile(panel{
+			kind: number, title: "Allocated", unit: "percentunit", decimals: f(0), scale: only(blue), empty: "Allocations are unknown",
+			about:   "Share of the devices and partitions that a pod has.",
+			queries: []query{{expr: `avg(accel_device_holders{` + inPool + `} > bool 0)`}},
+		}),
+		wideTile(panel{
+			kind: number, title: "Use of allocated devices", unit: "percentunit", decimals: f(0), scale: only(blue), empty: "Nothing is allocated, or no use is measured",
+			about:   "Mean share of time in which the pods had a kernel running on their devices.",
+			queries: []query{{expr: `avg(accel_allocation_utilization_ratio{` + inPool + `})`}},
+		}),
+		wideTile(panel{
+			kind: number, title: "Idle devices", unit: "none", decimals: f(0), scale: scale{green, []step{{1, yellow}}}, empty: noRules,
+			about:   "Allocations on which nothing ran in the last five minutes, on average. *Waste* names their pods.",
+			queries: []query{{expr: `sum(namespace:accel_allocation_idle_seconds:rate5m{` + inPool + `})`}},
+			links:   []jump{*jumpTo("accel-idle", "Waste")},
+		}),
+		wideTile(panel{
+			kind: number, title: "Cost of idleness per hour", unit: "none", decimals: f(2), both: true, scale: only(yellow), empty: noPrices,
+			about:   "Cost of the idle time of the last five minutes, for an hour and by currency. Needs prices in the exporter's configuration.",
+			queries: []query{{`3600 * sum by (currency) (namespace:accel_allocation_idle_cost:rate5m{` + inPool + `})`, "{{currency}}"}},
+			links:   []jump{*jumpTo("accel-idle", "Waste")},
+		}),
 	}
+}
+
+// fleetGrid is one row for each node, with a cell for the health of each device.
+func fleetGrid() panel {
+	of := func(expr string) query {
+		return query{expr: keep(host(expr), "host")}
+	}
+	const sick, device = `parent="",` + inPool, target + ", device"
+	states := append([]state{{"0", "healthy", green}}, gravity...)
+	health := `max by (` + device + `) (` + reasonsOf(sick) + `) or on (` + device + `) 0 * max by (` + device + `) (accel_device_health{state="healthy",` + sick + `})`
+	at := func(index string) query {
+		return of(`(` + health + `) and ` + perDevice + ` accel_device_info{parent="",class!="switch",index` + index + `,` + inPool + `}`)
+	}
+	p := panel{
+		kind: listing, title: "Health of each node and device", unit: "none", width: 24, height: 12, empty: "No device is known",
+		about: "One row for each node, the worst first: the health of each device by its index, of further ones and FPGAs the worst; whether its exporter is up, which share of its devices and partitions is allocated, the mean use of allocated ones, and what their idle time costs in an hour. An empty cell: there is no such device, or its state is unknown.",
+		queries: []query{
+			of(`(` + health + `)`), of(`up{job=~"$job",` + inPool + `}`),
+			{expr: scoped(`avg by (cluster, host) (` + host(`accel_device_holders{`+inPool+`} > bool 0`) + `)`)},
+			{expr: scoped(`avg by (cluster, host) (` + host(`accel_allocation_utilization_ratio{`+inPool+`}`) + `)`)},
+			{expr: scoped(`3600 * sum by (cluster, host, currency) (` + host(`rate(accel_allocation_idle_cost_total{`+inPool+`}[$__rate_interval])`) + `)`)},
+		},
+		columns: []column{nodeColumn, {of: "A", title: "Worst", states: states, width: 85, sort: true}},
+	}
+	for i := range 9 {
+		c, index := column{title: "Others", width: 80}, `!~"[0-7]"`
+		if i < 8 {
+			c, index = column{title: fmt.Sprint(i), width: 80}, fmt.Sprintf(`="%d"`, i)
+		}
+		c.of, c.states = refID(len(p.queries)), states
+		p.queries, p.columns = append(p.queries, at(index)), append(p.columns, c)
+	}
+	p.columns = append(
+		p.columns,
+		column{of: "B", title: "Exporter", states: upStates, width: 80},
+		column{of: "C", title: "Allocated", unit: "percentunit", width: 110, gauge: true},
+		column{of: "D", title: "Use", unit: "percentunit", width: 110, gauge: true},
+		column{of: "E", title: "Idle cost per hour", width: 130},
+		column{of: "currency", title: "Currency", width: 80},
+	)
+	return p
 }
 
 // firingAlerts lists the alerts that fire, with what they are about.
@@ -94,25 +158,31 @@ func firingAlerts(selector string) panel {
 	}
 }
 
+// fleetDevices is one row for each device that is not healthy, with all reasons.
 func fleetDevices() panel {
+	const sick, device = `parent="",` + inPool, target + ", device"
+	action := `max by (` + device + `, action) (accel_device_action{` + inPool + `} == 1) or ` + perDevice + ` group by (` + device + `) (` + wholeReasons + `)`
 	return panel{
-		kind: listing, title: "Degraded and failed devices", unit: "none", empty: "No device is degraded or failed", width: 14, height: 9,
-		about:   "The reasons for the health state of whole devices, with their severity. docs/health.md explains them. Failed means that work on the device is lost.",
-		queries: []query{{expr: keep(host(named(`parent="",`+inPool, `max by (`+target+`, device, reason, severity) (`+wholeReasons+`)`, "model")), "host, name, device, model, severity, reason")}},
+		kind: listing, title: "Degraded and failed devices", unit: "none", empty: "No device is degraded or failed, or no health is known", width: 15, height: 9,
+		about: "One row for each whole device that is not healthy, failed ones first, with all of its reasons, the recommended action and the number of pods. docs/health.md explains reasons and actions.",
+		queries: []query{
+			{expr: keep(host(named(sick, `(`+reasonsOf(sick)+`) * `+perDevice+` group_left (action) (`+action+`)`, "model")), "host, name, device, model, action, reason")},
+			{expr: keep(host(`count by (`+device+`) (device_pod:accel_verdict:holder{`+inPool+`})`), "host, device")},
+		},
 		columns: []column{
-			{of: "severity", title: "Verdict", states: verdicts, width: 90},
-			{of: "reason", title: "Reason"},
+			{of: "A", title: "Verdict", states: gravity, width: 90, sort: true},
 			nodeColumn, nameColumn,
-			{of: "model", title: "Model"},
-			idColumn,
-			{of: "A", title: "Applies", hidden: true},
+			joinedReasons,
+			{of: "action", title: "Action", width: 90, jump: toHealth("actions")},
+			{of: "B", title: "Pods", blank: "none", width: 60},
+			{of: "model", title: "Model", width: 110},
 		},
 	}
 }
 
 func fleetPods() panel {
 	return panel{
-		kind: listing, title: "Affected pods", unit: "none", empty: "No pod has a degraded or failed device", width: 10, height: 9,
+		kind: listing, title: "Affected pods", unit: "none", empty: "No pod has a degraded or failed device", width: 9, height: 9,
 		about:   "Pods with a degraded or failed device, or a partition of one.",
 		queries: []query{{expr: keep(host(named(`parent="",`+inPool, `device_pod:accel_verdict:holder{`+inPool+`}`)), "namespace, pod, host, name, device")}},
 		columns: []column{namespaceColumn, podColumn, nodeColumn, nameColumn, idColumn, {of: "A", title: "Allocated", hidden: true}},
@@ -189,12 +259,12 @@ func fleetHealth() []panel {
 
 func fleetDrift(v *values) []panel {
 	p := driverMatrix()
-	p.links = []jump{*jumpTo("accel-drift", "Drift")}
+	p.links = []jump{*jumpTo("accel-drift", "Rollout")}
 	deviating := half(panel{
 		kind: listing, title: "Devices that differ from the baseline", unit: "none", empty: "No device differs, or there is no baseline",
 		about:   "Devices that are not approved, by pool and component. Evaluated every " + v.string("trends_interval") + ".",
 		queries: []query{{expr: `count by (pool, component) (` + recentDrift(v) + `)`}},
-		columns: []column{{of: "pool", title: "Pool"}, {of: "component", title: "Component", jump: jumpTo("accel-drift", "Drift")}, {of: "A", title: "Devices", sort: true, scale: &scale{none, []step{{1, orange}}}}},
+		columns: []column{{of: "pool", title: "Pool"}, {of: "component", title: "Component", jump: jumpTo("accel-drift", "Rollout")}, {of: "A", title: "Devices", sort: true, scale: &scale{none, []step{{1, orange}}}}},
 	})
 	return []panel{half(p), deviating}
 }

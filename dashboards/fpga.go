@@ -70,7 +70,7 @@ func fpgaNow() []panel {
 			kind: number, title: "Designs not approved", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noCards,
 			about:   "Cards whose bitstream or root key differs from the baseline, or from the resource name of its allocation.",
 			queries: count(`count(group by (` + target + `, device) (device_component:accel_fpga_drift:active{` + inCards + `}))`),
-			links:   []jump{*jumpTo("accel-drift", "Drift")},
+			links:   []jump{*jumpTo("accel-drift", "Rollout")},
 		}),
 	}
 }

@@ -4,99 +4,243 @@ import "fmt"
 
 const (
 	ofNamespace = inPool + `,namespace=~"$namespace"`
-	perHold     = "on (" + target + ", device, namespace, pod)"
+	holdLabels  = target + ", device, namespace, pod"
+	perHold     = "on (" + holdLabels + ")"
+	perPod      = "on (cluster, namespace, pod)"
 )
 
-// idle shows which pods do not use their devices, since when, and the cost.
+// idle shows the waste: devices that are idle, underused or free, who has them, and
+// what would be saved without.
 func idle(v *values) board {
 	return board{
-		uid: "accel-idle", title: "Accelerators / Idle allocations", from: "now-24h",
-		about:     "Pods that do not use their devices, since when, and what it costs.",
+		uid: "accel-idle", title: "Accelerators / Waste", from: "now-7d",
+		about:     "Devices that are idle, underused or free: who has them, since when, and what giving them back would save.",
 		variables: []variable{datasource, cluster, pool, namespace},
 		rows: []row{
-			{title: "How much is wasted?", panels: idleNow()},
-			{title: "Who, and since when?", panels: []panel{idleHolds(v)}},
+			{title: "How much is wasted?", panels: idleNow(v)},
+			{title: "What to reclaim", panels: []panel{idleHolds(v)}},
+			{title: "Underused and free", panels: []panel{underusedHolds(v), freeDevices()}},
 			{title: "Trend", panels: idleTrend()},
 			{title: "Namespaces and workloads", panels: idleOwners()},
 		},
 	}
 }
 
+// Devices of a selection at a time; free ones belong to no namespace.
 const (
-	heldSeconds = `namespace:accel_allocation_seconds:rate5m{` + ofNamespace + `}`
-	idleSeconds = `namespace:accel_allocation_idle_seconds:rate5m{` + ofNamespace + `}`
-	idleCost    = `namespace:accel_allocation_idle_cost:rate5m{` + ofNamespace + `}`
-	noHolds     = "No allocation, or the recording rules are not loaded"
-	noPrices    = "No prices are configured, or nothing is idle"
+	heldSeconds  = `namespace:accel_allocation_seconds:rate5m{` + ofNamespace + `}`
+	idleSeconds  = `namespace:accel_allocation_idle_seconds:rate5m{` + ofNamespace + `}`
+	underSeconds = `namespace:accel_allocation_underused_seconds:rate5m{` + ofNamespace + `}`
+	idleCost     = `namespace:accel_allocation_idle_cost:rate5m{` + ofNamespace + `}`
+	underused    = `(sum(` + underSeconds + `) or 0 * sum(` + heldSeconds + `))`
+	used         = `clamp_min(sum(` + heldSeconds + `) - sum(` + idleSeconds + `) - ` + underused + `, 0)`
+	noHolds      = "No allocation, or the recording rules are not loaded"
+	noPrices     = "No prices are configured, or nothing is idle"
 )
 
-func idleNow() []panel {
+// freeNow is what can be allocated, whole devices and partitions, by the labels.
+func freeNow(by string) string {
+	return `(sum by (` + by + `) (pool_model:accel_devices_free:count{` + inPool + `} or pool_profile:accel_partitions:count{` + inPool + `} - (pool_profile:accel_partitions_allocated:count{` + inPool + `} or 0 * pool_profile:accel_partitions:count{` + inPool + `})))`
+}
+
+// allFree is 0 where every device is allocated.
+var allFree = zeroWhere(freeNow(""), known)
+
+// hours is the device hours of an expression in the time range.
+func hours(expr string) string { return `sum_over_time((` + expr + `)[$__range:1m]) / 60` }
+
+// idleShare is weighted by time: it divides sums.
+func idleShare(window string) string {
+	return `sum_over_time(sum(` + idleSeconds + `)[` + window + `]) / sum_over_time(sum(` + heldSeconds + `)[` + window + `])`
+}
+
+var wasteColours = []state{
+	{value: "used", colour: green}, {value: "underused", colour: "light-green"}, {value: "idle", colour: yellow}, {value: "free", colour: blue},
+}
+
+// kinds is the same of used, underused, idle and free devices.
+func kinds(of func(expr string) string) []query {
+	return []query{{of(used), "used"}, {of(underused), "underused"}, {of(`sum(` + idleSeconds + `)`), "idle"}, {of(allFree), "free"}}
+}
+
+func same(expr string) string { return expr }
+
+// underusedMeans explains the second colour of the stack.
+func underusedMeans(v *values) string {
+	return fmt.Sprintf("Underused: not idle, and a mean use of the pod's devices below %.0f %%; a pod whose use is not measured counts as used. A partition counts as one device, a shared device as one for each pod. Free devices belong to no namespace.", 100*v.number("underused_share"))
+}
+
+func idleNow(v *values) []panel {
 	return []panel{
 		wideTile(panel{
-			kind: number, title: "Idle devices", unit: "none", decimals: f(1), empty: noHolds,
-			about:   "Allocations that were idle in the last five minutes, on average. A part of a device counts as one.",
-			scale:   scale{green, []step{{1, yellow}}},
-			queries: []query{{expr: `sum(` + idleSeconds + `)`}},
-		}),
+			kind: number, title: "Devices now", unit: "none", decimals: f(1), both: true, empty: noHolds, colours: wasteColours,
+			about:   "Devices that were used, underused, idle and free in the last five minutes, on average. " + underusedMeans(v),
+			queries: kinds(same),
+		}).sized(12, 4),
+		panel{
+			kind: number, title: "Idle share of allocated time", unit: "percentunit", decimals: f(1), both: true, empty: noHolds,
+			about:   "Share of the allocated time in which nothing ran, of the last day, week and 30 days.",
+			scale:   scale{green, []step{{0.05, yellow}, {0.25, orange}}},
+			queries: []query{{idleShare("1d:2m"), "1 day"}, {idleShare("7d:2m"), "7 days"}, {idleShare("30d:2m"), "30 days"}},
+		}.sized(12, 4),
+		panel{
+			kind: number, title: "Device hours in the time range", unit: "none", decimals: f(1), both: true, empty: noHolds, colours: wasteColours,
+			about:   "Hours of devices that were used, underused, idle and free, in the time range. " + underusedMeans(v),
+			queries: kinds(hours),
+		}.sized(12, 4),
 		wideTile(panel{
-			kind: number, title: "Idle share of allocated time", unit: "percentunit", decimals: f(0), empty: noHolds,
-			about:   "Share of the allocated time in which nothing ran, over the time range.",
-			scale:   scale{green, []step{{0.25, yellow}, {0.5, orange}}},
-			queries: []query{{expr: `sum(sum_over_time(` + idleSeconds + `[$__range])) / sum(sum_over_time(` + heldSeconds + `[$__range]))`}},
-		}),
-		wideTile(panel{
-			kind: number, title: "Device hours lost", unit: "none", decimals: f(1), empty: noHolds,
-			about:   "Hours for which devices were allocated and idle, in the time range.",
+			kind: number, title: "Cost of idle time, 30 days", unit: "none", decimals: f(0), both: true, empty: noPrices,
+			about:   "Cost of the idle time of the last 30 days, by currency. Needs prices in the exporter's configuration.",
 			scale:   only(blue),
-			queries: []query{{expr: `sum(sum_over_time(` + idleSeconds + `[$__range:1m])) / 60`}},
+			queries: []query{{`sum_over_time(sum by (currency) (` + idleCost + `)[30d:2m]) * 120`, "{{currency}}"}},
 		}),
 		wideTile(panel{
-			kind: number, title: "Cost of idle time", unit: "none", decimals: f(2), both: true, empty: noPrices,
-			about:   "Cost of the idle time in the time range, by currency. Needs prices in the exporter's configuration.",
-			scale:   only(blue),
-			queries: []query{{`sum by (currency) (sum_over_time(` + idleCost + `[$__range:1m])) * 60`, "{{currency}}"}},
+			kind: number, title: "Saved in a month without it", unit: "none", decimals: f(0), both: true, empty: noPrices,
+			about:   "Cost of 30 days with as much idle time as in the last five minutes, by currency: what giving back every idle device would save.",
+			scale:   only(yellow),
+			queries: []query{{`sum by (currency) (` + idleCost + `) * 30 * 86400`, "{{currency}}"}},
 		}),
+		{
+			kind: lines, title: "Devices: used, underused, idle, free", unit: "none", stacked: true, min: f(0), width: 24, height: 9, empty: noHolds, colours: wasteColours,
+			about:   "All devices and partitions that can be allocated, one colour on the other. " + underusedMeans(v),
+			queries: kinds(same),
+		},
 	}
 }
 
-// idleHolds joins by pod and device, so that each allocation is one row.
-func idleHolds(v *values) panel {
-	held := func(expr string) string {
-		return keep(host(named(inPool, keep(expr, target+", device, namespace, pod"))), "host, name, device, namespace, pod")
+// ofHolds has a row for each pod and device: the queries of a listing are joined by
+// these labels.
+func ofHolds(expr string) string { return keep(host(expr), "host, device, namespace, pod") }
+
+// withOwner adds the labels workload and owner of the pod; they are empty where
+// they are not known.
+func withOwner(expr string) string {
+	for _, info := range [][2]string{
+		{"workload", `label_join(accel_pod_info{workload!=""}, "workload", "/", "workload_kind", "workload") or ` + perPod + ` label_join(namespace_pod:accel_allocation_owner:info, "workload", "/", "owner_kind", "owner_name")`},
+		{"owner", `label_replace(accel_pod_label_info{label=~"(.+/)?(owner|team)"}, "owner", "$1", "value", "(.+)")`},
+	} {
+		known := `topk by (cluster, namespace, pod) (1, group by (cluster, namespace, pod, ` + info[0] + `) (` + info[1] + `))`
+		expr = `(` + expr + `) * ` + perPod + ` group_left (` + info[0] + `) (` + known + ` or ` + perPod + ` group by (cluster, namespace, pod) (accel_allocation_info{` + ofNamespace + `}))`
 	}
-	idle := `accel_allocation_idle_seconds{` + ofNamespace + `} > 0`
+	return expr
+}
+
+const ownerAbout = " Workload: the controller, from the API server or kube-state-metrics. Owner: the pod label owner or team, where --kubernetes.pod-label selects it."
+
+// priceOf is the price of the pod's part of the device for an hour, by currency,
+// from the last hour with idle time.
+func priceOf(of string) string {
+	each := func(family, labels string) string {
+		return `max by (` + holdLabels + labels + `) (rate(` + family + `{` + ofNamespace + `}[1h]))`
+	}
+	return `3600 * ` + each("accel_allocation_idle_cost_total", ", currency") + ` / ` + perHold + ` group_left () (` + each("accel_allocation_idle_seconds_total", "") + ` > 0) and ` + perHold + ` (` + of + `)`
+}
+
+// idleHolds has a row for each pod and device that is idle now.
+func idleHolds(v *values) panel {
+	of := func(name string) string { return `max by (` + holdLabels + `) (` + name + `{` + ofNamespace + `})` }
+	idle := of("accel_allocation_idle_seconds") + ` > 0`
+	alike := func(expr string) query {
+		return query{expr: ofHolds(`(` + expr + `) and ` + perHold + ` (` + idle + `)`)}
+	}
+	// The runbook of the alert that fires for the row, sooner or later.
+	alert := `label_replace((` + idle + `) and ` + perHold + ` ` + of("accel_allocation_last_activity_timestamp_seconds") + `, "alert", "AllocationIdle", "", "") or ` + perHold + ` label_replace(` + idle + `, "alert", "AllocationNeverUsed", "", "")`
+	firing := `ALERTS{alertstate="firing",alertname=~"AllocationIdle|AllocationNeverUsed",` + ofNamespace + `}`
+	exempt := `group by (` + holdLabels + `) (accel_allocation_idle_seconds{namespace=~"` + v.string("exempt_namespaces") + `",` + ofNamespace + `} or accel_allocation_idle_seconds{` + ofNamespace + `} and ` + perPod + ` namespace_pod:accel_idle_permitted:info)`
 	warn, bad := v.number("idle_seconds"), v.number("never_used_seconds")
 	return panel{
-		kind: listing, title: "Idle allocations", unit: "none", width: 24, height: 12, empty: "Every allocated device is used",
-		about: fmt.Sprintf("Each pod whose device is idle now. Yellow from %.0f minutes on, when AllocationIdle fires for a pod that has worked before; orange from %.0f minutes on, when AllocationNeverUsed fires for one that has not. Without a last activity it has never been active since it was first observed. Pods that are exempt from the alerts are listed too.", warn/60, bad/60),
+		kind: listing, title: "Idle allocations", unit: "none", width: 24, height: 10, empty: "Nothing is idle, or no allocation is known",
+		about: fmt.Sprintf("Each pod and device that is idle now; the device that saves most is first. Yellow from %.0f minutes on, when AllocationIdle fires for a pod that has worked before; orange from %.0f minutes on, when AllocationNeverUsed fires for one that has not. exempt: by a label of the pod, by its namespace, or because it has ended. A price is that of the pod's part of the device.", warn/60, bad/60) + ownerAbout,
 		queries: []query{
-			{expr: held(idle)},
-			{expr: held(`1000 * (accel_allocation_last_activity_timestamp_seconds{` + ofNamespace + `} and ` + perHold + ` (` + idle + `))`)},
-			{expr: held(`accel_allocation_memory_used_bytes{` + ofNamespace + `} and ` + perHold + ` (` + idle + `)`)},
-			{expr: held(`accel_allocation_idle_cost_total{` + ofNamespace + `} and ` + perHold + ` (` + idle + `)`)},
+			{expr: keep(host(named(inPool, withOwner(alert), "model", "profile")), "host, name, device, namespace, pod, model, profile, workload, owner, alert")},
+			alike(`1000 * ` + of("accel_allocation_last_activity_timestamp_seconds")),
+			alike(of("accel_allocation_memory_used_bytes")),
+			{expr: keep(host(priceOf(idle)), "host, device, namespace, pod, currency")},
+			{expr: ofHolds(`730 * sum without (currency) (` + priceOf(idle) + `)`)},
+			alike(of("accel_allocation_idle_cost_total")),
+			alike(`2 * ` + exempt + ` or ` + perHold + ` (` + idle + ` and on (` + target + `, namespace, pod) ` + firing + `) ^ 0 or ` + perHold + ` 0 * ` + of("accel_allocation_idle_seconds")),
 		},
 		columns: []column{
-			namespaceColumn, podColumn, nodeColumn, nameColumn, idColumn,
-			{of: "A", title: "Idle for", unit: "s", sort: true, scale: &scale{none, []step{{warn, yellow}, {bad, orange}}}},
-			{of: "B", title: "Last activity", unit: "dateTimeFromNow"},
-			{of: "C", title: "Memory used", unit: "bytes"},
-			{of: "D", title: "Idle cost so far", unit: "none"},
+			{of: "E", title: "Saves a month", unit: "none", width: 125, sort: true},
+			namespaceColumn, podColumn,
+			{of: "workload", title: "Workload"},
+			{of: "owner", title: "Owner", width: 90},
+			nodeColumn, nameColumn,
+			{of: "model", title: "Model"},
+			{of: "profile", title: "Profile", width: 80},
+			{of: "A", title: "Idle for", unit: "s", sort: true, width: 90, scale: &scale{none, []step{{warn, yellow}, {bad, orange}}}},
+			{of: "B", title: "Last activity", unit: "dateTimeFromNow", blank: "never", width: 120},
+			{of: "C", title: "Memory", unit: "bytes", width: 75},
+			{of: "D", title: "Price an hour", unit: "none", width: 115},
+			{of: "F", title: "Cost so far", unit: "none", width: 90},
+			{of: "currency", title: "Currency", width: 80},
+			{of: "G", title: "Alert", states: []state{{"0", "not yet", none}, {"1", "fires", orange}, {"2", "exempt", blue}}, width: 80},
+			{of: "alert", title: "Runbook", jump: toRunbook(), width: 160},
+		},
+	}
+}
+
+// underusedHolds has the pods that would do with less.
+func underusedHolds(v *values) panel {
+	use := `max by (` + holdLabels + `) (avg_over_time(accel_allocation_utilization_ratio{` + ofNamespace + `}[30m])) < ` + v.string("underused_share") + ` unless ` + perHold + ` (accel_allocation_idle_seconds > 0)`
+	return panel{
+		kind: listing, title: "Underused allocations", unit: "none", width: 15, height: 10, empty: "No allocation is underused, or no use is measured",
+		about: fmt.Sprintf("Pods with a mean use of a device below %.0f %% in the last 30 minutes that are not idle: candidates for a MIG device, for sharing, or for fewer replicas.", 100*v.number("underused_share")) + ownerAbout,
+		queries: []query{
+			{expr: keep(host(named(inPool, withOwner(use), "model", "profile")), "host, name, device, namespace, pod, model, profile, workload, owner")},
+			{expr: ofHolds(`max by (` + holdLabels + `) (accel_allocation_memory_used_bytes{` + ofNamespace + `}) / on (` + target + `, device) group_left () max by (` + target + `, device) (accel_memory_total_bytes{` + inPool + `}) and ` + perHold + ` (` + use + `)`)},
+		},
+		columns: []column{
+			{of: "A", title: "Use", unit: "percentunit", width: 110, sortUp: true, gauge: true},
+			{of: "B", title: "Memory", unit: "percentunit", width: 110, gauge: true},
+			namespaceColumn, podColumn,
+			{of: "workload", title: "Workload"},
+			{of: "owner", title: "Owner", width: 90},
+			nodeColumn, nameColumn,
+			{of: "profile", title: "Profile", width: 80},
+			{of: "model", title: "Model"},
+		},
+	}
+}
+
+func freeDevices() panel {
+	const labels = "cluster, pool, model, profile"
+	return panel{
+		kind: listing, title: "Free devices", unit: "none", width: 9, height: 10, empty: noRules,
+		about: "Healthy devices and partitions without a pod, and all of the kind. Free devices beside idle ones: nobody waits for them. Pods that wait although devices are free need another model or profile.",
+		queries: []query{
+			{expr: freeNow(labels)},
+			{expr: `sum by (` + labels + `) (pool_model:accel_devices:count{` + inPool + `} or pool_profile:accel_partitions:count{` + inPool + `})`},
+		},
+		columns: []column{
+			clusterColumn,
+			{of: "pool", title: "Pool"},
+			{of: "model", title: "Model"},
+			{of: "profile", title: "Profile", width: 80},
+			{of: "A", title: "Free", width: 70, sort: true, scale: &scale{none, []step{{1, blue}}}},
+			{of: "B", title: "All", width: 70},
 		},
 	}
 }
 
 func idleTrend() []panel {
 	return []panel{
-		half(panel{
+		third(panel{
+			kind: lines, title: "Idle share of allocated time", unit: "percentunit", min: f(0), empty: noHolds,
+			about:   "Share of the allocated time in which nothing ran: of the day, the week and the 30 days before each moment.",
+			queries: []query{{idleShare("1d:2m"), "1 day"}, {idleShare("7d:2m"), "7 days"}, {idleShare("30d:2m"), "30 days"}},
+			colours: []state{{value: "1 day", colour: plain}, {value: "7 days", colour: blue}, {value: "30 days", colour: purple}},
+		}),
+		third(panel{
+			kind: lines, title: "Cost of idle time per day", unit: "none", decimals: f(0), min: f(0), empty: noPrices,
+			about:   "Mean cost of a day, by currency: of the week and of the 30 days before each moment.",
+			queries: []query{{`avg_over_time(sum by (currency) (` + idleCost + `)[7d:2m]) * 86400`, "{{currency}}, 7 days"}, {`avg_over_time(sum by (currency) (` + idleCost + `)[30d:2m]) * 86400`, "{{currency}}, 30 days"}},
+		}),
+		third(panel{
 			kind: lines, title: "Idle devices by namespace", unit: "none", stacked: true, min: f(0), empty: noHolds,
 			about:   "Allocations that were idle, for the ten namespaces with most. A value of one for a day is one wasted device day.",
 			queries: []query{{`topk(10, sum by (namespace) (` + idleSeconds + `))`, "{{namespace}}"}},
 			links:   []jump{*jumpTo("accel-workload", "This namespace", "namespace", "${__field.labels.namespace}")},
-		}),
-		half(panel{
-			kind: lines, title: "Idle share of allocated time", unit: "percentunit", min: f(0), max: f(1), empty: noHolds,
-			about:   "Share of the allocated time of the namespace in which nothing ran. For the ten namespaces with most idle devices.",
-			queries: []query{{`sum by (namespace) (` + idleSeconds + `) / sum by (namespace) (` + heldSeconds + `) and topk(10, sum by (namespace) (` + idleSeconds + `))`, "{{namespace}}"}},
 		}),
 	}
 }
@@ -104,16 +248,16 @@ func idleTrend() []panel {
 func idleOwners() []panel {
 	return []panel{
 		third(panel{
-			kind: ranking, title: "Idle devices, most first", unit: "none", decimals: f(1), min: f(0), empty: "Nothing was idle, or the recording rules are not loaded",
-			about:   "Mean number of idle allocations in the time range.",
+			kind: ranking, title: "Idle device hours, most first", unit: "none", decimals: f(0), min: f(0), empty: "Nothing was idle, or the recording rules are not loaded",
+			about:   "Hours for which devices were allocated and idle in the time range.",
 			scale:   only(yellow),
-			queries: []query{{`topk(10, sum by (namespace) (sum_over_time(` + idleSeconds + `[$__range:1m]))) * 60 / $__range_s >= 0.01`, "{{namespace}}"}},
+			queries: []query{{`topk(10, sum_over_time(sum by (namespace) (` + idleSeconds + `)[$__range:1m])) / 60 > 0`, "{{namespace}}"}},
 		}),
 		third(panel{
-			kind: ranking, title: "Cost of idle time per day, most first", unit: "none", decimals: f(2), min: f(0), empty: noPrices,
-			about:   "What the idle time of the last five minutes would cost in a day, by namespace and currency.",
+			kind: ranking, title: "Cost of idle time in the time range, most first", unit: "none", decimals: f(0), min: f(0), empty: noPrices,
+			about:   "Cost of the idle time in the time range, by namespace and currency.",
 			scale:   only(yellow),
-			queries: []query{{`topk(10, sum by (namespace, currency) (` + idleCost + `)) * 86400 >= 0.01`, "{{namespace}} ({{currency}})"}},
+			queries: []query{{`topk(10, sum_over_time(sum by (namespace, currency) (` + idleCost + `)[$__range:1m])) * 60 > 0`, "{{namespace}} ({{currency}})"}},
 		}),
 		third(panel{
 			kind: listing, title: "Workloads by idle share", unit: "none", empty: "No workload is known: kube-state-metrics is needed",

@@ -68,7 +68,7 @@ func nodeNow() []panel {
 			kind: number, title: "Driver", unit: "none", scale: only(blue), words: true, empty: "No driver has reported its version",
 			about:   "Versions of the drivers of this node.",
 			queries: []query{{`max by (vendor, version) (accel_driver_info{version!="",` + inNode + `})`, "{{version}}"}},
-			links:   []jump{*jumpTo("accel-drift", "Drift")},
+			links:   []jump{*jumpTo("accel-drift", "Rollout")},
 		}),
 	}
 }
@@ -97,8 +97,8 @@ func nodeDevices(v *values) panel {
 			{of: "profile", title: "Profile", width: 80},
 			{of: "A", title: "Health", states: healthStates, width: 90, sort: true},
 			{of: "B", title: "Holders", width: 80},
-			{of: "C", title: "Use", unit: "percentunit", width: 80},
-			{of: "D", title: "Memory", unit: "percentunit", width: 90},
+			{of: "C", title: "Use", unit: "percentunit", width: 130, gauge: true},
+			{of: "D", title: "Memory", unit: "percentunit", width: 130, gauge: true},
 			{of: "E", title: "Power", unit: "watt", width: 90},
 			{of: "F", title: "Hottest sensor", unit: "celsius", width: 120},
 			{of: "G", title: "Margin", unit: "celsius", width: 90, scale: &scale{red, []step{{margin, none}}}},

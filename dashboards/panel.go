@@ -124,7 +124,7 @@ func (p panel) overrides() []dashboard.DashboardFieldConfigSourceOverrides {
 		out = append(out, nameColours(p.queries)...)
 	}
 	if p.matrix != nil {
-		out = append(out, override("byType", "number", blank), override("byType", "string", asText))
+		out = append(out, override("byType", "number", property("noValue", noCell)), override("byType", "string", asText))
 	}
 	for _, c := range p.colours {
 		out = append(out, byName(c.value, coloured(c.colour)))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,29 +20,31 @@ type column struct {
 	scale     *scale
 	states    []state
 	jump      *jump
-	sort      bool // by this column, the greatest first
-	sortUp    bool // by this column, the least first
-	joined    bool // a label whose values are put together into one row
-	hidden    bool // not shown, and there for addresses
+	sort      bool   // by this column, the greatest first
+	sortUp    bool   // by this column, the least first
+	joined    bool   // a label whose values are put together into one row
+	hidden    bool   // not shown, and there for addresses
+	gauge     bool   // a bar from 0 to 1
+	blank     string // text of a cell without a value
 }
 
 // matrix spreads one label over columns and another over rows.
 type matrix struct{ row, column string }
 
-// blank is the content of a cell without a value; the text of the panel is for a
+// noCell is the content of a cell without a value; the text of the panel is for a
 // listing without rows.
-var blank = property("noValue", "–")
+const noCell = "–"
 
 // asText keeps an identity of digits from being shown as a number.
 var asText = property("unit", "string")
 
-// noColour keeps what was not measured from the colour of a low value.
-var noColour = unmeasured("–")
+// unmeasured keeps what was not measured from the colour of a low value.
+func (c column) unmeasured() dashboard.ValueMapping { return unmeasured(cmp.Or(c.blank, noCell)) }
 
 const wholeCell = "color-background"
 
 func (c column) override() dashboard.DashboardFieldConfigSourceOverrides {
-	all := []dashboard.DynamicConfigValue{blank}
+	all := []dashboard.DynamicConfigValue{property("noValue", cmp.Or(c.blank, noCell))}
 	if len(c.of) > 1 {
 		// A label may be in the address of a link, where a dash would be a name.
 		all = []dashboard.DynamicConfigValue{property("noValue", ""), asText}
@@ -56,13 +59,17 @@ func (c column) override() dashboard.DashboardFieldConfigSourceOverrides {
 		all = append(all, property("custom.width", c.width))
 	}
 	if c.scale != nil {
-		all = append(all, property("thresholds", c.scale.model()), property("mappings", []dashboard.ValueMapping{noColour}))
+		all = append(all, property("thresholds", c.scale.model()), property("mappings", []dashboard.ValueMapping{c.unmeasured()}))
 	}
 	if c.states != nil {
-		all = append(all, property("thresholds", only(none).model()), property("mappings", append(mappings(c.states), noColour)))
+		all = append(all, property("thresholds", only(none).model()), property("mappings", append(mappings(c.states), c.unmeasured())))
 	}
 	if c.scale != nil || c.states != nil {
 		all = append(all, property("custom.cellOptions", map[string]any{"type": wholeCell, "mode": "basic"}))
+	}
+	if c.gauge {
+		all = append(all, property("min", 0), property("max", 1), coloured(blue),
+			property("custom.cellOptions", map[string]any{"type": "gauge", "mode": "basic", "valueDisplayMode": "text"}))
 	}
 	if c.hidden {
 		// Two spellings: Grafana's table has had both.

@@ -56,7 +56,7 @@ func workloadNow() []panel {
 			kind: number, title: "Idle now", unit: "none", scale: scale{green, []step{{1, yellow}}}, empty: noPods,
 			about:   "Allocated devices on which nothing runs.",
 			queries: []query{{expr: zeroWhere(`count(accel_allocation_idle_seconds{`+inPods+`} > 0)`, `count(accel_allocation_idle_seconds{`+inPods+`})`)}},
-			links:   []jump{*jumpTo("accel-idle", "Idle allocations", "namespace", "${namespace:queryparam}")},
+			links:   []jump{*jumpTo("accel-idle", "Waste", "namespace", "${namespace:queryparam}")},
 		}),
 		tile(panel{
 			kind: number, title: "On devices in trouble", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noPods,

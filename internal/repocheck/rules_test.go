@@ -354,7 +354,7 @@ func matchers(all map[string]family, name, inside string) []string {
 			continue
 		}
 		known := f.values[label]
-		if len(known) == 0 || value == "" || strings.Contains(value, "/") {
+		if len(known) == 0 || value == "" || strings.Contains(value, "/") || label == "index" { // which is described in words
 			continue
 		}
 		wanted := []string{regexp.QuoteMeta(value)}

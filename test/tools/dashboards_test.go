@@ -2,6 +2,8 @@ package tools
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -57,6 +59,31 @@ func TestDashboards(t *testing.T) {
 		if missing[name] == "" {
 			t.Errorf("%s is excused and has data, or is no query", name)
 		}
+	}
+	if into := os.Getenv("SCREENSHOTS"); into != "" && !t.Failed() {
+		screenshots(t, p, into)
+	}
+}
+
+// screenshots draws the top of each dashboard with test/render.
+func screenshots(t *testing.T, p prom, into string) {
+	t.Helper()
+	out := t.TempDir()
+	cmd := exec.Command("node", filepath.Join(root, "test/render/render.mjs"), "http://"+string(p), out, "3")
+	cmd.Env = append(os.Environ(), "FORMAT=jpeg", "HEIGHT=1450", "SCALE=0.8")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	paths, err := filepath.Glob(filepath.Join(out, "*.jpeg"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d pictures: %v", len(paths), err)
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(into, filepath.Base(path)), string(data))
 	}
 }
 
