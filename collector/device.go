@@ -65,6 +65,7 @@ type Reject struct {
 const (
 	RejectRange    = "range"    // outside Metric.Range, infinite or NaN
 	RejectSentinel = "sentinel" // the origin's value for "not available"
+	RejectVersion  = "version"  // of a table whose layout is not known
 	RejectType     = "type"     // of a type that the field cannot have
 )
 

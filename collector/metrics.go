@@ -9,17 +9,17 @@ var (
 		Help:   "Identity of a device; value 1. Join the other families to it on device.",
 		Kind:   Info,
 		Labels: []string{"class", "vendor", "model", "architecture", "index", "pci_address", "numa_node", "serial", "board_part_number", "profile"},
-		Values: []string{"class: gpu, fpga, switch, cpu (NVIDIA Grace)", "architecture: of the GPU; the part of an FPGA where its driver reports it", "index: NVML index; for a MIG instance parent:gi:ci", "profile: MIG profile of a partition, else empty"},
-		From:   []string{"NVML nvmlDeviceGetName, nvmlDeviceGetArchitecture, nvmlDeviceGetIndex, nvmlDeviceGetPciInfo, nvmlDeviceGetNumaNodeId, nvmlDeviceGetSerial, nvmlDeviceGetBoardPartNumber, nvmlDeviceGetAttributes_v2", "procfs driver/nvidia/gpus/*/information for a GPU that has not answered since the start", "FPGAs: PCI files, XRT xmc and rom, device tree model", "DCGM fields 50, 53, 54, 57, 866 to 869, 1141, where NVML does not know the device"},
+		Values: []string{"class: gpu, fpga, switch, cpu (NVIDIA Grace)", "architecture: of the GPU; the part of an FPGA where its driver reports it", "index: NVML index; for a MIG instance parent:gi:ci; of an AMD GPU its place by PCI address, with :partition", "profile: of a partition, as 3g.40gb of MIG or cpx_nps4 of AMD, else empty"},
+		From:   []string{"NVML nvmlDeviceGetName, nvmlDeviceGetArchitecture, nvmlDeviceGetIndex, nvmlDeviceGetPciInfo, nvmlDeviceGetNumaNodeId, nvmlDeviceGetSerial, nvmlDeviceGetBoardPartNumber, nvmlDeviceGetAttributes_v2", "procfs driver/nvidia/gpus/*/information for a GPU that has not answered since the start", "amdgpu product_name, serial_number, product_number, else a table of PCI device ids", "FPGAs: PCI files, XRT xmc and rom, device tree model", "DCGM fields 50, 53, 54, 57, 866 to 869, 1141, where NVML does not know the device"},
 	})
 	FirmwareInfo = define(Metric{
 		Name:   "accel_firmware_info",
 		Help:   "Version of one firmware component of a device; value 1.",
 		Kind:   Info,
 		Labels: []string{"component", "version"},
-		Values: []string{"component: vbios, inforom, inforom_oem, inforom_ecc, inforom_power, gsp; on FPGA cards max10, bmc, nios, sc (satellite controller), sc_expected (that the shell requires), cmc, amc"},
-		From:   []string{"NVML nvmlDeviceGetVbiosVersion, nvmlDeviceGetInforomImageVersion, nvmlDeviceGetInforomVersion, nvmlDeviceGetGspFirmwareVersion", "FPGAs: attributes of the board controller"},
-		Level:  except("component", "inforom_oem", "inforom_ecc", "inforom_power"),
+		Values: []string{"component: vbios, inforom, inforom_oem, inforom_ecc, inforom_power, gsp; on FPGA cards max10, bmc, nios, sc (satellite controller), sc_expected (that the shell requires), cmc, amc; on AMD GPUs vbios and the names of fw_version/*"},
+		From:   []string{"NVML nvmlDeviceGetVbiosVersion, nvmlDeviceGetInforomImageVersion, nvmlDeviceGetInforomVersion, nvmlDeviceGetGspFirmwareVersion", "amdgpu vbios_version, fw_version/*_fw_version", "FPGAs: attributes of the board controller"},
+		Level:  except("component", append([]string{"inforom_oem", "inforom_ecc", "inforom_power"}, amdComponents...)...),
 	})
 	PlatformInfo = define(Metric{
 		Name:   "accel_device_platform_info",
@@ -43,7 +43,7 @@ var (
 		Kind:   Info,
 		Scope:  PerNode,
 		Labels: []string{"vendor", "version", "branch", "library_version", "cuda_version"},
-		From:   []string{"NVML nvmlSystemGetDriverVersion, nvmlSystemGetDriverBranch, nvmlSystemGetNVMLVersion, nvmlSystemGetCudaDriverVersion_v2"},
+		From:   []string{"NVML nvmlSystemGetDriverVersion, nvmlSystemGetDriverBranch, nvmlSystemGetNVMLVersion, nvmlSystemGetCudaDriverVersion_v2", "amdgpu module/amdgpu/version, which only the driver of ROCm has"},
 	})
 	DeviceUp = define(Metric{
 		Name:   "accel_device_up",
@@ -60,7 +60,7 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"by"},
 		Range:  boolean,
-		Values: []string{"by: nvidia (NVML), fpga (the drivers of FPGAs), pcie (the PCI core)"},
+		Values: []string{"by: nvidia (NVML), amd (the driver amdgpu), fpga (the drivers of FPGAs), pcie (the PCI core)"},
 		From:   []string{"exporter"},
 		Level:  onAttention,
 	})
@@ -166,7 +166,7 @@ var (
 		Kind:   Counter,
 		Scope:  PerNode,
 		Labels: []string{"source", "family", "reason"},
-		Values: []string{"reason: range (impossible number), sentinel (the driver's own mark for not available), type", "family, reason: other once there are too many"},
+		Values: []string{"reason: range (impossible number), sentinel (the driver's own mark for not available), type, version (a table of an unknown version: nothing of it is used)", "family, reason: other once there are too many"},
 		From:   []string{"exporter"},
 	})
 	SourceEventsLost = define(Metric{
@@ -213,9 +213,9 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"engine"},
 		Range:  ratio,
-		Values: []string{"engine: compute (a kernel ran), memory (device memory was read or written), encoder, decoder, jpeg, ofa"},
-		From:   []string{"NVML nvmlDeviceGetUtilizationRates, nvmlDeviceGetEncoderUtilization, nvmlDeviceGetDecoderUtilization, nvmlDeviceGetJpgUtilization, nvmlDeviceGetOfaUtilization (percent)", "DCGM fields 203, 204, 206, 207 (percent), where NVML is not read"},
-		Level:  only("engine", "compute", "memory", "encoder", "decoder"),
+		Values: []string{"engine: compute (a kernel ran), memory (device memory was read or written), encoder, decoder, jpeg, ofa; video (encoder and decoder of AMD GPUs, which are one engine)"},
+		From:   []string{"NVML nvmlDeviceGetUtilizationRates, nvmlDeviceGetEncoderUtilization, nvmlDeviceGetDecoderUtilization, nvmlDeviceGetJpgUtilization, nvmlDeviceGetOfaUtilization (percent)", "DCGM fields 203, 204, 206, 207 (percent), where NVML is not read", "amdgpu gpu_metrics average_gfx_activity, average_umc_activity (of MI300 the share of the bandwidth), vcn and jpeg activity, else gpu_busy_percent, mem_busy_percent, vcn_busy_percent"},
+		Level:  only("engine", "compute", "memory", "encoder", "decoder", "video"),
 	})
 	ActivityRatio = define(Metric{
 		Name:   "accel_activity_ratio",
@@ -257,19 +257,19 @@ var (
 		Name: "accel_memory_total_bytes",
 		Help: "Device memory installed, or assigned to the partition.",
 		Kind: Gauge,
-		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2", "XRT memstat_raw, without host memory", "DCGM field 250 (MiB), where NVML is not read"},
+		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2", "amdgpu mem_info_vram_total", "XRT memstat_raw, without host memory", "DCGM field 250 (MiB), where NVML is not read"},
 	})
 	MemoryUsed = define(Metric{
 		Name: "accel_memory_used_bytes",
 		Help: "Device memory allocated, without the part that the driver reserves.",
 		Kind: Gauge,
-		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2; from nvmlDeviceGetMemoryInfo, which counts the reserved part as used, where v2 is missing", "XRT memstat_raw, without host memory", "DCGM field 252 (MiB), where NVML is not read"},
+		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2; from nvmlDeviceGetMemoryInfo, which counts the reserved part as used, where v2 is missing", "amdgpu mem_info_vram_used", "XRT memstat_raw, without host memory", "DCGM field 252 (MiB), where NVML is not read"},
 	})
 	MemoryFree = define(Metric{
 		Name: "accel_memory_free_bytes",
 		Help: "Device memory that can still be allocated.",
 		Kind: Gauge,
-		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2", "DCGM field 251 (MiB), where NVML is not read"},
+		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2", "amdgpu: the difference", "DCGM field 251 (MiB), where NVML is not read"},
 	})
 	MemoryReserved = define(Metric{
 		Name:  "accel_memory_reserved_bytes",
@@ -294,8 +294,8 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"sensor"},
 		Range:  celsius,
-		Values: []string{"sensor: gpu, memory; switch, cpu; on FPGA cards the names that the board reports, and on SoCs pl, ps_fpd, ps_lpd"},
-		From:   []string{"NVML nvmlDeviceGetTemperatureV or nvmlDeviceGetTemperature; field 82 for memory", "FPGAs: hwmon temp*_input (m°C), IIO of xilinx-ams and xadc, XRT xmc_* (°C)", "DCGM fields 858 (switch), 1110 (cpu); 150, 140, where NVML is not read"},
+		Values: []string{"sensor: gpu, memory; on AMD GPUs gpu is the edge, and junction the hottest point, vrsoc a regulator; switch, cpu; on FPGA cards the names that the board reports, and on SoCs pl, ps_fpd, ps_lpd"},
+		From:   []string{"NVML nvmlDeviceGetTemperatureV or nvmlDeviceGetTemperature; field 82 for memory", "amdgpu gpu_metrics (°C), else hwmon temp1, temp2, temp3 (m°C)", "FPGAs: hwmon temp*_input (m°C), IIO of xilinx-ams and xadc, XRT xmc_* (°C)", "DCGM fields 858 (switch), 1110 (cpu); 150, 140, where NVML is not read"},
 	})
 	TemperatureLimit = define(Metric{
 		Name:   "accel_temperature_limit_celsius",
@@ -304,7 +304,7 @@ var (
 		Labels: []string{"sensor", "limit"},
 		Range:  celsius,
 		Values: []string{"limit: shutdown, slowdown, max_operating; of CPUs warning, critical; on FPGAs warning, critical, fatal, shutdown, slowdown"},
-		From:   []string{"NVML nvmlDeviceGetTemperatureThreshold", "FPGAs: hwmon temp*_max, temp*_crit, temp*_emergency (m°C); a limit that its sensor exceeds while the driver reports no alarm is dropped", "DCGM fields 859, 860 (switch), 1111, 1112 (cpu)"},
+		From:   []string{"NVML nvmlDeviceGetTemperatureThreshold", "amdgpu hwmon temp*_crit (slowdown), temp*_emergency (shutdown)", "FPGAs: hwmon temp*_max, temp*_crit, temp*_emergency (m°C); a limit that its sensor exceeds while the driver reports no alarm is dropped", "DCGM fields 859, 860 (switch), 1111, 1112 (cpu)"},
 	})
 	TemperatureMargin = define(Metric{
 		Name:   "accel_temperature_margin_celsius",
@@ -313,7 +313,7 @@ var (
 		Labels: []string{"limit"},
 		Range:  celsius,
 		Values: []string{"limit: max_operating, slowdown, shutdown, memory_max_operating (clocks are lowered to cool the memory)"},
-		From:   []string{"NVML nvmlDeviceGetMarginTemperature less fields 196, 194, 193, 195; where T.Limit is not supported, the limit less the temperature"},
+		From:   []string{"NVML nvmlDeviceGetMarginTemperature less fields 196, 194, 193, 195; where T.Limit is not supported, the limit less the temperature", "amdgpu: the smallest difference of limit and temperature"},
 		Level:  only("limit", "slowdown", "memory_max_operating"),
 	})
 
@@ -322,7 +322,7 @@ var (
 		Help:  "Power drawn by the device now.",
 		Kind:  Gauge,
 		Range: watts,
-		From:  []string{"NVML field 186, else nvmlDeviceGetPowerUsage (mW)", "FPGAs: hwmon power1_input (µW; mW on N6000 boards), XRT xmc_power_ins, else xmc_power (µW), else hwmon power1_input; D5005 and N5010: sum of the two 12 V supplies", "DCGM field 1130 (cpu); 157, else 155, where NVML is not read"},
+		From:  []string{"NVML field 186, else nvmlDeviceGetPowerUsage (mW)", "amdgpu gpu_metrics curr_socket_power (W), else hwmon power1_input; where the card reports only an average, that", "FPGAs: hwmon power1_input (µW; mW on N6000 boards), XRT xmc_power_ins, else xmc_power (µW), else hwmon power1_input; D5005 and N5010: sum of the two 12 V supplies", "DCGM field 1130 (cpu); 157, else 155, where NVML is not read"},
 	})
 	PowerScope = define(Metric{
 		Name:   "accel_power_scope_watts",
@@ -339,7 +339,7 @@ var (
 		Help:  "Power drawn by the device, averaged by the driver over one second. NVML is read every 5 s.",
 		Kind:  Gauge,
 		Range: watts,
-		From:  []string{"NVML field 185 (mW)", "DCGM field 155, where NVML is not read"},
+		From:  []string{"NVML field 185 (mW)", "amdgpu gpu_metrics average_socket_power, else hwmon power1_average", "DCGM field 155, where NVML is not read"},
 		Level: onAttention,
 	})
 	PowerLimit = define(Metric{
@@ -349,22 +349,22 @@ var (
 		Labels: []string{"limit"},
 		Range:  watts,
 		Values: []string{"limit: enforced (in force now, from any origin), requested, default, min, max; on FPGAs max, shutdown, slowdown"},
-		From:   []string{"NVML fields 190, 192, 189, 187, 188, else nvmlDeviceGetEnforcedPowerLimit, nvmlDeviceGetPowerManagementLimit, nvmlDeviceGetPowerManagementDefaultLimit, nvmlDeviceGetPowerManagementLimitConstraints (mW)", "DCGM field 1131 (cpu)"},
+		From:   []string{"NVML fields 190, 192, 189, 187, 188, else nvmlDeviceGetEnforcedPowerLimit, nvmlDeviceGetPowerManagementLimit, nvmlDeviceGetPowerManagementDefaultLimit, nvmlDeviceGetPowerManagementLimitConstraints (mW)", "amdgpu hwmon power1_cap, power1_cap_default, power1_cap_min, power1_cap_max (µW)", "DCGM field 1131 (cpu)"},
 		Level:  except("limit", "default", "min", "requested"),
 	})
 	EnergyJoules = define(Metric{
 		Name: "accel_energy_joules_total",
 		Help: "Energy used by the device since its driver was loaded. NVML is read every 2 s.",
 		Kind: Counter,
-		From: []string{"NVML field 83, else nvmlDeviceGetTotalEnergyConsumption (mJ)", "DCGM field 156 (mJ), where NVML is not read"},
+		From: []string{"NVML field 83, else nvmlDeviceGetTotalEnergyConsumption (mJ)", "amdgpu gpu_metrics energy_accumulator (2^-16 J), of MI200 and newer", "DCGM field 156 (mJ), where NVML is not read"},
 	})
 	ClockHertz = define(Metric{
 		Name:   "accel_clock_hertz",
 		Help:   "Clock frequency now.",
 		Kind:   Gauge,
 		Labels: []string{"clock"},
-		Values: []string{"clock: graphics, sm, memory, video; on XRT data, kernel, system, extra, by slot where there are several"},
-		From:   []string{"NVML nvmlDeviceGetClockInfo (MHz)", "XRT icap/clock_freqs (MHz)", "DCGM fields 100, 101 (MHz), where NVML is not read"},
+		Values: []string{"clock: graphics, sm (of AMD GPUs the fastest gfxclk, at which the compute units run), memory, video; on XRT data, kernel, system, extra, by slot where there are several"},
+		From:   []string{"NVML nvmlDeviceGetClockInfo (MHz)", "amdgpu gpu_metrics current_gfxclk, current_uclk, current_vclk0 (MHz), else hwmon freq1_input, freq2_input", "XRT icap/clock_freqs (MHz)", "DCGM fields 100, 101 (MHz), where NVML is not read"},
 		Level:  except("clock", "graphics", "video"),
 	})
 	ClockMax = define(Metric{
@@ -373,7 +373,7 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"clock"},
 		Values: []string{"clock: graphics, sm, memory, video"},
-		From:   []string{"NVML nvmlDeviceGetMaxClockInfo (MHz)"},
+		From:   []string{"NVML nvmlDeviceGetMaxClockInfo (MHz)", "amdgpu pp_dpm_sclk, pp_dpm_mclk"},
 		Level:  except("clock", "graphics", "video", "memory"),
 	})
 	ThrottleActive = define(Metric{
@@ -388,11 +388,11 @@ var (
 	})
 	ThrottleSeconds = define(Metric{
 		Name:   "accel_throttle_seconds_total",
-		Help:   "Time during which the clocks were reduced for the reason, since the driver was loaded.",
+		Help:   "Time during which the clocks were reduced for the reason, since the driver was loaded. Of AMD GPUs an estimate since the exporter first saw them: the share of the firmware's samples, times the time between two reads.",
 		Kind:   Counter,
 		Labels: []string{"reason"},
 		Values: []string{"reason: sw_power_cap, sync_boost, sw_thermal, hw_thermal, hw_power_brake, board_limit, reliability, below_app_clocks and below_base_clocks (for any reason); on drivers of which the ids of those fields are not known, and from DCGM, thermal for both thermal ones"},
-		From:   []string{"NVML fields 74, 76, 77, 79 to 81, 269, 270, 271 (ns); the last three are 251, 252, 253 from driver 575 to 580.65, and field 75 on drivers before and between", "DCGM fields 240 to 242 (ns), where NVML is not read"},
+		From:   []string{"NVML fields 74, 76, 77, 79 to 81, 269, 270, 271 (ns); the last three are 251, 252, 253 from driver 575 to 580.65, and field 75 on drivers before and between", "amdgpu gpu_metrics 1.6 and newer: sw_power_cap is ppt_residency_acc, sw_thermal the greater of socket_thm and hbm_thm, hw_thermal of prochot and vr_thm", "DCGM fields 240 to 242 (ns), where NVML is not read"},
 		Level:  except("reason", "below_app_clocks", "below_base_clocks", "sync_boost", "board_limit", "reliability"),
 	})
 
@@ -401,7 +401,7 @@ var (
 		Help:  "Current PCIe generation of the link. An idle device may lower it to save power.",
 		Kind:  Gauge,
 		Range: Range{1, 16},
-		From:  []string{"NVML nvmlDeviceGetCurrPcieLinkGeneration"},
+		From:  []string{"NVML nvmlDeviceGetCurrPcieLinkGeneration", "amdgpu gpu_metrics pcie_link_speed"},
 	})
 	PCIeGenerationMax = define(Metric{
 		Name:   "accel_pcie_link_generation_max",
@@ -410,7 +410,7 @@ var (
 		Labels: []string{"of"},
 		Range:  Range{1, 16},
 		Values: []string{"of: slot (device and slot together), device"},
-		From:   []string{"NVML nvmlDeviceGetMaxPcieLinkGeneration, nvmlDeviceGetGpuMaxPcieLinkGeneration"},
+		From:   []string{"NVML nvmlDeviceGetMaxPcieLinkGeneration, nvmlDeviceGetGpuMaxPcieLinkGeneration", "amdgpu max_link_speed of the GPU and of the port above it"},
 		Level:  only("of", "slot"),
 	})
 	PCIeWidth = define(Metric{
@@ -418,14 +418,14 @@ var (
 		Help:  "Current number of lanes of the PCIe link.",
 		Kind:  Gauge,
 		Range: Range{1, 32},
-		From:  []string{"NVML nvmlDeviceGetCurrPcieLinkWidth"},
+		From:  []string{"NVML nvmlDeviceGetCurrPcieLinkWidth", "amdgpu gpu_metrics pcie_link_width"},
 	})
 	PCIeWidthMax = define(Metric{
 		Name:  "accel_pcie_link_width_max_lanes",
 		Help:  "Lanes possible for the device in this slot.",
 		Kind:  Gauge,
 		Range: Range{1, 32},
-		From:  []string{"NVML nvmlDeviceGetMaxPcieLinkWidth"},
+		From:  []string{"NVML nvmlDeviceGetMaxPcieLinkWidth", "amdgpu max_link_width of the GPU and of the port above it"},
 	})
 	PCIeTransmit = define(Metric{
 		Name: "accel_pcie_transmit_bytes_total",
@@ -443,7 +443,7 @@ var (
 		Name: "accel_pcie_replays_total",
 		Help: "PCIe transactions repeated by the device because of link errors.",
 		Kind: Counter,
-		From: []string{"NVML field 94, else nvmlDeviceGetPcieReplayCounter", "DCGM field 202, where NVML is not read"},
+		From: []string{"NVML field 94, else nvmlDeviceGetPcieReplayCounter", "amdgpu gpu_metrics pcie_replay_count_acc, else pcie_replay_count", "DCGM field 202, where NVML is not read"},
 	})
 	PCIeErrors = define(Metric{
 		Name:   "accel_pcie_errors_total",
@@ -451,7 +451,7 @@ var (
 		Kind:   Counter,
 		Labels: []string{"type"},
 		Values: []string{"type: replay_rollover, l0_to_recovery, correctable, nak_received, receiver, bad_tlp, nak_sent, bad_dllp, non_fatal, fatal, unsupported_request, lcrc, lane"},
-		From:   []string{"NVML fields 95, 169, 173 to 183"},
+		From:   []string{"NVML fields 95, 169, 173 to 183", "amdgpu gpu_metrics 1.4 and newer"},
 		Level:  onAttention,
 	})
 	PCIeTransmitRate = define(Metric{
@@ -469,3 +469,10 @@ var (
 		Level: onAttention,
 	})
 )
+
+// amdComponents are firmwares that one package installs together: the standard
+// page has the package, the power firmware and the VBIOS.
+var amdComponents = []string{
+	"vce", "uvd", "mc", "me", "pfp", "ce", "rlc", "rlc_srlc", "rlc_srlg", "rlc_srls", "mec", "mec2", "imu", "sos", "asd",
+	"ta_ras", "ta_xgmi", "sdma", "sdma2", "vcn", "dmcu", "dmcub", "mes", "mes_kiq",
+}

@@ -360,7 +360,7 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"fan"},
 		Range:  Range{0, 100_000},
-		From:   []string{"NVML nvmlDeviceGetFanSpeedRPM", "XRT xmc.*/xmc_fan_rpm"},
+		From:   []string{"NVML nvmlDeviceGetFanSpeedRPM", "amdgpu gpu_metrics current_fan_speed, hwmon fan1_input", "XRT xmc.*/xmc_fan_rpm"},
 	})
 	FanRatio = define(Metric{
 		Name:   "accel_fan_speed_ratio",

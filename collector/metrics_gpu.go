@@ -84,14 +84,14 @@ var (
 		Name:  "accel_gpu_bar1_memory_total_bytes",
 		Help:  "Size of the BAR1 window, through which other PCIe devices access the memory of the GPU.",
 		Kind:  Gauge,
-		From:  []string{"NVML nvmlDeviceGetBAR1MemoryInfo"},
+		From:  []string{"NVML nvmlDeviceGetBAR1MemoryInfo", "amdgpu mem_info_vis_vram_total"},
 		Level: onAttention,
 	})
 	BAR1Used = define(Metric{
 		Name:  "accel_gpu_bar1_memory_used_bytes",
 		Help:  "BAR1 window in use.",
 		Kind:  Gauge,
-		From:  []string{"NVML nvmlDeviceGetBAR1MemoryInfo"},
+		From:  []string{"NVML nvmlDeviceGetBAR1MemoryInfo", "amdgpu mem_info_vis_vram_used"},
 		Level: onAttention,
 	})
 
@@ -128,8 +128,9 @@ var (
 		Help:   "ECC errors since the driver was loaded (volatile counters).",
 		Kind:   Counter,
 		Labels: []string{"severity", "location"},
-		Values: []string{"severity: corrected, uncorrected", "location: dram, sram, l1_cache, l2_cache, register_file, texture_memory, texture_shm, cbu; all on boards that only report a sum"},
-		From:   []string{"NVML nvmlDeviceGetMemoryErrorCounter, nvmlDeviceGetTotalEccErrors (volatile); on MIG devices uncorrected errors outside DRAM", "DCGM fields 310, 311, where NVML is not read"},
+		Values: []string{"severity: corrected, uncorrected; on AMD GPUs also deferred (found, not yet used)", "location: on AMD GPUs the RAS block, dram for umc; dram, sram, l1_cache, l2_cache, register_file, texture_memory, texture_shm, cbu; all on boards that only report a sum"},
+		From:   []string{"NVML nvmlDeviceGetMemoryErrorCounter, nvmlDeviceGetTotalEccErrors (volatile); on MIG devices uncorrected errors outside DRAM", "DCGM fields 310, 311, where NVML is not read", "amdgpu ras/*_err_count, ras/aca_*, read every minute"},
+		Level:  except("location", amdBlocks...),
 	})
 	ECCAggregateErrors = define(Metric{
 		Name:   "accel_ecc_aggregate_errors_total",
@@ -224,18 +225,66 @@ var (
 	})
 	RetiredPages = define(Metric{
 		Name:   "accel_retired_pages_total",
-		Help:   "Memory pages taken out of use over the life of the board (GPUs before Ampere).",
+		Help:   "Memory pages taken out of use over the life of the board (NVIDIA GPUs before Ampere, AMD GPUs).",
 		Kind:   Counter,
 		Labels: []string{"cause"},
-		Values: []string{"cause: corrected, uncorrected"},
-		From:   []string{"NVML nvmlDeviceGetRetiredPages", "DCGM fields 390, 391, where NVML is not read"},
+		Values: []string{"cause: corrected, uncorrected; on AMD GPUs unknown"},
+		From:   []string{"NVML nvmlDeviceGetRetiredPages", "DCGM fields 390, 391, where NVML is not read", "amdgpu ras/gpu_vram_bad_pages, states R and F"},
 	})
 	RetiredPagesPending = define(Metric{
 		Name:  "accel_retired_pages_pending",
 		Help:  "1 if the retirement of a page is pending until the driver is reloaded.",
 		Kind:  Gauge,
 		Range: boolean,
-		From:  []string{"NVML nvmlDeviceGetRetiredPagesPendingStatus", "DCGM field 392, where NVML is not read"},
+		From:  []string{"NVML nvmlDeviceGetRetiredPagesPendingStatus", "DCGM field 392, where NVML is not read", "amdgpu ras/gpu_vram_bad_pages, state P"},
+	})
+
+	XGMIUp = define(Metric{
+		Name:   "accel_xgmi_up",
+		Help:   "1 if the XGMI link between AMD GPUs is active, 0 if it is inactive; absent where it is disabled. The numbers of links differ between kernels before 6.13 and from it on. XGMI has no counters of errors by link, so it does not share the families of NVLink.",
+		Kind:   Gauge,
+		Labels: []string{"link"},
+		Range:  boolean,
+		From:   []string{"amdgpu gpu_metrics xgmi_link_status (1.7 and newer)"},
+		Level:  onAttention,
+	})
+	XGMITransmit = define(Metric{
+		Name:   "accel_xgmi_transmit_bytes_total",
+		Help:   "Bytes sent over the XGMI link.",
+		Kind:   Counter,
+		Labels: []string{"link"},
+		From:   []string{"amdgpu gpu_metrics xgmi_write_data_acc (KB, taken as 1024 bytes)"},
+		Level:  onAttention,
+	})
+	XGMIReceive = define(Metric{
+		Name:   "accel_xgmi_receive_bytes_total",
+		Help:   "Bytes received over the XGMI link.",
+		Kind:   Counter,
+		Labels: []string{"link"},
+		From:   []string{"amdgpu gpu_metrics xgmi_read_data_acc (KB, taken as 1024 bytes)"},
+		Level:  onAttention,
+	})
+	GPUPartitionInfo = define(Metric{
+		Name:   "accel_gpu_partition_info",
+		Help:   "Modes in which an AMD GPU and its memory are partitioned; value 1. They apply to the whole GPU, where MIG has instances of different sizes.",
+		Kind:   Info,
+		Labels: []string{"compute", "memory"},
+		Values: []string{"compute: spx (not partitioned), dpx, tpx, qpx, cpx, unknown", "memory: nps1, nps2, nps3, nps4, nps6, nps8, unknown, or empty"},
+		From:   []string{"amdgpu current_compute_partition, current_memory_partition"},
+	})
+	GTTTotal = define(Metric{
+		Name:  "accel_gpu_gtt_memory_total_bytes",
+		Help:  "System memory that an AMD GPU can map (GTT). It is not memory of the device.",
+		Kind:  Gauge,
+		From:  []string{"amdgpu mem_info_gtt_total"},
+		Level: onAttention,
+	})
+	GTTUsed = define(Metric{
+		Name:  "accel_gpu_gtt_memory_used_bytes",
+		Help:  "System memory that an AMD GPU has mapped (GTT).",
+		Kind:  Gauge,
+		From:  []string{"amdgpu mem_info_gtt_used"},
+		Level: onAttention,
 	})
 
 	NVLinkUp = define(Metric{
@@ -468,4 +517,11 @@ func baseline(xids ...int) [][]string {
 		labels[i] = []string{strconv.Itoa(x)}
 	}
 	return labels
+}
+
+// amdBlocks are the RAS blocks of AMD GPUs of which only the full page has the
+// errors. The verdict is drawn from all of them.
+var amdBlocks = []string{
+	"athub", "df", "fuse", "hdp", "ih", "jpeg", "mca_mp0", "mca_mp1", "mca_mpio", "mmhub", "mp0", "mp1", "mpio", "mmsch",
+	"pcie_bif", "sdma", "sem", "smn", "vcn",
 }

@@ -15,6 +15,8 @@ type Vendor struct {
 	// Source is the name of the Source that reads the vendor's devices, and of
 	// its package below collector. Empty: only the PCI core reads them.
 	Source string
+	// More are further Sources, of a vendor with several kinds of devices.
+	More []string
 	// PCI are the vendor ids that the PCI-SIG assigned.
 	PCI []uint32
 	// Accelerators select the vendor's devices among the functions on the PCI
@@ -100,14 +102,16 @@ var vendors = []Vendor{
 		},
 	},
 	{
-		// 0x10ee was Xilinx. GPUs are read by the PCI core alone.
-		Name: "amd", Source: "fpga", PCI: []uint32{0x1002, 0x10ee}, Domains: []string{"amd", "xilinx"},
-		Drivers:      []string{"xocl", "xclmgmt", "ami"},
+		// 0x10ee was Xilinx.
+		Name: "amd", Source: "amd", More: []string{"fpga"}, PCI: []uint32{0x1002, 0x10ee}, Domains: []string{"amd", "xilinx"},
+		Drivers:      []string{"xocl", "xclmgmt", "ami", "amdgpu"},
 		ErrorClasses: map[uint32][]string{0x10ee: {""}},
 		Accelerators: []PCIRule{
 			{Class: FPGA, Drivers: []string{"xocl", "xclmgmt", "ami"}},
 			{Class: FPGA, Vendor: 0x10ee, NotBases: []uint32{pciBaseNetwork, pciBaseBridge}},
 			{Class: GPU, Vendor: 0x1002, Classes: []uint32{pciAccelerator, pci3D, pciDisplay}},
+			// Radeons, and graphics of processors.
+			{Class: GPU, Vendor: 0x1002, Classes: []uint32{pciVGA}, Drivers: []string{"amdgpu"}},
 		},
 	},
 	{

@@ -8,8 +8,8 @@ var kernelNames = []string{
 	"dfl-port.", "dfl-fme.", // drivers/fpga/dfl.c
 	"intel-fpga-port.", "intel-fpga-fme.", // the same before it went upstream
 	"card", "renderD", "accel", // drivers/gpu/drm, drivers/accel
-	"amdgpu_xcp_", // partitions of an AMD GPU
-	"fpga",        // drivers/fpga/fpga-mgr.c
+	"amdgpu_xcp_", "amdgpu_xcp.", // partitions of an AMD GPU
+	"fpga", // drivers/fpga/fpga-mgr.c
 }
 
 // parseName reads a name as sysfs has it, and card<n>-<m> by which Intel's GPU

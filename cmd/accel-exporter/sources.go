@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/amd"
 	"github.com/accel-exporter/accel-exporter/collector/dcgm"
 	"github.com/accel-exporter/accel-exporter/collector/fpga"
 	"github.com/accel-exporter/accel-exporter/collector/kernellog"
@@ -95,6 +96,15 @@ var specs = []sourceSpec{
 		work:     workDCGM,
 		budget:   1 << 30, // an embedded host engine keeps samples
 		leave:    true,
+	},
+	{
+		name:    amd.Name,
+		help:    "AMD GPUs through the kernel's driver amdgpu",
+		covers:  []collector.Cover{{Class: collector.GPU, Vendor: "amd"}},
+		timeout: func(c *config.Config) time.Duration { return c.Sources.AMD.Timeout },
+		open: func(f *sourceFlags, _ func(collector.Event), _ func()) collector.Source {
+			return amd.New(sysfs.New(f.sysfs))
+		},
 	},
 	{
 		name:    fpga.Name,

@@ -38,6 +38,7 @@ type Collect struct {
 // Sources holds the settings of each source under its name.
 type Sources struct {
 	NVIDIA    NVIDIA `yaml:"nvidia"`
+	AMD       Source `yaml:"amd"`
 	FPGA      Source `yaml:"fpga"`
 	PCIe      Source `yaml:"pcie"`
 	KernelLog Source `yaml:"kernellog"`

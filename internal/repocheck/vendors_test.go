@@ -41,7 +41,6 @@ var placesExempt = map[string]string{
 	"vendor silicom: no golden case with a device in cmd/accel-exporter/testdata/golden/*.metrics collector/fpga/testdata/*.golden": "no public capture of an N5010 or N5011 exists",
 	"PCI id 1c2c: no node label in affinity in deploy/helm/accel-exporter/values.yaml":                                              "Silicom sells network cards under the same id: label such nodes by hand",
 	"PCI id 1d0f: no node label in affinity in deploy/helm/accel-exporter/values.yaml":                                              "every EC2 instance has functions of Amazon; the affinity names instance types",
-	"PCI id 1002: no node label in affinity in deploy/helm/accel-exporter/values.yaml":                                              "no source reads AMD GPUs, the PCI core alone does",
 }
 
 // missing returns one line for each file that does not name the source or the
@@ -93,6 +92,11 @@ func readAll(patterns string) string {
 // TestVendors names every place that lacks a vendor of the table or a source.
 func TestVendors(t *testing.T) {
 	vendors := slices.Clone(collector.Vendors())
+	for _, v := range collector.Vendors() {
+		for _, source := range v.More {
+			vendors = append(vendors, collector.Vendor{Source: source})
+		}
+	}
 	for _, name := range sources() {
 		vendors = append(vendors, collector.Vendor{Source: name})
 	}

@@ -156,7 +156,7 @@ func (sc *Scenario) compileMachine(s *State, fixtures fs.FS) error {
 	if err := s.plugGPUs(m.tree); err != nil {
 		return fmt.Errorf("scenario %s: %w", sc.Name, err)
 	}
-	n := 0
+	n, copies := 0, map[string]int{}
 	for _, name := range sc.trees {
 		tree, err := faketree.LoadFS(fixtures, "trees/"+name.value+".txt")
 		if errors.Is(err, fs.ErrNotExist) {
@@ -168,6 +168,8 @@ func (sc *Scenario) compileMachine(s *State, fixtures fs.FS) error {
 		}
 		before := cardsOf(m.tree)
 		if err == nil {
+			renameCopy(tree, copies[name.value])
+			copies[name.value]++
 			err = m.tree.Merge(tree)
 		}
 		if err != nil {
@@ -187,4 +189,17 @@ func (sc *Scenario) compileMachine(s *State, fixtures fs.FS) error {
 	s.tellProcesses(m.tree)
 	s.begun = m.tree.Clone()
 	return nil
+}
+
+// renameCopy gives the nth copy of a tree its own serial numbers: their last two
+// digits are the number of the copy.
+func renameCopy(t *faketree.Tree, n int) {
+	for _, file := range t.Paths() {
+		if base := path.Base(file); base == "unique_id" || base == "serial_number" {
+			text, _ := t.Get(file)
+			if text = strings.TrimSpace(text); len(text) > 2 {
+				t.Set(file, fmt.Sprintf("%s%02x\n", text[:len(text)-2], n))
+			}
+		}
+	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim/gpumetrics"
 )
 
 // Limits of a tree file.
@@ -28,7 +30,7 @@ type statement struct {
 // directives are the words that begin a line, and whether a value precedes the
 // path.
 var directives = map[string]bool{
-	"#err": true, "#mode": true, "#note": true, "#dir": false, "#block": false, "#lines": false,
+	"#err": true, "#mode": true, "#note": true, "#metrics": true, "#dir": false, "#block": false, "#lines": false,
 	"#base": false, "#remove": false, "#unplug": false, "#rename": true,
 }
 
@@ -118,6 +120,9 @@ func checkValue(word, value string) error {
 		}
 	case "#rename":
 		return checkPath(value)
+	case "#metrics":
+		_, err := gpumetrics.Build(value)
+		return err
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim/gpumetrics"
 )
 
 // Load parses the tree file at a path of the file system. A file whose first
@@ -51,6 +53,7 @@ func load(read func(string) ([]byte, error), file string, above []string) (*Tree
 //	#err<TAB>ERRNO<TAB>/path     reading the file fails with ERRNO
 //	#mode<TAB>octal<TAB>/path    permission bits other than 0444
 //	#note<TAB>reason<TAB>/path   why opening the file does harm
+//	#metrics<TAB>fields<TAB>/path a table of AMD's gpu_metrics: see gpumetrics.Build
 //	#dir<TAB>/path               an empty directory
 //	#block<TAB>/path             reading the file, or those below, blocks
 //	#lines<TAB>/path             one read(2) returns whole lines only
@@ -133,6 +136,9 @@ func (t *Tree) property(e *entry, s statement) error {
 		e.notes = append(e.notes, s.value)
 	case "#lines":
 		e.lines = true
+	case "#metrics":
+		table, _ := gpumetrics.Build(s.value) // checked by lex
+		e.content = string(table)
 	case "#block":
 		t.block(e.path())
 	}

@@ -114,11 +114,14 @@ func (t *Tree) renumber(taken *Tree) error {
 	theirs := taken.numbers()
 	for of, mine := range t.numbers() {
 		used := theirs[of]
-		for n := range mine {
+		for _, n := range slices.Sorted(maps.Keys(mine)) {
 			if !used[n] {
 				continue
 			}
 			to := 0
+			if of == "renderD#" {
+				to = 128 // the first minor of render nodes
+			}
 			for used[to] || mine[to] || slices.Contains(slices.Collect(maps.Values(moves[of])), to) {
 				to++
 			}

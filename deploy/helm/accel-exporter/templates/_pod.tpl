@@ -46,6 +46,9 @@
 {{- if .compat.fields }}
 - --dcgm.fields=/etc/accel-exporter/fields/counters.csv
 {{- end }}
+{{- if not .amd.enabled }}
+- --no-collector.amd
+{{- end }}
 {{- if not .fpga.enabled }}
 - --no-collector.fpga
 {{- end }}

@@ -1,0 +1,68 @@
+// Package amd is the Source of AMD GPUs. It reads the attributes of the kernel's
+// driver amdgpu in sysfs, without a library, a daemon or a privilege.
+//
+// It opens the files of a list and no others, writes nothing, and does not wake a
+// sleeping GPU: while runtime power management has suspended it, only attributes
+// that the kernel answers from memory are read. An idle GPU that may be suspended
+// is read less often, because each read restarts its delay. Each GPU has its own
+// goroutine, because reads wait for a GPU that hangs or is reset.
+//
+// The id of a GPU is GPU- and its unique_id, as rocminfo prints it, else its PCI
+// address.
+package amd
+
+import (
+	"path"
+	"slices"
+	"time"
+)
+
+// Name is the value of the label source.
+const Name = "amd"
+
+const (
+	// patience is how long a round waits for a GPU that is slower than the others.
+	patience = 500 * time.Millisecond
+	// slow is the time between two reads of limits, settings and sizes.
+	slow = 10 * time.Second
+	// rare is the time between two reads of RAS counters: a read asks the
+	// firmware and clears the hardware's own counters.
+	rare = time.Minute
+	// never is for what does not change while the driver is bound.
+	never = 1 << 62
+	// driverDir has a link per GPU.
+	driverDir = "bus/pci/drivers/amdgpu"
+)
+
+// allowed are the files that the Source opens, in the PCI directory of a GPU and
+// of the port above it, as patterns of path.Match.
+var allowed = []string{
+	"power/runtime_status", "power/control", "power/autosuspend_delay_ms",
+	"device", "numa_node", "max_link_speed", "max_link_width", "../max_link_speed", "../max_link_width",
+	"unique_id", "product_name", "product_number", "serial_number", "vbios_version", "fw_version/*_fw_version",
+	"mem_info_vram_total", "mem_info_vram_used", "mem_info_vis_vram_total", "mem_info_vis_vram_used",
+	"mem_info_gtt_total", "mem_info_gtt_used",
+	"current_compute_partition", "current_memory_partition",
+	"gpu_metrics", "gpu_busy_percent", "mem_busy_percent", "vcn_busy_percent", "pcie_replay_count", "pp_dpm_sclk", "pp_dpm_mclk",
+	"hwmon/hwmon*/name", "hwmon/hwmon*/temp[123]_input", "hwmon/hwmon*/temp[123]_crit", "hwmon/hwmon*/temp[123]_emergency",
+	"hwmon/hwmon*/power1_input", "hwmon/hwmon*/power1_average", "hwmon/hwmon*/power1_cap*", "hwmon/hwmon*/fan1_input",
+	"hwmon/hwmon*/freq[12]_input",
+	"ras/*_err_count", "ras/aca_*", "ras/gpu_vram_bad_pages",
+}
+
+func allows(name string) bool {
+	return slices.ContainsFunc(allowed, func(p string) bool {
+		ok, err := path.Match(p, name)
+		return ok && err == nil
+	})
+}
+
+// models are the names of Instinct boards by their PCI device id, for those whose
+// FRU does not name them, and their architectures.
+var models = map[string]struct{ name, architecture string }{
+	"738c": {"Instinct MI100", "CDNA"}, "738e": {"Instinct MI100", "CDNA"},
+	"7408": {"Instinct MI250X", "CDNA 2"}, "740c": {"Instinct MI250X", "CDNA 2"}, "740f": {"Instinct MI210", "CDNA 2"},
+	"74a0": {"Instinct MI300A", "CDNA 3"}, "74a1": {"Instinct MI300X", "CDNA 3"}, "74a2": {"Instinct MI308X", "CDNA 3"},
+	"74a5": {"Instinct MI325X", "CDNA 3"}, "74b5": {"Instinct MI300X VF", "CDNA 3"},
+	"75a0": {"Instinct MI350X", "CDNA 4"}, "75a3": {"Instinct MI355X", "CDNA 4"},
+}

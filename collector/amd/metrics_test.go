@@ -1,0 +1,159 @@
+package amd
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim/gpumetrics"
+)
+
+// names are the quantities by the names of their fields in the kernel's header, as
+// package gpumetrics has them in the header's order.
+var names = map[quantity]string{
+	edge: "temperature_edge", hotspot: "temperature_hotspot", memory: "temperature_mem", regulator: "temperature_vrsoc",
+	power: "curr_socket_power", gfxActivity: "average_gfx_activity", memActivity: "average_umc_activity", mmActivity: "average_mm_activity",
+	vcnActivity: "vcn_activity", jpegActivity: "jpeg_activity", energy: "energy_accumulator", accumulation: "accumulation_counter",
+	prochot: "prochot_residency_acc", ppt: "ppt_residency_acc", socketThermal: "socket_thm_residency_acc", vrThermal: "vr_thm_residency_acc",
+	hbmThermal: "hbm_thm_residency_acc", linkWidth: "pcie_link_width", linkSpeed: "pcie_link_speed", toRecovery: "pcie_l0_to_recov_count_acc",
+	replays: "pcie_replay_count_acc", rollovers: "pcie_replay_rover_count_acc", naksSent: "pcie_nak_sent_count_acc",
+	naksReceived: "pcie_nak_rcvd_count_acc", xgmiRead: "xgmi_read_data_acc", xgmiWrite: "xgmi_write_data_acc", xgmiStatus: "xgmi_link_status",
+	gfxClock: "current_gfxclk", memClock: "current_uclk", videoClock: "current_vclk0", fan: "current_fan_speed", partitions: "num_partition",
+}
+
+// fieldOf returns the name and the place of a quantity in the other layout.
+func fieldOf(q quantity, version string) (string, gpumetrics.Field, bool) {
+	name := names[q]
+	if q == power && version == "1.3" {
+		name = "average_socket_power"
+	}
+	f, ok := gpumetrics.Fields(version)[name]
+	return name, f, ok
+}
+
+// check decodes b and compares every quantity with the other layout's.
+func check(t *testing.T, version string, b []byte) {
+	t.Helper()
+	got, err := decode(b)
+	if err != nil {
+		t.Fatalf("%s: %v", version, err)
+	}
+	same := func(what string, have []uint64, name string, f gpumetrics.Field) {
+		for i := range min(len(have), f.Count) {
+			want, err := gpumetrics.Get(b, name, i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == absent>>(64-8*f.Width) {
+				want = absent
+			}
+			if have[i] != want {
+				t.Errorf("%s %s[%d] is %d, want %d", version, what, i, have[i], want)
+			}
+		}
+		if len(have) != f.Count {
+			t.Errorf("%s %s has %d instances, want %d", version, what, len(have), f.Count)
+		}
+	}
+	for q := range quantities {
+		name, f, ok := fieldOf(q, version)
+		if !ok && got.values[q] != nil {
+			t.Errorf("%s has no %s, but %v", version, name, got.values[q])
+		}
+		if ok {
+			same(name, got.values[q], name, f)
+		}
+	}
+	for i, p := range got.parts {
+		for what, have := range map[string][]uint64{"gfx_busy_inst": p.gfx, "vcn_busy": p.vcn} {
+			name := fmt.Sprintf("xcp%d.%s", i, what)
+			same(name, have, name, gpumetrics.Fields(version)[name])
+		}
+	}
+}
+
+// TestLayouts: every field at its place, by a value that occurs once.
+func TestLayouts(t *testing.T) {
+	for _, version := range gpumetrics.Versions() {
+		b, err := gpumetrics.Build(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, version, b) // all absent
+		n := uint64(0)
+		for name, f := range gpumetrics.Fields(version) {
+			for i := range f.Count {
+				n++
+				if err := gpumetrics.Set(b, name, i, n); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		check(t, version, append(b, "a tail"...))
+	}
+}
+
+// described returns a table of version 1.9 with attributes of (id, type, values).
+func described(attributes ...[]uint64) []byte {
+	b := binary.LittleEndian.AppendUint32([]byte{0, 0, 1, 9}, uint32(len(attributes)))
+	for _, a := range attributes {
+		b = binary.LittleEndian.AppendUint64(b, a[0]<<10|a[1]<<20|uint64(len(a)-2))
+		for _, v := range a[2:] {
+			b = append(b, binary.LittleEndian.AppendUint64(nil, v)[:1<<(a[1]/2)]...)
+		}
+	}
+	binary.LittleEndian.PutUint16(b, uint16(len(b)))
+	return b
+}
+
+func TestSelfDescribed(t *testing.T) {
+	b := described([]uint64{999, 6, 7}, []uint64{0, 2, 51}, []uint64{33, 2, 2100, 0xffff}, []uint64{7, 6, 1 << 40}, []uint64{1, 2, 0xffff})
+	got, err := decode(append(b, make([]byte, 100)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, ok := got.get(hotspot); v != 51 || !ok {
+		t.Errorf("hotspot is %v", v)
+	}
+	if v, ok := highest(got.values[gfxClock]); v != 2100 || !ok {
+		t.Errorf("gfxclk is %v", v)
+	}
+	if v, _ := got.get(energy); v != 1<<40 {
+		t.Errorf("energy is %v", v)
+	}
+	if v, ok := got.get(memory); ok {
+		t.Errorf("memory is %v, want none", v)
+	}
+	if _, err := decode(b[:len(b)-1]); err == nil {
+		t.Error("a table that ends within a value is accepted")
+	}
+}
+
+// FuzzDecode: any bytes give an error or a table; one of a version with fixed
+// offsets has the values of the other layout.
+func FuzzDecode(f *testing.F) {
+	for _, version := range gpumetrics.Versions() {
+		b, err := gpumetrics.Build(version + " average_gfx_activity=7 current_uclk=900")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Add(described([]uint64{0, 2, 51}, []uint64{29, 6, 1, 2, 3}))
+	f.Add([]byte{4, 0, 2, 1})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got, err := decode(b)
+		if err != nil {
+			return
+		}
+		if got.version != "1.9" {
+			check(t, got.version, b)
+			return
+		}
+		for q, v := range got.values {
+			if len(v) > fields[q].count {
+				t.Errorf("%s has %d instances", names[quantity(q)], len(v))
+			}
+		}
+	})
+}

@@ -1,0 +1,229 @@
+package amd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/solo"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
+)
+
+// Source reads every GPU of the driver amdgpu. It implements collector.Source.
+type Source struct {
+	fs    sysfs.FS
+	slots map[string]*slot
+	had   bool // a GPU has been found since the start
+}
+
+// slot is one GPU with its last result.
+type slot struct {
+	*solo.Worker[reading]
+	address string
+	last    reading
+	known   []collector.Device // identities as last read
+	// answered: last is valid; here: the driver lists it.
+	answered, here bool
+}
+
+// New returns a Source of the GPUs in the tree, /sys or a copy of it.
+func New(f sysfs.FS) *Source { return &Source{fs: f, slots: map[string]*slot{}} }
+
+// Name implements collector.Source.
+func (*Source) Name() string { return Name }
+
+// Sample implements collector.Source. It waits half a second for a GPU that has
+// answered before, and until shortly before ctx's deadline for one that has not.
+func (s *Source) Sample(ctx context.Context) (round collector.Round, err error) {
+	now := time.Now()
+	timeout := 5 * time.Second
+	if deadline, ok := ctx.Deadline(); ok {
+		left := deadline.Sub(now)
+		timeout = left - min(left/20, 100*time.Millisecond)
+	}
+	end, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	soon, cancelSoon := context.WithTimeout(end, min(patience, timeout/2))
+	defer cancelSoon()
+
+	names, err := s.fs.Names(driverDir)
+	names = slices.DeleteFunc(names, func(n string) bool { return strings.Count(n, ":") != 2 })
+	if len(names) == 0 && !s.had {
+		return round, fmt.Errorf("no GPU of the driver amdgpu: %w", collector.ErrAbsent)
+	}
+	s.had, err = true, nil
+	s.list(names)
+	for _, sl := range s.slots {
+		if late, ok := sl.Poll(); ok {
+			sl.take(late)
+		}
+		if sl.here {
+			sl.Start(now)
+		} else if !sl.Busy {
+			sl.Stop()
+			delete(s.slots, sl.address)
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(s.slots)) {
+		if sl := s.slots[at]; sl.here {
+			err = errors.Join(err, sl.gather(soon, end, timeout, &round))
+		}
+	}
+	if version, failed := s.fs.Read("module/amdgpu/version"); failed == nil && version != "" {
+		round.Node = append(round.Node, collector.Reading{Metric: collector.DriverInfo, Labels: []string{"amd", version, "", "", ""}, Value: 1})
+	}
+	return round, err
+}
+
+// list opens new GPUs and marks those that have gone.
+func (s *Source) list(names []string) {
+	for _, sl := range s.slots {
+		sl.here = slices.Contains(names, sl.address)
+	}
+	for i, at := range names {
+		if s.slots[at] != nil {
+			continue
+		}
+		dir, err := s.fs.Resolve(driverDir + "/" + at)
+		if err != nil {
+			continue // it is leaving
+		}
+		c := &card{fs: s.fs, address: at, dir: dir, index: strconv.Itoa(i), kept: map[string]text{}, throttled: map[string]float64{}}
+		s.slots[at] = &slot{Worker: solo.New(c.guarded, nil), address: at, here: true}
+	}
+}
+
+// guarded is read, where a panic about one GPU's texts is an error of that GPU.
+func (c *card) guarded(now time.Time) (r reading) {
+	defer func() {
+		if p := recover(); p != nil {
+			r = reading{errs: []error{fmt.Errorf("read %s: panic: %v", c.address, p)}}
+		}
+	}()
+	return c.read(now)
+}
+
+func (s *slot) take(r reading) {
+	s.last, s.answered = r, true
+	if len(r.devices) > 0 {
+		s.known = nil
+		for _, d := range r.devices {
+			d.Readings, d.Rejects, d.Down = nil, nil, ""
+			s.known = append(s.known, d)
+		}
+	}
+}
+
+// gather adds the GPU to a Round. A read that takes longer than timeout makes it
+// stuck.
+func (s *slot) gather(soon, end context.Context, timeout time.Duration, round *collector.Round) error {
+	done := end.Done()
+	if s.answered {
+		done = soon.Done()
+	}
+	if r, ok := s.Await(done); ok {
+		s.take(r)
+	}
+	if s.Busy && (!s.answered || time.Since(s.Asked) >= timeout) {
+		devices := s.known
+		if devices == nil {
+			devices = []collector.Device{{ID: s.address, Class: collector.GPU, Vendor: "amd", PCI: s.address, Passing: true}}
+		}
+		for _, d := range devices {
+			d.Down = collector.ReasonStuck
+			round.Devices = append(round.Devices, d)
+		}
+		return fmt.Errorf("read %s: has not returned: %w", s.address, context.DeadlineExceeded)
+	}
+	for i := range s.last.devices {
+		d := s.last.devices[i]
+		d.Readings = slices.Clip(d.Readings)
+		round.Devices = append(round.Devices, d)
+		s.last.devices[i].Rejects = nil // counted, should the result be used again
+	}
+	return errors.Join(s.last.errs...)
+}
+
+// Close ends the goroutines of all GPUs, except those in a read that does not
+// return.
+func (s *Source) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	var err error
+	for _, sl := range s.slots {
+		sl.Stop()
+	}
+	for _, sl := range s.slots {
+		if !sl.Stopped(ctx.Done()) {
+			err = errors.Join(err, fmt.Errorf("read %s: has not returned", sl.address))
+		}
+	}
+	return err
+}
+
+// sizesOf are the numbers of partitions that a mode has on every GPU.
+var sizesOf = map[string]int{"dpx": 2, "tpx": 3, "qpx": 4}
+
+// partitions returns the partitions of a divided GPU. Partition 0 is the PCI
+// device. The others are platform devices, which do not name their GPU: the
+// kernel makes seven for each GPU right after it, so they have the next render
+// nodes. Where another device has one of these, no partition gets names.
+func (l *look) partitions(parent *collector.Device, t *table) []collector.Device {
+	profile := l.layout()
+	if profile == "" {
+		return nil
+	}
+	mode, _, _ := strings.Cut(profile, "_")
+	n := sizesOf[mode]
+	if t != nil {
+		if v, ok := t.get(partitions); ok && v >= 1 && v <= 8 {
+			n = int(v)
+		}
+	}
+	var out []collector.Device
+	for i := range n {
+		d := collector.Device{
+			ID: fmt.Sprintf("%s/%d", parent.ID, i), Parent: parent.ID, Class: collector.GPU, Vendor: "amd", Model: parent.Model,
+			PCI: l.address, Driver: "amdgpu", Down: parent.Down, Sampled: parent.Sampled, KubeIDs: l.partitionNodes(i),
+		}
+		d.Set(collector.DeviceInfo, 1, "gpu", "amd", d.Model, "", l.index+":"+strconv.Itoa(i), l.address, "", "", "", profile)
+		if t != nil && i < len(t.parts) {
+			if v, ok := mean(t.parts[i].gfx); ok {
+				d.Set(collector.UtilizationRatio, v/100, "compute")
+			}
+			if v, ok := mean(t.parts[i].vcn); ok {
+				d.Set(collector.UtilizationRatio, v/100, "video")
+			}
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// partitionNodes returns the names by which device plugins know partition i.
+func (l *look) partitionNodes(i int) []string {
+	own := l.nodes(l.dir, l.address)
+	at := slices.IndexFunc(own, func(n string) bool { return strings.HasPrefix(n, "renderD") })
+	if i == 0 || at < 0 {
+		return own[:min(len(own), len(own)*(1-min(i, 1)))]
+	}
+	minor, err := strconv.Atoi(strings.TrimPrefix(own[at], "renderD"))
+	if err != nil {
+		return nil
+	}
+	dir := ""
+	for k := 1; k <= i; k++ {
+		to, err := l.fs.Resolve(fmt.Sprintf("class/drm/renderD%d", minor+k))
+		if dir = path.Dir(path.Dir(to)); err != nil || !strings.HasPrefix(path.Base(dir), "amdgpu_xcp") {
+			return nil
+		}
+	}
+	return l.nodes(dir, path.Base(dir))
+}

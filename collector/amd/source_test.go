@@ -1,0 +1,192 @@
+package amd_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/amd"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
+	"github.com/accel-exporter/accel-exporter/internal/golden"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree/treetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, tree *faketree.Tree) *amd.Source {
+	t.Helper()
+	s := amd.New(sysfs.New(treetest.Show(t, tree)))
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func sample(t *testing.T, s *amd.Source) []collector.Device {
+	t.Helper()
+	r, err := s.Sample(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Devices
+}
+
+func value(d collector.Device, m *collector.Metric, labels ...string) (float64, bool) {
+	for _, r := range d.Readings {
+		if r.Metric == m && slices.Equal(r.Labels, labels) {
+			return r.Value, true
+		}
+	}
+	return 0, false
+}
+
+// TestGolden: the devices of each tree, line by line.
+func TestGolden(t *testing.T) {
+	for _, name := range []string{"mi300x", "variants/mi300x-cpx", "mi210", "radeon"} {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			var b strings.Builder
+			for _, d := range sample(t, open(t, treetest.Load(t, name))) {
+				fmt.Fprintf(&b, "device %s parent=%q vendor=%q model=%q pci=%s kube=%v down=%q\n", d.ID, d.Parent, d.Vendor, d.Model, d.PCI, d.KubeIDs, d.Down)
+				for _, r := range d.Readings {
+					fmt.Fprintln(&b, r.Metric.Name, r.Labels, r.Value)
+				}
+			}
+			golden.Compare(t, filepath.Join("testdata", filepath.Base(name)+".golden"), b.String())
+		})
+	}
+}
+
+// TestOpens: of a GPU only what the list names is opened; the trees forbid files
+// that change something when they are read.
+func TestOpens(t *testing.T) {
+	if !faketree.CanMount() {
+		t.Skip("needs a mounted tree")
+	}
+	for _, name := range []string{"mi300x", "mi210", "radeon"} {
+		tree := treetest.Load(t, name)
+		s := open(t, tree)
+		sample(t, s)
+		if v := tree.Violations(); len(v) > 0 {
+			t.Errorf("%s: %q", name, v)
+		}
+	}
+}
+
+// TestSleep: of a suspended GPU nothing is read that would wake it, and it is not
+// down.
+func TestSleep(t *testing.T) {
+	const dir = "bus/pci/devices/0000:63:00.0/"
+	tree := treetest.Load(t, "radeon")
+	tree.Set(dir+"power/runtime_status", "suspended\n")
+	waking := []string{"gpu_metrics", "gpu_busy_percent", "pp_dpm_sclk", "pp_dpm_mclk", "max_link_speed", "pcie_replay_count", "hwmon/hwmon4/temp1_input", "hwmon/hwmon4/power1_cap", "hwmon/hwmon4/temp1_crit"}
+	s := open(t, tree)
+	d := sample(t, s)[0]
+	for _, f := range waking {
+		if n := tree.Opens(dir + f); n > 0 {
+			t.Errorf("%s was opened %d times", f, n)
+		}
+	}
+	if _, ok := value(d, collector.MemoryTotal); !ok || d.Down != "" {
+		t.Errorf("a sleeping GPU is %q, and its memory is known: %v", d.Down, ok)
+	}
+	if v, ok := value(d, collector.TemperatureCelsius, "gpu"); ok {
+		t.Errorf("a sleeping GPU has %v °C", v)
+	}
+}
+
+// TestIdleIsLeftAlone: an idle GPU that may be suspended is not read in each round.
+func TestIdleIsLeftAlone(t *testing.T) {
+	if !faketree.CanMount() {
+		t.Skip("needs a mounted tree")
+	}
+	tree := treetest.Load(t, "radeon")
+	s := open(t, tree)
+	for range 3 {
+		if d := sample(t, s); len(d) != 1 || d[0].Down != "" {
+			t.Fatalf("%+v", d)
+		}
+	}
+	if n := tree.Opens("bus/pci/devices/0000:63:00.0/gpu_metrics"); n != 1 {
+		t.Errorf("gpu_metrics was opened %d times in three rounds, want once", n)
+	}
+}
+
+// TestThrottle: residencies become time, whether or not a counter of 32 bits wraps.
+func TestThrottle(t *testing.T) {
+	const file = "/sys/bus/pci/devices/0000:05:00.0/gpu_metrics"
+	tree := treetest.Load(t, "mi300x")
+	edit := func(samples, throttled uint32) {
+		text := fmt.Sprintf("#metrics\t1.8 average_gfx_activity=1 accumulation_counter=%d ppt_residency_acc=%d prochot_residency_acc=5\t%s\n", samples, throttled, file)
+		if err := tree.Edit("edit", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !faketree.CanMount() {
+		t.Skip("needs a mounted tree")
+	}
+	edit(1<<32-100, 1<<32-50)
+	s := open(t, tree)
+	if v, ok := value(sample(t, s)[0], collector.ThrottleSeconds, "sw_power_cap"); v != 0 || !ok {
+		t.Errorf("first read: %v s (present: %v), want 0", v, ok)
+	}
+	edit(900, 950) // 1000 samples, all of them throttled
+	d := sample(t, s)[0]
+	if v, _ := value(d, collector.ThrottleSeconds, "sw_power_cap"); v <= 0 {
+		t.Errorf("%v s, want the time between the reads", v)
+	}
+	if v, _ := value(d, collector.ThrottleSeconds, "hw_thermal"); v != 0 {
+		t.Errorf("hw_thermal is %v s, want 0", v)
+	}
+}
+
+// TestUnknownVersion: an unknown version is counted once, and single attributes are
+// read instead.
+func TestUnknownVersion(t *testing.T) {
+	tree := treetest.Load(t, "mi210")
+	tree.Set("bus/pci/devices/0000:c1:00.0/gpu_metrics", "\x78\x00\x01\x63"+strings.Repeat("\x01", 116))
+	s := open(t, tree)
+	d := sample(t, s)[0]
+	if len(d.Rejects) != 1 || d.Rejects[0].Reason != collector.RejectVersion {
+		t.Errorf("rejects %v, want one of the version", d.Rejects)
+	}
+	if v, _ := value(d, collector.UtilizationRatio, "compute"); v != 0.88 || d.Down != "" {
+		t.Errorf("compute is %v, %q; want 0.88 of gpu_busy_percent", v, d.Down)
+	}
+	if v, _ := value(d, collector.PowerWatts); v != 242 {
+		t.Errorf("%v W, want 242 of power1_average", v)
+	}
+	if d := sample(t, s)[0]; len(d.Rejects) != 0 {
+		t.Errorf("counted again: %v", d.Rejects)
+	}
+}
+
+// TestFailing: a GPU whose table cannot be read is down, and a vanished one is gone.
+func TestFailing(t *testing.T) {
+	if !faketree.CanMount() {
+		t.Skip("needs a mounted tree")
+	}
+	const dir = "bus/pci/devices/0000:05:00.0/"
+	tree := treetest.Load(t, "mi300x")
+	s := open(t, tree)
+	sample(t, s)
+	tree.SetErr(dir+"gpu_metrics", syscall.EBUSY)
+	for _, f := range []string{"gpu_busy_percent", "mem_busy_percent", "hwmon/hwmon3/temp2_input", "hwmon/hwmon3/temp3_input"} {
+		tree.SetErr(dir+f, syscall.EBUSY)
+	}
+	if d := sample(t, s); d[0].Down != collector.ReasonError {
+		t.Errorf("a GPU in reset is %q", d[0].Down)
+	}
+	tree.Unplug("/sys/" + strings.TrimSuffix(dir, "/"))
+	if d := sample(t, s); len(d) != 0 {
+		t.Errorf("a GPU that left the bus: %+v", d)
+	}
+}
