@@ -22,7 +22,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t *testing.T, tree *faketree.Tree) *amd.Source {
 	t.Helper()
-	s := amd.New(sysfs.New(treetest.Show(t, tree)))
+	show := treetest.Write
+	if faketree.CanMount() {
+		show = treetest.Mount
+	}
+	s := amd.New(sysfs.New(show(t, tree)))
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
