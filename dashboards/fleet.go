@@ -80,7 +80,7 @@ func fleetNow() []panel {
 			queries: []query{{expr: `avg(accel_allocation_utilization_ratio{` + inPool + `})`}},
 		}),
 		wideTile(panel{
-			kind: number, title: "Idle devices", unit: "none", decimals: f(0), scale: scale{green, []step{{1, yellow}}}, empty: noRules,
+			kind: number, title: "Idle devices", unit: "none", decimals: f(1), scale: scale{green, []step{{0.05, yellow}}}, empty: noRules,
 			about:   "Allocations on which nothing ran in the last five minutes, on average. *Waste* names their pods.",
 			queries: []query{{expr: `sum(namespace:accel_allocation_idle_seconds:rate5m{` + inPool + `})`}},
 			links:   []jump{*jumpTo("accel-idle", "Waste")},
