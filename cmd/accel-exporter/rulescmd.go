@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
 
@@ -75,5 +76,14 @@ func evalRules(ctx context.Context, ask *askFlags, asJSON bool, stdout io.Writer
 	if err := json.Unmarshal(data, &report); err != nil {
 		return errors.New("the exporter's answer is not a report of rules; use accel-exporter of the same version")
 	}
-	return report.Print(stdout)
+	var text strings.Builder
+	if err := report.Print(&text); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		if _, err := fmt.Fprintln(stdout, clean(strings.TrimSuffix(line, "\n"))); err != nil {
+			return err
+		}
+	}
+	return nil
 }

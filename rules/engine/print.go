@@ -1,15 +1,18 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// Print writes a Report as text: firing and pending alerts with their causes,
+// Print writes a Report as text: firing and pending alerts, the most urgent first, with
+// what to do and their causes,
 // failing rules and the number of skipped rules.
 func (r *Report) Print(w io.Writer) error {
 	p := &printer{w: w, now: r.Time}
@@ -19,6 +22,7 @@ func (r *Report) Print(w io.Writer) error {
 	}
 	m := &r.Memory
 	p.line("evaluated at %s; %d of %d series, %d of %d bytes of samples, back to %s", r.Time.UTC().Format(time.RFC3339), m.Series, m.SeriesLimit, m.Bytes, m.BytesLimit, m.OldestSample.UTC().Format(time.RFC3339))
+	var found []ruled
 	count := map[State]int{}
 	skipped := map[Skip]int{}
 	for _, g := range r.Groups {
@@ -31,9 +35,13 @@ func (r *Report) Print(w io.Writer) error {
 			}
 			for _, a := range rule.Alerts {
 				count[a.State]++
-				p.alert(&rule, &a)
+				found = append(found, ruled{&rule, a})
 			}
 		}
+	}
+	slices.SortStableFunc(found, func(x, y ruled) int { return cmp.Compare(x.urgency(), y.urgency()) })
+	for i := range found {
+		p.alert(found[i].rule, &found[i].alert)
 	}
 	p.line("\n%d firing, %d pending, %d lately resolved", count[Firing], count[Pending], count[Inactive])
 	if n := skipped[SkipCluster]; n > 0 {
@@ -43,6 +51,22 @@ func (r *Report) Print(w io.Writer) error {
 		p.line("%d rules look back too far and are skipped", n)
 	}
 	return p.err
+}
+
+// ruled is an alert and its rule.
+type ruled struct {
+	rule  *RuleState
+	alert AlertState
+}
+
+// urgency is smaller for more urgent alerts: by state, then by severity.
+func (r *ruled) urgency() int {
+	state := slices.Index([]State{Firing, Pending, Inactive}, r.alert.State)
+	severity := slices.Index([]string{"critical", "warning", "info"}, r.alert.Labels["severity"])
+	if severity < 0 {
+		severity = 3
+	}
+	return 4*state + severity
 }
 
 type printer struct {
@@ -77,6 +101,11 @@ func (p *printer) alert(rule *RuleState, a *AlertState) {
 	}
 	if summary := a.Annotations["summary"]; summary != "" {
 		p.line("  %s", summary)
+	}
+	for _, name := range []string{"action", "runbook_url"} {
+		if text := a.Annotations[name]; text != "" {
+			p.line("  %s: %s", strings.TrimSuffix(name, "_url"), text)
+		}
 	}
 	p.line("  value %v of", a.Value)
 	p.line("    %s", strings.ReplaceAll(strings.TrimSpace(rule.Query), "\n", "\n    "))

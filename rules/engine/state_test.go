@@ -85,6 +85,9 @@ groups:
 	if err := back.Print(&out); err != nil {
 		t.Fatal(err)
 	}
+	if firing, pending := strings.Index(out.String(), "\nfiring "), strings.Index(out.String(), "\npending "); firing > pending {
+		t.Errorf("a pending alert before a firing one:\n%s", &out)
+	}
 	for _, part := range []string{
 		"evaluated at 2026-01-02T03:02:00Z; ",
 		", back to 2026-01-02T03:00:00Z\n",
