@@ -225,12 +225,12 @@ func Claim(path string) error {
 	if _, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), syscall.F_SETFD, 0); errno != 0 {
 		return fmt.Errorf("lock %s: %w", f.Name(), errno)
 	}
-	claimed = f
+	claimed = append(claimed, f)
 	return os.WriteFile(f.Name(), []byte(strconv.Itoa(os.Getpid())), 0o644)
 }
 
-// claimed is the file of Claim. A file without a reference is closed.
-var claimed *os.File
+// claimed are the files of Claim. A file without a reference is closed.
+var claimed []*os.File
 
 // Unclaim declares that no run uses the simulation at a state file. It fails
 // while one does.
