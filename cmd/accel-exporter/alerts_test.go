@@ -91,6 +91,19 @@ func TestAlertOnFault(t *testing.T) {
 			t.Errorf("rules eval does not print %s:\n%s", want, &out)
 		}
 	}
+	for what, want := range map[string]bool{"": true, "critical": true, "llm-0": true, "training/llm-0": true, gpu: true, "info": false} {
+		out.Reset()
+		args := []string{"alerts", "--url=" + n.url}
+		if what != "" {
+			args = append(args, what)
+		}
+		if err := command(t.Context(), args, &out, &stderr); err != nil {
+			t.Fatal(err, &stderr)
+		}
+		if first, _, _ := strings.Cut(out.String(), "\n"); strings.HasPrefix(first, "critical AcceleratorLost firing") != want {
+			t.Errorf("alerts %s prints:\n%s", what, &out)
+		}
+	}
 }
 
 // TestAlertResolves checks that an alert resolves when the fault ends, without

@@ -48,6 +48,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 // commands are the subcommands; help and version are others.
 func commands() map[string]func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return map[string]func(context.Context, []string, io.Writer, io.Writer) error{
+		"alerts":   alertsCommand,
 		"baseline": baselineCommand,
 		"doctor":   doctorCommand,
 		"rules":    rulesCommand,

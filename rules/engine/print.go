@@ -12,8 +12,7 @@ import (
 )
 
 // Print writes a Report as text: firing and pending alerts, the most urgent first, with
-// what to do and their causes,
-// failing rules and the number of skipped rules.
+// what to do and their causes, failing rules and the number of skipped rules.
 func (r *Report) Print(w io.Writer) error {
 	p := &printer{w: w, now: r.Time}
 	if r.Time.IsZero() {
@@ -39,7 +38,7 @@ func (r *Report) Print(w io.Writer) error {
 			}
 		}
 	}
-	slices.SortStableFunc(found, func(x, y ruled) int { return cmp.Compare(x.urgency(), y.urgency()) })
+	slices.SortStableFunc(found, func(x, y ruled) int { return cmp.Compare(x.alert.Urgency(), y.alert.Urgency()) })
 	for i := range found {
 		p.alert(found[i].rule, &found[i].alert)
 	}
@@ -59,10 +58,10 @@ type ruled struct {
 	alert AlertState
 }
 
-// urgency is smaller for more urgent alerts: by state, then by severity.
-func (r *ruled) urgency() int {
-	state := slices.Index([]State{Firing, Pending, Inactive}, r.alert.State)
-	severity := slices.Index([]string{"critical", "warning", "info"}, r.alert.Labels["severity"])
+// Urgency is smaller for more urgent alerts: by state, then by severity.
+func (a *Alert) Urgency() int {
+	state := slices.Index([]State{Firing, Pending, Inactive}, a.State)
+	severity := slices.Index([]string{"critical", "warning", "info"}, a.Labels["severity"])
 	if severity < 0 {
 		severity = 3
 	}
