@@ -398,7 +398,7 @@ func TestPages(t *testing.T) {
 		code int
 		has  string
 	}{
-		{"/", 200, "/debug/state"},
+		{"/", 200, "Sources"},
 		{"/-/healthy", 200, "alive"},
 		{"/-/ready", 200, "ready"},
 		{"/debug/state", 200, `"accel_power_watts"`},

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # tools/engines/run.sh [ENGINE…]: the rules in engines other than the ones that CI
 # runs. Each is built from the Go module proxy into .cache/engines, which takes
-# minutes the first time. ENGINE is prometheus (2.53), mimir or vmalert.
+# minutes the first time. ENGINE is prometheus (2.53), mimir, vmalert or thanos.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-root=$PWD out=$PWD/.cache/engines address=${ADDRESS:-127.0.0.1:28428} vmalert=${VMALERT:-127.0.0.1:28880}
+root=$PWD out=$PWD/.cache/engines address=${ADDRESS:-127.0.0.1:28428} engine=${ENGINE:-127.0.0.1:28880} exporter=${EXPORTER:-127.0.0.1:28400}
 export GOFLAGS="-mod=mod -buildvcs=false"
 mkdir -p "$out"
 
@@ -14,12 +14,15 @@ prometheus() {
   RULES=$root/rules "$out/prometheus.test" -test.timeout=30m
 }
 
-# Replacements of the module that is required hold in the requiring one only.
+# replaces MODULE: its replacements, which hold in its own go.mod only.
+replaces() {
+  sed -n '/^replace (/,/^)/p; /^replace [^(]/p' "$(go mod download -json "$1" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')/go.mod"
+}
+
 mimir() {
   rm -rf "$out/mimir" && cp -r tools/engines/mimir "$out/"
   cd "$out/mimir"
-  dir=$(go mod download -json github.com/grafana/mimir | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
-  grep '^replace ' "$dir/go.mod" >> go.mod
+  replaces github.com/grafana/mimir >> go.mod
   go build -o ../mimir.bin .
   cd "$root"
   "$out/mimir.bin" rules/*.yaml
@@ -27,6 +30,33 @@ mimir() {
 
 # count PATTERN: how often it is in the input.
 count() { { grep -oE "$1" || true; } | wc -l; }
+
+# frequent FOLDER: the rules with short intervals, in FOLDER/rules.
+frequent() {
+  printf 'values: {conditions_interval: 10s, trends_interval: 10s, weeks_interval: 10s}\nalerts: {AcceleratorNotAnswering: {for: 5s}}\n' > "$1/values.yml"
+  bin/accel-exporter rules render --values="$1/values.yml" --output="$1/rules"
+  sed -i -E 's/^(    interval: ).*/\110s/' "$1"/rules/*.yaml
+}
+
+# await NAME FIRES N: until the engine has evaluated every rule without an error and
+# its page of alerts has N matches of FIRES.
+await() {
+  for _ in $(seq 180); do
+    feed
+    sleep 1
+    rules=$(curl -fs "http://$engine/api/v1/rules" || true) alerts=$(curl -fs "http://$engine/api/v1/alerts" || true)
+    total=$(count '"health":"[a-z ]*"' <<< "$rules") good=$(count '"health":"ok"' <<< "$rules") never=$(count '"lastEvaluation":"0001' <<< "$rules")
+    firing=$(count "$2" <<< "$alerts")
+    if [ "$total" -gt 0 ] && [ "$good/$never" = "$total/0" ] && [ "$firing" -ge "$3" ]; then
+      echo "$1: $total rules evaluated without an error; the alerts fire"
+      return
+    fi
+  done
+  echo "$1: $good of $total rules are healthy, $never were never evaluated, $firing of $3 alerts fire" >&2
+  return 1
+}
+
+feed() { :; }
 
 # vmalert evaluates every rule against VictoriaMetrics, which receives the page of a
 # node with a lost GPU and one that does not answer.
@@ -38,9 +68,7 @@ vmalert() {
     go build -o . github.com/VictoriaMetrics/VictoriaMetrics/app/vmalert github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics
   )
   "$out/vm/vmalert" -dryRun -rule='rules/*.yaml' 2> "$out/vm/dry.log" || { cat "$out/vm/dry.log"; return 1; }
-  printf 'values: {conditions_interval: 10s, trends_interval: 10s, weeks_interval: 10s}\nalerts: {AcceleratorNotAnswering: {for: 5s}}\n' > "$out/vm/values.yml"
-  bin/accel-exporter rules render --values="$out/vm/values.yml" --output="$out/vm/rules"
-  sed -i -E 's/^(    interval: ).*/\110s/' "$out"/vm/rules/*.yaml
+  frequent "$out/vm"
   for gpu in 'GPU-1 device_lost' 'GPU-2 device_stuck'; do
     set -- $gpu
     echo "accel_device_health_reason{job=\"accel-exporter\",instance=\"n1\",device=\"$1\",reason=\"$2\",severity=\"failed\"} 1"
@@ -50,23 +78,30 @@ vmalert() {
   trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
   until curl -fs "http://$address/health" > /dev/null; do sleep 0.2; done
   "$out/vm/vmalert" -rule="$out/vm/rules/*.yaml" -datasource.url="http://$address" -remoteWrite.url="http://$address" -remoteWrite.flushInterval=1s \
-    -notifier.blackhole -httpListenAddr="$vmalert" -evaluationInterval=2s > "$out/vm/vmalert.log" 2>&1 &
-  for _ in $(seq 180); do
-    curl -fs --data-binary @"$out/vm/page" "http://$address/api/v1/import/prometheus"
-    sleep 1
-    rules=$(curl -fs "http://$vmalert/api/v1/rules" || true) alerts=$(curl -fs "http://$vmalert/api/v1/alerts" || true)
-    total=$(count '"health":"[a-z ]*"' <<< "$rules") good=$(count '"health":"ok"' <<< "$rules") never=$(count '"lastEvaluation":"0001' <<< "$rules")
-    firing=$(grep -o '"state":"firing","name":"[A-Za-z]*","value":"1","labels":{[^}]*"pod":"a"' <<< "$alerts" | count 'Accelerator(Lost|NotAnswering)"' || true)
-    if [ "$total" -gt 0 ] && [ "$good/$never" = "$total/0" ] && [ "$firing" -ge 2 ]; then
-      echo "vmalert 1.110: $total rules evaluated without an error; AcceleratorLost and AcceleratorNotAnswering fire with their pod"
-      return
-    fi
-  done
-  grep -i error "$out/vm/vmalert.log" | head -5
-  echo "vmalert: $good of $total rules are healthy, $never were never evaluated, $firing of 2 alerts fire" >&2
-  return 1
+    -notifier.blackhole -httpListenAddr="$engine" -evaluationInterval=2s > "$out/vm/vmalert.log" 2>&1 &
+  feed() { curl -fs --data-binary @"$out/vm/page" "http://$address/api/v1/import/prometheus"; }
+  await 'vmalert 1.110' '"state":"firing","name":"Accelerator(Lost|NotAnswering)","value":"1","labels":\{[^}]*"pod":"a"' 2 || { grep -i error "$out/vm/vmalert.log" | head -5; return 1; }
 }
 
-for engine in "${@:-prometheus mimir vmalert}"; do
-  for e in $engine; do (set -e; "$e"); done
+# Thanos Ruler queries a Prometheus that scrapes a node with a lost GPU.
+thanos() {
+  mkdir -p "$out/thanos" && rm -rf "$out"/thanos/{data,rule,rules}
+  (
+    cd "$out/thanos"
+    printf 'module thanos\n\ngo 1.26.8\n\nrequire github.com/thanos-io/thanos v0.40.1\n' > go.mod
+    replaces github.com/thanos-io/thanos >> go.mod
+    go build -o thanos github.com/thanos-io/thanos/cmd/thanos
+  )
+  frequent "$out/thanos"
+  trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+  bin/accel-sim --state="$out/thanos/state" run --scenario=one-lost -- bin/accel-exporter --web.listen-address="$exporter" > "$out/thanos/exporter.log" 2>&1 &
+  printf 'global: {scrape_interval: 5s}\nscrape_configs: [{job_name: accel-exporter, honor_labels: true, static_configs: [{targets: ["%s"]}]}]\n' "$exporter" > "$out/thanos/prometheus.yml"
+  .cache/prometheus/usr/bin/prometheus --config.file="$out/thanos/prometheus.yml" --storage.tsdb.path="$out/thanos/data" --web.listen-address="$address" > "$out/thanos/prometheus.log" 2>&1 &
+  "$out/thanos/thanos" rule --data-dir="$out/thanos/rule" --rule-file="$out/thanos/rules/*.yaml" --query="http://$address" --label='replica="a"' \
+    --http-address="$vmalert" --grpc-address=127.0.0.1:0 > "$out/thanos/thanos.log" 2>&1 &
+  await 'Thanos 0.40' '"alertname":"AcceleratorLost"[^}]*},"annotations":\{[^}]*},"state":"firing"' 1 || { grep -i error "$out/thanos/thanos.log" | head -5; return 1; }
+}
+
+for each in "${@:-prometheus mimir vmalert thanos}"; do
+  for e in $each; do (set -e; "$e"); done
 done
