@@ -268,7 +268,7 @@ pint: $(PINT) ## lint the rules; the first run builds pint, which takes minutes
 $(PINT):
 	go -C tools/pint build -mod=mod -o $@ github.com/cloudflare/pint/cmd/pint
 
-engines: build ## the rules in Prometheus 2.53, Mimir's parser and vmalert; not in CI, the first run builds them for minutes: ENGINES=vmalert
+engines: build ## the rules in Prometheus 2.53, Mimir's parser, vmalert and Thanos Ruler; not in CI, the first run builds them for minutes: ENGINES=vmalert
 	tools/engines/run.sh $(ENGINES)
 
 FLEET ?=
