@@ -105,7 +105,7 @@ demo: build .cache/alertmanager/usr .cache/prometheus/usr ## a simulated node, P
 # a step of its own. Trees of small files cost a fifth of the CPU time in memory, if
 # /dev/shm is large enough and not noexec.
 SHM := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4e6' | grep -q . && ! grep -q ' /dev/shm .*noexec' /proc/mounts && echo /dev/shm)
-GOTEST := $(if $(SHM),TMPDIR=$(SHM)) go test -vet=off -shuffle=on -parallel=6 -p=4
+GOTEST := $(if $(SHM),TMPDIR=$(SHM)) go test -vet=off -timeout=20m -shuffle=on -parallel=6 -p=4
 
 # A module's tests run even where another's fail.
 test: sim ## all tests that need no other program, with the race detector
