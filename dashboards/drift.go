@@ -236,7 +236,7 @@ func versions(title, of, installed, empty, about string) panel {
 		` or 3 * ` + g.top + ` ^ 0 and on (` + inGroup + `) ` + g.split + ` or 2 * ` + g.nodes + ` ^ 0`
 	return panel{
 		kind: listing, title: title, unit: "none", empty: empty,
-		about: about + " Nodes by pool and version, splits first. Without an approved value, the version that most nodes have is blue; where no version has more nodes than the others, the row says so.",
+		about: about + " Nodes by pool and version, splits first. Without an approved value, the version that most nodes have is blue; where no version has more nodes than the others, the row reads \"no majority\".",
 		queries: []query{
 			{expr: g.nodes},
 			{expr: g.nodes + ` / on (` + inGroup + `) group_left () count by (` + inGroup + `) (group by (` + target + `, model, component) (` + installed + `))`},

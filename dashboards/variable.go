@@ -46,7 +46,7 @@ var (
 		query: `label_values(accel_source_up{cluster=~"$cluster"}, job)`,
 	}
 	// scrape is the least step of every chart. Without it a rate is empty where the
-	// scrape interval is longer than the data source says.
+	// scrape interval is longer than that of the data source.
 	scrape = variable{
 		name: "scrape", label: "Scrape interval", about: "The least step of the charts. Found from the number of samples within ten minutes; choose or type another if it is wrong.",
 		query: `query_result(label_replace(count_values("interval", max(clamp(15 * ceil(40 / max by (job) (count_over_time(accel_source_up{cluster=~"$cluster"}[10m])) - 0.2), 15, 120)) or vector(15)), "interval", "${1}s", "interval", "(.+)"))`,

@@ -91,13 +91,9 @@ func printAlerts(s *screen, list *alertList) error {
 	}
 	colours := map[string]string{"critical": red, "warning": yellow}
 	for _, a := range list.Alerts {
-		since := a.ActiveAt
+		state, since := string(a.State), a.ActiveAt
 		if a.State == engine.Inactive {
-			since = a.ResolvedAt
-		}
-		state := string(a.State)
-		if a.State == engine.Inactive {
-			state = "resolved"
+			state, since = "resolved", a.ResolvedAt
 		}
 		fmt.Fprintf(s, "%s %s\n", s.paint(colours[a.Labels["severity"]], clean(a.Labels["severity"]+" "+a.Labels["alertname"])),
 			s.paint(faint, fmt.Sprintf("%s since %s", state, list.EvaluatedAt.Sub(since).Round(time.Second))))

@@ -210,9 +210,12 @@ func (l *look) partitions(parent *collector.Device, t *table) []collector.Device
 // partitionNodes returns the names by which device plugins know partition i.
 func (l *look) partitionNodes(i int) []string {
 	own := l.nodes(l.dir, l.address)
+	if i == 0 {
+		return own
+	}
 	at := slices.IndexFunc(own, func(n string) bool { return strings.HasPrefix(n, "renderD") })
-	if i == 0 || at < 0 {
-		return own[:min(len(own), len(own)*(1-min(i, 1)))]
+	if at < 0 {
+		return nil
 	}
 	minor, err := strconv.Atoi(strings.TrimPrefix(own[at], "renderD"))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package status serves the status page: what the latest Snapshot says about the
+// Package status serves the status page: what the latest Snapshot has about the
 // sources, devices, alerts, events and allocations of the node, for a person with a
 // browser.
 //
