@@ -60,7 +60,10 @@ var errDone = fmt.Errorf("done")
 // parseArgs returns the command that args choose.
 func parseArgs(app *kingpin.Application, args []string, stdout, stderr io.Writer) (string, error) {
 	done := false
-	app.UsageWriter(stdout).ErrorWriter(stderr).Terminate(func(int) { done = true })
+	app.UsageWriter(stdout).ErrorWriter(stderr).UsageFuncs(manFuncs()).Terminate(func(int) {
+		done = true
+		app.UsageWriter(io.Discard) // it goes on, and would print the help after a man page
+	})
 	app.HelpFlag.Short('h')
 	chosen, err := app.Parse(args)
 	if done {

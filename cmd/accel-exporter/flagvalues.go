@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -86,7 +85,7 @@ func explain(app *kingpin.Application, args []string, err error) error {
 				return fmt.Errorf("--%s is %q; --%[1]s and --no-%[1]s are accepted", f.Name, m[1])
 			}
 		}
-		names := slices.Sorted(maps.Keys(commands()))
+		names := commandNames()
 		for _, c := range model.Commands {
 			names = append(names, c.Name)
 		}

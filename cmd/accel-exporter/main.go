@@ -9,18 +9,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"syscall"
+
+	"github.com/alecthomas/kingpin/v2"
 )
 
 func main() {
 	if len(os.Args) > 2 && os.Args[1] == "worker" {
 		os.Exit(exitCode(work(os.Args[2], os.Args[3:])))
 	}
+	kingpin.ManPageTemplate, kingpin.ZshCompletionTemplate = manPage, zshCompletion
 	// A log pipe without a reader must not end the exporter.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -36,6 +41,8 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 			return c(ctx, args[1:], stdout, stderr)
 		}
 		switch args[0] {
+		case "--completion-bash":
+			return complete(ctx, args[1:], stdout, stderr)
 		case "help":
 			return command(ctx, append(slices.Clone(args[1:]), "--help"), stdout, stderr)
 		case "version":
@@ -55,6 +62,26 @@ func commands() map[string]func(ctx context.Context, args []string, stdout, stde
 		"series":   seriesCommand,
 		"who":      whoCommand,
 	}
+}
+
+func commandNames() []string { return slices.Sorted(maps.Keys(commands())) }
+
+// complete prints what the last of words can be. The scripts of --completion-script-bash
+// and --completion-script-zsh run it at each Tab.
+func complete(ctx context.Context, words []string, stdout, stderr io.Writer) error {
+	if len(words) > 1 && words[0] == "help" {
+		words = words[1:]
+	}
+	switch {
+	case len(words) == 1 && !strings.HasPrefix(words[0], "-"):
+		_, err := fmt.Fprintln(stdout, strings.Join(append(commandNames(), "help", "version"), "\n"))
+		return err
+	case len(words) > 1:
+		if c, known := commands()[words[0]]; known {
+			return c(ctx, append([]string{"--completion-bash"}, words[1:]...), stdout, stderr)
+		}
+	}
+	return run(ctx, append([]string{"--completion-bash"}, words...), stdout, stderr)
 }
 
 // exitCode prints err and returns the status to exit with.
