@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Kind is how a family behaves over time and when its device fails.
@@ -122,11 +123,13 @@ func define(m Metric) *Metric {
 }
 
 // Table returns every metric of the sources, sorted by name.
-func Table() []*Metric {
-	sorted := slices.Clone(table)
-	slices.SortFunc(sorted, func(a, b *Metric) int { return strings.Compare(a.Name, b.Name) })
-	return sorted
-}
+func Table() []*Metric { return slices.Clone(sorted()) }
+
+var sorted = sync.OnceValue(func() []*Metric {
+	all := slices.Clone(table)
+	slices.SortFunc(all, func(a, b *Metric) int { return strings.Compare(a.Name, b.Name) })
+	return all
+})
 
 // byIndex returns the row with the given Index, or nil.
 func byIndex(i int) *Metric {

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 
+	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
@@ -31,21 +33,31 @@ func (f *judgeFlags) add(app *kingpin.Application) {
 
 // judges draw conclusions from every Snapshot, in this order.
 type judges struct {
-	health     *health.Judge
+	health     healthJudge
 	allocation *allocation.Judge
 	baseline   *baseline.Judge
 	inputs     []*input
 }
 
+// healthJudge returns the judge of health once its catalogue is decoded, which takes
+// longer than all else before the first page. Meanwhile the workers start.
+type healthJudge func() *health.Judge
+
+// Judge implements collector.Judge.
+func (j healthJudge) Judge(s *collector.Snapshot) { j().Judge(s) }
+
 // openJudges loads their files. The caller prints the error.
 func openJudges(f *judgeFlags, procfs string, alloc *allocation.Judge) (*judges, error) {
 	j := &judges{
-		health:     health.New(health.Builtin(), health.Options{Boot: bootTime(procfs)}),
+		health: sync.OnceValue(func() *health.Judge {
+			return health.New(health.Builtin(), health.Options{Boot: bootTime(procfs)})
+		}),
 		allocation: alloc,
 		baseline:   baseline.New(nil, baseline.Options{Labels: f.labels, Resources: alloc.Resources}),
 	}
+	go j.health()
 	if f.catalogue != "" {
-		j.inputs = append(j.inputs, fileInput(f.catalogue, health.Parse, j.health.Apply))
+		j.inputs = append(j.inputs, fileInput(f.catalogue, health.Parse, j.health().Apply))
 	}
 	if f.baseline != "" {
 		j.inputs = append(j.inputs, fileInput(f.baseline, baseline.Parse, j.baseline.Apply))

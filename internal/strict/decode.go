@@ -237,6 +237,9 @@ func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 // content returns the keys and values of a mapping. Those of a merge key come
 // last, without the keys that the mapping has itself.
 func content(n *yaml.Node) []*yaml.Node {
+	if !slices.ContainsFunc(n.Content, func(k *yaml.Node) bool { return k.Value == "<<" }) {
+		return n.Content
+	}
 	var own, merged []*yaml.Node
 	has := map[string]bool{}
 	for pair := range slices.Chunk(n.Content, 2) {

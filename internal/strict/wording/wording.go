@@ -1,15 +1,17 @@
 // Package wording has what error messages share.
 package wording
 
-import "fmt"
+import "strconv"
 
 // Quote returns s quoted, and cut where it is long.
 func Quote(s string) string {
 	const most = 60
-	if r := []rune(s); len(r) > most {
-		return fmt.Sprintf("%q…", string(r[:most]))
+	if len(s) > most {
+		if r := []rune(s); len(r) > most {
+			return strconv.Quote(string(r[:most])) + "…"
+		}
 	}
-	return fmt.Sprintf("%q", s)
+	return strconv.Quote(s)
 }
 
 // Nearest returns up to n of the names that resemble s, the closest first.
