@@ -25,6 +25,26 @@ const (
 	EventAER             EventKind = "aer"
 	EventReconfiguration EventKind = "reconfiguration"
 	EventDriverLoaded    EventKind = "driver_loaded"
+	// Of AMD's driver, by the kernel log.
+	EventHang               EventKind = "hang"
+	EventHangRecovered      EventKind = "hang_recovered"
+	EventQueueReset         EventKind = "queue_reset"
+	EventResetBegin         EventKind = "reset_begin"
+	EventReset              EventKind = "reset"
+	EventResetFailed        EventKind = "reset_failed"
+	EventWedged             EventKind = "wedged"
+	EventPCIeRecovery       EventKind = "pcie_recovery"
+	EventPCIeRecoveryFailed EventKind = "pcie_recovery_failed"
+	EventECCUncorrected     EventKind = "ecc_uncorrected"
+	EventECCCorrected       EventKind = "ecc_corrected"
+	EventECCDeferred        EventKind = "ecc_deferred"
+	EventRetirementLimit    EventKind = "dram_retirement_limit"
+	EventRetirementTable    EventKind = "dram_retirement_table"
+	EventBootError          EventKind = "boot_error"
+	EventThermalShutdown    EventKind = "thermal_shutdown"
+	EventThrottled          EventKind = "throttled"
+	EventFirmwareStuck      EventKind = "firmware_stuck"
+	EventPageFault          EventKind = "page_fault"
 	// Policies of DCGM: a value exceeds a limit set at the host engine.
 	EventPolicyDBE     EventKind = "policy_ecc_double_bit"
 	EventPolicyPCIe    EventKind = "policy_pcie_replay"
@@ -41,6 +61,10 @@ var eventKinds = []EventKind{
 	EventECCSingleBit, EventECCDoubleBit, EventSingleBitStorm, EventRetirement,
 	EventRetirementError, EventPowerSource, EventBusLoss, EventAER,
 	EventReconfiguration, EventDriverLoaded,
+	EventHang, EventHangRecovered, EventQueueReset, EventResetBegin, EventReset, EventResetFailed, EventWedged,
+	EventPCIeRecovery, EventPCIeRecoveryFailed, EventECCUncorrected, EventECCCorrected, EventECCDeferred,
+	EventRetirementLimit, EventRetirementTable, EventBootError, EventThermalShutdown, EventThrottled,
+	EventFirmwareStuck, EventPageFault,
 	EventPolicyDBE, EventPolicyPCIe, EventPolicyPages, EventPolicyThermal, EventPolicyPower, EventPolicyNVLink,
 }
 

@@ -171,7 +171,7 @@ var (
 		Kind:   Mark,
 		Labels: holderLabelsAnd("fault"),
 		Range:  timestamp,
-		Values: []string{"fault: xid_N, bus_loss, gpu_unavailable, poison, poison_fatal, ecc_double_bit, dram_retirement_failure; other once there are too many"},
+		Values: []string{"fault: xid_N, bus_loss, gpu_unavailable, poison, poison_fatal, ecc_double_bit, dram_retirement_failure, hang, hang_recovered, reset, reset_failed, wedged, ecc_uncorrected, thermal_shutdown; other once there are too many"},
 		From:   []string{"accel_gpu_xid_errors_total, accel_device_events_total"},
 	})
 	AllocationFaultAge = define(Metric{

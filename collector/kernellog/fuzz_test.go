@@ -21,6 +21,9 @@ var (
 	actions       = []string{"", "none", "reset", "reboot", "drain_p2p", "drain_and_reset", "recover_imex_domain", "other"}
 )
 
+// addressed are the kinds whose lines always have an address.
+var addressed = []collector.EventKind{collector.EventXid, collector.EventSXid, collector.EventBusLoss, collector.EventAER}
+
 // invented returns the parts of an event that no log can contain.
 func invented(e collector.Event) string {
 	sub := false
@@ -33,6 +36,8 @@ func invented(e collector.Event) string {
 		sub = aerSub.MatchString(e.Sub)
 	case collector.EventBusLoss, collector.EventDriverLoaded:
 		sub = e.Sub == ""
+	default: // of AMD's driver
+		sub = e.Sub == "" || e.Sub == "near" && e.Kind == collector.EventRetirementLimit
 	}
 	fault := e.Kind == collector.EventXid || e.Kind == collector.EventSXid
 	switch {
@@ -44,7 +49,7 @@ func invented(e collector.Event) string {
 		return "cause"
 	case !slices.Contains(actions, e.Action), e.Action != "" && e.Code != 154:
 		return "action"
-	case e.Kind == collector.EventDriverLoaded && e.PCI != "", e.Kind != collector.EventDriverLoaded && !kernelAddress.MatchString(e.PCI):
+	case !kernelAddress.MatchString(e.PCI) && (e.PCI != "" || slices.Contains(addressed, e.Kind)):
 		return "address"
 	case e.Detail == "", len(e.Detail) > collector.MaxDetail, !utf8.ValidString(e.Detail), strings.ContainsAny(e.Detail, "\n\r\x00"):
 		return "detail"

@@ -38,6 +38,8 @@ type Parser struct {
 	lost  address // of "The NVIDIA GPU …", whose fault follows
 	left  int     // number of lines in which it must follow
 	heads []aerHead
+
+	failed string // of AMD's driver: where the latest reset has failed
 }
 
 // NewParser returns a Parser for a machine with the given version of NVIDIA's
@@ -67,15 +69,17 @@ func (p *Parser) Parse(text []byte) (collector.Event, Outcome) {
 		return p.nvrm(text)
 	case bytes.HasPrefix(text, nvswitch):
 		return parseSXid(text)
-	default:
-		return p.aer(text)
 	}
+	if e, outcome := p.amdgpu(text); outcome != Unrelated {
+		return e, outcome
+	}
+	return p.aer(text)
 }
 
 // concerns reports whether a line, including its prefix, may contain a message
 // that is not Unrelated.
 func (p *Parser) concerns(line []byte) bool {
-	return bytes.Contains(line, nvrm) || bytes.Contains(line, nvswitch) || p.concernsAER(line)
+	return bytes.Contains(line, nvrm) || bytes.Contains(line, nvswitch) || bytes.Contains(line, amdgpuName) || p.concernsAER(line)
 }
 
 // nvrm parses a message of NVIDIA's GPU driver.

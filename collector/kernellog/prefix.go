@@ -34,7 +34,7 @@ func stripPrefix(line []byte) (text []byte, st stamp) {
 		}
 		text, st.wall = rest, wall
 	}
-	for len(text) > 0 && text[0] == '[' {
+	for len(text) > 0 && text[0] == '[' && !bytes.HasPrefix(text, []byte("[drm")) {
 		// "[  123.456789] ", "[Sun Feb 23 16:24:18 2025] ", and the caller
 		// after it: "[   T42] ".
 		inside, rest, ok := bytes.Cut(text[1:], []byte("] "))

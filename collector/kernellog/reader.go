@@ -2,6 +2,8 @@ package kernellog
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -23,6 +25,7 @@ type position struct {
 type reader struct {
 	source *Source
 	parser *Parser
+	fs     sysfs.FS
 	log    follower
 	stream bool // the log returns each record once
 	boot   time.Time
@@ -41,7 +44,7 @@ func newReader(s *Source) *reader {
 	if err != nil {
 		driver = "" // not loaded; its banner will have the version
 	}
-	return &reader{source: s, parser: NewParser(driver, accelerators{fs: fs}.has)}
+	return &reader{source: s, fs: fs, parser: NewParser(driver, accelerators{fs: fs}.has)}
 }
 
 // attach makes l the current log. A stream that is opened again repeats its
@@ -179,8 +182,22 @@ func (r *reader) report(text []byte, at position, written func() time.Time) {
 				return // of an earlier boot: the file outlives it, the fault does not
 			}
 		}
+		if e.PCI == "" && e.Kind != collector.EventDriverLoaded {
+			e.PCI = r.onlyAMD()
+		}
 		r.emit(e)
 	}
+}
+
+// onlyAMD returns the address of the GPU of AMD's driver, "" where there are
+// several: a line without an address may be about any of them.
+func (r *reader) onlyAMD() string {
+	names, _ := r.fs.Names("bus/pci/drivers/amdgpu")
+	names = slices.DeleteFunc(names, func(n string) bool { return strings.Count(n, ":") != 2 })
+	if len(names) != 1 {
+		return ""
+	}
+	return names[0]
 }
 
 func (r *reader) emit(e collector.Event) {

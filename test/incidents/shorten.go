@@ -120,7 +120,7 @@ func ShortenCatalogue(name string, data []byte, factor int) ([]byte, error) {
 	}{
 		{"xid", all.Xid, []string{"code", "sub"}, []string{"ends"}},
 		{"sxid", all.SXid, []string{"code", "sub"}, []string{"ends"}},
-		{"events", all.Events, []string{"event", "sub"}, []string{"ends"}},
+		{"events", all.Events, []string{"event", "sub"}, []string{"ends", "grace"}},
 		{"conditions", all.Conditions, []string{"reason"}, []string{"for", "lasts"}},
 	} {
 		var entries []map[string]any

@@ -43,7 +43,9 @@ func faultOf(e *collector.Event) string {
 	case collector.EventXid:
 		return "xid_" + strconv.FormatUint(e.Code, 10)
 	case collector.EventBusLoss, collector.EventUnavailable, collector.EventPoison, collector.EventPoisonFatal,
-		collector.EventECCDoubleBit, collector.EventRetirementError:
+		collector.EventECCDoubleBit, collector.EventRetirementError,
+		collector.EventHang, collector.EventHangRecovered, collector.EventReset, collector.EventResetFailed,
+		collector.EventWedged, collector.EventECCUncorrected, collector.EventThermalShutdown:
 		return string(e.Kind)
 	}
 	return ""

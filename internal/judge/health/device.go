@@ -12,6 +12,7 @@ type device struct {
 	round uint64    // of the last Snapshot that had it; 0 for an unknown device
 	met   time.Time // time of the first event of an unknown device
 
+	loaded  time.Time // when its driver was last loaded, where that is known of this device
 	faults  []*fault
 	awaited []awaited
 	conds   []conditionState // by condition
@@ -83,6 +84,7 @@ func (st *device) merge(o *device) {
 		}
 	}
 	st.awaited = append(st.awaited, o.awaited...)
+	st.loaded = later(st.loaded, o.loaded)
 	if o.driverAt.After(st.driverAt) {
 		st.driver, st.driverSince, st.driverAt = o.driver, o.driverSince, o.driverAt
 	}
@@ -123,7 +125,7 @@ func (st *device) notice(l *look, now time.Time) {
 		l.pendable && l.pending < st.pending
 	newer := l.driver != unsetAction && l.sampled.After(st.driverAt.Add(eventLag))
 	if reset || newer && st.driver > NoAction && l.driver == NoAction {
-		st.cure(st.before(l))
+		st.cure(st.before(l), false)
 	}
 	if newer && l.driver != st.driver {
 		st.driver, st.driverSince = l.driver, now

@@ -43,6 +43,12 @@ type Entry struct {
 	While []string `yaml:"while"`
 	// Cures are the codes of the faults that this event ends.
 	Cures []int `yaml:"cures"`
+	// Heals are the kinds of events whose faults this event ends; reset stands
+	// for all that last until a reset.
+	Heals []string `yaml:"heals"`
+	// Grace is the time in which the driver may end the fault by itself. Until
+	// then a failure is Degraded.
+	Grace time.Duration `yaml:"grace" accept:"1s..1h"`
 	// As is the number of the Xid that an event of another kind is equivalent to.
 	As int `yaml:"as" accept:"1..99999999"`
 	// From are the sources, by their keys in the catalogue.
@@ -112,6 +118,10 @@ func (e *Entry) over(o *Entry) Entry {
 	if o.Cures != nil {
 		n.Cures = o.Cures
 	}
+	if o.Heals != nil {
+		n.Heals = o.Heals
+	}
+	set(&n.Grace, o.Grace)
 	set(&n.As, o.As)
 	if o.From != nil {
 		n.From = o.From
@@ -129,26 +139,30 @@ func set[T comparable](to *T, v T) {
 type Ends struct {
 	// Reset: with the next reset of the device, load of its driver or boot.
 	Reset bool
+	// Load: with the next load of its driver or boot.
+	Load bool
 	// Answer: once the device answers again.
 	Answer bool
-	// After is the time after the event, if neither is set.
+	// After is the time after the event, if none of these is set.
 	After time.Duration
 }
 
 const maxAfter = 30 * 24 * time.Hour
 
-// UnmarshalText parses reset, answer or a duration from 1s to 720h.
+// UnmarshalText parses reset, load, answer or a duration from 1s to 720h.
 func (e *Ends) UnmarshalText(text []byte) error {
 	*e = Ends{}
 	switch s := string(text); s {
 	case "reset":
 		e.Reset = true
+	case "load":
+		e.Load = true
 	case "answer":
 		e.Answer = true
 	default:
 		d, err := time.ParseDuration(s)
 		if err != nil || d < time.Second || d > maxAfter {
-			return fmt.Errorf("found %s; accepted is reset, answer or a duration from 1s to 720h", wording.Quote(s))
+			return fmt.Errorf("found %s; accepted is reset, load, answer or a duration from 1s to 720h", wording.Quote(s))
 		}
 		e.After = d
 	}

@@ -5,6 +5,8 @@ func (e Ends) String() string {
 	switch {
 	case e.Reset:
 		return "reset"
+	case e.Load:
+		return "load"
 	case e.Answer:
 		return "answer"
 	}

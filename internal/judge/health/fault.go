@@ -56,7 +56,13 @@ func (st *device) apply(c *Catalogue, e *collector.Event, loaded time.Time) {
 	for _, code := range entry.Cures {
 		st.faults = slices.DeleteFunc(st.faults, func(f *fault) bool { return f.entry.Code == code && f.event.Kind == e.Kind })
 	}
-	if entry.Severity == None || entry.Ends.Reset && e.Time.Before(loaded) {
+	for _, kind := range entry.Heals {
+		if kind == "reset" {
+			st.cure(e.Time, false)
+		}
+		st.faults = slices.DeleteFunc(st.faults, func(f *fault) bool { return string(f.event.Kind) == kind && !f.last.After(e.Time) })
+	}
+	if entry.Severity == None || (entry.Ends.Reset || entry.Ends.Load) && e.Time.Before(loaded) {
 		return
 	}
 	if e.Kind == collector.EventXid && entry.Severity == Failed && !e.Past {
@@ -193,7 +199,7 @@ func (f *fault) severity() Severity {
 }
 
 // finding returns the fault as a reason, given the current state of the device.
-func (f *fault) finding(l *look, st *device) finding {
+func (f *fault) finding(l *look, st *device, now time.Time) finding {
 	out := finding{reason: f.reason, severity: f.severity(), action: f.entry.Action, rank: rankEvent, since: f.first, fault: f, n: f.n}
 	// The driver recommends no action, or one for when running work has ended: the
 	// device works, so the action of the catalogue can wait. A reading counts some
@@ -201,15 +207,18 @@ func (f *fault) finding(l *look, st *device) finding {
 	lets := l.answers && l.driver.waits() && !l.sampled.Before(f.last.Add(settle)) ||
 		st.driver != NoAction && st.driver.waits() && !st.driverAt.Before(f.last)
 	out.overruled = f.severity() == Failed && lets && (f.past || f.entry.Rules == "driver")
-	if out.overruled {
+	waits := f.entry.Grace > 0 && now.Sub(f.first) < f.entry.Grace
+	if out.overruled || waits && out.severity == Failed {
 		out.severity = Degraded
 	}
 	return out
 }
 
-// cure removes the faults that a reset or a load of the driver at t ends.
-func (st *device) cure(t time.Time) {
-	st.faults = slices.DeleteFunc(st.faults, func(f *fault) bool { return f.entry.Ends.Reset && !f.last.After(t) })
+// cure removes the faults that a reset, or a load of the driver, at t ends.
+func (st *device) cure(t time.Time, load bool) {
+	st.faults = slices.DeleteFunc(st.faults, func(f *fault) bool {
+		return (f.entry.Ends.Reset || load && f.entry.Ends.Load) && !f.last.After(t)
+	})
 	if !st.driverAt.After(t) {
 		st.driver, st.driverAt = unsetAction, time.Time{}
 	}

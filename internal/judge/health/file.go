@@ -54,6 +54,11 @@ func (f *file) Check() error {
 					return strict.At(fmt.Errorf("found condition %s; accepted is the reason of a condition", wording.Quote(reason)), l.name, i, "while", n)
 				}
 			}
+			for n, kind := range l.list[i].Heals {
+				if kind != "reset" && !f.judges(kind) {
+					return strict.At(fmt.Errorf("found event %s; accepted is reset or an event of the catalogue", wording.Quote(kind)), l.name, i, "heals", n)
+				}
+			}
 		}
 	}
 	if len(f.Conditions) > maxConditions {
@@ -77,6 +82,11 @@ func (f *file) Check() error {
 func (f *file) defines(reason string) bool {
 	_, known := f.base.condition(reason)
 	return known || slices.ContainsFunc(f.Conditions, func(c Condition) bool { return c.Reason == reason })
+}
+
+// judges reports whether an entry for events of that kind exists.
+func (f *file) judges(kind string) bool {
+	return f.base.entries[id{kind: collector.EventKind(kind)}] != nil || slices.ContainsFunc(f.Events, func(e Entry) bool { return e.Event == kind })
 }
 
 func checkEntries(name string, list []Entry) error {

@@ -86,17 +86,22 @@ func (j *Judge) apply(e *collector.Event, now time.Time) {
 	if e.Past && e.Time.Before(j.options.Boot) {
 		return
 	}
+	st := j.devices[e.Device]
 	if e.Kind == collector.EventDriverLoaded {
-		j.loaded = later(j.loaded, e.Time)
-		for _, st := range j.devices {
-			st.cure(e.Time)
+		if e.Device == "" {
+			j.loaded = later(j.loaded, e.Time)
+			for _, st := range j.devices {
+				st.cure(e.Time, true)
+			}
+		} else if st != nil {
+			st.loaded = later(st.loaded, e.Time)
+			st.cure(e.Time, true)
 		}
 		return
 	}
 	if e.Device == "" {
 		return
 	}
-	st := j.devices[e.Device]
 	if st == nil {
 		if j.unknown >= maxUnknown {
 			return
@@ -107,7 +112,7 @@ func (j *Judge) apply(e *collector.Event, now time.Time) {
 		j.devices[e.Device] = st
 	}
 	if !st.await(j.catalogue, e, now) {
-		st.apply(j.catalogue, st.match(e), j.loaded)
+		st.apply(j.catalogue, st.match(e), later(j.loaded, st.loaded))
 	}
 }
 
@@ -169,7 +174,7 @@ func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
 		j.found = append(j.found, f)
 	}
 	for _, f := range st.faults {
-		j.found = append(j.found, f.finding(l, st))
+		j.found = append(j.found, f.finding(l, st, s.Time))
 	}
 	j.found = st.conditions(j.catalogue, l, s.Time, j.found)
 	if parent := j.devices[d.Parent]; d.Parent != "" && parent != nil {

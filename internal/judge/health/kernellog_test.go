@@ -72,6 +72,9 @@ func TestKernelLines(t *testing.T) {
 		{"580.10", "NVRM: Xid (PCI:0000:1b:00): 145, RLW_REMAP Nonfatal XC0 i0 Link 00 (0x00000004 0x00000100 0x00000000 0x00000000 0x00000000 0x00000000)", "healthy none"},
 		{"", "NVRM: Xid (PCI:0000:1b:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)", "failed reboot recovery_action_reboot"},
 		{"", "NVRM: Xid (PCI:0000:1b:00): 119, Timeout\nNVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.10  Release Build", "healthy none"},
+		{"", "amdgpu 0000:1b:00.0: amdgpu: ring gfx_0.0.0 timeout, signaled seq=1, emitted seq=2\namdgpu 0000:1b:00.0: amdgpu: GPU reset begin!\namdgpu 0000:1b:00.0: amdgpu: GPU reset(1) failed", "failed reboot event_reset_failed event_hang"},
+		{"", "amdgpu 0000:1b:00.0: amdgpu: GPU reset(1) failed\n[drm] Initialized amdgpu 3.57.0 20150101 for 0000:1b:00.0 on minor 1", "healthy none"},
+		{"", "amdgpu 0000:1b:00.0: {7}socket: 0, die: 1, 3 new uncorrectable hardware errors detected in gfx block\namdgpu 0000:1b:00.0: amdgpu: GPU reset(1) succeeded!", "healthy none"},
 		{"", "nvidia 0000:1b:00.0: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer, (Requester ID)\nnvidia 0000:1b:00.0:   device [10de:2330] error status/mask=00004000/00400000", "degraded reset event_aer_fatal"},
 	} {
 		p := kernellog.NewParser(c.driver, nil)

@@ -38,7 +38,7 @@ func tables(c *health.Catalogue) string {
 		fmt.Fprintf(&b, "| %s | name | what happened | part | whose fault | state | action | ends | from |\n|---|---|---|---|---|---|---|---|---|\n", l.key)
 		for i := range entries {
 			if e := &entries[i]; l.contains(e) {
-				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", key(e), e.Name, e.Text, e.Class, words(e.Fault), e.Severity, e.Action, ends(e), strings.Join(e.From, ", "))
+				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", key(e), e.Name, e.Text, e.Class, words(e.Fault), state(e), e.Action, ends(e), strings.Join(e.From, ", "))
 			}
 		}
 		b.WriteString("\n")
@@ -78,6 +78,14 @@ func key(e *health.Entry) string {
 }
 
 func words(s string) string { return strings.ReplaceAll(s, "_", " ") }
+
+// state is the severity of an entry, and when it applies.
+func state(e *health.Entry) string {
+	if e.Grace == 0 {
+		return e.Severity.String()
+	}
+	return "degraded, after " + short(e.Grace.String()) + " " + e.Severity.String()
+}
 
 // ends describes when the effect of an entry ends.
 func ends(e *health.Entry) string {

@@ -1,0 +1,83 @@
+package kernellog_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/kernellog"
+)
+
+const unnamed = "[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring sdma0 timeout, signaled seq=1, emitted seq=2"
+
+// The message after "[drm" is found whatever printed the log.
+func TestDRMPrefix(t *testing.T) {
+	for _, prefix := range []string{
+		"", "[29459.651234] ", "[   12.3] [  T42] ", "[Sun Feb 23 16:24:18 2025] ", "<3>[1.5] ", "kern  :err   : [1.5] ",
+		"Jan  3 07:39:45 host kernel: ", "Jan  3 07:39:45 host kernel: [1.5] ", "2025-01-21T04:41:44,285060+00:00 ",
+		"3,17,1234,-;",
+	} {
+		e, _ := kernellog.NewParser("", nil).Line([]byte(prefix + unnamed))
+		if e.Kind != collector.EventHang || e.PCI != "" {
+			t.Errorf("%q: %+v", prefix, e)
+		}
+	}
+}
+
+// A line without an address is about the only GPU of the driver; where there are
+// several, about none.
+func TestLineWithoutAddress(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		gpus []string
+		want []string
+	}{
+		{"one GPU", []string{"0000:c1:00.0"}, []string{"0000:c1:00.0", "0000:c1:00.0"}},
+		{"a GPU of another address space", []string{"10000:c1:00.0"}, []string{"10000:c1:00.0", "0000:c1:00.0"}},
+		{"two GPUs", []string{"0000:c1:00.0", "0000:c2:00.0"}, []string{"", "0000:c1:00.0"}},
+		{"none", nil, []string{"", "0000:c1:00.0"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			sys, log := t.TempDir(), filepath.Join(t.TempDir(), "log")
+			dir := filepath.Join(sys, "bus/pci/drivers/amdgpu")
+			for _, name := range append(tc.gpus, "module", "bind") {
+				if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(t, log, "", 0)
+			h := newHeard()
+			start(t, kernellog.Options{Path: log, Sysfs: sys, Emit: h.emit})
+			write(t, log, "[1.5] "+unnamed+"\n[1.6] amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!\n", os.O_APPEND)
+			h.await(t, 2)
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			var got []string
+			for _, e := range h.events {
+				got = append(got, e.PCI)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A program that faults without end is as many events, each of them short.
+func TestPageFaultFlood(t *testing.T) {
+	log := kernellog.NewFed(false)
+	log.Feed([]byte(strings.Repeat("6,1,1,-;amdgpu 0000:c1:00.0: amdgpu: [gfxhub0] no-retry page fault (src_id:0 ring:24 vmid:3 pasid:32777)\n"+
+		"6,2,1,-;amdgpu 0000:c1:00.0: amdgpu:  for process "+strings.Repeat("x", 900)+" pid 1 thread x pid 1)\n", 5000)))
+	if len(log.Events) != 5000 {
+		t.Errorf("%d events", len(log.Events))
+	}
+	for _, e := range log.Events {
+		if e.Kind != collector.EventPageFault || e.PCI != "0000:c1:00.0" || len(e.Detail) > collector.MaxDetail {
+			t.Fatalf("%+v", e)
+		}
+	}
+}
