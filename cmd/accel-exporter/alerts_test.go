@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -91,17 +92,19 @@ func TestAlertOnFault(t *testing.T) {
 			t.Errorf("rules eval does not print %s:\n%s", want, &out)
 		}
 	}
-	for what, want := range map[string]bool{"": true, "critical": true, "llm-0": true, "training/llm-0": true, gpu: true, "info": false} {
-		out.Reset()
-		args := []string{"alerts", "--url=" + n.url}
-		if what != "" {
-			args = append(args, what)
-		}
-		if err := command(t.Context(), args, &out, &stderr); err != nil {
-			t.Fatal(err, &stderr)
-		}
-		if first, _, _ := strings.Cut(out.String(), "\n"); strings.HasPrefix(first, "critical AcceleratorLost firing") != want {
-			t.Errorf("alerts %s prints:\n%s", what, &out)
+	for what, want := range map[string]bool{"": true, "critical": true, "llm-0": true, "training/llm-0": true, gpu: true, gpu[:12]: true, "AcceleratorLost": true, "firing": true, "info": false, "resolved": false} {
+		for _, args := range [][]string{{"alerts"}, {"rules", "eval"}} {
+			out.Reset()
+			args = append(args, "--url="+n.url)
+			if what != "" {
+				args = append(args, what)
+			}
+			if err := command(t.Context(), args, &out, &stderr); err != nil {
+				t.Fatal(err, &stderr)
+			}
+			if regexp.MustCompile(`(?m)^(critical AcceleratorLost firing|firing .*AcceleratorLost)`).MatchString(out.String()) != want {
+				t.Errorf("%q prints:\n%s", args, &out)
+			}
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
+	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
@@ -23,7 +24,7 @@ func alertsCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	app := kingpin.New("accel-exporter alerts", "Lists the alerts of a running exporter, the most urgent first, with what to do. The exporter needs rules: --alertmanager.url, --rules.file or --rules.builtin.")
 	ask.add(app)
 	view.add(app)
-	what := app.Arg("WHAT", "Only alerts with one of these: a name (AcceleratorLost), a severity, a state (firing, pending, inactive), or the value of a label, as a device, a pod, a namespace or NAMESPACE/POD.").Strings()
+	what := app.Arg("WHAT", alertsHelp).Strings()
 	if _, err := parseArgs(app, args, stdout, stderr); err != nil {
 		return err
 	}
@@ -32,8 +33,29 @@ func alertsCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 		if err := ask.get(ctx, "/debug/rules", "", &report); err != nil {
 			return nil, err
 		}
-		return newAlertList(&report, *what), nil
+		narrowAlerts(&report, *what)
+		return newAlertList(&report), nil
 	}, printAlerts)
+}
+
+const alertsHelp = "Only alerts with one of these: a name (AcceleratorLost), a severity, a state (firing, pending, resolved), or the value of a label, as a device or the beginning of its id, a pod, a namespace or NAMESPACE/POD."
+
+// narrowAlerts keeps the alerts that match one of what, and the rules with such an
+// alert or name.
+func narrowAlerts(r *engine.Report, what []string) {
+	if len(what) == 0 {
+		return
+	}
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		g.Rules = slices.DeleteFunc(g.Rules, func(rule engine.RuleState) bool {
+			return !slices.Contains(what, rule.Name) && !slices.ContainsFunc(rule.Alerts, func(a engine.AlertState) bool { return alertFits(&a.Alert, what) })
+		})
+		for j := range g.Rules {
+			g.Rules[j].Alerts = slices.DeleteFunc(g.Rules[j].Alerts, func(a engine.AlertState) bool { return !alertFits(&a.Alert, what) })
+		}
+	}
+	r.Groups = slices.DeleteFunc(r.Groups, func(g engine.GroupState) bool { return len(g.Rules) == 0 })
 }
 
 // alertList is what `accel-exporter alerts --json` prints.
@@ -45,7 +67,7 @@ type alertList struct {
 	Broken map[string]string `json:"failing_rules,omitempty"`
 }
 
-func newAlertList(r *engine.Report, what []string) *alertList {
+func newAlertList(r *engine.Report) *alertList {
 	list := &alertList{EvaluatedAt: r.Time, Alerts: []engine.Alert{}, Broken: map[string]string{}}
 	for _, g := range r.Groups {
 		for _, rule := range g.Rules {
@@ -53,9 +75,7 @@ func newAlertList(r *engine.Report, what []string) *alertList {
 				list.Broken[rule.Name] = rule.LastError
 			}
 			for _, a := range rule.Alerts {
-				if len(what) == 0 || slices.ContainsFunc(what, func(w string) bool { return alertFits(&a.Alert, w) }) {
-					list.Alerts = append(list.Alerts, a.Alert)
-				}
+				list.Alerts = append(list.Alerts, a.Alert)
 			}
 		}
 	}
@@ -65,17 +85,24 @@ func newAlertList(r *engine.Report, what []string) *alertList {
 	return list
 }
 
-func alertFits(a *engine.Alert, what string) bool {
-	if strings.EqualFold(string(a.State), what) || a.Labels["namespace"]+"/"+a.Labels["pod"] == what {
-		return true
-	}
-	for v := range maps.Values(a.Labels) {
-		if strings.EqualFold(v, what) {
-			return true
-		}
-	}
-	return false
+func alertFits(a *engine.Alert, what []string) bool {
+	names := slices.Collect(maps.Values(a.Labels))
+	names = append(names, stateOf(a), string(a.State), a.Labels["namespace"]+"/"+a.Labels["pod"])
+	return slices.ContainsFunc(what, func(w string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, w) }) ||
+			len(w) > 3 && strings.HasPrefix(strings.ToLower(a.Labels["device"]), strings.ToLower(w))
+	})
 }
+
+// stateOf returns the state of an alert as it is printed.
+func stateOf(a *engine.Alert) string {
+	if a.State == engine.Inactive {
+		return "resolved"
+	}
+	return string(a.State)
+}
+
+var severityColors = map[string]string{"critical": red, "warning": yellow}
 
 func printAlerts(s *screen, list *alertList) error {
 	for _, rule := range slices.Sorted(maps.Keys(list.Broken)) {
@@ -89,24 +116,25 @@ func printAlerts(s *screen, list *alertList) error {
 		s.paragraph(green, "", "No alert fires or is pending.")
 		return nil
 	}
-	colours := map[string]string{"critical": red, "warning": yellow}
 	for _, a := range list.Alerts {
-		state, since := string(a.State), a.ActiveAt
+		since := a.ActiveAt
 		if a.State == engine.Inactive {
-			state, since = "resolved", a.ResolvedAt
+			since = a.ResolvedAt
 		}
-		fmt.Fprintf(s, "%s %s\n", s.paint(colours[a.Labels["severity"]], clean(a.Labels["severity"]+" "+a.Labels["alertname"])),
-			s.paint(faint, fmt.Sprintf("%s since %s", state, list.EvaluatedAt.Sub(since).Round(time.Second))))
+		fmt.Fprintf(s, "%s %s\n", s.paint(severityColors[a.Labels["severity"]], clean(a.Labels["severity"]+" "+a.Labels["alertname"])),
+			s.paint(faint, fmt.Sprintf("%s since %s", stateOf(&a), list.EvaluatedAt.Sub(since).Round(time.Second))))
 		var about []string
 		for _, name := range []string{"device", "namespace", "pod", "reason"} {
 			if v := a.Labels[name]; v != "" {
 				about = append(about, name+" "+v)
 			}
 		}
-		for _, text := range []string{a.Annotations["summary"], strings.Join(about, ", "), a.Annotations["description"], a.Annotations["runbook_url"]} {
-			if text != "" {
-				s.paragraph("", "    ", text)
-			}
+		action := ""
+		for word := range strings.FieldsSeq(a.Annotations["action"]) { // of the device
+			action += status.Action(word) + ". "
+		}
+		for _, text := range []string{a.Annotations["summary"], strings.Join(about, ", "), a.Annotations["description"], action, s.link(a.Annotations["runbook_url"])} {
+			s.paragraph("", "    ", text)
 		}
 	}
 	return nil

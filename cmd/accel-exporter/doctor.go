@@ -81,7 +81,7 @@ Exit status: 0 if nothing lacks that is asked for, 1 if something does, 2 if the
 	}
 	e := &examination{flags: f}
 	e.observe(ctx, running != 0, &d.Observed)
-	d.Findings = e.all(ctx)
+	d.Findings = e.all()
 	for _, x := range d.Findings {
 		if x.State == findingLacks {
 			d.Lacking++
@@ -166,6 +166,8 @@ type examination struct {
 	config *configuration // nil if the configuration file is refused
 	state  observed
 	broken error // why the state is incomplete
+	// network are the findings about addresses, which are examined meanwhile.
+	network chan []finding
 }
 
 // observe gets the state of the running exporter, whose permissions may differ from
@@ -176,6 +178,8 @@ func (e *examination) observe(ctx context.Context, running bool, by *string) {
 	} else {
 		_, e.config, _ = openConfig(&flags{alerts: e.flags.alerts})
 	}
+	e.network = make(chan []finding, 1)
+	go func() { e.network <- slices.Concat(e.receivers(ctx), e.ports(ctx)) }()
 	if running && *e.flags.web.WebConfigFile == "" {
 		if address := e.local(); address != "" {
 			ask := askFlags{url: "http://" + address}
@@ -216,11 +220,14 @@ func (e *examination) local() string {
 // slowest may take.
 const samplePatience = 20 * time.Second
 
+// doctorInterval is that of the doctor's rounds.
+const doctorInterval = 250 * time.Millisecond
+
 // sample samples the node. It leaves out what would change the node or disturb
 // others.
 func (e *examination) sample(ctx context.Context) (any, error) {
 	f := *e.flags
-	f.interval = time.Second
+	f.interval = doctorInterval
 	f.sources.transactions, f.sources.dcgm.policy, f.sources.dcgm.processes = false, false, false
 	cfg := *e.config.Config
 	cfg.Collect.Interval = 0

@@ -59,10 +59,11 @@ func TestDoctorGolden(t *testing.T) {
 }
 
 // TestDoctorGoldenManifests does so for the command lines of the manifests on a node
-// with eight H100. The paths that they mount exist and are empty.
+// with eight H100. The paths that they mount exist and are empty. The chart with its
+// defaults is the kustomization: TestKustomizations in test/deploy.
 func TestDoctorGoldenManifests(t *testing.T) {
 	t.Parallel()
-	for name, args := range map[string][]string{"kustomize": kustomizeArgs(t), "systemd": unitArgs(t)} {
+	for name, args := range map[string][]string{"chart-and-kustomize": kustomizeArgs(t), "systemd": unitArgs(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			state, flags := compile(t, "h100-8", "--frozen=600", "--no-pods")

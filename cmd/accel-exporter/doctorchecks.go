@@ -23,17 +23,17 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/dcgm"
-	"github.com/accel-exporter/accel-exporter/collector/fpga"
 	"github.com/accel-exporter/accel-exporter/collector/kernellog"
 	"github.com/accel-exporter/accel-exporter/collector/nvidia"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
+	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
 	"github.com/accel-exporter/accel-exporter/internal/identity"
 	"github.com/accel-exporter/accel-exporter/podmap"
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
 
 // all returns the findings in the order of the documentation.
-func (e *examination) all(ctx context.Context) []finding {
+func (e *examination) all() []finding {
 	list := slices.Concat(e.commandLine(), e.files())
 	for _, spec := range specs {
 		list = append(list, e.source(spec))
@@ -41,7 +41,7 @@ func (e *examination) all(ctx context.Context) []finding {
 	return slices.Concat(list,
 		e.driver(), e.deviceFiles(), e.devices(), e.refusedCalls(), e.counters(),
 		[]finding{e.processes(), e.cgroups(), e.kubelet(), e.apiServer()},
-		e.receivers(ctx), e.ports(ctx), e.directories(), e.baseline())
+		<-e.network, e.directories(), e.baseline())
 }
 
 func (e *examination) given(flag string) bool {
@@ -93,25 +93,12 @@ func (e *examination) files() (list []finding) {
 	return list
 }
 
-// remedies are what mends a source, by its name and the reason that it is not up.
-// An entry without a source is for all of them.
-var remedies = map[string]string{
-	nvidia.Name + " " + collector.SourceAbsent:   "install NVIDIA's driver. In a container: NVIDIA's runtime with NVIDIA_VISIBLE_DEVICES=all and NVIDIA_DRIVER_CAPABILITIES=utility, or the chart's nvidia.access",
-	nvidia.Name + " " + collector.SourceMismatch: "reboot, or stop the programs on the GPUs and reload the kernel module, so that module and library are of one version. In a container: restart the pod after the driver's upgrade",
-	nvidia.Name + " " + collector.SourceDriver:   "modprobe nvidia; journalctl -k | grep -E 'NVRM|nvidia' shows why it does not load or answer",
-	nvidia.Name + " " + collector.SourceTimeout:  "a call into the driver does not return: docs/runbooks/AccelSourceStale.md",
-	nvidia.Name + " " + collector.SourceCrashed:  "the library ends its process: docs/runbooks/AccelWorkerCrashing.md. signal_segv or exit_127 under systemd: remove MemoryDenyWriteExecute= from the unit",
-	dcgm.Name + " " + collector.SourceAbsent:     "install DCGM 4 (libdcgm.so.4), in a container by the chart's dcgm.libraryImage",
-	dcgm.Name + " " + collector.SourceMismatch:   "install libdcgm of the version of the host engine",
-	dcgm.Name + " " + collector.SourceEngine:     "start nv-hostengine at the address of --dcgm.address, and permit this user to connect",
-	kernellog.Name + " " + collector.SourceError: "systemd: the drop-in kernel-log.conf. Kubernetes: kernelLog.mode of the chart, or the component kernel-log. docs/privileges.md has the reasons",
-	" " + collector.SourceReleased:               "the source is released: remove its file in --release.directory, or POST /-/attach?source=NAME",
-	" " + collector.SourceTimeout:                "docs/runbooks/AccelSourceStale.md",
-	" " + collector.SourceStarting:               "wait for the first round",
-}
-
-func remedy(source, reason string) string {
-	return cmp.Or(remedies[source+" "+reason], remedies[" "+reason], "docs/runbooks/AccelSourceBlind.md")
+// mend returns what to do about a trouble.
+func mend(t status.Trouble) string {
+	if t.Doc != "" {
+		t.Doc = "docs/" + t.Doc
+	}
+	return strings.TrimSpace(t.Cure + " " + t.Doc)
 }
 
 // source reports the state of a source.
@@ -135,8 +122,7 @@ func (e *examination) source(spec sourceSpec) finding {
 	case s.Up:
 		f.State, f.Found, f.Mend = findingNote, firstLines(s.Err), "see the devices below"
 	case s.Reason == collector.SourceAbsent:
-		f.Found = firstLines(s.Err)
-		f.Mend = remedy(spec.name, s.Reason)
+		f.Found, f.Mend = firstLines(s.Err), mend(status.Explain(spec.name, s.Reason))
 		switch spec.name {
 		case nvidia.Name:
 			asked = asked || e.given("nvml.library")
@@ -145,9 +131,6 @@ func (e *examination) source(spec sourceSpec) finding {
 			}
 		case kernellog.Name:
 			asked = asked || e.given("kernel-log.path") || e.given("kernel-log.fallback")
-			f.Mend = remedy(spec.name, collector.SourceError)
-		case fpga.Name:
-			f.Mend = "bind the card's driver: lspci -k shows it"
 		case dcgm.Name:
 			asked = true
 		}
@@ -156,7 +139,7 @@ func (e *examination) source(spec sourceSpec) finding {
 		}
 	default:
 		f.Found = firstLines(cmp.Or(s.Err, s.Reason))
-		f.State, f.Mend = findingLacks, remedy(spec.name, s.Reason)
+		f.State, f.Mend = findingLacks, mend(status.Explain(spec.name, s.Reason))
 		if spec.name == kernellog.Name && !asked && !e.given("kernel-log.path") {
 			f.State = findingNote // it is on by default, and most installations may not read it
 		}
@@ -245,7 +228,7 @@ func (e *examination) devices() []finding {
 	var down []string
 	for _, d := range e.state.Devices {
 		if d.Down != "" {
-			down = append(down, fmt.Sprintf("%s: %s", d.ID, d.Down))
+			down = append(down, fmt.Sprintf("%s: %s", d.ID, status.Down(d.Down)))
 		}
 	}
 	if len(down) > 0 {
@@ -338,18 +321,16 @@ func (e *examination) kubelet() finding {
 	if s == nil || e.flags.pods.socket == "" {
 		return finding{State: findingOff, Check: f.Check, Found: "--podresources.socket is empty"}
 	}
-	f.Found = s.Reason
+	f.Found, f.Mend = s.Reason, mend(status.ExplainKubelet(s))
 	switch {
 	case s.State == podmap.StateFresh:
 		return finding{State: findingOK, Check: f.Check, Found: fmt.Sprintf("%s, %s of devices", counted(s.Pods, "pod"), counted(s.Allocations, "allocation"))}
-	case s.Last == podmap.OutcomeDenied:
-		f.State, f.Mend = findingLacks, "connecting takes root: systemd: the drop-in kubelet.conf. Kubernetes: podResources.enabled of the chart, which runs as user 0 without capabilities. docs/privileges.md has the reason"
 	case s.State == podmap.StateAbsent:
 		_, installed := os.Stat(filepath.Dir(podmap.DefaultSocket))
 		asked := e.given("podresources.socket") || e.flags.pods.socket == podmap.DefaultSocket && installed == nil
-		f.State, f.Mend = lacking(asked), "docs/runbooks/AccelKubeletSocketMissing.md. On a node outside Kubernetes: --podresources.socket="
+		f.State = lacking(asked)
 	default:
-		f.State, f.Mend = findingLacks, "docs/runbooks/AccelPodmapStale.md"
+		f.State = findingLacks
 	}
 	return f
 }
@@ -359,7 +340,7 @@ func (e *examination) apiServer() finding {
 	if !e.flags.pods.api {
 		return finding{State: findingOff, Check: "API server", Found: "--kubernetes.pods is not set"}
 	}
-	f := finding{findingLacks, "API server", "not asked", "permission to list and watch pods", "podMetadata.enabled of the chart, or the component pod-metadata: a service account with its ClusterRole. docs/kubernetes-api.md"}
+	f := finding{findingLacks, "API server", "not asked", "permission to list and watch pods", mend(status.Explain(status.APIServer, ""))}
 	s := e.state.API
 	if s == nil {
 		return f
@@ -379,16 +360,21 @@ func (e *examination) apiServer() finding {
 // receivers reports whether the Alertmanagers and the receiver of traces accept
 // connections.
 func (e *examination) receivers(ctx context.Context) (list []finding) {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	var results []chan finding
 	dial := func(check, host, mend string) {
-		ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
-		defer cancel()
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", host)
-		if err != nil {
-			list = append(list, finding{findingLacks, check, err.Error(), "it accepts connections", mend})
-			return
-		}
-		conn.Close()
-		list = append(list, finding{State: findingOK, Check: check, Found: host + " accepts connections"})
+		result := make(chan finding, 1)
+		results = append(results, result)
+		go func() {
+			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", host)
+			if err != nil {
+				result <- finding{findingLacks, check, err.Error(), "it accepts connections", mend}
+				return
+			}
+			conn.Close()
+			result <- finding{State: findingOK, Check: check, Found: host + " accepts connections"}
+		}()
 	}
 	for _, end := range e.config.alertmanager.Endpoints {
 		u, err := url.Parse(end.URL)
@@ -398,11 +384,14 @@ func (e *examination) receivers(ctx context.Context) (list []finding) {
 		port := cmp.Or(u.Port(), map[string]string{"https": "443"}[u.Scheme], "80")
 		dial("Alertmanager", net.JoinHostPort(u.Hostname(), port), "docs/runbooks/AccelAlertmanagerUnreachable.md")
 	}
-	if len(list) == 0 {
+	if len(results) == 0 {
 		list = []finding{{State: findingOff, Check: "Alertmanager", Found: "--alertmanager.url is not set"}}
 	}
 	if e.flags.traces.endpoint != "" {
 		dial("trace receiver", e.flags.traces.receiver.Host, "docs/runbooks/AccelTracesDropped.md")
+	}
+	for _, result := range results {
+		list = append(list, <-result)
 	}
 	return list
 }

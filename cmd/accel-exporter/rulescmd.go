@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -23,7 +20,9 @@ func rulesCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	eval := app.Command("eval", "Print the pending and firing alerts of a running exporter with their causes.")
 	var ask askFlags
 	ask.add(eval)
-	asJSON := eval.Flag("json", "Print the state of every rule as JSON.").Bool()
+	var view viewFlags
+	view.add(eval)
+	what := eval.Arg("WHAT", alertsHelp).Strings()
 	var rendering renderFlags
 	write := rendering.add(app)
 	chosen, err := parseArgs(app, args, stdout, stderr)
@@ -38,7 +37,12 @@ func rulesCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	case write.FullCommand():
 		err = rendering.run(stdout)
 	default:
-		return evalRules(ctx, &ask, *asJSON, stdout)
+		return show(ctx, &view, stdout, func(ctx context.Context) (*engine.Report, error) {
+			var report engine.Report
+			err := ask.get(ctx, "/debug/rules", "explain=1", &report)
+			narrowAlerts(&report, *what)
+			return &report, err
+		}, printRules)
 	}
 	if err != nil {
 		return printConfigError(stderr, err)
@@ -58,32 +62,26 @@ func printUnknown(w io.Writer, files ...string) error {
 	return nil
 }
 
-// evalRules prints the state of the rules of a running exporter.
-func evalRules(ctx context.Context, ask *askFlags, asJSON bool, stdout io.Writer) error {
-	var data json.RawMessage
-	if err := ask.get(ctx, "/debug/rules", "explain=1", &data); err != nil {
-		return err
-	}
-	if asJSON {
-		var pretty bytes.Buffer
-		if err := json.Indent(&pretty, data, "", "  "); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintln(stdout, &pretty)
-		return err
-	}
-	var report engine.Report
-	if err := json.Unmarshal(data, &report); err != nil {
-		return errors.New("the exporter's answer is not a report of rules; use accel-exporter of the same version")
-	}
+// printRules prints the state of the rules of a running exporter.
+func printRules(s *screen, report *engine.Report) error {
 	var text strings.Builder
 	if err := report.Print(&text); err != nil {
 		return err
 	}
 	for line := range strings.Lines(text.String()) {
-		if _, err := fmt.Fprintln(stdout, clean(strings.TrimSuffix(line, "\n"))); err != nil {
-			return err
+		line = clean(strings.TrimSuffix(line, "\n"))
+		rest := strings.TrimLeft(line, " ")
+		color := ""
+		if state, _, _ := strings.Cut(line, " "); state == string(engine.Firing) {
+			color = red
+		} else if state == string(engine.Pending) {
+			color = yellow
 		}
+		if s.width == 0 || rest == "" {
+			fmt.Fprintln(s, s.paint(color, line))
+			continue
+		}
+		s.paragraph(color, line[:len(line)-len(rest)], rest)
 	}
 	return nil
 }

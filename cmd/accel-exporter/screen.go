@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 	"golang.org/x/sys/unix"
+
+	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
 )
 
 // viewFlags are how a command shows what it got from an exporter.
@@ -53,6 +56,13 @@ func (f *viewFlags) screen(out io.Writer) *screen {
 	return s
 }
 
+// noMatch is an argument that matches nothing. With --watch, something may match later.
+type noMatch struct{ what, argument string }
+
+func (e noMatch) Error() string {
+	return fmt.Sprintf("no %s matches %q; without an argument, all are listed", e.what, e.argument)
+}
+
 // show prints what get returns, once or with --watch again and again.
 func show[T any](ctx context.Context, f *viewFlags, out io.Writer, get func(context.Context) (T, error), print func(*screen, T) error) error {
 	for first := true; ; first = false {
@@ -61,22 +71,23 @@ func show[T any](ctx context.Context, f *viewFlags, out io.Writer, get func(cont
 		s.Writer = &frame
 		v, err := get(ctx)
 		switch {
-		case err != nil && (first || ctx.Err() != nil):
-			if first {
-				return err
-			}
+		case err != nil && first && !(f.watch && errors.As(err, new(noMatch))):
+			return err
+		case ctx.Err() != nil:
 			return nil
 		case err != nil:
 			fmt.Fprintln(s, clean(err.Error()))
 		case f.json:
 			enc := json.NewEncoder(s)
 			enc.SetIndent("", "  ")
-			err = enc.Encode(v)
+			enc.SetEscapeHTML(false)
+			if err := enc.Encode(v); err != nil {
+				return err
+			}
 		default:
-			err = print(s, v)
-		}
-		if err != nil && first {
-			return err
+			if err := print(s, v); err != nil {
+				return err
+			}
 		}
 		if err := s.flush(out, frame.String(), f.watch && s.height > 1, first); err != nil || !f.watch {
 			return err
@@ -145,25 +156,31 @@ type column struct {
 	optional bool
 }
 
-// table has rows of cells, and a note on each row: the last column, or below the row
-// on a screen that is too narrow.
+// table has rows of cells.
 type table struct {
 	columns []column
-	rows    [][]string
-	notes   []string
+	rows    []row
+}
+
+// row is a line of a table. Its note is the last column, or below on a screen that is
+// too narrow. Below are what is wrong, what to do, and the page below Docs.
+type row struct {
+	cells              []string
+	note               string
+	reasons, cure, doc string
 }
 
 func (t *table) add(note string, cells ...string) {
 	for i := range cells {
 		cells[i] = clean(cells[i])
 	}
-	t.rows, t.notes = append(t.rows, cells), append(t.notes, clean(note))
+	t.rows = append(t.rows, row{cells: cells, note: clean(note)})
 }
 
 func (t *table) print(s *screen) {
 	widths := make([]int, len(t.columns))
 	for _, row := range t.rows {
-		for i, c := range row {
+		for i, c := range row.cells {
 			widths[i] = max(widths[i], utf8.RuneCountInString(c))
 		}
 	}
@@ -204,15 +221,15 @@ func (t *table) print(s *screen) {
 	beside := s.width == 0
 	if !beside {
 		longest := 0
-		for _, n := range t.notes {
-			longest = max(longest, utf8.RuneCountInString(n))
+		for _, r := range t.rows {
+			longest = max(longest, utf8.RuneCountInString(r.note))
 		}
 		beside = total(false)+2+longest <= s.width
 	}
-	line := func(row []string, note string, head bool) {
+	line := func(r row, head bool) {
 		var b strings.Builder
 		gap := 0
-		for i, c := range row {
+		for i, c := range r.cells {
 			if widths[i] == 0 {
 				continue
 			}
@@ -230,23 +247,23 @@ func (t *table) print(s *screen) {
 			}
 			b.WriteString(text)
 		}
-		if beside && note != "" {
-			b.WriteString(strings.Repeat(" ", gap) + note)
+		if beside && r.note != "" {
+			b.WriteString(strings.Repeat(" ", gap) + r.note)
 		}
 		fmt.Fprintln(s, strings.TrimRight(b.String(), " "))
-		if !beside && note != "" {
-			for _, l := range wrap(note, s.width-4) {
-				fmt.Fprintln(s, "    "+s.paint(faint, l))
-			}
+		s.paragraph("", "    ", r.reasons)
+		s.remedy(r.cure, r.doc)
+		if !beside {
+			s.paragraph(faint, "    ", r.note)
 		}
 	}
-	head := ""
-	if beside && slices.ContainsFunc(t.notes, func(n string) bool { return n != "" }) {
-		head = s.paint(bold, "NOTE")
+	head := row{cells: titles}
+	if beside && slices.ContainsFunc(t.rows, func(r row) bool { return r.note != "" }) {
+		head.note = s.paint(bold, "NOTE")
 	}
-	line(titles, head, true)
-	for i, row := range t.rows {
-		line(row, t.notes[i], false)
+	line(head, true)
+	for _, r := range t.rows {
+		line(r, false)
 	}
 }
 
@@ -254,6 +271,13 @@ func (t *table) print(s *screen) {
 func wrap(text string, width int) (lines []string) {
 	line := ""
 	for word := range strings.FieldsSeq(text) {
+		for width > 0 && utf8.RuneCountInString(word) > width {
+			if line != "" {
+				lines, line = append(lines, line), ""
+			}
+			r := []rune(word)
+			lines, word = append(lines, string(r[:width])), string(r[width:])
+		}
 		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
 			lines, line = append(lines, line), ""
 		}
@@ -265,8 +289,27 @@ func wrap(text string, width int) (lines []string) {
 	return append(lines, line)
 }
 
-// paragraph prints text, wrapped where the screen has a width.
+// remedy prints what to do and where to read more, a page below Docs.
+func (s *screen) remedy(cure, doc string) {
+	if doc != "" {
+		doc = s.link(status.Docs + doc)
+	}
+	s.paragraph("", "    ", strings.TrimSpace(cure+" "+doc))
+}
+
+// link shortens a URL that is wider than the screen to its path in the repository.
+func (s *screen) link(url string) string {
+	if path, ok := strings.CutPrefix(url, status.Docs); ok && s.width > 0 && len(url)+4 > s.width {
+		return "docs/" + path
+	}
+	return url
+}
+
+// paragraph prints text, if there is some, wrapped where the screen has a width.
 func (s *screen) paragraph(color, indent, text string) {
+	if text == "" {
+		return
+	}
 	width := s.width - len(indent)
 	if s.width == 0 {
 		width = 1 << 20

@@ -3,11 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -35,26 +35,31 @@ func seriesCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	var ask askFlags
 	app := kingpin.New("accel-exporter series", "Lists the metric families of a running exporter by their number of series: served now, at --metrics.detail=standard and at full. The first column is what metrics.drop of that family would save.")
 	ask.add(app)
-	asJSON := app.Flag("json", "Print the answer as JSON.").Bool()
+	var view viewFlags
+	view.add(app)
+	what := app.Arg("FAMILY", "Only these families: a name, or the beginning of names (accel_gpu_).").Strings()
 	if _, err := parseArgs(app, args, stdout, stderr); err != nil {
 		return err
 	}
-	var answer seriesJSON
-	if err := ask.get(ctx, "/debug/series", "", &answer); err != nil {
-		return err
-	}
-	slices.SortStableFunc(answer.Families, func(x, y exposition.Usage) int {
-		return cmp.Or(cmp.Compare(y.Served, x.Served), cmp.Compare(y.Full, x.Full))
-	})
-	if *asJSON {
-		enc := json.NewEncoder(stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(&answer)
-	}
-	return printSeries(stdout, &answer)
+	return show(ctx, &view, stdout, func(ctx context.Context) (*seriesJSON, error) {
+		var answer seriesJSON
+		if err := ask.get(ctx, "/debug/series", "", &answer); err != nil {
+			return nil, err
+		}
+		answer.Families = slices.DeleteFunc(answer.Families, func(u exposition.Usage) bool {
+			return len(*what) > 0 && !slices.ContainsFunc(*what, func(w string) bool { return strings.HasPrefix(u.Family, w) })
+		})
+		if len(answer.Families) == 0 {
+			return nil, noMatch{"family", strings.Join(*what, " ")}
+		}
+		slices.SortStableFunc(answer.Families, func(x, y exposition.Usage) int {
+			return cmp.Or(cmp.Compare(y.Served, x.Served), cmp.Compare(y.Full, x.Full))
+		})
+		return &answer, nil
+	}, printSeries)
 }
 
-func printSeries(w io.Writer, a *seriesJSON) error {
+func printSeries(w *screen, a *seriesJSON) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "SERVED\tSTANDARD\tFULL\t  FAMILY\n")
 	var sum exposition.Usage

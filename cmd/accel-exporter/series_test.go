@@ -60,6 +60,13 @@ func TestSeries(t *testing.T) {
 	if !strings.HasSuffix(lines[len(lines)-1], "all (detail in force: standard)") || !strings.Contains(out.String(), "accel_energy_joules_total") {
 		t.Errorf("the list:\n%s", &out)
 	}
+	out.Reset()
+	if err := command(t.Context(), []string{"series", "--url=" + n.url, "accel_power_watts"}, &out, &out); err != nil || strings.Count(out.String(), "accel_") != 1 {
+		t.Errorf("one family: %v\n%s", err, &out)
+	}
+	if err := command(t.Context(), []string{"series", "--url=" + n.url, "accel_powr"}, &out, &out); err == nil || !strings.Contains(err.Error(), "accel_powr") {
+		t.Errorf("no family: %v", err)
+	}
 }
 
 // TestAttention: an ill device has all its series at --metrics.detail=standard, its

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -29,7 +28,7 @@ func whoCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	ask.add(app)
 	view.add(app)
 	wide := app.Flag("wide", "Print full ids, PCI addresses, containers and resources.").Short('w').Bool()
-	what := app.Arg("WHAT", "Only these devices: an index (2), the beginning of an id (GPU-4d1a or 4d1a), a PCI address (86:00.0), a pod (NAMESPACE/NAME, pod/NAME), namespace/NAME, user/NAME, job/NUMBER, pid/NUMBER, a state of health (healthy, degraded, failed, unknown), idle, or an availability (free, occupied, partitioned, not_allocatable).").Strings()
+	what := app.Arg("WHAT", "Only these devices: an index (2), the beginning of an id (GPU-4d1a or 4d1a), a PCI address (86:00.0), idle, or what the table has: a model, a state of health, an action, a pod, a namespace, a PID, a user, a command, a Slurm job, an availability. pod/NAME, namespace/NAME, pid/NUMBER, user/NAME, command/NAME and job/NUMBER name the kind.").Strings()
 	if _, err := parseArgs(app, args, stdout, stderr); err != nil {
 		return err
 	}
@@ -48,17 +47,21 @@ func narrow(r *whoReport, what []string) error {
 	if len(what) == 0 {
 		return nil
 	}
-	found, keep := make([]bool, len(what)), map[string]bool{}
-	for i := range r.Devices {
-		for n, w := range what {
-			if fits(&r.Devices[i], w, r.local) {
-				found[n], keep[r.Devices[i].ID] = true, true
+	keep := map[string]bool{}
+	for _, w := range what {
+		found := false
+		for numbers := false; !found; numbers = true { // an index before a PID
+			for i := range r.Devices {
+				if d := &r.Devices[i]; fits(d, w, r.local, numbers) {
+					found, keep[d.ID] = true, true
+				}
+			}
+			if numbers {
+				break
 			}
 		}
-	}
-	for i, w := range what {
-		if !found[i] {
-			return fmt.Errorf("no device matches %q; without an argument, all devices are listed", w)
+		if !found {
+			return noMatch{"device", w}
 		}
 	}
 	r.Devices = slices.DeleteFunc(r.Devices, func(d allocation.Device) bool { return !keep[d.ID] && !keep[d.Parent] })
@@ -67,47 +70,44 @@ func narrow(r *whoReport, what []string) error {
 	return nil
 }
 
-// fits reports whether what names the device.
-func fits(d *allocation.Device, what string, local bool) bool {
-	any := func(f func(h *allocation.Allocation) bool) bool {
-		return slices.ContainsFunc(d.Holders, func(h allocation.Allocation) bool { return f(&h) })
+// namesOf returns what the table has about a device, by kind.
+func namesOf(d *allocation.Device, local bool) map[string][]string {
+	names := map[string][]string{"": {d.Health, d.Action, verdictOf(d), string(d.Availability), availability(d), modelOf(d), d.Model}}
+	add := func(kind string, values ...string) { names[kind] = append(names[kind], values...) }
+	if d.Parent == "" {
+		add("", d.Index)
 	}
-	process := func(f func(p *allocation.Process) bool) bool {
-		return slices.ContainsFunc(d.ProcessList, func(p allocation.Process) bool { return f(&p) })
-	}
-	what = strings.Trim(what, "()")
-	switch what {
-	case "healthy", "degraded", "failed", "unknown":
-		return d.Health == what
-	case "idle":
-		return any(func(h *allocation.Allocation) bool { return h.Idle != nil && *h.Idle > 0 })
-	case string(d.Availability), availability(d):
-		return true
-	}
-	if name, ok := strings.CutPrefix(what, "user/"); ok {
-		return process(func(p *allocation.Process) bool { return p.UID == name || userOf(p.UID, local) == name })
-	}
-	if job, ok := strings.CutPrefix(what, "job/"); ok {
-		return process(func(p *allocation.Process) bool { return p.Job == job })
-	}
-	if pid, ok := strings.CutPrefix(what, "pid/"); ok {
-		return process(func(p *allocation.Process) bool { return strconv.Itoa(p.PID) == pid })
-	}
-	if ns, ok := strings.CutPrefix(what, "namespace/"); ok {
-		return any(func(h *allocation.Allocation) bool { return h.Namespace == ns })
-	}
-	if pod, ok := strings.CutPrefix(what, "pod/"); ok {
-		ns, name, both := strings.Cut(pod, "/")
-		if !both {
-			ns, name = "", pod
+	for i := range d.Holders {
+		h := &d.Holders[i]
+		add("pod", h.Namespace+"/"+h.Pod, h.Pod)
+		add("namespace", h.Namespace)
+		if h.Idle != nil && *h.Idle > 0 {
+			add("", "idle")
 		}
-		return any(func(h *allocation.Allocation) bool { return h.Pod == name && (ns == "" || h.Namespace == ns) })
 	}
-	if ns, name, ok := strings.Cut(what, "/"); ok && any(func(h *allocation.Allocation) bool { return h.Namespace == ns && h.Pod == name }) {
-		return true
+	for i := range d.ProcessList {
+		p := &d.ProcessList[i]
+		add("user", p.UID, userOf(p.UID, local))
+		add("command", p.Command)
+		add("job", p.Job)
+		add("pid", strconv.Itoa(p.PID))
 	}
-	if what == d.Index && d.Parent == "" {
-		return true
+	return names
+}
+
+// fits reports whether what names the device, by a bare PID or Slurm job if numbers is
+// true.
+func fits(d *allocation.Device, what string, local, numbers bool) bool {
+	what = strings.Trim(what, "()")
+	if what == "" {
+		return false
+	}
+	is := func(name string) bool { return strings.EqualFold(name, what) }
+	kind, rest, _ := strings.Cut(what, "/")
+	for k, names := range namesOf(d, local) {
+		if k == kind && rest != "" && slices.Contains(names, rest) || (numbers || k != "pid" && k != "job") && slices.ContainsFunc(names, is) {
+			return true
+		}
 	}
 	lower := strings.ToLower(what)
 	_, short, _ := strings.Cut(d.ID, "-")

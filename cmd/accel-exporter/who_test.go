@@ -55,13 +55,13 @@ func exampleReport() *allocation.Report {
 	shared.Availability, shared.Holders, shared.Utilization = allocation.Allocated, []allocation.Allocation{a, b}, f(0.2)
 
 	cut := gpu("dddddddd", "3")
-	cut.Availability, cut.Why = allocation.Partitioned, "split into 1 partitions, which are allocated instead"
+	cut.Availability, cut.Why = allocation.Partitioned, "split into 1 partition, which are allocated instead"
 	part := allocation.Device{
 		ID: "MIG-eeeeeeee-0000-0000-0000-000000000000", Parent: cut.ID, Class: "gpu", Vendor: "nvidia", Model: cut.Model, Profile: "1g.10gb",
 		Index: "0", Health: "healthy", Availability: allocation.Free, Why: "not allocated",
 	}
 	occupied := gpu("ffffffff", "10")
-	occupied.Availability, occupied.Why = allocation.Occupied, "not allocated, and used by 1 processes (python)"
+	occupied.Availability, occupied.Why = allocation.Occupied, "not allocated, and used by 1 process (python)"
 	card := allocation.Device{
 		ID: "0000:5e:00.1", Class: "fpga", Vendor: "xilinx", Model: "Alveo U250", PCI: "0000:5e:00.1",
 		Availability: allocation.NotAllocatable, Why: "not allocatable as amd.com/u250: its device plugin reports it as unhealthy, or has not registered",
@@ -129,7 +129,7 @@ func TestWhoSelects(t *testing.T) {
 		"0000:21:00.0":       "GPU-c",
 		"pod/llm-0":          "GPU-a",
 		"pod/lab/b":          "GPU-c",
-		"namespace/training": "GPU-a GPU-b",
+		"namespace/training": "GPU-b GPU-a",
 		"free":               "MIG-e",
 		"(free)":             "MIG-e",
 		"lab/b":              "GPU-c",
@@ -137,6 +137,11 @@ func TestWhoSelects(t *testing.T) {
 		"bbbbbbbb":           "GPU-b",
 		"failed":             "GPU-b",
 		"idle":               "GPU-c",
+		"reset":              "GPU-b",
+		"failed: reset":      "GPU-b",
+		"Alveo U250":         "0000:",
+		"1g.10gb":            "MIG-e",
+		"lab":                "GPU-c",
 	} {
 		out, err := who(t, "--json", what)
 		if err != nil {
@@ -213,7 +218,7 @@ func TestWhoProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Compare(t, filepath.Join("testdata", "who", "processes.txt"), out)
-	for _, what := range []string{"job/812", "user/4000001", "pid/4712"} {
+	for _, what := range []string{"job/812", "812", "user/4000001", "4000001", "pid/4712", "4712", "python3", "command/python3"} {
 		if out, err := whoOf(t, report, what); err != nil || !strings.Contains(out, "GPU-aaaa") || strings.Contains(out, "GPU-bbbb") {
 			t.Errorf("%s: %v\n%s", what, err, out)
 		}

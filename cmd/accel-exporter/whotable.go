@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
@@ -28,61 +29,63 @@ func printWho(s *screen, r *whoReport, wide bool) error {
 	if t.processes {
 		t.columns = append(t.columns, column{title: "PID"}, column{title: "USER"}, column{title: "COMMAND", least: 8}, column{title: "SLURM JOB"}, column{title: "USE"}, column{title: "MEMORY"})
 	} else {
-		t.columns = append(t.columns, column{title: "HOLDER", least: 20}, column{title: "HELD", optional: true}, column{title: "USE"}, column{title: "MEMORY"}, column{title: "IDLE", least: 6})
+		t.columns = append(t.columns, column{title: "POD", least: 20}, column{title: "FOR", optional: true}, column{title: "USE"}, column{title: "MEMORY"}, column{title: "IDLE", least: 6})
 	}
 	order(r.Devices)
 	for i := range r.Devices {
-		if d := &r.Devices[i]; t.processes {
+		d := &r.Devices[i]
+		above := len(t.rows)
+		if t.processes {
 			t.users(d, r.local)
 		} else {
 			t.device(d)
 		}
+		t.rows[above].reasons, t.rows[above].cure, t.rows[above].doc = troubleOf(d)
 	}
 	t.print(s)
-	var notes []string
-	if r.State != podmap.StateFresh && r.State != podmap.StateAbsent {
-		notes = append(notes, fmt.Sprintf("The allocations are not certain (%s): %s.", r.State, cmp.Or(r.Reason, "no list yet")))
+	var remarks []string
+	if text := r.Uncertain(); text != "" {
+		remarks = append(remarks, text)
 	}
-	for _, p := range r.Unattributed {
-		if !t.processes {
-			notes = append(notes, fmt.Sprintf("%s: process %d%s %s.", t.id(p.Device), p.PID, called(p.Command), describe(&p)))
+	for i := range r.Unattributed {
+		if p := &r.Unattributed[i]; !t.processes {
+			remarks = append(remarks, p.Sentence(t.id(p.Device)))
 		}
 	}
-	for _, u := range r.Unresolved {
-		notes = append(notes, fmt.Sprintf("%s/%s has %s %q, which matches no device of this node (%s).", u.Namespace, u.Pod, u.Resource, u.ID, u.How))
+	for i := range r.Unresolved {
+		remarks = append(remarks, r.Unresolved[i].Sentence())
 	}
-	if len(notes) > 0 {
+	if len(remarks) > 0 {
 		fmt.Fprintln(s)
 	}
-	for _, n := range notes {
-		s.paragraph("", "", n)
+	for _, text := range remarks {
+		s.paragraph("", "", text)
 	}
 	return nil
 }
 
-// printSources prints the sources that are not well, each with its error.
+// printSources prints the sources that are not well, each with its error and what to
+// do.
 func printSources(s *screen, sources []sourceJSON) {
 	printed := false
 	for i := range sources {
 		x := &sources[i]
-		state, color := strings.ReplaceAll(x.Reason, "_", " "), red
+		state, color, trouble := strings.ReplaceAll(x.Reason, "_", " "), red, status.Explain(x.Source, x.Reason)
 		switch {
 		case x.Up && x.Err == "", x.Reason == collector.SourceAbsent && slices.ContainsFunc(sources, func(o sourceJSON) bool { return o.Up }):
 			continue
 		case x.Up:
-			state, color = "read in part", yellow
+			state, color, trouble = "read in part", yellow, status.Trouble{}
 		case x.Released:
-			state, color = "released: its driver is closed until POST /-/attach?source="+x.Source, yellow
+			color, x.Err = yellow, trouble.Meaning
 			if x.ReleasedUntil != nil {
-				state += ", at the latest until " + x.ReleasedUntil.Local().Format(time.TimeOnly)
+				x.Err += " It is attached again at " + x.ReleasedUntil.Local().Format(time.TimeOnly) + " at the latest."
 			}
 		case x.Reason == collector.SourceAbsent, x.Reason == collector.SourceStarting:
 			color = ""
 		}
-		if x.Err != "" && !x.Released {
-			state += ": " + x.Err
-		}
-		s.paragraph(color, "", x.Source+" "+state)
+		s.paragraph(color, "", x.Source+" "+state+": "+cmp.Or(x.Err, trouble.Meaning))
+		s.remedy(trouble.Cure, trouble.Doc)
 		printed = true
 	}
 	if printed {
@@ -104,25 +107,25 @@ func healthColor(state string) string {
 
 // users adds a line for each process on a device.
 func (t *whoTable) users(d *allocation.Device, local bool) {
-	first, note := t.first(d), strings.Join(d.Reasons, "; ")
+	first := t.first(d)
 	if len(d.ProcessList) == 0 {
 		none := "?" // unknown
 		if d.Processes != nil || d.Availability == allocation.Partitioned {
 			none = "-"
 		}
-		t.add(note, append(first, none, "", "", "", percent(d.Utilization), memory(d.MemoryUsed, d.MemoryTotal))...)
+		t.add("", append(first, none, "", "", "", percent(d.Utilization), memory(d.MemoryUsed, d.MemoryTotal))...)
 		return
 	}
 	for i := range d.ProcessList {
 		p := &d.ProcessList[i]
 		if i > 0 {
-			first, note = []string{"", "", "", ""}, ""
+			first = []string{"", "", "", ""}
 		}
 		total := d.MemoryTotal
 		if len(d.ProcessList) > 1 {
 			total = nil
 		}
-		t.add(note, append(first, strconv.Itoa(p.PID), userOf(p.UID, local), cmp.Or(p.Command, "?"), p.Job, percent(p.Utilization), memory(p.MemoryUsed, total))...)
+		t.add("", append(first, strconv.Itoa(p.PID), userOf(p.UID, local), cmp.Or(p.Command, "?"), p.Job, percent(p.Utilization), memory(p.MemoryUsed, total))...)
 	}
 	if n := *d.Processes - len(d.ProcessList); n > 0 {
 		t.add("", "", "", "", "", fmt.Sprintf("and %d more", n), "", "", "", "", "")
@@ -137,27 +140,29 @@ func userOf(uid string, local bool) string {
 	return cmp.Or(uid, "?")
 }
 
-// order sorts devices by class and number, partitions behind their device.
+// order sorts devices by urgency, class and number, partitions behind their device.
 func order(devices []allocation.Device) {
 	type key struct {
 		class  string
 		number int
 		pci    string
 	}
-	keys := map[string]key{}
+	keys, urgent := map[string]key{}, map[string]int{}
+	top := func(d *allocation.Device) string { return cmp.Or(d.Parent, d.ID) }
 	for i := range devices {
 		d := &devices[i]
+		urgent[top(d)] = min(urgent[top(d)], urgency(d))
 		n, err := strconv.Atoi(d.Index)
 		if err != nil {
 			n = 1 << 30
 		}
 		keys[d.ID] = key{d.Class, n, d.PCI}
 	}
-	top := func(d *allocation.Device) string { return cmp.Or(d.Parent, d.ID) }
 	slices.SortStableFunc(devices, func(a, b allocation.Device) int {
 		x, y := top(&a), top(&b)
 		kx, ky := keys[x], keys[y]
 		return cmp.Or(
+			cmp.Compare(urgent[x], urgent[y]),
 			-cmp.Compare(kx.class, ky.class), // GPUs before FPGAs
 			cmp.Compare(kx.number, ky.number),
 			cmp.Compare(kx.pci, ky.pci),
@@ -167,6 +172,20 @@ func order(devices []allocation.Device) {
 			cmp.Compare(a.ID, b.ID),
 		)
 	})
+}
+
+// urgency is smaller for a device that needs attention sooner, 0 for one that needs
+// none.
+func urgency(d *allocation.Device) int {
+	switch {
+	case d.Health == "failed", d.Health == "" && d.Down != "":
+		return -3
+	case d.Health == "degraded":
+		return -2
+	case d.Health == "unknown":
+		return -1
+	}
+	return 0
 }
 
 type whoTable struct {
@@ -180,9 +199,9 @@ type whoTable struct {
 
 // first returns the cells of the device itself.
 func (t *whoTable) first(d *allocation.Device) []string {
-	index, model := cmp.Or(d.Index, "-"), strings.TrimPrefix(cmp.Or(d.Model, d.Class), "NVIDIA ")
+	index, model := cmp.Or(d.Index, "-"), modelOf(d)
 	if d.Parent != "" {
-		index, model = "  └", cmp.Or(d.Profile, model)
+		index = "  └"
 	}
 	if t.wide && d.PCI != "" && d.Parent == "" {
 		model += " " + d.PCI
@@ -190,10 +209,23 @@ func (t *whoTable) first(d *allocation.Device) []string {
 	return []string{index, t.id(d.ID), model, verdictOf(d)}
 }
 
+// modelOf returns the profile of a partition, else the model.
+func modelOf(d *allocation.Device) string {
+	model := strings.TrimPrefix(cmp.Or(d.Model, d.Class), "NVIDIA ")
+	if d.Parent != "" {
+		return cmp.Or(d.Profile, model)
+	}
+	return model
+}
+
 func (t *whoTable) device(d *allocation.Device) {
 	first := t.first(d)
 	if len(d.Holders) == 0 {
-		t.add(strings.Join(notes(d, nil), "; "), append(first, "("+availability(d)+")", "", percent(d.Utilization), memory(d.MemoryUsed, d.MemoryTotal), "")...)
+		why := d.Why
+		if why == "not allocated" {
+			why = "" // "(free)" has it
+		}
+		t.add(why, append(first, "("+availability(d)+")", "", percent(d.Utilization), memory(d.MemoryUsed, d.MemoryTotal), "")...)
 		return
 	}
 	for i := range d.Holders {
@@ -213,11 +245,12 @@ func (t *whoTable) device(d *allocation.Device) {
 		if h.Shared {
 			total = nil
 		}
-		var about []string
-		if i == 0 {
-			about = notes(d, h)
-		} else {
-			about = notes(nil, h)
+		about := h.Notes()
+		if i == 0 && len(d.NotAllocatable) > 0 {
+			about = append(about, "not allocatable again as "+strings.Join(d.NotAllocatable, ", "))
+		}
+		for _, f := range h.Faults {
+			about = append(about, fmt.Sprintf("%s at %s", f.Name, f.Time.Format(time.TimeOnly)))
 		}
 		t.add(strings.Join(about, "; "), append(slices.Clone(first), holder, held, percent(h.Utilization), memory(h.MemoryUsed, total), t.idle(h))...)
 	}
@@ -269,61 +302,18 @@ func verdictOf(d *allocation.Device) string {
 	return d.Health
 }
 
-// notes returns further facts about a device, or about an allocation of it.
-func notes(d *allocation.Device, h *allocation.Allocation) []string {
-	var out []string
-	if d != nil {
-		if d.Why != "" {
-			out = append(out, d.Why)
-		}
-		out = append(out, d.Reasons...)
-		if len(d.Holders) > 0 && len(d.NotAllocatable) > 0 {
-			out = append(out, "not allocatable again as "+strings.Join(d.NotAllocatable, ", "))
-		}
+// troubleOf returns why a device is not well, what to do, and its runbook.
+func troubleOf(d *allocation.Device) (reasons, cure, runbook string) {
+	if runbook = status.Runbook(d.Health, d.Down); runbook == "" && d.Health != "unknown" {
+		return "", "", ""
 	}
-	if h == nil {
-		return out
+	if reasons = strings.Join(d.Reasons, "; "); reasons == "" && d.Down != "" {
+		reasons = status.Down(d.Down)
 	}
-	for _, x := range []struct {
-		is   bool
-		text string
-	}{
-		{h.Shared, "shared"},
-		{h.Kept, "not in the latest list of the kubelet"},
-		{h.Contested, "contested: several pods are listed with it"},
-		{h.Nominal, "the pod may have another device than its id names"},
-	} {
-		if x.is {
-			out = append(out, x.text)
-		}
+	if cure = status.Action(d.Action); cure != "" {
+		cure += "."
 	}
-	for _, f := range h.Faults {
-		out = append(out, fmt.Sprintf("%s at %s", f.Name, f.Time.Format(time.TimeOnly)))
-	}
-	return out
-}
-
-// describe describes a process without an allocation.
-func describe(p *allocation.Process) string {
-	switch p.Reason {
-	case "other_pod":
-		return "of " + p.Namespace + "/" + p.Pod + " uses it without an allocation"
-	case "host_process":
-		if p.Job != "" {
-			return "of Slurm job " + p.Job + " uses it"
-		}
-		return "outside every pod uses it"
-	case "unknown_pod":
-		return "of an unknown pod (" + p.PodUID + ") uses it"
-	}
-	return "uses it and is not visible in procfs"
-}
-
-func called(name string) string {
-	if name == "" {
-		return ""
-	}
-	return " (" + name + ")"
+	return reasons, cure, runbook
 }
 
 func percent(v *float64) string {

@@ -164,10 +164,10 @@ func (s *Set) summary(longest time.Duration) string {
 	}
 	text := fmt.Sprintf("%d groups, %d alerts, %d recorded series", len(s.Groups), kinds[typeAlerting], kinds[typeRecording])
 	if n := skipped[SkipCluster]; n > 0 {
-		text += fmt.Sprintf("; %d rules need the series of other nodes and are skipped on a node", n)
+		text += fmt.Sprintf("; %d rules compare several nodes, which only Prometheus evaluates", n)
 	}
 	if n := skipped[SkipRange]; n > 0 {
-		text += fmt.Sprintf("; %d rules look back more than %v and are skipped on a node", n, longest)
+		text += fmt.Sprintf("; %d rules look back more than %v, which only Prometheus evaluates", n, longest)
 	}
 	return text
 }

@@ -130,7 +130,7 @@ func TestCheck(t *testing.T) {
 	}
 	var out strings.Builder
 	err := engine.Check(&out, good, bad)
-	want := good + ": 2 groups, 1 alerts, 1 recorded series; 1 rules need the series of other nodes and are skipped on a node; 1 rules look back more than 192h0m0s and are skipped on a node\n"
+	want := good + ": 2 groups, 1 alerts, 1 recorded series; 1 rules compare several nodes, which only Prometheus evaluates; 1 rules look back more than 192h0m0s, which only Prometheus evaluates\n"
 	if out.String() != want {
 		t.Errorf("got  %swant %s", out.String(), want)
 	}

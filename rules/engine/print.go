@@ -44,10 +44,10 @@ func (r *Report) Print(w io.Writer) error {
 	}
 	p.line("\n%d firing, %d pending, %d lately resolved", count[Firing], count[Pending], count[Inactive])
 	if n := skipped[SkipCluster]; n > 0 {
-		p.line("%d rules need the series of other nodes and are skipped", n)
+		p.line("%d rules compare several nodes: Prometheus evaluates them, an exporter does not", n)
 	}
 	if n := skipped[SkipRange]; n > 0 {
-		p.line("%d rules look back too far and are skipped", n)
+		p.line("%d rules look back further than the memory of this exporter: Prometheus evaluates them", n)
 	}
 	return p.err
 }

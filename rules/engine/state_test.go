@@ -96,7 +96,7 @@ groups:
 		"  because\n    temp = 95\n",
 		"Broken fails (rules.yaml:12, group g): ",
 		"firing   {alertname=\"Nan\"",
-		"2 firing, 1 pending, 0 lately resolved\n1 rules need the series of other nodes and are skipped\n",
+		"2 firing, 1 pending, 0 lately resolved\n1 rules compare several nodes: Prometheus evaluates them, an exporter does not\n",
 	} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("missing: %q\n%s", part, out.String())

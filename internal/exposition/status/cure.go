@@ -2,28 +2,38 @@ package status
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
 // Docs is where the documents are that the page refers to.
 const Docs = "https://github.com/accel-exporter/accel-exporter/blob/main/docs/"
 
-// trouble explains a reason of accel_source_up: what it means, what to do, and the
-// document with the details.
-type trouble struct{ meaning, cure, doc string }
+// Trouble explains why a source is not up: what that means, what to do, and the page
+// below Docs with the details.
+type Trouble struct{ Meaning, Cure, Doc string }
 
-// troubles are by source and reason, or by reason alone.
-var troubles = map[[2]string]trouble{
+// Sources of Explain besides those of the Snapshot.
+const (
+	Kubelet   = "kubelet"
+	APIServer = "API server"
+)
+
+const kernelLog = "Xids come from the driver only. To read them from the kernel too: systemd: the drop-in kernel-log.conf. Kubernetes: kernelLog.mode of the chart, or the component kernel-log. A syslog file: --kernel-log.fallback."
+
+// troubles are by source and reason, by source, or by reason.
+var troubles = map[[2]string]Trouble{
 	{"", collector.SourceAbsent}:   {"This machine has no hardware or driver for it.", "", ""},
 	{"", collector.SourceStarting}: {"The first round has not finished yet.", "", ""},
 	{"", collector.SourceReleased}: {
 		"Released on request: every handle to its hardware is closed, and its devices are not monitored.",
-		"When the work is done, remove its file in the release directory, or send POST /-/attach.", "runbooks/AccelSourceReleased.md",
+		"When the work is done, remove its file in the release directory, or send POST /-/attach?source=SOURCE.", "runbooks/AccelSourceReleased.md",
 	},
 	{"", collector.SourceCrashed}: {
 		"The library ended its worker process. The exporter starts it again, with a pause of up to a minute.",
-		"If this repeats, read the exporter's log and install another driver version.", "runbooks/AccelWorkerCrashing.md",
+		"If this repeats, read the exporter's log and install another driver version. signal_segv or exit_127 under systemd: remove MemoryDenyWriteExecute= from the unit.", "runbooks/AccelWorkerCrashing.md",
 	},
 	{"", collector.SourceGarbage}: {
 		"The worker process returned invalid data and was replaced.",
@@ -35,41 +45,91 @@ var troubles = map[[2]string]trouble{
 	},
 	{"", collector.SourceMismatch}: {
 		"The loaded kernel module and the library have different versions, as after an upgrade of the driver.",
-		"Drain the node and reboot it, or stop all programs on the GPUs and load the new module.", "runbooks/AccelSourceBlind.md",
+		"Drain the node and reboot it, or stop all programs on the GPUs and load the new module. In a container: restart the pod after the upgrade.", "runbooks/AccelSourceBlind.md",
 	},
 	{"", collector.SourceDriver}: {
 		"The driver is installed, and it is not loaded or does not answer.",
-		"Load it (modprobe nvidia) and read the kernel log. In a container, check that it gets the device files.", "runbooks/AccelSourceBlind.md",
+		"Load it (modprobe nvidia). journalctl -k | grep -E 'NVRM|nvidia' shows why it does not load or answer. In a container, check that it gets the device files.", "runbooks/AccelSourceBlind.md",
 	},
 	{"", collector.SourceReloaded}: {"The driver was loaded again. The exporter loads its library again.", "", ""},
 	{"", collector.SourceEngine}: {
 		"The host engine of DCGM does not answer.",
-		"Start nv-hostengine, and check --dcgm.address.", "dcgm.md",
+		"Start nv-hostengine at the address of --dcgm.address, and permit this user to connect.", "dcgm.md",
 	},
 	{"", collector.SourceError}: {"", "The error has the cause; the document lists what each source needs.", "privileges.md"},
 
 	{"nvidia", collector.SourceAbsent}: {
 		"No NVIDIA driver was found on this machine.",
-		"If it has NVIDIA GPUs: install the driver, or let the container have its library and devices.", "privileges.md",
+		"If it has NVIDIA GPUs: install the driver. In a container: NVIDIA's runtime with NVIDIA_VISIBLE_DEVICES=all and NVIDIA_DRIVER_CAPABILITIES=utility, or nvidia.access of the chart.", "privileges.md",
 	},
-	{"kernellog", collector.SourceAbsent}: {
-		"There is no kernel log to read.",
-		"Xids come from the driver only. To read them from the kernel too, let the exporter open /dev/kmsg.", "privileges.md",
+	{"fpga", collector.SourceAbsent}: {
+		"No driver of an FPGA card was found on this machine.",
+		"If it has such cards: bind their driver; lspci -k shows it.", "privileges.md",
 	},
-	{"kernellog", collector.SourceError}: {
-		"The kernel log cannot be read.",
-		"Let the exporter open /dev/kmsg, or name a syslog file with --kernel-log.fallback.", "privileges.md",
+	{"dcgm", collector.SourceAbsent}: {
+		"The library of DCGM was not found.",
+		"Install DCGM 4 (libdcgm.so.4), in a container by dcgm.libraryImage of the chart.", "dcgm.md",
 	},
+	{"dcgm", collector.SourceMismatch}:    {"The library and the host engine of DCGM have different versions.", "Install libdcgm of the version of the host engine.", "dcgm.md"},
+	{"kernellog", collector.SourceAbsent}: {"There is no kernel log to read.", kernelLog, "privileges.md"},
+	{"kernellog", collector.SourceError}:  {"The kernel log cannot be read.", kernelLog, "privileges.md"},
+
+	{Kubelet, string(podmap.StateAbsent)}: {
+		"No kubelet, or its socket is not mounted: devices have no pods.",
+		"On a node outside Kubernetes: --podresources.socket= turns this off.", "runbooks/AccelKubeletSocketMissing.md",
+	},
+	{Kubelet, string(podmap.OutcomeDenied)}: {
+		"Connecting to its socket takes root.",
+		"systemd: the drop-in kubelet.conf. Kubernetes: podResources.enabled of the chart, which runs as user 0 without capabilities.", "privileges.md",
+	},
+	{Kubelet, ""}:   {"", "Allocations may be out of date. Check the kubelet and the permissions of its socket.", "runbooks/AccelPodmapStale.md"},
+	{APIServer, ""}: {"", "Check its address and the permission to list and watch pods: podMetadata.enabled of the chart, or the component pod-metadata.", "kubernetes-api.md"},
 }
 
-// explain returns the explanation of a source that is not up.
-func explain(s *collector.Status) trouble {
-	if t, ok := troubles[[2]string{s.Source, s.Reason}]; ok {
-		return t
+// Explain explains why a source is not up.
+func Explain(source, reason string) Trouble {
+	for _, key := range [][2]string{{source, reason}, {source, ""}, {"", reason}} {
+		if t, ok := troubles[key]; ok {
+			t.Meaning = cmp.Or(t.Meaning, "It does not answer.")
+			t.Cure = strings.ReplaceAll(t.Cure, "SOURCE", source)
+			return t
+		}
 	}
-	t := troubles[[2]string{"", s.Reason}]
-	t.meaning = cmp.Or(t.meaning, "It does not answer.")
-	return t
+	return Trouble{Meaning: "It does not answer.", Doc: "runbooks/AccelSourceBlind.md"}
+}
+
+// ExplainKubelet explains why the kubelet's list is not fresh.
+func ExplainKubelet(s *podmap.Status) Trouble {
+	if s.Last == podmap.OutcomeDenied {
+		return Explain(Kubelet, string(s.Last))
+	}
+	return Explain(Kubelet, string(s.State))
+}
+
+// Action returns a recommended action in words, "" for none.
+func Action(action string) string {
+	if action == "" || action == "none" {
+		return ""
+	}
+	return cmp.Or(actions[action], strings.ReplaceAll(action, "_", " "))
+}
+
+// Down returns in words why a device does not answer.
+func Down(reason string) string { return cmp.Or(downs[reason], "It is down: "+reason) }
+
+// Runbook returns the page below Docs for a device, "" for one that is well.
+func Runbook(health, down string) string {
+	switch {
+	case down == collector.ReasonLost:
+		return "runbooks/AcceleratorLost.md"
+	case health == "failed":
+		return "runbooks/AcceleratorFailed.md"
+	case health == "degraded":
+		return "runbooks/AcceleratorDegraded.md"
+	case down != "":
+		return "runbooks/AcceleratorNotAnswering.md"
+	}
+	return ""
 }
 
 // actions are the recommended actions in words.

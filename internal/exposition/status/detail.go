@@ -84,7 +84,7 @@ func (v *view) detail(p *Page, s *collector.Snapshot, id string) bool {
 		for _, r := range d.Verdict.Reasons {
 			out.Reasons = append(out.Reasons, Reason{
 				State: State{r.Severity, cmp.Or(states[r.Severity], warn)}, Code: r.Code, Text: sentence(r.Text),
-				Action: actionText(r.Action), Since: r.Since,
+				Action: Action(r.Action), Since: r.Since,
 			})
 		}
 	}

@@ -196,7 +196,7 @@ func TestPages(t *testing.T) {
 			},
 			want: []string{
 				"stale source kubelet the kubelet does not answer", "The allocations are not certain (stale)",
-				"Process 4711 (python) uses device 0 outside every pod.", `Pod lab/c has example.com/widget "left", which matches no device`,
+				"Process 4711 (python) outside every pod uses device 0.", `Pod lab/c has example.com/widget "left", which matches no device`,
 			},
 		},
 		"unknown values": {

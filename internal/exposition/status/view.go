@@ -80,8 +80,8 @@ type Notice struct {
 type Source struct {
 	Name string
 	State
-	Meaning, Cure, Doc, Err string
-	Age, Took               string
+	Trouble
+	Err, Age, Took string
 }
 
 // Cell is a value with its line; an empty Text is a value that is unknown.
@@ -171,7 +171,7 @@ func (p *Page) view(s *collector.Snapshot) *view {
 		v.Sources = append(v.Sources, kubeletSource(kubelet))
 	}
 	if api != nil {
-		v.Sources = append(v.Sources, apiSource("API server: pods", &api.Pods))
+		v.Sources = append(v.Sources, apiSource(&api.Pods))
 	}
 	v.devices(p, s, report)
 	v.events(s)
@@ -200,8 +200,7 @@ func sourceOf(s *collector.Status, now time.Time) Source {
 		}
 		return out
 	}
-	t := explain(s)
-	out.Meaning, out.Cure, out.Doc = t.meaning, t.cure, t.doc
+	out.Trouble = Explain(s.Source, s.Reason)
 	switch s.Reason {
 	case collector.SourceAbsent:
 		out.State, out.Err = State{"not on this machine", neutral}, ""
@@ -216,35 +215,37 @@ func sourceOf(s *collector.Status, now time.Time) Source {
 }
 
 func kubeletSource(s *podmap.Status) Source {
-	out := Source{Name: "kubelet", Meaning: s.Reason, Took: s.Took.Round(time.Millisecond / 10).String(), Doc: "podmap.md"}
+	out := Source{Name: Kubelet, Took: s.Took.Round(time.Millisecond / 10).String()}
 	if s.Age > 0 {
 		out.Age = ago(s.Age)
 	}
 	switch s.State {
 	case podmap.StateFresh:
-		out.State, out.Doc = State{"up", good}, ""
+		out.State = State{"up", good}
 	case podmap.StateAbsent:
-		out.State, out.Meaning = State{"not on this machine", neutral}, "No kubelet, or its socket is not mounted: devices have no pods."
+		out.State, out.Trouble = State{"not on this machine", neutral}, ExplainKubelet(s)
 	case podmap.StateStarting:
-		out.State = State{"starting", neutral}
+		out.State, out.Meaning = State{"starting", neutral}, s.Reason
 	default:
-		out.State, out.Cure = State{string(s.State), warn}, "Allocations may be out of date. Check the kubelet and the permissions of its socket."
+		out.State, out.Trouble = State{string(s.State), warn}, ExplainKubelet(s)
+		out.Meaning = cmp.Or(s.Reason, out.Meaning)
 	}
 	return out
 }
 
-func apiSource(name string, s *kube.FeedStatus) Source {
-	out := Source{Name: name, Meaning: s.Reason, Doc: "kubernetes-api.md"}
+func apiSource(s *kube.FeedStatus) Source {
+	out := Source{Name: APIServer}
 	if s.Age > 0 {
 		out.Age = ago(s.Age)
 	}
 	switch s.State {
 	case kube.StateFresh:
-		out.State, out.Doc = State{"up", good}, ""
+		out.State = State{"up", good}
 	case kube.StateStarting:
-		out.State = State{"starting", neutral}
+		out.State, out.Meaning = State{"starting", neutral}, s.Reason
 	default:
-		out.State, out.Cure = State{string(s.State), warn}, "Check the permissions and the address of the API server."
+		out.State, out.Trouble = State{string(s.State), warn}, Explain(APIServer, "")
+		out.Meaning = cmp.Or(s.Reason, out.Meaning)
 	}
 	return out
 }
@@ -313,10 +314,10 @@ func deviceRow(d *collector.Device, a *allocation.Device, now time.Time) Device 
 		r.Model = profile
 	}
 	if d.Down != "" {
-		r.Reasons = append(r.Reasons, cmp.Or(downs[d.Down], "It is down: "+d.Down)+".")
+		r.Reasons = append(r.Reasons, Down(d.Down)+".")
 	}
 	if d.Verdict != nil {
-		r.Action = actionText(d.Verdict.Action)
+		r.Action = Action(d.Verdict.Action)
 		for _, x := range d.Verdict.Reasons {
 			r.Reasons = append(r.Reasons, sentence(x.Text))
 		}
@@ -355,13 +356,6 @@ func stateOf(d *collector.Device) State {
 	return State{"not judged", neutral}
 }
 
-func actionText(action string) string {
-	if action == "" || action == "none" {
-		return ""
-	}
-	return cmp.Or(actions[action], strings.ReplaceAll(action, "_", " "))
-}
-
 // sentence begins a text with a capital letter and ends it with a full stop.
 func sentence(s string) string {
 	if s == "" {
@@ -393,20 +387,7 @@ func allocationOf(a *allocation.Allocation, d *Device, now time.Time) Allocation
 	if a.IdleCost != nil {
 		out.Cost = fmt.Sprintf("%.2f %s", *a.IdleCost, a.Currency)
 	}
-	var notes []string
-	for _, n := range []struct {
-		is   bool
-		text string
-	}{
-		{a.Shared, "shared"},
-		{a.Kept, "not in the latest list of the kubelet"},
-		{a.Contested, "several pods are listed with it"},
-		{a.Nominal, "the pod may have another device than its id names"},
-	} {
-		if n.is {
-			notes = append(notes, n.text)
-		}
-	}
+	notes := a.Notes()
 	for _, f := range a.Faults {
 		notes = append(notes, f.Name+" "+ago(now.Sub(f.Time))+" ago")
 	}
@@ -423,26 +404,13 @@ func (v *view) allocations(r *allocation.Report) {
 		index[d.ID] = cmp.Or(d.Index, d.Short)
 		v.Allocations = append(v.Allocations, d.Holders...)
 	}
-	v.Resources = r.Resources
-	if r.State != podmap.StateFresh && r.State != podmap.StateAbsent {
-		v.Uncertain = fmt.Sprintf("The allocations are not certain (%s): %s.", r.State, cmp.Or(r.Reason, "no list yet"))
+	v.Resources, v.Uncertain = r.Resources, r.Uncertain()
+	for i := range r.Unresolved {
+		v.Strays = append(v.Strays, r.Unresolved[i].Sentence())
 	}
-	for _, u := range r.Unresolved {
-		v.Strays = append(v.Strays, fmt.Sprintf("Pod %s/%s has %s %q, which matches no device of this node (%s).", u.Namespace, u.Pod, u.Resource, u.ID, u.How))
-	}
-	for _, p := range r.Unattributed {
-		what := fmt.Sprintf("Process %d (%s) uses device %s", p.PID, cmp.Or(p.Command, "unknown command"), cmp.Or(index[p.Device], p.Device))
-		switch p.Reason {
-		case "other_pod":
-			what += ", which is not allocated to its pod " + p.Namespace + "/" + p.Pod
-		case "host_process":
-			what += " outside every pod"
-		case "unknown_pod":
-			what += " in an unknown pod (" + p.PodUID + ")"
-		default:
-			what += " and is not visible in procfs"
-		}
-		v.Strays = append(v.Strays, what+".")
+	for i := range r.Unattributed {
+		p := &r.Unattributed[i]
+		v.Strays = append(v.Strays, p.Sentence("device "+cmp.Or(index[p.Device], p.Device)))
 	}
 }
 

@@ -66,6 +66,13 @@ func (j *Judge) reportDevice(st *device) Device {
 	return d
 }
 
+func counted(n int, what, plural string) string {
+	if n != 1 {
+		what += plural
+	}
+	return fmt.Sprint(n, " ", what)
+}
+
 // availability returns whether the device can be allocated, and the reason if
 // not.
 func (j *Judge) availability(st *device, d *Device) (Availability, string) {
@@ -74,14 +81,14 @@ func (j *Judge) availability(st *device, d *Device) (Availability, string) {
 	case len(st.allocations)+st.omitted > 0:
 		return Allocated, ""
 	case st.parts > 0:
-		return Partitioned, fmt.Sprintf("split into %d partitions, which are allocated instead", st.parts)
+		return Partitioned, fmt.Sprintf("split into %s, which are allocated instead", counted(st.parts, "partition", "s"))
 	case j.pods.State == podmap.StateAbsent:
 		return Unmanaged, "no kubelet on this machine, or its socket is not mounted"
 	case !known:
 		return Unknown, j.unknownReason(st)
 	}
 	if n := len(st.processes); st.processesKnown && n > 0 {
-		return Occupied, fmt.Sprintf("not allocated, and used by %d processes%s", n, commands(st))
+		return Occupied, fmt.Sprintf("not allocated, and used by %s%s", counted(n, "process", "es"), commands(st))
 	}
 	switch {
 	case j.released && !st.reportsUp:

@@ -1,6 +1,8 @@
 package allocation
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -158,6 +160,59 @@ type Process struct {
 	Pod       string    `json:"pod,omitempty"`
 	PodUID    string    `json:"pod_uid,omitempty"`
 	Since     time.Time `json:"since"`
+}
+
+// Uncertain is a sentence about allocations that are not certain, "" if they are.
+func (r *Report) Uncertain() string {
+	if r.State == podmap.StateFresh || r.State == podmap.StateAbsent {
+		return ""
+	}
+	return fmt.Sprintf("The allocations are not certain (%s): %s.", r.State, cmp.Or(r.Reason, "no list yet"))
+}
+
+// Notes are what is special about an allocation, without its faults.
+func (a *Allocation) Notes() (notes []string) {
+	for _, n := range []struct {
+		is   bool
+		text string
+	}{
+		{a.Shared, "shared"},
+		{a.Kept, "not in the latest list of the kubelet"},
+		{a.Contested, "contested: several pods are listed with it"},
+		{a.Nominal, "the pod may have another device than its id names"},
+	} {
+		if n.is {
+			notes = append(notes, n.text)
+		}
+	}
+	return notes
+}
+
+// Sentence describes an allocation that matches no device.
+func (u *Unresolved) Sentence() string {
+	return fmt.Sprintf("Pod %s/%s has %s %q, which matches no device of this node (%s).", u.Namespace, u.Pod, u.Resource, u.ID, u.How)
+}
+
+// Sentence describes a process that uses a device without an allocation.
+func (p *Process) Sentence(device string) string {
+	name := ""
+	if p.Command != "" {
+		name = " (" + p.Command + ")"
+	}
+	uses := " uses " + device
+	switch p.Reason {
+	case "other_pod":
+		uses = " of pod " + p.Namespace + "/" + p.Pod + uses + ", which is not allocated to it"
+	case "host_process":
+		if uses = " outside every pod" + uses; p.Job != "" {
+			uses = " of Slurm job " + p.Job + " uses " + device
+		}
+	case "unknown_pod":
+		uses = " of an unknown pod (" + p.PodUID + ")" + uses
+	default:
+		uses += " and is not visible in procfs"
+	}
+	return fmt.Sprintf("Process %d%s%s.", p.PID, name, uses)
 }
 
 // maxReported is the most processes of a device in a Report.
