@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/template"
 )
 
 // resolvedRetention is how long a resolved alert is sent again, for a receiver
@@ -126,9 +127,6 @@ func (e *Engine) evaluateAlert(ctx context.Context, g *group, r *rule, now time.
 		active++
 		vector = append(vector, r.samples(a, now)...)
 	}
-	if len(r.active) == 0 {
-		r.texts = nil
-	}
 	if g.Limit > 0 && active > g.Limit {
 		clear(r.active)
 		return nil, fmt.Errorf("found %d alerts; the group's limit is %d", active, g.Limit)
@@ -162,14 +160,14 @@ func (e *Engine) raise(ctx context.Context, r *rule, result promql.Vector, now t
 	raised := make(map[uint64]*alert, len(result))
 	b := labels.NewBuilder(labels.EmptyLabels())
 	failed := error(nil)
-	e.texts.begin(now, func(expr string) (promql.Vector, error) { return e.query(ctx, expr, now) })
+	x := expander{url: e.external, at: now, ask: func(expr string) (promql.Vector, error) { return e.query(ctx, expr, now) }}
 	for _, sample := range result {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("templates: %w", err)
 		}
-		about := &details{Labels: sample.Metric.Map(), ExternalLabels: e.o.ExternalLabels, ExternalURL: e.o.ExternalURL, Value: sample.F}
+		about := template.AlertTemplateData(sample.Metric.Map(), e.o.ExternalLabels, e.o.ExternalURL, sample)
 		expand := func(text string) string {
-			made, err := e.texts.expand(r, text, about)
+			made, err := x.expand(ctx, r.Alert, text, about)
 			if err != nil {
 				e.stats.templatesFailed.Inc()
 				failed = err

@@ -16,10 +16,10 @@ import (
 // Engine evaluates rules. It is safe for concurrent use and a
 // prometheus.Collector of the engine's metrics.
 type Engine struct {
-	o       Options
-	texts   expander
-	promql  *promql.Engine
-	trigger chan struct{} // capacity 1
+	o        Options
+	external *url.URL // Options.ExternalURL
+	promql   *promql.Engine
+	trigger  chan struct{} // capacity 1
 	// before is called before each rule is evaluated; tests set it.
 	before func(ctx context.Context, rule string)
 
@@ -65,8 +65,6 @@ type rule struct {
 	// active are alerts by the hash of their labels; resolved alerts stay for
 	// resolvedRetention.
 	active map[uint64]*alert
-	// texts are the templates of the rule, while it has alerts.
-	texts texts
 	// wrote are the series that the last evaluation wrote.
 	wrote map[*series]struct{}
 
@@ -88,7 +86,7 @@ func New(o Options) (*Engine, error) {
 		return nil, fmt.Errorf("rules: ExternalURL: %w", err)
 	}
 	e := &Engine{
-		o: o, texts: expander{url: external},
+		o: o, external: external,
 		trigger: make(chan struct{}, 1),
 		before:  func(context.Context, string) {},
 		stats:   newStats(o.Limits),

@@ -1,8 +1,8 @@
 package engine
 
 import (
+	"context"
 	"fmt"
-	"net/url"
 	"regexp"
 	"strings"
 	"text/template/parse"
@@ -92,12 +92,15 @@ func checkTemplate(alert, text string) error {
 	if !strings.Contains(text, "{{") {
 		return nil
 	}
-	x := &expander{url: &url.URL{}}
-	t, err := x.parse(alert, text)
-	if err != nil {
+	if err := new(expander).template(context.Background(), alert, text, nil).ParseTest(); err != nil {
 		return err
 	}
-	for _, t := range t.Templates() {
+	t, trees := parse.New(alert), map[string]*parse.Tree{}
+	t.Mode = parse.SkipFuncCheck
+	if _, err := t.Parse(variables+text, "", "", trees); err != nil {
+		return err
+	}
+	for _, t := range trees {
 		if err := checkNode(t.Root); err != nil {
 			return err
 		}
