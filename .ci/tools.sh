@@ -1,16 +1,24 @@
 #!/usr/bin/env bash
 # Unpacks Debian's prometheus, promtool, alertmanager and amtool below .cache. The
 # rules cannot be checked without them, so a failed download fails CI.
-# tools.sh chromium installs Chromium instead, without which one test is skipped.
+# tools.sh PROGRAM... installs programs instead, each of a package of its name, without
+# which some tests are skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-if [ "${1:-}" = chromium ]; then
-  command -v chromium >/dev/null && exit
+if [ $# -gt 0 ]; then
+  mkdir -p .cache
+  exec 9>.cache/apt.lock
+  flock 9 # apt runs once at a time
+  missing=()
+  for program; do
+    command -v "$program" >/dev/null || missing+=("$program")
+  done
+  [ "${#missing[@]}" -gt 0 ] || exit 0
   export DEBIAN_FRONTEND=noninteractive
-  timeout 300 apt-get install -y -qq --no-install-recommends chromium ||
-    { timeout 180 apt-get update -qq && timeout 300 apt-get install -y -qq --no-install-recommends chromium; } ||
-    echo "chromium cannot be installed: the status page is not tested in a browser" >&2
+  timeout 300 apt-get install -y -qq --no-install-recommends "${missing[@]}" ||
+    { timeout 180 apt-get update -qq && timeout 300 apt-get install -y -qq --no-install-recommends "${missing[@]}"; } ||
+    echo "${missing[*]} cannot be installed: tests that need it are skipped" >&2
   exit 0
 fi
 

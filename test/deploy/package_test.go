@@ -1,54 +1,57 @@
 package deploy
 
 import (
+	"compress/gzip"
 	"debug/buildinfo"
 	"debug/elf"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// pack makes the package of the exporter that is at hand and unpacks it.
-func pack(t *testing.T) (file, tree string) {
+// packages returns the files that make packages wrote into the folder PACKAGES, and
+// the deb unpacked.
+func packages(t *testing.T) (deb, rpm, tree string) {
 	t.Helper()
+	dir := os.Getenv("PACKAGES")
+	one := func(pattern string) string {
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("PACKAGES=%q: %q, %v; make test-deploy builds them", dir, files, err)
+		}
+		return files[0]
+	}
+	deb, rpm, tree = one("*.deb"), one("*.rpm"), t.TempDir()
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
 		t.Skip("dpkg-deb is not installed")
 	}
-	programs, out, tree := filepath.Dir(installed(t)), t.TempDir(), t.TempDir()
-	command(t, "deploy/debian/build.sh", programs, out, runtime.GOARCH)
-	files, err := filepath.Glob(filepath.Join(out, "*.deb"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("%q, %v", files, err)
-	}
-	command(t, "dpkg-deb", "--raw-extract", files[0], tree)
-	return files[0], tree
+	command(t, "dpkg-deb", "--raw-extract", deb, tree)
+	return deb, rpm, tree
 }
 
-// installed copies the programs that are at hand to a folder of their own, and
-// returns where the exporter is.
+// installed copies the exporter that is at hand to a folder of its own.
 func installed(t *testing.T) string {
 	t.Helper()
-	exporter, dir := os.Getenv("ACCEL_EXPORTER"), t.TempDir()
-	for _, name := range []string{"accel-exporter"} {
-		data, err := os.ReadFile(filepath.Join(filepath.Dir(exporter), name))
-		if err != nil {
-			t.Fatalf("ACCEL_EXPORTER=%q: %v; make test-deploy builds it", exporter, err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o755); err != nil {
-			t.Fatal(err)
-		}
+	exporter := os.Getenv("ACCEL_EXPORTER")
+	data, err := os.ReadFile(exporter)
+	if err != nil {
+		t.Fatalf("ACCEL_EXPORTER=%q: %v; make test-deploy builds it", exporter, err)
 	}
-	texts := command(t, "go", "-C", "tools", "run", "./licenses", "-texts", "accel-exporter", "..")
-	if err := os.WriteFile(filepath.Join(dir, "accel-exporter.third-party-licenses"), []byte(texts), 0o644); err != nil {
+	copied := filepath.Join(t.TempDir(), "accel-exporter")
+	if err := os.WriteFile(copied, data, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(dir, "accel-exporter")
+	return copied
 }
 
 // command runs a program in the root of the repository.
@@ -56,8 +59,6 @@ func command(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
 	cmd.Dir = root
-	// Compressed it would be the same, only later.
-	cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=1700000000", "COMPRESSION=none")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v: %s", name, err, out)
@@ -67,11 +68,7 @@ func command(t *testing.T, name string, args ...string) string {
 
 // TestPackage: the checks of lintian.
 func TestPackage(t *testing.T) {
-	file, tree := pack(t)
-	again, _ := pack(t)
-	if sum(t, file) != sum(t, again) {
-		t.Error("made twice, it is not the same bytes")
-	}
+	deb, _, tree := packages(t)
 	version := strings.TrimSpace(string(read(t, "VERSION")))
 	control := string(mustRead(t, tree, "DEBIAN/control"))
 	for _, field := range []string{"Package: accel-exporter", "Version: " + version, "Architecture: " + runtime.GOARCH, "Maintainer: ", "Description: ", "Section: ", "Priority: optional"} {
@@ -88,22 +85,22 @@ func TestPackage(t *testing.T) {
 			t.Errorf("%s has mode %o", name, info.Mode().Perm())
 		case strings.HasPrefix(name, "usr/local/"):
 			t.Errorf("%s is where only administrators put files", name)
-		case strings.HasPrefix(name, "etc/") && (len(conffiles) != 1 || conffiles[0] != "/"+name):
+		case strings.HasPrefix(name, "etc/") && !slices.Contains(conffiles, "/"+name):
 			t.Errorf("%s is no conffile, so an upgrade would lose what was changed in it", name)
-		case !strings.HasPrefix(name, "etc/") && !strings.HasPrefix(name, "DEBIAN/") && !strings.Contains(sums, "  "+name+"\n"):
+		case !strings.HasPrefix(name, "etc/") && !strings.HasPrefix(name, "DEBIAN/") && !strings.Contains(sums, "  ./"+name+"\n"):
 			t.Errorf("%s has no checksum", name)
 		}
 	})
 	// The owner is what dpkg writes, not who made the package.
-	for line := range strings.Lines(command(t, "dpkg-deb", "--contents", file)) {
+	for line := range strings.Lines(command(t, "dpkg-deb", "--contents", deb)) {
 		if !strings.Contains(line, " root/root ") || strings.HasPrefix(line, "drwx------") {
 			t.Errorf("owner or mode: %s", line)
 		}
 	}
-	for _, name := range []string{"copyright", "changelog.gz"} {
-		mustRead(t, tree, "usr/share/doc/accel-exporter/"+name)
-	}
-	for _, pattern := range []string{"usr/share/accel-exporter/rules/*.yaml", "usr/share/accel-exporter/dashboards/*.json", "etc/accel-exporter"} {
+	for _, pattern := range []string{
+		"usr/share/accel-exporter/rules/*.yaml", "usr/share/accel-exporter/dashboards/*.json", "etc/accel-exporter/*.yml",
+		"usr/share/doc/accel-exporter/copyright", "usr/share/doc/accel-exporter/changelog.gz", "usr/share/doc/accel-exporter/docs/runbooks/*.md",
+	} {
 		if files, err := filepath.Glob(filepath.Join(tree, pattern)); err != nil || len(files) == 0 {
 			t.Errorf("the package lacks %s: %v", pattern, err)
 		}
@@ -125,12 +122,131 @@ func TestPackage(t *testing.T) {
 		}
 		command(t, "sh", "-n", filepath.Join(tree, "DEBIAN", script))
 	}
+	if _, err := exec.LookPath("lintian"); err != nil {
+		t.Skip("lintian is not installed")
+	}
+	if out := command(t, "lintian", "--fail-on=error,warning", deb); strings.Contains(out, "O: ") {
+		t.Errorf("something is overridden: %s", out)
+	}
+}
+
+// TestPackagesAreReproducible: made again, each has the same bytes.
+func TestPackagesAreReproducible(t *testing.T) {
+	deb, rpm, _ := packages(t)
+	again := t.TempDir()
+	if err := os.CopyFS(filepath.Join(again, "package"), os.DirFS(filepath.Join(filepath.Dir(deb), "package"))); err != nil {
+		t.Fatal(err)
+	}
+	command(t, "make", "packages", "DIST="+again)
+	for _, file := range []string{deb, rpm} {
+		if sum(t, file) != sum(t, filepath.Join(again, filepath.Base(file))) {
+			t.Errorf("%s made twice is not the same bytes", filepath.Base(file))
+		}
+	}
+}
+
+// TestRPM: the rpm has the files of the deb, but for places and names that are a
+// distribution's.
+func TestRPM(t *testing.T) {
+	_, rpm, tree := packages(t)
+	if _, err := exec.LookPath("rpm"); err != nil {
+		t.Skip("rpm is not installed")
+	}
+	if out := command(t, "rpm", "--checksig", rpm); !strings.Contains(out, "digests OK") {
+		t.Error(out)
+	}
+	var want []string
+	eachFile(t, tree, func(name string, _ fs.FileInfo) {
+		if !strings.HasPrefix(name, "DEBIAN/") {
+			want = append(want, strings.NewReplacer(
+				"/lib/systemd/", "/usr/lib/systemd/", "/vendor-completions/", "/site-functions/",
+				"accel-exporter/copyright", "accel-exporter/LICENSE", "accel-exporter/changelog.gz", "accel-exporter/CHANGELOG.md",
+			).Replace("/"+name))
+		}
+	})
+	var found []string
+	for line := range strings.Lines(command(t, "rpm", "--query", "--package", "--queryformat=[%{FILEMODES:perms} %{FILENAMES}\n]", rpm)) {
+		if mode, name, _ := strings.Cut(strings.TrimSpace(line), " "); !strings.HasPrefix(mode, "d") {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(found)
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("files of the deb (-) and the rpm (+)\n%s", diff)
+	}
+	if files := command(t, "rpm", "--query", "--package", "--configfiles", rpm); files != string(mustRead(t, tree, "DEBIAN/conffiles")) {
+		t.Errorf("the configuration files of the rpm are %q", files)
+	}
+}
+
+// TestPackagedFiles: the program that is packaged runs, is position-independent, and
+// accepts its configuration as it is and with every example in it; each of its commands
+// has a man page and completes in bash.
+func TestPackagedFiles(t *testing.T) {
+	_, _, tree := packages(t)
+	program := filepath.Join(tree, "usr/bin/accel-exporter")
+	if file, err := elf.Open(program); err != nil || file.Type != elf.ET_DYN {
+		t.Errorf("not position-independent: %v, %v", file, err)
+	}
+	args := regexp.MustCompile(`(?m)^ARGS="(.*)"$`).FindSubmatch(mustRead(t, tree, "etc/default/accel-exporter"))
+	if args == nil {
+		t.Fatal("etc/default/accel-exporter has no ARGS")
+	}
+	given := append(strings.Fields(strings.ReplaceAll(string(args[1]), "=/etc/", "="+tree+"/etc/")), "--config.check")
+	command(t, program, given...)
+	for name, valid := range map[string]string{"accel.yml": "", "web.yml": "$2y$10$wvfCyjHtxZLqsTYdA8BTwu3pB9EzdiVpkVHvTW7MxbNuUVdLmVXmm"} {
+		path := filepath.Join("etc/accel-exporter", name)
+		text := regexp.MustCompile(`(?m)^#(\S)`).ReplaceAllString(string(mustRead(t, tree, path)), "$1")
+		if text = strings.ReplaceAll(text, "$2y$10$...", valid); strings.Contains(text, "tls_server_config") {
+			text = regexp.MustCompile(`(?m)^tls_server_config:\n(  .*\n)*`).ReplaceAllString(text, "") // it has no certificate
+		}
+		if err := os.WriteFile(filepath.Join(tree, path), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command(t, program, given...)
+
+	commands := strings.Fields(command(t, program, "--completion-bash", ""))
+	if len(commands) < 5 {
+		t.Fatalf("the commands are %q", commands)
+	}
+	for _, c := range append(commands, "") {
+		if c == "help" || c == "version" {
+			continue
+		}
+		file, err := os.Open(filepath.Join(tree, "usr/share/man/man1", strings.TrimSuffix("accel-exporter-"+c, "-")+".1.gz"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		unpacked, err := gzip.NewReader(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := io.ReadAll(unpacked)
+		if err != nil || !regexp.MustCompile(`\A\.TH "[a-z-]+" 1 .*\n\.SH NAME\n\S+ \\- [a-z].*\n`).Match(page) || strings.Contains(string(page), "usage:") {
+			t.Errorf("%s, %v: %.300s", file.Name(), err, page)
+		}
+	}
+
+	for typed, want := range map[string]string{
+		"w": "who", "who --wi": "--wide", "rules ": "eval", "rules eval --u": "--url", "doctor --js": "--json",
+		"--metrics.detail ": "full", "help se": "series", "alerts --color a": "always",
+	} {
+		words := strings.Split(typed, " ")
+		script := `. "$0"/usr/share/bash-completion/completions/accel-exporter
+COMP_WORDS=("$0/usr/bin/accel-exporter" "$@") COMP_CWORD=$# && _accel-exporter_bash_autocomplete && printf '%s\n' "${COMPREPLY[@]}"`
+		if out := command(t, "bash", append([]string{"-c", script, tree}, words...)...); !slices.Contains(strings.Fields(out), want) {
+			t.Errorf("%q is completed with %q", typed, out)
+		}
+	}
 }
 
 // TestUnit: the unit starts the program where the package has it, and systemd
 // reports nothing.
 func TestUnit(t *testing.T) {
-	_, tree := pack(t)
+	_, _, tree := packages(t)
 	program := regexp.MustCompile(`(?m)^ExecStart=(\S+)`).FindStringSubmatch(string(mustRead(t, tree, "lib/systemd/system/accel-exporter.service")))
 	if program == nil {
 		t.Fatal("the unit starts nothing")
@@ -155,12 +271,13 @@ func TestUnit(t *testing.T) {
 // TestLibrary: the exporter needs the C library and nothing else, and the one
 // that the package asks for has all that it binds.
 func TestLibrary(t *testing.T) {
-	m := regexp.MustCompile(`libc6 \(>= 2\.(\d+)\)`).FindSubmatch(read(t, "deploy/debian/control"))
+	m := regexp.MustCompile(`libc6 \(>= 2\.(\d+)\)`).FindSubmatch(read(t, "deploy/package/nfpm.yaml"))
 	if m == nil {
 		t.Fatal("the package asks for no C library")
 	}
 	asked, _ := strconv.Atoi(string(m[1]))
-	program, err := elf.Open(os.Getenv("ACCEL_EXPORTER"))
+	_, _, tree := packages(t)
+	program, err := elf.Open(filepath.Join(tree, "usr/bin/accel-exporter"))
 	if err != nil {
 		t.Fatal(err)
 	}

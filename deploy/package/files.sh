@@ -1,0 +1,33 @@
+#!/bin/sh
+# files.sh PROGRAM OUT: writes the files of the packages that are generated into the
+# folder OUT. PROGRAM is an accel-exporter that runs on this machine.
+# SOURCE_DATE_EPOCH is the date of a release that CHANGELOG.md has without one.
+set -eu
+program=$1 out=$2
+cd "$(dirname "$0")/../.."
+rm -rf "$out/man" && mkdir -p "$out/man"
+
+"$program" --help-man | gzip -9n > "$out/man/accel-exporter.1.gz"
+for command in $("$program" --completion-bash ''); do
+  case $command in help | version) continue ;; esac
+  "$program" "$command" --help-man | gzip -9n > "$out/man/accel-exporter-$command.1.gz"
+done
+"$program" --completion-script-bash > "$out/completion.bash"
+"$program" --completion-script-zsh > "$out/completion.zsh"
+
+# Administrators install in /usr/local, packages do not. The comment before the first
+# section describes an installation by hand.
+sed -e '/^\[Unit\]$/,$!d' -e 's,/usr/local/bin/,/usr/bin/,' deploy/systemd/accel-exporter.service > "$out/accel-exporter.service"
+
+# Debian's format: one section per release, each entry wrapped.
+awk -v version="$(cat VERSION)" -v maintainer="$(sed -n 's/^maintainer: //p' deploy/package/nfpm.yaml)" \
+  -v date="$(LC_ALL=C date -Ru -d "@$SOURCE_DATE_EPOCH")" '
+  function end() { if (open) printf "\n -- %s  %s\n\n", maintainer, date }
+  /^## / { end(); open = 1; printf "accel-exporter (%s) unstable; urgency=medium\n\n", $2 == "Unreleased" ? version : $2 }
+  /^- /  { line = "  *"
+           for (i = 2; i <= NF; i++) {
+             if (length(line) + length($i) > 78) { print line; line = "   " }
+             line = line " " $i
+           }
+           print line }
+  END { end() }' CHANGELOG.md | gzip -9n > "$out/changelog.gz"
