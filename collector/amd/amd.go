@@ -21,8 +21,6 @@ import (
 const Name = "amd"
 
 const (
-	// patience is how long a round waits for a GPU that is slower than the others.
-	patience = 500 * time.Millisecond
 	// slow is the time between two reads of limits, settings and sizes.
 	slow = 10 * time.Second
 	// rare is the time between two reads of RAS counters: a read asks the

@@ -25,12 +25,11 @@ type Source struct {
 
 // slot is one GPU with its last result.
 type slot struct {
-	*solo.Worker[reading]
+	solo.Slot[reading]
 	address string
 	last    reading
 	known   []collector.Device // identities as last read
-	// answered: last is valid; here: the driver lists it.
-	answered, here bool
+	here    bool               // the driver lists it
 }
 
 // New returns a Source of the GPUs in the tree, /sys or a copy of it.
@@ -42,17 +41,8 @@ func (*Source) Name() string { return Name }
 // Sample implements collector.Source. It waits half a second for a GPU that has
 // answered before, and until shortly before ctx's deadline for one that has not.
 func (s *Source) Sample(ctx context.Context) (round collector.Round, err error) {
-	now := time.Now()
-	timeout := 5 * time.Second
-	if deadline, ok := ctx.Deadline(); ok {
-		left := deadline.Sub(now)
-		timeout = left - min(left/20, 100*time.Millisecond)
-	}
-	end, cancel := context.WithTimeout(ctx, timeout)
+	r, cancel := solo.Begin(ctx)
 	defer cancel()
-	soon, cancelSoon := context.WithTimeout(end, min(patience, timeout/2))
-	defer cancelSoon()
-
 	names, err := s.fs.Names(driverDir)
 	names = slices.DeleteFunc(names, func(n string) bool { return strings.Count(n, ":") != 2 })
 	if len(names) == 0 && !s.had {
@@ -61,19 +51,16 @@ func (s *Source) Sample(ctx context.Context) (round collector.Round, err error) 
 	s.had, err = true, nil
 	s.list(names)
 	for _, sl := range s.slots {
-		if late, ok := sl.Poll(); ok {
-			sl.take(late)
-		}
 		if sl.here {
-			sl.Start(now)
-		} else if !sl.Busy {
+			sl.Ask(r, sl.take)
+		} else if sl.Idle() {
 			sl.Stop()
 			delete(s.slots, sl.address)
 		}
 	}
 	for _, at := range slices.Sorted(maps.Keys(s.slots)) {
 		if sl := s.slots[at]; sl.here {
-			err = errors.Join(err, sl.gather(soon, end, timeout, &round))
+			err = errors.Join(err, sl.gather(r, &round))
 		}
 	}
 	if version, failed := s.fs.Read("module/amdgpu/version"); failed == nil && version != "" {
@@ -96,7 +83,7 @@ func (s *Source) list(names []string) {
 			continue // it is leaving
 		}
 		c := &card{fs: s.fs, address: at, dir: dir, index: strconv.Itoa(i), kept: map[string]text{}, throttled: map[string]float64{}}
-		s.slots[at] = &slot{Worker: solo.New(c.guarded, nil), address: at, here: true}
+		s.slots[at] = &slot{Slot: solo.Slot[reading]{Worker: solo.New(c.guarded, nil)}, address: at, here: true}
 	}
 }
 
@@ -110,8 +97,8 @@ func (c *card) guarded(now time.Time) (r reading) {
 	return c.read(now)
 }
 
-func (s *slot) take(r reading) {
-	s.last, s.answered = r, true
+func (s *slot) take(r reading) bool {
+	s.last = r
 	if len(r.devices) > 0 {
 		s.known = nil
 		for _, d := range r.devices {
@@ -119,19 +106,13 @@ func (s *slot) take(r reading) {
 			s.known = append(s.known, d)
 		}
 	}
+	return true
 }
 
-// gather adds the GPU to a Round. A read that takes longer than timeout makes it
-// stuck.
-func (s *slot) gather(soon, end context.Context, timeout time.Duration, round *collector.Round) error {
-	done := end.Done()
-	if s.answered {
-		done = soon.Done()
-	}
-	if r, ok := s.Await(done); ok {
-		s.take(r)
-	}
-	if s.Busy && (!s.answered || time.Since(s.Asked) >= timeout) {
+// gather adds the GPU to a Round.
+func (s *slot) gather(r *solo.Round, round *collector.Round) error {
+	s.Gather(r, s.take)
+	if s.Stuck {
 		devices := s.known
 		if devices == nil {
 			devices = []collector.Device{{ID: s.address, Class: collector.GPU, Vendor: "amd", PCI: s.address, Passing: true}}
@@ -140,7 +121,7 @@ func (s *slot) gather(soon, end context.Context, timeout time.Duration, round *c
 			d.Down = collector.ReasonStuck
 			round.Devices = append(round.Devices, d)
 		}
-		return fmt.Errorf("read %s: has not returned: %w", s.address, context.DeadlineExceeded)
+		return solo.NotReturned(s.address)
 	}
 	for i := range s.last.devices {
 		d := s.last.devices[i]
@@ -156,16 +137,7 @@ func (s *slot) gather(soon, end context.Context, timeout time.Duration, round *c
 func (s *Source) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	var err error
-	for _, sl := range s.slots {
-		sl.Stop()
-	}
-	for _, sl := range s.slots {
-		if !sl.Stopped(ctx.Done()) {
-			err = errors.Join(err, fmt.Errorf("read %s: has not returned", sl.address))
-		}
-	}
-	return err
+	return solo.Close(ctx.Done(), s.slots)
 }
 
 // sizesOf are the numbers of partitions that a mode has on every GPU.

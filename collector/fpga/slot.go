@@ -1,7 +1,6 @@
 package fpga
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -11,7 +10,7 @@ import (
 
 // slot is one current card: its goroutines and its last result.
 type slot struct {
-	*solo.Worker[reading]
+	solo.Slot[reading]
 	env    *env
 	family *family
 	card   card
@@ -24,10 +23,9 @@ type slot struct {
 	known collector.Device
 	// kubeIDs are those of the latest listing.
 	kubeIDs []string
-	// last is the device as it goes into a Round; listed: it does.
-	last   collector.Device
-	listed bool
-	errs   []error
+	// last is the device as it goes into a Round.
+	last collector.Device
+	errs []error
 	// rejected are the rejects of the last result.
 	rejected []collector.Reject
 	quit     chan struct{}
@@ -108,26 +106,10 @@ func (s *slot) poll(p poller, interval time.Duration) {
 	}
 }
 
-// ask starts the read of the round that started at now, unless an earlier one
-// is in flight. An answer older than timeout is out of date.
-func (s *slot) ask(now time.Time, timeout time.Duration) {
-	if s.Asked.Equal(now) {
-		return
-	}
-	if late, ok := s.Poll(); ok {
-		s.take(late)
-		if now.Sub(s.Asked) > timeout {
-			s.listed = false
-		}
-	}
-	s.Start(now)
-}
-
-func (s *slot) take(r reading) {
-	s.listed, s.swapped = !r.gone, r.swapped
-	s.errs = nil
+func (s *slot) take(r reading) bool {
+	s.swapped, s.errs = r.swapped, nil
 	if r.gone {
-		return // its last result is about a card that has left
+		return false // its last result is about a card that has left
 	}
 	s.errs = r.errs
 	all := r.Rejects
@@ -136,6 +118,7 @@ func (s *slot) take(r reading) {
 	s.last = r.Device
 	s.known = r.Device
 	s.known.Readings, s.known.Rejects, s.known.Down = nil, nil, ""
+	return true
 }
 
 // begun returns the rejects of now that are not in before: a sensor that is
@@ -161,21 +144,18 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// answered reports whether a valid result exists.
-func (s *slot) answered() bool { return s.listed && s.last.Down != collector.ReasonStuck }
+// listed reports whether the card goes into a Round.
+func (s *slot) listed() bool { return s.Valid || s.Stuck }
 
-// gather adds the card to a Round that started at now, waiting until done. A
-// read that takes longer than timeout makes the card stuck.
-func (s *slot) gather(now time.Time, done <-chan struct{}, timeout time.Duration, round *collector.Round) []error {
-	if s.Busy && now.Sub(s.Asked) < timeout {
-		if r, ok := s.Await(done); ok {
-			s.take(r)
-		}
+// gather adds the card to a Round.
+func (s *slot) gather(r *solo.Round, round *collector.Round) []error {
+	s.Gather(r, s.take)
+	if s.Stuck {
+		s.last = s.known
+		s.last.Down = collector.ReasonStuck
+		s.errs = []error{solo.NotReturned(s.env.id)}
 	}
-	if s.Busy && (!s.listed || time.Since(s.Asked) >= timeout) {
-		s.stuck()
-	}
-	if !s.listed {
+	if !s.listed() {
 		return nil
 	}
 	d := s.last
@@ -187,12 +167,6 @@ func (s *slot) gather(now time.Time, done <-chan struct{}, timeout time.Duration
 	errs := s.errs
 	s.last.Rejects, s.errs = nil, nil // counted already, should the result be used again
 	return errs
-}
-
-func (s *slot) stuck() {
-	s.last, s.listed = s.known, true
-	s.last.Down = collector.ReasonStuck
-	s.errs = []error{fmt.Errorf("read %s: has not returned: %w", s.env.id, context.DeadlineExceeded)}
 }
 
 // leave abandons the slot. Its goroutines end when the reads they are in

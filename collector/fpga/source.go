@@ -21,7 +21,7 @@ type Source struct {
 	options Options
 	lister  *lister
 	uevents *listener // nil without
-	finder  *solo.Worker[listing]
+	finder  solo.Slot[listing]
 	// listed: the cards have been listed once.
 	listed bool
 	slots  map[string]*slot
@@ -30,10 +30,6 @@ type Source struct {
 	memories map[string]*memory
 	errs     []error // of the latest listing
 }
-
-// patience is how long a round waits for a card that is slower than the others.
-// After that the card's previous result is used until its own read is overdue.
-const patience = 500 * time.Millisecond
 
 // New returns a Source of the cards in the tree, /sys or a copy of it.
 func New(f sysfs.FS, o Options) *Source { return newSource(f, o, families) }
@@ -55,7 +51,7 @@ func newSource(f sysfs.FS, o Options, list []*family) *Source {
 	s := &Source{
 		fs: f, options: o,
 		lister:   l,
-		finder:   solo.New(l.list, nil),
+		finder:   solo.Slot[listing]{Worker: solo.New(l.list, nil)},
 		slots:    map[string]*slot{},
 		memories: map[string]*memory{},
 	}
@@ -74,40 +70,29 @@ func (*Source) Name() string { return Name }
 // has answered before, and until shortly before ctx's deadline for one that has
 // not.
 func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
-	now := time.Now()
-	timeout := time.Minute
-	if deadline, ok := ctx.Deadline(); ok {
-		left := deadline.Sub(now)
-		timeout = left - min(left/20, 100*time.Millisecond)
-	}
-	end, cancel := context.WithTimeout(ctx, timeout)
+	r, cancel := solo.Begin(ctx)
 	defer cancel()
-	soon, cancelSoon := context.WithTimeout(end, min(patience, timeout/2))
-	defer cancelSoon()
-
-	if late, ok := s.finder.Poll(); ok {
-		s.follow(late)
-	}
-	s.finder.Start(now)
+	s.finder.Ask(r, s.follow)
+	s.finder.Valid = s.listed // an old list is better than none
 	for _, sl := range s.slots {
-		sl.ask(now, timeout)
+		sl.Ask(r, sl.take)
 	}
-	if l, ok := s.finder.Await(until(s.listed, soon, end)); ok {
-		s.follow(l)
-	}
+	s.finder.Gather(r, s.follow)
 	errs := slices.Clone(s.errs)
-	if s.finder.Busy && (!s.listed || time.Since(s.finder.Asked) >= timeout) {
+	if s.finder.Stuck {
 		errs = append(errs, fmt.Errorf("list cards: has not returned: %w", context.DeadlineExceeded))
 	}
 	var round collector.Round
 	ids := slices.Sorted(maps.Keys(s.slots))
 	for _, id := range ids {
-		s.slots[id].ask(now, timeout) // it was found just now
+		if sl := s.slots[id]; sl.Asked.IsZero() { // it was found just now
+			sl.Ask(r, sl.take)
+		}
 	}
 	for _, id := range ids {
 		sl := s.slots[id]
-		errs = append(errs, sl.gather(now, until(sl.answered(), soon, end), timeout, &round)...)
-		if !sl.listed {
+		errs = append(errs, sl.gather(r, &round)...)
+		if !sl.listed() {
 			s.lister.afresh.Store(true)
 		}
 	}
@@ -120,17 +105,8 @@ func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 	return round, errors.Join(errs...)
 }
 
-// until returns when to stop waiting: soon where a previous result exists, else
-// at the end of the round.
-func until(earlier bool, soon, end context.Context) <-chan struct{} {
-	if earlier {
-		return soon.Done()
-	}
-	return end.Done()
-}
-
 // follow opens new cards and abandons those that have gone.
-func (s *Source) follow(l listing) {
+func (s *Source) follow(l listing) bool {
 	s.listed, s.errs = true, l.errs
 	present := make(map[string]foundPlace, len(l.places))
 	for _, p := range l.places {
@@ -162,6 +138,7 @@ func (s *Source) follow(l listing) {
 		sl.kubeIDs = p.kubeIDs
 		s.slots[p.id] = sl
 	}
+	return true
 }
 
 func (s *Source) leave(id string, sl *slot) {

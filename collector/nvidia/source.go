@@ -26,7 +26,7 @@ type Source struct {
 	// opening and driver are the goroutines that load the library and that call
 	// what belongs to no GPU; gpus has one goroutine per enumerated GPU.
 	opening *solo.Worker[error]
-	driver  *solo.Worker[driverAnswer]
+	driver  *solo.Slot[driverAnswer]
 	gpus    []*slot
 	claims  *claims
 	// leaving are the goroutines of abandoned indexes, until the calls they are
@@ -45,7 +45,7 @@ type Source struct {
 // slot is one index of the enumeration: the goroutine that reads the GPU there
 // and its last answer.
 type slot struct {
-	*solo.Worker[gpuAnswer]
+	solo.Slot[gpuAnswer]
 	gpu   *gpu
 	index int
 	// count is the number of GPUs when the call was made.
@@ -58,11 +58,6 @@ type slot struct {
 	// last is the last answer of the GPU, or that it is stuck.
 	last []collector.Device
 }
-
-// patience is how long a round waits for a GPU that is slower than the others.
-// After that the GPU's previous answer is used until the deadline of its own
-// call has passed; its readings carry their age.
-const patience = 500 * time.Millisecond
 
 // New returns a Source that passes its events to emit, which must not block for
 // long. The first Sample opens the library.
@@ -79,28 +74,17 @@ func (*Source) Name() string { return Name }
 // Sample implements collector.Source. It returns shortly before ctx's deadline
 // with the devices that have answered.
 func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
-	ctx, cancel := withMargin(ctx)
+	r, cancel := solo.Begin(ctx)
 	defer cancel()
-	if err := s.open(ctx); err != nil {
+	if err := s.open(r.End); err != nil {
 		return collector.Round{Calls: s.lateCalls()}, err
 	}
-	return s.read(ctx)
-}
-
-// withMargin shortens the deadline by a twentieth, so that the answer arrives
-// before the caller gives up.
-func withMargin(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return context.WithCancel(ctx)
-	}
-	left := time.Until(deadline)
-	return context.WithDeadline(ctx, deadline.Add(-min(left/20, 100*time.Millisecond)))
+	return s.read(r)
 }
 
 // open loads and initializes the library once. The next Sample waits again for
 // a call that hangs; it is never made twice.
-func (s *Source) open(ctx context.Context) error {
+func (s *Source) open(end <-chan struct{}) error {
 	if s.driver != nil {
 		return nil
 	}
@@ -110,7 +94,7 @@ func (s *Source) open(ctx context.Context) error {
 	if !s.opening.Busy {
 		s.opening.Start(time.Now())
 	}
-	err, done := s.opening.Await(ctx.Done())
+	err, done := s.opening.Await(end)
 	if !done {
 		return fmt.Errorf("nvmlInit has not returned: %w", context.DeadlineExceeded)
 	}
@@ -119,7 +103,7 @@ func (s *Source) open(ctx context.Context) error {
 	}
 	s.opening.Stop()
 	s.events = newEvents(s.lib, s.emit)
-	s.driver = solo.New(s.system.read, nil)
+	s.driver = &solo.Slot[driverAnswer]{Worker: solo.New(s.system.read, nil)}
 	return nil
 }
 
@@ -154,36 +138,24 @@ func (s *Source) lateCalls() []collector.CallError {
 }
 
 // read starts all calls at once and gathers the answers that arrive in time.
-func (s *Source) read(ctx context.Context) (collector.Round, error) {
-	now := time.Now()
-	timeout := time.Minute
-	if deadline, ok := ctx.Deadline(); ok {
-		timeout = deadline.Sub(now)
-	}
+func (s *Source) read(r *solo.Round) (collector.Round, error) {
 	t := tally{}
-	take := func(d driverAnswer) { s.enumerated(d, now, timeout, &t) }
-	if late, ok := s.driver.Poll(); ok {
-		take(late)
+	take := func(d driverAnswer) bool {
+		s.enumerated(d, r, &t)
+		return s.counted
 	}
-	s.driver.Start(now)
+	s.driver.Ask(r, take)
+	s.driver.Valid = s.counted // an old number is better than none
 	for _, slot := range s.gpus {
-		slot.ask(now, timeout, &t)
+		slot.ask(r, &t)
 	}
-	soon, cancel := context.WithTimeout(ctx, min(patience, timeout/2))
-	defer cancel()
-	if s.driver.Busy && time.Since(s.driver.Asked) < timeout {
-		if d, answered := s.driver.Await(soonIf(s.counted, soon.Done(), ctx.Done())); answered {
-			take(d)
-		}
-	}
-	if s.driver.Busy && (!s.counted || time.Since(s.driver.Asked) >= timeout) {
+	s.driver.Gather(r, take)
+	if s.driver.Stuck {
 		t.fail("driver", fmt.Errorf("nvmlDeviceGetCount has not returned: %w", context.DeadlineExceeded))
-	}
-	if s.driver.Busy && time.Since(s.driver.Asked) >= timeout {
 		s.node = staying(s.node)
 	}
 	for _, slot := range s.gpus {
-		slot.gather(soonIf(len(slot.last) > 0, soon.Done(), ctx.Done()), timeout, &t)
+		slot.gather(r, &t)
 	}
 	t.dropLinksToMIG()
 	s.devices = len(t.devices)
@@ -211,18 +183,9 @@ func staying(list []collector.Reading) []collector.Reading {
 	return kept
 }
 
-// soonIf returns when to stop waiting: soon where an earlier answer exists,
-// else at the end of the round.
-func soonIf(earlier bool, soon, end <-chan struct{}) <-chan struct{} {
-	if earlier {
-		return soon
-	}
-	return end
-}
-
 // enumerated takes an answer of the driver goroutine and follows the number of
 // enumerated GPUs.
-func (s *Source) enumerated(d driverAnswer, now time.Time, timeout time.Duration, t *tally) {
+func (s *Source) enumerated(d driverAnswer, r *solo.Round, t *tally) {
 	t.calls(d.calls)
 	t.restart, t.unlisted = d.stale, d.unlisted
 	t.fail("driver", d.err)
@@ -233,29 +196,29 @@ func (s *Source) enumerated(d driverAnswer, now time.Time, timeout time.Duration
 	s.counted = true
 	for i := len(s.gpus); i < d.count; i++ {
 		s.gpus = append(s.gpus, s.newSlot(i))
-		s.gpus[i].ask(now, timeout, t)
+		s.gpus[i].ask(r, t)
 	}
 	for len(s.gpus) > d.count {
 		s.leave(s.gpus[len(s.gpus)-1])
 		s.gpus = s.gpus[:len(s.gpus)-1]
 	}
 	for i, sl := range s.gpus {
-		if !sl.Busy || sl.Asked.Equal(now) {
+		if !sl.Busy || sl.Asked.Equal(r.Begun) {
 			sl.count = d.count
-		} else if sl.count != d.count && now.Sub(sl.Asked) >= timeout {
+		} else if sl.count != d.count && r.Begun.Sub(sl.Asked) >= r.Timeout {
 			// Another GPU may have this index by now. It must not wait for a
 			// call to the previous one.
 			s.leave(sl)
 			s.gpus[i] = s.newSlot(i)
 			s.gpus[i].count = d.count
-			s.gpus[i].ask(now, timeout, t)
+			s.gpus[i].ask(r, t)
 		}
 	}
 }
 
 func (s *Source) newSlot(index int) *slot {
 	g := newGPU(index, s.lib, s.events, s.options.SlowInterval, s.claims)
-	return &slot{Worker: solo.New(g.read, nil), gpu: g, index: index}
+	return &slot{Slot: solo.Slot[gpuAnswer]{Worker: solo.New(g.read, nil)}, gpu: g, index: index}
 }
 
 // leave abandons an index. Its goroutine ends when the call it is in returns.
@@ -268,20 +231,13 @@ func (s *Source) leave(sl *slot) {
 	s.leaving = append(s.leaving, sl)
 }
 
-// ask starts a read of the GPU unless the previous one has not returned. An
-// answer to a call older than timeout is out of date.
-func (sl *slot) ask(now time.Time, timeout time.Duration, t *tally) {
-	if a, ok := sl.Poll(); ok {
-		sl.take(a, t)
-		if now.Sub(sl.Asked) > timeout {
-			sl.last = nil
-		}
-	}
-	sl.Start(now)
+// ask starts a read of the GPU.
+func (sl *slot) ask(r *solo.Round, t *tally) {
+	sl.Ask(r, func(a gpuAnswer) bool { return sl.take(a, t) })
 }
 
 // take stores an answer.
-func (sl *slot) take(a gpuAnswer, t *tally) {
+func (sl *slot) take(a gpuAnswer, t *tally) bool {
 	t.calls(a.calls)
 	t.stale(a)
 	t.fail(idOf(a.known), a.err)
@@ -292,17 +248,13 @@ func (sl *slot) take(a gpuAnswer, t *tally) {
 		sl.sampled, sl.mig, sl.direct = a.devices[0].Sampled, a.mig, a.direct
 	}
 	sl.last = a.devices
+	return len(a.devices) > 0
 }
 
-// gather adds the GPU's answer, waiting for it until done. A call that takes
-// longer than timeout makes the GPU stuck.
-func (sl *slot) gather(done <-chan struct{}, timeout time.Duration, t *tally) {
-	if sl.Busy && time.Since(sl.Asked) < timeout {
-		if a, answered := sl.Await(done); answered {
-			sl.take(a, t)
-		}
-	}
-	if sl.Busy && (len(sl.last) == 0 || time.Since(sl.Asked) >= timeout) {
+// gather adds the GPU's answer.
+func (sl *slot) gather(r *solo.Round, t *tally) {
+	sl.Gather(r, func(a gpuAnswer) bool { return sl.take(a, t) })
+	if sl.Stuck {
 		known := sl.known
 		if len(known) == 0 {
 			known = []collector.Device{place(sl.index)}

@@ -98,7 +98,7 @@ func (c *card) device() (collector.Device, bool) {
 			continue
 		}
 		here++
-		if m.stuck || m.last.read {
+		if m.Stuck || m.last.read {
 			answered++
 		}
 		if m.sampled.After(d.Sampled) {
@@ -126,7 +126,7 @@ func (c *card) device() (collector.Device, bool) {
 // readings adds the readings of a function.
 func (m *member) readings(d *collector.Device) {
 	d.Set(collector.PCIeFunctionInfo, 1, m.identity...)
-	if !m.answered {
+	if !m.Valid {
 		return
 	}
 	s := &m.last

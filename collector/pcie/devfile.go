@@ -39,12 +39,10 @@ const (
 // files, on its own goroutine: the driver's procfs takes locks that a failing
 // GPU may hold.
 type driverSlot struct {
-	*solo.Worker[driverView]
-	address  string
-	wanted   bool
-	last     driverView
-	answered bool
-	labels   map[fileState][]string
+	solo.Slot[driverView]
+	wanted bool
+	last   driverView
+	labels map[fileState][]string
 }
 
 // driverView is what the driver and /dev show of one GPU.
@@ -61,50 +59,33 @@ func (s *Source) driverOf(address string) *driverSlot {
 	f := s.drivers[address]
 	if f == nil {
 		l := &driverLooker{informant: newInformant(s.sys, s.proc, address), dev: s.options.Dev, stat: s.options.Stat}
-		f = &driverSlot{Worker: solo.New(l.look, nil), address: address, labels: map[fileState][]string{}}
+		f = &driverSlot{Slot: solo.Slot[driverView]{Worker: solo.New(l.look, nil)}, labels: map[fileState][]string{}}
 		s.drivers[address] = f
 	}
 	f.wanted = true
 	return f
 }
 
-func (s *Source) askDrivers(now time.Time, timeout time.Duration) {
+func (s *Source) askDrivers(r *solo.Round) {
 	for address, f := range s.drivers {
-		view, returned := f.Poll()
-		if !f.wanted {
-			if returned || !f.Busy {
-				f.Stop()
-				delete(s.drivers, address)
-			}
-			continue
+		if f.wanted {
+			f.Ask(r, f.take)
+		} else if f.Idle() {
+			f.Stop()
+			delete(s.drivers, address)
 		}
-		if returned {
-			f.last, f.answered = view, now.Sub(f.Asked) <= timeout
-		}
-		f.Start(now)
 	}
 }
 
-// gatherDrivers waits for a slow look. The previous result is valid until the
-// look is overdue; after that only the identity is.
-func (s *Source) gatherDrivers(soon <-chan struct{}, timeout time.Duration) {
-	for _, f := range s.drivers {
-		if !f.wanted {
-			continue
-		}
-		if view, ok := f.Await(soon); ok {
-			f.last, f.answered = view, true
-		}
-		if f.Busy && time.Since(f.Asked) >= timeout {
-			f.answered = false
-		}
-	}
+func (f *driverSlot) take(v driverView) bool {
+	f.last = v
+	return true
 }
 
 func (f *driverSlot) readings(d *collector.Device) {
 	f.last.describe(d)
-	if !f.answered {
-		return
+	if !f.Valid {
+		return // only the identity is known
 	}
 	for _, st := range f.last.files {
 		labels := f.labels[st]

@@ -37,10 +37,10 @@ func newEnd(sl *slot, address string, at int) *end {
 }
 
 func (e *end) readings(d *collector.Device) {
-	if e.stuck {
+	if e.Stuck {
 		d.SetBool(collector.PCIeResponding, false, e.address...)
 	}
-	if !e.answered || e.gone() {
+	if !e.Valid || e.gone() {
 		return
 	}
 	s := &e.last

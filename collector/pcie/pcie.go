@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/solo"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
@@ -44,17 +45,9 @@ const (
 	maxDepth     = 16  // bridges above a function
 )
 
-const (
-	// patience is how long a round waits for a function that is slower than the
-	// others. After that its previous result is used until its own read is
-	// overdue.
-	patience = 500 * time.Millisecond
-	// defaultTimeout is when a read is overdue in a round without a deadline.
-	defaultTimeout = 5 * time.Second
-	// renewAfter is the maximum age of an identity. A function may be replaced
-	// by another one at its address between two rounds.
-	renewAfter = time.Minute
-)
+// renewAfter is the maximum age of an identity. A function may be replaced by
+// another one at its address between two rounds.
+const renewAfter = time.Minute
 
 // closeBound is how long Close waits for reads in flight.
 var closeBound = 2 * time.Second
@@ -96,10 +89,9 @@ var _ collector.Source = (*Source)(nil)
 // Sample implements collector.Source. It returns shortly before ctx's deadline
 // with what has been read by then.
 func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
-	ctx, cancel := withMargin(ctx)
+	r, cancel := solo.Begin(ctx)
 	defer cancel()
-	now := time.Now()
-	changed, err := s.bus.survey(now)
+	changed, err := s.bus.survey(r.Begun)
 	if sysfs.Errno(err) == syscall.ENOENT {
 		return collector.Round{}, fmt.Errorf("%w: no PCI bus: %w", collector.ErrAbsent, err)
 	}
@@ -116,19 +108,8 @@ func (s *Source) Sample(ctx context.Context) (collector.Round, error) {
 		return collector.Round{}, fmt.Errorf("%w: no accelerator on the PCI bus", collector.ErrAbsent)
 	}
 	s.had = true
-	s.read(ctx, now)
+	s.read(r)
 	return s.round()
-}
-
-// withMargin shortens the deadline by a twentieth, so that the answer arrives
-// before the caller gives up.
-func withMargin(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return context.WithTimeout(ctx, defaultTimeout)
-	}
-	left := time.Until(deadline)
-	return context.WithDeadline(ctx, deadline.Add(-min(left/20, 100*time.Millisecond)))
 }
 
 // arrange updates the cards and the functions to read from the bus.
@@ -165,26 +146,28 @@ func (s *Source) function(address string, link bool) *slot {
 }
 
 // read starts all reads at once and collects the results that arrive in time.
-func (s *Source) read(ctx context.Context, now time.Time) {
-	deadline, _ := ctx.Deadline()
-	timeout := deadline.Sub(now)
+func (s *Source) read(r *solo.Round) {
 	for address, sl := range s.slots {
 		if sl.wanted {
-			sl.ask(now, timeout)
-		} else if _, returned := sl.Poll(); returned || !sl.Busy {
+			sl.Ask(r, sl.take)
+		} else if sl.Idle() {
 			sl.Stop()
 			delete(s.slots, address)
 		}
 	}
-	s.askDrivers(now, timeout)
-	soon, cancel := context.WithTimeout(ctx, min(patience, timeout/2))
-	defer cancel()
+	s.askDrivers(r)
 	for _, sl := range s.slots {
 		if sl.wanted {
-			sl.gather(soon.Done(), ctx.Done(), timeout)
+			sl.gather(r)
 		}
 	}
-	s.gatherDrivers(soon.Done(), timeout)
+	brief := *r // their results are additions
+	brief.End = r.Soon
+	for _, f := range s.drivers {
+		if f.wanted {
+			f.Gather(&brief, f.take)
+		}
+	}
 }
 
 // round combines the results of the functions.
@@ -212,22 +195,5 @@ func (s *Source) round() (collector.Round, error) {
 func (s *Source) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeBound)
 	defer cancel()
-	for _, sl := range s.slots {
-		sl.Stop()
-	}
-	for _, f := range s.drivers {
-		f.Stop()
-	}
-	var errs []error
-	for _, sl := range s.slots {
-		if !sl.Stopped(ctx.Done()) {
-			errs = append(errs, fmt.Errorf("read %s: has not returned: %w", sl.address, context.DeadlineExceeded))
-		}
-	}
-	for _, f := range s.drivers {
-		if !f.Stopped(ctx.Done()) {
-			errs = append(errs, fmt.Errorf("read what the driver shows of %s: has not returned: %w", f.address, context.DeadlineExceeded))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(solo.Close(ctx.Done(), s.slots), solo.Close(ctx.Done(), s.drivers))
 }

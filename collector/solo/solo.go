@@ -58,6 +58,12 @@ func (w *Worker[T]) Poll() (answer T, ok bool) {
 	}
 }
 
+// Idle reports whether no call is in flight. It drops an answer.
+func (w *Worker[T]) Idle() bool {
+	w.Poll()
+	return !w.Busy
+}
+
 // Await waits for the answer of the call in flight until done. It takes the
 // answer where both are available.
 func (w *Worker[T]) Await(done <-chan struct{}) (answer T, ok bool) {
