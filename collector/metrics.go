@@ -83,7 +83,7 @@ var (
 
 	SourceUp = define(Metric{
 		Name:   "accel_source_up",
-		Help:   "1 if the source answered its last round, else 0 with the reason. The reason absent is not a fault: this machine has no hardware or driver for the source.",
+		Help:   "1 if the source answered its last round, else 0 with the reason. The reason absent is not a fault: this machine has no hardware or driver for the source. A source that has found none since the start has no other series.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"source", "reason"},

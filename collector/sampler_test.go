@@ -222,9 +222,10 @@ func TestSamplerRounds(t *testing.T) {
 			{devices: []Device{card("a", 40, 7)}, want: slices.Concat(src("", 1, "ok=2", "failed=2"), up("a"))},
 		},
 		"absent and released do not count as failed, reloaded does": {
-			{err: ErrAbsent, want: src("absent", 0)},
+			{err: ErrAbsent, want: []string{"source_up{s,absent} 0"}},
 			{err: ErrReleased, want: src("released", 0)},
 			{err: ErrRestart, want: src("driver_reloaded", 0, "failed=1")},
+			{err: ErrAbsent, want: src("absent", 0, "failed=1")},
 		},
 		"one device down": {
 			{devices: []Device{card("a", 40, 7), card("b", 50, 7)}, want: slices.Concat(src("", 1, "ok=1"), up("a"), []string{"temperature_celsius{b,gpu} 50"}, up("b")[1:])},

@@ -235,8 +235,11 @@ func (st *sourceState) ownSeries(out []Reading, now time.Time) []Reading {
 	if st.status.Up {
 		up = 1
 	}
+	out = append(out, Reading{SourceUp, []string{st.src.Name(), st.status.Reason}, up})
+	if st.idle() {
+		return out
+	}
 	out = append(out,
-		Reading{SourceUp, []string{st.src.Name(), st.status.Reason}, up},
 		Reading{SourceReleasedMetric, name, boolValue(st.status.Released)},
 		Reading{SourceStuck, name, boolValue(st.status.Stuck)},
 		Reading{SourceEventsLost, name, st.lost},
@@ -255,6 +258,16 @@ func (st *sourceState) ownSeries(out []Reading, now time.Time) []Reading {
 	out = append(out, st.exits.list...)
 	out = append(out, st.rejected.list...)
 	return append(out, st.calls.list...)
+}
+
+// idle reports whether the source has found nothing to read since the start. The
+// reason of accel_source_up is then all that is known of it.
+func (st *sourceState) idle() bool {
+	switch st.status.Reason {
+	case SourceAbsent, SourceStarting:
+		return !st.status.Stuck && st.rounds == [3]float64{} && st.lost == 0 && len(st.exits.list) == 0
+	}
+	return false
 }
 
 func boolValue(b bool) float64 {
