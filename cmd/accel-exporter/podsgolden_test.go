@@ -13,16 +13,16 @@ var podFamilies = regexp.MustCompile(`^(# (HELP|TYPE) )?accel_(allocation_|pod_|
 // timeDependent matches the allocation families that depend on elapsed time.
 var timeDependent = regexp.MustCompile(`^accel_(allocation_seconds_total|podmap_age_seconds|podmap_unconfirmed_seconds|podmap_list_duration_seconds|podmap_calls_total\{.*outcome="ok"\})`)
 
-// TestGoldenPods compares the pod series of two nodes with stopped clocks: one
-// with GPUs, and one with GPUs and FPGAs.
+// TestGoldenPods compares the pod series of nodes with stopped clocks: with GPUs,
+// with GPUs and FPGAs, with AMD GPUs whole and in partitions.
 func TestGoldenPods(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{scenario, mixed} {
+	for _, name := range []string{scenario, mixed, "mi300x-8", "mi300x-cpx"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			// The grace period prevents idle time in a slow test.
 			n := startPods(t, name, []string{"--frozen=600"}, configured(t, "allocation:", "  idle: {grace: 24h}",
-				"  currency: EUR", "  prices: [{resource: nvidia.com/mig-*, per_hour: 0.5}, {class: gpu, per_hour: 2.5}]", "  generic_devices: [{paths: [/dev/dfl-port.*]}]"))
+				"  currency: EUR", "  prices: [{resource: nvidia.com/mig-*, per_hour: 0.5}, {resource: amd.com/cpx_*, per_hour: 0.4}, {class: gpu, per_hour: 2.5}]", "  generic_devices: [{paths: [/dev/dfl-port.*]}]"))
 			n.until(`^accel_podmap_state\{state="fresh"\} 1$`)
 			settleAs(n, name+".pods.metrics", podPage)
 		})
