@@ -257,7 +257,7 @@ var (
 		Name: "accel_memory_total_bytes",
 		Help: "Device memory installed, or assigned to the partition.",
 		Kind: Gauge,
-		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2", "amdgpu mem_info_vram_total", "XRT memstat_raw, without host memory", "DCGM field 250 (MiB), where NVML is not read"},
+		From: []string{"NVML nvmlDeviceGetMemoryInfo_v2", "amdgpu mem_info_vram_total; of a partition its share, as the driver divides it", "XRT memstat_raw, without host memory", "DCGM field 250 (MiB), where NVML is not read"},
 	})
 	MemoryUsed = define(Metric{
 		Name: "accel_memory_used_bytes",

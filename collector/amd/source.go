@@ -159,6 +159,7 @@ func (l *look) partitions(parent *collector.Device, t *table) []collector.Device
 			n = int(v)
 		}
 	}
+	size := l.share(n)
 	var out []collector.Device
 	for i := range n {
 		d := collector.Device{
@@ -166,6 +167,9 @@ func (l *look) partitions(parent *collector.Device, t *table) []collector.Device
 			PCI: l.address, Driver: "amdgpu", Down: parent.Down, Sampled: parent.Sampled, KubeIDs: l.partitionNodes(i),
 		}
 		d.Set(collector.DeviceInfo, 1, "gpu", "amd", d.Model, "", l.index+":"+strconv.Itoa(i), l.address, "", "", "", profile)
+		if size > 0 {
+			d.Set(collector.MemoryTotal, size)
+		}
 		if t != nil && i < len(t.parts) {
 			if v, ok := mean(t.parts[i].gfx); ok {
 				d.Set(collector.UtilizationRatio, v/100, "compute")
@@ -177,6 +181,20 @@ func (l *look) partitions(parent *collector.Device, t *table) []collector.Device
 		out = append(out, d)
 	}
 	return out
+}
+
+// share is the memory of one of n partitions, which the driver divides equally
+// (amdgpu_amdkfd_xcp_memory_size), 0 where the parts of the memory are unknown or
+// not of equal use. How much of it is used, no file has.
+func (l *look) share(n int) float64 {
+	mode, _ := l.every(slow, "current_memory_partition")
+	parts, _ := strconv.Atoi(strings.TrimPrefix(mode, "NPS"))
+	text, _ := l.every(slow, "mem_info_vram_total")
+	total, _ := strconv.ParseUint(text, 10, 63)
+	if parts < 1 || n < 1 || n%parts != 0 {
+		return 0
+	}
+	return float64(total / uint64(n) &^ 4095)
 }
 
 // partitionNodes returns the names by which device plugins know partition i.
