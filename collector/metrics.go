@@ -204,7 +204,7 @@ var (
 		Labels: []string{"call", "code"},
 		Range:  boolean,
 		Values: []string{"call, code: as in accel_native_call_errors_total; code is no_permission, or unknown where it was returned three times in a row"},
-		From:   []string{"NVML NVML_ERROR_NO_PERMISSION and NVML_ERROR_UNKNOWN of every call and of every field of nvmlDeviceGetFieldValues"},
+		From:   []string{"NVML NVML_ERROR_NO_PERMISSION and NVML_ERROR_UNKNOWN of every call and of every field of nvmlDeviceGetFieldValues", "amdgpu: fdinfo of processes, EACCES"},
 	})
 
 	UtilizationRatio = define(Metric{
@@ -280,11 +280,11 @@ var (
 	})
 	Processes = define(Metric{
 		Name:   "accel_processes",
-		Help:   "Processes with a context on the device. Absent while the device is in use and NVML lists none because the exporter is outside the host's PID namespace.",
+		Help:   "Processes with a context on the device. Absent while the device is in use and NVML lists none because the exporter is outside the host's PID namespace, and on AMD GPUs without the permission to trace processes.",
 		Kind:   Gauge,
 		Labels: []string{"type"},
-		Values: []string{"type: compute, graphics, mps"},
-		From:   []string{"NVML nvmlDeviceGetComputeRunningProcesses_v3, nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlDeviceGetMPSComputeRunningProcesses_v3"},
+		Values: []string{"type: compute (on AMD GPUs: with /dev/kfd open), graphics, mps"},
+		From:   []string{"NVML nvmlDeviceGetComputeRunningProcesses_v3, nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlDeviceGetMPSComputeRunningProcesses_v3", "amdgpu: open DRM files of processes, /proc/PID/fdinfo"},
 		Level:  only("type", "compute"),
 	})
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/collector/nvidia"
 )
 
 // logChanges logs each change of a source's or a device's state once.
@@ -118,7 +117,7 @@ func (c *changes) logRefusals(d *collector.Device, logged *loggedDevice) {
 		if refused[call] = true; logged.refused[call] || !c.lines.allow(logged.about) {
 			continue
 		}
-		lost, remedy := nvidia.Explain(call)
+		lost, remedy := explainRefusal(call)
 		c.log.Warn("Driver refuses a call", "device", d.ID, "call", call, "code", r.Labels[1], "missing", lost, "remedy", remedy)
 	}
 	if d.Down == "" {

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/amd"
 	"github.com/accel-exporter/accel-exporter/collector/dcgm"
 	"github.com/accel-exporter/accel-exporter/collector/kernellog"
 	"github.com/accel-exporter/accel-exporter/collector/nvidia"
@@ -250,7 +251,7 @@ func (e *examination) refusedCalls() (list []finding) {
 				mig++
 			case r.Metric == collector.CallRefused.Name:
 				var l lost
-				l.what, l.remedy = nvidia.Explain(r.Labels["call"])
+				l.what, l.remedy = explainRefusal(r.Labels["call"])
 				if calls[l] == nil {
 					calls[l] = map[string]bool{}
 				}
@@ -265,6 +266,14 @@ func (e *examination) refusedCalls() (list []finding) {
 		list = []finding{{State: findingOK, Check: "MIG", Found: counted(mig, "GPU") + " in MIG mode, and the driver permits every call"}}
 	}
 	return list
+}
+
+// explainRefusal returns what is missing where a call is refused, and what permits it.
+func explainRefusal(call string) (lost, remedy string) {
+	if call == amd.FDInfo {
+		return amd.Lost, amd.Remedy
+	}
+	return nvidia.Explain(call)
 }
 
 // counters reports whether performance counters may be used.

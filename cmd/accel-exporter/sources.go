@@ -103,7 +103,7 @@ var specs = []sourceSpec{
 		covers:  []collector.Cover{{Class: collector.GPU, Vendor: "amd"}},
 		timeout: func(c *config.Config) time.Duration { return c.Sources.AMD.Timeout },
 		open: func(f *sourceFlags, _ func(collector.Event), _ func()) collector.Source {
-			return amd.New(sysfs.New(f.sysfs))
+			return amd.New(sysfs.New(f.sysfs), sysfs.New(f.procfs))
 		},
 	},
 	{

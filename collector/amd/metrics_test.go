@@ -3,8 +3,15 @@ package amd
 import (
 	"encoding/binary"
 	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/sim/gpumetrics"
 )
 
@@ -154,6 +161,65 @@ func FuzzDecode(f *testing.F) {
 			if len(v) > fields[q].count {
 				t.Errorf("%s has %d instances", names[quantity(q)], len(v))
 			}
+		}
+	})
+}
+
+// TestEnginesOfProcesses: the use of an engine is the difference of its time between
+// two reads. Of a process that uses ROCm it is unknown.
+func TestEnginesOfProcesses(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := func(name, target string) {
+		write(name+".x", "") // its folder
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("1/ns/pid", "pid:[4026531836]")
+	link("200/fd/3", "/dev/dri/renderD128")
+	link("201/fd/3", "/dev/dri/renderD128")
+	link("201/fd/4", "/dev/kfd")
+	show := func(ns int) {
+		for pid := range 2 {
+			write(fmt.Sprintf("%d/fdinfo/3", 200+pid), fmt.Sprintf("drm-driver:\tamdgpu\ndrm-client-id:\t%d\ndrm-pdev:\t0000:05:00.0\ndrm-engine-gfx:\t%d ns\n", pid, ns))
+		}
+	}
+	p, now := newProcesses(sysfs.New(dir)), time.Unix(1e9, 0)
+	show(5e8)
+	if u := p.look(now); !u.known || len(u.list) != 2 || len(u.list[0].Readings) != 0 {
+		t.Errorf("after the first read: %+v", u)
+	}
+	show(3e9)
+	u := p.look(now.Add(10 * time.Second))
+	want := []collector.Reading{{Metric: collector.UtilizationRatio, Labels: []string{"compute"}, Value: 0.25}, {Metric: collector.UtilizationRatio, Labels: []string{"video"}}}
+	if got := u.list[0].Readings; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := u.list[1].Readings; !reflect.DeepEqual(got, want[1:]) {
+		t.Errorf("of a process with /dev/kfd: %+v", got)
+	}
+}
+
+func FuzzFDInfo(f *testing.F) {
+	f.Add("drm-driver:\tamdgpu\ndrm-client-id:\t7\ndrm-pdev:\t0000:05:00.0\ndrm-memory-vram:\t2048 KiB\ndrm-resident-gtt:\t3 MiB\ndrm-engine-gfx:\t12 ns\n")
+	f.Add("drm-memory-vram:\t99999999999999999999 KiB\ndrm-memory-:\t-1\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		info, ok := parseFDInfo(text)
+		for region, n := range info.memory {
+			if *n >= 1<<53 || !strings.Contains(text, region) {
+				t.Errorf("%d bytes of %q", *n, region)
+			}
+		}
+		if again, same := parseFDInfo(text + "\nunknown-key:\t1 KiB\n"); same != ok || !reflect.DeepEqual(again, info) {
+			t.Error("a key that is not known changes the rest")
 		}
 	})
 }

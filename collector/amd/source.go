@@ -21,6 +21,9 @@ type Source struct {
 	fs    sysfs.FS
 	slots map[string]*slot
 	had   bool // a GPU has been found since the start
+
+	processes solo.Slot[usage]
+	usage     usage
 }
 
 // slot is one GPU with its last result.
@@ -32,8 +35,14 @@ type slot struct {
 	here    bool               // the driver lists it
 }
 
-// New returns a Source of the GPUs in the tree, /sys or a copy of it.
-func New(f sysfs.FS) *Source { return &Source{fs: f, slots: map[string]*slot{}} }
+// New returns a Source of the GPUs in sys, which is /sys or a copy of it. The
+// processes on them are those in proc.
+func New(sys, proc sysfs.FS) *Source {
+	return &Source{
+		fs: sys, slots: map[string]*slot{},
+		processes: solo.Slot[usage]{Worker: solo.New(newProcesses(proc).look, nil)},
+	}
+}
 
 // Name implements collector.Source.
 func (*Source) Name() string { return Name }
@@ -58,11 +67,13 @@ func (s *Source) Sample(ctx context.Context) (round collector.Round, err error) 
 			delete(s.slots, sl.address)
 		}
 	}
+	s.processes.Ask(r, func(u usage) bool { s.usage = u; return true })
 	for _, at := range slices.Sorted(maps.Keys(s.slots)) {
 		if sl := s.slots[at]; sl.here {
 			err = errors.Join(err, sl.gather(r, &round))
 		}
 	}
+	err = errors.Join(err, s.attribute(r, &round))
 	if version, failed := s.fs.Read("module/amdgpu/version"); failed == nil && version != "" {
 		round.Node = append(round.Node, collector.Reading{Metric: collector.DriverInfo, Labels: []string{"amd", version, "", "", ""}, Value: 1})
 	}
@@ -137,7 +148,7 @@ func (s *slot) gather(r *solo.Round, round *collector.Round) error {
 func (s *Source) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	return solo.Close(ctx.Done(), s.slots)
+	return errors.Join(solo.Close(ctx.Done(), s.slots), solo.Close(ctx.Done(), map[string]*solo.Slot[usage]{"processes": &s.processes}))
 }
 
 // sizesOf are the numbers of partitions that a mode has on every GPU.

@@ -26,7 +26,8 @@ func open(t *testing.T, tree *faketree.Tree) *amd.Source {
 	if faketree.CanMount() {
 		show = treetest.Mount
 	}
-	s := amd.New(sysfs.New(show(t, tree)))
+	sys := show(t, tree)
+	s := amd.New(sysfs.New(sys), sysfs.New(filepath.Join(filepath.Dir(sys), "proc")))
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -10,6 +10,7 @@ package sysfs
 import (
 	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -118,6 +119,21 @@ func (f FS) Names(dir string) ([]string, error) {
 	return names, err
 }
 
+// FirstNames returns at most the first most names in a directory, in the order of
+// the kernel.
+func (f FS) FirstNames(dir string, most int) ([]string, error) {
+	d, err := os.Open(f.Path(dir))
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(most)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return names, err
+}
+
 // Link returns the last element of the target of a symbolic link: the name of a
 // driver, a bus, an IOMMU group.
 func (f FS) Link(name string) (string, error) {
@@ -162,6 +178,13 @@ func Errno(err error) syscall.Errno {
 
 // hostPIDs is the host's PID namespace: PROC_PID_INIT_INO in the kernel's proc_ns.h.
 const hostPIDs = "pid:[4026531836]"
+
+// IsHost reports whether a procfs shows the host's PID namespace, by its first
+// process. That requires the permission to trace it.
+func (f FS) IsHost() (bool, error) {
+	name, err := f.Link("1/ns/pid")
+	return name == hostPIDs, err
+}
 
 // HostPIDs reports whether this process is in the host's PID namespace, by a procfs of
 // any namespace that contains it; known is false where the procfs does not show it.

@@ -154,6 +154,7 @@ func TestMIGMonitor(t *testing.T) {
 		"nvidia.migMonitor=false,nvidia.visibleDevices=management.nvidia.com/gpu=all":   {},
 		"nvidia.migMonitor=true,nvidia.access=driver-root":                              {},
 		"nvidia.migMonitor=true,nvidia.access=none":                                     {},
+		"nvidia.migMonitor=false,amd.processes=true":                                    {note: true, add: []corev1.Capability{"SYS_PTRACE"}},
 		"nvidia.migMonitor=false,kernelLog.mode=device":                                 {},
 		"nvidia.migMonitor=true,nvidia.enabled=false":                                   {},
 		"nvidia.migMonitor=false,nvidia.enabled=false":                                  {},
