@@ -191,7 +191,7 @@ func TestNoRules(t *testing.T) {
 // an Alertmanager.
 func TestBuiltinRules(t *testing.T) {
 	t.Parallel()
-	n := start(t, "no-driver", nil, "--rules.builtin")
+	n := start(t, "one-lost", nil, "--rules.builtin", "--rules.interval=1s")
 	n.poll(func() bool {
 		code, body := n.get("/debug/rules")
 		return code == http.StatusOK && strings.Contains(body, `"alertname"`)
