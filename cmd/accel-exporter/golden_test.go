@@ -85,7 +85,7 @@ func TestGolden(t *testing.T) {
 // small enough for a fleet.
 func TestGoldenStandard(t *testing.T) {
 	t.Parallel()
-	for name, most := range map[string]int{"h100-8": 900, "b200-8": 1100, "gb200-4": 0, "h100-mig-16x7": 0, "mixed-node": 0, "one-lost": 0} {
+	for name, most := range map[string]int{"h100-8": 900, "b200-8": 1100, "gb200-4": 0, "mixed-node": 0, "one-lost": 0} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := start(t, name, []string{"--frozen=600"}, "--health.catalogue="+patient(t), configured(t, "metrics: {detail: standard}"))
