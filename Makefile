@@ -29,7 +29,7 @@ export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 # Tests and programs share the compiled dependencies.
 export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
 
-.PHONY: all build build-nocgo build-remediator sim dist dist-exporter dist-remediator packages image image-remediator engine run demo test test-kubelet test-apiserver test-hpa test-dcgm nvml-constants test-traces test-remediator remediator-figures golden bench bench-compare fuzz lint vet fmt fmt-check generate dashboards generate-check test-rules test-deploy chart helm test-differential test-tools test-dashboards screenshots test-page pictures vulnerabilities pint engines fleet-cost incidents compare check clean help
+.PHONY: all build build-nocgo build-remediator sim dist dist-exporter dist-remediator packages image image-remediator engine run demo test test-kubelet test-apiserver test-hpa test-dcgm nvml-constants test-traces test-remediator remediator-figures golden bench bench-compare fuzz lint vet fmt fmt-check generate dashboards generate-check test-rules test-deploy chart helm test-differential test-tools test-dashboards test-render screenshots test-page pictures vulnerabilities pint engines fleet-cost incidents compare check clean help
 
 all: check build ## check and build
 
@@ -254,11 +254,24 @@ test-dashboards: build ## every query of the dashboards, in a real Prometheus th
 	PROMETHEUS=$(CURDIR)/.cache/prometheus/usr/bin/prometheus EXPORTER=$(CURDIR)/bin/accel-exporter SIMULATOR=$(CURDIR)/bin/accel-sim \
 		$(E2E) -count=1 -timeout=30m -run TestDashboards ./tools
 
+RENDERER := test/render/node_modules/.installed
+
+$(RENDERER): test/render/package.json
+	cd test/render && npm install --ignore-scripts --legacy-peer-deps --no-package-lock --no-audit --no-fund --silent
+	@touch $@
+
+# Without Node.js, npm or Chromium the test is skipped.
+test-render: ## the program that draws the dashboards shows what Grafana shows, of panels with known defects and of today's
+	.ci/tools.sh npm chromium
+	@if command -v npm >/dev/null && command -v chromium >/dev/null && $(MAKE) --no-print-directory $(RENDERER); then \
+		cd test/render && CHROMIUM=$$(command -v chromium) node --test; \
+	else echo "npm, its packages or chromium are missing: the drawing of the dashboards is not tested" >&2; fi
+
 screenshots: build ## docs/img/accel-*: each dashboard with the simulated nodes of test-dashboards; needs npm
-	.ci/tools.sh && .ci/tools.sh chromium
-	cd test/render && npm install --ignore-scripts --legacy-peer-deps --no-package-lock
+	.ci/tools.sh && .ci/tools.sh npm chromium
+	@$(MAKE) --no-print-directory $(RENDERER)
 	SCREENSHOTS=$(CURDIR)/docs/img CHROMIUM=$$(command -v chromium) PROMETHEUS=$(CURDIR)/.cache/prometheus/usr/bin/prometheus EXPORTER=$(CURDIR)/bin/accel-exporter \
-		SIMULATOR=$(CURDIR)/bin/accel-sim $(E2E) -count=1 -timeout=30m -run TestDashboards ./tools
+		SIMULATOR=$(CURDIR)/bin/accel-sim $(E2E) -count=1 -timeout=30m -run TestScreenshots ./tools
 
 PAGE = CHROMIUM=$$(command -v chromium) EXPORTER=$(CURDIR)/bin/accel-exporter SIMULATOR=$(CURDIR)/bin/accel-sim $(E2E) -count=1 -timeout=30m
 

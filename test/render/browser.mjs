@@ -33,12 +33,12 @@ export async function open() {
   const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] });
   return {
     // draw returns what window.draw of app.jsx does, and writes a picture.
-    async draw(prometheus, dashboard, { given = {}, minutes = 15, mode = 'dark', width = 1600, height = Infinity, scale = 1, png } = {}) {
+    async draw(prometheus, dashboard, { given = {}, minutes = 15, mode = 'dark', width = 1600, height = Infinity, scale = 1, png, unfold, end } = {}) {
       const tab = await browser.newPage();
       tab.on('pageerror', (e) => console.error(dashboard.uid, e.message));
       await tab.setViewport({ width, height: 1000 });
       await tab.goto(`http://127.0.0.1:${server.address().port}/`);
-      const drawn = await tab.evaluate((...a) => window.draw(...a), prometheus, dashboard, given, minutes, mode);
+      const drawn = await tab.evaluate((...a) => window.draw(...a), prometheus, dashboard, given, minutes, mode, unfold, end);
       if (png) {
         await tab.setViewport({ width, height: Math.min(drawn.height + 20, height), deviceScaleFactor: scale });
         await new Promise((settled) => setTimeout(settled, 1500));

@@ -5,15 +5,39 @@ import React from 'react';
 import {
   FieldConfigOptionsRegistry, FieldType, applyFieldOverrides, cacheFieldDisplayNames, formattedValueToString, getFieldDisplayName,
   getFieldDisplayValues, getValueFormat,
-  standardTransformers, standardTransformersRegistry, toUtc, transformDataFrame,
+  standardTransformers, standardTransformersRegistry, toDataFrame, toUtc, transformDataFrame,
 } from '@grafana/data';
 import { BarGauge, BigValue, PanelChrome, TimeSeries } from '@grafana/ui';
 import { TableNG } from '@grafana/ui/unstable';
-import { firstValueFrom } from 'rxjs';
+import { firstValueFrom, map } from 'rxjs';
 import { frames, range } from './query.js';
 
+// courses makes one table of the series of each query: their labels, and each as a line.
+// Grafana lines up labels by their order, so that each series must have all of them.
+const courses = {
+  id: 'timeSeriesTable',
+  operator: () => map((frames) => {
+    const isSeries = (f) => f.fields.length === 2 && f.fields[0].type === FieldType.time;
+    const queries = [...new Set(frames.filter(isSeries).map((f) => f.refId))];
+    return [
+      ...frames.filter((f) => !isSeries(f)),
+      ...queries.map((refId) => {
+        const all = frames.filter((f) => isSeries(f) && f.refId === refId);
+        const labels = [...new Set(all.flatMap((f) => Object.keys(f.fields[1].labels)))];
+        return toDataFrame({
+          refId,
+          fields: [
+            ...labels.map((name) => ({ name, type: FieldType.string, values: all.map((f) => f.fields[1].labels[name]).filter((v) => v !== undefined) })),
+            { name: `Trend #${refId}`, type: FieldType.frame, values: all.map((f) => ({ ...f, value: f.fields[1].values.at(-1) || null })) },
+          ],
+        });
+      }),
+    ];
+  }),
+};
+
 standardTransformersRegistry.setInit(() =>
-  [...new Map(Object.values(standardTransformers).map((t) => [t.id, { id: t.id, name: t.name, transformation: async () => t }])).values()]
+  [...new Map([...Object.values(standardTransformers), courses].map((t) => [t.id, { id: t.id, name: t.name, transformation: async () => t }])).values()]
 );
 
 const plain = (id) => ({ id, path: id.replace(/^custom\./, ''), isCustom: id.startsWith('custom.'), process: (v) => v, shouldApply: () => true });
@@ -132,8 +156,12 @@ function Marks({ config, marks, theme }) {
       ctx.save();
       for (const m of marks) {
         const [from, to] = [m.from, m.to].map((t) => Math.min(Math.max(u.valToPos(t * 1000, 'x', true), bbox.left), bbox.left + bbox.width));
-        ctx.fillStyle = theme.visualization.getColorByName(m.colour);
-        ctx.fillRect(from, bbox.top, 1, bbox.height);
+        ctx.fillStyle = ctx.strokeStyle = theme.visualization.getColorByName(m.colour);
+        ctx.setLineDash([5, 5]);
+        ctx.beginPath();
+        ctx.moveTo(from, bbox.top);
+        ctx.lineTo(from, bbox.top + bbox.height);
+        ctx.stroke();
         ctx.fillRect(from - 4, bbox.top + bbox.height, Math.max(8, to - from), 5);
         if (m.to > m.from) {
           ctx.globalAlpha = 0.1;
@@ -215,7 +243,7 @@ function Inside({ panel, data, values, marks, theme, width, height }) {
   }
   switch (panel.type) {
     case 'table':
-      return <TableNG data={data[0]} width={width} height={height} sortBy={panel.options.sortBy} cellHeight="sm" noHeader={false} getActions={() => []} structureRev={1} />;
+      return <TableNG data={data[0]} timeRange={timeRange()} width={width} height={height} sortBy={panel.options.sortBy} cellHeight={panel.options.cellHeight} noHeader={false} getActions={() => []} structureRev={1} />;
     case 'timeseries':
       return (
         <TimeSeries frames={data} structureRev={1} timeRange={timeRange()} timeZone="utc" width={width} height={height} legend={panel.options.legend} options={panel.options}>

@@ -52,7 +52,7 @@ export async function frames(prometheus, panel, values) {
   const all = [];
   for (const target of panel.targets ?? []) {
     const scrape = duration(expand(target.interval ?? '', values)) ?? 15;
-    const step = Math.max(range.step, scrape, duration(panel.interval) ?? 0);
+    const step = Math.max(panel.maxDataPoints ? Math.round((range.to - range.from) / panel.maxDataPoints) : range.step, scrape, duration(panel.interval) ?? 0);
     const query = expand(target.expr, { ...values, __interval: `${step}s`, __rate_interval: `${Math.max(step + scrape, 4 * scrape)}s` });
     const data = target.instant
       ? await ask(prometheus, 'query', { query, time: range.to })
