@@ -16,7 +16,8 @@ func device(v *values) board {
 			{title: "Temperature and power", panels: deviceHeat(v)},
 			{title: "PCIe and NVLink", panels: deviceLinks()},
 			{title: "Memory errors and repairs", panels: deviceMemory()},
-			{title: "FPGA", folded: true, panels: deviceFPGA()},
+			{title: "FPGA: designs and errors", folded: true, panels: fpgaParts(inBox, "")},
+			{title: "FPGA: work, memory and board", folded: true, panels: deviceFPGA()},
 			{title: "DCGM and Grace CPU", folded: true, panels: deviceDCGM()},
 			{title: "Identity and firmware", folded: true, panels: deviceIdentity()},
 		},
@@ -57,7 +58,7 @@ func deviceNow(v *values) []panel {
 			queries: []query{{expr: `max(accel_memory_used_bytes{` + inBox + `} / ` + perDevice + ` accel_memory_total_bytes{` + inBox + `})`}},
 		}),
 		narrowTile(panel{
-			kind: number, title: "Slowdown margin", unit: "celsius", empty: notMeasured,
+			kind: number, title: "Margin", unit: "celsius", empty: notMeasured,
 			about:   "Degrees left before the device slows down. Red where AcceleratorTemperatureNearLimit fires." + onBoard,
 			scale:   scale{red, []step{{v.number("near_limit_celsius"), green}}},
 			queries: []query{{expr: `min(accel_temperature_margin_celsius{limit="slowdown",` + ofBox + `})`}},
@@ -109,7 +110,7 @@ func deviceHits() panel {
 		kind: listing, title: "Affected pods", unit: "none", empty: "No fault has hit a pod in the last hour",
 		about:   "Pods that the device was allocated to when it had a fault, including pods that have ended. They did not cause it.",
 		queries: []query{{expr: keep(`1000 * accel_allocation_fault_timestamp_seconds{`+inBox+`}`, "namespace, pod, fault")}},
-		columns: []column{namespaceColumn, podColumn, {of: "fault", title: "Fault"}, {of: "A", title: "When", unit: "dateTimeFromNow", sort: true, width: 120}},
+		columns: []column{namespaceColumn, podColumn, {of: "fault", title: "Fault"}, {of: "A", title: "When", unit: "dateTimeFromNow", sort: true, width: 110}},
 	})
 }
 
@@ -191,7 +192,7 @@ func deviceHeat(v *values) []panel {
 			kind: lines, title: "Throttled", unit: "percentunit", min: f(0), max: f(1), limitLine: true, empty: notMeasured,
 			about:   "Share of time in which the clocks were reduced, by reason. sw_power_cap is normal under load; the others are not. GpuThermalThrottling fires where heat is above the line." + onBoard,
 			scale:   bad(v.number("hot_throttle_share")),
-			queries: []query{{`sum by (reason) (rate(accel_throttle_seconds_total{` + ofBox + `}[$__rate_interval]))`, "{{reason}}"}},
+			queries: []query{{`clamp_max(sum by (reason) (rate(accel_throttle_seconds_total{` + ofBox + `}[$__rate_interval])), 1)`, "{{reason}}"}},
 		}),
 		third(panel{
 			kind: lines, title: "Clocks", unit: "hertz", min: f(0), dashed: "limit", empty: notMeasured,
@@ -275,45 +276,76 @@ func deviceMemory() []panel {
 	}
 }
 
-func deviceFPGA() []panel {
+// fpgaParts has the parts of the FPGAs of a selection; the prefix names the card in
+// legends.
+func fpgaParts(in, prefix string) []panel {
+	by := func(part string) string { return ` by (device, ` + part + `) ` }
+	card := column{of: "device", title: "Card"}
+	columns := func(of ...column) []column {
+		if prefix == "" {
+			return of
+		}
+		return append([]column{card}, of...)
+	}
 	return []panel{
 		half(panel{
-			kind: listing, title: "Loaded designs", unit: "none", empty: "Not an FPGA, or nothing is loaded",
+			kind: listing, title: "Loaded designs", unit: "none", empty: "No FPGA, or nothing is loaded",
 			about:   "Designs by region. The FPGA dashboard has more.",
-			queries: []query{{expr: `max by (region, kind, id) (accel_fpga_bitstream_info{` + inBox + `})`}},
-			columns: []column{{of: "region", title: "Region"}, {of: "kind", title: "Kind"}, {of: "id", title: "Bitstream"}},
+			queries: []query{{expr: `max by (device, region, kind, id) (accel_fpga_bitstream_info{` + in + `})`}},
+			columns: columns(column{of: "region", title: "Region"}, column{of: "kind", title: "Kind"}, column{of: "id", title: "Bitstream"}),
 			links:   []jump{*jumpTo("accel-fpga", "FPGAs")},
 		}),
 		half(panel{
-			kind: bars, title: "Reconfigurations and errors", unit: "none", stacked: true, min: f(0), empty: "Not an FPGA, or nothing happened",
+			kind: bars, title: "Reconfigurations and errors", unit: "none", stacked: true, min: f(0), empty: "No FPGA, or nothing happened",
 			about:   "Loads of a design by region and outcome, and new error bits by unit. A failed load leaves the region unusable.",
-			queries: []query{{`sum by (region, outcome) (` + grew(`accel_fpga_reconfigurations_total{`+inBox+`}`) + ` > 0)`, "{{region}} {{outcome}}"}, {`sum by (unit) (` + grew(`accel_fpga_errors_total{`+inBox+`}`) + ` > 0)`, "error in {{unit}}"}},
+			queries: []query{{`sum` + by("region, outcome") + `(` + grew(`accel_fpga_reconfigurations_total{`+in+`}`) + ` > 0)`, prefix + "{{region}} {{outcome}}"}, {`sum` + by("unit") + `(` + grew(`accel_fpga_errors_total{`+in+`}`) + ` > 0)`, prefix + "error in {{unit}}"}},
 		}),
 		third(panel{
-			kind: timeline, title: "Regions", unit: "none", empty: "Not an FPGA, or it does not report whether a region is loaded", states: []state{{"1", "loaded", green}, {"0", "empty", orange}},
+			kind: timeline, title: "Regions", unit: "none", empty: "No FPGA, or it does not report whether a region is loaded", states: []state{{"1", "loaded", green}, {"0", "empty", orange}},
 			about:   "Whether each region has a usable design. Short gaps are reconfigurations.",
-			queries: []query{{`max by (region) (accel_fpga_bitstream_loaded{` + inBox + `})`, "{{region}}"}},
+			queries: []query{{`max` + by("region") + `(accel_fpga_bitstream_loaded{` + in + `})`, prefix + "{{region}}"}},
 		}),
 		third(panel{
-			kind: timeline, title: "Firewalls and memory", unit: "none", states: []state{{"0", "in order", green}, {"1", "faulty", red}}, empty: "Not an FPGA, or it has neither",
+			kind: timeline, title: "Firewalls and memory", unit: "none", states: []state{{"0", "in order", green}, {"1", "faulty", red}}, empty: "No FPGA, or it has neither",
 			about:   "A tripped firewall isolates the design until the card is reset. Memory that is not calibrated cannot be used, which is normal only while the card is configured.",
-			queries: []query{{`max by (firewall) (accel_fpga_firewall_tripped{` + inBox + `})`, "firewall {{firewall}}"}, {`1 - min by (bank) (accel_fpga_memory_calibrated{` + inBox + `})`, "memory {{bank}}"}},
+			queries: []query{{`max` + by("firewall") + `(accel_fpga_firewall_tripped{` + in + `})`, prefix + "firewall {{firewall}}"}, {`1 - min` + by("bank") + `(accel_fpga_memory_calibrated{` + in + `})`, prefix + "memory {{bank}}"}},
 		}),
 		third(panel{
-			kind: listing, title: "Latched errors", unit: "none", empty: "Not an FPGA, or no bit is set in an error register",
+			kind: listing, title: "Latched errors", unit: "none", empty: "No FPGA, or no bit is set in an error register",
 			about:   "Bits that are set now. They stay set until they are cleared; unit and name are those of the driver.",
-			queries: []query{{expr: `max by (unit, error) (accel_fpga_error_latched{` + inBox + `} == 1)`}},
-			columns: []column{{of: "unit", title: "Unit"}, {of: "error", title: "Error"}},
+			queries: []query{{expr: `max` + by("unit, error") + `(accel_fpga_error_latched{` + in + `} == 1)`}},
+			columns: columns(column{of: "unit", title: "Unit"}, column{of: "error", title: "Error"}),
 		}),
+	}
+}
+
+func deviceFPGA() []panel {
+	return []panel{
 		third(panel{
 			kind: lines, title: "Runs of compute units", unit: "ops", min: f(0), empty: "Not an FPGA, or it does not count runs",
 			about:   "Runs of each compute unit per second, the closest value to a utilization.",
 			queries: []query{{`max by (unit) (rate(accel_fpga_executions_total{` + inBox + `}[$__rate_interval]))`, "{{unit}}"}},
 		}),
 		third(panel{
+			kind: lines, title: "Commands that wait", unit: "none", min: f(0), empty: "Not an FPGA, or it has no queues",
+			about:   "Commands that wait for a compute unit or for the scheduler. A queue that only grows means that a unit hangs.",
+			queries: []query{{`sum by (unit) (accel_fpga_queue_length{queue=~"pending|running",` + inBox + `})`, "{{unit}}"}},
+		}),
+		third(panel{
+			kind: listing, title: "Compute units", unit: "none", empty: "Not an FPGA, or it has no compute units",
+			about:   "State of each compute unit. crashed: programs that wait for it never continue.",
+			queries: []query{{expr: `max by (unit, state) (accel_fpga_compute_unit_state{` + inBox + `} == 1)`}},
+			columns: []column{{of: "unit", title: "Unit"}, {of: "state", title: "State", states: unitStates}},
+		}),
+		third(panel{
 			kind: lines, title: "Memory banks in use", unit: "bytes", min: f(0), empty: "Not an FPGA, or it does not report its memory",
 			about:   "Memory of each bank that programs have allocated through the driver.",
 			queries: []query{{`max by (bank) (accel_fpga_memory_bank_used_bytes{` + inBox + `})`, "{{bank}}"}},
+		}),
+		third(panel{
+			kind: lines, title: "Voltages: distance from their mean", unit: "percentunit", empty: "Not an FPGA, or it measures no voltages",
+			about:   "Deviation of each voltage from its mean of the last hour. A deviation of more than five percent points to a failing power supply or board." + needsDetail("a healthy card"),
+			queries: []query{{`max by (sensor) (accel_fpga_voltage_volts{` + inBox + `} / avg_over_time(accel_fpga_voltage_volts{` + inBox + `}[1h]) - 1)`, "{{sensor}}"}},
 		}),
 		third(panel{
 			kind: lines, title: "Fans", unit: "rotrpm", min: f(0), empty: "Not an FPGA, or a card without a fan",

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // drift shows the rollout: what is approved and how far each pool is, which nodes
 // are left and whose pods block them, and which versions run where.
@@ -20,8 +23,8 @@ func drift(v *values) board {
 			{title: "What is left, and who blocks it?", panels: []panel{nodesLeft(), blockers()}},
 			{title: "Driver, CUDA and library", panels: []panel{whole(versions("Versions of the driver stack", "Vendor", software, noDrivers, "driver: of the kernel; cuda: the newest that the driver supports; library: NVML."))}},
 			{title: "Firmware, MIG layouts and bitstreams", panels: []panel{
-				half(versions("Firmware", "Model", firmwares, "No firmware is known", "Each firmware component of whole devices.")),
-				half(versions("MIG layouts", "Model", layouts, "No GPU supports MIG", "mode: whether MIG mode is on; a profile: its instances on a GPU; mig: the whole layout, where a baseline is compared with it.")),
+				whole(versions("Firmware", "Model", firmwares, "No firmware is known", "Each firmware component of whole devices.")),
+				whole(versions("MIG layouts", "Model", layouts, "No GPU supports MIG", "mode: whether MIG mode is on; a profile: its instances on a GPU; mig: the whole layout, where a baseline is compared with it.")),
 				whole(versions("Bitstreams and root keys", "Model", bitstreams, "No FPGA with a known bitstream", "What is loaded in each region, and the keys that images must be signed with. Of the static parts (fim, shell, pr_interface, boot_image) a pool should have one per model.")),
 			}},
 		},
@@ -43,9 +46,7 @@ func recentDrift(v *values) string {
 // What is installed, as one series for each node, component and version. The
 // components are named as in accel_drift.
 var (
-	software = component("driver", `label_replace(`+drivers+`, "model", "$1", "vendor", "(.+)")`) +
-		` or ` + component("cuda", `label_replace(label_replace(accel_driver_info{cuda_version!="",`+inPool+`}, "model", "$1", "vendor", "(.+)"), "version", "$1", "cuda_version", "(.+)")`) +
-		` or ` + component("library", `label_replace(label_replace(accel_driver_info{library_version!="",`+inPool+`}, "model", "$1", "vendor", "(.+)"), "version", "$1", "library_version", "(.+)")`)
+	software  = stack("group", func(has string) string { return `accel_driver_info{` + has + `,` + inPool + `}` })
 	firmwares = `group by (` + target + `, model, component, version) (` + ofModel(`accel_firmware_info{parent="",component!~"inforom_.+",`+inPool+`}`) + `)`
 	layouts   = component("mode", ofModel(`(label_replace(accel_mig_mode_enabled{parent="",when="current",`+inPool+`} == 1, "version", "on", "", "") or label_replace(accel_mig_mode_enabled{parent="",when="current",`+inPool+`} == 0, "version", "off", "", ""))`)) +
 		` or group by (` + target + `, model, component, version) (label_replace(` + ofModel(`count_values by (`+target+`, device, profile) ("version", accel_mig_instances{`+inPool+`})`) + `, "component", "$1", "profile", "(.+)"))` +
@@ -53,8 +54,37 @@ var (
 	bitstreams = `group by (` + target + `, model, component, version) (` + ofModel(`(label_replace(label_join(accel_fpga_bitstream_info{`+inPool+`}, "component", "/", "region", "kind"), "version", "$1", "id", "(.+)") or label_replace(label_replace(accel_fpga_root_key_info{`+inPool+`}, "component", "root_key/$1", "key", "(.+)"), "version", "$1", "hash", "(.+)"))`) + `)`
 )
 
-func component(name, expr string) string {
-	return `label_replace(group by (` + target + `, model, version) (` + expr + `), "component", "` + name + `", "", "")`
+func component(name, expr string) string { return componentBy("group", name, expr) }
+
+func componentBy(reduce, name, expr string) string {
+	return `label_replace(` + reduce + ` by (` + target + `, model, version) (` + expr + `), "component", "` + name + `", "", "")`
+}
+
+// stack is the components of the driver stack, from series with the labels of
+// accel_driver_info that have a version of the component.
+func stack(reduce string, of func(has string) string) string {
+	var all []string
+	for _, c := range [][2]string{{"driver", "version"}, {"cuda", "cuda_version"}, {"library", "library_version"}} {
+		of := `label_replace(` + reduce + ` by (` + target + `, vendor, ` + c[1] + `) (` + of(c[1]+`!=""`) + `), "model", "$1", "vendor", "(.+)")`
+		if c[1] != "version" {
+			of = `label_replace(` + of + `, "version", "$1", "` + c[1] + `", "(.+)")`
+		}
+		all = append(all, componentBy(reduce, c[0], of))
+	}
+	return strings.Join(all, " or ")
+}
+
+// softwareSince is when each node began to run what it has of the driver stack: when
+// it was last seen with another version, else first seen with this one.
+func softwareSince() string {
+	const part = target + ", model, component"
+	seen := func(which string) string {
+		return stack(which, func(has string) string {
+			return which + `_over_time(timestamp(accel_driver_info{` + has + `,` + inPool + `})[7d:10m])`
+		})
+	}
+	since := `max by (` + part + `) ((` + seen("max") + `) unless on (` + part + `, version) (` + software + `)) or min by (` + part + `) (` + seen("min") + `)`
+	return `max by (` + target + `, component, actual) (label_replace((` + software + `) * on (` + part + `) group_left () (` + since + `), "actual", "$1", "version", "(.+)"))`
 }
 
 // ofModel adds the model of the device.
@@ -143,7 +173,7 @@ func targets() panel {
 			clusterColumn, poolColumn,
 			{of: "component", title: "Component", width: 120},
 			{of: "expected", title: "Target"},
-			{of: "A", title: "Done", unit: "percentunit", width: 160, sortUp: true, gauge: true},
+			{of: "A", title: "Done", unit: "percentunit", width: 120, sortUp: true, gauge: true},
 			{of: "B", title: "Nodes left", width: 90, scale: &scale{none, []step{{1, orange}}}},
 			{of: "C", title: "Devices left", width: 100},
 			{of: "D", title: "Devices", width: 75},
@@ -176,11 +206,11 @@ func nodesLeft() panel {
 	}
 	return panel{
 		kind: listing, title: "Nodes that are left", unit: "none", width: 24, height: 11, empty: "Every node has what is approved; without a baseline, the driver stack that most nodes of its pool have",
-		about: "One row for each node and component. Approved: by the baseline, or by the resource name of the allocation (held/…). Where no baseline applies, nodes whose driver, CUDA or library differs from that of most nodes of their pool, and on a tie all of them. Since: when the node began to differ, or within 7 days to run the version. Pods: those with a device of the node, which a change of it must wait for.",
+		about: "One row for each node and component. Approved: by the baseline, or by the resource name of the allocation (held/…). Where no baseline applies, nodes whose driver, CUDA or library differs from that of most nodes of their pool, and on a tie all of them. Since: when the node began to differ; without a baseline when it began to run the version, within ten minutes and the last 7 days. Pods: those with a device of the node, which a change of it must wait for.",
 		queries: []query{
 			of(rows),
 			of(`1000 * (` + since("AcceleratorDrift", `!~"mig|.+/.+"`) + ` or ` + since("MigLayoutDrift", `="mig"`) + ` or ` + since("FpgaBitstreamDrift", `=~".+/.+",component!~"(held|root_key)/.+"`) +
-				` or ` + join(`min by (`+target+`) (min_over_time(timestamp(`+drivers+`)[7d:10m]))`, rows+` unless on (`+target+`, component) `+compared) + `)`),
+				` or (` + rows + ` unless on (` + target + `, component) ` + compared + `) * on (` + target + `, component, actual) group_left () ` + softwareSince() + `)`),
 			of(`sum by (` + target + `, component, expected, actual) (` + compared + ` == 1)`),
 			of(join(`count by (`+target+`) (group by (`+target+`, namespace, pod) (accel_allocation_info{`+inPool+`}))`, rows)),
 		},
@@ -259,9 +289,9 @@ func versions(title, of, installed, empty, about string) panel {
 func driverMatrix() panel {
 	return panel{
 		kind: listing, title: "Nodes by pool and driver", unit: "none", empty: noDrivers,
-		about:   "How many nodes of each pool run each version of the driver. A row with one column is a pool with one version. An empty row name is the pool of nodes without the label pool.",
+		about:   "How many nodes of each pool run each version of the driver. A row with one column is a pool with one version. A row is named by cluster and pool, and empty for nodes without these labels.",
 		matrix:  &matrix{row: "pool", column: "version"},
-		queries: []query{{expr: `count by (pool, version) (` + drivers + `)`}},
+		queries: []query{{expr: `count by (pool, version) (label_join(` + drivers + `, "pool", " ", "cluster", "pool"))`}},
 	}
 }
 

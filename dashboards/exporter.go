@@ -96,7 +96,7 @@ func (e exporters) rejected() panel {
 	return third(panel{
 		kind: listing, title: "Rejected values", unit: "none", empty: "No value was rejected, or no exporter is scraped",
 		about:   "Values that were dropped in the time range, by family: impossible numbers, and the driver's marks for not available.",
-		queries: []query{{expr: `topk(20, sum by (family, reason) (increase(accel_source_rejected_values_total{` + inPool + `}[$__range])) > 0)`}},
+		queries: []query{{expr: `topk(20, round(sum by (family, reason) (increase(accel_source_rejected_values_total{` + inPool + `}[$__range]))) > 0)`}},
 		columns: []column{{of: "family", title: "Family"}, {of: "reason", title: "Reason"}, {of: "A", title: "Times", sort: true, width: 90}},
 	})
 }
@@ -111,7 +111,7 @@ func (e exporters) rounds() []panel {
 		third(panel{
 			kind: lines, title: "Failed and partial rounds", unit: "percentunit", min: f(0), empty: noExporter,
 			about:   "Share of rounds by source and outcome. partial: answered, with values missing.",
-			queries: []query{{`sum by (source, outcome) (rate(accel_source_rounds_total{outcome!="ok",` + inPool + `}[$__rate_interval])) / on (source) group_left () sum by (source) (rate(accel_source_rounds_total{` + inPool + `}[$__rate_interval]))`, "{{source}} {{outcome}}"}},
+			queries: []query{{`sum by (source, outcome) (rate(accel_source_rounds_total{outcome!="ok",` + inPool + `}[$__rate_interval])) / on (source) group_left () (sum by (source) (rate(accel_source_rounds_total{` + inPool + `}[$__rate_interval])) > 0)`, "{{source}} {{outcome}}"}},
 		}),
 		third(panel{
 			kind: lines, title: "Errors of native calls", unit: "ops", min: f(0), stacked: true, empty: "No call fails, except with not_supported",
@@ -188,22 +188,22 @@ func (e exporters) cost() []panel {
 		quarter(panel{
 			kind: lines, title: "CPU", unit: "percentunit", min: f(0), empty: noExporter,
 			about:   "Share of one core that the exporter uses, for the three highest. Its worker process is not counted.",
-			queries: []query{{host(`topk(3, rate(` + e.of("process_cpu_seconds_total") + `[$__rate_interval]))`), "{{host}} {{cluster}}"}},
+			queries: []query{{host(`topk(3, rate(` + e.of("process_cpu_seconds_total") + `[$__rate_interval]))`), "{{cluster}} {{host}}"}},
 		}),
 		quarter(panel{
 			kind: lines, title: "Memory", unit: "bytes", min: f(0), empty: noExporter,
 			about:   "Resident memory of the exporter, for the three highest. Its worker process is not counted.",
-			queries: []query{{host(`topk(3, ` + e.of("process_resident_memory_bytes") + `)`), "{{host}} {{cluster}}"}},
+			queries: []query{{host(`topk(3, ` + e.of("process_resident_memory_bytes") + `)`), "{{cluster}} {{host}}"}},
 		}),
 		quarter(panel{
 			kind: lines, title: "Time of a scrape", unit: "s", min: f(0), empty: noExporter,
 			about:   "Duration of scrapes, for the three slowest. A scrape never waits for a device, so more than a second points to the network or an overloaded node.",
-			queries: []query{{host(`topk(3, ` + e.of("scrape_duration_seconds") + `)`), "{{host}} {{cluster}}"}},
+			queries: []query{{host(`topk(3, ` + e.of("scrape_duration_seconds") + `)`), "{{cluster}} {{host}}"}},
 		}),
 		quarter(panel{
 			kind: lines, title: "Series per scrape", unit: "none", min: f(0), empty: noExporter,
 			about:   "Series per scrape, for the three largest. A jump is a new kind of device, or a label with too many values.",
-			queries: []query{{host(`topk(3, ` + e.of("scrape_samples_scraped") + `)`), "{{host}} {{cluster}}"}},
+			queries: []query{{host(`topk(3, ` + e.of("scrape_samples_scraped") + `)`), "{{cluster}} {{host}}"}},
 		}),
 	}
 }

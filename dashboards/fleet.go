@@ -114,23 +114,23 @@ func fleetGrid() panel {
 			{expr: scoped(`avg by (cluster, host) (` + host(`accel_allocation_utilization_ratio{`+inPool+`}`) + `)`)},
 			{expr: scoped(`3600 * sum by (cluster, host, currency) (` + host(`rate(accel_allocation_idle_cost_total{`+inPool+`}[$__rate_interval])`) + `)`)},
 		},
-		columns: []column{nodeColumn, {of: "A", title: "Worst", states: states, width: 85, sort: true}},
+		columns: []column{nodeColumn, {of: "A", title: "Worst", states: states, width: 74, sort: true}},
 	}
 	for i := range 9 {
-		c, index := column{title: "Others", width: 80}, `!~"[0-7]"`
+		c, index := column{title: "Others", width: 74}, `!~"[0-7]"`
 		if i < 8 {
-			c, index = column{title: fmt.Sprint(i), width: 80}, fmt.Sprintf(`="%d"`, i)
+			c, index = column{title: fmt.Sprint(i), width: 74}, fmt.Sprintf(`="%d"`, i)
 		}
 		c.of, c.states = refID(len(p.queries)), states
 		p.queries, p.columns = append(p.queries, at(index)), append(p.columns, c)
 	}
 	p.columns = append(
 		p.columns,
-		column{of: "B", title: "Exporter", states: upStates, width: 80},
-		column{of: "C", title: "Allocated", unit: "percentunit", width: 110, gauge: true},
-		column{of: "D", title: "Use", unit: "percentunit", width: 110, gauge: true},
-		column{of: "E", title: "Idle cost per hour", width: 130},
-		column{of: "currency", title: "Currency", width: 80},
+		column{of: "B", title: "Exporter", states: upStates, width: 68},
+		column{of: "C", title: "Allocated", unit: "percentunit", width: 100, gauge: true},
+		column{of: "D", title: "Use", unit: "percentunit", width: 100, gauge: true},
+		column{of: "E", title: "Idle cost/h", width: 80},
+		column{of: "currency", title: "Currency", width: 74},
 	)
 	return p
 }
@@ -152,7 +152,7 @@ func firingAlerts(selector string) panel {
 			{of: "severity", title: "Severity", states: severities, width: 90},
 			{of: "alertname", title: "Alert", jump: toRunbook(), width: 210},
 			nodeColumn, nameColumn, namespaceColumn, podColumn,
-			{of: "A", title: "Since", unit: "dateTimeFromNow", sort: true, width: 130},
+			{of: "A", title: "Since", unit: "dateTimeFromNow", sort: true, width: 110},
 			idColumn,
 		},
 	}
@@ -166,7 +166,7 @@ func fleetDevices() panel {
 		kind: listing, title: "Degraded and failed devices", unit: "none", empty: "No device is degraded or failed, or no health is known", width: 15, height: 9,
 		about: "One row for each whole device that is not healthy, failed ones first, with all of its reasons, the recommended action and the number of pods. docs/health.md explains reasons and actions.",
 		queries: []query{
-			{expr: keep(host(named(sick, `(`+reasonsOf(sick)+`) * `+perDevice+` group_left (action) (`+action+`)`, "model")), "host, name, device, model, action, reason")},
+			{expr: keep(host(named(sick, `(`+reasonsOf(sick)+`) * `+perDevice+` group_left (action) (`+action+`)`)), "host, name, device, action, reason")},
 			{expr: keep(host(`count by (`+device+`) (device_pod:accel_verdict:holder{`+inPool+`})`), "host, device")},
 		},
 		columns: []column{
@@ -175,7 +175,6 @@ func fleetDevices() panel {
 			joinedReasons,
 			{of: "action", title: "Action", width: 90, jump: toHealth("actions")},
 			{of: "B", title: "Pods", blank: "none", width: 60},
-			{of: "model", title: "Model", width: 110},
 		},
 	}
 }
@@ -194,7 +193,7 @@ func fleetCapacity(v *values) []panel {
 		return zeroWhere(`sum(pool_model:accel_devices_`+what+`:count{`+inPool+`})`, known)
 	}
 	by := func(what string) query {
-		return query{expr: `sum by (pool, class, model) (pool_model:` + what + `:count{` + inPool + `})`}
+		return query{expr: `sum by (cluster, pool, class, model) (pool_model:` + what + `:count{` + inPool + `})`}
 	}
 	about := fmt.Sprintf("Idle: allocated, and nothing has run for %.0f minutes or longer.", v.number("idle_seconds")/60)
 	return []panel{
@@ -211,6 +210,7 @@ func fleetCapacity(v *values) []panel {
 			about:   "Whole devices by pool and model. " + about + " An empty cell means none.",
 			queries: []query{by("accel_devices"), by("accel_devices_allocated"), by("accel_devices_idle"), by("accel_devices_free"), by("accel_devices_unhealthy")},
 			columns: []column{
+				clusterColumn,
 				{of: "pool", title: "Pool"},
 				{of: "class", title: "Class", width: 70},
 				{of: "model", title: "Model"},
@@ -230,8 +230,8 @@ func fleetCapacity(v *values) []panel {
 		half(panel{
 			kind: listing, title: "MIG instances by profile", unit: "none", empty: "No device is partitioned",
 			about:   "Existing and allocated partitions, by pool and profile.",
-			queries: []query{{expr: `sum by (pool, model, profile) (pool_profile:accel_partitions:count{` + inPool + `})`}, {expr: `sum by (pool, model, profile) (pool_profile:accel_partitions_allocated:count{` + inPool + `})`}},
-			columns: []column{{of: "pool", title: "Pool"}, {of: "model", title: "Model"}, {of: "profile", title: "Profile"}, {of: "A", title: "All", sort: true}, {of: "B", title: "Allocated"}},
+			queries: []query{{expr: `sum by (cluster, pool, model, profile) (pool_profile:accel_partitions:count{` + inPool + `})`}, {expr: `sum by (cluster, pool, model, profile) (pool_profile:accel_partitions_allocated:count{` + inPool + `})`}},
+			columns: []column{clusterColumn, {of: "pool", title: "Pool"}, {of: "model", title: "Model"}, {of: "profile", title: "Profile"}, {of: "A", title: "All", sort: true}, {of: "B", title: "Allocated"}},
 		}),
 	}
 }
@@ -241,7 +241,7 @@ func fleetHealth() []panel {
 		third(panel{
 			kind: lines, title: "Availability by pool", unit: "percentunit", empty: noRules, max: f(1),
 			about:   "Share of devices that are not failed. Devices that cannot be observed do not count.",
-			queries: []query{{`pool:accel_device_availability:ratio{` + inPool + `}`, "{{pool}}"}},
+			queries: []query{{`pool:accel_device_availability:ratio{` + inPool + `}`, "{{cluster}} {{pool}}"}},
 		}),
 		third(panel{
 			kind: lines, title: "Devices by reason", unit: "none", stacked: true, empty: "No device is degraded or failed",
@@ -263,8 +263,8 @@ func fleetDrift(v *values) []panel {
 	deviating := half(panel{
 		kind: listing, title: "Devices that differ from the baseline", unit: "none", empty: "No device differs, or there is no baseline",
 		about:   "Devices that are not approved, by pool and component. Evaluated every " + v.string("trends_interval") + ".",
-		queries: []query{{expr: `count by (pool, component) (` + recentDrift(v) + `)`}},
-		columns: []column{{of: "pool", title: "Pool"}, {of: "component", title: "Component", jump: jumpTo("accel-drift", "Rollout")}, {of: "A", title: "Devices", sort: true, scale: &scale{none, []step{{1, orange}}}}},
+		queries: []query{{expr: `count by (cluster, pool, component) (` + recentDrift(v) + `)`}},
+		columns: []column{clusterColumn, {of: "pool", title: "Pool"}, {of: "component", title: "Component", jump: jumpTo("accel-drift", "Rollout")}, {of: "A", title: "Devices", sort: true, scale: &scale{none, []step{{1, orange}}}}},
 	})
 	return []panel{half(p), deviating}
 }

@@ -38,6 +38,8 @@ func onCard(expr, further string) query {
 	return query{host(expr), "{{host}} {{device}} " + further}
 }
 
+var unitStates = []state{{"crashed", "crashed", red}, {"running", "running", green}}
+
 func fpgaNow() []panel {
 	count := func(expr string) []query { return []query{{expr: zeroWhere(expr, aCard)}} }
 	return []panel{
@@ -117,7 +119,7 @@ func fpgaLoads(v *values) []panel {
 			kind: lines, title: "Duration of reconfigurations", unit: "s", min: f(0), limitLine: true, empty: "No reconfiguration in this time, or the recording rules are not loaded",
 			about:   "95th percentile of the loads of the last day, by pool. FpgaReconfigurationSlow fires above the line.",
 			scale:   bad(v.number("fpga_reconfiguration_seconds")),
-			queries: []query{{`pool:accel_fpga_reconfiguration_seconds:p95_1d{` + inPool + `} >= 0`, "{{pool}}"}},
+			queries: []query{{`pool:accel_fpga_reconfiguration_seconds:p95_1d{` + inPool + `} >= 0`, "{{cluster}} {{pool}}"}},
 		}),
 		third(panel{
 			kind: timeline, title: "Regions", unit: "none", empty: "No card reports whether a region is loaded", states: []state{{"1", "loaded", green}, {"0", "empty", orange}},
@@ -231,7 +233,7 @@ func fpgaWork() []panel {
 			kind: listing, title: "Compute units", unit: "none", empty: "No card with compute units",
 			about:   "State of each compute unit. crashed: programs that wait for it never continue.",
 			queries: []query{{expr: keep(host(`accel_fpga_compute_unit_state{`+inCards+`} == 1`), "host, device, unit, state")}},
-			columns: []column{nodeColumn, {of: "device", title: "Id", jump: toDevice()}, {of: "unit", title: "Unit"}, {of: "state", title: "State", states: []state{{"crashed", "crashed", red}, {"running", "running", green}}}},
+			columns: []column{nodeColumn, {of: "device", title: "Id", jump: toDevice()}, {of: "unit", title: "Unit"}, {of: "state", title: "State", states: unitStates}},
 		}),
 	}
 }

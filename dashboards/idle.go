@@ -161,21 +161,22 @@ func idleHolds(v *values) panel {
 			alike(`2 * ` + exempt + ` or ` + perHold + ` (` + idle + ` and on (` + target + `, namespace, pod) ` + firing + `) ^ 0 or ` + perHold + ` 0 * ` + of("accel_allocation_idle_seconds")),
 		},
 		columns: []column{
-			{of: "E", title: "Saves a month", unit: "none", width: 125, sort: true},
+			// What does not fit on a narrow screen is at the end.
+			{of: "E", title: "Saves a month", unit: "none", width: 110, sort: true},
 			namespaceColumn, podColumn,
+			{of: "A", title: "Idle for", unit: "s", sort: true, width: 90, scale: &scale{none, []step{{warn, yellow}, {bad, orange}}}},
+			{of: "D", title: "Price an hour", unit: "none", width: 105},
+			{of: "currency", title: "Currency", width: 74},
+			{of: "G", title: "Alert", states: []state{{"0", "not yet", none}, {"1", "fires", orange}, {"2", "exempt", blue}}, width: 70},
+			{of: "alert", title: "Runbook", jump: toRunbook(), width: 160},
 			{of: "workload", title: "Workload"},
 			{of: "owner", title: "Owner", width: 90},
 			nodeColumn, nameColumn,
 			{of: "model", title: "Model"},
 			{of: "profile", title: "Profile", width: 80},
-			{of: "A", title: "Idle for", unit: "s", sort: true, width: 90, scale: &scale{none, []step{{warn, yellow}, {bad, orange}}}},
 			{of: "B", title: "Last activity", unit: "dateTimeFromNow", blank: "never", width: 120},
 			{of: "C", title: "Memory", unit: "bytes", width: 75},
-			{of: "D", title: "Price an hour", unit: "none", width: 115},
 			{of: "F", title: "Cost so far", unit: "none", width: 90},
-			{of: "currency", title: "Currency", width: 80},
-			{of: "G", title: "Alert", states: []state{{"0", "not yet", none}, {"1", "fires", orange}, {"2", "exempt", blue}}, width: 80},
-			{of: "alert", title: "Runbook", jump: toRunbook(), width: 160},
 		},
 	}
 }
@@ -234,7 +235,7 @@ func idleTrend() []panel {
 		third(panel{
 			kind: lines, title: "Cost of idle time per day", unit: "none", decimals: f(0), min: f(0), empty: noPrices,
 			about:   "Mean cost of a day, by currency: of the week and of the 30 days before each moment.",
-			queries: []query{{`avg_over_time(sum by (currency) (` + idleCost + `)[7d:2m]) * 86400`, "{{currency}}, 7 days"}, {`avg_over_time(sum by (currency) (` + idleCost + `)[30d:2m]) * 86400`, "{{currency}}, 30 days"}},
+			queries: []query{{`avg_over_time(sum by (currency) (` + idleCost + `)[7d:2m]) * 86400`, "7 days, {{currency}}"}, {`avg_over_time(sum by (currency) (` + idleCost + `)[30d:2m]) * 86400`, "30 days, {{currency}}"}},
 		}),
 		third(panel{
 			kind: lines, title: "Idle devices by namespace", unit: "none", stacked: true, min: f(0), empty: noHolds,

@@ -15,6 +15,7 @@ func node(v *values) board {
 			{title: "Temperature and power", panels: nodeHeat(v)},
 			{title: "Links", panels: nodeLinks()},
 			{title: "Errors", panels: nodeErrors()},
+			{title: "FPGAs: designs and errors", folded: true, panels: fpgaParts(inNode, "{{device}} ")},
 			{title: "NVSwitches", folded: true, panels: nodeSwitches()},
 			{title: "Grace CPUs", folded: true, panels: nodeCPUs()},
 			{title: "DCGM", folded: true, panels: nodeDCGM()},
@@ -78,29 +79,38 @@ func nodeDevices(v *values) panel {
 	of := func(expr string) query {
 		return query{expr: keep(host(named(inNode, "max by ("+target+", device) ("+expr+")", "model", "profile")), "host, name, device, model, profile")}
 	}
+	course := func(expr string) query {
+		return query{`max by (scope, host, device) (` + scoped(host(expr)) + `)`, "{{host}} {{device}}"}
+	}
+	use := `accel_utilization_ratio{engine="compute",` + inNode + `} or on (` + target + `, device) accel_activity_ratio{unit="graphics",` + inNode + `}`
+	power, heat := `accel_power_watts{`+inNode+`}`, `accel_temperature_celsius{`+inNode+`}`
 	margin := v.number("margin_celsius")
 	return panel{
 		kind: listing, title: "Devices", unit: "none", width: 24, height: 12, empty: noDevices,
-		about: "Current state of every device and MIG instance. An empty cell means not measured, not 0. Red margins are where AcceleratorTemperatureNearLimit fires.",
+		about: "Current state of every device and MIG instance, and the course of its use, power and hottest sensor in the time range, each scaled to its own values. An empty cell means not measured, not 0. Red margins are where AcceleratorTemperatureNearLimit fires.",
 		queries: []query{
 			of(healthOf(inNode)),
 			of(`accel_device_holders{` + inNode + `}`),
-			of(`accel_utilization_ratio{engine="compute",` + inNode + `} or on (` + target + `, device) accel_activity_ratio{unit="graphics",` + inNode + `}`),
+			of(use),
 			of(`accel_memory_used_bytes{` + inNode + `} / ` + perDevice + ` accel_memory_total_bytes{` + inNode + `}`),
-			of(`accel_power_watts{` + inNode + `}`),
-			of(`accel_temperature_celsius{` + inNode + `}`),
+			of(power),
+			of(heat),
 			of(`min by (` + target + `, device) (accel_temperature_margin_celsius{limit="slowdown",` + inNode + `})`),
+			course(use), course(power), course(heat),
 		},
 		columns: []column{
-			nameColumn,
+			nameColumn.wide(110),
 			{of: "model", title: "Model"},
 			{of: "profile", title: "Profile", width: 80},
 			{of: "A", title: "Health", states: healthStates, width: 90, sort: true},
 			{of: "B", title: "Holders", width: 80},
-			{of: "C", title: "Use", unit: "percentunit", width: 130, gauge: true},
-			{of: "D", title: "Memory", unit: "percentunit", width: 130, gauge: true},
-			{of: "E", title: "Power", unit: "watt", width: 90},
-			{of: "F", title: "Hottest sensor", unit: "celsius", width: 120},
+			{of: "C", title: "Use", unit: "percentunit", width: 100, gauge: true},
+			{of: "H", title: "Use trend", unit: "percentunit", width: 110, course: true},
+			{of: "D", title: "Memory", unit: "percentunit", width: 100, gauge: true},
+			{of: "E", title: "Power", unit: "watt", width: 80},
+			{of: "I", title: "Power trend", unit: "watt", width: 110, course: true},
+			{of: "F", title: "Hottest", unit: "celsius", width: 80},
+			{of: "J", title: "Heat trend", unit: "celsius", width: 110, course: true},
 			{of: "G", title: "Margin", unit: "celsius", width: 90, scale: &scale{red, []step{{margin, none}}}},
 		},
 	}
@@ -166,17 +176,17 @@ func nodeUnattributed() panel {
 
 func nodeUse() []panel {
 	return []panel{
-		third(panel{
+		tall(panel{
 			kind: lines, title: "Use", unit: "percentunit", min: f(0), max: f(1), empty: noSuch,
 			about:   "Share of time in which a kernel ran. It does not show how much of the device the kernel used; see the dashboard of the device.",
 			queries: []query{perName(wholes, `accel_utilization_ratio{engine="compute",`+wholes+`}`)},
 		}),
-		third(panel{
+		tall(panel{
 			kind: lines, title: "Memory in use", unit: "percentunit", min: f(0), max: f(1), empty: noSuch,
 			about:   "Share of the device's memory that is allocated. Frameworks allocate it in advance, so full is not bad by itself.",
 			queries: []query{perName(inNode, `accel_memory_used_bytes{`+inNode+`} / `+perDevice+` accel_memory_total_bytes{`+inNode+`}`)},
 		}),
-		third(panel{
+		tall(panel{
 			kind: lines, title: "Tensor cores active", unit: "percentunit", min: f(0), max: f(1), empty: noSuch,
 			about:   "Share of cycles in which the tensor cores were active. If low while use is high, the device waits for memory or for the host.",
 			queries: []query{perName(inNode, `accel_activity_ratio{unit="tensor",`+inNode+`}`)},
@@ -186,39 +196,39 @@ func nodeUse() []panel {
 
 func nodeHeat(v *values) []panel {
 	return []panel{
-		third(panel{
+		tall(panel{
 			kind: lines, title: "Margin to slowdown", unit: "celsius", limitLine: true, empty: noSuch,
 			about:   "Degrees left before the device slows down. AcceleratorTemperatureNearLimit fires below the line.",
 			scale:   scale{red, []step{{v.number("near_limit_celsius"), green}}},
 			queries: []query{perName(wholes, `accel_temperature_margin_celsius{limit="slowdown",`+wholes+`}`)},
 		}),
-		third(panel{
+		tall(panel{
 			kind: lines, title: "Power", unit: "watt", min: f(0), empty: noSuch,
 			about:   "Power that each device draws. At its limit a device is throttled, which is normal in training.",
 			queries: []query{perName(wholes, `accel_power_watts{`+wholes+`}`)},
 		}),
-		third(panel{
+		tall(panel{
 			kind: lines, title: "Throttled by heat or power brake", unit: "percentunit", min: f(0), max: f(1), limitLine: true, empty: "No device of this node is throttled by heat or power brake, or none measures it",
 			about:   "Share of time in which the clocks were reduced because of a fault. GpuThermalThrottling fires above the line.",
 			scale:   bad(v.number("hot_throttle_share")),
-			queries: []query{{`sum by (name, reason) (` + named(wholes, `rate(accel_throttle_seconds_total{reason=~"hw_thermal|thermal|sw_thermal|hw_power_brake",`+wholes+`}[$__rate_interval]) > 0`) + `)`, "{{reason}} {{name}}"}},
+			queries: []query{{`clamp_max(sum by (name, reason) (` + named(wholes, `rate(accel_throttle_seconds_total{reason=~"hw_thermal|thermal|sw_thermal|hw_power_brake",`+wholes+`}[$__rate_interval]) > 0`) + `), 1)`, "{{reason}} {{name}}"}},
 		}),
 	}
 }
 
 func nodeLinks() []panel {
 	return []panel{
-		third(panel{
+		tall(panel{
 			kind: lines, title: "PCIe traffic", unit: "Bps", min: f(0), empty: noSuch,
 			about:   "Bytes received and sent over PCIe.",
 			queries: []query{perName(wholes, `rate(accel_pcie_receive_bytes_total{`+wholes+`}[$__rate_interval]) + `+perDevice+` rate(accel_pcie_transmit_bytes_total{`+wholes+`}[$__rate_interval])`)},
 		}),
-		third(panel{
+		tall(panel{
 			kind: lines, title: "NVLink traffic", unit: "Bps", min: f(0), empty: noSuch,
 			about:   "Bytes received and sent over all NVLinks of a GPU.",
 			queries: []query{perName(wholes, `accel_nvlink_receive_bytes_per_second{`+wholes+`} + `+perDevice+` accel_nvlink_transmit_bytes_per_second{`+wholes+`}`)},
 		}),
-		third(panel{
+		tall(panel{
 			kind: timeline, title: "PCIe links with fewer lanes", unit: "none", empty: noSuch, states: yesBad,
 			about:   "Whether the link uses fewer lanes than device and slot support, which is a fault of slot, riser or card. The generation may fall while idle and is not shown here.",
 			queries: []query{perName(wholes, `(accel_pcie_link_width_lanes{`+wholes+`} < bool `+perDevice+` accel_pcie_link_width_max_lanes{`+wholes+`})`)},

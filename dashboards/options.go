@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/grafana/grafana-foundation-sdk/go/bargauge"
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/common"
@@ -37,7 +39,11 @@ func (p panel) options() any {
 			Legend: common.VizLegendOptions{DisplayMode: common.LegendDisplayModeList, Placement: common.LegendPlacementBottom, Calcs: []string{}},
 		}
 	case listing:
-		return table.Options{ShowHeader: true, CellHeight: cog.ToPtr(common.TableCellHeightSm), SortBy: p.sortedBy()}
+		height := common.TableCellHeightSm
+		if slices.ContainsFunc(p.columns, func(c column) bool { return c.joined }) {
+			height = common.TableCellHeightMd // for two lines
+		}
+		return table.Options{ShowHeader: true, CellHeight: &height, SortBy: p.sortedBy()}
 	case timeline:
 		return statetimeline.Options{
 			ShowValue: common.VisibilityModeAuto, RowHeight: 0.8, MergeValues: cog.ToPtr(true),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/cog/variants"
@@ -55,6 +56,9 @@ func (p panel) model(id uint32, at dashboard.GridPos) dashboard.Panel {
 		FieldConfig: &dashboard.FieldConfigSource{Defaults: p.defaults(), Overrides: p.overrides()},
 		Options:     p.options(), Transformations: p.transformations(),
 	}
+	if p.courses() {
+		m.MaxDataPoints = cog.ToPtr(100.0) // a column has no room for more
+	}
 	if p.kind == bars {
 		// A single event is one bar, not several that overlap.
 		m.Type, m.Interval = string(lines), cog.ToPtr("1m")
@@ -65,16 +69,22 @@ func (p panel) model(id uint32, at dashboard.GridPos) dashboard.Panel {
 // atOnce reports whether the panel shows the present and not a course.
 func (p panel) atOnce() bool { return p.kind == number || p.kind == listing || p.kind == ranking }
 
+// courses reports whether a listing has a column of lines.
+func (p panel) courses() bool {
+	return slices.ContainsFunc(p.columns, func(c column) bool { return c.course })
+}
+
 func (p panel) targets() []variants.Dataquery {
 	var out []variants.Dataquery
 	for i, q := range p.queries {
+		now := p.atOnce() && !slices.ContainsFunc(p.columns, func(c column) bool { return c.course && c.of == refID(i) })
 		t := prometheus.Dataquery{
 			Interval: cog.ToPtr("$scrape"),
 			Expr:     q.expr, RefId: cog.ToPtr(refID(i)), Datasource: &source,
 			LegendFormat: cog.ToPtr(q.legend), EditorMode: cog.ToPtr(prometheus.QueryEditorModeCode),
-			Instant: cog.ToPtr(p.atOnce()), Range: cog.ToPtr(!p.atOnce()),
+			Instant: cog.ToPtr(now), Range: cog.ToPtr(!now),
 		}
-		if p.kind == listing {
+		if p.kind == listing && now {
 			t.Format = cog.ToPtr(prometheus.PromQueryFormatTable)
 		}
 		out = append(out, t)
@@ -158,6 +168,7 @@ func wideTile(p panel) panel   { return p.sized(6, 4) }
 func narrowTile(p panel) panel { return p.sized(3, 4) }
 func quarter(p panel) panel    { return p.sized(6, 8) }
 func third(p panel) panel      { return p.sized(8, 8) }
+func tall(p panel) panel       { return p.sized(8, 11) } // for the legend of eight GPUs
 func half(p panel) panel       { return p.sized(12, 8) }
 func whole(p panel) panel      { return p.sized(24, 9) }
 

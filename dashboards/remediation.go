@@ -81,7 +81,7 @@ func nodesOut() panel {
 		},
 		columns: []column{
 			poolColumn, remedyColumn,
-			{of: "A", title: "Since", unit: "dateTimeFromNow", sortUp: true, width: 130},
+			{of: "A", title: "Since", unit: "dateTimeFromNow", sortUp: true, width: 110},
 			{of: "B", title: "Inspect", width: 75, states: []state{{"1", "yes", orange}}},
 		},
 	})
@@ -91,7 +91,7 @@ func shareOut() panel {
 	return third(panel{
 		kind: lines, title: "Share of the pool that is out", unit: "percentunit", min: f(0), empty: noPlan,
 		about:   "Nodes that are out as a share of the pool. The limit is limits.share of the policy.",
-		queries: []query{{`sum by (pool) (accel_remediator_pool_nodes_out{` + inPool + `}) / sum by (pool) (accel_remediator_pool_nodes{` + inPool + `})`, "pool {{pool}}"}},
+		queries: []query{{`sum by (cluster, pool) (accel_remediator_pool_nodes_out{` + inPool + `}) / sum by (cluster, pool) (accel_remediator_pool_nodes{` + inPool + `})`, "{{cluster}} {{pool}}"}},
 	})
 }
 
@@ -99,7 +99,7 @@ func breakers() panel {
 	return third(panel{
 		kind: timeline, title: "Breaker is open", unit: "none", states: yesBad, empty: noPlan,
 		about:   "Times at which so much of a pool failed at once that no further node was taken out.",
-		queries: []query{{`max by (pool) (accel_remediator_breaker_open{` + inPool + `})`, "pool {{pool}}"}},
+		queries: []query{{`max by (cluster, pool) (accel_remediator_breaker_open{` + inPool + `})`, "{{cluster}} {{pool}}"}},
 	})
 }
 
@@ -107,8 +107,8 @@ func withheldNow() panel {
 	return quarter(panel{
 		kind: listing, title: "Nodes that are left alone", unit: "none", empty: "Every action that alerts require is done",
 		about:   "Nodes for which alerts require an action that is not done, by pool and reason. hold: an annotation of an operator. suppressed: a silence, another alert, or the alert has just ended. /debug/plan lists the nodes.",
-		queries: []query{{expr: `sum by (pool, reason) (accel_remediator_withheld_nodes{` + inPool + `}) > 0`}},
-		columns: []column{poolColumn, {of: "reason", title: "Reason"}, {of: "A", title: "Nodes", sort: true, width: 75}},
+		queries: []query{{expr: `sum by (cluster, pool, reason) (accel_remediator_withheld_nodes{` + inPool + `}) > 0`}},
+		columns: []column{clusterColumn, poolColumn, {of: "reason", title: "Reason"}, {of: "A", title: "Nodes", sort: true, width: 75}},
 	})
 }
 

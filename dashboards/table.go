@@ -25,6 +25,7 @@ type column struct {
 	joined    bool   // a label whose values are put together into one row
 	hidden    bool   // not shown, and there for addresses
 	gauge     bool   // a bar from 0 to 1
+	course    bool   // a line of the time range; its query has the labels scope, host and device
 	blank     string // text of a cell without a value
 }
 
@@ -43,6 +44,12 @@ func (c column) unmeasured() dashboard.ValueMapping { return unmeasured(cmp.Or(c
 
 const wholeCell = "color-background"
 
+// wide is the column with another width.
+func (c column) wide(width int) column {
+	c.width = width
+	return c
+}
+
 func (c column) override() dashboard.DashboardFieldConfigSourceOverrides {
 	all := []dashboard.DynamicConfigValue{property("noValue", cmp.Or(c.blank, noCell))}
 	if len(c.of) > 1 {
@@ -50,7 +57,7 @@ func (c column) override() dashboard.DashboardFieldConfigSourceOverrides {
 		all = []dashboard.DynamicConfigValue{property("noValue", ""), asText}
 	}
 	if c.joined {
-		all = append(all, property("custom.cellOptions", map[string]any{"type": "color-text"}))
+		all = append(all, property("custom.cellOptions", map[string]any{"type": "color-text", "wrapText": true}), property("custom.wrapText", true))
 	}
 	if c.unit != "" {
 		all = append(all, property("unit", c.unit))
@@ -71,6 +78,10 @@ func (c column) override() dashboard.DashboardFieldConfigSourceOverrides {
 		all = append(all, property("min", 0), property("max", 1), coloured(blue),
 			property("custom.cellOptions", map[string]any{"type": "gauge", "mode": "basic", "valueDisplayMode": "text"}))
 	}
+	if c.course {
+		// The number would be missing where it is 0.
+		all = append(all, coloured(blue), property("custom.cellOptions", map[string]any{"type": "sparkline", "hideValue": true}))
+	}
 	if c.hidden {
 		// Two spellings: Grafana's table has had both.
 		all = append(all, property("custom.hidden", true),
@@ -86,6 +97,9 @@ func (c column) override() dashboard.DashboardFieldConfigSourceOverrides {
 func (p panel) field(c column) string {
 	if len(c.of) != 1 {
 		return c.of
+	}
+	if c.course {
+		return "Trend #" + c.of
 	}
 	if len(p.queries) == 1 {
 		return "Value"
@@ -126,15 +140,23 @@ func (p panel) transformations() []dashboard.DataTransformerConfig {
 		}
 		order[field], titles[field] = i, c.title
 	}
-	return []dashboard.DataTransformerConfig{
-		{Id: "merge", Options: map[string]any{}},
-		{Id: "groupBy", Options: map[string]any{"fields": group}},
-		{Id: "organize", Options: map[string]any{"excludeByName": map[string]any{}, "indexByName": order, "renameByName": titles}},
+	var joined []dashboard.DataTransformerConfig
+	if p.courses() {
+		joined = append(joined, dashboard.DataTransformerConfig{Id: "timeSeriesTable", Options: map[string]any{}})
 	}
+	return append(
+		joined,
+		dashboard.DataTransformerConfig{Id: "merge", Options: map[string]any{}},
+		dashboard.DataTransformerConfig{Id: "groupBy", Options: map[string]any{"fields": group}},
+		dashboard.DataTransformerConfig{Id: "organize", Options: map[string]any{"excludeByName": map[string]any{}, "indexByName": order, "renameByName": titles}},
+	)
 }
 
 // worst is how the values of rows that become one are reduced.
 func (c column) worst() string {
+	if c.course {
+		return "lastNotNull"
+	}
 	if c.sortUp {
 		return "min"
 	}
@@ -222,7 +244,7 @@ func toRunbook() *jump {
 // Columns that most listings have. Their queries give the labels host, name
 // and device.
 var (
-	clusterColumn   = column{of: "cluster", title: "Cluster"}
+	clusterColumn   = column{of: "cluster", title: "Cluster", width: 80}
 	scopeColumn     = column{of: "scope", title: "Scope", hidden: true}
 	nodeColumn      = column{of: "host", title: "Node", jump: toNode()}
 	nameColumn      = column{of: "name", title: "Device", jump: toDevice()}

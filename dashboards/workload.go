@@ -99,16 +99,16 @@ func workloadPods(v *values) panel {
 
 func workloadHits() panel {
 	return panel{
-		kind: listing, title: "Faults that hit pods", unit: "none", width: 9, height: 8, empty: "No fault has hit a pod in the last hour",
+		kind: listing, title: "Faults that hit pods", unit: "none", width: 8, height: 8, empty: "No fault has hit a pod in the last hour",
 		about:   "Faults of devices while they were allocated to the pod, including faults after which the pod ended. docs/health.md explains xid_N.",
 		queries: []query{{expr: keep(host(named(inAnyPool, `1000 * max by (`+target+`, device, namespace, pod, fault) (accel_allocation_fault_timestamp_seconds{`+inPods+`})`)), "namespace, pod, fault, host, name, device")}},
-		columns: []column{namespaceColumn, podColumn, {of: "fault", title: "Fault"}, {of: "A", title: "When", unit: "dateTimeFromNow", sort: true, width: 130}},
+		columns: []column{namespaceColumn, podColumn, {of: "fault", title: "Fault"}, {of: "A", title: "When", unit: "dateTimeFromNow", sort: true, width: 110}},
 	}
 }
 
 func workloadAlerts() panel {
 	p := firingAlerts(withPod)
-	p.width, p.height = 15, 8
+	p.width, p.height = 16, 8
 	return p
 }
 
@@ -153,7 +153,7 @@ func workloadStart() panel {
 	return half(panel{
 		kind: lines, title: "From allocation to first activity", unit: "s", min: f(0), empty: "No pod has begun to use a device in this time",
 		about:   "95th percentile of the last day, including image pulls and model loading, by resource of the whole cluster. If long, devices wait for pods.",
-		queries: []query{{`max by (resource) (pool:accel_allocation_first_activity_seconds:p95_1d{cluster=~"$cluster"})`, "{{resource}}"}},
+		queries: []query{{`max by (resource) (pool:accel_allocation_first_activity_seconds:p95_1d{cluster=~"$cluster"}) >= 0`, "{{resource}}"}},
 	})
 }
 

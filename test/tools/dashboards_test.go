@@ -2,8 +2,6 @@ package tools
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,8 +10,9 @@ import (
 
 // empty is what has no data in this test, with the reason.
 var empty = map[string]string{
-	"accel-fleet: Devices by pool and model: C": "nothing is idle for so long that it counts",
-	"accel-fpga: Transactions: A":               "counting needs performance counters that are not simulated",
+	"accel-fleet: Devices by pool and model: C":            "nothing is idle for so long that it counts",
+	"accel-fpga: Transactions: A":                          "counting needs performance counters that are not simulated",
+	"accel-workload: From allocation to first activity: A": "no pod begins to use its device",
 }
 
 // TestDashboards asks a Prometheus that scrapes simulated nodes, with faults
@@ -59,31 +58,6 @@ func TestDashboards(t *testing.T) {
 		if missing[name] == "" {
 			t.Errorf("%s is excused and has data, or is no query", name)
 		}
-	}
-	if into := os.Getenv("SCREENSHOTS"); into != "" && !t.Failed() {
-		screenshots(t, p, into)
-	}
-}
-
-// screenshots draws the top of each dashboard with test/render.
-func screenshots(t *testing.T, p prom, into string) {
-	t.Helper()
-	out := t.TempDir()
-	cmd := exec.Command("node", filepath.Join(root, "test/render/render.mjs"), "http://"+string(p), out, "3")
-	cmd.Env = append(os.Environ(), "FORMAT=jpeg", "HEIGHT=1450", "SCALE=0.8")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
-	paths, err := filepath.Glob(filepath.Join(out, "*.jpeg"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("%d pictures: %v", len(paths), err)
-	}
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(t, filepath.Join(into, filepath.Base(path)), string(data))
 	}
 }
 
