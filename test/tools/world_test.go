@@ -2,13 +2,17 @@ package tools
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // simulated is a node with an exporter: a scenario of fixtures/scenarios, what
@@ -29,8 +33,8 @@ var nodes = []simulated{
   idle: {grace: 1s}
   currency: EUR
   prices:
-    - {resource: nvidia.com/mig-*, per_hour: 400}
-    - {class: gpu, per_hour: 2500}
+    - {resource: nvidia.com/mig-*, per_hour: 0.4}
+    - {class: gpu, per_hour: 2.5}
 `,
 		baseline: `entries:
   - name: h100
@@ -58,7 +62,8 @@ var nodes = []simulated{
 	},
 	{name: "n3", scenario: "t4", faults: []string{"driver-unload"}},
 	{
-		name: "n4", scenario: "hgx-nvswitch", flags: []string{"--dcgm.embedded", "--dcgm.health-interval=10s", "--dcgm.profiling=on"},
+		name: "n4", scenario: "hgx-nvswitch", // The simulated bus has no NVSwitches.
+		flags: []string{"--dcgm.embedded", "--dcgm.health-interval=10s", "--dcgm.profiling=on", "--no-collector.pcie"},
 		config: `sources:
   dcgm:
     fields: [DCGM_FI_DEV_FB_RESERVED, DCGM_FI_DEV_NVLINK_PPCNT_RECOVERY_TIME_SINCE_LAST]
@@ -101,28 +106,50 @@ func (s simulated) run(t *testing.T) (string, func(fault string)) {
 }
 
 // remedied is the page of an accel-remediator that has something for every
-// panel: the page of its own test.
+// panel: the page of its own test, with actions of the first minute and a pass just now.
 func remedied(t *testing.T) *httptest.Server {
 	page, err := os.ReadFile(filepath.Join(root, "internal/remediation/testdata/page.metrics"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	number := regexp.MustCompile(`(?m)^(\w+_(timestamp_seconds|total)\S* )(\S+)$`)
+	const lastPass = 1772366460
+	began := time.Now()
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		_, _ = w.Write(page)
+		_, _ = w.Write(number.ReplaceAllFunc(page, func(line []byte) []byte {
+			m := number.FindSubmatch(line)
+			v, err := strconv.ParseFloat(string(m[3]), 64)
+			if err != nil {
+				t.Error(err)
+			}
+			if string(m[2]) == "total" {
+				v = math.Floor(v * min(1, time.Since(began).Minutes()))
+			} else {
+				v += float64(time.Now().Unix() - lastPass)
+			}
+			return fmt.Appendf(nil, "%s%.0f", m[1], v)
+		}))
 	}))
 }
 
-// beside is a page of kube-state-metrics and cAdvisor for a pod.
+// beside is a page of kube-state-metrics, of cAdvisor, and of what the exporter knows of
+// pods from the API server.
 func beside() *httptest.Server {
+	began := time.Now()
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		const pod = `namespace="research",pod="segment-0"`
 		fmt.Fprintf(w, `kube_pod_owner{%[1]s,owner_is_controller="true",owner_kind="StatefulSet",owner_name="segment"} 1
+kube_pod_owner{namespace="notebooks",pod="jupyter-small-0",owner_is_controller="true",owner_kind="StatefulSet",owner_name="jupyter-small"} 1
 kube_pod_container_status_restarts_total{%[1]s,container="main"} 0
 kube_pod_container_resource_limits{%[1]s,container="main",resource="cpu"} 8
 kube_pod_container_resource_limits{%[1]s,container="main",resource="memory"} 68719476736
-container_cpu_usage_seconds_total{%[1]s,container="main"} 100
+# TYPE container_cpu_usage_seconds_total counter
+container_cpu_usage_seconds_total{%[1]s,container="main"} %[2]f
 container_memory_working_set_bytes{%[1]s,container="main"} 34359738368
-`, pod)
+accel_pod_info{namespace="research",pod="speech-0",workload_kind="StatefulSet",workload="speech"} 1
+accel_pod_label_info{namespace="research",pod="speech-0",label="team",value="voice"} 1
+accel_pod_label_info{namespace="notebooks",pod="jupyter-small-0",label="team",value="data"} 1
+`, pod, 5*time.Since(began).Seconds())
 	}))
 }
