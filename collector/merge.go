@@ -174,6 +174,28 @@ func (d *Device) info() *Reading {
 	return &d.Readings[i]
 }
 
+// place is the position of the index in the labels of accel_device_info.
+var place = slices.Index(DeviceInfo.Labels, "index")
+
+// number returns the index of d among its kind, or "".
+func (d *Device) number() string {
+	if info := d.info(); info != nil && len(info.Labels) > place {
+		return info.Labels[place]
+	}
+	return ""
+}
+
+// renumbered removes the index of a device that is missing: the driver has given it
+// to another.
+func (d *Device) renumbered() {
+	if d.number() != "" {
+		d.Readings = slices.Clone(d.Readings) // Snapshots share them
+		info := d.info()
+		info.Labels = slices.Clone(info.Labels)
+		info.Labels[place] = ""
+	}
+}
+
 // named reports whether another source identifies partitions such as d, and
 // answers or is about to: the ID of d is its place only, and its series would
 // change their name a moment later.

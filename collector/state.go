@@ -129,9 +129,11 @@ func (st *sourceState) accept(now time.Time, devices []Device, set *Settings) {
 	st.recognise(devices)
 	present := make(map[string]bool, len(devices))
 	slots := make(map[string]bool, len(devices)) // PCI addresses of whole devices
+	numbers := make(map[string]bool, len(devices)) // by class
 	for i := range devices {
 		d := &devices[i]
 		present[d.ID] = true
+		numbers[string(d.Class)+d.number()] = true
 		if d.Parent == "" && d.PCI != "" {
 			slots[d.PCI] = true
 		}
@@ -151,8 +153,12 @@ func (st *sourceState) accept(now time.Time, devices []Device, set *Settings) {
 	}
 	for _, partitions := range []bool{false, true} { // the parents' verdict comes first
 		for id, ds := range st.devices {
-			if partitions == (ds.device.Parent != "") && !present[id] && !st.absent(ds, slots, now, set.ForgetAfter) {
-				delete(st.devices, id)
+			if partitions == (ds.device.Parent != "") && !present[id] {
+				if !st.absent(ds, slots, now, set.ForgetAfter) {
+					delete(st.devices, id)
+				} else if numbers[string(ds.device.Class)+ds.device.number()] {
+					ds.device.renumbered()
+				}
 			}
 		}
 	}

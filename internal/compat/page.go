@@ -67,11 +67,12 @@ func (v *View) read(s *collector.Snapshot) *page {
 }
 
 // unitOf returns d as a unit, or nil if DCGM does not support it. It reads the
-// labels of accel_device_info, which is present while d is down too.
+// labels of accel_device_info, which is present while d is down too, without an index
+// if the driver has given that to another device.
 func unitOf(d *collector.Device, base int) *unit {
 	for i := range d.Readings {
 		r := &d.Readings[i]
-		if r.Metric != collector.DeviceInfo || label(r, "vendor") != "nvidia" || label(r, "index") == "" {
+		if r.Metric != collector.DeviceInfo || label(r, "vendor") != "nvidia" || label(r, "index") == "" && d.Down != collector.ReasonMissing {
 			continue
 		}
 		u := &unit{device: d, base: base, class: label(r, "class"), index: label(r, "index"), uuid: d.ID, model: label(r, "model")}
