@@ -4,11 +4,17 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +25,12 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/podmap"
+	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
 
 var (
@@ -266,6 +278,90 @@ func TestStatusPageIsLive(t *testing.T) {
 	plain.until("1 failed")
 	if strings.Contains(plain.text(), "Pause") {
 		t.Error("without its script, the page has a button that does nothing")
+	}
+}
+
+// foreign are elements and attributes that the page never has.
+const foreign = `[...document.querySelectorAll('img, iframe, object, embed, base, form, input, audio, video, math, foreignObject, ' +
+	'[onerror], [onload], [onmouseover], [style], a[href^="javascript:" i], body meta, script:not([src="-/status.js"])')].map((e) => e.outerHTML.slice(0, 200))`
+
+// TestStatusPageHostileTexts: texts from outside, on the page of the node and of a device, as
+// they are loaded and as the page's own script brings them in, run nothing. A dialog,
+// a request elsewhere and a violation of the policy fail the test too.
+func TestStatusPageHostileTexts(t *testing.T) {
+	t.Parallel()
+	program(t, "CHROMIUM")
+	data, err := os.ReadFile(filepath.Join(root, "internal/exposition/status/testdata/hostile.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for line := range strings.Lines(string(data)) {
+		text, err := strconv.Unquote(strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, text)
+	}
+	var arrived atomic.Bool
+	began := time.Now()
+	haunted := func() (*collector.Snapshot, *allocation.Report, *status.Alerts) {
+		snap, report, alerts := &collector.Snapshot{Time: began}, &allocation.Report{Time: began}, &status.Alerts{}
+		for _, s := range texts {
+			if !arrived.Load() {
+				s = "harmless"
+			}
+			d := collector.Device{
+				ID: s, Class: collector.GPU, Vendor: s, Model: s, PCI: s, Down: s, Clients: []collector.Client{{PID: 1, Type: s}},
+				Verdict: &collector.Verdict{State: "failed", Action: s, Since: began, Reasons: []collector.Reason{{Code: s, Text: s, Severity: s, Action: s}}},
+			}
+			d.Set(collector.DeviceInfo, 1, slices.Repeat([]string{s}, len(collector.DeviceInfo.Labels))...)
+			snap.Devices = append(snap.Devices, d)
+			snap.Sources = append(snap.Sources, collector.Status{Source: s, Reason: s, Err: s})
+			snap.Events = append(snap.Events, collector.Event{Time: began, Source: s, Device: s, Kind: collector.EventKind(s), Sub: s, Detail: "NVRM: " + s})
+			holder := allocation.Allocation{Holder: allocation.Holder{Namespace: s, Pod: s}, Faults: []allocation.Fault{{Name: s}}}
+			report.Devices = append(report.Devices, allocation.Device{ID: s, Availability: allocation.Allocated, Holders: []allocation.Allocation{holder}})
+			report.Unattributed = append(report.Unattributed, allocation.Process{Device: s, PID: 1, Command: s, Reason: "other_pod", Namespace: s, Pod: s})
+			alerts.List = append(alerts.List, status.Alert{Name: s, Severity: s, Device: s, Summary: s, Description: s, Runbook: s, Firing: true})
+			if !arrived.Load() {
+				break
+			}
+		}
+		return snap, report, alerts
+	}
+	p := status.New(status.Options{
+		Node: "node1", Metrics: "metrics", Log: slog.New(slog.DiscardHandler),
+		Snapshot: func() *collector.Snapshot { snap, _, _ := haunted(); return snap },
+		Allocations: func() (*allocation.Report, *podmap.Status, *kube.Status) {
+			_, report, _ := haunted()
+			return report, nil, nil
+		},
+		Alerts:   func() *status.Alerts { _, _, alerts := haunted(); return alerts },
+		Settings: func() *status.Settings { return &status.Settings{Config: strings.Join(texts, "\n")} },
+	})
+	mux := http.NewServeMux()
+	p.Register(mux)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	v := open(t, server.Listener.Addr().String())
+	check := func(what string) {
+		t.Helper()
+		if found := eval[[]string](v, foreign); len(found) > 0 {
+			t.Errorf("%s has %q", what, found)
+		}
+	}
+	v.do(chromedp.Navigate(server.URL + "/"))
+	v.until("1 device: failed")
+	arrived.Store(true)
+	v.until("NVRM: " + texts[0])
+	check("the page, as its script changed it")
+	v.do(chromedp.Navigate(server.URL + "/"))
+	v.until("NVRM: " + texts[0])
+	check("the page")
+	for _, s := range texts {
+		v.do(chromedp.Navigate(server.URL + "/device?id=" + url.QueryEscape(s)))
+		v.until("Identity")
+		check("the page of the device " + strconv.Quote(s))
 	}
 }
 

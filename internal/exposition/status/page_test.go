@@ -10,7 +10,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -314,24 +316,23 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// hostile are texts that would run a script, break out of an element or an attribute,
-// or hide text, if the page did not escape them.
-var hostile = []string{
-	`<script>alert(1)</script>`,
-	`"><img src=x onerror=alert(1)>`,
-	`' onmouseover='alert(1)`,
-	`</td></tr></table><script src=//evil.example></script>`,
-	`<svg/onload=alert(1)>`,
-	`javascript:alert(1)`,
-	`</script><script>alert(1)</script>`,
-	`</title><script>alert(1)</script>`,
-	`<!--<img src="--><img src=x onerror=alert(1)//">`,
-	`{{.Config}}<iframe src=javascript:alert(1)>`,
-	"\u202Egnp.exe\u0000\x1b[31m\u2028",
-	"\xff\xfe<b>",
-	`<bdi><meta http-equiv=refresh content=0;url=//evil.example>`,
-	`&lt;script&gt;alert(1)&lt;/script&gt;`,
-	`<base href=//evil.example><form action=//evil.example><button>`,
+// hostile returns texts that would run a script, break out of an element or an
+// attribute, or hide text, if the page did not escape them. The test in Chromium has
+// them too.
+func hostile(t *testing.T) (texts []string) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/hostile.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		text, err := strconv.Unquote(strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		texts = append(texts, text)
+	}
+	return texts
 }
 
 // haunted returns a world in which every text from outside is s.
@@ -392,7 +393,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 	for _, path := range []string{"/", "/device?id="} {
 		var want []string
-		for _, s := range append([]string{"harmless"}, hostile...) {
+		for _, s := range append([]string{"harmless"}, hostile(t)...) {
 			target := path
 			if path != "/" {
 				target += strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
