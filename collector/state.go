@@ -128,7 +128,7 @@ func staying(readings []Reading) []Reading {
 func (st *sourceState) accept(now time.Time, devices []Device, set *Settings) {
 	st.recognise(devices)
 	present := make(map[string]bool, len(devices))
-	slots := make(map[string]bool, len(devices)) // PCI addresses of whole devices
+	slots := make(map[string]bool, len(devices))   // PCI addresses of whole devices
 	numbers := make(map[string]bool, len(devices)) // by class
 	for i := range devices {
 		d := &devices[i]

@@ -40,7 +40,7 @@ func printWho(s *screen, r *whoReport, wide bool) error {
 		} else {
 			t.device(d)
 		}
-		t.rows[above].reasons, t.rows[above].cure, t.rows[above].doc = troubleOf(d)
+		t.rows[above].trouble(d)
 	}
 	t.print(s)
 	var remarks []string
@@ -302,18 +302,23 @@ func verdictOf(d *allocation.Device) string {
 	return d.Health
 }
 
-// troubleOf returns why a device is not well, what to do, and its runbook.
-func troubleOf(d *allocation.Device) (reasons, cure, runbook string) {
-	if runbook = status.Runbook(d.Health, d.Down); runbook == "" && d.Health != "unknown" {
-		return "", "", ""
+// trouble adds why a device is not well, what to do, and its runbook. Of a device whose
+// source is down, the source has them.
+func (r *row) trouble(d *allocation.Device) {
+	reasons := clean(strings.Join(d.Reasons, "; "))
+	if r.doc = status.Runbook(d.Health, d.Down); r.doc == "" {
+		if reasons != "" && r.note != "" {
+			reasons += "; "
+		}
+		r.note = reasons + r.note
+		return
 	}
-	if reasons = strings.Join(d.Reasons, "; "); reasons == "" && d.Down != "" {
-		reasons = status.Down(d.Down)
+	if r.reasons = reasons; reasons == "" && d.Down != "" {
+		r.reasons = status.Down(d.Down)
 	}
-	if cure = status.Action(d.Action); cure != "" {
-		cure += "."
+	if r.cure = status.Action(d.Action); r.cure != "" {
+		r.cure += "."
 	}
-	return reasons, cure, runbook
 }
 
 func percent(v *float64) string {

@@ -28,7 +28,7 @@ var troubles = map[[2]string]Trouble{
 	{"", collector.SourceAbsent}:   {"This machine has no hardware or driver for it.", "", ""},
 	{"", collector.SourceStarting}: {"The first round has not finished yet.", "", ""},
 	{"", collector.SourceReleased}: {
-		"Released on request: every handle to its hardware is closed, and its devices are not monitored.",
+		"On request, every handle to its hardware is closed, and its devices are not monitored.",
 		"When the work is done, remove its file in the release directory, or send POST /-/attach?source=SOURCE.", "runbooks/AccelSourceReleased.md",
 	},
 	{"", collector.SourceCrashed}: {
