@@ -20,7 +20,7 @@ done
 sed -e '/^\[Unit\]$/,$!d' -e 's,/usr/local/bin/,/usr/bin/,' deploy/systemd/accel-exporter.service > "$out/accel-exporter.service"
 
 # Debian's format: one section per release, each entry wrapped.
-awk -v version="$(cat VERSION)" -v maintainer="$(sed -n 's/^maintainer: //p' deploy/package/nfpm.yaml)" \
+awk -v version="$(cat VERSION)" -v maintainer="$(sed -n 's/^maintainer: //p' deploy/package/nfpm.yml)" \
   -v date="$(LC_ALL=C date -Ru -d "@$SOURCE_DATE_EPOCH")" '
   function end() { if (open) printf "\n -- %s  %s\n\n", maintainer, date }
   /^## / { end(); open = 1; printf "accel-exporter (%s) unstable; urgency=medium\n\n", $2 == "Unreleased" ? version : $2 }

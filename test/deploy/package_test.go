@@ -271,7 +271,7 @@ func TestUnit(t *testing.T) {
 // TestLibrary: the exporter needs the C library and nothing else, and the one
 // that the package asks for has all that it binds.
 func TestLibrary(t *testing.T) {
-	m := regexp.MustCompile(`libc6 \(>= 2\.(\d+)\)`).FindSubmatch(read(t, "deploy/package/nfpm.yaml"))
+	m := regexp.MustCompile(`libc6 \(>= 2\.(\d+)\)`).FindSubmatch(read(t, "deploy/package/nfpm.yml"))
 	if m == nil {
 		t.Fatal("the package asks for no C library")
 	}
