@@ -29,7 +29,7 @@ export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 # Tests and programs share the compiled dependencies.
 export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
 
-.PHONY: all build build-nocgo build-remediator sim dist dist-exporter dist-remediator packages image image-remediator engine run demo test test-kubelet test-apiserver test-hpa test-dcgm nvml-constants test-traces test-remediator remediator-figures golden bench bench-compare fuzz lint vet fmt fmt-check generate dashboards generate-check test-rules test-deploy chart helm test-differential test-tools test-dashboards test-render screenshots test-page pictures vulnerabilities pint engines fleet-cost incidents compare check clean help
+.PHONY: all build build-nocgo build-remediator sim dist dist-exporter dist-remediator packages image image-remediator engine run demo alertmanager test test-kubelet test-apiserver test-hpa test-dcgm nvml-constants test-traces test-remediator remediator-figures golden bench bench-compare fuzz lint vet fmt fmt-check generate dashboards generate-check test-rules test-deploy chart helm test-tour test-differential test-tools test-dashboards test-render screenshots test-page pictures vulnerabilities pint engines fleet-cost incidents compare check clean help
 
 all: check build ## check and build
 
@@ -86,8 +86,8 @@ packages: ## a deb and an rpm of the programs of a node, in DIST=dist; reproduci
 	@$(LICENSES) -texts accel-exporter .. > $(PACKED)/third-party-licenses
 	@GOARCH= CC= go build -buildvcs=false -o $(PACKED)/native ./cmd/accel-exporter
 	@SOURCE_DATE_EPOCH=$(COMMITTED) deploy/package/files.sh $(abspath $(PACKED)/native) $(abspath $(PACKED))
-	@$(NFPM) -p rpm < deploy/package/nfpm.yaml
-	@sed '/^license:/d' deploy/package/nfpm.yaml | $(NFPM) -p deb
+	@$(NFPM) -p rpm < deploy/package/nfpm.yml
+	@sed '/^license:/d' deploy/package/nfpm.yml | $(NFPM) -p deb
 
 ENGINE   ?= $(notdir $(firstword $(foreach e,docker podman buildah,$(shell command -v $(e)))))
 # Only the given arguments of the Dockerfile are set.
@@ -112,6 +112,10 @@ run: build ## the exporter on a simulated machine: SCENARIO=h100-8 ARGS="--log.l
 demo: build .cache/alertmanager/usr .cache/prometheus/usr ## a simulated node, Prometheus and Alertmanager (and Grafana if installed), and a GPU that breaks: DEMO="-after 10s"
 	@go -C test build -o $(CURDIR)/bin/demo ./demo
 	@bin/demo $(DEMO)
+
+alertmanager: .cache/alertmanager/usr ## Debian's Alertmanager on 127.0.0.1:9093, for ARGS="--alertmanager.url=http://127.0.0.1:9093" of make run
+	@go -C test build -o $(CURDIR)/bin/demo ./demo
+	@bin/demo -only Alertmanager
 
 # End-to-end tests mostly wait, so more run at once than there are cores. make vet is
 # a step of its own. Trees of small files cost a fifth of the CPU time in memory, if
@@ -237,6 +241,9 @@ $(HELM):
 	@mkdir -p $(@D)
 	GOBIN=$@.d go install -gcflags=all=-dwarf=false -ldflags "-s -w" helm.sh/helm/v4/cmd/helm@$(HELM_VERSION)
 	@mv $@.d/helm $@ && rmdir $@.d
+
+test-tour: build .cache/alertmanager/usr ## the commands of docs/tour.md; needs root, for a network of its own
+	$(E2E) -count=1 ./demo
 
 DIFFERENTIAL ?=
 

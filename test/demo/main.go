@@ -41,6 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.StringVar(&d.alertmanager, "alertmanager", "127.0.0.1:9093", "address of Alertmanager")
 	flags.StringVar(&d.grafana, "grafana", "127.0.0.1:3000", "address of Grafana")
 	flags.DurationVar(&d.after, "after", time.Minute, "how long all is well")
+	flags.StringVar(&d.only, "only", "", "start only this program and no fault, as Alertmanager")
 	flags.BoolVar(&d.once, "once", false, "end when the alert has arrived, instead of going on until Ctrl-C")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -60,6 +61,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := d.start(ctx); err != nil {
 		return err
 	}
+	if d.only != "" {
+		return d.wait(ctx, nil)
+	}
 	return d.play(ctx)
 }
 
@@ -68,6 +72,7 @@ type demo struct {
 	out                                         io.Writer
 	scenario                                    string
 	exporter, prometheus, alertmanager, grafana string
+	only                                        string
 	after                                       time.Duration
 	once                                        bool
 	root, dir                                   string
@@ -108,7 +113,8 @@ func (d *demo) play(ctx context.Context) error {
 		d.print("          It affects pod %s in namespace %s.", pod, a.Labels["namespace"])
 	}
 	d.print("\nLook at")
-	d.print("  http://%s/#/alerts                    the affected pod, and the steps to take", d.alertmanager)
+	d.print("  amtool alert query -o extended --alertmanager.url=http://%s", d.alertmanager)
+	d.print("                                                the affected pod, and the steps to take; amtool is in .cache/alertmanager/usr/bin")
 	d.print("  http://%s/alerts                      the same rules in Prometheus, after the next scrape", d.prometheus)
 	d.print("  bin/accel-exporter who                        the other pods and their devices are not affected")
 	d.print("  bin/accel-exporter rules eval                 the series that made the alert fire")

@@ -22,6 +22,9 @@ func (d *demo) start(ctx context.Context) error {
 		{"Prometheus", "http://" + d.prometheus, d.startPrometheus},
 		{"Grafana", "http://" + d.grafana + "/dashboards", d.startGrafana},
 	} {
+		if d.only != "" && d.only != part.name {
+			continue
+		}
 		p, err := part.start(ctx)
 		switch {
 		case errors.Is(err, exec.ErrNotFound) && part.name == "Grafana":

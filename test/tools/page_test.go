@@ -379,16 +379,19 @@ func TestPictures(t *testing.T) {
 	inject("nvlink 3 down 1")
 	for _, p := range []struct {
 		name, path, theme string
+		shows             []string
 		width, height     int64
 	}{
-		{"status-node.png", "/", "light", 1366, 900},
-		{"status-phone.png", "/", "dark", 390, 844},
+		{"status-node.png", "/", "light", []string{"1 failed", "NVLink"}, 1366, 900},
+		{"status-phone.png", "/", "dark", []string{"1 failed", "NVLink"}, 390, 844},
+		{"status-device.png", "/device?id=GPU-11114707-9d28-0ab5-175a-3cf7e5e24303", "light", []string{"lost", "AcceleratorLost"}, 1366, 900},
 	} {
 		v := open(t, address)
 		v.look(p.width, p.height, p.theme)
 		v.do(chromedp.Navigate("http://" + address + p.path))
-		v.until("1 failed")
-		v.until("NVLink")
+		for _, text := range p.shows {
+			v.until(text)
+		}
 		picture := run(v, chromedp.CaptureScreenshot())
 		if len(picture) > 150<<10 {
 			t.Errorf("%s has %d bytes", p.name, len(picture))
