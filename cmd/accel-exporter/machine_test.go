@@ -156,6 +156,10 @@ func TestExpectations(t *testing.T) {
 	for _, e := range sim.Expectations {
 		node := scenario + " gpu"
 		switch {
+		case e.Fault == "amd-sleep":
+			node = "radeon amd"
+		case strings.HasPrefix(e.Fault, "amd-"):
+			node = "mi300x-8 amd"
 		case strings.Contains(e.Fault, "fpga"):
 			node = mixed + " fpga"
 		case strings.Contains(e.Fault, "kubelet"), strings.Contains(e.Fault, "pod"):
@@ -170,10 +174,23 @@ func TestExpectations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			where, _, _ := strings.Cut(name, " ")
-			n := startPods(t, where, nil, "--podresources.interval=1s", "--collector.nvidia.timeout=2s",
+			begin := startPods
+			if where == "radeon" { // a workstation
+				begin = start
+			}
+			n := begin(t, where, nil, "--podresources.interval=1s", "--collector.nvidia.timeout=2s",
 				configured(t, "sources:", "  nvidia: {slow_interval: 1s}"))
-			healthy := []string{`^accel_source_up\{reason="",source="nvidia"\} 1$`, `^accel_device_health\{.*state="healthy"\} 1$`, `!^accel_device_health\{.*state="healthy"\} 0$`, `^accel_podmap_state\{state="fresh"\} 1$`}
-			n.until(append(healthy, eventsWatched)...)
+			source := "nvidia"
+			if strings.HasSuffix(name, " amd") {
+				source = "amd"
+			}
+			healthy := []string{`^accel_source_up\{reason="",source="` + source + `"\} 1$`, `^accel_device_health\{.*state="healthy"\} 1$`, `!^accel_device_health\{.*state="healthy"\} 0$`}
+			if where != "radeon" {
+				healthy = append(healthy, `^accel_podmap_state\{state="fresh"\} 1$`)
+			}
+			if n.until(healthy...); source == "nvidia" {
+				n.until(eventsWatched)
+			}
 			for _, example := range examples {
 				out := n.sim(append([]string{"inject"}, strings.Fields(example)...)...)
 				m := printed.FindStringSubmatch(out)

@@ -64,6 +64,13 @@ var Expectations = []Expectation{
 	{"fpga-error", "fpga-error intel-n3000-dfl 0x80", `accel_fpga_errors_total{device="{DEVICE}"} > 0`, nextSample},
 	{"fpga-temperature", "fpga-temperature intel-n3000-dfl 99", `accel_temperature_celsius{device="{DEVICE}"} {celsius}`, nextSample},
 	{"fpga-reconfigure", "fpga-reconfigure intel-n3000-dfl --fail", `accel_device_events_total{device="{DEVICE}",event="reconfiguration"} > 0`, nextSample},
+	{"amd-ecc", "amd-ecc corrected 1", `accel_device_events_total{device="{DEVICE}",event="ecc_{type}"} > 0`, nextSample},
+	{"amd-hang", "amd-hang 1", `accel_device_events_total{device="{DEVICE}",event="reset"} > 0`, nextSample},
+	{"amd-reset", "amd-reset 1", `accel_device_events_total{device="{DEVICE}",event="reset"} > 0`, nextSample},
+	{"amd-throttle", "amd-throttle power 1 --for=4s", `accel_throttle_seconds_total{device="{DEVICE}"} > 0`, nextSample},
+	{"amd-xgmi", "amd-xgmi 2 down 1", `accel_xgmi_up{device="{DEVICE}",link="{link}"} 0`, nextSample},
+	{"amd-sleep", "amd-sleep 0", `accel_pcie_function_suspended{device="{DEVICE}"} 1`, nextSlow},
+	{"amd-overheat", "amd-overheat 1", `accel_device_events_total{device="{DEVICE}",event="thermal_shutdown"} > 0`, nextSample},
 	{"aer", "aer 1 fatal", `accel_pcie_aer_errors_total{device="{DEVICE}",severity="{severity}"} > 0`, nextSample},
 }
 
@@ -75,12 +82,15 @@ func (s *State) Expect(fault string, given map[string]string) (line string, with
 			return "", 0
 		}
 	}
+	if ends := given["ends"]; ends != "" && ends != "reset" && ends != "ok" || fault == "amd-throttle" && !s.countsThrottling(given["card"]) {
+		return "", 0
+	}
 	for _, e := range Expectations {
 		if e.Fault != fault || given["pending"] == "true" || given["listed"] == "true" || given["switch"] == "off" || given["width"] == "0" {
 			continue
 		}
 		namespace, name, _ := strings.Cut(given["pod"], "/")
-		words := []string{"{DEVICE}", s.seenAs(given["device"] + given["card"]), "{POD}", fmt.Sprintf(`{namespace=%q,pod=%q}`, namespace, name)}
+		words := []string{"{DEVICE}", s.SeenAs(given["device"] + given["card"]), "{POD}", fmt.Sprintf(`{namespace=%q,pod=%q}`, namespace, name)}
 		for k, v := range given {
 			words = append(words, "{"+k+"}", v)
 		}
@@ -89,13 +99,17 @@ func (s *State) Expect(fault string, given map[string]string) (line string, with
 	return "", 0
 }
 
-// seenAs returns the label device of the first device that an argument names.
-func (s *State) seenAs(arg string) string {
+// SeenAs returns the label device of the first device that an argument names.
+func (s *State) SeenAs(arg string) string {
 	if ds, err := s.devices(arg); err == nil {
 		return s.deviceUUID(ds[0])
 	}
-	if c, _, err := s.card(arg); err == nil {
-		return c.at
+	c, m, err := s.card(arg)
+	if err != nil {
+		return arg
 	}
-	return arg
+	if id, _ := m.tree.Get(c.dir + "/unique_id"); c.kind == "amd" && id != "" {
+		return "GPU-" + strings.TrimSpace(id)
+	}
+	return c.at
 }

@@ -80,6 +80,9 @@ func (f *Fault) Apply(s *State, given map[string]string) error {
 }
 
 func (f *Fault) begin(s *State, given map[string]string) error {
+	if f.nvidia() && s.gpus() == 0 && len(s.keys("card.")) > 0 {
+		return fmt.Errorf("%s is a fault of NVIDIA GPUs, and this machine has none", f.Name)
+	}
 	in := input{}
 	for _, a := range f.Args {
 		in[a.Name] = a.Default
@@ -98,6 +101,16 @@ func (f *Fault) begin(s *State, given map[string]string) error {
 		}
 	}
 	return f.apply(s, in)
+}
+
+// nvidia reports whether the fault is one of NVIDIA's GPUs, driver or libraries.
+func (f *Fault) nvidia() bool {
+	for _, prefix := range []string{"init-hang", "driver-", "quirk", "dcgm-"} {
+		if strings.HasPrefix(f.Name, prefix) {
+			return true
+		}
+	}
+	return slices.Contains(f.Args, deviceArg) || slices.Contains(f.Args, anyDevice)
 }
 
 // Inject applies a fault given as words: its name, arguments and --flag=value.
@@ -199,8 +212,16 @@ func (s *State) Clear(deviceArg string) error {
 				s.like(begun, prefix)
 			}
 		}
-		if err := s.clearMachine(); err != nil || s.gpus() == 0 {
+		if err := s.clearMachine(); err != nil {
 			return err
+		}
+		if s.machine != nil {
+			for _, c := range amdCards(s.machine.tree) {
+				s.loadedAMD(c)
+			}
+		}
+		if s.gpus() == 0 {
+			return nil
 		}
 		s.log("NVRM: loading %s", s.driverBanner())
 		return s.showDriver()

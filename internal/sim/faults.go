@@ -25,7 +25,7 @@ var (
 )
 
 // Faults are all faults of `accel-sim inject`, in the order of its help.
-var Faults = slices.Concat(machineFaults, dcgmFaults)
+var Faults = slices.Concat(machineFaults, amdFaults, dcgmFaults)
 
 var machineFaults = []Fault{
 	{
@@ -127,7 +127,7 @@ var machineFaults = []Fault{
 		Name: "device-file", Help: "the device file of a GPU is missing or has no permissions; requires a simulation with --dev", apply: injectDeviceFile,
 		Args: []Arg{deviceArg, {Name: "state", Help: "present, missing or denied"}},
 	},
-	{Name: "kernel-log", Help: "the kernel logs a line", apply: injectLine, Args: []Arg{{Name: "text", Help: "the line", Rest: true}}},
+	{Name: "kernel-log", Help: "the kernel logs a line", apply: injectLine, Args: []Arg{{Name: "text", Help: "the line", Rest: true}}, Flags: []Flag{countFlag}},
 	{Name: "bus-loss", Help: "the device leaves the bus; NVML reports a GPU as lost", apply: onBus(loseOnBus), Args: []Arg{busArg}, Flags: []Flag{logFlag}},
 	{
 		Name: "aer", Help: "count a PCIe error of the device, and of the port above it", apply: onBus(countAER),

@@ -226,6 +226,9 @@ func addTo(t *faketree.Tree, file, name string, count uint64) {
 	t.Set(file, b.String())
 }
 
+// maxLines is how often one fault logs a line.
+const maxLines = 10_000
+
 func injectLine(s *State, in input) error {
 	if strings.ContainsAny(in["text"], "\n") || len(in["text"]) > maxLine {
 		return fmt.Errorf("text: want one line of at most %d bytes", maxLine)
@@ -233,6 +236,12 @@ func injectLine(s *State, in input) error {
 	if _, err := s.hardware(); err != nil {
 		return err
 	}
-	s.log("%s", in["text"])
+	n, err := in.integer("count")
+	if err != nil || n > maxLines {
+		return fmt.Errorf("count: want a number up to %d, found %q", maxLines, in["count"])
+	}
+	for range n {
+		s.log("%s", in["text"])
+	}
 	return nil
 }

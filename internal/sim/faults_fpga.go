@@ -18,6 +18,9 @@ func onCard(f func(*State, *faketree.Tree, card, input) error) func(*State, inpu
 		if err != nil {
 			return err
 		}
+		if c.kind == "amd" {
+			return fmt.Errorf("%s is an AMD GPU, and the fault is one of an FPGA", c.at)
+		}
 		return f(s, m.tree, c, in)
 	}
 }

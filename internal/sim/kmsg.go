@@ -66,10 +66,10 @@ func records(lines []string, seq int) []byte {
 }
 
 // level is the kernel's level of a line: 3 an error, 4 a warning, 6
-// informational.
+// informational, as the RAS errors of AMD's driver.
 func level(text string) int {
 	switch {
-	case strings.HasPrefix(text, "NVRM: loading"):
+	case strings.HasPrefix(text, "NVRM: loading"), strings.Contains(text, "}socket: "), strings.HasPrefix(text, "[drm] "):
 		return 6
 	case strings.HasPrefix(text, "NVRM:"), strings.Contains(text, "severity=Uncorrectable"):
 		return 3

@@ -11,18 +11,18 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
-// card is an FPGA in the tree.
+// card is an FPGA, or an AMD GPU, in the tree.
 type card struct {
-	kind string // dfl, xrt or manager
+	kind string // dfl, xrt, manager or amd
 	at   string // PCI address, or the platform device of its manager
 	dir  string // its directory; of the user function for XRT
 	mgmt string // directory of the management function of XRT, or ""
 }
 
-// cardsOf finds the FPGAs of a tree, by name.
+// cardsOf finds the FPGAs and the AMD GPUs of a tree, by name.
 func cardsOf(t *faketree.Tree) map[string]card {
 	out := map[string]card{}
-	for kind, driver := range map[string]string{"dfl": "dfl-pci", "xrt": "xocl"} {
+	for kind, driver := range map[string]string{"dfl": "dfl-pci", "xrt": "xocl", "amd": "amdgpu"} {
 		for _, at := range t.Names("/sys/bus/pci/drivers/" + driver) {
 			dir, ok := t.Real("/sys/bus/pci/devices/" + at)
 			if !ok || kind == "dfl" && first(t, dir, "fpga_region/*/dfl-fme.*") == "" {

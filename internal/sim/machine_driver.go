@@ -85,6 +85,9 @@ func (s *State) clearFunction(arg string) (found bool, err error) {
 		for _, key := range s.keys("card.") {
 			if c, ok := cards[attr(s.Get(key), "at")]; ok && len(places) == 0 && s.isCard(key, arg) {
 				places = append(places, c.places(intact)...)
+				if c.kind == "amd" {
+					s.loadedAMD(c)
+				}
 			}
 		}
 		found = len(places) > 0

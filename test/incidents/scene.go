@@ -70,8 +70,7 @@ func (i *Incident) resolve(s *sim.State) (*Incident, error) {
 		resolved := map[string]string{}
 		for name, value := range given {
 			if index, ok := strings.CutPrefix(value, "gpu "); ok && name == "device" {
-				value = s.Get("gpu." + index + ".uuid")
-				if value == "" {
+				if value = s.SeenAs(index); value == index {
 					err = fmt.Errorf("%s: %w: scenario %s has no gpu %s", i.Name, fs.ErrNotExist, i.Scenario, index)
 				}
 			}
