@@ -59,6 +59,7 @@ var (
 	summedMean   = regexp.MustCompile(`\bsum( by \([^)]*\))? ?\(avg_over_time\(`)
 	severalSteps = regexp.MustCompile(`\b(increase|rate)\(`)
 	statusColour = regexp.MustCompile(`^(super-light-|light-|semi-dark-|dark-)?(red|orange|green|yellow)$|^palette-|^continuous-|^thresholds$`)
+	hiddenValue  = regexp.MustCompile(`"hideValue": ?true`)
 	rowField     = regexp.MustCompile(`__data\.fields\.(\w+)`)
 )
 
@@ -81,6 +82,7 @@ func (p drawn) traps() []string {
 		trap(fixedJob.MatchString(q.Expr), "a fixed job: %s", q.Expr)
 		trap(summedMean.MatchString(q.Expr), "a sum of means over different times: %s", q.Expr)
 		trap(q.Range && q.Interval != "$scrape", "its step may be less than the scrape interval")
+		trap(p.Type == "table" && q.Range && !(has("timeSeriesTable") && strings.HasPrefix(q.Expr, "max by (scope, host, device) (")), "lines of a table whose series may lack a label get the labels of others: %s", q.Expr)
 		trap(d.Custom.DrawStyle == "bars" && severalSteps.MatchString(q.Expr), "one event is in several bars: %s", q.Expr)
 	}
 	switch p.Type {
@@ -128,6 +130,8 @@ func (p drawn) traps() []string {
 			case "color":
 				_ = json.Unmarshal(c.Value, &colour)
 				trap(o.Matcher.ID != "byName" && statusColour.MatchString(colour.FixedColor), "series %s have the colour of a state", o.Matcher.Options)
+			case "custom.cellOptions":
+				trap(strings.Contains(string(c.Value), `"sparkline"`) && !hiddenValue.Match(c.Value), "the value of %s is missing where it is 0", o.Matcher.Options)
 			case "thresholds":
 				coloured = true
 			case "mappings":
