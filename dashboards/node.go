@@ -76,11 +76,16 @@ func nodeNow() []panel {
 
 // nodeDevices is one row for each device, also for partitions.
 func nodeDevices(v *values) panel {
+	// Grafana joins the answers only if each has rows, so none is empty.
+	all := func(expr string) string {
+		const device = "max by (" + target + ", device) "
+		return device + `(` + expr + `) or ` + perDevice + ` NaN * ` + device + `(accel_device_info{` + inNode + `})`
+	}
 	of := func(expr string) query {
-		return query{expr: keep(host(named(inNode, "max by ("+target+", device) ("+expr+")", "model", "profile")), "host, name, device, model, profile")}
+		return query{expr: keep(host(named(inNode, all(expr), "model", "profile")), "host, name, device, model, profile")}
 	}
 	course := func(expr string) query {
-		return query{`max by (scope, host, device) (` + scoped(host(expr)) + `)`, "{{host}} {{device}}"}
+		return query{`max by (scope, host, device) (` + scoped(host(all(expr))) + `)`, "{{host}} {{device}}"}
 	}
 	use := `accel_utilization_ratio{engine="compute",` + inNode + `} or on (` + target + `, device) accel_activity_ratio{unit="graphics",` + inNode + `}`
 	power, heat := `accel_power_watts{`+inNode+`}`, `accel_temperature_celsius{`+inNode+`}`

@@ -141,8 +141,18 @@ func (p panel) transformations() []dashboard.DataTransformerConfig {
 		order[field], titles[field] = i, c.title
 	}
 	var joined []dashboard.DataTransformerConfig
-	if p.courses() {
-		joined = append(joined, dashboard.DataTransformerConfig{Id: "timeSeriesTable", Options: map[string]any{}})
+	var courses []string
+	for _, c := range p.columns {
+		if c.course {
+			courses = append(courses, c.of)
+		}
+	}
+	if len(courses) > 0 {
+		// Only of these: an answer of one row would be taken for a line too.
+		joined = append(joined, dashboard.DataTransformerConfig{
+			Id: "timeSeriesTable", Options: map[string]any{},
+			Filter: &dashboard.MatcherConfig{Id: "byRefId", Options: "/^(" + strings.Join(courses, "|") + ")$/"},
+		})
 	}
 	return append(
 		joined,

@@ -42,8 +42,13 @@ type drawn struct {
 		Expr, Interval string
 		Range          bool
 	}
-	Transformations []struct{ ID string }
+	Transformations []drawnStep
 	Panels          []drawn
+}
+
+type drawnStep struct {
+	ID     string
+	Filter struct{ ID string }
 }
 
 type drawnColour struct{ Mode, FixedColor string }
@@ -74,7 +79,7 @@ func (p drawn) traps() []string {
 	}
 	d := p.FieldConfig.Defaults
 	has := func(id string) bool {
-		return slices.ContainsFunc(p.Transformations, func(t struct{ ID string }) bool { return t.ID == id })
+		return slices.ContainsFunc(p.Transformations, func(t drawnStep) bool { return t.ID == id })
 	}
 	// On a screen of 1366 pixels a column of 24 has room for eight characters.
 	trap(len(p.Title) > 8*p.GridPos.W-8, "the title is cut at a width of %d", p.GridPos.W)
@@ -100,6 +105,9 @@ func (p drawn) traps() []string {
 		trap(d.Custom.Filterable, "icons of filters cut the headers")
 		trap(!matrix && len(p.Options.SortBy) == 0, "the order of its rows is random")
 		trap(!matrix && !has("groupBy"), "without data it shows its header and not its text")
+	}
+	for _, t := range p.Transformations {
+		trap(t.ID == "timeSeriesTable" && t.Filter.ID != "byRefId", "an answer of one row becomes a line")
 	}
 	for _, l := range d.Links {
 		trap(losesCluster(l.URL), "a link without the cluster: %s", l.URL)

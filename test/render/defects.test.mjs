@@ -13,6 +13,7 @@ const then = read('testdata/before.json');
 const whole = read('../../dashboards/accel-node.json');
 const titles = then.panels.map((p) => p.title);
 const now = { ...whole, panels: whole.panels.filter((p) => titles.includes(p.title)) };
+const devices = { ...whole, panels: whole.panels.filter((p) => p.title === 'Devices') };
 
 // answer is that of a Prometheus without rules of capacity: GPU 1 is failed, a pod has
 // GPU 0, and three alerts fire all the time.
@@ -26,6 +27,13 @@ function answer(path, ask) {
   const series = (metric, value, at = times) => ({ metric, values: at.map((t) => [t, String(value)]) });
   if (path.includes('/label/')) {
     return path.includes('/cluster/') ? ['b'] : [];
+  }
+  const one = { scope: 'b', cluster: 'b', host: 'n1', name: 'GPU 0', device: 'G', model: 'H100' };
+  if (query.includes('NaN') && path.endsWith('query')) {
+    return { result: [{ metric: one, value: [Number(ask.get('time')), query.includes('accel_memory') ? 'NaN' : '1'] }] };
+  }
+  if (query.includes('NaN')) {
+    return { result: [series({ scope: 'b', host: 'n1', device: 'G' }, query.includes('accel_power') ? 300 : 'NaN')] };
   }
   if (path.endsWith('query')) {
     const metric = { scope: 'b', cluster: 'b', host: 'n1', name: 'GPU 0', device: 'G', namespace: 'ml', pod: 'llm-0', resource: 'nvidia.com/gpu' };
@@ -56,6 +64,7 @@ before(async () => {
   drawn = {
     then: await browser.draw(at, then, { minutes: 60, png: out && `${out}/then.png` }),
     now: await browser.draw(at, now, { minutes: 60, png: out && `${out}/now.png` }),
+    devices: await browser.draw(at, devices, { minutes: 60, png: out && `${out}/devices.png` }),
     light: await browser.draw(at, now, { minutes: 60, mode: 'light', png: out && `${out}/light.png` }),
   };
 });
@@ -108,4 +117,14 @@ test('a series has no colour of a state, in light and dark', () => {
     assert.equal(power(board).last, '300 W');
     assert.ok(rows(board).every((row) => row[2] !== power(board).colour));
   }
+});
+
+test('a table of one device has one row, with lines and without what is not measured', () => {
+  const fields = drawn.devices.report.Devices.fields;
+  const last = (name) => fields.find((f) => f.name === name)?.last;
+  assert.ok(fields.every((f) => f.rows === 1));
+  assert.equal(last('Device'), 'GPU 0');
+  assert.equal(last('Power'), '1 W');
+  assert.equal(last('Memory'), '–');
+  assert.equal(last('Power trend'), '300 W');
 });

@@ -4,7 +4,7 @@
 import React from 'react';
 import {
   FieldConfigOptionsRegistry, FieldType, applyFieldOverrides, cacheFieldDisplayNames, formattedValueToString, getFieldDisplayName,
-  getFieldDisplayValues, getValueFormat,
+  getFieldDisplayValues, getValueFormat, isTimeSeriesFrame,
   standardTransformers, standardTransformersRegistry, toDataFrame, toUtc, transformDataFrame,
 } from '@grafana/data';
 import { BarGauge, BigValue, PanelChrome, TimeSeries } from '@grafana/ui';
@@ -17,17 +17,16 @@ import { frames, range } from './query.js';
 const courses = {
   id: 'timeSeriesTable',
   operator: () => map((frames) => {
-    const isSeries = (f) => f.fields.length === 2 && f.fields[0].type === FieldType.time;
-    const queries = [...new Set(frames.filter(isSeries).map((f) => f.refId))];
+    const queries = [...new Set(frames.filter(isTimeSeriesFrame).map((f) => f.refId))];
     return [
-      ...frames.filter((f) => !isSeries(f)),
+      ...frames.filter((f) => !isTimeSeriesFrame(f)),
       ...queries.map((refId) => {
-        const all = frames.filter((f) => isSeries(f) && f.refId === refId);
-        const labels = [...new Set(all.flatMap((f) => Object.keys(f.fields[1].labels)))];
+        const all = frames.filter((f) => isTimeSeriesFrame(f) && f.refId === refId);
+        const labels = [...new Set(all.flatMap((f) => Object.keys(f.fields[1].labels ?? {})))];
         return toDataFrame({
           refId,
           fields: [
-            ...labels.map((name) => ({ name, type: FieldType.string, values: all.map((f) => f.fields[1].labels[name]).filter((v) => v !== undefined) })),
+            ...labels.map((name) => ({ name, type: FieldType.string, values: all.map((f) => f.fields[1].labels?.[name]).filter((v) => v !== undefined) })),
             { name: `Trend #${refId}`, type: FieldType.frame, values: all.map((f) => ({ ...f, value: f.fields[1].values.at(-1) || null })) },
           ],
         });
@@ -230,8 +229,8 @@ function report(panel, data, values, theme) {
     fields: data.flatMap((f) => f.fields.map((x) => {
       const last = x.values.length - 1;
       const links = last >= 0 ? x.getLinks?.({ valueRowIndex: last }).map((l) => l.href) : undefined;
-      const d = last >= 0 ? x.display?.(x.values[last]) : undefined;
-      return { name: getFieldDisplayName(x, f, data), last: d ? formattedValueToString(d) : '', colour: d?.color, links };
+      const d = last >= 0 ? x.display?.(x.type === FieldType.frame ? x.values[last].value : x.values[last]) : undefined;
+      return { name: getFieldDisplayName(x, f, data), rows: x.values.length, last: d ? formattedValueToString(d) : '', colour: d?.color, links };
     })),
   };
 }
