@@ -142,6 +142,7 @@ func (m *member) readings(d *collector.Device) {
 	if s.group != "" {
 		d.KubeIDs = []string{"/dev/vfio/" + s.group} // Documentation/driver-api/vfio.rst
 	}
+	d.KubeIDs = append(d.KubeIDs, s.nodes...) // Intel's device plugin names card0-0
 	if s.power.state != "" {
 		for i, state := range powerStates {
 			d.SetBool(collector.PCIePowerState, s.power.state == state, m.states[i]...)

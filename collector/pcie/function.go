@@ -2,6 +2,7 @@ package pcie
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -50,6 +51,9 @@ type state struct {
 	// group is the IOMMU group of a function that a virtual machine can have,
 	// else "".
 	group string
+	// nodes are the DRM nodes of an Intel GPU, which only this package reads:
+	// card0, renderD128.
+	nodes []string
 	power power
 	// asked: its link was read; silent: the function did not answer.
 	asked, silent bool
@@ -85,6 +89,10 @@ func (f *function) lookDriver(s *state) (err error) {
 	s.read = err == nil
 	if strings.Contains(s.driver, "vfio") {
 		s.group, _ = f.fs.Link(f.path + "/iommu_group")
+	}
+	if s.driver == "i915" || s.driver == "xe" {
+		names, _ := f.fs.Names(f.path + "/drm")
+		s.nodes = slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, "card") && !strings.HasPrefix(n, "renderD") })
 	}
 	return err
 }

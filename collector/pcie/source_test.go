@@ -346,6 +346,22 @@ func TestDriver(t *testing.T) {
 	}
 }
 
+// TestIntelGPU: an Intel GPU has the names that Intel's device plugin uses.
+func TestIntelGPU(t *testing.T) {
+	tree := load(t, "bus")
+	tree.Set(at(gpu, "vendor"), "0x8086\n")
+	tree.Set(at(gpu, "class"), "0x038000\n")
+	tree.Remove(at(gpu, "driver"))
+	tree.Link(at(gpu, "driver"), "../../../../../../bus/pci/drivers/xe")
+	for _, node := range []string{"card1", "renderD129"} {
+		tree.Mkdir(at(gpu, "drm/"+node))
+	}
+	d := device(sample(t, open(t, mount(t, tree), pcie.Options{})), gpu)
+	if d == nil || d.Vendor != "intel" || d.Class != collector.GPU || !slices.Equal(d.KubeIDs, []string{"card1", "renderD129"}) {
+		t.Errorf("%+v", d)
+	}
+}
+
 // TestUnreadable: a file that fails is an error with its name, and only its
 // values are absent.
 func TestUnreadable(t *testing.T) {

@@ -119,6 +119,7 @@ func TestAcmeIsMissing(t *testing.T) {
 		"source acme: no argument for it in deploy/helm/accel-exporter/templates/*.tpl",
 		"vendor acme: no golden case with a device in cmd/accel-exporter/testdata/golden/*.metrics collector/acme/testdata/*.golden",
 		"PCI id acee: no node label in affinity in deploy/helm/accel-exporter/values.yaml",
+		"PCI id acee: no node label in affinity in deploy/kustomize/base/daemonset.yaml",
 	}
 	if got := missing(acme, readAll); !slices.Equal(got, want) {
 		t.Errorf("%q", got)

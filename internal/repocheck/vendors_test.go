@@ -34,12 +34,15 @@ var vendorPlaces = []place{
 // pciPlaces name every vendor id by hand, as four hexadecimal digits.
 var pciPlaces = []place{
 	{"deploy/helm/accel-exporter/values.yaml", `pci-(\w{4}_)?{id}\.present`, "no node label in affinity"},
+	{"deploy/kustomize/base/daemonset.yaml", `pci-(\w{4}_)?{id}\.present`, "no node label in affinity"},
 }
 
 // placesExempt are accepted findings, with the reason.
 var placesExempt = map[string]string{
 	"vendor silicom: no golden case with a device in cmd/accel-exporter/testdata/golden/*.metrics collector/fpga/testdata/*.golden": "no public capture of an N5010 or N5011 exists",
 	"PCI id 1c2c: no node label in affinity in deploy/helm/accel-exporter/values.yaml":                                              "Silicom sells network cards under the same id: label such nodes by hand",
+	"PCI id 1c2c: no node label in affinity in deploy/kustomize/base/daemonset.yaml":                                                "as in the chart",
+	"PCI id 1d0f: no node label in affinity in deploy/kustomize/base/daemonset.yaml":                                                "as in the chart",
 	"PCI id 1d0f: no node label in affinity in deploy/helm/accel-exporter/values.yaml":                                              "every EC2 instance has functions of Amazon; the affinity names instance types",
 }
 
