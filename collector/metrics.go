@@ -280,11 +280,11 @@ var (
 	})
 	Processes = define(Metric{
 		Name:   "accel_processes",
-		Help:   "Processes with a context on the device. Absent while the device is in use and NVML lists none because the exporter is outside the host's PID namespace, and on AMD GPUs without the permission to trace processes.",
+		Help:   "Processes with a context on the device. Absent while the device is in use and NVML lists none because the exporter is outside the host's PID namespace.",
 		Kind:   Gauge,
 		Labels: []string{"type"},
 		Values: []string{"type: compute (on AMD GPUs: with /dev/kfd open), graphics, mps"},
-		From:   []string{"NVML nvmlDeviceGetComputeRunningProcesses_v3, nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlDeviceGetMPSComputeRunningProcesses_v3", "amdgpu: open DRM files of processes, /proc/PID/fdinfo"},
+		From:   []string{"NVML nvmlDeviceGetComputeRunningProcesses_v3, nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlDeviceGetMPSComputeRunningProcesses_v3", "amdgpu: open DRM files of processes, /proc/PID/fdinfo, where the exporter may trace processes"},
 		Level:  only("type", "compute"),
 	})
 
