@@ -168,7 +168,8 @@ func (c *child) end(patience time.Duration) bool {
 // kill sends SIGKILL. done shows the result, so an error is of no interest.
 func (c *child) kill() { _ = c.signal(syscall.SIGKILL) }
 
-func wait(done <-chan struct{}, d time.Duration) bool {
+// wait reports whether done answers, or is closed, within d.
+func wait[T any](done <-chan T, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

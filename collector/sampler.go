@@ -239,7 +239,7 @@ func (s *Sampler) loop(ctx context.Context, st *sourceState) {
 		select {
 		case <-ctx.Done():
 			if busy {
-				st.inFlight = !await(returned, closeGrace)
+				st.inFlight = !wait(returned, closeGrace)
 			}
 			return
 		case <-tick.C:
@@ -294,18 +294,6 @@ const (
 	// a worker takes less.
 	closeGrace = 2 * time.Second
 )
-
-// await reports whether the call in flight returned within d.
-func await(returned <-chan outcome, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-returned:
-		return true
-	case <-t.C:
-		return false
-	}
-}
 
 func (s *Sampler) pace(st *sourceState) (interval, timeout time.Duration) {
 	s.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // aws is the family of the FPGAs of AWS instances, F1 and F2. sysfs has nothing
@@ -51,7 +52,7 @@ func findAWS(fs *tree) ([]place, error) {
 	}
 	var places []place
 	for _, n := range names {
-		if !isBDF(n) || read(n, "vendor") != awsVendor || awsModels[strings.TrimPrefix(read(n, "device"), "0x")] == "" {
+		if !sysfs.PCIAddress(n) || read(n, "vendor") != awsVendor || awsModels[strings.TrimPrefix(read(n, "device"), "0x")] == "" {
 			continue
 		}
 		dir, err := fs.Resolve("bus/pci/devices/" + n)

@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // dfl is the family of the cards with a Device Feature List: PAC and OFS boards
@@ -51,7 +53,7 @@ func findDFL(fs *tree) ([]place, error) {
 	slots := map[string][]string{} // directories by card
 	var order []string
 	for _, bdf := range names {
-		if !isBDF(bdf) {
+		if !sysfs.PCIAddress(bdf) {
 			continue
 		}
 		dir, err := fs.Resolve(dflDriver + "/" + bdf)
@@ -59,7 +61,7 @@ func findDFL(fs *tree) ([]place, error) {
 			continue // it has just left
 		}
 		slot := pciSlot(bdf)
-		if pf, err := fs.Link(dir + "/physfn"); err == nil && isBDF(pf) {
+		if pf, err := fs.Link(dir + "/physfn"); err == nil && sysfs.PCIAddress(pf) {
 			slot = pciSlot(pf)
 		}
 		if slots[slot] == nil {
@@ -135,13 +137,13 @@ func dflUnits(fs *tree, p *place) (units []string) {
 func dflFunctions(fs *tree, p place, all []string) []string {
 	var out []string
 	for _, bdf := range all {
-		if bdf != p.id && isBDF(bdf) && pciSlot(bdf) == pciSlot(p.id) {
+		if bdf != p.id && sysfs.PCIAddress(bdf) && pciSlot(bdf) == pciSlot(p.id) {
 			out = append(out, bdf)
 		}
 	}
 	for _, n := range namesUnder(fs, p.dir) {
 		if strings.HasPrefix(path.Base(n), "virtfn") {
-			if bdf, err := fs.Link(n); err == nil && isBDF(bdf) {
+			if bdf, err := fs.Link(n); err == nil && sysfs.PCIAddress(bdf) {
 				out = append(out, bdf)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // dflCard reads one DFL card. Its files are located every SlowInterval, and
@@ -237,7 +238,7 @@ func (c *dflCard) readStatic(r *reading) {
 // bitstream sets an identity that the driver prints in hexadecimal digits.
 func (r *reading) bitstream(region, kind, id string) {
 	id = strings.ToLower(id)
-	if digits := strings.TrimPrefix(id, "0x"); digits == "" || len(id) > labelBytes || !hexDigits(digits) {
+	if digits := strings.TrimPrefix(id, "0x"); len(id) > labelBytes || !sysfs.Hex(digits) {
 		r.Reject(collector.FPGABitstreamInfo, collector.RejectType)
 		return
 	}

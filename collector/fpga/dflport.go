@@ -168,7 +168,7 @@ func (p *dflPort) unloaded(r *reading, c *dflCard) {
 
 // isAFU reports whether text is 128 bits as printed by afu_id.
 func isAFU(text string) bool {
-	return len(text) == 32 && hexDigits(strings.ToLower(text))
+	return len(text) == 32 && sysfs.Hex(strings.ToLower(text))
 }
 
 func (p *dflPort) readThrottle(r *reading) {

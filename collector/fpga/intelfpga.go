@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // intelFPGA is the family of the cards with Intel's out-of-tree driver of
@@ -33,7 +34,7 @@ func findIntelFPGA(fs *tree) (places []place, err error) {
 	for _, n := range names {
 		at, err := fs.Resolve("class/fpga/" + n)
 		dir := path.Dir(path.Dir(at))
-		if err != nil || !strings.HasPrefix(n, "intel-fpga-dev.") || !isBDF(path.Base(dir)) {
+		if err != nil || !strings.HasPrefix(n, "intel-fpga-dev.") || !sysfs.PCIAddress(path.Base(dir)) {
 			continue
 		}
 		p := place{id: path.Base(dir), dir: dir}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // listing is the cards of all families.
@@ -143,7 +144,7 @@ type place struct {
 // device returns what is known of the card before it is read.
 func (p *place) device() collector.Device {
 	d := collector.Device{ID: p.id, Class: collector.FPGA, Functions: p.functions}
-	if isBDF(p.id) {
+	if sysfs.PCIAddress(p.id) {
 		d.PCI = p.id
 	}
 	return d

@@ -73,7 +73,7 @@ func (c *managerCard) read(r *reading) {
 func (c *managerCard) identify(r *reading) {
 	name := c.manager.name
 	r.Vendor, r.Model = managerVendor(name), name
-	if model, ok := c.text(r, "model"); ok && !isBDF(c.id) {
+	if model, ok := c.text(r, "model"); ok && !sysfs.PCIAddress(c.id) {
 		r.Model = tidy(model)
 	}
 	r.info(c.env, c.driver, r.pci, "", "", name)
@@ -105,7 +105,7 @@ func (c *managerCard) scan(r *reading) {
 		c.bridges = append(c.bridges, bridge{file: at + "/state", labels: []string{tidy(path.Base(path.Dir(path.Dir(at))))}})
 	}
 	c.chips, c.monitor = nil, nil
-	if c.alone && !isBDF(c.id) {
+	if c.alone && !sysfs.PCIAddress(c.id) {
 		c.scanIIO(r)
 		c.scanHwmon(r)
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // TestIsBDF: addresses as the kernel writes them, and nothing else.
@@ -13,7 +15,7 @@ func TestIsBDF(t *testing.T) {
 		"0000:1b:00.0": true, "10000:01:1f.7": true, "0000:1b:00.8": false, "0000:1B:00.0": false, "1b:00.0": false,
 		"0000:1b:00": false, "": false, "bind": false, "new_id": false, "0000:1b:00.0 ": false, "000g:1b:00.0": false, "fpga:1b:00.0": false,
 	} {
-		if got := isBDF(s); got != want {
+		if got := sysfs.PCIAddress(s); got != want {
 			t.Errorf("%q: %v", s, got)
 		}
 	}
@@ -87,7 +89,7 @@ func FuzzTexts(f *testing.F) {
 		if text := tidy(s); tidy(text) != text {
 			t.Errorf("%q is not tidy", text)
 		}
-		if isBDF(s) && (len(s) < 12 || pciSlot(s) != s[:len(s)-2]) {
+		if sysfs.PCIAddress(s) && (len(s) < 12 || pciSlot(s) != s[:len(s)-2]) {
 			t.Errorf("%q: slot %q", s, pciSlot(s))
 		}
 		if natural(s, s) != 0 || natural(s, s+"x") > 0 {

@@ -15,23 +15,6 @@ var pciFiles = []string{
 	"????:??:??.?/numa_node",
 }
 
-// isBDF reports whether s is a PCI address as the kernel writes it:
-// 0000:1b:00.0. A domain may have more digits.
-func isBDF(s string) bool {
-	domain, rest, ok := strings.Cut(s, ":")
-	return ok && len(domain) >= 4 && len(domain) <= 8 && hexDigits(domain) && len(rest) == len("1b:00.0") &&
-		hexDigits(rest[:2]) && rest[2] == ':' && hexDigits(rest[3:5]) && rest[5] == '.' && rest[6] >= '0' && rest[6] <= '7'
-}
-
-func hexDigits(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return s != ""
-}
-
 // pciSlot is the address of a PCI device without the function.
 func pciSlot(bdf string) string {
 	slot, _, _ := strings.Cut(bdf, ".")

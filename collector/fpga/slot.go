@@ -6,6 +6,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/solo"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // slot is one current card: its goroutines and its last result.
@@ -54,7 +55,7 @@ func (s *slot) read(now time.Time) reading {
 	// The driver of the function that names the card: programs use the card
 	// through it.
 	r.Driver, _ = s.env.fs.Link(s.env.dir + "/driver")
-	if isBDF(s.env.id) {
+	if sysfs.PCIAddress(s.env.id) {
 		r.pci = r.readPCI(s.env.dir, s.env.options.SlowInterval)
 	}
 	switch {
@@ -114,7 +115,9 @@ func (s *slot) take(r reading) bool {
 	s.errs = r.errs
 	all := r.Rejects
 	r.Rejects, s.rejected = begun(all, s.rejected), all
-	r.Sampled = later(r.Sampled, s.known.Sampled)
+	if r.Sampled.Before(s.known.Sampled) {
+		r.Sampled = s.known.Sampled
+	}
 	s.last = r.Device
 	s.known = r.Device
 	s.known.Readings, s.known.Rejects, s.known.Down = nil, nil, ""
@@ -135,13 +138,6 @@ func begun(now, before []collector.Reject) []collector.Reject {
 		}
 	}
 	return out
-}
-
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }
 
 // listed reports whether the card goes into a Round.

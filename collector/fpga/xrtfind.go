@@ -3,6 +3,8 @@ package fpga
 import (
 	"slices"
 	"strings"
+
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // findXRT pairs the functions of the two drivers.
@@ -72,7 +74,7 @@ func driven(fs *tree, driver string) ([]string, error) {
 	if err != nil && !absent(err) {
 		return nil, err
 	}
-	return slices.DeleteFunc(names, func(n string) bool { return !isBDF(n) }), nil
+	return slices.DeleteFunc(names, func(n string) bool { return !sysfs.PCIAddress(n) }), nil
 }
 
 // sibling returns the function after a management function: the user function,

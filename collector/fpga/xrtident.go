@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // identify sets the card's identity. It does not change while the drivers are
@@ -97,7 +98,7 @@ func (a *alveo) uuids(r *reading, file string) []string {
 
 // isHexID reports whether s is a uuid without dashes.
 func isHexID(s string) bool {
-	return len(s) == 32 && !slices.ContainsFunc([]byte(s), func(c byte) bool { return !isHex(c) })
+	return len(s) == 32 && sysfs.Hex(s)
 }
 
 // productName is the name from the board's controller, else one made of the

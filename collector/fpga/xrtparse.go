@@ -34,22 +34,8 @@ func parseUUIDs(text string) (uuids []string, ok bool) {
 
 // isUUID reports whether s is 8-4-4-4-12 lower-case hexadecimal digits.
 func isUUID(s string) bool {
-	if len(s) != len(nullUUID) {
-		return false
-	}
-	for i := range len(s) {
-		if nullUUID[i] == '-' {
-			if s[i] != '-' {
-				return false
-			}
-		} else if !isHex(s[i]) {
-			return false
-		}
-	}
-	return true
+	return len(s) == len(nullUUID) && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' && isHexID(strings.ReplaceAll(s, "-", ""))
 }
-
-func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' }
 
 // keyValues yields the lines "key: value" of text.
 func keyValues(text string) func(yield func(key, value string) bool) {

@@ -56,7 +56,7 @@ func (b *bus) survey(now time.Time) (changed bool, err error) {
 	b.names, b.err = names, nil
 	known := make(map[string]*identity, len(names))
 	for _, name := range names {
-		if !isAddress(name) {
+		if !sysfs.PCIAddress(name) {
 			continue
 		}
 		id := b.known[name]
@@ -186,25 +186,6 @@ func compareAddress(a, b string) int {
 	return slices.Compare([]byte(a), []byte(b))
 }
 
-// isAddress reports whether s is a PCI address as the kernel writes it:
-// 0000:1b:00.0. Behind a VMD or a hypervisor the domain is longer.
-func isAddress(s string) bool {
-	domain, rest, ok := strings.Cut(s, ":")
-	if !ok || len(domain) < 4 || len(domain) > 8 || len(rest) != len("1b:00.0") {
-		return false
-	}
-	return isHex(domain) && isHex(rest[:2]) && rest[2] == ':' && isHex(rest[3:5]) && rest[5] == '.' && rest[6] >= '0' && rest[6] <= '7'
-}
-
-func isHex(s string) bool {
-	for _, c := range []byte(s) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
-}
-
 // slotOf returns the part of an address that is common to all functions of a
 // card.
 func slotOf(address string) string {
@@ -218,7 +199,7 @@ func slotOf(address string) string {
 func ends(path, address string) []string {
 	up := []string{address}
 	parts := strings.Split(path, "/")
-	for i := len(parts) - 2; i >= 0 && len(up) < maxDepth && isAddress(parts[i]); i-- {
+	for i := len(parts) - 2; i >= 0 && len(up) < maxDepth && sysfs.PCIAddress(parts[i]); i-- {
 		up = append(up, parts[i])
 	}
 	return up
@@ -228,7 +209,7 @@ func ends(path, address string) []string {
 // 0x120000.
 func parseID(s string, bits int) (uint32, bool) {
 	digits, ok := strings.CutPrefix(s, "0x")
-	if !ok || !isHex(digits) {
+	if !ok || !sysfs.Hex(digits) {
 		return 0, false
 	}
 	n, err := strconv.ParseUint(digits, 16, bits)

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
 // TestTrap08: kernels print the names of errors in two forms, one with blanks.
@@ -82,7 +84,7 @@ func TestIsAddress(t *testing.T) {
 		"": false, "1b:00.0": false, "0000:1b:00": false, "0000:1b:00.8": false, "0000:1B:00.0": false, "0000:1b:00.0 ": false,
 		"pci0000:17": false, "0000-1b-00.0": false, "../0000:1b:00.0": false, "000000000:1b:00.0": false,
 	} {
-		if isAddress(s) != want {
+		if sysfs.PCIAddress(s) != want {
 			t.Errorf("%q: %v", s, !want)
 		}
 	}
@@ -163,7 +165,7 @@ func FuzzEnds(f *testing.F) {
 	f.Add("", "")
 	f.Fuzz(func(t *testing.T, path, address string) {
 		up := ends(path, address)
-		if len(up) == 0 || len(up) > maxDepth || up[0] != address || slices.ContainsFunc(up[1:], func(s string) bool { return !isAddress(s) }) {
+		if len(up) == 0 || len(up) > maxDepth || up[0] != address || slices.ContainsFunc(up[1:], func(s string) bool { return !sysfs.PCIAddress(s) }) {
 			t.Errorf("%q", up)
 		}
 	})

@@ -176,6 +176,17 @@ func Errno(err error) syscall.Errno {
 	return 0
 }
 
+// PCIAddress reports whether s is the address of a PCI function as the kernel writes
+// it: 0000:1b:00.0. Behind a VMD or a hypervisor the domain has more digits.
+func PCIAddress(s string) bool {
+	domain, rest, ok := strings.Cut(s, ":")
+	return ok && len(domain) >= 4 && len(domain) <= 8 && Hex(domain) && len(rest) == len("1b:00.0") &&
+		Hex(rest[:2]) && rest[2] == ':' && Hex(rest[3:5]) && rest[5] == '.' && rest[6] >= '0' && rest[6] <= '7'
+}
+
+// Hex reports whether s is hexadecimal digits in lower case.
+func Hex(s string) bool { return s != "" && strings.Trim(s, "0123456789abcdef") == "" }
+
 // hostPIDs is the host's PID namespace: PROC_PID_INIT_INO in the kernel's proc_ns.h.
 const hostPIDs = "pid:[4026531836]"
 

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"time"
+
+	"github.com/accel-exporter/accel-exporter/collector"
 )
 
 // Limits of evaluations that events trigger. Each owes a pause: minGap, or
@@ -25,14 +27,10 @@ func (p *pace) ready() time.Time { return p.paid.Add(-credit) }
 
 // spend adds the pause for an evaluation that started at now.
 func (p *pace) spend(now time.Time, took time.Duration) {
-	p.paid = later(p.paid, now).Add(min(max(minGap, gapShare*took), maxGap))
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
+	if now.After(p.paid) {
+		p.paid = now
 	}
-	return b
+	p.paid = p.paid.Add(min(max(minGap, gapShare*took), maxGap))
 }
 
 // Run evaluates at once, at each interval and after Trigger, until ctx is done.
@@ -56,7 +54,7 @@ func (e *Engine) Run(ctx context.Context) {
 		case <-wake.C:
 		}
 		now := e.o.Now()
-		if set := clockSet(last, now, e.o.Interval); set != 0 {
+		if set := collector.ClockSet(last, now); set.Abs() > e.o.Interval {
 			e.shift(set)
 			// These are wall times, as those of nextGroup.
 			page, events = now, pace{}
@@ -139,14 +137,4 @@ func (e *Engine) shift(by time.Duration) {
 		}
 	}
 	e.o.Log.Info("Clock was set, times of rules are adjusted", "by", by)
-}
-
-// clockSet returns by how much the clock was set between two readings, by
-// comparison with the monotonic clock; 0 for less than slack.
-func clockSet(before, now time.Time, slack time.Duration) time.Duration {
-	set := now.Round(0).Sub(before.Round(0)) - now.Sub(before)
-	if set.Abs() <= slack {
-		return 0
-	}
-	return set
 }
