@@ -1,6 +1,8 @@
 package solo_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,5 +65,61 @@ func TestStopInACall(t *testing.T) {
 		if !w.Stopped(nil) {
 			t.Error("not ended")
 		}
+	})
+}
+
+// TestSlot: an earlier answer is used while the next call is slow, an overdue call
+// makes its slot stuck, its late answer is out of date, and a slot that has answered
+// is not stuck because another one has used up the round.
+func TestSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var hang atomic.Pointer[chan struct{}] // nil: calls return
+		block := func() { c := make(chan struct{}); hang.Store(&c) }
+		release := func() { close(*hang.Swap(nil)); synctest.Wait() }
+		last, calls := 0, 0
+		take := func(v int) bool { last = v; return true }
+		slow := &solo.Slot[int]{Worker: solo.New(func(time.Time) int {
+			calls++
+			if c := hang.Load(); c != nil {
+				<-*c
+			}
+			return calls
+		}, nil)}
+		quick := &solo.Slot[int]{Worker: solo.New(func(time.Time) int { return 0 }, nil)}
+		defer quick.Stop()
+		round := func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			r, end := solo.Begin(ctx)
+			defer end()
+			slow.Ask(r, take)
+			quick.Ask(r, func(int) bool { return true })
+			slow.Gather(r, take)
+			quick.Gather(r, func(int) bool { return true })
+			time.Sleep(time.Second)
+		}
+		check := func(when string, valid, stuck bool, want int) {
+			t.Helper()
+			if slow.Valid != valid || slow.Stuck != stuck || last != want || !quick.Valid {
+				t.Errorf("%s: valid %v, stuck %v, answer %d; the other is valid: %v", when, slow.Valid, slow.Stuck, last, quick.Valid)
+			}
+		}
+		block()
+		round()
+		check("first call hangs", false, true, 0)
+		release()
+		round()
+		check("answered", true, false, 2)
+		block()
+		round()
+		check("slow", true, false, 2)
+		round()
+		check("overdue", false, true, 2)
+		release()
+		block()
+		round()
+		check("late answer", false, true, 3)
+		release()
+		slow.Stop()
 	})
 }
