@@ -69,19 +69,24 @@ func printRules(s *screen, report *engine.Report) error {
 		return err
 	}
 	for line := range strings.Lines(text.String()) {
-		line = clean(strings.TrimSuffix(line, "\n"))
-		rest := strings.TrimLeft(line, " ")
-		color := ""
-		if state, _, _ := strings.Cut(line, " "); state == string(engine.Firing) {
+		line = strings.TrimRight(clean(line), " ")
+		text := strings.TrimLeft(line, " ")
+		color, indent := "", line[:len(line)-len(text)]
+		switch {
+		case indent != "":
+		case strings.HasPrefix(text, "firing") && strings.Contains(text, `severity="critical"`):
 			color = red
-		} else if state == string(engine.Pending) {
+		case strings.HasPrefix(text, "firing "), strings.HasPrefix(text, "pending "):
 			color = yellow
 		}
-		if s.width == 0 || rest == "" {
-			fmt.Fprintln(s, s.paint(color, line))
+		if url, ok := strings.CutPrefix(text, "runbook: "); ok {
+			text = "runbook: " + s.link(url)
+		}
+		if s.width == 0 || text == "" {
+			fmt.Fprintln(s, indent+s.paint(color, text))
 			continue
 		}
-		s.paragraph(color, line[:len(line)-len(rest)], rest)
+		s.paragraph(color, indent, text)
 	}
 	return nil
 }

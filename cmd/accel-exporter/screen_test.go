@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
+	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
 // TestWatch: --watch prints again, also after an error and while nothing matches, and
@@ -40,5 +45,30 @@ func TestWatch(t *testing.T) {
 func TestLongWords(t *testing.T) {
 	if got := strings.Join(wrap("a bbbbbbb cc", 3), "|"); got != "a|bbb|bbb|b|cc" {
 		t.Error(got)
+	}
+}
+
+// TestRulesOnScreen: rules eval fits the terminal, keeps its indentation, and has the
+// urgent alerts in red.
+func TestRulesOnScreen(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	alert := engine.Alert{
+		State: engine.Firing, Labels: map[string]string{"alertname": "AcceleratorLost", "device": "GPU-11114707-9d28-0ab5-175a-3cf7e5e24303", "severity": "critical"},
+		Annotations: map[string]string{"summary": "It is\x1b[2J gone", "runbook_url": status.Docs + "runbooks/AcceleratorLost.md"}, FiredAt: at,
+	}
+	report := &engine.Report{Time: at, Groups: []engine.GroupState{{Rules: []engine.RuleState{{Name: "AcceleratorLost", Query: "up == 0", Alerts: []engine.AlertState{{Alert: alert}}}}}}}
+	var out strings.Builder
+	if err := printRules(&screen{Writer: &out, width: 60, color: true}, report); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\x1b[31mfiring ", "\n  It is?[2J gone\n", "\n  runbook: docs/runbooks/AcceleratorLost.md\n", "\n    up == 0\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, &out)
+		}
+	}
+	for line := range strings.Lines(regexp.MustCompile(`\x1b\[\d+m`).ReplaceAllString(out.String(), "")) {
+		if len(strings.TrimSuffix(line, "\n")) > 60 {
+			t.Errorf("wider than the screen: %s", line)
+		}
 	}
 }
