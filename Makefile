@@ -75,8 +75,8 @@ dist-remediator: ## the program of a cluster, in DIST=dist
 COMMITTED = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null))
 
 PACKED = $(DIST)/package
-NFPM = SOURCE_DATE_EPOCH=$(COMMITTED) VERSION=$(VERSION) GOARCH=$(or $(GOARCH),$(shell go env GOARCH)) PACKED=$(PACKED) \
-	CC= CGO_ENABLED=0 go tool -modfile=tools/package/go.mod nfpm package -f /dev/stdin -t $(DIST)
+NFPM = SOURCE_DATE_EPOCH=$(COMMITTED) VERSION=$(VERSION) ARCH=$(or $(GOARCH),$(shell go env GOARCH)) PACKED=$(PACKED) \
+	GOARCH= CC= CGO_ENABLED=0 go tool -modfile=tools/package/go.mod nfpm package -f /dev/stdin -t $(DIST)
 
 # Position-independent, as distributions require of programs that listen: their
 # addresses differ in each process. Nothing else is, because it costs 12 % in size and
