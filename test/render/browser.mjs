@@ -37,6 +37,18 @@ export async function open() {
       const tab = await browser.newPage();
       tab.on('pageerror', (e) => console.error(dashboard.uid, e.message));
       await tab.setViewport({ width, height: 1000 });
+      if (end) {
+        await tab.evaluateOnNewDocument((now) => {
+          window.Date = class extends Date {
+            constructor(...of) {
+              super(...(of.length ? of : [now]));
+            }
+            static now() {
+              return now;
+            }
+          };
+        }, end * 1000);
+      }
       await tab.goto(`http://127.0.0.1:${server.address().port}/`);
       const drawn = await tab.evaluate((...a) => window.draw(...a), prometheus, dashboard, given, minutes, mode, unfold, end);
       if (png) {
