@@ -132,8 +132,8 @@ var (
 		Kind:   Gauge,
 		Labels: []string{"file", "reason"},
 		Range:  boolean,
-		Values: []string{"file: nvidia0 and so on, nvidiactl, nvidia-uvm", "reason: empty when usable, else missing, wrong_device (another device number, or not a device file), permissions"},
-		From:   []string{"procfs driver/nvidia/gpus/*/information, driver/nvidia/params, devices; stat of /dev"},
+		Values: []string{"file: nvidia0 and so on, nvidiactl, nvidia-uvm; of AMD GPUs dri/renderD128 and so on, kfd, whose owner and mode are not compared", "reason: empty when usable, else missing, wrong_device (another device number, or not a device file), permissions"},
+		From:   []string{"procfs driver/nvidia/gpus/*/information, driver/nvidia/params, devices; sysfs drm/renderD*/dev; stat of /dev"},
 	})
 )
 

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/golden"
 )
 
@@ -118,6 +120,29 @@ func unitArgs(t *testing.T) []string {
 }
 
 // TestDoctorExit checks the exit status and the finding for each kind of lack.
+// TestDoctorAMD: a GPU on the bus without a driver is named; one of a virtual machine
+// is not.
+func TestDoctorAMD(t *testing.T) {
+	gpu := func(address, driver string) observedDevice {
+		bound := observedReading{Metric: collector.PCIeDriverBound.Name, Labels: map[string]string{"pci_address": address, "driver": driver}}
+		if driver != "" {
+			bound.Value = 1
+		}
+		return observedDevice{Vendor: "amd", Class: collector.GPU, Readings: []observedReading{bound}}
+	}
+	for want, devices := range map[string][]observedDevice{
+		"[]": {{Vendor: "amd", Class: collector.FPGA}, {Vendor: "nvidia", Class: collector.GPU}},
+		"[{ok driver amdgpu 2 of 2 GPUs have a driver  }]": {gpu("0000:c1:00.0", "amdgpu"), gpu("0000:c3:00.0", "vfio-pci")},
+		"[{note driver amdgpu not bound to 0000:c3:00.0 bound to each GPU that programs on this node use modprobe amdgpu; journalctl -k --grep=amdgpu shows why it gave up a GPU}]": {gpu("0000:c1:00.0", "amdgpu"), gpu("0000:c3:00.0", "")},
+	} {
+		e := examination{}
+		e.state.Devices = devices
+		if got := fmt.Sprint(e.amdgpu()); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 func TestDoctorExit(t *testing.T) {
 	t.Parallel()
 	state, flags := compile(t, "h100-8", "--frozen=600", "--no-pods")

@@ -40,7 +40,7 @@ func (e *examination) all() []finding {
 		list = append(list, e.source(spec))
 	}
 	return slices.Concat(list,
-		e.driver(), e.deviceFiles(), e.devices(), e.refusedCalls(), e.counters(),
+		e.driver(), e.amdgpu(), e.deviceFiles(), e.devices(), e.refusedCalls(), e.counters(),
 		[]finding{e.processes(), e.cgroups(), e.kubelet(), e.apiServer()},
 		<-e.network, e.directories(), e.baseline())
 }
@@ -178,10 +178,40 @@ func (e *examination) count(is func(*observedDevice) bool) (n int) {
 func (e *examination) driver() (list []finding) {
 	for _, r := range e.state.Node {
 		if r.Metric == collector.DriverInfo.Name {
-			list = append(list, finding{State: findingOK, Check: "driver " + r.Labels["vendor"], Found: fmt.Sprintf("kernel module %s, library %s, CUDA %s", r.Labels["version"], r.Labels["library_version"], r.Labels["cuda_version"])})
+			found := "kernel module " + r.Labels["version"]
+			if library := r.Labels["library_version"]; library != "" {
+				found += fmt.Sprintf(", library %s, CUDA %s", library, r.Labels["cuda_version"])
+			}
+			list = append(list, finding{State: findingOK, Check: "driver " + r.Labels["vendor"], Found: found})
 		}
 	}
 	return list
+}
+
+// amdgpu reports AMD GPUs that are on the bus and have no driver. One that is passed
+// to a virtual machine has another.
+func (e *examination) amdgpu() []finding {
+	all, unbound := 0, []string{}
+	for _, d := range e.state.Devices {
+		if d.Vendor != "amd" || d.Class != collector.GPU {
+			continue
+		}
+		for _, r := range d.Readings {
+			if r.Metric != collector.PCIeDriverBound.Name {
+				continue
+			}
+			if all++; r.Value == 0 {
+				unbound = append(unbound, r.Labels["pci_address"])
+			}
+		}
+	}
+	switch {
+	case len(unbound) > 0:
+		return []finding{{findingNote, "driver amdgpu", "not bound to " + strings.Join(unbound, ", "), "bound to each GPU that programs on this node use", "modprobe amdgpu; journalctl -k --grep=amdgpu shows why it gave up a GPU"}}
+	case all > 0:
+		return []finding{{State: findingOK, Check: "driver amdgpu", Found: fmt.Sprintf("%d of %d GPUs have a driver", all, all)}}
+	}
+	return nil
 }
 
 // deviceFiles reports the device files of GPUs.
@@ -198,6 +228,8 @@ func (e *examination) deviceFiles() []finding {
 			}
 		}
 	}
+	nvidia := e.count(func(d *observedDevice) bool { return d.Vendor == "nvidia" })
+	amds := e.count(func(d *observedDevice) bool { return d.Vendor == "amd" && d.Class == collector.GPU })
 	f := finding{State: findingOK, Check: "device files", Found: fmt.Sprintf("%d usable", good)}
 	switch {
 	case len(bad) > 0:
@@ -205,13 +237,13 @@ func (e *examination) deviceFiles() []finding {
 		for _, file := range slices.Sorted(maps.Keys(bad)) {
 			texts = append(texts, file+": "+bad[file])
 		}
-		f = finding{findingLacks, f.Check, strings.Join(texts, ", "), "each file exists, belongs to its device, and has the mode of the driver's configuration", "nvidia-modprobe -c 0 -u creates them; docs/runbooks/AcceleratorDeviceFileUnusable.md"}
+		f = finding{findingLacks, f.Check, strings.Join(texts, ", "), "each file exists, belongs to its device, and has the mode of the driver's configuration", "nvidia-modprobe -c 0 -u creates those of NVIDIA, udev those of AMD once amdgpu is loaded; docs/runbooks/AcceleratorDeviceFileUnusable.md"}
 	case good > 0:
 	case e.flags.sources.devfs != "":
-		f = finding{State: findingOff, Check: f.Check, Found: "no device of NVIDIA's driver"}
-	case e.count(func(d *observedDevice) bool { return d.Vendor == "nvidia" }) == 0:
-		f = finding{State: findingOff, Check: f.Check, Found: "no NVIDIA device"}
-	case e.flags.sources.sysfs == hostSysfs && unix.Access("/dev/nvidiactl", unix.R_OK|unix.W_OK) != nil:
+		f = finding{State: findingOff, Check: f.Check, Found: "no device of NVIDIA's or AMD's driver"}
+	case nvidia+amds == 0:
+		f = finding{State: findingOff, Check: f.Check, Found: "no GPU of NVIDIA or AMD"}
+	case nvidia > 0 && e.flags.sources.sysfs == hostSysfs && unix.Access("/dev/nvidiactl", unix.R_OK|unix.W_OK) != nil:
 		f = finding{findingLacks, f.Check, fmt.Sprintf("/dev/nvidiactl: %v", unix.Access("/dev/nvidiactl", unix.R_OK|unix.W_OK)), "read and write permission", "the driver creates it when it is loaded. In a container: NVIDIA's runtime. Where NVreg_DeviceFileMode restricts it: its group in SupplementaryGroups="}
 	default:
 		f = finding{State: findingOff, Check: f.Check, Found: "not compared with the driver: --path.devfs is not set"}

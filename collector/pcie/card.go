@@ -40,7 +40,7 @@ func (s *Source) newCard(ids []*identity) *card {
 			c.ends = append(c.ends, newEnd(m.slot, id.address, 0))
 		}
 	}
-	if c.known.Vendor == "nvidia" && c.known.Class == collector.GPU {
+	if (c.known.Vendor == "nvidia" || c.known.Vendor == "amd") && c.known.Class == collector.GPU {
 		c.driver = s.driverOf(first.address)
 	}
 	return c

@@ -36,8 +36,8 @@ const (
 )
 
 // driverSlot reads what NVIDIA's driver shows of one GPU, and checks its device
-// files, on its own goroutine: the driver's procfs takes locks that a failing
-// GPU may hold.
+// files or those of AMD's driver, on its own goroutine: the driver's procfs takes
+// locks that a failing GPU may hold.
 type driverSlot struct {
 	solo.Slot[driverView]
 	wanted bool
@@ -54,7 +54,7 @@ type driverView struct {
 // fileState is the state of one device file.
 type fileState struct{ file, reason string }
 
-// driverOf returns the slot of a GPU of NVIDIA's driver.
+// driverOf returns the slot of a GPU of NVIDIA's or AMD's driver.
 func (s *Source) driverOf(address string) *driverSlot {
 	f := s.drivers[address]
 	if f == nil {
@@ -106,10 +106,46 @@ type driverLooker struct {
 
 func (l *driverLooker) look(now time.Time) driverView {
 	v := driverView{information: l.informant.look(now)}
-	if l.dev != "" && v.minor != "" {
+	switch {
+	case l.dev == "":
+	case v.minor != "":
 		v.files = l.check(v.minor)
+	default:
+		v.files = l.checkAMD()
 	}
 	return v
+}
+
+// checkAMD checks the files of a GPU that AMD's driver has: its render node, which
+// sysfs has the number of, and the one for ROCm. udev sets owner and mode.
+func (l *driverLooker) checkAMD() (states []fileState) {
+	driver, _ := l.sys.driver()
+	if driver != "amdgpu" {
+		return nil
+	}
+	judge := func(name string, number uint64) {
+		if reason, ok := l.judge(name, number, access{}); ok {
+			states = append(states, fileState{name, reason})
+		}
+	}
+	nodes, _ := l.sys.fs.Names(l.sys.path + "/drm")
+	for _, node := range nodes {
+		if !strings.HasPrefix(node, "renderD") {
+			continue
+		}
+		text, _ := l.sys.fs.Read(l.sys.path + "/drm/" + node + "/dev")
+		major, minor, _ := strings.Cut(text, ":")
+		a, err := strconv.ParseUint(major, 10, majorBits)
+		b, err2 := strconv.ParseUint(minor, 10, minorBits)
+		if err == nil && err2 == nil {
+			judge("dri/"+node, deviceNumber(uint32(a), uint32(b)))
+		}
+	}
+	numbers, _ := l.proc.ReadBytes(deviceNumbers, 4*sysfs.Page)
+	if major, ok := charMajor(string(numbers), "kfd"); ok {
+		judge("kfd", deviceNumber(major, 0))
+	}
+	return states
 }
 
 func (l *driverLooker) check(minor string) []fileState {

@@ -2,6 +2,7 @@ package pcie_test
 
 import (
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -11,6 +12,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/pcie"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree/treetest"
 )
 
 // file is a device file as stat(2) shows it.
@@ -140,6 +142,47 @@ func TestDeviceFiles(t *testing.T) {
 				if got[f] != reason {
 					t.Errorf("%s: %q, want %q", f, got[f], reason)
 				}
+			}
+		})
+	}
+}
+
+// TestAMDDeviceFiles: programs need the render node of a GPU of AMD's driver, and
+// the file for ROCm where the driver has registered it.
+func TestAMDDeviceFiles(t *testing.T) {
+	const at = "0000:c1:00.0"
+	render, kfd := file{"dri/renderD128", 226, 128, 44, charDevice | 0o660}, file{"kfd", 238, 0, 44, charDevice | 0o660}
+	for name, c := range map[string]struct {
+		files []file
+		edit  func(*faketree.Tree)
+		want  map[string]string
+	}{
+		"all well":  {files: []file{render, kfd}, want: map[string]string{"dri/renderD128": "", "kfd": ""}},
+		"none":      {want: map[string]string{"dri/renderD128": "missing", "kfd": "missing"}},
+		"another's": {files: []file{{"dri/renderD128", 226, 129, 44, charDevice | 0o660}, kfd}, want: map[string]string{"dri/renderD128": "wrong_device", "kfd": ""}},
+		"no ROCm":   {files: []file{render}, edit: func(tree *faketree.Tree) { tree.Remove("/proc/devices") }, want: map[string]string{"dri/renderD128": ""}},
+		"no driver": {files: []file{kfd}, edit: func(tree *faketree.Tree) { tree.Remove("/sys/bus/pci/devices/" + at + "/driver") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := treetest.Load(t, "mi210")
+			tree.Set("/proc/devices", "Character devices:\n226 drm\n238 kfd\n\nBlock devices:\n")
+			if c.edit != nil {
+				c.edit(tree)
+			}
+			s := open(t, write(t, tree), pcie.Options{Dev: "/dev", Stat: statOf(c.files...)})
+			got := map[string]string{}
+			for round := range 60 {
+				for _, r := range device(sample(t, s), at).Readings {
+					if r.Metric == collector.DeviceFileUsable {
+						got[r.Labels[0]] = r.Labels[1]
+					}
+				}
+				if len(got) > 0 || round > 0 && len(c.want) == 0 {
+					break
+				}
+			}
+			if !maps.Equal(got, c.want) {
+				t.Errorf("%v, want %v", got, c.want)
 			}
 		})
 	}
