@@ -9,7 +9,7 @@ var (
 		Help:   "Identity of a device; value 1. Join the other families to it on device.",
 		Kind:   Info,
 		Labels: []string{"class", "vendor", "model", "architecture", "index", "pci_address", "numa_node", "serial", "board_part_number", "profile"},
-		Values: []string{"class: gpu, fpga, switch, cpu (NVIDIA Grace)", "architecture: of the GPU; the part of an FPGA where its driver reports it", "index: NVML index; for a MIG instance parent:gi:ci; of an AMD GPU its place by PCI address, with :partition", "profile: of a partition, as 3g.40gb of MIG or cpx_nps4 of AMD, else empty"},
+		Values: []string{"class: gpu, fpga, switch, cpu (NVIDIA Grace)", "architecture: of the GPU; the part of an FPGA where its driver reports it", "index: NVML index, empty for a missing device whose index the driver has given to another; for a MIG instance parent:gi:ci; of an AMD GPU its place by PCI address, with :partition", "profile: of a partition, as 3g.40gb of MIG or cpx_nps4 of AMD, else empty"},
 		From:   []string{"NVML nvmlDeviceGetName, nvmlDeviceGetArchitecture, nvmlDeviceGetIndex, nvmlDeviceGetPciInfo, nvmlDeviceGetNumaNodeId, nvmlDeviceGetSerial, nvmlDeviceGetBoardPartNumber, nvmlDeviceGetAttributes_v2", "procfs driver/nvidia/gpus/*/information for a GPU that has not answered since the start", "amdgpu product_name, serial_number, product_number, else a table of PCI device ids", "FPGAs: PCI files, XRT xmc and rom, device tree model", "DCGM fields 50, 53, 54, 57, 866 to 869, 1141, where NVML does not know the device"},
 	})
 	FirmwareInfo = define(Metric{
