@@ -380,6 +380,7 @@ func TestNoGroupLeft(t *testing.T) {
 func TestProfilingHeld(t *testing.T) {
 	for state, reasons := range map[string]string{"in-use": "in_use paused refused", "paused": "paused"} {
 		t.Run(state, func(t *testing.T) {
+			t.Parallel()
 			inChild(t, setting{scenario: "h100-8", faults: [][]string{{"dcgm-profiling", state}}}, func(s *sampling) {
 				s.open(Options{Profiling: ProfilingOn, Fields: []uint16{150}})
 				s.until("the reason", func(r collector.Round, _ error) bool {
