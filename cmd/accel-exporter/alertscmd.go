@@ -121,8 +121,6 @@ func printAlerts(s *screen, list *alertList) error {
 		if a.State == engine.Inactive {
 			since = a.ResolvedAt
 		}
-		fmt.Fprintf(s, "%s %s\n", s.paint(severityColors[a.Labels["severity"]], clean(a.Labels["severity"]+" "+a.Labels["alertname"])),
-			s.paint(faint, fmt.Sprintf("%s since %s", stateOf(&a), list.EvaluatedAt.Sub(since).Round(time.Second))))
 		var about []string
 		for _, name := range []string{"device", "namespace", "pod", "reason"} {
 			if v := a.Labels[name]; v != "" {
@@ -133,9 +131,16 @@ func printAlerts(s *screen, list *alertList) error {
 		for word := range strings.FieldsSeq(a.Annotations["action"]) { // of the device
 			action += status.Action(word) + ". "
 		}
-		for _, text := range []string{a.Annotations["summary"], strings.Join(about, ", "), a.Annotations["description"], action, s.link(a.Annotations["runbook_url"])} {
-			s.paragraph("", "    ", text)
-		}
+		s.alert(a.Labels["severity"], a.Labels["alertname"], fmt.Sprintf("%s since %s", stateOf(&a), list.EvaluatedAt.Sub(since).Round(time.Second)),
+			a.Annotations["summary"], strings.Join(about, ", "), a.Annotations["description"], action, s.link(a.Annotations["runbook_url"]))
 	}
 	return nil
+}
+
+// alert prints an alert with what is known about it.
+func (s *screen) alert(severity, name, state string, about ...string) {
+	fmt.Fprintf(s, "%s %s\n", s.paint(severityColors[severity], clean(severity+" "+name)), s.paint(faint, state))
+	for _, text := range about {
+		s.paragraph("", "    ", text)
+	}
 }

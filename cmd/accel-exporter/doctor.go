@@ -238,16 +238,10 @@ func (e *examination) sample(ctx context.Context) (any, error) {
 		without.api = false
 		allocs, _ = openPods(&without, f.sources.procfs, cfg.Allocation, log) // which cannot fail
 	}
-	p := &program{flags: &f, log: log, pods: allocs, workers: map[string]*collector.Process{}}
-	p.config.Store(&cfg)
-	p.sampler = collector.NewSampler(settings(&f, &cfg))
+	p := sampling(&f, &cfg, allocs)
 	p.addSources()
-	run, stop := context.WithCancel(ctx)
-	ended := make(chan struct{}, 2)
-	go func() { p.sampler.Run(run); ended <- struct{}{} }()
-	go func() { allocs.run(run, func() { p.sampler.Wake("") }); ended <- struct{}{} }()
-	defer func() { stop(); <-ended; <-ended }()
-	waiting, done := context.WithTimeout(run, samplePatience)
+	defer p.begin()()
+	waiting, done := context.WithTimeout(ctx, samplePatience)
 	defer done()
 	_, late := settled(waiting, p.sampler, allocs)
 	return p.stateJSON(), errors.Join(err, late)

@@ -12,6 +12,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/judge/attention"
 	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
@@ -70,6 +71,14 @@ func openJudges(f *judgeFlags, procfs string, alloc *allocation.Judge) (*judges,
 		apply()
 	}
 	return j, nil
+}
+
+// add adds them to a Sampler.
+func (j *judges) add(s *collector.Sampler) {
+	s.AddJudge(j.health)
+	s.AddJudge(attention.New()) // reads the verdict
+	s.AddJudge(j.allocation)    // repeats the verdict of health
+	s.AddJudge(j.baseline)      // reads the allocations
 }
 
 // fileInput is a file with its own format as an input.

@@ -60,6 +60,7 @@ func commands() map[string]func(ctx context.Context, args []string, stdout, stde
 		"doctor":   doctorCommand,
 		"rules":    rulesCommand,
 		"series":   seriesCommand,
+		"top":      topCommand,
 		"who":      whoCommand,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -46,16 +47,31 @@ func baselineCommand(ctx context.Context, args []string, stdout, stderr io.Write
 func sampleOnce(ctx context.Context, f *flags) (*collector.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, printPatience)
 	defer cancel()
-	p := &program{flags: f, log: slog.New(slog.DiscardHandler), workers: map[string]*collector.Process{}}
-	cfg := config.Default()
+	p := sampling(f, config.Default(), &pods{})
+	p.addSources()
+	defer p.begin()()
+	return settled(ctx, p.sampler, p.pods)
+}
+
+// sampling returns a program that samples this node and serves nothing. Sources are
+// added last, because they start goroutines.
+func sampling(f *flags, cfg *config.Config, allocs *pods) *program {
+	p := &program{flags: f, log: slog.New(slog.DiscardHandler), pods: allocs, workers: map[string]*collector.Process{}}
 	p.config.Store(cfg)
 	p.sampler = collector.NewSampler(settings(f, cfg))
-	p.addSources()
-	ended := make(chan error, 1)
-	run, stop := context.WithCancel(context.Background())
-	go func() { ended <- p.sampler.Run(run) }()
-	defer func() { stop(); <-ended }()
-	return settled(ctx, p.sampler, &pods{})
+	return p
+}
+
+// begin starts to sample. The function that it returns ends that.
+func (p *program) begin() (end func()) {
+	ctx, stop := context.WithCancel(context.Background())
+	var loops sync.WaitGroup
+	loops.Go(func() { _ = p.sampler.Run(ctx) }) // nobody reads its log
+	loops.Go(func() { p.pods.run(ctx, func() { p.sampler.Wake("") }) })
+	if p.page != nil {
+		loops.Go(func() { p.page.Run(ctx) })
+	}
+	return func() { stop(); loops.Wait() }
 }
 
 // settled returns the Snapshot once every source has an outcome, and sources that

@@ -27,7 +27,6 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/config"
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
-	"github.com/accel-exporter/accel-exporter/internal/judge/attention"
 	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
@@ -94,9 +93,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		p.registry.MustRegister(p.traces)
 	}
 	p.names = names
-	if f.statusPage {
-		p.page = p.newStatusPage()
-	}
+	p.page = p.newStatusPage()
 	p.addSources() // last, because sources start goroutines
 	names.recall(p.sampler)
 	p.watch(file, j)
@@ -181,7 +178,7 @@ type program struct {
 	exporter *exposition.Exporter
 	registry *prometheus.Registry
 	fields   *dcgmFields
-	page     *status.Page // nil if it is off
+	page     *status.Page
 	showing  sync.Mutex
 }
 
@@ -189,10 +186,7 @@ func newProgram(f *flags, cfg *config.Config, allocs *pods, j *judges, fields *d
 	p := &program{flags: f, log: log, pods: allocs, fields: fields, workers: map[string]*collector.Process{}, registry: prometheus.NewRegistry()}
 	p.config.Store(cfg)
 	p.sampler = collector.NewSampler(settings(f, cfg))
-	p.sampler.AddJudge(j.health)
-	p.sampler.AddJudge(attention.New()) // reads the verdict
-	p.sampler.AddJudge(j.allocation)    // repeats the verdict of health
-	p.sampler.AddJudge(j.baseline)      // reads the allocations
+	j.add(p.sampler)
 	p.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -347,7 +341,7 @@ func (p *program) serve(ctx context.Context) error {
 		loops.Go(func() { p.traces.Run(ctx) })
 	}
 	loops.Go(func() { p.logChanges(ctx) })
-	if p.page != nil {
+	if p.flags.statusPage {
 		loops.Go(func() { p.page.Run(ctx) })
 	}
 	loops.Go(func() { p.names.run(ctx, p.sampler, p.pods) })

@@ -147,14 +147,18 @@ func clean(text string) string {
 	}, text)
 }
 
-// column is a column of a table. Where the screen is too narrow, optional columns are
-// left out and the widest of those with least > 0 are cut, at most to that width.
+// column is a column of a table. Where the screen is too narrow, columns with a rank
+// are left out, the highest first, and the widest of those with least > 0 are cut, at
+// most to that width. Ranks above minor are left out before any column is cut.
 type column struct {
-	title    string
-	least    int
-	color    func(string) string
-	optional bool
+	title string
+	least int
+	color func(string) string
+	rank  int
+	right bool // aligned
 }
+
+const minor = 2
 
 // table has rows of cells.
 type table struct {
@@ -186,8 +190,8 @@ func (t *table) print(s *screen) {
 	}
 	total := func(cut bool) (sum int) {
 		for i, w := range widths {
-			if least := t.columns[i].least; cut && least > 0 {
-				w = min(w, least)
+			if c := t.columns[i]; (cut || c.rank > 0) && c.least > 0 {
+				w = min(w, c.least)
 			}
 			if w > 0 {
 				sum += w + 2
@@ -198,15 +202,28 @@ func (t *table) print(s *screen) {
 	titles := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		if titles[i] = c.title; widths[i] > 0 { // an empty column is left out
-			widths[i] = max(widths[i], len(c.title))
-		}
-	}
-	for i, c := range t.columns {
-		if c.optional && s.width > 0 && total(true) > s.width {
-			widths[i] = 0
+			widths[i] = max(widths[i], utf8.RuneCountInString(c.title))
 		}
 	}
 	for s.width > 0 && total(false) > s.width {
+		last := 0
+		for i, c := range t.columns {
+			if widths[i] > 0 && (widths[last] == 0 || c.rank > t.columns[last].rank) {
+				last = i
+			}
+		}
+		if rank := t.columns[last].rank; rank == 0 || rank <= minor && total(true) <= s.width {
+			break
+		}
+		widths[last] = 0
+	}
+	full := func() (sum int) {
+		for _, w := range widths {
+			sum += w + min(w, 1)*2
+		}
+		return sum - 2
+	}
+	for s.width > 0 && full() > s.width {
 		widest := -1
 		for i, c := range t.columns {
 			if c.least > 0 && widths[i] > c.least && (widest < 0 || widths[i] > widths[widest]) {
@@ -224,7 +241,7 @@ func (t *table) print(s *screen) {
 		for _, r := range t.rows {
 			longest = max(longest, utf8.RuneCountInString(r.note))
 		}
-		beside = total(false)+2+longest <= s.width
+		beside = full()+2+longest <= s.width
 	}
 	line := func(r row, head bool) {
 		var b strings.Builder
@@ -237,8 +254,12 @@ func (t *table) print(s *screen) {
 			if n := utf8.RuneCountInString(text); n > widths[i] {
 				text = string([]rune(text)[:widths[i]-1]) + "…"
 			}
+			pad := widths[i] - utf8.RuneCountInString(text)
+			if t.columns[i].right {
+				gap, pad = gap+pad, 0
+			}
 			b.WriteString(strings.Repeat(" ", gap))
-			gap = widths[i] - utf8.RuneCountInString(text) + 2
+			gap = pad + 2
 			switch {
 			case head:
 				text = s.paint(bold, text)
@@ -261,7 +282,9 @@ func (t *table) print(s *screen) {
 	if beside && slices.ContainsFunc(t.rows, func(r row) bool { return r.note != "" }) {
 		head.note = s.paint(bold, "NOTE")
 	}
-	line(head, true)
+	if strings.Join(titles, "") != "" {
+		line(head, true)
+	}
 	for _, r := range t.rows {
 		line(r, false)
 	}

@@ -34,7 +34,8 @@ func (p *program) handler() http.Handler {
 	mux.HandleFunc("POST /-/reload", p.postReload)
 	mux.HandleFunc("POST /-/release", p.postRelease)
 	mux.HandleFunc("POST /-/attach", p.postAttach)
-	if p.page != nil {
+	mux.HandleFunc("GET /debug/status", p.page.ServeView)
+	if p.flags.statusPage {
 		p.page.Register(mux)
 	} else {
 		mux.Handle("GET /{$}", p.landingPage())
@@ -133,6 +134,7 @@ func (p *program) landingPage() http.Handler {
 			{Address: "/debug/state", Text: "State", Description: "the current snapshot as JSON: every device, source and recent event"},
 			{Address: "/debug/allocations", Text: "Allocations", Description: "the allocations of every device as JSON; accel-exporter who prints them"},
 			{Address: "/debug/rules", Text: "Rules", Description: "the rules evaluated on this node and their alerts as JSON; accel-exporter rules eval prints them"},
+			{Address: "/debug/status", Text: "Status", Description: "what needs attention as JSON; accel-exporter top shows it"},
 			{Address: "/debug/series", Text: "Series", Description: "the number of series of each metric family as JSON; accel-exporter series prints them"},
 			{Address: "/-/healthy", Text: "Health", Description: "the process is alive"},
 			{Address: "/-/ready", Text: "Readiness", Description: "every source has been read once"},

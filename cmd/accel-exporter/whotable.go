@@ -25,11 +25,11 @@ func printWho(s *screen, r *whoReport, wide bool) error {
 		fmt.Fprintln(s, "No accelerator was found on this node.")
 		return nil
 	}
-	t.columns = []column{{title: "INDEX"}, {title: "DEVICE"}, {title: "MODEL", least: 8, optional: true}, {title: "HEALTH", least: 8, color: healthColor}}
+	t.columns = []column{{title: "INDEX"}, {title: "DEVICE"}, {title: "MODEL", least: 8, rank: 2}, {title: "HEALTH", least: 8, color: healthColor}}
 	if t.processes {
 		t.columns = append(t.columns, column{title: "PID"}, column{title: "USER"}, column{title: "COMMAND", least: 8}, column{title: "SLURM JOB"}, column{title: "USE"}, column{title: "MEMORY"})
 	} else {
-		t.columns = append(t.columns, column{title: "POD", least: 20}, column{title: "FOR", optional: true}, column{title: "USE"}, column{title: "MEMORY"}, column{title: "IDLE", least: 6})
+		t.columns = append(t.columns, column{title: "POD", least: 20}, column{title: "FOR", rank: 1}, column{title: "USE"}, column{title: "MEMORY"}, column{title: "IDLE", least: 6})
 	}
 	order(r.Devices)
 	for i := range r.Devices {

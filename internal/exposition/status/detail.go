@@ -3,11 +3,13 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 )
 
 // Detail is the page of a device.
@@ -21,7 +23,6 @@ type Detail struct {
 	Parts   []Device
 	Events  []Event
 	Alerts  []Alert
-	Clients []Client
 	// Readings are all series.
 	Readings []Reading
 }
@@ -44,15 +45,41 @@ type Chart struct {
 
 // Client is a process on the device.
 type Client struct {
-	PID          int
-	Type, Memory string
+	PID int
+	// Type is how the process uses the device; UID is the number of its user and
+	// Job that of its Slurm job.
+	Type, Command, UID, Job, Utilization, Memory string
+}
+
+// clients adds the processes on the device.
+func (r *Device) clients(d *collector.Device, a *allocation.Device) {
+	var list []collector.Client
+	list, r.MoreClients = first(d.Clients, maxClients)
+	for i := range list {
+		c := Client{PID: list[i].PID, Type: list[i].Type}
+		for _, x := range list[i].Readings {
+			if x.Metric == collector.MemoryUsed {
+				c.Memory = size(float32(x.Value))
+			}
+		}
+		if a != nil {
+			if at := slices.IndexFunc(a.ProcessList, func(p allocation.Process) bool { return p.PID == c.PID }); at >= 0 {
+				p := &a.ProcessList[at]
+				c.Command, c.UID, c.Job = p.Command, p.UID, p.Job
+				if p.Utilization != nil {
+					c.Utilization = percent(float32(*p.Utilization))
+				}
+			}
+		}
+		r.Clients = append(r.Clients, c)
+	}
 }
 
 // Reading is a series.
 type Reading struct{ Name, Labels, Value string }
 
 // detail turns the page into that of one device, and reports whether there is one.
-func (v *view) detail(p *Page, s *collector.Snapshot, id string) bool {
+func (v *View) detail(p *Page, s *collector.Snapshot, id string) bool {
 	var d *collector.Device
 	for i := range s.Devices {
 		if s.Devices[i].ID == id {
@@ -100,15 +127,6 @@ func (v *view) detail(p *Page, s *collector.Snapshot, id string) bool {
 				out.Alerts = append(out.Alerts, a)
 			}
 		}
-	}
-	for i := range d.Clients {
-		c := Client{PID: d.Clients[i].PID, Type: d.Clients[i].Type}
-		for _, r := range d.Clients[i].Readings {
-			if r.Metric == collector.MemoryUsed {
-				c.Memory = size(float32(r.Value))
-			}
-		}
-		out.Clients = append(out.Clients, c)
 	}
 	for i := range d.Readings {
 		r := &d.Readings[i]

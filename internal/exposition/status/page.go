@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
+	"encoding/json"
 	"html/template"
 	"log/slog"
 	"net/http"
@@ -60,8 +61,27 @@ type Page struct {
 
 	mu       sync.Mutex
 	of       *collector.Snapshot // that answers are of
-	answers  map[string]*answer  // by device, "" for the page of the node
+	answers  map[request]*answer
 	rendered time.Time
+}
+
+// View returns what the page shows of the latest Snapshot, with a device if it is
+// given and there is one. It returns nil before the first Snapshot.
+func (p *Page) View(device string) *View {
+	s := p.o.Snapshot()
+	if s == nil {
+		return nil
+	}
+	v := p.view(s)
+	v.detail(p, s, device)
+	return v
+}
+
+// request is what a viewer wants: the page of a device, or of the node if it is
+// empty, or the View of it as JSON.
+type request struct {
+	device string
+	json   bool
 }
 
 // New returns a Page.
@@ -96,14 +116,14 @@ func secure(h http.Header) {
 
 // Register adds the page, that of a device, and their files.
 func (p *Page) Register(mux *http.ServeMux) {
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, "") })
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, request{}) })
 	mux.HandleFunc("GET "+DevicePath, func(w http.ResponseWriter, r *http.Request) {
 		id := r.URL.Query().Get("id")
 		if id == "" {
 			http.Error(w, "id is missing; "+DevicePath+"?id=ID is accepted", http.StatusBadRequest)
 			return
 		}
-		p.serve(w, r, id)
+		p.serve(w, r, request{device: id})
 	})
 	entries, err := files.ReadDir(".")
 	if err != nil {
@@ -118,6 +138,12 @@ func (p *Page) Register(mux *http.ServeMux) {
 			http.ServeContent(w, r, e.Name(), time.Time{}, bytes.NewReader(data))
 		})
 	}
+}
+
+// ServeView serves the View as JSON, with the device of the parameter device. Before
+// the first Snapshot it is empty.
+func (p *Page) ServeView(w http.ResponseWriter, r *http.Request) {
+	p.serve(w, r, request{device: r.URL.Query().Get("device"), json: true})
 }
 
 // DevicePath is the path of the page of a device.
@@ -145,14 +171,14 @@ type answer struct {
 	tag          string
 }
 
-func (p *Page) serve(w http.ResponseWriter, r *http.Request, device string) {
+func (p *Page) serve(w http.ResponseWriter, r *http.Request, of request) {
 	if p.sending.Add(1) > maxAnswers {
 		p.sending.Add(-1)
 		http.Error(w, "too many viewers at the same time", http.StatusServiceUnavailable)
 		return
 	}
 	defer p.sending.Add(-1)
-	a, code, text := p.get(device)
+	a, code, text := p.get(of)
 	secure(w.Header())
 	if a == nil {
 		http.Error(w, text, code)
@@ -168,6 +194,9 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request, device string) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if of.json {
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	}
 	body := a.body
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		w.Header().Set("Content-Encoding", "gzip")
@@ -177,36 +206,40 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request, device string) {
 	_, _ = w.Write(body) // the viewer has gone
 }
 
-// get returns the page of a device, or of the node, or a status and a text.
-func (p *Page) get(device string) (*answer, int, string) {
+// get returns what is requested, or a status and a text.
+func (p *Page) get(of request) (*answer, int, string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.o.Snapshot()
+	if s == nil && of.json {
+		a, _ := render(&View{}, true) // without a time
+		return a, 0, ""
+	}
 	if s == nil {
 		return nil, http.StatusServiceUnavailable, "no snapshot yet, try again in a second"
 	}
 	if p.of != s || time.Since(p.rendered) > reuse {
-		p.of, p.answers, p.rendered = s, map[string]*answer{}, time.Now()
+		p.of, p.answers, p.rendered = s, map[request]*answer{}, time.Now()
 	}
-	if a := p.answers[device]; a != nil {
+	if a := p.answers[of]; a != nil {
 		return a, 0, ""
 	}
 	if !p.limit.Allow() {
 		return nil, http.StatusServiceUnavailable, "too many pages per second, try again later"
 	}
 	v := p.view(s)
-	if device != "" && !v.detail(p, s, device) {
+	if found := v.detail(p, s, of.device); !found && of.device != "" && !of.json {
 		return nil, http.StatusNotFound, "no such device; the status page lists all"
 	}
-	if device == "" {
+	if of == (request{}) {
 		v.Settings = p.o.Settings()
 	}
-	a, err := render(v)
+	a, err := render(v, of.json)
 	if err != nil {
 		p.o.Log.Error("Status page could not be rendered", "err", err)
 		return nil, http.StatusInternalServerError, "the page could not be rendered"
 	}
-	p.answers[device] = a
+	p.answers[of] = a
 	time.AfterFunc(2*reuse, p.forget)
 	return a, 0, ""
 }
@@ -220,9 +253,15 @@ func (p *Page) forget() {
 	}
 }
 
-func render(v *view) (*answer, error) {
+func render(v *View, asJSON bool) (*answer, error) {
 	var b, z bytes.Buffer
-	if err := page.Execute(&b, v); err != nil {
+	err := error(nil)
+	if asJSON {
+		err = json.NewEncoder(&b).Encode(v)
+	} else {
+		err = page.Execute(&b, v)
+	}
+	if err != nil {
 		return nil, err
 	}
 	body := visible(b.Bytes())

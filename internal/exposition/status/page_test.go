@@ -2,6 +2,7 @@ package status
 
 import (
 	"bytes"
+	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"html"
@@ -511,7 +512,7 @@ func TestStalledViewers(t *testing.T) {
 	if code := get(t, h, "/").Code; code != http.StatusServiceUnavailable {
 		t.Errorf("one viewer too many: %d", code)
 	}
-	if _, code, text := p.get(""); code != 0 {
+	if _, code, text := p.get(request{}); code != 0 {
 		t.Errorf("the page is locked: %s", text)
 	}
 	close(release)
@@ -558,7 +559,7 @@ func BenchmarkPage(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		w.snap = &collector.Snapshot{Time: now, Sources: w.snap.Sources, Devices: w.snap.Devices}
-		if a, _, text := p.get(""); a == nil || bytes.Contains(a.body, []byte("No accelerator")) {
+		if a, _, text := p.get(request{}); a == nil || bytes.Contains(a.body, []byte("No accelerator")) {
 			b.Fatal(text)
 		}
 	}
@@ -578,5 +579,47 @@ func BenchmarkRecord(b *testing.B) {
 	for b.Loop() {
 		at = at.Add(step)
 		p.history.record(w.snap, at)
+	}
+}
+
+// TestView: the view is served as JSON, with the details of a device that is listed,
+// and is empty before the first Snapshot. Values that are not of now have their age,
+// and a line of the last ten minutes.
+func TestView(t *testing.T) {
+	w := node(2, 0)
+	d := &w.snap.Devices[1]
+	d.Sampled = now.Add(-9 * time.Second)
+	d.Clients = []collector.Client{{PID: 7, Type: "compute"}}
+	w.report.Devices = []allocation.Device{{ID: d.ID, ProcessList: []allocation.Process{{PID: 7, Command: "python3", UID: "1000", Job: "42", Utilization: new(0.25)}}}}
+	p := w.page()
+	for i := range 6 {
+		d.Readings[1].Value = float64(i) / 5 // of the compute engine
+		p.history.record(w.snap, time.Now().Add(time.Duration(i)*step))
+	}
+	view := func(device string) *View {
+		t.Helper()
+		r := httptest.NewRecorder()
+		p.ServeView(r, httptest.NewRequest(http.MethodGet, "/debug/status?device="+url.QueryEscape(device), nil))
+		v := &View{}
+		if err := json.Unmarshal(r.Body.Bytes(), v); err != nil || r.Code != http.StatusOK {
+			t.Fatalf("%d: %v", r.Code, err)
+		}
+		return v
+	}
+	v := view(d.ID)
+	if v.Headline != "2 devices: 2 healthy" || v.Device == nil || v.Device.ID != d.ID || len(v.Device.Readings) != len(d.Readings) || v.Devices[0].Age != "" {
+		t.Errorf("%+v", v)
+	}
+	got := &v.Devices[1]
+	want := Client{PID: 7, Type: "compute", Command: "python3", UID: "1000", Job: "42", Utilization: "25 %"}
+	if got.Age != "9 s" || got.Utilization.Value != 1 || got.Utilization.Bars != strings.Repeat(" ", barsWidth-2)+"▄█" || len(got.Clients) != 1 || got.Clients[0] != want {
+		t.Errorf("%+v", got)
+	}
+	if v := view("GPU-none"); v.Device != nil || len(v.Devices) != 2 {
+		t.Errorf("of no device: %+v", v)
+	}
+	w.snap = nil
+	if v := view(""); !v.Time.IsZero() || len(v.Devices) != 0 {
+		t.Errorf("before the first: %+v", v)
 	}
 }

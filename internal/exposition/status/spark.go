@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -77,4 +78,38 @@ func spark(at []float32, low, high float32, grid grid, text func(float32) string
 		words = "10 min: " + text(least) + " to " + text(most)
 	}
 	return &Spark{Path: b.String(), Width: (len(at) - 1) * grid.step, Height: grid.height, Text: words}
+}
+
+// barsWidth is the number of characters of bars.
+const barsWidth = samples / 3
+
+// bars draws samples on a scale from low to high with characters of eight heights,
+// each the highest of three samples. A sample that is unknown is a blank.
+func bars(at []float32, low, high float32) string {
+	if !(high > low) {
+		low, high = 0, 1
+		for _, v := range at {
+			if known(v) {
+				high = max(high, v)
+			}
+		}
+	}
+	out, any := make([]rune, 0, barsWidth), false
+	for of := range slices.Chunk(at, 3) {
+		top := nan
+		for _, v := range of {
+			if known(v) && !(v <= top) {
+				top = v
+			}
+		}
+		c := ' '
+		if known(top) {
+			c, any = '▁'+rune(min(max((top-low)/(high-low), 0), 1)*7+0.5), true
+		}
+		out = append(out, c)
+	}
+	if !any {
+		return ""
+	}
+	return string(out)
 }

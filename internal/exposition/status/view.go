@@ -22,6 +22,7 @@ const (
 	maxNotices     = 30
 	maxAllocations = 48
 	maxHolders     = 4 // in a row
+	maxClients     = 64
 	maxStrays      = 20
 	maxPartLines   = 56
 )
@@ -49,8 +50,8 @@ type State struct{ Word, Tone string }
 
 var states = map[string]string{"healthy": good, "degraded": warn, "failed": bad, "unknown": warn}
 
-// view is what a page shows.
-type view struct {
+// View is what the page of a Snapshot shows, of the node or of a device.
+type View struct {
 	Node, Version, Metrics, Title string
 	Time                          time.Time
 	Headline                      string
@@ -60,14 +61,14 @@ type view struct {
 	Devices                       []Device
 	Alerts                        *Alerts
 	Events                        []Event
-	Allocations                   []Allocation
-	Uncertain                     string // why the allocations are not certain
+	Allocations                   []Allocation `json:"-"` // all Holders
+	Uncertain                     string       // why the allocations are not certain
 	Resources                     []allocation.Resource
 	Strays                        []string // allocations and processes that belong to nothing
 	// More are how many further ones there are.
 	More     struct{ Notices, Alerts, Allocations, Strays int }
-	Settings *Settings
-	Device   *Detail // on the page of a device
+	Settings *Settings `json:"-"`
+	Device   *Detail   // on the page of a device
 }
 
 // Notice is something that needs attention.
@@ -87,21 +88,28 @@ type Source struct {
 // Cell is a value with its line; an empty Text is a value that is unknown.
 type Cell struct {
 	Text  string
-	Spark *Spark
+	Spark *Spark `json:"-"`
+	// Value is in the unit of the metric, 0 if it is unknown. Bars is its line, for a
+	// terminal.
+	Value float32
+	Bars  string
 }
 
 // Device is a row of the devices.
 type Device struct {
-	ID, Short, Index, Model, Class string
-	Part                           bool
+	ID, Short, Index, Model, Class, PCI string
+	Part                                bool
 	State
+	Age                                     string // of its values, if they are not of now
 	Reasons                                 []string
 	More                                    int // further reasons
 	Action                                  string
 	Temperature, Power, Utilization, Memory Cell
 	Holders                                 []Allocation
-	Pods                                    []Allocation // the first of Holders
+	Pods                                    []Allocation `json:"-"` // the first of Holders
 	MorePods                                int
+	Clients                                 []Client
+	MoreClients                             int
 	Free                                    string // the availability of a device without holders
 	Why                                     string
 }
@@ -109,6 +117,9 @@ type Device struct {
 // Allocation is a pod on a device.
 type Allocation struct {
 	Device, Index, Pod, Held, Utilization, Memory, Idle, Cost, Notes string
+	// IdleSeconds and IdleCost are the numbers of Idle and Cost, 0 if they are
+	// unknown.
+	IdleSeconds, IdleCost float64
 }
 
 // Event is a row of the events.
@@ -161,8 +172,8 @@ type Setting struct {
 }
 
 // view returns what the page of a Snapshot shows.
-func (p *Page) view(s *collector.Snapshot) *view {
-	v := &view{Node: p.o.Node, Version: p.o.Version, Metrics: p.o.Metrics, Title: p.o.Node, Time: s.Time}
+func (p *Page) view(s *collector.Snapshot) *View {
+	v := &View{Node: p.o.Node, Version: p.o.Version, Metrics: p.o.Metrics, Title: p.o.Node, Time: s.Time}
 	report, kubelet, api := p.o.Allocations()
 	for i := range s.Sources {
 		v.Sources = append(v.Sources, sourceOf(&s.Sources[i], s.Time))
@@ -251,7 +262,7 @@ func apiSource(s *kube.FeedStatus) Source {
 }
 
 // devices adds the devices and what each is allocated to.
-func (v *view) devices(p *Page, s *collector.Snapshot, report *allocation.Report) {
+func (v *View) devices(p *Page, s *collector.Snapshot, report *allocation.Report) {
 	places, parts := make([]place, len(s.Devices)), 0
 	order := make([]int, len(s.Devices))
 	for i := range s.Devices {
@@ -269,7 +280,7 @@ func (v *view) devices(p *Page, s *collector.Snapshot, report *allocation.Report
 	}
 	for _, i := range order {
 		d := &s.Devices[i]
-		row := deviceRow(d, shared[d.ID], report.Time)
+		row := deviceRow(d, shared[d.ID], s.Time)
 		lines := func(value int) []float32 {
 			if d.Parent != "" && parts > maxPartLines {
 				return nil
@@ -287,9 +298,10 @@ func (r *Device) measure(d *collector.Device, lines func(int) []float32, grid gr
 	cell := func(value int, low, high float32, text, short func(float32) string) Cell {
 		var c Cell
 		if known(now[value]) {
-			c.Text = text(now[value])
+			c.Text, c.Value = text(now[value]), now[value]
 		}
-		c.Spark = spark(lines(value), low, high, grid, short)
+		line := lines(value)
+		c.Spark, c.Bars = spark(line, low, high, grid, short), bars(line, low, high)
 		return c
 	}
 	hottest := top.temperature
@@ -305,9 +317,12 @@ func (r *Device) measure(d *collector.Device, lines func(int) []float32, grid gr
 // maxReasons is the number of reasons in a row.
 const maxReasons = 2
 
+// old is the age from which values have it beside them.
+const old = 5 * time.Second
+
 func deviceRow(d *collector.Device, a *allocation.Device, now time.Time) Device {
 	r := Device{
-		ID: d.ID, Short: shortID(d.ID), Index: label(d, collector.DeviceInfo, "index"), Class: className(d.Class), Part: d.Parent != "",
+		ID: d.ID, Short: shortID(d.ID), Index: label(d, collector.DeviceInfo, "index"), Class: className(d.Class), PCI: d.PCI, Part: d.Parent != "",
 		Model: strings.TrimPrefix(cmp.Or(d.Model, string(d.Class), "unknown device"), "NVIDIA "), State: stateOf(d),
 	}
 	if profile := label(d, collector.DeviceInfo, "profile"); profile != "" {
@@ -322,6 +337,10 @@ func deviceRow(d *collector.Device, a *allocation.Device, now time.Time) Device 
 			r.Reasons = append(r.Reasons, sentence(x.Text))
 		}
 	}
+	if age := now.Sub(d.Sampled); d.Down == "" && !d.Sampled.IsZero() && age >= old {
+		r.Age = ago(age)
+	}
+	r.clients(d, a)
 	r.More = max(0, len(r.Reasons)-maxReasons)
 	r.Reasons = r.Reasons[:len(r.Reasons)-r.More]
 	if a == nil {
@@ -379,13 +398,13 @@ func allocationOf(a *allocation.Allocation, d *Device, now time.Time) Allocation
 		out.Memory = size(float32(*a.MemoryUsed))
 	}
 	if a.Idle != nil {
-		out.Idle = "no"
+		out.Idle, out.IdleSeconds = "no", *a.Idle
 		if *a.Idle > 0 {
 			out.Idle = ago(time.Duration(*a.Idle * float64(time.Second)))
 		}
 	}
 	if a.IdleCost != nil {
-		out.Cost = fmt.Sprintf("%.2f %s", *a.IdleCost, a.Currency)
+		out.Cost, out.IdleCost = fmt.Sprintf("%.2f %s", *a.IdleCost, a.Currency), *a.IdleCost
 	}
 	notes := a.Notes()
 	for _, f := range a.Faults {
@@ -397,7 +416,7 @@ func allocationOf(a *allocation.Allocation, d *Device, now time.Time) Allocation
 
 // allocations adds the pods, and the allocations and processes that belong to no
 // device or pod.
-func (v *view) allocations(r *allocation.Report) {
+func (v *View) allocations(r *allocation.Report) {
 	index := map[string]string{}
 	for i := range v.Devices {
 		d := &v.Devices[i]
@@ -415,7 +434,7 @@ func (v *view) allocations(r *allocation.Report) {
 }
 
 // events adds the latest events, the latest first.
-func (v *view) events(s *collector.Snapshot) {
+func (v *View) events(s *collector.Snapshot) {
 	index := map[string]string{}
 	for i := range v.Devices {
 		index[v.Devices[i].ID] = cmp.Or(v.Devices[i].Index, v.Devices[i].Short)
@@ -460,7 +479,7 @@ func eventOf(e *collector.Event, index map[string]string) Event {
 }
 
 // headline adds the summary and what needs attention.
-func (v *view) headline() {
+func (v *View) headline() {
 	count, devices := map[string]int{}, []Notice(nil)
 	for i := range v.Devices {
 		d := &v.Devices[i]
