@@ -15,6 +15,17 @@ func hang(more ...func(*collector.Event)) collector.Event {
 // loaded is a load of the driver for the device of the test cases.
 var loaded = event(collector.EventDriverLoaded)
 
+// TestOtherDriver: a load of NVIDIA's driver ends no fault of another vendor's device.
+func TestOtherDriver(t *testing.T) {
+	j := health.New(health.Builtin(), health.Options{})
+	amd := gpu(start)
+	amd.Vendor = "amd"
+	ofNVIDIA := event(collector.EventDriverLoaded, of(""))
+	for i, news := range [][]collector.Event{news(event(collector.EventBootError)), news(ofNVIDIA), nil} {
+		same(t, verdicts(t, j, snapshot(start.Add(time.Duration(i)*time.Second), news, amd)), map[string]string{gpuID: "failed reboot event_boot_error"})
+	}
+}
+
 // TestAMDHistories judges events of AMD's driver.
 func TestAMDHistories(t *testing.T) {
 	for _, s := range []history{

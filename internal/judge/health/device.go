@@ -12,6 +12,7 @@ type device struct {
 	round uint64    // of the last Snapshot that had it; 0 for an unknown device
 	met   time.Time // time of the first event of an unknown device
 
+	foreign bool      // it is of another vendor than NVIDIA
 	loaded  time.Time // when its driver was last loaded, where that is known of this device
 	faults  []*fault
 	awaited []awaited

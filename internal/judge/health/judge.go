@@ -31,7 +31,7 @@ type Judge struct {
 	catalogue *Catalogue
 	devices   map[string]*device
 	unknown   int       // devices that are known from events only
-	loaded    time.Time // when a driver was last loaded, by events
+	loaded    time.Time // when NVIDIA's driver was last loaded, by events
 	round     uint64
 
 	// Scratch space for one device at a time.
@@ -66,6 +66,7 @@ func (j *Judge) Judge(s *collector.Snapshot) {
 			j.devices[id] = newDevice(j.catalogue)
 		}
 		j.devices[id].round = j.round
+		j.devices[id].foreign = s.Devices[i].Vendor != "nvidia"
 	}
 	for i := range s.News {
 		j.apply(&s.News[i], s.Time)
@@ -91,7 +92,9 @@ func (j *Judge) apply(e *collector.Event, now time.Time) {
 		if e.Device == "" {
 			j.loaded = later(j.loaded, e.Time)
 			for _, st := range j.devices {
-				st.cure(e.Time, true)
+				if !st.foreign {
+					st.cure(e.Time, true)
+				}
 			}
 		} else if st != nil {
 			st.loaded = later(st.loaded, e.Time)
@@ -112,8 +115,17 @@ func (j *Judge) apply(e *collector.Event, now time.Time) {
 		j.devices[e.Device] = st
 	}
 	if !st.await(j.catalogue, e, now) {
-		st.apply(j.catalogue, st.match(e), later(j.loaded, st.loaded))
+		st.apply(j.catalogue, st.match(e), j.loadOf(st))
 	}
+}
+
+// loadOf returns when the driver of a device was last loaded. Only NVIDIA's driver is
+// loaded without a line for each device.
+func (j *Judge) loadOf(st *device) time.Time {
+	if st.foreign {
+		return st.loaded
+	}
+	return later(j.loaded, st.loaded)
 }
 
 // stateOf returns the state of d, including events that were reported for its PCI
@@ -157,7 +169,7 @@ func (j *Judge) forget(now time.Time) {
 // judge sets the verdict of d.
 func (j *Judge) judge(s *collector.Snapshot, d *collector.Device) {
 	st := j.stateOf(d)
-	st.endWait(j.catalogue, s, j.loaded)
+	st.endWait(j.catalogue, s, j.loadOf(st))
 	l := &j.look
 	l.at(j.catalogue, d)
 	l.peers = slices.ContainsFunc(s.Devices, func(o collector.Device) bool {
