@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/NVIDIA/go-nvml/pkg/dl"
@@ -32,7 +33,8 @@ var folders = []string{
 	"/usr/lib/wsl/lib",
 }
 
-const kernelVersionFile = "/proc/driver/nvidia/version"
+// kernelVersionFile is below procfs.
+const kernelVersionFile = "driver/nvidia/version"
 
 var (
 	callInit          = function("nvmlInit_v2", "nvmlInit")
@@ -45,10 +47,10 @@ var (
 type library struct {
 	api nvml.Interface
 	has []bool
-	// sysfs is where it is mounted, empty where it is not read. foreign: this
-	// process is outside the host's PID namespace.
-	sysfs   string
-	foreign bool
+	// sysfs and procfs are where they are mounted, empty where they are not read.
+	// foreign: this process is outside the host's PID namespace.
+	sysfs, procfs string
+	foreign       bool
 	// times, which may be nil, measures the calls.
 	times *callTimes
 	// fieldIDs is that of the driver, which is the same until the worker ends.
@@ -58,7 +60,7 @@ type library struct {
 // load opens the named library, or the first of the usual places. The absence
 // of a named library is an error. load never unloads: glibc keeps a library
 // mapped once the program has bound to it.
-func load(name string) (*library, error) {
+func load(name, procfs string) (*library, error) {
 	candidates := []string{name}
 	if name == "" {
 		candidates = []string{soname}
@@ -76,7 +78,7 @@ func load(name string) (*library, error) {
 			return nil, fmt.Errorf("%w: open %s: %w", collector.ErrDriver, path, err)
 		}
 	}
-	if _, err := os.Stat(kernelVersionFile); err == nil {
+	if _, err := os.Stat(filepath.Join(procfs, kernelVersionFile)); err == nil {
 		return nil, fmt.Errorf("%w: the kernel module is loaded, but no NVML library at %s", collector.ErrDriver, strings.Join(candidates, ", "))
 	}
 	return nil, fmt.Errorf("%w: no NVML library at %s", collector.ErrAbsent, strings.Join(candidates, ", "))
@@ -122,7 +124,7 @@ func (l *library) init(a *asker) error {
 	}
 	switch ret {
 	case nvml.ERROR_LIB_RM_VERSION_MISMATCH:
-		return fmt.Errorf("%w: kernel module %s, library %s", collector.ErrMismatch, kernelVersion(), l.version(a))
+		return fmt.Errorf("%w: kernel module %s, library %s", collector.ErrMismatch, l.kernelVersion(), l.version(a))
 	case nvml.ERROR_DRIVER_NOT_LOADED:
 		return fmt.Errorf("%w: %s: the kernel module is not loaded", collector.ErrDriver, failed)
 	default:
@@ -141,8 +143,8 @@ func (l *library) version(a *asker) string {
 func (l *library) shutdown(a *asker) { do(a, callShutdown, l.api.Shutdown) }
 
 // kernelVersion returns the version of the loaded kernel module.
-func kernelVersion() string {
-	b, err := os.ReadFile(kernelVersionFile)
+func (l *library) kernelVersion() string {
+	b, err := os.ReadFile(filepath.Join(l.procfs, kernelVersionFile))
 	if err != nil {
 		return "unknown"
 	}

@@ -109,7 +109,7 @@ func (s *Source) open(end <-chan struct{}) error {
 
 func (s *Source) openLibrary() error {
 	if s.lib == nil {
-		lib, err := load(s.options.Library)
+		lib, err := load(s.options.Library, s.options.Procfs)
 		if err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (s *Source) openLibrary() error {
 			lib.times = &callTimes{names: map[string]int{}}
 		}
 		s.lib = lib
-		lib.sysfs, lib.foreign = s.options.Sysfs, foreignPIDs(s.options.Procfs)
+		lib.sysfs, lib.procfs, lib.foreign = s.options.Sysfs, s.options.Procfs, foreignPIDs(s.options.Procfs)
 		s.system = newSystem(lib, s.options.SlowInterval)
 	}
 	if err := s.lib.init(&s.system.asker); err != nil {

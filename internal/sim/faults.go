@@ -79,7 +79,7 @@ var machineFaults = []Fault{
 		Name: "set", Help: "set any modelled value, including absurd ones: -1, 1e30, nan, blank, error:NAME", apply: injectSet,
 		Args: []Arg{{Name: "key", Help: "temperature, power, util, memory or a key of keys.def"}, {Name: "value", Help: "value"}, deviceArg},
 	},
-	{Name: "driver-mismatch", Help: "library and driver differ: init and all calls return LIB_RM_VERSION_MISMATCH", apply: driverState("mismatch")},
+	{Name: "driver-mismatch", Help: "the library is upgraded and the driver is not: init and all calls of devices return LIB_RM_VERSION_MISMATCH", apply: injectMismatch},
 	{Name: "driver-unload", Help: "the driver is unloaded: init and all calls return DRIVER_NOT_LOADED", apply: driverState("unloaded")},
 	{
 		Name: "driver-reload", Help: "the driver is reloaded: old handles become invalid, volatile counters restart", apply: injectReload,

@@ -39,6 +39,11 @@ func driverState(state string) func(*State, input) error {
 	}
 }
 
+func injectMismatch(s *State, in input) error {
+	s.Set("driver.nvml", "13.610.43.02")
+	return driverState("mismatch")(s, in)
+}
+
 func injectQuirk(s *State, in input) error {
 	if _, err := in.one("quirk", quirks); err != nil {
 		return err
