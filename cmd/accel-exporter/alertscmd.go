@@ -117,9 +117,10 @@ func printAlerts(s *screen, list *alertList) error {
 		return nil
 	}
 	for _, a := range list.Alerts {
-		since := a.ActiveAt
+		age := func(t time.Time) string { return list.EvaluatedAt.Sub(t).Round(time.Second).String() }
+		when := stateOf(&a) + " for " + age(a.ActiveAt)
 		if a.State == engine.Inactive {
-			since = a.ResolvedAt
+			when = "resolved " + age(a.ResolvedAt) + " ago"
 		}
 		var about []string
 		for _, name := range []string{"device", "namespace", "pod", "reason"} {
@@ -131,7 +132,7 @@ func printAlerts(s *screen, list *alertList) error {
 		for word := range strings.FieldsSeq(a.Annotations["action"]) { // of the device
 			action += status.Action(word) + ". "
 		}
-		s.alert(a.Labels["severity"], a.Labels["alertname"], fmt.Sprintf("%s since %s", stateOf(&a), list.EvaluatedAt.Sub(since).Round(time.Second)),
+		s.alert(a.Labels["severity"], a.Labels["alertname"], when,
 			a.Annotations["summary"], strings.Join(about, ", "), a.Annotations["description"], action, s.link(a.Annotations["runbook_url"]))
 	}
 	return nil

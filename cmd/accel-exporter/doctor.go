@@ -267,7 +267,7 @@ func (d *diagnosis) print(w io.Writer, asJSON bool) error {
 	}
 	switch d.Lacking {
 	case 0:
-		fmt.Fprintln(&b, "\nNothing lacks that is asked for.")
+		fmt.Fprintln(&b, "\nNothing that was asked for is missing.")
 	case 1:
 		fmt.Fprintln(&b, "\n1 thing lacks.")
 	default:

@@ -205,7 +205,8 @@ func TestTopScreens(t *testing.T) {
 			compare("-200", c.until(`(?s)\A.{180,200}12:00:00 UTC$`, `(?s)(.*\n){49}.* q quit$`))
 			if device != "" {
 				c.keys("/" + device + keyEnter + keyEnter)
-				compare("-device-200", c.until(`^.Allocations$`, `scroll`))
+				// The last line is drawn last.
+				compare("-device-200", c.until(`^.Allocations$`, `(?s)\A(.*\n){49}[^\n]*scroll  esc back  \? help  q quit\n\z`))
 				resize(80, 24)
 				compare("-device-80", c.until(`(?s)\A.{60,80}12:00:00 UTC$`, `(?s)\A(.*\n){23}.* q quit\n\z`))
 			}

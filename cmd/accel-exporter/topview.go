@@ -460,7 +460,7 @@ func (m *topView) alerts(s *screen, list *status.Alerts) {
 func (m *topView) alertList(s *screen, list []status.Alert) {
 	for i := range list {
 		a := &list[i]
-		s.alert(a.Severity, a.Name, alertState(a)+" since "+short(m.view.Time.Sub(a.Since)), a.Summary, a.Device, a.Description, s.link(a.Runbook))
+		s.alert(a.Severity, a.Name, alertState(a)+" for "+short(m.view.Time.Sub(a.Since)), a.Summary, a.Device, a.Description, s.link(a.Runbook))
 	}
 }
 

@@ -55,7 +55,7 @@ func exampleReport() *allocation.Report {
 	shared.Availability, shared.Holders, shared.Utilization = allocation.Allocated, []allocation.Allocation{a, b}, f(0.2)
 
 	cut := gpu("dddddddd", "3")
-	cut.Availability, cut.Why = allocation.Partitioned, "split into 1 partition, which are allocated instead"
+	cut.Availability, cut.Why = allocation.Partitioned, "split into 1 partition, which is allocated instead"
 	part := allocation.Device{
 		ID: "MIG-eeeeeeee-0000-0000-0000-000000000000", Parent: cut.ID, Class: "gpu", Vendor: "nvidia", Model: cut.Model, Profile: "1g.10gb",
 		Index: "0", Health: "healthy", Availability: allocation.Free, Why: "not allocated",

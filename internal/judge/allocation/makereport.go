@@ -81,7 +81,10 @@ func (j *Judge) availability(st *device, d *Device) (Availability, string) {
 	case len(st.allocations)+st.omitted > 0:
 		return Allocated, ""
 	case st.parts > 0:
-		return Partitioned, fmt.Sprintf("split into %s, which are allocated instead", counted(st.parts, "partition", "s"))
+		if st.parts == 1 {
+			return Partitioned, "split into 1 partition, which is allocated instead"
+		}
+		return Partitioned, fmt.Sprintf("split into %d partitions, which are allocated instead", st.parts)
 	case j.pods.State == podmap.StateAbsent:
 		return Unmanaged, "no kubelet on this machine, or its socket is not mounted"
 	case !known:

@@ -57,12 +57,12 @@ func TestAvailability(t *testing.T) {
 		{
 			"partitioned", func(r *rig) {},
 			[]collector.Device{two[0], two[1], slice(mig1, gpuB, 1, 1, "3g.40gb")},
-			"free not allocated", "partitioned split into 1 partitions, which are allocated instead",
+			"free not allocated", "partitioned split into 1 partition, which is allocated instead",
 		},
 		{
 			"used by a process of the host", func(r *rig) { r.run(1, "", false) },
 			[]collector.Device{device(gpuA, 0, client(1, gib, 0.5)), two[1]},
-			"occupied not allocated, and used by 1 processes (python3)", "free not allocated",
+			"occupied not allocated, and used by 1 process (python3)", "free not allocated",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
