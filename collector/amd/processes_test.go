@@ -2,6 +2,7 @@ package amd_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,6 +27,24 @@ func host(t *testing.T, name string) *faketree.Tree {
 	tree.Link("/proc/1/ns/pid", "pid:[4026531836]")
 	tree.Mkdir("/proc/1/fd")
 	return tree
+}
+
+// await samples until a device is as it should be: one round looks at open files
+// for a bounded time only.
+func await(t *testing.T, s *amd.Source, is func(collector.Device) bool) []collector.Device {
+	t.Helper()
+	for {
+		if devices := sample(t, s); slices.ContainsFunc(devices, is) {
+			return devices
+		}
+	}
+}
+
+func known(d collector.Device) bool { return d.Clients != nil }
+
+func refused(d collector.Device) bool {
+	_, ok := value(d, collector.CallRefused, amd.FDInfo, "no_permission")
+	return ok
 }
 
 func clients(d collector.Device) string {
@@ -55,7 +74,7 @@ func TestProcesses(t *testing.T) {
 	hold(tree, 201, 5, "renderD128", gpu, 7, "drm-memory-vram:\t2048 KiB\n") // inherited
 	hold(tree, 202, 9, "card0", gpu, 9, "drm-memory-vram:\t4 KiB\ndrm-engine-gfx:\t1000 ns\n")
 	hold(tree, 203, 3, "renderD150", "0000:99:00.0", 9, "drm-memory-vram:\t4 KiB\n")
-	d := sample(t, open(t, tree))[0]
+	d := await(t, open(t, tree), known)[0]
 	const want = "200 compute memory_used_bytes[]=3.145728e+06 gpu_gtt_memory_used_bytes[]=1.048576e+06, 202 graphics memory_used_bytes[]=4096"
 	if got := clients(d); got != want {
 		t.Errorf("%s\nwant %s", got, want)
@@ -71,7 +90,7 @@ func TestProcesses(t *testing.T) {
 func TestProcessesOfPartitions(t *testing.T) {
 	tree := host(t, "variants/mi300x-cpx")
 	hold(tree, 200, 5, "renderD131", "0000:05:00.0", 7, "drm-memory-vram:\t2048 KiB\n")
-	for _, d := range sample(t, open(t, tree)) {
+	for _, d := range await(t, open(t, tree), known) {
 		want := ""
 		switch {
 		case d.Parent == "":
@@ -103,12 +122,15 @@ func TestProcessesUnknown(t *testing.T) {
 			tree := host(t, "mi300x")
 			hold(tree, 200, 5, "renderD128", "0000:05:00.0", 7, "")
 			c.edit(tree)
-			d := sample(t, open(t, tree))[0]
-			if got := clients(d); got != "unknown" {
-				t.Errorf("processes: %s", got)
+			s := open(t, tree)
+			if c.refused {
+				await(t, s, refused)
 			}
-			if _, refused := value(d, collector.CallRefused, amd.FDInfo, "no_permission"); refused != c.refused {
-				t.Errorf("refused: %v", refused)
+			for range 10 { // each looks at one process at least
+				d := sample(t, s)[0]
+				if got := clients(d); got != "unknown" || refused(d) != c.refused {
+					t.Errorf("processes: %s, refused: %v", got, refused(d))
+				}
 			}
 		})
 	}
