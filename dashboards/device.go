@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // device is one GPU, MIG instance or FPGA in detail. Values that a partition does
 // not have (temperature, power, links, errors) are those of its board.
 func device(v *values) board {
@@ -116,9 +118,9 @@ func deviceHits() panel {
 
 func deviceTimeline() panel {
 	return third(panel{
-		kind: timeline, title: "Health", unit: "none", states: healthStates, empty: "The device has not answered",
+		kind: timeline, title: "Health", unit: "none", states: append(slices.Clip(healthStates), state{"4", "yes", green}, state{"5", "no", red}), empty: "The device has not answered",
 		about:   "The verdict over time, and whether the device answers.",
-		queries: []query{{`max(` + healthOf(inBox) + `)`, "health"}, {`2 - 2 * max(accel_device_up{` + inBox + `})`, "answers"}},
+		queries: []query{{`max(` + healthOf(inBox) + `)`, "health"}, {`5 - max(accel_device_up{` + inBox + `})`, "answers"}},
 	})
 }
 
