@@ -29,7 +29,7 @@ type prometheus struct {
 	t      testing.TB
 	head   *tsdb.Head
 	query  upstream.QueryFunc
-	loader memory
+	rules  *rulefmt.RuleGroups
 	load   func() (map[string]*upstream.Group, []error)
 	groups []*scheduled
 	sent   []string
@@ -58,14 +58,16 @@ type scraped struct {
 // file is the name of the rule file.
 const file = "rules.yaml"
 
-// memory is the content of rule files by name.
-type memory map[string]string
+// checked are rule files by their text: many tests have the same, and Prometheus'
+// checks of a file take longer than most tests.
+var checked = map[string]*rulefmt.RuleGroups{}
 
-func (m memory) Load(name string, strict bool, scheme model.ValidationScheme) (*rulefmt.RuleGroups, []error) {
-	return rulefmt.Parse([]byte(m[name]), strict, scheme)
+// Load makes it the loader of its rule manager.
+func (p *prometheus) Load(string, bool, model.ValidationScheme) (*rulefmt.RuleGroups, []error) {
+	return p.rules, nil
 }
 
-func (m memory) Parse(expr string) (parser.Expr, error) { return parser.ParseExpr(expr) }
+func (p *prometheus) Parse(expr string) (parser.Expr, error) { return parser.ParseExpr(expr) }
 
 func newPrometheus(t testing.TB, o options) *prometheus {
 	t.Helper()
@@ -84,7 +86,7 @@ func newPrometheus(t testing.TB, o options) *prometheus {
 	if err := head.Init(0); err != nil {
 		t.Fatal(err)
 	}
-	p := &prometheus{t: t, head: head, target: o.target, loader: memory{}, symbols: labels.NewSymbolTable(), seen: map[string]*scraped{}}
+	p := &prometheus{t: t, head: head, target: o.target, symbols: labels.NewSymbolTable(), seen: map[string]*scraped{}}
 	engine := promql.NewEngine(promql.EngineOpts{
 		MaxSamples: 50_000_000, Timeout: 10 * time.Minute, LookbackDelta: 5 * time.Minute,
 		NoStepSubqueryIntervalFn: func(int64) int64 { return o.interval.Milliseconds() },
@@ -98,7 +100,7 @@ func newPrometheus(t testing.TB, o options) *prometheus {
 				p.sent = append(p.sent, notice(a.Labels.Map(), a.Annotations.Map(), a.FiredAt, endsAt(a)))
 			}
 		},
-		ExternalURL: o.url(), ResendDelay: o.resend, GroupLoader: p.loader,
+		ExternalURL: o.url(), ResendDelay: o.resend, GroupLoader: p,
 	})
 	p.load = func() (map[string]*upstream.Group, []error) {
 		return m.LoadGroups(o.interval, labels.FromMap(o.external), o.externalURL, nil, false, file)
@@ -109,15 +111,18 @@ func newPrometheus(t testing.TB, o options) *prometheus {
 
 // apply loads rules in place of those that there are.
 func (p *prometheus) apply(text string) {
-	p.loader[file] = text
-	groups, errs := p.load()
-	if err := errors.Join(errs...); err != nil {
+	var errs []error
+	if p.rules = checked[text]; p.rules == nil {
+		p.rules, errs = rulefmt.Parse([]byte(text), false, model.UTF8Validation)
+		checked[text] = p.rules
+	}
+	groups, more := p.load()
+	if err := errors.Join(append(errs, more...)...); err != nil {
 		p.t.Fatalf("Prometheus refuses the rules: %v\n%s", err, text)
 	}
-	parsed, _ := rulefmt.Parse([]byte(text), false, model.UTF8Validation)
 	before := p.groups
 	p.groups = nil
-	for _, g := range parsed.Groups {
+	for _, g := range p.rules.Groups {
 		s := &scheduled{Group: groups[upstream.GroupKey(file, g.Name)]}
 		for _, r := range s.AlertingRules() {
 			r.SetRestored(true) // it has begun with nothing to restore
