@@ -78,7 +78,7 @@ func (f *fleet) measure(ctx context.Context, engine *promql.Engine, expr string,
 	var times []time.Duration
 	var memory runtime.MemStats
 	for range rounds {
-		if runtime.ReadMemStats(&memory); memory.HeapAlloc > f.heap+maxGarbage {
+		if heapNow() > f.heap+maxGarbage {
 			runtime.GC()
 		}
 		runtime.ReadMemStats(&memory)

@@ -81,9 +81,7 @@ func newFleet(c class, page []sample, nodes int, windows map[string]time.Duratio
 	}
 	slices.Sort(f.absent)
 	runtime.GC()
-	var memory runtime.MemStats
-	runtime.ReadMemStats(&memory)
-	f.heap = memory.HeapAlloc
+	f.heap = heapNow()
 	return f, nil
 }
 

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// TestRules: over nodes of which one has a GPU that two pods share, GPUs that
-// are cut up, pods with several devices, and faults, every rule that
-// the table prices can be evaluated, and the faults are found.
-func TestRules(t *testing.T) {
+// measured prices every rule once, on a fleet of three nodes, and returns the fleet,
+// how many series each rule returns, and the report.
+func measured(t *testing.T, kind string) (*fleet, map[string]int, string) {
+	t.Helper()
 	t.Chdir("..") // where make runs it
 	paths, err := filepath.Glob("../rules/*.yaml")
 	if err != nil {
@@ -21,16 +21,16 @@ func TestRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gpus, _ := classOf("gpu", "")
-	page, err := loadPage(gpus.page)
+	c, _ := classOf(kind, "")
+	page, err := loadPage(c.page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := newFleet(gpus, page, 3, windows(groups), 95*time.Minute)
+	f, err := newFleet(c, page, 3, windows(groups), 95*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.close()
+	t.Cleanup(f.close)
 	costs, err := f.evaluate(t.Context(), groups, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -39,6 +39,18 @@ func TestRules(t *testing.T) {
 	for _, c := range costs {
 		series[c.rule] = c.series
 	}
+	var out strings.Builder
+	if err := report(&out, costs, f); err != nil {
+		t.Fatal(err)
+	}
+	return f, series, out.String()
+}
+
+// TestRules: over nodes of which one has a GPU that two pods share, GPUs that
+// are cut up, pods with several devices, and faults, every rule that
+// the table prices can be evaluated, and the faults are found.
+func TestRules(t *testing.T) {
+	_, series, page := measured(t, "gpu")
 	for name, want := range map[string]int{
 		"device:accel_verdict:active":     1,
 		"device_pod:accel_verdict:holder": 1,
@@ -54,47 +66,17 @@ func TestRules(t *testing.T) {
 			t.Errorf("%s: %d series, want %d", name, got, want)
 		}
 	}
-	var out strings.Builder
-	if err := report(&out, costs, f); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(out.String(), "24 GPUs") {
-		t.Errorf("the report does not count the GPUs there are:\n%s", out.String())
+	if !strings.Contains(page, "24 GPUs") {
+		t.Errorf("the report does not count the GPUs there are:\n%s", page)
 	}
 }
 
 // TestCards: over nodes with FPGA cards every rule can be evaluated, and those
 // on FPGAs have something to read.
 func TestCards(t *testing.T) {
-	t.Chdir("..") // where make runs it
-	paths, err := filepath.Glob("../rules/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	groups, err := loadGroups(paths, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cards, _ := classOf("fpga", "")
-	page, err := loadPage(cards.page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := newFleet(cards, page, 3, windows(groups), 95*time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.close()
-	costs, err := f.evaluate(t.Context(), groups, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	if err := report(&out, costs, f); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(out.String(), "12 cards on 3 nodes") {
-		t.Errorf("the report does not count the cards there are:\n%s", out.String())
+	f, _, page := measured(t, "fpga")
+	if !strings.Contains(page, "12 cards on 3 nodes") {
+		t.Errorf("the report does not count the cards there are:\n%s", page)
 	}
 	for _, family := range []string{"accel_fpga_bitstream_info", "accel_temperature_limit_celsius", "accel_drift"} {
 		if slices.Contains(f.absent, family) {

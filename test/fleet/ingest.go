@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -66,7 +65,7 @@ func ingest(page string, node []sample, nodes int, interval time.Duration) (_ *i
 	out := &ingested{page: page, onNode: len(node), nodes: nodes}
 	s := &scraper{head: db.Head(), nodes: make([]target, nodes)}
 	begin := time.Unix(now-now%86400, 0)
-	started := cpuTime()
+	started := cpu()
 	for at := time.Duration(0); at < ingestFor; at += interval {
 		generation := int(at * podChanges / (24 * time.Hour))
 		text := render(node, int(at/interval))
@@ -76,7 +75,7 @@ func ingest(page string, node []sample, nodes int, interval time.Duration) (_ *i
 			}
 		}
 	}
-	out.cpu = cpuTime() - started
+	out.cpu = cpu() - started
 	out.processed = s.samples
 	out.series = db.Head().NumSeries()
 	runtime.GC()
@@ -193,14 +192,6 @@ func heapNow() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
-}
-
-func cpuTime() time.Duration {
-	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		return 0
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // ingestPages are the pages that -ingest compares: with the allocations of their
