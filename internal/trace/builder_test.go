@@ -92,6 +92,30 @@ func TestTraceIDs(t *testing.T) {
 	}
 }
 
+// TestParent: spans join the trace of a valid annotation. An invalid one is ignored.
+func TestParent(t *testing.T) {
+	const annotation = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	for name, c := range map[string]struct {
+		context string
+		joined  bool
+	}{
+		"W3C":       {annotation, true},
+		"Tekton":    {`{"traceparent":"` + annotation + `"}`, true},
+		"text":      {"hello", false},
+		"all zeros": {"00-00000000000000000000000000000000-0000000000000000-01", false},
+		"JSON":      {`{"traceparent":5}`, false},
+		"broken":    {`{"traceparent":"` + annotation, false},
+	} {
+		d := newFixture(Identity{UID: "u", Context: c.context, Final: true})
+		allocated, released := d.changes("a", 10)
+		spans := d.Write(at(20), []lifecycle.Change{allocated, released})
+		root := spans[len(spans)-1]
+		if joined := root.Trace.String() == annotation[3:35] && root.Parent.SpanID().String() == annotation[36:52]; joined != c.joined || !joined && root.Parent.IsValid() {
+			t.Errorf("%s: the root has the trace %s and the parent %s", name, root.Trace, root.Parent.SpanID())
+		}
+	}
+}
+
 // TestManyFaults: the number of faults of one device is bounded, and the rest is
 // counted.
 func TestManyFaults(t *testing.T) {

@@ -34,8 +34,6 @@ type counts struct {
 	refusing   bool      // spans were rejected since a request was ok
 }
 
-func newCounts(log *slog.Logger) *counts { return &counts{log: log, spans: map[string]uint64{}} }
-
 func (c *counts) add(result string, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -63,7 +63,7 @@ func NewSender(o Options) (*Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sender{o: o, base: base, counts: newCounts(o.Log)}
+	s := &Sender{o: o, base: base, counts: &counts{log: o.Log, spans: map[string]uint64{}}}
 	if s.exporter, err = newExporter(&o, s.counts); err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (s *Sender) Send(spans ...Span) {
 // record starts and ends a span of the SDK. It returns false if the sampler drops the
 // span.
 func record(tracer oteltrace.Tracer, s *Span) (sampled bool) {
-	ctx := withSpan(context.Background(), s)
+	ctx := context.WithValue(context.Background(), spanKey{}, s)
 	if s.Parent.IsValid() {
 		ctx = oteltrace.ContextWithRemoteSpanContext(ctx, s.Parent)
 	}

@@ -1,15 +1,10 @@
 package trace_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"math/big"
-	"net"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,26 +67,16 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// certificate creates a certificate for 127.0.0.1 and writes it to a file.
+// certificate returns a certificate for 127.0.0.1 and a file with it.
 func certificate(t *testing.T) (tls.Certificate, string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	of := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, of, of, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := httptest.NewTLSServer(nil)
+	defer s.Close()
 	file := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, file
+	return s.TLS.Certificates[0], file
 }
 
 // TestEnd: at the end of the exporter, idle periods end as unobserved. Allocations do

@@ -127,6 +127,7 @@ func traceID(parts ...any) (id oteltrace.TraceID) {
 	copy(id[:], sum[:])
 	return
 }
+
 func spanID(parts ...any) (id oteltrace.SpanID) { sum := digest(parts...); copy(id[:], sum[:]); return }
 
 // parseContext reads the trace context of an annotation: a W3C traceparent, or
@@ -144,14 +145,10 @@ func parseContext(text string) oteltrace.SpanContext {
 }
 
 // presetIDs is the sdktrace.IDGenerator that takes the IDs of the Span in the
-// context, see withSpan. The SDK has no other way to set IDs.
+// context, see record. The SDK has no other way to set IDs.
 type presetIDs struct{}
 
 type spanKey struct{}
-
-func withSpan(ctx context.Context, s *Span) context.Context {
-	return context.WithValue(ctx, spanKey{}, s)
-}
 
 // NewIDs implements sdktrace.IDGenerator.
 func (presetIDs) NewIDs(ctx context.Context) (oteltrace.TraceID, oteltrace.SpanID) {

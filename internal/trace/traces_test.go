@@ -23,12 +23,6 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/trace/otlptest"
 )
 
-const (
-	outerTrace = "0af7651916cd43dd8448eb211c80319c"
-	outerSpan  = "b7ad6b7169203331"
-	annotation = "00-" + outerTrace + "-" + outerSpan + "-01"
-)
-
 func working(first, last int) func(*allocation.Record) {
 	return func(l *allocation.Record) { l.First, l.Last = at(first), at(last) }
 }
@@ -70,8 +64,10 @@ func (g *stage) total() int {
 
 func (g *stage) sent() int { return int(g.metric("accel_traces_spans_total", "sent")) }
 
-// TestTrace checks the spans that a receiver gets over both protocols.
+// TestTrace checks the spans that a receiver gets over both protocols. Two exporters
+// send them with the same IDs, as before and after a restart.
 func TestTrace(t *testing.T) {
+	var first []otlptest.Span
 	for _, scheme := range []string{"http", "grpc"} {
 		t.Run(scheme, func(t *testing.T) {
 			var r otlptest.Receiver
@@ -81,7 +77,13 @@ func TestTrace(t *testing.T) {
 			g.identity["a"] = trace.Identity{UID: "11111111-2222-3333-4444-555555555555", Final: true}
 			g.play("a")
 			g.until("the spans", func() bool { return g.sent() == 9 })
-			checkTrace(t, r.Spans())
+			spans := r.Spans()
+			checkTrace(t, spans)
+			slices.SortFunc(spans, func(a, b otlptest.Span) int { return strings.Compare(a.ID, b.ID) })
+			if diff := cmp.Diff(first, spans); first != nil && diff != "" {
+				t.Errorf("(-first exporter +second):\n%s", diff)
+			}
+			first = spans
 		})
 	}
 }
@@ -177,72 +179,17 @@ func checkTrace(t *testing.T, spans []otlptest.Span) {
 	}
 }
 
-// TestParent: spans join the trace of a valid annotation. An invalid one is
-// ignored.
-func TestParent(t *testing.T) {
-	for name, c := range map[string]struct {
-		context string
-		joined  bool
-	}{
-		"W3C":       {annotation, true},
-		"Tekton":    {`{"traceparent":"` + annotation + `"}`, true},
-		"text":      {"hello", false},
-		"all zeros": {"00-00000000000000000000000000000000-0000000000000000-01", false},
-		"JSON":      {`{"traceparent":5}`, false},
-		"broken":    {`{"traceparent":"` + annotation, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var r otlptest.Receiver
-			l := listen(t, "127.0.0.1:0")
-			defer r.Serve(l, nil, nil)()
-			g := newStage(t, trace.Options{Endpoint: endpoint(t, "http", l)})
-			g.identity["a"] = trace.Identity{UID: "11111111-2222-3333-4444-555555555555", Context: c.context, Final: true}
-			g.play("a")
-			g.until("the spans", func() bool { return g.sent() == 9 })
-			root := named(r.Spans(), "accel.allocation")[0]
-			if joined := root.Trace == outerTrace && root.Parent == outerSpan; joined != c.joined || !joined && root.Parent != "" {
-				t.Errorf("the root has the trace %s and the parent %q", root.Trace, root.Parent)
-			}
-			for _, s := range r.Spans() {
-				if s.Trace != root.Trace {
-					t.Errorf("%s has the trace %s", s.Name, s.Trace)
-				}
-			}
-		})
-	}
-}
-
 // TestUnsampled: spans are dropped if the trace of the annotation is not sampled.
 func TestUnsampled(t *testing.T) {
 	var r otlptest.Receiver
 	l := listen(t, "127.0.0.1:0")
 	defer r.Serve(l, nil, nil)()
 	g := newStage(t, trace.Options{Endpoint: endpoint(t, "http", l)})
-	g.identity["a"] = trace.Identity{UID: "u", Context: strings.TrimSuffix(annotation, "01") + "00", Final: true}
+	g.identity["a"] = trace.Identity{UID: "u", Context: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", Final: true}
 	g.play("a")
 	g.until("the spans to be dropped", func() bool { return g.metric("accel_traces_spans_total", "unsampled") == 9 })
 	if n := len(r.Spans()); n > 0 {
 		t.Errorf("%d spans arrived", n)
-	}
-}
-
-// TestRestart: another exporter sends the same spans with the same IDs.
-func TestRestart(t *testing.T) {
-	var all [2][]otlptest.Span
-	for i := range all {
-		var r otlptest.Receiver
-		l := listen(t, "127.0.0.1:0")
-		stop := r.Serve(l, nil, nil)
-		g := newStage(t, trace.Options{Endpoint: endpoint(t, "http", l)})
-		g.identity["a"] = trace.Identity{UID: "11111111-2222-3333-4444-555555555555", Final: true}
-		g.play("a")
-		g.until("the spans", func() bool { return g.sent() == 9 })
-		all[i] = r.Spans()
-		slices.SortFunc(all[i], func(a, b otlptest.Span) int { return strings.Compare(a.ID, b.ID) })
-		stop()
-	}
-	if diff := cmp.Diff(all[0], all[1]); diff != "" {
-		t.Errorf("(-first +second):\n%s", diff)
 	}
 }
 
@@ -307,26 +254,26 @@ func TestAnswers(t *testing.T) {
 		}, want: "rejected"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var r otlptest.Receiver
+			first := true
+			r := otlptest.Receiver{
+				HTTP: func(w http.ResponseWriter) bool {
+					was := first && c.over != nil
+					if first = false; was {
+						c.over(w)
+					}
+					return was
+				},
+				GRPC: func() (*collectorpb.ExportTraceServiceResponse, error) {
+					was := first && c.call != nil
+					if first = false; was {
+						return c.call()
+					}
+					return nil, nil
+				},
+			}
 			scheme, _, _ := strings.Cut(name, " ")
 			l := listen(t, "127.0.0.1:0")
 			defer serve(&r, scheme, l)()
-			first := true
-			r.HTTP(func(w http.ResponseWriter) bool {
-				if was := first; was && c.over != nil {
-					first = false
-					c.over(w)
-					return true
-				}
-				return false
-			})
-			r.GRPC(func() (*collectorpb.ExportTraceServiceResponse, error) {
-				if was := first; was && c.call != nil {
-					first = false
-					return c.call()
-				}
-				return nil, nil
-			})
 			g := newStage(t, trace.Options{Endpoint: endpoint(t, scheme, l)})
 			g.identity["a"] = trace.Identity{UID: "u", Final: true}
 			g.show(10, nil, record("a", "GPU-1", 10))

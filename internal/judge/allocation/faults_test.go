@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accel-exporter/accel-exporter/collector"
-	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
@@ -122,15 +121,6 @@ func TestFaultOfPartition(t *testing.T) {
 	}
 	r.happen(time.Second, []collector.Event{xid(43, time.Second, of(mig2)), xid(79, time.Second, of(""))}, devices...)
 	r.faults("m1 a xid_79 1", "m2 b xid_43 1", "m2 b xid_79 1")
-	if diff := cmp.Diff([]allocation.Holder{
-		{Namespace: "ml", Pod: "a", Containers: []string{"main"}, Resources: []string{gpu}},
-		{Namespace: "ml", Pod: "b", Containers: []string{"main"}, Resources: []string{gpu}},
-	}, r.j.HoldersAt(gpuB, r.now)); diff != "" {
-		t.Error(diff)
-	}
-	if got := r.j.HoldersAt(gpuB, start.Add(-time.Second)); got != nil {
-		t.Errorf("before: %v", got)
-	}
 }
 
 // TestFaultStorm: the number of series of faults is bounded.

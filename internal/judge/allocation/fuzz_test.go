@@ -85,7 +85,6 @@ func TestConcurrent(t *testing.T) {
 	for _, f := range []func(){
 		func() { r.j.Report() },
 		func() { r.j.Resources(gpuA) },
-		func() { r.j.HoldersAt(gpuA, start) },
 		func() { r.j.Apply(allocation.DefaultSettings()) },
 	} {
 		wg.Go(func() {

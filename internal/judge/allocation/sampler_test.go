@@ -47,9 +47,6 @@ func TestSampler(t *testing.T) {
 		if got := r.series(collector.AllocationFault, "fault"); len(got) != 1 {
 			t.Errorf("faults: %q", got)
 		}
-		if holders := j.HoldersAt(gpuA, time.Now()); len(holders) != 1 || holders[0].Pod != "a" {
-			t.Errorf("holders: %v", holders)
-		}
 		if idle := j.Report().Devices[0].Holders[0].Idle; idle == nil || *idle != 120 {
 			t.Errorf("the report has idle for %v", idle)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"testing"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/judge/baseline"
@@ -28,14 +29,16 @@ func newGenerator(data []byte) *generator {
 	return &generator{data: []byte(rest), texts: append(texts, strings.Split(head, "\n")...)}
 }
 
-// random returns a generator with n pseudo-random bytes.
-func random(seed uint64, n int) *generator {
-	r := rand.New(rand.NewPCG(seed, 1))
-	data := make([]byte, n)
-	for i := range data {
-		data[i] = byte(r.Uint32())
+// addRandom adds a thousand inputs of n pseudo-random bytes each.
+func addRandom(f *testing.F, n int) {
+	for seed := range uint64(1000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		data := make([]byte, n)
+		for i := range data {
+			data[i] = byte(r.Uint32())
+		}
+		f.Add(append([]byte("x\nNVIDIA H100\nmodel: [x]\n\n"), data...))
 	}
-	return newGenerator(append([]byte("x\nNVIDIA H100\n\n"), data...))
 }
 
 func (g *generator) below(n int) int {

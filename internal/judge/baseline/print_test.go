@@ -76,23 +76,8 @@ func TestPrintNothing(t *testing.T) {
 // FuzzPrint: Print returns a valid catalogue from which the node has no drift. The
 // result depends only on the Snapshot.
 func FuzzPrint(f *testing.F) {
-	for i := range 8 {
-		seed := make([]byte, 300)
-		for j := range seed {
-			seed[j] = byte(i * (j*j + 5*j + 1))
-		}
-		f.Add(append([]byte("NVIDIA H100\nmodel: [x]\n\n"), seed...))
-	}
+	addRandom(f, 300)
 	f.Fuzz(func(t *testing.T, data []byte) { checkPrint(t, newGenerator(data).snapshot()) })
-}
-
-// TestRandomNodes is FuzzPrint for a thousand nodes.
-func TestRandomNodes(t *testing.T) {
-	for seed := range uint64(1000) {
-		if checkPrint(t, random(seed, 300).snapshot()); t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
-	}
 }
 
 func checkPrint(t *testing.T, s *collector.Snapshot) {

@@ -91,25 +91,3 @@ func TestAMDHistories(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) { play(t, s) })
 	}
 }
-
-// TestHeals: a catalogue file can change what an event ends, and how long the driver
-// has to end a fault.
-func TestHeals(t *testing.T) {
-	for _, c := range []struct{ name, file, want string }{
-		{"as shipped", "", "failed reset event_hang"},
-		{"another time", "events: [{event: hang, grace: 45m}]", "degraded reset event_hang"},
-		{"a kind", "events: [{event: throttled, heals: [hang]}]", "healthy none"},
-		{"everything until a reset", "events: [{event: throttled, heals: [reset]}]", "healthy none"},
-		{"another kind", "events: [{event: throttled, heals: [wedged]}]", "failed reset event_hang"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			cat, err := health.Parse("my.yaml", []byte(c.file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := judged(cat, news(hang(earlier(30*time.Minute)), event(collector.EventThrottled))); got != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
-		})
-	}
-}

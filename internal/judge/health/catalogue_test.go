@@ -26,6 +26,7 @@ func judged(c *health.Catalogue, e []collector.Event, f ...fact) string {
 func TestOverrides(t *testing.T) {
 	pending := set(collector.RowRemapPending, 1)
 	hot := facts(set(collector.ThrottleActive, 1, "sw_thermal"))
+	throttled := news(hang(earlier(30*minute)), event(collector.EventThrottled))
 	for _, c := range []struct {
 		name, file string
 		news       []collector.Event
@@ -56,6 +57,11 @@ func TestOverrides(t *testing.T) {
 		{"a new condition", "conditions: [{reason: warm, family: accel_throttle_active, where: {reason: [sw_thermal, hw_thermal]}, test: is, value: 1, severity: degraded, action: inspect, text: warm}]", nil, hot, "degraded inspect warm"},
 		{"a condition replaced", "conditions: [{reason: throttled_by_heat, family: accel_throttle_active, not: {reason: [hw_slowdown]}, test: above, value: 0, severity: failed, action: reboot}]", nil, hot, "failed reboot throttled_by_heat"},
 		{"what ends a code", "xid: [{code: 95, while: [row_remap_pending]}]", news(xid(95, past(time.Minute))), facts(set(collector.RowRemapPending, 0)), "healthy none"},
+		{"a hang that lasts", "", throttled, nil, "failed reset event_hang"},
+		{"grace", "events: [{event: hang, grace: 45m}]", throttled, nil, "degraded reset event_hang"},
+		{"an event heals a kind", "events: [{event: throttled, heals: [hang]}]", throttled, nil, "healthy none"},
+		{"an event heals everything until a reset", "events: [{event: throttled, heals: [reset]}]", throttled, nil, "healthy none"},
+		{"an event heals another kind", "events: [{event: throttled, heals: [wedged]}]", throttled, nil, "failed reset event_hang"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cat, err := health.Parse("my.yaml", []byte(c.file))

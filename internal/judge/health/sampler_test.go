@@ -35,20 +35,32 @@ func (s *source) Sample(context.Context) (collector.Round, error) {
 
 func (s *source) set(d ...collector.Device) { s.round.Store(&collector.Round{Devices: d}) }
 
+// covers is what each source sees of the node.
+var covers = map[string][]collector.Cover{
+	"nvidia": {{Class: collector.GPU, Vendor: "nvidia"}},
+	"pcie":   {{Class: collector.GPU, Bus: true}},
+}
+
+// sample runs a Sampler with a Judge until the end of the test.
+func sample(t *testing.T, interval time.Duration, sources ...*source) *collector.Sampler {
+	s := collector.NewSampler(collector.Settings{Interval: interval, ForgetAfter: time.Hour})
+	for _, src := range sources {
+		s.Add(src, covers[src.name]...)
+	}
+	s.AddJudge(health.New(health.Builtin(), health.Options{}))
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() { stop(); <-done })
+	return s
+}
+
 // TestInSampler runs the Judge in a Sampler. The PCI core reports a GPU before the
 // driver does. The kernel log reports faults by PCI address, and NVML by UUID.
 func TestInSampler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := collector.NewSampler(collector.Settings{Interval: time.Second, ForgetAfter: time.Hour})
 		nvml, bus, log := &source{name: "nvidia"}, &source{name: "pcie"}, &source{name: "kernellog"}
-		s.Add(nvml, collector.Cover{Class: collector.GPU, Vendor: "nvidia"})
-		s.Add(bus, collector.Cover{Class: collector.GPU, Bus: true})
-		s.Add(log)
-		s.AddJudge(health.New(health.Builtin(), health.Options{}))
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- s.Run(ctx) }()
-		defer func() { stop(); <-done }()
+		s := sample(t, time.Second, nvml, bus, log)
 
 		expect := func(after time.Duration, id, want string) {
 			t.Helper()

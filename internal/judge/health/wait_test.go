@@ -1,7 +1,6 @@
 package health_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,87 +15,61 @@ func logged(code uint64, s string) collector.Event { return xid(code, again, sub
 // TestAwaited: an Xid whose sub-code the kernel log reports is judged by its sub-code,
 // or as the gravest one if the log does not report it in time.
 func TestAwaited(t *testing.T) {
-	type step struct {
-		after time.Duration
-		noLog bool // the kernel log is not read
-		news  []collector.Event
-		want  string
-		again time.Duration // Snapshot.Again, 0 if it is not set
-	}
 	const moment = 300 * time.Millisecond
 	for name, steps := range map[string][]step{
 		"the log reports it as fatal": {
-			{news: []collector.Event{xid(150)}, want: "healthy none", again: time.Second},
-			{after: moment, news: []collector.Event{logged(150, "MSE_WATCHDOG")}, want: "failed reset xid_150_mse_watchdog"},
-			{after: time.Minute, want: "failed reset xid_150_mse_watchdog"},
+			{log: true, news: news(xid(150)), want: "healthy none", again: time.Second},
+			{after: moment, log: true, news: news(logged(150, "MSE_WATCHDOG")), want: "failed reset xid_150_mse_watchdog"},
+			{after: time.Minute, log: true, want: "failed reset xid_150_mse_watchdog"},
 		},
 		"in one Snapshot": {
-			{news: []collector.Event{xid(150), logged(150, "MSE_WATCHDOG")}, want: "failed reset xid_150_mse_watchdog"},
+			{log: true, news: news(xid(150), logged(150, "MSE_WATCHDOG")), want: "failed reset xid_150_mse_watchdog"},
 		},
 		"the log reports it first": {
-			{news: []collector.Event{xid(150, sub("MSE_WATCHDOG"), func(e *collector.Event) { e.Source = "kernellog" })}, want: "failed reset xid_150_mse_watchdog"},
-			{after: moment, news: []collector.Event{xid(150, func(e *collector.Event) { e.Witnesses = []string{"kernellog", "nvidia"} })}, want: "failed reset xid_150_mse_watchdog"},
+			{log: true, news: news(xid(150, sub("MSE_WATCHDOG"), func(e *collector.Event) { e.Source = "kernellog" })), want: "failed reset xid_150_mse_watchdog"},
+			{after: moment, log: true, news: news(xid(150, func(e *collector.Event) { e.Witnesses = []string{"kernellog", "nvidia"} })), want: "failed reset xid_150_mse_watchdog"},
 		},
 		"the log reports it as harmless": {
-			{news: []collector.Event{xid(145)}, want: "healthy none", again: time.Second},
-			{after: moment, news: []collector.Event{logged(145, "RLW_REMAP:0x100")}, want: "healthy none"},
-			{after: time.Minute, want: "healthy none"},
+			{log: true, news: news(xid(145)), want: "healthy none", again: time.Second},
+			{after: moment, log: true, news: news(logged(145, "RLW_REMAP:0x100")), want: "healthy none"},
+			{after: time.Minute, log: true, want: "healthy none"},
 		},
 		"the log reports the number only": {
-			{news: []collector.Event{xid(150)}, want: "healthy none", again: time.Second},
-			{after: moment, news: []collector.Event{xid(150, again)}, want: "degraded inspect xid_150"},
+			{log: true, news: news(xid(150)), want: "healthy none", again: time.Second},
+			{after: moment, log: true, news: news(xid(150, again)), want: "degraded inspect xid_150"},
 		},
 		"the log does not report it": {
-			{news: []collector.Event{xid(150)}, want: "healthy none", again: time.Second},
-			{after: moment, want: "healthy none", again: time.Second - moment},
-			{after: time.Second - moment, want: "failed reset xid_150_no_sub_code"},
+			{log: true, news: news(xid(150)), want: "healthy none", again: time.Second},
+			{after: moment, log: true, want: "healthy none", again: time.Second - moment},
+			{after: time.Second - moment, log: true, want: "failed reset xid_150_no_sub_code"},
 		},
 		"the log reports it late": {
-			{news: []collector.Event{xid(150)}, want: "healthy none", again: time.Second},
-			{after: time.Second, want: "failed reset xid_150_no_sub_code"},
-			{after: time.Second, news: []collector.Event{logged(150, "MSE_WATCHDOG")}, want: "failed reset xid_150_mse_watchdog"},
+			{log: true, news: news(xid(150)), want: "healthy none", again: time.Second},
+			{after: time.Second, log: true, want: "failed reset xid_150_no_sub_code"},
+			{after: time.Second, log: true, news: news(logged(150, "MSE_WATCHDOG")), want: "failed reset xid_150_mse_watchdog"},
 		},
 		"the log reports it late, without a known sub-code": {
-			{news: []collector.Event{xid(150)}, want: "healthy none", again: time.Second},
-			{after: time.Second, want: "failed reset xid_150_no_sub_code"},
-			{after: time.Second, news: []collector.Event{xid(150, again)}, want: "degraded inspect xid_150"},
+			{log: true, news: news(xid(150)), want: "healthy none", again: time.Second},
+			{after: time.Second, log: true, want: "failed reset xid_150_no_sub_code"},
+			{after: time.Second, log: true, news: news(xid(150, again)), want: "degraded inspect xid_150"},
 		},
 		"the log is not read": {
-			{noLog: true, news: []collector.Event{xid(150)}, want: "failed reset xid_150_no_sub_code"},
+			{news: news(xid(150)), want: "failed reset xid_150_no_sub_code"},
 		},
 		"the log is no longer read": {
-			{news: []collector.Event{xid(150)}, want: "healthy none", again: time.Second},
-			{after: moment, noLog: true, want: "failed reset xid_150_no_sub_code"},
+			{log: true, news: news(xid(150)), want: "healthy none", again: time.Second},
+			{after: moment, want: "failed reset xid_150_no_sub_code"},
 		},
 		"a code without sub-codes": {
-			{news: []collector.Event{xid(79)}, want: "failed reboot xid_79"},
+			{log: true, news: news(xid(79)), want: "failed reboot xid_79"},
 		},
 		"two Xids, one reported by the log": {
-			{news: []collector.Event{xid(150), xid(150)}, want: "healthy none", again: time.Second},
-			{after: moment, news: []collector.Event{logged(150, "MSE_WATCHDOG")}, want: "failed reset xid_150_mse_watchdog", again: time.Second - moment},
-			{after: time.Second, want: "failed reset xid_150_no_sub_code xid_150_mse_watchdog"},
+			{log: true, news: news(xid(150), xid(150)), want: "healthy none", again: time.Second},
+			{after: moment, log: true, news: news(logged(150, "MSE_WATCHDOG")), want: "failed reset xid_150_mse_watchdog", again: time.Second - moment},
+			{after: time.Second, log: true, want: "failed reset xid_150_no_sub_code xid_150_mse_watchdog"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			j := health.New(health.Builtin(), health.Options{})
-			now := start
-			for i, st := range steps {
-				now = now.Add(st.after)
-				s := snapshot(now, st.news, gpu(now))
-				s.Sources = []collector.Status{{Source: "nvidia", Up: true}, {Source: "kernellog", Up: !st.noLog}}
-				j.Judge(s)
-				if got := verdict(&s.Devices[0]); got != st.want {
-					t.Errorf("step %d: got %s, want %s", i, got, st.want)
-				}
-				var again time.Duration
-				if !s.Again.IsZero() {
-					again = s.Again.Sub(now)
-				}
-				if again != st.again {
-					t.Errorf("step %d: again after %v, want %v", i, again, st.again)
-				}
-			}
-		})
+		t.Run(name, func(t *testing.T) { play(t, history{name, steps}) })
 	}
 }
 
@@ -118,18 +91,10 @@ func TestAwaitedOfUnknownDevice(t *testing.T) {
 // has not reported, also without a round of a Source.
 func TestAwaitedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := collector.NewSampler(collector.Settings{Interval: time.Hour, ForgetAfter: time.Hour})
 		nvml, log := &source{name: "nvidia"}, &source{name: "kernellog"}
 		nvml.set(gpu(time.Now()))
 		log.set()
-		s.Add(nvml, collector.Cover{Class: collector.GPU, Vendor: "nvidia"})
-		s.Add(log)
-		s.AddJudge(health.New(health.Builtin(), health.Options{}))
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- s.Run(ctx) }()
-		defer func() { stop(); <-done }()
-
+		s := sample(t, time.Hour, nvml, log)
 		time.Sleep(time.Minute)
 		s.Emit(xid(150))
 		for _, step := range []struct {

@@ -102,10 +102,12 @@ func again(e *collector.Event) {
 // step is one Snapshot, after the previous one by after.
 type step struct {
 	after time.Duration
+	log   bool // the kernel log is read
 	facts []fact
 	news  []collector.Event
 	// want is state, action and reasons.
-	want string
+	want  string
+	again time.Duration // Snapshot.Again after the Snapshot, 0 if it is not set
 }
 
 // history is a sequence of events and readings of one GPU.
@@ -155,9 +157,17 @@ func play(t *testing.T, s history) {
 	for i, st := range s.steps {
 		now = now.Add(st.after)
 		snap := snapshot(now, st.news, gpu(now, st.facts...), collector.Device{ID: "GPU-2", Class: collector.GPU, Vendor: "nvidia"})
+		snap.Sources = []collector.Status{{Source: "nvidia", Up: true}, {Source: "kernellog", Up: st.log}}
 		j.Judge(snap)
 		if got := verdict(&snap.Devices[0]); got != st.want {
 			t.Errorf("step %d, after %v:\n got %s\nwant %s", i, now.Sub(start), got, st.want)
+		}
+		var again time.Duration
+		if !snap.Again.IsZero() {
+			again = snap.Again.Sub(now)
+		}
+		if again != st.again {
+			t.Errorf("step %d: again after %v, want %v", i, again, st.again)
 		}
 		consistent(t, snap)
 	}

@@ -47,24 +47,13 @@ type Receiver struct {
 	mu      sync.Mutex
 	spans   []Span
 	headers []map[string]string
-	over    func(http.ResponseWriter) bool
-	call    func() (*collectorpb.ExportTraceServiceResponse, error)
-}
 
-// HTTP sets a function that returns true if it has written the response to a request.
-// Without one, or if it returns false, the receiver accepts the spans.
-func (r *Receiver) HTTP(f func(http.ResponseWriter) bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.over = f
-}
-
-// GRPC sets a function that returns the reply to a call or an error. If both are nil,
-// the receiver accepts the spans.
-func (r *Receiver) GRPC(f func() (*collectorpb.ExportTraceServiceResponse, error)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.call = f
+	// HTTP returns true if it has written the response to a request. Without it, or if
+	// it returns false, the receiver accepts the spans.
+	HTTP func(http.ResponseWriter) bool
+	// GRPC returns the reply to a call or an error. If both are nil, the receiver
+	// accepts the spans.
+	GRPC func() (*collectorpb.ExportTraceServiceResponse, error)
 }
 
 // Spans returns the spans that arrived.
@@ -114,10 +103,7 @@ func (r *Receiver) Serve(overHTTP, overGRPC net.Listener, config *tls.Config) (s
 
 // ServeHTTP implements http.Handler.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	r.mu.Lock()
-	over := r.over
-	r.mu.Unlock()
-	if over != nil && over(w) {
+	if r.HTTP != nil && r.HTTP(w) {
 		return
 	}
 	if q.Method != http.MethodPost || q.URL.Path != "/v1/traces" || q.Header.Get("Content-Type") != "application/x-protobuf" {
@@ -140,11 +126,8 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 
 // Export implements collectorpb.TraceServiceServer.
 func (r *Receiver) Export(ctx context.Context, request *collectorpb.ExportTraceServiceRequest) (*collectorpb.ExportTraceServiceResponse, error) {
-	r.mu.Lock()
-	call := r.call
-	r.mu.Unlock()
-	if call != nil {
-		if reply, err := call(); reply != nil || err != nil {
+	if r.GRPC != nil {
+		if reply, err := r.GRPC(); reply != nil || err != nil {
 			return reply, err
 		}
 	}

@@ -61,41 +61,6 @@ func (c *crowd) judge() *allocation.Judge {
 	return allocation.New(allocation.Options{Map: func() *podmap.Map { return c.pods }}, allocation.DefaultSettings())
 }
 
-// BenchmarkJudge judges a Snapshot without changes, and one with a new list of the
-// kubelet. It does not measure the creation of the Snapshot.
-func BenchmarkJudge(b *testing.B) {
-	for _, fresh := range []bool{false, true} {
-		b.Run(map[bool]string{false: "steady", true: "new list"}[fresh], func(b *testing.B) {
-			c := newCrowd()
-			j := c.judge()
-			j.Judge(c.next())
-			b.ReportAllocs()
-			for b.Loop() {
-				b.StopTimer()
-				s := c.next()
-				if fresh {
-					m := *c.pods
-					c.pods = &m
-				}
-				b.StartTimer()
-				j.Judge(s)
-			}
-		})
-	}
-}
-
-func BenchmarkReport(b *testing.B) {
-	c := newCrowd()
-	j := c.judge()
-	j.Judge(c.next())
-	b.ReportAllocs()
-	for b.Loop() {
-		if len(j.Report().Devices) != 16 {
-			b.Fatal("devices are missing")
-		}
-	}
-}
-
 // TestSteady: judging a Snapshot without changes allocates no memory.
 func TestSteady(t *testing.T) {
 	c := newCrowd()

@@ -1,5 +1,0 @@
-//go:build race
-
-package baseline_test
-
-const raceEnabled = true
