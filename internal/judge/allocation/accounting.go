@@ -27,7 +27,7 @@ const (
 	numberOfOwnerships
 )
 
-// owningLabels are the values of the label whose.
+// ownershipLabels are the values of the label whose.
 var ownershipLabels = [numberOfOwnerships][]string{{"holder"}, {"other"}, {"unknown"}}
 
 // accounting is a driver's record of a device's processes.
@@ -180,7 +180,7 @@ type processTotals struct {
 	labels         [len(accountingEngines)][]string // of the families by engine
 }
 
-// jobEngines are the values of the label engine.
+// accountingEngines are the values of the label engine.
 var accountingEngines = [...]string{"compute", "memory"}
 
 // reach takes a process's peak use of the device's memory.

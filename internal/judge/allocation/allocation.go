@@ -54,9 +54,6 @@ func (a *allocation) share() float64 {
 	return 1
 }
 
-// seconds returns the age of the allocation.
-func (a *allocation) seconds(now time.Time) float64 { return max(0, now.Sub(a.since).Seconds()) }
-
 // Bounds of labels.
 const (
 	maxLabel  = 512 // bytes, as in podmap
@@ -107,7 +104,7 @@ func (j *Judge) observeFirst(a *allocation) {
 	}
 	a.idleness.first = j.now
 	f := j.firstOf(a.labels[len(a.labels)-1])
-	f.all.Observe(a.seconds(j.now))
+	f.all.Observe(age(a.since, j.now))
 	f.published = f.all.Clone()
 }
 

@@ -37,8 +37,9 @@ type fault struct {
 	at   time.Time
 }
 
-// faultOf names an event that may cost a pod its work, or returns "".
-func faultOf(e *collector.Event) string {
+// FaultName returns the Fault.Name of an event that may cost a pod its work, ""
+// for any other event.
+func FaultName(e *collector.Event) string {
 	switch e.Kind {
 	case collector.EventXid:
 		return "xid_" + strconv.FormatUint(e.Code, 10)
@@ -65,7 +66,7 @@ func (j *Judge) event(e *collector.Event) bool {
 		return false // the allocations of that time are unknown
 	}
 	moves := slices.Contains(reshaping, e.Kind)
-	name := faultOf(e)
+	name := FaultName(e)
 	if name == "" || len(e.Witnesses) > 0 {
 		return moves
 	}
@@ -141,15 +142,7 @@ func (a *allocation) note(name string, at time.Time) {
 // inherit gives an allocation the faults that waited for it, and the faults
 // and totals of an ended allocation with the same series.
 func (st *device) inherit(a *allocation) {
-	for i := 0; i < len(st.ended); i++ {
-		if o := st.ended[i]; o.pod == a.pod && slices.Equal(o.labels, a.labels) {
-			for _, m := range o.faults {
-				a.note(m.name, m.at)
-			}
-			o.faults = nil
-			a.totals.inherit(&o.totals)
-		}
-	}
+	st.inheritEnded(a)
 	st.pending = slices.DeleteFunc(st.pending, func(f fault) bool {
 		if a.after.IsZero() || !f.at.After(a.after) {
 			return false
@@ -159,12 +152,9 @@ func (st *device) inherit(a *allocation) {
 	})
 }
 
-// end remembers an ended allocation.
-func (st *device) end(a *allocation, now time.Time) {
-	a.until = now
-	if len(st.ended) >= maxEnded {
-		st.ended = slices.Delete(st.ended, 0, 1)
-	}
+// inheritEnded moves the faults and totals of the ended allocations with the
+// same series to a.
+func (st *device) inheritEnded(a *allocation) {
 	for _, o := range st.ended {
 		if o.pod == a.pod && slices.Equal(o.labels, a.labels) {
 			for _, m := range o.faults {
@@ -174,6 +164,15 @@ func (st *device) end(a *allocation, now time.Time) {
 			a.totals.inherit(&o.totals)
 		}
 	}
+}
+
+// end remembers an ended allocation.
+func (st *device) end(a *allocation, now time.Time) {
+	a.until = now
+	if len(st.ended) >= maxEnded {
+		st.ended = slices.Delete(st.ended, 0, 1)
+	}
+	st.inheritEnded(a)
 	st.ended = append(st.ended, a)
 }
 

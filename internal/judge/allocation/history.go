@@ -100,10 +100,6 @@ func (a *allocation) record(now time.Time) Record {
 	return l
 }
 
-// FaultName returns the Fault.Name of an event, "" for an event that does not
-// harm a pod.
-func FaultName(e *collector.Event) string { return faultOf(e) }
-
 // Affects reports whether an event is a fault of the device, or of the parent
 // of a partition.
 func (l *Record) Affects(e *collector.Event) bool {

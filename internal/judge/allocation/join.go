@@ -44,9 +44,6 @@ type join struct {
 	beside    int // allocations of claims with administrative access
 }
 
-// forget drops the result of a look-up among other devices.
-func (x *join) forget() { x.ids = map[idKey]found{} }
-
 // resolve finds the device of an id.
 func (j *Judge) resolve(resource string, ref *podmap.Ref, raw string) found {
 	key := idKey{resource, raw}

@@ -135,7 +135,7 @@ func (j *Judge) follow(changed bool) bool {
 			known = append(known, d.known())
 		}
 		j.index = j.resolver.Index(known)
-		j.join.forget()
+		j.join.ids = map[idKey]found{} // those were among other devices
 		j.stale = true
 	}
 	if m != j.pods || j.stale {

@@ -137,7 +137,7 @@ func (j *Judge) reportAllocation(a *allocation) Allocation {
 	out := Allocation{
 		Holder: a.holder(), Since: collector.OnClock(a.since, j.now), SinceAtLeast: a.after.IsZero(),
 		Shared: a.shared, Kept: a.kept, Contested: a.contested, Nominal: a.nominal,
-		Allocated:   a.seconds(j.now),
+		Allocated:   age(a.since, j.now),
 		Utilization: a.utilization.pointer(), MemoryUsed: a.memory.pointer(),
 		LastActivity: collector.OnClock(a.idleness.last, j.now),
 	}

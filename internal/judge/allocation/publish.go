@@ -59,7 +59,7 @@ func (a *allocation) publish(r []collector.Reading, now time.Time) []collector.R
 		r = append(r, collector.Reading{Metric: m, Labels: a.labels, Value: v})
 	}
 	add(collector.AllocationInfo, 1)
-	add(collector.AllocationSeconds, a.seconds(now))
+	add(collector.AllocationSeconds, age(a.since, now))
 	for _, x := range []struct {
 		metric *collector.Metric
 		quantity

@@ -1,6 +1,7 @@
 package allocation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -183,15 +184,9 @@ func (s *Settings) idleOf(resources []string) (Idle, bool) {
 				continue
 			}
 			out := s.Idle
-			if r.Floor > 0 {
-				out.Floor = r.Floor
-			}
-			if r.Traffic > 0 {
-				out.Traffic = r.Traffic
-			}
-			if r.Grace > 0 {
-				out.Grace = r.Grace
-			}
+			out.Floor = cmp.Or(r.Floor, out.Floor)
+			out.Traffic = cmp.Or(r.Traffic, out.Traffic)
+			out.Grace = cmp.Or(r.Grace, out.Grace)
 			return out, r.Never
 		}
 	}

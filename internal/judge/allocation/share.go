@@ -1,6 +1,10 @@
 package allocation
 
-import "github.com/accel-exporter/accel-exporter/collector"
+import (
+	"slices"
+
+	"github.com/accel-exporter/accel-exporter/collector"
+)
 
 // processUse is what the pod's processes do on the device.
 type processUse struct {
@@ -155,13 +159,7 @@ func (j *Judge) listProcesses(st *device, d *collector.Device) bool {
 	}
 	for i := range d.Clients {
 		c := &d.Clients[i]
-		at := -1
-		for k := range st.processes {
-			if st.processes[k].pid == c.PID {
-				at = k
-				break
-			}
-		}
+		at := slices.IndexFunc(st.processes, func(p deviceProcess) bool { return p.pid == c.PID })
 		if at < 0 {
 			at = len(st.processes)
 			st.processes = append(st.processes, deviceProcess{pid: c.PID})

@@ -24,12 +24,7 @@ const (
 // reasonNames are the values of the label reason.
 var reasonNames = [numberOfReasons]string{"other_pod", "host_process", "unknown_pod", "hidden"}
 
-var reasonLabels = func() (out [numberOfReasons][]string) {
-	for i, s := range reasonNames {
-		out[i] = []string{s}
-	}
-	return out
-}()
+var reasonLabels = pairs(reasonNames[:])
 
 // ending is how long a process that has ended may still be listed on a device.
 // One that is listed for longer, and is not in procfs, runs in a namespace

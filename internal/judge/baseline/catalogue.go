@@ -91,9 +91,6 @@ func (c *Catalogue) Check() error {
 	}
 	for i := range c.Entries {
 		e := &c.Entries[i]
-		if e.Name == "" { // an empty list element is not checked by itself
-			return strict.At(errors.New("found an empty entry; accepted is one with a name"), "entries", i)
-		}
 		for j := range c.Entries[:i] {
 			switch before := &c.Entries[j]; {
 			case before.Name == e.Name:

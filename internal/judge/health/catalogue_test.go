@@ -96,6 +96,8 @@ func TestMistakes(t *testing.T) {
 		{"twice, sub", "xid: [{code: 3, sub: a}, {code: 3, sub: a}]", "xid[1]: found code 3 sub a a second time"},
 		{"twice, condition", "conditions: [{reason: device_lost, severity: none}, {reason: device_lost, severity: none}]", "conditions[1]: found device_lost a second time, first in conditions[0]"},
 		{"no entry", "xid: [{code: 3}, ~]", "xid[1]: found no value; accepted is a mapping"},
+		{"an empty entry", "xid: [{}]", "xid[0]: found neither code nor event"},
+		{"an empty condition", "conditions: [{}]", `conditions[0]: found reason ""`},
 		{"no condition", "conditions: [~]", "conditions[0]: found no value; accepted is a mapping"},
 		{"sub", "xid: [{code: 145, sub: RLW_REMAP:0x40}]", `found sub "RLW_REMAP:0x40"; accepted is lower snake case: rlw_remap_0x40`},
 		{"name", "xid: [{code: 95, name: Ouch!}]", `found name "Ouch!"; accepted is lower snake case`},

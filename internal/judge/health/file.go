@@ -67,9 +67,6 @@ func (f *file) Check() error {
 	seen := map[string]int{}
 	for i := range f.Conditions {
 		reason := f.Conditions[i].Reason
-		if reason == "" {
-			return strict.At(errors.New("found nothing; accepted is a condition"), "conditions", i)
-		}
 		if first, again := seen[reason]; again {
 			return strict.At(fmt.Errorf("found %s a second time, first in conditions[%d]; accepted is once", reason, first), "conditions", i)
 		}
@@ -96,9 +93,6 @@ func checkEntries(name string, list []Entry) error {
 	seen := map[id]int{}
 	for i := range list {
 		e := &list[i]
-		if e.Code == 0 && e.Event == "" {
-			return strict.At(errors.New("found nothing; accepted is an entry"), name, i)
-		}
 		if (e.Event != "") != (name == "events") {
 			return strict.At(fmt.Errorf("found %s; accepted is code in xid and sxid, event in events", e.which()), name, i)
 		}
