@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"path"
 	"strings"
@@ -16,8 +15,7 @@ import (
 type apiserver struct {
 	n *node
 
-	srv    *http.Server // nil while it is down
-	served chan struct{}
+	stop func() // nil while it is down
 
 	mu      sync.Mutex
 	objects map[string]map[string]any // by path
@@ -61,18 +59,16 @@ func newAPI(n *node) *apiserver {
 // up starts to listen where the kubelet looks for it.
 func (a *apiserver) up() {
 	a.n.t.Helper()
-	listener, err := a.n.net.listen(apiPort)
+	var err error
+	a.stop, err = a.n.net.serve(apiPort, a)
 	must(a.n.t, err)
-	a.srv, a.served = &http.Server{Handler: a, ErrorLog: log.New(io.Discard, "", 0)}, make(chan struct{})
-	go func(srv *http.Server, served chan struct{}) { defer close(served); srv.Serve(listener) }(a.srv, a.served)
 }
 
 // down breaks every connection.
 func (a *apiserver) down() {
-	if a.srv != nil {
-		a.srv.Close()
-		<-a.served
-		a.srv = nil
+	if a.stop != nil {
+		a.stop()
+		a.stop = nil
 	}
 }
 

@@ -52,6 +52,7 @@ func render(t *testing.T, helm, release string, args ...string) string {
 var collections = map[string]string{
 	"PodMonitor": "", "ServiceMonitor": "", "PrometheusRule": "", "SecurityContextConstraints": "",
 
+	"Namespace":          "/api/v1/namespaces",
 	"ServiceAccount":     "/api/v1/namespaces/NS/serviceaccounts",
 	"ConfigMap":          "/api/v1/namespaces/NS/configmaps",
 	"Service":            "/api/v1/namespaces/NS/services",

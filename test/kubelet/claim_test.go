@@ -38,6 +38,20 @@ func (d *driver) prepare(claim string, devices []*dra.Device) {
 	d.prepared[claim] = devices
 }
 
+// allocate returns the requests r0, r1 and so on, the devices that answer them, and
+// what the driver prepares.
+func (d *driver) allocate(devices []string) (requests, results []any, prepared []*dra.Device) {
+	for i, id := range devices {
+		request := fmt.Sprint("r", i)
+		requests = append(requests, map[string]any{"name": request, "exactly": map[string]any{"deviceClassName": "gpu"}})
+		results = append(results, map[string]any{"request": request, "driver": d.name, "pool": nodeName, "device": id})
+		prepared = append(prepared, &dra.Device{
+			PoolName: nodeName, DeviceName: id, RequestNames: []string{request}, CdiDeviceIds: []string{"k8s.gpu.nvidia.com/device=" + id},
+		})
+	}
+	return requests, results, prepared
+}
+
 // drive serves the driver until the test ends, and has the kubelet find it.
 func (n *node) drive(d *driver) {
 	n.t.Helper()
@@ -92,16 +106,8 @@ func (d *driver) NodeUnprepareResources(_ context.Context, req *dra.NodeUnprepar
 // claim makes a claim for the pods, to whose requests r0, r1 and so on the
 // devices are allocated.
 func (a *apiserver) claim(d *driver, name string, devices, pods []string) {
-	var requests, results, users []any
-	var prepared []*dra.Device
-	for i, id := range devices {
-		request := fmt.Sprint("r", i)
-		requests = append(requests, map[string]any{"name": request, "exactly": map[string]any{"deviceClassName": "gpu"}})
-		results = append(results, map[string]any{"request": request, "driver": d.name, "pool": nodeName, "device": id})
-		prepared = append(prepared, &dra.Device{
-			PoolName: nodeName, DeviceName: id, RequestNames: []string{request}, CdiDeviceIds: []string{"k8s.gpu.nvidia.com/device=" + id},
-		})
-	}
+	var users []any
+	requests, results, prepared := d.allocate(devices)
 	d.prepare(uid(name), prepared)
 	for _, p := range pods {
 		users = append(users, map[string]any{"resource": "pods", "name": p, "uid": uid(p)})

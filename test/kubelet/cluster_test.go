@@ -12,12 +12,14 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"iter"
 	"math/big"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -126,12 +128,7 @@ func (c *cluster) userConfig(name, token string) { c.userConfigAt(apiAddress, na
 // userConfigAt writes one for an API server that answers at another address.
 func (c *cluster) userConfigAt(address, name, token string) {
 	c.t.Helper()
-	data, err := json.Marshal(object{
-		"apiVersion": "v1", "kind": "Config", "current-context": "c",
-		"clusters": []any{object{"name": "c", "cluster": object{"server": address, "certificate-authority": c.path("cert")}}},
-		"users":    []any{object{"name": "c", "user": object{"token": token}}},
-		"contexts": []any{object{"name": "c", "context": object{"cluster": "c", "user": "c"}}},
-	})
+	data, err := json.Marshal(kubeconfig(object{"server": address, "certificate-authority": c.path("cert")}, object{"token": token}))
 	must(c.t, err)
 	must(c.t, os.WriteFile(c.path(name), data, 0o600))
 }
@@ -194,6 +191,53 @@ func (c *cluster) do(method, path string, body any) object {
 		c.t.Fatalf("%s %s: %d, %v, %v", method, path, code, answer, err)
 	}
 	return answer
+}
+
+// list returns the objects of a collection.
+func (c *cluster) list(path string) []any {
+	c.t.Helper()
+	items, _ := c.do(http.MethodGet, path, nil)["items"].([]any)
+	return items
+}
+
+// serviceToken returns a token of a service account, bound to an object or to none.
+func (c *cluster) serviceToken(namespace, name string, bound object) string {
+	c.t.Helper()
+	spec := object{"expirationSeconds": 3600}
+	if bound != nil {
+		spec["boundObjectRef"] = bound
+	}
+	return text(c.do(http.MethodPost, "/api/v1/namespaces/"+namespace+"/serviceaccounts/"+name+"/token", object{"spec": spec}), "status", "token")
+}
+
+// audit is a line of the API server's record of who did what.
+type audit struct {
+	Verb, RequestURI string
+	User             struct{ Username string }
+	ObjectRef        struct{ Resource, Subresource, APIGroup, Namespace, Name string }
+	Annotations      map[string]string
+}
+
+// audits returns the record.
+func (c *cluster) audits() iter.Seq[audit] {
+	return func(yield func(audit) bool) {
+		for line := range strings.Lines(c.read("audit")) {
+			var a audit
+			if json.Unmarshal([]byte(line), &a) == nil && !yield(a) { // the last line may be half written
+				return
+			}
+		}
+	}
+}
+
+// kubeconfig returns one with one server and one user.
+func kubeconfig(server, user object) object {
+	return object{
+		"apiVersion": "v1", "kind": "Config", "current-context": "c",
+		"clusters": []any{object{"name": "c", "cluster": server}},
+		"users":    []any{object{"name": "c", "user": user}},
+		"contexts": []any{object{"name": "c", "context": object{"cluster": "c", "user": "c"}}},
+	}
 }
 
 // text returns a field of an object.

@@ -55,13 +55,13 @@ func TestScaling(t *testing.T) {
 		s.deploy(d)
 	}
 	s.replicas("each has one pod, whose use is known", 1, whole, parts)
-	s.known(whole, parts)
+	s.active("True", whole, parts)
 
 	s.load("0.95", "all")
 	s.replicas("busy pods get company", 3, whole, parts)
 
 	s.end(&s.exporter)
-	s.blind(whole, parts)
+	s.active("False", whole, parts)
 	s.replicas("their use is unknown", 3, whole, parts)
 
 	s.load("0.05", "all")
@@ -73,7 +73,6 @@ func TestScaling(t *testing.T) {
 type scaling struct {
 	*cluster
 	n                                      *node
-	state                                  string // of the simulated machine
 	gpus, migs                             []string
 	manager, adapter, prometheus, exporter *process
 }
@@ -124,7 +123,6 @@ gpus:
 // simulate sets the machine up.
 func (s *scaling) simulate() {
 	s.t.Helper()
-	s.state = s.path("state")
 	must(s.t, os.WriteFile(s.path("scenario.yaml"), []byte(machineOfGPUs), 0o600))
 	out := s.sim("compile", "--flags", "--no-pods", "--scenario="+s.path("scenario.yaml"), "--library="+abs(s.t, root+"/bin/sim/libnvidia-ml.so.1"))
 	must(s.t, os.WriteFile(s.path("flags"), out, 0o600))
@@ -138,14 +136,16 @@ func (s *scaling) simulate() {
 	}
 }
 
-// sim runs the simulator's command.
-func (s *scaling) sim(command string, args ...string) []byte {
-	s.t.Helper()
-	args = append([]string{command, "--state=" + s.state, "--fixtures=" + abs(s.t, root+"/fixtures")}, args...)
+// sim runs a command of the simulator.
+func (c *cluster) sim(command string, args ...string) []byte {
+	c.t.Helper()
+	args = append([]string{command, "--state=" + c.path("state"), "--fixtures=" + abs(c.t, root+"/fixtures")}, args...)
 	cmd := exec.Command(root+"/bin/accel-sim", args...)
+	var said strings.Builder
+	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if err != nil {
-		s.t.Fatalf("accel-sim %v: %v: %s", args, err, out)
+		c.t.Fatalf("accel-sim %v: %v: %s", args, err, said.String())
 	}
 	return out
 }
@@ -169,7 +169,7 @@ func (s *scaling) load(value, device string) {
 // export starts the exporter, as it is installed on a node.
 func (s *scaling) export() {
 	s.t.Helper()
-	args := append([]string{"ACCEL_SIM_STATE=" + s.state, "POD_NAME=" + exporter, "POD_NAMESPACE=ml", abs(s.t, root+"/bin/accel-exporter")}, strings.Fields(s.read("flags"))...)
+	args := append([]string{"ACCEL_SIM_STATE=" + s.path("state"), "POD_NAME=" + exporter, "POD_NAMESPACE=ml", abs(s.t, root+"/bin/accel-exporter")}, strings.Fields(s.read("flags"))...)
 	args = append(args, "--web.listen-address="+exporterAddress, "--podresources.socket="+s.n.path("pod-resources/kubelet.sock"),
 		"--podresources.interval=1s", "--path.pod-logs=", "--kubernetes.node="+nodeName)
 	s.exporter = s.run("exporter.log", "env", args...)
@@ -265,19 +265,8 @@ func (s *scaling) autoscaler(d scaled) object {
 	return status
 }
 
-// known waits until every HPA has a value to go by.
-func (s *scaling) known(all ...scaled) {
-	s.t.Helper()
-	s.active("True", all)
-}
-
-// blind waits until no HPA has one.
-func (s *scaling) blind(all ...scaled) {
-	s.t.Helper()
-	s.active("False", all)
-}
-
-func (s *scaling) active(want string, all []scaled) {
+// active waits until every HPA has a value to go by, or none has.
+func (s *scaling) active(want string, all ...scaled) {
 	s.t.Helper()
 	for _, d := range all {
 		await(s.t, fmt.Sprintf("%s is scaled by a value: %s", d.name, want), s.manager, func() bool {

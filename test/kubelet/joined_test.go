@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
-	dra "k8s.io/kubelet/pkg/apis/dra/v1"
 
 	"github.com/accel-exporter/accel-exporter/podmap"
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
@@ -54,14 +53,7 @@ const claims = "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaims"
 // its requests r0, r1 and so on.
 func (c *cluster) claim(d *driver, name string, devices ...string) {
 	c.t.Helper()
-	var requests, results []any
-	var prepared []*dra.Device
-	for i, id := range devices {
-		request := fmt.Sprint("r", i)
-		requests = append(requests, object{"name": request, "exactly": object{"deviceClassName": "gpu"}})
-		results = append(results, object{"request": request, "driver": d.name, "pool": nodeName, "device": id})
-		prepared = append(prepared, &dra.Device{PoolName: nodeName, DeviceName: id, RequestNames: []string{request}})
-	}
+	requests, results, prepared := d.allocate(devices)
 	o := c.do(http.MethodPost, claims, object{
 		"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": object{"name": name},
 		"spec": object{"devices": object{"requests": requests}},

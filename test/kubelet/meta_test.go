@@ -39,33 +39,14 @@ func (c *cluster) permit() {
 		// A controller would make this one.
 		c.do(http.MethodPost, "/api/v1/namespaces/"+name+"/serviceaccounts", object{"metadata": object{"name": "default"}})
 	}
-	paths := map[string]string{
-		"ServiceAccount": "/api/v1/namespaces/" + exporter + "/serviceaccounts", "ClusterRole": roles,
-		"ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-	}
-	for manifest := range strings.SplitSeq(manifests, "---\n") {
-		_, kind, _ := strings.Cut(manifest, "\nkind: ")
-		kind, _, _ = strings.Cut(kind, "\n")
-		if paths[kind] == "" {
-			c.t.Fatalf("docs/kubernetes-api.md has a %q:\n%s", kind, manifest)
-		}
-		c.do(http.MethodPost, paths[kind], manifest)
-		delete(paths, kind)
-	}
-	if len(paths) > 0 {
-		c.t.Fatalf("docs/kubernetes-api.md lacks %v", paths)
-	}
+	c.create(manifests, "")
 	c.writeToken(c.token(nil))
 }
 
 // token returns one of the exporter's, bound to an object or to none.
 func (c *cluster) token(bound object) string {
 	c.t.Helper()
-	spec := object{"expirationSeconds": 3600}
-	if bound != nil {
-		spec["boundObjectRef"] = bound
-	}
-	return text(c.do(http.MethodPost, "/api/v1/namespaces/"+exporter+"/serviceaccounts/"+exporter+"/token", object{"spec": spec}), "status", "token")
+	return c.serviceToken(exporter, exporter, bound)
 }
 
 // writeToken replaces the token as a kubelet does.

@@ -3,8 +3,12 @@ package kubelet_test
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
+	"io"
+	"log"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
@@ -70,6 +74,22 @@ func (w *network) listen(port int) (l net.Listener, err error) {
 		return err
 	})
 	return l, err
+}
+
+// serve answers HTTP on a port of the network, by TLS where it has a certificate,
+// until stop is called.
+func (w *network) serve(port int, handler http.Handler, certificates ...tls.Certificate) (stop func(), err error) {
+	listener, err := w.listen(port)
+	if err != nil {
+		return nil, err
+	}
+	if len(certificates) > 0 {
+		listener = tls.NewListener(listener, &tls.Config{Certificates: certificates})
+	}
+	server := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}
+	served := make(chan struct{})
+	go func() { defer close(served); server.Serve(listener) }()
+	return func() { server.Close(); <-served }, nil
 }
 
 // dial connects to an address of the network, given by number.

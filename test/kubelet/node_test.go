@@ -119,12 +119,7 @@ func (n *node) configure(other map[string]any) {
 func (n *node) kubeconfig(server, user map[string]any) {
 	n.t.Helper()
 	n.args = []string{"--kubeconfig=" + home + "/kubeconfig"}
-	n.write("kubeconfig", map[string]any{
-		"apiVersion": "v1", "kind": "Config", "current-context": "c",
-		"clusters": []any{map[string]any{"name": "c", "cluster": server}},
-		"users":    []any{map[string]any{"name": "c", "user": user}},
-		"contexts": []any{map[string]any{"name": "c", "context": map[string]any{"cluster": "c", "user": "c"}}},
-	})
+	n.write("kubeconfig", kubeconfig(server, user))
 }
 
 // write writes a file of JSON.

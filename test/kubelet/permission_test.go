@@ -1,8 +1,6 @@
 package kubelet_test
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -182,19 +180,8 @@ func (c *cluster) allow(resource, verb string) {
 // but what the page lists, and was let do it by the page's role.
 func (c *cluster) audited() {
 	c.t.Helper()
-	f, err := os.Open(c.path("audit"))
-	must(c.t, err)
-	defer f.Close()
 	did := map[string]bool{}
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var e struct {
-			Verb, RequestURI, UserAgent string
-			ObjectRef                   struct{ Resource, APIGroup, Namespace, Name string }
-			Annotations                 map[string]string
-		}
-		must(c.t, json.Unmarshal(lines.Bytes(), &e))
+	for e := range c.audits() {
 		did[fmt.Sprintf("%s %s/%s", e.Verb, e.ObjectRef.APIGroup, e.ObjectRef.Resource)] = true
 		if !strings.Contains(e.RequestURI, "fieldSelector=spec.nodeName%3D"+nodeName) || e.ObjectRef.Namespace+e.ObjectRef.Name != "" {
 			c.t.Errorf("asked for more than the node's: %s", e.RequestURI)
@@ -203,7 +190,6 @@ func (c *cluster) audited() {
 			c.t.Errorf("%s %s: %v", e.Verb, e.RequestURI, e.Annotations)
 		}
 	}
-	must(c.t, lines.Err())
 	want := []string{"list /pods", "list resource.k8s.io/resourceslices", "watch /pods", "watch resource.k8s.io/resourceslices"}
 	if got := slices.Sorted(maps.Keys(did)); !slices.Equal(got, want) {
 		c.t.Errorf("did %q, want %q", got, want)

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,7 +31,7 @@ const (
 type remedy struct {
 	*cluster
 	alertmanager, remediator, exporter *process
-	state, token                       string
+	token                              string
 	began                              time.Time // of alerts that the test makes
 }
 
@@ -86,19 +86,8 @@ func (r *remedy) permitRemediator() {
 	r.t.Helper()
 	page, err := os.ReadFile(root + "/deploy/remediator/remediator.yaml")
 	must(r.t, err)
-	rbac := "/apis/rbac.authorization.k8s.io/v1/"
-	paths := map[string]string{
-		"Namespace": "/api/v1/namespaces", "ServiceAccount": "/api/v1/namespaces/" + remediatorUser + "/serviceaccounts",
-		"ClusterRole": rbac + "clusterroles", "ClusterRoleBinding": rbac + "clusterrolebindings",
-		"Role": rbac + "namespaces/" + remediatorUser + "/roles", "RoleBinding": rbac + "namespaces/" + remediatorUser + "/rolebindings",
-	}
-	for manifest := range strings.SplitSeq(string(page), "---\n") {
-		_, kind, _ := strings.Cut(manifest, "\nkind: ")
-		kind, _, _ = strings.Cut(kind, "\n")
-		r.do(http.MethodPost, paths[kind], manifest)
-	}
-	r.token = text(r.do(http.MethodPost, "/api/v1/namespaces/"+remediatorUser+"/serviceaccounts/"+remediatorUser+"/token",
-		object{"spec": object{"expirationSeconds": 3600}}), "status", "token")
+	r.create(string(page), "")
+	r.token = r.serviceToken(remediatorUser, remediatorUser, nil)
 	r.userConfig("remediator.kubeconfig", r.token)
 }
 
@@ -121,13 +110,12 @@ func (r *remedy) replica(pod, kubeconfig, address string, args ...string) *proce
 // simulation, and with rules of its own.
 func (r *remedy) export(node string) {
 	r.t.Helper()
-	r.state = r.path("state")
 	rules, err := os.ReadFile(root + "/rules/devices.yaml")
 	must(r.t, err)
 	// An alert outlives its fault by minutes, for people who look late.
 	rules = regexp.MustCompile(`keep_firing_for: \S+`).ReplaceAll(rules, []byte("keep_firing_for: 1s"))
 	must(r.t, os.WriteFile(r.path("rules.yaml"), rules, 0o600))
-	r.exporter = r.run("exporter.log", abs(r.t, root+"/bin/accel-sim"), "run", "--scenario=h100-8", "--state="+r.state,
+	r.exporter = r.run("exporter.log", abs(r.t, root+"/bin/accel-sim"), "run", "--scenario=h100-8", "--state="+r.path("state"),
 		"--fixtures="+abs(r.t, root+"/fixtures"), "--library="+abs(r.t, root+"/bin/sim/libnvidia-ml.so.1"), "--",
 		abs(r.t, root+"/bin/accel-exporter"), "--web.listen-address="+exporterAddress, "--alertmanager.url=http://"+alertmanagerAddress,
 		"--rules.file="+r.path("rules.yaml"), "--kubernetes.node="+node)
@@ -144,23 +132,25 @@ func (r *remedy) get(url string) (string, error) {
 		return "", err
 	}
 	defer resp.Body.Close()
-	var b strings.Builder
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := resp.Body.Read(buf)
-		b.Write(buf[:n])
-		if err != nil {
-			return b.String(), nil
-		}
-	}
+	page, err := io.ReadAll(resp.Body)
+	return string(page), err
 }
 
-func (r *remedy) inject(args ...string) {
-	r.t.Helper()
-	cmd := exec.Command(root+"/bin/accel-sim", append([]string{"--state=" + r.state, "--fixtures=" + abs(r.t, root+"/fixtures")}, args...)...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		r.t.Fatalf("accel-sim %v: %v: %s", args, err, out)
+// metrics returns the remediator's page, or nothing while there is none.
+func (r *remedy) metrics() string {
+	page, _ := r.get("http://" + remediatorAddress + "/metrics")
+	return page
+}
+
+// post sends JSON in the cluster's network and returns the answer's status, 0 where
+// there is none.
+func (r *remedy) post(url, body string) int {
+	resp, err := r.admin.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		return 0
 	}
+	resp.Body.Close()
+	return resp.StatusCode
 }
 
 // fire sends alerts to Alertmanager, which end at a time.
@@ -188,12 +178,7 @@ func (r *remedy) fireAs(end time.Time, labels ...object) {
 	data, err := json.Marshal(list)
 	must(r.t, err)
 	await(r.t, "Alertmanager takes alerts", r.alertmanager, func() bool {
-		resp, err := r.admin.Post("http://"+alertmanagerAddress+"/api/v2/alerts", "application/json", strings.NewReader(string(data)))
-		if err != nil {
-			return false
-		}
-		resp.Body.Close()
-		return resp.StatusCode == http.StatusOK
+		return r.post("http://"+alertmanagerAddress+"/api/v2/alerts", string(data)) == http.StatusOK
 	})
 }
 
@@ -206,10 +191,8 @@ func (r *remedy) node(name string) object {
 func (r *remedy) out(name string) bool {
 	n := r.node(name)
 	spec, _ := n["spec"].(object)
-	taints, _ := spec["taints"].([]any)
 	conditions, _ := n["status"].(object)["conditions"].([]any)
-	return text(n, "metadata", "labels", "accel.health") == "failed" && spec["unschedulable"] == true &&
-		slices.ContainsFunc(taints, func(t any) bool { return text(t.(object), "key") == "accel.health" }) &&
+	return text(n, "metadata", "labels", "accel.health") == "failed" && spec["unschedulable"] == true && tainted(n) &&
 		slices.ContainsFunc(conditions, func(c any) bool {
 			return text(c.(object), "type") == "AcceleratorsHealthy" && text(c.(object), "status") == "False"
 		})
@@ -219,11 +202,15 @@ func (r *remedy) out(name string) bool {
 func (r *remedy) clean(name string) bool {
 	n := r.node(name)
 	spec, _ := n["spec"].(object)
+	return text(n, "metadata", "labels", "accel.health")+text(n, "metadata", "annotations", "accel.health/record") == "" &&
+		spec["unschedulable"] != true && !tainted(n)
+}
+
+// tainted reports whether a node has the taint of the policy.
+func tainted(node object) bool {
+	spec, _ := node["spec"].(object)
 	taints, _ := spec["taints"].([]any)
-	labels, _ := n["metadata"].(object)["labels"].(object)
-	annotations, _ := n["metadata"].(object)["annotations"].(object)
-	return labels["accel.health"] == nil && spec["unschedulable"] != true && annotations["accel.health/record"] == nil &&
-		!slices.ContainsFunc(taints, func(t any) bool { return text(t.(object), "key") == "accel.health" })
+	return slices.ContainsFunc(taints, func(t any) bool { return text(t.(object), "key") == "accel.health" })
 }
 
 // noted reports whether there is an Event of that reason on an object.
@@ -234,8 +221,7 @@ func (r *remedy) noted(namespace, name, reason string) bool {
 // notes returns how many Events of that reason there are.
 func (r *remedy) notes(namespace, name, reason string) (n int) {
 	r.t.Helper()
-	list, _ := r.do(http.MethodGet, "/api/v1/namespaces/"+namespace+"/events", nil)["items"].([]any)
-	for _, e := range list {
+	for _, e := range r.list("/api/v1/namespaces/" + namespace + "/events") {
 		if text(e.(object), "reason") == reason && text(e.(object), "involvedObject", "name") == name {
 			n++
 		}
@@ -265,8 +251,7 @@ func (r *remedy) gone(namespace, name string) bool {
 
 // shows reports whether a page of the remediator's metrics has a line.
 func (r *remedy) shows(line string) bool {
-	page, err := r.get("http://" + remediatorAddress + "/metrics")
-	return err == nil && strings.Contains(page, "\n"+line+"\n")
+	return strings.Contains(r.metrics(), "\n"+line+"\n")
 }
 
 // pod makes the pod that the simulated kubelet lists, bound to a node.
@@ -294,7 +279,7 @@ func TestRemedy(t *testing.T) {
 	r.pod("training", "llm-0", "gpu-node")
 	r.export("gpu-node")
 	r.act("--interval=1s")
-	r.inject("inject", "lost", "2")
+	r.sim("inject", "lost", "2")
 	await(t, "the dry run reports its plan", r.remediator, func() bool {
 		return r.shows(`accel_remediator_planned_nodes{action="take_out"} 1`)
 	})
@@ -309,7 +294,7 @@ func TestRemedy(t *testing.T) {
 			return r.noted("default", "gpu-node", "AcceleratorsUnhealthy") && r.noted("training", "llm-0", "AcceleratorFault")
 		})
 	})
-	r.inject("clear")
+	r.sim("clear")
 	r.killing(func(reached func(string, func() bool)) {
 		reached("all is undone", func() bool { return r.clean("gpu-node") })
 		reached("that has an event, too", func() bool { return r.noted("default", "gpu-node", "AcceleratorsRecovered") })
@@ -352,12 +337,7 @@ func TestRemedyTrouble(t *testing.T) {
 	r.act("--act", "--interval=1s")
 	forged := `{"version": "4", "status": "firing", "alerts": [{"status": "firing", "labels": {"alertname": "Lost", "severity": "critical", "node": "node-007"}}]}`
 	await(t, "the remediator listens", r.remediator, func() bool {
-		resp, err := r.admin.Post("http://"+remediatorAddress+"/webhook", "application/json", strings.NewReader(forged))
-		if err != nil {
-			return false
-		}
-		resp.Body.Close()
-		return resp.StatusCode == http.StatusAccepted
+		return r.post("http://"+remediatorAddress+"/webhook", forged) == http.StatusAccepted
 	})
 	r.down()
 	r.fire(time.Now().Add(time.Hour), "node-001")

@@ -1,8 +1,6 @@
 package kubelet_test
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -62,13 +60,12 @@ func TestRemedyChart(t *testing.T) {
 	helm := program(t, *helmBinary, "helm-v*")
 	r := newRemedy(t, "gpu-node", "other")
 	r.pod("training", "llm-0", "gpu-node")
-	r.lose("gpu-node", "training", "llm-0")
+	r.fireAs(time.Now().Add(time.Hour), object{"alertname": "Lost", "node": "gpu-node", "namespace": "training", "pod": "llm-0"})
 
 	r.install(helm, lookingRelease, "remediator.act=false")
 	r.startRelease(lookingRelease)
 	await(t, "the dry run reports its plan", r.remediator, func() bool {
-		page, err := r.get("http://" + remediatorAddress + "/metrics")
-		return err == nil && strings.Contains(page, `accel_remediator_planned_nodes{action="take_out"} 1`)
+		return r.shows(`accel_remediator_planned_nodes{action="take_out"} 1`)
 	})
 	// A budget could be asked about by a dry run that had the rights to act.
 	r.uses(lookingRelease, "get pods")
@@ -81,28 +78,9 @@ func TestRemedyChart(t *testing.T) {
 	r.startRelease(actingRelease)
 	await(t, "the node is marked", r.remediator, func() bool { return r.out("gpu-node") })
 	await(t, "its Job is made", r.remediator, func() bool {
-		jobs, _ := r.do(http.MethodGet, "/apis/batch/v1/namespaces/"+actingRelease+"/jobs", nil)["items"].([]any)
-		return len(jobs) == 1
+		return len(r.list("/apis/batch/v1/namespaces/"+actingRelease+"/jobs")) == 1
 	})
 	r.uses(actingRelease)
-}
-
-// lose has Alertmanager list an alert on the device of a pod.
-func (r *remedy) lose(node, namespace, pod string) {
-	r.t.Helper()
-	data, err := json.Marshal([]any{object{
-		"labels":   object{"alertname": "Lost", "severity": "critical", "node": node, "device": "GPU-0", "namespace": namespace, "pod": pod},
-		"startsAt": time.Now().Format(time.RFC3339Nano), "endsAt": time.Now().Add(time.Hour).Format(time.RFC3339Nano),
-	}})
-	must(r.t, err)
-	await(r.t, "Alertmanager takes the alert", r.alertmanager, func() bool {
-		resp, err := r.admin.Post("http://"+alertmanagerAddress+"/api/v2/alerts", "application/json", strings.NewReader(string(data)))
-		if err != nil {
-			return false
-		}
-		resp.Body.Close()
-		return resp.StatusCode == http.StatusOK
-	})
 }
 
 // install makes each object of a release, and its namespace, in which only pods
@@ -134,8 +112,7 @@ func (r *remedy) startRelease(release string) {
 		content := strings.ReplaceAll(content.(string), "/etc/accel-remediator", dir)
 		must(r.t, os.WriteFile(dir+"/"+file, []byte(content), 0o600))
 	}
-	token := text(r.do(http.MethodPost, at+"/serviceaccounts/"+chartAccount+"/token", object{"spec": object{"expirationSeconds": 3600}}), "status", "token")
-	r.userConfig(release+".kubeconfig", token)
+	r.userConfig(release+".kubeconfig", r.serviceToken(release, chartAccount, nil))
 	args := []string{"--kubeconfig=" + r.path(release+".kubeconfig"), "--namespace=" + release, "--pod=" + release}
 	container := template["spec"].(object)["containers"].([]any)[0].(object)
 	for _, arg := range container["args"].([]any) {
@@ -176,21 +153,10 @@ func (r *remedy) uses(release string, refused ...string) {
 // by the API server's own record.
 func (r *remedy) recorded(release string) (used, denied []string) {
 	r.t.Helper()
-	file, err := os.Open(r.path("audit"))
-	must(r.t, err)
-	defer file.Close()
 	by := map[string]map[string]bool{"allow": {}, "forbid": {}}
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var e struct {
-			Verb        string
-			User        struct{ Username string }
-			ObjectRef   struct{ Resource, Subresource string }
-			Annotations map[string]string
-		}
-		if json.Unmarshal(lines.Bytes(), &e) != nil || e.User.Username != chartUser(release) {
-			continue // the last line may be half written
+	for e := range r.audits() {
+		if e.User.Username != chartUser(release) {
+			continue
 		}
 		what := e.Verb + " " + e.ObjectRef.Resource
 		if e.ObjectRef.Subresource != "" {
@@ -202,6 +168,5 @@ func (r *remedy) recorded(release string) (used, denied []string) {
 		}
 		decision[what] = true
 	}
-	must(r.t, lines.Err())
 	return slices.Sorted(maps.Keys(by["allow"])), slices.Sorted(maps.Keys(by["forbid"]))
 }

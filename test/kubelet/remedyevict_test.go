@@ -48,9 +48,8 @@ func TestRemedyEviction(t *testing.T) {
 	r.end(&r.remediator)
 	r.act("--act", "--interval=1s")
 	await(t, "the budget refuses", r.remediator, func() bool {
-		page, err := r.get("http://" + remediatorAddress + "/metrics")
-		return err == nil && strings.Contains(page, "\naccel_remediator_actions_total{action=\"evict\",result=\"refused\"}") &&
-			!strings.Contains(page, "\naccel_remediator_actions_total{action=\"evict\",result=\"refused\"} 0\n")
+		_, times, found := strings.Cut(r.metrics(), "\naccel_remediator_actions_total{action=\"evict\",result=\"refused\"} ")
+		return found && !strings.HasPrefix(times, "0\n")
 	})
 	if !r.out("gpu-node") || r.gone("training", "llm-0") {
 		t.Error("the node is not marked, or the pod not kept")

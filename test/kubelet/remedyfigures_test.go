@@ -39,14 +39,11 @@ func TestRemedyLatency(t *testing.T) {
 			t.Fatalf("%s is out before the fault", node)
 		}
 		began := time.Now()
-		r.inject("inject", "lost", "2")
-		await(t, node+" is tainted", r.remediator, func() bool {
-			taints, _ := r.node(node)["spec"].(object)["taints"].([]any)
-			return slices.ContainsFunc(taints, func(t any) bool { return text(t.(object), "key") == "accel.health" })
-		})
+		r.sim("inject", "lost", "2")
+		await(t, node+" is tainted", r.remediator, func() bool { return tainted(r.node(node)) })
 		took = append(took, time.Since(began))
 		r.end(&r.exporter)
-		must(t, os.RemoveAll(r.state))
+		must(t, os.RemoveAll(r.path("state")))
 	}
 	slices.Sort(took)
 	at := func(share float64) time.Duration {

@@ -3,8 +3,6 @@ package kubelet_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"log"
 	"maps"
 	"net/http"
 	"os"
@@ -34,14 +32,10 @@ type hook struct {
 func newHook(r *remedy, answers ...int) *hook {
 	r.t.Helper()
 	h := &hook{answers: answers, called: map[string]int{}, took: map[string]int{}}
-	listener, err := r.net.listen(hookPort)
+	stop, err := r.net.serve(hookPort, h)
 	must(r.t, err)
-	server := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0)}
-	served := make(chan struct{})
-	go func() { defer close(served); server.Serve(listener) }()
 	r.t.Cleanup(func() {
-		server.Close()
-		<-served
+		stop()
 		for _, fault := range h.faults {
 			r.t.Error(fault)
 		}
@@ -101,8 +95,7 @@ hooks: {tool: {url: "` + hookURL + `"}, job: {job: ` + r.path("job.yml") + `}}
 	stuck := object{"alertname": "Stuck", "node": "node-job", "device": "GPU-3"}
 	r.fireAs(time.Now().Add(time.Hour), object{"alertname": "Lost", "node": "node-url"}, stuck)
 	await(t, "a hook that is not there is an error", r.remediator, func() bool {
-		page, err := r.get("http://" + remediatorAddress + "/metrics")
-		return err == nil && strings.Contains(page, `accel_remediator_actions_total{action="call",result="error"} 2`)
+		return strings.Contains(r.metrics(), `accel_remediator_actions_total{action="call",result="error"} 2`)
 	})
 	h := newHook(r, 500, 302, 500, 200)
 	called := func(node string) bool { return strings.Contains(r.record(node), `"called":[`) }
@@ -111,7 +104,8 @@ hooks: {tool: {url: "` + hookURL + `"}, job: {job: ` + r.path("job.yml") + `}}
 	await(t, "the hook was called, and the Job created", r.remediator, func() bool { return called("node-url") && called("node-job") })
 	again()
 
-	jobs, _ := r.do(http.MethodGet, "/apis/batch/v1/namespaces/"+remediatorUser+"/jobs", nil)["items"].([]any)
+	const collection = "/apis/batch/v1/namespaces/" + remediatorUser + "/jobs"
+	jobs := r.list(collection)
 	if len(jobs) != 1 {
 		t.Fatalf("%d Jobs", len(jobs))
 	}
@@ -126,8 +120,7 @@ hooks: {tool: {url: "` + hookURL + `"}, job: {job: ` + r.path("job.yml") + `}}
 		t.Errorf("the Job is %v", spec)
 	}
 	at := time.Now().UTC().Format(time.RFC3339)
-	path := "/apis/batch/v1/namespaces/" + remediatorUser + "/jobs/" + text(jobs[0].(object), "metadata", "name")
-	r.do(http.MethodPatch, path+"/status", object{"status": object{
+	r.do(http.MethodPatch, collection+"/"+text(jobs[0].(object), "metadata", "name")+"/status", object{"status": object{
 		"succeeded": 1, "startTime": at, "completionTime": at, "conditions": []any{
 			object{"type": "SuccessCriteriaMet", "status": "True", "lastTransitionTime": at},
 			object{"type": "Complete", "status": "True", "lastTransitionTime": at},
@@ -159,8 +152,7 @@ hooks: {tool: {url: "` + hookURL + `"}, job: {job: ` + r.path("job.yml") + `}}
 	await(t, "the node whose alert is gone is in again", r.remediator, func() bool { return r.clean("node-job") })
 	r.fireAs(time.Now().Add(time.Hour), stuck)
 	await(t, "a second Job is made, of the manifest in force", r.remediator, func() bool {
-		jobs, _ := r.do(http.MethodGet, "/apis/batch/v1/namespaces/"+remediatorUser+"/jobs", nil)["items"].([]any)
-		return len(jobs) == 2
+		return len(r.list(collection)) == 2
 	})
 	r.remediator.signal(syscall.SIGTERM)
 	<-r.remediator.done
@@ -175,14 +167,19 @@ func (r *remedy) passes(n int) {
 	last := ""
 	for ; n >= 0; n-- {
 		await(r.t, "another pass is made", r.remediator, func() bool {
-			page, err := r.get("http://" + remediatorAddress + "/metrics")
-			_, now, found := strings.Cut(page, "\naccel_remediator_last_pass_timestamp_seconds ")
-			now, _, _ = strings.Cut(now, "\n")
-			if err != nil || !found || now == last {
+			now := lastPass(r.metrics())
+			if now == "" || now == last {
 				return false
 			}
 			last = now
 			return true
 		})
 	}
+}
+
+// lastPass returns the time of the last pass on a page of metrics.
+func lastPass(page string) string {
+	_, at, _ := strings.Cut(page, "\naccel_remediator_last_pass_timestamp_seconds ")
+	at, _, _ = strings.Cut(at, "\n")
+	return at
 }

@@ -99,10 +99,9 @@ func TestRemedyKilledAtEveryStep(t *testing.T) {
 	lost := object{"alertname": "Lost", "node": "gpu-node", "namespace": "training", "pod": "llm-0"}
 	r.fireAs(time.Now().Add(time.Hour), lost)
 	jobs := "/apis/batch/v1/namespaces/" + remediatorUser + "/jobs"
-	list := func(path string) []any { items, _ := r.do(http.MethodGet, path, nil)["items"].([]any); return items }
 	steps := k.step("the node is out", func() bool {
 		return r.out("gpu-node") && r.gone("training", "llm-0") && r.noted("default", "gpu-node", "AcceleratorsUnhealthy") &&
-			r.noted("training", "llm-0", "AcceleratorFault") && len(list(jobs)) > 0 && strings.Contains(r.record("gpu-node"), `"called":["reset"]`)
+			r.noted("training", "llm-0", "AcceleratorFault") && len(r.list(jobs)) > 0 && strings.Contains(r.record("gpu-node"), `"called":["reset"]`)
 	})
 	if steps != 7 {
 		t.Errorf("killed after %d changes; there are 7", steps)
@@ -121,7 +120,7 @@ func TestRemedyKilledAtEveryStep(t *testing.T) {
 			t.Errorf("%d Events of reason %s", n, reason)
 		}
 	}
-	if n := len(list(jobs)); n != 1 || r.times("gpu-node") != 1 {
+	if n := len(r.list(jobs)); n != 1 || r.times("gpu-node") != 1 {
 		t.Errorf("%d Jobs, taken out %d times", n, r.times("gpu-node"))
 	}
 }

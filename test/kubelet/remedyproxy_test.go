@@ -46,12 +46,9 @@ func newProxy(r *remedy, port int, kubeconfig string) *proxy {
 	p.forward.ErrorLog = log.New(io.Discard, "", 0)
 	cert, err := tls.LoadX509KeyPair(r.path("cert"), r.path("key"))
 	must(r.t, err)
-	listener, err := r.net.listen(port)
+	stop, err := r.net.serve(port, p, cert)
 	must(r.t, err)
-	server := &http.Server{Handler: p, TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}}, ErrorLog: p.forward.ErrorLog}
-	served := make(chan struct{})
-	go func() { defer close(served); server.ServeTLS(listener, "", "") }()
-	r.t.Cleanup(func() { server.Close(); <-served })
+	r.t.Cleanup(stop)
 	r.userConfigAt(fmt.Sprintf("https://127.0.0.1:%d", port), kubeconfig, r.token)
 	return p
 }

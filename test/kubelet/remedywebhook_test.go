@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"os"
 	"slices"
@@ -41,17 +40,14 @@ type eavesdropper struct {
 func eavesdrop(r *remedy) *eavesdropper {
 	r.t.Helper()
 	e := new(eavesdropper)
-	listener, err := r.net.listen(8089)
-	must(r.t, err)
-	server := &http.Server{ErrorLog: log.New(io.Discard, "", 0), Handler: http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+	stop, err := r.net.serve(8089, http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.heard = append(e.heard, body)
-	})}
-	served := make(chan struct{})
-	go func() { defer close(served); server.Serve(listener) }()
-	r.t.Cleanup(func() { server.Close(); <-served })
+	}))
+	must(r.t, err)
+	r.t.Cleanup(stop)
 	return e
 }
 
@@ -86,12 +82,7 @@ func (r *remedy) configureGuarded(password string) {
 	r.t.Helper()
 	must(r.t, os.WriteFile(r.path("alertmanager.yml"), fmt.Appendf(nil, guardedAlertmanager, password, r.path("cert")), 0o600))
 	await(r.t, "Alertmanager takes its configuration", r.alertmanager, func() bool {
-		resp, err := r.admin.Post("http://"+alertmanagerAddress+"/-/reload", "", nil)
-		if err != nil {
-			return false
-		}
-		resp.Body.Close()
-		return resp.StatusCode == http.StatusOK
+		return r.post("http://"+alertmanagerAddress+"/-/reload", "") == http.StatusOK
 	})
 }
 
@@ -108,24 +99,14 @@ func TestRemedyWebhook(t *testing.T) {
 	r.act("--act", "--interval=1h", "--web.config.file="+r.path("web.yml"))
 	await(t, "the remediator listens", r.remediator, func() bool { return r.ring("shut", nil) == http.StatusUnauthorized })
 	// It looks when it starts, and again since it has just heard of the nodes.
-	page := func() string {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+remediatorAddress+"/metrics", nil)
-		must(t, err)
-		req.SetBasicAuth("alertmanager", "open")
-		resp, err := r.admin.Do(req)
-		if err != nil {
-			return ""
-		}
-		defer resp.Body.Close()
-		data, _ := io.ReadAll(resp.Body)
-		return string(data)
+	last := func() string {
+		page, _ := r.get("https://alertmanager:open@" + remediatorAddress + "/metrics")
+		return lastPass(page)
 	}
 	var passes []string
 	await(t, "it has looked twice", r.remediator, func() bool {
-		_, last, found := strings.Cut(page(), "\naccel_remediator_last_pass_timestamp_seconds ")
-		last, _, _ = strings.Cut(last, "\n")
-		if found && !slices.Contains(passes, last) {
-			passes = append(passes, last)
+		if at := last(); at != "" && !slices.Contains(passes, at) {
+			passes = append(passes, at)
 		}
 		return len(passes) == 2
 	})
@@ -140,7 +121,7 @@ func TestRemedyWebhook(t *testing.T) {
 			t.Errorf("status %d", code)
 		}
 	}
-	if _, last, _ := strings.Cut(page(), "\naccel_remediator_last_pass_timestamp_seconds "); !strings.HasPrefix(last, passes[1]+"\n") || !r.clean("node-0") {
+	if last() != passes[1] || !r.clean("node-0") {
 		t.Error("somebody without the password has made it look")
 	}
 	r.configureGuarded("open")
