@@ -51,10 +51,7 @@ func sameKeys(t *testing.T, prefix string, values, schema object) {
 // TestVersions: chart, kustomization and image are of the same version.
 func TestVersions(t *testing.T) {
 	version := strings.TrimSpace(string(read(t, "VERSION")))
-	var c object
-	if err := sigsyaml.Unmarshal(read(t, chart+"/Chart.yaml"), &c); err != nil {
-		t.Fatal(err)
-	}
+	c := load(t, chart+"/Chart.yaml")
 	if c.text("appVersion") != version {
 		t.Errorf("appVersion is %s, VERSION %s", c.text("appVersion"), version)
 	}
@@ -112,11 +109,8 @@ func chartFiles(t *testing.T) [][]byte {
 // rules give, so that Alertmanager deduplicates the alerts.
 func TestMonitor(t *testing.T) {
 	for kind, endpoints := range map[string]string{"PodMonitor": "podMetricsEndpoints", "ServiceMonitor": "endpoints"} {
-		out, err := render("", "--set=monitor.kind="+kind, "--set=monitor.poolLabel=cloud.google.com/gke-nodepool")
-		if err != nil {
-			t.Fatal(err)
-		}
-		spec := one(t, documents(t, out), kind).sub("spec")
+		all := objects(t, "", "--set=monitor.kind="+kind, "--set=monitor.poolLabel=cloud.google.com/gke-nodepool")
+		spec := one(t, all, kind).sub("spec")
 		endpoint := object(spec[endpoints].([]any)[0].(map[string]any))
 		if endpoint["honorLabels"] != true {
 			t.Errorf("%s: the labels of pods with devices would become exported_pod", kind)
@@ -162,12 +156,7 @@ func relabel(t *testing.T, steps []any, labels map[string]string) map[string]str
 // TestRuleFiles: each rule file is a PrometheusRule, the same as the one that
 // is applied without the chart, but for those that are left out.
 func TestRuleFiles(t *testing.T) {
-	got := map[string]object{}
-	for _, o := range objects(t, "prometheus-operator") {
-		if o.kind() == "PrometheusRule" {
-			got[o.name()] = o.sub("spec")
-		}
-	}
+	got := rulesOf(objects(t, "prometheus-operator"))
 	for _, path := range glob(t, "deploy/prometheus/*.yaml") {
 		for _, o := range documents(t, read(t, path)) {
 			if o.kind() != "PrometheusRule" {
@@ -192,12 +181,9 @@ func TestRuleFiles(t *testing.T) {
 // Grafana look for them, every object has the common labels, and a Prometheus
 // without operator finds the pods by their annotations.
 func TestPlaces(t *testing.T) {
-	manifest, err := render("everything", "--set=commonLabels.team=gpu,prometheusRule.namespace=monitoring,dashboards.namespace=grafana,monitor.annotations=true,web.port=9999")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := objects(t, "everything", "--set=commonLabels.team=gpu,prometheusRule.namespace=monitoring,dashboards.namespace=grafana,monitor.annotations=true,web.port=9999")
 	want := map[string]string{"PrometheusRule": "monitoring"}
-	for _, o := range documents(t, manifest) {
+	for _, o := range all {
 		if o.sub("metadata").sub("labels").text("team") != "gpu" {
 			t.Errorf("%s lacks the common label", o.id())
 		}

@@ -62,10 +62,12 @@ func cases(t *testing.T) []string {
 	return names
 }
 
-// objects returns what the chart becomes with the values of a file of ci.
-func objects(t *testing.T, values string) []object {
+// objects returns what the chart becomes with the values of a file of ci and further
+// flags.
+func objects(t *testing.T, values string, flags ...string) []object {
 	t.Helper()
-	once, _ := rendered.LoadOrStore(values, sync.OnceValues(func() ([]byte, error) { return render(values) }))
+	key := fmt.Sprint(values, flags)
+	once, _ := rendered.LoadOrStore(key, sync.OnceValues(func() ([]byte, error) { return render(values, flags...) }))
 	out, err := once.(func() ([]byte, error))()
 	if err != nil {
 		t.Fatal(err)

@@ -44,6 +44,16 @@ func (o object) yaml(t *testing.T) []byte {
 	return data
 }
 
+// load returns a file of YAML.
+func load(t *testing.T, name string) object {
+	t.Helper()
+	var o object
+	if err := sigsyaml.Unmarshal(read(t, name), &o); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return o
+}
+
 // documents returns the objects of a manifest.
 func documents(t *testing.T, manifest []byte) []object {
 	t.Helper()

@@ -46,11 +46,7 @@ func TestPlacement(t *testing.T) {
 
 // TestEverywhere: without an affinity every node has it.
 func TestEverywhere(t *testing.T) {
-	out, err := render("", "--set=affinity=null")
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec := podSpec(t, documents(t, out))
+	spec := podSpec(t, objects(t, "", "--set=affinity=null"))
 	if ok, err := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: *spec}).Match(&corev1.Node{}); !ok || err != nil {
 		t.Errorf("%t, %v", ok, err)
 	}

@@ -130,11 +130,7 @@ func TestRemediatorRights(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			out, err := render("", "--set="+remediatorOn+c.flags)
-			if err != nil {
-				t.Fatal(err)
-			}
-			same(t, c.want, documents(t, out))
+			same(t, c.want, objects(t, "", "--set="+remediatorOn+c.flags))
 		})
 	}
 	t.Run("components", func(t *testing.T) {
@@ -240,11 +236,7 @@ func TestRemediatorPod(t *testing.T) {
 // TestOpenShiftUser: OpenShift gives the pod a user of the namespace's range,
 // and refuses another.
 func TestOpenShiftUser(t *testing.T) {
-	out, err := render("", "--set=openshift.scc=true,"+remediatorOn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, all := range map[string][]object{"chart": documents(t, out), "components": build(t, "test/deploy/testdata/openshift")} {
+	for name, all := range map[string][]object{"chart": objects(t, "", "--set=openshift.scc=true,"+remediatorOn), "components": build(t, "test/deploy/testdata/openshift")} {
 		spec := remediatorSpec(t, all)
 		if s := spec.SecurityContext; s.RunAsUser != nil || s.RunAsGroup != nil || !*s.RunAsNonRoot {
 			t.Errorf("%s: %+v", name, s)
@@ -328,11 +320,7 @@ func TestPolicyCheck(t *testing.T) {
 		someRule + ",remediator.policy.settled=5m": "did you mean settle?",
 		someRule + ",remediator.policy.hooks.reset.job=/etc/accel-remediator/r.yaml,remediator.jobs.r\\.yaml=kind: Jop": "r.yaml",
 	} {
-		out, err := render("", "--set="+remediatorOn+flags)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if output, err := checked(documents(t, out)); err == nil || !strings.Contains(output, want) {
+		if output, err := checked(objects(t, "", "--set="+remediatorOn+flags)); err == nil || !strings.Contains(output, want) {
 			t.Errorf("%s: %v: %s", flags, err, output)
 		}
 	}

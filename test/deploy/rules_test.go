@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	sigsyaml "sigs.k8s.io/yaml"
 )
 
 // printed returns what the exporter prints.
@@ -33,16 +32,10 @@ func rulesOf(all []object) map[string]object {
 // TestRuleValues: the chart makes the same rules of a file of values as
 // accel-exporter rules render.
 func TestRuleValues(t *testing.T) {
-	var defaults object
-	if err := sigsyaml.Unmarshal(read(t, "rules/values.yml"), &defaults); err != nil {
-		t.Fatal(err)
-	}
+	defaults := load(t, "rules/values.yml")
 	files := map[string]object{"every value as it is": {"values": defaults}}
 	for _, path := range glob(t, "test/deploy/testdata/rules/*.yml") {
-		var content object
-		if err := sigsyaml.Unmarshal(read(t, path), &content); err != nil {
-			t.Fatal(err)
-		}
+		content := load(t, path)
 		files[filepath.Base(path)] = content
 	}
 	for name, content := range files {
@@ -52,12 +45,9 @@ func TestRuleValues(t *testing.T) {
 			values, chartValues := filepath.Join(dir, "rules.yml"), filepath.Join(dir, "values.yaml")
 			write(t, values, content.yaml(t))
 			write(t, chartValues, object{"rules": content, "prometheusRule": object{"enabled": true}}.yaml(t))
-			out, err := render("", "--values="+chartValues, "--set="+remediatorOn)
-			if err != nil {
-				t.Fatal(err)
-			}
+			all := objects(t, "", "--values="+chartValues, "--set="+remediatorOn)
 			want := rulesOf(documents(t, printed(t, "rules", "render", "--manifests", "--values="+values)))
-			got := rulesOf(documents(t, out))
+			got := rulesOf(all)
 			if len(want) < 9 {
 				t.Fatalf("%d files of rules", len(want))
 			}

@@ -162,11 +162,7 @@ func TestMIGMonitor(t *testing.T) {
 	} {
 		t.Run(flags, func(t *testing.T) {
 			t.Parallel()
-			out, err := render("", "--set="+flags)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all := documents(t, out)
+			all := objects(t, "", "--set="+flags)
 			c := podSpec(t, all).Containers[0]
 			env := slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "NVIDIA_MIG_MONITOR_DEVICES" && e.Value == "all" })
 			var add []corev1.Capability

@@ -39,11 +39,7 @@ func TestEgress(t *testing.T) {
 		{"nodeRules.alertmanagers={http://a:9093,https://b},traces.endpoint=grpcs://c:443", []float64{53, 443, 9093}},
 		{"podMetadata.enabled=true", []float64{53, 443, 6443}},
 	} {
-		out, err := render("", "--set=networkPolicy.enabled=true,"+c.flags)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := ports(one(t, documents(t, out), "NetworkPolicy"))
+		got := ports(one(t, objects(t, "", "--set=networkPolicy.enabled=true,"+c.flags), "NetworkPolicy"))
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: out to %v, want %v", c.flags, got, c.want)
 		}

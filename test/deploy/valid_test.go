@@ -83,8 +83,8 @@ type strategy struct {
 	Type string `json:"type"`
 }
 
-// check decodes objects into the types of their readers.
-func check(t *testing.T, all []object) {
+// schemas validates by the schemas of Kubernetes.
+func schemas(t *testing.T) validator.Validator {
 	t.Helper()
 	dir, err := schemaDir()
 	if err != nil {
@@ -94,6 +94,13 @@ func check(t *testing.T, all []object) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return v
+}
+
+// check decodes objects into the types of their readers.
+func check(t *testing.T, all []object) {
+	t.Helper()
+	v := schemas(t)
 	for _, o := range all {
 		data := o.yaml(t)
 		var into any
@@ -149,14 +156,7 @@ func TestChartIsValid(t *testing.T) {
 // TestMistakesAreFound: the schemas refuse what a cluster would, or would
 // ignore.
 func TestMistakesAreFound(t *testing.T) {
-	dir, err := schemaDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := validator.New([]string{filepath.Join(dir, "{{ .ResourceKind }}{{ .KindSuffix }}.json")}, validator.Opts{Strict: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := schemas(t)
 	good := string(one(t, objects(t, "default"), "DaemonSet").yaml(t))
 	for _, c := range []struct{ name, old, new string }{
 		{"another letter", "containerPort:", "containerport:"},
