@@ -57,25 +57,20 @@ func dcgmPage(t *testing.T) *httptest.Server {
 // our page of its families as they are: every query returns data, and every
 // alert fires for the GPUs that are ill.
 func TestDCGMExporterRules(t *testing.T) {
-	prometheus := program(t, "PROMETHEUS")
-	dir := t.TempDir()
+	program(t, "PROMETHEUS")
 	page := dcgmPage(t)
 	defer page.Close()
 	rules, err := filepath.Abs("testdata/dcgm-exporter/rules.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := filepath.Join(dir, "prometheus.yml")
-	write(t, config, `global: {scrape_interval: 1s, evaluation_interval: 1s}
+	p := startPrometheus(t, t.TempDir(), `global: {scrape_interval: 1s, evaluation_interval: 1s}
 rule_files: ['`+rules+`']
 scrape_configs:
   - job_name: gpu-metrics
     honor_labels: true
     static_configs: [{targets: ['`+strings.TrimPrefix(page.URL, "http://")+`'], labels: {instance: n1}}]
 `)
-	address := freeAddress(t)
-	start(t, address, prometheus,
-		"--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
 	text, err := os.ReadFile(rules)
 	if err != nil {
 		t.Fatal(err)
@@ -94,13 +89,7 @@ scrape_configs:
 		t.Fatalf("%d queries", len(queries))
 	}
 	for _, q := range queries {
-		eventually(t, q, func() error {
-			a, err := prom(address).instant(q)
-			if err == nil && len(a.Data.Result) == 0 {
-				err = fmt.Errorf("no data")
-			}
-			return err
-		})
+		p.awaits(t, q)
 	}
 }
 
@@ -110,8 +99,7 @@ var migrationRow = regexp.MustCompile("(?m)^\\| \\**`(DCGM_FI_\\w+)`\\** \\| [^|
 // TestMigrationTable: the queries of the manual give what the families of
 // dcgm-exporter give, GPU by GPU, in Prometheus itself.
 func TestMigrationTable(t *testing.T) {
-	prometheus := program(t, "PROMETHEUS")
-	dir := t.TempDir()
+	program(t, "PROMETHEUS")
 	var both string
 	for _, name := range []string{"h100-8.metrics", "h100-8.compat-user.metrics"} {
 		data, err := os.ReadFile(filepath.Join(root, "cmd/accel-exporter/testdata/golden", name))
@@ -122,24 +110,13 @@ func TestMigrationTable(t *testing.T) {
 	}
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, both) }))
 	defer page.Close()
-	config := filepath.Join(dir, "prometheus.yml")
-	write(t, config, `global: {scrape_interval: 1s}
+	p := startPrometheus(t, t.TempDir(), `global: {scrape_interval: 1s}
 scrape_configs:
   - job_name: both
     honor_labels: true
     static_configs: [{targets: ['`+strings.TrimPrefix(page.URL, "http://")+`'], labels: {instance: n1}}]
 `)
-	address := freeAddress(t)
-	start(t, address, prometheus,
-		"--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
-	p := prom(address)
-	eventually(t, "a scrape", func() error {
-		a, err := p.instant("DCGM_FI_DEV_GPU_TEMP and on () accel_temperature_celsius")
-		if err == nil && len(a.Data.Result) == 0 {
-			err = fmt.Errorf("no data")
-		}
-		return err
-	})
+	p.awaits(t, "DCGM_FI_DEV_GPU_TEMP and on () accel_temperature_celsius")
 
 	manual, err := os.ReadFile(filepath.Join(root, "docs/migrating-from-dcgm-exporter.md"))
 	if err != nil {

@@ -23,14 +23,9 @@ func TestDashboards(t *testing.T) {
 	boards := loadBoards(t)
 	p, inject := scraped(t)
 
-	eventually(t, "there is a past, and rules are evaluated", func() error {
-		for _, expr := range []string{`min(count_over_time(accel_source_up[10m])) > 10`, `pool_model:accel_devices:count`} {
-			if a, err := p.instant(expr); err != nil || len(a.Data.Result) == 0 {
-				return fmt.Errorf("%s: %d, %v", expr, len(a.Data.Result), err)
-			}
-		}
-		return nil
-	})
+	// There is a past, and rules are evaluated.
+	p.awaits(t, `min(count_over_time(accel_source_up[10m])) > 10`)
+	p.awaits(t, `pool_model:accel_devices:count`)
 	inject()
 
 	missing := map[string]string{}
@@ -87,7 +82,8 @@ func (b board) fill(t *testing.T, p prom, missing map[string]string, all bool) {
 // lets the faults happen.
 func scraped(t *testing.T) (prom, func()) {
 	t.Helper()
-	prometheus, dir, address := program(t, "PROMETHEUS"), t.TempDir(), freeAddress(t)
+	program(t, "PROMETHEUS")
+	dir := t.TempDir()
 	var targets strings.Builder
 	var faults []func()
 	for _, n := range nodes {
@@ -107,8 +103,7 @@ func scraped(t *testing.T) (prom, func()) {
 	t.Cleanup(page.Close)
 	t.Cleanup(remediator.Close)
 	copyRules(t, dir)
-	config := filepath.Join(dir, "prometheus.yml")
-	write(t, config, `global: {scrape_interval: 1s, evaluation_interval: 2s}
+	p := startPrometheus(t, dir, `global: {scrape_interval: 1s, evaluation_interval: 2s}
 rule_files: ['`+filepath.Join(dir, "*.yaml")+`']
 scrape_configs:
   - job_name: accel-exporter
@@ -121,8 +116,7 @@ scrape_configs:
     honor_labels: true
     static_configs: [{targets: ['`+strings.TrimPrefix(remediator.URL, "http://")+`']}]
 `)
-	start(t, address, prometheus, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
-	return prom(address), func() {
+	return p, func() {
 		for _, f := range faults {
 			f()
 		}

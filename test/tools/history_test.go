@@ -327,7 +327,8 @@ func TestScreenshots(t *testing.T) {
 	if into == "" {
 		t.Skip("SCREENSHOTS is not set: make screenshots sets it")
 	}
-	prometheus, dir, address := program(t, "PROMETHEUS"), cmp.Or(*historyIn, t.TempDir()), freeAddress(t)
+	program(t, "PROMETHEUS")
+	dir := cmp.Or(*historyIn, t.TempDir())
 	h := &history{}
 	add := func(job, address string, l map[string]string) {
 		l["job"], l["instance"] = job, cmp.Or(l["instance"], address)
@@ -365,10 +366,8 @@ func TestScreenshots(t *testing.T) {
 	end := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC) // rules with long intervals depend on it
 	h.write(t, dir, end, historySpan, *historyStep)
 
-	config := filepath.Join(t.TempDir(), "prometheus.yml")
-	write(t, config, "")
-	start(t, address, prometheus, "--config.file="+config, "--storage.tsdb.path="+dir, "--storage.tsdb.retention.time=60d", "--web.listen-address="+address)
-	screenshots(t, prom(address), into, end)
+	p := startPrometheus(t, t.TempDir(), "", "--storage.tsdb.path="+dir, "--storage.tsdb.retention.time=60d")
+	screenshots(t, p, into, end)
 }
 
 const historySpan = 3 * time.Hour

@@ -2,10 +2,12 @@ package tools
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"sort"
@@ -43,6 +45,31 @@ func (p prom) ask(path string, form url.Values) (answer, error) {
 		return a, fmt.Errorf("%s", a.Error)
 	}
 	return a, nil
+}
+
+// startPrometheus runs Prometheus with a configuration and further flags, its files in
+// dir, until the test ends.
+func startPrometheus(t *testing.T, dir, config string, flags ...string) prom {
+	t.Helper()
+	address, path := freeAddress(t), filepath.Join(dir, "prometheus.yml")
+	write(t, path, config)
+	if !slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--storage.") }) {
+		flags = append(flags, "--storage.tsdb.path="+filepath.Join(dir, "data"))
+	}
+	start(t, address, program(t, "PROMETHEUS"), append([]string{"--config.file=" + path, "--web.listen-address=" + address}, flags...)...)
+	return prom(address)
+}
+
+// awaits waits until a query has an answer.
+func (p prom) awaits(t *testing.T, expr string) {
+	t.Helper()
+	eventually(t, expr, func() error {
+		a, err := p.instant(expr)
+		if err == nil && len(a.Data.Result) == 0 {
+			err = errors.New("no data")
+		}
+		return err
+	})
 }
 
 func (p prom) instant(expr string) (answer, error) {

@@ -19,7 +19,7 @@ const root = "../.."
 // an error, and an alert comes to Alertmanager, with its shipped configuration,
 // with the labels that were promised.
 func TestRules(t *testing.T) {
-	prometheus, alertmanager := program(t, "PROMETHEUS"), program(t, "ALERTMANAGER")
+	alertmanager := program(t, "ALERTMANAGER")
 	dir := t.TempDir()
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `accel_device_health_reason{device="GPU-1",reason="device_lost",severity="failed"} 1
@@ -31,15 +31,14 @@ accel_allocation_unhealthy{device="GPU-1",namespace="team",pod="b",container="c"
 	}))
 	defer page.Close()
 
-	am, prom := freeAddress(t), freeAddress(t)
+	am := freeAddress(t)
 	start(t, am, alertmanager,
 		"--config.file="+filepath.Join(root, "deploy/prometheus/alertmanager.yml"),
 		"--storage.path="+filepath.Join(dir, "alertmanager"),
 		"--web.listen-address="+am, "--cluster.listen-address=")
 
 	want := copyRules(t, dir)
-	config := filepath.Join(dir, "prometheus.yml")
-	write(t, config, `global: {scrape_interval: 1s, evaluation_interval: 1s}
+	p := startPrometheus(t, dir, `global: {scrape_interval: 1s, evaluation_interval: 1s}
 rule_files: ['`+filepath.Join(dir, "*.yaml")+`']
 alerting: {alertmanagers: [{static_configs: [{targets: ['`+am+`']}]}]}
 scrape_configs:
@@ -47,10 +46,7 @@ scrape_configs:
     honor_labels: true
     static_configs: [{targets: ['`+strings.TrimPrefix(page.URL, "http://")+`'], labels: {instance: n1}}]
 `)
-	start(t, prom, prometheus,
-		"--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+prom)
-
-	eventually(t, "every rule is evaluated", func() error { return healthy("http://"+prom, want) })
+	eventually(t, "every rule is evaluated", func() error { return healthy("http://"+string(p), want) })
 	for _, pod := range []string{"a", "b"} {
 		eventually(t, "the alert with pod "+pod+" is at Alertmanager", func() error {
 			return sent("http://"+am, map[string]string{

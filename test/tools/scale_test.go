@@ -16,7 +16,7 @@ import (
 // central Prometheus: an agent sends every series of the devices, a shard aggregates
 // and alerts only.
 func TestScale(t *testing.T) {
-	prometheus := program(t, "PROMETHEUS")
+	program(t, "PROMETHEUS")
 	page, err := os.ReadFile(filepath.Join(root, "cmd/accel-exporter/testdata/golden/h100-8.standard.metrics"))
 	if err != nil {
 		t.Fatal(err)
@@ -28,11 +28,11 @@ func TestScale(t *testing.T) {
 	defer node.Close()
 	for _, c := range []struct {
 		file       string
-		mode       []string
+		agent      bool
 		has, lacks []string
 	}{
 		{
-			file: "agent.yml", mode: []string{"--enable-feature=agent"},
+			file: "agent.yml", agent: true,
 			has:   []string{`accel_device_health{state="healthy",pool="training",node="n1",instance="n1:19400",cluster="c"}`},
 			lacks: []string{`go_goroutines{job="accel-exporter"}`},
 		},
@@ -44,32 +44,18 @@ func TestScale(t *testing.T) {
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			dir := t.TempDir()
-			central := freeAddress(t)
-			write(t, filepath.Join(dir, "central.yml"), "{}\n")
-			start(t, central, prometheus, "--config.file="+filepath.Join(dir, "central.yml"), "--storage.tsdb.path="+filepath.Join(dir, "central"),
-				"--web.listen-address="+central, "--web.enable-remote-write-receiver")
+			central := startPrometheus(t, t.TempDir(), "{}\n", "--web.enable-remote-write-receiver")
 			copyRules(t, dir)
-			config := filepath.Join(dir, "prometheus.yml")
-			write(t, config, onOneNode(t, c.file, dir, strings.TrimPrefix(node.URL, "http://"), central))
-			leaf := freeAddress(t)
-			args := []string{"--config.file=" + config, "--web.listen-address=" + leaf}
-			if c.mode == nil {
-				args = append(args, "--storage.tsdb.path="+filepath.Join(dir, "leaf"))
-			} else {
-				args = append(append(args, c.mode...), "--storage.agent.path="+filepath.Join(dir, "leaf"))
+			var flags []string
+			if c.agent {
+				flags = []string{"--storage.agent.path=" + filepath.Join(dir, "data"), "--enable-feature=agent"}
 			}
-			start(t, leaf, prometheus, args...)
+			startPrometheus(t, dir, onOneNode(t, c.file, dir, strings.TrimPrefix(node.URL, "http://"), string(central)), flags...)
 			for _, expr := range c.has {
-				eventually(t, "the central server has "+expr, func() error {
-					a, err := prom(central).instant(expr)
-					if err == nil && len(a.Data.Result) == 0 {
-						err = fmt.Errorf("no series")
-					}
-					return err
-				})
+				central.awaits(t, expr)
 			}
 			for _, expr := range c.lacks {
-				if a, err := prom(central).instant(expr); err != nil || len(a.Data.Result) > 0 {
+				if a, err := central.instant(expr); err != nil || len(a.Data.Result) > 0 {
 					t.Errorf("the central server has %d series of %s, %v", len(a.Data.Result), expr, err)
 				}
 			}
