@@ -20,46 +20,64 @@ type grafanaBoard struct {
 	Panels                  []grafanaPanel
 	Templating              struct {
 		List []struct {
-			Name, Type, Description, Regex string
-			Datasource                     grafanaSource
-			Query                          json.RawMessage
+			Name, Type, Description string
+			Query                   json.RawMessage
 		}
 	}
-	Annotations struct {
-		List []struct {
-			Name, Expr  string
-			Datasource  grafanaSource
-			TitleFormat string
-		}
-	}
-	text string
+	Annotations struct{ List []struct{ Name, Expr string } }
+	text        string
 }
-
-type grafanaSource struct{ Type, UID string }
 
 type grafanaPanel struct {
 	ID                       int
 	Type, Title, Description string
-	Datasource               grafanaSource
+	Datasource               struct{ UID string }
 	GridPos                  struct{ X, Y, W, H int }
 	FieldConfig              struct {
-		Defaults  struct{ Unit, NoValue string }
-		Overrides []struct {
-			Matcher struct{ Options string }
+		Defaults struct {
+			Unit, NoValue string
+			Max           *float64
+			Color         grafanaColour
+			Mappings      []grafanaMapping
+			Custom        struct {
+				DrawStyle   string
+				AxisSoftMax *float64
+				Filterable  bool
+			}
+			Links []struct{ URL string }
 		}
+		Overrides []struct {
+			Matcher    struct{ ID, Options string }
+			Properties []struct {
+				ID    string
+				Value json.RawMessage
+			}
+		}
+	}
+	Options struct {
+		Sizing string
+		SortBy []any
 	}
 	Targets []struct {
-		Expr, LegendFormat, Format string
-		Datasource                 grafanaSource
-		Range                      bool
+		Expr, Interval, LegendFormat string
+		Datasource                   struct{ UID string }
+		Range                        bool
 	}
-	Transformations []struct {
-		ID      string
-		Options struct {
-			RenameByName map[string]string
-		}
-	}
-	Panels []grafanaPanel
+	Transformations []grafanaStep
+	Panels          []grafanaPanel
+}
+
+type grafanaStep struct {
+	ID      string
+	Filter  struct{ ID string }
+	Options struct{ RenameByName map[string]string }
+}
+
+type grafanaColour struct{ Mode, FixedColor string }
+
+type grafanaMapping struct {
+	Type    string
+	Options struct{ Match string }
 }
 
 // loadBoards returns the dashboards by uid.

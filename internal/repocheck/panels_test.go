@@ -9,55 +9,6 @@ import (
 	"testing"
 )
 
-// drawn has the parts of a panel that decide how Grafana draws it.
-type drawn struct {
-	Type, Title string
-	GridPos     struct{ W int }
-	FieldConfig struct {
-		Defaults struct {
-			Unit     string
-			Max      *float64
-			Color    drawnColour
-			Mappings []drawnMapping
-			Custom   struct {
-				DrawStyle   string
-				AxisSoftMax *float64
-				Filterable  bool
-			}
-			Links []struct{ URL string }
-		}
-		Overrides []struct {
-			Matcher    struct{ ID, Options string }
-			Properties []struct {
-				ID    string
-				Value json.RawMessage
-			}
-		}
-	}
-	Options struct {
-		Sizing string
-		SortBy []any
-	}
-	Targets []struct {
-		Expr, Interval string
-		Range          bool
-	}
-	Transformations []drawnStep
-	Panels          []drawn
-}
-
-type drawnStep struct {
-	ID     string
-	Filter struct{ ID string }
-}
-
-type drawnColour struct{ Mode, FixedColor string }
-
-type drawnMapping struct {
-	Type    string
-	Options struct{ Match string }
-}
-
 var (
 	alertState   = regexp.MustCompile(`^ALERTS\{[^}]*\}$`)
 	fixedJob     = regexp.MustCompile(`\bjob(=|=~)"[^$"]`)
@@ -70,7 +21,7 @@ var (
 
 // traps returns what Grafana draws differently from what the panel means. Each is a
 // defect that was seen in Grafana.
-func (p drawn) traps() []string {
+func (p grafanaPanel) traps() []string {
 	var out []string
 	trap := func(is bool, text string, args ...any) {
 		if is {
@@ -79,7 +30,7 @@ func (p drawn) traps() []string {
 	}
 	d := p.FieldConfig.Defaults
 	has := func(id string) bool {
-		return slices.ContainsFunc(p.Transformations, func(t drawnStep) bool { return t.ID == id })
+		return slices.ContainsFunc(p.Transformations, func(t grafanaStep) bool { return t.ID == id })
 	}
 	// On a screen of 1366 pixels a column of 24 has room for eight characters.
 	trap(len(p.Title) > 8*p.GridPos.W-8, "the title is cut at a width of %d", p.GridPos.W)
@@ -132,8 +83,8 @@ func (p drawn) traps() []string {
 	for _, o := range p.FieldConfig.Overrides {
 		var coloured, neutral bool
 		for _, c := range o.Properties {
-			var colour drawnColour
-			var mappings []drawnMapping
+			var colour grafanaColour
+			var mappings []grafanaMapping
 			switch c.ID {
 			case "color":
 				_ = json.Unmarshal(c.Value, &colour)
@@ -154,8 +105,8 @@ func (p drawn) traps() []string {
 	return out
 }
 
-func neutralWithoutData(mappings []drawnMapping) bool {
-	return slices.ContainsFunc(mappings, func(m drawnMapping) bool { return m.Type == "special" && m.Options.Match == "null+nan" })
+func neutralWithoutData(mappings []grafanaMapping) bool {
+	return slices.ContainsFunc(mappings, func(m grafanaMapping) bool { return m.Type == "special" && m.Options.Match == "null+nan" })
 }
 
 // losesCluster: the cluster of a row is in the row; that of a dashboard is its
@@ -173,14 +124,7 @@ func losesCluster(url string) bool {
 // TestDashboardTraps: no panel and no annotation is one that Grafana is known to draw
 // in a misleading way.
 func TestDashboardTraps(t *testing.T) {
-	for _, name := range match(t, "dashboards/*.json") {
-		var b struct {
-			Panels      []drawn
-			Annotations struct{ List []struct{ Name, Expr string } }
-		}
-		if err := json.Unmarshal(read(t, name), &b); err != nil {
-			t.Fatal(err)
-		}
+	for name, b := range loadBoards(t) {
 		for _, a := range b.Annotations.List {
 			if alertState.MatchString(a.Expr) {
 				t.Errorf("%s: annotation %s is a state, which covers the charts, and not a start", name, a.Name)
@@ -189,11 +133,9 @@ func TestDashboardTraps(t *testing.T) {
 				t.Errorf("%s: annotation %s: a fixed job", name, a.Name)
 			}
 		}
-		for _, p := range b.Panels {
-			for _, p := range append(p.Panels, p) {
-				for _, trap := range p.traps() {
-					t.Errorf("%s: %s: %s", name, p.Title, trap)
-				}
+		for _, p := range b.panels() {
+			for _, trap := range p.traps() {
+				t.Errorf("%s: %s: %s", name, p.Title, trap)
 			}
 		}
 	}
