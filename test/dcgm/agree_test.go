@@ -154,11 +154,7 @@ var gpm = map[dcgm.Short]struct {
 
 // agree compares every value of DCGM with NVML's, both in this one process and
 // from one state file whose clock stands still.
-func agree() error {
-	c, err := open()
-	if err != nil {
-		return err
-	}
+func agree(c *client) {
 	library := nvml.New()
 	if ret := library.Init(); ret != nvml.SUCCESS {
 		c.failf("nvmlInit: %v", ret)
@@ -186,7 +182,6 @@ func agree() error {
 		}
 		c.sameProfile(library, d, i, fields)
 	}
-	return c.close()
 }
 
 // same compares a value with NVML's.

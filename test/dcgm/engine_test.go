@@ -138,11 +138,7 @@ func limits() error {
 
 // leak: a group that is destroyed leaves its watches, as the real engine does;
 // unwatching ends them.
-func leak() error {
-	c, err := open()
-	if err != nil {
-		return err
-	}
+func leak(c *client) {
 	expect := func(want dcgmlive.Objects) {
 		if got, simulated := dcgmlive.Now(); !simulated || got != want {
 			c.failf("the engine has %+v, simulated: %v; want %+v", got, simulated, want)
@@ -159,15 +155,10 @@ func leak() error {
 	c.must(dcgm.DestroyGroup(group), "destroy group")
 	c.must(dcgm.FieldGroupDestroy(fg), "destroy field group")
 	expect(dcgmlive.Objects{Watches: 1})
-	return c.close()
 }
 
 // profiling that another tool uses, or that is paused, returns blank values.
-func profiling() error {
-	c, err := open()
-	if err != nil {
-		return err
-	}
+func profiling(c *client) {
 	c.watch([]dcgm.Short{1001, 150}, gpu(0))
 	isBlank := func() bool { return blank(c.read([]dcgm.Short{1001}, gpu(0))[point{dcgm.FE_GPU, 0, 1001}]) }
 	c.until("profiling", func() bool { return !isBlank() })
@@ -185,15 +176,10 @@ func profiling() error {
 	}
 	c.clear()
 	c.until("free again", func() bool { return !isBlank() })
-	return c.close()
 }
 
 // blanks of each kind, absurd values and statuses, for one GPU or all.
-func blanks() error {
-	c, err := open()
-	if err != nil {
-		return err
-	}
+func blanks(c *client) {
 	fields := []dcgm.Short{150, 155, 85, 203}
 	c.watch(fields, gpu(0), gpu(1))
 	kinds := map[string]struct {
@@ -226,15 +212,10 @@ func blanks() error {
 		v := c.read(fields, gpu(0))
 		return !blank(v[point{dcgm.FE_GPU, 0, 150}]) && v[point{dcgm.FE_GPU, 0, 203}].Int64() <= 100
 	})
-	return c.close()
 }
 
 // versions: a struct of another version is refused by name.
-func versions() error {
-	c, err := open()
-	if err != nil {
-		return err
-	}
+func versions(c *client) {
 	if v, err := dcgm.GetVersionInfo(); err != nil || v.RawBuildInfoString == "" {
 		c.failf("version %+v, %v", v, err)
 	}
@@ -251,7 +232,6 @@ func versions() error {
 		_, err := dcgm.GetAllDeviceCount()
 		return hasText(err, "not supported")
 	})
-	return c.close()
 }
 
 // returned runs a call on a goroutine; the channel is closed when it returns.
@@ -268,11 +248,7 @@ func count() error {
 
 // hang: a call that is made to hang does, others do not, and it goes on when
 // the fault is cleared.
-func hang() error {
-	c, err := open()
-	if err != nil {
-		return err
-	}
+func hang(c *client) {
 	c.inject("dcgm-hang --call=dcgmGetAllDevices")
 	var hung <-chan error
 	c.until("a call hangs", func() bool {
@@ -294,16 +270,11 @@ func hang() error {
 	case <-time.After(patience):
 		c.failf("it hangs still")
 	}
-	return c.close()
 }
 
 // driverHang: while the driver hangs on one GPU the engine's loop does, so that
 // values age; reading them does not hang.
-func driverHang() error {
-	c, err := open()
-	if err != nil {
-		return err
-	}
+func driverHang(c *client) {
 	c.watch([]dcgm.Short{150}, gpu(0), gpu(3))
 	stamp := func() int64 { return c.read([]dcgm.Short{150}, gpu(0))[point{dcgm.FE_GPU, 0, 150}].TS }
 	first := stamp()
@@ -317,27 +288,17 @@ func driverHang() error {
 	})
 	c.clear()
 	c.until("values go on", func() bool { return stamp() > last })
-	return c.close()
 }
 
 // noDriver: the engine starts without a driver and reports it.
-func noDriver() error {
-	c, err := open()
-	if err != nil {
-		return err
-	}
+func noDriver(c *client) {
 	if _, err := dcgm.GetAllDeviceCount(); !hasText(err, "NVML is not loaded") {
 		c.failf("devices: %v", err)
 	}
-	return c.close()
 }
 
 // detach: the driver can be let go of and taken up again.
-func detach() error {
-	c, err := open()
-	if err != nil {
-		return err
-	}
+func detach(c *client) {
 	c.must(dcgm.DetachDriver(), "detach")
 	if n, err := dcgm.GetAllDeviceCount(); err != nil || n != 0 {
 		c.failf("detached: %d GPUs, %v", n, err)
@@ -351,15 +312,10 @@ func detach() error {
 	if v, err := dcgm.EntitiesGetLatestValues(gpus(1), []dcgm.Short{1}, 0); err != nil || *v[0].StringValue != "590.10" {
 		c.failf("driver %v, %v", v, err)
 	}
-	return c.close()
 }
 
 // valuesSince returns every sample, once.
-func valuesSince() error {
-	c, err := open()
-	if err != nil {
-		return err
-	}
+func valuesSince(c *client) {
 	group, fg := c.watch([]dcgm.Short{150, 155}, gpu(0), gpu(1))
 	var all []dcgm.FieldValue_v2
 	since := time.Time{}
@@ -377,7 +333,6 @@ func valuesSince() error {
 		}
 		seen[key] = true
 	}
-	return c.close()
 }
 
 // callOnce is for tests that end its process.

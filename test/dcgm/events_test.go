@@ -11,11 +11,7 @@ const xidField dcgm.Short = 230
 
 // instances: MIG devices are entities below their GPU, answer what the GPU
 // does, and have a name, memory and profiling of their own.
-func instances() error {
-	c, err := open()
-	if err != nil {
-		return err
-	}
+func instances(c *client) {
 	h, err := dcgm.GetGPUInstanceHierarchy()
 	c.must(err, "hierarchy")
 	if h.Count != 8 {
@@ -54,16 +50,11 @@ func instances() error {
 	if v := c.read([]dcgm.Short{xidField}, gpu(4))[point{dcgm.FE_GPU, 4, xidField}]; v.Status != dcgm.DCGM_ST_NO_DATA {
 		c.failf("the GPU has the instance's Xid: %d, status %d", v.Int64(), v.Status)
 	}
-	return c.close()
 }
 
 // lostGPU: a GPU off the bus answers blanks with status 0, and is no supported
 // device; the others go on.
-func lostGPU() error {
-	c, err := open()
-	if err != nil {
-		return err
-	}
+func lostGPU(c *client) {
 	fields := []dcgm.Short{150, 155, 53, 1001}
 	c.watch(fields, gpu(0), gpu(1))
 	c.inject("lost 1")
@@ -83,15 +74,10 @@ func lostGPU() error {
 	if err != nil || len(usable) != 7 || all != 8 {
 		c.failf("%d of %d supported, %v", len(usable), all, err)
 	}
-	return c.close()
 }
 
 // xid: the field has no value until there is an Xid, and then its number.
-func xid() error {
-	c, err := open()
-	if err != nil {
-		return err
-	}
+func xid(c *client) {
 	c.watch([]dcgm.Short{xidField}, gpu(3))
 	read := func() dcgm.FieldValue_v2 {
 		return c.read([]dcgm.Short{xidField}, gpu(3))[point{dcgm.FE_GPU, 3, xidField}]
@@ -110,7 +96,6 @@ func xid() error {
 	}
 	c.inject("lost 3")
 	c.until("the Xid goes with its GPU", func() bool { return read().Status == 0 && blank(read()) })
-	return c.close()
 }
 
 // policies: each kind of violation reaches the channel of go-dcgm.

@@ -23,30 +23,42 @@ const patience = 3 * time.Minute
 
 // children are what a child may do: an error fails the test.
 var children = map[string]func() error{
-	"start":       startLikeTheExporter,
-	"agree":       agree,
-	"mig":         instances,
-	"lost":        lostGPU,
-	"xid":         xid,
+	"start":       embedded(startLikeTheExporter),
+	"agree":       embedded(agree),
+	"mig":         embedded(instances),
+	"lost":        embedded(lostGPU),
+	"xid":         embedded(xid),
 	"policy":      policies,
 	"health":      health,
 	"reconnect":   reconnect,
 	"absent":      engineAbsent,
 	"limits":      limits,
-	"leak":        leak,
-	"profiling":   profiling,
-	"blanks":      blanks,
-	"versions":    versions,
-	"hang":        hang,
-	"driver-hang": driverHang,
-	"switches":    switches,
-	"cpus":        cpus,
-	"no-driver":   noDriver,
-	"detach":      detach,
-	"inject":      injectValue,
-	"since":       valuesSince,
+	"leak":        embedded(leak),
+	"profiling":   embedded(profiling),
+	"blanks":      embedded(blanks),
+	"versions":    embedded(versions),
+	"hang":        embedded(hang),
+	"driver-hang": embedded(driverHang),
+	"switches":    embedded(switches),
+	"cpus":        embedded(cpus),
+	"no-driver":   embedded(noDriver),
+	"detach":      embedded(detach),
+	"inject":      embedded(injectValue),
+	"since":       embedded(valuesSince),
 	"accounts":    accounts,
 	"unguarded":   callOnce,
+}
+
+// embedded is a child with an engine in its process.
+func embedded(do func(*client)) func() error {
+	return func() error {
+		c, err := open()
+		if err != nil {
+			return err
+		}
+		do(c)
+		return c.close()
+	}
 }
 
 func TestMain(m *testing.M) {

@@ -5,25 +5,16 @@ import (
 )
 
 // injectValue: DCGM's own way to give tests a value.
-func injectValue() error {
-	c, err := open()
-	if err != nil {
-		return err
-	}
+func injectValue(c *client) {
 	c.watch([]dcgm.Short{150}, gpu(0))
 	c.must(dcgm.InjectFieldValue(0, 150, dcgm.DCGM_FT_INT64, 0, 0, int64(123)), "inject")
 	if v := c.read([]dcgm.Short{150}, gpu(0))[point{dcgm.FE_GPU, 0, 150}]; v.Int64() != 123 || v.Status != 0 {
 		c.failf("%d, status %d", v.Int64(), v.Status)
 	}
-	return c.close()
 }
 
 // switches: what NVML knows nothing of.
-func switches() error {
-	c, err := open()
-	if err != nil {
-		return err
-	}
+func switches(c *client) {
 	ids, err := dcgm.GetEntityGroupEntities(dcgm.FE_SWITCH)
 	if err != nil || len(ids) != 4 {
 		c.failf("switches %v, %v", ids, err)
@@ -55,15 +46,10 @@ func switches() error {
 		return v[point{dcgm.FE_SWITCH, 1, 856}].Int64() == 12028 && v[point{dcgm.FE_SWITCH, 1, 858}].Int64() == 99 &&
 			v[point{dcgm.FE_LINK, link.EntityId, 787}].Int64() == 5
 	})
-	return c.close()
 }
 
 // cpus: Grace CPUs and their cores.
-func cpus() error {
-	c, err := open()
-	if err != nil {
-		return err
-	}
+func cpus(c *client) {
 	h, err := dcgm.GetCPUHierarchy()
 	if err != nil || h.NumCPUs != 2 || h.CPUs[1].OwnedCores[1] != 0xffffffffffffff00 || h.CPUs[1].OwnedCores[2] != 0xffff {
 		c.failf("%d CPUs, %x, %v", h.NumCPUs, h.CPUs[1].OwnedCores[:4], err)
@@ -86,5 +72,4 @@ func cpus() error {
 	if u := v[point{dcgm.FE_CPU_CORE, 100, 1100}].Float64(); u <= 0 || u >= 1 {
 		c.failf("a core is used by %v", u)
 	}
-	return c.close()
 }

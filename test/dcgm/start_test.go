@@ -8,11 +8,7 @@ import (
 
 // startLikeTheExporter does what NVIDIA's exporter does from its start to its
 // first page and to its end.
-func startLikeTheExporter() error {
-	c, err := open()
-	if err != nil {
-		return err
-	}
+func startLikeTheExporter(c *client) {
 	groups, err := dcgm.GetSupportedMetricGroups(0)
 	n, _ := dcgm.GetAllDeviceCount()
 	supported := n > 0 && err == nil && len(groups) > 0
@@ -55,7 +51,6 @@ func startLikeTheExporter() error {
 	if objects.Groups != 0 || objects.FieldGroups != 0 {
 		c.failf("objects are left: %+v", objects)
 	}
-	return c.close()
 }
 
 // readDefaults watches the default counters of every entity in a group of its
