@@ -31,22 +31,22 @@ var accounted = Options{Processes: true, AccountInterval: 10 * time.Millisecond}
 func TestAccounting(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
 		s.open(accounted)
-		r := s.until("processes of a GPU that two share", func(r collector.Round, _ error) bool { return len(accountsOf(r, 5)) == 2 })
+		r := s.Until("processes of a GPU that two share", func(r collector.Round, _ error) bool { return len(accountsOf(r, 5)) == 2 })
 		for pid, memory := range map[int]float64{51001: 16384 << 20, 51002: 4096 << 20} {
 			a := accountsOf(r, 5)[pid]
 			if a.MemoryPeak == nil || *a.MemoryPeak != memory || a.Compute == nil || a.Started.IsZero() || !a.Ended.IsZero() {
 				s.Errorf("process %d: %+v", pid, a)
 			}
 		}
-		r = s.until("a GPU without processes", func(r collector.Round, _ error) bool { return accountsOf(r, 7) != nil })
+		r = s.Until("a GPU without processes", func(r collector.Round, _ error) bool { return accountsOf(r, 7) != nil })
 		if got := accountsOf(r, 7); len(got) != 0 {
 			s.Errorf("processes of GPU 7: %v", got)
 		}
 		if got := accountsOf(r, 4); got != nil {
 			s.Errorf("processes of a GPU with MIG: %v", got)
 		}
-		s.inject("process-end", "51002")
-		r = s.until("the end of a process", func(r collector.Round, _ error) bool { return !accountsOf(r, 5)[51002].Ended.IsZero() })
+		s.Inject("process-end", "51002")
+		r = s.Until("the end of a process", func(r collector.Round, _ error) bool { return !accountsOf(r, 5)[51002].Ended.IsZero() })
 		ended := accountsOf(r, 5)[51002]
 		if ended.Ended.Before(ended.Started) || *ended.MemoryPeak != 4096<<20 {
 			s.Errorf("ended: %+v", ended)
@@ -54,7 +54,7 @@ func TestAccounting(t *testing.T) {
 		if other := accountsOf(r, 5)[51001]; !other.Ended.IsZero() {
 			s.Errorf("the other ended too: %+v", other)
 		}
-		if again := accountsOf(s.round(), 5)[51002]; again.Ended != ended.Ended {
+		if again := accountsOf(s.Round(), 5)[51002]; again.Ended != ended.Ended {
 			s.Errorf("reported again as %+v, before %+v", again, ended)
 		}
 	})
@@ -63,8 +63,8 @@ func TestAccounting(t *testing.T) {
 // Without the option nothing is turned on.
 func TestAccountingOff(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
-		s.round()
-		for _, d := range s.round().Devices {
+		s.Round()
+		for _, d := range s.Round().Devices {
 			if d.Accounts != nil {
 				s.Errorf("%s has accounts: %v", d.ID, d.Accounts)
 			}
@@ -86,10 +86,10 @@ func TestAccountingRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inChild(t, c.set, func(s *sampling) {
 				s.open(accounted)
-				if n := calls(s.round())[c.want]; n == 0 {
+				if n := calls(s.Round())[c.want]; n == 0 {
 					s.Errorf("%s is not counted", c.want)
 				}
-				for _, d := range class(s.round(), collector.GPU) {
+				for _, d := range class(s.Round(), collector.GPU) {
 					if d.Accounts != nil || d.Down != "" {
 						s.Errorf("%s: %v, down %q", d.ID, d.Accounts, d.Down)
 					}
@@ -103,7 +103,7 @@ func TestAccountingRefused(t *testing.T) {
 func TestAccountingOfTheOthers(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8", faults: [][]string{{"error", "nvmlDeviceSetAccountingMode", "UNKNOWN", "2"}}}, func(s *sampling) {
 		s.open(accounted)
-		r := s.until("accounts of the others", func(r collector.Round, _ error) bool { return len(accountsOf(r, 3)) > 0 && len(accountsOf(r, 0)) > 0 })
+		r := s.Until("accounts of the others", func(r collector.Round, _ error) bool { return len(accountsOf(r, 3)) > 0 && len(accountsOf(r, 0)) > 0 })
 		if got := accountsOf(r, 2); got != nil {
 			s.Errorf("GPU 2 has %v", got)
 		}

@@ -24,7 +24,7 @@ var benchFields = func() []uint16 {
 // reading is a benchmark of 8 GPUs with 60 fields each.
 func reading(b *testing.B, read func(s *sampling, w *watch)) {
 	inChild(b, setting{scenario: "h100-8"}, func(s *sampling) {
-		s.round()
+		s.Round()
 		e := s.source.engine
 		w, c := e.arm(e.there.gpus, benchFields, e.options.WatchInterval)
 		if c != ok {

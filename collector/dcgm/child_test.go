@@ -3,14 +3,10 @@
 package dcgm
 
 import (
-	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/sim"
@@ -19,9 +15,6 @@ import (
 
 // A process has one libdcgm and one connection in its life.
 func TestMain(m *testing.M) { simtest.Main(m) }
-
-// libraryEnv may name the folder of a simulated library that is built.
-const libraryEnv = "DCGM_TEST_LIBRARY"
 
 // setting is the set-up of a test of the simulated library.
 type setting struct {
@@ -34,46 +27,33 @@ type setting struct {
 // inChild runs the test in a process with the setting and returns its output.
 func inChild(t testing.TB, set setting, body func(s *sampling)) string {
 	t.Helper()
-	switch simtest.Child() {
-	case "":
-	case t.Name():
-		s := &sampling{TB: t, events: make(chan collector.Event, 1024)}
+	return simtest.InChild(t, func() string {
+		state := filepath.Join(t.TempDir(), "state")
+		simtest.Install(t, state, set.scenario, sim.Options{}, set.faults...)
+		library := t.TempDir()
+		if !set.none {
+			library = simtest.WithoutSymbols(t, simtest.Libraries(t, "dcgm"), soname, set.missing)
+		}
+		return simtest.Run(t, state, "LD_LIBRARY_PATH="+library)
+	}, func() {
+		s := &sampling{}
+		s.Sampling = simtest.NewSampling(t, func() collector.Source {
+			if s.source == nil {
+				s.open(Options{})
+			}
+			return s.source
+		})
 		body(s)
-		s.end()
-		return ""
-	default:
-		t.Skip("another test's process")
-	}
-	state := filepath.Join(t.TempDir(), "state")
-	simtest.Install(t, state, set.scenario, sim.Options{}, set.faults...)
-	return simtest.Run(t, state, "LD_LIBRARY_PATH="+set.library(t))
-}
-
-// library is the folder of the library.
-func (set *setting) library(t testing.TB) string {
-	t.Helper()
-	if set.none {
-		return t.TempDir()
-	}
-	dir := os.Getenv(libraryEnv)
-	if dir == "" {
-		dir = simtest.Libraries(t, "dcgm")
-	}
-	if len(set.missing) == 0 {
-		return dir
-	}
-	older := t.TempDir()
-	if err := sim.WithoutSymbols(filepath.Join(dir, soname), filepath.Join(older, soname), set.missing); err != nil {
-		t.Fatal(err)
-	}
-	return older
+		if !s.leaks {
+			s.Close()
+		}
+	})
 }
 
 // sampling is a Source under test in a child process.
 type sampling struct {
-	testing.TB
+	simtest.Sampling
 	source *Source
-	events chan collector.Event
 	leaks  bool // a call hangs for good, or the library is at fault
 }
 
@@ -88,73 +68,18 @@ func (s *sampling) open(o Options) {
 		o.WatchInterval = 10 * time.Millisecond
 	}
 	var err error
-	if s.source, err = New(o, func(e collector.Event) { s.events <- e }); err != nil {
+	if s.source, err = New(o, s.Emit); err != nil {
 		s.Fatal(err)
 	}
 }
 
-func (s *sampling) end() {
-	if s.source == nil || s.leaks {
-		return
-	}
-	if err := s.source.Close(); err != nil {
-		s.Errorf("close: %v", err)
-	}
-	goleak.VerifyNone(s, goleak.IgnoreCurrent(), goleak.IgnoreTopFunction("testing.(*T).Run"), goleak.IgnoreTopFunction("testing.(*B).run1"))
-}
-
-// sample makes one round.
-func (s *sampling) sample() (collector.Round, error) {
-	if s.source == nil {
-		s.open(Options{})
-	}
-	return s.source.Sample(context.Background())
-}
-
-// round is sample without an error.
-func (s *sampling) round() collector.Round {
-	s.Helper()
-	r, err := s.sample()
-	if err != nil {
-		s.Fatalf("Sample: %v", err)
-	}
-	return r
-}
-
-// until samples until ok is true.
-func (s *sampling) until(what string, ok func(collector.Round, error) bool) collector.Round {
-	s.Helper()
-	var last error
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		r, err := s.sample()
-		if ok(r, err) {
-			return r
-		}
-		last = err
-	}
-	s.Fatalf("never: %s (last error: %v)", what, last)
-	return collector.Round{}
-}
-
-func (s *sampling) inject(words ...string) { s.Helper(); simtest.Inject(s, words...) }
-
-func (s *sampling) clear(device string) { s.Helper(); simtest.Clear(s, device) }
-
-// value returns the reading of m with the labels, if there is one.
+// value returns the first reading of m with the labels, if there is one.
 func value(d collector.Device, m *collector.Metric, labels ...string) (float64, bool) {
-next:
-	for _, r := range d.Readings {
-		if r.Metric != m || len(r.Labels) < len(labels) {
-			continue
-		}
-		for i, l := range labels {
-			if r.Labels[i] != l {
-				continue next
-			}
-		}
-		return r.Value, true
+	list := simtest.Values(d, m, labels...)
+	if len(list) == 0 {
+		return 0, false
 	}
-	return 0, false
+	return list[0], true
 }
 
 // allHave reports whether every device has the reading of m with the labels.
@@ -163,14 +88,7 @@ func allHave(r collector.Round, m *collector.Metric, labels ...string) bool {
 }
 
 // class returns the whole devices of a class.
-func class(r collector.Round, c collector.Class) (list []collector.Device) {
-	for _, d := range r.Devices {
-		if d.Class == c && d.Parent == "" {
-			list = append(list, d)
-		}
-	}
-	return list
-}
+func class(r collector.Round, c collector.Class) []collector.Device { return simtest.Whole(r, c) }
 
 // calls are the counts of a round, by call and code.
 func calls(r collector.Round) map[string]uint64 {

@@ -20,7 +20,7 @@ import (
 func TestProfiling(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
 		s.open(Options{Profiling: ProfilingOn})
-		r := s.until("activity of every GPU", func(r collector.Round, _ error) bool {
+		r := s.Until("activity of every GPU", func(r collector.Round, _ error) bool {
 			return len(r.Devices) > 8 && allHave(r, collector.ActivityRatio, "sm")
 		})
 		for _, d := range r.Devices {
@@ -42,7 +42,7 @@ func TestProfiling(t *testing.T) {
 func TestProfilingAuto(t *testing.T) {
 	inChild(t, setting{scenario: "a100"}, func(s *sampling) {
 		s.open(Options{})
-		r := s.until("activity of every GPU and instance", func(r collector.Round, _ error) bool {
+		r := s.Until("activity of every GPU and instance", func(r collector.Round, _ error) bool {
 			return len(r.Devices) > 4 && allHave(r, collector.ActivityRatio, "tensor")
 		})
 		for _, d := range r.Devices {
@@ -62,9 +62,9 @@ func TestProfilingAuto(t *testing.T) {
 // read that NVML reads.
 func TestBesideNVML(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
-		s.round()
+		s.Round()
 		time.Sleep(50 * time.Millisecond) // a few updates, were anything watched
-		for _, d := range s.round().Devices {
+		for _, d := range s.Round().Devices {
 			for _, x := range d.Readings {
 				if x.Metric != collector.DeviceInfo {
 					s.Errorf("%s: %s", d.ID, x.Metric.Name)
@@ -81,7 +81,7 @@ func TestBesideNVML(t *testing.T) {
 func TestAlone(t *testing.T) {
 	inChild(t, setting{scenario: "a100"}, func(s *sampling) {
 		s.open(Options{Alone: true})
-		s.until("values of every GPU", func(r collector.Round, _ error) bool {
+		s.Until("values of every GPU", func(r collector.Round, _ error) bool {
 			for _, d := range class(r, collector.GPU) {
 				for _, m := range []*collector.Metric{collector.TemperatureCelsius, collector.PowerWatts, collector.EnergyJoules, collector.ThrottleSeconds, collector.MemoryTotal, collector.RowRemaps} {
 					if _, ok := value(d, m); !ok {
@@ -111,7 +111,7 @@ func TestPowerAlone(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			inChild(t, setting{scenario: "a100", faults: c.faults}, func(s *sampling) {
 				s.open(Options{Alone: true})
-				d := class(s.until("power of every GPU", func(r collector.Round, _ error) bool {
+				d := class(s.Until("power of every GPU", func(r collector.Round, _ error) bool {
 					return len(class(r, collector.GPU)) == 4 && allHave(collector.Round{Devices: class(r, collector.GPU)}, collector.PowerWatts)
 				}), collector.GPU)[0]
 				now, _ := value(d, collector.PowerWatts)
@@ -129,7 +129,7 @@ func TestProfileAlone(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
 		s.open(Options{Alone: true})
 		parts := 0
-		for _, d := range s.round().Devices {
+		for _, d := range s.Round().Devices {
 			if d.Parent == "" {
 				continue
 			}
@@ -149,7 +149,7 @@ func TestProfileAlone(t *testing.T) {
 func TestFields(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8", faults: [][]string{{"dcgm-field", "155", "not-supported", "all"}, {"dcgm-field", "203", "not-found", "0"}, {"dcgm-field", "204", "808334905", "0"}}}, func(s *sampling) {
 		s.open(Options{Fields: []uint16{150, 156, 50, 155, 203, 204, 60, 60000}})
-		r := s.until("values", func(r collector.Round, _ error) bool {
+		r := s.Until("values", func(r collector.Round, _ error) bool {
 			if len(class(r, collector.GPU)) != 8 {
 				return false
 			}
@@ -186,7 +186,7 @@ func TestFields(t *testing.T) {
 				s.Errorf("skipped %s: %v, %v; all: %v", name, v, ok, skipped)
 			}
 		}
-		if again := calls(s.round())["DCGM_FI_DEV_BOARD_POWER_WATTS not_supported"]; again != 0 {
+		if again := calls(s.Round())["DCGM_FI_DEV_BOARD_POWER_WATTS not_supported"]; again != 0 {
 			s.Errorf("counted %d times again", again)
 		}
 	})
@@ -196,7 +196,7 @@ func TestFields(t *testing.T) {
 func TestSwitches(t *testing.T) {
 	inChild(t, setting{scenario: "hgx-nvswitch"}, func(s *sampling) {
 		s.open(Options{})
-		r := s.until("switches", func(r collector.Round, _ error) bool {
+		r := s.Until("switches", func(r collector.Round, _ error) bool {
 			list := class(r, collector.Switch)
 			for _, d := range list {
 				if _, ok := value(d, collector.NVLinkErrors); !ok {
@@ -219,9 +219,9 @@ func TestSwitches(t *testing.T) {
 				s.Errorf("%s: no fatal errors of link 0", d.ID)
 			}
 		}
-		s.inject("dcgm-part", "switch:0", "fatal_error", "12028")
-		s.until("an SXid", func(collector.Round, error) bool { return len(s.events) > 0 })
-		if e := <-s.events; e.Kind != collector.EventSXid || e.Code != 12028 || e.Sub != collector.SubFatal || e.Device != class(r, collector.Switch)[0].ID {
+		s.Inject("dcgm-part", "switch:0", "fatal_error", "12028")
+		s.Until("an SXid", func(collector.Round, error) bool { return len(s.Events) > 0 })
+		if e := <-s.Events; e.Kind != collector.EventSXid || e.Code != 12028 || e.Sub != collector.SubFatal || e.Device != class(r, collector.Switch)[0].ID {
 			s.Errorf("event %+v", e)
 		}
 	})
@@ -230,7 +230,7 @@ func TestSwitches(t *testing.T) {
 func TestGrace(t *testing.T) {
 	inChild(t, setting{scenario: "grace"}, func(s *sampling) {
 		s.open(Options{Fields: []uint16{1120, 1110}}) // 1110 has a family of its own too
-		r := s.until("CPUs", func(r collector.Round, _ error) bool {
+		r := s.Until("CPUs", func(r collector.Round, _ error) bool {
 			list := class(r, collector.CPU)
 			if len(list) == 0 {
 				return false
@@ -278,7 +278,7 @@ func TestRefusals(t *testing.T) {
 			inChild(t, c.set, func(s *sampling) {
 				s.leaks = true
 				s.open(c.o)
-				if _, err := s.sample(); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+				if _, err := s.Sample(time.Minute); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 					s.Errorf("%v, want %v with %q", err, c.want, c.text)
 				}
 			})
@@ -292,7 +292,7 @@ func TestOlderLibrary(t *testing.T) {
 	missing := []string{"dcgmHealthSet", "dcgmPolicyRegister_v2", "dcgmProfGetSupportedMetricGroups", "dcgmGetGpuInstanceHierarchy", "dcgmGetNvLinkLinkStatus", "dcgmGetCpuHierarchy", "dcgmGetGpuStatus", "dcgmHostengineVersionInfo", "dcgmConnect_v3"}
 	inChild(t, setting{scenario: "hgx-nvswitch", missing: missing}, func(s *sampling) {
 		s.open(Options{Profiling: ProfilingOn, Policy: true, Fields: []uint16{150, 1120}})
-		s.until("temperatures", func(r collector.Round, err error) bool {
+		s.Until("temperatures", func(r collector.Round, err error) bool {
 			if err != nil {
 				s.Fatal(err)
 			}
@@ -319,11 +319,11 @@ func TestEngineGoes(t *testing.T) {
 				s.leaks = true
 				address, _ := ParseAddress("unix:///run/nv-hostengine")
 				s.open(Options{Address: address, Fields: c.fields})
-				s.round()
+				s.Round()
 				s.source.engine.nextLook = time.Now().Add(time.Hour) // the list of devices does not notice it first
-				s.inject("dcgm-engine", c.how)
-				r := s.until("an end", func(_ collector.Round, err error) bool { return err != nil })
-				if _, err := s.sample(); !errors.Is(err, collector.ErrEngine) {
+				s.Inject("dcgm-engine", c.how)
+				r := s.Until("an end", func(_ collector.Round, err error) bool { return err != nil })
+				if _, err := s.Sample(time.Minute); !errors.Is(err, collector.ErrEngine) {
 					s.Errorf("%v", err)
 				}
 				if len(r.Devices) != 0 {
@@ -337,7 +337,7 @@ func TestEngineGoes(t *testing.T) {
 // A host engine that reports no device has nothing to read.
 func TestNoDevice(t *testing.T) {
 	inChild(t, setting{scenario: "no-gpu"}, func(s *sampling) {
-		if r, err := s.sample(); !errors.Is(err, collector.ErrAbsent) || len(r.Devices) != 0 {
+		if r, err := s.Sample(time.Minute); !errors.Is(err, collector.ErrAbsent) || len(r.Devices) != 0 {
 			s.Errorf("%v, %d devices", err, len(r.Devices))
 		}
 	})
@@ -347,7 +347,7 @@ func TestNoDevice(t *testing.T) {
 func TestUnknownField(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8", faults: [][]string{{"dcgm-error", "dcgmFieldGroupCreate", "BADPARAM"}}}, func(s *sampling) {
 		s.open(Options{Fields: []uint16{150}})
-		r := s.round()
+		r := s.Round()
 		i := slices.IndexFunc(r.Node, func(x collector.Reading) bool { return x.Metric == collector.DCGMFieldsSkipped })
 		if i < 0 || r.Node[i].Labels[1] != "unknown_field" {
 			s.Errorf("%v", r.Node)
@@ -360,11 +360,11 @@ func TestUnknownField(t *testing.T) {
 func TestNoGroupLeft(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8", faults: [][]string{{"dcgm-error", "dcgmGroupCreate", "MAX_LIMIT"}}}, func(s *sampling) {
 		s.open(Options{Fields: []uint16{150}, Profiling: ProfilingOn, Policy: true})
-		if r := s.round(); len(r.Devices) != 0 || calls(r)["dcgmGroupCreate max_limit"] == 0 {
+		if r := s.Round(); len(r.Devices) != 0 || calls(r)["dcgmGroupCreate max_limit"] == 0 {
 			s.Errorf("%d devices, calls %v", len(r.Devices), r.Calls)
 		}
-		s.clear("")
-		s.until("temperatures", func(r collector.Round, _ error) bool {
+		s.Clear("")
+		s.Until("temperatures", func(r collector.Round, _ error) bool {
 			s.source.engine.nextLook = time.Time{}
 			if len(class(r, collector.GPU)) != 8 {
 				return false
@@ -383,7 +383,7 @@ func TestProfilingHeld(t *testing.T) {
 			t.Parallel()
 			inChild(t, setting{scenario: "h100-8", faults: [][]string{{"dcgm-profiling", state}}}, func(s *sampling) {
 				s.open(Options{Profiling: ProfilingOn, Fields: []uint16{150}})
-				s.until("the reason", func(r collector.Round, _ error) bool {
+				s.Until("the reason", func(r collector.Round, _ error) bool {
 					for _, d := range class(r, collector.GPU) {
 						for _, x := range d.Readings {
 							switch x.Metric {
@@ -396,12 +396,12 @@ func TestProfilingHeld(t *testing.T) {
 					}
 					return false
 				})
-				s.until("the temperature all the same", func(r collector.Round, _ error) bool {
+				s.Until("the temperature all the same", func(r collector.Round, _ error) bool {
 					_, ok := value(r.Devices[0], collector.DCGMField)
 					return ok
 				})
-				s.inject("dcgm-profiling", "free")
-				s.until("the counters", func(r collector.Round, _ error) bool {
+				s.Inject("dcgm-profiling", "free")
+				s.Until("the counters", func(r collector.Round, _ error) bool {
 					_, ok := value(class(r, collector.GPU)[0], collector.ActivityRatio, "sm")
 					return ok
 				})
@@ -415,11 +415,11 @@ func TestProfilingHeld(t *testing.T) {
 func TestHealth(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
 		s.open(Options{HealthInterval: time.Millisecond})
-		if _, ok := value(s.round().Devices[0], collector.DCGMHealth); ok {
+		if _, ok := value(s.Round().Devices[0], collector.DCGMHealth); ok {
 			s.Error("a state before the first check")
 		}
-		s.inject("xid", "48", "2")
-		s.until("a failure", func(r collector.Round, _ error) bool {
+		s.Inject("xid", "48", "2")
+		s.Until("a failure", func(r collector.Round, _ error) bool {
 			bad := false
 			for _, d := range class(r, collector.GPU) {
 				ones := 0
@@ -443,9 +443,9 @@ func TestHealth(t *testing.T) {
 func TestHealthOfLinks(t *testing.T) {
 	inChild(t, setting{scenario: "hgx-nvswitch"}, func(s *sampling) {
 		s.open(Options{HealthInterval: time.Millisecond})
-		s.round()
-		s.inject("nvlink", "3", "down", "0")
-		s.until("a failure", func(r collector.Round, _ error) bool {
+		s.Round()
+		s.Inject("nvlink", "3", "down", "0")
+		s.Until("a failure", func(r collector.Round, _ error) bool {
 			v, _ := value(class(r, collector.GPU)[0], collector.DCGMHealth, "nvlink", "fail")
 			return v == 1
 		})
@@ -456,10 +456,10 @@ func TestHealthOfLinks(t *testing.T) {
 func TestPolicy(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
 		s.open(Options{Policy: true})
-		r := s.round()
-		s.inject("xid", "79", "3")
-		s.until("the event", func(collector.Round, error) bool { return len(s.events) > 0 })
-		if e := <-s.events; e.Kind != collector.EventXid || e.Code != 79 || e.Device != class(r, collector.GPU)[3].ID {
+		r := s.Round()
+		s.Inject("xid", "79", "3")
+		s.Until("the event", func(collector.Round, error) bool { return len(s.Events) > 0 })
+		if e := <-s.Events; e.Kind != collector.EventXid || e.Code != 79 || e.Device != class(r, collector.GPU)[3].ID {
 			s.Errorf("event %+v", e)
 		}
 	})
@@ -470,7 +470,7 @@ func TestPolicy(t *testing.T) {
 func TestNothingIsLeft(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
 		s.open(Options{Profiling: ProfilingOn, Policy: true, Processes: true, Fields: []uint16{150, 156, 203, 50}})
-		s.round()
+		s.Round()
 		first, simulated := dcgmlive.Now()
 		if !simulated || first.Groups == 0 || first.Watches == 0 {
 			s.Fatalf("%+v, %v", first, simulated)
@@ -485,7 +485,7 @@ func TestNothingIsLeft(t *testing.T) {
 				grown[min(i/500, 1)] = heap()
 			}
 		}
-		s.round()
+		s.Round()
 		last, _ := dcgmlive.Now()
 		// The group of the last registration exists until the next one.
 		if last.Groups > first.Groups+1 || last.FieldGroups > first.FieldGroups || last.Watches > first.Watches || last.Policies > first.Policies {
@@ -500,7 +500,7 @@ func TestNothingIsLeft(t *testing.T) {
 		if end, _ := dcgmlive.Now(); end != (dcgmlive.Objects{}) {
 			s.Errorf("left: %+v", end)
 		}
-		if _, err := s.sample(); err == nil {
+		if _, err := s.Sample(time.Minute); err == nil {
 			s.Error("a round after Close")
 		}
 	})
@@ -519,8 +519,8 @@ func TestCloseOfAHang(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
 		s.leaks = true
 		s.open(Options{Fields: []uint16{150}})
-		s.round()
-		s.inject("dcgm-hang", "--call=dcgmEntitiesGetLatestValues")
+		s.Round()
+		s.Inject("dcgm-hang", "--call=dcgmEntitiesGetLatestValues")
 		go func() { // the library may notice the fault a few calls later
 			for err := error(nil); err == nil; _, err = s.source.Sample(context.Background()) {
 			}

@@ -17,7 +17,7 @@ func TestGPMCallsAreAlone(t *testing.T) {
 		faults = append(faults, []string{"slow", "all", "--delay=5ms", "--call=" + call})
 	}
 	inChild(t, "h100-8", faults, func(s *sampling) {
-		s.until("the activity of every GPU", func(r collector.Round, _ error) bool {
+		s.Until("the activity of every GPU", func(r collector.Round, _ error) bool {
 			for _, d := range gpus(r) {
 				if _, err := value(d, collector.OccupancyRatio); err != nil {
 					return false
@@ -31,9 +31,9 @@ func TestGPMCallsAreAlone(t *testing.T) {
 // A GPM call that hangs costs the other GPUs nothing.
 func TestGPMHang(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
-		s.round()
-		s.inject("hang", "5", "--call=nvmlGpmSampleGet")
-		s.untilWithin(300*time.Millisecond, "GPU 5 hangs, and the others are measured", func(r collector.Round, _ error) bool {
+		s.Round()
+		s.Inject("hang", "5", "--call=nvmlGpmSampleGet")
+		s.UntilWithin(300*time.Millisecond, "GPU 5 hangs, and the others are measured", func(r collector.Round, _ error) bool {
 			for i, d := range gpus(r) {
 				if _, err := value(d, collector.OccupancyRatio); (err == nil) == (i == 5) {
 					return false
@@ -41,7 +41,7 @@ func TestGPMHang(t *testing.T) {
 			}
 			return gpus(r)[5].Down == collector.ReasonStuck
 		})
-		s.clear("5")
-		s.until("GPU 5 answers", func(r collector.Round, err error) bool { return err == nil && gpus(r)[5].Down == "" })
+		s.Clear("5")
+		s.Until("GPU 5 answers", func(r collector.Round, err error) bool { return err == nil && gpus(r)[5].Down == "" })
 	})
 }

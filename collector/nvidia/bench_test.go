@@ -18,18 +18,18 @@ func BenchmarkSample8GPU(b *testing.B) {
 		gpmWindow = 0
 		s.open(Options{SlowInterval: 24 * time.Hour})
 		for range 3 {
-			s.round()
+			s.Round()
 		}
 		b.ReportAllocs()
 		b.ResetTimer()
 		start := cpuTime()
 		for range b.N {
-			s.round()
+			s.Round()
 		}
 		total := float64(cpuTime()-start) / float64(b.N)
 		b.StopTimer()
 		readings := 0
-		for _, d := range s.round().Devices {
+		for _, d := range s.Round().Devices {
 			readings += len(d.Readings)
 		}
 		native, calls := nativeRound(s.source, b.N)

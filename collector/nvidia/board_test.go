@@ -55,7 +55,7 @@ func TestBoard(t *testing.T) {
 	} {
 		t.Run(tc.scenario, func(t *testing.T) {
 			inChild(t, tc.scenario, tc.faults, func(s *sampling) {
-				r, _ := s.sample(30 * time.Second) // a driver may refuse a field
+				r, _ := s.Sample(30 * time.Second) // a driver may refuse a field
 				for _, w := range tc.rows {
 					d := gpus(r)[w.gpu]
 					switch {

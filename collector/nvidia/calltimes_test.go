@@ -12,17 +12,17 @@ import (
 // Calls are measured only on request; those of MIG devices are.
 func TestCallTimes(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
-		if d := s.round().Distributions; d != nil {
+		if d := s.Round().Distributions; d != nil {
 			s.Errorf("%d calls are measured without a request", len(d))
 		}
-		s.end()
+		s.Close()
 		s.open(Options{CallTimes: true, SlowInterval: time.Hour})
-		s.round()
+		s.Round()
 		first, second := map[string]*collector.Distribution{}, map[string]*collector.Distribution{}
-		for _, d := range s.round().Distributions {
+		for _, d := range s.Round().Distributions {
 			first[d.Labels[1]] = &d
 		}
-		for _, d := range s.round().Distributions {
+		for _, d := range s.Round().Distributions {
 			second[d.Labels[1]] = &d
 		}
 		// Each of the paced batches takes a call of its own; on a slow machine one
@@ -52,7 +52,7 @@ func TestPacedFields(t *testing.T) {
 		s.open(Options{CallTimes: true})
 		var r collector.Round
 		for range 5 {
-			r = s.round()
+			r = s.Round()
 			for _, d := range gpus(r) {
 				for _, x := range []collector.Reading{
 					{Metric: collector.TemperatureCelsius, Labels: labelMemory}, {Metric: collector.PowerAverage}, {Metric: collector.EnergyJoules},

@@ -35,7 +35,7 @@ func client(d collector.Device, pid int) (c collector.Client, memory, compute fl
 // the MIG device and not at its GPU; an unused GPU has an empty list.
 func TestClients(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
-		r := s.until("use by process", func(r collector.Round, _ error) bool {
+		r := s.Until("use by process", func(r collector.Round, _ error) bool {
 			_, _, _, measured := client(gpus(r)[0], 21001)
 			return measured
 		})
@@ -65,7 +65,7 @@ func TestClients(t *testing.T) {
 // Where the driver gives no process list, the list is nil, not empty.
 func TestClientsUnknown(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"not-supported", "nvmlDeviceGetComputeRunningProcesses_v3", "0"}}, func(s *sampling) {
-		r := s.round()
+		r := s.Round()
 		absent(s, gpus(r)[0], collector.Processes, "compute")
 		if list := gpus(r)[0].Clients; list != nil {
 			s.Errorf("%+v", list)

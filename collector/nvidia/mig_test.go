@@ -23,7 +23,7 @@ func partsOf(r collector.Round, parent string) (parts []collector.Device) {
 
 func TestMIG(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"mig", "0", "3g.40gb,1g.10gb"}}, func(s *sampling) {
-		r := s.round()
+		r := s.Round()
 		gpu := gpus(r)[0]
 		parts := partsOf(r, gpu.ID)
 		if len(parts) != 2 {
@@ -45,7 +45,7 @@ func TestMIG(t *testing.T) {
 		for _, m := range []*collector.Metric{collector.TemperatureCelsius, collector.PowerWatts, collector.EnergyJoules} {
 			absent(s, p, m)
 		}
-		s.until("the means of the instance", func(r collector.Round, _ error) bool {
+		s.Until("the means of the instance", func(r collector.Round, _ error) bool {
 			_, err := value(partsOf(r, gpu.ID)[1], collector.ActivityRatio, "sm")
 			return err == nil
 		})
@@ -55,13 +55,13 @@ func TestMIG(t *testing.T) {
 // A new shape shows at once: by the event, and on every device.
 func TestReshape(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
-		gpu := gpus(s.round())[1].ID
+		gpu := gpus(s.Round())[1].ID
 		for _, step := range []struct {
 			layout string
 			want   int
 		}{{"1g.10gb,1g.10gb,1g.10gb", 3}, {"3g.40gb", 1}, {"empty", 0}, {"2g.20gb,1g.10gb", 2}, {"off", 0}} {
-			s.inject("mig", "1", step.layout)
-			r := s.until(step.layout, func(r collector.Round, err error) bool {
+			s.Inject("mig", "1", step.layout)
+			r := s.Until(step.layout, func(r collector.Round, err error) bool {
 				return err == nil && len(partsOf(r, gpu)) == step.want
 			})
 			for _, p := range partsOf(r, gpu) {
@@ -73,7 +73,7 @@ func TestReshape(t *testing.T) {
 				s.Errorf("down: %s", r.Devices[i].Down)
 			}
 		}
-		s.until("utilization is back", func(r collector.Round, _ error) bool {
+		s.Until("utilization is back", func(r collector.Round, _ error) bool {
 			_, err := value(gpus(r)[1], collector.UtilizationRatio, "compute")
 			return err == nil
 		})
@@ -84,8 +84,8 @@ func TestReshape(t *testing.T) {
 // belong to neither: the whole GPU has them by instance.
 func TestSharedInstance(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"mig", "0", "3g.40gb:1c+2c,1g.10gb"}}, func(s *sampling) {
-		gpu := gpus(s.round())[0].ID
-		r := s.until("the means of the instance that is not shared", func(r collector.Round, _ error) bool {
+		gpu := gpus(s.Round())[0].ID
+		r := s.Until("the means of the instance that is not shared", func(r collector.Round, _ error) bool {
 			return slices.ContainsFunc(partsOf(r, gpu), func(d collector.Device) bool {
 				_, err := value(d, collector.OccupancyRatio)
 				return err == nil
@@ -100,7 +100,7 @@ func TestSharedInstance(t *testing.T) {
 				absent(s, p, collector.OccupancyRatio)
 			}
 		}
-		s.until("the means of the shared instance", func(r collector.Round, _ error) bool {
+		s.Until("the means of the shared instance", func(r collector.Round, _ error) bool {
 			instances := 0
 			for _, x := range gpus(r)[0].Readings {
 				if x.Metric == collector.InstanceOccupancy {
@@ -118,11 +118,11 @@ func TestSharedInstance(t *testing.T) {
 func (s *sampling) awaitRegistration(device string) {
 	s.Helper()
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
-		s.inject("event", "poison", device)
+		s.Inject("event", "poison", device)
 		select {
-		case <-s.events:
-			for len(s.events) > 0 {
-				<-s.events
+		case <-s.Events:
+			for len(s.Events) > 0 {
+				<-s.Events
 			}
 			return
 		case <-time.After(20 * time.Millisecond):
@@ -133,19 +133,16 @@ func (s *sampling) awaitRegistration(device string) {
 
 func TestEvents(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"mig", "0", "3g.40gb,1g.10gb"}}, func(s *sampling) {
-		r := s.round()
+		r := s.Round()
 		s.awaitRegistration("0")
 		gpu := gpus(r)[0]
-		for _, e := range s.drained() {
-			s.Logf("left over: %+v", e)
-		}
-		s.inject("xid", "94", "0/1")
+		s.Inject("xid", "94", "0/1")
 		e := s.next(collector.EventXid)
 		part := partsOf(r, gpu.ID)[1].ID
 		if e.Source != Name || e.Code != 94 || e.Device != gpu.ID || e.Partition != part {
 			s.Errorf("%+v, want Xid 94 of %s on %s", e, gpu.ID, part)
 		}
-		s.inject("xid", "79", "4")
+		s.Inject("xid", "79", "4")
 		if e := s.next(collector.EventXid); e.Code != 79 || e.Device != r.Devices[slices.IndexFunc(r.Devices, isIndex("4"))].ID || e.Partition != "" {
 			s.Errorf("%+v", e)
 		}
@@ -160,11 +157,11 @@ func isIndex(index string) func(collector.Device) bool {
 // arrive.
 func TestEventsOutliveALostGPU(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
-		s.round()
+		s.Round()
 		s.awaitRegistration("0")
-		s.inject("lost", "7")
+		s.Inject("lost", "7")
 		lost, failed := false, false
-		s.until("GPU 7 is lost and the set has failed", func(r collector.Round, _ error) bool {
+		s.Until("GPU 7 is lost and the set has failed", func(r collector.Round, _ error) bool {
 			lost = lost || gpus(r)[7].Down == collector.ReasonLost
 			failed = failed || slices.ContainsFunc(r.Calls, func(c collector.CallError) bool { return c.Call == callSetWait.name })
 			return lost && failed
@@ -177,10 +174,10 @@ func TestEventsOutliveALostGPU(t *testing.T) {
 func TestMIGEnumerationFails(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"mig", "0", "3g.40gb,1g.10gb"}}, func(s *sampling) {
 		s.open(Options{SlowInterval: time.Millisecond})
-		parts := partsOf(s.round(), gpus(s.round())[0].ID)
-		s.inject("error", "nvmlDeviceGetMigDeviceHandleByIndex", "UNKNOWN", "0")
-		s.inject("error", "nvmlDeviceGetMemoryInfo", "UNKNOWN", "0/1")
-		r := s.until("the list fails", func(r collector.Round, _ error) bool {
+		parts := partsOf(s.Round(), gpus(s.Round())[0].ID)
+		s.Inject("error", "nvmlDeviceGetMigDeviceHandleByIndex", "UNKNOWN", "0")
+		s.Inject("error", "nvmlDeviceGetMemoryInfo", "UNKNOWN", "0/1")
+		r := s.Until("the list fails", func(r collector.Round, _ error) bool {
 			listed := slices.ContainsFunc(r.Calls, func(c collector.CallError) bool { return c.Call == callMIGHandle.name })
 			now := partsOf(r, gpus(r)[0].ID)
 			if len(now) != 2 || now[0].ID != parts[0].ID || now[1].ID != parts[1].ID {
@@ -193,9 +190,9 @@ func TestMIGEnumerationFails(t *testing.T) {
 			s.Errorf("down: %q, %q", now[0].Down, now[1].Down)
 		}
 		absent(s, gpus(r)[0], collector.MIGInstances, "1g.10gb")
-		s.clear("0")
-		s.clear("0/1")
-		s.until("both are listed", func(r collector.Round, err error) bool {
+		s.Clear("0")
+		s.Clear("0/1")
+		s.Until("both are listed", func(r collector.Round, err error) bool {
 			_, missing := value(gpus(r)[0], collector.MIGInstances, "1g.10gb")
 			return err == nil && missing == nil
 		})
@@ -208,7 +205,7 @@ func TestMIGOrder(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"mig", "0", "3g.40gb,2g.20gb,1g.10gb"}}, func(s *sampling) {
 		s.open(Options{SlowInterval: time.Millisecond})
 		counts := func() (profiles []string) {
-			for _, r := range gpus(s.round())[0].Readings {
+			for _, r := range gpus(s.Round())[0].Readings {
 				if r.Metric == collector.MIGInstances {
 					profiles = append(profiles, r.Labels[0])
 				}

@@ -20,7 +20,7 @@ import (
 // the device shows which they are.
 func TestUnprivileged(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"quirk", "unprivileged"}}, func(s *sampling) {
-		r := s.round()
+		r := s.Round()
 		parent, free := gpus(r)[4], gpus(r)[7]
 		for _, name := range []string{"nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetBAR1MemoryInfo", "nvmlDeviceGetMemoryErrorCounter", "nvmlDeviceGetComputeRunningProcesses_v3"} {
 			want(s, parent, 1, collector.CallRefused, name, "no_permission")
@@ -38,16 +38,16 @@ func TestUnprivileged(t *testing.T) {
 		if parent.Down != "" || parent.Clients != nil {
 			s.Errorf("down %q, processes %v", parent.Down, parent.Clients)
 		}
-		s.round()
+		s.Round()
 		for range 3 {
-			notRepeated(s, s.round(), "no_permission")
+			notRepeated(s, s.Round(), "no_permission")
 		}
 		// What a reset permits is read again.
-		s.inject("quirk", "unprivileged", "off")
-		s.inject("lost", "4")
-		s.until("GPU 4 is lost", func(r collector.Round, _ error) bool { return gpus(r)[4].Down != "" })
-		s.clear("4")
-		r = s.until("GPU 4 is back", func(r collector.Round, err error) bool { return err == nil && gpus(r)[4].Down == "" })
+		s.Inject("quirk", "unprivileged", "off")
+		s.Inject("lost", "4")
+		s.Until("GPU 4 is lost", func(r collector.Round, _ error) bool { return gpus(r)[4].Down != "" })
+		s.Clear("4")
+		r = s.Until("GPU 4 is back", func(r collector.Round, err error) bool { return err == nil && gpus(r)[4].Down == "" })
 		absent(s, gpus(r)[4], collector.CallRefused)
 		want(s, gpus(r)[4], 41984<<20, collector.MemoryUsed)
 	})
@@ -60,18 +60,18 @@ func TestLastingUnknown(t *testing.T) {
 		{"error", "nvmlDeviceGetPerformanceState", "UNKNOWN", "0"}, {"field", "76", "error:UNKNOWN", "1"}, {"field", "94", "error:NO_PERMISSION", "2"},
 	}, func(s *sampling) {
 		for range passing {
-			if r, err := s.sample(30 * time.Second); err == nil {
+			if r, err := s.Sample(30 * time.Second); err == nil {
 				s.Errorf("a round without an error: %v", r.Calls)
 			} else {
 				absent(s, gpus(r)[0], collector.CallRefused)
 			}
 		}
-		r := s.round()
+		r := s.Round()
 		want(s, gpus(r)[0], 1, collector.CallRefused, "nvmlDeviceGetPerformanceState", "unknown")
 		want(s, gpus(r)[1], 1, collector.CallRefused, "field_76", "unknown")
 		want(s, gpus(r)[2], 1, collector.CallRefused, "field_94", "no_permission")
 		for range 3 {
-			notRepeated(s, s.round(), "unknown", "no_permission")
+			notRepeated(s, s.Round(), "unknown", "no_permission")
 		}
 	})
 }
@@ -88,9 +88,9 @@ func notRepeated(s *sampling, r collector.Round, codes ...string) {
 // A GPU keeps its name where the driver refuses it later.
 func TestIdentityOutlivesRefusal(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
-		s.round()
+		s.Round()
 		g := s.source.gpus[0].gpu
-		s.inject("error", "nvmlDeviceGetName", "UNKNOWN", "0")
+		s.Inject("error", "nvmlDeviceGetName", "UNKNOWN", "0")
 		refused := false
 		for end := time.Now().Add(time.Minute); !refused; refused = g.waits(asked{call: callName}) {
 			if time.Now().After(end) {
@@ -173,7 +173,7 @@ func TestNoFieldValues(t *testing.T) {
 	for _, code := range []string{"NOT_SUPPORTED", "NO_PERMISSION"} {
 		t.Run(code, func(t *testing.T) {
 			inChild(t, "h100-8", [][]string{{"error", "nvmlDeviceGetFieldValues", code, "0"}, {"set", "threshold.slowdown", "89", "0"}}, func(s *sampling) {
-				d := gpus(s.round())[0]
+				d := gpus(s.Round())[0]
 				for _, m := range []*collector.Metric{collector.PowerWatts, collector.EnergyJoules, collector.RowRemapPending, collector.RowRemapFailed, collector.PCIeReplays} {
 					if _, err := value(d, m); err != nil {
 						s.Errorf("%s: %v", m.Name, err)
@@ -201,7 +201,7 @@ func TestSurroundings(t *testing.T) {
 	for _, scenario := range []string{"h100-8", "grace"} {
 		t.Run(scenario, func(t *testing.T) {
 			inChild(t, scenario, [][]string{{"quirk", "no-libcuda"}}, func(s *sampling) {
-				r := s.round()
+				r := s.Round()
 				i := slices.Index(collector.DeviceInfo.Labels, "numa_node")
 				if numa := gpus(r)[0].Readings[0].Labels[i]; numa != "0" {
 					s.Errorf("NUMA node %q", numa)
@@ -218,24 +218,24 @@ func TestSurroundings(t *testing.T) {
 func TestBoundLater(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"quirk", "fixed-list"}, {"gone", "2"}}, func(s *sampling) {
 		for range 2 {
-			if r := s.round(); len(gpus(r)) != 7 {
+			if r := s.Round(); len(gpus(r)) != 7 {
 				s.Fatalf("%d GPUs", len(gpus(r)))
 			}
 		}
-		s.inject("return", "2")
-		s.until("a new process is requested", func(r collector.Round, err error) bool {
+		s.Inject("return", "2")
+		s.Until("a new process is requested", func(r collector.Round, err error) bool {
 			return errors.Is(err, collector.ErrRestart) && strings.Contains(err.Error(), ":") && len(r.Devices) == 0
 		})
 		if err := s.source.Close(); err != nil {
 			s.Fatal(err)
 		}
 		s.open(Options{})
-		if r := s.round(); len(gpus(r)) != 8 {
+		if r := s.Round(); len(gpus(r)) != 8 {
 			s.Errorf("%d GPUs", len(gpus(r)))
 		}
 		// One that leaves is down, and no reason to begin again.
-		s.inject("gone", "3")
-		r := s.until("GPU 3 is lost", func(r collector.Round, _ error) bool {
+		s.Inject("gone", "3")
+		r := s.Until("GPU 3 is lost", func(r collector.Round, _ error) bool {
 			return len(gpus(r)) == 8 && gpus(r)[3].Down == collector.ReasonLost
 		})
 		if gpus(r)[4].Down != "" {
@@ -247,19 +247,19 @@ func TestBoundLater(t *testing.T) {
 // Counts of processes that are not those of the list that follows.
 func TestProcessCounts(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"quirk", "capacity-counts"}}, func(s *sampling) {
-		s.until("use by process", func(r collector.Round, err error) bool {
+		s.Until("use by process", func(r collector.Round, err error) bool {
 			_, _, _, measured := client(gpus(r)[0], 21001)
 			return err == nil && measured
 		})
-		s.inject("quirk", "capacity-counts", "off")
-		s.inject("quirk", "growing-counts")
-		s.until("a count grows", func(r collector.Round, err error) bool {
+		s.Inject("quirk", "capacity-counts", "off")
+		s.Inject("quirk", "growing-counts")
+		s.Until("a count grows", func(r collector.Round, err error) bool {
 			return err != nil && slices.ContainsFunc(r.Calls, func(c collector.CallError) bool {
 				return c.Call == "nvmlDeviceGetProcessUtilization" && c.Code == "insufficient_size"
 			})
 		})
-		s.inject("quirk", "growing-counts", "off")
-		r := s.until("the counts are right", func(r collector.Round, err error) bool {
+		s.Inject("quirk", "growing-counts", "off")
+		r := s.Until("the counts are right", func(r collector.Round, err error) bool {
 			_, _, _, measured := client(gpus(r)[0], 21001)
 			return err == nil && measured
 		})
@@ -273,7 +273,7 @@ func TestProcessCounts(t *testing.T) {
 // device that is in use, and nobody uses one that is not.
 func TestForeignPIDs(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"quirk", "other-pids"}}, func(s *sampling) {
-		r := s.round()
+		r := s.Round()
 		for i, d := range gpus(r) {
 			if i == 7 {
 				want(s, d, 0, collector.Processes, "compute")

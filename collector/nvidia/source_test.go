@@ -43,7 +43,7 @@ func absent(s *sampling, d collector.Device, m *collector.Metric, labels ...stri
 
 func TestHealthy(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
-		r := s.round()
+		r := s.Round()
 		if len(gpus(r)) != 8 {
 			s.Fatalf("%d devices, want 8", len(gpus(r)))
 		}
@@ -72,7 +72,7 @@ func TestHealthy(t *testing.T) {
 		if len(r.Node) != 2 || r.Node[0].Metric != collector.DriverInfo || r.Node[1].Metric != collector.ConfidentialCompute {
 			s.Errorf("node readings: %+v", r.Node)
 		}
-		s.until("the means between two samples", func(r collector.Round, _ error) bool {
+		s.Until("the means between two samples", func(r collector.Round, _ error) bool {
 			v, err := value(gpus(r)[7], collector.OccupancyRatio)
 			return err == nil && v >= 0 && v <= 1
 		})
@@ -83,7 +83,7 @@ func TestHealthy(t *testing.T) {
 func TestNotSupportedIsRemembered(t *testing.T) {
 	inChild(t, "t4", nil, func(s *sampling) {
 		refused := 0
-		r := s.round()
+		r := s.Round()
 		if v, err := value(r.Devices[0], collector.TemperatureMargin, "slowdown"); err != nil || v < -50 || v > 100 {
 			s.Errorf("margin to the threshold: %v, %v", v, err)
 		}
@@ -98,9 +98,9 @@ func TestNotSupportedIsRemembered(t *testing.T) {
 			s.Error("a T4 supports everything?")
 		}
 		// Fields that replace missing ones are read in the next round.
-		s.round()
+		s.Round()
 		for range 3 {
-			if r := s.round(); len(r.Calls) != 0 {
+			if r := s.Round(); len(r.Calls) != 0 {
 				s.Errorf("asked again: %v", r.Calls)
 			}
 		}
@@ -109,9 +109,9 @@ func TestNotSupportedIsRemembered(t *testing.T) {
 
 func TestLostAndBack(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
-		id := gpus(s.round())[3].ID
-		s.inject("lost", "3")
-		r := s.until("GPU 3 is lost", func(r collector.Round, err error) bool {
+		id := gpus(s.Round())[3].ID
+		s.Inject("lost", "3")
+		r := s.Until("GPU 3 is lost", func(r collector.Round, err error) bool {
 			return err != nil && strings.Contains(err.Error(), id) && gpus(r)[3].Down == collector.ReasonLost
 		})
 		if len(gpus(r)) != 8 || gpus(r)[3].ID != id {
@@ -122,8 +122,8 @@ func TestLostAndBack(t *testing.T) {
 		if !slices.ContainsFunc(r.Calls, func(c collector.CallError) bool { return c.Code == "gpu_is_lost" && c.Count > 0 }) {
 			s.Errorf("calls: %v", r.Calls)
 		}
-		s.clear("3")
-		s.until("GPU 3 is back", func(r collector.Round, err error) bool {
+		s.Clear("3")
+		s.Until("GPU 3 is back", func(r collector.Round, err error) bool {
 			_, missing := value(gpus(r)[3], collector.PowerLimit, "enforced")
 			return err == nil && gpus(r)[3].Down == "" && missing == nil
 		})
@@ -132,7 +132,7 @@ func TestLostAndBack(t *testing.T) {
 
 func TestResetRequired(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"reset-required", "2"}}, func(s *sampling) {
-		r, err := s.sample(10 * time.Second)
+		r, err := s.Sample(10 * time.Second)
 		if err == nil || len(gpus(r)) != 8 || gpus(r)[2].Down != collector.ReasonResetRequired {
 			s.Fatalf("%d devices, error %v", len(gpus(r)), err)
 		}
@@ -142,17 +142,17 @@ func TestResetRequired(t *testing.T) {
 // A hanging call of one GPU does not affect the others and is not repeated.
 func TestHang(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
-		id := gpus(s.round())[5].ID
-		s.inject("hang", "5")
+		id := gpus(s.Round())[5].ID
+		s.Inject("hang", "5")
 		// At first the GPU may just be slow: its previous result is reported
 		// with its age, and the others are not delayed.
-		s.until("GPU 5 is late", func(r collector.Round, _ error) bool {
+		s.Until("GPU 5 is late", func(r collector.Round, _ error) bool {
 			return gpus(r)[5].Down == "" && gpus(r)[5].Sampled.Before(gpus(r)[4].Sampled) && len(gpus(r)[5].Readings) > 0
 		})
 		// The library reads the fault a moment later.
-		s.untilWithin(300*time.Millisecond, "GPU 5 hangs", func(r collector.Round, _ error) bool { return gpus(r)[5].Down != "" })
+		s.UntilWithin(300*time.Millisecond, "GPU 5 hangs", func(r collector.Round, _ error) bool { return gpus(r)[5].Down != "" })
 		for range 3 {
-			r, err := s.sample(300 * time.Millisecond)
+			r, err := s.Sample(300 * time.Millisecond)
 			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), id) {
 				s.Errorf("error %v does not name %s", err, id)
 			}
@@ -162,27 +162,27 @@ func TestHang(t *testing.T) {
 			identityOnly(s, gpus(r)[5])
 			want(s, gpus(r)[4], 1, collector.RecoveryAction, "none")
 		}
-		s.clear("5")
-		s.until("GPU 5 answers", func(r collector.Round, err error) bool { return err == nil && gpus(r)[5].Down == "" })
+		s.Clear("5")
+		s.Until("GPU 5 answers", func(r collector.Round, err error) bool { return err == nil && gpus(r)[5].Down == "" })
 	})
 }
 
 func TestInitHangs(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"init-hang"}}, func(s *sampling) {
 		for range 2 {
-			if r, err := s.sample(100 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) || len(gpus(r)) != 0 {
+			if r, err := s.Sample(100 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) || len(gpus(r)) != 0 {
 				s.Errorf("error %v with %d devices", err, len(gpus(r)))
 			}
 		}
-		s.clear("all")
-		s.until("init has returned", func(r collector.Round, err error) bool { return err == nil && len(gpus(r)) == 8 })
+		s.Clear("all")
+		s.Until("init has returned", func(r collector.Round, err error) bool { return err == nil && len(gpus(r)) == 8 })
 	})
 }
 
 // A library without the newer functions costs readings, not the process.
 func TestOldDriver(t *testing.T) {
 	inChild(t, "old-driver", nil, func(s *sampling) {
-		r := s.round()
+		r := s.Round()
 		d := gpus(r)[0]
 		for _, name := range []string{"nvmlDeviceGetMarginTemperature", "nvmlGpmQueryDeviceSupport"} {
 			if !slices.Contains(r.Calls, collector.CallError{Call: name, Code: "function_not_found", Count: 1}) {
@@ -194,7 +194,7 @@ func TestOldDriver(t *testing.T) {
 		}
 		absent(s, d, collector.RecoveryAction, "none")
 		absent(s, d, collector.ActivityRatio, "sm")
-		s.until("the older thermal counter", func(r collector.Round, _ error) bool {
+		s.Until("the older thermal counter", func(r collector.Round, _ error) bool {
 			_, err := value(gpus(r)[0], collector.ThrottleSeconds, "thermal")
 			return err == nil
 		})
@@ -204,7 +204,7 @@ func TestOldDriver(t *testing.T) {
 // Nothing that is no measurement becomes a reading.
 func TestGarbage(t *testing.T) {
 	inChild(t, "garbage", nil, func(s *sampling) {
-		r, _ := s.sample(10 * time.Second)
+		r, _ := s.Sample(10 * time.Second)
 		for round := range 3 {
 			if len(gpus(r)) != 4 {
 				s.Fatalf("%d devices", len(gpus(r)))
@@ -233,7 +233,7 @@ func TestGarbage(t *testing.T) {
 			absent(s, d, collector.RecoveryAction)
 			absent(s, d, collector.PCIeWidth)
 			absent(s, d, collector.FabricState)
-			r, _ = s.sample(10 * time.Second)
+			r, _ = s.Sample(10 * time.Second)
 		}
 	})
 }
@@ -242,7 +242,7 @@ func TestGarbage(t *testing.T) {
 // stays.
 func TestNewerValues(t *testing.T) {
 	inChild(t, "b200-8", [][]string{{"set", "recovery_action", "7", "0"}, {"set", "compute_mode", "9", "0"}, {"set", "architecture", "99", "0"}}, func(s *sampling) {
-		d := gpus(s.round())[0]
+		d := gpus(s.Round())[0]
 		want(s, d, 1, collector.RecoveryAction, "other")
 		want(s, d, 0, collector.RecoveryAction, "none")
 		want(s, d, 1, collector.ComputeMode, "other")
@@ -258,14 +258,14 @@ func TestNewerValues(t *testing.T) {
 // R545 declares the memory temperature as a double and fills in the integer.
 func TestIntegerDeclaredAsDouble(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"driver-reload", "--driver=545.29.06"}, {"set", "temperature.memory", "61", "0"}}, func(s *sampling) {
-		want(s, gpus(s.round())[0], 61, collector.TemperatureCelsius, "memory")
+		want(s, gpus(s.Round())[0], 61, collector.TemperatureCelsius, "memory")
 	})
 }
 
 func TestMismatch(t *testing.T) {
 	inChild(t, "driver-mismatch", nil, func(s *sampling) {
 		for range 2 {
-			if _, err := s.sample(time.Second); !errors.Is(err, collector.ErrMismatch) || !strings.Contains(err.Error(), "library") {
+			if _, err := s.Sample(time.Second); !errors.Is(err, collector.ErrMismatch) || !strings.Contains(err.Error(), "library") {
 				s.Errorf("error: %v", err)
 			}
 		}
@@ -274,7 +274,7 @@ func TestMismatch(t *testing.T) {
 
 func TestNoDriver(t *testing.T) {
 	inChild(t, "no-driver", nil, func(s *sampling) {
-		r, err := s.sample(time.Second)
+		r, err := s.Sample(time.Second)
 		if !errors.Is(err, collector.ErrDriver) || len(r.Calls) == 0 {
 			s.Errorf("error: %v, calls %v", err, r.Calls)
 		}
@@ -283,7 +283,7 @@ func TestNoDriver(t *testing.T) {
 
 func TestNoGPU(t *testing.T) {
 	inChild(t, "no-gpu", nil, func(s *sampling) {
-		if r := s.round(); len(gpus(r)) != 0 || len(r.Node) == 0 {
+		if r := s.Round(); len(gpus(r)) != 0 || len(r.Node) == 0 {
 			s.Errorf("%+v", r)
 		}
 	})
@@ -310,9 +310,9 @@ func TestNoLibrary(t *testing.T) {
 
 func TestDriverReload(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
-		s.round()
-		s.inject("driver-reload")
-		s.until("a new process is asked for", func(r collector.Round, err error) bool {
+		s.Round()
+		s.Inject("driver-reload")
+		s.Until("a new process is asked for", func(r collector.Round, err error) bool {
 			return errors.Is(err, collector.ErrRestart) && len(gpus(r)) == 0
 		})
 	})
@@ -320,19 +320,19 @@ func TestDriverReload(t *testing.T) {
 
 func TestGoneAndReturned(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
-		id := gpus(s.round())[2].ID
+		id := gpus(s.Round())[2].ID
 		named := func(r collector.Round) bool {
 			return slices.ContainsFunc(r.Devices, func(d collector.Device) bool { return d.ID == id })
 		}
-		s.inject("gone", "2")
-		r := s.until("seven GPUs", func(r collector.Round, err error) bool { return err == nil && len(gpus(r)) == 7 && !named(r) })
+		s.Inject("gone", "2")
+		r := s.Until("seven GPUs", func(r collector.Round, err error) bool { return err == nil && len(gpus(r)) == 7 && !named(r) })
 		for _, d := range r.Devices {
 			if d.Down != "" {
 				s.Errorf("%s is down: %s", d.ID, d.Down)
 			}
 		}
-		s.inject("return", "2")
-		s.until("eight GPUs", func(r collector.Round, err error) bool { return err == nil && len(gpus(r)) == 8 && named(r) })
+		s.Inject("return", "2")
+		s.Until("eight GPUs", func(r collector.Round, err error) bool { return err == nil && len(gpus(r)) == 8 && named(r) })
 	})
 }
 
@@ -340,12 +340,12 @@ func TestGoneAndReturned(t *testing.T) {
 func TestOneDoubtIsNoReload(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
 		s.open(Options{SlowInterval: time.Millisecond})
-		s.round()
-		s.inject("error", "nvmlDeviceGetUtilizationRates", "UNINITIALIZED", "1")
-		s.inject("field", "230", "error:GPU_IS_LOST", "3")
-		s.inject("field", "230", "error:DRIVER_NOT_LOADED", "4")
+		s.Round()
+		s.Inject("error", "nvmlDeviceGetUtilizationRates", "UNINITIALIZED", "1")
+		s.Inject("field", "230", "error:GPU_IS_LOST", "3")
+		s.Inject("field", "230", "error:DRIVER_NOT_LOADED", "4")
 		seen := map[string]bool{}
-		r := s.until("the faults are seen", func(r collector.Round, err error) bool {
+		r := s.Until("the faults are seen", func(r collector.Round, err error) bool {
 			if errors.Is(err, collector.ErrRestart) {
 				s.Fatal(err)
 			}
@@ -361,8 +361,8 @@ func TestOneDoubtIsNoReload(t *testing.T) {
 		}
 		absent(s, gpus(r)[1], collector.UtilizationRatio, "compute")
 		// All GPUs together do.
-		s.inject("error", "nvmlDeviceGetHandleByIndex", "UNINITIALIZED")
-		s.until("a new process is asked for", func(_ collector.Round, err error) bool { return errors.Is(err, collector.ErrRestart) })
+		s.Inject("error", "nvmlDeviceGetHandleByIndex", "UNINITIALIZED")
+		s.Until("a new process is asked for", func(_ collector.Round, err error) bool { return errors.Is(err, collector.ErrRestart) })
 	})
 }
 
@@ -370,15 +370,15 @@ func TestOneDoubtIsNoReload(t *testing.T) {
 // its index.
 func TestHangFromTheStart(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"hang", "5"}}, func(s *sampling) {
-		r, err := s.sample(2 * time.Second)
+		r, err := s.Sample(2 * time.Second)
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "nvidia5") || len(gpus(r)) != 8 {
 			s.Fatalf("%d devices, error %v", len(gpus(r)), err)
 		}
 		if d := gpus(r)[5]; d.ID != d.PCI || d.PCI == "" || !d.Passing || d.KubeIDs[0] != "5" || d.Down != collector.ReasonStuck {
 			s.Errorf("%+v", d)
 		}
-		s.clear("5")
-		s.until("GPU 5 is known", func(r collector.Round, err error) bool {
+		s.Clear("5")
+		s.Until("GPU 5 is known", func(r collector.Round, err error) bool {
 			return err == nil && !gpus(r)[5].Passing && gpus(r)[5].Down == ""
 		})
 	})
@@ -387,7 +387,7 @@ func TestHangFromTheStart(t *testing.T) {
 // A GPU that is not given to this container is none of ours.
 func TestNotPermitted(t *testing.T) {
 	inChild(t, "h100-8", [][]string{{"error", "nvmlDeviceGetHandleByIndex", "NO_PERMISSION"}}, func(s *sampling) {
-		r, err := s.sample(10 * time.Second)
+		r, err := s.Sample(10 * time.Second)
 		if err != nil || len(r.Devices) != 0 || !slices.ContainsFunc(r.Calls, func(c collector.CallError) bool { return c.Code == "no_permission" && c.Count == 8 }) {
 			s.Errorf("%d devices, error %v, calls %v", len(r.Devices), err, r.Calls)
 		}
@@ -397,15 +397,15 @@ func TestNotPermitted(t *testing.T) {
 // A GPU that hangs and then leaves the enumeration takes no other with it.
 func TestHangAndGone(t *testing.T) {
 	inChild(t, "h100-8", nil, func(s *sampling) {
-		before := gpus(s.round())
-		s.inject("hang", "5")
-		s.untilWithin(300*time.Millisecond, "GPU 5 hangs", func(r collector.Round, _ error) bool { return gpus(r)[5].Down != "" })
+		before := gpus(s.Round())
+		s.Inject("hang", "5")
+		s.UntilWithin(300*time.Millisecond, "GPU 5 hangs", func(r collector.Round, _ error) bool { return gpus(r)[5].Down != "" })
 		up := func(r collector.Round, id string) bool {
 			return slices.ContainsFunc(r.Devices, func(d collector.Device) bool { return d.ID == id && d.Down == "" })
 		}
 		// First another GPU is removed: the one that hangs then has its index.
-		s.inject("gone", "2")
-		r := s.untilWithin(300*time.Millisecond, "six answer", func(r collector.Round, _ error) bool {
+		s.Inject("gone", "2")
+		r := s.UntilWithin(300*time.Millisecond, "six answer", func(r collector.Round, _ error) bool {
 			for i, d := range before {
 				if i != 2 && i != 5 && !up(r, d.ID) {
 					return false
@@ -416,11 +416,11 @@ func TestHangAndGone(t *testing.T) {
 		if i := slices.IndexFunc(r.Devices, func(d collector.Device) bool { return d.ID == before[5].ID }); i < 0 || r.Devices[i].Down != collector.ReasonStuck {
 			s.Errorf("the GPU that hangs is at %d", i)
 		}
-		s.inject("gone", "5")
-		s.untilWithin(300*time.Millisecond, "six are left", func(r collector.Round, _ error) bool {
+		s.Inject("gone", "5")
+		s.UntilWithin(300*time.Millisecond, "six are left", func(r collector.Round, _ error) bool {
 			return len(gpus(r)) == 6 && up(r, before[6].ID) && up(r, before[7].ID)
 		})
-		s.clear("5")
+		s.Clear("5")
 	})
 }
 
@@ -434,7 +434,7 @@ func TestFabric(t *testing.T) {
 		set("4", "fabric.health_mask", "0x20aa"), set("5", "fabric.state", "7"), set("5", "fabric.health_summary", "9"), set("6", "fabric.status", "77"),
 		set("7", "fabric.cluster_uuid", "00000001-0000-0000-0000-000000000001"), set("7", "fabric.health_mask", "0x11aa"),
 	}, func(s *sampling) {
-		g := gpus(s.round())
+		g := gpus(s.Round())
 		want(s, g[0], 1, collector.FabricState, "completed")
 		want(s, g[0], 1, collector.FabricStatus, "success")
 		want(s, g[0], 1, collector.FabricHealth, "healthy")
@@ -461,7 +461,7 @@ func TestLinksToMIG(t *testing.T) {
 	for scenario, direct := range map[string]bool{"a100": true, "h100-8": false} {
 		t.Run(scenario, func(t *testing.T) {
 			inChild(t, scenario, [][]string{{"mig", "2", "1g.10gb"}, {"nvlink", "5", "down", "0"}}, func(s *sampling) {
-				g := gpus(s.round())
+				g := gpus(s.Round())
 				want(s, g[0], 1, collector.NVLinkUp, "0")
 				absent(s, g[2], collector.NVLinkUp, "0") // NVML does not support it
 				if !direct {
@@ -488,7 +488,7 @@ func TestLinkDetails(t *testing.T) {
 		{"field", "166", "77", "2"},
 		{"nvlink", "9", "errors", "0", "--counter=field.292", "--count=263"}, // 1e-7
 	}, func(s *sampling) {
-		g := gpus(s.round())
+		g := gpus(s.Round())
 		want(s, g[0], 4, collector.NVLinkErrors, "3", "recovery")
 		want(s, g[0], 1e-9, collector.NVLinkBER, "17", "raw")
 		want(s, g[0], 1e-9, collector.NVLinkLaneBER, "0")
@@ -506,7 +506,7 @@ func TestLinkDetails(t *testing.T) {
 
 func TestC2C(t *testing.T) {
 	inChild(t, "gb200-4", [][]string{{"field", "171", "5", "1"}, {"field", "234", "1", "1"}, {"field", "231", "error:UNKNOWN", "1"}}, func(s *sampling) {
-		r, _ := s.sample(30 * time.Second)
+		r, _ := s.Sample(30 * time.Second)
 		g := gpus(r)
 		want(s, g[0], 10, collector.C2CLinks, "active")
 		want(s, g[0], 0, collector.C2CLinks, "inactive")

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -74,22 +75,6 @@ func Run(t testing.TB, state string, env ...string) string {
 	return out.String()
 }
 
-// Inject injects a fault into the machine of this process, which Run has started.
-func Inject(t testing.TB, words ...string) {
-	t.Helper()
-	if err := sim.Update(os.Getenv(StateVar), func(st *sim.State) error { return st.Inject(words) }); err != nil {
-		t.Fatalf("inject %v: %v", words, err)
-	}
-}
-
-// Clear ends the faults of a device of that machine.
-func Clear(t testing.TB, device string) {
-	t.Helper()
-	if err := sim.Update(os.Getenv(StateVar), func(st *sim.State) error { return st.Clear(device) }); err != nil {
-		t.Fatalf("clear %s: %v", device, err)
-	}
-}
-
 // Install writes the state of a scenario, with faults, to a file, and returns
 // the scenario.
 func Install(t testing.TB, path, scenario string, o sim.Options, faults ...[]string) *sim.Scenario {
@@ -119,6 +104,20 @@ var (
 	built    string               // the folder
 	made     = map[string]error{} // by library
 )
+
+// WithoutSymbols returns a folder with the library, a file of dir, without the
+// functions that are missing.
+func WithoutSymbols(t testing.TB, dir, file string, missing []string) string {
+	t.Helper()
+	if len(missing) == 0 {
+		return dir
+	}
+	older := t.TempDir()
+	if err := sim.WithoutSymbols(filepath.Join(dir, file), filepath.Join(older, file), missing); err != nil {
+		t.Fatal(err)
+	}
+	return older
+}
 
 // Libraries builds simulated libraries, nvml or dcgm, once each, and returns
 // their folder. A compiler warning is an error.
