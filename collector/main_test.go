@@ -73,11 +73,7 @@ func init() {
 			raw(append(frames(greeting(0)), "free(): invalid pointer\n"...))
 		},
 		"other-build": func(string) { raw(frames(greeting(1))) },
-		"oversized": func(string) {
-			raw(append(frames(greeting(0)), 'A', 'X', 0xff, 0xff, 0xff, 0xff))
-		},
-		"unknown": func(string) { raw(frames(greeting(0), &message{})) },
-		"no-gob":  func(string) { raw(append(frames(greeting(0)), 'A', 'X', 3, 0, 0, 0, 1, 2, 3)) },
+		"unknown":     func(string) { raw(frames(greeting(0), &message{})) },
 		"bad-round": func(string) {
 			raw(frames(greeting(0), &message{Round: &roundMessage{Seq: 1, Node: columns{Values: []float64{1}}}}))
 		},

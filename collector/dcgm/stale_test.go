@@ -17,14 +17,19 @@ func gpuRecord(at time.Time, celsius uint8) *record {
 	return r
 }
 
+// oneGPU is an engine with one GPU, which no library reads.
+func oneGPU() (*engine, *device) {
+	d := newDevice(entity{gpus, 0})
+	d.identity.ID = "GPU-a"
+	e := &engine{lib: &library{}, options: &Options{Alone: true}, devices: map[entity]*device{d.entity: d}, taken: map[place]bool{}, calls: tally{}}
+	e.options.defaults()
+	return e, d
+}
+
 // TestFrozenValues: where the driver hangs under the host engine, its last values are
 // not shown, and the device does not answer from then on.
 func TestFrozenValues(t *testing.T) {
-	e := &engine{lib: &library{}, options: &Options{Alone: true}, devices: map[entity]*device{}, taken: map[place]bool{}, calls: tally{}}
-	e.options.defaults()
-	d := newDevice(entity{gpus, 0})
-	d.identity.ID = "GPU-a"
-	e.devices[d.entity] = d
+	e, d := oneGPU()
 	start := time.Now().Truncate(time.Microsecond)
 	for _, c := range []struct {
 		after, read time.Duration
@@ -51,10 +56,7 @@ func TestFrozenValues(t *testing.T) {
 // TestAbsenceCountsOnce: a value that the host engine does not have is counted when
 // it disappears, not in every round.
 func TestAbsenceCountsOnce(t *testing.T) {
-	e := &engine{lib: &library{}, options: &Options{Alone: true}, devices: map[entity]*device{}, taken: map[place]bool{}, calls: tally{}}
-	e.options.defaults()
-	d := newDevice(entity{gpus, 0})
-	e.devices[d.entity] = d
+	e, d := oneGPU()
 	now := time.Now()
 	counted := func(r *record) (n uint64) {
 		clear(e.taken)
@@ -82,11 +84,7 @@ func TestAbsenceCountsOnce(t *testing.T) {
 // stale, and new ones are not ignored, because the clock was set.
 func TestClockIsSet(t *testing.T) {
 	for _, by := range []time.Duration{5 * time.Hour, -5 * time.Hour} {
-		e := &engine{lib: &library{}, options: &Options{Alone: true}, devices: map[entity]*device{}, taken: map[place]bool{}, calls: tally{}}
-		e.options.defaults()
-		d := newDevice(entity{gpus, 0})
-		d.identity.ID = "GPU-a"
-		e.devices[d.entity] = d
+		e, d := oneGPU()
 		p := profiler{arrived: map[entity]time.Time{}, stamps: map[entity]int64{}}
 		start := time.Now()
 		for i, c := range []struct {
