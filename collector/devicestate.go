@@ -43,11 +43,7 @@ func (ds *deviceState) render(sourceUp bool, now time.Time) Device {
 		return d
 	}
 	if sourceUp && d.Class != "" {
-		v := 0.0
-		if up {
-			v = 1
-		}
-		readings = append(readings, Reading{DeviceUp, reasonLabel(ds.down), v})
+		readings = append(readings, Reading{DeviceUp, reasonLabel(ds.down), boolValue(up)})
 	}
 	if !d.Sampled.IsZero() {
 		readings = append(readings, Reading{DeviceSampleTime, nil, seconds(d.Sampled)})

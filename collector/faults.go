@@ -219,12 +219,10 @@ func (f faults) attach(s *Snapshot, extra []int) {
 }
 
 func (h *history) append(out []Reading) []Reading {
-	out = slices.Grow(out, len(h.xids.list)+len(h.reports.list)+len(h.last.list)+len(h.sxids.list)+len(h.events.list))
-	out = append(out, h.xids.list...)
-	out = append(out, h.reports.list...)
-	out = append(out, h.last.list...)
-	out = append(out, h.sxids.list...)
-	return append(out, h.events.list...)
+	for _, c := range []*cells{&h.xids, &h.reports, &h.last, &h.sxids, &h.events} {
+		out = append(out, c.list...)
+	}
+	return out
 }
 
 // unknownDevice returns a device that only events have named.

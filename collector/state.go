@@ -237,11 +237,7 @@ func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 // ownSeries appends the series about the source itself.
 func (st *sourceState) ownSeries(out []Reading, now time.Time) []Reading {
 	name := st.names
-	up := 0.0
-	if st.status.Up {
-		up = 1
-	}
-	out = append(out, Reading{SourceUp, []string{st.src.Name(), st.status.Reason}, up})
+	out = append(out, Reading{SourceUp, []string{st.src.Name(), st.status.Reason}, boolValue(st.status.Up)})
 	if st.idle() {
 		return out
 	}

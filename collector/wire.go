@@ -112,7 +112,10 @@ func (f *frameReader) read(v any) error {
 	}
 	f.buf.Reset()
 	if _, err := io.CopyN(&f.buf, f.r, n); err != nil {
-		return unexpected(err)
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return err
 	}
 	if err := f.dec.Decode(v); err != nil {
 		return fmt.Errorf("%w: %v", ErrProtocol, err)
@@ -121,11 +124,4 @@ func (f *frameReader) read(v any) error {
 		return fmt.Errorf("%w: %d bytes follow a value", ErrProtocol, f.buf.Len())
 	}
 	return nil
-}
-
-func unexpected(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

@@ -1,6 +1,7 @@
 package dcgm
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,11 +126,7 @@ func addressOf(n [4]uint64) string {
 	if n[0] > 0xffffffff || n[1] > 0xff || n[2] > 0x1f || n[3] > 7 {
 		return ""
 	}
-	pad := func(v uint64, width int) string {
-		s := strconv.FormatUint(v, 16)
-		return strings.Repeat("0", max(0, width-len(s))) + s
-	}
-	return pad(n[0], 4) + ":" + pad(n[1], 2) + ":" + pad(n[2], 2) + "." + pad(n[3], 1)
+	return fmt.Sprintf("%04x:%02x:%02x.%x", n[0], n[1], n[2], n[3])
 }
 
 // group is a kind of entity, DCGM_FE_*.

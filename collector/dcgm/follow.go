@@ -4,7 +4,6 @@ package dcgm
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -272,12 +271,6 @@ func (e *engine) watchRows() code {
 func (e *engine) switchLinks() []entity {
 	return slices.DeleteFunc(slices.Clone(e.there.links), func(x entity) bool { return x.owner().group != switches })
 }
-
-func compareSkips(a, b skip) int {
-	return cmp.Or(cmp.Compare(a.field, b.field), cmp.Compare(a.reason, b.reason))
-}
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // keyOf returns a text that is equal for equal fields.
 func keyOf(fields []uint16) string {

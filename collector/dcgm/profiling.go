@@ -3,6 +3,7 @@
 package dcgm
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -104,7 +105,7 @@ func (p *profiler) start(e *engine, now time.Time) code {
 			sets[key], fields[key] = append(sets[key], x), can
 		}
 	}
-	for _, key := range sortedKeys(sets) {
+	for _, key := range slices.Sorted(maps.Keys(sets)) {
 		w, c := e.arm(sets[key], fields[key], e.options.WatchInterval)
 		if c.gone() {
 			return c

@@ -2,6 +2,7 @@ package dcgm
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"strings"
 	"time"
@@ -37,15 +38,8 @@ type record struct {
 
 func (r *record) entity() entity { return entity{group(r.group), r.id} }
 
-// int64 and float64 read the union in the machine's byte order, which is little
-// endian wherever DCGM runs.
-func (r *record) bits() uint64 {
-	v := uint64(0)
-	for i := range 8 {
-		v |= uint64(r.value[i]) << (8 * i)
-	}
-	return v
-}
+// bits is the union, in the byte order of every machine that DCGM runs on.
+func (r *record) bits() uint64 { return binary.LittleEndian.Uint64(r.value[:]) }
 
 // Marks for "no value", DCGM_*_BLANK: every number from these up.
 const (

@@ -30,7 +30,7 @@ func (l *fileLog) follow(stop <-chan struct{}, r *reader, ready func()) error {
 	l.end = l.opened.Size()
 	if l.end > maxPast {
 		l.offset = l.end - maxPast
-		r.skipLine()
+		r.skipping = true
 	}
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -61,7 +61,7 @@ func (l *fileLog) drain(r *reader, buf []byte, stop <-chan struct{}) error {
 		}
 		n, err := l.file.ReadAt(buf, l.offset)
 		if n > 0 {
-			l.line = l.offset - int64(r.pending())
+			l.line = l.offset - int64(len(r.carry))
 			l.offset += int64(n)
 			r.feed(buf[:n])
 		}

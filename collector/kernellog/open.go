@@ -91,13 +91,8 @@ func (s *Source) openFile(path string) (*os.File, error) {
 func (s *Source) release(files ...*os.File) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.open = slices.DeleteFunc(s.open, func(f *os.File) bool { return slices.Contains(files, f) })
 	for _, f := range files {
-		for i, o := range s.open {
-			if o == f {
-				s.open = append(s.open[:i], s.open[i+1:]...)
-				break
-			}
-		}
 		f.Close()
 	}
 }

@@ -32,7 +32,7 @@ type reader struct {
 	dated  time.Time // the last timestamp of a line of the past
 
 	carry    []byte // beginning of an unfinished line
-	skipping bool   // the line is too long
+	skipping bool   // up to the next end of a line
 	text     []byte // buffer for unescaped text
 	last     uint64 // sequence number read last from a stream
 	numbered bool   // last is valid
@@ -44,7 +44,7 @@ func newReader(s *Source) *reader {
 	if err != nil {
 		driver = "" // not loaded; its banner will have the version
 	}
-	return &reader{source: s, fs: fs, parser: NewParser(driver, accelerators{fs: fs}.has)}
+	return &reader{source: s, fs: fs, parser: NewParser(driver, acceleratorsOf(fs))}
 }
 
 // attach makes l the current log. A stream that is opened again repeats its
@@ -61,12 +61,8 @@ func (r *reader) attach(l follower) {
 	}
 }
 
-// drop discards the unfinished line; pending is its length.
-func (r *reader) drop()        { r.carry, r.skipping = r.carry[:0], false }
-func (r *reader) pending() int { return len(r.carry) }
-
-// skipLine skips up to the next end of a line.
-func (r *reader) skipLine() { r.skipping = true }
+// drop discards the unfinished line.
+func (r *reader) drop() { r.carry, r.skipping = r.carry[:0], false }
 
 // feed adds the next bytes of the log.
 func (r *reader) feed(b []byte) {

@@ -164,23 +164,19 @@ func parseAddress(b []byte) (a address, rest []byte, ok bool) {
 	return a, b, true
 }
 
-// accelerators distinguishes accelerators from the other devices on the bus,
-// which have PCIe errors too.
-type accelerators struct{ fs sysfs.FS }
-
-// has reads the attributes vendor and class of the PCI core
-// (Documentation/ABI/testing/sysfs-bus-pci). A device that has left the bus has
-// none.
-func (a accelerators) has(addr string) bool {
-	dir := "bus/pci/devices/" + addr
-	vendor, err := a.fs.Read(dir + "/vendor")
-	if err != nil {
-		return false
+// acceleratorsOf returns whether the device at an address is an accelerator:
+// other devices on the bus have PCIe errors too. It reads the attributes vendor
+// and class of the PCI core (Documentation/ABI/testing/sysfs-bus-pci). A device
+// that has left the bus has none.
+func acceleratorsOf(fs sysfs.FS) func(pciAddress string) bool {
+	return func(pciAddress string) bool {
+		dir := "bus/pci/devices/" + pciAddress
+		vendor, err := fs.Read(dir + "/vendor")
+		class, err2 := fs.Read(dir + "/class")
+		if err != nil || err2 != nil {
+			return false
+		}
+		id, err := strconv.ParseUint(vendor, 0, 16)
+		return err == nil && collector.ReportsPCIErrors(uint32(id), class)
 	}
-	class, err := a.fs.Read(dir + "/class")
-	if err != nil {
-		return false
-	}
-	id, err := strconv.ParseUint(vendor, 0, 16)
-	return err == nil && collector.ReportsPCIErrors(uint32(id), class)
 }

@@ -4,6 +4,7 @@ package nvidia
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -38,35 +39,12 @@ func text(s string) string {
 
 // pciAddress formats an address as the kernel does. A GPU is always function 0.
 func pciAddress(p nvml.PciInfo) string {
-	const hex = "0123456789abcdef"
-	b := []byte("0000:00:00.0")
-	if p.Domain > 0xffff {
-		b = []byte("00000000:00:00.0")
-	}
-	domain := strings.IndexByte(string(b), ':')
-	put := func(at, digits int, v uint32) {
-		for i := at + digits - 1; i >= at; i-- {
-			b[i] = hex[v&0xf]
-			v >>= 4
-		}
-	}
-	put(0, domain, p.Domain)
-	put(domain+1, 2, p.Bus)
-	put(domain+4, 2, p.Device)
-	return string(b)
+	return fmt.Sprintf("%04x:%02x:%02x.0", p.Domain, p.Bus, p.Device)
 }
 
 // uuidOf formats 16 bytes in the usual groups.
 func uuidOf(b [16]uint8) string {
-	const hex = "0123456789abcdef"
-	s := make([]byte, 0, 36)
-	for i, c := range b {
-		if i == 4 || i == 6 || i == 8 || i == 10 {
-			s = append(s, '-')
-		}
-		s = append(s, hex[c>>4], hex[c&0xf])
-	}
-	return string(s)
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // fieldNumber decodes an nvmlValue_t of type nvmlValueType_t. All fields read

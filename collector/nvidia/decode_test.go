@@ -155,9 +155,9 @@ func TestText(t *testing.T) {
 
 func TestAddresses(t *testing.T) {
 	for want, p := range map[string]nvml.PciInfo{
-		"0000:1b:00.0":     {Bus: 0x1b},
-		"0001:c1:1f.0":     {Domain: 1, Bus: 0xc1, Device: 0x1f},
-		"00010000:01:00.0": {Domain: 0x10000, Bus: 1},
+		"0000:1b:00.0":  {Bus: 0x1b},
+		"0001:c1:1f.0":  {Domain: 1, Bus: 0xc1, Device: 0x1f},
+		"10000:01:00.0": {Domain: 0x10000, Bus: 1},
 	} {
 		if got := pciAddress(p); got != want {
 			t.Errorf("%+v = %s, want %s", p, got, want)

@@ -80,10 +80,6 @@ type gpuAnswer struct {
 	mig, direct bool
 }
 
-func newGPU(index int, lib *library, ev *events, slow time.Duration, c *claims) *gpu {
-	return &gpu{claims: c, asker: newAsker(lib, new(round)), index: index, lib: lib, events: ev, slow: slow, query: new(gpmQuery)}
-}
-
 // read is one round.
 func (g *gpu) read(now time.Time) (a gpuAnswer) {
 	defer func() {

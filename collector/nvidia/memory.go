@@ -85,12 +85,7 @@ func (g *gpu) readECCFamily(d *collector.Device, f *eccFamily) {
 	fine := false
 	for i := range f.counters {
 		c := &f.counters[i]
-		n, ok := ask(a, c.call, func() (uint64, nvml.Return) {
-			return h.GetMemoryErrorCounter(c.severity, f.counter, c.location)
-		})
-		if ok {
-			set64(d, f.metric, n, one, c.labels...)
-		}
+		f.read(c, d, a, h)
 		fine = fine || !a.never(c.call)
 	}
 	if fine {
@@ -104,6 +99,16 @@ func (g *gpu) readECCFamily(d *collector.Device, f *eccFamily) {
 	}
 }
 
+// read reads the counter of a location.
+func (f *eccFamily) read(c *eccCounter, d *collector.Device, a *asker, h nvml.Device) {
+	n, ok := ask(a, c.call, func() (uint64, nvml.Return) {
+		return h.GetMemoryErrorCounter(c.severity, f.counter, c.location)
+	})
+	if ok {
+		set64(d, f.metric, n, one, c.labels...)
+	}
+}
+
 // readInstanceECC reads the counters that NVML has by MIG device: uncorrected
 // volatile errors outside the DRAM.
 func (m *migDevice) readInstanceECC(d *collector.Device) {
@@ -113,12 +118,7 @@ func (m *migDevice) readInstanceECC(d *collector.Device) {
 		if c.severity != nvml.MEMORY_ERROR_TYPE_UNCORRECTED || c.location == nvml.MEMORY_LOCATION_DRAM {
 			continue
 		}
-		n, ok := ask(&m.asker, c.call, func() (uint64, nvml.Return) {
-			return m.handle.GetMemoryErrorCounter(c.severity, f.counter, c.location)
-		})
-		if ok {
-			set64(d, f.metric, n, one, c.labels...)
-		}
+		f.read(c, d, &m.asker, m.handle)
 	}
 }
 

@@ -118,7 +118,7 @@ func (s *Source) openLibrary() error {
 		}
 		s.lib = lib
 		lib.sysfs, lib.procfs, lib.foreign = s.options.Sysfs, s.options.Procfs, foreignPIDs(s.options.Procfs)
-		s.system = newSystem(lib, s.options.SlowInterval)
+		s.system = &system{asker: newAsker(lib, new(round)), lib: lib, slow: s.options.SlowInterval}
 	}
 	if err := s.lib.init(&s.system.asker); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (s *Source) read(r *solo.Round) (collector.Round, error) {
 	s.driver.Gather(r, take)
 	if s.driver.Stuck {
 		t.fail("driver", fmt.Errorf("nvmlDeviceGetCount has not returned: %w", context.DeadlineExceeded))
-		s.node = staying(s.node)
+		s.node = slices.DeleteFunc(slices.Clone(s.node), func(r collector.Reading) bool { return !r.Metric.Kind.Stays() })
 	}
 	for _, slot := range s.gpus {
 		slot.gather(r, &t)
@@ -170,17 +170,6 @@ func (s *Source) read(r *solo.Round) (collector.Round, error) {
 		return collector.Round{Calls: t.counts}, fmt.Errorf("%w: it does not list %s, which was bound to the driver later", collector.ErrRestart, t.unlisted)
 	}
 	return round, errors.Join(t.errors...)
-}
-
-// staying returns the readings that do not go out of date.
-func staying(list []collector.Reading) []collector.Reading {
-	kept := make([]collector.Reading, 0, len(list))
-	for _, r := range list {
-		if r.Metric.Kind.Stays() {
-			kept = append(kept, r)
-		}
-	}
-	return kept
 }
 
 // enumerated takes an answer of the driver goroutine and follows the number of
@@ -217,7 +206,10 @@ func (s *Source) enumerated(d driverAnswer, r *solo.Round, t *tally) {
 }
 
 func (s *Source) newSlot(index int) *slot {
-	g := newGPU(index, s.lib, s.events, s.options.SlowInterval, s.claims)
+	g := &gpu{
+		asker: newAsker(s.lib, new(round)), index: index, lib: s.lib, events: s.events,
+		slow: s.options.SlowInterval, claims: s.claims, query: new(gpmQuery),
+	}
 	return &slot{Slot: solo.Slot[gpuAnswer]{Worker: solo.New(g.read, nil)}, gpu: g, index: index}
 }
 

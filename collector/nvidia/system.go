@@ -49,10 +49,6 @@ type driverAnswer struct {
 	err      error
 }
 
-func newSystem(lib *library, slow time.Duration) *system {
-	return &system{asker: newAsker(lib, new(round)), lib: lib, slow: slow}
-}
-
 func (s *system) read(now time.Time) (a driverAnswer) {
 	s.now = now
 	functions := bound(s.lib.sysfs)
@@ -109,11 +105,9 @@ func (s *system) readVersions() bool {
 	if ok && cuda > 0 {
 		cudaVersion = strconv.Itoa(cuda/1000) + "." + strconv.Itoa(cuda%1000/10)
 	}
-	s.versions = []collector.Reading{{
-		Metric: collector.DriverInfo,
-		Labels: []string{"nvidia", text(driver), text(cString(branch.Branch[:])), text(library), cudaVersion},
-		Value:  1,
-	}}
+	var d collector.Device
+	d.Set(collector.DriverInfo, 1, "nvidia", text(driver), text(cString(branch.Branch[:])), text(library), cudaVersion)
+	s.versions = d.Readings
 	return true
 }
 
@@ -123,11 +117,7 @@ func (s *system) readConfidential() {
 	if !ok {
 		return
 	}
-	v := 0.0
-	if state.CcFeature != nvml.CC_SYSTEM_FEATURE_DISABLED {
-		v = 1
-	}
-	s.confidential = []collector.Reading{{Metric: collector.ConfidentialCompute, Labels: labelVendor, Value: v}}
+	var d collector.Device
+	d.SetBool(collector.ConfidentialCompute, state.CcFeature != nvml.CC_SYSTEM_FEATURE_DISABLED, "nvidia")
+	s.confidential = d.Readings
 }
-
-var labelVendor = []string{"nvidia"}

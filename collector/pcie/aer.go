@@ -1,6 +1,7 @@
 package pcie
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -100,7 +101,7 @@ func parseAER(text string) report {
 		switch {
 		case strings.HasPrefix(printed, "TOTAL_"):
 			r.total, r.counted = n, true
-		case known && !r.has(name):
+		case known && !slices.ContainsFunc(r.counts, func(c count) bool { return c.name == name }):
 			r.counts = append(r.counts, count{name, n})
 		case known || other.n+n < n:
 			r.garbled = true // repeated, or overflow
@@ -113,13 +114,4 @@ func parseAER(text string) report {
 		r.counts = append(r.counts, other)
 	}
 	return r
-}
-
-func (r *report) has(name string) bool {
-	for i := range r.counts {
-		if r.counts[i].name == name {
-			return true
-		}
-	}
-	return false
 }

@@ -1,6 +1,7 @@
 package pcie
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -149,7 +150,10 @@ func (b *bus) accelerators() (cards [][]*identity, err error) {
 			list = append(list, id)
 		}
 	}
-	slices.SortFunc(list, func(a, b *identity) int { return compareAddress(a.address, b.address) })
+	slices.SortFunc(list, func(a, b *identity) int {
+		// A domain of five digits is after those of four.
+		return cmp.Or(cmp.Compare(len(a.address), len(b.address)), cmp.Compare(a.address, b.address))
+	})
 	fpgas := map[string]int{} // index of the card, by slot
 	for _, id := range list {
 		if id.kind == collector.FPGA {
@@ -176,14 +180,6 @@ func (b *bus) accelerators() (cards [][]*identity, err error) {
 		cards = append(cards, []*identity{id})
 	}
 	return cards, nil
-}
-
-// compareAddress sorts a domain of five digits after those of four.
-func compareAddress(a, b string) int {
-	if len(a) != len(b) {
-		return len(a) - len(b)
-	}
-	return slices.Compare([]byte(a), []byte(b))
 }
 
 // slotOf returns the part of an address that is common to all functions of a

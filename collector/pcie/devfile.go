@@ -58,7 +58,8 @@ type fileState struct{ file, reason string }
 func (s *Source) driverOf(address string) *driverSlot {
 	f := s.drivers[address]
 	if f == nil {
-		l := &driverLooker{informant: newInformant(s.sys, s.proc, address), dev: s.options.Dev, stat: s.options.Stat}
+		i := &informant{proc: s.proc, sys: openDirectory(s.sys, address), dir: nvidiaGPUs + "/" + address}
+		l := &driverLooker{informant: i, dev: s.options.Dev, stat: s.options.Stat}
 		f = &driverSlot{Slot: solo.Slot[driverView]{Worker: solo.New(l.look, nil)}, labels: map[fileState][]string{}}
 		s.drivers[address] = f
 	}
@@ -106,27 +107,37 @@ type driverLooker struct {
 
 func (l *driverLooker) look(now time.Time) driverView {
 	v := driverView{information: l.informant.look(now)}
-	switch {
-	case l.dev == "":
-	case v.minor != "":
-		v.files = l.check(v.minor)
-	default:
-		v.files = l.checkAMD()
+	if l.dev == "" {
+		return v
+	}
+	var list []deviceFile
+	var want access
+	if v.minor != "" {
+		params, _ := l.proc.ReadBytes(nvidiaParams, 4*sysfs.Page)
+		list, want = l.nvidiaFiles(v.minor), parseParams(string(params))
+	} else {
+		list = l.amdFiles() // udev sets owner and mode
+	}
+	for _, f := range list {
+		if reason, ok := l.judge(f.name, f.number, want); ok {
+			v.files = append(v.files, fileState{f.name, reason})
+		}
 	}
 	return v
 }
 
-// checkAMD checks the files of a GPU that AMD's driver has: its render node, which
-// sysfs has the number of, and the one for ROCm. udev sets owner and mode.
-func (l *driverLooker) checkAMD() (states []fileState) {
+// deviceFile is a device file that a GPU should have.
+type deviceFile struct {
+	name   string
+	number uint64
+}
+
+// amdFiles are the files of a GPU that AMD's driver has: its render node, which
+// sysfs has the number of, and the one for ROCm.
+func (l *driverLooker) amdFiles() (list []deviceFile) {
 	driver, _ := l.sys.driver()
 	if driver != "amdgpu" {
 		return nil
-	}
-	judge := func(name string, number uint64) {
-		if reason, ok := l.judge(name, number, access{}); ok {
-			states = append(states, fileState{name, reason})
-		}
 	}
 	nodes, _ := l.sys.fs.Names(l.sys.path + "/drm")
 	for _, node := range nodes {
@@ -138,33 +149,27 @@ func (l *driverLooker) checkAMD() (states []fileState) {
 		a, err := strconv.ParseUint(major, 10, majorBits)
 		b, err2 := strconv.ParseUint(minor, 10, minorBits)
 		if err == nil && err2 == nil {
-			judge("dri/"+node, deviceNumber(uint32(a), uint32(b)))
+			list = append(list, deviceFile{"dri/" + node, deviceNumber(uint32(a), uint32(b))})
 		}
 	}
-	numbers, _ := l.proc.ReadBytes(deviceNumbers, 4*sysfs.Page)
-	if major, ok := charMajor(string(numbers), "kfd"); ok {
-		judge("kfd", deviceNumber(major, 0))
-	}
-	return states
+	return l.withMajor(list, "kfd")
 }
 
-func (l *driverLooker) check(minor string) []fileState {
-	params, _ := l.proc.ReadBytes(nvidiaParams, 4*sysfs.Page)
-	want := parseParams(string(params))
-	var states []fileState
-	judge := func(name string, number uint64) {
-		if reason, ok := l.judge(name, number, want); ok {
-			states = append(states, fileState{name, reason})
-		}
-	}
+func (l *driverLooker) nvidiaFiles(minor string) []deviceFile {
 	n, _ := strconv.ParseUint(minor, 10, minorBits)
-	judge("nvidia"+minor, deviceNumber(nvidiaMajor, uint32(n)))
-	judge("nvidiactl", deviceNumber(nvidiaMajor, controlMinor))
+	return l.withMajor([]deviceFile{
+		{"nvidia" + minor, deviceNumber(nvidiaMajor, uint32(n))},
+		{"nvidiactl", deviceNumber(nvidiaMajor, controlMinor)},
+	}, "nvidia-uvm")
+}
+
+// withMajor adds the file of a driver whose major number is assigned at load.
+func (l *driverLooker) withMajor(list []deviceFile, name string) []deviceFile {
 	numbers, _ := l.proc.ReadBytes(deviceNumbers, 4*sysfs.Page)
-	if major, ok := charMajor(string(numbers), "nvidia-uvm"); ok {
-		judge("nvidia-uvm", deviceNumber(major, 0))
+	if major, ok := charMajor(string(numbers), name); ok {
+		list = append(list, deviceFile{name, deviceNumber(major, 0)})
 	}
-	return states
+	return list
 }
 
 // judge compares a device file with its expected state. It is false for one

@@ -26,10 +26,6 @@ type function struct {
 	}
 }
 
-func newFunction(fs sysfs.FS, address string, link bool) *function {
-	return &function{directory: openDirectory(fs, address), link: link}
-}
-
 // number is a value as read.
 type number struct {
 	value float64
@@ -102,7 +98,7 @@ func (f *function) lookPower(s *state) error {
 	if err != nil {
 		return err
 	}
-	s.power.state, _ = parsePowerState(text)
+	s.power.state = parsePowerState(text)
 	s.power.status, err = f.read(attrRuntimeStatus)
 	return err
 }

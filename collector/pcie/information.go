@@ -1,7 +1,6 @@
 package pcie
 
 import (
-	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -68,10 +67,6 @@ type informant struct {
 	renewed time.Time
 }
 
-func newInformant(sys, proc sysfs.FS, address string) *informant {
-	return &informant{proc: proc, sys: openDirectory(sys, address), dir: path.Join(nvidiaGPUs, address)}
-}
-
 // look returns nothing where the driver does not have the GPU. Drivers before
 // R595 wake the GPU for a read, so the file of one that sleeps is not opened.
 func (i *informant) look(now time.Time) information {
@@ -84,7 +79,7 @@ func (i *informant) look(now time.Time) information {
 	}
 	var p power
 	text, _ := i.sys.read(attrPowerState)
-	p.state, _ = parsePowerState(text)
+	p.state = parsePowerState(text)
 	if p.status, _ = i.sys.read(attrRuntimeStatus); !p.awake() {
 		return i.last
 	}

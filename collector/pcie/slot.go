@@ -2,6 +2,7 @@ package pcie
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +27,7 @@ type slot struct {
 }
 
 func newSlot(fs sysfs.FS, address string, link bool) *slot {
-	f := newFunction(fs, address, link)
+	f := &function{directory: openDirectory(fs, address), link: link}
 	return &slot{Slot: solo.Slot[state]{Worker: solo.New(f.look, nil)}, address: address, link: link}
 }
 
@@ -90,12 +91,11 @@ func (p power) suspended() (asleep, known bool) {
 	return false, false
 }
 
-func parsePowerState(s string) (string, bool) {
-	s = strings.ToLower(s)
-	for _, known := range powerStates {
-		if s == known {
-			return known, true
-		}
+// parsePowerState returns one of powerStates, "" for another text.
+func parsePowerState(text string) string {
+	state := strings.ToLower(text)
+	if !slices.Contains(powerStates, state) {
+		return ""
 	}
-	return "", false
+	return state
 }
