@@ -132,7 +132,7 @@ type method func(context.Context, podresources.PodResourcesListerClient, ...grpc
 func (c *client) call(ctx context.Context, do method) (Outcome, error) {
 	kubelet, err := c.prepare()
 	if err != nil {
-		return pathOutcome(err), err
+		return socketOutcome(err, OutcomeError), err
 	}
 	limited := false
 	for {
@@ -163,7 +163,7 @@ func (c *client) once(ctx context.Context, kubelet podresources.PodResourcesList
 	outcome := outcomeOf(status.Code(err), header != nil)
 	if failed := c.dialErr.Load(); outcome == OutcomeUnavailable && failed != nil {
 		err = *failed
-		outcome = dialOutcome(err)
+		outcome = socketOutcome(err, OutcomeUnavailable)
 	}
 	switch outcome {
 	case OutcomeNoSocket, OutcomeRefused, OutcomeUnavailable, OutcomeGarbage, OutcomeDenied:
@@ -176,28 +176,17 @@ func (c *client) once(ctx context.Context, kubelet podresources.PodResourcesList
 	return outcome, err
 }
 
-// pathOutcome is the outcome of a call without a socket.
-func pathOutcome(err error) Outcome {
+// socketOutcome is the outcome of a call without a socket or a connection to it.
+func socketOutcome(err error, other Outcome) Outcome {
 	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return OutcomeRefused
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return OutcomeNoSocket
 	case errors.Is(err, fs.ErrPermission):
 		return OutcomeDenied
 	}
-	return OutcomeError
-}
-
-// dialOutcome is the outcome of a call without a connection.
-func dialOutcome(err error) Outcome {
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return OutcomeRefused
-	case errors.Is(err, fs.ErrNotExist):
-		return OutcomeNoSocket
-	case errors.Is(err, fs.ErrPermission):
-		return OutcomeDenied
-	}
-	return OutcomeUnavailable
+	return other
 }
 
 // outcomeOf returns the outcome of a call with this status. headers reports

@@ -41,63 +41,38 @@ func (a *allocation) ownerName() string {
 	return "pod " + a.key.pod.Namespace + "/" + a.key.pod.Name
 }
 
-// latest has the latest of some times, and the latest of any other owner.
-type latest struct {
-	owner        string
-	time, second time.Time
-	any, other   bool
-}
-
-func (l *latest) add(owner string, t time.Time) {
-	switch {
-	case !l.any:
-		l.owner, l.time, l.any = owner, t, true
-	case owner == l.owner:
-		if t.After(l.time) {
-			l.time = t
-		}
-	case t.After(l.time):
-		l.owner, l.time, l.second = owner, t, l.time
-		l.other = true
-	case !l.other || t.After(l.second):
-		l.second, l.other = t, true
-	}
-}
+// latest has the latest time of each owner. An unshared device rarely has two.
+type latest map[string]time.Time
 
 // not returns the latest time of an owner other than the one given.
-func (l *latest) not(owner string) (time.Time, bool) {
-	switch {
-	case l == nil || !l.any:
-		return time.Time{}, false
-	case l.owner != owner:
-		return l.time, true
+func (l latest) not(owner string) (t time.Time, any bool) {
+	for o, of := range l {
+		if o != owner && (!any || of.After(t)) {
+			t, any = of, true
+		}
 	}
-	return l.second, l.other
+	return t, any
 }
 
 // conflicts returns, for an allocation, the latest time of the allocations of
 // other owners that conflict with it.
 type conflicts struct {
-	slots   map[slot]*latest
-	devices map[deviceKey]*latest // of every part
-}
-
-func newConflicts() *conflicts {
-	return &conflicts{map[slot]*latest{}, map[deviceKey]*latest{}}
+	slots   map[slot]latest
+	devices map[deviceKey]latest // of every part
 }
 
 func (r *conflicts) add(a *allocation, t time.Time) {
-	at(r.slots, a.slot).add(a.owner, t)
-	at(r.devices, a.slot.device).add(a.owner, t)
+	add(r.slots, a.slot, a.owner, t)
+	add(r.devices, a.slot.device, a.owner, t)
 }
 
-func at[K comparable](m map[K]*latest, k K) *latest {
-	l := m[k]
-	if l == nil {
-		l = &latest{}
-		m[k] = l
+func add[K comparable](m map[K]latest, k K, owner string, t time.Time) {
+	if m[k] == nil {
+		m[k] = latest{}
 	}
-	return l
+	if was, ok := m[k][owner]; !ok || t.After(was) {
+		m[k][owner] = t
+	}
 }
 
 // of returns the latest time of the allocations that conflict with a, and

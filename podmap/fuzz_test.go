@@ -3,7 +3,6 @@ package podmap
 import (
 	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -162,33 +161,5 @@ func TestLimits(t *testing.T) {
 	slices.SortFunc(resp.PodResources, func(a, b *podresources.PodResources) int { return cmp.Compare(a.Name, b.Name) })
 	if a := readList(resp); len(a.pods) != maxPods || len(a.allocations) != maxAllocations || a.overflow != 20 {
 		t.Errorf("%d pods, %d allocations, %d beyond", len(a.pods), len(a.allocations), a.overflow)
-	}
-}
-
-// TestLatest compares latest with the maximum over all other owners.
-func TestLatest(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range 1000 {
-		var l latest
-		times := map[string]time.Time{}
-		for range rng.IntN(8) {
-			owner, at := string(rune('a'+rng.IntN(4))), time.Unix(int64(rng.IntN(10)), 0)
-			l.add(owner, at)
-			if at.After(times[owner]) {
-				times[owner] = at
-			}
-		}
-		for _, owner := range []string{"a", "b", "c", "d"} {
-			var want time.Time
-			any := false
-			for o, at := range times {
-				if o != owner && (!any || at.After(want)) {
-					want, any = at, true
-				}
-			}
-			if got, ok := l.not(owner); ok != any || !got.Equal(want) {
-				t.Fatalf("of %v, without %s: %v, %v", times, owner, got, ok)
-			}
-		}
 	}
 }

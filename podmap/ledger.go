@@ -145,7 +145,7 @@ func (l *ledger) supersede(now time.Time) {
 // conflictsOf indexes the allocations that pick selects by the time that it
 // returns.
 func (l *ledger) conflictsOf(pick func(*allocation) (time.Time, bool)) *conflicts {
-	r := newConflicts()
+	r := &conflicts{map[slot]latest{}, map[deviceKey]latest{}}
 	for _, a := range l.allocations {
 		if t, ok := pick(a); ok && !a.admin {
 			r.add(a, t)

@@ -112,25 +112,6 @@ func TestTwoPodsOneDevice(t *testing.T) {
 	}
 }
 
-// TestContainers: the containers of an allocation.
-func TestContainers(t *testing.T) {
-	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
-		dev := kubelet.Device{Resource: gpu, ID: gpuA, NUMA: []int64{0, 1}}
-		r.srv.SetPods(kubelet.Pod{
-			Namespace: "ml", Name: "p",
-			// An init container with the device of main is not listed; a sidecar
-			// is.
-			Containers: []kubelet.Container{
-				{Name: "main", Devices: []kubelet.Device{dev, {Resource: gpu, ID: gpuB}}},
-				{Name: "sidecar", Devices: []kubelet.Device{dev}},
-				{Name: "none"},
-			},
-		})
-		r.run()
-		r.want("near two NUMA nodes", "unconfirmed", gpu+" "+gpuA+": ml/p main,sidecar", gpu+" "+gpuB+": ml/p main")
-	})
-}
-
 // TestSince: an allocation that was not listed during an outage keeps its start. An
 // allocation that is listed again after a complete list without it has a new start.
 func TestSince(t *testing.T) {

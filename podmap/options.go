@@ -1,6 +1,7 @@
 package podmap
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"time"
@@ -46,22 +47,15 @@ type Options struct {
 const shortest = time.Second
 
 func (o Options) withDefaults() Options {
-	set(&o.Socket, DefaultSocket)
-	set(&o.Interval, 10*time.Second)
-	set(&o.Timeout, 5*time.Second)
-	set(&o.Message, 16<<20)
-	set(&o.MaxMessage, 64<<20)
-	set(&o.Settle, time.Minute)
-	set(&o.Expire, time.Hour)
-	o.MaxMessage = max(o.MaxMessage, o.Message)
+	o.Socket = cmp.Or(o.Socket, DefaultSocket)
+	o.Interval = cmp.Or(o.Interval, 10*time.Second)
+	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
+	o.Message = cmp.Or(o.Message, 16<<20)
+	o.MaxMessage = max(cmp.Or(o.MaxMessage, 64<<20), o.Message)
+	o.Settle = cmp.Or(o.Settle, time.Minute)
+	o.Expire = cmp.Or(o.Expire, time.Hour)
 	if o.Dial == nil {
 		o.Dial = dialUnix
 	}
 	return o
-}
-
-func set[T comparable](v *T, def T) {
-	if *v == *new(T) {
-		*v = def
-	}
 }

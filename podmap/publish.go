@@ -3,6 +3,7 @@ package podmap
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -102,18 +103,10 @@ func (w *Watcher) describe(m *Map, reason string) {
 			}
 		}
 	}
-	s.Unknown, s.UnknownTotal = someOf(unknown), len(unknown)
-}
-
-func someOf(unknown map[UnknownID]struct{}) []UnknownID {
-	list := make([]UnknownID, 0, len(unknown))
-	for u := range unknown {
-		list = append(list, u)
-	}
-	slices.SortFunc(list, func(a, b UnknownID) int {
+	ordered := slices.SortedFunc(maps.Keys(unknown), func(a, b UnknownID) int {
 		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.ID, b.ID))
 	})
-	return list[:min(len(list), maxUnknown)]
+	s.Unknown, s.UnknownTotal = ordered[:min(len(ordered), maxUnknown)], len(ordered)
 }
 
 // sameAllocations reports whether two lists are equal except for Listed.

@@ -40,14 +40,11 @@ func (a *api) gets() (list []string) {
 // TestAdminAccess: each claim is read once for as long as a pod has it, and
 // only the ones that a pod of this node has.
 func TestAdminAccess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := serve(t)
+	bubble(t, func(t *testing.T, a *api) {
 		a.set(func() {
 			a.objects[claimsPath+"monitor"], a.objects[claimsPath+"train"] = resourceClaim("monitor", true), resourceClaim("train", false)
 		})
-		opts := a.options()
-		opts.Slices = true
-		w := a.run(opts)
+		w := a.run(withSlices)
 		is := func(claim, device string, since time.Time) bool {
 			return w.AdminAccess("ml/"+claim, nvidia, node, device, since)
 		}
@@ -92,8 +89,7 @@ func TestAdminAccess(t *testing.T) {
 // TestAdminAccessDenied: without the permission nothing is known, and the
 // request is repeated.
 func TestAdminAccessDenied(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := serve(t)
+	bubble(t, func(t *testing.T, a *api) {
 		a.set(func() {
 			a.objects[claimsPath+"monitor"] = resourceClaim("monitor", true)
 			a.answer = func(w http.ResponseWriter, r *http.Request) bool {
@@ -104,9 +100,7 @@ func TestAdminAccessDenied(t *testing.T) {
 				return true
 			}
 		})
-		opts := a.options()
-		opts.Slices = true
-		w := a.run(opts)
+		w := a.run(withSlices)
 		ask := func() bool { return w.AdminAccess("ml/monitor", nvidia, node, "gpu-0", time.Time{}) }
 		ask()
 		synctest.Wait()
@@ -124,9 +118,8 @@ func TestAdminAccessDenied(t *testing.T) {
 
 // TestAdminAccessOff: without slices no claim is read.
 func TestAdminAccessOff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := serve(t)
-		w := a.run(a.options())
+	bubble(t, func(t *testing.T, a *api) {
+		w := a.run()
 		w.AdminAccess("ml/monitor", nvidia, node, "gpu-0", time.Time{})
 		synctest.Wait()
 		if got := a.gets(); got != nil || w.Status().Claims != nil {

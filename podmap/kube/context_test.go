@@ -3,7 +3,6 @@ package kube_test
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
@@ -24,20 +23,15 @@ func TestContext(t *testing.T) {
 		{"the second", object{"tekton.dev/taskrunSpanContext": `{"traceparent":"x"}`, "traceparent": ""}, `{"traceparent":"x"}`, 0},
 		{"too long", object{"traceparent": strings.Repeat("0", 1025), "tekton.dev/taskrunSpanContext": "{}"}, "{}", 1},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				a := serve(t)
-				a.send("ADDED", podsPath, pod("ns", "pod", "u-1", func(meta, _, _ object) { meta["annotations"] = c.annotations }))
-				o := a.options()
-				o.Contexts = []string{"traceparent", "tekton.dev/taskrunSpanContext"}
-				w := a.run(o)
-				if p, _ := w.Latest().Pod("ns", "pod"); p.Context != c.want {
-					t.Errorf("%q, want %q", p.Context, c.want)
-				}
-				if n := w.Status().Pods.Malformed; n != c.malformed {
-					t.Errorf("%d malformed, want %d", n, c.malformed)
-				}
-			})
+		subtest(t, c.name, func(t *testing.T, a *api) {
+			a.send("ADDED", podsPath, pod("ns", "pod", "u-1", func(meta, _, _ object) { meta["annotations"] = c.annotations }))
+			w := a.run(func(o *kube.Options) { o.Contexts = []string{"traceparent", "tekton.dev/taskrunSpanContext"} })
+			if p, _ := w.Latest().Pod("ns", "pod"); p.Context != c.want {
+				t.Errorf("%q, want %q", p.Context, c.want)
+			}
+			if n := w.Status().Pods.Malformed; n != c.malformed {
+				t.Errorf("%d malformed, want %d", n, c.malformed)
+			}
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,24 +80,18 @@ func InCluster(host, port string) Options {
 }
 
 func (o Options) withDefaults() Options {
-	set(&o.Timeout, 30*time.Second)
-	set(&o.Watch, 5*time.Minute)
-	set(&o.Linger, 10*time.Minute)
-	set(&o.Expire, time.Hour)
-	set(&o.MaxBody, 64<<20)
-	set(&o.MaxObject, 4<<20)
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.Watch = cmp.Or(o.Watch, 5*time.Minute)
+	o.Linger = cmp.Or(o.Linger, 10*time.Minute)
+	o.Expire = cmp.Or(o.Expire, time.Hour)
+	o.MaxBody = cmp.Or(o.MaxBody, 64<<20)
+	o.MaxObject = cmp.Or(o.MaxObject, 4<<20)
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext
 	}
 	o.Server = strings.TrimSuffix(o.Server, "/")
 	o.Labels, o.Contexts = slices.Clone(o.Labels), slices.Clone(o.Contexts)
 	return o
-}
-
-func set[T comparable](v *T, def T) {
-	if *v == *new(T) {
-		*v = def
-	}
 }
 
 // check returns what is wrong with o.

@@ -54,6 +54,18 @@ type api struct {
 	down, stuck, frozen bool
 }
 
+// bubble runs a test with an API server in a synctest bubble.
+func bubble(t *testing.T, test func(*testing.T, *api)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, serve(t)) })
+}
+
+// subtest is bubble in a subtest.
+func subtest(t *testing.T, name string, test func(*testing.T, *api)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { bubble(t, test) })
+}
+
 func serve(t *testing.T) *api {
 	a := &api{
 		t: t, pipes: rig.NewPipes(), dir: t.TempDir(), version: 100, tokens: map[string]bool{},
@@ -133,9 +145,16 @@ func (w *wire) Write(p []byte) (int, error) {
 	return w.Conn.Write(p)
 }
 
+// withSlices is a change of the options for run.
+func withSlices(o *kube.Options) { o.Slices = true }
+
 // run starts a Watcher that ends with the test.
-func (a *api) run(opts kube.Options) *kube.Watcher {
+func (a *api) run(change ...func(*kube.Options)) *kube.Watcher {
 	a.t.Helper()
+	opts := a.options()
+	for _, c := range change {
+		c(&opts)
+	}
 	w, err := kube.New(opts)
 	if err != nil {
 		a.t.Fatal(err)

@@ -85,22 +85,17 @@ func TestSlicesKept(t *testing.T) {
 			{"ADDED", resourceSlice("b", 1, 1), ""},
 		}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				a := serve(t)
-				opts := a.options()
-				opts.Slices = true
-				w := a.run(opts)
-				for i, s := range c.steps {
-					a.send(s.event, slicesPath, s.slice)
-					if got := devices(w.Latest()); got != s.want {
-						t.Errorf("step %d: %q, want %q", i, got, s.want)
-					}
+		subtest(t, c.name, func(t *testing.T, a *api) {
+			w := a.run(withSlices)
+			for i, s := range c.steps {
+				a.send(s.event, slicesPath, s.slice)
+				if got := devices(w.Latest()); got != s.want {
+					t.Errorf("step %d: %q, want %q", i, got, s.want)
 				}
-				if s := w.Status().Slices; s.State != kube.StateFresh || s.Malformed > 0 {
-					t.Errorf("%+v", s)
-				}
-			})
+			}
+			if s := w.Status().Slices; s.State != kube.StateFresh || s.Malformed > 0 {
+				t.Errorf("%+v", s)
+			}
 		})
 	}
 }
@@ -108,12 +103,9 @@ func TestSlicesKept(t *testing.T) {
 // TestSlicesOutlive: devices whose slices are deleted during an outage are kept, also
 // after a long outage.
 func TestSlicesOutlive(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := serve(t)
+	bubble(t, func(t *testing.T, a *api) {
 		a.send("ADDED", slicesPath, resourceSlice("a", 3, 1, "gpu-0", "gpu-1"))
-		opts := a.options()
-		opts.Slices = true
-		w := a.run(opts)
+		w := a.run(withSlices)
 		a.set(func() {
 			clear(a.objects)
 			a.down = true
@@ -172,22 +164,17 @@ func TestAttributes(t *testing.T) {
 		{"no attributes", "x.y", object{"name": "a", "attributes": nil}, kube.Device{}},
 		{"odd values", "x.y", object{"name": "a", "attributes": object{"uuid": object{"bool": true}, "minor": object{"int": nil}, "index": object{"int": -3}, "pciAddr": "x", "profile": object{"string": 5}}}, kube.Device{}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				a := serve(t)
-				s := resourceSlice("a", 1, 1)
-				spec := s["spec"].(object)
-				spec["driver"], spec["devices"] = c.driver, []object{c.device}
-				a.send("ADDED", slicesPath, s)
-				opts := a.options()
-				opts.Slices = true
-				w := a.run(opts)
-				c.want.Driver, c.want.Pool, c.want.Name = c.driver, node, c.device["name"].(string)
-				got, ok := w.Latest().Device(c.driver, node, c.want.Name)
-				if diff := cmp.Diff(c.want, got); diff != "" || !ok {
-					t.Error(diff)
-				}
-			})
+		subtest(t, c.name, func(t *testing.T, a *api) {
+			s := resourceSlice("a", 1, 1)
+			spec := s["spec"].(object)
+			spec["driver"], spec["devices"] = c.driver, []object{c.device}
+			a.send("ADDED", slicesPath, s)
+			w := a.run(withSlices)
+			c.want.Driver, c.want.Pool, c.want.Name = c.driver, node, c.device["name"].(string)
+			got, ok := w.Latest().Device(c.driver, node, c.want.Name)
+			if diff := cmp.Diff(c.want, got); diff != "" || !ok {
+				t.Error(diff)
+			}
 		})
 	}
 }
@@ -204,24 +191,19 @@ func TestSliceVersions(t *testing.T) {
 		{"/v1beta1/", kube.StateFresh},
 		{"none", kube.StateAbsent},
 	} {
-		t.Run(c.has, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				a := serve(t)
-				a.answer = func(w http.ResponseWriter, r *http.Request) bool {
-					if r.URL.Path == podsPath || strings.Contains(r.URL.Path, c.has) {
-						return false
-					}
-					http.NotFound(w, r)
-					return true
+		subtest(t, c.has, func(t *testing.T, a *api) {
+			a.answer = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Path == podsPath || strings.Contains(r.URL.Path, c.has) {
+					return false
 				}
-				opts := a.options()
-				opts.Slices = true
-				w := a.run(opts)
-				time.Sleep(time.Minute)
-				if m := w.Latest(); m.SliceState != c.state || m.State != kube.StateFresh {
-					t.Errorf("%+v", w.Status())
-				}
-			})
+				http.NotFound(w, r)
+				return true
+			}
+			w := a.run(withSlices)
+			time.Sleep(time.Minute)
+			if m := w.Latest(); m.SliceState != c.state || m.State != kube.StateFresh {
+				t.Errorf("%+v", w.Status())
+			}
 		})
 	}
 }
@@ -229,8 +211,7 @@ func TestSliceVersions(t *testing.T) {
 // TestBounds: the number of kept objects and labels is bounded. Those beyond the limits
 // are counted.
 func TestBounds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := serve(t)
+	bubble(t, func(t *testing.T, a *api) {
 		pages := 0
 		a.answer = func(w http.ResponseWriter, r *http.Request) bool {
 			if r.URL.Query().Has("watch") {
@@ -244,7 +225,7 @@ func TestBounds(t *testing.T) {
 			}
 			for i := range per {
 				items = append(items, pod("ns", fmt.Sprint("pod-", pages, "-", i), fmt.Sprint("u-", pages, "-", i), func(meta, spec, _ object) {
-					all := object{"team": longText(64)}
+					all := object{"team": strings.Repeat("a", 64)}
 					for n := range 40 {
 						all[fmt.Sprint("app.kubernetes.io/", n)] = "x"
 					}
@@ -261,7 +242,7 @@ func TestBounds(t *testing.T) {
 			send(w, http.StatusOK, object{"kind": "PodList", "metadata": meta, "items": items})
 			return true
 		}
-		w := a.run(a.options())
+		w := a.run()
 		time.Sleep(time.Second)
 		s := w.Status().Pods
 		if s.Objects != 4096 || s.Overflow != 50*99-4096+50*100*8 || s.Malformed != 50+50*100 || s.State != kube.StateFresh {
@@ -286,12 +267,9 @@ func TestBounds(t *testing.T) {
 
 // TestHTTP1: a server without HTTP/2, such as one behind a proxy.
 func TestHTTP1(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := serve(t)
+	bubble(t, func(t *testing.T, a *api) {
 		a.server.TLS.NextProtos = []string{"http/1.1"}
-		opts := a.options()
-		opts.Slices = true
-		w := a.run(opts)
+		w := a.run(withSlices)
 		a.send("ADDED", podsPath, pod("ml", "train-0", "u-1"))
 		a.send("ADDED", slicesPath, resourceSlice("a", 1, 1, "gpu-0"))
 		time.Sleep(30 * time.Minute)

@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,14 +14,13 @@ import (
 
 // TestFollows: the Map follows a list and the events of a watch.
 func TestFollows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := serve(t)
+	bubble(t, func(t *testing.T, a *api) {
 		train := pod("ml", "train-0", "u-1", func(meta, _, _ object) {
 			meta["labels"] = object{"team": "vision", "app.kubernetes.io/name": "trainer", "password": "hunter2", "app.kubernetes.io/a/b": "no"}
 			meta["ownerReferences"] = []object{{"kind": "Other", "name": "x"}, {"kind": "StatefulSet", "name": "train", "controller": true}}
 		})
 		a.send("ADDED", podsPath, train)
-		w := a.run(a.options())
+		w := a.run()
 
 		want := kube.Pod{
 			Namespace: "ml", Name: "train-0", UID: "u-1",
@@ -78,9 +76,8 @@ func TestFollows(t *testing.T) {
 
 // TestVersions: the versions from which lists and watches start.
 func TestVersions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := serve(t)
-		a.run(a.options())
+	bubble(t, func(t *testing.T, a *api) {
+		a.run()
 		expect := func(want ...string) {
 			t.Helper()
 			if diff := cmp.Diff(want, a.requests()); diff != "" {
@@ -125,10 +122,9 @@ func TestVersions(t *testing.T) {
 // version that it does not have, and sends no events until it reaches it. So after a
 // failure the Watcher first checks that the server has the version.
 func TestVersionsGoBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := serve(t)
+	bubble(t, func(t *testing.T, a *api) {
 		a.send("ADDED", podsPath, pod("ml", "later", "u-1"))
-		w := a.run(a.options())
+		w := a.run()
 		a.requests()
 		a.server.CloseClientConnections()
 		time.Sleep(10 * time.Second)
@@ -165,12 +161,11 @@ func TestVersionsGoBack(t *testing.T) {
 
 // TestRelist: a pod that is not in a new list counts as deleted.
 func TestRelist(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := serve(t)
+	bubble(t, func(t *testing.T, a *api) {
 		old := pod("ml", "old", "u-1")
 		a.send("ADDED", podsPath, old)
 		a.send("ADDED", podsPath, pod("ml", "stays", "u-2"))
-		w := a.run(a.options())
+		w := a.run()
 		a.set(func() { clear(a.objects) })
 		a.send("BOOKMARK", podsPath, object{"kind": "Pod", "metadata": object{}})
 		a.set(func() {
@@ -213,7 +208,7 @@ func TestRefusals(t *testing.T) {
 		{"an HTML page", body("<html>"), kube.OutcomeGarbage, kube.StateUnreachable, "list Pods: not JSON"},
 		{"truncated", body(`{"kind":"PodList","metadata":{"resourceVersion":"1"},"items":[`), kube.OutcomeUnavailable, kube.StateUnreachable, "list Pods: unexpected EOF"},
 		{"another list", body(`{"kind":"SecretList","metadata":{"resourceVersion":"1"},"items":[]}`), kube.OutcomeGarbage, kube.StateUnreachable, `list Pods: not what was asked for: a "SecretList" and no PodList with a version`},
-		{"too large", body(`{"kind":"PodList","items":[{"metadata":{"name":"` + longText(5<<20) + `"}}]}`), kube.OutcomeTooLarge, kube.StateUnreachable, "list Pods: larger than the limit"},
+		{"too large", body(`{"kind":"PodList","items":[{"metadata":{"name":"` + strings.Repeat("a", 5<<20) + `"}}]}`), kube.OutcomeTooLarge, kube.StateUnreachable, "list Pods: larger than the limit"},
 		{"no answer", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, kube.OutcomeTimeout, kube.StateUnreachable, "list Pods: no answer in time"},
 		{"an incomplete answer", func(w http.ResponseWriter, r *http.Request) {
 			w.Write([]byte(`{"kind":`))
@@ -221,29 +216,26 @@ func TestRefusals(t *testing.T) {
 			<-r.Context().Done()
 		}, kube.OutcomeTimeout, kube.StateUnreachable, "list Pods: no answer in time"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				a := serve(t)
-				a.send("ADDED", podsPath, pod("ml", "train-0", "u-1"))
-				a.answer = func(w http.ResponseWriter, r *http.Request) bool {
-					c.answer(w, r)
-					return true
-				}
-				w := a.run(a.options())
-				time.Sleep(2 * time.Minute)
-				s := w.Status().Pods
-				if s.Last != c.outcome || s.Lists[c.outcome] < 2 || s.Lists[c.outcome] > 20 || s.State != c.state || s.LastError != c.err || s.Reason != c.err {
-					t.Errorf("%+v", s)
-				}
-				if m := w.Latest(); len(m.Pods) > 0 || m.State != c.state {
-					t.Errorf("%+v", m)
-				}
-				a.set(func() { a.answer = nil })
-				time.Sleep(2 * time.Minute)
-				if s := w.Status().Pods; s.State != kube.StateFresh || s.Objects != 1 || s.Reason != "" {
-					t.Errorf("after the failure: %+v", s)
-				}
-			})
+		subtest(t, c.name, func(t *testing.T, a *api) {
+			a.send("ADDED", podsPath, pod("ml", "train-0", "u-1"))
+			a.answer = func(w http.ResponseWriter, r *http.Request) bool {
+				c.answer(w, r)
+				return true
+			}
+			w := a.run()
+			time.Sleep(2 * time.Minute)
+			s := w.Status().Pods
+			if s.Last != c.outcome || s.Lists[c.outcome] < 2 || s.Lists[c.outcome] > 20 || s.State != c.state || s.LastError != c.err || s.Reason != c.err {
+				t.Errorf("%+v", s)
+			}
+			if m := w.Latest(); len(m.Pods) > 0 || m.State != c.state {
+				t.Errorf("%+v", m)
+			}
+			a.set(func() { a.answer = nil })
+			time.Sleep(2 * time.Minute)
+			if s := w.Status().Pods; s.State != kube.StateFresh || s.Objects != 1 || s.Reason != "" {
+				t.Errorf("after the failure: %+v", s)
+			}
 		})
 	}
 }
@@ -255,19 +247,10 @@ func statusBody(code int, text string) func(http.ResponseWriter, *http.Request) 
 	}
 }
 
-func longText(n int) string {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = 'a'
-	}
-	return string(b)
-}
-
 // TestSoon: a server that has just started refuses all requests for some seconds. The
 // state is fresh soon after that.
 func TestSoon(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := serve(t)
+	bubble(t, func(t *testing.T, a *api) {
 		began := time.Now()
 		a.answer = func(w http.ResponseWriter, _ *http.Request) bool {
 			if time.Since(began) > 10*time.Second {
@@ -276,7 +259,7 @@ func TestSoon(t *testing.T) {
 			refuse(w, 403, "Forbidden", "RBAC: not ready")
 			return true
 		}
-		w := a.run(a.options())
+		w := a.run()
 		time.Sleep(25 * time.Second)
 		if s := w.Status().Pods; s.State != kube.StateFresh {
 			t.Errorf("%+v", s)
@@ -294,34 +277,30 @@ func TestRetryAfter(t *testing.T) {
 		{"header", func(w http.ResponseWriter) { w.Header().Set("Retry-After", "100") }},
 		{"above the limit", func(w http.ResponseWriter) { w.Header().Set("Retry-After", "9999999999999") }},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				a := serve(t)
-				a.answer = func(w http.ResponseWriter, _ *http.Request) bool {
-					c.set(w)
-					refuse(w, 429, "TooManyRequests", "")
-					return true
-				}
-				w := a.run(a.options())
-				time.Sleep(99 * time.Second)
-				if got := len(a.requests()); got != 1 {
-					t.Errorf("%d requests", got)
-				}
-				a.set(func() { a.answer = nil })
-				time.Sleep(7 * time.Minute)
-				if s := w.Status().Pods; s.State != kube.StateFresh {
-					t.Errorf("%+v", s)
-				}
-			})
+		subtest(t, c.name, func(t *testing.T, a *api) {
+			a.answer = func(w http.ResponseWriter, _ *http.Request) bool {
+				c.set(w)
+				refuse(w, 429, "TooManyRequests", "")
+				return true
+			}
+			w := a.run()
+			time.Sleep(99 * time.Second)
+			if got := len(a.requests()); got != 1 {
+				t.Errorf("%d requests", got)
+			}
+			a.set(func() { a.answer = nil })
+			time.Sleep(7 * time.Minute)
+			if s := w.Status().Pods; s.State != kube.StateFresh {
+				t.Errorf("%+v", s)
+			}
 		})
 	}
 }
 
 // TestToken: the token is read before each request. Errors do not contain it.
 func TestToken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := serve(t)
-		w := a.run(a.options())
+	bubble(t, func(t *testing.T, a *api) {
+		w := a.run()
 		a.write("token", "another")
 		a.endWatches()
 		time.Sleep(time.Minute)
@@ -347,15 +326,14 @@ func TestToken(t *testing.T) {
 // TestCertificates: the token is not sent to a server with an invalid certificate. The
 // certificate authorities are read before each request.
 func TestCertificates(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := serve(t)
+	bubble(t, func(t *testing.T, a *api) {
 		opts := a.options()
 		good, err := os.ReadFile(opts.CAFile)
 		if err != nil {
 			t.Fatal(err)
 		}
 		a.write("ca.crt", "nothing")
-		w := a.run(opts)
+		w := a.run()
 		if s := w.Status().Pods; s.Last != kube.OutcomeCredentials || s.LastError != "list Pods: certificates: no PEM certificate in "+opts.CAFile {
 			t.Errorf("%+v", s)
 		}
@@ -387,41 +365,37 @@ func TestOutage(t *testing.T) {
 		{"silent", func(a *api) { a.stuck = true }, kube.OutcomeTimeout},
 		{"frozen", func(a *api) { a.down, a.frozen = true, true }, kube.OutcomeConnect},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				a := serve(t)
-				a.send("ADDED", podsPath, pod("ml", "train-0", "u-1"))
-				w := a.run(a.options())
-				a.set(func() { c.begin(a) })
-				if !a.frozen {
-					a.server.CloseClientConnections()
-				}
-				time.Sleep(5 * time.Minute)
-				s := w.Status().Pods
-				if s.State != kube.StateStale || s.Watching || s.Age < 4*time.Minute || s.Watches[c.outcome]+s.Lists[c.outcome] < 3 {
-					t.Errorf("%+v", s)
-				}
-				if _, ok := w.Latest().Pod("ml", "train-0"); !ok {
-					t.Error("the pod was dropped before Expire")
-				}
-				time.Sleep(time.Hour)
-				if m := w.Latest(); m.State != kube.StateUnreachable || len(m.Pods) > 0 {
-					t.Errorf("%+v", m)
-				}
-				a.set(func() { a.down, a.stuck, a.frozen = false, false, false })
-				time.Sleep(2 * time.Minute)
-				if m := w.Latest(); m.State != kube.StateFresh || len(m.Pods) != 1 {
-					t.Errorf("%+v %+v", m, w.Status())
-				}
-			})
+		subtest(t, c.name, func(t *testing.T, a *api) {
+			a.send("ADDED", podsPath, pod("ml", "train-0", "u-1"))
+			w := a.run()
+			a.set(func() { c.begin(a) })
+			if !a.frozen {
+				a.server.CloseClientConnections()
+			}
+			time.Sleep(5 * time.Minute)
+			s := w.Status().Pods
+			if s.State != kube.StateStale || s.Watching || s.Age < 4*time.Minute || s.Watches[c.outcome]+s.Lists[c.outcome] < 3 {
+				t.Errorf("%+v", s)
+			}
+			if _, ok := w.Latest().Pod("ml", "train-0"); !ok {
+				t.Error("the pod was dropped before Expire")
+			}
+			time.Sleep(time.Hour)
+			if m := w.Latest(); m.State != kube.StateUnreachable || len(m.Pods) > 0 {
+				t.Errorf("%+v", m)
+			}
+			a.set(func() { a.down, a.stuck, a.frozen = false, false, false })
+			time.Sleep(2 * time.Minute)
+			if m := w.Latest(); m.State != kube.StateFresh || len(m.Pods) != 1 {
+				t.Errorf("%+v %+v", m, w.Status())
+			}
 		})
 	}
 }
 
 // TestOnlyLists: if watches are forbidden, lists are read periodically.
 func TestOnlyLists(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := serve(t)
+	bubble(t, func(t *testing.T, a *api) {
 		a.answer = func(w http.ResponseWriter, r *http.Request) bool {
 			if r.URL.Query().Has("watch") {
 				refuse(w, 403, "Forbidden", "no")
@@ -429,7 +403,7 @@ func TestOnlyLists(t *testing.T) {
 			}
 			return false
 		}
-		w := a.run(a.options())
+		w := a.run()
 		a.send("ADDED", podsPath, pod("ml", "late", "u-1"))
 		time.Sleep(5 * time.Minute)
 		s := w.Status().Pods
@@ -452,24 +426,21 @@ func TestWatchGarbage(t *testing.T) {
 		{"an error", `{"type":"ERROR","object":{"kind":"Status","code":500,"message":"etcd"}}`, kube.OutcomeUnavailable},
 		{"an error that repeats the token", `{"type":"ERROR","object":{"kind":"Status","code":500,"message":"no ` + token + `"}}`, kube.OutcomeUnavailable},
 		{"an error without a code", `{"type":"ERROR","object":null}`, kube.OutcomeError},
-		{"too large", `{"type":"ADDED","object":{"x":"` + longText(5<<20), kube.OutcomeTooLarge},
+		{"too large", `{"type":"ADDED","object":{"x":"` + strings.Repeat("a", 5<<20), kube.OutcomeTooLarge},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				a := serve(t)
-				a.send("ADDED", podsPath, pod("ml", "train-0", "u-1"))
-				w := a.run(a.options())
-				a.sendText(podsPath, c.text)
-				s := w.Status().Pods
-				if s.Watches[c.outcome] != 1 || s.State != kube.StateStale {
-					t.Errorf("%+v", s)
-				}
-				time.Sleep(time.Minute)
-				a.send("ADDED", podsPath, pod("ml", "train-1", "u-2"))
-				if diff := cmp.Diff([]string{"ml/train-0", "ml/train-1"}, names(w.Latest())); diff != "" {
-					t.Error(diff)
-				}
-			})
+		subtest(t, c.name, func(t *testing.T, a *api) {
+			a.send("ADDED", podsPath, pod("ml", "train-0", "u-1"))
+			w := a.run()
+			a.sendText(podsPath, c.text)
+			s := w.Status().Pods
+			if s.Watches[c.outcome] != 1 || s.State != kube.StateStale {
+				t.Errorf("%+v", s)
+			}
+			time.Sleep(time.Minute)
+			a.send("ADDED", podsPath, pod("ml", "train-1", "u-2"))
+			if diff := cmp.Diff([]string{"ml/train-0", "ml/train-1"}, names(w.Latest())); diff != "" {
+				t.Error(diff)
+			}
 		})
 	}
 }

@@ -3,7 +3,6 @@ package kube_test
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -34,21 +33,18 @@ func TestWorkloads(t *testing.T) {
 		{"a static pod", "Node", node, nil, "Node/" + node},
 		{"no controller", "", "", nil, "/"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				a := serve(t)
-				a.send("ADDED", podsPath, pod("ns", "pod", "u-1", func(meta, _, _ object) {
-					meta["labels"] = c.labels
-					meta["ownerReferences"] = []object{{"kind": c.kind, "name": c.owner, "controller": true}, {"kind": "Quota", "name": "q", "controller": false}}
-				}))
-				p, _ := a.run(a.options()).Latest().Pod("ns", "pod")
-				if got := p.Workload.Kind + "/" + p.Workload.Name; got != c.want {
-					t.Errorf("%s, want %s", got, c.want)
-				}
-				if p.Controller.Name != c.owner || len(p.Labels) > 0 {
-					t.Errorf("%+v", p)
-				}
-			})
+		subtest(t, c.name, func(t *testing.T, a *api) {
+			a.send("ADDED", podsPath, pod("ns", "pod", "u-1", func(meta, _, _ object) {
+				meta["labels"] = c.labels
+				meta["ownerReferences"] = []object{{"kind": c.kind, "name": c.owner, "controller": true}, {"kind": "Quota", "name": "q", "controller": false}}
+			}))
+			p, _ := a.run().Latest().Pod("ns", "pod")
+			if got := p.Workload.Kind + "/" + p.Workload.Name; got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+			if p.Controller.Name != c.owner || len(p.Labels) > 0 {
+				t.Errorf("%+v", p)
+			}
 		})
 	}
 }

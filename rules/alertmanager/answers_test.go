@@ -36,13 +36,13 @@ func TestAnswers(t *testing.T) {
 		{code: 404, body: "404 page not found", mediaType: plain, reason: "client_error", pause: 30 * time.Second},
 		{code: 400, body: "Client sent an HTTP request to an HTTPS server.\n", mediaType: plain, reason: "client_error", pause: 30 * time.Second},
 		{code: 400, body: `{"error":"from a proxy"}`, reason: "client_error", pause: 30 * time.Second},
-		{code: 302, reason: "redirect", pause: 30 * time.Second},
+		{code: 302, reason: "redirect", pause: 30 * time.Second}, // not followed: credentials could go to another host
+		{code: 307, reason: "redirect", pause: 30 * time.Second},
 		{code: 101, reason: "server_error", pause: 250 * time.Millisecond},
 		{code: 999, mediaType: "no; type; =", reason: "server_error", pause: 250 * time.Millisecond},
 	} {
 		t.Run(fmt.Sprint(c.code, c.header), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m := serve(t)
+			bubble(t, settings(address), func(t *testing.T, m *manager, n *rig) {
 				bad := true
 				m.answer = func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
 					if !bad {
@@ -58,12 +58,11 @@ func TestAnswers(t *testing.T) {
 					if c.mediaType != "" {
 						w.Header().Set("Content-Type", c.mediaType)
 					}
-					w.Header().Set("Location", "/elsewhere")
+					w.Header().Set("Location", "http://elsewhere.example/api/v2/alerts")
 					w.WriteHeader(c.code)
 					fmt.Fprint(w, c.body)
 					return true
 				}
-				n := start(t, alertmanager.Options{Settings: settings(address), Dial: m.dial})
 				n.Send(firing("a"))
 				synctest.Wait()
 				begin := time.Now()
@@ -84,7 +83,6 @@ func TestAnswers(t *testing.T) {
 				if text := n.log.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, "reason="+c.reason) {
 					t.Errorf("log:\n%s", text)
 				}
-				n.stop()
 			})
 		})
 	}
@@ -93,21 +91,18 @@ func TestAnswers(t *testing.T) {
 // TestTaken: any 2xx status counts as a success.
 func TestTaken(t *testing.T) {
 	for _, code := range []int{200, 202, 204} {
-		synctest.Test(t, func(t *testing.T) {
-			m := serve(t)
+		bubble(t, settings(address), func(t *testing.T, m *manager, n *rig) {
 			m.answer = func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
 				w.Header().Set("Content-Type", "no; type; =")
 				w.WriteHeader(code)
 				return true
 			}
-			n := start(t, alertmanager.Options{Settings: settings(address), Dial: m.dial})
 			n.Send(firing("a"))
 			synctest.Wait()
 			if got := n.metrics(); got["alerts_sent_total"] != 1 || got["queue_length"] != 0 || got["request_duration_seconds"] != 1 ||
 				got["last_success_timestamp_seconds"] != float64(time.Now().UnixMilli())/1000 {
 				t.Errorf("%d: %v", code, got)
 			}
-			n.stop()
 		})
 	}
 }
@@ -140,10 +135,8 @@ func TestRefused(t *testing.T) {
 		{413, "", "status 413"},
 		{400, strings.Repeat("long ", 2000), "long long"},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			m := serve(t)
+		bubble(t, settings(address), func(t *testing.T, m *manager, n *rig) {
 			m.answer = refuses(c.code, c.body)
-			n := start(t, alertmanager.Options{Settings: settings(address), Dial: m.dial})
 			var alerts []alertmanager.Alert
 			for i := range 63 {
 				alerts = append(alerts, firing(fmt.Sprint(i)))
@@ -175,17 +168,14 @@ func TestRefused(t *testing.T) {
 			if got := m.count() - before; got != 3+3+1 {
 				t.Errorf("%d requests after it was accepted", got)
 			}
-			n.stop()
 		})
 	}
 }
 
 // TestAllRefused: the number of log lines for refused alerts is bounded.
 func TestAllRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := serve(t)
+	bubble(t, settings(address), func(t *testing.T, m *manager, n *rig) {
 		m.answer = refuses(400, "no")
-		n := start(t, alertmanager.Options{Settings: settings(address), Dial: m.dial})
 		for i := range 500 {
 			n.Send(firing(fmt.Sprint("bad ", i)))
 		}
@@ -196,7 +186,6 @@ func TestAllRefused(t *testing.T) {
 		if lines := strings.Count(n.log.String(), "\n"); lines > 25 {
 			t.Errorf("%d log lines", lines)
 		}
-		n.stop()
 	})
 }
 
@@ -226,16 +215,13 @@ func TestTooLarge(t *testing.T) {
 		if got := n.metrics()["alerts_dropped_total too_large"]; got != 40 || strings.Count(n.log.String(), "\n") != 1 {
 			t.Errorf("dropped %v alerts, log:\n%s", got, n.log)
 		}
-		n.stop()
 	})
 }
 
 // TestClosed: a request on a connection that the server has closed is retried on a
 // new connection. It does not count as failed.
 func TestClosed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := serve(t)
-		n := start(t, alertmanager.Options{Settings: settings(address), Dial: m.dial})
+	bubble(t, settings(address), func(t *testing.T, m *manager, n *rig) {
 		n.Send(firing("a"))
 		synctest.Wait()
 		m.answer = func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
@@ -255,6 +241,5 @@ func TestClosed(t *testing.T) {
 		if got := m.knows(); got != "a b/" || n.log.String() != "" || m.requests[2].Header["Idempotency-Key"] != nil {
 			t.Errorf("%q, log:\n%s", got, n.log)
 		}
-		n.stop()
 	})
 }

@@ -74,9 +74,7 @@ func TestApply(t *testing.T) {
 func TestApplyWholeOrNot(t *testing.T) {
 	dir := t.TempDir()
 	broken := write(t, dir, "broken", "no certificate")
-	synctest.Test(t, func(t *testing.T) {
-		m := serve(t)
-		n := start(t, alertmanager.Options{Settings: settings(address), Dial: m.dial})
+	bubble(t, settings(address), func(t *testing.T, m *manager, n *rig) {
 		for name, c := range map[string]struct {
 			change func(*alertmanager.Settings)
 			want   string
@@ -109,7 +107,6 @@ func TestApplyWholeOrNot(t *testing.T) {
 		if got := m.knows(); got != "a/" || m.alerts["a"].Labels["new"] != "" {
 			t.Errorf("%q %v", got, m.alerts["a"].Labels)
 		}
-		n.stop()
 	})
 }
 
@@ -140,11 +137,9 @@ func TestRelabel(t *testing.T) {
 		"empty":  {steps: []alertmanager.Relabel{{Action: "labeldrop", Regex: text(".*")}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m := serve(t)
-				s := settings(address)
-				s.ExternalLabels, s.Relabel = c.external, c.steps
-				n := start(t, alertmanager.Options{Settings: s, Dial: m.dial})
+			s := settings(address)
+			s.ExternalLabels, s.Relabel = c.external, c.steps
+			bubble(t, s, func(t *testing.T, m *manager, n *rig) {
 				a := firing("Hot")
 				a.Labels = labels
 				n.Send(a)
@@ -160,7 +155,6 @@ func TestRelabel(t *testing.T) {
 				if (dropped == 1) != (c.want == nil) {
 					t.Errorf("dropped %v alerts", dropped)
 				}
-				n.stop()
 			})
 		})
 	}
@@ -183,6 +177,5 @@ func TestIdentity(t *testing.T) {
 		if got := m.knows(); got != "/a" || len(m.batches[0]) != 1 || m.alerts["a"].Annotations["summary"] == "altered" {
 			t.Errorf("%q %v", got, m.batches)
 		}
-		n.stop()
 	})
 }

@@ -49,8 +49,9 @@ func TestCredentials(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m := serve(t)
+			s := settings(address)
+			s.HTTP = c.http
+			bubble(t, s, func(t *testing.T, m *manager, n *rig) {
 				accepted := c.wants("first")
 				m.answer = func(w http.ResponseWriter, r *http.Request, _ []string) bool {
 					if accepted(r) {
@@ -60,9 +61,6 @@ func TestCredentials(t *testing.T) {
 					_, _ = io.WriteString(w, "who is "+r.Header.Get("Authorization")+"?")
 					return true
 				}
-				s := settings(address)
-				s.HTTP = c.http
-				n := start(t, alertmanager.Options{Settings: s, Dial: m.dial})
 				n.Send(firing("a"))
 				synctest.Wait()
 				if got := n.metrics()["request_failures_total credentials"]; got != 1 || m.count() != 0 {
@@ -87,7 +85,6 @@ func TestCredentials(t *testing.T) {
 				if text := n.log.String(); strings.Contains(text, "first") || !strings.Contains(text, "who is") || !strings.Contains(text, "unencrypted") {
 					t.Errorf("log:\n%s", text)
 				}
-				n.stop()
 			})
 		})
 	}
@@ -98,40 +95,16 @@ func TestBadCredentials(t *testing.T) {
 	for name, content := range map[string]string{
 		"empty": " \n", "lines": "hunter2\nhunter2", "huge": strings.Repeat("hunter2", 200_000),
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			m := serve(t)
-			s := settings(address)
-			s.HTTP.CredentialsFile = write(t, t.TempDir(), name, content)
-			n := start(t, alertmanager.Options{Settings: s, Dial: m.dial})
+		s := settings(address)
+		s.HTTP.CredentialsFile = write(t, t.TempDir(), name, content)
+		bubble(t, s, func(t *testing.T, m *manager, n *rig) {
 			n.Send(firing("a"))
 			synctest.Wait()
 			if text := n.log.String(); m.count() != 0 || strings.Contains(text, "hunter2") || !strings.Contains(text, "reason=credentials") {
 				t.Errorf("%s: %d requests, log:\n%s", name, m.count(), text)
 			}
-			n.stop()
 		})
 	}
-}
-
-// TestRedirect: redirects are not followed, so credentials are not sent to another
-// host.
-func TestRedirect(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := serve(t)
-		m.answer = func(w http.ResponseWriter, r *http.Request, _ []string) bool {
-			http.Redirect(w, r, "http://elsewhere.example/api/v2/alerts", http.StatusTemporaryRedirect)
-			return true
-		}
-		s := settings(address)
-		s.HTTP.CredentialsFile = write(t, t.TempDir(), "token", "hunter2")
-		n := start(t, alertmanager.Options{Settings: s, Dial: m.dial})
-		n.Send(firing("a"))
-		synctest.Wait()
-		if m.count() != 1 || n.metrics()["request_failures_total redirect"] != 1 {
-			t.Errorf("%d requests: %v", m.count(), n.metrics())
-		}
-		n.stop()
-	})
 }
 
 // authority signs certificates.
@@ -254,7 +227,6 @@ func TestIPv6(t *testing.T) {
 	if got := <-seen; got != "/some/path/api/v2/alerts" {
 		t.Errorf("%q", got)
 	}
-	n.stop()
 }
 
 // TestProxy: requests use the proxy of the environment. Its password is not logged.

@@ -18,9 +18,7 @@ import (
 // TestAway: an Alertmanager that was unreachable for an hour receives the current
 // state of each alert.
 func TestAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := serve(t)
-		n := start(t, alertmanager.Options{Settings: settings(address), Dial: m.dial})
+	bubble(t, settings(address), func(t *testing.T, m *manager, n *rig) {
 		n.Send(firing("before"), firing("all along"))
 		synctest.Wait()
 		if got := m.knows(); got != "all along before/" {
@@ -63,17 +61,14 @@ func TestAway(t *testing.T) {
 		if text := n.log.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, "does not accept alerts") || !strings.Contains(text, "accepts alerts again") {
 			t.Errorf("log:\n%s", text)
 		}
-		n.stop()
 	})
 }
 
 // TestExpired: a firing alert is dropped when its end has passed without a newer
 // notification. A resolved alert is sent at any time.
 func TestExpired(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := serve(t)
+	bubble(t, settings(address), func(t *testing.T, m *manager, n *rig) {
 		m.down = true
-		n := start(t, alertmanager.Options{Settings: settings(address), Dial: m.dial})
 		endless := firing("endless")
 		endless.EndsAt = time.Time{}
 		n.Send(firing("forgotten"), resolved("resolved"), endless)
@@ -90,7 +85,6 @@ func TestExpired(t *testing.T) {
 		if got := n.metrics()["alerts_dropped_total expired"]; got != 1 {
 			t.Errorf("expired: %v", got)
 		}
-		n.stop()
 	})
 }
 
@@ -137,11 +131,9 @@ func TestHanging(t *testing.T) {
 // TestStates: the newest state of an alert is sent, also if a request with the
 // previous state is in flight.
 func TestStates(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := serve(t)
+	bubble(t, settings(address), func(t *testing.T, m *manager, n *rig) {
 		first := make(chan struct{})
 		m.answer = func(http.ResponseWriter, *http.Request, []string) bool { <-first; return false }
-		n := start(t, alertmanager.Options{Settings: settings(address), Dial: m.dial})
 		n.Send(firing("a"), firing("b"))
 		synctest.Wait()
 		n.Send(resolved("a"))
@@ -157,18 +149,15 @@ func TestStates(t *testing.T) {
 		if diff := cmp.Diff([][]string{{"a", "b"}, {"a", "c", "d"}}, m.batches); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		n.stop()
 	})
 }
 
 // TestFlush: Run sends the queue in batches before it returns.
 func TestFlush(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := serve(t)
-		s := settings(address)
-		s.BatchSize = 64
+	s := settings(address)
+	s.BatchSize = 64
+	bubble(t, s, func(t *testing.T, m *manager, n *rig) {
 		m.down = true
-		n := start(t, alertmanager.Options{Settings: s, Dial: m.dial})
 		for i := range 150 {
 			n.Send(firing(fmt.Sprint(i)))
 		}
@@ -209,7 +198,6 @@ func TestOverflow(t *testing.T) {
 		if text := n.log.String(); strings.Count(text, "is full") != 1 || !strings.Contains(text, `no longer full" endpoint=http://am.example:9093 dropped=4`) {
 			t.Errorf("log:\n%s", text)
 		}
-		n.stop()
 	})
 }
 
@@ -217,13 +205,11 @@ func TestOverflow(t *testing.T) {
 // clock that is hours behind, a firing alert would be over when it arrives.
 func TestClocksDiffer(t *testing.T) {
 	for _, ahead := range []time.Duration{0, 30 * time.Second, 5 * time.Hour, -5 * time.Hour} {
-		synctest.Test(t, func(t *testing.T) {
-			m := serve(t)
+		bubble(t, settings(address), func(t *testing.T, m *manager, r *rig) {
 			m.answer = func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
 				w.Header().Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
 				return false
 			}
-			r := start(t, alertmanager.Options{Settings: settings(address), Dial: m.dial})
 			for range 2 {
 				r.Send(firing("A"))
 				synctest.Wait()

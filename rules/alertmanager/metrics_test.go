@@ -67,6 +67,5 @@ func TestNoEndpoint(t *testing.T) {
 		if got := n.metrics(); len(got) != 1 {
 			t.Errorf("%v", got)
 		}
-		n.stop()
 	})
 }

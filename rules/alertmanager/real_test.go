@@ -159,5 +159,4 @@ func TestAlertmanager(t *testing.T) {
 	if got := known(t, at); got["third"] == nil || len(got) != 1 {
 		t.Errorf("after the restart: %v", got)
 	}
-	n.stop()
 }

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-openapi/strfmt"
@@ -143,6 +144,15 @@ type rig struct {
 
 func settings(urls ...string) alertmanager.Settings {
 	return alertmanager.DefaultSettings().WithURLs(urls...)
+}
+
+// bubble runs a test with an Alertmanager in memory and a Notifier that sends to it.
+func bubble(t *testing.T, s alertmanager.Settings, test func(*testing.T, *manager, *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		m := serve(t)
+		test(t, m, start(t, alertmanager.Options{Settings: s, Dial: m.dial}))
+	})
 }
 
 func create(t *testing.T, o alertmanager.Options) *rig {
