@@ -168,7 +168,7 @@ func TestSupersededIsNotKept(t *testing.T) {
 }
 
 // TestHoldersTogether: if two pods had one device, an allocation that is listed again
-// does not release the other one.
+// does not release the other one. A later one does.
 func TestHoldersTogether(t *testing.T) {
 	a, b := claimed("a", "c", "gpu-0", ""), claimed("b", "d", "gpu-0", "")
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
@@ -177,6 +177,8 @@ func TestHoldersTogether(t *testing.T) {
 		r.settle()
 		r.restart(proxy, b)
 		r.want("after a restart", "unconfirmed", dra+" gpu-0: ml/a main,sidecar kept contested", dra+" gpu-0: ml/b main,sidecar contested")
+		r.lists(proxy, b, claimed("c", "e", "gpu-0", ""))
+		r.want("with a later one", "unconfirmed", dra+" gpu-0: ml/b main,sidecar contested", dra+" gpu-0: ml/c main,sidecar contested")
 	})
 }
 

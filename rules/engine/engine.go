@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -114,9 +115,9 @@ func (e *Engine) Apply(s *Set) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	before := map[string]*group{}
+	before := map[[2]string]*group{}
 	for _, g := range e.groups {
-		before[g.File+"\xff"+g.Name] = g
+		before[[2]string{g.File, g.Name}] = g
 	}
 	e.groups = nil
 	ns := needs{}
@@ -129,7 +130,7 @@ func (e *Engine) Apply(s *Set) {
 				r.addNeeds(ns)
 			}
 		}
-		key := spec.File + "\xff" + spec.Name
+		key := [2]string{spec.File, spec.Name}
 		if old := before[key]; old != nil {
 			delete(before, key)
 			g.copyState(old)
@@ -140,7 +141,7 @@ func (e *Engine) Apply(s *Set) {
 	for _, old := range before {
 		e.orphans = append(e.orphans, old.orphans...)
 		for _, r := range old.rules {
-			e.orphans = append(e.orphans, r.series()...)
+			e.orphans = slices.AppendSeq(e.orphans, maps.Keys(r.wrote))
 		}
 	}
 	e.ring.apply(ns)
@@ -177,15 +178,6 @@ func sortedLabels(m map[string]string) []labels.Label {
 	return all
 }
 
-// series returns the series that the last evaluation wrote.
-func (r *rule) series() []*series {
-	var all []*series
-	for s := range r.wrote {
-		all = append(all, s)
-	}
-	return all
-}
-
 // key identifies a rule within its group when the rules are replaced.
 func (r *rule) key() string { return fmt.Sprintf("%q %q %q", r.Record, r.Alert, r.labels) }
 
@@ -207,7 +199,7 @@ func (g *group) copyState(old *group) {
 	}
 	for _, list := range rest {
 		for _, r := range list {
-			g.orphans = append(g.orphans, r.series()...)
+			g.orphans = slices.AppendSeq(g.orphans, maps.Keys(r.wrote))
 		}
 	}
 }

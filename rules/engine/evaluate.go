@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -50,7 +51,7 @@ func (e *Engine) pass(ctx context.Context, now time.Time, m mode) {
 	if !e.last.IsZero() {
 		t = max(t, e.last.UnixMilli()+1)
 	}
-	e.ring.advance(t)
+	e.ring.times = append(e.ring.times, t)
 	now = time.UnixMilli(t).UTC()
 	e.feed.take(e.ring, unread == nil || !e.feed.empty())
 	e.last = now
@@ -221,11 +222,7 @@ func (e *Engine) limits() {
 
 // someNames names up to three keys.
 func someNames(m map[string]int64) string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(m))
 	if len(names) > 3 {
 		names = append(names[:3], "others")
 	}

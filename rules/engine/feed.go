@@ -3,7 +3,6 @@ package engine
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
@@ -32,12 +31,7 @@ type feed struct {
 }
 
 func newFeed(target map[string]string, duplicates prometheus.Counter) *feed {
-	f := &feed{duplicates: duplicates, builder: labels.NewBuilder(labels.EmptyLabels())}
-	for name, v := range target {
-		f.target = append(f.target, labels.Label{Name: name, Value: v})
-	}
-	slices.SortFunc(f.target, func(a, b labels.Label) int { return strings.Compare(a.Name, b.Name) })
-	return f
+	return &feed{target: sortedLabels(target), duplicates: duplicates, builder: labels.NewBuilder(labels.EmptyLabels())}
 }
 
 // reset drops the series that the page became, because the rules changed.
@@ -75,11 +69,8 @@ func (f *feed) take(r *ring, up bool) {
 		f.up = r.get(b.Labels(), false)
 	}
 	f.add(r, f.up, map[bool]float64{true: 1}[up])
-	now := r.now()
 	for _, s := range f.live {
-		if len(s.runs) > 0 && s.runs[len(s.runs)-1].to != now {
-			r.end(s)
-		}
+		r.end(s)
 	}
 	clear(f.live)
 	f.live, f.next = f.next, f.live[:0]

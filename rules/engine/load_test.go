@@ -152,12 +152,12 @@ func FuzzParse(f *testing.F) {
 		if mistakes, ok := errors.AsType[strict.Mistakes](err); err != nil && (!ok || len(mistakes) == 0) {
 			t.Fatalf("not a list of mistakes: %v", err)
 		}
-		for _, line := range strings.Split(errorText(err), "\n") {
-			if err != nil && !strings.HasPrefix(line, "f.yaml:") {
-				t.Errorf("does not begin with the position: %q", line)
-			}
-		}
 		if err != nil {
+			for line := range strings.SplitSeq(err.Error(), "\n") {
+				if !strings.HasPrefix(line, "f.yaml:") {
+					t.Errorf("does not begin with the position: %q", line)
+				}
+			}
 			return
 		}
 		for _, g := range set.Groups {
@@ -168,13 +168,6 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }
 
 // TestApplyEnds: the series of a removed recording rule have ended when the next

@@ -109,22 +109,6 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// TestReturns: a series that was removed from memory is read again when it returns.
-func TestReturns(t *testing.T) {
-	w := newWorld(t, group("- alert: Hot\n  expr: temp > 90"))
-	w.set("temp 91")
-	w.at(0)
-	w.set("other 1")
-	for i := range 100 {
-		w.at(time.Duration(i+1) * time.Minute)
-	}
-	w.set("temp 92")
-	w.at(101 * time.Minute)
-	if diff := cmp.Diff([]string{"firing Hot"}, w.alerts()); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // TestSeriesLimit: series beyond the limit are left out. This does not resolve alerts
 // that read them.
 func TestSeriesLimit(t *testing.T) {

@@ -75,12 +75,7 @@ func (ns needs) named(name string) bool {
 }
 
 func matches(series labels.Labels, matchers []*labels.Matcher) bool {
-	for _, m := range matchers {
-		if !m.Matches(series.Get(m.Name)) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(series.Get(m.Name)) })
 }
 
 var errFixedTime = errors.New("a selector reads a fixed time")

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 	"sort"
 	"time"
 
@@ -62,16 +63,6 @@ func (r *ring) now() uint32 { return r.first + uint32(len(r.times)) - 1 }
 
 func (r *ring) time(tick uint32) int64 { return r.times[tick-r.first] }
 
-// advance starts a tick at t, in ms, unless the latest is at t. It reports
-// false if t is before the latest.
-func (r *ring) advance(t int64) bool {
-	if n := len(r.times); n > 0 && t <= r.times[n-1] {
-		return t == r.times[n-1]
-	}
-	r.times = append(r.times, t)
-	return true
-}
-
 // since returns the first tick at or after t, which may be the next one.
 func (r *ring) since(t int64) uint32 {
 	return r.first + uint32(sort.Search(len(r.times), func(i int) bool { return r.times[i] >= t }))
@@ -117,14 +108,6 @@ func (r *ring) has(s *series) bool {
 	return len(s.runs) > 0 && s.runs[len(s.runs)-1].to == r.now()
 }
 
-// last returns the latest sample, or false.
-func (s *series) last() (float64, bool) {
-	if len(s.runs) == 0 {
-		return 0, false
-	}
-	return s.runs[len(s.runs)-1].value, true
-}
-
 // append adds a sample at the latest tick. It reports false if the series has
 // another value there.
 func (r *ring) append(s *series, v float64) bool {
@@ -145,10 +128,7 @@ func (r *ring) append(s *series, v float64) bool {
 	}
 	if n := len(s.runs); n == cap(s.runs) {
 		// Doubling would waste memory: most series stay small.
-		grown := make([]run, n, n+1+n/4)
-		copy(grown, s.runs)
-		r.bytes += (cap(grown) - n) * runBytes
-		s.runs = grown
+		r.resize(s, n+1+n/4)
 	}
 	s.runs = append(s.runs, run{now, now, v})
 	if len(s.runs) > maxRuns {
@@ -163,7 +143,7 @@ func isStale(v float64) bool { return math.Float64bits(v) == value.StaleNaN }
 
 // end marks a series as stale, unless it has a sample at the latest tick.
 func (r *ring) end(s *series) {
-	if v, ok := s.last(); ok && !isStale(v) && !r.has(s) {
+	if n := len(s.runs); n > 0 && !isStale(s.runs[n-1].value) && !r.has(s) {
 		r.append(s, stale)
 	}
 }
@@ -176,21 +156,13 @@ func (r *ring) trim() {
 	}
 	t := r.times[len(r.times)-1]
 	oldest := r.now()
-	for name, list := range r.byName {
-		kept := list[:0]
-		for _, s := range list {
-			if r.trimSeries(s, t) {
-				kept = append(kept, s)
-				oldest = min(oldest, s.runs[0].from)
-			} else {
-				r.forget(s)
-			}
+	r.keep(func(s *series) bool {
+		if !r.trimSeries(s, t) {
+			return false
 		}
-		clear(list[len(kept):])
-		if r.byName[name] = kept; len(kept) == 0 {
-			delete(r.byName, name)
-		}
-	}
+		oldest = min(oldest, s.runs[0].from)
+		return true
+	})
 	for name, until := range r.lost {
 		if until < t {
 			delete(r.lost, name)
@@ -236,14 +208,8 @@ func (r *ring) resize(s *series, size int) {
 // forget removes the series from the index by hash.
 func (r *ring) forget(s *series) {
 	hash := s.labels.Hash()
-	list := r.byHash[hash]
-	for i := range list {
-		if list[i] == s {
-			list = append(list[:i:i], list[i+1:]...)
-			break
-		}
-	}
-	if r.byHash[hash] = list; len(list) == 0 {
+	r.byHash[hash] = slices.DeleteFunc(r.byHash[hash], func(o *series) bool { return o == s })
+	if len(r.byHash[hash]) == 0 {
 		delete(r.byHash, hash)
 	}
 	r.bytes -= cap(s.runs) * runBytes
@@ -254,22 +220,30 @@ func (r *ring) forget(s *series) {
 // apply replaces the needs and drops series that no rule reads any more.
 func (r *ring) apply(ns needs) {
 	r.needs = ns
-	for name, list := range r.byName {
-		kept := list[:0]
-		for _, s := range list {
-			reach, read := ns.of(s.labels)
-			if !read && !s.recorded {
-				r.forget(s)
-				continue
-			}
-			kept = append(kept, s)
-			if s.reach = reach.Milliseconds(); s.reach == 0 && len(s.runs) > 1 {
-				s.runs = append(s.runs[:0], s.runs[len(s.runs)-1])
-				s.runs[0].from = s.runs[0].to
-				r.resize(s, 1)
-			}
+	r.keep(func(s *series) bool {
+		reach, read := ns.of(s.labels)
+		if !read && !s.recorded {
+			return false
 		}
-		clear(list[len(kept):])
+		if s.reach = reach.Milliseconds(); s.reach == 0 && len(s.runs) > 1 {
+			s.runs = append(s.runs[:0], s.runs[len(s.runs)-1])
+			s.runs[0].from = s.runs[0].to
+			r.resize(s, 1)
+		}
+		return true
+	})
+}
+
+// keep removes the series for which want returns false.
+func (r *ring) keep(want func(*series) bool) {
+	for name, list := range r.byName {
+		kept := slices.DeleteFunc(list, func(s *series) bool {
+			if want(s) {
+				return false
+			}
+			r.forget(s)
+			return true
+		})
 		if r.byName[name] = kept; len(kept) == 0 {
 			delete(r.byName, name)
 		}

@@ -51,9 +51,46 @@ func TestDevices(t *testing.T) {
 // TestWait: the wait of an alert is the device's and not that of its holder,
 // also in a group whose interval is longer than Prometheus looks back.
 func TestWait(t *testing.T) {
-	files, err := generated(t, "{target: job, runbooks: r, scrape_gap: 5m, trends_interval: 15m}", map[string]string{
-		"devices/a.yaml": "{rules: [{alert: A, reason: hot, for: 3m}], trends: [{alert: B, device: b, for: 10m}]}",
-	})
+	checkExprs(t, "{target: job, runbooks: r, scrape_gap: 5m, trends_interval: 15m}",
+		"{rules: [{alert: A, reason: hot, for: 3m}], trends: [{alert: B, device: b, for: 10m}]}",
+		map[string]string{
+			"target:accel_verdict:gap": "max by (job) (last_over_time(accel_config_last_reload_successful[5m])) unless on (job) accel_config_last_reload_successful",
+			"device:A:active": `( max by (job, device) (accel_device_health_reason{parent="",reason="hot",severity=~"degraded|failed"}) )` +
+				" or (device:A:active and on (job) target:accel_verdict:gap)",
+			"device:A:since": "device:A:since and on (job, device) device:A:active or on (job, device) timestamp(device:A:active)",
+			"A": "( device_pod:accel_verdict:holder * on (job, device) group_left () device:A:active or on (job, device) device:A:active )" +
+				" and on (job, device) (device:A:since == on (job, device) device:A:since offset 3m)",
+			"device:B:active": "( b ) or (last_over_time(device:B:active[1350s]) and on (job) target:accel_trend:gap)",
+			"device:B:since":  "last_over_time(device:B:since[1350s]) and on (job, device) device:B:active or on (job, device) timestamp(device:B:active)",
+			"B": "( device_pod:accel_trend:holder * on (job, device) group_left () device:B:active or on (job, device) device:B:active )" +
+				" and on (job, device) (device:B:since == on (job, device) last_over_time(device:B:since[1350s] offset 10m))",
+		})
+}
+
+// TestRanks: of the alerts in ranks only the first fires, and those that yield are
+// silent beside them.
+func TestRanks(t *testing.T) {
+	const selector = `accel_device_health_reason{parent="",reason="hot",severity=~"degraded|failed"}`
+	const unless = ` unless on (job, device) accel_device_health_reason{parent="",severity="failed"})`
+	const yielding = "((max by (job, device) (" + selector + ")" + unless +
+		" or ((max by (job, device) (last_over_time(" + selector + "[5m]))" + unless + " and on (job) target:accel_verdict:gap))"
+	checkExprs(t, "{target: job, runbooks: r, scrape_gap: 5m, unobserved_seconds: 60}",
+		"{ranks: [B, A], rules: [{alert: A, reason: lost, severity: critical}, {alert: B, reason: fatal, state: failed, for: 1m}, {alert: C, reason: hot, yields: true}]}",
+		map[string]string{
+			"device:accel_page:reported": `min by (job, device) ( accel_device_health_reason{parent="",reason="fatal",severity="failed"} * 1` +
+				` or accel_device_health_reason{parent="",reason="lost",severity=~"degraded|failed"} * 2 )`,
+			"A": "device_pod:accel_page:holder * on (job, device) group_left () (device:accel_page:rank == 2)" +
+				" or on (job, device) (device:accel_page:rank == 2)",
+			"device:B:active": "(device:accel_page:rank == 1)",
+			"C":               "device_pod:accel_verdict:holder * on (job, device) group_left () " + yielding + " or on (job, device) " + yielding,
+		})
+}
+
+// checkExprs compares the expressions of rules on devices, with single spaces. None
+// of them has for: their waits are in the expressions.
+func checkExprs(t *testing.T, values, devices string, want map[string]string) {
+	t.Helper()
+	files, err := generated(t, values, map[string]string{"devices/a.yaml": devices})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,79 +103,9 @@ func TestWait(t *testing.T) {
 			}
 		}
 	}
-	for name, want := range map[string]string{
-		"target:accel_verdict:gap": "max by (job) (last_over_time(accel_config_last_reload_successful[5m])) unless on (job) accel_config_last_reload_successful",
-		"device:A:active": `( max by (job, device) (accel_device_health_reason{parent="",reason="hot",severity=~"degraded|failed"}) )` +
-			" or (device:A:active and on (job) target:accel_verdict:gap)",
-		"device:A:since": "device:A:since and on (job, device) device:A:active or on (job, device) timestamp(device:A:active)",
-		"A": "( device_pod:accel_verdict:holder * on (job, device) group_left () device:A:active or on (job, device) device:A:active )" +
-			" and on (job, device) (device:A:since == on (job, device) device:A:since offset 3m)",
-		"device:B:active": "( b ) or (last_over_time(device:B:active[1350s]) and on (job) target:accel_trend:gap)",
-		"device:B:since":  "last_over_time(device:B:since[1350s]) and on (job, device) device:B:active or on (job, device) timestamp(device:B:active)",
-		"B": "( device_pod:accel_trend:holder * on (job, device) group_left () device:B:active or on (job, device) device:B:active )" +
-			" and on (job, device) (device:B:since == on (job, device) last_over_time(device:B:since[1350s] offset 10m))",
-	} {
+	for name, want := range want {
 		if exprs[name] != want {
 			t.Errorf("%s is\n%s\nwant\n%s", name, exprs[name], want)
 		}
-	}
-}
-
-// TestRanks: of the alerts in ranks only the first fires, and those that yield are
-// silent beside them.
-func TestRanks(t *testing.T) {
-	files, err := generated(t, "{target: job, runbooks: r, scrape_gap: 5m, unobserved_seconds: 60}", map[string]string{
-		"devices/a.yaml": "{ranks: [B, A], rules: [{alert: A, reason: lost, severity: critical}, {alert: B, reason: fatal, state: failed, for: 1m}, {alert: C, reason: hot, yields: true}]}",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	exprs := map[string]string{}
-	for _, g := range files["devices.yaml"].Groups {
-		for _, r := range g.Rules {
-			exprs[r.Record+r.Alert] = strings.Join(strings.Fields(r.Expr), " ")
-		}
-	}
-	const selector = `accel_device_health_reason{parent="",reason="hot",severity=~"degraded|failed"}`
-	const unless = ` unless on (job, device) accel_device_health_reason{parent="",severity="failed"})`
-	const yielding = "((max by (job, device) (" + selector + ")" + unless +
-		" or ((max by (job, device) (last_over_time(" + selector + "[5m]))" + unless + " and on (job) target:accel_verdict:gap))"
-	for name, want := range map[string]string{
-		"device:accel_page:reported": `min by (job, device) ( accel_device_health_reason{parent="",reason="fatal",severity="failed"} * 1` +
-			` or accel_device_health_reason{parent="",reason="lost",severity=~"degraded|failed"} * 2 )`,
-		"A": "device_pod:accel_page:holder * on (job, device) group_left () (device:accel_page:rank == 2)" +
-			" or on (job, device) (device:accel_page:rank == 2)",
-		"device:B:active": "(device:accel_page:rank == 1)",
-		"C":               "device_pod:accel_verdict:holder * on (job, device) group_left () " + yielding + " or on (job, device) " + yielding,
-	} {
-		if exprs[name] != want {
-			t.Errorf("%s is\n%s\nwant\n%s", name, exprs[name], want)
-		}
-	}
-}
-
-// TestDeviceMistakes checks the errors for invalid subjects.
-func TestDeviceMistakes(t *testing.T) {
-	for name, c := range map[string]struct{ subject, want string }{
-		"two forms":      {"rules: [{alert: A, device: x, reason: y}]", "A: an alert on devices has either device or reason"},
-		"no form":        {"rules: [{alert: A, expr: x}]", "A: an alert on devices has either device or reason"},
-		"alert in weeks": {"weeks: [{alert: A, device: x}]", "A: a week only has records"},
-		"slow reason":    {"trends: [{alert: A, reason: x}]", "A: a reason is no trend"},
-		"no rank":        {"rules: [{alert: A, reason: x, severity: critical}]", "A: a critical alert on a reason needs a place in ranks"},
-		"rank of none":   {"{ranks: [B], rules: [{alert: A, reason: x}]}", "ranks: B is there twice or is no alert on a reason"},
-		"ranked twice":   {"{ranks: [A, A], rules: [{alert: A, reason: x}]}", "ranks: A is there twice or is no alert on a reason"},
-		"unknown key":    {"groups: []", "field groups not found"},
-		"no interval":    {"trends: [{alert: A, device: x}]", `accel-trends: interval: not a valid duration string: "often"`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			values := deviceValues
-			if name == "no interval" {
-				values = strings.Replace(values, "trends_interval: 15m", "trends_interval: often", 1)
-			}
-			_, err := generated(t, values, map[string]string{"devices/x.yaml": c.subject})
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error is %v, want one with %q", err, c.want)
-			}
-		})
 	}
 }

@@ -22,28 +22,37 @@ func TestCurrent(t *testing.T) {
 
 // TestMistakes checks the errors for invalid templates or values.
 func TestMistakes(t *testing.T) {
-	for name, c := range map[string]struct{ template, values, want string }{
+	for name, c := range map[string]struct{ file, template, values, want string }{
 		"no value": {
-			"groups: [{name: g, rules: [{alert: A, expr: 'x > ${limit}'}]}]", "target: job", "g: A: no value for ${limit}",
+			"t.yaml", "groups: [{name: g, rules: [{alert: A, expr: 'x > ${limit}'}]}]", "target: job", "g: A: no value for ${limit}",
 		},
 		"value without a use": {
-			"groups: [{name: g, rules: [{record: r, expr: x}]}]", "limit: 1", "no rule uses limit",
+			"t.yaml", "groups: [{name: g, rules: [{record: r, expr: x}]}]", "limit: 1", "no rule uses limit",
 		},
 		"device outside devices": {
-			"groups: [{name: g, rules: [{alert: A, expr: x, device: y}]}]", "{}", "g: A: a rule here has expr; device and reason belong",
+			"t.yaml", "groups: [{name: g, rules: [{alert: A, expr: x, device: y}]}]", "{}", "g: A: a rule here has expr; device and reason belong",
 		},
 		"no form": {
-			"groups: [{name: g, rules: [{alert: A}]}]", "{}", "g: A: a rule here has expr",
+			"t.yaml", "groups: [{name: g, rules: [{alert: A}]}]", "{}", "g: A: a rule here has expr",
 		},
 		"unknown key": {
-			"groups: [{name: g, rules: [{alert: A, expression: y}]}]", "{}", "line 1: field expression not found",
+			"t.yaml", "groups: [{name: g, rules: [{alert: A, expression: y}]}]", "{}", "line 1: field expression not found",
 		},
 		"a chain longer than a group": {
-			"groups: [{name: g, rules: [" + strings.Join(records(21, "r0"), ", ") + "]}]", "{}", "g: r0 to r20: 21 rules depend on each other; a group has room for 20",
+			"t.yaml", "groups: [{name: g, rules: [" + strings.Join(records(21, "r0"), ", ") + "]}]", "{}", "g: r0 to r20: 21 rules depend on each other; a group has room for 20",
 		},
+		"two forms":              {"devices/x.yaml", "rules: [{alert: A, device: x, reason: y}]", deviceValues, "A: an alert on devices has either device or reason"},
+		"no form of a device":    {"devices/x.yaml", "rules: [{alert: A, expr: x}]", deviceValues, "A: an alert on devices has either device or reason"},
+		"alert in weeks":         {"devices/x.yaml", "weeks: [{alert: A, device: x}]", deviceValues, "A: a week only has records"},
+		"slow reason":            {"devices/x.yaml", "trends: [{alert: A, reason: x}]", deviceValues, "A: a reason is no trend"},
+		"no rank":                {"devices/x.yaml", "rules: [{alert: A, reason: x, severity: critical}]", deviceValues, "A: a critical alert on a reason needs a place in ranks"},
+		"rank of none":           {"devices/x.yaml", "{ranks: [B], rules: [{alert: A, reason: x}]}", deviceValues, "ranks: B is there twice or is no alert on a reason"},
+		"ranked twice":           {"devices/x.yaml", "{ranks: [A, A], rules: [{alert: A, reason: x}]}", deviceValues, "ranks: A is there twice or is no alert on a reason"},
+		"unknown key of devices": {"devices/x.yaml", "groups: []", deviceValues, "field groups not found"},
+		"no interval":            {"devices/x.yaml", "trends: [{alert: A, device: x}]", strings.Replace(deviceValues, "15m", "often", 1), `accel-trends: interval: not a valid duration string: "often"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := generated(t, c.values, map[string]string{"t.yaml": c.template})
+			_, err := generated(t, c.values, map[string]string{c.file: c.template})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error is %v, want one with %q", err, c.want)
 			}
