@@ -12,8 +12,8 @@ import (
 // firmware of the board.
 type (
 	dflBank struct {
-		file, failed, done string
-		labels             []string
+		failed, done string
+		labels       []string
 	}
 	dflCage struct {
 		file   string
@@ -37,7 +37,7 @@ func (c *dflCard) scanFeature(dir string, l *dflLayout) {
 		switch {
 		case strings.HasSuffix(name, "_cal_fail"):
 			done := strings.TrimSuffix(n, "_cal_fail") + "_init_done"
-			l.banks = append(l.banks, dflBank{file: n, failed: n, done: done})
+			l.banks = append(l.banks, dflBank{failed: n, done: done})
 		case name == "qsfp_connected":
 			l.cages = append(l.cages, dflCage{file: n})
 		case name == "nios_fw_version":

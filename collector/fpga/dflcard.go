@@ -200,7 +200,7 @@ func (c *dflCard) scanFME(l *dflLayout) {
 	for i := range l.cages {
 		l.cages[i].labels = []string{"qsfp" + strconv.Itoa(i)}
 	}
-	slices.SortFunc(l.banks, func(a, b dflBank) int { return natural(a.file, b.file) })
+	slices.SortFunc(l.banks, func(a, b dflBank) int { return natural(a.failed, b.failed) })
 	for i := range l.banks {
 		l.banks[i].labels = []string{"emif" + strconv.Itoa(i)}
 	}

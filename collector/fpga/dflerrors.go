@@ -12,8 +12,8 @@ import (
 //go:embed dflerrors.tsv
 var dflErrorTable string
 
-// errorBit is one bit of a register of one revision.
-type errorBit struct {
+// dflBit is one bit of a register of one revision.
+type dflBit struct {
 	unit          string
 	revision, bit int
 }
@@ -22,8 +22,8 @@ var dflErrorNames = parseErrorTable(dflErrorTable)
 
 // parseErrorTable parses lines with unit, revision, bit and name. Other lines
 // are skipped.
-func parseErrorTable(text string) map[errorBit]string {
-	names := map[errorBit]string{}
+func parseErrorTable(text string) map[dflBit]string {
+	names := map[dflBit]string{}
 	for line := range strings.Lines(text) {
 		f := strings.Split(strings.TrimSpace(line), "\t")
 		if len(f) != 4 || strings.HasPrefix(line, "#") {
@@ -32,7 +32,7 @@ func parseErrorTable(text string) map[errorBit]string {
 		revision, err1 := strconv.Atoi(f[1])
 		bit, err2 := strconv.Atoi(f[2])
 		if err1 == nil && err2 == nil && bit >= 0 && bit < 64 {
-			names[errorBit{f[0], revision, bit}] = f[3]
+			names[dflBit{f[0], revision, bit}] = f[3]
 		}
 	}
 	return names
@@ -47,13 +47,13 @@ const unknownRevision = -1
 func dflErrorName(unit string, revision, bit int) string {
 	number := "bit_" + strconv.Itoa(bit)
 	if revision != unknownRevision {
-		if n, ok := dflErrorNames[errorBit{unit, revision, bit}]; ok {
+		if n, ok := dflErrorNames[dflBit{unit, revision, bit}]; ok {
 			return n
 		}
 		return number
 	}
-	first, in0 := dflErrorNames[errorBit{unit, 0, bit}]
-	second, in1 := dflErrorNames[errorBit{unit, 1, bit}]
+	first, in0 := dflErrorNames[dflBit{unit, 0, bit}]
+	second, in1 := dflErrorNames[dflBit{unit, 1, bit}]
 	switch {
 	case in0 && in1 && first != second:
 		return number

@@ -19,18 +19,12 @@ type dflPort struct {
 	// has are the files of this port: an OFS port has no afu_id.
 	has      map[string]bool
 	register []register
-	labels   portLabels
+	labels   labelCache
 	// afu is the last identity and when it was read.
 	afu     string
 	afuRead time.Time
 	// state is one of dflStates, empty while there is no function.
 	state string
-}
-
-type portLabels struct {
-	region   []string
-	states   [][]string
-	ap1, ap2 []string
 }
 
 // afuGrace is how long the identity of a busy port is valid: a reconfiguration
@@ -70,12 +64,6 @@ func (p *dflPort) identify(r *reading, c *dflCard) {
 		}
 	}
 	p.name, p.region = name, c.memory.region(name)
-	p.labels.region = []string{name}
-	p.labels.ap1, p.labels.ap2 = []string{name, "ap1"}, []string{name, "ap2"}
-	for _, s := range throttleStates {
-		p.labels.states = append(p.labels.states, []string{name, s.name})
-	}
-	p.labels.states = append(p.labels.states, []string{name, "other"})
 }
 
 func (p *dflPort) read(r *reading, c *dflCard) {
@@ -90,23 +78,21 @@ func (p *dflPort) read(r *reading, c *dflCard) {
 	if p.has["power_state"] {
 		p.readThrottle(r)
 	}
-	for _, e := range []struct {
-		file   string
-		labels []string
-	}{{"ap1_event", p.labels.ap1}, {"ap2_event", p.labels.ap2}} {
-		if !p.has[e.file] {
+	for _, event := range []string{"ap1", "ap2"} {
+		file := event + "_event"
+		if !p.has[file] {
 			continue
 		}
-		if text, ok := r.text(p.dir + "/" + e.file); ok {
+		if text, ok := r.text(p.dir + "/" + file); ok {
 			if v, ok := hexadecimal(text); ok {
-				r.SetBool(collector.FPGAThrottleLatched, v != 0, e.labels...)
+				r.SetBool(collector.FPGAThrottleLatched, v != 0, p.labels.of(p.name, event)...)
 			} else {
 				r.Reject(collector.FPGAThrottleLatched, collector.RejectType)
 			}
 		}
 	}
 	for i := range p.register {
-		p.register[i].unit, p.register[i].labels = p.name, p.labels.region
+		p.register[i].unit, p.register[i].labels = p.name, p.labels.of(p.name, "")[:1]
 		p.register[i].read(r, c)
 	}
 }
@@ -144,7 +130,7 @@ func (p *dflPort) readAFU(r *reading, c *dflCard) {
 		r.fail(errors.Join(err))
 		return
 	}
-	r.SetBool(collector.FPGABitstreamLoaded, loaded, p.labels.region...)
+	r.SetBool(collector.FPGABitstreamLoaded, loaded, p.labels.of(p.name, "")[:1]...)
 	p.identity(r)
 }
 
@@ -161,7 +147,7 @@ func (p *dflPort) unloaded(r *reading, c *dflCard) {
 		p.identify(r, c) // id is behind no lock
 	}
 	if p.has["afu_id"] {
-		r.Set(collector.FPGABitstreamLoaded, 0, p.labels.region...)
+		r.Set(collector.FPGABitstreamLoaded, 0, p.labels.of(p.name, "")[:1]...)
 		p.identity(r)
 	}
 }
@@ -184,11 +170,11 @@ func (p *dflPort) readThrottle(r *reading) {
 		return
 	}
 	other := true
-	for i, s := range throttleStates {
-		r.SetBool(collector.FPGAThrottleState, v == s.value, p.labels.states[i]...)
+	for _, s := range throttleStates {
+		r.SetBool(collector.FPGAThrottleState, v == s.value, p.labels.of(p.name, s.name)...)
 		other = other && v != s.value
 	}
-	r.SetBool(collector.FPGAThrottleState, other, p.labels.states[len(throttleStates)]...)
+	r.SetBool(collector.FPGAThrottleState, other, p.labels.of(p.name, "other")...)
 }
 
 // hexadecimal parses what a driver prints with %x, 0x%x or 0x%llx.

@@ -43,8 +43,8 @@ type fpgaManager struct {
 	region *region
 	// name is the name of the driver.
 	name   string
-	states map[string][]string // labels
-	errors map[string][]string // labels of the errors so far
+	labels labelCache
+	errors map[string]bool // the errors so far, and whether they are reported now
 
 	mu  sync.Mutex
 	dir string // the class device, whose number changes
@@ -53,7 +53,7 @@ type fpgaManager struct {
 }
 
 func newFPGAManager(g *region) *fpgaManager {
-	return &fpgaManager{region: g, states: map[string][]string{}, errors: map[string][]string{}}
+	return &fpgaManager{region: g, errors: map[string]bool{}}
 }
 
 func (m *fpgaManager) at() string {
@@ -102,22 +102,13 @@ func (m *fpgaManager) read(r *reading) bool {
 	}
 	state = tidy(state)
 	for _, s := range managerStates {
-		r.SetBool(collector.FPGAManagerState, s == state, m.labels(s)...)
+		r.SetBool(collector.FPGAManagerState, s == state, m.labels.of(m.name, s)...)
 	}
 	if !slices.Contains(managerStates, state) {
 		r.Set(collector.FPGAManagerState, 1, m.name, state)
 	}
 	m.readStatus(r, dir)
 	return terminal(state)
-}
-
-func (m *fpgaManager) labels(state string) []string {
-	l := m.states[state]
-	if l == nil {
-		l = []string{m.name, state}
-		m.states[state] = l
-	}
-	return l
 }
 
 // readStatus sets the errors of the last load. A driver without a status
@@ -127,7 +118,9 @@ func (m *fpgaManager) readStatus(r *reading, dir string) {
 	if !ok {
 		return
 	}
-	set := map[string]bool{}
+	for name := range m.errors {
+		m.errors[name] = false
+	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if line == "" {
@@ -137,13 +130,10 @@ func (m *fpgaManager) readStatus(r *reading, dir string) {
 		if !known {
 			name = "reported"
 		}
-		set[name] = true
-		if m.errors[name] == nil {
-			m.errors[name] = []string{m.name, name}
-		}
+		m.errors[name] = true
 	}
-	for name, labels := range m.errors {
-		r.SetBool(collector.FPGAManagerError, set[name], labels...)
+	for name, on := range m.errors {
+		r.SetBool(collector.FPGAManagerError, on, m.labels.of(m.name, name)...)
 	}
 }
 
@@ -167,11 +157,10 @@ func (b *bridge) read(r *reading) {
 // statusWord is the configuration status of the ZynqMP fabric. Reading it takes
 // a firmware call through the configuration port.
 type statusWord struct {
-	at     time.Time // when it was read
-	loads  uint64
-	word   uint64
-	known  bool
-	labels [][]string
+	at    time.Time // when it was read
+	loads uint64
+	word  uint64
+	known bool
 }
 
 // statusInterval is the time between two reads of the status word.
@@ -222,11 +211,8 @@ func (s *statusWord) read(r *reading, c *managerCard, rest bool) {
 	if !s.known {
 		return // before Linux 6.4
 	}
-	for i, b := range statusBits {
-		if len(s.labels) <= i {
-			s.labels = append(s.labels, []string{b.name})
-		}
-		r.SetBool(collector.FPGAConfigurationStatus, s.word>>b.bit&1 == 1, s.labels[i]...)
+	for _, b := range statusBits {
+		r.SetBool(collector.FPGAConfigurationStatus, s.word>>b.bit&1 == 1, c.manager.labels.of(b.name, "")[:1]...)
 	}
 	r.SetBool(collector.FPGABitstreamLoaded, s.word>>donePin&1 == 1, c.region)
 }

@@ -1,6 +1,7 @@
 package fpga
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -14,13 +15,13 @@ type memory struct {
 	emit   func(collector.Event)
 	used   time.Time // of the Source's goroutine
 
-	mu      sync.Mutex
-	regions []*region
-	latches latches
+	mu        sync.Mutex
+	regions   []*region
+	registers []*errorRegister
 }
 
 func newMemory(device string, emit func(collector.Event)) *memory {
-	return &memory{device: device, emit: emit, latches: latches{seen: map[latch]bool{}, units: map[string]*errorRegister{}}}
+	return &memory{device: device, emit: emit}
 }
 
 // readings adds the counters to d, whether the card answers or not.
@@ -32,9 +33,8 @@ func (m *memory) readings(d *collector.Device) {
 			d.Set(collector.FPGAReconfigurations, float64(g.counts[i]), g.labels[i]...)
 		}
 	}
-	for _, name := range m.latches.order {
-		u := m.latches.units[name]
-		d.Set(collector.FPGAErrors, float64(u.count), u.labels...)
+	for _, e := range m.registers {
+		d.Set(collector.FPGAErrors, float64(e.count), e.labels...)
 	}
 }
 
@@ -73,30 +73,19 @@ func (m *memory) region(name string) *region {
 // maxRegions bounds the regions, slots and ports of a card.
 const maxRegions = 32
 
-// latch is an error bit that stays set until it is cleared.
-type latch struct{ unit, name string }
-
-// latches counts errors of error registers. A register is no counter: an error
-// is counted when its bit is set after it was clear.
-type latches struct {
-	// seen are the bits that have been set once, and whether they are set now.
-	seen  map[latch]bool
-	units map[string]*errorRegister
-	order []string
-}
-
-// errorRegister is one error register of a card.
+// errorRegister counts the errors of one error register of a card. A register is
+// no counter: an error is counted when its bit is set after it was clear.
 type errorRegister struct {
-	labels []string
+	labels []string // its name
 	count  uint64
-	// shown are the bits that have been set since the card was first read, in
-	// order of appearance.
-	shown []shownLatch
+	// bits have been set since the card was first read, in order of appearance.
+	bits []*errorBit
 }
 
-type shownLatch struct {
-	name   string
-	labels []string
+// errorBit stays set until it is cleared.
+type errorBit struct {
+	labels []string // names of the register and the error
+	on     bool
 }
 
 // maxLatches bounds the bits of one register.
@@ -108,34 +97,27 @@ const maxLatches = 64
 func (m *memory) latched(register string, set []string, yield func(labels []string, on bool)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	l := &m.latches
-	u := l.units[register]
-	first := u == nil
+	i := slices.IndexFunc(m.registers, func(e *errorRegister) bool { return e.labels[0] == register })
+	first := i < 0
 	if first {
-		u = &errorRegister{labels: []string{register}}
-		l.units[register] = u
-		l.order = append(l.order, register)
+		i = len(m.registers)
+		m.registers = append(m.registers, &errorRegister{labels: []string{register}})
 	}
-	now := make(map[string]bool, len(set))
+	e := m.registers[i]
 	for _, name := range set {
-		now[name] = true
-		k := latch{register, name}
-		on, known := l.seen[k]
-		if !known {
-			if len(u.shown) >= maxLatches {
-				continue
-			}
-			u.shown = append(u.shown, shownLatch{name, []string{register, name}})
+		known := slices.ContainsFunc(e.bits, func(b *errorBit) bool { return b.labels[1] == name })
+		if !known && len(e.bits) < maxLatches {
+			e.bits = append(e.bits, &errorBit{labels: []string{register, name}})
 		}
+	}
+	for _, b := range e.bits {
+		on := slices.Contains(set, b.labels[1])
 		// A bit that is set in the first read may have been set at any time
 		// before.
-		if !on && !first {
-			u.count++
+		if on && !b.on && !first {
+			e.count++
 		}
-		l.seen[k] = true
-	}
-	for _, s := range u.shown {
-		l.seen[latch{register, s.name}] = now[s.name]
-		yield(s.labels, now[s.name])
+		b.on = on
+		yield(b.labels, on)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -14,24 +13,6 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/fpga"
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
-
-// listener collects what a Source emits.
-type listener struct {
-	mu   sync.Mutex
-	list []collector.Event
-}
-
-func (e *listener) emit(v collector.Event) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.list = append(e.list, v)
-}
-
-func (e *listener) all() []collector.Event {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Clone(e.list)
-}
 
 // until samples until ok, for two minutes at most.
 func until(t *testing.T, s *fpga.Source, what string, ok func(collector.Round, error) bool) {
@@ -64,7 +45,7 @@ const dflManager = "DFL FME FPGA Manager"
 func TestReconfigurationPlayed(t *testing.T) {
 	const next = "d8424dc4a4a3c413f89e433683f9040b"
 	tree := load(t, "intel-n3000-dfl")
-	var emitted listener
+	var emitted events
 	s := open(t, mounted(t, tree), fpga.Options{PollInterval: time.Millisecond, Emit: emitted.emit})
 	sample(t, s)
 
@@ -117,7 +98,7 @@ func TestReconfigurationFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := load(t, name)
-			var emitted listener
+			var emitted events
 			s := open(t, mounted(t, tree), fpga.Options{PollInterval: time.Millisecond, Emit: emitted.emit})
 			sample(t, s)
 			if c.busy != "" {
@@ -154,7 +135,7 @@ func TestBlockedReads(t *testing.T) {
 	if err := tree.Merge(load(t, "zynqmp-fpga-manager")); err != nil {
 		t.Fatal(err)
 	}
-	var emitted listener
+	var emitted events
 	s := open(t, mounted(t, tree), fpga.Options{PollInterval: time.Millisecond, Emit: emitted.emit})
 	if r := sample(t, s); len(r.Devices) != 2 {
 		t.Fatalf("%d devices", len(r.Devices))

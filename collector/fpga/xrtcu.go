@@ -8,13 +8,18 @@ import (
 // computeUnit is one compute unit or, where ps is set, one kernel on the card's
 // processors, as listed by the scheduler.
 type computeUnit struct {
+	unitPlace
+	name       string // kernel:instance
+	address    uint64
+	hasAddress bool
+	status     uint32 // the control register when last read, see cuState
+	executions uint64 // completed since the image was loaded
+}
+
+// unitPlace is the scheduler's key of a compute unit.
+type unitPlace struct {
 	slot, index int
-	name        string // kernel:instance
-	address     uint64
-	hasAddress  bool
 	ps          bool
-	status      uint32 // the control register when last read, see cuState
-	executions  uint64 // completed since the image was loaded
 }
 
 // parseCUs parses kds_custat_raw and kds_scustat_raw, whose lines are
@@ -26,26 +31,21 @@ type computeUnit struct {
 // A unit that is listed twice, because a counter gained a digit between two
 // pages, counts once.
 func parseCUs(text string) []computeUnit {
-	type place struct {
-		slot, index int
-		ps          bool
-	}
-	at := map[place]int{}
+	at := map[unitPlace]int{}
 	var units []computeUnit
 	for line := range strings.Lines(text) {
 		u, ok := parseCU(strings.Trim(line, "\x00 \t\r\n"))
 		if !ok {
 			continue
 		}
-		p := place{u.slot, u.index, u.ps}
-		if i, twice := at[p]; twice {
+		if i, twice := at[u.unitPlace]; twice {
 			units[i] = u
 			continue
 		}
 		if len(units) == maxCUs {
 			break
 		}
-		at[p] = len(units)
+		at[u.unitPlace] = len(units)
 		units = append(units, u)
 	}
 	return units

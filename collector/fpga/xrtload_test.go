@@ -2,6 +2,7 @@ package fpga_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,7 +31,7 @@ func (e *events) emit(ev collector.Event) {
 func (e *events) all() []collector.Event {
 	e.Lock()
 	defer e.Unlock()
-	return e.list
+	return slices.Clone(e.list)
 }
 
 // node is a tree in a directory that can be replaced, within virtual time,

@@ -41,19 +41,19 @@ func TestParseCUs(t *testing.T) {
 		name, text string
 		want       []computeUnit
 	}{
-		{"now", "0,1,vadd:vadd_2,0x1810000,0x1,1284329\n", []computeUnit{{index: 1, name: "vadd:vadd_2", address: 0x1810000, hasAddress: true, status: 1, executions: 1284329}}},
+		{"now", "0,1,vadd:vadd_2,0x1810000,0x1,1284329\n", []computeUnit{{unitPlace: unitPlace{index: 1}, name: "vadd:vadd_2", address: 0x1810000, hasAddress: true, status: 1, executions: 1284329}}},
 		{"before there were slots", "0,vadd:vadd_1,0x1800000,0x4,7\n", []computeUnit{{name: "vadd:vadd_1", address: 0x1800000, hasAddress: true, status: 4, executions: 7}}},
-		{"processor kernel", "0,65536,hello:0,0x2,3\n", []computeUnit{{index: 65536, name: "hello:0", ps: true, status: 2, executions: 3}}},
+		{"processor kernel", "0,65536,hello:0,0x2,3\n", []computeUnit{{unitPlace: unitPlace{index: 65536, ps: true}, name: "hello:0", status: 2, executions: 3}}},
 		{"given up", "0,0,a:a,0x0,0xffffffff,0\n", []computeUnit{{name: "a:a", hasAddress: true, status: math.MaxUint32}}},
 		{"largest count", "0,0,a:a,0x0,0x4,18446744073709551615\n", []computeUnit{{name: "a:a", hasAddress: true, status: 4, executions: math.MaxUint64}}},
 		{"listed twice", "0,0,a:a,0x0,0x4,9\n0,0,a:a,0x0,0x4,10\n", []computeUnit{{name: "a:a", hasAddress: true, status: 4, executions: 10}}},
-		{"lines run together", "0,0,a:a,0x0,0x40,1,b:b,0x0,0x4,5\n0,2,c:c,0x0,0x4,5\n", []computeUnit{{index: 2, name: "c:c", hasAddress: true, status: 4, executions: 5}}},
+		{"lines run together", "0,0,a:a,0x0,0x40,1,b:b,0x0,0x4,5\n0,2,c:c,0x0,0x4,5\n", []computeUnit{{unitPlace: unitPlace{index: 2}, name: "c:c", hasAddress: true, status: 4, executions: 5}}},
 		{"negative", "0,-1,a:a,0x0,0x4,9\n", nil},
 		{"no name", "0,0,,0x0,0x4,9\n", nil},
 		{"empty", "", nil},
 	} {
 		got := parseCUs(c.text)
-		if d := cmp.Diff(c.want, got, cmp.AllowUnexported(computeUnit{})); d != "" {
+		if d := cmp.Diff(c.want, got, cmp.AllowUnexported(computeUnit{}, unitPlace{})); d != "" {
 			t.Errorf("%s: %s", c.name, d)
 		}
 	}

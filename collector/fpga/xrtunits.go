@@ -7,12 +7,6 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// unitPlace is the scheduler's key of a compute unit.
-type unitPlace struct {
-	slot, index int
-	ps          bool
-}
-
 // labelledUnit is a compute unit with its name as a label value.
 type labelledUnit struct {
 	name  string // in the image
@@ -45,7 +39,7 @@ func (a *alveo) computeUnits(r *reading) {
 	a.nameUnits(units)
 	waiting := a.queues(r, units)
 	for _, u := range units {
-		l := a.units[unitPlace{u.slot, u.index, u.ps}]
+		l := a.units[u.unitPlace]
 		if l == nil {
 			continue
 		}
@@ -121,7 +115,7 @@ func (a *alveo) queues(r *reading, units []computeUnit) map[uint64]cuQueues {
 func (a *alveo) nameUnits(units []computeUnit) {
 	same := len(units) == len(a.units)
 	for _, u := range units {
-		l := a.units[unitPlace{u.slot, u.index, u.ps}]
+		l := a.units[u.unitPlace]
 		same = same && l != nil && l.name == u.name
 	}
 	if same {
@@ -138,6 +132,6 @@ func (a *alveo) nameUnits(units []computeUnit) {
 			label += "#" + strconv.Itoa(u.index)
 		}
 		taken[label] = true
-		a.units[unitPlace{u.slot, u.index, u.ps}] = &labelledUnit{u.name, label}
+		a.units[u.unitPlace] = &labelledUnit{u.name, label}
 	}
 }
