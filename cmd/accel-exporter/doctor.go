@@ -28,7 +28,7 @@ import (
 const (
 	findingOK    = "ok"
 	findingOff   = "off"   // not asked for
-	findingNote  = "note"  // lacks, and nothing that flags name depends on it
+	findingNote  = "note"  // missing, and nothing that flags name depends on it
 	findingLacks = "LACKS" // lacks, and is asked for
 )
 
@@ -68,9 +68,9 @@ func doctorCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 			d.Flags = fmt.Sprintf("process %d", running)
 		}
 	}
-	app := kingpin.New("accel-exporter doctor", `Examines what this node has of what the exporter needs with the same flags, and how to mend what lacks. Without a flag it takes those of the exporter that runs here.
+	app := kingpin.New("accel-exporter doctor", `Examines what this node has of what the exporter needs with the same flags, and how to mend what is missing. Without a flag it takes those of the exporter that runs here.
 
-Exit status: 0 if nothing lacks that is asked for, 1 if something does, 2 if the command line is wrong.`)
+Exit status: 0 if nothing that is asked for is missing, 1 if something is, 2 if the command line is wrong.`)
 	asJSON := app.Flag("json", "Print the findings as JSON.").Bool()
 	f := &flags{}
 	if err := f.parse(app, args, stdout, stderr); err != nil {
@@ -269,9 +269,9 @@ func (d *diagnosis) print(w io.Writer, asJSON bool) error {
 	case 0:
 		fmt.Fprintln(&b, "\nNothing that was asked for is missing.")
 	case 1:
-		fmt.Fprintln(&b, "\n1 thing lacks.")
+		fmt.Fprintln(&b, "\n1 thing is missing.")
 	default:
-		fmt.Fprintf(&b, "\n%d things lack.\n", d.Lacking)
+		fmt.Fprintf(&b, "\n%d things are missing.\n", d.Lacking)
 	}
 	_, err := b.WriteTo(w)
 	return err

@@ -169,7 +169,7 @@ func TestDoctorExit(t *testing.T) {
 	for _, want := range []string{
 		`LACKS +file +.*intervall: unknown key`, `LACKS +Alertmanager +.*connection refused`, `LACKS +state +/nope`,
 		`LACKS +kubelet +no socket at /nope`, `LACKS +API server`, `LACKS +trace receiver +.*connection refused`,
-		`LACKS +flags +--podresources.socket: /nope/kubelet.sock does not exist yet`, `ok +source nvidia`, `(?m)^\d things lack`,
+		`LACKS +flags +--podresources.socket: /nope/kubelet.sock does not exist yet`, `ok +source nvidia`, `(?m)^\d things are missing`,
 	} {
 		if !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("%s does not match\n%s", want, text)

@@ -50,7 +50,7 @@ func (e *examination) given(flag string) bool {
 	return asked
 }
 
-// lacking is the state of what lacks: a note where it is not asked for.
+// lacking is the state of what is missing: a note where it is not asked for.
 func lacking(asked bool) string {
 	if asked {
 		return findingLacks

@@ -420,7 +420,7 @@ func TestPictures(t *testing.T) {
 	}
 	doctor := exec.Command(program(t, "EXPORTER"), append([]string{"doctor"}, strings.Fields(string(flags))...)...)
 	doctor.Env = []string{"ACCEL_SIM_STATE=" + state}
-	screen(t, "doctor.png", 150, 36, doctor, "lacks?\\.|things lack")
+	screen(t, "doctor.png", 150, 36, doctor, "(is|are) missing")
 }
 
 // screen takes a picture of what a program shows on a terminal, once it has shown the
