@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -114,15 +113,12 @@ func TestAlertOnFault(t *testing.T) {
 func TestAlertResolves(t *testing.T) {
 	t.Parallel()
 	am := newAlertmanager(t)
-	file := filepath.Join(t.TempDir(), "mine.yaml")
-	if err := os.WriteFile(file, []byte(`groups:
+	file := tempFile(t, "mine.yaml", `groups:
   - name: mine
     rules:
       - alert: Failed
         expr: accel_device_health{state="failed"} == 1
-`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+`)
 	n := start(t, "h100-8", nil, "--alertmanager.url="+am.URL, "--rules.file="+file, "--rules.interval=1h")
 	gpu := device(t, n.until(`^accel_device_up\{device="GPU-.*\} 1`), "0")
 	n.sim("inject", "xid", "79", "0")
@@ -138,19 +134,13 @@ func TestAlertResolves(t *testing.T) {
 func TestRuleFiles(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "mine.yaml")
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
 	const good = `groups:
   - name: mine
     rules:
       - alert: %s
         expr: accel_source_up == 0
 `
-	write(fmt.Sprintf(good, "First"))
+	writeFile(t, file, fmt.Sprintf(good, "First"))
 	n := start(t, "no-driver", nil, "--rules.file="+filepath.Join(filepath.Dir(file), "*.yaml"), "--rules.interval=1s", "--web.enable-lifecycle")
 	firing := func(alert string) func() bool {
 		return func() bool {
@@ -159,7 +149,7 @@ func TestRuleFiles(t *testing.T) {
 		}
 	}
 	n.poll(firing("First"), func() string { return "the alert First" })
-	write("groups:\n  - name: mine\n    rules:\n      - alert: Second\n        exprs: up\n")
+	writeFile(t, file, "groups:\n  - name: mine\n    rules:\n      - alert: Second\n        exprs: up\n")
 	if code, body := n.post("/-/reload"); code == 200 || !strings.Contains(body, file+":5:") || !strings.Contains(body, "exprs") {
 		t.Errorf("reload of an invalid rule file: %d %s", code, body)
 	}
@@ -167,10 +157,8 @@ func TestRuleFiles(t *testing.T) {
 	if !firing("First")() {
 		t.Error("the previous rules are not evaluated any more")
 	}
-	write(fmt.Sprintf(good, "Second"))
-	if code, body := n.post("/-/reload"); code != 200 {
-		t.Errorf("reload: %d %s", code, body)
-	}
+	writeFile(t, file, fmt.Sprintf(good, "Second"))
+	n.request("/-/reload")
 	n.poll(firing("Second"), func() string { return "the alert Second" })
 	if firing("First")() {
 		t.Error("the alert First still exists")
@@ -211,14 +199,9 @@ func TestAlertmanagerSettings(t *testing.T) {
 		t.Errorf("URL with a password: %v %s", err, &stderr)
 	}
 	am := newAlertmanager(t)
-	file := filepath.Join(t.TempDir(), "accel.yml")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	file := tempFile(t, "accel.yml", "")
 	n := start(t, "no-driver", nil, "--alertmanager.url="+am.URL, "--config.file="+file, "--web.enable-lifecycle")
-	if err := os.WriteFile(file, []byte("alertmanager:\n  http: {tls: {ca_file: /nonexistent/ca.pem}}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, "alertmanager:\n  http: {tls: {ca_file: /nonexistent/ca.pem}}\n")
 	if code, body := n.post("/-/reload"); code == 200 || !strings.Contains(body, "/nonexistent/ca.pem") {
 		t.Errorf("reload with a missing CA file: %d %s", code, body)
 	}

@@ -25,19 +25,14 @@ func BenchmarkMemory(b *testing.B) {
 	if out, err := exec.Command("make", "-s", "-C", "../..", "build", "BIN="+binary).CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)
 	}
-	config := filepath.Join(b.TempDir(), "accel.yaml")
-	if err := os.WriteFile(config, []byte("metrics:\n  max_series: 50000\n"), 0o644); err != nil {
-		b.Fatal(err)
-	}
+	config := tempFile(b, "accel.yaml", "metrics:\n  max_series: 50000\n")
 	for _, bm := range []struct {
 		name string
 		op   func(*node)
 	}{
 		{"scrape", func(n *node) { n.scrape() }},
 		{"reload", func(n *node) {
-			if code, body := n.post("/-/reload"); code != 200 {
-				b.Fatal(body)
-			}
+			n.request("/-/reload")
 		}},
 	} {
 		b.Run(bm.name, func(b *testing.B) {

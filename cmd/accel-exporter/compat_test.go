@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -27,11 +25,7 @@ func compatPage(page string) string {
 // counterFile writes a counters file.
 func counterFile(t *testing.T, rows ...string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "counters.csv")
-	if err := os.WriteFile(file, []byte(strings.Join(rows, "\n")+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return tempFile(t, "counters.csv", strings.Join(rows, "\n")+"\n")
 }
 
 // TestGoldenCompat compares the families of dcgm-exporter with golden pages, for
@@ -110,9 +104,7 @@ func TestFieldsReload(t *testing.T) {
 	}()
 	for i := range 10 {
 		row := []string{"DCGM_FI_DEV_SM_CLOCK, gauge, Clock", "DCGM_FI_DEV_GPU_TEMP, gauge, Heat"}[i%2]
-		if err := os.WriteFile(file, []byte(row), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, file, row)
 		if code, body := n.post("/-/reload"); code != 200 {
 			t.Errorf("reload: %d %s", code, body)
 		}
@@ -121,17 +113,13 @@ func TestFieldsReload(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if err := os.WriteFile(file, []byte("DCGM_FI_DEV_SM_CLOCK, gauge, Clock\nDCGM_FI_DEV_SM_CLCK, gauge, Clock\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, "DCGM_FI_DEV_SM_CLOCK, gauge, Clock\nDCGM_FI_DEV_SM_CLCK, gauge, Clock\n")
 	if code, body := n.post("/-/reload"); code == 200 || !strings.Contains(body, `counters.csv:2:1: field "DCGM_FI_DEV_SM_CLCK"`) {
 		t.Errorf("reload of an invalid file: %d %s", code, body)
 	}
 	n.until(`^accel_config_last_reload_successful 0$`, `^DCGM_FI_DEV_GPU_TEMP\{`, `!^DCGM_FI_DEV_SM_CLOCK\{`)
 	// A change is detected without a request.
-	if err := os.WriteFile(file, []byte("DCGM_FI_DEV_POWER_USAGE, gauge, Power\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, "DCGM_FI_DEV_POWER_USAGE, gauge, Power\n")
 	n.until(`^accel_config_last_reload_successful 1$`, `^DCGM_FI_DEV_POWER_USAGE\{`, `!^DCGM_FI_DEV_GPU_TEMP\{`)
 }
 
@@ -192,9 +180,7 @@ func TestCompatOfDCGM(t *testing.T) {
 			file := counterFile(t, rows...)
 			n := startDCGM(t, scenario, nil, "--dcgm.embedded", "--compat.dcgm-exporter", "--compat.hostname=n1", "--dcgm.fields="+file)
 			n.until(append(want, dcgmUp)...)
-			if err := os.WriteFile(file, []byte(strings.Join(append(rows, "DCGM_FI_DEV_LOW_UTIL_VIOLATION, counter, x"), "\n")), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			writeFile(t, file, strings.Join(append(rows, "DCGM_FI_DEV_LOW_UTIL_VIOLATION, counter, x"), "\n"))
 			n.until(`^DCGM_FI_DEV_LOW_UTIL_VIOLATION\{.*UUID="GPU-`)
 		})
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -67,12 +66,7 @@ func TestDCGMGolden(t *testing.T) {
 // fieldsConfig writes a configuration file with three DCGM fields.
 func fieldsConfig(t testing.TB) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "accel.yml")
-	content := "sources: {dcgm: {fields: [DCGM_FI_DEV_GPU_TEMP, DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, DCGM_FI_DEV_NAME]}}\n"
-	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return tempFile(t, "accel.yml", "sources: {dcgm: {fields: [DCGM_FI_DEV_GPU_TEMP, DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, DCGM_FI_DEV_NAME]}}\n")
 }
 
 // TestDCGMProfilingAuto checks that profiling counters of A100s, whose driver has
@@ -190,22 +184,15 @@ func TestDCGMFails(t *testing.T) {
 // invalid one is rejected.
 func TestDCGMFieldsFile(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "counters.csv")
-	write := func(content string) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("DCGM_FI_DEV_GPU_TEMP, gauge, x\n")
+	file := tempFile(t, "counters.csv", "DCGM_FI_DEV_GPU_TEMP, gauge, x\n")
 	n := startDCGM(t, scenario, nil, "--dcgm.embedded", "--dcgm.fields="+file)
 	const temperature, power = `^accel_dcgm_field_value\{.*GPU_TEMP_CELSIUS`, `^accel_dcgm_field_value\{.*BOARD_POWER_WATTS`
 	n.until(temperature, "!"+power)
-	write("DCGM_FI_DEV_GPU_TEMP, gauge, x\nDCGM_FI_DEV_POWER_USAGE, gauge, x\n")
+	writeFile(t, file, "DCGM_FI_DEV_GPU_TEMP, gauge, x\nDCGM_FI_DEV_POWER_USAGE, gauge, x\n")
 	n.until(temperature, power)
-	write("DCGM_FI_DEV_GPU_TEMPP, gauge, x\n")
+	writeFile(t, file, "DCGM_FI_DEV_GPU_TEMPP, gauge, x\n")
 	n.until(`^accel_config_last_reload_successful 0$`, temperature, power)
-	write("DCGM_FI_DEV_POWER_USAGE, gauge, x\n")
+	writeFile(t, file, "DCGM_FI_DEV_POWER_USAGE, gauge, x\n")
 	n.until(`^accel_config_last_reload_successful 1$`, "!"+temperature, power)
 }
 

@@ -157,10 +157,7 @@ func TestDoctorExit(t *testing.T) {
 	defer used.Close()
 	gone := closed.Addr().String()
 	closed.Close()
-	bad := filepath.Join(t.TempDir(), "accel.yml")
-	if err := os.WriteFile(bad, []byte("collect: {intervall: 1s}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	bad := tempFile(t, "accel.yml", "collect: {intervall: 1s}\n")
 	text, err := diagnose(t, state, append(flags, "--config.file="+bad, "--alertmanager.url=http://"+gone, "--path.state=/nope",
 		"--podresources.socket=/nope/kubelet.sock", "--kubernetes.pods", "--kubernetes.api-server=https://"+gone, "--otlp.endpoint=http://"+gone, "--kubernetes.node=n", "--kubernetes.token-file="+bad)...)
 	if !errors.Is(err, errPrinted) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -27,11 +26,7 @@ func everyBoard(t *testing.T, version string) (scenario string, boards int) {
 		text += "      throttle.sw_thermal.ns: 7e9\n      throttle.hw_thermal.ns: 8e9\n      throttle.hw_power_brake.ns: 9e9\n      policy.thermal.ns: 15e9\n"
 		text += "      field.272: 11\n      field.273: 12\n"
 	}
-	scenario = filepath.Join(t.TempDir(), "every-board.yaml")
-	if err := os.WriteFile(scenario, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return scenario, len(files)
+	return tempFile(t, "every-board.yaml", text), len(files)
 }
 
 // TestDriverReleases checks that no board has a value of another field, whatever

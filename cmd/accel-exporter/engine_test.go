@@ -15,11 +15,7 @@ import (
 // mine writes a rule file with an alert called Mine.
 func mine(t *testing.T, expr string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "mine.yaml")
-	if err := os.WriteFile(file, []byte("groups:\n  - name: mine\n    rules:\n      - alert: Mine\n        expr: "+expr+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return tempFile(t, "mine.yaml", "groups:\n  - name: mine\n    rules:\n      - alert: Mine\n        expr: "+expr+"\n")
 }
 
 // TestBadRule checks that a rule that reads too many samples fails alone: other
@@ -40,11 +36,7 @@ func TestBadRule(t *testing.T) {
 // TestCheckAll checks that --config.check reports the mistakes of all sections
 // of a file in line order.
 func TestCheckAll(t *testing.T) {
-	config := filepath.Join(t.TempDir(), "accel.yml")
-	text := "alertmanager:\n  queue_size: 0\ncollect:\n  interval: soon\n"
-	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	config := tempFile(t, "accel.yml", "alertmanager:\n  queue_size: 0\ncollect:\n  interval: soon\n")
 	for _, args := range [][]string{{"--config.check"}, nil} {
 		var stderr strings.Builder
 		err := command(t.Context(), append(args, "--config.file="+config), io.Discard, &stderr)
@@ -70,22 +62,15 @@ func TestRulesCheck(t *testing.T) {
 // TestRulesValues: a file of values changes the built-in rules that the node
 // evaluates, a change of the file is taken over, and a mistake in it is not.
 func TestRulesValues(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "rules.yml")
-	change := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	change("{alerts: {AccelSourceBlind: {for: 71m}}, labels: {team: gpu}}")
+	file := tempFile(t, "rules.yml", "{alerts: {AccelSourceBlind: {for: 71m}}, labels: {team: gpu}}")
 	n := start(t, "no-driver", nil, "--rules.values="+file, "--web.enable-lifecycle")
 	n.until(`^accel_config_last_reload_successful 1$`)
 	if code, body := n.get("/debug/rules"); code != http.StatusOK || !strings.Contains(body, `"for_seconds": 4260`) {
 		t.Errorf("/debug/rules: %d %s", code, body)
 	}
-	change("alerts: {AccelSourceBlind: {for: soon}}")
+	writeFile(t, file, "alerts: {AccelSourceBlind: {for: soon}}")
 	n.until(`^accel_config_last_reload_successful 0$`)
-	change("alerts: {AccelSourceBlind: {for: 72m}}")
+	writeFile(t, file, "alerts: {AccelSourceBlind: {for: 72m}}")
 	n.until(`^accel_config_last_reload_successful 1$`)
 	if _, body := n.get("/debug/rules"); !strings.Contains(body, `"for_seconds": 4320`) {
 		t.Errorf("/debug/rules after the change: %s", body)
@@ -97,9 +82,7 @@ func TestRulesValues(t *testing.T) {
 func TestRulesRender(t *testing.T) {
 	dir := t.TempDir()
 	values := filepath.Join(dir, "my.yml")
-	if err := os.WriteFile(values, []byte("values: {idle_seconds: 77}\nalerts: {AcceleratorLost: {severity: info}}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, values, "values: {idle_seconds: 77}\nalerts: {AcceleratorLost: {severity: info}}\n")
 	var out, manifests, stderr strings.Builder
 	if err := command(t.Context(), []string{"rules", "render", "--values=" + values}, &out, &stderr); err != nil || !strings.Contains(out.String(), "> 77)") {
 		t.Errorf("render: %v\n%s%s", err, &out, &stderr)
@@ -121,9 +104,7 @@ func TestRulesRender(t *testing.T) {
 		"values: {remediator_seen: 0s}":                                  `(?s)my\.yml: the rules that it makes are invalid:\nremediator\.yaml:\d+: .*duration must be greater than 0`,
 		"alerts: {AcceleratorLost: {annotations: {summary: '{{ .X.Y'}}}": `my\.yml: the rules that it makes are invalid:\ndevices\.yaml:`,
 	} {
-		if err := os.WriteFile(values, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, values, text)
 		stderr.Reset()
 		if err := command(t.Context(), []string{"rules", "render", "--values=" + values}, io.Discard, &stderr); err == nil || !regexp.MustCompile(want).MatchString(stderr.String()) {
 			t.Errorf("%s: %v\n%s", text, err, &stderr)

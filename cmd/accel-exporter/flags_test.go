@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -64,12 +63,8 @@ func TestWarnings(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	rules := filepath.Join(dir, "rules.yml")
-	if err := os.WriteFile(rules, []byte("groups:\n- name: a\n  rules:\n  - {alert: A, expr: accel_device_upp == 0 and on () other_metric}\n  - {alert: B, expr: 'accel_device_up == 0 or accel_rules_any'}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "nvidai"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, rules, "groups:\n- name: a\n  rules:\n  - {alert: A, expr: accel_device_upp == 0 and on () other_metric}\n  - {alert: B, expr: 'accel_device_up == 0 or accel_rules_any'}\n")
+	writeFile(t, filepath.Join(dir, "nvidai"), "")
 	args := []string{
 		"--kernel-log.path=/nope/kmsg", "--podresources.socket=/nope/kubelet.sock", "--otlp.endpoint=http://127.0.0.1:1",
 		"--otlp.pod-annotation=a", "--rules.file=" + rules, "--release.directory=" + dir,
@@ -107,10 +102,7 @@ func TestWebConfigMistakes(t *testing.T) {
 		"tls_server_config:\n  cert: x\n  min_version: TLS9": `web.yml:3: tls_server_config.min_version: found "TLS9"; accepted is one of TLS10, TLS11, TLS12, TLS13`,
 		"basic_auth_users:\n\ta: b":                          `web.yml:2: is not YAML: found a tab at the start of the line; accepted are spaces`,
 	} {
-		file := filepath.Join(t.TempDir(), "web.yml")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		file := tempFile(t, "web.yml", text)
 		if err := checkWebConfig(file); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q:\n got %v\nwant %s", text, err, want)
 		}

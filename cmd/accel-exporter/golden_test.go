@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -103,11 +102,7 @@ func TestGoldenStandard(t *testing.T) {
 // pages show a node's first seconds, and a slow machine takes longer.
 func patient(t *testing.T) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "catalogue.yml")
-	if err := os.WriteFile(file, []byte("conditions:\n  - {reason: pci_not_responding, for: 24h}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return tempFile(t, "catalogue.yml", "conditions:\n  - {reason: pci_not_responding, for: 24h}\n")
 }
 
 // lint checks names, help texts and types with promlint, and that no series is

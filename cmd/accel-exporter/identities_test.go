@@ -72,9 +72,7 @@ func TestGarbledIdentities(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, identity.File)
-	if err := os.WriteFile(file, []byte("{\n \"version\": 7}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, "{\n \"version\": 7}\n")
 	n := start(t, scenario, nil, "--path.state="+dir)
 	if m := n.log.await(regexp.MustCompile(`the file is refused.*` + regexp.QuoteMeta(identity.File) + `:2: version: found the number 7`)); m == nil {
 		t.Error("the log does not name the mistake")

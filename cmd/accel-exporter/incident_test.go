@@ -201,33 +201,23 @@ func TestRelease(t *testing.T) {
 	attached := []string{`^accel_source_released\{source="nvidia"\} 0$`, `^accel_power_watts\{device="` + gpu}
 
 	pid := n.worker()
-	if code, body := n.post("/-/release?source=nvidia"); code != 200 {
-		t.Fatalf("release: %d %s", code, body)
-	}
+	n.request("/-/release?source=nvidia")
 	if err := syscall.Kill(pid, 0); err == nil {
 		t.Errorf("worker %d is alive after the release was answered", pid)
 	}
 	n.until(released...)
-	if code, body := n.post("/-/attach?source=nvidia"); code != 200 {
-		t.Fatalf("attach: %d %s", code, body)
-	}
+	n.request("/-/attach?source=nvidia")
 	n.until(attached...)
 
-	if code, _ := n.post("/-/release?source=nvidia&for=1ms"); code != 200 {
-		t.Fatal("release with a duration was rejected")
-	}
+	n.request("/-/release?source=nvidia&for=1ms")
 	n.until(attached...)
 
 	file := filepath.Join(dir, "nvidia")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, "")
 	n.log.await(regexp.MustCompile("Source released by file"))
 	n.until(released...)
 	// A request and a file release the source independently of each other.
-	if code, body := n.post("/-/release?source=nvidia"); code != 200 {
-		t.Fatalf("release: %d %s", code, body)
-	}
+	n.request("/-/release?source=nvidia")
 	if code, body := n.post("/-/attach?source=nvidia"); code != 409 || !strings.Contains(body, "file") {
 		t.Errorf("attach against the file: %d %s", code, body)
 	}
@@ -252,28 +242,15 @@ func TestRelease(t *testing.T) {
 // sampling interval is on the page without waiting for the next sample.
 func TestReleaseShowsAtOnce(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "accel.yaml")
-	write := func(s string) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(s), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("collect:\n  interval: 10m\n")
+	file := tempFile(t, "accel.yaml", "collect:\n  interval: 10m\n")
 	n := start(t, scenario, nil, "--web.enable-release", "--web.enable-lifecycle", "--config.file="+file)
 	n.until(`^accel_device_up\{.*\} 1`)
-	if code, body := n.post("/-/release?source=nvidia"); code != 200 {
-		t.Fatalf("release: %d %s", code, body)
-	}
+	n.request("/-/release?source=nvidia")
 	n.until(`^accel_source_released\{source="nvidia"\} 1$`, `!^accel_power_watts`)
-	write("collect:\n  interval: 200ms\nsources:\n  nvidia:\n    slow_interval: 2s\n")
-	if code, body := n.post("/-/reload"); code != 200 {
-		t.Fatalf("reload: %d %s", code, body)
-	}
+	writeFile(t, file, "collect:\n  interval: 200ms\nsources:\n  nvidia:\n    slow_interval: 2s\n")
+	n.request("/-/reload")
 	n.until(`^accel_source_released\{source="nvidia"\} 1$`, `!^accel_power_watts`)
-	if code, body := n.post("/-/attach?source=nvidia"); code != 200 {
-		t.Fatalf("attach: %d %s", code, body)
-	}
+	n.request("/-/attach?source=nvidia")
 	n.until(`^accel_source_rounds_total\{outcome="ok",source="nvidia"\} ([5-9]|\d\d)`)
 }
 
@@ -312,25 +289,18 @@ func gone(pid int) bool {
 // TestReload checks reloads of valid, invalid, removed and mounted configuration
 // files.
 func TestReload(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "accel.yaml")
-	write := func(s string) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(s), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("xid:\n  baseline_extra: [700]\n")
+	file := tempFile(t, "accel.yaml", "xid:\n  baseline_extra: [700]\n")
 	n := start(t, scenario, nil, "--config.file="+file, "--web.enable-lifecycle")
 	n.until(`xid="700"\} 0$`, `^accel_config_last_reload_successful 1$`)
 
-	write("xid:\n  baseline_extra: [700]\ncolect:\n  interval: 1s\n")
+	writeFile(t, file, "xid:\n  baseline_extra: [700]\ncolect:\n  interval: 1s\n")
 	code, body := n.post("/-/reload")
 	if code != 500 || !strings.Contains(body, file+":3") || !strings.Contains(body, "colect") {
 		t.Errorf("POST /-/reload: %d %q, want 500 with file, line and key", code, body)
 	}
 	n.until(`xid="700"\} 0$`, `^accel_config_last_reload_successful 0$`)
 
-	write("xid:\n  baseline_extra: [701]\nmetrics:\n  drop: ['accel_nvlink_.*']\n")
+	writeFile(t, file, "xid:\n  baseline_extra: [701]\nmetrics:\n  drop: ['accel_nvlink_.*']\n")
 	syscall.Kill(os.Getpid(), syscall.SIGHUP)
 	n.until(`xid="701"\} 0$`, `^accel_config_last_reload_successful 1$`, `!^accel_nvlink_`)
 
@@ -424,14 +394,8 @@ func TestPages(t *testing.T) {
 
 // TestCommandLine checks the errors of invalid flags.
 func TestCommandLine(t *testing.T) {
-	bad := filepath.Join(t.TempDir(), "bad.yaml")
-	if err := os.WriteFile(bad, []byte("a:\n- b\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	good := filepath.Join(t.TempDir(), "good.yaml")
-	if err := os.WriteFile(good, []byte("collect:\n  interval: 2s\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	bad := tempFile(t, "bad.yaml", "a:\n- b\n")
+	good := tempFile(t, "good.yaml", "collect:\n  interval: 2s\n")
 	for _, tc := range []struct {
 		args []string
 		want string
@@ -461,11 +425,8 @@ func TestCommandLine(t *testing.T) {
 // TestWebConfig checks the password of --web.config.file.
 func TestWebConfig(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "web.yml")
 	// The hash is bcrypt's of "secret".
-	if err := os.WriteFile(file, []byte("basic_auth_users:\n  prometheus: $2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := tempFile(t, "web.yml", "basic_auth_users:\n  prometheus: $2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW\n")
 	n := startExporter(t, "--no-collector.nvidia", "--web.config.file="+file)
 	if code, _ := n.get("/metrics"); code != 401 {
 		t.Errorf("GET without a password: %d, want 401", code)
@@ -490,9 +451,7 @@ func TestWebConfig(t *testing.T) {
 	if code, _ := n.get("/metrics"); code != 200 {
 		t.Errorf("GET with the password after wrong ones: %d, want 200", code)
 	}
-	if err := os.WriteFile(file, []byte("basic_auth_users:\n  prometheus: plain\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, "basic_auth_users:\n  prometheus: plain\n")
 	if err := run(t.Context(), []string{"--web.config.file=" + file}, newLogBuffer(), newLogBuffer()); err == nil {
 		t.Error("a password that is not hashed is accepted")
 	}

@@ -17,9 +17,7 @@ func TestJobs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "jobs")
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(dir, name), text)
 	}
 	n := start(t, scenario, nil, "--compat.dcgm-exporter", "--hpc-job-mapping-dir", dir)
 	n.until(`^accel_compat_hpc_job_rejected\{reason="folder"\} 1$`, `^DCGM_FI_DEV_GPU_TEMP\{`, `!hpc_job="`)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -75,15 +73,11 @@ func TestBusLoss(t *testing.T) {
 // image is loaded again.
 func TestReconfiguration(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "baseline.yml")
-	approved := `entries:
+	file := tempFile(t, "baseline.yml", `entries:
   - name: n3000
     match: {class: fpga, vendor: intel, pci_id: "8086:0b30"}
     approved: {bitstream: {port0/afu: ["9aeffe5f84570612c000c9660d824272"]}}
-`
-	if err := os.WriteFile(file, []byte(approved), 0o644); err != nil {
-		t.Fatal(err)
-	}
+`)
 	n := start(t, mixed, nil, "--baseline.file="+file)
 	drift := func(actual, v string) string {
 		return `^accel_drift\{actual="` + actual + `",component="port0/afu",device="` + n3000 + `",.*\} ` + v + `$`
@@ -113,27 +107,18 @@ func TestBaselineFile(t *testing.T) {
 	if err := command(t.Context(), append([]string{"baseline", "print"}, flags...), &out, &stderr); err != nil {
 		t.Fatalf("%v\n%s", err, &stderr)
 	}
-	file := filepath.Join(t.TempDir(), "baseline.yml")
-	if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	file := tempFile(t, "baseline.yml", out.String())
 	n := startOn(t, state, append(flags, "--baseline.file="+file, "--web.enable-lifecycle")...)
 	n.until(`^accel_drift\{.*component="driver".*\} 0$`, `^accel_drift\{.*device="`+n3000+`".*\} 0$`, `!^accel_drift\{.*\} 1$`)
 	wrong := regexp.MustCompile(`(?m)^( +)approved:`).ReplaceAllString(out.String(), "${1}aproved:")
-	if err := os.WriteFile(file, []byte(wrong), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, wrong)
 	if code, body := n.post("/-/reload"); code == 200 || !regexp.MustCompile(`baseline\.yml:\d+: .*aproved.*did you mean approved`).MatchString(body) {
 		t.Errorf("reload of an invalid baseline: %d %s", code, body)
 	}
 	n.until(`^accel_config_last_reload_successful 0$`, `^accel_drift\{.*component="driver".*\} 0$`)
 	other := regexp.MustCompile(`driver: .*`).ReplaceAllString(out.String(), `driver: ["550.54.15"]`)
-	if err := os.WriteFile(file, []byte(other), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if code, body := n.post("/-/reload"); code != 200 {
-		t.Errorf("reload: %d %s", code, body)
-	}
+	writeFile(t, file, other)
+	n.request("/-/reload")
 	n.until(`^accel_config_last_reload_successful 1$`, `^accel_drift\{.*component="driver".*expected="550\.54\.15".*\} 1$`)
 }
 

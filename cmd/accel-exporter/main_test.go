@@ -252,6 +252,14 @@ func (n *node) post(path string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
+// request posts a request that must be granted.
+func (n *node) request(path string) {
+	n.t.Helper()
+	if code, body := n.post(path); code != http.StatusOK {
+		n.t.Fatalf("POST %s: %d %s", path, code, body)
+	}
+}
+
 // patience is the time after which a condition that a test waits for has failed.
 const patience = 3 * time.Minute
 
@@ -388,4 +396,19 @@ func isolated(t testing.TB, args []string) []string {
 		}
 	}
 	return more
+}
+
+// tempFile writes a file into a directory of its own and returns its path.
+func tempFile(t testing.TB, name, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	writeFile(t, file, text)
+	return file
+}
+
+func writeFile(t testing.TB, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -39,10 +39,7 @@ func startPods(t testing.TB, scenario string, simFlags []string, args ...string)
 // configured writes a configuration file and returns the flag that names it.
 func configured(t testing.TB, lines ...string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "accel.yaml")
-	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	file := tempFile(t, "accel.yaml", strings.Join(lines, "\n")+"\n")
 	return "--config.file=" + file
 }
 

@@ -72,10 +72,7 @@ func TestConnections(t *testing.T) {
 // TestReleaseFileIsNoLink: a link in the release directory is not followed.
 func TestReleaseFileIsNoLink(t *testing.T) {
 	dir := t.TempDir()
-	target := filepath.Join(t.TempDir(), "target")
-	if err := os.WriteFile(target, []byte("10m"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	target := tempFile(t, "target", "10m")
 	if err := os.Symlink(target, filepath.Join(dir, "nvidia")); err != nil {
 		t.Fatal(err)
 	}

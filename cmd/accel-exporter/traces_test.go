@@ -6,8 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -148,10 +146,7 @@ func TestTraceContext(t *testing.T) {
 
 // TestTraceFlags: a wrong value ends the start with an error that names it.
 func TestTraceFlags(t *testing.T) {
-	headers := filepath.Join(t.TempDir(), "headers.yml")
-	if err := os.WriteFile(headers, []byte("authorization: [hunter2]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	headers := tempFile(t, "headers.yml", "authorization: [hunter2]\n")
 	for want, args := range map[string][]string{
 		"--otlp.endpoint is not an address": {"--otlp.endpoint=collector"},
 		"need --otlp.endpoint":              {"--otlp.headers-file=" + headers},

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -174,9 +173,7 @@ func TestWhoAsks(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "http.yml")
 	for name, text := range map[string]string{"http.yml": "basic_auth: {username: op, password_file: password}\n", "password": "secret\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(dir, name), text)
 	}
 	if out, err := who(t, "--http.config.file="+file); err != nil || !strings.Contains(out, "llm-0") {
 		t.Errorf("with a password: %v\n%s", err, out)

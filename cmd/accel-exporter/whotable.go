@@ -266,11 +266,10 @@ func availability(d *allocation.Device) string {
 
 // id shortens a UUID to a prefix, which the command accepts as an argument.
 func (t *whoTable) id(id string) string {
-	prefix, rest, ok := strings.Cut(id, "-")
-	if t.wide || !ok || len(rest) < 36 {
+	if t.wide {
 		return id
 	}
-	return prefix + "-" + rest[:8]
+	return status.ShortID(id)
 }
 
 func (t *whoTable) since(from time.Time) string { return short(t.now.Sub(from)) }
@@ -340,15 +339,6 @@ func memory(used, total *float64) string {
 }
 
 // short formats a duration with its two largest units, as kubectl does.
-func short(d time.Duration) string {
-	d = max(d, 0)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%ds", int(d.Minutes()), int(d.Seconds())%60)
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%dh%dm", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return fmt.Sprintf("%dd%dh", int(d.Hours())/24, int(d.Hours())%24)
-}
+func short(d time.Duration) string { return unspaced.Replace(status.Ago(d)) }
+
+var unspaced = strings.NewReplacer(" min", "m", " ", "")

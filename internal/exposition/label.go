@@ -9,8 +9,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// label is one label of one series, its value valid UTF-8.
-type label struct{ name, value string }
+// Label is a label of a series. On the page its value is valid UTF-8.
+type Label struct{ Name, Value string }
 
 // Origins of a label value other than the reading's own labels.
 const (
@@ -59,7 +59,7 @@ func orderOf(m *collector.Metric) order {
 
 // labels returns the sorted labels of r, a reading of d or, if d is nil, of the
 // node.
-func (o *order) labels(d *collector.Device, r *collector.Reading) ([]label, bool) {
+func (o *order) labels(d *collector.Device, r *collector.Reading) ([]Label, bool) {
 	if !o.ok || len(r.Labels) != o.own || d == nil && o.scope == collector.PerDevice {
 		return nil, false
 	}
@@ -67,7 +67,7 @@ func (o *order) labels(d *collector.Device, r *collector.Reading) ([]label, bool
 	if d != nil && d.Parent != "" {
 		sources = o.child
 	}
-	labels := make([]label, len(sources))
+	labels := make([]Label, len(sources))
 	for i, s := range sources {
 		v := ""
 		switch s.from {
@@ -80,7 +80,7 @@ func (o *order) labels(d *collector.Device, r *collector.Reading) ([]label, bool
 		}
 		// Firmware returns bytes that are not UTF-8; they must not cost the
 		// series.
-		labels[i] = label{s.name, strings.ToValidUTF8(v, "\uFFFD")}
+		labels[i] = Label{s.name, strings.ToValidUTF8(v, "\uFFFD")}
 	}
 	return labels, true
 }
@@ -121,7 +121,7 @@ type interner struct {
 
 func newInterner(b *blocks) *interner { return &interner{blocks: b, seen: make(map[string]int32)} }
 
-func (in *interner) block(labels []label) int32 {
+func (in *interner) block(labels []Label) int32 {
 	in.scratch = appendBlock(in.scratch[:0], labels)
 	if i, ok := in.seen[string(in.scratch)]; ok {
 		return i
@@ -133,13 +133,13 @@ func (in *interner) block(labels []label) int32 {
 	return i
 }
 
-func appendBlock(b []byte, labels []label) []byte {
+func appendBlock(b []byte, labels []Label) []byte {
 	separator := byte('{')
 	for _, l := range labels {
 		b = append(b, separator)
-		b = append(b, l.name...)
+		b = append(b, l.Name...)
 		b = append(b, '=', '"')
-		b = appendEscaped(b, l.value, true)
+		b = appendEscaped(b, l.Value, true)
 		b = append(b, '"')
 		separator = ','
 	}
@@ -168,8 +168,8 @@ func appendEscaped(b []byte, s string, quotes bool) []byte {
 }
 
 // parseBlock is the inverse of appendBlock.
-func parseBlock(block []byte) []label {
-	var labels []label
+func parseBlock(block []byte) []Label {
+	var labels []Label
 	for s := string(block); len(s) > 1 && s[0] != '}'; {
 		name, rest, _ := strings.Cut(s[1:], `="`)
 		end := 0
@@ -179,7 +179,7 @@ func parseBlock(block []byte) []label {
 			}
 			end++
 		}
-		labels = append(labels, label{name, unescape.Replace(rest[:end])})
+		labels = append(labels, Label{name, unescape.Replace(rest[:end])})
 		s = rest[end+1:]
 	}
 	return labels

@@ -54,7 +54,7 @@ type family struct {
 type candidate struct {
 	family int
 	row    int // position among the readings of the Snapshot, then the derived series, or ownRow
-	labels []label
+	labels []Label
 	rank   rank
 	hides  bool // while its value is 0
 }
@@ -144,17 +144,17 @@ func (b *builder) sort() {
 	})
 }
 
-func compareLabels(x, y []label) int {
+func compareLabels(x, y []Label) int {
 	if len(x) != len(y) {
 		return cmp.Compare(len(x), len(y))
 	}
 	for i := range x {
-		if c := strings.Compare(x[i].value, y[i].value); c != 0 {
+		if c := strings.Compare(x[i].Value, y[i].Value); c != 0 {
 			return c
 		}
 	}
 	for i := range x { // the names of derived series may differ
-		if c := strings.Compare(x[i].name, y[i].name); c != 0 {
+		if c := strings.Compare(x[i].Name, y[i].Name); c != 0 {
 			return c
 		}
 	}
@@ -183,7 +183,7 @@ func (b *builder) own() {
 	})
 	var rows []candidate
 	for r, name := range reasons {
-		rows = append(rows, candidate{family: i, row: ownRow - r, labels: []label{{"reason", name}}})
+		rows = append(rows, candidate{family: i, row: ownRow - r, labels: []Label{{"reason", name}}})
 	}
 	b.candidates = slices.Insert(b.candidates, at, rows...)
 }

@@ -45,9 +45,7 @@ func (p *Page) Series() iter.Seq2[string, []Label] {
 		l := p.layout
 		blocks := make([][]Label, l.blocks.len())
 		for i := range blocks {
-			for _, lab := range parseBlock(l.blocks.at(int32(i))) {
-				blocks[i] = append(blocks[i], Label{lab.name, lab.value})
-			}
+			blocks[i] = parseBlock(l.blocks.at(int32(i)))
 		}
 		for _, fam := range l.families {
 			for at := fam.begin; at < fam.end; at++ {
@@ -77,7 +75,7 @@ func (f *frame) gather() []*dto.MetricFamily {
 	labels := make([][]*dto.LabelPair, l.blocks.len())
 	for i := range labels {
 		for _, lab := range parseBlock(l.blocks.at(int32(i))) {
-			labels[i] = append(labels[i], &dto.LabelPair{Name: new(lab.name), Value: new(lab.value)})
+			labels[i] = append(labels[i], &dto.LabelPair{Name: new(lab.Name), Value: new(lab.Value)})
 		}
 	}
 	families := make([]*dto.MetricFamily, 0, len(l.families))

@@ -32,9 +32,6 @@ type Derived struct {
 	Value func(in []float64) (v float64, ok bool)
 }
 
-// Label is a label of a Derived series.
-type Label struct{ Name, Value string }
-
 // derivedSeries is a Derived series in a layout.
 type derivedSeries struct {
 	at    int32 // noSlot where it has no value, or is left out
@@ -86,8 +83,8 @@ func fits(d *Derived, rows int) bool {
 }
 
 // viewLabels returns sorted labels, and false where they are invalid.
-func viewLabels(given []Label) ([]label, bool) {
-	out := make([]label, 0, len(given))
+func viewLabels(given []Label) ([]Label, bool) {
+	out := make([]Label, 0, len(given))
 	for _, l := range given {
 		if l.Value == "" {
 			continue
@@ -95,11 +92,11 @@ func viewLabels(given []Label) ([]label, bool) {
 		if !validLabel(l.Name) {
 			return nil, false
 		}
-		out = append(out, label{l.Name, strings.ToValidUTF8(l.Value, "\uFFFD")})
+		out = append(out, Label{l.Name, strings.ToValidUTF8(l.Value, "\uFFFD")})
 	}
-	slices.SortFunc(out, func(a, b label) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(out, func(a, b Label) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range out {
-		if i > 0 && out[i].name == out[i-1].name {
+		if i > 0 && out[i].Name == out[i-1].Name {
 			return nil, false
 		}
 	}

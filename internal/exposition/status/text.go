@@ -11,8 +11,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// ago formats a duration with its two largest units.
-func ago(d time.Duration) string {
+// Ago formats a duration with its two largest units.
+func Ago(d time.Duration) string {
 	d = max(d, 0)
 	switch {
 	case d < time.Minute:
@@ -52,8 +52,8 @@ func label(d *collector.Device, m *collector.Metric, name string) string {
 	return ""
 }
 
-// shortID shortens a UUID to the part that distinguishes devices of a node.
-func shortID(id string) string {
+// ShortID shortens a UUID to the part that distinguishes devices of a node.
+func ShortID(id string) string {
 	prefix, rest, ok := strings.Cut(id, "-")
 	if !ok || len(rest) < 36 {
 		return id

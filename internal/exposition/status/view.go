@@ -11,7 +11,6 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 	"github.com/accel-exporter/accel-exporter/podmap"
-	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
 
 // Limits of the page, which stays below 150 KB. Partitions have lines if there are at
@@ -182,7 +181,7 @@ func (p *Page) view(s *collector.Snapshot) *View {
 		v.Sources = append(v.Sources, kubeletSource(kubelet))
 	}
 	if api != nil {
-		v.Sources = append(v.Sources, apiSource(&api.Pods))
+		v.Sources = append(v.Sources, polled(APIServer, string(api.Pods.State), api.Pods.Reason, api.Pods.Age, Explain(APIServer, "")))
 	}
 	v.devices(p, s, report)
 	v.events(s)
@@ -201,7 +200,7 @@ func (p *Page) view(s *collector.Snapshot) *View {
 func sourceOf(s *collector.Status, now time.Time) Source {
 	out := Source{Name: s.Source, Err: s.Err, Took: s.Took.Round(time.Millisecond / 10).String()}
 	if !s.LastSuccess.IsZero() {
-		out.Age = ago(now.Sub(s.LastSuccess))
+		out.Age = Ago(now.Sub(s.LastSuccess))
 	}
 	if s.Up {
 		out.State = State{"up", good}
@@ -226,37 +225,30 @@ func sourceOf(s *collector.Status, now time.Time) Source {
 }
 
 func kubeletSource(s *podmap.Status) Source {
-	out := Source{Name: Kubelet, Took: s.Took.Round(time.Millisecond / 10).String()}
-	if s.Age > 0 {
-		out.Age = ago(s.Age)
-	}
-	switch s.State {
-	case podmap.StateFresh:
-		out.State = State{"up", good}
-	case podmap.StateAbsent:
-		out.State, out.Trouble = State{"not on this machine", neutral}, ExplainKubelet(s)
-	case podmap.StateStarting:
-		out.State, out.Meaning = State{"starting", neutral}, s.Reason
-	default:
-		out.State, out.Trouble = State{string(s.State), warn}, ExplainKubelet(s)
-		out.Meaning = cmp.Or(s.Reason, out.Meaning)
+	trouble := ExplainKubelet(s)
+	out := polled(Kubelet, string(s.State), s.Reason, s.Age, trouble)
+	out.Took = s.Took.Round(time.Millisecond / 10).String()
+	if s.State == podmap.StateAbsent {
+		out.State, out.Trouble = State{"not on this machine", neutral}, trouble
 	}
 	return out
 }
 
-func apiSource(s *kube.FeedStatus) Source {
-	out := Source{Name: APIServer}
-	if s.Age > 0 {
-		out.Age = ago(s.Age)
+// polled returns the kubelet or the API server as a source. Their states have the same
+// words.
+func polled(name, state, reason string, age time.Duration, trouble Trouble) Source {
+	out := Source{Name: name}
+	if age > 0 {
+		out.Age = Ago(age)
 	}
-	switch s.State {
-	case kube.StateFresh:
+	switch state {
+	case string(podmap.StateFresh):
 		out.State = State{"up", good}
-	case kube.StateStarting:
-		out.State, out.Meaning = State{"starting", neutral}, s.Reason
+	case string(podmap.StateStarting):
+		out.State, out.Meaning = State{"starting", neutral}, reason
 	default:
-		out.State, out.Trouble = State{string(s.State), warn}, Explain(APIServer, "")
-		out.Meaning = cmp.Or(s.Reason, out.Meaning)
+		out.State, out.Trouble = State{state, warn}, trouble
+		out.Meaning = cmp.Or(reason, out.Meaning)
 	}
 	return out
 }
@@ -322,7 +314,7 @@ const old = 5 * time.Second
 
 func deviceRow(d *collector.Device, a *allocation.Device, now time.Time) Device {
 	r := Device{
-		ID: d.ID, Short: shortID(d.ID), Index: label(d, collector.DeviceInfo, "index"), Class: className(d.Class), PCI: d.PCI, Part: d.Parent != "",
+		ID: d.ID, Short: ShortID(d.ID), Index: label(d, collector.DeviceInfo, "index"), Class: className(d.Class), PCI: d.PCI, Part: d.Parent != "",
 		Model: strings.TrimPrefix(cmp.Or(d.Model, string(d.Class), "unknown device"), "NVIDIA "), State: stateOf(d),
 	}
 	if profile := label(d, collector.DeviceInfo, "profile"); profile != "" {
@@ -338,7 +330,7 @@ func deviceRow(d *collector.Device, a *allocation.Device, now time.Time) Device 
 		}
 	}
 	if age := now.Sub(d.Sampled); d.Down == "" && !d.Sampled.IsZero() && age >= old {
-		r.Age = ago(age)
+		r.Age = Ago(age)
 	}
 	r.clients(d, a)
 	r.More = max(0, len(r.Reasons)-maxReasons)
@@ -387,7 +379,7 @@ func sentence(s string) string {
 }
 
 func allocationOf(a *allocation.Allocation, d *Device, now time.Time) Allocation {
-	out := Allocation{Device: d.ID, Index: cmp.Or(d.Index, d.Short), Pod: a.Namespace + "/" + a.Pod, Held: ago(now.Sub(a.Since))}
+	out := Allocation{Device: d.ID, Index: cmp.Or(d.Index, d.Short), Pod: a.Namespace + "/" + a.Pod, Held: Ago(now.Sub(a.Since))}
 	if a.SinceAtLeast {
 		out.Held = "at least " + out.Held
 	}
@@ -400,7 +392,7 @@ func allocationOf(a *allocation.Allocation, d *Device, now time.Time) Allocation
 	if a.Idle != nil {
 		out.Idle, out.IdleSeconds = "no", *a.Idle
 		if *a.Idle > 0 {
-			out.Idle = ago(time.Duration(*a.Idle * float64(time.Second)))
+			out.Idle = Ago(time.Duration(*a.Idle * float64(time.Second)))
 		}
 	}
 	if a.IdleCost != nil {
@@ -408,7 +400,7 @@ func allocationOf(a *allocation.Allocation, d *Device, now time.Time) Allocation
 	}
 	notes := a.Notes()
 	for _, f := range a.Faults {
-		notes = append(notes, f.Name+" "+ago(now.Sub(f.Time))+" ago")
+		notes = append(notes, f.Name+" "+Ago(now.Sub(f.Time))+" ago")
 	}
 	out.Notes = strings.Join(notes, "; ")
 	return out
@@ -473,7 +465,7 @@ func eventOf(e *collector.Event, index map[string]string) Event {
 	}
 	out.Index = index[out.Device]
 	if out.Index == "" {
-		out.Index, out.Device = cmp.Or(shortID(out.Device), e.PCI, "none"), "" // no page to link to
+		out.Index, out.Device = cmp.Or(ShortID(out.Device), e.PCI, "none"), "" // no page to link to
 	}
 	return out
 }
