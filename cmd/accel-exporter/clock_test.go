@@ -65,7 +65,7 @@ func TestClockIsSet(t *testing.T) {
 				notified = nil
 				return list
 			}
-			e, err := engine.New(engine.Options{Read: page.Read, Rules: engine.Builtin(), Now: now, Notify: func(list []engine.Alert) {
+			e, err := engine.New(engine.Options{Read: page.Read, Rules: engine.Builtin(), Interval: time.Minute, Now: now, Notify: func(list []engine.Alert) {
 				mu.Lock()
 				defer mu.Unlock()
 				notified = append(notified, list...)

@@ -119,7 +119,6 @@ func unitArgs(t *testing.T) []string {
 	return strings.Fields(string(start[1]))
 }
 
-// TestDoctorExit checks the exit status and the finding for each kind of lack.
 // TestDoctorAMD: a GPU on the bus without a driver is named; one of a virtual machine
 // is not.
 func TestDoctorAMD(t *testing.T) {
@@ -143,6 +142,7 @@ func TestDoctorAMD(t *testing.T) {
 	}
 }
 
+// TestDoctorExit checks the exit status and the finding for each kind of lack.
 func TestDoctorExit(t *testing.T) {
 	t.Parallel()
 	state, flags := compile(t, "h100-8", "--frozen=600", "--no-pods")

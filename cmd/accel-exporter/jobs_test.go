@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,14 +40,5 @@ func TestJobs(t *testing.T) {
 	n.until(`!hpc_job="4711`, `hpc_job="4712"`)
 	if log := n.log.String(); !strings.Contains(log, "rejected in the job directory") {
 		t.Errorf("log: %s", log)
-	}
-}
-
-// TestJobsWithoutCompat checks that --compat.hpc-jobs requires
-// --compat.dcgm-exporter.
-func TestJobsWithoutCompat(t *testing.T) {
-	err := command(t.Context(), []string{"--compat.hpc-jobs=/run/jobs"}, io.Discard, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "--compat.hpc-jobs needs --compat.dcgm-exporter") {
-		t.Error(err)
 	}
 }
