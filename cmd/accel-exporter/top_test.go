@@ -200,12 +200,12 @@ func TestTopScreens(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			compare("-80", c.until(`devices: `, `q quit$`))
+			// The last line is drawn last. Until there is a sample it is "q quit".
+			compare("-80", c.until(`devices: `, `\? help  q quit$`))
 			resize(200, 50)
 			compare("-200", c.until(`(?s)\A.{180,200}12:00:00 UTC$`, `(?s)(.*\n){49}.* q quit$`))
 			if device != "" {
 				c.keys("/" + device + keyEnter + keyEnter)
-				// The last line is drawn last.
 				compare("-device-200", c.until(`^.Allocations$`, `(?s)\A(.*\n){49}[^\n]*scroll  esc back  \? help  q quit\n\z`))
 				resize(80, 24)
 				compare("-device-80", c.until(`(?s)\A.{60,80}12:00:00 UTC$`, `(?s)\A(.*\n){23}.* q quit\n\z`))
