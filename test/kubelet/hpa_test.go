@@ -141,11 +141,11 @@ func (c *cluster) sim(command string, args ...string) []byte {
 	c.t.Helper()
 	args = append([]string{command, "--state=" + c.path("state"), "--fixtures=" + abs(c.t, root+"/fixtures")}, args...)
 	cmd := exec.Command(root+"/bin/accel-sim", args...)
-	var said strings.Builder
-	cmd.Stderr = &said
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		c.t.Fatalf("accel-sim %v: %v: %s", args, err, said.String())
+		c.t.Fatalf("accel-sim %v: %v: %s", args, err, stderr.String())
 	}
 	return out
 }
