@@ -270,7 +270,10 @@ type fdinfo struct {
 func parseFDInfo(text string) (f fdinfo, ok bool) {
 	f.memory, f.busy = map[string]*uint64{}, engines{}
 	for line := range strings.Lines(text) {
-		key, value, _ := strings.Cut(line, ":")
+		key, value, found := strings.Cut(line, ":")
+		if !found {
+			continue
+		}
 		value = strings.TrimSpace(value)
 		switch region, resident := strings.CutPrefix(key, "drm-resident-"); {
 		case key == "drm-driver":
