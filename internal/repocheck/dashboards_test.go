@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/accel-exporter/accel-exporter/internal/remediation"
@@ -150,7 +149,7 @@ func parsed(t *testing.T, at, expr string) parser.Expr {
 	}
 	e, err := parser.ParseExpr(expr)
 	if err != nil {
-		t.Errorf("%s: %v: %s", at, err, expr)
+		t.Fatalf("%s: %v: %s", at, err, expr)
 	}
 	return e
 }
@@ -237,33 +236,16 @@ func TestDashboardQueries(t *testing.T) {
 					t.Errorf("%s: a rate over %s", at, m[1])
 				}
 			}
-			e := parsed(t, at, expr)
-			if e == nil {
-				continue
-			}
-			parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
-				if v, ok := n.(*parser.VectorSelector); ok {
-					for _, fault := range selectorFaults(all, v) {
-						t.Errorf("%s: %s", at, fault)
-					}
+			for _, s := range selectors(parsed(t, at, expr)) {
+				if f, ok := all[s.Name]; ok && len(f.labels) == 0 {
+					continue // foreign, or recorded with the labels of another series
 				}
-				return nil
-			})
+				for _, fault := range selectorFaults(all, s) {
+					t.Errorf("%s: %s", at, fault)
+				}
+			}
 		}
 	}
-}
-
-func selectorFaults(all map[string]family, v *parser.VectorSelector) []string {
-	if f, ok := all[v.Name]; ok && len(f.labels) == 0 {
-		return nil // foreign, or recorded with the labels of another series
-	}
-	var inside []string
-	for _, m := range v.LabelMatchers {
-		if m.Name != model.MetricNameLabel {
-			inside = append(inside, m.String())
-		}
-	}
-	return matchers(all, v.Name, strings.Join(inside, ","))
 }
 
 // TestDashboardVariables: each used variable is defined, and each defined one

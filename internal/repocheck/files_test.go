@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -80,30 +79,8 @@ const nodeHome = "/home/kubernetes/"
 // looking for words costs a fraction of matching every line.
 var suspicious = []string{"TO" + "DO", "FIX" + "ME", "XX" + "X", "/ro" + "ot", "/wo" + "rk", "/home/"}
 
-// faults returns the mistakes in the text of a file.
-func faults(data []byte) []string {
-	var out []string
-	suspect := slices.ContainsFunc(suspicious, func(word string) bool { return bytes.Contains(data, []byte(word)) })
-	for i, line := range strings.Split(string(data), "\n") {
-		switch {
-		case strings.TrimRight(line, " \t\r") != line:
-			out = append(out, at(i, "space at the end of the line"))
-		case suspect && unfinished.MatchString(line):
-			out = append(out, at(i, "unfinished: "+unfinished.FindString(line)))
-		case suspect && machine.MatchString(line) && !strings.Contains(line, nodeHome):
-			out = append(out, at(i, "path of a single machine: "+machine.FindString(line)))
-		}
-	}
-	if len(data) > 0 && data[len(data)-1] != '\n' {
-		out = append(out, "no end of line at the end")
-	}
-	return out
-}
-
 // largest is the limit of a tracked file, in bytes: the largest golden page fits.
 const largest = 2 << 20
-
-func at(i int, text string) string { return "line " + strconv.Itoa(i+1) + ": " + text }
 
 func TestFiles(t *testing.T) {
 	for _, name := range tracked(t) {
@@ -114,19 +91,20 @@ func TestFiles(t *testing.T) {
 		if !isText(name, data) {
 			continue
 		}
-		for _, f := range faults(data) {
-			t.Errorf("%s: %s", name, f)
+		suspect := slices.ContainsFunc(suspicious, func(word string) bool { return bytes.Contains(data, []byte(word)) })
+		for i, line := range strings.Split(string(data), "\n") {
+			switch {
+			case strings.TrimRight(line, " \t\r") != line:
+				t.Errorf("%s:%d: space at the end of the line", name, i+1)
+			case suspect && unfinished.MatchString(line):
+				t.Errorf("%s:%d: unfinished: %s", name, i+1, unfinished.FindString(line))
+			case suspect && machine.MatchString(line) && !strings.Contains(line, nodeHome):
+				t.Errorf("%s:%d: path of a single machine: %s", name, i+1, machine.FindString(line))
+			}
 		}
-	}
-}
-
-func TestFaultsAreFound(t *testing.T) {
-	bad := "a \nTO" + "DO: b\nsee /ro" + "ot/x\ncd /wo" + "rk/main\n# FIX" + "ME\nno end"
-	if got := faults([]byte(bad)); len(got) != 6 {
-		t.Errorf("%q", got)
-	}
-	if got := faults([]byte("a toDo of /sys/class and the rootfs, https://x.example/home\n")); len(got) != 0 {
-		t.Errorf("%q", got)
+		if len(data) > 0 && data[len(data)-1] != '\n' {
+			t.Errorf("%s: no end of line at the end", name)
+		}
 	}
 }
 
@@ -163,26 +141,6 @@ func TestNoKubernetesClient(t *testing.T) {
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)(?: "[^"]*")?\)`)
 
-// deadLinks returns the links of a Markdown text with a missing target. exists
-// reports whether a path exists, anchors returns the headings of a file.
-func deadLinks(name, text string, exists func(string) bool, anchors func(string) map[string]bool) []string {
-	var dead []string
-	for _, m := range link.FindAllStringSubmatch(withoutCode(text), -1) {
-		target, fragment, _ := strings.Cut(m[1], "#")
-		if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
-			continue
-		}
-		to := name
-		if target != "" {
-			to = filepath.ToSlash(filepath.Join(filepath.Dir(name), target))
-		}
-		if !exists(to) || fragment != "" && !anchors(to)[fragment] {
-			dead = append(dead, m[1])
-		}
-	}
-	return dead
-}
-
 var fence = regexp.MustCompile("(?ms)^ *```.*?^ *```")
 
 func withoutCode(text string) string { return fence.ReplaceAllString(text, "") }
@@ -201,33 +159,24 @@ func anchorsOf(text string) map[string]bool {
 	return anchors
 }
 
+// TestLinks: the links of Markdown files have a target.
 func TestLinks(t *testing.T) {
-	exists := func(p string) bool {
-		_, err := os.Stat(filepath.Join(root, p))
-		return err == nil
-	}
-	anchors := func(p string) map[string]bool { return anchorsOf(string(read(t, p))) }
 	for _, name := range tracked(t) {
 		if !strings.HasSuffix(name, ".md") {
 			continue
 		}
-		for _, l := range deadLinks(name, string(read(t, name)), exists, anchors) {
-			t.Errorf("%s: link to %s leads nowhere", name, l)
+		for _, m := range link.FindAllStringSubmatch(withoutCode(string(read(t, name))), -1) {
+			target, fragment, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+				continue
+			}
+			to := name
+			if target != "" {
+				to = filepath.Join(filepath.Dir(name), target)
+			}
+			if _, err := os.Stat(filepath.Join(root, to)); err != nil || fragment != "" && !anchorsOf(string(read(t, to)))[fragment] {
+				t.Errorf("%s: link to %s leads nowhere", name, m[1])
+			}
 		}
-	}
-}
-
-func TestDeadLinksAreFound(t *testing.T) {
-	text := "# A title, here\n[a](b.md) [c](../d.md#x) [e](https://f.example) [g](#a-title-here) [h](#gone)\n```\n[i](j)\n```\n"
-	exists := func(p string) bool { return p == "docs/x.md" || p == "d.md" }
-	anchors := func(p string) map[string]bool {
-		if p == "docs/x.md" {
-			return anchorsOf(text)
-		}
-		return map[string]bool{"x": true}
-	}
-	got := deadLinks("docs/x.md", text, exists, anchors)
-	if strings.Join(got, " ") != "b.md #gone" {
-		t.Errorf("%q", got)
 	}
 }

@@ -23,14 +23,11 @@ func unserved(e parser.Expr) []string {
 		table[m.Name] = m
 	}
 	var out []string
-	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
-		if s, ok := n.(*parser.VectorSelector); ok {
-			if m := table[s.Name]; m != nil && !served(m, s.LabelMatchers) {
-				out = append(out, s.String())
-			}
+	for _, s := range selectors(e) {
+		if m := table[s.Name]; m != nil && !served(m, s.LabelMatchers) {
+			out = append(out, s.String())
 		}
-		return nil
-	})
+	}
 	return out
 }
 

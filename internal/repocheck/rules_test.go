@@ -9,6 +9,9 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -271,47 +274,29 @@ func reasons(t *testing.T) []string {
 	return all
 }
 
-var (
-	text      = regexp.MustCompile("\"[^\"]*\"|`[^`]*`")
-	selector  = regexp.MustCompile(`([a-zA-Z_:][\w:]*)?\{([^}]*)\}`)
-	matcher   = regexp.MustCompile(`(\w+)(=~|!~|!=|=)(?:"([^"]*)"|%q)`)
-	grouping  = regexp.MustCompile(`\b(?:by|on|ignoring|group_left|group_right)\s*\(([^)]*)\)`)
-	called    = regexp.MustCompile(`\b[a-z_0-9]+\s*\(`)
-	span      = regexp.MustCompile(`\[[^\]]*\]|\boffset\s+\w+`)
-	series    = regexp.MustCompile(`[a-zA-Z_:][\w:]*`)
-	operators = []string{"and", "or", "unless", "bool", "by", "on", "group_left", "group_right", "group", "sum", "min", "max", "avg", "count"}
-)
+var grouping = regexp.MustCompile(`\b(?:by|on|ignoring|group_left|group_right)\s*\(([^)]*)\)`)
 
 // TestRuleSeries: rules use only existing series and labels, and documented
 // values of labels, so that a rename cannot silence an alert.
 func TestRuleSeries(t *testing.T) {
 	all := families(t)
-	labels := map[string]bool{"le": true}
+	known := map[string]bool{"le": true}
 	for _, f := range all {
 		for _, l := range slices.Concat(f.labels, targetLabels) {
-			labels[l] = true
+			known[l] = true
 		}
 	}
 	for _, r := range loadRules(t) {
-		for _, m := range selector.FindAllStringSubmatch(r.Expr, -1) {
-			for _, fault := range matchers(all, m[1], m[2]) {
+		for _, s := range selectors(parsed(t, r.name(), r.Expr)) {
+			for _, fault := range selectorFaults(all, s) {
 				t.Errorf("%s: %s", r.name(), fault)
 			}
 		}
-		for _, m := range grouping.FindAllStringSubmatch(r.Expr, -1) {
-			for _, l := range grouped(m[0]) {
-				if !labels[l] {
+		for _, m := range grouping.FindAllString(r.Expr, -1) {
+			for _, l := range grouped(m) {
+				if !known[l] {
 					t.Errorf("%s: no series has the label %s", r.name(), l)
 				}
-			}
-		}
-		rest := selector.ReplaceAllString(r.Expr, "")
-		for _, re := range []*regexp.Regexp{text, grouping, called, span} {
-			rest = re.ReplaceAllString(rest, " ")
-		}
-		for _, name := range series.FindAllString(rest, -1) {
-			if _, ok := all[name]; !ok && !slices.Contains(operators, name) {
-				t.Errorf("%s: no series is named %s", r.name(), name)
 			}
 		}
 	}
@@ -340,17 +325,32 @@ func TestExportedPods(t *testing.T) {
 	}
 }
 
-// matchers returns the mistakes inside the braces.
-func matchers(all map[string]family, name, inside string) []string {
-	f, ok := all[name]
+// selectors returns the selectors of an expression.
+func selectors(e parser.Expr) []*parser.VectorSelector {
+	var all []*parser.VectorSelector
+	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+		if s, ok := n.(*parser.VectorSelector); ok {
+			all = append(all, s)
+		}
+		return nil
+	})
+	return all
+}
+
+// selectorFaults returns the mistakes of a selector.
+func selectorFaults(all map[string]family, s *parser.VectorSelector) []string {
+	f, ok := all[s.Name]
 	if !ok {
-		return []string{"no series is named " + name}
+		return []string{"no series is named " + s.Name}
 	}
 	var faults []string
-	for _, m := range matcher.FindAllStringSubmatch(inside, -1) {
-		label, op, value := m[1], m[2], m[3]
+	for _, m := range s.LabelMatchers {
+		if m.Name == model.MetricNameLabel {
+			continue
+		}
+		label, value := m.Name, m.Value
 		if !slices.Contains(f.labels, label) && !slices.Contains(targetLabels, label) {
-			faults = append(faults, name+" has no label "+label)
+			faults = append(faults, s.Name+" has no label "+label)
 			continue
 		}
 		known := f.values[label]
@@ -358,13 +358,13 @@ func matchers(all map[string]family, name, inside string) []string {
 			continue
 		}
 		wanted := []string{regexp.QuoteMeta(value)}
-		if strings.HasSuffix(op, "~") {
+		if m.Type == labels.MatchRegexp || m.Type == labels.MatchNotRegexp {
 			wanted = alternatives(value)
 		}
 		for _, w := range wanted {
 			re, err := regexp.Compile("^(?:" + w + ")$")
 			if err != nil || !slices.ContainsFunc(known, re.MatchString) {
-				faults = append(faults, name+": "+label+" is never "+w)
+				faults = append(faults, s.Name+": "+label+" is never "+w)
 			}
 		}
 	}

@@ -115,11 +115,7 @@ func unbounded(query string) []string {
 		return []string{fmt.Sprintf("%s: %v", query, err)}
 	}
 	var out []string
-	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
-		v, ok := n.(*parser.VectorSelector)
-		if !ok {
-			return nil
-		}
+	for _, v := range selectors(expr) {
 		has := func(names ...string) bool {
 			return !slices.ContainsFunc(names, func(name string) bool {
 				return !slices.ContainsFunc(v.LabelMatchers, func(m *labels.Matcher) bool {
@@ -141,8 +137,7 @@ func unbounded(query string) []string {
 		if !few && !has("instance") && !has("node") && !has("device") && !has("namespace", "pod") && !has("cluster", "pool") {
 			out = append(out, fmt.Sprintf("%s: %s reads the whole fleet; select an instance, node, device, pod or pool", query, v))
 		}
-		return nil
-	})
+	}
 	return out
 }
 
