@@ -163,7 +163,7 @@ remediator-figures: build build-remediator ## the figures in docs/remediator.md,
 	@$(MAKE) --no-print-directory -C test/kubelet remediator-figures
 
 golden: sim ## update the golden files; then review the diff
-	go test ./cmd/accel-exporter ./internal/config ./internal/compat/... ./internal/sim ./internal/judge/baseline ./internal/judge/health ./collector/fpga ./collector/kernellog ./collector/pcie ./internal/remediation \
+	go test ./cmd/accel-exporter ./internal/config ./internal/compat/... ./internal/sim ./internal/judge/allocation ./internal/judge/baseline ./internal/judge/health ./collector/fpga ./collector/kernellog ./collector/pcie ./internal/remediation \
 		-run 'Golden|Broken|GoNVML|Print$$|Page$$|Captures$$|XilinxHarm' -update
 	git diff --stat
 

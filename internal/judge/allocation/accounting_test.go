@@ -3,7 +3,6 @@ package allocation_test
 import (
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -28,15 +27,13 @@ func quiet(d *collector.Device) { d.Accounts = []collector.Account{} }
 func (r *rig) followed(facts ...fact) {
 	for range 3 {
 		r.after(3*time.Second, device(gpuA, 0, facts...))
-		synctest.Wait()
 	}
 }
 
 // TestAccounts: a process that ends is counted once, for its pod, also on a shared
 // device and after the pod has ended.
 func TestAccounts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, processes)
+	withProcesses(t, func(t *testing.T, r *rig) {
 		r.list(replicas...)
 		r.run(1, "a", true)
 		r.run(2, "b", true)
@@ -99,8 +96,7 @@ func TestAccountsUnattributed(t *testing.T) {
 // TestAccountsWithoutUse: the busy time of a pod is absent if that of one of its
 // processes is unknown.
 func TestAccountsWithoutUse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, processes)
+	withProcesses(t, func(t *testing.T, r *rig) {
 		r.list(alloc("a", gpu, gpuA))
 		r.run(1, "a", true)
 		r.after(0, device(gpuA, 0, quiet))

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -285,15 +284,13 @@ func TestPlacedByProcesses(t *testing.T) {
 		{"processes on both", client(2, gib, -1), one, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, processes)
+			withProcesses(t, func(t *testing.T, r *rig) {
 				r.run(1, "a", true)
 				r.run(2, "a", false)
 				for _, facts := range [][]fact{{c.m1, c.m2}, {none, none}} { // they may end
 					for range 4 {
 						r.list(alloc("a", dra, "gpu-0-mig-1g10gb-19-1", claimed), alloc("b", dra, "gpu-0-mig-1g10gb-19-3", claimed))
 						r.after(10*time.Second, device(gpuB, 0), slice(mig1, gpuB, 0, 1, "1g.10gb", facts[0]), slice(mig2, gpuB, 0, 2, "1g.10gb", facts[1]))
-						synctest.Wait() // finds the names of pods
 					}
 					r.want(collector.AllocationInfo, c.want...)
 				}

@@ -206,7 +206,7 @@ func TestNumbersAsIDs(t *testing.T) {
 		r := newRig(t)
 		r.list(alloc("a", gpu, "0"))
 		if c.allocatable != nil {
-			offer(r, c.allocatable...)
+			r.offer(gpu, c.allocatable...)
 		}
 		r.after(10*time.Second, device(gpuA, 0), device(gpuB, 1))
 		r.want(collector.DeviceHolders, c.want...)

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -150,7 +149,10 @@ type ledger struct{ allocated, idleTotal, idle float64 }
 func TestRandomNodes(t *testing.T) {
 	seen := map[*collector.Metric]int{}
 	for seed := range uint64(300) {
-		synctest.Test(t, func(t *testing.T) { runRandomNode(t, seed, seen) })
+		n := newRandomNode(seed)
+		withProcesses(t, func(t *testing.T, r *rig) { runRandomNode(t, r, n, seen) }, func(r *rig) {
+			r.settings.Idle = allocation.Idle{Floor: 0.01, Traffic: mib, Grace: 20 * time.Second}
+		})
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
@@ -162,9 +164,7 @@ func TestRandomNodes(t *testing.T) {
 	}
 }
 
-func runRandomNode(t *testing.T, seed uint64, seen map[*collector.Metric]int) {
-	n := newRandomNode(seed)
-	r := newRig(t, processes, func(r *rig) { r.settings.Idle = allocation.Idle{Floor: 0.01, Traffic: mib, Grace: 20 * time.Second} })
+func runRandomNode(t *testing.T, r *rig, n *randomNode, seen map[*collector.Metric]int) {
 	for _, w := range n.workers {
 		switch {
 		case w.pod == "":
@@ -184,7 +184,6 @@ func runRandomNode(t *testing.T, seed uint64, seen map[*collector.Metric]int) {
 		r.list(n.holders...)
 		step := time.Duration(1+n.rng.IntN(20)) * time.Second
 		r.after(step, n.show()...)
-		synctest.Wait()
 		for i := range r.snap.Devices {
 			checkDevice(t, n, &r.snap.Devices[i], i, step.Seconds(), ledgers, seen)
 		}

@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/golden"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
@@ -90,12 +88,9 @@ func TestReleased(t *testing.T) {
 	}
 }
 
-// TestReport: the JSON of a Report.
-func TestReport(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, processes, func(r *rig) {
-			r.settings.Currency, r.settings.Prices = "EUR", []allocation.Price{{PerHour: 3600}}
-		})
+// TestReportGolden: the JSON of a Report.
+func TestReportGolden(t *testing.T) {
+	withProcesses(t, func(t *testing.T, r *rig) {
 		if got := r.j.Report(); got.State != podmap.StateStarting || got.Devices == nil {
 			t.Errorf("before the first Snapshot: %+v", got)
 		}
@@ -106,118 +101,14 @@ func TestReport(t *testing.T) {
 		for range 11 {
 			r.list(r.pods.Allocations...)
 			r.judge([]collector.Event{xid(79, 5*time.Second)}, one)
-			synctest.Wait()
 			r.now = r.now.Add(10 * time.Second)
 		}
 		got, err := json.MarshalIndent(r.j.Report(), "", "  ")
 		if err != nil {
 			t.Fatal(err)
 		}
-		const want = `{
-  "time": "2026-03-01T12:01:40Z",
-  "state": "fresh",
-  "listed": "2026-03-01T12:01:40Z",
-  "devices": [
-    {
-      "id": "GPU-5f1c9a1e-0001-0001-0001-000000000001",
-      "class": "gpu",
-      "vendor": "nvidia",
-      "model": "NVIDIA H100",
-      "index": "0",
-      "pci_address": "0000:10:00.0",
-      "health": "failed",
-      "action": "reset",
-      "reasons": [
-        "it fell off the bus",
-        "b",
-        "c"
-      ],
-      "availability": "held",
-      "allocatable": [
-        "nvidia.com/gpu"
-      ],
-      "holders": [
-        {
-          "namespace": "ml",
-          "pod": "a",
-          "containers": [
-            "main",
-            "side"
-          ],
-          "resources": [
-            "nvidia.com/gpu"
-          ],
-          "since": "2026-03-01T12:00:00Z",
-          "since_at_least": true,
-          "allocated_seconds": 100,
-          "utilization": 0,
-          "memory_used_bytes": 0,
-          "idle_seconds": 100,
-          "idle_seconds_total": 100,
-          "idle_cost": 100,
-          "currency": "EUR",
-          "faults": [
-            {
-              "name": "xid_79",
-              "time": "2026-03-01T12:00:05Z"
-            }
-          ]
-        }
-      ],
-      "utilization": 0,
-      "memory_used_bytes": 1073741824,
-      "memory_total_bytes": 85899345920,
-      "power_watts": 70,
-      "processes": 1,
-      "process_list": [
-        {
-          "pid": 7,
-          "command": "python3",
-          "utilization": 0,
-          "memory_used_bytes": 1073741824,
-          "reason": "other_pod",
-          "namespace": "ml",
-          "pod": "b",
-          "since": "2026-03-01T12:00:00Z"
-        }
-      ]
-    }
-  ],
-  "resources": [
-    {
-      "name": "nvidia.com/gpu",
-      "allocatable": 1,
-      "held": 1,
-      "devices": 1
-    }
-  ],
-  "unresolved": [
-    {
-      "resource": "nvidia.com/gpu",
-      "id": "gpu:9",
-      "how": "unknown",
-      "namespace": "ml",
-      "pod": "c"
-    }
-  ],
-  "unattributed": [
-    {
-      "device": "GPU-5f1c9a1e-0001-0001-0001-000000000001",
-      "pid": 7,
-      "command": "python3",
-      "utilization": 0,
-      "memory_used_bytes": 1073741824,
-      "reason": "other_pod",
-      "namespace": "ml",
-      "pod": "b",
-      "since": "2026-03-01T12:00:00Z"
-    }
-  ]
-}`
-		if diff := cmp.Diff(want, string(got)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-	})
+		golden.Compare(t, "testdata/report.json", string(got)+"\n")
+	}, func(r *rig) { r.settings.Currency, r.settings.Prices = "EUR", []allocation.Price{{PerHour: 3600}} })
 }
 
 // TestAllocatable: allocatable devices and resources.

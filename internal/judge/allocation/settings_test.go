@@ -1,6 +1,7 @@
 package allocation_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -11,60 +12,31 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
-const everything = `
-idle:
-  floor: 0.02
-  traffic_bytes_per_second: 2e6
-  grace: 5m
-  resources:
-    - resource: fpga.intel.com/*
-      grace: 10m
-    - resource: example.com/notebook
-      never: true
-currency: EUR
-prices:
-  - resource: nvidia.com/mig-*
-    profile: 1g.10gb
-    per_hour: 0.4
-  - class: gpu
-    model: NVIDIA H100*
-    per_hour: 2.5
-aliases:
-  - resource: example.com/widget
-    id: left
-    device: 0000:86:00.1
-generic_devices:
-  - paths: [/dev/ami*]
-    count: 2
-ignore_resources: [rdma/*]
-max_holders: 500
-`
-
+// TestSettings: the configuration in docs/allocation.md has every key. What it shows of
+// limits is their default.
 func TestSettings(t *testing.T) {
-	s := allocation.DefaultSettings()
-	if err := strict.Decode("x", nil, &s); err != nil {
+	page, err := os.ReadFile("../../../docs/allocation.md")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(allocation.DefaultSettings(), s); diff != "" {
-		t.Errorf("an empty file (-want +got):\n%s", diff)
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	text, _, _ := strings.Cut(rest, "```")
+	var file struct {
+		Allocation allocation.Settings `yaml:"allocation"`
 	}
-	if err := strict.Decode("x", []byte(everything), &s); err != nil {
+	if err := strict.Decode("docs/allocation.md", []byte(text), &file); err != nil {
 		t.Fatal(err)
 	}
-	want := allocation.Settings{
-		Idle: allocation.Idle{Floor: 0.02, Traffic: 2e6, Grace: 5 * time.Minute, Resources: []allocation.IdleResource{
-			{Resource: "fpga.intel.com/*", Grace: 10 * time.Minute}, {Resource: "example.com/notebook", Never: true},
-		}},
-		Currency: "EUR",
-		Prices: []allocation.Price{
-			{Resource: "nvidia.com/mig-*", Profile: "1g.10gb", PerHour: 0.4}, {Class: "gpu", Model: "NVIDIA H100*", PerHour: 2.5},
-		},
-		Aliases:    []allocation.Alias{{Resource: "example.com/widget", ID: "left", Device: "0000:86:00.1"}},
-		Generic:    []allocation.Generic{{Paths: []string{"/dev/ami*"}, Count: 2}},
-		Ignore:     []string{"rdma/*"},
-		MaxHolders: 500,
+	want := allocation.DefaultSettings()
+	want.Idle.Resources = []allocation.IdleResource{{Resource: "fpga.intel.com/*", Grace: 10 * time.Minute}, {Resource: "example.com/notebook", Never: true}}
+	want.Currency = "EUR"
+	want.Prices = []allocation.Price{
+		{Resource: "nvidia.com/mig-*", Profile: "1g.10gb", PerHour: 0.4}, {Class: "gpu", Model: "NVIDIA H100*", PerHour: 2.5}, {Class: "fpga", PerHour: 1.65},
 	}
-	if diff := cmp.Diff(want, s); diff != "" {
+	want.Aliases = []allocation.Alias{{Resource: "example.com/widget", ID: "left", Device: "0000:86:00.1"}}
+	want.Generic = []allocation.Generic{{Paths: []string{"/dev/ami*"}, Count: 1}}
+	want.Ignore = []string{"rdma/*"}
+	if diff := cmp.Diff(want, file.Allocation); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

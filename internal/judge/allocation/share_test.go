@@ -1,10 +1,7 @@
 package allocation_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -217,7 +214,7 @@ var measures = []struct {
 	{
 		"every replica, no process listed",
 		[]podmap.Allocation{alloc("a", gpu, gpuA+"::0"), alloc("a", gpu, gpuA+"::1")},
-		func(r *rig) { offer(r, gpuA+"::0", gpuA+"::1") },
+		func(r *rig) { r.offer(gpu, gpuA+"::0", gpuA+"::1") },
 		f(used(0.9, 4*gib), noProcess),
 		[]string{"A a 0.9"},
 		[]string{"A a 4.29497e+09"},
@@ -226,7 +223,7 @@ var measures = []struct {
 	},
 	{
 		"every replica that is allocated, others are not", replicas[:1],
-		func(r *rig) { offer(r, gpuA+"::0", gpuA+"::1") },
+		func(r *rig) { r.offer(gpu, gpuA+"::0", gpuA+"::1") },
 		f(used(0.9, 4*gib), noProcess), nil, nil, nil, "0 0 0 0",
 	},
 	{
@@ -254,26 +251,14 @@ var measures = []struct {
 	},
 }
 
-// offer lists the ids that the kubelet can allocate.
-func offer(r *rig, ids ...string) {
-	r.pods.Allocatable, r.pods.AllocatableTime = []podmap.Allocatable{{Resource: gpu, IDs: ids}}, start
-}
-
 // TestMeasured: each value of an allocation is measured for its pod, or absent.
 func TestMeasured(t *testing.T) {
 	for _, c := range measures {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, func(r *rig) {
-					if c.start != nil {
-						processes(r)
-						c.start(r)
-					}
-				})
+			withProcesses(t, func(t *testing.T, r *rig) {
 				for range 13 {
 					r.list(c.list...)
 					r.after(10*time.Second, device(gpuA, 0, c.facts...))
-					synctest.Wait() // finds the names of pods
 				}
 				r.want(collector.AllocationUtilization, c.utilization...)
 				r.want(collector.AllocationMemory, c.memory...)
@@ -297,6 +282,12 @@ func TestMeasured(t *testing.T) {
 				if diff := cmp.Diff(c.idle, idle); diff != "" {
 					t.Errorf("idle (-want +got):\n%s", diff)
 				}
+			}, func(r *rig) {
+				if c.start != nil {
+					c.start(r)
+				} else {
+					r.options.Proc = nil
+				}
 			})
 		})
 	}
@@ -307,18 +298,13 @@ func TestMeasured(t *testing.T) {
 func TestIdleShared(t *testing.T) {
 	r := newRig(t)
 	r.list(replicas...)
-	step := func(lasts time.Duration, facts ...fact) {
-		for range int(lasts / (10 * time.Second)) {
-			r.after(10*time.Second, device(gpuA, 0, facts...))
-		}
-	}
 	r.after(0, device(gpuA, 0, compute(0)))
-	step(2*time.Minute, compute(0))
+	r.pass(2*time.Minute, compute(0))
 	r.want(collector.AllocationIdle, "A a 120", "A b 120")
-	step(10*time.Second, compute(0.5))
+	r.pass(10*time.Second, compute(0.5))
 	r.want(collector.AllocationIdle)
 	r.want(collector.AllocationIdleTotal, "A a 120", "A b 120")
-	step(70*time.Second, compute(0))
+	r.pass(70*time.Second, compute(0))
 	r.want(collector.AllocationIdle, "A a 70", "A b 70")
 	r.want(collector.AllocationIdleTotal, "A a 190", "A b 190")
 }
@@ -326,25 +312,18 @@ func TestIdleShared(t *testing.T) {
 // TestIdleByProcesses: the values of processes are enough to detect an idle
 // allocation.
 func TestIdleByProcesses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, processes)
+	withProcesses(t, func(t *testing.T, r *rig) {
 		r.run(1, "a", true)
 		r.run(2, "", false)
 		// The second works, and the use of the device is explained.
 		both := func(d *collector.Device) { compute(0.5)(d); client(1, gib, 0)(d); client(2, gib, 0.5)(d) }
-		step := func(lasts time.Duration, facts ...fact) {
-			for range int(lasts / (10 * time.Second)) {
-				r.list(replicas[0])
-				r.after(10*time.Second, device(gpuA, 0, facts...))
-				synctest.Wait()
-			}
-		}
-		step(10*time.Second, both) // the pod is not found yet
-		step(2*time.Minute, both)
+		r.list(replicas[0])
+		r.pass(10*time.Second, both) // the pod is not found yet
+		r.pass(2*time.Minute, both)
 		r.want(collector.AllocationIdle, "A a 120")
-		step(20 * time.Second) // processes are not listed
+		r.pass(20 * time.Second) // processes are not listed
 		r.want(collector.AllocationIdle)
-		step(20*time.Second, both)
+		r.pass(20*time.Second, both)
 		r.want(collector.AllocationIdle, "A a 160")
 		r.want(collector.AllocationIdleTotal, "A a 130")
 	})
@@ -353,16 +332,12 @@ func TestIdleByProcesses(t *testing.T) {
 // TestService: the MPS server works for other processes, so it does not count as
 // unattributed.
 func TestService(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, processes)
+	withProcesses(t, func(t *testing.T, r *rig) {
 		r.run(1, "", false)
-		if err := os.WriteFile(filepath.Join(r.proc, "1", "stat"), []byte("1 (nvidia-cuda-mps-server) S 1 42 42 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 10 0 0"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		r.stat(1, "nvidia-cuda-mps-server", 10)
 		for range 3 {
 			r.list(replicas...)
 			r.after(10*time.Second, device(gpuA, 0, used(0.5, gib), client(1, gib, 0.5)))
-			synctest.Wait()
 		}
 		r.want(collector.UnattributedProcesses, "A other_pod 0", "A host_process 0", "A unknown_pod 0", "A hidden 0")
 		r.want(collector.AllocationUtilization) // the pods that the server works for are unknown
@@ -371,23 +346,19 @@ func TestService(t *testing.T) {
 
 // TestPIDReused: a process with a reused PID is another process.
 func TestPIDReused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, processes)
+	withProcesses(t, func(t *testing.T, r *rig) {
 		step := func(want ...string) {
 			t.Helper()
 			for range 2 {
 				r.list(replicas...)
 				r.after(3*time.Second, device(gpuA, 0, used(0.5, gib), client(1, gib, 0.5)))
-				synctest.Wait()
 			}
 			r.want(collector.AllocationUtilization, want...)
 		}
 		r.run(1, "a", true)
 		step("A a 0.5", "A b 0")
 		r.run(1, "b", true)
-		if err := os.WriteFile(filepath.Join(r.proc, "1", "stat"), []byte("1 (x) S 1 42 42 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 77 0 0"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		r.stat(1, "x", 77)
 		step("A a 0", "A b 0.5")
 	})
 }
@@ -395,14 +366,12 @@ func TestPIDReused(t *testing.T) {
 // TestUnknownPod: a process counts as unknown_pod after the search for its pod has
 // failed. A process that has just started or ended is not counted.
 func TestUnknownPod(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, processes)
+	withProcesses(t, func(t *testing.T, r *rig) {
 		r.run(1, "a", true)
 		step := func(unknown, hidden string, facts ...fact) {
 			t.Helper()
 			r.list(alloc("a", gpu, gpuA), alloc("h", gpu, gpuB+"-1"))
 			r.after(3*time.Second, device(gpuA, 0, facts...), device(gpuB, 1))
-			synctest.Wait()
 			r.want(collector.UnattributedProcesses, "A other_pod 0", "A host_process 0", "A unknown_pod "+unknown, "A hidden "+hidden)
 		}
 		step("0", "0", client(1, gib, 0))
@@ -434,14 +403,12 @@ func TestNoPodDirs(t *testing.T) {
 // TestOtherPod: a process counts as other_pod only after a complete list of the
 // kubelet without its allocation.
 func TestOtherPod(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, processes)
+	withProcesses(t, func(t *testing.T, r *rig) {
 		r.run(1, "b", true)
 		one := device(gpuA, 0, used(0.5, gib), client(1, gib, 0.5))
 		step := func(want string) {
 			t.Helper()
 			r.after(3*time.Second, one)
-			synctest.Wait()
 			if got := r.series(collector.UnattributedProcesses, "reason")[0]; got != "A other_pod "+want {
 				t.Errorf("after %v: %s", r.now.Sub(start), got)
 			}
@@ -471,13 +438,11 @@ func TestOtherPod(t *testing.T) {
 // TestProcessOnPartition: a process on a partition may belong to a pod that has the
 // partition or its parent.
 func TestProcessOnPartition(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, processes)
+	withProcesses(t, func(t *testing.T, r *rig) {
 		r.run(1, "a", true)
 		for range 3 {
 			r.list(alloc("a", gpu, gpuB))
 			r.after(3*time.Second, device(gpuB, 0), slice(mig1, gpuB, 0, 1, "3g.40gb", client(1, gib, -1)))
-			synctest.Wait()
 		}
 		r.want(collector.UnattributedProcesses, "m1 other_pod 0", "m1 host_process 0", "m1 unknown_pod 0", "m1 hidden 0")
 	})

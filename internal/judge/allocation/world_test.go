@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -153,6 +154,7 @@ type rig struct {
 	settings  allocation.Settings
 	j         *allocation.Judge
 	proc      string // folder
+	found     func() // waits until the pods of processes are found
 	dirs      []string
 	refreshes int // calls of Refresh
 	gone      []string
@@ -160,7 +162,7 @@ type rig struct {
 }
 
 func newRig(t *testing.T, change ...func(*rig)) *rig {
-	r := &rig{t: t, now: start, settings: allocation.DefaultSettings()}
+	r := &rig{t: t, now: start, settings: allocation.DefaultSettings(), found: func() {}}
 	r.list()
 	r.options = allocation.Options{
 		Map: func() *podmap.Map { return r.pods }, Status: func() podmap.Status { return r.status },
@@ -178,6 +180,17 @@ func processes(r *rig) {
 	r.proc = r.t.TempDir()
 	r.options.Proc = proc.New(sysfs.New(r.proc))
 	r.options.PodDirs = func() ([]string, error) { return slices.Clone(r.dirs), nil }
+}
+
+// withProcesses runs a test in a synctest bubble, with a Judge that can find the pods
+// of processes.
+func withProcesses(t *testing.T, test func(*testing.T, *rig), change ...func(*rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, append([]func(*rig){processes}, change...)...)
+		r.found = synctest.Wait
+		test(t, r)
+	})
 }
 
 // list sets the kubelet's list.
@@ -223,16 +236,21 @@ func (r *rig) run(pid int, pod string, named bool) {
 	case "?":
 		cgroup = "0::/\n"
 	}
-	for name, text := range map[string]string{
-		"stat":   strconv.Itoa(pid) + " (python3) S 1 42 42 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 " + strconv.Itoa(pid*10) + " 0 0",
-		"cgroup": cgroup,
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			r.t.Fatal(err)
-		}
+	if err := os.WriteFile(filepath.Join(dir, "cgroup"), []byte(cgroup), 0o644); err != nil {
+		r.t.Fatal(err)
 	}
+	r.stat(pid, "python3", pid*10)
 	if named {
 		r.dirs = append(r.dirs, "ml_"+pod+"_"+uid)
+	}
+}
+
+// stat sets the command of a process and the clock tick of its start.
+func (r *rig) stat(pid int, command string, ticks int) {
+	r.t.Helper()
+	text := fmt.Sprintf("%d (%s) S 1 42 42 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 %d 0 0", pid, command, ticks)
+	if err := os.WriteFile(filepath.Join(r.proc, strconv.Itoa(pid), "stat"), []byte(text), 0o644); err != nil {
+		r.t.Fatal(err)
 	}
 }
 
@@ -261,6 +279,7 @@ func (r *rig) judge(news []collector.Event, devices ...collector.Device) *rig {
 		d.Readings = slices.Clone(d.Readings)
 	}
 	r.j.Judge(r.snap)
+	r.found()
 	check(r.t, r.snap)
 	return r
 }
@@ -278,6 +297,13 @@ func check(t *testing.T, s *collector.Snapshot) {
 			}
 			series[key] = true
 		}
+	}
+}
+
+// pass lets the GPU A have the facts for a time, with a Snapshot every 10 s.
+func (r *rig) pass(lasts time.Duration, facts ...fact) {
+	for range int(lasts / (10 * time.Second)) {
+		r.after(10*time.Second, device(gpuA, 0, facts...))
 	}
 }
 
