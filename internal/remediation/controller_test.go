@@ -142,7 +142,9 @@ func newRig(t testing.TB, nodes int) *rig {
 	}
 	for i := range nodes {
 		name := fmt.Sprintf("n%02d", i)
-		r.nodes[name] = &Node{Name: name, Version: "1", Labels: map[string]string{"pool": "a"}}
+		r.nodes[name] = &Node{
+			Name: name, Version: "1", Labels: map[string]string{"pool": "a", "other": "x"}, Taints: []Taint{{"nvidia.com/gpu", "", "NoSchedule"}},
+		}
 		r.pods["ml/train-"+fmt.Sprint(i)] = name
 	}
 	r.restart()
@@ -162,12 +164,24 @@ func (r *rig) restart() {
 	r.c.clear()
 }
 
-// pass lets time pass in steps of the interval.
-func (r *rig) pass(t testing.TB, d time.Duration) {
+// pass lets time pass in steps of the interval, with a constant list of alerts.
+func (r *rig) pass(t testing.TB, d time.Duration, listed ...Alert) *Plan {
+	r.alerts.alerts = listed
 	for end := r.now.Add(d); r.now.Before(end); {
 		r.now = r.now.Add(min(15*time.Second, end.Sub(r.now)))
 		r.c.pass(t.Context())
 	}
+	return r.c.Plan()
+}
+
+// step is the part of the last plan for a node.
+func (r *rig) step(node int) Step {
+	for _, s := range r.c.Plan().Nodes {
+		if s.Node.Name == fmt.Sprintf("n%02d", node) {
+			return s
+		}
+	}
+	return Step{}
 }
 
 func lostOn(node int, since time.Time) Alert {
@@ -179,12 +193,11 @@ func TestDryRun(t *testing.T) {
 	r := newRig(t, 4)
 	r.act = false
 	r.restart()
-	r.alerts.alerts = []Alert{lostOn(1, noon)}
-	r.pass(t, time.Minute)
+	p := r.pass(t, time.Minute, lostOn(1, noon))
 	if n := r.nodes["n01"]; n.Version != "1" || len(r.notes) > 0 || len(r.calls) > 0 || r.pods["ml/train-1"] == "" {
 		t.Errorf("%+v, %v, %v, %v", n, r.notes, r.calls, r.pods)
 	}
-	if p := r.c.Plan(); len(p.Nodes) != 1 || !p.Nodes[0].Begins {
+	if len(p.Nodes) != 1 || !p.Nodes[0].Begins {
 		t.Errorf("%+v", p)
 	}
 }
@@ -193,8 +206,7 @@ func TestDryRun(t *testing.T) {
 // Then everything is reverted.
 func TestActs(t *testing.T) {
 	r := newRig(t, 4)
-	r.alerts.alerts = []Alert{lostOn(1, noon)}
-	r.pass(t, time.Minute)
+	r.pass(t, time.Minute, lostOn(1, noon))
 	n := r.nodes["n01"]
 	if n.Labels[HealthLabel] != "failed" || n.Condition.Status != "False" || r.pods["ml/train-1"] != "" || len(r.pods) != 3 {
 		t.Errorf("%+v, %v", n, r.pods)
@@ -210,7 +222,6 @@ func TestActs(t *testing.T) {
 	if len(r.calls) != 1 || slices.Max([]int{r.calls[fmt.Sprintf("n01-%d-reset", n.record().Since.Unix())]}) != 1 {
 		t.Errorf("calls: %v", r.calls)
 	}
-	r.alerts.alerts = nil
 	r.pass(t, 2*time.Minute)
 	if n := r.nodes["n01"]; n.Labels[HealthLabel] != "" || n.Unschedulable || n.Condition.Status != "True" || n.record() != nil {
 		t.Errorf("%+v", n)
@@ -222,8 +233,7 @@ func TestLongSummary(t *testing.T) {
 	r := newRig(t, 4)
 	lost := lostOn(1, noon)
 	lost.Summary = strings.Repeat("Ü", 2000)
-	r.alerts.alerts = []Alert{lost}
-	r.pass(t, time.Minute)
+	r.pass(t, time.Minute, lost)
 	if len(r.notes) != 2 {
 		t.Errorf("%d notes", len(r.notes))
 	}
@@ -234,27 +244,18 @@ func TestLongSummary(t *testing.T) {
 	}
 }
 
-// While no Alertmanager answers, nodes are neither taken out nor let in.
-func TestBlind(t *testing.T) {
-	r := newRig(t, 4)
-	r.alerts.alerts = []Alert{lostOn(1, noon)}
-	r.pass(t, time.Minute)
-	version := r.nodes["n01"].Version
-	r.alerts.alerts, r.alerts.err = nil, errDown
-	r.pass(t, time.Hour)
-	if n := r.nodes["n01"]; n.Version != version || n.Labels[HealthLabel] != "failed" {
-		t.Errorf("%+v", n)
-	}
-}
-
-// An Alertmanager that returns after a gap and lists no alerts may not have
-// received them yet. Its list counts after settle.
+// While no Alertmanager answers, nodes are neither taken out nor let in, and the wait
+// of a rule does not end. An Alertmanager that returns and lists no alerts may not
+// have received them yet: its list counts after settle.
 func TestForgetfulAlertmanager(t *testing.T) {
 	r := newRig(t, 4)
-	r.alerts.alerts = []Alert{lostOn(1, noon)}
-	r.pass(t, time.Minute)
-	r.alerts.alerts, r.alerts.err = nil, errDown
+	r.pass(t, time.Minute, lostOn(1, noon), alert("Slow", 2, noon))
+	version := r.nodes["n01"].Version
+	r.alerts.err = errDown
 	r.pass(t, time.Hour)
+	if n := r.nodes["n01"]; n.Version != version || n.Labels[HealthLabel] != "failed" || r.nodes["n02"].Version != "1" {
+		t.Errorf("%+v, %+v", n, r.nodes["n02"])
+	}
 	r.alerts.err = nil
 	r.pass(t, 45*time.Second)
 	if n := r.nodes["n01"]; n.Labels[HealthLabel] != "failed" {
@@ -266,26 +267,12 @@ func TestForgetfulAlertmanager(t *testing.T) {
 	}
 }
 
-// The wait of a rule does not end while no Alertmanager answers.
-func TestNothingBegunBlind(t *testing.T) {
-	r := newRig(t, 4)
-	r.alerts.alerts = []Alert{alert("Slow", 1, noon)}
-	r.pass(t, time.Minute)
-	r.alerts.err = errDown
-	r.pass(t, time.Hour)
-	if n := r.nodes["n01"]; n.Version != "1" {
-		t.Errorf("%+v", n)
-	}
-}
-
 // A dry run reports which evictions a disruption budget would refuse.
 func TestRefusedEvictions(t *testing.T) {
 	r := newRig(t, 4)
 	r.act, r.kept = false, true
 	r.restart()
-	r.alerts.alerts = []Alert{lostOn(1, noon)}
-	r.pass(t, 15*time.Second)
-	s := r.c.Plan().Nodes[0]
+	s := r.pass(t, 15*time.Second, lostOn(1, noon)).Nodes[0]
 	if diff := cmp.Diff(s.Evict, s.Refused); diff != "" || len(s.Refused) != 1 || r.pods["ml/train-1"] == "" {
 		t.Errorf("%+v", s)
 	}
@@ -295,9 +282,8 @@ func TestRefusedEvictions(t *testing.T) {
 // alert names.
 func TestCallsOnce(t *testing.T) {
 	r := newRig(t, 4)
-	bare := alert("Lost", 1, noon, "device", "GPU-7")
-	r.alerts.alerts = []Alert{lostOn(1, noon), bare}
-	r.pass(t, 15*time.Second)
+	listed := []Alert{lostOn(1, noon), alert("Lost", 1, noon, "device", "GPU-7")}
+	r.pass(t, 15*time.Second, listed...)
 	var got *Call
 	r.c.o.Call = func(_ context.Context, _ string, c *Call) error {
 		got = c
@@ -305,7 +291,7 @@ func TestCallsOnce(t *testing.T) {
 		r.stale = true
 		return nil
 	}
-	r.pass(t, 5*time.Minute)
+	r.pass(t, 5*time.Minute, listed...)
 	if len(r.calls) != 1 || r.calls[got.Key] != 1 {
 		t.Errorf("calls: %v", r.calls)
 	}
@@ -318,9 +304,7 @@ func TestCallsOnce(t *testing.T) {
 // again by then.
 func TestPendingEvent(t *testing.T) {
 	r := newRig(t, 4)
-	r.alerts.alerts = []Alert{lostOn(1, noon)}
-	r.pass(t, time.Minute)
-	r.alerts.alerts = nil
+	r.pass(t, time.Minute, lostOn(1, noon))
 	r.fails = func(what string) (bool, bool) { return what == "note", false }
 	r.pass(t, 3*time.Minute)
 	if n := r.nodes["n01"]; n.record() != nil || len(r.notes) != 2 {
@@ -340,8 +324,7 @@ func TestMeasuredSummary(t *testing.T) {
 	for i := range 20 {
 		a := lostOn(1, noon)
 		a.Summary = fmt.Sprintf("%d °C", 80+i)
-		r.alerts.alerts = []Alert{a}
-		r.pass(t, 15*time.Second)
+		r.pass(t, 15*time.Second, a)
 	}
 	if n := r.nodes["n01"]; len(r.notes) != 2 || n.Version != "4" { // taken out, condition set, call recorded
 		t.Errorf("%d notes, version %s", len(r.notes), n.Version)
@@ -356,13 +339,12 @@ func TestForgets(t *testing.T) {
 		a := lostOn(1, noon)
 		a.Labels["pod"] = fmt.Sprintf("train-%d", i)
 		r.pods["ml/train-"+fmt.Sprint(i)] = "n01"
-		r.alerts.alerts = []Alert{a}
-		r.pass(t, 15*time.Second)
+		r.pass(t, 15*time.Second, a)
 	}
 	if len(r.c.logged) > 3 {
 		t.Errorf("%d log entries", len(r.c.logged))
 	}
-	r.pass(t, 3*time.Hour)
+	r.pass(t, 3*time.Hour, r.alerts.alerts...)
 	if len(r.c.noted) > 2 || len(r.c.called) > 0 {
 		t.Errorf("%d notes, %d calls", len(r.c.noted), len(r.c.called))
 	}
@@ -383,13 +365,13 @@ func TestFailures(t *testing.T) {
 			}
 			return trouble && random.IntN(3) == 0, trouble && random.IntN(3) == 0
 		}
-		r.alerts.alerts = []Alert{lostOn(1, noon), lostOn(2, noon)}
-		r.pass(t, 5*time.Minute)
+		lost := []Alert{lostOn(1, noon), lostOn(2, noon)}
+		r.pass(t, 5*time.Minute, lost...)
 		trouble = false
-		r.pass(t, time.Minute)
+		r.pass(t, time.Minute, lost...)
 		for _, name := range []string{"n01", "n02"} {
 			n := r.nodes[name]
-			if n.Labels[HealthLabel] != "failed" || n.Condition.Status != "False" || !n.Unschedulable || len(n.Taints) != 1 || len(n.history()) != 1 {
+			if n.Labels[HealthLabel] != "failed" || n.Condition.Status != "False" || !n.Unschedulable || len(n.Taints) != 2 || len(n.history()) != 1 {
 				t.Fatalf("seed %d: %+v", seed, n)
 			}
 		}
@@ -397,12 +379,11 @@ func TestFailures(t *testing.T) {
 			t.Fatalf("seed %d: pods %v, calls %v", seed, r.pods, r.calls)
 		}
 		trouble = true
-		r.alerts.alerts = nil
 		r.pass(t, 10*time.Minute)
 		trouble = false
 		r.pass(t, 5*time.Minute)
 		for _, n := range r.nodes {
-			if n.Labels[HealthLabel] != "" || n.Unschedulable || len(n.Taints) != 0 || n.Condition.Status == "False" {
+			if n.Labels[HealthLabel] != "" || n.Unschedulable || len(n.Taints) != 1 || n.Condition.Status == "False" {
 				t.Fatalf("seed %d: %+v", seed, n)
 			}
 		}

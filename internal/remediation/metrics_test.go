@@ -2,10 +2,7 @@ package remediation
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/expfmt"
-)
 
-var update = flag.Bool("update", false, "rewrite the golden file")
+	"github.com/accel-exporter/accel-exporter/internal/golden"
+)
 
 // page returns these families as a scrape reads them.
 func page(t *testing.T, c *Controller, leads, reloaded bool) string {
@@ -48,25 +45,13 @@ func TestPage(t *testing.T) {
 	r.nodes["n01"].Annotations = map[string]string{HistoryAnnotation: text([]time.Time{noon.Add(-4 * time.Hour), noon.Add(-2 * time.Hour)})}
 	r.nodes["n02"].Annotations = map[string]string{HoldAnnotation: "true"}
 	r.fails = func(what string) (bool, bool) { return what == "call", false }
+	var listed []Alert
 	for _, node := range []int{1, 2, 3, 6, 7, 8, 99} {
-		r.alerts.alerts = append(r.alerts.alerts, lostOn(node, noon))
+		listed = append(listed, lostOn(node, noon))
 	}
-	r.pass(t, time.Minute)
+	r.pass(t, time.Minute, listed...)
 	got := page(t, r.c, true, false)
-
-	golden := filepath.Join("testdata", "page.metrics")
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("page is not the golden one (-want +got), make golden writes it:\n%s", diff)
-	}
+	golden.Compare(t, "testdata/page.metrics", got)
 	for _, m := range Metrics() {
 		if !strings.Contains(got, "\n# TYPE "+m.Name+" "+m.Kind.Type()+"\n") {
 			t.Errorf("%s is in the table and not on the page", m.Name)
@@ -92,12 +77,10 @@ func TestPageWithoutPlan(t *testing.T) {
 // have one.
 func TestNamedNodes(t *testing.T) {
 	r := newRig(t, 4)
-	r.alerts.alerts = []Alert{lostOn(1, noon)}
-	r.pass(t, time.Minute)
+	r.pass(t, time.Minute, lostOn(1, noon))
 	if out := page(t, r.c, true, true); !strings.Contains(out, nodeOut.Name+`{node="n01",pool="a"} `) {
 		t.Error(out)
 	}
-	r.alerts.alerts = nil
 	r.pass(t, 5*time.Minute)
 	if out := page(t, r.c, true, true); strings.Contains(out, nodeOut.Name+"{") {
 		t.Error(out)

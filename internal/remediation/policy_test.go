@@ -3,6 +3,7 @@ package remediation
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // Mistakes are reported by line and key, with the accepted values.
@@ -46,9 +47,9 @@ func FuzzPolicy(f *testing.F) {
 		if err != nil {
 			return
 		}
-		w := newWorld(t, 3)
-		w.policy = p
-		w.alerts = NewAlerts(p.Settle, w.now)
-		w.do(w.pass(w.policy.Settle, alert("Lost", 1, noon)))
+		r := newRig(t, 3)
+		r.policy = p
+		r.restart()
+		r.pass(t, time.Minute, alert("Lost", 1, noon.Add(-24*time.Hour)))
 	})
 }
