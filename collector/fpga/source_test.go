@@ -26,6 +26,7 @@ type bench struct {
 	fail  error
 	opens int
 	reads map[string]int // under way
+	hangs chan struct{}  // blocks a read beyond the end of the test
 }
 
 // fakeCard is a card whose read takes until block is closed.
@@ -93,18 +94,27 @@ func (c *benchCard) read(r *reading) {
 	r.Set(collector.PowerWatts, f.value)
 }
 
-// newBench returns a Source over cards that are all well.
-func newBench(t *testing.T, ids ...string) (*bench, *Source) {
+// benched runs a test in virtual time with a Source over cards that are all well.
+func benched(t *testing.T, ids []string, test func(t *testing.T, b *bench, s *Source)) {
 	t.Helper()
-	b := &bench{cards: map[string]*fakeCard{}, reads: map[string]int{}, order: ids}
-	root := t.TempDir()
-	for i, id := range ids {
-		if err := os.Mkdir(filepath.Join(root, id), 0o755); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{cards: map[string]*fakeCard{}, reads: map[string]int{}, order: ids}
+		root := t.TempDir()
+		for i, id := range ids {
+			if err := os.Mkdir(filepath.Join(root, id), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			b.cards[id] = &fakeCard{dir: id, value: float64(i)}
 		}
-		b.cards[id] = &fakeCard{dir: id, value: float64(i)}
-	}
-	return b, newSource(sysfs.New(root), Options{PollInterval: -1}, []*family{b.family()})
+		s := newSource(sysfs.New(root), Options{PollInterval: -1}, []*family{b.family()})
+		test(t, b, s)
+		if err := s.Close(); (err != nil) != (b.hangs != nil) {
+			t.Errorf("close: %v", err)
+		}
+		if b.hangs != nil {
+			close(b.hangs)
+		}
+	})
 }
 
 func (b *bench) set(f func()) {
@@ -133,8 +143,7 @@ func round(t *testing.T, s *Source) (map[string]string, error) {
 // TestStuckCardCostsItself: a card whose read does not return is stuck and gets
 // no second read; the others are read in each round.
 func TestStuckCardCostsItself(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b, s := newBench(t, "0000:01:00.0", "0000:02:00.0", "0000:03:00.0")
+	benched(t, []string{"0000:01:00.0", "0000:02:00.0", "0000:03:00.0"}, func(t *testing.T, b *bench, s *Source) {
 		if _, err := round(t, s); err != nil {
 			t.Fatal(err)
 		}
@@ -170,27 +179,19 @@ func TestStuckCardCostsItself(t *testing.T) {
 		if err != nil || got["0000:02:00.0"] != "age 0s 1" {
 			t.Errorf("after it returned: %q, %v", got["0000:02:00.0"], err)
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
 	})
 }
 
-// TestFirstReadStuck: a card that never answered is listed as stuck too.
+// TestFirstReadStuck: a card that never answered is listed as stuck too, and Close
+// gives up and returns an error.
 func TestFirstReadStuck(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b, s := newBench(t, "0000:01:00.0", "0000:02:00.0")
-		release := make(chan struct{})
-		b.cards["0000:01:00.0"].block = release
+	benched(t, []string{"0000:01:00.0", "0000:02:00.0"}, func(t *testing.T, b *bench, s *Source) {
+		b.hangs = make(chan struct{})
+		b.cards["0000:01:00.0"].block = b.hangs
 		got, err := round(t, s)
 		if !strings.HasPrefix(got["0000:01:00.0"], collector.ReasonStuck) || !strings.HasSuffix(got["0000:02:00.0"], " 1") || err == nil {
 			t.Errorf("%v, %v", got, err)
 		}
-		// Close gives up and returns an error.
-		if err := s.Close(); err == nil {
-			t.Error("closed with a read under way")
-		}
-		close(release)
 	})
 }
 
@@ -198,9 +199,8 @@ func TestFirstReadStuck(t *testing.T) {
 // its place, is another card with a goroutine of its own; how many may stay
 // behind is bounded.
 func TestStuckCardLeaves(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const id = "0000:01:00.0"
-		b, s := newBench(t, id)
+	const id = "0000:01:00.0"
+	benched(t, []string{id}, func(t *testing.T, b *bench, s *Source) {
 		was := b.cards[id]
 		release := make(chan struct{})
 		for range maxStuck {
@@ -221,17 +221,13 @@ func TestStuckCardLeaves(t *testing.T) {
 		if got, err := round(t, s); got[id] != "age 0s 7" || err != nil {
 			t.Errorf("after they returned: %v, %v", got, err)
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
 	})
 }
 
 // TestSlowCardIsNotWaitedFor: while a card is slow its previous result is
 // reported, with its age.
 func TestSlowCardIsNotWaitedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b, s := newBench(t, "0000:01:00.0")
+	benched(t, []string{"0000:01:00.0"}, func(t *testing.T, b *bench, s *Source) {
 		round(t, s)
 		time.Sleep(time.Second)
 		release := make(chan struct{})
@@ -246,14 +242,12 @@ func TestSlowCardIsNotWaitedFor(t *testing.T) {
 		if got, err := round(t, s); got["0000:01:00.0"] != "age 0s 3" || err != nil {
 			t.Errorf("%v, %v", got, err)
 		}
-		s.Close()
 	})
 }
 
 // TestPanicCostsItsCard: a panic affects only its card.
 func TestPanicCostsItsCard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b, s := newBench(t, "0000:01:00.0", "0000:02:00.0")
+	benched(t, []string{"0000:01:00.0", "0000:02:00.0"}, func(t *testing.T, b *bench, s *Source) {
 		b.cards["0000:01:00.0"].panics = true
 		for range 2 {
 			got, err := round(t, s)
@@ -262,15 +256,13 @@ func TestPanicCostsItsCard(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		s.Close()
 	})
 }
 
 // TestListingFails: a bus that cannot be listed is an error, and its cards have
 // not left.
 func TestListingFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b, s := newBench(t, "0000:01:00.0")
+	benched(t, []string{"0000:01:00.0"}, func(t *testing.T, b *bench, s *Source) {
 		round(t, s)
 		broken := errors.New("permission denied")
 		b.set(func() { b.fail = broken })
@@ -278,15 +270,13 @@ func TestListingFails(t *testing.T) {
 		if len(got) != 1 || !errors.Is(err, broken) {
 			t.Errorf("%v, %v", got, err)
 		}
-		s.Close()
 	})
 }
 
 // TestAbsent: a machine without FPGAs is no fault; one whose FPGA has left is
 // up with none.
 func TestAbsent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b, s := newBench(t)
+	benched(t, nil, func(t *testing.T, b *bench, s *Source) {
 		if _, err := round(t, s); !errors.Is(err, collector.ErrAbsent) {
 			t.Errorf("none: %v", err)
 		}
@@ -298,23 +288,20 @@ func TestAbsent(t *testing.T) {
 		if got, err := round(t, s); len(got) != 0 || err != nil {
 			t.Errorf("left: %v, %v", got, err)
 		}
-		s.Close()
 	})
 }
 
 // TestTooManyCards: the bound on cards applies, and the omission is an error.
 func TestTooManyCards(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var ids []string
-		for i := range maxCards + 3 {
-			ids = append(ids, fmt.Sprintf("0000:%02x:00.0", i))
-		}
-		_, s := newBench(t, ids...)
+	var ids []string
+	for i := range maxCards + 3 {
+		ids = append(ids, fmt.Sprintf("0000:%02x:00.0", i))
+	}
+	benched(t, ids, func(t *testing.T, _ *bench, s *Source) {
 		got, err := round(t, s)
 		if len(got) != maxCards || err == nil || !strings.Contains(err.Error(), ids[maxCards]) {
 			t.Errorf("%d cards, %v", len(got), err)
 		}
-		s.Close()
 	})
 }
 

@@ -8,53 +8,103 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-func TestParseUUIDs(t *testing.T) {
-	const a, b = "2a44fc56-4eba-430c-95a4-13fa87dee9cc", "00c4f3f5-fb4f-5ac7-0bd9-3a1e1c1f0a11"
-	for _, c := range []struct {
-		name, text string
-		want       []string
-		ok         bool
-	}{
-		{"one", a + "\n", []string{a}, true},
-		{"two slots", a + "\n" + b + "\n", []string{a, b}, true},
-		{"nothing loaded", "", nil, true},
-		{"blank", "\n", nil, true},
-		{"null uuid", nullUUID + "\n", nil, true},
-		{"null uuid of one slot", nullUUID + "\n" + b + "\n", []string{"", b}, true},
-		{"upper case", strings.ToUpper(a) + "\n", []string{a}, true},
-		{"without newline", a, []string{a}, true},
-		{"cut off", a[:20], nil, false},
-		{"garbage", "unable to give xclbin id", nil, false},
-		{"more slots than there are", strings.Repeat(a+"\n", maxSlots+1), nil, false},
-	} {
-		got, ok := parseUUIDs(c.text)
-		if ok != c.ok || !slices.Equal(got, c.want) {
-			t.Errorf("%s: %q, %v", c.name, got, ok)
-		}
-	}
-}
+const cuStat = "Pending queue:    1\nRunning queue:    2\nSubmitted queue:  3\nCompleted queue:  4\nBad state:        0\n" +
+	"Current credit:   1\nCU status:        0x4\nsleep cnt:        0\nmax running:      1\n\x00"
 
-func TestParseCUs(t *testing.T) {
+// results are what a parser returns.
+func results(values ...any) []any { return values }
+
+// TestParsers: the texts of XRT's files, in the form of each release, and garbled ones.
+func TestParsers(t *testing.T) {
+	const a, b = "2a44fc56-4eba-430c-95a4-13fa87dee9cc", "00c4f3f5-fb4f-5ac7-0bd9-3a1e1c1f0a11"
+	const largest = 18446744073709551615
+	var noUUIDs []string
+	units := func(list ...computeUnit) []any { return results(list) }
+	memStat := func(separator string) []any {
+		return results(parseMemStat("536870912 12 0\n0 0 0\n1073741824 3 0\n" + separator + "\n1610612736 15 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n65536 16 0\n0 0 0\n"))
+	}
+	banks, noBanks := results([]bankUse{{536870912, 12}, {0, 0}, {1073741824, 3}}, true), results([]bankUse(nil), false)
 	for _, c := range []struct {
-		name, text string
-		want       []computeUnit
+		name      string
+		got, want []any
 	}{
-		{"now", "0,1,vadd:vadd_2,0x1810000,0x1,1284329\n", []computeUnit{{unitPlace: unitPlace{index: 1}, name: "vadd:vadd_2", address: 0x1810000, hasAddress: true, status: 1, executions: 1284329}}},
-		{"before there were slots", "0,vadd:vadd_1,0x1800000,0x4,7\n", []computeUnit{{name: "vadd:vadd_1", address: 0x1800000, hasAddress: true, status: 4, executions: 7}}},
-		{"processor kernel", "0,65536,hello:0,0x2,3\n", []computeUnit{{unitPlace: unitPlace{index: 65536, ps: true}, name: "hello:0", status: 2, executions: 3}}},
-		{"given up", "0,0,a:a,0x0,0xffffffff,0\n", []computeUnit{{name: "a:a", hasAddress: true, status: math.MaxUint32}}},
-		{"largest count", "0,0,a:a,0x0,0x4,18446744073709551615\n", []computeUnit{{name: "a:a", hasAddress: true, status: 4, executions: math.MaxUint64}}},
-		{"listed twice", "0,0,a:a,0x0,0x4,9\n0,0,a:a,0x0,0x4,10\n", []computeUnit{{name: "a:a", hasAddress: true, status: 4, executions: 10}}},
-		{"lines run together", "0,0,a:a,0x0,0x40,1,b:b,0x0,0x4,5\n0,2,c:c,0x0,0x4,5\n", []computeUnit{{unitPlace: unitPlace{index: 2}, name: "c:c", hasAddress: true, status: 4, executions: 5}}},
-		{"negative", "0,-1,a:a,0x0,0x4,9\n", nil},
-		{"no name", "0,0,,0x0,0x4,9\n", nil},
-		{"empty", "", nil},
+		{"UUIDs, one", results(parseUUIDs(a + "\n")), results([]string{a}, true)},
+		{"UUIDs, two slots", results(parseUUIDs(a + "\n" + b + "\n")), results([]string{a, b}, true)},
+		{"UUIDs, nothing loaded", results(parseUUIDs("")), results(noUUIDs, true)},
+		{"UUIDs, blank", results(parseUUIDs("\n")), results(noUUIDs, true)},
+		{"UUIDs, null", results(parseUUIDs(nullUUID + "\n")), results(noUUIDs, true)},
+		{"UUIDs, null of one slot", results(parseUUIDs(nullUUID + "\n" + b + "\n")), results([]string{"", b}, true)},
+		{"UUIDs, upper case", results(parseUUIDs(strings.ToUpper(a) + "\n")), results([]string{a}, true)},
+		{"UUIDs, without newline", results(parseUUIDs(a)), results([]string{a}, true)},
+		{"UUIDs, cut off", results(parseUUIDs(a[:20])), results(noUUIDs, false)},
+		{"UUIDs, garbage", results(parseUUIDs("unable to give xclbin id")), results(noUUIDs, false)},
+		{"UUIDs, more slots than there are", results(parseUUIDs(strings.Repeat(a+"\n", maxSlots+1))), results(noUUIDs, false)},
+
+		{"units, now", results(parseCUs("0,1,vadd:vadd_2,0x1810000,0x1,1284329\n")), units(computeUnit{unitPlace: unitPlace{index: 1}, name: "vadd:vadd_2", address: 0x1810000, hasAddress: true, status: 1, executions: 1284329})},
+		{"units, before there were slots", results(parseCUs("0,vadd:vadd_1,0x1800000,0x4,7\n")), units(computeUnit{name: "vadd:vadd_1", address: 0x1800000, hasAddress: true, status: 4, executions: 7})},
+		{"units, processor kernel", results(parseCUs("0,65536,hello:0,0x2,3\n")), units(computeUnit{unitPlace: unitPlace{index: 65536, ps: true}, name: "hello:0", status: 2, executions: 3})},
+		{"units, given up", results(parseCUs("0,0,a:a,0x0,0xffffffff,0\n")), units(computeUnit{name: "a:a", hasAddress: true, status: math.MaxUint32})},
+		{"units, largest count", results(parseCUs("0,0,a:a,0x0,0x4,18446744073709551615\n")), units(computeUnit{name: "a:a", hasAddress: true, status: 4, executions: math.MaxUint64})},
+		{"units, listed twice", results(parseCUs("0,0,a:a,0x0,0x4,9\n0,0,a:a,0x0,0x4,10\n")), units(computeUnit{name: "a:a", hasAddress: true, status: 4, executions: 10})},
+		{"units, lines run together", results(parseCUs("0,0,a:a,0x0,0x40,1,b:b,0x0,0x4,5\n0,2,c:c,0x0,0x4,5\n")), units(computeUnit{unitPlace: unitPlace{index: 2}, name: "c:c", hasAddress: true, status: 4, executions: 5})},
+		{"units, negative", results(parseCUs("0,-1,a:a,0x0,0x4,9\n")), units()},
+		{"units, no name", results(parseCUs("0,0,,0x0,0x4,9\n")), units()},
+		{"units, empty", results(parseCUs("")), units()},
+
+		{"queues, with their NUL", results(parseQueues(cuStat)), results(cuQueues{1, 2, 3, 4, false, true})},
+		{"queues, bad", results(parseQueues(strings.Replace(cuStat, "Bad state:        0", "Bad state:        1", 1))), results(cuQueues{1, 2, 3, 4, true, true})},
+		{"queues, of a fast adapter", results(parseQueues(cuStat[:len(cuStat)-1] + "-- FA CU specific --\nCheck count: 12\n\x00")), results(cuQueues{1, 2, 3, 4, false, true})},
+		{"queues, cut off", results(parseQueues(cuStat[:30])), results(cuQueues{pending: 1})},
+		{"queues, negative", results(parseQueues(strings.Replace(cuStat, "1", "-1", 1))), results(cuQueues{0, 2, 3, 4, false, false})},
+
+		{"channels", results(parseChannels("73014444032 91268055040\n73014440960 91268046848\n")), results(uint64(146028884992), uint64(182536101888), true)},
+		{"channels, idle", results(parseChannels("0 0\n")), results(uint64(0), uint64(0), true)},
+		{"channels, empty", results(parseChannels("")), results(uint64(0), uint64(0), false)},
+		{"channels, too large", results(parseChannels("18446744073709551615 0\n1 0\n")), results(uint64(0), uint64(0), false)},
+		{"channels, three numbers", results(parseChannels("1 2 3\n")), results(uint64(0), uint64(0), false)},
+		{"channels, negative", results(parseChannels("-1 2\n")), results(uint64(0), uint64(0), false)},
+
+		{"clocks", results(parseClocks("300\n500\n0\n0\n")), results([]float64{300e6, 500e6, 0, 0})},
+		{"clocks, too many", results(len(parseClocks(strings.Repeat("1\n", 10_000)))), results(maxClocks)},
+
+		{"level, not tripped", results(parseLevel("18446744073709551615")), results(uint64(largest), false, true)},
+		{"level 0", results(parseLevel("0")), results(uint64(0), true, true)},
+		{"level 3", results(parseLevel("3")), results(uint64(3), true, true)},
+		{"level, negative", results(parseLevel("-1")), results(uint64(0), false, false)},
+		{"level, a fraction", results(parseLevel("1.8e19")), results(uint64(0), false, false)},
+		{"level, empty", results(parseLevel("")), results(uint64(0), false, false)},
+		{
+			"trip", results(parseTrip("status_bit19:RECS_WRITE_TO_BVALID_MAX_WAIT\nstatus_bit9:(null)\nlevel_name:ulp_data_0\naraddr:0x0\nawaddr:0x1f\naruser:0x0\nawuser:0x0\n")),
+			results("ulp_data_0", []string{"recs_write_to_bvalid_max_wait"}),
+		},
+
+		{"memory, 32 bits", memStat("4294967274 -22 4294967274"), banks},
+		{"memory, 64 bits", memStat("18446744073709551594 -22 18446744073709551594"), banks},
+		{"memory, signed", memStat("-22 -22 -22"), banks},
+		{"memory, zeros", memStat("0 0 0"), noBanks},
+		{"memory, no separator", memStat(""), noBanks},
+		{"memory, empty", results(parseMemStat("")), noBanks},
+		{"memory, two numbers", results(parseMemStat("1 2\n")), noBanks},
+		{"memory, no number", results(parseMemStat("x 2 0\n1 -22 1\n")), noBanks},
+		{"memory, negative", results(parseMemStat("1 -3 0\n1 -22 1\n")), noBanks},
+
+		{
+			"banks", results(parseBanks("[IN-USE] bank0@0x004000000000 (16384MB): 524288KB 12BOs\n[UNUSED] HBM[1]@0x10000000 (256MB): 0KB 0BOs\n" +
+				"[UNUSED] bank0@0x0 (0MB): 0KB 0BOs\n[== BO Stats Below ==] NA@0x000000000000 (0MB): 0KB 0BOs\n[Regular] 1572864KB 15BOs\n")),
+			results([]memBank{{"bank0", true, 16 << 30}, {"HBM[1]", false, 256 << 20}, {"bank0#2", false, 0}}),
+		},
+		{
+			"sensors", results(parseSDM("Device,43,42,45,1,0\n0.85V vccint,851,850,853,1,-3\nempty cage,0,0,0,0,0\nnot available,12,12,12,2,0\n" +
+				"mad exponent,1,1,1,1,99\nshort,1,1\nfpga,4294967295,0,0,127,0\n")),
+			results([]sdmSensor{{"Device", 43}, {"0.85V vccint", 0.851}}),
+		},
+		{"boot", results(parseVMR("HAS_FPT:1\nBOOT_ON_BACKUP:1\nBOOT_ON_OFFSET:0x5e0000\nMODEL:x\n")), results(map[string]uint64{"HAS_FPT": 1, "BOOT_ON_BACKUP": 1, "BOOT_ON_OFFSET": 0x5e0000})},
 	} {
-		got := parseCUs(c.text)
-		if d := cmp.Diff(c.want, got, cmp.AllowUnexported(computeUnit{}, unitPlace{})); d != "" {
-			t.Errorf("%s: %s", c.name, d)
+		if diff := cmp.Diff(c.want, c.got, cmpopts.EquateEmpty(), cmp.AllowUnexported(computeUnit{}, unitPlace{}, cuQueues{}, bankUse{}, memBank{}, sdmSensor{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
 }
@@ -67,126 +117,6 @@ func TestCUState(t *testing.T) {
 		if got := cuState(status); got != want || got != "" && !slices.Contains(cuStates, got) {
 			t.Errorf("%#x is %s, want %s", status, got, want)
 		}
-	}
-}
-
-const cuStat = "Pending queue:    1\nRunning queue:    2\nSubmitted queue:  3\nCompleted queue:  4\nBad state:        0\n" +
-	"Current credit:   1\nCU status:        0x4\nsleep cnt:        0\nmax running:      1\n\x00"
-
-func TestParseQueues(t *testing.T) {
-	for _, c := range []struct {
-		name, text string
-		want       cuQueues
-	}{
-		{"with its NUL", cuStat, cuQueues{1, 2, 3, 4, false, true}},
-		{"bad", strings.Replace(cuStat, "Bad state:        0", "Bad state:        1", 1), cuQueues{1, 2, 3, 4, true, true}},
-		{"of a fast adapter", cuStat[:len(cuStat)-1] + "-- FA CU specific --\nCheck count: 12\n\x00", cuQueues{1, 2, 3, 4, false, true}},
-		{"cut off", cuStat[:30], cuQueues{pending: 1}},
-		{"negative", strings.Replace(cuStat, "1", "-1", 1), cuQueues{0, 2, 3, 4, false, false}},
-	} {
-		if got := parseQueues(c.text); got != c.want {
-			t.Errorf("%s: %+v", c.name, got)
-		}
-	}
-}
-
-func TestParseChannels(t *testing.T) {
-	for _, c := range []struct {
-		text   string
-		toHost uint64
-		toCard uint64
-		ok     bool
-	}{
-		{"73014444032 91268055040\n73014440960 91268046848\n", 146028884992, 182536101888, true},
-		{"0 0\n", 0, 0, true},
-		{"", 0, 0, false},
-		{"18446744073709551615 0\n1 0\n", 0, 0, false},
-		{"1 2 3\n", 0, 0, false},
-		{"-1 2\n", 0, 0, false},
-	} {
-		if toHost, toCard, ok := parseChannels(c.text); toHost != c.toHost || toCard != c.toCard || ok != c.ok {
-			t.Errorf("%q: %d, %d, %v", c.text, toHost, toCard, ok)
-		}
-	}
-}
-
-func TestParseClocks(t *testing.T) {
-	if got, want := parseClocks("300\n500\n0\n0\n"), []float64{300e6, 500e6, 0, 0}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-	if got := parseClocks(strings.Repeat("1\n", 10_000)); len(got) > maxClocks {
-		t.Errorf("%d clocks", len(got))
-	}
-}
-
-func TestParseLevel(t *testing.T) {
-	for text, want := range map[string]string{
-		"18446744073709551615": "18446744073709551615 false true", // not tripped
-		"0":                    "0 true true",
-		"3":                    "3 true true",
-		"-1":                   "0 false false",
-		"1.8e19":               "0 false false",
-		"":                     "0 false false",
-	} {
-		level, tripped, ok := parseLevel(text)
-		if got := fmt.Sprint(level, tripped, ok); got != want {
-			t.Errorf("%q: %s, want %s", text, got, want)
-		}
-	}
-}
-
-func TestParseTrip(t *testing.T) {
-	name, causes := parseTrip("status_bit19:RECS_WRITE_TO_BVALID_MAX_WAIT\nstatus_bit9:(null)\nlevel_name:ulp_data_0\naraddr:0x0\nawaddr:0x1f\naruser:0x0\nawuser:0x0\n")
-	if name != "ulp_data_0" || !slices.Equal(causes, []string{"recs_write_to_bvalid_max_wait"}) {
-		t.Errorf("%s, %q", name, causes)
-	}
-}
-
-func TestParseMemStat(t *testing.T) {
-	const kinds = "1610612736 15 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n65536 16 0\n0 0 0\n"
-	want := []bankUse{{536870912, 12}, {0, 0}, {1073741824, 3}}
-	for separator, ok := range map[string]bool{
-		"4294967274 -22 4294967274\n":                     true,
-		"18446744073709551594 -22 18446744073709551594\n": true,
-		"-22 -22 -22\n": true,
-		"0 0 0\n":       false,
-		"":              false,
-	} {
-		got, gotOK := parseMemStat("536870912 12 0\n0 0 0\n1073741824 3 0\n" + separator + kinds)
-		if gotOK != ok || ok && !slices.Equal(got, want) {
-			t.Errorf("separator %q: %v, %v", separator, got, gotOK)
-		}
-	}
-	for _, text := range []string{"", "1 2\n", "x 2 0\n1 -22 1\n", "1 -3 0\n1 -22 1\n"} {
-		if got, ok := parseMemStat(text); ok {
-			t.Errorf("%q: %v", text, got)
-		}
-	}
-}
-
-func TestParseBanks(t *testing.T) {
-	got := parseBanks("[IN-USE] bank0@0x004000000000 (16384MB): 524288KB 12BOs\n[UNUSED] HBM[1]@0x10000000 (256MB): 0KB 0BOs\n" +
-		"[UNUSED] bank0@0x0 (0MB): 0KB 0BOs\n[== BO Stats Below ==] NA@0x000000000000 (0MB): 0KB 0BOs\n[Regular] 1572864KB 15BOs\n")
-	want := []memBank{{"bank0", true, 16 << 30}, {"HBM[1]", false, 256 << 20}, {"bank0#2", false, 0}}
-	if d := cmp.Diff(want, got, cmp.AllowUnexported(memBank{})); d != "" {
-		t.Error(d)
-	}
-}
-
-func TestParseSDM(t *testing.T) {
-	got := parseSDM("Device,43,42,45,1,0\n0.85V vccint,851,850,853,1,-3\nempty cage,0,0,0,0,0\nnot available,12,12,12,2,0\n" +
-		"mad exponent,1,1,1,1,99\nshort,1,1\nfpga,4294967295,0,0,127,0\n")
-	want := []sdmSensor{{"Device", 43}, {"0.85V vccint", 0.851}}
-	if d := cmp.Diff(want, got, cmp.AllowUnexported(sdmSensor{})); d != "" {
-		t.Error(d)
-	}
-}
-
-func TestParseVMR(t *testing.T) {
-	got := parseVMR("HAS_FPT:1\nBOOT_ON_BACKUP:1\nBOOT_ON_OFFSET:0x5e0000\nMODEL:x\n")
-	want := map[string]uint64{"HAS_FPT": 1, "BOOT_ON_BACKUP": 1, "BOOT_ON_OFFSET": 0x5e0000}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
 	}
 }
 
