@@ -1,6 +1,6 @@
 //go:build cgo
 
-package sim
+package sim_test
 
 import (
 	"bytes"
@@ -9,104 +9,149 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accel-exporter/accel-exporter/internal/golden"
+	"github.com/accel-exporter/accel-exporter/internal/sim"
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
-// same compares the result of a child with testdata/NAME.json.
+const (
+	libraryVar  = "ACCEL_SIM_TEST_LIBRARY"
+	libraryName = "libnvidia-ml.so.1"
+)
+
+func TestMain(m *testing.M) {
+	program := programs[simtest.Child()]
+	if program == nil {
+		simtest.Main(m)
+	}
+	out := map[string]any{}
+	program(nvml.New(nvml.WithLibraryPath(os.Getenv(libraryVar))), out)
+	if err := json.NewEncoder(os.Stdout).Encode(out); err != nil {
+		panic(err)
+	}
+}
+
+// setUp writes the state of a scenario, frozen at 100 s, and edits it by faults.
+// It returns the state file and the library.
+func setUp(t *testing.T, scenario string, faults ...[]string) (state, lib string) {
+	t.Helper()
+	at := 100.0
+	state = filepath.Join(t.TempDir(), "state")
+	sc := simtest.Install(t, state, scenario, sim.Options{Frozen: &at}, faults...)
+	return state, filepath.Join(simtest.WithoutSymbols(t, simtest.Libraries(t, "nvml"), libraryName, sc.Missing), libraryName)
+}
+
+// runProgram runs a program, whose errors are in stderr, and returns its output.
+func runProgram(t *testing.T, name, state, lib string) (cmd *exec.Cmd, stdout, stderr []byte) {
+	t.Helper()
+	cmd = simtest.Command(t.Context(), name, state, nil, libraryVar+"="+lib)
+	var errors bytes.Buffer
+	cmd.Stderr = &errors
+	stdout, _ = cmd.Output()
+	return cmd, stdout, errors.Bytes()
+}
+
+// result returns what a program reports.
+func result(t *testing.T, name, state, lib string) (out map[string]any) {
+	t.Helper()
+	cmd, stdout, stderr := runProgram(t, name, state, lib)
+	if err := json.Unmarshal(stdout, &out); err != nil || !cmd.ProcessState.Success() {
+		t.Fatalf("%s: %v: %v\n%s%s", name, cmd.ProcessState, err, stdout, stderr)
+	}
+	return out
+}
+
+// same compares a result with testdata/NAME.json.
 func same(t *testing.T, name string, got map[string]any) {
 	t.Helper()
-	file := filepath.Join("testdata", name+".json")
 	data, err := json.MarshalIndent(got, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Compare(t, file, string(data)+"\n")
+	golden.Compare(t, filepath.Join("testdata", name+".json"), string(data)+"\n")
 }
 
 func TestThroughGoNVML(t *testing.T) {
 	for _, tc := range []struct {
-		child, scenario string
-		faults          [][]string
+		program, scenario string
+		faults            [][]string
 	}{
-		{child: "values", scenario: "h100-8"},
-		{child: "sharing", scenario: "h100-8", faults: [][]string{{"process-start", "8", "5"}}},
-		{child: "mig", scenario: "h100-8"},
-		{child: "profiles", scenario: "a100"},
-		{child: "events", scenario: "h100-8"},
-		{child: "system", scenario: "h100-8"},
-		{child: "gpm", scenario: "h100-8"},
-		{child: "fields", scenario: "h100-8"},
-		{child: "fields", scenario: "b200-8"},
-		{child: "faults", scenario: "h100-8"},
-		{child: "hang", scenario: "h100-8"},
-		{child: "init-hang", scenario: "h100-8", faults: [][]string{{"init-hang"}}},
-		{child: "reload", scenario: "h100-8"},
-		{child: "counters", scenario: "h100-8"},
-		{child: "lookup", scenario: "old-driver"},
-		{child: "lookups", scenario: "h100-8"},
-		{child: "clear", scenario: "h100-8"},
-		{child: "init", scenario: "driver-mismatch"},
-		{child: "init", scenario: "no-driver"},
+		{program: "values", scenario: "h100-8"},
+		{program: "sharing", scenario: "h100-8", faults: [][]string{{"process-start", "8", "5"}}},
+		{program: "mig", scenario: "h100-8"},
+		{program: "profiles", scenario: "a100"},
+		{program: "events", scenario: "h100-8"},
+		{program: "system", scenario: "h100-8"},
+		{program: "gpm", scenario: "h100-8"},
+		{program: "fields", scenario: "h100-8"},
+		{program: "fields", scenario: "b200-8"},
+		{program: "faults", scenario: "h100-8"},
+		{program: "hang", scenario: "h100-8"},
+		{program: "init-hang", scenario: "h100-8", faults: [][]string{{"init-hang"}}},
+		{program: "reload", scenario: "h100-8"},
+		{program: "counters", scenario: "h100-8"},
+		{program: "lookup", scenario: "old-driver"},
+		{program: "lookups", scenario: "h100-8"},
+		{program: "clear", scenario: "h100-8"},
+		{program: "init", scenario: "driver-mismatch"},
+		{program: "init", scenario: "no-driver"},
 	} {
-		name := tc.child + "-" + tc.scenario
+		name := tc.program + "-" + tc.scenario
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			state, lib := setUp(t, tc.scenario, tc.faults...)
-			same(t, name, runChild(t, tc.child, state, lib))
+			same(t, name, result(t, tc.program, state, lib))
 		})
 	}
 }
 
 func TestNoStateIsNoDriver(t *testing.T) {
-	same(t, "init-no-driver", runChild(t, "init", t.TempDir()+"/none", library(t)))
+	_, lib := setUp(t, "no-driver")
+	same(t, "init-no-driver", result(t, "init", t.TempDir()+"/none", lib))
 }
 
-// One-shot faults end one process, and the next one runs.
+// One-shot faults end one process, and the next one runs. A symbol that is
+// missing ends each.
 func TestDeath(t *testing.T) {
 	for _, tc := range []struct {
-		fault  []string
-		signal syscall.Signal
-		code   int
+		program, scenario string
+		faults            [][]string
+		signal            syscall.Signal
+		code              int
+		stderr            string
 	}{
-		{[]string{"crash"}, syscall.SIGSEGV, -1},
-		{[]string{"kill", "0"}, syscall.SIGKILL, -1},
-		{[]string{"exit", "--code=127", "--call=nvmlDeviceGetName"}, 0, 127},
+		{program: "values", scenario: "h100-8", faults: [][]string{{"crash"}}, signal: syscall.SIGSEGV, code: -1},
+		{program: "values", scenario: "h100-8", faults: [][]string{{"kill", "0"}}, signal: syscall.SIGKILL, code: -1},
+		{program: "values", scenario: "h100-8", faults: [][]string{{"exit", "--code=127", "--call=nvmlDeviceGetName"}}, signal: -1, code: 127},
+		{program: "unguarded", scenario: "old-driver", signal: -1, code: 127, stderr: "nvmlDeviceGetMarginTemperature"},
 	} {
-		t.Run(tc.fault[0], func(t *testing.T) {
+		t.Run(fmt.Sprint(tc.program, tc.faults), func(t *testing.T) {
 			t.Parallel()
-			state, lib := setUp(t, "h100-8", tc.fault)
-			cmd := childCommand(t, "values", state, lib)
-			err := cmd.Run()
-			if s := signalOf(err); s != tc.signal || cmd.ProcessState.ExitCode() != tc.code {
-				t.Errorf("child ended by signal %v, status %d (%v); want signal %v, status %d", s, cmd.ProcessState.ExitCode(), err, tc.signal, tc.code)
+			state, lib := setUp(t, tc.scenario, tc.faults...)
+			cmd, _, stderr := runProgram(t, tc.program, state, lib)
+			status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
+			if !ok || status.Signal() != tc.signal || cmd.ProcessState.ExitCode() != tc.code || !bytes.Contains(stderr, []byte(tc.stderr)) {
+				t.Errorf("it ended by %v and wrote %q; want signal %v, status %d and %q", cmd.ProcessState, stderr, tc.signal, tc.code, tc.stderr)
 			}
-			runChild(t, "values", state, lib)
+			if tc.faults != nil {
+				result(t, tc.program, state, lib)
+			}
 		})
-	}
-}
-
-func TestMissingSymbolEndsTheProcess(t *testing.T) {
-	state, lib := setUp(t, "old-driver")
-	cmd := childCommand(t, "unguarded", state, lib)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	err := cmd.Run()
-	if cmd.ProcessState.ExitCode() != 127 || !bytes.Contains(stderr.Bytes(), []byte("nvmlDeviceGetMarginTemperature")) {
-		t.Errorf("child ended with %v and %q; want status 127 and the symbol's name", err, stderr.String())
 	}
 }
 
 // A library with a wrong section table is an error.
 func TestWithoutSymbolsBounds(t *testing.T) {
-	lib := library(t)
-	data, err := os.ReadFile(lib)
+	data, err := os.ReadFile(filepath.Join(simtest.Libraries(t, "nvml"), libraryName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +172,7 @@ func TestWithoutSymbolsBounds(t *testing.T) {
 		if err := os.WriteFile(path, bad, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := WithoutSymbols(path, path+".out", []string{"nvmlInit"}); err == nil || !strings.Contains(err.Error(), path) {
+		if err := sim.WithoutSymbols(path, path+".out", []string{"nvmlInit"}); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("size %d: %v", size, err)
 		}
 	}
@@ -136,14 +181,14 @@ func TestWithoutSymbolsBounds(t *testing.T) {
 // The same moment gives the same answers in every process.
 func TestFrozenClock(t *testing.T) {
 	state, lib := setUp(t, "h100-8")
-	first := runChild(t, "gpm", state, lib)
-	if diff := cmp.Diff(first, runChild(t, "gpm", state, lib)); diff != "" {
+	first := result(t, "gpm", state, lib)
+	if diff := cmp.Diff(first, result(t, "gpm", state, lib)); diff != "" {
 		t.Errorf("-first +second:\n%s", diff)
 	}
 }
 
 func TestSweep(t *testing.T) {
-	names, err := ScenarioNames(fixtures)
+	names, err := sim.ScenarioNames(os.DirFS("../../fixtures"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +196,7 @@ func TestSweep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			state, _ := setUp(t, name)
-			out := runChild(t, "sweep", state, library(t))
+			out := result(t, "sweep", state, filepath.Join(simtest.Libraries(t, "nvml"), libraryName))
 			if odd, ok := out["odd"]; ok && odd != 0.0 {
 				t.Errorf("%v answers are no nvmlReturn_t", odd)
 			}
