@@ -208,7 +208,7 @@ func (s *State) Clear(deviceArg string) error {
 			for i := range s.gpus() {
 				s.restoreMIG(begun, i)
 			}
-			for _, prefix := range []string{"gpu.", "pod.", "proc.", "allocatable.", "dra.", "driver.quirks", "driver.version", "dcgm."} {
+			for _, prefix := range []string{"gpu.", "pod.", "proc.", "allocatable.", "dra.", "driver.quirks", "driver.version", "driver.nvml", "dcgm."} {
 				s.like(begun, prefix)
 			}
 		}

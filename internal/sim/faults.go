@@ -80,7 +80,7 @@ var machineFaults = []Fault{
 		Args: []Arg{{Name: "key", Help: "temperature, power, util, memory or a key of keys.def"}, {Name: "value", Help: "value"}, deviceArg},
 	},
 	{Name: "driver-mismatch", Help: "the library is upgraded and the driver is not: init and all calls of devices return LIB_RM_VERSION_MISMATCH", apply: injectMismatch},
-	{Name: "driver-unload", Help: "the driver is unloaded: init and all calls return DRIVER_NOT_LOADED", apply: driverState("unloaded")},
+	{Name: "driver-unload", Help: "the driver is unloaded: init and all calls return DRIVER_NOT_LOADED", apply: injectUnload},
 	{
 		Name: "driver-reload", Help: "the driver is reloaded: old handles become invalid, volatile counters restart", apply: injectReload,
 		Flags: []Flag{{Name: "driver", Help: "its version after the reload"}},

@@ -32,16 +32,25 @@ func injectGone(value string, event uint64) func(*State, input) error {
 	}
 }
 
-func driverState(state string) func(*State, input) error {
-	return func(s *State, _ input) error {
-		s.Set("driver.state", state)
-		return s.showDriver()
-	}
+func injectMismatch(s *State, _ input) error {
+	s.Set("driver.nvml", "13.610.43.02")
+	s.Set("driver.state", "mismatch")
+	return s.showDriver()
 }
 
-func injectMismatch(s *State, in input) error {
-	s.Set("driver.nvml", "13.610.43.02")
-	return driverState("mismatch")(s, in)
+func injectUnload(s *State, _ input) error {
+	s.unload()
+	s.Set("driver.state", "unloaded")
+	return s.showDriver()
+}
+
+// unload ends the loaded driver: the next one is of the library's version, where
+// only the library was upgraded.
+func (s *State) unload() {
+	_, version, ok := strings.Cut(s.Get("driver.nvml"), ".")
+	if ok && s.Get("driver.state") == "mismatch" {
+		s.Set("driver.version", version)
+	}
 }
 
 func injectQuirk(s *State, in input) error {
@@ -61,6 +70,7 @@ func injectQuirk(s *State, in input) error {
 }
 
 func injectReload(s *State, in input) error {
+	s.unload()
 	s.Set("driver.state", "loaded")
 	s.Set("driver.generation", strconv.FormatInt(s.integer("driver.generation")+1, 10))
 	s.Set("driver.loaded_at", strconv.FormatFloat(s.now(), 'f', 3, 64))

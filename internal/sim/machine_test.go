@@ -281,15 +281,34 @@ func TestClearMendsTheMachine(t *testing.T) {
 	}
 }
 
+// A driver that is loaded is the installed one, which an upgrade changes.
 func TestDriverGoesAndComes(t *testing.T) {
 	state, sys := installed(t, "h100-8")
-	strike(t, state, "driver-unload")
-	if sys.Exists("bus/pci/devices/0000:53:00.0/driver") || sys.Exists("module/nvidia/version") || !sys.Exists("bus/pci/devices/0000:53:00.0") {
-		t.Error("the driver is still there, or the GPU is not")
+	for _, tc := range []struct{ words, version string }{ // "": not loaded
+		{"driver-unload", ""},
+		{"driver-reload --driver=590.48.01", "590.48.01"},
+		{"driver-reload", "590.48.01"},
+		{"driver-mismatch", "590.48.01"},
+		{"driver-reload", "610.43.02"},
+		{"driver-reload --driver=590.48.01", "590.48.01"},
+		{"driver-mismatch", "590.48.01"},
+		{"driver-unload", ""},
+		{"driver-reload", "610.43.02"},
+		{"clear", "580.105.08"},
+	} {
+		if tc.words == "clear" {
+			clearAll(t, state)
+		} else {
+			strike(t, state, tc.words)
+		}
+		version, _ := sys.Read("module/nvidia/version")
+		driver, _ := sys.Link("bus/pci/devices/0000:53:00.0/driver")
+		if version != tc.version || (driver == "nvidia") != (tc.version != "") || !sys.Exists("bus/pci/devices/0000:53:00.0") {
+			t.Errorf("%s: the driver is %q of version %q, want %q", tc.words, driver, version, tc.version)
+		}
 	}
-	strike(t, state, "driver-reload --driver=590.48.01")
-	if got, _ := sys.Link("bus/pci/devices/0000:53:00.0/driver"); got != "nvidia" || attribute(t, sys, "module/nvidia/version") != "590.48.01" {
-		t.Errorf("the driver is %q", got)
+	if got := stateOf(t, state).Get("driver.nvml"); got != "13.580.105.08" {
+		t.Errorf("clear leaves the library %s", got)
 	}
 	strike(t, state, "gone 3")
 	if sys.Exists("bus/pci/drivers/nvidia/0000:86:00.0") {
