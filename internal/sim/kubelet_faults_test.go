@@ -13,13 +13,6 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-func clearAll(t *testing.T, state string) {
-	t.Helper()
-	if err := Update(state, func(s *State) error { return s.Clear("all") }); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // The kubelet's own faults, each until it is undone.
 func TestKubeletMisbehaves(t *testing.T) {
 	n := serving(t, "h100-8")
@@ -35,7 +28,7 @@ func TestKubeletMisbehaves(t *testing.T) {
 	n.until("up", has("training/llm-0"))
 	strike(t, n.state, "kubelet-down")
 	n.until("down again", down)
-	clearAll(t, n.state)
+	mend(t, n.state, "all")
 	n.until("cleared", has("training/llm-0"))
 	after, err := os.Stat(KubeletSocket(n.state))
 	if err != nil || !after.ModTime().After(before.ModTime()) {
@@ -69,13 +62,11 @@ func TestKubeletMisbehaves(t *testing.T) {
 	n.until("after two", has("training/llm-0"))
 	strike(t, n.state, "kubelet-pad 5000000")
 	n.until("too large an answer", code(codes.ResourceExhausted))
-	clearAll(t, n.state)
+	mend(t, n.state, "all")
 	n.until("of the usual size", has("training/llm-0"))
 	strike(t, n.state, "kubelet-remove")
 	n.until("gone", down)
-	if err := Update(n.state, func(s *State) error { return s.Inject([]string{"kubelet-hang"}) }); err == nil {
-		t.Error("a stopped kubelet can hang")
-	}
+	refused(t, n.state, map[string]string{"kubelet-hang": "the kubelet is removed"})
 	strike(t, n.state, "kubelet-up")
 	n.until("there again", has("training/llm-0"))
 
@@ -90,7 +81,7 @@ func TestKubeletMisbehaves(t *testing.T) {
 	})
 	stop()
 	<-ended
-	clearAll(t, n.state)
+	mend(t, n.state, "all")
 	n.until("cleared", has("training/llm-0", "kube-system/kube-apiserver-node"))
 	if err := f.Play(t.Context(), n.state, map[string]string{"for": "1ms"}); err != nil {
 		t.Error(err)
@@ -121,17 +112,13 @@ func TestKubeletWithoutAPIServer(t *testing.T) {
 	}
 	for how, end := range map[string]func(){
 		"api-server-up": func() { strike(t, n.state, "api-server-up") },
-		"clear":         func() { clearAll(t, n.state) },
+		"clear":         func() { mend(t, n.state, "all") },
 	} {
 		strike(t, n.state, "api-server-down")
 		strike(t, n.state, "kubelet-pad 1") // visible when the previous one is
 		n.until(how+": goes on", has("padding/padding", "training/llm-0"))
 		strike(t, n.state, "kubelet-pad 0")
-		for _, words := range []string{"pod-start a/b gpu:7", "pod-end llm-0"} {
-			if err := Update(n.state, func(s *State) error { return s.Inject(strings.Fields(words)) }); err == nil || !strings.Contains(err.Error(), "the API server is down") {
-				t.Errorf("%s: %v", words, err)
-			}
-		}
+		refused(t, n.state, map[string]string{"pod-start a/b gpu:7": "the API server is down", "pod-end llm-0": "the API server is down"})
 		strike(t, n.state, "kubelet-restart")
 		n.until(how+": restarted", static)
 		strike(t, n.state, "kubelet-up")

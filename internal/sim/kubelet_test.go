@@ -118,10 +118,7 @@ func (n *rig) allocatable() map[string][]string {
 // The lists of the kubelet of h100-8.
 func TestServeKubelet(t *testing.T) {
 	n := serving(t, "h100-8")
-	s, err := Read(n.state)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := stateOf(t, n.state)
 	gpu := func(i int) string { return s.gpuGet(i, "uuid") }
 	mig := func(i int) string { return s.deviceUUID(device{4, i}) }
 	want := []string{
@@ -179,11 +176,8 @@ func TestServeKubelet(t *testing.T) {
 		t.Errorf("without a plugin for MIG devices these are allocatable: %v", got)
 	}
 	strike(t, n.state, "pod-end mark/plugin")
-	clearAll(t, n.state)
+	mend(t, n.state, "all")
 	n.until("healthy devices", has("!mark/unhealthy"))
-	for _, ids := range offered {
-		slices.Sort(ids)
-	}
 	if diff := cmp.Diff(offered, n.allocatable()); diff != "" {
 		t.Errorf("allocatable again (-want +got):\n%s", diff)
 	}
@@ -215,18 +209,14 @@ func TestKubeletFollowsPods(t *testing.T) {
 // A device near several NUMA nodes is listed for each, a claim's for every
 // container, and an init container that has ended not at all.
 func TestKubeletLists(t *testing.T) {
-	sc, err := ParseScenario("x.yaml", []byte(twoGPUs+`pods:
+	s, err := parsed(twoGPUs + `pods:
   - name: a
     containers:
       - {name: setup, init: true, processes: [42]}
       - {name: one, numa: [0, 1], devices: {nvidia.com/gpu: [gpu 0]}}
       - {name: two}
     claims: [{name: c, devices: [mig 1/0, mig 1/1]}]
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := sc.Compile(fixtures, Options{})
+`)
 	if err != nil {
 		t.Fatal(err)
 	}

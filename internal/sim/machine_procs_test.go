@@ -3,7 +3,6 @@ package sim
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -71,11 +70,7 @@ func TestProcessesOfPods(t *testing.T) {
 		for _, driver := range []string{"systemd", "cgroupfs"} {
 			for _, runtime := range []string{"containerd", "crio", "docker"} {
 				layout := "cgroups: {version: " + version + ", driver: " + driver + ", runtime: " + runtime + "}"
-				sc, err := ParseScenario("x.yaml", append(slices.Clone(data), layout...))
-				if err != nil {
-					t.Fatal(err)
-				}
-				s, err := sc.Compile(fixtures, Options{})
+				s, err := parsed(string(data) + layout)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -24,10 +24,7 @@ func TestPodmapFindsTheDevices(t *testing.T) {
 		"mixed-node": {"training/resnet-0": "gpu 0", "training/eval-0": "gpu 1", "ran/fec-0": "0000:1b:00.0", "ran/fec-1": "0000:b1:00.0", "video/transcode-0": "0000:5e:00.1"},
 	} {
 		n := serving(t, scenario)
-		s, err := Read(n.state)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := stateOf(t, n.state)
 		resolver := podmap.Resolver{Generic: []podmap.Generic{{Paths: []string{"/dev/dfl-port.*"}}}}
 		index := resolver.Index(s.known())
 		w := podmap.New(podmap.Options{Socket: KubeletSocket(n.state)})

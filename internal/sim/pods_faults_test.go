@@ -25,10 +25,7 @@ func TestPodFaults(t *testing.T) {
 		}
 	}
 	gpus := func(pid string) (on []string) {
-		s, err := Read(state)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := stateOf(t, state)
 		for _, key := range s.uses(pid) {
 			on = append(on, strings.Split(key, ".")[1]+" "+attr(s.Get(key), "gi"))
 		}
@@ -66,44 +63,8 @@ func TestPodFaults(t *testing.T) {
 	strike(t, state, "mig 4 7g.80gb")
 	owners("reshaped", map[int]string{41001: "", 41002: ""})
 	strike(t, state, "process-start 21001 3 --pod=training/llm-0")
-	clearAll(t, state)
+	mend(t, state, "all")
 	owners("cleared", map[int]string{21001: "training/llm-0 python3", 41001: "research/segment-0 python3", 71002: ""})
-
-	for words, want := range map[string]string{
-		"pod-start training/llm-0":                    "runs already",
-		"pod-start Training/llm-0":                    "want a pod as NAMESPACE/NAME",
-		"pod-start a/b gpu:9":                         `no device "9"`,
-		"pod-start a/b some-id":                       "give --resource",
-		"pod-start a/b gpu:5 --pid=0":                 "pid: want a number",
-		"pod-end nobody":                              `0 pods are "nobody"; the pods are kube-system/`,
-		"pod-end":                                     "the argument POD is missing",
-		"process-start 0x15 0":                        "pid: want a number",
-		"process-start 21001 0":                       "is there already, and not this pod's",
-		"process-start 5 all":                         "sliced by MIG",
-		"process-start 5 4":                           "sliced by MIG; name one of its MIG devices, such as 4/0",
-		"process-start 5 0 --share=101":               "share: want a number from 0 to 100",
-		"process-start 5 0 --pod=llm-0 --container=x": "has no container \"x\"; it has worker",
-		"process-end 5":                               "no process 5; there are 21001",
-		"process-move 5 0":                            "no process 5",
-		"device-unhealthy gpu:9":                      `no device "9"`,
-		"plugin-down amd.com/gpu":                     `no device plugin offers "amd.com/gpu"; offered are nvidia.com/gpu, `,
-		"plugin-up nvidia.com/gpu":                    "no device plugin of \"nvidia.com/gpu\" is down",
-		"pod-evict nobody":                            `0 pods are "nobody"`,
-		"pod-evict kube-apiserver-node --xid=79":      "has no GPU that could report",
-		"pod-evict llm-0 --xid=x":                     "code: want the number of a Xid",
-		"pod-evict llm-0 --xid=79 --after=x":          "after: want a duration",
-		"pod-start a/b generic:dfl-port.0":            "want /dev/dfl-port.0",
-	} {
-		if err := Update(state, func(s *State) error { return s.Inject(strings.Fields(words)) }); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", words, err, want)
-		}
-	}
-	outside, _ := installed(t, "a100")
-	for _, words := range []string{"pod-start a/b", "pod-evict a/b", "api-server-down", "plugin-down nvidia.com/gpu", "kubelet-restart", "kubelet-hang", "device-unhealthy 0"} {
-		if err := Update(outside, func(s *State) error { return s.Inject(strings.Fields(words)) }); err == nil || !strings.Contains(err.Error(), "no kubelet") {
-			t.Errorf("outside Kubernetes, %s: %v", words, err)
-		}
-	}
 }
 
 // A pod that is evicted after a Xid has it on each of its devices, by any id,
@@ -113,20 +74,15 @@ func TestPodDiesOfXid(t *testing.T) {
 		"llm-0": {{0, -1}, {1, -1}, {2, -1}}, "segment-0": {{4, 0}}, "probe-0": {{4, 3}}, "simulate-0": {{5, -1}},
 	} {
 		state, _ := installed(t, "h100-8")
-		before, err := Read(state)
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := stateOf(t, state)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
 			ended <- findFault("pod-evict").Play(ctx, state, map[string]string{"pod": pod, "xid": "79", "after": "1h"})
 		}()
-		var s *State
-		for s == nil || !s.Has("event.1") {
-			if s, err = Read(state); err != nil {
-				t.Fatal(err)
-			}
+		s := before
+		for !s.Has("event.1") {
+			s = stateOf(t, state)
 		}
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
@@ -147,9 +103,7 @@ func TestPodDiesOfXid(t *testing.T) {
 			t.Errorf("%s: it is gone before its time", pod)
 		}
 		strike(t, state, "pod-evict "+pod+" --xid=79")
-		if s, err = Read(state); err != nil {
-			t.Fatal(err)
-		}
+		s = stateOf(t, state)
 		if len(s.pids()) >= len(before.pids()) || len(s.podsListed()) != len(before.podsListed())-1 {
 			t.Errorf("%s: it is there after its time", pod)
 		}
@@ -194,9 +148,6 @@ func TestLoadFollowsProcesses(t *testing.T) {
 	loads("a guest", map[device]string{{6, -1}: "0.7"})
 	do("process-end 8")
 	loads("only an idle process is left", map[device]string{{6, -1}: "0"})
-	if err := s.Inject([]string{"process-start", "9", "7", "--load=lots"}); err == nil || !strings.Contains(err.Error(), "want a load from 0 to 1") {
-		t.Errorf("an odd load: %v", err)
-	}
 }
 
 func podDirs(t *testing.T, state string) (names []string) {

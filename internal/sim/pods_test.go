@@ -17,7 +17,7 @@ gpus:
 `
 
 func TestPodStrictness(t *testing.T) {
-	for _, tc := range []struct{ yaml, want string }{
+	strictness(t, twoGPUs, [][2]string{
 		{"pods: 3", `x.yaml:7: pods: want a list, found "3"`},
 		{"pods: [{name: a, nope: 1}]", "x.yaml:7: pods[0].nope: unknown key; want one of claims, containers, name, namespace, qos, static, uid"},
 		{"pods: [{containers: [{name: c}]}]", "x.yaml:7: pods[0]: the key name is missing"},
@@ -46,15 +46,7 @@ func TestPodStrictness(t *testing.T) {
 		{"pods: [{name: a, containers: [{name: c}], claims: [{name: b}]}]", "x.yaml:7: pods[0].claims[0]: the key devices is missing"},
 		{"cgroups: {version: 3}", `x.yaml:7: cgroups.version: want one of v2, v1, found "3"`},
 		{"allocatable: {r: [gpu 7]}", `x.yaml:7: allocatable.r[0]: no device "7"`},
-	} {
-		sc, err := ParseScenario("x.yaml", []byte(twoGPUs+tc.yaml))
-		if err == nil {
-			_, err = sc.Compile(fixtures, Options{})
-		}
-		if err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%q:\n got %v\nwant %s", tc.yaml, err, tc.want)
-		}
-	}
+	})
 }
 
 // Each kind of reference has the id and the resource of its device plugin.

@@ -39,8 +39,22 @@ func TestShippedScenariosCompile(t *testing.T) {
 	}
 }
 
+// strictness compiles texts of scenarios; the error of each contains the other
+// text of its row.
+func strictness(t *testing.T, head string, rows [][2]string) {
+	t.Helper()
+	for _, row := range rows {
+		if _, err := parsed(head + row[0]); err == nil || !strings.Contains(err.Error(), row[1]) {
+			t.Errorf("%q:\n got %v\nwant %s", row[0], err, row[1])
+		}
+	}
+}
+
 func TestStrictness(t *testing.T) {
-	for _, tc := range []struct{ yaml, want string }{
+	const twoMistakes = "nope: 1\ndescription: a\ngpus:\n  - bord: t4\n"
+	strictness(t, "", [][2]string{
+		{twoMistakes, "x.yaml:1: nope"},
+		{twoMistakes, "x.yaml:4: gpus[0].bord"},
 		{"", "x.yaml:1: the file is empty"},
 		{"gpus: []", "x.yaml:1: the key description is missing"},
 		{"description: a\nnope: 1", "x.yaml:2: nope: unknown key; want one of allocatable, cgroups, confidential_computing, cpus, description, driver, gpus, inject, missing_symbols, pods, switches, trees"},
@@ -66,25 +80,16 @@ func TestStrictness(t *testing.T) {
 		{"description: a\ninject:\n  - explode", `x.yaml:3: inject[0]: unknown fault "explode"; want one of xid, event, lost, `},
 		{"description: a\ninject:\n  - xid 79 0 --at=3", `x.yaml:3: inject[0]: xid has no flag --at`},
 		{"description: a\ngpus: [{board: t4}]\ninject:\n  - xid", `x.yaml:4: inject[0]: xid: the argument CODE is missing`},
-	} {
-		sc, err := ParseScenario("x.yaml", []byte(tc.yaml))
-		if err == nil {
-			_, err = sc.Compile(fixtures, Options{})
-		}
-		if err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%q:\n got %v\nwant %s", tc.yaml, err, tc.want)
-		}
-	}
-}
-
-// Several mistakes are named at once.
-func TestAllMistakes(t *testing.T) {
-	_, err := ParseScenario("x.yaml", []byte("nope: 1\ndescription: a\ngpus:\n  - bord: t4\n"))
-	for _, want := range []string{"x.yaml:1: nope", "x.yaml:4: gpus[0].bord"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want also %s", err, want)
-		}
-	}
+		{"description: a\nswitches: [{links: 300}]", "x.yaml:2: switches[0].links: want a whole number from 1 to 256, found \"300\""},
+		{"description: a\nswitches: [{values: {speed: 1}}]", "x.yaml:2: switches[0].values.speed: unknown key \"speed\" of a switch; want one of "},
+		{"description: a\ncpus: [{cores: 72, values: {power_watts: x}}]", "x.yaml:2: cpus[0].values.power_watts: unknown value \"x\""},
+		{"description: a\ncpus: [{links: 2}]", "x.yaml:2: cpus[0].links: unknown key; want one of cores, count, values"},
+		{"description: a\ntrees: [nothing]", `x.yaml:2: trees[0]: no tree "nothing"; want one of aws-f2, intel-n3000-dfl, `},
+		{"description: a\ntrees: 3", `x.yaml:2: trees: want a list, found "3"`},
+		{"description: a\ntrees: [zynqmp-fpga-manager, zynqmp-fpga-manager]", `x.yaml:2: trees[1]: both trees have bus/platform/devices/ffa50000.ams, `},
+		{"description: a\ntrees: [" + strings.Repeat("aws-f2, ", 33) + "]", `x.yaml:2: trees: 33 trees; a machine holds 32`},
+		{"description: a\ntrees: [../scenarios/t4]", `x.yaml:2: trees[0]: `},
+	})
 }
 
 // keys.go must have the keys of the C side.
@@ -114,6 +119,15 @@ func TestKeysAreThoseOfTheLibrary(t *testing.T) {
 			t.Errorf("%s: -keys.go +keys.def:\n%s", kind, diff)
 		}
 	}
+}
+
+// parsed compiles the text of a scenario.
+func parsed(text string) (*State, error) {
+	sc, err := ParseScenario("x.yaml", []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return sc.Compile(fixtures, Options{})
 }
 
 func compiled(t testing.TB, name string) *State {
@@ -218,26 +232,6 @@ func TestClearForgetsAbsentKeys(t *testing.T) {
 	}
 	if len(again.keys("touched.")) != 0 || len(again.keys("gpu.")) < before {
 		t.Errorf("clear left %v", again.keys("touched."))
-	}
-}
-
-// A device narrows calls on it and lookups of it; elsewhere it would do nothing.
-func TestCallFaultOnDevice(t *testing.T) {
-	for words, want := range map[string]string{
-		"error nvmlDeviceGetHandleByIndex_v2 NO_PERMISSION 3":   "",
-		"error nvmlDeviceGetHandleByIndex_v2 NO_PERMISSION 4/0": "whole GPU",
-		"error nvmlDeviceGetPowerUsage NO_PERMISSION 4/0":       "",
-		"error nvmlSystemGetDriverVersion NO_PERMISSION 3":      "leave DEVICE out",
-		"error nvmlSystemGetDriverVersion NO_PERMISSION all":    "",
-		"not-supported nvmlDeviceGetCount_v2 3":                 "nvmlDeviceGetHandleBy",
-		"hang 3 --call=nvmlInit":                                "all",
-		"crash 3 --call=nvmlEventSetWait_v2":                    "no device",
-	} {
-		s := compiled(t, "h100-8")
-		err := s.Inject(strings.Fields(words))
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %v, want %q", words, err, want)
-		}
 	}
 }
 

@@ -1,0 +1,132 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+)
+
+// refused injects faults; the error of each contains the text, "" for none.
+func refused(t *testing.T, state string, faults map[string]string) {
+	t.Helper()
+	for words, want := range faults {
+		err := inject(state, words)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", words, err, want)
+		}
+	}
+}
+
+// Faults that a machine cannot have, or that would do nothing, are refused.
+func TestRefusedFaults(t *testing.T) {
+	for scenario, faults := range map[string]map[string]string{
+		"h100-8": {
+			"pod-start training/llm-0":                              "runs already",
+			"pod-start Training/llm-0":                              "want a pod as NAMESPACE/NAME",
+			"pod-start a/b gpu:9":                                   `no device "9"`,
+			"pod-start a/b some-id":                                 "give --resource",
+			"pod-start a/b gpu:5 --pid=0":                           "pid: want a number",
+			"pod-end nobody":                                        `0 pods are "nobody"; the pods are kube-system/`,
+			"pod-end":                                               "the argument POD is missing",
+			"process-start 0x15 0":                                  "pid: want a number",
+			"process-start 21001 0":                                 "is there already, and not this pod's",
+			"process-start 5 all":                                   "sliced by MIG",
+			"process-start 5 4":                                     "sliced by MIG; name one of its MIG devices, such as 4/0",
+			"process-start 5 0 --share=101":                         "share: want a number from 0 to 100",
+			"process-start 5 0 --pod=llm-0 --container=x":           "has no container \"x\"; it has worker",
+			"process-start 9 7 --load=lots":                         "want a load from 0 to 1",
+			"process-end 5":                                         "no process 5; there are 21001",
+			"process-move 5 0":                                      "no process 5",
+			"device-unhealthy gpu:9":                                `no device "9"`,
+			"plugin-down amd.com/gpu":                               `no device plugin offers "amd.com/gpu"; offered are nvidia.com/gpu, `,
+			"plugin-up nvidia.com/gpu":                              "no device plugin of \"nvidia.com/gpu\" is down",
+			"pod-evict nobody":                                      `0 pods are "nobody"`,
+			"pod-evict kube-apiserver-node --xid=79":                "has no GPU that could report",
+			"pod-evict llm-0 --xid=x":                               "code: want the number of a Xid",
+			"pod-evict llm-0 --xid=79 --after=x":                    "after: want a duration",
+			"pod-start a/b generic:dfl-port.0":                      "want /dev/dfl-port.0",
+			"error nvmlDeviceGetHandleByIndex_v2 NO_PERMISSION 3":   "",
+			"error nvmlDeviceGetHandleByIndex_v2 NO_PERMISSION 4/0": "whole GPU",
+			"error nvmlDeviceGetPowerUsage NO_PERMISSION 4/0":       "",
+			"error nvmlSystemGetDriverVersion NO_PERMISSION 3":      "leave DEVICE out",
+			"error nvmlSystemGetDriverVersion NO_PERMISSION all":    "",
+			"not-supported nvmlDeviceGetCount_v2 3":                 "nvmlDeviceGetHandleBy",
+			"hang 3 --call=nvmlInit":                                "all",
+			"crash 3 --call=nvmlEventSetWait_v2":                    "no device",
+			"amd-hang all":                                          "this machine has no AMD GPU",
+			"pcie-link 9 16 1":                                      "from 1 to 6",
+			"pcie-link 5 99 1":                                      "lanes",
+			"xid 99999999999 1":                                     "from 1 to 999",
+			"xid 0 1":                                               "from 1 to 999",
+		},
+		"hgx-nvswitch": {
+			"dcgm-hang --call=nvmlInit":                  `want the name of a function of libdcgm, found "nvmlInit"`,
+			"dcgm-error dcgmInit 7":                      "want -1 to -99 or one of BADPARAM, ",
+			"dcgm-engine gone":                           "state: want one of up, down, restart, disconnect",
+			"dcgm-field temperature 95 0":                `want the number of a field of DCGM, 1 to 2047, found "temperature"`,
+			"dcgm-field 150 status:NOPE 0":               `unknown return code "NOPE"`,
+			"dcgm-field 150 95 9":                        `no device "9"`,
+			"dcgm-profiling busy":                        "want one of free, paused, in-use",
+			"dcgm-limit groups 65":                       "count: want 0 to 64, found 65",
+			"dcgm-limit watches 3":                       "what: want one of groups, field-groups",
+			"dcgm-part switch:9 temperature 1":           `want switch:N or cpu:N that the scenario has, found "switch:9"`,
+			"dcgm-part switch:0 speed 1":                 `unknown key "speed" of a switch; want one of fatal_error, link.crc_errors, `,
+			"dcgm-part switch:0 temperature hot":         "value: ",
+			"dcgm-part switch:0 link.status 0 --link=64": `link: switch:0 has 64, found "64"`,
+		},
+		"mixed-node": {
+			"aer 1 often":                    `severity: want correctable, nonfatal or fatal, found "often"`,
+			"aer 1 fatal --name=RxErr":       `name: want one of Undefined, DLP, `,
+			"link-degraded 1 --speed=9":      `want a speed from 1 to 6 and a width from 1 to 32, found 9 and 4`,
+			"fpga-error u250 1":              `0000:5e:00.1 has no register port`,
+			"fpga-error n6001 x":             `bits: want a whole number, found "x"`,
+			"fpga-firewall n6001":            `0000:b1:00.0 has no simulated firewall`,
+			"fpga-temperature u250 hot":      `celsius: want a temperature, found "hot"`,
+			"fpga-reconfigure n6001 --afu=1": `afu: want 32 hexadecimal digits, found "1"`,
+			"amd-hang n3000":                 "is no AMD GPU",
+		},
+		"a100": { // outside Kubernetes
+			"pod-start a/b":              "no kubelet",
+			"pod-evict a/b":              "no kubelet",
+			"api-server-down":            "no kubelet",
+			"plugin-down nvidia.com/gpu": "no kubelet",
+			"kubelet-restart":            "no kubelet",
+			"kubelet-hang":               "no kubelet",
+			"device-unhealthy 0":         "no kubelet",
+		},
+		"mi300x-8": {
+			"amd-ecc corrected 1 --block=l2":     "does not count corrected errors of the block l2",
+			"amd-ecc corrected 1 --poison=eaten": `poison: want one of , created, consumed, found "eaten"`,
+			"amd-hang 1 --ends=well":             `ends: want one of soft, queue, reset, failed, none, found "well"`,
+			"amd-throttle power 1 --share=101":   `share: want percent, found "101"`,
+			"amd-xgmi 0 down 1":                  "has no link 0",
+			"amd-xgmi 8 down 1":                  "want a number from 0 to 7, found 8",
+			"amd-sleep 1":                        `never sleeps: its power/control is "on"`,
+			"amd-retire 0 1":                     "pages: want a number from 1 to 10000",
+			"xid 79 1":                           "xid is a fault of NVIDIA GPUs, and this machine has none",
+			"driver-reload":                      "driver-reload is a fault of NVIDIA GPUs",
+			"fpga-temperature 1 99":              "is an AMD GPU, and the fault is one of an FPGA",
+			"pod-start a/b fpga:1":               "no device plugin supports",
+			"amd-hang 8":                         `0 cards are "8"`,
+		},
+		"mi210": {
+			"amd-ecc deferred 1":      "does not count deferred errors of the block umc",
+			"amd-hang 1 --ends=queue": "resets no single queue",
+			"amd-xgmi 0 down 1":       "its gpu_metrics is of version 1.3",
+			"amd-sleep 1":             `never sleeps: its power/control is "on"`,
+		},
+		"radeon": {
+			"amd-ecc corrected 0": "does not count corrected errors",
+			"amd-xgmi 0 down 0":   "its gpu_metrics is of version 1.3",
+			"amd-retire 1 0":      "has no list of retired pages",
+			"dcgm-hang":           "dcgm-hang is a fault of NVIDIA GPUs",
+		},
+		"t4": {
+			"device-file 0 missing": "--dev",
+		},
+	} {
+		t.Run(scenario, func(t *testing.T) {
+			state, _ := installed(t, scenario)
+			refused(t, state, faults)
+		})
+	}
+}
