@@ -25,13 +25,15 @@ func TestGuardNegative(t *testing.T) {
 	}
 }
 
+// do runs accel-sim with a state file.
+func do(state string, words ...string) error {
+	return run(append([]string{"--state=" + state, "--fixtures=../../fixtures"}, words...))
+}
+
 // Every fault is a command; a scenario can be set up, edited and cleared.
 func TestCommands(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
-	do := func(words string) error {
-		return run(append([]string{"--state=" + state, "--fixtures=../../fixtures"}, strings.Fields(words)...))
-	}
-	if err := do("inject lost 0"); err == nil || !strings.Contains(err.Error(), "accel-sim run") {
+	if err := do(state, "inject", "lost", "0"); err == nil || !strings.Contains(err.Error(), "accel-sim run") {
 		t.Errorf("without a simulation: %v", err)
 	}
 	for _, words := range []string{
@@ -39,7 +41,7 @@ func TestCommands(t *testing.T) {
 		"inject mig 4 7g.80gb", "inject hang all --for=10ms --call=nvmlDeviceGetName", "inject ecc uncorrected 2 --location=sram", "clear 0",
 		"inject kernel-log NVRM: what it says", "inject xid 13 0 --no-log", "inject aer 1 fatal --no-log --count=2",
 	} {
-		if err := do(words); err != nil {
+		if err := do(state, strings.Fields(words)...); err != nil {
 			t.Fatalf("%s: %v", words, err)
 		}
 	}
@@ -62,44 +64,23 @@ func TestCommands(t *testing.T) {
 // One run uses a state file at a time, and a fault needs one that runs.
 func TestOneRun(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
-	do := func(words ...string) error {
-		return run(append([]string{"--state=" + state, "--fixtures=../../fixtures"}, words...))
-	}
 	if err := sim.Claim(state); err != nil { // as accel-sim run
 		t.Fatal(err)
 	}
 	for _, words := range [][]string{{"run", "--library=main.go", "--", "true"}, {"compile"}} {
-		if err := do(words...); err == nil || !strings.Contains(err.Error(), "the process "+strconv.Itoa(os.Getpid())+" runs") {
+		if err := do(state, words...); err == nil || !strings.Contains(err.Error(), "the process "+strconv.Itoa(os.Getpid())+" runs") {
 			t.Errorf("%v: %v", words, err)
 		}
 	}
 	other := filepath.Join(t.TempDir(), "state")
-	if err := run([]string{"--state=" + other, "--fixtures=../../fixtures", "compile"}); err != nil {
+	if err := do(other, "compile"); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(other+".run", []byte("1"), 0o644); err != nil { // its run has ended
 		t.Fatal(err)
 	}
-	if err := run([]string{"--state=" + other, "--fixtures=../../fixtures", "inject", "lost", "1"}); err == nil || !strings.Contains(err.Error(), "has ended") {
+	if err := do(other, "inject", "lost", "1"); err == nil || !strings.Contains(err.Error(), "has ended") {
 		t.Errorf("after the end: %v", err)
-	}
-}
-
-// Nonsense is refused.
-func TestNonsense(t *testing.T) {
-	state := filepath.Join(t.TempDir(), "state")
-	do := func(words string) error {
-		return run(append([]string{"--state=" + state, "--fixtures=../../fixtures"}, strings.Fields(words)...))
-	}
-	if err := do("compile"); err != nil {
-		t.Fatal(err)
-	}
-	for words, want := range map[string]string{
-		"inject pcie-link 9 16 1": "from 1 to 6", "inject pcie-link 5 99 1": "lanes", "inject xid 99999999999 1": "from 1 to 999", "inject xid 0 1": "from 1 to 999",
-	} {
-		if err := do(words); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", words, err)
-		}
 	}
 }
 
@@ -126,28 +107,15 @@ func TestTree(t *testing.T) {
 // compile prints the flags of an exporter.
 func TestCompilePrintsFlags(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
-	out := filepath.Join(t.TempDir(), "out")
-	f, err := os.Create(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout := os.Stdout
-	os.Stdout = f
-	err = run([]string{"--state=" + state, "--fixtures=../../fixtures", "compile", "--scenario=mixed-node", "--library=/lib/x.so", "--flags"})
-	os.Stdout = stdout
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(out)
+	got, err := self(t, "accel-sim", "--state="+state, "--fixtures=../../fixtures", "compile", "--scenario=mixed-node", "--library=/lib/x.so", "--flags").Output()
 	want := "--nvml.library=/lib/x.so\n--path.sysfs=" + state + ".root/sys\n--path.procfs=" + state + ".root/proc\n--kernel-log.path=" + state + ".kmsg\n" +
-		"--path.pod-logs=" + state + ".root/var/log/pods\n"
-	socket := "--podresources.socket=" + state + ".kubelet/kubelet.sock\n" // until somebody serves it there is none
-	if strings.Replace(string(got), socket, "", 1) != want || !strings.Contains(string(got), socket) {
+		"--podresources.socket=" + state + ".kubelet/kubelet.sock\n--path.pod-logs=" + state + ".root/var/log/pods\n"
+	if string(got) != want {
 		t.Errorf("%v\n%s", err, got)
 	}
 	for _, flag := range strings.Fields(want)[1:] {
-		_, path, _ := strings.Cut(flag, "=")
-		if _, err := os.Stat(path); err != nil {
+		name, path, _ := strings.Cut(flag, "=")
+		if _, err := os.Stat(path); err != nil && name != "--podresources.socket" { // until somebody serves it there is none
 			t.Error(err)
 		}
 	}
@@ -162,10 +130,7 @@ func TestRunMounted(t *testing.T) {
 	dir := t.TempDir()
 	state, out := filepath.Join(dir, "state"), filepath.Join(dir, "out")
 	script := `cd "$(dirname "$1")"; cat "$1.root/sys/bus/platform/devices/dfl-port.0/afu_id" "$1.root/sys/class/fpga_region/region0/compat_id" > "$2" 2>&1; exit 7`
-	err := run([]string{
-		"--state=" + state, "--fixtures=../../fixtures", "run", "--scenario=mixed-node", "--library=main.go", "--fuse", "--",
-		"sh", "-c", script, "sh", state, out,
-	})
+	err := do(state, "run", "--scenario=mixed-node", "--library=main.go", "--fuse", "--", "sh", "-c", script, "sh", state, out)
 	if err == nil || err.Error() != "exit status 7" {
 		t.Errorf("the program ended with %v", err)
 	}
@@ -185,10 +150,7 @@ func TestRunEnvironment(t *testing.T) {
 	state, out := filepath.Join(dir, "state"), filepath.Join(dir, "out")
 	t.Setenv("LD_LIBRARY_PATH", "/opt/lib")
 	t.Setenv("ACCEL_SIM_STATE", "") // run sets it for this process too
-	err := run([]string{
-		"--state=" + state, "--fixtures=../../fixtures", "run", "--scenario=h100-8", "--library=main.go", "--",
-		"sh", "-c", `echo "$ACCEL_SIM_STATE $LD_LIBRARY_PATH" > "$1"`, "sh", out,
-	})
+	err := do(state, "run", "--scenario=h100-8", "--library=main.go", "--", "sh", "-c", `echo "$ACCEL_SIM_STATE $LD_LIBRARY_PATH" > "$1"`, "sh", out)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,13 +93,10 @@ func TestRunWithPods(t *testing.T) {
 // ends when interrupted.
 func TestKubeletCommand(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
-	args := []string{"--state=" + state, "--fixtures=../../fixtures"}
-	flags, err := self(t, "accel-sim", append(args, "compile", "--scenario=mixed-node", "--flags")...).Output()
-	want := "\n--podresources.socket=" + sim.KubeletSocket(state) + "\n--path.pod-logs=" + sim.PodLogs(state) + "\n"
-	if err != nil || !strings.HasSuffix(string(flags), want) {
-		t.Fatalf("%v: %s", err, flags)
+	if err := do(state, "compile", "--scenario=mixed-node"); err != nil {
+		t.Fatal(err)
 	}
-	cmd := self(t, "accel-sim", append(args, "kubelet")...)
+	cmd := self(t, "accel-sim", "--state="+state, "kubelet")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +112,7 @@ func TestKubeletCommand(t *testing.T) {
 	if n, err := pods(socket); n != 6 || err != nil {
 		t.Errorf("%d pods, %v", n, err)
 	}
-	if err := run(append(args, "inject", "pod-end", "fec-0")); err != nil {
+	if err := do(state, "inject", "pod-end", "fec-0"); err != nil {
 		t.Error(err)
 	}
 	for began := time.Now(); ; time.Sleep(time.Millisecond) {
