@@ -9,16 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree/treetest"
 )
-
-func load(t *testing.T, name string) *faketree.Tree {
-	t.Helper()
-	tree, err := faketree.Load("../../../fixtures/trees/" + name + ".txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tree
-}
 
 // contents returns the content of all files, whatever their names.
 func contents(tree *faketree.Tree) []string {
@@ -41,7 +33,7 @@ func TestMergeAllTrees(t *testing.T) {
 		"intel-n3000-dfl", "intel-n6001-ofs", "xilinx-u250-xrt", "zynqmp-fpga-manager", "intel-pac-a10-dfl", "aws-f2",
 		"intel-n3000-dfl", "xilinx-u250-xrt", "intel-pac-a10-dfl",
 	} {
-		tree := load(t, name)
+		tree := treetest.Load(t, name)
 		if err := node.Merge(tree); err != nil {
 			t.Fatal(err)
 		}
@@ -82,8 +74,8 @@ func TestMergeAllTrees(t *testing.T) {
 }
 
 func TestMergeKeepsTheFirst(t *testing.T) {
-	node := load(t, "intel-n3000-dfl")
-	if err := node.Merge(load(t, "intel-pac-a10-dfl")); err != nil {
+	node := treetest.Load(t, "intel-n3000-dfl")
+	if err := node.Merge(treetest.Load(t, "intel-pac-a10-dfl")); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
@@ -104,8 +96,8 @@ func TestMergeKeepsTheFirst(t *testing.T) {
 }
 
 func TestMergeShiftsBuses(t *testing.T) {
-	node := load(t, "intel-n3000-dfl")
-	if err := node.Merge(load(t, "intel-n3000-dfl")); err != nil {
+	node := treetest.Load(t, "intel-n3000-dfl")
+	if err := node.Merge(treetest.Load(t, "intel-n3000-dfl")); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
@@ -121,8 +113,8 @@ func TestMergeShiftsBuses(t *testing.T) {
 }
 
 func TestMergeKeepsBlocks(t *testing.T) {
-	node := load(t, "intel-n3000-dfl")
-	if err := node.Merge(load(t, "variants/n3000-reconfiguration-blocks")); err != nil {
+	node := treetest.Load(t, "intel-n3000-dfl")
+	if err := node.Merge(treetest.Load(t, "variants/n3000-reconfiguration-blocks")); err != nil {
 		t.Fatal(err)
 	}
 	port, _ := node.Real("/sys/bus/platform/devices/dfl-port.1")
@@ -132,9 +124,9 @@ func TestMergeKeepsBlocks(t *testing.T) {
 }
 
 func TestMergeRefuses(t *testing.T) {
-	node := load(t, "zynqmp-fpga-manager")
+	node := treetest.Load(t, "zynqmp-fpga-manager")
 	before := node.Bytes()
-	err := node.Merge(load(t, "zynqmp-fpga-manager"))
+	err := node.Merge(treetest.Load(t, "zynqmp-fpga-manager"))
 	if err == nil || !strings.Contains(err.Error(), "both trees have bus/platform/devices/ffa50000.ams, ") {
 		t.Errorf("two Zynqs: %v", err)
 	}
@@ -149,7 +141,7 @@ func TestMergeRefuses(t *testing.T) {
 }
 
 func TestRestore(t *testing.T) {
-	pristine := load(t, "intel-n3000-dfl")
+	pristine := treetest.Load(t, "intel-n3000-dfl")
 	tree := pristine.Clone()
 	card := "/sys/bus/pci/devices/0000:1b:00.0"
 	device, _ := tree.Real(card)

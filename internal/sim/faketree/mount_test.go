@@ -12,6 +12,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
+	"github.com/accel-exporter/accel-exporter/internal/sim/faketree/treetest"
 )
 
 const card = `#err	EBUSY	/sys/devices/card/afu_id
@@ -27,20 +28,11 @@ const card = `#err	EBUSY	/sys/devices/card/afu_id
 // mount mounts a tree and returns it with package sysfs.
 func mount(t *testing.T, text string) (*faketree.Tree, sysfs.FS) {
 	t.Helper()
-	if !faketree.CanMount() {
-		t.Skip("mounting needs root and /dev/fuse")
-	}
 	tree, err := faketree.Parse("card.txt", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	unmount, err := tree.Mount(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(unmount)
-	return tree, sysfs.New(filepath.Join(dir, "sys"))
+	return tree, sysfs.New(treetest.Mount(t, tree))
 }
 
 func TestMountedFilesFollowTheTree(t *testing.T) {
@@ -176,7 +168,8 @@ func TestMountedTreeAdopts(t *testing.T) {
 	}
 }
 
-func TestUnmountEndsBlockedReads(t *testing.T) {
+// Blocked reads end, and an open file does not prevent unmounting.
+func TestUnmount(t *testing.T) {
 	if !faketree.CanMount() {
 		t.Skip("mounting needs root and /dev/fuse")
 	}
@@ -187,10 +180,15 @@ func TestUnmountEndsBlockedReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	file := filepath.Join(dir, "sys/devices/card/state")
+	fd, err := syscall.Open(file, syscall.O_RDONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	tree.Block("devices/card/state")
 	got := make(chan error)
 	go func() {
-		_, err := sysfs.New(dir).Read("sys/devices/card/state")
+		_, err := os.ReadFile(file)
 		got <- err
 	}()
 	for tree.Reads("devices/card/state") == 0 {
@@ -205,6 +203,9 @@ func TestUnmountEndsBlockedReads(t *testing.T) {
 	unmount()
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 0 {
 		t.Errorf("after unmounting: %v, %v", list, err)
+	}
+	if err := syscall.Close(fd); err != nil {
+		t.Error(err)
 	}
 	if _, err := tree.Mount(dir); err != nil {
 		t.Errorf("mounting again: %v", err)
@@ -227,30 +228,5 @@ func TestMountedReadsArePages(t *testing.T) {
 	}
 	if n := tree.Reads("devices/card/config"); n != 4 {
 		t.Errorf("%d reads, want one per page", n)
-	}
-}
-
-// An open file does not prevent unmounting.
-func TestUnmountWithAnOpenFile(t *testing.T) {
-	if !faketree.CanMount() {
-		t.Skip("mounting needs root and /dev/fuse")
-	}
-	tree := faketree.New()
-	tree.Set("devices/card/state", "operating\n")
-	dir := t.TempDir()
-	unmount, err := tree.Mount(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fd, err := syscall.Open(filepath.Join(dir, "sys/devices/card/state"), syscall.O_RDONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unmount()
-	if list, err := os.ReadDir(dir); err != nil || len(list) != 0 {
-		t.Errorf("still mounted: %v, %v", list, err)
-	}
-	if err := syscall.Close(fd); err != nil {
-		t.Error(err)
 	}
 }

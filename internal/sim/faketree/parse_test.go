@@ -81,9 +81,27 @@ func fixtures(t *testing.T) []string {
 	return append(trees, variants...)
 }
 
-// The trees of the repository survive being written and parsed.
+// survives checks that a tree that is written and parsed is the same.
+func survives(t *testing.T, tree *faketree.Tree) {
+	t.Helper()
+	again, err := faketree.Parse("again", tree.Bytes())
+	if err != nil {
+		t.Fatalf("what was written does not parse: %v\n%s", err, tree.Bytes())
+	}
+	if d := cmp.Diff(string(tree.Bytes()), string(again.Bytes())); d != "" {
+		t.Error(d)
+	}
+}
+
+// Every tree of the repository survives being written, and is found in its
+// directory, byte by byte.
 func TestFixtures(t *testing.T) {
-	for _, file := range fixtures(t) {
+	trees, _ := filepath.Glob("../../../fixtures/trees/*.txt")
+	variants, _ := filepath.Glob("../../../fixtures/trees/variants/*.txt")
+	if len(trees) < 6 || len(variants) < 20 {
+		t.Fatalf("%d trees and %d variants", len(trees), len(variants))
+	}
+	for _, file := range append(trees, variants...) {
 		tree, err := faketree.Load(file)
 		if err != nil {
 			t.Error(err)
@@ -92,13 +110,26 @@ func TestFixtures(t *testing.T) {
 		if len(tree.Paths()) < 30 {
 			t.Errorf("%s: %d paths", file, len(tree.Paths()))
 		}
-		again, err := faketree.Parse(file, tree.Bytes())
-		if err != nil || !bytes.Equal(again.Bytes(), tree.Bytes()) {
-			t.Errorf("%s is another tree after a round trip: %v", file, err)
+		survives(t, tree)
+		dir := t.TempDir()
+		if err := tree.Write(dir); err != nil {
+			t.Fatal(err)
 		}
 		for _, name := range tree.Paths() {
-			if _, isLink := tree.Target(name); isLink && !tree.Exists(name) && path.Base(name) != "driver" {
-				t.Errorf("%s: %s leads nowhere", file, name)
+			at := filepath.Join(dir, name)
+			if target, ok := tree.Target(name); ok {
+				if got, err := os.Readlink(at); got != target {
+					t.Errorf("%s: %q, %v", at, got, err)
+				}
+				if !tree.Exists(name) && path.Base(name) != "driver" {
+					t.Errorf("%s: %s leads nowhere", file, name)
+				}
+				continue
+			}
+			want, readable := tree.Get(name)
+			got, err := os.ReadFile(at)
+			if readable != (err == nil) || string(got) != want {
+				t.Errorf("%s: %s: %q, %v; want %q", file, name, got, err, want)
 			}
 		}
 	}
@@ -121,12 +152,6 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := faketree.Parse("fuzz", tree.Bytes())
-		if err != nil {
-			t.Fatalf("what was written does not parse: %v\n%s", err, tree.Bytes())
-		}
-		if d := cmp.Diff(string(tree.Bytes()), string(again.Bytes())); d != "" {
-			t.Fatal(d)
-		}
+		survives(t, tree)
 	})
 }

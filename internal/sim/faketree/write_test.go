@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
@@ -68,33 +67,5 @@ func TestWriteAndSync(t *testing.T) {
 	}
 	if d := cmp.Diff(want, list(t, dir)); d != "" {
 		t.Error(d)
-	}
-}
-
-// Every tree of the repository is found in its directory, byte by byte.
-func TestFixturesOnDisk(t *testing.T) {
-	for _, file := range fixtures(t) {
-		tree, err := faketree.Load(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		dir := t.TempDir()
-		if err := tree.Write(dir); err != nil {
-			t.Fatal(err)
-		}
-		fs := sysfs.New(dir)
-		for _, name := range tree.Paths() {
-			if target, ok := tree.Target(name); ok {
-				if got, err := os.Readlink(fs.Path(name)); got != target {
-					t.Errorf("%s: %q, %v", name, got, err)
-				}
-				continue
-			}
-			want, readable := tree.Get(name)
-			got, err := os.ReadFile(fs.Path(name))
-			if readable != (err == nil) || string(got) != want {
-				t.Errorf("%s: %q, %v; want %q", name, got, err, want)
-			}
-		}
 	}
 }
