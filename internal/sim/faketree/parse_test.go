@@ -70,17 +70,6 @@ func TestParseMistakes(t *testing.T) {
 	}
 }
 
-// fixtures lists the trees of the repository and the edits of them.
-func fixtures(t *testing.T) []string {
-	t.Helper()
-	trees, _ := filepath.Glob("../../../fixtures/trees/*.txt")
-	variants, _ := filepath.Glob("../../../fixtures/trees/variants/*.txt")
-	if len(trees) < 6 || len(variants) < 20 {
-		t.Fatalf("%d trees and %d variants", len(trees), len(variants))
-	}
-	return append(trees, variants...)
-}
-
 // survives checks that a tree that is written and parsed is the same.
 func survives(t *testing.T, tree *faketree.Tree) {
 	t.Helper()

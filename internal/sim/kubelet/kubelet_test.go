@@ -1,12 +1,10 @@
 package kubelet_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
@@ -83,45 +81,6 @@ func TestServer(t *testing.T) {
 	s.Stop()
 	if _, err := os.Stat(socket); err != nil {
 		t.Errorf("a stopped kubelet took its socket along: %v", err)
-	}
-}
-
-func TestServerMisbehaves(t *testing.T) {
-	socket := filepath.Join(t.TempDir(), "kubelet.sock")
-	s, err := kubelet.Serve(socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Stop()
-	c := client(t, socket)
-	names(t, c)
-	list := func(ctx context.Context) codes.Code {
-		_, err := c.List(ctx, &podresources.ListPodResourcesRequest{}, grpc.MaxCallRecvMsgSize(1<<10))
-		return status.Code(err)
-	}
-	s.Fail(kubelet.ErrRateLimited)
-	if got := list(t.Context()); got != codes.ResourceExhausted {
-		t.Errorf("over the limit: %v", got)
-	}
-	s.Garbage(true)
-	if got := list(t.Context()); got != codes.Internal {
-		t.Errorf("garbage: %v", got)
-	}
-	s.Garbage(false)
-	s.Pad(1 << 12)
-	if got := list(t.Context()); got != codes.ResourceExhausted {
-		t.Errorf("too large: %v", got)
-	}
-	s.Pad(0)
-	s.Hang()
-	soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	if got := list(soon); got != codes.DeadlineExceeded {
-		t.Errorf("while it hangs: %v", got)
-	}
-	s.Resume()
-	if got := list(t.Context()); got != codes.OK {
-		t.Errorf("when it behaves again: %v", got)
 	}
 }
 
