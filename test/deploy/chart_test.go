@@ -108,14 +108,9 @@ func chartFiles(t *testing.T) [][]byte {
 // TestMonitor: Prometheus gives a target the labels that the exporter's own
 // rules give, so that Alertmanager deduplicates the alerts.
 func TestMonitor(t *testing.T) {
-	for kind, endpoints := range map[string]string{"PodMonitor": "podMetricsEndpoints", "ServiceMonitor": "endpoints"} {
+	for _, kind := range []string{"PodMonitor", "ServiceMonitor"} {
 		all := objects(t, "", "--set=monitor.kind="+kind, "--set=monitor.poolLabel=cloud.google.com/gke-nodepool")
-		spec := one(t, all, kind).sub("spec")
-		endpoint := object(spec[endpoints].([]any)[0].(map[string]any))
-		if endpoint["honorLabels"] != true {
-			t.Errorf("%s: the labels of pods with devices would become exported_pod", kind)
-		}
-		got := relabel(t, endpoint["relabelings"].([]any), map[string]string{
+		got := target(t, one(t, all, kind), map[string]string{
 			"__meta_kubernetes_pod_node_name": "node1", "__meta_kubernetes_pod_container_port_number": "19400",
 			"__meta_kubernetes_node_label_cloud_google_com_gke_nodepool": "h100",
 			"namespace": "accel-exporter", "pod": "accel-exporter-x", "container": "exporter", "endpoint": "metrics", "job": "accel-exporter/accel-exporter",
@@ -127,10 +122,16 @@ func TestMonitor(t *testing.T) {
 	}
 }
 
-// relabel does what Prometheus does with the two actions that are in use.
-func relabel(t *testing.T, steps []any, labels map[string]string) map[string]string {
+// target returns the labels of a monitor's target: it does what Prometheus does with
+// the two actions that are in use.
+func target(t *testing.T, monitor object, labels map[string]string) map[string]string {
 	t.Helper()
-	for _, s := range steps {
+	endpoints := map[string]string{"PodMonitor": "podMetricsEndpoints", "ServiceMonitor": "endpoints"}[monitor.kind()]
+	endpoint := object(monitor.sub("spec")[endpoints].([]any)[0].(map[string]any))
+	if endpoint["honorLabels"] != true {
+		t.Errorf("%s: pod, pool and node of the series would become exported_pod and so on", monitor.id())
+	}
+	for _, s := range endpoint["relabelings"].([]any) {
 		step := object(s.(map[string]any))
 		if step.text("action") == "labeldrop" {
 			for name := range strings.SplitSeq(step.text("regex"), "|") {

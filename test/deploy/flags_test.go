@@ -15,53 +15,59 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// exporter runs the exporter that ACCEL_EXPORTER names.
-func exporter(t *testing.T, args ...string) ([]byte, error) {
+// program is the exporter that ACCEL_EXPORTER names, or one beside it.
+func program(t *testing.T, name string) string {
 	t.Helper()
-	program := os.Getenv("ACCEL_EXPORTER")
-	if program == "" {
+	exporter := os.Getenv("ACCEL_EXPORTER")
+	if exporter == "" {
 		t.Fatal("ACCEL_EXPORTER does not name the exporter; make test-deploy builds it")
 	}
+	return filepath.Join(filepath.Dir(exporter), name)
+}
+
+// exporter runs the exporter.
+func exporter(t *testing.T, args ...string) ([]byte, error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args...)
+	cmd := exec.CommandContext(ctx, program(t, "accel-exporter"), args...)
 	cmd.Env = append(os.Environ(), "NODE_NAME=node1", "KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=6443")
 	return cmd.CombinedOutput()
 }
 
 var flagName = regexp.MustCompile(`--(?:\[no-\])?([a-z0-9.-]+)`)
 
-// TestFlags: each argument of every manifest is a flag of the exporter.
+// TestFlags: each argument of every manifest is a flag of its program.
 func TestFlags(t *testing.T) {
-	help, err := exporter(t, "--help")
-	if err != nil {
-		t.Fatalf("%v: %s", err, help)
-	}
-	known := flagsIn(help)
-	all := map[string][]object{}
-	for _, name := range cases(t) {
-		all["chart "+name] = objects(t, name)
-	}
-	for _, dir := range glob(t, "deploy/kustomize/overlays/*") {
-		all[dir] = build(t, dir)
-	}
-	for name, manifest := range all {
-		for _, arg := range podSpec(t, manifest).Containers[0].Args {
+	ofExporter, ofRemediator := flagsOf(t, "accel-exporter"), flagsOf(t, "accel-remediator")
+	check := func(manifest string, known map[string]bool, spec *corev1.PodSpec) {
+		for _, arg := range spec.Containers[0].Args {
 			flag, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 			if !known[flag] {
-				t.Errorf("%s: the exporter has no --%s", name, flag)
+				t.Errorf("%s: %s has no --%s", manifest, spec.Containers[0].Name, flag)
 			}
 		}
 	}
+	for _, name := range cases(t) {
+		check("chart "+name, ofExporter, podSpec(t, objects(t, name)))
+	}
+	for _, dir := range glob(t, "deploy/kustomize/overlays/*") {
+		check(dir, ofExporter, podSpec(t, build(t, dir)))
+	}
+	for _, name := range remediatorCases(t) {
+		check("chart "+name, ofRemediator, remediatorSpec(t, objects(t, name)))
+	}
 }
 
-// flagsIn are the flags that a help names.
-func flagsIn(help []byte) map[string]bool {
+// flagsOf are the flags that a program's help names.
+func flagsOf(t *testing.T, name string) map[string]bool {
+	t.Helper()
+	help := command(t, program(t, name), "--help")
 	known := map[string]bool{}
-	for _, m := range flagName.FindAllSubmatch(help, -1) {
-		known[string(m[1])] = true
-		if bytes.HasPrefix(m[0], []byte("--[no-]")) {
-			known["no-"+string(m[1])] = true
+	for _, m := range flagName.FindAllStringSubmatch(help, -1) {
+		known[m[1]] = true
+		if strings.HasPrefix(m[0], "--[no-]") {
+			known["no-"+m[1]] = true
 		}
 	}
 	return known
@@ -99,9 +105,7 @@ func container(t *testing.T, all []object) []string {
 	args := layOut(t, podSpec(t, all), all)
 	if !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--config.file=") }) {
 		empty := filepath.Join(t.TempDir(), "empty.yml")
-		if err := os.WriteFile(empty, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, empty, nil)
 		args = append(args, "--config.file="+empty)
 	}
 	return args
@@ -168,12 +172,10 @@ func fill(t *testing.T, dir string, inside *strings.Replacer, v *corev1.Volume, 
 	if (v.ConfigMap != nil || v.Secret != nil || v.Projected != nil) && len(files) == 0 {
 		t.Fatalf("nothing is in the volume %s", v.Name)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil { // also of the node's folders
 		t.Fatal(err)
 	}
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, name), []byte(text))
 	}
 }

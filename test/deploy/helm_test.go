@@ -153,25 +153,27 @@ func TestNoOperator(t *testing.T) {
 // namespace must permit.
 func TestNotes(t *testing.T) {
 	for flags, want := range map[string]string{
-		"":                                 "pod-security.kubernetes.io/enforce=privileged",
-		"--set=podResources.enabled=false": "Devices are not mapped to pods",
-		"--set=kernelLog.mode=device":      "The container is privileged: kernelLog.mode=device",
-		"--set=kernelLog.mode=none":        "The kernel log is not read: kernelLog.mode is none.",
-		"--set=pcie.enabled=true":          "The kernel log is not read: kernelLog.mode is auto, and the container is not privileged for another reason",
-		"--set=processes.enabled=true":     "For its name enable podMetadata.enabled or processes.podLogs",
-		"--set=" + remediatorOn:            "http://x-accel-exporter-remediator.n:19401/webhook",
+		"":                           "pod-security.kubernetes.io/enforce=privileged",
+		"podResources.enabled=false": "Devices are not mapped to pods",
+		"kernelLog.mode=device":      "The container is privileged: kernelLog.mode=device",
+		"kernelLog.mode=none":        "The kernel log is not read: kernelLog.mode is none.",
+		"pcie.enabled=true":          "The kernel log is not read: kernelLog.mode is auto, and the container is not privileged for another reason",
+		"processes.enabled=true":     "For its name enable podMetadata.enabled or processes.podLogs",
+		remediatorOn:                 "http://x-accel-exporter-remediator.n:19401/webhook",
 	} {
-		args := []string{"install", "x", chart, "--dry-run=client", "--namespace=n"}
-		if flags != "" {
-			args = append(args, flags)
-		}
-		out, err := helm(args...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, notes, _ := strings.Cut(string(out), "NOTES:")
-		if !strings.Contains(notes, want) {
-			t.Errorf("%q: %q is not in\n%s", flags, want, notes)
+		if got := notes(t, flags); !strings.Contains(got, want) {
+			t.Errorf("%q: %q is not in\n%s", flags, want, got)
 		}
 	}
+}
+
+// notes are what helm prints after an installation with values.
+func notes(t *testing.T, values string) string {
+	t.Helper()
+	out, err := helm("install", "x", chart, "--dry-run=client", "--namespace=n", "--set="+values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, notes, _ := strings.Cut(string(out), "NOTES:")
+	return notes
 }

@@ -109,13 +109,7 @@ func TestContext(t *testing.T) {
 	for _, name := range sent(t) {
 		data := read(t, name)
 		for _, dir := range []string{one, two} {
-			to := filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(to, data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			write(t, filepath.Join(dir, name), data)
 		}
 	}
 	here, there := dist(t, one), dist(t, two)

@@ -117,6 +117,17 @@ func read(t *testing.T, name string) []byte {
 	return data
 }
 
+// write writes a file, and makes its folder.
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // glob returns files of the repository by a pattern; there is at least one.
 func glob(t *testing.T, pattern string) []string {
 	t.Helper()

@@ -39,21 +39,6 @@ func packages(t *testing.T) (deb, rpm, tree string) {
 	return deb, rpm, tree
 }
 
-// installed copies the exporter that is at hand to a folder of its own.
-func installed(t *testing.T) string {
-	t.Helper()
-	exporter := os.Getenv("ACCEL_EXPORTER")
-	data, err := os.ReadFile(exporter)
-	if err != nil {
-		t.Fatalf("ACCEL_EXPORTER=%q: %v; make test-deploy builds it", exporter, err)
-	}
-	copied := filepath.Join(t.TempDir(), "accel-exporter")
-	if err := os.WriteFile(copied, data, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return copied
-}
-
 // command runs a program in the root of the repository.
 func command(t *testing.T, name string, args ...string) string {
 	t.Helper()
@@ -201,9 +186,7 @@ func TestPackagedFiles(t *testing.T) {
 		if text = strings.ReplaceAll(text, "$2y$10$...", valid); strings.Contains(text, "tls_server_config") {
 			text = regexp.MustCompile(`(?m)^tls_server_config:\n(  .*\n)*`).ReplaceAllString(text, "") // it has no certificate
 		}
-		if err := os.WriteFile(filepath.Join(tree, path), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(tree, path), []byte(text))
 	}
 	command(t, program, given...)
 

@@ -34,16 +34,6 @@ func remediatorSpec(t *testing.T, all []object) *corev1.PodSpec {
 	return podSpecOf(t, one(t, all, "Deployment"))
 }
 
-// remediatorProgram is the one beside the exporter that ACCEL_EXPORTER names.
-func remediatorProgram(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(filepath.Dir(os.Getenv("ACCEL_EXPORTER")), "accel-remediator")
-	if _, err := os.Stat(program); err != nil {
-		t.Fatalf("%v; make test-deploy builds it", err)
-	}
-	return program
-}
-
 // TestRemediatorIsOff: nothing of it is there unless it is asked for.
 func TestRemediatorIsOff(t *testing.T) {
 	for _, name := range cases(t) {
@@ -188,12 +178,7 @@ func TestRemediatorMonitor(t *testing.T) {
 			if o.kind() != kind || o.name() != "accel-remediator" {
 				continue
 			}
-			list, _ := o.sub("spec")[map[string]string{"PodMonitor": "podMetricsEndpoints", "ServiceMonitor": "endpoints"}[kind]].([]any)
-			endpoint := object(list[0].(map[string]any))
-			if endpoint["honorLabels"] != true {
-				t.Errorf("%s: pool and node would become exported_pool and exported_node", name)
-			}
-			got := relabel(t, endpoint["relabelings"].([]any), map[string]string{"job": "x", "pod": "accel-remediator-1", "instance": "10.0.0.1:19401"})
+			got := target(t, o, map[string]string{"job": "x", "pod": "accel-remediator-1", "instance": "10.0.0.1:19401"})
 			if got["job"] != "accel-remediator" || got["instance"] != "10.0.0.1:19401" {
 				t.Errorf("%s: labels are %v", name, got)
 			}
@@ -203,31 +188,6 @@ func TestRemediatorMonitor(t *testing.T) {
 		for _, id := range []string{"PrometheusRule/accel-exporter-remediator", "ConfigMap/accel-exporter-dashboard-remediation"} {
 			if has := slices.ContainsFunc(objects(t, name), func(o object) bool { return o.id() == id }); has != want {
 				t.Errorf("%s: %s is there: %t", name, id, has)
-			}
-		}
-	}
-}
-
-// TestRemediatorPod: its pods pass the level restricted, whatever is turned on,
-// and what they mount can change and not be written to.
-func TestRemediatorPod(t *testing.T) {
-	for _, name := range remediatorCases(t) {
-		spec := remediatorSpec(t, objects(t, name))
-		if reasons := forbidden(t, spec); reasons != "" {
-			t.Errorf("%s takes %s", name, reasons)
-		}
-		c := spec.Containers[0]
-		if s := c.SecurityContext; len(spec.Containers) != 1 || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem {
-			t.Errorf("%s: more than one container, or a root that can be written to", name)
-		}
-		for _, m := range c.VolumeMounts {
-			if !m.ReadOnly || m.SubPath != "" || m.SubPathExpr != "" {
-				t.Errorf("%s: %s can be written to or is mounted by subPath", name, m.MountPath)
-			}
-		}
-		for _, v := range spec.Volumes {
-			if v.HostPath != nil {
-				t.Errorf("%s: %s is a folder of the node", name, v.Name)
 			}
 		}
 	}
@@ -286,29 +246,12 @@ func selects(selector, labels object) bool {
 	return true
 }
 
-// TestRemediatorFlags: each argument is a flag of the program.
-func TestRemediatorFlags(t *testing.T) {
-	help, err := exec.Command(remediatorProgram(t), "--help").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, help)
-	}
-	known := flagsIn(help)
-	for _, name := range remediatorCases(t) {
-		for _, arg := range remediatorSpec(t, objects(t, name)).Containers[0].Args {
-			flag, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-			if !known[flag] {
-				t.Errorf("%s: the remediator has no --%s", name, flag)
-			}
-		}
-	}
-}
-
 // TestPolicyCheck: the remediator takes the policy, and the Jobs that it names,
 // as they come into its container, and refuses one with a mistake.
 func TestPolicyCheck(t *testing.T) {
 	checked := func(all []object) (string, error) {
 		args := append(layOut(t, remediatorSpec(t, all), all), "--policy.check")
-		out, err := exec.Command(remediatorProgram(t), args...).CombinedOutput()
+		out, err := exec.Command(program(t, "accel-remediator"), args...).CombinedOutput()
 		return string(out), err
 	}
 	for _, name := range remediatorCases(t) {
@@ -338,19 +281,9 @@ func TestRemediatorRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all := objects(t, name)
 			spec := remediatorSpec(t, all)
-			program := filepath.Join(t.TempDir(), "accel-remediator")
-			command(t, "install", "-m", "0755", remediatorProgram(t), program)
-			config := filepath.Join(filepath.Dir(program), "kubeconfig")
-			if err := os.WriteFile(config, []byte(nowhere), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			args := append(layOut(t, spec, all), "--kubeconfig="+config)
-			for i, a := range args {
-				if strings.HasPrefix(a, "--web.listen-address=") {
-					args[i] = "--web.listen-address=127.0.0.1:0"
-				}
-			}
-			serves(t, program, *spec.SecurityContext.RunAsUser, args)
+			config := filepath.Join(t.TempDir(), "kubeconfig")
+			write(t, config, []byte(nowhere))
+			serves(t, "accel-remediator", *spec.SecurityContext.RunAsUser, append(layOut(t, spec, all), "--kubeconfig="+config))
 		})
 	}
 }

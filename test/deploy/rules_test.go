@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -55,13 +54,6 @@ func TestRuleValues(t *testing.T) {
 				t.Errorf("command and chart differ (-command +chart):\n%s", diff)
 			}
 		})
-	}
-}
-
-func write(t *testing.T, path string, data []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
 	}
 }
 

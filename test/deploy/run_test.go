@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,13 +31,7 @@ func TestRuns(t *testing.T) {
 	for _, name := range []string{"default", "restricted", "alerts", "pod-metadata", "compat", "traces"} {
 		t.Run(name, func(t *testing.T) {
 			all := objects(t, name)
-			args := container(t, all)
-			for i, a := range args {
-				if strings.HasPrefix(a, "--web.listen-address=") {
-					args[i] = "--web.listen-address=127.0.0.1:0"
-				}
-			}
-			address := serves(t, installed(t), *podSpec(t, all).Containers[0].SecurityContext.RunAsUser, args)
+			address := serves(t, "accel-exporter", *podSpec(t, all).Containers[0].SecurityContext.RunAsUser, container(t, all))
 			if family := beside[name]; family != "" {
 				awaitText(t, "http://"+address+"/metrics", "\n"+family+"\n")
 			}
@@ -45,11 +40,14 @@ func TestRuns(t *testing.T) {
 }
 
 // serves runs a program confined, waits until it answers, and returns where.
-func serves(t *testing.T, program string, user int64, args []string) string {
+func serves(t *testing.T, name string, user int64, args []string) string {
 	t.Helper()
+	copied := filepath.Join(t.TempDir(), name)
+	command(t, "install", "-m", "0755", program(t, name), copied)
 	// Folders of tests are for their owner alone.
-	command(t, "chmod", "-R", "a+rX", filepath.Dir(filepath.Dir(program)))
-	address := start(t, program, strconv.FormatInt(user, 10), args)
+	command(t, "chmod", "-R", "a+rX", filepath.Dir(filepath.Dir(copied)))
+	args = slices.DeleteFunc(args, func(a string) bool { return strings.HasPrefix(a, "--web.listen-address=") })
+	address := start(t, copied, strconv.FormatInt(user, 10), append(args, "--web.listen-address=127.0.0.1:0"))
 	for _, path := range []string{"/-/healthy", "/-/ready", "/metrics"} {
 		awaitText(t, "http://"+address+path, "")
 	}

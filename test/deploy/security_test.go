@@ -68,8 +68,14 @@ var powers = map[string]string{
 	"tls":                   asRoot,
 }
 
-// TestPodSecurity: a power is there where its value is, and nowhere else.
+// TestPodSecurity: a power is there where its value is, and nowhere else. The
+// remediator's pods pass the level restricted, whatever is turned on.
 func TestPodSecurity(t *testing.T) {
+	for _, name := range remediatorCases(t) {
+		if reasons := forbidden(t, remediatorSpec(t, objects(t, name))); reasons != "" {
+			t.Errorf("the remediator of %s takes %s", name, reasons)
+		}
+	}
 	for _, name := range cases(t) {
 		want, ok := powers[name]
 		if got := forbidden(t, podSpec(t, objects(t, name))); !ok || got != want {
@@ -80,9 +86,14 @@ func TestPodSecurity(t *testing.T) {
 
 // TestEveryPod: invariants of every combination.
 func TestEveryPod(t *testing.T) {
+	specs := map[string]*corev1.PodSpec{}
 	for _, name := range cases(t) {
-		all := objects(t, name)
-		spec := podSpec(t, all)
+		specs[name] = podSpec(t, objects(t, name))
+	}
+	for _, name := range remediatorCases(t) {
+		specs[name+", remediator"] = remediatorSpec(t, objects(t, name))
+	}
+	for name, spec := range specs {
 		c := spec.Containers[0]
 		for _, resources := range []corev1.ResourceList{c.Resources.Requests, c.Resources.Limits} {
 			for resource := range maps.Keys(resources) {
@@ -115,8 +126,9 @@ func TestEveryPod(t *testing.T) {
 		if spec.HostNetwork || spec.HostIPC {
 			t.Errorf("%s: namespaces of the node", name)
 		}
-		if token, metadata := *spec.AutomountServiceAccountToken, slices.Contains(c.Args, "--kubernetes.pods"); token != metadata {
-			t.Errorf("%s: token is mounted: %t, API server is asked: %t", name, token, metadata)
+		asks := c.Name == "remediator" || slices.Contains(c.Args, "--kubernetes.pods")
+		if token := *spec.AutomountServiceAccountToken; token != asks {
+			t.Errorf("%s: token is mounted: %t, API server is asked: %t", name, token, asks)
 		}
 		if c.LivenessProbe.InitialDelaySeconds > 5 || c.ReadinessProbe.InitialDelaySeconds > 5 {
 			t.Errorf("%s: probes wait", name)
@@ -177,11 +189,7 @@ func TestMIGMonitor(t *testing.T) {
 					t.Errorf("not permitted:\n%s", o.yaml(t))
 				}
 			}
-			notes, err := helm("install", "x", chart, "--dry-run=client", "--namespace=n", "--set="+flags)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if strings.Contains(string(notes), missing) != want.note {
+			if strings.Contains(notes(t, flags), missing) != want.note {
 				t.Errorf("%q is in the notes: %t", missing, !want.note)
 			}
 		})

@@ -1,63 +1,40 @@
 package deploy
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
 	"encoding/pem"
-	"math/big"
+	"net/http/httptest"
 	"slices"
 	"testing"
-	"time"
 )
 
 // authority is a certificate as a Secret has one.
 var authority = func() string {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		panic(err)
-	}
-	is := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, is, is, key.Public(), key)
-	if err != nil {
-		panic(err)
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 }()
 
 // TestEgress: a network policy lets out what the values call for, by the port
-// that each URL has or means.
+// that each URL has or means; the remediator's to the API server, Alertmanagers and
+// hooks.
 func TestEgress(t *testing.T) {
 	for _, c := range []struct {
-		flags string
-		want  []float64
+		policy, values, flags string
+		want                  []float64
 	}{
-		{"traces.endpoint=http://collector:4318/v1/traces", []float64{53, 4318}},
-		{"traces.endpoint=grpc://collector", []float64{53, 4317}},
-		{"traces.endpoint=https://otlp.example", []float64{53, 443}},
-		{"nodeRules.alertmanagers={http://a:9093,https://b},traces.endpoint=grpcs://c:443", []float64{53, 443, 9093}},
-		{"podMetadata.enabled=true", []float64{53, 443, 6443}},
+		{"accel-exporter", "", "traces.endpoint=http://collector:4318/v1/traces", []float64{53, 4318}},
+		{"accel-exporter", "", "traces.endpoint=grpc://collector", []float64{53, 4317}},
+		{"accel-exporter", "", "traces.endpoint=https://otlp.example", []float64{53, 443}},
+		{"accel-exporter", "", "nodeRules.alertmanagers={http://a:9093,https://b},traces.endpoint=grpcs://c:443", []float64{53, 443, 9093}},
+		{"accel-exporter", "", "podMetadata.enabled=true", []float64{53, 443, 6443}},
+		{"accel-remediator", "remediator-everything", "", []float64{53, 443, 6443, 8443, 9093}},
 	} {
-		got := ports(one(t, objects(t, "", "--set=networkPolicy.enabled=true,"+c.flags), "NetworkPolicy"))
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: out to %v, want %v", c.flags, got, c.want)
+		all := objects(t, c.values, "--set=networkPolicy.enabled=true,"+c.flags)
+		all = slices.DeleteFunc(all, func(o object) bool { return o.name() != c.policy })
+		if got := ports(one(t, all, "NetworkPolicy")); !slices.Equal(got, c.want) {
+			t.Errorf("%s %s: out to %v, want %v", c.values, c.flags, got, c.want)
 		}
 	}
-}
-
-// TestRemediatorEgress: to the API server, Alertmanagers and hooks.
-func TestRemediatorEgress(t *testing.T) {
-	for _, o := range objects(t, "remediator-everything") {
-		if o.id() != "NetworkPolicy/accel-remediator" {
-			continue
-		}
-		if got, want := ports(o), []float64{53, 443, 6443, 8443, 9093}; !slices.Equal(got, want) {
-			t.Errorf("out to %v, want %v", got, want)
-		}
-		return
-	}
-	t.Error("there is none")
 }
 
 // ports are those that a network policy lets out to.
