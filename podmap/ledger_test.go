@@ -116,9 +116,7 @@ func TestTwoPodsOneDevice(t *testing.T) {
 // allocation that is listed again after a complete list without it has a new start.
 func TestSince(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
-		r.srv.SetPods(proxy, train)
-		r.run()
-		r.settle()
+		r.start(proxy, train)
 		since := func() time.Time { return r.w.Latest().Of(gpuA)[0].Since }
 		first := since()
 		r.srv.Stop()
@@ -141,9 +139,7 @@ func TestSince(t *testing.T) {
 // the time of the last complete list, not of a later incomplete one.
 func TestSinceAcrossRestart(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
-		r.srv.SetPods(proxy, dns)
-		r.run()
-		r.settle()
+		r.start(proxy, dns)
 		complete := r.w.Latest().Confirmed
 		r.restart()
 		r.lists(proxy, train)
@@ -158,9 +154,7 @@ func TestSinceAcrossRestart(t *testing.T) {
 func TestSupersededIsNotKept(t *testing.T) {
 	next := kubelet.Simple("ml", "next", gpu, gpuA)
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
-		r.srv.SetPods(proxy, train)
-		r.run()
-		r.settle()
+		r.start(proxy, train)
 		r.lists(proxy, train, next)
 		r.restart(proxy)
 		r.want("after a restart", "unconfirmed", gpu+" "+gpuA+": ml/next main kept")
@@ -172,9 +166,7 @@ func TestSupersededIsNotKept(t *testing.T) {
 func TestHoldersTogether(t *testing.T) {
 	a, b := claimed("a", "c", "gpu-0", ""), claimed("b", "d", "gpu-0", "")
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
-		r.srv.SetPods(proxy, a, b)
-		r.run()
-		r.settle()
+		r.start(proxy, a, b)
 		r.restart(proxy, b)
 		r.want("after a restart", "unconfirmed", dra+" gpu-0: ml/a main,sidecar kept contested", dra+" gpu-0: ml/b main,sidecar contested")
 		r.lists(proxy, b, claimed("c", "e", "gpu-0", ""))
@@ -210,9 +202,7 @@ func TestAdminAccess(t *testing.T) {
 		}
 		return read && strings.HasPrefix(claim, "ml/admin")
 	}}, func(t *testing.T, r *rig) {
-		r.srv.SetPods(proxy, user, monitor, both)
-		r.run()
-		r.settle()
+		r.start(proxy, user, monitor, both)
 		r.want("before the claim was read", "fresh", dra+" gpu-0: ml/monitor main,sidecar contested", dra+" gpu-0: ml/user main,sidecar contested", dra+" gpu-1: ml/both main,sidecar")
 		read = true
 		r.list()
@@ -254,9 +244,7 @@ func TestMalformed(t *testing.T) {
 // TestCutList: a list that is longer than the limits releases nothing.
 func TestCutList(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
-		r.srv.SetPods(proxy, train)
-		r.run()
-		r.settle()
+		r.start(proxy, train)
 		r.want("before", "fresh", trainLine)
 		var many []kubelet.Pod
 		for i := range 4096 {

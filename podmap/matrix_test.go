@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -54,8 +53,7 @@ var behaviours = []struct {
 	}},
 	{"is down for a minute", func(r *rig, _ []kubelet.Pod) {
 		r.srv.Stop()
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		r.pass(time.Minute)
 	}},
 	{"was down for a minute", func(r *rig, pods []kubelet.Pod) {
 		r.srv.Stop()
@@ -64,13 +62,11 @@ var behaviours = []struct {
 	}},
 	{"hangs", func(r *rig, _ []kubelet.Pod) {
 		r.srv.Hang()
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		r.pass(time.Minute)
 	}},
 	{"answers garbage", func(r *rig, _ []kubelet.Pod) {
 		r.srv.Garbage(true)
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		r.pass(time.Minute)
 	}},
 }
 
@@ -100,9 +96,7 @@ func TestAttribution(t *testing.T) {
 	for _, b := range behaviours {
 		t.Run(b.name, func(t *testing.T) {
 			bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
-				r.srv.SetPods(pods...)
-				r.run()
-				r.settle()
+				r.start(pods...)
 				b.do(r, pods)
 				var got []string
 				index := new(podmap.Resolver).Index(machine)

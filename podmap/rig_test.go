@@ -31,7 +31,8 @@ type rig struct {
 	w    *podmap.Watcher
 }
 
-// bubble runs a test with a running kubelet and a Watcher that is not started.
+// bubble runs a test with a running kubelet and a Watcher that is not started. A Dial in
+// the options connects the Watcher to something else.
 func bubble(t *testing.T, opts podmap.Options, test func(*testing.T, *rig)) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubelet.sock")
@@ -42,7 +43,10 @@ func bubble(t *testing.T, opts podmap.Options, test func(*testing.T, *rig)) {
 		if r.srv, err = kubelet.ServeFunc(r.pipe.Listen); err != nil {
 			t.Fatal(err)
 		}
-		opts.Socket, opts.Dial = path, r.pipe.Dial
+		opts.Socket = path
+		if opts.Dial == nil {
+			opts.Dial = r.pipe.Dial
+		}
 		r.w = podmap.New(opts)
 		test(t, r)
 		r.srv.Stop()
@@ -79,14 +83,19 @@ func (r *rig) restart(pods ...kubelet.Pod) {
 	r.list()
 }
 
+// pass lets time pass, until everything that is due has been done.
+func (r *rig) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // list waits for the next list.
 func (r *rig) list() {
 	before, _ := r.srv.Calls()
 	errors := r.w.Status().Calls
 	for range 100 {
 		r.w.Refresh()
-		time.Sleep(time.Second)
-		synctest.Wait()
+		r.pass(time.Second)
 		now, _ := r.srv.Calls()
 		if now > before || !cmp.Equal(errors, r.w.Status().Calls) {
 			return
@@ -153,6 +162,13 @@ const (
 	trainLine = gpu + " " + gpuA + ": ml/train-0 main"
 	serveLine = gpu + " " + gpuB + ": ml/serve-0 main"
 )
+
+// start runs the Watcher with a complete list of the pods.
+func (r *rig) start(pods ...kubelet.Pod) {
+	r.srv.SetPods(pods...)
+	r.run()
+	r.settle()
+}
 
 // settle waits until the list of a kubelet that has just started counts as complete.
 func (r *rig) settle() {

@@ -2,6 +2,8 @@ package podmap_test
 
 import (
 	"context"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,9 +59,7 @@ func TestPodsStartAndEnd(t *testing.T) {
 // TestRestart: a kubelet that restarts lists no pods, then some, then all.
 func TestRestart(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
-		r.srv.SetPods(node...)
-		r.run()
-		r.settle()
+		r.start(node...)
 		r.want("before", "fresh", trainLine, serveLine)
 		since := r.w.Latest().Allocations[0].Since
 
@@ -122,9 +122,7 @@ func TestRestartWithoutSome(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, podmap.Options{Self: c.self}, func(t *testing.T, r *rig) {
-				r.srv.SetPods(node...)
-				r.run()
-				r.settle()
+				r.start(node...)
 				r.restart()
 				r.lists(c.back...)
 				time.Sleep(c.after)
@@ -138,9 +136,7 @@ func TestRestartWithoutSome(t *testing.T) {
 // TestRestartSlowly: a list that grows slowly does not count as complete.
 func TestRestartSlowly(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
-		r.srv.SetPods(node...)
-		r.run()
-		r.settle()
+		r.start(node...)
 		r.restart()
 		for n := range node {
 			r.lists(node[:n]...)
@@ -159,9 +155,7 @@ func TestRestartSlowly(t *testing.T) {
 // others.
 func TestRestartTwice(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
-		r.srv.SetPods(proxy, train)
-		r.run()
-		r.settle()
+		r.start(proxy, train)
 		r.restart(proxy, serve)
 		r.want("after the first", "unconfirmed", trainLine+" kept", serveLine)
 		r.restart(proxy, train)
@@ -174,9 +168,7 @@ func TestRestartTwice(t *testing.T) {
 func TestKeptIsContradicted(t *testing.T) {
 	other := kubelet.Simple("ml", "other", gpu, gpuA)
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
-		r.srv.SetPods(node...)
-		r.run()
-		r.settle()
+		r.start(node...)
 		r.restart(proxy, other)
 		r.want("when another has the device", "unconfirmed", gpu+" "+gpuA+": ml/other main", serveLine+" kept")
 		r.released(map[podmap.Release]uint64{podmap.ReleaseContradicted: 1})
@@ -189,9 +181,7 @@ func TestKeptIsContradicted(t *testing.T) {
 // TestOutage: while the kubelet does not answer, allocations become stale and expire.
 func TestOutage(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
-		r.srv.SetPods(node...)
-		r.run()
-		r.settle()
+		r.start(node...)
 		r.srv.Stop()
 		r.list()
 		r.want("after the first failure", "stale", trainLine, serveLine)
@@ -199,14 +189,12 @@ func TestOutage(t *testing.T) {
 		if s.Reachable || s.Last != podmap.OutcomeUnavailable && s.Last != podmap.OutcomeRefused {
 			t.Errorf("status: %+v", s)
 		}
-		time.Sleep(58 * time.Minute)
-		synctest.Wait()
+		r.pass(58 * time.Minute)
 		r.want("before an hour", "stale", trainLine, serveLine)
 		if s := r.w.Status(); s.Age < 58*time.Minute || s.Last != podmap.OutcomeRefused || !strings.Contains(s.LastError, "connection refused") {
 			t.Errorf("status: %+v", s)
 		}
-		time.Sleep(3 * time.Minute)
-		synctest.Wait()
+		r.pass(3 * time.Minute)
 		r.want("after an hour", "unreachable")
 		r.released(map[podmap.Release]uint64{podmap.ReleaseExpired: 2})
 		r.restart(node...)
@@ -227,8 +215,7 @@ func TestSocketChanges(t *testing.T) {
 		remove()
 		r.run()
 		<-r.w.Changed()
-		time.Sleep(5 * time.Minute)
-		synctest.Wait()
+		r.pass(5 * time.Minute)
 		r.want("outside Kubernetes", "absent")
 		select {
 		case <-r.w.Changed():
@@ -271,9 +258,7 @@ func TestSocketChanges(t *testing.T) {
 // TestHang: while the kubelet hangs, one call is in flight and the last answer stays.
 func TestHang(t *testing.T) {
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
-		r.srv.SetPods(node...)
-		r.run()
-		r.settle()
+		r.start(node...)
 		r.srv.Hang()
 		for range 20 {
 			r.w.Refresh()
@@ -324,21 +309,17 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, c.opts, func(t *testing.T, r *rig) {
-				r.srv.SetPods(node...)
-				r.run()
-				r.settle()
+				r.start(node...)
 				c.do(r)
 				r.list()
-				time.Sleep(600 * time.Millisecond) // the retry after the rate limit
-				synctest.Wait()
+				r.pass(600 * time.Millisecond) // the retry after the rate limit
 				r.want("during the failure", c.want, trainLine, serveLine)
 				if s := r.w.Status(); s.Last != c.last || s.Calls[c.last] == 0 || (s.LastError == "") != (c.last == podmap.OutcomeOK) {
 					t.Errorf("status: %+v", s)
 				}
 				r.srv.Pad(0)
 				r.srv.Garbage(false)
-				time.Sleep(time.Minute)
-				synctest.Wait()
+				r.pass(time.Minute)
 				r.want("after the failure", "fresh", trainLine, serveLine)
 			})
 		})
@@ -424,4 +405,106 @@ func TestUnixSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(podmap.StateUnconfirmed, trainLine, serveLine+" kept")
+}
+
+// TestForeign: a server on the socket that is not a kubelet.
+func TestForeign(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		serve func(net.Conn)
+		want  podmap.Outcome
+	}{
+		{"silent", func(c net.Conn) { io.Copy(io.Discard, c) }, podmap.OutcomeTimeout},
+		{"closes the connection", func(c net.Conn) { c.Close() }, podmap.OutcomeUnavailable},
+		{"HTTP/1", func(c net.Conn) {
+			go io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+			io.Copy(io.Discard, c)
+		}, podmap.OutcomeUnavailable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dial := func(context.Context, string) (net.Conn, error) {
+				mine, theirs := net.Pipe()
+				go c.serve(theirs)
+				return mine, nil
+			}
+			bubble(t, podmap.Options{Dial: dial}, func(t *testing.T, r *rig) {
+				r.run()
+				r.pass(time.Minute)
+				if s := r.w.Status(); s.Last != c.want || s.State != podmap.StateUnreachable || s.Calls[c.want] < 4 || s.LastError == "" {
+					t.Errorf("status: %+v", s)
+				}
+			})
+		})
+	}
+}
+
+// TestOldKubelet plays a scenario with a kubelet before 1.34.
+func TestOldKubelet(t *testing.T) {
+	next := kubelet.Simple("ml", "next", gpu, gpuA)
+	nextLine := gpu + " " + gpuA + ": ml/next main"
+	old := "superseded: " + trainLine
+	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
+		r.run()
+		done := make(chan error)
+		go func() {
+			done <- r.srv.Play(t.Context(), []kubelet.Step{
+				{Do: "old"},
+				{Do: "pods", Pods: []kubelet.Pod{proxy, train}},
+				{After: 10 * time.Minute, Do: "pods", Pods: []kubelet.Pod{proxy, serve}}, // train ends
+				{After: 10 * time.Minute, Do: "pods", Pods: []kubelet.Pod{proxy, serve, next}},
+				{After: 10 * time.Minute, Do: "hang"},
+				{After: 10 * time.Minute, Do: "resume"},
+				{Do: "new"}, // train is deleted
+				{Do: "limit", Times: 3},
+			})
+		}()
+		for _, want := range [][]string{
+			{"fresh", trainLine},
+			{"fresh", trainLine, serveLine}, // train has ended and is still listed
+			{"fresh", nextLine, serveLine, old},
+			{"stale", nextLine, serveLine, old},
+			{"fresh", nextLine, serveLine},
+		} {
+			r.pass(9 * time.Minute)
+			r.want(r.w.Latest().Time.String(), want...)
+			time.Sleep(time.Minute)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestFirstList: whether the first list of the Watcher counts as complete.
+func TestFirstList(t *testing.T) {
+	self := podmap.Pod{Namespace: "kube-system", Name: "plugin"}
+	for _, c := range []struct {
+		name string
+		up   time.Duration // uptime of the kubelet
+		self podmap.Pod
+		pods []kubelet.Pod
+		want podmap.State
+	}{
+		{"of a running kubelet", time.Hour, podmap.Pod{}, node, podmap.StateFresh},
+		{"of a kubelet that has just started", time.Second, podmap.Pod{}, node, podmap.StateUnconfirmed},
+		{"of a kubelet with a start time in the future", -time.Hour, podmap.Pod{}, node, podmap.StateUnconfirmed},
+		{"without pods", time.Hour, podmap.Pod{}, nil, podmap.StateUnconfirmed},
+		{"with this exporter", time.Second, self, node, podmap.StateFresh},
+		{"without this exporter", time.Hour, self, node[:2], podmap.StateUnconfirmed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, podmap.Options{Self: c.self}, func(t *testing.T, r *rig) {
+				started := time.Now().Add(-c.up)
+				if err := os.Chtimes(r.path, started, started); err != nil {
+					t.Fatal(err)
+				}
+				r.srv.SetPods(c.pods...)
+				r.run()
+				s := r.w.Status()
+				if s.State != c.want || (s.Reason == "") != (c.want == podmap.StateFresh) {
+					t.Errorf("%s because of %q, want %s", s.State, s.Reason, c.want)
+				}
+			})
+		})
+	}
 }
