@@ -21,6 +21,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/accel-exporter/accel-exporter/internal/golden/rig"
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
 )
@@ -400,14 +402,34 @@ func pod(namespace, name, uid string, change ...func(meta, spec, status object))
 	return object{"kind": "Pod", "apiVersion": "v1", "metadata": meta, "spec": spec, "status": status}
 }
 
-func names(m *kube.Map) []string {
+// requested checks the requests since the last call.
+func (a *api) requested(want ...string) {
+	a.t.Helper()
+	if diff := cmp.Diff(want, a.requests()); diff != "" {
+		a.t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+// fresh checks that the Watcher has current pods.
+func (a *api) fresh(w *kube.Watcher) {
+	a.t.Helper()
+	if s := w.Status().Pods; s.State != kube.StateFresh {
+		a.t.Errorf("%+v", s)
+	}
+}
+
+// pods checks the names of all pods.
+func (a *api) pods(w *kube.Watcher, want ...string) {
+	a.t.Helper()
 	var list []string
-	for _, p := range m.Pods {
+	for _, p := range w.Latest().Pods {
 		name := p.Namespace + "/" + p.Name
 		if !p.Deleted.IsZero() {
 			name += " deleted"
 		}
 		list = append(list, name)
 	}
-	return list
+	if diff := cmp.Diff(want, list); diff != "" {
+		a.t.Errorf("pods (-want +got):\n%s", diff)
+	}
 }

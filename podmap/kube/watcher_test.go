@@ -51,9 +51,7 @@ func TestFollows(t *testing.T) {
 		// precedence.
 		a.send("DELETED", podsPath, train)
 		a.send("ADDED", podsPath, pod("ml", "train-0", "u-3"))
-		if diff := cmp.Diff([]string{"ml/train-0", "ml/train-0 deleted", "ml/web"}, names(w.Latest())); diff != "" {
-			t.Error(diff)
-		}
+		a.pods(w, "ml/train-0", "ml/train-0 deleted", "ml/web")
 		if got, _ := w.Latest().Pod("ml", "train-0"); got.UID != "u-3" {
 			t.Errorf("%+v", got)
 		}
@@ -61,9 +59,7 @@ func TestFollows(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		time.Sleep(11 * time.Minute)
-		if diff := cmp.Diff([]string{"ml/train-0", "ml/web"}, names(w.Latest())); diff != "" {
-			t.Error(diff)
-		}
+		a.pods(w, "ml/train-0", "ml/web")
 		s := w.Status().Pods
 		if diff := cmp.Diff(map[string]uint64{"ADDED": 2, "MODIFIED": 1, "DELETED": 1, "BOOKMARK": 1}, s.Events); diff != "" {
 			t.Error(diff)
@@ -78,25 +74,19 @@ func TestFollows(t *testing.T) {
 func TestVersions(t *testing.T) {
 	bubble(t, func(t *testing.T, a *api) {
 		a.run()
-		expect := func(want ...string) {
-			t.Helper()
-			if diff := cmp.Diff(want, a.requests()); diff != "" {
-				t.Error(diff)
-			}
-		}
-		expect("list pods resourceVersion=0 resourceVersionMatch=NotOlderThan", "watch pods resourceVersion=100")
+		a.requested("list pods resourceVersion=0 resourceVersionMatch=NotOlderThan", "watch pods resourceVersion=100")
 
 		// A watch continues from the end of the previous one.
 		a.send("BOOKMARK", podsPath, object{"kind": "Pod", "metadata": object{}})
 		a.endWatches()
 		time.Sleep(time.Minute)
-		expect("watch pods resourceVersion=101")
+		a.requested("watch pods resourceVersion=101")
 
 		// After an expired version, the list is read again from the server's
 		// cache.
 		a.sendText(podsPath, `{"type":"ERROR","object":{"kind":"Status","status":"Failure","code":410,"reason":"Expired","message":"too old"}}`)
 		time.Sleep(time.Minute)
-		expect("list pods resourceVersion=101 resourceVersionMatch=NotOlderThan", "watch pods resourceVersion=101")
+		a.requested("list pods resourceVersion=101 resourceVersionMatch=NotOlderThan", "watch pods resourceVersion=101")
 
 		// A server that was restored from a backup does not have the version.
 		a.set(func() {
@@ -128,9 +118,7 @@ func TestVersionsGoBack(t *testing.T) {
 		a.requests()
 		a.server.CloseClientConnections()
 		time.Sleep(10 * time.Second)
-		if diff := cmp.Diff([]string{"probe pods resourceVersion=101 resourceVersionMatch=NotOlderThan", "watch pods resourceVersion=101"}, a.requests()); diff != "" {
-			t.Errorf("the same server: %s", diff)
-		}
+		a.requested("probe pods resourceVersion=101 resourceVersionMatch=NotOlderThan", "watch pods resourceVersion=101")
 		a.set(func() {
 			a.version = 7
 			clear(a.objects)
@@ -144,15 +132,9 @@ func TestVersionsGoBack(t *testing.T) {
 		})
 		a.server.CloseClientConnections()
 		time.Sleep(time.Minute)
-		if diff := cmp.Diff([]string{
-			"probe pods resourceVersion=101 resourceVersionMatch=NotOlderThan", "list pods resourceVersion=101 resourceVersionMatch=NotOlderThan",
-			"list pods", "watch pods resourceVersion=7",
-		}, a.requests()); diff != "" {
-			t.Errorf("a restored server: %s", diff)
-		}
-		if diff := cmp.Diff([]string{"ml/later deleted"}, names(w.Latest())); diff != "" {
-			t.Error(diff)
-		}
+		a.requested("probe pods resourceVersion=101 resourceVersionMatch=NotOlderThan", "list pods resourceVersion=101 resourceVersionMatch=NotOlderThan",
+			"list pods", "watch pods resourceVersion=7")
+		a.pods(w, "ml/later deleted")
 		if s := w.Status().Pods; s.State != kube.StateFresh || s.Watches[kube.OutcomeTimeout] != 1 || !strings.Contains(s.LastError, "Too large resource version: 101, current: 7") {
 			t.Errorf("%+v", s)
 		}
@@ -174,9 +156,7 @@ func TestRelist(t *testing.T) {
 		})
 		a.sendText(podsPath, `{"type":"ERROR","object":{"kind":"Status","code":410}}`)
 		time.Sleep(time.Minute)
-		if diff := cmp.Diff([]string{"ml/new", "ml/old deleted", "ml/stays"}, names(w.Latest())); diff != "" {
-			t.Error(diff)
-		}
+		a.pods(w, "ml/new", "ml/old deleted", "ml/stays")
 	})
 }
 
@@ -186,8 +166,11 @@ func TestRefusals(t *testing.T) {
 	status := func(code int, reason, message string) func(http.ResponseWriter, *http.Request) {
 		return func(w http.ResponseWriter, _ *http.Request) { refuse(w, code, reason, message) }
 	}
-	body := func(text string) func(http.ResponseWriter, *http.Request) {
-		return func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(text)) }
+	body := func(code int, text string) func(http.ResponseWriter, *http.Request) {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(code)
+			w.Write([]byte(text))
+		}
 	}
 	for _, c := range []struct {
 		name    string
@@ -201,14 +184,14 @@ func TestRefusals(t *testing.T) {
 		{"a server that repeats the token", status(401, "", "bad token "+token+"\nsee "+token), kube.OutcomeUnauthorized, kube.StateDenied, "list Pods: status 401: bad token [token] see [token]"},
 		{"throttled", status(429, "TooManyRequests", "later"), kube.OutcomeThrottled, kube.StateUnreachable, "list Pods: status 429: later"},
 		{"not found", status(404, "NotFound", "nothing here"), kube.OutcomeNotFound, kube.StateAbsent, "list Pods: status 404: nothing here"},
-		{"unavailable", statusBody(503, "<html>Bad gateway</html>"), kube.OutcomeUnavailable, kube.StateUnreachable, "list Pods: status 503"},
+		{"unavailable", body(503, "<html>Bad gateway</html>"), kube.OutcomeUnavailable, kube.StateUnreachable, "list Pods: status 503"},
 		{"redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://example.com/login", http.StatusFound)
 		}, kube.OutcomeError, kube.StateUnreachable, "list Pods: status 302"},
-		{"an HTML page", body("<html>"), kube.OutcomeGarbage, kube.StateUnreachable, "list Pods: not JSON"},
-		{"truncated", body(`{"kind":"PodList","metadata":{"resourceVersion":"1"},"items":[`), kube.OutcomeUnavailable, kube.StateUnreachable, "list Pods: unexpected EOF"},
-		{"another list", body(`{"kind":"SecretList","metadata":{"resourceVersion":"1"},"items":[]}`), kube.OutcomeGarbage, kube.StateUnreachable, `list Pods: not what was asked for: a "SecretList" and no PodList with a version`},
-		{"too large", body(`{"kind":"PodList","items":[{"metadata":{"name":"` + strings.Repeat("a", 5<<20) + `"}}]}`), kube.OutcomeTooLarge, kube.StateUnreachable, "list Pods: larger than the limit"},
+		{"an HTML page", body(200, "<html>"), kube.OutcomeGarbage, kube.StateUnreachable, "list Pods: not JSON"},
+		{"truncated", body(200, `{"kind":"PodList","metadata":{"resourceVersion":"1"},"items":[`), kube.OutcomeUnavailable, kube.StateUnreachable, "list Pods: unexpected EOF"},
+		{"another list", body(200, `{"kind":"SecretList","metadata":{"resourceVersion":"1"},"items":[]}`), kube.OutcomeGarbage, kube.StateUnreachable, `list Pods: not what was asked for: a "SecretList" and no PodList with a version`},
+		{"too large", body(200, `{"kind":"PodList","items":[{"metadata":{"name":"`+strings.Repeat("a", 5<<20)+`"}}]}`), kube.OutcomeTooLarge, kube.StateUnreachable, "list Pods: larger than the limit"},
 		{"no answer", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, kube.OutcomeTimeout, kube.StateUnreachable, "list Pods: no answer in time"},
 		{"an incomplete answer", func(w http.ResponseWriter, r *http.Request) {
 			w.Write([]byte(`{"kind":`))
@@ -240,13 +223,6 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func statusBody(code int, text string) func(http.ResponseWriter, *http.Request) {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(code)
-		w.Write([]byte(text))
-	}
-}
-
 // TestSoon: a server that has just started refuses all requests for some seconds. The
 // state is fresh soon after that.
 func TestSoon(t *testing.T) {
@@ -261,25 +237,20 @@ func TestSoon(t *testing.T) {
 		}
 		w := a.run()
 		time.Sleep(25 * time.Second)
-		if s := w.Status().Pods; s.State != kube.StateFresh {
-			t.Errorf("%+v", s)
-		}
+		a.fresh(w)
 	})
 }
 
 // TestRetryAfter: the next request waits for the time that the server requests, up to a
 // limit.
 func TestRetryAfter(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		set  func(http.ResponseWriter)
-	}{
-		{"header", func(w http.ResponseWriter) { w.Header().Set("Retry-After", "100") }},
-		{"above the limit", func(w http.ResponseWriter) { w.Header().Set("Retry-After", "9999999999999") }},
+	for _, c := range []struct{ name, after string }{
+		{"header", "100"},
+		{"above the limit", "9999999999999"},
 	} {
 		subtest(t, c.name, func(t *testing.T, a *api) {
 			a.answer = func(w http.ResponseWriter, _ *http.Request) bool {
-				c.set(w)
+				w.Header().Set("Retry-After", c.after)
 				refuse(w, 429, "TooManyRequests", "")
 				return true
 			}
@@ -290,9 +261,7 @@ func TestRetryAfter(t *testing.T) {
 			}
 			a.set(func() { a.answer = nil })
 			time.Sleep(7 * time.Minute)
-			if s := w.Status().Pods; s.State != kube.StateFresh {
-				t.Errorf("%+v", s)
-			}
+			a.fresh(w)
 		})
 	}
 }
@@ -317,9 +286,7 @@ func TestToken(t *testing.T) {
 		}
 		a.write("token", token)
 		time.Sleep(time.Minute)
-		if s := w.Status().Pods; s.State != kube.StateFresh {
-			t.Errorf("%+v", s)
-		}
+		a.fresh(w)
 	})
 }
 
@@ -347,9 +314,7 @@ func TestCertificates(t *testing.T) {
 		}
 		a.write("ca.crt", string(good))
 		time.Sleep(time.Minute)
-		if s := w.Status().Pods; s.State != kube.StateFresh {
-			t.Errorf("%+v", s)
-		}
+		a.fresh(w)
 	})
 }
 
@@ -438,9 +403,7 @@ func TestWatchGarbage(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 			a.send("ADDED", podsPath, pod("ml", "train-1", "u-2"))
-			if diff := cmp.Diff([]string{"ml/train-0", "ml/train-1"}, names(w.Latest())); diff != "" {
-				t.Error(diff)
-			}
+			a.pods(w, "ml/train-0", "ml/train-1")
 		})
 	}
 }
