@@ -1,11 +1,10 @@
 package podmap_test
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,8 +36,7 @@ func bubble(t *testing.T, opts podmap.Options, test func(*testing.T, *rig)) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubelet.sock")
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{t: t, path: path}
-		r.socket()
+		r := &rig{t: t, path: path, pipe: kubelet.Pipe{File: path}}
 		var err error
 		if r.srv, err = kubelet.ServeFunc(r.pipe.Listen); err != nil {
 			t.Fatal(err)
@@ -55,20 +53,15 @@ func bubble(t *testing.T, opts podmap.Options, test func(*testing.T, *rig)) {
 
 // run starts the Watcher and waits for its first list.
 func (r *rig) run() {
-	ctx, cancel := context.WithCancel(r.t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); r.w.Run(ctx) }()
-	r.t.Cleanup(func() { cancel(); <-done })
+	var running sync.WaitGroup
+	running.Go(func() { r.w.Run(r.t.Context()) })
+	r.t.Cleanup(running.Wait)
 	synctest.Wait()
 }
 
 // socket replaces the file of the socket.
 func (r *rig) socket() {
-	fresh := r.path + ".new"
-	if err := os.WriteFile(fresh, nil, 0o600); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := os.Rename(fresh, r.path); err != nil {
+	if err := r.pipe.Create(); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -76,7 +69,6 @@ func (r *rig) socket() {
 // restart replaces the kubelet by one that lists the pods, and waits for its first
 // list.
 func (r *rig) restart(pods ...kubelet.Pod) {
-	r.socket()
 	if err := r.srv.Restart(pods...); err != nil {
 		r.t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -372,10 +373,9 @@ func TestPace(t *testing.T) {
 func TestUnixSocket(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "pod-resources", "kubelet.sock")
 	w := podmap.New(podmap.Options{Socket: socket, Interval: 10 * time.Millisecond, Timeout: time.Minute, Settle: time.Hour})
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); w.Run(ctx) }()
-	defer func() { cancel(); <-done }()
+	var running sync.WaitGroup
+	running.Go(func() { w.Run(t.Context()) })
+	t.Cleanup(running.Wait)
 	await := func(state podmap.State, holders ...string) {
 		t.Helper()
 		late := time.After(2 * time.Minute)

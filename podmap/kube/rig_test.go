@@ -161,11 +161,9 @@ func (a *api) run(change ...func(*kube.Options)) *kube.Watcher {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(a.t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { w.Run(ctx) })
+	running.Go(func() { w.Run(a.t.Context()) })
 	a.t.Cleanup(func() {
-		cancel()
 		running.Wait()
 		a.checkSecrets(w)
 	})

@@ -1,11 +1,10 @@
 package allocation_test
 
 import (
-	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,15 +22,13 @@ type cluster struct {
 	*rig
 	pipe kubelet.Pipe
 	srv  *kubelet.Server
-	path string
 	w    *podmap.Watcher
 }
 
 func inCluster(t *testing.T, test func(*testing.T, *cluster)) {
 	path := filepath.Join(t.TempDir(), "kubelet.sock")
 	synctest.Test(t, func(t *testing.T) {
-		c := &cluster{path: path}
-		c.socket(t)
+		c := &cluster{pipe: kubelet.Pipe{File: path}}
 		var err error
 		if c.srv, err = kubelet.ServeFunc(c.pipe.Listen); err != nil {
 			t.Fatal(err)
@@ -40,30 +37,17 @@ func inCluster(t *testing.T, test func(*testing.T, *cluster)) {
 		c.rig = newRig(t, func(r *rig) {
 			r.options = allocation.Options{Map: c.w.Latest, Status: c.w.Status, Refresh: c.w.Refresh, Gone: c.w.Gone}
 		})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { defer close(done); c.w.Run(ctx) }()
+		var running sync.WaitGroup
+		running.Go(func() { c.w.Run(t.Context()) })
+		t.Cleanup(running.Wait)
 		synctest.Wait()
 		test(t, c)
 		c.srv.Stop()
-		cancel()
-		<-done
 	})
-}
-
-// socket replaces the file of the socket.
-func (c *cluster) socket(t *testing.T) {
-	if err := os.WriteFile(c.path+".new", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(c.path+".new", c.path); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func (c *cluster) restart(pods ...kubelet.Pod) {
 	c.t.Helper()
-	c.socket(c.t)
 	if err := c.srv.Restart(pods...); err != nil {
 		c.t.Fatal(err)
 	}

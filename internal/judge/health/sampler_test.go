@@ -2,6 +2,7 @@ package health_test
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -48,10 +49,9 @@ func sample(t *testing.T, interval time.Duration, sources ...*source) *collector
 		s.Add(src, covers[src.name]...)
 	}
 	s.AddJudge(health.New(health.Builtin(), health.Options{}))
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	t.Cleanup(func() { stop(); <-done })
+	var running sync.WaitGroup
+	running.Go(func() { s.Run(t.Context()) })
+	t.Cleanup(running.Wait)
 	return s
 }
 

@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"net"
+	"os"
 	"sync"
 	"syscall"
 
@@ -12,6 +13,8 @@ import (
 // Pipe is a socket in memory, for tests in virtual time: unlike on a real
 // socket, reads and writes block durably in the test's bubble.
 type Pipe struct {
+	// File, if given, stands for the file of the socket.
+	File     string
 	mu       sync.Mutex
 	listener *pipeListener // nil without a listener
 }
@@ -21,8 +24,22 @@ type pipeListener struct {
 	pipe *Pipe
 }
 
-// Listen is an argument for ServeFunc.
+// Create replaces the file, as each start of a kubelet does.
+func (p *Pipe) Create() error {
+	if p.File == "" {
+		return nil
+	}
+	if err := os.WriteFile(p.File+".new", nil, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(p.File+".new", p.File)
+}
+
+// Listen is an argument for ServeFunc. It replaces the file.
 func (p *Pipe) Listen() (net.Listener, error) {
+	if err := p.Create(); err != nil {
+		return nil, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.listener = &pipeListener{bufconn.Listen(64 << 10), p}
