@@ -72,6 +72,17 @@ func TestPartitionsInherit(t *testing.T) {
 	})
 }
 
+// TestOtherDriver: a load of NVIDIA's driver ends no fault of another vendor's device.
+func TestOtherDriver(t *testing.T) {
+	j := health.New(health.Builtin(), health.Options{})
+	amd := gpu(start)
+	amd.Vendor = "amd"
+	ofNVIDIA := event(collector.EventDriverLoaded, of(""))
+	for i, news := range [][]collector.Event{news(event(collector.EventBootError)), news(ofNVIDIA), nil} {
+		same(t, verdicts(t, j, snapshot(start.Add(time.Duration(i)*time.Second), news, amd)), map[string]string{gpuID: "failed reboot event_boot_error"})
+	}
+}
+
 // TestEventsFindTheirDevice: an event at a PCI address applies to the device that is
 // found there later.
 func TestEventsFindTheirDevice(t *testing.T) {

@@ -2,11 +2,14 @@ package health_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/prometheus/common/model"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/golden"
@@ -38,7 +41,7 @@ func tables(c *health.Catalogue) string {
 		fmt.Fprintf(&b, "| %s | name | what happened | part | whose fault | state | action | ends | from |\n|---|---|---|---|---|---|---|---|---|\n", l.key)
 		for i := range entries {
 			if e := &entries[i]; l.contains(e) {
-				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", key(e), e.Name, e.Text, e.Class, words(e.Fault), state(e), e.Action, ends(e), strings.Join(e.From, ", "))
+				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", key(e), e.Name, e.Text, e.Class, strings.ReplaceAll(e.Fault, "_", " "), state(e), e.Action, ends(e), strings.Join(e.From, ", "))
 			}
 		}
 		b.WriteString("\n")
@@ -48,7 +51,7 @@ func tables(c *health.Catalogue) string {
 		fmt.Fprintf(&b, "| %s | %s: %s | %s | %s | %s |\n", cond.Reason, cond.Text, test(&cond), cond.Severity, cond.Action, strings.Join(cond.From, ", "))
 	}
 	b.WriteString("\n### Sources\n\n")
-	for _, k := range sorted(c.Sources) {
+	for _, k := range slices.Sorted(maps.Keys(c.Sources)) {
 		fmt.Fprintf(&b, "- %s: %s\n", k, c.Sources[k])
 	}
 	return b.String()
@@ -77,14 +80,12 @@ func key(e *health.Entry) string {
 	return fmt.Sprint(e.Code)
 }
 
-func words(s string) string { return strings.ReplaceAll(s, "_", " ") }
-
 // state is the severity of an entry, and when it applies.
 func state(e *health.Entry) string {
 	if e.Grace == 0 {
 		return e.Severity.String()
 	}
-	return "degraded, after " + short(e.Grace.String()) + " " + e.Severity.String()
+	return "degraded, after " + model.Duration(e.Grace).String() + " " + e.Severity.String()
 }
 
 // ends describes when the effect of an entry ends.
@@ -95,7 +96,15 @@ func ends(e *health.Entry) string {
 	if e.Severity == health.None {
 		return ""
 	}
-	s := short(e.Ends.String())
+	s := model.Duration(e.Ends.After).String()
+	switch {
+	case e.Ends.Reset:
+		s = "reset"
+	case e.Ends.Load:
+		s = "load"
+	case e.Ends.Answer:
+		s = "answer"
+	}
 	if len(e.While) > 0 {
 		s += ", or no " + strings.Join(e.While, ", ")
 	}
@@ -108,10 +117,10 @@ func ends(e *health.Entry) string {
 // test is a condition in the manner of PromQL.
 func test(c *health.Condition) string {
 	var sel []string
-	for _, label := range sorted(c.Where) {
+	for _, label := range slices.Sorted(maps.Keys(c.Where)) {
 		sel = append(sel, selector(label, c.Where[label], "=", "=~"))
 	}
-	for _, label := range sorted(c.Not) {
+	for _, label := range slices.Sorted(maps.Keys(c.Not)) {
 		sel = append(sel, selector(label, c.Not[label], "!=", "!~"))
 	}
 	s := c.Family
@@ -121,7 +130,7 @@ func test(c *health.Condition) string {
 	op := map[string]string{"is": " == ", "above": " > ", "below": " < ", "grows": " grew within "}[c.Test]
 	switch {
 	case c.Test == "grows":
-		s += op + short(c.Lasts.String())
+		s += op + model.Duration(c.Lasts).String()
 	case c.Than != "":
 		s += op + c.Than
 		for label, values := range c.ThanWhere {
@@ -131,7 +140,7 @@ func test(c *health.Condition) string {
 		s += fmt.Sprintf("%s%g", op, c.Value)
 	}
 	if c.For > 0 {
-		s += " for " + short(c.For.String())
+		s += " for " + model.Duration(c.For).String()
 	}
 	s = "`" + strings.ReplaceAll(s, "|", "\\|") + "`"
 	s += map[string]string{"all": ", and not of all", "any": ", of all"}[c.Unless]
@@ -141,31 +150,11 @@ func test(c *health.Condition) string {
 	return s
 }
 
-// short is a duration without the parts that are 0.
-func short(d string) string {
-	if t, whole := strings.CutSuffix(d, "m0s"); whole {
-		d = t + "m"
-	}
-	if t, whole := strings.CutSuffix(d, "h0m"); whole {
-		d = t + "h"
-	}
-	return d
-}
-
 func selector(label string, values []string, one, many string) string {
 	if len(values) == 1 {
 		return fmt.Sprintf("%s%s%q", label, one, values[0])
 	}
 	return fmt.Sprintf("%s%s%q", label, many, strings.Join(values, "|"))
-}
-
-func sorted[V any](m map[string]V) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func readPage(t *testing.T) string {

@@ -77,14 +77,9 @@ func TestAwaited(t *testing.T) {
 // the GPU is found.
 func TestAwaitedOfUnknownDevice(t *testing.T) {
 	j := health.New(health.Builtin(), health.Options{})
-	s := snapshot(start, []collector.Event{xid(150, of(gpuAt))})
-	j.Judge(s)
+	verdicts(t, j, snapshot(start, news(xid(150, of(gpuAt)))))
 	now := start.Add(time.Minute)
-	s = snapshot(now, nil, gpu(now))
-	j.Judge(s)
-	if got := verdict(&s.Devices[0]); got != "failed reset xid_150_no_sub_code" {
-		t.Errorf("got %s", got)
-	}
+	same(t, verdicts(t, j, snapshot(now, nil, gpu(now))), map[string]string{gpuID: "failed reset xid_150_no_sub_code"})
 }
 
 // TestAwaitedInTime: at the end of the wait, the Sampler judges an event that the log
