@@ -266,17 +266,6 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestAdoptedFaultsCanBeCured: the events of an address are added to a device once, so
-// a reset ends them.
-func TestAdoptedFaultsCanBeCured(t *testing.T) {
-	j := health.New(health.Builtin(), health.Options{})
-	verdicts(t, j, snapshot(start, news(xid(119, of(gpuAt)))))
-	for i, want := range []string{"failed reset xid_119", "healthy none", "healthy none"} {
-		now := start.Add(time.Duration(i+1) * time.Minute)
-		same(t, verdicts(t, j, snapshot(now, nil, gpu(now, set(collector.EnergyJoules, []float64{100, 50, 60}[i])))), map[string]string{gpuID: want})
-	}
-}
-
 // TestAddressesFreed: an address whose device is found no longer counts towards the
 // limit.
 func TestAddressesFreed(t *testing.T) {

@@ -102,22 +102,32 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// TestOutageOfAdopted: a GPU that failed before the driver reported it has one
-// failure, which starts with the fault.
+// TestOutageOfAdopted: a GPU that failed before the driver reported it has one failure. A
+// reset ends it: the events of an address are added to a
+// device once.
 func TestOutageOfAdopted(t *testing.T) {
-	j := health.New(health.Builtin(), health.Options{})
-	j.Judge(snapshot(start, news(xid(119, of(gpuAt))), device(gpuAt, collector.GPU, start, at(gpuAt), unseen)))
-	var last *collector.Snapshot
-	for i, energy := range []float64{100, 50} {
-		now := start.Add(time.Duration(i+1) * time.Minute)
-		last = snapshot(now, nil, gpu(now, set(collector.EnergyJoules, energy)))
-		j.Judge(last)
-		if got := values(&last.Devices[0], collector.DeviceFailures)[""]; got != 1 || len(last.Distributions) != 1 || last.Distributions[0].Device != gpuID {
-			t.Errorf("step %d: %v failures, %+v", i, got, last.Distributions)
-		}
-	}
-	if d := last.Distributions[0]; d.Count() != 1 || d.Sum != 120 {
-		t.Errorf("%+v", d)
+	for _, c := range []struct {
+		name   string
+		before []collector.Device
+		lasted float64 // seconds, from when there is a device
+	}{
+		{"known on the bus", []collector.Device{device(gpuAt, collector.GPU, start, at(gpuAt), unseen)}, 120},
+		{"not known", nil, 60},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			j := health.New(health.Builtin(), health.Options{})
+			verdicts(t, j, snapshot(start, news(xid(119, of(gpuAt))), c.before...))
+			for i, want := range []string{"failed reset xid_119", "healthy none", "healthy none"} {
+				now := start.Add(time.Duration(i+1) * time.Minute)
+				s := snapshot(now, nil, gpu(now, set(collector.EnergyJoules, []float64{100, 50, 60}[i])))
+				same(t, verdicts(t, j, s), map[string]string{gpuID: want})
+				if got := values(&s.Devices[0], collector.DeviceFailures)[""]; got != 1 || len(s.Distributions) != 1 || s.Distributions[0].Device != gpuID {
+					t.Errorf("step %d: %v failures, %+v", i, got, s.Distributions)
+				} else if d := s.Distributions[0]; i > 0 && (d.Count() != 1 || d.Sum != c.lasted) {
+					t.Errorf("step %d: %+v", i, d)
+				}
+			}
+		})
 	}
 }
 
