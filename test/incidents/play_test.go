@@ -41,20 +41,10 @@ func stand(args []string) error {
 		name, value, _ := strings.Cut(a, "=")
 		flags[name] = value
 	}
-	switch {
-	case flags["--storage.path"] != "":
+	if flags["--storage.path"] != "" {
 		return standAlertmanager(flags["--config.file"])
-	case flags["--alertmanager.url"] != "":
-		return standExporter(flags)
 	}
-	// The simulator: its arguments name an alert to raise.
-	words := args[1:]
-	if words[0] == "clear" {
-		words = []string{"inject", "resolved", words[1]}
-	} else if words[1] == "lost" {
-		words[1] = "firing"
-	}
-	return os.WriteFile(flags["--state"]+".alert", []byte(strings.Join(words[1:], " ")), 0o644)
+	return standExporter(flags)
 }
 
 func serve(h http.HandlerFunc) error {
@@ -88,12 +78,12 @@ func standAlertmanager(config string) error {
 	})
 }
 
-// standExporter raises the alert of the watchdog, and one for each thing that
-// happens.
+// standExporter raises the alert of the watchdog, and one when its configuration file
+// changes.
 func standExporter(flags map[string]string) error {
-	send := func(status, alert, device string) {
+	send := func(alert, device string) {
 		body, _ := json.Marshal(map[string]any{"alerts": []any{map[string]any{
-			"status": status, "labels": map[string]string{"alertname": alert, "severity": "critical", "device": device},
+			"status": "firing", "labels": map[string]string{"alertname": alert, "severity": "critical", "device": device},
 		}}})
 		for url := range strings.SplitSeq(given("--alertmanager.url="), ",") {
 			resp, err := http.Post(url, "application/json", bytes.NewReader(body))
@@ -103,16 +93,10 @@ func standExporter(flags map[string]string) error {
 		}
 	}
 	go func() {
-		send("firing", "PlayWatchdog", "")
-		raised := strings.TrimSuffix(os.Getenv("ACCEL_SIM_STATE"), "/") + ".alert"
-		for last := ""; ; time.Sleep(5 * time.Millisecond) {
-			data, err := os.ReadFile(raised)
-			if words := strings.Fields(string(data)); err == nil && string(data) != last && len(words) == 2 {
-				last = string(data)
-				send(words[0], "Lost", words[1])
-			}
+		send("PlayWatchdog", "")
+		for ; ; time.Sleep(5 * time.Millisecond) {
 			if config, err := os.ReadFile(flags["--config.file"]); err == nil && string(config) == "send" {
-				send("firing", "Configured", given("--podresources.interval="))
+				send("Configured", given("--podresources.interval="))
 				return
 			}
 		}
@@ -150,24 +134,6 @@ func settings(t *testing.T) *incidents.Settings {
 	t.Setenv(standIn, "1")
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	return &incidents.Settings{Root: root, Exporter: self, Simulator: self, Alertmanager: self, Dir: dir, Factor: 60}
-}
-
-// A play does its steps in their order and judges what came of them.
-func TestPlay(t *testing.T) {
-	i := &incidents.Incident{
-		Name: "test", Scenario: "h100-busy", Lasts: 6 * s,
-		Timeline: []incidents.Step{{At: s / 2, Inject: "lost 2"}, {At: 1500 * time.Millisecond, Clear: "2"}},
-		Expect:   []incidents.Expectation{{Alert: "Lost", Labels: map[string]string{"device": "2"}, Since: s / 2, By: 6 * s}},
-	}
-	v := settings(t).Play(t.Context(), i)
-	if !v.Good() || len(v.Findings) != 1 {
-		t.Errorf("%+v", v)
-	}
-	i.Expect = nil
-	v = settings(t).Play(t.Context(), i)
-	if v.Err != nil || len(v.False) != 1 || v.False[0].Labels["alertname"] != "Lost" {
-		t.Errorf("the same on a healthy day: %+v", v)
-	}
 }
 
 // A step replaces the configuration file, and a flag of the incident stands in
