@@ -223,7 +223,7 @@ func (n *node) startPrometheus(ctx context.Context, beside bool, alertmanagers [
 	if beside {
 		targets += "," + strings.TrimPrefix(strings.TrimSuffix(n.receiver.url, "/"), "http://")
 	}
-	config := fmt.Appendf(nil, prometheusConfig, n.settings.prepared.rules,
+	config := fmt.Appendf(nil, prometheusConfig, n.settings.rules,
 		strings.ReplaceAll(strings.Join(alertmanagers, ","), "http://", ""), targets)
 	p, err := stack.Prometheus(ctx, n.settings.Prometheus, n.dir, addresses[1], config,
 		"--query.lookback-delta="+shorter(5*time.Minute, n.settings.Factor, time.Second).String())
@@ -246,8 +246,8 @@ func (n *node) arguments(library string) ([]string, error) {
 	}
 	args := []string{
 		"--web.listen-address=127.0.0.1:0", "--release.directory=" + release, "--log.level=debug",
-		"--rules.file=" + s.prepared.rules, "--rules.interval=" + shorter(15*time.Second, s.Factor, time.Second).String(),
-		"--health.catalogue=" + s.prepared.catalogue,
+		"--rules.file=" + s.rules, "--rules.interval=" + shorter(15*time.Second, s.Factor, time.Second).String(),
+		"--health.catalogue=" + s.catalogue,
 	}
 	config := n.incident.Config
 	if config == "" {

@@ -11,7 +11,6 @@ import (
 
 // Alert describes an alert of the rule files.
 type Alert struct {
-	Severity string
 	// Group is the name of its group.
 	Group string
 	// For is the wait between condition and alert.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
 
@@ -29,11 +29,8 @@ type Settings struct {
 	// Factor is what times are divided by; 1 leaves them.
 	Factor int
 
-	// prepared are the files that all plays share.
-	prepared prepared
+	rules, catalogue string // files that all plays share
 }
-
-type prepared struct{ rules, catalogue string }
 
 // Fixtures is the folder of all fixtures.
 func (s *Settings) Fixtures() string { return filepath.Join(s.Root, "fixtures") }
@@ -45,10 +42,10 @@ func (s *Settings) Prepare() (map[string]Alert, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.prepared.catalogue, err = s.shortCatalogue(); err != nil {
+	if s.catalogue, err = s.shortCatalogue(); err != nil {
 		return nil, err
 	}
-	s.prepared.rules, err = s.shortRules()
+	s.rules, err = s.shortRules()
 	return alerts, err
 }
 
@@ -147,17 +144,7 @@ func Alerts(dir string) (map[string]Alert, error) {
 		if err != nil {
 			return nil, err
 		}
-		var file struct {
-			Groups []struct {
-				Name  string `yaml:"name"`
-				Rules []struct {
-					Alert  string            `yaml:"alert"`
-					Expr   string            `yaml:"expr"`
-					For    string            `yaml:"for"`
-					Labels map[string]string `yaml:"labels"`
-				} `yaml:"rules"`
-			} `yaml:"groups"`
-		}
+		var file rulefmt.RuleGroups
 		if err := yaml.Unmarshal(data, &file); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
@@ -166,11 +153,11 @@ func Alerts(dir string) (map[string]Alert, error) {
 				if r.Alert == "" {
 					continue
 				}
-				wait, err := waits(r.For, r.Expr)
+				wait, err := waits(time.Duration(r.For), r.Expr)
 				if err != nil {
 					return nil, fmt.Errorf("%s: %s: %w", path, r.Alert, err)
 				}
-				all[r.Alert] = Alert{Severity: r.Labels["severity"], Group: g.Name, For: wait}
+				all[r.Alert] = Alert{Group: g.Name, For: wait}
 			}
 		}
 	}
@@ -182,10 +169,9 @@ func Alerts(dir string) (map[string]Alert, error) {
 
 // waits is how long an alert waits: by its for, or by
 // the time since when the device has been active.
-func waits(own, expr string) (time.Duration, error) {
-	if own != "" {
-		d, err := model.ParseDuration(own)
-		return time.Duration(d), err
+func waits(own time.Duration, expr string) (time.Duration, error) {
+	if own != 0 {
+		return own, nil
 	}
 	e, err := parser.ParseExpr(expr)
 	if err != nil {

@@ -26,7 +26,6 @@ type options struct {
 	interval, resend time.Duration
 	target, external map[string]string
 	externalURL      string
-	limits           engine.Limits
 }
 
 func (o options) url() *url.URL {
@@ -65,7 +64,7 @@ func newPair(t testing.TB, o options) *pair {
 	var err error
 	p.ours, err = engine.New(engine.Options{
 		Read: p.read, Rules: p.parse(o.rules), Labels: o.target, ExternalLabels: o.external, ExternalURL: o.externalURL,
-		Interval: o.interval, Resend: o.resend, Limits: o.limits,
+		Interval: o.interval, Resend: o.resend,
 		Notify: func(alerts []engine.Alert) {
 			for _, a := range alerts {
 				p.sent = append(p.sent, notice(a.Labels, a.Annotations, a.FiredAt, a.EndsAt()))
@@ -96,6 +95,7 @@ func (p *pair) parse(text string) *engine.Set {
 
 // apply gives both other rules.
 func (p *pair) apply(text string) {
+	p.o.rules = text
 	p.ours.Apply(p.parse(text))
 	p.theirs.apply(text)
 }
@@ -107,13 +107,6 @@ func (p *pair) read(page *exposition.Page) (bool, error) {
 }
 
 var errDown = errors.New("the page cannot be made")
-
-// step gives both a page, evaluates what is due and returns in what they
-// differ.
-func (p *pair) step(at time.Time, page []*dto.MetricFamily, up bool) []string {
-	p.feed(at, page, up)
-	return p.compare(at)
-}
 
 // feed is step without a look at what comes of it.
 func (p *pair) feed(at time.Time, page []*dto.MetricFamily, up bool) {
@@ -128,11 +121,13 @@ func (p *pair) feed(at time.Time, page []*dto.MetricFamily, up bool) {
 	p.theirs.sendHeld(at, p.o.resend)
 }
 
-// mustStep is step where a difference ends the test.
-func (p *pair) mustStep(at time.Time, page []*dto.MetricFamily, up bool) {
+// step gives both a page, evaluates what is due and ends the test if they differ.
+func (p *pair) step(at time.Time, page []*dto.MetricFamily, up bool) {
 	p.t.Helper()
-	if d := p.step(at, page, up); len(d) > 0 {
-		p.t.Fatalf("step %d, at %d.%03d: they differ\n%s", p.steps, at.Unix(), at.UnixMilli()%1000, strings.Join(d, "\n"))
+	p.feed(at, page, up)
+	if d := p.compare(at); len(d) > 0 {
+		p.t.Fatalf("step %d, at %d.%03d, interval %v, resend %v: they differ\n%s\n%.8000s",
+			p.steps, at.Unix(), at.UnixMilli()%1000, p.o.interval, p.o.resend, strings.Join(d, "\n"), p.o.rules)
 	}
 }
 

@@ -3,7 +3,6 @@ package differential
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,9 +16,9 @@ type ruleset struct {
 	Groups []map[string]any `yaml:"groups"`
 }
 
-// readRules reads rule files and puts the groups that keep takes into one;
-// keep may change them.
-func readRules(t testing.TB, keep func(group map[string]any) bool, patterns ...string) string {
+// readRules makes rule files into one, with the groups of a cluster under a name by which
+// a node evaluates them.
+func readRules(t testing.TB, patterns ...string) string {
 	t.Helper()
 	var all ruleset
 	for _, pattern := range patterns {
@@ -39,17 +38,12 @@ func readRules(t testing.TB, keep func(group map[string]any) bool, patterns ...s
 			all.Groups = append(all.Groups, one.Groups...)
 		}
 	}
-	all.Groups = slices.DeleteFunc(all.Groups, func(g map[string]any) bool { return !keep(g) })
+	for _, g := range all.Groups {
+		g["name"] = strings.Replace(g["name"].(string), engine.ClusterPrefix, "many-", 1)
+	}
 	text, err := yaml.Marshal(all)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// renamed takes every group, those of a cluster under a name by which a node
-// evaluates them.
-func renamed(g map[string]any) bool {
-	g["name"] = strings.Replace(g["name"].(string), engine.ClusterPrefix, "many-", 1)
-	return true
 }
