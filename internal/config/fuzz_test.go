@@ -1,11 +1,9 @@
 package config_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +12,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/config"
-	"github.com/accel-exporter/accel-exporter/internal/strict"
+	"github.com/accel-exporter/accel-exporter/internal/golden"
 )
 
 // FuzzParse: whatever the file holds, Parse returns. A refusal is a list of
@@ -35,7 +33,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := config.Parse("f.yml", data)
 		if err != nil {
-			checkMistakes(t, err, lines(data))
+			golden.Refused(t, err, data)
 			return
 		}
 		checkLimits(t, c)
@@ -47,27 +45,6 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("written and read again:\n%s", diff)
 		}
 	})
-}
-
-// lineEnds are the ends of lines as YAML 1.1 has them.
-var lineEnds = regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]")
-
-func lines(data []byte) int { return len(lineEnds.FindAllIndex(data, -1)) + 1 }
-
-func checkMistakes(t *testing.T, err error, last int) {
-	t.Helper()
-	var mistakes strict.Mistakes
-	if !errors.As(err, &mistakes) || len(mistakes) == 0 {
-		t.Fatalf("error is %T: %v", err, err)
-	}
-	for _, m := range mistakes {
-		if m.Line < 1 || m.Line > last {
-			t.Errorf("line %d of %d: %v", m.Line, last, m)
-		}
-		if s := m.Error(); m.Text == "" || strings.ContainsAny(s, "\n\r") || !strings.HasPrefix(s, fmt.Sprintf("f.yml:%d: ", m.Line)) {
-			t.Errorf("message %q", s)
-		}
-	}
 }
 
 func checkLimits(t *testing.T, c *config.Config) {

@@ -3,13 +3,18 @@
 package golden
 
 import (
+	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
 var update = flag.Bool("update", false, "write the golden files; review the diff")
@@ -67,5 +72,24 @@ func Mistakes[T any](t *testing.T, parse func(name string, data []byte) (*T, err
 			}
 			Compare(t, strings.TrimSuffix(file, ".yml")+".err", err.Error()+"\n")
 		})
+	}
+}
+
+// lineEnds are the ends of lines as YAML 1.1 has them.
+var lineEnds = regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]")
+
+// Refused checks that err is a list of mistakes in a file f.yml with this content:
+// few, each on one line and with a line of the file.
+func Refused(t *testing.T, err error, data []byte) {
+	t.Helper()
+	var mistakes strict.Mistakes
+	if !errors.As(err, &mistakes) || len(mistakes) == 0 || len(mistakes) > 51 {
+		t.Fatalf("error is %T: %v", err, err)
+	}
+	last := len(lineEnds.FindAllIndex(data, -1)) + 1
+	for _, m := range mistakes {
+		if s := m.Error(); m.Line < 1 || m.Line > last || m.Text == "" || strings.ContainsAny(s, "\n\r") || !strings.HasPrefix(s, fmt.Sprintf("f.yml:%d: ", m.Line)) {
+			t.Errorf("line %d of %d: %q", m.Line, last, s)
+		}
 	}
 }

@@ -2,23 +2,17 @@ package strict_test
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"math"
-	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/accel-exporter/accel-exporter/internal/golden"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
-
-// lineEnds are the ends of lines as YAML 1.1 has them.
-var lineEnds = regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]")
 
 // FuzzDecode: whatever the file holds, Decode returns. A refusal is a list of
 // single-line messages, each with a line of the file; what is accepted lies
@@ -36,7 +30,7 @@ func FuzzDecode(f *testing.F) {
 		var got form
 		err := strict.Decode("f.yml", data, &got)
 		if err != nil {
-			checkMistakes(t, err, len(lineEnds.FindAllIndex(data, -1))+1)
+			golden.Refused(t, err, data)
 			return
 		}
 		checkForm(t, &got)
@@ -64,22 +58,6 @@ func sameGroups(a, b map[string][]string) bool {
 		}
 	}
 	return true
-}
-
-func checkMistakes(t *testing.T, err error, last int) {
-	t.Helper()
-	var mistakes strict.Mistakes
-	if !errors.As(err, &mistakes) || len(mistakes) == 0 || len(mistakes) > 51 {
-		t.Fatalf("error is %T: %v", err, err)
-	}
-	for _, m := range mistakes {
-		if m.Line < 1 || m.Line > last {
-			t.Errorf("line %d of %d: %v", m.Line, last, m)
-		}
-		if s := m.Error(); m.Text == "" || strings.ContainsAny(s, "\n\r") || !strings.HasPrefix(s, fmt.Sprintf("f.yml:%d: ", m.Line)) {
-			t.Errorf("message %q", s)
-		}
-	}
 }
 
 func checkForm(t *testing.T, f *form) {

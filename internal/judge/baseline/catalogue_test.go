@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -64,9 +63,6 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// lineEnds matches the line breaks of YAML 1.1.
-var lineEnds = regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]")
-
 // FuzzParse: the error of Parse is a list of mistakes, each on one line and with a line
 // number of the file. Each entry of an accepted catalogue applies to a device.
 func FuzzParse(f *testing.F) {
@@ -86,16 +82,10 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := baseline.Parse("f.yml", data)
 		if err != nil {
-			var mistakes strict.Mistakes
-			if c != nil || !errors.As(err, &mistakes) || len(mistakes) == 0 {
-				t.Fatalf("%v beside %T: %v", c, err, err)
+			if c != nil {
+				t.Errorf("%v beside %v", c, err)
 			}
-			last := len(lineEnds.FindAllIndex(data, -1)) + 1
-			for _, m := range mistakes {
-				if s := m.Error(); m.Line < 1 || m.Line > last || m.Text == "" || strings.ContainsAny(s, "\n\r") {
-					t.Errorf("line %d of %d: %q", m.Line, last, s)
-				}
-			}
+			golden.Refused(t, err, data)
 			return
 		}
 		for i := range c.Entries {
