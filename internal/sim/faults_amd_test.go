@@ -66,7 +66,7 @@ func TestAMDFaults(t *testing.T) {
 				nodes[tc.scenario] = &node{state, sys}
 			}
 			state, sys := nodes[tc.scenario].state, nodes[tc.scenario].sys
-			mend(t, state, "all")
+			strike(t, state, "clear all")
 			before := len(kernelLog(t, state))
 			strike(t, state, tc.words)
 			at := amdAddress(t, state)
@@ -121,7 +121,7 @@ func TestClearAMD(t *testing.T) {
 		if sys.Exists("bus/pci/drivers/amdgpu/" + at) {
 			t.Error("the GPU is still there")
 		}
-		mend(t, state, what)
+		strike(t, state, "clear "+what)
 		if v := amdFile(sys, at, "temperature_hotspot"); v != "52" || amdFile(sys, at, "ras/aca_umc") != "ue: 0\nce: 0\nde: 0" {
 			t.Errorf("clear %s: %s °C, %s", what, v, amdFile(sys, at, "ras/aca_umc"))
 		}

@@ -90,6 +90,13 @@ func (n *rig) until(what string, ok func(lines []string, code codes.Code) bool) 
 	}
 }
 
+// after injects a fault and lists until ok is true.
+func (n *rig) after(words string, ok func(lines []string, code codes.Code) bool) {
+	n.t.Helper()
+	strike(n.t, n.state, words)
+	n.until(words, ok)
+}
+
 func has(parts ...string) func([]string, codes.Code) bool {
 	return func(lines []string, code codes.Code) bool {
 		return code == codes.OK && !slices.ContainsFunc(parts, func(p string) bool {
@@ -97,6 +104,15 @@ func has(parts ...string) func([]string, codes.Code) bool {
 			return slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, name) }) == negative
 		})
 	}
+}
+
+// lists accepts a list of these lines only.
+func lists(want ...string) func([]string, codes.Code) bool {
+	return func(lines []string, code codes.Code) bool { return code == codes.OK && slices.Equal(lines, want) }
+}
+
+func fails(want codes.Code) func([]string, codes.Code) bool {
+	return func(_ []string, got codes.Code) bool { return got == want }
 }
 
 func (n *rig) allocatable() map[string][]string {
@@ -157,8 +173,7 @@ func TestServeKubelet(t *testing.T) {
 	strike(t, n.state, "xid 63 4/2")
 	strike(t, n.state, "lost 3")
 	strike(t, n.state, "device-healthy 3")
-	strike(t, n.state, "pod-start mark/unhealthy legacy:4/2 gke:4/0 hami:6-1")
-	n.until("unhealthy devices", has("mark/unhealthy"))
+	n.after("pod-start mark/unhealthy legacy:4/2 gke:4/0 hami:6-1", has("mark/unhealthy"))
 	for id, there := range map[string]bool{gpu(5) + "::0": false, gpu(5) + "::3": false, mig(1): false, gpu(7): false, gpu(6): true, mig(0): true, gpu(0): false, gpu(1): true, mig(2): false, gpu(3): true} {
 		if slices.ContainsFunc([]string{"nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-2g.20gb", "nvidia.com/mig-3g.40gb", "nvidia.com/mig-1g.10gb"}, func(r string) bool {
 			return slices.Contains(n.allocatable()[r], id)
@@ -170,14 +185,12 @@ func TestServeKubelet(t *testing.T) {
 	strike(t, n.state, "plugin-down nvidia.com/mig-*")
 	strike(t, n.state, "plugin-down nvidia.com/gpu")
 	strike(t, n.state, "plugin-up nvidia.com/gpu")
-	strike(t, n.state, "pod-start mark/plugin gpu:1")
-	n.until("plugins", has("mark/plugin", "research/segment-0 main nvidia.com/mig-3g.40gb "))
+	n.after("pod-start mark/plugin gpu:1", has("mark/plugin", "research/segment-0 main nvidia.com/mig-3g.40gb "))
 	if got := slices.Sorted(maps.Keys(n.allocatable())); !slices.Equal(got, []string{"nvidia.com/gpu", "nvidia.com/gpu.shared"}) {
 		t.Errorf("without a plugin for MIG devices these are allocatable: %v", got)
 	}
 	strike(t, n.state, "pod-end mark/plugin")
-	mend(t, n.state, "all")
-	n.until("healthy devices", has("!mark/unhealthy"))
+	n.after("clear all", has("!mark/unhealthy"))
 	if diff := cmp.Diff(offered, n.allocatable()); diff != "" {
 		t.Errorf("allocatable again (-want +got):\n%s", diff)
 	}
@@ -186,19 +199,13 @@ func TestServeKubelet(t *testing.T) {
 // A pod is listed from its start until its end, or its deletion.
 func TestKubeletFollowsPods(t *testing.T) {
 	n := serving(t, "h100-8")
-	strike(t, n.state, "pod-start ml/late-0 replica:5::2 gke:7")
-	n.until("started", has("ml/late-0 main nvidia.com/gpu.shared GPU-", "ml/late-0 main nvidia.com/gpu nvidia7"))
-	strike(t, n.state, "pod-start ml/claims-0 gpu:7 mig:4/2 --claim=two")
-	n.until("by a claim", has("ml/claims-0 main gpu.nvidia.com gpu-7", "ml/claims-0 main gpu.nvidia.com gpu-4-mig-1g10gb-19-2"))
+	n.after("pod-start ml/late-0 replica:5::2 gke:7", has("ml/late-0 main nvidia.com/gpu.shared GPU-", "ml/late-0 main nvidia.com/gpu nvidia7"))
+	n.after("pod-start ml/claims-0 gpu:7 mig:4/2 --claim=two", has("ml/claims-0 main gpu.nvidia.com gpu-7", "ml/claims-0 main gpu.nvidia.com gpu-4-mig-1g10gb-19-2"))
 	strike(t, n.state, "pod-finish ml/late-0")
-	strike(t, n.state, "pod-start ml/next-0 gpu:7")
-	n.until("finished and listed", has("ml/late-0 main", "ml/next-0 main nvidia.com/gpu GPU-"))
-	strike(t, n.state, "pod-end ml/late-0")
-	n.until("deleted", has("!ml/late-0", "ml/next-0"))
-	strike(t, n.state, "pod-finish ml/next-0 --no-listed")
-	n.until("finished, a newer kubelet", has("!ml/next-0"))
-	strike(t, n.state, "pod-evict speech-0")
-	n.until("evicted", has("!research/speech-0", "research/segment-0"))
+	n.after("pod-start ml/next-0 gpu:7", has("ml/late-0 main", "ml/next-0 main nvidia.com/gpu GPU-"))
+	n.after("pod-end ml/late-0", has("!ml/late-0", "ml/next-0"))
+	n.after("pod-finish ml/next-0 --no-listed", has("!ml/next-0"))
+	n.after("pod-evict speech-0", has("!research/speech-0", "research/segment-0"))
 	for _, name := range []string{"ml_next-0_", "research_speech-0_"} {
 		if !slices.ContainsFunc(podDirs(t, n.state), func(d string) bool { return strings.HasPrefix(d, name) }) {
 			t.Errorf("the logs of %s, which has finished, are gone", name)

@@ -25,22 +25,20 @@ func installed(t *testing.T, scenario string) (state string, sys sysfs.FS) {
 	return state, sysfs.New(filepath.Join(Root(state), "sys"))
 }
 
+// inject applies a fault, or "clear" and a device, or all.
 func inject(state, words string) error {
-	return Update(state, func(s *State) error { return s.Inject(strings.Fields(words)) })
+	return Update(state, func(s *State) error {
+		if device, ok := strings.CutPrefix(words, "clear "); ok {
+			return s.Clear(device)
+		}
+		return s.Inject(strings.Fields(words))
+	})
 }
 
 func strike(t *testing.T, state, words string) {
 	t.Helper()
 	if err := inject(state, words); err != nil {
 		t.Fatalf("%s: %v", words, err)
-	}
-}
-
-// mend ends the faults of a device, or all.
-func mend(t *testing.T, state, device string) {
-	t.Helper()
-	if err := Update(state, func(s *State) error { return s.Clear(device) }); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -254,7 +252,7 @@ func TestClearMendsTheMachine(t *testing.T) {
 			strike(t, state, words)
 		}
 		for _, what := range clear {
-			mend(t, state, what)
+			strike(t, state, "clear "+what)
 		}
 		now, err := os.ReadFile(TreeFile(state))
 		if err != nil {
@@ -270,9 +268,7 @@ func TestClearMendsTheMachine(t *testing.T) {
 			t.Errorf("clear %v leaves something broken", clear)
 		}
 	}
-	if err := Update(state, func(s *State) error { return s.Clear("nothing") }); err == nil {
-		t.Error("cleared a missing device")
-	}
+	refused(t, state, map[string]string{"clear nothing": `no device "nothing"`})
 }
 
 // A driver that is loaded is the installed one, which an upgrade changes.
@@ -288,13 +284,9 @@ func TestDriverGoesAndComes(t *testing.T) {
 		{"driver-mismatch", "590.48.01"},
 		{"driver-unload", ""},
 		{"driver-reload", "610.43.02"},
-		{"clear", "580.105.08"},
+		{"clear all", "580.105.08"},
 	} {
-		if tc.words == "clear" {
-			mend(t, state, "all")
-		} else {
-			strike(t, state, tc.words)
-		}
+		strike(t, state, tc.words)
 		version, _ := sys.Read("module/nvidia/version")
 		driver, _ := sys.Link("bus/pci/devices/0000:53:00.0/driver")
 		if version != tc.version || (driver == "nvidia") != (tc.version != "") || !sys.Exists("bus/pci/devices/0000:53:00.0") {

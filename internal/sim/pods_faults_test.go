@@ -63,7 +63,7 @@ func TestPodFaults(t *testing.T) {
 	strike(t, state, "mig 4 7g.80gb")
 	owners("reshaped", map[int]string{41001: "", 41002: ""})
 	strike(t, state, "process-start 21001 3 --pod=training/llm-0")
-	mend(t, state, "all")
+	strike(t, state, "clear all")
 	owners("cleared", map[int]string{21001: "training/llm-0 python3", 41001: "research/segment-0 python3", 71002: ""})
 }
 
