@@ -30,6 +30,14 @@ type Reading struct {
 	Value float64
 }
 
+// Label returns the value of a label, "" where r has none of that name.
+func (r *Reading) Label(name string) string {
+	if i := slices.Index(r.Metric.Labels, name); i >= 0 && i < len(r.Labels) {
+		return r.Labels[i]
+	}
+	return ""
+}
+
 // MarshalJSON writes r with its labels by name.
 func (r Reading) MarshalJSON() ([]byte, error) {
 	labels := map[string]string{}

@@ -179,8 +179,8 @@ var place = slices.Index(DeviceInfo.Labels, "index")
 
 // number returns the index of d among its kind, or "".
 func (d *Device) number() string {
-	if info := d.info(); info != nil && len(info.Labels) > place {
-		return info.Labels[place]
+	if info := d.info(); info != nil {
+		return info.Label("index")
 	}
 	return ""
 }

@@ -72,7 +72,7 @@ func (p *page) health(out []exposition.Derived, f *family, u *unit, s *source, w
 func (p *page) xids(out []exposition.Derived, f *family, u *unit) []exposition.Derived {
 	for _, i := range u.readings[collector.XidErrors] {
 		labels := set(p.labelsOf(u))
-		labels.add("xid", label(&u.device.Readings[i], "xid"))
+		labels.add("xid", u.device.Readings[i].Label("xid"))
 		out = append(out, exposition.Derived{Metric: f.metric, Labels: labels, Rows: []int{u.base + i}, Value: same})
 	}
 	return out
@@ -153,7 +153,7 @@ func (f *fact) find(readings []collector.Reading) string {
 	t := term{metric: f.metric, labels: f.only}
 	for i := range readings {
 		if t.matches(&readings[i]) {
-			return label(&readings[i], f.label)
+			return readings[i].Label(f.label)
 		}
 	}
 	return ""

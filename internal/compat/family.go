@@ -76,7 +76,7 @@ func (p *page) unit(out []exposition.Derived, f *family, u *unit) []exposition.D
 // each adds a series for each reading, labelled with its link.
 func (p *page) each(out []exposition.Derived, f *family, u *unit, s *source, rows []int, weights []float64) []exposition.Derived {
 	for i, row := range rows {
-		link := label(u.at(row), f.mapping.label)
+		link := u.at(row).Label(f.mapping.label)
 		out = append(out, exposition.Derived{
 			Metric: f.metric, Labels: p.linkLabels(u, link), Rows: []int{row},
 			Value: value(f.row.Field, s.combine, weights[i:i+1]),
@@ -105,7 +105,7 @@ func (p *page) raw(out []exposition.Derived, f *family, u *unit) []exposition.De
 			if !isField(r, f.row.Field.ID) {
 				continue
 			}
-			if labels, ok := p.entityLabels(u, label(r, "entity")); ok {
+			if labels, ok := p.entityLabels(u, r.Label("entity")); ok {
 				out = append(out, exposition.Derived{Metric: f.metric, Labels: labels, Rows: []int{u.base + i}, Value: same})
 			}
 		}
@@ -117,7 +117,7 @@ func same(in []float64) (float64, bool) { return in[0], true }
 
 // isField reports whether r is a value of a field, by any of the field's names.
 func isField(r *collector.Reading, id uint16) bool {
-	f, ok := dcgmfield.ByName(label(r, "field"))
+	f, ok := dcgmfield.ByName(r.Label("field"))
 	return ok && f.ID == id
 }
 
@@ -140,7 +140,7 @@ func (p *page) entityLabels(u *unit, entity string) ([]exposition.Label, bool) {
 func rawFact(readings []collector.Reading, id uint16) string {
 	for i := range readings {
 		if r := &readings[i]; r.Metric == collector.DCGMFieldInfo && isField(r, id) {
-			return label(r, "value")
+			return r.Label("value")
 		}
 	}
 	return ""

@@ -72,12 +72,12 @@ func (v *View) read(s *collector.Snapshot) *page {
 func unitOf(d *collector.Device, base int) *unit {
 	for i := range d.Readings {
 		r := &d.Readings[i]
-		if r.Metric != collector.DeviceInfo || label(r, "vendor") != "nvidia" || label(r, "index") == "" && d.Down != collector.ReasonMissing {
+		if r.Metric != collector.DeviceInfo || r.Label("vendor") != "nvidia" || r.Label("index") == "" && d.Down != collector.ReasonMissing {
 			continue
 		}
-		u := &unit{device: d, base: base, class: label(r, "class"), index: label(r, "index"), uuid: d.ID, model: label(r, "model")}
-		u.pci = busID(label(r, "pci_address"))
-		u.profile = label(r, "profile")
+		u := &unit{device: d, base: base, class: r.Label("class"), index: r.Label("index"), uuid: d.ID, model: r.Label("model")}
+		u.pci = busID(r.Label("pci_address"))
+		u.profile = r.Label("profile")
 		u.holders = holdersOf(d)
 		u.readings = map[*collector.Metric][]int{}
 		for j := range d.Readings {

@@ -23,7 +23,7 @@ type podFacts struct {
 func podsOf(node []collector.Reading, selected func(string) bool) map[pod]*podFacts {
 	pods := map[pod]*podFacts{}
 	of := func(r *collector.Reading) *podFacts {
-		k := pod{label(r, "namespace"), label(r, "pod")}
+		k := pod{r.Label("namespace"), r.Label("pod")}
 		if pods[k] == nil {
 			pods[k] = &podFacts{}
 		}
@@ -33,13 +33,13 @@ func podsOf(node []collector.Reading, selected func(string) bool) map[pod]*podFa
 		r := &node[i]
 		switch r.Metric {
 		case collector.PodInfo:
-			of(r).uid = label(r, "uid")
+			of(r).uid = r.Label("uid")
 		case collector.PodLabelInfo:
-			if selected == nil || !selected(label(r, "label")) {
+			if selected == nil || !selected(r.Label("label")) {
 				continue
 			}
 			f := of(r)
-			f.labels = append(f.labels, exposition.Label{Name: sanitise(label(r, "label")), Value: label(r, "value")})
+			f.labels = append(f.labels, exposition.Label{Name: sanitise(r.Label("label")), Value: r.Label("value")})
 		}
 	}
 	return pods
@@ -72,7 +72,7 @@ func holdersOf(d *collector.Device) []holder {
 	for i := range d.Readings {
 		r := &d.Readings[i]
 		if r.Metric == collector.AllocationInfo {
-			out = append(out, holder{pod{label(r, "namespace"), label(r, "pod")}, label(r, "container"), r.Labels})
+			out = append(out, holder{pod{r.Label("namespace"), r.Label("pod")}, r.Label("container"), r.Labels})
 		}
 	}
 	return out

@@ -108,16 +108,6 @@ func (v *View) Series(s *collector.Snapshot) []exposition.Derived {
 	return p.appendJobs(p.appendSkipped(out, shown))
 }
 
-// label returns the value of a label of r, or "".
-func label(r *collector.Reading, name string) string {
-	for i, l := range r.Metric.Labels {
-		if l == name && i < len(r.Labels) {
-			return r.Labels[i]
-		}
-	}
-	return ""
-}
-
 var fieldSkipped = &collector.Metric{
 	Name:   "accel_compat_field_skipped",
 	Help:   "1 for each row of dcgm-exporter's counters file that has no series on this node, with the reason. Only with --compat.dcgm-exporter.",

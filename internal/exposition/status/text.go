@@ -44,9 +44,7 @@ func ofBytes(used, total float32) string {
 func label(d *collector.Device, m *collector.Metric, name string) string {
 	for i := range d.Readings {
 		if r := &d.Readings[i]; r.Metric == m {
-			if at := slices.Index(m.Labels, name); at >= 0 && at < len(r.Labels) {
-				return r.Labels[at]
-			}
+			return r.Label(name)
 		}
 	}
 	return ""

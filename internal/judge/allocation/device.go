@@ -125,29 +125,18 @@ func (j *Judge) destroyed(st *device) {
 
 // identify takes the names of the device, and reports whether they changed.
 func (st *device) identify(d *collector.Device) bool {
-	var info []string
-	for i := range d.Readings {
-		if d.Readings[i].Metric == collector.DeviceInfo {
-			info = d.Readings[i].Labels
-			break
-		}
+	info := collector.Reading{Metric: collector.DeviceInfo}
+	if i := slices.IndexFunc(d.Readings, func(r collector.Reading) bool { return r.Metric == collector.DeviceInfo }); i >= 0 {
+		info = d.Readings[i]
 	}
 	if st.parent == d.Parent && st.class == d.Class && st.vendor == d.Vendor && st.model == d.Model && st.pci == d.PCI &&
-		slices.Equal(st.functions, d.Functions) && slices.Equal(st.kubeIDs, d.KubeIDs) && slices.Equal(st.info, info) {
+		slices.Equal(st.functions, d.Functions) && slices.Equal(st.kubeIDs, d.KubeIDs) && slices.Equal(st.info, info.Labels) {
 		return false
 	}
 	st.parent, st.class, st.vendor, st.model, st.pci = d.Parent, d.Class, d.Vendor, d.Model, d.PCI
-	st.functions, st.kubeIDs, st.info = slices.Clone(d.Functions), slices.Clone(d.KubeIDs), slices.Clone(info)
-	st.index, st.profile = label(info, "index"), label(info, "profile")
+	st.functions, st.kubeIDs, st.info = slices.Clone(d.Functions), slices.Clone(d.KubeIDs), slices.Clone(info.Labels)
+	st.index, st.profile = info.Label("index"), info.Label("profile")
 	return true
-}
-
-// label returns a label of accel_device_info.
-func label(info []string, name string) string {
-	if i := slices.Index(collector.DeviceInfo.Labels, name); i >= 0 && i < len(info) {
-		return info[i]
-	}
-	return ""
 }
 
 // known returns the names by which the kubelet may know the device.

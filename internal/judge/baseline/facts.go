@@ -42,9 +42,9 @@ func (v *view) facts(drivers []collector.Reading) []fact {
 		return out
 	}
 	for i := range drivers {
-		if r := &drivers[i]; label(r, "vendor") == v.vendor {
-			add(sectionDriver, "", label(r, "version"))
-			add(sectionCUDA, "", label(r, "cuda_version"))
+		if r := &drivers[i]; r.Label("vendor") == v.vendor {
+			add(sectionDriver, "", r.Label("version"))
+			add(sectionCUDA, "", r.Label("cuda_version"))
 		}
 	}
 	add(sectionMIG, "", string(v.layout()))
@@ -52,16 +52,16 @@ func (v *view) facts(drivers []collector.Reading) []fact {
 		r := &v.readings[i]
 		switch r.Metric {
 		case collector.FirmwareInfo:
-			if name := label(r, "component"); name != "" && !reserved(name) {
-				add(sectionFirmware, name, label(r, "version"))
+			if name := r.Label("component"); name != "" && !reserved(name) {
+				add(sectionFirmware, name, r.Label("version"))
 			}
 		case collector.FPGABitstreamInfo:
-			if region := label(r, "region"); !v.empty(region) {
-				add(sectionBitstream, region+"/"+label(r, "kind"), label(r, "id"))
+			if region := r.Label("region"); !v.empty(region) {
+				add(sectionBitstream, region+"/"+r.Label("kind"), r.Label("id"))
 			}
 		case collector.FPGARootKeyInfo:
-			if key := label(r, "key"); key != "" {
-				add(sectionRootKey, key, label(r, "hash"))
+			if key := r.Label("key"); key != "" {
+				add(sectionRootKey, key, r.Label("hash"))
 			}
 		}
 	}
@@ -78,13 +78,13 @@ func (v *view) module() string {
 	module := ""
 	for i := range v.readings {
 		switch r := &v.readings[i]; {
-		case r.Metric == collector.PCIeDriverBound && label(r, "pci_address") == v.pci:
+		case r.Metric == collector.PCIeDriverBound && r.Label("pci_address") == v.pci:
 			if r.Value == 0 {
 				return moduleNone
 			}
-			return label(r, "driver")
+			return r.Label("driver")
 		case r.Metric == collector.FPGAInfo && v.up:
-			module = label(r, "driver")
+			module = r.Label("driver")
 		}
 	}
 	return module
@@ -94,7 +94,7 @@ func (v *view) module() string {
 // that is still exported is that of the previous design.
 func (v *view) empty(region string) bool {
 	return slices.ContainsFunc(v.readings, func(r collector.Reading) bool {
-		return r.Metric == collector.FPGABitstreamLoaded && label(&r, "region") == region && r.Value == 0
+		return r.Metric == collector.FPGABitstreamLoaded && r.Label("region") == region && r.Value == 0
 	})
 }
 
@@ -112,14 +112,14 @@ func (v *view) layout() Layout {
 	for i := range v.readings {
 		switch r := &v.readings[i]; r.Metric {
 		case collector.MIGMode:
-			if label(r, "when") == "current" {
+			if r.Label("when") == "current" {
 				layout = layoutEmpty
 				if r.Value == 0 {
 					layout = layoutDisabled
 				}
 			}
 		case collector.MIGInstances:
-			profile := label(r, "profile")
+			profile := r.Label("profile")
 			if r.Value == 0 {
 				continue
 			}

@@ -89,9 +89,9 @@ func look(d *collector.Device, held []string) view {
 		case collector.DeviceUp:
 			v.up = v.up || r.Value == 1
 		case collector.FPGAInfo:
-			v.pciID = cmp.Or(label(&r, "pci_id"), v.pciID)
+			v.pciID = cmp.Or(r.Label("pci_id"), v.pciID)
 		case collector.PCIeFunctionInfo:
-			if label(&r, "pci_address") == v.pci {
+			if r.Label("pci_address") == v.pci {
 				v.pciID = cmp.Or(v.pciID, functionID(&r))
 			}
 		}
@@ -101,17 +101,9 @@ func look(d *collector.Device, held []string) view {
 
 // functionID returns vendor and device of a PCI function, or "" if one is unknown.
 func functionID(r *collector.Reading) string {
-	vendor, device := strings.TrimPrefix(label(r, "vendor_id"), "0x"), strings.TrimPrefix(label(r, "device_id"), "0x")
+	vendor, device := strings.TrimPrefix(r.Label("vendor_id"), "0x"), strings.TrimPrefix(r.Label("device_id"), "0x")
 	if vendor == "" || device == "" {
 		return ""
 	}
 	return vendor + ":" + device
-}
-
-// label returns the value that r has for a label of its family.
-func label(r *collector.Reading, name string) string {
-	if i := slices.Index(r.Metric.Labels, name); i >= 0 && i < len(r.Labels) {
-		return r.Labels[i]
-	}
-	return ""
 }
