@@ -147,16 +147,11 @@ func detail(text []byte) string {
 			text = text[:len(text)-1]
 		}
 	}
-	for _, c := range text {
-		if c < ' ' || c >= 0x7f {
-			// The replacement is one byte, never longer than what it replaces.
-			return strings.Map(func(r rune) rune {
-				if r < ' ' || r == 0x7f || r == utf8.RuneError {
-					return '?'
-				}
-				return r
-			}, string(text))
+	// The replacement is one byte, never longer than what it replaces.
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == utf8.RuneError {
+			return '?'
 		}
-	}
-	return string(text)
+		return r
+	}, string(text))
 }

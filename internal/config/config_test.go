@@ -32,7 +32,8 @@ func shapeOf(c *config.Config) shape {
 		Forget: c.Devices.ForgetAfter, MaxSeries: c.Metrics.MaxSeries, Xids: c.Xid.BaselineExtra,
 	}
 	for _, f := range c.Metrics.Drop {
-		s.Drop = append(s.Drop, f.String())
+		text, _ := f.MarshalText()
+		s.Drop = append(s.Drop, string(text))
 	}
 	return s
 }

@@ -93,7 +93,7 @@ func write(c *config.Config) []byte {
 	fmt.Fprintf(&b, "    slow_interval: %s\n", c.Sources.NVIDIA.SlowInterval)
 	fmt.Fprintf(&b, "devices:\n  forget_after: %s\n", c.Devices.ForgetAfter)
 	fmt.Fprintf(&b, "metrics:\n  max_series: %d\n  drop:\n", c.Metrics.MaxSeries)
-	for _, f := range c.Metrics.Drop {
+	for _, f := range shapeOf(c).Drop {
 		fmt.Fprintf(&b, "    - %q\n", f)
 	}
 	b.WriteString("xid:\n  baseline_extra:\n")

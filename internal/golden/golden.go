@@ -49,11 +49,11 @@ func Matches(file, got string) bool {
 	return *update || err == nil && string(want) == got
 }
 
-// Mistakes reads every testdata/broken/*.yml and compares the errors of parse for
+// Mistakes reads every file of testdata/broken and compares the errors of parse for
 // it, which is what a person sees, with the file .err beside it.
 func Mistakes[T any](t *testing.T, parse func(name string, data []byte) (*T, error)) {
 	t.Helper()
-	files, err := filepath.Glob("testdata/broken/*.yml")
+	files, err := filepath.Glob("testdata/broken/*.[cy]*") // .csv, .yml
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
@@ -70,7 +70,7 @@ func Mistakes[T any](t *testing.T, parse func(name string, data []byte) (*T, err
 			if v != nil {
 				t.Error("a value beside an error")
 			}
-			Compare(t, strings.TrimSuffix(file, ".yml")+".err", err.Error()+"\n")
+			Compare(t, strings.TrimSuffix(file, filepath.Ext(file))+".err", err.Error()+"\n")
 		})
 	}
 }

@@ -8,8 +8,8 @@ import (
 // Mistake is one thing that is wrong in a file.
 type Mistake struct {
 	File string
-	// Line counts from 1.
-	Line int
+	// Line counts from 1, Column in bytes too; 0 where only the line is known.
+	Line, Column int
 	// Path is the key as one would name it: metrics.drop[2]. It is empty
 	// where the file as a whole is meant.
 	Path string
@@ -19,10 +19,14 @@ type Mistake struct {
 
 // Error returns the mistake as one line: file:line: path: text.
 func (m Mistake) Error() string {
-	if m.Path == "" {
-		return fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Text)
+	at := fmt.Sprintf("%s:%d: ", m.File, m.Line)
+	if m.Column > 0 {
+		at = fmt.Sprintf("%s:%d:%d: ", m.File, m.Line, m.Column)
 	}
-	return fmt.Sprintf("%s:%d: %s: %s", m.File, m.Line, m.Path, m.Text)
+	if m.Path != "" {
+		at += m.Path + ": "
+	}
+	return at + m.Text
 }
 
 // Mistakes is everything that is wrong in a file, in the order of its lines.

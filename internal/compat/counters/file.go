@@ -6,12 +6,7 @@
 // in it, by line and column.
 package counters
 
-import (
-	"fmt"
-	"strings"
-
-	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
-)
+import "github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
 
 // File is the content of a counters file.
 type File struct {
@@ -71,29 +66,4 @@ var derived = []string{
 	"DCGM_EXP_CLOCK_EVENTS_COUNT", "DCGM_EXP_CLOCK_EVENTS_TOTAL",
 	"DCGM_EXP_XID_ERRORS_COUNT", "DCGM_EXP_XID_ERRORS_TOTAL",
 	"DCGM_EXP_GPU_HEALTH_STATUS", "DCGM_EXP_P2P_STATUS",
-}
-
-// Mistake is one error in a counters file.
-type Mistake struct {
-	File string
-	// Line and Column count from 1, Column in bytes.
-	Line, Column int
-	// Text states what was found and what is accepted.
-	Text string
-}
-
-// Error returns the mistake as one line: file:line:column: text.
-func (m Mistake) Error() string { return fmt.Sprintf("%s:%d:%d: %s", m.File, m.Line, m.Column, m.Text) }
-
-// Mistakes are the errors of a file in the order of its lines, up to
-// maxMistakes.
-type Mistakes []Mistake
-
-// Error returns the mistakes, one per line.
-func (m Mistakes) Error() string {
-	lines := make([]string, len(m))
-	for i := range m {
-		lines[i] = m[i].Error()
-	}
-	return strings.Join(lines, "\n")
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/internal/strict"
 )
 
 // FuzzParse checks that any input is either accepted, with DCGM fields of a type
@@ -18,7 +19,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := Parse("f", data)
 		if err != nil {
-			var m Mistakes
+			var m strict.Mistakes
 			if !errors.As(err, &m) || len(m) == 0 || c != nil {
 				t.Fatalf("%v with %v", err, c)
 			}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/accel-exporter/accel-exporter/collector/dcgm/dcgmfield"
+	"github.com/accel-exporter/accel-exporter/internal/strict"
 	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
 
@@ -26,7 +27,7 @@ const columns = "three columns, DCGM_FIELD, TYPE, HELP, the help in double quote
 
 // Parse reads a counters file of dcgm-exporter; file is its name in messages.
 // Empty lines and lines that begin with # are comments. Blanks around cells,
-// CRLF and a byte order mark are accepted. The error is of type Mistakes.
+// CRLF and a byte order mark are accepted. The error is of type strict.Mistakes.
 func Parse(file string, data []byte) (*File, error) {
 	p := parser{file: file, seen: map[uint16]int{}, derived: map[string]int{}}
 	if len(data) > maxSize {
@@ -55,13 +56,13 @@ func Parse(file string, data []byte) (*File, error) {
 type parser struct {
 	file     string
 	out      File
-	mistakes Mistakes
+	mistakes strict.Mistakes
 	seen     map[uint16]int // line by field
 	derived  map[string]int
 }
 
 func (p *parser) mistake(line, column int, format string, args ...any) {
-	p.mistakes = append(p.mistakes, Mistake{p.file, line, column, fmt.Sprintf(format, args...)})
+	p.mistakes = append(p.mistakes, strict.Mistake{File: p.file, Line: line, Column: column, Text: fmt.Sprintf(format, args...)})
 }
 
 func (p *parser) line(number int, text string) {

@@ -1,10 +1,7 @@
 package counters
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -49,26 +46,8 @@ func TestCountersFile(t *testing.T) {
 	}
 }
 
-// TestBrokenGolden compares the errors of broken files with the .err files.
-func TestBrokenGolden(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.csv")
-	if err != nil || len(files) == 0 {
-		t.Fatal(err, files)
-	}
-	for _, path := range files {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = Parse(filepath.Base(path), data)
-		var m Mistakes
-		if !errors.As(err, &m) {
-			t.Errorf("%s: %v, want mistakes", path, err)
-			continue
-		}
-		golden.Compare(t, strings.TrimSuffix(path, ".csv")+".err", err.Error()+"\n")
-	}
-}
+// TestBroken compares the errors of broken files with the .err files.
+func TestBroken(t *testing.T) { golden.Mistakes(t, Parse) }
 
 func TestCountersFileTooLarge(t *testing.T) {
 	for name, text := range map[string]string{
