@@ -445,32 +445,24 @@ func TestOldKubelet(t *testing.T) {
 	old := "superseded: " + trainLine
 	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
 		r.run()
-		done := make(chan error)
-		go func() {
-			done <- r.srv.Play(t.Context(), []kubelet.Step{
-				{Do: "old"},
-				{Do: "pods", Pods: []kubelet.Pod{proxy, train}},
-				{After: 10 * time.Minute, Do: "pods", Pods: []kubelet.Pod{proxy, serve}}, // train ends
-				{After: 10 * time.Minute, Do: "pods", Pods: []kubelet.Pod{proxy, serve, next}},
-				{After: 10 * time.Minute, Do: "hang"},
-				{After: 10 * time.Minute, Do: "resume"},
-				{Do: "new"}, // train is deleted
-				{Do: "limit", Times: 3},
-			})
-		}()
-		for _, want := range [][]string{
-			{"fresh", trainLine},
-			{"fresh", trainLine, serveLine}, // train has ended and is still listed
-			{"fresh", nextLine, serveLine, old},
-			{"stale", nextLine, serveLine, old},
-			{"fresh", nextLine, serveLine},
+		for _, step := range []struct {
+			do   func()
+			want []string
+		}{
+			{func() { r.srv.Old(true); r.srv.SetPods(proxy, train) }, []string{"fresh", trainLine}},
+			{func() { r.srv.SetPods(proxy, serve) }, []string{"fresh", trainLine, serveLine}}, // train has ended and is still listed
+			{func() { r.srv.SetPods(proxy, serve, next) }, []string{"fresh", nextLine, serveLine, old}},
+			{r.srv.Hang, []string{"stale", nextLine, serveLine, old}},
+			{func() {
+				r.srv.Resume()
+				r.srv.Old(false) // train is deleted
+				r.srv.Fail(slices.Repeat([]error{kubelet.ErrRateLimited}, 3)...)
+			}, []string{"fresh", nextLine, serveLine}},
 		} {
+			step.do()
 			r.pass(9 * time.Minute)
-			r.want(r.w.Latest().Time.String(), want...)
+			r.want(r.w.Latest().Time.String(), step.want...)
 			time.Sleep(time.Minute)
-		}
-		if err := <-done; err != nil {
-			t.Error(err)
 		}
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 )
 
+// injectCallFault records faults that the library applies at the start of a
+// call.
 func injectCallFault(kind string) func(*State, input) error {
 	return func(s *State, in input) error {
 		rec := "kind=" + kind

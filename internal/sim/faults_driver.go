@@ -16,6 +16,8 @@ func flagOn(key, value string) func(*State, input) error {
 	}
 }
 
+// injectGone also notifies the system event sets: the driver was unbound or
+// bound.
 func injectGone(value string, event uint64) func(*State, input) error {
 	return func(s *State, in input) error {
 		return s.onGPUs(in, func(d device) error {

@@ -9,7 +9,6 @@ import (
 const keptEvents = 2000
 
 // addEvent appends to the event log that the libraries' event sets read.
-
 func (s *State) addEvent(gpu int, kind, data uint64, gi, ci string) {
 	seq := s.integer("seq") + 1
 	s.Set("seq", strconv.FormatInt(seq, 10))
@@ -25,7 +24,6 @@ func (s *State) addEvent(gpu int, kind, data uint64, gi, ci string) {
 }
 
 // onGPUs applies f to each GPU of the argument device.
-
 func (s *State) onGPUs(in input, f func(device) error) error {
 	ds, err := s.devices(in["device"])
 	if err != nil {
@@ -117,12 +115,6 @@ func (s *State) deliver(in input, kind, data uint64) error {
 		return nil
 	})
 }
-
-// injectGone also notifies the system event sets: the driver was unbound or
-// bound.
-
-// injectCallFault records faults that the library applies at the start of a
-// call.
 
 func injectRecovery(s *State, in input) error {
 	n, err := in.one("action", actions)

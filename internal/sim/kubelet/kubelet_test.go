@@ -83,15 +83,3 @@ func TestServer(t *testing.T) {
 		t.Errorf("a stopped kubelet took its socket along: %v", err)
 	}
 }
-
-func TestScriptMistakes(t *testing.T) {
-	var pipe kubelet.Pipe
-	s, err := kubelet.ServeFunc(pipe.Listen)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Stop()
-	if err := s.Play(t.Context(), []kubelet.Step{{Do: "sense"}, {Do: "dance"}}); err == nil || err.Error() != `step 2: no step is called "dance"` {
-		t.Error(err)
-	}
-}
