@@ -74,13 +74,7 @@ func (s *sampling) open(o Options) {
 }
 
 // value returns the first reading of m with the labels, if there is one.
-func value(d collector.Device, m *collector.Metric, labels ...string) (float64, bool) {
-	list := simtest.Values(d, m, labels...)
-	if len(list) == 0 {
-		return 0, false
-	}
-	return list[0], true
-}
+var value = simtest.Value
 
 // allHave reports whether every device has the reading of m with the labels.
 func allHave(r collector.Round, m *collector.Metric, labels ...string) bool {

@@ -15,7 +15,7 @@ import (
 // and reads no more files than it makes series of. Constant files are not read
 // again.
 func TestReadsPerRound(t *testing.T) {
-	for _, name := range []string{"intel-n3000-dfl", "intel-n6001-ofs", "intel-pac-a10-dfl", "zynqmp-fpga-manager"} {
+	for _, name := range trees {
 		t.Run(name, func(t *testing.T) {
 			tree := load(t, name)
 			fs := mounted(t, tree)

@@ -9,18 +9,6 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 )
 
-// TestIsBDF: addresses as the kernel writes them, and nothing else.
-func TestIsBDF(t *testing.T) {
-	for s, want := range map[string]bool{
-		"0000:1b:00.0": true, "10000:01:1f.7": true, "0000:1b:00.8": false, "0000:1B:00.0": false, "1b:00.0": false,
-		"0000:1b:00": false, "": false, "bind": false, "new_id": false, "0000:1b:00.0 ": false, "000g:1b:00.0": false, "fpga:1b:00.0": false,
-	} {
-		if got := sysfs.PCIAddress(s); got != want {
-			t.Errorf("%q: %v", s, got)
-		}
-	}
-}
-
 // TestNatural: by number where there are numbers.
 func TestNatural(t *testing.T) {
 	got := []string{"dfl_dev.10/a", "dfl_dev.9/b", "dfl_dev.9/a", "x", "dfl_dev.009/c", ""}

@@ -3,7 +3,6 @@ package fpga_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,10 +14,17 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/golden"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree/treetest"
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
-// load returns a tree of fixtures/trees by its name without .txt.
+// load returns a tree of fixtures/trees, or of testdata/trees, where the cards are
+// that have no fixture.
 var load = treetest.Load
+
+// trees are one for each kind of card.
+var trees = []string{
+	"intel-n3000-dfl", "intel-n6001-ofs", "intel-pac-a10-dfl", "zynqmp-fpga-manager", "xilinx-u250-xrt", "aws-f2", "vck5000-xrt", "v80-ami",
+}
 
 // mounted shows a tree through FUSE, where reads fail, block and are counted
 // as they are in a kernel. The test is skipped where that cannot be.
@@ -100,15 +106,9 @@ func seriesName(m *collector.Metric, labels []string) string {
 	return b.String()
 }
 
-// value returns the value of a series, and whether d has it.
-func value(d collector.Device, m *collector.Metric, labels ...string) (float64, bool) {
-	for _, r := range d.Readings {
-		if r.Metric == m && slices.Equal(r.Labels, labels) {
-			return r.Value, true
-		}
-	}
-	return 0, false
-}
+// value returns the value of the first series whose labels begin with those given, and
+// whether d has one.
+var value = simtest.Value
 
 // want fails unless d has the series with the value.
 func want(tb testing.TB, d collector.Device, v float64, m *collector.Metric, labels ...string) {
@@ -118,7 +118,7 @@ func want(tb testing.TB, d collector.Device, v float64, m *collector.Metric, lab
 	}
 }
 
-// wantNone fails if d has the series.
+// wantNone fails if d has a series whose labels begin with those given.
 func wantNone(tb testing.TB, d collector.Device, m *collector.Metric, labels ...string) {
 	tb.Helper()
 	if got, ok := value(d, m, labels...); ok {
@@ -145,17 +145,11 @@ func page(r collector.Round) string {
 	return b.String()
 }
 
-// compare compares a Round with its golden file.
-func compare(t *testing.T, name string, r collector.Round) {
-	t.Helper()
-	golden.Compare(t, filepath.Join("testdata", name+".golden"), page(r))
-}
-
 // TestGolden: the devices of each tree, line by line.
 func TestGolden(t *testing.T) {
-	for _, name := range []string{"intel-n3000-dfl", "intel-n6001-ofs", "intel-pac-a10-dfl", "zynqmp-fpga-manager"} {
+	for _, name := range trees {
 		t.Run(name, func(t *testing.T) {
-			compare(t, name, sample(t, open(t, mounted(t, load(t, name)), quiet)))
+			golden.Compare(t, "testdata/"+name+".golden", page(sample(t, open(t, mounted(t, load(t, name)), quiet))))
 		})
 	}
 }

@@ -110,7 +110,7 @@ func TestTrap04FirewallLevel(t *testing.T) {
 // TestTrap06LimitsInTheWrongOrder: a warning above the next limit makes both
 // invalid, and a limit of 0 is none.
 func TestTrap06LimitsInTheWrongOrder(t *testing.T) {
-	d := one(t, sample(t, open(t, written(t, composed(t, "v80-ami")), quiet)))
+	d := one(t, sample(t, open(t, written(t, load(t, "v80-ami")), quiet)))
 	wantNone(t, d, collector.TemperatureLimit, "VCCINT", "warning")
 	wantNone(t, d, collector.TemperatureLimit, "VCCINT", "critical")
 	want(t, d, 125, collector.TemperatureLimit, "VCCINT", "fatal")
@@ -216,7 +216,7 @@ func TestTrap11ManyUnits(t *testing.T) {
 
 // TestTrap13RenumberedHwmon: hwmon5 of before is hwmon9 now.
 func TestTrap13RenumberedHwmon(t *testing.T) {
-	tree := composed(t, "v80-ami")
+	tree := load(t, "v80-ami")
 	s := open(t, mounted(t, tree), quiet)
 	want(t, one(t, sample(t, s)), 1, collector.FPGASensorAlarm, "DEVICE", "critical")
 	if err := tree.Rename(v80+"/hwmon/hwmon5", v80+"/hwmon/hwmon9"); err != nil {
@@ -297,10 +297,6 @@ func TestTrap20XilinxHarm(t *testing.T) {
 		"variants/u250-many-units", "variants/u250-resetting", "variants/u250-user-only", "variants/u250-xclbin-changed",
 		"variants/u250-xclbin-loading", "variants/u250-xclbin-null",
 	} {
-		load := load
-		if strings.HasPrefix(name, "v8") || strings.HasPrefix(name, "vck") {
-			load = composed
-		}
 		tree := load(t, name)
 		tree.Forbid(forbidden...)
 		if strings.HasPrefix(name, "v8") {

@@ -12,7 +12,6 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/pcie"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
-	"github.com/accel-exporter/accel-exporter/internal/sim/faketree/treetest"
 )
 
 // file is a device file as stat(2) shows it.
@@ -79,7 +78,7 @@ func wantFiles(t *testing.T, s *pcie.Source, id string, want map[string]string) 
 }
 
 func TestDeviceFiles(t *testing.T) {
-	// As configured in testdata/bus.txt: group 44, mode 0660.
+	// As configured in testdata/trees/bus.txt: group 44, mode 0660.
 	own := file{"nvidia0", 195, 0, 44, charDevice | 0o660}
 	control := file{"nvidiactl", 195, 255, 44, charDevice | 0o660}
 	uvm := file{"nvidia-uvm", 507, 0, 44, charDevice | 0o660}
@@ -165,7 +164,7 @@ func TestAMDDeviceFiles(t *testing.T) {
 		"no driver": {files: []file{kfd}, edit: func(tree *faketree.Tree) { tree.Remove("/sys/bus/pci/devices/" + at + "/driver") }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tree := treetest.Load(t, "mi210")
+			tree := load(t, "mi210")
 			tree.Set("/proc/devices", "Character devices:\n226 drm\n238 kfd\n\nBlock devices:\n")
 			if c.edit != nil {
 				c.edit(tree)

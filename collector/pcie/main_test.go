@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,23 +17,13 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector/sysfs"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree/treetest"
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// load returns a tree of this package's, or of fixtures/trees.
-func load(tb testing.TB, name string) *faketree.Tree {
-	tb.Helper()
-	file := filepath.Join("testdata", name+".txt")
-	if _, err := os.Stat(file); err != nil {
-		return treetest.Load(tb, name)
-	}
-	tree, err := faketree.Load(file)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return tree
-}
+// load returns a tree of testdata/trees, or of fixtures/trees.
+var load = treetest.Load
 
 // mount shows a tree as the kernel would, where this machine can, and returns
 // the directory of its sys and proc.
@@ -132,12 +121,7 @@ func value(d *collector.Device, m *collector.Metric, labels ...string) (float64,
 	if d == nil {
 		return 0, false
 	}
-	for _, r := range d.Readings {
-		if r.Metric == m && len(r.Labels) >= len(labels) && slices.Equal(r.Labels[:len(labels)], labels) {
-			return r.Value, true
-		}
-	}
-	return 0, false
+	return simtest.Value(*d, m, labels...)
 }
 
 // want fails where the reading of m is not v; a negative v is none.

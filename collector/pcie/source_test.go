@@ -18,7 +18,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
-// Functions of testdata/bus.txt.
+// Functions of testdata/trees/bus.txt.
 const (
 	gpu      = "0000:18:00.0" // behind a switch
 	dead     = "0000:19:00.0"

@@ -195,6 +195,20 @@ func TestErrno(t *testing.T) {
 	}
 }
 
+// Addresses as the kernel writes them, and nothing else.
+func TestPCIAddress(t *testing.T) {
+	for s, want := range map[string]bool{
+		"0000:1b:00.0": true, "10000:e1:1f.7": true, "ffffffff:ff:1f.7": true,
+		"": false, "1b:00.0": false, "0000:1b:00": false, "0000:1b:00.8": false, "0000:1B:00.0": false, "0000:1b:00.0 ": false,
+		"pci0000:17": false, "0000-1b-00.0": false, "../0000:1b:00.0": false, "000000000:1b:00.0": false,
+		"bind": false, "new_id": false, "000g:1b:00.0": false, "fpga:1b:00.0": false,
+	} {
+		if sysfs.PCIAddress(s) != want {
+			t.Errorf("%q: %v", s, !want)
+		}
+	}
+}
+
 // For any content of a file, a read returns it within the bounds.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("38000\n"), 4096)

@@ -118,6 +118,15 @@ func Values(d collector.Device, m *collector.Metric, labels ...string) (list []f
 	return list
 }
 
+// Value returns the first of Values, if there is one.
+func Value(d collector.Device, m *collector.Metric, labels ...string) (float64, bool) {
+	list := Values(d, m, labels...)
+	if len(list) == 0 {
+		return 0, false
+	}
+	return list[0], true
+}
+
 // Whole returns the whole devices of a class, in the order of the round.
 func Whole(r collector.Round, c collector.Class) (list []collector.Device) {
 	for _, d := range r.Devices {

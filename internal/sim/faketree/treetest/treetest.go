@@ -9,10 +9,15 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
 
-// Load returns a tree of fixtures/trees by its name, without .txt.
+// Load returns a tree of the package's testdata/trees, or else of fixtures/trees,
+// by its name without .txt.
 func Load(tb testing.TB, name string) *faketree.Tree {
 	tb.Helper()
-	tree, err := faketree.Load(filepath.Join(fixtures(tb), "trees", name+".txt"))
+	file := filepath.Join("testdata/trees", name+".txt")
+	if _, err := os.Stat(file); err != nil {
+		file = filepath.Join(fixtures(tb), "trees", name+".txt")
+	}
+	tree, err := faketree.Load(file)
 	if err != nil {
 		tb.Fatal(err)
 	}
