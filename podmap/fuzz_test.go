@@ -79,7 +79,7 @@ func FuzzList(f *testing.F) {
 		if len(program) > 300 {
 			return
 		}
-		l := newLedger(time.Minute, time.Hour, Pod{})
+		l := newLedger(time.Minute, Pod{})
 		s := &script{now: time.Unix(1e9, 0), connection: 1, ledger: l}
 		for _, b := range program {
 			s.do(b)

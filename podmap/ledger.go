@@ -24,9 +24,9 @@ type allocation struct {
 // ledger maintains the allocations from one answer to the next by the rules of
 // the package comment. It takes every time as an argument.
 type ledger struct {
-	settle, expire time.Duration
-	self           Pod
-	adminAccess    func(claim, driver, pool, device string, since time.Time) bool // nil knows none
+	settle      time.Duration
+	self        Pod
+	adminAccess func(claim, driver, pool, device string, since time.Time) bool // nil knows none
 
 	allocations map[allocationKey]*allocation
 	released    map[Release]uint64
@@ -50,9 +50,9 @@ type ledger struct {
 	reason     string // why it is not settled
 }
 
-func newLedger(settle, expire time.Duration, self Pod) *ledger {
+func newLedger(settle time.Duration, self Pod) *ledger {
 	return &ledger{
-		settle: settle, expire: expire, self: self,
+		settle: settle, self: self,
 		allocations: map[allocationKey]*allocation{}, released: map[Release]uint64{},
 	}
 }
@@ -158,7 +158,7 @@ func (l *ledger) conflictsOf(pick func(*allocation) (time.Time, bool)) *conflict
 // returned a complete list yet, and returns the reason if not.
 func (l *ledger) complete(now, born time.Time, a *answer) (bool, string) {
 	_, self := a.pods[l.self]
-	if len(l.base) == 0 || now.Sub(l.confirmed) >= l.expire {
+	if len(l.base) == 0 || now.Sub(l.confirmed) >= expire {
 		if born.IsZero() || born.After(now) {
 			born = l.first
 		}
@@ -202,7 +202,7 @@ func (l *ledger) release(key allocationKey, why Release) {
 // expireAt releases allocations that have not been listed for too long.
 func (l *ledger) expireAt(now time.Time) {
 	for key, a := range l.allocations {
-		if now.Sub(a.listed) >= l.expire {
+		if now.Sub(a.listed) >= expire {
 			l.release(key, ReleaseExpired)
 		}
 	}

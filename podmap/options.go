@@ -28,8 +28,6 @@ type Options struct {
 	// it counts as complete, and how long a kubelet must have run before its
 	// first list counts as complete; 60 s.
 	Settle time.Duration
-	// Expire is how long an allocation that is not listed is kept; 1 h.
-	Expire time.Duration
 	// Self is the pod of this program. If set, a list without it is known to
 	// be incomplete. It has no default.
 	Self Pod
@@ -46,6 +44,9 @@ type Options struct {
 // called.
 const shortest = time.Second
 
+// expire is how long an allocation that is not listed is kept.
+const expire = time.Hour
+
 func (o Options) withDefaults() Options {
 	o.Socket = cmp.Or(o.Socket, DefaultSocket)
 	o.Interval = cmp.Or(o.Interval, 10*time.Second)
@@ -53,7 +54,6 @@ func (o Options) withDefaults() Options {
 	o.Message = cmp.Or(o.Message, 16<<20)
 	o.MaxMessage = max(cmp.Or(o.MaxMessage, 64<<20), o.Message)
 	o.Settle = cmp.Or(o.Settle, time.Minute)
-	o.Expire = cmp.Or(o.Expire, time.Hour)
 	if o.Dial == nil {
 		o.Dial = dialUnix
 	}

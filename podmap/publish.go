@@ -47,7 +47,7 @@ func (w *Watcher) state(now time.Time) (State, string) {
 		return StateUnconfirmed, l.reason
 	case s.Last == OutcomeNoSocket && !w.sawSocket:
 		return StateAbsent, "no socket at " + w.opts.Socket
-	case !l.last.IsZero() && now.Sub(l.last) < w.opts.Expire:
+	case !l.last.IsZero() && now.Sub(l.last) < expire:
 		return StateStale, s.LastError
 	}
 	return StateUnreachable, s.LastError

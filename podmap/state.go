@@ -63,7 +63,7 @@ const (
 	ReleaseListed       Release = "unlisted"     // a complete list is without it
 	ReleaseContradicted Release = "contradicted" // kept, and another pod is listed with the device
 	ReleaseGone         Release = "device_gone"  // kept, and the device does not exist any more
-	ReleaseExpired      Release = "expired"      // kept for Options.Expire
+	ReleaseExpired      Release = "expired"      // kept for an hour
 )
 
 // Releases lists every Release.

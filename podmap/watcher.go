@@ -29,7 +29,7 @@ func New(opts Options) *Watcher {
 		changed: make(chan struct{}, 1),
 	}
 	w.client = &client{opts: &w.opts, limit: w.opts.Message}
-	w.ledger = newLedger(w.opts.Settle, w.opts.Expire, w.opts.Self)
+	w.ledger = newLedger(w.opts.Settle, w.opts.Self)
 	w.ledger.adminAccess = w.opts.AdminAccess
 	w.status = Status{
 		State: StateStarting, Calls: map[Outcome]uint64{}, AllocatableCalls: map[Outcome]uint64{},

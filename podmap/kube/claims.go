@@ -147,7 +147,7 @@ func (c *claims) get(ctx context.Context, path, name string) error {
 	a, err := c.w.client.get(ctx, path, nil)
 	if err == nil {
 		defer a.close()
-		if err = newDecoder(a.body, c.w.opts.MaxObject).value(&doc); err == nil && doc.Kind != "ResourceClaim" {
+		if err = newDecoder(a.body, maxObject).value(&doc); err == nil && doc.Kind != "ResourceClaim" {
 			err = fmt.Errorf("%w: a %q and no ResourceClaim", errKind, clip(doc.Kind))
 		}
 		if err != nil {

@@ -190,8 +190,8 @@ func (f *feed) page(ctx context.Context, query url.Values, into *collection) (pa
 		return page{}, err
 	}
 	defer a.close()
-	body := &bounded{r: a.body, end: f.w.opts.MaxBody}
-	p, err := readList(body, f.store.kind(), f.w.opts.MaxObject, func(d *document) { into.add(f.keep(d)) })
+	body := &bounded{r: a.body, end: maxBody}
+	p, err := readList(body, f.store.kind(), maxObject, func(d *document) { into.add(f.keep(d)) })
 	if err != nil {
 		err = f.w.client.clean(failed(a.ctx, err))
 	}
@@ -213,7 +213,7 @@ func (f *feed) watch(ctx context.Context) error {
 		}
 	}
 	query := f.query()
-	lasts := f.w.opts.Watch + rand.N(f.w.opts.Watch)
+	lasts := watchLasts + rand.N(watchLasts)
 	query.Set("watch", "1")
 	query.Set("allowWatchBookmarks", "true")
 	query.Set("resourceVersion", version)
@@ -228,7 +228,7 @@ func (f *feed) watch(ctx context.Context) error {
 		return nil
 	}
 	defer f.end()
-	d := newDecoder(a.body, f.w.opts.MaxObject)
+	d := newDecoder(a.body, maxObject)
 	for {
 		e, err := readEvent(d)
 		if errors.Is(err, io.EOF) {

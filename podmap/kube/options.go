@@ -23,6 +23,17 @@ const (
 	maxLabelKey = 253 + 1 + 63
 )
 
+const (
+	// watchLasts is the least duration of a watch before another one replaces
+	// it. Up to twice that is requested, so that the nodes of a cluster do not
+	// reconnect at once.
+	watchLasts = 5 * time.Minute
+	linger     = 10 * time.Minute // how long a deleted pod is kept
+	expire     = time.Hour        // how long pods are kept while the API server does not answer
+	maxBody    = 64 << 20         // bytes of a page of a list
+	maxObject  = 4 << 20          // bytes of a pod or slice; the API server's store takes 1.5 MiB
+)
+
 // Options configure a Watcher. A zero value stands for the default of each
 // option, unless noted.
 type Options struct {
@@ -51,20 +62,6 @@ type Options struct {
 
 	// Timeout is the time for a page of a list, and for a watch to begin; 30 s.
 	Timeout time.Duration
-	// Watch is the least duration of a watch before another one replaces it; 5
-	// min. Up to twice that is requested, so that the nodes of a cluster do
-	// not reconnect at once.
-	Watch time.Duration
-	// Linger is how long a deleted pod is kept; 10 min.
-	Linger time.Duration
-	// Expire is how long pods are kept while the API server does not answer; 1
-	// h.
-	Expire time.Duration
-	// MaxBody is the size in bytes of the largest page of a list; 64 MiB.
-	MaxBody int64
-	// MaxObject is the size in bytes of the largest pod or slice; 4 MiB. The
-	// API server's store takes 1.5 MiB.
-	MaxObject int
 	// Dial connects to the server; TCP by default. No proxy is used.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -81,11 +78,6 @@ func InCluster(host, port string) Options {
 
 func (o Options) withDefaults() Options {
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
-	o.Watch = cmp.Or(o.Watch, 5*time.Minute)
-	o.Linger = cmp.Or(o.Linger, 10*time.Minute)
-	o.Expire = cmp.Or(o.Expire, time.Hour)
-	o.MaxBody = cmp.Or(o.MaxBody, 64<<20)
-	o.MaxObject = cmp.Or(o.MaxObject, 4<<20)
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext
 	}

@@ -134,7 +134,7 @@ func (f *feed) refresh(now time.Time) bool {
 	if expired {
 		f.listed = false
 	}
-	swept := f.store.sweep(now.Add(-f.w.opts.Linger), expired)
+	swept := f.store.sweep(now.Add(-linger), expired)
 	was := f.status.State
 	f.status.State, f.status.Reason = f.state(now)
 	return swept || f.status.State != was
@@ -142,7 +142,7 @@ func (f *feed) refresh(now time.Time) bool {
 
 // expired reports whether the last message of the server is too old.
 func (f *feed) expired(now time.Time) bool {
-	return f.ages && !f.status.LastMessage.IsZero() && now.Sub(f.status.LastMessage) >= f.w.opts.Expire
+	return f.ages && !f.status.LastMessage.IsZero() && now.Sub(f.status.LastMessage) >= expire
 }
 
 // state returns the State, and the reason where it is not fresh.

@@ -9,8 +9,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/collector"
 )
 
-// Stay is how long a device keeps its attention after the last cause.
-const Stay = time.Hour
+// stay is how long a device keeps its attention after the last cause.
+const stay = time.Hour
 
 // Judge sets Device.Attention. It runs after the judge of health.
 type Judge struct {
@@ -40,7 +40,7 @@ func (j *Judge) Judge(s *collector.Snapshot) {
 		}
 		st.round = j.round
 		if st.cause(d) {
-			st.until = s.Time.Add(Stay)
+			st.until = s.Time.Add(stay)
 		}
 		d.Attention = s.Time.Before(st.until)
 	}
