@@ -194,24 +194,8 @@ func (c *claims) note(err error) (after time.Duration, ok bool) {
 
 // describe returns a copy of the status as of now.
 func (c *claims) describe(now time.Time) FeedStatus {
-	s := c.status.clone()
-	switch {
-	case s.Last == "":
-	case !c.failing:
-		s.State = StateFresh
-	case !s.Listed.IsZero():
-		s.State = StateStale
-	case s.Last == OutcomeUnauthorized, s.Last == OutcomeForbidden:
-		s.State = StateDenied
-	default:
-		s.State = StateUnreachable
-	}
-	if c.failing {
-		s.Reason = s.LastError
-	}
+	s := c.status.at(now)
+	s.State, s.Reason = s.state(c.failing, false)
 	s.Objects = len(c.known)
-	if !s.LastMessage.IsZero() {
-		s.Age = now.Sub(s.LastMessage)
-	}
 	return s
 }

@@ -8,10 +8,10 @@
 //
 //   - Of a pod nothing is kept but the fields of Pod. A label is kept only if
 //     an allow-list names it.
-//   - A deleted pod is kept for Options.Linger, because the kubelet lags
+//   - A deleted pod is kept for ten minutes, because the kubelet lags
 //     behind.
 //   - While the API server does not answer, the data is stale. After
-//     Options.Expire it is dropped.
+//     an hour it is dropped.
 //   - A published device is kept until its driver has published the pool in
 //     full again. The deletion of slices is no sign that devices are gone: a
 //     kubelet that starts deletes all slices of its node.

@@ -48,7 +48,7 @@ type feed struct {
 	// paths are those of the resource, by version of its API, the newest first.
 	paths []string
 	path  int  // which of them; used by the feed's goroutine alone
-	ages  bool // objects are dropped after Options.Expire
+	ages  bool // objects are dropped while the server does not answer
 
 	// Guarded by Watcher.mu.
 	status  FeedStatus

@@ -67,7 +67,7 @@ type Map struct {
 }
 
 // Pod returns the pod of a name: the existing one, or else the one deleted
-// last, until Options.Linger.
+// last, for ten minutes.
 func (m *Map) Pod(namespace, name string) (Pod, bool) {
 	i, ok := slices.BinarySearchFunc(m.Pods, Pod{Namespace: namespace, Name: name}, comparePodNames)
 	if !ok {

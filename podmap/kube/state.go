@@ -43,7 +43,7 @@ const (
 	OutcomeThrottled    Outcome = "throttled"    // 429: the server requests a wait
 	OutcomeExpired      Outcome = "expired"      // 410: the server no longer has the version of the watch
 	OutcomeUnavailable  Outcome = "unavailable"  // 5xx, or the connection broke
-	OutcomeTooLarge     Outcome = "too_large"    // an answer beyond a limit of Options
+	OutcomeTooLarge     Outcome = "too_large"    // an answer beyond a limit
 	OutcomeGarbage      Outcome = "garbage"      // an answer that is no such list or watch
 	OutcomeError        Outcome = "error"        // any other answer
 )
@@ -77,7 +77,7 @@ type FeedStatus struct {
 	// bookmark without a change. Age is the time since, or zero before the
 	// first message. While a watch is open and nothing changes, an age of a
 	// minute is normal; without progress events from etcd, an age of
-	// Options.Watch.
+	// five minutes.
 	LastMessage time.Time     `json:"heard,omitzero"`
 	Age         time.Duration `json:"age"`
 	// Listed is the time of the latest list.
@@ -110,8 +110,31 @@ func newFeedStatus() FeedStatus {
 	return FeedStatus{State: StateStarting, Lists: map[Outcome]uint64{}, Watches: map[Outcome]uint64{}, Events: map[string]uint64{}}
 }
 
-// clone returns a copy that shares nothing that changes.
-func (s FeedStatus) clone() FeedStatus {
+// at returns a copy as of now that shares nothing that changes.
+func (s FeedStatus) at(now time.Time) FeedStatus {
 	s.Lists, s.Watches, s.Events = maps.Clone(s.Lists), maps.Clone(s.Watches), maps.Clone(s.Events)
+	if !s.LastMessage.IsZero() {
+		s.Age = now.Sub(s.LastMessage)
+	}
 	return s
+}
+
+// state returns the State, and the reason where it is not fresh. failing: the latest
+// request failed. expired: the last message of the server is too old.
+func (s *FeedStatus) state(failing, expired bool) (State, string) {
+	switch {
+	case s.Last == "":
+		return StateStarting, ""
+	case !failing && !s.Listed.IsZero():
+		return StateFresh, ""
+	case !failing:
+		return StateStarting, "" // between two pages of the first list
+	case !s.Listed.IsZero() && !expired:
+		return StateStale, s.LastError
+	case s.Last == OutcomeUnauthorized, s.Last == OutcomeForbidden:
+		return StateDenied, s.LastError
+	case s.Last == OutcomeNotFound:
+		return StateAbsent, s.LastError
+	}
+	return StateUnreachable, s.LastError
 }

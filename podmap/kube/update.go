@@ -130,37 +130,13 @@ func (f *feed) note(watch bool, err error) time.Duration {
 // refresh updates the state, drops what is too old, and reports whether
 // anything changed.
 func (f *feed) refresh(now time.Time) bool {
-	expired := f.failing && f.expired(now)
+	// The last message of the server is too old.
+	expired := f.failing && f.ages && !f.status.LastMessage.IsZero() && now.Sub(f.status.LastMessage) >= expire
 	if expired {
 		f.listed = false
 	}
 	swept := f.store.sweep(now.Add(-linger), expired)
 	was := f.status.State
-	f.status.State, f.status.Reason = f.state(now)
+	f.status.State, f.status.Reason = f.status.state(f.failing, expired)
 	return swept || f.status.State != was
-}
-
-// expired reports whether the last message of the server is too old.
-func (f *feed) expired(now time.Time) bool {
-	return f.ages && !f.status.LastMessage.IsZero() && now.Sub(f.status.LastMessage) >= expire
-}
-
-// state returns the State, and the reason where it is not fresh.
-func (f *feed) state(now time.Time) (State, string) {
-	s := &f.status
-	switch {
-	case s.Last == "":
-		return StateStarting, ""
-	case !f.failing && !s.Listed.IsZero():
-		return StateFresh, ""
-	case !f.failing:
-		return StateStarting, "" // between two pages of the first list
-	case !s.Listed.IsZero() && !f.expired(now):
-		return StateStale, s.LastError
-	case s.Last == OutcomeUnauthorized, s.Last == OutcomeForbidden:
-		return StateDenied, s.LastError
-	case s.Last == OutcomeNotFound:
-		return StateAbsent, s.LastError
-	}
-	return StateUnreachable, s.LastError
 }

@@ -100,10 +100,7 @@ func (f *feed) describe(now time.Time) FeedStatus {
 	if f.refresh(now) {
 		f.w.dirty = true
 	}
-	s := f.status.clone()
+	s := f.status.at(now)
 	s.Objects, s.Kept = f.store.count()
-	if !s.LastMessage.IsZero() {
-		s.Age = now.Sub(s.LastMessage)
-	}
 	return s
 }

@@ -343,7 +343,7 @@ func TestOutage(t *testing.T) {
 				t.Errorf("%+v", s)
 			}
 			if _, ok := w.Latest().Pod("ml", "train-0"); !ok {
-				t.Error("the pod was dropped before Expire")
+				t.Error("the pod was dropped within the hour")
 			}
 			time.Sleep(time.Hour)
 			if m := w.Latest(); m.State != kube.StateUnreachable || len(m.Pods) > 0 {
