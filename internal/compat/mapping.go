@@ -51,6 +51,9 @@ var mappings = sync.OnceValue(func() map[uint16]*mapping {
 // from returns a mapping with sources.
 func from(s ...source) mapping { return mapping{sources: s} }
 
+// one returns a mapping to a family's readings with these labels, unchanged.
+func one(m *collector.Metric, labels ...string) mapping { return from(times(1, m, labels...)) }
+
 // share2 returns the source of a / (a + b).
 func share2(query string, a, b *collector.Metric) source {
 	return source{terms: []term{{metric: a}, {metric: b}}, combine: share, query: query}
@@ -72,7 +75,6 @@ func ofClass(class string, all map[string]mapping) map[string]mapping {
 }
 
 func faults() map[string]mapping {
-	one := func(m *collector.Metric, labels ...string) mapping { return from(times(1, m, labels...)) }
 	xid := source{
 		terms: []term{{metric: collector.XidTimestamp, weigh: "xid"}}, combine: latest,
 		query: "label `xid` of `topk by (device) (1, accel_gpu_xid_last_timestamp_seconds)`",
@@ -129,14 +131,14 @@ func fabricManager() source {
 }
 
 func links() map[string]mapping {
-	counted := func(kind string) mapping { return from(times(1, collector.NVLinkErrors, "type", kind)) }
+	counted := func(kind string) mapping { return one(collector.NVLinkErrors, "type", kind) }
 	out := map[string]mapping{
 		"DEV_NVLINK_BANDWIDTH_TOTAL": from(total(times(1/mega, collector.NVLinkTransmitRate), times(1/mega, collector.NVLinkReceiveRate)).as(
 			"(accel_nvlink_transmit_bytes_per_second + accel_nvlink_receive_bytes_per_second) / 1e6")),
 		"DEV_NVLINK_TX_BANDWIDTH_TOTAL": from(times(1/mega, collector.NVLinkTransmitRate)),
 		"DEV_NVLINK_RX_BANDWIDTH_TOTAL": from(times(1/mega, collector.NVLinkReceiveRate)),
-		"DEV_NVLINK_TX_BYTES_TOTAL":     from(times(1, collector.NVLinkTransmit)),
-		"DEV_NVLINK_RX_BYTES_TOTAL":     from(times(1, collector.NVLinkReceive)),
+		"DEV_NVLINK_TX_BYTES_TOTAL":     one(collector.NVLinkTransmit),
+		"DEV_NVLINK_RX_BYTES_TOTAL":     one(collector.NVLinkReceive),
 		"DEV_NVLINK_CRC_ERROR_TOTAL":    counted("crc"),
 		"DEV_NVLINK_REPLAY_TOTAL":       counted("replay"),
 		"DEV_NVLINK_RECOVERY_TOTAL":     counted("recovery"),
@@ -164,7 +166,7 @@ func perLink() map[string]mapping {
 		out["DEV_NVLINK_"+name+"_ERROR_PER_LINK_TOTAL"] = mapping{sources: []source{times(1, collector.NVLinkErrors, "type", kind)}, label: "link"}
 		for n := range 18 {
 			link := fmt.Sprint(n)
-			out["DEV_NVLINK_"+name+"_ERROR_L"+link+"_TOTAL"] = from(times(1, collector.NVLinkErrors, "link", link, "type", kind))
+			out["DEV_NVLINK_"+name+"_ERROR_L"+link+"_TOTAL"] = one(collector.NVLinkErrors, "link", link, "type", kind)
 		}
 	}
 	return out
@@ -174,10 +176,10 @@ func perLink() map[string]mapping {
 // reports.
 func switches() map[string]mapping {
 	out := map[string]mapping{
-		"DEV_NVSWITCH_TEMPERATURE_CURRENT":        from(times(1, collector.TemperatureCelsius, "sensor", "switch")),
-		"DEV_NVSWITCH_TEMPERATURE_LIMIT_SLOWDOWN": from(times(1, collector.TemperatureLimit, "sensor", "switch", "limit", "slowdown")),
-		"DEV_NVSWITCH_TEMPERATURE_LIMIT_SHUTDOWN": from(times(1, collector.TemperatureLimit, "sensor", "switch", "limit", "shutdown")),
-		"DEV_NVSWITCH_RESET_REQUIRED":             from(times(1, collector.NVSwitchResetRequired)),
+		"DEV_NVSWITCH_TEMPERATURE_CURRENT":        one(collector.TemperatureCelsius, "sensor", "switch"),
+		"DEV_NVSWITCH_TEMPERATURE_LIMIT_SLOWDOWN": one(collector.TemperatureLimit, "sensor", "switch", "limit", "slowdown"),
+		"DEV_NVSWITCH_TEMPERATURE_LIMIT_SHUTDOWN": one(collector.TemperatureLimit, "sensor", "switch", "limit", "shutdown"),
+		"DEV_NVSWITCH_RESET_REQUIRED":             one(collector.NVSwitchResetRequired),
 	}
 	for name, kind := range map[string]string{
 		"FATAL_ERRORS": "fatal", "NON_FATAL_ERRORS": "non_fatal", "REPLAY_ERRORS": "replay", "RECOVERY_ERRORS": "recovery",
@@ -192,10 +194,10 @@ func switches() map[string]mapping {
 // not among them: DCGM reports it per core, and raw exports it unchanged.
 func cpus() map[string]mapping {
 	return ofClass(classCPU, map[string]mapping{
-		"DEV_CPU_TEMP_CURRENT":       from(times(1, collector.TemperatureCelsius, "sensor", "cpu")),
-		"DEV_CPU_TEMP_WARNING":       from(times(1, collector.TemperatureLimit, "sensor", "cpu", "limit", "warning")),
-		"DEV_CPU_TEMP_CRITICAL":      from(times(1, collector.TemperatureLimit, "sensor", "cpu", "limit", "critical")),
-		"DEV_CPU_POWER_UTIL_CURRENT": from(times(1, collector.PowerWatts)),
-		"DEV_CPU_POWER_LIMIT":        from(times(1, collector.PowerLimit, "limit", "enforced")),
+		"DEV_CPU_TEMP_CURRENT":       one(collector.TemperatureCelsius, "sensor", "cpu"),
+		"DEV_CPU_TEMP_WARNING":       one(collector.TemperatureLimit, "sensor", "cpu", "limit", "warning"),
+		"DEV_CPU_TEMP_CRITICAL":      one(collector.TemperatureLimit, "sensor", "cpu", "limit", "critical"),
+		"DEV_CPU_POWER_UTIL_CURRENT": one(collector.PowerWatts),
+		"DEV_CPU_POWER_LIMIT":        one(collector.PowerLimit, "limit", "enforced"),
 	})
 }

@@ -11,9 +11,9 @@ func sensors() map[string]mapping {
 	clockMax := func(name string, factor float64) mapping {
 		return from(times(factor, collector.ClockMax, "clock", name))
 	}
-	limit := func(name string) mapping { return from(times(1, collector.PowerLimit, "limit", name)) }
+	limit := func(name string) mapping { return one(collector.PowerLimit, "limit", name) }
 	temperature := func(sensor, limit string) mapping {
-		return from(times(1, collector.TemperatureLimit, "sensor", sensor, "limit", limit))
+		return one(collector.TemperatureLimit, "sensor", sensor, "limit", limit)
 	}
 	throttled := func(reasons ...string) source {
 		parts := make([]source, len(reasons))
@@ -42,17 +42,17 @@ func sensors() map[string]mapping {
 		"DEV_MEMORY_MAX_CLOCK_HERTZ": clockMax("memory", 1),
 		"DEV_VIDEO_MAX_CLOCK_HERTZ":  clockMax("video", 1),
 
-		"DEV_GPU_TEMP":        from(times(1, collector.TemperatureCelsius, "sensor", "gpu")),
-		"DEV_MEMORY_TEMP":     from(times(1, collector.TemperatureCelsius, "sensor", "memory")),
+		"DEV_GPU_TEMP":        one(collector.TemperatureCelsius, "sensor", "gpu"),
+		"DEV_MEMORY_TEMP":     one(collector.TemperatureCelsius, "sensor", "memory"),
 		"DEV_MEM_MAX_OP_TEMP": temperature("memory", "max_operating"),
 		"DEV_GPU_MAX_OP_TEMP": temperature("gpu", "max_operating"),
 		"DEV_SLOWDOWN_TEMP":   temperature("gpu", "slowdown"),
 		"DEV_SHUTDOWN_TEMP":   temperature("gpu", "shutdown"),
 
 		"DEV_POWER_USAGE":              from(times(1, collector.PowerAverage), times(1, collector.PowerWatts)),
-		"DEV_POWER_USAGE_INSTANT":      from(times(1, collector.PowerWatts)),
+		"DEV_POWER_USAGE_INSTANT":      one(collector.PowerWatts),
 		"DEV_TOTAL_ENERGY_CONSUMPTION": from(times(1000, collector.EnergyJoules)),
-		"DEV_GPU_ENERGY_JOULES_TOTAL":  from(times(1, collector.EnergyJoules)),
+		"DEV_GPU_ENERGY_JOULES_TOTAL":  one(collector.EnergyJoules),
 		"DEV_POWER_MGMT_LIMIT":         limit("requested"),
 		"DEV_POWER_MGMT_LIMIT_MIN":     limit("min"),
 		"DEV_POWER_MGMT_LIMIT_MAX":     limit("max"),
@@ -73,12 +73,12 @@ func sensors() map[string]mapping {
 		"DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS": from(throttled("hw_power_brake")),
 
 		"DEV_FAN_SPEED":           from(times(100, collector.FanRatio, "fan", "0")),
-		"DEV_FAN_SPEED_RATIO":     from(times(1, collector.FanRatio, "fan", "0")),
-		"DEV_VGPU_LICENSE_STATUS": from(times(1, collector.VGPULicensed)),
+		"DEV_FAN_SPEED_RATIO":     one(collector.FanRatio, "fan", "0"),
+		"DEV_VGPU_LICENSE_STATUS": one(collector.VGPULicensed),
 
-		"DEV_PSTATE":           from(times(1, collector.PerformanceState)),
-		"DEV_PERSISTENCE_MODE": from(times(1, collector.PersistenceMode)),
-		"DEV_MIG_MODE":         from(times(1, collector.MIGMode, "when", "current")),
+		"DEV_PSTATE":           one(collector.PerformanceState),
+		"DEV_PERSISTENCE_MODE": one(collector.PersistenceMode),
+		"DEV_MIG_MODE":         one(collector.MIGMode, "when", "current"),
 		"DEV_COMPUTE_MODE":     from(state(collector.ComputeMode, "mode", map[string]float64{"default": 0, "prohibited": 2, "exclusive_process": 3})),
 		"DEV_PWR_SMOOTHING_HW_CIRCUITRY_PERCENT_LIFETIME_REMAINING": from(times(100, collector.PowerSmoothingLifetime)),
 	}
@@ -98,31 +98,31 @@ func memory() map[string]mapping {
 		"DEV_BAR1_TOTAL":          from(times(1./mebi, collector.BAR1Total)),
 		"DEV_BAR1_USED":           from(times(1./mebi, collector.BAR1Used)),
 		"DEV_BAR1_FREE":           free(1. / mebi),
-		"DEV_BAR1_CAPACITY_BYTES": from(times(1, collector.BAR1Total)),
-		"DEV_BAR1_USED_BYTES":     from(times(1, collector.BAR1Used)),
+		"DEV_BAR1_CAPACITY_BYTES": one(collector.BAR1Total),
+		"DEV_BAR1_USED_BYTES":     one(collector.BAR1Used),
 		"DEV_BAR1_FREE_BYTES":     free(1),
 
 		"DEV_PCIE_TX_THROUGHPUT":   from(times(1./1000, collector.PCIeTransmitRate)),
 		"DEV_PCIE_RX_THROUGHPUT":   from(times(1./1000, collector.PCIeReceiveRate)),
-		"DEV_PCIE_REPLAY_COUNTER":  from(times(1, collector.PCIeReplays)),
-		"DEV_PCIE_MAX_LINK_GEN":    from(times(1, collector.PCIeGenerationMax, "of", "slot")),
-		"DEV_PCIE_MAX_LINK_WIDTH":  from(times(1, collector.PCIeWidthMax)),
-		"DEV_PCIE_LINK_GEN":        from(times(1, collector.PCIeGeneration)),
-		"DEV_PCIE_LINK_WIDTH":      from(times(1, collector.PCIeWidth)),
-		"PROF_PCIE_TX_BYTES_TOTAL": from(times(1, collector.PCIeTransmit)),
-		"PROF_PCIE_RX_BYTES_TOTAL": from(times(1, collector.PCIeReceive)),
+		"DEV_PCIE_REPLAY_COUNTER":  one(collector.PCIeReplays),
+		"DEV_PCIE_MAX_LINK_GEN":    one(collector.PCIeGenerationMax, "of", "slot"),
+		"DEV_PCIE_MAX_LINK_WIDTH":  one(collector.PCIeWidthMax),
+		"DEV_PCIE_LINK_GEN":        one(collector.PCIeGeneration),
+		"DEV_PCIE_LINK_WIDTH":      one(collector.PCIeWidth),
+		"PROF_PCIE_TX_BYTES_TOTAL": one(collector.PCIeTransmit),
+		"PROF_PCIE_RX_BYTES_TOTAL": one(collector.PCIeReceive),
 
-		"DEV_PCIE_CORRECTABLE_ERROR_TOTAL": from(times(1, collector.PCIeErrors, "type", "correctable")),
+		"DEV_PCIE_CORRECTABLE_ERROR_TOTAL": one(collector.PCIeErrors, "type", "correctable"),
 	}
 }
 
 func profiling() map[string]mapping {
 	out := map[string]mapping{
-		"PROF_SM_OCCUPANCY":    from(times(1, collector.OccupancyRatio)),
-		"PROF_PCIE_TX_BYTES":   from(times(1, collector.PCIeTransmitRate)),
-		"PROF_PCIE_RX_BYTES":   from(times(1, collector.PCIeReceiveRate)),
-		"PROF_NVLINK_TX_BYTES": from(times(1, collector.NVLinkTransmitRate)),
-		"PROF_NVLINK_RX_BYTES": from(times(1, collector.NVLinkReceiveRate)),
+		"PROF_SM_OCCUPANCY":    one(collector.OccupancyRatio),
+		"PROF_PCIE_TX_BYTES":   one(collector.PCIeTransmitRate),
+		"PROF_PCIE_RX_BYTES":   one(collector.PCIeReceiveRate),
+		"PROF_NVLINK_TX_BYTES": one(collector.NVLinkTransmitRate),
+		"PROF_NVLINK_RX_BYTES": one(collector.NVLinkReceiveRate),
 	}
 	for name, unit := range map[string]string{
 		"GR_ENGINE_ACTIVE": "graphics", "SM_ACTIVE": "sm", "DRAM_ACTIVE": "dram",
@@ -130,7 +130,7 @@ func profiling() map[string]mapping {
 		"PIPE_TENSOR_HMMA_ACTIVE": "tensor_hmma", "PIPE_TENSOR_DFMA_ACTIVE": "tensor_dfma",
 		"PIPE_INT_ACTIVE": "integer", "PIPE_FP64_ACTIVE": "fp64", "PIPE_FP32_ACTIVE": "fp32", "PIPE_FP16_ACTIVE": "fp16",
 	} {
-		out["PROF_"+name] = from(times(1, collector.ActivityRatio, "unit", unit))
+		out["PROF_"+name] = one(collector.ActivityRatio, "unit", unit)
 	}
 	return out
 }

@@ -200,9 +200,9 @@ func (d *decoder) value(n *yaml.Node, path string, v reflect.Value, accept strin
 
 func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 	s := d.shapeOf(v.Type())
-	keys, fields := s.keys, s.fields
+	accepted := strings.Join(s.keys, ", ")
 	if n.Kind != yaml.MappingNode {
-		d.mistake(n.Line, path, "found %s; accepted is a mapping with the keys %s", found(n), strings.Join(keys, ", "))
+		d.mistake(n.Line, path, "found %s; accepted is a mapping with the keys %s", found(n), accepted)
 		return
 	}
 	if p, ok := v.Addr().Interface().(interface{ locate(*yaml.Node) }); ok {
@@ -213,15 +213,15 @@ func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 	for pair := range slices.Chunk(content(n), 2) {
 		key, val := pair[0], pair[1]
 		if key.Kind != yaml.ScalarNode {
-			d.mistake(key.Line, path, "found %s as a key; accepted here: %s", found(key), strings.Join(keys, ", "))
+			d.mistake(key.Line, path, "found %s as a key; accepted here: %s", found(key), accepted)
 			continue
 		}
 		at := join(path, key.Value)
-		field, known := fields[key.Value]
+		field, known := s.fields[key.Value]
 		first, again := seen[key.Value]
 		switch {
 		case !known:
-			d.mistake(key.Line, at, "unknown key%s; accepted here: %s", suggest(key.Value, keys), strings.Join(keys, ", "))
+			d.mistake(key.Line, at, "unknown key%s; accepted here: %s", suggest(key.Value, s.keys), accepted)
 		case again:
 			d.mistake(key.Line, at, "found a second time, first on line %d; accepted is once", first)
 		default:
@@ -378,7 +378,7 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, accept string) string {
 	case float64:
 		wanted, tag = "a number", n.ShortTag()
 		ok = func(s string) bool {
-			f, err := strconv.ParseFloat(s, 64)
+			f, err := number(s)
 			v.SetFloat(f)
 			return (tag == "!!int" || tag == "!!float") && err == nil && within(f, accept, number)
 		}

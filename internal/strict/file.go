@@ -33,20 +33,12 @@ func (f *File) Path() string { return f.path }
 // MaxSize bytes; of a longer one a little more, which Decode refuses.
 func (f *File) Read() ([]byte, error) {
 	f.known, f.seen = nil, nil
-	// O_NONBLOCK: opening a named pipe must not wait for its writer.
-	file, err := os.OpenFile(f.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	file, info, err := f.open()
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	// What is written after this Stat differs from it, so Changed sees it.
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("read %s: not a regular file", f.path)
-	}
+	// What is written after open differs from info, so Changed sees it.
 	data, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
 	if err != nil {
 		return nil, err
@@ -78,16 +70,28 @@ func (f *File) Changed() (bool, error) {
 // stat opens the file rather than only looking at it: one that may not be
 // read is as good as none.
 func (f *File) stat() (fs.FileInfo, error) {
+	file, info, err := f.open()
+	if err == nil {
+		file.Close()
+	}
+	return info, err
+}
+
+func (f *File) open() (*os.File, fs.FileInfo, error) {
+	// O_NONBLOCK: opening a named pipe must not wait for its writer.
 	file, err := os.OpenFile(f.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer file.Close()
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("read %s: not a regular file", f.path)
 	}
-	return info, err
+	if err != nil {
+		file.Close()
+		return nil, nil, err
+	}
+	return file, info, nil
 }
 
 func same(a, b fs.FileInfo) bool {
