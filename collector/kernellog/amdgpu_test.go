@@ -54,10 +54,8 @@ func TestLineWithoutAddress(t *testing.T) {
 			start(t, kernellog.Options{Path: log, Sysfs: sys, Emit: h.emit})
 			write(t, log, "[1.5] "+unnamed+"\n[1.6] amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!\n", os.O_APPEND)
 			h.await(t, 2)
-			h.mu.Lock()
-			defer h.mu.Unlock()
 			var got []string
-			for _, e := range h.events {
+			for _, e := range h.all() {
 				got = append(got, e.PCI)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

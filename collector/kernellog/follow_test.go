@@ -16,10 +16,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/collector/kernellog"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // guard is how long a test that waits for the kernel waits before it fails.
 const guard = 2 * time.Minute
@@ -41,6 +44,13 @@ func (h *heard) emit(e collector.Event) {
 	case h.more <- struct{}{}:
 	default:
 	}
+}
+
+// all returns the events.
+func (h *heard) all() []collector.Event {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.events
 }
 
 // take returns the codes since the previous call, with "past" before those of
@@ -65,9 +75,7 @@ func (h *heard) await(t *testing.T, n int) {
 	t.Helper()
 	timeout := time.After(guard)
 	for {
-		h.mu.Lock()
-		have := len(h.events)
-		h.mu.Unlock()
+		have := len(h.all())
 		if have >= n {
 			return
 		}
@@ -194,9 +202,7 @@ func TestTimes(t *testing.T) {
 		write(t, path, "4,3,1000000,-;NVRM: Xid (PCI:0000:1b:00): 95, x\n", os.O_APPEND)
 		time.Sleep(time.Second)
 		got := map[uint64]time.Duration{}
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		for _, e := range h.events {
+		for _, e := range h.all() {
 			got[e.Code] = e.Time.Sub(boot)
 		}
 		want := map[uint64]time.Duration{
@@ -299,10 +305,8 @@ func TestTimesThatAreNotSaid(t *testing.T) {
 		Path: path, Emit: h.emit,
 		Now: func() time.Time { return now }, Boot: func() time.Time { return now.Add(-3 * time.Hour) },
 	})
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	got := map[uint64]time.Duration{}
-	for _, e := range h.events {
+	for _, e := range h.all() {
 		got[e.Code] = now.Sub(e.Time)
 	}
 	want := map[uint64]time.Duration{13: time.Minute, 31: 90 * time.Minute}

@@ -34,6 +34,16 @@ func read(t *testing.T, f *strict.File, want string) {
 	}
 }
 
+// loaded returns a file that has been read.
+func loaded(t *testing.T) (path string, f *strict.File) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "f.yml")
+	write(t, path, "title: a\n")
+	f = strict.NewFile(path)
+	read(t, f, "title: a\n")
+	return path, f
+}
+
 // TestConfigMap swaps a volume the way the kubelet's atomic writer does:
 // f.yml → ..data/f.yml, ..data → a new directory.
 func TestConfigMap(t *testing.T) {
@@ -72,10 +82,7 @@ func TestConfigMap(t *testing.T) {
 }
 
 func TestHalfWritten(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "f.yml")
-	write(t, path, "title: a\n")
-	f := strict.NewFile(path)
-	read(t, f, "title: a\n")
+	path, f := loaded(t)
 	w, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
@@ -102,10 +109,7 @@ func TestHalfWritten(t *testing.T) {
 }
 
 func TestDeleted(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "f.yml")
-	write(t, path, "title: a\n")
-	f := strict.NewFile(path)
-	read(t, f, "title: a\n")
+	path, f := loaded(t)
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -145,10 +149,7 @@ func TestForbidden(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may read everything")
 	}
-	path := filepath.Join(t.TempDir(), "f.yml")
-	write(t, path, "title: a\n")
-	f := strict.NewFile(path)
-	read(t, f, "title: a\n")
+	path, f := loaded(t)
 	if err := os.Chmod(path, 0); err != nil {
 		t.Fatal(err)
 	}

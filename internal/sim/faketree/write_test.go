@@ -7,9 +7,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // list returns all files and links below a directory with their content.
 func list(t *testing.T, dir string) map[string]string {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/internal/sim/kubelet"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // client is a client that reconnects, as those in the field do.
 func client(t *testing.T, socket string) podresources.PodResourcesListerClient {
