@@ -82,15 +82,15 @@ func survives(t *testing.T, tree *faketree.Tree) {
 	}
 }
 
-// Every tree of the repository survives being written, and is found in its
-// directory, byte by byte.
+// Every tree of the repository survives being written. Those that are no edits of
+// another are found in their directory, byte by byte.
 func TestFixtures(t *testing.T) {
 	trees, _ := filepath.Glob("../../../fixtures/trees/*.txt")
 	variants, _ := filepath.Glob("../../../fixtures/trees/variants/*.txt")
 	if len(trees) < 6 || len(variants) < 20 {
 		t.Fatalf("%d trees and %d variants", len(trees), len(variants))
 	}
-	for _, file := range append(trees, variants...) {
+	for i, file := range append(trees, variants...) {
 		tree, err := faketree.Load(file)
 		if err != nil {
 			t.Error(err)
@@ -100,6 +100,14 @@ func TestFixtures(t *testing.T) {
 			t.Errorf("%s: %d paths", file, len(tree.Paths()))
 		}
 		survives(t, tree)
+		for _, name := range tree.Paths() {
+			if _, isLink := tree.Target(name); isLink && !tree.Exists(name) && path.Base(name) != "driver" {
+				t.Errorf("%s: %s leads nowhere", file, name)
+			}
+		}
+		if i >= len(trees) {
+			continue
+		}
 		dir := t.TempDir()
 		if err := tree.Write(dir); err != nil {
 			t.Fatal(err)
@@ -109,9 +117,6 @@ func TestFixtures(t *testing.T) {
 			if target, ok := tree.Target(name); ok {
 				if got, err := os.Readlink(at); got != target {
 					t.Errorf("%s: %q, %v", at, got, err)
-				}
-				if !tree.Exists(name) && path.Base(name) != "driver" {
-					t.Errorf("%s: %s leads nowhere", file, name)
 				}
 				continue
 			}
