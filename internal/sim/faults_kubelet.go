@@ -11,9 +11,6 @@ import (
 // without an error, as a real one does until it has reached the API server and
 // the container runtime. Without an API server it lists static pods only.
 func restartKubelet(s *State, in input) error {
-	if err := s.needsKubelet(); err != nil {
-		return err
-	}
 	d, err := in.duration("for")
 	if err != nil {
 		return err
@@ -45,9 +42,6 @@ const noAPIServer = "kubelet.no_api_server"
 // running kubelet goes on, but does not learn of pods that come or go.
 func setAPIServer(up bool) func(*State, input) error {
 	return func(s *State, in input) error {
-		if err := s.needsKubelet(); err != nil {
-			return err
-		}
 		if up {
 			s.healAPIServer()
 			return nil
@@ -90,9 +84,6 @@ func (s *State) needsAPIServer() error {
 // change down, removed, hang, garbage.
 func setKubelet(to string) func(*State, input) error {
 	return func(s *State, in input) error {
-		if err := s.needsKubelet(); err != nil {
-			return err
-		}
 		d, err := in.duration("for")
 		if err != nil {
 			return err
@@ -118,9 +109,6 @@ func setKubelet(to string) func(*State, input) error {
 
 // limitKubelet makes calls fail with the kubelet's rate limit.
 func limitKubelet(s *State, in input) error {
-	if err := s.needsKubelet(); err != nil {
-		return err
-	}
 	n, err := in.integer("count")
 	if err != nil || n > maxLimited {
 		return fmt.Errorf("count: want a number up to %d, found %q", maxLimited, in["count"])
@@ -137,9 +125,6 @@ const (
 )
 
 func padKubelet(s *State, in input) error {
-	if err := s.needsKubelet(); err != nil {
-		return err
-	}
 	n, err := in.integer("bytes")
 	if err != nil || n > maxPad {
 		return fmt.Errorf("bytes: want a number up to %d, found %q", maxPad, in["bytes"])

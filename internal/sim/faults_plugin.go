@@ -12,9 +12,6 @@ import (
 // whatever its state.
 func spoilDevice(healthy bool) func(*State, input) error {
 	return func(s *State, in input) error {
-		if err := s.needsKubelet(); err != nil {
-			return err
-		}
 		arg := in["device"]
 		if ds, err := s.devices(arg); err == nil {
 			for _, d := range ds {
@@ -56,9 +53,6 @@ func (s *State) pluginSees(d device, code uint64) {
 // stopPlugin ends the device plugin of some resources, or starts it again. The
 // kubelet withdraws its devices at once; existing allocations remain.
 func stopPlugin(s *State, in input) error {
-	if err := s.needsKubelet(); err != nil {
-		return err
-	}
 	offered := s.allocatable()
 	for resource := range offered {
 		if ok, err := path.Match(in["resource"], resource); err == nil && ok {

@@ -226,12 +226,19 @@ func (s *State) offerable(id, base string) bool {
 	return !strings.HasPrefix(base, "MIG-")
 }
 
-// errNoKubelet is the error of pod faults on a machine outside Kubernetes.
-var errNoKubelet = errors.New("this simulation has no kubelet; its scenario has no pods")
-
 func (s *State) needsKubelet() error {
 	if !s.Has("kubelet") {
-		return errNoKubelet
+		return errors.New("this simulation has no kubelet; its scenario has no pods")
 	}
 	return nil
+}
+
+// onNode applies f where the machine is a node of Kubernetes.
+func onNode(f func(*State, input) error) func(*State, input) error {
+	return func(s *State, in input) error {
+		if err := s.needsKubelet(); err != nil {
+			return err
+		}
+		return f(s, in)
+	}
 }
