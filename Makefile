@@ -15,7 +15,7 @@ SIM      ?=
 REF      ?= main
 BENCH    ?= .
 # Built once; the version is in the name, so a file that exists is current.
-HELM_VERSION := v4.3.1
+HELM_VERSION := $(shell sed -n 's,.*helm.sh/helm/v4 \(v[0-9.]*\).*,\1,p' tools/kubernetes/go.mod)
 PINT_VERSION := $(shell sed -n 's,^require .*/pint ,,p' tools/pint/go.mod)
 LINT_VERSION := $(shell sed -n 's,.*golangci-lint/v2 \(v[0-9.]*\).*,\1,p' tools/lint/go.mod)
 HELM     ?= $(CURDIR)/.cache/helm-$(HELM_VERSION)
@@ -239,8 +239,7 @@ helm: $(HELM)
 
 $(HELM):
 	@mkdir -p $(@D)
-	GOBIN=$@.d go install -gcflags=all=-dwarf=false -ldflags "-s -w" helm.sh/helm/v4/cmd/helm@$(HELM_VERSION)
-	@mv $@.d/helm $@ && rmdir $@.d
+	cd tools/kubernetes && CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ helm.sh/helm/v4/cmd/helm
 
 test-tour: build .cache/alertmanager/usr ## the commands of docs/tour.md; needs root, for a network of its own
 	$(E2E) -count=1 ./demo

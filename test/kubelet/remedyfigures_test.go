@@ -100,7 +100,7 @@ func (r *remedy) largeNode(name string) {
 	}
 	r.do(http.MethodPost, "/api/v1/nodes", object{"metadata": object{"name": name, "labels": labels}})
 	r.do(http.MethodPatch, "/api/v1/nodes/"+name+"/status", object{"status": object{
-		"images": images, "capacity": object{"cpu": "128", "memory": "2Ti", "nvidia.com/gpu": "8"}, "nodeInfo": object{"kubeletVersion": "v1.35.4"},
+		"images": images, "capacity": object{"cpu": "128", "memory": "2Ti", "nvidia.com/gpu": "8"}, "nodeInfo": object{"kubeletVersion": "v1.37.2"},
 	}})
 }
 
