@@ -6,8 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/promqltest"
+	"github.com/prometheus/prometheus/storage"
 )
 
 // board is what of a dashboard asks the data source.
@@ -72,6 +78,41 @@ func loadBoards(t *testing.T) []board {
 		all = append(all, b)
 	}
 	return all
+}
+
+// loadBoard returns the dashboard with a uid.
+func loadBoard(t *testing.T, uid string) board {
+	t.Helper()
+	all := loadBoards(t)
+	i := slices.IndexFunc(all, func(b board) bool { return b.UID == uid })
+	if i < 0 {
+		t.Fatalf("there is no dashboard %s", uid)
+	}
+	return all[i]
+}
+
+// panel returns the panel with a title.
+func (b board) panel(t *testing.T, title string) boardPanel {
+	t.Helper()
+	i := slices.IndexFunc(b.Panels, func(p boardPanel) bool { return p.Title == title })
+	if i < 0 {
+		t.Fatalf("%s has no panel %s", b.UID, title)
+	}
+	return b.Panels[i]
+}
+
+// vector evaluates an expression at a time.
+func vector(t *testing.T, store storage.Queryable, expr string, at time.Time) promql.Vector {
+	t.Helper()
+	q, err := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery).NewInstantQuery(t.Context(), store, nil, expr, at)
+	if err != nil {
+		t.Fatalf("%s: %v", expr, err)
+	}
+	found, err := q.Exec(t.Context()).Vector()
+	if err != nil {
+		t.Fatalf("%s: %v", expr, err)
+	}
+	return found
 }
 
 func (b board) asks() []ask {

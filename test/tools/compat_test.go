@@ -3,8 +3,6 @@ package tools
 import (
 	"fmt"
 	"math"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -36,21 +34,28 @@ var illness = []struct {
 }
 
 // dcgmPage serves the page on record of a node with its GPUs ill.
-func dcgmPage(t *testing.T) *httptest.Server {
+func dcgmPage(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(root, "cmd/accel-exporter/testdata/golden/h100-8.compat-user.metrics"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := recordedPage(t, "h100-8.compat-user.metrics")
 	var scrapes atomic.Int64
-	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		page, n := string(data), float64(scrapes.Add(1))
+	return served(t, func() string {
+		page, n := data, float64(scrapes.Add(1))
 		for _, ill := range illness {
 			series := regexp.MustCompile(`(?m)^(` + ill.family + `\{[^\n]*gpu="` + ill.gpu + `"[^\n]*\}) .*$`)
 			page = series.ReplaceAllString(page, "${1} "+strconv.FormatFloat(ill.value+n*ill.step, 'f', -1, 64))
 		}
-		fmt.Fprint(w, page, "kube_pod_labels{namespace=\"training\",pod=\"llm-0\",label_app=\"llm\"} 1\n")
-	}))
+		return page + "kube_pod_labels{namespace=\"training\",pod=\"llm-0\",label_app=\"llm\"} 1\n"
+	})
+}
+
+// recordedPage returns a golden page of the exporter's tests.
+func recordedPage(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, "cmd/accel-exporter/testdata/golden", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
 
 // TestDCGMExporterRules: rules and dashboards written for dcgm-exporter work on
@@ -58,19 +63,11 @@ func dcgmPage(t *testing.T) *httptest.Server {
 // alert fires for the GPUs that are ill.
 func TestDCGMExporterRules(t *testing.T) {
 	program(t, "PROMETHEUS")
-	page := dcgmPage(t)
-	defer page.Close()
 	rules, err := filepath.Abs("testdata/dcgm-exporter/rules.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := startPrometheus(t, t.TempDir(), `global: {scrape_interval: 1s, evaluation_interval: 1s}
-rule_files: ['`+rules+`']
-scrape_configs:
-  - job_name: gpu-metrics
-    honor_labels: true
-    static_configs: [{targets: ['`+strings.TrimPrefix(page.URL, "http://")+`'], labels: {instance: n1}}]
-`)
+	p := startPrometheus(t, t.TempDir(), scrapes("gpu-metrics", dcgmPage(t), "instance: n1", "rule_files: ['"+rules+"']\n"))
 	text, err := os.ReadFile(rules)
 	if err != nil {
 		t.Fatal(err)
@@ -102,20 +99,9 @@ func TestMigrationTable(t *testing.T) {
 	program(t, "PROMETHEUS")
 	var both string
 	for _, name := range []string{"h100-8.metrics", "h100-8.compat-user.metrics"} {
-		data, err := os.ReadFile(filepath.Join(root, "cmd/accel-exporter/testdata/golden", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		both += regexp.MustCompile(`(?m)^.* VOLATILE\n`).ReplaceAllString(string(data), "")
+		both += regexp.MustCompile(`(?m)^.* VOLATILE\n`).ReplaceAllString(recordedPage(t, name), "")
 	}
-	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, both) }))
-	defer page.Close()
-	p := startPrometheus(t, t.TempDir(), `global: {scrape_interval: 1s}
-scrape_configs:
-  - job_name: both
-    honor_labels: true
-    static_configs: [{targets: ['`+strings.TrimPrefix(page.URL, "http://")+`'], labels: {instance: n1}}]
-`)
+	p := startPrometheus(t, t.TempDir(), scrapes("both", served(t, func() string { return both }), "instance: n1", ""))
 	p.awaits(t, "DCGM_FI_DEV_GPU_TEMP and on () accel_temperature_celsius")
 
 	manual, err := os.ReadFile(filepath.Join(root, "docs/migrating-from-dcgm-exporter.md"))

@@ -99,9 +99,6 @@ func scraped(t *testing.T) (prom, func()) {
 			}
 		})
 	}
-	page, remediator := beside(), remedied(t)
-	t.Cleanup(page.Close)
-	t.Cleanup(remediator.Close)
 	copyRules(t, dir)
 	p := startPrometheus(t, dir, `global: {scrape_interval: 1s, evaluation_interval: 2s}
 rule_files: ['`+filepath.Join(dir, "*.yaml")+`']
@@ -111,10 +108,10 @@ scrape_configs:
     static_configs:
 `+targets.String()+`  - job_name: beside
     honor_labels: true
-    static_configs: [{targets: ['`+strings.TrimPrefix(page.URL, "http://")+`']}]
+    static_configs: [{targets: ['`+beside(t)+`']}]
   - job_name: accel-remediator
     honor_labels: true
-    static_configs: [{targets: ['`+strings.TrimPrefix(remediator.URL, "http://")+`']}]
+    static_configs: [{targets: ['`+remedied(t)+`']}]
 `)
 	return p, func() {
 		for _, f := range faults {

@@ -342,11 +342,8 @@ func TestScreenshots(t *testing.T) {
 		}
 		add("accel-exporter", at, map[string]string{"instance": n.name, "node": n.name, "pool": "mixed", "cluster": []string{"east", "west"}[i/3]})
 	}
-	page, remediator := beside(), remedied(t)
-	defer page.Close()
-	defer remediator.Close()
-	add("beside", strings.TrimPrefix(page.URL, "http://"), map[string]string{"cluster": "east"})
-	add("accel-remediator", strings.TrimPrefix(remediator.URL, "http://"), map[string]string{"cluster": "east", "pool": "mixed"})
+	add("beside", beside(t), map[string]string{"cluster": "east"})
+	add("accel-remediator", remedied(t), map[string]string{"cluster": "east", "pool": "mixed"})
 	eventually(t, "pods are known", func() error {
 		text, err := get("http://" + h.targets[0].address + "/metrics")
 		if err == nil && !strings.Contains(string(text), "accel_allocation_utilization_ratio{") {

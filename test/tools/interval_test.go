@@ -16,12 +16,7 @@ import (
 // its default of 15 s, the variable finds the interval, bars count each event once,
 // also after a restart of the exporter, and rates have values.
 func TestScrapeIntervals(t *testing.T) {
-	var node board
-	for _, b := range loadBoards(t) {
-		if b.UID == "accel-node" {
-			node = b
-		}
-	}
+	node := loadBoard(t, "accel-node")
 	for _, interval := range []time.Duration{5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute} {
 		t.Run(interval.String(), func(t *testing.T) {
 			const length = 40 * time.Minute
@@ -35,7 +30,6 @@ func TestScrapeIntervals(t *testing.T) {
   accel_gpu_xid_errors_total{job="a",instance="n",device="G",xid="79"} _x%[4]d 1x%[4]d 2x%[4]d 1x%[4]d
 `, interval, each(length), 1000*int(interval.Seconds()), n)
 			store := promqltest.LoadedStorage(t, series)
-			engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
 			end := time.Unix(0, 0).Add(length)
 			values := map[string]string{"cluster": "", "instance": "n", "job": "a"}
 
@@ -45,13 +39,9 @@ func TestScrapeIntervals(t *testing.T) {
 					continue
 				}
 				expr := strings.TrimSuffix(strings.TrimPrefix(expanded(c.query(t), values), "query_result("), ")")
-				q, err := engine.NewInstantQuery(t.Context(), store, nil, expr, end)
-				if err != nil {
-					t.Fatal(err)
-				}
-				found, err := q.Exec(t.Context()).Vector()
-				if err != nil || len(found) != 1 {
-					t.Fatalf("%s: %v, %v", expr, found, err)
+				found := vector(t, store, expr, end)
+				if len(found) != 1 {
+					t.Fatalf("%s: %v", expr, found)
 				}
 				values["scrape"] = found[0].Metric.Get("interval")
 			}
@@ -60,33 +50,27 @@ func TestScrapeIntervals(t *testing.T) {
 			}
 			ask := func(title string) promql.Matrix {
 				t.Helper()
-				for _, p := range node.Panels {
-					if p.Title != title {
-						continue
-					}
-					least := source
-					if d, err := model.ParseDuration(expanded(p.Targets[0].Interval, values)); err == nil {
-						least = time.Duration(d)
-					}
-					step := least
-					if d, err := model.ParseDuration(p.Interval); err == nil {
-						step = max(step, time.Duration(d))
-					}
-					values["__interval"] = step.String()
-					values["__rate_interval"] = max(step+least, 4*least).String()
-					expr := expanded(p.Targets[0].Expr, values)
-					q, err := engine.NewRangeQuery(t.Context(), store, nil, expr, time.Unix(0, 0), end, step)
-					if err != nil {
-						t.Fatal(err)
-					}
-					m, err := q.Exec(t.Context()).Matrix()
-					if err != nil {
-						t.Fatalf("%s: %v", expr, err)
-					}
-					return m
+				p := node.panel(t, title)
+				least := source
+				if d, err := model.ParseDuration(expanded(p.Targets[0].Interval, values)); err == nil {
+					least = time.Duration(d)
 				}
-				t.Fatalf("there is no panel %s", title)
-				return nil
+				step := least
+				if d, err := model.ParseDuration(p.Interval); err == nil {
+					step = max(step, time.Duration(d))
+				}
+				values["__interval"] = step.String()
+				values["__rate_interval"] = max(step+least, 4*least).String()
+				expr := expanded(p.Targets[0].Expr, values)
+				q, err := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery).NewRangeQuery(t.Context(), store, nil, expr, time.Unix(0, 0), end, step)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, err := q.Exec(t.Context()).Matrix()
+				if err != nil {
+					t.Fatalf("%s: %v", expr, err)
+				}
+				return m
 			}
 			var xids float64
 			for _, s := range ask("Xids") {

@@ -65,30 +65,16 @@ func TestPanels(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			store := promqltest.LoadedStorage(t, "load 5m"+test.series)
-			engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
-			end := time.Unix(0, 0).Add(10 * time.Hour)
-			for _, b := range loadBoards(t) {
-				for _, p := range b.Panels {
-					for _, q := range p.Targets {
-						want := test.want[q.RefID]
-						if b.UID != test.board || p.Title != test.panel || want == nil {
-							continue
-						}
-						expr := expanded(q.Expr, map[string]string{"cluster": ".*", "pool": ".*", "namespace": ".*"})
-						query, err := engine.NewInstantQuery(t.Context(), store, nil, expr, end)
-						if err != nil {
-							t.Fatalf("%s: %v", expr, err)
-						}
-						found, err := query.Exec(t.Context()).Vector()
-						if err != nil {
-							t.Fatalf("%v: %s", err, expr)
-						}
-						if got := shownRows(found, q.RefID != "A"); !slices.Equal(got, want) {
-							t.Errorf("%s: %q, want %q: %s", q.RefID, got, want, expr)
-						}
-						delete(test.want, q.RefID)
-					}
+			for _, q := range loadBoard(t, test.board).panel(t, test.panel).Targets {
+				want := test.want[q.RefID]
+				if want == nil {
+					continue
 				}
+				expr := expanded(q.Expr, map[string]string{"cluster": ".*", "pool": ".*", "namespace": ".*"})
+				if got := shownRows(vector(t, store, expr, time.Unix(0, 0).Add(10*time.Hour)), q.RefID != "A"); !slices.Equal(got, want) {
+					t.Errorf("%s: %q, want %q: %s", q.RefID, got, want, expr)
+				}
+				delete(test.want, q.RefID)
 			}
 			for id := range test.want {
 				t.Errorf("there is no query %s of %s: %s", id, test.board, test.panel)

@@ -1,18 +1,19 @@
 package tools
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
-	"os/exec"
-	"sync"
+	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/accel-exporter/accel-exporter/test/stack"
 )
 
 // patience is for machines that have much else to do.
@@ -29,50 +30,41 @@ func program(t *testing.T, variable string) string {
 	return path
 }
 
-// log is the output of a program, shown where its test fails.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
 // start runs a server until the test ends, and waits until it is ready.
 func start(t *testing.T, address, path string, args ...string) {
 	t.Helper()
-	out := &log{}
-	cmd := exec.Command(path, args...)
-	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Start(); err != nil {
+	p, err := stack.Start(filepath.Join(t.TempDir(), "log"), nil, path, args...)
+	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
-	go func() {
-		cmd.Wait()
-		close(ended)
-	}()
+	ended(t, p)
+	if err := p.Ready(t.Context(), "http://"+address+"/-/ready"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ended stops a program at the end of the test, and shows its output if that failed.
+func ended(t *testing.T, p *stack.Process) {
 	t.Cleanup(func() {
-		cmd.Process.Kill()
-		<-ended
+		if err := p.Stop(); err != nil {
+			t.Error(err)
+		}
 		if t.Failed() {
-			out.mu.Lock()
-			defer out.mu.Unlock()
-			t.Logf("%s:\n%s", path, out.text.String())
+			out, _ := os.ReadFile(p.Log())
+			t.Logf("%s", out)
 		}
 	})
-	eventually(t, path+" is ready", func() error {
-		select {
-		case <-ended:
-			t.Fatalf("%s has ended: %s", path, cmd.ProcessState)
-		default:
-		}
-		_, err := get("http://" + address + "/-/ready")
-		return err
-	})
+}
+
+// served serves a page of metrics until the test ends, and returns the address.
+func served(t *testing.T, page func() string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		_, _ = io.WriteString(w, page())
+	}))
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
 }
 
 // freeAddress is a port of loopback that is free.

@@ -1,11 +1,8 @@
 package tools
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -21,8 +18,7 @@ type prom string
 
 // answer is what Prometheus returns of any query.
 type answer struct {
-	Status, Error string
-	Data          struct {
+	Data struct {
 		Result []struct {
 			Metric map[string]string
 			Value  [2]any
@@ -30,21 +26,20 @@ type answer struct {
 	}
 }
 
-func (p prom) ask(path string, form url.Values) (answer, error) {
-	var a answer
-	client := http.Client{Timeout: time.Minute}
-	resp, err := client.PostForm("http://"+string(p)+path, form)
-	if err != nil {
-		return a, err
-	}
-	defer resp.Body.Close()
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 64<<20)).Decode(&a); err != nil {
-		return a, err
-	}
-	if a.Status != "success" {
-		return a, fmt.Errorf("%s", a.Error)
-	}
-	return a, nil
+func (p prom) ask(path string, form url.Values) (a answer, err error) {
+	err = getJSON("http://"+string(p)+path+"?"+form.Encode(), &a)
+	return a, err
+}
+
+// scrapes returns a configuration of Prometheus with a target, its labels and further
+// sections.
+func scrapes(job, address, labels, more string) string {
+	return fmt.Sprintf(`global: {scrape_interval: 1s, evaluation_interval: 1s}
+%sscrape_configs:
+  - job_name: %s
+    honor_labels: true
+    static_configs: [{targets: ['%s'], labels: {%s}}]
+`, more, job, address, labels)
 }
 
 // startPrometheus runs Prometheus with a configuration and further flags, its files in
@@ -101,8 +96,7 @@ func (p prom) values(t *testing.T, c choice, way map[string]string) []string {
 	query := expanded(c.query(t), way)
 	if m := labelValues.FindStringSubmatch(query); m != nil {
 		var found struct{ Data []string }
-		address := "http://" + string(p) + "/api/v1/label/" + m[2] + "/values?" + url.Values{"match[]": {m[1]}}.Encode()
-		if err := getJSON(address, &found); err != nil {
+		if err := getJSON("http://"+string(p)+"/api/v1/label/"+m[2]+"/values?"+url.Values{"match[]": {m[1]}}.Encode(), &found); err != nil {
 			t.Errorf("variable %s: %v", c.Name, err)
 		}
 		return found.Data

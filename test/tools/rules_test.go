@@ -3,14 +3,14 @@ package tools
 import (
 	"fmt"
 	"maps"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/accel-exporter/accel-exporter/test/stack"
 )
 
 const root = "../.."
@@ -21,35 +21,32 @@ const root = "../.."
 func TestRules(t *testing.T) {
 	alertmanager := program(t, "ALERTMANAGER")
 	dir := t.TempDir()
-	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, `accel_device_health_reason{device="GPU-1",reason="device_lost",severity="failed"} 1
+	page := served(t, func() string {
+		return `accel_device_health_reason{device="GPU-1",reason="device_lost",severity="failed"} 1
 accel_allocation_info{device="GPU-1",namespace="team",pod="a",container="c",resource="nvidia.com/gpu"} 1
 accel_allocation_info{device="GPU-1",namespace="team",pod="b",container="c",resource="nvidia.com/gpu"} 1
 accel_allocation_unhealthy{device="GPU-1",namespace="team",pod="a",container="c",resource="nvidia.com/gpu"} 1
 accel_allocation_unhealthy{device="GPU-1",namespace="team",pod="b",container="c",resource="nvidia.com/gpu"} 1
-`)
-	}))
-	defer page.Close()
-
-	am := freeAddress(t)
-	start(t, am, alertmanager,
-		"--config.file="+filepath.Join(root, "deploy/prometheus/alertmanager.yml"),
-		"--storage.path="+filepath.Join(dir, "alertmanager"),
-		"--web.listen-address="+am, "--cluster.listen-address=")
+`
+	})
+	shipped, err := os.ReadFile(filepath.Join(root, "deploy/prometheus/alertmanager.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	am, url, err := stack.Alertmanager(t.Context(), alertmanager, t.TempDir(), "127.0.0.1:0", shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended(t, am)
 
 	want := copyRules(t, dir)
-	p := startPrometheus(t, dir, `global: {scrape_interval: 1s, evaluation_interval: 1s}
-rule_files: ['`+filepath.Join(dir, "*.yaml")+`']
-alerting: {alertmanagers: [{static_configs: [{targets: ['`+am+`']}]}]}
-scrape_configs:
-  - job_name: accel-exporter
-    honor_labels: true
-    static_configs: [{targets: ['`+strings.TrimPrefix(page.URL, "http://")+`'], labels: {instance: n1}}]
-`)
+	p := startPrometheus(t, dir, scrapes("accel-exporter", page, "instance: n1", `rule_files: ['`+filepath.Join(dir, "*.yaml")+`']
+alerting: {alertmanagers: [{static_configs: [{targets: ['`+strings.TrimPrefix(url, "http://")+`']}]}]}
+`))
 	eventually(t, "every rule is evaluated", func() error { return healthy("http://"+string(p), want) })
 	for _, pod := range []string{"a", "b"} {
 		eventually(t, "the alert with pod "+pod+" is at Alertmanager", func() error {
-			return sent("http://"+am, map[string]string{
+			return sent(url, map[string]string{
 				"alertname": "AcceleratorLost", "severity": "critical", "job": "accel-exporter",
 				"instance": "n1", "device": "GPU-1", "namespace": "team", "pod": pod,
 			})

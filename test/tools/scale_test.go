@@ -1,9 +1,6 @@
 package tools
 
 import (
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,15 +14,9 @@ import (
 // and alerts only.
 func TestScale(t *testing.T) {
 	program(t, "PROMETHEUS")
-	page, err := os.ReadFile(filepath.Join(root, "cmd/accel-exporter/testdata/golden/h100-8.standard.metrics"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, strings.ReplaceAll(string(page), " VOLATILE\n", " 1\n"),
-			`accel_device_health_reason{device="GPU-1",reason="device_lost",severity="failed"} 1`+"\n")
-	}))
-	defer node.Close()
+	page := strings.ReplaceAll(recordedPage(t, "h100-8.standard.metrics"), " VOLATILE\n", " 1\n") +
+		`accel_device_health_reason{device="GPU-1",reason="device_lost",severity="failed"} 1` + "\n"
+	node := served(t, func() string { return page })
 	for _, c := range []struct {
 		file       string
 		agent      bool
@@ -50,7 +41,7 @@ func TestScale(t *testing.T) {
 			if c.agent {
 				flags = []string{"--storage.agent.path=" + filepath.Join(dir, "data"), "--enable-feature=agent"}
 			}
-			startPrometheus(t, dir, onOneNode(t, c.file, dir, strings.TrimPrefix(node.URL, "http://"), string(central)), flags...)
+			startPrometheus(t, dir, onOneNode(t, c.file, dir, node, string(central)), flags...)
 			for _, expr := range c.has {
 				central.awaits(t, expr)
 			}

@@ -3,8 +3,6 @@ package tools
 import (
 	"fmt"
 	"math"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -107,7 +105,7 @@ func (s simulated) run(t *testing.T) (string, func(fault string)) {
 
 // remedied is the page of an accel-remediator that has something for every
 // panel: the page of its own test, with actions of the first minute and a pass just now.
-func remedied(t *testing.T) *httptest.Server {
+func remedied(t *testing.T) string {
 	page, err := os.ReadFile(filepath.Join(root, "internal/remediation/testdata/page.metrics"))
 	if err != nil {
 		t.Fatal(err)
@@ -115,31 +113,30 @@ func remedied(t *testing.T) *httptest.Server {
 	number := regexp.MustCompile(`(?m)^(\w+_(timestamp_seconds|total)\S* )(\S+)$`)
 	const lastPass = 1772366460
 	began := time.Now()
-	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		_, _ = w.Write(number.ReplaceAllFunc(page, func(line []byte) []byte {
-			m := number.FindSubmatch(line)
-			v, err := strconv.ParseFloat(string(m[3]), 64)
+	return served(t, func() string {
+		return number.ReplaceAllStringFunc(string(page), func(line string) string {
+			m := number.FindStringSubmatch(line)
+			v, err := strconv.ParseFloat(m[3], 64)
 			if err != nil {
 				t.Error(err)
 			}
-			if string(m[2]) == "total" {
+			if m[2] == "total" {
 				v = math.Floor(v * min(1, time.Since(began).Minutes()))
 			} else {
 				v += float64(time.Now().Unix() - lastPass)
 			}
-			return fmt.Appendf(nil, "%s%.0f", m[1], v)
-		}))
-	}))
+			return fmt.Sprintf("%s%.0f", m[1], v)
+		})
+	})
 }
 
 // beside is a page of kube-state-metrics, of cAdvisor, and of what the exporter knows of
 // pods from the API server.
-func beside() *httptest.Server {
+func beside(t *testing.T) string {
 	began := time.Now()
-	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return served(t, func() string {
 		const pod = `namespace="research",pod="segment-0"`
-		fmt.Fprintf(w, `kube_pod_owner{%[1]s,owner_is_controller="true",owner_kind="StatefulSet",owner_name="segment"} 1
+		return fmt.Sprintf(`kube_pod_owner{%[1]s,owner_is_controller="true",owner_kind="StatefulSet",owner_name="segment"} 1
 kube_pod_owner{namespace="notebooks",pod="jupyter-small-0",owner_is_controller="true",owner_kind="StatefulSet",owner_name="jupyter-small"} 1
 kube_pod_container_status_restarts_total{%[1]s,container="main"} 0
 kube_pod_container_resource_limits{%[1]s,container="main",resource="cpu"} 8
@@ -151,5 +148,5 @@ accel_pod_info{namespace="research",pod="speech-0",workload_kind="StatefulSet",w
 accel_pod_label_info{namespace="research",pod="speech-0",label="team",value="voice"} 1
 accel_pod_label_info{namespace="notebooks",pod="jupyter-small-0",label="team",value="data"} 1
 `, pod, 5*time.Since(began).Seconds())
-	}))
+	})
 }
