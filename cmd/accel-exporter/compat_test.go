@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -43,15 +42,6 @@ func TestGoldenCompat(t *testing.T) {
 			n.until(`^accel_podmap_state\{state="fresh"\} 1$`)
 			settleAs(n, scenario+"."+name+".metrics", compatPage)
 		})
-	}
-}
-
-// TestCompatIsOff checks that the families are not served without the flag.
-func TestCompatIsOff(t *testing.T) {
-	t.Parallel()
-	n := start(t, scenario, []string{"--frozen=600"})
-	if got := compatPage(settle(n)); got != "" {
-		t.Error(got)
 	}
 }
 
@@ -121,36 +111,6 @@ func TestFieldsReload(t *testing.T) {
 	// A change is detected without a request.
 	writeFile(t, file, "DCGM_FI_DEV_POWER_USAGE, gauge, Power\n")
 	n.until(`^accel_config_last_reload_successful 1$`, `^DCGM_FI_DEV_POWER_USAGE\{`, `!^DCGM_FI_DEV_GPU_TEMP\{`)
-}
-
-// TestInvalidCompatFlags checks the errors of flags with an invalid value or
-// without a flag that they require.
-func TestInvalidCompatFlags(t *testing.T) {
-	for flag, want := range map[string]string{
-		"--compat.pod-uid":                       "need --kubernetes.pods",
-		"--compat.pod-label=app":                 "need --kubernetes.pods",
-		"--kubernetes.pods --compat.pod-label=(": "--compat.pod-label: error parsing regexp",
-		"--compat.hostname-label=host":           `--compat.hostname-label is "host"; hostname, Hostname or none`,
-		"--compat.dcgm-exporter -c fast":         `-c is "fast"; milliseconds`,
-	} {
-		err := command(t.Context(), strings.Fields(flag), io.Discard, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", flag, err, want)
-		}
-	}
-}
-
-// TestInvalidFieldsFile checks that the exporter does not start with an invalid
-// counters file, and that --config.check reports it too.
-func TestInvalidFieldsFile(t *testing.T) {
-	file := counterFile(t, "DCGM_FI_DEV_GPU_TEMP; gauge; Heat")
-	for _, args := range [][]string{{"--dcgm.fields=" + file}, {"--config.check", "--dcgm.fields=" + file}} {
-		var out, stderr strings.Builder
-		err := command(t.Context(), args, &out, &stderr)
-		if err == nil || !strings.Contains(stderr.String(), "counters.csv:1:1: 1 columns; accepted are three") {
-			t.Errorf("%q: %v, %s", args, err, &stderr)
-		}
-	}
 }
 
 // TestCompatOfDCGM checks the values that only DCGM has: fields without another

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -33,11 +32,13 @@ func TestArgumentsOfDCGMExporter(t *testing.T) {
 		args, env []string
 		want      []string // without on
 		ignored   []string // prefixes
+		exists    func(path string) bool
 	}{
 		{args: []string{"-f", "/x.csv"}, want: []string{"--dcgm.fields=/x.csv"}},
 		{args: []string{"--collectors=/x.csv"}, want: []string{"--dcgm.fields=/x.csv"}},
 		{args: []string{"-collectors", "/x.csv"}, want: []string{"--dcgm.fields=/x.csv"}},
-		{args: []string{"-f", "/etc/dcgm-exporter/default-counters.csv"}},
+		{args: []string{"-f", shipped[0]}},
+		{args: []string{"-f", shipped[0]}, want: []string{"--dcgm.fields=" + shipped[0]}, exists: anyFile}, // mounted there
 		{env: []string{"DCGM_EXPORTER_COLLECTORS=/x.csv"}, want: []string{"--dcgm.fields=/x.csv"}},
 		{args: []string{"-f", "/y.csv"}, env: []string{"DCGM_EXPORTER_COLLECTORS=/x.csv"}, want: []string{"--dcgm.fields=/y.csv"}},
 		{args: []string{"--dcgm.fields=/z.csv", "-f", "/y.csv"}, want: []string{"--dcgm.fields=/z.csv"}},
@@ -97,7 +98,10 @@ func TestArgumentsOfDCGMExporter(t *testing.T) {
 		{args: []string{"--container-labels", "--container-runtime-socket=/x"}, ignored: []string{"--container-labels: ", "--container-runtime-socket: "}},
 		{args: []string{"--config.file", "/own.yml", "--log.level=warn", "--debug"}, want: []string{"--config.file", "/own.yml", "--log.level=warn"}},
 	} {
-		got, ignored, err := fromDCGMExporter(append([]string{on}, c.args...), environment(c.env...), noFile)
+		if c.exists == nil {
+			c.exists = noFile
+		}
+		got, ignored, err := fromDCGMExporter(append([]string{on}, c.args...), environment(c.env...), c.exists)
 		if err != nil {
 			t.Errorf("%q %q: %v", c.args, c.env, err)
 			continue
@@ -114,15 +118,6 @@ func TestArgumentsOfDCGMExporter(t *testing.T) {
 				t.Errorf("%q %q: ignored %q", c.args, c.env, ignored)
 			}
 		}
-	}
-}
-
-// TestShippedFileExists checks that a file mounted at the path of
-// dcgm-exporter's own file is used.
-func TestShippedFileExists(t *testing.T) {
-	got, _, err := fromDCGMExporter([]string{on, "-f", shipped[0]}, environment(), anyFile)
-	if err != nil || !slices.Equal(got, []string{on, "--dcgm.fields=" + shipped[0]}) {
-		t.Errorf("%q %v", got, err)
 	}
 }
 
@@ -153,21 +148,22 @@ func TestArgumentsWithoutCompat(t *testing.T) {
 	}
 }
 
-// TestRandomArguments checks, for random command lines, that flags of this
-// exporter are kept in their order and flags of dcgm-exporter are removed.
-func TestRandomArguments(t *testing.T) {
-	pool := []string{
-		"-f", "-f=", "--collectors=a=b", "-k", "--kubernetes=false", "-k=", "--rbmn", "-c", "-c=5000", "--log-format", "json", "-r", ":1", "-r=:2", "-x",
-		"--debug", "--config.file", "/x", "--log.level=warn", "-", "--", "=", "--=x", "---f", "", "x", "--web.enable-lifecycle", "-h", on,
-	}
-	for seed := range uint64(3000) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		args, own := []string{on}, []string{on}
-		for range r.IntN(8) {
-			a := pool[r.IntN(len(pool))]
-			args = append(args, a)
+// FuzzFromDCGMExporter checks that a translated command line has the flags of this
+// exporter first and in their order, and no flags of dcgm-exporter, and that translating
+// it again does not change it.
+func FuzzFromDCGMExporter(f *testing.F) {
+	f.Add("-f\n/etc/dcgm-exporter/default-counters.csv\n-c\n5000\n-k=false", "none")
+	f.Add("--hpc-job-mapping-dir=/run/jobs\n--debug\n-rbmn\n--log-format=json", "true")
+	f.Add("--config.file\n/x\n-f=\n--\n=\n---f\n-\n\n--log-format\njson\n-r=:2\n-x\n1\n--log.level=warn\n--=x\nx", "")
+	f.Fuzz(func(t *testing.T, line, variable string) {
+		args := append([]string{on}, strings.Split(line, "\n")...)
+		lookup := func(string) (string, bool) { return variable, variable != "" }
+		got, ignored, err := fromDCGMExporter(args, lookup, noFile)
+		if err != nil || !wantsCompat(got) {
+			return
 		}
-		for i := 1; i < len(args); i++ {
+		var own []string
+		for i := 0; i < len(args); i++ {
 			name, _, assigned := strings.Cut(args[i], "=")
 			switch f := foreign(name); {
 			case f == nil:
@@ -176,17 +172,22 @@ func TestRandomArguments(t *testing.T) {
 				i++ // its value
 			}
 		}
-		got, _, err := fromDCGMExporter(args, environment(), noFile)
-		if err != nil {
-			continue
-		}
 		if len(got) < len(own) || !slices.Equal(got[:len(own)], own) {
-			t.Fatalf("%q became %q, want %q and more", args, got, own)
+			t.Errorf("%q became %q, want %q and more", args, got, own)
 		}
-		for _, a := range got[len(own):] {
-			if name, _, _ := strings.Cut(a, "="); foreign(name) != nil || !strings.HasPrefix(a, "--") {
-				t.Fatalf("%q became %q", args, got)
+		for i, a := range got {
+			if name, _, _ := strings.Cut(a, "="); foreign(name) != nil || i >= len(own) && !strings.HasPrefix(a, "--") {
+				t.Errorf("%q became %q, with %q", args, got, a)
 			}
 		}
-	}
+		for _, i := range ignored {
+			if !strings.Contains(i, ": ") {
+				t.Errorf("%q has no reason", i)
+			}
+		}
+		again, _, err := fromDCGMExporter(got, environment(), noFile)
+		if err != nil || !slices.Equal(got, again) {
+			t.Errorf("%q is translated again to %q, %v", got, again, err)
+		}
+	})
 }

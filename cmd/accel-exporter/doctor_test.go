@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -31,12 +30,11 @@ func diagnose(t *testing.T, state string, args ...string) (string, error) {
 		args = append(args, "--podresources.socket=")
 	}
 	args = append([]string{"doctor"}, append(args, isolated(t, args)...)...)
-	var out, stderr strings.Builder
-	err := command(t.Context(), args, &out, &stderr)
-	if stderr.Len() > 0 {
-		t.Errorf("%s", &stderr)
+	text, stderr, err := outcome(t.Context(), args...)
+	if stderr != "" {
+		t.Error(stderr)
 	}
-	text := regexp.MustCompile(`^accel-exporter \S*, user \d+`).ReplaceAllString(out.String(), "accel-exporter VERSION, user N")
+	text = regexp.MustCompile(`^accel-exporter \S*, user \d+`).ReplaceAllString(text, "accel-exporter VERSION, user N")
 	text = regexp.MustCompile(regexp.QuoteMeta(filepath.Dir(filepath.Dir(state)))+`/\d+`).ReplaceAllString(text, "DIR")
 	return text, err
 }
@@ -45,12 +43,7 @@ func diagnose(t *testing.T, state string, args ...string) (string, error) {
 // file.
 func TestDoctorGolden(t *testing.T) {
 	t.Parallel()
-	scenarios, err := filepath.Glob("../../fixtures/scenarios/*.yaml")
-	if err != nil || len(scenarios) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
-	for _, path := range scenarios {
-		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
+	for _, name := range fixtureNames(t, "scenarios") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			state, flags := compile(t, name, "--frozen=600", "--no-pods")
@@ -172,17 +165,16 @@ func TestDoctorExit(t *testing.T) {
 			t.Errorf("%s does not match\n%s", want, text)
 		}
 	}
-	if err := command(t.Context(), []string{"doctor", "--collect.interval=1"}, io.Discard, io.Discard); exitCode(err) != 2 {
+	if _, _, err := outcome(t.Context(), "doctor", "--collect.interval=1"); exitCode(err) != 2 {
 		t.Errorf("bad use: %v", err)
 	}
-	var out strings.Builder
-	err = command(t.Context(), append([]string{"doctor", "--json", "--podresources.socket=", "--web.listen-address=" + used.Addr().String()}, flags...), &out, io.Discard)
+	out, _, err := outcome(t.Context(), append([]string{"doctor", "--json", "--podresources.socket=", "--web.listen-address=" + used.Addr().String()}, flags...)...)
 	var d diagnosis
-	if bad := json.Unmarshal([]byte(out.String()), &d); bad != nil || !errors.Is(err, errPrinted) {
-		t.Fatalf("%v, %v\n%s", bad, err, &out)
+	if bad := json.Unmarshal([]byte(out), &d); bad != nil || !errors.Is(err, errPrinted) {
+		t.Fatalf("%v, %v\n%s", bad, err, out)
 	}
 	if i := slices.IndexFunc(d.Findings, func(f finding) bool { return f.Check == "port" }); i < 0 || d.Findings[i].State != findingLacks || d.Lacking != 1 {
-		t.Errorf("a used port: %s", &out)
+		t.Errorf("a used port: %s", out)
 	}
 }
 

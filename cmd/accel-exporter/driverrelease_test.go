@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,20 +12,17 @@ import (
 // driver's version.
 func everyBoard(t *testing.T, version string) (scenario string, boards int) {
 	t.Helper()
-	files, err := filepath.Glob("../../fixtures/boards/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no boards: %v", err)
-	}
+	names := fixtureNames(t, "boards")
 	text := fmt.Sprintf("description: every board\ndriver: {version: %q}\ngpus:\n", version)
-	for _, f := range files {
-		text += fmt.Sprintf("  - board: %s\n    values:\n", strings.TrimSuffix(filepath.Base(f), ".yaml"))
+	for _, name := range names {
+		text += fmt.Sprintf("  - board: %s\n    values:\n", name)
 		for i, v := range []int{1, 2, 0, 999, 400, 90, 0, 97, 5, 60, 1, 1, 3, 4, 50, 7, 8, 9} {
 			text += fmt.Sprintf("      field.%d: %d\n", 251+i, v)
 		}
 		text += "      throttle.sw_thermal.ns: 7e9\n      throttle.hw_thermal.ns: 8e9\n      throttle.hw_power_brake.ns: 9e9\n      policy.thermal.ns: 15e9\n"
 		text += "      field.272: 11\n      field.273: 12\n"
 	}
-	return tempFile(t, "every-board.yaml", text), len(files)
+	return tempFile(t, "every-board.yaml", text), len(names)
 }
 
 // TestDriverReleases checks that no board has a value of another field, whatever

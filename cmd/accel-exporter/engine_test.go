@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -33,29 +32,14 @@ func TestBadRule(t *testing.T) {
 	}
 }
 
-// TestCheckAll checks that --config.check reports the mistakes of all sections
-// of a file in line order.
-func TestCheckAll(t *testing.T) {
-	config := tempFile(t, "accel.yml", "alertmanager:\n  queue_size: 0\ncollect:\n  interval: soon\n")
-	for _, args := range [][]string{{"--config.check"}, nil} {
-		var stderr strings.Builder
-		err := command(t.Context(), append(args, "--config.file="+config), io.Discard, &stderr)
-		mistakes := regexp.MustCompile(`(?s)accel\.yml:2: alertmanager\.queue_size: .*accel\.yml:4: collect\.interval: `)
-		if err == nil || !mistakes.MatchString(stderr.String()) {
-			t.Errorf("%q: %v\n%s", args, err, &stderr)
-		}
-	}
-}
-
 // TestRulesCheck checks the outcome of "rules check" for a good and a bad file.
 func TestRulesCheck(t *testing.T) {
-	var out, stderr strings.Builder
-	if err := command(t.Context(), []string{"rules", "check", mine(t, "accel_source_up == 0")}, &out, &stderr); err != nil || !strings.Contains(out.String(), "1 alerts") {
-		t.Errorf("check: %v\n%s%s", err, &out, &stderr)
+	if out, stderr, err := outcome(t.Context(), "rules", "check", mine(t, "accel_source_up == 0")); err != nil || !strings.Contains(out, "1 alerts") {
+		t.Errorf("check: %v\n%s%s", err, out, stderr)
 	}
 	bad := mine(t, "accel_source_up ===")
-	if err := command(t.Context(), []string{"rules", "check", bad}, &out, &stderr); err == nil || !strings.Contains(stderr.String(), bad+":5:") {
-		t.Errorf("check of a mistake: %v\n%s", err, &stderr)
+	if _, stderr, err := outcome(t.Context(), "rules", "check", bad); err == nil || !strings.Contains(stderr, bad+":5:") {
+		t.Errorf("check of a mistake: %v\n%s", err, stderr)
 	}
 }
 
@@ -83,18 +67,21 @@ func TestRulesRender(t *testing.T) {
 	dir := t.TempDir()
 	values := filepath.Join(dir, "my.yml")
 	writeFile(t, values, "values: {idle_seconds: 77}\nalerts: {AcceleratorLost: {severity: info}}\n")
-	var out, manifests, stderr strings.Builder
-	if err := command(t.Context(), []string{"rules", "render", "--values=" + values}, &out, &stderr); err != nil || !strings.Contains(out.String(), "> 77)") {
-		t.Errorf("render: %v\n%s%s", err, &out, &stderr)
+	render := func(args ...string) (stdout, stderr string, err error) {
+		return outcome(t.Context(), append([]string{"rules", "render"}, args...)...)
 	}
-	if set, err := engine.Parse(map[string][]byte{"all.yaml": []byte(out.String())}); err != nil || len(set.Groups) < 20 {
+	out, stderr, err := render("--values=" + values)
+	if err != nil || !strings.Contains(out, "> 77)") {
+		t.Errorf("render: %v\n%s%s", err, out, stderr)
+	}
+	if set, err := engine.Parse(map[string][]byte{"all.yaml": []byte(out)}); err != nil || len(set.Groups) < 20 {
 		t.Errorf("what is printed is no rule file: %v", err)
 	}
-	if err := command(t.Context(), []string{"rules", "render", "--manifests", "--label=release=x"}, &manifests, &stderr); err != nil || strings.Count(manifests.String(), "    release: x\n") < 9 {
-		t.Errorf("render --manifests: %v\n%s%s", err, &manifests, &stderr)
+	if manifests, stderr, err := render("--manifests", "--label=release=x"); err != nil || strings.Count(manifests, "    release: x\n") < 9 {
+		t.Errorf("render --manifests: %v\n%s%s", err, manifests, stderr)
 	}
-	if err := command(t.Context(), []string{"rules", "render", "--manifests", "--output=" + dir}, &out, &stderr); err != nil {
-		t.Errorf("render --output: %v\n%s", err, &stderr)
+	if _, stderr, err := render("--manifests", "--output="+dir); err != nil {
+		t.Errorf("render --output: %v\n%s", err, stderr)
 	}
 	if data, err := os.ReadFile(filepath.Join(dir, "kustomization.yaml")); err != nil || !strings.Contains(string(data), "- devices.yaml\n") {
 		t.Errorf("kustomization.yaml: %v\n%s", err, data)
@@ -105,12 +92,8 @@ func TestRulesRender(t *testing.T) {
 		"alerts: {AcceleratorLost: {annotations: {summary: '{{ .X.Y'}}}": `my\.yml: the rules that it makes are invalid:\ndevices\.yaml:`,
 	} {
 		writeFile(t, values, text)
-		stderr.Reset()
-		if err := command(t.Context(), []string{"rules", "render", "--values=" + values}, io.Discard, &stderr); err == nil || !regexp.MustCompile(want).MatchString(stderr.String()) {
-			t.Errorf("%s: %v\n%s", text, err, &stderr)
+		if _, stderr, err := render("--values=" + values); err == nil || !regexp.MustCompile(want).MatchString(stderr) {
+			t.Errorf("%s: %v\n%s", text, err, stderr)
 		}
-	}
-	if err := command(t.Context(), []string{"--rules.values=" + values, "--rules.file=" + values}, io.Discard, &stderr); err == nil || !strings.Contains(err.Error(), "give one of them") {
-		t.Errorf("both flags: %v", err)
 	}
 }

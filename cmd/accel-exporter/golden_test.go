@@ -64,16 +64,24 @@ func normalise(page string) string {
 	return b.String()
 }
 
+// fixtureNames returns the names of the files of a folder of fixtures.
+func fixtureNames(t *testing.T, dir string) []string {
+	t.Helper()
+	names, err := filepath.Glob("../../fixtures/" + dir + "/*.yaml")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no %s: %v", dir, err)
+	}
+	for i, path := range names {
+		names[i] = strings.TrimSuffix(filepath.Base(path), ".yaml")
+	}
+	return names
+}
+
 // TestGolden runs the exporter with its worker on every scenario, with a stopped
 // clock, and compares the metrics page with the golden file.
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	scenarios, err := filepath.Glob("../../fixtures/scenarios/*.yaml")
-	if err != nil || len(scenarios) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
-	for _, path := range scenarios {
-		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
+	for _, name := range fixtureNames(t, "scenarios") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := start(t, name, []string{"--frozen=600"}, "--health.catalogue="+patient(t))

@@ -103,20 +103,20 @@ func TestReconfiguration(t *testing.T) {
 func TestBaselineFile(t *testing.T) {
 	t.Parallel()
 	state, flags := compile(t, mixed, "--no-pods")
-	var out, stderr strings.Builder
-	if err := command(t.Context(), append([]string{"baseline", "print"}, flags...), &out, &stderr); err != nil {
-		t.Fatalf("%v\n%s", err, &stderr)
+	printed, stderr, err := outcome(t.Context(), append([]string{"baseline", "print"}, flags...)...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
 	}
-	file := tempFile(t, "baseline.yml", out.String())
+	file := tempFile(t, "baseline.yml", printed)
 	n := startOn(t, state, append(flags, "--baseline.file="+file, "--web.enable-lifecycle")...)
 	n.until(`^accel_drift\{.*component="driver".*\} 0$`, `^accel_drift\{.*device="`+n3000+`".*\} 0$`, `!^accel_drift\{.*\} 1$`)
-	wrong := regexp.MustCompile(`(?m)^( +)approved:`).ReplaceAllString(out.String(), "${1}aproved:")
+	wrong := regexp.MustCompile(`(?m)^( +)approved:`).ReplaceAllString(printed, "${1}aproved:")
 	writeFile(t, file, wrong)
 	if code, body := n.post("/-/reload"); code == 200 || !regexp.MustCompile(`baseline\.yml:\d+: .*aproved.*did you mean approved`).MatchString(body) {
 		t.Errorf("reload of an invalid baseline: %d %s", code, body)
 	}
 	n.until(`^accel_config_last_reload_successful 0$`, `^accel_drift\{.*component="driver".*\} 0$`)
-	other := regexp.MustCompile(`driver: .*`).ReplaceAllString(out.String(), `driver: ["550.54.15"]`)
+	other := regexp.MustCompile(`driver: .*`).ReplaceAllString(printed, `driver: ["550.54.15"]`)
 	writeFile(t, file, other)
 	n.request("/-/reload")
 	n.until(`^accel_config_last_reload_successful 1$`, `^accel_drift\{.*component="driver".*expected="550\.54\.15".*\} 1$`)

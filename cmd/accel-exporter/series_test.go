@@ -52,19 +52,14 @@ func TestSeries(t *testing.T) {
 	if standard > 1100 {
 		t.Errorf("%d series at --metrics.detail=standard, at most 1100 are wanted", standard)
 	}
-	var out strings.Builder
-	if err := seriesCommand(t.Context(), []string{"--url=" + n.url}, &out, &out); err != nil {
-		t.Fatal(err)
+	out, _, err := outcome(t.Context(), "series", "--url="+n.url)
+	if err != nil || !strings.HasSuffix(out, "all (detail in force: standard)\n") || !strings.Contains(out, "accel_energy_joules_total") {
+		t.Errorf("the list: %v\n%s", err, out)
 	}
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if !strings.HasSuffix(lines[len(lines)-1], "all (detail in force: standard)") || !strings.Contains(out.String(), "accel_energy_joules_total") {
-		t.Errorf("the list:\n%s", &out)
+	if out, _, err := outcome(t.Context(), "series", "--url="+n.url, "accel_power_watts"); err != nil || strings.Count(out, "accel_") != 1 {
+		t.Errorf("one family: %v\n%s", err, out)
 	}
-	out.Reset()
-	if err := command(t.Context(), []string{"series", "--url=" + n.url, "accel_power_watts"}, &out, &out); err != nil || strings.Count(out.String(), "accel_") != 1 {
-		t.Errorf("one family: %v\n%s", err, &out)
-	}
-	if err := command(t.Context(), []string{"series", "--url=" + n.url, "accel_powr"}, &out, &out); err == nil || !strings.Contains(err.Error(), "accel_powr") {
+	if _, _, err := outcome(t.Context(), "series", "--url="+n.url, "accel_powr"); err == nil || !strings.Contains(err.Error(), "accel_powr") {
 		t.Errorf("no family: %v", err)
 	}
 }

@@ -296,8 +296,7 @@ func TestTopSamples(t *testing.T) {
 // TestTopRefuses: what cannot be shown is an error that names another command.
 func TestTopRefuses(t *testing.T) {
 	t.Parallel()
-	var out, stderr strings.Builder
-	if err := command(t.Context(), []string{"top"}, &out, &stderr); err == nil || !strings.Contains(err.Error(), "needs a terminal") || !strings.Contains(err.Error(), "accel-exporter who") {
+	if _, _, err := outcome(t.Context(), "top"); err == nil || !strings.Contains(err.Error(), "needs a terminal") || !strings.Contains(err.Error(), "accel-exporter who") {
 		t.Errorf("without a terminal: %v", err)
 	}
 	closed := httptest.NewServer(http.NotFoundHandler())

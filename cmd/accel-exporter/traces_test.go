@@ -144,26 +144,6 @@ func TestTraceContext(t *testing.T) {
 	n.stop()
 }
 
-// TestTraceFlags: a wrong value ends the start with an error that names it.
-func TestTraceFlags(t *testing.T) {
-	headers := tempFile(t, "headers.yml", "authorization: [hunter2]\n")
-	for want, args := range map[string][]string{
-		"--otlp.endpoint is not an address": {"--otlp.endpoint=collector"},
-		"need --otlp.endpoint":              {"--otlp.headers-file=" + headers},
-		"begins with https or grpcs":        {"--otlp.endpoint=http://h", "--otlp.ca-file=" + headers},
-		"--otlp.pod-annotation":             {"--otlp.endpoint=http://h", "--otlp.pod-annotation=a b"},
-		"headers.yml:1: is no header":       {"--otlp.endpoint=http://h", "--otlp.headers-file=" + headers},
-		"headers.yml:1: is no header (":     {"--otlp.endpoint=http://h", "--otlp.headers-file=" + headers, "--config.check"},
-		"no certificate":                    {"--otlp.endpoint=https://h", "--otlp.ca-file=" + headers, "--config.check"},
-	} {
-		var stderr strings.Builder
-		err := command(t.Context(), append(isolated(t, args), args...), io.Discard, &stderr)
-		if text := fmt.Sprint(&stderr, err); err == nil || !strings.Contains(text, want) || strings.Contains(text, "hunter2") {
-			t.Errorf("%q: %s", args, text)
-		}
-	}
-}
-
 // TestIdentifier: the UID of a pod is read from the names of directories, where
 // exactly one has the pod's name.
 func TestIdentifier(t *testing.T) {

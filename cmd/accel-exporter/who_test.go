@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -96,9 +95,8 @@ func whoOf(t *testing.T, reported any, args ...string) (string, error) {
 		}
 	}))
 	defer srv.Close()
-	var out, stderr strings.Builder
-	err := command(t.Context(), append([]string{"who", "--url=" + srv.URL}, args...), &out, &stderr)
-	return out.String(), err
+	out, _, err := outcome(t.Context(), append([]string{"who", "--url=" + srv.URL}, args...)...)
+	return out, err
 }
 
 func TestWho(t *testing.T) {
@@ -184,7 +182,7 @@ func TestWhoAsks(t *testing.T) {
 		"--url=127.0.0.1:1":           "no exporter answers there",
 		"--http.config.file=/none/at": "/none/at",
 	} {
-		if err := command(t.Context(), []string{"who", args}, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := outcome(t.Context(), "who", args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", args, err)
 		}
 	}
