@@ -8,10 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -36,7 +34,9 @@ func BenchmarkMemory(b *testing.B) {
 		}},
 	} {
 		b.Run(bm.name, func(b *testing.B) {
-			n, cmd := startProgram(b, binary, "--config.file="+config, "--web.enable-lifecycle")
+			state, flags := compile(b, scenario)
+			cmd := exec.Command(binary, append(flags, "--web.listen-address=127.0.0.1:0", "--config.file="+config, "--web.enable-lifecycle")...)
+			n := startCommand(b, state, cmd)
 			// A scrape here would add a second format to the exporter's memory.
 			n.poll(func() bool { code, _ := n.get("/-/ready"); return code == 200 }, func() string { return "readiness" })
 			for range 100 {
@@ -60,26 +60,6 @@ func BenchmarkMemory(b *testing.B) {
 // pace is the time between two operations. It is short for a scrape interval,
 // but lets the exporter idle between scrapes.
 const pace = 100 * time.Millisecond
-
-// startProgram runs a built exporter as a process of its own.
-func startProgram(b *testing.B, binary string, args ...string) (*node, *exec.Cmd) {
-	b.Helper()
-	state, flags := compile(b, scenario)
-	n := &node{t: b, state: state, log: newLogBuffer()}
-	cmd := exec.Command(binary, append(append(flags, "--web.listen-address=127.0.0.1:0"), args...)...)
-	cmd.Env = append(os.Environ(), "ACCEL_SIM_STATE="+state)
-	cmd.Stderr = n.log
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		cmd.Process.Signal(syscall.SIGTERM)
-		cmd.Wait()
-	})
-	m := n.log.await(regexp.MustCompile(`msg="Listening on" address=(\S+)`))
-	n.url = "http://" + m[1]
-	return n, cmd
-}
 
 // scrape requests the metrics with the headers of Prometheus and discards them.
 func (n *node) scrape() {

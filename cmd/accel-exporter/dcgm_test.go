@@ -2,22 +2,12 @@ package main
 
 import (
 	"io"
-	"os/exec"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/accel-exporter/accel-exporter/internal/sim"
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
-
-// dcgmLibrary builds the simulated libdcgm beside the other libraries, once.
-var dcgmLibrary = sync.OnceValues(func() (string, error) {
-	out, err := exec.Command("make", "-s", "-C", "../../fixtures/dcgm", "OUT="+simDir).CombinedOutput()
-	return string(out), err
-})
 
 // startDCGM starts an exporter on a node where the loader finds libdcgm.
 func startDCGM(t testing.TB, scenario string, simFlags []string, args ...string) *node {
@@ -31,11 +21,7 @@ func startDCGM(t testing.TB, scenario string, simFlags []string, args ...string)
 // therefore runs in its own process.
 func startOnDCGM(t testing.TB, state string, args ...string) *node {
 	t.Helper()
-	dir := simulator(t)
-	if out, err := dcgmLibrary(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	n, _ := startProcess(t, state, []string{"LD_LIBRARY_PATH=" + dir}, append([]string{"--dcgm.watch-interval=100ms"}, args...)...)
+	n, _ := startProcess(t, state, []string{"LD_LIBRARY_PATH=" + simtest.Libraries(t, "dcgm")}, append([]string{"--dcgm.watch-interval=100ms"}, args...)...)
 	t.Cleanup(func() {
 		if err := n.stop(); err != nil {
 			t.Errorf("the exporter ended with %v", err)
@@ -86,23 +72,6 @@ func TestDCGMProfilingAuto(t *testing.T) {
 		n := startDCGM(t, scenario, nil, "--dcgm.embedded", "--dcgm.health-interval=10s")
 		n.until(dcgmUp, `^accel_activity_ratio\{device="GPU-`, `^accel_dcgm_health\{`, `!^accel_dcgm_profiling_up`)
 	})
-}
-
-// TestDCGMProfiling checks that DCGM's profiling counters are on the devices
-// that NVML reports, including MIG devices, if NVML has no profiling counters.
-func TestDCGMProfiling(t *testing.T) {
-	t.Parallel()
-	state, args := compile(t, scenario)
-	older := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
-	without := []string{"nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc", "nvmlGpmSampleGet", "nvmlGpmMigSampleGet", "nvmlGpmMetricsGet"}
-	if err := sim.WithoutSymbols(filepath.Join(simDir, "libnvidia-ml.so.1"), older, without); err != nil {
-		t.Fatal(err)
-	}
-	args = append(slices.DeleteFunc(args, func(a string) bool { return strings.HasPrefix(a, "--nvml.library=") }), "--nvml.library="+older)
-	n := startOnDCGM(t, state, append(args, "--dcgm.embedded", "--dcgm.profiling=on")...)
-	gpu := device(t, n.until(dcgmUp, `^accel_power_watts\{device="GPU-`), "0")
-	n.until(`^accel_activity_ratio\{device="`+gpu+`",unit="sm"\} `, `^accel_sm_occupancy_ratio\{device="`+gpu+`"\} `,
-		`^accel_activity_ratio\{device="MIG-[^/]*",parent=".*",unit="sm"\} `, `^accel_dcgm_profiling_up\{device="`+gpu+`",reason=""\} 1$`)
 }
 
 // TestDCGMPartitions checks that a MIG device that NVML and DCGM report is

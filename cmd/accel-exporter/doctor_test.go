@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/golden"
@@ -58,7 +57,10 @@ func TestDoctorGolden(t *testing.T) {
 // defaults is the kustomization: TestKustomizations in test/deploy.
 func TestDoctorGoldenManifests(t *testing.T) {
 	t.Parallel()
-	for name, args := range map[string][]string{"chart-and-kustomize": kustomizeArgs(t), "systemd": unitArgs(t)} {
+	for name, args := range map[string][]string{
+		"chart-and-kustomize": manifestArgs(t, "kustomize/base/daemonset.yaml", `(?m)^ +- (--.*)$`),
+		"systemd":             manifestArgs(t, "systemd/accel-exporter.service", `(?m)^ExecStart=\S+ (.*) \$ARGS$`),
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			state, flags := compile(t, "h100-8", "--frozen=600", "--no-pods")
@@ -83,33 +85,18 @@ func TestDoctorGoldenManifests(t *testing.T) {
 	}
 }
 
-func kustomizeArgs(t *testing.T) []string {
+// manifestArgs returns the arguments that a pattern finds in a file of deploy.
+func manifestArgs(t *testing.T, file, pattern string) []string {
 	t.Helper()
-	data, err := os.ReadFile("../../deploy/kustomize/base/daemonset.yaml")
+	data, err := os.ReadFile(filepath.Join("../../deploy", file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var set struct {
-		Spec struct {
-			Template struct {
-				Spec struct{ Containers []struct{ Args []string } }
-			}
-		}
+	var args []string
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(data), -1) {
+		args = append(args, strings.Fields(m[1])...)
 	}
-	if err := yaml.Unmarshal(data, &set); err != nil {
-		t.Fatal(err)
-	}
-	return set.Spec.Template.Spec.Containers[0].Args
-}
-
-func unitArgs(t *testing.T) []string {
-	t.Helper()
-	data, err := os.ReadFile("../../deploy/systemd/accel-exporter.service")
-	if err != nil {
-		t.Fatal(err)
-	}
-	start := regexp.MustCompile(`(?m)^ExecStart=\S+ (.*) \$ARGS$`).FindSubmatch(data)
-	return strings.Fields(string(start[1]))
+	return args
 }
 
 // TestDoctorAMD: a GPU on the bus without a driver is named; one of a virtual machine

@@ -92,52 +92,86 @@ func (n *node) worker() int {
 	return pid
 }
 
-// TestGaugesGoCountersStay loses one GPU and checks that its counters are kept,
-// its gauges are absent, and other GPUs are not affected.
-func TestGaugesGoCountersStay(t *testing.T) {
+// TestFaults plays faults one after the other. $2 is the UUID of the GPU with the index 2
+// at the start.
+func TestFaults(t *testing.T) {
 	t.Parallel()
-	n := start(t, scenario, nil)
-	page := n.until(`^accel_device_up\{.*\} 1`)
-	lost, other := device(t, page, "2"), device(t, page, "3")
-	n.sim("inject", "lost", "2")
-	n.until(`^accel_device_up\{device="`+lost+`",reason="lost"\} 0$`, `!^accel_temperature_celsius\{device="`+lost,
-		`^accel_energy_joules_total\{device="`+lost+`"\}`, `^accel_device_info\{.*device="`+lost,
-		`^accel_temperature_celsius\{device="`+other, `^accel_native_call_errors_total\{.*code="gpu_is_lost"`)
-	n.sim("clear", "2")
-	n.until(`^accel_device_up\{device="`+lost+`",reason=""\} 1$`, `^accel_temperature_celsius\{device="`+lost)
-}
-
-// TestHungDevice blocks every call to one GPU and checks that the other GPUs are
-// sampled.
-func TestHungDevice(t *testing.T) {
-	t.Parallel()
-	n := start(t, scenario, nil, "--collector.nvidia.timeout=1s")
-	page := n.until(`^accel_device_up\{.*\} 1`)
-	hung, other := device(t, page, "5"), device(t, page, "6")
-	n.sim("inject", "hang", "5")
-	n.until(`^accel_device_up\{device="`+hung+`",reason="stuck"\} 0$`, `!^accel_power_watts\{device="`+hung,
-		`^accel_power_watts\{device="`+other, `^accel_energy_joules_total\{device="`+hung+`"\}`)
-	before := n.worker()
-	n.sim("clear", "5")
-	n.until(`^accel_device_up\{device="`+hung+`",reason=""\} 1$`, `^accel_power_watts\{device="`+hung)
-	if after := n.worker(); after != before {
-		t.Errorf("worker was replaced for one stuck GPU")
+	type step struct {
+		fault string // as for accel-sim
+		shows []string
 	}
-}
-
-// TestGPUGone removes a GPU from enumeration and brings it back.
-func TestGPUGone(t *testing.T) {
-	t.Parallel()
-	n := start(t, scenario, nil)
-	gpu := device(t, n.until(`^accel_device_up\{.*\} 1`), "1")
-	n.sim("inject", "gone", "1")
-	page := n.until(`^accel_device_up\{device="`+gpu+`",reason="missing"\} 0$`, `!^accel_power_watts\{device="`+gpu)
-	// The driver numbers the devices behind it again.
-	if ones := regexp.MustCompile(`(?m)^accel_device_info\{.*device="([^"]*)",index="1",`).FindAllStringSubmatch(page, -1); len(ones) != 1 || ones[0][1] == gpu {
-		t.Errorf("devices with index 1: %q; %s is missing", ones, gpu)
+	for name, c := range map[string]struct {
+		scenario string
+		args     []string
+		steps    []step
+	}{
+		"a lost GPU keeps its counters, and others are not affected": {scenario, nil, []step{
+			{"inject lost 2", []string{
+				`^accel_device_up\{device="$2",reason="lost"\} 0$`, `!^accel_temperature_celsius\{device="$2`, `^accel_energy_joules_total\{device="$2"\}`, `^accel_device_info\{.*device="$2`,
+				`^accel_temperature_celsius\{device="$3`, `^accel_native_call_errors_total\{.*code="gpu_is_lost"`,
+			}},
+			{"clear 2", []string{`^accel_device_up\{device="$2",reason=""\} 1$`, `^accel_temperature_celsius\{device="$2`}},
+		}},
+		"every call to a GPU hangs, and others are sampled by the same worker": {scenario, []string{"--collector.nvidia.timeout=1s"}, []step{
+			{"inject hang 5", []string{
+				`^accel_device_up\{device="$5",reason="stuck"\} 0$`, `!^accel_power_watts\{device="$5`, `^accel_power_watts\{device="$6`, `^accel_energy_joules_total\{device="$5"\}`,
+			}},
+			{"clear 5", []string{`^accel_device_up\{device="$5",reason=""\} 1$`, `^accel_power_watts\{device="$5`, `!^accel_source_worker_exits_total\{.*source="nvidia"\} [1-9]`}},
+		}},
+		"a GPU is not enumerated, and the driver numbers those behind it again": {scenario, nil, []step{
+			{"inject gone 1", []string{
+				`^accel_device_up\{device="$1",reason="missing"\} 0$`, `!^accel_power_watts\{device="$1`,
+				`!^accel_device_info\{.*device="$1",index="1",`, `^accel_device_info\{.*device="$2",index="1",`, `^accel_device_info\{.*device="$7",index="6",`,
+			}},
+			{"inject return 1", []string{`^accel_device_up\{device="$1",reason=""\} 1$`, `^accel_power_watts\{device="$1`, `^accel_device_info\{.*device="$1",index="1",`}},
+		}},
+		"a GPU that is removed from the bus is lost": {mixed, nil, []step{
+			{"", []string{`^accel_device_seen\{by="pcie",device="$1"\} 1$`, `^accel_device_seen\{by="nvidia",device="$1"\} 1$`}},
+			{"inject bus-loss 1", []string{
+				`^accel_device_seen\{by="pcie",device="$1"\} 0$`, `^accel_device_seen\{by="nvidia",device="$1"\} 0$`, `^accel_device_up\{device="$1",reason="lost"\} 0$`,
+				`^accel_device_health\{device="$1",state="failed"\} 1$`, `^accel_energy_joules_total\{device="$1"\}`, `!^accel_power_watts\{device="$1"\}`,
+				`^accel_device_up\{device="` + n3000 + `",reason=""\} 1$`, `^accel_device_events_total\{device="$1",event="bus_loss"\} [1-9]`,
+			}},
+		}},
+		"errors of a link are counted by the PCI core and from the kernel log": {mixed, nil, []step{
+			{"", []string{`^accel_pcie_aer_reports_total\{device="$0".*\} 0$`}},
+			{"inject aer 0 correctable --name=BadTLP --count=3", []string{
+				`^accel_pcie_aer_errors_total\{device="$0",.*error="bad_tlp",.*\} 3$`, `^accel_device_events_total\{device="$0",event="aer"\} [1-9]`,
+			}},
+		}},
+		"a GPU is partitioned": {scenario, []string{configured(t, "sources:", "  nvidia: {slow_interval: 1s}")}, []step{
+			{"", []string{`!^accel_memory_total_bytes\{.*parent="$0"\}`}},
+			{"inject mig 0 3g.40gb,3g.40gb", []string{
+				`^accel_mig_mode_enabled\{device="$0",when="current"\} 1$`, `^accel_memory_total_bytes\{.*parent="$0"\}`,
+				`^accel_device_info\{.*index="0:1:0",.*parent="$0",`, `^accel_device_info\{.*index="0:2:0",.*parent="$0",`, `!^accel_device_info\{.*index="0:[^12]:0",.*parent="$0",`,
+			}},
+			{"inject mig 0 off", []string{`!parent="$0"`, `^accel_mig_mode_enabled\{device="$0",when="current"\} 0$`}},
+		}},
+		"the driver is replaced by another version": {scenario, nil, []step{
+			{"inject driver-reload --driver=999.9.9", []string{
+				`^accel_driver_info\{.*,version="999\.9\.9"\} 1$`, `^accel_power_watts\{device="$0`, `^accel_source_up\{reason="",source="nvidia"\} 1$`,
+			}},
+			{"inject driver-mismatch", []string{
+				`^accel_source_up\{reason="version_mismatch",source="nvidia"\} 0$`, `!^accel_power_watts`, `!^accel_device_up`, `^accel_energy_joules_total\{device="$0`,
+			}},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := start(t, c.scenario, nil, c.args...)
+			page := n.until(`^accel_device_up\{device="GPU-.*\} 1`)
+			for _, s := range c.steps {
+				if s.fault != "" {
+					n.sim(strings.Fields(s.fault)...)
+				}
+				var shows []string
+				for _, p := range s.shows {
+					shows = append(shows, regexp.MustCompile(`\$\d`).ReplaceAllStringFunc(p, func(index string) string { return device(t, page, index[1:]) }))
+				}
+				n.until(shows...)
+			}
+		})
 	}
-	n.sim("inject", "return", "1")
-	n.until(`^accel_device_up\{device="`+gpu+`",reason=""\} 1$`, `^accel_power_watts\{device="`+gpu, `^accel_device_info\{.*device="`+gpu+`",index="1",`)
 }
 
 // TestBoundLater runs in a container without privileges, where a GPU is unbound
@@ -159,33 +193,6 @@ func TestBoundLater(t *testing.T) {
 	n.sim("inject", "return", "1")
 	n.log.await(regexp.MustCompile(`Source fails.*driver_reloaded.*was bound to the driver later`))
 	n.until(`^accel_device_up\{device="`+gpu+`",reason=""\} 1$`, `^accel_gpu_xid_errors_total\{device="`+gpu+`",xid="31"\} 1$`, `^accel_source_up\{reason="",source="nvidia"\} 1$`)
-}
-
-// TestMIGReshape repartitions a GPU while the exporter runs.
-func TestMIGReshape(t *testing.T) {
-	t.Parallel()
-	n := start(t, scenario, nil, configured(t, "sources:", "  nvidia: {slow_interval: 1s}"))
-	gpu := device(t, n.until(`^accel_device_up\{.*\} 1`), "0")
-	parts := `^accel_memory_total_bytes\{device="MIG-[^"]+",parent="` + gpu + `"\}`
-	n.until(`!` + parts)
-	n.sim("inject", "mig", "0", "3g.40gb,3g.40gb")
-	page := n.until(parts, `^accel_mig_mode_enabled\{device="`+gpu+`",when="current"\} 1$`)
-	if got := len(regexp.MustCompile(`(?m)`+parts).FindAllString(page, -1)); got != 2 {
-		t.Errorf("%d MIG devices, not 2", got)
-	}
-	n.sim("inject", "mig", "0", "off")
-	n.until(`!parent="`+gpu+`"`, `^accel_mig_mode_enabled\{device="`+gpu+`",when="current"\} 0$`)
-}
-
-// TestDriverReload replaces the driver by another version.
-func TestDriverReload(t *testing.T) {
-	t.Parallel()
-	n := start(t, scenario, nil)
-	gpu := device(t, n.until(`^accel_device_up\{.*\} 1`), "0")
-	n.sim("inject", "driver-reload", "--driver=999.9.9")
-	n.until(`^accel_driver_info\{.*,version="999\.9\.9"\} 1$`, `^accel_power_watts\{device="`+gpu, `^accel_source_up\{reason="",source="nvidia"\} 1$`)
-	n.sim("inject", "driver-mismatch")
-	n.until(`^accel_source_up\{reason="version_mismatch",source="nvidia"\} 0$`, `!^accel_power_watts`, `!^accel_device_up`, `^accel_energy_joules_total\{device="`+gpu)
 }
 
 // TestRelease releases and attaches a source by request and by file.

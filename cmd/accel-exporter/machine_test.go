@@ -49,25 +49,6 @@ func TestXidFromTwoSources(t *testing.T) {
 	)
 }
 
-// TestBusLoss checks that a GPU that was removed from the bus is lost and keeps
-// its counters, and that other cards are not affected.
-func TestBusLoss(t *testing.T) {
-	t.Parallel()
-	n := start(t, mixed, nil)
-	gpu := device(t, n.until(`^accel_device_seen\{by="pcie",device="GPU-.*\} 1`, `^accel_device_seen\{by="nvidia",device="GPU-.*\} 1`), "1")
-	n.sim("inject", "bus-loss", "1")
-	n.until(
-		`^accel_device_seen\{by="pcie",device="`+gpu+`"\} 0$`,
-		`^accel_device_seen\{by="nvidia",device="`+gpu+`"\} 0$`,
-		`^accel_device_up\{device="`+gpu+`",reason="lost"\} 0$`,
-		`^accel_device_health\{device="`+gpu+`",state="failed"\} 1$`,
-		`^accel_energy_joules_total\{device="`+gpu+`"\}`,
-		`!^accel_power_watts\{device="`+gpu+`"\}`,
-		`^accel_device_up\{device="`+n3000+`",reason=""\} 1$`,
-		`^accel_device_events_total\{device="`+gpu+`",event="bus_loss"\} [1-9]`,
-	)
-}
-
 // TestReconfiguration loads another image into a card. The reconfiguration is
 // counted and timed. The new image drifts from the baseline until the approved
 // image is loaded again.
@@ -120,17 +101,6 @@ func TestBaselineFile(t *testing.T) {
 	writeFile(t, file, other)
 	n.request("/-/reload")
 	n.until(`^accel_config_last_reload_successful 1$`, `^accel_drift\{.*component="driver".*expected="550\.54\.15".*\} 1$`)
-}
-
-// TestPCIeErrors checks that errors of a link are counted from the PCI core and
-// from the kernel log.
-func TestPCIeErrors(t *testing.T) {
-	t.Parallel()
-	n := start(t, mixed, nil)
-	gpu := device(t, n.until(`^accel_pcie_aer_reports_total\{device="GPU-.*\} 0$`, `^accel_device_info\{.*index="0"`), "0")
-	n.sim("inject", "aer", "0", "correctable", "--name=BadTLP", "--count=3")
-	n.until(`^accel_pcie_aer_errors_total\{device="`+gpu+`",.*error="bad_tlp",.*\} 3$`,
-		`^accel_device_events_total\{device="`+gpu+`",event="aer"\} [1-9]`)
 }
 
 // TestExpectations checks that a fault shows what accel-sim prints for it, and

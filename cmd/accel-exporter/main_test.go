@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
 // TestMain lets the test binary run as a worker or as an exporter, in addition
@@ -33,7 +35,7 @@ func TestMain(m *testing.M) {
 		os.Exit(exitCode(command(ctx, strings.Split(args, "\n"), os.Stdout, os.Stderr)))
 	}
 	if slices.ContainsFunc(os.Args, func(a string) bool { return strings.HasPrefix(a, "-test.fuzzworker") }) {
-		os.Exit(m.Run()) // the parent process checks for leaks and removes simDir
+		os.Exit(m.Run()) // the parent process checks for leaks and removes what was built
 	}
 	code := m.Run()
 	if code == 0 {
@@ -42,9 +44,7 @@ func TestMain(m *testing.M) {
 			code = 1
 		}
 	}
-	if simDir != "" {
-		os.RemoveAll(simDir)
-	}
+	simtest.Clean()
 	os.Exit(code)
 }
 
@@ -62,32 +62,23 @@ func findState(args []string) {
 
 var (
 	simOnce sync.Once
-	simDir  string
 	simErr  error
 )
 
-// simulator builds the simulated libraries and accel-sim once and returns
+// simulator builds the simulated library of NVML and accel-sim once and returns
 // their directory.
 func simulator(t testing.TB) string {
 	t.Helper()
+	dir := simtest.Libraries(t, "nvml")
 	simOnce.Do(func() {
-		if simDir, simErr = os.MkdirTemp("", "accel-sim-test"); simErr != nil {
-			return
-		}
-		for _, c := range [][]string{
-			{"make", "-s", "-C", "../../fixtures/nvml", "OUT=" + simDir},
-			{"go", "build", "-o", simDir + "/accel-sim", "../accel-sim"},
-		} {
-			if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
-				simErr = fmt.Errorf("%s: %w\n%s", strings.Join(c, " "), err, out)
-				return
-			}
+		if out, err := exec.Command("go", "build", "-o", dir, "../accel-sim").CombinedOutput(); err != nil {
+			simErr = fmt.Errorf("%w\n%s", err, out)
 		}
 	})
 	if simErr != nil {
 		t.Fatal(simErr)
 	}
-	return simDir
+	return dir
 }
 
 // node is a simulated node with a running exporter.
@@ -156,9 +147,16 @@ func startOn(t testing.TB, state string, args ...string) *node {
 // process, which the test can kill. env is added to its environment.
 func startProcess(t testing.TB, state string, env []string, args ...string) (*node, *os.Process) {
 	t.Helper()
-	n := &node{t: t, state: state, log: newLogBuffer()}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(append(os.Environ(), "ACCEL_SIM_STATE="+state, "ACCEL_TEST_RUN="+strings.Join(withDefaults(t, args), "\n")), env...)
+	cmd.Env = append(os.Environ(), append(env, "ACCEL_TEST_RUN="+strings.Join(withDefaults(t, args), "\n"))...)
+	return startCommand(t, state, cmd), cmd.Process
+}
+
+// startCommand runs a program that is an exporter on the node at a state file.
+func startCommand(t testing.TB, state string, cmd *exec.Cmd) *node {
+	t.Helper()
+	n := &node{t: t, state: state, log: newLogBuffer()}
+	cmd.Env = append(cmd.Environ(), "ACCEL_SIM_STATE="+state)
 	cmd.Stderr = n.log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -173,7 +171,7 @@ func startProcess(t testing.TB, state string, env []string, args ...string) (*no
 		cmd.Process.Signal(syscall.SIGTERM)
 		return <-ended
 	})
-	return n, cmd.Process
+	return n
 }
 
 // startExporter runs an exporter in this process.
