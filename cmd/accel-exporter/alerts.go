@@ -49,8 +49,8 @@ func (f *alertFlags) check() error {
 	if f.builtin && len(f.files) > 0 {
 		return errors.New("--rules.builtin evaluates the built-in rules, which --rules.file replaces: give one of them")
 	}
-	if f.interval < time.Second || f.interval > time.Hour {
-		return fmt.Errorf("--rules.interval is %s; 1s to 1h is accepted", f.interval)
+	if err := within("rules.interval", f.interval, time.Second, time.Hour); err != nil {
+		return err
 	}
 	for _, u := range f.urls {
 		if err := alertmanager.CheckURL(u); err != nil {
@@ -162,23 +162,15 @@ func (a *alerts) run(ctx context.Context, s *collector.Sampler) {
 	loops.Go(func() { a.notifier.Run(ctx) })
 	started := false
 	seen := map[string]condition{}
-	for {
-		next := s.Next()
-		if snap := s.Latest(); snap != nil {
-			if !started {
-				started = true
-				loops.Go(func() { a.engine.Run(ctx) })
-			}
-			if urgent(seen, snap) {
-				a.engine.Trigger()
-			}
+	follow(ctx, s, func(snap *collector.Snapshot) {
+		if !started {
+			started = true
+			loops.Go(func() { a.engine.Run(ctx) })
 		}
-		select {
-		case <-next:
-		case <-ctx.Done():
-			return
+		if urgent(seen, snap) {
+			a.engine.Trigger()
 		}
-	}
+	})
 }
 
 // condition is the part of a device's state whose change is evaluated at once.

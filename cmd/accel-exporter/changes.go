@@ -11,11 +11,16 @@ import (
 
 // logChanges logs each change of a source's or a device's state once.
 func (p *program) logChanges(ctx context.Context) {
-	c := newChanges(p.log)
+	follow(ctx, p.sampler, newChanges(p.log).logSnapshot)
+}
+
+// follow calls a function with the latest Snapshot and each that follows, until ctx is
+// done. It may miss some.
+func follow(ctx context.Context, s *collector.Sampler, call func(*collector.Snapshot)) {
 	for {
-		next := p.sampler.Next()
-		if snap := p.sampler.Latest(); snap != nil {
-			c.logSnapshot(snap)
+		next := s.Next()
+		if snap := s.Latest(); snap != nil {
+			call(snap)
 		}
 		select {
 		case <-next:

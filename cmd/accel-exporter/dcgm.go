@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -59,19 +60,10 @@ func (f *dcgmFlags) check() error {
 			return fmt.Errorf("--dcgm.address: %w", err)
 		}
 	}
-	for _, d := range []struct {
-		flag      string
-		value     time.Duration
-		low, high time.Duration
-	}{
-		{"--dcgm.watch-interval", f.watchInterval, 100 * time.Millisecond, 5 * time.Minute},
-		{"--dcgm.health-interval", f.healthInterval, 10 * time.Second, time.Hour},
-	} {
-		if d.value < d.low || d.value > d.high {
-			return fmt.Errorf("%s is %s; %s to %s is accepted", d.flag, d.value, d.low, d.high)
-		}
-	}
-	return nil
+	return cmp.Or(
+		within("dcgm.watch-interval", f.watchInterval, 100*time.Millisecond, 5*time.Minute),
+		within("dcgm.health-interval", f.healthInterval, 10*time.Second, time.Hour),
+	)
 }
 
 // fieldIDs returns the fields of the configuration and of the file, sorted.
@@ -152,12 +144,7 @@ func (p *program) applyFields(c *counters.File) {
 	f := &p.flags.sources.dcgm
 	before := f.fieldIDs(p.config.Load())
 	f.fields.Store(&ids)
-	w := p.workers[dcgm.Name]
-	if w == nil || slices.Equal(before, f.fieldIDs(p.config.Load())) {
-		return
+	if p.workers[dcgm.Name] != nil && !slices.Equal(before, f.fieldIDs(p.config.Load())) {
+		p.restart(dcgm.Name)
 	}
-	if err := w.Restart(); err != nil {
-		p.log.Error("Worker keeps its previous fields: it could not be restarted", "collector", dcgm.Name, "err", err)
-	}
-	p.sampler.Wake(dcgm.Name)
 }

@@ -250,10 +250,7 @@ func (e *examination) sample(ctx context.Context) (any, error) {
 // print writes the findings.
 func (d *diagnosis) print(w io.Writer, asJSON bool) error {
 	if asJSON {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		enc.SetEscapeHTML(false)
-		return enc.Encode(d)
+		return writeJSON(w, d)
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "accel-exporter %s, user %d. Flags: %s. Observed by %s.\n\n", d.Version, d.User, d.Flags, d.Observed)

@@ -45,11 +45,6 @@ func (e *examination) all() []finding {
 		<-e.network, e.directories(), e.baseline())
 }
 
-func (e *examination) given(flag string) bool {
-	_, asked := e.flags.given[flag]
-	return asked
-}
-
 // lacking is the state of what is missing: a note where it is not asked for.
 func lacking(asked bool) string {
 	if asked {
@@ -116,7 +111,7 @@ func (e *examination) source(spec sourceSpec) finding {
 	}
 	s := e.state.Sources[i]
 	f.Expected = "reads " + spec.help
-	asked := e.given("collector." + spec.name)
+	asked := e.flags.asked("collector." + spec.name)
 	switch {
 	case s.Up && s.Err == "":
 		return finding{State: findingOK, Check: f.Check, Found: "reads " + spec.help}
@@ -126,12 +121,12 @@ func (e *examination) source(spec sourceSpec) finding {
 		f.Found, f.Mend = firstLines(s.Err), mend(status.Explain(spec.name, s.Reason))
 		switch spec.name {
 		case nvidia.Name:
-			asked = asked || e.given("nvml.library")
+			asked = asked || e.flags.asked("nvml.library")
 			if n := e.count(func(d *observedDevice) bool { return d.Vendor == "nvidia" && d.Class == collector.GPU }); n > 0 {
 				asked, f.Found = true, fmt.Sprintf("%s on the bus; %s", counted(n, "NVIDIA GPU"), f.Found)
 			}
 		case kernellog.Name:
-			asked = asked || e.given("kernel-log.path") || e.given("kernel-log.fallback")
+			asked = asked || e.flags.asked("kernel-log.path") || e.flags.asked("kernel-log.fallback")
 		case dcgm.Name:
 			asked = true
 		}
@@ -141,7 +136,7 @@ func (e *examination) source(spec sourceSpec) finding {
 	default:
 		f.Found = firstLines(cmp.Or(s.Err, s.Reason))
 		f.State, f.Mend = findingLacks, mend(status.Explain(spec.name, s.Reason))
-		if spec.name == kernellog.Name && !asked && !e.given("kernel-log.path") {
+		if spec.name == kernellog.Name && !asked && !e.flags.asked("kernel-log.path") {
 			f.State = findingNote // it is on by default, and most installations may not read it
 		}
 	}
@@ -368,7 +363,7 @@ func (e *examination) kubelet() finding {
 		return finding{State: findingOK, Check: f.Check, Found: fmt.Sprintf("%s, %s of devices", counted(s.Pods, "pod"), counted(s.Allocations, "allocation"))}
 	case s.State == podmap.StateAbsent:
 		_, installed := os.Stat(filepath.Dir(podmap.DefaultSocket))
-		asked := e.given("podresources.socket") || e.flags.pods.socket == podmap.DefaultSocket && installed == nil
+		asked := e.flags.asked("podresources.socket") || e.flags.pods.socket == podmap.DefaultSocket && installed == nil
 		f.State = lacking(asked)
 	default:
 		f.State = findingLacks

@@ -118,13 +118,16 @@ func (f *flags) parse(app *kingpin.Application, args []string, stdout, stderr io
 	return f.check()
 }
 
+// asked reports whether a flag is on the command line.
+func (f *flags) asked(flag string) bool {
+	_, given := f.given[flag]
+	return given
+}
+
 // check returns every mistake in the values.
 func (f *flags) check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if f.interval < 100*time.Millisecond || f.interval > 10*time.Minute {
-		bad("--collect.interval is %s; 100ms to 10m is accepted", f.interval)
-	}
 	if f.telemetryPath == "" || f.telemetryPath[0] != '/' || reservedPath(f.telemetryPath) {
 		bad("--web.telemetry-path is %q; a path that begins with / and is not /, /device, /-/… or /debug/… is accepted", f.telemetryPath)
 	}
@@ -134,10 +137,10 @@ func (f *flags) check() error {
 	if f.maxRequests < 1 {
 		bad("--web.max-requests is %d; 1 or more is accepted", f.maxRequests)
 	}
-	if _, asked := f.given["collector.dcgm"]; asked && *f.sources.enabled[dcgm.Name] && !f.sources.dcgm.on() {
+	if f.asked("collector.dcgm") && *f.sources.enabled[dcgm.Name] && !f.sources.dcgm.on() {
 		bad("--collector.dcgm needs --dcgm.address or --dcgm.embedded")
 	}
-	errs = append(errs, f.sources.check(), f.pods.check(), f.alerts.check(), f.traces.check(), f.compat.check(&f.pods), directory("release.directory", f.releaseDir))
+	errs = append(errs, within("collect.interval", f.interval, 100*time.Millisecond, 10*time.Minute), f.sources.check(), f.pods.check(), f.alerts.check(), f.traces.check(), f.compat.check(&f.pods), directory("release.directory", f.releaseDir))
 	f.pods.contexts = f.traces.contexts()
 	return errors.Join(errs...)
 }
@@ -175,15 +178,15 @@ func (f *flags) warnings() []string {
 		"compat.hpc-jobs":       {f.compat.jobs},
 	} {
 		for _, path := range paths {
-			_, asked := f.given[flag]
-			if _, err := os.Stat(path); asked && path != "" && errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Stat(path); f.asked(flag) && path != "" && errors.Is(err, fs.ErrNotExist) {
 				warn("--%s: %s does not exist yet", flag, path)
 			}
 		}
 	}
-	if _, asked := f.given["otlp.pod-annotation"]; asked && f.traces.endpoint == "" {
+	switch asked := f.asked("otlp.pod-annotation"); {
+	case asked && f.traces.endpoint == "":
 		warn("--otlp.pod-annotation has no effect without --otlp.endpoint")
-	} else if asked && !f.pods.api {
+	case asked && !f.pods.api:
 		warn("--otlp.pod-annotation has no effect without --kubernetes.pods")
 	}
 	slices.Sort(all)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/model"
 
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
@@ -29,6 +30,14 @@ func (d *duration) String() string { return time.Duration(*d).String() }
 
 // Get implements kingpin.Getter.
 func (d *duration) Get() any { return time.Duration(*d) }
+
+// within returns an error where the value of a flag is out of its range.
+func within(flag string, value, low, high time.Duration) error {
+	if value < low || value > high {
+		return fmt.Errorf("--%s is %s; %s to %s is accepted", flag, value, model.Duration(low), model.Duration(high))
+	}
+	return nil
+}
 
 // labels is the value of a repeatable flag NAME=VALUE.
 type labels map[string]string
@@ -75,18 +84,18 @@ var (
 // accepted, and the flag or command that resembles an unknown one.
 func explain(app *kingpin.Application, args []string, err error) error {
 	context, unparsed := app.ParseContext(args)
-	model := app.Model()
+	all := app.Model()
 	if m := unknownFlag.FindStringSubmatch(err.Error()); m != nil {
-		return fmt.Errorf("there is no flag --%s%s", m[1], didYouMean("--", m[1], longFlags(model, context)))
+		return fmt.Errorf("there is no flag --%s%s", m[1], didYouMean("--", m[1], longFlags(all, context)))
 	}
 	if m := unexpected.FindStringSubmatch(err.Error()); m != nil {
-		for _, f := range model.Flags {
+		for _, f := range all.Flags {
 			if slices.Contains(args, "--"+f.Name+"="+m[1]) {
 				return fmt.Errorf("--%s is %q; --%[1]s and --no-%[1]s are accepted", f.Name, m[1])
 			}
 		}
 		names := commandNames()
-		for _, c := range model.Commands {
+		for _, c := range all.Commands {
 			names = append(names, c.Name)
 		}
 		return fmt.Errorf("unexpected argument %q%s", m[1], didYouMean("", m[1], names))
@@ -134,8 +143,8 @@ func accepted(f *kingpin.FlagModel, refused error) string {
 	return refused.Error()
 }
 
-func longFlags(model *kingpin.ApplicationModel, context *kingpin.ParseContext) []string {
-	flags := slices.Clone(model.Flags)
+func longFlags(app *kingpin.ApplicationModel, context *kingpin.ParseContext) []string {
+	flags := slices.Clone(app.Flags)
 	if context != nil && context.SelectedCommand != nil {
 		flags = append(flags, context.SelectedCommand.Model().Flags...)
 	}

@@ -60,19 +60,11 @@ func (ids *identities) run(ctx context.Context, s *collector.Sampler, p *pods) {
 		ids.writer = solo.New(func(time.Time) error { return ids.store.Write(ids.content) }, func() { ids.store.Close() })
 		defer ids.writer.Stop()
 	}
-	for {
-		next := s.Next()
-		if snap := s.Latest(); snap != nil {
-			ids.eliminate(snap, s, p)
-			ids.save(snap)
-		}
-		select {
-		case <-next:
-		case <-ctx.Done():
-			ids.flush()
-			return
-		}
-	}
+	follow(ctx, s, func(snap *collector.Snapshot) {
+		ids.eliminate(snap, s, p)
+		ids.save(snap)
+	})
+	ids.flush()
 }
 
 // flush writes what has not been written yet, for a moment.

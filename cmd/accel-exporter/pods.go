@@ -65,8 +65,8 @@ func (f *podFlags) nodeOrHost() string {
 }
 
 func (f *podFlags) check() error {
-	if f.interval < time.Second || f.interval > 10*time.Minute {
-		return fmt.Errorf("--podresources.interval is %s; 1s to 10m is accepted", f.interval)
+	if err := within("podresources.interval", f.interval, time.Second, 10*time.Minute); err != nil {
+		return err
 	}
 	if f.slices && !f.api {
 		return errors.New("--kubernetes.resource-slices needs --kubernetes.pods")

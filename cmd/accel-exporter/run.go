@@ -301,11 +301,16 @@ func (p *program) apply(cfg *config.Config) {
 		if w == nil || slices.Equal(spec.args(&p.flags.sources, before), spec.args(&p.flags.sources, cfg)) {
 			continue
 		}
-		if err := w.Restart(); err != nil {
-			p.log.Error("Worker keeps its previous settings: it could not be restarted", "collector", spec.name, "err", err)
-		}
-		p.sampler.Wake(spec.name)
+		p.restart(spec.name)
 	}
+}
+
+// restart restarts a worker whose arguments have changed.
+func (p *program) restart(name string) {
+	if err := p.workers[name].Restart(); err != nil {
+		p.log.Error("Worker keeps its previous settings: it could not be restarted", "collector", name, "err", err)
+	}
+	p.sampler.Wake(name)
 }
 
 // serve runs every loop until ctx is done or the listener fails.

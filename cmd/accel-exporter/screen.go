@@ -14,7 +14,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/alecthomas/kingpin/v2"
 	"golang.org/x/sys/unix"
 
 	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
@@ -27,10 +26,7 @@ type viewFlags struct {
 	interval    time.Duration
 }
 
-func (f *viewFlags) add(app interface {
-	Flag(name, help string) *kingpin.FlagClause
-},
-) {
+func (f *viewFlags) add(app flagged) {
 	app.Flag("json", "Print the answer as JSON.").BoolVar(&f.json)
 	app.Flag("watch", "Print it again every --interval, until Ctrl-C.").BoolVar(&f.watch)
 	app.Flag("interval", "Time between two prints of --watch.").Default("2s").DurationVar(&f.interval)
@@ -78,10 +74,7 @@ func show[T any](ctx context.Context, f *viewFlags, out io.Writer, get func(cont
 		case err != nil:
 			fmt.Fprintln(s, clean(err.Error()))
 		case f.json:
-			enc := json.NewEncoder(s)
-			enc.SetIndent("", "  ")
-			enc.SetEscapeHTML(false)
-			if err := enc.Encode(v); err != nil {
+			if err := writeJSON(s, v); err != nil {
 				return err
 			}
 		default:
@@ -98,6 +91,14 @@ func show[T any](ctx context.Context, f *viewFlags, out io.Writer, get func(cont
 		case <-time.After(f.interval):
 		}
 	}
+}
+
+// writeJSON writes a value as JSON for people and programs.
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
 }
 
 // flush writes a frame: in place of the previous one on a terminal.

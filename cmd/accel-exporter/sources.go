@@ -165,9 +165,7 @@ func (f *sourceFlags) check() error {
 	}
 	any := false
 	for _, spec := range specs {
-		if t := *f.timeout[spec.name]; t < 100*time.Millisecond || t > 5*time.Minute {
-			errs = append(errs, fmt.Errorf("--collector.%s.timeout is %s; 100ms to 5m is accepted", spec.name, t))
-		}
+		errs = append(errs, within("collector."+spec.name+".timeout", *f.timeout[spec.name], 100*time.Millisecond, 5*time.Minute))
 		any = any || f.on(spec)
 	}
 	if !any {

@@ -51,13 +51,7 @@ func (p *program) debugState(w http.ResponseWriter, _ *http.Request) {
 // debugAllocations serves the allocations of all devices.
 func (p *program) debugAllocations(w http.ResponseWriter, _ *http.Request) {
 	p.sendState(w, &p.answers.allocations, func() any {
-		out := whoReport{Report: *p.pods.judge.Report(), Sources: []sourceJSON{}}
-		if snap := p.sampler.Latest(); snap != nil {
-			for _, s := range snap.Sources {
-				out.Sources = append(out.Sources, p.sourceJSON(s))
-			}
-		}
-		return out
+		return whoReport{Report: *p.pods.judge.Report(), Sources: p.sourcesJSON(p.sampler.Latest())}
 	})
 }
 
@@ -143,8 +137,9 @@ func (a *answer) drop() {
 }
 
 func (p *program) stateJSON() stateJSON {
-	out := stateJSON{Sources: []sourceJSON{}, Devices: []collector.Device{}, Node: []collector.Reading{}, Events: []collector.Event{}}
-	if snap := p.sampler.Latest(); snap != nil {
+	snap := p.sampler.Latest()
+	out := stateJSON{Sources: p.sourcesJSON(snap), Devices: []collector.Device{}, Node: []collector.Reading{}, Events: []collector.Event{}}
+	if snap != nil {
 		out.Seq, out.Time = snap.Seq, snap.Time
 		out.Devices = append(out.Devices, snap.Devices...)
 		for i := range out.Devices {
@@ -152,21 +147,26 @@ func (p *program) stateJSON() stateJSON {
 		}
 		out.Node = append(out.Node, snap.Node...)
 		out.Events = append(out.Events, snap.Events...)
-		for _, s := range snap.Sources {
-			out.Sources = append(out.Sources, p.sourceJSON(s))
-		}
 	}
 	out.Allocation, out.Kubelet, out.APIServer = p.pods.state()
 	return out
 }
 
-func (p *program) sourceJSON(s collector.Status) sourceJSON {
-	out := sourceJSON{Status: s}
-	if w := p.workers[s.Source]; w != nil {
-		out.WorkerPID = w.PID()
-		if released, until := w.Released(); released && !until.IsZero() {
-			out.ReleasedUntil = &until
+// sourcesJSON returns the sources of a Snapshot, which may be nil.
+func (p *program) sourcesJSON(snap *collector.Snapshot) []sourceJSON {
+	out := []sourceJSON{} // not null
+	if snap == nil {
+		return out
+	}
+	for _, s := range snap.Sources {
+		j := sourceJSON{Status: s}
+		if w := p.workers[s.Source]; w != nil {
+			j.WorkerPID = w.PID()
+			if released, until := w.Released(); released && !until.IsZero() {
+				j.ReleasedUntil = &until
+			}
 		}
+		out = append(out, j)
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/version"
@@ -39,50 +40,42 @@ func (a *alerts) status() *status.Alerts {
 	report := a.engine.Report()
 	out := &status.Alerts{Evaluated: report.Time}
 	for _, g := range report.Groups {
+		out.Rules += len(g.Rules)
 		for i := range g.Rules {
-			r := &g.Rules[i]
-			out.Rules++
-			switch r.Health {
+			switch g.Rules[i].Health {
 			case engine.HealthError:
 				out.Failing++
 			case engine.HealthSkipped:
 				out.Skipped++
 			}
-			for j := range r.Alerts {
-				x := &r.Alerts[j].Alert
-				severity := x.Labels["severity"]
-				if x.State == engine.Inactive || severity == "none" {
-					continue // resolved, or the sign of life
-				}
-				shown := status.Alert{
-					Name: x.Labels["alertname"], Severity: severity, Device: x.Labels["device"], Firing: x.State == engine.Firing,
-					Summary: x.Annotations["summary"], Description: x.Annotations["description"], Runbook: x.Annotations["runbook_url"], Since: x.ActiveAt,
-				}
-				if shown.Firing {
-					shown.Since = x.FiredAt
-					out.Firing++
-				} else {
-					out.Pending++
-				}
-				out.List = append(out.List, shown)
-			}
 		}
 	}
-	rank := func(x *status.Alert) int {
-		if i := slices.Index([]string{"critical", "warning", "info"}, x.Severity); i >= 0 {
-			return i
+	list := newAlertList(&report).Alerts
+	since := func(x *engine.Alert) time.Time {
+		if x.State == engine.Firing {
+			return x.FiredAt
 		}
-		return 3
+		return x.ActiveAt
 	}
-	slices.SortStableFunc(out.List, func(x, y status.Alert) int {
-		if x.Firing != y.Firing {
-			if x.Firing {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(cmp.Compare(rank(&x), rank(&y)), x.Since.Compare(y.Since))
+	slices.SortStableFunc(list, func(x, y engine.Alert) int {
+		return cmp.Or(cmp.Compare(x.Urgency(), y.Urgency()), since(&x).Compare(since(&y)))
 	})
+	for i := range list {
+		x := &list[i]
+		severity := x.Labels["severity"]
+		switch {
+		case x.State == engine.Inactive, severity == "none":
+			continue // resolved, or the sign of life
+		case x.State == engine.Firing:
+			out.Firing++
+		default:
+			out.Pending++
+		}
+		out.List = append(out.List, status.Alert{
+			Name: x.Labels["alertname"], Severity: severity, Device: x.Labels["device"], Firing: x.State == engine.Firing,
+			Summary: x.Annotations["summary"], Description: x.Annotations["description"], Runbook: x.Annotations["runbook_url"], Since: since(x),
+		})
+	}
 	return out
 }
 

@@ -240,7 +240,7 @@ func (m *topView) lines(width, height int, colored bool) (lines []string, select
 		lines = append(lines, text[m.scroll:min(m.scroll+m.visible, len(text))]...)
 	default:
 		keys = "↑↓ select  enter details  / filter  s sort  a alerts  e events  ? help  q quit"
-		table, panel := of(m.table), of(func(s *screen) { m.panel(s, s.paragraph) })
+		table, panel := of(func(s *screen) { m.devices(s, m.rows, true) }), of(func(s *screen) { m.panel(s, s.paragraph) })
 		space := height - len(lines) - 3 // titles, the blank line before the panel, keys
 		if len(panel) > max(space-len(m.rows), space/3) {
 			panel = of(func(s *screen) { m.panel(s, s.cut) })
@@ -330,9 +330,7 @@ func (m *topView) head(s *screen) {
 	fmt.Fprintln(s)
 }
 
-// table prints the devices, a line each.
-func (m *topView) table(s *screen) { m.devices(s, m.rows, true) }
-
+// devices prints devices, a line each, with a mark at the column that sorts them.
 func (m *topView) devices(s *screen, rows []*status.Device, sorted bool) {
 	t := &table{}
 	for i, c := range topColumns {
