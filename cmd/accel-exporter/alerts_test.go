@@ -59,6 +59,7 @@ func TestAlertOnFault(t *testing.T) {
 	gpu := device(t, n.until(`^accel_device_up\{device="GPU-.*\} 1`, `^accel_podmap_state\{state="fresh"\} 1$`, `^accel_allocation_info\{.*pod="llm-0".*\} 1$`), "0")
 	n.sim("inject", "xid", "79", "0")
 	n.poll(func() bool { return am.about("AcceleratorLost", gpu) != nil }, func() string { return "an alert AcceleratorLost" })
+	n.until(`^accel_rules_alerts\{state="firing"\} [1-9]`, `^accel_alertmanager_alerts_sent_total\{.*\} [1-9]`)
 	alert := am.about("AcceleratorLost", gpu)
 	for name, want := range map[string]string{
 		"severity": "critical", "namespace": "training", "pod": "llm-0", "job": "accel-exporter", "cluster": "test",
@@ -159,16 +160,6 @@ func TestRuleFiles(t *testing.T) {
 	if firing("First")() {
 		t.Error("the alert First still exists")
 	}
-}
-
-// TestNoRules checks that no rules are evaluated by default.
-func TestNoRules(t *testing.T) {
-	t.Parallel()
-	n := start(t, "no-driver", nil)
-	if code, body := n.get("/debug/rules"); code != http.StatusNotFound || !strings.Contains(body, "--rules.file") {
-		t.Errorf("/debug/rules: %d %s", code, body)
-	}
-	n.until(`!^accel_rules_`, `!^accel_alertmanager_`)
 }
 
 // TestBuiltinRules checks that --rules.builtin evaluates the built-in rules without

@@ -17,21 +17,6 @@ func mine(t *testing.T, expr string) string {
 	return tempFile(t, "mine.yaml", "groups:\n  - name: mine\n    rules:\n      - alert: Mine\n        expr: "+expr+"\n")
 }
 
-// TestBadRule checks that a rule that reads too many samples fails alone: other
-// rules send alerts, and the exporter serves metrics.
-func TestBadRule(t *testing.T) {
-	am := newAlertmanager(t)
-	n := start(t, "no-driver", nil, "--alertmanager.url="+am.URL, "--rules.interval=1h",
-		"--rules.file="+mine(t, "sum(accel_source_up) >= 0"),
-		"--rules.file="+mine(t, "sum_over_time(vector(1)[1000h:1s]) > 0"))
-	n.until(`^accel_rules_evaluation_failures_total\{.*\} [1-9]`, `^accel_rules_alerts\{state="firing"\} 1$`,
-		`^accel_alertmanager_alerts_sent_total\{.*\} [1-9]`, `^accel_source_up\{`)
-	code, body := n.get("/debug/rules")
-	if code != http.StatusOK || !strings.Contains(body, "too many samples") {
-		t.Errorf("/debug/rules: %d %s", code, body)
-	}
-}
-
 // TestRulesCheck checks the outcome of "rules check" for a good and a bad file.
 func TestRulesCheck(t *testing.T) {
 	if out, stderr, err := outcome(t.Context(), "rules", "check", mine(t, "accel_source_up == 0")); err != nil || !strings.Contains(out, "1 alerts") {

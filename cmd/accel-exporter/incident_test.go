@@ -386,6 +386,7 @@ func TestPages(t *testing.T) {
 		{"/metrics", 200, "accel_exporter_build_info"},
 		{"/metrics", 200, `accel_native_call_duration_seconds_bucket{call="nvmlDeviceGetFieldValues",source="nvidia",le="+Inf"}`},
 		{"/metrics", 200, `accel_native_call_duration_seconds_sum{call="field_186",source="nvidia"}`},
+		{"/debug/rules", 404, "--rules.file"},
 		{"/nothing", 404, ""},
 	} {
 		if code, body := n.get(tc.path); code != tc.code || !strings.Contains(body, tc.has) {
