@@ -233,7 +233,7 @@ func TestStatusPage(t *testing.T) {
 			}
 			address, _ := simulated{name: name, scenario: name, flags: append(flags, "--rules.file="+filepath.Join(root, "rules/*.yaml"))}.run(t)
 			v := open(t, address)
-			run(v, chromedp.Navigate("http://" + address + "/"))
+			run(v, chromedp.Navigate("http://"+address+"/"))
 			v.until("Settings and build")
 			v.until(want[name])
 			v.until("Live")
@@ -257,7 +257,7 @@ func TestStatusPageIsLive(t *testing.T) {
 	program(t, "CHROMIUM")
 	address, inject := simulated{name: "live", scenario: "h100-8"}.run(t)
 	v := open(t, address)
-	run(v, chromedp.Navigate("http://" + address + "/"))
+	run(v, chromedp.Navigate("http://"+address+"/"))
 	v.until("12 devices: 12 healthy")
 	eval[chromedp.Void](v, `window.same = true; document.getElementById('flags').open = true; [...document.querySelectorAll('th a')].find((a) => a.textContent === 'GPU 3').focus()`)
 	inject("xid 79 2")
@@ -272,7 +272,7 @@ func TestStatusPageIsLive(t *testing.T) {
 
 	plain := open(t, address)
 	call(plain, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
-	run(plain, chromedp.Navigate("http://" + address + "/"))
+	run(plain, chromedp.Navigate("http://"+address+"/"))
 	plain.until("1 failed")
 	if strings.Contains(plain.text(), "Pause") {
 		t.Error("without its script, the page has a button that does nothing")
@@ -348,16 +348,16 @@ func TestStatusPageHostileTexts(t *testing.T) {
 			t.Errorf("%s has %q", what, found)
 		}
 	}
-	run(v, chromedp.Navigate(server.URL + "/"))
+	run(v, chromedp.Navigate(server.URL+"/"))
 	v.until("1 device: failed")
 	arrived.Store(true)
 	v.until("NVRM: " + texts[0])
 	check("the page, as its script changed it")
-	run(v, chromedp.Navigate(server.URL + "/"))
+	run(v, chromedp.Navigate(server.URL+"/"))
 	v.until("NVRM: " + texts[0])
 	check("the page")
 	for _, s := range texts {
-		run(v, chromedp.Navigate(server.URL + "/device?id=" + url.QueryEscape(s)))
+		run(v, chromedp.Navigate(server.URL+"/device?id="+url.QueryEscape(s)))
 		v.until("Identity")
 		check("the page of the device " + strconv.Quote(s))
 	}
@@ -386,7 +386,7 @@ func TestPictures(t *testing.T) {
 	} {
 		v := open(t, address)
 		v.look(p.width, p.height, p.theme)
-		run(v, chromedp.Navigate("http://" + address + p.path))
+		run(v, chromedp.Navigate("http://"+address+p.path))
 		for _, text := range p.shows {
 			v.until(text)
 		}
@@ -441,7 +441,7 @@ func screen(t *testing.T, name string, width, height int, cmd *exec.Cmd, steps .
 	write(t, file, console.HTML())
 	v := open(t, "")
 	v.look(1600, 1200, "dark")
-	run(v, chromedp.Navigate("file://" + file))
+	run(v, chromedp.Navigate("file://"+file))
 	box := eval[map[string]float64](v, `document.querySelector('pre').getBoundingClientRect().toJSON()`)
 	v.look(int64(box["width"]+0.5), int64(box["height"]+0.5), "dark")
 	write(t, filepath.Join(*pictures, name), string(run(v, chromedp.CaptureScreenshot())))
