@@ -155,6 +155,7 @@ func FuzzFromDCGMExporter(f *testing.F) {
 	f.Add("-f\n/etc/dcgm-exporter/default-counters.csv\n-c\n5000\n-k=false", "none")
 	f.Add("--hpc-job-mapping-dir=/run/jobs\n--debug\n-rbmn\n--log-format=json", "true")
 	f.Add("--config.file\n/x\n-f=\n--\n=\n---f\n-\n\n--log-format\njson\n-r=:2\n-x\n1\n--log.level=warn\n--=x\nx", "")
+	f.Add("--config.file\n/x\n-f=\n-k\n--log.level=warn", "")
 	f.Fuzz(func(t *testing.T, line, variable string) {
 		args := append([]string{on}, strings.Split(line, "\n")...)
 		lookup := func(string) (string, bool) { return variable, variable != "" }
