@@ -82,13 +82,13 @@ func (x *Index) isProfile(d *Known, ref Ref) bool {
 	if d.Parent == "" || x.minorOf(d.Parent) != ref.Minor {
 		return false
 	}
-	profile := dnsProfile(d.Profile)
+	profile := DRAProfile(d.Profile)
 	return (d.Start == "" || d.Start == ref.Start) && (ref.Profile == "" && d.Start != "" || profile != "" && profile == ref.Profile)
 }
 
-// dnsProfile writes a MIG profile as NVIDIA's DRA driver does: 1g.10gb+me is
+// DRAProfile writes a MIG profile as NVIDIA's DRA driver does: 1g.10gb+me is
 // 1g10gb-me.
-func dnsProfile(profile string) string {
+func DRAProfile(profile string) string {
 	profile = strings.NewReplacer(".", "", "+", "-").Replace(strings.ToLower(profile))
 	return strings.Trim(profile, "-")
 }

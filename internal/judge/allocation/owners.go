@@ -98,7 +98,7 @@ func (o *owners) name(p *process, now time.Time) {
 		names := &podNames{at: now, byUID: make(map[string]podmap.Pod, len(dirs))}
 		for _, dir := range dirs {
 			if name, uid, ok := proc.ParsePodDir(dir); ok {
-				names.byUID[uid] = podmap.Pod{Namespace: name.Namespace, Name: name.Name}
+				names.byUID[uid] = podmap.Pod(name)
 			}
 		}
 		o.names.Store(names)

@@ -87,7 +87,7 @@ func (j *Judge) isProfile(st *device, ref *podmap.Ref) bool {
 	if st.parent == "" || parent == nil || !slices.Contains(parent.kubeIDs, "nvidia"+ref.Minor) {
 		return false
 	}
-	profile := strings.Trim(strings.NewReplacer(".", "", "+", "-").Replace(strings.ToLower(st.profile)), "-")
+	profile := podmap.DRAProfile(st.profile)
 	return ref.Profile == "" || profile == "" || profile == ref.Profile
 }
 

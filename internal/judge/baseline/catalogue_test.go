@@ -1,11 +1,13 @@
 package baseline_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -34,6 +36,23 @@ func TestLoad(t *testing.T) {
 	var mistakes strict.Mistakes
 	if c, err := baseline.Load("testdata/broken/no_name.yml"); c != nil || !errors.As(err, &mistakes) {
 		t.Errorf("%v, %v", c, err)
+	}
+}
+
+// TestDocumentation: the examples in docs/baseline.md are valid.
+func TestDocumentation(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/baseline.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(page, -1)
+	if len(blocks) == 0 {
+		t.Fatal("no example")
+	}
+	for _, b := range blocks {
+		if c, err := baseline.Parse("docs/baseline.md", b[1]); err != nil || len(c.Entries) == 0 {
+			t.Errorf("%v", err)
+		}
 	}
 }
 
@@ -98,9 +117,9 @@ func FuzzParse(f *testing.F) {
 // patterns as values.
 func applies(t *testing.T, c *baseline.Catalogue, e *baseline.Entry) {
 	t.Helper()
-	or := func(p baseline.Pattern) string { return cmpOr(string(p), "\U0001f95d") } // matches no other entry
-	d := collector.Device{ID: "D", Class: collector.Class(cmpOr(e.Match.Class, "switch")), Vendor: or(e.Match.Vendor), Model: or(e.Match.Model), Readings: []collector.Reading{
-		up, info(collector.FPGAInfo, "", "", cmpOr(string(e.Match.PCIID), "ffff:ffff"), ""),
+	or := func(p baseline.Pattern) string { return cmp.Or(string(p), "\U0001f95d") } // matches no other entry
+	d := collector.Device{ID: "D", Class: collector.Class(cmp.Or(e.Match.Class, "switch")), Vendor: or(e.Match.Vendor), Model: or(e.Match.Model), Readings: []collector.Reading{
+		up, info(collector.FPGAInfo, "", "", cmp.Or(string(e.Match.PCIID), "ffff:ffff"), ""),
 	}}
 	for component, set := range e.Approved.Firmware {
 		for _, p := range set[:min(1, len(set))] {

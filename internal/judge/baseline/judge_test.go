@@ -346,8 +346,12 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var cat *baseline.Catalogue
-			if c.catalogue != "none" {
-				cat = parse(t, cmpOr(c.catalogue, fleet))
+			switch c.catalogue {
+			case "":
+				cat = parse(t, fleet)
+			case "none":
+			default:
+				cat = parse(t, c.catalogue)
 			}
 			if diff := cmp.Diff(c.want, judged(cat, c.options, snapshot(c.node, c.devices...))); diff != "" {
 				t.Errorf("series (-want +got):\n%s", diff)
@@ -362,13 +366,6 @@ func manyProfiles() []collector.Reading {
 		out = append(out, reading(collector.MIGInstances, 1, fmt.Sprintf("%dg.10gb", n)))
 	}
 	return out
-}
-
-func cmpOr(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a
 }
 
 // TestTrap03ReconfigurationIsNoDrift: a region that is not loaded, as during a
