@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -300,31 +298,7 @@ func (n *node) startExporter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return ready(ctx, "http://"+address+"/-/ready")
-}
-
-// ready waits until the exporter has asked every source.
-func ready(ctx context.Context, url string) error {
-	ctx, cancel := context.WithTimeout(ctx, stack.Patience)
-	defer cancel()
-	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			return err
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return err
-		}
-		io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
-		if resp.StatusCode == http.StatusOK {
-			return nil
-		}
-		if err := sleep(ctx, 50*time.Millisecond); err != nil {
-			return fmt.Errorf("%s answers %s: %w", url, resp.Status, err)
-		}
-	}
+	return p.Ready(ctx, "http://"+address+"/-/ready") // it has asked every source
 }
 
 func (n *node) stopExporter() error {
