@@ -165,8 +165,11 @@ func readList(r io.Reader, kind string, limit int, each func(*document)) (page, 
 		default:
 			err = d.value(&struct{}{})
 		}
+		if errors.Is(err, io.EOF) { // within a document
+			err = io.ErrUnexpectedEOF
+		}
 		if err != nil {
-			return p, unexpected(err)
+			return p, err
 		}
 	}
 }
@@ -214,12 +217,4 @@ func (e *event) decode(v any) {
 	// The syntax was checked with the event. A field of another type than v's
 	// stays empty.
 	_ = json.Unmarshal(e.Object, v)
-}
-
-// unexpected is the error of a stream that ends within a document.
-func unexpected(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

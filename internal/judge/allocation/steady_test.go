@@ -13,7 +13,6 @@ import (
 
 // crowd is a node with 250 pods that share 16 GPUs, and its Snapshots.
 type crowd struct {
-	list []podmap.Allocation
 	base []collector.Device
 	now  time.Time
 	pods *podmap.Map
@@ -35,10 +34,11 @@ func newCrowd() *crowd {
 			ids = append(ids, fmt.Sprintf("%s::%d", id, n))
 		}
 	}
+	var list []podmap.Allocation
 	for i := range 250 {
-		c.list = append(c.list, alloc(fmt.Sprintf("pod-%03d", i), "nvidia.com/gpu.shared", ids[i]))
+		list = append(list, alloc(fmt.Sprintf("pod-%03d", i), "nvidia.com/gpu.shared", ids[i]))
 	}
-	c.pods = &podmap.Map{State: podmap.StateFresh, Time: start, Confirmed: start, Allocations: c.list, Allocatable: []podmap.Allocatable{{Resource: "nvidia.com/gpu.shared", IDs: ids}}, AllocatableTime: start}
+	c.pods = &podmap.Map{State: podmap.StateFresh, Time: start, Confirmed: start, Allocations: list, Allocatable: []podmap.Allocatable{{Resource: "nvidia.com/gpu.shared", IDs: ids}}, AllocatableTime: start}
 	return c
 }
 
@@ -57,14 +57,10 @@ func (c *crowd) next() *collector.Snapshot {
 	return &c.snap
 }
 
-func (c *crowd) judge() *allocation.Judge {
-	return allocation.New(allocation.Options{Map: func() *podmap.Map { return c.pods }}, allocation.DefaultSettings())
-}
-
 // TestSteady: judging a Snapshot without changes allocates no memory.
 func TestSteady(t *testing.T) {
 	c := newCrowd()
-	j := c.judge()
+	j := allocation.New(allocation.Options{Map: func() *podmap.Map { return c.pods }}, allocation.DefaultSettings())
 	j.Judge(c.next())
 	var snaps []*collector.Snapshot
 	for range 20 {
