@@ -1,10 +1,10 @@
 package allocation_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/podmap"
@@ -20,234 +20,196 @@ func used(utilization, memory float64) fact {
 	}
 }
 
-var replicas = []podmap.Allocation{alloc("a", gpu, gpuA+"::0"), alloc("b", gpu, gpuA+"::1")}
+var (
+	exclusive = []podmap.Allocation{alloc("a", gpu, gpuA)}
+	replicas  = []podmap.Allocation{alloc("a", gpu, gpuA+"::0"), alloc("b", gpu, gpuA+"::1")}
+)
 
 // measures are the values of the pods on one GPU, by which processes are known.
 var measures = []struct {
-	name  string
-	list  []podmap.Allocation
-	start func(r *rig) // starts processes; nil if they are unknown
-	facts []fact
-	// Values per pod. idle is 120 for an idle pod, 0 for an active one, absent if
-	// unknown.
-	utilization, memory, idle []string
-	unattributed              string // processes: other_pod host_process unknown_pod hidden
+	name         string
+	list         []podmap.Allocation
+	start        func(r *rig) // starts processes; nil if they are unknown
+	facts        []fact
+	want         string // of each pod, see uses
+	unattributed string // processes: other_pod host_process unknown_pod hidden
 }{
 	{
-		"exclusive, processes unknown",
-		[]podmap.Allocation{alloc("a", gpu, gpuA)},
+		"exclusive, processes unknown", exclusive, nil, f(used(0.5, gib)),
+		"a 0.5 1 active", "",
+	},
+	{
+		"exclusive, nothing measured", exclusive, nil, nil,
+		"a - - -", "",
+	},
+	{
+		"shared, processes unknown", replicas, nil, f(used(0.5, gib)),
+		"a - - -, b - - -", "",
+	},
+	{
+		"shared and idle", replicas, nil, f(used(0, gib)),
+		"a - - idle, b - - idle", "",
+	},
+	{
+		"one allocated replica of two", replicas[:1], nil, f(used(0.5, gib)),
+		"a - - -", "",
+	},
+	{
+		"contested",
+		[]podmap.Allocation{alloc("a", gpu, gpuA, contested), alloc("b", gpu, gpuA, contested)},
 		nil, f(used(0.5, gib)),
-		[]string{"A a 0.5"},
-		[]string{"A a 1.07374e+09"},
-		[]string{"A a 0"},
-		"",
+		"a - - -, b - - -", "",
 	},
 	{
-		"exclusive, nothing measured", []podmap.Allocation{alloc("a", gpu, gpuA)}, nil, nil, nil, nil, nil, "",
-	},
-	{
-		"shared, processes unknown", replicas, nil, f(used(0.5, gib)), nil, nil, nil, "",
-	},
-	{
-		"shared and idle", replicas, nil, f(used(0, gib)), nil, nil, []string{"A a 120", "A b 120"}, "",
-	},
-	{
-		"one allocated replica of two", replicas[:1], nil, f(used(0.5, gib)), nil, nil, nil, "",
-	},
-	{
-		"contested", []podmap.Allocation{alloc("a", gpu, gpuA, contested), alloc("b", gpu, gpuA, contested)}, nil, f(used(0.5, gib)), nil, nil, nil, "",
-	},
-	{
-		"two ids of one device", []podmap.Allocation{alloc("a", gpu, gpuA), alloc("b", "example.com/port", "nvidia0")}, nil, f(used(0.5, gib)), nil, nil, nil, "",
+		"two ids of one device",
+		[]podmap.Allocation{alloc("a", gpu, gpuA), alloc("b", "example.com/port", "nvidia0")},
+		nil, f(used(0.5, gib)),
+		"a - - -, b - - -", "",
 	},
 	{
 		"shared, one process each", replicas,
 		func(r *rig) { r.run(1, "a", true); r.run(2, "b", true) },
 		f(used(0.9, 10*gib), client(1, 4*gib, 0.6), client(2, 5*gib, 0)),
-		[]string{"A a 0.6", "A b 0"},
-		[]string{"A a 4.29497e+09", "A b 5.36871e+09"},
-		[]string{"A a 0", "A b 120"},
-		"0 0 0 0",
+		"a 0.6 4 active, b 0 5 idle", "0 0 0 0",
 	},
 	{
 		"shared, several processes, one of them listed twice", replicas,
 		func(r *rig) { r.run(1, "a", true); r.run(2, "a", true) },
 		f(used(0.9, 2*gib), client(1, gib, 0.2), client(2, gib, 0.3), client(1, gib, 0.2)),
-		[]string{"A a 0.5", "A b 0"},
-		[]string{"A a 2.14748e+09", "A b 0"},
-		[]string{"A a 0", "A b 120"},
-		"0 0 0 0",
+		"a 0.5 2 active, b 0 0 idle", "0 0 0 0",
 	},
 	{
 		"shared, no utilization by process", replicas,
 		func(r *rig) { r.run(1, "a", true); r.run(2, "b", true) },
 		f(used(0.9, 2*gib), client(1, gib, -1), client(2, gib, -1)),
-		nil,
-		[]string{"A a 1.07374e+09", "A b 1.07374e+09"},
-		nil, "0 0 0 0",
+		"a - 1 -, b - 1 -", "0 0 0 0",
 	},
 	{
 		"shared, one pod without a process", replicas,
 		func(r *rig) { r.run(1, "a", true) },
 		f(used(0.9, gib), client(1, gib, 0.9)),
-		[]string{"A a 0.9", "A b 0"},
-		[]string{"A a 1.07374e+09", "A b 0"},
-		[]string{"A a 0", "A b 120"},
-		"0 0 0 0",
+		"a 0.9 1 active, b 0 0 idle", "0 0 0 0",
 	},
 	{
 		"shared, one hidden process", replicas,
 		func(r *rig) { r.run(1, "a", true); r.run(2, "?", false) },
 		f(used(0.9, 10*gib), client(1, gib, 0.5), client(2, gib, 0.4)),
-		nil, nil,
-		[]string{"A a 0"},
-		"0 0 0 1",
+		"a - - active, b - - -", "0 0 0 1",
 	},
 	{
 		"shared, one process of an unknown pod", replicas,
 		func(r *rig) { r.run(1, "a", true); r.run(2, "b", false) },
 		f(used(0.9, 10*gib), client(1, gib, 0.5), client(2, gib, 0.4)),
-		nil, nil,
-		[]string{"A a 0"},
-		"0 0 1 0",
+		"a - - active, b - - -", "0 0 1 0",
 	},
 	{
 		"the sum over processes exceeds the device's value", replicas,
 		func(r *rig) { r.run(1, "a", true); r.run(2, "b", true) },
 		f(used(0.5, 3*gib), client(1, 2*gib, 0.8), client(2, 2*gib, 0.2)),
-		[]string{"A a 0.4", "A b 0.1"},
-		[]string{"A a 1.61061e+09", "A b 1.61061e+09"},
-		[]string{"A a 0", "A b 0"},
-		"0 0 0 0",
+		"a 0.4 1.5 active, b 0.1 1.5 active", "0 0 0 0",
 	},
 	{
-		"exclusive, a process of another pod",
-		[]podmap.Allocation{alloc("a", gpu, gpuA)},
+		"exclusive, a process of another pod", exclusive,
 		func(r *rig) { r.run(1, "other", true) },
 		f(used(0.9, gib), client(1, gib, 0.9)),
-		[]string{"A a 0"},
-		[]string{"A a 0"},
-		[]string{"A a 120"},
-		"1 0 0 0",
+		"a 0 0 idle", "1 0 0 0",
 	},
 	{
-		"exclusive, a process of the host and one of the pod",
-		[]podmap.Allocation{alloc("a", gpu, gpuA)},
+		"exclusive, a process of the host and one of the pod", exclusive,
 		func(r *rig) { r.run(1, "", false); r.run(2, "a", true) },
 		f(used(0.9, 3*gib), client(1, gib, 0.5), client(2, 2*gib, 0.3)),
-		[]string{"A a 0.3"},
-		[]string{"A a 2.14748e+09"},
-		[]string{"A a 0"},
-		"0 1 0 0",
+		"a 0.3 2 active", "0 1 0 0",
 	},
 	{
-		"exclusive, an unattributed process, no values by process",
-		[]podmap.Allocation{alloc("a", gpu, gpuA)},
+		"exclusive, an unattributed process, no values by process", exclusive,
 		func(r *rig) { r.run(1, "", false); r.run(2, "a", true) },
 		f(used(0.9, 10*gib), client(1, -1, -1), client(2, -1, -1)),
-		nil, nil, nil, "0 1 0 0",
+		"a - - -", "0 1 0 0",
 	},
 	{
-		"exclusive, a hidden process",
-		[]podmap.Allocation{alloc("a", gpu, gpuA)},
+		"exclusive, a hidden process", exclusive,
 		func(r *rig) { r.run(1, "?", false) },
 		f(used(0.9, 10*gib), client(1, gib, 0.9)),
-		[]string{"A a 0.9"},
-		[]string{"A a 1.07374e+10"},
-		[]string{"A a 0"},
-		"0 0 0 1",
+		"a 0.9 10 active", "0 0 0 1",
 	},
 	{
 		"shared, a process of another PID namespace", replicas[:1],
 		func(r *rig) {},
 		f(used(0.9, 10*gib), client(7, gib, 0.9)),
-		nil, nil, nil, "0 0 0 1",
+		"a - - -", "0 0 0 1",
 	},
 	{
-		"exclusive, a process of another PID namespace",
-		[]podmap.Allocation{alloc("a", gpu, gpuA)},
+		"exclusive, a process of another PID namespace", exclusive,
 		func(r *rig) {},
 		f(used(0.9, gib), client(7, gib, 0.9)),
-		[]string{"A a 0.9"},
-		[]string{"A a 1.07374e+09"},
-		[]string{"A a 0"},
-		"0 0 0 1",
+		"a 0.9 1 active", "0 0 0 1",
 	},
 	{
 		"nominal, no process of the pod",
 		[]podmap.Allocation{alloc("a", gpu, gpuA+"-1")},
 		func(r *rig) { r.run(1, "b", true) },
 		f(used(0, 10*gib), client(1, gib, 0)),
-		nil, nil, nil, "1 0 0 0",
+		"a - - -", "1 0 0 0",
 	},
 	{
 		"nominal, a process of the pod",
 		[]podmap.Allocation{alloc("a", gpu, gpuA+"-1")},
 		func(r *rig) { r.run(1, "a", true) },
 		f(used(0.9, gib), client(1, gib, 0.9)),
-		[]string{"A a 0.9"},
-		[]string{"A a 1.07374e+09"},
-		[]string{"A a 0"},
-		"0 0 0 0",
+		"a 0.9 1 active", "0 0 0 0",
 	},
 	{
 		"not allocated, a process of the host", nil,
 		func(r *rig) { r.run(1, "", false) },
 		f(used(0.9, 10*gib), client(1, gib, 0.9)),
-		nil, nil, nil, "0 1 0 0",
+		"", "0 1 0 0",
 	},
 	{
 		"shared and busy, no process listed", replicas, func(*rig) {},
-		f(used(0.97, 40*gib), noProcess), nil, nil, nil, "0 0 0 0",
+		f(used(0.97, 40*gib), noProcess),
+		"a - - -, b - - -", "0 0 0 0",
 	},
 	{
 		"shared partition, no process listed", replicas, func(*rig) {},
 		f(unit("graphics", 0.97), set(collector.MemoryUsed, 9*gib), noProcess, func(d *collector.Device) { d.Parent = gpuB }),
-		nil, nil, nil, "0 0 0 0",
+		"a - - -, b - - -", "0 0 0 0",
 	},
 	{
 		"a claim of several pods, no process listed",
 		[]podmap.Allocation{alloc("a", gpu, gpuA, contested), alloc("b", gpu, gpuA, contested)},
 		func(*rig) {},
-		f(used(0.97, 40*gib), noProcess), nil, nil, nil, "0 0 0 0",
+		f(used(0.97, 40*gib), noProcess),
+		"a - - -, b - - -", "0 0 0 0",
 	},
 	{
 		"every replica, no process listed",
 		[]podmap.Allocation{alloc("a", gpu, gpuA+"::0"), alloc("a", gpu, gpuA+"::1")},
 		func(r *rig) { r.offer(gpu, gpuA+"::0", gpuA+"::1") },
 		f(used(0.9, 4*gib), noProcess),
-		[]string{"A a 0.9"},
-		[]string{"A a 4.29497e+09"},
-		[]string{"A a 0"},
-		"0 0 0 0",
+		"a 0.9 4 active", "0 0 0 0",
 	},
 	{
 		"every replica that is allocated, others are not", replicas[:1],
 		func(r *rig) { r.offer(gpu, gpuA+"::0", gpuA+"::1") },
-		f(used(0.9, 4*gib), noProcess), nil, nil, nil, "0 0 0 0",
+		f(used(0.9, 4*gib), noProcess),
+		"a - - -", "0 0 0 0",
 	},
 	{
 		"shared and busy, the processes without utilization", replicas,
 		func(r *rig) { r.run(1, "a", true); r.run(2, "b", true) },
 		f(used(0.8, 10*gib), client(1, 5*gib, 0), client(2, 5*gib, 0)),
-		nil,
-		[]string{"A a 5.36871e+09", "A b 5.36871e+09"},
-		nil, "0 0 0 0",
+		"a - 5 -, b - 5 -", "0 0 0 0",
 	},
 	{
-		"exclusive and busy, only a process of the host listed",
-		[]podmap.Allocation{alloc("a", gpu, gpuA)},
+		"exclusive and busy, only a process of the host listed", exclusive,
 		func(r *rig) { r.run(1, "", false) },
-		f(used(0.9, 10*gib), client(1, gib, 0.1)), nil, nil, nil, "0 1 0 0",
+		f(used(0.9, 10*gib), client(1, gib, 0.1)),
+		"a - - -", "0 1 0 0",
 	},
 	{
-		"no process",
-		[]podmap.Allocation{alloc("a", gpu, gpuA)},
+		"no process", exclusive,
 		func(r *rig) {}, f(used(0, 0), noProcess),
-		[]string{"A a 0"},
-		[]string{"A a 0"},
-		[]string{"A a 120"},
-		"0 0 0 0",
+		"a 0 0 idle", "0 0 0 0",
 	},
 }
 
@@ -260,8 +222,9 @@ func TestMeasured(t *testing.T) {
 					r.list(c.list...)
 					r.after(10*time.Second, device(gpuA, 0, c.facts...))
 				}
-				r.want(collector.AllocationUtilization, c.utilization...)
-				r.want(collector.AllocationMemory, c.memory...)
+				if got := r.uses(); got != c.want {
+					t.Errorf("%q, want %q", got, c.want)
+				}
 				var unattributed string
 				for i, line := range r.series(collector.UnattributedProcesses) {
 					if i > 0 {
@@ -271,16 +234,6 @@ func TestMeasured(t *testing.T) {
 				}
 				if unattributed != c.unattributed {
 					t.Errorf("unattributed processes %q, want %q", unattributed, c.unattributed)
-				}
-				var idle []string
-				for _, line := range r.series(collector.AllocationIdle) {
-					if line[len(line)-2:] != " 0" {
-						line = line[:len("A a ")] + "120" // or a little less
-					}
-					idle = append(idle, line)
-				}
-				if diff := cmp.Diff(c.idle, idle); diff != "" {
-					t.Errorf("idle (-want +got):\n%s", diff)
 				}
 			}, func(r *rig) {
 				if c.start != nil {
@@ -459,4 +412,31 @@ func TestNoKubelet(t *testing.T) {
 	if n := len(r.snap.Node); n != len(podmap.States) {
 		t.Errorf("%d series of the node", n)
 	}
+}
+
+// uses describes what each pod does on the GPU: utilization, GiB of memory, idle or
+// active. What is not measured is -.
+func (r *rig) uses() string {
+	var out []string
+	for _, info := range r.snap.Devices[0].Readings {
+		if info.Metric != collector.AllocationInfo {
+			continue
+		}
+		use, memory, state := "-", "-", "-"
+		for _, x := range r.snap.Devices[0].Readings {
+			switch {
+			case len(x.Labels) < 2 || x.Labels[1] != info.Labels[1]:
+			case x.Metric == collector.AllocationUtilization:
+				use = number(x.Value)
+			case x.Metric == collector.AllocationMemory:
+				memory = number(x.Value / gib)
+			case x.Metric == collector.AllocationIdle && x.Value > 0:
+				state = "idle"
+			case x.Metric == collector.AllocationIdle:
+				state = "active"
+			}
+		}
+		out = append(out, fmt.Sprintf("%s %s %s %s", info.Labels[1], use, memory, state))
+	}
+	return strings.Join(out, ", ")
 }
