@@ -74,8 +74,8 @@ func kernelLog(t *testing.T, state string) []string {
 // The bus and /proc show the GPUs that NVML shows, at the same addresses.
 func TestMachineShowsTheGPUs(t *testing.T) {
 	names, err := ScenarioNames(fixtures)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(names) < 12 {
+		t.Fatalf("found %d scenarios: %v", len(names), err)
 	}
 	for _, scenario := range names {
 		s := compiled(t, scenario)

@@ -14,31 +14,6 @@ import (
 
 var fixtures = os.DirFS("../../fixtures")
 
-func TestShippedScenariosCompile(t *testing.T) {
-	names, err := ScenarioNames(fixtures)
-	if err != nil || len(names) < 12 {
-		t.Fatalf("found %d scenarios: %v", len(names), err)
-	}
-	for _, name := range names {
-		sc, err := LoadScenario(fixtures, name)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		s, err := sc.Compile(fixtures, Options{})
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		again, err := ParseState(s.Bytes())
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		} else if diff := cmp.Diff(string(s.Bytes()), string(again.Bytes())); diff != "" {
-			t.Errorf("%s: the state does not survive reading:\n%s", name, diff)
-		}
-	}
-}
-
 // strictness compiles texts of scenarios; the error of each contains the other
 // text of its row.
 func strictness(t *testing.T, head string, rows [][2]string) {
