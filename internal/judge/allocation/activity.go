@@ -74,7 +74,9 @@ func (c *counters) add(which int, v float64) {
 func (st *device) readUse(d *collector.Device, now time.Time) {
 	st.down, st.reportsUp, st.up = d.Down, false, false
 	st.values = deviceValues{}
-	st.verdict.take(d.Verdict)
+	if st.verdict = (collector.Verdict{}); d.Verdict != nil {
+		st.verdict = *d.Verdict
+	}
 	var u use
 	var c counters
 	for i := range d.Readings {

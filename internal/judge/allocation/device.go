@@ -49,7 +49,7 @@ type device struct {
 	omitted     int           // further ones beyond the limit
 	ended       []*allocation // the latest last
 	resources   []string      // by which it is allocated
-	pending     []fault
+	pending     []Fault       // without a known allocation yet
 	// offered counts the ids by which it is allocated or allocatable, by
 	// resource.
 	offered map[string]int
@@ -62,7 +62,7 @@ type device struct {
 	down      string
 	up        bool // its source reports that it answers
 	reportsUp bool // its source reports whether it answers
-	verdict   verdict
+	verdict   collector.Verdict
 }
 
 // deviceValues are the latest values of the device itself.

@@ -29,10 +29,10 @@ func (st *device) chargeEnergy() {
 // sole returns the only allocation of the whole device, nil if other pods or
 // processes use it too, or may.
 func (st *device) sole() *allocation {
-	if len(st.allocations) != 1 || !st.allocations[0].alone() || st.outsiders > 0 {
-		return nil
+	if len(st.allocations) == 1 && st.allocations[0].owns() {
+		return st.allocations[0]
 	}
-	return st.allocations[0]
+	return nil
 }
 
 // publishEnergy adds the energy that the device used for the allocation.

@@ -31,12 +31,6 @@ type faultTime struct {
 	labels []string
 }
 
-// fault is a fault without a known allocation yet.
-type fault struct {
-	name string
-	at   time.Time
-}
-
 // FaultName returns the Fault.Name of an event that may cost a pod its work, ""
 // for any other event.
 func FaultName(e *collector.Event) string {
@@ -74,7 +68,7 @@ func (j *Judge) event(e *collector.Event) bool {
 		if st.recordFault(name, e.Time) || len(st.pending) >= maxPending {
 			continue
 		}
-		st.pending = append(st.pending, fault{name, e.Time})
+		st.pending = append(st.pending, Fault{name, e.Time})
 	}
 	return moves
 }
@@ -143,11 +137,11 @@ func (a *allocation) note(name string, at time.Time) {
 // and totals of an ended allocation with the same series.
 func (st *device) inherit(a *allocation) {
 	st.inheritEnded(a)
-	st.pending = slices.DeleteFunc(st.pending, func(f fault) bool {
-		if a.after.IsZero() || !f.at.After(a.after) {
+	st.pending = slices.DeleteFunc(st.pending, func(f Fault) bool {
+		if a.after.IsZero() || !f.Time.After(a.after) {
 			return false
 		}
-		a.note(f.name, f.at)
+		a.note(f.Name, f.Time)
 		return true
 	})
 }
@@ -182,7 +176,7 @@ func (st *device) forget(now time.Time) {
 		st.ended = slices.DeleteFunc(st.ended, func(a *allocation) bool { return now.Sub(a.until) > keepEnded })
 	}
 	if len(st.pending) > 0 {
-		st.pending = slices.DeleteFunc(st.pending, func(f fault) bool { return now.Sub(f.at) > listedWithin })
+		st.pending = slices.DeleteFunc(st.pending, func(f Fault) bool { return now.Sub(f.Time) > listedWithin })
 	}
 }
 

@@ -87,7 +87,7 @@ func (a *allocation) record(now time.Time) Record {
 	l := Record{
 		Pod: a.pod, Containers: slices.Clone(a.containers), Resources: slices.Clone(a.resources),
 		Device: st.id, Parent: st.parent, Class: st.class, Vendor: st.vendor, Model: st.model,
-		Index: st.index, Profile: st.profile, PCI: st.pci, Health: st.verdict.state, Action: st.verdict.action,
+		Index: st.index, Profile: st.profile, PCI: st.pci, Health: st.verdict.State, Action: st.verdict.Action,
 		Since: a.since, After: a.after, Until: a.until, First: a.idleness.first, Last: a.idleness.last, Shared: a.shared,
 	}
 	var idle time.Duration

@@ -73,6 +73,7 @@ type Judge struct {
 // New returns a Judge.
 func New(o Options, s Settings) *Judge {
 	j := &Judge{options: o, devices: map[string]*device{}, useOf: map[podmap.Pod]int{}}
+	j.join.placed, j.summary.byName = map[idKey]*device{}, map[string]*resource{}
 	j.owners = owners{proc: o.Proc, list: o.PodDirs, known: map[int]*process{}}
 	j.Apply(s)
 	return j

@@ -41,10 +41,13 @@ func (j *Judge) reportDevice(st *device) Device {
 	d := Device{
 		ID: st.id, Parent: st.parent, Class: string(st.class), Vendor: st.vendor, Model: st.model,
 		Index: st.index, Profile: st.profile, PCI: st.pci,
-		Health: st.verdict.state, Action: st.verdict.action, Reasons: slices.Clone(st.verdict.reasons[:st.verdict.n]),
+		Health: st.verdict.State, Action: st.verdict.Action,
 		Down: st.down, OmittedHolders: st.omitted,
 		Utilization: st.values.utilization.pointer(), MemoryUsed: st.values.memory.pointer(),
 		MemoryTotal: st.values.memoryTotal.pointer(), Power: st.values.power.pointer(),
+	}
+	for _, r := range st.verdict.Reasons[:min(len(st.verdict.Reasons), maxReasons)] {
+		d.Reasons = append(d.Reasons, r.Text)
 	}
 	for _, o := range st.offers {
 		if o.now {
@@ -96,7 +99,7 @@ func (j *Judge) availability(st *device, d *Device) (Availability, string) {
 	switch {
 	case j.released && !st.reportsUp:
 		return Free, "not allocated; the exporter has released its driver, so nothing else is known"
-	case len(d.NotAllocatable) > 0 && st.verdict.state == "failed":
+	case len(d.NotAllocatable) > 0 && st.verdict.State == "failed":
 		return NotAllocatable, "not allocatable as " + strings.Join(d.NotAllocatable, ", ") + ": it has failed"
 	case len(d.NotAllocatable) > 0:
 		return NotAllocatable, "not allocatable as " + strings.Join(d.NotAllocatable, ", ") + ": its device plugin reports it as unhealthy, or has not registered"

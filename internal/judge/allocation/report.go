@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
@@ -220,22 +219,3 @@ const maxReported = 64
 
 // maxReasons is how many reasons of a verdict a Report has.
 const maxReasons = 3
-
-// verdict is a copy of the device's verdict, which must not be kept.
-type verdict struct {
-	state, action string
-	reasons       [maxReasons]string
-	n             int
-}
-
-func (v *verdict) take(of *collector.Verdict) {
-	*v = verdict{}
-	if of == nil {
-		return
-	}
-	v.state, v.action = of.State, of.Action
-	for _, r := range of.Reasons[:min(len(of.Reasons), maxReasons)] {
-		v.reasons[v.n] = r.Text
-		v.n++
-	}
-}

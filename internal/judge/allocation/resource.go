@@ -28,9 +28,6 @@ type resource struct {
 func (s *summary) resource(name string) *resource {
 	r := s.byName[name]
 	if r == nil && len(s.resources) < maxResources {
-		if s.byName == nil {
-			s.byName = map[string]*resource{}
-		}
 		r = &resource{name: name, labels: []string{text(name)}}
 		s.byName[name] = r
 		s.resources = append(s.resources, r)

@@ -35,16 +35,15 @@ func (a *allocation) alone() bool {
 
 // owns reports whether all work of the device is the pod's.
 func (a *allocation) owns() bool {
-	return a.alone() && (!a.device.processesKnown || a.device.outsiders == 0)
+	return a.alone() && a.device.outsiders == 0
 }
 
 // power returns the power of the device if it is all drawn for the pod.
 func (a *allocation) power() quantity {
-	st := a.device
-	if st.parent != "" || !a.alone() || st.outsiders > 0 {
+	if a.device.parent != "" || !a.owns() {
 		return quantity{}
 	}
-	return st.values.power
+	return a.device.values.power
 }
 
 // measure sets what the device did for the pod in the latest sample.

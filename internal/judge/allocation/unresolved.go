@@ -125,7 +125,7 @@ func (j *Judge) eliminate(counted map[idKey]bool) int {
 		if len(free) == len(names) && (len(names) == 1 || onePod) {
 			for _, p := range of {
 				at, _ := slices.BinarySearch(names, p.DeviceID)
-				x.place(p, free[at])
+				x.placed[idKey{p.Resource, p.DeviceID}] = free[at]
 			}
 		}
 		rest = others
@@ -168,18 +168,11 @@ func (j *Judge) placeByProcesses() (found bool) {
 			return !slices.ContainsFunc(st.processes, func(d deviceProcess) bool { return d.process.named && d.process.pod == p.Pod })
 		})
 		if len(on) == 1 {
-			x.place(p, on[0])
+			x.placed[idKey{p.Resource, p.DeviceID}] = on[0]
 			found = true
 		}
 	}
 	return found
-}
-
-func (x *join) place(p *podmap.Allocation, st *device) {
-	if x.placed == nil {
-		x.placed = map[idKey]*device{}
-	}
-	x.placed[idKey{p.Resource, p.DeviceID}] = st
 }
 
 // unallocated returns the partitions that a name may mean, and that have
