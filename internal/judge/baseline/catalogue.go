@@ -116,18 +116,11 @@ func (m *Match) Check() error { return checkTable("labels", m.Labels) }
 
 // Check implements strict.Checker.
 func (a *Approved) Check() error {
-	for _, s := range []struct {
-		key   string
-		given bool
-		n     int
-	}{
-		{"driver", a.Driver != nil, len(a.Driver)},
-		{"cuda", a.CUDA != nil, len(a.CUDA)},
-		{"module", a.Module != nil, len(a.Module)},
-		{"mig", a.MIG != nil, len(a.MIG)},
+	for _, err := range []error{
+		checkSet(a.Driver, sectionDriver), checkSet(a.CUDA, sectionCUDA), checkSet(a.Module, sectionModule), checkSet(a.MIG, sectionMIG),
 	} {
-		if err := checkSet(s.given, s.n); err != nil {
-			return strict.At(err, s.key)
+		if err != nil {
+			return err
 		}
 	}
 	for _, t := range []struct {
@@ -138,8 +131,8 @@ func (a *Approved) Check() error {
 			return err
 		}
 		for _, name := range slices.Sorted(maps.Keys(t.sets)) {
-			if err := checkSet(t.sets[name] != nil, len(t.sets[name])); err != nil {
-				return strict.At(err, t.key, name)
+			if err := checkSet(t.sets[name], t.key, name); err != nil {
+				return err
 			}
 		}
 	}
@@ -153,12 +146,12 @@ func (a *Approved) Check() error {
 
 // checkSet rejects an empty set of approved values, which is ambiguous: nothing
 // approved, or nothing compared.
-func checkSet(given bool, n int) error {
+func checkSet[V any](set []V, at ...any) error {
 	switch {
-	case given && n == 0:
-		return errors.New("found an empty list; accepted is at least one value")
-	case n > maxSet:
-		return fmt.Errorf("found %d values; accepted are at most %d", n, maxSet)
+	case set != nil && len(set) == 0:
+		return strict.At(errors.New("found an empty list; accepted is at least one value"), at...)
+	case len(set) > maxSet:
+		return strict.At(fmt.Errorf("found %d values; accepted are at most %d", len(set), maxSet), at...)
 	}
 	return nil
 }

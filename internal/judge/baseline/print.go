@@ -66,7 +66,7 @@ func (p *printer) add(id string, v *view, drivers []collector.Reading) {
 	} else if v.anyEmpty() {
 		p.empty = append(p.empty, id)
 	}
-	at := slices.IndexFunc(p.groups, func(g *group) bool { return g.match.same(&match) })
+	at := slices.IndexFunc(p.groups, func(g *group) bool { return g.match.key() == match.key() })
 	if at < 0 {
 		at, p.groups = len(p.groups), append(p.groups, &group{match: match})
 	}
@@ -90,7 +90,7 @@ func (p *printer) write() []byte {
 	}
 	b.WriteString("entries:\n")
 	slices.SortFunc(p.groups, func(a, b *group) int {
-		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.key(), b.key()))
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.match.key(), b.match.key()))
 	})
 	names := map[string]bool{}
 	for _, g := range p.groups {
@@ -120,6 +120,7 @@ func matchOf(v *view) (Match, bool) {
 // literal reports whether s is valid in a catalogue and matches only itself.
 func literal(s string) bool { return checkText(s) == nil && !strings.Contains(s, "*") }
 
-func (m *Match) same(o *Match) bool {
-	return m.Class == o.Class && m.Vendor == o.Vendor && m.Model == o.Model && m.PCIID == o.PCIID
+// key is equal for equal criteria, and orders the others.
+func (m *Match) key() string {
+	return m.Class + "\xff" + string(m.Vendor) + "\xff" + string(m.Model) + "\xff" + string(m.PCIID)
 }

@@ -40,10 +40,6 @@ func (g *group) rank() int {
 	return rank
 }
 
-func (g *group) key() string {
-	return g.match.Class + "\xff" + string(g.match.Vendor) + "\xff" + string(g.match.Model) + "\xff" + string(g.match.PCIID)
-}
-
 func (g *group) add(id string, facts []fact) {
 	g.devices = append(g.devices, id)
 	for _, f := range facts {
