@@ -431,3 +431,16 @@ func (a *api) pods(w *kube.Watcher, want ...string) {
 		a.t.Errorf("pods (-want +got):\n%s", diff)
 	}
 }
+
+// otherCA is a certificate authority that has signed no certificate.
+const otherCA = `-----BEGIN CERTIFICATE-----
+MIIBeDCCAR2gAwIBAgIUKn45hxcsjtUeCK86DEfd5iIQtVowCgYIKoZIzj0EAwIw
+EDEOMAwGA1UEAwwFb3RoZXIwIBcNMjYxMTIyMDUzNTE4WhgPMjEwOTAxMTEwNTM1
+MThaMBAxDjAMBgNVBAMMBW90aGVyMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE
+qBZvUQM7NY5ymyJr3mvPs23+A1eul9qcRtxztYrpleWOrAdl3DnAQI1ZvZzdURf5
+jxqoZ3DmLuiVV7Sgee53KqNTMFEwHQYDVR0OBBYEFOZ7NNPUeQNvJhtVQuMwd5BD
+4+U7MB8GA1UdIwQYMBaAFOZ7NNPUeQNvJhtVQuMwd5BD4+U7MA8GA1UdEwEB/wQF
+MAMBAf8wCgYIKoZIzj0EAwIDSQAwRgIhANfkgS6plAk2fhmeRO833Akz46M1G1ug
+BMoU7Rc5ZM4nAiEA1Y5ZSMPs4HCg0t+CcOgdB+PdvZ7ExdJbTp79FH1VEGU=
+-----END CERTIFICATE-----
+`
