@@ -2,6 +2,7 @@ package allocation_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -265,28 +266,32 @@ func TestFirstActivity(t *testing.T) {
 	}
 }
 
-// TestPower: a pod has the power of a whole device that is allocated to it alone.
+// TestPower: a pod has the power and the energy of a whole device that is allocated to it
+// alone and that no other process uses.
 func TestPower(t *testing.T) {
-	power := set(collector.PowerWatts, 300)
 	for _, c := range []struct {
-		list []podmap.Allocation
-		want []string
+		name          string
+		list          []podmap.Allocation
+		facts         []fact
+		power, energy []string
 	}{
-		{[]podmap.Allocation{alloc("a", gpu, gpuA)}, []string{"A a 300"}},
-		{replicas, nil},
-		{[]podmap.Allocation{alloc("a", gpu, mig1)}, nil},
+		{"a whole device", exclusive, nil, []string{"A a 300"}, []string{"A a 90"}},
+		{"shared", replicas, nil, nil, nil},
+		{"a partition", []podmap.Allocation{alloc("a", gpu, mig1)}, nil, nil, nil},
+		{"beside a process of the host", exclusive, f(client(1, gib, 0.5)), nil, nil},
 	} {
-		r := newRig(t)
-		r.list(c.list...)
-		r.after(time.Second, device(gpuA, 0, power), device(gpuB, 1), slice(mig1, gpuB, 1, 1, "3g.40gb", power))
-		r.want(collector.AllocationPower, c.want...)
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, processes)
+			r.run(1, "", false)
+			r.list(c.list...)
+			for i := range 4 {
+				read := f(set(collector.PowerWatts, 300), joules(float64(30*i)))
+				r.after(3*time.Second, device(gpuA, 0, slices.Concat(read, c.facts)...), device(gpuB, 1), slice(mig1, gpuB, 1, 1, "3g.40gb", read...))
+			}
+			r.want(collector.AllocationPower, c.power...)
+			r.want(collector.AllocationEnergy, c.energy...)
+		})
 	}
-	// It is absent while an unattributed process uses the device.
-	r := newRig(t, processes)
-	r.run(1, "", false)
-	r.list(alloc("a", gpu, gpuA))
-	r.after(time.Second, device(gpuA, 0, power, client(1, gib, 0.5)))
-	r.want(collector.AllocationPower)
 }
 
 func joules(v float64) fact { return set(collector.EnergyJoules, v) }
@@ -328,28 +333,6 @@ func TestEnergy(t *testing.T) {
 	r.want(collector.AllocationEnergy, "A c 0", "A a 60", "A b 50")
 	step(560)
 	r.want(collector.AllocationEnergy, "A c 60", "A a 60", "A b 50")
-}
-
-// TestEnergyOfPartitions: the energy of a partition is not measured.
-func TestEnergyOfPartitions(t *testing.T) {
-	r := newRig(t)
-	r.list(alloc("a", "nvidia.com/mig-1g.10gb", mig1))
-	for i := range 3 {
-		r.after(time.Second, device(gpuA, 0, joules(float64(100*i))), slice(mig1, gpuA, 0, 1, "1g.10gb"))
-	}
-	r.want(collector.AllocationEnergy)
-}
-
-// TestEnergyBesideUnattributed: energy is absent while unattributed processes use the
-// device.
-func TestEnergyBesideUnattributed(t *testing.T) {
-	r := newRig(t, processes)
-	r.list(alloc("a", gpu, gpuA))
-	r.run(1, "", false)
-	for i := range 4 {
-		r.after(3*time.Second, device(gpuA, 0, client(1, gib, 0.5), joules(float64(100*i))))
-	}
-	r.want(collector.AllocationEnergy)
 }
 
 // TestPods: values of a pod are computed over its devices. A sum is absent if the
