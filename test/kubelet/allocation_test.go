@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"github.com/accel-exporter/accel-exporter/podmap"
@@ -64,16 +63,16 @@ func TestContainers(t *testing.T) {
 	n.create(pod{name: "init", init: prepare, containers: []container{{name: "main", devices: one}}})
 	want = append(want, allocated(5, "init main"))
 	w.await("a pod whose main container gets the device of its init container", want...)
-	n.await("the init container runs", func() bool { return n.cri.is("init", "prepare", runtime.ContainerState_CONTAINER_RUNNING) })
+	n.await("the init container runs", func() bool { return n.cri.runs("init", "prepare") })
 	w.next()
 	w.await("while the init container runs", want...)
 	n.cri.exit("init", "prepare", 0)
-	n.await("the main container runs", func() bool { return n.cri.is("init", "main", runtime.ContainerState_CONTAINER_RUNNING) })
+	n.await("the main container runs", func() bool { return n.cri.runs("init", "main") })
 	w.next()
 	w.await("when the init container has ended", want...)
 
 	n.create(pod{name: "only", init: prepare, containers: []container{{name: "main"}}})
-	n.await("the init container runs", func() bool { return n.cri.is("only", "prepare", runtime.ContainerState_CONTAINER_RUNNING) })
+	n.await("the init container runs", func() bool { return n.cri.runs("only", "prepare") })
 	w.next()
 	w.await("a device that only an init container uses", want...)
 	n.cri.exit("only", "prepare", 0)
@@ -82,7 +81,7 @@ func TestContainers(t *testing.T) {
 	batch.once = true
 	n.create(batch)
 	w.await("a pod that will end", append(slices.Clone(want), allocated(7, "batch main"))...)
-	n.await("it runs", func() bool { return n.cri.is("batch", "main", runtime.ContainerState_CONTAINER_RUNNING) })
+	n.await("it runs", func() bool { return n.cri.runs("batch", "main") })
 	n.cri.exit("batch", "main", 0)
 	w.await("when it has ended", want...)
 	if s := w.w.Status(); s.Released[podmap.ReleaseListed] != 1 || s.Malformed+s.Overflow != 0 || s.UnknownTotal != 0 {
@@ -212,7 +211,7 @@ func TestEndedPodsListed(t *testing.T) {
 	batch.once = true
 	n.create(batch)
 	w.await("a pod that will end", "fresh", allocated(0, "batch main"))
-	n.await("it runs", func() bool { return n.cri.is("batch", "main", runtime.ContainerState_CONTAINER_RUNNING) })
+	n.await("it runs", func() bool { return n.cri.runs("batch", "main") })
 	n.cri.exit("batch", "main", 0)
 	w.await("when it has ended", "fresh")
 	if m := w.next(); m.Pods != 2 {

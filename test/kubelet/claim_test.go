@@ -3,7 +3,6 @@ package kubelet_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -55,19 +54,15 @@ func (d *driver) allocate(devices []string) (requests, results []any, prepared [
 // drive serves the driver until the test ends, and has the kubelet find it.
 func (n *node) drive(d *driver) {
 	n.t.Helper()
-	srv := grpc.NewServer()
-	dra.RegisterDRAPluginServer(srv, d)
-	registration.RegisterRegistrationServer(srv, d)
-	var served sync.WaitGroup
-	n.t.Cleanup(func() { srv.Stop(); served.Wait() })
 	for _, socket := range []string{"plugins/" + d.name + ".sock", "plugins_registry/" + d.name + "-reg.sock"} {
 		n.await("the folder of "+socket, func() bool {
 			_, err := os.Stat(n.path(socket[:len("plugins")]))
 			return err == nil
 		})
-		listener, err := net.Listen("unix", n.path(socket))
-		must(n.t, err)
-		served.Go(func() { srv.Serve(listener) })
+		n.t.Cleanup(serveGRPC(n.t, n.path(socket), func(srv *grpc.Server) {
+			dra.RegisterDRAPluginServer(srv, d)
+			registration.RegisterRegistrationServer(srv, d)
+		}))
 	}
 	// A pod that comes before the driver waits for a minute or more.
 	n.await("the driver is registered", d.registered.Load)

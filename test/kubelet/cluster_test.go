@@ -20,7 +20,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -74,11 +73,12 @@ func newCluster(t *testing.T) *cluster {
 	transport := &http.Transport{DialContext: net.dial, TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
 	c.admin = &http.Client{Transport: transport, Timeout: guard}
 	t.Cleanup(func() {
-		c.down()
-		c.end(&c.etcd)
 		transport.CloseIdleConnections()
-		if t.Failed() {
-			t.Logf("the API server's last words:\n%s\netcd's:\n%s", tail(c.path("apiserver.log")), tail(c.path("etcd.log")))
+		logs, _ := filepath.Glob(c.path("*.log"))
+		for _, log := range logs {
+			if t.Failed() {
+				t.Logf("the last words in %s:\n%s", filepath.Base(log), tail(log))
+			}
 		}
 	})
 	c.up()
@@ -87,7 +87,7 @@ func newCluster(t *testing.T) *cluster {
 
 func (c *cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
-// run starts a program with a log.
+// run starts a program with a log. It is killed when the test ends.
 func (c *cluster) run(log, binary string, args ...string) *process {
 	c.t.Helper()
 	out, err := os.OpenFile(c.path(log), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -97,6 +97,7 @@ func (c *cluster) run(log, binary string, args ...string) *process {
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, out, out
 	p, err := c.net.start(cmd)
 	must(c.t, err)
+	c.t.Cleanup(p.kill)
 	return p
 }
 
@@ -141,8 +142,7 @@ func (c *cluster) down() { c.end(&c.api) }
 
 func (c *cluster) end(p **process) {
 	if *p != nil {
-		(*p).signal(syscall.SIGKILL)
-		<-(*p).done
+		(*p).kill()
 		*p = nil
 	}
 }

@@ -38,23 +38,31 @@ type entry struct {
 func serveCRI(t *testing.T, socket string) *cri {
 	t.Helper()
 	c := &cri{sandboxes: map[string]*runtime.PodSandboxStatus{}, containers: map[string]*entry{}}
-	listener, err := net.Listen("unix", socket)
-	must(t, err)
-	srv := grpc.NewServer()
-	runtime.RegisterRuntimeServiceServer(srv, c)
-	runtime.RegisterImageServiceServer(srv, images{})
-	served := make(chan struct{})
-	go func() { defer close(served); srv.Serve(listener) }()
-	t.Cleanup(func() { srv.Stop(); <-served })
+	t.Cleanup(serveGRPC(t, socket, func(srv *grpc.Server) {
+		runtime.RegisterRuntimeServiceServer(srv, c)
+		runtime.RegisterImageServiceServer(srv, images{})
+	}))
 	return c
 }
 
-// is reports whether the latest container of that name is in the state.
-func (c *cri) is(pod, container string, state runtime.ContainerState) bool {
+// serveGRPC serves on a socket until stop is called.
+func serveGRPC(t *testing.T, socket string, register func(*grpc.Server)) (stop func()) {
+	t.Helper()
+	listener, err := net.Listen("unix", socket)
+	must(t, err)
+	srv := grpc.NewServer()
+	register(srv)
+	served := make(chan struct{})
+	go func() { defer close(served); srv.Serve(listener) }()
+	return func() { srv.Stop(); <-served }
+}
+
+// runs reports whether the latest container of that name does.
+func (c *cri) runs(pod, container string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.find(pod, container)
-	return e != nil && e.status.State == state
+	return e != nil && e.status.State == runtime.ContainerState_CONTAINER_RUNNING
 }
 
 // exit ends a running container, as a process of its own accord does.

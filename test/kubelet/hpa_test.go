@@ -85,16 +85,6 @@ func newScaling(t *testing.T) *scaling {
 	prometheus := program(t, *prometheusBinary, "prometheus/usr/bin/prometheus")
 	s := &scaling{cluster: newCluster(t)}
 	s.n = s.join()
-	t.Cleanup(func() {
-		for _, p := range []**process{&s.adapter, &s.prometheus, &s.exporter, &s.manager} {
-			s.end(p)
-		}
-		if t.Failed() {
-			for _, log := range []string{"manager", "adapter", "prometheus", "exporter"} {
-				t.Logf("%s's last words:\n%s", log, tail(s.path(log+".log")))
-			}
-		}
-	})
 	s.do(http.MethodPost, "/api/v1/namespaces", object{"metadata": object{"name": "ml"}})
 	s.userConfig("admin", adminToken)
 	s.manager = s.run("manager.log", manager, "--kubeconfig="+s.path("admin"), "--leader-elect=false", "--secure-port=0",

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/accel-exporter/accel-exporter/podmap"
 	"github.com/accel-exporter/accel-exporter/podmap/kube"
@@ -151,11 +150,7 @@ func TestClusterClaims(t *testing.T) {
 	n.create(pod{name: "static", containers: []container{{name: "main"}}})
 	held := []string{"gpu-0: train main", "gpu-1: train main", "left: serve main", "right: batch main"}
 	m := w.await("every claim has its devices", append([]string{"fresh"}, held...)...)
-	n.await("all pods run", func() bool {
-		return !slices.ContainsFunc(append(pods, pod{name: "static"}), func(p pod) bool {
-			return !n.cri.is(p.name, "main", runtime.ContainerState_CONTAINER_RUNNING)
-		})
-	})
+	n.awaitRunning(append(pods, pod{name: "static"})...)
 	known := meta.await(t, "the API server knows them too", func(m *kube.Map) bool {
 		return in("fresh", "fresh")(m) && len(m.Devices) == 4 && len(m.Pods) == 5
 	})

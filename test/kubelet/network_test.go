@@ -140,6 +140,24 @@ func (w *network) start(cmd *exec.Cmd) (*process, error) {
 
 func (p *process) signal(sig syscall.Signal) { syscall.Kill(-p.cmd.Process.Pid, sig) }
 
+// ended reports whether the process has ended.
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// kill ends the process as a crash would.
+func (p *process) kill() {
+	if !p.ended() {
+		p.signal(syscall.SIGKILL)
+	}
+	<-p.done
+}
+
 // loopback brings up the loopback device of this thread's network, with a
 // second address.
 func loopback() error {

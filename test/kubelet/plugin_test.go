@@ -20,8 +20,7 @@ type plugin struct {
 	resource string
 	endpoint string // name of its socket
 
-	srv    *grpc.Server // nil while it is stopped
-	served chan struct{}
+	end func() // nil while it is stopped
 
 	mu      sync.Mutex
 	devices []device
@@ -74,11 +73,7 @@ func (p *plugin) listen(socket string) {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		must(p.n.t, err)
 	}
-	listener, err := net.Listen("unix", socket)
-	must(p.n.t, err)
-	p.srv, p.served = grpc.NewServer(), make(chan struct{})
-	deviceplugin.RegisterDevicePluginServer(p.srv, p)
-	go func(srv *grpc.Server, served chan struct{}) { defer close(served); srv.Serve(listener) }(p.srv, p.served)
+	p.end = serveGRPC(p.n.t, socket, func(srv *grpc.Server) { deviceplugin.RegisterDevicePluginServer(srv, p) })
 }
 
 func (p *plugin) register(socket string) error {
@@ -98,10 +93,9 @@ func (p *plugin) register(socket string) error {
 
 // stop ends the plug-in as when its pod is deleted.
 func (p *plugin) stop() {
-	if p.srv != nil {
-		p.srv.Stop()
-		<-p.served
-		p.srv = nil
+	if p.end != nil {
+		p.end()
+		p.end = nil
 	}
 }
 

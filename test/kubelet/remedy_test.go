@@ -59,16 +59,6 @@ func newRemedy(t *testing.T, nodes ...string) *remedy {
 	needs(t)
 	alertmanager := program(t, *alertmanagerBinary, "alertmanager/usr/bin/prometheus-alertmanager")
 	r := &remedy{cluster: newCluster(t), began: time.Now()}
-	t.Cleanup(func() {
-		for _, p := range []**process{&r.remediator, &r.exporter, &r.alertmanager} {
-			r.end(p)
-		}
-		if t.Failed() {
-			for _, log := range []string{"remediator", "exporter", "alertmanager"} {
-				t.Logf("%s's last words:\n%s", log, tail(r.path(log+".log")))
-			}
-		}
-	})
 	for _, name := range nodes {
 		r.do(http.MethodPost, "/api/v1/nodes", object{"metadata": object{"name": name}})
 	}

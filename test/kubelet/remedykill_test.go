@@ -63,11 +63,9 @@ func (k *killer) step(what string, done func() bool) int {
 	k.seen = map[string]bool{}
 	k.mu.Unlock()
 	await(k.r.t, what, nil, func() bool {
-		select {
-		case <-k.r.remediator.done:
+		if k.r.remediator.ended() {
 			k.start()
 			return false
-		default:
 		}
 		return done()
 	})

@@ -35,7 +35,6 @@ func startReplicas(r *remedy, n int) *replicas {
 		p.set(func(w http.ResponseWriter, req *request) { s.meet(i, w, req) })
 		s.proxies = append(s.proxies, p)
 		s.start(i)
-		r.t.Cleanup(func() { p.strike(syscall.SIGKILL) })
 	}
 	return s
 }
@@ -124,14 +123,7 @@ func TestRemedyLease(t *testing.T) {
 		t.Errorf("%s has arrived late: %d %s", held.does(), answer.Code, answer.Body)
 	}
 	woken := s.proxies[held.replica].strike(syscall.SIGCONT)
-	await(t, "it finds that it has lost the lease, and ends", nil, func() bool {
-		select {
-		case <-woken.done:
-			return true
-		default:
-			return false
-		}
-	})
+	await(t, "it finds that it has lost the lease, and ends", nil, woken.ended)
 	if code := woken.cmd.ProcessState.ExitCode(); code != 2 {
 		t.Errorf("it has ended with status %d, not 2", code)
 	}

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
-
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
@@ -53,13 +51,17 @@ func settled(t *testing.T, opts podmap.Options, count int, pods []pod, want []st
 	w.awaitAllocatable("at first", podmap.Allocatable{Resource: gpu, IDs: gpus(count)})
 	n.create(pods...)
 	m := w.await("at first", append([]string{"fresh"}, want...)...)
-	n.await("all pods run", func() bool {
-		return !slices.ContainsFunc(slices.Concat(pods, []pod{self}), func(p pod) bool {
-			return !n.cri.is(p.name, "main", runtime.ContainerState_CONTAINER_RUNNING)
-		})
-	})
+	n.awaitRunning(slices.Concat(pods, []pod{self})...)
 	w.shown()
 	return n, p, w, m
+}
+
+// awaitRunning waits until the main containers of the pods run.
+func (n *node) awaitRunning(pods ...pod) {
+	n.t.Helper()
+	n.await("all pods run", func() bool {
+		return !slices.ContainsFunc(pods, func(p pod) bool { return !n.cri.runs(p.name, "main") })
+	})
 }
 
 // again starts the kubelet and the plug-in, which has to register again.
@@ -80,7 +82,7 @@ func TestRestart(t *testing.T) {
 	n.create(pods[1])
 	want := []string{"fresh", allocated(0, "one main"), allocated(1, "two main"), allocated(2, "two main")}
 	m := w.await("with a second pod", want...)
-	n.await("it runs", func() bool { return n.cri.is("two", "main", runtime.ContainerState_CONTAINER_RUNNING) })
+	n.await("it runs", func() bool { return n.cri.runs("two", "main") })
 	w.shown()
 
 	for _, times := range []string{"the first time", "the second time"} {
@@ -106,7 +108,7 @@ func TestRestart(t *testing.T) {
 	w.awaitAllocatable("without a pod", podmap.Allocatable{Resource: gpu, IDs: gpus(3)})
 	w.await("a pod that ended while the kubelet was away",
 		"unconfirmed", allocated(0, "one main"), allocated(1, "two main kept"), allocated(2, "two main kept"))
-	n.await("its containers are stopped", func() bool { return !n.cri.is("two", "main", runtime.ContainerState_CONTAINER_RUNNING) })
+	n.await("its containers are stopped", func() bool { return !n.cri.runs("two", "main") })
 	n.create(simple("heir", gpu, 1))
 	w.await("another that got one of its devices",
 		"unconfirmed", allocated(0, "one main"), allocated(1, "heir main"), allocated(2, "two main kept"))
@@ -173,9 +175,7 @@ func TestManyPods(t *testing.T) {
 		m := w.w.Latest()
 		return m.State == podmap.StateFresh && len(m.Allocations) == 2*count
 	})
-	n.await("all pods run", func() bool {
-		return !slices.ContainsFunc(pods, func(p pod) bool { return !n.cri.is(p.name, "main", runtime.ContainerState_CONTAINER_RUNNING) })
-	})
+	n.awaitRunning(pods...)
 	m := w.w.Latest()
 	each := map[podmap.Pod]int{}
 	for _, h := range m.Allocations {
