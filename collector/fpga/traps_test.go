@@ -197,11 +197,7 @@ func TestTrap12PowerState(t *testing.T) {
 		tree.Set(pac+"/dfl-port.0/power_state", text)
 		d := one(t, sample(t, open(t, written(t, tree), quiet)))
 		for _, s := range []string{"normal", "ap1", "ap2", "ap6", "other"} {
-			v := 0.0
-			if s == state {
-				v = 1
-			}
-			want(t, d, v, collector.FPGAThrottleState, "port0", s)
+			want(t, d, map[bool]float64{true: 1}[s == state], collector.FPGAThrottleState, "port0", s)
 		}
 	}
 }

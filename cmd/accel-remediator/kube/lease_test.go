@@ -251,6 +251,14 @@ func TestLeaseTrouble(t *testing.T) {
 				return time.Duration(random.IntN(100)) * time.Millisecond, random.IntN(4) == 0
 			}
 			all := map[string]*candidate{}
+			leaders := func() (n int) {
+				for _, c := range all {
+					if c.leads() {
+						n++
+					}
+				}
+				return n
+			}
 			lives := 0
 			for i := range 3000 {
 				for _, name := range []string{"a", "b", "c"} {
@@ -265,28 +273,16 @@ func TestLeaseTrouble(t *testing.T) {
 					}
 				}
 				time.Sleep(100 * time.Millisecond)
-				leaders := 0
-				for _, c := range all {
-					if c.leads() {
-						leaders++
-					}
-				}
-				if leaders > 1 {
-					t.Fatalf("seed %d, step %d: %d processes lead", seed, i, leaders)
+				if n := leaders(); n > 1 {
+					t.Fatalf("seed %d, step %d: %d processes lead", seed, i, n)
 				}
 			}
 			mu.Lock()
 			bad = false
 			mu.Unlock()
 			time.Sleep(time.Minute)
-			leaders := 0
-			for _, c := range all {
-				if c.leads() {
-					leaders++
-				}
-			}
-			if leaders != 1 {
-				t.Errorf("seed %d: %d processes lead after the trouble", seed, leaders)
+			if n := leaders(); n != 1 {
+				t.Errorf("seed %d: %d processes lead after the trouble", seed, n)
 			}
 			for _, c := range all {
 				c.stop()
