@@ -25,11 +25,9 @@ type Options struct {
 	Call func(ctx context.Context, url string, c *Call) error
 	// Act enables changes. Without it, the plan is only reported.
 	Act bool
-	// Interval is the longest time between two passes, by default 15 s.
+	// Interval is the longest time between two passes.
 	Interval time.Duration
-	// Timeout bounds each pass, by default 1 min.
-	Timeout time.Duration
-	Log     *slog.Logger
+	Log      *slog.Logger
 	// Now is the clock, by default time.Now.
 	Now func() time.Time
 }
@@ -52,12 +50,6 @@ type Controller struct {
 
 // New returns a Controller that does nothing yet.
 func New(o Options) *Controller {
-	if o.Interval <= 0 {
-		o.Interval = 15 * time.Second
-	}
-	if o.Timeout <= 0 {
-		o.Timeout = time.Minute
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -118,9 +110,12 @@ func (c *Controller) clear() {
 	c.called, c.logged = map[string]time.Time{}, map[string]logEntry{}
 }
 
+// passTimeout bounds each pass.
+const passTimeout = time.Minute
+
 // pass lists alerts and nodes, makes a plan and executes it.
 func (c *Controller) pass(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
 	c.passes++
 	began := c.o.Now()
@@ -154,7 +149,7 @@ func (c *Controller) pass(ctx context.Context) {
 		}
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		c.o.Log.Warn("The pass was cut off; the next one goes on", "timeout", c.o.Timeout)
+		c.o.Log.Warn("The pass was cut off; the next one goes on", "timeout", passTimeout)
 	}
 	for _, node := range plan.Unknown {
 		c.logOnce(node, "Alerts name a node that does not exist", "node", node)
