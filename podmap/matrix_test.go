@@ -30,48 +30,9 @@ var shapes = []struct {
 	}, "main"},
 }
 
-// behaviours are actions of a kubelet after a complete list. None of them changes the
-// allocations.
-var behaviours = []struct {
-	name string
-	do   func(r *rig, pods []kubelet.Pod)
-}{
-	{"steady", func(r *rig, _ []kubelet.Pod) { time.Sleep(time.Hour); r.list() }},
-	{"restarts with an empty list", func(r *rig, _ []kubelet.Pod) { r.restart() }},
-	{"restarts with half of the list", func(r *rig, pods []kubelet.Pod) {
-		r.restart()
-		r.lists(pods[:len(pods)/2]...)
-	}},
-	{"restarts with the complete list", func(r *rig, pods []kubelet.Pod) {
-		r.restart()
-		r.lists(pods...)
-	}},
-	{"restarts while the API server is down", func(r *rig, _ []kubelet.Pod) {
-		r.restart(proxy)
-		time.Sleep(50 * time.Minute)
-		r.list()
-	}},
-	{"is down for a minute", func(r *rig, _ []kubelet.Pod) {
-		r.srv.Stop()
-		r.pass(time.Minute)
-	}},
-	{"was down for a minute", func(r *rig, pods []kubelet.Pod) {
-		r.srv.Stop()
-		time.Sleep(time.Minute)
-		r.restart(pods...)
-	}},
-	{"hangs", func(r *rig, _ []kubelet.Pod) {
-		r.srv.Hang()
-		r.pass(time.Minute)
-	}},
-	{"answers garbage", func(r *rig, _ []kubelet.Pod) {
-		r.srv.Garbage(true)
-		r.pass(time.Minute)
-	}},
-}
-
-// TestAttribution: for every form of id, every form of pod and every behaviour of the
-// kubelet, each allocation is attributed to its device without any configuration.
+// TestAttribution: for every form of id and every form of pod, each allocation is
+// attributed to its device without any configuration, also while a restarted kubelet
+// lists half of the pods, none, or does not answer.
 func TestAttribution(t *testing.T) {
 	var pods []kubelet.Pod
 	var want []string
@@ -93,24 +54,30 @@ func TestAttribution(t *testing.T) {
 	}
 	slices.Sort(want)
 	pods = append(pods, proxy, dns, plugin)
-	for _, b := range behaviours {
-		t.Run(b.name, func(t *testing.T) {
-			bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
-				r.start(pods...)
-				b.do(r, pods)
-				var got []string
-				index := new(podmap.Resolver).Index(machine)
-				for _, h := range r.w.Latest().Allocations {
-					id, _ := index.Resolve(h.Resource, h.Ref)
-					got = append(got, fmt.Sprintf("%s: %s/%s %s", id, h.Pod.Namespace, h.Pod.Name, strings.Join(h.Containers, ",")))
-				}
-				slices.Sort(got)
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
-			})
-		})
-	}
+	bubble(t, podmap.Options{}, func(t *testing.T, r *rig) {
+		check := func(when string) {
+			t.Helper()
+			var got []string
+			index := new(podmap.Resolver).Index(machine)
+			for _, h := range r.w.Latest().Allocations {
+				id, _ := index.Resolve(h.Resource, h.Ref)
+				got = append(got, fmt.Sprintf("%s: %s/%s %s", id, h.Pod.Namespace, h.Pod.Name, strings.Join(h.Containers, ",")))
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", when, diff)
+			}
+		}
+		r.start(pods...)
+		check("at first")
+		r.restart(pods[:len(pods)/2]...)
+		check("with half of the list")
+		r.restart()
+		check("with an empty list")
+		r.srv.Hang()
+		r.pass(time.Minute)
+		check("while it hangs") // the Watcher ends with a call in flight
+	})
 }
 
 func simple(name, resource, id string) kubelet.Pod { return kubelet.Simple("ml", name, resource, id) }
