@@ -3,7 +3,6 @@ package amd_test
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/golden"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree"
 	"github.com/accel-exporter/accel-exporter/internal/sim/faketree/treetest"
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -45,14 +45,7 @@ func sample(t *testing.T, s *amd.Source) []collector.Device {
 	return r.Devices
 }
 
-func value(d collector.Device, m *collector.Metric, labels ...string) (float64, bool) {
-	for _, r := range d.Readings {
-		if r.Metric == m && slices.Equal(r.Labels, labels) {
-			return r.Value, true
-		}
-	}
-	return 0, false
-}
+var value = simtest.Value
 
 // TestGolden: the devices of each tree, line by line.
 func TestGolden(t *testing.T) {
