@@ -84,3 +84,38 @@ func TestMetrics(t *testing.T) {
 		t.Error(f)
 	}
 }
+func TestMetricFaultsAreFound(t *testing.T) {
+	good := collector.Metric{Name: "accel_good", Help: "Good.", Kind: collector.Gauge, Range: collector.Range{Min: 0, Max: 9}, From: []string{"x"}}
+	if got := metricFaults([]*collector.Metric{&good}); len(got) != 0 {
+		t.Fatalf("%q", got)
+	}
+	for name, spoil := range map[string]func(m *collector.Metric){
+		"prefix":         func(m *collector.Metric) { m.Name = "gpu_good" },
+		"case":           func(m *collector.Metric) { m.Name = "accel_Good" },
+		"total":          func(m *collector.Metric) { m.Name = "accel_good_total" },
+		"counter":        func(m *collector.Metric) { m.Kind = collector.Counter },
+		"info":           func(m *collector.Metric) { m.Name = "accel_good_info" },
+		"mark":           func(m *collector.Metric) { m.Kind = collector.Mark },
+		"unit":           func(m *collector.Metric) { m.Name = "accel_clock_mhz" },
+		"ratio":          func(m *collector.Metric) { m.Name = "accel_good_ratio" },
+		"range":          func(m *collector.Metric) { m.Range = collector.Range{} },
+		"full stop":      func(m *collector.Metric) { m.Help = "Good" },
+		"long help":      func(m *collector.Metric) { m.Help = "A. B. C. D." },
+		"from":           func(m *collector.Metric) { m.From = nil },
+		"labels":         func(m *collector.Metric) { m.Labels = strings.Split("a,b,c,d,e,f,g,h,i,j,k", ",") },
+		"label case":     func(m *collector.Metric) { m.Labels = []string{"pciAddress"} },
+		"label twice":    func(m *collector.Metric) { m.Labels = []string{"a", "a"} },
+		"label of scope": func(m *collector.Metric) { m.Labels = []string{"device"} },
+		"label owner":    func(m *collector.Metric) { m.Labels = []string{"owner"} },
+		"values":         func(m *collector.Metric) { m.Values = []string{"state: a, b"} },
+	} {
+		m := good
+		spoil(&m)
+		if len(metricFaults([]*collector.Metric{&m})) == 0 {
+			t.Errorf("%s: not found", name)
+		}
+	}
+	if len(metricFaults([]*collector.Metric{&good, &good})) == 0 {
+		t.Error("duplicate: not found")
+	}
+}
