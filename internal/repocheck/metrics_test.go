@@ -84,6 +84,7 @@ func TestMetrics(t *testing.T) {
 		t.Error(f)
 	}
 }
+
 func TestMetricFaultsAreFound(t *testing.T) {
 	good := collector.Metric{Name: "accel_good", Help: "Good.", Kind: collector.Gauge, Range: collector.Range{Min: 0, Max: 9}, From: []string{"x"}}
 	if got := metricFaults([]*collector.Metric{&good}); len(got) != 0 {
