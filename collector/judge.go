@@ -23,12 +23,22 @@ type Verdict struct {
 	Reasons []Reason `json:"reasons,omitempty"`
 }
 
+// Kinds of reasons that are no fault of the device.
+const (
+	ReasonLimit      = "limit"      // a sensor is beyond a critical limit
+	ReasonThrottling = "throttling" // the device is slowed down by heat or power
+)
+
 // Reason is one reason for the state of a device.
 type Reason struct {
 	// Code is from a bounded set: xid_79, row_remap_pending.
 	Code string `json:"code"`
 	// Text is a sentence.
 	Text string `json:"text"`
+	// Brief is the reason in a few words, for a message of one line: Xid 79.
+	Brief string `json:"brief,omitempty"`
+	// Kind is one of the Reason kinds, or empty.
+	Kind string `json:"kind,omitempty"`
 	// Severity is the state that follows from this reason alone.
 	Severity string `json:"severity"`
 	// Action is the action that follows from this reason alone.

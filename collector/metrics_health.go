@@ -34,6 +34,21 @@ var (
 		},
 		From: []string{"exporter, by the catalogue in docs/health.md"},
 	})
+	DeviceIncident = define(Metric{
+		Name:   "accel_device_incident_timestamp_seconds",
+		Help:   "What a person must know about a device that is degraded or failed, in the labels, for messages of alerts; absent for all other devices. The value is the time at which a label last changed, seconds since the epoch, so the greatest value of several is the latest.",
+		Kind:   Gauge,
+		Labels: []string{"kind", "state", "summary", "reasons", "action", "pods", "since", "index", "model", "serial", "pci_address"},
+		Range:  timestamp,
+		Values: []string{
+			"kind: failed, limit_critical (a sensor is beyond a limit at which the device shuts down), reset_due (it works and needs a reset), replace_soon (it works and must be replaced), throttled (by heat or power, without another reason), degraded (all others)",
+			"summary: one line of at most 118 bytes: device, reason, pod, action",
+			"reasons: up to 6 of accel_device_health_reason, the gravest first",
+			"pods: namespace/pod of the first 8 pods that have held the device during the incident",
+			"since: start of the incident; interruptions of less than an hour do not end it",
+		},
+		From: []string{"exporter, by the catalogue in docs/health.md", "kubelet PodResources List"},
+	})
 	DeviceFailures = define(Metric{
 		Name: "accel_device_failures_total",
 		Help: "Times that the verdict on a device became failed since the exporter started. It must have been healthy in between.",

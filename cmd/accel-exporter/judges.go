@@ -76,9 +76,9 @@ func openJudges(f *judgeFlags, procfs string, alloc *allocation.Judge) (*judges,
 // add adds them to a Sampler.
 func (j *judges) add(s *collector.Sampler) {
 	s.AddJudge(j.health)
-	s.AddJudge(attention.New()) // reads the verdict
 	s.AddJudge(j.allocation)    // repeats the verdict of health
 	s.AddJudge(j.baseline)      // reads the allocations
+	s.AddJudge(attention.New()) // reads the verdict and the allocations
 }
 
 // fileInput is a file with its own format as an input.

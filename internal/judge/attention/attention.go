@@ -1,6 +1,7 @@
-// Package attention marks the devices that need attention. All series of such a
-// device are served at every --metrics.detail, so that whoever looks at a fault has
-// its details without a restart of the exporter.
+// Package attention finds the devices that need attention and names the incident: one
+// series with all that a message to a person needs. All series of such a device are
+// served at every --metrics.detail, so that its details need no restart of the
+// exporter.
 package attention
 
 import (
@@ -12,7 +13,8 @@ import (
 // stay is how long a device keeps its attention after the last cause.
 const stay = time.Hour
 
-// Judge sets Device.Attention. It runs after the judge of health.
+// Judge sets Device.Attention and publishes accel_device_incident_timestamp_seconds. It
+// runs after the judges of health and of allocations.
 type Judge struct {
 	devices map[string]*device
 	round   uint64
@@ -23,6 +25,8 @@ type device struct {
 	errors float64   // sum of its error counters, to see growth
 	seen   bool      // errors is a sum of an earlier Snapshot
 	round  uint64
+
+	incident incident
 }
 
 // New returns a Judge that has seen nothing.
@@ -43,12 +47,28 @@ func (j *Judge) Judge(s *collector.Snapshot) {
 			st.until = s.Time.Add(stay)
 		}
 		d.Attention = s.Time.Before(st.until)
+		if d.Parent == "" { // a partition is repaired through its parent
+			st.publish(s.Time, d, partitions(s, d))
+		}
 	}
 	for id, st := range j.devices {
 		if st.round != j.round {
 			delete(j.devices, id)
 		}
 	}
+}
+
+// partitions returns the partitions of d where they are needed: if d is unhealthy.
+func partitions(s *collector.Snapshot, d *collector.Device) (list []*collector.Device) {
+	if kind(d.Verdict) == "" {
+		return nil
+	}
+	for i := range s.Devices {
+		if s.Devices[i].Parent == d.ID {
+			list = append(list, &s.Devices[i])
+		}
+	}
+	return list
 }
 
 // cause reports whether d needs attention now: it is degraded or failed, an NVLink

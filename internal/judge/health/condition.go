@@ -42,6 +42,8 @@ type Condition struct {
 	Unless string `yaml:"unless" accept:"all|any"`
 	// Peers: true only on a node with another device of the class and vendor.
 	Peers bool `yaml:"peers"`
+	// Kind is collector.ReasonLimit, collector.ReasonThrottling or empty.
+	Kind string `yaml:"kind" accept:"limit|throttling"`
 	// Show are labels whose values the text of the reason includes.
 	Show     []string `yaml:"show"`
 	Text     string   `yaml:"text"`
@@ -105,6 +107,7 @@ func (c *Condition) over(o *Condition) *Condition {
 	set(&n.For, o.For)
 	set(&n.Lasts, o.Lasts)
 	set(&n.Text, o.Text)
+	set(&n.Kind, o.Kind)
 	set(&n.Severity, o.Severity)
 	set(&n.Action, o.Action)
 	return &n

@@ -42,10 +42,13 @@ type device struct {
 // conditionState is the state of one condition on one device.
 type conditionState struct {
 	since time.Time // true since then
-	other bool      // it was false for some reading
-	until time.Time // of the test grows
-	sum   float64
-	n     int // readings in sum
+	// value and limit are those of since, so that a text with them does not change
+	// with every reading.
+	value, limit float64
+	other        bool      // it was false for some reading
+	until        time.Time // of the test grows
+	sum          float64
+	n            int // readings in sum
 }
 
 func newDevice(c *Catalogue) *device {
@@ -178,9 +181,11 @@ func (st *device) conditions(c *Catalogue, l *look, now time.Time, out []finding
 			h.since = time.Time{}
 			continue
 		}
-		h.since = earliest(h.since, now)
+		if h.since.IsZero() {
+			h.since, h.value, h.limit = now, hit.value, hit.limit
+		}
 		if t.Severity != None && now.Sub(h.since) >= t.For {
-			out = append(out, finding{reason: t.Reason, severity: t.Severity, action: t.Action, rank: rankReading, since: h.since, test: t, n: hit.n, show: hit.show})
+			out = append(out, finding{reason: t.Reason, severity: t.Severity, action: t.Action, rank: rankReading, since: h.since, test: t, n: hit.n, show: hit.show, value: h.value, limit: h.limit})
 		}
 	}
 	return out

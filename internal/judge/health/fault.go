@@ -163,25 +163,30 @@ func (st *device) mildest() int {
 	return at
 }
 
-// faultText describes the fault without its count.
-func faultText(f *fault) string {
-	var b strings.Builder
+// name returns what a person calls the fault: Xid 79.
+func (f *fault) name() string {
+	var s string
 	switch f.event.Kind {
 	case collector.EventXid:
-		fmt.Fprintf(&b, "Xid %d", f.event.Code)
+		s = fmt.Sprintf("Xid %d", f.event.Code)
 	case collector.EventSXid:
-		fmt.Fprintf(&b, "SXid %d", f.event.Code)
+		s = fmt.Sprintf("SXid %d", f.event.Code)
 	default:
-		b.WriteString("event " + string(f.event.Kind))
+		s = strings.ReplaceAll(string(f.event.Kind), "_", " ")
 	}
 	if f.entry.Sub != "" {
-		b.WriteString(" " + f.entry.Sub)
+		s += " " + f.entry.Sub
 	}
-	b.WriteString(": " + f.entry.Text)
+	return s
+}
+
+// faultText describes the fault without its count.
+func faultText(f *fault) string {
+	s := f.name() + ": " + f.entry.Text
 	if f.entry.reason == "" && f.event.Detail != "" {
-		b.WriteString(": " + f.event.Detail)
+		s += ": " + f.event.Detail
 	}
-	return b.String()
+	return s
 }
 
 // fatal reports whether the driver calls the event, an SXid, fatal.

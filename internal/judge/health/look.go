@@ -11,6 +11,8 @@ type hit struct {
 	n, total int     // readings that match, and readings examined
 	sum      float64 // of the examined readings
 	show     [2]string
+	// value of the first reading that matches, and what it was compared with.
+	value, limit float64
 }
 
 // operand is a reading that is compared with a reading of another family.
@@ -61,17 +63,18 @@ func (l *look) at(c *Catalogue, d *collector.Device) {
 		}
 	}
 	for _, a := range l.left {
-		partners, fails := 0, 0
+		partners, fails, limit := 0, 0, 0.0
 		for _, b := range l.right {
 			if a.test != b.test || !a.test.pairs(a.reading, b.reading) {
 				continue
 			}
-			if partners++; a.test.matches(a.reading.Value, b.reading.Value) {
+			limit = b.reading.Value
+			if partners++; a.test.matches(a.reading.Value, limit) {
 				fails++
 			}
 		}
 		if partners > 0 {
-			l.count(a.test, a.reading, fails == partners)
+			l.count(a.test, a.reading, limit, fails == partners)
 		}
 	}
 	l.answers = l.answers && !d.Witness
@@ -111,16 +114,17 @@ func (l *look) apply(t *test, r *collector.Reading) {
 		return
 	}
 	l.hits[t.index].sum += r.Value
-	l.count(t, r, !t.grows && t.matches(r.Value, t.Value))
+	l.count(t, r, t.Value, !t.grows && t.matches(r.Value, t.Value))
 }
 
-func (l *look) count(t *test, r *collector.Reading, failing bool) {
+func (l *look) count(t *test, r *collector.Reading, limit float64, failing bool) {
 	h := &l.hits[t.index]
 	h.total++
 	if !failing {
 		return
 	}
 	if h.n++; h.n == 1 {
+		h.value, h.limit = r.Value, limit
 		for i, at := range t.show[:min(len(t.show), len(h.show))] {
 			if at < len(r.Labels) {
 				h.show[i] = r.Labels[at]

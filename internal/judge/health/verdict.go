@@ -43,6 +43,8 @@ type finding struct {
 	test      *test
 	n         int
 	show      [2]string
+	value     float64
+	limit     float64
 }
 
 func (f *finding) gravity() int {
@@ -80,7 +82,7 @@ func (st *device) conclude(found []finding, now time.Time, d *collector.Device) 
 	st.reasons = make([][]string, len(found))
 	for i := range found {
 		f := &found[i]
-		r := collector.Reason{Code: f.reason, Text: f.message(), Severity: stateOf(f.severity), Action: f.action.String(), Since: f.since}
+		r := collector.Reason{Code: f.reason, Text: f.message(), Brief: f.brief(), Kind: f.kind(), Severity: stateOf(f.severity), Action: f.action.String(), Since: f.since}
 		v.Reasons = append(v.Reasons, r)
 		st.reasons[i] = []string{r.Code, r.Severity}
 	}
@@ -129,6 +131,47 @@ func (f *finding) message() string {
 		return f.test.message(f)
 	}
 	return f.text
+}
+
+// brief returns the reason in a few words.
+func (f *finding) brief() string {
+	switch {
+	case f.fault != nil:
+		return f.fault.name()
+	case f.test != nil:
+		return f.test.brief(f)
+	}
+	return strings.ReplaceAll(f.reason, "_", " ")
+}
+
+func (f *finding) kind() string {
+	if f.test == nil {
+		return ""
+	}
+	return f.test.Kind
+}
+
+// brief has the labels that a text shows, and for a limit the value with which it was
+// first exceeded.
+func (t *test) brief(f *finding) string {
+	s := strings.ReplaceAll(t.Reason, "_", " ")
+	for i := range min(len(t.Show), len(f.show)) {
+		if f.show[i] == "" {
+			continue
+		}
+		s += " "
+		if t.Show[i] == "link" || t.Show[i] == "bank" {
+			s += t.Show[i] + " "
+		}
+		s += f.show[i]
+	}
+	if t.Kind == collector.ReasonLimit && t.Than != "" {
+		s += fmt.Sprintf(" at %.4g, limit %.4g", f.value, f.limit)
+	}
+	if f.n > 1 && len(t.Show) > 0 {
+		s += fmt.Sprintf(" and %d more", f.n-1)
+	}
+	return s
 }
 
 func (f *fault) message(overruled bool) string {
