@@ -4,6 +4,7 @@
 //	compare [-all] XML PAGE
 //
 // PAGE is a file or a URL. Exit status: 0, 1 if a field differs, 2 for an error.
+// device.sh captures both and more on a machine with GPUs.
 package main
 
 import (
