@@ -232,7 +232,7 @@ func (e *examination) deviceFiles() []finding {
 		for _, file := range slices.Sorted(maps.Keys(bad)) {
 			texts = append(texts, file+": "+bad[file])
 		}
-		f = finding{findingLacks, f.Check, strings.Join(texts, ", "), "each file exists, belongs to its device, and has the mode of the driver's configuration", "nvidia-modprobe -c 0 -u creates those of NVIDIA, udev those of AMD once amdgpu is loaded; docs/runbooks/AcceleratorDeviceFileUnusable.md"}
+		f = finding{findingLacks, f.Check, strings.Join(texts, ", "), "each file exists, belongs to its device, and has the mode of the driver's configuration", "nvidia-modprobe -c 0 -u creates those of NVIDIA, udev those of AMD once amdgpu is loaded; docs/runbooks/AcceleratorDegraded.md"}
 	case good > 0:
 	case e.flags.sources.devfs != "":
 		f = finding{State: findingOff, Check: f.Check, Found: "no device of NVIDIA's or AMD's driver"}
@@ -260,7 +260,7 @@ func (e *examination) devices() []finding {
 		}
 	}
 	if len(down) > 0 {
-		f = finding{findingNote, f.Check, fmt.Sprintf("%d of %d answer\n%s", up, len(e.state.Devices), firstLines(strings.Join(down, "\n"))), "every device answers", "docs/runbooks/AcceleratorNotAnswering.md; accel-exporter who has the pods on them"}
+		f = finding{findingNote, f.Check, fmt.Sprintf("%d of %d answer\n%s", up, len(e.state.Devices), firstLines(strings.Join(down, "\n"))), "every device answers", "docs/runbooks/AcceleratorFailed.md; accel-exporter who has the pods on them"}
 	}
 	return []finding{f}
 }
@@ -418,13 +418,13 @@ func (e *examination) receivers(ctx context.Context) (list []finding) {
 			continue // which --config.check reports
 		}
 		port := cmp.Or(u.Port(), map[string]string{"https": "443"}[u.Scheme], "80")
-		dial("Alertmanager", net.JoinHostPort(u.Hostname(), port), "docs/runbooks/AccelAlertmanagerUnreachable.md")
+		dial("Alertmanager", net.JoinHostPort(u.Hostname(), port), "docs/runbooks/AccelAlertsNotDelivered.md")
 	}
 	if len(results) == 0 {
 		list = []finding{{State: findingOff, Check: "Alertmanager", Found: "--alertmanager.url is not set"}}
 	}
 	if e.flags.traces.endpoint != "" {
-		dial("trace receiver", e.flags.traces.receiver.Host, "docs/runbooks/AccelTracesDropped.md")
+		dial("trace receiver", e.flags.traces.receiver.Host, "docs/traces.md")
 	}
 	for _, result := range results {
 		list = append(list, <-result)

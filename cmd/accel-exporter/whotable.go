@@ -305,7 +305,7 @@ func verdictOf(d *allocation.Device) string {
 // source is down, the source has them.
 func (r *row) trouble(d *allocation.Device) {
 	reasons := clean(strings.Join(d.Reasons, "; "))
-	if r.doc = status.Runbook(d.Health, d.Down); r.doc == "" {
+	if r.doc = status.Runbook(d.Health, d.Down, d.Action); r.doc == "" {
 		if reasons != "" && r.note != "" {
 			reasons += "; "
 		}

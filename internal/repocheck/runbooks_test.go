@@ -2,6 +2,7 @@ package repocheck
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -298,6 +299,21 @@ func TestRunbookFaultsAreFound(t *testing.T) {
 		got := strings.Join(runbookFaults(text, page), "\n")
 		if want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestRunbookLinks: every runbook that a program or a rule names exists.
+func TestRunbookLinks(t *testing.T) {
+	names := regexp.MustCompile(`runbooks/(\w+)\.md`)
+	for _, name := range tracked(t) {
+		if !strings.HasSuffix(name, ".go") && !strings.HasPrefix(name, "rules/") || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		for _, m := range names.FindAllStringSubmatch(string(read(t, name)), -1) {
+			if _, err := os.Stat(filepath.Join(root, "docs", m[0])); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	}
 }

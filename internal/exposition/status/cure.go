@@ -33,15 +33,15 @@ var troubles = map[[2]string]Trouble{
 	},
 	{"", collector.SourceCrashed}: {
 		"The library ended its worker process. The exporter starts it again, with a pause of up to a minute.",
-		"If this repeats, read the exporter's log and install another driver version. signal_segv or exit_127 under systemd: remove MemoryDenyWriteExecute= from the unit.", "runbooks/AccelWorkerCrashing.md",
+		"If this repeats, read the exporter's log and install another driver version. signal_segv or exit_127 under systemd: remove MemoryDenyWriteExecute= from the unit.", "runbooks/AccelSourceUnstable.md",
 	},
 	{"", collector.SourceGarbage}: {
 		"The worker process returned invalid data and was replaced.",
-		"If this repeats, read the exporter's log.", "runbooks/AccelWorkerCrashing.md",
+		"If this repeats, read the exporter's log.", "runbooks/AccelSourceUnstable.md",
 	},
 	{"", collector.SourceTimeout}: {
 		"A call has not returned.",
-		"If it hangs in the kernel, only a reboot ends it: drain the node, then reboot it.", "runbooks/AccelSourceStale.md",
+		"If it hangs in the kernel, only a reboot ends it: drain the node, then reboot it.", "runbooks/AccelSourceBlind.md",
 	},
 	{"", collector.SourceMismatch}: {
 		"The loaded kernel module and the library have different versions, as after an upgrade of the driver.",
@@ -76,13 +76,13 @@ var troubles = map[[2]string]Trouble{
 
 	{Kubelet, string(podmap.StateAbsent)}: {
 		"No kubelet, or its socket is not mounted: devices have no pods.",
-		"On a node outside Kubernetes: --podresources.socket= turns this off.", "runbooks/AccelKubeletSocketMissing.md",
+		"On a node outside Kubernetes: --podresources.socket= turns this off.", "runbooks/AccelPodsUnknown.md",
 	},
 	{Kubelet, string(podmap.OutcomeDenied)}: {
 		"Connecting to its socket takes root.",
 		"systemd: the drop-in kubelet.conf. Kubernetes: podResources.enabled of the chart, which runs as user 0 without capabilities.", "privileges.md",
 	},
-	{Kubelet, ""}:   {"", "Allocations may be out of date. Check the kubelet and the permissions of its socket.", "runbooks/AccelPodmapStale.md"},
+	{Kubelet, ""}:   {"", "Allocations may be out of date. Check the kubelet and the permissions of its socket.", "runbooks/AccelPodsUnknown.md"},
 	{APIServer, ""}: {"", "Check its address and the permission to list and watch pods: podMetadata.enabled of the chart, or the component pod-metadata.", "kubernetes-api.md"},
 }
 
@@ -118,18 +118,20 @@ func Action(action string) string {
 func Down(reason string) string { return cmp.Or(downs[reason], "It is down: "+reason) }
 
 // Runbook returns the page below Docs for a device, "" for one that is well.
-func Runbook(health, down string) string {
+func Runbook(health, down, action string) string {
 	switch {
-	case down == collector.ReasonLost:
-		return "runbooks/AcceleratorLost.md"
-	case health == "failed":
+	case health == "failed" || health != "degraded" && down != "":
 		return "runbooks/AcceleratorFailed.md"
-	case health == "degraded":
-		return "runbooks/AcceleratorDegraded.md"
-	case down != "":
-		return "runbooks/AcceleratorNotAnswering.md"
+	case health != "degraded":
+		return ""
 	}
-	return ""
+	switch action {
+	case "drain_p2p", "recover_imex_domain", "drain_and_reset", "reset", "restart_vm", "reboot":
+		return "runbooks/AcceleratorResetDue.md"
+	case "replace":
+		return "runbooks/AcceleratorReplaceSoon.md"
+	}
+	return "runbooks/AcceleratorDegraded.md"
 }
 
 // actions are the recommended actions in words.
