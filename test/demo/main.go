@@ -109,9 +109,6 @@ func (d *demo) play(ctx context.Context) error {
 		return err
 	}
 	d.print("%s  %s is in Alertmanager: %s", time.Now().Format(time.TimeOnly), a.Labels["alertname"], a.Annotations["summary"])
-	if pod := a.Labels["pod"]; pod != "" {
-		d.print("          It affects pod %s in namespace %s.", pod, a.Labels["namespace"])
-	}
 	d.print("\nLook at")
 	d.print("  amtool alert query -o extended --alertmanager.url=http://%s", d.alertmanager)
 	d.print("                                                the affected pod, and the steps to take; amtool is in .cache/alertmanager/usr/bin")
