@@ -19,7 +19,8 @@ var (
 	foreignUnit = regexp.MustCompile(`_(mhz|khz|ghz|kb|mb|gb|kib|mib|gib|kilobytes|megabytes|percent|pct|milliwatts|mw|microwatts|millijoules|mj|ms|milliseconds|us|microseconds|ns|nanoseconds|minutes|hours|degrees|fahrenheit|kelvin)(_total)?$`)
 )
 
-// maxLabels bounds a family's own labels.
+// maxLabels bounds a family's own labels, except of an incident: its labels are the texts
+// of an alert, and only a device that needs attention has one.
 const maxLabels = 10
 
 // metricFaults returns the violations of the naming rules in a table.
@@ -46,7 +47,7 @@ func metricFaults(table []*collector.Metric) []string {
 		fault(m.Help == "" || strings.Count(m.Help+" ", ". ") > 3, "help has more than three sentences, or none")
 		fault(strings.ContainsAny(m.Help, "\n\\"), "help has a character that must be escaped")
 		fault(len(m.From) == 0 || slices.Contains(m.From, ""), "has no origin")
-		fault(len(m.Labels) > maxLabels, "too many labels")
+		fault(len(m.Labels) > maxLabels && m.Name != collector.DeviceIncident.Name, "too many labels")
 		out = append(out, labelFaults(m)...)
 	}
 	return out
