@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
 )
 
 // Limits of the runbooks: a person reads one on a telephone at night.
@@ -314,6 +316,44 @@ func TestRunbookLinks(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(root, "docs", m[0])); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
+		}
+	}
+}
+
+// otherAlerts are reasons whose devices have other alerts than those of AcceleratorFailed,
+// AcceleratorResetDue and AcceleratorDegraded: critical limits, heat, power, replacement.
+var otherAlerts = regexp.MustCompile(`^(temperature_|shutdown_near|throttled_|fpga_(too_hot|sensor_critical|throttled)|sram_threshold)`)
+
+// TestRunbookReasons: the runbook of a device's alert has a row for every condition of the
+// catalogue: its words, or its first words and an ellipsis.
+func TestRunbookReasons(t *testing.T) {
+	_, conditions, ok := strings.Cut(string(read(t, "docs/health.md")), "\n### Conditions\n")
+	if !ok {
+		t.Fatal("docs/health.md has no conditions")
+	}
+	row := regexp.MustCompile(`(?m)^\| ([a-z_]+) \|.* (failed|degraded) \| (\w+) \|[^|]*\|$`)
+	found := row.FindAllStringSubmatch(conditions, -1)
+	if len(found) < 50 {
+		t.Fatalf("only %d conditions found", len(found))
+	}
+	for _, m := range found {
+		reason, state, action := m[1], m[2], m[3]
+		if otherAlerts.MatchString(reason) {
+			continue
+		}
+		book := filepath.Join("docs", status.Runbook(state, "", action))
+		words := strings.Split(reason, "_")
+		if !slices.ContainsFunc(strings.Split(string(read(t, book)), "\n"), func(line string) bool {
+			cell, isRow := strings.CutPrefix(line, "| ")
+			cell, _, _ = strings.Cut(cell, " |")
+			all := strings.FieldsFunc(strings.ToLower(cell), func(c rune) bool { return strings.ContainsRune(" ,:", c) })
+			wild := false
+			for i := range words {
+				wild = wild || strings.Contains(cell, strings.Join(words[:i], " ")+" …") && i > 0
+			}
+			return isRow && (wild || !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(all, w) }))
+		}) {
+			t.Errorf("%s has no row for %s", book, reason)
 		}
 	}
 }
