@@ -37,7 +37,7 @@ func (f *alertFlags) add(app *kingpin.Application) {
 	app.Flag("rules.builtin", "Evaluate the built-in rules without an Alertmanager: for the command alerts and the status page.").BoolVar(&f.builtin)
 	app.Flag("rules.values", "File with changes to the built-in rules: thresholds, waits, severities, labels; rules/README.md describes it. Starts their evaluation. Reloaded like the configuration file.").PlaceHolder("FILE").StringVar(&f.values)
 	app.Flag("rules.interval", "Time between two evaluations of the rules. An event triggers an evaluation at once.").Default("15s").SetValue((*duration)(&f.interval))
-	app.Flag("rules.target-label", "Label that a scrape of this exporter adds to its series, so that alerts from here and from Prometheus are equal; repeatable. By default job=accel-exporter and instance=NODE:PORT.").PlaceHolder("NAME=VALUE").SetValue(labels(f.labels))
+	app.Flag("rules.target-label", "Label that a scrape of this exporter adds to its series, so that alerts from here and from Prometheus are equal; repeatable. By default job=accel-exporter, node=NODE and instance=NODE:PORT.").PlaceHolder("NAME=VALUE").SetValue(labels(f.labels))
 	app.Flag("web.external-url", "Address of this exporter for links in alerts. By default http://NODE:PORT.").PlaceHolder("URL").StringVar(&f.externalURL)
 	app.Flag("alertmanager.url", "Alertmanager to send alerts to, such as http://HOST:9093; repeatable. The configuration file can add more, with credentials.").PlaceHolder("URL").StringsVar(&f.urls)
 }
@@ -147,8 +147,8 @@ func targetLabels(f *flags) map[string]string {
 		}
 	}
 	labels := map[string]string{"job": "accel-exporter", "instance": net.JoinHostPort(node, port)}
-	if f.pods.node != "" {
-		labels["node"] = f.pods.node
+	if node != "" {
+		labels["node"] = node // alerts on devices are identified by it
 	}
 	maps.Copy(labels, f.alerts.labels)
 	return labels
