@@ -27,7 +27,7 @@ var (
 		Kind:   Info,
 		Labels: []string{"chassis_serial", "slot", "tray", "host", "module"},
 		Values: []string{"slot: in the chassis, switches included", "tray: in the chassis, switches not included", "host: node within the slot", "module: GPU within the node"},
-		From:   []string{"NVML nvmlDeviceGetPlatformInfo; module by nvmlDeviceGetModuleId where it is not supported"},
+		From:   []string{"NVML nvmlDeviceGetPlatformInfo; module by nvmlDeviceGetModuleId where the driver knows no rack"},
 	})
 	InforomValid = define(Metric{
 		Name:  "accel_device_inforom_valid",

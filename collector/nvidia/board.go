@@ -97,10 +97,13 @@ func readLicense(d *collector.Device, f *nvml.GridLicensableFeature) {
 	}
 }
 
-// readPlatform sets the place of the GPU in its rack.
+// readPlatform sets the place of the GPU in its rack. Without a rack, drivers return
+// success with a GUID of zeros, a slot and a tray 0 and a host 1: only the module is
+// measured.
 func (g *gpu) readPlatform(d *collector.Device) {
-	if p, ok := ask(&g.asker, callPlatform, g.handle.GetPlatformInfo); ok {
-		d.Set(collector.PlatformInfo, 1, serialText(p.ChassisSerialNumber), place8(p.SlotNumber), place8(p.TrayIndex), place8(p.HostId), place8(p.ModuleId))
+	p, ok := ask(&g.asker, callPlatform, g.handle.GetPlatformInfo)
+	if serial := serialText(p.ChassisSerialNumber); ok && (serial != "" || p.IbGuid != [16]uint8{}) {
+		d.Set(collector.PlatformInfo, 1, serial, place8(p.SlotNumber), place8(p.TrayIndex), place8(p.HostId), place8(p.ModuleId))
 	} else if module, ok := ask(&g.asker, callModule, g.handle.GetModuleId); ok {
 		d.Set(collector.PlatformInfo, 1, "", "", "", "", strconv.Itoa(module))
 	}
