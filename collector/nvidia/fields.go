@@ -3,6 +3,7 @@
 package nvidia
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -34,6 +35,9 @@ const lastField = 512
 // maxFields is the number of fields of one call. Drivers may refuse a call with
 // NVML_FI_MAX entries or more.
 const maxFields = 128
+
+// unwritten is the return code of a value that the library has not written.
+const unwritten = math.MaxUint32
 
 // fieldNames are the values of the label call for failing fields.
 var fieldNames = func() (names [lastField]string) {
@@ -91,13 +95,13 @@ func (b *batch) read(g *gpu, d *collector.Device, refused func(f field)) {
 	for i := range b.values {
 		// A value that the library does not write must not be the previous
 		// round's.
-		b.values[i].NvmlReturn, b.values[i].LatencyUsec = uint32(nvml.ERROR_UNKNOWN), -1
+		b.values[i].NvmlReturn, b.values[i].LatencyUsec = unwritten, -1
 	}
 	kept, answered := 0, false
 	for i := range b.values {
 		if i%maxFields == 0 {
 			part := b.values[i:min(i+maxFields, len(b.values))]
-			answered = do(&g.asker, callFieldValues, func() nvml.Return { return g.handle.GetFieldValues(part) })
+			answered = g.fieldValues(part)
 		}
 		if !answered || b.take(g, d, i, refused) {
 			b.fields[kept], b.values[kept] = b.fields[i], b.values[i]
@@ -110,6 +114,36 @@ func (b *batch) read(g *gpu, d *collector.Device, refused func(f field)) {
 	}
 }
 
+// fieldValues reads values by one call. It may refuse a field and leave others
+// unwritten, and return success: R580 does so for the limits of power and temperature
+// where a GPU has no C2C links. A second call without the answered fields has them.
+func (g *gpu) fieldValues(values []nvml.FieldValue) bool {
+	get := func(v []nvml.FieldValue) bool {
+		return do(&g.asker, callFieldValues, func() nvml.Return { return g.handle.GetFieldValues(v) })
+	}
+	if !get(values) {
+		return false
+	}
+	var rest []nvml.FieldValue
+	for _, v := range values {
+		if v.NvmlReturn == unwritten {
+			rest = append(rest, v)
+		}
+	}
+	if len(rest) > 0 && len(rest) < len(values) {
+		get(rest)
+	}
+	for i := range values {
+		if v := &values[i]; v.NvmlReturn == unwritten {
+			*v, rest = rest[0], rest[1:]
+			if v.NvmlReturn == unwritten {
+				v.NvmlReturn = uint32(nvml.ERROR_UNKNOWN)
+			}
+		}
+	}
+	return true
+}
+
 // take delivers the answer of a field. It reports whether to read it again.
 func (b *batch) take(g *gpu, d *collector.Device, i int, refused func(f field)) bool {
 	v, f := &b.values[i], &b.fields[i]
@@ -117,7 +151,7 @@ func (b *batch) take(g *gpu, d *collector.Device, i int, refused func(f field)) 
 	if f.metric == collector.PowerScope {
 		name += "_scope_" + strconv.Itoa(int(f.scope))
 	}
-	if g.times != nil {
+	if g.times != nil && v.LatencyUsec >= 0 {
 		g.times.observe(name, time.Duration(v.LatencyUsec)*time.Microsecond)
 	}
 	ret := nvml.Return(v.NvmlReturn)

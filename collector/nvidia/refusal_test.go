@@ -76,6 +76,54 @@ func TestLastingUnknown(t *testing.T) {
 	})
 }
 
+// fieldsOf is a device with nvmlDeviceGetFieldValues only.
+type fieldsOf struct {
+	nvml.Device
+	get func([]nvml.FieldValue)
+}
+
+func (f fieldsOf) GetFieldValues(values []nvml.FieldValue) nvml.Return {
+	f.get(values)
+	return nvml.SUCCESS
+}
+
+// A driver that refuses one field may write no answer for others, and return success.
+// Those are read in the same round. One that it never writes is refused.
+func TestUnwrittenFields(t *testing.T) {
+	const refusing, shy, never = nvml.FI_DEV_C2C_LINK_COUNT, nvml.FI_DEV_POWER_CURRENT_LIMIT, nvml.FI_DEV_MEMORY_TEMP
+	made := 0
+	g := &gpu{asker: asker{has: make([]bool, len(calls)), refused: make([]bool, len(calls)), refusals: map[asked]*refusal{}, round: &round{}}}
+	g.has[callFieldValues.index] = true
+	g.handle = fieldsOf{get: func(values []nvml.FieldValue) {
+		made++
+		refuses := slices.ContainsFunc(values, func(v nvml.FieldValue) bool { return v.FieldId == refusing })
+		for i := range values {
+			switch v := &values[i]; {
+			case v.FieldId == refusing:
+				v.NvmlReturn = uint32(nvml.ERROR_NOT_SUPPORTED)
+			case v.FieldId == shy && !refuses:
+				v.NvmlReturn, v.ValueType, v.Value = uint32(nvml.SUCCESS), uint32(nvml.VALUE_TYPE_UNSIGNED_INT), [8]byte{100}
+			}
+		}
+	}}
+	b := newBatch([]field{plain(shy, collector.PowerLimit, one, "enforced"), plain(never, collector.TemperatureCelsius, one, "memory"), {id: refusing}})
+	for round := range 4 {
+		g.now = time.Unix(int64(round), 0)
+		d := collector.Device{}
+		b.read(g, &d, nil)
+		if v, err := value(d, collector.PowerLimit, "enforced"); err != nil || v != 100 || len(d.Readings) != 1 {
+			t.Errorf("round %d: %+v", round, d.Readings)
+		}
+		_, err := g.take()
+		if incomplete := round < passing; (err != nil) != incomplete {
+			t.Errorf("round %d: error %v", round, err)
+		}
+	}
+	if _, refused := g.refusals[asked{callFieldValues, never, 0}]; !refused || made != 2+2+2+1 {
+		t.Errorf("refused %v after %d calls", refused, made)
+	}
+}
+
 // notRepeated fails where the round counts a call with one of the codes. Other calls
 // may be new in any round: performance counters need two samples.
 func notRepeated(s *sampling, r collector.Round, codes ...string) {
