@@ -308,12 +308,12 @@ var (
 	})
 	TemperatureMargin = define(Metric{
 		Name:   "accel_temperature_margin_celsius",
-		Help:   "Degrees left before the device takes the action that the label limit names (T.Limit); negative beyond the limit.",
+		Help:   "Degrees left before the device takes the action that the label limit names; negative beyond the limit. T.Limit of NVIDIA GPUs is that of the GPU or of its memory, whichever is nearer.",
 		Kind:   Gauge,
 		Labels: []string{"limit"},
 		Range:  celsius,
 		Values: []string{"limit: max_operating, slowdown, shutdown, memory_max_operating (clocks are lowered to cool the memory)"},
-		From:   []string{"NVML nvmlDeviceGetMarginTemperature less fields 196, 194, 193, 195; where T.Limit is not supported, the limit less the temperature", "amdgpu: the smallest difference of limit and temperature"},
+		From:   []string{"NVML nvmlDeviceGetMarginTemperature (T.Limit) less fields 196, 194, 193; of the memory, and where T.Limit is not supported, the limit less the temperature; of memory without one of these, T.Limit less field 195, which is the least that may be left", "amdgpu: the smallest difference of limit and temperature"},
 		Level:  only("limit", "slowdown", "memory_max_operating"),
 	})
 

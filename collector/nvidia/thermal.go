@@ -15,35 +15,35 @@ const (
 	limitMaxOperating = iota
 	limitSlowdown
 	limitShutdown
-	limitMemory // known as an offset only
+	limitMemory
 	limits
 )
 
 var labelLimits = [limits][]string{{"max_operating"}, {"slowdown"}, {"shutdown"}, {"memory_max_operating"}}
 
-// thermal has the GPU's limits from the slow readings.
+// thermal has the limits of the GPU and its memory from the slow readings.
 type thermal struct {
 	// offset is the distance of T.Limit between the margin's zero and the
 	// measure (fields 196, 194, 193, 195; degrees, mostly negative).
 	offset    [limits]float64
 	hasOffset [limits]bool
-	// limit is the temperature of the measure, for GPUs without T.Limit.
+	// limit is the temperature of the measure.
 	limit    [limits]float64
 	hasLimit [limits]bool
-	// now is the temperature of this round.
-	now    float64
-	hasNow bool
+	// now and memory are the temperatures of this round.
+	now, memory       float64
+	hasNow, hasMemory bool
 }
 
 var thresholds = [...]struct {
 	threshold nvml.TemperatureThresholds
 	labels    []string
-	limit     int // of the margin, or -1
+	limit     int // of the margin
 }{
 	{nvml.TEMPERATURE_THRESHOLD_SHUTDOWN, []string{"gpu", "shutdown"}, limitShutdown},
 	{nvml.TEMPERATURE_THRESHOLD_SLOWDOWN, []string{"gpu", "slowdown"}, limitSlowdown},
 	{nvml.TEMPERATURE_THRESHOLD_GPU_MAX, []string{"gpu", "max_operating"}, limitMaxOperating},
-	{nvml.TEMPERATURE_THRESHOLD_MEM_MAX, []string{"memory", "max_operating"}, -1},
+	{nvml.TEMPERATURE_THRESHOLD_MEM_MAX, []string{"memory", "max_operating"}, limitMemory},
 }
 
 var callThresholds = variants(len(thresholds), "nvmlDeviceGetTemperatureThreshold")
@@ -79,15 +79,22 @@ func (g *gpu) readThresholds(d *collector.Device) {
 			continue
 		}
 		set32(d, collector.TemperatureLimit, v, one, t.labels...)
-		if t.limit >= 0 && collector.TemperatureLimit.Range.Contains(float64(v)) {
+		if collector.TemperatureLimit.Range.Contains(float64(v)) {
 			g.thermal.limit[t.limit], g.thermal.hasLimit[t.limit] = float64(v), true
 		}
 	}
 }
 
-// readMargins sets the distance of the GPU to each measure.
+// readMargins sets the distance to each measure. The temperature of the memory is
+// among the readings of d, where it is known.
 func (g *gpu) readMargins(d *collector.Device) {
 	t := &g.thermal
+	t.hasMemory = false
+	for _, r := range d.Readings {
+		if r.Metric == collector.TemperatureCelsius && r.Labels[0] == labelMemory[0] {
+			t.memory, t.hasMemory = r.Value, true
+		}
+	}
 	m, ok := ask(&g.asker, callMargin, g.handle.GetMarginTemperature)
 	if !ok && !g.refused[callMargin.index] {
 		return
@@ -99,12 +106,18 @@ func (g *gpu) readMargins(d *collector.Device) {
 	}
 }
 
-// margin is the number of degrees left to the measure. T.Limit, where the GPU
-// has it, counts down to the point at which clocks are lowered; the other
-// measures are an offset below zero.
+// margin is the number of degrees left to the measure. T.Limit, where the GPU has it,
+// counts down to the point at which clocks are lowered for the GPU or for the memory,
+// whichever is nearer; the other measures are an offset below zero. Of the memory it is
+// the least that may be left, so its own limit and temperature are better.
 func (t *thermal) margin(limit int, tLimit float64, hasTLimit bool) (float64, bool) {
-	if hasTLimit && t.hasOffset[limit] {
+	now, hasNow := t.now, t.hasNow
+	if limit == limitMemory {
+		now, hasNow = t.memory, t.hasMemory
+	}
+	absolute := t.hasLimit[limit] && hasNow
+	if hasTLimit && t.hasOffset[limit] && (limit != limitMemory || !absolute) {
 		return tLimit - t.offset[limit], true
 	}
-	return t.limit[limit] - t.now, t.hasLimit[limit] && t.hasNow
+	return t.limit[limit] - now, absolute
 }

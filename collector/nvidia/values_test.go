@@ -139,6 +139,21 @@ func TestValues(t *testing.T) {
 			has(0, 1, collector.DeviceInfo, "gpu", "nvidia", "NVIDIA B200", "other"),
 			has(0, 0, collector.NVLinkBER, "0", "effective"),
 		}},
+		// T.Limit is that of the GPU or of the memory, whichever is nearer to its limit. The
+		// margin of the memory is its own, on GPUs without T.Limit too.
+		"hot memory": {"h100-8", [][]string{{"set", "temperature.gpu", "59", "0"}, {"set", "temperature.memory", "75", "0"}, {"set", "temperature.gpu", "76", "1"}, {"set", "temperature.memory", "73", "1"}}, []check{
+			has(0, 95, collector.TemperatureLimit, "memory", "max_operating"),
+			has(0, 20, collector.TemperatureMargin, "memory_max_operating"),
+			has(0, 20, collector.TemperatureMargin, "max_operating"),
+			has(0, 22, collector.TemperatureMargin, "slowdown"),
+			has(1, 22, collector.TemperatureMargin, "memory_max_operating"),
+			has(1, 11, collector.TemperatureMargin, "max_operating"),
+		}},
+		"memory without T.Limit": {"a100", [][]string{{"set", "temperature.memory", "90", "0"}, {"set", "temperature.memory", "error:NOT_SUPPORTED", "1"}}, []check{
+			has(0, 5, collector.TemperatureMargin, "memory_max_operating"),
+			lacks(1, collector.TemperatureMargin, "memory_max_operating"),
+			hasAtLeast(1, -50, collector.TemperatureMargin, "max_operating"),
+		}},
 		// R545 declares the memory temperature as a double and fills in the integer.
 		"an integer declared as a double": {"h100-8", [][]string{{"driver-reload", "--driver=545.29.06"}, {"set", "temperature.memory", "61", "0"}}, []check{
 			has(0, 61, collector.TemperatureCelsius, "memory"),
