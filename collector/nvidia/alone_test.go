@@ -3,6 +3,7 @@
 package nvidia
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -43,5 +44,25 @@ func TestGPMHang(t *testing.T) {
 		})
 		s.Clear("5")
 		s.Until("GPU 5 answers", func(r collector.Round, err error) bool { return err == nil && gpus(r)[5].Down == "" })
+	})
+}
+
+// A GPU without NVLinks has no rate of them, though the driver returns one of 0.
+func TestNoNVLinkRate(t *testing.T) {
+	inChild(t, "h100-8", [][]string{{"set", "nvlink.count", "error:NOT_SUPPORTED", "0"}, {"set", "nvlink.count", "0", "1"}, {"nvlink", "all", "down", "2"}}, func(s *sampling) {
+		r := s.Until("the activity of every GPU", func(r collector.Round, _ error) bool {
+			return !slices.ContainsFunc(gpus(r)[:3], func(d collector.Device) bool {
+				_, err := value(d, collector.OccupancyRatio)
+				return err != nil
+			})
+		})
+		for i, d := range gpus(r)[:2] {
+			absent(s, d, collector.NVLinkTransmitRate)
+			absent(s, d, collector.NVLinkReceiveRate)
+			if _, err := value(d, collector.PCIeReceiveRate); err != nil {
+				s.Errorf("GPU %d: %v", i, err)
+			}
+		}
+		want(s, gpus(r)[2], 0, collector.NVLinkTransmitRate)
 	})
 }

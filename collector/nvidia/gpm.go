@@ -153,11 +153,13 @@ func (p *gpm) read(g *gpu, a *asker, d *collector.Device, now time.Time, gi int)
 		q.values[i] = gpmValue{id: uint32(p.want[i].id), ret: uint32(nvml.ERROR_UNKNOWN)}
 	}
 	if do(a, callGPMMetrics, q.metricsGet) {
-		p.deliver(a, d, q)
+		p.deliver(a, d, q, g.links.count > 0)
 	}
 }
 
-func (p *gpm) deliver(a *asker, d *collector.Device, q *gpmQuery) {
+// deliver sets the answers of q. Of a GPU without NVLinks, drivers return the rates of
+// NVLink as 0: those are left out.
+func (p *gpm) deliver(a *asker, d *collector.Device, q *gpmQuery, nvlinks bool) {
 	var engines, n float64
 	var last gpmMetric
 	mean := func() {
@@ -175,6 +177,7 @@ func (p *gpm) deliver(a *asker, d *collector.Device, q *gpmQuery) {
 				mean()
 			}
 			engines, n, last = engines+v.value, n+1, *m
+		case ret == nvml.SUCCESS && !nvlinks && (m.metric == collector.NVLinkTransmitRate || m.metric == collector.NVLinkReceiveRate):
 		case ret == nvml.SUCCESS:
 			// Set rejects NaN, the result of a window without cycles.
 			d.Set(m.metric, m.of(v.value), m.labels...)
