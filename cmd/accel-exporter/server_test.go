@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // TestSameOrigin: a page of another site cannot make a browser change anything.
@@ -67,6 +69,39 @@ func TestConnections(t *testing.T) {
 	if n := len(open.open); n > maxConnections {
 		t.Errorf("%d connections are open", n)
 	}
+}
+
+// punctual is a connection whose writes fail after the deadline.
+type punctual struct {
+	*httptest.ResponseRecorder
+	deadline time.Time
+}
+
+func (w *punctual) SetWriteDeadline(t time.Time) error {
+	w.deadline = t
+	return nil
+}
+
+func (w *punctual) Write(p []byte) (int, error) {
+	if time.Now().After(w.deadline) {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return w.ResponseRecorder.Write(p)
+}
+
+// TestSlowState: a client receives the state also where a busy machine takes long to
+// make it.
+func TestSlowState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, w := &program{}, &punctual{ResponseRecorder: httptest.NewRecorder()}
+		p.sendState(w, &p.answers.state, func() any {
+			time.Sleep(time.Minute)
+			return "made"
+		})
+		if got := w.Body.String(); got != "\"made\"\n" {
+			t.Errorf("received %q", got)
+		}
+	})
 }
 
 // TestReleaseFileIsNoLink: a link in the release directory is not followed.

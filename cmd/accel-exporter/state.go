@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"net/http"
 	"sync"
@@ -66,11 +65,7 @@ func (p *program) debugRules(w http.ResponseWriter, r *http.Request) {
 		p.sendState(w, &p.answers.rules, func() any { return p.alerts.engine.Report() })
 		return
 	}
-	p.sendState(w, &p.answers.explained, func() any {
-		ctx, cancel := context.WithTimeout(context.Background(), stateTimeout) // for other clients too
-		defer cancel()
-		return p.alerts.engine.Explain(ctx)
-	})
+	p.sendState(w, &p.answers.explained, func() any { return p.alerts.engine.Explain() })
 }
 
 // sendState serves a value as JSON to at most maxStates clients at a time.
@@ -81,13 +76,14 @@ func (p *program) sendState(w http.ResponseWriter, a *answer, state func() any) 
 		return
 	}
 	defer p.states.Add(-1)
-	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stateTimeout)); err != nil {
-		p.log.Debug("State has no write deadline", "err", err)
-	}
 	body, err := a.get(state)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
+	}
+	// Only now: a busy machine takes long to make the response.
+	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stateTimeout)); err != nil {
+		p.log.Debug("State has no write deadline", "err", err)
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Write(body)

@@ -23,10 +23,11 @@ func (r *Rule) kind() string {
 func (e *Engine) Report() Report { return e.report(nil) }
 
 // Explain returns the state of the engine, with what raised each alert at the
-// last evaluation: up to 20 series for each of up to 100 alerts.
-func (e *Engine) Explain(ctx context.Context) Report {
+// last evaluation: up to 20 series for each of up to 100 alerts, as far as they are
+// found within Limits.Time.
+func (e *Engine) Explain() Report {
 	explained := 0
-	return e.report(func(r *rule, a *alert) []Cause {
+	return e.report(func(ctx context.Context, r *rule, a *alert) []Cause {
 		if explained++; explained > maxExplained {
 			return nil
 		}
@@ -40,9 +41,13 @@ const (
 	maxCauses    = 20
 )
 
-func (e *Engine) report(because func(*rule, *alert) []Cause) Report {
+func (e *Engine) report(because func(context.Context, *rule, *alert) []Cause) Report {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	// The time does not include the wait for an evaluation, which is long on a busy
+	// machine.
+	ctx, cancel := context.WithTimeout(context.Background(), e.o.Limits.Time)
+	defer cancel()
 	rep := Report{
 		Time: e.last, IntervalSeconds: e.o.Interval.Seconds(),
 		Memory: Memory{Series: e.ring.count, SeriesLimit: e.o.Limits.Series, Bytes: e.ring.bytes, BytesLimit: e.o.Limits.Bytes},
@@ -61,7 +66,7 @@ func (e *Engine) report(because func(*rule, *alert) []Cause) Report {
 			for _, a := range r.active {
 				as := AlertState{Alert: e.public(r, a)}
 				if because != nil && a.state != Inactive {
-					as.Because = because(r, a)
+					as.Because = because(ctx, r, a)
 				}
 				rs.Alerts = append(rs.Alerts, as)
 			}

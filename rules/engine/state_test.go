@@ -40,7 +40,7 @@ groups:
 		w.set(`temp{device="a"} 95`, `temp{device="b"} NaN`, `limit{device="a"} 90`, `limit{device="b"} 90`, "# TYPE busy_seconds_total counter", `busy_seconds_total{device="a"} `+busy)
 		w.at(time.Duration(i) * time.Minute)
 	}
-	report := w.Explain(t.Context())
+	report := w.Explain()
 	data, err := json.Marshal(report)
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestBecauseOfRecorded(t *testing.T) {
 		w.at(time.Duration(i) * time.Minute)
 	}
 	var got []string
-	for _, a := range w.Explain(t.Context()).Groups[0].Rules[2].Alerts {
+	for _, a := range w.Explain().Groups[0].Rules[2].Alerts {
 		for _, c := range a.Because {
 			got = append(got, fmt.Sprint(c.Expr, " ", c.Labels["device"], " ", c.Value))
 		}
