@@ -121,16 +121,18 @@ alertmanager: .cache/alertmanager/usr ## Debian's Alertmanager on 127.0.0.1:9093
 # a step of its own. Trees of small files cost a fifth of the CPU time in memory, if
 # /dev/shm is large enough and not noexec.
 SHM := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4e6' | grep -q . && ! grep -q ' /dev/shm .*noexec' /proc/mounts && echo /dev/shm)
-GOTEST := $(if $(SHM),TMPDIR=$(SHM)) go test -vet=off -timeout=20m -shuffle=on -parallel=6 -p=4
+GOTEST := $(if $(SHM),TMPDIR=$(SHM)) go test -vet=off -timeout=1h -shuffle=on -parallel=6 -p=4
 
-# A module's tests run even where another's fail.
+# A module's tests run even where another's fail. go test prints nothing before the
+# first package has ended, which takes longest, so a line a minute shows that it runs.
 test: sim ## all tests that need no other program, with the race detector
-	@failed=0; \
+	@while sleep 60 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do minutes=$$((minutes + 1)); echo "make test: running for $$minutes min"; done & \
+	progress=$$!; failed=0; \
 	$(GOTEST) -race $(TESTFLAGS) ./... || failed=1; \
 	(cd cmd/accel-remediator && $(GOTEST) -race $(TESTFLAGS) ./...) || failed=1; \
 	(cd test && $(GOTEST) $(TESTFLAGS) ./incidents/...) || failed=1; \
 	(cd tools && $(GOTEST) $(TESTFLAGS) ./...) || failed=1; \
-	exit $$failed
+	kill $$progress; exit $$failed
 
 # Tests run make too, which must not look for the jobs of this one.
 E2E := MAKEFLAGS= go -C test test
@@ -163,7 +165,7 @@ remediator-figures: build build-remediator ## the figures in docs/remediator.md,
 	@$(MAKE) --no-print-directory -C test/kubelet remediator-figures
 
 golden: sim ## update the golden files; then review the diff
-	go test ./cmd/accel-exporter ./internal/config ./internal/compat/... ./internal/sim ./internal/judge/allocation ./internal/judge/baseline ./internal/judge/health ./collector/fpga ./collector/kernellog ./collector/pcie ./internal/remediation \
+	$(GOTEST) ./cmd/accel-exporter ./internal/config ./internal/compat/... ./internal/sim ./internal/judge/allocation ./internal/judge/baseline ./internal/judge/health ./collector/fpga ./collector/kernellog ./collector/pcie ./internal/remediation \
 		-run 'Golden|Broken|GoNVML|Print$$|Page$$|Captures$$|XilinxHarm' -update
 	git diff --stat
 
