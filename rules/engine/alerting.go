@@ -87,7 +87,7 @@ func (e *Engine) incomplete(r *rule) bool {
 // evaluateAlert evaluates the expression of an alerting rule and updates its
 // alerts. It returns the samples of ALERTS and ALERTS_FOR_STATE.
 func (e *Engine) evaluateAlert(ctx context.Context, g *group, r *rule, now time.Time) (promql.Vector, error) {
-	result, err := e.query(ctx, r.query, now)
+	result, err := e.query(ctx, r.Expr, now)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (e *Engine) raise(ctx context.Context, r *rule, result promql.Vector, now t
 	raised := make(map[uint64]*alert, len(result))
 	b := labels.NewBuilder(labels.EmptyLabels())
 	failed := error(nil)
-	x := expander{url: e.external, at: now, ask: func(expr string) (promql.Vector, error) { return e.query(ctx, expr, now) }}
+	x := expander{url: e.external, at: now, ask: func(expr string) (promql.Vector, error) { return e.queryText(ctx, expr, now) }}
 	for _, sample := range result {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("templates: %w", err)

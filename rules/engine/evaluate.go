@@ -148,7 +148,7 @@ func (e *Engine) result(ctx context.Context, g *group, r *rule, now time.Time) (
 var errSameLabels = errors.New("two series of the result have the same labels after the labels of the rule are set")
 
 func (e *Engine) evaluateRecord(ctx context.Context, g *group, r *rule, now time.Time) (promql.Vector, error) {
-	vector, err := e.query(ctx, r.query, now)
+	vector, err := e.query(ctx, r.Expr, now)
 	if err != nil {
 		return nil, err
 	}

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"sort"
-	"time"
 
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 	"github.com/prometheus/prometheus/util/annotations"
@@ -141,32 +139,4 @@ func (i *iterator) AtHistogram(*histogram.Histogram) (int64, *histogram.Histogra
 
 func (i *iterator) AtFloatHistogram(*histogram.FloatHistogram) (int64, *histogram.FloatHistogram) {
 	panic("rules: the ring has floats only")
-}
-
-// query evaluates an expression at a time. The caller has locked mu.
-func (e *Engine) query(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
-	q, err := e.promql.NewInstantQuery(ctx, e.ring, nil, expr, at)
-	if err != nil {
-		return nil, err
-	}
-	result := q.Exec(ctx)
-	if result.Err != nil {
-		return nil, result.Err
-	}
-	switch v := result.Value.(type) {
-	case promql.Vector:
-		return v, nil
-	case promql.Scalar:
-		return promql.Vector{{T: v.T, F: v.V}}, nil
-	}
-	return nil, errors.New("the expression yields neither an instant vector nor a scalar")
-}
-
-// Query evaluates an expression over the samples in memory at the time at. It
-// finds only series that some rule selects and the latest samples that rules
-// recorded.
-func (e *Engine) Query(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.query(ctx, expr, at)
 }
