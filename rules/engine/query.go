@@ -22,7 +22,7 @@ func (e *Engine) Query(ctx context.Context, expr string, at time.Time) (promql.V
 
 // queryText is query for the text of an expression.
 func (e *Engine) queryText(ctx context.Context, text string, at time.Time) (promql.Vector, error) {
-	expr, err := parser.ParseExpr(text)
+	expr, err := parseQuery(text)
 	if err != nil {
 		return nil, err
 	}

@@ -197,7 +197,7 @@ func (g *grammar) alert(b *strings.Builder) {
 		fmt.Fprintf(b, "    annotations: {summary: %s, plain: text}\n", oneOf(r,
 			`'{{ $labels.device }} is {{ $value | humanize }}'`, `'{{ with query "min(temp)" }}{{ . | first | value }}{{ end }}'`,
 			`'{{ range query "max by (device) (util)" | sortByLabel "device" }}{{ .Labels.device }}={{ .Value }} {{ end }}'`, `'{{ $externalURL }} {{ .Labels }}'`,
-			`'{{ query "errors_total offset 1m" | len }}'`, `'{{ printf "%d" $value }} {{ template "none" }}'`, `'{{ humanizeTimestamp $value }} {{ humanizeDuration $value }}'`,
+			`'{{ query "errors_total offset 1m" | len }}'`, `'{{ printf "%d" $value }} {{ .Nothing.more }}'`, `'{{ humanizeTimestamp $value }} {{ humanizeDuration $value }}'`,
 			`'{{ (query "nowhere") | first | value }}'`, `''`))
 	}
 }

@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"text/template/parse"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
+)
+
+// parseQuery parses an expression. It also refuses a pattern or label name with
+// which label_replace or label_join would fail at each evaluation: the parser
+// accepts any text there.
+func parseQuery(text string) (parser.Expr, error) {
+	expr, err := parser.ParseExpr(text)
+	if err != nil {
+		return nil, err
+	}
+	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+		if c, ok := n.(*parser.Call); ok && err == nil {
+			err = checkCall(c)
+		}
+		return nil
+	})
+	return expr, err
+}
+
+func checkCall(c *parser.Call) error {
+	name := c.Func.Name
+	if name != "label_replace" && name != "label_join" {
+		return nil
+	}
+	for i, arg := range c.Args[1:] {
+		text := literal(arg)
+		switch {
+		case name == "label_replace" && i == 3:
+			// As label_replace compiles it.
+			if _, err := regexp.Compile("^(?s:" + text + ")$"); err != nil {
+				return fmt.Errorf("label_replace: %s is not a regular expression: %w", wording.Quote(text), err)
+			}
+		case (i == 0 || name == "label_join" && i > 1) && !model.LegacyValidation.IsValidLabelName(text):
+			return fmt.Errorf("%s: %s is not a label name", name, wording.Quote(text))
+		}
+	}
+	return nil
+}
+
+// literal returns the text of a string literal, with or without parentheses.
+func literal(e parser.Expr) string {
+	for {
+		switch x := e.(type) {
+		case *parser.ParenExpr:
+			e = x.Expr
+		case *parser.StringLiteral:
+			return x.Val
+		default:
+			return ""
+		}
+	}
+}
+
+// checkTemplate returns the first mistake in a template of the alert.
+func checkTemplate(alert, text string) error {
+	if !strings.Contains(text, "{{") {
+		return nil
+	}
+	if err := new(expander).template(context.Background(), alert, text, nil).ParseTest(); err != nil {
+		return err
+	}
+	// Two mistakes would only fail once the alert fires: a query that does not
+	// parse, and a template that is not defined.
+	defined := templates{}
+	t := parse.New(alert)
+	t.Mode = parse.SkipFuncCheck
+	if _, err := t.Parse(variables+text, "", "", defined); err != nil {
+		return err
+	}
+	for _, t := range defined {
+		if err := defined.check(t.Root); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// templates are the templates that a text defines, and the text itself, by name.
+type templates map[string]*parse.Tree
+
+// check checks nodes and their children.
+func (t templates) check(nodes ...parse.Node) error {
+	for _, n := range nodes {
+		if err := t.checkNode(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t templates) checkNode(n parse.Node) error {
+	switch n := n.(type) {
+	case *parse.ListNode:
+		if n != nil { // there is no else
+			return t.check(n.Nodes...)
+		}
+	case *parse.PipeNode:
+		for _, c := range n.Cmds {
+			if err := checkQuery(c.Args); err != nil {
+				return err
+			}
+			if err := t.check(c.Args...); err != nil {
+				return err
+			}
+		}
+	case *parse.ChainNode:
+		return t.check(n.Node)
+	case *parse.ActionNode:
+		return t.check(n.Pipe)
+	case *parse.TemplateNode:
+		if t[n.Name] == nil {
+			return fmt.Errorf("template %s is not defined", wording.Quote(n.Name))
+		}
+		if n.Pipe != nil {
+			return t.check(n.Pipe)
+		}
+	case *parse.IfNode:
+		return t.check(n.Pipe, n.List, n.ElseList)
+	case *parse.RangeNode:
+		return t.check(n.Pipe, n.List, n.ElseList)
+	case *parse.WithNode:
+		return t.check(n.Pipe, n.List, n.ElseList)
+	}
+	return nil
+}
+
+// checkQuery refuses a call of query with an invalid expression.
+func checkQuery(call []parse.Node) error {
+	if len(call) != 2 {
+		return nil
+	}
+	function, ok := call[0].(*parse.IdentifierNode)
+	text, is := call[1].(*parse.StringNode)
+	if !ok || !is || function.Ident != "query" {
+		return nil
+	}
+	if _, err := parseQuery(text.Text); err != nil {
+		return fmt.Errorf("query %s: %s", wording.Quote(text.Text), exprError(err))
+	}
+	return nil
+}
