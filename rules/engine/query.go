@@ -29,8 +29,16 @@ func (e *Engine) queryText(ctx context.Context, text string, at time.Time) (prom
 	return e.query(ctx, expr, at)
 }
 
-// query evaluates an expression at a time. The caller has locked mu.
+// query evaluates an expression of parseQuery at a time. The caller has locked mu.
 func (e *Engine) query(ctx context.Context, expr parser.Expr, at time.Time) (promql.Vector, error) {
+	if e.ring.lacks(expr) {
+		return nil, nil
+	}
+	return e.compute(ctx, expr, at)
+}
+
+// compute evaluates an expression by Prometheus' engine.
+func (e *Engine) compute(ctx context.Context, expr parser.Expr, at time.Time) (promql.Vector, error) {
 	// promql.Engine accepts text only, and parsing the text of a rule takes
 	// longer than its evaluation. Therefore it parses a number, and the
 	// statement gets the expression afterwards.

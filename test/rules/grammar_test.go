@@ -44,7 +44,7 @@ func (g *grammar) vector(depth int) string {
 		return fmt.Sprintf("(%s) * on (device) group_left (x) max by (device, x) (%s)", sub(), sub())
 	case 13, 14:
 		if chance(r, 20) { // one side yields nothing, the other may fail
-			return fmt.Sprintf("nowhere %s (%s * on (device) %s)", oneOf(r, "and on (device)", "unless", "+ on ()"), name(r), name(r))
+			return fmt.Sprintf("nowhere %s (%s * on (device) %s)", oneOf(r, "and on (device)", "unless", "+ on ()", "or"), name(r), name(r))
 		}
 		return fmt.Sprintf("(%s) %s%s (%s)", sub(), oneOf(r, "and", "or", "unless"), g.on(), sub())
 	case 15:
@@ -73,6 +73,8 @@ func (g *grammar) plain() string {
 			return fmt.Sprintf("ALERTS_FOR_STATE{alertname=%q}", oneOf(r, g.alerts...))
 		}
 		return fmt.Sprintf("ALERTS{alertname=%q,alertstate=%q}", oneOf(r, g.alerts...), oneOf(r, "firing", "pending"))
+	case chance(r, 10):
+		return "nowhere" + matcher(r)
 	case chance(r, 5):
 		return fmt.Sprintf(`{__name__=~"%s"}`, oneOf(r, "temp|util", "errors.*", "a.*|s.+e"))
 	case chance(r, 8):
@@ -87,6 +89,9 @@ func (g *grammar) selector() string {
 	if chance(g.r, 12) {
 		s += " offset " + oneOf(g.r, "15s", "30s", "1m", "4m", "10m", "7s", "-30s")
 	}
+	if chance(g.r, 4) {
+		s += oneOf(g.r, " @ end()", " @ start()")
+	}
 	return s
 }
 
@@ -95,7 +100,7 @@ func (g *grammar) span(depth int) string {
 	if chance(g.r, 20) {
 		return fmt.Sprintf("(%s)[%s:%s]%s", g.vector(depth-1), g.window(), oneOf(g.r, "", "10s", "15s", "30s", "1m"), oneOf(g.r, "", "", " offset 1m"))
 	}
-	return fmt.Sprintf("%s[%s]%s", g.plain(), g.window(), oneOf(g.r, "", "", "", " offset 1m", " offset 20s"))
+	return fmt.Sprintf("%s[%s]%s", g.plain(), g.window(), oneOf(g.r, "", "", "", "", "", " offset 1m", " offset 1m", " offset 20s", " @ end()"))
 }
 
 func (g *grammar) window() string {
