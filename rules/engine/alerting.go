@@ -85,15 +85,24 @@ func (e *Engine) incomplete(r *rule) bool {
 }
 
 // evaluateAlert evaluates the expression of an alerting rule and updates its
-// alerts. It returns the samples of ALERTS and ALERTS_FOR_STATE.
+// alerts.
 func (e *Engine) evaluateAlert(ctx context.Context, g *group, r *rule, now time.Time) (promql.Vector, error) {
-	result, err := e.query(ctx, r.Expr, now)
+	result, err := e.compute(ctx, r.Expr, now)
 	if err != nil {
 		return nil, err
 	}
 	raised, err := e.raise(ctx, r, result, now)
 	if err != nil {
 		return nil, err
+	}
+	return e.settle(g, r, raised, now)
+}
+
+// settle updates the alerts of a rule whose expression yields raised. It returns
+// the samples of ALERTS and ALERTS_FOR_STATE.
+func (e *Engine) settle(g *group, r *rule, raised map[uint64]*alert, now time.Time) (promql.Vector, error) {
+	if len(raised) == 0 {
+		e.note(r.templates, nil) // none was expanded
 	}
 	for hash, a := range raised {
 		if known, ok := r.active[hash]; ok && known.state != Inactive {
@@ -160,7 +169,7 @@ func (e *Engine) raise(ctx context.Context, r *rule, result promql.Vector, now t
 	raised := make(map[uint64]*alert, len(result))
 	b := labels.NewBuilder(labels.EmptyLabels())
 	failed := error(nil)
-	x := expander{url: e.external, at: now, ask: func(expr string) (promql.Vector, error) { return e.queryText(ctx, expr, now) }}
+	x := expander{url: e.external, at: now, ask: func(expr string) (promql.Vector, error) { return e.query(ctx, expr, now) }}
 	for _, sample := range result {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("templates: %w", err)
@@ -191,7 +200,7 @@ func (e *Engine) raise(ctx context.Context, r *rule, result promql.Vector, now t
 		}
 		raised[hash] = a
 	}
-	e.note(r.where+": template", failed)
+	e.note(r.templates, failed)
 	return raised, nil
 }
 

@@ -53,7 +53,7 @@ func (x *explanation) explain(ctx context.Context, expr parser.Expr) {
 }
 
 func (x *explanation) ask(ctx context.Context, part string) {
-	vector, err := x.e.queryText(ctx, part, x.e.last)
+	vector, err := x.e.query(ctx, part, x.e.last)
 	if err != nil {
 		return // the state of the rule shows its error
 	}

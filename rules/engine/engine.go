@@ -56,7 +56,9 @@ type group struct {
 // rule is a Rule with its state.
 type rule struct {
 	*Rule
-	where string // for messages
+	// where and templates are places, for messages.
+	where, templates string
+
 	query string
 	skip  Skip
 	// reads are the names of the series that the expression reads.
@@ -161,8 +163,9 @@ func newGroup(spec *Group, interval time.Duration) *group {
 }
 
 func newRule(g *Group, spec *Rule) *rule {
+	where := fmt.Sprintf("%s:%d: group %q, rule %q", g.File, spec.Line, g.Name, spec.Name())
 	return &rule{
-		Rule: spec, where: fmt.Sprintf("%s:%d: group %q, rule %q", g.File, spec.Line, g.Name, spec.Name()),
+		Rule: spec, where: where, templates: where + ": template",
 		query: spec.Expr.String(), health: HealthUnknown,
 		labels: sortedLabels(spec.Labels), annotations: sortedLabels(spec.Annotations),
 		active: map[uint64]*alert{},

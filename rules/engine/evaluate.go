@@ -128,8 +128,6 @@ func (e *Engine) evaluateRule(ctx context.Context, g *group, r *rule, now time.T
 // result returns what a rule yields, within the limit of time. A panic is an
 // error.
 func (e *Engine) result(ctx context.Context, g *group, r *rule, now time.Time) (vector promql.Vector, err error) {
-	ctx, cancel := context.WithTimeout(ctx, e.o.Limits.Time)
-	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
@@ -138,6 +136,11 @@ func (e *Engine) result(ctx context.Context, g *group, r *rule, now time.Time) (
 			}
 		}
 	}()
+	if e.ring.lacks(r.Expr) {
+		return e.settle(g, r, nil, now)
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.o.Limits.Time)
+	defer cancel()
 	e.before(ctx, r.Name())
 	if r.Alert != "" {
 		return e.evaluateAlert(ctx, g, r, now)
@@ -148,7 +151,7 @@ func (e *Engine) result(ctx context.Context, g *group, r *rule, now time.Time) (
 var errSameLabels = errors.New("two series of the result have the same labels after the labels of the rule are set")
 
 func (e *Engine) evaluateRecord(ctx context.Context, g *group, r *rule, now time.Time) (promql.Vector, error) {
-	vector, err := e.query(ctx, r.Expr, now)
+	vector, err := e.compute(ctx, r.Expr, now)
 	if err != nil {
 		return nil, err
 	}
@@ -173,6 +176,9 @@ func (e *Engine) evaluateRecord(ctx context.Context, g *group, r *rule, now time
 // write puts the result of a rule into the ring and ends the series of the
 // previous result that are not in this one.
 func (e *Engine) write(r *rule, vector promql.Vector) error {
+	if len(vector)+len(r.wrote) == 0 {
+		return nil
+	}
 	wrote := make(map[*series]struct{}, len(vector))
 	var err error
 	for _, sample := range vector {

@@ -17,27 +17,19 @@ import (
 func (e *Engine) Query(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.queryText(ctx, expr, at)
-}
-
-// queryText is query for the text of an expression.
-func (e *Engine) queryText(ctx context.Context, text string, at time.Time) (promql.Vector, error) {
-	expr, err := parseQuery(text)
-	if err != nil {
-		return nil, err
-	}
 	return e.query(ctx, expr, at)
 }
 
-// query evaluates an expression of parseQuery at a time. The caller has locked mu.
-func (e *Engine) query(ctx context.Context, expr parser.Expr, at time.Time) (promql.Vector, error) {
-	if e.ring.lacks(expr) {
-		return nil, nil
+// query is Query for a caller that has locked mu.
+func (e *Engine) query(ctx context.Context, text string, at time.Time) (promql.Vector, error) {
+	expr, err := parseQuery(text)
+	if err != nil || e.ring.lacks(expr) {
+		return nil, err
 	}
 	return e.compute(ctx, expr, at)
 }
 
-// compute evaluates an expression by Prometheus' engine.
+// compute evaluates an expression at a time. The caller has locked mu.
 func (e *Engine) compute(ctx context.Context, expr parser.Expr, at time.Time) (promql.Vector, error) {
 	// promql.Engine accepts text only, and parsing the text of a rule takes
 	// longer than its evaluation. Therefore it parses a number, and the
