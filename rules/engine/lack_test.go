@@ -34,8 +34,10 @@ func (w *world) skipped(expr string) bool {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if v, err := w.Compute(w.t.Context(), expr, w.now); skipped && (len(v) > 0 || err != nil) {
-		w.t.Errorf("%s is skipped but yields %v, %v", expr, v, err)
+	if skipped {
+		if v, err := w.Compute(w.t.Context(), expr, w.now); len(v) > 0 || err != nil {
+			w.t.Errorf("%s is skipped but yields %v, %v", expr, v, err)
+		}
 	}
 	return skipped
 }
@@ -83,7 +85,7 @@ func TestSkipping(t *testing.T) {
 // the library, in each position.
 func TestSkippingAll(t *testing.T) {
 	w := lacking(t)
-	vectors := []string{"gone", "temp", "ended", "zero", "dup", `{__name__=~"temp|limit"}`, "(temp or on () limit)"}
+	vectors := []string{"gone", "temp", "ended", "dup", `{__name__=~"temp|limit"}`, "(temp or on () limit)"}
 	var exprs []string
 	for name, f := range parser.Functions {
 		if f.Experimental {

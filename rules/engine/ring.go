@@ -131,9 +131,6 @@ func (r *ring) append(s *series, v float64) bool {
 		r.resize(s, n+1+n/4)
 	}
 	s.runs = append(s.runs, run{now, now, v})
-	if len(s.runs) > maxRuns {
-		r.thin(s)
-	}
 	return true
 }
 
@@ -247,5 +244,27 @@ func (r *ring) keep(want func(*series) bool) {
 		if r.byName[name] = kept; len(kept) == 0 {
 			delete(r.byName, name)
 		}
+	}
+}
+
+// fit enforces the limit of bytes: the largest series lose the older half of
+// their runs.
+func (r *ring) fit() {
+	if r.bytes <= r.limits.Bytes {
+		return
+	}
+	var all []*series
+	for _, list := range r.byName {
+		all = append(all, list...)
+	}
+	slices.SortFunc(all, func(a, b *series) int { return cap(b.runs) - cap(a.runs) })
+	for _, s := range all {
+		if r.bytes <= r.limits.Bytes || len(s.runs) < 2 {
+			return
+		}
+		s.runs = s.runs[:copy(s.runs, s.runs[len(s.runs)/2:])]
+		r.resize(s, len(s.runs))
+		r.hits.WithLabelValues("bytes").Inc()
+		r.lose(s.labels.Get(model.MetricNameLabel), time.Duration(s.reach)*time.Millisecond)
 	}
 }

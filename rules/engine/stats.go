@@ -49,8 +49,8 @@ func newStats(l Limits) *stats {
 	gauge("series_limit", "Largest number of series in memory.").WithLabelValues().Set(float64(l.Series))
 	s.samples = gauge("samples_bytes", "Size of the samples in memory, without labels, in bytes.").WithLabelValues()
 	gauge("samples_limit_bytes", "Largest size of the samples in memory, in bytes.").WithLabelValues().Set(float64(l.Bytes))
-	s.hits = counter("limit_hits_total", "Hits of memory limits: series (left out at an evaluation), bytes (series that lost their older samples), history (series that change too often to be kept for the range of a rule).", "limit")
-	for _, limit := range []string{"series", "bytes", "history"} {
+	s.hits = counter("limit_hits_total", "Hits of memory limits: series (left out at an evaluation), bytes (series that lost their older samples).", "limit")
+	for _, limit := range []string{"series", "bytes"} {
 		s.hits.WithLabelValues(limit)
 	}
 	return s

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -108,8 +107,9 @@ func (p *pair) read(page *exposition.Page) (bool, error) {
 
 var errDown = errors.New("the page cannot be made")
 
-// feed is step without a look at what comes of it.
-func (p *pair) feed(at time.Time, page []*dto.MetricFamily, up bool) {
+// step gives both a page, evaluates what is due and ends the test if they differ.
+func (p *pair) step(at time.Time, page []*dto.MetricFamily, up bool) {
+	p.t.Helper()
 	p.steps++
 	p.page, p.err, p.sent = page, nil, nil
 	if !up {
@@ -119,12 +119,6 @@ func (p *pair) feed(at time.Time, page []*dto.MetricFamily, up bool) {
 	p.theirs.scrape(at, page, up)
 	p.theirs.evaluate(at)
 	p.theirs.sendHeld(at, p.o.resend)
-}
-
-// step gives both a page, evaluates what is due and ends the test if they differ.
-func (p *pair) step(at time.Time, page []*dto.MetricFamily, up bool) {
-	p.t.Helper()
-	p.feed(at, page, up)
 	if d := p.compare(at); len(d) > 0 {
 		p.t.Fatalf("step %d, at %d.%03d, interval %v, resend %v: they differ\n%s\n%.8000s",
 			p.steps, at.Unix(), at.UnixMilli()%1000, p.o.interval, p.o.resend, strings.Join(d, "\n"), p.o.rules)
@@ -204,21 +198,4 @@ func (p *pair) texts(query func(context.Context, string, time.Time) (promql.Vect
 		all = append(all, s.Metric.String()+" "+number(s.F))
 	}
 	return all
-}
-
-// values returns what a query that yields at most one value yields on both
-// sides, NaN for nothing.
-func (p *pair) values(expr string, at time.Time) (ours, theirs float64) {
-	p.t.Helper()
-	var of [2]float64
-	for i, query := range []func(context.Context, string, time.Time) (promql.Vector, error){p.ours.Query, p.theirs.query} {
-		v, err := query(p.t.Context(), expr, at)
-		if err != nil || len(v) > 1 {
-			p.t.Fatalf("%s yields %v, %v", expr, v, err)
-		}
-		if of[i] = math.NaN(); len(v) == 1 {
-			of[i] = v[0].F
-		}
-	}
-	return of[0], of[1]
 }
