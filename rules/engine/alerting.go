@@ -34,8 +34,9 @@ type alert struct {
 func (r *rule) addNeeds(ns needs) {
 	// A rule that looks at a fixed time is skipped.
 	_ = selectors(r.Expr, func(s *parser.VectorSelector, reach time.Duration) {
-		ns.add(s.LabelMatchers, reach)
-		r.reads = append(r.reads, nameOf(s.LabelMatchers))
+		name := nameOf(s.LabelMatchers)
+		ns.add(name, reach)
+		r.reads = append(r.reads, name)
 	})
 	if r.Alert != "" {
 		for _, texts := range [][]labels.Label{r.labels, r.annotations} {

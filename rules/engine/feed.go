@@ -82,7 +82,7 @@ func (f *feed) find(r *ring) {
 	f.fresh = true
 	f.slots = f.slots[:0]
 	for name, own := range f.page.Series() {
-		if !r.needs.named(name) {
+		if _, read := r.needs.of(name); !read {
 			f.slots = append(f.slots, nil)
 			continue
 		}
@@ -91,12 +91,8 @@ func (f *feed) find(r *ring) {
 			b.Set(l.Name, l.Value)
 		}
 		b.Set(model.MetricNameLabel, name)
-		l := b.Labels()
-		s := r.get(l, false)
-		if s == nil {
-			_, read := r.needs.of(l)
-			f.fresh = f.fresh && !read
-		}
+		s := r.get(b.Labels(), false)
+		f.fresh = f.fresh && s != nil
 		f.slots = append(f.slots, s)
 	}
 }
@@ -128,7 +124,10 @@ func (f *feed) base() *labels.Builder {
 // family adds the samples of a family beside page.Values. These are few, so
 // their series are found at each evaluation.
 func (f *feed) family(r *ring, family *dto.MetricFamily) {
-	if !slices.ContainsFunc(suffixes(family.GetType()), func(suffix string) bool { return r.needs.named(family.GetName() + suffix) }) {
+	if !slices.ContainsFunc(suffixes(family.GetType()), func(suffix string) bool {
+		_, read := r.needs.of(family.GetName() + suffix)
+		return read
+	}) {
 		return
 	}
 	for _, m := range family.Metric {

@@ -15,29 +15,19 @@ import (
 // default of Prometheus.
 const lookback = 5 * time.Minute
 
-// need is the set of samples that one selector reads.
-type need struct {
-	matchers []*labels.Matcher
-	// reach is how far back; 0 is the latest sample only.
-	reach time.Duration
-}
+// needs is how far back rules read the series of a metric, by its name: 0 is the
+// latest sample only. A selector without a name, which is under "", may read any
+// series.
+type needs map[string]time.Duration
 
-// needs are the selectors of the rules of a Set, by metric name; selectors
-// without a name are under "".
-type needs map[string][]need
+func (ns needs) add(name string, reach time.Duration) { ns[name] = max(ns[name], reach) }
 
-func (ns needs) add(matchers []*labels.Matcher, reach time.Duration) {
-	name := nameOf(matchers)
-	same := func(n need) bool { return slices.EqualFunc(n.matchers, matchers, equalMatchers) }
-	if i := slices.IndexFunc(ns[name], same); i >= 0 {
-		ns[name][i].reach = max(ns[name][i].reach, reach)
-		return
-	}
-	ns[name] = append(ns[name], need{matchers, reach})
-}
-
-func equalMatchers(a, b *labels.Matcher) bool {
-	return a.Type == b.Type && a.Name == b.Name && a.Value == b.Value
+// of returns how far back series of that name are read, and whether they are read
+// at all.
+func (ns needs) of(name string) (reach time.Duration, read bool) {
+	reach, read = ns[name]
+	anyReach, anyRead := ns[""]
+	return max(reach, anyReach), read || anyRead
 }
 
 // nameOf returns the metric name that the matchers require, or "".
@@ -48,30 +38,6 @@ func nameOf(matchers []*labels.Matcher) string {
 		}
 	}
 	return ""
-}
-
-// of returns how far back the series is read, and whether it is read at all.
-func (ns needs) of(series labels.Labels) (reach time.Duration, read bool) {
-	for _, list := range [][]need{ns[series.Get(model.MetricNameLabel)], ns[""]} {
-		for _, n := range list {
-			if (n.reach > reach || !read) && matches(series, n.matchers) {
-				reach, read = max(reach, n.reach), true
-			}
-		}
-	}
-	return reach, read
-}
-
-// named reports whether any selector may read series of that name.
-func (ns needs) named(name string) bool {
-	if len(ns[name]) > 0 {
-		return true
-	}
-	return slices.ContainsFunc(ns[""], func(n need) bool {
-		return !slices.ContainsFunc(n.matchers, func(m *labels.Matcher) bool {
-			return m.Name == model.MetricNameLabel && !m.Matches(name)
-		})
-	})
 }
 
 func matches(series labels.Labels, matchers []*labels.Matcher) bool {
@@ -133,7 +99,7 @@ func (ns needs) templateNeeds(text string) {
 		}
 	}
 	for _, name := range templateNames.FindAllString(text, -1) {
-		ns.add([]*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, model.MetricNameLabel, name)}, reach)
+		ns.add(name, reach)
 	}
 }
 

@@ -79,11 +79,11 @@ func (r *ring) get(l labels.Labels, recorded bool) *series {
 			return s
 		}
 	}
-	reach, read := r.needs.of(l)
+	name := l.Get(model.MetricNameLabel)
+	reach, read := r.needs.of(name)
 	if !read && !recorded {
 		return nil
 	}
-	name := l.Get(model.MetricNameLabel)
 	if r.count >= r.limits.Series {
 		r.hits.WithLabelValues("series").Inc()
 		r.lose(name, max(reach, lookback))
@@ -218,7 +218,7 @@ func (r *ring) forget(s *series) {
 func (r *ring) apply(ns needs) {
 	r.needs = ns
 	r.keep(func(s *series) bool {
-		reach, read := ns.of(s.labels)
+		reach, read := ns.of(s.labels.Get(model.MetricNameLabel))
 		if !read && !s.recorded {
 			return false
 		}
