@@ -49,10 +49,10 @@ func narrowAlerts(r *engine.Report, what []string) {
 	for i := range r.Groups {
 		g := &r.Groups[i]
 		g.Rules = slices.DeleteFunc(g.Rules, func(rule engine.RuleState) bool {
-			return !slices.Contains(what, rule.Name) && !slices.ContainsFunc(rule.Alerts, func(a engine.AlertState) bool { return alertFits(&a.Alert, what) })
+			return !slices.Contains(what, rule.Name) && !slices.ContainsFunc(rule.Alerts, func(a engine.Alert) bool { return alertFits(&a, what) })
 		})
 		for j := range g.Rules {
-			g.Rules[j].Alerts = slices.DeleteFunc(g.Rules[j].Alerts, func(a engine.AlertState) bool { return !alertFits(&a.Alert, what) })
+			g.Rules[j].Alerts = slices.DeleteFunc(g.Rules[j].Alerts, func(a engine.Alert) bool { return !alertFits(&a, what) })
 		}
 	}
 	r.Groups = slices.DeleteFunc(r.Groups, func(g engine.GroupState) bool { return len(g.Rules) == 0 })
@@ -74,9 +74,7 @@ func newAlertList(r *engine.Report) *alertList {
 			if rule.LastError != "" {
 				list.Broken[rule.Name] = rule.LastError
 			}
-			for _, a := range rule.Alerts {
-				list.Alerts = append(list.Alerts, a.Alert)
-			}
+			list.Alerts = append(list.Alerts, rule.Alerts...)
 		}
 	}
 	slices.SortStableFunc(list.Alerts, func(x, y engine.Alert) int {

@@ -17,7 +17,7 @@ func rulesCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	app := kingpin.New("accel-exporter rules", "Rules in Prometheus' format, as the exporter evaluates them. promtool runs their unit tests.")
 	check := app.Command("check", "Check rule files and report every mistake with its file and line.")
 	checked := check.Arg("FILE", "A path or a pattern.").Required().Strings()
-	eval := app.Command("eval", "Print the pending and firing alerts of a running exporter with their causes.")
+	eval := app.Command("eval", "Print the pending and firing alerts of a running exporter with their values and expressions, and the rules that fail.")
 	var ask askFlags
 	ask.add(eval)
 	var view viewFlags
@@ -39,7 +39,7 @@ func rulesCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	default:
 		return show(ctx, &view, stdout, func(ctx context.Context) (*engine.Report, error) {
 			var report engine.Report
-			err := ask.get(ctx, "/debug/rules", "explain=1", &report)
+			err := ask.get(ctx, "/debug/rules", "", &report)
 			narrowAlerts(&report, *what)
 			return &report, err
 		}, printRules)

@@ -172,7 +172,7 @@ type program struct {
 	workers  map[string]*collector.Process
 	releases releases
 	states   atomic.Int32 // concurrent requests for the state
-	answers  struct{ state, series, allocations, rules, explained answer }
+	answers  struct{ state, series, allocations, rules answer }
 	reload   *reloader
 	config   atomic.Pointer[config.Config]
 	exporter *exposition.Exporter

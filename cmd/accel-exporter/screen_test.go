@@ -56,7 +56,7 @@ func TestRulesOnScreen(t *testing.T) {
 		State: engine.Firing, Labels: map[string]string{"alertname": "AcceleratorLost", "device": "GPU-11114707-9d28-0ab5-175a-3cf7e5e24303", "severity": "critical"},
 		Annotations: map[string]string{"summary": "It is\x1b[2J gone", "runbook_url": status.Docs + "runbooks/AcceleratorLost.md"}, FiredAt: at,
 	}
-	report := &engine.Report{Time: at, Groups: []engine.GroupState{{Rules: []engine.RuleState{{Name: "AcceleratorLost", Query: "up == 0", Alerts: []engine.AlertState{{Alert: alert}}}}}}}
+	report := &engine.Report{Time: at, Groups: []engine.GroupState{{Rules: []engine.RuleState{{Name: "AcceleratorLost", Query: "up == 0", Alerts: []engine.Alert{alert}}}}}}
 	var out strings.Builder
 	if err := printRules(&screen{Writer: &out, width: 60, color: true}, report); err != nil {
 		t.Fatal(err)

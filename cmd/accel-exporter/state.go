@@ -54,18 +54,13 @@ func (p *program) debugAllocations(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// debugRules serves the rules and their alerts. With ?explain=1 each alert has
-// the series that caused it.
-func (p *program) debugRules(w http.ResponseWriter, r *http.Request) {
+// debugRules serves the rules and their alerts.
+func (p *program) debugRules(w http.ResponseWriter, _ *http.Request) {
 	if p.alerts == nil {
 		http.Error(w, "no rules are evaluated; start the exporter with --rules.builtin, --rules.file or --alertmanager.url", http.StatusNotFound)
 		return
 	}
-	if r.FormValue("explain") == "" {
-		p.sendState(w, &p.answers.rules, func() any { return p.alerts.engine.Report() })
-		return
-	}
-	p.sendState(w, &p.answers.explained, func() any { return p.alerts.engine.Explain() })
+	p.sendState(w, &p.answers.rules, func() any { return p.alerts.engine.Report() })
 }
 
 // sendState serves a value as JSON to at most maxStates clients at a time.
@@ -76,14 +71,13 @@ func (p *program) sendState(w http.ResponseWriter, a *answer, state func() any) 
 		return
 	}
 	defer p.states.Add(-1)
+	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stateTimeout)); err != nil {
+		p.log.Debug("State has no write deadline", "err", err)
+	}
 	body, err := a.get(state)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
-	}
-	// Only now: a busy machine takes long to make the response.
-	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stateTimeout)); err != nil {
-		p.log.Debug("State has no write deadline", "err", err)
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Write(body)

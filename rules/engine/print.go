@@ -12,7 +12,8 @@ import (
 )
 
 // Print writes a Report as text: firing and pending alerts, the most urgent first, with
-// what to do and their causes, failing rules and the number of skipped rules.
+// what to do, their values and expressions, failing rules and the number of skipped
+// rules.
 func (r *Report) Print(w io.Writer) error {
 	p := &printer{w: w, now: r.Time}
 	if r.Time.IsZero() {
@@ -55,7 +56,7 @@ func (r *Report) Print(w io.Writer) error {
 // ruled is an alert and its rule.
 type ruled struct {
 	rule  *RuleState
-	alert AlertState
+	alert Alert
 }
 
 // Urgency is smaller for more urgent alerts: by state, then by severity.
@@ -84,7 +85,7 @@ func (p *printer) since(t time.Time) string {
 	return fmt.Sprintf("since %s (%v)", t.UTC().Format(time.RFC3339), p.now.Sub(t).Round(time.Second))
 }
 
-func (p *printer) alert(rule *RuleState, a *AlertState) {
+func (p *printer) alert(rule *RuleState, a *Alert) {
 	name := labels.FromMap(a.Labels)
 	switch a.State {
 	case Firing:
@@ -108,10 +109,4 @@ func (p *printer) alert(rule *RuleState, a *AlertState) {
 	}
 	p.line("  value %v of", a.Value)
 	p.line("    %s", strings.ReplaceAll(strings.TrimSpace(rule.Query), "\n", "\n    "))
-	if len(a.Because) > 0 {
-		p.line("  because")
-	}
-	for _, c := range a.Because {
-		p.line("    %s = %v\n      %s", c.Expr, c.Value, labels.FromMap(c.Labels))
-	}
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"slices"
 	"time"
 )
@@ -19,35 +18,10 @@ func (r *Rule) kind() string {
 	return typeRecording
 }
 
-// Report returns the state of the engine without explanations.
-func (e *Engine) Report() Report { return e.report(nil) }
-
-// Explain returns the state of the engine, with what raised each alert at the
-// last evaluation: up to 20 series for each of up to 100 alerts, as far as they are
-// found within Limits.Time.
-func (e *Engine) Explain() Report {
-	explained := 0
-	return e.report(func(ctx context.Context, r *rule, a *alert) []Cause {
-		if explained++; explained > maxExplained {
-			return nil
-		}
-		return e.because(ctx, r, a)
-	})
-}
-
-// Bounds of an explanation.
-const (
-	maxExplained = 100
-	maxCauses    = 20
-)
-
-func (e *Engine) report(because func(context.Context, *rule, *alert) []Cause) Report {
+// Report returns the state of the engine.
+func (e *Engine) Report() Report {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	// The time does not include the wait for an evaluation, which is long on a busy
-	// machine.
-	ctx, cancel := context.WithTimeout(context.Background(), e.o.Limits.Time)
-	defer cancel()
 	rep := Report{
 		Time: e.last, IntervalSeconds: e.o.Interval.Seconds(),
 		Memory: Memory{Series: e.ring.count, SeriesLimit: e.o.Limits.Series, Bytes: e.ring.bytes, BytesLimit: e.o.Limits.Bytes},
@@ -64,13 +38,9 @@ func (e *Engine) report(because func(context.Context, *rule, *alert) []Cause) Re
 		for _, r := range g.rules {
 			rs := r.state()
 			for _, a := range r.active {
-				as := AlertState{Alert: e.public(r, a)}
-				if because != nil && a.state != Inactive {
-					as.Because = because(ctx, r, a)
-				}
-				rs.Alerts = append(rs.Alerts, as)
+				rs.Alerts = append(rs.Alerts, e.public(r, a))
 			}
-			slices.SortFunc(rs.Alerts, func(a, b AlertState) int { return compareAlerts(a.Alert, b.Alert) })
+			slices.SortFunc(rs.Alerts, compareAlerts)
 			state.Rules = append(state.Rules, rs)
 		}
 		rep.Groups = append(rep.Groups, state)
@@ -175,22 +145,6 @@ type RuleState struct {
 	Series int `json:"series"`
 	// State is Firing if any alert fires, else Pending or Inactive; empty for
 	// a recording rule.
-	State  State        `json:"state,omitempty"`
-	Alerts []AlertState `json:"alerts,omitempty"`
-}
-
-// AlertState is an alert with its causes.
-type AlertState struct {
-	Alert
-	// Because is what the selectors of the expression yield for the alert, in
-	// the report of Explain.
-	Because []Cause `json:"because,omitempty"`
-}
-
-// Cause is one series that a part of an alert's expression yields.
-type Cause struct {
-	// Expr is the selector, or the function call around a range.
-	Expr   string            `json:"expr"`
-	Labels map[string]string `json:"labels"`
-	Value  Number            `json:"value"`
+	State  State   `json:"state,omitempty"`
+	Alerts []Alert `json:"alerts,omitempty"`
 }

@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -17,9 +16,9 @@ import (
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
-// TestExplain: the report has what the selectors of each alert yield. Encoding it as
-// JSON and decoding it does not change it.
-func TestExplain(t *testing.T) {
+// TestReport: encoding the report as JSON and decoding it does not change it. As text
+// it has the urgent alerts first, with their values and expressions.
+func TestReport(t *testing.T) {
 	w := newWorld(t, `
 groups:
 - name: accel-cluster-a
@@ -40,7 +39,7 @@ groups:
 		w.set(`temp{device="a"} 95`, `temp{device="b"} NaN`, `limit{device="a"} 90`, `limit{device="b"} 90`, "# TYPE busy_seconds_total counter", `busy_seconds_total{device="a"} `+busy)
 		w.at(time.Duration(i) * time.Minute)
 	}
-	report := w.Explain()
+	report := w.Report()
 	data, err := json.Marshal(report)
 	if err != nil {
 		t.Fatal(err)
@@ -56,25 +55,6 @@ groups:
 	hot := back.Groups[1].Rules[0]
 	if hot.State != engine.Pending || len(hot.Alerts) != 1 || hot.Alerts[0].Value != 95 {
 		t.Fatalf("%+v", hot)
-	}
-	labels := func(more ...string) map[string]string {
-		m := map[string]string{"device": "a", "instance": "n1", "job": "accel-exporter"}
-		for _, name := range more {
-			m["__name__"] = name
-		}
-		return m
-	}
-	want := []engine.Cause{
-		{Expr: "temp", Labels: labels("temp"), Value: 95},
-		{Expr: "limit", Labels: labels("limit"), Value: 90},
-		{Expr: "rate(busy_seconds_total[5m])", Labels: labels(), Value: 0.4},
-	}
-	got := hot.Alerts[0].Because
-	if len(got) == 3 {
-		want[2].Value = got[2].Value // extrapolated from a minute
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 	nan := back.Groups[1].Rules[2].Alerts
 	if len(nan) != 2 || !math.IsNaN(float64(nan[1].Value)) {
@@ -93,7 +73,6 @@ groups:
 		", back to 2026-01-02T03:00:00Z\n",
 		`pending  {alertname="Hot", device="a", severity="warning"} since 2026-01-02T03:01:00Z (1m0s), fires after 2m0s`,
 		"  hot a\n  value 95 of\n    temp > on (device) limit",
-		"  because\n    temp = 95\n",
 		"Broken fails (rules.yaml:12, group g): ",
 		"firing   {alertname=\"Nan\"",
 		"2 firing, 1 pending, 0 lately resolved\n1 rules compare several nodes: Prometheus evaluates them, an exporter does not\n",
@@ -101,30 +80,6 @@ groups:
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("missing: %q\n%s", part, out.String())
 		}
-	}
-}
-
-// TestBecauseOfRecorded: an alert on recorded series is explained by the series that
-// their rules read. A recorded series with an offset is shown itself.
-func TestBecauseOfRecorded(t *testing.T) {
-	w := newWorld(t, group(`
-- {record: 'device:Hot:active', expr: temp > 90}
-- {record: 'device:Hot:since', expr: 'device:Hot:since and on (device) device:Hot:active or on (device) timestamp(device:Hot:active)'}
-- {alert: Hot, expr: 'device:Hot:active and on (device) (device:Hot:since == on (device) device:Hot:since offset 1m)'}
-`))
-	for i := range 3 {
-		w.set(`temp{device="a"} 95`, `temp{device="b"} 20`)
-		w.at(time.Duration(i) * time.Minute)
-	}
-	var got []string
-	for _, a := range w.Explain().Groups[0].Rules[2].Alerts {
-		for _, c := range a.Because {
-			got = append(got, fmt.Sprint(c.Expr, " ", c.Labels["device"], " ", c.Value))
-		}
-	}
-	since := fmt.Sprint(engine.Number(w.start.Unix()))
-	if diff := cmp.Diff([]string{"temp a 95", "device:Hot:since offset 1m a " + since}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -114,7 +114,7 @@ func (d *demo) play(ctx context.Context) error {
 	d.print("                                                the affected pod, and the steps to take; amtool is in .cache/alertmanager/usr/bin")
 	d.print("  http://%s/alerts                      the same rules in Prometheus, after the next scrape", d.prometheus)
 	d.print("  bin/accel-exporter who                        the other pods and their devices are not affected")
-	d.print("  bin/accel-exporter rules eval                 the series that made the alert fire")
+	d.print("  bin/accel-exporter alerts                     the alert on the node, with what to do")
 	d.print("To repair it and resolve the alert:")
 	d.print("  bin/accel-sim --state=%s clear", d.state())
 	if d.once {
