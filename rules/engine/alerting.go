@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +27,9 @@ type alert struct {
 	annotations map[string]string
 	state       State
 	value       float64
+	// source are the labels of the series that raised it. It is nil if a template
+	// failed, or if the rule has been replaced since.
+	source *labels.Labels
 
 	activeAt, firedAt, resolvedAt, keepFiringSince time.Time
 	lastSentAt, validUntil                         time.Time
@@ -107,7 +112,7 @@ func (e *Engine) settle(g *group, r *rule, raised map[uint64]*alert, now time.Ti
 	}
 	for hash, a := range raised {
 		if known, ok := r.active[hash]; ok && known.state != Inactive {
-			known.value, known.annotations = a.value, a.annotations
+			known.value, known.annotations, known.source = a.value, a.annotations, a.source
 		} else {
 			r.active[hash] = a
 		}
@@ -176,11 +181,12 @@ func (e *Engine) raise(ctx context.Context, r *rule, result promql.Vector, now t
 			return nil, fmt.Errorf("templates: %w", err)
 		}
 		about := template.AlertTemplateData(sample.Metric.Map(), e.o.ExternalLabels, e.o.ExternalURL, sample)
+		ok := true
 		expand := func(text string) string {
 			made, err := x.expand(ctx, r.Alert, text, about)
 			if err != nil {
 				e.stats.templatesFailed.Inc()
-				failed = err
+				failed, ok = err, false
 			}
 			return made
 		}
@@ -190,19 +196,37 @@ func (e *Engine) raise(ctx context.Context, r *rule, result promql.Vector, now t
 			b.Set(l.Name, expand(l.Value))
 		}
 		b.Set(labels.AlertName, r.Alert)
-		annotations := make(map[string]string, len(r.annotations))
-		for _, l := range r.annotations {
-			annotations[l.Name] = expand(l.Value)
-		}
-		a := &alert{labels: b.Labels(), annotations: annotations, state: Pending, value: sample.F, activeAt: now}
+		a := &alert{labels: b.Labels(), annotations: make(map[string]string, len(r.annotations)), state: Pending, value: sample.F, activeAt: now}
 		hash := a.labels.Hash()
 		if _, twice := raised[hash]; twice {
 			return nil, errSameLabels
 		}
 		raised[hash] = a
+		known := r.active[hash]
+		same := known.raisedBy(sample)
+		for _, l := range r.annotations {
+			if same && !varying.MatchString(l.Value) {
+				a.annotations[l.Name] = known.annotations[l.Name]
+			} else {
+				a.annotations[l.Name] = expand(l.Value)
+			}
+		}
+		if ok {
+			a.source = &sample.Metric
+		}
 	}
 	e.note(r.templates, failed)
 	return raised, nil
+}
+
+// varying matches templates that may yield another text for the same series and
+// value.
+var varying = regexp.MustCompile(`\b(query|now)\b`)
+
+// raisedBy reports whether the alert was last raised by the same series with the
+// same value.
+func (a *alert) raisedBy(s promql.Sample) bool {
+	return a != nil && a.source != nil && labels.Equal(*a.source, s.Metric) && math.Float64bits(a.value) == math.Float64bits(s.F)
 }
 
 // samples are the series of an alert in the ring. As in Prometheus, a label

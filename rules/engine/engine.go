@@ -197,6 +197,9 @@ func (g *group) copyState(old *group) {
 	for _, r := range g.rules {
 		if same := rest[r.key()]; len(same) > 0 {
 			r.active, r.wrote = same[0].active, same[0].wrote
+			for _, a := range r.active {
+				a.source = nil // the annotations of the rule may be others
+			}
 			rest[r.key()] = same[1:]
 		}
 	}

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -62,5 +63,64 @@ func TestEmptyLabel(t *testing.T) {
 	}
 	if got := w.query(`count(ALERTS{pod="{{ $labels.pod }}"})`); len(got) != 1 {
 		t.Errorf("ALERTS is %q", w.query("ALERTS"))
+	}
+}
+
+// TestAnnotationsFollow: the annotations of an alert that fires follow its value, its
+// series, other series, the time and the rule.
+func TestAnnotationsFollow(t *testing.T) {
+	text := group(`
+- alert: Hot
+  expr: temp > 90
+  labels: {zone: all}
+  annotations:
+    value: '{{ $value }}'
+    zone: '{{ $labels.zone }}'
+    wet: '{{ query "wet" | first | value }}'
+    time: '{{ now | printf "%.0f" }}'
+`)
+	w := newWorld(t, text)
+	for i, c := range []struct{ page, want string }{
+		{"temp{zone=\"a\"} 91\nwet 1", "91 a 1"},
+		{"temp{zone=\"a\"} 91\nwet 1", "91 a 1"},
+		{"temp{zone=\"a\"} 91\nwet 2", "91 a 2"},
+		{"temp{zone=\"a\"} 95\nwet 2", "95 a 2"},
+		{"temp{zone=\"b\"} 95\nwet 2", "95 b 2"},
+		{"temp{zone=\"a\"} 95\nwet 2", "95 a 2"},
+		{"temp{zone=\"b\"} NaN\ntemp{zone=\"c\"} 92\nwet 2", "92 c 2"},
+		{"temp{zone=\"c\"} 92\nwet 2", "C 2"},
+		{"temp{zone=\"c\"} 92\nwet 2", "C 2"},
+	} {
+		if i == 7 {
+			w.Apply(parse(t, strings.NewReplacer("{{ $value }}", "C", "{{ $labels.zone }}", "").Replace(text)))
+		}
+		w.set(c.page)
+		w.at(time.Duration(i) * time.Minute)
+		alerts := w.Alerts()
+		if len(alerts) != 1 || alerts[0].State != engine.Firing {
+			t.Fatalf("step %d: %v", i, alerts)
+		}
+		got := alerts[0].Annotations
+		if text := strings.Join(strings.Fields(got["value"]+" "+got["zone"]+" "+got["wet"]), " "); text != c.want || got["time"] != fmt.Sprint(w.now.Unix()) {
+			t.Errorf("step %d: got %q, want %q; time %s, want %d", i, text, c.want, got["time"], w.now.Unix())
+		}
+	}
+}
+
+// TestTemplateFails: a template that fails is logged once when it starts to fail, and
+// once when it no longer does.
+func TestTemplateFails(t *testing.T) {
+	w := newWorld(t, group("- alert: Hot\n  expr: temp > 90\n  annotations: {a: '{{ humanize \"x\" }}'}"))
+	w.set("temp 91")
+	for i := range 3 {
+		w.at(time.Duration(i) * time.Minute)
+	}
+	if log := w.log.String(); strings.Count(log, "Rule evaluation fails") != 1 || strings.Contains(log, "works again") {
+		t.Errorf("while it fails:\n%s", log)
+	}
+	w.set("temp 1")
+	w.at(3 * time.Minute)
+	if log := w.log.String(); strings.Count(log, "Rule evaluation works again") != 1 {
+		t.Errorf("after the alert:\n%s", log)
 	}
 }
