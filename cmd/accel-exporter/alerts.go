@@ -23,7 +23,6 @@ import (
 // alertFlags is the command line of the rules that are evaluated on the node.
 type alertFlags struct {
 	files       []string
-	values      string
 	builtin     bool
 	interval    time.Duration
 	labels      map[string]string
@@ -35,7 +34,6 @@ func (f *alertFlags) add(app *kingpin.Application) {
 	f.labels = map[string]string{}
 	app.Flag("rules.file", "Rule files to evaluate on this node, a path or a pattern; repeatable. By default the built-in rules with --rules.builtin or an Alertmanager, else none. Reloaded like the configuration file.").PlaceHolder("GLOB").StringsVar(&f.files)
 	app.Flag("rules.builtin", "Evaluate the built-in rules without an Alertmanager: for the command alerts and the status page.").BoolVar(&f.builtin)
-	app.Flag("rules.values", "File with changes to the built-in rules: thresholds, waits, severities, labels; rules/README.md describes it. Starts their evaluation. Reloaded like the configuration file.").PlaceHolder("FILE").StringVar(&f.values)
 	app.Flag("rules.interval", "Time between two evaluations of the rules. An event triggers an evaluation at once.").Default("15s").SetValue((*duration)(&f.interval))
 	app.Flag("rules.target-label", "Label that a scrape of this exporter adds to its series, so that alerts from here and from Prometheus are equal; repeatable. By default job=accel-exporter, node=NODE and instance=NODE:PORT.").PlaceHolder("NAME=VALUE").SetValue(labels(f.labels))
 	app.Flag("web.external-url", "Address of this exporter for links in alerts. By default http://NODE:PORT.").PlaceHolder("URL").StringVar(&f.externalURL)
@@ -43,9 +41,6 @@ func (f *alertFlags) add(app *kingpin.Application) {
 }
 
 func (f *alertFlags) check() error {
-	if f.values != "" && len(f.files) > 0 {
-		return errors.New("--rules.values changes the built-in rules, which --rules.file replaces: give one of them")
-	}
 	if f.builtin && len(f.files) > 0 {
 		return errors.New("--rules.builtin evaluates the built-in rules, which --rules.file replaces: give one of them")
 	}
@@ -60,25 +55,12 @@ func (f *alertFlags) check() error {
 	return nil
 }
 
-// rules returns the rules of --rules.file, else the built-in ones with the changes
-// of --rules.values.
+// rules returns the rules of --rules.file, else the built-in ones.
 func (f *alertFlags) rules() (*engine.Set, error) {
-	switch {
-	case len(f.files) > 0:
+	if len(f.files) > 0 {
 		return engine.Load(f.files...)
-	case f.values == "":
-		return engine.Builtin(), nil
 	}
-	_, set, err := renderedRules(f.values)
-	return set, err
-}
-
-// paths are the files and patterns that rules are read from.
-func (f *alertFlags) paths() []string {
-	if f.values != "" {
-		return []string{f.values}
-	}
-	return f.files
+	return engine.Builtin(), nil
 }
 
 // alerts are the rule engine and the notifier.
@@ -91,7 +73,7 @@ type alerts struct {
 // openAlerts returns nil if no rules are to be evaluated: no flag gives rules, and
 // there is no Alertmanager.
 func openAlerts(f *flags, settings alertmanager.Settings, read func(*exposition.Page) (bool, error), log *slog.Logger) (*alerts, error) {
-	if !f.alerts.builtin && len(f.alerts.paths()) == 0 && len(settings.Endpoints) == 0 {
+	if !f.alerts.builtin && len(f.alerts.files) == 0 && len(settings.Endpoints) == 0 {
 		return nil, nil
 	}
 	set, err := f.alerts.rules()
@@ -110,7 +92,7 @@ func openAlerts(f *flags, settings alertmanager.Settings, read func(*exposition.
 	if err != nil {
 		return nil, err
 	}
-	if len(f.alerts.paths()) > 0 {
+	if len(f.alerts.files) > 0 {
 		a.input = rulesInput(&f.alerts, a.engine, log)
 	}
 	return a, nil

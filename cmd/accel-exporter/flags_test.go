@@ -84,7 +84,6 @@ func TestFlagMistakes(t *testing.T) {
 		"--release.directory=DIR/bad.yml":                              `--release.directory: DIR/bad.yml is not a directory`,
 		"--path.state=DIR/bad.yml":                                     `--path.state: open DIR/bad.yml: not a directory`,
 		"--rules.builtin --rules.file=x.yml":                           `--rules.builtin evaluates the built-in rules, which --rules.file replaces: give one of them`,
-		"--rules.values=x.yml --rules.file=x.yml":                      `give one of them`,
 		"--alertmanager.url=http://user:hunter2@h:9093":                `--alertmanager.url: found a user or a password in the address`,
 		"--otlp.endpoint=collector":                                    `--otlp.endpoint is not an address`,
 		"--otlp.headers-file=DIR/headers.yml":                          `need --otlp.endpoint`,

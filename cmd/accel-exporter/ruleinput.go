@@ -15,15 +15,14 @@ import (
 
 // rulesInput are the files of the rules as an input.
 func rulesInput(f *alertFlags, e *engine.Engine, log *slog.Logger) *input {
-	paths := f.paths()
-	known := fingerprint(paths)
+	known := fingerprint(f.files)
 	pending := known
 	return &input{
-		path: strings.Join(paths, ", "),
+		path: strings.Join(f.files, ", "),
 		// A change is reported once two checks find the same state, so that a
 		// file is not read while it is written.
 		changed: func() (bool, error) {
-			now := fingerprint(paths)
+			now := fingerprint(f.files)
 			changed := now == pending && now != known
 			if pending = now; changed {
 				known = now
@@ -31,7 +30,7 @@ func rulesInput(f *alertFlags, e *engine.Engine, log *slog.Logger) *input {
 			return changed, nil
 		},
 		load: func() (func(), error) {
-			known = fingerprint(paths)
+			known = fingerprint(f.files)
 			pending = known
 			set, err := f.rules()
 			if err != nil {

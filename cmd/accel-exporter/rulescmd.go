@@ -11,8 +11,8 @@ import (
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
-// rulesCommand is `accel-exporter rules`: it writes the built-in rules, checks rule
-// files and prints the alerts of a running exporter.
+// rulesCommand is `accel-exporter rules`: it checks rule files and prints the
+// alerts of a running exporter.
 func rulesCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	app := kingpin.New("accel-exporter rules", "Rules in Prometheus' format, as the exporter evaluates them. promtool runs their unit tests.")
 	check := app.Command("check", "Check rule files and report every mistake with its file and line.")
@@ -23,26 +23,20 @@ func rulesCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	var view viewFlags
 	view.add(eval)
 	what := eval.Arg("WHAT", alertsHelp).Strings()
-	var rendering renderFlags
-	write := rendering.add(app)
 	chosen, err := parseArgs(app, args, stdout, stderr)
 	if err != nil {
 		return err
 	}
-	switch chosen {
-	case check.FullCommand():
-		if err = engine.Check(stdout, *checked...); err == nil {
-			err = printUnknown(stderr, *checked...)
-		}
-	case write.FullCommand():
-		err = rendering.run(stdout)
-	default:
+	if chosen == eval.FullCommand() {
 		return show(ctx, &view, stdout, func(ctx context.Context) (*engine.Report, error) {
 			var report engine.Report
 			err := ask.get(ctx, "/debug/rules", "", &report)
 			narrowAlerts(&report, *what)
 			return &report, err
 		}, printRules)
+	}
+	if err = engine.Check(stdout, *checked...); err == nil {
+		err = printUnknown(stderr, *checked...)
 	}
 	if err != nil {
 		return printConfigError(stderr, err)

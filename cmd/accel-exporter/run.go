@@ -120,7 +120,6 @@ func checkedFiles(f *flags) []checkedFile {
 		{"--health.catalogue", f.judges.catalogue, func(path string) error { _, err := health.Load(path); return err }},
 		{"--dcgm.fields", f.compat.fields, checkFields},
 		{"--rules.file", strings.Join(f.alerts.files, ", "), func(string) error { _, err := f.alerts.rules(); return err }},
-		{"--rules.values", f.alerts.values, func(path string) error { _, _, err := renderedRules(path); return err }},
 		{"--otlp.headers-file", f.traces.headersFile, checkHeaders},
 		{"--otlp.ca-file", f.traces.caFile, checkCAs},
 		{"--web.config.file", *f.web.WebConfigFile, checkWebConfig},
