@@ -114,7 +114,7 @@ func deviceDCGM() []panel {
 }
 
 // dcgm shows whether DCGM delivers what is configured.
-func (e exporters) dcgm() []panel {
+func exporterDCGM() []panel {
 	return []panel{
 		third(panel{
 			kind: listing, title: "DCGM", unit: "none", empty: noDCGM,

@@ -4,18 +4,18 @@ import "slices"
 
 // device is one GPU, MIG instance or FPGA in detail. Values that a partition does
 // not have (temperature, power, links, errors) are those of its board.
-func device(v *values) board {
+func device() board {
 	return board{
 		uid: "accel-device", title: "Accelerators / Device", from: "now-3h",
 		about:     "One GPU, MIG instance or FPGA in detail. For a MIG instance, temperature, power, links and errors are those of its GPU.",
 		variables: []variable{datasource, oneCluster, oneNode, instances, oneDevice, wholeDevice},
 		events:    append([]event{alerts(ofBox), xids(ofBox)}, holds(inBox)...),
 		rows: []row{
-			{title: "Current state", panels: deviceNow(v)},
+			{title: "Current state", panels: deviceNow()},
 			{title: "What is wrong, and which pods are affected?", panels: []panel{deviceReasons(), deviceHolders(), deviceHits(), whole(firingAlerts(onBoth))}},
 			{title: "Health", panels: []panel{deviceTimeline(), deviceXids(), deviceEvents()}},
 			{title: "Use and memory", panels: deviceUse()},
-			{title: "Temperature and power", panels: deviceHeat(v)},
+			{title: "Temperature and power", panels: deviceHeat()},
 			{title: "PCIe and NVLink", panels: deviceLinks()},
 			{title: "Memory errors and repairs", panels: deviceMemory()},
 			{title: "FPGA: designs and errors", folded: true, panels: fpgaParts(inBox, "")},
@@ -31,7 +31,7 @@ const (
 	onBoard     = " For a MIG instance this is the value of its GPU."
 )
 
-func deviceNow(v *values) []panel {
+func deviceNow() []panel {
 	return []panel{
 		narrowTile(panel{
 			kind: number, title: "Health", unit: "none", states: healthStates, scale: only(plain), empty: "The device does not answer",
@@ -62,7 +62,7 @@ func deviceNow(v *values) []panel {
 		narrowTile(panel{
 			kind: number, title: "Margin", unit: "celsius", empty: notMeasured,
 			about:   "Degrees left before the device slows down. Red where AcceleratorTemperatureNearLimit fires." + onBoard,
-			scale:   scale{red, []step{{v.number("near_limit_celsius"), green}}},
+			scale:   scale{red, []step{{nearLimitCelsius, green}}},
 			queries: []query{{expr: `min(accel_temperature_margin_celsius{limit="slowdown",` + ofBox + `})`}},
 		}),
 		narrowTile(panel{
@@ -168,7 +168,7 @@ func deviceUse() []panel {
 	}
 }
 
-func deviceHeat(v *values) []panel {
+func deviceHeat() []panel {
 	return []panel{
 		third(panel{
 			kind: lines, title: "Temperatures and limits", unit: "celsius", dashed: "limit", empty: notMeasured,
@@ -178,7 +178,7 @@ func deviceHeat(v *values) []panel {
 		third(panel{
 			kind: lines, title: "Margins", unit: "celsius", limitLine: true, empty: notMeasured,
 			about:   "Degrees left before each action of the device. AcceleratorTemperatureNearLimit fires where slowdown is below the line." + onBoard,
-			scale:   scale{red, []step{{v.number("near_limit_celsius"), green}}},
+			scale:   scale{red, []step{{nearLimitCelsius, green}}},
 			queries: []query{{`max by (limit) (accel_temperature_margin_celsius{` + ofBox + `})`, "to {{limit}}"}},
 		}),
 		third(panel{
@@ -193,7 +193,7 @@ func deviceHeat(v *values) []panel {
 		third(panel{
 			kind: lines, title: "Throttled", unit: "percentunit", min: f(0), max: f(1), limitLine: true, empty: notMeasured,
 			about:   "Share of time in which the clocks were reduced, by reason. sw_power_cap is normal under load; the others are not. GpuThermalThrottling fires where heat is above the line." + onBoard,
-			scale:   bad(v.number("hot_throttle_share")),
+			scale:   bad(hotThrottleShare),
 			queries: []query{{`clamp_max(sum by (reason) (rate(accel_throttle_seconds_total{` + ofBox + `}[$__rate_interval])), 1)`, "{{reason}}"}},
 		}),
 		third(panel{

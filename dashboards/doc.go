@@ -1,4 +1,3 @@
 // Command dashboards writes the Grafana dashboards of this directory, one JSON
-// file for each Go file that describes one. What a panel compares with is read
-// from rules/values.yml, so that a colour changes where an alert fires.
+// file for each Go file that describes one.
 package main

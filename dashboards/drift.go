@@ -1,13 +1,10 @@
 package main
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // drift shows the rollout: what is approved and how far each pool is, which nodes
 // are left and whose pods block them, and which versions run where.
-func drift(v *values) board {
+func drift() board {
 	return board{
 		uid: "accel-drift", title: "Accelerators / Rollout", from: "now-24h",
 		about:     "How far each pool is with the approved drivers, firmware, MIG layouts and FPGA designs, which nodes are left, and which pods block them.",
@@ -18,7 +15,7 @@ func drift(v *values) board {
 			title: "Driver {{version}}", text: "{{pool}}",
 		}},
 		rows: []row{
-			{title: "Does anything differ?", panels: driftNow(v)},
+			{title: "Does anything differ?", panels: driftNow()},
 			{title: "Targets", panels: []panel{targets(), rollout()}},
 			{title: "What is left, and who blocks it?", panels: []panel{nodesLeft(), blockers()}},
 			{title: "Driver, CUDA and library", panels: []panel{whole(versions("Versions of the driver stack", "Vendor", software, noDrivers, "driver: of the kernel; cuda: the newest that the driver supports; library: NVML."))}},
@@ -38,10 +35,7 @@ const (
 
 // recentDrift is the devices and components that are not approved. Those of
 // GPUs are recorded too seldom for an instant query.
-func recentDrift(v *values) string {
-	window := fmt.Sprintf("%.0fm", 5+v.duration("trends_interval").Minutes())
-	return `last_over_time(device_component:accel_drift:active{` + inPool + `}[` + window + `]) or device_component:accel_fpga_drift:active{` + inPool + `}`
-}
+const recentDrift = `last_over_time(device_component:accel_drift:active{` + inPool + `}[35m]) or device_component:accel_fpga_drift:active{` + inPool + `}`
 
 // What is installed, as one series for each node, component and version. The
 // components are named as in accel_drift.
@@ -113,7 +107,7 @@ func groupOf(installed string) group {
 	}
 }
 
-func driftNow(v *values) []panel {
+func driftNow() []panel {
 	several := zeroWhere(`count(count by (cluster, pool, vendor) (group by (cluster, pool, vendor, version) (`+drivers+`)) > 1)`, `count(`+drivers+`)`)
 	return []panel{
 		tile(panel{
@@ -132,11 +126,11 @@ func driftNow(v *values) []panel {
 			kind: number, title: "Devices not approved", unit: "none", empty: "There is no baseline",
 			about:   "Devices with at least one component that the baseline catalogue does not approve.",
 			scale:   scale{green, []step{{1, orange}}},
-			queries: []query{{expr: zeroWhere(`count(group by (`+target+`, device) (`+recentDrift(v)+`))`, `sum(accel_baseline_entries{`+inPool+`})`)}},
+			queries: []query{{expr: zeroWhere(`count(group by (`+target+`, device) (`+recentDrift+`))`, `sum(accel_baseline_entries{`+inPool+`})`)}},
 		}),
 		tile(panel{
 			kind: number, title: "Driver splits", unit: "none", empty: noDrivers,
-			about:   "Pools whose nodes run more than one version of a vendor's driver. Normal during a rollout; DriverDriftInPool fires after " + v.string("rollout_time") + ".",
+			about:   "Pools whose nodes run more than one version of a vendor's driver. Normal during a rollout; DriverDriftInPool fires after 3d.",
 			scale:   scale{green, []step{{1, orange}}},
 			queries: []query{{expr: several}},
 		}),

@@ -1,40 +1,37 @@
 package main
 
 // exporter shows whether the exporter sees all hardware.
-func exporter(v *values) board {
-	e := exporters{v}
+func exporter() board {
 	return board{
 		uid: "accel-exporter", title: "Accelerators / Exporter", from: "now-6h",
 		about:     "The health of the exporter: what it cannot see, the age of its data, what it dropped, and its cost.",
 		variables: []variable{datasource, cluster, pool, jobs},
 		events:    []event{alerts(`alertname=~"Accel[A-Z].*",` + inPool)},
 		rows: []row{
-			{title: "Does it see everything?", panels: e.now()},
-			{title: "What is missing", panels: []panel{e.sources(), e.down(), e.rejected(), e.refused()}},
-			{title: "Sources", panels: e.rounds()},
-			{title: "Pods", panels: e.pods()},
-			{title: "Rules and alerts from the node", folded: true, panels: e.rules()},
-			{title: "DCGM", folded: true, panels: e.dcgm()},
-			{title: "Cost of the exporter", panels: e.cost()},
+			{title: "Does it see everything?", panels: exporterNow()},
+			{title: "What is missing", panels: []panel{exporterSources(), exporterDown(), exporterRejected(), exporterRefused()}},
+			{title: "Sources", panels: exporterRounds()},
+			{title: "Pods", panels: exporterPods()},
+			{title: "Rules and alerts from the node", folded: true, panels: exporterRules()},
+			{title: "DCGM", folded: true, panels: exporterDCGM()},
+			{title: "Cost of the exporter", panels: exporterCost()},
 		},
 	}
 }
 
-type exporters struct{ *values }
-
-func (e exporters) of(family string) string {
+func ofJobs(family string) string {
 	return family + `{job=~"$job",` + inPool + `}`
 }
 
 const noExporter = "No exporter is scraped"
 
-func (e exporters) now() []panel {
-	all := `count(` + e.of("up") + `)`
+func exporterNow() []panel {
+	all := `count(` + ofJobs("up") + `)`
 	return []panel{
 		tile(panel{
 			kind: number, title: "Exporters down", unit: "none", scale: bad(1), empty: noExporter,
 			about:   "Exporters that could not be scraped; the state of the devices of their nodes is unknown. AccelExporterDown.",
-			queries: []query{{expr: `sum(1 - ` + e.of("up") + `)`}},
+			queries: []query{{expr: `sum(1 - ` + ofJobs("up") + `)`}},
 		}),
 		tile(panel{
 			kind: number, title: "Blind sources", unit: "none", scale: bad(1), empty: noExporter,
@@ -44,11 +41,11 @@ func (e exporters) now() []panel {
 		tile(panel{
 			kind: number, title: "Oldest answer", unit: "s", empty: noExporter,
 			about:   "Time since the last answer of the source that is furthest behind. AccelSourceStale fires where it is red.",
-			scale:   scale{green, []step{{60, orange}, {e.number("source_age_seconds"), red}}},
+			scale:   scale{green, []step{{60, orange}, {300, red}}},
 			queries: []query{{expr: `max(accel_source_age_seconds{` + inPool + `} and on (` + target + `, source) (accel_source_stuck == 1 or accel_source_up{reason=""} == 1))`}},
 		}),
 		tile(panel{
-			kind: number, title: "Crashes of workers", unit: "none", decimals: f(0), scale: scale{green, []step{{0.5, orange}, {e.number("worker_exits_an_hour") - 0.5, red}}}, empty: noExporter,
+			kind: number, title: "Crashes of workers", unit: "none", decimals: f(0), scale: scale{green, []step{{0.5, orange}, {2.5, red}}}, empty: noExporter,
 			about:   "Unexpected exits of the worker process within the last hour. Each only delays data; AccelWorkerCrashing fires where one exporter has several.",
 			queries: []query{{expr: zeroWhere(`max(sum by (`+target+`, source) (increase(accel_source_worker_exits_total{`+inPool+`}[1h])))`, all)}},
 		}),
@@ -65,7 +62,7 @@ func (e exporters) now() []panel {
 	}
 }
 
-func (e exporters) sources() panel {
+func exporterSources() panel {
 	return third(panel{
 		kind: listing, title: "Sources that do not answer", unit: "none", empty: "Every source answers or has no hardware, or no exporter is scraped",
 		about:   "Why each source does not answer. released: the hardware was closed on request.",
@@ -74,7 +71,7 @@ func (e exporters) sources() panel {
 	})
 }
 
-func (e exporters) down() panel {
+func exporterDown() panel {
 	return third(panel{
 		kind: listing, title: "Devices that do not answer", unit: "none", empty: "Every device answers, or no exporter is scraped",
 		about:   "Devices that did not answer in their source's last round, and why.",
@@ -83,7 +80,7 @@ func (e exporters) down() panel {
 	})
 }
 
-func (e exporters) refused() panel {
+func exporterRefused() panel {
 	return whole(panel{
 		kind: listing, title: "Refused calls", unit: "none", empty: "The driver refuses no call, or no exporter is scraped",
 		about:   "Calls that the driver refuses for a device, mostly for lack of a privilege. The log and docs/privileges.md name what is missing and what permits it.",
@@ -92,7 +89,7 @@ func (e exporters) refused() panel {
 	})
 }
 
-func (e exporters) rejected() panel {
+func exporterRejected() panel {
 	return third(panel{
 		kind: listing, title: "Rejected values", unit: "none", empty: "No value was rejected, or no exporter is scraped",
 		about:   "Values that were dropped in the time range, by family: impossible numbers, and the driver's marks for not available.",
@@ -101,7 +98,7 @@ func (e exporters) rejected() panel {
 	})
 }
 
-func (e exporters) rounds() []panel {
+func exporterRounds() []panel {
 	return []panel{
 		third(panel{
 			kind: lines, title: "Duration of a round", unit: "s", min: f(0), empty: noExporter,
@@ -135,7 +132,7 @@ func (e exporters) rounds() []panel {
 	}
 }
 
-func (e exporters) pods() []panel {
+func exporterPods() []panel {
 	return []panel{
 		third(panel{
 			kind: lines, title: "State of the list of allocations", unit: "none", stacked: true, min: f(0), empty: noExporter,
@@ -157,7 +154,7 @@ func (e exporters) pods() []panel {
 }
 
 // rules shows exporters that evaluate rules themselves.
-func (e exporters) rules() []panel {
+func exporterRules() []panel {
 	const noEngine = "No exporter evaluates rules itself; enable it with --alertmanager.url or --rules.file"
 	return []panel{
 		quarter(panel{
@@ -183,27 +180,27 @@ func (e exporters) rules() []panel {
 	}
 }
 
-func (e exporters) cost() []panel {
+func exporterCost() []panel {
 	return []panel{
 		quarter(panel{
 			kind: lines, title: "CPU", unit: "percentunit", min: f(0), empty: noExporter,
 			about:   "Share of one core that the exporter uses, for the three highest. Its worker process is not counted.",
-			queries: []query{{host(`topk(3, rate(` + e.of("process_cpu_seconds_total") + `[$__rate_interval]))`), "{{cluster}} {{host}}"}},
+			queries: []query{{host(`topk(3, rate(` + ofJobs("process_cpu_seconds_total") + `[$__rate_interval]))`), "{{cluster}} {{host}}"}},
 		}),
 		quarter(panel{
 			kind: lines, title: "Memory", unit: "bytes", min: f(0), empty: noExporter,
 			about:   "Resident memory of the exporter, for the three highest. Its worker process is not counted.",
-			queries: []query{{host(`topk(3, ` + e.of("process_resident_memory_bytes") + `)`), "{{cluster}} {{host}}"}},
+			queries: []query{{host(`topk(3, ` + ofJobs("process_resident_memory_bytes") + `)`), "{{cluster}} {{host}}"}},
 		}),
 		quarter(panel{
 			kind: lines, title: "Time of a scrape", unit: "s", min: f(0), empty: noExporter,
 			about:   "Duration of scrapes, for the three slowest. A scrape never waits for a device, so more than a second points to the network or an overloaded node.",
-			queries: []query{{host(`topk(3, ` + e.of("scrape_duration_seconds") + `)`), "{{cluster}} {{host}}"}},
+			queries: []query{{host(`topk(3, ` + ofJobs("scrape_duration_seconds") + `)`), "{{cluster}} {{host}}"}},
 		}),
 		quarter(panel{
 			kind: lines, title: "Series per scrape", unit: "none", min: f(0), empty: noExporter,
 			about:   "Series per scrape, for the three largest. A jump is a new kind of device, or a label with too many values.",
-			queries: []query{{host(`topk(3, ` + e.of("scrape_samples_scraped") + `)`), "{{cluster}} {{host}}"}},
+			queries: []query{{host(`topk(3, ` + ofJobs("scrape_samples_scraped") + `)`), "{{cluster}} {{host}}"}},
 		}),
 	}
 }

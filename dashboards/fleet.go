@@ -4,7 +4,7 @@ import "fmt"
 
 // fleet shows whether something is wrong, where, which pods are affected, and the
 // free capacity of the fleet.
-func fleet(v *values) board {
+func fleet() board {
 	return board{
 		uid: "accel-fleet", title: "Accelerators / Fleet", from: "now-6h",
 		about:     "Whether something is wrong with the accelerators, where, and which pods are affected; what is allocated, idle and free.",
@@ -14,9 +14,9 @@ func fleet(v *values) board {
 			{title: "Is something wrong?", panels: fleetNow()},
 			{title: "Where, and which pods are affected?", panels: []panel{whole(firingAlerts(`severity!="info",` + inPool)), fleetDevices(), fleetPods()}},
 			{title: "Nodes", panels: []panel{fleetGrid()}},
-			{title: "Capacity", panels: fleetCapacity(v)},
+			{title: "Capacity", panels: fleetCapacity()},
 			{title: "Health over time", panels: fleetHealth()},
-			{title: "Drift", panels: fleetDrift(v)},
+			{title: "Drift", panels: fleetDrift()},
 		},
 	}
 }
@@ -188,14 +188,14 @@ func fleetPods() panel {
 	}
 }
 
-func fleetCapacity(v *values) []panel {
+func fleetCapacity() []panel {
 	sum := func(what string) string {
 		return zeroWhere(`sum(pool_model:accel_devices_`+what+`:count{`+inPool+`})`, known)
 	}
 	by := func(what string) query {
 		return query{expr: `sum by (cluster, pool, class, model) (pool_model:` + what + `:count{` + inPool + `})`}
 	}
-	about := fmt.Sprintf("Idle: allocated, and nothing has run for %.0f minutes or longer.", v.number("idle_seconds")/60)
+	about := "Idle: allocated, and nothing has run for 30 minutes or longer."
 	return []panel{
 		{
 			kind: lines, title: "Devices by use", unit: "none", width: 10, height: 9, empty: noRules, min: f(0), dashed: "^all$",
@@ -257,13 +257,13 @@ func fleetHealth() []panel {
 	}
 }
 
-func fleetDrift(v *values) []panel {
+func fleetDrift() []panel {
 	p := driverMatrix()
 	p.links = []jump{*jumpTo("accel-drift", "Rollout")}
 	deviating := half(panel{
 		kind: listing, title: "Devices that differ from the baseline", unit: "none", empty: "No device differs, or there is no baseline",
-		about:   "Devices that are not approved, by pool and component. Evaluated every " + v.string("trends_interval") + ".",
-		queries: []query{{expr: `count by (cluster, pool, component) (` + recentDrift(v) + `)`}},
+		about:   "Devices that are not approved, by pool and component. Evaluated every 30m.",
+		queries: []query{{expr: `count by (cluster, pool, component) (` + recentDrift + `)`}},
 		columns: []column{clusterColumn, {of: "pool", title: "Pool"}, {of: "component", title: "Component", jump: jumpTo("accel-drift", "Rollout")}, {of: "A", title: "Devices", sort: true, scale: &scale{none, []step{{1, orange}}}}},
 	})
 	return []panel{half(p), deviating}

@@ -2,7 +2,7 @@ package main
 
 // fpga shows what is loaded on which card, whether loading works, and the health
 // of the cards.
-func fpga(v *values) board {
+func fpga() board {
 	return board{
 		uid: "accel-fpga", title: "Accelerators / FPGA", from: "now-6h",
 		about:     "FPGA cards: what is loaded, reconfigurations, errors, power and heat, work and traffic.",
@@ -11,9 +11,9 @@ func fpga(v *values) board {
 		rows: []row{
 			{title: "Is something wrong?", panels: fpgaNow()},
 			{title: "Cards and designs", panels: []panel{fpgaCards(), fpgaDesigns()}},
-			{title: "Reconfigurations", panels: fpgaLoads(v)},
+			{title: "Reconfigurations", panels: fpgaLoads()},
 			{title: "Errors", panels: fpgaErrors()},
-			{title: "Power and heat", panels: fpgaHeat(v)},
+			{title: "Power and heat", panels: fpgaHeat()},
 			{title: "Work and traffic", panels: fpgaWork()},
 		},
 	}
@@ -107,7 +107,7 @@ func fpgaDesigns() panel {
 	}
 }
 
-func fpgaLoads(v *values) []panel {
+func fpgaLoads() []panel {
 	return []panel{
 		third(panel{
 			kind: bars, title: "Reconfigurations", unit: "none", stacked: true, min: f(0), empty: "No card reports reconfigurations",
@@ -118,7 +118,7 @@ func fpgaLoads(v *values) []panel {
 		third(panel{
 			kind: lines, title: "Duration of reconfigurations", unit: "s", min: f(0), limitLine: true, empty: "No reconfiguration in this time, or the recording rules are not loaded",
 			about:   "95th percentile of the loads of the last day, by pool. FpgaReconfigurationSlow fires above the line.",
-			scale:   bad(v.number("fpga_reconfiguration_seconds")),
+			scale:   bad(60),
 			queries: []query{{`pool:accel_fpga_reconfiguration_seconds:p95_1d{` + inPool + `} >= 0`, "{{cluster}} {{pool}}"}},
 		}),
 		third(panel{
@@ -165,7 +165,7 @@ func fpgaErrors() []panel {
 	}
 }
 
-func fpgaHeat(v *values) []panel {
+func fpgaHeat() []panel {
 	return []panel{
 		third(panel{
 			kind: lines, title: "Power", unit: "watt", min: f(0), empty: notHere,
@@ -175,13 +175,13 @@ func fpgaHeat(v *values) []panel {
 		third(panel{
 			kind: lines, title: "Power as a share of its limit", unit: "percentunit", min: f(0), limitLine: true, empty: "No card with a limit on its power",
 			about:   "Power as a share of the lowest limit that is set. FpgaPowerNearLimit fires above the line.",
-			scale:   bad(v.number("fpga_power_share")),
+			scale:   bad(0.95),
 			queries: []query{onCard(`accel_power_watts{`+inCards+`} / `+perDevice+` min by (`+target+`, device) (accel_fpga_power_threshold_watts{`+inCards+`} or accel_power_limit_watts{limit=~"max|slowdown|shutdown",`+inCards+`} and `+perDevice+` accel_fpga_info)`, "")},
 		}),
 		third(panel{
 			kind: lines, title: "Margin to the next limit", unit: "celsius", limitLine: true, empty: "No card with a limit on a temperature",
 			about:   "Degrees left at the sensor that is nearest to a limit of its own. AcceleratorTemperatureNearLimit fires below the line for slowdown and critical limits.",
-			scale:   scale{red, []step{{v.number("near_limit_celsius"), green}}},
+			scale:   scale{red, []step{{nearLimitCelsius, green}}},
 			queries: []query{onCard(`min by (`+target+`, device) (accel_temperature_limit_celsius{`+inCards+`} - on (`+target+`, device, sensor) group_left () accel_temperature_celsius{`+inCards+`}) and `+perDevice+` accel_fpga_info`, "")},
 		}),
 		third(panel{

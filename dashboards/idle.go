@@ -1,7 +1,5 @@
 package main
 
-import "fmt"
-
 const (
 	ofNamespace = inPool + `,namespace=~"$namespace"`
 	holdLabels  = target + ", device, namespace, pod"
@@ -11,15 +9,15 @@ const (
 
 // idle shows the waste: devices that are idle, underused or free, who has them, and
 // what would be saved without.
-func idle(v *values) board {
+func idle() board {
 	return board{
 		uid: "accel-idle", title: "Accelerators / Waste", from: "now-7d",
 		about:     "Devices that are idle, underused or free: who has them, since when, and what giving them back would save.",
 		variables: []variable{datasource, cluster, pool, namespace},
 		rows: []row{
-			{title: "How much is wasted?", panels: idleNow(v)},
-			{title: "What to reclaim", panels: []panel{idleHolds(v)}},
-			{title: "Underused and free", panels: []panel{underusedHolds(v), freeDevices()}},
+			{title: "How much is wasted?", panels: idleNow()},
+			{title: "What to reclaim", panels: []panel{idleHolds()}},
+			{title: "Underused and free", panels: []panel{underusedHolds(), freeDevices()}},
 			{title: "Trend", panels: idleTrend()},
 			{title: "Namespaces and workloads", panels: idleOwners()},
 		},
@@ -66,15 +64,13 @@ func kinds(of func(expr string) string) []query {
 func same(expr string) string { return expr }
 
 // underusedMeans explains the second colour of the stack.
-func underusedMeans(v *values) string {
-	return fmt.Sprintf("Underused: not idle, and a mean use of the pod's devices below %.0f %%; a pod whose use is not measured counts as used. A partition counts as one device, a shared device as one for each pod. Free devices belong to no namespace.", 100*v.number("underused_share"))
-}
+const underusedMeans = "Underused: not idle, and a mean use of the pod's devices below 20 %; a pod whose use is not measured counts as used. A partition counts as one device, a shared device as one for each pod. Free devices belong to no namespace."
 
-func idleNow(v *values) []panel {
+func idleNow() []panel {
 	return []panel{
 		wideTile(panel{
 			kind: number, title: "Devices now", unit: "none", decimals: f(1), both: true, empty: noHolds, colours: wasteColours,
-			about:   "Devices that were used, underused, idle and free in the last five minutes, on average. " + underusedMeans(v),
+			about:   "Devices that were used, underused, idle and free in the last five minutes, on average. " + underusedMeans,
 			queries: kinds(same),
 		}).sized(12, 4),
 		panel{
@@ -85,7 +81,7 @@ func idleNow(v *values) []panel {
 		}.sized(12, 4),
 		panel{
 			kind: number, title: "Device hours in the time range", unit: "none", decimals: f(1), both: true, empty: noHolds, colours: wasteColours,
-			about:   "Hours of devices that were used, underused, idle and free, in the time range. " + underusedMeans(v),
+			about:   "Hours of devices that were used, underused, idle and free, in the time range. " + underusedMeans,
 			queries: kinds(hours),
 		}.sized(12, 4),
 		wideTile(panel{
@@ -102,7 +98,7 @@ func idleNow(v *values) []panel {
 		}),
 		{
 			kind: lines, title: "Devices: used, underused, idle, free", unit: "none", stacked: true, min: f(0), width: 24, height: 9, empty: noHolds, colours: wasteColours,
-			about:   "All devices and partitions that can be allocated, one colour on the other. " + underusedMeans(v),
+			about:   "All devices and partitions that can be allocated, one colour on the other. " + underusedMeans,
 			queries: kinds(same),
 		},
 	}
@@ -137,7 +133,7 @@ func priceOf(of string) string {
 }
 
 // idleHolds has a row for each pod and device that is idle now.
-func idleHolds(v *values) panel {
+func idleHolds() panel {
 	of := func(name string) string { return `max by (` + holdLabels + `) (` + name + `{` + ofNamespace + `})` }
 	idle := of("accel_allocation_idle_seconds") + ` > 0`
 	alike := func(expr string) query {
@@ -146,11 +142,10 @@ func idleHolds(v *values) panel {
 	// The runbook of the alert that fires for the row, sooner or later.
 	alert := `label_replace((` + idle + `) and ` + perHold + ` ` + of("accel_allocation_last_activity_timestamp_seconds") + `, "alert", "AllocationIdle", "", "") or ` + perHold + ` label_replace(` + idle + `, "alert", "AllocationNeverUsed", "", "")`
 	firing := `ALERTS{alertstate="firing",alertname=~"AllocationIdle|AllocationNeverUsed",` + ofNamespace + `}`
-	exempt := `group by (` + holdLabels + `) (accel_allocation_idle_seconds{namespace=~"` + v.string("exempt_namespaces") + `",` + ofNamespace + `} or accel_allocation_idle_seconds{` + ofNamespace + `} and ` + perPod + ` namespace_pod:accel_idle_permitted:info)`
-	warn, bad := v.number("idle_seconds"), v.number("never_used_seconds")
+	exempt := `group by (` + holdLabels + `) (accel_allocation_idle_seconds{namespace=~"kube-system|gpu-operator",` + ofNamespace + `} or accel_allocation_idle_seconds{` + ofNamespace + `} and ` + perPod + ` namespace_pod:accel_idle_permitted:info)`
 	return panel{
 		kind: listing, title: "Idle allocations", unit: "none", width: 24, height: 10, empty: "Nothing is idle, or no allocation is known",
-		about: fmt.Sprintf("Each pod and device that is idle now; the device that saves most is first. Yellow from %.0f minutes on, when AllocationIdle fires for a pod that has worked before; orange from %.0f minutes on, when AllocationNeverUsed fires for one that has not. exempt: by a label of the pod, by its namespace, or because it has ended. A price is that of the pod's part of the device.", warn/60, bad/60) + ownerAbout,
+		about: "Each pod and device that is idle now; the device that saves most is first. Yellow from 30 minutes on, when AllocationIdle fires for a pod that has worked before; orange from 60 minutes on, when AllocationNeverUsed fires for one that has not. exempt: by a label of the pod, by its namespace, or because it has ended. A price is that of the pod's part of the device." + ownerAbout,
 		queries: []query{
 			{expr: keep(host(named(inPool, withOwner(alert), "model", "profile")), "host, name, device, namespace, pod, model, profile, workload, owner, alert")},
 			alike(`1000 * ` + of("accel_allocation_last_activity_timestamp_seconds")),
@@ -164,7 +159,7 @@ func idleHolds(v *values) panel {
 			// What does not fit on a narrow screen is at the end.
 			{of: "E", title: "Saves a month", unit: "none", width: 110, sort: true},
 			namespaceColumn, podColumn,
-			{of: "A", title: "Idle for", unit: "s", sort: true, width: 90, scale: &scale{none, []step{{warn, yellow}, {bad, orange}}}},
+			{of: "A", title: "Idle for", unit: "s", sort: true, width: 90, scale: &scale{none, []step{{idleAfter, yellow}, {neverUsedAfter, orange}}}},
 			{of: "D", title: "Price an hour", unit: "none", width: 105},
 			{of: "currency", title: "Currency", width: 74},
 			{of: "G", title: "Alert", states: []state{{"0", "not yet", none}, {"1", "fires", orange}, {"2", "exempt", blue}}, width: 70},
@@ -182,11 +177,11 @@ func idleHolds(v *values) panel {
 }
 
 // underusedHolds has the pods that would do with less.
-func underusedHolds(v *values) panel {
-	use := `max by (` + holdLabels + `) (avg_over_time(accel_allocation_utilization_ratio{` + ofNamespace + `}[30m])) < ` + v.string("underused_share") + ` unless ` + perHold + ` (accel_allocation_idle_seconds > 0)`
+func underusedHolds() panel {
+	use := `max by (` + holdLabels + `) (avg_over_time(accel_allocation_utilization_ratio{` + ofNamespace + `}[30m])) < 0.2 unless ` + perHold + ` (accel_allocation_idle_seconds > 0)`
 	return panel{
 		kind: listing, title: "Underused allocations", unit: "none", width: 15, height: 10, empty: "No allocation is underused, or no use is measured",
-		about: fmt.Sprintf("Pods with a mean use of a device below %.0f %% in the last 30 minutes that are not idle: candidates for a MIG device, for sharing, or for fewer replicas.", 100*v.number("underused_share")) + ownerAbout,
+		about: "Pods with a mean use of a device below 20 % in the last 30 minutes that are not idle: candidates for a MIG device, for sharing, or for fewer replicas." + ownerAbout,
 		queries: []query{
 			{expr: keep(host(named(inPool, withOwner(use), "model", "profile")), "host, name, device, namespace, pod, model, profile, workload, owner")},
 			{expr: ofHolds(`max by (` + holdLabels + `) (accel_allocation_memory_used_bytes{` + ofNamespace + `}) / on (` + target + `, device) group_left () max by (` + target + `, device) (accel_memory_total_bytes{` + inPool + `}) and ` + perHold + ` (` + use + `)`)},

@@ -11,21 +11,16 @@ import (
 func main() {
 	check := flag.Bool("check", false, "Write nothing; fail where a file is not current.")
 	out := flag.String("out", ".", "Directory of the JSON files.")
-	values := flag.String("values", "../rules/values.yml", "Thresholds of the rules.")
 	flag.Parse()
-	if err := run(*out, *values, *check); err != nil {
+	if err := run(*out, *check); err != nil {
 		fmt.Fprintln(os.Stderr, "dashboards: error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out, values string, check bool) error {
-	v, err := loadValues(values)
-	if err != nil {
-		return err
-	}
+func run(out string, check bool) error {
 	known := map[string]bool{}
-	for _, b := range boards(v) {
+	for _, b := range boards() {
 		data, err := b.json()
 		if err != nil {
 			return fmt.Errorf("%s: %w", b.uid, err)
@@ -36,16 +31,13 @@ func run(out, values string, check bool) error {
 			return err
 		}
 	}
-	if v.missing != nil {
-		return v.missing
-	}
 	return unknownFile(out, known)
 }
 
 // boards lists all dashboards, most general first.
-func boards(v *values) []board {
+func boards() []board {
 	return []board{
-		fleet(v), idle(v), drift(v), node(v), device(v), fpga(v), workload(v), exporter(v), remediation(v),
+		fleet(), idle(), drift(), node(), device(), fpga(), workload(), exporter(), remediation(),
 	}
 }
 

@@ -1,7 +1,7 @@
 package main
 
 // node shows the state of every device of one node and its pods.
-func node(v *values) board {
+func node() board {
 	return board{
 		uid: "accel-node", title: "Accelerators / Node", from: "now-3h",
 		about:     "Every device of one node at once: health, use, heat, links, errors and holders.",
@@ -9,10 +9,10 @@ func node(v *values) board {
 		events:    append([]event{alerts(inNode), xids(inNode)}, off(holds(inNode))...),
 		rows: []row{
 			{title: "Is something wrong?", panels: nodeNow()},
-			{title: "Devices", panels: []panel{nodeDevices(v), nodeTimeline(), nodeReasons(), whole(firingAlerts(inNode))}},
+			{title: "Devices", panels: []panel{nodeDevices(), nodeTimeline(), nodeReasons(), whole(firingAlerts(inNode))}},
 			{title: "Pods", panels: []panel{nodeHolders(), nodeResources(), nodeUnattributed()}},
 			{title: "Use", panels: nodeUse()},
-			{title: "Temperature and power", panels: nodeHeat(v)},
+			{title: "Temperature and power", panels: nodeHeat()},
 			{title: "Links", panels: nodeLinks()},
 			{title: "Errors", panels: nodeErrors()},
 			{title: "FPGAs: designs and errors", folded: true, panels: fpgaParts(inNode, "{{device}} ")},
@@ -75,7 +75,7 @@ func nodeNow() []panel {
 }
 
 // nodeDevices is one row for each device, also for partitions.
-func nodeDevices(v *values) panel {
+func nodeDevices() panel {
 	// Grafana joins the answers only if each has rows, so none is empty.
 	all := func(expr string) string {
 		const device = "max by (" + target + ", device) "
@@ -89,7 +89,6 @@ func nodeDevices(v *values) panel {
 	}
 	use := `accel_utilization_ratio{engine="compute",` + inNode + `} or on (` + target + `, device) accel_activity_ratio{unit="graphics",` + inNode + `}`
 	power, heat := `accel_power_watts{`+inNode+`}`, `accel_temperature_celsius{`+inNode+`}`
-	margin := v.number("margin_celsius")
 	return panel{
 		kind: listing, title: "Devices", unit: "none", width: 24, height: 12, empty: noDevices,
 		about: "Current state of every device and MIG instance, and the course of its use, power and hottest sensor in the time range, each scaled to its own values. An empty cell means not measured, not 0. Red margins are where AcceleratorTemperatureNearLimit fires.",
@@ -116,7 +115,7 @@ func nodeDevices(v *values) panel {
 			{of: "I", title: "Power trend", unit: "watt", width: 110, course: true},
 			{of: "F", title: "Hottest", unit: "celsius", width: 80},
 			{of: "J", title: "Heat trend", unit: "celsius", width: 110, course: true},
-			{of: "G", title: "Margin", unit: "celsius", width: 90, scale: &scale{red, []step{{margin, none}}}},
+			{of: "G", title: "Margin", unit: "celsius", width: 90, scale: &scale{red, []step{{nearLimitCelsius, none}}}},
 		},
 	}
 }
@@ -199,12 +198,12 @@ func nodeUse() []panel {
 	}
 }
 
-func nodeHeat(v *values) []panel {
+func nodeHeat() []panel {
 	return []panel{
 		tall(panel{
 			kind: lines, title: "Margin to slowdown", unit: "celsius", limitLine: true, empty: noSuch,
 			about:   "Degrees left before the device slows down. AcceleratorTemperatureNearLimit fires below the line.",
-			scale:   scale{red, []step{{v.number("near_limit_celsius"), green}}},
+			scale:   scale{red, []step{{nearLimitCelsius, green}}},
 			queries: []query{perName(wholes, `accel_temperature_margin_celsius{limit="slowdown",`+wholes+`}`)},
 		}),
 		tall(panel{
@@ -215,7 +214,7 @@ func nodeHeat(v *values) []panel {
 		tall(panel{
 			kind: lines, title: "Throttled by heat or power brake", unit: "percentunit", min: f(0), max: f(1), limitLine: true, empty: "No device of this node is throttled by heat or power brake, or none measures it",
 			about:   "Share of time in which the clocks were reduced because of a fault. GpuThermalThrottling fires above the line.",
-			scale:   bad(v.number("hot_throttle_share")),
+			scale:   bad(hotThrottleShare),
 			queries: []query{{`clamp_max(sum by (name, reason) (` + named(wholes, `rate(accel_throttle_seconds_total{reason=~"hw_thermal|thermal|sw_thermal|hw_power_brake",`+wholes+`}[$__rate_interval]) > 0`) + `), 1)`, "{{reason}} {{name}}"}},
 		}),
 	}

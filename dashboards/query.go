@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// target is the labels that name what was scraped, as in rules/values.yml.
+// target is the labels that name what was scraped.
 const target = "cluster, pool, node, job, instance"
 
 // perDevice joins the series of one device. A device that two jobs scrape is

@@ -2,14 +2,14 @@ package main
 
 // remediation shows what accel-remediator did, what it did not do and why, and
 // whether it works.
-func remediation(v *values) board {
+func remediation() board {
 	return board{
 		uid: "accel-remediation", title: "Accelerators / Remediation", from: "now-6h",
 		about:     "Nodes that accel-remediator has taken out, nodes that it leaves alone and why, and whether it works.",
 		variables: []variable{datasource, cluster, remediatedPool},
 		events:    []event{alerts(`alertname=~"AccelRemediator.*",` + inAnyPool)},
 		rows: []row{
-			{title: "Does it act, and on how much?", panels: remediationNow(v)},
+			{title: "Does it act, and on how much?", panels: remediationNow()},
 			{title: "What is out", panels: []panel{nodesOut(), shareOut(), breakers()}},
 			{title: "What is left alone", panels: []panel{withheldNow(), withheldCourse(), remediationAlerts()}},
 			{title: "What it does", panels: remediationActions()},
@@ -35,7 +35,7 @@ var (
 	poolColumn   = column{of: "pool", title: "Pool"}
 )
 
-func remediationNow(v *values) []panel {
+func remediationNow() []panel {
 	orangeFrom := func(at float64) scale { return scale{green, []step{{at, orange}}} }
 	return []panel{
 		tile(panel{
@@ -64,7 +64,7 @@ func remediationNow(v *values) []panel {
 			queries: []query{{expr: zeroWhere(`count(accel_remediator_node_inspection_required{`+inPool+`})`, remediated)}},
 		}),
 		tile(panel{
-			kind: number, title: "Last pass", unit: "s", scale: bad(v.number("remediator_pass_age_seconds")), empty: noPlan,
+			kind: number, title: "Last pass", unit: "s", scale: bad(300), empty: noPlan,
 			about:   "Time since the last pass over alerts and nodes: the age of all values here. AccelRemediatorStalled fires where it is red.",
 			queries: []query{{expr: `max(time() - accel_remediator_last_pass_timestamp_seconds{` + inAnyPool + `})`}},
 		}),

@@ -2,7 +2,7 @@ package main
 
 // workload shows the owner of a service which devices the pods have, whether they
 // use them, and whether hardware faults affected them.
-func workload(v *values) board {
+func workload() board {
 	return board{
 		uid: "accel-workload", title: "Accelerators / Namespace and workload", from: "now-6h",
 		about:     "For the owners of services: the devices of their pods, their use, their cost, and hardware faults that affected them.",
@@ -10,7 +10,7 @@ func workload(v *values) board {
 		events:    []event{alerts(withPod), hits()},
 		rows: []row{
 			{title: "How are my pods?", panels: workloadNow()},
-			{title: "Pods", panels: []panel{workloadPods(v), workloadHits(), workloadAlerts()}},
+			{title: "Pods", panels: []panel{workloadPods(), workloadHits(), workloadAlerts()}},
 			{title: "Use", panels: workloadUse()},
 			{title: "Workloads", panels: []panel{workloadOwners(), workloadStart()}},
 			{title: "Beside the devices", folded: true, panels: workloadBeside()},
@@ -76,7 +76,7 @@ func workloadNow() []panel {
 	}
 }
 
-func workloadPods(v *values) panel {
+func workloadPods() panel {
 	of := func(name string) query {
 		return query{expr: keep(host(named(inAnyPool, `max by (`+target+`, device, namespace, pod) (`+name+`{`+inPods+`})`, "model", "profile")), "namespace, pod, host, name, device, model, profile")}
 	}
@@ -91,7 +91,7 @@ func workloadPods(v *values) panel {
 			{of: "A", title: "Use", unit: "percentunit", width: 70},
 			{of: "B", title: "Memory", unit: "bytes", width: 90},
 			{of: "C", title: "Power", unit: "watt", width: 75},
-			{of: "D", title: "Idle for", unit: "s", width: 90, sort: true, scale: &scale{none, []step{{v.number("idle_seconds"), yellow}}}},
+			{of: "D", title: "Idle for", unit: "s", width: 90, sort: true, scale: &scale{none, []step{{idleAfter, yellow}}}},
 			{of: "E", title: "Allocated for", unit: "s", width: 110},
 		},
 	}
