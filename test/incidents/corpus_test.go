@@ -21,8 +21,7 @@ func TestCorpus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A wait stands in for, or in the expression.
-	for name, want := range map[string]time.Duration{"GpuXidFatal": 0, "AcceleratorNotAnswering": time.Minute, "AcceleratorTemperatureNearLimit": 2 * time.Minute, "AccelConfigRefused": 5 * time.Minute} {
+	for name, want := range map[string]time.Duration{"AcceleratorFailed": 0, "AcceleratorsHot": 2 * time.Minute, "AccelConfigRefused": 5 * time.Minute} {
 		if got := alerts[name].For; got != want {
 			t.Errorf("%s waits for %v, want %v", name, got, want)
 		}

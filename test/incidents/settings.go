@@ -4,20 +4,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/prometheus/prometheus/model/rulefmt"
-	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
-
-	"github.com/accel-exporter/accel-exporter/rules/render"
 )
 
 // Settings are the programs and options of a play. Paths are absolute.
 type Settings struct {
-	// Root is the root of the repository; templates and values of the rules,
-	// the catalogue of health and the fixtures are taken from there.
+	// Root is the root of the repository; the rules, the catalogue of health and
+	// the fixtures are taken from there.
 	Root string
 	// Exporter, Simulator and Library are the programs and the simulated
 	// library that make build makes.
@@ -72,30 +68,10 @@ const watchdogRule = `groups:
       - {alert: ` + watchdog + `, expr: vector(1), labels: {severity: info}}
 `
 
-// shortRules renders the rules with shorter thresholds, shortens the rest of their
-// durations, and returns the pattern of the files.
+// shortRules writes the rule files with their durations divided, and returns the
+// pattern of the files.
 func (s *Settings) shortRules() (string, error) {
-	templates, err := s.templates()
-	if err != nil {
-		return "", err
-	}
-	from := filepath.Join(s.Root, "rules", "values.yml")
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return "", err
-	}
-	if data, err = ShortenValues(from, data, templates, s.Factor); err != nil {
-		return "", err
-	}
-	short := &render.Source{Forms: render.Builtin().Forms}
-	if err := yaml.Unmarshal(data, &short.Defaults); err != nil {
-		return "", err
-	}
-	values, err := short.Values(from, nil)
-	if err != nil {
-		return "", err
-	}
-	files, err := short.Render(values)
+	paths, err := filepath.Glob(filepath.Join(s.Root, "rules", "*.yaml"))
 	if err != nil {
 		return "", err
 	}
@@ -103,33 +79,19 @@ func (s *Settings) shortRules() (string, error) {
 	if err := os.MkdirAll(rules, 0o755); err != nil {
 		return "", err
 	}
-	for name, f := range files {
-		data, err := render.Encode("shortened", f)
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
 		if err != nil {
 			return "", err
 		}
-		if data, err = ShortenRules(name, data, s.Factor); err != nil {
+		if data, err = ShortenRules(path, data, s.Factor); err != nil {
 			return "", err
 		}
-		if err := os.WriteFile(filepath.Join(rules, name), data, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(rules, filepath.Base(path)), data, 0o644); err != nil {
 			return "", err
 		}
 	}
 	return filepath.Join(rules, "*.yaml"), os.WriteFile(filepath.Join(rules, "play.yaml"), []byte(watchdogRule), 0o644)
-}
-
-// templates returns the text of all templates of rules.
-func (s *Settings) templates() (string, error) {
-	var all strings.Builder
-	err := filepath.WalkDir(filepath.Join(s.Root, "rules", "templates"), func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		all.Write(data)
-		return err
-	})
-	return all.String(), err
 }
 
 // Alerts returns the alerts of the rule files in a directory, by name.
@@ -153,11 +115,7 @@ func Alerts(dir string) (map[string]Alert, error) {
 				if r.Alert == "" {
 					continue
 				}
-				wait, err := waits(time.Duration(r.For), r.Expr)
-				if err != nil {
-					return nil, fmt.Errorf("%s: %s: %w", path, r.Alert, err)
-				}
-				all[r.Alert] = Alert{Group: g.Name, For: wait}
+				all[r.Alert] = Alert{Group: g.Name, For: time.Duration(r.For)}
 			}
 		}
 	}
@@ -165,24 +123,4 @@ func Alerts(dir string) (map[string]Alert, error) {
 		return nil, fmt.Errorf("%s: no alerts", dir)
 	}
 	return all, nil
-}
-
-// waits is how long an alert waits: by its for, or by
-// the time since when the device has been active.
-func waits(own time.Duration, expr string) (time.Duration, error) {
-	if own != 0 {
-		return own, nil
-	}
-	e, err := parser.ParseExpr(expr)
-	if err != nil {
-		return 0, err
-	}
-	var wait time.Duration
-	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
-		if s, ok := n.(*parser.VectorSelector); ok && strings.HasSuffix(s.Name, ":since") {
-			wait = max(wait, s.OriginalOffset)
-		}
-		return nil
-	})
-	return wait, nil
 }

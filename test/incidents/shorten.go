@@ -3,9 +3,7 @@ package incidents
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -34,8 +32,9 @@ func shorter(d time.Duration, factor int, least time.Duration) time.Duration {
 }
 
 // ShortenRules divides every duration of a rule file by factor: for,
-// keep_firing_for and interval, and in expressions ranges, subqueries and
-// offsets. Nothing else changes; name stands for the file in errors.
+// keep_firing_for and interval, and in expressions ranges, subqueries, offsets and
+// the numbers that gauges in seconds are compared with. Nothing else changes; name
+// stands for the file in errors.
 func ShortenRules(name string, data []byte, factor int) ([]byte, error) {
 	return edit(name, data, func(n *yaml.Node, key string) error {
 		switch key {
@@ -71,10 +70,31 @@ func shortenExpr(text string, factor int) (string, error) {
 			n.Range = shorter(n.Range, factor, leastWindow)
 			n.Step = shorter(n.Step, factor, leastWait)
 			n.OriginalOffset = shorter(n.OriginalOffset, factor, leastWait)
+		case *parser.BinaryExpr:
+			if limit, ok := n.RHS.(*parser.NumberLiteral); ok && n.Op.IsComparisonOperator() && inSeconds(n.LHS) {
+				limit.Val = shorter(time.Duration(limit.Val*float64(time.Second)), factor, leastWait).Seconds()
+			}
 		}
 		return nil
 	})
 	return e.String(), nil
+}
+
+// inSeconds reports whether an expression reads gauges in seconds and nothing else. A
+// range of them, as of rate, has another unit.
+func inSeconds(e parser.Expr) bool {
+	found, other := false, false
+	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+		switch n := n.(type) {
+		case *parser.VectorSelector:
+			found = true
+			other = other || !strings.HasSuffix(n.Name, "_seconds")
+		case *parser.MatrixSelector:
+			other = true
+		}
+		return nil
+	})
+	return found && !other
 }
 
 // ShortenCatalogue returns a file for --health.catalogue that divides every
@@ -134,28 +154,6 @@ func ShortenCatalogue(name string, data []byte, factor int) ([]byte, error) {
 		}
 	}
 	return yaml.Marshal(out)
-}
-
-// ShortenValues divides the thresholds of a values file for rules that are
-// seconds by factor. A value that the templates give a unit, as in ${name}s,
-// is a duration, and ShortenRules divides that.
-func ShortenValues(name string, data []byte, templates string, factor int) ([]byte, error) {
-	return edit(name, data, func(n *yaml.Node, key string) error {
-		if !strings.HasSuffix(key, "_seconds") || isDuration(templates, key) {
-			return nil
-		}
-		seconds, err := strconv.ParseFloat(n.Value, 64)
-		if err != nil {
-			return fmt.Errorf("found %s; accepted is a number of seconds", n.Value)
-		}
-		short := shorter(time.Duration(seconds*float64(time.Second)), factor, leastWait)
-		n.Value, n.Tag = strconv.FormatFloat(short.Seconds(), 'f', -1, 64), ""
-		return nil
-	})
-}
-
-func isDuration(templates, value string) bool {
-	return regexp.MustCompile(regexp.QuoteMeta("${"+value+"}") + `(ms|[smhdwy])\b`).MatchString(templates)
 }
 
 // edit calls change with every scalar of a file that is the value of a key.

@@ -20,6 +20,8 @@ func TestShortenRules(t *testing.T) {
 		{"offset", rule("expr: a offset 1h > a offset -1h"), rule("expr: a offset 1m > a offset -1m")},
 		{"subquery", rule("expr: max_over_time(rate(a[10m])[2h:30m] offset 1h)"), rule("expr: max_over_time(rate(a[10s])[2m:30s] offset 1m)")},
 		{"within a join", rule("expr: a and on (b) sum by (b) (increase(c[1h] offset 2h))"), rule("expr: a and on (b) sum by (b) (increase(c[1m] offset 2m))")},
+		{"gauge in seconds", rule("expr: a_seconds > bool 1800 and time() - max(b_timestamp_seconds) > 20"), rule("expr: a_seconds > bool 30 and time() - max(b_timestamp_seconds) > 1")},
+		{"rates of seconds stay", rule("expr: rate(a_seconds_total[10m]) > 60 or a_seconds / b > 60"), rule("expr: rate(a_seconds_total[10s]) > 60 or a_seconds / b > 60")},
 		{"numbers stay", rule("expr: a > 3600"), rule("expr: a > 3600")},
 		{"for", rule("alert: A\n        expr: a\n        for: 10m\n        keep_firing_for: 5m"), rule("alert: A\n        expr: a\n        for: 10s\n        keep_firing_for: 5s")},
 		{"short for", rule("alert: A\n        expr: a\n        for: 30s"), rule("alert: A\n        expr: a\n        for: 1s")},
@@ -49,21 +51,6 @@ func TestShortenRules(t *testing.T) {
 				t.Errorf("found %v; want %s", err, tc.want)
 			}
 		})
-	}
-}
-
-func TestShortenValues(t *testing.T) {
-	const from = "# What a user may change.\nidle_seconds: 1800\nreleased_seconds: 7200\nbusy_share: \"0.3\"\nnot_answering_for: 1m\nshort_seconds: 20\n"
-	const want = "# What a user may change.\nidle_seconds: 30\nreleased_seconds: 7200\nbusy_share: \"0.3\"\nnot_answering_for: 1m\nshort_seconds: 1\n"
-	got, err := incidents.ShortenValues("v.yml", []byte(from), "expr: a > ${idle_seconds}\nfor: ${released_seconds}s\n", 60)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(want, string(got)); d != "" {
-		t.Errorf("want -, got +:\n%s", d)
-	}
-	if _, err := incidents.ShortenValues("v.yml", []byte("a: 1\nb_seconds: soon\n"), "", 60); err == nil || !strings.HasPrefix(err.Error(), "v.yml:2: b_seconds: ") {
-		t.Errorf("found %v; want line and key", err)
 	}
 }
 
