@@ -207,9 +207,8 @@ fmt: ## format the Go code
 fmt-check:
 	@out=$$($(TOOL) gofumpt -l $(GO_DIRS)); test -z "$$out" || { echo "not formatted: $$out"; exit 1; }
 
-generate: dashboards ## docs/metrics.md, docs/licenses.md, the schema of the configuration, rules and their manifests, dashboards
+generate: dashboards ## docs/metrics.md, docs/licenses.md, the schema of the configuration, dashboards
 	go run ./internal/gen/docs
-	go run ./internal/gen/rules
 	$(LICENSES) ..
 
 dashboards: ## the JSON files of the dashboards
@@ -217,7 +216,6 @@ dashboards: ## the JSON files of the dashboards
 
 generate-check: ## fail if a generated file is not current
 	go run ./internal/gen/docs -check
-	go run ./internal/gen/rules -check
 	go -C dashboards run . -check
 	$(LICENSES) -check ..
 

@@ -3,13 +3,7 @@ package rules
 
 import "embed"
 
-// Files holds the built-in rule files, in Prometheus' own format. They are
-// generated from templates and values.yml.
+// Files holds the built-in rule files, in Prometheus' own format.
 //
 //go:embed *.yaml
 var Files embed.FS
-
-// Values is values.yml, the defaults of the values of the rules.
-//
-//go:embed values.yml
-var Values []byte

@@ -114,10 +114,6 @@ var rules = slices.Concat(layers, []rule{
 		why: "conclusions are drawn from a Snapshot, not from exposition",
 	},
 	{
-		in: []string{"./rules/render/..."}, ban: slices.Concat(ruleEngine, []string{"./rules/engine/..."}),
-		why: "the generator of the rules runs without an engine",
-	},
-	{
 		in: []string{"./rules/alertmanager/..."}, ban: []string{"./collector/...", "./rules", "./rules/engine/...", "./internal/judge/..."},
 		why: "notification does not depend on the content of alerts",
 	},

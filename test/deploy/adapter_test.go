@@ -34,7 +34,7 @@ func TestAdapter(t *testing.T) {
 			}
 		}
 	}
-	if err := sigsyaml.Unmarshal(read(t, "rules/autoscaling.yaml"), &rules); err != nil {
+	if err := sigsyaml.Unmarshal(read(t, "rules/recordings.yaml"), &rules); err != nil {
 		t.Fatal(err)
 	}
 	recorded := map[string]bool{}
@@ -46,7 +46,7 @@ func TestAdapter(t *testing.T) {
 	for _, r := range adapter(t).Rules {
 		series := seriesName.FindString(r.SeriesQuery)
 		if !recorded[series] {
-			t.Errorf("rules/autoscaling.yaml does not record %s", series)
+			t.Errorf("rules/recordings.yaml does not record %s", series)
 		}
 		if r.SeriesQuery != series+`{namespace!="",pod!=""}` {
 			t.Errorf("%s: a series without a pod would be asked for", r.SeriesQuery)

@@ -154,30 +154,6 @@ func target(t *testing.T, monitor object, labels map[string]string) map[string]s
 	return labels
 }
 
-// TestRuleFiles: each rule file is a PrometheusRule, the same as the one that
-// is applied without the chart, but for those that are left out.
-func TestRuleFiles(t *testing.T) {
-	got := rulesOf(objects(t, "prometheus-operator"))
-	for _, path := range glob(t, "deploy/prometheus/*.yaml") {
-		for _, o := range documents(t, read(t, path)) {
-			if o.kind() != "PrometheusRule" {
-				continue
-			}
-			spec, ok := got[o.name()]
-			// By a value; and about a program that is not there.
-			if strings.HasSuffix(o.name(), "-beside") || strings.HasSuffix(o.name(), "-remediator") {
-				if ok {
-					t.Errorf("%s was to be left out", o.name())
-				}
-				continue
-			}
-			if !bytes.Equal(spec.yaml(t), o.sub("spec").yaml(t)) {
-				t.Errorf("%s of the chart is not %s: run make generate", o.name(), path)
-			}
-		}
-	}
-}
-
 // TestPlaces: rules and dashboards can be in the namespace where Prometheus and
 // Grafana look for them, every object has the common labels, and a Prometheus
 // without operator finds the pods by their annotations.

@@ -110,13 +110,11 @@ func TestRefused(t *testing.T) {
 		{"no remediator at all", "--set=" + remediatorOn + ",remediator.replicas=0", "/remediator/replicas"},
 		{"an OTLP endpoint that is no URL", "--set=traces.endpoint=collector:4317", "/traces/endpoint"},
 		{"contexts of traces without pods", "--set=traces.podAnnotations={traceparent}", "/podMetadata/enabled"},
-		{"an unknown value of the rules", "--set=prometheusRule.enabled=true,rules.values.idle=3", "rules.values.idle: unknown; accepted are "},
-		{"a duration for a number", "--set=prometheusRule.enabled=true,rules.values.idle_seconds=3m", "rules.values.idle_seconds is 3m; accepted is a number"},
-		{"a number for a duration", "--set=prometheusRule.enabled=true,rules.values.rollout_time=3", "rules.values.rollout_time is 3; accepted is a duration"},
-		{"a value with a quote", "--set=prometheusRule.enabled=true,rules.values.exporter_job=a\"b", "accepted is a text without quotes"},
-		{"an unknown alert", "--set=nodeRules.alertmanagers={http://am:9093},rules.alerts.AcceleratorLst.enabled=false", "rules.alerts.AcceleratorLst: unknown"},
-		{"a wait of an alert without one", "--set=prometheusRule.enabled=true,rules.alerts.AcceleratorLost.for=5m", "rules.alerts.AcceleratorLost.for: this alert"},
-		{"another severity", "--set=rules.alerts.AcceleratorLost.severity=page", "/rules/alerts/AcceleratorLost/severity"},
+		{"an unknown alert", "--set=rules.disabled={AcceleratorFaild}", "rules.disabled: no alert is named AcceleratorFaild; accepted are Accel"},
+		{"an unknown rule file", "--set=rules.files.host=true", "rules.files.host: no rule file has this name; accepted are devices, "},
+		{"a label of the rules", "--set=rules.labels.severity=x", "rules.labels.severity: the rules use this label; refused are alertname, "},
+		{"a label that Prometheus refuses", "--set=rules.labels.__name__=x", "/rules/labels"},
+		{"a rule without expression", "--set=rules.extra[0].name=a,rules.extra[0].rules[0].alert=A", "/rules/extra/0/rules/0"},
 		{"a digest that is none", "--set=image.digest=sha256:abc", "/image/digest"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

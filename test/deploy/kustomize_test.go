@@ -26,8 +26,8 @@ func build(t *testing.T, dir string) []object {
 	return documents(t, data)
 }
 
-// chartOnly are kinds that a kustomization leaves to others: the rules are in
-// deploy/prometheus, dashboards and the adapter's configuration beside it.
+// chartOnly are kinds that only the chart makes: PrometheusRules, dashboards and the
+// adapter's configuration.
 var chartOnly = map[string]map[string]bool{
 	"prometheus-operator": {"PrometheusRule": true, "ConfigMap": true},
 }

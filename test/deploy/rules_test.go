@@ -1,76 +1,188 @@
 package deploy
 
 import (
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/prometheus/prometheus/promql/parser"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
-// printed returns what the exporter prints.
-func printed(t *testing.T, args ...string) []byte {
+// ruleFiles are rule files by name, without their extension.
+type ruleFiles map[string]object
+
+// shipped returns the rule files that the chart installs by default, and others.
+func shipped(t *testing.T, others ...string) ruleFiles {
 	t.Helper()
-	out, err := exporter(t, args...)
-	if err != nil {
-		t.Fatalf("accel-exporter %q: %v: %s", args, err, out)
+	all := ruleFiles{}
+	for _, path := range glob(t, "rules/*.yaml") {
+		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
+		if name != "hosts" && name != "remediator" || slices.Contains(others, name) {
+			all[name] = load(t, path)
+		}
 	}
-	return out
+	return all
 }
 
-// rulesOf returns the specs of the PrometheusRules by name.
-func rulesOf(all []object) map[string]object {
-	specs := map[string]object{}
+// installed returns the rule files in the PrometheusRules.
+func installed(all []object) ruleFiles {
+	files := ruleFiles{}
 	for _, o := range all {
 		if o.kind() == "PrometheusRule" {
-			specs[o.name()] = o.sub("spec")
+			files[strings.TrimPrefix(o.name(), "accel-exporter-")] = o.sub("spec")
 		}
 	}
-	return specs
+	return files
 }
 
-// TestRuleValues: the chart makes the same rules of a file of values as
-// accel-exporter rules render.
-func TestRuleValues(t *testing.T) {
-	defaults := load(t, "rules/values.yml")
-	files := map[string]object{"every value as it is": {"values": defaults}}
-	for _, path := range glob(t, "test/deploy/testdata/rules/*.yml") {
-		content := load(t, path)
-		files[filepath.Base(path)] = content
-	}
-	for name, content := range files {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			values, chartValues := filepath.Join(dir, "rules.yml"), filepath.Join(dir, "values.yaml")
-			write(t, values, content.yaml(t))
-			write(t, chartValues, object{"rules": content, "prometheusRule": object{"enabled": true}}.yaml(t))
-			all := objects(t, "", "--values="+chartValues, "--set="+remediatorOn)
-			want := rulesOf(documents(t, printed(t, "rules", "render", "--manifests", "--values="+values)))
-			got := rulesOf(all)
-			if len(want) < 9 {
-				t.Fatalf("%d files of rules", len(want))
-			}
-			if diff := gocmp.Diff(want, got); diff != "" {
-				t.Errorf("command and chart differ (-command +chart):\n%s", diff)
-			}
-		})
+// change calls f with every rule, and removes it if f returns false.
+func (files ruleFiles) change(f func(rule object) bool) {
+	for _, file := range files {
+		for _, g := range file["groups"].([]any) {
+			g := g.(map[string]any)
+			g["rules"] = slices.DeleteFunc(g["rules"].([]any), func(r any) bool { return !f(r.(map[string]any)) })
+		}
 	}
 }
 
-// TestRuleLabels: the component and the command put the label by which Prometheus
-// selects on every manifest.
-func TestRuleLabels(t *testing.T) {
-	for name, all := range map[string][]object{
-		"component": build(t, "test/deploy/testdata/rules"),
-		"command":   documents(t, printed(t, "rules", "render", "--manifests", "--label=release=kube-prometheus-stack")),
-	} {
-		if got, want := rulesOf(all), len(glob(t, "rules/*.yaml")); len(got) != want {
-			t.Errorf("%s: %d of %d files", name, len(got), want)
-		}
-		for _, o := range all {
-			if o.kind() == "PrometheusRule" && o.sub("metadata").sub("labels").text("release") != "kube-prometheus-stack" {
-				t.Errorf("%s: %s has no label release", name, o.id())
-			}
+// TestRules: the rules that are installed are those of the rule files, and of the
+// remediator only with it.
+func TestRules(t *testing.T) {
+	for name, want := range map[string]ruleFiles{"prometheus-operator": shipped(t), "remediator-everything": shipped(t, "remediator")} {
+		if diff := gocmp.Diff(want, installed(objects(t, name))); diff != "" {
+			t.Errorf("%s: files and chart differ (-files +chart):\n%s", name, diff)
 		}
 	}
+}
+
+// TestSelectedRules: a selection has the rules of its files less the disabled alerts,
+// the extra groups, and its labels on every alert that has not set them. Prometheus
+// and the nodes evaluate the same, and the engine accepts it.
+func TestSelectedRules(t *testing.T) {
+	selection := load(t, chart+"/ci/rules-values.yaml").sub("rules")
+	disabled, labels := selection["disabled"].([]any), selection.sub("labels")
+	want := shipped(t, "hosts")
+	delete(want, "recordings")
+	want.change(func(r object) bool { return !slices.Contains(disabled, r["alert"]) })
+	want["extra"] = object{"groups": selection["extra"]}
+	want.change(func(r object) bool {
+		if r.text("alert") != "" {
+			merged := maps.Clone(labels)
+			maps.Copy(merged, r.sub("labels"))
+			r["labels"] = map[string]any(merged)
+		}
+		return true
+	})
+	all := objects(t, "rules")
+	if diff := gocmp.Diff(want, installed(all)); diff != "" {
+		t.Errorf("the selection and the PrometheusRules differ (-selection +chart):\n%s", diff)
+	}
+	node, texts := ruleFiles{}, map[string][]byte{}
+	for name, text := range one(t, all, "ConfigMap").sub("data") {
+		texts[name] = []byte(text.(string))
+		var file object
+		if err := sigsyaml.Unmarshal(texts[name], &file); err != nil {
+			t.Fatal(err)
+		}
+		node[strings.TrimSuffix(name, ".yaml")] = file
+	}
+	if diff := gocmp.Diff(want, node); diff != "" {
+		t.Errorf("the selection and the rules of the nodes differ (-selection +chart):\n%s", diff)
+	}
+	if _, err := engine.Parse(texts); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBuiltinRules: nodes evaluate the built-in rules if nothing selects others.
+func TestBuiltinRules(t *testing.T) {
+	all := objects(t, "", "--set=nodeRules.alertmanagers={http://am:9093}")
+	if i := slices.IndexFunc(all, func(o object) bool { return o.kind() == "ConfigMap" }); i >= 0 {
+		t.Errorf("%s was made", all[i].id())
+	}
+	for _, arg := range podSpec(t, all).Containers[0].Args {
+		if strings.HasPrefix(arg, "--rules.file") {
+			t.Error(arg)
+		}
+	}
+}
+
+// TestReservedLabels: every label that a rule sets, groups or joins by is refused as
+// a label of all alerts, because it would change their severity or identity.
+func TestReservedLabels(t *testing.T) {
+	_, err := render("", "--set=rules.labels.severity=x")
+	if err == nil {
+		t.Fatal("severity is accepted")
+	}
+	_, list, _ := strings.Cut(err.Error(), "refused are ")
+	list, _, _ = strings.Cut(list, "\n")
+	refused := strings.Split(list, ", ")
+	for _, label := range []string{"alertname", "cluster", "node", "device", "instance", "job", "namespace", "pod", "workload"} {
+		if !slices.Contains(refused, label) {
+			t.Errorf("%s is accepted", label)
+		}
+	}
+	shipped(t, "hosts", "remediator").change(func(r object) bool {
+		e, err := parser.ParseExpr(r.text("expr"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, label := range append(used(e), slices.Collect(maps.Keys(r.sub("labels")))...) {
+			if !slices.Contains(refused, label) {
+				t.Errorf("%s%s uses %s, which is accepted", r.text("alert"), r.text("record"), label)
+			}
+		}
+		return true
+	})
+}
+
+// used returns the labels that an expression groups or joins by or makes.
+func used(e parser.Expr) (labels []string) {
+	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+		switch n := n.(type) {
+		case *parser.AggregateExpr:
+			labels = append(labels, n.Grouping...)
+			if made, ok := n.Param.(*parser.StringLiteral); ok {
+				labels = append(labels, made.Val)
+			}
+		case *parser.BinaryExpr:
+			if n.VectorMatching != nil {
+				labels = append(append(labels, n.VectorMatching.MatchingLabels...), n.VectorMatching.Include...)
+			}
+		case *parser.Call:
+			if n.Func.Name == "label_replace" || n.Func.Name == "label_join" {
+				labels = append(labels, n.Args[1].(*parser.StringLiteral).Val)
+			}
+		}
+		return nil
+	})
+	return labels
+}
+
+// TestRulesConfigMap: the component rules has the rule files as they are, in the
+// namespace of Prometheus, with the optional ones left out.
+func TestRulesConfigMap(t *testing.T) {
+	for _, o := range build(t, "test/deploy/testdata/rules") {
+		if o.name() != "accel-rules" {
+			continue
+		}
+		want := object{}
+		for name := range shipped(t, "remediator") {
+			want[name+".yaml"] = string(read(t, "rules/"+name+".yaml"))
+		}
+		if diff := gocmp.Diff(want, o.sub("data")); diff != "" {
+			t.Errorf("files and ConfigMap differ (-files +ConfigMap):\n%s", diff)
+		}
+		if meta := o.sub("metadata"); meta.text("namespace") != "monitoring" || meta.sub("labels").text("app.kubernetes.io/name") != "accel-exporter" {
+			t.Errorf("metadata: %v", meta)
+		}
+		return
+	}
+	t.Error("the component has no ConfigMap accel-rules")
 }

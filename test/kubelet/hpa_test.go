@@ -36,7 +36,7 @@ type scaled struct {
 // A Deployment on simulated GPUs, and one on MIG devices, are scaled by what
 // their own pods use: up when these are busy, down when they are not, and not
 // while the use is unknown. The exporter joins devices to pods by the
-// kubelet, Prometheus records by rules/autoscaling.yaml, and the adapter serves
+// kubelet, Prometheus records by rules/recordings.yaml, and the adapter serves
 // deploy/prometheus-adapter.
 func TestScaling(t *testing.T) {
 	t.Parallel()
@@ -173,7 +173,7 @@ scrape_configs: [{job_name: accel-exporter, honor_labels: true, static_configs: 
 // record starts a Prometheus with the rules for autoscaling.
 func (s *scaling) record(binary string) {
 	s.t.Helper()
-	config := fmt.Sprintf(prometheusConfig, abs(s.t, root+"/rules/autoscaling.yaml"), exporterAddress)
+	config := fmt.Sprintf(prometheusConfig, abs(s.t, root+"/rules/recordings.yaml"), exporterAddress)
 	must(s.t, os.WriteFile(s.path("prometheus.yml"), []byte(config), 0o600))
 	s.prometheus = s.run("prometheus.log", binary, "--config.file="+s.path("prometheus.yml"), "--storage.tsdb.path="+s.path("tsdb"),
 		"--web.listen-address="+prometheusAddress, "--query.lookback-delta=15s")

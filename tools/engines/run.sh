@@ -33,8 +33,8 @@ count() { { grep -oE "$1" || true; } | wc -l; }
 
 # frequent FOLDER: the rules with short intervals, in FOLDER/rules.
 frequent() {
-  printf 'values: {conditions_interval: 10s, trends_interval: 10s, weeks_interval: 10s}\nalerts: {AcceleratorNotAnswering: {for: 5s}}\n' > "$1/values.yml"
-  bin/accel-exporter rules render --values="$1/values.yml" --output="$1/rules"
+  mkdir -p "$1/rules"
+  cp rules/*.yaml "$1/rules"
   sed -i -E 's/^(    interval: ).*/\110s/' "$1"/rules/*.yaml
 }
 

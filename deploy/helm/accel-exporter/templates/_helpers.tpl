@@ -74,17 +74,7 @@ for another reason reads it without a further privilege. */}}
 
 {{/* Files of the ConfigMap, by the flag that names them. */}}
 {{- define "accel-exporter.files" -}}
-{{- if or .Values.config .Values.baseline .Values.healthCatalogue (include "accel-exporter.nodeValues" .) }}true{{ end }}
-{{- end }}
-
-{{/* Whether nodes evaluate the built-in rules with changes. */}}
-{{- define "accel-exporter.nodeValues" -}}
-{{- $changed := dict }}
-{{- range $key, $value := .Values.rules }}{{ if $value }}{{ $_ := set $changed $key true }}{{ end }}{{ end }}
-{{- if and $changed .Values.nodeRules.alertmanagers (not .Values.nodeRules.files) }}
-{{- include "accel-exporter.checkAlerts" . }}
-{{- if include "accel-exporter.ruleValues" . }}true{{ end }}
-{{- end }}
+{{- if or .Values.config .Values.baseline .Values.healthCatalogue }}true{{ end }}
 {{- end }}
 
 {{- define "accel-exporter.otlpFiles" -}}

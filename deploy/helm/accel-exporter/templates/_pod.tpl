@@ -84,11 +84,8 @@
 {{- range .nodeRules.alertmanagers }}
 - {{ printf "--alertmanager.url=%s" . | quote }}
 {{- end }}
-{{- if .nodeRules.files }}
+{{- if include "accel-exporter.nodeFiles" $ }}
 - --rules.file=/etc/accel-exporter/rules/*.yaml
-{{- end }}
-{{- if include "accel-exporter.nodeValues" $ }}
-- --rules.values=/etc/accel-exporter/files/rules.yml
 {{- end }}
 {{- if or .nodeRules.alertmanagers .nodeRules.files }}
 - --rules.interval={{ .nodeRules.interval }}
@@ -191,7 +188,7 @@ volumes:
 - name: fields
   configMap: {name: {{ include "accel-exporter.fullname" $ }}-fields}
 {{- end }}
-{{- if .nodeRules.files }}
+{{- if include "accel-exporter.nodeFiles" $ }}
 - name: rules
   configMap: {name: {{ include "accel-exporter.fullname" $ }}-rules}
 {{- end }}
@@ -263,7 +260,7 @@ mounts:
 {{- if .compat.fields }}
 - {name: fields, mountPath: /etc/accel-exporter/fields, readOnly: true}
 {{- end }}
-{{- if .nodeRules.files }}
+{{- if include "accel-exporter.nodeFiles" $ }}
 - {name: rules, mountPath: /etc/accel-exporter/rules, readOnly: true}
 {{- end }}
 {{- if .nodeRules.credentialsSecret }}

@@ -1,102 +1,56 @@
-{{/* The built-in rules with the changes of .Values.rules, as `accel-exporter rules render`
-makes them. files/rules has the rules with ${name} in place of values, files/values.yml
-the defaults. The command checks more, and names the line of a mistake. */}}
-
-{{/* All values, as YAML of texts. */}}
-{{- define "accel-exporter.ruleValues" -}}
-{{- $all := .Files.Get "files/values.yml" | fromYaml }}
-{{- range $key, $value := .Values.rules.values }}
-{{- if not (hasKey $all $key) }}
-{{- fail (printf "rules.values.%s: unknown; accepted are %s" $key (keys $all | sortAlpha | join ", ")) }}
+{{/* The rule files of files/rules that .Values.rules selects, and its extra groups: the
+groups by the name of the file. */}}
+{{- define "accel-exporter.ruleFiles" -}}
+{{- $changes := .Values.rules }}
+{{- $remediator := .Values.remediator.enabled }}
+{{- $selected := dict }}
+{{- $names := list }}
+{{- $alerts := list }}
+{{- $used := list "alertname" "instance" "job" }}
+{{- range $path, $content := .Files.Glob "files/rules/*.yaml" }}
+{{- $name := base $path | trimSuffix ".yaml" }}
+{{- $names = append $names $name }}
+{{- range regexFindAll "\\b(by|on|ignoring|group_left|group_right) *\\([^)]*\\)" (toString $content) -1 }}
+{{- $used = concat $used (regexFindAll "\\w+" (splitList "(" . | last) -1) }}
 {{- end }}
-{{- $number := kindIs "float64" (get $all $key) }}
-{{- $duration := regexMatch "^([0-9]+(ms|[smhdwy]))+$" (get $all $key | toString) }}
-{{- if or (ne $number (not (kindIs "string" $value))) (and $duration (not (regexMatch "^([0-9]+(ms|[smhdwy]))+$" $value))) (regexMatch "[\"\\\\$]" (toString $value)) }}
-{{- fail (printf "rules.values.%s is %v; accepted is %s" $key $value ($number | ternary "a number" ($duration | ternary "a duration such as 5m" "a text without quotes, backslashes and dollar signs"))) }}
+{{- /* The first of the texts of label_replace is the label. */}}
+{{- range regexFindAll "\"\\w+\",\\s*\"[^\"]*\",\\s*\"\\w*\",\\s*\"" (toString $content) -1 }}
+{{- $used = append $used (regexFind "\\w+" .) }}
 {{- end }}
-{{- $_ := set $all $key $value }}
-{{- end }}
-{{- range $key, $value := $all }}
-{{- $text := toString $value }}
-{{- if and (kindIs "float64" $value) (eq $value (floor $value)) }}{{ $text = int64 $value | toString }}{{ end }}
-{{ $key }}: {{ $text | toJson }}
-{{- end }}
-{{- end }}
-
-{{/* .text with the values in place. */}}
-{{- define "accel-exporter.expand" -}}
-{{- $text := .text }}
-{{- range regexFindAll "\\$\\{[a-z_]*\\}" .text -1 | uniq }}
-{{- $text = replace . (get $.values (. | trimPrefix "${" | trimSuffix "}")) $text }}
-{{- end }}
-{{- $text }}
-{{- end }}
-
-{{/* The groups of the rule file .path, as YAML; empty if no rule is left. */}}
-{{- define "accel-exporter.ruleGroups" -}}
-{{- $changes := .root.Values.rules }}
 {{- $groups := list }}
-{{- range $form := (.root.Files.Get .path | fromYaml).groups }}
-{{- $values := deepCopy $.values }}
-{{- $group := dict "name" $form.name }}
-{{- if $form.interval }}
-{{- $interval := include "accel-exporter.expand" (dict "text" $form.interval "values" $values) }}
-{{- $_ := set $group "interval" $interval }}
-{{- $unit := get (dict "s" 1 "m" 60 "h" 3600) (trimAll "0123456789" $interval) | required (printf "the interval %s is not a number with s, m or h" $interval) }}
-{{- $_ := set $values "once_and_a_half" (printf "%ds" (div (mul (regexFind "^[0-9]+" $interval) $unit 3) 2)) }}
-{{- end }}
+{{- range (toString $content | fromYaml).groups }}
 {{- $rules := list }}
-{{- range $rule := $form.rules }}
-{{- $alert := $rule.alert | default (regexFind "^device:.+:since$" ($rule.record | default "") | trimPrefix "device:" | trimSuffix ":since") }}
-{{- $change := get $changes.alerts $alert | default dict }}
-{{- if ne (get $change "enabled" | toString) "false" }}
-{{- if and $rule.alert $change.for }}
-{{- if eq ($rule.wait | default "") "none" }}
-{{- fail (printf "rules.alerts.%s.for: this alert on a device fires at once; a wait would restart with each pod on the device" $alert) }}
+{{- range .rules }}
+{{- if .alert }}{{ $alerts = append $alerts .alert }}{{ end }}
+{{- $used = concat $used (keys (default dict .labels)) }}
+{{- if not (has .alert $changes.disabled) }}{{ $rules = append $rules . }}{{ end }}
 {{- end }}
-{{- $_ := set $rule (ternary "wait" "for" (not (empty $rule.wait))) $change.for }}
+{{- if $rules }}{{ $groups = append $groups (set . "rules" $rules) }}{{ end }}
 {{- end }}
-{{- if $rule.wait }}
-{{- $_ := set $values "wait" (include "accel-exporter.expand" (dict "text" $rule.wait "values" $values)) }}
+{{- $on := ne $name "hosts" }}
+{{- if eq $name "remediator" }}{{ $on = $remediator }}{{ end }}
+{{- if hasKey $changes.files $name }}{{ $on = get $changes.files $name }}{{ end }}
+{{- if and $on $groups }}{{ $_ := set $selected $name $groups }}{{ end }}
 {{- end }}
-{{- if and $rule.alert $change.keep_firing_for }}{{ $_ := set $rule "keep_firing_for" $change.keep_firing_for }}{{ end }}
-{{- $out := dict }}
-{{- range $key, $value := omit $rule "wait" }}
-{{- if kindIs "map" $value }}
-{{- $texts := dict }}
-{{- range $name, $text := $value }}
-{{- $_ := set $texts $name (include "accel-exporter.expand" (dict "text" $text "values" $values)) }}
+{{- with $changes.extra }}{{ $_ := set $selected "extra" (deepCopy .) }}{{ end }}
+{{- range $name, $_ := $changes.files }}
+{{- if not (has $name $names) }}{{ fail (printf "rules.files.%s: no rule file has this name; accepted are %s" $name (join ", " $names)) }}{{ end }}
 {{- end }}
-{{- $_ := set $out $key $texts }}
-{{- else }}
-{{- $_ := set $out $key (include "accel-exporter.expand" (dict "text" $value "values" $values)) }}
+{{- range $changes.disabled }}
+{{- if not (has . $alerts) }}{{ fail (printf "rules.disabled: no alert is named %s; accepted are %s" . (sortAlpha $alerts | join ", ")) }}{{ end }}
 {{- end }}
+{{- range $name, $_ := $changes.labels }}
+{{- if has $name $used }}{{ fail (printf "rules.labels.%s: the rules use this label; refused are %s" $name (sortAlpha $used | uniq | join ", ")) }}{{ end }}
 {{- end }}
-{{- if $rule.alert }}
-{{- if $change.severity }}{{ $_ := set $out.labels "severity" $change.severity }}{{ end }}
-{{- range $field := list "labels" "annotations" }}
-{{- range $source := list $changes $change }}
-{{- range $name, $text := get $source $field | default dict }}
-{{- $_ := set (get $out $field) $name (toString $text) }}
-{{- end }}
-{{- end }}
-{{- end }}
-{{- end }}
-{{- $rules = append $rules $out }}
-{{- end }}
-{{- end }}
-{{- if $rules }}{{ $groups = append $groups (set $group "rules" $rules) }}{{ end }}
-{{- end }}
-{{- if $groups }}{{ toYaml $groups }}{{ end }}
+{{- range $groups := $selected }}{{ range $groups }}{{ range .rules }}
+{{- if and .alert $changes.labels }}{{ $_ := set . "labels" (merge (default dict .labels) $changes.labels) }}{{ end }}
+{{- end }}{{ end }}{{ end }}
+{{- toYaml $selected }}
 {{- end }}
 
-{{/* Names of alerts in rules.alerts that no rule has. */}}
-{{- define "accel-exporter.checkAlerts" -}}
-{{- $known := dict }}
-{{- range $path, $_ := .Files.Glob "files/rules/*.yaml" }}
-{{- range ($.Files.Get $path | fromYaml).groups }}{{ range .rules }}{{ if .alert }}{{ $_ := set $known .alert true }}{{ end }}{{ end }}{{ end }}
-{{- end }}
-{{- range $name, $_ := .Values.rules.alerts }}
-{{- if not (hasKey $known $name) }}{{ fail (printf "rules.alerts.%s: unknown; accepted are %s" $name (keys $known | sortAlpha | join ", ")) }}{{ end }}
+{{/* Whether nodes read rule files in place of the built-in ones. */}}
+{{- define "accel-exporter.nodeFiles" -}}
+{{- with .Values }}
+{{- if or .nodeRules.files (and .nodeRules.alertmanagers (or .rules.files .rules.disabled .rules.extra .rules.labels)) }}true{{ end }}
 {{- end }}
 {{- end }}
