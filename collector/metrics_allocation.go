@@ -22,14 +22,6 @@ var (
 		Labels: holderLabels,
 		From:   []string{"kubelet PodResources List"},
 	})
-	AllocationUnhealthy = define(Metric{
-		Name:   "accel_allocation_unhealthy",
-		Help:   "1 for each allocation of a device that is degraded or failed, absent for all others: alerts find the pods of an ill device without reading the allocations of a fleet.",
-		Kind:   Gauge,
-		Labels: holderLabels,
-		Range:  boolean,
-		From:   []string{"kubelet PodResources List", "exporter, by the catalogue in docs/health.md"},
-	})
 	AllocationSeconds = define(Metric{
 		Name:   "accel_allocation_seconds_total",
 		Help:   "Time for which the device has been allocated to the pod, since the exporter first saw the allocation. It continues while the kubelet does not answer, for as long as the allocation is considered valid.",

@@ -66,7 +66,7 @@ var healthFamilies = map[*collector.Metric]bool{
 	collector.FabricHealth:        true,
 	collector.FabricFault:         true,
 	collector.AllocationInfo:      true,
-	collector.AllocationUnhealthy: true,
+	collector.DeviceIncident:      true,
 	collector.DeviceHolders:       true,
 }
 

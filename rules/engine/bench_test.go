@@ -114,8 +114,9 @@ func BenchmarkStorm(b *testing.B) {
 			fmt.Fprintf(&text, "accel_device_health_reason{device=%q,reason=%q,severity=\"failed\"} 1\n", id, reason)
 		}
 		fmt.Fprintf(&text, "accel_device_action{device=%q,action=\"reset\"} 1\n", id)
+		fmt.Fprintf(&text, "accel_device_incident_timestamp_seconds{device=%q,kind=\"failed\",summary=\"GPU %d failed (Xid 95).\",since=\"2023-11-14T22:13Z\"} 1.7e9\n", id, gpu)
 		for slice := range 7 {
-			fmt.Fprintf(&text, "accel_allocation_unhealthy{device=\"MIG-%d-%d\",parent=%q,namespace=\"team\",pod=\"job-%d-%d\",container=\"c\",resource=\"nvidia.com/gpu\"} 1\n", gpu, slice, id, gpu, slice)
+			fmt.Fprintf(&text, "accel_allocation_info{device=\"MIG-%d-%d\",parent=%q,namespace=\"team\",pod=\"job-%d-%d\",container=\"c\",resource=\"nvidia.com/gpu\"} 1\n", gpu, slice, id, gpu, slice)
 		}
 	}
 	faults := parsePage(b, []byte(text.String()))

@@ -74,9 +74,6 @@ func (c class) allocations(node int, devices []map[string]string) []sample {
 				sample{"accel_allocation_idle_cost_total", with(l, "currency", "EUR"), 2},
 				sample{"accel_allocation_last_activity_timestamp_seconds", l, now - idle},
 			)
-			if node%sickEvery == 0 && d["device"] == devices[1]["device"] {
-				page = append(page, sample{"accel_allocation_unhealthy", l, 1})
-			}
 			if c.memory {
 				page = append(
 					page,

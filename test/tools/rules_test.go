@@ -25,8 +25,6 @@ func TestRules(t *testing.T) {
 		return `accel_device_health_reason{device="GPU-1",reason="device_lost",severity="failed"} 1
 accel_allocation_info{device="GPU-1",namespace="team",pod="a",container="c",resource="nvidia.com/gpu"} 1
 accel_allocation_info{device="GPU-1",namespace="team",pod="b",container="c",resource="nvidia.com/gpu"} 1
-accel_allocation_unhealthy{device="GPU-1",namespace="team",pod="a",container="c",resource="nvidia.com/gpu"} 1
-accel_allocation_unhealthy{device="GPU-1",namespace="team",pod="b",container="c",resource="nvidia.com/gpu"} 1
 `
 	})
 	shipped, err := os.ReadFile(filepath.Join(root, "deploy/prometheus/alertmanager.yml"))

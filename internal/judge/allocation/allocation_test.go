@@ -462,20 +462,3 @@ func TestLimit(t *testing.T) {
 	r.want(collector.AllocationUtilization, "A a 0.5")
 	r.want(collector.DeviceHolders, "A 1")
 }
-
-// TestUnhealthy: the pods of degraded and failed devices are named, and of no other.
-func TestUnhealthy(t *testing.T) {
-	for severity, want := range map[string][]string{
-		"failed": {"A train 1"}, "degraded": {"A train 1"}, "unknown": nil, "": nil,
-	} {
-		r := newRig(t)
-		r.list(alloc("train", gpu, gpuA))
-		d := device(gpuA, 0)
-		d.Verdict = &collector.Verdict{State: "healthy"}
-		if severity != "" {
-			d.Verdict = &collector.Verdict{State: severity, Reasons: []collector.Reason{{Code: "x", Severity: severity}}}
-		}
-		r.after(time.Second, d)
-		r.want(collector.AllocationUnhealthy, want...)
-	}
-}

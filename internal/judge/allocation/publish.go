@@ -10,18 +10,14 @@ import (
 
 // perAllocation is the largest number of series of an allocation, without its
 // faults.
-const perAllocation = 18
+const perAllocation = 17
 
 // publish adds the series of the device.
 func (j *Judge) publish(st *device, d *collector.Device) {
 	st.forget(j.now)
 	r := slices.Grow(d.Readings, len(st.allocations)*perAllocation+len(st.ended)+len(st.offers)+int(numberOfReasons)+1)
-	unhealthy := isUnhealthy(d.Verdict)
 	for _, a := range st.allocations {
 		r = a.publish(r, j.now)
-		if unhealthy {
-			r = append(r, collector.Reading{Metric: collector.AllocationUnhealthy, Labels: a.labels, Value: 1})
-		}
 	}
 	for _, a := range st.ended {
 		r = a.publishTotals(a.publishFaults(r, j.now))
@@ -41,10 +37,6 @@ func (j *Judge) publish(st *device, d *collector.Device) {
 		}
 	}
 	d.Readings = r
-}
-
-func isUnhealthy(v *collector.Verdict) bool {
-	return v != nil && slices.ContainsFunc(v.Reasons, func(r collector.Reason) bool { return r.Severity == "degraded" || r.Severity == "failed" })
 }
 
 // holders returns the number of pods that the device is allocated to, and
