@@ -36,7 +36,7 @@ var (
 	})
 	DeviceIncident = define(Metric{
 		Name:   "accel_device_incident_timestamp_seconds",
-		Help:   "What a person must know about a device that is degraded or failed, in the labels, for messages of alerts; absent for all other devices. The value is the time at which a label last changed, seconds since the epoch, so the greatest value of several is the latest.",
+		Help:   "What a person must know about a whole device that is degraded or failed, in the labels, for messages of alerts; absent for all other devices. The value is the time at which a label last changed, seconds since the epoch, so the greatest value of several is the latest.",
 		Kind:   Gauge,
 		Labels: []string{"kind", "state", "summary", "reasons", "action", "pods", "since", "index", "model", "serial", "pci_address"},
 		Range:  timestamp,

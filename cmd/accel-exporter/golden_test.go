@@ -46,9 +46,13 @@ func family(line string) (rest string, series bool) {
 // ownLog matches the path of the test's copy of a kernel log.
 var ownLog = regexp.MustCompile(`path="[^"]*/state\.kmsg"`)
 
+// startOfIncident matches the start of an incident, which is a label.
+var startOfIncident = regexp.MustCompile(`since="[^"]*"`)
+
 // normalise removes the parts of a page that differ from run to run.
 func normalise(page string) string {
 	page = ownLog.ReplaceAllString(page, `path="LOG"`)
+	page = startOfIncident.ReplaceAllString(page, `since="VOLATILE"`)
 	var b strings.Builder
 	for line := range strings.Lines(page) {
 		rest, series := family(line)

@@ -26,7 +26,7 @@ type subject struct {
 }
 
 var subjects = []subject{
-	{"Health", []string{"device_health", "device_action", "device_recovery_", "device_failures_"}, ""},
+	{"Health", []string{"device_health", "device_action", "device_incident_", "device_recovery_", "device_failures_"}, ""},
 	{"Drift", []string{"drift", "baseline_"}, ""},
 	{"Allocation", []string{"allocation_", "device_holders", "unattributed_", "resource_", "podmap_", "pod_", "podmeta_"}, ""},
 	{"FPGA", []string{"fpga_"}, "No FPGA driver reports utilization, so FPGAs have no `accel_utilization_ratio`. The closest values are executions, the state of compute units and the bytes moved by DMA under XRT, and memory and PCIe transactions on DFL cards with `--collector.fpga.transactions`. Zynq and other SoCs have none."},
@@ -163,6 +163,8 @@ func failure(m *collector.Metric) string {
 		return "keeps its last value"
 	case slices.Equal(m.From, []string{"accel-remediator"}):
 		return "keeps its last value"
+	case m.From[0] == "exporter, by the catalogue in docs/health.md":
+		return "present: the failure is part of the verdict"
 	case m.Scope == collector.PerNode && slices.Equal(m.From, []string{"exporter"}):
 		return "present: it describes the source"
 	}

@@ -22,9 +22,11 @@ const (
 )
 
 const (
-	// maxSummary bounds the summary, so that with the name of a node it fits into 140
-	// characters.
+	// maxSummary bounds the summary in bytes, so that with the name of a node it fits
+	// into 140 characters.
 	maxSummary = 118
+	// minPod is what remains of the name of a pod before the reason is shortened too.
+	minPod = 16
 	// maxPods bounds the pods of one incident, and so how often its labels change.
 	maxPods = 8
 	// maxReasons bounds the reasons of one incident.
@@ -68,13 +70,16 @@ func kind(v *collector.Verdict) string {
 // parent is d.
 func (st *device) publish(now time.Time, d *collector.Device, partitions []*collector.Device) {
 	k := kind(d.Verdict)
+	i := &st.incident
 	if k == "" {
-		if now.After(st.incident.until) {
-			st.incident = incident{}
+		switch {
+		case d.Verdict == nil || d.Verdict.State == "unknown": // is no recovery
+			i.until = now.Add(stay)
+		case now.After(i.until):
+			*i = incident{}
 		}
 		return
 	}
-	i := &st.incident
 	if i.since.IsZero() {
 		i.since = d.Verdict.Since
 	}
@@ -137,13 +142,13 @@ func (i *incident) describe(k string, d *collector.Device) []string {
 	}
 }
 
-// subject names the device as a person on the node does.
+// subject names the device as a person on the node does: by its index, or as lspci does.
 func subject(class collector.Class, index, pci string) string {
 	name := map[collector.Class]string{collector.Switch: "NVSwitch"}[class]
 	if name == "" {
 		name = strings.ToUpper(cmp.Or(string(class), "device"))
 	}
-	return strings.TrimSpace(name + " " + cmp.Or(index, pci))
+	return strings.TrimSpace(name + " " + cmp.Or(index, strings.TrimPrefix(pci, "0000:")))
 }
 
 // phrases are the kinds in words.
@@ -173,18 +178,21 @@ func brief(v *collector.Verdict) string {
 }
 
 // summary is one line for a telephone: what failed and why, whose work is hurt, what
-// to do. If it is too long, the names of pods are shortened first.
+// to do. If it is too long, the name of the pod is shortened first, then the reason.
 func summary(subject, kind, brief, steps string, pods []string) string {
-	head := fmt.Sprintf("%s %s (%s)", subject, phrases[kind], shorten(brief, 48))
-	if len(pods) == 0 {
-		return head + ". " + steps
+	text := func(reason, who string) string {
+		return fmt.Sprintf("%s %s (%s)%s. %s", subject, phrases[kind], reason, who, steps)
 	}
-	more := ""
-	if n := len(pods) - 1; n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
+	room := maxSummary - len(text("", ""))
+	who := ""
+	if len(pods) > 0 {
+		more := ""
+		if n := len(pods) - 1; n > 0 {
+			more = fmt.Sprintf(" and %d more", n)
+		}
+		who = ": " + shorten(pods[0], max(room-len(brief)-len(": ")-len(more), minPod)) + more
 	}
-	room := maxSummary - len(head) - len(": ") - len(more) - len(". ") - len(steps)
-	return head + ": " + shorten(pods[0], max(room, 16)) + more + ". " + steps
+	return shorten(text(shorten(brief, max(room-len(who), minPod/2)), who), maxSummary)
 }
 
 // shorten keeps the beginning and the end of a text of more than n bytes: the end of
@@ -221,7 +229,7 @@ var (
 func advice(kind, action string) string {
 	switch kind {
 	case limitCritical:
-		return "Reduce its load, check cooling and power now."
+		return "Reduce its load, check cooling and power."
 	case throttled:
 		return "Check cooling and power."
 	case failed:

@@ -3,7 +3,6 @@ package health
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
@@ -172,7 +171,7 @@ func (f *fault) name() string {
 	case collector.EventSXid:
 		s = fmt.Sprintf("SXid %d", f.event.Code)
 	default:
-		s = strings.ReplaceAll(string(f.event.Kind), "_", " ")
+		s = words(string(f.event.Kind))
 	}
 	if f.entry.Sub != "" {
 		s += " " + f.entry.Sub

@@ -1,6 +1,7 @@
 package health_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,16 +144,54 @@ func TestReasons(t *testing.T) {
 	want := collector.Verdict{
 		State: "degraded", Action: "reset", Since: first,
 		Reasons: []collector.Reason{
-			{Code: "xid_95", Severity: "degraded", Action: "reset", Since: start.Add(-time.Hour), Text: "Xid 95: an uncorrectable memory error may have affected every program on the GPU; logged before the start of the exporter; the driver lets work continue"},
-			{Code: "xid_63", Severity: "degraded", Action: "reset", Since: first, Text: "Xid 63: a bad row will be remapped, or a page retired, at the next reset; running work is not affected; 2 times, the last at 2026-03-01T12:01:00Z"},
-			{Code: "xid_unknown", Severity: "degraded", Action: "inspect", Since: now, Text: "Xid 777: a code that is not in the catalogue: NVRM: Xid (PCI:0000:1b:00): 777, news"},
-			{Code: "ecc_uncorrected", Severity: "degraded", Action: "drain_and_reset", Since: now, Text: "uncorrectable memory errors since the driver was loaded: location sram"},
-			{Code: "repair_pending", Severity: "degraded", Action: "reset", Since: now, Text: "a repair is pending until the next reset: kind channel and 1 more"},
-			{Code: "row_remap_pending", Severity: "degraded", Action: "reset", Since: now, Text: "a memory row will be remapped at the next reset; running work is not affected"},
+			{Code: "xid_95", Brief: "Xid 95", Severity: "degraded", Action: "reset", Since: start.Add(-time.Hour), Text: "Xid 95: an uncorrectable memory error may have affected every program on the GPU; logged before the start of the exporter; the driver lets work continue"},
+			{Code: "xid_63", Brief: "Xid 63", Severity: "degraded", Action: "reset", Since: first, Text: "Xid 63: a bad row will be remapped, or a page retired, at the next reset; running work is not affected; 2 times, the last at 2026-03-01T12:01:00Z"},
+			{Code: "xid_unknown", Brief: "Xid 777", Severity: "degraded", Action: "inspect", Since: now, Text: "Xid 777: a code that is not in the catalogue: NVRM: Xid (PCI:0000:1b:00): 777, news"},
+			{Code: "ecc_uncorrected", Brief: "ECC uncorrected SRAM", Severity: "degraded", Action: "drain_and_reset", Since: now, Text: "uncorrectable memory errors since the driver was loaded: location sram"},
+			{Code: "repair_pending", Brief: "repair pending channel and 1 more", Severity: "degraded", Action: "reset", Since: now, Text: "a repair is pending until the next reset: kind channel and 1 more"},
+			{Code: "row_remap_pending", Brief: "row remap pending", Severity: "degraded", Action: "reset", Since: now, Text: "a memory row will be remapped at the next reset; running work is not affected"},
 		},
 	}
 	if diff := cmp.Diff(want, *s.Devices[0].Verdict); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestBriefs: the words for a message of one line name what a person looks for. A value
+// is that with which a limit was first exceeded, so that they do not change with it.
+func TestBriefs(t *testing.T) {
+	for want, c := range map[string]struct {
+		news  []collector.Event
+		facts [][]fact // of one minute each
+		kind  string
+	}{
+		"Xid 145 rlw_remap_0x40":        {news: news(xid(145, sub("rlw_remap_0x40")))},
+		"SXid 22003":                    {news: news(event(collector.EventSXid, func(e *collector.Event) { e.Code = 22003 }))},
+		"AER fatal":                     {news: news(event(collector.EventAER, sub("fatal")))},
+		"device lost":                   {facts: [][]fact{{down(collector.ReasonLost)}}},
+		"recovery action drain p2p":     {facts: [][]fact{{driver("drain_p2p")}}},
+		"NVLink down link 3 and 1 more": {facts: [][]fact{{set(collector.NVLinkUp, 0, "3"), set(collector.NVLinkUp, 0, "4"), set(collector.NVLinkUp, 1, "5")}}},
+		"ECC uncorrected DRAM":          {facts: [][]fact{{set(collector.ECCErrors, 1, "uncorrected", "dram")}}},
+		"temperature critical memory at 101.5, limit 100": {kind: collector.ReasonLimit, facts: [][]fact{
+			{set(collector.TemperatureCelsius, 101.5, "memory"), set(collector.TemperatureLimit, 100, "memory", "critical")},
+			{set(collector.TemperatureCelsius, 104, "memory"), set(collector.TemperatureLimit, 100, "memory", "critical")},
+		}},
+		"throttled by heat": {kind: collector.ReasonThrottling, facts: [][]fact{{set(collector.ThrottleActive, 1, "hw_thermal")}}},
+	} {
+		j := health.New(health.Builtin(), health.Options{})
+		last := slices.Concat(c.facts, [][]fact{nil})[max(len(c.facts)-1, 0)]
+		for i, f := range slices.Concat(c.facts, slices.Repeat([][]fact{last}, 6)) {
+			now := start.Add(time.Duration(i) * time.Minute)
+			var e []collector.Event
+			if i == 0 {
+				e = c.news
+			}
+			s := snapshot(now, e, gpu(now, f...))
+			j.Judge(s)
+			if r := s.Devices[0].Verdict.Reasons; i > 5 && (len(r) == 0 || r[0].Brief != want || r[0].Kind != c.kind) {
+				t.Errorf("%s: %+v", want, r)
+			}
+		}
 	}
 }
 

@@ -141,7 +141,22 @@ func (f *finding) brief() string {
 	case f.test != nil:
 		return f.test.brief(f)
 	}
-	return strings.ReplaceAll(f.reason, "_", " ")
+	return words(f.reason)
+}
+
+// acronyms are the words of reasons that are not written in lower case.
+var acronyms = map[string]string{
+	"aer": "AER", "dram": "DRAM", "ecc": "ECC", "fpga": "FPGA", "inforom": "InfoROM", "mig": "MIG", "nvlink": "NVLink",
+	"pci": "PCI", "pcie": "PCIe", "sram": "SRAM", "xgmi": "XGMI",
+}
+
+// words returns the words of a reason or of a kind of event.
+func words(code string) string {
+	list := strings.Split(code, "_")
+	for i, w := range list {
+		list[i] = cmp.Or(acronyms[w], w)
+	}
+	return strings.Join(list, " ")
 }
 
 func (f *finding) kind() string {
@@ -154,7 +169,7 @@ func (f *finding) kind() string {
 // brief has the labels that a text shows, and for a limit the value with which it was
 // first exceeded.
 func (t *test) brief(f *finding) string {
-	s := strings.ReplaceAll(t.Reason, "_", " ")
+	s := words(t.Reason)
 	for i := range min(len(t.Show), len(f.show)) {
 		if f.show[i] == "" {
 			continue
@@ -163,7 +178,7 @@ func (t *test) brief(f *finding) string {
 		if t.Show[i] == "link" || t.Show[i] == "bank" {
 			s += t.Show[i] + " "
 		}
-		s += f.show[i]
+		s += cmp.Or(acronyms[f.show[i]], f.show[i])
 	}
 	if t.Kind == collector.ReasonLimit && t.Than != "" {
 		s += fmt.Sprintf(" at %.4g, limit %.4g", f.value, f.limit)
