@@ -132,17 +132,20 @@ type state struct {
 	value, word, colour string
 }
 
-// healthStates are the values of healthOf, and the words of the label severity.
+// healthStates are the values of healthOf, the gravest last.
 var healthStates = []state{
-	{"0", "healthy", green}, {"1", "degraded", orange}, {"2", "failed", red}, {"3", "unknown", purple},
+	{"0", "healthy", green}, {"1", "degraded", orange}, {"2", "unknown", purple}, {"3", "failed", red},
 }
 
 var (
 	severities = []state{{"critical", "critical", red}, {"warning", "warning", orange}, {"info", "info", blue}}
 	verdicts   = []state{{"failed", "failed", red}, {"degraded", "degraded", orange}, {"unknown", "unknown", purple}}
-	gravity    = []state{{"1", "degraded", orange}, {"2", "unknown", purple}, {"3", "failed", red}}
-	upStates   = []state{{"1", "up", green}, {"0", "down", red}}
-	yesBad     = []state{{"0", "no", green}, {"1", "yes", red}}
+	incidents  = []state{
+		{"failed", "failed", red}, {"limit_critical", "at a limit", red}, {"unknown", "unknown", purple}, {"replace_soon", "replace soon", orange},
+		{"reset_due", "reset due", orange}, {"degraded", "degraded", orange}, {"throttled", "throttled", yellow},
+	}
+	upStates = []state{{"1", "up", green}, {"0", "down", red}}
+	yesBad   = []state{{"0", "no", green}, {"1", "yes", red}}
 )
 
 func mappings(states []state) []dashboard.ValueMapping {
@@ -154,15 +157,6 @@ func mappings(states []state) []dashboard.ValueMapping {
 		options[s.value] = dashboard.ValueMappingResult{Text: cog.ToPtr(s.word), Color: cog.ToPtr(s.colour), Index: cog.ToPtr(int32(i))}
 	}
 	return []dashboard.ValueMapping{{ValueMap: &dashboard.ValueMap{Type: dashboard.MappingTypeValueToText, Options: options}}}
-}
-
-// reasonsOf is the reasons of devices, with the state that each causes as a number,
-// see gravity.
-func reasonsOf(selector string) string {
-	of := func(severity string) string {
-		return `accel_device_health_reason{` + selector + `,severity="` + severity + `"} == 1`
-	}
-	return fmt.Sprintf("max by (%s, device, reason) ((%s) or 2 * (%s) or 3 * (%s))", target, of("degraded"), of("unknown"), of("failed"))
 }
 
 // unmeasured keeps a value that is not there from the colour of 0.
@@ -180,5 +174,5 @@ func unmeasured(text string) dashboard.ValueMapping {
 // healthStates.
 func healthOf(selector string) string {
 	is := func(s string) string { return `(accel_device_health{` + selector + `,state="` + s + `"} == 1)` }
-	return "max without (state) (0 * " + is("healthy") + " or " + is("degraded") + " or 2 * " + is("failed") + " or 3 * " + is("unknown") + ")"
+	return "max without (state) (0 * " + is("healthy") + " or " + is("degraded") + " or 2 * " + is("unknown") + " or 3 * " + is("failed") + ")"
 }

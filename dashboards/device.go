@@ -9,10 +9,10 @@ func device() board {
 		uid: "accel-device", title: "Accelerators / Device", from: "now-3h",
 		about:     "One GPU, MIG instance or FPGA in detail. For a MIG instance, temperature, power, links and errors are those of its GPU.",
 		variables: []variable{datasource, oneCluster, oneNode, instances, oneDevice, wholeDevice},
-		events:    append([]event{alerts(ofBox), xids(ofBox)}, holds(inBox)...),
+		events:    append([]event{alerts(onDevice, ""), xids(ofBox)}, holds(inBox)...),
 		rows: []row{
 			{title: "Current state", panels: deviceNow()},
-			{title: "What is wrong, and which pods are affected?", panels: []panel{deviceReasons(), deviceHolders(), deviceHits(), whole(firingAlerts(onBoth))}},
+			{title: "What is wrong, and which pods are affected?", panels: []panel{deviceReasons(), deviceHolders(), deviceHits(), whole(firingAlerts(firing(onDevice)))}},
 			{title: "Health", panels: []panel{deviceTimeline(), deviceXids(), deviceEvents()}},
 			{title: "Use and memory", panels: deviceUse()},
 			{title: "Temperature and power", panels: deviceHeat()},
@@ -61,7 +61,7 @@ func deviceNow() []panel {
 		}),
 		narrowTile(panel{
 			kind: number, title: "Margin", unit: "celsius", empty: notMeasured,
-			about:   "Degrees left before the device slows down. Red where AcceleratorTemperatureNearLimit fires." + onBoard,
+			about:   "Degrees left before the device slows down. Red where AcceleratorsHot fires." + onBoard,
 			scale:   scale{red, []step{{nearLimitCelsius, green}}},
 			queries: []query{{expr: `min(accel_temperature_margin_celsius{limit="slowdown",` + ofBox + `})`}},
 		}),
@@ -177,7 +177,7 @@ func deviceHeat() []panel {
 		}),
 		third(panel{
 			kind: lines, title: "Margins", unit: "celsius", limitLine: true, empty: notMeasured,
-			about:   "Degrees left before each action of the device. AcceleratorTemperatureNearLimit fires where slowdown is below the line." + onBoard,
+			about:   "Degrees left before each action of the device. AcceleratorsHot fires where slowdown is below the line." + onBoard,
 			scale:   scale{red, []step{{nearLimitCelsius, green}}},
 			queries: []query{{`max by (limit) (accel_temperature_margin_celsius{` + ofBox + `})`, "to {{limit}}"}},
 		}),
@@ -192,7 +192,7 @@ func deviceHeat() []panel {
 		}),
 		third(panel{
 			kind: lines, title: "Throttled", unit: "percentunit", min: f(0), max: f(1), limitLine: true, empty: notMeasured,
-			about:   "Share of time in which the clocks were reduced, by reason. sw_power_cap is normal under load; the others are not. GpuThermalThrottling fires where heat is above the line." + onBoard,
+			about:   "Share of time in which the clocks were reduced, by reason. sw_power_cap is normal under load; the others are not. AcceleratorsHot fires where heat is above the line." + onBoard,
 			scale:   bad(hotThrottleShare),
 			queries: []query{{`clamp_max(sum by (reason) (rate(accel_throttle_seconds_total{` + ofBox + `}[$__rate_interval])), 1)`, "{{reason}}"}},
 		}),

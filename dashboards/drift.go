@@ -33,10 +33,6 @@ const (
 	noDrivers = "No driver has reported its version"
 )
 
-// recentDrift is the devices and components that are not approved. Those of
-// GPUs are recorded too seldom for an instant query.
-const recentDrift = `last_over_time(device_component:accel_drift:active{` + inPool + `}[35m]) or device_component:accel_fpga_drift:active{` + inPool + `}`
-
 // What is installed, as one series for each node, component and version. The
 // components are named as in accel_drift.
 var (
@@ -91,6 +87,9 @@ const (
 	// compared is the components of all devices that a baseline approves; the design of
 	// an allocation is not rolled out.
 	compared = `accel_drift{component!~"held/.+",` + inPool + `}`
+	// notApproved is the devices and components that are not approved, also by the
+	// resource name of an allocation.
+	notApproved = `(max by (` + target + `, device, component) (accel_drift{` + inPool + `}) == 1)`
 )
 
 // group is what a pool has of each component: nodes by version, and the versions
@@ -126,11 +125,11 @@ func driftNow() []panel {
 			kind: number, title: "Devices not approved", unit: "none", empty: "There is no baseline",
 			about:   "Devices with at least one component that the baseline catalogue does not approve.",
 			scale:   scale{green, []step{{1, orange}}},
-			queries: []query{{expr: zeroWhere(`count(group by (`+target+`, device) (`+recentDrift+`))`, `sum(accel_baseline_entries{`+inPool+`})`)}},
+			queries: []query{{expr: zeroWhere(`count(group by (`+target+`, device) (`+notApproved+`))`, `sum(accel_baseline_entries{`+inPool+`})`)}},
 		}),
 		tile(panel{
 			kind: number, title: "Driver splits", unit: "none", empty: noDrivers,
-			about:   "Pools whose nodes run more than one version of a vendor's driver. Normal during a rollout; DriverDriftInPool fires after 3d.",
+			about:   "Pools whose nodes run more than one version of a vendor's driver. Normal during a rollout; AcceleratorDriftInPool fires after three days.",
 			scale:   scale{green, []step{{1, orange}}},
 			queries: []query{{expr: several}},
 		}),
@@ -195,16 +194,13 @@ func nodesLeft() panel {
 	join := func(expr, rows string) string {
 		return `(` + rows + `) * on (` + target + `) group_left () (` + expr + `)`
 	}
-	since := func(alert, components string) string {
-		return join(`min by (`+target+`) (last_over_time(device:`+alert+`:since{`+inPool+`}[35m]))`, `max by (`+target+`, component, expected, actual) (accel_drift{component`+components+`,`+inPool+`} == 1)`)
-	}
+	since := `max by (` + target + `, component, expected, actual) (` + compared + ` == 1) * on (cluster, node, component) group_left () max by (cluster, node, component) (ALERTS_FOR_STATE{alertname="AcceleratorDrift",` + inAnyPool + `})`
 	return panel{
 		kind: listing, title: "Nodes that are left", unit: "none", width: 24, height: 11, empty: "Every node has what is approved; without a baseline, the driver stack that most nodes of its pool have",
 		about: "One row for each node and component. Approved: by the baseline, or by the resource name of the allocation (held/…). Where no baseline applies, nodes whose driver, CUDA or library differs from that of most nodes of their pool, and on a tie all of them. Since: when the node began to differ; without a baseline when it began to run the version, within ten minutes and the last 7 days. Pods: those with a device of the node, which a change of it must wait for.",
 		queries: []query{
 			of(rows),
-			of(`1000 * (` + since("AcceleratorDrift", `!~"mig|.+/.+"`) + ` or ` + since("MigLayoutDrift", `="mig"`) + ` or ` + since("FpgaBitstreamDrift", `=~".+/.+",component!~"(held|root_key)/.+"`) +
-				` or (` + rows + ` unless on (` + target + `, component) ` + compared + `) * on (` + target + `, component, actual) group_left () ` + softwareSince() + `)`),
+			of(`1000 * (` + since + ` or (` + rows + ` unless on (` + target + `, component) ` + compared + `) * on (` + target + `, component, actual) group_left () ` + softwareSince() + `)`),
 			of(`sum by (` + target + `, component, expected, actual) (` + compared + ` == 1)`),
 			of(join(`count by (`+target+`) (group by (`+target+`, namespace, pod) (accel_allocation_info{`+inPool+`}))`, rows)),
 		},

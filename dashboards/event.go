@@ -25,14 +25,13 @@ func (e event) model() map[string]any {
 	}
 }
 
-// alerts marks the start of alerts with the selector. The time for which each one
-// fires would cover the chart, and several would hide its lines.
-func alerts(selector string) event {
-	firing := `ALERTS{alertstate="firing",` + alertNames + `,` + selector + `}`
+// alerts marks the start of alerts with the selector, of those that the join leaves. The
+// time for which each one fires would cover the chart, and several would hide its lines.
+func alerts(selector, join string) event {
 	return event{
 		name: "Alerts", colour: red,
-		expr:  firing + " unless " + firing + " offset 1m",
-		title: "{{alertname}}", text: "{{device}} {{namespace}} {{pod}}", tags: "severity",
+		expr:  firing(selector) + " unless " + firing(selector) + " offset 1m" + join,
+		title: "{{alertname}}", text: "{{node}} {{device}} {{namespace}} {{workload}}", tags: "severity",
 	}
 }
 

@@ -6,7 +6,7 @@ func exporter() board {
 		uid: "accel-exporter", title: "Accelerators / Exporter", from: "now-6h",
 		about:     "The health of the exporter: what it cannot see, the age of its data, what it dropped, and its cost.",
 		variables: []variable{datasource, cluster, pool, jobs},
-		events:    []event{alerts(`alertname=~"Accel[A-Z].*",` + inPool)},
+		events:    []event{alerts(`alertname=~"Accel[A-Z].*",`+onPools, notElsewhere)},
 		rows: []row{
 			{title: "Does it see everything?", panels: exporterNow()},
 			{title: "What is missing", panels: []panel{exporterSources(), exporterDown(), exporterRejected(), exporterRefused()}},
@@ -40,13 +40,13 @@ func exporterNow() []panel {
 		}),
 		tile(panel{
 			kind: number, title: "Oldest answer", unit: "s", empty: noExporter,
-			about:   "Time since the last answer of the source that is furthest behind. AccelSourceStale fires where it is red.",
+			about:   "Time since the last answer of the source that is furthest behind. AccelSourceBlind fires where it is red.",
 			scale:   scale{green, []step{{60, orange}, {300, red}}},
 			queries: []query{{expr: `max(accel_source_age_seconds{` + inPool + `} and on (` + target + `, source) (accel_source_stuck == 1 or accel_source_up{reason=""} == 1))`}},
 		}),
 		tile(panel{
 			kind: number, title: "Crashes of workers", unit: "none", decimals: f(0), scale: scale{green, []step{{0.5, orange}, {2.5, red}}}, empty: noExporter,
-			about:   "Unexpected exits of the worker process within the last hour. Each only delays data; AccelWorkerCrashing fires where one exporter has several.",
+			about:   "Unexpected exits of the worker process within the last hour. Each only delays data; AccelSourceUnstable fires where one exporter has three.",
 			queries: []query{{expr: zeroWhere(`max(sum by (`+target+`, source) (increase(accel_source_worker_exits_total{`+inPool+`}[1h])))`, all)}},
 		}),
 		tile(panel{
@@ -113,7 +113,7 @@ func exporterRounds() []panel {
 		third(panel{
 			kind: lines, title: "Errors of native calls", unit: "ops", min: f(0), stacked: true, empty: "No call fails, except with not_supported",
 			about:   "Return codes of a native library other than success and not_supported.",
-			queries: []query{{`sum by (source, code) (instance_code:accel_native_call_errors:rate5m{` + inPool + `})`, "{{source}} {{code}}"}},
+			queries: []query{{`sum by (source, code) (rate(accel_native_call_errors_total{code!="not_supported",` + inPool + `}[$__rate_interval])) > 0`, "{{source}} {{code}}"}},
 		}),
 		half(panel{
 			kind: bars, title: "Lost fault reports", unit: "none", stacked: true, min: f(0), empty: noExporter,
@@ -136,7 +136,7 @@ func exporterPods() []panel {
 	return []panel{
 		third(panel{
 			kind: lines, title: "State of the list of allocations", unit: "none", stacked: true, min: f(0), empty: noExporter,
-			about:   "Nodes by state of the list from the kubelet. stale and unreachable: alerts may name no pod. AccelPodmapStale.",
+			about:   "Nodes by state of the list from the kubelet. stale and unreachable: alerts may name no pod. AccelPodsUnknown.",
 			queries: []query{{`sum by (state) (accel_podmap_state{` + inPool + `}) > 0`, "{{state}}"}},
 			colours: []state{{value: "fresh", colour: green}, {value: "absent", colour: blue}, {value: "unconfirmed", colour: yellow}, {value: "stale", colour: orange}, {value: "unreachable", colour: red}},
 		}),

@@ -9,10 +9,10 @@ func fleet() board {
 		uid: "accel-fleet", title: "Accelerators / Fleet", from: "now-6h",
 		about:     "Whether something is wrong with the accelerators, where, and which pods are affected; what is allocated, idle and free.",
 		variables: []variable{datasource, cluster, pool, jobs},
-		events:    []event{alerts(`severity="critical",` + inPool)},
+		events:    []event{alerts(`severity="critical",`+onPools, notElsewhere)},
 		rows: []row{
 			{title: "Is something wrong?", panels: fleetNow()},
-			{title: "Where, and which pods are affected?", panels: []panel{whole(firingAlerts(`severity!="info",` + inPool)), fleetDevices(), fleetPods()}},
+			{title: "Where, and which pods are affected?", panels: []panel{whole(firingAlerts(firing(`severity!="info",`+onPools) + notElsewhere)), whole(incidentsOf(inPool, unobserved(inPool)))}},
 			{title: "Nodes", panels: []panel{fleetGrid()}},
 			{title: "Capacity", panels: fleetCapacity()},
 			{title: "Health over time", panels: fleetHealth()},
@@ -27,14 +27,14 @@ const (
 	noAlerts = "No alert fires, or the rules are not loaded"
 )
 
-// inAnyPool selects the devices that alerts of any dashboard are about.
+// inAnyPool selects what is in the cluster.
 const inAnyPool = `cluster=~"$cluster"`
 
 // wholeReasons is the health reasons of whole devices.
 const wholeReasons = `accel_device_health_reason{parent="",` + inPool + `} == 1`
 
 func fleetNow() []panel {
-	degraded := `count(group by (` + target + `, device) (accel_device_health_reason{parent="",severity="degraded",` + inPool + `} == 1) unless ` + perDevice + ` device:accel_device_health:unfit{` + inPool + `})`
+	degraded := `sum(accel_device_health{parent="",state="degraded",` + inPool + `})`
 	exporters := `up{job=~"$job",` + inPool + `}`
 	return []panel{
 		tile(panel{
@@ -50,12 +50,12 @@ func fleetNow() []panel {
 		tile(panel{
 			kind: number, title: "Critical alerts", unit: "none", scale: bad(1), empty: noRules,
 			about:   "Firing alerts with severity critical: work is lost or about to be. Listed below.",
-			queries: []query{{expr: zeroWhere(`count(ALERTS{alertstate="firing",severity="critical",`+alertNames+`,`+inPool+`})`, known)}},
+			queries: []query{{expr: zeroWhere(`count(`+firing(`severity="critical",`+onPools)+notElsewhere+`)`, known)}},
 		}),
 		tile(panel{
 			kind: number, title: "Pods affected", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noRules,
-			about:   "Pods with a degraded or failed device. Listed below.",
-			queries: []query{{expr: zeroWhere(`count(group by (cluster, namespace, pod) (device_pod:accel_verdict:holder{`+inPool+`}))`, known)}},
+			about:   "Pods with a degraded or failed device, or a partition of one. The incidents below name them.",
+			queries: []query{{expr: zeroWhere(podsOnSick(inPool), known)}},
 		}),
 		tile(panel{
 			kind: number, title: "Worst availability", unit: "percentunit", empty: noRules, decimals: f(2),
@@ -100,28 +100,27 @@ func fleetGrid() panel {
 		return query{expr: keep(host(expr), "host")}
 	}
 	const sick, device = `parent="",` + inPool, target + ", device"
-	states := append([]state{{"0", "healthy", green}}, gravity...)
-	health := `max by (` + device + `) (` + reasonsOf(sick) + `) or on (` + device + `) 0 * max by (` + device + `) (accel_device_health{state="healthy",` + sick + `})`
+	health := `max by (` + device + `) (` + healthOf(sick) + `)`
 	at := func(index string) query {
-		return of(`(` + health + `) and ` + perDevice + ` accel_device_info{parent="",class!="switch",index` + index + `,` + inPool + `}`)
+		return of(health + ` and ` + perDevice + ` accel_device_info{parent="",class!="switch",index` + index + `,` + inPool + `}`)
 	}
 	p := panel{
 		kind: listing, title: "Health of each node and device", unit: "none", width: 24, height: 12, empty: "No device is known",
-		about: "One row for each node, the worst first: the health of each device by its index, of further ones and FPGAs the worst; whether its exporter is up, which share of its devices and partitions is allocated, the mean use of allocated ones, and what their idle time costs in an hour. An empty cell: there is no such device, or its state is unknown.",
+		about: "One row for each node, the worst first: the health of each device by its index, of further ones and FPGAs the worst; whether its exporter is up, which share of its devices and partitions is allocated, the mean use of allocated ones, and what their idle time costs in an hour. An empty cell: there is no such device.",
 		queries: []query{
-			of(`(` + health + `)`), of(`up{job=~"$job",` + inPool + `}`),
+			of(health), of(`up{job=~"$job",` + inPool + `}`),
 			{expr: scoped(`avg by (cluster, host) (` + host(`accel_device_holders{`+inPool+`} > bool 0`) + `)`)},
 			{expr: scoped(`avg by (cluster, host) (` + host(`accel_allocation_utilization_ratio{`+inPool+`}`) + `)`)},
 			{expr: scoped(`3600 * sum by (cluster, host, currency) (` + host(`rate(accel_allocation_idle_cost_total{`+inPool+`}[$__rate_interval])`) + `)`)},
 		},
-		columns: []column{nodeColumn, {of: "A", title: "Worst", states: states, width: 74, sort: true}},
+		columns: []column{nodeColumn, {of: "A", title: "Worst", states: healthStates, width: 74, sort: true}},
 	}
 	for i := range 9 {
 		c, index := column{title: "Others", width: 74}, `!~"[0-7]"`
 		if i < 8 {
 			c, index = column{title: fmt.Sprint(i), width: 74}, fmt.Sprintf(`="%d"`, i)
 		}
-		c.of, c.states = refID(len(p.queries)), states
+		c.of, c.states = refID(len(p.queries)), healthStates
 		p.queries, p.columns = append(p.queries, at(index)), append(p.columns, c)
 	}
 	p.columns = append(
@@ -135,80 +134,91 @@ func fleetGrid() panel {
 	return p
 }
 
-// firingAlerts lists the alerts that fire, with what they are about.
-func firingAlerts(selector string) panel {
-	firing := `max by (severity, alertname, ` + target + `, device, namespace, pod) (ALERTS{alertstate="firing",` + alertNames + `,` + selector + `} * ignoring (alertstate) ALERTS_FOR_STATE)`
+// podsOnSick counts the pods with a device that is degraded or failed.
+func podsOnSick(allocations string) string {
+	return `count(group by (cluster, namespace, pod) (accel_allocation_info{` + allocations + `} and ` + perDevice + ` (accel_device_health{state=~"degraded|failed",` + inAnyPool + `} == 1)))`
+}
+
+// firingAlerts lists alerts with what they are about.
+func firingAlerts(alerts string) panel {
+	const labels = "severity, alertname, cluster, pool, node, instance, device, namespace, workload"
+	about := `label_replace((` + alerts + `) * ignoring (alertstate) ALERTS_FOR_STATE, "workload", "$1", "pod", "(.+)")`
+	since := `max by (` + labels + `) (` + about + `)`
 	// Alerts without a device, or of a forgotten device, have no name.
-	since := `1000 * (` + named(inAnyPool, firing) + ` or on (severity, alertname, ` + target + `, device, namespace, pod) ` + firing + `)`
+	named := `(` + since + `) * on (cluster, node, device) group_left (name) group by (cluster, node, device, name) (` + names(inAnyPool) + `)`
+	since = `1000 * (` + named + ` or on (` + labels + `) ` + since + `)`
 	for i, s := range severities {
 		since = fmt.Sprintf(`label_replace(%s, "rank", "%d", "severity", "%s")`, since, i, s.value)
 	}
 	return panel{
 		kind: listing, title: "Firing alerts", unit: "none", empty: noAlerts,
 		about:   "Firing alerts and their start, critical ones first; *Fleet* omits severity info. A click on an alert opens its runbook. Alerts that exporters send to Alertmanager directly are not listed: Prometheus must have the rules.",
-		queries: []query{{expr: keep(host(since), "rank, severity, alertname, host, name, device, namespace, pod")}},
+		queries: []query{{expr: keep(host(since), "rank, severity, alertname, host, name, device, namespace, workload")}},
 		columns: []column{
 			{of: "rank", title: "Rank", hidden: true, sortUp: true},
 			{of: "severity", title: "Severity", states: severities, width: 90},
-			{of: "alertname", title: "Alert", jump: toRunbook(), width: 210},
-			nodeColumn, nameColumn, namespaceColumn, podColumn,
+			{of: "alertname", title: "Alert", jump: toRunbook(), width: 230},
+			nodeColumn, nameColumn, namespaceColumn,
+			{of: "workload", title: "Workload or pod"},
 			{of: "A", title: "Since", unit: "dateTimeFromNow", sort: true, width: 110},
 			idColumn,
 		},
 	}
 }
 
-// fleetDevices is one row for each device that is not healthy, with all reasons.
-func fleetDevices() panel {
-	const sick, device = `parent="",` + inPool, target + ", device"
-	action := `max by (` + device + `, action) (accel_device_action{` + inPool + `} == 1) or ` + perDevice + ` group by (` + device + `) (` + wholeReasons + `)`
-	return panel{
-		kind: listing, title: "Degraded and failed devices", unit: "none", empty: "No device is degraded or failed, or no health is known", width: 15, height: 9,
-		about: "One row for each whole device that is not healthy, failed ones first, with all of its reasons, the recommended action and the number of pods. docs/health.md explains reasons and actions.",
-		queries: []query{
-			{expr: keep(host(named(sick, `(`+reasonsOf(sick)+`) * `+perDevice+` group_left (action) (`+action+`)`)), "host, name, device, action, reason")},
-			{expr: keep(host(`count by (`+device+`) (device_pod:accel_verdict:holder{`+inPool+`})`), "host, device")},
-		},
-		columns: []column{
-			{of: "A", title: "Verdict", states: gravity, width: 90, sort: true},
-			nodeColumn, nameColumn,
-			joinedReasons,
-			{of: "action", title: "Action", width: 90, jump: toHealth("actions")},
-			{of: "B", title: "Pods", blank: "none", width: 60},
-		},
-	}
+// unobserved is further incidents: devices whose state is unknown.
+func unobserved(selector string) string {
+	return ` or label_replace(label_replace(accel_device_health{parent="",state="unknown",` + selector + `} == 1, "kind", "unknown", "", ""), "summary", "The device is not observed.", "", "")`
 }
 
-func fleetPods() panel {
+// incidentsOf has a row for each whole device of the selector that is not healthy: the
+// exporter's summary, and what it has seen.
+func incidentsOf(selector, further string) panel {
+	rows := `accel_device_incident_timestamp_seconds{` + selector + `}` + further
+	for i, s := range incidents {
+		rows = fmt.Sprintf(`label_replace(%s, "rank", "%d", "kind", "%s")`, rows, i, s.value)
+	}
 	return panel{
-		kind: listing, title: "Affected pods", unit: "none", empty: "No pod has a degraded or failed device", width: 9, height: 9,
-		about:   "Pods with a degraded or failed device, or a partition of one.",
-		queries: []query{{expr: keep(host(named(`parent="",`+inPool, `device_pod:accel_verdict:holder{`+inPool+`}`)), "namespace, pod, host, name, device")}},
-		columns: []column{namespaceColumn, podColumn, nodeColumn, nameColumn, idColumn, {of: "A", title: "Allocated", hidden: true}},
+		kind: listing, title: "Incidents", unit: "none", empty: "No device is degraded, failed or unobserved, or no health is known",
+		about:   "One row for each whole device that is not healthy, the gravest first: what happened, whose work it hurts and what to do; all reasons; pods that have held the device since. docs/health.md explains reasons and actions.",
+		queries: []query{{expr: keep(host(rows), "rank, kind, host, device, summary, reasons, action, pods, since")}},
+		columns: []column{
+			{of: "rank", title: "Rank", hidden: true, sortUp: true},
+			{of: "kind", title: "State", states: incidents, width: 100},
+			nodeColumn,
+			{of: "summary", title: "Incident", jump: toDevice(), wrapped: true},
+			{of: "reasons", title: "Reasons", jump: toHealth("catalogue"), width: 200, wrapped: true},
+			{of: "action", title: "Action", jump: toHealth("actions"), width: 110},
+			{of: "pods", title: "Pods", width: 170, wrapped: true},
+			{of: "since", title: "Since", width: 140},
+			idColumn,
+		},
 	}
 }
 
 func fleetCapacity() []panel {
-	sum := func(what string) string {
-		return zeroWhere(`sum(pool_model:accel_devices_`+what+`:count{`+inPool+`})`, known)
-	}
+	sum := func(name string) string { return zeroWhere(`sum(`+name+`{`+inPool+`})`, known) }
 	by := func(what string) query {
 		return query{expr: `sum by (cluster, pool, class, model) (pool_model:` + what + `:count{` + inPool + `})`}
 	}
-	about := "Idle: allocated, and nothing has run for 30 minutes or longer."
+	now := func(expr string) query {
+		return query{expr: `count by (cluster, pool, class, model) (accel_device_info{parent="",class!="switch",` + inPool + `} and ` + perDevice + ` ` + expr + `)`}
+	}
+	idle := fmt.Sprintf(`(min by (%s, device) (accel_allocation_idle_seconds{%s}) > %d)`, target, inPool, idleAfter)
 	return []panel{
 		{
 			kind: lines, title: "Devices by use", unit: "none", width: 10, height: 9, empty: noRules, min: f(0), dashed: "^all$",
-			about: "Whole devices: all, allocated, allocated and idle, free, and unfit because they failed or cannot be observed. Unfit devices may be allocated; devices that are divided into partitions are neither allocated nor free. " + about,
+			about: "Whole devices: all, free, and unfit because they failed or cannot be observed. Allocated, and idle on average of five minutes, are devices and partitions; of a shared device each pod counts as idle. Unfit devices may be allocated.",
 			queries: []query{
-				{known, "all"}, {sum("allocated"), "allocated"}, {sum("idle"), "idle"}, {sum("free"), "free"}, {sum("unhealthy"), "unfit"},
+				{known, "all"}, {sum("namespace:accel_allocated_devices:count"), "allocated"}, {sum("namespace:accel_allocation_idle_seconds:rate5m"), "idle"},
+				{sum("pool_model:accel_devices_free:count"), "free"}, {sum("pool_model:accel_devices_unhealthy:count"), "unfit"},
 			},
 			colours: []state{{value: "all", colour: plain}, {value: "allocated", colour: green}, {value: "idle", colour: yellow}, {value: "free", colour: blue}, {value: "unfit", colour: red}},
 		},
 		{
 			kind: listing, title: "Devices by pool and model", unit: "none", width: 14, height: 9, empty: noRules,
-			about:   "Whole devices by pool and model. " + about + " An empty cell means none.",
-			queries: []query{by("accel_devices"), by("accel_devices_allocated"), by("accel_devices_idle"), by("accel_devices_free"), by("accel_devices_unhealthy")},
+			about:   fmt.Sprintf("Whole devices by pool and model. Idle: allocated, and nothing has run for %d minutes or longer. Devices that are divided into partitions are neither allocated nor free. An empty cell means none.", idleAfter/60),
+			queries: []query{by("accel_devices"), now(`(accel_device_holders > 0)`), now(idle), by("accel_devices_free"), by("accel_devices_unhealthy")},
 			columns: []column{
 				clusterColumn,
 				{of: "pool", title: "Pool"},
@@ -262,8 +272,8 @@ func fleetDrift() []panel {
 	p.links = []jump{*jumpTo("accel-drift", "Rollout")}
 	deviating := half(panel{
 		kind: listing, title: "Devices that differ from the baseline", unit: "none", empty: "No device differs, or there is no baseline",
-		about:   "Devices that are not approved, by pool and component. Evaluated every 30m.",
-		queries: []query{{expr: `count by (cluster, pool, component) (` + recentDrift + `)`}},
+		about:   "Devices that are not approved, by pool and component.",
+		queries: []query{{expr: `count by (cluster, pool, component) (` + notApproved + `)`}},
 		columns: []column{clusterColumn, {of: "pool", title: "Pool"}, {of: "component", title: "Component", jump: jumpTo("accel-drift", "Rollout")}, {of: "A", title: "Devices", sort: true, scale: &scale{none, []step{{1, orange}}}}},
 	})
 	return []panel{half(p), deviating}

@@ -7,7 +7,7 @@ func fpga() board {
 		uid: "accel-fpga", title: "Accelerators / FPGA", from: "now-6h",
 		about:     "FPGA cards: what is loaded, reconfigurations, errors, power and heat, work and traffic.",
 		variables: []variable{datasource, cluster, pool, cards},
-		events:    []event{alerts(`alertname=~"Fpga.*",` + inPool)},
+		events:    []event{alerts(onPools, ` and on (cluster, node, device) accel_fpga_info{`+inCards+`}`)},
 		rows: []row{
 			{title: "Is something wrong?", panels: fpgaNow()},
 			{title: "Cards and designs", panels: []panel{fpgaCards(), fpgaDesigns()}},
@@ -51,7 +51,7 @@ func fpgaNow() []panel {
 		tile(panel{
 			kind: number, title: "Failed cards", unit: "none", scale: bad(1), empty: noCards,
 			about:   "Cards whose verdict is failed or unknown.",
-			queries: count(`count(accel_fpga_info{` + inCards + `} and ` + perDevice + ` device:accel_device_health:unfit)`),
+			queries: count(`count(accel_fpga_info{` + inCards + `} and ` + perDevice + ` accel_device_health{state=~"failed|unknown"} == 1)`),
 		}),
 		tile(panel{
 			kind: number, title: "Allocated, no design", unit: "none", scale: bad(1), empty: noCards,
@@ -71,7 +71,7 @@ func fpgaNow() []panel {
 		tile(panel{
 			kind: number, title: "Designs not approved", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noCards,
 			about:   "Cards whose bitstream or root key differs from the baseline, or from the resource name of its allocation.",
-			queries: count(`count(group by (` + target + `, device) (device_component:accel_fpga_drift:active{` + inCards + `}))`),
+			queries: count(`count(group by (` + target + `, device) (accel_drift{component=~".+/.+",` + inCards + `} == 1))`),
 			links:   []jump{*jumpTo("accel-drift", "Rollout")},
 		}),
 	}
@@ -116,9 +116,8 @@ func fpgaLoads() []panel {
 			colours: []state{{value: "ok", colour: green}, {value: "failed", colour: red}},
 		}),
 		third(panel{
-			kind: lines, title: "Duration of reconfigurations", unit: "s", min: f(0), limitLine: true, empty: "No reconfiguration in this time, or the recording rules are not loaded",
-			about:   "95th percentile of the loads of the last day, by pool. FpgaReconfigurationSlow fires above the line.",
-			scale:   bad(60),
+			kind: lines, title: "Duration of reconfigurations", unit: "s", min: f(0), empty: "No reconfiguration in this time, or the recording rules are not loaded",
+			about:   "95th percentile of the loads of the last day, by pool.",
 			queries: []query{{`pool:accel_fpga_reconfiguration_seconds:p95_1d{` + inPool + `} >= 0`, "{{cluster}} {{pool}}"}},
 		}),
 		third(panel{
@@ -173,14 +172,13 @@ func fpgaHeat() []panel {
 			queries: []query{onCard(`accel_power_watts{`+inCards+`} and `+perDevice+` accel_fpga_info`, "")},
 		}),
 		third(panel{
-			kind: lines, title: "Power as a share of its limit", unit: "percentunit", min: f(0), limitLine: true, empty: "No card with a limit on its power",
-			about:   "Power as a share of the lowest limit that is set. FpgaPowerNearLimit fires above the line.",
-			scale:   bad(0.95),
+			kind: lines, title: "Power as a share of its limit", unit: "percentunit", min: f(0), empty: "No card with a limit on its power",
+			about:   "Power as a share of the lowest limit that is set. At the limit the card throttles or shuts down.",
 			queries: []query{onCard(`accel_power_watts{`+inCards+`} / `+perDevice+` min by (`+target+`, device) (accel_fpga_power_threshold_watts{`+inCards+`} or accel_power_limit_watts{limit=~"max|slowdown|shutdown",`+inCards+`} and `+perDevice+` accel_fpga_info)`, "")},
 		}),
 		third(panel{
 			kind: lines, title: "Margin to the next limit", unit: "celsius", limitLine: true, empty: "No card with a limit on a temperature",
-			about:   "Degrees left at the sensor that is nearest to a limit of its own. AcceleratorTemperatureNearLimit fires below the line for slowdown and critical limits.",
+			about:   "Degrees left at the sensor that is nearest to a limit of its own. AcceleratorsHot fires below the line.",
 			scale:   scale{red, []step{{nearLimitCelsius, green}}},
 			queries: []query{onCard(`min by (`+target+`, device) (accel_temperature_limit_celsius{`+inCards+`} - on (`+target+`, device, sensor) group_left () accel_temperature_celsius{`+inCards+`}) and `+perDevice+` accel_fpga_info`, "")},
 		}),

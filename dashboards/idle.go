@@ -1,5 +1,7 @@
 package main
 
+import "fmt"
+
 const (
 	ofNamespace = inPool + `,namespace=~"$namespace"`
 	holdLabels  = target + ", device, namespace, pod"
@@ -64,13 +66,15 @@ func kinds(of func(expr string) string) []query {
 func same(expr string) string { return expr }
 
 // underusedMeans explains the second colour of the stack.
-const underusedMeans = "Underused: not idle, and a mean use of the pod's devices below 20 %; a pod whose use is not measured counts as used. A partition counts as one device, a shared device as one for each pod. Free devices belong to no namespace."
+func underusedMeans() string {
+	return fmt.Sprintf("Underused: not idle, and a mean use of the pod's devices below %.0f %%; a pod whose use is not measured counts as used. A partition counts as one device, a shared device as one for each pod. Free devices belong to no namespace.", 100*underusedBelow)
+}
 
 func idleNow() []panel {
 	return []panel{
 		wideTile(panel{
 			kind: number, title: "Devices now", unit: "none", decimals: f(1), both: true, empty: noHolds, colours: wasteColours,
-			about:   "Devices that were used, underused, idle and free in the last five minutes, on average. " + underusedMeans,
+			about:   "Devices that were used, underused, idle and free in the last five minutes, on average. " + underusedMeans(),
 			queries: kinds(same),
 		}).sized(12, 4),
 		panel{
@@ -81,7 +85,7 @@ func idleNow() []panel {
 		}.sized(12, 4),
 		panel{
 			kind: number, title: "Device hours in the time range", unit: "none", decimals: f(1), both: true, empty: noHolds, colours: wasteColours,
-			about:   "Hours of devices that were used, underused, idle and free, in the time range. " + underusedMeans,
+			about:   "Hours of devices that were used, underused, idle and free, in the time range. " + underusedMeans(),
 			queries: kinds(hours),
 		}.sized(12, 4),
 		wideTile(panel{
@@ -98,7 +102,7 @@ func idleNow() []panel {
 		}),
 		{
 			kind: lines, title: "Devices: used, underused, idle, free", unit: "none", stacked: true, min: f(0), width: 24, height: 9, empty: noHolds, colours: wasteColours,
-			about:   "All devices and partitions that can be allocated, one colour on the other. " + underusedMeans,
+			about:   "All devices and partitions that can be allocated, one colour on the other. " + underusedMeans(),
 			queries: kinds(same),
 		},
 	}
@@ -112,7 +116,7 @@ func ofHolds(expr string) string { return keep(host(expr), "host, device, namesp
 // they are not known.
 func withOwner(expr string) string {
 	for _, info := range [][2]string{
-		{"workload", `label_join(accel_pod_info{workload!=""}, "workload", "/", "workload_kind", "workload") or ` + perPod + ` label_join(namespace_pod:accel_allocation_owner:info, "workload", "/", "owner_kind", "owner_name")`},
+		{"workload", `namespace_pod:accel_workload:info`},
 		{"owner", `label_replace(accel_pod_label_info{label=~"(.+/)?(owner|team)"}, "owner", "$1", "value", "(.+)")`},
 	} {
 		known := `topk by (cluster, namespace, pod) (1, group by (cluster, namespace, pod, ` + info[0] + `) (` + info[1] + `))`
@@ -121,7 +125,7 @@ func withOwner(expr string) string {
 	return expr
 }
 
-const ownerAbout = " Workload: the controller, from the API server or kube-state-metrics. Owner: the pod label owner or team, where --kubernetes.pod-label selects it."
+const ownerAbout = " Workload: the controller, from the API server or kube-state-metrics, else the pod. Owner: the pod label owner or team, where --kubernetes.pod-label selects it."
 
 // priceOf is the price of the pod's part of the device for an hour, by currency,
 // from the last hour with idle time.
@@ -139,21 +143,19 @@ func idleHolds() panel {
 	alike := func(expr string) query {
 		return query{expr: ofHolds(`(` + expr + `) and ` + perHold + ` (` + idle + `)`)}
 	}
-	// The runbook of the alert that fires for the row, sooner or later.
-	alert := `label_replace((` + idle + `) and ` + perHold + ` ` + of("accel_allocation_last_activity_timestamp_seconds") + `, "alert", "AllocationIdle", "", "") or ` + perHold + ` label_replace(` + idle + `, "alert", "AllocationNeverUsed", "", "")`
-	firing := `ALERTS{alertstate="firing",alertname=~"AllocationIdle|AllocationNeverUsed",` + ofNamespace + `}`
-	exempt := `group by (` + holdLabels + `) (accel_allocation_idle_seconds{namespace=~"kube-system|gpu-operator",` + ofNamespace + `} or accel_allocation_idle_seconds{` + ofNamespace + `} and ` + perPod + ` namespace_pod:accel_idle_permitted:info)`
+	fires := `(namespace_pod:accel_workload:info and on (cluster, namespace, workload) ALERTS{alertstate="firing",alertname="AllocationIdle",` + inSpace + `})`
+	exempt := `group by (` + holdLabels + `) (accel_allocation_idle_seconds{namespace=~"` + idleExempt + `",` + ofNamespace + `} or accel_allocation_idle_seconds{` + ofNamespace + `} and ` + perPod + ` namespace_pod:accel_idle_permitted:info)`
 	return panel{
 		kind: listing, title: "Idle allocations", unit: "none", width: 24, height: 10, empty: "Nothing is idle, or no allocation is known",
-		about: "Each pod and device that is idle now; the device that saves most is first. Yellow from 30 minutes on, when AllocationIdle fires for a pod that has worked before; orange from 60 minutes on, when AllocationNeverUsed fires for one that has not. exempt: by a label of the pod, by its namespace, or because it has ended. A price is that of the pod's part of the device." + ownerAbout,
+		about: fmt.Sprintf("Each pod and device that is idle now; the device that saves most is first. Yellow from %d minutes on, when AllocationIdle fires for the workload of a pod that has worked before; orange from %d minutes on, when it fires for one that has not. exempt: by a label of the pod, by its namespace, or because it has ended. A price is that of the pod's part of the device.", idleAfter/60, neverUsedAfter/60) + ownerAbout,
 		queries: []query{
-			{expr: keep(host(named(inPool, withOwner(alert), "model", "profile")), "host, name, device, namespace, pod, model, profile, workload, owner, alert")},
+			{expr: keep(host(named(inPool, withOwner(idle), "model", "profile")), "host, name, device, namespace, pod, model, profile, workload, owner")},
 			alike(`1000 * ` + of("accel_allocation_last_activity_timestamp_seconds")),
 			alike(of("accel_allocation_memory_used_bytes")),
 			{expr: keep(host(priceOf(idle)), "host, device, namespace, pod, currency")},
 			{expr: ofHolds(`730 * sum without (currency) (` + priceOf(idle) + `)`)},
 			alike(of("accel_allocation_idle_cost_total")),
-			alike(`2 * ` + exempt + ` or ` + perHold + ` (` + idle + ` and on (` + target + `, namespace, pod) ` + firing + `) ^ 0 or ` + perHold + ` 0 * ` + of("accel_allocation_idle_seconds")),
+			alike(`2 * ` + exempt + ` or ` + perHold + ` (` + idle + ` and ` + perPod + ` ` + fires + `) ^ 0 or ` + perHold + ` 0 * ` + of("accel_allocation_idle_seconds")),
 		},
 		columns: []column{
 			// What does not fit on a narrow screen is at the end.
@@ -163,7 +165,6 @@ func idleHolds() panel {
 			{of: "D", title: "Price an hour", unit: "none", width: 105},
 			{of: "currency", title: "Currency", width: 74},
 			{of: "G", title: "Alert", states: []state{{"0", "not yet", none}, {"1", "fires", orange}, {"2", "exempt", blue}}, width: 70},
-			{of: "alert", title: "Runbook", jump: toRunbook(), width: 160},
 			{of: "workload", title: "Workload"},
 			{of: "owner", title: "Owner", width: 90},
 			nodeColumn, nameColumn,
@@ -178,10 +179,10 @@ func idleHolds() panel {
 
 // underusedHolds has the pods that would do with less.
 func underusedHolds() panel {
-	use := `max by (` + holdLabels + `) (avg_over_time(accel_allocation_utilization_ratio{` + ofNamespace + `}[30m])) < 0.2 unless ` + perHold + ` (accel_allocation_idle_seconds > 0)`
+	use := `max by (` + holdLabels + `) (avg_over_time(accel_allocation_utilization_ratio{` + ofNamespace + `}[30m])) < ` + fmt.Sprint(underusedBelow) + ` unless ` + perHold + ` (accel_allocation_idle_seconds > 0)`
 	return panel{
 		kind: listing, title: "Underused allocations", unit: "none", width: 15, height: 10, empty: "No allocation is underused, or no use is measured",
-		about: "Pods with a mean use of a device below 20 % in the last 30 minutes that are not idle: candidates for a MIG device, for sharing, or for fewer replicas." + ownerAbout,
+		about: fmt.Sprintf("Pods with a mean use of a device below %.0f %% in the last 30 minutes that are not idle: candidates for a MIG device, for sharing, or for fewer replicas.", 100*underusedBelow) + ownerAbout,
 		queries: []query{
 			{expr: keep(host(named(inPool, withOwner(use), "model", "profile")), "host, name, device, namespace, pod, model, profile, workload, owner")},
 			{expr: ofHolds(`max by (` + holdLabels + `) (accel_allocation_memory_used_bytes{` + ofNamespace + `}) / on (` + target + `, device) group_left () max by (` + target + `, device) (accel_memory_total_bytes{` + inPool + `}) and ` + perHold + ` (` + use + `)`)},
@@ -256,10 +257,10 @@ func idleOwners() []panel {
 			queries: []query{{`topk(10, sum_over_time(sum by (namespace, currency) (` + idleCost + `)[$__range:1m])) * 60 > 0`, "{{namespace}} ({{currency}})"}},
 		}),
 		third(panel{
-			kind: listing, title: "Workloads by idle share", unit: "none", empty: "No workload is known: kube-state-metrics is needed",
-			about:   "Controllers of the pods, as Deployments' ReplicaSets, StatefulSets and Jobs, and the share of the last hour in which their devices were idle. Needs kube-state-metrics.",
-			queries: []query{{expr: keep(`topk(20, workload:accel_allocation_idle:ratio_rate1h{cluster=~"$cluster",namespace=~"$namespace"})`, "namespace, owner_kind, owner_name")}},
-			columns: []column{namespaceColumn, {of: "owner_kind", title: "Kind"}, {of: "owner_name", title: "Workload"}, {of: "A", title: "Idle", unit: "percentunit", sort: true, width: 80, scale: &scale{none, []step{{0.5, yellow}, {0.9, orange}}}}},
+			kind: listing, title: "Workloads by idle share", unit: "none", empty: "No allocation, or the recording rules are not loaded",
+			about:   "Controllers of the pods, from the API server or kube-state-metrics, else the pods themselves, and the share of the last hour in which their devices were idle.",
+			queries: []query{{expr: keep(`topk(20, workload:accel_allocation_idle:ratio_rate1h{cluster=~"$cluster",namespace=~"$namespace"})`, "namespace, workload")}},
+			columns: []column{namespaceColumn, {of: "workload", title: "Workload"}, {of: "A", title: "Idle", unit: "percentunit", sort: true, width: 80, scale: &scale{none, []step{{0.5, yellow}, {0.9, orange}}}}},
 		}),
 	}
 }

@@ -6,10 +6,10 @@ func node() board {
 		uid: "accel-node", title: "Accelerators / Node", from: "now-3h",
 		about:     "Every device of one node at once: health, use, heat, links, errors and holders.",
 		variables: []variable{datasource, oneCluster, oneNode, instances, jobs},
-		events:    append([]event{alerts(inNode), xids(inNode)}, off(holds(inNode))...),
+		events:    append([]event{alerts(onNode, ""), xids(inNode)}, off(holds(inNode))...),
 		rows: []row{
 			{title: "Is something wrong?", panels: nodeNow()},
-			{title: "Devices", panels: []panel{nodeDevices(), nodeTimeline(), nodeReasons(), whole(firingAlerts(inNode))}},
+			{title: "Devices", panels: []panel{nodeDevices(), whole(incidentsOf(inNode, unobserved(inNode))), whole(firingAlerts(firing(onNode))), whole(nodeTimeline())}},
 			{title: "Pods", panels: []panel{nodeHolders(), nodeResources(), nodeUnattributed()}},
 			{title: "Use", panels: nodeUse()},
 			{title: "Temperature and power", panels: nodeHeat()},
@@ -58,7 +58,7 @@ func nodeNow() []panel {
 		tile(panel{
 			kind: number, title: "Alerts", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noDevices,
 			about:   "Alerts on this node that fire, of any severity.",
-			queries: []query{{expr: zeroWhere(`count(ALERTS{alertstate="firing",`+alertNames+`,`+inNode+`})`, anyDevices)}},
+			queries: []query{{expr: zeroWhere(`count(`+firing(onNode)+`)`, anyDevices)}},
 		}),
 		tile(panel{
 			kind: number, title: "Pods with devices", unit: "none", scale: only(blue), empty: "Allocations are unknown",
@@ -91,7 +91,7 @@ func nodeDevices() panel {
 	power, heat := `accel_power_watts{`+inNode+`}`, `accel_temperature_celsius{`+inNode+`}`
 	return panel{
 		kind: listing, title: "Devices", unit: "none", width: 24, height: 12, empty: noDevices,
-		about: "Current state of every device and MIG instance, and the course of its use, power and hottest sensor in the time range, each scaled to its own values. An empty cell means not measured, not 0. Red margins are where AcceleratorTemperatureNearLimit fires.",
+		about: "Current state of every device and MIG instance, and the course of its use, power and hottest sensor in the time range, each scaled to its own values. An empty cell means not measured, not 0. Red margins are where AcceleratorsHot fires.",
 		queries: []query{
 			of(healthOf(inNode)),
 			of(`accel_device_holders{` + inNode + `}`),
@@ -122,23 +122,10 @@ func nodeDevices() panel {
 
 func nodeTimeline() panel {
 	return panel{
-		kind: timeline, title: "Health", unit: "none", width: 14, height: 9, states: healthStates, empty: noDevices,
+		kind: timeline, title: "Health", unit: "none", states: healthStates, empty: noDevices,
 		about:   "The verdict on each whole device. Failed means that work on it is lost, degraded that it continues, unknown that the device cannot be observed.",
 		queries: []query{{`max by (name, to) (label_replace(` + named(wholes, healthOf(wholes)) + `, "to", "$1", "device", "(.+)"))`, "{{name}}"}},
 		links:   []jump{*jumpTo("accel-device", "This device", "node", "$node", "device", "${__field.labels.to}")},
-	}
-}
-
-func nodeReasons() panel {
-	return panel{
-		kind: listing, title: "Reasons", unit: "none", width: 10, height: 9, empty: "No device is degraded or failed, or none is observed",
-		about:   "The reasons for the health state of each device, and the gravest state that they cause. docs/health.md explains them.",
-		queries: []query{{expr: keep(host(named(inNode, reasonsOf(inNode))), "host, name, device, reason")}},
-		columns: []column{
-			{of: "A", title: "Verdict", states: gravity, width: 90, sort: true},
-			nameColumn,
-			joinedReasons,
-		},
 	}
 }
 
@@ -202,7 +189,7 @@ func nodeHeat() []panel {
 	return []panel{
 		tall(panel{
 			kind: lines, title: "Margin to slowdown", unit: "celsius", limitLine: true, empty: noSuch,
-			about:   "Degrees left before the device slows down. AcceleratorTemperatureNearLimit fires below the line.",
+			about:   "Degrees left before the device slows down. AcceleratorsHot fires below the line.",
 			scale:   scale{red, []step{{nearLimitCelsius, green}}},
 			queries: []query{perName(wholes, `accel_temperature_margin_celsius{limit="slowdown",`+wholes+`}`)},
 		}),
@@ -213,7 +200,7 @@ func nodeHeat() []panel {
 		}),
 		tall(panel{
 			kind: lines, title: "Throttled by heat or power brake", unit: "percentunit", min: f(0), max: f(1), limitLine: true, empty: "No device of this node is throttled by heat or power brake, or none measures it",
-			about:   "Share of time in which the clocks were reduced because of a fault. GpuThermalThrottling fires above the line.",
+			about:   "Share of time in which the clocks were reduced because of a fault. AcceleratorsHot fires above the line for heat.",
 			scale:   bad(hotThrottleShare),
 			queries: []query{{`clamp_max(sum by (name, reason) (` + named(wholes, `rate(accel_throttle_seconds_total{reason=~"hw_thermal|thermal|sw_thermal|hw_power_brake",`+wholes+`}[$__rate_interval]) > 0`) + `), 1)`, "{{reason}} {{name}}"}},
 		}),

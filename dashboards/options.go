@@ -40,7 +40,7 @@ func (p panel) options() any {
 		}
 	case listing:
 		height := common.TableCellHeightSm
-		if slices.ContainsFunc(p.columns, func(c column) bool { return c.joined }) {
+		if slices.ContainsFunc(p.columns, func(c column) bool { return c.wrapped }) {
 			height = common.TableCellHeightMd // for two lines
 		}
 		return table.Options{ShowHeader: true, CellHeight: &height, SortBy: p.sortedBy()}

@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// target is the labels that name what was scraped.
+// target is the labels that name what was scraped, of a series of the exporter.
 const target = "cluster, pool, node, job, instance"
 
 // perDevice joins the series of one device. A device that two jobs scrape is
@@ -16,12 +16,27 @@ const (
 	inNode = `cluster=~"$cluster",instance=~"$instance"`
 	inBox  = inNode + `,device="$device"`
 	ofBox  = inNode + `,device="$board"`
-	onBoth = inNode + `,device=~"$device|$board"`
 )
 
 // alertNames fits every alert of the rules but the one that always fires, and hardly
 // any other.
-const alertNames = `alertname!="AccelWatchdog",alertname=~"Accel.*|Allocation.*|Fpga.*|Gpu.*|Mig.*|NvLink.*|NvSwitch.*|.*DriftInPool|PowerFeedBraking"`
+const alertNames = `alertname!="AccelWatchdog",alertname=~"Accel.*|Allocation.*|Fpga.*|Gpu.*|Host(ContextSwitchesHigh|HardwareFault|KernelMemoryGrows|RdmaFault)|NvLink.*|PowerFeedBraking"`
+
+// Alerts have few labels: those on a device cluster, node and device, so that they keep
+// their name while its pods, pool and scrape target change. The joins select them by
+// what else is known of the node or device.
+const (
+	onNode   = `cluster=~"$cluster",node="$node"`
+	onDevice = onNode + `,device=~"$device|$board"`
+	onPools  = `cluster=~"$cluster",pool=~"$pool|"`
+	// notElsewhere drops alerts on nodes that are known to be in another pool.
+	notElsewhere = ` unless on (cluster, node) accel_source_up{cluster=~"$cluster",pool!~"$pool",node!=""}`
+)
+
+// firing is the alerts of the selector that fire.
+func firing(selector string) string {
+	return `ALERTS{alertstate="firing",` + alertNames + `,` + selector + `}`
+}
 
 // query is one expression of a panel. Legend has the form {{label}}.
 type query struct {

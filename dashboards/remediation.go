@@ -7,7 +7,7 @@ func remediation() board {
 		uid: "accel-remediation", title: "Accelerators / Remediation", from: "now-6h",
 		about:     "Nodes that accel-remediator has taken out, nodes that it leaves alone and why, and whether it works.",
 		variables: []variable{datasource, cluster, remediatedPool},
-		events:    []event{alerts(`alertname=~"AccelRemediator.*",` + inAnyPool)},
+		events:    []event{alerts(`alertname=~"AccelRemediator.*",`+inAnyPool, "")},
 		rows: []row{
 			{title: "Does it act, and on how much?", panels: remediationNow()},
 			{title: "What is out", panels: []panel{nodesOut(), shareOut(), breakers()}},
@@ -55,17 +55,17 @@ func remediationNow() []panel {
 		}),
 		tile(panel{
 			kind: number, title: "Left alone by a limit", unit: "none", scale: orangeFrom(1), empty: noPlan,
-			about:   "Nodes that should be taken out and are not, because enough nodes are out, enough was done within the hour, or the breaker is open. AccelRemediatorNodesWithheld.",
+			about:   "Nodes that should be taken out and are not, because enough nodes are out, enough was done within the hour, or the breaker is open. AccelRemediatorNodeNeedsHands.",
 			queries: []query{{expr: `sum(accel_remediator_withheld_nodes{reason=~"share|hour|breaker",` + inPool + `})`}},
 		}),
 		tile(panel{
 			kind: number, title: "Waiting for a person", unit: "none", scale: orangeFrom(1), empty: noPlan,
-			about:   "Nodes that were taken out repeatedly and stay out until the annotation accel.health/inspect is removed. AccelRemediatorInspectionRequired.",
+			about:   "Nodes that were taken out repeatedly and stay out until the annotation accel.health/inspect is removed. AccelRemediatorNodeNeedsHands.",
 			queries: []query{{expr: zeroWhere(`count(accel_remediator_node_inspection_required{`+inPool+`})`, remediated)}},
 		}),
 		tile(panel{
 			kind: number, title: "Last pass", unit: "s", scale: bad(300), empty: noPlan,
-			about:   "Time since the last pass over alerts and nodes: the age of all values here. AccelRemediatorStalled fires where it is red.",
+			about:   "Time since the last pass over alerts and nodes: the age of all values here. AccelRemediatorNotWorking fires where it is red.",
 			queries: []query{{expr: `max(time() - accel_remediator_last_pass_timestamp_seconds{` + inAnyPool + `})`}},
 		}),
 	}
@@ -144,7 +144,7 @@ func remediationActions() []panel {
 		}),
 		third(panel{
 			kind: bars, title: "Not done", unit: "none", stacked: true, min: f(0), empty: noRemediator,
-			about: "Failed actions; AccelRemediatorActionsFailing fires if it continues. refused: a disruption budget keeps a pod. conflict: the node had changed, and the action is repeated.",
+			about: "Failed actions; AccelRemediatorNotWorking fires if it continues. refused: a disruption budget keeps a pod. conflict: the node had changed, and the action is repeated.",
 			queries: []query{
 				{`sum by (action) (` + grew(`accel_remediator_actions_total{result="error",`+inAnyPool+`}`) + `)`, "{{action}} fails"},
 				{`sum by (result) (` + grew(`accel_remediator_actions_total{result=~"refused|conflict",`+inAnyPool+`}`) + `)`, "{{result}}"},
@@ -176,7 +176,7 @@ func remediationSight() []panel {
 		}),
 		third(panel{
 			kind: lines, title: "Failed passes and unknown nodes", unit: "none", min: f(0), empty: noPlan,
-			about: "Passes that could not list the nodes, and nodes in alerts that are not in the cluster: mostly a wrong label. AccelRemediatorUnknownNodes.",
+			about: "Passes that could not list the nodes, and nodes in alerts that are not in the cluster: mostly a wrong label. AccelRemediatorMisconfigured.",
 			queries: []query{
 				{`sum(` + grew(`accel_remediator_failed_passes_total{`+inAnyPool+`}`) + `)`, "failed passes"},
 				{`max(accel_remediator_unknown_nodes{` + inAnyPool + `})`, "unknown nodes"},

@@ -22,7 +22,7 @@ type column struct {
 	jump      *jump
 	sort      bool   // by this column, the greatest first
 	sortUp    bool   // by this column, the least first
-	joined    bool   // a label whose values are put together into one row
+	wrapped   bool   // onto two lines
 	hidden    bool   // not shown, and there for addresses
 	gauge     bool   // a bar from 0 to 1
 	course    bool   // a line of the time range; its query has the labels scope, host and device
@@ -56,7 +56,7 @@ func (c column) override() dashboard.DashboardFieldConfigSourceOverrides {
 		// A label may be in the address of a link, where a dash would be a name.
 		all = []dashboard.DynamicConfigValue{property("noValue", ""), asText}
 	}
-	if c.joined {
+	if c.wrapped {
 		all = append(all, property("custom.cellOptions", map[string]any{"type": "color-text", "wrapText": true}), property("custom.wrapText", true))
 	}
 	if c.unit != "" {
@@ -128,10 +128,7 @@ func (p panel) transformations() []dashboard.DataTransformerConfig {
 	group, order, titles := map[string]any{}, map[string]any{}, map[string]any{}
 	for i, c := range p.allColumns() {
 		field, how := p.field(c), map[string]any{"operation": "groupby", "aggregations": []string{}}
-		switch {
-		case c.joined:
-			how = map[string]any{"operation": "aggregate", "aggregations": []string{"uniqueValues"}}
-		case len(c.of) == 1:
+		if len(c.of) == 1 {
 			how = map[string]any{"operation": "aggregate", "aggregations": []string{c.worst()}}
 		}
 		group[field] = how
@@ -261,7 +258,6 @@ var (
 	idColumn        = column{of: "device", title: "Id", hidden: true}
 	namespaceColumn = column{of: "namespace", title: "Namespace", jump: toNamespace()}
 	podColumn       = column{of: "pod", title: "Pod", jump: toPod()}
-	joinedReasons   = column{of: "reason", title: "Reasons", joined: true, jump: toHealth("catalogue")}
 	reasonColumn    = column{of: "reason", title: "Reason", jump: toHealth("catalogue")}
 )
 

@@ -7,13 +7,12 @@ func workload() board {
 		uid: "accel-workload", title: "Accelerators / Namespace and workload", from: "now-6h",
 		about:     "For the owners of services: the devices of their pods, their use, their cost, and hardware faults that affected them.",
 		variables: []variable{datasource, cluster, namespace, pods},
-		events:    []event{alerts(withPod), hits()},
+		events:    []event{alerts(withWorkload, ""), hits()},
 		rows: []row{
 			{title: "How are my pods?", panels: workloadNow()},
-			{title: "Pods", panels: []panel{workloadPods(), workloadHits(), workloadAlerts()}},
+			{title: "Pods", panels: []panel{workloadPods(), whole(incidentsOf(hurtPods, "")), workloadHits(), workloadAlerts()}},
 			{title: "Use", panels: workloadUse()},
 			{title: "Workloads", panels: []panel{workloadOwners(), workloadStart()}},
-			{title: "Beside the devices", folded: true, panels: workloadBeside()},
 		},
 	}
 }
@@ -27,8 +26,12 @@ const (
 	inSpace = `cluster=~"$cluster",namespace=~"$namespace"`
 	inPods  = inSpace + `,pod=~"$pod"`
 	noPods  = "No pod of this selection has a device"
-	withPod = inPods + `,pod!=""` // excludes alerts without a pod
-	anyPod  = `count(accel_allocation_info{` + inPods + `})`
+	// withWorkload is the alerts on pods and workloads; those on devices name them in
+	// their text.
+	withWorkload = inSpace + `,namespace!="",pod=~"$pod|"`
+	anyPod       = `count(accel_allocation_info{` + inPods + `})`
+	// hurtPods is the incidents that name a pod.
+	hurtPods = `cluster=~"$cluster",pods=~"(.* )?$namespace/$pod( .*)?"`
 )
 
 // hits marks faults of devices that are allocated to a pod.
@@ -61,7 +64,7 @@ func workloadNow() []panel {
 		tile(panel{
 			kind: number, title: "On devices in trouble", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noPods,
 			about:   "Pods with a degraded or failed device, or a partition of one.",
-			queries: []query{{expr: zeroWhere(`count(group by (cluster, namespace, pod) (device_pod:accel_verdict:holder{`+inPods+`}))`, anyPod)}},
+			queries: []query{{expr: zeroWhere(podsOnSick(inPods), anyPod)}},
 		}),
 		tile(panel{
 			kind: number, title: "Hit by a fault", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noPods,
@@ -107,7 +110,7 @@ func workloadHits() panel {
 }
 
 func workloadAlerts() panel {
-	p := firingAlerts(withPod)
+	p := firingAlerts(firing(withWorkload))
 	p.width, p.height = 16, 8
 	return p
 }
@@ -138,14 +141,14 @@ func workloadUse() []panel {
 }
 
 func workloadOwners() panel {
-	of := func(name string) query {
-		return query{expr: keep(`workload:`+name+`{`+inSpace+`}`, "namespace, owner_kind, owner_name")}
+	of := func(reduce, family string) query {
+		return query{expr: keep(reduce+` by (cluster, namespace, workload) (`+family+`{`+inSpace+`} * `+perPod+` group_left (workload) namespace_pod:accel_workload:info)`, "namespace, workload")}
 	}
 	return half(panel{
-		kind: listing, title: "Workloads", unit: "none", empty: "No workload is known: kube-state-metrics is needed",
-		about:   "Controllers of the pods, with their devices, the use and the idle share of the last hour. Needs kube-state-metrics.",
-		queries: []query{of("accel_allocated_devices:count"), of("accel_allocation_utilization:avg"), of("accel_allocation_idle:ratio_rate1h")},
-		columns: []column{namespaceColumn, {of: "owner_kind", title: "Kind"}, {of: "owner_name", title: "Workload"}, {of: "A", title: "Devices", sort: true, width: 80}, {of: "B", title: "Use", unit: "percentunit", width: 70}, {of: "C", title: "Idle", unit: "percentunit", width: 70, scale: &scale{none, []step{{0.5, yellow}, {0.9, orange}}}}},
+		kind: listing, title: "Workloads", unit: "none", empty: "No pod has a device, or the recording rules are not loaded",
+		about:   "Controllers of the pods, from the API server or kube-state-metrics, else the pods themselves: their devices, the use now and the idle share of the last hour.",
+		queries: []query{of("count", "accel_allocation_info"), of("avg", "accel_allocation_utilization_ratio"), {expr: keep(`workload:accel_allocation_idle:ratio_rate1h{`+inSpace+`}`, "namespace, workload")}},
+		columns: []column{namespaceColumn, {of: "workload", title: "Workload"}, {of: "A", title: "Devices", sort: true, width: 80}, {of: "B", title: "Use", unit: "percentunit", width: 70}, {of: "C", title: "Idle", unit: "percentunit", width: 70, scale: &scale{none, []step{{0.5, yellow}, {0.9, orange}}}}},
 	})
 }
 
@@ -155,28 +158,4 @@ func workloadStart() panel {
 		about:   "95th percentile of the last day, including image pulls and model loading, by resource of the whole cluster. If long, devices wait for pods.",
 		queries: []query{{`max by (resource) (pool:accel_allocation_first_activity_seconds:p95_1d{cluster=~"$cluster"}) >= 0`, "{{resource}}"}},
 	})
-}
-
-func workloadBeside() []panel {
-	by := func(name string) []query {
-		return []query{{`max by (namespace, pod) (namespace_pod:` + name + `{` + inPods + `})`, "{{namespace}}/{{pod}}"}}
-	}
-	const kubernetes = "Needs kube-state-metrics and cAdvisor, and their series for these pods"
-	return []panel{
-		third(panel{
-			kind: lines, title: "CPU as a share of its limit", unit: "percentunit", min: f(0), empty: kubernetes,
-			about:   "If near 1 while the use of the device is low, the device waits for the CPU.",
-			queries: by("accel_container_cpu_limit:ratio_rate5m"),
-		}),
-		third(panel{
-			kind: lines, title: "Memory as a share of its limit", unit: "percentunit", min: f(0), empty: kubernetes,
-			about:   "If near 1, the pod is about to be killed and its work on the device lost.",
-			queries: by("accel_container_memory_limit:ratio"),
-		}),
-		third(panel{
-			kind: lines, title: "Restarts within an hour", unit: "none", min: f(0), empty: kubernetes,
-			about:   "Restarts of the containers of pods with a device.",
-			queries: by("accel_container_restarts:increase1h"),
-		}),
-	}
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ func TestPanels(t *testing.T) {
 	const hour = 12 // steps of the series
 	for _, test := range []struct {
 		name, board, panel, series string
+		pool                       string              // that is chosen; all without
 		want                       map[string][]string // by query, the labels of its series in braces, and their values
 	}{
 		{
@@ -54,13 +56,52 @@ func TestPanels(t *testing.T) {
   accel_allocation_idle_seconds{instance="n1",device="G",namespace="a",pod="ksm-0"} 60x120
   accel_allocation_info{instance="n1",device="G",namespace="a",pod="none-0"} 1x120
   accel_allocation_idle_seconds{instance="n1",device="G",namespace="a",pod="none-0"} 60x120
-  accel_pod_info{instance="n1",namespace="a",pod="api-0",workload_kind="Job",workload="api"} 1x120
   accel_pod_label_info{instance="n1",namespace="a",pod="api-0",label="example.com/team",value="blue"} 1x120
   accel_pod_label_info{instance="n1",namespace="a",pod="api-0",label="app",value="no-owner"} 1x120
-  namespace_pod:accel_allocation_owner:info{namespace="a",pod="api-0",owner_kind="ReplicaSet",owner_name="second"} 1x120
-  namespace_pod:accel_allocation_owner:info{namespace="a",pod="ksm-0",owner_kind="StatefulSet",owner_name="ksm"} 1x120
+  namespace_pod:accel_workload:info{namespace="a",pod="api-0",workload="api"} 1x120
+  namespace_pod:accel_workload:info{namespace="a",pod="ksm-0",workload="ksm"} 1x120
 `,
-			want: map[string][]string{"A": {"a api-0 n1 Job/api blue", "a ksm-0 n1 StatefulSet/ksm", "a none-0 n1"}},
+			want: map[string][]string{"A": {"a api-0 n1 GPU 0 api blue", "a ksm-0 n1 GPU 0 ksm", "a none-0 n1 GPU 0"}},
+		},
+		{
+			name: "a baseline that differs since the alert began", board: "accel-drift", panel: "Nodes that are left",
+			series: `
+  accel_drift{node="n1",instance="i",device="G",component="vbios",actual="1",expected="2"} 1x120
+  accel_drift{node="n2",instance="j",device="H",component="vbios",actual="2",expected="2"} 0x120
+  ALERTS_FOR_STATE{alertname="AcceleratorDrift",node="n1",component="vbios",severity="warning"} 7200x120
+`,
+			want: map[string][]string{"A": {"n1 vbios 1 2"}, "B": {"n1 vbios 1 2 2h0m0s"}},
+		},
+		{
+			name: "alerts of a pool, and on nodes whose pool is not known", board: "accel-fleet", panel: "Firing alerts", pool: "a",
+			series: `
+  accel_source_up{node="n1",pool="a"} 1x120
+  accel_source_up{node="n2",pool="b"} 1x120
+  accel_device_info{node="n1",pool="a",device="G",class="gpu",index="2"} 1x120
+  ALERTS{alertname="AcceleratorFailed",alertstate="firing",severity="critical",node="n1",device="G"} 1x120
+  ALERTS_FOR_STATE{alertname="AcceleratorFailed",severity="critical",node="n1",device="G"} 7200x120
+  ALERTS{alertname="AcceleratorFailed",alertstate="firing",severity="critical",node="n2",device="G"} 1x120
+  ALERTS_FOR_STATE{alertname="AcceleratorFailed",severity="critical",node="n2",device="G"} 7200x120
+  ALERTS{alertname="AcceleratorFailed",alertstate="firing",severity="critical",node="gone",device="G"} 1x120
+  ALERTS_FOR_STATE{alertname="AcceleratorFailed",severity="critical",node="gone",device="G"} 7200x120
+  ALERTS{alertname="PowerFeedBraking",alertstate="firing",severity="critical",pool="a",rack="r"} 1x120
+  ALERTS_FOR_STATE{alertname="PowerFeedBraking",severity="critical",pool="a",rack="r"} 7200x120
+  ALERTS{alertname="PowerFeedBraking",alertstate="firing",severity="critical",pool="b",rack="r"} 1x120
+  ALERTS_FOR_STATE{alertname="PowerFeedBraking",severity="critical",pool="b",rack="r"} 7200x120
+  ALERTS{alertname="AllocationIdle",alertstate="firing",severity="warning",namespace="team",workload="w"} 1x120
+  ALERTS_FOR_STATE{alertname="AllocationIdle",severity="warning",namespace="team",workload="w"} 7200x120
+`,
+			want: map[string][]string{"A": {"AcceleratorFailed gone", "AcceleratorFailed n1 GPU 2", "AllocationIdle team w", "PowerFeedBraking"}},
+		},
+		{
+			name: "incidents and devices that are not observed", board: "accel-fleet", panel: "Incidents",
+			series: `
+  accel_device_health{node="n1",device="G",state="failed"} 1x120
+  accel_device_health{node="n1",device="H",state="unknown"} 1x120
+  accel_device_health{node="n1",device="I",state="healthy"} 1x120
+  accel_device_incident_timestamp_seconds{node="n1",device="G",kind="failed",summary="GPU 2 failed.",pods="a/b"} 1x120
+`,
+			want: map[string][]string{"A": {"n1 failed GPU 2 failed. a/b", "n1 unknown The device is not observed."}},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -70,7 +111,7 @@ func TestPanels(t *testing.T) {
 				if want == nil {
 					continue
 				}
-				expr := expanded(q.Expr, map[string]string{"cluster": ".*", "pool": ".*", "namespace": ".*"})
+				expr := expanded(q.Expr, map[string]string{"cluster": ".*", "pool": cmp.Or(test.pool, ".*"), "namespace": ".*"})
 				if got := shownRows(vector(t, store, expr, time.Unix(0, 0).Add(10*time.Hour)), q.RefID != "A"); !slices.Equal(got, want) {
 					t.Errorf("%s: %q, want %q: %s", q.RefID, got, want, expr)
 				}
@@ -88,7 +129,7 @@ func shownRows(found promql.Vector, times bool) []string {
 	var all []string
 	for _, s := range found {
 		var cells []string
-		for _, l := range []string{"namespace", "pod", "host", "component", "actual", "expected", "workload", "owner"} {
+		for _, l := range []string{"alertname", "namespace", "pod", "host", "name", "component", "actual", "expected", "workload", "owner", "kind", "summary", "pods"} {
 			if v := s.Metric.Get(l); v != "" {
 				cells = append(cells, v)
 			}
