@@ -117,6 +117,7 @@ type gettable struct {
 	Labels      map[string]string `json:"labels"`
 	Annotations struct {
 		Summary string `json:"summary"`
+		Pods    string `json:"pods"`
 	} `json:"annotations"`
 	StartsAt time.Time `json:"startsAt"`
 	Status   struct {
@@ -145,7 +146,7 @@ func decodeAlerts(r io.Reader) ([]remediation.Alert, error) {
 			return nil, errors.New("found an alert without labels, startsAt or status.state")
 		}
 		list = append(list, remediation.Alert{
-			Labels: g.Labels, Summary: g.Annotations.Summary, StartsAt: g.StartsAt, Suppressed: g.Status.State == "suppressed",
+			Labels: g.Labels, Summary: g.Annotations.Summary, Pods: strings.Fields(g.Annotations.Pods), StartsAt: g.StartsAt, Suppressed: g.Status.State == "suppressed",
 			Inhibited: g.Status.State == "suppressed" && len(g.Status.SilencedBy) == 0,
 		})
 	}

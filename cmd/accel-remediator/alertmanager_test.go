@@ -13,7 +13,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
-const listing = `[{"annotations": {"summary": "gone"}, "endsAt": "2026-03-01T12:05:00Z", "fingerprint": "1",
+const listing = `[{"annotations": {"summary": "gone", "pods": "ml/train-1 ml/train-2"}, "endsAt": "2026-03-01T12:05:00Z", "fingerprint": "1",
   "receivers": [{"name": "x"}], "startsAt": "2026-03-01T12:00:00Z", "updatedAt": "2026-03-01T12:00:01Z",
   "status": {"inhibitedBy": [], "silencedBy": ["s"], "state": "suppressed"}, "labels": {"alertname": "Lost", "node": "n1"}}]`
 
@@ -51,7 +51,7 @@ func TestOneAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []remediation.Alert{{
-		Labels: map[string]string{"alertname": "Lost", "node": "n1"}, Summary: "gone",
+		Labels: map[string]string{"alertname": "Lost", "node": "n1"}, Summary: "gone", Pods: []string{"ml/train-1", "ml/train-2"},
 		StartsAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Suppressed: true,
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -12,6 +12,9 @@ type Alert struct {
 	Labels map[string]string
 	// Summary is its annotation of that name.
 	Summary string
+	// Pods are the pods that its annotation of that name lists, each as namespace/name.
+	// They are no labels, so that the alert stays the same while pods come and go.
+	Pods []string
 	// StartsAt is when it began to fire.
 	StartsAt time.Time
 	// Suppressed: it is silenced or inhibited. It causes no new action, and what was

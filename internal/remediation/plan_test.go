@@ -99,6 +99,31 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
+// The pods of an alert are those of its annotation and of its labels, once each.
+func TestPodsOfAlert(t *testing.T) {
+	for name, c := range map[string]struct {
+		annotation []string
+		labels     []string
+		want       []Pod
+	}{
+		"annotation": {annotation: []string{"ml/train-1", "ml/train-2"}, want: []Pod{{"ml", "train-1", "Lost", "GPU-0", noon}, {"ml", "train-2", "Lost", "GPU-0", noon}}},
+		"both":       {annotation: []string{"ml/train-1"}, labels: []string{"namespace", "ml", "pod", "train-1"}, want: []Pod{{"ml", "train-1", "Lost", "GPU-0", noon}}},
+		"no pod":     {annotation: []string{"", "ml/", "/train-1", "train-1"}, labels: []string{"namespace", "ml"}},
+	} {
+		r := newRig(t, 4)
+		a := alert("Lost", 1, noon, append(c.labels, "device", "GPU-0")...)
+		a.Pods = c.annotation
+		r.pass(t, 10*time.Second, a)
+		s := r.step(1)
+		if diff := cmp.Diff(c.want, s.Evict); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if diff := cmp.Diff(c.want, s.Hurt); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 // Changes by a person stay when the alert is resolved.
 func TestPersonalChanges(t *testing.T) {
 	r := newRig(t, 4)

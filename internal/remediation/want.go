@@ -2,6 +2,7 @@ package remediation
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -86,15 +87,27 @@ func (w *want) add(s *tracked, r *Rule, firing bool) {
 	if r.Call != "" && !slices.Contains(w.calls, r.Call) && firing {
 		w.calls = append(w.calls, r.Call)
 	}
-	if name := s.Labels["pod"]; name != "" && s.Labels["namespace"] != "" && len(w.hurt) < maxPods {
-		pod := Pod{Namespace: s.Labels["namespace"], Name: name, Alert: s.Name(), Device: s.Labels["device"], Before: s.StartsAt}
-		if firing {
+	for _, pod := range s.pods() {
+		if firing && len(w.hurt) < maxPods {
 			w.hurt = append(w.hurt, pod)
-		}
-		if r.Evict && firing {
-			w.evict = append(w.evict, pod)
+			if r.Evict {
+				w.evict = append(w.evict, pod)
+			}
 		}
 	}
+}
+
+// pods are those that the labels and the annotation of the alert name.
+func (a *Alert) pods() []Pod {
+	var list []Pod
+	for _, name := range append(slices.Clip(a.Pods), a.Labels["namespace"]+"/"+a.Labels["pod"]) {
+		pod := Pod{Alert: a.Name(), Device: a.Labels["device"], Before: a.StartsAt}
+		pod.Namespace, pod.Name, _ = strings.Cut(name, "/")
+		if pod.Namespace != "" && pod.Name != "" && !slices.Contains(list, pod) {
+			list = append(list, pod)
+		}
+	}
+	return list
 }
 
 // marks reports whether the node is to be marked.

@@ -7,17 +7,21 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
-// TestPolicy: the shipped policy is valid, and each of its alerts is fired by a
-// rule.
+// TestPolicy: the shipped policy is valid, each of its alerts is fired by a rule, and it
+// has every page or names it with the reason why it has no rule.
 func TestPolicy(t *testing.T) {
 	const name = "deploy/remediator/policy.yml"
-	p, err := remediation.ParsePolicy(name, []byte(read(t, name)))
+	text := read(t, name)
+	p, err := remediation.ParsePolicy(name, []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	alerts := map[string]bool{}
 	for _, r := range loadRules(t) {
 		alerts[r.Alert] = true
+		if r.Labels["severity"] == "critical" && !strings.Contains(string(text), r.Alert) {
+			t.Errorf("the page %s is not named", r.Alert)
+		}
 	}
 	for i, r := range p.Rules {
 		pattern := strings.TrimSuffix(strings.TrimPrefix(r.Match["alertname"].String(), "^(?:"), ")$")

@@ -39,7 +39,7 @@ type remedy struct {
 const remedyRules = `node_label: node
 settle: 10s
 rules:
-  - match: {alertname: "AcceleratorLost|Lost", severity: critical}
+  - match: {alertname: "AcceleratorFailed|Lost", severity: critical}
     health: failed
     taints: [{key: accel.health, value: failed, effect: NoSchedule}]
     cordon: true
