@@ -259,7 +259,7 @@ func idleOwners() []panel {
 		third(panel{
 			kind: listing, title: "Workloads by idle share", unit: "none", empty: "No allocation, or the recording rules are not loaded",
 			about:   "Controllers of the pods, from the API server or kube-state-metrics, else the pods themselves, and the share of the last hour in which their devices were idle.",
-			queries: []query{{expr: keep(`topk(20, workload:accel_allocation_idle:ratio_rate1h{cluster=~"$cluster",namespace=~"$namespace"})`, "namespace, workload")}},
+			queries: []query{{expr: keep(`topk(20, avg_over_time(workload:accel_allocation_idle:ratio_rate5m{cluster=~"$cluster",namespace=~"$namespace"}[1h]))`, "namespace, workload")}},
 			columns: []column{namespaceColumn, {of: "workload", title: "Workload"}, {of: "A", title: "Idle", unit: "percentunit", sort: true, width: 80, scale: &scale{none, []step{{0.5, yellow}, {0.9, orange}}}}},
 		}),
 	}

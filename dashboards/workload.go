@@ -147,7 +147,7 @@ func workloadOwners() panel {
 	return half(panel{
 		kind: listing, title: "Workloads", unit: "none", empty: "No pod has a device, or the recording rules are not loaded",
 		about:   "Controllers of the pods, from the API server or kube-state-metrics, else the pods themselves: their devices, the use now and the idle share of the last hour.",
-		queries: []query{of("count", "accel_allocation_info"), of("avg", "accel_allocation_utilization_ratio"), {expr: keep(`workload:accel_allocation_idle:ratio_rate1h{`+inSpace+`}`, "namespace, workload")}},
+		queries: []query{of("count", "accel_allocation_info"), of("avg", "accel_allocation_utilization_ratio"), {expr: keep(`avg_over_time(workload:accel_allocation_idle:ratio_rate5m{`+inSpace+`}[1h])`, "namespace, workload")}},
 		columns: []column{namespaceColumn, {of: "workload", title: "Workload"}, {of: "A", title: "Devices", sort: true, width: 80}, {of: "B", title: "Use", unit: "percentunit", width: 70}, {of: "C", title: "Idle", unit: "percentunit", width: 70, scale: &scale{none, []step{{0.5, yellow}, {0.9, orange}}}}},
 	})
 }
@@ -156,6 +156,6 @@ func workloadStart() panel {
 	return half(panel{
 		kind: lines, title: "From allocation to first activity", unit: "s", min: f(0), empty: "No pod has begun to use a device in this time",
 		about:   "95th percentile of the last day, including image pulls and model loading, by resource of the whole cluster. If long, devices wait for pods.",
-		queries: []query{{`max by (resource) (pool:accel_allocation_first_activity_seconds:p95_1d{cluster=~"$cluster"}) >= 0`, "{{resource}}"}},
+		queries: []query{{`histogram_quantile(0.95, sum by (resource, le) (rate(accel_allocation_first_activity_seconds_bucket{cluster=~"$cluster"}[1d]))) >= 0`, "{{resource}}"}},
 	})
 }
