@@ -116,9 +116,9 @@ func fpgaLoads() []panel {
 			colours: []state{{value: "ok", colour: green}, {value: "failed", colour: red}},
 		}),
 		third(panel{
-			kind: lines, title: "Duration of reconfigurations", unit: "s", min: f(0), empty: "No reconfiguration within a day",
-			about:   "95th percentile of the loads of the last day, by pool.",
-			queries: []query{{`histogram_quantile(0.95, sum by (cluster, pool, le) (rate(accel_fpga_reconfiguration_seconds_bucket{` + inPool + `}[1d]))) >= 0`, "{{cluster}} {{pool}}"}},
+			kind: lines, title: "Duration of reconfigurations", unit: "s", min: f(0), empty: "No reconfiguration in this time",
+			about:   "95th percentile of the loads in the time range, by pool.",
+			queries: []query{{`histogram_quantile(0.95, sum by (cluster, pool, le) (rate(accel_fpga_reconfiguration_seconds_bucket{` + inPool + `}[$__range]))) >= 0`, "{{cluster}} {{pool}}"}},
 		}),
 		third(panel{
 			kind: timeline, title: "Regions", unit: "none", empty: "No card reports whether a region is loaded", states: []state{{"1", "loaded", green}, {"0", "empty", orange}},

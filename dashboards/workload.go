@@ -155,7 +155,7 @@ func workloadOwners() panel {
 func workloadStart() panel {
 	return half(panel{
 		kind: lines, title: "From allocation to first activity", unit: "s", min: f(0), empty: "No pod has begun to use a device in this time",
-		about:   "95th percentile of the last day, including image pulls and model loading, by resource of the whole cluster. If long, devices wait for pods.",
-		queries: []query{{`histogram_quantile(0.95, sum by (resource, le) (rate(accel_allocation_first_activity_seconds_bucket{cluster=~"$cluster"}[1d]))) >= 0`, "{{resource}}"}},
+		about:   "95th percentile in the time range, including image pulls and model loading, by resource of the whole cluster. If long, devices wait for pods.",
+		queries: []query{{`histogram_quantile(0.95, sum by (resource, le) (rate(accel_allocation_first_activity_seconds_bucket{cluster=~"$cluster"}[$__range]))) >= 0`, "{{resource}}"}},
 	})
 }

@@ -112,6 +112,9 @@ func TestRuleSize(t *testing.T) {
 
 // alertTest is one test of rules/tests.
 type alertTest struct {
+	Input []struct {
+		Series string `yaml:"series"`
+	} `yaml:"input_series"`
 	Alerts []struct {
 		Name string `yaml:"alertname"`
 		Want []any  `yaml:"exp_alerts"`
@@ -128,10 +131,16 @@ var (
 )
 
 // seen adds the alerts that the test asserts to fire, and to be silent: by name, or in a
-// list of all alerts that lacks an alert which fires at another time.
-func (a *alertTest) seen(fires, silent map[string]bool) {
+// list of all alerts that lacks it although the test has what it reads. reads are the
+// families by alert, those behind recorded series included.
+func (a *alertTest) seen(reads map[string][]string, fires, silent map[string]bool) {
 	var lists [][]string
 	here := map[string]bool{}
+	input := map[string]bool{}
+	for _, s := range a.Input {
+		name, _, _ := strings.Cut(s.Series, "{")
+		input[name] = true
+	}
 	for _, c := range a.Alerts {
 		if len(c.Want) > 0 {
 			here[c.Name] = true
@@ -158,17 +167,51 @@ func (a *alertTest) seen(fires, silent map[string]bool) {
 			lists = append(lists, list)
 		}
 	}
-	for name := range here {
-		fires[name] = true
-		for _, list := range lists {
-			silent[name] = silent[name] || !slices.Contains(list, name)
+	maps.Copy(fires, here)
+	for name, families := range reads {
+		if slices.ContainsFunc(families, func(f string) bool { return input[f] }) {
+			for _, list := range lists {
+				silent[name] = silent[name] || !slices.Contains(list, name)
+			}
 		}
 	}
+}
+
+// readBy returns the families that each alert reads, those behind recorded series included.
+func readBy(t *testing.T, rules []alertRule) map[string][]string {
+	t.Helper()
+	records := map[string]string{}
+	for _, r := range rules {
+		records[r.Record] = r.Expr
+	}
+	out := map[string][]string{}
+	var visit func(alert, expr string, seen map[string]bool)
+	visit = func(alert, expr string, seen map[string]bool) {
+		for _, s := range selectors(parsed(t, alert, expr)) {
+			if seen[s.Name] {
+				continue
+			}
+			seen[s.Name] = true
+			if behind, recorded := records[s.Name]; recorded {
+				visit(alert, behind, seen)
+			} else {
+				out[alert] = append(out[alert], s.Name)
+			}
+		}
+	}
+	for _, r := range rules {
+		if r.Alert != "" {
+			visit(r.Alert, r.Expr, map[string]bool{})
+		}
+	}
+	return out
 }
 
 // TestAlertTests: each alert has a test in which it fires and one in which it
 // is silent. One that always fires is never silent.
 func TestAlertTests(t *testing.T) {
+	rules := loadRules(t)
+	reads := readBy(t, rules)
 	fires, silent := map[string]bool{}, map[string]bool{}
 	for _, name := range match(t, "rules/tests/*.yaml") {
 		var f struct{ Tests []alertTest }
@@ -176,10 +219,10 @@ func TestAlertTests(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		for _, test := range f.Tests {
-			test.seen(fires, silent)
+			test.seen(reads, fires, silent)
 		}
 	}
-	for _, r := range loadRules(t) {
+	for _, r := range rules {
 		if strings.TrimSpace(r.Expr) == "vector(1)" {
 			silent[r.Alert] = true
 		}
@@ -195,7 +238,7 @@ var targetLabels = []string{"cluster", "pool", "node", "job", "instance", "rack"
 // foreign are the series of other exporters and of the program itself that rules and
 // runbooks use, with their labels.
 var foreign = map[string][]string{
-	"ALERTS":                              {"alertname", "alertstate", "severity"},
+	"ALERTS":                              {"alertname", "alertstate", "severity", "cluster_uuid", "clique"}, // of NvLinkDomainFault
 	"up":                                  {},
 	"accel_config_last_reload_successful": {},
 	"accel_alertmanager_queue_length":     {"endpoint"},
