@@ -52,8 +52,8 @@ func (r *rule) addNeeds(ns needs) {
 	}
 }
 
-// readThrough adds to the names that an alert reads those that the rules read
-// which record them, recursively.
+// readThrough adds to the metrics that an alert reads, for each recorded one, the
+// metrics that its rule reads, and so on.
 func (e *Engine) readThrough() {
 	recorded := map[string][]string{}
 	for _, g := range e.groups {

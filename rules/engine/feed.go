@@ -19,7 +19,7 @@ import (
 type feed struct {
 	target []labels.Label
 	page   exposition.Page
-	// slots are the series of page.Values, nil for those that no rule reads.
+	// slots are the series of page.Values; a series that no rule reads is nil.
 	// They are found again after reset and when the series of the page change.
 	slots []*series
 	fresh bool // slots fit page.Values

@@ -30,8 +30,8 @@ type Options struct {
 	// ExternalURL is the address of the exporter without a trailing slash:
 	// $externalURL, and the base of GeneratorURL.
 	ExternalURL string
-	// Interval is the time between two evaluations, for groups without an
-	// interval of their own: 1 s to 1 h, by default 15 s.
+	// Interval is the time between two evaluations of a group whose file gives
+	// no interval: 1 s to 1 h, by default 15 s.
 	Interval time.Duration
 	// Resend is the time after which a firing alert is passed to Notify
 	// again: by default one minute.

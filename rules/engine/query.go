@@ -12,8 +12,8 @@ import (
 )
 
 // Query evaluates an expression over the samples in memory at the time at. It
-// finds only series that some rule selects and the latest samples that rules
-// recorded.
+// finds only series of metrics that some rule reads and the latest samples that
+// rules recorded.
 func (e *Engine) Query(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 // evaluation, because an evaluation reads a page that has them.
 type stats struct {
 	all    []prometheus.Collector
-	groups map[string]bool // those with evaluated rules
+	groups map[string]bool // with evaluated rules
 
 	passes, triggered, seconds, gatherFailed, duplicates, templatesFailed prometheus.Counter
 

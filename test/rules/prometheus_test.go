@@ -109,7 +109,7 @@ func newPrometheus(t testing.TB, o options) *prometheus {
 	return p
 }
 
-// apply loads rules in place of those that there are.
+// apply replaces the rules.
 func (p *prometheus) apply(text string) {
 	var errs []error
 	if p.rules = checked[text]; p.rules == nil {
