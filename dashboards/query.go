@@ -20,7 +20,7 @@ const (
 
 // alertNames fits every alert of the rules but the one that always fires, and hardly
 // any other.
-const alertNames = `alertname!="AccelWatchdog",alertname=~"Accel.*|Allocation.*|Fpga.*|Gpu.*|Host(ContextSwitchesHigh|HardwareFault|KernelMemoryGrows|RdmaFault)|NvLink.*|PowerFeedBraking"`
+const alertNames = `alertname!="AccelWatchdog",alertname=~"Accel.*|Allocation.*|Fpga.*|Gpu.*|Host(ContextSwitchesHigh|KernelMemoryGrows)|NvLink.*|PowerFeedBraking"`
 
 // Alerts have few labels: those on a device cluster, node and device, so that they keep
 // their name while its pods, pool and scrape target change. The joins select them by
