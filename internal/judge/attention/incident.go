@@ -84,9 +84,10 @@ func (st *device) publish(now time.Time, d *collector.Device, partitions []*coll
 		i.since = d.Verdict.Since
 	}
 	i.until = now.Add(stay)
-	i.hurt(d)
+	from := collector.OnClock(i.since, now).Add(-faultLead)
+	i.hurt(d, from)
 	for _, p := range partitions {
-		i.hurt(p)
+		i.hurt(p, from)
 	}
 	if labels := i.describe(k, d); !slices.Equal(labels, i.labels) {
 		i.labels, i.changed = labels, now
@@ -97,14 +98,14 @@ func (st *device) publish(now time.Time, d *collector.Device, partitions []*coll
 	})
 }
 
-// hurt adds the pods that hold d, or held it when its fault occurred.
-func (i *incident) hurt(d *collector.Device) {
+// hurt adds the pods that hold d, or held it when it had a fault since from.
+func (i *incident) hurt(d *collector.Device, from time.Time) {
 	for n := range d.Readings {
 		r := &d.Readings[n]
 		switch r.Metric {
 		case collector.AllocationInfo:
 		case collector.AllocationFault:
-			if r.Value < float64(i.since.Add(-faultLead).Unix()) {
+			if r.Value < float64(from.Unix()) {
 				continue
 			}
 		default:
