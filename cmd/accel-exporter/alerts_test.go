@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/alertmanager/api/v2/models"
 )
 
@@ -53,29 +54,25 @@ func (a *fakeAlertmanager) about(alert, device string) *models.PostableAlert {
 func TestAlertOnFault(t *testing.T) {
 	t.Parallel()
 	am := newAlertmanager(t)
-	n := startPods(t, "h100-8", nil, "--alertmanager.url="+am.URL, often, "--rules.target-label=cluster=test",
+	n := startPods(t, "h100-8", nil, "--alertmanager.url="+am.URL, often, "--rules.target-label=cluster=test", "--kubernetes.node=node1",
 		// Only events trigger evaluations.
 		"--rules.interval=1h")
 	gpu := device(t, n.until(`^accel_device_up\{device="GPU-.*\} 1`, `^accel_podmap_state\{state="fresh"\} 1$`, `^accel_allocation_info\{.*pod="llm-0".*\} 1$`), "0")
 	n.sim("inject", "xid", "79", "0")
-	n.poll(func() bool { return am.about("AcceleratorLost", gpu) != nil }, func() string { return "an alert AcceleratorLost" })
+	n.poll(func() bool { return am.about("AcceleratorFailed", gpu) != nil }, func() string { return "an alert AcceleratorFailed" })
 	n.until(`^accel_rules_alerts\{state="firing"\} [1-9]`, `^accel_alertmanager_alerts_sent_total\{.*\} [1-9]`)
-	alert := am.about("AcceleratorLost", gpu)
-	for name, want := range map[string]string{
-		"severity": "critical", "namespace": "training", "pod": "llm-0", "job": "accel-exporter", "cluster": "test",
-	} {
-		if alert.Labels[name] != want {
-			t.Errorf("label %s is %q, want %q", name, alert.Labels[name], want)
-		}
+	alert := am.about("AcceleratorFailed", gpu)
+	labels := models.LabelSet{"alertname": "AcceleratorFailed", "severity": "critical", "cluster": "test", "node": "node1", "device": gpu}
+	if diff := cmp.Diff(labels, alert.Labels); diff != "" {
+		t.Errorf("labels: %s", diff)
 	}
-	if !strings.HasSuffix(alert.Annotations["runbook_url"], "/AcceleratorLost.md") || alert.Annotations["summary"] == "" {
+	if !strings.HasSuffix(alert.Annotations["runbook_url"], "/AcceleratorFailed.md") ||
+		alert.Annotations["summary"] != "node1 GPU 0 failed (Xid 79): training/llm-0. Cordon, save the kernel log, power cycle." {
 		t.Errorf("annotations are %v", alert.Annotations)
 	}
-	for name, want := range map[string]string{
-		"pci_address": "0000:53:00.0", "index": "0", "model": "NVIDIA H100 80GB HBM3", "serial": "1650000000001",
-	} {
-		if alert.Annotations[name] != want {
-			t.Errorf("annotation %s is %q, want %q", name, alert.Annotations[name], want)
+	for _, want := range []string{"0000:53:00.0", "index 0", "NVIDIA H100 80GB HBM3", "1650000000001", "xid_79", "training/llm-0", "reboot"} {
+		if !strings.Contains(alert.Annotations["description"], want) {
+			t.Errorf("description is %q, want %s in it", alert.Annotations["description"], want)
 		}
 	}
 	if time.Time(alert.EndsAt).Before(time.Now()) {
@@ -86,19 +83,19 @@ func TestAlertOnFault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`alertname="AcceleratorLost"`, `pod="llm-0"`} {
+	for _, want := range []string{`alertname="AcceleratorFailed"`, "training/llm-0"} {
 		if !strings.Contains(eval, want) {
 			t.Errorf("rules eval does not print %s:\n%s", want, eval)
 		}
 	}
-	for what, want := range map[string]bool{"": true, "critical": true, "llm-0": true, "training/llm-0": true, gpu: true, gpu[:12]: true, "AcceleratorLost": true, "firing": true, "info": false, "resolved": false} {
+	for what, want := range map[string]bool{"": true, "critical": true, "llm-0": true, "training/llm-0": true, gpu: true, gpu[:12]: true, "AcceleratorFailed": true, "llm": false, "firing": true, "info": false, "resolved": false} {
 		for _, args := range [][]string{{"alerts"}, {"rules", "eval"}} {
 			args = append(args, "--url="+n.url)
 			if what != "" {
 				args = append(args, what)
 			}
 			out, _, err := outcome(t.Context(), args...)
-			if err != nil || regexp.MustCompile(`(?m)^(critical AcceleratorLost firing|firing .*AcceleratorLost)`).MatchString(out) != want {
+			if err != nil || regexp.MustCompile(`(?m)^(critical AcceleratorFailed firing|firing .*AcceleratorFailed)`).MatchString(out) != want {
 				t.Errorf("%q: %v\n%s", args, err, out)
 			}
 		}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
-	"github.com/accel-exporter/accel-exporter/internal/exposition/status"
 	"github.com/accel-exporter/accel-exporter/rules/engine"
 )
 
@@ -38,7 +37,7 @@ func alertsCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	}, printAlerts)
 }
 
-const alertsHelp = "Only alerts with one of these: a name (AcceleratorLost), a severity, a state (firing, pending, resolved), or the value of a label, as a device or the beginning of its id, a pod, a namespace or NAMESPACE/POD."
+const alertsHelp = "Only alerts with one of these: a name (AcceleratorFailed), a severity, a state (firing, pending, resolved), the value of a label, as a device or the beginning of its id, a namespace or a workload, or a pod, as POD or NAMESPACE/POD."
 
 // narrowAlerts keeps the alerts that match one of what, and the rules with such an
 // alert or name.
@@ -86,6 +85,13 @@ func newAlertList(r *engine.Report) *alertList {
 func alertFits(a *engine.Alert, what []string) bool {
 	names := slices.Collect(maps.Values(a.Labels))
 	names = append(names, stateOf(a), string(a.State), a.Labels["namespace"]+"/"+a.Labels["pod"])
+	for _, text := range a.Annotations { // which names the pods of a device
+		for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" ,;:", r) }) {
+			if parts := strings.Split(strings.TrimRight(word, "."), "/"); len(parts) == 2 {
+				names = append(names, parts[0]+"/"+parts[1], parts[1])
+			}
+		}
+	}
 	return slices.ContainsFunc(what, func(w string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, w) }) ||
 			len(w) > 3 && strings.HasPrefix(strings.ToLower(a.Labels["device"]), strings.ToLower(w))
@@ -121,17 +127,13 @@ func printAlerts(s *screen, list *alertList) error {
 			when = "resolved " + age(a.ResolvedAt) + " ago"
 		}
 		var about []string
-		for _, name := range []string{"device", "namespace", "pod", "reason"} {
+		for _, name := range []string{"device", "namespace", "workload", "pod", "reason"} {
 			if v := a.Labels[name]; v != "" {
 				about = append(about, name+" "+v)
 			}
 		}
-		action := ""
-		for word := range strings.FieldsSeq(a.Annotations["action"]) { // of the device
-			action += status.Action(word) + ". "
-		}
 		s.alert(a.Labels["severity"], a.Labels["alertname"], when,
-			a.Annotations["summary"], strings.Join(about, ", "), a.Annotations["description"], action, s.link(a.Annotations["runbook_url"]))
+			a.Annotations["summary"], strings.Join(about, ", "), a.Annotations["description"], s.link(a.Annotations["runbook_url"]))
 	}
 	return nil
 }

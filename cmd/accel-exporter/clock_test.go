@@ -19,6 +19,7 @@ import (
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
 	"github.com/accel-exporter/accel-exporter/internal/golden/rig"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
+	"github.com/accel-exporter/accel-exporter/internal/judge/attention"
 	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 	"github.com/accel-exporter/accel-exporter/podmap"
 	"github.com/accel-exporter/accel-exporter/rules/engine"
@@ -55,6 +56,7 @@ func TestClockIsSet(t *testing.T) {
 			s.AddJudge(health.New(health.Builtin(), health.Options{Boot: now().Add(-time.Minute)}))
 			j := allocation.New(allocation.Options{Map: func() *podmap.Map { return allocs }}, allocation.DefaultSettings())
 			s.AddJudge(j)
+			s.AddJudge(attention.New())
 			page := exposition.New(s.Latest, prometheus.NewRegistry(), exposition.Options{})
 			var mu sync.Mutex
 			var notified []engine.Alert
@@ -100,7 +102,7 @@ func TestClockIsSet(t *testing.T) {
 				t.Errorf("by %v: %v", by, slices.Sorted(maps.Keys(after)))
 			}
 			later := sent()
-			if diff := cmp.Diff(alerts, firing(later)); diff != "" || !strings.Contains(alerts, "AcceleratorLost") {
+			if diff := cmp.Diff(alerts, firing(later)); diff != "" || !strings.Contains(alerts, "AcceleratorFailed") {
 				t.Errorf("by %v: alerts (-before +after):\n%s", by, diff)
 			}
 			for _, a := range later {

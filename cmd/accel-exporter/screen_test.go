@@ -53,15 +53,15 @@ func TestLongWords(t *testing.T) {
 func TestRulesOnScreen(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	alert := engine.Alert{
-		State: engine.Firing, Labels: map[string]string{"alertname": "AcceleratorLost", "device": "GPU-11114707-9d28-0ab5-175a-3cf7e5e24303", "severity": "critical"},
-		Annotations: map[string]string{"summary": "It is\x1b[2J gone", "runbook_url": status.Docs + "runbooks/AcceleratorLost.md"}, FiredAt: at,
+		State: engine.Firing, Labels: map[string]string{"alertname": "AcceleratorFailed", "device": "GPU-11114707-9d28-0ab5-175a-3cf7e5e24303", "severity": "critical"},
+		Annotations: map[string]string{"summary": "It is\x1b[2J gone", "runbook_url": status.Docs + "runbooks/AcceleratorFailed.md"}, FiredAt: at,
 	}
-	report := &engine.Report{Time: at, Groups: []engine.GroupState{{Rules: []engine.RuleState{{Name: "AcceleratorLost", Query: "up == 0", Alerts: []engine.Alert{alert}}}}}}
+	report := &engine.Report{Time: at, Groups: []engine.GroupState{{Rules: []engine.RuleState{{Name: "AcceleratorFailed", Query: "up == 0", Alerts: []engine.Alert{alert}}}}}}
 	var out strings.Builder
 	if err := printRules(&screen{Writer: &out, width: 60, color: true}, report); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\x1b[31mfiring ", "\n  It is?[2J gone\n", "\n  runbook: docs/runbooks/AcceleratorLost.md\n", "\n    up == 0\n"} {
+	for _, want := range []string{"\x1b[31mfiring ", "\n  It is?[2J gone\n", "\n  runbook: docs/runbooks/AcceleratorFailed.md\n", "\n    up == 0\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, &out)
 		}

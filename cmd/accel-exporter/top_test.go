@@ -154,7 +154,10 @@ func still(v *status.View) {
 	}
 }
 
-var ownAddress = regexp.MustCompile(`127\.0\.0\.1:\d{5}`)
+var (
+	ownAddress = regexp.MustCompile(`127\.0\.0\.1:\d{5}`)
+	ownStart   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\dZ`) // of an incident
+)
 
 // TestTopScreens compares the screens of scenarios with a stopped clock with golden
 // ones, at 80 and at 200 columns.
@@ -173,7 +176,7 @@ func TestTopScreens(t *testing.T) {
 				n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_allocation_info\{`)
 			}
 			if name == "one-lost" {
-				n.poll(func() bool { _, body := n.get("/debug/status"); return strings.Contains(body, "AcceleratorLost") }, func() string { return "the alert" })
+				n.poll(func() bool { _, body := n.get("/debug/status"); return strings.Contains(body, "AcceleratorFailed") }, func() string { return "the alert" })
 			}
 			var mu sync.Mutex
 			views := map[string]*status.View{}
@@ -195,7 +198,7 @@ func TestTopScreens(t *testing.T) {
 			}))
 			compare := func(screen, text string) {
 				t.Helper()
-				golden.Compare(t, filepath.Join("testdata", "top", name+screen+".txt"), ownAddress.ReplaceAllString(text, "127.0.0.1:19400"))
+				golden.Compare(t, filepath.Join("testdata", "top", name+screen+".txt"), ownStart.ReplaceAllString(ownAddress.ReplaceAllString(text, "127.0.0.1:19400"), "2026-03-01T11:58Z"))
 			}
 			resize := func(width, height int) {
 				if err := c.Resize(width, height); err != nil {
@@ -261,9 +264,9 @@ func TestTopIsLive(t *testing.T) {
 
 	n.sim("inject", "xid", "79", "2")
 	n.sim("inject", "lost", "2")
-	c.until(`1 failed, 11 healthy; \d alerts? firing`, `^ ?2 .* failed +– +– +– `, `^ critical +AcceleratorLost +GPU 2 +firing`)
+	c.until(`1 failed, 11 healthy; \d alerts? firing`, `^ ?2 .* failed +– +– +– `, `^ critical +AcceleratorFailed +GPU 2 +firing`)
 	c.keys("a")
-	c.until(`critical AcceleratorLost`, `docs/runbooks/AcceleratorLost.md`)
+	c.until(`critical AcceleratorFailed`, `docs/runbooks/AcceleratorFailed.md`)
 	c.keys("e")
 	c.until(`device 2: Xid 79 `)
 	c.keys("?")

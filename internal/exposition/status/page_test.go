@@ -164,11 +164,11 @@ func TestPages(t *testing.T) {
 				d.Down, d.Readings = collector.ReasonLost, d.Readings[:1]
 				d.Verdict = &collector.Verdict{State: "failed", Action: "reboot", Since: now, Reasons: []collector.Reason{{Code: "xid_79", Text: "Xid 79: the GPU no longer answers over PCIe", Severity: "failed"}}}
 				w.snap.Events = []collector.Event{{Time: now, Source: "kernellog", Device: d.ID, Kind: collector.EventXid, Code: 79, Detail: "NVRM: Xid (PCI:0000:01:00): 79"}}
-				w.alerts = &Alerts{Rules: 3, Firing: 1, List: []Alert{{Name: "AcceleratorLost", Severity: "critical", Firing: true, Since: now, Device: d.ID, Summary: "Accelerator 1 is gone", Runbook: "https://example.com/lost"}}}
+				w.alerts = &Alerts{Rules: 3, Firing: 1, List: []Alert{{Name: "AcceleratorFailed", Severity: "critical", Firing: true, Since: now, Device: d.ID, Summary: "Accelerator 1 is gone", Runbook: "https://example.com/lost"}}}
 			},
 			want: []string{
 				"2 devices: 1 failed, 1 healthy; 1 alert firing", "failed GPU 1, H100 80GB HBM3 The driver reports it as lost. Restart the node, with a power cycle if possible",
-				"Xid 79: the GPU no longer answers over PCIe.", "firing, critical AcceleratorLost", "Accelerator 1 is gone", "Xid 79 The GPU no longer answers over PCIe.", "NVRM: Xid (PCI:0000:01:00): 79",
+				"Xid 79: the GPU no longer answers over PCIe.", "firing, critical AcceleratorFailed", "Accelerator 1 is gone", "Xid 79 The GPU no longer answers over PCIe.", "NVRM: Xid (PCI:0000:01:00): 79",
 			},
 			not: []string{"Nothing needs attention."},
 		},
