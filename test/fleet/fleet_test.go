@@ -52,15 +52,15 @@ func measured(t *testing.T, kind string) (*fleet, map[string]int, string) {
 func TestRules(t *testing.T) {
 	_, series, page := measured(t, "gpu")
 	for name, want := range map[string]int{
-		"device:accel_verdict:active":     1,
-		"device_pod:accel_verdict:holder": 1,
-		"GpuRowRemapPending":              1,
-		"AcceleratorDrift":                1,
-		"GpuXidFatal":                     0,
-		"AllocationIdle":                  2,
+		"device:accel_incident:held": 1,
+		"AcceleratorFailed":          1,
+		"AcceleratorResetDue":        1,
+		"AcceleratorDegraded":        0,
+		"AcceleratorDrift":           1,
+		"AllocationIdle":             2,
 		// Of pods with devices: two jobs, one that shares, and the pods
 		// of the node that gives its devices away one by one.
-		"namespace_pod:accel_container_restarts:increase1h": 13,
+		"namespace_pod:accel_workload:info": 13,
 	} {
 		if got, ok := series[name]; !ok || got != want {
 			t.Errorf("%s: %d series, want %d", name, got, want)

@@ -382,7 +382,7 @@ func TestPictures(t *testing.T) {
 	}{
 		{"status-node.png", "/", "light", []string{"1 failed", "NVLink"}, 1366, 900},
 		{"status-phone.png", "/", "dark", []string{"1 failed", "NVLink"}, 390, 844},
-		{"status-device.png", "/device?id=GPU-11114707-9d28-0ab5-175a-3cf7e5e24303", "light", []string{"lost", "AcceleratorLost"}, 1366, 900},
+		{"status-device.png", "/device?id=GPU-11114707-9d28-0ab5-175a-3cf7e5e24303", "light", []string{"lost", "AcceleratorFailed"}, 1366, 900},
 	} {
 		v := open(t, address)
 		v.look(p.width, p.height, p.theme)
@@ -398,8 +398,8 @@ func TestPictures(t *testing.T) {
 	}
 	url := "--url=http://" + address
 	screen(t, "top-80.png", 80, 24, exec.Command(program(t, "EXPORTER"), "top", url), "alerts? firing")
-	screen(t, "top-160.png", 160, 26, exec.Command(program(t, "EXPORTER"), "top", url), "AcceleratorLost")
-	screen(t, "top-device.png", 100, 32, exec.Command(program(t, "EXPORTER"), "top", url), "AcceleratorLost", "jj\r", "Allocations")
+	screen(t, "top-160.png", 160, 26, exec.Command(program(t, "EXPORTER"), "top", url), "AcceleratorFailed")
+	screen(t, "top-device.png", 100, 32, exec.Command(program(t, "EXPORTER"), "top", url), "AcceleratorFailed", "jj\r", "Allocations")
 
 	dir, err := os.MkdirTemp("", "node") // a short name, as it is on the picture
 	if err != nil {

@@ -22,9 +22,7 @@ func TestRules(t *testing.T) {
 	alertmanager := program(t, "ALERTMANAGER")
 	dir := t.TempDir()
 	page := served(t, func() string {
-		return `accel_device_health_reason{device="GPU-1",reason="device_lost",severity="failed"} 1
-accel_allocation_info{device="GPU-1",namespace="team",pod="a",container="c",resource="nvidia.com/gpu"} 1
-accel_allocation_info{device="GPU-1",namespace="team",pod="b",container="c",resource="nvidia.com/gpu"} 1
+		return `accel_device_incident_timestamp_seconds{device="GPU-1",kind="failed",summary="GPU 1 failed (Xid 79): team/a and 1 more. Cordon, save the kernel log, power cycle.",pods="team/a team/b"} 1
 `
 	})
 	shipped, err := os.ReadFile(filepath.Join(root, "deploy/prometheus/alertmanager.yml"))
@@ -38,18 +36,14 @@ accel_allocation_info{device="GPU-1",namespace="team",pod="b",container="c",reso
 	ended(t, am)
 
 	want := copyRules(t, dir)
-	p := startPrometheus(t, dir, scrapes("accel-exporter", page, "instance: n1", `rule_files: ['`+filepath.Join(dir, "*.yaml")+`']
+	p := startPrometheus(t, dir, scrapes("accel-exporter", page, "node: n1", `rule_files: ['`+filepath.Join(dir, "*.yaml")+`']
 alerting: {alertmanagers: [{static_configs: [{targets: ['`+strings.TrimPrefix(url, "http://")+`']}]}]}
 `))
 	eventually(t, "every rule is evaluated", func() error { return healthy("http://"+string(p), want) })
-	for _, pod := range []string{"a", "b"} {
-		eventually(t, "the alert with pod "+pod+" is at Alertmanager", func() error {
-			return sent(url, map[string]string{
-				"alertname": "AcceleratorLost", "severity": "critical", "job": "accel-exporter",
-				"instance": "n1", "device": "GPU-1", "namespace": "team", "pod": pod,
-			})
-		})
-	}
+	eventually(t, "the alert is at Alertmanager", func() error {
+		return sent(url, map[string]string{"alertname": "AcceleratorFailed", "severity": "critical", "node": "n1", "device": "GPU-1"},
+			"n1 GPU 1 failed (Xid 79): team/a and 1 more. Cordon, save the kernel log, power cycle.")
+	})
 }
 
 // copyRules copies the rule files without the intervals of their groups, so
@@ -107,14 +101,14 @@ func healthy(prometheus string, want []string) error {
 }
 
 // sent returns an error unless Alertmanager has an alert with exactly these
-// labels.
-func sent(alertmanager string, want map[string]string) error {
-	var alerts []struct{ Labels map[string]string }
+// labels, and the summary.
+func sent(alertmanager string, want map[string]string, summary string) error {
+	var alerts []struct{ Labels, Annotations map[string]string }
 	if err := getJSON(alertmanager+"/api/v2/alerts", &alerts); err != nil {
 		return err
 	}
 	for _, a := range alerts {
-		if maps.Equal(a.Labels, want) {
+		if maps.Equal(a.Labels, want) && a.Annotations["summary"] == summary {
 			return nil
 		}
 	}

@@ -15,7 +15,7 @@ import (
 func TestScale(t *testing.T) {
 	program(t, "PROMETHEUS")
 	page := strings.ReplaceAll(recordedPage(t, "h100-8.standard.metrics"), " VOLATILE\n", " 1\n") +
-		`accel_device_health_reason{device="GPU-1",reason="device_lost",severity="failed"} 1` + "\n"
+		`accel_device_incident_timestamp_seconds{device="GPU-1",kind="failed"} 1` + "\n"
 	node := served(t, func() string { return page })
 	for _, c := range []struct {
 		file       string
@@ -29,7 +29,7 @@ func TestScale(t *testing.T) {
 		},
 		{
 			file:  "shard.yml",
-			has:   []string{`pool_model:accel_devices:count{pool="training",cluster="c"} == 8`, `ALERTS{alertname="AcceleratorLost",device="GPU-1",node="n1"}`},
+			has:   []string{`pool_model:accel_devices:count{pool="training",cluster="c"} == 8`, `ALERTS{alertname="AcceleratorFailed",device="GPU-1",node="n1"}`},
 			lacks: []string{`{__name__=~"accel_.+"}`, `{__name__=~"device.*:.+"}`},
 		},
 	} {

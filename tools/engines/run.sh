@@ -59,7 +59,7 @@ await() {
 feed() { :; }
 
 # vmalert evaluates every rule against VictoriaMetrics, which receives the page of a
-# node with a lost GPU and one that does not answer.
+# node with two failed GPUs.
 vmalert() {
   mkdir -p "$out/vm" && rm -rf "$out/vm/data" "$out/vm/rules"
   (
@@ -69,10 +69,8 @@ vmalert() {
   )
   "$out/vm/vmalert" -dryRun -rule='rules/*.yaml' 2> "$out/vm/dry.log" || { cat "$out/vm/dry.log"; return 1; }
   frequent "$out/vm"
-  for gpu in 'GPU-1 device_lost' 'GPU-2 device_stuck'; do
-    set -- $gpu
-    echo "accel_device_health_reason{job=\"accel-exporter\",instance=\"n1\",device=\"$1\",reason=\"$2\",severity=\"failed\"} 1"
-    echo "accel_allocation_info{job=\"accel-exporter\",instance=\"n1\",device=\"$1\",namespace=\"team\",pod=\"a\",container=\"c\",resource=\"nvidia.com/gpu\"} 1"
+  for gpu in 1 2; do
+    echo "accel_device_incident_timestamp_seconds{job=\"accel-exporter\",node=\"n1\",device=\"GPU-$gpu\",kind=\"failed\",summary=\"GPU $gpu failed (Xid 79): team/a.\"} 1"
   done > "$out/vm/page"
   "$out/vm/victoria-metrics" -storageDataPath="$out/vm/data" -httpListenAddr="$address" -search.latencyOffset=0s -inmemoryDataFlushInterval=1s > "$out/vm/vm.log" 2>&1 &
   trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
@@ -80,7 +78,7 @@ vmalert() {
   "$out/vm/vmalert" -rule="$out/vm/rules/*.yaml" -datasource.url="http://$address" -remoteWrite.url="http://$address" -remoteWrite.flushInterval=1s \
     -notifier.blackhole -httpListenAddr="$engine" -evaluationInterval=2s > "$out/vm/vmalert.log" 2>&1 &
   feed() { curl -fs --data-binary @"$out/vm/page" "http://$address/api/v1/import/prometheus"; }
-  await 'vmalert 1.110' '"state":"firing","name":"Accelerator(Lost|NotAnswering)","value":"1","labels":\{[^}]*"pod":"a"' 2 || { grep -i error "$out/vm/vmalert.log" | head -5; return 1; }
+  await 'vmalert 1.110' '"state":"firing","name":"AcceleratorFailed","value":"1","labels":\{[^}]*"device":"GPU-[12]"' 2 || { grep -i error "$out/vm/vmalert.log" | head -5; return 1; }
 }
 
 # Thanos Ruler queries a Prometheus that scrapes a node. What it records is in its own
