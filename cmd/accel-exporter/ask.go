@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	// askTimeout is how long a running exporter may take to answer.
-	askTimeout = 10 * time.Second
+	// askTimeout is how long a running exporter may take to answer, also on a busy
+	// machine.
+	askTimeout = time.Minute
 	// maxAnswer is the largest answer that is read, in bytes.
 	maxAnswer = 64 << 20
 )
@@ -68,6 +69,9 @@ func (f *askFlags) get(ctx context.Context, path, query string, into any) error 
 	if err != nil {
 		if certificate := (*tls.CertificateVerificationError)(nil); errors.As(err, &certificate) {
 			return fmt.Errorf("the certificate of the exporter is not trusted: %w; tls_config in --http.config.file names its authority (ca_file) or its name (server_name)", err)
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			return fmt.Errorf("no answer from %s within %s", base.Redacted(), askTimeout)
 		}
 		return fmt.Errorf("no exporter answers there: %w", err)
 	}
