@@ -36,27 +36,37 @@ func TestDriverReleases(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			scenario, boards := everyBoard(t, version)
-			page := settle(start(t, scenario, []string{"--frozen=600"}))
-			count := func(want int, pattern string) {
-				t.Helper()
-				if found := regexp.MustCompile(`(?m)^`+pattern+`$`).FindAllString(page, -1); len(found) != want {
-					t.Errorf("%d series, want %d: %s\n%s", len(found), want, pattern, strings.Join(found, "\n"))
-				}
-			}
+			n := start(t, scenario, []string{"--frozen=600"})
 			with, without := 0, boards
 			if known {
 				with, without = boards, 0
 			}
 			throttled := `accel_throttle_seconds_total\{.*reason="%s"\} %s`
-			count(with, fmt.Sprintf(throttled, "sw_thermal", "7"))
-			count(with, fmt.Sprintf(throttled, "hw_thermal", "8"))
-			count(with, fmt.Sprintf(throttled, "hw_power_brake", "9"))
-			count(without, fmt.Sprintf(throttled, "thermal", "15"))
-			count(3*with+without, fmt.Sprintf(throttled, "(thermal|.*_thermal|hw_power_brake)", ".*"))
-			count(with, `accel_gpu_power_smoothing_lifetime_ratio\{.*\} 0.97`)
-			count(with, `accel_gpu_power_smoothing_lifetime_ratio\{.*`)
-			count(boards, `accel_device_health\{.*state="healthy"\} 1`)
-			count(0, `accel_device_health_reason\{.*\} 1`)
+			wanted := map[string]int{
+				fmt.Sprintf(throttled, "sw_thermal", "7"):                           with,
+				fmt.Sprintf(throttled, "hw_thermal", "8"):                           with,
+				fmt.Sprintf(throttled, "hw_power_brake", "9"):                       with,
+				fmt.Sprintf(throttled, "thermal", "15"):                             without,
+				fmt.Sprintf(throttled, "(thermal|.*_thermal|hw_power_brake)", ".*"): 3*with + without,
+				`accel_gpu_power_smoothing_lifetime_ratio\{.*\} 0.97`:               with,
+				`accel_gpu_power_smoothing_lifetime_ratio\{.*`:                      with,
+				`accel_device_health\{.*state="healthy"\} 1`:                        boards,
+				`accel_device_health_reason\{.*\} 1`:                                0,
+			}
+			var wrong []string
+			settle(n)
+			n.rounds(func(page string) bool {
+				wrong = nil
+				for pattern, want := range wanted {
+					if found := regexp.MustCompile(`(?m)^`+pattern+`$`).FindAllString(page, -1); len(found) != want {
+						wrong = append(wrong, fmt.Sprintf("%d series, want %d: %s\n%s", len(found), want, pattern, strings.Join(found, "\n")))
+					}
+				}
+				return wrong == nil
+			})
+			for _, w := range wrong {
+				t.Error(w)
+			}
 		})
 	}
 }
