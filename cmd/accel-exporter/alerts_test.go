@@ -57,7 +57,7 @@ func TestAlertOnFault(t *testing.T) {
 	n := startPods(t, "h100-8", nil, "--alertmanager.url="+am.URL, often, "--rules.target-label=cluster=test", "--kubernetes.node=node1",
 		// Only events trigger evaluations.
 		"--rules.interval=1h")
-	gpu := device(t, n.until(`^accel_device_up\{device="GPU-.*\} 1`, `^accel_podmap_state\{state="fresh"\} 1$`, `^accel_allocation_info\{.*pod="llm-0".*\} 1$`), "0")
+	gpu := device(t, n.until(`^accel_device_up\{device="GPU-.*\} 1`, kernelLogRead, `^accel_podmap_state\{state="fresh"\} 1$`, `^accel_allocation_info\{.*pod="llm-0".*\} 1$`), "0")
 	n.sim("inject", "xid", "79", "0")
 	n.poll(func() bool { return am.about("AcceleratorFailed", gpu) != nil }, func() string { return "an alert AcceleratorFailed" })
 	n.until(`^accel_rules_alerts\{state="firing"\} [1-9]`, `^accel_alertmanager_alerts_sent_total\{.*\} [1-9]`)
@@ -114,7 +114,7 @@ func TestAlertResolves(t *testing.T) {
         expr: accel_device_health{state="failed"} == 1
 `)
 	n := start(t, "h100-8", nil, "--alertmanager.url="+am.URL, "--rules.file="+file, "--rules.interval=1h")
-	gpu := device(t, n.until(`^accel_device_up\{device="GPU-.*\} 1`), "0")
+	gpu := device(t, n.until(`^accel_device_up\{device="GPU-.*\} 1`, kernelLogRead), "0")
 	n.sim("inject", "xid", "79", "0")
 	n.poll(func() bool { return am.about("Failed", gpu) != nil }, func() string { return "the alert" })
 	n.sim("inject", "driver-reload")

@@ -170,7 +170,8 @@ func TestDCGMFieldsFile(t *testing.T) {
 func TestXidFromThreeSources(t *testing.T) {
 	t.Parallel()
 	n := startDCGM(t, scenario, nil, "--dcgm.embedded")
-	gpu := device(t, n.until(dcgmUp, `^accel_device_up\{.*\} 1`, `^accel_source_up\{reason="",source="kernellog"\} 1`, eventsWatched), "0")
+	gpu := device(t, n.until(dcgmUp, `^accel_device_up\{.*\} 1`, kernelLogRead), "0")
+	n.watchEvents()
 	n.sim("inject", "xid", "79", "0")
 	reports := `^accel_gpu_xid_reports_total\{device="` + gpu + `",source="`
 	n.until(reports+`nvidia",xid="79"\} 1$`, reports+`kernellog",xid="79"\} 1$`, reports+`dcgm",xid="79"\} 1$`,

@@ -39,6 +39,9 @@ func TestRestartWithLostGPU(t *testing.T) {
 			if c.state {
 				flags = append(flags, "--path.state="+t.TempDir())
 			}
+			if c.reason == "stuck" {
+				flags = append(flags, "--collector.nvidia.timeout=2s")
+			}
 			before := startOn(t, state, flags...)
 			page := before.until(`^accel_allocation_info\{.*pod="chat-0"`, `^accel_device_info\{.*index="3"`, `^accel_source_up\{reason="",source="pcie"\} 1$`)
 			gpu := device(t, page, "2")

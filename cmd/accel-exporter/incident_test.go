@@ -44,7 +44,7 @@ func value(t testing.TB, page, series string) float64 {
 func TestWorkerEnds(t *testing.T) {
 	t.Parallel()
 	n := start(t, scenario, nil)
-	page := n.until(`^accel_device_up\{.*\} 1`)
+	page := n.until(`^accel_device_up\{.*\} 1`, kernelLogRead)
 	gpu := device(t, page, "0")
 	n.sim("inject", "xid", "79", "0")
 	xid := `^accel_gpu_xid_errors_total\{device="` + gpu + `",xid="79"\} 1$`
@@ -180,7 +180,8 @@ func TestFaults(t *testing.T) {
 func TestBoundLater(t *testing.T) {
 	t.Parallel()
 	n := start(t, "h100-unprivileged", nil)
-	page := n.until(`^accel_device_call_refused\{call="nvmlDeviceGetMemoryInfo_v2",code="no_permission",device="GPU-`, eventsWatched)
+	page := n.until(`^accel_device_call_refused\{call="nvmlDeviceGetMemoryInfo_v2",code="no_permission",device="GPU-`)
+	n.watchEvents()
 	gpu := device(t, page, "1")
 	if !strings.Contains(page, `accel_source_rounds_total{outcome="partial",source="nvidia"} 0`+"\n") {
 		t.Error("a round was partial")

@@ -98,13 +98,18 @@ func (n *node) sim(args ...string) string {
 
 func accelSim(t testing.TB, state string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(simulator(t), "accel-sim"), args...)
-	cmd.Env = append(os.Environ(), "ACCEL_SIM_STATE="+state)
-	out, err := cmd.CombinedOutput()
+	out, err := simCommand(t, state, args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("accel-sim %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
+}
+
+func simCommand(t testing.TB, state string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(simulator(t), "accel-sim"), args...)
+	cmd.Env = append(os.Environ(), "ACCEL_SIM_STATE="+state)
+	return cmd
 }
 
 // compile creates a node from a scenario, a name or an absolute path, without starting an exporter. It
@@ -213,10 +218,16 @@ func (n *node) listen(stop func() error) {
 }
 
 // withDefaults completes the arguments of an exporter under test. Tests read every
-// series; a configuration file with metrics.detail overrides that.
+// series; a configuration file with metrics.detail overrides that. No source is stuck
+// because the machine is busy.
 func withDefaults(t testing.TB, args []string) []string {
 	t.Helper()
 	args = append([]string{"--web.listen-address=127.0.0.1:0", "--collect.interval=300ms", "--metrics.detail=full"}, args...)
+	for _, spec := range specs {
+		if flag := "--collector." + spec.name + ".timeout="; !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, flag) }) {
+			args = append(args, flag+"1m")
+		}
+	}
 	return append(isolated(t, args), args...)
 }
 

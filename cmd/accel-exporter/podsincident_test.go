@@ -97,7 +97,7 @@ func TestPodEnds(t *testing.T) {
 // if the pod ends a second later or has not been listed before.
 func TestFaultNamesThePod(t *testing.T) {
 	t.Parallel()
-	fresh := []string{`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`, `^accel_source_up\{reason="",source="kernellog"\} 1`}
+	fresh := []string{`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`, kernelLogRead}
 	t.Run("gone_a_second_later", func(t *testing.T) {
 		t.Parallel()
 		n := startPods(t, scenario, nil, often)

@@ -65,7 +65,7 @@ func TestTraces(t *testing.T) {
 	t.Parallel()
 	address := unused(t)
 	n := startPods(t, scenario, nil, often, "--otlp.endpoint=http://"+address, "--kubernetes.node=node-1")
-	free := allocationsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`))["free"].device
+	free := allocationsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`, kernelLogRead))["free"].device
 	n.sim("inject", "pod-start", "ml/first-0", "gpu:7", "--pid=81001", "--memory=2048", "--load=0.6")
 	n.until(podDevice{free, "ml/first-0"}.has("info", "1"), `^accel_traces_batches_total\{outcome="failed"\} [1-9]`, `^accel_traces_queue_spans [1-9]`,
 		`^accel_traces_spans_total\{result="sent"\} 0$`, `^accel_traces_open_holds 12$`)
