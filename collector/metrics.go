@@ -391,7 +391,7 @@ var (
 		Help:   "Time during which the clocks were reduced for the reason, since the driver was loaded. Of AMD GPUs an estimate since the exporter first saw them: the share of the firmware's samples, times the time between two reads.",
 		Kind:   Counter,
 		Labels: []string{"reason"},
-		Values: []string{"reason: sw_power_cap, sync_boost, sw_thermal, hw_thermal, hw_power_brake, board_limit, reliability, below_app_clocks and below_base_clocks (for any reason); on drivers of which the ids of those fields are not known, and from DCGM, thermal for both thermal ones"},
+		Values: []string{"reason: sw_power_cap, sync_boost, sw_thermal, hw_thermal, hw_power_brake, board_limit, reliability, below_app_clocks and below_base_clocks (for any reason, and while the GPU is idle); on drivers of which the ids of those fields are not known, and from DCGM, thermal for both thermal ones"},
 		From:   []string{"NVML fields 74, 76, 77, 79 to 81, 269, 270, 271 (ns); the last three are 251, 252, 253 from driver 575 to 580.65, and field 75 on drivers before and between", "amdgpu gpu_metrics 1.6 and newer: sw_power_cap is ppt_residency_acc, sw_thermal the greater of socket_thm and hbm_thm, hw_thermal of prochot and vr_thm", "DCGM fields 240 to 242 (ns), where NVML is not read"},
 		Level:  except("reason", "below_app_clocks", "below_base_clocks", "sync_boost", "board_limit", "reliability"),
 	})

@@ -194,7 +194,7 @@ func deviceHeat() []panel {
 			kind: lines, title: "Throttled", unit: "percentunit", min: f(0), max: f(1), limitLine: true, empty: notMeasured,
 			about:   "Share of time in which the clocks were reduced, by reason. sw_power_cap is normal under load; the others are not. AcceleratorsHot fires where heat is above the line." + onBoard,
 			scale:   bad(hotThrottleShare),
-			queries: []query{{`clamp_max(sum by (reason) (rate(accel_throttle_seconds_total{` + ofBox + `}[$__rate_interval])), 1)`, "{{reason}}"}},
+			queries: []query{{`clamp_max(sum by (reason) (rate(accel_throttle_seconds_total{reason!~"below_.*",` + ofBox + `}[$__rate_interval])), 1)`, "{{reason}}"}},
 		}),
 		third(panel{
 			kind: lines, title: "Clocks", unit: "hertz", min: f(0), dashed: "limit", empty: notMeasured,
