@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"math"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -227,6 +228,23 @@ func TestGPMPercent(t *testing.T) {
 	for v, want := range map[float64]float64{50: 0.5, 100.4: 1, 101: 1, 102: 1.02} {
 		if got := m.of(v); got != want {
 			t.Errorf("%v %% = %v, want %v", v, got, want)
+		}
+	}
+}
+
+// What is read seldom is read in the first round, and not again soon after it.
+func TestDue(t *testing.T) {
+	for index := range 17 {
+		g := gpu{index: index}
+		var next time.Time
+		var reads []int
+		for second := range 3 * 3600 {
+			if g.due(&next, time.Hour, time.Unix(int64(second), 0)) {
+				reads = append(reads, second)
+			}
+		}
+		if len(reads) < 3 || reads[0] != 0 || reads[1] < 1440 || reads[2]-reads[1] < 3240 {
+			t.Errorf("GPU %d is read at %v", index, reads)
 		}
 	}
 }

@@ -230,13 +230,13 @@ func (g *gpu) readDevices(now time.Time) ([]collector.Device, string) {
 
 // due reports whether it is next, or will be before the next round, and moves
 // next by the interval. The first round reads everything; the second read is
-// earlier by an amount that depends on the index, which spreads the GPUs.
+// earlier by up to half an interval, by the index, which spreads the GPUs.
 func (g *gpu) due(next *time.Time, interval time.Duration, now time.Time) bool {
 	if now.Add(interval / 10).Before(*next) {
 		return false
 	}
 	if next.IsZero() {
-		interval = interval * time.Duration(g.index%16+1) / 16
+		interval = interval * time.Duration(g.index%16+16) / 32
 	}
 	*next = now.Add(interval)
 	return true
