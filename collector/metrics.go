@@ -441,13 +441,13 @@ var (
 	})
 	PCIeReplays = define(Metric{
 		Name: "accel_pcie_replays_total",
-		Help: "PCIe transactions repeated by the device because of link errors.",
+		Help: "PCIe transactions repeated by the device because of link errors. NVML is read every 5 s.",
 		Kind: Counter,
 		From: []string{"NVML field 94, else nvmlDeviceGetPcieReplayCounter", "amdgpu gpu_metrics pcie_replay_count_acc, else pcie_replay_count", "DCGM field 202, where NVML is not read"},
 	})
 	PCIeErrors = define(Metric{
 		Name:   "accel_pcie_errors_total",
-		Help:   "PCIe errors counted by the device. The types overlap (a bad TLP is also a correctable error): read one, do not add them up.",
+		Help:   "PCIe errors counted by the device. The types overlap (a bad TLP is also a correctable error): read one, do not add them up. NVML is read every 5 s.",
 		Kind:   Counter,
 		Labels: []string{"type"},
 		Values: []string{"type: replay_rollover, l0_to_recovery, correctable, nak_received, receiver, bad_tlp, nak_sent, bad_dllp, non_fatal, fatal, unsupported_request, lcrc, lane"},

@@ -55,7 +55,10 @@ func TestPacedFields(t *testing.T) {
 			r = s.Round()
 			for _, d := range gpus(r) {
 				for _, x := range []collector.Reading{
-					{Metric: collector.TemperatureCelsius, Labels: labelMemory}, {Metric: collector.PowerAverage}, {Metric: collector.EnergyJoules},
+					{Metric: collector.TemperatureCelsius, Labels: labelMemory},
+					{Metric: collector.PowerAverage},
+					{Metric: collector.EnergyJoules},
+					{Metric: collector.PCIeReplays},
 				} {
 					if _, err := value(d, x.Metric, x.Labels...); err != nil {
 						s.Errorf("%s: %s%v: %v", d.ID, x.Metric.Name, x.Labels, err)
@@ -67,7 +70,7 @@ func TestPacedFields(t *testing.T) {
 		for _, d := range r.Distributions {
 			n[d.Labels[1]] = d.Count()
 		}
-		for _, call := range []string{"field_82", "field_185", "field_83", "nvmlDeviceGetProcessUtilization"} {
+		for _, call := range []string{"field_82", "field_185", "field_83", "field_94", "field_173", "nvmlDeviceGetProcessUtilization"} {
 			if n[call] == 0 || n[call] > n["field_186"]/2 {
 				s.Errorf("%d reads of %s, %d of field_186", n[call], call, n["field_186"])
 			}

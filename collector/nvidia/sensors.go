@@ -117,17 +117,11 @@ func (g *gpu) readEngines(d *collector.Device) {
 
 // readFields reads the fast batch and the replacements of its missing fields.
 func (g *gpu) readFields(d *collector.Device) {
-	a, h := &g.asker, g.handle
 	g.fast.read(g, d, nil)
 	if !g.thermalAsked && !g.fast.off && g.fatal == nvml.SUCCESS {
 		g.thermalAsked = true
 		if !g.fast.has(nvml.FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN) && !g.fast.has(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN) {
 			g.fast.add(thermalPolicy)
-		}
-	}
-	if !g.fast.has(nvml.FI_DEV_PCIE_REPLAY_COUNTER) {
-		if n, ok := ask(a, callReplays, h.GetPcieReplayCounter); ok {
-			d.Set(collector.PCIeReplays, float64(n))
 		}
 	}
 }
@@ -147,9 +141,14 @@ func (g *gpu) readPaced(d *collector.Device, now time.Time) {
 		if g.due(&p.next, pacedFields[i].every, now) {
 			k := collector.Device{}
 			p.read(g, &k, nil)
-			if i == 0 && !p.has(nvml.FI_DEV_TOTAL_ENERGY_CONSUMPTION) {
+			switch {
+			case i == 0 && !p.has(nvml.FI_DEV_TOTAL_ENERGY_CONSUMPTION):
 				if mj, ok := ask(&g.asker, callEnergy, g.handle.GetTotalEnergyConsumption); ok {
 					set64(&k, collector.EnergyJoules, mj, milli)
+				}
+			case i == 1 && !p.has(nvml.FI_DEV_PCIE_REPLAY_COUNTER):
+				if n, ok := ask(&g.asker, callReplays, g.handle.GetPcieReplayCounter); ok {
+					k.Set(collector.PCIeReplays, float64(n))
 				}
 			}
 			p.kept, d.Rejects = k.Readings, append(d.Rejects, k.Rejects...)
