@@ -15,6 +15,9 @@ func (n *node) series() (served, standard, full int) {
 		n.t.Fatal(err)
 	}
 	for _, u := range answer.Families {
+		if u.Full < u.Standard {
+			n.t.Errorf("%s: %d series at full detail, %d at standard", u.Family, u.Full, u.Standard)
+		}
 		served += u.Served
 		standard += u.Standard
 		full += u.Full

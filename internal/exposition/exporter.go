@@ -118,8 +118,13 @@ func (e *Exporter) snapshot(f *frame) {
 			e.dropped[i].Add(n)
 		}
 	}
+	e.fillOwn(f)
+}
+
+// fillOwn fills in the exporter's own counters.
+func (e *Exporter) fillOwn(f *frame) {
 	for i := range e.dropped {
-		f.values[l.own+i] = float64(e.dropped[i].Load())
+		f.values[f.layout.own+i] = float64(e.dropped[i].Load())
 	}
 }
 

@@ -50,6 +50,7 @@ func (e *Exporter) Usage() []Usage {
 	} {
 		f.layout = newLayout(s, &Settings{Standard: level.standard, View: view})
 		f.layout.fill(s, f)
+		e.fillOwn(f)
 		f.count(func(name string, n int) { *level.of(at(name)) += n })
 	}
 	all := make([]Usage, 0, len(named))
