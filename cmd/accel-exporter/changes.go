@@ -62,7 +62,9 @@ func (c *changes) logSnapshot(snap *collector.Snapshot) {
 		case !c.lines.allow(about):
 		case s.Up:
 			c.log.Info("Source answers", "collector", s.Source)
-		case s.Reason == collector.SourceAbsent, s.Reason == collector.SourceReleased:
+		case s.Reason == collector.SourceReleased:
+			c.log.Info("Source is released", "collector", s.Source)
+		case s.Reason == collector.SourceAbsent:
 			c.log.Info("Source has nothing to read", "collector", s.Source, "reason", s.Reason, "err", s.Err)
 		default:
 			c.log.Error("Source fails", "collector", s.Source, "reason", s.Reason, "err", s.Err)

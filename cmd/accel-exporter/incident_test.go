@@ -214,6 +214,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("worker %d is alive after the release was answered", pid)
 	}
 	n.until(released...)
+	n.log.await(regexp.MustCompile(`"Source is released" collector=nvidia$`))
 	n.request("/-/attach?source=nvidia")
 	n.until(attached...)
 
