@@ -62,6 +62,9 @@ func (e *examination) commandLine() (list []finding) {
 	}
 	if len(list) == 0 {
 		list = []finding{{State: findingOK, Check: "flags", Found: fmt.Sprintf("%d are set", len(e.flags.given))}}
+		if len(e.flags.given) == 1 {
+			list[0].Found = "1 is set"
+		}
 	}
 	if e.broken != nil {
 		list = append(list, finding{findingLacks, "sampling", e.broken.Error(), "every source answers", "see the sources below"})
@@ -250,6 +253,9 @@ func (e *examination) deviceFiles() []finding {
 func (e *examination) devices() []finding {
 	up := e.count(func(d *observedDevice) bool { return d.Down == "" })
 	f := finding{State: findingOK, Check: "devices", Found: counted(up, "device") + ", all answer"}
+	if up == 1 {
+		f.Found = "1 device, which answers"
+	}
 	if len(e.state.Devices) == 0 {
 		f = finding{findingNote, f.Check, "none", "the accelerators of this node", "if it has some: lspci -d 10de: lists NVIDIA's; a virtual machine sees only what is passed to it"}
 	}
