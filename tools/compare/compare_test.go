@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// pages has the page of a scenario with the board of each capture.
+// pages has the page of a scenario with the board of each capture. The others have a
+// page of the exporter beside them, of the same machine and moment.
 var pages = map[string]string{
 	"qx-h100.xml": "h100-8", "qx-b200.xml": "b200-8", "qx-gb200.xml": "gb200-4", "qx-a100.xml": "a100", "qx-l40s.xml": "l40s", "qx-t4.xml": "t4",
 }
@@ -21,8 +22,8 @@ type expectation struct {
 	seen            bool
 }
 
-// TestCaptures: the simulated boards have the values of the captured ones, except
-// for those of testdata/expected.tsv, each with its reason.
+// TestCaptures: a page has the values of the machine, and the simulated boards those of
+// the captured ones, except for those of testdata/expected.tsv, each with its reason.
 func TestCaptures(t *testing.T) {
 	data, err := os.ReadFile("testdata/expected.tsv")
 	if err != nil {
@@ -40,7 +41,11 @@ func TestCaptures(t *testing.T) {
 	}
 	for _, path := range captures {
 		capture := filepath.Base(path)
-		results, err := run(path, "../../cmd/accel-exporter/testdata/golden/"+pages[capture]+".metrics")
+		page := strings.TrimSuffix(path, ".xml") + ".metrics"
+		if scenario := pages[capture]; scenario != "" {
+			page = "../../cmd/accel-exporter/testdata/golden/" + scenario + ".metrics"
+		}
+		results, err := run(path, page)
 		if err != nil {
 			t.Errorf("%s: %v", capture, err)
 		}
