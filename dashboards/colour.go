@@ -141,8 +141,13 @@ var (
 	severities = []state{{"critical", "critical", red}, {"warning", "warning", orange}, {"info", "info", blue}}
 	verdicts   = []state{{"failed", "failed", red}, {"degraded", "degraded", orange}, {"unknown", "unknown", purple}}
 	incidents  = []state{
-		{"failed", "failed", red}, {"limit_critical", "at a limit", red}, {"unknown", "unknown", purple}, {"replace_soon", "replace soon", orange},
-		{"reset_due", "reset due", orange}, {"degraded", "degraded", orange}, {"throttled", "throttled", yellow},
+		{"failed", "failed", red},
+		{"limit_critical", "at a limit", red},
+		{"unknown", "unknown", purple},
+		{"replace_soon", "replace soon", orange},
+		{"reset_due", "reset due", orange},
+		{"degraded", "degraded", orange},
+		{"throttled", "throttled", yellow},
 	}
 	upStates = []state{{"1", "up", green}, {"0", "down", red}}
 	yesBad   = []state{{"0", "no", green}, {"1", "yes", red}}

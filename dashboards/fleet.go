@@ -210,8 +210,11 @@ func fleetCapacity() []panel {
 			kind: lines, title: "Devices by use", unit: "none", width: 10, height: 9, empty: noRules, min: f(0), dashed: "^all$",
 			about: "Whole devices: all, free, and unfit because they failed or cannot be observed. Allocated, and idle on average of five minutes, are devices and partitions; of a shared device each pod counts as idle. Unfit devices may be allocated.",
 			queries: []query{
-				{known, "all"}, {sum("namespace:accel_allocated_devices:count"), "allocated"}, {sum("namespace:accel_allocation_idle_seconds:rate5m"), "idle"},
-				{sum("pool_model:accel_devices_free:count"), "free"}, {sum("pool_model:accel_devices_unhealthy:count"), "unfit"},
+				{known, "all"},
+				{sum("namespace:accel_allocated_devices:count"), "allocated"},
+				{sum("namespace:accel_allocation_idle_seconds:rate5m"), "idle"},
+				{sum("pool_model:accel_devices_free:count"), "free"},
+				{sum("pool_model:accel_devices_unhealthy:count"), "unfit"},
 			},
 			colours: []state{{value: "all", colour: plain}, {value: "allocated", colour: green}, {value: "idle", colour: yellow}, {value: "free", colour: blue}, {value: "unfit", colour: red}},
 		},

@@ -101,7 +101,8 @@ func TestIncidents(t *testing.T) {
 		{"healthy", &collector.Verdict{State: "healthy", Action: "none"}, nil, "", ""},
 		{"unobserved", fault("unknown", "none", "nobody_answers"), nil, "", ""},
 		{
-			"failed", fault("failed", "reboot", "xid_79|Xid 79"), []string{"inference/chat-0"},
+			"failed", fault("failed", "reboot", "xid_79|Xid 79"),
+			[]string{"inference/chat-0"},
 			"failed", "GPU 2 failed (Xid 79): inference/chat-0. Cordon, save the kernel log, power cycle.",
 		},
 		{
@@ -125,11 +126,13 @@ func TestIncidents(t *testing.T) {
 			"failed", "GPU 2 failed (thermal shutdown). Cordon, run the vendor's diagnostic.",
 		},
 		{
-			"a limit", as(collector.ReasonLimit, fault("degraded", "inspect", "temperature_critical|temperature critical gpu at 101, limit 100")), []string{"a/b"},
+			"a limit", as(collector.ReasonLimit, fault("degraded", "inspect", "temperature_critical|temperature critical gpu at 101, limit 100")),
+			[]string{"a/b"},
 			"limit_critical", "GPU 2 is beyond a limit (temperature critical gpu at 101, limit 100): a/b. Reduce its load, check cooling and power.",
 		},
 		{
-			"a reset", fault("degraded", "drain_and_reset", "ecc_uncorrected|ECC uncorrected sram"), []string{"a/b", "a/c", "a/d"},
+			"a reset", fault("degraded", "drain_and_reset", "ecc_uncorrected|ECC uncorrected sram"),
+			[]string{"a/b", "a/c", "a/d"},
 			"reset_due", "GPU 2 needs a reset (ECC uncorrected sram): a/b and 2 more. Reset it when its work has ended.",
 		},
 		{
