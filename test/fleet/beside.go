@@ -4,11 +4,10 @@ import "fmt"
 
 // What a node has beside the exporter's page.
 const (
-	pools        = 10
-	otherPods    = 10 // without devices: logging, networking, monitoring
-	sharedEvery  = 100
-	sickEvery    = 100
-	restartEvery = 50
+	pools       = 10
+	otherPods   = 10 // without devices: logging, networking, monitoring
+	sharedEvery = 100
+	sickEvery   = 100
 )
 
 // holder is a pod with devices.
@@ -135,8 +134,8 @@ func faults(node int, devices []map[string]string) []sample {
 	}
 }
 
-// cluster are the series of kube-state-metrics, cAdvisor and node_exporter
-// about a node and its pods.
+// cluster are the series of kube-state-metrics and node_exporter about a node and its
+// pods.
 func cluster(node int, devices []map[string]string) []sample {
 	name := fmt.Sprintf("node-%d", node)
 	var page []sample
@@ -144,52 +143,18 @@ func cluster(node int, devices []map[string]string) []sample {
 	for i := range otherPods {
 		pods = append(pods, holder{namespace: "system", pod: fmt.Sprintf("agent-%d-%d", i, node)})
 	}
-	for i, h := range pods {
+	for _, h := range pods {
 		l := map[string]string{"namespace": h.namespace, "pod": h.pod}
-		c := with(l, "container", "main")
-		restarts := 0.0
-		if (node+i)%restartEvery == 0 {
-			restarts = 3
-		}
 		page = append(
 			page,
 			sample{"kube_pod_owner", with(l, "owner_kind", "Job", "owner_name", fmt.Sprintf("job-%d", node/4), "owner_is_controller", "true"), 1},
-			sample{"kube_pod_container_status_restarts_total", c, restarts},
 			sample{"kube_pod_status_phase", with(l, "phase", "Running"), 1},
 			sample{"kube_pod_status_phase", with(l, "phase", "Succeeded"), 0},
 			sample{"kube_pod_status_phase", with(l, "phase", "Failed"), 0},
-			sample{"kube_pod_container_resource_limits", with(c, "resource", "cpu"), 16},
-			sample{"kube_pod_container_resource_limits", with(c, "resource", "memory"), 2e11},
-			sample{"container_cpu_usage_seconds_total", with(c, "node", name), 1000},
-			sample{"container_memory_working_set_bytes", with(c, "node", name), 1e11},
 		)
 	}
 	for _, h := range pods {
 		page = append(page, sample{"kube_pod_info", map[string]string{"namespace": h.namespace, "pod": h.pod, "node": name}, 1})
-	}
-	for i := range 8 {
-		port := map[string]string{"node": name, "device": fmt.Sprintf("mlx5_%d", i), "port": "1"}
-		controller := map[string]string{"node": name, "controller": fmt.Sprint(i)}
-		page = append(
-			page,
-			sample{"node_infiniband_state_id", port, 4},
-			sample{"node_infiniband_symbol_error_total", port, 0},
-			sample{"node_infiniband_link_error_recovery_total", port, 0},
-			sample{"node_infiniband_link_downed_total", port, 0},
-			sample{"node_edac_correctable_errors_total", controller, 2},
-			sample{"node_edac_uncorrectable_errors_total", controller, 0},
-			sample{"ipmi_fan_speed_state", map[string]string{"node": name, "id": fmt.Sprint(i), "name": fmt.Sprintf("FAN%d", i)}, 0},
-			sample{"ipmi_sensor_state", map[string]string{"node": name, "id": fmt.Sprint(i), "name": fmt.Sprintf("PSU%d", i), "type": "Power Supply"}, 0},
-		)
-	}
-	for _, unit := range []string{"nvidia-fabricmanager.service", "nvidia-persistenced.service"} {
-		for _, state := range []string{"activating", "active", "deactivating", "failed", "inactive"} {
-			value := 0.0
-			if state == "active" {
-				value = 1
-			}
-			page = append(page, sample{"node_systemd_unit_state", map[string]string{"node": name, "name": unit, "state": state, "type": "simple"}, value})
-		}
 	}
 	for _, resource := range []string{"cpu", "memory", "pods", "ephemeral_storage", "hugepages_1Gi", "hugepages_2Mi", "nvidia_com_gpu"} {
 		l := map[string]string{"node": name, "resource": resource}
@@ -197,6 +162,7 @@ func cluster(node int, devices []map[string]string) []sample {
 	}
 	return append(
 		page,
+		sample{"kube_node_info", map[string]string{"node": name}, 1},
 		sample{"kube_node_spec_unschedulable", map[string]string{"node": name}, 0},
 		sample{"node_memory_SUnreclaim_bytes", map[string]string{"node": name}, 1e9},
 		sample{"node_context_switches_total", map[string]string{"node": name}, 1e9},

@@ -1,8 +1,8 @@
 // Command fleet measures what the rule files cost a Prometheus that watches many
 // nodes. It fills a TSDB head with the page of a node, as the golden file has
 // it, once for each node of a fleet: eight GPUs, or FPGA cards with -class fpga.
-// Beside it stand the series of allocations, kube-state-metrics, cAdvisor and
-// node_exporter that the rules join. Every rule is evaluated with Prometheus' own
+// Beside it stand the series of allocations, kube-state-metrics and node_exporter that
+// the rules join. Every rule is evaluated with Prometheus' own
 // engine.
 //
 // Costs are CPU time of the process on one core, per device: of one evaluation,

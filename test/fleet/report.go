@@ -40,7 +40,7 @@ func report(w io.Writer, costs []cost, f *fleet) error {
 	}
 	fmt.Fprintf(w, "The dearest evaluation is that of %s with %.1f µs per %s. All together take %.2f of a core for %d %ss, if cost grows as the fleet does.\n",
 		dearest.rule, each(dearest.cpu), unit, each(perMinute)*large/60e6, large, unit)
-	fmt.Fprintf(w, "Simulated: %d %ss on %d nodes, each with the page %s as its exporter wrote it, under names of its own, and with made-up series of pods, baselines, kube-state-metrics, cAdvisor and node_exporter; %d series that rules read, with as much past as rules and chunks of half an hour look at.\n",
+	fmt.Fprintf(w, "Simulated: %d %ss on %d nodes, each with the page %s as its exporter wrote it, under names of its own, and with made-up series of pods, baselines, kube-state-metrics and node_exporter; %d series that rules read, with as much past as rules and chunks of half an hour look at.\n",
 		f.devices, unit, f.nodes, f.class.page, f.series)
 	fmt.Fprintln(w, "Measured: user and system time of Prometheus' engine on one core, the cheapest of the rounds; neither scraping, nor writing what is recorded, nor collecting the garbage that the column KiB counts.")
 	if len(f.absent) > 0 {
