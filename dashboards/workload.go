@@ -7,7 +7,7 @@ func workload() board {
 		uid: "accel-workload", title: "Accelerators / Namespace and workload", from: "now-6h",
 		about:     "For the owners of services: the devices of their pods, their use, their cost, and hardware faults that affected them.",
 		variables: []variable{datasource, cluster, namespace, pods},
-		events:    []event{alerts(withWorkload, ""), hits()},
+		events:    []event{workloadEvent(), hits()},
 		rows: []row{
 			{title: "How are my pods?", panels: workloadNow()},
 			{title: "Pods", panels: []panel{workloadPods(), whole(incidentsOf(hurtPods, "")), workloadHits(), workloadAlerts()}},
@@ -26,13 +26,20 @@ const (
 	inSpace = `cluster=~"$cluster",namespace=~"$namespace"`
 	inPods  = inSpace + `,pod=~"$pod"`
 	noPods  = "No pod of this selection has a device"
-	// withWorkload is the alerts on pods and workloads; those on devices name them in
-	// their text.
-	withWorkload = inSpace + `,namespace!="",pod=~"$pod|"`
-	anyPod       = `count(accel_allocation_info{` + inPods + `})`
+	anyPod  = `count(accel_allocation_info{` + inPods + `})`
 	// hurtPods is the incidents that name a pod.
 	hurtPods = `cluster=~"$cluster",pods=~"(.* )?$namespace/$pod( .*)?"`
+	// Alerts are on pods and workloads, or on devices, whose incidents name the pods.
+	withWorkload = inSpace + `,namespace!="",pod=~"$pod|"`
+	withDevice   = inAnyPool + `,namespace="",device!=""`
+	thatHurt     = ` and on (cluster, node, device) accel_device_incident_timestamp_seconds{` + hurtPods + `}`
 )
+
+func workloadEvent() event {
+	e := alerts(withWorkload, "")
+	e.expr += " or " + alerts(withDevice, thatHurt).expr
+	return e
+}
 
 // hits marks faults of devices that are allocated to a pod.
 func hits() event {
@@ -110,7 +117,7 @@ func workloadHits() panel {
 }
 
 func workloadAlerts() panel {
-	p := firingAlerts(firing(withWorkload))
+	p := firingAlerts(firing(withWorkload) + " or " + firing(withDevice) + thatHurt)
 	p.width, p.height = 16, 8
 	return p
 }

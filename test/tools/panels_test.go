@@ -17,7 +17,7 @@ func TestPanels(t *testing.T) {
 	const hour = 12 // steps of the series
 	for _, test := range []struct {
 		name, board, panel, series string
-		pool                       string              // that is chosen; all without
+		pool, namespace            string              // that are chosen; all without
 		want                       map[string][]string // by query, the labels of its series in braces, and their values
 	}{
 		{
@@ -94,6 +94,25 @@ func TestPanels(t *testing.T) {
 			want: map[string][]string{"A": {"AcceleratorFailed gone", "AcceleratorFailed n1 GPU 2", "AllocationIdle team w", "PowerFeedBraking"}},
 		},
 		{
+			name: "alerts on a pod, its workload and its device", board: "accel-workload", panel: "Firing alerts",
+			series: `
+  accel_device_incident_timestamp_seconds{node="n1",device="G",kind="failed",pods="x/other team/w-0"} 1x120
+  accel_device_incident_timestamp_seconds{node="n1",device="H",kind="failed",pods="x/other"} 1x120
+  ALERTS{alertname="AcceleratorFailed",alertstate="firing",severity="critical",node="n1",device="G"} 1x120
+  ALERTS_FOR_STATE{alertname="AcceleratorFailed",severity="critical",node="n1",device="G"} 7200x120
+  ALERTS{alertname="AcceleratorFailed",alertstate="firing",severity="critical",node="n1",device="H"} 1x120
+  ALERTS_FOR_STATE{alertname="AcceleratorFailed",severity="critical",node="n1",device="H"} 7200x120
+  ALERTS{alertname="GpuSlowerThanNeighbours",alertstate="firing",severity="warning",namespace="team",pod="w-0",node="n1",device="G"} 1x120
+  ALERTS_FOR_STATE{alertname="GpuSlowerThanNeighbours",severity="warning",namespace="team",pod="w-0",node="n1",device="G"} 7200x120
+  ALERTS{alertname="AllocationIdle",alertstate="firing",severity="warning",namespace="team",workload="w"} 1x120
+  ALERTS_FOR_STATE{alertname="AllocationIdle",severity="warning",namespace="team",workload="w"} 7200x120
+  ALERTS{alertname="AllocationIdle",alertstate="firing",severity="warning",namespace="x",workload="v"} 1x120
+  ALERTS_FOR_STATE{alertname="AllocationIdle",severity="warning",namespace="x",workload="v"} 7200x120
+`,
+			namespace: "team",
+			want:      map[string][]string{"A": {"AcceleratorFailed n1", "AllocationIdle team w", "GpuSlowerThanNeighbours team n1 w-0"}},
+		},
+		{
 			name: "incidents and devices that are not observed", board: "accel-fleet", panel: "Incidents",
 			series: `
   accel_device_health{node="n1",device="G",state="failed"} 1x120
@@ -111,7 +130,7 @@ func TestPanels(t *testing.T) {
 				if want == nil {
 					continue
 				}
-				expr := expanded(q.Expr, map[string]string{"cluster": ".*", "pool": cmp.Or(test.pool, ".*"), "namespace": ".*"})
+				expr := expanded(q.Expr, map[string]string{"cluster": ".*", "pool": cmp.Or(test.pool, ".*"), "namespace": cmp.Or(test.namespace, ".*"), "pod": ".*"})
 				if got := shownRows(vector(t, store, expr, time.Unix(0, 0).Add(10*time.Hour)), q.RefID != "A"); !slices.Equal(got, want) {
 					t.Errorf("%s: %q, want %q: %s", q.RefID, got, want, expr)
 				}
