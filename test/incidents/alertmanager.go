@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,21 +25,24 @@ type receiver struct {
 	url      string
 	mu       sync.Mutex
 	arrivals []received
-	pages    []page
-	paged    map[string]bool // alerts that fire for the pager, by key
-	arrived  chan struct{}   // has room for one
+	notices  map[string][]notice // by receiver
+	firing   map[string]bool     // alerts that fire for a receiver, by its path and their key
+	arrived  chan struct{}       // has room for one
 }
 
-// The receiver in the shipped configuration that pages.
-const pager = "pager"
+// The receivers in the shipped configuration that a person has to answer.
+const (
+	pager   = "pager"
+	tickets = "tickets"
+)
 
 type received struct {
 	Arrival
 	at time.Time
 }
 
-type page struct {
-	Page
+type notice struct {
+	Notice
 	at time.Time
 }
 
@@ -50,7 +54,7 @@ func newReceiver() (*receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &receiver{url: "http://" + l.Addr().String() + "/", arrived: make(chan struct{}, 1), paged: map[string]bool{}}
+	r := &receiver{url: "http://" + l.Addr().String() + "/", arrived: make(chan struct{}, 1), notices: map[string][]notice{}, firing: map[string]bool{}}
 	r.server = &http.Server{Handler: r, ReadHeaderTimeout: stack.Patience}
 	go r.server.Serve(l)
 	return r, nil
@@ -79,16 +83,17 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	var news []Arrival
 	for _, a := range body.Alerts {
 		arrival := Arrival{Resolved: a.Status == "resolved", Labels: a.Labels, Annotations: a.Annotations}
-		if id := key(a.Labels); req.URL.Path == "/" {
+		if id := req.URL.Path + key(a.Labels); req.URL.Path == "/" {
 			r.arrivals = append(r.arrivals, received{arrival, now})
-		} else if req.URL.Path == "/"+pager && r.paged[id] == arrival.Resolved {
-			if r.paged[id] = !arrival.Resolved; !arrival.Resolved {
+		} else if r.firing[id] == arrival.Resolved {
+			if r.firing[id] = !arrival.Resolved; !arrival.Resolved {
 				news = append(news, arrival)
 			}
 		}
 	}
 	if len(news) > 0 {
-		r.pages = append(r.pages, page{Page{Alerts: news}, now})
+		to := strings.TrimPrefix(req.URL.Path, "/")
+		r.notices[to] = append(r.notices[to], notice{Notice{Alerts: news}, now})
 	}
 	select {
 	case r.arrived <- struct{}{}:
@@ -109,14 +114,15 @@ func (r *receiver) since(zero time.Time) []Arrival {
 	return out
 }
 
-// pagesSince returns the pages, in the time of a play that began at zero.
-func (r *receiver) pagesSince(zero time.Time) []Page {
+// noticesSince returns what reached a receiver of the shipped configuration, in the
+// time of a play that began at zero.
+func (r *receiver) noticesSince(zero time.Time, to string) []Notice {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var out []Page
-	for _, p := range r.pages {
-		p.At = max(p.at.Sub(zero), 0)
-		out = append(out, p.Page)
+	var out []Notice
+	for _, n := range r.notices[to] {
+		n.At = max(n.at.Sub(zero), 0)
+		out = append(out, n.Notice)
 	}
 	return out
 }

@@ -21,9 +21,12 @@ func TestCorpus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]time.Duration{"AcceleratorFailed": 0, "AcceleratorsHot": 2 * time.Minute, "AccelConfigRefused": 5 * time.Minute} {
-		if got := alerts[name].For; got != want {
-			t.Errorf("%s waits for %v, want %v", name, got, want)
+	for name, want := range map[string]incidents.Alert{
+		"AcceleratorFailed": {Group: "accel-incidents", Severity: "critical"},
+		"AcceleratorsHot":   {Group: "accel-conditions", For: 2 * time.Minute, Severity: "warning"},
+	} {
+		if got := alerts[name]; got != want {
+			t.Errorf("%s is %+v, want %+v", name, got, want)
 		}
 	}
 	healthy := 0

@@ -51,6 +51,8 @@ type Incident struct {
 	// configuration of Alertmanager, where several devices fail for reasons of
 	// their own; otherwise it is one if an expected alert is critical.
 	Pages int `yaml:"pages" accept:"2..10"`
+	// Tickets is how many notifications the tickets get; 0 leaves that open.
+	Tickets int `yaml:"tickets" accept:"1..10"`
 }
 
 // Healthy reports whether nothing is wrong in the incident.

@@ -20,12 +20,13 @@ timeline:
   - {at: 3s, inject: lost 2}
   - {at: 20s, clear: "2"}
 expect:
-  - {alert: AcceleratorLost, labels: {device: gpu 2}, annotations: {hit: chat-0}, since: 3s, by: 8s, resolves: never}
-  - {alert: AllocationHitByFault, by: 8s, resolves: 29s}
+  - {alert: AcceleratorFailed, labels: {device: gpu 2}, annotations: {summary: chat-0}, since: 3s, by: 8s, resolves: never}
+  - {alert: AcceleratorResetDue, by: 8s, resolves: 29s}
 never:
   - {alert: AccelSourceBlind}
 allow:
-  - {alert: AllocationIdle, labels: {pod: jupyter-0}}
+  - {alert: AllocationIdle, labels: {workload: jupyter}}
+tickets: 1
 `
 
 func TestParse(t *testing.T) {
@@ -39,13 +40,14 @@ func TestParse(t *testing.T) {
 		Timeline: []incidents.Step{{At: 3 * time.Second, Inject: "lost 2"}, {At: 20 * time.Second, Clear: "2"}},
 		Expect: []incidents.Expectation{
 			{
-				Alert: "AcceleratorLost", Labels: map[string]string{"device": "gpu 2"}, Annotations: map[string]string{"hit": "chat-0"},
+				Alert: "AcceleratorFailed", Labels: map[string]string{"device": "gpu 2"}, Annotations: map[string]string{"summary": "chat-0"},
 				Since: 3 * time.Second, By: 8 * time.Second, Resolves: incidents.Resolution{Never: true},
 			},
-			{Alert: "AllocationHitByFault", By: 8 * time.Second, Resolves: incidents.Resolution{By: 29 * time.Second}},
+			{Alert: "AcceleratorResetDue", By: 8 * time.Second, Resolves: incidents.Resolution{By: 29 * time.Second}},
 		},
-		Never: []incidents.Pattern{{Alert: "AccelSourceBlind"}},
-		Allow: []incidents.Pattern{{Alert: "AllocationIdle", Labels: map[string]string{"pod": "jupyter-0"}}},
+		Never:   []incidents.Pattern{{Alert: "AccelSourceBlind"}},
+		Allow:   []incidents.Pattern{{Alert: "AllocationIdle", Labels: map[string]string{"workload": "jupyter"}}},
+		Tickets: 1,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("want -, got +:\n%s", d)

@@ -17,9 +17,9 @@ type Arrival struct {
 	Annotations map[string]string
 }
 
-// Page is a notification of the pager that has an alert which did not fire in the
-// one before.
-type Page struct {
+// Notice is a notification of a receiver of the shipped configuration that has an
+// alert which did not fire in the one before.
+type Notice struct {
 	At     time.Duration
 	Alerts []Arrival // the new ones
 }
@@ -57,15 +57,15 @@ type Verdict struct {
 	Findings []Finding
 	// False are the alerts that must not have arrived, each once.
 	False []Arrival
-	// Pages are what reached the pager.
-	Pages []Page
+	// Pages and Tickets are what reached the pager and the tickets.
+	Pages, Tickets []Notice
 	// Err is why it could not be played to its end.
 	Err error
 }
 
 // Good reports whether all that must arrive did, and nothing else.
 func (v *Verdict) Good() bool {
-	return v.Err == nil && len(v.False) == 0 && v.pagesWrong() == 0 && !slices.ContainsFunc(v.Findings, func(f Finding) bool { return f.Outcome != Caught })
+	return v.Err == nil && len(v.False) == 0 && v.pagesWrong() == 0 && v.ticketsWrong() == 0 && !slices.ContainsFunc(v.Findings, func(f Finding) bool { return f.Outcome != Caught })
 }
 
 // pagesWrong is how many pages there are too many, or, below 0, too few.
@@ -80,10 +80,18 @@ func (v *Verdict) pagesWrong() int {
 	return 0
 }
 
+// ticketsWrong is how many tickets there are too many, or, below 0, too few.
+func (v *Verdict) ticketsWrong() int {
+	if v.Incident.Tickets == 0 {
+		return 0
+	}
+	return len(v.Tickets) - v.Incident.Tickets
+}
+
 // Judge compares what arrived, in the order of arrival, with what the incident
 // states.
-func Judge(i *Incident, arrivals []Arrival, pages []Page) *Verdict {
-	v := &Verdict{Incident: i, Pages: pages}
+func Judge(i *Incident, arrivals []Arrival, pages, tickets []Notice) *Verdict {
+	v := &Verdict{Incident: i, Pages: pages, Tickets: tickets}
 	for _, e := range i.Expect {
 		v.Findings = append(v.Findings, judge(e, arrivals))
 	}

@@ -26,14 +26,14 @@ func labels(alert, severity string, pairs ...string) map[string]string {
 func TestJudge(t *testing.T) {
 	lost := labels("Lost", "critical", "device", "a", "pod", "p")
 	want := incidents.Expectation{
-		Alert: "Lost", Labels: map[string]string{"device": "a"}, Annotations: map[string]string{"hit": "p"}, Since: 3 * s, By: 10 * s,
+		Alert: "Lost", Labels: map[string]string{"device": "a"}, Annotations: map[string]string{"summary": "p"}, Since: 3 * s, By: 10 * s,
 	}
 	with := func(r incidents.Resolution) incidents.Expectation {
 		e := want
 		e.Resolves = r
 		return e
 	}
-	hit := map[string]string{"hit": "ns/p by xid_79"}
+	hit := map[string]string{"summary": "GPU 2 failed (Xid 79): ns/p."}
 	fires := incidents.Arrival{At: 5 * s, Labels: lost, Annotations: hit}
 	resolved := func(at time.Duration) incidents.Arrival {
 		return incidents.Arrival{At: at, Resolved: true, Labels: lost, Annotations: hit}
@@ -64,7 +64,7 @@ func TestJudge(t *testing.T) {
 		{name: "resolves and need not", want: want, arrivals: []incidents.Arrival{fires, resolved(8 * s)}, outcome: incidents.Caught, toPage: 2 * s},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			v := incidents.Judge(&incidents.Incident{Expect: []incidents.Expectation{tc.want}}, tc.arrivals, make([]incidents.Page, 1))
+			v := incidents.Judge(&incidents.Incident{Expect: []incidents.Expectation{tc.want}}, tc.arrivals, make([]incidents.Notice, 1), nil)
 			if f := v.Findings[0]; f.Outcome != tc.outcome || f.ToPage != tc.toPage {
 				t.Errorf("%s after %s; want %s after %s", f.Outcome, f.ToPage, tc.outcome, tc.toPage)
 			}
@@ -93,7 +93,7 @@ func TestFalse(t *testing.T) {
 		{At: 6 * s, Labels: labels("Idle", "warning", "pod", "p")},
 		{At: 7 * s, Labels: labels("Idle", "warning", "pod", "q")},
 		{At: 8 * s, Labels: labels("Resolved", "critical"), Resolved: true},
-	}, nil)
+	}, nil, nil)
 	var got []string
 	for _, a := range v.False {
 		got = append(got, a.Labels["alertname"]+a.Labels["pod"])
@@ -122,8 +122,21 @@ func TestPages(t *testing.T) {
 		{warning, 0, 2, false},
 	} {
 		i := &incidents.Incident{Pages: tc.stated, Expect: []incidents.Expectation{{Alert: "Lost", By: 9 * s}}}
-		if v := incidents.Judge(i, tc.arrivals, make([]incidents.Page, tc.have)); v.Good() != tc.good {
+		if v := incidents.Judge(i, tc.arrivals, make([]incidents.Notice, tc.have), nil); v.Good() != tc.good {
 			t.Errorf("%d pages of %v, stated %d: good is %t", tc.have, tc.arrivals, tc.stated, v.Good())
+		}
+	}
+}
+
+// The number of tickets matters only where it is stated.
+func TestTickets(t *testing.T) {
+	for _, tc := range []struct {
+		stated, have int
+		good         bool
+	}{{0, 3, true}, {1, 1, true}, {1, 2, false}, {2, 1, false}} {
+		i := &incidents.Incident{Tickets: tc.stated}
+		if v := incidents.Judge(i, nil, nil, make([]incidents.Notice, tc.have)); v.Good() != tc.good {
+			t.Errorf("%d tickets, stated %d: good is %t", tc.have, tc.stated, v.Good())
 		}
 	}
 }
@@ -133,19 +146,26 @@ func TestReport(t *testing.T) {
 		return incidents.Expectation{Alert: alert, Labels: map[string]string{"device": "a"}, Since: 1 * s, By: 9 * s}
 	}
 	lost := labels("Lost", "critical", "device", "a")
-	incident := &incidents.Incident{Name: "gpu-lost", Expect: []incidents.Expectation{e("Lost"), e("Slow"), e("Gone")}}
+	incident := &incidents.Incident{Name: "gpu-lost", Tickets: 2, Expect: []incidents.Expectation{e("Lost"), e("Slow"), e("Gone")}}
 	day := &incidents.Incident{Name: "healthy-day"}
-	r := incidents.Report{Factor: 60, Alerts: map[string]incidents.Alert{"Lost": {Group: "accel-verdicts"}, "Slow": {Group: "accel-verdicts", For: time.Minute}}}
+	r := incidents.Report{Factor: 60, Alerts: map[string]incidents.Alert{
+		"Lost": {Group: "accel-incidents", Severity: "critical"}, "Slow": {Group: "accel-incidents", For: time.Minute, Severity: "warning"},
+	}}
 	if !r.Good() {
 		t.Error("an empty report is bad")
+	}
+	r.Verdicts = []*incidents.Verdict{incidents.Judge(day, nil, make([]incidents.Notice, 1), nil)}
+	if r.Good() {
+		t.Error("a page for a healthy day is good")
 	}
 	r.Verdicts = []*incidents.Verdict{
 		incidents.Judge(incident, []incidents.Arrival{
 			{At: 1250 * time.Millisecond, Labels: lost},
 			{At: 4 * s, Labels: labels("Slow", "warning", "device", "a")},
-			{At: 5 * s, Labels: labels("Gone", "warning", "device", "b"), Annotations: map[string]string{"reasons": "too far"}},
-		}, []incidents.Page{{At: 6 * s, Alerts: []incidents.Arrival{{Labels: lost}}}, {At: 12 * s, Alerts: []incidents.Arrival{{Labels: lost}}}}),
-		incidents.Judge(day, nil, nil),
+			{At: 5 * s, Labels: labels("Gone", "warning", "device", "b"), Annotations: map[string]string{"summary": "GPU 1 is gone"}},
+		}, []incidents.Notice{{At: 6 * s, Alerts: []incidents.Arrival{{Labels: lost}}}, {At: 12 * s, Alerts: []incidents.Arrival{{Labels: lost}}}},
+			[]incidents.Notice{{At: 14 * s, Alerts: []incidents.Arrival{{Labels: labels("Slow", "warning", "device", "a")}}}}),
+		incidents.Judge(day, nil, nil, nil),
 		{Incident: &incidents.Incident{Name: "healthy-broken"}, Err: errors.New("it does not start")},
 	}
 	if r.Good() {
@@ -160,14 +180,16 @@ func TestReport(t *testing.T) {
 	if err := r.Print(&b); err != nil {
 		t.Fatal(err)
 	}
-	want := `FAIL  gpu-lost                           caught 2 of 3, false 1, pages 2
+	want := `FAIL  gpu-lost                           caught 2 of 3, false 1, pages 2, tickets 1
       wrong label: Gone{device=a}: it has device="b"
-      false: at 5s Gone{device=b} (warning) because of too far
+      false: at 5s Gone{device=b} (warning): GPU 1 is gone
       pages: +1
       page: at 6s Lost{device=a}
       page: at 12s Lost{device=a}
-ok    healthy-day                        healthy, false 0, pages 0
-FAIL  healthy-broken                     healthy, false 0, pages 0: it does not start
+      tickets: -1
+      ticket: at 14s Slow{device=a}
+ok    healthy-day                        healthy, false 0, pages 0, tickets 0
+FAIL  healthy-broken                     healthy, false 0, pages 0, tickets 0: it does not start
 
 incidents                                1, of which 1 not as stated
 healthy days                             2, of which 1 silent
@@ -180,7 +202,8 @@ wrong text                               0
 unresolved                               0
 resolved                                 0
 false                                    1
-pages                                    2, of which 1 doubled
+pages                                    2, of which 1 doubled; the incidents deserve 1
+tickets                                  1
 time to page, verdicts that do not wait  min 250ms, median 250ms, p90 250ms, p99 250ms, max 250ms of 1
 time to page, the others, played         min 3s, median 3s, p90 3s, p99 3s, max 3s of 1; 1s stands for 1m0s
 `

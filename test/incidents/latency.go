@@ -20,6 +20,9 @@ const (
 	latencyScenario = "h100-8"
 	latencyGPUs     = 8
 	latencyPause    = 3 * time.Second
+	// latencyXid is one that the driver does not overrule half a minute later, which
+	// is an event again.
+	latencyXid = "46"
 	// latencyAim is what a page may take; those that took longer are named.
 	latencyAim = 250 * time.Millisecond
 )
@@ -31,7 +34,7 @@ const (
 func (s *Settings) Latency(ctx context.Context, count int, w io.Writer) (Distribution, error) {
 	var times []time.Duration
 	for len(times) < count {
-		some, err := s.latencies(ctx, min(latencyGPUs*len(latencyAlerts), count-len(times)), w)
+		some, err := s.latencies(ctx, min(latencyGPUs, count-len(times)), w)
 		if err != nil {
 			return Distribution{}, err
 		}
@@ -41,18 +44,7 @@ func (s *Settings) Latency(ctx context.Context, count int, w io.Writer) (Distrib
 	return Spread(times), nil
 }
 
-// latencyAlerts are Xids that raise different alerts on one GPU, without a
-// wait, in an order in which neither ends the other. Neither is one that the
-// driver overrules half a minute later, which is an event again.
-var latencyAlerts = []struct {
-	xid   int
-	alert string
-}{
-	{92, "GpuXidWarning"},
-	{46, "GpuXidFatal"},
-}
-
-// latencies measures up to one alert of each kind on each GPU of a node.
+// latencies measures up to one alert on each GPU of a node.
 func (s *Settings) latencies(ctx context.Context, count int, w io.Writer) (times []time.Duration, err error) {
 	n, err := s.newNode(ctx, &Incident{Name: "latency", Scenario: latencyScenario})
 	if err != nil {
@@ -64,23 +56,23 @@ func (s *Settings) latencies(ctx context.Context, count int, w io.Writer) (times
 		return nil, err
 	}
 	for k := range count {
-		gpu, kind := strconv.Itoa(k%latencyGPUs), latencyAlerts[k/latencyGPUs]
-		want := Pattern{kind.alert, map[string]string{"device": state.Get("gpu." + gpu + ".uuid")}}
+		gpu := strconv.Itoa(k)
+		want := Pattern{"AcceleratorFailed", map[string]string{"device": state.Get("gpu." + gpu + ".uuid")}}
 		// Phases of the exporter's own tick must not always be the same.
 		if err := sleep(ctx, latencyPause+rand.N(time.Second)); err != nil {
 			return nil, err
 		}
 		begin := time.Now()
-		if err := sim.Update(n.state, func(s *sim.State) error { return s.Inject([]string{"xid", strconv.Itoa(kind.xid), gpu}) }); err != nil {
+		if err := sim.Update(n.state, func(s *sim.State) error { return s.Inject([]string{"xid", latencyXid, gpu}) }); err != nil {
 			return nil, err
 		}
 		took, err := n.receiver.await(ctx, want, begin)
 		if err != nil {
-			return nil, fmt.Errorf("after Xid %d on gpu %s: %w", kind.xid, gpu, err)
+			return nil, fmt.Errorf("after Xid %s on gpu %s: %w", latencyXid, gpu, err)
 		}
 		times = append(times, took)
 		if took > latencyAim {
-			fmt.Fprintf(w, "%s: %s after Xid %d on gpu %s at %s\n", round(took), kind.alert, kind.xid, gpu, begin.Format("15:04:05.000"))
+			fmt.Fprintf(w, "%s after Xid %s on gpu %s at %s\n", round(took), latencyXid, gpu, begin.Format("15:04:05.000"))
 		}
 	}
 	return times, nil

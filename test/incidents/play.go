@@ -74,7 +74,7 @@ func (s *Settings) play(ctx context.Context, i *Incident) (_ *Verdict, err error
 		}
 	default:
 	}
-	return Judge(n.incident, arrivals, n.receiver.pagesSince(zero)), err
+	return Judge(n.incident, arrivals, n.receiver.noticesSince(zero, pager), n.receiver.noticesSince(zero, tickets)), err
 }
 
 // sleep waits, unless ctx ends first.
@@ -194,15 +194,23 @@ func (n *node) setUp(ctx context.Context, i *Incident) error {
 	return err
 }
 
-// prometheusConfig has a job that the rules do not know by its name.
+// prometheusConfig sets the label node, which alerts on devices need.
 const prometheusConfig = `global: {scrape_interval: 1s, evaluation_interval: 1s}
 rule_files: [%q]
 alerting: {alertmanagers: [{static_configs: [{targets: [%s]}]}]}
 scrape_configs:
   - job_name: accelerators
     honor_labels: true
-    static_configs: [{targets: [%s]}]
+    static_configs:
+      - {targets: [%q], labels: {node: ` + nodeName + `}}
 `
+
+// anotherNode is a target beside the node of the play.
+const anotherNode = `      - {targets: [%q], labels: {node: n02}}
+`
+
+// nodeName is the label node of all series of the node.
+const nodeName = "n01"
 
 // startPrometheus starts a Prometheus for the exporter, which gets an address that
 // outlives it, and for another node if there is one beside.
@@ -217,12 +225,11 @@ func (n *node) startPrometheus(ctx context.Context, beside bool, alertmanagers [
 		l.Close()
 	}
 	n.args = override(n.args, []string{"--web.listen-address=" + addresses[0]}, n.dir)
-	targets := addresses[0]
-	if beside {
-		targets += "," + strings.TrimPrefix(strings.TrimSuffix(n.receiver.url, "/"), "http://")
-	}
 	config := fmt.Appendf(nil, prometheusConfig, n.settings.rules,
-		strings.ReplaceAll(strings.Join(alertmanagers, ","), "http://", ""), targets)
+		strings.ReplaceAll(strings.Join(alertmanagers, ","), "http://", ""), addresses[0])
+	if beside {
+		config = fmt.Appendf(config, anotherNode, strings.TrimPrefix(strings.TrimSuffix(n.receiver.url, "/"), "http://"))
+	}
 	p, err := stack.Prometheus(ctx, n.settings.Prometheus, n.dir, addresses[1], config,
 		"--query.lookback-delta="+shorter(5*time.Minute, n.settings.Factor, time.Second).String())
 	if err == nil {
@@ -243,7 +250,7 @@ func (n *node) arguments(library string) ([]string, error) {
 		return nil, err
 	}
 	args := []string{
-		"--web.listen-address=127.0.0.1:0", "--release.directory=" + release, "--log.level=debug",
+		"--web.listen-address=127.0.0.1:0", "--release.directory=" + release, "--log.level=debug", "--kubernetes.node=" + nodeName,
 		"--rules.file=" + s.rules, "--rules.interval=" + shorter(15*time.Second, s.Factor, time.Second).String(),
 		"--health.catalogue=" + s.catalogue,
 	}

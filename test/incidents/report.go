@@ -3,7 +3,6 @@ package incidents
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -15,14 +14,16 @@ type Alert struct {
 	Group string
 	// For is the wait between condition and alert.
 	For time.Duration
+	// Severity is its label.
+	Severity string
 }
 
-// verdicts fits the groups whose alerts repeat what the exporter has concluded.
-var verdicts = regexp.MustCompile(`^accel-(pages|verdicts)`)
+// verdicts is the group whose alerts repeat what the exporter has concluded.
+const verdicts = "accel-incidents"
 
 // atOnce reports whether the alert follows an event or a reading without a
 // wait or a window of its own.
-func (a Alert) atOnce() bool { return a.For == 0 && verdicts.MatchString(a.Group) }
+func (a Alert) atOnce() bool { return a.For == 0 && a.Group == verdicts }
 
 // Report is what became of a corpus.
 type Report struct {
@@ -34,9 +35,27 @@ type Report struct {
 	Factor int
 }
 
-// Good reports whether every verdict is.
+// Good reports whether every verdict is, and no more pages arrived than deserved.
 func (r *Report) Good() bool {
-	return !slices.ContainsFunc(r.Verdicts, func(v *Verdict) bool { return !v.Good() })
+	return r.pages() <= r.deserved() && !slices.ContainsFunc(r.Verdicts, func(v *Verdict) bool { return !v.Good() })
+}
+
+func (r *Report) pages() (n int) {
+	for _, v := range r.Verdicts {
+		n += len(v.Pages)
+	}
+	return n
+}
+
+// deserved is how many pages the incidents deserve: one each where an expected alert
+// is critical, or as many as they state.
+func (r *Report) deserved() (n int) {
+	for _, v := range r.Verdicts {
+		if slices.ContainsFunc(v.Incident.Expect, func(e Expectation) bool { return r.Alerts[e.Alert].Severity == "critical" }) {
+			n += max(v.Incident.Pages, 1)
+		}
+	}
+	return n
 }
 
 // Line writes a verdict: one line, and one more for each thing that is wrong.
@@ -55,7 +74,7 @@ func (v *Verdict) Line(w io.Writer) error {
 	if v.Incident.Healthy() {
 		line = fmt.Sprintf("%s  %-34s healthy, false %d", word, v.Incident.Name, len(v.False))
 	}
-	line += fmt.Sprintf(", pages %d", len(v.Pages))
+	line += fmt.Sprintf(", pages %d, tickets %d", len(v.Pages), len(v.Tickets))
 	if v.Err != nil {
 		line += fmt.Sprintf(": %v", v.Err)
 	}
@@ -72,27 +91,34 @@ func (v *Verdict) Line(w io.Writer) error {
 	}
 	for _, a := range v.False {
 		line += fmt.Sprintf("      false: at %s %s (%s)", round(a.At), about(a.Labels), a.Labels["severity"])
-		if reasons := a.Annotations["reasons"]; reasons != "" {
-			line += " because of " + reasons
+		if summary := a.Annotations["summary"]; summary != "" {
+			line += ": " + summary
 		}
 		line += "\n"
 	}
-	if n := v.pagesWrong(); n != 0 {
-		line += fmt.Sprintf("      pages: %+d\n", n)
-		for _, p := range v.Pages {
-			for _, a := range p.Alerts {
-				line += fmt.Sprintf("      page: at %s %s\n", round(p.At), about(a.Labels))
-			}
-		}
-	}
+	line += surplus("page", v.pagesWrong(), v.Pages) + surplus("ticket", v.ticketsWrong(), v.Tickets)
 	_, err := io.WriteString(w, line)
 	return err
+}
+
+// surplus lists notifications if there are too many or too few of them.
+func surplus(kind string, wrong int, notices []Notice) string {
+	if wrong == 0 {
+		return ""
+	}
+	lines := fmt.Sprintf("      %ss: %+d\n", kind, wrong)
+	for _, n := range notices {
+		for _, a := range n.Alerts {
+			lines += fmt.Sprintf("      %s: at %s %s\n", kind, round(n.At), about(a.Labels))
+		}
+	}
+	return lines
 }
 
 // about names an alert and what it is about.
 func about(labels map[string]string) Pattern {
 	p := Pattern{Alert: labels["alertname"], Labels: map[string]string{}}
-	for _, name := range []string{"device", "namespace", "pod", "source", "fault"} {
+	for _, name := range []string{"device", "namespace", "workload", "source", "component"} {
 		if labels[name] != "" {
 			p.Labels[name] = labels[name]
 		}
@@ -103,11 +129,11 @@ func about(labels map[string]string) Pattern {
 // Print writes the sums: what was caught, what was not, and the time to page.
 func (r *Report) Print(w io.Writer) error {
 	outcomes := map[Outcome]int{}
-	failed, healthy, quiet, wrong, broken, pages, doubled := 0, 0, 0, 0, 0, 0, 0
+	failed, healthy, quiet, wrong, broken, doubled, tickets := 0, 0, 0, 0, 0, 0, 0
 	var atOnce, waited []time.Duration
 	for _, v := range r.Verdicts {
 		wrong += len(v.False)
-		pages += len(v.Pages)
+		tickets += len(v.Tickets)
 		doubled += max(0, v.pagesWrong())
 		if v.Err != nil {
 			broken++
@@ -146,7 +172,8 @@ func (r *Report) Print(w io.Writer) error {
 		fmt.Fprintf(t, "%s\t%d\n", o, outcomes[o])
 	}
 	fmt.Fprintf(t, "false\t%d\n", wrong)
-	fmt.Fprintf(t, "pages\t%d, of which %d doubled\n", pages, doubled)
+	fmt.Fprintf(t, "pages\t%d, of which %d doubled; the incidents deserve %d\n", r.pages(), doubled, r.deserved())
+	fmt.Fprintf(t, "tickets\t%d\n", tickets)
 	fmt.Fprintf(t, "time to page, verdicts that do not wait\t%s\n", Spread(atOnce))
 	fmt.Fprintf(t, "time to page, the others, played\t%s; 1s stands for %s\n", Spread(waited), time.Duration(r.Factor)*time.Second)
 	return t.Flush()

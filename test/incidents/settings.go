@@ -115,7 +115,7 @@ func Alerts(dir string) (map[string]Alert, error) {
 				if r.Alert == "" {
 					continue
 				}
-				all[r.Alert] = Alert{Group: g.Name, For: time.Duration(r.For)}
+				all[r.Alert] = Alert{Group: g.Name, For: time.Duration(r.For), Severity: r.Labels["severity"]}
 			}
 		}
 	}
