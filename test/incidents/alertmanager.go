@@ -21,8 +21,10 @@ import (
 // alert from the one that does not group, notifications from the one with the
 // shipped configuration.
 type receiver struct {
-	server   *http.Server
-	url      string
+	server    *http.Server
+	url       string
+	kubeState string
+
 	mu       sync.Mutex
 	arrivals []received
 	notices  map[string][]notice // by receiver
@@ -49,12 +51,12 @@ type notice struct {
 // maxNotification is the size in bytes of the largest notification.
 const maxNotification = 16 << 20
 
-func newReceiver() (*receiver, error) {
+func newReceiver(kubeState string) (*receiver, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	r := &receiver{url: "http://" + l.Addr().String() + "/", arrived: make(chan struct{}, 1), notices: map[string][]notice{}, firing: map[string]bool{}}
+	r := &receiver{url: "http://" + l.Addr().String() + "/", kubeState: kubeState, arrived: make(chan struct{}, 1), notices: map[string][]notice{}, firing: map[string]bool{}}
 	r.server = &http.Server{Handler: r, ReadHeaderTimeout: stack.Patience}
 	go r.server.Serve(l)
 	return r, nil
@@ -64,7 +66,7 @@ func newReceiver() (*receiver, error) {
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	now := time.Now()
 	if req.Method == http.MethodGet { // Prometheus scrapes it as a healthy node
-		io.WriteString(w, "accel_source_up{source=\"nvidia\",reason=\"\"} 1\n")
+		io.WriteString(w, "accel_source_up{source=\"nvidia\",reason=\"\"} 1\n"+r.kubeState)
 		return
 	}
 	var body struct {

@@ -35,6 +35,9 @@ type Incident struct {
 	// Prometheus has a Prometheus scrape the exporter and evaluate the rules in its
 	// stead: of this node alone, or beside another one that stays healthy.
 	Prometheus string `yaml:"prometheus" accept:"alone|beside"`
+	// KubeStateMetrics are series, in the text format, that this Prometheus scrapes
+	// from kube-state-metrics.
+	KubeStateMetrics string `yaml:"kube_state_metrics"`
 	// Lasts is when the play ends.
 	Lasts    time.Duration `yaml:"lasts" accept:"1s..10m"`
 	Timeline []Step        `yaml:"timeline"`
@@ -183,6 +186,8 @@ func (i *Incident) Check() error {
 		return errors.New("found no scenario; accepted is the name of one")
 	case i.Lasts == 0:
 		return errors.New("found no lasts; accepted is when the play ends")
+	case i.KubeStateMetrics != "" && i.Prometheus != "beside":
+		return strict.At(errors.New("found series that no Prometheus scrapes; accepted with prometheus: beside"), "kube_state_metrics")
 	}
 	before := time.Duration(0)
 	for n, s := range i.Timeline {

@@ -65,6 +65,7 @@ func TestMistakes(t *testing.T) {
 		{"no sentence", "scenario: h100-8\nlasts: 30s\n", "i.yaml:1: found no what"},
 		{"no scenario", "what: It breaks.\nlasts: 30s\n", "i.yaml:1: found no scenario"},
 		{"no end", "what: It breaks.\nscenario: h100-8\n", "i.yaml:1: found no lasts"},
+		{"series that nobody scrapes", head + "prometheus: alone\nkube_state_metrics: a 1\n", "i.yaml:5: kube_state_metrics: found series that no Prometheus scrapes"},
 		{"unknown key", head + "alerts: []\n", "i.yaml:4: alerts: unknown key"},
 		{"key twice", head + "lasts: 40s\n", "i.yaml:4: lasts: found a second time, first on line 3"},
 		{"too long", "what: It breaks.\nscenario: h100-8\nlasts: 11m\n", `i.yaml:3: lasts: found "11m"`},

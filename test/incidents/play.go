@@ -151,7 +151,7 @@ func (n *node) setUp(ctx context.Context, i *Incident) error {
 		}
 		n.stopKubelet = func() { cancel(); wait() }
 	}
-	if n.receiver, err = newReceiver(); err != nil {
+	if n.receiver, err = newReceiver(i.KubeStateMetrics); err != nil {
 		return err
 	}
 	if n.args, err = n.arguments(library); err != nil {
