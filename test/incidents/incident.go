@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/accel-exporter/accel-exporter/internal/sim"
 	"github.com/accel-exporter/accel-exporter/internal/strict"
 	"github.com/accel-exporter/accel-exporter/internal/strict/wording"
 )
@@ -64,7 +65,8 @@ func (i *Incident) Healthy() bool { return len(i.Expect) == 0 }
 // Step is one thing that happens. Exactly one of its actions is given.
 type Step struct {
 	At time.Duration `yaml:"at" accept:"0s..10m"`
-	// Inject and Clear are arguments of accel-sim inject and accel-sim clear.
+	// Inject and Clear are arguments of accel-sim inject and accel-sim clear. Lines of
+	// Inject happen at once, as what a driver does within a millisecond.
 	Inject string `yaml:"inject"`
 	Clear  string `yaml:"clear"`
 	// Exporter stops or starts the exporter.
@@ -91,9 +93,22 @@ func (s *Step) Check() error {
 	return nil
 }
 
+// faults are the lines of Inject.
+func (s *Step) faults() []string { return strings.Split(strings.TrimSpace(s.Inject), "\n") }
+
+// inject does all that the step injects to a simulation.
+func (s *Step) inject(to *sim.State) error {
+	for _, fault := range s.faults() {
+		if err := to.Inject(strings.Fields(fault)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // String is the step as a report names it.
 func (s *Step) String() string {
-	for _, a := range [][2]string{{"inject ", s.Inject}, {"clear ", s.Clear}, {"exporter ", s.Exporter}, {"release ", s.Release}, {"attach ", s.Attach}, {"config ", strings.TrimSpace(s.Config)}} {
+	for _, a := range [][2]string{{"inject ", strings.Join(s.faults(), "; ")}, {"clear ", s.Clear}, {"exporter ", s.Exporter}, {"release ", s.Release}, {"attach ", s.Attach}, {"config ", strings.TrimSpace(s.Config)}} {
 		if a[1] != "" {
 			return a[0] + a[1]
 		}

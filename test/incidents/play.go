@@ -323,6 +323,8 @@ func (n *node) stopExporter() error {
 func (n *node) do(ctx context.Context, step Step) error {
 	release := filepath.Join(n.dir, "release", step.Release+step.Attach)
 	switch {
+	case len(step.faults()) > 1:
+		return sim.Update(n.state, step.inject)
 	case step.Inject != "":
 		return n.simulator(ctx, append([]string{"inject"}, strings.Fields(step.Inject)...)...)
 	case step.Clear != "":

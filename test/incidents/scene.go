@@ -50,7 +50,7 @@ func (i *Incident) Rehearse(fixtures string) error {
 	for n, step := range i.Timeline {
 		switch {
 		case step.Inject != "":
-			err = s.Inject(strings.Fields(step.Inject))
+			err = step.inject(s)
 		case step.Clear != "":
 			err = s.Clear(step.Clear)
 		}
