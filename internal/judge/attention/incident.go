@@ -25,7 +25,8 @@ const (
 	// maxSummary bounds the summary in bytes, so that with the name of a node it fits
 	// into 140 characters.
 	maxSummary = 118
-	// minPod is what remains of the name of a pod before the reason is shortened too.
+	// minPod is what remains of the name of a pod before the reason is shortened too, and
+	// of the ID of a device without an address.
 	minPod = 16
 	// maxPods bounds the pods of one incident, and so how often its labels change.
 	maxPods = 8
@@ -137,13 +138,14 @@ func (i *incident) describe(k string, d *collector.Device) []string {
 	}
 	steps := advice(k, v.Action)
 	return []string{
-		k, v.State, summary(subject(d.Class, label("index"), pci), k, brief(v), steps, i.pods),
+		k, v.State, summary(subject(d.Class, label("index"), cmp.Or(pci, shorten(d.ID, minPod))), k, brief(v), steps, i.pods),
 		strings.Join(codes, " "), v.Action, strings.Join(i.pods, " "), i.since.UTC().Format("2006-01-02T15:04Z"),
 		label("index"), cmp.Or(label("model"), d.Model), label("serial"), pci,
 	}
 }
 
 // subject names the device as a person on the node does: by its index, or as lspci does.
+// A device that only the kernel log names has no other name than its ID.
 func subject(class collector.Class, index, pci string) string {
 	name := map[collector.Class]string{collector.Switch: "NVSwitch"}[class]
 	if name == "" {

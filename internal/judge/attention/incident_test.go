@@ -194,14 +194,18 @@ func TestIncidentLabels(t *testing.T) {
 }
 
 // TestSubjects: a device without an index is named by its PCI address, without the
-// domain 0.
+// domain 0, or by its ID.
 func TestSubjects(t *testing.T) {
-	for pci, want := range map[string]string{"0000:1b:00.0": "FPGA 1b:00.0 failed", "0009:01:00.0": "FPGA 0009:01:00.0 failed", "": "FPGA failed"} {
-		d := collector.Device{ID: "card", Class: collector.FPGA, PCI: pci, Model: "U250", Verdict: fault("failed", "reset", "x|x")}
+	for pci, want := range map[string]string{"0000:1b:00.0": "FPGA 1b:00.0 failed", "0009:01:00.0": "FPGA 0009:01:00.0 failed", "": "FPGA firmware…:pcap failed"} {
+		d := collector.Device{ID: "firmware:zynqmp:pcap", Class: collector.FPGA, PCI: pci, Model: "U250", Verdict: fault("failed", "reset", "x|x")}
 		got := incident(t, attention.New(), began, d)
 		if !strings.HasPrefix(got.labels["summary"], want+" (") || got.labels["pci_address"] != pci || got.labels["model"] != "U250" {
 			t.Errorf("%q: %v", pci, got.labels)
 		}
+	}
+	unknown := collector.Device{ID: "0000:ff:00.0", Verdict: fault("failed", "reboot", "xid_79|Xid 79")}
+	if got := incident(t, attention.New(), began, unknown).labels["summary"]; got != "DEVICE ff:00.0 failed (Xid 79). Cordon, save the kernel log, power cycle." {
+		t.Error(got)
 	}
 	d := collector.Device{ID: "switch", Class: collector.Switch, PCI: "0000:07:00.0", Verdict: fault("failed", "reset", "sxid_1|SXid 1")}
 	if got := incident(t, attention.New(), began, d).labels["summary"]; got != "NVSwitch 07:00.0 failed (SXid 1). Stop its pods, reset it." {
