@@ -71,13 +71,14 @@ func (p *program) sendState(w http.ResponseWriter, a *answer, state func() any) 
 		return
 	}
 	defer p.states.Add(-1)
-	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stateTimeout)); err != nil {
-		p.log.Debug("State has no write deadline", "err", err)
-	}
 	body, err := a.get(state)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
+	}
+	// Only now: a busy machine takes long to make the response.
+	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stateTimeout)); err != nil {
+		p.log.Debug("State has no write deadline", "err", err)
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Write(body)
