@@ -44,7 +44,17 @@ func without(t *testing.T, r *rand.Rand, text string) string {
 	}
 	for _, g := range set.Groups {
 		rules := g["rules"].([]any)
-		rules = slices.DeleteFunc(rules, func(any) bool { return chance(r, 20) })
+		// Of two rules with one name both stay: if one goes, Prometheus ends the
+		// series of both.
+		count := map[string]int{}
+		name := func(rule any) string {
+			m := rule.(map[string]any)
+			return fmt.Sprint(m["alert"], m["record"])
+		}
+		for _, rule := range rules {
+			count[name(rule)]++
+		}
+		rules = slices.DeleteFunc(rules, func(rule any) bool { return chance(r, 20) && count[name(rule)] == 1 })
 		for _, rule := range rules {
 			rule := rule.(map[string]any)
 			if _, alert := rule["alert"]; alert && chance(r, 20) {
