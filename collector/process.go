@@ -22,9 +22,12 @@ const (
 	steadyAfter   = time.Minute // back-off restarts for a worker that lived this long
 	hungAfter     = 30 * time.Second
 	closePatience = 500 * time.Millisecond // from closing a worker's stdin to SIGKILL
-	killPatience  = time.Second            // from SIGKILL to giving up on its death
-	pipePatience  = killPatience / 4       // from its death to giving up on the ends of its pipes
+	pipePatience  = time.Second            // from its death to giving up on the ends of its two pipes
 )
+
+// killPatience is the time from SIGKILL to giving up on the death of a worker: a busy
+// machine takes longer than pipePatience for it.
+var killPatience = 3 * time.Second
 
 // WorkerExit is the error of a worker that ended unexpectedly.
 type WorkerExit struct {

@@ -16,7 +16,9 @@ import (
 )
 
 // patience is the maximum time that a test waits for a condition.
-const patience = 30 * time.Second
+const patience = 3 * time.Minute
+
+func init() { killPatience = patience }
 
 // newTestProcess returns a Process and the events that it emits. Its nth worker
 // has the nth behaviour; later workers have the last one.

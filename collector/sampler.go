@@ -292,7 +292,7 @@ const (
 	grace = 250 * time.Millisecond
 	// closeGrace is the time in which a Sample must return at the end. Killing
 	// a worker takes less.
-	closeGrace = 2 * time.Second
+	closeGrace = 4 * time.Second
 )
 
 func (s *Sampler) pace(st *sourceState) (interval, timeout time.Duration) {
