@@ -5,11 +5,14 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"testing"
+	"testing/synctest"
 )
 
 // Wrong passwords are checked a few at a time for each client. A password that
 // was accepted is not limited, and no client limits another one.
-func TestGuard(t *testing.T) {
+func TestGuard(t *testing.T) { synctest.Test(t, testGuard) }
+
+func testGuard(t *testing.T) {
 	var g guard
 	checks := 0
 	server := &http.Server{}

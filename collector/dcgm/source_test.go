@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -521,14 +522,15 @@ func TestCloseOfAHang(t *testing.T) {
 		s.open(Options{Fields: []uint16{150}})
 		s.Round()
 		s.Inject("dcgm-hang", "--call=dcgmEntitiesGetLatestValues")
+		var returned atomic.Int64
 		go func() { // the library may notice the fault a few calls later
 			for err := error(nil); err == nil; _, err = s.source.Sample(context.Background()) {
+				returned.Add(1)
 			}
 		}()
-		for held := 0; held < 100; held++ {
-			if s.source.mu.TryLock() {
-				s.source.mu.Unlock()
-				held = 0
+		for last, held := int64(0), 0; held < 1000; held++ {
+			if n := returned.Load(); n != last {
+				last, held = n, 0
 			}
 			time.Sleep(time.Millisecond)
 		}

@@ -61,7 +61,7 @@ func (s *sampling) open(o Options) {
 // next waits for an event of the kind and skips others.
 func (s *sampling) next(kind collector.EventKind) collector.Event {
 	s.Helper()
-	timeout := time.After(30 * time.Second)
+	timeout := time.After(simtest.Patience)
 	for {
 		select {
 		case e := <-s.Events:

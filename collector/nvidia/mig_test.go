@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
 // partsOf returns the MIG devices of a GPU.
@@ -117,7 +118,7 @@ func TestSharedInstance(t *testing.T) {
 // the registration are lost, so it sends one until it arrives.
 func (s *sampling) awaitRegistration(device string) {
 	s.Helper()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(simtest.Patience); time.Now().Before(end); {
 		s.Inject("event", "poison", device)
 		select {
 		case <-s.Events:

@@ -13,6 +13,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
 // An unprivileged caller may not read what the instances of a GPU in MIG mode
@@ -60,7 +61,7 @@ func TestLastingUnknown(t *testing.T) {
 		{"error", "nvmlDeviceGetPerformanceState", "UNKNOWN", "0"}, {"field", "76", "error:UNKNOWN", "1"}, {"field", "94", "error:NO_PERMISSION", "2"},
 	}, func(s *sampling) {
 		for range passing {
-			if r, err := s.Sample(30 * time.Second); err == nil {
+			if r, err := s.Sample(simtest.Patience); err == nil {
 				s.Errorf("a round without an error: %v", r.Calls)
 			} else {
 				absent(s, gpus(r)[0], collector.CallRefused)

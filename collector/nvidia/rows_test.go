@@ -31,7 +31,7 @@ func TestEveryRow(t *testing.T) {
 			}
 			out := inChild(t, scenario, faults[scenario], func(s *sampling) {
 				for range 3 {
-					r, _ := s.Sample(30 * time.Second)
+					r, _ := s.Sample(simtest.Patience)
 					checkRound(s, r)
 					time.Sleep(gpmWindow)
 				}

@@ -5,9 +5,9 @@ package nvidia
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/accel-exporter/accel-exporter/collector"
+	"github.com/accel-exporter/accel-exporter/internal/sim/simtest"
 )
 
 // check is a check of the GPUs of a round.
@@ -175,7 +175,7 @@ func TestValues(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inChild(t, tc.scenario, tc.faults, func(s *sampling) {
-				r, err := s.Sample(30 * time.Second)
+				r, err := s.Sample(simtest.Patience)
 				if err != nil && !strings.Contains(err.Error(), "field_231") { // which a driver refuses in one case
 					s.Fatal(err)
 				}

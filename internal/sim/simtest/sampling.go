@@ -61,10 +61,14 @@ func (s *Sampling) Sample(timeout time.Duration) (collector.Round, error) {
 	return s.Opened().Sample(ctx)
 }
 
+// Patience is the time after which a round, or a condition, has failed. A passing test
+// does not wait for it.
+const Patience = 3 * time.Minute
+
 // Round is Sample for a round that must be whole.
 func (s *Sampling) Round() collector.Round {
 	s.Helper()
-	r, err := s.Sample(30 * time.Second)
+	r, err := s.Sample(Patience)
 	if err != nil {
 		s.Fatalf("Sample: %v", err)
 	}
@@ -74,14 +78,14 @@ func (s *Sampling) Round() collector.Round {
 // Until samples until ok is true.
 func (s *Sampling) Until(what string, ok func(collector.Round, error) bool) collector.Round {
 	s.Helper()
-	return s.UntilWithin(2*time.Minute, what, ok)
+	return s.UntilWithin(Patience, what, ok)
 }
 
 // UntilWithin is Until with the timeout for each round.
 func (s *Sampling) UntilWithin(timeout time.Duration, what string, ok func(collector.Round, error) bool) collector.Round {
 	s.Helper()
 	var last error
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(Patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		r, err := s.Sample(timeout)
 		if ok(r, err) {
 			return r
