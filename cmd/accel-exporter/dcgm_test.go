@@ -211,6 +211,5 @@ func TestDCGMProcesses(t *testing.T) {
 	n.sim("inject", "process-end", "51001")
 	n.until(of["shared"].has("processes_ended_total", "1"), of["shared"].has("process_seconds_total", some), `^accel_processes_ended_total\{.*whose="holder"\} 1$`)
 	n.sim("inject", "dcgm-crash")
-	n.until(`!` + dcgmUp)
-	n.until(dcgmUp, of["shared"].has("process_memory_peak_bytes", `1.7179869184e\+10`), of["shared"].has("processes_ended_total", "1"))
+	n.until(`^accel_source_worker_exits_total\{how="signal_segv",source="dcgm"\} 1$`, dcgmUp, of["shared"].has("process_memory_peak_bytes", `1.7179869184e\+10`), of["shared"].has("processes_ended_total", "1"))
 }
