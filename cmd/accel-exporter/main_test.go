@@ -270,7 +270,7 @@ func (n *node) request(path string) {
 }
 
 // patience is the time after which a condition that a test waits for has failed.
-const patience = 3 * time.Minute
+const patience = 5 * time.Minute
 
 // until polls the metrics page until every pattern matches a line of it, or
 // none where the pattern begins with "!", and returns the page.
