@@ -26,7 +26,7 @@ func measured(t *testing.T, kind string) (*fleet, map[string]int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := newFleet(c, page, 3, windows(groups), 95*time.Minute)
+	f, err := newFleet(c, page, 3, windows(groups, 95*time.Minute), 95*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

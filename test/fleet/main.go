@@ -68,7 +68,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	f, err := newFleet(c, node, *nodes, windows(groups), *history)
+	f, err := newFleet(c, node, *nodes, windows(groups, *history), *history)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/prometheus/prometheus/promql/parser"
@@ -81,7 +82,7 @@ func ordered(groups []group) []group {
 			return
 		}
 		done[i] = true
-		for name := range windows(groups[i : i+1]) {
+		for name := range windows(groups[i:i+1], 0) {
 			if before, ok := recordedBy[name]; ok {
 				add(before)
 			}
@@ -95,8 +96,9 @@ func ordered(groups []group) []group {
 }
 
 // windows returns the families that the rules read, each with the longest
-// stretch of its past that one of them needs.
-func windows(groups []group) map[string]time.Duration {
+// stretch of its past that one of them needs. Of a scraped family, a moment before the
+// history is not filled: what a rule costs there is the cost of a moment within it.
+func windows(groups []group, history time.Duration) map[string]time.Duration {
 	all := map[string]time.Duration{}
 	for _, g := range groups {
 		for _, r := range g.rules {
@@ -105,16 +107,21 @@ func windows(groups []group) map[string]time.Duration {
 				if !ok {
 					return nil
 				}
-				past := max(lookback, chunk) + v.OriginalOffset
+				moment := max(lookback, chunk)
+				past := moment + v.OriginalOffset
+				over := time.Duration(0)
 				for _, p := range path {
 					switch p := p.(type) {
 					case *parser.MatrixSelector:
-						past += p.Range
+						over += p.Range
 					case *parser.SubqueryExpr:
-						past += p.Range + p.OriginalOffset
+						over += p.Range + p.OriginalOffset
 					}
 				}
-				all[v.Name] = max(all[v.Name], past)
+				if over == 0 && past > history && !strings.Contains(v.Name, ":") {
+					past = moment
+				}
+				all[v.Name] = max(all[v.Name], past+over)
 				return nil
 			})
 		}
