@@ -130,16 +130,17 @@ func (r *receiver) noticesSince(zero time.Time, to string) []Notice {
 }
 
 // shippedConfig returns the Alertmanager configuration that is shipped, with the
-// webhook url behind each receiver. Intervals between notifications are divided by
-// factor; the wait before the first is not, since the exporter samples as often as
-// ever.
+// webhook url behind each receiver. Its intervals are divided by factor; a wait of
+// seconds is not, since the exporter samples as often as ever.
 func shippedConfig(data []byte, url string, factor int) ([]byte, error) {
 	data, err := edit("alertmanager.yml", data, func(n *yaml.Node, key string) error {
-		if key != "group_interval" && key != "repeat_interval" {
+		if key != "group_wait" && key != "group_interval" && key != "repeat_interval" {
 			return nil
 		}
 		d, err := model.ParseDuration(n.Value)
-		n.Value = model.Duration(shorter(time.Duration(d), factor, time.Second)).String()
+		if time.Duration(d) >= time.Minute {
+			n.Value = model.Duration(shorter(time.Duration(d), factor, time.Second)).String()
+		}
 		return err
 	})
 	if err != nil {
