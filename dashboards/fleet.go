@@ -33,6 +33,14 @@ const inAnyPool = `cluster=~"$cluster"`
 // wholeReasons is the health reasons of whole devices.
 const wholeReasons = `accel_device_health_reason{parent="",` + inPool + `} == 1`
 
+// freeWhole are the whole devices that can be allocated, unfitWhole those that failed
+// or cannot be observed.
+const (
+	unfit      = `accel_device_health{parent="",state=~"failed|unknown",` + inPool + `} == 1`
+	freeWhole  = `accel_device_info{parent="",class!="switch",` + inPool + `} and ` + perDevice + ` accel_device_holders == 0 unless ` + perDevice + ` ` + unfit
+	unfitWhole = `accel_device_info{parent="",class!="switch",` + inPool + `} and ` + perDevice + ` ` + unfit
+)
+
 func fleetNow() []panel {
 	degraded := `sum(accel_device_health{parent="",state="degraded",` + inPool + `})`
 	exporters := `up{job=~"$job",` + inPool + `}`
@@ -40,7 +48,7 @@ func fleetNow() []panel {
 		tile(panel{
 			kind: number, title: "Failed devices", unit: "none", scale: bad(1), empty: noRules,
 			about:   "Whole devices whose verdict is failed or unknown: work on them is lost, or their state cannot be determined. Any is bad.",
-			queries: []query{{expr: zeroWhere(`sum(pool_model:accel_devices_unhealthy:count{`+inPool+`})`, known)}},
+			queries: []query{{expr: zeroWhere(`count(`+unfitWhole+`)`, known)}},
 		}),
 		tile(panel{
 			kind: number, title: "Degraded devices", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noRules,
@@ -198,8 +206,8 @@ func incidentsOf(selector, further string) panel {
 
 func fleetCapacity() []panel {
 	sum := func(name string) string { return zeroWhere(`sum(`+name+`{`+inPool+`})`, known) }
-	by := func(what string) query {
-		return query{expr: `sum by (cluster, pool, class, model) (pool_model:` + what + `:count{` + inPool + `})`}
+	byModel := func(devices string) query {
+		return query{expr: `count by (cluster, pool, class, model) (` + devices + `)`}
 	}
 	now := func(expr string) query {
 		return query{expr: `count by (cluster, pool, class, model) (accel_device_info{parent="",class!="switch",` + inPool + `} and ` + perDevice + ` ` + expr + `)`}
@@ -213,15 +221,15 @@ func fleetCapacity() []panel {
 				{known, "all"},
 				{sum("namespace:accel_allocated_devices:count"), "allocated"},
 				{sum("namespace:accel_allocation_idle_seconds:rate5m"), "idle"},
-				{sum("pool_model:accel_devices_free:count"), "free"},
-				{sum("pool_model:accel_devices_unhealthy:count"), "unfit"},
+				{zeroWhere(`count(`+freeWhole+`)`, known), "free"},
+				{zeroWhere(`count(`+unfitWhole+`)`, known), "unfit"},
 			},
 			colours: []state{{value: "all", colour: plain}, {value: "allocated", colour: green}, {value: "idle", colour: yellow}, {value: "free", colour: blue}, {value: "unfit", colour: red}},
 		},
 		{
 			kind: listing, title: "Devices by pool and model", unit: "none", width: 14, height: 9, empty: noRules,
 			about:   fmt.Sprintf("Whole devices by pool and model. Idle: allocated, and nothing has run for %d minutes or longer. Devices that are divided into partitions are neither allocated nor free. An empty cell means none.", idleAfter/60),
-			queries: []query{by("accel_devices"), now(`(accel_device_holders > 0)`), now(idle), by("accel_devices_free"), by("accel_devices_unhealthy")},
+			queries: []query{byModel(`accel_device_info{parent="",class!="switch",` + inPool + `}`), now(`(accel_device_holders > 0)`), now(idle), byModel(freeWhole), byModel(unfitWhole)},
 			columns: []column{
 				clusterColumn,
 				{of: "pool", title: "Pool"},

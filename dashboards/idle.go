@@ -40,7 +40,7 @@ const (
 
 // freeNow is what can be allocated, whole devices and partitions, by the labels.
 func freeNow(by string) string {
-	return `(sum by (` + by + `) (pool_model:accel_devices_free:count{` + inPool + `} or pool_profile:accel_partitions:count{` + inPool + `} - (pool_profile:accel_partitions_allocated:count{` + inPool + `} or 0 * pool_profile:accel_partitions:count{` + inPool + `})))`
+	return `(sum by (` + by + `) (count by (cluster, pool, class, model) (` + freeWhole + `) or pool_profile:accel_partitions:count{` + inPool + `} - (pool_profile:accel_partitions_allocated:count{` + inPool + `} or 0 * pool_profile:accel_partitions:count{` + inPool + `})))`
 }
 
 // allFree is 0 where every device is allocated.
