@@ -44,7 +44,7 @@ function answer(path, ask) {
     return { result: ['a', 'b', 'c'].map((alertname, i) => series({ alertname }, 1, starts ? [times[i + 2]] : times)) };
   }
   if (query.includes('accel_device_health')) {
-    return { result: [series({ name: 'GPU 0' }, 0), series({ name: 'GPU 1' }, 2)] };
+    return { result: [series({ name: 'GPU 0' }, 0), series({ name: 'GPU 1' }, 3)] };
   }
   return { result: query.includes('accel_power_watts') ? [series({ name: 'GPU 0' }, 300)] : [] };
 }
