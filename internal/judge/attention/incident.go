@@ -232,7 +232,7 @@ var (
 func advice(kind, action string) string {
 	switch kind {
 	case limitCritical:
-		return "Reduce its load, check cooling and power."
+		return "Check cooling and power now."
 	case throttled:
 		return "Check cooling and power."
 	case failed:

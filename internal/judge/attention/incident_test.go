@@ -126,9 +126,9 @@ func TestIncidents(t *testing.T) {
 			"failed", "GPU 2 failed (thermal shutdown). Cordon, run the vendor's diagnostic.",
 		},
 		{
-			"a limit", as(collector.ReasonLimit, fault("degraded", "inspect", "temperature_critical|temperature critical gpu at 101, limit 100")),
+			"a limit", as(collector.ReasonLimit, fault("degraded", "inspect", "temperature_critical|temperature gpu at 101, limit 100")),
 			[]string{"a/b"},
-			"limit_critical", "GPU 2 is beyond a limit (temperature critical gpu at 101, limit 100): a/b. Reduce its load, check cooling and power.",
+			"limit_critical", "GPU 2 is beyond a limit (temperature gpu at 101, limit 100): a/b. Check cooling and power now.",
 		},
 		{
 			"a reset", fault("degraded", "drain_and_reset", "ecc_uncorrected|ECC uncorrected sram"),

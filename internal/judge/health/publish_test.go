@@ -172,7 +172,8 @@ func TestBriefs(t *testing.T) {
 		"recovery action drain p2p":     {facts: [][]fact{{driver("drain_p2p")}}},
 		"NVLink down link 3 and 1 more": {facts: [][]fact{{set(collector.NVLinkUp, 0, "3"), set(collector.NVLinkUp, 0, "4"), set(collector.NVLinkUp, 1, "5")}}},
 		"ECC uncorrected DRAM":          {facts: [][]fact{{set(collector.ECCErrors, 1, "uncorrected", "dram")}}},
-		"temperature critical memory at 101.5, limit 100": {kind: collector.ReasonLimit, facts: [][]fact{
+		"shutdown near, margin 0.5":     {kind: collector.ReasonLimit, facts: [][]fact{{set(collector.TemperatureMargin, 0.5, "shutdown")}}},
+		"temperature memory at 101.5, limit 100": {kind: collector.ReasonLimit, facts: [][]fact{
 			{set(collector.TemperatureCelsius, 101.5, "memory"), set(collector.TemperatureLimit, 100, "memory", "critical")},
 			{set(collector.TemperatureCelsius, 104, "memory"), set(collector.TemperatureLimit, 100, "memory", "critical")},
 		}},

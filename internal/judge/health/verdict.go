@@ -167,9 +167,12 @@ func (f *finding) kind() string {
 }
 
 // brief has the labels that a text shows, and for a limit the value with which it was
-// first exceeded.
+// first exceeded, which takes less room than the name of the limit.
 func (t *test) brief(f *finding) string {
 	s := words(t.Reason)
+	if t.Kind == collector.ReasonLimit && t.Than != "" {
+		s = strings.TrimSuffix(strings.TrimSuffix(s, " critical"), " shutdown")
+	}
 	for i := range min(len(t.Show), len(f.show)) {
 		if f.show[i] == "" {
 			continue
@@ -180,8 +183,12 @@ func (t *test) brief(f *finding) string {
 		}
 		s += cmp.Or(acronyms[f.show[i]], f.show[i])
 	}
-	if t.Kind == collector.ReasonLimit && t.Than != "" {
+	switch {
+	case t.Kind != collector.ReasonLimit:
+	case t.Than != "":
 		s += fmt.Sprintf(" at %.4g, limit %.4g", f.value, f.limit)
+	case t.Test == "below":
+		s += fmt.Sprintf(", margin %.4g", f.value)
 	}
 	if f.n > 1 && len(t.Show) > 0 {
 		s += fmt.Sprintf(" and %d more", f.n-1)
