@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,27 +20,23 @@ import (
 	"github.com/accel-exporter/accel-exporter/podmap"
 )
 
-// receive starts a receiver at a local address.
-func receive(t *testing.T, address string) *otlptest.Receiver {
-	t.Helper()
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &otlptest.Receiver{}
-	t.Cleanup(r.Serve(l, nil, nil))
-	return r
-}
-
-// unused returns an address without a listener.
-func unused(t *testing.T) string {
+// receive starts a receiver and returns its address. While away is set, it accepts
+// nothing.
+func receive(t *testing.T, away *atomic.Bool) (*otlptest.Receiver, string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	r := &otlptest.Receiver{HTTP: func(w http.ResponseWriter) bool {
+		refused := away.Load()
+		if refused {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		return refused
+	}}
+	t.Cleanup(r.Serve(l, nil, nil))
+	return r, l.Addr().String()
 }
 
 // spanOf waits for a span by its name, pod and device, and returns it.
@@ -63,14 +60,16 @@ func spanOf(n *node, r *otlptest.Receiver, name, pod, device string) otlptest.Sp
 // activity, an Xid, the end. The receiver is away at first.
 func TestTraces(t *testing.T) {
 	t.Parallel()
-	address := unused(t)
+	var away atomic.Bool
+	away.Store(true)
+	r, address := receive(t, &away)
 	n := startPods(t, scenario, nil, often, "--otlp.endpoint=http://"+address, "--kubernetes.node=node-1")
 	free := allocationsOf(t, n.until(`^accel_podmap_state\{state="fresh"\} 1$`, `^accel_device_up\{.*\} 1$`, kernelLogRead))["free"].device
 	n.sim("inject", "pod-start", "ml/first-0", "gpu:7", "--pid=81001", "--memory=2048", "--load=0.6")
 	n.until(podDevice{free, "ml/first-0"}.has("info", "1"), `^accel_traces_batches_total\{outcome="failed"\} [1-9]`, `^accel_traces_queue_spans [1-9]`,
 		`^accel_traces_spans_total\{result="sent"\} 0$`, `^accel_traces_open_holds 12$`)
 
-	r := receive(t, address)
+	away.Store(false)
 	span := spanOf(n, r, "accel.held", "first-0", free)
 	if span.Attrs["accel.allocation.start_observed"] != "true" || span.Resource["k8s.node.name"] != "node-1" || span.Attrs["hw.model"] == "" {
 		t.Errorf("%+v", span)
@@ -131,8 +130,7 @@ func TestTraceContext(t *testing.T) {
 		<-q.Context().Done()
 	}))
 	defer api.Close()
-	address := unused(t)
-	r := receive(t, address)
+	r, address := receive(t, new(atomic.Bool))
 	n := startPods(t, scenario, nil, often, "--otlp.endpoint=http://"+address, "--kubernetes.node=node-1", "--kubernetes.pods", "--kubernetes.api-server="+api.URL)
 	span := spanOf(n, r, "accel.held", "llm-0", "")
 	if span.Trace != trace || span.Resource["k8s.pod.uid"] != "6ba7b810-9dad-11d1-80b4-00c04fd430c8" || span.Parent == parent {
