@@ -4,13 +4,13 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/compat"
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
-	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
@@ -26,7 +26,7 @@ type subject struct {
 }
 
 var subjects = []subject{
-	{"Health", []string{"device_health", "device_action", "device_incident_", "device_recovery_", "device_failures_"}, ""},
+	{"Health", []string{"device_health", "device_action", "device_incident_", "device_recovery_", "device_failures_"}, "A failed device keeps these series: the failure is part of the verdict. [health.md](health.md) explains the verdict; the values of `reason` are the entries of its catalogue."},
 	{"Drift", []string{"drift", "baseline_"}, ""},
 	{"Allocation", []string{"allocation_", "device_holders", "unattributed_", "resource_", "podmap_", "pod_", "podmeta_"}, ""},
 	{"FPGA", []string{"fpga_"}, "No FPGA driver reports utilization, so FPGAs have no `accel_utilization_ratio`. The closest values are executions, the state of compute units and the bytes moved by DMA under XRT, and memory and PCIe transactions on DFL cards with `--collector.fpga.transactions`. Zynq and other SoCs have none."},
@@ -65,6 +65,7 @@ func metricsPage() ([]byte, error) {
 		if s.note != "" {
 			fmt.Fprintf(&b, "\n%s\n", s.note)
 		}
+		b.WriteString("\n| metric | type | labels | meaning | from |\n|---|---|---|---|---|\n")
 		for _, m := range chapters[i] {
 			writeMetric(&b, m)
 		}
@@ -81,120 +82,76 @@ func anchor(title string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(title), ",", ""), " ", "-")
 }
 
+// writeMetric writes the row of a family. The whole help text is in the HELP line of
+// the page.
 func writeMetric(b *bytes.Buffer, m *collector.Metric) {
-	fmt.Fprintf(b, "\n### `%s`\n\n%s\n\n", m.Name, m.Help)
-	fmt.Fprintf(b, "- Type: %s, %s.\n", m.Kind.Type(), unit(m))
-	fmt.Fprintf(b, "- Labels: %s.\n", labels(m))
+	meaning := []string{firstSentence(m.Help)}
+	if m.Range.Max < 1000 && m.Range.Min == 0 && m.Range.Max > 1 && !strings.Contains(m.Name, "_celsius") {
+		meaning = append(meaning, fmt.Sprintf("0 to %g.", m.Range.Max))
+	}
 	if m.Kind == collector.Histogram {
-		fmt.Fprintf(b, "- Buckets: %s.\n", strings.Trim(fmt.Sprint(m.Buckets), "[]"))
+		meaning = append(meaning, fmt.Sprintf("Buckets %s.", strings.Trim(fmt.Sprint(m.Buckets), "[]")))
 	}
-	for _, v := range slices.Concat(m.Values, catalogued(m)) {
+	for _, v := range m.Values {
 		names, values, _ := strings.Cut(v, ":")
-		for name := range strings.SplitSeq(names, ", ") {
-			label, when, _ := strings.Cut(name, " ") // "type from Blackwell: …"
-			if when != "" {
-				when = " " + when
-			}
-			fmt.Fprintf(b, "- Values of `%s`%s:%s.\n", label, when, values)
+		label, when, qualified := strings.Cut(names, " ") // "type from Blackwell: …"
+		if qualified && !strings.HasSuffix(label, ",") {
+			names = "`" + label + "` " + when
+		} else {
+			names = "`" + strings.ReplaceAll(names, ", ", "`, `") + "`"
 		}
+		meaning = append(meaning, names+": "+plain(values)+".")
 	}
-	if m.Level.String() != "all" {
-		fmt.Fprintf(b, "- At `--metrics.detail=standard`: %s.\n", m.Level)
+	text := strings.NewReplacer("|", `\|`, "*", `\*`).Replace(strings.Join(meaning, " "))
+	if level := m.Level.String(); level != "all" {
+		if strings.Count(level, ",") > 5 {
+			level, _, _ = strings.Cut(level, ":")
+			level = "a part, by `" + level + "`"
+		}
+		text += " *Standard: " + level + ".*"
 	}
-	fmt.Fprintf(b, "- On failure: %s.\n", failure(m))
-	fmt.Fprintf(b, "- From: %s.\n", strings.Join(m.From, "; "))
+	fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", m.Name, m.Kind.Type(), labels(m), text, origin(m))
+}
+
+// firstSentence returns the text up to its first full stop that ends a sentence.
+func firstSentence(text string) string {
+	if first, _, more := strings.Cut(text, ". "); more {
+		return first + "."
+	}
+	return text
+}
+
+// aside is an explanation of a value in brackets.
+var aside = regexp.MustCompile(` ?\([^)]*\)`)
+
+// plain returns the values of a label, without their explanations where these would
+// make the row longer than a person reads.
+func plain(values string) string {
+	values = strings.TrimSpace(values)
+	if len(values) > 140 {
+		values = aside.ReplaceAllString(values, "")
+	}
+	return values
 }
 
 func labels(m *collector.Metric) string {
-	var names []string
+	names := m.Labels
 	if m.Scope == collector.PerDevice {
-		names = append(names, "`device` (partitions also `parent`)")
-	}
-	for _, l := range m.Labels {
-		names = append(names, "`"+l+"`")
-	}
-	if len(names) == 0 {
-		return "none"
+		names = slices.Concat([]string{"device"}, names)
 	}
 	return strings.Join(names, ", ")
 }
 
-// units maps suffixes of names to units; the first match wins.
-var units = []struct{ suffix, unit string }{
-	{"_info", "always 1"},
-	{"_timestamp_seconds", "seconds since the epoch"},
-	{"_bytes_per_second", "bytes per second"},
-	{"_bytes", "bytes"},
-	{"_seconds", "seconds"},
-	{"_celsius", "degrees Celsius"},
-	{"_volts", "volts"},
-	{"_amperes", "amperes"},
-	{"_transfers_per_second", "transfers per second"},
-	{"_watts", "watts"},
-	{"_joules", "joules"},
-	{"_hertz", "hertz"},
-	{"_lanes", "lanes"},
-	{"_rpm", "revolutions per minute"},
-	{"_ratio", "0 to 1"},
-}
+// origins are the words by which the table names where a value comes from.
+var origins = regexp.MustCompile(`accel-remediator|exporter|NVML|DCGM|amdgpu|XRT|DFL|AMI|ZynqMP|AWS|fpga_manager|hwmon|IIO|kernel log|/dev/kmsg|kubelet|Kubernetes API|sysfs|/sys/class/\w+|procfs|/proc`)
 
-func unit(m *collector.Metric) string {
-	name := strings.TrimSuffix(m.Name, "_total")
-	for _, u := range units {
-		if strings.HasSuffix(name, u.suffix) {
-			return u.unit
-		}
+// origin names the sources of a family in a few words; "exporter" for a value that is
+// derived from others.
+func origin(m *collector.Metric) string {
+	all := origins.FindAllString(strings.Join(m.From, "; "), -1)
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) == 0 {
+		return "exporter"
 	}
-	switch {
-	case m.Range == collector.Range{Min: 0, Max: 1}:
-		return "0 or 1"
-	case m.Range.Max < 1000:
-		return fmt.Sprintf("%g to %g", m.Range.Min, m.Range.Max)
-	}
-	return "a count"
-}
-
-// failure describes the series of the family while its device or source fails.
-func failure(m *collector.Metric) string {
-	switch {
-	case m == collector.DeviceUp:
-		return "0 while the device is down; absent while the source is down"
-	case m.Kind.Stays():
-		return "keeps its last value"
-	case slices.Equal(m.From, []string{"accel-remediator"}):
-		return "keeps its last value"
-	case m.From[0] == "exporter, by the catalogue in docs/health.md":
-		return "present: the failure is part of the verdict"
-	case m.Scope == collector.PerNode && slices.Equal(m.From, []string{"exporter"}):
-		return "present: it describes the source"
-	}
-	if m.Scope == collector.PerNode {
-		return "absent while the source is down"
-	}
-	return "absent while the device is down"
-}
-
-// catalogued returns the values of the family's labels that come from the health
-// catalogue, in the format of Metric.Values.
-func catalogued(m *collector.Metric) []string {
-	if m != collector.DeviceHealthReason {
-		return nil
-	}
-	var events, actions, conditions []string
-	for _, r := range health.Builtin().Reasons() {
-		switch {
-		case strings.HasPrefix(r, "xid_"), strings.HasPrefix(r, "sxid_"): // hundreds, by the pattern in the table
-		case strings.HasPrefix(r, "event_"):
-			events = append(events, r)
-		case strings.HasPrefix(r, "recovery_action_"):
-			actions = append(actions, r)
-		default:
-			conditions = append(conditions, r)
-		}
-	}
-	return []string{
-		"reason of another event: " + strings.Join(events, ", "),
-		"reason of a recovery action of the driver: " + strings.Join(actions, ", "),
-		"reason of a measured condition: " + strings.Join(conditions, ", ") + "; and those that the file of --health.catalogue adds",
-	}
+	return strings.Join(all, ", ")
 }
