@@ -16,6 +16,7 @@ import (
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/exposition"
+	"github.com/accel-exporter/accel-exporter/internal/judge/health"
 	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
@@ -303,7 +304,7 @@ func families(t *testing.T) map[string]family {
 			}
 		}
 		if m.Name == collector.DeviceHealthReason.Name {
-			f.values["reason"] = reasons(t)
+			f.values["reason"] = health.Builtin().Reasons()
 		}
 		all[m.Name] = f
 		if m.Kind == collector.Histogram {
@@ -344,33 +345,6 @@ func documented(text string) []string {
 		values = append(values, v)
 	}
 	return values
-}
-
-// reasons returns the values of accel_device_health_reason in docs/health.md.
-func reasons(t *testing.T) []string {
-	t.Helper()
-	row := regexp.MustCompile("^\\| `?([a-z0-9_]+)`?(?: `([a-z0-9_]+)`)? ")
-	prefixes := map[string]string{"### Xids": "xid_", "### NVLink 5": "xid_", "### SXids": "sxid_", "### Other events": "event_", "### Conditions": ""}
-	var all []string
-	var prefix string
-	var within bool
-	for line := range strings.SplitSeq(string(read(t, "docs/health.md")), "\n") {
-		if strings.HasPrefix(line, "#") {
-			prefix, within = prefixes[line]
-		}
-		if m := row.FindStringSubmatch(line); m != nil && within {
-			all = append(all, strings.TrimSuffix(prefix+m[1]+"_"+m[2], "_"))
-		}
-	}
-	for _, v := range collector.RecoveryAction.Values {
-		for _, action := range documented(strings.TrimPrefix(v, "action:")) {
-			all = append(all, "recovery_action_"+action)
-		}
-	}
-	if len(all) < 100 {
-		t.Fatalf("docs/health.md: only %d reasons found", len(all))
-	}
-	return all
 }
 
 // TestRuleSeries: rules use only series, labels and values of labels that exist, so that

@@ -298,3 +298,14 @@ func TestAddressesExpire(t *testing.T) {
 		same(t, verdicts(t, j, snapshot(now, nil, gpu(now))), map[string]string{gpuID: want})
 	}
 }
+
+// kind distinguishes Xids from SXids, which have five digits.
+func kind(e *health.Entry) collector.EventKind {
+	switch {
+	case e.Event != "":
+		return collector.EventKind(e.Event)
+	case e.Code >= 10_000:
+		return collector.EventSXid
+	}
+	return collector.EventXid
+}
