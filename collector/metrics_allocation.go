@@ -248,13 +248,13 @@ var (
 		Scope: PerNode,
 		From:  []string{"kubelet PodResources List"},
 	})
-	PodmapHolds = define(Metric{
-		Name:   "accel_podmap_holds",
+	PodmapAllocations = define(Metric{
+		Name:   "accel_podmap_allocations",
 		Help:   "Allocations of a device id to a pod, by kind. The kinds overlap: read one, do not add them up.",
 		Kind:   Gauge,
 		Scope:  PerNode,
 		Labels: []string{"kind"},
-		Values: []string{"kind: told (exported), kept (no longer listed and not contradicted), contested (several pods on one unshared device), superseded (listed although another pod got the device later), unresolved (the device is not found), unresolved_accelerator (of these, allocations of a resource that is an accelerator by its name), omitted (beyond the limit of pods per device)"},
+		Values: []string{"kind: listed (exported), kept (no longer listed and not contradicted), contested (several pods on one unshared device), superseded (listed although another pod got the device later), unresolved (the device is not found), unresolved_accelerator (of these, allocations of a resource that is an accelerator by its name), omitted (beyond the limit of pods per device)"},
 		From:   []string{"kubelet PodResources List"},
 	})
 	PodmapReleased = define(Metric{

@@ -198,18 +198,3 @@ func TestDCGMFlags(t *testing.T) {
 		t.Errorf("the worker rejects %s: %v", got, err)
 	}
 }
-
-// TestDCGMProcesses checks the accounting of processes for two pods that share a
-// GPU: by pod, after a process has ended, and after a crash of libdcgm.
-func TestDCGMProcesses(t *testing.T) {
-	t.Parallel()
-	state, flags := compile(t, scenario)
-	serveKubelet(t, state)
-	n := startOnDCGM(t, state, append(flags, "--dcgm.embedded", "--dcgm.processes")...)
-	of := allocationsOf(t, n.until(dcgmUp, `^accel_allocation_process_memory_peak_bytes\{`))
-	n.until(of["shared"].has("process_memory_peak_bytes", `1.7179869184e\+10`), of["shared"].has("processes_ended_total", "0"))
-	n.sim("inject", "process-end", "51001")
-	n.until(of["shared"].has("processes_ended_total", "1"), of["shared"].has("process_seconds_total", some), `^accel_processes_ended_total\{.*whose="holder"\} 1$`)
-	n.sim("inject", "dcgm-crash")
-	n.until(`^accel_source_worker_exits_total\{how="signal_segv",source="dcgm"\} 1$`, dcgmUp, of["shared"].has("process_memory_peak_bytes", `1.7179869184e\+10`), of["shared"].has("processes_ended_total", "1"))
-}

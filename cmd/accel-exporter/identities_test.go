@@ -59,7 +59,7 @@ func TestRestartWithLostGPU(t *testing.T) {
 				`^accel_device_up\{device="`+gpu+`",reason="`+c.reason+`"\} 0$`,
 				`^`+regexp.QuoteMeta(whole)+` 1$`,
 				`^accel_allocation_info\{.*device="`+gpu+`",namespace="inference",.*pod="chat-0"`,
-				`^accel_podmap_holds\{kind="unresolved"\} 0$`,
+				`^accel_podmap_allocations\{kind="unresolved"\} 0$`,
 				`!^accel_device_info\{.*device="(0000:75:00\.0|nvidia2)"`,
 				`!^accel_device_up\{device="(0000:75:00\.0|nvidia2)"`,
 			)

@@ -89,7 +89,7 @@ func TestHolders(t *testing.T) {
 		of["idle"].has("memory_used_bytes", `1\.2884901888e\+10`), of["idle"].has("utilization_ratio", "0"), "!"+of["free"].has("info", ".*"),
 		`^accel_device_holders\{device="`+of["shared"].device+`"\} 2$`, `^accel_device_holders\{device="`+of["free"].device+`"\} 0$`,
 		`!^accel_device_holders\{device="`+device(t, page, "4")+`"\}`, // which is partitioned
-		`^accel_podmap_holds\{kind="told"\} 11$`, `^accel_podmap_holds\{kind="unresolved"\} 0$`,
+		`^accel_podmap_allocations\{kind="listed"\} 11$`, `^accel_podmap_allocations\{kind="unresolved"\} 0$`,
 		`!^accel_unattributed_processes\{.*\} [1-9]`,
 	)
 	if a, b := value(t, page, series(of["shared"], "utilization_ratio")), value(t, page, series(of["sharer"], "utilization_ratio")); a <= b {

@@ -11,7 +11,7 @@ func known(of map[string]podDevice, state string) []string {
 		`^accel_podmap_state\{state="` + state + `"\} 1$`,
 		of["whole"].has("info", "1"), of["mig"].has("info", "1"), of["claim"].has("info", "1"), of["shared"].has("info", "1"),
 		of["whole"].has("utilization_ratio", share), of["shared"].has("utilization_ratio", share),
-		`^accel_podmap_holds\{kind="told"\} 11$`, `^accel_podmap_released_total\{reason="(unlisted|contradicted|device_gone|expired)"\} 0$`,
+		`^accel_podmap_allocations\{kind="listed"\} 11$`, `^accel_podmap_released_total\{reason="(unlisted|contradicted|device_gone|expired)"\} 0$`,
 		`!^accel_podmap_released_total\{.*\} [1-9]`,
 	}
 }
@@ -37,14 +37,14 @@ func TestKubeletFails(t *testing.T) {
 			[][]string{{"kubelet-restart", "--for=0s"}},
 			[]string{"kubelet-up"},
 			"unconfirmed",
-			[]string{`^accel_podmap_pods 0$`, `^accel_podmap_holds\{kind="kept"\} 11$`, "!" + free},
+			[]string{`^accel_podmap_pods 0$`, `^accel_podmap_allocations\{kind="kept"\} 11$`, "!" + free},
 		},
 		{
 			"restarts_without_API_server",
 			[][]string{{"api-server-down"}, {"kubelet-restart"}},
 			[]string{"api-server-up"},
 			"unconfirmed",
-			[]string{`^accel_podmap_pods 1$`, `^accel_podmap_holds\{kind="kept"\} 11$`, "!" + free},
+			[]string{`^accel_podmap_pods 1$`, `^accel_podmap_allocations\{kind="kept"\} 11$`, "!" + free},
 		},
 		{"killed", [][]string{{"kubelet-down"}}, []string{"kubelet-up"}, "stale", []string{`^accel_podmap_calls_total\{call="list",outcome="refused"\} [1-9]`}},
 		{"socket_gone", [][]string{{"kubelet-remove"}}, []string{"kubelet-up"}, "stale", []string{`^accel_podmap_calls_total\{call="list",outcome="no_socket"\} [1-9]`}},
@@ -87,7 +87,7 @@ func TestPodEnds(t *testing.T) {
 	// A kubelet before 1.34 lists an ended pod until another pod has its device.
 	n.sim("inject", "pod-finish", "first-0")
 	n.sim("inject", "pod-start", "ml/second-0", "gpu:7", "--pid=82001", "--memory=1024")
-	n.until(holders("1"), second.has("info", "1"), second.has("memory_used_bytes", `1\.073741824e\+09`), "!"+first.has("info", ".*"), `^accel_podmap_holds\{kind="superseded"\} 1$`)
+	n.until(holders("1"), second.has("info", "1"), second.has("memory_used_bytes", `1\.073741824e\+09`), "!"+first.has("info", ".*"), `^accel_podmap_allocations\{kind="superseded"\} 1$`)
 	n.sim("inject", "pod-end", "second-0")
 	n.sim("inject", "pod-end", "first-0")
 	n.until(holders("0"), "!"+second.has("info", ".*"), "!"+first.has("info", ".*"), of["idle"].has("info", "1"), `^accel_podmap_released_total\{reason="unlisted"\} [1-9]`)

@@ -36,7 +36,7 @@ type allocation struct {
 	idleness idleness
 	cost     cost
 	faults   []faultTime
-	totals   processTotals
+	energy   energy
 }
 
 // share is the pod's part of the device, 0 to 1.
@@ -66,7 +66,7 @@ func (a *allocation) relabel() {
 	if slices.Equal(labels, a.labels) {
 		return
 	}
-	a.labels, a.cost.labels, a.totals.labels = labels, nil, [len(accountingEngines)][]string{}
+	a.labels, a.cost.labels = labels, nil
 	for i := range a.faults {
 		a.faults[i].labels = append(a.labels[:len(a.labels):len(a.labels)], a.faults[i].name)
 	}

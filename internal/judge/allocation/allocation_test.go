@@ -324,7 +324,7 @@ func TestAdminAccess(t *testing.T) {
 				r.after(min(time.Duration(i), 1)*10*time.Second, device(gpuA, 0, compute(0), set(collector.PowerWatts, 100), set(collector.EnergyJoules, float64(i)*1000)))
 			}
 			r.want(collector.AllocationInfo, c.info...)
-			if got := r.series(collector.PodmapHolds)[0]; got != fmt.Sprint("told ", len(c.info)) {
+			if got := r.series(collector.PodmapAllocations)[0]; got != fmt.Sprint("listed ", len(c.info)) {
 				t.Errorf("%s, want %d", got, len(c.info))
 			}
 			r.want(collector.AllocationPower, c.power...)
@@ -376,7 +376,7 @@ func TestDevicesAppear(t *testing.T) {
 	r.want(collector.AllocationInfo, "A a 1")
 	r.after(time.Second, device(gpuA, 0), device(gpuB, 1))
 	r.want(collector.AllocationInfo, "A a 1", "B b 1")
-	r.want(collector.PodmapHolds, "told 2", "kept 0", "contested 0", "superseded 0", "unresolved 0", "unresolved_accelerator 0", "omitted 0")
+	r.want(collector.PodmapAllocations, "listed 2", "kept 0", "contested 0", "superseded 0", "unresolved 0", "unresolved_accelerator 0", "omitted 0")
 	if r.refreshes != 2 {
 		t.Errorf("%d refreshes of the kubelet's list", r.refreshes)
 	}
@@ -449,7 +449,7 @@ func TestLimit(t *testing.T) {
 		r.after(time.Second, device(gpuA, 0), device(gpuB, 1))
 		r.want(collector.AllocationInfo, "A a 1")
 		r.want(collector.DeviceHolders, "A 1", "B 1")
-		r.want(collector.PodmapHolds, "told 2", "kept 0", "contested 0", "superseded 0", "unresolved 0", "unresolved_accelerator 0", "omitted 1")
+		r.want(collector.PodmapAllocations, "listed 2", "kept 0", "contested 0", "superseded 0", "unresolved 0", "unresolved_accelerator 0", "omitted 1")
 	}
 	// An allocation beside an omitted one has no values either.
 	r.list(alloc("a", gpu, gpuA), alloc("b", "example.com/port", "nvidia0"))

@@ -42,7 +42,6 @@ type device struct {
 	processes           []deviceProcess
 	listed              processUse // of all of them
 	unattributedBy      [numberOfReasons]int
-	accounting          accounting
 	meter               meter
 
 	allocations []*allocation // in order of namespace and pod

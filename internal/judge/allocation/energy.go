@@ -2,6 +2,27 @@ package allocation
 
 import "github.com/accel-exporter/accel-exporter/collector"
 
+// energy is what a device used while an allocation had it alone. It is
+// published until an hour after the end of the allocation.
+type energy struct {
+	known  bool
+	joules float64
+}
+
+// inherit moves the energy of an allocation with the same series to this one.
+func (e *energy) inherit(o *energy) {
+	e.known, e.joules = e.known || o.known, e.joules+o.joules
+	*o = energy{}
+}
+
+// publish adds the energy that the device used for the allocation.
+func (e *energy) publish(r []collector.Reading, labels []string) []collector.Reading {
+	if !e.known {
+		return r
+	}
+	return append(r, collector.Reading{Metric: collector.AllocationEnergy, Labels: labels, Value: e.joules})
+}
+
 // meter follows the energy counter of a device.
 type meter struct {
 	known  bool
@@ -20,9 +41,9 @@ func (st *device) chargeEnergy() {
 	if !st.meter.known || a == nil {
 		return
 	}
-	a.totals.metered = true
+	a.energy.known = true
 	if was.known && was.sole == a && v.energy.value > was.joules {
-		a.totals.joules += v.energy.value - was.joules
+		a.energy.joules += v.energy.value - was.joules
 	}
 }
 
@@ -33,12 +54,4 @@ func (st *device) sole() *allocation {
 		return st.allocations[0]
 	}
 	return nil
-}
-
-// publishEnergy adds the energy that the device used for the allocation.
-func (a *allocation) publishEnergy(r []collector.Reading) []collector.Reading {
-	if !a.totals.metered {
-		return r
-	}
-	return append(r, collector.Reading{Metric: collector.AllocationEnergy, Labels: a.labels, Value: a.totals.joules})
 }

@@ -10,7 +10,7 @@ import (
 
 const (
 	// keepEnded is how long an ended allocation is remembered, with its faults
-	// and the totals of its processes.
+	// and its energy.
 	keepEnded = time.Hour
 	// maxEnded limits the ended allocations of one device.
 	maxEnded = 64
@@ -134,7 +134,7 @@ func (a *allocation) note(name string, at time.Time) {
 }
 
 // inherit gives an allocation the faults that waited for it, and the faults
-// and totals of an ended allocation with the same series.
+// and the energy of an ended allocation with the same series.
 func (st *device) inherit(a *allocation) {
 	st.inheritEnded(a)
 	st.pending = slices.DeleteFunc(st.pending, func(f Fault) bool {
@@ -146,7 +146,7 @@ func (st *device) inherit(a *allocation) {
 	})
 }
 
-// inheritEnded moves the faults and totals of the ended allocations with the
+// inheritEnded moves the faults and the energy of the ended allocations with the
 // same series to a.
 func (st *device) inheritEnded(a *allocation) {
 	for _, o := range st.ended {
@@ -155,7 +155,7 @@ func (st *device) inheritEnded(a *allocation) {
 				a.note(m.name, m.at)
 			}
 			o.faults = nil
-			a.totals.inherit(&o.totals)
+			a.energy.inherit(&o.energy)
 		}
 	}
 }

@@ -156,7 +156,6 @@ var noMap = &podmap.Map{State: podmap.StateAbsent}
 func (j *Judge) judge(st *device, d *collector.Device) {
 	st.readUse(d, j.now)
 	j.attribute(st, d)
-	j.accountProcesses(st, d)
 	st.chargeEnergy()
 	for _, a := range st.allocations {
 		j.account(a)

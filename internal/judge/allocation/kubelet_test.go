@@ -172,7 +172,7 @@ func TestHandOver(t *testing.T) {
 		c.pass(30*time.Second, devices...)
 		c.want(collector.AllocationInfo, "m1 part 1")
 		c.pass(15*time.Second, devices[0], devices[1], slice(mig2, gpuB, 0, 2, "3g.40gb"))
-		c.want(collector.PodmapHolds, "told 0", "kept 0", "contested 0", "superseded 0", "unresolved 0", "unresolved_accelerator 0", "omitted 0")
+		c.want(collector.PodmapAllocations, "listed 0", "kept 0", "contested 0", "superseded 0", "unresolved 0", "unresolved_accelerator 0", "omitted 0")
 	})
 }
 

@@ -21,7 +21,7 @@ var (
 	listLabels        = pairs(podmap.Outcomes, "list")
 	allocatableLabels = pairs(podmap.Outcomes, "allocatable")
 	releaseLabels     = pairs(podmap.Releases)
-	allocationLabels  = pairs([]string{"told", "kept", "contested", "superseded", "unresolved", "unresolved_accelerator", "omitted"})
+	allocationLabels  = pairs([]string{"listed", "kept", "contested", "superseded", "unresolved", "unresolved_accelerator", "omitted"})
 	rejectedLabels    = pairs([]string{"malformed", "overflow"})
 	hows              = []podmap.How{
 		podmap.HowAlias, podmap.HowID, podmap.HowInstance, podmap.HowProfile, podmap.HowMinor, podmap.HowPCI, podmap.HowFunction,
@@ -70,7 +70,7 @@ func (j *Judge) publishPodmap(r []collector.Reading) []collector.Reading {
 		add(collector.PodmapAge, age(m.Time, j.now), nil)
 		add(collector.PodmapPods, float64(m.Pods), nil)
 		for i, n := range []int{len(m.Allocations) - x.beside, st.Kept, st.Contested, len(m.Superseded), len(x.unresolved), x.accelerators, x.omitted} {
-			add(collector.PodmapHolds, float64(n), allocationLabels[i])
+			add(collector.PodmapAllocations, float64(n), allocationLabels[i])
 		}
 		for i, how := range hows {
 			add(collector.PodmapIDs, float64(x.how[how]), howLabels[i])

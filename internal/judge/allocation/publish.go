@@ -10,7 +10,7 @@ import (
 
 // perAllocation is the largest number of series of an allocation, without its
 // faults.
-const perAllocation = 17
+const perAllocation = 12
 
 // publish adds the series of the device.
 func (j *Judge) publish(st *device, d *collector.Device) {
@@ -20,9 +20,8 @@ func (j *Judge) publish(st *device, d *collector.Device) {
 		r = a.publish(r, j.now)
 	}
 	for _, a := range st.ended {
-		r = a.publishTotals(a.publishFaults(r, j.now))
+		r = a.energy.publish(a.publishFaults(r, j.now), a.labels)
 	}
-	r = st.accounting.publishEnded(r)
 	if n, known := j.holders(st); known {
 		r = append(r, collector.Reading{Metric: collector.DeviceHolders, Value: float64(n)})
 	}
@@ -79,7 +78,7 @@ func (a *allocation) publish(r []collector.Reading, now time.Time) []collector.R
 	if !a.idleness.last.IsZero() {
 		add(collector.AllocationLastActivity, stamp(a.idleness.last, now))
 	}
-	return a.publishTotals(a.publishFaults(r, now))
+	return a.energy.publish(a.publishFaults(r, now), a.labels)
 }
 
 func (a *allocation) publishFaults(r []collector.Reading, now time.Time) []collector.Reading {
