@@ -50,7 +50,7 @@ func put(path string, data []byte, check bool) error {
 		return err
 	}
 	if !bytes.Equal(have, data) {
-		return fmt.Errorf("%s is not current: make dashboards", path)
+		return fmt.Errorf("%s is not current: make generate", path)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 
 // TestChangedConstants checks that this package follows the driver wherever it
 // uses a constant of nvml.h whose value depends on the release. The table is
-// written by make nvml-constants.
+// written by go -C test run ./nvml FILE.
 func TestChangedConstants(t *testing.T) {
 	// drivers are those of the columns of the table.
 	drivers := []string{"550.54.15", "575.51.03", "580.65.06", "590.48.01", "595.91.07"}

@@ -22,7 +22,6 @@ var callsExempt = map[string]string{
 	"test/demo":           "a command of the repository",
 	"test/incidents/play": "a command of the repository",
 	"tools/compare":       "a command of the repository",
-	"tools/engines/mimir": "a command of the repository",
 	"tools/licenses":      "a command of the repository",
 
 	"test/stack":           "a test harness: it sets the environment of the programs it runs",

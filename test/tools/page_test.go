@@ -366,7 +366,7 @@ func TestStatusPageHostileTexts(t *testing.T) {
 // TestPictures writes the pictures of the documentation.
 func TestPictures(t *testing.T) {
 	if *pictures == "" {
-		t.Skip("-pictures is not set: make pictures")
+		t.Skip("-pictures is not set: make screenshots")
 	}
 	address, inject := simulated{
 		name: "pictures", scenario: "h100-8", config: nodes[0].config, flags: []string{"--rules.file=" + filepath.Join(root, "rules/*.yaml"), "--kubernetes.node=node1"},

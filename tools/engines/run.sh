@@ -1,31 +1,16 @@
 #!/usr/bin/env bash
 # tools/engines/run.sh [ENGINE…]: the rules in engines other than the ones that CI
 # runs. Each is built from the Go module proxy into .cache/engines, which takes
-# minutes the first time. ENGINE is prometheus (2.53), mimir, vmalert or thanos.
+# minutes the first time. ENGINE is vmalert or thanos.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD out=$PWD/.cache/engines address=${ADDRESS:-127.0.0.1:28428} engine=${ENGINE:-127.0.0.1:28880} exporter=${EXPORTER:-127.0.0.1:28400}
 export GOFLAGS="-mod=mod -buildvcs=false"
 mkdir -p "$out"
 
-prometheus() {
-  rm -rf "$out/prometheus" && cp -r tools/engines/prometheus "$out/"
-  (cd "$out/prometheus" && go test -c -o ../prometheus.test .)
-  RULES=$root/rules "$out/prometheus.test" -test.timeout=30m
-}
-
 # replaces MODULE: its replacements, which hold in its own go.mod only.
 replaces() {
   sed -n '/^replace (/,/^)/p; /^replace [^(]/p' "$(go mod download -json "$1" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')/go.mod"
-}
-
-mimir() {
-  rm -rf "$out/mimir" && cp -r tools/engines/mimir "$out/"
-  cd "$out/mimir"
-  replaces github.com/grafana/mimir >> go.mod
-  go build -o ../mimir.bin .
-  cd "$root"
-  "$out/mimir.bin" rules/*.yaml
 }
 
 # count PATTERN: how often it is in the input.
@@ -101,6 +86,6 @@ thanos() {
   await 'Thanos 0.40' '"alertname":"AccelWatchdog"[^}]*},"annotations":\{[^}]*},"state":"firing"' 1 || { grep -i error "$out/thanos/thanos.log" | head -5; return 1; }
 }
 
-for each in "${@:-prometheus mimir vmalert thanos}"; do
+for each in "${@:-vmalert thanos}"; do
   for e in $each; do (set -e; "$e"); done
 done
