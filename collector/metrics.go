@@ -149,7 +149,7 @@ var (
 		Kind:   Counter,
 		Scope:  PerNode,
 		Labels: []string{"source", "how"},
-		Values: []string{"how: exit_N, signal_NAME, garbage, hung, memory (above its budget)"},
+		Values: []string{"how: exit_N, signal_NAME, garbage, hung, memory (above its budget), none (always 0: sums of the exits begin at 0)"},
 		From:   []string{"exporter"},
 	})
 	SourceMemory = define(Metric{

@@ -545,6 +545,9 @@ func TestProcessUnderSampler(t *testing.T) {
 		}
 	}
 	until("source_up{w,} 1")
+	if got := page(s.Latest(), SourceRestarts); !slices.Equal(got, []string{"source_worker_exits_total{w,none} 0"}) {
+		t.Errorf("before the first exit: %q", got)
+	}
 	syscall.Kill(p.PID(), syscall.SIGUSR1)
 	until("source_up{w,} 1", "gpu_xid_errors_total{GPU-a,79} 1")
 	syscall.Kill(p.PID(), syscall.SIGKILL)

@@ -257,6 +257,10 @@ func (st *sourceState) ownSeries(out []Reading, now time.Time) []Reading {
 	for i, outcome := range []string{"ok", "partial", "failed"} {
 		out = append(out, Reading{SourceRounds, []string{st.src.Name(), outcome}, st.rounds[i]})
 	}
+	// From zero, so that a rate over the sum counts the first exit too.
+	if _, worker := st.src.(*Process); worker {
+		out = append(out, Reading{SourceRestarts, []string{st.src.Name(), "none"}, 0})
+	}
 	out = append(out, st.exits.list...)
 	out = append(out, st.rejected.list...)
 	return append(out, st.calls.list...)
