@@ -9,14 +9,12 @@ import (
 )
 
 var (
-	seed  = flag.Uint64("seed", 1, "of the first generated case; case N has the seed plus N")
-	cases = flag.Int("cases", 130, "how many cases to generate")
+	seed  = flag.Uint64("seed", 1, "of the first case of TestSeries; case N has the seed plus N")
+	cases = flag.Int("cases", 8, "how many cases of TestSeries to play")
 	every = flag.Int("every", 5, "of the unit tests of rules, play one in so many")
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
 // oneOf returns one of the choices.
 func oneOf[T any](r *rand.Rand, choices ...T) T { return choices[r.IntN(len(choices))] }

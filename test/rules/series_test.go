@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -34,7 +36,7 @@ type generated struct {
 	sum                     float64
 }
 
-// What generated series and rules are about.
+// What the series are about.
 var (
 	gauges     = []string{"temp", "util", "state", "info"}
 	counters   = []string{"errors_total", "bytes_total"}
@@ -162,26 +164,46 @@ func (g *generated) metric(r *rand.Rand) *dto.Metric {
 	return m
 }
 
-// name is one that generated expressions may select.
-func name(r *rand.Rand) string {
-	return oneOf(r, slices.Concat(gauges, counters, []string{"up", "nowhere"})...)
+// TestSeries: rules of each kind over series that come, go, reset, repeat, are NaN and
+// collide with the labels of the target; steps come early, late and after a pause, and
+// the exporter is away at times.
+func TestSeries(t *testing.T) {
+	rules := readRules(t, "testdata/kinds.yaml")
+	fired, failed := map[string]bool{}, map[string]bool{}
+	for i := range uint64(*cases) {
+		t.Run(fmt.Sprint("seed=", *seed+i), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(*seed+i, 0))
+			interval := oneOf(r, 15*time.Second, 10*time.Second, time.Minute)
+			p := newPair(t, options{
+				rules: rules, interval: interval, resend: oneOf(r, time.Minute, 20*time.Second, 3*time.Minute),
+				target:   map[string]string{"job": "accel-exporter", "instance": "n1"},
+				external: map[string]string{"cluster": "c1"}, externalURL: "http://n1:9400",
+			})
+			e := newExporter(r)
+			at := time.UnixMilli(1_800_000_000_000 + r.Int64N(60_000)).UTC()
+			for range 120 {
+				p.step(at, e.page(), !chance(r, 2))
+				at = at.Add(pause(r, interval))
+			}
+			maps.Copy(fired, p.fired)
+			maps.Copy(failed, p.failed)
+		})
+	}
+	if len(fired) < 6 || len(failed) == 0 {
+		t.Errorf("of the alerts only %v fired, of the rules %v failed", fired, failed)
+	}
 }
 
-// matcher is one between braces, or none.
-func matcher(r *rand.Rand) string {
-	switch r.IntN(8) {
-	case 0:
-		return fmt.Sprintf("{device=%q}", oneOf(r, devices...))
-	case 1:
-		return fmt.Sprintf("{device!=%q}", oneOf(r, devices...))
-	case 2:
-		return `{device=~"d[01]"}`
-	case 3:
-		return `{x=""}`
-	case 4:
-		return `{x!~"a|"}`
-	case 5:
-		return `{instance="n1",device=~".+"}`
+// pause is the time to the next step: mostly the interval, sometimes less, as after an
+// event, or more.
+func pause(r *rand.Rand, interval time.Duration) time.Duration {
+	switch n := r.IntN(100); {
+	case n < 85:
+		return interval
+	case n < 93:
+		return time.Duration(1+r.Int64N(interval.Milliseconds())) * time.Millisecond
+	case n < 99:
+		return interval * time.Duration(2+r.IntN(5))
 	}
-	return ""
+	return 20 * time.Minute
 }
