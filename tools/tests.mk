@@ -17,9 +17,6 @@ test-apiserver test-hpa test-remediator: build build-remediator debian ## with a
 test-dcgm: sim ## the simulated libdcgm through NVIDIA's bindings, compared with the simulated NVML
 	$(E2E) ./dcgm/...
 
-test-traces: ## spans sent to a receiver of the OpenTelemetry Collector
-	$(E2E) ./traces
-
 test-rules: debian ## the rules through promtool
 	.cache/prometheus/usr/bin/promtool check rules rules/*.yaml
 	ls -S rules/tests/*.yaml | GOGC=800 xargs -n 1 -P $$(nproc) .cache/prometheus/usr/bin/promtool test rules

@@ -87,10 +87,10 @@ func TestFlagMistakes(t *testing.T) {
 		"--alertmanager.url=http://user:hunter2@h:9093":                `--alertmanager.url: found a user or a password in the address`,
 		"--otlp.endpoint=collector":                                    `--otlp.endpoint is not an address`,
 		"--otlp.headers-file=DIR/headers.yml":                          `need --otlp.endpoint`,
-		"--otlp.endpoint=http://h --otlp.ca-file=DIR/headers.yml":      `begins with https or grpcs`,
+		"--otlp.endpoint=http://h --otlp.ca-file=DIR/headers.yml":      `begins with https`,
 		"--otlp.endpoint=http://h --otlp.pod-annotation=a=b":           `--otlp.pod-annotation: annotation "a=b"`,
-		"--otlp.endpoint=http://h --otlp.headers-file=DIR/headers.yml": `DIR/headers.yml:1: is no header`,
-		"--otlp.endpoint=http://h --otlp.headers-file=DIR/headers.yml --config.check":                               `DIR/headers.yml:1: is no header`,
+		"--otlp.endpoint=http://h --otlp.headers-file=DIR/headers.yml": `DIR/headers.yml: is no YAML map of headers`,
+		"--otlp.endpoint=http://h --otlp.headers-file=DIR/headers.yml --config.check":                               `DIR/headers.yml: is no YAML map of headers`,
 		"--otlp.endpoint=https://h --otlp.ca-file=DIR/headers.yml --config.check":                                   `no certificate`,
 		"--no-collector.nvidia --no-collector.amd --no-collector.fpga --no-collector.pcie --no-collector.kernellog": `no source is enabled`,
 	} {

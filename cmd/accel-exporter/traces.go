@@ -28,8 +28,8 @@ type traceFlags struct {
 }
 
 func (f *traceFlags) add(app *kingpin.Application) {
-	app.Flag("otlp.endpoint", "OTLP endpoint that receives traces of allocations: http://HOST:4318, https://…, grpc://HOST:4317 or grpcs://…. By default no traces are sent.").PlaceHolder("URL").StringVar(&f.endpoint)
-	app.Flag("otlp.headers-file", "File with headers for the requests to --otlp.endpoint, such as credentials (YAML, name: value). Read again when it changes.").PlaceHolder("FILE").StringVar(&f.headersFile)
+	app.Flag("otlp.endpoint", "OTLP endpoint that receives traces of allocations: http://HOST:4318 or https://…. By default no traces are sent.").PlaceHolder("URL").StringVar(&f.endpoint)
+	app.Flag("otlp.headers-file", "File with headers for the requests to --otlp.endpoint, such as credentials (YAML, name: value).").PlaceHolder("FILE").StringVar(&f.headersFile)
 	app.Flag("otlp.ca-file", "File with the certificates (PEM) of the authorities that sign the endpoint's certificate. By default those of the system.").PlaceHolder("FILE").StringVar(&f.caFile)
 	app.Flag("otlp.pod-annotation", "Annotation of pods with the trace context that their allocations join. Repeatable; the first that a pod has applies. Needs --kubernetes.pods.").
 		Default("traceparent", "tracing.k8s.io/traceparent", "tekton.dev/taskrunSpanContext").PlaceHolder("KEY").StringsVar(&f.annotations)
@@ -46,7 +46,7 @@ func (f *traceFlags) check() (err error) {
 		return fmt.Errorf("--otlp.endpoint %w", err)
 	}
 	if f.caFile != "" && !f.receiver.TLS {
-		return errors.New("--otlp.ca-file needs an --otlp.endpoint that begins with https or grpcs")
+		return errors.New("--otlp.ca-file needs an --otlp.endpoint that begins with https")
 	}
 	if err := kube.CheckContexts(f.annotations); err != nil {
 		return fmt.Errorf("--otlp.pod-annotation: %w", err)

@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -28,10 +27,9 @@ type counts struct {
 	mu         sync.Mutex
 	spans      map[string]uint64 // by result
 	waiting    int
-	ok, failed uint64    // requests
-	success    time.Time // of the latest request that was ok
-	failing    bool      // the latest request failed
-	refusing   bool      // spans were rejected since a request was ok
+	ok, failed uint64 // requests
+	failing    bool   // the latest request failed
+	refusing   bool   // spans were rejected since a batch was sent
 }
 
 func (c *counts) add(result string, n int) {
@@ -59,38 +57,35 @@ func (c *counts) admit(most int) bool {
 	return true
 }
 
-// request counts a request. err is nil if the receiver accepted all spans.
+// request counts a request.
 func (c *counts) request(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err == nil {
+	switch {
+	case err == nil:
 		c.ok++
-		c.success = time.Now()
 		if c.failing {
 			c.log.Info("Traces are sent again")
 		}
-		c.failing, c.refusing = false, false
-		return
+	default:
+		c.failed++
+		if !c.failing {
+			c.log.Warn("A request with traces failed; temporary failures are retried", "err", clip(err.Error()))
+		}
 	}
-	c.failed++
-	if !c.failing {
-		c.log.Warn("A request with traces failed; temporary failures are retried", "err", clip(err.Error()))
-	}
-	c.failing = true
+	c.failing = err != nil
 }
 
-// done counts the results of n spans that leave the queue. Spans that were not sent
-// have the result other.
-func (c *counts) done(n, sent int, other string) {
+// done counts n spans that leave the queue.
+func (c *counts) done(n int, result string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiting -= n
-	c.spans[resultSent] += uint64(sent)
-	c.spans[other] += uint64(n - sent)
-	if other == resultRejected && n > sent && !c.refusing {
-		c.refusing = true
-		c.log.Error("The receiver rejects spans; they are lost", "spans", n-sent)
+	c.spans[result] += uint64(n)
+	if result == resultRejected && !c.refusing {
+		c.log.Error("The receiver rejects spans; they are lost", "spans", n, "err", clip(err.Error()))
 	}
+	c.refusing = result == resultRejected
 }
 
 // maxText bounds the text of an error in the log, in bytes.
@@ -105,22 +100,18 @@ func clip(s string) string {
 
 var (
 	descSpans = prometheus.NewDesc("accel_traces_spans_total",
-		"Spans by result: sent (the receiver took it), rejected (the receiver refused it for good), unsampled (the sampler of its trace dropped it), overflow (the queue was full), shutdown (not sent when the exporter ended).", []string{"result"}, nil)
+		"Spans by result: sent (the receiver took it), rejected (the receiver refused its request, or a part of it), unsampled (the sampler of its trace dropped it), overflow (the queue was full), shutdown (not sent when the exporter ended).", []string{"result"}, nil)
 	descBatches = prometheus.NewDesc("accel_traces_batches_total",
 		"Requests to the receiver of traces by outcome: ok, failed. Temporary failures are retried, and each attempt counts.", []string{"outcome"}, nil)
 	descQueue = prometheus.NewDesc("accel_traces_queue_spans",
-		"Spans that wait to be sent, with those of the request in progress.", nil, nil)
-	descCapacity = prometheus.NewDesc("accel_traces_queue_capacity_spans",
-		"Upper bound of accel_traces_queue_spans. Spans beyond it are lost.", nil, nil)
-	descSuccess = prometheus.NewDesc("accel_traces_last_success_timestamp_seconds",
-		"Time when the receiver last took all spans of a request, in seconds since the epoch. Absent before the first time.", nil, nil)
+		"Spans that wait to be sent, with those of the request in progress. Spans beyond 4,096 are lost.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (s *Sender) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descSpans, descBatches, descQueue, descCapacity, descSuccess} {
-		ch <- d
-	}
+	ch <- descSpans
+	ch <- descBatches
+	ch <- descQueue
 }
 
 // Collect implements prometheus.Collector.
@@ -128,7 +119,6 @@ func (s *Sender) Collect(ch chan<- prometheus.Metric) {
 	c := s.counts
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	gauge := func(d *prometheus.Desc, v float64) { ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v) }
 	count := func(d *prometheus.Desc, n uint64, label string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), label)
 	}
@@ -137,9 +127,5 @@ func (s *Sender) Collect(ch chan<- prometheus.Metric) {
 	}
 	count(descBatches, c.ok, "ok")
 	count(descBatches, c.failed, "failed")
-	gauge(descQueue, float64(c.waiting))
-	gauge(descCapacity, maxQueued)
-	if !c.success.IsZero() {
-		gauge(descSuccess, float64(c.success.UnixMilli())/1000)
-	}
+	ch <- prometheus.MustNewConstMetric(descQueue, prometheus.GaugeValue, float64(c.waiting))
 }

@@ -1,11 +1,11 @@
-// Package trace sends the changes of allocations as OpenTelemetry traces by OTLP.
+// Package trace sends the stages of allocations as OpenTelemetry traces by OTLP.
 //
-//   - Package lifecycle compares the states of allocations and returns changes.
-//   - Builder makes spans of changes. Their IDs are derived from the pod, the
-//     device and the change.
+//   - Tracker compares the states of allocations and returns the spans of stages
+//     that have ended. Their IDs are derived from the pod, the device and the
+//     stage.
 //   - Sender records the spans with OpenTelemetry's SDK. The SDK's batch span
-//     processor queues them and its OTLP exporters send and retry them.
-//   - Follower runs them in one goroutine.
+//     processor queues them and its OTLP exporter sends and retries them.
+//   - Follower runs both in one goroutine.
 //
 // No code of OpenTelemetry runs before NewSender.
 package trace

@@ -3,34 +3,26 @@ package trace
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
-	"time"
 
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-)
-
-const (
-	// sendTimeout bounds one request. It is the default of OTLP.
-	sendTimeout = 10 * time.Second
-	retryMax    = 30 * time.Second
+	"go.yaml.in/yaml/v3"
 )
 
 // exporter is the SDK's OTLP exporter, with the results of spans counted. The
 // batch processor calls ExportSpans for one batch at a time.
 type exporter struct {
 	sdktrace.SpanExporter
-	counts   *counts
-	requests *requests
+	counts *counts
+	idle   func() // closes idle connections
 
 	aborted context.Context // done after abort
 	abort   context.CancelFunc
@@ -38,31 +30,39 @@ type exporter struct {
 }
 
 func newExporter(o *Options, c *counts) (*exporter, error) {
-	e := &exporter{counts: c, ended: make(chan struct{}), requests: &requests{
-		log: o.Log, counts: c, headers: headers{path: o.HeadersFile}, transport: http.DefaultTransport.(*http.Transport).Clone(),
-	}}
-	if err := e.requests.headers.read(); err != nil {
-		return nil, err
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConns = 1
+	options := []otlptracehttp.Option{
+		otlptracehttp.WithEndpoint(o.Endpoint.Host), otlptracehttp.WithURLPath(o.Endpoint.Path),
+		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: true, InitialInterval: o.Retry, MaxInterval: retryMax}),
+		otlptracehttp.WithHTTPClient(&http.Client{Transport: &attempts{transport, c}, CheckRedirect: noRedirect, Timeout: sendTimeout}),
 	}
-	var config *tls.Config
+	if o.HeadersFile != "" {
+		headers, err := ReadHeaders(o.HeadersFile)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, otlptracehttp.WithHeaders(headers))
+	}
 	if o.Endpoint.TLS {
-		config = &tls.Config{MinVersion: tls.VersionTLS12}
+		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 		if o.CAFile != "" {
 			pool, err := ReadCAs(o.CAFile)
 			if err != nil {
 				return nil, err
 			}
-			config.RootCAs = pool
+			transport.TLSClientConfig.RootCAs = pool
 		}
+	} else {
+		options = append(options, otlptracehttp.WithInsecure())
 	}
-	client := e.requests.overHTTP
-	if o.Endpoint.GRPC {
-		client = e.requests.overGRPC
+	sdk, err := otlptracehttp.New(context.Background(), options...)
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	e.SpanExporter, err = otlptrace.New(context.Background(), client(o, config))
+	e := &exporter{SpanExporter: sdk, counts: c, idle: transport.CloseIdleConnections, ended: make(chan struct{})}
 	e.aborted, e.abort = context.WithCancel(context.Background())
-	return e, err
+	return e, nil
 }
 
 // ExportSpans implements sdktrace.SpanExporter. It returns when the receiver has
@@ -72,16 +72,14 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(e.aborted, cancel)()
-	e.requests.rejected = 0
 	err := e.SpanExporter.ExportSpans(ctx, spans)
-	rejected := min(e.requests.rejected, len(spans))
 	switch {
-	case err == nil || rejected > 0:
-		e.counts.done(len(spans), len(spans)-rejected, resultRejected)
+	case err == nil:
+		e.counts.done(len(spans), resultSent, nil)
 	case ctx.Err() != nil:
-		e.counts.done(len(spans), 0, resultShutdown)
+		e.counts.done(len(spans), resultShutdown, err)
 	default:
-		e.counts.done(len(spans), 0, resultRejected)
+		e.counts.done(len(spans), resultRejected, err)
 	}
 	return nil
 }
@@ -90,96 +88,102 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 // the last batch.
 func (e *exporter) Shutdown(ctx context.Context) error {
 	defer close(e.ended)
-	defer e.requests.transport.CloseIdleConnections()
+	defer e.idle()
 	return e.SpanExporter.Shutdown(ctx)
 }
 
-func (r *requests) overHTTP(o *Options, config *tls.Config) otlptrace.Client {
-	r.transport.TLSClientConfig, r.transport.MaxIdleConns = config, 1
-	options := []otlptracehttp.Option{
-		otlptracehttp.WithEndpoint(o.Endpoint.Host), otlptracehttp.WithURLPath(o.Endpoint.Path),
-		otlptracehttp.WithHTTPClient(&http.Client{Transport: r, CheckRedirect: noRedirect, Timeout: sendTimeout}),
-		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: true, InitialInterval: o.Retry, MaxInterval: retryMax}),
+// attempts is the http.RoundTripper that counts requests: the SDK's exporter does
+// not report retries.
+type attempts struct {
+	http.RoundTripper
+	counts *counts
+}
+
+// temporary is an error that the SDK's exporter retries. Without it, the exporter
+// drops the batch if the receiver cannot be reached.
+type temporary struct{ error }
+
+// Temporary implements the interface that url.Error looks for.
+func (temporary) Temporary() bool { return true }
+
+// RoundTrip implements http.RoundTripper.
+func (a *attempts) RoundTrip(q *http.Request) (*http.Response, error) {
+	reply, err := a.RoundTripper.RoundTrip(q)
+	if err != nil {
+		a.counts.request(err)
+		return nil, temporary{err}
 	}
-	if config == nil {
-		options = append(options, otlptracehttp.WithInsecure())
-	} else {
-		options = append(options, otlptracehttp.WithTLSClientConfig(config))
+	if reply.StatusCode < 200 || reply.StatusCode > 299 {
+		err = errors.New(reply.Status)
 	}
-	return otlptracehttp.NewClient(options...)
+	a.counts.request(err)
+	return reply, nil
 }
 
 // noRedirect refuses redirects, which could send secret headers to another receiver.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-func (r *requests) overGRPC(o *Options, config *tls.Config) otlptrace.Client {
-	options := []otlptracegrpc.Option{
-		otlptracegrpc.WithEndpoint(o.Endpoint.Host),
-		// This timeout would bound all retries together; call bounds each request.
-		otlptracegrpc.WithTimeout(0),
-		otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{Enabled: true, InitialInterval: o.Retry, MaxInterval: retryMax}),
-		otlptracegrpc.WithReconnectionPeriod(time.Second),
-		otlptracegrpc.WithDialOption(grpc.WithUnaryInterceptor(r.call), grpc.WithDisableServiceConfig()),
-	}
-	if config == nil {
-		options = append(options, otlptracegrpc.WithInsecure())
-	} else {
-		options = append(options, otlptracegrpc.WithTLSCredentials(credentials.NewTLS(config)))
-	}
-	return otlptracegrpc.NewClient(options...)
-}
-
-// Endpoint is the address of a receiver.
+// Endpoint is the address of a receiver of OTLP over HTTP.
 type Endpoint struct {
-	// GRPC selects OTLP over gRPC instead of HTTP.
-	GRPC bool
-	TLS  bool
+	TLS bool
 	// Host is HOST:PORT.
 	Host string
-	// Path is the path of HTTP, empty for gRPC.
 	Path string
 }
-
-// The default ports of OTLP.
-const (
-	portHTTP = "4318"
-	portGRPC = "4317"
-)
 
 // ParseEndpoint parses the address of a receiver. Its errors do not contain
 // passwords.
 func ParseEndpoint(s string) (Endpoint, error) {
-	const form = "accepted is http://HOST:4318, https://HOST:4318/PATH, grpc://HOST:4317 or grpcs://HOST:4317"
+	const form = "accepted is http://HOST:4318 or https://HOST:4318/PATH"
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Host == "" || u.Hostname() == "" || u.Opaque != "":
 		return Endpoint{}, errors.New("is not an address with a scheme and a host; " + form)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return Endpoint{}, fmt.Errorf("has the scheme %.20q; %s", u.Scheme, form)
 	case u.User != nil:
 		return Endpoint{}, errors.New("has a user or a password in it; put them into a header of --otlp.headers-file")
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
 		return Endpoint{}, errors.New("has a query or a fragment; " + form)
 	}
-	e := Endpoint{TLS: u.Scheme == "https" || u.Scheme == "grpcs", GRPC: strings.HasPrefix(u.Scheme, "grpc")}
-	port := u.Port()
-	switch u.Scheme {
-	case "http", "https":
-		e.Path = u.EscapedPath()
-		if e.Path == "" || e.Path == "/" {
-			e.Path = "/v1/traces"
-		}
-		if port == "" {
-			port = portHTTP
-		}
-	case "grpc", "grpcs":
-		if u.Path != "" && u.Path != "/" {
-			return Endpoint{}, fmt.Errorf("has the path %.80q, but gRPC has none; %s", u.Path, form)
-		}
-		if port == "" {
-			port = portGRPC
-		}
-	default:
-		return Endpoint{}, fmt.Errorf("has the scheme %.20q; %s", u.Scheme, form)
+	e := Endpoint{TLS: u.Scheme == "https", Host: u.Host, Path: u.EscapedPath()}
+	if e.Path == "" || e.Path == "/" {
+		e.Path = "/v1/traces"
 	}
-	e.Host = net.JoinHostPort(u.Hostname(), port)
+	if u.Port() == "" {
+		e.Host = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	}
 	return e, nil
+}
+
+// ReadHeaders reads a file of headers, a YAML map of names to values. Its errors
+// contain no text of the file, which may be secret.
+func ReadHeaders(path string) (map[string]string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	headers := map[string]string{}
+	if yaml.Unmarshal(data, &headers) != nil {
+		return nil, fmt.Errorf("%s: is no YAML map of headers (its text may be secret and is not shown); accepted is one line NAME: \"VALUE\" for each header", path)
+	}
+	for name, value := range headers {
+		if strings.ContainsFunc(name+value, func(r rune) bool { return r < ' ' || r > '~' }) {
+			return nil, fmt.Errorf("%s: header %.80q has other characters than printable ASCII", path, name)
+		}
+	}
+	return headers, nil
+}
+
+// ReadCAs reads a file of PEM certificates.
+func ReadCAs(path string) (*x509.CertPool, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(data) {
+		return nil, fmt.Errorf("%s: found no certificate; accepted are one or more as PEM", path)
+	}
+	return pool, nil
 }

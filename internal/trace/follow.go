@@ -3,14 +3,10 @@ package trace
 import (
 	"cmp"
 	"context"
-	"sync/atomic"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
-	"github.com/accel-exporter/accel-exporter/internal/trace/lifecycle"
 )
 
 // updatePause is the minimum time between two updates. Snapshots in between may be
@@ -24,32 +20,29 @@ type Sources struct {
 	Next   func() <-chan struct{}
 	// History returns the state of the allocations.
 	History func() *allocation.History
-	// Identify and Node are those of NewBuilder.
+	// Identify and Node are those of NewTracker.
 	Identify Identifier
 	Node     string
 	// Pause is the minimum time between two updates; 0 means 1 s.
 	Pause time.Duration
 }
 
-// Follower gives the spans of all allocations to a Sender. It is a
+// Follower gives the spans of all allocations to a Sender. It is the Sender's
 // prometheus.Collector.
 type Follower struct {
 	*Sender
 	of      Sources
-	tracker *lifecycle.Tracker
-	builder *Builder
-
-	pods, allocations, untracked atomic.Int64
+	tracker *Tracker
 }
 
 // Follow returns a Follower that Run starts. It owns the Sender.
 func Follow(s *Sender, of Sources) *Follower {
 	of.Pause = cmp.Or(of.Pause, updatePause)
-	return &Follower{Sender: s, of: of, tracker: lifecycle.New(), builder: NewBuilder(of.Node, of.Identify)}
+	return &Follower{Sender: s, of: of, tracker: NewTracker(of.Node, of.Identify)}
 }
 
-// Run follows allocations until ctx is done. It then sends the spans that have
-// ended and closes the Sender.
+// Run follows allocations until ctx is done. It then sends the spans of all
+// stages and closes the Sender.
 func (f *Follower) Run(ctx context.Context) {
 	defer f.Close()
 	for ctx.Err() == nil {
@@ -65,9 +58,7 @@ func (f *Follower) Run(ctx context.Context) {
 		}
 	}
 	f.update()
-	now := time.Now()
-	f.Send(f.builder.Write(now, f.tracker.Close())...)
-	f.Send(f.builder.Flush(now)...)
+	f.Send(f.tracker.Close(time.Now())...)
 }
 
 // update sends the changes since the previous update. If the judges are one Snapshot
@@ -77,33 +68,5 @@ func (f *Follower) update() {
 	if snap == nil || !state.Time.Equal(snap.Time) {
 		return
 	}
-	f.Send(f.builder.Write(state.Time, f.tracker.Update(state, snap.Events))...)
-	f.pods.Store(int64(f.builder.Open()))
-	f.allocations.Store(int64(f.tracker.Open()))
-	f.untracked.Store(int64(f.tracker.Untracked()))
-}
-
-var (
-	descPods = prometheus.NewDesc("accel_traces_open_allocations",
-		"Traces in progress: one for each pod that has devices.", nil, nil)
-	descAllocations = prometheus.NewDesc("accel_traces_open_holds",
-		"Allocations in progress that are traced: one for each pod and device.", nil, nil)
-	descUntracked = prometheus.NewDesc("accel_traces_untracked_holds",
-		"Allocations in progress that are not traced, because there are too many.", nil, nil)
-)
-
-// Describe implements prometheus.Collector.
-func (f *Follower) Describe(ch chan<- *prometheus.Desc) {
-	f.Sender.Describe(ch)
-	ch <- descPods
-	ch <- descAllocations
-	ch <- descUntracked
-}
-
-// Collect implements prometheus.Collector.
-func (f *Follower) Collect(ch chan<- prometheus.Metric) {
-	f.Sender.Collect(ch)
-	ch <- prometheus.MustNewConstMetric(descPods, prometheus.GaugeValue, float64(f.pods.Load()))
-	ch <- prometheus.MustNewConstMetric(descAllocations, prometheus.GaugeValue, float64(f.allocations.Load()))
-	ch <- prometheus.MustNewConstMetric(descUntracked, prometheus.GaugeValue, float64(f.untracked.Load()))
+	f.Send(f.tracker.Update(state, snap.Events)...)
 }

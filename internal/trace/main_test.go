@@ -27,8 +27,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience is the maximum time that a test waits for other goroutines.
 const patience = 3 * time.Minute
 
-// stage is a Follower with its sources.
-type stage struct {
+// rigged is a Follower with its sources.
+type rigged struct {
 	t        *testing.T
 	follower *trace.Follower
 	log      *rig.Buffer
@@ -43,12 +43,12 @@ type stage struct {
 	identity map[string]trace.Identity // by pod
 }
 
-// newStage starts a Follower.
-func newStage(t *testing.T, o trace.Options) *stage {
+// follow starts a Follower.
+func follow(t *testing.T, o trace.Options) *rigged {
 	t.Helper()
-	g := &stage{t: t, log: &rig.Buffer{}, next: make(chan struct{}), history: &allocation.History{}, identity: map[string]trace.Identity{}}
+	g := &rigged{t: t, log: &rig.Buffer{}, next: make(chan struct{}), history: &allocation.History{}, identity: map[string]trace.Identity{}}
 	o.Version, o.Host, o.Node, o.Log = "1.2.3", "host-1", "node-1", slog.New(slog.NewTextHandler(g.log, nil))
-	o.Delay, o.Retry, o.Drain = time.Millisecond, time.Millisecond, cmp.Or(o.Drain, patience)
+	o.Delay, o.Retry, o.Drain = time.Millisecond, time.Millisecond, cmp.Or(o.Drain, time.Millisecond)
 	sender, err := trace.NewSender(o)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func newStage(t *testing.T, o trace.Options) *stage {
 	return g
 }
 
-func (g *stage) latest() *collector.Snapshot {
+func (g *rigged) latest() *collector.Snapshot {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.snap != nil {
@@ -84,7 +84,7 @@ func (g *stage) latest() *collector.Snapshot {
 	return g.snap
 }
 
-func (g *stage) current() *allocation.History {
+func (g *rigged) current() *allocation.History {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.returned[1] = g.history.Time
@@ -92,7 +92,7 @@ func (g *stage) current() *allocation.History {
 }
 
 // wait is called before each update.
-func (g *stage) wait() <-chan struct{} {
+func (g *rigged) wait() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.returned[0].Equal(g.returned[1]) {
@@ -103,7 +103,7 @@ func (g *stage) wait() <-chan struct{} {
 
 // show sets the state at a time, in seconds after the start, and waits until the
 // follower has read it.
-func (g *stage) show(seconds int, events []collector.Event, all ...allocation.Record) {
+func (g *rigged) show(seconds int, events []collector.Event, all ...allocation.Record) {
 	g.t.Helper()
 	g.set(seconds, events, all)
 	g.until("an update", func() bool {
@@ -115,7 +115,7 @@ func (g *stage) show(seconds int, events []collector.Event, all ...allocation.Re
 	})
 }
 
-func (g *stage) set(seconds int, events []collector.Event, all []allocation.Record) {
+func (g *rigged) set(seconds int, events []collector.Event, all []allocation.Record) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.history = &allocation.History{Time: at(seconds), Complete: true, Records: all}
@@ -125,7 +125,7 @@ func (g *stage) set(seconds int, events []collector.Event, all []allocation.Reco
 }
 
 // until waits for cond.
-func (g *stage) until(what string, cond func() bool) {
+func (g *rigged) until(what string, cond func() bool) {
 	g.t.Helper()
 	for end := time.Now().Add(patience); !cond(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -135,7 +135,7 @@ func (g *stage) until(what string, cond func() bool) {
 }
 
 // metric returns the value of the series with a name and a label value, or -1.
-func (g *stage) metric(name, label string) float64 {
+func (g *rigged) metric(name, label string) float64 {
 	g.t.Helper()
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(g.follower)

@@ -22,7 +22,10 @@ const (
 	// maxBatch bounds the spans of one request.
 	maxBatch = 256
 	// scope is the instrumentation scope of all spans.
-	scope = "github.com/accel-exporter/accel-exporter/internal/trace/lifecycle"
+	scope = "github.com/accel-exporter/accel-exporter/internal/trace"
+	// sendTimeout bounds one request. It is the default of OTLP.
+	sendTimeout = 10 * time.Second
+	retryMax    = 30 * time.Second
 )
 
 // Options configure a Sender.
@@ -103,9 +106,6 @@ func record(tracer oteltrace.Tracer, s *Span) (sampled bool) {
 		ctx = oteltrace.ContextWithRemoteSpanContext(ctx, s.Parent)
 	}
 	_, span := tracer.Start(ctx, s.Name, oteltrace.WithTimestamp(s.Start), oteltrace.WithAttributes(s.Attrs...))
-	for _, e := range s.Events {
-		span.AddEvent(e.Name, oteltrace.WithTimestamp(e.Time), oteltrace.WithAttributes(e.Attributes...))
-	}
 	if s.Error != "" {
 		span.SetStatus(codes.Error, s.Error)
 	}

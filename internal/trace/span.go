@@ -10,21 +10,20 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	oteltrace "go.opentelemetry.io/otel/trace"
 
+	"github.com/accel-exporter/accel-exporter/collector"
 	"github.com/accel-exporter/accel-exporter/internal/judge/allocation"
-	"github.com/accel-exporter/accel-exporter/internal/trace/lifecycle"
 )
 
-// The names of all spans.
+// The names of all spans. All but the first are children of it.
 const (
-	spanAllocation = "accel.allocation" // a pod, from its first to its last device
-	spanHold       = "accel.hold"       // one device of the pod
-	spanHeld       = "accel.held"       // no duration: the start of one device
-	spanWait       = "accel.wait"       // from that start to the first activity
+	spanAllocation = "accel.allocation" // no duration: a pod gets its first device
+	spanWait       = "accel.wait"       // from the start of an allocation to the first activity
+	spanActive     = "accel.active"     // a period with activity
 	spanIdle       = "accel.idle"       // a period without activity
 	spanFault      = "accel.fault"      // no duration: a fault of the device
+	spanDevice     = "accel.device"     // one device of the pod, from start to release
 )
 
 // Span is a span that has ended.
@@ -39,10 +38,20 @@ type Span struct {
 	Start, End time.Time
 	Pod        Pod
 	Attrs      []attribute.KeyValue
-	Events     []sdktrace.Event
 	// Error is the description of the status Error. The status is unset if Error is
 	// empty.
 	Error string
+
+	key string // of ID, among the spans of its trace
+}
+
+// newSpan returns a span. If the clock was set during it, its start is by the new clock.
+func newSpan(name string, start, end time.Time, a attrs) Span {
+	start = collector.OnClock(start, end)
+	if end.Before(start) {
+		end = start
+	}
+	return Span{Name: name, Start: start, End: end, Attrs: a}
 }
 
 // Pod is the resource of a span. UID is empty if it is unknown.
@@ -84,24 +93,6 @@ func deviceAttrs(l *allocation.Record) attrs {
 	if len(l.Containers) == 1 {
 		a.text("k8s.container.name", l.Containers[0])
 	}
-	return a
-}
-
-// faultAttrs describe a fault and the verdict on its device.
-func faultAttrs(f *lifecycle.Fault, l *allocation.Record) attrs {
-	var a attrs
-	a.text("accel.fault.name", f.Name)
-	if f.Code > 0 {
-		a.add(attribute.Int64("accel.xid.code", int64(f.Code)))
-	}
-	if f.Cause > 0 {
-		a.add(attribute.Int64("accel.xid.cause", int64(f.Cause)))
-	}
-	a.text("accel.xid.sub", f.Sub)
-	a.text("accel.fault.detail", f.Detail)
-	a.text("accel.recovery_action", f.Action)
-	a.text("accel.health.state", l.Health)
-	a.text("accel.health.action", l.Action)
 	return a
 }
 

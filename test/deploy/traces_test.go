@@ -23,9 +23,8 @@ func TestEgress(t *testing.T) {
 		want                  []float64
 	}{
 		{"accel-exporter", "", "traces.endpoint=http://collector:4318/v1/traces", []float64{53, 4318}},
-		{"accel-exporter", "", "traces.endpoint=grpc://collector", []float64{53, 4317}},
 		{"accel-exporter", "", "traces.endpoint=https://otlp.example", []float64{53, 443}},
-		{"accel-exporter", "", "nodeRules.alertmanagers={http://a:9093,https://b},traces.endpoint=grpcs://c:443", []float64{53, 443, 9093}},
+		{"accel-exporter", "", "nodeRules.alertmanagers={http://a:9093,https://b},traces.endpoint=https://c", []float64{53, 443, 9093}},
 		{"accel-exporter", "", "podMetadata.enabled=true", []float64{53, 443, 6443}},
 		{"accel-remediator", "remediator-everything", "", []float64{53, 443, 6443, 8443, 9093}},
 	} {

@@ -1,9 +1,8 @@
-// Package otlptest is a receiver of OTLP traces for tests, over HTTP and gRPC.
+// Package otlptest is a receiver of OTLP traces for tests.
 // It decodes requests with OpenTelemetry's messages, and tests set its answers.
 package otlptest
 
 import (
-	"context"
 	"crypto/tls"
 	"encoding/hex"
 	"io"
@@ -16,9 +15,6 @@ import (
 	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -31,19 +27,10 @@ type Span struct {
 	Message           string
 	// Resource and Attrs have values as text. Lists are joined by commas.
 	Resource, Attrs map[string]string
-	Events          []Event
-}
-
-// Event is a moment of a Span.
-type Event struct {
-	Name  string
-	Time  time.Time
-	Attrs map[string]string
 }
 
 // Receiver collects spans. It is safe for concurrent use.
 type Receiver struct {
-	collectorpb.UnimplementedTraceServiceServer
 	mu      sync.Mutex
 	spans   []Span
 	headers []map[string]string
@@ -51,9 +38,6 @@ type Receiver struct {
 	// HTTP returns true if it has written the response to a request. Without it, or if
 	// it returns false, the receiver accepts the spans.
 	HTTP func(http.ResponseWriter) bool
-	// GRPC returns the reply to a call or an error. If both are nil, the receiver
-	// accepts the spans.
-	GRPC func() (*collectorpb.ExportTraceServiceResponse, error)
 }
 
 // Spans returns the spans that arrived.
@@ -70,34 +54,17 @@ func (r *Receiver) Headers() []map[string]string {
 	return append([]map[string]string(nil), r.headers...)
 }
 
-// Serve serves both protocols until stop is called. A nil listener is omitted. A
-// nil config means no TLS.
-func (r *Receiver) Serve(overHTTP, overGRPC net.Listener, config *tls.Config) (stop func()) {
-	var loops sync.WaitGroup
-	var stops []func()
-	if overHTTP != nil {
-		server := &http.Server{Handler: r, ReadHeaderTimeout: time.Minute}
-		if config != nil {
-			overHTTP = tls.NewListener(overHTTP, config)
-		}
-		loops.Go(func() { _ = server.Serve(overHTTP) }) // it ends by Close
-		stops = append(stops, func() { server.Close() })
+// Serve serves a listener until stop is called. A nil config means no TLS.
+func (r *Receiver) Serve(l net.Listener, config *tls.Config) (stop func()) {
+	server := &http.Server{Handler: r, ReadHeaderTimeout: time.Minute}
+	if config != nil {
+		l = tls.NewListener(l, config)
 	}
-	if overGRPC != nil {
-		var options []grpc.ServerOption
-		if config != nil {
-			options = append(options, grpc.Creds(credentials.NewTLS(config)))
-		}
-		server := grpc.NewServer(options...)
-		collectorpb.RegisterTraceServiceServer(server, r)
-		loops.Go(func() { _ = server.Serve(overGRPC) })
-		stops = append(stops, server.Stop)
-	}
+	var loop sync.WaitGroup
+	loop.Go(func() { _ = server.Serve(l) }) // it ends by Close
 	return func() {
-		for _, f := range stops {
-			f()
-		}
-		loops.Wait()
+		server.Close()
+		loop.Wait()
 	}
 }
 
@@ -124,22 +91,6 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	w.Header().Set("Content-Type", "application/x-protobuf")
 }
 
-// Export implements collectorpb.TraceServiceServer.
-func (r *Receiver) Export(ctx context.Context, request *collectorpb.ExportTraceServiceRequest) (*collectorpb.ExportTraceServiceResponse, error) {
-	if r.GRPC != nil {
-		if reply, err := r.GRPC(); reply != nil || err != nil {
-			return reply, err
-		}
-	}
-	md, _ := metadata.FromIncomingContext(ctx)
-	headers := map[string]string{}
-	for name, values := range md {
-		headers[name] = strings.Join(values, ",")
-	}
-	r.take(request, headers)
-	return &collectorpb.ExportTraceServiceResponse{}, nil
-}
-
 func (r *Receiver) take(request *collectorpb.ExportTraceServiceRequest, headers map[string]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,15 +106,11 @@ func (r *Receiver) take(request *collectorpb.ExportTraceServiceRequest, headers 
 }
 
 func spanOf(s *tracepb.Span, resource map[string]string) Span {
-	out := Span{
+	return Span{
 		Trace: hex.EncodeToString(s.TraceId), ID: hex.EncodeToString(s.SpanId), Parent: hex.EncodeToString(s.ParentSpanId),
 		Name: s.Name, Start: at(s.StartTimeUnixNano), End: at(s.EndTimeUnixNano),
 		Status: s.GetStatus().GetCode(), Message: s.GetStatus().GetMessage(), Resource: resource, Attrs: values(s.Attributes),
 	}
-	for _, e := range s.Events {
-		out.Events = append(out.Events, Event{Name: e.Name, Time: at(e.TimeUnixNano), Attrs: values(e.Attributes)})
-	}
-	return out
 }
 
 func at(nanos uint64) time.Time { return time.Unix(0, int64(nanos)).UTC() }

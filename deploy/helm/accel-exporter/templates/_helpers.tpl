@@ -93,6 +93,6 @@ for another reason reads it without a further privilege. */}}
 {{/* The port of a URL. */}}
 {{- define "accel-exporter.port" -}}
 {{- $url := urlParse . }}
-{{- $usual := dict "http" "80" "https" "443" "grpc" "4317" "grpcs" "4317" }}
+{{- $usual := dict "http" "80" "https" "443" }}
 {{- regexFind ":[0-9]+$" $url.host | trimPrefix ":" | default (get $usual $url.scheme) }}
 {{- end }}
