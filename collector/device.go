@@ -134,9 +134,6 @@ type Device struct {
 	// Clients are the processes that use the device. Nil means unknown, an
 	// empty list that there are none.
 	Clients []Client `json:"clients,omitempty"`
-	// Accounts are the driver's accounting of processes that use the device or
-	// have ended recently. Nil means unknown.
-	Accounts []Account `json:"accounts,omitempty"`
 
 	// Verdict is the conclusion of a Judge, nil without one.
 	Verdict *Verdict `json:"health,omitempty"`
@@ -156,24 +153,6 @@ type Client struct {
 	// device: accel_memory_used_bytes, accel_utilization_ratio. Values that are
 	// not measured per process are absent.
 	Readings []Reading `json:"readings,omitempty"`
-}
-
-// Account is a driver's accounting of one process on one device. Unknown values
-// are nil.
-type Account struct {
-	// PID is the process id in the PID namespace of the process that called the
-	// driver.
-	PID int `json:"pid"`
-	// Started and Ended are the first and last use of the device. Ended is
-	// zero for a running process.
-	Started time.Time `json:"started"`
-	Ended   time.Time `json:"ended,omitzero"`
-	// MemoryPeak is the maximum of device memory used at a time, in bytes.
-	MemoryPeak *float64 `json:"memory_peak_bytes,omitempty"`
-	// Compute and Memory are the shares of the time since Started, 0 to 1, in
-	// which its kernels ran and in which device memory was read or written.
-	Compute *float64 `json:"compute_utilization,omitempty"`
-	Memory  *float64 `json:"memory_utilization,omitempty"`
 }
 
 // Set adds a reading of m to d, or a Reject if v is outside m's range. labels are

@@ -24,9 +24,6 @@ func (ds *deviceState) render(sourceUp bool, now time.Time) Device {
 	d.Sampled = OnClock(d.Sampled, now)
 	d.Down = ds.down
 	up := sourceUp && ds.down == "" && d.Class != ""
-	if !up {
-		d.Accounts = nil
-	}
 	more := 136 // of faults, witnesses and judges
 	if d.Parent != "" {
 		more = 12

@@ -45,13 +45,6 @@ const (
 	EventThrottled          EventKind = "throttled"
 	EventFirmwareStuck      EventKind = "firmware_stuck"
 	EventPageFault          EventKind = "page_fault"
-	// Policies of DCGM: a value exceeds a limit set at the host engine.
-	EventPolicyDBE     EventKind = "policy_ecc_double_bit"
-	EventPolicyPCIe    EventKind = "policy_pcie_replay"
-	EventPolicyPages   EventKind = "policy_retired_pages"
-	EventPolicyThermal EventKind = "policy_thermal"
-	EventPolicyPower   EventKind = "policy_power"
-	EventPolicyNVLink  EventKind = "policy_nvlink"
 )
 
 // eventKinds are the kinds that accel_device_events_total can have. An event of
@@ -65,7 +58,6 @@ var eventKinds = []EventKind{
 	EventPCIeRecovery, EventPCIeRecoveryFailed, EventECCUncorrected, EventECCCorrected, EventECCDeferred,
 	EventRetirementLimit, EventRetirementTable, EventBootError, EventThermalShutdown, EventThrottled,
 	EventFirmwareStuck, EventPageFault,
-	EventPolicyDBE, EventPolicyPCIe, EventPolicyPages, EventPolicyThermal, EventPolicyPower, EventPolicyNVLink,
 }
 
 // eventBaseline are the kinds whose counters start at 0 with the first round of

@@ -225,9 +225,6 @@ func (d *Device) supplement(o *Device) {
 	if d.Clients == nil {
 		d.Clients = o.Clients
 	}
-	if d.Accounts == nil {
-		d.Accounts = o.Accounts
-	}
 	d.Model, d.PCI, d.Driver = cmp.Or(d.Model, o.Model), cmp.Or(d.PCI, o.PCI), cmp.Or(d.Driver, o.Driver)
 }
 

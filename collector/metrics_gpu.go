@@ -9,7 +9,7 @@ var (
 		Help:   "Xid events of a GPU since the exporter started, by number. An event that NVML and the kernel log both report counts once. Important numbers are exported as 0 from the start, so that the first event is an increase.",
 		Kind:   Counter,
 		Labels: []string{"xid"},
-		From:   []string{"NVML nvmlEventSetWait_v2, event type 0x8; 999 is the driver's mark for an unknown Xid", "kernel log, NVRM: Xid", "DCGM policy XID"},
+		From:   []string{"NVML nvmlEventSetWait_v2, event type 0x8; 999 is the driver's mark for an unknown Xid", "kernel log, NVRM: Xid", "DCGM field 230"},
 		Level:  inForce,
 	})
 	XidReports = define(Metric{
@@ -18,7 +18,7 @@ var (
 		Kind:   Counter,
 		Labels: []string{"xid", "source"},
 		Values: []string{"source: nvidia (NVML), kernellog, dcgm"},
-		From:   []string{"NVML nvmlEventSetWait_v2", "kernel log, NVRM: Xid", "DCGM policy XID"},
+		From:   []string{"NVML nvmlEventSetWait_v2", "kernel log, NVRM: Xid", "DCGM field 230"},
 	})
 	SXidErrors = define(Metric{
 		Name:   "accel_nvswitch_sxid_errors_total",

@@ -1,67 +1,56 @@
 package collector
 
 import (
+	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 )
 
-// roundMessage is a Round as it is sent, with the error that came with it.
+// roundMessage is a Round as it is sent, with the error that came with it. The
+// Readings of its devices and of the node are sent as columns.
 type roundMessage struct {
 	Seq     uint64
 	Failure *failure // nil where there was no error
-	Devices []deviceMessage
-	Calls   []CallError
+	Round   Round
+	Devices []deviceMessage // of Round.Devices, in order
 	Node    columns
-	// Distributions name their Metric by its Index.
-	Distributions []distributionMessage
-}
-
-type distributionMessage struct {
-	Metric         int
-	Device, Parent string
-	Labels         []string
-	Counts         []uint64
-	Sum            float64
 }
 
 type failure struct{ Reason, Text string }
 
-// deviceMessage has those fields of a Device that a worker's Source sets.
+// deviceMessage is what a Device loses on the way.
 type deviceMessage struct {
-	ID, Parent, Vendor, Model, PCI, Down string
-	Class                                Class
-	Passing                              bool
-	KubeIDs                              []string
-	Sampled                              time.Time
-	// Age is that of Sampled by the monotonic clock, which a message does not carry.
-	Age      time.Duration
 	Readings columns
-	Rejects  []rejectMessage
-	// gob does not distinguish nil from empty.
-	HasClients, HasAccounts bool
-	Clients                 []clientMessage
-	Accounts                []accountMessage
+	// Age is that of Sampled by the monotonic clock.
+	Age time.Duration
+	// HasClients: Clients is not nil. gob does not distinguish nil from empty.
+	HasClients bool
 }
 
-type rejectMessage struct {
-	Metric int
-	Reason string
+// GobEncode implements gob.GobEncoder: both ends have the same table of metrics.
+func (m *Metric) GobEncode() ([]byte, error) {
+	return binary.AppendVarint(nil, int64(m.index)), nil
 }
 
-type clientMessage struct {
-	PID      int
-	Type     string
-	Readings columns
+// GobDecode implements gob.GobDecoder. It sets the index only; listed returns the
+// Metric of the table.
+func (m *Metric) GobDecode(b []byte) error {
+	index, n := binary.Varint(b)
+	if n != len(b) {
+		return fmt.Errorf("%d bytes are no index of a metric", len(b))
+	}
+	m.index = int(index)
+	return nil
 }
 
-// accountMessage has NaN for unknown values: gob does not distinguish a
-// pointer to zero from nil.
-type accountMessage struct {
-	PID                         int
-	Started, Ended              time.Time
-	MemoryPeak, Compute, Memory float64
+// listed replaces a decoded metric by that of the table.
+func listed(m **Metric) error {
+	if *m == nil || byIndex((*m).index) == nil {
+		return fmt.Errorf("no such metric")
+	}
+	*m = byIndex((*m).index)
+	return nil
 }
 
 // columns are readings as parallel lists, which gob encodes several times as
@@ -126,17 +115,21 @@ type roundEncoder struct {
 }
 
 func (e *roundEncoder) encode(seq uint64, r *Round, why error) *roundMessage {
-	m := &roundMessage{Seq: seq, Calls: r.Calls}
+	m := &roundMessage{Seq: seq, Round: *r}
 	if why != nil {
 		m.Failure = &failure{reason(why), clipText(why.Error())}
 	}
-	for i := range r.Devices {
-		m.Devices = append(m.Devices, e.device(i, &r.Devices[i]))
+	m.Round.Devices = slices.Clone(r.Devices)
+	for i := range m.Round.Devices {
+		d := &m.Round.Devices[i]
+		more := deviceMessage{Readings: e.columns(i, d.Readings), HasClients: d.Clients != nil}
+		if !d.Sampled.IsZero() {
+			more.Age = time.Since(d.Sampled)
+		}
+		d.Readings = nil
+		m.Devices = append(m.Devices, more)
 	}
-	m.Node = e.columns(len(r.Devices), r.Node)
-	for _, d := range r.Distributions {
-		m.Distributions = append(m.Distributions, distributionMessage{d.Metric.index, d.Device, d.Parent, d.Labels, d.Counts, d.Sum})
-	}
+	m.Node, m.Round.Node = e.columns(len(r.Devices), r.Node), nil
 	e.last = e.last[:len(r.Devices)+1]
 	return m
 }
@@ -153,34 +146,6 @@ func (e *roundEncoder) columns(at int, list []Reading) columns {
 	return c
 }
 
-func (e *roundEncoder) device(at int, d *Device) deviceMessage {
-	m := deviceMessage{
-		ID: d.ID, Parent: d.Parent, Vendor: d.Vendor, Model: d.Model, PCI: d.PCI, Down: d.Down, Class: d.Class,
-		Passing: d.Passing, KubeIDs: d.KubeIDs, Sampled: d.Sampled, Readings: e.columns(at, d.Readings),
-		HasClients: d.Clients != nil, HasAccounts: d.Accounts != nil,
-	}
-	if !d.Sampled.IsZero() {
-		m.Age = time.Since(d.Sampled)
-	}
-	for _, r := range d.Rejects {
-		m.Rejects = append(m.Rejects, rejectMessage{r.Metric.index, r.Reason})
-	}
-	for _, c := range d.Clients {
-		m.Clients = append(m.Clients, clientMessage{c.PID, c.Type, columnsOf(c.Readings)})
-	}
-	for _, a := range d.Accounts {
-		m.Accounts = append(m.Accounts, accountMessage{a.PID, a.Started, a.Ended, orNaN(a.MemoryPeak), orNaN(a.Compute), orNaN(a.Memory)})
-	}
-	return m
-}
-
-func orNaN(v *float64) float64 {
-	if v == nil {
-		return math.NaN()
-	}
-	return *v
-}
-
 // roundDecoder converts back. The label slices that it returns are shared
 // between rounds of the same series.
 type roundDecoder struct {
@@ -195,18 +160,18 @@ type sampling struct{ sent, at time.Time }
 // sampling gives the time of a device's sample the monotonic reading that is lost on
 // the way. Without one, setting the clock would look like time that passed between
 // two samples.
-func (d *roundDecoder) sampling(at int, m *deviceMessage, now time.Time) time.Time {
+func (d *roundDecoder) sampling(at int, sampled time.Time, age time.Duration, now time.Time) time.Time {
 	if at >= len(d.sampled) {
 		d.sampled = append(d.sampled, make([]sampling, at+1-len(d.sampled))...)
 	}
 	s := &d.sampled[at]
 	switch {
-	case m.Sampled.IsZero():
+	case sampled.IsZero():
 		*s = sampling{}
-	case !m.Sampled.Equal(s.sent):
-		s.sent, s.at = m.Sampled, anchored(m.Sampled, now)
-		if (now.Sub(s.at) - m.Age).Abs() >= clockSlack {
-			s.at = now.Add(-m.Age) // the clock was set since
+	case !sampled.Equal(s.sent):
+		s.sent, s.at = sampled, anchored(sampled, now)
+		if (now.Sub(s.at) - age).Abs() >= clockSlack {
+			s.at = now.Add(-age) // the clock was set since
 		}
 	}
 	return s.at
@@ -218,24 +183,45 @@ func (d *roundDecoder) decode(m *roundMessage) (r Round, why, err error) {
 	if m.Failure != nil {
 		why = &remoteError{m.Failure.Reason, clipText(m.Failure.Text)}
 	}
-	r.Calls = m.Calls
-	r.Devices = make([]Device, len(m.Devices))
-	for i := range m.Devices {
+	r = m.Round
+	if len(r.Devices) != len(m.Devices) {
+		return Round{}, why, fmt.Errorf("readings of %d devices for %d", len(m.Devices), len(r.Devices))
+	}
+	for i := range r.Devices {
 		if err := d.device(i, &m.Devices[i], &r.Devices[i]); err != nil {
 			return Round{}, why, err
 		}
 	}
-	for _, v := range m.Distributions {
-		metric := byIndex(v.Metric)
-		if metric == nil || metric.Kind != Histogram || len(v.Labels) != len(metric.Labels) ||
-			len(v.Counts) != len(metric.Buckets)+1 || !nonNegative.Contains(v.Sum) {
-			return Round{}, why, fmt.Errorf("metric %d has no series %q of %d buckets with the sum %v", v.Metric, v.Labels, len(v.Counts), v.Sum)
+	for i := range r.Distributions {
+		if err := r.Distributions[i].check(); err != nil {
+			return Round{}, why, err
 		}
-		r.Distributions = append(r.Distributions, Distribution{metric, v.Device, v.Parent, v.Labels, v.Counts, v.Sum})
 	}
 	r.Node, err = d.readings(len(m.Devices), &m.Node)
 	d.last = d.last[:len(m.Devices)+1]
 	return r, why, err
+}
+
+// check resolves the metric of a decoded distribution.
+func (v *Distribution) check() error {
+	if err := listed(&v.Metric); err != nil {
+		return err
+	}
+	if m := v.Metric; m.Kind != Histogram || len(v.Labels) != len(m.Labels) || len(v.Counts) != len(m.Buckets)+1 || !nonNegative.Contains(v.Sum) {
+		return fmt.Errorf("%s has no series %q of %d buckets with the sum %v", m.Name, v.Labels, len(v.Counts), v.Sum)
+	}
+	return nil
+}
+
+// check resolves the metric of a decoded reading.
+func (r *Reading) check() error {
+	if err := listed(&r.Metric); err != nil {
+		return err
+	}
+	if len(r.Labels) != len(r.Metric.Labels) || !r.Metric.Range.Contains(r.Value) {
+		return fmt.Errorf("%s%q is %v", r.Metric.Name, r.Labels, r.Value)
+	}
+	return nil
 }
 
 func (d *roundDecoder) readings(at int, c *columns) ([]Reading, error) {
@@ -254,61 +240,26 @@ func (d *roundDecoder) readings(at int, c *columns) ([]Reading, error) {
 }
 
 func (d *roundDecoder) device(at int, m *deviceMessage, to *Device) (err error) {
-	*to = Device{
-		ID: m.ID, Parent: m.Parent, Vendor: m.Vendor, Model: m.Model, PCI: m.PCI, Down: m.Down, Class: m.Class,
-		Passing: m.Passing, KubeIDs: m.KubeIDs, Sampled: d.sampling(at, m, time.Now()),
-	}
+	to.Sampled = d.sampling(at, to.Sampled, m.Age, time.Now())
 	if to.Readings, err = d.readings(at, &m.Readings); err != nil {
 		return err
 	}
-	for _, r := range m.Rejects {
-		metric := byIndex(r.Metric)
-		if metric == nil {
-			return fmt.Errorf("no metric has index %d", r.Metric)
-		}
-		to.Rejects = append(to.Rejects, Reject{metric, r.Reason})
-	}
-	if m.HasClients {
-		to.Clients = make([]Client, len(m.Clients))
-	}
-	for i := range to.Clients {
-		c := &m.Clients[i]
-		list, err := c.Readings.series()
-		if err == nil {
-			err = c.Readings.fill(list)
-		}
-		if err != nil {
+	for i := range to.Rejects {
+		if err := listed(&to.Rejects[i].Metric); err != nil {
 			return err
 		}
-		to.Clients[i] = Client{c.PID, c.Type, list}
 	}
-	if m.HasAccounts {
-		to.Accounts = make([]Account, len(m.Accounts))
+	if m.HasClients && to.Clients == nil {
+		to.Clients = []Client{}
 	}
-	for i := range to.Accounts {
-		if to.Accounts[i], err = m.Accounts[i].account(); err != nil {
-			return err
+	for _, c := range to.Clients {
+		for i := range c.Readings {
+			if err := c.Readings[i].check(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
-}
-
-func (m *accountMessage) account() (Account, error) {
-	a := Account{PID: m.PID, Started: m.Started, Ended: m.Ended}
-	for _, f := range []struct {
-		to     **float64
-		v      float64
-		within Range
-	}{{&a.MemoryPeak, m.MemoryPeak, nonNegative}, {&a.Compute, m.Compute, ratio}, {&a.Memory, m.Memory, ratio}} {
-		if math.IsNaN(f.v) {
-			continue
-		}
-		if !f.within.Contains(f.v) {
-			return a, fmt.Errorf("%v in the account of a process", f.v)
-		}
-		*f.to = new(f.v)
-	}
-	return a, nil
 }
 
 // remoteError is an error that a worker reported. It matches the sentinel of

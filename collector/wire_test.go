@@ -63,12 +63,6 @@ func randomRound(rng *rand.Rand) Round {
 				d.Clients = append(d.Clients, Client{PID: int(rng.Int32()), Type: randomText(rng), Readings: randomReadings(rng, rng.IntN(3))})
 			}
 		}
-		if rng.IntN(2) == 0 {
-			d.Accounts = []Account{}
-			for range rng.IntN(4) {
-				d.Accounts = append(d.Accounts, randomAccount(rng))
-			}
-		}
 		r.Devices = append(r.Devices, d)
 	}
 	r.Node = randomReadings(rng, rng.IntN(5))
@@ -79,20 +73,6 @@ func randomRound(rng *rand.Rand) Round {
 	}
 	revalue(rng, &r)
 	return r
-}
-
-func randomAccount(rng *rand.Rand) Account {
-	account := Account{PID: int(rng.Int32()), Started: time.Unix(0, rng.Int64())}
-	if rng.IntN(2) == 0 {
-		account.Ended = time.Unix(0, rng.Int64())
-	}
-	if rng.IntN(2) == 0 {
-		account.MemoryPeak, account.Memory = new(float64(rng.Int64N(1<<50))), new(rng.Float64())
-	}
-	if rng.IntN(2) == 0 {
-		account.Compute = new(rng.Float64())
-	}
-	return account
 }
 
 // revalue changes the values of a round, not its series.
@@ -263,18 +243,15 @@ func TestDecodeRefuses(t *testing.T) {
 		"out of range":          func(m *roundMessage) { m.Devices[0].Readings.Values[0] = 1e6 },
 		"not a number":          func(m *roundMessage) { m.Devices[0].Readings.Values[0] = math.NaN() },
 		"node out of range":     func(m *roundMessage) { m.Node.Values = []float64{0} },
-		"a reject of no metric": func(m *roundMessage) { m.Devices[0].Rejects = []rejectMessage{{1 << 40, ""}} },
+		"a reject of no metric": func(m *roundMessage) { m.Round.Devices[0].Rejects = []Reject{{Metric: &Metric{index: 1 << 40}}} },
 		"a broken client": func(m *roundMessage) {
-			m.Devices[0].HasClients, m.Devices[0].Clients = true, []clientMessage{{Readings: columns{Values: []float64{1}}}}
+			m.Round.Devices[0].Clients = []Client{{Readings: []Reading{{Metric: PowerWatts, Value: -1}}}}
 		},
-		"an account out of range": func(m *roundMessage) {
-			m.Devices[0].HasAccounts, m.Devices[0].Accounts = true, []accountMessage{{Compute: 1.5}}
-		},
-		"a distribution of a gauge":   func(m *roundMessage) { m.Distributions[0].Metric = PowerWatts.index },
-		"a distribution of no metric": func(m *roundMessage) { m.Distributions[0].Metric = -1 },
-		"a distribution unlabelled":   func(m *roundMessage) { m.Distributions[0].Labels = nil },
-		"too few buckets":             func(m *roundMessage) { m.Distributions[0].Counts = nil },
-		"an infinite sum":             func(m *roundMessage) { m.Distributions[0].Sum = math.Inf(1) },
+		"a distribution of a gauge":   func(m *roundMessage) { m.Round.Distributions[0].Metric = PowerWatts },
+		"a distribution of no metric": func(m *roundMessage) { m.Round.Distributions[0].Metric = nil },
+		"a distribution unlabelled":   func(m *roundMessage) { m.Round.Distributions[0].Labels = nil },
+		"too few buckets":             func(m *roundMessage) { m.Round.Distributions[0].Counts = nil },
+		"an infinite sum":             func(m *roundMessage) { m.Round.Distributions[0].Sum = math.Inf(1) },
 	} {
 		r := gpus(1, 1)
 		r.Distributions = []Distribution{*NewDistribution(NativeCallSeconds, "", "nvidia", "nvmlInit_v2")}

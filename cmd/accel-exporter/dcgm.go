@@ -25,8 +25,6 @@ type dcgmFlags struct {
 	watchInterval  time.Duration
 	healthInterval time.Duration
 	profiling      string
-	policy         bool
-	processes      bool
 	// fields are the field ids of the last valid counters file.
 	fields *atomic.Pointer[[]uint16]
 }
@@ -43,8 +41,6 @@ func (f *dcgmFlags) addWorker(app *kingpin.Application) {
 	app.Flag("dcgm.watch-interval", "Time between two updates of a field in the host engine.").Default("1s").SetValue((*duration)(&f.watchInterval))
 	app.Flag("dcgm.health-interval", "Time between two health checks of DCGM.").Default("1m").SetValue((*duration)(&f.healthInterval))
 	app.Flag("dcgm.profiling", "Read profiling counters: auto (on boards whose counters NVML does not have), on or off.").Default(dcgm.ProfilingAuto).EnumVar(&f.profiling, dcgm.ProfilingAuto, dcgm.ProfilingOn, dcgm.ProfilingOff)
-	app.Flag("dcgm.policy", "Subscribe to DCGM policy violations. Sets policies without an action if the host engine has none.").Default("true").BoolVar(&f.policy)
-	app.Flag("dcgm.processes", "Enable the driver's accounting of processes and report it by pod. Requires a host engine that runs as root.").BoolVar(&f.processes)
 }
 
 // on reports whether the source is enabled.
@@ -87,12 +83,6 @@ func dcgmArgs(s *sourceFlags, c *config.Config) []string {
 		"--dcgm.health-interval=" + f.healthInterval.String(),
 		"--dcgm.profiling=" + f.profiling,
 	}
-	if !f.policy {
-		args = append(args, "--no-dcgm.policy")
-	}
-	if f.processes {
-		args = append(args, "--dcgm.processes")
-	}
 	if f.embedded {
 		args = append(args, "--dcgm.embedded")
 	} else {
@@ -126,7 +116,7 @@ func workDCGM(args []string, emit func(collector.Event)) (collector.Source, erro
 			return nil, err
 		}
 	}
-	o.WatchInterval, o.HealthInterval, o.Profiling, o.Policy, o.Processes = f.watchInterval, f.healthInterval, f.profiling, f.policy, f.processes
+	o.WatchInterval, o.HealthInterval, o.Profiling = f.watchInterval, f.healthInterval, f.profiling
 	return dcgm.New(o, emit)
 }
 

@@ -165,19 +165,6 @@ func TestDCGMFieldsFile(t *testing.T) {
 	n.until(`^accel_config_last_reload_successful 1$`, "!"+temperature, power)
 }
 
-// TestXidFromThreeSources checks that an Xid that NVML, the kernel log and DCGM
-// report is counted once.
-func TestXidFromThreeSources(t *testing.T) {
-	t.Parallel()
-	n := startDCGM(t, scenario, nil, "--dcgm.embedded")
-	gpu := device(t, n.until(dcgmUp, `^accel_device_up\{.*\} 1`, kernelLogRead), "0")
-	n.watchEvents()
-	n.sim("inject", "xid", "79", "0")
-	reports := `^accel_gpu_xid_reports_total\{device="` + gpu + `",source="`
-	n.until(reports+`nvidia",xid="79"\} 1$`, reports+`kernellog",xid="79"\} 1$`, reports+`dcgm",xid="79"\} 1$`,
-		`^accel_gpu_xid_errors_total\{device="`+gpu+`",xid="79"\} 1$`)
-}
-
 // TestDCGMFlags: flags and configuration are arguments that the worker accepts.
 func TestDCGMFlags(t *testing.T) {
 	f, err := parseFlags([]string{"--no-collector.nvidia", "--dcgm.address=/run/nv-hostengine", "--config.file=" + fieldsConfig(t)}, io.Discard, io.Discard)
@@ -197,4 +184,21 @@ func TestDCGMFlags(t *testing.T) {
 	if _, err := workDCGM(strings.Fields(got), nil); err != nil {
 		t.Errorf("the worker rejects %s: %v", got, err)
 	}
+}
+
+// TestDCGMAlone checks the verdicts on a GPU that DCGM alone reads: of an Xid, a
+// double-bit error, and a page that waits to be retired.
+func TestDCGMAlone(t *testing.T) {
+	t.Parallel()
+	n := startDCGM(t, "t4", nil, "--no-collector.nvidia", "--no-collector.kernellog", "--dcgm.embedded")
+	gpu := device(t, n.until(dcgmUp, `^accel_device_up\{.*\} 1`), "0")
+	verdict := func(reason string) string {
+		return `^accel_device_health_reason\{.*device="` + gpu + `".*reason="` + reason + `".*\} 1$`
+	}
+	n.sim("inject", "ecc", "uncorrected", "0")
+	n.until(verdict("ecc_uncorrected"))
+	n.sim("inject", "set", "retired.pending", "1", "0")
+	n.until(verdict("retired_pages_pending"))
+	n.sim("inject", "xid", "74", "0")
+	n.until(verdict("xid_74"))
 }

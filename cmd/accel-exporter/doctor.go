@@ -228,7 +228,7 @@ const doctorInterval = 250 * time.Millisecond
 func (e *examination) sample(ctx context.Context) (any, error) {
 	f := *e.flags
 	f.interval = doctorInterval
-	f.sources.transactions, f.sources.dcgm.policy, f.sources.dcgm.processes = false, false, false
+	f.sources.transactions = false
 	cfg := *e.config.Config
 	cfg.Collect.Interval = 0
 	log := slog.New(slog.DiscardHandler)

@@ -1,7 +1,7 @@
 // Package dcgm is the Source of NVIDIA's Data Center GPU Manager. It reads what
 // NVML does not have: profiling counters of boards without GPM, NVSwitches and
-// their links, Grace CPUs, passive health checks, policy violations, and any
-// field that the configuration names. It runs in its own worker, so that a host
+// their links, Grace CPUs, passive health checks, and any field that the
+// configuration names. It runs in its own worker, so that a host
 // engine or a libdcgm that hangs or crashes affects only these families.
 //
 // It guarantees three things beside the contract of a Source. A function that
@@ -46,13 +46,6 @@ type Options struct {
 	HealthInterval time.Duration
 	// Profiling is one of the modes above; empty is ProfilingAuto.
 	Profiling string
-	// Policy: report policy violations.
-	Policy bool
-	// Processes turns on the driver's accounting of processes and reads it.
-	Processes bool
-	// AccountInterval is the time between two reads of the accounts; 10 s where
-	// it is not positive.
-	AccountInterval time.Duration
 }
 
 // MaxFields bounds Options.Fields.
@@ -74,9 +67,6 @@ func (o *Options) defaults() {
 	}
 	if o.HealthInterval <= 0 {
 		o.HealthInterval = time.Minute
-	}
-	if o.AccountInterval <= 0 {
-		o.AccountInterval = 10 * time.Second
 	}
 	if o.Profiling == "" {
 		o.Profiling = ProfilingAuto

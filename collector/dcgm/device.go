@@ -16,8 +16,6 @@ type device struct {
 	identity collector.Device // its Readings are Infos
 	// capability is the major version of the compute capability, 0 unknown.
 	capability int
-	// slowdown and powerLimit are °C and W, 0 unknown.
-	slowdown, powerLimit float64
 	// answered is when the host engine last reported the device as healthy.
 	answered time.Time
 	// down is a collector.Reason constant, or empty.
@@ -33,7 +31,10 @@ type device struct {
 	// sxid are the last numbers of fatal and other SXids; -1 before the first
 	// read.
 	sxid [2]int64
-	now  collector.Device // of this round
+	// xid is when the last Xid happened by the host engine's clock, 0 for none,
+	// -1 before the first read.
+	xid int64
+	now collector.Device // of this round
 }
 
 // place is one field of one entity.
@@ -43,7 +44,7 @@ type place struct {
 }
 
 func newDevice(e entity) *device {
-	return &device{entity: e, missing: map[place]verdict{}, stamps: map[place]stamp{}, links: map[place][]string{}, sxid: [2]int64{-1, -1}}
+	return &device{entity: e, missing: map[place]verdict{}, stamps: map[place]stamp{}, links: map[place][]string{}, sxid: [2]int64{-1, -1}, xid: -1}
 }
 
 // begin starts a round.

@@ -33,9 +33,6 @@ type engine struct {
 	taken    map[place]bool // values of this round
 	profiler profiler
 	health   health
-	policy   policy
-
-	accounting accounting
 	// asked are the configured fields, unknown those of them that no device
 	// has.
 	asked   map[uint16]*asked
@@ -108,7 +105,6 @@ func (e *engine) opened(call string, err error) error {
 
 // close destroys everything made at the host engine and ends the connection.
 func (e *engine) close() {
-	e.policy.close()
 	e.dropWatches()
 	e.health.close(e)
 	e.reader.close()

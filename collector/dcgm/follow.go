@@ -43,7 +43,6 @@ func (e *engine) follow(now time.Time) code {
 
 // build creates every watch again.
 func (e *engine) build(now time.Time) code {
-	e.policy.close()
 	e.dropWatches()
 	old := e.devices
 	e.devices, e.skipped = map[entity]*device{}, map[skip]int{}
@@ -61,8 +60,6 @@ func (e *engine) build(now time.Time) code {
 		e.watchRows,
 		func() code { return e.profiler.start(e, now) },
 		func() code { return e.health.start(e) },
-		func() code { return e.policy.start(e) },
-		func() code { return e.accounting.start(e) },
 	} {
 		if c := part(); c.gone() {
 			return c
@@ -100,7 +97,7 @@ func (e *engine) identify(old map[entity]*device, asked func(*device) bool) code
 		list   []entity
 		fields []uint16
 	}{
-		{e.there.gpus, []uint16{fieldName, fieldSerial, fieldUUID, fieldPCI, fieldCapability, fieldSlowdown, fieldPowerLimit}},
+		{e.there.gpus, []uint16{fieldName, fieldSerial, fieldUUID, fieldPCI, fieldCapability}},
 		{e.there.switches, []uint16{fieldDomain, fieldBus, fieldDevice, fieldFunction}},
 		{e.there.cpus, []uint16{fieldCPUModel}},
 	} {
@@ -144,7 +141,6 @@ func (d *device) setIdentity(x entity, facts map[place]string, numbers map[place
 	case gpus:
 		d.identity = collector.Device{ID: fact(fieldUUID), Class: collector.GPU, Vendor: "nvidia", Model: fact(fieldName), PCI: pciAddress(fact(fieldPCI))}
 		d.capability = int(number(fieldCapability)) >> 16
-		d.slowdown, d.powerLimit = number(fieldSlowdown), number(fieldPowerLimit)
 		if d.identity.ID != "" {
 			d.identity.KubeIDs = []string{d.identity.ID}
 		}
@@ -233,17 +229,17 @@ func (e *engine) watchRows() code {
 	for _, s := range e.unknown {
 		e.skipped[s] = 0
 	}
-	var whole, part []row
+	var whole, part []uint16
 	if e.options.Alone {
-		whole, part = wholeRows, memoryRows
+		whole, part = fieldsOf(wholeRows, fieldXid), fieldsOf(memoryRows, fieldXid)
 	}
 	for _, kind := range []struct {
 		list   []entity
 		fields []uint16
 		group  group
 	}{
-		{e.there.gpus, fieldsOf(whole), gpus},
-		{e.there.instances, fieldsOf(part), instances},
+		{e.there.gpus, whole, gpus},
+		{e.there.instances, part, instances},
 		{e.there.switches, fieldsOf(switchRows, fieldSXidFatal, fieldSXidNonFatal), switches},
 		{e.switchLinks(), fieldsOf(linkRows, fieldLinkStatus), links},
 		{e.there.cpus, fieldsOf(cpuRows), cpus},

@@ -110,18 +110,16 @@ var handle uintptr
 
 // reader reads values through go-dcgm's connection.
 type reader struct {
-	values  *C.ax_value
-	records *C.ax_account
+	values *C.ax_value
 }
 
 // batch is the most values of one read; the buffer takes 2 MiB.
 const batch = 512
 
-// close frees the buffers.
+// close frees the buffer.
 func (c *reader) close() {
 	C.free(unsafe.Pointer(c.values))
-	C.free(unsafe.Pointer(c.records))
-	c.values, c.records = nil, nil
+	c.values = nil
 }
 
 // latest reads the latest values of at most batch fields of entities and passes
@@ -148,20 +146,3 @@ func (c *reader) latest(entities []entity, fields []uint16, take func(*record)) 
 	}
 	return ok
 }
-
-// accounts reads the accounting records that are not older than since, in µs
-// since the epoch, and returns the start of the next read. The records must not
-// be kept. lost counts those beyond maxRecords.
-func (c *reader) accounts(w *watch, since int64) (list []accountRecord, lost int, next int64, _ code) {
-	if c.records == nil {
-		c.records = (*C.ax_account)(C.calloc(maxRecords, C.sizeof_ax_account))
-	}
-	var after C.int64_t
-	var count C.uint32_t
-	ret := C.ax_accounts(C.uintptr_t(handle), C.uintptr_t(w.group.GetHandle()), C.uintptr_t(w.set.GetHandle()), C.int64_t(since), &after, c.records, maxRecords, &count)
-	n := min(int(count), maxRecords)
-	return unsafe.Slice((*accountRecord)(unsafe.Pointer(c.records)), n), int(count) - n, int64(after), code(ret)
-}
-
-// The shim's layout is the record's.
-var _ = [1]struct{}{}[unsafe.Sizeof(accountRecord{})-C.sizeof_ax_account]

@@ -119,8 +119,9 @@ var switchRows = []row{
 	feed(864, collector.NVSwitchResetRequired, asIs),
 }
 
-// Fields whose value is the number of the last SXid.
+// Fields whose value is the number of the last Xid or SXid.
 const (
+	fieldXid          = 230
 	fieldSXidFatal    = 856
 	fieldSXidNonFatal = 857
 )
@@ -160,8 +161,6 @@ const (
 	fieldUUID       = 54
 	fieldPCI        = 57
 	fieldCapability = 63 // major version in the upper 16 bits
-	fieldSlowdown   = 158
-	fieldPowerLimit = 160
 	fieldDomain     = 866
 	fieldBus        = 867
 	fieldDevice     = 868

@@ -24,12 +24,6 @@ typedef struct {
 
 _Static_assert(sizeof(ax_value) == 4128, "dcgmFieldValue_v2");
 
-typedef struct {
-	uint32_t gpu;
-	uint32_t unused;
-	unsigned char record[40]; /* dcgmDevicePidAccountingStats_v1 */
-} ax_account;
-
 /* What a call returns where the library lacks the function. */
 enum { AX_MISSING = -20 };
 
@@ -39,10 +33,5 @@ int ax_has(const char *symbol);
 const char *ax_text(int code);
 int ax_latest(uintptr_t handle, const ax_entity *entities, uint32_t count, const uint16_t *fields, uint32_t field_count,
 	      ax_value *values);
-
-/* Reads the records of accounting that are not older than since. *count comes
- * out as how many there are, of which the first room are stored. */
-int ax_accounts(uintptr_t handle, uintptr_t group, uintptr_t fields, int64_t since, int64_t *next, ax_account *out,
-		uint32_t room, uint32_t *count);
 
 #endif

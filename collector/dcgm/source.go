@@ -106,7 +106,7 @@ func (e *engine) sample(now time.Time) (collector.Round, code) {
 			return collector.Round{}, c
 		}
 	}
-	for _, read := range []func(*engine, time.Time) code{e.profiler.read, e.health.read, e.accounting.read} {
+	for _, read := range []func(*engine, time.Time) code{e.profiler.read, e.health.read} {
 		if c := read(e, now); c != ok {
 			return collector.Round{}, c
 		}

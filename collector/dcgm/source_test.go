@@ -290,9 +290,9 @@ func TestRefusals(t *testing.T) {
 // Without a function of the library, what needs it is absent and the rest is
 // present.
 func TestOlderLibrary(t *testing.T) {
-	missing := []string{"dcgmHealthSet", "dcgmPolicyRegister_v2", "dcgmProfGetSupportedMetricGroups", "dcgmGetGpuInstanceHierarchy", "dcgmGetNvLinkLinkStatus", "dcgmGetCpuHierarchy", "dcgmGetGpuStatus", "dcgmHostengineVersionInfo", "dcgmConnect_v3"}
+	missing := []string{"dcgmHealthSet", "dcgmProfGetSupportedMetricGroups", "dcgmGetGpuInstanceHierarchy", "dcgmGetNvLinkLinkStatus", "dcgmGetCpuHierarchy", "dcgmGetGpuStatus", "dcgmHostengineVersionInfo", "dcgmConnect_v3"}
 	inChild(t, setting{scenario: "hgx-nvswitch", missing: missing}, func(s *sampling) {
-		s.open(Options{Profiling: ProfilingOn, Policy: true, Fields: []uint16{150, 1120}})
+		s.open(Options{Profiling: ProfilingOn, Fields: []uint16{150, 1120}})
 		s.Until("temperatures", func(r collector.Round, err error) bool {
 			if err != nil {
 				s.Fatal(err)
@@ -360,7 +360,7 @@ func TestUnknownField(t *testing.T) {
 // afterwards.
 func TestNoGroupLeft(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8", faults: [][]string{{"dcgm-error", "dcgmGroupCreate", "MAX_LIMIT"}}}, func(s *sampling) {
-		s.open(Options{Fields: []uint16{150}, Profiling: ProfilingOn, Policy: true})
+		s.open(Options{Fields: []uint16{150}, Profiling: ProfilingOn})
 		if r := s.Round(); len(r.Devices) != 0 || calls(r)["dcgmGroupCreate max_limit"] == 0 {
 			s.Errorf("%d devices, calls %v", len(r.Devices), r.Calls)
 		}
@@ -453,15 +453,29 @@ func TestHealthOfLinks(t *testing.T) {
 	})
 }
 
-// Violations of policies come as events, an Xid as an Xid.
-func TestPolicy(t *testing.T) {
-	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
-		s.open(Options{Policy: true})
-		r := s.Round()
-		s.Inject("xid", "79", "3")
-		s.Until("the event", func(collector.Round, error) bool { return len(s.Events) > 0 })
-		if e := <-s.Events; e.Kind != collector.EventXid || e.Code != 79 || e.Device != class(r, collector.GPU)[3].ID {
-			s.Errorf("event %+v", e)
+// Without NVML, an Xid is an event, once; that of a MIG instance names the GPU and
+// the instance. An Xid from before the first round is none.
+func TestXidAlone(t *testing.T) {
+	inChild(t, setting{scenario: "h100-8", faults: [][]string{{"xid", "31", "3"}}}, func(s *sampling) {
+		s.open(Options{Alone: true})
+		gpus := class(s.Round(), collector.GPU)
+		s.Round()
+		for _, c := range []struct {
+			fault     []string
+			code      uint64
+			gpu       int
+			partition bool
+		}{{[]string{"79", "3"}, 79, 3, false}, {[]string{"94", "4", "--gi=2"}, 94, 4, true}} {
+			s.Inject(append([]string{"xid"}, c.fault...)...)
+			s.Until("the event", func(collector.Round, error) bool { return len(s.Events) > 0 })
+			if e := <-s.Events; e.Kind != collector.EventXid || e.Code != c.code || e.Device != gpus[c.gpu].ID || (e.Partition != "") != c.partition {
+				s.Errorf("Xid %v: event %+v", c.fault, e)
+			}
+		}
+		s.Round()
+		s.Round()
+		if len(s.Events) > 0 {
+			s.Errorf("again: %+v", <-s.Events)
 		}
 	})
 }
@@ -470,7 +484,7 @@ func TestPolicy(t *testing.T) {
 // as after the first, after Close none, and the process has not grown.
 func TestNothingIsLeft(t *testing.T) {
 	inChild(t, setting{scenario: "h100-8"}, func(s *sampling) {
-		s.open(Options{Profiling: ProfilingOn, Policy: true, Processes: true, Fields: []uint16{150, 156, 203, 50}})
+		s.open(Options{Profiling: ProfilingOn, Fields: []uint16{150, 156, 203, 50}})
 		s.Round()
 		first, simulated := dcgmlive.Now()
 		if !simulated || first.Groups == 0 || first.Watches == 0 {
@@ -488,8 +502,7 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 		s.Round()
 		last, _ := dcgmlive.Now()
-		// The group of the last registration exists until the next one.
-		if last.Groups > first.Groups+1 || last.FieldGroups > first.FieldGroups || last.Watches > first.Watches || last.Policies > first.Policies {
+		if last.Groups > first.Groups || last.FieldGroups > first.FieldGroups || last.Watches > first.Watches {
 			s.Errorf("%+v, then %+v", first, last)
 		}
 		if grown[1] > grown[0]+4<<20 {

@@ -47,6 +47,9 @@ func (e *engine) takeRow(d *device, r *record, now time.Time) {
 	x := r.entity()
 	rows := e.rowsOf(x)
 	switch {
+	case r.field == fieldXid && e.options.Alone:
+		e.takeXid(d, r)
+		return
 	case x.group == switches && (r.field == fieldSXidFatal || r.field == fieldSXidNonFatal):
 		e.takeSXid(d, r)
 		return
@@ -132,6 +135,26 @@ func (e *engine) takeSXid(d *device, r *record) {
 		e.emit(collector.Event{Time: time.UnixMicro(r.ts), Source: Name, Device: d.identity.ID, PCI: d.identity.PCI, Kind: collector.EventSXid, Code: uint64(v), Sub: sub})
 	}
 	*last = int64(v)
+}
+
+// takeXid emits the Xid that a GPU or MIG instance has reported since the last
+// round. An Xid from before the first round is not emitted.
+func (e *engine) takeXid(d *device, r *record) {
+	at := int64(0)
+	code, why := r.number()
+	if why == isValue {
+		at = r.ts
+	}
+	if d.xid >= 0 && at != 0 && at != d.xid {
+		ev := collector.Event{Time: time.UnixMicro(at), Source: Name, Device: d.identity.ID, Kind: collector.EventXid, Code: uint64(code)}
+		if d.identity.Parent != "" {
+			ev.Device, ev.Partition = d.identity.Parent, d.identity.ID
+		}
+		e.emit(ev)
+	}
+	if at != 0 || d.xid < 0 {
+		d.xid = at
+	}
 }
 
 // miss records that a requested value is absent, and reports whether it always

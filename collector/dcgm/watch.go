@@ -60,20 +60,9 @@ func (e *engine) destroyGroup(g dcgm.GroupHandle) {
 	e.calls.count("dcgmGroupDestroy", e.lib.code(dcgm.DestroyGroup(g)))
 }
 
-// terms are how often a field is updated and which samples are kept: up to an
-// age, and up to a number where that is not 0.
-type terms struct {
-	interval, keep time.Duration
-	samples        int
-}
-
 // arm makes the host engine update fields of entities and keep the latest
 // values. On failure it leaves nothing behind.
 func (e *engine) arm(entities []entity, fields []uint16, interval time.Duration) (*watch, code) {
-	return e.armOn(entities, fields, terms{interval, e.options.keepAge(), keepSamples})
-}
-
-func (e *engine) armOn(entities []entity, fields []uint16, t terms) (*watch, code) {
 	if len(entities) == 0 || len(fields) == 0 {
 		return nil, badParam
 	}
@@ -92,7 +81,7 @@ func (e *engine) armOn(entities []entity, fields []uint16, t terms) (*watch, cod
 		e.destroyGroup(w.group)
 		return nil, c
 	}
-	err = dcgm.WatchFieldsWithGroupEx(w.set, w.group, t.interval.Microseconds(), t.keep.Seconds(), int32(t.samples))
+	err = dcgm.WatchFieldsWithGroupEx(w.set, w.group, interval.Microseconds(), e.options.keepAge().Seconds(), keepSamples)
 	if c := e.lib.code(err); !e.calls.count("dcgmWatchFields", c) {
 		e.disarm(w)
 		return nil, c
@@ -147,7 +136,6 @@ func (e *engine) armMost(entities []entity, fields []uint16, refused func(field 
 // dropWatches ends every watch.
 func (e *engine) dropWatches() {
 	e.profiler.stop(e)
-	e.accounting.stop(e)
 	for _, w := range e.watches {
 		e.disarm(w)
 	}

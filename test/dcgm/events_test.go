@@ -1,7 +1,6 @@
 package dcgm
 
 import (
-	"context"
 	"time"
 
 	"github.com/NVIDIA/go-dcgm/pkg/dcgm"
@@ -96,54 +95,6 @@ func xid(c *client) {
 	}
 	c.inject("lost 3")
 	c.until("the Xid goes with its GPU", func() bool { return read().Status == 0 && blank(read()) })
-}
-
-// policies: each kind of violation reaches the channel of go-dcgm.
-func policies() error {
-	c, err := open()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	limit := uint32(90)
-	group := dcgm.GroupAllGPUs()
-	c.must(dcgm.SetPolicyForGroup(group, dcgm.PolicyConfig{Condition: dcgm.ThermalPolicy, MaxTemperature: &limit},
-		dcgm.PolicyConfig{Condition: dcgm.XidPolicy}, dcgm.PolicyConfig{Condition: dcgm.DbePolicy}, dcgm.PolicyConfig{Condition: dcgm.PCIePolicy},
-		dcgm.PolicyConfig{Condition: dcgm.NvlinkPolicy}, dcgm.PolicyConfig{Condition: dcgm.PowerPolicy, MaxPower: new(uint32(710))}), "set")
-	violations, err := dcgm.WatchPolicyViolationsForGroup(ctx, group, dcgm.XidPolicy, dcgm.DbePolicy, dcgm.PCIePolicy, dcgm.ThermalPolicy,
-		dcgm.NvlinkPolicy, dcgm.PowerPolicy)
-	if err != nil {
-		return err
-	}
-	next := func(what string) dcgm.PolicyViolation {
-		select {
-		case v := <-violations:
-			return v
-		case <-time.After(patience):
-			c.failf("never: %s", what)
-			return dcgm.PolicyViolation{}
-		}
-	}
-	for _, tc := range []struct {
-		fault string
-		gpu   uint
-		want  dcgm.PolicyCondition
-		data  any
-	}{
-		{"xid 79 3", 3, dcgm.XidPolicy, dcgm.XidPolicyCondition{ErrNum: 79}},
-		{"ecc uncorrected 1 --count=3", 1, dcgm.DbePolicy, dcgm.DbePolicyCondition{Location: "Device", NumErrors: 3}},
-		{"set pcie.replay 160 2", 2, dcgm.PCIePolicy, dcgm.PciPolicyCondition{ReplayCounter: 160}},
-		{"set temperature 95 0", 0, dcgm.ThermalPolicy, dcgm.ThermalPolicyCondition{ThermalViolation: 95}},
-		{"nvlink 4 errors 5 --count=7", 5, dcgm.NvlinkPolicy, dcgm.NvlinkPolicyCondition{FieldId: 409, Counter: 7}},
-		{"set power 720000 6", 6, dcgm.PowerPolicy, dcgm.PowerPolicyCondition{PowerViolation: 720}},
-	} {
-		c.inject(tc.fault)
-		if v := next(tc.fault); v.GPU != tc.gpu || v.Condition != tc.want || v.Data != tc.data {
-			c.failf("%s: GPU %d, %s, %+v", tc.fault, v.GPU, v.Condition, v.Data)
-		}
-	}
-	return c.close()
 }
 
 // health: incidents are of what happened since the health was watched.

@@ -28,7 +28,6 @@ var children = map[string]func() error{
 	"mig":         embedded(instances),
 	"lost":        embedded(lostGPU),
 	"xid":         embedded(xid),
-	"policy":      policies,
 	"health":      health,
 	"reconnect":   reconnect,
 	"absent":      engineAbsent,
@@ -45,7 +44,6 @@ var children = map[string]func() error{
 	"detach":      embedded(detach),
 	"inject":      embedded(injectValue),
 	"since":       embedded(valuesSince),
-	"accounts":    accounts,
 	"unguarded":   callOnce,
 }
 
@@ -125,7 +123,6 @@ func TestThroughGoDCGM(t *testing.T) {
 		{child: "mig", scenario: "h100-8", frozen: true},
 		{child: "lost", scenario: "h100-8"},
 		{child: "xid", scenario: "h100-8"},
-		{child: "policy", scenario: "h100-8"},
 		{child: "health", scenario: "h100-8", frozen: true},
 		{child: "reconnect", scenario: "h100-8"},
 		{child: "absent", scenario: "h100-8", faults: []string{"dcgm-engine down"}},
@@ -142,7 +139,6 @@ func TestThroughGoDCGM(t *testing.T) {
 		{child: "detach", scenario: "h100-8"},
 		{child: "inject", scenario: "h100-8"},
 		{child: "since", scenario: "h100-8"},
-		{child: "accounts", scenario: "h100-8"},
 	} {
 		t.Run(tc.child+"-"+tc.scenario, func(t *testing.T) {
 			dir := libraries(t)

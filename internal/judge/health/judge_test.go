@@ -371,11 +371,6 @@ var cases = []history{
 		{after: 2 * hour, want: "healthy none"},
 		{after: second, facts: facts(aer(2, 0)...), want: "degraded inspect pcie_nonfatal"},
 	}},
-	{"violations of DCGM's policies", []step{
-		{news: news(event(collector.EventPolicyPCIe), event(collector.EventPolicyNVLink), event(collector.EventPolicyThermal), event(collector.EventPolicyPower)), want: "healthy none"},
-		{after: second, news: news(event(collector.EventPolicyPages)), want: "degraded inspect event_policy_retired_pages"},
-		{after: second, news: news(event(collector.EventPolicyDBE)), want: "failed reset xid_48 event_policy_retired_pages"},
-	}},
 	{"PCIe errors of the kernel log", []step{
 		{news: news(event(collector.EventAER, sub("corrected/RxErr"))), want: "healthy none"},
 		{after: second, news: news(event(collector.EventAER, sub("nonfatal/CmpltTO"))), want: "degraded inspect event_aer_nonfatal"},

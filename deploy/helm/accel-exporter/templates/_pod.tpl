@@ -37,9 +37,6 @@
 {{- if .dcgm.embedded }}
 - --dcgm.embedded
 {{- end }}
-{{- if .dcgm.processes }}
-- --dcgm.processes
-{{- end }}
 {{- if .compat.dcgmExporter }}
 - --compat.dcgm-exporter
 {{- end }}
