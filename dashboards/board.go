@@ -8,6 +8,7 @@ import (
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
 )
 
 // board is the description of a dashboard. Its uid is also the name of its file
@@ -35,68 +36,37 @@ const (
 
 // json returns the dashboard as Grafana imports it.
 func (b board) json() ([]byte, error) {
-	d := dashboard.NewDashboardBuilder(b.title).
-		Uid(b.uid).
-		Description(b.about).
-		Tags([]string{tag}).
-		Time(b.from, "now").
-		Refresh("1m").
-		Tooltip(dashboard.DashboardCursorSyncCrosshair)
+	d := dashboard.NewDashboard()
+	d.Uid, d.Title, d.Description = &b.uid, &b.title, &b.about
+	d.Tags, d.Links, d.Panels = []string{tag}, b.links(), layout(b.rows)
+	d.Time, d.Refresh = &dashboard.DashboardDashboardTime{From: b.from, To: "now"}, cog.ToPtr("1m")
+	d.GraphTooltip = cog.ToPtr(dashboard.DashboardCursorSyncCrosshair)
 	for _, v := range append(slices.Clip(b.variables), scrape) {
-		d.WithVariable(built[dashboard.VariableModel]{v.model()})
+		d.Templating.List = append(d.Templating.List, v.model())
 	}
-	model, err := d.Build()
+	for _, e := range b.events {
+		d.Annotations.List = append(d.Annotations.List, e.model())
+	}
+	data, err := json.Marshal(d)
 	if err != nil {
 		return nil, err
 	}
-	model.Links = b.links()
-	model.Panels = layout(b.rows)
-	return b.finish(model)
-}
-
-// finish adds what the SDK has no fields for and indents the text so that diffs
-// are readable.
-func (b board) finish(model dashboard.Dashboard) ([]byte, error) {
-	data, err := json.Marshal(model)
-	if err != nil {
-		return nil, err
-	}
-	var whole map[string]any
+	var whole any
 	if err := json.Unmarshal(data, &whole); err != nil {
 		return nil, err
 	}
-	list := []any{}
-	for _, e := range b.events {
-		list = append(list, e.model())
-	}
-	whole["annotations"] = map[string]any{"list": list}
 	data, err = indented(whole, "")
 	return append(data, '\n'), err
 }
 
-// built is a builder of an existing value.
-type built[T any] struct{ t T }
-
-func (b built[T]) Build() (T, error) { return b.t, nil }
-
-// links returns links back and to the other dashboards, which keep the time range and
-// the variables, and to the documentation.
+// links returns a link back to Fleet and to the other dashboards, which keep the time
+// range and the variables.
 func (b board) links() []dashboard.DashboardLink {
 	var all []dashboard.DashboardLink
-	back := func(uid, title string) {
-		if b.uid != uid {
-			all = append(all, dashboard.DashboardLink{Title: title, Type: dashboard.DashboardLinkTypeLink, Url: cog.ToPtr("/d/" + uid), Tags: []string{}, IncludeVars: true, KeepTime: true, Icon: "arrow-left"})
-		}
+	if b.uid != "accel-fleet" {
+		all = append(all, dashboard.DashboardLink{Title: "Fleet", Type: dashboard.DashboardLinkTypeLink, Url: cog.ToPtr("/d/accel-fleet"), Tags: []string{}, IncludeVars: true, KeepTime: true, Icon: "arrow-left"})
 	}
-	back("accel-fleet", "Fleet")
-	if b.uid == "accel-device" {
-		back("accel-node", "Node")
-	}
-	return append(all, []dashboard.DashboardLink{
-		{Title: "Accelerators", Type: dashboard.DashboardLinkTypeDashboards, Tags: []string{tag}, AsDropdown: true, IncludeVars: true, KeepTime: true, Icon: "external link"},
-		{Title: "Runbooks", Type: dashboard.DashboardLinkTypeLink, Url: cog.ToPtr(handbook + "runbooks"), Tags: []string{}, TargetBlank: true, Icon: "doc"},
-		{Title: "Metrics", Type: dashboard.DashboardLinkTypeLink, Url: cog.ToPtr(handbook + "metrics.md"), Tags: []string{}, TargetBlank: true, Icon: "doc"},
-	}...)
+	return append(all, dashboard.DashboardLink{Title: "Accelerators", Type: dashboard.DashboardLinkTypeDashboards, Tags: []string{tag}, AsDropdown: true, IncludeVars: true, KeepTime: true, Icon: "external link"})
 }
 
 const gridWidth = 24
@@ -136,10 +106,14 @@ func layout(rows []row) []dashboard.PanelOrRowPanel {
 	return out
 }
 
-// indented is v as JSON whose objects and lists are on one line where that fits.
+// lineWidth is the longest line of JSON that has a whole object or list.
+const lineWidth = 160
+
+// indented is v as JSON whose objects and lists are on one line where that fits, so
+// that diffs are readable.
 func indented(v any, margin string) ([]byte, error) {
 	line, err := json.Marshal(v)
-	if err != nil || len(margin)+len(line) <= 120 {
+	if err != nil || len(margin)+len(line) <= lineWidth {
 		return line, err
 	}
 	var parts [][]byte
@@ -169,4 +143,53 @@ func indented(v any, margin string) ([]byte, error) {
 		return line, nil
 	}
 	return slices.Concat([]byte(open), bytes.Join(parts, []byte(",")), []byte("\n"+margin+end)), err
+}
+
+// event is an annotation on all timelines of a dashboard.
+type event struct {
+	name, expr        string
+	title, text, tags string // of one mark: labels as {{label}}; tags are names of labels
+	colour            string
+	valueIsTime       bool // in milliseconds since the epoch
+	off               bool // off until enabled by the user
+}
+
+func (e event) model() dashboard.AnnotationQuery {
+	return dashboard.AnnotationQuery{
+		Name: e.name, Enable: !e.off, IconColor: e.colour, Datasource: &source,
+		TitleFormat: &e.title, TextFormat: &e.text, TagKeys: &e.tags, UseValueForTime: &e.valueIsTime,
+		Target: prometheus.Dataquery{Expr: e.expr, RefId: cog.ToPtr(e.name), Range: cog.ToPtr(true), Interval: cog.ToPtr("60s")},
+	}
+}
+
+// alerts marks the start of each alert with the selector that the join leaves. The time
+// for which each one fires would cover the chart, and several would hide its lines.
+func alerts(selector, join string) event {
+	return event{
+		name: "Alerts", colour: red,
+		expr:  firing(selector) + " unless " + firing(selector) + " offset 1m" + join,
+		title: "{{alertname}}", text: "{{node}} {{device}} {{namespace}} {{workload}}", tags: "severity",
+	}
+}
+
+// xids marks each Xid at its last time.
+func xids(selector string) event {
+	return event{
+		name: "Xids", colour: orange, valueIsTime: true,
+		expr:  `accel_gpu_xid_last_timestamp_seconds{` + selector + `} * 1000`,
+		title: "Xid {{xid}}", text: "{{device}} {{partition}}",
+	}
+}
+
+// holds marks when a device is allocated to a pod and when it is released; off until
+// somebody looks for it.
+func holds(selector string) []event {
+	const sameHold = " unless on (" + target + ", device, namespace, pod) "
+	held := `accel_allocation_info{` + selector + `}`
+	before := held + " offset 1m"
+	known := ` and on (` + target + `) accel_podmap_state{state="fresh"} offset 1m == 1`
+	return []event{
+		{name: "Pods begin", colour: blue, off: true, expr: held + sameHold + before + known, title: "{{namespace}}/{{pod}} begins", text: "{{device}}", tags: "resource"},
+		{name: "Pods end", colour: purple, off: true, expr: before + sameHold + held, title: "{{namespace}}/{{pod}} ends", text: "{{device}}", tags: "resource"},
+	}
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
@@ -23,75 +25,44 @@ const (
 	none   = "transparent"
 )
 
-// palette is for series of devices, pods, reasons and so on. It has no colour of a
-// state, so that a healthy device is never drawn in red.
+// palette is for devices and for the parts of one panel. It has no colour of a state, so
+// that a healthy device is never drawn in red.
 var palette = []string{"#5794F2", "#B877D9", "#00B8D9", "#F78FB3", "#A0785A", "#8AB8FF", "#7C6CE0", "#9FA7B3"}
 
-// nameColours gives each series a colour by its name, which is the same in every
-// range and panel. Where names are known they differ; else devices have the colour of
-// their index or bus, and other names that of their first and last character: a legend
-// ends with what differs.
+// ofDevices begins the legends whose series are devices.
+var ofDevices = regexp.MustCompile(`^({{cluster}} {{host}} {{device}}|{{name}})`)
+
+// manySeries reports whether a legend has the names of series, which are not known here.
+func manySeries(queries []query) bool {
+	return slices.ContainsFunc(queries, func(q query) bool { return strings.Contains(q.legend, "{{") })
+}
+
+// nameColours gives a device the colour of its index, or of its bus, which is the same in
+// every panel; the parts of a panel differ. Other names have Grafana's palette by their
+// place in the legend: a colour by name would be that of two names in each legend.
 func nameColours(queries []query) []dashboard.DashboardFieldConfigSourceOverrides {
-	var out, fixed []dashboard.DashboardFieldConfigSourceOverrides
-	var devices, others bool
-	for _, q := range queries {
-		switch {
-		case !strings.Contains(q.legend, "{{"):
-			fixed = append(fixed, byName(q.legend, coloured(palette[len(fixed)%len(palette)])))
-		case q.legend == "{{name}}", q.legend == "{{host}} {{device}} ":
-			devices = true
-		default:
-			others = true
-		}
-	}
-	for i, colour := range palette {
-		if others {
-			out = append(out, override("byRegexp", firstAndLast(i), coloured(colour)))
-		}
-	}
-	for i, colour := range palette {
-		if devices {
+	var out []dashboard.DashboardFieldConfigSourceOverrides
+	if slices.ContainsFunc(queries, func(q query) bool { return ofDevices.MatchString(q.legend) }) {
+		for i, colour := range palette {
 			out = append(out, override("byRegexp", deviceNumber(i), coloured(colour)))
 		}
 	}
-	if len(queries) == 1 {
-		fixed = nil // the colour of the panel
+	for i, q := range queries {
+		if len(queries) > 1 && !strings.Contains(q.legend, "{{") {
+			out = append(out, byName(q.legend, coloured(palette[i%len(palette)])))
+		}
 	}
-	return append(out, fixed...)
+	return out
+}
+
+// deviceNumber fits names with the number i or i+8, of a device or a partition, and FPGAs
+// whose bus number ends with one of them.
+func deviceNumber(i int) string {
+	return fmt.Sprintf(`/\b(%d|%d)( |$)|[%[1]d%x]:0/`, i, i+len(palette), i+len(palette))
 }
 
 func coloured(c string) dashboard.DynamicConfigValue {
 	return property("color", map[string]any{"mode": "fixed", "fixedColor": c})
-}
-
-// firstAndLast fits the names whose first and last characters, from a slash on, add up
-// to the class.
-func firstAndLast(class int) string {
-	const characters = "0123456789abcdefghijklmnopqrstuvwxyz"
-	n := len(palette)
-	var of [len(characters)]string
-	for i, c := range characters {
-		of[i%n] += string(c) + strings.TrimSuffix(strings.ToUpper(string(c)), string(c))
-	}
-	var pairs []string
-	for first := range n {
-		last := (class - first + n) % n
-		pairs = append(pairs, "["+of[first]+"][^/]*["+of[last]+"]")
-	}
-	return "/(^|/)(" + strings.Join(pairs, "|") + ")$/"
-}
-
-// deviceNumber fits the devices whose index, or that of the partition, is of the
-// class; of FPGAs, the number of the bus.
-func deviceNumber(class int) string {
-	var decimal, hex []string
-	for i := class; i < 256; i += len(palette) {
-		if i < 100 {
-			decimal = append(decimal, fmt.Sprint(i))
-		}
-		hex = append(hex, fmt.Sprintf("%02x", i))
-	}
-	return `/(GPU|CPU|NVSwitch) (\d+:)?(` + strings.Join(decimal, "|") + `)(:\d+)?( |$)|[0-9a-f]{4}:(` + strings.Join(hex, "|") + `):/`
 }
 
 // step is the colour of values from at on.
@@ -109,8 +80,8 @@ type scale struct {
 // bad is green, and red from the value up.
 func bad(from float64) scale { return scale{green, []step{{from, red}}} }
 
-// low is red below the value, and green from it on.
-func low(until float64) scale { return scale{red, []step{{until, green}}} }
+// upFrom is green, and the colour from the value up.
+func upFrom(from float64, colour string) scale { return scale{green, []step{{from, colour}}} }
 
 // only is one colour for every value.
 func only(colour string) scale { return scale{base: colour} }
@@ -175,9 +146,30 @@ func unmeasured(text string) dashboard.ValueMapping {
 	}}
 }
 
-// healthOf is the verdict on the devices of a selector as a number, see
-// healthStates.
-func healthOf(selector string) string {
-	is := func(s string) string { return `(accel_device_health{` + selector + `,state="` + s + `"} == 1)` }
-	return "max without (state) (0 * " + is("healthy") + " or " + is("degraded") + " or 2 * " + is("unknown") + " or 3 * " + is("failed") + ")"
+// verdict is the devices of the selector that have one of the verdicts.
+func verdict(selector, states string) string {
+	return `accel_device_health{` + selector + `,state=~"` + states + `"} == 1`
 }
+
+// healthOf is the verdict on the devices of a selector as a number, see healthStates.
+func healthOf(selector string) string {
+	all := ""
+	for i, s := range healthStates {
+		if i > 0 {
+			all += " or "
+		}
+		all += s.value + " * (" + verdict(selector, s.word) + ")"
+	}
+	return "max without (state) (" + all + ")"
+}
+
+// Thresholds of the rules in rules/*.yaml that several panels show: a colour changes
+// where an alert fires.
+const (
+	nearLimitCelsius = 3
+	hotThrottleShare = 0.1
+	idleAfter        = 1800 // seconds
+	neverUsedAfter   = 3600 // seconds
+	underusedBelow   = 0.2
+	idleExempt       = "kube-system|gpu-operator" // namespaces
+)

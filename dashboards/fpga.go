@@ -1,80 +1,81 @@
 package main
 
-// fpga shows what is loaded on which card, whether loading works, and the health
-// of the cards.
+// fpga shows what is loaded on which card, whether loading works, the health of the
+// cards; and AMD GPUs, of which the kernel reports other values than of NVIDIA's.
 func fpga() board {
 	return board{
-		uid: "accel-fpga", title: "Accelerators / FPGA", from: "now-6h",
-		about:     "FPGA cards: what is loaded, reconfigurations, errors, power and heat, work and traffic.",
-		variables: []variable{datasource, cluster, pool, cards},
-		events:    []event{alerts(onPools, ` and on (cluster, node, device) accel_fpga_info{`+inCards+`}`)},
+		uid: "accel-fpga", title: "Accelerators / FPGA and AMD", from: "now-6h",
+		about:     "FPGA cards: what is loaded, reconfigurations, errors, power and heat, work and traffic. AMD GPUs: health, use, memory errors and links.",
+		variables: []variable{datasource, cluster, pool, cardNodes, instances, cards},
+		events:    []event{alerts(onPools, ` and on (cluster, node, device) (accel_fpga_info{`+inCards+`} or accel_device_info{vendor="amd",`+inCards+`})`)},
 		rows: []row{
-			{title: "Is something wrong?", panels: fpgaNow()},
-			{title: "Cards and designs", panels: []panel{fpgaCards(), fpgaDesigns()}},
-			{title: "Reconfigurations", panels: fpgaLoads()},
-			{title: "Errors", panels: fpgaErrors()},
-			{title: "Power and heat", panels: fpgaHeat()},
-			{title: "Work and traffic", panels: fpgaWork()},
+			{title: "FPGAs: is something wrong?", panels: fpgaNow()},
+			{title: "FPGAs: cards and designs", panels: []panel{fpgaCards(), fpgaDesigns()}},
+			{title: "FPGAs: reconfigurations and errors", panels: fpgaErrors()},
+			{title: "FPGAs: power and heat", folded: true, panels: fpgaHeat()},
+			{title: "FPGAs: compute units", folded: true, panels: fpgaWork()},
+			{title: "AMD GPUs", panels: amdGPUs()},
 		},
 	}
 }
 
-// cards narrows a dashboard to some nodes with FPGAs.
-var cards = variable{
-	name: "instance", label: "Scraped as", about: "The label instance of exporters whose nodes have FPGAs.",
-	query: `label_values(accel_fpga_info{` + inPool + `}, instance)`, all: anything, several: true,
-}
-
 const (
-	inCards = inPool + `,instance=~"$instance"`
+	inCards = inPool + `,instance=~"$instance",device=~"$device"`
+	inAMD   = `vendor="amd",class="gpu",` + inCards
+	aCard   = `accel_fpga_info{` + inCards + `}`
 	noCards = "No FPGA in this selection"
-	notHere = "No card of this selection measures it"
-	aCard   = `count(accel_fpga_info{` + inCards + `})`
+	notHere = "No FPGA of this selection measures it"
+	noAMD   = "No AMD GPU in this selection"
 )
 
-// onCard is a query whose legend is the node, the PCI address of the card and the
-// given labels.
+// onCard is a query whose legend is the cluster, the node, the PCI address of the card
+// and the given labels.
 func onCard(expr, further string) query {
-	return query{host(expr), "{{host}} {{device}} " + further}
+	return query{host(expr), "{{cluster}} {{host}} {{device}}" + further}
 }
 
-var unitStates = []state{{"crashed", "crashed", red}, {"running", "running", green}}
+// ofFPGA leaves the series of cards of a family that other devices have too.
+func ofFPGA(expr string) string { return expr + ` and ` + perDevice + ` ` + aCard }
+
+var (
+	unitStates = []state{{"crashed", "crashed", red}, {"running", "running", green}}
+	cardColumn = column{of: "device", title: "Id", jump: jumpTo("accel-fpga", "This card", "cluster", cell("Scope"), "node", cell("Node"), "device", cell("Id"))}
+)
 
 func fpgaNow() []panel {
-	count := func(expr string) []query { return []query{{expr: zeroWhere(expr, aCard)}} }
-	return []panel{
-		tile(panel{
-			kind: number, title: "Cards", unit: "none", scale: only(blue), empty: noCards,
-			about:   "FPGA cards in this selection.",
-			queries: []query{{expr: aCard}},
-		}),
-		tile(panel{
-			kind: number, title: "Failed cards", unit: "none", scale: bad(1), empty: noCards,
-			about:   "Cards whose verdict is failed or unknown.",
-			queries: count(`count(accel_fpga_info{` + inCards + `} and ` + perDevice + ` accel_device_health{state=~"failed|unknown"} == 1)`),
-		}),
-		tile(panel{
-			kind: number, title: "Allocated, no design", unit: "none", scale: bad(1), empty: noCards,
+	return tiles(
+		panel{
+			title: "Cards", scale: only(blue), empty: noCards,
+			about:   "FPGA cards in this selection. Listed below.",
+			queries: []query{{expr: `count(` + aCard + `)`}},
+		},
+		panel{
+			title: "Failed cards", scale: bad(1), empty: noCards,
+			about:   "Cards whose verdict is failed or unknown. Listed below.",
+			queries: count(ofFPGA(verdict(inCards, "failed|unknown")), aCard),
+		},
+		panel{
+			title: "Allocated, no design", scale: bad(1), empty: noCards,
 			about:   "Regions that are empty, or being configured, on cards that are allocated to a pod. FpgaBitstreamMissing fires when it lasts.",
-			queries: count(`count(accel_fpga_bitstream_loaded{` + inCards + `} == 0 and ` + perDevice + ` accel_device_holders > 0)`),
-		}),
-		tile(panel{
-			kind: number, title: "Failed reconfigurations", unit: "none", decimals: f(0), scale: bad(0.5), empty: noCards,
+			queries: count(`accel_fpga_bitstream_loaded{`+inCards+`} == 0 and `+perDevice+` accel_device_holders > 0`, aCard),
+		},
+		panel{
+			title: "Failed reconfigurations", decimals: f(0), scale: bad(0.5), empty: "No card reports them",
 			about:   "Loads that failed in the time range.",
 			queries: []query{{expr: `sum(increase(accel_fpga_reconfigurations_total{outcome="failed",` + inCards + `}[$__range]))`}},
-		}),
-		tile(panel{
-			kind: number, title: "Latched error bits", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: "No card has error registers that are read",
-			about:   "Bits that are set in error registers. Each stays set until it is cleared.",
+		},
+		panel{
+			title: "Latched error bits", scale: upFrom(1, orange), empty: "No card has error registers",
+			about:   "Bits that are set in error registers. Each stays set until it is cleared. Listed below.",
 			queries: []query{{expr: `sum(accel_fpga_errors_latched{` + inCards + `})`}},
-		}),
-		tile(panel{
-			kind: number, title: "Designs not approved", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noCards,
-			about:   "Cards whose bitstream or root key differs from the baseline, or from the resource name of its allocation.",
-			queries: count(`count(group by (` + target + `, device) (accel_drift{component=~".+/.+",` + inCards + `} == 1))`),
-			links:   []jump{*jumpTo("accel-drift", "Rollout")},
-		}),
-	}
+		},
+		panel{
+			title: "Designs not approved", scale: upFrom(1, orange), empty: noBaseline,
+			about:   "Cards whose bitstream or root key differs from the baseline, or from the resource name of its allocation. *Fleet* lists them.",
+			queries: count(`group by (`+target+`, device) (accel_drift{component=~".+/.+",`+inCards+`} == 1)`, `accel_drift{component=~".+/.+",`+inCards+`}`),
+			link:    jumpTo("accel-fleet", "Drift"),
+		},
+	)
 }
 
 func fpgaCards() panel {
@@ -82,35 +83,34 @@ func fpgaCards() panel {
 		return query{expr: keep(host(`max by (`+target+`, device) (`+expr+`) * `+perDevice+` group_left (model) accel_device_info{class="fpga",`+inCards+`}`), "host, device, model")}
 	}
 	return panel{
-		kind: listing, title: "Cards", unit: "none", width: 14, height: 10, empty: noCards,
+		kind: listing, title: "Cards, the sickest first", width: 14, height: 10, empty: noCards,
 		about:   "Current state of every card. An empty cell means not measured, not 0.",
 		queries: []query{of(healthOf(inCards)), of(`accel_device_holders{` + inCards + `}`), of(`accel_power_watts{` + inCards + `}`), of(`accel_temperature_celsius{` + inCards + `}`), of(`sum by (` + target + `, device) (accel_fpga_errors_latched{` + inCards + `})`)},
 		columns: []column{
-			nodeColumn,
-			{of: "device", title: "Id", jump: toDevice()},
+			clusterColumn.wide(60), nodeColumn.wide(70), cardColumn.wide(105),
+			{of: "A", title: "Health", states: healthStates, width: 75, sort: true},
 			{of: "model", title: "Model"},
-			{of: "A", title: "Health", states: healthStates, width: 90, sort: true},
-			{of: "B", title: "Holders", width: 75},
-			{of: "C", title: "Power", unit: "watt", width: 75},
-			{of: "D", title: "Hottest", unit: "celsius", width: 80},
-			{of: "E", title: "Errors", width: 70, scale: &scale{none, []step{{1, orange}}}},
+			{of: "B", title: "Pods", width: 50},
+			{of: "C", title: "Power", unit: "watt", width: 60},
+			{of: "D", title: "Hottest", unit: "celsius", width: 65},
+			{of: "E", title: "Errors", width: 60, scale: &scale{none, []step{{1, orange}}}},
 		},
 	}
 }
 
 func fpgaDesigns() panel {
 	return panel{
-		kind: listing, title: "Loaded designs", unit: "none", width: 10, height: 10, empty: "No card reports what is loaded",
+		kind: listing, title: "Loaded designs", width: 10, height: 10, empty: "No card reports what is loaded",
 		about:   "Designs by card and region, as the driver names them. firmware is the requested image, which does not prove what is in the fabric.",
 		queries: []query{{expr: keep(host(`accel_fpga_bitstream_info{`+inCards+`}`), "host, device, region, kind, id")}},
-		columns: []column{nodeColumn, {of: "device", title: "Card"}, {of: "region", title: "Region"}, {of: "kind", title: "Kind"}, {of: "id", title: "Bitstream"}},
+		columns: []column{nodeColumn.wide(75), {of: "device", title: "Card", width: 105}, {of: "region", title: "Region", width: 60}, {of: "kind", title: "Kind", width: 60}, {of: "id", title: "Bitstream", width: 60}},
 	}
 }
 
-func fpgaLoads() []panel {
+func fpgaErrors() []panel {
 	return []panel{
 		third(panel{
-			kind: bars, title: "Reconfigurations", unit: "none", stacked: true, min: f(0), empty: "No card reports reconfigurations",
+			kind: bars, title: "Reconfigurations", stacked: true, min: f(0), empty: "No card reports reconfigurations",
 			about:   "Loads of a design by outcome. A failed load leaves the region without a design.",
 			queries: []query{{`sum by (outcome) (` + grew(`accel_fpga_reconfigurations_total{`+inCards+`}`) + `)`, "{{outcome}}"}},
 			colours: []state{{value: "ok", colour: green}, {value: "failed", colour: red}},
@@ -121,117 +121,107 @@ func fpgaLoads() []panel {
 			queries: []query{{`histogram_quantile(0.95, sum by (cluster, pool, le) (rate(accel_fpga_reconfiguration_seconds_bucket{` + inPool + `}[$__range]))) >= 0`, "{{cluster}} {{pool}}"}},
 		}),
 		third(panel{
-			kind: timeline, title: "Regions", unit: "none", empty: "No card reports whether a region is loaded", states: []state{{"1", "loaded", green}, {"0", "empty", orange}},
+			kind: timeline, title: "Regions", empty: "No card reports whether a region is loaded", states: []state{{"1", "loaded", green}, {"0", "empty", orange}},
 			about:   "Whether each region has a usable design. Short gaps are reconfigurations.",
-			queries: []query{onCard(`max by (`+target+`, device, region) (accel_fpga_bitstream_loaded{`+inCards+`})`, "{{region}}")},
-		}),
-	}
-}
-
-func fpgaErrors() []panel {
-	return []panel{
-		third(panel{
-			kind: bars, title: "New error bits", unit: "none", stacked: true, min: f(0), empty: "No new error",
-			about:   "New errors of each unit. Errors of fatal, catfatal and firewall lose work.",
-			queries: []query{onCard(`sum by (`+target+`, device, unit) (`+grew(`accel_fpga_errors_total{`+inCards+`}`)+` > 0)`, "{{unit}}")},
+			queries: []query{onCard(`max by (`+target+`, device, region) (accel_fpga_bitstream_loaded{`+inCards+`})`, " {{region}}")},
 		}),
 		third(panel{
-			kind: listing, title: "Latched errors", unit: "none", empty: "No bit is set, or no card has error registers",
+			kind: bars, title: "New errors", stacked: true, min: f(0), empty: "No new error, or no card counts them",
+			about: "New error bits of each unit, of which fatal, catfatal and firewall lose work; and ECC errors of memory banks, of which an uncorrected one means that data is already wrong.",
+			queries: []query{
+				onCard(`sum by (`+target+`, device, unit) (`+grew(`accel_fpga_errors_total{`+inCards+`}`)+` > 0)`, " {{unit}}"),
+				onCard(`sum by (`+target+`, device, severity) (`+grew(`accel_fpga_memory_ecc_errors_total{`+inCards+`}`)+`)`, " memory {{severity}}"),
+			},
+		}),
+		third(panel{
+			kind: listing, title: "Latched errors", empty: "No bit is set, or no card has error registers",
 			about:   "Bits that are set now. They stay set until they are cleared; unit and name are those of the driver.",
 			queries: []query{{expr: keep(host(`accel_fpga_error_latched{`+inCards+`} == 1`), "host, device, unit, error")}},
-			columns: []column{nodeColumn, {of: "device", title: "Id", jump: toDevice()}, {of: "unit", title: "Unit"}, {of: "error", title: "Error"}},
+			columns: []column{nodeColumn.wide(75), cardColumn.wide(105), {of: "unit", title: "Unit", width: 50}, {of: "error", title: "Error", width: 50}},
 		}),
 		third(panel{
-			kind: bars, title: "Memory errors", unit: "none", stacked: true, min: f(0), empty: "No card counts memory errors",
-			about:   "ECC errors of memory banks by severity. An uncorrected one means that data is already wrong.",
-			queries: []query{onCard(`sum by (`+target+`, device, severity) (`+grew(`accel_fpga_memory_ecc_errors_total{`+inCards+`}`)+`)`, "{{severity}}")},
-		}),
-		third(panel{
-			kind: timeline, title: "Firewalls", unit: "none", states: []state{{"0", "closed", green}, {"1", "tripped", red}}, empty: "No card with AXI firewalls",
-			about:   "A tripped firewall isolates the design until the card is reset.",
-			queries: []query{onCard(`max by (`+target+`, device, firewall) (accel_fpga_firewall_tripped{`+inCards+`})`, "{{firewall}}")},
-		}),
-		third(panel{
-			kind: timeline, title: "Memory calibrated", unit: "none", states: []state{{"1", "yes", green}, {"0", "no", red}}, empty: "No card reports it",
-			about:   "Whether each memory interface can be used. no is normal only while the card is configured.",
-			queries: []query{onCard(`max by (`+target+`, device, bank) (accel_fpga_memory_calibrated{`+inCards+`})`, "{{bank}}")},
-		}),
-		third(panel{
-			kind: bars, title: "PCIe error reports", unit: "none", stacked: true, min: f(0), empty: "No PCIe error, or no card reports them",
-			about:   "Reports of both ends of the links towards each card, by severity. Nonfatal and fatal ones are always bad.",
-			queries: []query{onCard(`sum by (`+target+`, device, severity) (`+grew(`accel_pcie_aer_reports_total{`+inCards+`}`)+` > 0) and `+perDevice+` accel_fpga_info`, "{{severity}}")},
+			kind: timeline, title: "Firewalls and memory", states: []state{{"0", "in order", green}, {"1", "faulty", red}}, empty: "No card with firewalls or calibrated memory",
+			about: "A tripped firewall isolates the design until the card is reset. Memory that is not calibrated cannot be used, which is normal only while the card is configured.",
+			queries: []query{
+				onCard(`max by (`+target+`, device, firewall) (accel_fpga_firewall_tripped{`+inCards+`})`, " firewall {{firewall}}"),
+				onCard(`1 - min by (`+target+`, device, bank) (accel_fpga_memory_calibrated{`+inCards+`})`, " memory {{bank}}"),
+			},
 		}),
 	}
 }
 
 func fpgaHeat() []panel {
 	return []panel{
-		third(panel{
-			kind: lines, title: "Power", unit: "watt", min: f(0), empty: notHere,
-			about:   "Power of each card.",
-			queries: []query{onCard(`accel_power_watts{`+inCards+`} and `+perDevice+` accel_fpga_info`, "")},
-		}),
-		third(panel{
+		half(panel{
 			kind: lines, title: "Power as a share of its limit", unit: "percentunit", min: f(0), empty: "No card with a limit on its power",
 			about:   "Power as a share of the lowest limit that is set. At the limit the card throttles or shuts down.",
 			queries: []query{onCard(`accel_power_watts{`+inCards+`} / `+perDevice+` min by (`+target+`, device) (accel_fpga_power_threshold_watts{`+inCards+`} or accel_power_limit_watts{limit=~"max|slowdown|shutdown",`+inCards+`} and `+perDevice+` accel_fpga_info)`, "")},
 		}),
-		third(panel{
+		half(panel{
+			kind: lines, title: "Temperatures", unit: "celsius", empty: notHere,
+			about:   "The hottest sensor of each card.",
+			queries: []query{onCard(ofFPGA(`max by (`+target+`, device) (accel_temperature_celsius{`+inCards+`})`), "")},
+		}),
+		half(panel{
 			kind: lines, title: "Margin to the next limit", unit: "celsius", limitLine: true, empty: "No card with a limit on a temperature",
 			about:   "Degrees left at the sensor that is nearest to a limit of its own. AcceleratorsHot fires below the line.",
-			scale:   scale{red, []step{{nearLimitCelsius, green}}},
-			queries: []query{onCard(`min by (`+target+`, device) (accel_temperature_limit_celsius{`+inCards+`} - on (`+target+`, device, sensor) group_left () accel_temperature_celsius{`+inCards+`}) and `+perDevice+` accel_fpga_info`, "")},
+			scale:   scale{none, []step{{nearLimitCelsius, red}}},
+			queries: []query{onCard(ofFPGA(`min by (`+target+`, device) (accel_temperature_limit_celsius{`+inCards+`} - on (`+target+`, device, sensor) group_left () accel_temperature_celsius{`+inCards+`})`), "")},
 		}),
-		third(panel{
-			kind: lines, title: "Temperatures", unit: "celsius", empty: notHere,
-			about:   "The hottest sensor of each card; the page of the card shows all sensors.",
-			queries: []query{onCard(`max by (`+target+`, device) (accel_temperature_celsius{`+inCards+`}) and `+perDevice+` accel_fpga_info`, "")},
-		}),
-		third(panel{
-			kind: lines, title: "Fans", unit: "rotrpm", min: f(0), empty: "No card with a fan",
-			about:   "Speed of each fan. A fan that does not turn while the card is hot is broken.",
-			queries: []query{onCard(`accel_fan_speed_rpm{`+inCards+`}`, "{{fan}}")},
-		}),
-		third(panel{
+		half(panel{
 			kind: lines, title: "Voltages: distance from their mean", unit: "percentunit", empty: "No card measures voltages",
 			about:   "Deviation of each voltage from its mean of the last hour, for the ten largest. A deviation of more than five percent points to a failing power supply or board." + needsDetail("healthy cards"),
-			queries: []query{onCard(`topk(10, abs(accel_fpga_voltage_volts{`+inCards+`} / avg_over_time(accel_fpga_voltage_volts{`+inCards+`}[1h]) - 1))`, "{{sensor}}")},
+			queries: []query{onCard(`topk(10, abs(accel_fpga_voltage_volts{`+inCards+`} / avg_over_time(accel_fpga_voltage_volts{`+inCards+`}[1h]) - 1))`, " {{sensor}}")},
 		}),
 	}
 }
 
 func fpgaWork() []panel {
 	return []panel{
-		third(panel{
+		half(panel{
 			kind: lines, title: "Runs of compute units", unit: "ops", min: f(0), empty: "No card that counts runs",
 			about:   "Runs of each compute unit per second. No driver reports the utilization of an FPGA; under XRT this is the closest value.",
-			queries: []query{onCard(`rate(accel_fpga_executions_total{`+inCards+`}[$__rate_interval])`, "{{unit}}")},
+			queries: []query{onCard(`rate(accel_fpga_executions_total{`+inCards+`}[$__rate_interval])`, " {{unit}}")},
 		}),
-		third(panel{
-			kind: lines, title: "Commands that wait", unit: "none", min: f(0), empty: "No card with queues",
-			about:   "Commands that wait for a compute unit or for the scheduler. A queue that only grows means that a unit hangs.",
-			queries: []query{onCard(`sum by (`+target+`, device, unit) (accel_fpga_queue_length{queue=~"pending|running",`+inCards+`})`, "{{unit}}")},
-		}),
-		third(panel{
-			kind: lines, title: "DMA and PCIe traffic", unit: "Bps", min: f(0), empty: "No card that counts bytes",
-			about:   "Bytes that the driver moved to and from the card.",
-			queries: []query{onCard(`rate(accel_pcie_receive_bytes_total{`+inCards+`}[$__rate_interval]) and `+perDevice+` accel_fpga_info`, "received"), onCard(`rate(accel_pcie_transmit_bytes_total{`+inCards+`}[$__rate_interval]) and `+perDevice+` accel_fpga_info`, "sent")},
-		}),
-		third(panel{
-			kind: lines, title: "Memory in use", unit: "bytes", min: f(0), empty: "No card that reports its memory",
-			about:   "Memory of each bank that programs have allocated through the driver.",
-			queries: []query{onCard(`accel_fpga_memory_bank_used_bytes{`+inCards+`}`, "{{bank}}")},
-		}),
-		third(panel{
-			kind: lines, title: "Transactions", unit: "ops", min: f(0), empty: "Counted on DFL cards with --collector.fpga.transactions only",
-			about:   "Transactions through the fabric of DFL cards per second. They have no fixed size, so there is no byte rate.",
-			queries: []query{onCard(`rate(accel_fpga_transactions_total{`+inCards+`}[$__rate_interval])`, "{{kind}} {{direction}}")},
-		}),
-		third(panel{
-			kind: listing, title: "Compute units", unit: "none", empty: "No card with compute units",
+		half(panel{
+			kind: listing, title: "Compute units", empty: "No card with compute units",
 			about:   "State of each compute unit. crashed: programs that wait for it never continue.",
 			queries: []query{{expr: keep(host(`accel_fpga_compute_unit_state{`+inCards+`} == 1`), "host, device, unit, state")}},
-			columns: []column{nodeColumn, {of: "device", title: "Id", jump: toDevice()}, {of: "unit", title: "Unit"}, {of: "state", title: "State", states: unitStates}},
+			columns: []column{{of: "state", title: "State", states: unitStates, width: 75, sortUp: true}, nodeColumn.wide(75), cardColumn.wide(105), {of: "unit", title: "Unit"}},
+		}),
+	}
+}
+
+// amdGPUs has what the kernel reports of AMD GPUs; the dashboard of the node has the rest.
+func amdGPUs() []panel {
+	row := func(expr string) query {
+		return onDevices(inAMD, `max by (`+target+`, device) (`+expr+`)`, "", "model", "profile")
+	}
+	gpu := func(by, expr, further string) query {
+		return query{`sum by (cluster, host, name` + by + `) (` + host(named(inAMD, expr)) + `)`, "{{cluster}} {{host}} {{name}}" + further}
+	}
+	return []panel{
+		{
+			kind: listing, title: "AMD GPUs, the sickest first", width: 24, height: 9, empty: noAMD,
+			about:   "Current state of every GPU and partition. An empty cell means not measured, not 0: a GPU that sleeps is not woken.",
+			queries: []query{row(healthOf(inCards)), row(`accel_device_holders{` + inCards + `}`), row(`accel_utilization_ratio{engine="compute",` + inCards + `}`), row(share(inCards)), row(`accel_power_watts{` + inCards + `}`), row(`accel_temperature_celsius{` + inCards + `}`), row(`sum by (` + target + `, device) (accel_ecc_errors_total{severity="uncorrected",` + inCards + `})`)},
+			columns: []column{
+				nodeColumn, nameColumn,
+				{of: "A", title: "Health", states: healthStates, width: 90, sort: true},
+				{of: "model", title: "Model"},
+				{of: "profile", title: "Partition", width: 85},
+				{of: "B", title: "Pods", width: 60},
+				{of: "C", title: "Use", unit: "percentunit", width: 100, gauge: true},
+				{of: "D", title: "Memory", unit: "percentunit", width: 100, gauge: true},
+				{of: "E", title: "Power", unit: "watt", width: 75},
+				{of: "F", title: "Hottest", unit: "celsius", width: 75},
+				{of: "G", title: "Uncorrected", width: 95, scale: &scale{none, []step{{1, red}}}},
+			},
+		},
+		whole(panel{
+			kind: bars, title: "RAS errors by block", stacked: true, min: f(0), empty: "No new error",
+			about:   "New errors that the driver counted, by severity and block of the GPU. Uncorrected ones lose work, deferred ones are in memory that was not used yet.",
+			queries: []query{gpu(", severity, location", grew(`accel_ecc_errors_total{`+inCards+`}`)+` > 0`, " {{severity}} {{location}}")},
 		}),
 	}
 }

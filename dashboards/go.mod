@@ -2,4 +2,4 @@ module github.com/accel-exporter/accel-exporter/dashboards
 
 go 1.26.8
 
-require github.com/grafana/grafana-foundation-sdk/go v0.0.12
+require github.com/grafana/grafana-foundation-sdk/go v0.0.22

@@ -1,248 +1,297 @@
 package main
 
-// node shows the state of every device of one node and its pods.
+// node shows every device of one node, or one of them: state, pods, use, heat, links and
+// errors. For a MIG instance, temperature, power, links and errors are those of its GPU.
 func node() board {
 	return board{
-		uid: "accel-node", title: "Accelerators / Node", from: "now-3h",
-		about:     "Every device of one node at once: health, use, heat, links, errors and holders.",
-		variables: []variable{datasource, oneCluster, oneNode, instances, jobs},
-		events:    append([]event{alerts(onNode, ""), xids(inNode)}, off(holds(inNode))...),
+		uid: "accel-node", title: "Accelerators / Node and device", from: "now-3h",
+		about:     "The devices of one node, or one device, GPU or MIG instance: health, pods, use, heat, links and errors. For a MIG instance, temperature, power, links and errors are those of its GPU.",
+		variables: []variable{datasource, oneCluster, oneNode, instances, jobs, devices, boardsOf},
+		events:    append([]event{alerts(onNode, ""), xids(ofBox)}, holds(inBox)...),
 		rows: []row{
 			{title: "Is something wrong?", panels: nodeNow()},
-			{title: "Devices", panels: []panel{nodeDevices(), whole(incidentsOf(inNode, unobserved(inNode))), whole(firingAlerts(firing(onNode))), whole(nodeTimeline())}},
-			{title: "Pods", panels: []panel{nodeHolders(), nodeResources(), nodeUnattributed()}},
-			{title: "Use", panels: nodeUse()},
+			{title: "Devices: choose one above, or click on its name", panels: []panel{
+				nodeDevices(), whole(incidentsOf(ofBox)), whole(firingAlerts(firing(onNode))), whole(nodeTimeline()),
+			}},
+			{title: "Pods", panels: nodePods()},
+			{title: "Use and memory", panels: nodeUse()},
 			{title: "Temperature and power", panels: nodeHeat()},
-			{title: "Links", panels: nodeLinks()},
 			{title: "Errors", panels: nodeErrors()},
-			{title: "FPGAs: designs and errors", folded: true, panels: fpgaParts(inNode, "{{device}} ")},
-			{title: "NVSwitches", folded: true, panels: nodeSwitches()},
-			{title: "Grace CPUs", folded: true, panels: nodeCPUs()},
-			{title: "DCGM", folded: true, panels: nodeDCGM()},
+			{title: "PCIe and NVLink", folded: true, panels: nodeLinks()},
+			{title: "Identity and firmware", folded: true, panels: nodeIdentity()},
 		},
 	}
-}
-
-// off returns events that are disabled by default.
-func off(events []event) []event {
-	for i := range events {
-		events[i].off = true
-	}
-	return events
 }
 
 const (
-	wholes     = `parent="",` + inNode
-	noDevices  = "The node has no such device, or its exporter is down"
-	noSuch     = "No device of this node measures it"
-	anyDevices = `count(accel_device_info{` + inNode + `})`
+	wholes    = `parent="",` + inNode
+	ofWholes  = `parent="",` + ofBox
+	noDevices = "The node has no such device, or its exporter is down"
+	noSuch    = "Not measured: no device of this kind, or it does not answer"
+	onBoard   = " For a MIG instance, of its GPU."
 )
 
 func nodeNow() []panel {
-	return []panel{
-		tile(panel{
-			kind: number, title: "Exporter", unit: "none", states: upStates, scale: low(1), empty: "Not scraped",
+	return tiles(
+		panel{
+			title: "Exporter", states: upStates, empty: "Not scraped",
 			about:   "Whether the node's exporter could be scraped. While it is down all values here are old.",
 			queries: []query{{expr: `max(up{job=~"$job",` + inNode + `})`}},
-		}),
-		tile(panel{
-			kind: number, title: "Failed devices", unit: "none", scale: bad(1), empty: "The state of the devices is unknown",
-			about:   "Whole devices whose verdict is failed or unknown.",
-			queries: []query{{expr: zeroWhere(`sum(accel_device_health{`+wholes+`,state=~"failed|unknown"})`, `count(accel_device_health{`+wholes+`})`)}},
-		}),
-		tile(panel{
-			kind: number, title: "Degraded devices", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: "The state of the devices is unknown",
+		},
+		panel{
+			title: "Failed devices", scale: bad(1), empty: "Unknown: no device answers",
+			about:   "Whole devices of the node whose verdict is failed or unknown.",
+			queries: count(verdict(wholes, "failed|unknown"), `accel_device_health{`+wholes+`}`),
+		},
+		panel{
+			title: "Degraded devices", scale: upFrom(1, orange), empty: "Unknown: no device answers",
 			about:   "Whole devices on which work continues although they need attention.",
-			queries: []query{{expr: zeroWhere(`sum(accel_device_health{`+wholes+`,state="degraded"})`, `count(accel_device_health{`+wholes+`})`)}},
-		}),
-		tile(panel{
-			kind: number, title: "Alerts", unit: "none", scale: scale{green, []step{{1, orange}}}, empty: noDevices,
-			about:   "Alerts on this node that fire, of any severity.",
-			queries: []query{{expr: zeroWhere(`count(`+firing(onNode)+`)`, anyDevices)}},
-		}),
-		tile(panel{
-			kind: number, title: "Pods with devices", unit: "none", scale: only(blue), empty: "Allocations are unknown",
-			about:   "Pods of this node with a device or a partition.",
-			queries: []query{{expr: zeroWhere(`count(group by (namespace, pod) (accel_allocation_info{`+inNode+`}))`, `count(accel_device_holders{`+inNode+`})`)}},
-		}),
-		tile(panel{
-			kind: number, title: "Driver", unit: "none", scale: only(blue), words: true, empty: "No driver has reported its version",
+			queries: count(verdict(wholes, "degraded"), `accel_device_health{`+wholes+`}`),
+		},
+		panel{
+			title: "Critical alerts", scale: bad(1), empty: "No rules are loaded",
+			about:   "Alerts on this node, or on the chosen device, with severity critical. Listed below.",
+			queries: count(firing(`severity="critical",`+onNode), rulesLoaded),
+		},
+		panel{
+			title: "Other alerts", scale: upFrom(1, orange), empty: "No rules are loaded",
+			about:   "Alerts on this node, or on the chosen device, of any other severity. Listed below.",
+			queries: count(firing(`severity!="critical",`+onNode), rulesLoaded),
+		},
+		panel{
+			title: "Pods", scale: only(blue), empty: noAllocations,
+			about:   "Pods of this node with a device or a partition. Listed below.",
+			queries: count(`group by (namespace, pod) (accel_allocation_info{`+inNode+`})`, `accel_device_holders{`+inNode+`}`),
+		},
+		panel{
+			title: "FPGAs", scale: only(blue), empty: "None here",
+			about:   "FPGAs of the node, which have a dashboard of their kind. A click opens it.",
+			queries: []query{{expr: `count(accel_device_info{class="fpga",` + inNode + `})`}},
+			link:    jumpTo("accel-fpga", "FPGAs of this node", "node", "$node"),
+		},
+		panel{
+			title: "Driver", scale: only(blue), words: true, empty: "No version is known",
 			about:   "Versions of the drivers of this node.",
 			queries: []query{{`max by (vendor, version) (accel_driver_info{version!="",` + inNode + `})`, "{{version}}"}},
-			links:   []jump{*jumpTo("accel-drift", "Rollout")},
-		}),
-	}
+			link:    jumpTo("accel-exporter", "Rollout"),
+		},
+	)
 }
 
-// nodeDevices is one row for each device, also for partitions.
+// use is the share of time in which a device was busy, by its kernels, or its engines
+// where the driver does not report that of a partition.
+const use = `accel_utilization_ratio{engine="compute",` + inBox + `} or on (` + target + `, device) accel_activity_ratio{unit="graphics",` + inBox + `}`
+
+func share(in string) string {
+	return `accel_memory_used_bytes{` + in + `} / ` + perDevice + ` accel_memory_total_bytes{` + in + `}`
+}
+
+// nodeDevices is one row for each device, also for partitions, the sickest first.
 func nodeDevices() panel {
-	// Grafana joins the answers only if each has rows, so none is empty.
-	all := func(expr string) string {
-		const device = "max by (" + target + ", device) "
-		return device + `(` + expr + `) or ` + perDevice + ` NaN * ` + device + `(accel_device_info{` + inNode + `})`
-	}
 	of := func(expr string) query {
-		return query{expr: keep(host(named(inNode, all(expr), "model", "profile")), "host, name, device, model, profile")}
+		return onDevices(inBox, `max by (`+target+`, device) (`+expr+`)`, "", "model", "profile")
 	}
-	course := func(expr string) query {
-		return query{`max by (scope, host, device) (` + scoped(host(all(expr))) + `)`, "{{host}} {{device}}"}
-	}
-	use := `accel_utilization_ratio{engine="compute",` + inNode + `} or on (` + target + `, device) accel_activity_ratio{unit="graphics",` + inNode + `}`
-	power, heat := `accel_power_watts{`+inNode+`}`, `accel_temperature_celsius{`+inNode+`}`
 	return panel{
-		kind: listing, title: "Devices", unit: "none", width: 24, height: 12, empty: noDevices,
-		about: "Current state of every device and MIG instance, and the course of its use, power and hottest sensor in the time range, each scaled to its own values. An empty cell means not measured, not 0. Red margins are where AcceleratorsHot fires.",
+		kind: listing, title: "Devices", width: 24, height: 11, empty: noDevices,
+		about: "Current state of every device and MIG instance, the sickest first. An empty cell means not measured, not 0: partitions have no power or temperature, a lost device has neither. Red margins are where AcceleratorsHot fires.",
 		queries: []query{
-			of(healthOf(inNode)),
-			of(`accel_device_holders{` + inNode + `}`),
+			of(healthOf(inBox)),
+			of(`accel_device_holders{` + inBox + `}`),
 			of(use),
-			of(`accel_memory_used_bytes{` + inNode + `} / ` + perDevice + ` accel_memory_total_bytes{` + inNode + `}`),
-			of(power),
-			of(heat),
-			of(`min by (` + target + `, device) (accel_temperature_margin_celsius{limit="slowdown",` + inNode + `})`),
-			course(use), course(power), course(heat),
+			of(share(inBox)),
+			of(`accel_power_watts{` + inBox + `}`),
+			of(`accel_temperature_celsius{` + inBox + `}`),
+			of(`min by (` + target + `, device) (accel_temperature_margin_celsius{limit="slowdown",` + inBox + `})`),
+			of(`sum by (` + target + `, device) (rate(accel_throttle_seconds_total{reason=~"` + harmful + `",` + inBox + `}[$__rate_interval]))`),
 		},
 		columns: []column{
 			nameColumn.wide(110),
+			{of: "A", title: "Health", states: healthStates, width: 90, sort: true},
 			{of: "model", title: "Model"},
 			{of: "profile", title: "Profile", width: 80},
-			{of: "A", title: "Health", states: healthStates, width: 90, sort: true},
-			{of: "B", title: "Holders", width: 80},
+			{of: "B", title: "Pods", width: 60},
 			{of: "C", title: "Use", unit: "percentunit", width: 100, gauge: true},
-			{of: "H", title: "Use trend", unit: "percentunit", width: 110, course: true},
 			{of: "D", title: "Memory", unit: "percentunit", width: 100, gauge: true},
 			{of: "E", title: "Power", unit: "watt", width: 80},
-			{of: "I", title: "Power trend", unit: "watt", width: 110, course: true},
-			{of: "F", title: "Hottest", unit: "celsius", width: 80},
-			{of: "J", title: "Heat trend", unit: "celsius", width: 110, course: true},
-			{of: "G", title: "Margin", unit: "celsius", width: 90, scale: &scale{red, []step{{nearLimitCelsius, none}}}},
+			{of: "F", title: "Hottest", unit: "celsius", width: 75},
+			{of: "G", title: "Margin", unit: "celsius", width: 75, scale: &scale{red, []step{{nearLimitCelsius, none}}}},
+			{of: "H", title: "Throttled", unit: "percentunit", width: 85, scale: &scale{none, []step{{hotThrottleShare, orange}}}},
 		},
 	}
 }
 
 func nodeTimeline() panel {
 	return panel{
-		kind: timeline, title: "Health", unit: "none", states: healthStates, empty: noDevices,
+		kind: timeline, title: "Health", states: healthStates, empty: noDevices,
 		about:   "The verdict on each whole device. Failed means that work on it is lost, degraded that it continues, unknown that the device cannot be observed.",
-		queries: []query{{`max by (name, to) (label_replace(` + named(wholes, healthOf(wholes)) + `, "to", "$1", "device", "(.+)"))`, "{{name}}"}},
-		links:   []jump{*jumpTo("accel-device", "This device", "node", "$node", "device", "${__field.labels.to}")},
+		queries: []query{{`max by (name, to) (label_replace(` + named(ofWholes, healthOf(ofWholes)) + `, "to", "$1", "device", "(.+)"))`, "{{name}}"}},
+		link:    jumpTo("accel-node", "This device", "node", "$node", "device", "${__field.labels.to}"),
 	}
 }
 
-func nodeHolders() panel {
+func nodePods() []panel {
 	of := func(expr string) query {
-		return query{expr: keep(host(named(inNode, "max by ("+target+", device, namespace, pod, resource) ("+expr+")")), "host, name, device, namespace, pod, resource")}
+		return onDevices(inBox, "max by ("+target+", device, namespace, pod, resource) ("+expr+")", "namespace, pod, resource")
 	}
-	return panel{
-		kind: listing, title: "Holders", unit: "none", width: 14, height: 9, empty: "No device is allocated, or the kubelet does not answer",
-		about:   "Which pod has which device, under which resource, and whether it is used.",
-		queries: []query{of(`accel_allocation_info{` + inNode + `}`), of(`accel_allocation_utilization_ratio{` + inNode + `}`), of(`accel_allocation_idle_seconds{` + inNode + `}`)},
-		columns: []column{
-			namespaceColumn, podColumn, nameColumn,
-			{of: "resource", title: "Resource"},
-			{of: "B", title: "Use", unit: "percentunit", width: 70},
-			{of: "C", title: "Idle for", unit: "s", width: 90, sort: true},
+	return []panel{
+		{
+			kind: listing, title: "Which pod has which device", width: 24, height: 8, empty: "No device is allocated, or the kubelet does not answer",
+			about:   "Under which resource, and whether it is used; the longest idle first. Power and memory of a shared device may not be known by pod.",
+			queries: []query{of(`accel_allocation_info{` + inBox + `}`), of(`accel_allocation_utilization_ratio{` + inBox + `}`), of(`accel_allocation_memory_used_bytes{` + inBox + `}`), of(`accel_allocation_idle_seconds{` + inBox + `}`)},
+			columns: []column{
+				namespaceColumn, podColumn, nameColumn,
+				{of: "resource", title: "Resource"},
+				{of: "B", title: "Use", unit: "percentunit", width: 70},
+				{of: "C", title: "Memory", unit: "bytes", width: 90},
+				{of: "D", title: "Idle for", unit: "s", width: 90, sort: true, scale: &scale{none, []step{{idleAfter, yellow}}}},
+				{of: "host", title: "Node", hidden: true},
+			},
 		},
-	}
-}
-
-func nodeResources() panel {
-	of := func(name string) query { return query{expr: `max by (resource) (` + name + `{` + inNode + `})`} }
-	return panel{
-		kind: listing, title: "Resources", unit: "none", width: 10, height: 9, empty: "The kubelet does not answer",
-		about:   "Per resource: devices of this node, allocatable ids, and allocated ids. Fewer allocatable ids than devices mean that the device plugin reports some as unhealthy.",
-		queries: []query{of("accel_resource_devices"), of("accel_resource_allocatable"), of("accel_resource_held")},
-		columns: []column{{of: "resource", title: "Resource"}, {of: "A", title: "Devices", width: 75}, {of: "B", title: "Allocatable", width: 95}, {of: "C", title: "Allocated", width: 85}},
-	}
-}
-
-func nodeUnattributed() panel {
-	return panel{
-		kind: listing, title: "Use without an allocation", unit: "none", width: 24, height: 5, empty: "No such process, or processes cannot be listed",
-		about:   "Processes that use a device which is not allocated to their pod. hidden: the process is not visible, which is not a violation.",
-		queries: []query{{expr: keep(named(inNode, `max by (`+target+`, device, reason) (accel_unattributed_processes{`+inNode+`} > 0)`), "name, reason")}},
-		columns: []column{{of: "name", title: "Device"}, {of: "reason", title: "Kind"}, {of: "A", title: "Processes", width: 85}},
+		{
+			kind: listing, title: "Use without an allocation", width: 24, height: 5, empty: "No such process, or processes cannot be listed",
+			about:   "Processes that use a device which is not allocated to their pod. hidden: the process is not visible, which is not a violation.",
+			queries: []query{onDevices(inBox, `max by (`+target+`, device, reason) (accel_unattributed_processes{`+inBox+`} > 0)`, "reason")},
+			columns: []column{nameColumn, {of: "reason", title: "Kind"}, {of: "A", title: "Processes", width: 85, sort: true}, {of: "host", title: "Node", hidden: true}},
+		},
 	}
 }
 
 func nodeUse() []panel {
 	return []panel{
-		tall(panel{
+		third(panel{
 			kind: lines, title: "Use", unit: "percentunit", min: f(0), max: f(1), empty: noSuch,
-			about:   "Share of time in which a kernel ran. It does not show how much of the device the kernel used; see the dashboard of the device.",
-			queries: []query{perName(wholes, `accel_utilization_ratio{engine="compute",`+wholes+`}`)},
+			about:   "Share of time in which a kernel ran. It does not show how much of the device the kernel used; see the units of it.",
+			queries: []query{perName(inBox, use)},
 		}),
-		tall(panel{
+		third(panel{
 			kind: lines, title: "Memory in use", unit: "percentunit", min: f(0), max: f(1), empty: noSuch,
 			about:   "Share of the device's memory that is allocated. Frameworks allocate it in advance, so full is not bad by itself.",
-			queries: []query{perName(inNode, `accel_memory_used_bytes{`+inNode+`} / `+perDevice+` accel_memory_total_bytes{`+inNode+`}`)},
+			queries: []query{perName(inBox, share(inBox))},
 		}),
-		tall(panel{
-			kind: lines, title: "Tensor cores active", unit: "percentunit", min: f(0), max: f(1), empty: noSuch,
-			about:   "Share of cycles in which the tensor cores were active. If low while use is high, the device waits for memory or for the host.",
-			queries: []query{perName(inNode, `accel_activity_ratio{unit="tensor",`+inNode+`}`)},
+		third(panel{
+			kind: lines, title: "Units of the device", unit: "percentunit", min: f(0), max: f(1), empty: "Not measured: an FPGA, or a GPU without these counters",
+			about:   "Share of cycles in which each kind of unit was active. If tensor is low while use is high, the device waits for memory or for the host.",
+			queries: []query{{`max by (name, unit) (` + named(inBox, `accel_activity_ratio{unit=~"sm|tensor|dram",`+inBox+`}`) + `)`, "{{name}} {{unit}}"}},
 		}),
 	}
 }
 
+// harmful are the reasons of throttling that are faults.
+const harmful = "hw_thermal|thermal|sw_thermal|hw_power_brake"
+
 func nodeHeat() []panel {
 	return []panel{
-		tall(panel{
+		third(panel{
+			kind: lines, title: "Temperatures", unit: "celsius", dashed: "limit", empty: noSuch,
+			about: "The hottest sensor of each device; dashed, the lowest limit at which one slows down." + onBoard,
+			queries: []query{
+				perName(ofWholes, `max by (`+target+`, device) (accel_temperature_celsius{`+ofWholes+`})`),
+				{`min by (limit) (accel_temperature_limit_celsius{limit="slowdown",` + ofWholes + `})`, "limit: {{limit}}"},
+			},
+		}),
+		third(panel{
 			kind: lines, title: "Margin to slowdown", unit: "celsius", limitLine: true, empty: noSuch,
-			about:   "Degrees left before the device slows down. AcceleratorsHot fires below the line.",
-			scale:   scale{red, []step{{nearLimitCelsius, green}}},
-			queries: []query{perName(wholes, `accel_temperature_margin_celsius{limit="slowdown",`+wholes+`}`)},
+			about:   "Degrees left before the device slows down. AcceleratorsHot fires below the line." + onBoard,
+			scale:   scale{none, []step{{nearLimitCelsius, red}}},
+			queries: []query{perName(ofWholes, `accel_temperature_margin_celsius{limit="slowdown",`+ofWholes+`}`)},
 		}),
-		tall(panel{
-			kind: lines, title: "Power", unit: "watt", min: f(0), empty: noSuch,
-			about:   "Power that each device draws. At its limit a device is throttled, which is normal in training.",
-			queries: []query{perName(wholes, `accel_power_watts{`+wholes+`}`)},
+		third(panel{
+			kind: lines, title: "Throttled by heat or power brake", unit: "percentunit", min: f(0), max: f(1), limitLine: true, empty: "Not throttled, or not measured",
+			about:   "Share of time in which the clocks were reduced because of a fault. AcceleratorsHot fires above the line for heat." + onBoard,
+			scale:   scale{none, []step{{hotThrottleShare, red}}},
+			queries: []query{{`clamp_max(sum by (name, reason) (` + named(ofWholes, `rate(accel_throttle_seconds_total{reason=~"`+harmful+`",`+ofWholes+`}[$__rate_interval]) > 0`) + `), 1)`, "{{name}} {{reason}}"}},
 		}),
-		tall(panel{
-			kind: lines, title: "Throttled by heat or power brake", unit: "percentunit", min: f(0), max: f(1), limitLine: true, empty: "No device of this node is throttled by heat or power brake, or none measures it",
-			about:   "Share of time in which the clocks were reduced because of a fault. AcceleratorsHot fires above the line for heat.",
-			scale:   bad(hotThrottleShare),
-			queries: []query{{`clamp_max(sum by (name, reason) (` + named(wholes, `rate(accel_throttle_seconds_total{reason=~"hw_thermal|thermal|sw_thermal|hw_power_brake",`+wholes+`}[$__rate_interval]) > 0`) + `), 1)`, "{{reason}} {{name}}"}},
+		{
+			kind: lines, title: "Power", unit: "watt", min: f(0), dashed: "limit", empty: noSuch, width: 24, height: 8,
+			about: "Power that each device draws; dashed, the lowest limit that is in force. At its limit a device is throttled, which is normal in training." + onBoard,
+			queries: []query{
+				perName(ofWholes, `accel_power_watts{`+ofWholes+`}`),
+				{`min by (limit) (accel_power_limit_watts{limit="enforced",` + ofWholes + `})`, "limit: {{limit}}"},
+			},
+		},
+	}
+}
+
+func nodeErrors() []panel {
+	by := func(label, expr string) query {
+		return query{`sum by (name, ` + label + `) (` + named(ofBox, `sum by (`+target+`, device, `+label+`) (`+expr+`)`) + `)`, "{{name}} {{" + label + "}}"}
+	}
+	return []panel{
+		half(panel{
+			kind: bars, title: "Xids and SXids", stacked: true, min: f(0), empty: "No Xid or SXid is counted on this node",
+			about: "By device and number, including Xids of application errors (13, 31, 43, 69)." + onBoard,
+			queries: []query{
+				{`sum by (name, xid) (` + named(ofBox, happened(`accel_gpu_xid_errors_total{`+ofBox+`}`)) + `)`, "{{name}} Xid {{xid}}"},
+				{`sum by (name, sxid) (` + named(ofBox, happened(`accel_nvswitch_sxid_errors_total{`+ofBox+`}`)) + `)`, "{{name}} SXid {{sxid}}"},
+			},
+		}),
+		half(panel{
+			kind: bars, title: "ECC errors", stacked: true, min: f(0), empty: "No ECC error is counted on this node",
+			about:   "Corrected and uncorrected memory errors. Uncorrected errors lose work." + onBoard,
+			queries: []query{by("severity", grew(`accel_ecc_errors_total{`+ofBox+`}`)+` > 0`)},
 		}),
 	}
 }
 
 func nodeLinks() []panel {
+	both := func(received, sent string) []query {
+		return []query{perName(ofWholes, received+" + "+perDevice+" "+sent)}
+	}
 	return []panel{
-		tall(panel{
+		half(panel{
 			kind: lines, title: "PCIe traffic", unit: "Bps", min: f(0), empty: noSuch,
-			about:   "Bytes received and sent over PCIe.",
-			queries: []query{perName(wholes, `rate(accel_pcie_receive_bytes_total{`+wholes+`}[$__rate_interval]) + `+perDevice+` rate(accel_pcie_transmit_bytes_total{`+wholes+`}[$__rate_interval])`)},
+			about:   "Bytes received and sent over PCIe." + onBoard,
+			queries: both(`rate(accel_pcie_receive_bytes_total{`+ofWholes+`}[$__rate_interval])`, `rate(accel_pcie_transmit_bytes_total{`+ofWholes+`}[$__rate_interval])`),
 		}),
-		tall(panel{
+		half(panel{
+			kind: bars, title: "PCIe errors", stacked: true, min: f(0), empty: "No PCIe error is reported on this node",
+			about: "Reports of both ends of the links towards the device, and transactions that were repeated. Some correctable ones are normal, others never." + onBoard,
+			queries: []query{
+				{`sum by (name, severity) (` + named(ofBox, `sum by (`+target+`, device, severity) (`+grew(`accel_pcie_aer_reports_total{`+ofBox+`}`)+` > 0)`) + `)`, "{{name}} {{severity}}"},
+				{`sum by (name) (` + named(ofBox, grew(`accel_pcie_replays_total{`+ofBox+`}`)+` > 0`) + `)`, "{{name}} replays"},
+			},
+		}),
+		third(panel{
 			kind: lines, title: "NVLink traffic", unit: "Bps", min: f(0), empty: noSuch,
-			about:   "Bytes received and sent over all NVLinks of a GPU.",
-			queries: []query{perName(wholes, `accel_nvlink_receive_bytes_per_second{`+wholes+`} + `+perDevice+` accel_nvlink_transmit_bytes_per_second{`+wholes+`}`)},
+			about:   "Bytes received and sent over all NVLinks of a GPU." + onBoard,
+			queries: both(`accel_nvlink_receive_bytes_per_second{`+ofWholes+`}`, `accel_nvlink_transmit_bytes_per_second{`+ofWholes+`}`),
 		}),
-		tall(panel{
-			kind: timeline, title: "PCIe links with fewer lanes", unit: "none", empty: noSuch, states: yesBad,
-			about:   "Whether the link uses fewer lanes than device and slot support, which is a fault of slot, riser or card. The generation may fall while idle and is not shown here.",
-			queries: []query{perName(wholes, `(accel_pcie_link_width_lanes{`+wholes+`} < bool `+perDevice+` accel_pcie_link_width_max_lanes{`+wholes+`})`)},
+		third(panel{
+			kind: lines, title: "NVLinks that are down", min: f(0), empty: "No NVLink; of a healthy GPU the links are not served in detail",
+			about:   "Links that are not up, by device. A link that is down slows every multi-GPU job." + onBoard + needsDetail("a healthy device"),
+			queries: []query{perName(ofBox, `sum by (`+target+`, device) (1 - accel_nvlink_up{`+ofBox+`})`)},
+		}),
+		third(panel{
+			kind: bars, title: "NVLink errors", stacked: true, min: f(0), empty: "No NVLink error is counted",
+			about:   "Errors by type over all links. The types overlap. A recovery costs time; a failed recovery costs the link." + onBoard,
+			queries: []query{{`sum by (name, type) (` + named(ofBox, `sum by (`+target+`, device, type) (`+grew(`accel_gpu_nvlink_errors_total{`+ofBox+`}`)+` > 0)`) + `)`, "{{name}} {{type}}"}},
 		}),
 	}
 }
 
-func nodeErrors() []panel {
+func nodeIdentity() []panel {
 	return []panel{
-		third(panel{
-			kind: bars, title: "Xids", unit: "none", stacked: true, min: f(0), empty: "No Xid is counted on this node",
-			about:   "Xids by GPU and number, including application errors (13, 31, 43, 69).",
-			queries: []query{{`sum by (name, xid) (` + named(inNode, happened(`accel_gpu_xid_errors_total{`+inNode+`}`)) + `)`, "Xid {{xid}}, {{name}}"}},
-		}),
-		third(panel{
-			kind: bars, title: "ECC errors", unit: "none", stacked: true, min: f(0), empty: "No ECC error is counted on this node",
-			about:   "Corrected and uncorrected memory errors. Uncorrected errors lose work.",
-			queries: []query{{`sum by (name, severity) (` + named(wholes, `sum by (`+target+`, device, severity) (`+grew(`accel_ecc_errors_total{`+wholes+`}`)+` > 0)`) + `)`, "{{severity}} {{name}}"}},
-		}),
-		third(panel{
-			kind: bars, title: "PCIe error reports", unit: "none", stacked: true, min: f(0), empty: "No PCIe error is reported on this node",
-			about:   "Reports of both ends of the links towards the device. Some correctable ones are normal, others never.",
-			queries: []query{{`sum by (name, severity) (` + named(wholes, `sum by (`+target+`, device, severity) (`+grew(`accel_pcie_aer_reports_total{`+wholes+`}`)+` > 0)`) + `)`, "{{severity}} {{name}}"}},
-		}),
+		{
+			kind: listing, title: "Identity", width: 24, height: 8, empty: "No device is known",
+			about:   "What each device is and where it is installed.",
+			queries: []query{{expr: `max by (name, class, vendor, model, architecture, pci_address, numa_node, serial, device) (` + named(inBox, `accel_device_info{`+inBox+`}`) + `)`}},
+			columns: []column{
+				{of: "name", title: "Device", sortUp: true},
+				{of: "class", title: "Class"},
+				{of: "vendor", title: "Vendor"},
+				{of: "model", title: "Model"},
+				{of: "architecture", title: "Architecture"},
+				{of: "pci_address", title: "PCI address"},
+				{of: "numa_node", title: "NUMA node"},
+				{of: "serial", title: "Serial"},
+				{of: "device", title: "Id"},
+			},
+		},
+		{
+			kind: listing, title: "Firmware, and drift from the baseline", width: 24, height: 8, empty: "Not known, and nothing differs",
+			about:   "Versions of firmware, and differences from the baseline: approved and actual values.",
+			queries: []query{{expr: `max by (name, component, version, expected, actual) (` + named(ofBox, `max by (`+target+`, device, component, version) (accel_firmware_info{`+ofBox+`}) or max by (`+target+`, device, component, expected, actual) (accel_drift{`+ofBox+`} == 1)`) + `)`}},
+			columns: []column{{of: "actual", title: "Differs: is"}, {of: "expected", title: "Differs: approved"}, {of: "name", title: "Device", sortUp: true}, {of: "component", title: "Component"}, {of: "version", title: "Version"}},
+		},
 	}
 }

@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/cog/variants"
@@ -18,7 +18,6 @@ const (
 	lines    kind = "timeseries"
 	bars     kind = "bars" // drawn by timeseries: what happened within each step
 	listing  kind = "table"
-	ranking  kind = "bargauge"
 	timeline kind = "state-timeline"
 )
 
@@ -26,12 +25,12 @@ const (
 type panel struct {
 	kind          kind
 	title, about  string // about: what it means and what is bad
-	unit          string // Grafana's id of it
+	unit          string // Grafana's id of it; none if empty
 	empty         string // text without data, with the possible reason
 	width, height uint32 // of 24; in lines of 30 pixels
 	queries       []query
 	columns       []column // of a listing
-	matrix        *matrix  // of a listing
+	key           string   // labels that join its queries, unless all have the same
 	scale         scale
 	states        []state // words and colours for values
 	min, max      *float64
@@ -42,12 +41,16 @@ type panel struct {
 	words         bool    // of a number: show the legend in place of the value
 	both          bool    // of a number: show the legend beside the value
 	colours       []state // fixed colours of series by name (value)
-	links         []jump
+	link          *jump
 }
 
 // jump is the target of a click on a value; values of the series or row are in
 // the address as ${__field.labels.x} or ${__data.fields.x}.
 type jump struct{ title, url string }
+
+func (j jump) property() dashboard.DynamicConfigValue {
+	return property("links", []map[string]string{{"title": j.title, "url": j.url}})
+}
 
 func (p panel) model(id uint32, at dashboard.GridPos) dashboard.Panel {
 	m := dashboard.Panel{
@@ -55,9 +58,6 @@ func (p panel) model(id uint32, at dashboard.GridPos) dashboard.Panel {
 		Datasource: &source, GridPos: &at, Targets: p.targets(),
 		FieldConfig: &dashboard.FieldConfigSource{Defaults: p.defaults(), Overrides: p.overrides()},
 		Options:     p.options(), Transformations: p.transformations(),
-	}
-	if p.courses() {
-		m.MaxDataPoints = cog.ToPtr(100.0) // a column has no room for more
 	}
 	if p.kind == bars {
 		// A single event is one bar, not several that overlap.
@@ -67,24 +67,28 @@ func (p panel) model(id uint32, at dashboard.GridPos) dashboard.Panel {
 }
 
 // atOnce reports whether the panel shows the present and not a course.
-func (p panel) atOnce() bool { return p.kind == number || p.kind == listing || p.kind == ranking }
-
-// courses reports whether a listing has a column of lines.
-func (p panel) courses() bool {
-	return slices.ContainsFunc(p.columns, func(c column) bool { return c.course })
-}
+func (p panel) atOnce() bool { return p.kind == number || p.kind == listing }
 
 func (p panel) targets() []variants.Dataquery {
 	var out []variants.Dataquery
 	for i, q := range p.queries {
-		now := p.atOnce() && !slices.ContainsFunc(p.columns, func(c column) bool { return c.course && c.of == refID(i) })
-		t := prometheus.Dataquery{
-			Interval: cog.ToPtr("$scrape"),
-			Expr:     q.expr, RefId: cog.ToPtr(refID(i)), Datasource: &source,
-			LegendFormat: cog.ToPtr(q.legend), EditorMode: cog.ToPtr(prometheus.QueryEditorModeCode),
-			Instant: cog.ToPtr(now), Range: cog.ToPtr(!now),
+		if p.kind == listing && i > 0 {
+			// Grafana joins the answers only if each has rows, so none is empty.
+			q.expr += " or " + p.noValues()
 		}
-		if p.kind == listing && now {
+		t := prometheus.Dataquery{Expr: q.expr, RefId: cog.ToPtr(refID(i))}
+		if !p.atOnce() || strings.Contains(q.expr, "interval") {
+			t.Interval = cog.ToPtr("$scrape")
+		}
+		if q.legend != "" {
+			t.LegendFormat = cog.ToPtr(q.legend)
+		}
+		if p.atOnce() {
+			t.Instant = cog.ToPtr(true)
+		} else {
+			t.Range = cog.ToPtr(true)
+		}
+		if p.kind == listing {
 			t.Format = cog.ToPtr(prometheus.PromQueryFormatTable)
 		}
 		out = append(out, t)
@@ -92,49 +96,60 @@ func (p panel) targets() []variants.Dataquery {
 	return out
 }
 
+// noValues is NaN for each row of the first query, with the labels that join the others.
+func (p panel) noValues() string {
+	if p.key == "" {
+		return "NaN * (" + p.queries[0].expr + ")"
+	}
+	return "on (" + p.key + ") NaN * max by (" + p.key + ") (" + p.queries[0].expr + ")"
+}
+
 // refID names the queries of a panel A, B, and so on.
 func refID(i int) string { return fmt.Sprintf("%c", 'A'+i) }
 
 func (p panel) defaults() dashboard.FieldConfig {
-	c := dashboard.FieldConfig{
-		Unit: &p.unit, NoValue: &p.empty, Min: p.min, Max: p.max, Decimals: p.decimals,
-		Mappings: mappings(p.states), Thresholds: p.scale.model(), Custom: p.custom(),
-		Color: &dashboard.FieldColor{Mode: dashboard.FieldColorModeIdPaletteClassic},
+	unit := p.unit
+	if unit == "" {
+		unit = "none"
 	}
-	if p.kind == bars {
-		c.Decimals = f(0)
+	c := dashboard.FieldConfig{
+		Unit: &unit, NoValue: &p.empty, Min: p.min, Max: p.max, Decimals: p.decimals,
+		Mappings: mappings(p.states), Custom: p.custom(),
 	}
 	switch p.kind {
-	case number, ranking:
-		c.Color.Mode = dashboard.FieldColorModeIdThresholds
+	case number:
+		c.Thresholds = p.scale.model()
+		c.Color = &dashboard.FieldColor{Mode: dashboard.FieldColorModeIdThresholds}
 		c.Mappings = append(c.Mappings, unmeasured(p.empty))
 	case listing:
-		c.Color.Mode = dashboard.FieldColorModeIdThresholds
+		c.Min, c.Max = f(0), f(1) // of gauges
+		c.Thresholds = only(none).model()
+		c.Color = &dashboard.FieldColor{Mode: dashboard.FieldColorModeIdThresholds}
+	case bars, lines:
+		if p.kind == bars {
+			c.Decimals = f(0)
+		}
+		if p.limitLine {
+			c.Thresholds = p.scale.model()
+		}
+		c.Color = &dashboard.FieldColor{Mode: dashboard.FieldColorModeIdPaletteClassic}
+		if named := !manySeries(p.queries); named && len(p.queries) == 1 {
+			c.Color = &dashboard.FieldColor{Mode: dashboard.FieldColorModeIdFixed, FixedColor: cog.ToPtr(palette[0])}
+		}
 	case timeline:
-		// By thresholds, Grafana merges values to ranges and drops their words.
-	case lines, bars:
-		c.Color = &dashboard.FieldColor{Mode: dashboard.FieldColorModeIdFixed, FixedColor: cog.ToPtr(palette[0])}
-	}
-	for _, l := range p.links {
-		c.Links = append(c.Links, l.model())
+		// By thresholds, Grafana would merge values to ranges and drop their words.
+		c.Color = &dashboard.FieldColor{Mode: dashboard.FieldColorModeIdPaletteClassic}
 	}
 	return c
 }
 
-func (t jump) model() dashboard.DashboardLink {
-	return dashboard.DashboardLink{Title: t.title, Type: dashboard.DashboardLinkTypeLink, Url: &t.url, Tags: []string{}}
-}
-
 func (p panel) overrides() []dashboard.DashboardFieldConfigSourceOverrides {
 	out := []dashboard.DashboardFieldConfigSourceOverrides{}
-	for _, c := range p.allColumns() {
-		out = append(out, c.override())
+	if p.kind == listing {
+		out = p.columnOverrides()
 	}
 	if p.kind == lines || p.kind == bars {
 		out = append(out, nameColours(p.queries)...)
-	}
-	if p.matrix != nil {
-		out = append(out, override("byType", "number", property("noValue", noCell)), override("byType", "string", asText))
 	}
 	for _, c := range p.colours {
 		out = append(out, byName(c.value, coloured(c.colour)))
@@ -144,6 +159,9 @@ func (p panel) overrides() []dashboard.DashboardFieldConfigSourceOverrides {
 			property("custom.lineStyle", map[string]any{"fill": "dash", "dash": []int{8, 8}}),
 			property("custom.fillOpacity", 0),
 			property("custom.stacking", map[string]any{"mode": "none", "group": "limits"})))
+	}
+	if p.link != nil {
+		out = append(out, override("byType", "number", p.link.property()))
 	}
 	return out
 }
@@ -162,15 +180,19 @@ func override(matcher, what string, properties ...dashboard.DynamicConfigValue) 
 	}
 }
 
+// tiles places up to eight numbers in one line.
+func tiles(all ...panel) []panel {
+	for i := range all {
+		all[i].kind = number
+		all[i] = all[i].sized(uint32(gridWidth/len(all)), 4)
+	}
+	return all
+}
+
 // Sizes that panels have.
-func tile(p panel) panel       { return p.sized(4, 4) }
-func wideTile(p panel) panel   { return p.sized(6, 4) }
-func narrowTile(p panel) panel { return p.sized(3, 4) }
-func quarter(p panel) panel    { return p.sized(6, 8) }
-func third(p panel) panel      { return p.sized(8, 8) }
-func tall(p panel) panel       { return p.sized(8, 11) } // for the legend of eight GPUs
-func half(p panel) panel       { return p.sized(12, 8) }
-func whole(p panel) panel      { return p.sized(24, 9) }
+func third(p panel) panel { return p.sized(8, 8) }
+func half(p panel) panel  { return p.sized(12, 8) }
+func whole(p panel) panel { return p.sized(24, 9) }
 
 func (p panel) sized(width, height uint32) panel {
 	p.width, p.height = width, height

@@ -56,29 +56,44 @@ var (
 		name: "namespace", label: "Namespace", about: "Namespaces with pods that have a device.",
 		query: `label_values(accel_allocation_info{cluster=~"$cluster"}, namespace)`, all: anything, several: true,
 	}
-	// oneNode is a node by name, else by what was scraped; instances are those
-	// under which it was scraped in the time range, which change where an
-	// exporter's pod is replaced.
+	// oneNode is a node by name, else by what was scraped; instances are the targets
+	// under which the chosen nodes were scraped in the time range, which change where
+	// an exporter's pod is replaced.
 	oneNode = variable{
 		name: "node", label: "Node", about: "By the label node, or by instance where the scrape sets no node.",
 		query: "query_result(group by (host) (" + host(`accel_source_up{cluster=~"$cluster"}`) + "))",
 		regex: `/host="([^"]+)"/`,
 	}
 	instances = variable{
-		name: "instance", about: "Scrape targets of the node during the time range.", hidden: true, several: true,
-		query: `query_result(group by (instance) (present_over_time(accel_source_up{cluster=~"$cluster",node="$node"}[$__range]) or present_over_time(accel_source_up{cluster=~"$cluster",instance="$node"}[$__range])))`,
+		name: "instance", about: "Scrape targets of the nodes during the time range.", hidden: true, several: true,
+		query: `query_result(group by (instance) (present_over_time(accel_source_up{cluster=~"$cluster",node=~"$node"}[$__range]) or present_over_time(accel_source_up{cluster=~"$cluster",instance=~"$node"}[$__range])))`,
 		regex: `/instance="([^"]+)"/`,
 	}
-	oneDevice = variable{
-		name: "device", label: "Device", about: "A whole device or a MIG instance.",
-		query: "query_result(max by (device, name) (" + names(inNode+`,class!="switch"`) + "))",
-		regex: `/device="(?<value>[^"]+)".*name="(?<text>[^"]+)"/`,
+	devices = variable{
+		name: "device", label: "Device", about: "One device or MIG instance, or all of the node.",
+		query: "query_result(max by (device, name) (" + names(inNode) + "))",
+		regex: `/device="(?<value>[^"]+)".*name="(?<text>[^"]+)"/`, all: anything, several: true,
 	}
-	// wholeDevice is the GPU that a MIG instance is part of, or the device.
-	wholeDevice = variable{
-		name: "board", about: "The device that the partition is part of, or the device itself.", hidden: true,
+	// boards are the GPUs that the chosen MIG instances are part of, or the devices.
+	boardsOf = variable{
+		name: "board", about: "The devices that the partitions are part of, or the devices themselves.", hidden: true, several: true,
 		query: `query_result(group by (board) (label_replace(label_replace(accel_device_info{` + inBox + `}, "board", "$1", "device", "(.+)"), "board", "$1", "parent", "(.+)")))`,
 		regex: `/board="([^"]+)"/`,
+	}
+	pods = variable{
+		name: "pod", label: "Pod", about: "Pods with a device.",
+		query: `label_values(accel_allocation_info{cluster=~"$cluster",namespace=~"$namespace"}, pod)`, all: anything, several: true,
+	}
+	// cardNodes and cards narrow a dashboard to FPGAs and AMD GPUs.
+	cardNodes = variable{
+		name: "node", label: "Node", about: "Nodes with FPGAs or AMD GPUs, by the label node, or by instance where the scrape sets no node.",
+		query: "query_result(group by (host) (" + host(`accel_device_info{class="fpga",`+inPool+`} or accel_device_info{vendor="amd",`+inPool+`}`) + "))",
+		regex: `/host="([^"]+)"/`, all: anything, several: true,
+	}
+	cards = variable{
+		name: "device", label: "Device", about: "FPGAs and AMD GPUs.",
+		query: `query_result(group by (device) (accel_device_info{class="fpga",` + inPool + `,instance=~"$instance"} or accel_device_info{vendor="amd",` + inPool + `,instance=~"$instance"}))`,
+		regex: `/device="([^"]+)"/`, all: anything, several: true,
 	}
 )
 
@@ -93,6 +108,9 @@ func (v variable) model() dashboard.VariableModel {
 	if v.name == datasource.name {
 		m.Type = dashboard.VariableTypeDatasource
 		m.Query = &dashboard.StringOrMap{String: cog.ToPtr("prometheus")}
+		// Grafana's own name of the default; without it the first query has no source.
+		first := dashboard.StringOrArrayOfString{String: cog.ToPtr("default")}
+		m.Current = &dashboard.VariableOption{Selected: cog.ToPtr(true), Text: first, Value: first}
 		return m
 	}
 	m.Type = dashboard.VariableTypeQuery

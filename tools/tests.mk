@@ -28,7 +28,7 @@ test-tools: build debian ## the rules in Debian's Prometheus and Alertmanager
 	.cache/alertmanager/usr/bin/amtool check-config deploy/prometheus/alertmanager.yml
 	$(E2E) -skip 'TestDashboards|TestStatusPage|TestScreenshots|TestPictures' ./tools
 
-test-dashboards: build debian ## every query of the dashboards, in a real Prometheus that scrapes simulated nodes
+test-dashboards: ## every query of the dashboards, on recorded pages of two clusters
 	$(E2E) -run TestDashboards ./tools
 
 test-tour: build debian ## the commands of docs/tour.md; needs root, for a network of its own

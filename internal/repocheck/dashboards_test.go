@@ -2,15 +2,13 @@ package repocheck
 
 import (
 	"encoding/json"
-	"maps"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/prometheus/promql/parser"
-
-	"github.com/accel-exporter/accel-exporter/internal/remediation"
 )
 
 // grafanaBoard has the parts of a dashboard that Grafana does not check.
@@ -20,11 +18,17 @@ type grafanaBoard struct {
 	Templating              struct {
 		List []struct {
 			Name, Type, Description string
+			Current                 struct{ Value any }
 			Query                   json.RawMessage
 		}
 	}
-	Annotations struct{ List []struct{ Name, Expr string } }
-	text        string
+	Annotations struct {
+		List []struct {
+			Name   string
+			Target struct{ Expr string }
+		}
+	}
+	text string
 }
 
 type grafanaPanel struct {
@@ -35,15 +39,9 @@ type grafanaPanel struct {
 	FieldConfig              struct {
 		Defaults struct {
 			Unit, NoValue string
-			Max           *float64
-			Color         grafanaColour
-			Mappings      []grafanaMapping
-			Custom        struct {
-				DrawStyle   string
-				AxisSoftMax *float64
-				Filterable  bool
-			}
-			Links []struct{ URL string }
+			Mappings      json.RawMessage
+			Thresholds    json.RawMessage
+			Custom        struct{ ThresholdsStyle any }
 		}
 		Overrides []struct {
 			Matcher    struct{ ID, Options string }
@@ -53,30 +51,16 @@ type grafanaPanel struct {
 			}
 		}
 	}
-	Options struct {
-		Sizing string
-		SortBy []any
-	}
+	Options struct{ SortBy []any }
 	Targets []struct {
 		Expr, Interval, LegendFormat string
-		Datasource                   struct{ UID string }
 		Range                        bool
 	}
-	Transformations []grafanaStep
-	Panels          []grafanaPanel
-}
-
-type grafanaStep struct {
-	ID      string
-	Filter  struct{ ID string }
-	Options struct{ RenameByName map[string]string }
-}
-
-type grafanaColour struct{ Mode, FixedColor string }
-
-type grafanaMapping struct {
-	Type    string
-	Options struct{ Match string }
+	Transformations []struct {
+		ID      string
+		Options struct{ RenameByName map[string]string }
+	}
+	Panels []grafanaPanel
 }
 
 // loadBoards returns the dashboards by uid.
@@ -84,15 +68,13 @@ func loadBoards(t *testing.T) map[string]grafanaBoard {
 	t.Helper()
 	all := map[string]grafanaBoard{}
 	for _, name := range match(t, "dashboards/*.json") {
-		var b grafanaBoard
-		data := read(t, name)
-		if err := json.Unmarshal(data, &b); err != nil {
+		b := grafanaBoard{text: string(read(t, name))}
+		if err := json.Unmarshal([]byte(b.text), &b); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if name != "dashboards/"+b.UID+".json" {
 			t.Errorf("%s has the uid %s", name, b.UID)
 		}
-		b.text = string(data)
 		all[b.UID] = b
 	}
 	return all
@@ -121,21 +103,14 @@ func (b grafanaBoard) exprs(t *testing.T) map[string]string {
 		}
 	}
 	for _, a := range b.Annotations.List {
-		all[b.UID+": annotation "+a.Name] = a.Expr
+		all[b.UID+": annotation "+a.Name] = a.Target.Expr
 	}
 	for _, v := range b.Templating.List {
-		if v.Type != "query" {
-			continue
-		}
 		var q struct{ Query string }
-		if err := json.Unmarshal(v.Query, &q); err != nil {
-			t.Fatalf("%s: variable %s: %v", b.UID, v.Name, err)
+		if v.Type == "query" && json.Unmarshal(v.Query, &q) == nil {
+			expr := strings.TrimSuffix(strings.TrimPrefix(q.Query, "query_result("), ")")
+			all[b.UID+": variable "+v.Name] = regexp.MustCompile(`^label_values\((.+), (\w+)$`).ReplaceAllString(expr, "group by ($2) ($1)")
 		}
-		expr := strings.TrimSuffix(strings.TrimPrefix(q.Query, "query_result("), ")")
-		if m := regexp.MustCompile(`^label_values\((.+), (\w+)\)$`).FindStringSubmatch(q.Query); m != nil {
-			expr = "group by (" + m[2] + ") (" + m[1] + ")"
-		}
-		all[b.UID+": variable "+v.Name] = expr
 	}
 	return all
 }
@@ -144,9 +119,7 @@ func (b grafanaBoard) exprs(t *testing.T) map[string]string {
 func parsed(t *testing.T, at, expr string) parser.Expr {
 	t.Helper()
 	// Longer names first: $__range is a prefix of $__range_s.
-	for _, v := range [][2]string{{"$__rate_interval", "1m"}, {"$__interval", "1m"}, {"$__range_s", "600"}, {"$__range", "10m"}} {
-		expr = strings.ReplaceAll(expr, v[0], v[1])
-	}
+	expr = strings.NewReplacer("$__rate_interval", "1m", "$__interval", "1m", "$__range_s", "600", "$__range", "10m").Replace(expr)
 	e, err := parser.ParseExpr(expr)
 	if err != nil {
 		t.Fatalf("%s: %v: %s", at, err, expr)
@@ -154,208 +127,183 @@ func parsed(t *testing.T, at, expr string) parser.Expr {
 	return e
 }
 
-// TestDashboardPanels: each panel has a description, a unit and a text for no
-// data; ids and positions are unique.
-func TestDashboardPanels(t *testing.T) {
-	titles := map[string]bool{}
-	for _, b := range loadBoards(t) {
-		if m := regexp.MustCompile(`"properties": null|"list": null|"panels": null`).FindString(b.text); m != "" {
-			t.Errorf("%s: %s, which Grafana rejects", b.UID, m)
-		}
-		if titles[b.Title] || b.Description == "" {
-			t.Errorf("%s: title is there twice, or no description", b.UID)
-		}
-		titles[b.Title] = true
-		ids := map[int]bool{}
-		for _, p := range append(b.panels(), b.Panels...) {
-			if p.Type == "row" {
-				if ids[p.ID] {
-					t.Errorf("%s: row %s: id %d is there twice", b.UID, p.Title, p.ID)
-				}
-				ids[p.ID] = true
-			}
-		}
-		for _, p := range b.panels() {
-			at := b.UID + ": " + p.Title
-			if ids[p.ID] || p.ID == 0 {
-				t.Errorf("%s: id %d is there twice", at, p.ID)
-			}
-			ids[p.ID] = true
-			if p.Title == "" || !strings.HasSuffix(p.Description, ".") || p.FieldConfig.Defaults.Unit == "" || p.FieldConfig.Defaults.NoValue == "" {
-				t.Errorf("%s: title, description as a sentence, unit or noValue is missing", at)
-			}
-			if p.GridPos.X+p.GridPos.W > 24 || p.GridPos.W == 0 || p.GridPos.H == 0 {
-				t.Errorf("%s: it is at %v", at, p.GridPos)
-			}
-			if len(p.Targets) == 0 {
-				t.Errorf("%s: no query", at)
-			}
-			for _, q := range p.Targets {
-				if q.Datasource.UID != "${datasource}" || p.Datasource.UID != "${datasource}" {
-					t.Errorf("%s: the data source is fixed", at)
-				}
-				if q.Range && q.LegendFormat == "" {
-					t.Errorf("%s: a legend of raw labels: %s", at, q.Expr)
-				}
-			}
-		}
-		overlap(t, b)
-	}
-}
-
-func overlap(t *testing.T, b grafanaBoard) {
-	t.Helper()
-	taken := map[[2]int]string{}
-	for _, p := range b.Panels {
-		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
-			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
-				if other := taken[[2]int{x, y}]; other != "" {
-					t.Fatalf("%s: %s lies on %s", b.UID, p.Title, other)
-				}
-				taken[[2]int{x, y}] = p.Title
-			}
+// recorded returns a name in the expression that is absent where the rules are not loaded.
+func recorded(e parser.Expr) string {
+	for _, s := range selectors(e) {
+		if strings.Contains(s.Name, ":") || strings.HasPrefix(s.Name, "ALERTS") {
+			return s.Name
 		}
 	}
+	return ""
 }
 
-// TestDashboardQueries: each expression parses, uses only existing series,
-// labels and values, and rates use Grafana's interval.
-func TestDashboardQueries(t *testing.T) {
-	all := families(t)
-	maps.Copy(all, map[string]family{
-		"ALERTS": {}, "ALERTS_FOR_STATE": {}, "scrape_duration_seconds": {}, "scrape_samples_scraped": {},
-		"process_cpu_seconds_total": {}, "process_resident_memory_bytes": {}, "accel_exporter_build_info": {},
-		"accel_rules_last_evaluation_duration_seconds": {},
-		"accel_rules_evaluation_failures_total":        {labels: []string{"group"}},
+// queryFaults returns what is wrong with an expression: names that do not exist, a 0 for
+// what was not recorded, and clusters that become one.
+func queryFaults(all map[string]family, e parser.Expr) []string {
+	var out []string
+	for _, s := range selectors(e) {
+		if f, ok := all[s.Name]; !ok || len(f.labels) > 0 { // others are foreign
+			out = append(out, selectorFaults(all, s)...)
+		}
+	}
+	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+		switch n := n.(type) {
+		case *parser.BinaryExpr:
+			zero, ok := n.RHS.(*parser.BinaryExpr)
+			if ok && n.Op == parser.LOR && zero.LHS.String() == "0" && recorded(n.LHS) != "" && recorded(zero.RHS) == "" {
+				out = append(out, "0 where the rules are not loaded, by "+recorded(n.LHS))
+			}
+		case *parser.AggregateExpr:
+			within := slices.ContainsFunc(n.Grouping, func(l string) bool {
+				return slices.Contains([]string{"pool", "host", "instance", "namespace", "pod", "workload", "name"}, l)
+			})
+			if within && !n.Without && !slices.Contains(n.Grouping, "cluster") {
+				out = append(out, fmt.Sprintf("clusters become one by %v", n.Grouping))
+			}
+		}
+		return nil
 	})
-	rate := regexp.MustCompile(`(?:rate|increase)\([^()]*\[([^\]]+)\]`)
-	for _, b := range loadBoards(t) {
-		for at, expr := range b.exprs(t) {
-			for _, m := range rate.FindAllStringSubmatch(expr, -1) {
-				if !slices.Contains([]string{"$__rate_interval", "$__range", "1h"}, m[1]) {
-					t.Errorf("%s: a rate over %s", at, m[1])
+	return out
+}
+
+// panelFaults returns what a person would not understand, or read wrongly.
+func (p grafanaPanel) faults() []string {
+	var out []string
+	fault := func(is bool, text string, args ...any) {
+		if is {
+			out = append(out, fmt.Sprintf(text, args...))
+		}
+	}
+	d := p.FieldConfig.Defaults
+	fault(p.ID == 0 || len(p.Targets) == 0 || p.GridPos.W == 0 || p.GridPos.X+p.GridPos.W > 24, "no id, query or place")
+	fault(p.Title == "" || !strings.HasSuffix(p.Description, ".") || d.Unit == "" || d.NoValue == "", "no title, description as a sentence, unit or text without data")
+	fault(p.Datasource.UID != "${datasource}", "the data source is fixed")
+	// With the menu docked, a column of 24 has 44 of 1,366 pixels: six characters.
+	fault(len(p.Title) > 6*p.GridPos.W, "the title is cut")
+	fault(p.Type == "stat" && len(d.NoValue) > 14*p.GridPos.W, "the text without data is tiny")
+	fault(p.Type == "stat" && !strings.Contains(string(d.Mappings), "null+nan"), "no data has the colour of a value")
+	fault(d.Custom.ThresholdsStyle != nil && strings.Contains(string(d.Thresholds), "green"), "the line of a limit is green")
+	for _, q := range p.Targets {
+		fault(q.Range && (q.Interval != "$scrape" || q.LegendFormat == ""), "no least step, or a legend of raw labels: %s", q.Expr)
+		fault(regexp.MustCompile(`\bjob=~?"[^$]`).MatchString(q.Expr), "a fixed job")
+	}
+	columns, width := map[string]bool{}, 0
+	for _, s := range p.Transformations {
+		for _, title := range s.Options.RenameByName {
+			columns[title] = true
+		}
+	}
+	hidden := regexp.MustCompile("^$")
+	widths := map[string]int{}
+	for _, o := range p.FieldConfig.Overrides {
+		for _, c := range o.Properties {
+			switch c.ID {
+			case "custom.hidden":
+				hidden = regexp.MustCompile(strings.Trim(o.Matcher.Options, "/"))
+			case "custom.width":
+				var w int
+				_ = json.Unmarshal(c.Value, &w)
+				widths[o.Matcher.Options] = w
+			case "links":
+				url := string(c.Value)
+				fault(strings.Contains(url, `"/d/`) && !strings.Contains(url, "var-cluster=") && !strings.Contains(url, "${cluster:queryparam}"), "a link without the cluster: %s", url)
+				for _, m := range regexp.MustCompile(`__data\.fields\.(\w+)`).FindAllStringSubmatch(url, -1) {
+					fault(!columns[m[1]], "a link needs the column %s", m[1])
 				}
 			}
-			for _, s := range selectors(parsed(t, at, expr)) {
-				if f, ok := all[s.Name]; ok && len(f.labels) == 0 {
-					continue // foreign, or recorded with the labels of another series
-				}
-				for _, fault := range selectorFaults(all, s) {
+		}
+	}
+	if p.Type == "table" {
+		for title := range columns {
+			if w, ok := widths[title]; ok {
+				width += w
+			} else if !hidden.MatchString(title) {
+				width += 80
+			}
+		}
+		fault(width > 44*p.GridPos.W+20, "its columns need %d pixels of %d", width, 44*p.GridPos.W)
+		fault(len(p.Options.SortBy) == 0, "the order of its rows is random")
+	}
+	return out
+}
+
+// TestDashboards: a dashboard names what exists, says what it shows and what an empty
+// panel means, and shows nothing that is known to be read wrongly. test/tools asks every
+// query.
+func TestDashboards(t *testing.T) {
+	all := families(t)
+	for _, own := range []string{"ALERTS", "ALERTS_FOR_STATE", "scrape_samples_scraped", "process_cpu_seconds_total", "process_resident_memory_bytes", "accel_exporter_build_info"} {
+		all[own] = family{}
+	}
+	all["accel_rules_evaluation_failures_total"] = family{labels: []string{"group"}}
+	boards := loadBoards(t)
+	for uid, b := range boards {
+		for at, expr := range b.exprs(t) {
+			for _, fault := range queryFaults(all, parsed(t, at, expr)) {
+				// The node is in one cluster, and so is a value of a variable.
+				if !strings.HasPrefix(fault, "clusters") || uid != "accel-node" && !strings.Contains(at, ": variable ") {
 					t.Errorf("%s: %s", at, fault)
 				}
 			}
 		}
-	}
-}
-
-// TestDashboardVariables: each used variable is defined, and each defined one
-// is used.
-func TestDashboardVariables(t *testing.T) {
-	for _, b := range loadBoards(t) {
+		for _, p := range b.panels() {
+			for _, fault := range p.faults() {
+				t.Errorf("%s: %s: %s", uid, p.Title, fault)
+			}
+		}
 		used := map[string]bool{}
 		for _, m := range regexp.MustCompile(`\$\{?(\w+)`).FindAllStringSubmatch(b.text, -1) {
-			used[m[1]] = true
+			used[m[1]] = m[1] != "1" && !strings.HasPrefix(m[1], "__")
 		}
-		maps.DeleteFunc(used, func(name string, _ bool) bool { return strings.HasPrefix(name, "__") })
 		for _, v := range b.Templating.List {
-			if !used[v.Name] {
-				t.Errorf("%s: nothing uses the variable %s", b.UID, v.Name)
-			}
-			if v.Description == "" {
-				t.Errorf("%s: variable %s: no description", b.UID, v.Name)
+			if !used[v.Name] || v.Description == "" || v.Type == "datasource" && v.Current.Value != "default" {
+				t.Errorf("%s: the variable %s is unused, undescribed, or no data source is the default", uid, v.Name)
 			}
 			delete(used, v.Name)
 		}
-		delete(used, "1") // of label_replace
-		for name := range used {
-			t.Errorf("%s: there is no variable %s", b.UID, name)
+		for name, unknown := range used {
+			if unknown {
+				t.Errorf("%s: there is no variable %s", uid, name)
+			}
+		}
+		boardLinks(t, boards, b)
+	}
+	// Fleet lists every alert.
+	names := regexp.MustCompile(`alertname=~\\"([^"\\]+)\\"`).FindStringSubmatch(boards["accel-fleet"].text)
+	for _, r := range loadRules(t) {
+		if r.Alert != "" && !regexp.MustCompile("^(?:"+names[1]+")$").MatchString(r.Alert) {
+			t.Errorf("%s is not shown", r.Alert)
 		}
 	}
 }
 
-// TestDashboardLinks: each link is to an existing dashboard and sets variables
-// that it has, or to a file of the documentation; the row has the columns that
-// the link needs.
-func TestDashboardLinks(t *testing.T) {
-	const handbook = "https://github.com/accel-exporter/accel-exporter/blob/main/"
-	boards := loadBoards(t)
-	for _, b := range boards {
-		for _, m := range regexp.MustCompile(`"url": "([^"]*)"`).FindAllStringSubmatch(b.text, -1) {
-			var url string
-			if err := json.Unmarshal([]byte(`"`+m[1]+`"`), &url); err != nil {
-				t.Fatal(err)
+// boardLinks: each link is to a dashboard that has the variables, or to a heading of the
+// documentation.
+func boardLinks(t *testing.T, boards map[string]grafanaBoard, b grafanaBoard) {
+	t.Helper()
+	for _, m := range regexp.MustCompile(`"url": ?"((?:[^"\\]|\\.)*)"`).FindAllStringSubmatch(b.text, -1) {
+		url := strings.ReplaceAll(m[1], `\u0026`, "&")
+		if file, ok := strings.CutPrefix(url, "https://github.com/accel-exporter/accel-exporter/blob/main/"); ok {
+			file, heading, _ := strings.Cut(strings.Replace(file, "${__value.raw}", "AcceleratorFailed", 1), "#")
+			if text := strings.ToLower(string(read(t, file))); heading != "" && !strings.Contains(text, "\n## "+heading+"\n") {
+				t.Errorf("%s: %s: no such heading", b.UID, url)
 			}
-			if file, ok := strings.CutPrefix(url, handbook); ok {
-				file, heading, _ := strings.Cut(file, "#")
-				if heading != "" && !strings.Contains(strings.ToLower(string(read(t, file))), "\n## "+heading+"\n") {
-					t.Errorf("%s: %s: no such heading", b.UID, url)
+			continue
+		}
+		uid, query, _ := strings.Cut(strings.TrimPrefix(url, "/d/"), "?")
+		targets := []string{uid}
+		if strings.HasPrefix(uid, "${") { // the dashboard of the kind of device
+			targets = []string{"accel-node", "accel-fpga"}
+		}
+		for _, uid := range targets {
+			for _, v := range regexp.MustCompile(`&(?:var-(\w+)=|\$\{(\w+):queryparam\})`).FindAllStringSubmatch(query, -1) {
+				if !strings.Contains(boards[uid].text, `"name": "`+v[1]+v[2]+`"`) {
+					t.Errorf("%s: %s: %s has no such variable %s", b.UID, url, uid, v[1]+v[2])
 				}
-				if file != "docs/runbooks/${__value.raw}.md" && file != "docs/runbooks" {
-					read(t, file)
-				}
-				continue
 			}
-			uid, query, _ := strings.Cut(strings.TrimPrefix(url, "/d/"), "?")
-			to, ok := boards[uid]
-			if !ok {
+			if _, ok := boards[uid]; !ok {
 				t.Errorf("%s: %s leads nowhere", b.UID, url)
 			}
-			for _, v := range regexp.MustCompile(`&(?:var-(\w+)=|\$\{(\w+):queryparam\})`).FindAllStringSubmatch(query, -1) {
-				if v[1] += v[2]; !strings.Contains(to.text, `"name": "`+v[1]+`"`) {
-					t.Errorf("%s: %s: %s has no such variable", b.UID, url, uid)
-				}
-			}
-		}
-		linkedFields(t, b)
-	}
-}
-
-// linkedFields finds links of a table that need a missing column.
-func linkedFields(t *testing.T, b grafanaBoard) {
-	t.Helper()
-	var raw struct{ Panels []json.RawMessage }
-	if err := json.Unmarshal([]byte(b.text), &raw); err != nil {
-		t.Fatal(err)
-	}
-	for _, data := range raw.Panels {
-		var p grafanaPanel
-		if err := json.Unmarshal(data, &p); err != nil {
-			t.Fatal(err)
-		}
-		var columns []string
-		for _, tr := range p.Transformations {
-			columns = slices.AppendSeq(columns, maps.Values(tr.Options.RenameByName))
-		}
-		for _, m := range regexp.MustCompile(`__data\.fields\.(\w+)`).FindAllStringSubmatch(string(data), -1) {
-			if p.Type == "table" && !slices.Contains(columns, m[1]) {
-				t.Errorf("%s: %s: a link needs the column %s", b.UID, p.Title, m[1])
-			}
-		}
-	}
-}
-
-// TestRemediationDashboard: the dashboard shows every metric of
-// accel-remediator.
-func TestRemediationDashboard(t *testing.T) {
-	b := loadBoards(t)["accel-remediation"]
-	for _, m := range remediation.Metrics() {
-		if !regexp.MustCompile(`\b` + m.Name + `\b`).MatchString(b.text) {
-			t.Errorf("%s is not shown", m.Name)
-		}
-	}
-}
-
-// TestDashboardAlerts: the dashboards show every alert of the rules.
-func TestDashboardAlerts(t *testing.T) {
-	b := loadBoards(t)["accel-fleet"]
-	m := regexp.MustCompile(`alertname=~\\"([^"\\]+)\\"`).FindStringSubmatch(b.text)
-	if m == nil {
-		t.Fatal("the fleet dashboard selects no alerts")
-	}
-	names := regexp.MustCompile("^(?:" + m[1] + ")$")
-	for _, r := range loadRules(t) {
-		if r.Alert != "" && !names.MatchString(r.Alert) {
-			t.Errorf("%s is not shown", r.Alert)
 		}
 	}
 }

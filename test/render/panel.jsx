@@ -4,39 +4,15 @@
 import React from 'react';
 import {
   FieldConfigOptionsRegistry, FieldType, applyFieldOverrides, cacheFieldDisplayNames, formattedValueToString, getFieldDisplayName,
-  getFieldDisplayValues, getValueFormat, isTimeSeriesFrame,
-  standardTransformers, standardTransformersRegistry, toDataFrame, toUtc, transformDataFrame,
+  getFieldDisplayValues, getValueFormat, standardTransformers, standardTransformersRegistry, toUtc, transformDataFrame,
 } from '@grafana/data';
-import { BarGauge, BigValue, PanelChrome, TimeSeries } from '@grafana/ui';
+import { BigValue, PanelChrome, TimeSeries } from '@grafana/ui';
 import { TableNG } from '@grafana/ui/unstable';
-import { firstValueFrom, map } from 'rxjs';
+import { firstValueFrom } from 'rxjs';
 import { frames, range } from './query.js';
 
-// courses makes one table of the series of each query: their labels, and each as a line.
-// Grafana lines up labels by their order, so that each series must have all of them.
-const courses = {
-  id: 'timeSeriesTable',
-  operator: () => map((frames) => {
-    const queries = [...new Set(frames.filter(isTimeSeriesFrame).map((f) => f.refId))];
-    return [
-      ...frames.filter((f) => !isTimeSeriesFrame(f)),
-      ...queries.map((refId) => {
-        const all = frames.filter((f) => isTimeSeriesFrame(f) && f.refId === refId);
-        const labels = [...new Set(all.flatMap((f) => Object.keys(f.fields[1].labels ?? {})))];
-        return toDataFrame({
-          refId,
-          fields: [
-            ...labels.map((name) => ({ name, type: FieldType.string, values: all.map((f) => f.fields[1].labels?.[name]).filter((v) => v !== undefined) })),
-            { name: `Trend #${refId}`, type: FieldType.frame, values: all.map((f) => ({ ...f, value: f.fields[1].values.at(-1) || null })) },
-          ],
-        });
-      }),
-    ];
-  }),
-};
-
 standardTransformersRegistry.setInit(() =>
-  [...new Map([...Object.values(standardTransformers), courses].map((t) => [t.id, { id: t.id, name: t.name, transformation: async () => t }])).values()]
+  Object.values(standardTransformers).map((t) => ({ id: t.id, name: t.name, transformation: async () => t }))
 );
 
 const plain = (id) => ({ id, path: id.replace(/^custom\./, ''), isCustom: id.startsWith('custom.'), process: (v) => v, shouldApply: () => true });
@@ -181,14 +157,11 @@ const displayed = (panel, data, values, theme) =>
 
 function Numbers({ panel, data, values, theme, width, height }) {
   const shown = displayed(panel, data, values, theme);
-  const each = panel.type === 'bargauge' ? { width, height: Math.min(40, height / shown.length) } : { width: width / shown.length, height };
   return (
     <div style={{ display: 'flex', flexWrap: 'wrap' }}>
       {shown.map((d, i) => {
         const value = { ...d.display, title: shown.length > 1 || panel.options.textMode?.includes('name') ? d.display.title : '' };
-        return panel.type === 'bargauge'
-          ? <BarGauge key={i} {...each} theme={theme} field={d.field} value={value} display={d.view?.getFieldDisplayProcessor?.(d.colIndex)} orientation="horizontal" displayMode="basic" valueDisplayMode="color" namePlacement="left" />
-          : <BigValue key={i} {...each} theme={theme} value={value} colorMode={panel.options.colorMode} graphMode="none" textMode={panel.options.textMode} />;
+        return <BigValue key={i} width={width / shown.length} height={height} theme={theme} value={value} colorMode={panel.options.colorMode} graphMode="none" textMode={panel.options.textMode ?? 'auto'} />;
       })}
     </div>
   );
@@ -199,7 +172,6 @@ export function message(panel, data) {
   const empty = data.every((f) => f.length === 0);
   switch (panel.type) {
     case 'stat':
-    case 'bargauge':
       return undefined;
     case 'table': // an answer without a row has a header
       return data.some((f) => f.fields.length > 0) ? undefined : panel.fieldConfig.defaults.noValue;
@@ -222,14 +194,14 @@ function report(panel, data, values, theme) {
   if (panel.type === 'state-timeline') {
     return { states: states(panel, data, theme) };
   }
-  if (panel.type === 'stat' || panel.type === 'bargauge') {
+  if (panel.type === 'stat') {
     return { values: displayed(panel, data, values, theme).map((d) => ({ name: d.display.title, text: formattedValueToString(d.display), colour: d.display.color })) };
   }
   return {
     fields: data.flatMap((f) => f.fields.map((x) => {
       const last = x.values.length - 1;
       const links = last >= 0 ? x.getLinks?.({ valueRowIndex: last }).map((l) => l.href) : undefined;
-      const d = last >= 0 ? x.display?.(x.type === FieldType.frame ? x.values[last].value : x.values[last]) : undefined;
+      const d = last >= 0 ? x.display?.(x.values[last]) : undefined;
       return { name: getFieldDisplayName(x, f, data), rows: x.values.length, last: d ? formattedValueToString(d) : '', colour: d?.color, links };
     })),
   };

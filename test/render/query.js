@@ -52,7 +52,7 @@ export async function frames(prometheus, panel, values) {
   const all = [];
   for (const target of panel.targets ?? []) {
     const scrape = duration(expand(target.interval ?? '', values)) ?? 15;
-    const step = Math.max(panel.maxDataPoints ? Math.round((range.to - range.from) / panel.maxDataPoints) : range.step, scrape, duration(panel.interval) ?? 0);
+    const step = Math.max(range.step, scrape, duration(panel.interval) ?? 0);
     const query = expand(target.expr, { ...values, __interval: `${step}s`, __rate_interval: `${Math.max(step + scrape, 4 * scrape)}s` });
     const data = target.instant
       ? await ask(prometheus, 'query', { query, time: range.to })
@@ -73,12 +73,12 @@ export async function frames(prometheus, panel, values) {
 export async function events(prometheus, dashboard, values) {
   const all = [];
   for (const a of dashboard.annotations?.list ?? []) {
-    if (!a.enable || !a.expr) {
+    if (!a.enable || !a.target?.expr) {
       continue;
     }
-    const step = duration(a.step) ?? 60;
+    const step = duration(a.target.interval) ?? 60;
     const start = Math.floor(range.from / step) * step;
-    const data = await ask(prometheus, 'query_range', { query: expand(a.expr, values), start, end: range.to, step });
+    const data = await ask(prometheus, 'query_range', { query: expand(a.target.expr, values), start, end: range.to, step });
     for (const s of data.result) {
       const times = a.useValueForTime ? new Set(s.values.map((p) => Number(p[1]) / 1000)) : s.values.filter((p) => Number(p[1]) > 0).map((p) => p[0]);
       let last;

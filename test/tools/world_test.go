@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -141,4 +142,65 @@ accel_pod_label_info{namespace="research",pod="speech-0",label="team",value="voi
 accel_pod_label_info{namespace="notebooks",pod="jupyter-small-0",label="team",value="data"} 1
 `
 	})
+}
+
+// TestScreenshots draws the dashboards of a Prometheus that has scraped the nodes for
+// some minutes, in which one fault happened after the other.
+func TestScreenshots(t *testing.T) {
+	into := os.Getenv("SCREENSHOTS")
+	if into == "" {
+		t.Skip("SCREENSHOTS is not set: make screenshots sets it")
+	}
+	program(t, "PROMETHEUS")
+	dir := t.TempDir()
+	var targets strings.Builder
+	var faults []func()
+	for i, n := range nodes {
+		at, inject := n.run(t)
+		for j, f := range n.faults {
+			faults = slices.Insert(faults, min(len(faults), j*(i+1)), func() { inject(f) })
+		}
+		fmt.Fprintf(&targets, "      - {targets: ['%s'], labels: {instance: %s, node: %[2]s, pool: mixed, cluster: %s}}\n", at, n.name, []string{"east", "west"}[i/3])
+	}
+	copyRules(t, dir)
+	p := startPrometheus(t, dir, `global: {scrape_interval: 2s, evaluation_interval: 2s}
+rule_files: ['`+filepath.Join(dir, "*.yaml")+`']
+scrape_configs:
+  - job_name: accel-exporter
+    honor_labels: true
+    static_configs:
+`+targets.String()+`  - job_name: beside
+    honor_labels: true
+    static_configs: [{targets: ['`+beside(t)+`'], labels: {cluster: east}}]
+  - job_name: accel-remediator
+    honor_labels: true
+    static_configs: [{targets: ['`+remedied(t)+`'], labels: {cluster: east}}]
+`)
+	p.awaits(t, `pool_model:accel_devices:count`)
+	const healthy, between, after = 2 * time.Minute, 5 * time.Second, 2 * time.Minute
+	time.Sleep(healthy)
+	for _, fault := range faults {
+		fault()
+		time.Sleep(between)
+	}
+	time.Sleep(after)
+
+	minutes := (healthy + after + time.Duration(len(faults))*between).Minutes()
+	out := t.TempDir()
+	cmd := exec.Command("node", filepath.Join(root, "test/render/render.mjs"), "http://"+string(p), out, fmt.Sprint(minutes))
+	cmd.Env = append(os.Environ(), "FORMAT=jpeg", "HEIGHT=1450", "SCALE=0.8")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	pictures, err := filepath.Glob(filepath.Join(out, "*.jpeg"))
+	if err != nil || len(pictures) == 0 {
+		t.Fatalf("%d pictures: %v", len(pictures), err)
+	}
+	for _, path := range pictures {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(into, filepath.Base(path)), string(data))
+	}
 }
