@@ -61,6 +61,9 @@ func (st *device) apply(c *Catalogue, e *collector.Event, loaded time.Time) {
 		}
 		st.faults = slices.DeleteFunc(st.faults, func(f *fault) bool { return string(f.event.Kind) == kind && !f.last.After(e.Time) })
 	}
+	if st.cured(entry, e) {
+		return
+	}
 	if entry.Severity == None || (entry.Ends.Reset || entry.Ends.Load) && e.Time.Before(loaded) {
 		return
 	}
@@ -114,6 +117,14 @@ func unknownReason(kind collector.EventKind) string {
 
 func (st *device) has(reason string) bool {
 	return slices.ContainsFunc(st.faults, func(f *fault) bool { return f.reason == reason })
+}
+
+// cured reports whether a fault that cures the event came within its grace: the
+// reports of one incident come in any order.
+func (st *device) cured(entry *entry, e *collector.Event) bool {
+	return slices.ContainsFunc(st.faults, func(f *fault) bool {
+		return slices.Contains(f.entry.Cures, entry.Code) && f.event.Kind == e.Kind && e.Time.Sub(f.last).Abs() < entry.Grace
+	})
 }
 
 // incident counts an Xid that fails the device, unless it belongs to the incident

@@ -238,8 +238,8 @@ var cases = []history{
 		{after: 31 * second, facts: facts(driver("none")), want: "degraded reboot xid_173 xid_167 xid_169 xid_175"},
 	}},
 	{"an uncorrectable error without Xid 48", []step{
-		{news: news(xid(171)), want: "failed reset xid_171"},
-		{after: second, news: news(xid(172)), want: "failed reset xid_171 xid_172"},
+		{news: news(xid(171)), want: "degraded reset xid_171"},
+		{after: 2 * second, news: news(xid(172)), want: "failed reset xid_171 xid_172"},
 	}},
 	{"a sub-code without an entry", []step{
 		{news: news(xid(149, sub("NETIR_BER_EVENT:0x77"))), want: "degraded inspect xid_149"},
@@ -268,6 +268,13 @@ var cases = []history{
 		{facts: facts(set(collector.RowRemapFailed, 1)), news: news(xid(64)), want: "failed replace xid_64 row_remap_failed"},
 	}},
 	{"contained error", []step{
+		{news: news(xid(48), xid(171)), want: "degraded reset xid_171 xid_48"},
+		{after: second, news: news(xid(94)), want: "degraded restart_app xid_94"},
+		{after: second, news: news(event(collector.EventECCDoubleBit)), want: "degraded restart_app xid_94"},
+		{after: minute, news: news(xid(48)), want: "degraded reset xid_94 xid_48"},
+		{after: 2 * second, want: "failed reset xid_48 xid_94"},
+	}},
+	{"a contained error counts for an hour", []step{
 		{news: news(xid(94)), want: "degraded restart_app xid_94"},
 		{after: hour, want: "healthy none"},
 	}},
@@ -277,8 +284,8 @@ var cases = []history{
 		{after: hour, facts: facts(set(collector.ECCErrors, 0, "uncorrected", "dram")), want: "healthy none"},
 	}},
 	{"memory events of NVML are reported as Xids", []step{
-		{news: news(event(collector.EventECCDoubleBit), xid(48)), want: "failed reset xid_48"},
-		{after: second, news: news(event(collector.EventRetirement), event(collector.EventRetirementError)), want: "failed reset xid_48 xid_64 xid_63"},
+		{news: news(event(collector.EventECCDoubleBit), xid(48)), want: "degraded reset xid_48"},
+		{after: 2 * second, news: news(event(collector.EventRetirement), event(collector.EventRetirementError)), want: "failed reset xid_48 xid_64 xid_63"},
 	}},
 	{"SRAM past its threshold", []step{{facts: facts(set(collector.SRAMThreshold, 1)), want: "degraded replace sram_threshold"}}},
 	{"no spare rows", []step{

@@ -318,6 +318,7 @@ func TestXidIncidents(t *testing.T) {
 		{after: time.Minute, news: []collector.Event{xid(31), xid(121), xid(94), xid(63)}, want: 0},
 		{after: time.Minute, news: []collector.Event{xid(48), xid(48, again), xid(63), xid(94)}, want: 1},
 		{after: 9 * time.Minute, news: []collector.Event{xid(48)}, want: 1},
+		{after: 2 * time.Second, want: 1},
 		// Still failed: nothing has worked in between.
 		{after: time.Hour, news: []collector.Event{xid(119)}, want: 1},
 		// It was reset.
