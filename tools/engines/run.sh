@@ -43,8 +43,20 @@ await() {
 
 feed() { :; }
 
+# until_query EXPR PATTERN N: until the answer to EXPR has N matches of PATTERN.
+until_query() {
+  for _ in $(seq 120); do
+    feed
+    sleep 1
+    result=$(curl -fs "http://$address/api/v1/query" --data-urlencode "query=$1" --data-urlencode step=10s || true)
+    [ "$(count "$2" <<< "$result")" = "$3" ] && return
+  done
+  echo "$1: $result" >&2
+  return 1
+}
+
 # vmalert evaluates every rule against VictoriaMetrics, which receives the page of a
-# node with two failed GPUs.
+# node with two failed GPUs. The pages must stay while that node is not scraped.
 vmalert() {
   mkdir -p "$out/vm" && rm -rf "$out/vm/data" "$out/vm/rules"
   (
@@ -61,9 +73,19 @@ vmalert() {
   trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
   until curl -fs "http://$address/health" > /dev/null; do sleep 0.2; done
   "$out/vm/vmalert" -rule="$out/vm/rules/*.yaml" -datasource.url="http://$address" -remoteWrite.url="http://$address" -remoteWrite.flushInterval=1s \
-    -notifier.blackhole -httpListenAddr="$engine" -evaluationInterval=2s > "$out/vm/vmalert.log" 2>&1 &
+    -datasource.queryStep=10s -rule.evalDelay=0s -notifier.blackhole -httpListenAddr="$engine" -evaluationInterval=2s > "$out/vm/vmalert.log" 2>&1 &
   feed() { curl -fs --data-binary @"$out/vm/page" "http://$address/api/v1/import/prometheus"; }
   await 'vmalert 1.110' '"state":"firing","name":"AcceleratorFailed","value":"1","labels":\{[^}]*"device":"GPU-[12]"' 2 || { grep -i error "$out/vm/vmalert.log" | head -5; return 1; }
+  # The exporter is away, and comes back with GPU 1 repaired.
+  feed() { :; }
+  until_query 'absent(accel_device_incident_timestamp_seconds)' '"value":\[[0-9.]*,"1"\]' 1
+  sleep 15 # evaluations without the series, for longer than a sample is seen
+  until_query 'device:accel_incident:held == 1' '"device":"GPU-[12]"' 2
+  echo 'accel_device_health{job="accel-exporter",node="n1",device="GPU-1",parent="",state="unknown"} 0' > "$out/vm/page"
+  feed() { curl -fs --data-binary @"$out/vm/page" "http://$address/api/v1/import/prometheus"; }
+  until_query 'device:accel_incident:held == 0' '"device":"GPU-1"' 1
+  until_query 'device:accel_incident:held == 1' '"device":"GPU-[12]"' 1
+  echo 'vmalert 1.110: the page of a device stays until the device is observed again'
 }
 
 # Thanos Ruler queries a Prometheus that scrapes a node. What it records is in its own
